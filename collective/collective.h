@@ -1,0 +1,176 @@
+/*
+ * Collective schedules: which chunk crosses which arc in which step.
+ *
+ * Each of the N terminals (ranks 0..N-1 = nodes 0..N-1 of the digraph) owns
+ * one shard of M/N; a shard is cut into P equal chunks. Steps are
+ * synchronous: what a transfer sends must be held when the step begins.
+ *
+ *   allgather       shard `origin` spreads from rank origin to all (copy)
+ *   broadcast       shard 0..: the root's vector is N shards, all held by it
+ *   reduce-scatter  shard `origin` is summed towards rank origin (reduce)
+ *   allreduce       a reduce-scatter then an allgather of the sums
+ *   all-to-all      chunk of (origin -> destination), moved hop by hop
+ *
+ * Everything is exact: P, steps and loads are integers, T_B is a rational.
+ */
+#ifndef WEFT_COLLECTIVE_COLLECTIVE_H
+#define WEFT_COLLECTIVE_COLLECTIVE_H
+
+#include <gmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "topology/topology.h"
+
+enum coll_kind {
+	COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE, COLL_ALLTOALL,
+	COLL_BROADCAST,
+};
+
+enum coll_op { COLL_COPY, COLL_REDUCE };
+
+#define COLL_NO_DEST (-1)
+
+/* Chunks first..last (inclusive) of a shard over one arc in one step. */
+struct coll_xfer {
+	int32_t step;	/* 0-based */
+	int32_t arc;	/* of the schedule's digraph */
+	int32_t origin; /* whose shard */
+	int32_t dest;	/* all-to-all: for whom; else COLL_NO_DEST */
+	int32_t first, last;
+	uint8_t op;	/* enum coll_op */
+};
+
+/* The light that carries an arc during a step of a ring schedule (empty on
+ * switched fabrics, where arcs are lit throughout). */
+struct coll_light {
+	int32_t step, arc;
+	uint16_t channel;
+	uint8_t dir;	/* 0 clockwise, 1 counter-clockwise */
+	uint8_t fibre;
+	int32_t loss_mdb;
+};
+
+struct coll_sched;
+
+/* "allgather", "reduce-scatter", "allreduce", "all-to-all", "broadcast". */
+const char *coll_kind_name(enum coll_kind kind);
+int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
+
+/* An empty schedule over a frozen digraph, which it takes over (freed with
+ * it, also on error). chunks = P >= 1. ports: links a node may drive at a
+ * time, so that node bandwidth B = ports * link bandwidth; 0 takes the
+ * digraph's largest degree. root: of a broadcast, else 0. */
+int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
+	     int root, struct coll_sched **out, struct err *err);
+void coll_free(struct coll_sched *s);
+
+/* Appends; coll_finish sorts by (step, arc, origin, dest, first), merges
+ * adjoining chunk ranges and counts the steps. */
+int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err);
+int coll_add_light(struct coll_sched *s, const struct coll_light *l,
+		   struct err *err);
+int coll_finish(struct coll_sched *s, struct err *err);
+
+enum coll_kind coll_kind_of(const struct coll_sched *s);
+const struct topo *coll_topo(const struct coll_sched *s);
+int coll_ranks(const struct coll_sched *s);
+int coll_chunks(const struct coll_sched *s);
+int coll_ports(const struct coll_sched *s);
+int coll_root(const struct coll_sched *s);
+int coll_steps(const struct coll_sched *s);
+/* Transfers sorted as above. */
+const struct coll_xfer *coll_xfers(const struct coll_sched *s, int64_t *n);
+/* Light sorted by step, arc, dir, fibre, channel. */
+const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
+/* Name of the digraph for people, "" when unknown; copied. */
+void coll_set_topo_name(struct coll_sched *s, const char *name);
+const char *coll_topo_name(const struct coll_sched *s);
+
+/* What replay found. Initialise with coll_report_init. */
+struct coll_report {
+	int nodes, steps;
+	int64_t transfers;
+	int64_t chunk_hops;	  /* chunks times arcs crossed */
+	mpq_t shard_times;	  /* sum over steps of the largest load on an
+				   * arc, in shards per unit capacity */
+	mpq_t bandwidth_factor;	  /* T_B in units of M/B:
+				   * shard_times * ports / N */
+	mpq_t bandwidth_bound;	  /* no schedule of this collective can be
+				   * below this on nodes of this bandwidth */
+	bool bandwidth_optimal;	  /* factor == bound */
+};
+
+void coll_report_init(struct coll_report *r);
+void coll_report_fini(struct coll_report *r);
+
+/*
+ * Replays the schedule and proves its post-condition. WEFT_EVERIFY names the
+ * first fault: a transfer on a missing arc or a self-loop, a chunk sent
+ * before it is held, a chunk delivered twice, a contribution summed twice,
+ * a copy of an incomplete sum, a chunk that does not arrive, light that
+ * is missing or counted twice. report may be NULL.
+ * O(transfers + N^2 P / 64 + N^2) time for copies, O(N) words a shard chunk
+ * for sums; memory O(N^2) bits a chunk at a time.
+ */
+int coll_verify(const struct coll_sched *s, struct coll_report *report,
+		struct err *err);
+
+/* Time of a schedule in the alpha-beta model. */
+struct coll_cost {
+	int64_t alpha_ns;	/* of a step, retuning included */
+	int64_t link_bps;	/* of an arc of capacity 1 */
+	int64_t size_bytes;	/* M, the whole vector */
+};
+
+/* steps * alpha + arc latencies (largest used in a step) +
+ * shard_times * (M/N) / link_bps, rounded up to whole ns. *bound_ns (may be
+ * NULL): lower bound for any schedule on this digraph with these parameters:
+ * at least ecc steps (the largest distance that must be covered) and the
+ * bandwidth bound. */
+int coll_time(const struct coll_sched *s, const struct coll_report *r,
+	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
+	      struct err *err);
+
+/* ---- synthesis (every result is verified before it is returned) ---- */
+
+/* Breadth-first-broadcast schedules: the balancing programs of
+ * direct-connect-topologies eq. (3), one per node and distance, solved by
+ * lp_solve and rounded to exact fractions; reduce-scatter is the reversed
+ * all-gather of the transpose; all-reduce is their sequence. On
+ * vertex-transitive families with known translations one source is solved
+ * and moved. Takes over topo. WEFT_EINFEASIBLE when not strongly
+ * connected. */
+int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
+	     struct err *err);
+
+/* The other way round in time on the transposed digraph: an all-gather
+ * becomes a reduce-scatter and back. New schedule. */
+int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
+		 struct err *err);
+
+/* first then second, both on equal digraphs and chunk counts brought to
+ * their least common multiple: reduce-scatter + all-gather = all-reduce. */
+int coll_sequence(const struct coll_sched *first,
+		  const struct coll_sched *second, struct coll_sched **out,
+		  struct err *err);
+
+/* ---- formats ---- */
+
+/* JSON as documented in docs/schedule.md; O(transfers). */
+int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err);
+int coll_from_json(const char *text, size_t len, struct coll_sched **out,
+		   struct err *err);
+/* The weft.v1.Schedule message. */
+int coll_to_proto(const struct coll_sched *s, struct buf *out,
+		  struct err *err);
+int coll_from_proto(const void *data, size_t len, struct coll_sched **out,
+		    struct err *err);
+/* Either, told apart by the first byte. All sizes are checked: WEFT_EINVAL
+ * or WEFT_ELIMIT names the field. Reading does not verify. */
+int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
+		    struct err *err);
+
+#endif

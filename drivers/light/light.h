@@ -1,0 +1,73 @@
+/*
+ * The values that describe light in a device, without any way to change it:
+ * cross-connects of space switches and step programs of ring fabrics. Pure
+ * data; planning, store, apply and drivers all speak in these.
+ */
+#ifndef WEFT_DRIVERS_LIGHT_H
+#define WEFT_DRIVERS_LIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+#define LIGHT_DIGEST_LEN 32
+
+/* A simplex cross-connect. Ports are 0-based (side, index) inside weft;
+ * only a driver's dialect knows the device's own numbering. On an any-to-any
+ * (duplex) switch both numbers are ports of the one side and in < out. */
+struct light_xc {
+	int32_t in, out;
+};
+
+/* Directions round a ring: clockwise goes from ring position i to i+1. */
+enum light_dir { LIGHT_CW = 0, LIGHT_CCW = 1 };
+
+/* What one ring resonator pair does in a step. Rings not named pass. */
+enum light_mode { LIGHT_ADD = 1, LIGHT_DROP = 2, LIGHT_ADD_DROP = 3 };
+
+/* The setting of the resonators at ring position `node`, on one fibre of
+ * one direction, for one channel, during one communication step. */
+struct light_tune {
+	uint16_t step;
+	uint16_t node;
+	uint16_t channel;
+	uint8_t dir;	/* enum light_dir */
+	uint8_t fibre;
+	uint8_t mode;	/* enum light_mode */
+};
+
+/* A ring's program: settings for steps 0..steps-1, sorted by step, node,
+ * dir, fibre, channel; no two with the same key. Owned arrays. */
+struct light_program {
+	uint32_t steps;
+	size_t n;
+	struct light_tune *v;
+};
+
+/* Order of tunes in a program. Negative, 0, positive. */
+int light_tune_cmp(const struct light_tune *a, const struct light_tune *b);
+
+/* Sorts, merges ADD and DROP of the same key into ADD_DROP; two equal modes
+ * on one key are WEFT_EINVAL naming step, node and channel. O(n log n). */
+int light_program_normalise(struct light_program *p, struct err *err);
+
+/* SHA-256 over steps and settings in order (little-endian fields, no
+ * padding). Equal digests mean equal programs. */
+void light_program_digest(const struct light_program *p,
+			  uint8_t digest[LIGHT_DIGEST_LEN]);
+
+bool light_program_equal(const struct light_program *a,
+			 const struct light_program *b);
+
+/* Deep copy; dst must be empty. WEFT_ENOMEM. */
+int light_program_copy(struct light_program *dst,
+		       const struct light_program *src, struct err *err);
+
+void light_program_fini(struct light_program *p);
+
+/* qsort order: by in, then out. */
+int light_xc_cmp(const void *a, const void *b);
+
+#endif

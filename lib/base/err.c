@@ -1,0 +1,211 @@
+/* Error values; see err.h for the contract. */
+#include "lib/base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	int code;
+	const char *name;
+	int exit_code;
+} codes[] = {
+	{ WEFT_OK, "OK", 0 },
+	{ WEFT_EINVAL, "EINVAL", 65 },
+	{ WEFT_EUSAGE, "EUSAGE", 64 },
+	{ WEFT_ENOMEM, "ENOMEM", 1 },
+	{ WEFT_EIO, "EIO", 1 },
+	{ WEFT_ENOTFOUND, "ENOTFOUND", 65 },
+	{ WEFT_ESTALE, "ESTALE", 75 },
+	{ WEFT_EDENIED, "EDENIED", 77 },
+	{ WEFT_EUNAVAIL, "EUNAVAIL", 69 },
+	{ WEFT_ETIMEOUT, "ETIMEOUT", 124 },
+	{ WEFT_ECANCELED, "ECANCELED", 1 },
+	{ WEFT_EUNSUPPORTED, "EUNSUPPORTED", 65 },
+	{ WEFT_EINFEASIBLE, "EINFEASIBLE", 65 },
+	{ WEFT_EVERIFY, "EVERIFY", 1 },
+	{ WEFT_ELIMIT, "ELIMIT", 65 },
+	{ WEFT_EDEVICE, "EDEVICE", 1 },
+	{ WEFT_EINTERNAL, "EINTERNAL", 1 },
+};
+
+#define N_CODES ((int)(sizeof(codes) / sizeof(codes[0])))
+
+void err_clear(struct err *err)
+{
+	if (err) {
+		memset(err, 0, sizeof(*err));
+	}
+}
+
+int err_set(struct err *err, enum weft_err code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err) {
+		return code;
+	}
+	err_clear(err);
+	err->code = code;
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+	char text[ERR_MSG_MAX], both[ERR_MSG_MAX * 2 + 2];
+	va_list ap;
+
+	if (!err) {
+		return WEFT_EINTERNAL;
+	}
+	if (err->code == 0) {
+		err->code = WEFT_EINTERNAL;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	snprintf(both, sizeof(both), "%s: %s", text, err->msg);
+	both[sizeof(err->msg) - 1] = '\0';
+	memcpy(err->msg, both, strlen(both) + 1);
+	return err->code;
+}
+
+void err_at(struct err *err, const char *file, int line, int col)
+{
+	if (err) {
+		snprintf(err->file, sizeof(err->file), "%s",
+			 file ? file : "<input>");
+		err->line = line;
+		err->col = col;
+	}
+}
+
+void err_hint(struct err *err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
+		va_end(ap);
+	}
+}
+
+int err_nomem(struct err *err)
+{
+	return err_set(err, WEFT_ENOMEM, "out of memory");
+}
+
+int err_errno(struct err *err, enum weft_err code, int errnum,
+	      const char *fmt, ...)
+{
+	char what[ERR_MSG_MAX / 2];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return err_set(err, code, "%s: %s", what, strerror(errnum));
+}
+
+const char *err_name(int code)
+{
+	for (int i = 0; i < N_CODES; i++) {
+		if (codes[i].code == code) {
+			return codes[i].name;
+		}
+	}
+	return "EUNKNOWN";
+}
+
+int err_from_name(const char *name)
+{
+	for (int i = 0; i < N_CODES; i++) {
+		if (strcmp(codes[i].name, name) == 0) {
+			return codes[i].code;
+		}
+	}
+	return WEFT_EINTERNAL;
+}
+
+const char *err_str(const struct err *err, char *buf, int size)
+{
+	if (err->file[0] && err->line > 0) {
+		snprintf(buf, size, "%s:%d:%d: %s", err->file, err->line,
+			 err->col, err->msg);
+	} else if (err->file[0]) {
+		snprintf(buf, size, "%s: %s", err->file, err->msg);
+	} else {
+		snprintf(buf, size, "%s", err->msg);
+	}
+	return buf;
+}
+
+int err_exit_code(int code)
+{
+	for (int i = 0; i < N_CODES; i++) {
+		if (codes[i].code == code) {
+			return codes[i].exit_code;
+		}
+	}
+	return 1;
+}
+
+void err_list_add(struct err_list *list, const struct err *err)
+{
+	int max = list->max > 0 ? list->max : 100;
+
+	if (list->n >= max) {
+		list->dropped++;
+		return;
+	}
+	if (list->n == list->cap) {
+		int cap = list->cap ? list->cap * 2 : 8;
+		struct err *v = realloc(list->v, cap * sizeof(*v));
+
+		if (!v) {
+			list->dropped++;
+			return;
+		}
+		list->v = v;
+		list->cap = cap;
+	}
+	list->v[list->n++] = *err;
+}
+
+static bool comes_after(const struct err *a, const struct err *b)
+{
+	int c = strcmp(a->file, b->file);
+
+	if (c != 0) {
+		return c > 0;
+	}
+	if (a->line != b->line) {
+		return a->line > b->line;
+	}
+	return a->col > b->col;
+}
+
+void err_list_sort(struct err_list *list)
+{
+	/* Insertion sort: short lists, and it is stable. */
+	for (int i = 1; i < list->n; i++) {
+		struct err e = list->v[i];
+		int j = i;
+
+		for (; j > 0 && comes_after(&list->v[j - 1], &e); j--) {
+			list->v[j] = list->v[j - 1];
+		}
+		list->v[j] = e;
+	}
+}
+
+void err_list_fini(struct err_list *list)
+{
+	free(list->v);
+	list->v = NULL;
+	list->n = list->cap = list->dropped = 0;
+}

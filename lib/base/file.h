@@ -1,0 +1,26 @@
+/* Files: bounded reading, atomic durable writing, advisory locks. */
+#ifndef WEFT_BASE_FILE_H
+#define WEFT_BASE_FILE_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+
+/* Reads a whole regular file (or pipe; "-" is standard input) of at most
+ * `max` bytes. *data is terminated and freed by the caller.
+ * WEFT_ENOTFOUND, WEFT_EIO, WEFT_ELIMIT. */
+int file_read(const char *path, size_t max, char **data, size_t *len,
+	      struct err *err);
+
+/* Writes a temporary file beside path, syncs it, renames it over path and
+ * syncs the directory: afterwards path holds the old or the new bytes,
+ * whatever crashes when. "-" writes to standard output. */
+int file_write_atomic(const char *path, const void *data, size_t len, int mode,
+		      struct err *err);
+
+/* Takes an exclusive lock on path (created when absent) and writes the
+ * process id into it. *fd holds the lock until closed. WEFT_ESTALE when
+ * another process holds it; the message names its process id. */
+int file_lock(const char *path, int *fd, struct err *err);
+
+#endif

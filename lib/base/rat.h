@@ -1,0 +1,18 @@
+/* Exact rationals: thin helpers over GMP's mpq_t. */
+#ifndef WEFT_BASE_RAT_H
+#define WEFT_BASE_RAT_H
+
+#include <gmp.h>
+#include <stdint.h>
+
+/* q = num/den, canonical. den != 0. Any int64_t. */
+void rat_set(mpq_t q, int64_t num, int64_t den);
+
+/* "341/256", or "2" when the denominator is one, into buf (always
+ * terminated; cut when too small). Returns buf. */
+const char *rat_str(const mpq_t q, char *buf, int size);
+
+/* Parses "a/b" or "a" (decimal, optional minus). 0 or WEFT_EINVAL. */
+int rat_parse(mpq_t q, const char *s);
+
+#endif

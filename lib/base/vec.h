@@ -1,0 +1,37 @@
+/*
+ * Typed growing arrays: declare `VEC(struct thing) things;`, zero it, push.
+ * Elements may move when the array grows; indices stay.
+ */
+#ifndef WEFT_BASE_VEC_H
+#define WEFT_BASE_VEC_H
+
+#include <stddef.h>
+
+#define VEC(type)            \
+	struct {             \
+		type *v;     \
+		size_t n, cap; \
+	}
+
+/* Makes room for `extra` more elements. 0 or WEFT_ENOMEM. */
+#define vec_reserve(vec, extra)                                        \
+	vec_grow((void **)&(vec)->v, &(vec)->cap, (vec)->n + (extra), \
+		 sizeof(*(vec)->v))
+
+/* Appends one element (a value or a compound literal). 0 or WEFT_ENOMEM. */
+#define vec_push(vec, ...)                                             \
+	(vec_reserve(vec, 1) ? -3 /* WEFT_ENOMEM */                    \
+			     : ((vec)->v[(vec)->n++] = (__VA_ARGS__), 0))
+
+/* Frees the array; the elements' own memory is the caller's business. */
+#define vec_fini(vec)                            \
+	do {                                     \
+		free((vec)->v);                  \
+		(vec)->v = NULL;                 \
+		(vec)->n = (vec)->cap = 0;       \
+	} while (0)
+
+/* Used by the macros: at least `need` slots of `size` bytes in *v. */
+int vec_grow(void **v, size_t *cap, size_t need, size_t size);
+
+#endif

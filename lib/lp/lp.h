@@ -1,0 +1,70 @@
+/*
+ * One interface to linear and mixed-integer programs, on lp_solve. Rooms
+ * describe rows and columns sparsely; what comes back always carries the
+ * objective, a proven bound and whether the two meet.
+ */
+#ifndef WEFT_LIB_LP_H
+#define WEFT_LIB_LP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+#define LP_INF 1e30
+
+struct lp;
+
+enum lp_sense { LP_LE, LP_GE, LP_EQ };
+
+/* OPTIMAL: objective meets bound. FEASIBLE: stopped early with a solution.
+ * UNKNOWN: stopped early without one (bound is still valid). */
+enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED,
+		  LP_UNKNOWN };
+
+struct lp_options {
+	double time_limit_s;		/* 0: none */
+	double mip_gap;			/* relative, 0: exact */
+	const volatile bool *cancel;	/* stops the solve when true */
+};
+
+struct lp_result {
+	enum lp_outcome outcome;
+	double objective;	/* of the best solution */
+	double bound;		/* no solution is better than this */
+};
+
+/* A minimisation problem without rows and columns. */
+int lp_new(struct lp **out, struct err *err);
+void lp_free(struct lp *lp);
+void lp_maximise(struct lp *lp);
+
+/* Adds a row without entries; its number (0-based) goes to *row. */
+int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row,
+	       struct err *err);
+/* Adds a column lower <= x <= upper with `n` entries in existing rows. */
+int lp_add_col(struct lp *lp, double cost, double lower, double upper,
+	       bool integer, int n, const int *rows, const double *values,
+	       int *col, struct err *err);
+void lp_set_rhs(struct lp *lp, int row, double rhs);
+
+/* Solves; may be called again after adding columns (warm start). WEFT_EINVAL
+ * for malformed input, WEFT_EINTERNAL when the solver breaks down (numerical
+ * failure): an infeasible problem is an outcome and not an error. opt may be
+ * NULL. */
+int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
+	   struct err *err);
+
+/* Value of a column, dual of a row (sign: change of the objective per unit
+ * of right-hand side); valid after OPTIMAL or FEASIBLE. */
+double lp_value(const struct lp *lp, int col);
+double lp_dual(const struct lp *lp, int row);
+
+int lp_rows(const struct lp *lp);
+int lp_cols(const struct lp *lp);
+
+/* Largest violation of any row or bound by the present values: what the
+ * caller checks before it trusts them. O(non-zeros). */
+double lp_violation(const struct lp *lp);
+
+#endif

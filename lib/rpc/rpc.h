@@ -1,0 +1,159 @@
+/*
+ * gRPC over HTTP/2 in C: a server and a client on nghttp2, protobuf-c and
+ * libuv. Knows nothing of weft: methods are registered with their message
+ * descriptors. Unary and server-streaming calls. Unix sockets, authorised by
+ * file mode and peer credentials. One thread: everything runs on the loop.
+ *
+ * Boundary rules that this layer enforces for every request and response it
+ * decodes: size and memory budget a call, valid UTF-8 without NUL in every
+ * string, bounded nesting; a message that breaks one is INVALID_ARGUMENT or
+ * RESOURCE_EXHAUSTED and never reaches a handler.
+ */
+#ifndef WEFT_RPC_RPC_H
+#define WEFT_RPC_RPC_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+
+/* The gRPC status codes. */
+enum rpc_status {
+	RPC_OK = 0, RPC_CANCELLED = 1, RPC_UNKNOWN = 2,
+	RPC_INVALID_ARGUMENT = 3, RPC_DEADLINE_EXCEEDED = 4,
+	RPC_NOT_FOUND = 5, RPC_ALREADY_EXISTS = 6, RPC_PERMISSION_DENIED = 7,
+	RPC_RESOURCE_EXHAUSTED = 8, RPC_FAILED_PRECONDITION = 9,
+	RPC_ABORTED = 10, RPC_OUT_OF_RANGE = 11, RPC_UNIMPLEMENTED = 12,
+	RPC_INTERNAL = 13, RPC_UNAVAILABLE = 14, RPC_DATA_LOSS = 15,
+	RPC_UNAUTHENTICATED = 16,
+};
+
+const char *rpc_status_name(enum rpc_status s);
+
+struct rpc_server;
+struct rpc_call;	/* one call on the server, owned by the server */
+
+/* Who calls, from SO_PEERCRED. */
+struct rpc_peer {
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+};
+
+/* Starts a call. The request is valid until the call is finished. The
+ * handler (or something it started) must call rpc_finish exactly once. */
+typedef void (*rpc_handler)(struct rpc_call *call,
+			    const ProtobufCMessage *request, void *arg);
+
+/* The call ended without the server finishing it: client gone, reset, or
+ * deadline. Called at most once, before the call is freed, only if set. */
+typedef void (*rpc_cancel_cb)(struct rpc_call *call, void *arg);
+
+struct rpc_method {
+	const char *path;	/* "/weft.v1.Fabric/Plan" */
+	const ProtobufCMessageDescriptor *request, *response;
+	bool server_streaming;
+	rpc_handler handler;
+};
+
+struct rpc_limits {		/* zero: the default in brackets */
+	size_t max_request;	/* bytes of one request message [4 MiB] */
+	size_t max_decoded;	/* heap of one decoded request [32 MiB] */
+	size_t max_queued;	/* unsent bytes of one call [8 MiB] */
+	size_t max_conn_queued; /* unsent bytes of one connection [16 MiB] */
+	int max_conns;		/* connections at a time [64] */
+	int max_calls;		/* calls at a time on a connection [100] */
+};
+
+/* authorise: may this peer connect? NULL lets in whom the file mode lets
+ * in. Refused peers are closed before any byte is read. */
+struct rpc_server_config {
+	const char *unix_path;
+	int mode;		/* of the socket file, e.g. 0660 */
+	struct rpc_limits limits;
+	bool (*authorise)(const struct rpc_peer *peer, void *arg);
+	const struct rpc_method *methods;	/* path NULL ends the table */
+	void *arg;				/* for handlers, authorise */
+};
+
+/* Listens (replacing a stale socket file: the caller holds the lock that
+ * makes this safe). cfg->methods must outlive the server. WEFT_EIO. */
+int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
+		   struct rpc_server **out, struct err *err);
+
+/* Stops accepting, sends GOAWAY, lets calls end for grace_ms, closes the
+ * rest, removes the socket file, frees, then calls done. */
+void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
+		     void *arg);
+
+const struct rpc_peer *rpc_call_peer(const struct rpc_call *call);
+/* The path being called. */
+const char *rpc_call_path(const struct rpc_call *call);
+/* Monotonic ns of the client's deadline, 0 when there is none. */
+int64_t rpc_call_deadline_ns(const struct rpc_call *call);
+/* Value of a request metadata key (lower case), or NULL. */
+const char *rpc_call_metadata(const struct rpc_call *call, const char *key);
+void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg);
+/* The call's handler argument slot, for the handler's own state. */
+void rpc_call_set_data(struct rpc_call *call, void *data);
+void *rpc_call_data(const struct rpc_call *call);
+
+/* Queues one response message (copied). WEFT_ELIMIT when the queue bound is
+ * reached: the message is dropped and the caller decides. */
+int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
+	     struct err *err);
+
+/* Ends the call; the call must not be touched afterwards. message may be
+ * NULL. */
+void rpc_finish(struct rpc_call *call, enum rpc_status status,
+		const char *message);
+
+/* Ends the call with the status that fits err's code. The message keeps the
+ * whole text; the metadata key weft-error carries the code's name and
+ * weft-place "file:line:col", weft-hint the hint, so that the client side
+ * returns an equal struct err. */
+void rpc_finish_err(struct rpc_call *call, const struct err *err);
+
+/* ---- client (blocking, for command lines) ---- */
+
+struct rpc_client;
+
+/* Connects to a unix socket. WEFT_EUNAVAIL when nobody listens,
+ * WEFT_EDENIED when the file mode forbids it. */
+int rpc_client_open(const char *unix_path, int timeout_ms,
+		    struct rpc_client **out, struct err *err);
+void rpc_client_close(struct rpc_client *c);
+
+/* Called for each response message; non-zero stops (the call is cancelled
+ * and returns WEFT_ECANCELED). The message is freed after return. */
+typedef int (*rpc_on_message)(const ProtobufCMessage *msg, void *arg);
+
+/* Runs one call to its end. timeout_ms 0: no deadline. *cancel, when given,
+ * is polled at least every 100 ms: true resets the call. Returns 0 or the
+ * error the server sent (its code restored as by rpc_finish_err). */
+int rpc_client_call(struct rpc_client *c, const char *path,
+		    const ProtobufCMessage *request,
+		    const ProtobufCMessageDescriptor *response,
+		    int timeout_ms, rpc_on_message on_message, void *arg,
+		    const volatile bool *cancel, struct err *err);
+
+/* Unary shorthand: *response is freed by the caller with
+ * protobuf_c_message_free_unpacked(m, NULL). */
+int rpc_client_unary(struct rpc_client *c, const char *path,
+		     const ProtobufCMessage *request,
+		     const ProtobufCMessageDescriptor *response,
+		     int timeout_ms, ProtobufCMessage **out, struct err *err);
+
+/* ---- the boundary, usable alone (files, fuzzing) ---- */
+
+/* Decodes and checks one message within a heap budget (0: default).
+ * Free with rpc_free_message. WEFT_EINVAL or WEFT_ELIMIT. */
+int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data,
+	       size_t len, size_t budget, ProtobufCMessage **out,
+	       struct err *err);
+void rpc_free_message(ProtobufCMessage *msg);
+
+#endif

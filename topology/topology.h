@@ -1,0 +1,109 @@
+/*
+ * Directed graphs of fabrics and collectives.
+ *
+ * Nodes are 0..n-1. Arcs are numbered in CSR order: sorted by source, then
+ * in the order they were added, so the arcs out of u are consecutive.
+ * Parallel arcs and self-loops are allowed; a self-loop costs a port and
+ * carries nothing. A frozen graph never changes.
+ */
+#ifndef WEFT_TOPOLOGY_TOPOLOGY_H
+#define WEFT_TOPOLOGY_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct topo;
+
+enum topo_kind { TOPO_TERMINAL, TOPO_SWITCH, TOPO_MEMORY };
+
+enum topo_flag {
+	TOPO_CAN_COPY = 1, TOPO_CAN_REDUCE = 2, TOPO_CAN_STORE = 4,
+};
+
+struct topo_arc {
+	int32_t src, dst;
+	int64_t cap;		/* relative bandwidth, 1 by default, > 0 */
+	int64_t latency_ns;	/* added to alpha, 0 by default */
+};
+
+#define TOPO_MAX_NODES 65536
+#define TOPO_MAX_ARCS (1 << 24)
+
+/* A graph with n terminals (all flags set) and no arcs. WEFT_ELIMIT when n
+ * is not in 1..TOPO_MAX_NODES. */
+int topo_new(int n, struct topo **out, struct err *err);
+void topo_free(struct topo *t);
+
+/* Before freezing: adds an arc. WEFT_EINVAL (nodes out of range, cap < 1),
+ * WEFT_ELIMIT, WEFT_ENOMEM. */
+int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
+		 int64_t latency_ns, struct err *err);
+void topo_set_node(struct topo *t, int node, enum topo_kind kind,
+		   unsigned flags);
+
+/* Sorts arcs and builds the indexes. O(n + m). Once; required before any of
+ * the queries below. */
+int topo_freeze(struct topo *t, struct err *err);
+
+int topo_n(const struct topo *t);
+int topo_m(const struct topo *t);
+const struct topo_arc *topo_arc(const struct topo *t, int arc);
+/* All arcs, topo_m() of them. */
+const struct topo_arc *topo_arcs(const struct topo *t);
+/* Arcs out of u: *first .. *first + returned - 1. */
+int topo_out(const struct topo *t, int u, int *first);
+/* Arcs into v: their numbers at *arcs, ascending; returns how many. */
+int topo_in(const struct topo *t, int v, const int32_t **arcs);
+enum topo_kind topo_node_kind(const struct topo *t, int u);
+/* First arc u->v, or -1. O(out-degree). */
+int topo_find_arc(const struct topo *t, int u, int v);
+
+/* Largest out-degree and in-degree, self-loops and parallel arcs counted:
+ * the ports a node needs. */
+int topo_max_degree(const struct topo *t);
+/* Every node has this many arcs out and in; 0 when not regular. */
+int topo_regular_degree(const struct topo *t);
+/* Every arc has its reverse (as a multiset, equal capacities). */
+bool topo_is_symmetric(const struct topo *t);
+
+/* Hop distances from src by breadth-first search, -1 unreachable, into
+ * dist[topo_n]. O(n + m). */
+void topo_bfs(const struct topo *t, int src, int32_t *dist);
+/* Largest distance between any two nodes, -1 when not strongly connected.
+ * O(n (n + m)). */
+int topo_diameter(const struct topo *t);
+
+/* New frozen graph with every arc reversed; back[new arc] = arc of t, when
+ * back is not NULL (room for topo_m). */
+int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
+		   struct err *err);
+
+/* True when a group of automorphisms acts transitively on nodes (nauty):
+ * then one source's schedule serves all. O(nauty). */
+bool topo_vertex_transitive(const struct topo *t);
+
+/*
+ * Graphs from expressions (case-sensitive, blanks ignored):
+ *   K(n)              complete digraph           n-1 ports
+ *   K(a,b)            complete bipartite         (directed both ways)
+ *   Ring(n)           bidirectional ring         2 ports
+ *   UniRing(d,n)      one-way ring, d parallel arcs
+ *   Torus(a,b,...)    2 ports a dimension (1 when that dimension is 2)
+ *   Hypercube(k)      2^k nodes
+ *   C(n,{s1,s2,...})  bidirectional circulant, offsets 1 <= s <= n/2
+ *   DiC(n,{s1,...})   directed circulant
+ *   GenKautz(d,n)     generalized Kautz (Imase-Itoh): u -> -d u - a mod n,
+ *                     a = 1..d
+ * Sizes are bounded by the limits above. *name, when not NULL, receives the
+ * canonical text (free()). WEFT_EINVAL names column and what was expected.
+ */
+int topo_parse(const char *expr, struct topo **out, char **name,
+	       struct err *err);
+
+/* Help for people: one line a family ("C(n,{s,...})  circulant ..."), ending
+ * in NULL. */
+const char *const *topo_families(void);
+
+#endif
