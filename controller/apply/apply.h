@@ -1,0 +1,130 @@
+/*
+ * Change with a memory: takes a plan to the devices and proves it, or takes
+ * it back. Everything runs on the loop; one change at a time.
+ *
+ *   prepare (journal durable, with undo) -> per failure domain: re-read and
+ *   compare with what the plan was made from -> deletes -> adds -> read back
+ *   -> settle -> read again -> next domain -> commit, or undo in reverse.
+ *
+ * Nothing is sent for an empty plan. Unknown outcomes are re-read before
+ * anything else is sent. Loss of this process changes no light.
+ */
+#ifndef WEFT_APPLY_APPLY_H
+#define WEFT_APPLY_APPLY_H
+
+#include <uv.h>
+
+#include "controller/model/model.h"
+#include "controller/plan/plan.h"
+#include "controller/store/store.h"
+#include "drivers/driver.h"
+
+struct apply;
+
+/* The layer of proof a device's light has reached. */
+enum apply_level {
+	APPLY_UNVERIFIED, APPLY_ACKED, APPLY_READ_BACK, APPLY_SETTLED,
+	APPLY_MEASURED,
+};
+
+const char *apply_level_name(enum apply_level level);
+
+/* What became of a change. Maps to exit codes 0, 0, 1, 3, 4. */
+enum apply_verdict {
+	APPLY_NOTHING_TO_DO, APPLY_COMMITTED, APPLY_REFUSED, /* unchanged */
+	APPLY_ROLLED_BACK, APPLY_STUCK,	/* not fully rolled back */
+};
+
+const char *apply_verdict_name(enum apply_verdict v);
+
+/* One thing that happened; strings live during the callback. */
+struct apply_event {
+	const char *phase;	/* prepare, check, delete, add, load, read
+				 * back, settle, commit, undo, ... */
+	const char *device;	/* "" for the change as a whole */
+	const char *text;	/* one sentence */
+	bool is_problem;
+	int done, total;	/* items over all devices */
+};
+
+struct apply_result {
+	enum apply_verdict verdict;
+	int64_t change;		/* id in history, 0 when nothing was to do */
+	int64_t generation;	/* after */
+	enum apply_level level; /* least over all devices changed */
+	int64_t took_ns;
+};
+
+typedef void (*apply_event_cb)(const struct apply_event *ev, void *arg);
+/* rc 0 or the error that stopped the change (err names device and circuit;
+ * the verdict says what is left on the devices). */
+typedef void (*apply_done_cb)(int rc, const struct apply_result *res,
+			      const struct err *err, void *arg);
+
+/* What is known of one device now. */
+struct apply_device {
+	const char *name, *driver;
+	bool reachable;
+	bool ever_read;
+	char problem[DRV_TEXT_MAX];	/* why not reachable, or a warning */
+	int64_t read_at_ns;		/* wall clock of the last reading */
+	bool restarted;			/* epoch changed since the one before */
+	enum apply_level level;		/* of its intended light */
+	struct drv_snapshot snap;	/* last reading (zero if never) */
+	int n_missing, n_unexpected;	/* against intent */
+	int n_pending;			/* explained by an open change */
+};
+
+/* An engine over an open store. No device is touched. */
+int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
+	      struct err *err);
+/* Closes all devices (light stays), then calls done. */
+void apply_free(struct apply *a, void (*done)(void *), void *arg);
+
+/* Makes `fabric` (taken over) the one whose devices are open: opens what is
+ * new, closes what is gone, keeps sessions that are the same. WEFT_EINVAL
+ * for an unknown driver or option with the place in the file; WEFT_ESTALE
+ * while a change runs. On failure the old fabric stays. */
+int apply_set_fabric(struct apply *a, struct model_fabric *fabric,
+		     struct err *err);
+const struct model_fabric *apply_fabric(const struct apply *a);
+
+/* Snapshots all devices (one after the other per device, devices in
+ * parallel), stores what was observed, then done(rc): 0 when every device
+ * answered, else the first error; apply_devices tells each. */
+void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
+					      void *arg),
+		void *arg);
+
+/* One per device of the fabric, in its order. */
+const struct apply_device *apply_devices(const struct apply *a, int *n);
+
+/* A base for planning `fabric` (which may be another than the present) from
+ * intent and last readings. Valid until the next call or change of state. */
+int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
+		    enum plan_mode mode, struct plan_base *out,
+		    struct err *err);
+
+/* Resolves a change that was open when the process ended, by reading the
+ * devices first: all as before -> aborted; all as planned -> committed;
+ * mixed -> stays open as "interrupted", every circuit explained, nothing
+ * sent. done(rc, text): one sentence for log and status. */
+void apply_recover(struct apply *a,
+		   void (*done)(int rc, const char *text, void *arg),
+		   void *arg);
+
+/* Runs a plan made from apply_plan_base. The plan and its fabric are taken
+ * over (also on error). comment goes to history. WEFT_ESTALE: another change
+ * runs, or the plan's generation is not the present. */
+int apply_start(struct apply *a, struct plan *plan,
+		struct model_fabric *fabric, const char *who,
+		const char *comment, apply_event_cb on_event,
+		apply_done_cb on_done, void *arg, struct err *err);
+
+bool apply_busy(const struct apply *a);
+
+/* Asks the running change to stop after the present atomic step and to roll
+ * back. */
+void apply_cancel(struct apply *a);
+
+#endif

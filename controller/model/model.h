@@ -1,0 +1,142 @@
+/*
+ * A fabric as its owner describes it: hosts with optical ports, the devices
+ * that move light (ring fabrics, optical switches, patch panels), the fibres
+ * between them, and the jobs to be served. Read once from YAML, checked as a
+ * whole, never changed afterwards. All arrays and strings belong to the
+ * fabric; indices are into the fabric's arrays.
+ */
+#ifndef WEFT_MODEL_MODEL_H
+#define WEFT_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collective/collective.h"
+#include "lib/base/err.h"
+#include "rwa/rwa.h"
+
+/* Where in the user's file a thing was said. */
+struct model_place {
+	int line, col;
+};
+
+/* A transceiver: one transmit and one receive fibre. On an any-to-any
+ * switch both directions share the one switch port. */
+struct model_port {
+	char *name;		/* "gpu00.p0" */
+	int host;
+	int64_t rate_bps;
+	int tx_device, tx_port; /* device and ingress port (0-based) that the
+				 * transmit fibre reaches; -1: dark */
+	int rx_device, rx_port; /* device and egress port that feeds the
+				 * receive fibre; -1: dark */
+	int32_t tx_loss_mdb, rx_loss_mdb;	/* of the fibres */
+};
+
+struct model_host {
+	char *name;
+	int first_port, n_ports;	/* consecutive in ports[] */
+	int64_t reactivation_ns;	/* link up after light came back */
+	struct model_place place;
+};
+
+enum model_device_kind { MODEL_RING, MODEL_SWITCH, MODEL_PANEL };
+
+struct model_option {
+	char *key, *value;
+};
+
+struct model_device {
+	char *name;
+	enum model_device_kind kind;
+	char *driver;			/* "polatis-scpi" */
+	char *address;			/* "127.0.0.1:5025", "" when none */
+	char *domain;			/* failure domain; own name if unset */
+	struct model_option *options;	/* for the driver */
+	int n_options;
+	int64_t timeout_ms;		/* 0: the driver's default */
+	struct model_place place;
+
+	/* switches and panels */
+	int n_in, n_out;	/* any_to_any: n_out == n_in, one side */
+	bool any_to_any;
+	int32_t loss_mdb;
+	int64_t switch_ns;	/* typical time to move light */
+	int *in_port;		/* [n_in] host port whose tx arrives, or -1 */
+	int *out_port;		/* [n_out] host port whose rx is fed, or -1 */
+
+	/* rings */
+	struct rwa_ring ring;	/* n = n_members */
+	int n_members;
+	int *members;		/* [n_members] hosts in ring order */
+	int64_t channel_bps;
+	int64_t retune_ns;	/* of the resonators */
+	int64_t conversion_ns;	/* O/E/O, added to each step */
+	bool has_loss;
+	struct rwa_loss loss;
+};
+
+struct model_job {
+	char *name;
+	enum coll_kind collective;
+	int n_hosts;
+	int *hosts;		/* rank r runs on hosts[r] */
+	int device;		/* the ring it runs on, or -1: on switches */
+	int64_t size_bytes;	/* M, the whole vector */
+	char *algorithm;	/* "auto", "optree", "bfb" */
+	char *topology;		/* expression, or "auto"; switches only */
+	int depth;		/* OpTree's k, 0: best; rings only */
+	int64_t alpha_ns;	/* per step; rings: -1 = retune + conversion */
+	struct model_place place;
+};
+
+struct model_fabric {
+	char *name;
+	char *file;		/* for messages */
+	char hash[65];		/* SHA-256 of the text, hex */
+	char *text;		/* the YAML itself */
+	size_t text_len;
+	int n_hosts;
+	struct model_host *hosts;
+	int n_ports;
+	struct model_port *ports;
+	int n_devices;
+	struct model_device *devices;
+	int n_jobs;
+	struct model_job *jobs;
+};
+
+/* Limits on input, checked before memory is spent. */
+#define MODEL_MAX_TEXT (16u << 20)
+#define MODEL_MAX_HOSTS 65536
+#define MODEL_MAX_PORTS (1 << 20)
+
+/* Reads and checks a fabric. On failure returns the first error's code and
+ * puts all errors found into errs, sorted by place (at most errs->max), each
+ * "object: fact" with a hint where one helps. name is what errors call the
+ * text. Nothing else is read: one document, no includes. */
+int model_parse(const char *name, const char *text, size_t len,
+		struct model_fabric **out, struct err_list *errs);
+
+/* The same from a file ("-": standard input). */
+int model_load(const char *path, struct model_fabric **out,
+	       struct err_list *errs);
+
+void model_free(struct model_fabric *f);
+
+/* Index by name, or -1. O(1). */
+int model_find_host(const struct model_fabric *f, const char *name);
+int model_find_device(const struct model_fabric *f, const char *name);
+int model_find_job(const struct model_fabric *f, const char *name);
+
+const char *model_device_kind_name(enum model_device_kind kind);
+
+/* "gpu[00-15].p[0-3]" and comma lists to names, in order; for the command
+ * line too. names: a NULL-terminated array (free with model_names_free).
+ * WEFT_EINVAL names the column; WEFT_ELIMIT over max names. */
+int model_expand(const char *text, int max, char ***names, int *n,
+		 struct err *err);
+void model_names_free(char **names);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * Planning: job -> topology -> schedule -> circuits and channels -> device
+ * steps. Pure: the same fabric, base and options give the same plan, byte for
+ * byte. No clock, no files, no sockets.
+ */
+#ifndef WEFT_PLAN_PLAN_H
+#define WEFT_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collective/collective.h"
+#include "controller/model/model.h"
+#include "drivers/light/light.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "optree/optree.h"
+
+/* What one device holds (or is meant to hold). Borrowed by plan_make. */
+struct plan_light {
+	bool known;			/* false: never read; taken as dark */
+	int n_xcs;
+	const struct light_xc *xcs;	/* sorted */
+	const struct light_program *program;	/* rings; NULL: none */
+	int n_bad_in, n_bad_out;	/* failed or disabled ports */
+	const int *bad_in, *bad_out;
+};
+
+/* SAFE: a port held by a circuit that weft did not make is not taken.
+ * UPDATE: it is taken, and the plan names the victim. */
+enum plan_mode { PLAN_SAFE, PLAN_UPDATE };
+
+/* What a plan starts from. Arrays are indexed like fabric->devices. */
+struct plan_base {
+	char state_uuid[37];		/* of the store, "" when offline */
+	int64_t generation;
+	enum plan_mode mode;
+	const struct plan_light *intent;	/* committed; NULL: nothing */
+	const struct plan_light *observed;	/* as read; NULL: all dark */
+};
+
+/* One lit arc of a job's topology on the switches. */
+struct plan_circuit {
+	int arc;		/* of the job's digraph */
+	int device;
+	struct light_xc xc;
+	int tx_port, rx_port;	/* host ports (fabric->ports) */
+	int32_t loss_mdb;
+	bool moved;		/* not connected in `observed` */
+};
+
+struct plan_job {
+	int job;			/* fabric->jobs */
+	const char *algorithm;		/* "optree", "bfb" */
+	char *topology;			/* expression used, "" on rings */
+	struct coll_sched *sched;	/* verified */
+	struct coll_report report;
+	int64_t time_ns, bound_ns;
+	double gap;			/* time / bound - 1 */
+	bool is_ring;
+	struct optree_plan ring;	/* ring.sched == sched (not owned) */
+	int n_circuits;
+	struct plan_circuit *circuits;	/* switches; sorted by device, in */
+};
+
+/* What happens on one device. Deletes before adds. */
+struct plan_device {
+	int device;			/* fabric->devices */
+	int n_del, n_add, n_keep, n_foreign, n_stolen;
+	struct light_xc *del;		/* sorted */
+	struct light_xc *add;
+	struct light_xc *foreign;	/* there, not ours, left alone */
+	struct light_xc *stolen;	/* foreign ones that are in del */
+	int n_want;
+	struct light_xc *want;		/* intent after this plan */
+	bool has_program;		/* rings: a program is wanted */
+	struct light_program program;	/* wanted */
+	bool load_program;		/* differs from what is loaded */
+	bool had_program;
+	struct light_program old_program;	/* for undo */
+	int64_t switch_ns;		/* expected time of light moving */
+	int64_t down_ns;		/* plus transceivers coming back */
+};
+
+struct plan {
+	const struct model_fabric *fabric;	/* borrowed: outlives */
+	char state_uuid[37];
+	int64_t generation;		/* made from this generation */
+	enum plan_mode mode;
+	char digest[65];		/* SHA-256 hex over every device's
+					 * steps: equal digests, equal work */
+	int n_jobs;
+	struct plan_job *jobs;
+	int n_devices;			/* every device of the fabric, in the
+					 * order of change: by domain, then as
+					 * in the file */
+	struct plan_device *devices;
+	int n_add, n_del, n_keep, n_loads;	/* totals */
+	int64_t down_ns;		/* longest expected outage of a port */
+};
+
+/*
+ * Plans all jobs of the fabric from `base` (NULL: offline, all dark).
+ * WEFT_EINVAL / WEFT_EINFEASIBLE name the job (with its place in the file)
+ * and the fact: too few ports, ports on the wrong switches, reach, a busy
+ * port, a failed port. Moves as few circuits as possible for the topology
+ * and ranks given: exact for hosts whose ports all go to one switch, by an
+ * lp_solve program over arcs and switches otherwise.
+ */
+int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
+	      struct plan **out, struct err *err);
+void plan_free(struct plan *p);
+
+/* True when no device has anything to do. */
+bool plan_is_empty(const struct plan *p);
+
+/* A plan file: JSON with tool version, state, generation, configuration
+ * (whole, with hash) and the digest of its steps. Applying it plans again
+ * from the configuration and refuses unless the digest is the same. */
+struct plan_file {
+	char state_uuid[37];
+	int64_t generation;
+	enum plan_mode mode;
+	char digest[65];
+	char *config_name;
+	char *config;
+	size_t config_len;
+};
+
+int plan_file_write(const struct plan *p, struct buf *out, struct err *err);
+/* WEFT_EINVAL names the field (or line and column of broken JSON). */
+int plan_file_read(const void *data, size_t len, struct plan_file *out,
+		   struct err *err);
+void plan_file_fini(struct plan_file *f);
+/* Plan files start like this; YAML never does. */
+bool plan_file_is(const void *data, size_t len);
+
+#endif
