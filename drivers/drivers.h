@@ -1,0 +1,10 @@
+/* Every driver that is built in; the table in drv.c lists them by name. */
+#ifndef WEFT_DRIVERS_DRIVERS_H
+#define WEFT_DRIVERS_DRIVERS_H
+
+#include "drivers/driver.h"
+
+extern const struct drv_class drv_sim;
+extern const struct drv_class drv_sim_ring;
+
+#endif

@@ -1,0 +1,121 @@
+/* The registry of drivers and what callers see of a handle; see driver.h. */
+#include "drivers/driver.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/drivers.h"
+
+static const struct drv_class *const classes[] = {
+	&drv_sim,
+	&drv_sim_ring,
+	NULL,
+};
+
+const struct drv_class *const *drv_all(void)
+{
+	return classes;
+}
+
+const struct drv_class *drv_find(const char *name)
+{
+	for (int i = 0; classes[i]; i++) {
+		if (strcmp(classes[i]->name, name) == 0) {
+			return classes[i];
+		}
+	}
+	return NULL;
+}
+
+static int not_found(const char *driver, struct err *err)
+{
+	char known[ERR_FILE_MAX] = "";
+	size_t len = 0;
+
+	for (int i = 0; classes[i] && len < sizeof(known); i++) {
+		len += snprintf(known + len, sizeof(known) - len, "%s%s",
+				i ? ", " : "", classes[i]->name);
+	}
+	err_set(err, WEFT_ENOTFOUND, "no driver '%s'; there are: %s", driver,
+		known);
+	return WEFT_ENOTFOUND;
+}
+
+int drv_open(uv_loop_t *loop, const char *driver, const struct drv_config *cfg,
+	     struct drv **out, struct err *err)
+{
+	const struct drv_class *cls = drv_find(driver);
+	int rc;
+
+	if (!cls) {
+		return not_found(driver, err);
+	}
+	assert(cls->abi == DRV_ABI);
+	rc = cls->open(loop, cfg, out, err);
+	if (rc) {
+		err_wrap(err, "device %s", cfg->name);
+	}
+	return rc;
+}
+
+void drv_close(struct drv *dev, drv_close_cb cb, void *arg)
+{
+	dev->cls->close(dev, cb, arg);
+}
+
+void drv_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg)
+{
+	dev->cls->snapshot(dev, cb, arg);
+}
+
+void drv_submit(struct drv *dev, const struct drv_batch *batch,
+		drv_submit_cb cb, void *arg)
+{
+	dev->cls->submit(dev, batch, cb, arg);
+}
+
+void drv_explain(struct drv *dev, const struct drv_batch *batch,
+		 drv_trace_fn fn, void *arg)
+{
+	dev->cls->explain(dev, batch, fn, arg);
+}
+
+void drv_set_trace(struct drv *dev, drv_trace_fn fn, void *arg)
+{
+	dev->trace = fn;
+	dev->trace_arg = arg;
+}
+
+void drv_snapshot_fini(struct drv_snapshot *s)
+{
+	free(s->xcs);
+	free(s->ports);
+	light_program_fini(&s->program);
+	memset(s, 0, sizeof(*s));
+}
+
+const char *drv_result_name(enum drv_result r)
+{
+	static const char *const names[] = { "done", "refused", "unknown",
+					     "skipped" };
+
+	return names[r];
+}
+
+const char *drv_evidence_name(enum drv_evidence e)
+{
+	static const char *const names[] = { "sent", "acked", "read-back",
+					     "measured" };
+
+	return names[e];
+}
+
+const char *drv_state_name(enum drv_state s)
+{
+	static const char *const names[] = { "blocked", "tuning", "tuned",
+					     "failed" };
+
+	return names[s];
+}

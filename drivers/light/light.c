@@ -1,0 +1,234 @@
+/* Values that describe light; see light.h. */
+#include "drivers/light/light.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/log.h"
+
+/* Step, node, dir, fibre and channel fill 64 bits exactly, so the order of
+ * tunes is the order of these numbers. */
+static uint64_t tune_key(const struct light_tune *t)
+{
+	return (uint64_t)t->step << 48 | (uint64_t)t->node << 32 |
+	       (uint64_t)t->dir << 24 | (uint64_t)t->fibre << 16 | t->channel;
+}
+
+int light_tune_cmp(const struct light_tune *a, const struct light_tune *b)
+{
+	uint64_t ka = tune_key(a), kb = tune_key(b);
+
+	return (ka > kb) - (ka < kb);
+}
+
+static bool is_sorted(const struct light_program *p)
+{
+	for (size_t i = 1; i < p->n; i++) {
+		if (tune_key(&p->v[i - 1]) > tune_key(&p->v[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* One stable counting pass over byte `shift / 8` of the keys. False, with
+ * dst untouched, when all keys agree there. */
+static bool radix_pass(const struct light_tune *src, struct light_tune *dst,
+		       size_t n, int shift)
+{
+	size_t at[256] = { 0 }, sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		at[tune_key(&src[i]) >> shift & 0xff]++;
+	}
+	if (at[tune_key(&src[0]) >> shift & 0xff] == n) {
+		return false;
+	}
+	for (int b = 0; b < 256; b++) {
+		size_t count = at[b];
+
+		at[b] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++) {
+		dst[at[tune_key(&src[i]) >> shift & 0xff]++] = src[i];
+	}
+	return true;
+}
+
+/* Programs reach millions of settings; a radix sort keeps that linear. */
+static int sort_tunes(struct light_program *p, struct err *err)
+{
+	struct light_tune *spare, *swap;
+
+	if (is_sorted(p)) {
+		return 0;
+	}
+	spare = malloc(p->n * sizeof(*spare));
+	if (!spare) {
+		return err_nomem(err);
+	}
+	for (int shift = 0; shift < 64; shift += 8) {
+		if (radix_pass(p->v, spare, p->n, shift)) {
+			swap = p->v;
+			p->v = spare;
+			spare = swap;
+		}
+	}
+	free(spare);
+	return 0;
+}
+
+static int check_tune(const struct light_program *p,
+		      const struct light_tune *t, struct err *err)
+{
+	if (t->step >= p->steps) {
+		return err_set(err, WEFT_EINVAL,
+			       "step %u node %u channel %u: the program has "
+			       "%u steps", t->step, t->node, t->channel,
+			       p->steps);
+	}
+	if (t->dir > LIGHT_CCW || t->mode < LIGHT_ADD ||
+	    t->mode > LIGHT_ADD_DROP) {
+		return err_set(err, WEFT_EINVAL,
+			       "step %u node %u channel %u: direction %u and "
+			       "mode %u mean nothing", t->step, t->node,
+			       t->channel, t->dir, t->mode);
+	}
+	return 0;
+}
+
+int light_program_normalise(struct light_program *p, struct err *err)
+{
+	size_t kept = 0;
+	int rc;
+
+	for (size_t i = 0; i < p->n; i++) {
+		rc = check_tune(p, &p->v[i], err);
+		if (rc) {
+			return rc;
+		}
+	}
+	rc = sort_tunes(p, err);
+	if (rc) {
+		return rc;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		struct light_tune *t = &p->v[i];
+		struct light_tune *last = kept ? &p->v[kept - 1] : NULL;
+
+		if (!last || light_tune_cmp(last, t) != 0) {
+			p->v[kept++] = *t;
+		} else if (last->mode & t->mode) {
+			return err_set(err, WEFT_EINVAL,
+				       "step %u node %u channel %u is %s twice",
+				       t->step, t->node, t->channel,
+				       t->mode & last->mode & LIGHT_ADD ?
+				       "added" : "dropped");
+		} else {
+			last->mode |= t->mode;
+		}
+	}
+	p->n = kept;
+	return 0;
+}
+
+static uint8_t *put_le(uint8_t *to, uint64_t value, int bytes)
+{
+	for (int i = 0; i < bytes; i++) {
+		*to++ = (uint8_t)(value >> (8 * i));
+	}
+	return to;
+}
+
+static uint8_t *put_tune(uint8_t *to, const struct light_tune *t)
+{
+	to = put_le(to, t->step, 2);
+	to = put_le(to, t->node, 2);
+	to = put_le(to, t->channel, 2);
+	*to++ = t->dir;
+	*to++ = t->fibre;
+	*to++ = t->mode;
+	return to;
+}
+
+static bool digest_tunes(EVP_MD_CTX *ctx, const struct light_program *p)
+{
+	uint8_t block[9 * 1024], *end = block;
+
+	for (size_t i = 0; i < p->n; i++) {
+		end = put_tune(end, &p->v[i]);
+		if (end == block + sizeof(block) || i + 1 == p->n) {
+			if (!EVP_DigestUpdate(ctx, block, end - block)) {
+				return false;
+			}
+			end = block;
+		}
+	}
+	return true;
+}
+
+void light_program_digest(const struct light_program *p,
+			  uint8_t digest[LIGHT_DIGEST_LEN])
+{
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	uint8_t head[12];
+
+	put_le(put_le(head, p->steps, 4), p->n, 8);
+	if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) ||
+	    !EVP_DigestUpdate(ctx, head, sizeof(head)) ||
+	    !digest_tunes(ctx, p) || !EVP_DigestFinal_ex(ctx, digest, NULL)) {
+		/* A made-up digest could pass for another program's. */
+		log_error("light", "cannot compute SHA-256");
+		abort();
+	}
+	EVP_MD_CTX_free(ctx);
+}
+
+bool light_program_equal(const struct light_program *a,
+			 const struct light_program *b)
+{
+	if (a->steps != b->steps || a->n != b->n) {
+		return false;
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		if (light_tune_cmp(&a->v[i], &b->v[i]) != 0 ||
+		    a->v[i].mode != b->v[i].mode) {
+			return false;
+		}
+	}
+	return true;
+}
+
+int light_program_copy(struct light_program *dst,
+		       const struct light_program *src, struct err *err)
+{
+	dst->steps = src->steps;
+	if (src->n == 0) {
+		return 0;
+	}
+	dst->v = malloc(src->n * sizeof(*dst->v));
+	if (!dst->v) {
+		return err_nomem(err);
+	}
+	memcpy(dst->v, src->v, src->n * sizeof(*dst->v));
+	dst->n = src->n;
+	return 0;
+}
+
+void light_program_fini(struct light_program *p)
+{
+	free(p->v);
+	memset(p, 0, sizeof(*p));
+}
+
+int light_xc_cmp(const void *a, const void *b)
+{
+	const struct light_xc *x = a, *y = b;
+
+	if (x->in != y->in) {
+		return x->in < y->in ? -1 : 1;
+	}
+	return (x->out > y->out) - (x->out < y->out);
+}
