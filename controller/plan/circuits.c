@@ -1,0 +1,781 @@
+/*
+ * Arcs of a job's digraph to circuits.
+ *
+ * A site is a switch or panel that the job's hosts reach. First every pair of
+ * ranks gets its arcs spread over the sites (bipartite edge colouring with
+ * one colour class a site: a minimum-cost flow a site, since every class is
+ * a bipartite degree-constrained subgraph), then within a site any transmit
+ * port can be joined to any receive port. A circuit that is already there
+ * and joins a wanted pair is kept; the flow's costs count the others, so for
+ * one or two sites the number of moved circuits is the least possible.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "lib/base/vec.h"
+#include "lib/lp/flow.h"
+
+#define FORCED_COST ((int64_t)1 << 40)
+
+/* All arcs from rank u to rank v. */
+struct wish {
+	int u, v;
+	int first, n;	/* in work.arcs */
+	int used;	/* arcs that have a circuit */
+};
+
+struct work {
+	struct plan_ctx *ctx;
+	const struct model_fabric *fabric;
+	const struct model_job *job;
+	const struct plan_job *pj;
+	const struct topo *topo;
+	int n;			/* ranks */
+	int *rank_of;		/* [hosts] or -1 */
+	int n_sites;
+	int *site_device;
+	int *site_of;		/* [devices] or -1 */
+	bool duplex;
+	bool *tx_free, *rx_free;	/* [ports] */
+	bool *tx_foreign, *rx_foreign;	/* [ports] under a foreign circuit */
+	int32_t *arcs;		/* sorted by source, destination */
+	int n_wishes;
+	struct wish *wishes;
+	int *have;		/* [wish * n_sites + site] circuits to keep */
+	int *give;		/* same shape: arcs this site carries */
+	VEC(struct plan_circuit) out;
+};
+
+static bool in_list(int n, const int *list, int x)
+{
+	for (int i = 0; i < n; i++) {
+		if (list[i] == x) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool tx_usable(const struct plan_ctx *ctx, int port)
+{
+	const struct model_port *p = &ctx->fabric->ports[port];
+	const struct plan_light *seen;
+
+	if (p->tx_device < 0 || ctx->tx_taken[port]) {
+		return false;
+	}
+	seen = plan_observed(ctx, p->tx_device);
+	return !in_list(seen->n_bad_in, seen->bad_in, p->tx_port);
+}
+
+static bool rx_usable(const struct plan_ctx *ctx, int port)
+{
+	const struct model_port *p = &ctx->fabric->ports[port];
+	const struct plan_light *seen;
+
+	if (p->rx_device < 0 || ctx->rx_taken[port]) {
+		return false;
+	}
+	seen = plan_observed(ctx, p->rx_device);
+	return !in_list(seen->n_bad_out, seen->bad_out, p->rx_port);
+}
+
+void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
+		       int rank, int *n_tx, int *n_rx)
+{
+	const struct model_host *h = &ctx->fabric->hosts[job->hosts[rank]];
+
+	*n_tx = *n_rx = 0;
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		*n_tx += tx_usable(ctx, p);
+		*n_rx += rx_usable(ctx, p);
+	}
+}
+
+/* ---- what there is ---- */
+
+static void add_site(struct work *w, int device)
+{
+	if (device >= 0 && w->site_of[device] < 0) {
+		w->site_of[device] = w->n_sites;
+		w->site_device[w->n_sites++] = device;
+	}
+}
+
+static void find_ports_and_sites(struct work *w)
+{
+	for (int r = 0; r < w->n; r++) {
+		const struct model_host *h =
+			&w->fabric->hosts[w->job->hosts[r]];
+
+		for (int p = h->first_port; p < h->first_port + h->n_ports;
+		     p++) {
+			w->tx_free[p] = tx_usable(w->ctx, p);
+			w->rx_free[p] = rx_usable(w->ctx, p);
+			add_site(w, w->fabric->ports[p].tx_device);
+			add_site(w, w->fabric->ports[p].rx_device);
+		}
+	}
+}
+
+/* All sites one-way, or a single duplex one. */
+static int check_sites(struct work *w, struct err *err)
+{
+	int n_duplex = 0;
+
+	for (int s = 0; s < w->n_sites; s++) {
+		n_duplex += w->fabric->devices[w->site_device[s]].any_to_any;
+	}
+	w->duplex = n_duplex > 0;
+	if (w->duplex && w->n_sites > 1) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "ports on %d switches of which %d are "
+			       "any-to-any: not supported, only one such "
+			       "switch a job", w->n_sites, n_duplex);
+	}
+	return 0;
+}
+
+/* Calls fn for every observed circuit of a site with the host ports that it
+ * joins (-1: no host's). */
+typedef void (*circuit_fn)(struct work *w, int site, struct light_xc xc,
+			   int tx_port, int rx_port);
+
+static void each_observed(struct work *w, circuit_fn fn)
+{
+	for (int s = 0; s < w->n_sites; s++) {
+		int d = w->site_device[s];
+		const struct model_device *dev = &w->fabric->devices[d];
+		const struct plan_light *seen = plan_observed(w->ctx, d);
+
+		for (int i = 0; i < seen->n_xcs; i++) {
+			struct light_xc xc = seen->xcs[i];
+
+			if (xc.in < 0 || xc.in >= dev->n_in || xc.out < 0 ||
+			    xc.out >= dev->n_out) {
+				continue;
+			}
+			fn(w, s, xc, dev->in_port[xc.in],
+			   dev->any_to_any ? dev->in_port[xc.out]
+					   : dev->out_port[xc.out]);
+		}
+	}
+}
+
+static void mark_foreign(struct work *w, int site, struct light_xc xc, int tx,
+			 int rx)
+{
+	if (!plan_is_foreign(w->ctx, w->site_device[site], xc)) {
+		return;
+	}
+	if (tx >= 0) {
+		w->tx_foreign[tx] = true;
+		w->rx_foreign[tx] |= w->duplex;
+	}
+	if (rx >= 0) {
+		w->rx_foreign[rx] = true;
+		w->tx_foreign[rx] |= w->duplex;
+	}
+}
+
+/* ---- what is wanted ---- */
+
+static int by_ends(const void *a, const void *b, void *topo)
+{
+	const struct topo_arc *x = topo_arc(topo, *(const int32_t *)a);
+	const struct topo_arc *y = topo_arc(topo, *(const int32_t *)b);
+
+	if (x->src != y->src) {
+		return x->src - y->src;
+	}
+	if (x->dst != y->dst) {
+		return x->dst - y->dst;
+	}
+	return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+static int group_arcs(struct work *w, struct err *err)
+{
+	int m = topo_m(w->topo), n_arcs = 0;
+
+	w->arcs = malloc((m + 1) * sizeof(*w->arcs));
+	w->wishes = calloc(m + 1, sizeof(*w->wishes));
+	if (!w->arcs || !w->wishes) {
+		return err_nomem(err);
+	}
+	for (int a = 0; a < m; a++) {
+		if (topo_arc(w->topo, a)->src != topo_arc(w->topo, a)->dst) {
+			w->arcs[n_arcs++] = a;
+		}
+	}
+	qsort_r(w->arcs, n_arcs, sizeof(*w->arcs), by_ends, (void *)w->topo);
+	for (int i = 0; i < n_arcs; i++) {
+		const struct topo_arc *arc = topo_arc(w->topo, w->arcs[i]);
+		struct wish *last = &w->wishes[w->n_wishes - 1];
+
+		if (w->n_wishes == 0 || last->u != arc->src ||
+		    last->v != arc->dst) {
+			w->wishes[w->n_wishes++] = (struct wish){
+				.u = arc->src, .v = arc->dst, .first = i,
+			};
+		}
+		w->wishes[w->n_wishes - 1].n++;
+	}
+	return 0;
+}
+
+static struct wish *find_wish(const struct work *w, int u, int v)
+{
+	int lo = 0, hi = w->n_wishes - 1;
+
+	while (lo <= hi) {
+		int mid = (lo + hi) / 2;
+		struct wish *x = &w->wishes[mid];
+
+		if (x->u == u && x->v == v) {
+			return x;
+		}
+		if (x->u < u || (x->u == u && x->v < v)) {
+			lo = mid + 1;
+		} else {
+			hi = mid - 1;
+		}
+	}
+	return NULL;
+}
+
+/* The wish that a present circuit could serve, or NULL. */
+static struct wish *wish_of(const struct work *w, int tx, int rx)
+{
+	int u, v;
+
+	if (tx < 0 || rx < 0 || !w->tx_free[tx] || !w->rx_free[rx]) {
+		return NULL;
+	}
+	u = w->rank_of[w->fabric->ports[tx].host];
+	v = w->rank_of[w->fabric->ports[rx].host];
+	return u < 0 || v < 0 ? NULL : find_wish(w, u, v);
+}
+
+static int *cell(const struct work *w, int *table, const struct wish *wish,
+		 int site)
+{
+	return &table[(wish - w->wishes) * w->n_sites + site];
+}
+
+/* ---- giving circuits out ---- */
+
+static void emit(struct work *w, struct wish *wish, int site,
+		 struct light_xc xc, int tx, int rx, bool moved)
+{
+	const struct model_device *dev =
+		&w->fabric->devices[w->site_device[site]];
+	const struct model_port *ports = w->fabric->ports;
+
+	w->ctx->tx_taken[tx] = w->ctx->rx_taken[rx] = true;
+	w->tx_free[tx] = w->rx_free[rx] = false;
+	w->out.v[w->out.n++] = (struct plan_circuit){
+		.arc = w->arcs[wish->first + wish->used++],
+		.device = w->site_device[site],
+		.xc = xc,
+		.tx_port = tx,
+		.rx_port = rx,
+		.loss_mdb = ports[tx].tx_loss_mdb + dev->loss_mdb +
+			    ports[rx].rx_loss_mdb,
+		.moved = moved,
+	};
+}
+
+/* Emits a circuit, and on a duplex site its way back. */
+static void emit_both(struct work *w, struct wish *wish, int site,
+		      struct light_xc xc, int tx, int rx, bool moved)
+{
+	emit(w, wish, site, xc, tx, rx, moved);
+	if (w->duplex) {
+		emit(w, find_wish(w, wish->v, wish->u), site, xc, rx, tx,
+		     moved);
+	}
+}
+
+static void adopt_foreign(struct work *w, int site, struct light_xc xc,
+			  int tx, int rx)
+{
+	struct wish *wish;
+
+	if (!plan_is_foreign(w->ctx, w->site_device[site], xc)) {
+		return;
+	}
+	wish = wish_of(w, tx, rx);
+	if (wish && wish->used < wish->n) {
+		emit_both(w, wish, site, xc, tx, rx, false);
+	}
+}
+
+static void count_have(struct work *w, int site, struct light_xc xc, int tx,
+		       int rx)
+{
+	struct wish *wish = wish_of(w, tx, rx);
+
+	(void)xc;
+	if (wish) {
+		++*cell(w, w->have, wish, site);
+	}
+}
+
+static void keep_present(struct work *w, int site, struct light_xc xc, int tx,
+			 int rx)
+{
+	struct wish *wish = wish_of(w, tx, rx);
+	int *give;
+
+	if (!wish) {
+		return;
+	}
+	give = cell(w, w->give, wish, site);
+	if (*give > 0) {
+		--*give;
+		emit_both(w, wish, site, xc, tx, rx, false);
+		if (w->duplex) {
+			--*cell(w, w->give, find_wish(w, wish->v, wish->u),
+				site);
+		}
+	}
+}
+
+/* First free port of a rank at a device, one without a foreign circuit if
+ * there is one; -1 when all are in use. */
+static int pick_port(const struct work *w, int rank, int device, bool tx)
+{
+	const struct model_host *h =
+		&w->fabric->hosts[w->job->hosts[rank]];
+	const bool *is_free = tx ? w->tx_free : w->rx_free;
+	const bool *foreign = tx ? w->tx_foreign : w->rx_foreign;
+	int found = -1;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		const struct model_port *port = &w->fabric->ports[p];
+
+		if (!is_free[p] || device != (tx ? port->tx_device
+						 : port->rx_device)) {
+			continue;
+		}
+		if (!foreign[p]) {
+			return p;
+		}
+		found = found < 0 ? p : found;
+	}
+	return found;
+}
+
+static struct light_xc xc_between(const struct work *w, int tx, int rx)
+{
+	int a = w->fabric->ports[tx].tx_port;
+	int b = w->fabric->ports[rx].rx_port;
+
+	if (w->duplex && a > b) {
+		return (struct light_xc){ .in = b, .out = a };
+	}
+	return (struct light_xc){ .in = a, .out = b };
+}
+
+static int fill_site(struct work *w, int site, struct err *err)
+{
+	int device = w->site_device[site];
+
+	for (int i = 0; i < w->n_wishes; i++) {
+		struct wish *wish = &w->wishes[i];
+
+		while (*cell(w, w->give, wish, site) > 0) {
+			int tx = pick_port(w, wish->u, device, true);
+			int rx = pick_port(w, wish->v, device, false);
+
+			if (tx < 0 || rx < 0) {
+				return err_set(err, WEFT_EINTERNAL,
+					       "no port left for rank %d to %d "
+					       "at %s", wish->u, wish->v,
+					       w->fabric->devices[device].name);
+			}
+			--*cell(w, w->give, wish, site);
+			if (w->duplex) {
+				--*cell(w, w->give,
+					find_wish(w, wish->v, wish->u), site);
+			}
+			emit_both(w, wish, site, xc_between(w, tx, rx), tx, rx,
+				  true);
+		}
+	}
+	return 0;
+}
+
+/* ---- spreading arcs over sites ---- */
+
+static int count_free(const struct work *w, int rank, int site, bool tx)
+{
+	const struct model_host *h =
+		&w->fabric->hosts[w->job->hosts[rank]];
+	const bool *is_free = tx ? w->tx_free : w->rx_free;
+	int n = 0;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		const struct model_port *port = &w->fabric->ports[p];
+		int device = tx ? port->tx_device : port->rx_device;
+
+		n += is_free[p] && device == w->site_device[site];
+	}
+	return n;
+}
+
+static int free_from(const struct work *w, int rank, int site, bool tx)
+{
+	int n = 0;
+
+	for (int s = site; s < w->n_sites; s++) {
+		n += count_free(w, rank, s, tx);
+	}
+	return n;
+}
+
+/* Arcs of a wish that no earlier site carries. */
+static int still_open(const struct work *w, const struct wish *wish, int site)
+{
+	int n = wish->n - wish->used;
+
+	for (int s = 0; s < site; s++) {
+		n -= *cell(w, w->give, wish, s);
+	}
+	return n;
+}
+
+/* Edges from the source to a rank (or from a rank to the sink): at least
+ * what the later sites cannot take, at most what this one can. */
+static int add_side(struct work *w, struct flow *f, int site, bool tx,
+		    const int *degree, struct err *err)
+{
+	int source = 2 * w->n, sink = 2 * w->n + 1, rc = 0;
+
+	for (int r = 0; r < w->n && rc == 0; r++) {
+		int most = count_free(w, r, site, tx);
+		int least = degree[r] - free_from(w, r, site + 1, tx);
+		int a = tx ? source : w->n + r, b = tx ? r : sink;
+
+		least = least < 0 ? 0 : least;
+		if (least > most) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "%s has too few ports for the topology",
+				       w->fabric->hosts[w->job->hosts[r]].name);
+		}
+		rc = flow_add(f, a, b, least, -FORCED_COST, NULL, err);
+		if (rc == 0) {
+			rc = flow_add(f, a, b, most - least, 0, NULL, err);
+		}
+	}
+	return rc;
+}
+
+/* A wish's units at this site: those that keep a circuit here gain one,
+ * those that rob a later site of a kept circuit cost one. */
+static int add_wish(struct work *w, struct flow *f, int site, int i,
+		    int *edge, struct err *err)
+{
+	struct wish *wish = &w->wishes[i];
+	int open = still_open(w, wish, site), here, later = 0, rc = 0;
+
+	here = *cell(w, w->have, wish, site);
+	for (int s = site + 1; s < w->n_sites; s++) {
+		later += *cell(w, w->have, wish, s);
+	}
+	for (int unit = 1; unit <= open && rc == 0; unit++) {
+		int cost = (unit > open - later) - (unit <= here);
+		int e;
+
+		rc = flow_add(f, wish->u, w->n + wish->v, 1, cost, &e, err);
+		if (unit == 1) {
+			*edge = e;
+		}
+	}
+	return rc;
+}
+
+static void read_split(struct work *w, const struct flow *f, int site,
+		       const int *edges)
+{
+	for (int i = 0; i < w->n_wishes; i++) {
+		int open = still_open(w, &w->wishes[i], site), give = 0;
+
+		for (int k = 0; k < open; k++) {
+			give += (int)flow_on(f, edges[i] + k);
+		}
+		*cell(w, w->give, &w->wishes[i], site) = give;
+	}
+}
+
+static void open_degrees(const struct work *w, int site, int *out, int *in)
+{
+	memset(out, 0, w->n * sizeof(*out));
+	memset(in, 0, w->n * sizeof(*in));
+	for (int i = 0; i < w->n_wishes; i++) {
+		int open = still_open(w, &w->wishes[i], site);
+
+		out[w->wishes[i].u] += open;
+		in[w->wishes[i].v] += open;
+	}
+}
+
+/* After a site is given its arcs, every rank's rest must fit later ones. */
+static int check_rest(const struct work *w, int site, int *out, int *in,
+		      struct err *err)
+{
+	open_degrees(w, site + 1, out, in);
+	for (int r = 0; r < w->n; r++) {
+		if (out[r] > free_from(w, r, site + 1, true) ||
+		    in[r] > free_from(w, r, site + 1, false)) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "the topology's arcs at %s cannot be "
+				       "spread over its %d switches",
+				       w->fabric->hosts[w->job->hosts[r]].name,
+				       w->n_sites);
+		}
+	}
+	return 0;
+}
+
+static int split_site(struct work *w, int site, struct err *err)
+{
+	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
+	int *edges = calloc(w->n_wishes + 1, sizeof(*edges));
+	struct flow *f = NULL;
+	int rc;
+
+	if (!out || !in || !edges) {
+		rc = err_nomem(err);
+		goto done;
+	}
+	open_degrees(w, site, out, in);
+	if ((rc = flow_new(2 * w->n + 2, &f, err)) ||
+	    (rc = add_side(w, f, site, true, out, err)) ||
+	    (rc = add_side(w, f, site, false, in, err))) {
+		goto done;
+	}
+	for (int i = 0; i < w->n_wishes && rc == 0; i++) {
+		rc = add_wish(w, f, site, i, &edges[i], err);
+	}
+	if (rc == 0) {
+		rc = flow_run(f, 2 * w->n, 2 * w->n + 1, 0, NULL, NULL, err);
+	}
+	if (rc == 0) {
+		read_split(w, f, site, edges);
+		rc = check_rest(w, site, out, in, err);
+	}
+done:
+	flow_free(f);
+	free(out);
+	free(in);
+	free(edges);
+	return rc;
+}
+
+static int split(struct work *w, struct err *err)
+{
+	int rc = 0;
+
+	if (w->n_sites == 1) {
+		for (int i = 0; i < w->n_wishes; i++) {
+			w->give[i] = still_open(w, &w->wishes[i], 0);
+		}
+		return 0;
+	}
+	for (int s = 0; s < w->n_sites && rc == 0; s++) {
+		rc = split_site(w, s, err);
+	}
+	return rc;
+}
+
+/* ---- checks before, order after ---- */
+
+static int too_few_ports(const struct work *w, int rank, bool tx, int need,
+			 int free_ports, struct err *err)
+{
+	const struct model_host *h =
+		&w->fabric->hosts[w->job->hosts[rank]];
+	const bool *foreign = tx ? w->tx_foreign : w->rx_foreign;
+	int held = 0;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		held += foreign[p];
+	}
+	err_set(err, WEFT_EINFEASIBLE,
+		"topology %s needs %d %s ports at %s, %d of %d are usable",
+		w->pj->topology, need, tx ? "transmit" : "receive", h->name,
+		free_ports, h->n_ports);
+	if (held > 0) {
+		err_hint(err, "%d carry circuits that weft did not make; mode "
+			      "update takes such ports over", held);
+	}
+	return err->code;
+}
+
+static int check_degrees(const struct work *w, struct err *err)
+{
+	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
+	int rc = 0;
+
+	if (!out || !in) {
+		rc = err_nomem(err);
+		goto done;
+	}
+	open_degrees(w, 0, out, in);
+	for (int r = 0; r < w->n && rc == 0; r++) {
+		int tx = free_from(w, r, 0, true);
+		int rx = free_from(w, r, 0, false);
+
+		if (out[r] > tx) {
+			rc = too_few_ports(w, r, true, out[r], tx, err);
+		} else if (in[r] > rx) {
+			rc = too_few_ports(w, r, false, in[r], rx, err);
+		}
+	}
+done:
+	free(out);
+	free(in);
+	return rc;
+}
+
+static int check_both_ways(const struct work *w, struct err *err)
+{
+	for (int i = 0; w->duplex && i < w->n_wishes; i++) {
+		const struct wish *x = &w->wishes[i];
+		const struct wish *back = find_wish(w, x->v, x->u);
+
+		if (!back || back->n != x->n) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "topology %s is one-way between ranks "
+				       "%d and %d, switch %s joins ports both "
+				       "ways", w->pj->topology, x->u, x->v,
+				       w->fabric->devices[w->site_device[0]]
+					       .name);
+		}
+	}
+	return 0;
+}
+
+static int by_device_and_port(const void *a, const void *b)
+{
+	const struct plan_circuit *x = a, *y = b;
+
+	if (x->device != y->device) {
+		return x->device - y->device;
+	}
+	if (x->xc.in != y->xc.in) {
+		return x->xc.in - y->xc.in;
+	}
+	return x->arc - y->arc;
+}
+
+static int work_init(struct work *w, struct err *err)
+{
+	const struct model_fabric *f = w->fabric;
+
+	w->rank_of = malloc((f->n_hosts + 1) * sizeof(int));
+	w->site_of = malloc((f->n_devices + 1) * sizeof(int));
+	w->site_device = malloc((f->n_devices + 1) * sizeof(int));
+	w->tx_free = calloc(f->n_ports + 1, sizeof(bool));
+	w->rx_free = calloc(f->n_ports + 1, sizeof(bool));
+	w->tx_foreign = calloc(f->n_ports + 1, sizeof(bool));
+	w->rx_foreign = calloc(f->n_ports + 1, sizeof(bool));
+	if (!w->rank_of || !w->site_of || !w->site_device || !w->tx_free ||
+	    !w->rx_free || !w->tx_foreign || !w->rx_foreign) {
+		return err_nomem(err);
+	}
+	memset(w->rank_of, -1, f->n_hosts * sizeof(int));
+	memset(w->site_of, -1, f->n_devices * sizeof(int));
+	for (int r = 0; r < w->n; r++) {
+		w->rank_of[w->job->hosts[r]] = r;
+	}
+	find_ports_and_sites(w);
+	return 0;
+}
+
+static int work_tables(struct work *w, struct err *err)
+{
+	size_t cells = (size_t)w->n_wishes * w->n_sites + 1;
+
+	w->have = calloc(cells, sizeof(int));
+	w->give = calloc(cells, sizeof(int));
+	if (!w->have || !w->give || vec_reserve(&w->out, topo_m(w->topo) + 1)) {
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+static void work_fini(struct work *w)
+{
+	free(w->rank_of);
+	free(w->site_of);
+	free(w->site_device);
+	free(w->tx_free);
+	free(w->rx_free);
+	free(w->tx_foreign);
+	free(w->rx_foreign);
+	free(w->arcs);
+	free(w->wishes);
+	free(w->have);
+	free(w->give);
+	vec_fini(&w->out);
+}
+
+/* In SAFE mode a foreign circuit is adopted when it is just what the job
+ * wants, and its ports are out of reach when it is not. */
+static void respect_foreign(struct work *w)
+{
+	each_observed(w, mark_foreign);
+	if (w->ctx->base->mode != PLAN_SAFE) {
+		return;
+	}
+	each_observed(w, adopt_foreign);
+	for (int p = 0; p < w->fabric->n_ports; p++) {
+		w->tx_free[p] &= !w->tx_foreign[p];
+		w->rx_free[p] &= !w->rx_foreign[p];
+	}
+}
+
+int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	struct work w = {
+		.ctx = ctx,
+		.fabric = ctx->fabric,
+		.job = &ctx->fabric->jobs[pj->job],
+		.pj = pj,
+		.topo = coll_topo(pj->sched),
+		.n = coll_ranks(pj->sched),
+	};
+	int rc;
+
+	if ((rc = work_init(&w, err)) || (rc = check_sites(&w, err)) ||
+	    (rc = group_arcs(&w, err)) || (rc = check_both_ways(&w, err)) ||
+	    (rc = work_tables(&w, err))) {
+		goto out;
+	}
+	respect_foreign(&w);
+	if ((rc = check_degrees(&w, err))) {
+		goto out;
+	}
+	each_observed(&w, count_have);
+	if ((rc = split(&w, err))) {
+		goto out;
+	}
+	each_observed(&w, keep_present);
+	for (int s = 0; s < w.n_sites && rc == 0; s++) {
+		rc = fill_site(&w, s, err);
+	}
+	if (rc) {
+		goto out;
+	}
+	qsort(w.out.v, w.out.n, sizeof(*w.out.v), by_device_and_port);
+	pj->n_circuits = (int)w.out.n;
+	pj->circuits = w.out.v;
+	w.out.v = NULL;
+out:
+	work_fini(&w);
+	return rc;
+}

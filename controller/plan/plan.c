@@ -1,0 +1,163 @@
+/* Planning: jobs in the order of the file, then the steps of the devices. */
+#include "controller/plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+
+const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device)
+{
+	static const struct plan_light dark;
+
+	return ctx->base->observed ? &ctx->base->observed[device] : &dark;
+}
+
+const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device)
+{
+	static const struct plan_light nothing;
+
+	return ctx->base->intent ? &ctx->base->intent[device] : &nothing;
+}
+
+bool plan_light_has(const struct plan_light *light, struct light_xc xc)
+{
+	return light->n_xcs > 0 &&
+	       bsearch(&xc, light->xcs, light->n_xcs, sizeof(xc), light_xc_cmp);
+}
+
+bool plan_is_foreign(const struct plan_ctx *ctx, int device,
+		     struct light_xc xc)
+{
+	return plan_light_has(plan_observed(ctx, device), xc) &&
+	       !plan_light_has(plan_intent(ctx, device), xc);
+}
+
+static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
+			struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int rc;
+
+	coll_report_init(&pj->report);
+	pj->is_ring = job->device >= 0;
+	rc = pj->is_ring ? plan_ring_job(ctx, pj, err)
+			 : plan_switched_job(ctx, pj, err);
+	if (rc) {
+		rc = err_wrap(err, "job %s", job->name);
+		err_at(err, ctx->fabric->file, job->place.line,
+		       job->place.col);
+	}
+	return rc;
+}
+
+static void job_fini(struct plan_job *pj)
+{
+	if (pj->is_ring) {
+		optree_plan_fini(&pj->ring);
+	} else {
+		coll_free(pj->sched);
+	}
+	coll_report_fini(&pj->report);
+	free(pj->topology);
+	free(pj->circuits);
+}
+
+static void device_fini(struct plan_device *d)
+{
+	free(d->del);
+	free(d->add);
+	free(d->foreign);
+	free(d->stolen);
+	free(d->want);
+	light_program_fini(&d->program);
+	light_program_fini(&d->old_program);
+}
+
+void plan_free(struct plan *p)
+{
+	if (!p) {
+		return;
+	}
+	for (int i = 0; i < p->n_jobs; i++) {
+		job_fini(&p->jobs[i]);
+	}
+	for (int i = 0; i < p->n_devices; i++) {
+		device_fini(&p->devices[i]);
+	}
+	free(p->jobs);
+	free(p->devices);
+	free(p);
+}
+
+bool plan_is_empty(const struct plan *p)
+{
+	return p->n_add == 0 && p->n_del == 0 && p->n_loads == 0;
+}
+
+static int plan_new(const struct model_fabric *fabric,
+		    const struct plan_base *base, struct plan **out,
+		    struct err *err)
+{
+	struct plan *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		return err_nomem(err);
+	}
+	p->fabric = fabric;
+	p->generation = base->generation;
+	p->mode = base->mode;
+	snprintf(p->state_uuid, sizeof(p->state_uuid), "%s", base->state_uuid);
+	p->jobs = calloc(fabric->n_jobs + 1, sizeof(*p->jobs));
+	p->devices = calloc(fabric->n_devices + 1, sizeof(*p->devices));
+	if (!p->jobs || !p->devices) {
+		plan_free(p);
+		return err_nomem(err);
+	}
+	p->n_devices = fabric->n_devices;
+	*out = p;
+	return 0;
+}
+
+int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
+	      struct plan **out, struct err *err)
+{
+	static const struct plan_base offline;
+	struct plan_ctx ctx = { .fabric = fabric,
+				.base = base ? base : &offline };
+	struct plan *p = NULL;
+	int rc;
+
+	ctx.tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
+	ctx.rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
+	if (!ctx.tx_taken || !ctx.rx_taken) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	rc = plan_new(fabric, ctx.base, &p, err);
+	if (rc) {
+		goto out;
+	}
+	for (int i = 0; i < fabric->n_jobs; i++) {
+		p->jobs[i].job = i;
+		p->n_jobs = i + 1;
+		rc = plan_one_job(&ctx, &p->jobs[i], err);
+		if (rc) {
+			goto out;
+		}
+	}
+	rc = plan_steps(&ctx, p, err);
+	if (rc == 0) {
+		plan_digest(p, p->digest);
+	}
+out:
+	free(ctx.tx_taken);
+	free(ctx.rx_taken);
+	if (rc) {
+		plan_free(p);
+	} else {
+		*out = p;
+	}
+	return rc;
+}

@@ -1,0 +1,51 @@
+/* Shared by the files of the plan room. */
+#ifndef WEFT_PLAN_PRIVATE_H
+#define WEFT_PLAN_PRIVATE_H
+
+#include "controller/plan/plan.h"
+
+/* What is already spoken for while jobs are planned one after the other. */
+struct plan_ctx {
+	const struct model_fabric *fabric;
+	const struct plan_base *base;	/* never NULL; arrays may be */
+	bool *tx_taken, *rx_taken;	/* [n_ports] by earlier jobs */
+};
+
+/* The observed and intended light of a device; both NULL-safe. */
+const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device);
+const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
+
+/* True when the sorted list holds xc. O(log n). */
+bool plan_light_has(const struct plan_light *light, struct light_xc xc);
+
+/* A circuit that is observed but in no intent of weft's. */
+bool plan_is_foreign(const struct plan_ctx *ctx, int device,
+		     struct light_xc xc);
+
+/* Plans a job on a ring: schedule, light, times. ring.c */
+int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* The device program of a planned ring job (owned by the caller). */
+int plan_ring_program(const struct plan_job *pj, struct light_program *out,
+		      struct err *err);
+
+/* Plans a job on switches: topology, schedule, times, circuits. switched.c */
+int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
+		      struct err *err);
+
+/* Gives every arc of the job's digraph (self-loops aside) a device and two
+ * ports, keeping as many present circuits as can be; takes the ports in ctx.
+ * circuits.c */
+int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+
+/* Usable transmit and receive ports of a job's rank: attached, not failed,
+ * not taken. In SAFE mode ports under a foreign circuit count as well, since
+ * that circuit may be the one wanted. circuits.c */
+void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
+		       int rank, int *n_tx, int *n_rx);
+
+/* Turns jobs into per-device steps. steps.c */
+int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);
+/* SHA-256 over all steps. steps.c */
+void plan_digest(const struct plan *p, char hex[65]);
+
+#endif

@@ -1,0 +1,121 @@
+/* A job on a ring of micro-ring resonators: OpTree's stages, their light,
+ * and the step program that the ring's controller runs by itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "lib/base/vec.h"
+
+static int check_ring_job(const struct plan_ctx *ctx,
+			  const struct model_job *job, struct err *err)
+{
+	const struct model_device *dev = &ctx->fabric->devices[job->device];
+
+	if (job->collective != COLL_ALLGATHER) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "%s on ring %s: not supported, only allgather",
+			       coll_kind_name(job->collective), dev->name);
+	}
+	if (strcmp(job->algorithm, "auto") != 0 &&
+	    strcmp(job->algorithm, "optree") != 0) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "algorithm %s on ring %s: not supported, "
+			       "only optree (or auto)",
+			       job->algorithm, dev->name);
+	}
+	if (job->n_hosts != dev->n_members) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "%d of the %d nodes of ring %s: not supported, "
+			       "a job takes the whole ring",
+			       job->n_hosts, dev->n_members, dev->name);
+	}
+	for (int r = 0; r < job->n_hosts; r++) {
+		if (job->hosts[r] != dev->members[r]) {
+			return err_set(err, WEFT_EUNSUPPORTED,
+				       "rank %d is %s, ring %s has %s there: "
+				       "ranks must follow the ring's order",
+				       r,
+				       ctx->fabric->hosts[job->hosts[r]].name,
+				       dev->name,
+				       ctx->fabric->hosts[dev->members[r]].name);
+		}
+	}
+	return 0;
+}
+
+int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	const struct model_device *dev = &ctx->fabric->devices[job->device];
+	struct optree_params params = {
+		.n = dev->n_members,
+		.channels = dev->ring.channels,
+		.fibres = dev->ring.fibres,
+		.depth = job->depth,
+		.shard_bytes = (job->size_bytes + job->n_hosts - 1) /
+			       job->n_hosts,
+		.channel_bps = dev->channel_bps,
+		.alpha_ns = job->alpha_ns >= 0
+				    ? job->alpha_ns
+				    : dev->retune_ns + dev->conversion_ns,
+		.loss = dev->has_loss ? &dev->loss : NULL,
+	};
+	int rc = check_ring_job(ctx, job, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = optree_plan(&params, &pj->ring, err);
+	if (rc) {
+		return rc;
+	}
+	pj->algorithm = "optree";
+	pj->topology = strdup("");
+	if (!pj->topology) {
+		return err_nomem(err);
+	}
+	pj->sched = pj->ring.sched;
+	pj->time_ns = pj->ring.time_ns;
+	pj->bound_ns = pj->ring.bound_ns;
+	pj->gap = pj->ring.gap;
+	return coll_verify(pj->sched, &pj->report, err);
+}
+
+int plan_ring_program(const struct plan_job *pj, struct light_program *out,
+		      struct err *err)
+{
+	const struct topo *topo = coll_topo(pj->sched);
+	const struct coll_light *lights;
+	VEC(struct light_tune) tunes = { 0 };
+	int64_t n;
+
+	lights = coll_lights(pj->sched, &n);
+	if (coll_steps(pj->sched) > UINT16_MAX + 1) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%d steps, a ring program holds at most %d",
+			       coll_steps(pj->sched), UINT16_MAX + 1);
+	}
+	if (vec_reserve(&tunes, 2 * (size_t)n)) {
+		return err_nomem(err);
+	}
+	for (int64_t i = 0; i < n; i++) {
+		const struct topo_arc *arc = topo_arc(topo, lights[i].arc);
+		struct light_tune t = {
+			.step = lights[i].step,
+			.node = arc->src,
+			.channel = lights[i].channel,
+			.dir = lights[i].dir,
+			.fibre = lights[i].fibre,
+			.mode = LIGHT_ADD,
+		};
+
+		tunes.v[tunes.n++] = t;
+		t.node = arc->dst;
+		t.mode = LIGHT_DROP;
+		tunes.v[tunes.n++] = t;
+	}
+	*out = (struct light_program){ .steps = coll_steps(pj->sched),
+				       .n = tunes.n,
+				       .v = tunes.v };
+	return light_program_normalise(out, err);
+}

@@ -1,0 +1,292 @@
+/* What has to happen on each device: wanted light against observed light. */
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "lib/base/vec.h"
+
+typedef VEC(struct light_xc) xc_list;
+
+/* Where in the order of change each device stands: devices of one failure
+ * domain together, domains in the order of their first device. */
+static void order_devices(const struct model_fabric *f, struct plan *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < f->n_devices; i++) {
+		bool seen = false;
+
+		for (int j = 0; j < i && !seen; j++) {
+			seen = strcmp(f->devices[j].domain,
+				      f->devices[i].domain) == 0;
+		}
+		for (int j = i; j < f->n_devices && !seen; j++) {
+			if (strcmp(f->devices[j].domain,
+				   f->devices[i].domain) == 0) {
+				p->devices[n++].device = j;
+			}
+		}
+	}
+}
+
+static int collect_want(const struct plan *p, struct plan_device *d,
+			struct err *err)
+{
+	xc_list want = { 0 };
+
+	for (int j = 0; j < p->n_jobs; j++) {
+		for (int i = 0; i < p->jobs[j].n_circuits; i++) {
+			const struct plan_circuit *c = &p->jobs[j].circuits[i];
+
+			if (c->device == d->device && vec_push(&want, c->xc)) {
+				vec_fini(&want);
+				return err_nomem(err);
+			}
+		}
+	}
+	if (want.n > 0) {
+		size_t kept = 1;
+
+		/* A duplex circuit carries two arcs and is wanted once. */
+		qsort(want.v, want.n, sizeof(*want.v), light_xc_cmp);
+		for (size_t i = 1; i < want.n; i++) {
+			if (light_xc_cmp(&want.v[i], &want.v[kept - 1]) != 0) {
+				want.v[kept++] = want.v[i];
+			}
+		}
+		want.n = kept;
+	}
+	d->want = want.v;
+	d->n_want = (int)want.n;
+	return 0;
+}
+
+static bool share_port(const struct model_device *dev, struct light_xc a,
+		       struct light_xc b)
+{
+	return a.in == b.in || a.out == b.out ||
+	       (dev->any_to_any && (a.in == b.out || a.out == b.in));
+}
+
+static const struct light_xc *find_victim_of(const struct model_device *dev,
+					     const struct plan_device *d,
+					     struct light_xc xc)
+{
+	for (int i = 0; i < d->n_want; i++) {
+		if (share_port(dev, d->want[i], xc)) {
+			return &d->want[i];
+		}
+	}
+	return NULL;
+}
+
+static int push_xc(struct light_xc **list, int *n, int cap,
+		   struct light_xc xc, struct err *err)
+{
+	if (!*list && !(*list = malloc(cap * sizeof(**list)))) {
+		return err_nomem(err);
+	}
+	(*list)[(*n)++] = xc;
+	return 0;
+}
+
+/* Sorts one observed circuit that is not wanted into delete or foreign. */
+static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
+			  struct light_xc xc, int cap, struct err *err)
+{
+	const struct model_device *dev = &ctx->fabric->devices[d->device];
+	const struct light_xc *wanted = find_victim_of(dev, d, xc);
+	int rc;
+
+	if (plan_light_has(plan_intent(ctx, d->device), xc)) {
+		return push_xc(&d->del, &d->n_del, cap, xc, err);
+	}
+	if (!wanted) {
+		return push_xc(&d->foreign, &d->n_foreign, cap, xc, err);
+	}
+	if (ctx->base->mode == PLAN_SAFE) {
+		err_set(err, WEFT_EINVAL,
+			"%s: circuit in %d -> out %d was not made by weft and "
+			"is in the way of in %d -> out %d", dev->name,
+			xc.in + 1, xc.out + 1, wanted->in + 1,
+			wanted->out + 1);
+		err_hint(err, "mode update takes its ports over");
+		return WEFT_EINVAL;
+	}
+	rc = push_xc(&d->stolen, &d->n_stolen, cap, xc, err);
+	return rc ? rc : push_xc(&d->del, &d->n_del, cap, xc, err);
+}
+
+static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
+		      struct err *err)
+{
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+	struct plan_light want = { .n_xcs = d->n_want, .xcs = d->want };
+	int rc = 0;
+
+	for (int i = 0; i < seen->n_xcs && rc == 0; i++) {
+		if (plan_light_has(&want, seen->xcs[i])) {
+			d->n_keep++;
+		} else {
+			rc = place_unwanted(ctx, d, seen->xcs[i], seen->n_xcs,
+					    err);
+		}
+	}
+	for (int i = 0; i < d->n_want && rc == 0; i++) {
+		if (!plan_light_has(seen, d->want[i])) {
+			rc = push_xc(&d->add, &d->n_add, d->n_want,
+				     d->want[i], err);
+		}
+	}
+	return rc;
+}
+
+/* A ring's program: loaded when it differs, emptied when no job wants the
+ * ring any more but the one there is weft's own. */
+static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
+		     struct plan_device *d, struct err *err)
+{
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+	const struct plan_light *intent = plan_intent(ctx, d->device);
+	int rc = 0;
+
+	for (int j = 0; j < p->n_jobs && rc == 0; j++) {
+		if (p->jobs[j].is_ring &&
+		    ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
+			d->has_program = true;
+			rc = plan_ring_program(&p->jobs[j], &d->program, err);
+		}
+	}
+	if (rc == 0 && seen->program && seen->program->steps > 0) {
+		d->had_program = true;
+		rc = light_program_copy(&d->old_program, seen->program, err);
+	}
+	if (rc) {
+		return rc;
+	}
+	if (d->has_program) {
+		d->load_program = !d->had_program ||
+				  !light_program_equal(&d->program,
+						       &d->old_program);
+	} else {
+		d->load_program = d->had_program && intent->program &&
+				  light_program_equal(intent->program,
+						      &d->old_program);
+	}
+	return 0;
+}
+
+/* The slowest transceiver among the hosts whose light moves. */
+static int64_t reactivation_ns(const struct model_fabric *f,
+			       const struct model_device *dev,
+			       const struct light_xc *list, int n)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < n; i++) {
+		int in = list[i].in, out = list[i].out;
+		int ends[2] = {
+			in >= 0 && in < dev->n_in ? dev->in_port[in] : -1,
+			out >= 0 && out < dev->n_out ? dev->out_port[out] : -1,
+		};
+
+		for (int k = 0; k < 2; k++) {
+			int64_t t = ends[k] < 0 ? 0
+				    : f->hosts[f->ports[ends[k]].host]
+					      .reactivation_ns;
+
+			most = t > most ? t : most;
+		}
+	}
+	return most;
+}
+
+static void expect_downtime(const struct model_fabric *f,
+			    struct plan_device *d)
+{
+	const struct model_device *dev = &f->devices[d->device];
+
+	if (dev->kind == MODEL_RING) {
+		d->switch_ns = d->load_program ? dev->retune_ns : 0;
+		d->down_ns = d->switch_ns;
+		return;
+	}
+	d->switch_ns = dev->switch_ns * ((d->n_del > 0) + (d->n_add > 0));
+	d->down_ns = d->switch_ns;
+	if (d->n_add > 0) {
+		d->down_ns += reactivation_ns(f, dev, d->add, d->n_add);
+	}
+}
+
+int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
+{
+	int rc = 0;
+
+	order_devices(ctx->fabric, p);
+	for (int i = 0; i < p->n_devices && rc == 0; i++) {
+		struct plan_device *d = &p->devices[i];
+
+		if (ctx->fabric->devices[d->device].kind == MODEL_RING) {
+			rc = diff_ring(ctx, p, d, err);
+		} else {
+			rc = collect_want(p, d, err);
+			rc = rc ? rc : diff_space(ctx, d, err);
+		}
+		expect_downtime(ctx->fabric, d);
+		p->n_add += d->n_add;
+		p->n_del += d->n_del;
+		p->n_keep += d->n_keep;
+		p->n_loads += d->load_program;
+		p->down_ns = d->down_ns > p->down_ns ? d->down_ns : p->down_ns;
+	}
+	return rc;
+}
+
+static void digest_list(EVP_MD_CTX *md, const char *what,
+			const struct light_xc *list, int n)
+{
+	char line[64];
+
+	for (int i = 0; i < n; i++) {
+		int len = snprintf(line, sizeof(line), "%s %d %d\n", what,
+				   list[i].in, list[i].out);
+
+		EVP_DigestUpdate(md, line, len);
+	}
+}
+
+static void digest_device(EVP_MD_CTX *md, const struct plan *p,
+			  const struct plan_device *d)
+{
+	const char *name = p->fabric->devices[d->device].name;
+	uint8_t program[LIGHT_DIGEST_LEN];
+
+	EVP_DigestUpdate(md, name, strlen(name) + 1);
+	digest_list(md, "del", d->del, d->n_del);
+	digest_list(md, "add", d->add, d->n_add);
+	digest_list(md, "want", d->want, d->n_want);
+	if (d->load_program) {
+		light_program_digest(&d->program, program);
+		EVP_DigestUpdate(md, "load", 4);
+		EVP_DigestUpdate(md, program, sizeof(program));
+	}
+}
+
+void plan_digest(const struct plan *p, char hex[65])
+{
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	unsigned char raw[EVP_MAX_MD_SIZE] = { 0 };
+
+	if (md && EVP_DigestInit_ex(md, EVP_sha256(), NULL)) {
+		for (int i = 0; i < p->n_devices; i++) {
+			digest_device(md, p, &p->devices[i]);
+		}
+		EVP_DigestFinal_ex(md, raw, NULL);
+	}
+	EVP_MD_CTX_free(md);
+	for (int i = 0; i < 32; i++) {
+		snprintf(hex + 2 * i, 3, "%02x", raw[i]);
+	}
+}

@@ -1,0 +1,347 @@
+/* A job on optical switches: which digraph, which schedule, which circuits. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "lib/base/buf.h"
+#include "lib/base/vec.h"
+
+/* How many candidates are scheduled in full; the rest is ranked by distance
+ * only. */
+#define AUTO_SCHEDULED 6
+
+/* A digraph that could serve, with its rank among the others. */
+struct candidate {
+	char *expr;
+	int diameter;
+	int64_t distance_sum;
+};
+
+struct candidates {
+	VEC(struct candidate) list;
+	int n, degree;
+	bool symmetric;		/* duplex circuits need both directions */
+};
+
+static int sum_distances(const struct topo *t, struct candidate *c,
+			 struct err *err)
+{
+	int n = topo_n(t);
+	int32_t *dist = malloc(n * sizeof(*dist));
+
+	if (!dist) {
+		return err_nomem(err);
+	}
+	for (int s = 0; s < n; s++) {
+		topo_bfs(t, s, dist);
+		for (int v = 0; v < n; v++) {
+			c->distance_sum += dist[v];
+			c->diameter = dist[v] > c->diameter ? dist[v]
+							    : c->diameter;
+		}
+	}
+	free(dist);
+	return 0;
+}
+
+/* Parses and ranks an expression; drops it when it is not for n nodes of
+ * this degree, not connected, or one-way where both ways are needed. */
+static int consider(struct candidates *all, struct err *err, const char *fmt,
+		    ...) __attribute__((format(printf, 3, 4)));
+
+static int consider(struct candidates *all, struct err *err, const char *fmt,
+		    ...)
+{
+	struct candidate c = { 0 };
+	struct buf text = { 0 };
+	struct topo *t = NULL;
+	va_list ap;
+	int rc = 0;
+
+	va_start(ap, fmt);
+	buf_vprintf(&text, fmt, ap);
+	va_end(ap);
+	c.expr = buf_steal(&text);
+	if (!c.expr) {
+		return err_nomem(err);
+	}
+	if (topo_parse(c.expr, &t, NULL, NULL) || topo_n(t) != all->n ||
+	    topo_max_degree(t) > all->degree || topo_diameter(t) < 0 ||
+	    (all->symmetric && !topo_is_symmetric(t))) {
+		free(c.expr);
+	} else {
+		rc = sum_distances(t, &c, err);
+		if (rc == 0 && vec_push(&all->list, c)) {
+			rc = err_nomem(err);
+		}
+		if (rc) {
+			free(c.expr);
+		}
+	}
+	topo_free(t);
+	return rc;
+}
+
+static int consider_circulants(struct candidates *all, struct err *err)
+{
+	int half = all->n / 2, rc = 0;
+
+	if (all->degree < 4) {
+		return 0;
+	}
+	/* Offset 1 or two coprime offsets span the ring; the best known
+	 * diameters of degree four appear among these. */
+	for (int a = 1; a <= half && a <= 8 && rc == 0; a++) {
+		for (int b = a + 1; b <= half && b <= 64 && rc == 0; b++) {
+			rc = consider(all, err, "C(%d,{%d,%d})", all->n, a, b);
+		}
+	}
+	return rc;
+}
+
+static int consider_tori(struct candidates *all, struct err *err)
+{
+	int n = all->n, rc = 0;
+
+	for (int a = 2; a * a <= n && rc == 0; a++) {
+		if (n % a) {
+			continue;
+		}
+		rc = consider(all, err, "Torus(%d,%d)", a, n / a);
+		for (int b = a; b * b <= n / a && rc == 0; b++) {
+			if (n / a % b == 0) {
+				rc = consider(all, err, "Torus(%d,%d,%d)", a,
+					      b, n / a / b);
+			}
+		}
+	}
+	return rc;
+}
+
+static int gather_candidates(struct candidates *all, struct err *err)
+{
+	int n = all->n, rc, k = 0;
+
+	while ((1 << k) < n) {
+		k++;
+	}
+	if ((rc = consider(all, err, "K(%d)", n)) ||
+	    (rc = consider(all, err, "K(%d,%d)", n / 2, n - n / 2)) ||
+	    (rc = consider(all, err, "Hypercube(%d)", k)) ||
+	    (rc = consider(all, err, "Ring(%d)", n)) ||
+	    (rc = consider_tori(all, err)) ||
+	    (rc = consider_circulants(all, err)) ||
+	    (rc = consider(all, err, "GenKautz(%d,%d)", all->degree, n))) {
+		return rc;
+	}
+	return consider(all, err, "UniRing(%d,%d)", all->degree, n);
+}
+
+static int by_distance(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->distance_sum != y->distance_sum) {
+		return x->distance_sum < y->distance_sum ? -1 : 1;
+	}
+	if (x->diameter != y->diameter) {
+		return x->diameter - y->diameter;
+	}
+	return strcmp(x->expr, y->expr);
+}
+
+static int64_t slowest_port_bps(const struct plan_ctx *ctx,
+				const struct model_job *job)
+{
+	const struct model_fabric *f = ctx->fabric;
+	int64_t least = INT64_MAX;
+
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+
+		for (int p = 0; p < h->n_ports; p++) {
+			const struct model_port *port =
+				&f->ports[h->first_port + p];
+
+			if (port->tx_device >= 0 && port->rate_bps < least) {
+				least = port->rate_bps;
+			}
+		}
+	}
+	return least;
+}
+
+static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
+			 struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct coll_cost cost = {
+		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
+		.link_bps = slowest_port_bps(ctx, job),
+		.size_bytes = job->size_bytes,
+	};
+	int rc = coll_verify(pj->sched, &pj->report, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = coll_time(pj->sched, &pj->report, &cost, &pj->time_ns,
+		       &pj->bound_ns, err);
+	if (rc) {
+		return rc;
+	}
+	pj->gap = pj->bound_ns > 0
+			  ? (double)pj->time_ns / (double)pj->bound_ns - 1
+			  : 0;
+	return 0;
+}
+
+/* Schedules the job on one digraph. On failure pj holds no schedule. */
+static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
+		       const char *expr, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct topo *topo = NULL;
+	char *name = NULL;
+	int rc = topo_parse(expr, &topo, &name, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (topo_n(topo) != job->n_hosts) {
+		rc = err_set(err, WEFT_EINVAL, "topology %s has %d nodes, "
+			     "the job has %d", name, topo_n(topo),
+			     job->n_hosts);
+		topo_free(topo);
+		free(name);
+		return rc;
+	}
+	rc = coll_bfb(job->collective, topo, &pj->sched, err);
+	if (rc) {
+		free(name);
+		return err_wrap(err, "topology %s", expr);
+	}
+	coll_set_topo_name(pj->sched, name);
+	pj->topology = name;
+	pj->algorithm = "bfb";
+	rc = time_schedule(ctx, pj, err);
+	if (rc) {
+		coll_free(pj->sched);
+		free(pj->topology);
+		pj->sched = NULL;
+		pj->topology = NULL;
+	}
+	return rc;
+}
+
+/* Ports of the job's poorest rank, and whether any circuit is duplex. */
+static void port_budget(const struct plan_ctx *ctx,
+			const struct model_job *job, int *degree,
+			bool *duplex)
+{
+	const struct model_fabric *f = ctx->fabric;
+
+	*degree = INT32_MAX;
+	*duplex = false;
+	for (int r = 0; r < job->n_hosts; r++) {
+		const struct model_host *h = &f->hosts[job->hosts[r]];
+		int tx, rx;
+
+		plan_usable_ports(ctx, job, r, &tx, &rx);
+		tx = rx < tx ? rx : tx;
+		*degree = tx < *degree ? tx : *degree;
+		for (int p = 0; p < h->n_ports; p++) {
+			int dev = f->ports[h->first_port + p].tx_device;
+
+			*duplex |= dev >= 0 && f->devices[dev].any_to_any;
+		}
+	}
+}
+
+static void move_result(struct plan_job *to, struct plan_job *from)
+{
+	coll_free(to->sched);
+	free(to->topology);
+	coll_report_fini(&to->report);
+	*to = *from;
+}
+
+static int try_candidates(const struct plan_ctx *ctx, struct plan_job *pj,
+			  const struct candidates *all, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < all->list.n && i < AUTO_SCHEDULED; i++) {
+		struct plan_job one = { .job = pj->job };
+
+		coll_report_init(&one.report);
+		rc = schedule_on(ctx, &one, all->list.v[i].expr, err);
+		if (rc) {
+			coll_report_fini(&one.report);
+			return rc;
+		}
+		if (!pj->sched || one.time_ns < pj->time_ns) {
+			move_result(pj, &one);
+		} else {
+			coll_free(one.sched);
+			free(one.topology);
+			coll_report_fini(&one.report);
+		}
+	}
+	return 0;
+}
+
+/* The fastest schedule among the families that the ports allow. */
+static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
+			   struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct candidates all = { .n = job->n_hosts };
+	int rc;
+
+	port_budget(ctx, job, &all.degree, &all.symmetric);
+	rc = gather_candidates(&all, err);
+	if (rc) {
+		goto out;
+	}
+	if (all.list.n == 0) {
+		rc = err_set(err, WEFT_EINFEASIBLE,
+			     "no topology for %d hosts with %d usable ports "
+			     "each", job->n_hosts, all.degree);
+		goto out;
+	}
+	qsort(all.list.v, all.list.n, sizeof(*all.list.v), by_distance);
+	rc = try_candidates(ctx, pj, &all, err);
+out:
+	for (size_t i = 0; i < all.list.n; i++) {
+		free(all.list.v[i].expr);
+	}
+	vec_fini(&all.list);
+	return rc;
+}
+
+int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
+		      struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int rc;
+
+	if (job->collective == COLL_ALLTOALL ||
+	    job->collective == COLL_BROADCAST) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "%s on switches: not supported, only allgather, "
+			       "reduce-scatter and allreduce",
+			       coll_kind_name(job->collective));
+	}
+	if (strcmp(job->algorithm, "auto") != 0 &&
+	    strcmp(job->algorithm, "bfb") != 0) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "algorithm %s on switches: not supported, only "
+			       "bfb (or auto)", job->algorithm);
+	}
+	rc = strcmp(job->topology, "auto") == 0
+		     ? choose_topology(ctx, pj, err)
+		     : schedule_on(ctx, pj, job->topology, err);
+	return rc ? rc : plan_circuits(ctx, pj, err);
+}
