@@ -33,6 +33,15 @@ enum coll_op { COLL_COPY, COLL_REDUCE };
 
 #define COLL_NO_DEST (-1)
 
+/* Limits of a schedule; crossing one is WEFT_ELIMIT. */
+#define COLL_MAX_STEPS (1 << 20)
+#define COLL_MAX_CHUNKS (1 << 20)
+#define COLL_MAX_XFERS (1 << 26)
+#define COLL_MAX_LIGHTS (1 << 26)
+#define COLL_MAX_CAP (INT64_C(1) << 32)	/* of an arc */
+#define COLL_MAX_PORTS (1 << 30)
+#define COLL_MAX_NAME 4096		/* bytes of the digraph's name */
+
 /* Chunks first..last (inclusive) of a shard over one arc in one step. */
 struct coll_xfer {
 	int32_t step;	/* 0-based */
@@ -44,7 +53,9 @@ struct coll_xfer {
 };
 
 /* The light that carries an arc during a step of a ring schedule (empty on
- * switched fabrics, where arcs are lit throughout). */
+ * switched fabrics, where arcs are lit throughout). Several lights on an arc
+ * in a step add up: its capacity in that step is their number times the
+ * arc's own. */
 struct coll_light {
 	int32_t step, arc;
 	uint16_t channel;
@@ -60,15 +71,21 @@ const char *coll_kind_name(enum coll_kind kind);
 int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
 
 /* An empty schedule over a frozen digraph, which it takes over (freed with
- * it, also on error). chunks = P >= 1. ports: links a node may drive at a
- * time, so that node bandwidth B = ports * link bandwidth; 0 takes the
- * digraph's largest degree. root: of a broadcast, else 0. */
+ * it, also on error). chunks = P >= 1. ports: units of capacity a node may
+ * drive (and receive) at a time, so that node bandwidth B = ports * link
+ * bandwidth; 0 takes the largest total capacity of the arcs out of or into
+ * a node, self-loops counted: the degree, when all capacities are 1. root:
+ * of a broadcast, else 0. WEFT_EINVAL, WEFT_ELIMIT, WEFT_EUNSUPPORTED when
+ * a node is not a terminal. */
 int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	     int root, struct coll_sched **out, struct err *err);
 void coll_free(struct coll_sched *s);
 
 /* Appends; coll_finish sorts by (step, arc, origin, dest, first), merges
- * adjoining chunk ranges and counts the steps. */
+ * adjoining chunk ranges and counts the steps. WEFT_EINVAL when a number is
+ * outside the digraph, the ranks or the chunks; WEFT_ELIMIT, WEFT_ENOMEM.
+ * Adding again after coll_finish needs another coll_finish.
+ * coll_finish: O(transfers log transfers). */
 int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err);
 int coll_add_light(struct coll_sched *s, const struct coll_light *l,
 		   struct err *err);
@@ -81,7 +98,7 @@ int coll_chunks(const struct coll_sched *s);
 int coll_ports(const struct coll_sched *s);
 int coll_root(const struct coll_sched *s);
 int coll_steps(const struct coll_sched *s);
-/* Transfers sorted as above. */
+/* Transfers sorted as above; after coll_finish. */
 const struct coll_xfer *coll_xfers(const struct coll_sched *s, int64_t *n);
 /* Light sorted by step, arc, dir, fibre, channel. */
 const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
@@ -107,13 +124,28 @@ void coll_report_init(struct coll_report *r);
 void coll_report_fini(struct coll_report *r);
 
 /*
- * Replays the schedule and proves its post-condition. WEFT_EVERIFY names the
- * first fault: a transfer on a missing arc or a self-loop, a chunk sent
- * before it is held, a chunk delivered twice, a contribution summed twice,
- * a copy of an incomplete sum, a chunk that does not arrive, light that
- * is missing or counted twice. report may be NULL.
- * O(transfers + N^2 P / 64 + N^2) time for copies, O(N) words a shard chunk
- * for sums; memory O(N^2) bits a chunk at a time.
+ * Replays a finished schedule and proves its post-condition. WEFT_EVERIFY
+ * names the first fault, with step, arc, nodes, shard and chunk: a transfer
+ * on a self-loop, a chunk sent before it is held, a chunk delivered twice, a
+ * contribution summed twice, a copy of an incomplete sum, a chunk that does
+ * not arrive, light that is missing or counted twice, a node that drives or
+ * receives more capacity in a step than its ports have. (Arcs that are not
+ * in the digraph never get past coll_add.) report may be NULL.
+ *
+ * Chunks of a shard that travel alike are replayed once. O(transfers +
+ * N^2 ceil(P / 64)) time for copies, O(N^2 / 64) words a shard and chunk for
+ * sums; memory O(N^2) bits for sums, O(N) words for copies, beside an index
+ * of the transfers.
+ *
+ * The bounds reported, in M/B, from what any schedule must do:
+ *   allgather, reduce-scatter  (N-1)/N: every node takes in (sends out) a
+ *                  shard for each other rank
+ *   allreduce      2(N-1)/N: a chunk needs N-1 transfers before its sum is
+ *                  complete anywhere and N-1 more to bring it to the others
+ *   broadcast      1: every node but the root takes in the whole vector
+ *   all-to-all     the larger of (N-1)/N and the distance bound: the hops
+ *                  that all shards need over the capacity of all arcs (or
+ *                  of all ports, when these are fewer or light is switched)
  */
 int coll_verify(const struct coll_sched *s, struct coll_report *report,
 		struct err *err);
@@ -126,33 +158,53 @@ struct coll_cost {
 };
 
 /* steps * alpha + arc latencies (largest used in a step) +
- * shard_times * (M/N) / link_bps, rounded up to whole ns. *bound_ns (may be
- * NULL): lower bound for any schedule on this digraph with these parameters:
- * at least ecc steps (the largest distance that must be covered) and the
- * bandwidth bound. */
+ * shard_times * (M/N) / link_bps, rounded up to whole ns. r: what coll_verify
+ * found for s. *bound_ns (may be NULL): lower bound for any schedule on this
+ * digraph with these parameters: as many steps as the largest distance that
+ * must be covered, each with alpha and the smallest latency of an arc, and
+ * the bandwidth bound. WEFT_EINVAL (negative alpha or size, link_bps < 1),
+ * WEFT_ELIMIT when a time does not fit 64 bits, WEFT_EINFEASIBLE when some
+ * rank cannot be reached. O(transfers), with the bound O(N (N + m)). */
 int coll_time(const struct coll_sched *s, const struct coll_report *r,
 	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
 	      struct err *err);
 
 /* ---- synthesis (every result is verified before it is returned) ---- */
 
-/* Breadth-first-broadcast schedules: the balancing programs of
- * direct-connect-topologies eq. (3), one per node and distance, solved by
- * lp_solve and rounded to exact fractions; reduce-scatter is the reversed
- * all-gather of the transpose; all-reduce is their sequence. On
- * vertex-transitive families with known translations one source is solved
- * and moved. Takes over topo. WEFT_EINFEASIBLE when not strongly
- * connected. */
+/*
+ * Breadth-first-broadcast schedules of all-gather, reduce-scatter and
+ * all-reduce: the balancing programs of direct-connect-topologies eq. (3)
+ * (eq. (13) for unequal capacities), one per node and distance, solved by
+ * lp_solve and made exact; reduce-scatter is the reversed all-gather of the
+ * transpose (definition 7); all-reduce is their sequence. Where the digraph
+ * has translations (circulants, tori, hypercubes, complete graphs, ...) one
+ * node is solved and moved. Steps = diameter, twice for all-reduce.
+ *
+ * P is the least common denominator of the steps' loads. When that exceeds
+ * COLL_BFB_MAX_CHUNKS, the P up to it with the smallest T_B is taken and the
+ * loads are rounded up (appendix D.2): the report of coll_verify has the
+ * T_B that results.
+ *
+ * Takes over topo. WEFT_EINFEASIBLE when not strongly connected,
+ * WEFT_EUNSUPPORTED for other collectives. O(N (N + m) d / 64) beside N
+ * times diameter small programs.
+ */
+#define COLL_BFB_MAX_CHUNKS 5040
 int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
 	     struct err *err);
 
 /* The other way round in time on the transposed digraph: an all-gather
- * becomes a reduce-scatter and back. New schedule. */
+ * becomes a reduce-scatter and back, an all-to-all the one that returns
+ * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse
+ * of a broadcast is no collective here, that of an all-reduce no all-reduce
+ * in general. */
 int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
 		 struct err *err);
 
 /* first then second, both on equal digraphs and chunk counts brought to
- * their least common multiple: reduce-scatter + all-gather = all-reduce. */
+ * their least common multiple: reduce-scatter + all-gather = all-reduce.
+ * WEFT_EUNSUPPORTED for other pairs, WEFT_EINVAL when digraphs or ports
+ * differ. */
 int coll_sequence(const struct coll_sched *first,
 		  const struct coll_sched *second, struct coll_sched **out,
 		  struct err *err);

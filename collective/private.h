@@ -1,0 +1,42 @@
+/* What the files of this room share and nobody else sees. */
+#ifndef WEFT_COLLECTIVE_PRIVATE_H
+#define WEFT_COLLECTIVE_PRIVATE_H
+
+#include "collective/collective.h"
+#include "lib/base/vec.h"
+
+struct coll_sched {
+	enum coll_kind kind;
+	struct topo *topo;	/* owned */
+	int ranks, chunks, ports, root;
+	int steps;		/* largest step + 1, set by coll_finish */
+	bool finished;
+	char *topo_name;	/* owned, NULL: unknown */
+	VEC(struct coll_xfer) xfers;
+	VEC(struct coll_light) lights;
+};
+
+/* Transfers, or lights, of one arc in one step: v[first .. first + n - 1]. */
+struct coll_run {
+	int64_t first, n;
+};
+
+/* The run of transfers that starts at `from` (< number of transfers). */
+struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from);
+
+/* The lights of (step, arc), searched from light number `from` on, which
+ * must not lie behind them; n is 0 when the arc is dark. */
+struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
+			       int step, int arc);
+
+/* Fills the loads of a report and refuses a node that drives or receives
+ * more than its ports, or an arc that carries without light; light must be
+ * free of repetitions. */
+int coll_measure(const struct coll_sched *s, struct coll_report *r,
+		 struct err *err);
+
+/* The lower bound of collective.h for this collective, in M/B. */
+int coll_bandwidth_bound(const struct coll_sched *s, mpq_t bound,
+			 struct err *err);
+
+#endif
