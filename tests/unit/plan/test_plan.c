@@ -1,0 +1,664 @@
+/* Planning: circuits, device steps, purity, and the plan file. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan.h"
+#include "lib/base/rng.h"
+
+#define HOSTS_2X2                                                       \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'h[0-7]', ports: 'p[0-3]', rate: 100Gbps }\n"      \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, size: 16x16, driver: sim }\n"                \
+	"  - { name: ocs1, size: 16x16, driver: sim }\n"                \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-7].p[0-1]', to: 'ocs0.[1-16]' }\n"            \
+	"  - { from: 'h[0-7].p[2-3]', to: 'ocs1.[1-16]' }\n"
+
+#define JOB(topology)                                                   \
+	"jobs:\n"                                                       \
+	"  - { name: j, nodes: 'h[0-7]', collective: allreduce, "       \
+	"size: 1MiB, topology: '" topology "', alpha: 10us }\n"
+
+#define DUPLEX                                                          \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'h[0-7]', ports: 'p[0-3]', rate: 100Gbps }\n"      \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, ports: 32, any-to-any: true, driver: sim }\n" \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-7].p[0-3]', to: 'ocs0.[1-32]' }\n"
+
+#define RING                                                            \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'n[0-7]' }\n"                                      \
+	"rings:\n"                                                      \
+	"  - { name: r0, nodes: 'n[0-7]', channels: 4, "                \
+	"channel-rate: 40Gbps, retune: 25us, driver: sim-ring }\n"
+
+#define RING_JOB                                                        \
+	"jobs:\n"                                                       \
+	"  - { name: g, ring: r0, nodes: all, collective: allgather, "  \
+	"size: 1MiB }\n"
+
+/* ---- helpers ---- */
+
+static struct model_fabric *fabric_of(const char *text)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *f = NULL;
+	char line[1024];
+
+	if (model_parse("t.yaml", text, strlen(text), &f, &errs)) {
+		for (int i = 0; i < errs.n; i++) {
+			print_error("%s\n", err_str(&errs.v[i], line,
+						    sizeof(line)));
+		}
+		fail();
+	}
+	err_list_fini(&errs);
+	return f;
+}
+
+static struct plan *plan_of(const struct model_fabric *f,
+			    const struct plan_base *base)
+{
+	struct plan *p = NULL;
+	struct err err = { 0 };
+	char line[1024];
+
+	if (plan_make(f, base, &p, &err)) {
+		print_error("%s\n", err_str(&err, line, sizeof(line)));
+		fail();
+	}
+	return p;
+}
+
+static const struct plan_device *steps_of(const struct plan *p, int device)
+{
+	for (int i = 0; i < p->n_devices; i++) {
+		if (p->devices[i].device == device) {
+			return &p->devices[i];
+		}
+	}
+	fail();
+	return NULL;
+}
+
+/* The light that a plan wants, by device, as borrowed plan_light. */
+static struct plan_light *light_after(const struct plan *p)
+{
+	struct plan_light *l = calloc(p->n_devices + 1, sizeof(*l));
+
+	for (int i = 0; i < p->n_devices; i++) {
+		const struct plan_device *d = &p->devices[i];
+
+		l[d->device] = (struct plan_light){
+			.known = true,
+			.n_xcs = d->n_want,
+			.xcs = d->want,
+			.program = d->has_program ? &d->program : NULL,
+		};
+	}
+	return l;
+}
+
+/* Every arc has one circuit between ports of the right hosts, no port is in
+ * two circuits. */
+static void check_circuits(const struct plan *p, const struct plan_job *pj)
+{
+	const struct model_fabric *f = p->fabric;
+	const struct model_job *job = &f->jobs[pj->job];
+	const struct topo *topo = coll_topo(pj->sched);
+	bool *tx = calloc(f->n_ports, sizeof(*tx));
+	bool *rx = calloc(f->n_ports, sizeof(*rx));
+	bool *arc = calloc(topo_m(topo), sizeof(*arc));
+	int n_arcs = 0;
+
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+		const struct topo_arc *a = topo_arc(topo, c->arc);
+		const struct model_port *t = &f->ports[c->tx_port];
+		const struct model_port *r = &f->ports[c->rx_port];
+
+		assert_int_equal(t->host, job->hosts[a->src]);
+		assert_int_equal(r->host, job->hosts[a->dst]);
+		assert_int_equal(t->tx_device, c->device);
+		assert_int_equal(r->rx_device, c->device);
+		if (f->devices[c->device].any_to_any) {
+			assert_true(c->xc.in < c->xc.out);
+			assert_int_equal(c->xc.in + c->xc.out,
+					 t->tx_port + r->rx_port);
+		} else {
+			assert_int_equal(c->xc.in, t->tx_port);
+			assert_int_equal(c->xc.out, r->rx_port);
+		}
+		assert_false(tx[c->tx_port] || rx[c->rx_port] || arc[c->arc]);
+		tx[c->tx_port] = rx[c->rx_port] = arc[c->arc] = true;
+	}
+	for (int a = 0; a < topo_m(topo); a++) {
+		n_arcs += topo_arc(topo, a)->src != topo_arc(topo, a)->dst;
+	}
+	assert_int_equal(pj->n_circuits, n_arcs);
+	free(tx);
+	free(rx);
+	free(arc);
+}
+
+/* ---- switches ---- */
+
+static void every_arc_gets_its_circuit(void **state)
+{
+	static const char *const topologies[] = {
+		"C(8,{1,2})", "C(8,{1,3})", "Torus(2,4)", "Ring(8)", "K(4,4)",
+		"Hypercube(3)", "GenKautz(4,8)", "UniRing(4,8)", "auto",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(topologies) / sizeof(*topologies); i++) {
+		char text[2048];
+		struct model_fabric *f;
+		struct plan *p;
+
+		snprintf(text, sizeof(text), HOSTS_2X2
+			 "jobs:\n"
+			 "  - { name: j, nodes: 'h[0-7]', "
+			 "collective: allreduce, size: 1MiB, "
+			 "topology: '%s', alpha: 10us }\n",
+			 topologies[i]);
+		f = fabric_of(text);
+		p = plan_of(f, NULL);
+		assert_int_equal(p->n_jobs, 1);
+		check_circuits(p, &p->jobs[0]);
+		assert_true(p->jobs[0].time_ns >= p->jobs[0].bound_ns);
+		assert_int_equal(p->n_del, 0);
+		assert_true(p->n_add > 0);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
+static void nothing_to_do_after_it_was_done(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
+	struct plan *first = plan_of(f, NULL), *second;
+	struct plan_light *light = light_after(first);
+	struct plan_base base = { .intent = light, .observed = light };
+
+	(void)state;
+	second = plan_of(f, &base);
+	assert_true(plan_is_empty(second));
+	assert_int_equal(second->n_keep, first->n_add);
+	for (int i = 0; i < second->jobs[0].n_circuits; i++) {
+		assert_false(second->jobs[0].circuits[i].moved);
+	}
+	plan_free(second);
+	free(light);
+	plan_free(first);
+	model_free(f);
+}
+
+static void another_topology_keeps_what_it_shares(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
+	struct model_fabric *g = fabric_of(HOSTS_2X2 JOB("C(8,{1,2})"));
+	struct plan *first = plan_of(f, NULL), *second;
+	struct plan_light *light = light_after(first);
+	struct plan_base base = { .intent = light, .observed = light };
+
+	(void)state;
+	second = plan_of(g, &base);
+	check_circuits(second, &second->jobs[0]);
+	/* Sixteen arcs of offset one are common to both. */
+	assert_int_equal(second->n_keep, 16);
+	assert_int_equal(second->n_del, 16);
+	assert_int_equal(second->n_add, 16);
+	plan_free(second);
+	free(light);
+	plan_free(first);
+	model_free(g);
+	model_free(f);
+}
+
+static void a_job_that_is_gone_is_cleared(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
+	struct model_fabric *g = fabric_of(HOSTS_2X2);
+	struct plan *first = plan_of(f, NULL), *second;
+	struct plan_light *light = light_after(first);
+	struct plan_base base = { .intent = light, .observed = light };
+
+	(void)state;
+	second = plan_of(g, &base);
+	assert_int_equal(second->n_del, first->n_add);
+	assert_int_equal(second->n_add, 0);
+	plan_free(second);
+	free(light);
+	plan_free(first);
+	model_free(g);
+	model_free(f);
+}
+
+/* Random old light on both switches; the number kept must be the best that
+ * any spread of the arcs over the two switches allows. */
+struct spread {
+	int n_pairs, n;
+	int u[64], v[64], mult[64];
+	int have[2][64];
+	int out[2][8], in[2][8];	/* free ports left */
+};
+
+static int best_kept(struct spread *s, int i, int unit)
+{
+	int best = -1;
+
+	if (i == s->n_pairs) {
+		return 0;
+	}
+	if (unit > s->mult[i]) {
+		return best_kept(s, i + 1, 0);
+	}
+	/* `unit` arcs of pair i go to switch 0, the others to switch 1. */
+	for (; unit <= s->mult[i]; unit++) {
+		int a = unit, b = s->mult[i] - unit, sub;
+		int kept = (a < s->have[0][i] ? a : s->have[0][i]) +
+			   (b < s->have[1][i] ? b : s->have[1][i]);
+
+		s->out[0][s->u[i]] -= a;
+		s->in[0][s->v[i]] -= a;
+		s->out[1][s->u[i]] -= b;
+		s->in[1][s->v[i]] -= b;
+		if (s->out[0][s->u[i]] >= 0 && s->in[0][s->v[i]] >= 0 &&
+		    s->out[1][s->u[i]] >= 0 && s->in[1][s->v[i]] >= 0) {
+			sub = best_kept(s, i + 1, 0);
+			if (sub >= 0 && sub + kept > best) {
+				best = sub + kept;
+			}
+		}
+		s->out[0][s->u[i]] += a;
+		s->in[0][s->v[i]] += a;
+		s->out[1][s->u[i]] += b;
+		s->in[1][s->v[i]] += b;
+	}
+	return best;
+}
+
+static int find_pair(const struct spread *s, int u, int v)
+{
+	for (int i = 0; i < s->n_pairs; i++) {
+		if (s->u[i] == u && s->v[i] == v) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static void fill_spread(struct spread *s, const struct topo *t, int per_switch)
+{
+	memset(s, 0, sizeof(*s));
+	s->n = topo_n(t);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+		int i = find_pair(s, arc->src, arc->dst);
+
+		if (arc->src == arc->dst) {
+			continue;
+		}
+		if (i < 0) {
+			i = s->n_pairs++;
+			s->u[i] = arc->src;
+			s->v[i] = arc->dst;
+		}
+		s->mult[i]++;
+	}
+	for (int k = 0; k < 2; k++) {
+		for (int r = 0; r < s->n; r++) {
+			s->out[k][r] = s->in[k][r] = per_switch;
+		}
+	}
+}
+
+/* A random partial permutation of the first `ports` ports. */
+static int random_light(struct rng *r, struct light_xc *xcs, int ports)
+{
+	int out[64], n = 0;
+
+	for (int i = 0; i < ports; i++) {
+		out[i] = i;
+	}
+	for (int i = ports - 1; i > 0; i--) {
+		int j = (int)rng_below(r, i + 1), t = out[i];
+
+		out[i] = out[j];
+		out[j] = t;
+	}
+	for (int i = 0; i < ports; i++) {
+		if (rng_below(r, 4) != 0) {
+			xcs[n++] = (struct light_xc){ .in = i, .out = out[i] };
+		}
+	}
+	return n;
+}
+
+static void moves_are_the_fewest_possible(void **state)
+{
+	static const char text[] =
+		"weft: 1\n"
+		"fabric: t\n"
+		"hosts:\n"
+		"  - { name: 'h[0-4]', ports: 'p[0-3]', rate: 100Gbps }\n"
+		"switches:\n"
+		"  - { name: ocs0, size: 10x10, driver: sim }\n"
+		"  - { name: ocs1, size: 10x10, driver: sim }\n"
+		"fibres:\n"
+		"  - { from: 'h[0-4].p[0-1]', to: 'ocs0.[1-10]' }\n"
+		"  - { from: 'h[0-4].p[2-3]', to: 'ocs1.[1-10]' }\n"
+		"jobs:\n"
+		"  - { name: j, nodes: 'h[0-4]', collective: allgather, "
+		"size: 1MiB, topology: 'UniRing(3,5)', alpha: 10us }\n";
+	struct model_fabric *f = fabric_of(text);
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 11);
+	for (int round = 0; round < 60; round++) {
+		struct light_xc xcs[2][16];
+		struct plan_light light[2] = { 0 };
+		struct plan_base base = { .intent = light, .observed = light };
+		struct spread s;
+		struct plan *p;
+
+		for (int k = 0; k < 2; k++) {
+			light[k].known = true;
+			light[k].xcs = xcs[k];
+			light[k].n_xcs = random_light(&r, xcs[k], 10);
+		}
+		p = plan_of(f, &base);
+		check_circuits(p, &p->jobs[0]);
+		fill_spread(&s, coll_topo(p->jobs[0].sched), 2);
+		for (int k = 0; k < 2; k++) {
+			for (int i = 0; i < light[k].n_xcs; i++) {
+				int pair = find_pair(&s, xcs[k][i].in / 2,
+						     xcs[k][i].out / 2);
+
+				s.have[k][pair < 0 ? 63 : pair] += pair >= 0;
+			}
+		}
+		assert_int_equal(p->n_keep, best_kept(&s, 0, 0));
+		assert_int_equal(p->n_add, 15 - p->n_keep);
+		plan_free(p);
+	}
+	model_free(f);
+}
+
+/* ---- what others have put there ---- */
+
+static void foreign_light_is_left_alone_or_named(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
+	struct light_xc there[] = { { .in = 0, .out = 0 } };
+	struct plan_light observed[2] = {
+		{ .known = true, .n_xcs = 1, .xcs = there },
+		{ .known = true },
+	};
+	struct plan_base base = { .observed = observed };
+	struct plan *p = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	/* All four ports of h0 are needed, one carries somebody's light. */
+	assert_int_equal(plan_make(f, &base, &p, &err), WEFT_EINFEASIBLE);
+	assert_null(p);
+	assert_non_null(strstr(err.msg, "job j"));
+	assert_non_null(strstr(err.msg, "h0"));
+	assert_true(err.line > 0);
+	assert_non_null(strstr(err.hint, "update"));
+
+	base.mode = PLAN_UPDATE;
+	p = plan_of(f, &base);
+	assert_int_equal(steps_of(p, 0)->n_stolen, 1);
+	assert_int_equal(steps_of(p, 0)->n_del, 1);
+	assert_int_equal(steps_of(p, 0)->del[0].in, 0);
+	plan_free(p);
+	model_free(f);
+}
+
+static void foreign_light_out_of_the_way_stays(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
+	struct light_xc there[] = { { .in = 1, .out = 15 } };
+	struct plan_light observed[2] = {
+		{ .known = true, .n_xcs = 1, .xcs = there },
+		{ .known = true },
+	};
+	struct plan_base base = { .observed = observed };
+	struct plan *p = plan_of(f, &base);
+
+	(void)state;
+	check_circuits(p, &p->jobs[0]);
+	assert_int_equal(p->n_del, 0);
+	assert_int_equal(steps_of(p, 0)->n_foreign, 1);
+	for (int i = 0; i < steps_of(p, 0)->n_add; i++) {
+		assert_int_not_equal(steps_of(p, 0)->add[i].in, 1);
+		assert_int_not_equal(steps_of(p, 0)->add[i].out, 15);
+	}
+	plan_free(p);
+	model_free(f);
+}
+
+static void foreign_light_that_is_wanted_is_adopted(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
+	struct light_xc there[] = { { .in = 0, .out = 2 } };	/* h0 -> h1 */
+	struct plan_light observed[2] = {
+		{ .known = true, .n_xcs = 1, .xcs = there },
+		{ .known = true },
+	};
+	struct plan_base base = { .observed = observed };
+	struct plan *p = plan_of(f, &base);
+
+	(void)state;
+	check_circuits(p, &p->jobs[0]);
+	assert_int_equal(p->n_keep, 1);
+	assert_int_equal(p->n_del, 0);
+	assert_int_equal(p->n_add, 31);
+	plan_free(p);
+	model_free(f);
+}
+
+static void failed_ports_are_not_used(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
+	struct model_fabric *g = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
+	int bad[] = { 0, 5 };
+	struct plan_light observed[2] = {
+		{ .known = true, .n_bad_in = 2, .bad_in = bad },
+		{ .known = true },
+	};
+	struct plan_base base = { .observed = observed };
+	struct plan *p = plan_of(f, &base);
+	struct err err = { 0 };
+
+	(void)state;
+	check_circuits(p, &p->jobs[0]);
+	for (int i = 0; i < steps_of(p, 0)->n_add; i++) {
+		assert_int_not_equal(steps_of(p, 0)->add[i].in, 0);
+		assert_int_not_equal(steps_of(p, 0)->add[i].in, 5);
+	}
+	plan_free(p);
+	p = NULL;
+	assert_int_equal(plan_make(g, &base, &p, &err), WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "transmit ports at h0"));
+	model_free(g);
+	model_free(f);
+}
+
+/* ---- duplex ---- */
+
+static void duplex_circuits_carry_both_ways(void **state)
+{
+	char text[2048];
+	struct model_fabric *f;
+	struct plan *p;
+	struct err err = { 0 };
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", DUPLEX, JOB("C(8,{1,3})"));
+	f = fabric_of(text);
+	p = plan_of(f, NULL);
+	check_circuits(p, &p->jobs[0]);
+	assert_int_equal(p->n_add, 16);
+	assert_int_equal(p->jobs[0].n_circuits, 32);
+	plan_free(p);
+	model_free(f);
+
+	snprintf(text, sizeof(text), "%s%s", DUPLEX, JOB("UniRing(2,8)"));
+	f = fabric_of(text);
+	p = NULL;
+	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "one-way"));
+	model_free(f);
+}
+
+/* ---- rings ---- */
+
+static void a_ring_program_adds_and_drops_every_item(void **state)
+{
+	struct model_fabric *f = fabric_of(RING RING_JOB);
+	struct plan *p = plan_of(f, NULL), *again;
+	const struct plan_device *d = steps_of(p, 0);
+	struct plan_light *light = light_after(p);
+	struct plan_base base = { .intent = light, .observed = light };
+	int adds = 0, drops = 0;
+
+	(void)state;
+	assert_true(d->load_program);
+	assert_int_equal(p->n_loads, 1);
+	assert_int_equal(d->program.steps, p->jobs[0].ring.steps);
+	for (size_t i = 0; i < d->program.n; i++) {
+		adds += (d->program.v[i].mode & LIGHT_ADD) != 0;
+		drops += (d->program.v[i].mode & LIGHT_DROP) != 0;
+	}
+	/* Each of 8 nodes receives the 7 items of the others, once. */
+	assert_int_equal(adds, 56);
+	assert_int_equal(drops, 56);
+
+	again = plan_of(f, &base);
+	assert_true(plan_is_empty(again));
+	plan_free(again);
+	free(light);
+	plan_free(p);
+	model_free(f);
+}
+
+static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
+{
+	struct model_fabric *f = fabric_of(RING RING_JOB);
+	struct model_fabric *g = fabric_of(RING);
+	struct plan *p = plan_of(f, NULL), *q;
+	struct plan_light *light = light_after(p);
+	struct plan_base ours = { .intent = light, .observed = light };
+	struct plan_base foreign = { .observed = light };
+
+	(void)state;
+	q = plan_of(g, &ours);
+	assert_int_equal(q->n_loads, 1);
+	assert_int_equal(steps_of(q, 0)->program.steps, 0);
+	assert_true(steps_of(q, 0)->had_program);
+	plan_free(q);
+	q = plan_of(g, &foreign);
+	assert_true(plan_is_empty(q));
+	plan_free(q);
+	free(light);
+	plan_free(p);
+	model_free(g);
+	model_free(f);
+}
+
+/* ---- purity and the plan file ---- */
+
+static void same_input_same_bytes(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	struct err err;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("auto"));
+		struct plan *p = plan_of(f, NULL);
+
+		assert_int_equal(plan_file_write(p, i ? &b : &a, &err), 0);
+		plan_free(p);
+		model_free(f);
+	}
+	assert_string_equal(buf_cstr(&a), buf_cstr(&b));
+	buf_fini(&a);
+	buf_fini(&b);
+}
+
+static void a_plan_file_comes_back(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
+	struct plan_base base = { .generation = 41, .mode = PLAN_UPDATE,
+				  .state_uuid = "0-1-2" };
+	struct plan *p = plan_of(f, &base);
+	struct plan_file file;
+	struct buf b = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(plan_file_write(p, &b, &err), 0);
+	assert_true(plan_file_is(b.data, b.len));
+	assert_false(plan_file_is("weft: 1\n", 8));
+	assert_int_equal(plan_file_read(b.data, b.len, &file, &err), 0);
+	assert_int_equal(file.generation, 41);
+	assert_int_equal(file.mode, PLAN_UPDATE);
+	assert_string_equal(file.state_uuid, "0-1-2");
+	assert_string_equal(file.digest, p->digest);
+	assert_string_equal(file.config, f->text);
+	plan_file_fini(&file);
+
+	/* Cut anywhere, it is refused with a reason. */
+	for (size_t len = 0; len + 2 < b.len; len += 7) {
+		assert_true(plan_file_read(b.data, len, &file, &err) < 0);
+		assert_true(err.msg[0] != '\0');
+	}
+	buf_fini(&b);
+	plan_free(p);
+	model_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_arc_gets_its_circuit),
+		cmocka_unit_test(nothing_to_do_after_it_was_done),
+		cmocka_unit_test(another_topology_keeps_what_it_shares),
+		cmocka_unit_test(a_job_that_is_gone_is_cleared),
+		cmocka_unit_test(moves_are_the_fewest_possible),
+		cmocka_unit_test(foreign_light_is_left_alone_or_named),
+		cmocka_unit_test(foreign_light_out_of_the_way_stays),
+		cmocka_unit_test(foreign_light_that_is_wanted_is_adopted),
+		cmocka_unit_test(failed_ports_are_not_used),
+		cmocka_unit_test(duplex_circuits_carry_both_ways),
+		cmocka_unit_test(a_ring_program_adds_and_drops_every_item),
+		cmocka_unit_test(
+			a_ring_that_no_job_wants_is_emptied_only_if_ours),
+		cmocka_unit_test(same_input_same_bytes),
+		cmocka_unit_test(a_plan_file_comes_back),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
