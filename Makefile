@@ -167,6 +167,13 @@ $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) $(FUZZ_MAIN) \
 endef
 $(foreach t,$(FUZZ),$(eval $(call fuzz_rules,$(t))))
 
+# Preloaded by the crash tests; always a plain shared object.
+CRASH_SO := $(BUILD)/release/tests/fault/crash_at_sync.so
+$(CRASH_SO): tests/fault/crash_at_sync.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -shared \
+		-fPIC $< -ldl -o $@
+
 BENCH := $(wildcard tests/bench/bench_*.c)
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(BENCH))
 define bench_rules
@@ -200,7 +207,7 @@ demo: deps
 
 check: deps
 	@$(MAKE) -j2 MODE=asan programs-and-tests
-	@$(MAKE) -j2 MODE=release all
+	@$(MAKE) -j2 MODE=release all $(CRASH_SO)
 	@BUILD=$(BUILD) tests/run
 
 programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)
@@ -210,7 +217,7 @@ test-%:
 	@$(MAKE) MODE=$(if $(filter command%,$(origin MODE)),$(MODE),asan) \
 		run-unit-$*
 
-run-unit-%: $(PROGRAMS_FOR_UNIT)
+run-unit-%:
 	@$(MAKE) $(filter $(B)/tests/unit/$*/%,$(UNIT_BIN))
 	@for t in $(filter $(B)/tests/unit/$*/%,$(UNIT_BIN)); do \
 		echo "== $$t"; $$t || exit 1; done
@@ -237,6 +244,7 @@ fuzz-build: $(FUZZ_BIN)
 
 soak: deps
 	@$(MAKE) -j2 MODE=asan programs-and-tests
+	@$(MAKE) -j2 MODE=release all $(CRASH_SO)
 	@BUILD=$(BUILD) tests/run --soak
 
 MAN1 := $(wildcard docs/man/*.1)

@@ -1,0 +1,127 @@
+# Sourced by the scripts in tests/ and configs/demo: a scratch folder, real
+# emulators and a real weftd on loopback, and TAP lines. Everything started
+# is ended by its process id.
+# shellcheck shell=bash
+set -u
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=${BUILD:-$TOP/build}
+BIN=${BIN:-$BUILD/release}
+T=$(mktemp -d)
+SOCK=$T/weftd.sock
+STATE=$T/state
+export WEFT_SOCKET=$SOCK
+PATH=$BIN:$PATH
+declare -A PID ADDR CTL
+TAP_N=0
+TAP_BAD=0
+
+stop() { # NAME [SIGNAL]
+	local pid=${PID[$1]:-}
+	[[ -z $pid ]] && return 0
+	kill -"${2:-TERM}" "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	unset "PID[$1]"
+}
+
+cleanup() {
+	local name
+	for name in "${!PID[@]}"; do
+		stop "$name"
+	done
+	rm -rf "$T"
+}
+trap cleanup EXIT
+trap 'exit 143' TERM INT
+
+# One TAP line from the last status: `cmd; tap "what"` or `tap "what" STATUS`.
+tap() {
+	local status=${2:-$?}
+	TAP_N=$((TAP_N + 1))
+	if [[ $status == 0 ]]; then
+		echo "ok $TAP_N - $1"
+	else
+		echo "not ok $TAP_N - $1"
+		TAP_BAD=1
+	fi
+}
+
+# finish: the plan line and the exit status of the whole script.
+finish() {
+	echo "1..$TAP_N"
+	exit $TAP_BAD
+}
+
+# expect CODE WHAT COMMAND...: runs it, output to $T/out and $T/err, and
+# prints both when the exit code is another.
+expect() {
+	local want=$1 what=$2 got
+	shift 2
+	"$@" >"$T/out" 2>"$T/err" </dev/null
+	got=$?
+	if [[ $got != "$want" ]]; then
+		echo "# $*: exit $got, expected $want"
+		sed 's/^/#   out: /' "$T/out" | head -n 40
+		sed 's/^/#   err: /' "$T/err" | head -n 40
+	fi
+	[[ $got == "$want" ]]
+	tap "$what"
+}
+
+# has FILE WHAT PATTERN: FILE (out or err of the last expect) matches.
+has() {
+	if ! grep -qE -- "$3" "$T/$1"; then
+		echo "# no match for: $3"
+		sed "s/^/#   $1: /" "$T/$1" | head -n 40
+		tap "$2" 1
+	else
+		tap "$2" 0
+	fi
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+	local tries=$(($1 * 20))
+	shift
+	while ! "$@" >/dev/null 2>&1; do
+		((tries-- > 0)) || return 1
+		sleep 0.05
+	done
+}
+
+# emulator NAME DRIVER SIZE [OPTIONS...]: its address goes to ADDR[NAME], its
+# control socket to CTL[NAME]. A given ADDR[NAME] is used again.
+emulator() {
+	local name=$1 driver=$2 size=$3
+	shift 3
+	rm -f "$T/$name.addr"
+	CTL[$name]=$T/$name.ctl
+	weft-emulator --driver "$driver" --size "$size" --name "$name" \
+		--listen "${ADDR[$name]:-127.0.0.1:0}" \
+		--address-file "$T/$name.addr" --control "${CTL[$name]}" "$@" \
+		>"$T/$name.log" 2>&1 </dev/null &
+	PID[$name]=$!
+	wait_for 10 test -s "$T/$name.addr" || {
+		echo "# emulator $name did not start"
+		cat "$T/$name.log"
+		return 1
+	}
+	ADDR[$name]=$(cat "$T/$name.addr")
+}
+
+# control NAME LINE: one line to an emulator's control socket, answer on
+# standard output.
+control() {
+	weft-emulator --ask "${CTL[$1]}" "$2"
+}
+
+# daemon [ENV=VALUE...]: weftd on $SOCK with its state in $STATE.
+daemon() {
+	env "$@" weftd --socket "$SOCK" --state-dir "$STATE" \
+		>>"$T/weftd.log" 2>&1 </dev/null &
+	PID[weftd]=$!
+	wait_for 10 weft status --format json || {
+		echo "# weftd did not start"
+		cat "$T/weftd.log"
+		return 1
+	}
+}
