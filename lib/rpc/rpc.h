@@ -31,6 +31,7 @@ enum rpc_status {
 	RPC_UNAUTHENTICATED = 16,
 };
 
+/* Upper-case name, e.g. "NOT_FOUND"; "UNKNOWN" for anything else. */
 const char *rpc_status_name(enum rpc_status s);
 
 struct rpc_server;
@@ -49,7 +50,9 @@ typedef void (*rpc_handler)(struct rpc_call *call,
 			    const ProtobufCMessage *request, void *arg);
 
 /* The call ended without the server finishing it: client gone, reset, or
- * deadline. Called at most once, before the call is freed, only if set. */
+ * deadline. Called at most once, only if set. The call must not be touched
+ * after it returns. A handler that sets no callback need not care: it may
+ * go on (rpc_send answers WEFT_ECANCELED) until it calls rpc_finish. */
 typedef void (*rpc_cancel_cb)(struct rpc_call *call, void *arg);
 
 struct rpc_method {
@@ -64,12 +67,14 @@ struct rpc_limits {		/* zero: the default in brackets */
 	size_t max_decoded;	/* heap of one decoded request [32 MiB] */
 	size_t max_queued;	/* unsent bytes of one call [8 MiB] */
 	size_t max_conn_queued; /* unsent bytes of one connection [16 MiB] */
+	size_t max_conn_held;	/* bytes of the requests, received and
+				   decoded, of one connection [64 MiB] */
 	int max_conns;		/* connections at a time [64] */
 	int max_calls;		/* calls at a time on a connection [100] */
 };
 
 /* authorise: may this peer connect? NULL lets in whom the file mode lets
- * in. Refused peers are closed before any byte is read. */
+ * in. Refused peers get a GOAWAY and are closed before any byte is read. */
 struct rpc_server_config {
 	const char *unix_path;
 	int mode;		/* of the socket file, e.g. 0660 */
@@ -80,12 +85,16 @@ struct rpc_server_config {
 };
 
 /* Listens (replacing a stale socket file: the caller holds the lock that
- * makes this safe). cfg->methods must outlive the server. WEFT_EIO. */
+ * makes this safe). cfg->methods must outlive the server. A SIGPIPE that
+ * still has its default action is ignored from here on, as a client that
+ * vanishes must not end the process. WEFT_EINVAL for a path that is too
+ * long or names something that is not a socket, WEFT_EIO, WEFT_ENOMEM. */
 int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 		   struct rpc_server **out, struct err *err);
 
-/* Stops accepting, sends GOAWAY, lets calls end for grace_ms, closes the
- * rest, removes the socket file, frees, then calls done. */
+/* Stops accepting, removes the socket file, sends GOAWAY, lets calls end for
+ * grace_ms, closes the rest (their cancel callbacks run), frees, then calls
+ * done (may be NULL) from the loop. Call once; a handler may call it. */
 void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
 		     void *arg);
 
@@ -102,7 +111,8 @@ void rpc_call_set_data(struct rpc_call *call, void *data);
 void *rpc_call_data(const struct rpc_call *call);
 
 /* Queues one response message (copied). WEFT_ELIMIT when the queue bound is
- * reached: the message is dropped and the caller decides. */
+ * reached: the message is dropped and the caller decides. WEFT_ECANCELED
+ * when nobody waits for it any more. */
 int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 	     struct err *err);
 
@@ -121,10 +131,12 @@ void rpc_finish_err(struct rpc_call *call, const struct err *err);
 
 struct rpc_client;
 
-/* Connects to a unix socket. WEFT_EUNAVAIL when nobody listens,
- * WEFT_EDENIED when the file mode forbids it. */
+/* Connects to a unix socket and waits for the server's first word, at most
+ * timeout_ms (0: no bound). WEFT_EUNAVAIL when nobody listens or answers,
+ * WEFT_EDENIED when the file mode or the server forbids it. */
 int rpc_client_open(const char *unix_path, int timeout_ms,
 		    struct rpc_client **out, struct err *err);
+/* NULL is fine. */
 void rpc_client_close(struct rpc_client *c);
 
 /* Called for each response message; non-zero stops (the call is cancelled
@@ -132,8 +144,10 @@ void rpc_client_close(struct rpc_client *c);
 typedef int (*rpc_on_message)(const ProtobufCMessage *msg, void *arg);
 
 /* Runs one call to its end. timeout_ms 0: no deadline. *cancel, when given,
- * is polled at least every 100 ms: true resets the call. Returns 0 or the
- * error the server sent (its code restored as by rpc_finish_err). */
+ * is polled at least every 100 ms: true resets the call. Returns 0, the
+ * error the server sent (its code restored as by rpc_finish_err),
+ * WEFT_ETIMEOUT, WEFT_ECANCELED, or WEFT_EUNAVAIL when the connection is
+ * lost (it then stays so: close the client). on_message must not use c. */
 int rpc_client_call(struct rpc_client *c, const char *path,
 		    const ProtobufCMessage *request,
 		    const ProtobufCMessageDescriptor *response,
@@ -149,8 +163,13 @@ int rpc_client_unary(struct rpc_client *c, const char *path,
 
 /* ---- the boundary, usable alone (files, fuzzing) ---- */
 
-/* Decodes and checks one message within a heap budget (0: default).
- * Free with rpc_free_message. WEFT_EINVAL or WEFT_ELIMIT. */
+/* Decodes and checks one message within a heap budget (0: 32 MiB, counting
+ * what decoding needs meanwhile). Refuses with WEFT_EINVAL: a string that is
+ * not UTF-8 or holds a NUL, messages nested deeper than RPC_MAX_NESTING, a
+ * singular message field given twice (merging is quadratic in protobuf-c),
+ * broken encoding; with WEFT_ELIMIT: a spent budget. Free with
+ * rpc_free_message (NULL is fine). O(len log fields). */
+#define RPC_MAX_NESTING 32
 int rpc_decode(const ProtobufCMessageDescriptor *type, const void *data,
 	       size_t len, size_t budget, ProtobufCMessage **out,
 	       struct err *err);

@@ -1,0 +1,14 @@
+/* The decode boundary with its costs told; private to this room. */
+#ifndef WEFT_RPC_DECODE_H
+#define WEFT_RPC_DECODE_H
+
+#include "lib/rpc/rpc.h"
+
+#define RPC_DEFAULT_BUDGET ((size_t)32 << 20)
+
+/* rpc_decode, telling in *used the heap bytes that *out occupies. */
+int rpc_decode_counted(const ProtobufCMessageDescriptor *type,
+		       const void *data, size_t len, size_t budget,
+		       ProtobufCMessage **out, size_t *used, struct err *err);
+
+#endif

@@ -1,0 +1,328 @@
+/* The server: listening, timers, stopping; see rpc.h and server.h. */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clk.h"
+#include "lib/rpc/decode.h"
+#include "lib/rpc/server.h"
+
+#define BACKLOG 128
+#define NS_PER_MS 1000000
+
+static void fill_limits(struct rpc_limits *l)
+{
+	const size_t mib = (size_t)1 << 20;
+
+	l->max_request = l->max_request ? l->max_request : 4 * mib;
+	l->max_decoded = l->max_decoded ? l->max_decoded : RPC_DEFAULT_BUDGET;
+	l->max_queued = l->max_queued ? l->max_queued : 8 * mib;
+	l->max_conn_queued = l->max_conn_queued ? l->max_conn_queued
+						: 16 * mib;
+	l->max_conn_held = l->max_conn_held ? l->max_conn_held : 64 * mib;
+	l->max_conns = l->max_conns ? l->max_conns : 64;
+	l->max_calls = l->max_calls ? l->max_calls : 100;
+}
+
+/* ---- flushing ---- */
+
+void rpc_server_mark_dirty(struct rpc_conn *conn)
+{
+	conn->dirty = true;
+	conn->server->dirty = true;
+}
+
+/* Connections leave the list only from close callbacks, so that it is safe
+ * to walk whatever the flushes call. A flush that makes another connection
+ * dirty, through a handler, sets the mark anew. */
+static void flush_all(struct rpc_server *s)
+{
+	struct rpc_conn *conn;
+
+	while (s->dirty) {
+		s->dirty = false;
+		TAILQ_FOREACH (conn, &s->conns, link) {
+			if (conn->dirty) {
+				rpc_conn_flush(conn);
+			}
+		}
+	}
+}
+
+static void on_prepare(uv_prepare_t *handle)
+{
+	flush_all(handle->data);
+}
+
+static void on_check(uv_check_t *handle)
+{
+	flush_all(handle->data);
+}
+
+/* ---- deadlines ---- */
+
+static void on_deadline(uv_timer_t *timer);
+
+static void start_deadline(struct rpc_server *s, int64_t now)
+{
+	int64_t wait = s->deadline_ns > now ? s->deadline_ns - now : 0;
+
+	/* The loop's own clock may be old by the time spent in callbacks. */
+	uv_update_time(s->loop);
+	uv_timer_start(&s->deadline, on_deadline,
+		       (uint64_t)((wait + NS_PER_MS - 1) / NS_PER_MS), 0);
+}
+
+void rpc_server_watch_deadline(struct rpc_server *s, int64_t deadline_ns)
+{
+	if (s->deadline_ns == 0 || deadline_ns < s->deadline_ns) {
+		s->deadline_ns = deadline_ns;
+		start_deadline(s, clk_now_ns());
+	}
+}
+
+/* Expires what is due and waits for the next. O(calls) each time; the bounds
+ * on connections and calls keep that small. */
+static void on_deadline(uv_timer_t *timer)
+{
+	struct rpc_server *s = timer->data;
+	int64_t now = clk_now_ns(), next = 0;
+	struct rpc_conn *conn;
+	struct rpc_call *call;
+
+	TAILQ_FOREACH (conn, &s->conns, link) {
+		TAILQ_FOREACH (call, &conn->calls, link) {
+			int64_t at = call->ended ? 0 : call->deadline_ns;
+
+			if (at && at <= now) {
+				rpc_call_expire(call);
+			} else if (at && (!next || at < next)) {
+				next = at;
+			}
+		}
+	}
+	s->deadline_ns = next;
+	if (next) {
+		start_deadline(s, now);
+	}
+}
+
+/* ---- listening ---- */
+
+static void ignore_sigpipe(void)
+{
+	struct sigaction act;
+
+	if (sigaction(SIGPIPE, NULL, &act) == 0 && act.sa_handler == SIG_DFL) {
+		act.sa_handler = SIG_IGN;
+		sigaction(SIGPIPE, &act, NULL);
+	}
+}
+
+/* Removes what a server that died left behind, and nothing else. */
+static int remove_stale(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0) {
+		return errno == ENOENT ? 0
+				       : err_errno(err, WEFT_EIO, errno, "%s",
+						   path);
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s: exists and is not a socket", path);
+	}
+	if (unlink(path) != 0) {
+		return err_errno(err, WEFT_EIO, errno, "%s", path);
+	}
+	return 0;
+}
+
+/* A bound socket with its final mode. As it does not listen yet, nobody gets
+ * in before the mode is set. */
+static int bind_socket(const char *path, int mode, int *out, struct err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd, r;
+
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s: socket path longer than %zu bytes", path,
+			       sizeof(addr.sun_path) - 1);
+	}
+	memcpy(addr.sun_path, path, strlen(path));
+	r = remove_stale(path, err);
+	if (r) {
+		return r;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		return err_errno(err, WEFT_EIO, errno, "%s", path);
+	}
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
+		r = err_errno(err, WEFT_EIO, errno, "%s", path);
+	} else if (chmod(path, (mode_t)mode) != 0) {
+		r = err_errno(err, WEFT_EIO, errno, "%s", path);
+		unlink(path);
+	}
+	if (r) {
+		close(fd);
+		return r;
+	}
+	*out = fd;
+	return 0;
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+	if (status == 0) {
+		rpc_conn_accept(listener->data);
+	}
+}
+
+/* ---- the end ---- */
+
+static void server_free(struct rpc_server *s)
+{
+	nghttp2_session_callbacks_del(s->callbacks);
+	nghttp2_option_del(s->option);
+	free(s);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct rpc_server *s = handle->data;
+	void (*done)(void *) = s->done;
+	void *arg = s->done_arg;
+
+	if (--s->n_handles == 0) {
+		server_free(s);
+		if (done) {
+			done(arg);
+		}
+	}
+}
+
+static void close_handle(void *handle)
+{
+	if (!uv_is_closing(handle)) {
+		uv_close(handle, on_handle_closed);
+	}
+}
+
+/* With no connection left nothing uses the handles any more. */
+static void close_handles(struct rpc_server *s)
+{
+	close_handle(&s->listener);
+	close_handle(&s->prepare);
+	close_handle(&s->check);
+	close_handle(&s->deadline);
+	close_handle(&s->grace);
+}
+
+void rpc_server_remove_conn(struct rpc_conn *conn)
+{
+	struct rpc_server *s = conn->server;
+
+	TAILQ_REMOVE(&s->conns, conn, link);
+	s->n_conns--;
+	if (s->stopping && s->n_conns == 0) {
+		close_handles(s);
+	}
+}
+
+static void on_grace_over(uv_timer_t *timer)
+{
+	struct rpc_server *s = timer->data;
+	struct rpc_conn *conn;
+
+	/* With no grace at all, this is what sends the GOAWAY. */
+	flush_all(s);
+	TAILQ_FOREACH (conn, &s->conns, link) {
+		rpc_conn_close(conn);
+	}
+}
+
+void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
+		     void *arg)
+{
+	struct rpc_conn *conn;
+
+	assert(!s->stopping);
+	s->stopping = true;
+	s->done = done;
+	s->done_arg = arg;
+	close_handle(&s->listener);
+	unlink(s->path);
+	if (s->n_conns == 0) {
+		close_handles(s);
+		return;
+	}
+	TAILQ_FOREACH (conn, &s->conns, link) {
+		rpc_conn_goaway(conn);
+	}
+	uv_timer_start(&s->grace, on_grace_over, (uint64_t)grace_ms, 0);
+}
+
+static void init_handles(struct rpc_server *s)
+{
+	uv_pipe_init(s->loop, &s->listener, 0);
+	uv_prepare_init(s->loop, &s->prepare);
+	uv_check_init(s->loop, &s->check);
+	uv_timer_init(s->loop, &s->deadline);
+	uv_timer_init(s->loop, &s->grace);
+	s->listener.data = s->prepare.data = s->check.data = s;
+	s->deadline.data = s->grace.data = s;
+	s->n_handles = 5;
+	uv_prepare_start(&s->prepare, on_prepare);
+	uv_check_start(&s->check, on_check);
+}
+
+int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
+		   struct rpc_server **out, struct err *err)
+{
+	struct rpc_server *s = calloc(1, sizeof(*s));
+	int fd = -1, r;
+
+	*out = NULL;
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->loop = loop;
+	s->cfg = *cfg;
+	fill_limits(&s->cfg.limits);
+	TAILQ_INIT(&s->conns);
+	r = rpc_conn_callbacks_new(&s->callbacks, &s->option, err);
+	if (r == 0) {
+		r = bind_socket(cfg->unix_path, cfg->mode, &fd, err);
+	}
+	if (r) {
+		server_free(s);
+		return r;
+	}
+	ignore_sigpipe();
+	snprintf(s->path, sizeof(s->path), "%s", cfg->unix_path);
+	s->cfg.unix_path = s->path;
+	init_handles(s);
+	r = uv_pipe_open(&s->listener, fd);
+	if (r == 0) {
+		r = uv_listen((uv_stream_t *)&s->listener, BACKLOG,
+			      on_connection);
+	} else {
+		close(fd);
+	}
+	if (r < 0) {
+		err_set(err, WEFT_EIO, "%s: %s", s->path, uv_strerror(r));
+		rpc_server_stop(s, 0, NULL, NULL);
+		return WEFT_EIO;
+	}
+	*out = s;
+	return 0;
+}
