@@ -1,0 +1,264 @@
+/*
+ * What the controller remembers, in one SQLite file: which light is meant to
+ * be there (intent), which was last seen (observed), what is being changed
+ * (the journal of open changes, with everything needed to undo them), which
+ * changes there were (history) and what was said to devices (audit).
+ *
+ * Every writing call is one durable transaction: it happened as a whole or
+ * not at all, whatever fails and whenever the process ends. A call that
+ * failed leaves the store usable.
+ *
+ * Errors of all calls, where nothing else is said: WEFT_EIO (the disk is
+ * full or failed), WEFT_EDENIED (the store cannot be written),
+ * WEFT_EINVAL (the store is damaged), WEFT_ENOMEM.
+ *
+ * docs/store.md describes the file.
+ */
+#ifndef WEFT_STORE_STORE_H
+#define WEFT_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "controller/model/model.h"
+#include "drivers/light/light.h"
+#include "lib/base/err.h"
+
+#define STORE_VERSION 1		/* of the file format (user_version) */
+#define STORE_NOTE_MAX 160
+#define STORE_AUDIT_TEXT_MAX 240
+#define STORE_AUDIT_MAX 50000	/* lines kept */
+#define STORE_HISTORY_MAX 10000	/* closed changes kept */
+
+struct store;
+
+/*
+ * Opens or creates the store at path (mode 0600), brings an older format up
+ * to date, checks it, and takes the lock PATH.lock: one writer at a time.
+ * WEFT_ESTALE: another process has it (named). WEFT_EUNSUPPORTED: written
+ * by a newer weft. WEFT_EINVAL: damaged, or not a store. Nothing is repaired
+ * or thrown away. O(size of the file).
+ */
+int store_open(const char *path, struct store **out, struct err *err);
+/* Writes buffered audit lines, closes, gives the lock back. NULL is fine. */
+void store_free(struct store *s);
+
+/* Identity of this store: a random UUID from its creation. */
+const char *store_uuid(const struct store *s);
+/* Counts every change of what is intended; plans name the one they were
+ * made from. */
+int64_t store_generation(const struct store *s);
+/* Grows with every store_open: the epoch of this writer, for devices that
+ * can refuse an older one. */
+uint64_t store_fence(const struct store *s);
+
+/* ---- the applied configuration ------------------------------------------- */
+
+struct store_config {
+	char *name;		/* as the user called the file */
+	char *text;		/* terminated */
+	size_t len;
+	char hash[65];		/* SHA-256 of the text, hex */
+	int64_t change;		/* the change that brought it */
+};
+
+/* The configuration of the last committed change. WEFT_ENOTFOUND when there
+ * was none yet. */
+int store_config(struct store *s, struct store_config *out, struct err *err);
+void store_config_fini(struct store_config *c);
+
+/* ---- intent and observed ------------------------------------------------- */
+
+/* The light of one device. Owned arrays. */
+struct store_light {
+	int n_xcs;
+	struct light_xc *xcs;		/* sorted */
+	bool has_program;
+	struct light_program program;
+};
+
+void store_light_fini(struct store_light *l);
+
+/* The committed intent of a device; empty when there is none. */
+int store_intent(struct store *s, const char *device, struct store_light *out,
+		 struct err *err);
+
+/* Names of all devices that have an intent, sorted; also those that the
+ * present configuration no longer has. Free with model_names_free. */
+int store_intent_devices(struct store *s, char ***names, int *n,
+			 struct err *err);
+
+/* The last reading of a device. */
+struct store_observed {
+	char *device;
+	int64_t read_at_ns;		/* wall clock */
+	char *epoch, *identity;
+	int n_xcs;
+	struct light_xc *xcs;
+	bool has_program;
+	uint8_t program_digest[LIGHT_DIGEST_LEN];	/* if has_program */
+};
+
+void store_observed_fini(struct store_observed *o);
+
+/* Replaces the last readings of these devices, in one transaction. */
+int store_observed_put(struct store *s, const struct store_observed *v, int n,
+		       struct err *err);
+/* WEFT_ENOTFOUND: never read. */
+int store_observed_get(struct store *s, const char *device,
+		       struct store_observed *out, struct err *err);
+
+/* A program known by its digest. WEFT_ENOTFOUND when neither an intent nor an
+ * open change holds it. */
+int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
+		  struct light_program *out, struct err *err);
+
+/* ---- changes ------------------------------------------------------------- */
+
+/* A change is open in the first three states (unless a later one was
+ * committed over it) and closed in the others. */
+enum store_verdict {
+	STORE_RUNNING,		/* under way, or the process ended in it */
+	STORE_INTERRUPTED,	/* found half done after a restart */
+	STORE_STUCK,		/* could not be rolled back as a whole */
+	STORE_COMMITTED,
+	STORE_REFUSED,		/* nothing had been sent */
+	STORE_ROLLED_BACK,
+	STORE_ABORTED,		/* found undone after a restart */
+};
+
+const char *store_verdict_name(enum store_verdict v);
+
+struct store_change {
+	int64_t id;
+	int64_t generation;	/* while running: made from; then: after */
+	int64_t started_ns, ended_ns;	/* wall clock; 0: not ended */
+	char *who, *comment;
+	char *config_name;
+	char config_hash[65];
+	enum store_verdict verdict;
+	bool undoing;		/* rolling back had begun */
+	char *summary;		/* one line */
+	int64_t superseded_by;	/* the change committed over it, or 0 */
+};
+
+void store_change_fini(struct store_change *c);
+
+/* The newest `limit` changes with an id below `before` (0: from the
+ * newest), newest first. Free with store_history_free. */
+int store_history(struct store *s, int64_t before, int limit,
+		  struct store_change **v, int *n, struct err *err);
+void store_history_free(struct store_change *v, int n);
+
+/* WEFT_ENOTFOUND. */
+int store_change_get(struct store *s, int64_t id, struct store_change *out,
+		     struct err *err);
+/* The configuration a change brought or meant to bring. WEFT_ENOTFOUND. */
+int store_change_config(struct store *s, int64_t id, struct store_config *out,
+			struct err *err);
+
+/* ---- the journal --------------------------------------------------------- */
+
+/* KEEP: there before and meant to stay; never sent on its own. */
+enum store_op { STORE_DEL, STORE_ADD, STORE_KEEP, STORE_LOAD };
+
+enum store_step_state {
+	STORE_PLANNED,		/* never sent */
+	STORE_SENT,		/* in flight, or the process ended then */
+	STORE_DONE,		/* the device said so */
+	STORE_DENIED,		/* the device refused */
+	STORE_UNKNOWN,		/* no answer; to be read */
+	STORE_AS_BEFORE,	/* read: as before the change */
+	STORE_AS_PLANNED,	/* read: as the change wanted it */
+};
+
+const char *store_op_name(enum store_op op);
+const char *store_step_state_name(enum store_step_state st);
+
+struct store_step {
+	enum store_op op;
+	struct light_xc xc;		/* not for LOAD */
+	enum store_step_state state;
+	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
+};
+
+/* What a change does on one device; undo is the same read backwards. The
+ * light after it is KEEP and ADD, or new_program. */
+struct store_work {
+	char *device;
+	bool is_ring;
+	int n_steps;
+	struct store_step *steps;	/* in order; at most one LOAD */
+	bool has_old, has_new;		/* ring: a program before, after */
+	struct light_program old_program, new_program;
+};
+
+/* A change with its journal; all owned. */
+struct store_journal {
+	struct store_change change;
+	int n_works;
+	struct store_work *works;	/* in the order of change */
+};
+
+void store_journal_fini(struct store_journal *j);
+
+/*
+ * Makes a change durable before anything is sent: who, comment and all steps
+ * of j (states PLANNED), with the configuration. Sets j->change.id, .verdict
+ * RUNNING, .generation and .started_ns. WEFT_ESTALE when a change is RUNNING.
+ */
+int store_begin(struct store *s, struct store_journal *j,
+		const struct store_config *config, struct err *err);
+
+/* Makes states and notes of steps first..first+n-1 of j->works[work]
+ * durable. */
+int store_mark(struct store *s, const struct store_journal *j, int work,
+	       int first, int n, struct err *err);
+
+/* Notes, before the first undo command, that rolling back has begun. */
+int store_undoing(struct store *s, int64_t change, struct err *err);
+
+/*
+ * The change happened: intent becomes the journal's light (devices that it
+ * does not name lose theirs), its configuration the applied one, the
+ * generation grows, older open changes are superseded. All at once.
+ */
+int store_commit(struct store *s, int64_t change, const char *summary,
+		 struct err *err);
+
+/* Ends a change without it having happened. Intent stays. INTERRUPTED and
+ * STUCK keep the journal and let the generation grow, as older plans do not
+ * know of the light that was left. Never RUNNING or COMMITTED. */
+int store_end(struct store *s, int64_t change, enum store_verdict verdict,
+	      const char *summary, struct err *err);
+
+/* All open changes with their journals, newest first. */
+int store_open_changes(struct store *s, struct store_journal **v, int *n,
+		       struct err *err);
+void store_journals_free(struct store_journal *v, int n);
+
+/* ---- audit --------------------------------------------------------------- */
+
+enum store_audit_kind { STORE_COMMAND, STORE_REPLY, STORE_EVENT };
+
+struct store_audit {
+	int64_t id, at_ns, change;	/* change 0: outside of one */
+	char *device;			/* "" for the change as a whole */
+	enum store_audit_kind kind;
+	char *text;
+};
+
+/* Remembers one line (cut at STORE_AUDIT_TEXT_MAX); written with the next
+ * transaction, or by store_free. Never fails: lines that do not fit in
+ * memory are counted and the count is written. */
+void store_audit(struct store *s, int64_t change, const char *device,
+		 enum store_audit_kind kind, const char *text);
+
+/* The newest `limit` lines of a change (0: of all), oldest first; buffered
+ * ones are written first. Free with store_audit_free. */
+int store_audit_read(struct store *s, int64_t change, int limit,
+		     struct store_audit **v, int *n, struct err *err);
+void store_audit_free(struct store_audit *v, int n);
+
+#endif
