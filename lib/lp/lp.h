@@ -17,8 +17,10 @@ struct lp;
 
 enum lp_sense { LP_LE, LP_GE, LP_EQ };
 
-/* OPTIMAL: objective meets bound. FEASIBLE: stopped early with a solution.
- * UNKNOWN: stopped early without one (bound is still valid). */
+/* OPTIMAL: objective meets bound (both are reported equal; they agree to a
+ * relative 1e-6). FEASIBLE: stopped early, or within mip_gap, with a solution
+ * that does not meet the bound. UNKNOWN: stopped early without a solution
+ * (bound is still valid). */
 enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED,
 		  LP_UNKNOWN };
 
@@ -28,6 +30,9 @@ struct lp_options {
 	const volatile bool *cancel;	/* stops the solve when true */
 };
 
+/* Without a solution the objective is the worst infinity (LP_INF or -LP_INF).
+ * The bound is proven by the duals of the relaxation or by a finished search,
+ * rounded when every cost is an integer multiple of some step. */
 struct lp_result {
 	enum lp_outcome outcome;
 	double objective;	/* of the best solution */
@@ -42,21 +47,27 @@ void lp_maximise(struct lp *lp);
 /* Adds a row without entries; its number (0-based) goes to *row. */
 int lp_add_row(struct lp *lp, enum lp_sense sense, double rhs, int *row,
 	       struct err *err);
-/* Adds a column lower <= x <= upper with `n` entries in existing rows. */
+/* Adds a column lower <= x <= upper with `n` entries in existing rows, in any
+ * order but no row twice. WEFT_EINVAL for that, for numbers that are not
+ * finite (bounds may be +-LP_INF) and for lower > upper. O(n log n). */
 int lp_add_col(struct lp *lp, double cost, double lower, double upper,
 	       bool integer, int n, const int *rows, const double *values,
 	       int *col, struct err *err);
 void lp_set_rhs(struct lp *lp, int row, double rhs);
 
 /* Solves; may be called again after adding columns (warm start). WEFT_EINVAL
- * for malformed input, WEFT_EINTERNAL when the solver breaks down (numerical
- * failure): an infeasible problem is an outcome and not an error. opt may be
- * NULL. */
+ * for malformed options, WEFT_EINTERNAL when the solver breaks down or its
+ * answer fails the checks (rows and bounds kept, optimum proven by its duals,
+ * to a relative 1e-6) whatever settings are tried: an infeasible problem is
+ * an outcome and not an error. opt may be NULL. One struct belongs to one
+ * thread at a time; different ones are independent. */
 int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
 	   struct err *err);
 
 /* Value of a column, dual of a row (sign: change of the objective per unit
- * of right-hand side); valid after OPTIMAL or FEASIBLE. */
+ * of right-hand side); valid after OPTIMAL or FEASIBLE. Duals of a program
+ * with integer columns are those of its relaxation. Values of integer columns
+ * are exact integers. */
 double lp_value(const struct lp *lp, int col);
 double lp_dual(const struct lp *lp, int row);
 

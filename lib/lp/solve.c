@@ -1,0 +1,430 @@
+/*
+ * Solving with lp_solve. It always sees a minimisation, and nothing that it
+ * answers is believed before it was checked: an optimal linear program must
+ * satisfy its rows and meet the bound that its own duals prove. When it does
+ * not, the program is solved again from scratch with other settings.
+ *
+ * lp_solve reports no bound for a search that was stopped, so the relaxation
+ * of a mixed-integer program is solved first, by itself; its bound is kept,
+ * and the search ends as soon as a solution meets it.
+ */
+#include <lpsolve/lp_lib.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/clk.h"
+#include "lib/lp/lp_private.h"
+
+struct lp_solver {
+	lprec *prog;
+	int rows, cols;			/* how many it has been given */
+};
+
+/* One call of lp_run. */
+struct run {
+	struct lp *lp;
+	const struct lp_options *opt;
+	int64_t deadline_ns;		/* 0: none */
+	bool stopped;			/* by deadline or cancel */
+};
+
+/* Settings to try in turn; the first continues from the last basis. */
+static const struct attempt {
+	int scaling, simplex, pricing;
+} attempts[] = {
+	{ SCALE_GEOMETRIC + SCALE_EQUILIBRATE + SCALE_INTEGERS,
+	  SIMPLEX_DUAL_PRIMAL, PRICER_DEVEX + PRICE_ADAPTIVE },
+	{ SCALE_GEOMETRIC + SCALE_EQUILIBRATE + SCALE_INTEGERS,
+	  SIMPLEX_PRIMAL_PRIMAL, PRICER_DEVEX + PRICE_ADAPTIVE },
+	{ SCALE_NONE, SIMPLEX_DUAL_PRIMAL, PRICER_DANTZIG + PRICE_ADAPTIVE },
+};
+
+#define N_ATTEMPTS ((int)(sizeof(attempts) / sizeof(attempts[0])))
+
+/* Answers of one attempt besides an enum lp_outcome. */
+enum { BROKEN = -1, NO_MEMORY = -2 };
+
+void lp_solver_free(struct lp_solver *solver)
+{
+	if (solver) {
+		if (solver->prog) {
+			delete_lp(solver->prog);
+		}
+		free(solver);
+	}
+}
+
+void lp_solver_drop(struct lp *lp)
+{
+	lp_solver_free(lp->solver);
+	lp->solver = NULL;
+}
+
+void lp_solver_set_rhs(struct lp_solver *solver, int row, double rhs)
+{
+	if (row < solver->rows) {
+		set_rh(solver->prog, row + 1, rhs);
+	}
+}
+
+static bool send_rows(struct lp *lp)
+{
+	static const int types[] = {
+		[LP_LE] = LE, [LP_GE] = GE, [LP_EQ] = EQ
+	};
+	struct lp_solver *s = lp->solver;
+
+	for (; s->rows < lp_rows(lp); s->rows++) {
+		const struct lp_row *r = &lp->rows.v[s->rows];
+		double none = 0;
+		int nowhere = 0;
+
+		if (!add_constraintex(s->prog, 0, &none, &nowhere,
+				      types[r->sense], r->rhs)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool send_cols(struct lp *lp)
+{
+	struct lp_solver *s = lp->solver;
+	double *values = malloc((lp->rows.n + 1) * sizeof(*values));
+	int *rows = malloc((lp->rows.n + 1) * sizeof(*rows));
+	bool good = values && rows;
+
+	for (; good && s->cols < lp_cols(lp); s->cols++) {
+		const struct lp_col *c = &lp->cols.v[s->cols];
+		const struct lp_entry *e = lp->entries.v + c->first;
+
+		values[0] = lp_sign(lp) * c->cost;
+		rows[0] = 0;
+		for (int k = 0; k < c->n; k++) {
+			values[k + 1] = e[k].value;
+			rows[k + 1] = e[k].row + 1;
+		}
+		good = add_columnex(s->prog, c->n + 1, values, rows) &&
+		       set_bounds(s->prog, s->cols + 1, c->lower, c->upper);
+	}
+	free(values);
+	free(rows);
+	return good;
+}
+
+/* Makes lp_solve's program the same as ours. */
+static bool send_model(struct lp *lp)
+{
+	struct lp_solver *s = lp->solver;
+
+	if (!s) {
+		s = lp->solver = calloc(1, sizeof(*s));
+		if (!s || !(s->prog = make_lp(0, 0))) {
+			return false;
+		}
+		set_verbose(s->prog, NEUTRAL);
+		set_infinite(s->prog, LP_INF);
+		set_minim(s->prog);
+		set_bb_depthlimit(s->prog, 0);
+		set_presolve(s->prog, PRESOLVE_DUALS, 0);
+	}
+	if (s->rows < lp_rows(lp) || s->cols < lp_cols(lp)) {
+		if (!resize_lp(s->prog, lp_rows(lp), lp_cols(lp))) {
+			return false;
+		}
+	}
+	return send_rows(lp) && send_cols(lp);
+}
+
+/* lp_solve calls this between iterations; its own time limit knows only
+ * whole seconds. */
+static int __WINAPI wants_stop(lprec *prog, void *handle)
+{
+	struct run *run = handle;
+
+	(void)prog;
+	if ((run->opt && run->opt->cancel && *run->opt->cancel) ||
+	    (run->deadline_ns && clk_now_ns() >= run->deadline_ns)) {
+		run->stopped = true;
+	}
+	return run->stopped;
+}
+
+static void set_integers(struct lp *lp, bool on)
+{
+	for (int j = 0; lp->integers && j < lp_cols(lp); j++) {
+		if (lp->cols.v[j].integer) {
+			set_int(lp->solver->prog, j + 1, on);
+		}
+	}
+}
+
+static void fetch_values(struct lp *lp)
+{
+	const double *x = NULL;
+
+	if (get_ptr_variables(lp->solver->prog, (double **)&x) && x) {
+		for (size_t j = 0; j < lp->cols.n; j++) {
+			lp->x.v[j] = x[j];
+		}
+	}
+}
+
+static void fetch_duals(struct lp *lp)
+{
+	const double *y = NULL;
+
+	if (get_ptr_dual_solution(lp->solver->prog, (double **)&y) && y) {
+		for (size_t i = 0; i < lp->rows.n; i++) {
+			lp->y.v[i] = y[i + 1];
+		}
+	}
+}
+
+/* Do the values keep the rows, and the duals prove them best? */
+static bool is_proven(const struct lp *lp)
+{
+	double cost = lp_min_cost(lp);
+	double bound = lp_dual_bound(lp, lp->y.v, lp->y.n);
+
+	return lp_relative_violation(lp) <= LP_ACCURACY &&
+	       fabs(cost - bound) <= LP_ACCURACY * (1 + fabs(cost));
+}
+
+static int try_linear(struct run *run, const struct attempt *a)
+{
+	struct lp *lp = run->lp;
+	lprec *prog = lp->solver->prog;
+
+	set_scaling(prog, a->scaling);
+	set_simplextype(prog, a->simplex);
+	set_pivoting(prog, a->pricing);
+	switch (solve(prog)) {
+	case OPTIMAL:
+	case PRESOLVED:
+		fetch_values(lp);
+		fetch_duals(lp);
+		return is_proven(lp) ? LP_OPTIMAL : BROKEN;
+	case INFEASIBLE:
+		return LP_INFEASIBLE;
+	case UNBOUNDED:
+		return LP_UNBOUNDED;
+	case NOMEMORY:
+		return NO_MEMORY;
+	default:
+		return run->stopped ? LP_UNKNOWN : BROKEN;
+	}
+}
+
+/* A program without a single entry, which lp_solve does not take: every
+ * column goes to its better bound, and the rows read 0 against their
+ * right-hand sides. */
+static int solve_entryless(struct lp *lp)
+{
+	bool unbounded = false;
+
+	for (size_t j = 0; j < lp->cols.n; j++) {
+		const struct lp_col *c = &lp->cols.v[j];
+		double cost = lp_sign(lp) * c->cost;
+		double low = c->integer ? ceil(c->lower) : c->lower;
+		double high = c->integer ? floor(c->upper) : c->upper;
+		double x = cost > 0 ? low : cost < 0 ? high
+						     : fmax(low, fmin(0, high));
+
+		unbounded = unbounded || fabs(x) >= LP_INF;
+		lp->x.v[j] = x;
+	}
+	for (size_t i = 0; i < lp->rows.n; i++) {
+		lp->y.v[i] = 0;
+	}
+	if (lp_relative_violation(lp) > LP_ACCURACY) {
+		return LP_INFEASIBLE;
+	}
+	return unbounded ? LP_UNBOUNDED : LP_OPTIMAL;
+}
+
+/* Solves without integrality. An optimum proves itself; that there is none is
+ * believed when two attempts agree. */
+static int solve_linear(struct run *run)
+{
+	int before = BROKEN, now = BROKEN;
+
+	set_integers(run->lp, false);
+	for (int i = 0; i < N_ATTEMPTS; i++) {
+		if (i > 0) {
+			default_basis(run->lp->solver->prog);
+		}
+		now = try_linear(run, &attempts[i]);
+		if (now == LP_OPTIMAL || now == LP_UNKNOWN ||
+		    now == NO_MEMORY || (now != BROKEN && now == before)) {
+			return now;
+		}
+		before = now;
+	}
+	return BROKEN;
+}
+
+/* Rounds the integer columns when all of them are nearly integers. */
+static bool accept_integers(struct lp *lp)
+{
+	if (lp_fractionality(lp) > LP_ACCURACY) {
+		return false;
+	}
+	for (size_t j = 0; j < lp->cols.n; j++) {
+		if (lp->cols.v[j].integer) {
+			lp->x.v[j] = round(lp->x.v[j]);
+		}
+	}
+	return lp_relative_violation(lp) <= LP_ACCURACY;
+}
+
+/* A cost that no integer solution beats, given that none beats `bound`. */
+static double round_bound(const struct lp *lp, double bound)
+{
+	double step = lp_cost_step(lp);
+
+	return step > 0 ? step * ceil(bound / step - LP_ACCURACY) : bound;
+}
+
+/* One branch and bound. *bound is the relaxation's and is raised to what the
+ * search proves. */
+static int try_integer(struct run *run, double *bound)
+{
+	struct lp *lp = run->lp;
+	lprec *prog = lp->solver->prog;
+	double gap = run->opt ? run->opt->mip_gap : 0, cost;
+	double slack = LP_ACCURACY * (1 + fabs(*bound));
+	int status;
+
+	set_integers(lp, true);
+	set_mip_gap(prog, TRUE, 1e-9);
+	set_mip_gap(prog, FALSE, fmax(gap, 1e-9));
+	set_break_at_value(prog, *bound + slack + gap * fabs(*bound));
+	status = solve(prog);
+	if (status == INFEASIBLE) {
+		return LP_INFEASIBLE;
+	}
+	if (status == NOMEMORY) {
+		return NO_MEMORY;
+	}
+	fetch_values(lp);
+	if (!accept_integers(lp)) {
+		return run->stopped ? LP_UNKNOWN : BROKEN;
+	}
+	cost = lp_min_cost(lp);
+	if (cost < *bound - slack) {
+		return BROKEN;
+	}
+	if (status == OPTIMAL && gap == 0) {
+		*bound = cost;
+	} else if (status == OPTIMAL) {
+		/* The search drops what is not better by the gap. */
+		*bound = fmax(*bound, round_bound(lp, cost - gap *
+							     (1 + fabs(cost))));
+	}
+	return cost <= *bound + slack ? LP_OPTIMAL : LP_FEASIBLE;
+}
+
+/* Branch and bound from the relaxation's basis, and once more from scratch
+ * when what came out is wrong. */
+static int solve_integer(struct run *run, double *bound)
+{
+	int outcome = try_integer(run, bound);
+
+	if (outcome == BROKEN) {
+		default_basis(run->lp->solver->prog);
+		set_scaling(run->lp->solver->prog, SCALE_NONE);
+		outcome = try_integer(run, bound);
+	}
+	return outcome;
+}
+
+/* Room for values and duals, kept where they exist: old duals still prove a
+ * bound after the program has grown. */
+static bool size_results(struct lp *lp)
+{
+	if (vec_reserve(&lp->x, lp->cols.n - lp->x.n) ||
+	    vec_reserve(&lp->y, lp->rows.n - lp->y.n)) {
+		return false;
+	}
+	while (lp->x.n < lp->cols.n) {
+		lp->x.v[lp->x.n++] = 0;
+	}
+	while (lp->y.n < lp->rows.n) {
+		lp->y.v[lp->y.n++] = 0;
+	}
+	return true;
+}
+
+static int run_checked(struct run *run, double *bound)
+{
+	struct lp *lp = run->lp;
+	int outcome;
+
+	*bound = fmax(lp_dual_bound(lp, NULL, 0),
+		      lp_dual_bound(lp, lp->y.v, lp->y.n));
+	outcome = lp->entries.n ? solve_linear(run) : solve_entryless(lp);
+	if (outcome == LP_OPTIMAL) {
+		*bound = lp_min_cost(lp);
+	}
+	if (outcome == LP_OPTIMAL && lp->integers) {
+		*bound = round_bound(lp, *bound);
+		if (!accept_integers(lp)) {
+			outcome = solve_integer(run, bound);
+		}
+	}
+	return outcome;
+}
+
+static void fill_result(const struct lp *lp, int outcome, double bound,
+			struct lp_result *res)
+{
+	bool has_values = outcome == LP_OPTIMAL || outcome == LP_FEASIBLE;
+
+	res->outcome = outcome;
+	res->objective = has_values ? lp_min_cost(lp) : LP_INF;
+	res->bound = outcome == LP_OPTIMAL ? res->objective : bound;
+	if (outcome == LP_INFEASIBLE) {
+		res->bound = LP_INF;
+	} else if (outcome == LP_UNBOUNDED) {
+		res->objective = res->bound = -LP_INF;
+	}
+	res->objective *= lp_sign(lp);
+	res->bound *= lp_sign(lp);
+}
+
+int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
+	   struct err *err)
+{
+	struct run run = { .lp = lp, .opt = opt };
+	double bound;
+	int outcome;
+
+	if (opt && !(opt->time_limit_s >= 0 && opt->mip_gap >= 0)) {
+		return err_set(err, WEFT_EINVAL,
+			       "linear program: negative time limit or gap");
+	}
+	if (!send_model(lp) || !size_results(lp)) {
+		lp_solver_drop(lp);
+		return err_nomem(err);
+	}
+	if (opt && opt->time_limit_s > 0) {
+		run.deadline_ns = clk_now_ns() +
+				  (int64_t)(fmin(opt->time_limit_s, 1e9) * 1e9);
+	}
+	put_abortfunc(lp->solver->prog, wants_stop, &run);
+	outcome = run_checked(&run, &bound);
+	put_abortfunc(lp->solver->prog, NULL, NULL);
+	if (outcome == NO_MEMORY) {
+		return err_nomem(err);
+	}
+	if (outcome == BROKEN) {
+		lp_solver_drop(lp);
+		return err_set(err, WEFT_EINTERNAL,
+			       "linear program of %d rows and %d columns: the "
+			       "solver's answer does not stand up to checking",
+			       lp_rows(lp), lp_cols(lp));
+	}
+	fill_result(lp, outcome, bound, res);
+	return 0;
+}
