@@ -22,7 +22,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base lp rpc proto light topology collective rwa optree drivers \
-	emulators model plan store apply daemon cli
+	emulators model plan wire store apply daemon cli
 
 DIR_base := lib/base
 DIR_lp := lib/lp
@@ -37,6 +37,7 @@ DIR_drivers := drivers
 DIR_emulators := drivers/emulators
 DIR_model := controller/model
 DIR_plan := controller/plan
+DIR_wire := controller/wire
 DIR_store := controller/store
 DIR_apply := controller/apply
 DIR_daemon := controller/daemon
@@ -55,13 +56,14 @@ DEPS_drivers := base light
 DEPS_emulators := base light drivers
 DEPS_model := base topology collective rwa light
 DEPS_plan := base lp topology collective rwa optree model light
+DEPS_wire := base light collective model plan proto
 DEPS_store := base model light
 DEPS_apply := base model light drivers plan store
-DEPS_daemon := base model light drivers plan store apply rpc proto collective
-DEPS_cli := base lp topology collective rwa optree model light plan rpc proto
+DEPS_daemon := base model light drivers plan wire store apply rpc proto collective
+DEPS_cli := base lp topology collective rwa optree model light drivers plan wire rpc proto
 
 # Archives in link order: a room before the rooms it uses.
-LINK_ORDER := cli daemon apply store plan model emulators drivers optree \
+LINK_ORDER := cli daemon apply store wire plan model emulators drivers optree \
 	collective rwa topology lp rpc proto light base
 closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
 	$(call closure,$(d)))))

@@ -1,0 +1,246 @@
+/* Plans as messages of weft.v1; see wire.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/wire/wire.h"
+#include "lib/base/rat.h"
+
+static char *port_name(const struct model_fabric *f, const int *map, int n,
+		       int port)
+{
+	if (!map || port < 0 || port >= n || map[port] < 0) {
+		return NULL;
+	}
+	return f->ports[map[port]].name;
+}
+
+/* The host ports at both ends. A port of an any-to-any switch may be known
+ * by either of its two fibres. */
+static void name_ends(const struct model_fabric *f,
+		      const struct model_device *d, struct light_xc xc,
+		      Weft__V1__Circuit *c)
+{
+	char *from = port_name(f, d->in_port, d->n_in, xc.in);
+	char *to = port_name(f, d->out_port, d->n_out, xc.out);
+
+	if (!from && d->any_to_any) {
+		from = port_name(f, d->out_port, d->n_out, xc.in);
+	}
+	if (!to && d->any_to_any) {
+		to = port_name(f, d->in_port, d->n_in, xc.out);
+	}
+	if (from) {
+		c->from = from;
+	}
+	if (to) {
+		c->to = to;
+	}
+}
+
+int wire_circuits_init(struct wire_circuits *c,
+		       const struct model_fabric *fabric, int device,
+		       const struct light_xc *xcs, int n, struct err *err)
+{
+	Weft__V1__Circuit *items;
+
+	memset(c, 0, sizeof(*c));
+	if (n == 0) {
+		return 0;
+	}
+	/* One block: the pointers, then what they point to. */
+	c->v = malloc((size_t)n * (sizeof(*c->v) + sizeof(*items)));
+	if (!c->v) {
+		return err_nomem(err);
+	}
+	items = (Weft__V1__Circuit *)(c->v + n);
+	for (int i = 0; i < n; i++) {
+		weft__v1__circuit__init(&items[i]);
+		items[i].in = xcs[i].in + 1;
+		items[i].out = xcs[i].out + 1;
+		name_ends(fabric, &fabric->devices[device], xcs[i],
+			  &items[i]);
+		c->v[i] = &items[i];
+	}
+	c->n = (size_t)n;
+	return 0;
+}
+
+void wire_circuits_fini(struct wire_circuits *c)
+{
+	free(c->v);
+	memset(c, 0, sizeof(*c));
+}
+
+static bool was_read(const struct plan_base *base, int device)
+{
+	return base && base->observed && base->observed[device].known;
+}
+
+static int send_summary(const struct plan *p, const struct plan_base *base,
+			wire_part_fn fn, void *arg, struct err *err)
+{
+	Weft__V1__PlanSummary s = WEFT__V1__PLAN_SUMMARY__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+
+	s.fabric = p->fabric->name;
+	s.state_uuid = (char *)p->state_uuid;
+	s.generation = p->generation;
+	s.digest = (char *)p->digest;
+	s.mode = p->mode == PLAN_UPDATE ? WEFT__V1__MODE__MODE_UPDATE
+					: WEFT__V1__MODE__MODE_SAFE;
+	s.add = p->n_add;
+	s.delete_ = p->n_del;
+	s.keep = p->n_keep;
+	s.loads = p->n_loads;
+	s.down_ns = p->down_ns;
+	s.empty = plan_is_empty(p);
+	for (int i = 0; i < p->n_devices; i++) {
+		s.unread += !was_read(base, p->devices[i].device);
+	}
+	part.part_case = WEFT__V1__PLAN_PART__PART_SUMMARY;
+	part.summary = &s;
+	return fn(&part, arg, err);
+}
+
+static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
+{
+	m->load_program = d->load_program;
+	if (d->has_program) {
+		m->program_steps = d->program.steps;
+		m->program_settings = d->program.n;
+	}
+	m->had_program = d->had_program;
+	if (d->had_program) {
+		m->old_program_steps = d->old_program.steps;
+	}
+}
+
+static int send_device(const struct plan *p, const struct plan_base *base,
+		       const struct plan_device *d, wire_part_fn fn, void *arg,
+		       struct err *err)
+{
+	const struct model_device *md = &p->fabric->devices[d->device];
+	Weft__V1__PlanDevice m = WEFT__V1__PLAN_DEVICE__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	const struct light_xc *from[] = { d->del, d->add, d->stolen,
+					  d->foreign };
+	const int count[] = { d->n_del, d->n_add, d->n_stolen, d->n_foreign };
+	struct wire_circuits list[4];
+	int r = 0;
+
+	memset(list, 0, sizeof(list));
+	for (int i = 0; i < 4 && r == 0; i++) {
+		r = wire_circuits_init(&list[i], p->fabric, d->device,
+				       from[i], count[i], err);
+	}
+	if (r) {
+		goto out;
+	}
+	m.name = md->name;
+	m.kind = (Weft__V1__DeviceKind)md->kind;
+	m.read = was_read(base, d->device);
+	m.n_delete_ = list[0].n;
+	m.delete_ = list[0].v;
+	m.n_add = list[1].n;
+	m.add = list[1].v;
+	m.n_stolen = list[2].n;
+	m.stolen = list[2].v;
+	m.n_foreign = list[3].n;
+	m.foreign = list[3].v;
+	m.keep = d->n_keep;
+	fill_program(d, &m);
+	m.switch_ns = d->switch_ns;
+	m.down_ns = d->down_ns;
+	part.part_case = WEFT__V1__PLAN_PART__PART_DEVICE;
+	part.device = &m;
+	r = fn(&part, arg, err);
+out:
+	for (int i = 0; i < 4; i++) {
+		wire_circuits_fini(&list[i]);
+	}
+	return r;
+}
+
+static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
+{
+	out->depth = pj->ring.depth;
+	out->closed_form_steps = pj->ring.closed_form_steps;
+	out->lightpaths = pj->ring.lightpaths;
+	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
+}
+
+void wire_job(const struct plan *p, int job, char *factor,
+	      Weft__V1__PlanJob *out)
+{
+	const struct plan_job *pj = &p->jobs[job];
+	const struct model_job *mj = &p->fabric->jobs[pj->job];
+
+	weft__v1__plan_job__init(out);
+	out->name = mj->name;
+	out->collective = (char *)coll_kind_name(mj->collective);
+	out->algorithm = (char *)pj->algorithm;
+	if (pj->topology) {
+		out->topology = pj->topology;
+	}
+	if (pj->is_ring) {
+		out->device = p->fabric->devices[mj->device].name;
+		fill_ring(pj, out);
+	}
+	out->nodes = mj->n_hosts;
+	out->steps = pj->report.steps;
+	out->transfers = pj->report.transfers;
+	out->chunks = coll_chunks(pj->sched);
+	out->bandwidth_factor = factor;
+	rat_str(pj->report.bandwidth_factor, factor, WIRE_FACTOR);
+	out->bandwidth_optimal = pj->report.bandwidth_optimal;
+	out->time_ns = pj->time_ns;
+	out->bound_ns = pj->bound_ns;
+	out->gap = pj->gap;
+	out->circuits = pj->n_circuits;
+	out->size_bytes = mj->size_bytes;
+}
+
+static int send_job(const struct plan *p, int job, wire_part_fn fn, void *arg,
+		    struct err *err)
+{
+	Weft__V1__PlanJob m;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	char factor[WIRE_FACTOR];
+
+	wire_job(p, job, factor, &m);
+	part.part_case = WEFT__V1__PLAN_PART__PART_JOB;
+	part.job = &m;
+	return fn(&part, arg, err);
+}
+
+static int send_file(const struct plan *p, wire_part_fn fn, void *arg,
+		     struct err *err)
+{
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct buf b = { 0 };
+	int r = plan_file_write(p, &b, err);
+
+	part.part_case = WEFT__V1__PLAN_PART__PART_FILE;
+	for (size_t at = 0; r == 0 && at < b.len; at += part.file.len) {
+		part.file.data = (uint8_t *)b.data + at;
+		part.file.len = b.len - at < WIRE_PIECE ? b.len - at
+							: WIRE_PIECE;
+		r = fn(&part, arg, err);
+	}
+	buf_fini(&b);
+	return r;
+}
+
+int wire_plan(const struct plan *p, const struct plan_base *base,
+	      bool want_file, wire_part_fn fn, void *arg, struct err *err)
+{
+	int r = send_summary(p, base, fn, arg, err);
+
+	for (int i = 0; r == 0 && i < p->n_devices; i++) {
+		r = send_device(p, base, &p->devices[i], fn, arg, err);
+	}
+	for (int i = 0; r == 0 && i < p->n_jobs; i++) {
+		r = send_job(p, i, fn, arg, err);
+	}
+	return r || !want_file ? r : send_file(p, fn, arg, err);
+}

@@ -1,0 +1,53 @@
+/*
+ * Plans and light as messages of weft.v1: what weftd sends, and what the
+ * command line shows when it plans by itself. One direction only.
+ */
+#ifndef WEFT_WIRE_WIRE_H
+#define WEFT_WIRE_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "controller/model/model.h"
+#include "controller/plan/plan.h"
+#include "drivers/light/light.h"
+#include "lib/base/err.h"
+#include "weft/v1/weft.pb-c.h"
+
+/* Bytes of a plan file or a schedule in one message. */
+#define WIRE_PIECE ((size_t)256 << 10)
+
+/* Cross-connects as messages; names are borrowed from the fabric. */
+struct wire_circuits {
+	size_t n;
+	Weft__V1__Circuit **v;
+};
+
+/* The n cross-connects of fabric->devices[device], with the names of the
+ * host ports on their fibres and ports counted from 1. O(n). WEFT_ENOMEM.
+ * wire_circuits_fini frees what is inside (a zeroed one is fine). */
+int wire_circuits_init(struct wire_circuits *c,
+		       const struct model_fabric *fabric, int device,
+		       const struct light_xc *xcs, int n, struct err *err);
+void wire_circuits_fini(struct wire_circuits *c);
+
+/* Takes one part; the message lives during the call only. Non-zero stops
+ * and is what wire_plan returns. */
+typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
+			    struct err *err);
+
+/*
+ * Tells a plan in parts: summary, every device in order of change, every
+ * job, and the plan file in pieces if wanted. base: what the plan was made
+ * from (NULL: all dark).
+ */
+int wire_plan(const struct plan *p, const struct plan_base *base,
+	      bool want_file, wire_part_fn fn, void *arg, struct err *err);
+
+/* The row of one job. Strings are borrowed from the plan and its fabric,
+ * the fraction is written into factor (WIRE_FACTOR bytes). */
+#define WIRE_FACTOR 64
+void wire_job(const struct plan *p, int job, char *factor,
+	      Weft__V1__PlanJob *out);
+
+#endif
