@@ -8,9 +8,7 @@
 #include "lib/rpc/server.h"
 #include "lib/rpc/status.h"
 
-/* What is kept of a request's headers; as SETTINGS_MAX_HEADER_LIST_SIZE,
- * with 32 bytes a field. */
-#define MAX_HEADER_BYTES 8192
+/* What HTTP/2 counts for a header field beside its bytes. */
 #define HEADER_OVERHEAD 32
 
 static const struct rpc_limits *limits(const struct rpc_call *call)
@@ -182,9 +180,8 @@ void rpc_call_add_header(struct rpc_call *call, const uint8_t *name,
 	if (call->headers_done) {
 		return;		/* request trailers mean nothing */
 	}
-	if (b->len + name_len + value_len + HEADER_OVERHEAD >
-	    MAX_HEADER_BYTES) {
-		call->headers_long = true;
+	call->header_bytes += name_len + value_len + HEADER_OVERHEAD;
+	if (call->header_bytes > RPC_MAX_HEADER_BYTES) {
 		return;
 	}
 	if (memchr(name, '\0', name_len) || memchr(value, '\0', value_len)) {
@@ -266,9 +263,9 @@ static int check_grpc(struct rpc_call *call, struct err *err)
 	if (call->headers_bad) {
 		return err_set(err, WEFT_EINVAL, "zero byte in a header");
 	}
-	if (call->headers_long) {
+	if (call->header_bytes > RPC_MAX_HEADER_BYTES) {
 		return err_set(err, WEFT_ELIMIT, "more than %d bytes of "
-			       "headers", MAX_HEADER_BYTES);
+			       "headers", RPC_MAX_HEADER_BYTES);
 	}
 	call->method = path ? find_method(call, path) : NULL;
 	if (!call->method) {
@@ -285,6 +282,7 @@ static int check_grpc(struct rpc_call *call, struct err *err)
 void rpc_call_headers_done(struct rpc_call *call)
 {
 	const char *verb = rpc_call_metadata(call, ":method");
+	bool complete = call->header_bytes <= RPC_MAX_HEADER_BYTES;
 	struct err err = { 0 };
 
 	call->headers_done = true;
@@ -293,11 +291,11 @@ void rpc_call_headers_done(struct rpc_call *call)
 		end_err(call, &err);
 		return;
 	}
-	if (!call->headers_long && (!verb || strcmp(verb, "POST") != 0)) {
+	if (complete && (!verb || strcmp(verb, "POST") != 0)) {
 		end_http(call, "405");
 		return;
 	}
-	if (!call->headers_long &&
+	if (complete &&
 	    !is_grpc(rpc_call_metadata(call, "content-type"))) {
 		end_http(call, "415");
 		return;
@@ -417,12 +415,15 @@ void rpc_call_expire(struct rpc_call *call)
 {
 	struct err err;
 
-	/* The callback may still look at the request, so it comes first; but
-	 * it may not send any more. */
-	call->ended = true;
-	cancel(call);
-	err_set(&err, WEFT_ETIMEOUT, "deadline passed");
-	end(call, RPC_DEADLINE_EXCEEDED, &err);
+	call->deadline_passed = true;
+	if (!call->ended) {
+		/* The callback may still look at the request, so it comes
+		 * first; but it may not send any more. */
+		call->ended = true;
+		cancel(call);
+		err_set(&err, WEFT_ETIMEOUT, "deadline passed");
+		end(call, RPC_DEADLINE_EXCEEDED, &err);
+	}
 	/* Trailers behind a queue that the reader does not empty would keep
 	 * its memory for as long as he likes. */
 	if (unsent(call) > 0 &&
@@ -430,6 +431,7 @@ void rpc_call_expire(struct rpc_call *call)
 				      call->stream, NGHTTP2_CANCEL)) {
 		rpc_conn_close(call->conn);
 	}
+	rpc_server_mark_dirty(call->conn);
 }
 
 /* ---- for handlers ---- */

@@ -10,7 +10,6 @@
 #define OUT_BYTES ((size_t)64 << 10)
 #define STREAM_WINDOW (256 << 10)
 #define CONN_WINDOW (1 << 20)
-#define MAX_HEADER_LIST 8192
 /* Answers to pings and settings, and other frames, that may wait for a peer
  * that does not read. */
 #define MAX_ACKS 512
@@ -332,7 +331,7 @@ static int new_session(struct rpc_conn *conn)
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
 		  (uint32_t)s->cfg.limits.max_calls },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
-		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, RPC_MAX_HEADER_BYTES },
 		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
 	};
 

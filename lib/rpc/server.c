@@ -98,7 +98,9 @@ static void on_deadline(uv_timer_t *timer)
 
 	TAILQ_FOREACH (conn, &s->conns, link) {
 		TAILQ_FOREACH (call, &conn->calls, link) {
-			int64_t at = call->ended ? 0 : call->deadline_ns;
+			int64_t at = call->deadline_passed
+					     ? 0
+					     : call->deadline_ns;
 
 			if (at && at <= now) {
 				rpc_call_expire(call);

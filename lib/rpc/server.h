@@ -20,6 +20,9 @@
 #include "lib/rpc/frame.h"
 #include "lib/rpc/rpc.h"
 
+/* What is kept of a request's headers, and announced in SETTINGS. */
+#define RPC_MAX_HEADER_BYTES 8192
+
 struct rpc_server {
 	uv_loop_t *loop;
 	struct rpc_server_config cfg;	/* limits filled in, path below */
@@ -70,6 +73,7 @@ struct rpc_call {
 	const struct rpc_method *method;	/* NULL until known */
 	struct rpc_peer peer;
 	struct buf headers;	/* name NUL value NUL ... of the request */
+	size_t header_bytes;	/* of all, as HTTP/2 counts; not all kept */
 	struct rpc_deframer in;
 	ProtobufCMessage *request;
 	size_t request_bytes;	/* heap of request */
@@ -82,12 +86,12 @@ struct rpc_call {
 	enum rpc_status status;	/* of the trailers, once ended */
 	struct err err;
 	bool headers_done;	/* the request's headers are complete */
-	bool headers_long;	/* ... and were more than we keep */
 	bool headers_bad;
 	bool half_closed;	/* the client has sent everything */
 	bool answered;		/* the response's headers are submitted */
 	bool deferred;		/* nghttp2 waits for more data */
 	bool ended;		/* the status is decided */
+	bool deadline_passed;	/* and dealt with */
 	bool held;		/* the handler has it */
 	bool cancelling;	/* inside on_cancel */
 };
@@ -131,7 +135,8 @@ void rpc_call_half_closed(struct rpc_call *call);
 /* The stream is gone: tells the handler; frees the call unless a handler
  * without cancel callback still has it. */
 void rpc_call_detach(struct rpc_call *call);
-/* Ends the call with DEADLINE_EXCEEDED. */
+/* The deadline has passed: ends the call with DEADLINE_EXCEEDED, or drops
+ * what a call that has ended could not send. */
 void rpc_call_expire(struct rpc_call *call);
 
 #endif

@@ -24,7 +24,7 @@ struct fixture {
 	pthread_t thread;
 	struct rpc_server *server;
 	int grace_ms;
-	bool stopped_by_call;
+	bool stopping;		/* somebody has asked it to stop */
 	struct rpc_call *kept;	/* of Late, finished by `later` */
 	atomic_int started, cancelled, limited, late_sends, done;
 };
@@ -167,7 +167,7 @@ static inline void on_stop_call(struct rpc_call *call,
 {
 	struct fixture *f = arg;
 
-	f->stopped_by_call = true;
+	f->stopping = true;
 	rpc_server_stop(f->server, 5000, on_server_done, f);
 	rpc_send(call, request, NULL);
 	rpc_finish(call, RPC_OK, NULL);
@@ -242,7 +242,7 @@ static inline struct fixture *start(void)
 /* Stops, waits, and checks that nothing is left behind. */
 static inline void stop(struct fixture *f)
 {
-	if (!f->stopped_by_call) {
+	if (!f->stopping) {
 		uv_async_send(&f->stop);
 	}
 	pthread_join(f->thread, NULL);

@@ -249,7 +249,7 @@ static void test_cancel(void **state)
 	rpc_free_message(&reply->base);
 	rpc_client_close(c);
 	stop(f);
-	}
+}
 
 static void test_client_vanishes(void **state)
 {
@@ -530,7 +530,7 @@ static void test_stop_with_call_running(void **state)
 	uv_async_send(&f->stop);
 	pthread_join(thread, &code);
 	assert_int_equal((long)code, WEFT_EUNAVAIL);
-	f->stopped_by_call = true;
+	f->stopping = true;
 	await(&f->cancelled, 1);
 	stop(f);
 }
