@@ -302,7 +302,9 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 		rpc_conn_close(conn);
 		return;
 	}
-	rpc_server_mark_dirty(conn);
+	/* libuv may read many times in a loop turn. What nghttp2 has to say
+	 * against a flood of resets must get out in between. */
+	rpc_conn_flush(conn);
 }
 
 /* ---- accepting ---- */

@@ -6,8 +6,9 @@
  *	call.c    one stream: request in, messages and trailers out
  *
  * nghttp2 forbids sending from inside its callbacks, where handlers run. So
- * everything is only submitted, the connection marked dirty, and the server
- * flushes dirty connections once a loop turn; that also coalesces writes.
+ * everything is only submitted and the connection marked dirty. A connection
+ * is flushed after each read, and by the server once a loop turn if it was
+ * made dirty by something else; that also coalesces writes.
  */
 #ifndef WEFT_RPC_SERVER_H
 #define WEFT_RPC_SERVER_H
