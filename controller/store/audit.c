@@ -1,0 +1,177 @@
+/* The audit trail: what was said to devices and what happened, bounded. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/store/private.h"
+#include "lib/base/clk.h"
+#include "lib/base/vec.h"
+
+static const char *const kind_names[] = {
+	[STORE_COMMAND] = "command",
+	[STORE_REPLY] = "reply",
+	[STORE_EVENT] = "event",
+};
+
+/* A copy of at most max bytes, not cut inside a UTF-8 character. */
+static char *copy_cut(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max + 1);
+
+	if (len > max) {
+		len = max;
+		while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
+			len--;
+		}
+	}
+	return strndup(text, len);
+}
+
+void store_audit(struct store *s, int64_t change, const char *device,
+		 enum store_audit_kind kind, const char *text)
+{
+	struct store_audit line = { .at_ns = clk_wall_ns(), .change = change,
+				    .kind = kind };
+
+	if (!s->waiting) {
+		s->waiting = calloc(STORE_AUDIT_BUFFER, sizeof(*s->waiting));
+	}
+	if (!s->waiting || s->n_waiting == STORE_AUDIT_BUFFER) {
+		s->n_lost++;
+		return;
+	}
+	line.device = copy_cut(device, STORE_AUDIT_TEXT_MAX);
+	line.text = copy_cut(text, STORE_AUDIT_TEXT_MAX);
+	if (!line.device || !line.text) {
+		free(line.device);
+		free(line.text);
+		s->n_lost++;
+		return;
+	}
+	s->waiting[s->n_waiting++] = line;
+}
+
+void store_audit_drop(struct store *s)
+{
+	for (int i = 0; i < s->n_waiting; i++) {
+		free(s->waiting[i].device);
+		free(s->waiting[i].text);
+	}
+	s->n_waiting = 0;
+	s->n_lost = 0;
+}
+
+static int write_line(struct store *s, sqlite3_stmt *st,
+		      const struct store_audit *a, struct err *err)
+{
+	int rc = db_bind(s, err, st, "iisss", a->at_ns, a->change, a->device,
+			 kind_names[a->kind], a->text);
+
+	return rc ? rc : db_finish(s, err, st);
+}
+
+static int write_lost(struct store *s, sqlite3_stmt *st, struct err *err)
+{
+	char text[64], device[] = "";
+	struct store_audit a = { .at_ns = clk_wall_ns(), .device = device,
+				 .kind = STORE_EVENT, .text = text };
+
+	snprintf(text, sizeof(text), "%d lines were not kept", s->n_lost);
+	return s->n_lost ? write_line(s, st, &a, err) : 0;
+}
+
+int store_audit_write(struct store *s, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc;
+
+	if (!s->n_waiting && !s->n_lost) {
+		return 0;
+	}
+	rc = db_prepare(s, err, &st, "INSERT INTO audit (at_ns, change, "
+			"device, kind, text) VALUES (?, ?, ?, ?, ?)", "");
+	for (int i = 0; i < s->n_waiting && rc == 0; i++) {
+		rc = write_line(s, st, &s->waiting[i], err);
+	}
+	rc = rc ? rc : write_lost(s, st, err);
+	sqlite3_finalize(st);
+	return rc ? rc : db_run(s, err, "DELETE FROM audit WHERE id <= "
+				"(SELECT max(id) FROM audit) - ?", "i",
+				(int64_t)STORE_AUDIT_MAX);
+}
+
+void store_audit_free(struct store_audit *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		free(v[i].device);
+		free(v[i].text);
+	}
+	free(v);
+}
+
+static int read_line(struct store *s, sqlite3_stmt *st,
+		     struct store_audit *out, struct err *err)
+{
+	int kind = store_name_index(kind_names, 3, sqlite3_column_text(st, 4));
+
+	if (kind < 0) {
+		return db_damaged(s, err, "a line of the audit trail");
+	}
+	*out = (struct store_audit){
+		.id = sqlite3_column_int64(st, 0),
+		.at_ns = sqlite3_column_int64(st, 1),
+		.change = sqlite3_column_int64(st, 2),
+		.device = db_text(st, 3),
+		.kind = (enum store_audit_kind)kind,
+		.text = db_text(st, 5),
+	};
+	return out->device && out->text ? 0 : err_nomem(err);
+}
+
+static int flush(struct store *s, struct err *err)
+{
+	int rc = s->n_waiting || s->n_lost ? db_begin(s, err) : 1;
+
+	if (rc) {
+		return rc == 1 ? 0 : rc;
+	}
+	return db_end(s, 0, err);
+}
+
+int store_audit_read(struct store *s, int64_t change, int limit,
+		     struct store_audit **v, int *n, struct err *err)
+{
+	VEC(struct store_audit) list = { 0 };
+	sqlite3_stmt *st;
+	int rc = flush(s, err);
+
+	rc = rc ? rc : db_prepare(s, err, &st, "SELECT * FROM (SELECT id, "
+				  "at_ns, change, device, kind, text "
+				  "FROM audit WHERE ?1 = 0 OR change = ?1 "
+				  "ORDER BY id DESC LIMIT ?2) ORDER BY id",
+				  "ii", change, (int64_t)limit);
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		struct store_audit a = { 0 };
+
+		rc = read_line(s, st, &a, err);
+		if (rc == 0 && vec_push(&list, a)) {
+			rc = err_nomem(err);
+		}
+		if (rc) {
+			free(a.device);
+			free(a.text);
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	if (rc) {
+		store_audit_free(list.v, (int)list.n);
+		return rc;
+	}
+	*v = list.v;
+	*n = (int)list.n;
+	return 0;
+}

@@ -1,0 +1,480 @@
+/* Changes: begin, commit, end; their history and configurations. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/store/private.h"
+#include "lib/base/clk.h"
+#include "lib/base/vec.h"
+
+static const char *const verdict_names[] = {
+	[STORE_RUNNING] = "running",
+	[STORE_INTERRUPTED] = "interrupted",
+	[STORE_STUCK] = "stuck",
+	[STORE_COMMITTED] = "committed",
+	[STORE_REFUSED] = "refused",
+	[STORE_ROLLED_BACK] = "rolled back",
+	[STORE_ABORTED] = "aborted",
+};
+
+#define N_VERDICTS (int)(sizeof(verdict_names) / sizeof(verdict_names[0]))
+#define IS_OPEN "(verdict IN ('running', 'interrupted', 'stuck') " \
+	"AND superseded_by IS NULL)"
+
+const char *store_verdict_name(enum store_verdict v)
+{
+	return verdict_names[v];
+}
+
+void store_change_fini(struct store_change *c)
+{
+	free(c->who);
+	free(c->comment);
+	free(c->config_name);
+	free(c->summary);
+	memset(c, 0, sizeof(*c));
+}
+
+void store_history_free(struct store_change *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		store_change_fini(&v[i]);
+	}
+	free(v);
+}
+
+void store_config_fini(struct store_config *c)
+{
+	free(c->name);
+	free(c->text);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+int store_change_read(struct store *s, sqlite3_stmt *st,
+		      struct store_change *out, struct err *err)
+{
+	int verdict = store_name_index(verdict_names, N_VERDICTS,
+				       sqlite3_column_text(st, 8));
+
+	memset(out, 0, sizeof(*out));
+	if (verdict < 0) {
+		return db_damaged(s, err, "the verdict of a change");
+	}
+	out->id = sqlite3_column_int64(st, 0);
+	out->generation = sqlite3_column_int64(st, 1);
+	out->started_ns = sqlite3_column_int64(st, 2);
+	out->ended_ns = sqlite3_column_int64(st, 3);
+	out->who = db_text(st, 4);
+	out->comment = db_text(st, 5);
+	out->config_name = db_text(st, 6);
+	db_text_into(st, 7, out->config_hash, sizeof(out->config_hash));
+	out->verdict = (enum store_verdict)verdict;
+	out->undoing = sqlite3_column_int(st, 9);
+	out->summary = db_text(st, 10);
+	out->superseded_by = sqlite3_column_int64(st, 11);
+	if (!out->who || !out->comment || !out->config_name ||
+	    !out->summary) {
+		store_change_fini(out);
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+int store_history(struct store *s, int64_t before, int limit,
+		  struct store_change **v, int *n, struct err *err)
+{
+	VEC(struct store_change) list = { 0 };
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT " CHANGE_COLUMNS
+			    " FROM change WHERE id < ? "
+			    "ORDER BY id DESC LIMIT ?", "ii",
+			    before > 0 ? before : INT64_MAX, (int64_t)limit);
+
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		struct store_change c;
+
+		rc = store_change_read(s, st, &c, err);
+		if (rc == 0 && vec_push(&list, c)) {
+			store_change_fini(&c);
+			rc = err_nomem(err);
+		}
+		if (rc) {
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	if (rc) {
+		store_history_free(list.v, (int)list.n);
+		return rc;
+	}
+	*v = list.v;
+	*n = (int)list.n;
+	return 0;
+}
+
+static int no_change(struct err *err, int64_t id)
+{
+	return err_set(err, WEFT_ENOTFOUND, "there is no change %lld",
+		       (long long)id);
+}
+
+int store_change_get(struct store *s, int64_t id, struct store_change *out,
+		     struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT " CHANGE_COLUMNS
+			    " FROM change WHERE id = ?", "i", id);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = store_change_read(s, st, out, err);
+	} else if (rc == 0) {
+		rc = no_change(err, id);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int read_config(sqlite3_stmt *st, struct store_config *out,
+		       struct err *err)
+{
+	const void *text = sqlite3_column_blob(st, 3);
+
+	out->change = sqlite3_column_int64(st, 0);
+	out->name = db_text(st, 1);
+	db_text_into(st, 2, out->hash, sizeof(out->hash));
+	out->len = (size_t)sqlite3_column_bytes(st, 3);
+	out->text = malloc(out->len + 1);
+	if (!out->name || !out->text || (out->len && !text)) {
+		store_config_fini(out);
+		return err_nomem(err);
+	}
+	if (out->len) {
+		memcpy(out->text, text, out->len);
+	}
+	out->text[out->len] = '\0';
+	return 0;
+}
+
+int store_change_config(struct store *s, int64_t id, struct store_config *out,
+			struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT id, config_name, hash, text "
+			    "FROM change JOIN config ON config = hash "
+			    "WHERE id = ?", "i", id);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = read_config(st, out, err);
+	} else if (rc == 0) {
+		rc = no_change(err, id);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_config(struct store *s, struct store_config *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int64_t applied = 0;
+	int rc = db_prepare(s, err, &st, "SELECT applied FROM state "
+			    "WHERE applied IS NOT NULL", "");
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		applied = sqlite3_column_int64(st, 0);
+	}
+	sqlite3_finalize(st);
+	if (rc < 0) {
+		return rc;
+	}
+	return applied ? store_change_config(s, applied, out, err) :
+			 err_set(err, WEFT_ENOTFOUND,
+				 "no configuration was applied yet");
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+static int refuse_second(struct store *s, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT id FROM change "
+			    "WHERE verdict = 'running'", "");
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = err_set(err, WEFT_ESTALE, "change %lld is under way",
+			     (long long)sqlite3_column_int64(st, 0));
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Forgets the oldest closed changes, but none that others refer to. */
+static int prune(struct store *s, struct err *err)
+{
+	return db_run(s, err, "DELETE FROM change WHERE id <= "
+		      "(SELECT max(id) FROM change) - ? AND NOT " IS_OPEN
+		      " AND id NOT IN (SELECT applied FROM state "
+		      "WHERE applied IS NOT NULL UNION ALL "
+		      "SELECT superseded_by FROM change "
+		      "WHERE superseded_by IS NOT NULL)", "i",
+		      (int64_t)STORE_HISTORY_MAX);
+}
+
+static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change,
+		       int work, int seq, const struct store_step *step,
+		       struct err *err)
+{
+	int rc = db_bind(s, err, st, "iiisiiss", change, (int64_t)work,
+			 (int64_t)seq, store_op_name(step->op),
+			 (int64_t)step->xc.in, (int64_t)step->xc.out,
+			 store_step_state_name(step->state), step->note);
+
+	return rc ? rc : db_finish(s, err, st);
+}
+
+static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
+		       int seq, const struct store_work *w, struct err *err)
+{
+	uint8_t old_digest[LIGHT_DIGEST_LEN], new_digest[LIGHT_DIGEST_LEN];
+	int rc = 0;
+
+	if (w->has_old) {
+		rc = store_program_put(s, &w->old_program, old_digest, err);
+	}
+	if (rc == 0 && w->has_new) {
+		rc = store_program_put(s, &w->new_program, new_digest, err);
+	}
+	rc = rc ? rc : db_run(s, err, "INSERT INTO journal_device "
+			      "VALUES (?, ?, ?, ?, ?, ?)", "iisibb", change,
+			      (int64_t)seq, w->device, (int64_t)w->is_ring,
+			      w->has_old ? old_digest : NULL,
+			      LIGHT_DIGEST_LEN,
+			      w->has_new ? new_digest : NULL,
+			      LIGHT_DIGEST_LEN);
+	for (int i = 0; i < w->n_steps && rc == 0; i++) {
+		rc = insert_step(s, st, change, seq, i, &w->steps[i], err);
+	}
+	return rc;
+}
+
+static int insert_journal(struct store *s, const struct store_journal *j,
+			  int64_t id, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "INSERT INTO journal_step "
+			    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "");
+
+	for (int i = 0; i < j->n_works && rc == 0; i++) {
+		rc = insert_work(s, st, id, i, &j->works[i], err);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int insert_change(struct store *s, const struct store_journal *j,
+			 const struct store_config *c, int64_t now_ns,
+			 struct err *err)
+{
+	const struct store_change *ch = &j->change;
+	int rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)",
+			"sb", c->hash, c->text, (int)c->len);
+
+	return rc ? rc : db_run(s, err, "INSERT INTO change (generation, "
+				"started_ns, who, comment, config_name, "
+				"config, verdict) VALUES (?, ?, ?, ?, ?, ?, "
+				"'running')", "iissss", s->generation, now_ns,
+				ch->who ? ch->who : "",
+				ch->comment ? ch->comment : "", c->name,
+				c->hash);
+}
+
+int store_begin(struct store *s, struct store_journal *j,
+		const struct store_config *config, struct err *err)
+{
+	int64_t now_ns = clk_wall_ns(), id = 0;
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = refuse_second(s, err);
+	rc = rc ? rc : prune(s, err);
+	rc = rc ? rc : insert_change(s, j, config, now_ns, err);
+	if (rc == 0) {
+		id = sqlite3_last_insert_rowid(s->db);
+		rc = insert_journal(s, j, id, err);
+	}
+	rc = db_end(s, rc, err);
+	if (rc == 0) {
+		j->change.id = id;
+		j->change.verdict = STORE_RUNNING;
+		j->change.generation = s->generation;
+		j->change.started_ns = now_ns;
+		memcpy(j->change.config_hash, config->hash,
+		       sizeof(j->change.config_hash));
+	}
+	return rc;
+}
+
+int store_mark(struct store *s, const struct store_journal *j, int work,
+	       int first, int n, struct err *err)
+{
+	const struct store_work *w = &j->works[work];
+	sqlite3_stmt *st = NULL;
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_prepare(s, err, &st, "UPDATE journal_step SET state = ?, "
+			"note = ? WHERE change = ? AND device_seq = ? "
+			"AND seq = ?", "");
+	for (int i = first; i < first + n && rc == 0; i++) {
+		rc = db_bind(s, err, st, "ssiii",
+			     store_step_state_name(w->steps[i].state),
+			     w->steps[i].note, j->change.id, (int64_t)work,
+			     (int64_t)i);
+		rc = rc ? rc : db_finish(s, err, st);
+	}
+	sqlite3_finalize(st);
+	return db_end(s, rc, err);
+}
+
+int store_undoing(struct store *s, int64_t change, struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_run(s, err, "UPDATE change SET undoing = 1 WHERE id = ?", "i",
+		    change);
+	return db_end(s, rc, err);
+}
+
+/* Ending is only for what is open. */
+static int require_open(struct store *s, int64_t id, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT 1 FROM change WHERE id = ? "
+			    "AND " IS_OPEN, "i", id);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	sqlite3_finalize(st);
+	if (rc == 1) {
+		return 0;
+	}
+	return rc ? rc : err_set(err, WEFT_ENOTFOUND,
+				 "change %lld is not open", (long long)id);
+}
+
+static int drop_closed_journals(struct store *s, struct err *err)
+{
+	int rc = db_run(s, err, "DELETE FROM journal_step WHERE change NOT IN "
+			"(SELECT id FROM change WHERE " IS_OPEN ")", "");
+
+	rc = rc ? rc : db_run(s, err, "DELETE FROM journal_device WHERE "
+			      "change NOT IN (SELECT id FROM change "
+			      "WHERE " IS_OPEN ")", "");
+	return rc ? rc : store_sweep(s, err);
+}
+
+static int move_intent(struct store *s, int64_t id, struct err *err)
+{
+	int rc = db_run(s, err, "DELETE FROM intent_circuit", "");
+
+	rc = rc ? rc : db_run(s, err, "DELETE FROM intent_device", "");
+	rc = rc ? rc : db_run(s, err, "INSERT INTO intent_device "
+			      "SELECT device, new_program FROM journal_device "
+			      "WHERE change = ?", "i", id);
+	return rc ? rc : db_run(s, err, "INSERT INTO intent_circuit "
+				"SELECT d.device, st.in_port, st.out_port "
+				"FROM journal_step AS st JOIN journal_device "
+				"AS d ON d.change = st.change "
+				"AND d.seq = st.device_seq WHERE d.change = ? "
+				"AND st.op IN ('keep', 'add')", "i", id);
+}
+
+static int close_change(struct store *s, int64_t id, enum store_verdict v,
+			const char *summary, struct err *err)
+{
+	return db_run(s, err, "UPDATE change SET verdict = ?, ended_ns = ?, "
+		      "summary = ?, generation = (SELECT generation "
+		      "FROM state) WHERE id = ?", "sisi", verdict_names[v],
+		      clk_wall_ns(), summary, id);
+}
+
+static int supersede(struct store *s, int64_t id, struct err *err)
+{
+	return db_run(s, err, "UPDATE change SET superseded_by = ? "
+		      "WHERE id <> ? AND " IS_OPEN, "ii", id, id);
+}
+
+/* The generation in memory follows the file only after the commit. */
+static int end_and_refresh(struct store *s, int rc, struct err *err)
+{
+	rc = db_end(s, rc, err);
+	return rc ? rc : store_refresh(s, err);
+}
+
+int store_commit(struct store *s, int64_t change, const char *summary,
+		 struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = require_open(s, change, err);
+	rc = rc ? rc : move_intent(s, change, err);
+	rc = rc ? rc : db_run(s, err, "UPDATE state SET generation = "
+			      "generation + 1, applied = ?", "i", change);
+	rc = rc ? rc : close_change(s, change, STORE_COMMITTED, summary, err);
+	rc = rc ? rc : supersede(s, change, err);
+	rc = rc ? rc : drop_closed_journals(s, err);
+	return end_and_refresh(s, rc, err);
+}
+
+int store_end(struct store *s, int64_t change, enum store_verdict verdict,
+	      const char *summary, struct err *err)
+{
+	bool stays = verdict == STORE_INTERRUPTED || verdict == STORE_STUCK;
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = require_open(s, change, err);
+	if (rc == 0 && stays) {
+		rc = db_run(s, err, "UPDATE state SET generation = "
+			    "generation + 1", "");
+	}
+	rc = rc ? rc : close_change(s, change, verdict, summary, err);
+	rc = rc ? rc : drop_closed_journals(s, err);
+	return end_and_refresh(s, rc, err);
+}

@@ -1,0 +1,218 @@
+/* A thin layer over SQLite: errors, statements, transactions. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/store/private.h"
+
+static enum weft_err code_of(int sqlite_code)
+{
+	switch (sqlite_code & 0xff) {
+	case SQLITE_NOMEM:
+		return WEFT_ENOMEM;
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+	case SQLITE_AUTH:
+		return WEFT_EDENIED;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_FORMAT:
+		return WEFT_EINVAL;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return WEFT_ESTALE;
+	case SQLITE_FULL:
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		return WEFT_EIO;
+	default:
+		return WEFT_EINTERNAL;
+	}
+}
+
+static const char *hint_of(enum weft_err code)
+{
+	switch (code) {
+	case WEFT_EINVAL:
+		return "restore it from a backup, or move it away to begin "
+		       "with an empty one";
+	case WEFT_EDENIED:
+		return "the file and its folder must be writable";
+	case WEFT_EIO:
+		return "check the disk and its free space";
+	default:
+		return "";
+	}
+}
+
+int db_fail(struct store *s, struct err *err, const char *what)
+{
+	int raw = s->db ? sqlite3_extended_errcode(s->db) : SQLITE_NOMEM;
+	enum weft_err code = code_of(raw);
+
+	err_set(err, code, "store %s: %s: %s", s->path, what,
+		s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(raw));
+	err_hint(err, "%s", hint_of(code));
+	return code;
+}
+
+int db_damaged(struct store *s, struct err *err, const char *what)
+{
+	err_set(err, WEFT_EINVAL, "store %s is damaged: %s", s->path, what);
+	err_hint(err, "%s", hint_of(WEFT_EINVAL));
+	return WEFT_EINVAL;
+}
+
+static int bind_all(sqlite3_stmt *st, const char *types, va_list ap)
+{
+	int rc = SQLITE_OK;
+
+	for (int i = 1; *types && rc == SQLITE_OK; i++, types++) {
+		if (*types == 'i') {
+			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
+		} else if (*types == 's') {
+			rc = sqlite3_bind_text(st, i,
+					       va_arg(ap, const char *), -1,
+					       SQLITE_STATIC);
+		} else {
+			const void *data = va_arg(ap, const void *);
+			int len = va_arg(ap, int);
+
+			rc = sqlite3_bind_blob(st, i, data, len,
+					       SQLITE_STATIC);
+		}
+	}
+	return rc;
+}
+
+static int prepare(struct store *s, struct err *err, sqlite3_stmt **st,
+		   const char *sql, const char *types, va_list ap)
+{
+	int rc = 0;
+
+	*st = NULL;
+	if (sqlite3_prepare_v2(s->db, sql, -1, st, NULL) ||
+	    bind_all(*st, types, ap)) {
+		rc = db_fail(s, err, "prepare");
+		sqlite3_finalize(*st);
+		*st = NULL;
+	}
+	return rc;
+}
+
+int db_prepare(struct store *s, struct err *err, sqlite3_stmt **st,
+	       const char *sql, const char *types, ...)
+{
+	va_list ap;
+	int rc;
+
+	va_start(ap, types);
+	rc = prepare(s, err, st, sql, types, ap);
+	va_end(ap);
+	return rc;
+}
+
+int db_bind(struct store *s, struct err *err, sqlite3_stmt *st,
+	    const char *types, ...)
+{
+	va_list ap;
+	int rc;
+
+	va_start(ap, types);
+	rc = bind_all(st, types, ap);
+	va_end(ap);
+	return rc ? db_fail(s, err, "bind") : 0;
+}
+
+int db_step(struct store *s, struct err *err, sqlite3_stmt *st)
+{
+	int rc = sqlite3_step(st);
+
+	if (rc == SQLITE_ROW) {
+		return 1;
+	}
+	if (rc != SQLITE_DONE) {
+		int code = db_fail(s, err, sqlite3_stmt_readonly(st) ?
+				   "read" : "write");
+
+		sqlite3_reset(st);
+		return code;
+	}
+	sqlite3_reset(st);
+	return 0;
+}
+
+int db_finish(struct store *s, struct err *err, sqlite3_stmt *st)
+{
+	int rc;
+
+	do {
+		rc = db_step(s, err, st);
+	} while (rc == 1);
+	return rc;
+}
+
+int db_run(struct store *s, struct err *err, const char *sql,
+	   const char *types, ...)
+{
+	sqlite3_stmt *st;
+	va_list ap;
+	int rc;
+
+	va_start(ap, types);
+	rc = prepare(s, err, &st, sql, types, ap);
+	va_end(ap);
+	if (rc == 0) {
+		rc = db_finish(s, err, st);
+		sqlite3_finalize(st);
+	}
+	return rc;
+}
+
+int db_begin(struct store *s, struct err *err)
+{
+	return db_run(s, err, "BEGIN IMMEDIATE", "");
+}
+
+int db_end(struct store *s, int rc, struct err *err)
+{
+	if (rc == 0) {
+		rc = store_audit_write(s, err);
+	}
+	if (rc == 0) {
+		rc = db_run(s, err, "COMMIT", "");
+	}
+	if (rc == 0) {
+		store_audit_drop(s);
+		return 0;
+	}
+	/* Some failures have rolled back already. */
+	if (!sqlite3_get_autocommit(s->db)) {
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	}
+	return rc;
+}
+
+char *db_text(sqlite3_stmt *st, int col)
+{
+	const unsigned char *t = sqlite3_column_text(st, col);
+
+	return strdup(t ? (const char *)t : "");
+}
+
+void db_text_into(sqlite3_stmt *st, int col, char *buf, int size)
+{
+	const unsigned char *t = sqlite3_column_text(st, col);
+
+	snprintf(buf, size, "%s", t ? (const char *)t : "");
+}
+
+int store_name_index(const char *const *names, int n, const unsigned char *t)
+{
+	for (int i = 0; t && i < n; i++) {
+		if (strcmp(names[i], (const char *)t) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}

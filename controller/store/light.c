@@ -1,0 +1,363 @@
+/* Intent, observed light, and ring programs kept by their digest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/store/private.h"
+#include "lib/base/vec.h"
+
+/* A setting on disk: step, node, channel (16 bits, little-endian), dir,
+ * fibre, mode. */
+#define TUNE_BYTES 9
+
+void store_light_fini(struct store_light *l)
+{
+	free(l->xcs);
+	light_program_fini(&l->program);
+	memset(l, 0, sizeof(*l));
+}
+
+void store_observed_fini(struct store_observed *o)
+{
+	free(o->device);
+	free(o->epoch);
+	free(o->identity);
+	free(o->xcs);
+	memset(o, 0, sizeof(*o));
+}
+
+int db_circuits(struct store *s, sqlite3_stmt *st, struct light_xc **v, int *n,
+		struct err *err)
+{
+	VEC(struct light_xc) list = { 0 };
+	int rc;
+
+	while ((rc = db_step(s, err, st)) == 1) {
+		struct light_xc xc = { sqlite3_column_int(st, 0),
+				       sqlite3_column_int(st, 1) };
+
+		if (vec_push(&list, xc)) {
+			rc = err_nomem(err);
+			break;
+		}
+	}
+	if (rc) {
+		vec_fini(&list);
+		return rc;
+	}
+	*v = list.v;
+	*n = (int)list.n;
+	return 0;
+}
+
+/* ---- programs ------------------------------------------------------------ */
+
+static void put16(uint8_t *p, uint16_t x)
+{
+	p[0] = (uint8_t)x;
+	p[1] = (uint8_t)(x >> 8);
+}
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static void encode(const struct light_program *p, uint8_t *at)
+{
+	for (size_t i = 0; i < p->n; i++, at += TUNE_BYTES) {
+		const struct light_tune *t = &p->v[i];
+
+		put16(at, t->step);
+		put16(at + 2, t->node);
+		put16(at + 4, t->channel);
+		at[6] = t->dir;
+		at[7] = t->fibre;
+		at[8] = t->mode;
+	}
+}
+
+static void decode(const uint8_t *at, struct light_program *p)
+{
+	for (size_t i = 0; i < p->n; i++, at += TUNE_BYTES) {
+		p->v[i] = (struct light_tune){
+			.step = get16(at), .node = get16(at + 2),
+			.channel = get16(at + 4), .dir = at[6],
+			.fibre = at[7], .mode = at[8],
+		};
+	}
+}
+
+int store_program_put(struct store *s, const struct light_program *p,
+		      uint8_t digest[LIGHT_DIGEST_LEN], struct err *err)
+{
+	size_t len = p->n * TUNE_BYTES;
+	uint8_t *data;
+	int rc;
+
+	/* SQLite's own limit on a value. */
+	if (p->n > 1000000000u / TUNE_BYTES) {
+		return err_set(err, WEFT_ELIMIT,
+			       "a program of %zu settings cannot be stored",
+			       p->n);
+	}
+	data = malloc(len + 1);
+	if (!data) {
+		return err_nomem(err);
+	}
+	light_program_digest(p, digest);
+	encode(p, data);
+	rc = db_run(s, err, "INSERT OR IGNORE INTO program "
+		    "VALUES (?, ?, ?, ?)", "biib", digest, LIGHT_DIGEST_LEN,
+		    (int64_t)p->steps, (int64_t)p->n, data, (int)len);
+	free(data);
+	return rc;
+}
+
+static int read_program(struct store *s, sqlite3_stmt *st,
+			const uint8_t digest[LIGHT_DIGEST_LEN],
+			struct light_program *out, struct err *err)
+{
+	struct light_program p = { 0 };
+	uint8_t found[LIGHT_DIGEST_LEN];
+	int len = sqlite3_column_bytes(st, 1);
+	const uint8_t *data = sqlite3_column_blob(st, 1);
+
+	p.steps = (uint32_t)sqlite3_column_int64(st, 0);
+	p.n = (size_t)len / TUNE_BYTES;
+	p.v = calloc(p.n ? p.n : 1, sizeof(*p.v));
+	if (!p.v || (len && !data)) {
+		free(p.v);
+		return err_nomem(err);
+	}
+	decode(data, &p);
+	light_program_digest(&p, found);
+	if (memcmp(found, digest, LIGHT_DIGEST_LEN) != 0) {
+		light_program_fini(&p);
+		return db_damaged(s, err, "a ring program is not what its "
+				  "digest says");
+	}
+	*out = p;
+	return 0;
+}
+
+int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
+		  struct light_program *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT steps, data FROM program "
+			    "WHERE digest = ?", "b", digest,
+			    LIGHT_DIGEST_LEN);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = read_program(s, st, digest, out, err);
+	} else if (rc == 0) {
+		rc = err_set(err, WEFT_ENOTFOUND,
+			     "no intent or open change holds this program");
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_sweep(struct store *s, struct err *err)
+{
+	int rc = db_run(s, err, "DELETE FROM program WHERE digest NOT IN ("
+			"SELECT program FROM intent_device "
+			"WHERE program IS NOT NULL UNION ALL "
+			"SELECT old_program FROM journal_device "
+			"WHERE old_program IS NOT NULL UNION ALL "
+			"SELECT new_program FROM journal_device "
+			"WHERE new_program IS NOT NULL)", "");
+
+	return rc ? rc : db_run(s, err, "DELETE FROM config WHERE hash NOT IN "
+				"(SELECT config FROM change)", "");
+}
+
+/* ---- intent -------------------------------------------------------------- */
+
+static int intent_program(struct store *s, const char *device,
+			  struct store_light *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT program FROM intent_device "
+			    "WHERE device = ? AND program IS NOT NULL", "s",
+			    device);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		uint8_t digest[LIGHT_DIGEST_LEN];
+		const void *blob = sqlite3_column_blob(st, 0);
+
+		memcpy(digest, blob, LIGHT_DIGEST_LEN);
+		rc = store_program(s, digest, &out->program, err);
+		out->has_program = rc == 0;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_intent(struct store *s, const char *device, struct store_light *out,
+		 struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port FROM "
+			    "intent_circuit WHERE device = ? "
+			    "ORDER BY in_port, out_port", "s", device);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	rc = db_circuits(s, st, &out->xcs, &out->n_xcs, err);
+	sqlite3_finalize(st);
+	rc = rc ? rc : intent_program(s, device, out, err);
+	if (rc) {
+		store_light_fini(out);
+	}
+	return rc;
+}
+
+int store_intent_devices(struct store *s, char ***names, int *n,
+			 struct err *err)
+{
+	VEC(char *) list = { 0 };
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT device FROM intent_device "
+			    "ORDER BY device", "");
+
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		char *name = db_text(st, 0);
+
+		if (!name || vec_push(&list, name)) {
+			free(name);
+			rc = WEFT_ENOMEM;
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	if (rc || vec_push(&list, NULL)) {
+		for (size_t i = 0; i < list.n; i++) {
+			free(list.v[i]);
+		}
+		vec_fini(&list);
+		return rc && rc != WEFT_ENOMEM ? rc : err_nomem(err);
+	}
+	*names = list.v;
+	*n = (int)list.n - 1;
+	return 0;
+}
+
+/* ---- observed ------------------------------------------------------------ */
+
+static int put_circuits(struct store *s, const struct store_observed *o,
+			struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "INSERT INTO observed_circuit "
+			    "VALUES (?, ?, ?)", "");
+
+	for (int i = 0; i < o->n_xcs && rc == 0; i++) {
+		rc = db_bind(s, err, st, "sii", o->device,
+			     (int64_t)o->xcs[i].in, (int64_t)o->xcs[i].out);
+		rc = rc ? rc : db_finish(s, err, st);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int put_observed(struct store *s, const struct store_observed *o,
+			struct err *err)
+{
+	int rc = db_run(s, err, "INSERT INTO observed_device "
+			"VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
+			"DO UPDATE SET read_at_ns = excluded.read_at_ns, "
+			"epoch = excluded.epoch, identity = excluded.identity, "
+			"program_digest = excluded.program_digest", "sissb",
+			o->device, o->read_at_ns, o->epoch ? o->epoch : "",
+			o->identity ? o->identity : "",
+			o->has_program ? o->program_digest : NULL,
+			LIGHT_DIGEST_LEN);
+
+	rc = rc ? rc : db_run(s, err, "DELETE FROM observed_circuit "
+			      "WHERE device = ?", "s", o->device);
+	return rc ? rc : put_circuits(s, o, err);
+}
+
+int store_observed_put(struct store *s, const struct store_observed *v, int n,
+		       struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = put_observed(s, &v[i], err);
+	}
+	return db_end(s, rc, err);
+}
+
+static int read_observed(struct store *s, sqlite3_stmt *st,
+			 const char *device, struct store_observed *out,
+			 struct err *err)
+{
+	int len = sqlite3_column_bytes(st, 3);
+
+	out->read_at_ns = sqlite3_column_int64(st, 0);
+	out->device = strdup(device);
+	out->epoch = db_text(st, 1);
+	out->identity = db_text(st, 2);
+	if (!out->device || !out->epoch || !out->identity) {
+		return err_nomem(err);
+	}
+	out->has_program = sqlite3_column_type(st, 3) != SQLITE_NULL;
+	if (out->has_program) {
+		if (len != LIGHT_DIGEST_LEN) {
+			return db_damaged(s, err, "a program digest");
+		}
+		memcpy(out->program_digest, sqlite3_column_blob(st, 3), len);
+	}
+	return 0;
+}
+
+int store_observed_get(struct store *s, const char *device,
+		       struct store_observed *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT read_at_ns, epoch, identity, "
+			    "program_digest FROM observed_device "
+			    "WHERE device = ?", "s", device);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = read_observed(s, st, device, out, err);
+	} else if (rc == 0) {
+		rc = err_set(err, WEFT_ENOTFOUND, "%s was never read", device);
+	}
+	sqlite3_finalize(st);
+	rc = rc ? rc : db_prepare(s, err, &st, "SELECT in_port, out_port "
+				  "FROM observed_circuit WHERE device = ? "
+				  "ORDER BY in_port, out_port", "s", device);
+	if (rc == 0) {
+		rc = db_circuits(s, st, &out->xcs, &out->n_xcs, err);
+		sqlite3_finalize(st);
+	}
+	if (rc) {
+		store_observed_fini(out);
+	}
+	return rc;
+}

@@ -1,0 +1,86 @@
+/* Shared by the files of the store room: a thin layer over SQLite. */
+#ifndef WEFT_STORE_PRIVATE_H
+#define WEFT_STORE_PRIVATE_H
+
+#include <sqlite3.h>
+
+#include "controller/store/store.h"
+
+/* Audit lines that wait for the next transaction. */
+#define STORE_AUDIT_BUFFER 4096
+
+struct store {
+	sqlite3 *db;
+	char *path;
+	int lock_fd;		/* -1: none */
+	char uuid[37];
+	int64_t generation;
+	uint64_t fence;
+	struct store_audit *waiting;
+	int n_waiting, n_lost;
+};
+
+/* Sets err from the connection's last error: "store PATH: what: why". */
+int db_fail(struct store *s, struct err *err, const char *what);
+/* WEFT_EINVAL: a stored value that no weft ever wrote. */
+int db_damaged(struct store *s, struct err *err, const char *what);
+
+/*
+ * Prepares sql and binds its parameters. One letter each: i int64_t,
+ * s text (NULL: null), b blob (const void *, int length; NULL: null).
+ * Texts and blobs must live until the statement is finalized.
+ */
+int db_prepare(struct store *s, struct err *err, sqlite3_stmt **st,
+	       const char *sql, const char *types, ...);
+/* Binds anew, for the next round of a loop. */
+int db_bind(struct store *s, struct err *err, sqlite3_stmt *st,
+	    const char *types, ...);
+/* 1: a row, 0: no more (the statement is reset), negative: failed. */
+int db_step(struct store *s, struct err *err, sqlite3_stmt *st);
+/* The same for statements that give no rows: 0 or negative. */
+int db_finish(struct store *s, struct err *err, sqlite3_stmt *st);
+/* Prepare, bind, finish. */
+int db_run(struct store *s, struct err *err, const char *sql,
+	   const char *types, ...);
+
+int db_begin(struct store *s, struct err *err);
+/* Commits with the waiting audit lines if rc is 0, takes everything back
+ * otherwise. Returns rc or the error of committing. */
+int db_end(struct store *s, int rc, struct err *err);
+
+/* A copy of a text column, "" for null. NULL when out of memory. */
+char *db_text(sqlite3_stmt *st, int col);
+/* Copies a text column, cut to size, into buf. */
+void db_text_into(sqlite3_stmt *st, int col, char *buf, int size);
+
+/* Reads circuits (in, out) from a statement into a growing array. */
+int db_circuits(struct store *s, sqlite3_stmt *st, struct light_xc **v, int *n,
+		struct err *err);
+
+/* The tables. */
+extern const char *const store_migrations[STORE_VERSION];
+/* Brings the file to STORE_VERSION, or refuses it. */
+int store_migrate(struct store *s, struct err *err);
+
+/* Keeps a program under its digest (within a transaction). */
+int store_program_put(struct store *s, const struct light_program *p,
+		      uint8_t digest[LIGHT_DIGEST_LEN], struct err *err);
+/* Drops what nothing refers to any more (within a transaction). */
+int store_sweep(struct store *s, struct err *err);
+/* Reads the generation again after a transaction changed it. */
+int store_refresh(struct store *s, struct err *err);
+/* Writes the waiting audit lines (within a transaction). */
+int store_audit_write(struct store *s, struct err *err);
+void store_audit_drop(struct store *s);
+
+/* The columns of a change, in the order store_change_read() wants them. */
+#define CHANGE_COLUMNS \
+	"id, generation, started_ns, ended_ns, who, comment, config_name, " \
+	"config, verdict, undoing, summary, superseded_by"
+int store_change_read(struct store *s, sqlite3_stmt *st,
+		      struct store_change *out, struct err *err);
+
+/* An index into names by its text, or -1. */
+int store_name_index(const char *const *names, int n, const unsigned char *t);
+
+#endif

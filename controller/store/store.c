@@ -1,0 +1,295 @@
+/* Opening, checking and closing the store; the applied configuration. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "controller/store/private.h"
+#include "lib/base/buf.h"
+#include "lib/base/file.h"
+
+#define APPLICATION_ID 2003134068
+
+static int pragma_int(struct store *s, const char *sql, int64_t *out,
+		      struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, sql, "");
+
+	*out = 0;
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		*out = sqlite3_column_int64(st, 0);
+		rc = 0;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Refuses what is neither a store nor an empty file. */
+static int check_identity(struct store *s, int64_t *version, struct err *err)
+{
+	int64_t app, tables;
+	int rc = pragma_int(s, "PRAGMA application_id", &app, err);
+
+	if (rc == 0) {
+		rc = pragma_int(s, "PRAGMA user_version", version, err);
+	}
+	if (rc == 0) {
+		rc = pragma_int(s, "SELECT count(*) FROM sqlite_schema",
+				&tables, err);
+	}
+	if (rc) {
+		return rc;
+	}
+	if (app != APPLICATION_ID && (app || *version || tables)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s is a database, but not a store of weft's",
+			       s->path);
+	}
+	if (*version > STORE_VERSION) {
+		err_set(err, WEFT_EUNSUPPORTED,
+			"store %s has format %lld, this weft knows up to %d",
+			s->path, (long long)*version, STORE_VERSION);
+		err_hint(err, "a newer weft wrote it; use that one");
+		return WEFT_EUNSUPPORTED;
+	}
+	return 0;
+}
+
+static int set_modes(struct store *s, struct err *err)
+{
+	/* The size limit gives the disk back after a large ring program. */
+	static const char *const modes[] = {
+		"PRAGMA journal_mode = WAL",
+		"PRAGMA synchronous = FULL",
+		"PRAGMA foreign_keys = ON",
+		"PRAGMA journal_size_limit = 4194304",
+		"PRAGMA trusted_schema = OFF",
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && !rc; i++) {
+		rc = db_run(s, err, modes[i], "");
+	}
+	return rc;
+}
+
+static int new_uuid(char out[37], struct err *err)
+{
+	unsigned char r[16];
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r)) {
+		return err_errno(err, WEFT_EIO, errno, "random numbers");
+	}
+	r[6] = (r[6] & 0x0f) | 0x40;	/* RFC 9562, version 4 */
+	r[8] = (r[8] & 0x3f) | 0x80;
+	for (int i = 0, at = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10) {
+			out[at++] = '-';
+		}
+		snprintf(out + at, 3, "%02x", r[i]);
+		at += 2;
+	}
+	return 0;
+}
+
+static int create_state(struct store *s, struct err *err)
+{
+	char uuid[37];
+	int rc = new_uuid(uuid, err);
+
+	return rc ? rc : db_run(s, err, "INSERT INTO state VALUES "
+				"(1, ?, 1, 0, NULL)", "s", uuid);
+}
+
+int store_migrate(struct store *s, struct err *err)
+{
+	int64_t version;
+	char sql[64];
+	int rc = check_identity(s, &version, err);
+
+	if (rc || version == STORE_VERSION) {
+		return rc;
+	}
+	rc = db_run(s, err, "BEGIN IMMEDIATE", "");
+	if (rc) {
+		return rc;
+	}
+	for (int64_t v = version; v < STORE_VERSION && rc == 0; v++) {
+		if (sqlite3_exec(s->db, store_migrations[v], NULL, NULL,
+				 NULL)) {
+			rc = db_fail(s, err, "bring the format up to date");
+		}
+	}
+	if (rc == 0 && version == 0) {
+		rc = create_state(s, err);
+	}
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
+	rc = rc ? rc : db_run(s, err, sql, "");
+	return db_end(s, rc, err);
+}
+
+static int check_pages(struct store *s, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "PRAGMA quick_check(1)", "");
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		char text[STORE_NOTE_MAX];
+
+		db_text_into(st, 0, text, sizeof(text));
+		rc = strcmp(text, "ok") == 0 ? 0 : db_damaged(s, err, text);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_refresh(struct store *s, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st,
+			    "SELECT uuid, generation, fence FROM state", "");
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		db_text_into(st, 0, s->uuid, sizeof(s->uuid));
+		s->generation = sqlite3_column_int64(st, 1);
+		s->fence = (uint64_t)sqlite3_column_int64(st, 2);
+	}
+	sqlite3_finalize(st);
+	if (rc == 0) {
+		return db_damaged(s, err, "it has no state");
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int new_epoch(struct store *s, struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_run(s, err, "UPDATE state SET fence = fence + 1", "");
+	rc = db_end(s, rc, err);
+	return rc ? rc : store_refresh(s, err);
+}
+
+/* SQLite would create the file readable by everybody; it holds the names
+ * and addresses of devices. */
+static int create_file(struct store *s, struct err *err)
+{
+	int fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0) {
+		enum weft_err code = errno == EACCES || errno == EROFS ||
+				     errno == EPERM ? WEFT_EDENIED : WEFT_EIO;
+
+		return err_errno(err, code, errno, "store %s", s->path);
+	}
+	close(fd);
+	return 0;
+}
+
+static int take_lock(struct store *s, struct err *err)
+{
+	struct buf name = { 0 };
+	int rc;
+
+	buf_printf(&name, "%s.lock", s->path);
+	rc = name.failed ? err_nomem(err) :
+			   file_lock(buf_cstr(&name), &s->lock_fd, err);
+	buf_fini(&name);
+	return rc;
+}
+
+static int open_db(struct store *s, struct err *err)
+{
+	int rc = sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE |
+				 SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+				 NULL);
+
+	if (rc) {
+		return db_fail(s, err, "open");
+	}
+	sqlite3_extended_result_codes(s->db, 1);
+	if (sqlite3_db_readonly(s->db, "main") == 1) {
+		err_set(err, WEFT_EDENIED, "store %s is read-only", s->path);
+		err_hint(err, "the file and its folder must be writable");
+		return WEFT_EDENIED;
+	}
+	return 0;
+}
+
+int store_open(const char *path, struct store **out, struct err *err)
+{
+	static int (*const stages[])(struct store *, struct err *) = {
+		create_file, take_lock, open_db, store_migrate, set_modes,
+		check_pages, new_epoch,
+	};
+	struct store *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s || !(s->path = strdup(path))) {
+		free(s);
+		return err_nomem(err);
+	}
+	s->lock_fd = -1;
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc;
+	     i++) {
+		rc = stages[i](s, err);
+	}
+	if (rc) {
+		store_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void store_free(struct store *s)
+{
+	if (!s) {
+		return;
+	}
+	if (s->n_waiting && db_begin(s, NULL) == 0) {
+		db_end(s, 0, NULL);
+	}
+	store_audit_drop(s);
+	free(s->waiting);
+	sqlite3_close(s->db);
+	if (s->lock_fd >= 0) {
+		close(s->lock_fd);
+	}
+	free(s->path);
+	free(s);
+}
+
+const char *store_uuid(const struct store *s)
+{
+	return s->uuid;
+}
+
+int64_t store_generation(const struct store *s)
+{
+	return s->generation;
+}
+
+uint64_t store_fence(const struct store *s)
+{
+	return s->fence;
+}
