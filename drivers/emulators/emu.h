@@ -1,0 +1,106 @@
+/*
+ * The common part of the emulators: sessions, replies with their faults, the
+ * control socket, the kept state. A dialect only reads commands and answers.
+ * Private to emulators.
+ */
+#ifndef WEFT_EMULATORS_EMU_H
+#define WEFT_EMULATORS_EMU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <uv.h>
+
+#include "drivers/devmem.h"
+#include "drivers/emulators/fault.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+
+struct emu;
+struct emu_client;
+
+struct emu_dialect {
+	const char *name;	/* of the driver on the other side */
+	enum drv_kind kind;
+	size_t max_input;	/* longest command */
+
+	/* Makes e->device from e->mem. WEFT_ENOMEM. */
+	int (*open)(struct emu *e, struct err *err);
+	void (*close)(struct emu *e);
+	/* Takes whole commands off data and answers them. Returns the bytes
+	 * taken, or a negative number to end the session. */
+	int64_t (*input)(struct emu_client *c, const uint8_t *data, size_t len);
+	/* The device restarted, or somebody changed e->mem. */
+	void (*refresh)(struct emu *e, bool restarted);
+};
+
+struct emu_conf {
+	const char *driver, *listen, *name, *control, *state, *address_file;
+	int n_in, n_out, fibres;
+	bool any_to_any;
+	uint64_t seed;
+};
+
+struct emu {
+	struct emu_conf conf;
+	const struct emu_dialect *dialect;
+	void *device;
+	uv_loop_t loop;
+	struct devmem mem;	/* the map that is in effect */
+	struct devmem old;	/* the map at the start of the program */
+	struct faults faults;
+	uint64_t n_commands, n_sets, n_sessions;
+	/* the rest is emulator.c's */
+	struct sockaddr_storage addr;
+	uv_tcp_t *server;
+	uv_pipe_t control;
+	uv_timer_t down, lost, stop;
+	uv_signal_t sigterm, sigint;
+	struct emu_client *clients;
+};
+
+extern const struct emu_dialect emu_scpi;
+
+struct emu *emu_of(struct emu_client *c);
+
+/* Sends a reply, subject to faults. */
+void emu_reply(struct emu_client *c, const void *bytes, size_t len);
+
+/* What is to become of a set command; counts it. */
+enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
+enum emu_fate emu_set_command(struct emu_client *c);
+
+/* After a change of e->mem: saves it, and lets `lost` take its course. */
+void emu_changed(struct emu *e);
+
+/* Ends the session once its replies so far are out. */
+void emu_drop(struct emu_client *c);
+
+void emu_restart(struct emu *e, const char *map, int64_t down_ms);
+/* Starts or stops to listen, as the fault `refuse` says. */
+void emu_apply_refuse(struct emu *e);
+void emu_stop(struct emu *e);
+
+/* control.c: listens on the control socket, if one is wanted. */
+int emu_control_start(struct emu *e, struct err *err);
+/* Ends one session of it. */
+void emu_control_end(uv_handle_t *pipe);
+
+/* The command line. The faults wait until the size of the device is known. */
+struct emu_args {
+	struct emu_conf conf;
+	const char **faults;
+	int n_faults;
+	bool help;
+};
+
+/* args->faults is the caller's to free, also on error. WEFT_EUSAGE. */
+int emu_args_parse(struct emu_args *args, int argc, char **argv,
+		   struct err *err);
+void emu_usage(FILE *to);
+
+/* The whole program. */
+int emulator_main(int argc, char **argv);
+
+#endif

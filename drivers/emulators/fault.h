@@ -1,0 +1,90 @@
+/*
+ * Faults of emulated devices, switched on by text: NAME[=VALUE][~PERMILLE].
+ *
+ * Three sorts: an event fault strikes once, at the VALUE-th event from now
+ * (default the first), or with ~PERMILLE at each event with that
+ * probability; a level fault holds until cleared, VALUE being a number or a
+ * place; ~PERMILLE makes it hold now and then. Randomness comes from the
+ * emulator's seed alone.
+ */
+#ifndef WEFT_EMULATORS_FAULT_H
+#define WEFT_EMULATORS_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drivers/devmem.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/rng.h"
+
+enum fault_kind {
+	/* any device */
+	FAULT_REFUSE,		/* nobody listens */
+	FAULT_SILENCE,		/* sessions are accepted, nothing answered */
+	FAULT_SILENCE_SET,	/* event: set done, answer never sent */
+	FAULT_EAT_SET,		/* event: set not done, nothing answered */
+	FAULT_DROP_SET,		/* event: set done, session ended */
+	FAULT_DROP_REPLY,	/* event: session ended in mid reply */
+	FAULT_GARBAGE,		/* event: a reply of garbage */
+	FAULT_DUPLICATE,	/* event: a reply sent twice */
+	FAULT_LATE,		/* event, ms: a reply sent that much later */
+	FAULT_SLOW,		/* level, ms: every reply takes that long */
+	FAULT_BYTEWISE,		/* level: replies in tiny pieces */
+	FAULT_OVERRATE,		/* level, ms: quicker commands are lost */
+	FAULT_LOST,		/* event, ms: the map is lost that much later */
+	/* switches */
+	FAULT_PORT_FAILED,	/* level, port */
+	FAULT_PORT_DISABLED,	/* level, port */
+	FAULT_REFUSE_PORT,	/* level, port: connects end in an error */
+	FAULT_IGNORE_PORT,	/* level, port: connects do nothing, no error */
+	FAULT_HALF,		/* level, n: the first n pairs of a list only */
+	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */
+	FAULT_QUEUE_FULL,	/* event: the error queue is full already */
+	/* rings */
+	FAULT_NACK,		/* event: a write is answered with NACK busy */
+	FAULT_CORRUPT_SHADOW,	/* event: a bit of the shadow flips */
+	FAULT_CORRUPT_ACTIVE,	/* event: a bit of the new program flips */
+	FAULT_IGNORE_COMMIT,	/* event: commit confirmed, not done */
+	FAULT_INTERLOCK,	/* level: the laser interlock is open */
+	FAULT_NO_WAVE,		/* level, place */
+	FAULT_NOT_IN_RANGE,	/* level, place */
+	FAULT_DUPLICATE_LOCK,	/* level, place */
+	FAULT_ZERO_LOCK,	/* level, place */
+	FAULT_LOL,		/* level, place: lock lost, latched */
+	N_FAULTS
+};
+
+struct fault {
+	enum fault_kind kind;
+	int64_t value;		/* count, ms, number, flat port or node */
+	int64_t channel;	/* of a place NODE:CHANNEL */
+	int64_t seen;
+	int permille;		/* -1: always */
+};
+
+struct faults {
+	struct fault *v;
+	size_t n, cap;
+	struct rng rng;
+	const struct devmem *mem;	/* for the size of the device */
+};
+
+void faults_fini(struct faults *f);
+/* WEFT_EINVAL names the word and what is known, or what VALUE may be. */
+int faults_add(struct faults *f, const char *spec, struct err *err);
+void faults_clear(struct faults *f);
+
+/* An event happens: does a fault of this kind strike? *value is its VALUE,
+ * when not NULL. */
+bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value);
+/* Does a level fault hold (value -1: any)? *value as above. */
+bool faults_hold(struct faults *f, enum fault_kind kind, int64_t *value);
+bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat);
+bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,
+		       int channel);
+/* One line a fault: name, value and what it does. */
+void faults_help(struct buf *b);
+
+#endif

@@ -1,0 +1,985 @@
+/*
+ * `polatis-scpi`: HUBER+SUHNER Polatis switches over SCPI on TCP.
+ *
+ * A set command answers nothing, whether it worked or not. So each one is
+ * chained with a query of the error queue, the queue is emptied before, and
+ * an error that comes back is laid at the door of those items that a read of
+ * the map does not show. An empty queue is an acknowledgement, no proof.
+ *
+ * `conn:add` takes busy ports over without a word. So the map is read before
+ * a batch and SAFE mode is kept here.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/devmem.h"
+#include "drivers/drivers.h"
+#include "drivers/handle.h"
+#include "drivers/line.h"
+#include "drivers/scpi.h"
+
+#define DEFAULT_TIMEOUT_MS 2000
+#define TYP_SWITCH_US 25000
+/* Ports asked about in one question (power allows 256). */
+#define PORTS_A_QUESTION 128
+/* Error queues are short; more than this is a device gone mad. */
+#define MAX_STALE_ERRORS 256
+
+static const struct drv_option_spec options[] = {
+	{ "gap_ms", "least time between two commands", "100" },
+	{ "chunk", "most pairs in one command", "16" },
+	{ "settle_ms", "wait before a read-back after an error", "50" },
+	{ "power", "sides with power monitors: none, in, out or both",
+	  "none" },
+	{ NULL, NULL, NULL },
+};
+
+struct polatis {
+	struct handle h;
+	struct line *line;
+	int64_t gap_ms, chunk, settle_ms;
+	enum drv_power power;
+	uv_timer_t settle;
+	struct devmem map;	/* as last read, with our changes since */
+	/* What to do with the answer to the question that is out. */
+	void (*next)(struct polatis *p, const char *reply);
+	uint64_t checked_session;	/* whose size is known to be right */
+	int port;		/* snapshot: next port to ask about */
+	int stale;		/* errors drained in a row */
+	int first, end;		/* submit: items of the command that is out */
+	int code;		/* the device's first error about them, or 0 */
+	char text[DRV_TEXT_MAX];
+};
+
+/* ---- questions and answers ----------------------------------------------- */
+
+static void end_operation(struct polatis *p, int rc, struct err *err)
+{
+	if (p->h.op == HANDLE_SNAPSHOT) {
+		if (rc) {
+			drv_snapshot_fini(&p->h.snap);
+		}
+		handle_snapshot_done(&p->h, rc, err);
+	} else if (p->h.op == HANDLE_SUBMIT) {
+		handle_submit_done(&p->h, rc, err);
+	}
+}
+
+static void ask_buf(struct polatis *p,
+		    void (*next)(struct polatis *, const char *),
+		    struct buf *line)
+{
+	struct err err = { 0 };
+
+	p->next = next;
+	buf_char(line, '\n');
+	if (line->failed || line_ask(p->line, line->data, line->len, 0)) {
+		end_operation(p, err_nomem(&err), &err);
+	}
+	buf_fini(line);
+}
+
+static void ask(struct polatis *p,
+		void (*next)(struct polatis *, const char *), const char *line)
+{
+	struct buf b = { 0 };
+
+	buf_str(&b, line);
+	ask_buf(p, next, &b);
+}
+
+/* The answer cannot be used: the operation and the session, which may be out
+ * of step, are over; what was sent stays unknown. */
+static void misunderstood(struct polatis *p, int rc, struct err *err)
+{
+	err_wrap(err, "%s", p->h.drv.name);
+	line_reset(p->line);
+	if (p->h.op == HANDLE_SUBMIT) {
+		for (int i = 0; i < p->h.n_outcomes; i++) {
+			if (p->h.outcomes[i].result == DRV_UNKNOWN) {
+				handle_mark(&p->h, i, i + 1, DRV_UNKNOWN,
+					    DRV_SENT, DRV_ERR_TRANSPORT, NULL,
+					    err->msg);
+			}
+		}
+	}
+	end_operation(p, rc, err);
+}
+
+static void on_failed(int rc, const struct err *err, bool sent, void *arg)
+{
+	struct polatis *p = arg;
+	struct err own = *err;
+
+	for (int i = 0; i < p->h.n_outcomes; i++) {
+		bool unknown = p->h.outcomes[i].result == DRV_UNKNOWN;
+
+		if (unknown) {
+			handle_mark(&p->h, i, i + 1,
+				    sent ? DRV_UNKNOWN : DRV_SKIPPED, DRV_SENT,
+				    DRV_ERR_TRANSPORT, NULL, err->msg);
+		}
+	}
+	end_operation(p, rc, &own);
+}
+
+/* The text of a frame: no terminator, no zero byte. */
+static char *frame_text(const uint8_t *frame, size_t len)
+{
+	while (len && (frame[len - 1] == '\n' || frame[len - 1] == '\r')) {
+		len--;
+	}
+	return memchr(frame, 0, len) ? NULL :
+	       strndup((const char *)frame, len);
+}
+
+static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+{
+	struct polatis *p = arg;
+	char *text = frame_text(frame, len);
+	struct err err = { 0 };
+
+	(void)tag;
+	if (p->h.op == HANDLE_IDLE) {
+		free(text);
+		return;
+	}
+	if (text) {
+		p->next(p, text);
+	} else {
+		misunderstood(p, err_set(&err, WEFT_EDEVICE,
+					 "the answer is garbage"), &err);
+	}
+	free(text);
+}
+
+static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
+{
+	struct polatis *p = arg;
+	char *text = p->h.drv.trace ? frame_text(bytes, len) : NULL;
+
+	if (text) {
+		handle_trace(&p->h, text, is_reply);
+	}
+	free(text);
+}
+
+/* ---- the map ------------------------------------------------------------- */
+
+/* A pair of device numbers as a cross-connect. False when it is none here. */
+static bool to_xc(const struct devmem *m, int32_t in, int32_t out,
+		  struct light_xc *xc)
+{
+	int32_t low = in < out ? in : out, high = in < out ? out : in;
+
+	*xc = (struct light_xc){ low - 1,
+				 high - 1 - (m->any_to_any ? 0 : m->n_in) };
+	return (m->any_to_any || low == in) && devmem_check(m, *xc, NULL) == 0;
+}
+
+static int read_map(struct polatis *p, const char *reply, struct err *err)
+{
+	struct scpi_pairs pairs = { 0 };
+	int rc = scpi_parse_pairs(reply, &pairs, err);
+
+	devmem_clear(&p->map);
+	for (int i = 0; rc == 0 && i < pairs.n; i++) {
+		struct light_xc xc, other;
+
+		/* An any-to-any switch may list a pair from both ends. */
+		if (!to_xc(&p->map, pairs.in[i], pairs.out[i], &xc) ||
+		    devmem_victim(&p->map, xc, &other)) {
+			rc = err_set(err, WEFT_EDEVICE,
+				     "the map holds %d-%d, which cannot be",
+				     pairs.in[i], pairs.out[i]);
+		} else {
+			devmem_connect(&p->map, xc);
+		}
+	}
+	scpi_pairs_fini(&pairs);
+	return rc;
+}
+
+static int32_t wire_in(const struct devmem *m, struct light_xc xc)
+{
+	return devmem_flat_in(m, xc.in) + 1;
+}
+
+static int32_t wire_out(const struct devmem *m, struct light_xc xc)
+{
+	return devmem_flat_out(m, xc.out) + 1;
+}
+
+/* ---- snapshot ------------------------------------------------------------ */
+
+static void ask_ports(struct polatis *p);
+
+static int wrong_size(struct polatis *p, int n_in, int n_out, bool any,
+		      struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY,
+		       "the device is %dx%d%s, the fabric says %dx%d%s", n_in,
+		       n_out, any ? " any-to-any" : "", p->h.n_in, p->h.n_out,
+		       p->h.any_to_any ? " any-to-any" : "");
+}
+
+static void on_boot_mode(struct polatis *p, const char *reply)
+{
+	struct drv_caps *caps = &p->h.snap.caps;
+	struct err err = { 0 };
+
+	/* Short or long form: DARK, REST[ore], AUT[osave]. */
+	if (strncasecmp(reply, "DARK", 4) == 0) {
+		caps->persistence = DRV_PERSIST_DARK;
+	} else if (strncasecmp(reply, "REST", 4) == 0) {
+		caps->persistence = DRV_PERSIST_RESTORE;
+	} else if (strncasecmp(reply, "AUT", 3) == 0) {
+		caps->persistence = DRV_PERSIST_AUTOSAVE;
+	} else {
+		err_set(&err, WEFT_EDEVICE, "boot mode '%.40s' is none of "
+			"DARK, RESTore, AUTosave", reply);
+		misunderstood(p, err.code, &err);
+		return;
+	}
+	end_operation(p, 0, &err);
+}
+
+static bool is_monitored(const struct polatis *p, int port)
+{
+	enum drv_power side = p->map.any_to_any || port < p->map.n_in ?
+			      DRV_POWER_IN : DRV_POWER_OUT;
+
+	return p->power == DRV_POWER_BOTH || p->power == side;
+}
+
+/* The ports of the next question from p->port on; numbers from 1. */
+static int next_ports(const struct polatis *p, int32_t *ports, bool monitored)
+{
+	int n = 0;
+
+	for (int i = p->port; i < p->map.n_ports && n < PORTS_A_QUESTION; i++) {
+		if (!monitored || is_monitored(p, i)) {
+			ports[n++] = i + 1;
+		}
+	}
+	return n;
+}
+
+/* The snapshot's entry for a flat port, made when there is none. */
+static struct drv_port *port_entry(struct polatis *p, int flat)
+{
+	struct drv_snapshot *snap = &p->h.snap;
+	bool is_out = !p->map.any_to_any && flat >= p->map.n_in;
+	int index = is_out ? flat - p->map.n_in : flat;
+	struct drv_port *port;
+
+	for (int i = 0; i < snap->n_ports; i++) {
+		if (snap->ports[i].is_out == is_out &&
+		    snap->ports[i].index == index) {
+			return &snap->ports[i];
+		}
+	}
+	if (!snap->ports) {
+		snap->ports = calloc(p->map.n_ports, sizeof(*snap->ports));
+		if (!snap->ports) {
+			return NULL;
+		}
+	}
+	port = &snap->ports[snap->n_ports++];
+	port->is_out = is_out;
+	port->index = index;
+	port->enabled = true;
+	return port;
+}
+
+static void ask_powers(struct polatis *p);
+
+static void on_powers(struct polatis *p, const char *reply)
+{
+	int32_t ports[PORTS_A_QUESTION], mdbm[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, true);
+	struct err err = { 0 };
+	int rc = scpi_parse_powers(reply, n, mdbm, &err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		struct drv_port *port = port_entry(p, ports[i] - 1);
+
+		if (!port) {
+			rc = err_nomem(&err);
+			break;
+		}
+		port->has_power = true;
+		port->power_mdbm = mdbm[i];
+	}
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return;
+	}
+	p->port = ports[n - 1];
+	ask_powers(p);
+}
+
+static void ask_powers(struct polatis *p)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, true);
+	struct buf b = { 0 };
+
+	if (n == 0) {
+		/* Asked last: its answer looks like no other, so a surplus
+		 * answer to an earlier question cannot go unnoticed. */
+		ask(p, on_boot_mode, ":oxc:boot:mode?");
+		return;
+	}
+	buf_str(&b, ":pmon:pow? ");
+	scpi_put_list(&b, ports, n);
+	ask_buf(p, on_powers, &b);
+}
+
+static void on_ports(struct polatis *p, const char *reply)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	char states[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, false);
+	struct err err = { 0 };
+	int rc = scpi_parse_states(reply, n, states, &err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		struct drv_port *port = states[i] == 'E' ? NULL :
+					port_entry(p, ports[i] - 1);
+
+		if (port) {
+			port->enabled = states[i] != 'D';
+			port->failed = states[i] == 'F';
+		} else if (states[i] != 'E') {
+			rc = err_nomem(&err);
+		}
+	}
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return;
+	}
+	p->port = ports[n - 1];
+	ask_ports(p);
+}
+
+static void ask_ports(struct polatis *p)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, false);
+	struct buf b = { 0 };
+
+	if (n == 0) {
+		p->port = 0;
+		ask_powers(p);
+		return;
+	}
+	buf_str(&b, ":oxc:swit:port:stat? ");
+	scpi_put_list(&b, ports, n);
+	ask_buf(p, on_ports, &b);
+}
+
+static void on_map(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int rc = read_map(p, reply, &err);
+
+	if (rc == 0) {
+		rc = devmem_snapshot(&p->map, &p->h.snap, &err);
+	}
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return;
+	}
+	p->port = 0;
+	ask_ports(p);
+}
+
+static void on_size(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int n_in, n_out, rc = scpi_parse_size(reply, &n_in, &n_out, &err);
+
+	/* What an any-to-any switch says about its second side is not
+	 * documented; the first is enough. */
+	if (rc == 0 && (n_in != p->h.n_in ||
+			(!p->h.any_to_any && n_out != p->h.n_out))) {
+		rc = wrong_size(p, n_in, n_out, p->h.any_to_any, &err);
+	}
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return;
+	}
+	ask(p, on_map, ":oxc:swit:conn:stat?");
+}
+
+/* The numbers of egress ports depend on the size, so nothing is sent to a
+ * device before its model was seen in the same session. */
+static bool check_identity(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	bool any;
+	int n_in, n_out;
+	int rc = scpi_parse_identity(reply, &n_in, &n_out, &any, &err);
+
+	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out ||
+			any != p->h.any_to_any)) {
+		rc = wrong_size(p, n_in, n_out, any, &err);
+	}
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return false;
+	}
+	p->checked_session = line_sessions(p->line);
+	return true;
+}
+
+static void on_identity(struct polatis *p, const char *reply)
+{
+	struct drv_snapshot *snap = &p->h.snap;
+
+	if (!check_identity(p, reply)) {
+		return;
+	}
+	snprintf(snap->identity, sizeof(snap->identity), "%s", reply);
+	snap->caps = (struct drv_caps){
+		.kind = DRV_SPACE,
+		.numbering = p->h.any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT,
+		.n_in = p->h.n_in,
+		.n_out = p->h.n_out,
+		.atomic_replace = true,
+		.acks_silently = true,
+		.power = p->power,
+		.min_gap_us = p->gap_ms * 1000,
+		.typ_switch_us = TYP_SWITCH_US,
+		.settle_us = p->settle_ms * 1000,
+	};
+	ask(p, on_size, ":oxc:swit:size?");
+}
+
+static void polatis_snapshot(struct handle *h)
+{
+	ask((struct polatis *)h, on_identity, "*idn?");
+}
+
+/* ---- submit: commands ---------------------------------------------------- */
+
+static bool shares_port(struct light_xc a, struct light_xc b, bool any)
+{
+	return a.in == b.in || a.out == b.out ||
+	       (any && (a.in == b.out || a.out == b.in));
+}
+
+/* Whether item `end` may join the command that began at `first`. */
+static bool may_join(const struct polatis *p, const struct drv_batch *batch,
+		     int first, int end)
+{
+	if (end - first >= p->chunk || batch->items[end].op !=
+	    batch->items[first].op) {
+		return false;
+	}
+	for (int i = first; i < end; i++) {
+		if (shares_port(batch->items[i].xc, batch->items[end].xc,
+				p->map.any_to_any)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The command for items first..end-1 with the query chained to it. */
+static void put_command(const struct polatis *p, const struct drv_batch *batch,
+			int first, int end, struct buf *b)
+{
+	static const char *const verbs[] = { "add", "sub" };
+	const char *verb = batch->mode == DRV_REPLACE ? "only" :
+			   verbs[batch->items[first].op == DRV_DEL];
+	const char *before = "(@";
+
+	if (first == end) {
+		buf_str(b, ":oxc:swit:disc:all;:syst:err?");
+		return;
+	}
+	buf_printf(b, ":oxc:swit:conn:%s ", verb);
+	for (int i = first; i < end; i++, before = ",") {
+		buf_printf(b, "%s%d", before,
+			   wire_in(&p->map, batch->items[i].xc));
+	}
+	before = "),(@";
+	for (int i = first; i < end; i++, before = ",") {
+		buf_printf(b, "%s%d", before,
+			   wire_out(&p->map, batch->items[i].xc));
+	}
+	buf_str(b, ");:syst:err?");
+}
+
+/* ---- submit: verdicts ---------------------------------------------------- */
+
+static void next_command(struct polatis *p);
+
+static enum drv_class_of_error class_of(int code)
+{
+	/* SCPI: -1xx the command, -2xx its execution; -220..-229 are about
+	 * parameters. */
+	return (code <= -100 && code > -200) ||
+	       (code <= -220 && code > -230) ? DRV_ERR_CONFIGURATION :
+					       DRV_ERR_STATE;
+}
+
+static bool in_effect(const struct polatis *p, const struct drv_item *item)
+{
+	return devmem_has(&p->map, item->xc) == (item->op == DRV_ADD);
+}
+
+/* The map after an error tells which of the items it was about. */
+static void on_read_back(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	bool stop = false;
+	char code[16];
+	int rc = read_map(p, reply, &err);
+
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return;
+	}
+	snprintf(code, sizeof(code), "%d", p->code);
+	for (int i = p->first; i < p->end; i++) {
+		if (in_effect(p, &p->h.batch->items[i])) {
+			handle_mark(&p->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				    DRV_ERR_NONE, NULL, NULL);
+		} else {
+			handle_mark(&p->h, i, i + 1, DRV_REFUSED,
+				    DRV_READ_BACK, class_of(p->code), code,
+				    p->text);
+			stop = true;
+		}
+	}
+	p->first = p->end;
+	if (stop || p->h.batch->mode == DRV_REPLACE) {
+		end_operation(p, 0, NULL);
+	} else {
+		next_command(p);
+	}
+}
+
+static void on_settled(uv_timer_t *t)
+{
+	ask(t->data, on_read_back, ":oxc:swit:conn:stat?");
+}
+
+/* An error read from the queue; 0 ends it. WEFT_EDEVICE for nonsense. */
+static int take_error(struct polatis *p, const char *reply, int *code,
+		      char *text, int size, struct err *err)
+{
+	int rc = scpi_parse_error(reply, code, text, size, err);
+
+	if (rc == 0 && *code && ++p->stale > MAX_STALE_ERRORS) {
+		rc = err_set(err, WEFT_EDEVICE,
+			     "the error queue does not get empty");
+	}
+	if (rc) {
+		misunderstood(p, rc, err);
+	}
+	return rc;
+}
+
+static void on_more_errors(struct polatis *p, const char *reply)
+{
+	char text[DRV_TEXT_MAX];
+	struct err err = { 0 };
+	int code;
+
+	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
+		return;
+	}
+	if (code) {
+		ask(p, on_more_errors, ":syst:err?");
+	} else {
+		uv_timer_start(&p->settle, on_settled, (uint64_t)p->settle_ms,
+			       0);
+	}
+}
+
+static void on_set(struct polatis *p, const char *reply)
+{
+	const struct drv_batch *batch = p->h.batch;
+	struct err err = { 0 };
+
+	p->stale = 0;
+	if (take_error(p, reply, &p->code, p->text, sizeof(p->text), &err)) {
+		return;
+	}
+	if (p->code) {
+		ask(p, on_more_errors, ":syst:err?");
+		return;
+	}
+	handle_mark(&p->h, p->first, p->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
+		    NULL, NULL);
+	for (int i = p->first; i < p->end; i++) {
+		if (batch->items[i].op == DRV_ADD) {
+			devmem_connect(&p->map, batch->items[i].xc);
+		} else {
+			devmem_release(&p->map, batch->items[i].xc.in);
+		}
+	}
+	p->first = p->end;
+	if (batch->mode == DRV_REPLACE) {
+		end_operation(p, 0, NULL);
+	} else {
+		next_command(p);
+	}
+}
+
+static void send_command(struct polatis *p)
+{
+	struct buf b = { 0 };
+
+	put_command(p, p->h.batch, p->first, p->end, &b);
+	handle_mark(&p->h, p->first, p->end, DRV_UNKNOWN, DRV_SENT,
+		    DRV_ERR_TRANSPORT, NULL, "not answered");
+	ask_buf(p, on_set, &b);
+}
+
+/* ---- submit: what we decide ourselves ------------------------------------ */
+
+static void refuse(struct polatis *p, int i, enum drv_class_of_error c,
+		   const char *text)
+{
+	handle_mark(&p->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
+}
+
+static void refuse_busy(struct polatis *p, int i, struct light_xc victim)
+{
+	const struct drv_item *item = &p->h.batch->items[i];
+	char text[DRV_TEXT_MAX];
+
+	snprintf(text, sizeof(text), "%s %d-%d: %s %d-%d (ports %d and %d)",
+		 item->op == DRV_ADD ? "cannot connect" : "cannot remove",
+		 item->xc.in, item->xc.out,
+		 item->op == DRV_ADD ? "it would cut" : "connected is",
+		 victim.in, victim.out, wire_in(&p->map, victim),
+		 wire_out(&p->map, victim));
+	refuse(p, i, DRV_ERR_STATE, text);
+}
+
+enum admission { SEND, ALREADY, STOP };
+
+/* Looks at item i against the map: to be sent, in effect already, or
+ * refused here. Only what the device cannot be trusted to refuse. */
+static enum admission admit(struct polatis *p, int i)
+{
+	const struct drv_item *item = &p->h.batch->items[i];
+	struct light_xc victim;
+	struct err err = { 0 };
+
+	if (devmem_check(&p->map, item->xc, &err)) {
+		refuse(p, i, DRV_ERR_CONFIGURATION, err.msg);
+		return STOP;
+	}
+	if (item->op == DRV_ADD && devmem_has(&p->map, item->xc)) {
+		return ALREADY;
+	}
+	if (!devmem_victim(&p->map, item->xc, &victim)) {
+		return item->op == DRV_ADD || devmem_has(&p->map, item->xc) ?
+		       SEND : ALREADY;
+	}
+	if (item->op == DRV_ADD && p->h.batch->mode == DRV_UPDATE) {
+		return SEND;
+	}
+	refuse_busy(p, i, victim);
+	return STOP;
+}
+
+/* Sends the longest run of items that can share a command from p->first. */
+static void next_command(struct polatis *p)
+{
+	const struct drv_batch *batch = p->h.batch;
+	enum admission a = SEND;
+
+	for (p->end = p->first; p->end < batch->n_items; p->end++) {
+		if (p->end > p->first &&
+		    !may_join(p, batch, p->first, p->end)) {
+			break;
+		}
+		a = admit(p, p->end);
+		if (a == ALREADY && p->end == p->first) {
+			handle_mark(&p->h, p->end, p->end + 1, DRV_DONE,
+				    DRV_READ_BACK, DRV_ERR_NONE, NULL,
+				    "as asked already");
+			p->first++;
+		} else if (a != SEND) {
+			break;
+		}
+	}
+	if (p->end > p->first) {
+		if (a == STOP) {
+			/* It is looked at again once those before it are
+			 * done. */
+			handle_mark(&p->h, p->end, p->end + 1, DRV_SKIPPED,
+				    DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
+		}
+		send_command(p);
+	} else {
+		end_operation(p, 0, NULL);
+	}
+}
+
+static void on_map_before(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int rc = read_map(p, reply, &err);
+
+	if (rc) {
+		misunderstood(p, rc, &err);
+		return;
+	}
+	next_command(p);
+}
+
+/* REPLACE is one command, so a list that is wrong in itself is refused as a
+ * whole before anything is sent. */
+static void replace_all(struct polatis *p)
+{
+	const struct drv_batch *batch = p->h.batch;
+	struct light_xc other;
+	struct err err = { 0 };
+
+	devmem_clear(&p->map);
+	for (int i = 0; i < batch->n_items; i++) {
+		const struct light_xc xc = batch->items[i].xc;
+
+		if (devmem_check(&p->map, xc, &err) ||
+		    devmem_victim(&p->map, xc, &other)) {
+			refuse(p, i, DRV_ERR_CONFIGURATION, err.code ? err.msg :
+			       "a port of it is in the list twice");
+			end_operation(p, 0, NULL);
+			return;
+		}
+		devmem_connect(&p->map, xc);
+	}
+	p->end = batch->n_items;
+	send_command(p);
+}
+
+static void begin_changes(struct polatis *p)
+{
+	if (p->h.batch->mode == DRV_REPLACE) {
+		replace_all(p);
+	} else {
+		ask(p, on_map_before, ":oxc:swit:conn:stat?");
+	}
+}
+
+static void on_identity_before(struct polatis *p, const char *reply)
+{
+	if (check_identity(p, reply)) {
+		begin_changes(p);
+	}
+}
+
+/* Errors of the past, or of another session, must not be taken for ours. */
+static void on_stale_error(struct polatis *p, const char *reply)
+{
+	char text[DRV_TEXT_MAX];
+	struct err err = { 0 };
+	int code;
+
+	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
+		return;
+	}
+	if (code) {
+		ask(p, on_stale_error, ":syst:err?");
+	} else if (p->checked_session != line_sessions(p->line)) {
+		ask(p, on_identity_before, "*idn?");
+	} else {
+		begin_changes(p);
+	}
+}
+
+static void polatis_submit(struct handle *h)
+{
+	struct polatis *p = (struct polatis *)h;
+
+	p->first = p->end = p->stale = p->code = 0;
+	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+		end_operation(p, 0, NULL);
+		return;
+	}
+	ask(p, on_stale_error, ":syst:err?");
+}
+
+static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
+			    drv_trace_fn fn, void *arg)
+{
+	const struct polatis *p = (struct polatis *)dev;
+	bool replace = batch->mode == DRV_REPLACE;
+	int first = 0, end;
+
+	if (batch->n_items == 0 && !replace) {
+		return;
+	}
+	fn(dev->name, ":syst:err?", false, arg);
+	if (!replace) {
+		fn(dev->name, ":oxc:swit:conn:stat?", false, arg);
+	}
+	do {
+		struct buf b = { 0 };
+
+		for (end = first; end < batch->n_items; end++) {
+			if (!replace && end > first &&
+			    !may_join(p, batch, first, end)) {
+				break;
+			}
+		}
+		if (end > first || replace) {
+			put_command(p, batch, first, end, &b);
+			fn(dev->name, buf_cstr(&b), false, arg);
+		}
+		buf_fini(&b);
+		first = end;
+	} while (first < batch->n_items);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void on_line_closed(void *arg)
+{
+	handle_stopped(arg);
+}
+
+static void on_settle_closed(uv_handle_t *settle)
+{
+	struct polatis *p = settle->data;
+
+	line_close(p->line, on_line_closed, &p->h);
+}
+
+static void polatis_stop(struct handle *h)
+{
+	uv_close((uv_handle_t *)&((struct polatis *)h)->settle,
+		 on_settle_closed);
+}
+
+static void polatis_fini(struct handle *h)
+{
+	devmem_fini(&((struct polatis *)h)->map);
+}
+
+static const struct handle_ops ops = {
+	.snapshot = polatis_snapshot,
+	.submit = polatis_submit,
+	.stop = polatis_stop,
+	.fini = polatis_fini,
+};
+
+static int parse_power(struct polatis *p, const char *text, struct err *err)
+{
+	static const struct {
+		const char *name;
+		enum drv_power power;
+	} sides[] = { { "none", DRV_POWER_NONE }, { "in", DRV_POWER_IN },
+		      { "out", DRV_POWER_OUT }, { "both", DRV_POWER_BOTH } };
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		if (strcmp(text, sides[i].name) == 0) {
+			p->power = sides[i].power;
+			return 0;
+		}
+	}
+	return err_set(err, WEFT_EINVAL,
+		       "option power=%s: expected none, in, out or both",
+		       text);
+}
+
+static int parse_options(struct polatis *p, const struct drv_config *cfg,
+			 struct err *err)
+{
+	const struct drv_class *cls = &drv_polatis_scpi;
+	int rc = handle_option_int(cls, cfg, "gap_ms", 0, 60000, &p->gap_ms,
+				   err);
+
+	if (rc == 0) {
+		rc = handle_option_int(cls, cfg, "chunk", 1, 512, &p->chunk,
+				       err);
+	}
+	if (rc == 0) {
+		rc = handle_option_int(cls, cfg, "settle_ms", 0, 60000,
+				       &p->settle_ms, err);
+	}
+	return rc ? rc : parse_power(p, handle_option(cls, cfg, "power"), err);
+}
+
+static int open_line(struct polatis *p, uv_loop_t *loop,
+		     const struct drv_config *cfg, struct err *err)
+{
+	struct line_conf conf = {
+		.device = cfg->name,
+		.address = cfg->address ? cfg->address : "",
+		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
+						DEFAULT_TIMEOUT_MS,
+		.gap_us = p->gap_ms * 1000,
+		.window = 1,
+		.max_frame = SCPI_MAX_LINE,
+		.arg = p,
+		.frame = line_frame_text,
+		.answer = on_answer,
+		.failed = on_failed,
+		.trace = on_trace,
+	};
+	char host[DRV_ADDRESS_MAX];
+	int port, rc = line_parse_address(conf.address, false, host,
+					  sizeof(host), &port, err);
+
+	if (rc) {
+		return rc;
+	}
+	p->line = line_new(loop, &conf);
+	return p->line ? 0 : err_nomem(err);
+}
+
+static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
+			struct drv **out, struct err *err)
+{
+	struct polatis *p = calloc(1, sizeof(*p));
+	int rc = p ? handle_check(&drv_polatis_scpi, cfg, err) :
+		     err_nomem(err);
+
+	if (rc == 0) {
+		rc = parse_options(p, cfg, err);
+	}
+	if (rc == 0) {
+		rc = devmem_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				 cfg->any_to_any, err);
+	}
+	if (rc == 0) {
+		rc = open_line(p, loop, cfg, err);
+	}
+	if (rc) {
+		if (p) {
+			polatis_fini(&p->h);
+		}
+		free(p);
+		return rc;
+	}
+	handle_init(&p->h, &drv_polatis_scpi, &ops, loop, cfg);
+	uv_timer_init(loop, &p->settle);
+	p->settle.data = p;
+	*out = &p->h.drv;
+	return 0;
+}
+
+const struct drv_class drv_polatis_scpi = {
+	.name = "polatis-scpi",
+	.summary = "HUBER+SUHNER Polatis switches, SCPI over TCP",
+	.abi = DRV_ABI,
+	.kind = DRV_SPACE,
+	.options = options,
+	.open = polatis_open,
+	.close = handle_close,
+	.snapshot = handle_snapshot,
+	.submit = handle_submit,
+	.explain = polatis_explain,
+};
