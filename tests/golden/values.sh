@@ -1,0 +1,71 @@
+#!/bin/bash
+# The numbers that the papers print, from the command line: exact step counts
+# and bandwidth factors. And schedules with one thing wrong are refused.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+
+# field WHAT JQ WANT COMMAND...
+field() {
+	local what=$1 query=$2 want=$3 got
+	shift 3
+	got=$("$@" --format json 2>"$T/err" | jq -r "$query")
+	if [[ $got != "$want" ]]; then
+		echo "# $*: $query is '$got', expected '$want'"
+		sed 's/^/#   /' "$T/err"
+		tap "$what" 1
+	else
+		tap "$what" 0
+	fi
+}
+
+# OpTree, Theorem 1 and the depths of figure 4.
+closed() { # N W K STEPS
+	field "OpTree closed form N=$1 w=$2 k=$3" .closed_form_steps "$4" \
+		weft ring plan -n "$1" -w "$2" --depth "$3" --size 4KB \
+		--algorithm optree
+}
+closed 16 2 1 16
+closed 16 2 2 12
+closed 256 64 1 128
+
+# BFB: steps and T_B in M/B (direct-connect-topologies, tables 4, 5, 7).
+bfb() { # TOPOLOGY COLLECTIVE STEPS FACTOR
+	weft schedule make --topology "$1" --collective "$2" --algorithm bfb \
+		-o "$T/s.json" >"$T/out" 2>"$T/err" || cat "$T/err"
+	field "$2 on $1: steps" .steps "$3" weft schedule verify "$T/s.json"
+	field "$2 on $1: T_B" .bandwidth_factor "$4" \
+		weft schedule verify "$T/s.json"
+}
+bfb 'Hypercube(3)' allgather 3 7/8
+bfb 'Hypercube(4)' allreduce 8 15/8
+bfb 'Torus(3,3)' allgather 2 8/9
+bfb 'Torus(4,4)' allreduce 8 15/8
+bfb 'K(4,4)' allgather 2 7/8
+bfb 'C(16,{3,4})' allgather 3 15/16
+bfb 'GenKautz(4,25)' allgather 3 92/75
+bfb 'GenKautz(4,25)' reduce-scatter 3 32/25
+
+# Schedules with one thing wrong.
+expect 0 "a schedule to break" weft schedule make --topology 'C(8,{1,2})' \
+	--collective allgather -o "$T/good.json"
+expect 0 "it verifies" weft schedule verify "$T/good.json"
+# broken WHAT JQ: the schedule changed by the jq program is refused.
+broken() {
+	jq "$2" "$T/good.json" >"$T/bad.json"
+	if weft schedule verify "$T/bad.json" >"$T/out" 2>"$T/err"; then
+		tap "refused: $1" 1
+	else
+		tap "refused: $1" 0
+	fi
+	has err "said why: $1" 'step|shard|arc|transfer'
+}
+broken "one transfer removed" 'del(.transfers[5])'
+broken "one transfer twice" '.transfers += [.transfers[5]]'
+# Columns are step, arc, origin, ...: a late transfer moved to the start.
+broken "sent before held" \
+	'(.transfers | map(.[0]) | max) as $last |
+	 (.transfers | map(.[0] == $last) | index(true)) as $i |
+	 .transfers[$i][0] = 0'
+broken "on a missing arc" '.transfers[3][1] = 9999'
+finish
