@@ -56,8 +56,8 @@ struct rwa_arc {
 struct rwa_result {
 	int colours;	/* channel-fibre pairs needed per direction (largest
 			 * of the two directions) */
-	int bound;	/* largest link load per direction: no assignment
-			 * needs fewer */
+	int bound;	/* no assignment needs fewer: largest link load per
+			 * direction, or more when lp_solve proves it */
 	int slots;	/* ceil(colours / (fibres * channels)) */
 	const char *method;	/* "lp_solve", "tiling", "greedy+shift", ... */
 };
@@ -76,7 +76,7 @@ int rwa_ring_colour(const struct rwa_ring *ring, struct rwa_arc *arcs,
 /*
  * All-to-all among the m ring positions `members` (ascending): one arc for
  * each ordered pair by a shortest way, opposite pairs split evenly, with
- * channels. Wavelengths needed are exactly ceil(floor(m^2/4)/2) per
+ * channels, sources ascending, then destinations. Wavelengths needed are exactly ceil(floor(m^2/4)/2) per
  * direction on a whole ring (FORMULAS section 1; Bermond et al. 1996) -
  * proven by an lp_solve program for small m, constructed beyond. arcs: room
  * for m (m - 1), filled. line: members span a segment and may not go round
@@ -85,6 +85,17 @@ int rwa_ring_colour(const struct rwa_ring *ring, struct rwa_arc *arcs,
 int rwa_all_to_all(const struct rwa_ring *ring, const int32_t *members, int m,
 		   bool line, struct rwa_arc *arcs, struct rwa_result *res,
 		   struct err *err);
+
+/*
+ * All-to-all inside each of `groups` sets of m positions that share the
+ * ring, for instance interleaved classes: members[g * m + i], ascending in i.
+ * Fills groups * m (m - 1) arcs, group by group, sources ascending, then
+ * destinations. Uses ceil(groups * floor(m^2/4) / 2) colours per direction:
+ * groups whose opposite pairs divide unevenly are mirrored alternately.
+ */
+int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members,
+			  int m, int groups, struct rwa_arc *arcs,
+			  struct rwa_result *res, struct err *err);
 
 /* Checks an assignment: every (slot, dir, fibre, channel, link) at most
  * once, channels in range. WEFT_EVERIFY names the first clash.

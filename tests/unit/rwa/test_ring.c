@@ -1,0 +1,411 @@
+/* Colouring arcs of a ring, all-to-all, the check and the loss budget. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rng.h"
+#include "rwa/rwa.h"
+
+static int optimum(int m)
+{
+	return (m * m / 4 + 1) / 2;
+}
+
+/* Members 0..m-1 spread over a ring of n positions. */
+static int32_t *spread(int m, int n)
+{
+	int32_t *members = malloc((size_t)m * sizeof(*members));
+
+	for (int i = 0; i < m; i++) {
+		members[i] = (int32_t)((int64_t)i * n / m);
+	}
+	return members;
+}
+
+/* Every ordered pair once, by a shortest way counted in members. */
+static void check_pairs(const struct rwa_arc *arcs, int m)
+{
+	for (int i = 0, k = 0; i < m; i++) {
+		for (int j = 0; j < m; j++) {
+			int cw = (j - i + m) % m, hops;
+
+			if (i == j) {
+				continue;
+			}
+			assert_int_equal(arcs[k].src, i);
+			assert_int_equal(arcs[k].dst, j);
+			hops = arcs[k].dir == RWA_CW ? cw : m - cw;
+			assert_true(2 * hops <= m);
+			k++;
+		}
+	}
+}
+
+static void all_to_all(int m)
+{
+	struct rwa_ring ring = { .n = m, .fibres = 1, .channels = 7 };
+	struct rwa_arc *arcs = malloc((size_t)m * m * sizeof(*arcs));
+	int32_t *members = spread(m, m);
+	struct rwa_result res;
+	struct err err;
+	int64_t n = (int64_t)m * (m - 1);
+
+	assert_int_equal(rwa_all_to_all(&ring, members, m, false, arcs, &res,
+					&err), 0);
+	assert_int_equal(res.colours, optimum(m));
+	assert_int_equal(res.bound, optimum(m));
+	assert_int_equal(res.slots, (optimum(m) + 6) / 7);
+	assert_int_equal(rwa_ring_check(&ring, arcs, n, &err), 0);
+	check_pairs(arcs, m);
+	free(arcs);
+	free(members);
+}
+
+static void all_to_all_meets_the_formula(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	for (int m = 2; m <= 200; m++) {
+		all_to_all(m);
+	}
+	rng_seed(&rng, 7);
+	for (int k = 0; k < 4; k++) {
+		all_to_all(201 + (int)rng_below(&rng, 600));
+	}
+	all_to_all(1024);
+}
+
+/* The opposite pairs of an even ring use both directions equally. */
+static void opposite_pairs_are_split_evenly(void **state)
+{
+	(void)state;
+	for (int m = 2; m <= 40; m += 2) {
+		struct rwa_ring ring = { .n = m, .fibres = 1, .channels = 64 };
+		struct rwa_arc *arcs = malloc((size_t)m * m * sizeof(*arcs));
+		int32_t *members = spread(m, m);
+		struct rwa_result res;
+		int cw = 0;
+
+		assert_int_equal(rwa_all_to_all(&ring, members, m, false, arcs,
+						&res, NULL), 0);
+		for (int k = 0; k < m * (m - 1); k++) {
+			if (abs(arcs[k].src - arcs[k].dst) == m / 2) {
+				cw += arcs[k].dir == RWA_CW;
+			}
+		}
+		assert_int_equal(cw, m / 4 * 2 + (m % 4 != 0));
+		free(arcs);
+		free(members);
+	}
+}
+
+static void small_rings_are_solved_by_lp_solve(void **state)
+{
+	struct rwa_result res;
+	int32_t members[10];
+	struct rwa_arc arcs[90];
+
+	(void)state;
+	for (int m = 3; m <= 10; m++) {
+		struct rwa_ring ring = { .n = m, .fibres = 1, .channels = 64 };
+
+		for (int i = 0; i < m; i++) {
+			members[i] = i;
+		}
+		assert_int_equal(rwa_all_to_all(&ring, members, m, false, arcs,
+						&res, NULL), 0);
+		assert_string_equal(res.method, "lp_solve");
+		assert_int_equal(res.colours, optimum(m));
+		assert_int_equal(res.colours, res.bound);
+	}
+}
+
+static void members_may_be_spread_over_a_larger_ring(void **state)
+{
+	(void)state;
+	for (int m = 1; m <= 24; m++) {
+		struct rwa_ring ring = { .n = 101, .fibres = 2, .channels = 3 };
+		struct rwa_arc arcs[24 * 24];
+		int32_t *members = spread(m, 101);
+		struct rwa_result res;
+		struct err err;
+
+		assert_int_equal(rwa_all_to_all(&ring, members, m, false, arcs,
+						&res, &err), 0);
+		assert_int_equal(res.colours, optimum(m));
+		assert_int_equal(rwa_ring_check(&ring, arcs, m * (m - 1),
+						&err), 0);
+		assert_int_equal(rwa_all_to_all(&ring, members, m, true, arcs,
+						&res, &err), 0);
+		assert_int_equal(res.colours, m * m / 4);
+		assert_int_equal(res.bound, m * m / 4);
+		assert_int_equal(rwa_ring_check(&ring, arcs, m * (m - 1),
+						&err), 0);
+		free(members);
+	}
+}
+
+static void groups_share_the_ring_without_loss(void **state)
+{
+	(void)state;
+	for (int m = 2; m <= 13; m++) {
+		for (int g = 1; g <= 9; g++) {
+			struct rwa_ring ring = { m * g, 1, 5 };
+			int32_t members[13 * 9];
+			struct rwa_arc arcs[13 * 12 * 9];
+			struct rwa_result res;
+			struct err err;
+
+			for (int k = 0; k < m * g; k++) {
+				members[k] = k % m * g + k / m;
+			}
+			assert_int_equal(rwa_all_to_all_groups(&ring, members,
+				m, g, arcs, &res, &err), 0);
+			assert_int_equal(res.colours,
+					 (g * (m * m / 4) + 1) / 2);
+			assert_int_equal(res.bound, res.colours);
+			assert_int_equal(rwa_ring_check(&ring, arcs,
+				(int64_t)g * m * (m - 1), &err), 0);
+		}
+	}
+}
+
+/* Least number of colours by trying everything: up to 10 arcs. */
+static bool colourable(const struct rwa_ring *ring, const struct rwa_arc *arcs,
+		       int n, int k, int32_t *masks, uint64_t *used)
+{
+	if (k == n) {
+		return true;
+	}
+	for (int c = 0; c < ring->channels; c++) {
+		if (used[c] & (uint64_t)masks[k]) {
+			continue;
+		}
+		used[c] |= (uint64_t)masks[k];
+		if (colourable(ring, arcs, n, k + 1, masks, used)) {
+			return true;
+		}
+		used[c] &= ~(uint64_t)masks[k];
+		if (!used[c]) {
+			break;	/* the other empty colours are the same */
+		}
+	}
+	return false;
+}
+
+static int exhaustive(const struct rwa_ring *ring, const struct rwa_arc *arcs,
+		      int n)
+{
+	struct rwa_ring trial = *ring;
+	int32_t masks[16];
+
+	for (int k = 0; k < n; k++) {
+		masks[k] = 0;
+		for (int v = arcs[k].src; v != arcs[k].dst;
+		     v = (v + 1) % ring->n) {
+			masks[k] |= 1 << v;
+		}
+	}
+	for (trial.channels = 1;; trial.channels++) {
+		uint64_t used[16] = { 0 };
+
+		if (colourable(&trial, arcs, n, 0, masks, used)) {
+			return trial.channels;
+		}
+	}
+}
+
+static void small_rings_get_the_minimum(void **state)
+{
+	struct rng rng;
+	int beyond_load = 0;
+
+	(void)state;
+	rng_seed(&rng, 11);
+	for (int t = 0; t < 150; t++) {
+		struct rwa_ring ring = { 4 + (int)rng_below(&rng, 8), 1, 64 };
+		struct rwa_arc arcs[12] = { 0 };
+		int n = 3 + (int)rng_below(&rng, 9), load;
+		struct rwa_result res;
+
+		for (int k = 0; k < n; k++) {
+			arcs[k].src = (int32_t)rng_below(&rng, ring.n);
+			arcs[k].dst = (int32_t)((arcs[k].src + 1 +
+				rng_below(&rng, ring.n - 1)) % ring.n);
+		}
+		assert_int_equal(rwa_ring_colour(&ring, arcs, n, &res, NULL),
+				 0);
+		assert_int_equal(rwa_ring_check(&ring, arcs, n, NULL), 0);
+		assert_int_equal(res.colours, exhaustive(&ring, arcs, n));
+		assert_true(res.bound <= res.colours);
+		load = 0;
+		for (int e = 0; e < ring.n; e++) {
+			int over = 0;
+
+			for (int k = 0; k < n; k++) {
+				over += (e - arcs[k].src + ring.n) % ring.n <
+					(arcs[k].dst - arcs[k].src + ring.n) %
+						ring.n;
+			}
+			load = over > load ? over : load;
+		}
+		assert_true(load <= res.bound);
+		beyond_load += res.colours > load;
+	}
+	/* Some of the instances must need more than the load, or the test
+	 * says nothing about the program. */
+	assert_true(beyond_load > 5);
+}
+
+static void equal_arcs_tile(void **state)
+{
+	(void)state;
+	for (int s = 1; s < 24; s++) {
+		struct rwa_ring ring = { .n = 24, .fibres = 1, .channels = 4 };
+		struct rwa_arc arcs[48] = { 0 };
+		struct rwa_result res;
+		struct err err;
+
+		for (int v = 0; v < 24; v++) {
+			arcs[v].src = v;
+			arcs[v].dst = (v + s) % 24;
+			arcs[24 + v].src = (v + s) % 24;
+			arcs[24 + v].dst = v;
+			arcs[24 + v].dir = RWA_CCW;
+		}
+		assert_int_equal(rwa_ring_colour(&ring, arcs, 48, &res, &err),
+				 0);
+		assert_int_equal(res.bound >= s, 1);
+		assert_int_equal(res.colours, 24 % s ? (24 + 24 / s - 1) /
+						       (24 / s) : s);
+		assert_int_equal(rwa_ring_check(&ring, arcs, 48, &err), 0);
+	}
+}
+
+static void random_demands_are_valid_and_near_the_bound(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int t = 0; t < 20; t++) {
+		struct rwa_ring ring = { 8 + (int)rng_below(&rng, 120), 2, 16 };
+		int64_t n = 200 + (int64_t)rng_below(&rng, 1500);
+		struct rwa_arc *arcs = calloc((size_t)n, sizeof(*arcs));
+		struct rwa_result res;
+		struct err err;
+
+		for (int64_t k = 0; k < n; k++) {
+			int cw = 1 + (int)rng_below(&rng, ring.n - 1);
+
+			arcs[k].src = (int32_t)rng_below(&rng, ring.n);
+			arcs[k].dst = (arcs[k].src + cw) % ring.n;
+			arcs[k].dir = 2 * cw > ring.n;
+		}
+		assert_int_equal(rwa_ring_colour(&ring, arcs, n, &res, &err),
+				 0);
+		assert_int_equal(rwa_ring_check(&ring, arcs, n, &err), 0);
+		assert_true(res.colours >= res.bound);
+		assert_true(2 * res.colours <= 3 * res.bound);
+		free(arcs);
+	}
+}
+
+static void check_finds_every_fault(void **state)
+{
+	struct rwa_ring ring = { .n = 130, .fibres = 2, .channels = 8 };
+	struct rwa_arc arcs[3] = {
+		{ .src = 120, .dst = 70 }, { .src = 70, .dst = 120 },
+		{ .src = 5, .dst = 3, .dir = RWA_CCW },
+	};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), 0);
+	arcs[1].dst = 121;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), WEFT_EVERIFY);
+	assert_string_equal(err.msg, "lightpaths 120 -> 70 and 70 -> 121 both "
+		"use link 120-121 clockwise on fibre 0 channel 0 in slot 0");
+	arcs[1].channel = 7;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), 0);
+	arcs[1].channel = 0;
+	arcs[1].fibre = 1;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), 0);
+	arcs[1].fibre = 0;
+	arcs[1].slot = 1 << 30;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), 0);
+	arcs[1].slot = -1;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), WEFT_EVERIFY);
+	arcs[1].slot = 0;
+	arcs[1].channel = 8;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), WEFT_EVERIFY);
+	arcs[1].channel = 1;
+	arcs[1].dst = 130;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), WEFT_EINVAL);
+	arcs[1].dst = 70;
+	assert_int_equal(rwa_ring_check(&ring, arcs, 3, &err), WEFT_EINVAL);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct rwa_ring ring = { .n = 8, .fibres = 1, .channels = 4 };
+	struct rwa_arc arc = { .src = 1, .dst = 1 };
+	int32_t members[3] = { 0, 5, 4 };
+	struct rwa_arc arcs[6];
+	struct rwa_result res;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(rwa_ring_colour(&ring, &arc, 1, &res, &err),
+			 WEFT_EINVAL);
+	assert_int_equal(rwa_all_to_all(&ring, members, 3, false, arcs, &res,
+					&err), WEFT_EINVAL);
+	ring.channels = 0;
+	assert_int_equal(rwa_ring_colour(&ring, arcs, 0, &res, &err),
+			 WEFT_EINVAL);
+}
+
+static void loss_and_reach(void **state)
+{
+	struct rwa_ring ring = { .n = 64, .fibres = 1, .channels = 64 };
+	struct rwa_loss loss = {
+		.launch_mdbm = 10000, .sensitivity_mdbm = -20000,
+		.margin_mdb = 2000, .add_mdb = 500, .drop_mdb = 500,
+		.pass_mdb = 20, .span_mdb = 250,
+	};
+
+	(void)state;
+	assert_int_equal(rwa_path_loss_mdb(&ring, &loss, 1), 1250);
+	assert_int_equal(rwa_path_loss_mdb(&ring, &loss, 3), 1750 + 2 * 1280);
+	/* 28 dB: 1 + 0.25 h + 1.28 (h - 1) <= 28. */
+	assert_int_equal(rwa_reach_hops(&ring, &loss), 18);
+	loss.rings_per_node = 2;
+	assert_int_equal(rwa_reach_hops(&ring, &loss), 63);
+	loss.launch_mdbm = -17000;
+	assert_int_equal(rwa_reach_hops(&ring, &loss), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_to_all_meets_the_formula),
+		cmocka_unit_test(opposite_pairs_are_split_evenly),
+		cmocka_unit_test(small_rings_are_solved_by_lp_solve),
+		cmocka_unit_test(members_may_be_spread_over_a_larger_ring),
+		cmocka_unit_test(groups_share_the_ring_without_loss),
+		cmocka_unit_test(small_rings_get_the_minimum),
+		cmocka_unit_test(equal_arcs_tile),
+		cmocka_unit_test(random_demands_are_valid_and_near_the_bound),
+		cmocka_unit_test(check_finds_every_fault),
+		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(loss_and_reach),
+	};
+
+	return cmocka_run_group_tests_name("rwa/ring", tests, NULL, NULL);
+}
