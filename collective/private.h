@@ -16,6 +16,9 @@ struct coll_sched {
 	VEC(struct coll_light) lights;
 };
 
+/* Of non-negative numbers; gcd(0, b) = b. */
+int64_t coll_gcd(int64_t a, int64_t b);
+
 /* Transfers, or lights, of one arc in one step: v[first .. first + n - 1]. */
 struct coll_run {
 	int64_t first, n;

@@ -377,6 +377,17 @@ const char *coll_topo_name(const struct coll_sched *s)
 	return s->topo_name ? s->topo_name : "";
 }
 
+int64_t coll_gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t r = a % b;
+
+		a = b;
+		b = r;
+	}
+	return a;
+}
+
 struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from)
 {
 	const struct coll_xfer *x = s->xfers.v + from;

@@ -1,0 +1,327 @@
+/* Balancing the links into a node; see balance.h. */
+#include "collective/balance.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/private.h"
+#include "lib/lp/flow.h"
+#include "lib/lp/lp.h"
+
+int ratio_cmp(struct ratio a, struct ratio b)
+{
+	__int128 l = (__int128)a.num * b.den, r = (__int128)b.num * a.den;
+
+	return l < r ? -1 : l > r;
+}
+
+int64_t ratio_ceil_mul(struct ratio r, int64_t factor)
+{
+	return (int64_t)(((__int128)r.num * factor + r.den - 1) / r.den);
+}
+
+/* ---- the linear program, for a guess of the tight set ---- */
+
+/* Items that have no choice, by link. */
+static void preload(const struct balance *b, int64_t *fixed)
+{
+	memset(fixed, 0, (size_t)b->n_links * sizeof(*fixed));
+	for (int g = 0; g < b->n_groups; g++) {
+		if (b->groups[g].n == 1) {
+			fixed[b->use[b->groups[g].first]] += b->groups[g].items;
+		}
+	}
+}
+
+/* Rows 0..n_links-1: capacity * U - shares >= fixed load of the link; then
+ * one row a group: its shares sum to its items. */
+static int add_rows(const struct balance *b, const int64_t *fixed,
+		    struct lp *lp, int *group_row, struct err *err)
+{
+	int row, rc = 0;
+
+	for (int w = 0; w < b->n_links && !rc; w++) {
+		rc = lp_add_row(lp, LP_GE, (double)fixed[w], &row, err);
+	}
+	for (int g = 0; g < b->n_groups && !rc; g++) {
+		if (b->groups[g].n > 1) {
+			rc = lp_add_row(lp, LP_EQ, (double)b->groups[g].items,
+					&group_row[g], err);
+		}
+	}
+	return rc;
+}
+
+static int add_shares(const struct balance *b, const struct balance_group *g,
+		      int group_row, struct lp *lp, struct err *err)
+{
+	const double sign[2] = { -1, 1 };
+	int rc = 0;
+
+	for (int i = g->first; i < g->first + g->n && !rc; i++) {
+		int rows[2] = { b->use[i], group_row };
+
+		rc = lp_add_col(lp, 0, 0, LP_INF, false, 2, rows, sign, NULL,
+				err);
+	}
+	return rc;
+}
+
+/* The column of U, then one a group and link. */
+static int add_cols(const struct balance *b, struct lp *lp,
+		    const int *group_row, struct err *err)
+{
+	int *rows = malloc((size_t)b->n_links * sizeof(*rows));
+	double *caps = malloc((size_t)b->n_links * sizeof(*caps));
+	int rc;
+
+	if (!rows || !caps) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	for (int w = 0; w < b->n_links; w++) {
+		rows[w] = w;
+		caps[w] = (double)b->cap[w];
+	}
+	rc = lp_add_col(lp, 1, 0, LP_INF, false, b->n_links, rows, caps, NULL,
+			err);
+	for (int g = 0; g < b->n_groups && !rc; g++) {
+		if (b->groups[g].n > 1) {
+			rc = add_shares(b, &b->groups[g], group_row[g], lp,
+					err);
+		}
+	}
+out:
+	free(rows);
+	free(caps);
+	return rc;
+}
+
+/* Marks the links whose rows have a dual: in an optimum every set of links
+ * with duals above some threshold is tight. A solver that breaks down
+ * leaves all links marked; the flow finds the way from there. */
+static int guess_by_lp(const struct balance *b, const int64_t *fixed,
+		       bool *tight, struct err *err)
+{
+	int *group_row = malloc(((size_t)b->n_groups + 1) * sizeof(*group_row));
+	struct lp_result res = { .outcome = LP_UNKNOWN };
+	struct lp *lp = NULL;
+	int rc = group_row ? lp_new(&lp, err) : err_nomem(err);
+
+	rc = rc ? rc : add_rows(b, fixed, lp, group_row, err);
+	rc = rc ? rc : add_cols(b, lp, group_row, err);
+	rc = rc ? rc : lp_run(lp, NULL, &res, err);
+	if (rc == WEFT_EINTERNAL) {
+		err_clear(err);
+		rc = 0;
+	} else if (!rc && res.outcome == LP_OPTIMAL) {
+		for (int w = 0; w < b->n_links; w++) {
+			tight[w] = lp_dual(lp, w) * (double)b->cap[w] > 1e-6;
+		}
+	}
+	lp_free(lp);
+	free(group_row);
+	return rc;
+}
+
+/* Without any choice the fullest link is the tight set. */
+static void guess_fixed(const struct balance *b, const int64_t *fixed,
+			bool *tight)
+{
+	int top = 0;
+
+	for (int w = 0; w < b->n_links; w++) {
+		tight[w] = false;
+		if (ratio_cmp((struct ratio){ fixed[w], b->cap[w] },
+			      (struct ratio){ fixed[top], b->cap[top] }) > 0) {
+			top = w;
+		}
+	}
+	tight[top] = true;
+}
+
+static int guess(const struct balance *b, bool *tight, struct err *err)
+{
+	int64_t *fixed = malloc((size_t)b->n_links * sizeof(*fixed));
+	bool choice = false;
+	int rc = 0;
+
+	if (!fixed) {
+		return err_nomem(err);
+	}
+	preload(b, fixed);
+	for (int g = 0; g < b->n_groups; g++) {
+		choice = choice || b->groups[g].n > 1;
+	}
+	memset(tight, true, (size_t)b->n_links * sizeof(*tight));
+	if (choice) {
+		rc = guess_by_lp(b, fixed, tight, err);
+	} else {
+		guess_fixed(b, fixed, tight);
+	}
+	free(fixed);
+	return rc;
+}
+
+/* ---- the flow, for proof and for whole chunks ---- */
+
+/* Source 0, groups, links, sink. */
+struct net {
+	struct flow *flow;
+	int *group, *use, *link;	/* edges */
+	int64_t wanted, reached;
+};
+
+static void net_fini(struct net *n)
+{
+	flow_free(n->flow);
+	free(n->group);
+}
+
+static int net_add(const struct balance *b, struct net *n, int64_t per_item,
+		   int64_t per_cap, struct err *err)
+{
+	int sink = 1 + b->n_groups + b->n_links, link0 = 1 + b->n_groups;
+	int rc = 0;
+
+	for (int g = 0; g < b->n_groups && !rc; g++) {
+		const struct balance_group *gr = &b->groups[g];
+		int64_t amount = gr->items * per_item;
+
+		n->wanted += amount;
+		rc = flow_add(n->flow, 0, 1 + g, amount, 0, &n->group[g], err);
+		for (int i = gr->first; i < gr->first + gr->n && !rc; i++) {
+			rc = flow_add(n->flow, 1 + g, link0 + b->use[i],
+				      amount, 0, &n->use[i], err);
+		}
+	}
+	for (int w = 0; w < b->n_links && !rc; w++) {
+		rc = flow_add(n->flow, link0 + w, sink, per_cap * b->cap[w], 0,
+			      &n->link[w], err);
+	}
+	return rc;
+}
+
+/* Sends per_item for every item over links that take per_cap for each unit
+ * of their capacity. net_fini also after an error. */
+static int net_run(const struct balance *b, int64_t per_item, int64_t per_cap,
+		   struct net *n, struct err *err)
+{
+	int sink = 1 + b->n_groups + b->n_links;
+	size_t edges = (size_t)b->n_groups + b->n_use + b->n_links;
+	int rc;
+
+	memset(n, 0, sizeof(*n));
+	n->group = malloc(edges * sizeof(*n->group));
+	if (!n->group) {
+		return err_nomem(err);
+	}
+	n->use = n->group + b->n_groups;
+	n->link = n->use + b->n_use;
+	rc = flow_new(sink + 1, &n->flow, err);
+	rc = rc ? rc : net_add(b, n, per_item, per_cap, err);
+	return rc ? rc : flow_run(n->flow, 0, sink, INT64_MAX, &n->reached,
+				  NULL, err);
+}
+
+/* Marks the links that a group with unsent items still reaches: those are
+ * full, and their groups have no other links (a minimum cut). */
+static int mark_cut(const struct balance *b, const struct net *n,
+		    int64_t per_item, bool *tight, struct err *err)
+{
+	bool *seen = calloc((size_t)b->n_groups + 1, sizeof(*seen));
+	bool grown = true;
+
+	if (!seen) {
+		return err_nomem(err);
+	}
+	memset(tight, 0, (size_t)b->n_links * sizeof(*tight));
+	for (int g = 0; g < b->n_groups; g++) {
+		seen[g] = flow_on(n->flow, n->group[g]) <
+			  b->groups[g].items * per_item;
+	}
+	while (grown) {
+		grown = false;
+		for (int g = 0; g < b->n_groups; g++) {
+			const struct balance_group *gr = &b->groups[g];
+
+			for (int i = gr->first; i < gr->first + gr->n; i++) {
+				int w = b->use[i];
+
+				if (seen[g] && !tight[w]) {
+					tight[w] = grown = true;
+				} else if (!seen[g] && tight[w] &&
+					   flow_on(n->flow, n->use[i]) > 0) {
+					seen[g] = grown = true;
+				}
+			}
+		}
+	}
+	free(seen);
+	return 0;
+}
+
+/* Items that can use only marked links, per unit of their capacity. */
+static struct ratio density(const struct balance *b, const bool *tight)
+{
+	struct ratio r = { 0, 0 };
+	int64_t common;
+
+	for (int w = 0; w < b->n_links; w++) {
+		r.den += tight[w] ? b->cap[w] : 0;
+	}
+	for (int g = 0; g < b->n_groups; g++) {
+		const struct balance_group *gr = &b->groups[g];
+		bool inside = true;
+
+		for (int i = gr->first; i < gr->first + gr->n; i++) {
+			inside = inside && tight[b->use[i]];
+		}
+		r.num += inside ? gr->items : 0;
+	}
+	if (r.den == 0) {
+		return (struct ratio){ 0, 1 };
+	}
+	common = coll_gcd(r.den, r.num);
+	return (struct ratio){ r.num / common, r.den / common };
+}
+
+int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+{
+	bool *tight = malloc(((size_t)b->n_links + 1) * sizeof(*tight));
+	bool proven = false;
+	int rc = tight ? guess(b, tight, err) : err_nomem(err);
+
+	while (!rc && !proven) {
+		struct net n;
+
+		*load = density(b, tight);
+		rc = net_run(b, load->den, load->num, &n, err);
+		proven = n.reached == n.wanted;
+		if (!rc && !proven) {
+			rc = mark_cut(b, &n, load->den, tight, err);
+		}
+		net_fini(&n);
+	}
+	free(tight);
+	return rc;
+}
+
+int balance_split(const struct balance *b, int64_t chunks, int64_t most,
+		  int64_t *share, struct err *err)
+{
+	struct net n;
+	int rc = net_run(b, chunks, most, &n, err);
+
+	if (!rc && n.reached != n.wanted) {
+		rc = err_set(err, WEFT_EINTERNAL,
+			     "%lld chunks a unit of capacity are too few",
+			     (long long)most);
+	}
+	for (int i = 0; i < b->n_use && !rc; i++) {
+		share[i] = flow_on(n.flow, n.use[i]);
+	}
+	net_fini(&n);
+	return rc;
+}

@@ -1,0 +1,54 @@
+/*
+ * The balancing program of direct-connect-topologies eq. (3), eq. (13) with
+ * unequal capacities: what node u takes over each of its links at distance
+ * t, so that the fullest link has the least load. Exact.
+ *
+ * Items (shards) that may use the same links are one group: their shares can
+ * be averaged, so the optimum of the grouped program is that of eq. (3).
+ */
+#ifndef WEFT_COLLECTIVE_BALANCE_H
+#define WEFT_COLLECTIVE_BALANCE_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct balance_group {
+	int64_t items;
+	int first, n;	/* its links: use[first .. first + n - 1], n >= 1 */
+};
+
+struct balance {
+	int n_links, n_groups;
+	int64_t *cap;			/* of a link, >= 1 */
+	struct balance_group *groups;
+	int *use;			/* links of the groups */
+	int n_use;
+};
+
+/* A non-negative fraction in lowest terms. */
+struct ratio {
+	int64_t num, den;
+};
+
+/*
+ * *load = the least possible load of the fullest link, in items per unit of
+ * capacity: the maximum over sets S of links of (items that can use only S)
+ * / capacity(S). lp_solve proposes S by the duals, a maximum flow proves it;
+ * should the flow find a tighter set, that is taken instead until it proves.
+ * items * capacity must stay below 2^62.
+ */
+int balance_solve(const struct balance *b, struct ratio *load,
+		  struct err *err);
+
+/* Cuts every item into `chunks` and gives each link at most `most` of them
+ * per unit of capacity: share[i] chunks of the group go over link use[i].
+ * WEFT_EINTERNAL when most < load * chunks. */
+int balance_split(const struct balance *b, int64_t chunks, int64_t most,
+		  int64_t *share, struct err *err);
+
+int ratio_cmp(struct ratio a, struct ratio b);
+/* Rounded up; the result must fit. */
+int64_t ratio_ceil_mul(struct ratio r, int64_t factor);
+
+#endif

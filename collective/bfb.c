@@ -1,0 +1,570 @@
+/*
+ * Breadth-first-broadcast schedules; see collective.h.
+ *
+ * A program belongs to the node that takes the shards: at step t node u
+ * takes the shard of every rank at distance t, over the links that end
+ * shortest paths. First all programs are solved; their loads decide the
+ * chunks P; then each is split into whole chunks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/balance.h"
+#include "collective/private.h"
+#include "collective/shift.h"
+
+/* One direction: the all-gather of a digraph. */
+struct side {
+	const struct topo *t;
+	bool moved;		/* node 0 alone is solved and moved by: */
+	struct shift shift;
+	int sources;		/* nodes that are solved: 1 or all */
+	int diameter;
+	VEC(struct ratio) loads; /* one a source and level, in that order */
+	VEC(struct ratio) tops;	/* the largest of a level */
+};
+
+/* The links into one node and who can use them. */
+struct view {
+	const struct topo *t;
+	int node, n_links;
+	int32_t *links;		/* arcs into the node, self-loops left out */
+	int64_t *caps;
+	int words;
+	uint64_t *usable;	/* a row a rank: links that end its shortest
+				 * paths */
+	int32_t *dist;		/* to the node */
+	int32_t *queue;		/* ranks by distance */
+	int levels;
+	int *level;		/* where a distance begins in the queue;
+				 * level[levels + 1] = its end */
+};
+
+/* A part of a shard that node 0 (or the node itself) takes. */
+struct receipt {
+	int32_t dist, link, origin, first, last;
+};
+
+struct receipts {
+	struct receipt *v;
+	size_t n, cap;
+};
+
+/* ---- views ---- */
+
+static void view_fini(struct view *v)
+{
+	free(v->links);
+	free(v->caps);
+	free(v->usable);
+	free(v->dist);
+	free(v->queue);
+	free(v->level);
+}
+
+static int view_init(struct view *v, const struct topo *t, struct err *err)
+{
+	size_t n = topo_n(t), degree = topo_max_degree(t);
+
+	memset(v, 0, sizeof(*v));
+	v->t = t;
+	v->words = (int)(degree / 64 + 1);
+	v->links = malloc((degree + 1) * sizeof(*v->links));
+	v->caps = malloc((degree + 1) * sizeof(*v->caps));
+	v->usable = malloc(n * v->words * sizeof(*v->usable));
+	v->dist = malloc(n * sizeof(*v->dist));
+	v->queue = malloc(n * sizeof(*v->queue));
+	v->level = malloc((n + 2) * sizeof(*v->level));
+	return v->links && v->caps && v->usable && v->dist && v->queue &&
+	       v->level ? 0 : err_nomem(err);
+}
+
+static uint64_t *usable(const struct view *v, int rank)
+{
+	return v->usable + (size_t)rank * v->words;
+}
+
+static void load_links(struct view *v)
+{
+	const int32_t *arcs;
+	int n = topo_in(v->t, v->node, &arcs);
+
+	v->n_links = 0;
+	for (int i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(v->t, arcs[i]);
+
+		if (a->src != a->dst) {
+			v->links[v->n_links] = arcs[i];
+			v->caps[v->n_links++] = a->cap;
+		}
+	}
+}
+
+/* Ranks one hop before x: they can use what x can, or, before the node
+ * itself, the links. */
+static void visit(struct view *v, int x, int *tail)
+{
+	const int32_t *arcs = v->links;
+	int n = v->n_links;
+
+	if (x != v->node) {
+		n = topo_in(v->t, x, &arcs);
+	}
+	for (int i = 0; i < n; i++) {
+		int w = topo_arc(v->t, arcs[i])->src;
+
+		if (v->dist[w] < 0) {
+			v->dist[w] = v->dist[x] + 1;
+			v->queue[(*tail)++] = w;
+			memset(usable(v, w), 0,
+			       (size_t)v->words * sizeof(*v->usable));
+		}
+		if (v->dist[w] != v->dist[x] + 1) {
+			continue;
+		}
+		if (x == v->node) {
+			usable(v, w)[i / 64] |= UINT64_C(1) << (i % 64);
+			continue;
+		}
+		for (int k = 0; k < v->words; k++) {
+			usable(v, w)[k] |= usable(v, x)[k];
+		}
+	}
+}
+
+/* Breadth-first search backwards from node. WEFT_EINFEASIBLE names a rank
+ * that cannot reach it. */
+static int view_load(struct view *v, int node, struct err *err)
+{
+	int n = topo_n(v->t), tail = 0;
+
+	v->node = node;
+	load_links(v);
+	for (int u = 0; u < n; u++) {
+		v->dist[u] = -1;
+	}
+	v->dist[node] = 0;
+	v->levels = 0;
+	v->level[0] = 0;
+	v->queue[tail++] = node;
+	for (int head = 0; head < tail; head++) {
+		int x = v->queue[head];
+
+		if (v->dist[x] > v->levels) {
+			v->level[++v->levels] = head;
+		}
+		visit(v, x, &tail);
+	}
+	v->level[v->levels + 1] = tail;
+	for (int u = 0; u < n && tail < n; u++) {
+		if (v->dist[u] < 0) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "the digraph is not strongly "
+				       "connected: rank %d cannot reach rank "
+				       "%d", u, node);
+		}
+	}
+	return 0;
+}
+
+static int cmp_usable(const void *pa, const void *pb, void *arg)
+{
+	const struct view *v = arg;
+	int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
+	int c = memcmp(usable(v, a), usable(v, b),
+		       (size_t)v->words * sizeof(*v->usable));
+
+	return c ? c : a < b ? -1 : a > b;
+}
+
+/* ---- programs ---- */
+
+static void balance_fini(struct balance *b)
+{
+	free(b->groups);
+	free(b->use);
+}
+
+static int add_group(const struct view *v, const uint64_t *links,
+		     struct balance *b, size_t *cap, struct err *err)
+{
+	struct balance_group *g = &b->groups[b->n_groups++];
+
+	*g = (struct balance_group){ .first = b->n_use };
+	if (vec_grow((void **)&b->use, cap, (size_t)b->n_use + v->n_links,
+		     sizeof(*b->use))) {
+		return err_nomem(err);
+	}
+	for (int w = 0; w < v->n_links; w++) {
+		if (links[w / 64] >> (w % 64) & 1) {
+			b->use[b->n_use++] = w;
+		}
+	}
+	g->n = b->n_use - g->first;
+	return 0;
+}
+
+/* The program of the view's node at distance t: ranks with equal links side
+ * by side in the queue, a group each. balance_fini also after an error. */
+static int load_program(struct view *v, int t, struct balance *b,
+			struct err *err)
+{
+	int32_t *ranks = v->queue + v->level[t];
+	int n = v->level[t + 1] - v->level[t], rc = 0;
+	size_t cap = 0, row = (size_t)v->words * sizeof(*v->usable);
+
+	*b = (struct balance){ .n_links = v->n_links, .cap = v->caps };
+	b->groups = malloc((size_t)n * sizeof(*b->groups));
+	if (!b->groups) {
+		return err_nomem(err);
+	}
+	qsort_r(ranks, n, sizeof(*ranks), cmp_usable, v);
+	for (int i = 0; i < n && !rc; i++) {
+		const uint64_t *links = usable(v, ranks[i]);
+
+		if (i == 0 || memcmp(links, usable(v, ranks[i - 1]), row)) {
+			rc = add_group(v, links, b, &cap, err);
+		}
+		b->groups[b->n_groups - 1].items++;
+	}
+	return rc;
+}
+
+/* Raises the top of level t. */
+static int raise_top(struct side *s, int t, struct ratio load, struct err *err)
+{
+	while (s->tops.n < (size_t)t) {
+		if (vec_push(&s->tops, (struct ratio){ 0, 1 })) {
+			return err_nomem(err);
+		}
+	}
+	if (ratio_cmp(load, s->tops.v[t - 1]) > 0) {
+		s->tops.v[t - 1] = load;
+	}
+	return 0;
+}
+
+static int solve_node(struct side *s, struct view *v, int node,
+		      struct err *err)
+{
+	int rc = view_load(v, node, err);
+
+	for (int t = 1; t <= v->levels && !rc; t++) {
+		struct balance b;
+		struct ratio load = { 0, 1 };
+
+		rc = load_program(v, t, &b, err);
+		rc = rc ? rc : balance_solve(&b, &load, err);
+		rc = rc ? rc : raise_top(s, t, load, err);
+		if (!rc && vec_push(&s->loads, load)) {
+			rc = err_nomem(err);
+		}
+		balance_fini(&b);
+	}
+	return rc;
+}
+
+static void side_fini(struct side *s)
+{
+	vec_fini(&s->loads);
+	vec_fini(&s->tops);
+}
+
+/* Solves all programs of t. side_fini also after an error. */
+static int side_solve(struct side *s, const struct topo *t, struct err *err)
+{
+	struct view v;
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	s->t = t;
+	rc = view_init(&v, t, err);
+	rc = rc ? rc : shift_find(t, &s->shift, &s->moved, err);
+	s->sources = s->moved ? 1 : topo_n(t);
+	for (int u = 0; u < s->sources && !rc; u++) {
+		rc = solve_node(s, &v, u, err);
+	}
+	s->diameter = (int)s->tops.n;
+	view_fini(&v);
+	return rc;
+}
+
+/* ---- chunks ---- */
+
+/* Sum over the levels of the largest load when rounded up to whole chunks
+ * of P, as numerator over P. */
+static int64_t rounded(const struct side *sides, int n, int64_t p)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < n; i++) {
+		for (size_t t = 0; t < sides[i].tops.n; t++) {
+			sum += ratio_ceil_mul(sides[i].tops.v[t], p);
+		}
+	}
+	return sum;
+}
+
+/* Least common denominator of all tops, 0 when above the limit. */
+static int64_t common_chunks(const struct side *sides, int n)
+{
+	int64_t p = 1;
+
+	for (int i = 0; i < n; i++) {
+		for (size_t t = 0; t < sides[i].tops.n; t++) {
+			int64_t den = sides[i].tops.v[t].den;
+
+			p *= den / coll_gcd(den, p);
+			if (p > COLL_BFB_MAX_CHUNKS) {
+				return 0;
+			}
+		}
+	}
+	return p;
+}
+
+static int choose_chunks(const struct side *sides, int n)
+{
+	int64_t best = common_chunks(sides, n);
+	struct ratio least, r;
+
+	if (best) {
+		return (int)best;
+	}
+	best = 1;
+	least = (struct ratio){ rounded(sides, n, 1), 1 };
+	for (int64_t p = 2; p <= COLL_BFB_MAX_CHUNKS; p++) {
+		r = (struct ratio){ rounded(sides, n, p), p };
+		if (ratio_cmp(r, least) < 0) {
+			least = r;
+			best = p;
+		}
+	}
+	return (int)best;
+}
+
+/* Deals the shares of one group out to its ranks, whole shards as far as
+ * they go: at most ranks + links - 1 ranges. Consumes share. */
+static int deal(const struct balance *b, const struct balance_group *g,
+		const int32_t *ranks, int t, int chunks, int64_t *share,
+		struct receipts *out, struct err *err)
+{
+	int i = g->first;
+
+	for (int64_t k = 0; k < g->items; k++) {
+		for (int from = 0; from < chunks;) {
+			int64_t left = chunks - from;
+			int part;
+
+			while (share[i] == 0) {
+				i++;
+			}
+			part = (int)(share[i] < left ? share[i] : left);
+			share[i] -= part;
+			if (vec_push(out, (struct receipt){ t, b->use[i],
+				     ranks[k], from, from + part - 1 })) {
+				return err_nomem(err);
+			}
+			from += part;
+		}
+	}
+	return 0;
+}
+
+/* What the view's node takes at distance t, with its own least load. */
+static int split_level(struct view *v, int t, struct ratio load, int chunks,
+		       struct receipts *out, struct err *err)
+{
+	const int32_t *ranks = v->queue + v->level[t];
+	struct balance b;
+	int64_t *share = NULL;
+	int rc = load_program(v, t, &b, err);
+
+	if (!rc) {
+		share = malloc(((size_t)b.n_use + 1) * sizeof(*share));
+		rc = share ? 0 : err_nomem(err);
+	}
+	rc = rc ? rc : balance_split(&b, chunks, ratio_ceil_mul(load, chunks),
+				     share, err);
+	for (int g = 0; g < b.n_groups && !rc; g++) {
+		rc = deal(&b, &b.groups[g], ranks, t, chunks, share, out, err);
+		ranks += b.groups[g].items;
+	}
+	free(share);
+	balance_fini(&b);
+	return rc;
+}
+
+/* ---- the schedule ---- */
+
+/* Where the transfers of a side go: all-gather forwards from step `base`;
+ * reduce-scatter backwards in time over the arcs that `back` names. */
+struct target {
+	struct coll_sched *sched;
+	int base;
+	const int32_t *back;	/* NULL: forwards */
+};
+
+static int emit(const struct target *to, const struct side *s,
+		const struct receipt *r, int origin, int arc, struct err *err)
+{
+	struct coll_xfer x = {
+		.step = to->base + r->dist - 1, .arc = arc, .origin = origin,
+		.dest = COLL_NO_DEST, .first = r->first, .last = r->last,
+		.op = COLL_COPY,
+	};
+
+	if (to->back) {
+		x.step = to->base + s->diameter - r->dist;
+		x.arc = to->back[arc];
+		x.op = COLL_REDUCE;
+	}
+	return coll_add(to->sched, &x, err);
+}
+
+/* Node 0's receipts, moved to every node. */
+static int emit_moved(const struct target *to, const struct side *s,
+		      const struct view *v, const struct receipts *rs,
+		      struct err *err)
+{
+	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
+	int rc = moved ? 0 : err_nomem(err);
+
+	for (int by = 0; by < topo_n(s->t) && !rc; by++) {
+		rc = shift_links(s->t, &s->shift, by, v->links, v->n_links,
+				 moved, err);
+		for (size_t i = 0; i < rs->n && !rc; i++) {
+			const struct receipt *r = &rs->v[i];
+
+			rc = emit(to, s, r,
+				  shift_node(&s->shift, r->origin, by),
+				  moved[r->link], err);
+		}
+	}
+	free(moved);
+	return rc;
+}
+
+static int emit_node(const struct target *to, const struct side *s,
+		     const struct view *v, const struct receipts *rs, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < rs->n && !rc; i++) {
+		const struct receipt *r = &rs->v[i];
+
+		rc = emit(to, s, r, r->origin, v->links[r->link], err);
+	}
+	return rc;
+}
+
+static int side_emit(const struct side *s, const struct target *to,
+		     struct err *err)
+{
+	struct view v;
+	struct receipts rs = { 0 };
+	size_t k = 0;
+	int rc = view_init(&v, s->t, err);
+
+	for (int u = 0; u < s->sources && !rc; u++) {
+		rs.n = 0;
+		rc = view_load(&v, u, err);
+		for (int t = 1; t <= v.levels && !rc; t++) {
+			rc = split_level(&v, t, s->loads.v[k++],
+					 to->sched->chunks, &rs, err);
+		}
+		if (!rc) {
+			rc = s->moved ? emit_moved(to, s, &v, &rs, err)
+				      : emit_node(to, s, &v, &rs, err);
+		}
+	}
+	vec_fini(&rs);
+	view_fini(&v);
+	return rc;
+}
+
+/* What is scheduled: the digraph forwards, its transpose, or both. */
+struct bfb {
+	struct side sides[2];
+	int n_sides;
+	struct topo *reversed;	/* NULL for all-gather */
+	int32_t *back;		/* arcs of reversed to arcs of the digraph */
+};
+
+static void bfb_fini(struct bfb *b)
+{
+	for (int i = 0; i < b->n_sides; i++) {
+		side_fini(&b->sides[i]);
+	}
+	topo_free(b->reversed);
+	free(b->back);
+}
+
+static int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
+		     struct err *err)
+{
+	int rc = 0;
+
+	memset(b, 0, sizeof(*b));
+	if (kind != COLL_ALLGATHER) {
+		b->back = malloc(((size_t)topo_m(t) + 1) * sizeof(*b->back));
+		rc = b->back ? topo_transpose(t, &b->reversed, b->back, err)
+			     : err_nomem(err);
+		rc = rc ? rc : side_solve(&b->sides[b->n_sides++],
+					  b->reversed, err);
+	}
+	if (kind != COLL_REDUCE_SCATTER && !rc) {
+		rc = side_solve(&b->sides[b->n_sides++], t, err);
+	}
+	return rc;
+}
+
+static int bfb_emit(const struct bfb *b, struct coll_sched *sched,
+		    struct err *err)
+{
+	struct target to = { .sched = sched };
+	int rc = 0;
+
+	for (int i = 0; i < b->n_sides && !rc; i++) {
+		const struct side *s = &b->sides[i];
+
+		to.back = s->t == b->reversed ? b->back : NULL;
+		rc = side_emit(s, &to, err);
+		to.base += s->diameter;
+	}
+	return rc;
+}
+
+int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
+	     struct err *err)
+{
+	struct coll_sched *sched = NULL;
+	struct bfb b = { .n_sides = 0 };
+	int rc;
+
+	*out = NULL;
+	if (kind == COLL_ALLTOALL || kind == COLL_BROADCAST) {
+		topo_free(topo);
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "breadth-first broadcast makes no %s",
+			       coll_kind_name(kind));
+	}
+	/* Checks the digraph; the chunks are known only when it is solved. */
+	rc = coll_new(kind, topo, 1, 0, 0, &sched, err);
+	rc = rc ? rc : bfb_solve(&b, kind, topo, err);
+	if (!rc) {
+		sched->chunks = choose_chunks(b.sides, b.n_sides);
+		rc = bfb_emit(&b, sched, err);
+	}
+	rc = rc ? rc : coll_finish(sched, err);
+	if (!rc && coll_verify(sched, NULL, err)) {
+		rc = err_wrap(err, "breadth-first broadcast");
+	}
+	bfb_fini(&b);
+	if (rc) {
+		coll_free(sched);
+		return rc;
+	}
+	*out = sched;
+	return 0;
+}

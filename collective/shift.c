@@ -1,0 +1,191 @@
+/* Translations; see shift.h. */
+#include "collective/shift.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TRIES 4096
+
+/* An arc into some node, as far as translations care. */
+struct end {
+	int32_t src, tag;	/* tag: for the caller */
+	int64_t cap, latency_ns;
+};
+
+static int cmp_end(const void *pa, const void *pb)
+{
+	const struct end *a = pa, *b = pb;
+
+	if (a->src != b->src) {
+		return a->src < b->src ? -1 : 1;
+	}
+	if (a->cap != b->cap) {
+		return a->cap < b->cap ? -1 : 1;
+	}
+	if (a->latency_ns != b->latency_ns) {
+		return a->latency_ns < b->latency_ns ? -1 : 1;
+	}
+	return a->tag < b->tag ? -1 : a->tag > b->tag;
+}
+
+static bool same_end(const struct end *a, const struct end *b)
+{
+	return a->src == b->src && a->cap == b->cap &&
+	       a->latency_ns == b->latency_ns;
+}
+
+int shift_node(const struct shift *s, int u, int by)
+{
+	int moved = 0, stride = 1;
+
+	for (int i = 0; i < s->n_digits; i++) {
+		int r = s->radix[i];
+
+		moved += (u % r + by % r) % r * stride;
+		stride *= r;
+		u /= r;
+		by /= r;
+	}
+	return moved;
+}
+
+/* Arcs into a node, sources moved, sorted. tag = position in `arcs`. */
+static void load_ends(const struct topo *t, const struct shift *s, int by,
+		      const int32_t *arcs, int n, struct end *out)
+{
+	for (int i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(t, arcs[i]);
+
+		out[i] = (struct end){ shift_node(s, a->src, by), i, a->cap,
+				       a->latency_ns };
+	}
+	qsort(out, n, sizeof(*out), cmp_end);
+}
+
+/* True when moving by `by` brings the arcs into u to those into u's image.
+ * room: twice the largest in-degree. */
+static bool moves_node(const struct topo *t, const struct shift *s, int by,
+		       int u, struct end *room)
+{
+	const int32_t *from, *to;
+	int n = topo_in(t, u, &from);
+	int image = shift_node(s, u, by);
+
+	if (topo_in(t, image, &to) != n) {
+		return false;
+	}
+	load_ends(t, s, by, from, n, room);
+	load_ends(t, s, 0, to, n, room + n);
+	for (int i = 0; i < n; i++) {
+		if (!same_end(&room[i], &room[n + i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* One step of every digit must be an automorphism; they generate the rest. */
+static bool translates(const struct topo *t, const struct shift *s,
+		       struct end *room)
+{
+	for (int u = 0; u < topo_n(t); u++) {
+		int unit = 1;
+
+		for (int i = 0; i < s->n_digits; i++) {
+			if (!moves_node(t, s, unit, u, room)) {
+				return false;
+			}
+			unit *= s->radix[i];
+		}
+	}
+	return true;
+}
+
+struct finder {
+	const struct topo *t;
+	struct shift *s;
+	struct end *room;
+	int tries;
+};
+
+/* Completes the first `have` radices, whose product leaves `rest`, to
+ * n_digits of them in every way, until one translates. */
+static bool try_radices(struct finder *f, int have, int rest)
+{
+	struct shift *s = f->s;
+
+	if (f->tries >= MAX_TRIES) {
+		return false;
+	}
+	if (have == s->n_digits - 1) {
+		s->radix[have] = rest;
+		f->tries++;
+		return rest > 1 && translates(f->t, s, f->room);
+	}
+	for (int r = 2; r <= rest / 2; r++) {
+		if (rest % r == 0) {
+			s->radix[have] = r;
+			if (try_radices(f, have + 1, rest / r)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+int shift_find(const struct topo *t, struct shift *out, bool *found,
+	       struct err *err)
+{
+	int n = topo_n(t), degree = topo_max_degree(t);
+	struct finder f = { .t = t, .s = out };
+
+	*found = false;
+	f.room = malloc(2 * ((size_t)degree + 1) * sizeof(*f.room));
+	if (!f.room) {
+		return err_nomem(err);
+	}
+	for (int k = 1; k <= SHIFT_MAX_DIGITS && 1 << k <= n && !*found; k++) {
+		out->n_digits = k;
+		*found = try_radices(&f, 0, n);
+	}
+	free(f.room);
+	return 0;
+}
+
+int shift_links(const struct topo *t, const struct shift *s, int by,
+		const int32_t *links, int n, int32_t *moved, struct err *err)
+{
+	struct end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
+	struct end *have = want ? want + n : NULL;
+	const int32_t *arcs;
+	int32_t *real = calloc((size_t)n + 1, sizeof(*real));
+	int k = 0, n_in = topo_in(t, shift_node(s, 0, by), &arcs), rc = 0;
+
+	if (!want || !real) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	for (int i = 0; i < n_in && k < n; i++) {
+		const struct topo_arc *a = topo_arc(t, arcs[i]);
+
+		if (a->src != a->dst) {
+			real[k++] = arcs[i];
+		}
+	}
+	load_ends(t, s, by, links, n, want);
+	load_ends(t, s, 0, real, k, have);
+	for (int i = 0; i < n && !rc; i++) {
+		if (k != n || !same_end(&want[i], &have[i])) {
+			rc = err_set(err, WEFT_EINTERNAL,
+				     "moving node 0 to %d is no automorphism",
+				     by);
+		} else {
+			moved[want[i].tag] = real[have[i].tag];
+		}
+	}
+out:
+	free(want);
+	free(real);
+	return rc;
+}
