@@ -88,11 +88,6 @@ static ssize_t read_request(nghttp2_session *session, int32_t stream,
 	return (ssize_t)n;
 }
 
-static bool is(const uint8_t *name, size_t len, const char *want)
-{
-	return len == strlen(want) && memcmp(name, want, len) == 0;
-}
-
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 		     const uint8_t *name, size_t name_len,
 		     const uint8_t *value, size_t value_len, uint8_t flags,
@@ -104,12 +99,14 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
 	if (!call) {
 		return 0;
 	}
-	if (is(name, name_len, ":status")) {
+	/* nghttp2 terminates both. */
+	(void)name_len;
+	if (strcmp((const char *)name, ":status") == 0) {
 		call->http_status = atoi((const char *)value);
 		return 0;
 	}
-	rpc_status_read((const char *)name, name_len, (const char *)value,
-			value_len, &call->grpc_status, &call->remote);
+	rpc_status_read((const char *)name, (const char *)value, value_len,
+			&call->grpc_status, &call->remote);
 	return 0;
 }
 
@@ -516,7 +513,8 @@ static int submit(struct rpc_client *c, const char *path, int timeout_ms,
 static int interrupted(struct rpc_client *c, int64_t end_ns,
 		       const volatile bool *cancel, struct err *err)
 {
-	if (cancel && *cancel) {
+	/* Set by a signal handler or another thread. */
+	if (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
 		return err_set(err, WEFT_ECANCELED, "stopped on request");
 	}
 	if (c->call->local.code) {

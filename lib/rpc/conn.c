@@ -387,7 +387,6 @@ void rpc_conn_accept(struct rpc_server *s)
 	}
 	conn->server = s;
 	conn->write.data = conn;
-	conn->pipe.data = conn;
 	TAILQ_INIT(&conn->calls);
 	uv_pipe_init(s->loop, &conn->pipe, 0);
 	conn->pipe.data = conn;

@@ -27,6 +27,8 @@ enum wire_type {
 
 /* Fields of one message type that the walk can tell apart. */
 #define MAX_FIELDS 256
+/* Field numbers run from 1 to this; protobuf-c lets others pass. */
+#define MAX_FIELD_NUMBER ((1u << 29) - 1)
 
 struct cursor {
 	const uint8_t *p, *end;
@@ -180,7 +182,8 @@ static int check_message(const ProtobufCMessageDescriptor *type,
 	while (r == 0 && c.p < c.end) {
 		const ProtobufCFieldDescriptor *field;
 
-		if (!read_varint(&c, 5, &tag) ||
+		if (!read_varint(&c, 5, &tag) || tag >> 3 == 0 ||
+		    tag >> 3 > MAX_FIELD_NUMBER ||
 		    !read_value(&c, tag & 7, &body)) {
 			return malformed(type, err);
 		}

@@ -144,10 +144,11 @@ void rpc_client_close(struct rpc_client *c);
 typedef int (*rpc_on_message)(const ProtobufCMessage *msg, void *arg);
 
 /* Runs one call to its end. timeout_ms 0: no deadline. *cancel, when given,
- * is polled at least every 100 ms: true resets the call. Returns 0, the
- * error the server sent (its code restored as by rpc_finish_err),
- * WEFT_ETIMEOUT, WEFT_ECANCELED, or WEFT_EUNAVAIL when the connection is
- * lost (it then stays so: close the client). on_message must not use c. */
+ * is polled (atomically) at least every 100 ms: true resets the call.
+ * Returns 0, the error the server sent (its code restored as by
+ * rpc_finish_err), WEFT_ETIMEOUT, WEFT_ECANCELED, or WEFT_EUNAVAIL when the
+ * connection is lost (it then stays so: close the client). on_message must
+ * not use c. */
 int rpc_client_call(struct rpc_client *c, const char *path,
 		    const ProtobufCMessage *request,
 		    const ProtobufCMessageDescriptor *response,

@@ -176,9 +176,10 @@ void rpc_headers_add_encoded(struct rpc_headers *h, const char *name,
 void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status,
 			    const struct err *err)
 {
-	static const char *const number[] = { "0",  "1",  "2",	"3",  "4",  "5",
-					      "6",  "7",  "8",	"9",  "10", "11",
-					      "12", "13", "14", "15", "16" };
+	static const char number[][3] = {
+		"0", "1", "2", "3", "4", "5", "6", "7", "8", "9",
+		"10", "11", "12", "13", "14", "15", "16",
+	};
 	char place[ERR_FILE_MAX + 32];
 
 	rpc_headers_add(h, "grpc-status",
@@ -254,29 +255,24 @@ static void read_place(char *place, struct err *err)
 	}
 }
 
-static bool is(const char *name, size_t len, const char *want)
-{
-	return len == strlen(want) && memcmp(name, want, len) == 0;
-}
-
-void rpc_status_read(const char *name, size_t name_len, const char *value,
-		     size_t value_len, int *status, struct err *err)
+void rpc_status_read(const char *name, const char *value, size_t value_len,
+		     int *status, struct err *err)
 {
 	char text[ERR_FILE_MAX + 32];
 
-	if (is(name, name_len, "grpc-message")) {
+	if (strcmp(name, "grpc-message") == 0) {
 		rpc_percent_decode(value, value_len, err->msg,
 				   sizeof(err->msg));
-	} else if (is(name, name_len, "weft-hint")) {
+	} else if (strcmp(name, "weft-hint") == 0) {
 		rpc_percent_decode(value, value_len, err->hint,
 				   sizeof(err->hint));
-	} else if (is(name, name_len, "weft-place")) {
+	} else if (strcmp(name, "weft-place") == 0) {
 		rpc_percent_decode(value, value_len, text, sizeof(text));
 		read_place(text, err);
-	} else if (is(name, name_len, "weft-error")) {
+	} else if (strcmp(name, "weft-error") == 0) {
 		rpc_percent_decode(value, value_len, text, sizeof(text));
 		err->code = err_from_name(text);
-	} else if (is(name, name_len, "grpc-status")) {
+	} else if (strcmp(name, "grpc-status") == 0) {
 		rpc_percent_decode(value, value_len, text, sizeof(text));
 		*status = text[0] >= '0' && text[0] <= '9' ? atoi(text)
 							   : RPC_UNKNOWN;

@@ -48,8 +48,8 @@ void rpc_headers_add_status(struct rpc_headers *h, enum rpc_status status,
 
 /* Takes one header field of a response into *status (untouched unless it is
  * grpc-status) and err. */
-void rpc_status_read(const char *name, size_t name_len, const char *value,
-		     size_t value_len, int *status, struct err *err);
+void rpc_status_read(const char *name, const char *value, size_t value_len,
+		     int *status, struct err *err);
 
 /* Undoes percent-encoding into out (at least one byte; always terminated,
  * cut when too small). Bytes that are no valid escape stay as they are. */

@@ -27,8 +27,9 @@ static int decode(const void *data, size_t len, size_t budget,
 
 static void test_good(void **state)
 {
-	static const uint8_t bytes[] = "\x0a\x02hi\x12\x04\x0a\x02yo\x18\x96\x01"
-				       "\x22\x01\xff\x2a\x00\x32\x01t";
+	static const uint8_t bytes[] =
+		"\x0a\x02hi\x12\x04\x0a\x02yo\x18\x96\x01\x22\x01\xff\x2a\x00"
+		"\x32\x01t";
 	ProtobufCMessage *msg;
 	struct err err;
 	struct item *item;
@@ -109,6 +110,12 @@ static void test_malformed(void **state)
 				"\x01",
 				&err),
 			 WEFT_EINVAL);
+	/* Field numbers 0, also in more bytes than it takes, and 2^29. */
+	assert_int_equal(DECODE("\x00\x00", &err), WEFT_EINVAL);
+	assert_int_equal(DECODE("\x80\x00\x00", &err), WEFT_EINVAL);
+	assert_int_equal(DECODE("\x80\x80\x80\x80\x10\x00", &err),
+			 WEFT_EINVAL);
+	assert_int_equal(DECODE("\xf8\xff\xff\xff\x0f\x00", &err), 0);
 	/* Groups; fixed widths that are cut; the wrong wire type. */
 	assert_int_equal(DECODE("\x1b\x1c", &err), WEFT_EINVAL);
 	assert_int_equal(DECODE("\x7d\x01\x02\x03", &err), WEFT_EINVAL);

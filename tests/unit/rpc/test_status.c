@@ -84,17 +84,17 @@ static void test_foreign_trailers(void **state)
 	int status = -1;
 
 	(void)state;
-	rpc_status_read("grpc-status", 11, "5", 1, &status, &err);
+	rpc_status_read("grpc-status", "5", 1, &status, &err);
 	assert_int_equal(status, RPC_NOT_FOUND);
-	rpc_status_read("grpc-status", 11, "x", 1, &status, &err);
+	rpc_status_read("grpc-status", "x", 1, &status, &err);
 	assert_int_equal(status, RPC_UNKNOWN);
-	rpc_status_read("weft-place", 10, "file", 4, &status, &err);
-	rpc_status_read("weft-place", 10, "file:7", 6, &status, &err);
-	rpc_status_read("weft-place", 10, "f:-1:2", 6, &status, &err);
+	rpc_status_read("weft-place", "file", 4, &status, &err);
+	rpc_status_read("weft-place", "file:7", 6, &status, &err);
+	rpc_status_read("weft-place", "f:-1:2", 6, &status, &err);
 	assert_string_equal(err.file, "");
-	rpc_status_read("weft-error", 10, "NEWER", 5, &status, &err);
+	rpc_status_read("weft-error", "NEWER", 5, &status, &err);
 	assert_int_equal(err.code, WEFT_EINTERNAL);
-	rpc_status_read("weft-error", 10, "OK", 2, &status, &err);
+	rpc_status_read("weft-error", "OK", 2, &status, &err);
 	assert_int_equal(err.code, WEFT_OK);
 }
 
