@@ -72,7 +72,9 @@ archives = $(foreach r,$(LINK_ORDER),$(if $(filter $(r),\
 
 # ---- compilers -------------------------------------------------------------
 
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wvla -Werror
 CPPFLAGS += -I. -I$(GEN)/proto -D_GNU_SOURCE -MMD -MP
