@@ -10,6 +10,9 @@ GEN := $(BUILD)/gen
 PREFIX ?= /usr/local
 DESTDIR ?=
 MAKEFLAGS += --no-print-directory
+# V=1 shows whole commands.
+Q := $(if $(V),,@)
+say = $(if $(V),@:,@echo "  $(1)" $(patsubst $(BUILD)/%,%,$@))
 
 PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
@@ -97,7 +100,7 @@ PB_H := $(PB_C:.c=.h)
 
 $(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(GEN)/proto
-	protoc-c -Iproto --c_out=$(GEN)/proto $<
+	$(Q)protoc-c -Iproto --c_out=$(GEN)/proto $<
 
 # ---- room archives ---------------------------------------------------------
 
@@ -116,11 +119,13 @@ $(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
 
 $(B)/obj/gen/%.o: $(GEN)/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -std=c11 -fPIE $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 -fPIE $(CFLAGS_$(MODE)) $(CFLAGS) -c $< -o $@
 
 $(B)/obj/%.o: %.c | $(PB_H)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 
 # ---- programs --------------------------------------------------------------
 
@@ -134,7 +139,8 @@ ROOM_weft-emulator := emulators
 
 define program_rules
 $(B)/$(1): $(call objects,$(MAIN_$(1))) $(call archives,$(ROOM_$(1)))
-	$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
 endef
 $(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
 
@@ -151,7 +157,8 @@ define unit_rules
 $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) \
 		$(call archives,$(call test_rooms,$(call room_of,$(1))))
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -lcmocka -o $$@
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -lcmocka -o $$@
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rules,$(t))))
 
@@ -166,7 +173,8 @@ define fuzz_rules
 $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) $(FUZZ_MAIN) \
 		$(call archives,$(call fuzz_room,$(1)))
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS_all) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) \
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(LDFLAGS_all) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) \
 		$$^ $$(LIBS) -o $$@
 endef
 $(foreach t,$(FUZZ),$(eval $(call fuzz_rules,$(t))))
@@ -175,7 +183,7 @@ $(foreach t,$(FUZZ),$(eval $(call fuzz_rules,$(t))))
 CRASH_SO := $(BUILD)/release/tests/fault/crash_at_sync.so
 $(CRASH_SO): tests/fault/crash_at_sync.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -shared \
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -shared \
 		-fPIC $< -ldl -o $@
 
 BENCH := $(wildcard tests/bench/bench_*.c)
@@ -184,7 +192,8 @@ define bench_rules
 $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) \
 		$(call archives,daemon cli emulators)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -o $$@
 endef
 $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
