@@ -1,25 +1,9 @@
-/* The digraph: arcs in CSR order with an index of arcs in. See topology.h. */
+/* Digraphs: building, indexes, transposing; see topology.h. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/vec.h"
-#include "topology/topology.h"
-
-struct topo_node {
-	enum topo_kind kind;
-	unsigned flags;
-};
-
-struct topo {
-	int n;
-	bool frozen;
-	struct topo_node *nodes;
-	VEC(struct topo_arc) arcs;
-	int32_t *out_first;	/* [n + 1] */
-	int32_t *in_first;	/* [n + 1] */
-	int32_t *in_arcs;	/* [m] arc numbers by destination */
-};
+#include "topology/topology_private.h"
 
 int topo_new(int n, struct topo **out, struct err *err)
 {
@@ -27,18 +11,18 @@ int topo_new(int n, struct topo **out, struct err *err)
 
 	if (n < 1 || n > TOPO_MAX_NODES) {
 		return err_set(err, WEFT_ELIMIT,
-			       "a topology has 1 to %d nodes, not %d",
-			       TOPO_MAX_NODES, n);
+			       "a topology of %d nodes: expected 1 to %d", n,
+			       TOPO_MAX_NODES);
 	}
 	t = calloc(1, sizeof(*t));
-	if (!t || !(t->nodes = calloc(n, sizeof(*t->nodes)))) {
+	if (!t || !(t->nodes = malloc((size_t)n * sizeof(*t->nodes)))) {
 		free(t);
 		return err_nomem(err);
 	}
 	t->n = n;
 	for (int u = 0; u < n; u++) {
-		t->nodes[u].flags = TOPO_CAN_COPY | TOPO_CAN_REDUCE |
-				    TOPO_CAN_STORE;
+		topo_set_node(t, u, TOPO_TERMINAL, TOPO_CAN_COPY |
+			      TOPO_CAN_REDUCE | TOPO_CAN_STORE);
 	}
 	*out = t;
 	return 0;
@@ -47,8 +31,8 @@ int topo_new(int n, struct topo **out, struct err *err)
 void topo_free(struct topo *t)
 {
 	if (t) {
-		free(t->nodes);
 		vec_fini(&t->arcs);
+		free(t->nodes);
 		free(t->out_first);
 		free(t->in_first);
 		free(t->in_arcs);
@@ -62,22 +46,22 @@ int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 	assert(!t->frozen);
 	if (src < 0 || src >= t->n || dst < 0 || dst >= t->n) {
 		return err_set(err, WEFT_EINVAL,
-			       "arc %d -> %d: nodes are 0 to %d", src, dst,
-			       t->n - 1);
+			       "arc %d -> %d leaves the nodes 0 to %d", src,
+			       dst, t->n - 1);
 	}
 	if (cap < 1 || latency_ns < 0) {
 		return err_set(err, WEFT_EINVAL,
-			       "arc %d -> %d: capacity %lld, latency %lld ns",
-			       src, dst, (long long)cap, (long long)latency_ns);
+			       "arc %d -> %d has capacity %lld and latency "
+			       "%lld ns: expected at least 1 and 0", src, dst,
+			       (long long)cap, (long long)latency_ns);
 	}
 	if (t->arcs.n >= TOPO_MAX_ARCS) {
-		return err_set(err, WEFT_ELIMIT, "more than %d arcs",
+		return err_set(err, WEFT_ELIMIT,
+			       "a topology of more than %d arcs",
 			       TOPO_MAX_ARCS);
 	}
-	if (vec_push(&t->arcs, (struct topo_arc){ .src = src,
-						  .dst = dst,
-						  .cap = cap,
-						  .latency_ns = latency_ns })) {
+	if (vec_push(&t->arcs, (struct topo_arc){ src, dst, cap,
+						  latency_ns })) {
 		return err_nomem(err);
 	}
 	return 0;
@@ -87,68 +71,74 @@ void topo_set_node(struct topo *t, int node, enum topo_kind kind,
 		   unsigned flags)
 {
 	assert(!t->frozen && node >= 0 && node < t->n);
-	t->nodes[node] = (struct topo_node){ .kind = kind, .flags = flags };
+	t->nodes[node] = (struct topo_node){ (uint8_t)kind, (uint8_t)flags };
 }
 
-/* Counting sort by source, stable. */
+/* Turns counts at [u + 1] into the index of each u's first. */
+static void sum_up(int32_t *first, int n)
+{
+	for (int u = 0; u < n; u++) {
+		first[u + 1] += first[u];
+	}
+}
+
+/* Stable counting sort of the arcs by source. */
 static int sort_arcs(struct topo *t)
 {
 	struct topo_arc *sorted = malloc((t->arcs.n + 1) * sizeof(*sorted));
-	int32_t *at = malloc((t->n + 1) * sizeof(*at));
+	int32_t *next = malloc(((size_t)t->n + 1) * sizeof(*next));
 
-	if (!sorted || !at) {
+	if (!sorted || !next) {
 		free(sorted);
-		free(at);
+		free(next);
 		return WEFT_ENOMEM;
 	}
-	for (size_t i = 0; i < t->arcs.n; i++) {
-		t->out_first[t->arcs.v[i].src + 1]++;
+	for (size_t a = 0; a < t->arcs.n; a++) {
+		t->out_first[t->arcs.v[a].src + 1]++;
 	}
-	for (int u = 0; u < t->n; u++) {
-		t->out_first[u + 1] += t->out_first[u];
+	sum_up(t->out_first, t->n);
+	memcpy(next, t->out_first, ((size_t)t->n + 1) * sizeof(*next));
+	for (size_t a = 0; a < t->arcs.n; a++) {
+		sorted[next[t->arcs.v[a].src]++] = t->arcs.v[a];
 	}
-	memcpy(at, t->out_first, (t->n + 1) * sizeof(*at));
-	for (size_t i = 0; i < t->arcs.n; i++) {
-		sorted[at[t->arcs.v[i].src]++] = t->arcs.v[i];
-	}
-	free(at);
+	free(next);
 	free(t->arcs.v);
 	t->arcs.v = sorted;
 	t->arcs.cap = t->arcs.n + 1;
 	return 0;
 }
 
-static int index_in(struct topo *t)
+/* Fills in_first and in_arcs; the arcs are sorted already. */
+static void index_targets(struct topo *t)
 {
-	int32_t *at = malloc((t->n + 1) * sizeof(*at));
+	int32_t *first = t->in_first;
 
-	if (!at) {
-		return WEFT_ENOMEM;
+	for (size_t a = 0; a < t->arcs.n; a++) {
+		first[t->arcs.v[a].dst + 1]++;
 	}
-	for (size_t i = 0; i < t->arcs.n; i++) {
-		t->in_first[t->arcs.v[i].dst + 1]++;
+	sum_up(first, t->n);
+	/* Filling moves every first[v] to first[v + 1]; then shift back. */
+	for (size_t a = 0; a < t->arcs.n; a++) {
+		t->in_arcs[first[t->arcs.v[a].dst]++] = (int32_t)a;
 	}
-	for (int v = 0; v < t->n; v++) {
-		t->in_first[v + 1] += t->in_first[v];
-	}
-	memcpy(at, t->in_first, (t->n + 1) * sizeof(*at));
-	for (size_t i = 0; i < t->arcs.n; i++) {
-		t->in_arcs[at[t->arcs.v[i].dst]++] = (int32_t)i;
-	}
-	free(at);
-	return 0;
+	memmove(first + 1, first, (size_t)t->n * sizeof(*first));
+	first[0] = 0;
 }
 
 int topo_freeze(struct topo *t, struct err *err)
 {
 	assert(!t->frozen);
-	t->out_first = calloc(t->n + 1, sizeof(*t->out_first));
-	t->in_first = calloc(t->n + 1, sizeof(*t->in_first));
-	t->in_arcs = malloc((t->arcs.n + 1) * sizeof(*t->in_arcs));
-	if (!t->out_first || !t->in_first || !t->in_arcs || sort_arcs(t) ||
-	    index_in(t)) {
+	t->out_first = calloc((size_t)t->n + 1, sizeof(*t->out_first));
+	t->in_first = calloc((size_t)t->n + 1, sizeof(*t->in_first));
+	t->in_arcs = calloc(t->arcs.n + 1, sizeof(*t->in_arcs));
+	if (!t->out_first || !t->in_first || !t->in_arcs || sort_arcs(t)) {
+		free(t->out_first);
+		free(t->in_first);
+		free(t->in_arcs);
+		t->out_first = t->in_first = t->in_arcs = NULL;
 		return err_nomem(err);
 	}
+	index_targets(t);
 	t->frozen = true;
 	return 0;
 }
@@ -165,6 +155,7 @@ int topo_m(const struct topo *t)
 
 const struct topo_arc *topo_arc(const struct topo *t, int arc)
 {
+	assert(arc >= 0 && (size_t)arc < t->arcs.n);
 	return &t->arcs.v[arc];
 }
 
@@ -175,24 +166,35 @@ const struct topo_arc *topo_arcs(const struct topo *t)
 
 int topo_out(const struct topo *t, int u, int *first)
 {
+	assert(t->frozen && u >= 0 && u < t->n);
 	*first = t->out_first[u];
 	return t->out_first[u + 1] - t->out_first[u];
 }
 
 int topo_in(const struct topo *t, int v, const int32_t **arcs)
 {
+	assert(t->frozen && v >= 0 && v < t->n);
 	*arcs = t->in_arcs + t->in_first[v];
 	return t->in_first[v + 1] - t->in_first[v];
 }
 
 enum topo_kind topo_node_kind(const struct topo *t, int u)
 {
-	return t->nodes[u].kind;
+	assert(u >= 0 && u < t->n);
+	return (enum topo_kind)t->nodes[u].kind;
+}
+
+unsigned topo_node_flags(const struct topo *t, int u)
+{
+	assert(u >= 0 && u < t->n);
+	return t->nodes[u].flags;
 }
 
 int topo_find_arc(const struct topo *t, int u, int v)
 {
-	for (int a = t->out_first[u]; a < t->out_first[u + 1]; a++) {
+	int first, n = topo_out(t, u, &first);
+
+	for (int a = first; a < first + n; a++) {
 		if (t->arcs.v[a].dst == v) {
 			return a;
 		}
@@ -200,134 +202,29 @@ int topo_find_arc(const struct topo *t, int u, int v)
 	return -1;
 }
 
-int topo_max_degree(const struct topo *t)
-{
-	int most = 0;
-
-	for (int u = 0; u < t->n; u++) {
-		int out = t->out_first[u + 1] - t->out_first[u];
-		int in = t->in_first[u + 1] - t->in_first[u];
-
-		most = out > most ? out : most;
-		most = in > most ? in : most;
-	}
-	return most;
-}
-
-int topo_regular_degree(const struct topo *t)
-{
-	int d = t->out_first[1];
-
-	for (int u = 0; u < t->n; u++) {
-		if (t->out_first[u + 1] - t->out_first[u] != d ||
-		    t->in_first[u + 1] - t->in_first[u] != d) {
-			return 0;
-		}
-	}
-	return d;
-}
-
-void topo_bfs(const struct topo *t, int src, int32_t *dist)
-{
-	int32_t *queue = malloc(t->n * sizeof(*queue));
-	int head = 0, tail = 0;
-
-	for (int v = 0; v < t->n; v++) {
-		dist[v] = -1;
-	}
-	dist[src] = 0;
-	if (!queue) {
-		return;
-	}
-	queue[tail++] = src;
-	while (head < tail) {
-		int u = queue[head++];
-
-		for (int a = t->out_first[u]; a < t->out_first[u + 1]; a++) {
-			int v = t->arcs.v[a].dst;
-
-			if (dist[v] < 0) {
-				dist[v] = dist[u] + 1;
-				queue[tail++] = v;
-			}
-		}
-	}
-	free(queue);
-}
-
-int topo_diameter(const struct topo *t)
-{
-	int32_t *dist = malloc(t->n * sizeof(*dist));
-	int most = dist ? 0 : -1;
-
-	for (int s = 0; s < t->n && most >= 0; s++) {
-		topo_bfs(t, s, dist);
-		for (int v = 0; v < t->n && most >= 0; v++) {
-			most = dist[v] < 0 ? -1
-			       : dist[v] > most ? dist[v] : most;
-		}
-	}
-	free(dist);
-	return most;
-}
-
-static int by_ends(const void *a, const void *b)
-{
-	const struct topo_arc *x = a, *y = b;
-
-	if (x->src != y->src) {
-		return x->src - y->src;
-	}
-	if (x->dst != y->dst) {
-		return x->dst - y->dst;
-	}
-	return (x->cap > y->cap) - (x->cap < y->cap);
-}
-
-bool topo_is_symmetric(const struct topo *t)
-{
-	size_t m = t->arcs.n;
-	struct topo_arc *fwd = malloc((m + 1) * sizeof(*fwd));
-	struct topo_arc *rev = malloc((m + 1) * sizeof(*rev));
-	bool same = fwd && rev;
-
-	for (size_t i = 0; i < m && same; i++) {
-		fwd[i] = rev[i] = t->arcs.v[i];
-		rev[i].src = fwd[i].dst;
-		rev[i].dst = fwd[i].src;
-	}
-	if (same) {
-		qsort(fwd, m, sizeof(*fwd), by_ends);
-		qsort(rev, m, sizeof(*rev), by_ends);
-	}
-	for (size_t i = 0; i < m && same; i++) {
-		same = by_ends(&fwd[i], &rev[i]) == 0;
-	}
-	free(fwd);
-	free(rev);
-	return same;
-}
-
-/* The arcs of the transpose in its order: for each node the arcs into it. */
 int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 		   struct err *err)
 {
-	struct topo *r = NULL;
-	int rc = topo_new(t->n, &r, err), m = (int)t->arcs.n;
+	struct topo *r;
+	int rc;
 
-	for (int i = 0; i < m && rc == 0; i++) {
-		const struct topo_arc *a = &t->arcs.v[t->in_arcs[i]];
+	assert(t->frozen);
+	rc = topo_new(t->n, &r, err);
+	if (rc) {
+		return rc;
+	}
+	memcpy(r->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
+	/* Arcs by their target are the reversed arcs by their source. */
+	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+		const struct topo_arc *arc = topo_arc(t, t->in_arcs[a]);
 
-		rc = topo_add_arc(r, a->dst, a->src, a->cap, a->latency_ns,
-				  err);
+		rc = topo_add_arc(r, arc->dst, arc->src, arc->cap,
+				  arc->latency_ns, err);
 		if (back) {
-			back[i] = t->in_arcs[i];
+			back[a] = t->in_arcs[a];
 		}
 	}
-	if (rc == 0) {
-		memcpy(r->nodes, t->nodes, t->n * sizeof(*r->nodes));
-		rc = topo_freeze(r, err);
-	}
+	rc = rc ? rc : topo_freeze(r, err);
 	if (rc) {
 		topo_free(r);
 		return rc;

@@ -36,8 +36,8 @@ struct topo_arc {
 int topo_new(int n, struct topo **out, struct err *err);
 void topo_free(struct topo *t);
 
-/* Before freezing: adds an arc. WEFT_EINVAL (nodes out of range, cap < 1),
- * WEFT_ELIMIT, WEFT_ENOMEM. */
+/* Before freezing: adds an arc. WEFT_EINVAL (nodes out of range, cap < 1,
+ * latency < 0), WEFT_ELIMIT, WEFT_ENOMEM. */
 int topo_add_arc(struct topo *t, int src, int dst, int64_t cap,
 		 int64_t latency_ns, struct err *err);
 void topo_set_node(struct topo *t, int node, enum topo_kind kind,
@@ -57,6 +57,8 @@ int topo_out(const struct topo *t, int u, int *first);
 /* Arcs into v: their numbers at *arcs, ascending; returns how many. */
 int topo_in(const struct topo *t, int v, const int32_t **arcs);
 enum topo_kind topo_node_kind(const struct topo *t, int u);
+/* Set of enum topo_flag. */
+unsigned topo_node_flags(const struct topo *t, int u);
 /* First arc u->v, or -1. O(out-degree). */
 int topo_find_arc(const struct topo *t, int u, int v);
 
@@ -65,7 +67,8 @@ int topo_find_arc(const struct topo *t, int u, int v);
 int topo_max_degree(const struct topo *t);
 /* Every node has this many arcs out and in; 0 when not regular. */
 int topo_regular_degree(const struct topo *t);
-/* Every arc has its reverse (as a multiset, equal capacities). */
+/* Every arc has its reverse (as a multiset, equal capacities). False also
+ * when out of memory. O(m log degree). */
 bool topo_is_symmetric(const struct topo *t);
 
 /* Hop distances from src by breadth-first search, -1 unreachable, into
@@ -81,7 +84,10 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 		   struct err *err);
 
 /* True when a group of automorphisms acts transitively on nodes (nauty):
- * then one source's schedule serves all. O(nauty). */
+ * then one source's schedule serves all. Automorphisms keep capacities,
+ * latencies and the number of parallel arcs; nodes of different kinds or
+ * flags are never alike. False also when out of memory. Any thread may call
+ * it. */
 bool topo_vertex_transitive(const struct topo *t);
 
 /*

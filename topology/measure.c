@@ -1,0 +1,138 @@
+/* Distances, degrees and symmetry of arcs; see topology.h. The searches keep
+ * their queues on the stack (node numbers are bounded): they cannot fail. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/topology_private.h"
+
+int topo_max_degree(const struct topo *t)
+{
+	int most = 0;
+
+	assert(t->frozen);
+	for (int u = 0; u < t->n; u++) {
+		int out = t->out_first[u + 1] - t->out_first[u];
+		int in = t->in_first[u + 1] - t->in_first[u];
+
+		most = out > most ? out : most;
+		most = in > most ? in : most;
+	}
+	return most;
+}
+
+int topo_regular_degree(const struct topo *t)
+{
+	int degree;
+
+	assert(t->frozen);
+	degree = t->out_first[1];
+	for (int u = 0; u < t->n; u++) {
+		if (t->out_first[u + 1] - t->out_first[u] != degree ||
+		    t->in_first[u + 1] - t->in_first[u] != degree) {
+			return 0;
+		}
+	}
+	return degree;
+}
+
+/* Breadth-first search that tells how many nodes it reached and the largest
+ * distance among them. */
+static int search(const struct topo *t, int src, int32_t *dist, int *farthest)
+{
+	int32_t queue[TOPO_MAX_NODES];
+	int head = 0, tail = 0;
+
+	memset(dist, 0xff, (size_t)t->n * sizeof(*dist));
+	dist[src] = 0;
+	queue[tail++] = src;
+	while (head < tail) {
+		int u = queue[head++];
+
+		for (int a = t->out_first[u]; a < t->out_first[u + 1]; a++) {
+			int v = t->arcs.v[a].dst;
+
+			if (dist[v] < 0) {
+				dist[v] = dist[u] + 1;
+				queue[tail++] = v;
+			}
+		}
+	}
+	*farthest = dist[queue[tail - 1]];
+	return tail;
+}
+
+void topo_bfs(const struct topo *t, int src, int32_t *dist)
+{
+	int farthest;
+
+	assert(t->frozen && src >= 0 && src < t->n);
+	search(t, src, dist, &farthest);
+}
+
+int topo_diameter(const struct topo *t)
+{
+	int32_t dist[TOPO_MAX_NODES];
+	int diameter = 0, farthest;
+
+	assert(t->frozen);
+	for (int u = 0; u < t->n; u++) {
+		if (search(t, u, dist, &farthest) < t->n) {
+			return -1;
+		}
+		diameter = farthest > diameter ? farthest : diameter;
+	}
+	return diameter;
+}
+
+static int compare_by_target(const void *a, const void *b)
+{
+	const struct topo_arc *x = a, *y = b;
+
+	if (x->dst != y->dst) {
+		return x->dst < y->dst ? -1 : 1;
+	}
+	return (x->cap > y->cap) - (x->cap < y->cap);
+}
+
+/* Do the arcs out of u, sorted by target and capacity, match those into u,
+ * reversed? `room` holds the in-degree plus the out-degree. */
+static bool is_node_symmetric(const struct topo *t, int u,
+			      struct topo_arc *room)
+{
+	const int32_t *in;
+	int first, n = topo_out(t, u, &first);
+	struct topo_arc *reversed = room + n;
+
+	if (topo_in(t, u, &in) != n) {
+		return false;
+	}
+	for (int i = 0; i < n; i++) {
+		const struct topo_arc *arc = topo_arc(t, in[i]);
+
+		room[i] = *topo_arc(t, first + i);
+		reversed[i] = (struct topo_arc){ .src = u, .dst = arc->src,
+						 .cap = arc->cap };
+	}
+	qsort(room, (size_t)n, sizeof(*room), compare_by_target);
+	qsort(reversed, (size_t)n, sizeof(*room), compare_by_target);
+	for (int i = 0; i < n; i++) {
+		if (compare_by_target(&room[i], &reversed[i]) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool topo_is_symmetric(const struct topo *t)
+{
+	struct topo_arc *room = malloc((2 * (size_t)topo_max_degree(t) + 1) *
+				       sizeof(*room));
+	bool symmetric = room != NULL;
+
+	for (int u = 0; symmetric && u < t->n; u++) {
+		symmetric = is_node_symmetric(t, u, room);
+	}
+	free(room);
+	return symmetric;
+}

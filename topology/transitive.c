@@ -1,0 +1,278 @@
+/*
+ * Vertex transitivity by nauty.
+ *
+ * nauty knows neither parallel arcs nor weights. All arcs from u to v are one
+ * bundle; bundles of equal content (the sorted capacities and latencies) form
+ * a class. The largest class becomes plain arcs, and every other bundle a
+ * path over a middle vertex that carries the colour of its class: the
+ * automorphisms of that graph, seen on the nodes, are exactly ours.
+ */
+#include <nauty/nausparse.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/topology_private.h"
+
+struct bundle {
+	const struct topo_arc *arcs;	/* sorted by target and content */
+	int n;
+	int class;
+};
+
+struct bundles {
+	struct topo_arc *arcs;		/* all, sorted within each source */
+	struct bundle *v;
+	int n;
+	int classes, plain;		/* plain: the largest class */
+	int middles;			/* bundles that are not plain */
+};
+
+static int compare_content(const struct topo_arc *x, const struct topo_arc *y)
+{
+	if (x->cap != y->cap) {
+		return x->cap < y->cap ? -1 : 1;
+	}
+	return (x->latency_ns > y->latency_ns) -
+	       (x->latency_ns < y->latency_ns);
+}
+
+static int compare_arcs(const void *a, const void *b)
+{
+	const struct topo_arc *x = a, *y = b;
+
+	if (x->dst != y->dst) {
+		return x->dst < y->dst ? -1 : 1;
+	}
+	return compare_content(x, y);
+}
+
+static int compare_bundles(const void *a, const void *b)
+{
+	const struct bundle *x = *(struct bundle *const *)a;
+	const struct bundle *y = *(struct bundle *const *)b;
+
+	if (x->n != y->n) {
+		return x->n < y->n ? -1 : 1;
+	}
+	for (int i = 0; i < x->n; i++) {
+		int c = compare_content(&x->arcs[i], &y->arcs[i]);
+
+		if (c != 0) {
+			return c;
+		}
+	}
+	return 0;
+}
+
+static void free_bundles(struct bundles *b)
+{
+	free(b->arcs);
+	free(b->v);
+}
+
+static void cut_into_bundles(const struct topo *t, struct bundles *b)
+{
+	int m = topo_m(t);
+
+	memcpy(b->arcs, topo_arcs(t), (size_t)m * sizeof(*b->arcs));
+	for (int u = 0; u < t->n; u++) {
+		int first, n = topo_out(t, u, &first);
+
+		qsort(b->arcs + first, (size_t)n, sizeof(*b->arcs),
+		      compare_arcs);
+	}
+	for (int a = 0; a < m; a++) {
+		const struct topo_arc *arc = &b->arcs[a];
+
+		if (a > 0 && arc[-1].src == arc->src &&
+		    arc[-1].dst == arc->dst) {
+			b->v[b->n - 1].n++;
+		} else {
+			b->v[b->n++] = (struct bundle){ arc, 1, 0 };
+		}
+	}
+}
+
+/* Numbers the classes and finds the largest. */
+static bool classify(struct bundles *b)
+{
+	struct bundle **order = malloc(((size_t)b->n + 1) * sizeof(*order));
+	int size = 0, largest = 0;
+
+	if (!order) {
+		return false;
+	}
+	for (int i = 0; i < b->n; i++) {
+		order[i] = &b->v[i];
+	}
+	qsort(order, (size_t)b->n, sizeof(*order), compare_bundles);
+	for (int i = 0; i < b->n; i++) {
+		if (i == 0 || compare_bundles(&order[i - 1], &order[i])) {
+			b->classes++;
+			size = 0;
+		}
+		order[i]->class = b->classes - 1;
+		if (++size > largest) {
+			largest = size;
+			b->plain = b->classes - 1;
+		}
+	}
+	b->middles = b->n - largest;
+	free(order);
+	return true;
+}
+
+static bool make_bundles(const struct topo *t, struct bundles *b)
+{
+	size_t room = (size_t)topo_m(t) + 1;
+
+	b->arcs = malloc(room * sizeof(*b->arcs));
+	b->v = malloc(room * sizeof(*b->v));
+	if (!b->arcs || !b->v) {
+		return false;
+	}
+	cut_into_bundles(t, b);
+	return classify(b);
+}
+
+/* nauty's graph and partition: nodes, then the middle vertices by class. */
+struct problem {
+	sparsegraph sg;
+	int *lab, *ptn, *orbits;
+};
+
+static bool alloc_problem(struct problem *p, int nv, size_t arcs)
+{
+	p->sg.nv = nv;
+	p->sg.nde = arcs;
+	p->sg.vlen = p->sg.dlen = (size_t)nv;
+	p->sg.elen = arcs;
+	p->sg.v = calloc((size_t)nv, sizeof(*p->sg.v));
+	p->sg.d = calloc((size_t)nv, sizeof(*p->sg.d));
+	p->sg.e = calloc(arcs + 1, sizeof(*p->sg.e));
+	p->lab = calloc((size_t)nv, sizeof(*p->lab));
+	p->ptn = calloc((size_t)nv, sizeof(*p->ptn));
+	p->orbits = calloc((size_t)nv, sizeof(*p->orbits));
+	return p->sg.v && p->sg.d && p->sg.e && p->lab && p->ptn && p->orbits;
+}
+
+static void free_problem(struct problem *p)
+{
+	free(p->sg.v);
+	free(p->sg.d);
+	free(p->sg.e);
+	free(p->lab);
+	free(p->ptn);
+	free(p->orbits);
+}
+
+/* Adds the arcs; middle vertices are numbered in the order of bundles. */
+static void fill_graph(const struct topo *t, const struct bundles *b,
+		       struct problem *p)
+{
+	size_t e = 0;
+	int middle = t->n, i = 0;
+
+	for (int u = 0; u < t->n; u++) {
+		p->sg.v[u] = e;
+		for (; i < b->n && b->v[i].arcs->src == u; i++) {
+			bool plain = b->v[i].class == b->plain;
+
+			p->sg.e[e++] = plain ? b->v[i].arcs->dst : middle++;
+		}
+		p->sg.d[u] = (int)(e - p->sg.v[u]);
+	}
+	middle = t->n;
+	for (i = 0; i < b->n; i++) {
+		if (b->v[i].class != b->plain) {
+			p->sg.v[middle] = e;
+			p->sg.d[middle++] = 1;
+			p->sg.e[e++] = b->v[i].arcs->dst;
+		}
+	}
+}
+
+/* One cell for the nodes and one for each class of middle vertices. */
+static void fill_colours(const struct topo *t, const struct bundles *b,
+			 struct problem *p)
+{
+	int at = 0;
+
+	for (; at < t->n; at++) {
+		p->lab[at] = at;
+		p->ptn[at] = 1;
+	}
+	p->ptn[at - 1] = 0;
+	for (int c = 0; c < b->classes; c++) {
+		int middle = t->n;
+
+		if (c == b->plain) {
+			continue;
+		}
+		for (int i = 0; i < b->n; i++) {
+			if (b->v[i].class == c) {
+				p->lab[at] = middle;
+				p->ptn[at++] = 1;
+			}
+			middle += b->v[i].class != b->plain;
+		}
+		p->ptn[at - 1] = 0;
+	}
+}
+
+static bool run_nauty(struct problem *p, int n)
+{
+	DEFAULTOPTIONS_SPARSEDIGRAPH(options);
+	statsblk stats;
+
+	options.defaultptn = FALSE;
+	sparsenauty(&p->sg, p->lab, p->ptn, p->orbits, &options, &stats, NULL);
+	/* Its workspaces belong to the thread and would leak with it. */
+	nausparse_freedyn();
+	nauty_freedyn();
+	nautil_freedyn();
+	for (int u = 1; u < n; u++) {
+		if (p->orbits[u] != p->orbits[0]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool are_nodes_alike(const struct topo *t)
+{
+	for (int u = 1; u < t->n; u++) {
+		if (memcmp(&t->nodes[u], &t->nodes[0], sizeof(t->nodes[0]))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool topo_vertex_transitive(const struct topo *t)
+{
+	struct problem p = { 0 };
+	struct bundles b = { 0 };
+	bool transitive = false;
+
+	if (!are_nodes_alike(t)) {
+		return false;
+	}
+	if (topo_m(t) == 0) {
+		return true;
+	}
+	/* Degrees differ: cheap, and the common reason. */
+	if (topo_regular_degree(t) == 0) {
+		return false;
+	}
+	if (make_bundles(t, &b) &&
+	    alloc_problem(&p, t->n + b.middles,
+			  (size_t)b.n + (size_t)b.middles)) {
+		fill_graph(t, &b, &p);
+		fill_colours(t, &b, &p);
+		transitive = run_nauty(&p, t->n);
+	}
+	free_problem(&p);
+	free_bundles(&b);
+	return transitive;
+}
