@@ -1,0 +1,195 @@
+/* Lightpaths as a schedule: one arc for each ordered pair that ever talks,
+ * and as many beside it as the pair has lightpaths in one step. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "optree/tree.h"
+
+struct layout {
+	const struct tree_light *light;
+	int n;
+	int32_t *order;		/* lightpaths by (step, src, dst) */
+	int32_t *spare;
+	int32_t *first;		/* n * n + 1: first arc of each pair */
+};
+
+static void layout_fini(struct layout *l)
+{
+	free(l->order);
+	free(l->spare);
+	free(l->first);
+}
+
+enum sort_key { BY_DST, BY_SRC, BY_STEP };
+
+static int32_t key_of(const struct rwa_arc *a, enum sort_key key)
+{
+	return key == BY_DST ? a->dst : key == BY_SRC ? a->src : a->slot;
+}
+
+/* One stable counting pass from order[] into spare[], which change places. */
+static int sort_by(struct layout *l, enum sort_key key, int range)
+{
+	const struct tree_light *t = l->light;
+	int32_t *at = calloc((size_t)range + 1, sizeof(*at)), *swap = l->order;
+
+	if (!at) {
+		return WEFT_ENOMEM;
+	}
+	for (int64_t k = 0; k < t->n_arcs; k++) {
+		at[key_of(&t->arcs[k], key) + 1]++;
+	}
+	for (int v = 0; v < range; v++) {
+		at[v + 1] += at[v];
+	}
+	for (int64_t k = 0; k < t->n_arcs; k++) {
+		int32_t i = l->order[k];
+
+		l->spare[at[key_of(&t->arcs[i], key)]++] = i;
+	}
+	l->order = l->spare;
+	l->spare = swap;
+	free(at);
+	return 0;
+}
+
+static const struct rwa_arc *arc_at(const struct layout *l, int64_t k)
+{
+	return &l->light->arcs[l->order[k]];
+}
+
+/* How many lightpaths before k in order have its step and pair. Called with
+ * ascending k; *run carries the count. */
+static int32_t beside(const struct layout *l, int64_t k, int32_t *run)
+{
+	const struct rwa_arc *a = arc_at(l, k), *b = k ? a : NULL;
+
+	if (b) {
+		b = arc_at(l, k - 1);
+	}
+	*run = b && a->slot == b->slot && a->src == b->src &&
+			       a->dst == b->dst
+		       ? *run + 1 : 0;
+	return *run;
+}
+
+static size_t pair_of(const struct layout *l, const struct rwa_arc *a)
+{
+	return (size_t)a->src * l->n + a->dst;
+}
+
+/* first[]: at first the arcs each pair needs, then their numbers. */
+static void number_arcs(struct layout *l)
+{
+	size_t pairs = (size_t)l->n * l->n;
+	int32_t run = 0, sum = 0;
+
+	for (int64_t k = 0; k < l->light->n_arcs; k++) {
+		int32_t need = beside(l, k, &run) + 1;
+		int32_t *has = &l->first[pair_of(l, arc_at(l, k))];
+
+		*has = need > *has ? need : *has;
+	}
+	for (size_t p = 0; p <= pairs; p++) {
+		int32_t need = l->first[p];
+
+		l->first[p] = sum;
+		sum += need;
+	}
+}
+
+static int layout_init(struct layout *l, const struct tree_light *t,
+		       struct err *err)
+{
+	size_t count = (size_t)t->n_arcs + 1;
+	int n = t->ring.n;
+
+	*l = (struct layout){ .light = t, .n = n };
+	l->order = malloc(count * sizeof(*l->order));
+	l->spare = malloc(count * sizeof(*l->spare));
+	l->first = calloc((size_t)n * n + 1, sizeof(*l->first));
+	if (!l->order || !l->spare || !l->first) {
+		return err_nomem(err);
+	}
+	for (int64_t k = 0; k < t->n_arcs; k++) {
+		l->order[k] = (int32_t)k;
+	}
+	if (sort_by(l, BY_DST, n) || sort_by(l, BY_SRC, n) ||
+	    sort_by(l, BY_STEP, t->steps)) {
+		return err_nomem(err);
+	}
+	number_arcs(l);
+	return 0;
+}
+
+static int make_topo(const struct layout *l, struct topo **out,
+		     struct err *err)
+{
+	int rc = topo_new(l->n, out, err);
+
+	for (size_t p = 0; !rc && p < (size_t)l->n * l->n; p++) {
+		for (int32_t k = l->first[p]; !rc && k < l->first[p + 1]; k++) {
+			rc = topo_add_arc(*out, (int)(p / (size_t)l->n),
+					  (int)(p % (size_t)l->n), 1, 0, err);
+		}
+	}
+	return rc ? rc : topo_freeze(*out, err);
+}
+
+static int fill(const struct layout *l, const struct rwa_loss *loss,
+		struct coll_sched *s, struct err *err)
+{
+	const struct tree_light *t = l->light;
+	int32_t run = 0;
+	int rc = 0;
+
+	for (int64_t k = 0; !rc && k < t->n_arcs; k++) {
+		const struct rwa_arc *a = arc_at(l, k);
+		int32_t arc = l->first[pair_of(l, a)] + beside(l, k, &run);
+		int hops = a->dir == RWA_CW ? a->dst - a->src : a->src - a->dst;
+		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss,
+					hops > 0 ? hops : hops + l->n) : 0;
+
+		rc = coll_add(s, &(struct coll_xfer){
+			.step = a->slot, .arc = arc,
+			.origin = t->item[l->order[k]],
+			.dest = COLL_NO_DEST, .op = COLL_COPY }, err);
+		rc = rc ? rc : coll_add_light(s, &(struct coll_light){
+			.step = a->slot, .arc = arc, .channel = a->channel,
+			.dir = a->dir, .fibre = a->fibre,
+			.loss_mdb = (int32_t)lost }, err);
+	}
+	return rc ? rc : coll_finish(s, err);
+}
+
+int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
+		  struct coll_sched **out, struct err *err)
+{
+	struct layout l;
+	struct topo *topo = NULL;
+	struct coll_sched *s = NULL;
+	char name[64];
+	int rc = layout_init(&l, t, err);
+
+	*out = NULL;
+	rc = rc ? rc : make_topo(&l, &topo, err);
+	if (rc) {
+		topo_free(topo);
+		goto out;
+	}
+	rc = coll_new(COLL_ALLGATHER, topo, 1,
+		      2 * t->ring.channels * t->ring.fibres, 0, &s, err);
+	rc = rc ? rc : fill(&l, loss, s, err);
+	rc = rc ? rc : coll_verify(s, NULL, err);
+	if (rc) {
+		coll_free(s);
+		goto out;
+	}
+	snprintf(name, sizeof(name), "WDM ring of %d nodes", t->ring.n);
+	coll_set_topo_name(s, name);
+	*out = s;
+out:
+	layout_fini(&l);
+	return rc;
+}

@@ -1,0 +1,72 @@
+/* Private to the room: the tree of stages and its lightpaths. */
+#ifndef WEFT_OPTREE_TREE_H
+#define WEFT_OPTREE_TREE_H
+
+#include <stdint.h>
+
+#include "optree/optree.h"
+
+#define OPTREE_MAX_NODES 4096
+
+/* Children of a tree node at each level, the ring first. */
+struct tree_shape {
+	int levels;
+	int radix[OPTREE_MAX_DEPTH];
+};
+
+/* Radices of the tree of this depth: the paper's where m^depth = n, else
+ * those with the least load. *slots2: twice the wavelength-slots that no
+ * colouring of this shape goes below, summed over its levels. */
+void tree_shape(int n, int depth, struct tree_shape *shape, int64_t *slots2);
+
+/* Levels that a tree over n nodes can have at most. */
+int tree_max_depth(int n);
+
+/* First node of child i when `size` nodes from lo are divided by r. */
+static inline int tree_child(int lo, int size, int r, int i)
+{
+	return lo + (int)(((int64_t)i * size + r / 2) / r);
+}
+
+/* All lightpaths of an all-gather: n (n - 1) of them. */
+struct tree_light {
+	struct rwa_ring ring;
+	struct rwa_arc *arcs;	/* slot: the step */
+	int32_t *item;		/* carried by each arc */
+	int64_t n_arcs;
+	int steps;
+	int colours_over_bound;
+	int n_levels;
+	struct optree_level level[OPTREE_MAX_DEPTH];
+};
+
+/* Routes, colours and packs the stages into steps. *out is zeroed first and
+ * freed by tree_light_fini(), also after an error. */
+int tree_build(const struct rwa_ring *ring, const struct tree_shape *shape,
+	       struct tree_light *out, struct err *err);
+void tree_light_fini(struct tree_light *t);
+
+/*
+ * Chooses among the arcs of one direction that may go in step `boundary` or
+ * before (their slot says since when) those that bring the largest load of
+ * all arcs of that direction down most on `room` channels: take[k] is set for
+ * each. Lines only: no arc passes from node n-1 to 0. O(arcs log arcs + n
+ * room).
+ */
+int tree_choose_early(int n, const struct rwa_arc *arcs, int64_t n_arcs,
+		      int dir, int boundary, int room, uint8_t *take,
+		      struct err *err);
+
+/* The schedule of these lightpaths over a digraph with the arcs they need.
+ * hops: loss in milli-dB by hops, NULL: none. */
+int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
+		  struct coll_sched **out, struct err *err);
+
+/* Lower bound in ns for any all-gather on this ring; see optree.h. */
+int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
+		  struct err *err);
+
+/* ceil(a * b / c) for positive values, -1 when it does not fit. */
+int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c);
+
+#endif
