@@ -102,6 +102,8 @@ $(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(GEN)/proto
 	$(Q)protoc-c -Iproto --c_out=$(GEN)/proto $<
 
+.SECONDARY: $(PB_C) $(PB_H)
+
 # ---- room archives ---------------------------------------------------------
 
 # Every C file of a folder except a program's main.c.
