@@ -39,6 +39,21 @@ int64_t optree_closed_form(int n, int w, int k)
 	return s;
 }
 
+int64_t optree_baseline_steps(enum optree_baseline what, int n, int w)
+{
+	switch (what) {
+	case OPTREE_RING:
+		return n - 1;
+	case OPTREE_NE:
+		return (n + 1) / 2;
+	case OPTREE_WRHT:
+		return 4 * (int64_t)w + 3;
+	case OPTREE_ONE_STAGE:
+		break;
+	}
+	return optree_closed_form(n, w, 1);
+}
+
 int optree_best_depth(int n)
 {
 	double l = log(n);

@@ -97,10 +97,12 @@ struct choice {
 static void make_candidate(const struct optree_params *p, int depth,
 			   struct candidate *c)
 {
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	int64_t width2 = 2 * (int64_t)p->channels * p->fibres, slots2;
+	int reach = p->loss ? rwa_reach_hops(&ring, p->loss) : p->n;
 
 	c->depth = depth;
-	tree_shape(p->n, depth, &c->shape, &slots2);
+	tree_shape(p->n, depth, reach, &c->shape, &slots2);
 	c->least_steps = (slots2 + width2 - 1) / width2;
 }
 
@@ -200,8 +202,8 @@ static int fill_plan(const struct choice *ch, struct optree_plan *out,
 {
 	const struct optree_params *p = ch->p;
 	const struct tree_light *t = &ch->best;
-	int64_t sending = tree_ceil_muldiv(p->shard_bytes * 8, (int64_t)
-					   t->steps * 1000000000,
+	int64_t sending = tree_ceil_muldiv(p->shard_bytes, (int64_t)
+					   t->steps * 8000000000,
 					   p->channel_bps);
 
 	out->depth = ch->depth;

@@ -36,31 +36,47 @@ static double cost_of(const struct tree_shape *s)
 	return cost;
 }
 
+/* Links of the longest lightpath of r sets that share the ring. */
+static int ring_hops(int n, int r)
+{
+	return r / 2 * ((n + r - 1) / r);
+}
+
 struct search {
-	int n;
+	int n, reach;
 	struct tree_shape now, best;
 	double cost;
 };
 
-/* Fills levels j.. with radices up to `most`, then level 0 with what is
- * left. */
-static void fill(struct search *this, int j, int most, int64_t product)
+/* Level 0 has the children that the others leave to it, or one more, which
+ * makes an even number odd and the longest way shorter. */
+static void close_shape(struct search *this, int64_t product)
 {
 	struct tree_shape *s = &this->now;
-	double cost;
+	int least = (int)((this->n + product - 1) / product);
 
-	if (j < s->levels) {
-		for (int r = 2; r <= most && product * r < this->n; r++) {
-			s->radix[j] = r;
-			fill(this, j + 1, r, product * r);
+	for (int r = least; r <= least + 1 && r <= this->n; r++) {
+		double cost;
+
+		s->radix[0] = r;
+		cost = cost_of(s);
+		if (ring_hops(this->n, r) <= this->reach && cost < this->cost) {
+			this->cost = cost;
+			this->best = *s;
 		}
+	}
+}
+
+/* Fills levels j.. with radices up to `most`, then level 0. */
+static void fill(struct search *this, int j, int most, int64_t product)
+{
+	if (j == this->now.levels) {
+		close_shape(this, product);
 		return;
 	}
-	s->radix[0] = (int)((this->n + product - 1) / product);
-	cost = cost_of(s);
-	if (cost < this->cost) {
-		this->cost = cost;
-		this->best = *s;
+	for (int r = 2; r <= most && product * r < this->n; r++) {
+		this->now.radix[j] = r;
+		fill(this, j + 1, r, product * r);
 	}
 }
 
@@ -100,19 +116,25 @@ static int64_t least_slots2(int n, const struct tree_shape *s)
 	return slots2;
 }
 
-void tree_shape(int n, int depth, struct tree_shape *shape, int64_t *slots2)
+void tree_shape(int n, int depth, int reach, struct tree_shape *shape,
+		int64_t *slots2)
 {
 	int levels = depth < tree_max_depth(n) ? depth : tree_max_depth(n);
-	struct search search = { .n = n, .cost = 1e300 };
+	struct search search = { .n = n, .reach = reach, .cost = 1e300 };
 	int m = exact_root(n, levels);
 
 	search.now.levels = levels;
-	if (m) {
+	if (m && ring_hops(n, m) <= reach) {
 		for (int j = 0; j < levels; j++) {
 			search.now.radix[j] = m;
 		}
 		search.best = search.now;
 	} else {
+		fill(&search, 1, n, 1);
+	}
+	if (search.best.levels == 0) {
+		/* Nothing is near enough: the caller's check says so. */
+		search.reach = n;
 		fill(&search, 1, n, 1);
 	}
 	*shape = search.best;

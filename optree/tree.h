@@ -15,9 +15,11 @@ struct tree_shape {
 };
 
 /* Radices of the tree of this depth: the paper's where m^depth = n, else
- * those with the least load. *slots2: twice the wavelength-slots that no
+ * those with the least load whose lightpaths on the ring span about `reach`
+ * links at most, as far as there are any. *slots2: twice the wavelength-slots that no
  * colouring of this shape goes below, summed over its levels. */
-void tree_shape(int n, int depth, struct tree_shape *shape, int64_t *slots2);
+void tree_shape(int n, int depth, int reach, struct tree_shape *shape,
+		int64_t *slots2);
 
 /* Levels that a tree over n nodes can have at most. */
 int tree_max_depth(int n);
