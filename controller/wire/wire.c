@@ -161,6 +161,33 @@ out:
 	return r;
 }
 
+/* The devices that carry a job's light, each once. Circuits are sorted by
+ * device. */
+static int list_devices(struct wire_job *j, const struct plan *p,
+			const struct plan_job *pj, struct err *err)
+{
+	const struct model_device *devices = p->fabric->devices;
+	size_t n = 0, max = 1 + (pj->is_ring ? 0 : (size_t)pj->n_circuits);
+
+	j->devices = calloc(max, sizeof(*j->devices));
+	if (!j->devices) {
+		return err_nomem(err);
+	}
+	if (pj->is_ring) {
+		j->devices[n++] = devices[p->fabric->jobs[pj->job].device].name;
+	}
+	for (int i = 0; !pj->is_ring && i < pj->n_circuits; i++) {
+		int d = pj->circuits[i].device;
+
+		if (i == 0 || d != pj->circuits[i - 1].device) {
+			j->devices[n++] = devices[d].name;
+		}
+	}
+	j->row.n_devices = n;
+	j->row.devices = j->devices;
+	return 0;
+}
+
 static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 {
 	out->depth = pj->ring.depth;
@@ -169,12 +196,14 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
-void wire_job(const struct plan *p, int job, char *factor,
-	      Weft__V1__PlanJob *out)
+int wire_job_init(struct wire_job *j, const struct plan *p, int job,
+		  struct err *err)
 {
 	const struct plan_job *pj = &p->jobs[job];
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
+	Weft__V1__PlanJob *out = &j->row;
 
+	memset(j, 0, sizeof(*j));
 	weft__v1__plan_job__init(out);
 	out->name = mj->name;
 	out->collective = (char *)coll_kind_name(mj->collective);
@@ -183,34 +212,43 @@ void wire_job(const struct plan *p, int job, char *factor,
 		out->topology = pj->topology;
 	}
 	if (pj->is_ring) {
-		out->device = p->fabric->devices[mj->device].name;
 		fill_ring(pj, out);
 	}
 	out->nodes = mj->n_hosts;
 	out->steps = pj->report.steps;
 	out->transfers = pj->report.transfers;
 	out->chunks = coll_chunks(pj->sched);
-	out->bandwidth_factor = factor;
-	rat_str(pj->report.bandwidth_factor, factor, WIRE_FACTOR);
+	out->bandwidth_factor = j->factor;
+	rat_str(pj->report.bandwidth_factor, j->factor, sizeof(j->factor));
 	out->bandwidth_optimal = pj->report.bandwidth_optimal;
 	out->time_ns = pj->time_ns;
 	out->bound_ns = pj->bound_ns;
 	out->gap = pj->gap;
 	out->circuits = pj->n_circuits;
 	out->size_bytes = mj->size_bytes;
+	return list_devices(j, p, pj, err);
+}
+
+void wire_job_fini(struct wire_job *j)
+{
+	free(j->devices);
+	j->devices = NULL;
 }
 
 static int send_job(const struct plan *p, int job, wire_part_fn fn, void *arg,
 		    struct err *err)
 {
-	Weft__V1__PlanJob m;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
-	char factor[WIRE_FACTOR];
+	struct wire_job j;
+	int r = wire_job_init(&j, p, job, err);
 
-	wire_job(p, job, factor, &m);
-	part.part_case = WEFT__V1__PLAN_PART__PART_JOB;
-	part.job = &m;
-	return fn(&part, arg, err);
+	if (r == 0) {
+		part.part_case = WEFT__V1__PLAN_PART__PART_JOB;
+		part.job = &j.row;
+		r = fn(&part, arg, err);
+	}
+	wire_job_fini(&j);
+	return r;
 }
 
 static int send_file(const struct plan *p, wire_part_fn fn, void *arg,

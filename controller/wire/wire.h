@@ -44,10 +44,16 @@ typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
 int wire_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, wire_part_fn fn, void *arg, struct err *err);
 
-/* The row of one job. Strings are borrowed from the plan and its fabric,
- * the fraction is written into factor (WIRE_FACTOR bytes). */
-#define WIRE_FACTOR 64
-void wire_job(const struct plan *p, int job, char *factor,
-	      Weft__V1__PlanJob *out);
+/* The row of one job. Strings are borrowed from the plan and its fabric. */
+struct wire_job {
+	Weft__V1__PlanJob row;
+	char factor[64];
+	char **devices;
+};
+
+/* WEFT_ENOMEM. wire_job_fini frees what is inside. */
+int wire_job_init(struct wire_job *j, const struct plan *p, int job,
+		  struct err *err);
+void wire_job_fini(struct wire_job *j);
 
 #endif

@@ -1,0 +1,47 @@
+/* One command line from start to exit code; see cli.h. */
+#include "controller/cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/cli/private.h"
+#include "lib/base/log.h"
+
+static void set_log_level(enum cli_talk talk)
+{
+	static const enum log_level levels[] = {
+		[CLI_QUIET] = LOG_ERROR, [CLI_NORMAL] = LOG_WARN,
+		[CLI_VERBOSE] = LOG_INFO, [CLI_DEBUG] = LOG_DEBUG,
+	};
+
+	log_set_level(levels[talk]);
+}
+
+static int print_help(const struct cli *c, struct err *err)
+{
+	struct buf b = { 0 };
+	int r;
+
+	cli_help(cli_root, c->cmd, c->verb, &b);
+	r = b.failed ? err_nomem(err)
+		     : cli_print_bytes(buf_cstr(&b), b.len, err);
+	buf_fini(&b);
+	return r;
+}
+
+int cli_main(int argc, char **argv)
+{
+	struct err err = { 0 };
+	struct cli c;
+	int r = cli_parse(cli_root, argc, argv, &c, &err);
+
+	if (r == 0) {
+		set_log_level(c.talk);
+		r = c.help ? print_help(&c, &err) : c.cmd->run(&c, &err);
+	}
+	cli_fini(&c);
+	if (r < 0) {
+		cli_report(&err);
+	}
+	return cli_exit_code(r);
+}

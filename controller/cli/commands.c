@@ -1,0 +1,191 @@
+/* The command tree of weft. */
+#include <stddef.h>
+
+#include "controller/cli/private.h"
+
+#define END { 0, NULL, NULL, NULL, NULL }
+#define CONFIG { 'f', "file", "FABRIC", "the fabric's YAML file", "@file" }
+#define OUTPUT(what) { 'o', "output", "FILE", what, "@file" }
+#define MODE { 0, "mode", "MODE", "safe: never take a port that holds a " \
+	"circuit of others; update: take it and say so", "safe update" }
+#define FULL { 0, "full", NULL, "show long lists whole", NULL }
+#define JOB { 0, "job", "NAME", "the schedule of a job that weftd has " \
+	"applied", NULL }
+#define CHANGE_OPTIONS \
+	{ 'm', "comment", "TEXT", "goes to the history", NULL }, \
+	{ 0, "expect-generation", "N", "refuse unless this is the present " \
+	  "generation", NULL }, \
+	{ 0, "request-id", "ID", "asking twice with the same one runs one " \
+	  "change", NULL }
+#define COST_OPTIONS \
+	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL }, \
+	{ 0, "bandwidth", "RATE", "of a node, all its ports together", \
+	  NULL }, \
+	{ 0, "link-bandwidth", "RATE", "of a link instead", NULL }, \
+	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
+
+#define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
+#define ALGORITHMS "auto bfb"
+#define EXPORTS "json proto msccl-xml rccl-xml mscclpp-json"
+
+static const struct cli_option plan_options[] = {
+	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,
+	{ 0, "offline", NULL, "do not ask weftd: all devices are dark", NULL },
+	END,
+};
+
+static const struct cli_option apply_options[] = {
+	CONFIG, MODE, CHANGE_OPTIONS, END,
+};
+
+static const struct cli_option rollback_options[] = { CHANGE_OPTIONS, END };
+
+static const struct cli_option cancel_options[] = {
+	{ 0, "request-id", "ID", "only this change (default: any)", NULL },
+	END,
+};
+
+static const struct cli_option full_options[] = { FULL, END };
+
+static const struct cli_option history_options[] = {
+	{ 'n', "limit", "N", "at most so many (default: 20)", NULL }, END,
+};
+
+static const struct cli_option make_options[] = {
+	{ 't', "topology", "EXPR|FILE", "an expression such as Torus(4,4), "
+	  "or a file of topology build", "@file" },
+	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
+	  "...", COLLECTIVES },
+	{ 'a', "algorithm", "NAME", "auto or bfb", ALGORITHMS },
+	OUTPUT("write the schedule: JSON when it ends in .json, else "
+	       "protobuf"),
+	COST_OPTIONS, END,
+};
+
+static const struct cli_option verify_options[] = { JOB, END };
+
+static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
+
+static const struct cli_option export_options[] = {
+	JOB, { 0, "to", "FORMAT", "json or proto", EXPORTS },
+	OUTPUT("default: standard output"), END,
+};
+
+static const struct cli_option show_options[] = {
+	JOB, { 0, "step", "N", "the transfers of this step", NULL }, FULL, END,
+};
+
+static const struct cli_option build_options[] = {
+	OUTPUT("write a file that --topology reads"), END,
+};
+
+static const struct cli_option ring_options[] = {
+	{ 'n', "nodes", "N", "on the ring", NULL },
+	{ 'w', "channels", "W", "a fibre and direction", NULL },
+	{ 0, "size", "SIZE", "one node's item", NULL },
+	{ 'a', "algorithm", "NAME", "auto or optree", "auto optree" },
+	{ 0, "alpha", "TIME", "of a step: retuning and conversion (default: "
+	  "25us)", NULL },
+	{ 0, "rate", "RATE", "of a channel (default: 40Gbps)", NULL },
+	{ 0, "fibres", "F", "a direction (default: 1)", NULL },
+	{ 0, "depth", "K", "of the tree (default: the best)", NULL },
+	OUTPUT("write the schedule"), END,
+};
+
+static const struct cli_option rwa_options[] = {
+	{ 0, "ring", "N", "all-to-all on a ring of N nodes", NULL },
+	{ 0, "channels", "W", "available; more than that takes several slots",
+	  NULL },
+	END,
+};
+
+static const struct cli_option emulate_options[] = {
+	{ 0, "control-dir", "DIR", "give each a control socket DIR/NAME.ctl",
+	  "@file" },
+	END,
+};
+
+#define GROUP_END { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL }
+
+static const struct cli_command schedule_commands[] = {
+	{ "make", NULL, "", "Make a schedule for a collective on a topology",
+	  NULL, make_options, 0, 0, false, cmd_schedule_make },
+	{ "verify", NULL, "[FILE]", "Replay a schedule and prove it", NULL,
+	  verify_options, 0, 1, false, cmd_schedule_verify },
+	{ "cost", NULL, "[FILE]", "Time of a schedule and its lower bound",
+	  NULL, cost_options, 0, 1, false, cmd_schedule_cost },
+	{ "export", NULL, "[FILE]", "Write a schedule in another format", NULL,
+	  export_options, 0, 1, false, cmd_schedule_export },
+	{ "show", NULL, "[FILE]", "What a schedule does in each step", NULL,
+	  show_options, 0, 1, false, cmd_schedule_show },
+	GROUP_END,
+};
+
+static const struct cli_command topology_commands[] = {
+	{ "info", NULL, "[EXPR]", "Size, degree, diameter of a topology; "
+	  "without one, the families", NULL, NULL, 0, 1, false,
+	  cmd_topology_info },
+	{ "build", NULL, "EXPR", "All arcs of a topology", NULL,
+	  build_options, 1, 1, false, cmd_topology_build },
+	GROUP_END,
+};
+
+static const struct cli_command ring_commands[] = {
+	{ "plan", NULL, "", "Plan an all-gather on a WDM ring", NULL,
+	  ring_options, 0, 0, false, cmd_ring_plan },
+	GROUP_END,
+};
+
+static const struct cli_command rwa_commands[] = {
+	{ "solve", NULL, "[INSTANCE]", "Give lightpaths their wavelengths",
+	  NULL, rwa_options, 0, 1, false, cmd_rwa_solve },
+	GROUP_END,
+};
+
+static const struct cli_command device_commands[] = {
+	{ "drivers", NULL, "[DRIVER]", "Drivers that are built in, and their "
+	  "options", NULL, NULL, 0, 1, false, cmd_device_drivers },
+	{ "list", NULL, "", "Devices that weftd knows", NULL, NULL, 0, 0,
+	  false, cmd_device_list },
+	GROUP_END,
+};
+
+const struct cli_command cli_root[] = {
+	{ "check", NULL, "FABRIC", "Find all mistakes of a fabric file", NULL,
+	  NULL, 1, 1, false, cmd_check },
+	{ "plan", NULL, "[FABRIC]", "Show what would change", NULL,
+	  plan_options, 0, 1, false, cmd_plan },
+	{ "apply", NULL, "[PLAN]", "Change the devices, prove it, or take it "
+	  "back", NULL, apply_options, 0, 1, false, cmd_apply },
+	{ "status", "show", "", "What is known, and how well it is proven",
+	  NULL, full_options, 0, 0, false, cmd_status },
+	{ "diff", NULL, "", "Intent against the last readings", NULL,
+	  full_options, 0, 0, false, cmd_diff },
+	{ "verify", NULL, "", "Read every device now and compare", NULL,
+	  full_options, 0, 0, false, cmd_verify },
+	{ "rollback", NULL, "[GENERATION]", "Apply an earlier configuration "
+	  "again", NULL, rollback_options, 0, 1, false, cmd_rollback },
+	{ "cancel", NULL, "", "Stop the running change and take it back",
+	  NULL, cancel_options, 0, 0, false, cmd_cancel },
+	{ "history", NULL, "", "Changes, newest first", NULL,
+	  history_options, 0, 0, false, cmd_history },
+	{ "schedule", NULL, "", "Collective schedules", schedule_commands,
+	  NULL, 0, 0, false, NULL },
+	{ "topology", NULL, "", "Topologies", topology_commands, NULL, 0, 0,
+	  false, NULL },
+	{ "ring", NULL, "", "Collectives on WDM rings", ring_commands, NULL,
+	  0, 0, false, NULL },
+	{ "rwa", NULL, "", "Routing and wavelength assignment", rwa_commands,
+	  NULL, 0, 0, false, NULL },
+	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,
+	  0, false, NULL },
+	{ "emulate", NULL, "FABRIC", "Emulate the devices that a fabric "
+	  "names", NULL, emulate_options, 1, 1, false, cmd_emulate },
+	{ "explain", NULL, "[CODE]", "What an exit or error code means", NULL,
+	  NULL, 0, 1, false, cmd_explain },
+	{ "version", NULL, "", "Version of this program", NULL, NULL, 0, 0,
+	  false, cmd_version },
+	{ "complete", NULL, "", "Candidates for the last word", NULL, NULL, 0,
+	  0, true, cmd_complete },
+	GROUP_END,
+};

@@ -1,0 +1,183 @@
+/* Shared by the files of the command line. */
+#ifndef WEFT_CLI_PRIVATE_H
+#define WEFT_CLI_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collective/collective.h"
+#include "controller/cli/tree.h"
+#include "controller/model/model.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/out.h"
+#include "lib/rpc/rpc.h"
+#include "weft/v1/weft.pb-c.h"
+
+#define WEFT_VERSION "0.1.0"
+#define CLI_PENDING 2		/* exit code: differences or changes pending */
+#define CLI_NOT_REVERTABLE 78
+#define CLI_MAX_SCHEDULE ((size_t)1 << 30)
+
+/* ---- exit.c ---- */
+
+struct cli_exit {
+	int code;
+	const char *name, *meaning, *advice;
+};
+
+/* The exit codes of the contract; name NULL ends the table. */
+extern const struct cli_exit cli_exits[];
+
+/* Exit code of what a command returned (see struct cli_command). */
+int cli_exit_code(int rc);
+/* Exit code of a finished change; rc: the error that came with it, or 0. */
+int cli_exit_verdict(Weft__V1__Verdict verdict, int rc);
+
+/* ---- report.c ---- */
+
+/* Prints "weft: place: fact" and the hint on stderr. */
+void cli_report(const struct err *err);
+/* Prints all errors of a file but the first, which is left in *first for
+ * the edge to print last. */
+void cli_report_list(struct err_list *errs, struct err *first);
+/* Says something on stderr if `talk` is at least that. */
+void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* True when this stream shall be coloured: --color, NO_COLOR, TERM, tty. */
+bool cli_colour(const struct cli *c, int fd);
+
+/* Prints on stdout: what out holds (and frees it), or plain bytes.
+ * WEFT_EIO when stdout does not take it. */
+int cli_print(struct out *o, struct err *err);
+int cli_print_bytes(const char *data, size_t len, struct err *err);
+
+/* An enumeration's value for people and programs: the proto name without
+ * its prefix, in lower case with dashes, into buf. Returns buf. */
+const char *cli_enum(const ProtobufCEnumDescriptor *type, int value,
+		     char *buf, int size);
+/* Circuits as an array of o. */
+void cli_out_circuits(struct out *o, const char *key,
+		      Weft__V1__Circuit *const *v, size_t n);
+/* ISO time, or null for 0. */
+void cli_out_time(struct out *o, const char *key, int64_t wall_ns);
+/* A duration: key_ns in whole ns for programs, key in three digits for
+ * tables. */
+void cli_out_ns(const struct cli *c, struct out *o, const char *key,
+		int64_t ns);
+/* A gap to a bound: the fraction for programs, percent for tables. */
+void cli_out_gap(const struct cli *c, struct out *o, const char *key,
+		 double gap);
+
+/* ---- load.c ---- */
+
+/* Reads a fabric; on failure all errors but the first are printed. */
+int cli_load_fabric(const char *path, struct model_fabric **out,
+		    struct err *err);
+int cli_parse_fabric(const char *name, const char *text, size_t len,
+		     struct model_fabric **out, struct err *err);
+/* A schedule from a file, or (job given) from weftd. */
+int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);
+/* Writes one: to "json", "proto", or NULL for what the file name asks for.
+ * WEFT_EUNSUPPORTED for formats to come. */
+int cli_write_schedule(const struct coll_sched *s, const char *to,
+		       const char *path, struct err *err);
+/* A topology: a file written by `weft topology build -o`, or an expression.
+ * name: free(). */
+int cli_load_topology(const char *text, struct topo **out, char **name,
+		      struct err *err);
+/* The JSON of a topology file. */
+int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
+		      struct err *err);
+
+/* ---- plan_view.c: a plan told in parts ---- */
+
+struct plan_view {
+	Weft__V1__PlanSummary *summary;
+	size_t n_devices, n_jobs, cap_devices, cap_jobs;
+	Weft__V1__PlanDevice **devices;
+	Weft__V1__PlanJob **jobs;
+	struct buf file;
+};
+
+/* Takes a copy of one part. */
+int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
+		  struct err *err);
+void plan_view_fini(struct plan_view *v);
+/* Prints as --format and --full ask. */
+int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
+/* Jobs as an array of o. */
+void cli_out_jobs(const struct cli *c, struct out *o,
+		  Weft__V1__PlanJob *const *jobs, size_t n);
+
+/* Value of --mode. WEFT_EUSAGE. */
+int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);
+
+/* ---- remote.c: talking to weftd ---- */
+
+#define CLI_CALL_MS 30000
+#define CLI_CONNECT_MS 2000
+
+/* Connects to weftd; the hint of a failure tells how to start it. */
+int cli_connect(struct cli *c, struct rpc_client **out, struct err *err);
+/* One unary call on a connection of its own. */
+int cli_unary(struct cli *c, const char *method,
+	      const ProtobufCMessage *request,
+	      const ProtobufCMessageDescriptor *response, int timeout_ms,
+	      ProtobufCMessage **out, struct err *err);
+/* Set by Ctrl-C and SIGTERM once cli_catch_signals was called. */
+extern volatile bool cli_interrupted;
+void cli_catch_signals(void);
+/* Path of a method of weft.v1.Fabric, e.g. CLI_METHOD("Plan"). */
+#define CLI_METHOD(name) "/weft.v1.Fabric/" name
+
+/* Fetches the serialized schedule of a job. */
+int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
+		       struct err *err);
+
+/* ---- progress.c: the events of a change ---- */
+
+struct progress {
+	const struct cli *c;
+	bool bar;		/* stderr is a terminal: one line, redrawn */
+	bool drawn;
+	bool has_result;
+	Weft__V1__Verdict verdict;
+	int64_t change, generation, took_ns;
+	Weft__V1__Level level;
+	int problems;
+};
+
+void progress_init(struct progress *p, const struct cli *c);
+void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev);
+/* Ends the line of a bar. */
+void progress_end(struct progress *p);
+
+/* ---- commands ---- */
+
+int cmd_check(struct cli *c, struct err *err);
+int cmd_plan(struct cli *c, struct err *err);
+int cmd_apply(struct cli *c, struct err *err);
+int cmd_rollback(struct cli *c, struct err *err);
+int cmd_cancel(struct cli *c, struct err *err);
+int cmd_status(struct cli *c, struct err *err);
+int cmd_diff(struct cli *c, struct err *err);
+int cmd_verify(struct cli *c, struct err *err);
+int cmd_history(struct cli *c, struct err *err);
+int cmd_schedule_make(struct cli *c, struct err *err);
+int cmd_schedule_verify(struct cli *c, struct err *err);
+int cmd_schedule_cost(struct cli *c, struct err *err);
+int cmd_schedule_export(struct cli *c, struct err *err);
+int cmd_schedule_show(struct cli *c, struct err *err);
+int cmd_topology_info(struct cli *c, struct err *err);
+int cmd_topology_build(struct cli *c, struct err *err);
+int cmd_ring_plan(struct cli *c, struct err *err);
+int cmd_rwa_solve(struct cli *c, struct err *err);
+int cmd_emulate(struct cli *c, struct err *err);
+int cmd_device_drivers(struct cli *c, struct err *err);
+int cmd_device_list(struct cli *c, struct err *err);
+int cmd_explain(struct cli *c, struct err *err);
+int cmd_version(struct cli *c, struct err *err);
+int cmd_complete(struct cli *c, struct err *err);
+
+#endif

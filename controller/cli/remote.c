@@ -1,0 +1,86 @@
+/* Talking to weftd. */
+#include <signal.h>
+#include <string.h>
+
+#include "controller/cli/private.h"
+
+volatile bool cli_interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	cli_interrupted = true;
+}
+
+void cli_catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
+{
+	int r = rpc_client_open(c->socket, CLI_CONNECT_MS, out, err);
+
+	if (r == WEFT_EUNAVAIL) {
+		err_hint(err, "is weftd running? --socket or WEFT_SOCKET "
+			      "names another socket");
+	} else if (r == WEFT_EDENIED) {
+		err_hint(err, "the mode of the socket file says who may "
+			      "connect");
+	}
+	return r;
+}
+
+int cli_unary(struct cli *c, const char *method,
+	      const ProtobufCMessage *request,
+	      const ProtobufCMessageDescriptor *response, int timeout_ms,
+	      ProtobufCMessage **out, struct err *err)
+{
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	if (r == 0) {
+		r = rpc_client_unary(client, method, request, response,
+				     timeout_ms, out, err);
+	}
+	rpc_client_close(client);
+	return r;
+}
+
+/* ---- schedules ---- */
+
+static int on_piece(const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__SchedulePiece *p =
+		(const Weft__V1__SchedulePiece *)msg;
+	struct buf *bytes = arg;
+
+	buf_add(bytes, p->data.data, p->data.len);
+	return bytes->failed || bytes->len > CLI_MAX_SCHEDULE;
+}
+
+int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
+		       struct err *err)
+{
+	Weft__V1__GetScheduleRequest req =
+		WEFT__V1__GET_SCHEDULE_REQUEST__INIT;
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	req.job = (char *)job;
+	if (r == 0) {
+		r = rpc_client_call(client, CLI_METHOD("GetSchedule"),
+				    &req.base,
+				    &weft__v1__schedule_piece__descriptor, 0,
+				    on_piece, bytes, NULL, err);
+	}
+	if (r == WEFT_ECANCELED) {
+		r = err_set(err, WEFT_ELIMIT,
+			    "job %s: its schedule does not fit", job);
+	}
+	rpc_client_close(client);
+	return r;
+}

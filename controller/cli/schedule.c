@@ -1,0 +1,411 @@
+/* weft schedule: make, verify, cost, export, show. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/private.h"
+#include "lib/base/file.h"
+#include "lib/base/rat.h"
+
+#define FRACTION 256
+
+static void out_fraction(struct out *o, const char *key, const mpq_t q)
+{
+	char text[FRACTION];
+
+	out_str(o, key, rat_str(q, text, sizeof(text)));
+}
+
+/* What every command tells of a schedule. */
+static void describe(struct out *o, const struct coll_sched *s)
+{
+	out_str(o, "collective", coll_kind_name(coll_kind_of(s)));
+	out_str(o, "topology", coll_topo_name(s));
+	out_int(o, "nodes", coll_ranks(s));
+	out_int(o, "chunks", coll_chunks(s));
+	out_int(o, "ports", coll_ports(s));
+	out_int(o, "steps", coll_steps(s));
+}
+
+static void describe_report(struct out *o, const struct coll_report *r)
+{
+	out_int(o, "transfers", r->transfers);
+	out_int(o, "chunk_hops", r->chunk_hops);
+	out_fraction(o, "bandwidth_factor", r->bandwidth_factor);
+	out_fraction(o, "bandwidth_bound", r->bandwidth_bound);
+	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
+}
+
+/* ---- cost ---- */
+
+/* --alpha, --bandwidth (of a node, as B in the papers) or --link-bandwidth,
+ * --size. */
+static int read_cost(const struct cli *c, const struct coll_sched *s,
+		     struct coll_cost *cost, struct err *err)
+{
+	int64_t node_bps = 0;
+	int r = 0;
+
+	memset(cost, 0, sizeof(*cost));
+	if (cli_has(c, "bandwidth") == cli_has(c, "link-bandwidth")) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft %s: give --bandwidth of a node or "
+			       "--link-bandwidth, and not both", c->verb);
+	}
+	if ((r = cli_need(c, "alpha", err)) ||
+	    (r = cli_need(c, "size", err)) ||
+	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &cost->alpha_ns, err)) ||
+	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &cost->size_bytes,
+			      err)) ||
+	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &node_bps, err)) ||
+	    (r = cli_opt_unit(c, "link-bandwidth", UNIT_BPS, &cost->link_bps,
+			      err))) {
+		return r;
+	}
+	if (node_bps > 0) {
+		cost->link_bps = node_bps / coll_ports(s);
+	}
+	if (cost->link_bps < 1) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft %s: the bandwidth is less than 1 bit/s a "
+			       "port", c->verb);
+	}
+	return 0;
+}
+
+static int out_cost(const struct cli *c, struct out *o,
+		    const struct coll_sched *s, const struct coll_report *rep,
+		    const struct coll_cost *cost, struct err *err)
+{
+	int64_t time_ns, bound_ns;
+	int r = coll_time(s, rep, cost, &time_ns, &bound_ns, err);
+
+	if (r) {
+		return r;
+	}
+	cli_out_ns(c, o, "alpha", cost->alpha_ns);
+	out_int(o, "link_bps", cost->link_bps);
+	out_int(o, "size_bytes", cost->size_bytes);
+	cli_out_ns(c, o, "time", time_ns);
+	cli_out_ns(c, o, "bound", bound_ns);
+	cli_out_gap(c, o, "gap",
+		    bound_ns > 0 ? (double)time_ns / (double)bound_ns - 1 : 0);
+	return 0;
+}
+
+int cmd_schedule_cost(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct coll_report rep;
+	struct coll_cost cost;
+	struct out *o = NULL;
+	int r = cli_load_schedule(c, &s, err);
+
+	coll_report_init(&rep);
+	if (r || (r = read_cost(c, s, &cost, err)) ||
+	    (r = coll_verify(s, &rep, err))) {
+		goto out;
+	}
+	o = out_new(c->format);
+	if (!o) {
+		r = err_nomem(err);
+		goto out;
+	}
+	describe(o, s);
+	describe_report(o, &rep);
+	r = out_cost(c, o, s, &rep, &cost, err);
+	if (r == 0) {
+		r = cli_print(o, err);
+		o = NULL;
+	}
+out:
+	out_free(o);
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
+
+/* ---- verify ---- */
+
+int cmd_schedule_verify(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct coll_report rep;
+	struct out *o;
+	struct err fault = { 0 };
+	int r = cli_load_schedule(c, &s, err), bad;
+
+	if (r) {
+		return r;
+	}
+	coll_report_init(&rep);
+	bad = coll_verify(s, &rep, &fault);
+	if (bad && bad != WEFT_EVERIFY) {
+		*err = fault;
+		r = bad;
+		goto out;
+	}
+	o = out_new(c->format);
+	if (o) {
+		out_bool(o, "valid", bad == 0);
+		describe(o, s);
+		if (bad) {
+			out_str(o, "fault", fault.msg);
+		} else {
+			describe_report(o, &rep);
+		}
+	}
+	r = cli_print(o, err);
+	if (r == 0 && bad) {
+		*err = fault;
+		r = bad;
+	}
+out:
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
+
+/* ---- export ---- */
+
+static int serialize(const struct coll_sched *s, const char *to,
+		     struct buf *b, struct err *err)
+{
+	if (strcmp(to, "json") == 0) {
+		return coll_to_json(s, b, err);
+	}
+	if (strcmp(to, "proto") == 0) {
+		return coll_to_proto(s, b, err);
+	}
+	if (strcmp(to, "msccl-xml") == 0 || strcmp(to, "rccl-xml") == 0 ||
+	    strcmp(to, "mscclpp-json") == 0) {
+		err_set(err, WEFT_EUNSUPPORTED,
+			"--to %s: not supported in this version", to);
+	} else {
+		err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
+	}
+	err_hint(err, "supported: json, proto");
+	return err->code;
+}
+
+/* The format that a file name asks for: JSON when it ends so, or is "-". */
+static const char *format_of(const char *path)
+{
+	size_t n = strlen(path);
+
+	return strcmp(path, "-") == 0 ||
+			       (n > 5 && strcmp(path + n - 5, ".json") == 0)
+		       ? "json"
+		       : "proto";
+}
+
+int cli_write_schedule(const struct coll_sched *s, const char *to,
+		       const char *path, struct err *err)
+{
+	struct buf b = { 0 };
+	int r = serialize(s, to ? to : format_of(path), &b, err);
+
+	if (r == 0) {
+		r = file_write_atomic(path, b.data, b.len, 0644, err);
+	}
+	buf_fini(&b);
+	return r;
+}
+
+int cmd_schedule_export(struct cli *c, struct err *err)
+{
+	const char *path = cli_opt(c, "output");
+	struct coll_sched *s = NULL;
+	int r = cli_load_schedule(c, &s, err);
+
+	/* What leaves weft was replayed, wherever it came from. */
+	if (r == 0) {
+		r = coll_verify(s, NULL, err);
+	}
+	if (r == 0) {
+		r = cli_write_schedule(s, cli_opt(c, "to"),
+				       path ? path : "-", err);
+	}
+	coll_free(s);
+	return r;
+}
+
+/* ---- make ---- */
+
+static int choose_algorithm(const struct cli *c, struct err *err)
+{
+	const char *name = cli_opt(c, "algorithm");
+
+	if (!name || strcmp(name, "auto") == 0 || strcmp(name, "bfb") == 0) {
+		return 0;
+	}
+	err_set(err, WEFT_EUNSUPPORTED,
+		"--algorithm %s: not supported in this version", name);
+	err_hint(err, "supported: auto, bfb");
+	return err->code;
+}
+
+static int synthesise(const struct cli *c, struct coll_sched **out,
+		      struct err *err)
+{
+	enum coll_kind kind;
+	struct topo *t = NULL;
+	char *name = NULL;
+	int r;
+
+	if ((r = cli_need(c, "topology", err)) ||
+	    (r = cli_need(c, "collective", err)) ||
+	    (r = choose_algorithm(c, err)) ||
+	    (r = coll_kind_parse(cli_opt(c, "collective"), &kind, err)) ||
+	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &name, err))) {
+		return r;
+	}
+	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
+		coll_kind_name(kind), name, topo_n(t), topo_m(t));
+	r = coll_bfb(kind, t, out, err);
+	if (r == 0) {
+		coll_set_topo_name(*out, name);
+	}
+	free(name);
+	return r;
+}
+
+/* The summary on stdout, unless the schedule itself goes there. */
+static int print_made(struct cli *c, const struct coll_sched *s,
+		      const struct coll_report *rep, struct err *err)
+{
+	const char *path = cli_opt(c, "output");
+	bool wants_time = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
+			  cli_has(c, "link-bandwidth") || cli_has(c, "size");
+	struct coll_cost cost;
+	struct out *o;
+	int r = wants_time ? read_cost(c, s, &cost, err) : 0;
+
+	if (r || (path && strcmp(path, "-") == 0)) {
+		return r;
+	}
+	o = out_new(c->format);
+	if (!o) {
+		return err_nomem(err);
+	}
+	describe(o, s);
+	out_str(o, "algorithm", "bfb");
+	describe_report(o, rep);
+	r = wants_time ? out_cost(c, o, s, rep, &cost, err) : 0;
+	if (path) {
+		out_str(o, "file", path);
+	}
+	if (r) {
+		out_free(o);
+		return r;
+	}
+	return cli_print(o, err);
+}
+
+int cmd_schedule_make(struct cli *c, struct err *err)
+{
+	const char *path = cli_opt(c, "output");
+	struct coll_sched *s = NULL;
+	struct coll_report rep;
+	int r = synthesise(c, &s, err);
+
+	if (r) {
+		return r;
+	}
+	coll_report_init(&rep);
+	r = coll_verify(s, &rep, err);
+	if (r == 0 && path) {
+		r = cli_write_schedule(s, NULL, path, err);
+	}
+	if (r == 0) {
+		r = print_made(c, s, &rep, err);
+	}
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
+
+/* ---- show ---- */
+
+static void out_transfers(struct out *o, const struct coll_sched *s,
+			  int64_t step)
+{
+	const struct topo *t = coll_topo(s);
+	const struct coll_xfer *x;
+	int64_t n;
+
+	x = coll_xfers(s, &n);
+	out_array(o, "transfers");
+	for (int64_t i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(t, x[i].arc);
+
+		if (step > 0 && x[i].step + 1 != step) {
+			continue;
+		}
+		out_object(o, NULL);
+		out_int(o, "step", x[i].step + 1);
+		out_int(o, "from", a->src);
+		out_int(o, "to", a->dst);
+		out_int(o, "arc", x[i].arc);
+		out_int(o, "shard", x[i].origin);
+		if (coll_kind_of(s) == COLL_ALLTOALL) {
+			out_int(o, "destination", x[i].dest);
+		}
+		out_int(o, "first_chunk", x[i].first);
+		out_int(o, "last_chunk", x[i].last);
+		out_str(o, "op", x[i].op == COLL_REDUCE ? "reduce" : "copy");
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* One row a step: transfers, chunks moved, arcs in use. */
+static void out_steps(struct out *o, const struct coll_sched *s)
+{
+	const struct coll_xfer *x;
+	int64_t n, i = 0;
+
+	x = coll_xfers(s, &n);
+	out_array(o, "step_summary");
+	while (i < n) {
+		int64_t first = i, chunks = 0, arcs = 0;
+
+		for (; i < n && x[i].step == x[first].step; i++) {
+			chunks += x[i].last - x[i].first + 1;
+			arcs += i == first || x[i].arc != x[i - 1].arc;
+		}
+		out_object(o, NULL);
+		out_int(o, "step", x[first].step + 1);
+		out_int(o, "transfers", i - first);
+		out_int(o, "chunks", chunks);
+		out_int(o, "arcs", arcs);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+int cmd_schedule_show(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct out *o;
+	int64_t step = 0;
+	int r = cli_load_schedule(c, &s, err);
+
+	if (r == 0) {
+		r = cli_opt_int(c, "step", 1, coll_steps(s), &step, err);
+	}
+	if (r) {
+		coll_free(s);
+		return r;
+	}
+	o = out_new(c->format);
+	if (o) {
+		describe(o, s);
+		out_steps(o, s);
+		if (step > 0 || cli_has(c, "full")) {
+			out_transfers(o, s, step);
+		}
+	}
+	r = cli_print(o, err);
+	coll_free(s);
+	return r;
+}
