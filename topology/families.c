@@ -26,15 +26,22 @@ static int check_nodes(const struct topo_arg *arg, int64_t least,
 	return check_arg(arg, "number of nodes", least, TOPO_MAX_NODES, err);
 }
 
-/* A graph of n nodes, unless degree * n arcs are too many. */
-static int start(int64_t n, int64_t degree, struct topo **out, struct err *err)
+/* A graph of n nodes, unless m arcs are too many. `cayley`: adding a constant
+ * to all nodes (in the group that numbers them) will be an automorphism. */
+static int start(int64_t n, int64_t m, bool cayley, struct topo **out,
+		 struct err *err)
 {
-	if (degree * n > TOPO_MAX_ARCS) {
-		return err_set(err, WEFT_ELIMIT,
-			       "%lld arcs, more than %d",
-			       (long long)(degree * n), TOPO_MAX_ARCS);
+	int rc;
+
+	if (m > TOPO_MAX_ARCS) {
+		return err_set(err, WEFT_ELIMIT, "%lld arcs, more than %d",
+			       (long long)m, TOPO_MAX_ARCS);
 	}
-	return topo_new((int)n, out, err);
+	rc = topo_new((int)n, out, err);
+	if (rc == 0) {
+		(*out)->cayley = cayley;
+	}
+	return rc;
 }
 
 /* Adds n parallel arcs of capacity one. */
@@ -55,7 +62,7 @@ static int build_complete(const struct topo_args *args, struct topo **out,
 	int64_t n = args->number[0].value;
 	int rc = check_nodes(&args->number[0], 2, err);
 
-	rc = rc ? rc : start(n, n - 1, out, err);
+	rc = rc ? rc : start(n, n * (n - 1), true, out, err);
 	for (int64_t u = 0; u < n && rc == 0; u++) {
 		for (int64_t s = 1; s < n && rc == 0; s++) {
 			rc = link_nodes(*out, u, (u + s) % n, 1, err);
@@ -71,11 +78,7 @@ static int build_bipartite(const struct topo_args *args, struct topo **out,
 	int rc = check_nodes(&args->number[0], 1, err);
 
 	rc = rc ? rc : check_nodes(&args->number[1], 1, err);
-	if (rc == 0 && 2 * a * b > TOPO_MAX_ARCS) {
-		return err_set(err, WEFT_ELIMIT, "%lld arcs, more than %d",
-			       (long long)(2 * a * b), TOPO_MAX_ARCS);
-	}
-	rc = rc ? rc : topo_new((int)(a + b), out, err);
+	rc = rc ? rc : start(a + b, 2 * a * b, a == b, out, err);
 	for (int64_t u = 0; u < a && rc == 0; u++) {
 		for (int64_t v = a; v < a + b && rc == 0; v++) {
 			rc = link_nodes(*out, u, v, 1, err);
@@ -90,7 +93,7 @@ static int build_bipartite(const struct topo_args *args, struct topo **out,
 static int build_circulant(int64_t n, const struct topo_arg *offsets, int k,
 			   bool both, struct topo **out, struct err *err)
 {
-	int rc = start(n, both ? 2 * k : k, out, err);
+	int rc = start(n, n * k * (both ? 2 : 1), true, out, err);
 
 	for (int64_t u = 0; u < n && rc == 0; u++) {
 		for (int i = 0; i < k && rc == 0; i++) {
@@ -127,7 +130,7 @@ static int build_unidirectional_ring(const struct topo_args *args,
 			   TOPO_MAX_ARCS, err);
 
 	rc = rc ? rc : check_nodes(&args->number[1], 2, err);
-	rc = rc ? rc : start(n, d, out, err);
+	rc = rc ? rc : start(n, n * d, true, out, err);
 	for (int64_t u = 0; u < n && rc == 0; u++) {
 		rc = link_nodes(*out, u, (u + 1) % n, d, err);
 	}
@@ -162,7 +165,7 @@ static int build_torus(const struct topo_args *args, struct topo **out,
 	int64_t n;
 	int rc = count_torus(args, &n, err);
 
-	rc = rc ? rc : start(n, 2 * args->numbers, out, err);
+	rc = rc ? rc : start(n, 2 * n * args->numbers, true, out, err);
 	for (int64_t u = 0; u < n && rc == 0; u++) {
 		int64_t stride = n;
 
@@ -192,7 +195,7 @@ static int build_hypercube(const struct topo_args *args, struct topo **out,
 	int rc = check_arg(&args->number[0], "dimension", 1, 16, err);
 
 	n = rc ? 0 : (int64_t)1 << k;
-	rc = rc ? rc : start(n, k, out, err);
+	rc = rc ? rc : start(n, n * k, true, out, err);
 	for (int64_t u = 0; u < n && rc == 0; u++) {
 		for (int64_t bit = 1; bit < n && rc == 0; bit *= 2) {
 			rc = link_nodes(*out, u, u ^ bit, 1, err);
@@ -251,7 +254,7 @@ static int build_kautz(const struct topo_args *args, struct topo **out,
 			   err);
 
 	rc = rc ? rc : check_nodes(&args->number[1], d + 1, err);
-	rc = rc ? rc : start(n, d, out, err);
+	rc = rc ? rc : start(n, n * d, false, out, err);
 	for (int64_t u = 0; u < n && rc == 0; u++) {
 		for (int64_t a = 1; a <= d && rc == 0; a++) {
 			int64_t v = (d * u + a) % n;

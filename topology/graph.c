@@ -213,6 +213,7 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 	if (rc) {
 		return rc;
 	}
+	r->cayley = t->cayley;
 	memcpy(r->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
 	/* Arcs by their target are the reversed arcs by their source. */
 	for (int a = 0; a < topo_m(t) && rc == 0; a++) {

@@ -86,8 +86,8 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 /* True when a group of automorphisms acts transitively on nodes (nauty):
  * then one source's schedule serves all. Automorphisms keep capacities,
  * latencies and the number of parallel arcs; nodes of different kinds or
- * flags are never alike. False also when out of memory. Any thread may call
- * it. */
+ * flags are never alike. Known at once for the families whose nodes are a
+ * group. False also when out of memory. Any thread may call it. */
 bool topo_vertex_transitive(const struct topo *t);
 
 /*

@@ -12,6 +12,7 @@ struct topo_node {
 struct topo {
 	int n;
 	bool frozen;
+	bool cayley;			/* transitive by construction */
 	VEC(struct topo_arc) arcs;
 	struct topo_node *nodes;	/* n */
 	int32_t *out_first;		/* n + 1, once frozen */

@@ -220,12 +220,18 @@ static void fill_colours(const struct topo *t, const struct bundles *b,
 	}
 }
 
-static bool run_nauty(struct problem *p, int n)
+/* Undirected graphs are far cheaper: nauty recognises cells that are alike
+ * without looking at each permutation, and needs no vertex invariant. */
+static bool run_nauty(struct problem *p, int n, bool undirected)
 {
 	DEFAULTOPTIONS_SPARSEDIGRAPH(options);
 	statsblk stats;
 
 	options.defaultptn = FALSE;
+	if (undirected) {
+		options.digraph = FALSE;
+		options.invarproc = NULL;
+	}
 	sparsenauty(&p->sg, p->lab, p->ptn, p->orbits, &options, &stats, NULL);
 	/* Its workspaces belong to the thread and would leak with it. */
 	nausparse_freedyn();
@@ -258,7 +264,7 @@ bool topo_vertex_transitive(const struct topo *t)
 	if (!are_nodes_alike(t)) {
 		return false;
 	}
-	if (topo_m(t) == 0) {
+	if (t->cayley || topo_m(t) == 0) {
 		return true;
 	}
 	/* Degrees differ: cheap, and the common reason. */
@@ -270,7 +276,8 @@ bool topo_vertex_transitive(const struct topo *t)
 			  (size_t)b.n + (size_t)b.middles)) {
 		fill_graph(t, &b, &p);
 		fill_colours(t, &b, &p);
-		transitive = run_nauty(&p, t->n);
+		transitive = run_nauty(&p, t->n, b.middles == 0 &&
+						 topo_is_symmetric(t));
 	}
 	free_problem(&p);
 	free_bundles(&b);
