@@ -1,7 +1,6 @@
 /* Balancing the links into a node; see balance.h. */
 #include "collective/balance.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -287,11 +286,11 @@ static struct ratio density(const struct balance *b, const bool *tight)
 	return (struct ratio){ r.num / common, r.den / common };
 }
 
-int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
+		  struct err *err)
 {
-	bool *tight = malloc(((size_t)b->n_links + 1) * sizeof(*tight));
 	bool proven = false;
-	int rc = tight ? guess(b, tight, err) : err_nomem(err);
+	int rc = 0;
 
 	while (!rc && !proven) {
 		struct net n;
@@ -304,6 +303,15 @@ int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
 		}
 		net_fini(&n);
 	}
+	return rc;
+}
+
+int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+{
+	bool *tight = malloc(((size_t)b->n_links + 1) * sizeof(*tight));
+	int rc = tight ? guess(b, tight, err) : err_nomem(err);
+
+	rc = rc ? rc : balance_prove(b, tight, load, err);
 	free(tight);
 	return rc;
 }

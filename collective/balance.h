@@ -9,6 +9,7 @@
 #ifndef WEFT_COLLECTIVE_BALANCE_H
 #define WEFT_COLLECTIVE_BALANCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -34,11 +35,16 @@ struct ratio {
 /*
  * *load = the least possible load of the fullest link, in items per unit of
  * capacity: the maximum over sets S of links of (items that can use only S)
- * / capacity(S). lp_solve proposes S by the duals, a maximum flow proves it;
- * should the flow find a tighter set, that is taken instead until it proves.
- * items * capacity must stay below 2^62.
+ * / capacity(S). lp_solve proposes S by its duals, balance_prove does the
+ * rest. items * capacity must stay below 2^62.
  */
 int balance_solve(const struct balance *b, struct ratio *load,
+		  struct err *err);
+
+/* The same from any set `tight` of links: a maximum flow proves its load the
+ * least, or its minimum cut is a set with a larger one, taken next; at most
+ * n_links times. tight ends as a set that proves *load. */
+int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 		  struct err *err);
 
 /* Cuts every item into `chunks` and gives each link at most `most` of them

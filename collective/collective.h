@@ -102,7 +102,8 @@ int coll_steps(const struct coll_sched *s);
 const struct coll_xfer *coll_xfers(const struct coll_sched *s, int64_t *n);
 /* Light sorted by step, arc, dir, fibre, channel. */
 const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
-/* Name of the digraph for people, "" when unknown; copied. */
+/* Name of the digraph for people (UTF-8), "" when unknown; copied. A name
+ * longer than COLL_MAX_NAME is as good as unknown. */
 void coll_set_topo_name(struct coll_sched *s, const char *name);
 const char *coll_topo_name(const struct coll_sched *s);
 

@@ -364,12 +364,10 @@ const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n)
 
 void coll_set_topo_name(struct coll_sched *s, const char *name)
 {
-	char *copy = strndup(name, COLL_MAX_NAME);
+	bool keep = name[0] && strlen(name) <= COLL_MAX_NAME;
 
-	if (copy) {
-		free(s->topo_name);
-		s->topo_name = copy;
-	}
+	free(s->topo_name);
+	s->topo_name = keep ? strdup(name) : NULL;
 }
 
 const char *coll_topo_name(const struct coll_sched *s)

@@ -171,20 +171,23 @@ static void test_capacities(void **state)
 
 /* Random strongly connected digraph: a cycle and more arcs, some parallel,
  * some self-loops, some of more capacity. */
-static struct topo *random_graph(struct rng *rng, int n, int extra, int caps)
+static struct topo *random_graph(struct rng *rng, int n, int extra,
+				 int least_cap, int caps)
 {
 	struct err err = { 0 };
 	struct topo *t;
 
 	must(topo_new(n, &t, &err), &err);
 	for (int u = 0; u < n; u++) {
-		must(topo_add_arc(t, u, (u + 1) % n, 1, 0, &err), &err);
+		must(topo_add_arc(t, u, (u + 1) % n, least_cap, 0, &err),
+		     &err);
 	}
 	for (int i = 0; i < extra; i++) {
 		int u = (int)rng_below(rng, n), v = (int)rng_below(rng, n);
 
-		must(topo_add_arc(t, u, v, 1 + (int)rng_below(rng, caps), 0,
-				  &err), &err);
+		int cap = least_cap + (int)rng_below(rng, caps);
+
+		must(topo_add_arc(t, u, v, cap, 0, &err), &err);
 	}
 	must(topo_freeze(t, &err), &err);
 	return t;
@@ -306,41 +309,27 @@ static void test_exact_on_random_graphs(void **state)
 		int n = 3 + (int)rng_below(&rng, 14);
 		int extra = (int)rng_below(&rng, 2 * n);
 
-		assert_exact(random_graph(&rng, n, extra, 1 + i % 3));
+		assert_exact(random_graph(&rng, n, extra, 1, 1 + i % 3));
 	}
 }
 
-/* Seven links of capacity 97, 101, ...: a common denominator of all levels
- * is beyond the limit, so P is a compromise; the result stays valid and no
- * worse than one chunk too many a step. */
-static void test_rounds_when_chunks_explode(void **state)
+/* Takes t. True when the loads have a common denominator within the limit;
+ * otherwise P is a compromise, no worse than a chunk too many a step. */
+static bool exact_or_close(struct topo *t)
 {
-	static const int caps[] = { 97, 101, 103, 107 };
 	struct err err = { 0 };
 	struct coll_report r;
 	struct coll_sched *s;
-	struct topo *t;
 	mpq_t best, slack;
-	int n = 5;
+	bool exact;
 
-	(void)state;
-	must(topo_new(n, &t, &err), &err);
-	for (int u = 0; u < n; u++) {
-		for (int i = 0; i < 4; i++) {
-			if ((u + i) % 2 == 0 || i == 0) {
-				must(topo_add_arc(t, u, (u + 1) % n,
-						  caps[(u + i) % 4], 0, &err),
-				     &err);
-			}
-		}
-	}
-	must(topo_freeze(t, &err), &err);
 	mpq_inits(best, slack, NULL);
 	best_shard_times(t, best);
 	coll_report_init(&r);
 	must(coll_bfb(COLL_ALLGATHER, t, &s, &err), &err);
 	must(coll_verify(s, &r, &err), &err);
 	assert_in_range(coll_chunks(s), 1, COLL_BFB_MAX_CHUNKS);
+	exact = mpq_equal(r.shard_times, best);
 	assert_true(mpq_cmp(r.shard_times, best) >= 0);
 	rat_set(slack, coll_steps(s), coll_chunks(s));
 	mpq_add(best, best, slack);
@@ -348,6 +337,21 @@ static void test_rounds_when_chunks_explode(void **state)
 	mpq_clears(best, slack, NULL);
 	coll_report_fini(&r);
 	coll_free(s);
+	return exact;
+}
+
+/* Capacities of 50 to 149 give denominators without small multiples. */
+static void test_rounds_when_chunks_explode(void **state)
+{
+	struct rng rng;
+	int exact = 0;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 20; i++) {
+		exact += exact_or_close(random_graph(&rng, 12, 36, 50, 100));
+	}
+	assert_in_range(exact, 0, 19);
 }
 
 /* Figure 5 of the paper: one rank behind links 0 and 1, one behind 1 and
@@ -372,6 +376,57 @@ static void test_balance_figure_5(void **state)
 	assert_int_equal(share[3], 2);
 	assert_int_equal(balance_split(&b, 3, 1, share, &err),
 			 WEFT_EINTERNAL);
+}
+
+/* A random program: each group may use a random set of the links. */
+static void random_program(struct rng *rng, struct balance *b)
+{
+	b->n_links = 1 + (int)rng_below(rng, 7);
+	b->n_groups = 1 + (int)rng_below(rng, 9);
+	b->n_use = 0;
+	for (int w = 0; w < b->n_links; w++) {
+		b->cap[w] = 1 + (int64_t)rng_below(rng, 3);
+	}
+	for (int g = 0; g < b->n_groups; g++) {
+		unsigned set = 1 + (unsigned)rng_below(
+			rng, (1u << b->n_links) - 1);
+
+		b->groups[g] = (struct balance_group){
+			1 + (int64_t)rng_below(rng, 20), b->n_use, 0,
+		};
+		for (int w = 0; w < b->n_links; w++) {
+			if (set >> w & 1) {
+				b->use[b->n_use++] = w;
+				b->groups[g].n++;
+			}
+		}
+	}
+}
+
+/* From the solver's proposal, and from any set at all, the same load. */
+static void test_any_start_is_proven(void **state)
+{
+	int64_t cap[7];
+	struct balance_group groups[9];
+	int use[63];
+	struct balance b = { .cap = cap, .groups = groups, .use = use };
+	struct err err = { 0 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int i = 0; i < 500; i++) {
+		struct ratio solved, proven;
+		bool tight[7];
+
+		random_program(&rng, &b);
+		for (int w = 0; w < b.n_links; w++) {
+			tight[w] = rng_below(&rng, 2);
+		}
+		must(balance_solve(&b, &solved, &err), &err);
+		must(balance_prove(&b, tight, &proven, &err), &err);
+		assert_int_equal(ratio_cmp(solved, proven), 0);
+	}
 }
 
 /* ---- translations ---- */
@@ -409,6 +464,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_balance_figure_5),
+		cmocka_unit_test(test_any_start_is_proven),
 		cmocka_unit_test(test_translations),
 		cmocka_unit_test(test_hypercubes),
 		cmocka_unit_test(test_tori),

@@ -315,7 +315,7 @@ static void test_copy_and_sum_race(void **state)
 	send_part(s, 0, 2, 0, 0, 0, 0, COLL_REDUCE);
 	send_part(s, 1, 1, 2, 0, 0, 0, COLL_REDUCE);
 	send_part(s, 1, 0, 2, 0, 0, 0, COLL_COPY);
-	assert_refused(s, "arc 3 (1 -> 2): shard 0 chunk 0: a contribution "
+	assert_refused(s, "(1 -> 2): shard 0 chunk 0: a contribution "
 		       "is summed twice");
 	coll_free(s);
 }
