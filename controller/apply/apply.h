@@ -81,10 +81,10 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
 /* Closes all devices (light stays), then calls done. */
 void apply_free(struct apply *a, void (*done)(void *), void *arg);
 
-/* Makes `fabric` (taken over) the one whose devices are open: opens what is
- * new, closes what is gone, keeps sessions that are the same. WEFT_EINVAL
- * for an unknown driver or option with the place in the file; WEFT_ESTALE
- * while a change runs. On failure the old fabric stays. */
+/* Makes `fabric` (taken over, also on error) the one whose devices are open:
+ * opens what is new, closes what is gone, keeps sessions that are the same.
+ * WEFT_EINVAL for an unknown driver or option with the place in the file;
+ * WEFT_ESTALE while a change runs. On failure the old fabric stays. */
 int apply_set_fabric(struct apply *a, struct model_fabric *fabric,
 		     struct err *err);
 const struct model_fabric *apply_fabric(const struct apply *a);

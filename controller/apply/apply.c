@@ -1,0 +1,340 @@
+/* The engine: life, fabric, readings. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/log.h"
+
+const char *apply_level_name(enum apply_level level)
+{
+	static const char *const names[] = {
+		"unverified", "acked", "read back", "settled", "measured",
+	};
+
+	return names[level];
+}
+
+const char *apply_verdict_name(enum apply_verdict v)
+{
+	static const char *const names[] = {
+		"nothing to do", "committed", "refused", "rolled back",
+		"stuck",
+	};
+
+	return names[v];
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int apply_refresh(struct apply *a, struct err *err)
+{
+	struct store_journal *v;
+	int n;
+	int rc = store_open_changes(a->store, &v, &n, err);
+
+	if (rc) {
+		return rc;
+	}
+	store_journals_free(a->open, a->n_open);
+	a->open = v;
+	a->n_open = n;
+	for (int i = 0; a->set && i < a->set->n; i++) {
+		device_assess(a->set->v[i]);
+	}
+	return 0;
+}
+
+const struct store_journal *apply_journal(const struct apply *a, int i)
+{
+	const struct store_journal *running =
+		a->change && a->change->journal.change.id ?
+		&a->change->journal : NULL;
+
+	if (running && i-- == 0) {
+		return running;
+	}
+	return i < a->n_open ? &a->open[i] : NULL;
+}
+
+int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
+	      struct err *err)
+{
+	struct apply *a = calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a) {
+		return err_nomem(err);
+	}
+	a->loop = loop;
+	a->store = store;
+	rc = apply_refresh(a, err);
+	if (rc) {
+		free(a);
+		return rc;
+	}
+	uv_timer_init(loop, &a->timer);
+	a->timer.data = a;
+	*out = a;
+	return 0;
+}
+
+static void finish_free(struct apply *a)
+{
+	void (*done)(void *) = a->closed_cb;
+	void *arg = a->closed_arg;
+
+	if (!a->timer_closed || a->n_devices) {
+		return;
+	}
+	if (a->change) {
+		change_abandon(a->change);
+	}
+	if (a->recovery) {
+		recovery_abandon(a->recovery);
+	}
+	devset_free(a->set);
+	store_journals_free(a->open, a->n_open);
+	free(a->view);
+	base_free(a->base);
+	free(a);
+	if (done) {
+		done(arg);
+	}
+}
+
+void apply_device_closed(struct apply *a)
+{
+	a->n_devices--;
+	if (a->closing) {
+		finish_free(a);
+	}
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	struct apply *a = h->data;
+
+	a->timer_closed = true;
+	finish_free(a);
+}
+
+void apply_free(struct apply *a, void (*done)(void *), void *arg)
+{
+	assert(!a->closing);
+	a->closing = true;
+	a->closed_cb = done;
+	a->closed_arg = arg;
+	uv_close((uv_handle_t *)&a->timer, on_timer_closed);
+	for (struct device *d = a->devices; d; d = d->next) {
+		device_close(d);
+	}
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct apply *a = timer->data;
+
+	a->on_timer(a->timer_arg);
+}
+
+void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg),
+		 void *arg)
+{
+	if (a->closing) {
+		return;
+	}
+	a->on_timer = fn;
+	a->timer_arg = arg;
+	uv_timer_start(&a->timer, on_timer, (uint64_t)(after_us + 999) / 1000,
+		       0);
+}
+
+/* ---- fabric -------------------------------------------------------------- */
+
+void apply_use(struct apply *a, struct devset *set)
+{
+	struct devset *old = a->set;
+
+	a->set = set;
+	devset_free(old);
+}
+
+int apply_set_fabric(struct apply *a, struct model_fabric *fabric,
+		     struct err *err)
+{
+	struct devset *set;
+	int rc;
+
+	if (apply_busy(a)) {
+		model_free(fabric);
+		return err_set(err, WEFT_ESTALE, "a change is under way");
+	}
+	rc = devset_new(a, fabric, a->set, &set, err);
+	if (rc) {
+		model_free(fabric);
+		return rc;
+	}
+	apply_use(a, set);
+	return 0;
+}
+
+const struct model_fabric *apply_fabric(const struct apply *a)
+{
+	return a->set ? a->set->fabric : NULL;
+}
+
+const struct apply_device *apply_devices(const struct apply *a, int *n)
+{
+	struct apply *m = (struct apply *)a;	/* the view is a cache */
+
+	*n = a->set ? a->set->n : 0;
+	free(m->view);
+	m->view = calloc(*n + 1, sizeof(*m->view));
+	if (!m->view) {
+		*n = 0;
+		return NULL;
+	}
+	for (int i = 0; i < *n; i++) {
+		m->view[i] = a->set->v[i]->now;
+	}
+	return m->view;
+}
+
+/* ---- readings ------------------------------------------------------------ */
+
+static void observe(const struct device *d, struct store_observed *o,
+		    struct light_xc *xcs)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+
+	*o = (struct store_observed){
+		.device = d->name, .read_at_ns = d->now.read_at_ns,
+		.epoch = (char *)s->epoch, .identity = (char *)s->identity,
+		.xcs = xcs, .n_xcs = s->n_xcs,
+		.has_program = s->has_program,
+	};
+	for (int i = 0; i < s->n_xcs; i++) {
+		xcs[i] = s->xcs[i].xc;
+	}
+	if (s->has_program) {
+		light_program_digest(&s->program, o->program_digest);
+	}
+}
+
+/* All unsaved readings in one transaction. */
+static int save_readings(struct apply *a, struct err *err)
+{
+	size_t n = 0, n_xcs = 0;
+	struct store_observed *v;
+	struct light_xc *xcs;
+	int rc = 0;
+
+	for (struct device *d = a->devices; d; d = d->next) {
+		n += d->unsaved;
+		n_xcs += d->unsaved ? d->now.snap.n_xcs : 0;
+	}
+	if (n == 0) {
+		return 0;
+	}
+	v = calloc(n, sizeof(*v));
+	xcs = calloc(n_xcs + 1, sizeof(*xcs));
+	if (!v || !xcs) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	n = n_xcs = 0;
+	for (struct device *d = a->devices; d; d = d->next) {
+		if (d->unsaved) {
+			observe(d, &v[n++], xcs + n_xcs);
+			n_xcs += d->now.snap.n_xcs;
+		}
+	}
+	rc = store_observed_put(a->store, v, (int)n, err);
+	for (struct device *d = a->devices; d && rc == 0; d = d->next) {
+		d->unsaved = false;
+	}
+out:
+	free(v);
+	free(xcs);
+	return rc;
+}
+
+void apply_save_readings(struct apply *a)
+{
+	struct err err = { 0 };
+
+	if (save_readings(a, &err)) {
+		log_error("apply", "readings are not saved: %s", err.msg);
+	}
+}
+
+struct read_all {
+	struct apply *a;
+	void (*done)(int rc, const struct err *err, void *arg);
+	void *arg;
+	int waiting;
+	int rc;
+	struct err err;
+	uv_timer_t timer;		/* the later turn of the loop */
+	int n;
+	struct device_op ops[];
+};
+
+static void on_read_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void one_read(struct read_all *r)
+{
+	if (--r->waiting) {
+		return;
+	}
+	if (!r->a->closing) {
+		apply_save_readings(r->a);
+	}
+	r->done(r->rc, &r->err, r->arg);
+	uv_close((uv_handle_t *)&r->timer, on_read_closed);
+}
+
+static void on_read(struct device *d, int rc, const struct err *err, void *arg)
+{
+	struct read_all *r = arg;
+
+	(void)d;
+	if (rc && !r->rc) {
+		r->rc = rc;
+		r->err = *err;
+	}
+	one_read(r);
+}
+
+static void on_read_empty(uv_timer_t *timer)
+{
+	one_read(timer->data);
+}
+
+void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
+					      void *arg),
+		void *arg)
+{
+	int n = a->set ? a->set->n : 0;
+	struct read_all *r = calloc(1, sizeof(*r) + n * sizeof(r->ops[0]));
+	struct err err = { 0 };
+
+	if (!r) {
+		done(err_nomem(&err), &err, arg);
+		return;
+	}
+	r->a = a;
+	r->done = done;
+	r->arg = arg;
+	r->waiting = n + 1;
+	uv_timer_init(a->loop, &r->timer);
+	r->timer.data = r;
+	uv_timer_start(&r->timer, on_read_empty, 0, 0);
+	for (int i = 0; i < n; i++) {
+		device_read(a->set->v[i], &r->ops[i], on_read, r);
+	}
+}

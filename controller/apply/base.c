@@ -1,0 +1,203 @@
+/* What a plan starts from: intent and last readings in plan.h's terms. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/vec.h"
+
+/* Memory behind one plan base. Programs are borrowed from devices and open
+ * changes. */
+struct base {
+	int n;
+	struct plan_light *intent, *observed;
+};
+
+static void light_fini(struct plan_light *l)
+{
+	free((void *)l->xcs);
+	free((void *)l->bad_in);
+	free((void *)l->bad_out);
+}
+
+void base_free(struct base *b)
+{
+	if (!b) {
+		return;
+	}
+	for (int i = 0; i < b->n; i++) {
+		if (b->intent) {
+			light_fini(&b->intent[i]);
+		}
+		if (b->observed) {
+			light_fini(&b->observed[i]);
+		}
+	}
+	free(b->intent);
+	free(b->observed);
+	free(b);
+}
+
+/* ---- observed ------------------------------------------------------------ */
+
+static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
+		    struct err *err)
+{
+	struct light_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
+
+	if (!xcs) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < s->n_xcs; i++) {
+		xcs[i] = s->xcs[i].xc;
+	}
+	out->xcs = xcs;
+	out->n_xcs = s->n_xcs;
+	return 0;
+}
+
+static int copy_bad_ports(const struct drv_snapshot *s,
+			  struct plan_light *out, struct err *err)
+{
+	int *in = calloc(s->n_ports + 1, sizeof(*in));
+	int *egress = calloc(s->n_ports + 1, sizeof(*egress));
+
+	out->bad_in = in;
+	out->bad_out = egress;
+	if (!in || !egress) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < s->n_ports; i++) {
+		const struct drv_port *p = &s->ports[i];
+
+		if (p->enabled && !p->failed) {
+			continue;
+		}
+		if (p->is_out) {
+			egress[out->n_bad_out++] = p->index;
+		} else {
+			in[out->n_bad_in++] = p->index;
+		}
+	}
+	return 0;
+}
+
+static int fill_observed(const struct device *d, struct plan_light *out,
+			 struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	int rc;
+
+	if (!d->now.ever_read) {
+		return 0;
+	}
+	out->known = true;
+	out->program = snap_program(s);
+	rc = copy_map(s, out, err);
+	return rc ? rc : copy_bad_ports(s, out, err);
+}
+
+/* ---- intent -------------------------------------------------------------- */
+
+typedef VEC(struct light_xc) xc_list;
+
+static const struct store_work *find_work(const struct store_journal *j,
+					  const char *device)
+{
+	for (int i = 0; i < j->n_works; i++) {
+		if (strcmp(j->works[i].device, device) == 0) {
+			return &j->works[i];
+		}
+	}
+	return NULL;
+}
+
+/* Light that an open change made is weft's own as well, though it is in no
+ * committed intent. */
+static int add_pending(const struct apply *a, const struct device *d,
+		       xc_list *list, struct plan_light *out,
+		       struct err *err)
+{
+	for (int k = 0; k < a->n_open; k++) {
+		const struct store_work *w = find_work(&a->open[k], d->name);
+
+		for (int i = 0; w && i < w->n_steps; i++) {
+			if (w->steps[i].op == STORE_ADD &&
+			    vec_push(list, w->steps[i].xc)) {
+				return err_nomem(err);
+			}
+		}
+		if (w && w->is_ring && work_moves(w) && work_new(w) &&
+		    program_same(work_new(w), snap_program(&d->now.snap))) {
+			out->program = work_new(w);
+		}
+	}
+	return 0;
+}
+
+static int fill_intent(const struct apply *a, const struct device *d,
+		       struct plan_light *out, struct err *err)
+{
+	xc_list list = { 0 };
+	int rc = 0;
+
+	out->known = true;
+	if (d->intent.has_program) {
+		out->program = &d->intent.program;
+	}
+	for (int i = 0; i < d->intent.n_xcs && rc == 0; i++) {
+		rc = vec_push(&list, d->intent.xcs[i]) ? err_nomem(err) : 0;
+	}
+	rc = rc ? rc : add_pending(a, d, &list, out, err);
+	if (rc == 0 && list.n) {
+		qsort(list.v, list.n, sizeof(*list.v), light_xc_cmp);
+	}
+	out->xcs = list.v;
+	out->n_xcs = (int)list.n;
+	return rc;
+}
+
+/* A device of another fabric is the same one only if its session is. */
+static const struct device *same_device(const struct apply *a,
+					const struct model_device *m)
+{
+	struct device *d = devset_find(a->set, m->name);
+	char *signature = d ? device_signature(m) : NULL;
+	bool same = signature && strcmp(signature, d->signature) == 0;
+
+	free(signature);
+	return same ? d : NULL;
+}
+
+int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
+		    enum plan_mode mode, struct plan_base *out,
+		    struct err *err)
+{
+	struct base *b = calloc(1, sizeof(*b));
+	int rc = 0;
+
+	base_free(a->base);
+	a->base = b;
+	if (!b) {
+		return err_nomem(err);
+	}
+	b->n = fabric->n_devices;
+	b->intent = calloc(b->n + 1, sizeof(*b->intent));
+	b->observed = calloc(b->n + 1, sizeof(*b->observed));
+	if (!b->intent || !b->observed) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < b->n && rc == 0; i++) {
+		const struct device *d = same_device(a, &fabric->devices[i]);
+
+		if (d) {
+			rc = fill_intent(a, d, &b->intent[i], err);
+			rc = rc ? rc : fill_observed(d, &b->observed[i], err);
+		}
+	}
+	*out = (struct plan_base){ .generation = store_generation(a->store),
+				   .mode = mode, .intent = b->intent,
+				   .observed = b->observed };
+	memcpy(out->state_uuid, store_uuid(a->store),
+	       sizeof(out->state_uuid));
+	return rc;
+}

@@ -1,0 +1,313 @@
+/* Readings against what was planned. Pure. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+
+const char *xc_text(struct light_xc xc, char *buf, int size)
+{
+	snprintf(buf, size, "in %d -> out %d", xc.in + 1, xc.out + 1);
+	return buf;
+}
+
+const char *step_text(const struct store_step *st, char *buf, int size)
+{
+	if (st->op == STORE_LOAD) {
+		snprintf(buf, size, "the program");
+		return buf;
+	}
+	return xc_text(st->xc, buf, size);
+}
+
+const struct drv_xc *snap_find(const struct drv_snapshot *s,
+			       struct light_xc xc)
+{
+	/* drv_xc begins with its light_xc, which is all the order needs. */
+	return s->n_xcs ? bsearch(&xc, s->xcs, s->n_xcs, sizeof(*s->xcs),
+				  light_xc_cmp) : NULL;
+}
+
+static bool share_port(bool any_to_any, struct light_xc a, struct light_xc b)
+{
+	return a.in == b.in || a.out == b.out ||
+	       (any_to_any && (a.in == b.out || a.out == b.in));
+}
+
+const struct drv_xc *snap_holder(const struct drv_snapshot *s,
+				 bool any_to_any, struct light_xc xc)
+{
+	for (int i = 0; i < s->n_xcs; i++) {
+		if (light_xc_cmp(&s->xcs[i].xc, &xc) != 0 &&
+		    share_port(any_to_any, s->xcs[i].xc, xc)) {
+			return &s->xcs[i];
+		}
+	}
+	return NULL;
+}
+
+const struct light_program *snap_program(const struct drv_snapshot *s)
+{
+	return s->has_program && s->program.steps ? &s->program : NULL;
+}
+
+bool program_same(const struct light_program *a, const struct light_program *b)
+{
+	if (!a || !b) {
+		return a == b;
+	}
+	return light_program_equal(a, b);
+}
+
+const struct light_program *work_old(const struct store_work *w)
+{
+	return w->has_old && w->old_program.steps ? &w->old_program : NULL;
+}
+
+const struct light_program *work_new(const struct store_work *w)
+{
+	return w->has_new && w->new_program.steps ? &w->new_program : NULL;
+}
+
+/* ---- before -------------------------------------------------------------- */
+
+static int changed_elsewhere(struct err *err, const struct device *d,
+			     const char *what)
+{
+	err_set(err, WEFT_ESTALE, "%s: %s: changed by somebody else since the "
+		"plan was made", d->name, what);
+	err_hint(err, "look at the device and plan again");
+	return WEFT_ESTALE;
+}
+
+static int bad_port(const struct device *d, const struct store_step *st,
+		    const struct drv_port *p, struct err *err)
+{
+	char xc[48];
+
+	return err_set(err, WEFT_EDEVICE, "%s: %s cannot be made: port %s %d "
+		       "is %s", d->name, xc_text(st->xc, xc, sizeof(xc)),
+		       p->is_out ? "out" : "in", p->index + 1,
+		       p->failed ? "failed" : "disabled");
+}
+
+static int check_ports(const struct store_step *st, const struct device *d,
+		       struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+
+	for (int i = 0; i < s->n_ports; i++) {
+		const struct drv_port *p = &s->ports[i];
+		bool ours = p->index == (p->is_out ? st->xc.out : st->xc.in) ||
+			    (d->any_to_any && p->index == st->xc.out);
+
+		if (ours && (p->failed || !p->enabled)) {
+			return bad_port(d, st, p, err);
+		}
+	}
+	return 0;
+}
+
+static bool deletes(const struct store_work *w, struct light_xc xc)
+{
+	for (int i = 0; i < w->n_steps; i++) {
+		if (w->steps[i].op == STORE_DEL &&
+		    light_xc_cmp(&w->steps[i].xc, &xc) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The port of xc may be held only by circuits that the change deletes. */
+static const struct drv_xc *stranger(const struct store_work *w,
+				     const struct device *d,
+				     struct light_xc xc)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+
+	for (int i = 0; i < s->n_xcs; i++) {
+		if (share_port(d->any_to_any, s->xcs[i].xc, xc) &&
+		    !deletes(w, s->xcs[i].xc)) {
+			return &s->xcs[i];
+		}
+	}
+	return NULL;
+}
+
+static int check_add(const struct store_work *w, const struct store_step *st,
+		     const struct device *d, struct err *err)
+{
+	const struct drv_xc *other = stranger(w, d, st->xc);
+	char want[48], has[48], text[128];
+
+	if (!other) {
+		return check_ports(st, d, err);
+	}
+	xc_text(st->xc, want, sizeof(want));
+	if (light_xc_cmp(&other->xc, &st->xc) == 0) {
+		snprintf(text, sizeof(text), "%s, to be made, is there already",
+			 want);
+	} else {
+		snprintf(text, sizeof(text), "%s is there, in the way of %s",
+			 xc_text(other->xc, has, sizeof(has)), want);
+	}
+	return changed_elsewhere(err, d, text);
+}
+
+static int check_there(const struct store_step *st, const struct device *d,
+		       struct err *err)
+{
+	char xc[48], text[96];
+
+	if (snap_find(&d->now.snap, st->xc)) {
+		return 0;
+	}
+	snprintf(text, sizeof(text), "%s, to be %s, is gone",
+		 xc_text(st->xc, xc, sizeof(xc)),
+		 st->op == STORE_DEL ? "deleted" : "kept");
+	return changed_elsewhere(err, d, text);
+}
+
+static int check_load(const struct store_work *w, const struct device *d,
+		      struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	const struct light_program *p = work_new(w);
+
+	if (!program_same(snap_program(s), work_old(w))) {
+		return changed_elsewhere(err, d, snap_program(s) ?
+					 "another program is loaded" :
+					 "the program is gone");
+	}
+	if (p && ((s->caps.max_steps && p->steps > s->caps.max_steps) ||
+		  (s->caps.max_tunes && p->n > s->caps.max_tunes))) {
+		return err_set(err, WEFT_ELIMIT, "%s: a program of %u steps "
+			       "and %zu settings does not fit; the device "
+			       "holds %u and %u", d->name, p->steps, p->n,
+			       s->caps.max_steps, s->caps.max_tunes);
+	}
+	return 0;
+}
+
+int compare_before(const struct store_work *w, const struct device *d,
+		   struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < w->n_steps && rc == 0; i++) {
+		const struct store_step *st = &w->steps[i];
+
+		if (st->op == STORE_LOAD) {
+			rc = check_load(w, d, err);
+		} else if (st->op == STORE_ADD) {
+			rc = check_add(w, st, d, err);
+		} else {
+			rc = check_there(st, d, err);
+		}
+	}
+	return rc;
+}
+
+/* ---- after --------------------------------------------------------------- */
+
+static int not_as_planned(const struct store_step *st, const struct device *d,
+			  struct err *err)
+{
+	const struct drv_xc *other = snap_holder(&d->now.snap, d->any_to_any,
+						 st->xc);
+	char want[48], has[48];
+
+	xc_text(st->xc, want, sizeof(want));
+	if (st->op == STORE_DEL) {
+		return err_set(err, WEFT_EVERIFY, "%s: %s was to be deleted, "
+			       "but the device still has it", d->name, want);
+	}
+	return err_set(err, WEFT_EVERIFY, "%s: %s was to be %s, but the device "
+		       "%s%s", d->name, want,
+		       st->op == STORE_ADD ? "made" : "kept",
+		       other ? "has " : "does not have it",
+		       other ? xc_text(other->xc, has, sizeof(has)) : "");
+}
+
+static int check_light(const struct store_step *st, const struct device *d,
+		       bool *settling, struct err *err)
+{
+	const struct drv_xc *x = snap_find(&d->now.snap, st->xc);
+	char xc[48];
+
+	if ((x == NULL) != (st->op == STORE_DEL)) {
+		return not_as_planned(st, d, err);
+	}
+	if (x && x->state == DRV_FAILED) {
+		return err_set(err, WEFT_EVERIFY, "%s: the device says that "
+			       "%s failed", d->name,
+			       xc_text(st->xc, xc, sizeof(xc)));
+	}
+	if (x && x->state != DRV_TUNED) {
+		*settling = true;
+		err_set(err, WEFT_EVERIFY, "%s: %s is still %s", d->name,
+			xc_text(st->xc, xc, sizeof(xc)),
+			drv_state_name(x->state));
+	}
+	return 0;
+}
+
+static int check_loaded(const struct store_work *w, const struct device *d,
+			bool *settling, struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	const struct light_program *has = snap_program(s);
+
+	if (!program_same(has, work_new(w))) {
+		return err_set(err, WEFT_EVERIFY, "%s: the program was to be "
+			       "%s, but the device has %s", d->name,
+			       work_new(w) ? "loaded" : "emptied",
+			       !has ? "none" :
+			       program_same(has, work_old(w)) ? "the old one" :
+			       "another one");
+	}
+	if (has && s->n_unlocked) {
+		*settling = true;
+		err_set(err, WEFT_EVERIFY, "%s: %d settings are not locked: "
+			"%s", d->name, s->n_unlocked, s->lock_detail);
+	}
+	return 0;
+}
+
+int compare_after(const struct store_work *w, const struct device *d,
+		  bool *settling, struct err *err)
+{
+	int rc = 0;
+
+	*settling = false;
+	for (int i = 0; i < w->n_steps && rc == 0; i++) {
+		if (w->steps[i].op == STORE_LOAD) {
+			rc = check_loaded(w, d, settling, err);
+		} else {
+			rc = check_light(&w->steps[i], d, settling, err);
+		}
+	}
+	return rc;
+}
+
+enum store_step_state compare_step(const struct store_work *w,
+				   const struct store_step *step,
+				   const struct drv_snapshot *snap)
+{
+	bool there;
+
+	if (step->op == STORE_LOAD) {
+		const struct light_program *has = snap_program(snap);
+
+		return program_same(has, work_old(w)) ? STORE_AS_BEFORE :
+		       program_same(has, work_new(w)) ? STORE_AS_PLANNED :
+							STORE_UNKNOWN;
+	}
+	there = snap_find(snap, step->xc) != NULL;
+	if (step->op == STORE_KEEP) {
+		return there ? STORE_AS_PLANNED : STORE_UNKNOWN;
+	}
+	return there == (step->op == STORE_ADD) ? STORE_AS_PLANNED :
+						  STORE_AS_BEFORE;
+}

@@ -1,0 +1,522 @@
+/* One device: its session, its queue of operations, what is known of it. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/buf.h"
+#include "lib/base/clk.h"
+
+/* ---- open and close ------------------------------------------------------ */
+
+char *device_signature(const struct model_device *m)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s|%s|%d|%d|%d|%d|%d|%lld", m->driver ? m->driver : "",
+		   m->address ? m->address : "", m->kind, m->n_in, m->n_out,
+		   m->any_to_any, m->ring.fibres, (long long)m->timeout_ms);
+	buf_printf(&b, "|%d|%d", m->n_members, m->ring.channels);
+	for (int i = 0; i < m->n_options; i++) {
+		buf_printf(&b, "|%s=%s", m->options[i].key,
+			   m->options[i].value);
+	}
+	return buf_steal(&b);
+}
+
+static void on_trace(const char *name, const char *line, bool is_reply,
+		     void *arg)
+{
+	struct device *d = arg;
+	struct change *c = d->a->change;
+
+	(void)name;
+	if (!c || !c->journal.change.id) {
+		return;
+	}
+	if (d->lines == AUDIT_LINES_PER_OP) {
+		d->lines_dropped++;
+		return;
+	}
+	d->lines++;
+	store_audit(d->a->store, c->journal.change.id, d->name,
+		    is_reply ? STORE_REPLY : STORE_COMMAND, line);
+}
+
+static int open_driver(struct device *d, const struct model_fabric *f,
+		       const struct model_device *m, struct err *err)
+{
+	bool ring = m->kind == MODEL_RING;
+	struct drv_option *options = calloc(m->n_options + 1,
+					    sizeof(*options));
+	struct drv_config cfg = {
+		.name = m->name,
+		.address = m->address ? m->address : "",
+		.n_in = ring ? m->n_members : m->n_in,
+		.n_out = ring ? m->ring.channels : m->n_out,
+		.any_to_any = m->any_to_any,
+		.ring_fibres = ring ? m->ring.fibres : 0,
+		.timeout_ms = m->timeout_ms,
+		.fence = store_fence(d->a->store),
+		.options = options,
+		.n_options = m->n_options,
+	};
+	int rc;
+
+	if (!options) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < m->n_options; i++) {
+		options[i].key = m->options[i].key;
+		options[i].value = m->options[i].value;
+	}
+	rc = drv_open(d->a->loop, m->driver, &cfg, &d->drv, err);
+	free(options);
+	if (rc == 0 && (d->drv->cls->kind == DRV_RING) != ring) {
+		rc = err_set(err, WEFT_EINVAL, "device %s: driver %s is not "
+			     "for a %s", m->name, m->driver,
+			     model_device_kind_name(m->kind));
+	}
+	if (rc) {
+		rc = err && rc == WEFT_ENOTFOUND ? err->code = WEFT_EINVAL :
+						   rc;
+		err_at(err, f->file, m->place.line, m->place.col);
+		return rc;
+	}
+	drv_set_trace(d->drv, on_trace, d);
+	return 0;
+}
+
+/* The last reading of an earlier process: shown until the first of this
+ * one, and what a restart of the device is told from. */
+static int load_reading(struct device *d, struct err *err)
+{
+	struct store_observed o;
+	struct drv_snapshot *s = &d->now.snap;
+	int rc = store_observed_get(d->a->store, d->name, &o, err);
+
+	if (rc) {
+		return rc == WEFT_ENOTFOUND ? 0 : rc;
+	}
+	d->now.ever_read = true;
+	d->now.read_at_ns = o.read_at_ns;
+	snprintf(s->identity, sizeof(s->identity), "%s", o.identity);
+	snprintf(s->epoch, sizeof(s->epoch), "%s", o.epoch);
+	s->xcs = calloc(o.n_xcs + 1, sizeof(*s->xcs));
+	if (!s->xcs) {
+		rc = err_nomem(err);
+	}
+	for (int i = 0; i < o.n_xcs && rc == 0; i++) {
+		s->xcs[s->n_xcs++].xc = o.xcs[i];
+	}
+	if (rc == 0 && o.has_program) {
+		rc = store_program(d->a->store, o.program_digest, &s->program,
+				   err);
+		s->has_program = rc == 0;
+		rc = rc == WEFT_ENOTFOUND ? 0 : rc;
+	}
+	store_observed_fini(&o);
+	return rc;
+}
+
+static void destroy(struct device *d)
+{
+	drv_snapshot_fini(&d->now.snap);
+	store_light_fini(&d->intent);
+	free(d->name);
+	free(d->driver);
+	free(d->signature);
+	free(d);
+}
+
+static void unlink_device(struct device *d)
+{
+	struct device **at = &d->a->devices;
+
+	while (*at != d) {
+		at = &(*at)->next;
+	}
+	*at = d->next;
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	struct device *d = h->data;
+	struct apply *a = d->a;
+
+	d->closed = true;
+	unlink_device(d);
+	if (d->refs == 0) {
+		destroy(d);
+	}
+	apply_device_closed(a);
+}
+
+static void on_driver_closed(void *arg)
+{
+	struct device *d = arg;
+
+	d->drv = NULL;
+	uv_close((uv_handle_t *)&d->timer, on_timer_closed);
+}
+
+static void answer_all(struct device *d);
+
+void device_close(struct device *d)
+{
+	if (d->closing) {
+		return;
+	}
+	d->closing = true;
+	if (d->drv) {
+		drv_close(d->drv, on_driver_closed, d);
+	} else {
+		answer_all(d);
+		on_driver_closed(d);
+	}
+}
+
+int device_open(struct apply *a, const struct model_fabric *f, int index,
+		struct device **out, struct err *err)
+{
+	const struct model_device *m = &f->devices[index];
+	struct device *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d) {
+		return err_nomem(err);
+	}
+	d->a = a;
+	d->refs = 1;
+	d->any_to_any = m->any_to_any;
+	uv_timer_init(a->loop, &d->timer);
+	d->timer.data = d;
+	d->next = a->devices;
+	a->devices = d;
+	a->n_devices++;
+	d->name = strdup(m->name);
+	d->driver = strdup(m->driver ? m->driver : "");
+	d->signature = device_signature(m);
+	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
+	if (rc == 0 && d->driver[0]) {
+		rc = open_driver(d, f, m, err);
+	}
+	rc = rc ? rc : load_reading(d, err);
+	rc = rc ? rc : device_load_intent(d, err);
+	if (rc) {
+		device_unref(d);
+		return rc;
+	}
+	d->now.name = d->name;
+	d->now.driver = d->driver;
+	snprintf(d->now.problem, sizeof(d->now.problem), "%s",
+		 d->drv ? "not read yet" : "no driver: moved by hand");
+	device_assess(d);
+	*out = d;
+	return 0;
+}
+
+struct device *device_ref(struct device *d)
+{
+	d->refs++;
+	return d;
+}
+
+void device_unref(struct device *d)
+{
+	if (!d || --d->refs > 0) {
+		return;
+	}
+	if (d->closed) {
+		destroy(d);
+	} else {
+		device_close(d);
+	}
+}
+
+/* ---- operations ---------------------------------------------------------- */
+
+static void run_head(struct device *d);
+
+static void answer(struct device *d, struct device_op *op, int rc, int n,
+		   const struct drv_outcome *outcomes, const struct err *err)
+{
+	if (op->batch) {
+		op->submit_cb(d, rc, n, outcomes, err, op->arg);
+	} else {
+		op->read_cb(d, rc, err, op->arg);
+	}
+}
+
+/* The answer may ask for the next operation, so the queue moves first. */
+static void finish_head(struct device *d, int rc, int n,
+			const struct drv_outcome *outcomes,
+			const struct err *err)
+{
+	struct device_op *op = d->head;
+
+	if (d->lines_dropped && d->a->change) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "%d more lines not kept",
+			 d->lines_dropped);
+		store_audit(d->a->store, d->a->change->journal.change.id,
+			    d->name, STORE_EVENT, text);
+	}
+	d->head = op->next;
+	if (!d->head) {
+		d->tail = NULL;
+	} else if (!d->closing) {
+		run_head(d);
+	}
+	answer(d, op, rc, n, outcomes, err);
+	if (d->closing) {
+		answer_all(d);
+	}
+	device_unref(d);
+}
+
+static void answer_all(struct device *d)
+{
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_ECANCELED, "%s: the device was closed", d->name);
+	while (d->head) {
+		finish_head(d, WEFT_ECANCELED, 0, NULL, &err);
+	}
+}
+
+static void on_no_driver(uv_timer_t *timer)
+{
+	struct device *d = timer->data;
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_EUNSUPPORTED, "%s has no driver: its light is moved "
+		"by hand", d->name);
+	finish_head(d, WEFT_EUNSUPPORTED, 0, NULL, &err);
+}
+
+/* What a reading says beside the map that somebody should know. */
+static void warn(struct device *d, const struct drv_snapshot *s)
+{
+	char *text = d->now.problem;
+	int size = sizeof(d->now.problem);
+
+	text[0] = '\0';
+	if (s->n_unlocked) {
+		snprintf(text, size, "%d settings not locked: %.80s",
+			 s->n_unlocked, s->lock_detail);
+	} else if (d->now.restarted) {
+		snprintf(text, size, "restarted since the last reading");
+	}
+}
+
+static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
+			const struct err *err, void *arg)
+{
+	struct device *d = arg;
+	struct apply_device *now = &d->now;
+
+	(void)drv;
+	now->reachable = rc == 0;
+	if (rc) {
+		snprintf(now->problem, sizeof(now->problem), "%.*s",
+			 (int)sizeof(now->problem) - 1, err->msg);
+	} else {
+		now->restarted = now->ever_read && now->snap.epoch[0] &&
+				 strcmp(now->snap.epoch, snap->epoch) != 0;
+		drv_snapshot_fini(&now->snap);
+		now->snap = *snap;
+		memset(snap, 0, sizeof(*snap));
+		now->ever_read = true;
+		now->read_at_ns = clk_wall_ns();
+		d->unsaved = true;
+		warn(d, &now->snap);
+	}
+	device_assess(d);
+	finish_head(d, rc, 0, NULL, err);
+}
+
+static void on_submit(struct drv *drv, int rc, int n,
+		      const struct drv_outcome *outcomes,
+		      const struct err *err, void *arg)
+{
+	(void)drv;
+	finish_head(arg, rc, n, outcomes, err);
+}
+
+static void run_head(struct device *d)
+{
+	d->lines = 0;
+	d->lines_dropped = 0;
+	if (!d->drv) {
+		uv_timer_start(&d->timer, on_no_driver, 0, 0);
+	} else if (d->head->batch) {
+		drv_submit(d->drv, d->head->batch, on_submit, d);
+	} else {
+		drv_snapshot(d->drv, on_snapshot, d);
+	}
+}
+
+static void enqueue(struct device *d, struct device_op *op)
+{
+	assert(!d->closing);
+	op->next = NULL;
+	device_ref(d);
+	if (d->tail) {
+		d->tail->next = op;
+		d->tail = op;
+		return;
+	}
+	d->head = d->tail = op;
+	run_head(d);
+}
+
+void device_read(struct device *d, struct device_op *op, device_read_cb cb,
+		 void *arg)
+{
+	*op = (struct device_op){ .read_cb = cb, .arg = arg };
+	enqueue(d, op);
+}
+
+void device_submit(struct device *d, struct device_op *op,
+		   const struct drv_batch *batch, device_submit_cb cb,
+		   void *arg)
+{
+	*op = (struct device_op){ .batch = batch, .submit_cb = cb,
+				  .arg = arg };
+	enqueue(d, op);
+}
+
+/* ---- state --------------------------------------------------------------- */
+
+int device_load_intent(struct device *d, struct err *err)
+{
+	struct store_light l;
+	int rc = store_intent(d->a->store, d->name, &l, err);
+
+	if (rc == 0) {
+		store_light_fini(&d->intent);
+		d->intent = l;
+	}
+	return rc;
+}
+
+static bool step_explains(const struct store_step *st, enum store_op op,
+			  struct light_xc xc)
+{
+	return st->op == op && light_xc_cmp(&st->xc, &xc) == 0;
+}
+
+/* True when an open change may have made (ADD) or deleted (DEL) xc. */
+static bool pending(const struct device *d, enum store_op op,
+		    struct light_xc xc)
+{
+	const struct store_journal *j;
+
+	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
+		for (int w = 0; w < j->n_works; w++) {
+			const struct store_work *work = &j->works[w];
+			int n = strcmp(work->device, d->name) ? 0 :
+				work->n_steps;
+
+			for (int i = 0; i < n; i++) {
+				if (step_explains(&work->steps[i], op, xc)) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+static bool program_pending(const struct device *d,
+			    const struct light_program *has)
+{
+	const struct store_journal *j;
+
+	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
+		for (int w = 0; w < j->n_works; w++) {
+			if (strcmp(j->works[w].device, d->name) == 0 &&
+			    work_moves(&j->works[w]) &&
+			    program_same(work_new(&j->works[w]), has)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void assess_program(struct device *d)
+{
+	const struct light_program *has = snap_program(&d->now.snap);
+	const struct light_program *want = d->intent.has_program &&
+		d->intent.program.steps ? &d->intent.program : NULL;
+
+	if (program_same(has, want)) {
+		return;
+	}
+	if (program_pending(d, has)) {
+		d->now.n_pending++;
+		return;
+	}
+	d->now.n_missing += want != NULL;
+	d->now.n_unexpected += has != NULL;
+}
+
+static bool intended(const struct device *d, struct light_xc xc)
+{
+	return d->intent.n_xcs && bsearch(&xc, d->intent.xcs, d->intent.n_xcs,
+					  sizeof(xc), light_xc_cmp);
+}
+
+/* Also tells, by *lit, whether all intended circuits carry light. */
+static void assess_circuits(struct device *d, bool *lit)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+
+	for (int i = 0; i < d->intent.n_xcs; i++) {
+		struct light_xc xc = d->intent.xcs[i];
+		const struct drv_xc *x = snap_find(s, xc);
+
+		if (x) {
+			*lit = *lit && x->state == DRV_TUNED;
+		} else if (pending(d, STORE_DEL, xc)) {
+			d->now.n_pending++;
+			*lit = false;
+		} else {
+			d->now.n_missing++;
+		}
+	}
+	for (int i = 0; i < s->n_xcs; i++) {
+		if (intended(d, s->xcs[i].xc)) {
+			continue;
+		}
+		if (pending(d, STORE_ADD, s->xcs[i].xc)) {
+			d->now.n_pending++;
+		} else {
+			d->now.n_unexpected++;
+		}
+	}
+}
+
+void device_assess(struct device *d)
+{
+	struct apply_device *now = &d->now;
+	bool lit = now->reachable && now->snap.n_unlocked == 0;
+
+	now->n_missing = now->n_unexpected = now->n_pending = 0;
+	if (now->ever_read) {
+		assess_program(d);
+		assess_circuits(d, &lit);
+	}
+	/* Proof is lost with the light or the session, and comes back only
+	 * as far as a single reading goes. */
+	if (!lit || now->n_missing) {
+		d->proof = APPLY_UNVERIFIED;
+	} else if (d->proof < APPLY_READ_BACK) {
+		d->proof = APPLY_READ_BACK;
+	}
+	now->level = d->proof;
+}

@@ -1,0 +1,107 @@
+/* A plan written as a journal. Pure. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+
+int work_count(const struct store_work *w, enum store_op op)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->n_steps; i++) {
+		n += w->steps[i].op == op;
+	}
+	return n;
+}
+
+int work_moves(const struct store_work *w)
+{
+	return w->n_steps - work_count(w, STORE_KEEP);
+}
+
+static void push(struct store_work *w, enum store_op op, struct light_xc xc)
+{
+	w->steps[w->n_steps++] = (struct store_step){ .op = op, .xc = xc };
+}
+
+static bool is_added(const struct plan_device *d, struct light_xc xc)
+{
+	return d->n_add && bsearch(&xc, d->add, d->n_add, sizeof(xc),
+				   light_xc_cmp);
+}
+
+static void write_circuits(const struct plan_device *d, struct store_work *w)
+{
+	for (int i = 0; i < d->n_del; i++) {
+		push(w, STORE_DEL, d->del[i]);
+	}
+	for (int i = 0; i < d->n_add; i++) {
+		push(w, STORE_ADD, d->add[i]);
+	}
+	for (int i = 0; i < d->n_want; i++) {
+		if (!is_added(d, d->want[i])) {
+			push(w, STORE_KEEP, d->want[i]);
+		}
+	}
+}
+
+/* Programs may be large, so they move instead of being copied. */
+static void write_program(struct plan_device *d, struct store_work *w)
+{
+	w->has_old = d->had_program;
+	w->old_program = d->old_program;
+	memset(&d->old_program, 0, sizeof(d->old_program));
+	w->has_new = d->has_program;
+	w->new_program = d->program;
+	memset(&d->program, 0, sizeof(d->program));
+	if (d->load_program) {
+		push(w, STORE_LOAD, (struct light_xc){ 0, 0 });
+	}
+}
+
+static int write_work(const struct plan *p, struct plan_device *d,
+		      struct store_work *w, struct err *err)
+{
+	const struct model_device *m = &p->fabric->devices[d->device];
+
+	w->device = strdup(m->name);
+	w->is_ring = m->kind == MODEL_RING;
+	w->steps = calloc((size_t)d->n_del + d->n_add + d->n_want + 1,
+			  sizeof(*w->steps));
+	if (!w->device || !w->steps) {
+		return err_nomem(err);
+	}
+	if (w->is_ring) {
+		write_program(d, w);
+	} else {
+		write_circuits(d, w);
+	}
+	return 0;
+}
+
+int journal_from_plan(struct plan *p, const char *who, const char *comment,
+		      struct store_journal *out, struct err *err)
+{
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	out->change.who = strdup(who ? who : "");
+	out->change.comment = strdup(comment ? comment : "");
+	out->change.config_name = strdup(p->fabric->file ? p->fabric->file :
+							   "");
+	out->change.summary = strdup("");
+	out->works = calloc(p->n_devices ? p->n_devices : 1,
+			    sizeof(*out->works));
+	if (!out->change.who || !out->change.comment || !out->works ||
+	    !out->change.config_name || !out->change.summary) {
+		rc = err_nomem(err);
+	}
+	for (int i = 0; i < p->n_devices && rc == 0; i++) {
+		out->n_works++;
+		rc = write_work(p, &p->devices[i], &out->works[i], err);
+	}
+	if (rc) {
+		store_journal_fini(out);
+	}
+	return rc;
+}

@@ -1,0 +1,262 @@
+/*
+ * Shared by the files of the apply room.
+ *
+ *   apply.c    the engine: life, fabric, readings, base for planning
+ *   device.c   one device: its session, its queue of operations, its state
+ *   set.c      the devices of one fabric
+ *   base.c     what a plan starts from
+ *   compare.c  readings against plans and intent (pure)
+ *   journal.c  a plan as a journal (pure)
+ *   change.c   a change on its way through the phases
+ *   undo.c     taking a change back
+ *   recover.c  changes that were open when the process ended
+ */
+#ifndef WEFT_APPLY_PRIVATE_H
+#define WEFT_APPLY_PRIVATE_H
+
+#include "controller/apply/apply.h"
+#include "lib/base/buf.h"
+
+/* Lines of one operation that reach the audit trail; the rest is counted. */
+#define AUDIT_LINES_PER_OP 64
+
+/* ---- devices ------------------------------------------------------------- */
+
+struct device;
+
+typedef void (*device_read_cb)(struct device *d, int rc,
+			       const struct err *err, void *arg);
+typedef void (*device_submit_cb)(struct device *d, int rc, int n,
+				 const struct drv_outcome *outcomes,
+				 const struct err *err, void *arg);
+
+/* A request to a device; owned by who asks, in use until its callback. */
+struct device_op {
+	const struct drv_batch *batch;	/* NULL: read */
+	device_read_cb read_cb;
+	device_submit_cb submit_cb;
+	void *arg;
+	struct device_op *next;
+};
+
+struct device {
+	struct apply *a;
+	struct device *next;		/* of all devices of the engine */
+	int refs;
+	char *name, *driver;
+	char *signature;		/* same text: same session will do */
+	bool any_to_any;
+	struct drv *drv;		/* NULL: moved by hand */
+	bool closing, closed;
+	uv_timer_t timer;		/* answers for what has no driver */
+	struct device_op *head, *tail;	/* head is running */
+	int lines, lines_dropped;	/* audit of the running one */
+	struct apply_device now;	/* strings are name and driver above */
+	struct store_light intent;
+	enum apply_level proof;		/* of the last change */
+	bool unsaved;			/* a reading the store has not got */
+};
+
+/* Opens a handle for a fabric's device; nothing is sent. refs is 1. */
+int device_open(struct apply *a, const struct model_fabric *f, int index,
+		struct device **out, struct err *err);
+struct device *device_ref(struct device *d);
+void device_unref(struct device *d);
+/* Ends the session at once; running and queued operations fail. */
+void device_close(struct device *d);
+
+/* Text that tells whether two fabrics mean the same session. */
+char *device_signature(const struct model_device *m);
+
+/* Operations of one device run one after the other, in the order asked for.
+ * The reading is d->now.snap. Callbacks come from the loop only. */
+void device_read(struct device *d, struct device_op *op, device_read_cb cb,
+		 void *arg);
+void device_submit(struct device *d, struct device_op *op,
+		   const struct drv_batch *batch, device_submit_cb cb,
+		   void *arg);
+
+/* Takes the committed intent from the store again. */
+int device_load_intent(struct device *d, struct err *err);
+/* Compares the last reading with intent and open changes. */
+void device_assess(struct device *d);
+
+/* ---- the devices of a fabric --------------------------------------------- */
+
+struct devset {
+	struct model_fabric *fabric;	/* owned */
+	struct device **v;		/* [fabric->n_devices] */
+	int n;
+};
+
+/* Sessions that are the same are shared with `from` (may be NULL). The
+ * fabric is taken over only on success. */
+int devset_new(struct apply *a, struct model_fabric *fabric,
+	       const struct devset *from, struct devset **out,
+	       struct err *err);
+void devset_free(struct devset *s);
+struct device *devset_find(const struct devset *s, const char *name);
+
+/* ---- comparing ----------------------------------------------------------- */
+
+const struct drv_xc *snap_find(const struct drv_snapshot *s,
+			       struct light_xc xc);
+/* A circuit other than xc on one of xc's ports, or NULL. O(n). */
+const struct drv_xc *snap_holder(const struct drv_snapshot *s,
+				 bool any_to_any, struct light_xc xc);
+/* The loaded program, NULL when none or one without steps. */
+const struct light_program *snap_program(const struct drv_snapshot *s);
+/* Equality where NULL and "no steps" are the same. */
+bool program_same(const struct light_program *a,
+		  const struct light_program *b);
+const struct light_program *work_old(const struct store_work *w);
+const struct light_program *work_new(const struct store_work *w);
+
+/* True when the fresh reading is what the work was planned from, on every
+ * port it touches. WEFT_ESTALE names device, circuit and what changed;
+ * WEFT_EDEVICE a failed port; WEFT_ELIMIT a program that does not fit. */
+int compare_before(const struct store_work *w, const struct device *d,
+		   struct err *err);
+/* WEFT_EVERIFY names the first circuit that is not as planned. *settling:
+ * the map is right, but light is still moving. */
+int compare_after(const struct store_work *w, const struct device *d,
+		  bool *settling, struct err *err);
+/* Where one step stands by the last reading. */
+enum store_step_state compare_step(const struct store_work *w,
+				   const struct store_step *step,
+				   const struct drv_snapshot *snap);
+/* "in 3 -> out 7" (ports counted from 1, as in the fabric). */
+const char *xc_text(struct light_xc xc, char *buf, int size);
+/* The same for a step; "the program" for a ring. */
+const char *step_text(const struct store_step *st, char *buf, int size);
+
+/* ---- the journal --------------------------------------------------------- */
+
+/* Writes the plan as a journal; takes the plan's programs over. */
+int journal_from_plan(struct plan *p, const char *who, const char *comment,
+		      struct store_journal *out, struct err *err);
+int work_count(const struct store_work *w, enum store_op op);
+/* Steps that send something. */
+int work_moves(const struct store_work *w);
+
+/* ---- a change ------------------------------------------------------------ */
+
+enum phase {
+	PHASE_PREPARE, PHASE_CHECK, PHASE_DELETE, PHASE_ADD, PHASE_LOAD,
+	PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN, PHASE_COMMIT,
+	PHASE_UNDO, PHASE_END,
+};
+
+/* A change on one device that has something to send. */
+struct run {
+	struct change *c;
+	struct store_work *w;
+	int index;			/* of w in the journal */
+	struct device *dev;
+	const char *domain;
+	struct device_op op;
+	struct drv_batch batch;
+	struct drv_item *items;		/* [w->n_steps] */
+	int *item_step;			/* the step each item is */
+	int first, n_sent;		/* steps of the batch under way */
+	int n_done;			/* for progress */
+	bool sent;			/* something may have reached it */
+	bool replace;			/* the whole map in one command */
+	bool settling;
+	bool unmeasured;
+	enum apply_level proof;
+	char epoch[DRV_NAME_MAX];
+	int n_before;			/* the map at the check */
+	struct light_xc *before;
+	struct light_program dark;	/* a program that holds nothing */
+	/* undo */
+	unsigned char *tries;		/* [w->n_steps] */
+	int rounds, n_unread;
+	bool confirmed, restored;
+};
+
+struct change {
+	struct apply *a;
+	struct plan *plan;
+	struct devset *set, *before;
+	struct store_journal journal;
+	apply_event_cb on_event;
+	apply_done_cb on_done;
+	void *arg;
+	enum phase phase;
+	int n_runs;
+	struct run *runs;
+	int first, end;			/* runs in scope: a domain, or all */
+	int waiting;			/* operations the phase waits for */
+	bool cancel;
+	int rc;				/* the first failure */
+	struct err err;
+	int settle_rounds;
+	int undo_at;
+	int n_left;			/* circuits that undo could not move */
+	struct buf left;		/* their names */
+	struct apply_result res;
+	int64_t started_ns;
+	int done, total;
+};
+
+/* The change fails with this, if it has not failed yet. */
+void change_fail(struct change *c, int rc, const struct err *err);
+void change_event(struct change *c, const struct device *d, bool is_problem,
+		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Ends the change with what is in c->res.verdict, c->rc and c->err. */
+void change_end(struct change *c);
+/* The engine is closed in the middle: light and journal stay. */
+void change_abandon(struct change *c);
+
+/* Takes back everything that was sent; ends in change_end(). */
+void undo_begin(struct change *c);
+
+/* ---- recovering ---------------------------------------------------------- */
+
+struct recovery;
+void recovery_abandon(struct recovery *r);
+
+/* ---- the base for planning (base.c) -------------------------------------- */
+
+struct base;
+void base_free(struct base *b);
+
+/* ---- the engine ---------------------------------------------------------- */
+
+struct apply {
+	uv_loop_t *loop;
+	struct store *store;
+	struct devset *set;		/* NULL: no fabric yet */
+	struct device *devices;		/* all with a handle, any set */
+	int n_devices;
+	uv_timer_t timer;		/* of the change or the recovery */
+	void (*on_timer)(void *arg);
+	void *timer_arg;
+	struct change *change;		/* under way, or NULL */
+	struct recovery *recovery;
+	struct store_journal *open;	/* open changes, newest first */
+	int n_open;
+	struct apply_device *view;
+	struct base *base;		/* memory of the last plan base */
+	bool closing, timer_closed;
+	void (*closed_cb)(void *arg);
+	void *closed_arg;
+};
+
+/* Calls fn later, once. One caller at a time: change or recovery. */
+void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg),
+		 void *arg);
+/* Takes the open changes from the store again and assesses all devices. */
+int apply_refresh(struct apply *a, struct err *err);
+/* Writes readings to the store; a failure is logged. */
+void apply_save_readings(struct apply *a);
+/* Puts a set in the place of the present one, which is freed. */
+void apply_use(struct apply *a, struct devset *set);
+/* Called when a device's handle is gone. */
+void apply_device_closed(struct apply *a);
+/* Journals that explain light that is not as intended: the change under way
+ * and those open. NULL after the last. */
+const struct store_journal *apply_journal(const struct apply *a, int i);
+
+#endif

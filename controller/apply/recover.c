@@ -1,0 +1,378 @@
+/*
+ * Changes that were open when the process ended: the devices are read, the
+ * readings decide, and nothing is sent. Newest first, as a change that turns
+ * out to have happened covers the older ones.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/log.h"
+
+#define READ_ROUNDS 3
+#define BACK_OFF_US 100000
+
+struct reading {
+	struct recovery *r;
+	struct store_work *w;
+	int index;
+	struct device *dev;		/* NULL: cannot be opened */
+	struct device_op op;
+	bool read;
+};
+
+struct recovery {
+	struct apply *a;
+	void (*done)(int rc, const char *text, void *arg);
+	void *arg;
+	struct store_journal *v;
+	int n, at;
+	struct devset *set;		/* of the change at hand, or NULL */
+	struct reading *readings;
+	int n_readings, waiting, rounds;
+	int n_before, n_planned, n_unknown;	/* steps that move light */
+	bool keeps;			/* what was to stay is there */
+	struct buf text;
+	int rc;
+};
+
+static void next_change(struct recovery *r);
+static void read_round(void *arg);
+
+/* ---- end ----------------------------------------------------------------- */
+
+static void drop_change(struct recovery *r)
+{
+	free(r->readings);
+	r->readings = NULL;
+	r->n_readings = 0;
+	devset_free(r->set);
+	r->set = NULL;
+}
+
+static void recovery_free(struct recovery *r)
+{
+	drop_change(r);
+	store_journals_free(r->v, r->n);
+	buf_fini(&r->text);
+	free(r);
+}
+
+void recovery_abandon(struct recovery *r)
+{
+	r->a->recovery = NULL;
+	r->done(WEFT_ECANCELED, "stopped before the open changes were settled",
+		r->arg);
+	recovery_free(r);
+}
+
+static void finish(struct recovery *r)
+{
+	struct apply *a = r->a;
+	struct err err = { 0 };
+
+	drop_change(r);
+	a->recovery = NULL;
+	if (apply_refresh(a, &err)) {
+		log_error("apply", "%s", err.msg);
+	}
+	apply_save_readings(a);
+	r->done(r->rc, r->text.len ? buf_cstr(&r->text) :
+		"no change was open", r->arg);
+	recovery_free(r);
+}
+
+static void fail(struct recovery *r, int rc, const struct err *err)
+{
+	r->rc = r->rc ? r->rc : rc;
+	buf_printf(&r->text, "%s%s", r->text.len ? "; " : "", err->msg);
+}
+
+/* ---- deciding ------------------------------------------------------------ */
+
+static void say(struct recovery *r, const char *what)
+{
+	const struct store_journal *j = &r->v[r->at];
+
+	buf_printf(&r->text, "%schange %lld %s", r->text.len ? "; " : "",
+		   (long long)j->change.id, what);
+}
+
+static void explain_step(struct recovery *r, const struct reading *rd,
+			 const struct store_step *st)
+{
+	char what[48], text[STORE_NOTE_MAX];
+
+	snprintf(text, sizeof(text), "%s %s: %s", store_op_name(st->op),
+		 step_text(st, what, sizeof(what)),
+		 store_step_state_name(st->state));
+	store_audit(r->a->store, r->v[r->at].change.id, rd->w->device,
+		    STORE_EVENT, text);
+}
+
+static void count_step(struct recovery *r, const struct reading *rd,
+		       struct store_step *st)
+{
+	enum store_step_state now = rd->read ?
+		compare_step(rd->w, st, &rd->dev->now.snap) : STORE_UNKNOWN;
+
+	if (st->op == STORE_KEEP) {
+		r->keeps = r->keeps && now == STORE_AS_PLANNED;
+		return;
+	}
+	st->state = now;
+	r->n_before += now == STORE_AS_BEFORE;
+	r->n_planned += now == STORE_AS_PLANNED;
+	r->n_unknown += now == STORE_UNKNOWN;
+	explain_step(r, rd, st);
+}
+
+static int count_steps(struct recovery *r, struct err *err)
+{
+	int rc = 0;
+
+	r->n_before = r->n_planned = r->n_unknown = 0;
+	r->keeps = true;
+	for (int i = 0; i < r->n_readings && rc == 0; i++) {
+		struct reading *rd = &r->readings[i];
+
+		for (int k = 0; k < rd->w->n_steps; k++) {
+			count_step(r, rd, &rd->w->steps[k]);
+		}
+		rc = store_mark(r->a->store, &r->v[r->at], rd->index, 0,
+				rd->w->n_steps, err);
+	}
+	return rc;
+}
+
+static int settle_undone(struct recovery *r, struct err *err)
+{
+	const struct store_change *ch = &r->v[r->at].change;
+	bool undone = ch->undoing || ch->verdict == STORE_STUCK;
+
+	say(r, undone ? "is rolled back: the devices hold what was before" :
+			"never happened: the devices hold what was before");
+	return store_end(r->a->store, ch->id, undone ? STORE_ROLLED_BACK :
+			 STORE_ABORTED, "settled after a restart by reading "
+			 "the devices: all as before", err);
+}
+
+static int settle_done(struct recovery *r, struct err *err)
+{
+	int rc = store_commit(r->a->store, r->v[r->at].change.id,
+			      "settled after a restart by reading the "
+			      "devices: all as planned", err);
+
+	if (rc) {
+		return rc;
+	}
+	say(r, "is committed: the devices hold all that was planned");
+	if (r->set) {
+		apply_use(r->a, r->set);
+		r->set = NULL;
+	}
+	for (int i = 0; r->a->set && i < r->a->set->n && rc == 0; i++) {
+		rc = device_load_intent(r->a->set->v[i], err);
+	}
+	r->at = r->n;		/* the older ones are superseded */
+	return rc;
+}
+
+static int settle_mixed(struct recovery *r, struct err *err)
+{
+	const struct store_change *ch = &r->v[r->at].change;
+	int total = r->n_before + r->n_planned + r->n_unknown;
+	char text[200];
+
+	snprintf(text, sizeof(text), "is half done: of %d steps %d are as "
+		 "planned, %d as before, %d unknown; nothing was sent", total,
+		 r->n_planned, r->n_before, r->n_unknown);
+	say(r, text);
+	if (r->n_unknown) {
+		r->rc = r->rc ? r->rc : WEFT_EUNAVAIL;
+	}
+	/* Without a fabric of its own the engine shows this one's devices. */
+	if (!r->a->set && r->set) {
+		apply_use(r->a, r->set);
+		r->set = NULL;
+	}
+	return ch->verdict != STORE_RUNNING ? 0 :
+	       store_end(r->a->store, ch->id, STORE_INTERRUPTED, text, err);
+}
+
+static void decide(struct recovery *r)
+{
+	const struct store_change *ch = &r->v[r->at].change;
+	struct err err = { 0 };
+	int rc = count_steps(r, &err);
+
+	if (rc == 0 && r->n_planned + r->n_unknown == 0) {
+		rc = settle_undone(r, &err);
+	} else if (rc == 0 && r->n_before + r->n_unknown == 0 && r->keeps &&
+		   !ch->undoing && ch->verdict != STORE_STUCK) {
+		rc = settle_done(r, &err);
+	} else if (rc == 0) {
+		rc = settle_mixed(r, &err);
+	}
+	if (rc) {
+		fail(r, rc, &err);
+	}
+	drop_change(r);
+	r->at++;
+	next_change(r);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void round_done(struct recovery *r)
+{
+	bool all = true;
+
+	if (--r->waiting || r->a->closing) {
+		return;
+	}
+	for (int i = 0; i < r->n_readings; i++) {
+		all = all && (r->readings[i].read || !r->readings[i].dev);
+	}
+	if (all || ++r->rounds == READ_ROUNDS) {
+		decide(r);
+		return;
+	}
+	apply_later(r->a, (int64_t)BACK_OFF_US << r->rounds, read_round, r);
+}
+
+static void on_read(struct device *d, int rc, const struct err *err, void *arg)
+{
+	struct reading *rd = arg;
+
+	rd->read = rc == 0;
+	if (rc) {
+		log_warn("apply", "%s: %s", d->name, err->msg);
+	}
+	round_done(rd->r);
+}
+
+static void read_round(void *arg)
+{
+	struct recovery *r = arg;
+
+	r->waiting = 1;
+	for (int i = 0; i < r->n_readings; i++) {
+		struct reading *rd = &r->readings[i];
+
+		if (rd->dev && !rd->read) {
+			r->waiting++;
+			device_read(rd->dev, &rd->op, on_read, rd);
+		}
+	}
+	round_done(r);
+}
+
+/* The devices that the change meant, which the present fabric may not
+ * have. Without its configuration, those that have the same name. */
+static void open_set(struct recovery *r)
+{
+	struct model_fabric *fabric = NULL;
+	struct store_config cfg;
+	struct err_list errs = { 0 };
+	struct err err = { 0 };
+	int rc = store_change_config(r->a->store, r->v[r->at].change.id, &cfg,
+				     &err);
+
+	if (rc == 0) {
+		rc = model_parse(cfg.name, cfg.text, cfg.len, &fabric, &errs);
+		store_config_fini(&cfg);
+		if (rc && errs.n) {
+			err = errs.v[0];
+		}
+		err_list_fini(&errs);
+	}
+	if (rc == 0) {
+		rc = devset_new(r->a, fabric, r->a->set, &r->set, &err);
+		if (rc) {
+			model_free(fabric);
+		}
+	}
+	if (rc) {
+		log_warn("apply", "change %lld: its devices: %s",
+			 (long long)r->v[r->at].change.id, err.msg);
+	}
+}
+
+static int list_readings(struct recovery *r, struct err *err)
+{
+	struct store_journal *j = &r->v[r->at];
+
+	r->readings = calloc(j->n_works + 1, sizeof(*r->readings));
+	if (!r->readings) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < j->n_works; i++) {
+		struct store_work *w = &j->works[i];
+		struct device *d = devset_find(r->set, w->device);
+
+		if (work_moves(w) > 0) {
+			r->readings[r->n_readings++] = (struct reading){
+				.r = r, .w = w, .index = i,
+				.dev = d ? d : devset_find(r->a->set,
+							   w->device),
+			};
+		}
+	}
+	return 0;
+}
+
+static void next_change(struct recovery *r)
+{
+	struct err err = { 0 };
+	int rc;
+
+	if (r->at >= r->n) {
+		finish(r);
+		return;
+	}
+	open_set(r);
+	rc = list_readings(r, &err);
+	if (rc) {
+		fail(r, rc, &err);
+		finish(r);
+		return;
+	}
+	r->rounds = 0;
+	read_round(r);
+}
+
+static void on_begin(void *arg)
+{
+	struct recovery *r = arg;
+	struct err err = { 0 };
+	int rc = store_open_changes(r->a->store, &r->v, &r->n, &err);
+
+	if (rc) {
+		fail(r, rc, &err);
+		finish(r);
+		return;
+	}
+	next_change(r);
+}
+
+void apply_recover(struct apply *a,
+		   void (*done)(int rc, const char *text, void *arg),
+		   void *arg)
+{
+	struct recovery *r = NULL;
+
+	if (a->change || a->recovery) {
+		done(WEFT_ESTALE, "a change is under way", arg);
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		done(WEFT_ENOMEM, "out of memory", arg);
+		return;
+	}
+	*r = (struct recovery){ .a = a, .done = done, .arg = arg };
+	a->recovery = r;
+	apply_later(a, 0, on_begin, r);
+}

@@ -1,0 +1,75 @@
+/* The devices of one fabric. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+
+struct device *devset_find(const struct devset *s, const char *name)
+{
+	for (int i = 0; s && i < s->n; i++) {
+		if (strcmp(s->v[i]->name, name) == 0) {
+			return s->v[i];
+		}
+	}
+	return NULL;
+}
+
+static int add_device(struct apply *a, const struct model_fabric *f, int i,
+		      const struct devset *from, struct devset *s,
+		      struct err *err)
+{
+	struct device *same = devset_find(from, f->devices[i].name);
+	char *signature = device_signature(&f->devices[i]);
+	int rc = 0;
+
+	if (!signature) {
+		return err_nomem(err);
+	}
+	if (same && strcmp(same->signature, signature) == 0) {
+		s->v[s->n] = device_ref(same);
+	} else {
+		rc = device_open(a, f, i, &s->v[s->n], err);
+	}
+	s->n += rc == 0;
+	free(signature);
+	return rc;
+}
+
+int devset_new(struct apply *a, struct model_fabric *fabric,
+	       const struct devset *from, struct devset **out,
+	       struct err *err)
+{
+	struct devset *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (s) {
+		s->v = calloc(fabric->n_devices + 1, sizeof(*s->v));
+	}
+	if (!s || !s->v) {
+		free(s);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < fabric->n_devices && rc == 0; i++) {
+		rc = add_device(a, fabric, i, from, s, err);
+	}
+	if (rc) {
+		devset_free(s);
+		return rc;
+	}
+	s->fabric = fabric;
+	*out = s;
+	return 0;
+}
+
+void devset_free(struct devset *s)
+{
+	if (!s) {
+		return;
+	}
+	for (int i = 0; i < s->n; i++) {
+		device_unref(s->v[i]);
+	}
+	free(s->v);
+	model_free(s->fabric);
+	free(s);
+}

@@ -1,0 +1,325 @@
+/*
+ * Taking a change back: device by device in reverse order, read, send what
+ * differs from before, read again. Only steps that may have reached the
+ * device are taken back; a circuit that somebody else put in the way is left
+ * alone and named.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/log.h"
+
+#define UNDO_ROUNDS 6		/* of reading and sending, a device */
+#define UNDO_TRIES 3		/* of one step */
+#define UNREAD_TRIES 4		/* readings that failed, a device */
+#define BACK_OFF_US 50000
+
+static void undo_next(struct change *c);
+static void undo_read(struct run *r);
+
+/* True when a step that was sent is not as it was before the change. */
+static bool differs(const struct run *r, int i)
+{
+	const struct store_step *st = &r->w->steps[i];
+	enum store_step_state now = compare_step(r->w, st, &r->dev->now.snap);
+
+	if (st->state == STORE_PLANNED) {
+		return false;
+	}
+	return st->op == STORE_KEEP ? now != STORE_AS_PLANNED :
+				      now != STORE_AS_BEFORE;
+}
+
+static int count_differences(const struct run *r)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->w->n_steps; i++) {
+		n += differs(r, i);
+	}
+	return n;
+}
+
+/* ---- what to send -------------------------------------------------------- */
+
+static void put_item(struct run *r, int step, enum drv_op op)
+{
+	r->items[r->n_sent].op = op;
+	r->items[r->n_sent].xc = r->w->steps[step].xc;
+	r->item_step[r->n_sent++] = step;
+}
+
+/* True when this batch deletes xc. */
+static bool in_batch(const struct run *r, struct light_xc xc)
+{
+	for (int i = 0; i < r->n_sent; i++) {
+		if (r->items[i].op == DRV_DEL &&
+		    light_xc_cmp(&r->items[i].xc, &xc) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_free(struct run *r, int step)
+{
+	struct store_step *st = &r->w->steps[step];
+	const struct drv_xc *holder = snap_holder(&r->dev->now.snap,
+						  r->dev->any_to_any, st->xc);
+	char xc[48];
+
+	if (!holder || in_batch(r, holder->xc)) {
+		return true;
+	}
+	snprintf(st->note, sizeof(st->note), "%s is in the way",
+		 xc_text(holder->xc, xc, sizeof(xc)));
+	return false;
+}
+
+static bool has_tries(const struct run *r, int step)
+{
+	return r->tries[step] < UNDO_TRIES;
+}
+
+/* Deletes of what was made, then what was deleted, each last one first. */
+static void collect_circuits(struct run *r)
+{
+	int max = r->dev->now.snap.caps.max_batch;
+
+	r->n_sent = 0;
+	for (int i = r->w->n_steps - 1; i >= 0; i--) {
+		if (r->w->steps[i].op == STORE_ADD && differs(r, i) &&
+		    has_tries(r, i)) {
+			put_item(r, i, DRV_DEL);
+		}
+	}
+	for (int i = r->w->n_steps - 1; i >= 0; i--) {
+		if (r->w->steps[i].op != STORE_ADD && differs(r, i) &&
+		    has_tries(r, i) && is_free(r, i)) {
+			put_item(r, i, DRV_ADD);
+		}
+	}
+	r->n_sent = max && r->n_sent > max ? max : r->n_sent;
+	r->batch = (struct drv_batch){ .mode = DRV_SAFE, .items = r->items,
+				       .n_items = r->n_sent };
+}
+
+/* A program that is neither the old nor the new one is somebody else's. */
+static void collect_program(struct run *r)
+{
+	const struct light_program *has = snap_program(&r->dev->now.snap);
+	const struct light_program *old = work_old(r->w);
+
+	r->n_sent = 0;
+	if (has && !program_same(has, work_new(r->w))) {
+		snprintf(r->w->steps[0].note, sizeof(r->w->steps[0].note),
+			 "somebody else's program is loaded");
+		return;
+	}
+	if (has_tries(r, 0)) {
+		put_item(r, 0, DRV_ADD);
+		r->batch = (struct drv_batch){ .program = old ? old :
+								&r->dark };
+	}
+}
+
+/* ---- one device ---------------------------------------------------------- */
+
+static void say_left(struct run *r, int i, const char *why)
+{
+	struct change *c = r->c;
+	struct store_step *st = &r->w->steps[i];
+	char what[48];
+
+	step_text(st, what, sizeof(what));
+	change_event(c, r->dev, true, "%s: %s %s%s%s%s", r->dev->name, what,
+		     why, st->note[0] ? " (" : "", st->note,
+		     st->note[0] ? ")" : "");
+	buf_printf(&c->left, "%s%s %s %s", c->n_left ? "; " : "",
+		   r->dev->name, what, why);
+	c->n_left++;
+}
+
+static const char *why_left(const struct run *r, int i)
+{
+	switch (r->w->steps[i].op) {
+	case STORE_ADD:
+		return "is still there";
+	case STORE_LOAD:
+		return "is not the one before";
+	default:
+		return "is not there again";
+	}
+}
+
+/* Writes down where every step of the device stands. */
+static void record_states(struct run *r, bool known)
+{
+	struct err err = { 0 };
+
+	for (int i = 0; i < r->w->n_steps; i++) {
+		struct store_step *st = &r->w->steps[i];
+
+		if (!known && st->state != STORE_PLANNED) {
+			say_left(r, i, "is unknown: the device does not "
+				 "answer");
+			st->state = STORE_UNKNOWN;
+		} else if (known && differs(r, i)) {
+			say_left(r, i, why_left(r, i));
+			st->state = compare_step(r->w, st, &r->dev->now.snap);
+		} else if (known && st->state != STORE_PLANNED) {
+			st->state = STORE_AS_BEFORE;
+		}
+	}
+	if (store_mark(r->c->a->store, &r->c->journal, r->index, 0,
+		       r->w->n_steps, &err)) {
+		log_error("apply", "%s", err.msg);
+	}
+}
+
+static void device_done(struct run *r, bool known)
+{
+	int left = r->c->n_left;
+
+	record_states(r, known);
+	if (r->c->n_left == left) {
+		change_event(r->c, r->dev, false, "%s is as before, read back "
+			     "twice", r->dev->name);
+	}
+	undo_next(r->c);
+}
+
+static void on_undone(struct device *d, int rc, int n,
+		      const struct drv_outcome *outcomes,
+		      const struct err *err, void *arg)
+{
+	struct run *r = arg;
+
+	(void)d;
+	if (r->c->a->closing) {
+		return;
+	}
+	for (int i = 0; i < r->n_sent; i++) {
+		int step = r->item_step[i];
+		const struct drv_outcome *o = n == r->n_sent ? &outcomes[i] :
+							       NULL;
+
+		if (o && o->result == DRV_SKIPPED) {
+			continue;
+		}
+		r->tries[step]++;
+		if (o && o->result == DRV_REFUSED) {
+			r->tries[step] = UNDO_TRIES;
+			snprintf(r->w->steps[step].note,
+				 sizeof(r->w->steps[step].note),
+				 "refused: %s %s", o->code, o->text);
+		}
+	}
+	if (rc) {
+		change_event(r->c, r->dev, true, "%s", err->msg);
+	}
+	undo_read(r);
+}
+
+static void read_later(void *arg)
+{
+	undo_read(arg);
+}
+
+/* The reading failed: again after a longer wait, a few times. */
+static void unread(struct run *r, const struct err *err)
+{
+	change_event(r->c, r->dev, true, "%s", err->msg);
+	if (++r->n_unread == UNREAD_TRIES) {
+		device_done(r, false);
+		return;
+	}
+	apply_later(r->c->a, (int64_t)BACK_OFF_US << (2 * r->n_unread),
+		    read_later, r);
+}
+
+static void send_differences(struct run *r)
+{
+	if (r->w->is_ring) {
+		collect_program(r);
+	} else {
+		collect_circuits(r);
+	}
+	if (r->n_sent == 0 || r->rounds++ == UNDO_ROUNDS) {
+		device_done(r, true);
+		return;
+	}
+	change_event(r->c, r->dev, false, "%d steps to take back", r->n_sent);
+	device_submit(r->dev, &r->op, &r->batch, on_undone, r);
+}
+
+static void on_undo_read(struct device *d, int rc, const struct err *err,
+			 void *arg)
+{
+	struct run *r = arg;
+
+	if (r->c->a->closing) {
+		return;
+	}
+	if (rc) {
+		unread(r, err);
+	} else if (count_differences(r) > 0) {
+		r->confirmed = false;
+		send_differences(r);
+	} else if (!r->confirmed) {
+		/* As before, but it must still be so after settling. */
+		r->confirmed = true;
+		apply_later(d->a, d->now.snap.caps.settle_us, read_later, r);
+	} else {
+		device_done(r, true);
+	}
+}
+
+static void undo_read(struct run *r)
+{
+	device_read(r->dev, &r->op, on_undo_read, r);
+}
+
+/* ---- all devices --------------------------------------------------------- */
+
+static void undo_next(struct change *c)
+{
+	do {
+		c->undo_at--;
+	} while (c->undo_at >= 0 && !c->runs[c->undo_at].sent);
+	if (c->undo_at >= 0) {
+		undo_read(&c->runs[c->undo_at]);
+		return;
+	}
+	c->res.verdict = c->n_left ? APPLY_STUCK : APPLY_ROLLED_BACK;
+	if (c->n_left) {
+		err_wrap(&c->err, "%d circuits could not be rolled back (%s)",
+			 c->n_left, buf_cstr(&c->left));
+	}
+	change_end(c);
+}
+
+void undo_begin(struct change *c)
+{
+	struct err err = { 0 };
+	bool sent = false;
+
+	for (int i = 0; i < c->n_runs; i++) {
+		sent = sent || c->runs[i].sent;
+	}
+	if (!sent) {
+		c->res.verdict = APPLY_REFUSED;
+		change_end(c);
+		return;
+	}
+	/* The undo information is durable already; this only tells a
+	 * recovery which way the change was going. */
+	if (store_undoing(c->a->store, c->journal.change.id, &err)) {
+		log_error("apply", "%s", err.msg);
+	}
+	change_event(c, NULL, false, "taking back what was done");
+	c->undo_at = c->n_runs;
+	undo_next(c);
+}
