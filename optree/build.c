@@ -125,7 +125,8 @@ static void stack_colours(struct tree_light *t, int64_t first)
 }
 
 /* The last position exists in the longer children only: their nodes send,
- * and in the shorter ones the last node receives. */
+ * and in the shorter ones the last node receives, as it is the nearest and
+ * the lightpaths grow no longer. */
 static int partial_set(struct builder *b, const int32_t *members, int size,
 		       struct rwa_result *res, struct err *err)
 {

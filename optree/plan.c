@@ -77,12 +77,8 @@ static int check_reach(const struct tree_light *t, const struct rwa_loss *loss,
 		       (double)budget / 1000, rwa_reach_hops(&t->ring, loss));
 }
 
-/* A depth to try. */
-struct candidate {
-	int depth;
-	int64_t least_steps;	/* it cannot have fewer */
-	struct tree_shape shape;
-};
+/* Lightpaths that the search for the fewest steps may build in all. */
+#define SEARCH_LIGHTPATHS ((int64_t)6 << 20)
 
 struct choice {
 	const struct optree_params *p;
@@ -90,61 +86,83 @@ struct choice {
 	struct tree_light best;
 	int depth;		/* of best, 0: none yet */
 	int64_t worst_mdb;
+	int64_t built;		/* lightpaths, of all shapes tried */
 	int least_hops;		/* longest lightpath of the nearest miss */
 	struct err miss;
 };
 
-static void make_candidate(const struct optree_params *p, int depth,
-			   struct candidate *c)
-{
-	struct rwa_ring ring = { p->n, p->fibres, p->channels };
-	int64_t width2 = 2 * (int64_t)p->channels * p->fibres, slots2;
-	int reach = p->loss ? rwa_reach_hops(&ring, p->loss) : p->n;
-
-	c->depth = depth;
-	tree_shape(p->n, depth, reach, &c->shape, &slots2);
-	c->least_steps = (slots2 + width2 - 1) / width2;
-}
-
 static int by_promise(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct tree_shape *x = a, *y = b;
 
 	if (x->least_steps != y->least_steps) {
 		return x->least_steps < y->least_steps ? -1 : 1;
 	}
-	return x->depth - y->depth;
+	if (x->depth != y->depth) {
+		return x->depth - y->depth;
+	}
+	if (x->rounded_steps != y->rounded_steps) {
+		return x->rounded_steps < y->rounded_steps ? -1 : 1;
+	}
+	return memcmp(x->radix, y->radix, sizeof(x->radix));
 }
 
-/* Builds the candidate unless it cannot win; keeps the better one. */
-static int try_candidate(struct choice *ch, const struct candidate *c,
-			 struct err *err)
+/* All shapes worth a try, the most promising first. */
+static int make_shapes(const struct choice *ch, struct tree_shape *out)
+{
+	const struct optree_params *p = ch->p;
+	int64_t width = (int64_t)p->channels * p->fibres;
+	int reach = p->loss ? rwa_reach_hops(&ch->ring, p->loss) : p->n;
+	int from = p->depth ? p->depth : 1, n = 0;
+	int to = p->depth ? p->depth : tree_max_depth(p->n);
+
+	for (int k = from; k <= to; k++) {
+		n += tree_shapes(p->n, k, reach, width, p->depth == 0,
+				 out + n);
+	}
+	qsort(out, (size_t)n, sizeof(*out), by_promise);
+	return n;
+}
+
+/* Nothing is known yet, or this shape may still win and there is work left. */
+static bool worth_building(const struct choice *ch, const struct tree_shape *s)
+{
+	if (!ch->depth) {
+		return true;
+	}
+	return (s->least_steps < ch->best.steps ||
+		(s->least_steps == ch->best.steps && s->depth < ch->depth)) &&
+	       ch->built < SEARCH_LIGHTPATHS;
+}
+
+static void remember_miss(struct choice *ch, int hops, const struct err *err)
+{
+	if (!ch->least_hops || hops < ch->least_hops) {
+		ch->least_hops = hops;
+		ch->miss = *err;
+	}
+}
+
+/* Builds a shape; keeps it when it is better. */
+static int try_shape(struct choice *ch, const struct tree_shape *s,
+		     struct err *err)
 {
 	struct tree_light t = { 0 };
+	struct err miss = { 0 };
 	int64_t worst_mdb;
-	int hops, rc;
+	int hops, rc = tree_build(&ch->ring, s, &t, err);
 
-	if (ch->depth && (c->least_steps > ch->best.steps ||
-			  (c->least_steps == ch->best.steps &&
-			   c->depth > ch->depth))) {
-		return 0;
-	}
-	rc = tree_build(&ch->ring, &c->shape, &t, err);
 	if (rc) {
 		goto out;
 	}
-	rc = check_reach(&t, ch->p->loss, &hops, &worst_mdb, err);
-	if (rc == WEFT_EINFEASIBLE) {
-		if (!ch->least_hops || hops < ch->least_hops) {
-			ch->least_hops = hops;
-			ch->miss = err ? *err : (struct err){ 0 };
-		}
-		rc = 0;
+	ch->built += t.n_arcs;
+	if (check_reach(&t, ch->p->loss, &hops, &worst_mdb, &miss)) {
+		remember_miss(ch, hops, &miss);
 	} else if (!ch->depth || t.steps < ch->best.steps ||
-		   (t.steps == ch->best.steps && c->depth < ch->depth)) {
+		   (t.steps == ch->best.steps && s->depth < ch->depth)) {
 		tree_light_fini(&ch->best);
 		ch->best = t;
-		ch->depth = c->depth;
+		ch->depth = s->depth;
 		ch->worst_mdb = worst_mdb;
 		return 0;
 	}
@@ -155,29 +173,23 @@ out:
 
 static int choose(struct choice *ch, struct err *err)
 {
-	struct candidate c[OPTREE_MAX_DEPTH];
-	int n = 0, rc = 0;
+	struct tree_shape *shapes = calloc(
+		OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
+	int n, rc = 0;
 
-	if (ch->p->depth) {
-		make_candidate(ch->p, ch->p->depth, &c[n++]);
-	} else {
-		for (int k = 1; k <= tree_max_depth(ch->p->n); k++) {
-			make_candidate(ch->p, k, &c[n++]);
-		}
+	if (!shapes) {
+		return err_nomem(err);
 	}
-	qsort(c, (size_t)n, sizeof(c[0]), by_promise);
+	n = make_shapes(ch, shapes);
 	for (int k = 0; !rc && k < n; k++) {
-		rc = try_candidate(ch, &c[k], err);
+		if (worth_building(ch, &shapes[k])) {
+			rc = try_shape(ch, &shapes[k], err);
+		}
 	}
 	if (!rc && !ch->depth) {
-		if (err) {
-			*err = ch->miss;
-		}
-		return WEFT_EINFEASIBLE;
+		rc = err_set(err, ch->miss.code, "%s", ch->miss.msg);
 	}
-	if (!rc) {
-		err_clear(err);
-	}
+	free(shapes);
 	return rc;
 }
 

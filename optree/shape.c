@@ -25,15 +25,37 @@ static int quarter(int r)
 	return r * r / 4;
 }
 
-/* Cost to choose by: slots per node of the ring, all levels alike. */
-static double cost_of(const struct tree_shape *s)
+/*
+ * Twice the slots that no colouring of level j goes below: a full set on the
+ * ring loads every link with floor(r^2/4)/2; on a line the link in the middle
+ * carries at least n/r floor(r^2/4), however the items are spread. `above`:
+ * product of the radices before j.
+ */
+static int64_t level_slots2(int n, int r, int j, int64_t above)
 {
-	double cost = quarter(s->radix[0]) / 2.0 / s->radix[0];
+	int64_t size = (n + above - 1) / above;
 
-	for (int j = 1; j < s->levels; j++) {
-		cost += (double)quarter(s->radix[j]) / s->radix[j];
+	if (j == 0) {
+		return (int64_t)(n / r) * quarter(r);
 	}
-	return cost;
+	r = size < r ? (int)size : r;
+	return 2 * (((int64_t)n * quarter(r) + r - 1) / r);
+}
+
+static void count(struct tree_shape *s, int n, int64_t width)
+{
+	int64_t above = 1, sum = 0;
+
+	s->rounded_steps = 0;
+	for (int j = 0; j < s->levels; j++) {
+		int64_t slots2 = level_slots2(n, s->radix[j], j, above);
+
+		sum += slots2;
+		s->rounded_steps += (slots2 + 2 * width - 1) / (2 * width);
+		above *= s->radix[j];
+	}
+	s->slots2 = sum;
+	s->least_steps = (sum + 2 * width - 1) / (2 * width);
 }
 
 /* Links of the longest lightpath of r sets that share the ring. */
@@ -42,27 +64,58 @@ static int ring_hops(int n, int r)
 	return r / 2 * ((n + r - 1) / r);
 }
 
+/* Shapes by two measures: with light loads each level's steps are rounded up
+ * for themselves, with heavy ones the levels share steps. */
+enum { BY_SLOTS, BY_STEPS, MEASURES };
+
 struct search {
 	int n, reach;
-	struct tree_shape now, best;
-	double cost;
+	int64_t width;
+	struct tree_shape now;
+	struct tree_shape best[MEASURES][TREE_SHAPES];
+	int n_best[MEASURES];
 };
+
+static int better(int measure, const struct tree_shape *a,
+		  const struct tree_shape *b)
+{
+	if (measure == BY_STEPS && a->rounded_steps != b->rounded_steps) {
+		return a->rounded_steps < b->rounded_steps;
+	}
+	return a->slots2 < b->slots2;
+}
+
+static void keep(struct search *this, int measure)
+{
+	struct tree_shape *list = this->best[measure];
+	int *n = &this->n_best[measure], k = *n;
+
+	if (k == TREE_SHAPES) {
+		if (!better(measure, &this->now, &list[k - 1])) {
+			return;
+		}
+		k--;
+	} else {
+		(*n)++;
+	}
+	for (; k > 0 && better(measure, &this->now, &list[k - 1]); k--) {
+		list[k] = list[k - 1];
+	}
+	list[k] = this->now;
+}
 
 /* Level 0 has the children that the others leave to it, or one more, which
  * makes an even number odd and the longest way shorter. */
 static void close_shape(struct search *this, int64_t product)
 {
-	struct tree_shape *s = &this->now;
 	int least = (int)((this->n + product - 1) / product);
 
 	for (int r = least; r <= least + 1 && r <= this->n; r++) {
-		double cost;
-
-		s->radix[0] = r;
-		cost = cost_of(s);
-		if (ring_hops(this->n, r) <= this->reach && cost < this->cost) {
-			this->cost = cost;
-			this->best = *s;
+		this->now.radix[0] = r;
+		if (ring_hops(this->n, r) <= this->reach) {
+			count(&this->now, this->n, this->width);
+			keep(this, BY_SLOTS);
+			keep(this, BY_STEPS);
 		}
 	}
 }
@@ -96,47 +149,45 @@ static int exact_root(int n, int levels)
 	return 0;
 }
 
-/* A full set on the ring loads every link with floor(r^2/4)/2; on a line the
- * link in the middle carries at least n/r floor(r^2/4), however the items are
- * spread. */
-static int64_t least_slots2(int n, const struct tree_shape *s)
+/* The paper's tree, when there is one and its light reaches. */
+static int uniform(struct search *this, struct tree_shape *out)
 {
-	int64_t slots2 = (int64_t)(n / s->radix[0]) * quarter(s->radix[0]);
-	int64_t product = s->radix[0];
+	int m = exact_root(this->n, this->now.levels);
 
-	for (int j = 1; j < s->levels; j++) {
-		int64_t size = (n + product - 1) / product;
-		int r = size < s->radix[j] ? (int)size : s->radix[j];
-
-		if (r > 1) {
-			slots2 += 2 * (((int64_t)n * quarter(r) + r - 1) / r);
-		}
-		product *= s->radix[j];
+	if (!m || ring_hops(this->n, m) > this->reach) {
+		return 0;
 	}
-	return slots2;
+	*out = this->now;
+	for (int j = 0; j < out->levels; j++) {
+		out->radix[j] = m;
+	}
+	count(out, this->n, this->width);
+	return 1;
 }
 
-void tree_shape(int n, int depth, int reach, struct tree_shape *shape,
-		int64_t *slots2)
+int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed,
+		struct tree_shape *out)
 {
 	int levels = depth < tree_max_depth(n) ? depth : tree_max_depth(n);
-	struct search search = { .n = n, .reach = reach, .cost = 1e300 };
-	int m = exact_root(n, levels);
+	struct search search = { .n = n, .reach = reach, .width = width };
+	int found;
 
 	search.now.levels = levels;
-	if (m && ring_hops(n, m) <= reach) {
-		for (int j = 0; j < levels; j++) {
-			search.now.radix[j] = m;
-		}
-		search.best = search.now;
-	} else {
-		fill(&search, 1, n, 1);
+	search.now.depth = depth;
+	found = uniform(&search, out);
+	if (found && !mixed) {
+		return found;
 	}
-	if (search.best.levels == 0) {
+	fill(&search, 1, n, 1);
+	if (!found && !search.n_best[BY_SLOTS]) {
 		/* Nothing is near enough: the caller's check says so. */
 		search.reach = n;
 		fill(&search, 1, n, 1);
 	}
-	*shape = search.best;
-	*slots2 = least_slots2(n, shape);
+	for (int measure = 0; measure < MEASURES; measure++) {
+		for (int k = 0; k < search.n_best[measure]; k++) {
+			out[found++] = search.best[measure][k];
+		}
+	}
+	return found;
 }

@@ -2,6 +2,7 @@
 #ifndef WEFT_OPTREE_TREE_H
 #define WEFT_OPTREE_TREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "optree/optree.h"
@@ -10,16 +11,29 @@
 
 /* Children of a tree node at each level, the ring first. */
 struct tree_shape {
+	int depth;		/* asked for; levels may be fewer */
 	int levels;
 	int radix[OPTREE_MAX_DEPTH];
+	int64_t slots2;		/* twice the wavelength-slots that no colouring
+				 * of this shape goes below */
+	int64_t least_steps;	/* so many it needs at least */
+	int64_t rounded_steps;	/* when no level shares a step with another */
 };
 
-/* Radices of the tree of this depth: the paper's where m^depth = n, else
- * those with the least load whose lightpaths on the ring span about `reach`
- * links at most, as far as there are any. *slots2: twice the wavelength-slots that no
- * colouring of this shape goes below, summed over its levels. */
-void tree_shape(int n, int depth, int reach, struct tree_shape *shape,
-		int64_t *slots2);
+/* Shapes kept by each of two measures. */
+#define TREE_SHAPES 3
+#define TREE_SHAPES_MAX (1 + 2 * TREE_SHAPES)
+
+/*
+ * Shapes worth building for a tree of this depth, at most TREE_SHAPES_MAX and
+ * at least one; some may be equal. First the paper's, with m children
+ * everywhere, where m^depth = n; then, when there is none or `mixed` is set,
+ * those with the least load and the fewest steps whose lightpaths on the ring
+ * span about `reach` links at most, as far as there are any. width: channels
+ * times fibres.
+ */
+int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed,
+		struct tree_shape *out);
 
 /* Levels that a tree over n nodes can have at most. */
 int tree_max_depth(int n);
