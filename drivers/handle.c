@@ -183,19 +183,6 @@ void handle_stopped(struct handle *h)
 	uv_close((uv_handle_t *)&h->tick, on_stopped);
 }
 
-static void cancel_operation(struct handle *h)
-{
-	struct err err = { 0 };
-
-	err_set(&err, WEFT_ECANCELED, "%s: the device was closed",
-		h->drv.name);
-	if (h->op == HANDLE_SNAPSHOT) {
-		handle_snapshot_done(h, WEFT_ECANCELED, &err);
-	} else if (h->op == HANDLE_SUBMIT) {
-		handle_submit_done(h, WEFT_ECANCELED, &err);
-	}
-}
-
 /* A batch that is not for this kind of device is the caller's mistake, but
  * it may come from a file, so it is answered. */
 static int check_batch(struct handle *h, struct err *err)
@@ -217,6 +204,24 @@ static int check_batch(struct handle *h, struct err *err)
 	handle_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE,
 		    NULL, "not sent");
 	return 0;
+}
+
+static void cancel_operation(struct handle *h)
+{
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_ECANCELED, "%s: the device was closed",
+		h->drv.name);
+	if (h->op == HANDLE_SNAPSHOT) {
+		handle_snapshot_done(h, WEFT_ECANCELED, &err);
+	} else if (h->op == HANDLE_SUBMIT) {
+		if (!h->outcomes) {
+			/* It has not begun; its items are answered all the
+			 * same. */
+			check_batch(h, NULL);
+		}
+		handle_submit_done(h, WEFT_ECANCELED, &err);
+	}
 }
 
 static void start_submit(struct handle *h)

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -68,6 +70,8 @@ static inline void rig_start_emulator(struct rig *r, const char *size,
 				 (char *)fault, NULL };
 		int argc = 0;
 
+		/* A test that failed does not stop its emulator. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
 		close(out[0]);
 		close(out[1]);
@@ -260,13 +264,17 @@ static inline void rig_on_submit(struct drv *dev, int rc, int n,
 	rig_answered(r, rc, err);
 	r->n_outcomes = n;
 	assert_true(n <= 4096);
-	memcpy(r->outcomes, outcomes, (size_t)n * sizeof(*outcomes));
+	if (n) {
+		memcpy(r->outcomes, outcomes, (size_t)n * sizeof(*outcomes));
+	}
 }
 
 static inline void rig_wait(struct rig *r)
 {
 	while (r->n_answers == 0) {
-		assert_int_not_equal(uv_run(&r->loop, UV_RUN_ONCE), 0);
+		int alive = uv_run(&r->loop, UV_RUN_ONCE);
+
+		assert_true(alive || r->n_answers);
 	}
 	/* A second answer would come in the next turns. */
 	for (int i = 0; i < 3; i++) {
