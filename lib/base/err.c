@@ -40,16 +40,18 @@ void err_clear(struct err *err)
 
 int err_set(struct err *err, enum weft_err code, const char *fmt, ...)
 {
+	char text[ERR_MSG_MAX];	/* an argument may be err's own message */
 	va_list ap;
 
 	if (!err) {
 		return code;
 	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
 	err_clear(err);
 	err->code = code;
-	va_start(ap, fmt);
-	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-	va_end(ap);
+	memcpy(err->msg, text, strlen(text) + 1);
 	return code;
 }
 

@@ -20,6 +20,16 @@ void log_set_sink(void (*sink)(enum log_level, const char *, const char *))
 	line_sink = sink;
 }
 
+/* One event is one line, whatever a device or a file put into it. */
+static void clean(char *line)
+{
+	for (; *line; line++) {
+		if ((unsigned char)*line < ' ' || *line == 0x7f) {
+			*line = ' ';
+		}
+	}
+}
+
 void log_line(enum log_level level, const char *room, const char *fmt, ...)
 {
 	static const char *const names[] = { "error", "warn", "info", "debug" };
@@ -32,6 +42,7 @@ void log_line(enum log_level level, const char *room, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	clean(line);
 	if (line_sink) {
 		line_sink(level, room, line);
 		return;

@@ -14,6 +14,7 @@ void log_set_level(enum log_level level);
 void log_set_sink(void (*sink)(enum log_level, const char *room,
 			       const char *line));
 
+/* Control characters become blanks; lines are cut at 1023 bytes. */
 void log_line(enum log_level level, const char *room, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

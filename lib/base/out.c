@@ -11,7 +11,9 @@
 #include "lib/base/out_private.h"
 
 static const struct out_backend *const backends[] = {
-	[OUT_TABLE] = &out_table, [OUT_JSON] = &out_json, [OUT_YAML] = &out_yaml,
+	[OUT_TABLE] = &out_table,
+	[OUT_JSON] = &out_json,
+	[OUT_YAML] = &out_yaml,
 };
 
 #define N_BACKENDS ((int)(sizeof(backends) / sizeof(backends[0])))

@@ -44,6 +44,7 @@ int rat_parse(mpq_t q, const char *s)
 	if (len == 0 || len > 1000 || s[0] == '+' || s[0] == ' ' ||
 	    strspn(s, "-0123456789/") != len || mpq_set_str(q, s, 10) != 0 ||
 	    mpz_sgn(mpq_denref(q)) <= 0) {
+		mpq_set_ui(q, 0, 1);
 		return WEFT_EINVAL;
 	}
 	mpq_canonicalize(q);

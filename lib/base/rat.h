@@ -12,7 +12,8 @@ void rat_set(mpq_t q, int64_t num, int64_t den);
  * terminated; cut when too small). Returns buf. */
 const char *rat_str(const mpq_t q, char *buf, int size);
 
-/* Parses "a/b" or "a" (decimal, optional minus). 0 or WEFT_EINVAL. */
+/* Parses "a/b" or "a" (decimal, optional minus, at most 1000 characters).
+ * 0, or WEFT_EINVAL and q is 0. */
 int rat_parse(mpq_t q, const char *s);
 
 #endif

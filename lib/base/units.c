@@ -95,7 +95,8 @@ static const struct unit *find_unit(const struct kind *k, const char *name)
 		return NULL;
 	}
 	for (const struct unit *u = k->units; u->name; u++) {
-		if (strlen(u->name) == len && strncmp(u->name, name, len) == 0) {
+		if (strlen(u->name) == len &&
+		    strncmp(u->name, name, len) == 0) {
 			return u;
 		}
 	}

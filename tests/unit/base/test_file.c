@@ -1,0 +1,275 @@
+/* lib/base/file: bounded reading, atomic writing under failures, locks. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/file.h"
+
+static char dir[64];
+
+static const char *in_dir(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return path;
+}
+
+static int entries(void)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	assert_non_null(d);
+	for (struct dirent *e; (e = readdir(d));) {
+		n += e->d_name[0] != '.';
+	}
+	closedir(d);
+	return n;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/weft-test-XXXXXX");
+	return mkdtemp(dir) && chmod(dir, 0755) == 0 ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	DIR *d = opendir(dir);
+
+	(void)state;
+	for (struct dirent *e; d && (e = readdir(d));) {
+		if (e->d_name[0] != '.') {
+			unlinkat(dirfd(d), e->d_name, 0);
+		}
+	}
+	closedir(d);
+	return rmdir(dir);
+}
+
+static void check_content(const char *path, const char *want)
+{
+	char *data;
+	size_t len;
+
+	assert_int_equal(file_read(path, 1 << 20, &data, &len, NULL), 0);
+	assert_int_equal(len, strlen(want));
+	assert_string_equal(data, want);
+	free(data);
+}
+
+static void write_then_read(void **state)
+{
+	const char *path = in_dir("f");
+	const char bytes[] = "a\0b\n";
+	struct stat st;
+	char *data;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(file_write_atomic(path, bytes, 4, 0640, NULL), 0);
+	assert_int_equal(file_read(path, 4, &data, &len, NULL), 0);
+	assert_int_equal(len, 4);
+	assert_memory_equal(data, bytes, 5);
+	free(data);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	assert_int_equal(file_write_atomic(path, "new", 3, 0600, NULL), 0);
+	check_content(path, "new");
+	assert_int_equal(file_write_atomic(path, "", 0, 0600, NULL), 0);
+	check_content(path, "");
+	assert_int_equal(entries(), 1);
+}
+
+/* Who has the old file open keeps reading the old bytes. */
+static void replaces_instead_of_rewriting(void **state)
+{
+	const char *path = in_dir("f");
+	char byte = 0;
+	int fd;
+
+	(void)state;
+	assert_int_equal(file_write_atomic(path, "old", 3, 0600, NULL), 0);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(file_write_atomic(path, "new", 3, 0600, NULL), 0);
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(byte, 'o');
+	close(fd);
+}
+
+static void reading_is_bounded(void **state)
+{
+	const char *path = in_dir("f");
+	struct err err;
+	char *data, pipe_path[32];
+	size_t len;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(file_write_atomic(path, "12345", 5, 0600, NULL), 0);
+	assert_int_equal(file_read(path, 5, &data, &len, NULL), 0);
+	free(data);
+	assert_int_equal(file_read(path, 4, &data, &len, &err), WEFT_ELIMIT);
+	assert_non_null(strstr(err.msg, "4 bytes"));
+	assert_int_equal(file_read("/dev/zero", 1 << 20, &data, &len, NULL),
+			 WEFT_ELIMIT);
+	assert_int_equal(file_read(in_dir("none"), 9, &data, &len, &err),
+			 WEFT_ENOTFOUND);
+	assert_non_null(strstr(err.msg, "none"));
+	assert_int_equal(file_read(dir, 9, &data, &len, NULL), WEFT_EIO);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "piped", 5), 5);
+	close(fds[1]);
+	snprintf(pipe_path, sizeof(pipe_path), "/dev/fd/%d", fds[0]);
+	check_content(pipe_path, "piped");
+	close(fds[0]);
+}
+
+/* Runs `body` in a child, as nobody when we are root, and returns the code
+ * with which it ended (an error code, negated). */
+static int in_child(int (*body)(void), bool drop)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (drop && geteuid() == 0 && (setgid(65534) ||
+					       setuid(65534))) {
+			_exit(99);
+		}
+		_exit(-body());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+static int overwrite(void)
+{
+	return file_write_atomic(in_dir("f"), "new", 3, 0644, NULL);
+}
+
+static void read_only_directory(void **state)
+{
+	(void)state;
+	assert_int_equal(file_write_atomic(in_dir("f"), "old", 3, 0644, NULL),
+			 0);
+	assert_int_equal(chmod(dir, 0555), 0);
+	assert_int_equal(in_child(overwrite, true), WEFT_EIO);
+	assert_int_equal(chmod(dir, 0755), 0);
+	check_content(in_dir("f"), "old");
+	assert_int_equal(entries(), 1);
+}
+
+/* A file system that takes some bytes and then no more. */
+static int overwrite_when_full(void)
+{
+	static char big[100000];
+	struct rlimit limit = { 4096, 4096 };
+	struct err err;
+	int rc;
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (setrlimit(RLIMIT_FSIZE, &limit)) {
+		return -99;
+	}
+	rc = file_write_atomic(in_dir("f"), big, sizeof(big), 0644, &err);
+	return rc && strstr(err.msg, "/f: ") ? rc : -98;
+}
+
+static void full_directory(void **state)
+{
+	(void)state;
+	assert_int_equal(file_write_atomic(in_dir("f"), "old", 3, 0644, NULL),
+			 0);
+	assert_int_equal(in_child(overwrite_when_full, false), WEFT_EIO);
+	check_content(in_dir("f"), "old");
+	assert_int_equal(entries(), 1);
+}
+
+static void other_write_errors(void **state)
+{
+	char path[PATH_MAX + 10];
+	struct err err;
+
+	(void)state;
+	assert_int_equal(file_write_atomic("/dev/null", "x", 1, 0600, NULL),
+			 0);
+	assert_int_equal(file_write_atomic("/dev/full", "x", 1, 0600, &err),
+			 WEFT_EIO);
+	assert_non_null(strstr(err.msg, "No space left"));
+	assert_int_equal(file_write_atomic(dir, "x", 1, 0600, NULL),
+			 WEFT_EIO);
+	assert_int_equal(file_write_atomic(in_dir("no/such"), "x", 1, 0600,
+					   NULL), WEFT_EIO);
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	assert_int_equal(file_write_atomic(path, "x", 1, 0600, NULL),
+			 WEFT_EINVAL);
+	assert_int_equal(entries(), 0);
+}
+
+static int take_lock(void)
+{
+	int fd;
+
+	return file_lock(in_dir("lock"), &fd, NULL);
+}
+
+static void locks_exclude(void **state)
+{
+	char want[64];
+	struct err err;
+	int fd, other;
+
+	(void)state;
+	assert_int_equal(file_lock(in_dir("lock"), &fd, NULL), 0);
+	snprintf(want, sizeof(want), "%d\n", (int)getpid());
+	check_content(in_dir("lock"), want);
+	assert_int_equal(in_child(take_lock, false), WEFT_ESTALE);
+	assert_int_equal(file_lock(in_dir("lock"), &other, &err),
+			 WEFT_ESTALE);
+	snprintf(want, sizeof(want), "held by process %d", (int)getpid());
+	assert_non_null(strstr(err.msg, want));
+	close(fd);
+	assert_int_equal(in_child(take_lock, false), 0);
+	assert_int_equal(file_lock(in_dir("lock"), &fd, NULL), 0);
+	snprintf(want, sizeof(want), "%d\n", (int)getpid());
+	check_content(in_dir("lock"), want);
+	close(fd);
+	assert_int_equal(file_lock(in_dir("no/lock"), &fd, NULL), WEFT_EIO);
+}
+
+#define in_fresh_dir(test) \
+	cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		in_fresh_dir(write_then_read),
+		in_fresh_dir(replaces_instead_of_rewriting),
+		in_fresh_dir(reading_is_bounded),
+		in_fresh_dir(read_only_directory),
+		in_fresh_dir(full_directory),
+		in_fresh_dir(other_write_errors),
+		in_fresh_dir(locks_exclude),
+	};
+
+	return cmocka_run_group_tests_name("base/file", tests, NULL, NULL);
+}
