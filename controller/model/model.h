@@ -4,6 +4,8 @@
  * between them, and the jobs to be served. Read once from YAML, checked as a
  * whole, never changed afterwards. All arrays and strings belong to the
  * fabric; indices are into the fabric's arrays.
+ *
+ * docs/fabric.md and weft.yaml(5) describe the format.
  */
 #ifndef WEFT_MODEL_MODEL_H
 #define WEFT_MODEL_MODEL_H
@@ -110,22 +112,32 @@ struct model_fabric {
 /* Limits on input, checked before memory is spent. */
 #define MODEL_MAX_TEXT (16u << 20)
 #define MODEL_MAX_HOSTS 65536
-#define MODEL_MAX_PORTS (1 << 20)
+#define MODEL_MAX_PORTS (1 << 20)	/* of all hosts */
+#define MODEL_MAX_DEVICES 4096
+#define MODEL_MAX_SIDE 65536		/* ports on a side of a device */
+#define MODEL_MAX_DEVICE_PORTS (1 << 21) /* sides of all devices */
+#define MODEL_MAX_JOBS 4096
+#define MODEL_MAX_FIBRES 64		/* of a ring, per direction */
+#define MODEL_MAX_CHANNELS 4096		/* of a ring, per fibre */
+#define MODEL_MAX_DEPTH 32		/* of a job's tree */
+#define MODEL_MAX_NAME 63		/* bytes of a name */
 
-/* Reads and checks a fabric. On failure returns the first error's code and
- * puts all errors found into errs, sorted by place (at most errs->max), each
- * "object: fact" with a hint where one helps. name is what errors call the
- * text. Nothing else is read: one document, no includes. */
+/* Reads and checks a fabric. On failure returns the first error's code,
+ * leaves *out NULL and puts all errors found into errs (empty before; at most
+ * errs->max, the rest is counted), sorted by place, each "object: fact" with
+ * a hint where one helps. name is what errors call the text. Nothing else is
+ * read: one document, no includes. Devices come in the order switches,
+ * panels, rings, each as in the file. O(text + names), beside hints. */
 int model_parse(const char *name, const char *text, size_t len,
 		struct model_fabric **out, struct err_list *errs);
 
-/* The same from a file ("-": standard input). */
+/* The same from a file ("-": standard input); also WEFT_ENOTFOUND, WEFT_EIO. */
 int model_load(const char *path, struct model_fabric **out,
 	       struct err_list *errs);
 
 void model_free(struct model_fabric *f);
 
-/* Index by name, or -1. O(1). */
+/* Index by name, or -1. O(1). f comes from model_parse or model_load. */
 int model_find_host(const struct model_fabric *f, const char *name);
 int model_find_device(const struct model_fabric *f, const char *name);
 int model_find_job(const struct model_fabric *f, const char *name);
@@ -134,7 +146,8 @@ const char *model_device_kind_name(enum model_device_kind kind);
 
 /* "gpu[00-15].p[0-3]" and comma lists to names, in order; for the command
  * line too. names: a NULL-terminated array (free with model_names_free).
- * WEFT_EINVAL names the column; WEFT_ELIMIT over max names. */
+ * WEFT_EINVAL names the column; WEFT_ELIMIT over max names, before any is
+ * made. O(bytes of the names). */
 int model_expand(const char *text, int max, char ***names, int *n,
 		 struct err *err);
 void model_names_free(char **names);

@@ -1,0 +1,168 @@
+/* What the parts of building share; see build.h. */
+#include "controller/model/build.h"
+
+#include <string.h>
+
+/* More names than this are not searched for a likely one. */
+#define MAX_SEARCHED 4096
+
+void build_each(struct build *b, const struct value *list,
+		void (*add)(struct build *b, const struct node *entry,
+			    int nth))
+{
+	int nth = 0;
+
+	if (!list->node || !list->ok) {
+		return;
+	}
+	for (const struct node *e = list->node->first; e && !b->r->stop;
+	     e = e->next) {
+		add(b, e, ++nth);
+		arena_fini(&b->r->work);
+	}
+}
+
+/* Counts the names of one text against what is left of max and of the whole
+ * fabric's budget. */
+static bool count_text(struct build *b, const char *object, const char *key,
+		       const struct node *text, int64_t left, int64_t *n)
+{
+	size_t offset;
+	struct err err;
+	struct err *e;
+
+	left = left < b->r->names_left ? left : b->r->names_left;
+	if (names_count(text->text, left, n, &offset, &err) == 0) {
+		b->r->names_left -= *n;
+		return true;
+	}
+	if (err.code == WEFT_ENOMEM) {
+		reader_nomem(b->r);
+		return false;
+	}
+	e = report(b->r, node_place(text, offset), err.code, "%s: %s: %s",
+		   object, key, err.msg);
+	if (err.hint[0]) {
+		err_hint(e, "%s", err.hint);
+	}
+	return false;
+}
+
+static bool expand_text(struct build *b, const struct node *text,
+			struct arena *arena, struct names *out)
+{
+	struct err err;
+
+	if (names_expand(text->text, text->at, arena, out, &err)) {
+		reader_nomem(b->r);
+		return false;
+	}
+	return true;
+}
+
+struct names *build_names(struct build *b, const char *object, const char *key,
+			  const struct node *node, struct arena *arena,
+			  int max)
+{
+	bool list = node->kind == NODE_LIST;
+	const struct node *first = list ? node->first : node;
+	struct names *out;
+	int64_t total = 0, n;
+
+	for (const struct node *t = first; t; t = list ? t->next : NULL) {
+		if (!count_text(b, object, key, t, max - total, &n)) {
+			return NULL;
+		}
+		total += n;
+	}
+	out = reader_alloc(b->r, arena, 1, sizeof(*out));
+	if (out) {
+		out->v = reader_alloc(b->r, arena, (size_t)total,
+				      sizeof(*out->v));
+	}
+	if (b->r->stop) {
+		return NULL;
+	}
+	for (const struct node *t = first; t; t = list ? t->next : NULL) {
+		if (!expand_text(b, t, arena, out)) {
+			return NULL;
+		}
+	}
+	return out;
+}
+
+struct names *build_plain_names(struct build *b, const char *object,
+				const char *key, const struct node *node,
+				struct arena *arena, int max)
+{
+	struct names *names = build_names(b, object, key, node, arena, max);
+
+	for (int i = 0; names && i < names->n; i++) {
+		struct err *e;
+
+		if (is_name(names->v[i].text)) {
+			continue;
+		}
+		e = report(b->r, names->v[i].at, WEFT_EINVAL,
+			   "%s: %s: '%.80s' is not a name", object, key,
+			   names->v[i].text);
+		err_hint(e, "a name has up to %d letters, digits, '-' and "
+			 "'_' and starts with a letter or digit",
+			 MODEL_MAX_NAME);
+		return NULL;
+	}
+	return names;
+}
+
+int build_find(const struct strmap *map, const char *name)
+{
+	return (int)(intptr_t)strmap_get(map, name) - 1;
+}
+
+void build_map(struct build *b, struct strmap *map, const char *name,
+	       int index)
+{
+	if (strmap_set(map, name, (void *)((intptr_t)index + 1))) {
+		reader_nomem(b->r);
+	}
+}
+
+bool build_is_new(struct build *b, const char *object, const struct name *name)
+{
+	int host = build_find(&b->f->hosts, name->text);
+	int device = build_find(&b->f->devices, name->text);
+	const struct model_place *at;
+
+	if (host < 0 && device < 0) {
+		return true;
+	}
+	at = host >= 0 ? &b->hosts.v[host].place
+		       : &b->devices.v[device].place;
+	report(b->r, name->at, WEFT_EINVAL, "%s: name '%s' is already a %s "
+	       "on line %d", object, name->text,
+	       host >= 0 ? "host"
+			 : model_device_kind_name(b->devices.v[device].kind),
+	       at->line);
+	return false;
+}
+
+int build_host(struct build *b, const char *object, const struct name *name)
+{
+	int host = build_find(&b->f->hosts, name->text);
+	struct nearest near;
+	struct err *e;
+
+	if (host >= 0 || b->hosts_unsure) {
+		return host;
+	}
+	e = report(b->r, name->at, WEFT_EINVAL, "%s: there is no host '%.64s'",
+		   object, name->text);
+	if (was_kept(b->r, e)) {
+		nearest_init(&near, name->text);
+		for (size_t i = 0; i < b->hosts.n && i < MAX_SEARCHED; i++) {
+			nearest_try(&near, b->hosts.v[i].name);
+		}
+		nearest_hint(&near, e);
+	}
+	return -1;
+}

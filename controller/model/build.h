@@ -1,0 +1,92 @@
+/*
+ * From checked sections to a fabric, in the order hosts, devices, fibres,
+ * jobs: each part looks up names of those before it. Private to the model.
+ *
+ * A part that could not be understood leaves a mark (`hosts_unsure`, ...), so
+ * that later parts do not complain about names that it would have given.
+ */
+#ifndef WEFT_MODEL_BUILD_H
+#define WEFT_MODEL_BUILD_H
+
+#include <stdbool.h>
+
+#include "controller/model/model.h"
+#include "controller/model/names.h"
+#include "controller/model/reader.h"
+#include "controller/model/schema.h"
+#include "lib/base/map.h"
+#include "lib/base/vec.h"
+
+/* What model_parse hands out: the public fabric and what finds its names.
+ * Map values are index + 1. */
+struct fabric {
+	struct model_fabric pub;	/* first: the two are cast */
+	struct arena strings;
+	struct strmap hosts, devices, jobs;
+};
+
+/* Hosts of one entry share their port names. */
+struct host_class {
+	struct strmap ports;	/* number within the host + 1 */
+	const struct names *names;
+	bool unsure;		/* the ports could not be read */
+};
+
+struct build {
+	struct reader *r;
+	struct fabric *f;
+	VEC(struct model_host) hosts;
+	VEC(struct model_port) ports;
+	VEC(struct model_device) devices;
+	VEC(struct model_job) jobs;
+	VEC(struct host_class) classes;
+	VEC(int) class_of;		/* [hosts] */
+	VEC(bool) device_unsure;	/* [devices] its size is not known */
+	struct model_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
+	int *switch_job;		/* [hosts] job on switches, or -1 */
+	int64_t device_ports;
+	bool hosts_unsure, devices_unsure, fibres_unsure;
+};
+
+/* Each reads its part of the root mapping's values. Out of memory is left in
+ * reader.stop. */
+void build_hosts(struct build *b, const struct value *root);
+void build_devices(struct build *b, const struct value *root);
+void build_fibres(struct build *b, const struct value *root);
+void build_jobs(struct build *b, const struct value *root);
+/* After devices: hosts that nothing can reach. */
+void build_check_hosts(struct build *b);
+
+/* Calls add for each entry of a list of mappings, until the reader stops.
+ * nth counts from 1. Frees the work memory after each. */
+void build_each(struct build *b, const struct value *list,
+		void (*add)(struct build *b, const struct node *entry,
+			    int nth));
+
+/* Expands a NAMES value into the arena and counts the names against the
+ * budget; reports what is wrong. object and key are for messages. NULL on
+ * failure. */
+struct names *build_names(struct build *b, const char *object, const char *key,
+			  const struct node *node, struct arena *arena,
+			  int max);
+
+/* The same, and every name must be fit for a host or device. */
+struct names *build_plain_names(struct build *b, const char *object,
+				const char *key, const struct node *node,
+				struct arena *arena, int max);
+
+/* False, and a report at the place, when a host or device has this name. */
+bool build_is_new(struct build *b, const char *object, const struct name *name);
+
+/* Index in one of the fabric's maps, or -1. */
+int build_find(const struct strmap *map, const char *name);
+
+/* Maps name to index; sets reader.stop when out of memory. */
+void build_map(struct build *b, struct strmap *map, const char *name,
+	       int index);
+
+/* Index of the host, or -1 and a report with a hint (none when hosts could
+ * not be read completely). */
+int build_host(struct build *b, const char *object, const struct name *name);
+
+#endif

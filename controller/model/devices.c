@@ -1,0 +1,388 @@
+/* Switches, patch panels and rings. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+
+/* An entry being read: its section, what messages call it, its values. */
+struct entry {
+	const struct node *node;
+	const struct section *section;
+	char object[OBJECT_MAX];
+	struct value v[SECTION_MAX_KEYS];
+	const struct names *names;	/* of the devices */
+	const struct names *addresses;	/* as many, or NULL */
+};
+
+/* ---- addresses ---- */
+
+/* HOST:PORT or [V6]:PORT with a port of 1..65535. */
+static const char *address_fault(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	size_t digits;
+	long port;
+
+	if (!colon || (text[0] == '[' && colon[-1] != ']')) {
+		return "has no port";
+	}
+	if (colon == text) {
+		return "has no host";
+	}
+	if (text[0] != '[' && memchr(text, ':', (size_t)(colon - text))) {
+		return "has several ':', an IPv6 address needs [ ]";
+	}
+	digits = strspn(colon + 1, "0123456789");
+	port = digits < 6 ? strtol(colon + 1, NULL, 10) : 0;
+	if (digits == 0 || colon[1 + digits] || port < 1 || port > 65535) {
+		return "has no port number of 1 to 65535";
+	}
+	return NULL;
+}
+
+static bool read_addresses(struct build *b, struct entry *e)
+{
+	const struct value *v = &e->v[DEVICE_ADDRESS];
+	const struct names *list;
+
+	if (!v->node || !v->ok) {
+		return !v->node;
+	}
+	list = build_names(b, e->object, "address", v->node, &b->r->work,
+			   MODEL_MAX_DEVICES);
+	for (int i = 0; list && i < list->n; i++) {
+		const char *fault = address_fault(list->v[i].text);
+
+		if (fault) {
+			err_hint(report(b->r, list->v[i].at, WEFT_EINVAL,
+					"%s: address: '%.80s' %s", e->object,
+					list->v[i].text, fault),
+				 "write HOST:PORT");
+			return false;
+		}
+	}
+	if (list && e->names && list->n != e->names->n) {
+		err_hint(report(b->r, v->node->at, WEFT_EINVAL,
+				"%s: address: %d for %d devices", e->object,
+				list->n, e->names->n),
+			 "give one each, as a list or as HOST:[5025-5026]");
+		return false;
+	}
+	e->addresses = list;
+	return list != NULL;
+}
+
+/* ---- what all devices have ---- */
+
+static void read_options(struct build *b, const struct value *v,
+			 struct model_device *dev)
+{
+	const struct node *map = v->node;
+	int n = 0;
+
+	if (!v->ok || !map || map->n == 0) {
+		return;
+	}
+	dev->options = reader_alloc(b->r, b->r->keep, (size_t)map->n / 2,
+				    sizeof(*dev->options));
+	if (!dev->options) {
+		return;
+	}
+	for (const struct node *k = map->first; k; k = k->next->next) {
+		struct model_option *o = &dev->options[n++];
+
+		o->key = reader_copy(b->r, b->r->keep, k->text,
+				     strlen(k->text));
+		o->value = reader_copy(b->r, b->r->keep, k->next->text,
+				       strlen(k->next->text));
+	}
+	dev->n_options = n;
+}
+
+static char *keep_text(struct build *b, const char *text)
+{
+	return reader_copy(b->r, b->r->keep, text, strlen(text));
+}
+
+/* Fills what devices of an entry have in common. */
+static void read_common(struct build *b, const struct entry *e,
+			enum model_device_kind kind, struct model_device *dev)
+{
+	const struct value *timeout = &e->v[DEVICE_TIMEOUT];
+
+	dev->kind = kind;
+	if (e->v[DEVICE_DRIVER].ok) {
+		dev->driver = keep_text(b, e->v[DEVICE_DRIVER].text);
+	}
+	if (e->v[DEVICE_DOMAIN].ok) {
+		dev->domain = keep_text(b, e->v[DEVICE_DOMAIN].text);
+	}
+	read_options(b, &e->v[DEVICE_OPTIONS], dev);
+	if (timeout->ok) {
+		dev->timeout_ms = timeout->num / 1000000;
+		if (timeout->num % 1000000 != 0) {
+			report(b->r, timeout->node->at, WEFT_EINVAL,
+			       "%s: timeout: %.40s is not a whole number of "
+			       "milliseconds", e->object, timeout->node->text);
+		}
+	}
+}
+
+/* Adds the device `name`, i-th of its entry, made after a common pattern. */
+static void add_device(struct build *b, const struct entry *e, int i,
+		       const struct model_device *pattern, bool unsure)
+{
+	const struct name *name = &e->names->v[i];
+	struct model_device dev = *pattern;
+	int index = (int)b->devices.n;
+
+	if (!build_is_new(b, e->object, name)) {
+		return;
+	}
+	if (index >= MODEL_MAX_DEVICES) {
+		report(b->r, name->at, WEFT_ELIMIT, "%s: more than %d devices",
+		       e->object, MODEL_MAX_DEVICES);
+		b->r->stop = WEFT_ELIMIT;
+		return;
+	}
+	dev.name = keep_text(b, name->text);
+	dev.domain = dev.domain ? dev.domain : dev.name;
+	dev.address = keep_text(b, e->addresses ? e->addresses->v[i].text : "");
+	dev.place = name->at;
+	if (b->r->stop) {
+		return;
+	}
+	if (vec_push(&b->devices, dev) ||
+	    vec_push(&b->device_unsure, unsure)) {
+		reader_nomem(b->r);
+		return;
+	}
+	build_map(b, &b->f->devices, dev.name, index);
+}
+
+/* Reads the mapping and its names. False when there is nothing to add. */
+static bool open_entry(struct build *b, struct entry *e,
+		       const struct node *node, int nth)
+{
+	const struct value *name = &e->v[DEVICE_NAME];
+
+	e->node = node;
+	section_object(e->section, node, nth, e->object);
+	section_read(b->r, e->section, e->object, node, e->v);
+	if (name->ok) {
+		e->names = build_plain_names(b, e->object, "name", name->node,
+					     &b->r->work, MODEL_MAX_DEVICES);
+	}
+	if (node->kind == NODE_MAP) {
+		read_addresses(b, e);
+	}
+	if (!e->names) {
+		b->devices_unsure = true;
+	}
+	return e->names != NULL;
+}
+
+/* ---- switches and panels ---- */
+
+/* Ports from `size`, or from `ports` with any-to-any. */
+static bool read_size(struct build *b, const struct entry *e,
+		      struct model_device *dev)
+{
+	const struct value *size = &e->v[SPACE_SIZE];
+	const struct value *ports = &e->v[SPACE_PORTS];
+	const struct value *any = &e->v[SPACE_ANY_TO_ANY];
+	const struct value *used;
+	struct err *err;
+
+	if ((size->node && !size->ok) || (ports->node && !ports->ok) ||
+	    !any->ok) {
+		return false;
+	}
+	dev->any_to_any = any->num;
+	used = dev->any_to_any ? ports : size;
+	if (used->node && !(size->node && ports->node)) {
+		dev->n_in = (int)used->num;
+		dev->n_out = dev->any_to_any ? dev->n_in : (int)used->num2;
+		return true;
+	}
+	if (size->node && ports->node) {
+		err = report(b->r, ports->node->at, WEFT_EINVAL,
+			     "%s: both size and ports are given", e->object);
+	} else if (dev->any_to_any && size->node) {
+		err = report(b->r, size->node->at, WEFT_EINVAL,
+			     "%s: size with any-to-any: it has no sides",
+			     e->object);
+	} else if (ports->node) {
+		err = report(b->r, ports->node->at, WEFT_EINVAL,
+			     "%s: ports without any-to-any: true", e->object);
+	} else {
+		err = report(b->r, e->node->at, WEFT_EINVAL,
+			     "%s: neither size nor ports is given", e->object);
+	}
+	err_hint(err, "size: 32x32 for two sides, or ports: 64 with "
+		 "any-to-any: true");
+	return false;
+}
+
+/* Memory for the devices' port maps, all dark; within the limit. */
+static bool add_port_maps(struct build *b, const struct entry *e,
+			  struct model_device *dev)
+{
+	int n = dev->n_in + dev->n_out;
+
+	b->device_ports += n;
+	if (b->device_ports > MODEL_MAX_DEVICE_PORTS) {
+		report(b->r, e->node->at, WEFT_ELIMIT,
+		       "%s: more than %d device ports in all", e->object,
+		       MODEL_MAX_DEVICE_PORTS);
+		b->r->stop = WEFT_ELIMIT;
+		return false;
+	}
+	dev->in_port = reader_alloc(b->r, b->r->keep, (size_t)n, sizeof(int));
+	for (int i = 0; dev->in_port && i < n; i++) {
+		dev->in_port[i] = -1;
+	}
+	dev->out_port = dev->in_port ? dev->in_port + dev->n_in : NULL;
+	return dev->in_port != NULL;
+}
+
+static void add_space(struct build *b, struct entry *e,
+		      enum model_device_kind kind, const struct node *node,
+		      int nth)
+{
+	struct model_device dev = { 0 };
+	bool sized = false;
+
+	if (!open_entry(b, e, node, nth)) {
+		return;
+	}
+	read_common(b, e, kind, &dev);
+	dev.loss_mdb = (int32_t)e->v[SPACE_LOSS].num;
+	dev.switch_ns = e->v[SPACE_TIME].num;
+	sized = read_size(b, e, &dev);
+	for (int i = 0; i < e->names->n && !b->r->stop; i++) {
+		if (add_port_maps(b, e, &dev)) {
+			add_device(b, e, i, &dev, !sized);
+		}
+	}
+}
+
+static void add_switch(struct build *b, const struct node *node, int nth)
+{
+	struct entry e = { .section = &section_switch };
+
+	add_space(b, &e, MODEL_SWITCH, node, nth);
+}
+
+static void add_panel(struct build *b, const struct node *node, int nth)
+{
+	struct entry e = { .section = &section_panel };
+
+	add_space(b, &e, MODEL_PANEL, node, nth);
+}
+
+/* ---- rings ---- */
+
+static void read_members(struct build *b, const struct entry *e,
+			 struct model_device *dev)
+{
+	const struct value *v = &e->v[RING_NODES];
+	struct names *names;
+	struct u64map seen = { 0 };
+
+	names = v->ok ? build_names(b, e->object, "nodes", v->node,
+				    &b->r->work, MODEL_MAX_HOSTS)
+		      : NULL;
+	if (!names) {
+		b->devices_unsure = true;
+		return;
+	}
+	dev->members = reader_alloc(b->r, b->r->keep, (size_t)names->n,
+				    sizeof(int));
+	for (int i = 0; dev->members && i < names->n; i++) {
+		int host = build_host(b, e->object, &names->v[i]);
+
+		if (host >= 0 && u64map_get(&seen, (uint64_t)host, NULL)) {
+			report(b->r, names->v[i].at, WEFT_EINVAL,
+			       "%s: nodes: %s is listed twice", e->object,
+			       names->v[i].text);
+		} else if (host >= 0) {
+			dev->members[dev->n_members++] = host;
+			if (u64map_set(&seen, (uint64_t)host, 1)) {
+				reader_nomem(b->r);
+			}
+		}
+	}
+	if (names->n < 2) {
+		report(b->r, v->node->at, WEFT_EINVAL,
+		       "%s: nodes: a ring needs at least two", e->object);
+	}
+	u64map_fini(&seen);
+}
+
+static void read_loss(struct build *b, const struct entry *e,
+		      struct model_device *dev)
+{
+	struct value v[SECTION_MAX_KEYS];
+	char object[OBJECT_MAX + 8];
+
+	if (!e->v[RING_LOSS].ok) {
+		return;
+	}
+	snprintf(object, sizeof(object), "%s: loss", e->object);
+	section_read(b->r, &section_loss, object, e->v[RING_LOSS].node, v);
+	dev->has_loss = true;
+	dev->loss = (struct rwa_loss){
+		.launch_mdbm = (int32_t)v[LOSS_LAUNCH].num,
+		.sensitivity_mdbm = (int32_t)v[LOSS_SENSITIVITY].num,
+		.margin_mdb = (int32_t)v[LOSS_MARGIN].num,
+		.add_mdb = (int32_t)v[LOSS_ADD].num,
+		.drop_mdb = (int32_t)v[LOSS_DROP].num,
+		.pass_mdb = (int32_t)v[LOSS_PASS].num,
+		.rings_per_node = (int32_t)v[LOSS_RINGS].num,
+		.span_mdb = (int32_t)v[LOSS_SPAN].num,
+	};
+}
+
+static void add_ring(struct build *b, const struct node *node, int nth)
+{
+	struct entry e = { .section = &section_ring };
+	struct model_device dev = { 0 };
+
+	if (!open_entry(b, &e, node, nth)) {
+		return;
+	}
+	read_common(b, &e, MODEL_RING, &dev);
+	read_members(b, &e, &dev);
+	read_loss(b, &e, &dev);
+	dev.ring = (struct rwa_ring){
+		.n = dev.n_members,
+		.fibres = (int)e.v[RING_FIBRES].num,
+		.channels = (int)e.v[RING_CHANNELS].num,
+	};
+	dev.channel_bps = e.v[RING_RATE].num;
+	dev.retune_ns = e.v[RING_RETUNE].num;
+	dev.conversion_ns = e.v[RING_CONVERSION].num;
+	if (!b->r->stop) {
+		add_device(b, &e, 0, &dev, false);
+	}
+}
+
+void build_devices(struct build *b, const struct value *root)
+{
+	static void (*const add[])(struct build *, const struct node *,
+				   int) = { add_switch, add_panel, add_ring };
+	static const int keys[] = { FABRIC_SWITCHES, FABRIC_PANELS,
+				    FABRIC_RINGS };
+
+	for (int i = 0; i < 3; i++) {
+		const struct value *list = &root[keys[i]];
+
+		if (list->node && !list->ok) {
+			b->devices_unsure = true;
+		}
+		build_each(b, list, add[i]);
+	}
+}

@@ -1,0 +1,204 @@
+/* Hosts and their ports. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+
+/* Ports of all hosts of an entry, consecutive by host. */
+static void add_ports(struct build *b, int host, const struct host_class *class,
+		      int64_t rate_bps)
+{
+	char name[2 * (MODEL_MAX_NAME + 1)];
+
+	for (int i = 0; class->names && i < class->names->n; i++) {
+		struct model_port p = { .host = host, .rate_bps = rate_bps,
+					.tx_device = -1, .tx_port = -1,
+					.rx_device = -1, .rx_port = -1 };
+		int len = snprintf(name, sizeof(name), "%s.%s",
+				   b->hosts.v[host].name,
+				   class->names->v[i].text);
+
+		p.name = reader_copy(b->r, b->r->keep, name, (size_t)len);
+		b->ports.v[b->ports.n++] = p;
+	}
+}
+
+static void add_host(struct build *b, const struct name *name, int class,
+		     const struct value *v)
+{
+	const struct host_class *c = &b->classes.v[class];
+	int index = (int)b->hosts.n;
+	struct model_host h = {
+		.first_port = (int)b->ports.n,
+		.n_ports = c->names ? c->names->n : 0,
+		.reactivation_ns = v[HOST_REACTIVATION].num,
+		.place = name->at,
+	};
+
+	h.name = reader_copy(b->r, b->r->keep, name->text, strlen(name->text));
+	if (vec_push(&b->hosts, h) || vec_push(&b->class_of, class)) {
+		reader_nomem(b->r);
+	}
+	if (!b->r->stop) {
+		add_ports(b, index, c, v[HOST_RATE].num);
+		build_map(b, &b->f->hosts, h.name, index);
+	}
+}
+
+/* Port names of an entry, into class. They live as long as the tree. */
+static void read_ports(struct build *b, const char *object,
+		       const struct value *v, struct host_class *class)
+{
+	const struct value *ports = &v[HOST_PORTS];
+
+	class->unsure = ports->node && !ports->ok;
+	if (!ports->node || !ports->ok) {
+		return;
+	}
+	class->names = build_plain_names(b, object, "ports", ports->node,
+					 &b->r->tree, MODEL_MAX_PORTS);
+	class->unsure = !class->names;
+	for (int i = 0; class->names && i < class->names->n; i++) {
+		const struct name *name = &class->names->v[i];
+
+		if (build_find(&class->ports, name->text) >= 0) {
+			report(b->r, name->at, WEFT_EINVAL,
+			       "%s: ports: '%s' is listed twice", object,
+			       name->text);
+			class->unsure = true;
+		} else if (strcmp(name->text, "tx") == 0 ||
+			   strcmp(name->text, "rx") == 0) {
+			report(b->r, name->at, WEFT_EINVAL,
+			       "%s: ports: '%s' means a side of a port and "
+			       "cannot be its name", object, name->text);
+		}
+		build_map(b, &class->ports, name->text, i);
+	}
+	if (!v[HOST_RATE].node) {
+		report(b->r, ports->node->at, WEFT_EINVAL,
+		       "%s: ports without key 'rate'", object);
+	}
+}
+
+/* Room for n more hosts with their ports, within the limits. */
+static bool reserve(struct build *b, const char *object,
+		    const struct node *entry, const struct host_class *class,
+		    int n)
+{
+	int64_t ports = class->names ? class->names->n : 0;
+
+	if ((int64_t)b->hosts.n + n > MODEL_MAX_HOSTS) {
+		report(b->r, entry->at, WEFT_ELIMIT,
+		       "%s: more than %d hosts in all", object,
+		       MODEL_MAX_HOSTS);
+		return false;
+	}
+	if ((int64_t)b->ports.n + ports * n > MODEL_MAX_PORTS) {
+		report(b->r, entry->at, WEFT_ELIMIT,
+		       "%s: more than %d ports in all", object,
+		       MODEL_MAX_PORTS);
+		return false;
+	}
+	if (vec_reserve(&b->ports, (size_t)ports * (size_t)n)) {
+		reader_nomem(b->r);
+		return false;
+	}
+	return true;
+}
+
+static void add_entry(struct build *b, const struct node *entry, int nth)
+{
+	struct value v[SECTION_MAX_KEYS];
+	struct host_class class = { 0 };
+	const struct names *names = NULL;
+	char object[OBJECT_MAX];
+
+	section_object(&section_host, entry, nth, object);
+	section_read(b->r, &section_host, object, entry, v);
+	if (v[HOST_NAME].ok) {
+		names = build_plain_names(b, object, "name", v[HOST_NAME].node,
+					  &b->r->work, MODEL_MAX_HOSTS);
+	}
+	if (entry->kind == NODE_MAP) {
+		read_ports(b, object, v, &class);
+	}
+	if (v[HOST_RATE].node && !v[HOST_PORTS].node) {
+		report(b->r, v[HOST_RATE].node->at, WEFT_EINVAL,
+		       "%s: rate without key 'ports'", object);
+	}
+	/* The class is kept even if unused: it owns a map. */
+	if (vec_push(&b->classes, class)) {
+		strmap_fini(&class.ports);
+		reader_nomem(b->r);
+		return;
+	}
+	if (!names || !reserve(b, object, entry, &class, names->n)) {
+		b->hosts_unsure = true;
+		return;
+	}
+	for (int i = 0; i < names->n && !b->r->stop; i++) {
+		if (build_is_new(b, object, &names->v[i])) {
+			add_host(b, &names->v[i], (int)b->classes.n - 1, v);
+		}
+	}
+}
+
+void build_hosts(struct build *b, const struct value *root)
+{
+	const struct value *list = &root[FABRIC_HOSTS];
+
+	if (!list->ok) {
+		b->hosts_unsure = true;
+		return;
+	}
+	if (list->node->n == 0) {
+		report(b->r, list->node->at, WEFT_EINVAL,
+		       "fabric: hosts: the list is empty");
+		b->hosts_unsure = true;
+	}
+	build_each(b, list, add_entry);
+	if (!b->r->stop) {
+		b->tx_at = reader_alloc(b->r, &b->r->tree, b->ports.n,
+					sizeof(*b->tx_at));
+		b->rx_at = reader_alloc(b->r, &b->r->tree, b->ports.n,
+					sizeof(*b->rx_at));
+	}
+}
+
+void build_check_hosts(struct build *b)
+{
+	bool *on_ring;
+	int first = -1, n = 0;
+
+	if (b->r->stop || b->devices_unsure) {
+		return;
+	}
+	on_ring = reader_alloc(b->r, &b->r->work, b->hosts.n,
+			       sizeof(*on_ring));
+	for (size_t d = 0; on_ring && d < b->devices.n; d++) {
+		for (int i = 0; i < b->devices.v[d].n_members; i++) {
+			on_ring[b->devices.v[d].members[i]] = true;
+		}
+	}
+	for (size_t h = 0; on_ring && h < b->hosts.n; h++) {
+		if (b->hosts.v[h].n_ports == 0 && !on_ring[h] &&
+		    !b->classes.v[b->class_of.v[h]].unsure) {
+			first = first < 0 ? (int)h : first;
+			n++;
+		}
+	}
+	if (n > 0) {
+		char more[48] = "";
+
+		if (n > 1) {
+			snprintf(more, sizeof(more), " (so are %d more)",
+				 n - 1);
+		}
+		report(b->r, b->hosts.v[first].place, WEFT_EINVAL,
+		       "host %s: without ports and on no ring%s",
+		       b->hosts.v[first].name, more);
+	}
+	arena_fini(&b->r->work);
+}

@@ -1,0 +1,474 @@
+/* Jobs: who takes part, where, and with what. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+#include "topology/topology.h"
+
+/* A job being read. */
+struct entry {
+	const struct node *node;
+	char object[OBJECT_MAX];
+	struct value v[SECTION_MAX_KEYS];
+	bool ok;	/* its hosts are known */
+	bool ring;	/* it wants one, known or not */
+	struct model_job job;
+};
+
+static struct model_place place_of(const struct entry *e, int key)
+{
+	return e->v[key].node ? e->v[key].node->at : e->node->at;
+}
+
+/* ---- the ring ---- */
+
+static void find_ring(struct build *b, struct entry *e)
+{
+	const struct value *v = &e->v[JOB_RING];
+	struct nearest near;
+	struct err *err;
+
+	e->job.device = -1;
+	e->ring = v->node != NULL;
+	if (!v->ok) {
+		return;
+	}
+	e->job.device = build_find(&b->f->devices, v->text);
+	if (e->job.device >= 0 &&
+	    b->devices.v[e->job.device].kind == MODEL_RING) {
+		return;
+	}
+	if (e->job.device >= 0) {
+		report(b->r, v->node->at, WEFT_EINVAL,
+		       "%s: ring: %s is a %s", e->object, v->text,
+		       model_device_kind_name(
+			       b->devices.v[e->job.device].kind));
+		e->job.device = -1;
+		return;
+	}
+	if (b->devices_unsure) {
+		return;
+	}
+	err = report(b->r, v->node->at, WEFT_EINVAL,
+		     "%s: ring: there is no ring '%s'", e->object, v->text);
+	nearest_init(&near, v->text);
+	for (size_t i = 0; i < b->devices.n; i++) {
+		if (b->devices.v[i].kind == MODEL_RING) {
+			nearest_try(&near, b->devices.v[i].name);
+		}
+	}
+	nearest_hint(&near, err);
+}
+
+/* ---- hosts ---- */
+
+static bool is_all(const struct value *v)
+{
+	return v->ok && (!v->node || (v->node->kind == NODE_TEXT &&
+				      strcmp(v->node->text, "all") == 0));
+}
+
+/* All nodes of the ring; on switches all hosts that have ports. */
+static void take_all(struct build *b, struct entry *e)
+{
+	const struct model_device *ring =
+		e->job.device >= 0 ? &b->devices.v[e->job.device] : NULL;
+	size_t n = ring ? (size_t)ring->n_members : b->hosts.n;
+
+	if (e->ring && !ring) {
+		return;
+	}
+	e->job.hosts = reader_alloc(b->r, b->r->keep, n, sizeof(int));
+	for (size_t i = 0; e->job.hosts && i < n; i++) {
+		if (ring || b->hosts.v[i].n_ports > 0) {
+			e->job.hosts[e->job.n_hosts++] =
+				ring ? ring->members[i] : (int)i;
+		}
+	}
+	e->ok = e->job.hosts && !b->hosts_unsure && !b->devices_unsure;
+}
+
+static void take_named(struct build *b, struct entry *e)
+{
+	const struct names *names;
+	bool *seen;
+
+	names = build_names(b, e->object, "nodes", e->v[JOB_NODES].node,
+			    &b->r->work, MODEL_MAX_HOSTS);
+	seen = reader_alloc(b->r, &b->r->work, b->hosts.n, sizeof(*seen));
+	if (!names || !seen) {
+		return;
+	}
+	e->job.hosts = reader_alloc(b->r, b->r->keep, (size_t)names->n,
+				    sizeof(int));
+	e->ok = e->job.hosts != NULL;
+	for (int i = 0; e->job.hosts && i < names->n; i++) {
+		int host = build_host(b, e->object, &names->v[i]);
+
+		if (host >= 0 && seen[host]) {
+			report(b->r, names->v[i].at, WEFT_EINVAL,
+			       "%s: nodes: %s is listed twice", e->object,
+			       names->v[i].text);
+		} else if (host >= 0) {
+			seen[host] = true;
+			e->job.hosts[e->job.n_hosts++] = host;
+			continue;
+		}
+		e->ok = false;
+	}
+}
+
+static void find_hosts(struct build *b, struct entry *e)
+{
+	if (is_all(&e->v[JOB_NODES])) {
+		take_all(b, e);
+	} else if (e->v[JOB_NODES].ok) {
+		take_named(b, e);
+	}
+	if (e->ok && e->job.n_hosts < 2) {
+		report(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
+		       "%s: nodes: a collective needs at least two hosts",
+		       e->object);
+		e->ok = false;
+	}
+}
+
+/* ---- jobs on a ring ---- */
+
+static void refuse_key(struct build *b, const struct entry *e, int key,
+		       const char *why)
+{
+	if (e->v[key].node) {
+		report(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s",
+		       e->object, section_job.keys[key].name, why);
+	}
+}
+
+static void check_ring_job(struct build *b, const struct entry *e)
+{
+	const struct model_device *ring = &b->devices.v[e->job.device];
+	struct model_place at = place_of(e, JOB_NODES);
+
+	for (size_t i = 0; i < b->jobs.n; i++) {
+		if (b->jobs.v[i].device == e->job.device) {
+			report(b->r, e->v[JOB_RING].node->at,
+			       WEFT_EUNSUPPORTED, "%s: ring: not supported: "
+			       "two jobs on one ring, %s has job %s from line "
+			       "%d", e->object, ring->name, b->jobs.v[i].name,
+			       b->jobs.v[i].place.line);
+			break;
+		}
+	}
+	if (!e->ok) {
+		return;
+	}
+	if (e->job.n_hosts != ring->n_members) {
+		err_hint(report(b->r, at, WEFT_EUNSUPPORTED,
+				"%s: nodes: not supported: %d of the %d nodes "
+				"of %s, a job takes the whole ring", e->object,
+				e->job.n_hosts, ring->n_members, ring->name),
+			 "nodes: all");
+		return;
+	}
+	for (int i = 0; i < ring->n_members; i++) {
+		if (e->job.hosts[i] == ring->members[i]) {
+			continue;
+		}
+		err_hint(report(b->r, at, WEFT_EUNSUPPORTED,
+				"%s: nodes: not supported: rank %d is %s, but "
+				"%s has %s there", e->object, i,
+				b->hosts.v[e->job.hosts[i]].name, ring->name,
+				b->hosts.v[ring->members[i]].name),
+			 "ranks follow the ring's order; nodes: all");
+		return;
+	}
+}
+
+/* ---- jobs on switches ---- */
+
+static bool has_light(const struct build *b, int host)
+{
+	const struct model_host *h = &b->hosts.v[host];
+	bool tx = false, rx = false;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		tx |= b->ports.v[p].tx_device >= 0;
+		rx |= b->ports.v[p].rx_device >= 0;
+	}
+	return tx && rx;
+}
+
+/* A report about the first of n hosts that something is wrong with. */
+static void report_hosts(struct build *b, const struct entry *e, int first,
+			 int n, const char *fact)
+{
+	char more[40] = "";
+
+	if (n > 1) {
+		snprintf(more, sizeof(more), " (and %d more such)", n - 1);
+	}
+	report(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
+	       "%s: nodes: host %s %s%s", e->object, b->hosts.v[first].name,
+	       fact, more);
+}
+
+static void check_fibred(struct build *b, const struct entry *e)
+{
+	int first = -1, n = 0;
+
+	for (int i = 0; i < e->job.n_hosts && !b->fibres_unsure; i++) {
+		if (!has_light(b, e->job.hosts[i])) {
+			first = n++ ? first : e->job.hosts[i];
+		}
+	}
+	if (n > 0) {
+		report_hosts(b, e, first, n,
+			     "has no fibres to and from a device");
+	}
+}
+
+/* A job on switches has all ports of its hosts. */
+static void claim_hosts(struct build *b, const struct entry *e)
+{
+	int first = -1, n = 0;
+	char fact[160];
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		int *job = &b->switch_job[e->job.hosts[i]];
+
+		if (*job < 0) {
+			*job = (int)b->jobs.n;
+		} else {
+			first = n++ ? first : e->job.hosts[i];
+		}
+	}
+	if (n > 0) {
+		const struct model_job *other =
+			&b->jobs.v[b->switch_job[first]];
+
+		snprintf(fact, sizeof(fact), "already gives its ports to job "
+			 "%s from line %d", other->name, other->place.line);
+		report_hosts(b, e, first, n, fact);
+	}
+}
+
+/* Numbers in an expression are sizes, degrees and offsets. None exceeds the
+ * number of ranks or of a host's ports, so what a graph of the right size
+ * costs bounds what any expression may cost before it is built. */
+static bool check_numbers(struct build *b, const struct entry *e,
+			  const struct node *node)
+{
+	long most = e->job.n_hosts;
+
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		int ports = b->hosts.v[e->job.hosts[i]].n_ports;
+
+		most = ports > most ? ports : most;
+	}
+	for (const char *p = node->text; *p;) {
+		char *end;
+		long n;
+
+		if (*p < '0' || *p > '9') {
+			p++;
+			continue;
+		}
+		n = strtol(p, &end, 10);
+		if (n > most) {
+			report(b->r, node_place(node, p - node->text),
+			       WEFT_EINVAL, "%s: topology: %.*s is more than "
+			       "the job's %d hosts", e->object,
+			       (int)(end - p > 20 ? 20 : end - p), p,
+			       e->job.n_hosts);
+			return false;
+		}
+		p = end;
+	}
+	return true;
+}
+
+/* An error's "column N: fact": the column goes to the place. */
+static struct err *report_expression(struct build *b, const struct entry *e,
+				     const struct node *node,
+				     const struct err *err)
+{
+	const char *text = err->msg, *colon = strchr(text, ':');
+	int col = err->col, n = 0;
+
+	if (sscanf(text, "column %d%n", &n, &col) == 1 && colon &&
+	    text[col] == ':') {
+		text = colon + 2;
+		col = n;
+	} else {
+		col = err->col;
+	}
+	return report(b->r, node_place(node, col > 0 ? col - 1 : 0),
+		      err->code, "%s: topology: %s", e->object, text);
+}
+
+static void check_topology(struct build *b, const struct entry *e)
+{
+	const struct value *v = &e->v[JOB_TOPOLOGY];
+	struct topo *topo = NULL;
+	struct err err = { 0 };
+
+	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 || !e->ok ||
+	    !check_numbers(b, e, v->node)) {
+		return;
+	}
+	if (topo_parse(v->text, &topo, NULL, &err)) {
+		if (err.code == WEFT_ENOMEM) {
+			reader_nomem(b->r);
+			return;
+		}
+		err_hint(report_expression(b, e, v->node, &err),
+			 err.hint[0] ? "%s" : "such as C(16,{1,4}), "
+			 "Torus(4,4) or auto", err.hint);
+		return;
+	}
+	if (topo_n(topo) != e->job.n_hosts) {
+		report(b->r, v->node->at, WEFT_EINVAL,
+		       "%s: topology: %.80s has %d nodes, the job has %d "
+		       "hosts", e->object, v->text, topo_n(topo),
+		       e->job.n_hosts);
+	}
+	topo_free(topo);
+}
+
+/* ---- the whole ---- */
+
+static void read_collective(struct build *b, struct entry *e)
+{
+	const struct value *v = &e->v[JOB_COLLECTIVE];
+	struct nearest near;
+	struct err err, *rep;
+
+	if (!v->ok || coll_kind_parse(v->text, &e->job.collective, &err) == 0) {
+		return;
+	}
+	rep = report(b->r, v->node->at, err.code, "%s: collective: %s",
+		     e->object, err.msg);
+	nearest_init(&near, v->text);
+	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
+		nearest_try(&near, coll_kind_name(k));
+	}
+	nearest_hint(&near, rep);
+}
+
+static void check_algorithm(struct build *b, const struct entry *e)
+{
+	const struct value *v = &e->v[JOB_ALGORITHM];
+	const char *wrong = e->ring ? "bfb" : "optree";
+
+	if (v->ok && strcmp(v->text, wrong) == 0) {
+		report(b->r, v->node->at, WEFT_EINVAL,
+		       "%s: algorithm: %s is for jobs on %s", e->object,
+		       wrong, e->ring ? "switches" : "a ring");
+	}
+}
+
+static void check_where(struct build *b, struct entry *e)
+{
+	check_algorithm(b, e);
+	if (e->ring) {
+		refuse_key(b, e, JOB_TOPOLOGY,
+			   "only for jobs on switches, a ring has its own");
+		if (e->job.device >= 0) {
+			check_ring_job(b, e);
+		}
+		return;
+	}
+	refuse_key(b, e, JOB_DEPTH, "only for jobs on a ring");
+	if (e->ok) {
+		check_fibred(b, e);
+		claim_hosts(b, e);
+	}
+	check_topology(b, e);
+}
+
+/* A name of its own, and the job into the list. */
+static void add_job(struct build *b, struct entry *e)
+{
+	const struct value *name = &e->v[JOB_NAME];
+	int other;
+
+	if (!name->ok) {
+		return;
+	}
+	other = build_find(&b->f->jobs, name->text);
+	if (other >= 0) {
+		report(b->r, name->node->at, WEFT_EINVAL,
+		       "%s: name '%s' is already a job on line %d", e->object,
+		       name->text, b->jobs.v[other].place.line);
+		return;
+	}
+	e->job.place = name->node->at;
+	e->job.name = reader_copy(b->r, b->r->keep, name->text,
+				  strlen(name->text));
+	build_map(b, &b->f->jobs, name->text, (int)b->jobs.n);
+}
+
+static void read_rest(struct build *b, struct entry *e)
+{
+	const char *algorithm = e->v[JOB_ALGORITHM].text;
+	const char *topology = e->v[JOB_TOPOLOGY].text;
+	struct model_job *job = &e->job;
+
+	job->size_bytes = e->v[JOB_SIZE].num;
+	job->depth = (int)e->v[JOB_DEPTH].num;
+	job->alpha_ns = e->ring && !e->v[JOB_ALPHA].node
+				? -1 : e->v[JOB_ALPHA].num;
+	algorithm = algorithm ? algorithm : "";
+	topology = topology ? topology : "";
+	job->algorithm = reader_copy(b->r, b->r->keep, algorithm,
+				     strlen(algorithm));
+	job->topology = reader_copy(b->r, b->r->keep, topology,
+				    strlen(topology));
+}
+
+static void add_entry(struct build *b, const struct node *node, int nth)
+{
+	struct entry e = { .node = node };
+
+	section_object(&section_job, node, nth, e.object);
+	section_read(b->r, &section_job, e.object, node, e.v);
+	if (node->kind != NODE_MAP) {
+		return;
+	}
+	if (b->jobs.n >= MODEL_MAX_JOBS) {
+		report(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs",
+		       e.object, MODEL_MAX_JOBS);
+		b->r->stop = WEFT_ELIMIT;
+		return;
+	}
+	find_ring(b, &e);
+	find_hosts(b, &e);
+	read_collective(b, &e);
+	check_where(b, &e);
+	read_rest(b, &e);
+	add_job(b, &e);
+	/* A job without a good name still holds its hosts and ring. */
+	if (!e.job.name) {
+		e.job.name = reader_copy(b->r, b->r->keep, e.object,
+					 strlen(e.object));
+		e.job.place = node->at;
+	}
+	if (!b->r->stop && vec_push(&b->jobs, e.job)) {
+		reader_nomem(b->r);
+	}
+}
+
+void build_jobs(struct build *b, const struct value *root)
+{
+	if (b->r->stop) {
+		return;
+	}
+	b->switch_job = reader_alloc(b->r, &b->r->tree, b->hosts.n,
+				     sizeof(*b->switch_job));
+	for (size_t i = 0; b->switch_job && i < b->hosts.n; i++) {
+		b->switch_job[i] = -1;
+	}
+	build_each(b, &root[FABRIC_JOBS], add_entry);
+}

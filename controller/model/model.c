@@ -1,0 +1,198 @@
+/* Reading a fabric as a whole; see model.h. */
+#include "controller/model/model.h"
+
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+#include "lib/base/file.h"
+
+static const struct fabric *fabric_of(const struct model_fabric *f)
+{
+	return (const struct fabric *)f;
+}
+
+void model_free(struct model_fabric *pub)
+{
+	struct fabric *f = (struct fabric *)pub;
+
+	if (!f) {
+		return;
+	}
+	free(f->pub.hosts);
+	free(f->pub.ports);
+	free(f->pub.devices);
+	free(f->pub.jobs);
+	strmap_fini(&f->hosts);
+	strmap_fini(&f->devices);
+	strmap_fini(&f->jobs);
+	arena_fini(&f->strings);
+	free(f);
+}
+
+int model_find_host(const struct model_fabric *f, const char *name)
+{
+	return build_find(&fabric_of(f)->hosts, name);
+}
+
+int model_find_device(const struct model_fabric *f, const char *name)
+{
+	return build_find(&fabric_of(f)->devices, name);
+}
+
+int model_find_job(const struct model_fabric *f, const char *name)
+{
+	return build_find(&fabric_of(f)->jobs, name);
+}
+
+const char *model_device_kind_name(enum model_device_kind kind)
+{
+	static const char *const names[] = { "ring", "switch", "panel" };
+
+	return names[kind];
+}
+
+/* ---- reading ---- */
+
+static void hash_text(char hash[65], const char *text, size_t len)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+
+	SHA256((const unsigned char *)text, len, digest);
+	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++) {
+		snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+	}
+}
+
+/* The name of a later format would be wasted on its keys. */
+static bool is_our_version(struct reader *r, const struct node *root)
+{
+	for (const struct node *k = root->first; k; k = k->next->next) {
+		const struct node *v = k->next;
+
+		if (strcmp(k->text, "weft") == 0 && v->kind == NODE_TEXT &&
+		    v->text[0] && !v->text[strspn(v->text, "0123456789")] &&
+		    strcmp(v->text, "1") != 0) {
+			report(r, v->at, WEFT_EUNSUPPORTED, "fabric: weft: "
+			       "version %.20s of the format is not supported, "
+			       "only 1", v->text);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void build_all(struct build *b, const struct node *root)
+{
+	struct value v[SECTION_MAX_KEYS];
+
+	if (root->kind == NODE_MAP && !is_our_version(b->r, root)) {
+		return;
+	}
+	section_read(b->r, &section_fabric, "fabric", root, v);
+	if (root->kind != NODE_MAP) {
+		return;
+	}
+	if (v[FABRIC_NAME].ok) {
+		b->f->pub.name = reader_copy(b->r, b->r->keep,
+					     v[FABRIC_NAME].text,
+					     strlen(v[FABRIC_NAME].text));
+	}
+	build_hosts(b, v);
+	build_devices(b, v);
+	build_check_hosts(b);
+	build_fibres(b, v);
+	build_jobs(b, v);
+}
+
+/* Hands the arrays to the fabric, or frees what is not its own. */
+static void build_fini(struct build *b)
+{
+	struct model_fabric *f = &b->f->pub;
+
+	f->hosts = b->hosts.v;
+	f->n_hosts = (int)b->hosts.n;
+	f->ports = b->ports.v;
+	f->n_ports = (int)b->ports.n;
+	f->devices = b->devices.v;
+	f->n_devices = (int)b->devices.n;
+	f->jobs = b->jobs.v;
+	f->n_jobs = (int)b->jobs.n;
+	for (size_t i = 0; i < b->classes.n; i++) {
+		strmap_fini(&b->classes.v[i].ports);
+	}
+	vec_fini(&b->classes);
+	vec_fini(&b->class_of);
+	vec_fini(&b->device_unsure);
+}
+
+static void read_fabric(struct reader *r, struct fabric *f, const char *name,
+			const char *text, size_t len)
+{
+	struct build b = { .r = r, .f = f };
+	const struct node *root;
+
+	if (len > MODEL_MAX_TEXT) {
+		report(r, (struct model_place){ 0, 0 }, WEFT_ELIMIT,
+		       "text: %zu bytes, at most %u are read", len,
+		       MODEL_MAX_TEXT);
+		return;
+	}
+	f->pub.file = reader_copy(r, r->keep, name, strlen(name));
+	f->pub.text = reader_copy(r, r->keep, text, len);
+	f->pub.text_len = len;
+	hash_text(f->pub.hash, text, len);
+	root = r->stop ? NULL : yaml_read(r, text, len);
+	if (root) {
+		build_all(&b, root);
+	}
+	build_fini(&b);
+}
+
+int model_parse(const char *name, const char *text, size_t len,
+		struct model_fabric **out, struct err_list *errs)
+{
+	struct fabric *f = calloc(1, sizeof(*f));
+	struct reader r;
+	struct err err;
+	int rc = 0;
+
+	*out = NULL;
+	if (!f) {
+		err_list_add(errs, (err_nomem(&err), &err));
+		return WEFT_ENOMEM;
+	}
+	reader_init(&r, name, &f->strings, errs);
+	read_fabric(&r, f, name, text, len);
+	if (r.n_errors > 0) {
+		err_list_sort(errs);
+		rc = errs->n > 0 ? errs->v[0].code : r.unkept.code;
+		model_free(&f->pub);
+	} else {
+		*out = &f->pub;
+	}
+	reader_fini(&r);
+	return rc;
+}
+
+int model_load(const char *path, struct model_fabric **out,
+	       struct err_list *errs)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct err err;
+	int rc;
+
+	*out = NULL;
+	rc = file_read(path, MODEL_MAX_TEXT, &text, &len, &err);
+	if (rc) {
+		err_list_add(errs, &err);
+		return rc;
+	}
+	rc = model_parse(strcmp(path, "-") == 0 ? "<stdin>" : path, text, len,
+			 out, errs);
+	free(text);
+	return rc;
+}
