@@ -1,0 +1,499 @@
+/* The store when all goes well, and what it says to bad files. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "common.h"
+#include "fault_vfs.h"
+
+static struct err err;
+
+#define OK(call) must_be_ok((call), #call)
+
+static void must_be_ok(int rc, const char *what)
+{
+	if (rc) {
+		fail_msg("%s: %s", what, err.msg);
+	}
+}
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	fault_clear();
+	err_clear(&err);
+	place_make(p);
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fault_clear();
+	place_remove(*state);
+	free(*state);
+	return 0;
+}
+
+static void test_new_store(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_config c;
+	struct stat st;
+	char uuid[37];
+
+	assert_int_equal(store_generation(s), 1);
+	assert_int_equal(store_fence(s), 1);
+	strcpy(uuid, store_uuid(s));
+	assert_int_equal(strlen(uuid), 36);
+	assert_int_equal(store_config(s, &c, &err), WEFT_ENOTFOUND);
+	assert_int_equal(stat(((struct place *)*state)->path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	store_free(s);
+
+	s = must_open(*state);
+	assert_string_equal(store_uuid(s), uuid);
+	assert_int_equal(store_fence(s), 2);
+	store_free(s);
+	store_free(NULL);
+}
+
+static void test_commit_moves_intent(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(3, -1, 7);
+	struct store_light l;
+	struct store_config c;
+	struct light_program want = program_of(4, 7);
+
+	OK(begin(s, &j, "aa", &err));
+	assert_int_equal(j.change.id, 1);
+	OK(store_intent(s, "sw", &l, &err));
+	assert_int_equal(l.n_xcs, 0);		/* only at commit */
+	OK(store_commit(s, 1, "done", &err));
+	assert_int_equal(store_generation(s), 2);
+	store_free(s);
+
+	s = must_open(*state);
+	OK(store_intent(s, "sw", &l, &err));
+	assert_int_equal(l.n_xcs, 4);		/* three adds, one keep */
+	assert_int_equal(l.xcs[0].in, 1);
+	assert_int_equal(l.xcs[0].out, 3);
+	assert_false(l.has_program);
+	store_light_fini(&l);
+	OK(store_intent(s, "ring", &l, &err));
+	assert_true(l.has_program);
+	assert_true(light_program_equal(&l.program, &want));
+	store_light_fini(&l);
+	OK(store_config(s, &c, &err));
+	assert_string_equal(c.text, "aa");
+	assert_string_equal(c.name, "fabric.yaml");
+	assert_int_equal(c.change, 1);
+	store_config_fini(&c);
+	light_program_fini(&want);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
+static void test_journal_comes_back(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(2, 5, 6), *v;
+	int n;
+
+	OK(begin(s, &j, "aa", &err));
+	j.works[0].steps[0].state = STORE_DONE;
+	j.works[0].steps[1].state = STORE_DENIED;
+	strcpy(j.works[0].steps[1].note, "-200 execution error");
+	OK(store_mark(s, &j, 0, 0, 2, &err));
+	OK(store_undoing(s, 1, &err));
+	assert_int_equal(begin(s, &j, "aa", &err), WEFT_ESTALE);
+	store_free(s);
+
+	s = must_open(*state);
+	OK(store_open_changes(s, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_int_equal(v[0].change.verdict, STORE_RUNNING);
+	assert_true(v[0].change.undoing);
+	assert_string_equal(v[0].change.who, "alice");
+	assert_int_equal(v[0].n_works, 2);
+	assert_string_equal(v[0].works[0].device, "sw");
+	assert_int_equal(v[0].works[0].n_steps, 4);
+	assert_int_equal(v[0].works[0].steps[0].state, STORE_DONE);
+	assert_int_equal(v[0].works[0].steps[1].state, STORE_DENIED);
+	assert_string_equal(v[0].works[0].steps[1].note,
+			    "-200 execution error");
+	assert_int_equal(v[0].works[0].steps[3].op, STORE_KEEP);
+	assert_true(v[0].works[1].is_ring);
+	assert_true(light_program_equal(&v[0].works[1].old_program,
+					&j.works[1].old_program));
+	assert_true(light_program_equal(&v[0].works[1].new_program,
+					&j.works[1].new_program));
+	store_journals_free(v, n);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
+/* A change left half done stays explained until one is committed over it. */
+static void test_open_changes_are_superseded(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal a = journal_of(1, -1, 1), b = journal_of(2, 1, 2);
+	struct store_journal *v;
+	struct store_change c;
+	struct light_program p;
+	uint8_t digest[LIGHT_DIGEST_LEN];
+	int n;
+
+	OK(begin(s, &a, "aa", &err));
+	OK(store_end(s, 1, STORE_INTERRUPTED, "half", &err));
+	assert_int_equal(store_generation(s), 2);
+	OK(begin(s, &b, "bb", &err));
+	OK(store_open_changes(s, &v, &n, &err));
+	assert_int_equal(n, 2);
+	assert_int_equal(v[0].change.id, 2);
+	store_journals_free(v, n);
+	light_program_digest(&a.works[1].new_program, digest);
+	OK(store_program(s, digest, &p, &err));
+	light_program_fini(&p);
+	OK(store_commit(s, 2, "all", &err));
+	OK(store_open_changes(s, &v, &n, &err));
+	assert_int_equal(n, 0);
+	store_journals_free(v, n);
+	OK(store_change_get(s, 1, &c, &err));
+	assert_int_equal(c.superseded_by, 2);
+	store_change_fini(&c);
+	assert_int_equal(store_end(s, 1, STORE_ABORTED, "", &err),
+			 WEFT_ENOTFOUND);
+	light_program_digest(&b.works[1].old_program, digest);
+	assert_int_equal(store_program(s, digest, &p, &err), WEFT_ENOTFOUND);
+	store_journal_fini(&a);
+	store_journal_fini(&b);
+	store_free(s);
+}
+
+static void test_end_keeps_intent(void **state)
+{
+	static const enum store_verdict closed[] = {
+		STORE_REFUSED, STORE_ROLLED_BACK, STORE_ABORTED,
+	};
+	struct store *s = must_open(*state);
+	struct store_light l;
+
+	for (int i = 0; i < 3; i++) {
+		struct store_journal j = journal_of(1, -1, 1), *v;
+		int n;
+
+		OK(begin(s, &j, "aa", &err));
+		OK(store_end(s, i + 1, closed[i], "no", &err));
+		OK(store_open_changes(s, &v, &n, &err));
+		assert_int_equal(n, 0);
+		store_journals_free(v, n);
+		store_journal_fini(&j);
+	}
+	assert_int_equal(store_generation(s), 1);
+	OK(store_intent(s, "sw", &l, &err));
+	assert_int_equal(l.n_xcs, 0);
+	store_light_fini(&l);
+	store_free(s);
+}
+
+static void test_history(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_change *v;
+	struct store_config c;
+	int n;
+
+	for (int i = 1; i <= 3; i++) {
+		struct store_journal j = journal_of(i, -1, 1);
+		char hash[16];
+
+		snprintf(hash, sizeof(hash), "h%d", i);
+		OK(begin(s, &j, hash, &err));
+		OK(store_commit(s, i, "done", &err));
+		store_journal_fini(&j);
+	}
+	OK(store_history(s, 0, 2, &v, &n, &err));
+	assert_int_equal(n, 2);
+	assert_int_equal(v[0].id, 3);
+	assert_int_equal(v[0].generation, 4);
+	assert_int_equal(v[1].id, 2);
+	assert_string_equal(v[1].summary, "done");
+	assert_true(v[1].ended_ns >= v[1].started_ns);
+	store_history_free(v, n);
+	OK(store_history(s, 2, 10, &v, &n, &err));
+	assert_int_equal(n, 1);
+	store_history_free(v, n);
+	OK(store_change_config(s, 1, &c, &err));
+	assert_string_equal(c.text, "h1");
+	store_config_fini(&c);
+	assert_int_equal(store_change_config(s, 9, &c, &err), WEFT_ENOTFOUND);
+	store_free(s);
+}
+
+static void test_devices_leave_intent(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal a = journal_of(1, -1, 1), b = journal_of(1, -1, 1);
+	char **names;
+	int n;
+
+	OK(begin(s, &a, "aa", &err));
+	OK(store_commit(s, 1, "", &err));
+	OK(store_intent_devices(s, &names, &n, &err));
+	assert_int_equal(n, 2);
+	assert_string_equal(names[0], "ring");
+	assert_string_equal(names[1], "sw");
+	assert_null(names[2]);
+	free(names[0]);
+	free(names[1]);
+	free(names);
+	b.n_works = 1;
+	OK(begin(s, &b, "bb", &err));
+	OK(store_commit(s, 2, "", &err));
+	OK(store_intent_devices(s, &names, &n, &err));
+	assert_int_equal(n, 1);
+	free(names[0]);
+	free(names);
+	b.n_works = 2;
+	store_journal_fini(&a);
+	store_journal_fini(&b);
+	store_free(s);
+}
+
+static void test_observed(void **state)
+{
+	struct store *s = must_open(*state);
+	struct light_xc xcs[] = { { 1, 2 }, { 3, 4 } };
+	struct store_observed o = { .device = (char *)"sw", .read_at_ns = 99,
+				    .epoch = (char *)"boot-1",
+				    .identity = (char *)"weft,sim",
+				    .n_xcs = 2, .xcs = xcs };
+	struct store_observed got;
+
+	assert_int_equal(store_observed_get(s, "sw", &got, &err),
+			 WEFT_ENOTFOUND);
+	OK(store_observed_put(s, &o, 1, &err));
+	o.n_xcs = 1;
+	o.has_program = true;
+	memset(o.program_digest, 7, sizeof(o.program_digest));
+	OK(store_observed_put(s, &o, 1, &err));
+	OK(store_observed_get(s, "sw", &got, &err));
+	assert_int_equal(got.read_at_ns, 99);
+	assert_string_equal(got.epoch, "boot-1");
+	assert_string_equal(got.identity, "weft,sim");
+	assert_int_equal(got.n_xcs, 1);
+	assert_int_equal(got.xcs[0].out, 2);
+	assert_true(got.has_program);
+	assert_int_equal(got.program_digest[31], 7);
+	store_observed_fini(&got);
+	store_free(s);
+}
+
+static void test_audit_is_bounded(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_audit *v;
+	char longest[1000];
+	int n;
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	store_audit(s, 3, "sw", STORE_COMMAND, longest);
+	store_audit(s, 3, "sw", STORE_REPLY, "ok");
+	store_audit(s, 4, "", STORE_EVENT, "other");
+	OK(store_audit_read(s, 3, 10, &v, &n, &err));
+	assert_int_equal(n, 2);
+	assert_int_equal(v[0].kind, STORE_COMMAND);
+	assert_int_equal(strlen(v[0].text), STORE_AUDIT_TEXT_MAX);
+	assert_string_equal(v[1].text, "ok");
+	store_audit_free(v, n);
+	for (int i = 0; i < 5000; i++) {
+		store_audit(s, 5, "sw", STORE_COMMAND, "flood");
+	}
+	OK(store_audit_read(s, 0, 6000, &v, &n, &err));
+	assert_true(n < 5000);
+	assert_non_null(strstr(v[n - 1].text, "lines were not kept"));
+	store_audit_free(v, n);
+	store_audit(s, 6, "sw", STORE_EVENT, "last words");
+	store_free(s);
+
+	s = must_open(*state);
+	OK(store_audit_read(s, 6, 10, &v, &n, &err));
+	assert_int_equal(n, 1);
+	store_audit_free(v, n);
+	store_free(s);
+}
+
+/* ---- files that are not right -------------------------------------------- */
+
+static void sql(const struct place *p, const char *text)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void refused(const struct place *p, int code, const char *words)
+{
+	struct store *s = NULL;
+
+	assert_int_equal(store_open(p->path, &s, &err), code);
+	assert_null(s);
+	if (!strstr(err.msg, words)) {
+		fail_msg("\"%s\" is not in \"%s\"", words, err.msg);
+	}
+	assert_non_null(strstr(err.msg, "state"));
+}
+
+static void test_newer_format(void **state)
+{
+	store_free(must_open(*state));
+	sql(*state, "PRAGMA user_version = 99");
+	refused(*state, WEFT_EUNSUPPORTED, "format 99");
+}
+
+static void test_not_a_store(void **state)
+{
+	sql(*state, "CREATE TABLE t (a)");
+	refused(*state, WEFT_EINVAL, "not a store");
+}
+
+static void test_not_a_database(void **state)
+{
+	struct place *p = *state;
+	FILE *f = fopen(p->path, "w");
+
+	fputs("this is some text that is long enough to be looked at", f);
+	for (int i = 0; i < 100; i++) {
+		fputs("and more and more of it\n", f);
+	}
+	fclose(f);
+	refused(p, WEFT_EINVAL, "not a database");
+}
+
+static void assert_whole(struct store *s)
+{
+	struct store_light l;
+
+	OK(store_intent(s, "sw", &l, &err));
+	assert_int_equal(l.n_xcs, 201);
+	store_light_fini(&l);
+	OK(store_intent(s, "ring", &l, &err));
+	assert_true(l.has_program);
+	store_light_fini(&l);
+}
+
+/* Every page overwritten once: the store is refused, or still whole. */
+static void test_damaged_pages(void **state)
+{
+	struct place *p = *state;
+	struct store *s = must_open(p);
+	struct store_journal j = journal_of(200, -1, 7);
+	char page[4096], junk[4096];
+	int refusals = 0, n_pages, fd;
+	struct stat st;
+
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit(s, 1, "", &err));
+	store_journal_fini(&j);
+	store_free(s);
+	assert_int_equal(stat(p->path, &st), 0);
+	n_pages = (int)(st.st_size / 4096);
+	memset(junk, 0xa5, sizeof(junk));
+	for (int i = 0; i < n_pages; i++) {
+
+		fd = open(p->path, O_RDWR);
+		assert_int_equal(pread(fd, page, 4096, i * 4096), 4096);
+		assert_int_equal(pwrite(fd, junk, 4096, i * 4096), 4096);
+		close(fd);
+		s = NULL;
+		if (store_open(p->path, &s, &err)) {
+			assert_int_equal(err.code, WEFT_EINVAL);
+			refusals++;
+		} else {
+			assert_whole(s);
+		}
+		store_free(s);
+		fd = open(p->path, O_RDWR);
+		assert_int_equal(pwrite(fd, page, 4096, i * 4096), 4096);
+		close(fd);
+	}
+	/* All but a page or two that are free. */
+	assert_true(n_pages >= 10 && refusals >= n_pages - 2);
+	store_free(must_open(p));
+}
+
+static void test_damaged_program(void **state)
+{
+	struct place *p = *state;
+	struct store *s = must_open(p);
+	struct store_journal j = journal_of(1, -1, 7);
+	struct store_light l;
+
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit(s, 1, "", &err));
+	store_journal_fini(&j);
+	store_free(s);
+	sql(p, "UPDATE program SET data = zeroblob(length(data))");
+	s = must_open(p);
+	assert_int_equal(store_intent(s, "ring", &l, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "damaged"));
+	store_free(s);
+}
+
+static void test_read_only(void **state)
+{
+	store_free(must_open(*state));
+	fault.read_only = true;
+	refused(*state, WEFT_EDENIED, "read-only");
+}
+
+static void test_no_folder(void **state)
+{
+	struct store *s = NULL;
+
+	(void)state;
+	assert_int_equal(store_open("/nonexistent/weft/state", &s, &err),
+			 WEFT_EIO);
+	assert_non_null(strstr(err.msg, "/nonexistent/weft/state"));
+}
+
+static void test_one_writer(void **state)
+{
+	struct store *s = must_open(*state), *second = NULL;
+
+	assert_int_equal(store_open(((struct place *)*state)->path, &second,
+				    &err), WEFT_ESTALE);
+	store_free(s);
+	store_free(must_open(*state));
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_new_store), T(test_commit_moves_intent),
+		T(test_journal_comes_back),
+		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
+		T(test_history), T(test_devices_leave_intent),
+		T(test_observed), T(test_audit_is_bounded),
+		T(test_newer_format), T(test_not_a_store),
+		T(test_not_a_database), T(test_damaged_pages),
+		T(test_damaged_program), T(test_read_only), T(test_no_folder),
+		T(test_one_writer),
+	};
+
+	fault_install();
+	return cmocka_run_group_tests_name("store/store", tests, NULL, NULL);
+}
