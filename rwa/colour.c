@@ -74,7 +74,8 @@ static int colour_from_scratch(struct colouring *job, bool tile)
 }
 
 /* A ring without an uncovered link: turns first, then cuts; if they miss the
- * bound, lp_solve on a small instance and ejection on a large one. */
+ * bound, lp_solve on a small instance, and ejection where that is too large
+ * or stops early. */
 static int colour_closed(struct colouring *job, struct err *err)
 {
 	int rc = colour_from_scratch(job, true);
@@ -87,13 +88,16 @@ static int colour_closed(struct colouring *job, struct err *err)
 			rc = colour_from_scratch(job, true);
 		}
 	}
-	if (!rc && job->colours > job->bound && rwa_lp_is_small(job)) {
-		return rwa_colour_lp(job, err);
+	if (rc) {
+		return err_nomem(err);
 	}
-	if (!rc && job->colours > job->bound) {
-		rc = rwa_colour_eject(job);
+	if (job->colours > job->bound && rwa_lp_is_small(job)) {
+		rc = rwa_colour_lp(job, err);
 	}
-	return rc ? err_nomem(err) : 0;
+	if (!rc && job->colours > job->bound && rwa_colour_eject(job)) {
+		rc = err_nomem(err);
+	}
+	return rc;
 }
 
 static void store(const struct rwa_ring *ring, struct rwa_arc *arcs,

@@ -24,7 +24,7 @@
 #define EPS 1e-6
 #define BRANCHES 3	/* columns tried at each node of the dive */
 #define MAX_NODES 400	/* of the dive, for one number of channels */
-#define MAX_ROUNDS 500	/* of pricing, for one program */
+#define MAX_SOLVES 3000	/* of the relaxation, in all */
 
 /* Equal arcs: one row. */
 struct arc_class {
@@ -50,7 +50,7 @@ struct program {
 	VEC(int) members;
 	VEC(struct choice) fixed;
 	int n_fixed;		/* copies in `fixed` */
-	int target, nodes;
+	int target, nodes, solves;
 	double *price;		/* per class */
 	double *best;		/* n + 1: of the dynamic programme */
 	int *from;		/* n + 1: class that ends here, or -1 */
@@ -251,7 +251,7 @@ static int relax(struct program *p, int *least, struct err *err)
 {
 	int floor_bound = p->job->bound - p->n_fixed;
 
-	for (int round = 0; round < MAX_ROUNDS; round++) {
+	while (p->solves++ < MAX_SOLVES) {
 		struct lp_result res;
 		double top, lower;
 		int added, rc = lp_run(p->lp, NULL, &res, err);
@@ -279,7 +279,7 @@ static int relax(struct program *p, int *least, struct err *err)
 			return rc;
 		}
 	}
-	*least = floor_bound;	/* not converged: claims nothing */
+	*least = floor_bound;	/* stopped early: claims nothing */
 	return 0;
 }
 
@@ -342,7 +342,7 @@ static int dive(struct program *p, struct err *err)
 	if (all_covered(p)) {
 		return 1;
 	}
-	if (p->nodes++ >= MAX_NODES) {
+	if (p->nodes++ >= MAX_NODES || p->solves >= MAX_SOLVES) {
 		return 0;
 	}
 	rc = relax(p, &least, err);

@@ -108,11 +108,11 @@ static void opposite_pairs_are_split_evenly(void **state)
 static void small_rings_are_solved_by_lp_solve(void **state)
 {
 	struct rwa_result res;
-	int32_t members[10];
-	struct rwa_arc arcs[90];
+	int32_t members[12];
+	struct rwa_arc arcs[132];
 
 	(void)state;
-	for (int m = 3; m <= 10; m++) {
+	for (int m = 3; m <= 12; m++) {
 		struct rwa_ring ring = { .n = m, .fibres = 1, .channels = 64 };
 
 		for (int i = 0; i < m; i++) {
