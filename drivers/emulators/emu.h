@@ -60,6 +60,7 @@ struct emu {
 	struct emu_client *clients;
 };
 
+extern const struct emu_dialect emu_mrr;
 extern const struct emu_dialect emu_scpi;
 
 struct emu *emu_of(struct emu_client *c);

@@ -40,6 +40,7 @@ struct piece_write {
 };
 
 static const struct emu_dialect *const dialects[] = {
+	&emu_mrr,
 	&emu_scpi,
 };
 

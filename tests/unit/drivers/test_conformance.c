@@ -20,6 +20,8 @@ static const struct model models[] = {
 	{ "polatis-scpi any-to-any", "polatis-scpi", "8xCC", "9xCC", 8, 0,
 	  true, false, "gap_ms", "0" },
 	{ "sim-ring", "sim-ring", NULL, NULL, 6, 4, false, true, NULL, NULL },
+	{ "mrr-reg", "mrr-reg", "6x4", "6x5", 6, 4, false, true, "window",
+	  "16" },
 };
 
 #define N_MODELS (sizeof(models) / sizeof(models[0]))
@@ -189,7 +191,7 @@ static void survives_garbage(void **state)
 
 static void survives_a_session_cut_in_mid_reply(void **state)
 {
-	struct rig *r = set_up(*state, "drop-reply=2", NULL);
+	struct rig *r = set_up(*state, "drop-reply", NULL);
 
 	assert_int_equal(rig_snapshot(r), WEFT_EUNAVAIL);
 	assert_int_equal(rig_snapshot(r), 0);

@@ -1,0 +1,148 @@
+/*
+ * The register protocol of MRR ring controllers: frames, registers, banks.
+ * Reconstructed: no vendor's protocol is public; docs/drivers.md describes
+ * this one. Numbers are little-endian. Private to drivers and emulators.
+ *
+ *   0 magic   1 version  2 operation  3 code   4 sequence (4)
+ *   8 page (2)          10 offset (2)         12 length of data (4)
+ *  16 data ...             then CRC-32 (IEEE) of all before (4)
+ */
+#ifndef WEFT_DRIVERS_MRR_WIRE_H
+#define WEFT_DRIVERS_MRR_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drivers/light/light.h"
+#include "lib/base/buf.h"
+
+#define MRR_MAGIC 0x57
+#define MRR_VERSION 1
+#define MRR_HEAD 16
+#define MRR_MAX_DATA (32 << 10)
+#define MRR_MAX_FRAME (MRR_HEAD + MRR_MAX_DATA + 4)
+
+enum mrr_op {
+	MRR_READ = 1,		/* data: length wanted (4) */
+	MRR_WRITE = 2,
+	MRR_READ_OK = 0x81,
+	MRR_WRITE_OK = 0x82,
+	MRR_NACK = 0xff,	/* code, data: detail (4) */
+};
+
+enum mrr_code {
+	MRR_OK,
+	MRR_BAD_FRAME,
+	MRR_BAD_ADDRESS,
+	MRR_BAD_LENGTH,
+	MRR_READ_ONLY,
+	MRR_BUSY,
+	MRR_BAD_PROGRAM,	/* detail: index of the setting */
+	MRR_BAD_CRC,		/* detail: the CRC found */
+	MRR_STALE_WRITER,
+	MRR_INTERLOCK,
+	MRR_N_CODES
+};
+
+/* Page 0: registers. */
+enum mrr_register {
+	MRR_ID = 0x00,			/* "WMRR" */
+	MRR_REVISION = 0x04,
+	MRR_NODES = 0x08,
+	MRR_CHANNELS = 0x0c,
+	MRR_FIBRES = 0x10,		/* per direction */
+	MRR_MAX_STEPS = 0x14,
+	MRR_MAX_TUNES = 0x18,
+	MRR_MAX_WINDOW = 0x1c,		/* longest data of one frame */
+	MRR_SERIAL = 0x20,		/* 32 bytes of text, zero padded */
+	MRR_BOOTS = 0x40,
+	MRR_GENERATION = 0x44,		/* programs put in effect */
+	MRR_WRITER = 0x48,		/* 8: highest fence that committed */
+	MRR_FLAGS = 0x50,		/* latched; writing 1 clears */
+	MRR_LAST_CODE = 0x54,		/* 90: powered up */
+	MRR_STATUS = 0x58,
+	MRR_SHADOW_STEPS = 0x60,	/* rw */
+	MRR_SHADOW_BYTES = 0x64,	/* rw */
+	MRR_SHADOW_CRC = 0x68,		/* rw: as the writer reckons */
+	MRR_SHADOW_CRC_FOUND = 0x6c,	/* as the device finds it */
+	MRR_FENCE = 0x70,		/* 8, rw: who is about to commit */
+	MRR_COMMIT = 0x78,		/* w: MRR_COMMIT_WORD swaps the banks */
+	MRR_ACTIVE_STEPS = 0x80,
+	MRR_ACTIVE_BYTES = 0x84,
+	MRR_ACTIVE_CRC = 0x88,
+	MRR_LOCK_TOTAL = 0x90,
+	MRR_LOCK_FAILED = 0x94,
+	MRR_LOCK_INDEX = 0x98,		/* of the first that failed */
+	MRR_LOCK_TUNE = 0x9c,		/* 8: its setting, as in a bank */
+	MRR_LOCK_STATE = 0xa4,		/* enum mrr_lock */
+	MRR_STEP = 0xb0,		/* step in effect */
+	MRR_STEP_CONTROL = 0xb4,	/* rw: MRR_AUTOSTEP, MRR_TRIGGER */
+	MRR_REGISTERS = 0xc0,		/* bytes of the page in use */
+};
+
+#define MRR_COMMIT_WORD 0x54494d43u	/* "CMIT" */
+#define MRR_CODE_POWERED_UP 90
+
+enum mrr_flag {
+	MRR_FLAG_LOL = 1,		/* a lock was lost */
+	MRR_FLAG_INTERLOCK = 2,
+	MRR_FLAG_POWERED_UP = 4,
+};
+
+enum mrr_status { MRR_HAS_PROGRAM = 1, MRR_LOCKING = 2 };
+enum mrr_step_control { MRR_AUTOSTEP = 1, MRR_TRIGGER = 2 };
+
+enum mrr_lock {
+	MRR_LOCK_DONE,
+	MRR_LOCK_NOT_STARTED,
+	MRR_LOCK_NO_WAVE,
+	MRR_LOCK_NOT_IN_RANGE,
+	MRR_LOCK_DUPLICATE,
+	MRR_LOCK_ZERO,
+	MRR_N_LOCKS
+};
+
+/* Banks are seen through pages of 32 KiB: byte b of a bank is at offset
+ * b % 32 KiB of page bank + b / 32 KiB. */
+#define MRR_PAGE_BYTES (32u << 10)
+#define MRR_BANK_PAGES 0x4000u
+enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000, MRR_LOCKS = 0xc000 };
+
+/* One setting: step (2), node (2), channel (2), direction << 7 | mode (1),
+ * fibre (1). The lock bank has one byte a setting. */
+#define MRR_TUNE_BYTES 8
+
+struct mrr_frame {
+	uint8_t op, code;
+	uint32_t seq;
+	uint16_t page, offset;
+	uint32_t len;
+	const uint8_t *data;	/* into the bytes that were decoded */
+};
+
+uint16_t mrr_get16(const uint8_t *p);
+uint32_t mrr_get32(const uint8_t *p);
+uint64_t mrr_get64(const uint8_t *p);
+void mrr_put16(uint8_t *p, uint16_t v);
+void mrr_put32(uint8_t *p, uint32_t v);
+void mrr_put64(uint8_t *p, uint64_t v);
+
+/* CRC-32 (IEEE 802.3) of data, continuing from crc (0 to begin). */
+uint32_t mrr_crc32(uint32_t crc, const void *data, size_t len);
+
+/* Length of the frame that data begins with, 0 when that is not known yet or
+ * it is not whole, negative when it can be none. */
+int64_t mrr_frame_length(const uint8_t *data, size_t len);
+/* Takes a whole frame apart. False when the CRC is wrong. */
+bool mrr_decode(const uint8_t *data, size_t len, struct mrr_frame *frame);
+/* Appends a whole frame. */
+void mrr_encode(struct buf *b, const struct mrr_frame *frame);
+
+void mrr_put_tune(uint8_t *p, const struct light_tune *t);
+void mrr_get_tune(const uint8_t *p, struct light_tune *t);
+
+const char *mrr_code_text(uint8_t code);
+const char *mrr_lock_text(uint32_t state);
+
+#endif
