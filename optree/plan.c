@@ -36,19 +36,13 @@ static int check_params(const struct optree_params *p, struct err *err)
 	return 0;
 }
 
-static int hops_of(const struct rwa_ring *ring, const struct rwa_arc *a)
-{
-	int hops = a->dir == RWA_CW ? a->dst - a->src : a->src - a->dst;
-
-	return hops > 0 ? hops : hops + ring->n;
-}
-
 static const struct rwa_arc *longest(const struct tree_light *t)
 {
 	const struct rwa_arc *best = &t->arcs[0];
 
 	for (int64_t k = 1; k < t->n_arcs; k++) {
-		if (hops_of(&t->ring, &t->arcs[k]) > hops_of(&t->ring, best)) {
+		if (tree_hops(t->ring.n, &t->arcs[k]) >
+		    tree_hops(t->ring.n, best)) {
 			best = &t->arcs[k];
 		}
 	}
@@ -63,7 +57,7 @@ static int check_reach(const struct tree_light *t, const struct rwa_loss *loss,
 	const struct rwa_arc *a = longest(t);
 	int64_t budget;
 
-	*hops = hops_of(&t->ring, a);
+	*hops = tree_hops(t->ring.n, a);
 	*worst_mdb = loss ? rwa_path_loss_mdb(&t->ring, loss, *hops) : 0;
 	if (!loss || *hops <= rwa_reach_hops(&t->ring, loss)) {
 		return 0;

@@ -59,19 +59,19 @@ static const struct rwa_arc *arc_at(const struct layout *l, int64_t k)
 	return &l->light->arcs[l->order[k]];
 }
 
-/* How many lightpaths before k in order have its step and pair. Called with
- * ascending k; *run carries the count. */
-static int32_t beside(const struct layout *l, int64_t k, int32_t *run)
+/* Lightpath k in order is the how-manieth (from 0) of its step and pair, when
+ * the one before it was the `before`th. */
+static int32_t beside(const struct layout *l, int64_t k, int32_t before)
 {
-	const struct rwa_arc *a = arc_at(l, k), *b = k ? a : NULL;
+	const struct rwa_arc *a, *b;
 
-	if (b) {
-		b = arc_at(l, k - 1);
+	if (k == 0) {
+		return 0;
 	}
-	*run = b && a->slot == b->slot && a->src == b->src &&
-			       a->dst == b->dst
-		       ? *run + 1 : 0;
-	return *run;
+	a = arc_at(l, k);
+	b = arc_at(l, k - 1);
+	return a->slot == b->slot && a->src == b->src && a->dst == b->dst
+		       ? before + 1 : 0;
 }
 
 static size_t pair_of(const struct layout *l, const struct rwa_arc *a)
@@ -86,10 +86,10 @@ static void number_arcs(struct layout *l)
 	int32_t run = 0, sum = 0;
 
 	for (int64_t k = 0; k < l->light->n_arcs; k++) {
-		int32_t need = beside(l, k, &run) + 1;
-		int32_t *has = &l->first[pair_of(l, arc_at(l, k))];
+		int32_t *need = &l->first[pair_of(l, arc_at(l, k))];
 
-		*has = need > *has ? need : *has;
+		run = beside(l, k, run);
+		*need = run >= *need ? run + 1 : *need;
 	}
 	for (size_t p = 0; p <= pairs; p++) {
 		int32_t need = l->first[p];
@@ -146,11 +146,12 @@ static int fill(const struct layout *l, const struct rwa_loss *loss,
 
 	for (int64_t k = 0; !rc && k < t->n_arcs; k++) {
 		const struct rwa_arc *a = arc_at(l, k);
-		int32_t arc = l->first[pair_of(l, a)] + beside(l, k, &run);
-		int hops = a->dir == RWA_CW ? a->dst - a->src : a->src - a->dst;
 		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss,
-					hops > 0 ? hops : hops + l->n) : 0;
+							tree_hops(l->n, a)) : 0;
+		int32_t arc;
 
+		run = beside(l, k, run);
+		arc = l->first[pair_of(l, a)] + run;
 		rc = coll_add(s, &(struct coll_xfer){
 			.step = a->slot, .arc = arc,
 			.origin = t->item[l->order[k]],

@@ -44,6 +44,14 @@ static inline int tree_child(int lo, int size, int r, int i)
 	return lo + (int)(((int64_t)i * size + r / 2) / r);
 }
 
+/* Links that an arc of a ring of n nodes spans. */
+static inline int tree_hops(int n, const struct rwa_arc *a)
+{
+	int hops = a->dir == RWA_CW ? a->dst - a->src : a->src - a->dst;
+
+	return hops > 0 ? hops : hops + n;
+}
+
 /* All lightpaths of an all-gather: n (n - 1) of them. */
 struct tree_light {
 	struct rwa_ring ring;
