@@ -445,7 +445,7 @@ static void a_lost_answer_is_unknown_until_read(void **state)
 
 	if (m->size) {
 		rig_close(r);
-		r->cfg.timeout_ms = 300;
+		r->cfg.timeout_ms = 1000;
 		rig_open(r);
 		rig_control(r, "fault silence-set", NULL, 0);
 	}
@@ -635,7 +635,7 @@ static void a_lost_program_answer_is_unknown(void **state)
 
 	if (m->size) {
 		rig_close(r);
-		r->cfg.timeout_ms = 300;
+		r->cfg.timeout_ms = 1000;
 		rig_open(r);
 		rig_control(r, "fault silence-set", NULL, 0);
 	}

@@ -1,0 +1,336 @@
+/* `mrr-reg`: the wire format, and what can go wrong between shadow and
+ * active bank. */
+#include "tests/unit/drivers/rig.h"
+
+#include "drivers/mrr_wire.h"
+
+static struct light_tune tunes[] = {
+	{ 0, 0, 1, LIGHT_CW, 0, LIGHT_ADD },
+	{ 0, 1, 1, LIGHT_CW, 0, LIGHT_DROP },
+	{ 1, 2, 3, LIGHT_CCW, 1, LIGHT_ADD_DROP },
+};
+static struct light_tune other_tunes[] = {
+	{ 0, 4, 0, LIGHT_CCW, 1, LIGHT_ADD },
+};
+static const struct light_program program = { 2, 3, tunes };
+static const struct light_program other = { 1, 1, other_tunes };
+
+static struct rig *set_up(const char *fault)
+{
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	rig_init(r, "mrr-reg", 6, 4, false);
+	rig_start_emulator(r, "6x4", fault);
+	rig_open(r);
+	return r;
+}
+
+static void tear_down(struct rig *r)
+{
+	rig_fini(r);
+	test_free(r);
+}
+
+static void expect_active(struct rig *r, const struct light_program *want)
+{
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.has_program, want != NULL);
+	if (want) {
+		assert_true(light_program_equal(&r->snap.program, want));
+	}
+}
+
+/* ---- the wire ------------------------------------------------------------- */
+
+static void crc_is_the_ieee_one(void **state)
+{
+	uint8_t bytes[300];
+
+	(void)state;
+	assert_int_equal(mrr_crc32(0, "123456789", 9), 0xcbf43926u);
+	assert_int_equal(mrr_crc32(0, "", 0), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		bytes[i] = (uint8_t)(i * 7);
+	}
+	for (size_t cut = 0; cut < sizeof(bytes); cut++) {
+		uint32_t crc = mrr_crc32(0, bytes, cut);
+
+		assert_int_equal(mrr_crc32(crc, bytes + cut,
+					   sizeof(bytes) - cut),
+				 mrr_crc32(0, bytes, sizeof(bytes)));
+	}
+}
+
+static void frames_survive_the_wire(void **state)
+{
+	const struct mrr_frame f = { .op = MRR_WRITE, .seq = 0x12345678,
+				     .page = 0x4001, .offset = 24, .len = 5,
+				     .data = (const uint8_t *)"hello" };
+	struct mrr_frame back;
+	struct buf b = { 0 };
+	uint8_t *bytes;
+
+	(void)state;
+	mrr_encode(&b, &f);
+	bytes = (uint8_t *)b.data;
+	for (size_t n = 0; n < b.len; n++) {
+		assert_int_equal(mrr_frame_length(bytes, n), 0);
+	}
+	assert_int_equal(mrr_frame_length(bytes, b.len + 0), b.len);
+	assert_true(mrr_decode(bytes, b.len, &back));
+	assert_int_equal(back.seq, f.seq);
+	assert_int_equal(back.page, f.page);
+	assert_memory_equal(back.data, "hello", 5);
+	for (size_t i = 0; i < b.len; i++) {
+		bytes[i] ^= 0x10;
+		assert_false(mrr_decode(bytes, b.len, &back));
+		bytes[i] ^= 0x10;
+	}
+	bytes[0] = 'x';
+	assert_true(mrr_frame_length(bytes, 1) < 0);
+	buf_fini(&b);
+}
+
+static void tunes_survive_the_wire(void **state)
+{
+	const struct light_tune t = { 65535, 1023, 63, LIGHT_CCW, 255,
+				      LIGHT_ADD_DROP };
+	struct light_tune back = { 0 };
+	uint8_t bytes[MRR_TUNE_BYTES];
+
+	(void)state;
+	mrr_put_tune(bytes, &t);
+	mrr_get_tune(bytes, &back);
+	assert_int_equal(light_tune_cmp(&t, &back), 0);
+	assert_int_equal(back.mode, t.mode);
+}
+
+/* ---- faults ----------------------------------------------------------------- */
+
+static void done_means_read_back(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	assert_int_equal(rig_stat(r, "sets"), 1);
+	tear_down(r);
+}
+
+/* A program is loaded, then another meets the fault and must leave it. */
+static void old_program_stays(const char *fault, enum drv_class_of_error c,
+			      const char *text)
+{
+	struct rig *r = set_up(NULL);
+	char command[64];
+
+	assert_int_equal(rig_program(r, &program), 0);
+	snprintf(command, sizeof(command), "fault %s", fault);
+	rig_control(r, command, NULL, 0);
+	assert_int_equal(rig_program(r, &other), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_int_equal(r->outcomes[0].error, c);
+	assert_non_null(strstr(r->outcomes[0].text, text));
+	expect_active(r, &program);
+	rig_control(r, "clear", NULL, 0);
+	assert_int_equal(rig_program(r, &other), 0);
+	expect_active(r, &other);
+	tear_down(r);
+}
+
+static void a_corrupt_shadow_is_not_committed(void **state)
+{
+	(void)state;
+	old_program_stays("corrupt-shadow", DRV_ERR_TRANSPORT, "shadow");
+}
+
+static void a_nack_leaves_the_program(void **state)
+{
+	(void)state;
+	old_program_stays("nack", DRV_ERR_STATE, "busy");
+	old_program_stays("nack=2", DRV_ERR_STATE, "busy");
+	old_program_stays("nack=3", DRV_ERR_STATE, "busy");
+}
+
+static void an_ignored_commit_is_noticed(void **state)
+{
+	(void)state;
+	old_program_stays("ignore-commit", DRV_ERR_STATE, "still in effect");
+}
+
+static void an_open_interlock_refuses(void **state)
+{
+	(void)state;
+	old_program_stays("interlock", DRV_ERR_STATE, "interlock");
+}
+
+static void a_bit_lost_in_the_swap_is_noticed(void **state)
+{
+	struct rig *r = set_up("corrupt-active");
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), WEFT_EVERIFY);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	tear_down(r);
+}
+
+static void a_stale_writer_is_refused(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	rig_close(r);
+	r->cfg.fence = 7;
+	rig_open(r);
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_close(r);
+	r->cfg.fence = 6;
+	rig_open(r);
+	assert_int_equal(rig_program(r, &other), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_non_null(strstr(r->outcomes[0].text, "newer writer"));
+	expect_active(r, &program);
+	tear_down(r);
+}
+
+static void nothing_sent_before_the_commit_counts(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	/* The second reply of the next load is to a write of the shadow. */
+	rig_control(r, "fault drop-reply=2", NULL, 0);
+	assert_int_equal(rig_program(r, &other), WEFT_EUNAVAIL);
+	rig_expect(r, 0, DRV_SKIPPED);
+	expect_active(r, &program);
+	tear_down(r);
+}
+
+static void a_session_lost_after_the_commit_is_unknown(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	/* registers, shadow, description, registers, commit, registers */
+	rig_control(r, "fault drop-reply=6", NULL, 0);
+	assert_int_equal(rig_program(r, &program), WEFT_EUNAVAIL);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	expect_active(r, &program);
+	tear_down(r);
+}
+
+static void repeated_and_late_answers_do_no_harm(void **state)
+{
+	static const char *const faults[] = { "fault duplicate=1",
+		"fault duplicate=2", "fault duplicate=5", "fault duplicate=6",
+		"fault duplicate~500" };
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		rig_control(r, faults[i], NULL, 0);
+		assert_int_equal(rig_program(r, i % 2 ? &program : &other), 0);
+		expect_active(r, i % 2 ? &program : &other);
+	}
+	tear_down(r);
+}
+
+static void reports_the_first_unlocked_setting(void **state)
+{
+	static const struct {
+		const char *fault, *text;
+	} kinds[] = {
+		{ "no-wave=2:3", "no wave found" },
+		{ "not-in-range=2:3", "wave not in tuning range" },
+		{ "duplicate-lock=2:3", "duplicate lock" },
+		{ "zero-lock=2:3", "zero lock" },
+		{ "lol=2:3", "no wave found" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct rig *r = set_up(kinds[i].fault);
+		char want[128];
+
+		snprintf(want, sizeof(want),
+			 "step 1 node 2 ccw fibre 1 channel 3: %s",
+			 kinds[i].text);
+		assert_int_equal(rig_program(r, &program), 0);
+		rig_expect(r, 0, DRV_DONE);
+		assert_int_equal(r->outcomes[0].error, DRV_ERR_TRAFFIC);
+		assert_string_equal(r->outcomes[0].text, want);
+		assert_int_equal(rig_snapshot(r), 0);
+		assert_int_equal(r->snap.n_unlocked, 1);
+		assert_string_equal(r->snap.lock_detail, want);
+		tear_down(r);
+	}
+}
+
+static void another_user_takes_the_program_away(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_control(r, "unset", NULL, 0);
+	expect_active(r, NULL);
+	tear_down(r);
+}
+
+/* Frames of every size, pages crossed, more frames than are on the way at a
+ * time. */
+static void moves_programs_larger_than_a_page(void **state)
+{
+	static const char *const windows[] = { "8", "24", "1000", "32768" };
+	enum { N = 3 * 4096 + 5 };
+	struct light_tune *v = calloc(N, sizeof(*v));
+	struct light_program p = { 1200, N, v };
+
+	(void)state;
+	assert_non_null(v);
+	for (int i = 0; i < N; i++) {
+		v[i] = (struct light_tune){ (uint16_t)(i / 12),
+			(uint16_t)(i / 2 % 6), (uint16_t)(i % 2), LIGHT_CW, 0,
+			LIGHT_ADD };
+	}
+	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		struct rig *r = test_calloc(1, sizeof(*r));
+
+		rig_init(r, "mrr-reg", 6, 4, false);
+		rig_option(r, "window", windows[i]);
+		rig_start_emulator(r, "6x4", NULL);
+		rig_open(r);
+		assert_int_equal(rig_program(r, &p), 0);
+		expect_active(r, &p);
+		tear_down(r);
+	}
+	free(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc_is_the_ieee_one),
+		cmocka_unit_test(frames_survive_the_wire),
+		cmocka_unit_test(tunes_survive_the_wire),
+		cmocka_unit_test(done_means_read_back),
+		cmocka_unit_test(a_corrupt_shadow_is_not_committed),
+		cmocka_unit_test(a_nack_leaves_the_program),
+		cmocka_unit_test(an_ignored_commit_is_noticed),
+		cmocka_unit_test(an_open_interlock_refuses),
+		cmocka_unit_test(a_bit_lost_in_the_swap_is_noticed),
+		cmocka_unit_test(a_stale_writer_is_refused),
+		cmocka_unit_test(nothing_sent_before_the_commit_counts),
+		cmocka_unit_test(a_session_lost_after_the_commit_is_unknown),
+		cmocka_unit_test(repeated_and_late_answers_do_no_harm),
+		cmocka_unit_test(reports_the_first_unlocked_setting),
+		cmocka_unit_test(another_user_takes_the_program_away),
+		cmocka_unit_test(moves_programs_larger_than_a_page),
+	};
+
+	return cmocka_run_group_tests_name("drivers/mrr-reg", tests, NULL,
+					   NULL);
+}
