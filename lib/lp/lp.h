@@ -19,8 +19,11 @@ enum lp_sense { LP_LE, LP_GE, LP_EQ };
 
 /* OPTIMAL: objective meets bound (both are reported equal; they agree to a
  * relative 1e-6). FEASIBLE: stopped early, or within mip_gap, with a solution
- * that does not meet the bound. UNKNOWN: stopped early without a solution
- * (bound is still valid). */
+ * that does not meet the bound. INFEASIBLE and UNBOUNDED are proven by linear
+ * programming duality; only that no integers exist between feasible reals is
+ * the search's word. Integers are not looked for when the relaxation is
+ * unbounded. UNKNOWN: stopped early without a solution (bound is still
+ * valid). */
 enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED,
 		  LP_UNKNOWN };
 

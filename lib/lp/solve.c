@@ -1,8 +1,10 @@
 /*
  * Solving with lp_solve. It always sees a minimisation, and nothing that it
  * answers is believed before it was checked: an optimal linear program must
- * satisfy its rows and meet the bound that its own duals prove. When it does
- * not, the program is solved again from scratch with other settings.
+ * satisfy its rows and meet the bound that its own duals prove. That there is
+ * no solution, or no end of better ones, is shown by the optimum of a derived
+ * program. When an answer fails, the program is solved again from scratch
+ * with other settings.
  *
  * lp_solve reports no bound for a search that was stopped, so the relaxation
  * of a mixed-integer program is solved first, by itself; its bound is kept,
@@ -26,6 +28,7 @@ struct run {
 	const struct lp_options *opt;
 	int64_t deadline_ns;		/* 0: none */
 	bool stopped;			/* by deadline or cancel */
+	bool derived;			/* its program has an optimum */
 };
 
 /* Settings to try in turn; the first continues from the last basis. */
@@ -191,6 +194,17 @@ static bool is_proven(const struct lp *lp)
 	       fabs(cost - bound) <= LP_ACCURACY * (1 + fabs(cost));
 }
 
+/* lp_solve may call optimal what has a column at infinity. */
+static bool has_infinite_value(const struct lp *lp)
+{
+	for (size_t j = 0; j < lp->cols.n; j++) {
+		if (fabs(lp->x.v[j]) >= LP_INF / 10) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int try_linear(struct run *run, const struct attempt *a)
 {
 	struct lp *lp = run->lp;
@@ -204,6 +218,9 @@ static int try_linear(struct run *run, const struct attempt *a)
 	case PRESOLVED:
 		fetch_values(lp);
 		fetch_duals(lp);
+		if (has_infinite_value(lp)) {
+			return LP_UNBOUNDED;
+		}
 		return is_proven(lp) ? LP_OPTIMAL : BROKEN;
 	case INFEASIBLE:
 		return LP_INFEASIBLE;
@@ -243,25 +260,162 @@ static int solve_entryless(struct lp *lp)
 	return unbounded ? LP_UNBOUNDED : LP_OPTIMAL;
 }
 
-/* Solves without integrality. An optimum proves itself; that there is none is
- * believed when two attempts agree. */
+/* Room for values and duals, kept where they exist: old duals still prove a
+ * bound after the program has grown. */
+static bool size_results(struct lp *lp)
+{
+	if (vec_reserve(&lp->x, lp->cols.n - lp->x.n) ||
+	    vec_reserve(&lp->y, lp->rows.n - lp->y.n)) {
+		return false;
+	}
+	while (lp->x.n < lp->cols.n) {
+		lp->x.v[lp->x.n++] = 0;
+	}
+	while (lp->y.n < lp->rows.n) {
+		lp->y.v[lp->y.n++] = 0;
+	}
+	return true;
+}
+
+/* Ways of asking why a program has no optimum. */
+enum question {
+	IS_SOLVABLE,	/* rows may be missed; the cost is by how much */
+	HAS_RAY,	/* the best direction, up to one in each column, in
+			 * which solutions stay solutions; its cost */
+};
+
+static struct lp_col derive_col(const struct lp *lp, int j, enum question ask)
+{
+	struct lp_col c = lp->cols.v[j];
+
+	c.integer = false;
+	if (ask == IS_SOLVABLE) {
+		c.cost = 0;
+	} else {
+		c.cost *= lp_sign(lp);
+		c.lower = c.lower <= -LP_INF ? -1 : 0;
+		c.upper = c.upper >= LP_INF ? 1 : 0;
+	}
+	return c;
+}
+
+static int add_misses(struct lp *lp)
+{
+	const double up = 1, down = -1;
+	int rc = 0;
+
+	for (int i = 0; i < lp_rows(lp) && rc == 0; i++) {
+		if (lp->rows.v[i].sense != LP_GE) {
+			rc = lp_add_col(lp, 1, 0, LP_INF, false, 1, &i, &down,
+					NULL, NULL);
+		}
+		if (lp->rows.v[i].sense != LP_LE && rc == 0) {
+			rc = lp_add_col(lp, 1, 0, LP_INF, false, 1, &i, &up,
+					NULL, NULL);
+		}
+	}
+	return rc;
+}
+
+static int derive(const struct lp *lp, enum question ask, struct lp **out)
+{
+	struct lp *d = NULL;
+	int rc = lp_new(&d, NULL);
+
+	for (size_t i = 0; i < lp->rows.n && rc == 0; i++) {
+		struct lp_row row = lp->rows.v[i];
+
+		row.rhs = ask == HAS_RAY ? 0 : row.rhs;
+		rc = vec_push(&d->rows, row);
+	}
+	for (size_t k = 0; k < lp->entries.n && rc == 0; k++) {
+		rc = vec_push(&d->entries, lp->entries.v[k]);
+	}
+	for (int j = 0; j < lp_cols(lp) && rc == 0; j++) {
+		rc = vec_push(&d->cols, derive_col(lp, j, ask));
+	}
+	if (rc == 0 && ask == IS_SOLVABLE) {
+		rc = add_misses(d);
+	}
+	*out = d;
+	return rc;
+}
+
+static int solve_linear(struct run *run);
+
+/* The optimal cost of a derived program to *cost. LP_OPTIMAL, or why not. */
+static int ask_derived(struct run *run, enum question ask, double *cost)
+{
+	struct run sub = *run;
+	int outcome = NO_MEMORY;
+
+	sub.derived = true;
+	sub.lp = NULL;
+	if (derive(run->lp, ask, &sub.lp) == 0 && send_model(sub.lp) &&
+	    size_results(sub.lp)) {
+		outcome = solve_linear(&sub);
+	}
+	if (outcome == LP_OPTIMAL) {
+		*cost = lp_min_cost(sub.lp);
+	}
+	run->stopped = sub.stopped;
+	lp_free(sub.lp);
+	return outcome;
+}
+
+/* Below this much missing of rows a program counts as having solutions. */
+static double miss_tolerance(const struct lp *lp)
+{
+	double largest = 0;
+
+	for (size_t i = 0; i < lp->rows.n; i++) {
+		largest = fmax(largest, fabs(lp->rows.v[i].rhs));
+	}
+	return LP_ACCURACY + 1e-9 * largest;
+}
+
+/* lp_solve says that there is no optimum: is it because there is no solution,
+ * no end of better ones, or neither? */
+static int judge_claim(struct run *run)
+{
+	double cost;
+	int outcome;
+
+	if (run->derived) {
+		return BROKEN;
+	}
+	outcome = ask_derived(run, IS_SOLVABLE, &cost);
+	if (outcome != LP_OPTIMAL) {
+		return outcome;
+	}
+	if (cost > miss_tolerance(run->lp)) {
+		return LP_INFEASIBLE;
+	}
+	outcome = ask_derived(run, HAS_RAY, &cost);
+	if (outcome != LP_OPTIMAL) {
+		return outcome;
+	}
+	return cost < -LP_ACCURACY ? LP_UNBOUNDED : BROKEN;
+}
+
+/* Solves without integrality. */
 static int solve_linear(struct run *run)
 {
-	int before = BROKEN, now = BROKEN;
+	lprec *prog = run->lp->solver->prog;
+	int outcome = BROKEN;
 
+	put_abortfunc(prog, wants_stop, run);
 	set_integers(run->lp, false);
-	for (int i = 0; i < N_ATTEMPTS; i++) {
+	for (int i = 0; i < N_ATTEMPTS && outcome == BROKEN; i++) {
 		if (i > 0) {
-			default_basis(run->lp->solver->prog);
+			default_basis(prog);
 		}
-		now = try_linear(run, &attempts[i]);
-		if (now == LP_OPTIMAL || now == LP_UNKNOWN ||
-		    now == NO_MEMORY || (now != BROKEN && now == before)) {
-			return now;
+		outcome = try_linear(run, &attempts[i]);
+		if (outcome == LP_INFEASIBLE || outcome == LP_UNBOUNDED) {
+			outcome = judge_claim(run);
 		}
-		before = now;
 	}
-	return BROKEN;
+	return outcome;
 }
 
 /* Rounds the integer columns when all of them are nearly integers. */
@@ -339,23 +493,6 @@ static int solve_integer(struct run *run, double *bound)
 	return outcome;
 }
 
-/* Room for values and duals, kept where they exist: old duals still prove a
- * bound after the program has grown. */
-static bool size_results(struct lp *lp)
-{
-	if (vec_reserve(&lp->x, lp->cols.n - lp->x.n) ||
-	    vec_reserve(&lp->y, lp->rows.n - lp->y.n)) {
-		return false;
-	}
-	while (lp->x.n < lp->cols.n) {
-		lp->x.v[lp->x.n++] = 0;
-	}
-	while (lp->y.n < lp->rows.n) {
-		lp->y.v[lp->y.n++] = 0;
-	}
-	return true;
-}
-
 static int run_checked(struct run *run, double *bound)
 {
 	struct lp *lp = run->lp;
@@ -412,7 +549,6 @@ int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
 		run.deadline_ns = clk_now_ns() +
 				  (int64_t)(fmin(opt->time_limit_s, 1e9) * 1e9);
 	}
-	put_abortfunc(lp->solver->prog, wants_stop, &run);
 	outcome = run_checked(&run, &bound);
 	put_abortfunc(lp->solver->prog, NULL, NULL);
 	if (outcome == NO_MEMORY) {

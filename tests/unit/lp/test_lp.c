@@ -145,6 +145,117 @@ static void unbounded(void **state)
 	lp_free(lp);
 }
 
+/* The smallest row and column for which lp_solve itself reports an optimum,
+ * with a column at infinity. */
+static void unbounded_by_a_lone_column(void **state)
+{
+	struct lp *lp = new_lp();
+	int a = row(lp, LP_GE, 13);
+
+	(void)state;
+	col(lp, 11, 0, LP_INF, false, 1, &a, (double[]){ 5 });
+	col(lp, 2, -LP_INF, 7, false, 0, NULL, NULL);
+	assert_int_equal(run(lp).outcome, LP_UNBOUNDED);
+	lp_free(lp);
+}
+
+struct plain {
+	int m, n;
+	bool maximise;
+	enum lp_sense sense[12];
+	double rhs[12], cost[18], lower[18], upper[18], a[18][12];
+};
+
+static void any_program(struct rng *rng, struct plain *p)
+{
+	p->m = 1 + (int)rng_below(rng, 12);
+	p->n = 1 + (int)rng_below(rng, 18);
+	p->maximise = rng_below(rng, 2);
+	for (int i = 0; i < p->m; i++) {
+		p->sense[i] = (enum lp_sense)rng_below(rng, 3);
+		p->rhs[i] = (double)rng_below(rng, 30) - 5;
+	}
+	for (int j = 0; j < p->n; j++) {
+		int kind = (int)rng_below(rng, 4);
+
+		p->cost[j] = (double)rng_below(rng, 41) - 20;
+		p->lower[j] = kind == 0 ? -LP_INF : kind == 1 ? -3 : 0;
+		p->upper[j] = kind < 2 ? 7 : rng_below(rng, 2) ? LP_INF : 11;
+		for (int i = 0; i < p->m; i++) {
+			p->a[j][i] = rng_below(rng, 4) ? 0 :
+				     (double)rng_below(rng, 21) - 10;
+		}
+	}
+}
+
+static struct lp *build(const struct plain *p)
+{
+	static const int rows[12] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 };
+	struct lp *lp = new_lp();
+
+	if (p->maximise) {
+		lp_maximise(lp);
+	}
+	for (int i = 0; i < p->m; i++) {
+		row(lp, p->sense[i], p->rhs[i]);
+	}
+	for (int j = 0; j < p->n; j++) {
+		col(lp, p->cost[j], p->lower[j], p->upper[j], false, p->m,
+		    rows, p->a[j]);
+	}
+	return lp;
+}
+
+/* A box around a program makes it bounded. Growing the box goes on paying
+ * exactly when the program is unbounded, and never helps one without
+ * solutions. */
+static void outcomes_are_right(void **state)
+{
+	int seen[LP_UNKNOWN + 1] = { 0 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 77);
+	for (int round = 0; round < 500; round++) {
+		enum lp_outcome boxed[2];
+		double best[2];
+		struct plain p;
+		struct lp_result res;
+		struct lp *lp;
+
+		any_program(&rng, &p);
+		lp = build(&p);
+		res = run(lp);
+		seen[res.outcome]++;
+		lp_free(lp);
+		for (int k = 0; k < 2; k++) {
+			double size = k ? 2e6 : 1e6;
+			struct plain q = p;
+			struct lp_result in_box;
+
+			for (int j = 0; j < q.n; j++) {
+				q.lower[j] = fmax(q.lower[j], -size);
+				q.upper[j] = fmin(q.upper[j], size);
+			}
+			lp = build(&q);
+			in_box = run(lp);
+			boxed[k] = in_box.outcome;
+			best[k] = (p.maximise ? -1 : 1) * in_box.objective;
+			lp_free(lp);
+		}
+		if (res.outcome == LP_INFEASIBLE) {
+			assert_int_equal(boxed[1], LP_INFEASIBLE);
+			continue;
+		}
+		assert_int_equal(boxed[0], LP_OPTIMAL);
+		assert_int_equal(boxed[1], LP_OPTIMAL);
+		assert_int_equal(res.outcome == LP_UNBOUNDED,
+				 best[1] < best[0] - 1);
+	}
+	assert_true(seen[LP_OPTIMAL] > 20 && seen[LP_INFEASIBLE] > 20 &&
+		    seen[LP_UNBOUNDED] > 20);
+}
+
 static void empty_program(void **state)
 {
 	struct lp *lp = new_lp();
@@ -614,6 +725,8 @@ int main(void)
 		cmocka_unit_test(duals_are_derivatives),
 		cmocka_unit_test(infeasible),
 		cmocka_unit_test(unbounded),
+		cmocka_unit_test(unbounded_by_a_lone_column),
+		cmocka_unit_test(outcomes_are_right),
 		cmocka_unit_test(empty_program),
 		cmocka_unit_test(free_and_negative_bounds),
 		cmocka_unit_test(bad_input_is_refused),
