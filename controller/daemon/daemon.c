@@ -1,0 +1,328 @@
+/* Life of the daemon: start, background reading, drain. */
+#include "controller/daemon/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "controller/daemon/private.h"
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+
+#define STORE_FILE "weft.db"
+#define GRACE_MS 2000
+#define MIB ((size_t)1 << 20)
+
+/* ---- who may do what ----------------------------------------------------- */
+
+bool daemon_may_change(struct daemon *d, struct rpc_call *call)
+{
+	const struct rpc_peer *peer = rpc_call_peer(call);
+	struct err err = { 0 };
+
+	if (peer->uid != 0 && peer->uid != d->owner) {
+		err_set(&err, WEFT_EDENIED,
+			"uid %u may look, but not change anything",
+			(unsigned)peer->uid);
+		err_hint(&err, "changes are for root and uid %u",
+			 (unsigned)d->owner);
+	} else if (d->draining) {
+		err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
+	} else {
+		return true;
+	}
+	rpc_finish_err(call, &err);
+	return false;
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static void *copy_message(const ProtobufCMessage *m)
+{
+	size_t len = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = malloc(len + 1);
+	ProtobufCMessage *out = NULL;
+
+	if (bytes) {
+		protobuf_c_message_pack(m, bytes);
+		out = protobuf_c_message_unpack(m->descriptor, NULL, len,
+						bytes);
+	}
+	free(bytes);
+	return out;
+}
+
+int job_rows_take(struct job_rows *rows, const struct plan *p, struct err *err)
+{
+	int r = 0;
+
+	job_rows_fini(rows);
+	rows->v = calloc((size_t)p->n_jobs + 1, sizeof(*rows->v));
+	if (!rows->v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < p->n_jobs && r == 0; i++) {
+		struct wire_job j;
+
+		r = wire_job_init(&j, p, i, err);
+		if (r == 0) {
+			rows->v[rows->n] = copy_message(&j.row.base);
+			r = rows->v[rows->n] ? 0 : err_nomem(err);
+			rows->n += r == 0;
+		}
+		wire_job_fini(&j);
+	}
+	memcpy(rows->hash, p->fabric->hash, sizeof(rows->hash));
+	rows->known = r == 0;
+	return r;
+}
+
+void job_rows_fini(struct job_rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		weft__v1__plan_job__free_unpacked(rows->v[i], NULL);
+	}
+	free(rows->v);
+	memset(rows, 0, sizeof(*rows));
+}
+
+static void on_jobs_planned(struct work *w)
+{
+	struct daemon *d = w->d;
+	struct err err = w->err;
+
+	if (w->rc || job_rows_take(&d->jobs, w->plan, &err)) {
+		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
+		job_rows_fini(&d->jobs);
+		d->jobs.err = err;
+	}
+	work_free(w);
+}
+
+void daemon_refresh_jobs(struct daemon *d)
+{
+	struct err err = { 0 };
+	struct work *w;
+	int r = work_new(d, NULL, NULL, 0, &w, &err);
+
+	if (r) {
+		return;		/* no configuration, no jobs */
+	}
+	w->pure = true;
+	w->done = on_jobs_planned;
+	work_start(w);
+}
+
+/* ---- start --------------------------------------------------------------- */
+
+static void after_first_reading(int rc, const struct err *err, void *arg)
+{
+	struct work *w = arg;
+	struct daemon *d = w->d;
+
+	if (rc) {
+		log_warn("weftd", "%s", err->msg);
+	}
+	d->reading = false;
+	log_info("weftd", "devices are read; generation %lld",
+		 (long long)store_generation(d->store));
+	work_free(w);
+	if (!d->draining) {
+		daemon_refresh_jobs(d);
+	}
+}
+
+static void after_recovery(int rc, const char *text, void *arg)
+{
+	struct work *w = arg;
+	struct daemon *d = w->d;
+	struct err err = { 0 };
+
+	if (rc) {
+		log_warn("weftd", "%s", text);
+	} else {
+		log_info("weftd", "%s", text);
+	}
+	snprintf(d->recovered, sizeof(d->recovered), "%s", text);
+	if (work_settle_fabric(d, &err)) {
+		log_warn("weftd", "%s", err.msg);
+	}
+	apply_read(d->apply, after_first_reading, w);
+}
+
+static void begin_reading(struct work *w)
+{
+	apply_recover(w->d->apply, after_recovery, w);
+}
+
+static int open_store(struct daemon *d, const char *dir, struct err *err)
+{
+	char path[512];
+
+	if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
+		return err_errno(err, WEFT_EIO, errno, "%s", dir);
+	}
+	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >=
+	    (int)sizeof(path)) {
+		return err_set(err, WEFT_EINVAL, "--state-dir: too long");
+	}
+	return store_open(path, &d->store, err);
+}
+
+static int read_fabric(struct daemon *d, const char *path, struct err *err)
+{
+	if (!path) {
+		return 0;
+	}
+	d->fabric_name = strdup(path);
+	if (!d->fabric_name) {
+		return err_nomem(err);
+	}
+	return file_read(path, MODEL_MAX_TEXT, &d->fabric_text,
+			 &d->fabric_len, err);
+}
+
+static int listen_on(struct daemon *d, const struct daemon_config *cfg,
+		     struct err *err)
+{
+#define METHOD(name, req, res, streams, fn) \
+	{ "/weft.v1.Fabric/" name, &weft__v1__##req##__descriptor, \
+	  &weft__v1__##res##__descriptor, streams, fn }
+	const struct rpc_method methods[] = {
+		METHOD("Plan", plan_request, plan_part, true, handle_plan),
+		METHOD("Apply", apply_request, apply_event, true,
+		       handle_apply),
+		METHOD("Rollback", rollback_request, apply_event, true,
+		       handle_rollback),
+		METHOD("Cancel", cancel_request, apply_event, true,
+		       handle_cancel),
+		METHOD("Status", status_request, status_response, false,
+		       handle_status),
+		METHOD("Diff", diff_request, diff_response, false,
+		       handle_diff),
+		METHOD("Verify", verify_request, diff_response, false,
+		       handle_verify),
+		METHOD("History", history_request, history_response, false,
+		       handle_history),
+		METHOD("GetSchedule", get_schedule_request, schedule_piece,
+		       true, handle_schedule),
+		{ NULL, NULL, NULL, false, NULL },
+	};
+#undef METHOD
+	struct rpc_server_config rpc = {
+		.unix_path = cfg->socket,
+		.mode = cfg->socket_mode,
+		/* A plan file quotes a whole configuration. */
+		.limits = { .max_request = 2 * MODEL_MAX_TEXT + MIB,
+			    .max_decoded = 4 * (size_t)MODEL_MAX_TEXT,
+			    .max_queued = 4 * (size_t)MODEL_MAX_TEXT,
+			    .max_conn_queued = 5 * (size_t)MODEL_MAX_TEXT,
+			    .max_conn_held = 8 * (size_t)MODEL_MAX_TEXT },
+		.methods = d->methods,
+		.arg = d,
+	};
+
+	_Static_assert(sizeof(methods) == sizeof(d->methods),
+		       "room for every method");
+	memcpy(d->methods, methods, sizeof(methods));
+	return rpc_server_new(d->loop, &rpc, &d->server, err);
+}
+
+static void daemon_free(struct daemon *d)
+{
+	store_free(d->store);
+	job_rows_fini(&d->jobs);
+	finished_fini(d);
+	free(d->fabric_name);
+	free(d->fabric_text);
+	free(d);
+}
+
+/* After a failed start: the engine closes its handles on the loop. */
+static void on_failed_closed(void *arg)
+{
+	daemon_free(arg);
+}
+
+int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
+	       struct daemon **out, struct err *err)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	struct err fabric_err = { 0 };
+	int r;
+
+	if (!d) {
+		return err_nomem(err);
+	}
+	d->loop = loop;
+	d->owner = cfg->owner;
+	d->reading = true;
+	if ((r = open_store(d, cfg->state_dir, err)) ||
+	    (r = read_fabric(d, cfg->fabric, err)) ||
+	    (r = apply_new(loop, d->store, &d->apply, err))) {
+		daemon_free(d);
+		return r;
+	}
+	/* A configuration that can no longer be read must not keep the
+	 * operator from looking, and from applying a better one. */
+	if (work_settle_fabric(d, &fabric_err)) {
+		log_error("weftd", "the configuration: %s", fabric_err.msg);
+	}
+	r = listen_on(d, cfg, err);
+	if (r == 0) {
+		r = work_turn(d, begin_reading, NULL, err);
+	}
+	if (r) {
+		apply_free(d->apply, on_failed_closed, d);
+		uv_run(loop, UV_RUN_DEFAULT);
+		return r;
+	}
+	*out = d;
+	return 0;
+}
+
+/* ---- stop ---------------------------------------------------------------- */
+
+static void on_apply_closed(void *arg)
+{
+	struct daemon *d = arg;
+	void (*stopped)(void *) = d->stopped;
+	void *stopped_arg = d->stopped_arg;
+
+	daemon_free(d);
+	if (stopped) {
+		stopped(stopped_arg);
+	}
+}
+
+static void on_server_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	apply_free(d->apply, on_apply_closed, d);
+}
+
+void daemon_drained(struct daemon *d)
+{
+	struct rpc_server *server = d->server;
+
+	if (d->turn || d->n_pure > 0 || !server) {
+		return;
+	}
+	d->server = NULL;
+	rpc_server_stop(server, GRACE_MS, on_server_stopped, d);
+}
+
+void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
+{
+	d->draining = true;
+	d->stopped = done;
+	d->stopped_arg = arg;
+	if (d->change) {
+		log_warn("weftd", "stopping once the change of the moment has "
+				  "ended");
+	}
+	daemon_drained(d);
+}

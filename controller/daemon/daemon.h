@@ -1,0 +1,48 @@
+/*
+ * weftd: one loop that owns store, devices and socket. Calls are answered
+ * from it; planning runs on workers over copies. Whatever concerns devices
+ * goes through one queue, so that one thing happens to the light at a time.
+ */
+#ifndef WEFT_DAEMON_DAEMON_H
+#define WEFT_DAEMON_DAEMON_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+
+#define DAEMON_VERSION "0.1.0"
+#define DAEMON_SOCKET "/run/weft/weftd.sock"
+#define DAEMON_STATE_DIR "/var/lib/weft"
+#define DAEMON_SOCKET_MODE 0660
+
+struct daemon;
+
+struct daemon_config {
+	const char *socket;
+	int socket_mode;	/* of the socket file: who may connect */
+	const char *state_dir;	/* holds the store; made when missing */
+	const char *fabric;	/* shown and planned while nothing was ever
+				 * applied; NULL: none */
+	/* Test knob: who may change things beside root. */
+	uid_t owner;
+};
+
+/*
+ * Locks and opens the store, opens the devices of the applied configuration,
+ * listens, and begins to read the devices in the background: calls are
+ * served from the moment this returns, with state "reading" until that is
+ * done. Touches no light. WEFT_ESTALE when another weftd has the store, and
+ * the errors of store_open, rpc_server_new.
+ */
+int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
+	       struct daemon **out, struct err *err);
+
+/* Drains: refuses new changes, lets a running one end, closes socket,
+ * devices (light stays) and store, frees, then calls done. Call once. */
+void daemon_stop(struct daemon *d, void (*done)(void *arg), void *arg);
+
+/* The program: options, signals, notification of the service manager. */
+int daemon_main(int argc, char **argv);
+
+#endif

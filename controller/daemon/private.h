@@ -1,0 +1,181 @@
+/*
+ * Shared by the files of the daemon.
+ *
+ *   daemon.c    life: start, background reading, drain
+ *   work.c      planning: the queue, the worker, the steps of one request
+ *   snapshot.c  a copy of what a plan starts from
+ *   change.c    apply, rollback, cancel: one change and who watches it
+ *   query.c     plan, verify, schedule
+ *   state.c     status, diff, history
+ *   notify.c    the service manager
+ *   weftd.c     the command line
+ */
+#ifndef WEFT_DAEMON_PRIVATE_H
+#define WEFT_DAEMON_PRIVATE_H
+
+#include "controller/apply/apply.h"
+#include "controller/daemon/daemon.h"
+#include "controller/model/model.h"
+#include "controller/plan/plan.h"
+#include "controller/store/store.h"
+#include "controller/wire/wire.h"
+#include "lib/rpc/rpc.h"
+#include "weft/v1/weft.pb-c.h"
+
+#define MAX_FINISHED 32		/* results kept for repeated request ids */
+
+/* ---- snapshot.c ---- */
+
+/* A deep copy of a plan base, so that workers see a state that stays. */
+struct snapshot {
+	struct plan_base base;
+	int n;
+	struct plan_light *intent, *observed;
+	struct light_program *programs;	/* [2 n] */
+};
+
+int snapshot_init(struct snapshot *s, const struct plan_base *base, int n,
+		  struct err *err);
+void snapshot_fini(struct snapshot *s);
+
+/* ---- work.c ---- */
+
+/*
+ * One request on its way: parse (worker) -> its turn in the queue -> open and
+ * read its devices -> copy the base -> plan (worker) -> done on the loop.
+ * `done` must end in work_free, at once or later; until then nothing else
+ * gets its turn.
+ */
+struct work {
+	struct work *next;
+	struct daemon *d;
+	bool queued;		/* has or waits for its turn */
+	bool pure;		/* plans against dark devices, no turn */
+	char *name, *text;	/* the configuration; owned */
+	size_t len;
+	enum plan_mode mode;
+	struct model_fabric *fabric;
+	struct snapshot snap;
+	struct plan *plan;
+	int rc;
+	struct err err;
+	void (*done)(struct work *w);
+	void *arg;
+	/* private to work.c */
+	struct model_fabric *probe;
+	bool probed;		/* other devices than the present ones */
+	uv_work_t req;
+};
+
+/* A request to plan this configuration (copied; NULL: the present one).
+ * WEFT_ENOTFOUND when there is no present one. */
+int work_new(struct daemon *d, const char *name, const void *text, size_t len,
+	     struct work **out, struct err *err);
+void work_start(struct work *w);
+/* Ends a request's turn and frees it; the next one gets its turn. */
+void work_free(struct work *w);
+
+/* A turn in the queue for something else than planning: run is called when
+ * it comes; it must end in work_free. */
+int work_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
+	      struct err *err);
+
+/* Makes the fabric of the open change, or of the store, the present one.
+ * While nothing was ever applied, what is there stays. Happens by itself
+ * after a request that looked at other devices. */
+int work_settle_fabric(struct daemon *d, struct err *err);
+
+/* ---- change.c ---- */
+
+struct change;
+
+/* A change that has ended, for those who ask again. */
+struct finished {
+	char *request_id;
+	struct apply_result res;
+	int rc;
+	struct err err;
+};
+
+void handle_apply(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void finished_fini(struct daemon *d);
+
+/* ---- query.c ---- */
+
+void handle_plan(struct rpc_call *call, const ProtobufCMessage *req,
+		 void *arg);
+void handle_verify(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+
+/* ---- state.c ---- */
+
+void handle_status(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_diff(struct rpc_call *call, const ProtobufCMessage *req,
+		 void *arg);
+void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+/* Answers with intent against the last readings. */
+void finish_diff(struct daemon *d, struct rpc_call *call);
+
+/* ---- notify.c ---- */
+
+/* Tells the service manager ("READY=1"), when there is one. */
+void notify(const char *state);
+
+/* ---- the rows of jobs that status shows ---- */
+
+struct job_rows {
+	bool known;
+	char hash[65];		/* of the configuration they are of */
+	size_t n;
+	Weft__V1__PlanJob **v;
+	struct err err;		/* why they are not known */
+};
+
+/* Copies the rows of a plan's jobs. */
+int job_rows_take(struct job_rows *rows, const struct plan *p,
+		  struct err *err);
+void job_rows_fini(struct job_rows *rows);
+
+/* ---- the daemon ---- */
+
+struct daemon {
+	uv_loop_t *loop;
+	uid_t owner;
+	struct store *store;
+	struct apply *apply;
+	struct rpc_server *server;
+	bool reading;			/* until the first reading is done */
+	bool draining;
+	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */
+	char *fabric_name, *fabric_text; /* of --fabric, or NULL */
+	size_t fabric_len;
+
+	struct work *turn, *last;	/* the queue; its head is running */
+	int n_pure;			/* planning without a turn */
+	struct change *change;		/* running or waiting, or NULL */
+	struct finished finished[MAX_FINISHED];
+	int n_finished;			/* ever; the newest are kept */
+	struct job_rows jobs;
+
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+	struct rpc_method methods[10];
+};
+
+/* True when this call may change things; else it was answered. */
+bool daemon_may_change(struct daemon *d, struct rpc_call *call);
+/* Plans the jobs of the present configuration anew, for status. */
+void daemon_refresh_jobs(struct daemon *d);
+/* Goes on stopping when nothing is under way any more. */
+void daemon_drained(struct daemon *d);
+
+#endif

@@ -1,0 +1,275 @@
+/* Plan, verify, schedule: questions that take a while. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/private.h"
+#include "lib/base/log.h"
+
+#define PUMP_MS 5	/* how long a full queue is given to drain */
+
+/* ---- plan ---------------------------------------------------------------- */
+
+struct plan_call {
+	struct rpc_call *call;	/* NULL: nobody waits any more */
+	bool want_file;
+};
+
+static void on_plan_gone(struct rpc_call *call, void *arg)
+{
+	struct plan_call *p = arg;
+
+	(void)call;
+	p->call = NULL;
+}
+
+static int send_part(const Weft__V1__PlanPart *part, void *arg,
+		     struct err *err)
+{
+	return rpc_send(arg, &part->base, err);
+}
+
+static void on_planned(struct work *w)
+{
+	struct plan_call *p = w->arg;
+	int r = w->rc;
+
+	if (p->call && r == 0) {
+		r = wire_plan(w->plan, &w->snap.base, p->want_file, send_part,
+			      p->call, &w->err);
+	}
+	if (p->call && r) {
+		rpc_finish_err(p->call, &w->err);
+	} else if (p->call) {
+		rpc_finish(p->call, RPC_OK, NULL);
+	}
+	free(p);
+	work_free(w);
+}
+
+void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__PlanRequest *req = (const Weft__V1__PlanRequest *)msg;
+	struct plan_call *p = calloc(1, sizeof(*p));
+	struct err err = { 0 };
+	struct work *w;
+	int r = p ? 0 : err_nomem(&err);
+
+	if (r == 0) {
+		r = work_new(arg, req->name,
+			     req->config.len ? req->config.data : NULL,
+			     req->config.len, &w, &err);
+	}
+	if (r) {
+		free(p);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	p->call = call;
+	p->want_file = req->want_file;
+	rpc_call_on_cancel(call, on_plan_gone, p);
+	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
+							   : PLAN_SAFE;
+	w->arg = p;
+	w->done = on_planned;
+	work_start(w);
+}
+
+/* ---- verify -------------------------------------------------------------- */
+
+struct verify_call {
+	struct rpc_call *call;
+	struct work *w;
+};
+
+static void on_verify_gone(struct rpc_call *call, void *arg)
+{
+	struct verify_call *v = arg;
+
+	(void)call;
+	v->call = NULL;
+}
+
+static void after_read(int rc, const struct err *err, void *arg)
+{
+	struct verify_call *v = arg;
+	struct work *w = v->w;
+
+	if (rc) {
+		log_info("weftd", "verify: %s", err->msg);
+	}
+	if (v->call) {
+		finish_diff(w->d, v->call);
+	}
+	free(v);
+	work_free(w);
+}
+
+static void read_now(struct work *w)
+{
+	struct verify_call *v = w->arg;
+
+	v->w = w;
+	apply_read(w->d->apply, after_read, v);
+}
+
+void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
+		   void *arg)
+{
+	struct verify_call *v = calloc(1, sizeof(*v));
+	struct err err = { 0 };
+
+	(void)msg;
+	if (!v) {
+		err_nomem(&err);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	v->call = call;
+	rpc_call_on_cancel(call, on_verify_gone, v);
+	if (work_turn(arg, read_now, v, &err)) {
+		free(v);
+		rpc_finish_err(call, &err);
+	}
+}
+
+/* ---- schedule ------------------------------------------------------------ */
+
+struct piece_call {
+	struct rpc_call *call;
+	char *job;
+	struct work *w;		/* holds the plan while it is serialized */
+	uv_work_t req;
+	uv_timer_t timer;
+	struct buf bytes;
+	size_t at;
+	int rc;
+	struct err err;
+};
+
+static void on_schedule_gone(struct rpc_call *call, void *arg)
+{
+	struct piece_call *p = arg;
+
+	(void)call;
+	p->call = NULL;
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	struct piece_call *p = h->data;
+
+	buf_fini(&p->bytes);
+	free(p->job);
+	free(p);
+}
+
+static void end_schedule(struct piece_call *p)
+{
+	if (p->call && p->rc) {
+		rpc_finish_err(p->call, &p->err);
+	} else if (p->call) {
+		rpc_finish(p->call, RPC_OK, NULL);
+	}
+	p->call = NULL;
+	uv_close((uv_handle_t *)&p->timer, on_timer_closed);
+}
+
+/* Sends until the call's queue is full, and again when it has drained. */
+static void pump(uv_timer_t *timer)
+{
+	struct piece_call *p = timer->data;
+	Weft__V1__SchedulePiece m = WEFT__V1__SCHEDULE_PIECE__INIT;
+
+	m.total_bytes = (int64_t)p->bytes.len;
+	while (p->call && p->rc == 0 && p->at < p->bytes.len) {
+		size_t left = p->bytes.len - p->at;
+
+		m.data.data = (uint8_t *)p->bytes.data + p->at;
+		m.data.len = left < WIRE_PIECE ? left : WIRE_PIECE;
+		p->rc = rpc_send(p->call, &m.base, &p->err);
+		if (p->rc == WEFT_ELIMIT && p->at > 0) {
+			p->rc = 0;
+			uv_timer_start(timer, pump, PUMP_MS, 0);
+			return;
+		}
+		p->at += m.data.len;
+	}
+	end_schedule(p);
+}
+
+static int serialize(const struct plan *plan, const char *job, struct buf *out,
+		     struct err *err)
+{
+	for (int i = 0; i < plan->n_jobs; i++) {
+		const struct plan_job *pj = &plan->jobs[i];
+
+		if (strcmp(plan->fabric->jobs[pj->job].name, job) == 0) {
+			return coll_to_proto(pj->sched, out, err);
+		}
+	}
+	err_set(err, WEFT_ENOTFOUND, "no job is called \"%s\"", job);
+	err_hint(err, "\"weft status\" lists the jobs");
+	return err->code;
+}
+
+static void run_serialize(uv_work_t *req)
+{
+	struct piece_call *p = req->data;
+
+	p->rc = serialize(p->w->plan, p->job, &p->bytes, &p->err);
+}
+
+static void after_serialize(uv_work_t *req, int status)
+{
+	struct piece_call *p = req->data;
+
+	(void)status;
+	work_free(p->w);
+	pump(&p->timer);
+}
+
+static void on_schedule_planned(struct work *w)
+{
+	struct piece_call *p = w->arg;
+
+	p->rc = w->rc;
+	if (w->rc) {
+		p->err = w->err;
+		work_free(w);
+		end_schedule(p);
+		return;
+	}
+	p->w = w;
+	p->req.data = p;
+	uv_queue_work(w->d->loop, &p->req, run_serialize, after_serialize);
+}
+
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
+		     void *arg)
+{
+	const char *job = ((const Weft__V1__GetScheduleRequest *)msg)->job;
+	struct daemon *d = arg;
+	struct piece_call *p = calloc(1, sizeof(*p));
+	struct err err = { 0 };
+	struct work *w;
+	int r = p && (p->job = strdup(job)) ? 0 : err_nomem(&err);
+
+	if (r == 0) {
+		r = work_new(d, NULL, NULL, 0, &w, &err);
+	}
+	if (r) {
+		free(p ? p->job : NULL);
+		free(p);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	p->call = call;
+	rpc_call_on_cancel(call, on_schedule_gone, p);
+	uv_timer_init(d->loop, &p->timer);
+	p->timer.data = p;
+	/* The schedule follows from the configuration alone. */
+	w->pure = true;
+	w->arg = p;
+	w->done = on_schedule_planned;
+	work_start(w);
+}

@@ -1,0 +1,464 @@
+/* Status, diff, history: what is known, told without touching a device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/private.h"
+#include "lib/base/vec.h"
+
+#define HISTORY_LIMIT 100
+#define HISTORY_MOST 10000
+
+/* ---- devices ------------------------------------------------------------- */
+
+typedef VEC(struct light_xc) xc_list;
+
+/* One device as a message, and the memory behind it. */
+struct device_view {
+	Weft__V1__DeviceState m;
+	Weft__V1__ProgramState program;
+	struct store_light intent;
+	struct wire_circuits missing, unexpected, pending;
+};
+
+struct views {
+	int n;
+	struct device_view *v;
+	Weft__V1__DeviceState **list;	/* [n], for a response */
+	struct store_journal *open;
+	int n_open;
+};
+
+static void views_fini(struct views *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		store_light_fini(&s->v[i].intent);
+		wire_circuits_fini(&s->v[i].missing);
+		wire_circuits_fini(&s->v[i].unexpected);
+		wire_circuits_fini(&s->v[i].pending);
+	}
+	free(s->v);
+	free(s->list);
+	store_journals_free(s->open, s->n_open);
+}
+
+/* True when an open change made (ADD) or deleted (DEL) this circuit. */
+static bool explained(const struct views *s, const char *device,
+		      enum store_op op, struct light_xc xc)
+{
+	for (int i = 0; i < s->n_open; i++) {
+		const struct store_journal *j = &s->open[i];
+
+		for (int k = 0; k < j->n_works; k++) {
+			const struct store_work *w = &j->works[k];
+
+			if (strcmp(w->device, device) != 0) {
+				continue;
+			}
+			for (int x = 0; x < w->n_steps; x++) {
+				if (w->steps[x].op == op &&
+				    light_xc_cmp(&w->steps[x].xc, &xc) == 0) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+static int sort_out(const struct views *s, const char *device,
+		    enum store_op op, struct light_xc xc, xc_list *odd,
+		    xc_list *pending)
+{
+	return explained(s, device, op, xc) ? vec_push(pending, xc)
+					    : vec_push(odd, xc);
+}
+
+/* Walks both sorted maps once. */
+static int compare_maps(const struct views *s, const struct apply_device *a,
+			const struct store_light *intent, xc_list *missing,
+			xc_list *unexpected, xc_list *pending)
+{
+	int i = 0, k = 0, r = 0;
+
+	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
+		int order = i == intent->n_xcs	  ? 1
+			    : k == a->snap.n_xcs ? -1
+						  : light_xc_cmp(
+							&intent->xcs[i],
+							&a->snap.xcs[k].xc);
+
+		if (order < 0) {
+			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i],
+				     missing, pending);
+		} else if (order > 0) {
+			r = sort_out(s, a->name, STORE_ADD,
+				     a->snap.xcs[k].xc, unexpected, pending);
+		}
+		i += order <= 0;
+		k += order >= 0;
+	}
+	return r;
+}
+
+/* What the device says of who made a circuit. */
+static void name_owners(struct wire_circuits *c, const struct apply_device *a)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		for (int k = 0; k < a->snap.n_xcs; k++) {
+			const struct drv_xc *x = &a->snap.xcs[k];
+
+			if (x->xc.in + 1 == c->v[i]->in &&
+			    x->xc.out + 1 == c->v[i]->out) {
+				c->v[i]->owner = (char *)x->owner;
+			}
+		}
+	}
+}
+
+static int fill_circuits(const struct views *s, struct device_view *v,
+			 const struct model_fabric *f, int device,
+			 const struct apply_device *a, struct err *err)
+{
+	xc_list missing = { 0 }, unexpected = { 0 }, pending = { 0 };
+	int r = 0;
+
+	if (a->ever_read &&
+	    compare_maps(s, a, &v->intent, &missing, &unexpected, &pending)) {
+		r = err_nomem(err);
+	}
+	if (r == 0) {
+		r = wire_circuits_init(&v->missing, f, device, missing.v,
+				       (int)missing.n, err);
+	}
+	if (r == 0) {
+		r = wire_circuits_init(&v->unexpected, f, device,
+				       unexpected.v, (int)unexpected.n, err);
+	}
+	if (r == 0) {
+		r = wire_circuits_init(&v->pending, f, device, pending.v,
+				       (int)pending.n, err);
+	}
+	name_owners(&v->unexpected, a);
+	v->m.n_missing = v->missing.n;
+	v->m.missing = v->missing.v;
+	v->m.n_unexpected = v->unexpected.n;
+	v->m.unexpected = v->unexpected.v;
+	v->m.n_pending = v->pending.n;
+	v->m.pending = v->pending.v;
+	v->m.pending_count = a->n_pending;
+	vec_fini(&missing);
+	vec_fini(&unexpected);
+	vec_fini(&pending);
+	return r;
+}
+
+/* A program of no steps is as good as none. */
+static void fill_program(struct device_view *v, const struct apply_device *a)
+{
+	const struct light_program *want = &v->intent.program;
+	const struct light_program *has = &a->snap.program;
+	Weft__V1__ProgramState *p = &v->program;
+
+	weft__v1__program_state__init(p);
+	p->wanted = v->intent.has_program && want->steps > 0;
+	p->loaded = a->snap.has_program && has->steps > 0;
+	p->wanted_steps = p->wanted ? want->steps : 0;
+	p->loaded_steps = p->loaded ? has->steps : 0;
+	p->equal = p->wanted == p->loaded &&
+		   (!p->wanted || light_program_equal(want, has));
+	p->unlocked = a->snap.n_unlocked;
+	p->lock_detail = (char *)a->snap.lock_detail;
+	v->m.program = p;
+}
+
+static int fill_device(struct daemon *d, const struct views *s,
+		       struct device_view *v, const struct model_fabric *f,
+		       int device, const struct apply_device *a,
+		       struct err *err)
+{
+	const struct model_device *md = &f->devices[device];
+	Weft__V1__DeviceState *m = &v->m;
+	int r = store_intent(d->store, a->name, &v->intent, err);
+
+	weft__v1__device_state__init(m);
+	m->name = md->name;
+	m->kind = (Weft__V1__DeviceKind)md->kind;
+	m->driver = md->driver ? md->driver : "";
+	m->address = md->address ? md->address : "";
+	m->reachable = a->reachable;
+	m->ever_read = a->ever_read;
+	m->problem = (char *)a->problem;
+	m->read_at_ns = a->read_at_ns;
+	m->restarted = a->restarted;
+	m->level = (Weft__V1__Level)a->level;
+	m->identity = (char *)a->snap.identity;
+	m->circuits = v->intent.n_xcs;
+	if (md->kind == MODEL_RING) {
+		fill_program(v, a);
+	}
+	return r ? r : fill_circuits(s, v, f, device, a, err);
+}
+
+static int views_init(struct views *s, struct daemon *d, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct apply_device *a;
+	int n, r;
+
+	memset(s, 0, sizeof(*s));
+	a = apply_devices(d->apply, &n);
+	s->v = calloc((size_t)n + 1, sizeof(*s->v));
+	s->list = calloc((size_t)n + 1, sizeof(*s->list));
+	if (!s->v || !s->list) {
+		return err_nomem(err);
+	}
+	r = store_open_changes(d->store, &s->open, &s->n_open, err);
+	for (int i = 0; i < n && r == 0; i++) {
+		s->list[i] = &s->v[i].m;
+		s->n++;
+		r = fill_device(d, s, &s->v[i], f, i, &a[i], err);
+	}
+	return r;
+}
+
+static bool moved_by_hand(const Weft__V1__DeviceState *m)
+{
+	return !m->driver[0];
+}
+
+static bool is_same(const Weft__V1__DeviceState *m)
+{
+	const Weft__V1__ProgramState *p = m->program;
+
+	return m->n_missing == 0 && m->n_unexpected == 0 &&
+	       m->n_pending == 0 && (!p || (p->equal && p->unlocked == 0));
+}
+
+/* ---- diff ---------------------------------------------------------------- */
+
+void finish_diff(struct daemon *d, struct rpc_call *call)
+{
+	Weft__V1__DiffResponse m = WEFT__V1__DIFF_RESPONSE__INIT;
+	struct err err = { 0 };
+	struct views s;
+	int r = views_init(&s, d, &err);
+
+	m.generation = store_generation(d->store);
+	m.same = m.complete = true;
+	for (int i = 0; i < s.n; i++) {
+		const Weft__V1__DeviceState *v = &s.v[i].m;
+
+		if (v->ever_read) {
+			m.same = m.same && is_same(v);
+		}
+		m.complete = m.complete &&
+			     (moved_by_hand(v) ||
+			      (v->ever_read && v->reachable));
+	}
+	m.n_devices = (size_t)s.n;
+	m.devices = s.list;
+	if (r || (r = rpc_send(call, &m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	views_fini(&s);
+}
+
+void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	(void)msg;
+	finish_diff(arg, call);
+}
+
+/* ---- changes ------------------------------------------------------------- */
+
+static char *outcome_name(enum store_verdict v)
+{
+	return v == STORE_ROLLED_BACK ? "rolled-back"
+				      : (char *)store_verdict_name(v);
+}
+
+static char *or_empty(char *s)
+{
+	return s ? s : "";
+}
+
+static void fill_change(Weft__V1__Change *m, const struct store_change *c)
+{
+	weft__v1__change__init(m);
+	m->id = c->id;
+	m->outcome = outcome_name(c->verdict);
+	m->generation = c->generation;
+	m->who = or_empty(c->who);
+	m->comment = or_empty(c->comment);
+	m->started_at_ns = c->started_ns;
+	m->ended_at_ns = c->ended_ns;
+	m->summary = or_empty(c->summary);
+	m->config_name = or_empty(c->config_name);
+	m->config_sha256 = (char *)c->config_hash;
+	m->undoing = c->undoing;
+	m->superseded_by = c->superseded_by;
+}
+
+void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
+		    void *arg)
+{
+	const Weft__V1__HistoryRequest *req =
+		(const Weft__V1__HistoryRequest *)msg;
+	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
+	struct daemon *d = arg;
+	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
+	struct store_change *v = NULL;
+	Weft__V1__Change *rows = NULL;
+	struct err err = { 0 };
+	int r = store_history(d->store, req->before,
+			      limit < HISTORY_MOST ? limit : HISTORY_MOST, &v,
+			      &n, &err);
+
+	if (r == 0) {
+		rows = calloc((size_t)n + 1, sizeof(*rows));
+		m.changes = calloc((size_t)n + 1, sizeof(*m.changes));
+		r = rows && m.changes ? 0 : err_nomem(&err);
+	}
+	for (int i = 0; i < n && r == 0; i++) {
+		fill_change(&rows[i], &v[i]);
+		m.changes[m.n_changes++] = &rows[i];
+	}
+	if (r || (r = rpc_send(call, &m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	store_history_free(v, n);
+	free(rows);
+	free(m.changes);
+}
+
+/* ---- status -------------------------------------------------------------- */
+
+static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
+{
+	if (d->reading) {
+		return WEFT__V1__STATE__STATE_READING;
+	}
+	if (d->change) {
+		return WEFT__V1__STATE__STATE_CHANGING;
+	}
+	if (s->n_open > 0) {
+		return WEFT__V1__STATE__STATE_INTERRUPTED;
+	}
+	return apply_fabric(d->apply) ? WEFT__V1__STATE__STATE_READY
+				      : WEFT__V1__STATE__STATE_EMPTY;
+}
+
+static void advise(const struct daemon *d, const struct views *s,
+		   Weft__V1__State state, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
+		snprintf(text, size,
+			 "change %lld is open (%s): its circuits are listed "
+			 "as pending; \"weft apply\" carries a configuration "
+			 "through, \"weft rollback\" goes back",
+			 (long long)s->open[0].change.id,
+			 outcome_name(s->open[0].change.verdict));
+		return;
+	}
+	if (state == WEFT__V1__STATE__STATE_EMPTY) {
+		snprintf(text, size, "nothing was ever applied: weft apply -f "
+				     "FABRIC.yaml");
+		return;
+	}
+	for (int i = 0; i < s->n && !text[0]; i++) {
+		const Weft__V1__DeviceState *m = &s->v[i].m;
+
+		if (!d->reading && !m->reachable && !moved_by_hand(m)) {
+			snprintf(text, size, "%s does not answer: its light "
+				 "is as it was, but not verified", m->name);
+		} else if (m->ever_read && !is_same(m) &&
+			   state == WEFT__V1__STATE__STATE_READY) {
+			snprintf(text, size, "%s is not as intended: \"weft "
+				 "plan\" shows what \"weft apply\" would do",
+				 m->name);
+		}
+	}
+}
+
+/* The newest change that has ended. */
+static int last_change(struct daemon *d, struct store_change **v, int *n,
+		       Weft__V1__Change *m, bool *found, struct err *err)
+{
+	int r = store_history(d->store, 0, 8, v, n, err);
+
+	*found = false;
+	for (int i = 0; r == 0 && i < *n && !*found; i++) {
+		if ((*v)[i].verdict >= STORE_COMMITTED) {
+			fill_change(m, &(*v)[i]);
+			*found = true;
+		}
+	}
+	return r;
+}
+
+static void fill_fabric(struct daemon *d, Weft__V1__StatusResponse *m)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+
+	m->version = DAEMON_VERSION;
+	m->state_uuid = (char *)store_uuid(d->store);
+	m->generation = store_generation(d->store);
+	if (!f) {
+		m->jobs_known = true;
+		return;
+	}
+	m->fabric = f->name ? f->name : "";
+	m->config_sha256 = (char *)f->hash;
+	m->jobs_known = d->jobs.known && strcmp(d->jobs.hash, f->hash) == 0;
+	if (m->jobs_known) {
+		m->n_jobs = d->jobs.n;
+		m->jobs = d->jobs.v;
+	} else {
+		m->jobs_problem = d->jobs.err.msg;
+	}
+}
+
+void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
+		   void *arg)
+{
+	Weft__V1__StatusResponse m = WEFT__V1__STATUS_RESPONSE__INIT;
+	Weft__V1__Change last, open;
+	struct store_change *v = NULL;
+	struct daemon *d = arg;
+	struct err err = { 0 };
+	char advice[ERR_MSG_MAX];
+	struct views s;
+	bool found = false;
+	int n = 0, r = views_init(&s, d, &err);
+
+	(void)msg;
+	if (r == 0) {
+		r = last_change(d, &v, &n, &last, &found, &err);
+	}
+	fill_fabric(d, &m);
+	m.state = state_of(d, &s);
+	advise(d, &s, m.state, advice, sizeof(advice));
+	m.advice = advice;
+	m.n_devices = (size_t)s.n;
+	m.devices = s.list;
+	if (found) {
+		m.last = &last;
+	}
+	if (s.n_open > 0) {
+		fill_change(&open, &s.open[0].change);
+		m.open = &open;
+	}
+	if (r || (r = rpc_send(call, &m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	store_history_free(v, n);
+	views_fini(&s);
+}

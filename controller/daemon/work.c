@@ -1,0 +1,338 @@
+/* Requests that plan: the queue, the worker, the steps of one of them. */
+#include <assert.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/private.h"
+#include "lib/base/log.h"
+
+/* ---- life ---------------------------------------------------------------- */
+
+static int set_config(struct work *w, const char *name, const void *text,
+		      size_t len, struct err *err)
+{
+	w->name = strdup(name && *name ? name : "<configuration>");
+	w->text = malloc(len + 1);
+	if (!w->name || !w->text) {
+		return err_nomem(err);
+	}
+	memcpy(w->text, text, len);
+	w->text[len] = '\0';
+	w->len = len;
+	return 0;
+}
+
+int work_new(struct daemon *d, const char *name, const void *text, size_t len,
+	     struct work **out, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	struct work *w;
+	int r;
+
+	if (!text && !f) {
+		err_set(err, WEFT_ENOTFOUND,
+			"no configuration was ever applied");
+		err_hint(err, "give one: weft plan -f FABRIC.yaml");
+		return err->code;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		return err_nomem(err);
+	}
+	w->d = d;
+	w->req.data = w;
+	r = text ? set_config(w, name, text, len, err)
+		 : set_config(w, f->file, f->text, f->text_len, err);
+	if (r) {
+		free(w->name);
+		free(w->text);
+		free(w);
+		return r;
+	}
+	*out = w;
+	return 0;
+}
+
+static void begin_turn(struct work *w);
+
+/* Puts at the end of the queue; an empty queue means its turn is now. */
+static void enqueue(struct work *w)
+{
+	struct daemon *d = w->d;
+
+	w->queued = true;
+	if (d->turn) {
+		d->last->next = w;
+		d->last = w;
+		return;
+	}
+	d->turn = d->last = w;
+	begin_turn(w);
+}
+
+static void after_reading_again(int rc, const struct err *err, void *arg)
+{
+	if (rc) {
+		log_info("weftd", "%s", err->msg);
+	}
+	work_free(arg);
+}
+
+static void read_again(struct work *w)
+{
+	apply_read(w->d->apply, after_reading_again, w);
+}
+
+/* Devices that were closed meanwhile are not known any more. */
+static void settle(struct daemon *d)
+{
+	const struct apply_device *a;
+	struct err err = { 0 };
+	bool known = true;
+	int n, r = work_settle_fabric(d, &err);
+
+	a = apply_devices(d->apply, &n);
+	for (int i = 0; i < n; i++) {
+		known = known && a[i].ever_read;
+	}
+	if (r == 0 && !known) {
+		r = work_turn(d, read_again, NULL, &err);
+	}
+	if (r) {
+		log_warn("weftd", "%s", err.msg);
+	}
+}
+
+void work_free(struct work *w)
+{
+	struct daemon *d = w->d;
+	bool had_turn = w->queued;
+
+	assert(!had_turn || d->turn == w);
+	if (w->probed && !d->draining) {
+		settle(d);
+	}
+	if (had_turn) {
+		d->turn = w->next;
+	} else if (w->pure) {
+		d->n_pure--;
+	}
+	plan_free(w->plan);
+	model_free(w->fabric);
+	model_free(w->probe);
+	snapshot_fini(&w->snap);
+	free(w->name);
+	free(w->text);
+	free(w);
+	/* A plan may have been large, and the daemon is small. */
+	malloc_trim(0);
+	if (had_turn && d->turn) {
+		begin_turn(d->turn);
+	} else if (!d->turn && d->draining) {
+		daemon_drained(d);
+	}
+}
+
+/* ---- a turn without planning --------------------------------------------- */
+
+int work_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
+	      struct err *err)
+{
+	struct work *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		return err_nomem(err);
+	}
+	w->d = d;
+	w->done = run;
+	w->arg = arg;
+	enqueue(w);
+	return 0;
+}
+
+/* ---- the worker ---------------------------------------------------------- */
+
+static int parse(const struct work *w, struct model_fabric **out,
+		 struct err *err)
+{
+	struct err_list errs = { .max = 1 };
+	int r = model_parse(w->name, w->text, w->len, out, &errs);
+
+	if (r && errs.n > 0) {
+		*err = errs.v[0];
+	} else if (r) {
+		err_set(err, r, "%s: cannot be read", w->name);
+	}
+	if (r && errs.dropped > 0) {
+		err_hint(err, "and %d more: \"weft check\" shows all",
+			 errs.dropped);
+	}
+	err_list_fini(&errs);
+	return r;
+}
+
+static void run_parse(uv_work_t *req)
+{
+	struct work *w = req->data;
+
+	w->rc = parse(w, &w->fabric, &w->err);
+}
+
+static void run_plan(uv_work_t *req)
+{
+	struct work *w = req->data;
+
+	w->rc = plan_make(w->fabric, w->pure ? NULL : &w->snap.base, &w->plan,
+			  &w->err);
+}
+
+static void after_plan(uv_work_t *req, int status)
+{
+	struct work *w = req->data;
+
+	(void)status;
+	w->done(w);
+}
+
+static void start_plan(struct work *w)
+{
+	uv_queue_work(w->d->loop, &w->req, run_plan, after_plan);
+}
+
+static void after_parse(uv_work_t *req, int status)
+{
+	struct work *w = req->data;
+
+	(void)status;
+	if (w->rc) {
+		w->done(w);
+	} else if (w->pure) {
+		start_plan(w);
+	} else {
+		enqueue(w);
+	}
+}
+
+void work_start(struct work *w)
+{
+	if (w->pure) {
+		w->d->n_pure++;
+	}
+	uv_queue_work(w->d->loop, &w->req, run_parse, after_parse);
+}
+
+/* ---- a turn that plans --------------------------------------------------- */
+
+static void copy_base(struct work *w)
+{
+	struct plan_base base;
+
+	w->rc = apply_plan_base(w->d->apply, w->fabric, w->mode, &base,
+				&w->err);
+	if (w->rc == 0) {
+		w->rc = snapshot_init(&w->snap, &base, w->fabric->n_devices,
+				      &w->err);
+	}
+	if (w->rc) {
+		w->done(w);
+	} else {
+		start_plan(w);
+	}
+}
+
+/* A device that does not answer is no reason not to plan: what was last
+ * read of it stands, and applying will find out. */
+static void after_read(int rc, const struct err *err, void *arg)
+{
+	if (rc) {
+		log_info("weftd", "planning without a fresh reading: %s",
+			 err->msg);
+	}
+	copy_base(arg);
+}
+
+/* Opens the devices of a configuration that is not the present one. */
+static int probe(struct work *w)
+{
+	const struct model_fabric *f = apply_fabric(w->d->apply);
+	int r;
+
+	if (f && strcmp(f->hash, w->fabric->hash) == 0) {
+		return 0;
+	}
+	r = parse(w, &w->probe, &w->err);
+	if (r == 0) {
+		r = apply_set_fabric(w->d->apply, w->probe, &w->err);
+		w->probe = NULL;
+		w->probed = r == 0;
+	}
+	return r;
+}
+
+static void begin_turn(struct work *w)
+{
+	if (!w->text) {
+		w->done(w);
+		return;
+	}
+	w->rc = probe(w);
+	if (w->rc) {
+		w->done(w);
+		return;
+	}
+	apply_read(w->d->apply, after_read, w);
+}
+
+/* ---- the present fabric -------------------------------------------------- */
+
+/* The configuration whose devices are to be looked after. */
+static int wanted_config(struct daemon *d, struct store_config *out,
+			 struct err *err)
+{
+	struct store_journal *open = NULL;
+	int n = 0, r = store_open_changes(d->store, &open, &n, err);
+
+	if (r == 0 && n > 0) {
+		r = store_change_config(d->store, open[0].change.id, out,
+					err);
+	} else if (r == 0) {
+		r = store_config(d->store, out, err);
+	}
+	store_journals_free(open, n);
+	return r;
+}
+
+static int use_config(struct daemon *d, char *name, char *text, size_t len,
+		      struct err *err)
+{
+	struct work w = { .d = d, .name = name, .text = text, .len = len };
+	struct model_fabric *f = NULL;
+	int r = parse(&w, &f, err);
+
+	return r ? r : apply_set_fabric(d->apply, f, err);
+}
+
+int work_settle_fabric(struct daemon *d, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	struct store_config cfg;
+	int r = wanted_config(d, &cfg, err);
+
+	if (r == WEFT_ENOTFOUND) {
+		err_clear(err);
+		if (f || !d->fabric_text) {
+			return 0;
+		}
+		return use_config(d, d->fabric_name, d->fabric_text,
+				  d->fabric_len, err);
+	}
+	if (r) {
+		return r;
+	}
+	if (!f || strcmp(f->hash, cfg.hash) != 0) {
+		r = use_config(d, cfg.name, cfg.text, cfg.len, err);
+	}
+	store_config_fini(&cfg);
+	return r;
+}
