@@ -73,9 +73,10 @@ int optree_best_depth(int n);
  * Plans an all-gather: stages, lightpaths, channels, schedule; verified by
  * coll_verify and rwa_ring_check before it is returned. 2 <= n <= 4096, any
  * channels >= 1. depth 0 tries every depth and keeps the fewest steps
- * (ties: the smaller depth) among those that the loss budget allows. WEFT_EINFEASIBLE names the lightpath that the
- * loss budget does not allow. Must plan n = 1024, 64 channels within 2 s and
- * 1 GiB. optree_plan_fini frees what is inside *out.
+ * (ties: the smaller depth) among those that the loss budget allows; on
+ * large rings the work of the search is bounded. A depth k with m^k = n gives
+ * the paper's tree. WEFT_EINFEASIBLE names the lightpath that the loss budget
+ * does not allow. Must plan n = 1024, 64 channels within 2 s and 1 GiB. optree_plan_fini frees what is inside *out.
  */
 int optree_plan(const struct optree_params *p, struct optree_plan *out,
 		struct err *err);
