@@ -154,7 +154,7 @@ static void change_free(struct change *c)
 	job_rows_fini(&c->rows);
 	free(c);
 	if (w) {
-		work_free(w);
+		daemon_work_free(w);
 	}
 }
 
@@ -310,7 +310,7 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 		if (c) {
 			change_free(c);
 		}
-		work_free(w);
+		daemon_work_free(w);
 		return r;
 	}
 	c->w = w;
@@ -362,7 +362,7 @@ static int apply_plan_file(struct daemon *d, struct rpc_call *call,
 	}
 	r = check_plan_file(d, &f, err);
 	if (r == 0) {
-		r = work_new(d, f.config_name, f.config, f.config_len, &w,
+		r = daemon_work_new(d, f.config_name, f.config, f.config_len, &w,
 			     err);
 	}
 	if (r == 0) {
@@ -384,7 +384,7 @@ static int apply_config(struct daemon *d, struct rpc_call *call,
 		return err_set(err, WEFT_EINVAL,
 			       "neither a configuration nor a plan file");
 	}
-	r = work_new(d, req->name, req->config.data ? (char *)req->config.data
+	r = daemon_work_new(d, req->name, req->config.data ? (char *)req->config.data
 						    : "",
 		     req->config.len, &w, err);
 	if (r) {
@@ -504,7 +504,7 @@ static int rollback(struct daemon *d, struct rpc_call *call,
 	if (!named.comment[0]) {
 		named.comment = comment;
 	}
-	r = work_new(d, cfg.name, cfg.text, cfg.len, &w, err);
+	r = daemon_work_new(d, cfg.name, cfg.text, cfg.len, &w, err);
 	store_config_fini(&cfg);
 	return r ? r : start_change(d, call, &named, w, "", err);
 }

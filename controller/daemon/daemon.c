@@ -98,14 +98,14 @@ static void on_jobs_planned(struct work *w)
 		job_rows_fini(&d->jobs);
 		d->jobs.err = err;
 	}
-	work_free(w);
+	daemon_work_free(w);
 }
 
 void daemon_refresh_jobs(struct daemon *d)
 {
 	struct err err = { 0 };
 	struct work *w;
-	int r = work_new(d, NULL, NULL, 0, &w, &err);
+	int r = daemon_work_new(d, NULL, NULL, 0, &w, &err);
 
 	if (r) {
 		return;		/* no configuration, no jobs */
@@ -128,7 +128,7 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 	d->reading = false;
 	log_info("weftd", "devices are read; generation %lld",
 		 (long long)store_generation(d->store));
-	work_free(w);
+	daemon_work_free(w);
 	if (!d->draining) {
 		daemon_refresh_jobs(d);
 	}

@@ -43,7 +43,7 @@ void snapshot_fini(struct snapshot *s);
 /*
  * One request on its way: parse (worker) -> its turn in the queue -> open and
  * read its devices -> copy the base -> plan (worker) -> done on the loop.
- * `done` must end in work_free, at once or later; until then nothing else
+ * `done` must end in daemon_work_free, at once or later; until then nothing else
  * gets its turn.
  */
 struct work {
@@ -69,14 +69,14 @@ struct work {
 
 /* A request to plan this configuration (copied; NULL: the present one).
  * WEFT_ENOTFOUND when there is no present one. */
-int work_new(struct daemon *d, const char *name, const void *text, size_t len,
+int daemon_work_new(struct daemon *d, const char *name, const void *text, size_t len,
 	     struct work **out, struct err *err);
 void work_start(struct work *w);
 /* Ends a request's turn and frees it; the next one gets its turn. */
-void work_free(struct work *w);
+void daemon_work_free(struct work *w);
 
 /* A turn in the queue for something else than planning: run is called when
- * it comes; it must end in work_free. */
+ * it comes; it must end in daemon_work_free. */
 int work_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
 	      struct err *err);
 

@@ -43,7 +43,7 @@ static void on_planned(struct work *w)
 		rpc_finish(p->call, RPC_OK, NULL);
 	}
 	free(p);
-	work_free(w);
+	daemon_work_free(w);
 }
 
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
@@ -55,7 +55,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	int r = p ? 0 : err_nomem(&err);
 
 	if (r == 0) {
-		r = work_new(arg, req->name,
+		r = daemon_work_new(arg, req->name,
 			     req->config.len ? req->config.data : NULL,
 			     req->config.len, &w, &err);
 	}
@@ -101,7 +101,7 @@ static void after_read(int rc, const struct err *err, void *arg)
 		finish_diff(w->d, v->call);
 	}
 	free(v);
-	work_free(w);
+	daemon_work_free(w);
 }
 
 static void read_now(struct work *w)
@@ -224,7 +224,7 @@ static void after_serialize(uv_work_t *req, int status)
 	struct piece_call *p = req->data;
 
 	(void)status;
-	work_free(p->w);
+	daemon_work_free(p->w);
 	pump(&p->timer);
 }
 
@@ -235,7 +235,7 @@ static void on_schedule_planned(struct work *w)
 	p->rc = w->rc;
 	if (w->rc) {
 		p->err = w->err;
-		work_free(w);
+		daemon_work_free(w);
 		end_schedule(p);
 		return;
 	}
@@ -255,7 +255,7 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 	int r = p && (p->job = strdup(job)) ? 0 : err_nomem(&err);
 
 	if (r == 0) {
-		r = work_new(d, NULL, NULL, 0, &w, &err);
+		r = daemon_work_new(d, NULL, NULL, 0, &w, &err);
 	}
 	if (r) {
 		free(p ? p->job : NULL);

@@ -23,7 +23,7 @@ static int set_config(struct work *w, const char *name, const void *text,
 	return 0;
 }
 
-int work_new(struct daemon *d, const char *name, const void *text, size_t len,
+int daemon_work_new(struct daemon *d, const char *name, const void *text, size_t len,
 	     struct work **out, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(d->apply);
@@ -76,7 +76,7 @@ static void after_reading_again(int rc, const struct err *err, void *arg)
 	if (rc) {
 		log_info("weftd", "%s", err->msg);
 	}
-	work_free(arg);
+	daemon_work_free(arg);
 }
 
 static void read_again(struct work *w)
@@ -104,7 +104,7 @@ static void settle(struct daemon *d)
 	}
 }
 
-void work_free(struct work *w)
+void daemon_work_free(struct work *w)
 {
 	struct daemon *d = w->d;
 	bool had_turn = w->queued;

@@ -1,6 +1,7 @@
 /* What the parts of building share; see build.h. */
 #include "controller/model/build.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* More names than this are not searched for a likely one. */
@@ -40,7 +41,7 @@ static bool count_text(struct build *b, const char *object, const char *key,
 		reader_nomem(b->r);
 		return false;
 	}
-	e = report(b->r, node_place(text, offset), err.code, "%s: %s: %s",
+	e = reader_error(b->r, node_place(text, offset), err.code, "%s: %s: %s",
 		   object, key, err.msg);
 	if (err.hint[0]) {
 		err_hint(e, "%s", err.hint);
@@ -68,12 +69,14 @@ struct names *build_names(struct build *b, const char *object, const char *key,
 	const struct node *first = list ? node->first : node;
 	struct names *out;
 	int64_t total = 0, n;
+	bool ok = true;
 
 	for (const struct node *t = first; t; t = list ? t->next : NULL) {
-		if (!count_text(b, object, key, t, max - total, &n)) {
-			return NULL;
-		}
-		total += n;
+		ok &= count_text(b, object, key, t, max - total, &n);
+		total += ok ? n : 0;
+	}
+	if (!ok) {
+		return NULL;
 	}
 	out = reader_alloc(b->r, arena, 1, sizeof(*out));
 	if (out) {
@@ -103,7 +106,7 @@ struct names *build_plain_names(struct build *b, const char *object,
 		if (is_name(names->v[i].text)) {
 			continue;
 		}
-		e = report(b->r, names->v[i].at, WEFT_EINVAL,
+		e = reader_error(b->r, names->v[i].at, WEFT_EINVAL,
 			   "%s: %s: '%.80s' is not a name", object, key,
 			   names->v[i].text);
 		err_hint(e, "a name has up to %d letters, digits, '-' and "
@@ -127,42 +130,98 @@ void build_map(struct build *b, struct strmap *map, const char *name,
 	}
 }
 
-bool build_is_new(struct build *b, const char *object, const struct name *name)
+void tally_add(struct tally *t, const struct name *name)
 {
-	int host = build_find(&b->f->hosts, name->text);
-	int device = build_find(&b->f->devices, name->text);
-	const struct model_place *at;
-
-	if (host < 0 && device < 0) {
-		return true;
-	}
-	at = host >= 0 ? &b->hosts.v[host].place
-		       : &b->devices.v[device].place;
-	report(b->r, name->at, WEFT_EINVAL, "%s: name '%s' is already a %s "
-	       "on line %d", object, name->text,
-	       host >= 0 ? "host"
-			 : model_device_kind_name(b->devices.v[device].kind),
-	       at->line);
-	return false;
+	t->first = t->n++ ? t->first : name;
 }
 
-int build_host(struct build *b, const char *object, const struct name *name)
+const char *more_such(int n, char buf[MORE_MAX])
 {
-	int host = build_find(&b->f->hosts, name->text);
+	buf[0] = '\0';
+	if (n > 1) {
+		snprintf(buf, MORE_MAX, " (and %d more such)", n - 1);
+	}
+	return buf;
+}
+
+bool build_is_taken(const struct build *b, const char *name)
+{
+	return build_find(&b->f->hosts, name) >= 0 ||
+	       build_find(&b->f->devices, name) >= 0;
+}
+
+void build_report_taken(struct build *b, const char *object,
+			const struct tally *taken)
+{
+	const struct model_place *at;
+	const char *kind = "host";
+	char more[MORE_MAX];
+	int index;
+
+	if (taken->n == 0) {
+		return;
+	}
+	index = build_find(&b->f->hosts, taken->first->text);
+	if (index >= 0) {
+		at = &b->hosts.v[index].place;
+	} else {
+		index = build_find(&b->f->devices, taken->first->text);
+		at = &b->devices.v[index].place;
+		kind = model_device_kind_name(b->devices.v[index].kind);
+	}
+	reader_error(b->r, taken->first->at, WEFT_EINVAL,
+	       "%s: name '%s' is already a %s on line %d%s", object,
+	       taken->first->text, kind, at->line, more_such(taken->n, more));
+}
+
+static void report_unknown(struct build *b, const char *object,
+			   const struct tally *unknown)
+{
 	struct nearest near;
 	struct err *e;
+	char more[MORE_MAX];
 
-	if (host >= 0 || b->hosts_unsure) {
-		return host;
-	}
-	e = report(b->r, name->at, WEFT_EINVAL, "%s: there is no host '%.64s'",
-		   object, name->text);
+	e = reader_error(b->r, unknown->first->at, WEFT_EINVAL,
+		   "%s: there is no host '%.64s'%s", object,
+		   unknown->first->text, more_such(unknown->n, more));
 	if (was_kept(b->r, e)) {
-		nearest_init(&near, name->text);
+		nearest_init(&near, unknown->first->text);
 		for (size_t i = 0; i < b->hosts.n && i < MAX_SEARCHED; i++) {
 			nearest_try(&near, b->hosts.v[i].name);
 		}
 		nearest_hint(&near, e);
 	}
-	return -1;
+}
+
+int build_find_hosts(struct build *b, const char *object,
+		     const struct names *names, int *hosts, bool *clean)
+{
+	struct tally unknown = { 0 }, twice = { 0 };
+	bool *seen = reader_alloc(b->r, &b->r->work, b->hosts.n,
+				  sizeof(*seen));
+	char more[MORE_MAX];
+	int n = 0;
+
+	for (int i = 0; seen && i < names->n; i++) {
+		int host = build_find(&b->f->hosts, names->v[i].text);
+
+		if (host < 0) {
+			tally_add(&unknown, &names->v[i]);
+		} else if (seen[host]) {
+			tally_add(&twice, &names->v[i]);
+		} else {
+			seen[host] = true;
+			hosts[n++] = host;
+		}
+	}
+	if (unknown.n > 0 && !b->hosts_unsure) {
+		report_unknown(b, object, &unknown);
+	}
+	if (twice.n > 0) {
+		reader_error(b->r, twice.first->at, WEFT_EINVAL,
+		       "%s: nodes: %s is listed twice%s", object,
+		       twice.first->text, more_such(twice.n, more));
+	}
+	*clean = seen && unknown.n == 0 && twice.n == 0;
+	return n;
 }

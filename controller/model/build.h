@@ -75,8 +75,21 @@ struct names *build_plain_names(struct build *b, const char *object,
 				const char *key, const struct node *node,
 				struct arena *arena, int max);
 
-/* False, and a report at the place, when a host or device has this name. */
-bool build_is_new(struct build *b, const char *object, const struct name *name);
+/* The same fault in many names of one list is one error with a count. */
+struct tally {
+	int n;
+	const struct name *first;	/* borrowed */
+};
+
+void tally_add(struct tally *t, const struct name *name);
+/* "", or " (and 3 more such)" for n = 4. Returns buf. */
+#define MORE_MAX 40
+const char *more_such(int n, char buf[MORE_MAX]);
+
+/* True when a host or device has this name already. */
+bool build_is_taken(const struct build *b, const char *name);
+void build_report_taken(struct build *b, const char *object,
+			const struct tally *taken);
 
 /* Index in one of the fabric's maps, or -1. */
 int build_find(const struct strmap *map, const char *name);
@@ -85,8 +98,10 @@ int build_find(const struct strmap *map, const char *name);
 void build_map(struct build *b, struct strmap *map, const char *name,
 	       int index);
 
-/* Index of the host, or -1 and a report with a hint (none when hosts could
- * not be read completely). */
-int build_host(struct build *b, const char *object, const struct name *name);
+/* Indices of the named hosts into hosts[names->n], in order and each once;
+ * returns how many. Unknown names and doubles are reported (unknown ones not
+ * when hosts could not be read completely) and clear *clean. */
+int build_find_hosts(struct build *b, const char *object,
+		     const struct names *names, int *hosts, bool *clean);
 
 #endif

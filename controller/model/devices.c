@@ -14,6 +14,7 @@ struct entry {
 	struct value v[SECTION_MAX_KEYS];
 	const struct names *names;	/* of the devices */
 	const struct names *addresses;	/* as many, or NULL */
+	struct tally taken;		/* names that others have */
 };
 
 /* ---- addresses ---- */
@@ -56,7 +57,7 @@ static bool read_addresses(struct build *b, struct entry *e)
 		const char *fault = address_fault(list->v[i].text);
 
 		if (fault) {
-			err_hint(report(b->r, list->v[i].at, WEFT_EINVAL,
+			err_hint(reader_error(b->r, list->v[i].at, WEFT_EINVAL,
 					"%s: address: '%.80s' %s", e->object,
 					list->v[i].text, fault),
 				 "write HOST:PORT");
@@ -64,7 +65,7 @@ static bool read_addresses(struct build *b, struct entry *e)
 		}
 	}
 	if (list && e->names && list->n != e->names->n) {
-		err_hint(report(b->r, v->node->at, WEFT_EINVAL,
+		err_hint(reader_error(b->r, v->node->at, WEFT_EINVAL,
 				"%s: address: %d for %d devices", e->object,
 				list->n, e->names->n),
 			 "give one each, as a list or as HOST:[5025-5026]");
@@ -123,26 +124,27 @@ static void read_common(struct build *b, const struct entry *e,
 	if (timeout->ok) {
 		dev->timeout_ms = timeout->num / 1000000;
 		if (timeout->num % 1000000 != 0) {
-			report(b->r, timeout->node->at, WEFT_EINVAL,
+			reader_error(b->r, timeout->node->at, WEFT_EINVAL,
 			       "%s: timeout: %.40s is not a whole number of "
 			       "milliseconds", e->object, timeout->node->text);
 		}
 	}
 }
 
-/* Adds the device `name`, i-th of its entry, made after a common pattern. */
-static void add_device(struct build *b, const struct entry *e, int i,
+/* Adds the i-th device of an entry, made after a common pattern. */
+static void add_device(struct build *b, struct entry *e, int i,
 		       const struct model_device *pattern, bool unsure)
 {
 	const struct name *name = &e->names->v[i];
 	struct model_device dev = *pattern;
 	int index = (int)b->devices.n;
 
-	if (!build_is_new(b, e->object, name)) {
+	if (build_is_taken(b, name->text)) {
+		tally_add(&e->taken, name);
 		return;
 	}
 	if (index >= MODEL_MAX_DEVICES) {
-		report(b->r, name->at, WEFT_ELIMIT, "%s: more than %d devices",
+		reader_error(b->r, name->at, WEFT_ELIMIT, "%s: more than %d devices",
 		       e->object, MODEL_MAX_DEVICES);
 		b->r->stop = WEFT_ELIMIT;
 		return;
@@ -208,17 +210,17 @@ static bool read_size(struct build *b, const struct entry *e,
 		return true;
 	}
 	if (size->node && ports->node) {
-		err = report(b->r, ports->node->at, WEFT_EINVAL,
+		err = reader_error(b->r, ports->node->at, WEFT_EINVAL,
 			     "%s: both size and ports are given", e->object);
 	} else if (dev->any_to_any && size->node) {
-		err = report(b->r, size->node->at, WEFT_EINVAL,
+		err = reader_error(b->r, size->node->at, WEFT_EINVAL,
 			     "%s: size with any-to-any: it has no sides",
 			     e->object);
 	} else if (ports->node) {
-		err = report(b->r, ports->node->at, WEFT_EINVAL,
+		err = reader_error(b->r, ports->node->at, WEFT_EINVAL,
 			     "%s: ports without any-to-any: true", e->object);
 	} else {
-		err = report(b->r, e->node->at, WEFT_EINVAL,
+		err = reader_error(b->r, e->node->at, WEFT_EINVAL,
 			     "%s: neither size nor ports is given", e->object);
 	}
 	err_hint(err, "size: 32x32 for two sides, or ports: 64 with "
@@ -234,7 +236,7 @@ static bool add_port_maps(struct build *b, const struct entry *e,
 
 	b->device_ports += n;
 	if (b->device_ports > MODEL_MAX_DEVICE_PORTS) {
-		report(b->r, e->node->at, WEFT_ELIMIT,
+		reader_error(b->r, e->node->at, WEFT_ELIMIT,
 		       "%s: more than %d device ports in all", e->object,
 		       MODEL_MAX_DEVICE_PORTS);
 		b->r->stop = WEFT_ELIMIT;
@@ -267,6 +269,7 @@ static void add_space(struct build *b, struct entry *e,
 			add_device(b, e, i, &dev, !sized);
 		}
 	}
+	build_report_taken(b, e->object, &e->taken);
 }
 
 static void add_switch(struct build *b, const struct node *node, int nth)
@@ -290,7 +293,7 @@ static void read_members(struct build *b, const struct entry *e,
 {
 	const struct value *v = &e->v[RING_NODES];
 	struct names *names;
-	struct u64map seen = { 0 };
+	bool clean;
 
 	names = v->ok ? build_names(b, e->object, "nodes", v->node,
 				    &b->r->work, MODEL_MAX_HOSTS)
@@ -301,25 +304,15 @@ static void read_members(struct build *b, const struct entry *e,
 	}
 	dev->members = reader_alloc(b->r, b->r->keep, (size_t)names->n,
 				    sizeof(int));
-	for (int i = 0; dev->members && i < names->n; i++) {
-		int host = build_host(b, e->object, &names->v[i]);
-
-		if (host >= 0 && u64map_get(&seen, (uint64_t)host, NULL)) {
-			report(b->r, names->v[i].at, WEFT_EINVAL,
-			       "%s: nodes: %s is listed twice", e->object,
-			       names->v[i].text);
-		} else if (host >= 0) {
-			dev->members[dev->n_members++] = host;
-			if (u64map_set(&seen, (uint64_t)host, 1)) {
-				reader_nomem(b->r);
-			}
-		}
+	if (!dev->members) {
+		return;
 	}
-	if (names->n < 2) {
-		report(b->r, v->node->at, WEFT_EINVAL,
+	dev->n_members = build_find_hosts(b, e->object, names, dev->members,
+					  &clean);
+	if (clean && dev->n_members < 2) {
+		reader_error(b->r, v->node->at, WEFT_EINVAL,
 		       "%s: nodes: a ring needs at least two", e->object);
 	}
-	u64map_fini(&seen);
 }
 
 static void read_loss(struct build *b, const struct entry *e,
@@ -368,6 +361,7 @@ static void add_ring(struct build *b, const struct node *node, int nth)
 	if (!b->r->stop) {
 		add_device(b, &e, 0, &dev, false);
 	}
+	build_report_taken(b, e.object, &e.taken);
 }
 
 void build_devices(struct build *b, const struct value *root)

@@ -15,7 +15,7 @@ enum fault_kind { FAULT_FROM, FAULT_TO, FAULT_FORM, FAULT_USED, FAULT_KINDS };
 struct fault {
 	int n;
 	struct model_place at;
-	char text[ERR_MSG_MAX - OBJECT_MAX - 40];
+	char text[ERR_MSG_MAX - OBJECT_MAX - MORE_MAX];
 	char hint[120];
 };
 
@@ -61,18 +61,14 @@ static void report_faults(struct entry *e)
 {
 	for (int k = 0; k < FAULT_KINDS; k++) {
 		const struct fault *f = &e->faults[k];
-		char more[40] = "";
+		char more[MORE_MAX];
 		struct err *err;
 
 		if (f->n == 0) {
 			continue;
 		}
-		if (f->n > 1) {
-			snprintf(more, sizeof(more), " (and %d more such)",
-				 f->n - 1);
-		}
-		err = report(e->b->r, f->at, WEFT_EINVAL, "%s: %s%s",
-			     e->object, f->text, more);
+		err = reader_error(e->b->r, f->at, WEFT_EINVAL, "%s: %s%s",
+			     e->object, f->text, more_such(f->n, more));
 		if (f->hint[0]) {
 			err_hint(err, "%s", f->hint);
 		}
@@ -381,7 +377,7 @@ static void add_fibre(struct build *b, const struct node *node, int nth)
 		return;
 	}
 	if (from->n != to->n) {
-		report(b->r, v[FIBRE_TO].node->at, WEFT_EINVAL,
+		reader_error(b->r, v[FIBRE_TO].node->at, WEFT_EINVAL,
 		       "%s: %d port%s on one end, %d on the other", e.object,
 		       from->n, from->n == 1 ? "" : "s", to->n);
 		b->fibres_unsure = true;

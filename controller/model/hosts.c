@@ -52,6 +52,8 @@ static void read_ports(struct build *b, const char *object,
 		       const struct value *v, struct host_class *class)
 {
 	const struct value *ports = &v[HOST_PORTS];
+	struct tally twice = { 0 };
+	char more[MORE_MAX];
 
 	class->unsure = ports->node && !ports->ok;
 	if (!ports->node || !ports->ok) {
@@ -64,20 +66,23 @@ static void read_ports(struct build *b, const char *object,
 		const struct name *name = &class->names->v[i];
 
 		if (build_find(&class->ports, name->text) >= 0) {
-			report(b->r, name->at, WEFT_EINVAL,
-			       "%s: ports: '%s' is listed twice", object,
-			       name->text);
+			tally_add(&twice, name);
 			class->unsure = true;
 		} else if (strcmp(name->text, "tx") == 0 ||
 			   strcmp(name->text, "rx") == 0) {
-			report(b->r, name->at, WEFT_EINVAL,
+			reader_error(b->r, name->at, WEFT_EINVAL,
 			       "%s: ports: '%s' means a side of a port and "
 			       "cannot be its name", object, name->text);
 		}
 		build_map(b, &class->ports, name->text, i);
 	}
+	if (twice.n > 0) {
+		reader_error(b->r, twice.first->at, WEFT_EINVAL,
+		       "%s: ports: '%s' is listed twice%s", object,
+		       twice.first->text, more_such(twice.n, more));
+	}
 	if (!v[HOST_RATE].node) {
-		report(b->r, ports->node->at, WEFT_EINVAL,
+		reader_error(b->r, ports->node->at, WEFT_EINVAL,
 		       "%s: ports without key 'rate'", object);
 	}
 }
@@ -90,13 +95,13 @@ static bool reserve(struct build *b, const char *object,
 	int64_t ports = class->names ? class->names->n : 0;
 
 	if ((int64_t)b->hosts.n + n > MODEL_MAX_HOSTS) {
-		report(b->r, entry->at, WEFT_ELIMIT,
+		reader_error(b->r, entry->at, WEFT_ELIMIT,
 		       "%s: more than %d hosts in all", object,
 		       MODEL_MAX_HOSTS);
 		return false;
 	}
 	if ((int64_t)b->ports.n + ports * n > MODEL_MAX_PORTS) {
-		report(b->r, entry->at, WEFT_ELIMIT,
+		reader_error(b->r, entry->at, WEFT_ELIMIT,
 		       "%s: more than %d ports in all", object,
 		       MODEL_MAX_PORTS);
 		return false;
@@ -113,6 +118,7 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 	struct value v[SECTION_MAX_KEYS];
 	struct host_class class = { 0 };
 	const struct names *names = NULL;
+	struct tally taken = { 0 };
 	char object[OBJECT_MAX];
 
 	section_object(&section_host, entry, nth, object);
@@ -125,7 +131,7 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 		read_ports(b, object, v, &class);
 	}
 	if (v[HOST_RATE].node && !v[HOST_PORTS].node) {
-		report(b->r, v[HOST_RATE].node->at, WEFT_EINVAL,
+		reader_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL,
 		       "%s: rate without key 'ports'", object);
 	}
 	/* The class is kept even if unused: it owns a map. */
@@ -139,10 +145,13 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 		return;
 	}
 	for (int i = 0; i < names->n && !b->r->stop; i++) {
-		if (build_is_new(b, object, &names->v[i])) {
+		if (build_is_taken(b, names->v[i].text)) {
+			tally_add(&taken, &names->v[i]);
+		} else {
 			add_host(b, &names->v[i], (int)b->classes.n - 1, v);
 		}
 	}
+	build_report_taken(b, object, &taken);
 }
 
 void build_hosts(struct build *b, const struct value *root)
@@ -154,7 +163,7 @@ void build_hosts(struct build *b, const struct value *root)
 		return;
 	}
 	if (list->node->n == 0) {
-		report(b->r, list->node->at, WEFT_EINVAL,
+		reader_error(b->r, list->node->at, WEFT_EINVAL,
 		       "fabric: hosts: the list is empty");
 		b->hosts_unsure = true;
 	}
@@ -190,15 +199,11 @@ void build_check_hosts(struct build *b)
 		}
 	}
 	if (n > 0) {
-		char more[48] = "";
+		char more[MORE_MAX];
 
-		if (n > 1) {
-			snprintf(more, sizeof(more), " (so are %d more)",
-				 n - 1);
-		}
-		report(b->r, b->hosts.v[first].place, WEFT_EINVAL,
+		reader_error(b->r, b->hosts.v[first].place, WEFT_EINVAL,
 		       "host %s: without ports and on no ring%s",
-		       b->hosts.v[first].name, more);
+		       b->hosts.v[first].name, more_such(n, more));
 	}
 	arena_fini(&b->r->work);
 }

@@ -41,7 +41,7 @@ static void find_ring(struct build *b, struct entry *e)
 		return;
 	}
 	if (e->job.device >= 0) {
-		report(b->r, v->node->at, WEFT_EINVAL,
+		reader_error(b->r, v->node->at, WEFT_EINVAL,
 		       "%s: ring: %s is a %s", e->object, v->text,
 		       model_device_kind_name(
 			       b->devices.v[e->job.device].kind));
@@ -51,7 +51,7 @@ static void find_ring(struct build *b, struct entry *e)
 	if (b->devices_unsure) {
 		return;
 	}
-	err = report(b->r, v->node->at, WEFT_EINVAL,
+	err = reader_error(b->r, v->node->at, WEFT_EINVAL,
 		     "%s: ring: there is no ring '%s'", e->object, v->text);
 	nearest_init(&near, v->text);
 	for (size_t i = 0; i < b->devices.n; i++) {
@@ -93,30 +93,17 @@ static void take_all(struct build *b, struct entry *e)
 static void take_named(struct build *b, struct entry *e)
 {
 	const struct names *names;
-	bool *seen;
 
 	names = build_names(b, e->object, "nodes", e->v[JOB_NODES].node,
 			    &b->r->work, MODEL_MAX_HOSTS);
-	seen = reader_alloc(b->r, &b->r->work, b->hosts.n, sizeof(*seen));
-	if (!names || !seen) {
+	if (!names) {
 		return;
 	}
 	e->job.hosts = reader_alloc(b->r, b->r->keep, (size_t)names->n,
 				    sizeof(int));
-	e->ok = e->job.hosts != NULL;
-	for (int i = 0; e->job.hosts && i < names->n; i++) {
-		int host = build_host(b, e->object, &names->v[i]);
-
-		if (host >= 0 && seen[host]) {
-			report(b->r, names->v[i].at, WEFT_EINVAL,
-			       "%s: nodes: %s is listed twice", e->object,
-			       names->v[i].text);
-		} else if (host >= 0) {
-			seen[host] = true;
-			e->job.hosts[e->job.n_hosts++] = host;
-			continue;
-		}
-		e->ok = false;
+	if (e->job.hosts) {
+		e->job.n_hosts = build_find_hosts(b, e->object, names,
+						  e->job.hosts, &e->ok);
 	}
 }
 
@@ -128,7 +115,7 @@ static void find_hosts(struct build *b, struct entry *e)
 		take_named(b, e);
 	}
 	if (e->ok && e->job.n_hosts < 2) {
-		report(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
+		reader_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
 		       "%s: nodes: a collective needs at least two hosts",
 		       e->object);
 		e->ok = false;
@@ -141,7 +128,7 @@ static void refuse_key(struct build *b, const struct entry *e, int key,
 		       const char *why)
 {
 	if (e->v[key].node) {
-		report(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s",
+		reader_error(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s",
 		       e->object, section_job.keys[key].name, why);
 	}
 }
@@ -153,7 +140,7 @@ static void check_ring_job(struct build *b, const struct entry *e)
 
 	for (size_t i = 0; i < b->jobs.n; i++) {
 		if (b->jobs.v[i].device == e->job.device) {
-			report(b->r, e->v[JOB_RING].node->at,
+			reader_error(b->r, e->v[JOB_RING].node->at,
 			       WEFT_EUNSUPPORTED, "%s: ring: not supported: "
 			       "two jobs on one ring, %s has job %s from line "
 			       "%d", e->object, ring->name, b->jobs.v[i].name,
@@ -165,7 +152,7 @@ static void check_ring_job(struct build *b, const struct entry *e)
 		return;
 	}
 	if (e->job.n_hosts != ring->n_members) {
-		err_hint(report(b->r, at, WEFT_EUNSUPPORTED,
+		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED,
 				"%s: nodes: not supported: %d of the %d nodes "
 				"of %s, a job takes the whole ring", e->object,
 				e->job.n_hosts, ring->n_members, ring->name),
@@ -176,7 +163,7 @@ static void check_ring_job(struct build *b, const struct entry *e)
 		if (e->job.hosts[i] == ring->members[i]) {
 			continue;
 		}
-		err_hint(report(b->r, at, WEFT_EUNSUPPORTED,
+		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED,
 				"%s: nodes: not supported: rank %d is %s, but "
 				"%s has %s there", e->object, i,
 				b->hosts.v[e->job.hosts[i]].name, ring->name,
@@ -204,14 +191,11 @@ static bool has_light(const struct build *b, int host)
 static void report_hosts(struct build *b, const struct entry *e, int first,
 			 int n, const char *fact)
 {
-	char more[40] = "";
+	char more[MORE_MAX];
 
-	if (n > 1) {
-		snprintf(more, sizeof(more), " (and %d more such)", n - 1);
-	}
-	report(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
+	reader_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
 	       "%s: nodes: host %s %s%s", e->object, b->hosts.v[first].name,
-	       fact, more);
+	       fact, more_such(n, more));
 }
 
 static void check_fibred(struct build *b, const struct entry *e)
@@ -277,7 +261,7 @@ static bool check_numbers(struct build *b, const struct entry *e,
 		}
 		n = strtol(p, &end, 10);
 		if (n > most) {
-			report(b->r, node_place(node, p - node->text),
+			reader_error(b->r, node_place(node, p - node->text),
 			       WEFT_EINVAL, "%s: topology: %.*s is more than "
 			       "the job's %d hosts", e->object,
 			       (int)(end - p > 20 ? 20 : end - p), p,
@@ -289,23 +273,27 @@ static bool check_numbers(struct build *b, const struct entry *e,
 	return true;
 }
 
-/* An error's "column N: fact": the column goes to the place. */
+/* "...: column N: fact": the column becomes the place. */
 static struct err *report_expression(struct build *b, const struct entry *e,
 				     const struct node *node,
 				     const struct err *err)
 {
-	const char *text = err->msg, *colon = strchr(text, ':');
-	int col = err->col, n = 0;
+	const char *fact = err->msg;
+	int column = 1;
 
-	if (sscanf(text, "column %d%n", &n, &col) == 1 && colon &&
-	    text[col] == ':') {
-		text = colon + 2;
-		col = n;
-	} else {
-		col = err->col;
+	/* The last one: the expression may be quoted before it. */
+	for (const char *at = fact; (at = strstr(at, "column ")); at++) {
+		int number, len = 0;
+
+		if (sscanf(at, "column %4d: %n", &number, &len) == 1 &&
+		    len > 0 && number > 0 &&
+		    (size_t)number <= strlen(node->text) + 1) {
+			fact = at + len;
+			column = number;
+		}
 	}
-	return report(b->r, node_place(node, col > 0 ? col - 1 : 0),
-		      err->code, "%s: topology: %s", e->object, text);
+	return reader_error(b->r, node_place(node, (size_t)column - 1), err->code,
+		      "%s: topology: %s", e->object, fact);
 }
 
 static void check_topology(struct build *b, const struct entry *e)
@@ -329,7 +317,7 @@ static void check_topology(struct build *b, const struct entry *e)
 		return;
 	}
 	if (topo_n(topo) != e->job.n_hosts) {
-		report(b->r, v->node->at, WEFT_EINVAL,
+		reader_error(b->r, v->node->at, WEFT_EINVAL,
 		       "%s: topology: %.80s has %d nodes, the job has %d "
 		       "hosts", e->object, v->text, topo_n(topo),
 		       e->job.n_hosts);
@@ -348,7 +336,7 @@ static void read_collective(struct build *b, struct entry *e)
 	if (!v->ok || coll_kind_parse(v->text, &e->job.collective, &err) == 0) {
 		return;
 	}
-	rep = report(b->r, v->node->at, err.code, "%s: collective: %s",
+	rep = reader_error(b->r, v->node->at, err.code, "%s: collective: %s",
 		     e->object, err.msg);
 	nearest_init(&near, v->text);
 	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
@@ -363,7 +351,7 @@ static void check_algorithm(struct build *b, const struct entry *e)
 	const char *wrong = e->ring ? "bfb" : "optree";
 
 	if (v->ok && strcmp(v->text, wrong) == 0) {
-		report(b->r, v->node->at, WEFT_EINVAL,
+		reader_error(b->r, v->node->at, WEFT_EINVAL,
 		       "%s: algorithm: %s is for jobs on %s", e->object,
 		       wrong, e->ring ? "switches" : "a ring");
 	}
@@ -399,7 +387,7 @@ static void add_job(struct build *b, struct entry *e)
 	}
 	other = build_find(&b->f->jobs, name->text);
 	if (other >= 0) {
-		report(b->r, name->node->at, WEFT_EINVAL,
+		reader_error(b->r, name->node->at, WEFT_EINVAL,
 		       "%s: name '%s' is already a job on line %d", e->object,
 		       name->text, b->jobs.v[other].place.line);
 		return;
@@ -438,7 +426,7 @@ static void add_entry(struct build *b, const struct node *node, int nth)
 		return;
 	}
 	if (b->jobs.n >= MODEL_MAX_JOBS) {
-		report(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs",
+		reader_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs",
 		       e.object, MODEL_MAX_JOBS);
 		b->r->stop = WEFT_ELIMIT;
 		return;

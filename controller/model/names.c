@@ -106,9 +106,9 @@ static int read_span(struct scan *s, struct span *span)
 		s->p = start;
 		err_set(s->err, WEFT_EINVAL, "the ends of the range %.*s have "
 			"different widths", lo_digits + 1 + hi_digits, start);
-		err_hint(s->err, "write [%0*" PRId64 "-%" PRId64 "]",
-			 hi_digits > lo_digits ? hi_digits : lo_digits,
-			 span->lo, span->hi);
+		lo_digits = hi_digits > lo_digits ? hi_digits : lo_digits;
+		err_hint(s->err, "write [%0*" PRId64 "-%0*" PRId64 "]",
+			 lo_digits, span->lo, lo_digits, span->hi);
 		return WEFT_EINVAL;
 	}
 	return 0;

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void reader_init(struct reader *r, const char *file, struct arena *keep,
@@ -19,7 +20,7 @@ void reader_fini(struct reader *r)
 	arena_fini(&r->work);
 }
 
-struct err *report(struct reader *r, struct model_place at,
+struct err *reader_error(struct reader *r, struct model_place at,
 		   enum weft_err code, const char *fmt, ...)
 {
 	int before = r->errs->n;
@@ -140,22 +141,29 @@ void nearest_init(struct nearest *n, const char *word)
 
 	*n = (struct nearest){ .word = word };
 	/* At most a third of the letters may be wrong, and never all. */
-	n->distance = len < 2 || len > NEAREST_MAX ? 0
+	n->distance = len < 3 || len > NEAREST_MAX ? 0
 		      : len < 6			   ? 2
 						   : (int)len / 3 + 1;
 }
 
 void nearest_try(struct nearest *n, const char *candidate)
 {
-	size_t len = strlen(candidate), own = strlen(n->word);
-	size_t gap = len > own ? len - own : own - len;
+	int len = (int)strnlen(candidate, NEAREST_MAX + 1);
+	int own = (int)strnlen(n->word, NEAREST_MAX + 1);
 	int d;
 
-	if (len > NEAREST_MAX || gap >= (size_t)n->distance ||
+	if (len > NEAREST_MAX || own > NEAREST_MAX ||
 	    differ_in_digits_only(n->word, candidate)) {
 		return;
 	}
-	d = edit_distance(n->word, candidate);
+	if (own >= 3 && strncmp(n->word, candidate, (size_t)own) == 0) {
+		/* "pass" for "pass-by" is one mistake, however long it is. */
+		d = 1;
+	} else if (abs(len - own) < n->distance) {
+		d = edit_distance(n->word, candidate);
+	} else {
+		return;
+	}
 	if (d < n->distance) {
 		n->distance = d;
 		n->best = candidate;

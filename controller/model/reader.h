@@ -39,7 +39,7 @@ void reader_fini(struct reader *r);
 
 /* Adds an error at a place of the file. Returns the one in the list, to hang
  * a hint on; it is valid until the next report. */
-struct err *report(struct reader *r, struct model_place at,
+struct err *reader_error(struct reader *r, struct model_place at,
 		   enum weft_err code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

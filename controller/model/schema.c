@@ -51,7 +51,7 @@ static bool mismatch(const struct item *it, const char *expected)
 	if (it->node->kind == NODE_BAD) {
 		return false;
 	}
-	e = report(it->r, it->node->at, WEFT_EINVAL,
+	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
 		   "%s: %s: expected %s, found %s", it->object, it->key->name,
 		   expected, node_what(it->node));
 	err_hint(e, "%s: %s", it->key->name, it->key->help);
@@ -72,7 +72,7 @@ static bool read_text(const struct item *it, struct value *v)
 		return false;
 	}
 	if (!it->node->text[0] || strlen(it->node->text) > MAX_STRING) {
-		report(it->r, it->node->at, WEFT_EINVAL, "%s: %s: %s",
+		reader_error(it->r, it->node->at, WEFT_EINVAL, "%s: %s: %s",
 		       it->object, it->key->name,
 		       it->node->text[0] ? "too long" : "empty text");
 		return false;
@@ -89,7 +89,7 @@ static bool read_name(const struct item *it, struct value *v)
 		return false;
 	}
 	if (!is_name(it->node->text)) {
-		e = report(it->r, it->node->at, WEFT_EINVAL,
+		e = reader_error(it->r, it->node->at, WEFT_EINVAL,
 			   "%s: %s: '%.64s' is not a name", it->object,
 			   it->key->name, it->node->text);
 		err_hint(e, "a name has up to %d letters, digits, '-' and "
@@ -112,7 +112,7 @@ static bool read_names(const struct item *it, struct value *v)
 		return is_text(it, expected);
 	}
 	if (it->node->n == 0) {
-		report(it->r, it->node->at, WEFT_EINVAL,
+		reader_error(it->r, it->node->at, WEFT_EINVAL,
 		       "%s: %s: the list is empty", it->object, it->key->name);
 		return false;
 	}
@@ -147,7 +147,7 @@ static bool read_choice(const struct item *it, struct value *v)
 			 choice);
 		nearest_try(&near, choice);
 	}
-	e = report(it->r, it->node->at, WEFT_EINVAL,
+	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
 		   "%s: %s: '%.40s' is none of %s", it->object, it->key->name,
 		   it->node->text, all);
 	nearest_hint(&near, e);
@@ -163,7 +163,7 @@ static bool read_bool(const struct item *it, struct value *v)
 	}
 	v->num = strcmp(text, "true") == 0;
 	if (it->node->quoted || (!v->num && strcmp(text, "false") != 0)) {
-		report(it->r, it->node->at, WEFT_EINVAL,
+		reader_error(it->r, it->node->at, WEFT_EINVAL,
 		       "%s: %s: expected true or false, found '%.40s'%s",
 		       it->object, it->key->name, text,
 		       it->node->quoted ? " in quotes" : "");
@@ -188,11 +188,11 @@ static bool in_limits(const struct item *it, int64_t x)
 		snprintf(hi, sizeof(hi), "%" PRId64, k->max);
 	}
 	if (k->max == INT64_MAX) {
-		report(it->r, it->node->at, WEFT_EINVAL,
+		reader_error(it->r, it->node->at, WEFT_EINVAL,
 		       "%s: %s: %.40s is less than %s", it->object, k->name,
 		       it->node->text, lo);
 	} else {
-		report(it->r, it->node->at, WEFT_EINVAL,
+		reader_error(it->r, it->node->at, WEFT_EINVAL,
 		       "%s: %s: %.40s is outside %s to %s", it->object,
 		       k->name, it->node->text, lo, hi);
 	}
@@ -220,7 +220,7 @@ static bool read_int(const struct item *it, struct value *v)
 	}
 	end = whole_number(text, &v->num);
 	if (!end || *end || it->node->quoted) {
-		report(it->r, it->node->at, WEFT_EINVAL,
+		reader_error(it->r, it->node->at, WEFT_EINVAL,
 		       "%s: %s: expected a whole number, found '%.40s'%s",
 		       it->object, it->key->name, text,
 		       it->node->quoted ? " in quotes" : "");
@@ -237,8 +237,13 @@ static bool read_quantity(const struct item *it, struct value *v)
 		return false;
 	}
 	if (unit_parse(it->key->unit, it->node->text, &v->num, &err)) {
-		report(it->r, it->node->at, err.code, "%s: %s: %s",
-		       it->object, it->key->name, err.msg);
+		size_t len = strlen(it->key->name);
+		bool twice = strncmp(err.msg, it->key->name, len) == 0 &&
+			     err.msg[len] == ' ';
+
+		/* "rate '100' has no unit" needs no "rate: " before it. */
+		reader_error(it->r, it->node->at, err.code, "%s: %s%s%s", it->object,
+		       twice ? "" : it->key->name, twice ? "" : ": ", err.msg);
 		return false;
 	}
 	return in_limits(it, v->num);
@@ -260,7 +265,7 @@ static bool read_grid(const struct item *it, struct value *v)
 			       in_limits(it, v->num2);
 		}
 	}
-	e = report(it->r, it->node->at, WEFT_EINVAL,
+	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
 		   "%s: %s: '%.40s' is not a size", it->object, it->key->name,
 		   it->node->text);
 	err_hint(e, "%s: %s", it->key->name, it->key->help);
@@ -273,7 +278,7 @@ static bool read_entries(const struct item *it, struct value *v)
 
 	(void)v;
 	if (it->node->kind == NODE_MAP) {
-		e = report(it->r, it->node->at, WEFT_EINVAL,
+		e = reader_error(it->r, it->node->at, WEFT_EINVAL,
 			   "%s: %s: expected a list, found a mapping",
 			   it->object, it->key->name);
 		err_hint(e, "start each entry with '- '");
@@ -300,7 +305,7 @@ static bool read_strings(const struct item *it, struct value *v)
 		return false;
 	}
 	if (it->node->n / 2 > MAX_STRINGS) {
-		report(it->r, it->node->at, WEFT_ELIMIT,
+		reader_error(it->r, it->node->at, WEFT_ELIMIT,
 		       "%s: %s: more than %d entries", it->object,
 		       it->key->name, MAX_STRINGS);
 		return false;
@@ -313,7 +318,7 @@ static bool read_strings(const struct item *it, struct value *v)
 		for (const struct node *b = it->node->first; b != k;
 		     b = b->next->next) {
 			if (strcmp(b->text, k->text) == 0 && k->text[0]) {
-				report(it->r, k->at, WEFT_EINVAL,
+				reader_error(it->r, k->at, WEFT_EINVAL,
 				       "%s: %s: key '%.40s' is given twice, "
 				       "first on line %d", it->object,
 				       it->key->name, k->text, b->at.line);
@@ -350,11 +355,11 @@ static bool unknown_key(struct reader *r, const struct section *s,
 		return false;
 	}
 	if (key->kind != NODE_TEXT || !key->text[0]) {
-		report(r, key->at, WEFT_EINVAL, "%s: a key must be a word, "
+		reader_error(r, key->at, WEFT_EINVAL, "%s: a key must be a word, "
 		       "found %s", object, node_what(key));
 		return false;
 	}
-	e = report(r, key->at, WEFT_EINVAL, "%s: unknown key '%.60s'", object,
+	e = reader_error(r, key->at, WEFT_EINVAL, "%s: unknown key '%.60s'", object,
 		   key->text);
 	if (was_kept(r, e)) {
 		nearest_init(&near, key->text);
@@ -382,7 +387,7 @@ static bool read_pair(struct reader *r, const struct section *s,
 	}
 	v = &values[i];
 	if (v->node) {
-		report(r, key->at, WEFT_EINVAL,
+		reader_error(r, key->at, WEFT_EINVAL,
 		       "%s: key '%s' is given twice, first on line %d", object,
 		       key->text, v->node->at.line);
 		return false;
@@ -411,7 +416,7 @@ bool section_read(struct reader *r, const struct section *s,
 	memset(values, 0, (size_t)s->n_keys * sizeof(*values));
 	if (map->kind != NODE_MAP) {
 		if (map->kind != NODE_BAD) {
-			report(r, map->at, WEFT_EINVAL, "%s: expected keys "
+			reader_error(r, map->at, WEFT_EINVAL, "%s: expected keys "
 			       "with values, found %s", object,
 			       node_what(map));
 		}
@@ -428,7 +433,7 @@ bool section_read(struct reader *r, const struct section *s,
 			continue;
 		}
 		if (key->required) {
-			e = report(r, map->at, WEFT_EINVAL,
+			e = reader_error(r, map->at, WEFT_EINVAL,
 				   "%s: key '%s' is missing", object,
 				   key->name);
 			err_hint(e, "%s: %s", key->name, key->help);

@@ -65,12 +65,12 @@ static bool check_bytes(struct reader *r, const char *text, size_t len)
 	for (size_t i = 0; i < len; i += n) {
 		n = utf8_next(p + i, len - i, &c);
 		if (n == 0) {
-			report(r, at, WEFT_EINVAL, "text: byte 0x%02x is not "
+			reader_error(r, at, WEFT_EINVAL, "text: byte 0x%02x is not "
 			       "UTF-8", p[i]);
 			return false;
 		}
 		if (!is_printable(c)) {
-			report(r, at, WEFT_EINVAL, "text: character U+%04X "
+			reader_error(r, at, WEFT_EINVAL, "text: character U+%04X "
 			       "is not allowed", c);
 			return false;
 		}
@@ -158,7 +158,7 @@ static void report_syntax(struct tree *t)
 	if (p->context && strstr(words, "closing quote")) {
 		mark = p->context_mark;
 	}
-	e = report(t->r, (struct model_place){ (int)mark.line + 1,
+	e = reader_error(t->r, (struct model_place){ (int)mark.line + 1,
 					       (int)mark.column + 1 },
 		   WEFT_EINVAL, "YAML: %s", words);
 	if (hint[0]) {
@@ -181,7 +181,7 @@ static struct node *add_node(struct tree *t, enum node_kind kind,
 	struct node *n;
 
 	if (++t->n_nodes > YAML_MAX_NODES) {
-		report(t->r, place_of(ev), WEFT_ELIMIT, "text: more than %d "
+		reader_error(t->r, place_of(ev), WEFT_ELIMIT, "text: more than %d "
 		       "keys and values", YAML_MAX_NODES);
 		t->r->stop = WEFT_ELIMIT;
 		return NULL;
@@ -213,11 +213,11 @@ static void refuse_extras(struct tree *t, const yaml_event_t *ev,
 			  const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor) {
-		report(t->r, place_of(ev), WEFT_EINVAL,
+		reader_error(t->r, place_of(ev), WEFT_EINVAL,
 		       "YAML: anchor '&%.40s' is not supported", anchor);
 	}
 	if (tag) {
-		report(t->r, place_of(ev), WEFT_EINVAL,
+		reader_error(t->r, place_of(ev), WEFT_EINVAL,
 		       "YAML: tag '%.60s' is not supported", tag);
 	}
 }
@@ -233,7 +233,7 @@ static bool check_text(struct tree *t, const struct node *n,
 	for (size_t i = 0; i < len; i += step) {
 		step = utf8_next(p + i, len - i, &c);
 		if (step == 0 || is_control(c)) {
-			report(t->r, n->at, WEFT_EINVAL, "text: %s inside a "
+			reader_error(t->r, n->at, WEFT_EINVAL, "text: %s inside a "
 			       "value", c == '\n' ? "a line break"
 						  : "a control character");
 			return false;
@@ -271,7 +271,7 @@ static void open_node(struct tree *t, enum node_kind kind,
 	struct node *n;
 
 	if (t->depth == YAML_MAX_DEPTH) {
-		report(t->r, place_of(ev), WEFT_ELIMIT, "YAML: nested deeper "
+		reader_error(t->r, place_of(ev), WEFT_ELIMIT, "YAML: nested deeper "
 		       "than %d levels", YAML_MAX_DEPTH);
 		t->r->stop = WEFT_ELIMIT;
 		return;
@@ -289,13 +289,13 @@ static bool take_event(struct tree *t, const yaml_event_t *ev)
 	switch (ev->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (t->root) {
-			report(t->r, place_of(ev), WEFT_EINVAL, "YAML: "
+			reader_error(t->r, place_of(ev), WEFT_EINVAL, "YAML: "
 			       "a second document: not supported");
 			return false;
 		}
 		break;
 	case YAML_ALIAS_EVENT:
-		report(t->r, place_of(ev), WEFT_EINVAL, "YAML: alias '*%.40s' "
+		reader_error(t->r, place_of(ev), WEFT_EINVAL, "YAML: alias '*%.40s' "
 		       "is not supported", ev->data.alias.anchor);
 		add_node(t, NODE_BAD, ev);
 		break;
@@ -356,7 +356,7 @@ struct node *yaml_read(struct reader *r, const char *text, size_t len)
 	}
 	yaml_parser_delete(&t.parser);
 	if (syntax_ok && !r->stop && !t.root) {
-		report(r, (struct model_place){ 1, 1 }, WEFT_EINVAL,
+		reader_error(r, (struct model_place){ 1, 1 }, WEFT_EINVAL,
 		       "text: no fabric in it, the file is empty");
 	}
 	return syntax_ok && !r->stop ? t.root : NULL;
