@@ -76,7 +76,8 @@ int optree_best_depth(int n);
  * (ties: the smaller depth) among those that the loss budget allows; on
  * large rings the work of the search is bounded. A depth k with m^k = n gives
  * the paper's tree. WEFT_EINFEASIBLE names the lightpath that the loss budget
- * does not allow. Must plan n = 1024, 64 channels within 2 s and 1 GiB. optree_plan_fini frees what is inside *out.
+ * does not allow. Must plan n = 1024, 64 channels within 2 s and 1 GiB.
+ * optree_plan_fini frees what is inside *out.
  */
 int optree_plan(const struct optree_params *p, struct optree_plan *out,
 		struct err *err);
