@@ -321,6 +321,7 @@ static int print_fleet(struct cli *c, const struct fleet *f, struct err *err)
 		out_end(o);
 	}
 	out_end(o);
+	out_note(o, "ready; they end with this command");
 	return cli_print(o, err);
 }
 

@@ -197,7 +197,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 				: j->topology);
 		out_int(o, "nodes", j->nodes);
 		out_int(o, "steps", j->steps);
-		out_str(o, table ? "T_B" : "bandwidth_factor",
+		out_str(o, table ? "M/B" : "bandwidth_factor",
 			j->bandwidth_factor);
 		cli_out_ns(c, o, "time", j->time_ns);
 		cli_out_ns(c, o, "bound", j->bound_ns);
