@@ -408,6 +408,25 @@ void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 	}
 }
 
+/* Names are looked up once, at the start; nothing else runs yet. */
+static int look_up(struct emu *e, const char *host, int port, struct err *err)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	uv_getaddrinfo_t req;
+	char service[8];
+	int rc;
+
+	snprintf(service, sizeof(service), "%d", port);
+	rc = uv_getaddrinfo(&e->loop, &req, NULL, host, service, &hints);
+	if (rc) {
+		return err_set(err, WEFT_EINVAL, "listen %s: %s",
+			       e->conf.listen, uv_strerror(rc));
+	}
+	memcpy(&e->addr, req.addrinfo->ai_addr, req.addrinfo->ai_addrlen);
+	uv_freeaddrinfo(req.addrinfo);
+	return 0;
+}
+
 static int parse_listen(struct emu *e, struct err *err)
 {
 	char host[256];
@@ -417,12 +436,11 @@ static int parse_listen(struct emu *e, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	if (uv_ip4_addr(host, port, (struct sockaddr_in *)&e->addr) &&
-	    uv_ip6_addr(host, port, (struct sockaddr_in6 *)&e->addr)) {
-		return err_set(err, WEFT_EINVAL, "listen %s: expected a "
-			       "numeric address", e->conf.listen);
+	if (uv_ip4_addr(host, port, (struct sockaddr_in *)&e->addr) == 0 ||
+	    uv_ip6_addr(host, port, (struct sockaddr_in6 *)&e->addr) == 0) {
+		return 0;
 	}
-	return 0;
+	return look_up(e, host, port, err);
 }
 
 static void address_text(const struct emu *e, char *text, size_t size)
