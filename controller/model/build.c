@@ -42,7 +42,7 @@ static bool count_text(struct build *b, const char *object, const char *key,
 		return false;
 	}
 	e = reader_error(b->r, node_place(text, offset), err.code, "%s: %s: %s",
-		   object, key, err.msg);
+			 object, key, err.msg);
 	if (err.hint[0]) {
 		err_hint(e, "%s", err.hint);
 	}
@@ -103,12 +103,12 @@ struct names *build_plain_names(struct build *b, const char *object,
 	for (int i = 0; names && i < names->n; i++) {
 		struct err *e;
 
-		if (is_name(names->v[i].text)) {
+		if (name_is_valid(names->v[i].text)) {
 			continue;
 		}
 		e = reader_error(b->r, names->v[i].at, WEFT_EINVAL,
-			   "%s: %s: '%.80s' is not a name", object, key,
-			   names->v[i].text);
+				 "%s: %s: '%.80s' is not a name", object, key,
+				 names->v[i].text);
 		err_hint(e, "a name has up to %d letters, digits, '-' and "
 			 "'_' and starts with a letter or digit",
 			 MODEL_MAX_NAME);
@@ -135,7 +135,7 @@ void tally_add(struct tally *t, const struct name *name)
 	t->first = t->n++ ? t->first : name;
 }
 
-const char *more_such(int n, char buf[MORE_MAX])
+const char *tally_more(int n, char buf[MORE_MAX])
 {
 	buf[0] = '\0';
 	if (n > 1) {
@@ -170,8 +170,9 @@ void build_report_taken(struct build *b, const char *object,
 		kind = model_device_kind_name(b->devices.v[index].kind);
 	}
 	reader_error(b->r, taken->first->at, WEFT_EINVAL,
-	       "%s: name '%s' is already a %s on line %d%s", object,
-	       taken->first->text, kind, at->line, more_such(taken->n, more));
+		     "%s: name '%s' is already a %s on line %d%s", object,
+		     taken->first->text, kind, at->line,
+		     tally_more(taken->n, more));
 }
 
 static void report_unknown(struct build *b, const char *object,
@@ -182,9 +183,9 @@ static void report_unknown(struct build *b, const char *object,
 	char more[MORE_MAX];
 
 	e = reader_error(b->r, unknown->first->at, WEFT_EINVAL,
-		   "%s: there is no host '%.64s'%s", object,
-		   unknown->first->text, more_such(unknown->n, more));
-	if (was_kept(b->r, e)) {
+			 "%s: there is no host '%.64s'%s", object,
+			 unknown->first->text, tally_more(unknown->n, more));
+	if (reader_kept(b->r, e)) {
 		nearest_init(&near, unknown->first->text);
 		for (size_t i = 0; i < b->hosts.n && i < MAX_SEARCHED; i++) {
 			nearest_try(&near, b->hosts.v[i].name);
@@ -219,8 +220,8 @@ int build_find_hosts(struct build *b, const char *object,
 	}
 	if (twice.n > 0) {
 		reader_error(b->r, twice.first->at, WEFT_EINVAL,
-		       "%s: nodes: %s is listed twice%s", object,
-		       twice.first->text, more_such(twice.n, more));
+			     "%s: nodes: %s is listed twice%s", object,
+			     twice.first->text, tally_more(twice.n, more));
 	}
 	*clean = seen && unknown.n == 0 && twice.n == 0;
 	return n;

@@ -84,7 +84,7 @@ struct tally {
 void tally_add(struct tally *t, const struct name *name);
 /* "", or " (and 3 more such)" for n = 4. Returns buf. */
 #define MORE_MAX 40
-const char *more_such(int n, char buf[MORE_MAX]);
+const char *tally_more(int n, char buf[MORE_MAX]);
 
 /* True when a host or device has this name already. */
 bool build_is_taken(const struct build *b, const char *name);

@@ -58,16 +58,17 @@ static bool read_addresses(struct build *b, struct entry *e)
 
 		if (fault) {
 			err_hint(reader_error(b->r, list->v[i].at, WEFT_EINVAL,
-					"%s: address: '%.80s' %s", e->object,
-					list->v[i].text, fault),
+					      "%s: address: '%.80s' %s",
+					      e->object, list->v[i].text,
+					      fault),
 				 "write HOST:PORT");
 			return false;
 		}
 	}
 	if (list && e->names && list->n != e->names->n) {
 		err_hint(reader_error(b->r, v->node->at, WEFT_EINVAL,
-				"%s: address: %d for %d devices", e->object,
-				list->n, e->names->n),
+				      "%s: address: %d for %d devices",
+				      e->object, list->n, e->names->n),
 			 "give one each, as a list or as HOST:[5025-5026]");
 		return false;
 	}
@@ -125,8 +126,9 @@ static void read_common(struct build *b, const struct entry *e,
 		dev->timeout_ms = timeout->num / 1000000;
 		if (timeout->num % 1000000 != 0) {
 			reader_error(b->r, timeout->node->at, WEFT_EINVAL,
-			       "%s: timeout: %.40s is not a whole number of "
-			       "milliseconds", e->object, timeout->node->text);
+				     "%s: timeout: %.40s is not a whole number "
+				     "of milliseconds", e->object,
+				     timeout->node->text);
 		}
 	}
 }
@@ -144,8 +146,9 @@ static void add_device(struct build *b, struct entry *e, int i,
 		return;
 	}
 	if (index >= MODEL_MAX_DEVICES) {
-		reader_error(b->r, name->at, WEFT_ELIMIT, "%s: more than %d devices",
-		       e->object, MODEL_MAX_DEVICES);
+		reader_error(b->r, name->at, WEFT_ELIMIT,
+			     "%s: more than %d devices", e->object,
+			     MODEL_MAX_DEVICES);
 		b->r->stop = WEFT_ELIMIT;
 		return;
 	}
@@ -211,17 +214,20 @@ static bool read_size(struct build *b, const struct entry *e,
 	}
 	if (size->node && ports->node) {
 		err = reader_error(b->r, ports->node->at, WEFT_EINVAL,
-			     "%s: both size and ports are given", e->object);
+				   "%s: both size and ports are given",
+				   e->object);
 	} else if (dev->any_to_any && size->node) {
 		err = reader_error(b->r, size->node->at, WEFT_EINVAL,
-			     "%s: size with any-to-any: it has no sides",
-			     e->object);
+				   "%s: size with any-to-any: it has no sides",
+				   e->object);
 	} else if (ports->node) {
 		err = reader_error(b->r, ports->node->at, WEFT_EINVAL,
-			     "%s: ports without any-to-any: true", e->object);
+				   "%s: ports without any-to-any: true",
+				   e->object);
 	} else {
 		err = reader_error(b->r, e->node->at, WEFT_EINVAL,
-			     "%s: neither size nor ports is given", e->object);
+				   "%s: neither size nor ports is given",
+				   e->object);
 	}
 	err_hint(err, "size: 32x32 for two sides, or ports: 64 with "
 		 "any-to-any: true");
@@ -237,8 +243,8 @@ static bool add_port_maps(struct build *b, const struct entry *e,
 	b->device_ports += n;
 	if (b->device_ports > MODEL_MAX_DEVICE_PORTS) {
 		reader_error(b->r, e->node->at, WEFT_ELIMIT,
-		       "%s: more than %d device ports in all", e->object,
-		       MODEL_MAX_DEVICE_PORTS);
+			     "%s: more than %d device ports in all", e->object,
+			     MODEL_MAX_DEVICE_PORTS);
 		b->r->stop = WEFT_ELIMIT;
 		return false;
 	}
@@ -311,7 +317,7 @@ static void read_members(struct build *b, const struct entry *e,
 					  &clean);
 	if (clean && dev->n_members < 2) {
 		reader_error(b->r, v->node->at, WEFT_EINVAL,
-		       "%s: nodes: a ring needs at least two", e->object);
+			     "%s: nodes: a ring needs at least two", e->object);
 	}
 }
 

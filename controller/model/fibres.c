@@ -68,7 +68,7 @@ static void report_faults(struct entry *e)
 			continue;
 		}
 		err = reader_error(e->b->r, f->at, WEFT_EINVAL, "%s: %s%s",
-			     e->object, f->text, more_such(f->n, more));
+				   e->object, f->text, tally_more(f->n, more));
 		if (f->hint[0]) {
 			err_hint(err, "%s", f->hint);
 		}
@@ -378,8 +378,8 @@ static void add_fibre(struct build *b, const struct node *node, int nth)
 	}
 	if (from->n != to->n) {
 		reader_error(b->r, v[FIBRE_TO].node->at, WEFT_EINVAL,
-		       "%s: %d port%s on one end, %d on the other", e.object,
-		       from->n, from->n == 1 ? "" : "s", to->n);
+			     "%s: %d port%s on one end, %d on the other",
+			     e.object, from->n, from->n == 1 ? "" : "s", to->n);
 		b->fibres_unsure = true;
 		return;
 	}

@@ -70,20 +70,20 @@ static void read_ports(struct build *b, const char *object,
 			class->unsure = true;
 		} else if (strcmp(name->text, "tx") == 0 ||
 			   strcmp(name->text, "rx") == 0) {
-			reader_error(b->r, name->at, WEFT_EINVAL,
-			       "%s: ports: '%s' means a side of a port and "
-			       "cannot be its name", object, name->text);
+			reader_error(b->r, name->at, WEFT_EINVAL, "%s: ports: "
+				     "'%s' means a side of a port and cannot "
+				     "be its name", object, name->text);
 		}
 		build_map(b, &class->ports, name->text, i);
 	}
 	if (twice.n > 0) {
 		reader_error(b->r, twice.first->at, WEFT_EINVAL,
-		       "%s: ports: '%s' is listed twice%s", object,
-		       twice.first->text, more_such(twice.n, more));
+			     "%s: ports: '%s' is listed twice%s", object,
+			     twice.first->text, tally_more(twice.n, more));
 	}
 	if (!v[HOST_RATE].node) {
 		reader_error(b->r, ports->node->at, WEFT_EINVAL,
-		       "%s: ports without key 'rate'", object);
+			     "%s: ports without key 'rate'", object);
 	}
 }
 
@@ -96,14 +96,14 @@ static bool reserve(struct build *b, const char *object,
 
 	if ((int64_t)b->hosts.n + n > MODEL_MAX_HOSTS) {
 		reader_error(b->r, entry->at, WEFT_ELIMIT,
-		       "%s: more than %d hosts in all", object,
-		       MODEL_MAX_HOSTS);
+			     "%s: more than %d hosts in all", object,
+			     MODEL_MAX_HOSTS);
 		return false;
 	}
 	if ((int64_t)b->ports.n + ports * n > MODEL_MAX_PORTS) {
 		reader_error(b->r, entry->at, WEFT_ELIMIT,
-		       "%s: more than %d ports in all", object,
-		       MODEL_MAX_PORTS);
+			     "%s: more than %d ports in all", object,
+			     MODEL_MAX_PORTS);
 		return false;
 	}
 	if (vec_reserve(&b->ports, (size_t)ports * (size_t)n)) {
@@ -132,7 +132,7 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 	}
 	if (v[HOST_RATE].node && !v[HOST_PORTS].node) {
 		reader_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL,
-		       "%s: rate without key 'ports'", object);
+			     "%s: rate without key 'ports'", object);
 	}
 	/* The class is kept even if unused: it owns a map. */
 	if (vec_push(&b->classes, class)) {
@@ -164,7 +164,7 @@ void build_hosts(struct build *b, const struct value *root)
 	}
 	if (list->node->n == 0) {
 		reader_error(b->r, list->node->at, WEFT_EINVAL,
-		       "fabric: hosts: the list is empty");
+			     "fabric: hosts: the list is empty");
 		b->hosts_unsure = true;
 	}
 	build_each(b, list, add_entry);
@@ -202,8 +202,8 @@ void build_check_hosts(struct build *b)
 		char more[MORE_MAX];
 
 		reader_error(b->r, b->hosts.v[first].place, WEFT_EINVAL,
-		       "host %s: without ports and on no ring%s",
-		       b->hosts.v[first].name, more_such(n, more));
+			     "host %s: without ports and on no ring%s",
+			     b->hosts.v[first].name, tally_more(n, more));
 	}
 	arena_fini(&b->r->work);
 }

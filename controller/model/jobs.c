@@ -27,6 +27,7 @@ static struct model_place place_of(const struct entry *e, int key)
 static void find_ring(struct build *b, struct entry *e)
 {
 	const struct value *v = &e->v[JOB_RING];
+	enum model_device_kind kind;
 	struct nearest near;
 	struct err *err;
 
@@ -36,15 +37,14 @@ static void find_ring(struct build *b, struct entry *e)
 		return;
 	}
 	e->job.device = build_find(&b->f->devices, v->text);
-	if (e->job.device >= 0 &&
-	    b->devices.v[e->job.device].kind == MODEL_RING) {
-		return;
-	}
 	if (e->job.device >= 0) {
+		kind = b->devices.v[e->job.device].kind;
+		if (kind == MODEL_RING) {
+			return;
+		}
 		reader_error(b->r, v->node->at, WEFT_EINVAL,
-		       "%s: ring: %s is a %s", e->object, v->text,
-		       model_device_kind_name(
-			       b->devices.v[e->job.device].kind));
+			     "%s: ring: %s is a %s", e->object, v->text,
+			     model_device_kind_name(kind));
 		e->job.device = -1;
 		return;
 	}
@@ -52,7 +52,8 @@ static void find_ring(struct build *b, struct entry *e)
 		return;
 	}
 	err = reader_error(b->r, v->node->at, WEFT_EINVAL,
-		     "%s: ring: there is no ring '%s'", e->object, v->text);
+			   "%s: ring: there is no ring '%s'", e->object,
+			   v->text);
 	nearest_init(&near, v->text);
 	for (size_t i = 0; i < b->devices.n; i++) {
 		if (b->devices.v[i].kind == MODEL_RING) {
@@ -80,6 +81,13 @@ static void take_all(struct build *b, struct entry *e)
 	if (e->ring && !ring) {
 		return;
 	}
+	if ((int64_t)n > b->r->names_left) {
+		reader_error(b->r, place_of(e, JOB_NODES), WEFT_ELIMIT,
+			     "%s: nodes: more than %lld names in the fabric",
+			     e->object, (long long)READER_MAX_NAMES);
+		return;
+	}
+	b->r->names_left -= (int64_t)n;
 	e->job.hosts = reader_alloc(b->r, b->r->keep, n, sizeof(int));
 	for (size_t i = 0; e->job.hosts && i < n; i++) {
 		if (ring || b->hosts.v[i].n_ports > 0) {
@@ -116,8 +124,8 @@ static void find_hosts(struct build *b, struct entry *e)
 	}
 	if (e->ok && e->job.n_hosts < 2) {
 		reader_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
-		       "%s: nodes: a collective needs at least two hosts",
-		       e->object);
+			     "%s: nodes: a collective needs at least two hosts",
+			     e->object);
 		e->ok = false;
 	}
 }
@@ -128,8 +136,9 @@ static void refuse_key(struct build *b, const struct entry *e, int key,
 		       const char *why)
 {
 	if (e->v[key].node) {
-		reader_error(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s",
-		       e->object, section_job.keys[key].name, why);
+		reader_error(b->r, e->v[key].node->at, WEFT_EINVAL,
+			     "%s: %s: %s", e->object,
+			     section_job.keys[key].name, why);
 	}
 }
 
@@ -141,10 +150,11 @@ static void check_ring_job(struct build *b, const struct entry *e)
 	for (size_t i = 0; i < b->jobs.n; i++) {
 		if (b->jobs.v[i].device == e->job.device) {
 			reader_error(b->r, e->v[JOB_RING].node->at,
-			       WEFT_EUNSUPPORTED, "%s: ring: not supported: "
-			       "two jobs on one ring, %s has job %s from line "
-			       "%d", e->object, ring->name, b->jobs.v[i].name,
-			       b->jobs.v[i].place.line);
+				     WEFT_EUNSUPPORTED, "%s: ring: not "
+				     "supported: two jobs on one ring, %s has "
+				     "job %s from line %d", e->object,
+				     ring->name, b->jobs.v[i].name,
+				     b->jobs.v[i].place.line);
 			break;
 		}
 	}
@@ -152,10 +162,11 @@ static void check_ring_job(struct build *b, const struct entry *e)
 		return;
 	}
 	if (e->job.n_hosts != ring->n_members) {
-		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED,
-				"%s: nodes: not supported: %d of the %d nodes "
-				"of %s, a job takes the whole ring", e->object,
-				e->job.n_hosts, ring->n_members, ring->name),
+		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED, "%s: nodes: "
+				      "not supported: %d of the %d nodes of "
+				      "%s, a job takes the whole ring",
+				      e->object, e->job.n_hosts,
+				      ring->n_members, ring->name),
 			 "nodes: all");
 		return;
 	}
@@ -163,11 +174,12 @@ static void check_ring_job(struct build *b, const struct entry *e)
 		if (e->job.hosts[i] == ring->members[i]) {
 			continue;
 		}
-		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED,
-				"%s: nodes: not supported: rank %d is %s, but "
-				"%s has %s there", e->object, i,
-				b->hosts.v[e->job.hosts[i]].name, ring->name,
-				b->hosts.v[ring->members[i]].name),
+		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED, "%s: nodes: "
+				      "not supported: rank %d is %s, but %s "
+				      "has %s there", e->object, i,
+				      b->hosts.v[e->job.hosts[i]].name,
+				      ring->name,
+				      b->hosts.v[ring->members[i]].name),
 			 "ranks follow the ring's order; nodes: all");
 		return;
 	}
@@ -194,8 +206,8 @@ static void report_hosts(struct build *b, const struct entry *e, int first,
 	char more[MORE_MAX];
 
 	reader_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
-	       "%s: nodes: host %s %s%s", e->object, b->hosts.v[first].name,
-	       fact, more_such(n, more));
+		     "%s: nodes: host %s %s%s", e->object,
+		     b->hosts.v[first].name, fact, tally_more(n, more));
 }
 
 static void check_fibred(struct build *b, const struct entry *e)
@@ -213,8 +225,8 @@ static void check_fibred(struct build *b, const struct entry *e)
 	}
 }
 
-/* A job on switches has all ports of its hosts. */
-static void claim_hosts(struct build *b, const struct entry *e)
+/* A job on switches has all ports of its hosts. False when another has. */
+static bool claim_hosts(struct build *b, const struct entry *e)
 {
 	int first = -1, n = 0;
 	char fact[160];
@@ -236,6 +248,7 @@ static void claim_hosts(struct build *b, const struct entry *e)
 			 "%s from line %d", other->name, other->place.line);
 		report_hosts(b, e, first, n, fact);
 	}
+	return n == 0;
 }
 
 /* Numbers in an expression are sizes, degrees and offsets. None exceeds the
@@ -262,10 +275,10 @@ static bool check_numbers(struct build *b, const struct entry *e,
 		n = strtol(p, &end, 10);
 		if (n > most) {
 			reader_error(b->r, node_place(node, p - node->text),
-			       WEFT_EINVAL, "%s: topology: %.*s is more than "
-			       "the job's %d hosts", e->object,
-			       (int)(end - p > 20 ? 20 : end - p), p,
-			       e->job.n_hosts);
+				     WEFT_EINVAL, "%s: topology: %.*s is more "
+				     "than the job's %d hosts", e->object,
+				     (int)(end - p > 20 ? 20 : end - p), p,
+				     e->job.n_hosts);
 			return false;
 		}
 		p = end;
@@ -292,8 +305,8 @@ static struct err *report_expression(struct build *b, const struct entry *e,
 			column = number;
 		}
 	}
-	return reader_error(b->r, node_place(node, (size_t)column - 1), err->code,
-		      "%s: topology: %s", e->object, fact);
+	return reader_error(b->r, node_place(node, (size_t)column - 1),
+			    err->code, "%s: topology: %s", e->object, fact);
 }
 
 static void check_topology(struct build *b, const struct entry *e)
@@ -302,7 +315,7 @@ static void check_topology(struct build *b, const struct entry *e)
 	struct topo *topo = NULL;
 	struct err err = { 0 };
 
-	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 || !e->ok ||
+	if (!v->node || !v->ok || strcmp(v->text, "auto") == 0 ||
 	    !check_numbers(b, e, v->node)) {
 		return;
 	}
@@ -317,10 +330,9 @@ static void check_topology(struct build *b, const struct entry *e)
 		return;
 	}
 	if (topo_n(topo) != e->job.n_hosts) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL,
-		       "%s: topology: %.80s has %d nodes, the job has %d "
-		       "hosts", e->object, v->text, topo_n(topo),
-		       e->job.n_hosts);
+		reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: topology: "
+			     "%.80s has %d nodes, the job has %d hosts",
+			     e->object, v->text, topo_n(topo), e->job.n_hosts);
 	}
 	topo_free(topo);
 }
@@ -337,7 +349,7 @@ static void read_collective(struct build *b, struct entry *e)
 		return;
 	}
 	rep = reader_error(b->r, v->node->at, err.code, "%s: collective: %s",
-		     e->object, err.msg);
+			   e->object, err.msg);
 	nearest_init(&near, v->text);
 	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
 		nearest_try(&near, coll_kind_name(k));
@@ -352,8 +364,8 @@ static void check_algorithm(struct build *b, const struct entry *e)
 
 	if (v->ok && strcmp(v->text, wrong) == 0) {
 		reader_error(b->r, v->node->at, WEFT_EINVAL,
-		       "%s: algorithm: %s is for jobs on %s", e->object,
-		       wrong, e->ring ? "switches" : "a ring");
+			     "%s: algorithm: %s is for jobs on %s", e->object,
+			     wrong, e->ring ? "switches" : "a ring");
 	}
 }
 
@@ -371,9 +383,11 @@ static void check_where(struct build *b, struct entry *e)
 	refuse_key(b, e, JOB_DEPTH, "only for jobs on a ring");
 	if (e->ok) {
 		check_fibred(b, e);
-		claim_hosts(b, e);
+		/* Hosts that are free bound the sum of all graphs. */
+		if (claim_hosts(b, e)) {
+			check_topology(b, e);
+		}
 	}
-	check_topology(b, e);
 }
 
 /* A name of its own, and the job into the list. */
@@ -388,8 +402,9 @@ static void add_job(struct build *b, struct entry *e)
 	other = build_find(&b->f->jobs, name->text);
 	if (other >= 0) {
 		reader_error(b->r, name->node->at, WEFT_EINVAL,
-		       "%s: name '%s' is already a job on line %d", e->object,
-		       name->text, b->jobs.v[other].place.line);
+			     "%s: name '%s' is already a job on line %d",
+			     e->object, name->text,
+			     b->jobs.v[other].place.line);
 		return;
 	}
 	e->job.place = name->node->at;
@@ -426,8 +441,8 @@ static void add_entry(struct build *b, const struct node *node, int nth)
 		return;
 	}
 	if (b->jobs.n >= MODEL_MAX_JOBS) {
-		reader_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs",
-		       e.object, MODEL_MAX_JOBS);
+		reader_error(b->r, node->at, WEFT_ELIMIT,
+			     "%s: more than %d jobs", e.object, MODEL_MAX_JOBS);
 		b->r->stop = WEFT_ELIMIT;
 		return;
 	}

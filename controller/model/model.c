@@ -75,9 +75,9 @@ static bool is_our_version(struct reader *r, const struct node *root)
 		if (strcmp(k->text, "weft") == 0 && v->kind == NODE_TEXT &&
 		    v->text[0] && !v->text[strspn(v->text, "0123456789")] &&
 		    strcmp(v->text, "1") != 0) {
-			reader_error(r, v->at, WEFT_EUNSUPPORTED, "fabric: weft: "
-			       "version %.20s of the format is not supported, "
-			       "only 1", v->text);
+			reader_error(r, v->at, WEFT_EUNSUPPORTED, "fabric: "
+				     "weft: version %.20s of the format is not "
+				     "supported, only 1", v->text);
 			return false;
 		}
 	}
@@ -136,8 +136,8 @@ static void read_fabric(struct reader *r, struct fabric *f, const char *name,
 
 	if (len > MODEL_MAX_TEXT) {
 		reader_error(r, (struct model_place){ 0, 0 }, WEFT_ELIMIT,
-		       "text: %zu bytes, at most %u are read", len,
-		       MODEL_MAX_TEXT);
+			     "text: %zu bytes, at most %u are read", len,
+			     MODEL_MAX_TEXT);
 		return;
 	}
 	f->pub.file = reader_copy(r, r->keep, name, strlen(name));

@@ -21,7 +21,7 @@ void reader_fini(struct reader *r)
 }
 
 struct err *reader_error(struct reader *r, struct model_place at,
-		   enum weft_err code, const char *fmt, ...)
+			 enum weft_err code, const char *fmt, ...)
 {
 	int before = r->errs->n;
 	char text[ERR_MSG_MAX];
@@ -37,7 +37,7 @@ struct err *reader_error(struct reader *r, struct model_place at,
 	return r->errs->n > before ? &r->errs->v[before] : &r->unkept;
 }
 
-bool was_kept(const struct reader *r, const struct err *e)
+bool reader_kept(const struct reader *r, const struct err *e)
 {
 	return e != &r->unkept;
 }

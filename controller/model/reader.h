@@ -40,11 +40,11 @@ void reader_fini(struct reader *r);
 /* Adds an error at a place of the file. Returns the one in the list, to hang
  * a hint on; it is valid until the next report. */
 struct err *reader_error(struct reader *r, struct model_place at,
-		   enum weft_err code, const char *fmt, ...)
+			 enum weft_err code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* True when e was kept, so that searching for a hint is worth the time. */
-bool was_kept(const struct reader *r, const struct err *e);
+bool reader_kept(const struct reader *r, const struct err *e);
 
 /* arena_alloc and arena_strndup that set `stop` when they return NULL. */
 void *reader_alloc(struct reader *r, struct arena *a, size_t n, size_t size);

@@ -18,7 +18,7 @@ struct item {
 	const struct node *node;
 };
 
-bool is_name(const char *text)
+bool name_is_valid(const char *text)
 {
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
 				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
@@ -52,8 +52,8 @@ static bool mismatch(const struct item *it, const char *expected)
 		return false;
 	}
 	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-		   "%s: %s: expected %s, found %s", it->object, it->key->name,
-		   expected, node_what(it->node));
+			 "%s: %s: expected %s, found %s", it->object,
+			 it->key->name, expected, node_what(it->node));
 	err_hint(e, "%s: %s", it->key->name, it->key->help);
 	return false;
 }
@@ -73,8 +73,8 @@ static bool read_text(const struct item *it, struct value *v)
 	}
 	if (!it->node->text[0] || strlen(it->node->text) > MAX_STRING) {
 		reader_error(it->r, it->node->at, WEFT_EINVAL, "%s: %s: %s",
-		       it->object, it->key->name,
-		       it->node->text[0] ? "too long" : "empty text");
+			     it->object, it->key->name,
+			     it->node->text[0] ? "too long" : "empty text");
 		return false;
 	}
 	v->text = it->node->text;
@@ -88,10 +88,10 @@ static bool read_name(const struct item *it, struct value *v)
 	if (!is_text(it, "a name")) {
 		return false;
 	}
-	if (!is_name(it->node->text)) {
+	if (!name_is_valid(it->node->text)) {
 		e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-			   "%s: %s: '%.64s' is not a name", it->object,
-			   it->key->name, it->node->text);
+				 "%s: %s: '%.64s' is not a name", it->object,
+				 it->key->name, it->node->text);
 		err_hint(e, "a name has up to %d letters, digits, '-' and "
 			 "'_' and starts with a letter or digit",
 			 MODEL_MAX_NAME);
@@ -113,7 +113,8 @@ static bool read_names(const struct item *it, struct value *v)
 	}
 	if (it->node->n == 0) {
 		reader_error(it->r, it->node->at, WEFT_EINVAL,
-		       "%s: %s: the list is empty", it->object, it->key->name);
+			     "%s: %s: the list is empty", it->object,
+			     it->key->name);
 		return false;
 	}
 	for (one.node = it->node->first; one.node; one.node = one.node->next) {
@@ -148,8 +149,8 @@ static bool read_choice(const struct item *it, struct value *v)
 		nearest_try(&near, choice);
 	}
 	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-		   "%s: %s: '%.40s' is none of %s", it->object, it->key->name,
-		   it->node->text, all);
+			 "%s: %s: '%.40s' is none of %s", it->object,
+			 it->key->name, it->node->text, all);
 	nearest_hint(&near, e);
 	return false;
 }
@@ -164,9 +165,9 @@ static bool read_bool(const struct item *it, struct value *v)
 	v->num = strcmp(text, "true") == 0;
 	if (it->node->quoted || (!v->num && strcmp(text, "false") != 0)) {
 		reader_error(it->r, it->node->at, WEFT_EINVAL,
-		       "%s: %s: expected true or false, found '%.40s'%s",
-		       it->object, it->key->name, text,
-		       it->node->quoted ? " in quotes" : "");
+			     "%s: %s: expected true or false, found '%.40s'%s",
+			     it->object, it->key->name, text,
+			     it->node->quoted ? " in quotes" : "");
 		return false;
 	}
 	return true;
@@ -189,12 +190,12 @@ static bool in_limits(const struct item *it, int64_t x)
 	}
 	if (k->max == INT64_MAX) {
 		reader_error(it->r, it->node->at, WEFT_EINVAL,
-		       "%s: %s: %.40s is less than %s", it->object, k->name,
-		       it->node->text, lo);
+			     "%s: %s: %.40s is less than %s", it->object,
+			     k->name, it->node->text, lo);
 	} else {
 		reader_error(it->r, it->node->at, WEFT_EINVAL,
-		       "%s: %s: %.40s is outside %s to %s", it->object,
-		       k->name, it->node->text, lo, hi);
+			     "%s: %s: %.40s is outside %s to %s", it->object,
+			     k->name, it->node->text, lo, hi);
 	}
 	return false;
 }
@@ -221,9 +222,9 @@ static bool read_int(const struct item *it, struct value *v)
 	end = whole_number(text, &v->num);
 	if (!end || *end || it->node->quoted) {
 		reader_error(it->r, it->node->at, WEFT_EINVAL,
-		       "%s: %s: expected a whole number, found '%.40s'%s",
-		       it->object, it->key->name, text,
-		       it->node->quoted ? " in quotes" : "");
+			     "%s: %s: expected a whole number, found '%.40s'%s",
+			     it->object, it->key->name, text,
+			     it->node->quoted ? " in quotes" : "");
 		return false;
 	}
 	return in_limits(it, v->num);
@@ -242,8 +243,9 @@ static bool read_quantity(const struct item *it, struct value *v)
 			     err.msg[len] == ' ';
 
 		/* "rate '100' has no unit" needs no "rate: " before it. */
-		reader_error(it->r, it->node->at, err.code, "%s: %s%s%s", it->object,
-		       twice ? "" : it->key->name, twice ? "" : ": ", err.msg);
+		reader_error(it->r, it->node->at, err.code, "%s: %s%s%s",
+			     it->object, twice ? "" : it->key->name,
+			     twice ? "" : ": ", err.msg);
 		return false;
 	}
 	return in_limits(it, v->num);
@@ -266,8 +268,8 @@ static bool read_grid(const struct item *it, struct value *v)
 		}
 	}
 	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-		   "%s: %s: '%.40s' is not a size", it->object, it->key->name,
-		   it->node->text);
+			 "%s: %s: '%.40s' is not a size", it->object,
+			 it->key->name, it->node->text);
 	err_hint(e, "%s: %s", it->key->name, it->key->help);
 	return false;
 }
@@ -279,8 +281,8 @@ static bool read_entries(const struct item *it, struct value *v)
 	(void)v;
 	if (it->node->kind == NODE_MAP) {
 		e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-			   "%s: %s: expected a list, found a mapping",
-			   it->object, it->key->name);
+				 "%s: %s: expected a list, found a mapping",
+				 it->object, it->key->name);
 		err_hint(e, "start each entry with '- '");
 		return false;
 	}
@@ -306,8 +308,8 @@ static bool read_strings(const struct item *it, struct value *v)
 	}
 	if (it->node->n / 2 > MAX_STRINGS) {
 		reader_error(it->r, it->node->at, WEFT_ELIMIT,
-		       "%s: %s: more than %d entries", it->object,
-		       it->key->name, MAX_STRINGS);
+			     "%s: %s: more than %d entries", it->object,
+			     it->key->name, MAX_STRINGS);
 		return false;
 	}
 	for (const struct node *k = it->node->first; k; k = k->next->next) {
@@ -318,10 +320,11 @@ static bool read_strings(const struct item *it, struct value *v)
 		for (const struct node *b = it->node->first; b != k;
 		     b = b->next->next) {
 			if (strcmp(b->text, k->text) == 0 && k->text[0]) {
-				reader_error(it->r, k->at, WEFT_EINVAL,
-				       "%s: %s: key '%.40s' is given twice, "
-				       "first on line %d", it->object,
-				       it->key->name, k->text, b->at.line);
+				reader_error(it->r, k->at, WEFT_EINVAL, "%s: "
+					     "%s: key '%.40s' is given twice, "
+					     "first on line %d", it->object,
+					     it->key->name, k->text,
+					     b->at.line);
 				ok = false;
 			}
 		}
@@ -355,13 +358,14 @@ static bool unknown_key(struct reader *r, const struct section *s,
 		return false;
 	}
 	if (key->kind != NODE_TEXT || !key->text[0]) {
-		reader_error(r, key->at, WEFT_EINVAL, "%s: a key must be a word, "
-		       "found %s", object, node_what(key));
+		reader_error(r, key->at, WEFT_EINVAL,
+			     "%s: a key must be a word, found %s", object,
+			     node_what(key));
 		return false;
 	}
-	e = reader_error(r, key->at, WEFT_EINVAL, "%s: unknown key '%.60s'", object,
-		   key->text);
-	if (was_kept(r, e)) {
+	e = reader_error(r, key->at, WEFT_EINVAL, "%s: unknown key '%.60s'",
+			 object, key->text);
+	if (reader_kept(r, e)) {
 		nearest_init(&near, key->text);
 		for (int i = 0; i < s->n_keys; i++) {
 			nearest_try(&near, s->keys[i].name);
@@ -388,8 +392,8 @@ static bool read_pair(struct reader *r, const struct section *s,
 	v = &values[i];
 	if (v->node) {
 		reader_error(r, key->at, WEFT_EINVAL,
-		       "%s: key '%s' is given twice, first on line %d", object,
-		       key->text, v->node->at.line);
+			     "%s: key '%s' is given twice, first on line %d",
+			     object, key->text, v->node->at.line);
 		return false;
 	}
 	it.key = &s->keys[i];
@@ -416,9 +420,9 @@ bool section_read(struct reader *r, const struct section *s,
 	memset(values, 0, (size_t)s->n_keys * sizeof(*values));
 	if (map->kind != NODE_MAP) {
 		if (map->kind != NODE_BAD) {
-			reader_error(r, map->at, WEFT_EINVAL, "%s: expected keys "
-			       "with values, found %s", object,
-			       node_what(map));
+			reader_error(r, map->at, WEFT_EINVAL,
+				     "%s: expected keys with values, found %s",
+				     object, node_what(map));
 		}
 		return false;
 	}
@@ -434,8 +438,8 @@ bool section_read(struct reader *r, const struct section *s,
 		}
 		if (key->required) {
 			e = reader_error(r, map->at, WEFT_EINVAL,
-				   "%s: key '%s' is missing", object,
-				   key->name);
+					 "%s: key '%s' is missing", object,
+					 key->name);
 			err_hint(e, "%s: %s", key->name, key->help);
 		} else if (key->def) {
 			take_default(r, key, &values[i]);

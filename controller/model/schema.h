@@ -94,6 +94,6 @@ bool section_read(struct reader *r, const struct section *s,
 		  struct value *values);
 
 /* Letters, digits, '-' and '_', at most MODEL_MAX_NAME. */
-bool is_name(const char *text);
+bool name_is_valid(const char *text);
 
 #endif

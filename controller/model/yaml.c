@@ -65,13 +65,14 @@ static bool check_bytes(struct reader *r, const char *text, size_t len)
 	for (size_t i = 0; i < len; i += n) {
 		n = utf8_next(p + i, len - i, &c);
 		if (n == 0) {
-			reader_error(r, at, WEFT_EINVAL, "text: byte 0x%02x is not "
-			       "UTF-8", p[i]);
+			reader_error(r, at, WEFT_EINVAL,
+				     "text: byte 0x%02x is not UTF-8", p[i]);
 			return false;
 		}
 		if (!is_printable(c)) {
-			reader_error(r, at, WEFT_EINVAL, "text: character U+%04X "
-			       "is not allowed", c);
+			reader_error(r, at, WEFT_EINVAL,
+				     "text: character U+%04X is not allowed",
+				     c);
 			return false;
 		}
 		if (c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029 ||
@@ -118,12 +119,14 @@ static const struct {
 	  "a '-' where no list can start",
 	  "start the list on a line of its own" },
 	{ "mapping keys are not allowed in this context",
-	  "a '?' where no key can be", "text that starts with '?' needs quotes" },
+	  "a '?' where no key can be",
+	  "text that starts with '?' needs quotes" },
 	{ "did not find expected <document start>",
 	  "something follows after the end of the document",
 	  "check the indentation of this line" },
 	{ "did not find expected node content", "expected a value", "" },
-	{ "found unexpected end of stream", "the closing quote is missing", "" },
+	{ "found unexpected end of stream",
+	  "the closing quote is missing", "" },
 	{ "found unexpected document indicator",
 	  "'---' or '...' inside quoted text", "" },
 	{ "found unknown escape character", "unknown escape after '\\'",
@@ -159,8 +162,8 @@ static void report_syntax(struct tree *t)
 		mark = p->context_mark;
 	}
 	e = reader_error(t->r, (struct model_place){ (int)mark.line + 1,
-					       (int)mark.column + 1 },
-		   WEFT_EINVAL, "YAML: %s", words);
+			 (int)mark.column + 1 }, WEFT_EINVAL, "YAML: %s",
+			 words);
 	if (hint[0]) {
 		err_hint(e, "%s", hint);
 	}
@@ -181,8 +184,9 @@ static struct node *add_node(struct tree *t, enum node_kind kind,
 	struct node *n;
 
 	if (++t->n_nodes > YAML_MAX_NODES) {
-		reader_error(t->r, place_of(ev), WEFT_ELIMIT, "text: more than %d "
-		       "keys and values", YAML_MAX_NODES);
+		reader_error(t->r, place_of(ev), WEFT_ELIMIT,
+			     "text: more than %d keys and values",
+			     YAML_MAX_NODES);
 		t->r->stop = WEFT_ELIMIT;
 		return NULL;
 	}
@@ -214,11 +218,11 @@ static void refuse_extras(struct tree *t, const yaml_event_t *ev,
 {
 	if (anchor) {
 		reader_error(t->r, place_of(ev), WEFT_EINVAL,
-		       "YAML: anchor '&%.40s' is not supported", anchor);
+			     "YAML: anchor '&%.40s' is not supported", anchor);
 	}
 	if (tag) {
 		reader_error(t->r, place_of(ev), WEFT_EINVAL,
-		       "YAML: tag '%.60s' is not supported", tag);
+			     "YAML: tag '%.60s' is not supported", tag);
 	}
 }
 
@@ -233,9 +237,9 @@ static bool check_text(struct tree *t, const struct node *n,
 	for (size_t i = 0; i < len; i += step) {
 		step = utf8_next(p + i, len - i, &c);
 		if (step == 0 || is_control(c)) {
-			reader_error(t->r, n->at, WEFT_EINVAL, "text: %s inside a "
-			       "value", c == '\n' ? "a line break"
-						  : "a control character");
+			reader_error(t->r, n->at, WEFT_EINVAL,
+				     "text: %s inside a value", c == '\n' ?
+				     "a line break" : "a control character");
 			return false;
 		}
 	}
@@ -271,8 +275,9 @@ static void open_node(struct tree *t, enum node_kind kind,
 	struct node *n;
 
 	if (t->depth == YAML_MAX_DEPTH) {
-		reader_error(t->r, place_of(ev), WEFT_ELIMIT, "YAML: nested deeper "
-		       "than %d levels", YAML_MAX_DEPTH);
+		reader_error(t->r, place_of(ev), WEFT_ELIMIT,
+			     "YAML: nested deeper than %d levels",
+			     YAML_MAX_DEPTH);
 		t->r->stop = WEFT_ELIMIT;
 		return;
 	}
@@ -289,14 +294,15 @@ static bool take_event(struct tree *t, const yaml_event_t *ev)
 	switch (ev->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (t->root) {
-			reader_error(t->r, place_of(ev), WEFT_EINVAL, "YAML: "
-			       "a second document: not supported");
+			reader_error(t->r, place_of(ev), WEFT_EINVAL,
+				     "YAML: a second document: not supported");
 			return false;
 		}
 		break;
 	case YAML_ALIAS_EVENT:
-		reader_error(t->r, place_of(ev), WEFT_EINVAL, "YAML: alias '*%.40s' "
-		       "is not supported", ev->data.alias.anchor);
+		reader_error(t->r, place_of(ev), WEFT_EINVAL,
+			     "YAML: alias '*%.40s' is not supported",
+			     ev->data.alias.anchor);
 		add_node(t, NODE_BAD, ev);
 		break;
 	case YAML_SCALAR_EVENT:
@@ -357,7 +363,7 @@ struct node *yaml_read(struct reader *r, const char *text, size_t len)
 	yaml_parser_delete(&t.parser);
 	if (syntax_ok && !r->stop && !t.root) {
 		reader_error(r, (struct model_place){ 1, 1 }, WEFT_EINVAL,
-		       "text: no fabric in it, the file is empty");
+			     "text: no fabric in it, the file is empty");
 	}
 	return syntax_ok && !r->stop ? t.root : NULL;
 }
