@@ -690,10 +690,14 @@ static void mrr_explain(struct drv *dev, const struct drv_batch *batch,
 			drv_trace_fn fn, void *arg)
 {
 	const struct mrr *m = (struct mrr *)dev;
-	uint32_t bytes = (uint32_t)(batch->program->n * MRR_TUNE_BYTES);
-	uint32_t pages = (bytes + MRR_PAGE_BYTES - 1) / MRR_PAGE_BYTES;
+	uint32_t bytes, pages;
 	char line[128];
 
+	if (!batch->program) {
+		return;
+	}
+	bytes = (uint32_t)(batch->program->n * MRR_TUNE_BYTES);
+	pages = (bytes + MRR_PAGE_BYTES - 1) / MRR_PAGE_BYTES;
 	fn(dev->name, "read page 0000 offset 0000 bytes 192", false, arg);
 	if (bytes) {
 		snprintf(line, sizeof(line), "write pages %04x-%04x bytes %"
