@@ -252,6 +252,10 @@ int cmd_cancel(struct cli *c, struct err *err)
 	}
 	progress_init(&p, c);
 	r = stream(c, CLI_METHOD("Cancel"), &req.base, &p, err);
+	if (r == WEFT_ENOTFOUND && !cli_has(c, "request-id")) {
+		cli_say(c, CLI_NORMAL, "no change is under way");
+		return 0;
+	}
 	if (!p.has_result) {
 		return r;
 	}

@@ -136,10 +136,10 @@ int cmd_plan(struct cli *c, struct err *err)
 	if (r || (r = make_plan(c, f, &v, err))) {
 		goto out;
 	}
-	if (v.summary && v.summary->unread > 0) {
-		cli_say(c, CLI_VERBOSE,
-			"%d devices were not read and are taken as dark",
-			v.summary->unread);
+	for (size_t i = 0; v.summary && i < v.summary->n_silent; i++) {
+		cli_say(c, CLI_NORMAL,
+			"%s does not answer: planned from its last reading",
+			v.summary->silent[i]);
 	}
 	if (output) {
 		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,

@@ -313,6 +313,11 @@ static void out_plan(const struct cli *c, struct out *o,
 	out_int(o, "keep", s->keep);
 	out_int(o, "loads", s->loads);
 	out_int(o, "unread", s->unread);
+	out_array(o, "silent");
+	for (size_t i = 0; i < s->n_silent; i++) {
+		out_str(o, NULL, s->silent[i]);
+	}
+	out_end(o);
 	out_int(o, "down_ns", s->down_ns);
 	out_array(o, "devices");
 	for (size_t i = 0; i < v->n_devices; i++) {

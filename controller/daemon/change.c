@@ -189,6 +189,7 @@ static void on_applied(int rc, const struct apply_result *res,
 
 	if (res->verdict == APPLY_COMMITTED ||
 	    res->verdict == APPLY_NOTHING_TO_DO) {
+		d->applied = true;
 		job_rows_fini(&d->jobs);
 		d->jobs = c->rows;
 		memset(&c->rows, 0, sizeof(c->rows));

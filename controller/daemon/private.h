@@ -154,6 +154,7 @@ struct daemon {
 	struct apply *apply;
 	struct rpc_server *server;
 	bool reading;			/* until the first reading is done */
+	bool applied;			/* a configuration is on record */
 	bool draining;
 	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */
 	char *fabric_name, *fabric_text; /* of --fabric, or NULL */

@@ -22,10 +22,41 @@ static void on_plan_gone(struct rpc_call *call, void *arg)
 	p->call = NULL;
 }
 
+/* The plan does not know who answered; the summary must say. */
+static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
+			struct err *err)
+{
+	const struct plan_call *p = w->arg;
+	Weft__V1__PlanSummary s = *part->summary;
+	Weft__V1__PlanPart m = *part;
+	const struct apply_device *a;
+	int n, r;
+
+	a = apply_devices(w->d->apply, &n);
+	s.silent = calloc((size_t)n + 1, sizeof(*s.silent));
+	if (!s.silent) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		if (!a[i].reachable && a[i].driver && a[i].driver[0]) {
+			s.silent[s.n_silent++] = (char *)a[i].name;
+		}
+	}
+	m.summary = &s;
+	r = rpc_send(p->call, &m.base, err);
+	free(s.silent);
+	return r;
+}
+
 static int send_part(const Weft__V1__PlanPart *part, void *arg,
 		     struct err *err)
 {
-	return rpc_send(arg, &part->base, err);
+	const struct work *w = arg;
+	const struct plan_call *p = w->arg;
+
+	return part->part_case == WEFT__V1__PLAN_PART__PART_SUMMARY
+		       ? send_summary(w, part, err)
+		       : rpc_send(p->call, &part->base, err);
 }
 
 static void on_planned(struct work *w)
@@ -35,7 +66,7 @@ static void on_planned(struct work *w)
 
 	if (p->call && r == 0) {
 		r = wire_plan(w->plan, &w->snap.base, p->want_file, send_part,
-			      p->call, &w->err);
+			      w, &w->err);
 	}
 	if (p->call && r) {
 		rpc_finish_err(p->call, &w->err);

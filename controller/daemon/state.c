@@ -349,12 +349,12 @@ static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
 	if (s->n_open > 0) {
 		return WEFT__V1__STATE__STATE_INTERRUPTED;
 	}
-	return apply_fabric(d->apply) ? WEFT__V1__STATE__STATE_READY
-				      : WEFT__V1__STATE__STATE_EMPTY;
+	return d->applied ? WEFT__V1__STATE__STATE_READY
+			  : WEFT__V1__STATE__STATE_EMPTY;
 }
 
-static void advise(const struct daemon *d, const struct views *s,
-		   Weft__V1__State state, char *text, size_t size)
+static void advise(const struct views *s, Weft__V1__State state, char *text,
+		   size_t size)
 {
 	text[0] = '\0';
 	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
@@ -374,7 +374,7 @@ static void advise(const struct daemon *d, const struct views *s,
 	for (int i = 0; i < s->n && !text[0]; i++) {
 		const Weft__V1__DeviceState *m = &s->v[i].m;
 
-		if (!d->reading && !m->reachable && !moved_by_hand(m)) {
+		if (!m->reachable && m->problem[0] && !moved_by_hand(m)) {
 			snprintf(text, size, "%s does not answer: its light "
 				 "is as it was, but not verified", m->name);
 		} else if (m->ever_read && !is_same(m) &&
@@ -415,7 +415,11 @@ static void fill_fabric(struct daemon *d, Weft__V1__StatusResponse *m)
 	}
 	m->fabric = f->name ? f->name : "";
 	m->config_sha256 = (char *)f->hash;
-	m->jobs_known = d->jobs.known && strcmp(d->jobs.hash, f->hash) == 0;
+	m->jobs_known = !d->applied ||
+			(d->jobs.known && strcmp(d->jobs.hash, f->hash) == 0);
+	if (!d->applied) {
+		return;
+	}
 	if (m->jobs_known) {
 		m->n_jobs = d->jobs.n;
 		m->jobs = d->jobs.v;
@@ -443,7 +447,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	fill_fabric(d, &m);
 	m.state = state_of(d, &s);
-	advise(d, &s, m.state, advice, sizeof(advice));
+	advise(&s, m.state, advice, sizeof(advice));
 	m.advice = advice;
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;

@@ -319,6 +319,7 @@ int work_settle_fabric(struct daemon *d, struct err *err)
 	struct store_config cfg;
 	int r = wanted_config(d, &cfg, err);
 
+	d->applied = r != WEFT_ENOTFOUND;
 	if (r == WEFT_ENOTFOUND) {
 		err_clear(err);
 		if (f || !d->fabric_text) {
