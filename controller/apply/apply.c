@@ -95,7 +95,6 @@ static void finish_free(struct apply *a)
 	}
 	devset_free(a->set);
 	store_journals_free(a->open, a->n_open);
-	free(a->view);
 	base_free(a->base);
 	free(a);
 	if (done) {
@@ -186,19 +185,11 @@ const struct model_fabric *apply_fabric(const struct apply *a)
 
 const struct apply_device *apply_devices(const struct apply *a, int *n)
 {
-	struct apply *m = (struct apply *)a;	/* the view is a cache */
-
 	*n = a->set ? a->set->n : 0;
-	free(m->view);
-	m->view = calloc(*n + 1, sizeof(*m->view));
-	if (!m->view) {
-		*n = 0;
-		return NULL;
-	}
 	for (int i = 0; i < *n; i++) {
-		m->view[i] = a->set->v[i]->now;
+		a->set->view[i] = a->set->v[i]->now;
 	}
-	return m->view;
+	return *n ? a->set->view : NULL;
 }
 
 /* ---- readings ------------------------------------------------------------ */

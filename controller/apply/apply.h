@@ -96,7 +96,8 @@ void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
 					      void *arg),
 		void *arg);
 
-/* One per device of the fabric, in its order. */
+/* One per device of the fabric, in its order. Valid until the loop runs or
+ * the fabric changes. */
 const struct apply_device *apply_devices(const struct apply *a, int *n);
 
 /* A base for planning `fabric` (which may be another than the present) from

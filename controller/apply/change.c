@@ -8,7 +8,7 @@
 #include "lib/base/log.h"
 
 /* Light that still moves is read again, each time after a longer wait. */
-#define SETTLE_ROUNDS 12
+#define SETTLE_ROUNDS 8
 #define SETTLE_MOST_US 1000000
 
 static void enter(struct change *c, enum phase phase);
@@ -350,8 +350,8 @@ static void report_progress(struct run *r)
 		change_event(r->c, r->dev, false, "map of %d circuits set at "
 			     "once", r->n_sent);
 	} else {
-		change_event(r->c, r->dev, false, "%d circuits %s", r->n_sent,
-			     verbs[r->c->phase]);
+		change_event(r->c, r->dev, false, "%d circuit%s %s", r->n_sent,
+			     r->n_sent == 1 ? "" : "s", verbs[r->c->phase]);
 	}
 }
 
@@ -403,6 +403,7 @@ static void note_restart(struct run *r, struct err *err)
 	change_event(r->c, r->dev, true, "%s restarted during the change",
 		     r->dev->name);
 	snprintf(r->epoch, sizeof(r->epoch), "%s", epoch);
+	r->restarted = true;
 	if (err->code) {
 		err_wrap(err, "%s restarted during the change",
 			 r->dev->name);
@@ -661,6 +662,9 @@ static void enter(struct change *c, enum phase phase)
 {
 	const struct phase_def *def = &phases[phase];
 
+	if (c->a->closing) {
+		return;		/* an event's receiver closed the engine */
+	}
 	c->phase = phase;
 	if (def->enter) {
 		def->enter(c);
@@ -892,9 +896,6 @@ static int init_run(struct change *c, int index, struct run *r,
 	*r = (struct run){ .c = c, .w = w, .index = index,
 			   .dev = devset_find(c->set, w->device),
 			   .domain = c->set->fabric->devices[m].domain };
-	if (!r->domain) {
-		r->domain = w->device;
-	}
 	r->items = calloc(w->n_steps, sizeof(*r->items));
 	r->item_step = calloc(w->n_steps, sizeof(*r->item_step));
 	r->tries = calloc(w->n_steps, sizeof(*r->tries));

@@ -35,12 +35,13 @@ static bool share_port(bool any_to_any, struct light_xc a, struct light_xc b)
 }
 
 const struct drv_xc *snap_holder(const struct drv_snapshot *s,
-				 bool any_to_any, struct light_xc xc)
+				 bool any_to_any, struct light_xc xc, int *at)
 {
-	for (int i = 0; i < s->n_xcs; i++) {
-		if (light_xc_cmp(&s->xcs[i].xc, &xc) != 0 &&
-		    share_port(any_to_any, s->xcs[i].xc, xc)) {
-			return &s->xcs[i];
+	while (*at < s->n_xcs) {
+		const struct drv_xc *x = &s->xcs[(*at)++];
+
+		if (share_port(any_to_any, x->xc, xc)) {
+			return x;
 		}
 	}
 	return NULL;
@@ -119,20 +120,18 @@ static bool deletes(const struct store_work *w, struct light_xc xc)
 	return false;
 }
 
-/* The port of xc may be held only by circuits that the change deletes. */
+/* The ports of xc may be held only by circuits that the change deletes. */
 static const struct drv_xc *stranger(const struct store_work *w,
 				     const struct device *d,
 				     struct light_xc xc)
 {
-	const struct drv_snapshot *s = &d->now.snap;
+	const struct drv_xc *x;
+	int at = 0;
 
-	for (int i = 0; i < s->n_xcs; i++) {
-		if (share_port(d->any_to_any, s->xcs[i].xc, xc) &&
-		    !deletes(w, s->xcs[i].xc)) {
-			return &s->xcs[i];
-		}
-	}
-	return NULL;
+	do {
+		x = snap_holder(&d->now.snap, d->any_to_any, xc, &at);
+	} while (x && deletes(w, x->xc));
+	return x;
 }
 
 static int check_add(const struct store_work *w, const struct store_step *st,
@@ -214,8 +213,9 @@ int compare_before(const struct store_work *w, const struct device *d,
 static int not_as_planned(const struct store_step *st, const struct device *d,
 			  struct err *err)
 {
+	int at = 0;
 	const struct drv_xc *other = snap_holder(&d->now.snap, d->any_to_any,
-						 st->xc);
+						 st->xc, &at);
 	char want[48], has[48];
 
 	xc_text(st->xc, want, sizeof(want));

@@ -14,8 +14,8 @@ char *device_signature(const struct model_device *m)
 {
 	struct buf b = { 0 };
 
-	buf_printf(&b, "%s|%s|%d|%d|%d|%d|%d|%lld", m->driver ? m->driver : "",
-		   m->address ? m->address : "", m->kind, m->n_in, m->n_out,
+	buf_printf(&b, "%s|%s|%d|%d|%d|%d|%d|%lld", m->driver,
+		   m->address, m->kind, m->n_in, m->n_out,
 		   m->any_to_any, m->ring.fibres, (long long)m->timeout_ms);
 	buf_printf(&b, "|%d|%d", m->n_members, m->ring.channels);
 	for (int i = 0; i < m->n_options; i++) {
@@ -52,7 +52,7 @@ static int open_driver(struct device *d, const struct model_fabric *f,
 					    sizeof(*options));
 	struct drv_config cfg = {
 		.name = m->name,
-		.address = m->address ? m->address : "",
+		.address = m->address,
 		.n_in = ring ? m->n_members : m->n_in,
 		.n_out = ring ? m->ring.channels : m->n_out,
 		.any_to_any = m->any_to_any,
@@ -140,9 +140,9 @@ static void unlink_device(struct device *d)
 	*at = d->next;
 }
 
-static void on_timer_closed(uv_handle_t *h)
+static void on_closed(void *arg)
 {
-	struct device *d = h->data;
+	struct device *d = arg;
 	struct apply *a = d->a;
 
 	d->closed = true;
@@ -153,16 +153,6 @@ static void on_timer_closed(uv_handle_t *h)
 	apply_device_closed(a);
 }
 
-static void on_driver_closed(void *arg)
-{
-	struct device *d = arg;
-
-	d->drv = NULL;
-	uv_close((uv_handle_t *)&d->timer, on_timer_closed);
-}
-
-static void answer_all(struct device *d);
-
 void device_close(struct device *d)
 {
 	if (d->closing) {
@@ -170,10 +160,9 @@ void device_close(struct device *d)
 	}
 	d->closing = true;
 	if (d->drv) {
-		drv_close(d->drv, on_driver_closed, d);
+		drv_close(d->drv, on_closed, d);
 	} else {
-		answer_all(d);
-		on_driver_closed(d);
+		on_closed(d);		/* it never came to a handle */
 	}
 }
 
@@ -190,18 +179,14 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	d->a = a;
 	d->refs = 1;
 	d->any_to_any = m->any_to_any;
-	uv_timer_init(a->loop, &d->timer);
-	d->timer.data = d;
 	d->next = a->devices;
 	a->devices = d;
 	a->n_devices++;
 	d->name = strdup(m->name);
-	d->driver = strdup(m->driver ? m->driver : "");
+	d->driver = strdup(m->driver);
 	d->signature = device_signature(m);
 	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
-	if (rc == 0 && d->driver[0]) {
-		rc = open_driver(d, f, m, err);
-	}
+	rc = rc ? rc : open_driver(d, f, m, err);
 	rc = rc ? rc : load_reading(d, err);
 	rc = rc ? rc : device_load_intent(d, err);
 	if (rc) {
@@ -210,8 +195,7 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	}
 	d->now.name = d->name;
 	d->now.driver = d->driver;
-	snprintf(d->now.problem, sizeof(d->now.problem), "%s",
-		 d->drv ? "not read yet" : "no driver: moved by hand");
+	snprintf(d->now.problem, sizeof(d->now.problem), "not read yet");
 	device_assess(d);
 	*out = d;
 	return 0;
@@ -238,6 +222,7 @@ void device_unref(struct device *d)
 /* ---- operations ---------------------------------------------------------- */
 
 static void run_head(struct device *d);
+static void answer_all(struct device *d);
 
 static void answer(struct device *d, struct device_op *op, int rc, int n,
 		   const struct drv_outcome *outcomes, const struct err *err)
@@ -285,16 +270,6 @@ static void answer_all(struct device *d)
 	while (d->head) {
 		finish_head(d, WEFT_ECANCELED, 0, NULL, &err);
 	}
-}
-
-static void on_no_driver(uv_timer_t *timer)
-{
-	struct device *d = timer->data;
-	struct err err = { 0 };
-
-	err_set(&err, WEFT_EUNSUPPORTED, "%s has no driver: its light is moved "
-		"by hand", d->name);
-	finish_head(d, WEFT_EUNSUPPORTED, 0, NULL, &err);
 }
 
 /* What a reading says beside the map that somebody should know. */
@@ -350,9 +325,7 @@ static void run_head(struct device *d)
 {
 	d->lines = 0;
 	d->lines_dropped = 0;
-	if (!d->drv) {
-		uv_timer_start(&d->timer, on_no_driver, 0, 0);
-	} else if (d->head->batch) {
+	if (d->head->batch) {
 		drv_submit(d->drv, d->head->batch, on_submit, d);
 	} else {
 		drv_snapshot(d->drv, on_snapshot, d);

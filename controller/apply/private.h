@@ -46,9 +46,8 @@ struct device {
 	char *name, *driver;
 	char *signature;		/* same text: same session will do */
 	bool any_to_any;
-	struct drv *drv;		/* NULL: moved by hand */
+	struct drv *drv;
 	bool closing, closed;
-	uv_timer_t timer;		/* answers for what has no driver */
 	struct device_op *head, *tail;	/* head is running */
 	int lines, lines_dropped;	/* audit of the running one */
 	struct apply_device now;	/* strings are name and driver above */
@@ -86,6 +85,7 @@ void device_assess(struct device *d);
 struct devset {
 	struct model_fabric *fabric;	/* owned */
 	struct device **v;		/* [fabric->n_devices] */
+	struct apply_device *view;	/* copies for apply_devices() */
 	int n;
 };
 
@@ -101,9 +101,11 @@ struct device *devset_find(const struct devset *s, const char *name);
 
 const struct drv_xc *snap_find(const struct drv_snapshot *s,
 			       struct light_xc xc);
-/* A circuit other than xc on one of xc's ports, or NULL. O(n). */
+/* The next circuit from *at (begin with 0) on one of xc's ports, which may
+ * be xc itself; NULL after the last. */
 const struct drv_xc *snap_holder(const struct drv_snapshot *s,
-				 bool any_to_any, struct light_xc xc);
+				 bool any_to_any, struct light_xc xc,
+				 int *at);
 /* The loaded program, NULL when none or one without steps. */
 const struct light_program *snap_program(const struct drv_snapshot *s);
 /* Equality where NULL and "no steps" are the same. */
@@ -166,6 +168,7 @@ struct run {
 	bool unmeasured;
 	enum apply_level proof;
 	char epoch[DRV_NAME_MAX];
+	bool restarted;			/* since the check */
 	int n_before;			/* the map at the check */
 	struct light_xc *before;
 	struct light_program dark;	/* a program that holds nothing */
@@ -237,7 +240,6 @@ struct apply {
 	struct recovery *recovery;
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
-	struct apply_device *view;
 	struct base *base;		/* memory of the last plan base */
 	bool closing, timer_closed;
 	void (*closed_cb)(void *arg);

@@ -44,9 +44,10 @@ int devset_new(struct apply *a, struct model_fabric *fabric,
 
 	if (s) {
 		s->v = calloc(fabric->n_devices + 1, sizeof(*s->v));
+		s->view = calloc(fabric->n_devices + 1, sizeof(*s->view));
 	}
-	if (!s || !s->v) {
-		free(s);
+	if (!s || !s->v || !s->view) {
+		devset_free(s);
 		return err_nomem(err);
 	}
 	for (int i = 0; i < fabric->n_devices && rc == 0; i++) {
@@ -70,6 +71,7 @@ void devset_free(struct devset *s)
 		device_unref(s->v[i]);
 	}
 	free(s->v);
+	free(s->view);
 	model_free(s->fabric);
 	free(s);
 }

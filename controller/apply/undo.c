@@ -14,7 +14,7 @@
 #define UNDO_ROUNDS 6		/* of reading and sending, a device */
 #define UNDO_TRIES 3		/* of one step */
 #define UNREAD_TRIES 4		/* readings that failed, a device */
-#define BACK_OFF_US 50000
+#define BACK_OFF_US 25000
 
 static void undo_next(struct change *c);
 static void undo_read(struct run *r);
@@ -66,11 +66,15 @@ static bool in_batch(const struct run *r, struct light_xc xc)
 static bool is_free(struct run *r, int step)
 {
 	struct store_step *st = &r->w->steps[step];
-	const struct drv_xc *holder = snap_holder(&r->dev->now.snap,
-						  r->dev->any_to_any, st->xc);
+	const struct drv_xc *holder;
 	char xc[48];
+	int at = 0;
 
-	if (!holder || in_batch(r, holder->xc)) {
+	do {
+		holder = snap_holder(&r->dev->now.snap, r->dev->any_to_any,
+				     st->xc, &at);
+	} while (holder && in_batch(r, holder->xc));
+	if (!holder) {
 		return true;
 	}
 	snprintf(st->note, sizeof(st->note), "%s is in the way",
@@ -251,8 +255,27 @@ static void send_differences(struct run *r)
 		device_done(r, true);
 		return;
 	}
-	change_event(r->c, r->dev, false, "%d steps to take back", r->n_sent);
-	device_submit(r->dev, &r->op, &r->batch, on_undone, r);
+	change_event(r->c, r->dev, false, "%d step%s to take back",
+		     r->n_sent, r->n_sent == 1 ? "" : "s");
+	if (!r->c->a->closing) {
+		device_submit(r->dev, &r->op, &r->batch, on_undone, r);
+	}
+}
+
+/* A device that restarted in between may have lost what was only to be
+ * kept; that is part of the state before. */
+static void note_lost(struct run *r)
+{
+	if (!r->restarted && strcmp(r->epoch, r->dev->now.snap.epoch) == 0) {
+		return;
+	}
+	for (int i = 0; i < r->w->n_steps; i++) {
+		struct store_step *st = &r->w->steps[i];
+
+		if (st->op == STORE_KEEP && st->state == STORE_PLANNED) {
+			st->state = STORE_UNKNOWN;
+		}
+	}
 }
 
 static void on_undo_read(struct device *d, int rc, const struct err *err,
@@ -262,6 +285,9 @@ static void on_undo_read(struct device *d, int rc, const struct err *err,
 
 	if (r->c->a->closing) {
 		return;
+	}
+	if (rc == 0) {
+		note_lost(r);
 	}
 	if (rc) {
 		unread(r, err);
@@ -279,6 +305,9 @@ static void on_undo_read(struct device *d, int rc, const struct err *err,
 
 static void undo_read(struct run *r)
 {
+	if (r->c->a->closing) {
+		return;
+	}
 	device_read(r->dev, &r->op, on_undo_read, r);
 }
 
@@ -295,8 +324,9 @@ static void undo_next(struct change *c)
 	}
 	c->res.verdict = c->n_left ? APPLY_STUCK : APPLY_ROLLED_BACK;
 	if (c->n_left) {
-		err_wrap(&c->err, "%d circuits could not be rolled back (%s)",
-			 c->n_left, buf_cstr(&c->left));
+		err_wrap(&c->err, "%d step%s could not be rolled back (%s)",
+			 c->n_left, c->n_left == 1 ? "" : "s",
+			 buf_cstr(&c->left));
 	}
 	change_end(c);
 }

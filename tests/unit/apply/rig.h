@@ -1,0 +1,500 @@
+/*
+ * An engine over a store in a folder of its own, with sim devices whose maps
+ * live in files there, so that they outlast the engine as real switches
+ * would. Plans are made here by plain set differences.
+ */
+#ifndef WEFT_TEST_APPLY_RIG_H
+#define WEFT_TEST_APPLY_RIG_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/buf.h"
+
+#define RIG_MAX_WANT 16
+
+struct rig {
+	char dir[64];
+	uv_loop_t loop;
+	struct store *store;
+	struct apply *apply;
+	struct buf yaml;		/* of the next fabric */
+
+	/* the last answers */
+	bool answered;
+	int rc;
+	struct err err;
+	struct apply_result res;
+	struct buf events;		/* "phase device text\n" */
+	char text[512];
+
+	/* when to interfere, by the text of an event */
+	const char *cue;
+	void (*on_cue)(struct rig *r);
+
+	int n_commands;			/* lines that are no readings */
+	int n_lines;			/* all lines sent */
+};
+
+/* What a device should hold, for a hand-made plan. */
+struct want {
+	const char *device;
+	int n;
+	struct light_xc xcs[RIG_MAX_WANT];
+	const struct light_program *program;
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+static inline void rig_init(struct rig *r)
+{
+	memset(r, 0, sizeof(*r));
+	strcpy(r->dir, "/tmp/weft-apply-XXXXXX");
+	assert_non_null(mkdtemp(r->dir));
+}
+
+static inline void rig_up(struct rig *r)
+{
+	char path[96];
+	struct err err = { 0 };
+
+	snprintf(path, sizeof(path), "%s/state", r->dir);
+	assert_int_equal(uv_loop_init(&r->loop), 0);
+	if (store_open(path, &r->store, &err) ||
+	    apply_new(&r->loop, r->store, &r->apply, &err)) {
+		fail_msg("%s", err.msg);
+	}
+}
+
+static inline void rig_run(struct rig *r)
+{
+	while (!r->answered && uv_run(&r->loop, UV_RUN_ONCE)) {
+	}
+	assert_true(r->answered);
+}
+
+static inline void rig_on_free(void *arg)
+{
+	((struct rig *)arg)->answered = true;
+}
+
+/* Ends engine and store as a clean stop would; devices keep their light. */
+static inline void rig_down(struct rig *r)
+{
+	r->answered = false;
+	apply_free(r->apply, rig_on_free, r);
+	rig_run(r);
+	uv_run(&r->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&r->loop), 0);
+	store_free(r->store);
+	r->apply = NULL;
+	r->store = NULL;
+}
+
+static inline void rig_fini(struct rig *r)
+{
+	DIR *d = opendir(r->dir);
+	struct dirent *e;
+	char path[384];
+
+	if (r->apply) {
+		rig_down(r);
+	}
+	while ((e = readdir(d)) != NULL) {
+		snprintf(path, sizeof(path), "%s/%s", r->dir, e->d_name);
+		unlink(path);
+	}
+	closedir(d);
+	assert_int_equal(rmdir(r->dir), 0);
+	buf_fini(&r->events);
+	buf_fini(&r->yaml);
+}
+
+/* ---- fabrics ------------------------------------------------------------- */
+
+static inline void rig_fabric(struct rig *r)
+{
+	buf_reset(&r->yaml);
+	buf_str(&r->yaml, "weft: 1\nfabric: test\nhosts:\n"
+		"  - { name: 'n[0-3]', ports: p0, rate: 100Gbps }\n"
+		"fibres:\n"
+		"  - { from: 'n[0-3].p0', to: 'a.[1-4]' }\n"
+		"switches:\n");
+}
+
+/* An 8x8 sim switch; the first is to be called a. Options such as ", lie: o3". */
+static inline void rig_switch(struct rig *r, const char *name,
+			      const char *domain, const char *options)
+{
+	buf_printf(&r->yaml, "  - { name: %s, size: 8x8, driver: sim, "
+		   "domain: %s, options: { state: '%s/%s.map'%s } }\n", name,
+		   domain, r->dir, name, options);
+}
+
+/* A ring of four; only after all switches. */
+static inline void rig_ring(struct rig *r, const char *name,
+			    const char *options)
+{
+	buf_printf(&r->yaml, "rings:\n  - { name: %s, nodes: 'n[0-3]', "
+		   "channels: 8, channel-rate: 40Gbps, driver: sim-ring, "
+		   "options: { state: '%s/%s.map'%s } }\n", name, r->dir,
+		   name, options);
+}
+
+static inline struct model_fabric *rig_parse(const struct rig *r)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *f = NULL;
+
+	if (model_parse("fabric.yaml", buf_cstr(&r->yaml), r->yaml.len, &f,
+			&errs)) {
+		fail_msg("%d: %s", errs.v[0].line, errs.v[0].msg);
+	}
+	err_list_fini(&errs);
+	return f;
+}
+
+static inline void rig_on_read(int rc, const struct err *err, void *arg)
+{
+	struct rig *r = arg;
+
+	r->answered = true;
+	r->rc = rc;
+	r->err = *err;
+}
+
+/* Reads all devices; the answer is in r->rc. */
+static inline void rig_read(struct rig *r)
+{
+	r->answered = false;
+	apply_read(r->apply, rig_on_read, r);
+	rig_run(r);
+}
+
+static inline void rig_count(const char *device, const char *line,
+			     bool is_reply, void *arg)
+{
+	struct rig *r = arg;
+
+	(void)device;
+	r->n_lines += !is_reply;
+	r->n_commands += !is_reply && strcmp(line, "map?") != 0;
+}
+
+/* Counts what is sent from here on (instead of the audit trail). */
+static inline void rig_watch(struct rig *r)
+{
+	r->n_commands = r->n_lines = 0;
+	for (struct device *d = r->apply->devices; d; d = d->next) {
+		drv_set_trace(d->drv, rig_count, r);
+	}
+}
+
+/* Opens the fabric's devices and reads them. */
+static inline void rig_use(struct rig *r)
+{
+	struct err err = { 0 };
+
+	if (apply_set_fabric(r->apply, rig_parse(r), &err)) {
+		fail_msg("%s", err.msg);
+	}
+	rig_read(r);
+}
+
+static inline const struct apply_device *rig_device(struct rig *r,
+						    const char *name)
+{
+	int n;
+	const struct apply_device *v = apply_devices(r->apply, &n);
+
+	for (int i = 0; i < n; i++) {
+		if (strcmp(v[i].name, name) == 0) {
+			return &v[i];
+		}
+	}
+	fail_msg("no device %s", name);
+	return NULL;
+}
+
+static inline bool rig_has(struct rig *r, const char *device, int in, int out)
+{
+	struct light_xc xc = { in, out };
+
+	return snap_find(&rig_device(r, device)->snap, xc) != NULL;
+}
+
+/* ---- somebody else ------------------------------------------------------- */
+
+static inline void rig_on_submit(struct drv *dev, int rc, int n,
+				 const struct drv_outcome *o,
+				 const struct err *err, void *arg)
+{
+	(void)dev;
+	(void)n;
+	(void)o;
+	(void)err;
+	((struct rig *)arg)->rc = rc;
+	((struct rig *)arg)->answered = true;
+}
+
+/* Changes a device behind the engine's back. */
+static inline void rig_meddle(struct rig *r, const char *device,
+			      enum drv_op op, int in, int out)
+{
+	struct device *d = devset_find(r->apply->set, device);
+	struct drv_item item = { op, { in, out } };
+	struct drv_batch b = { .mode = DRV_UPDATE, .n_items = 1,
+			       .items = &item };
+
+	r->answered = false;
+	drv_submit(d->drv, &b, rig_on_submit, r);
+	rig_run(r);
+	assert_int_equal(r->rc, 0);
+}
+
+static inline void rig_on_meddled(struct device *d, int rc, int n,
+				  const struct drv_outcome *o,
+				  const struct err *err, void *arg)
+{
+	(void)d;
+	(void)n;
+	(void)o;
+	(void)err;
+	(void)arg;
+	assert_int_equal(rc, 0);
+}
+
+/* The same in the middle of a change: between two operations of the
+ * device. One at a time. */
+static inline void rig_meddle_later(struct rig *r, const char *device,
+				    enum drv_op op, int in, int out)
+{
+	static struct device_op request;
+	static struct drv_item item;
+	static struct drv_batch b;
+
+	item = (struct drv_item){ op, { in, out } };
+	b = (struct drv_batch){ .mode = DRV_UPDATE, .n_items = 1,
+				.items = &item };
+	device_submit(devset_find(r->apply->set, device), &request, &b,
+		      rig_on_meddled, r);
+}
+
+/* A device that does not answer readings any more: its class is replaced by
+ * one that turns every answer into an error. */
+static drv_snapshot_cb rig_dead_cb;
+
+static inline void rig_dead_answer(struct drv *dev, int rc,
+				   struct drv_snapshot *snap,
+				   const struct err *err, void *arg)
+{
+	struct err gone = { 0 };
+
+	(void)rc;
+	(void)snap;
+	(void)err;
+	err_set(&gone, WEFT_EUNAVAIL, "%s: no answer", dev->name);
+	rig_dead_cb(dev, WEFT_EUNAVAIL, NULL, &gone, arg);
+}
+
+static inline void rig_dead_snapshot(struct drv *dev, drv_snapshot_cb cb,
+				     void *arg)
+{
+	rig_dead_cb = cb;
+	drv_find("sim")->snapshot(dev, rig_dead_answer, arg);
+}
+
+static inline void rig_kill_b(struct rig *r)
+{
+	static struct drv_class dead;
+
+	dead = *drv_find("sim");
+	dead.snapshot = rig_dead_snapshot;
+	devset_find(r->apply->set, "b")->drv->cls = &dead;
+}
+
+static inline void rig_revive_b(struct rig *r)
+{
+	devset_find(r->apply->set, "b")->drv->cls = drv_find("sim");
+}
+
+/* ---- plans --------------------------------------------------------------- */
+
+static inline bool xc_in(const struct light_xc *v, int n, struct light_xc xc)
+{
+	for (int i = 0; i < n; i++) {
+		if (light_xc_cmp(&v[i], &xc) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline void plan_switch(const struct plan_base *b, const struct want *w,
+			       struct plan_device *d)
+{
+	const struct plan_light *seen = &b->observed[d->device];
+	const struct plan_light *intent = &b->intent[d->device];
+
+	d->want = calloc(w->n + 1, sizeof(*d->want));
+	d->add = calloc(w->n + 1, sizeof(*d->add));
+	d->del = calloc(seen->n_xcs + 1, sizeof(*d->del));
+	for (int i = 0; i < w->n; i++) {
+		d->want[d->n_want++] = w->xcs[i];
+		if (!xc_in(seen->xcs, seen->n_xcs, w->xcs[i])) {
+			d->add[d->n_add++] = w->xcs[i];
+		}
+	}
+	for (int i = 0; i < seen->n_xcs; i++) {
+		struct light_xc xc = seen->xcs[i];
+		bool ours = xc_in(intent->xcs, intent->n_xcs, xc);
+		bool stolen = false;
+
+		for (int k = 0; k < w->n && b->mode == PLAN_UPDATE; k++) {
+			stolen |= w->xcs[k].in == xc.in ||
+				  w->xcs[k].out == xc.out;
+		}
+		if ((ours || stolen) && !xc_in(w->xcs, w->n, xc)) {
+			d->del[d->n_del++] = xc;
+		}
+	}
+}
+
+static inline void plan_program(const struct plan_base *b,
+				const struct want *w, struct plan_device *d)
+{
+	const struct light_program *seen = b->observed[d->device].program;
+
+	if (seen && seen->steps) {
+		d->had_program = true;
+		assert_int_equal(light_program_copy(&d->old_program, seen,
+						    NULL), 0);
+	}
+	if (w->program) {
+		d->has_program = true;
+		assert_int_equal(light_program_copy(&d->program, w->program,
+						    NULL), 0);
+	}
+	d->load_program = w->program ? !d->had_program ||
+		!light_program_equal(w->program, seen) : d->had_program;
+}
+
+/* A plan for the fabric; devices that wants does not name want nothing. */
+static inline struct plan *rig_plan(struct rig *r,
+				    const struct model_fabric *f,
+				    enum plan_mode mode,
+				    const struct want *wants, int n)
+{
+	struct plan *p = calloc(1, sizeof(*p));
+	struct plan_base b;
+	struct err err = { 0 };
+
+	assert_int_equal(apply_plan_base(r->apply, f, mode, &b, &err), 0);
+	p->fabric = f;
+	p->generation = b.generation;
+	p->mode = mode;
+	memcpy(p->state_uuid, b.state_uuid, sizeof(p->state_uuid));
+	p->n_devices = f->n_devices;
+	p->devices = calloc(f->n_devices, sizeof(*p->devices));
+	for (int i = 0; i < f->n_devices; i++) {
+		const struct want none = { .n = 0 };
+		const struct want *w = &none;
+		struct plan_device *d = &p->devices[i];
+
+		for (int k = 0; k < n; k++) {
+			if (!strcmp(wants[k].device, f->devices[i].name)) {
+				w = &wants[k];
+			}
+		}
+		d->device = i;
+		if (f->devices[i].kind == MODEL_RING) {
+			plan_program(&b, w, d);
+		} else {
+			plan_switch(&b, w, d);
+		}
+		p->n_add += d->n_add;
+		p->n_del += d->n_del;
+		p->n_loads += d->load_program;
+	}
+	return p;
+}
+
+/* ---- changes ------------------------------------------------------------- */
+
+static inline void rig_on_event(const struct apply_event *ev, void *arg)
+{
+	struct rig *r = arg;
+
+	assert_true(ev->done >= 0 && ev->done <= ev->total);
+	buf_printf(&r->events, "%s %s %s\n", ev->phase, ev->device, ev->text);
+	if (r->on_cue && strstr(buf_cstr(&r->events), r->cue)) {
+		void (*fn)(struct rig *) = r->on_cue;
+
+		r->on_cue = NULL;
+		fn(r);
+	}
+}
+
+static inline void rig_on_done(int rc, const struct apply_result *res,
+			       const struct err *err, void *arg)
+{
+	struct rig *r = arg;
+
+	r->answered = true;
+	r->rc = rc;
+	r->err = *err;
+	r->res = *res;
+}
+
+static inline void rig_start(struct rig *r, struct plan *p,
+			     struct model_fabric *f)
+{
+	struct err err = { 0 };
+
+	r->answered = false;
+	buf_reset(&r->events);
+	if (apply_start(r->apply, p, f, "alice", "test", rig_on_event,
+			rig_on_done, r, &err)) {
+		fail_msg("%s", err.msg);
+	}
+}
+
+/* Plans the present YAML for wants and carries it through. */
+static inline enum apply_verdict rig_go(struct rig *r, enum plan_mode mode,
+					const struct want *wants, int n)
+{
+	struct model_fabric *f = rig_parse(r);
+
+	rig_start(r, rig_plan(r, f, mode, wants, n), f);
+	rig_run(r);
+	return r->res.verdict;
+}
+
+static inline void rig_on_recovered(int rc, const char *text, void *arg)
+{
+	struct rig *r = arg;
+
+	r->answered = true;
+	r->rc = rc;
+	snprintf(r->text, sizeof(r->text), "%s", text);
+}
+
+static inline void rig_recover(struct rig *r)
+{
+	r->answered = false;
+	apply_recover(r->apply, rig_on_recovered, r);
+	rig_run(r);
+}
+
+#define assert_says(text, words) \
+	do { \
+		if (!strstr((text), (words))) { \
+			fail_msg("\"%s\" is not in \"%s\"", (words), (text)); \
+		} \
+	} while (0)
+
+#endif

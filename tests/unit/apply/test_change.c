@@ -1,0 +1,611 @@
+/* Changes on switches: carried through, refused, rolled back, stuck. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "rig.h"
+
+static int setup(void **state)
+{
+	struct rig *r = malloc(sizeof(*r));
+
+	rig_init(r);
+	rig_up(r);
+	*state = r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_fini(*state);
+	free(*state);
+	return 0;
+}
+
+/* Two switches, each a failure domain of its own. */
+static void two_switches(struct rig *r, const char *options_b)
+{
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	rig_switch(r, "b", "west", options_b);
+	rig_use(r);
+	assert_int_equal(r->rc, 0);
+}
+
+static const struct want first[] = {
+	{ "a", 3, { { 0, 1 }, { 1, 2 }, { 2, 3 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 6 }, { 6, 5 } }, NULL },
+};
+
+/* One circuit moves on each switch. */
+static const struct want second[] = {
+	{ "a", 3, { { 0, 1 }, { 1, 4 }, { 2, 3 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 5 } }, NULL },
+};
+
+/* a holds first, b holds first; after a rolled back change. */
+static void assert_first(struct rig *r)
+{
+	rig_read(r);
+	assert_int_equal(r->rc, 0);
+	for (int k = 0; k < 2; k++) {
+		const struct apply_device *d = rig_device(r, first[k].device);
+
+		assert_int_equal(d->snap.n_xcs, first[k].n);
+		for (int i = 0; i < first[k].n; i++) {
+			assert_true(rig_has(r, first[k].device,
+					    first[k].xcs[i].in,
+					    first[k].xcs[i].out));
+		}
+		assert_int_equal(d->n_missing, 0);
+		assert_int_equal(d->n_unexpected, 0);
+		assert_int_equal(d->n_pending, 0);
+	}
+}
+
+static void assert_history(struct rig *r, enum store_verdict v)
+{
+	struct store_change *h;
+	struct err err = { 0 };
+	int n;
+
+	assert_int_equal(store_history(r->store, 0, 1, &h, &n, &err), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(h[0].verdict, v);
+	assert_int_equal(h[0].id, r->res.change);
+	assert_string_equal(h[0].who, "alice");
+	store_history_free(h, n);
+}
+
+static void test_commit(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(r->rc, 0);
+	assert_int_equal(r->res.level, APPLY_SETTLED);
+	assert_int_equal(r->res.generation, 2);
+	assert_int_equal(r->res.change, 1);
+	assert_history(r, STORE_COMMITTED);
+	assert_first(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_true(rig_has(r, "a", 0, 1) && rig_has(r, "a", 1, 4) &&
+		    rig_has(r, "a", 2, 3));
+	assert_int_equal(rig_device(r, "a")->n_missing, 0);
+	assert_int_equal(rig_device(r, "a")->level, APPLY_SETTLED);
+	/* east is through before west is touched */
+	assert_true(strstr(buf_cstr(&r->events), "read again a") <
+		    strstr(buf_cstr(&r->events), "delete b"));
+}
+
+static void test_nothing_to_do(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_watch(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_NOTHING_TO_DO);
+	assert_int_equal(r->rc, 0);
+	assert_int_equal(r->res.change, 0);
+	assert_int_equal(r->res.generation, 2);
+	assert_int_equal(r->n_lines, 0);
+}
+
+/* What is there already becomes intent without a command. */
+static void test_adopt(void **state)
+{
+	struct rig *r = *state;
+	const struct want w = { "a", 1, { { 3, 3 } }, NULL };
+
+	two_switches(r, "");
+	rig_meddle(r, "a", DRV_ADD, 3, 3);
+	rig_read(r);
+	assert_int_equal(rig_device(r, "a")->n_unexpected, 1);
+	rig_watch(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, &w, 1), APPLY_COMMITTED);
+	assert_int_equal(r->n_lines, 0);
+	assert_int_equal(rig_device(r, "a")->n_unexpected, 0);
+	assert_int_equal(rig_device(r, "a")->n_missing, 0);
+}
+
+/* The device confirms and does nothing. */
+static void test_silent_refusal(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", lie: o7");
+	rig_go(r, PLAN_SAFE, first, 2);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(r->rc, WEFT_EVERIFY);
+	assert_says(r->err.msg, "b: in 6 -> out 8 was to be made");
+	assert_first(r);
+	assert_history(r, STORE_ROLLED_BACK);
+	assert_int_equal(store_generation(r->store), 2);
+}
+
+/* Undo is not believed either. */
+static void test_stuck(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	rig_switch(r, "b", "west", ", lie: o6, refuse: o7");
+	rig_use(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	assert_int_equal(r->rc, WEFT_EDEVICE);
+	assert_says(r->err.msg, "1 step could not be rolled back (b in 6 "
+		    "-> out 7 is not there again)");
+	assert_says(r->err.msg, "-200");
+	assert_true(rig_has(r, "a", 1, 2));
+	assert_false(rig_has(r, "a", 1, 4));
+	assert_int_equal(rig_device(r, "b")->n_pending, 1);
+	assert_int_equal(rig_device(r, "b")->n_missing, 0);
+	assert_history(r, STORE_STUCK);
+	assert_int_equal(r->res.generation, 3);
+}
+
+static void test_refused_item(void **state)
+{
+	struct rig *r = *state;
+	const struct want w[] = { second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
+		{ 2, 2 }, { 3, 3 }, { 5, 6 } }, NULL } };
+
+	two_switches(r, ", refuse: o2");
+	rig_go(r, PLAN_SAFE, first, 2);
+	assert_int_equal(rig_go(r, PLAN_SAFE, w, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(r->rc, WEFT_EDEVICE);
+	assert_says(r->err.msg, "b: in 3 -> out 3: add refused: -200");
+	assert_first(r);
+}
+
+/* The session is lost, or never answers, at each item of the change and of
+ * its undo. Items 1 to 3 are the first change's, 4 deletes, 5 adds. */
+static void test_lost_sessions(void **state)
+{
+	static const char *const options[] = {
+		", drop: 4", ", drop: 5", ", hang: 4", ", hang: 5",
+		", refuse: o7, drop: 6", ", refuse: o7, hang: 6",
+		", lie: o7, drop: 6", ", lie: o7, hang: 6",
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct rig *r = *state;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, options[i]);
+		assert_int_equal(rig_go(r, PLAN_SAFE, first, 2),
+				 APPLY_COMMITTED);
+		assert_int_equal(rig_go(r, PLAN_SAFE, second, 2),
+				 APPLY_ROLLED_BACK);
+		assert_says(r->err.msg, "b: in 6 -> out ");
+		assert_first(r);
+	}
+}
+
+/* The map changes between plan and start: nothing is sent. */
+static void test_foreign_before(void **state)
+{
+	static const struct {
+		enum drv_op op;
+		int in, out;
+		const char *words;
+	} cases[] = {
+		{ DRV_DEL, 1, 2, "in 2 -> out 3, to be deleted, is gone" },
+		{ DRV_DEL, 2, 3, "in 3 -> out 4, to be kept, is gone" },
+		{ DRV_ADD, 6, 4, "in 7 -> out 5 is there, in the way of" },
+	};
+
+	for (int i = 0; i < 3; i++) {
+		struct rig *r = *state;
+		struct model_fabric *f;
+		struct plan *p;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		f = rig_parse(r);
+		p = rig_plan(r, f, PLAN_SAFE, second, 2);
+		rig_meddle(r, "a", cases[i].op, cases[i].in, cases[i].out);
+		rig_watch(r);
+		rig_start(r, p, f);
+		rig_run(r);
+		assert_int_equal(r->res.verdict, APPLY_REFUSED);
+		assert_int_equal(r->rc, WEFT_ESTALE);
+		assert_says(r->err.msg, cases[i].words);
+		assert_says(r->err.msg, "a: ");
+		assert_says(r->err.msg, "somebody else");
+		assert_int_equal(r->n_commands, 0);
+		assert_history(r, STORE_REFUSED);
+	}
+}
+
+static void lose_kept_circuit(struct rig *r)
+{
+	rig_meddle_later(r, "b", DRV_DEL, 6, 5);
+}
+
+/* Another's change on the second domain while the first is under way. */
+static void test_foreign_during(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->cue = "delete a";
+	r->on_cue = lose_kept_circuit;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(r->rc, WEFT_ESTALE);
+	assert_says(r->err.msg, "b: in 7 -> out 6, to be kept, is gone");
+	assert_null(strstr(buf_cstr(&r->events), "delete b"));
+	rig_read(r);
+	assert_true(rig_has(r, "a", 1, 2) && !rig_has(r, "a", 1, 4));
+	assert_int_equal(rig_device(r, "b")->n_missing, 1);
+}
+
+static void take_port(struct rig *r)
+{
+	rig_meddle_later(r, "a", DRV_ADD, 7, 2);
+}
+
+/* Another takes a port that undo needs: it is not taken away from him. */
+static void test_foreign_in_the_way_of_undo(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", refuse: o7");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->cue = "delete a";
+	r->on_cue = take_port;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	assert_says(r->err.msg, "a in 2 -> out 3 is not there again");
+	assert_says(buf_cstr(&r->events), "in 8 -> out 3 is in the way");
+	assert_null(strstr(r->err.msg, "; "));	/* and nothing else */
+	rig_read(r);
+	assert_true(rig_has(r, "a", 7, 2) && !rig_has(r, "a", 1, 4));
+	assert_true(rig_has(r, "b", 5, 6));
+}
+
+static void lose_foreign(struct rig *r)
+{
+	rig_meddle_later(r, "a", DRV_DEL, 7, 7);
+}
+
+static void test_neighbour_goes_away(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_meddle(r, "a", DRV_ADD, 7, 7);
+	rig_read(r);
+	r->cue = "add a";
+	r->on_cue = lose_foreign;
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_says(buf_cstr(&r->events), "in 8 -> out 8, not part of this "
+		    "change, went away");
+}
+
+static void test_unreachable(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	rig_switch(r, "b", "west", ", unavailable: 100");
+	rig_use(r);
+	assert_int_equal(r->rc, WEFT_EUNAVAIL);
+	assert_false(rig_device(r, "b")->reachable);
+	assert_true(rig_device(r, "b")->ever_read);
+	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
+	rig_watch(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_REFUSED);
+	assert_int_equal(r->rc, WEFT_EUNAVAIL);
+	assert_says(r->err.msg, "b: ");
+	assert_int_equal(r->n_commands, 0);
+}
+
+/* The device stops answering in the middle and stays away. */
+static void test_lost_for_good(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", refuse: o7");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->cue = "delete b";
+	r->on_cue = rig_kill_b;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	assert_says(r->err.msg, "b in 6 -> out 7 is unknown");
+	assert_false(rig_device(r, "b")->reachable);
+	rig_revive_b(r);
+	assert_int_equal(r->res.generation, 3);
+	rig_read(r);
+	/* Only what was sent is explained by the change. */
+	assert_int_equal(rig_device(r, "b")->n_pending, 1);
+	assert_true(rig_has(r, "a", 1, 2));
+}
+
+static void test_failed_port(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", fail_port: o6");
+	rig_watch(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_REFUSED);
+	assert_int_equal(r->rc, WEFT_EDEVICE);
+	assert_says(r->err.msg, "b: in 6 -> out 7 cannot be made: port out 7 "
+		    "is failed");
+	assert_int_equal(r->n_commands, 0);
+}
+
+static void cancel(struct rig *r)
+{
+	apply_cancel(r->apply);
+}
+
+/* Stopped at every event: the light is as before, or all is done. */
+static void test_cancel(void **state)
+{
+	static const char *const cues[] = {
+		"prepare", "delete a", "add a", "read again a", "delete b",
+		"add b", "read again b",
+	};
+
+	for (size_t i = 0; i < sizeof(cues) / sizeof(cues[0]); i++) {
+		struct rig *r = *state;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		r->cue = cues[i];
+		r->on_cue = cancel;
+		rig_go(r, PLAN_SAFE, second, 2);
+		assert_null(r->on_cue);
+		if (i == 0) {
+			assert_int_equal(r->res.verdict, APPLY_REFUSED);
+		} else if (i + 1 < sizeof(cues) / sizeof(cues[0])) {
+			assert_int_equal(r->res.verdict, APPLY_ROLLED_BACK);
+		} else {
+			/* Too late: all is proven. */
+			assert_int_equal(r->res.verdict, APPLY_COMMITTED);
+			continue;
+		}
+		assert_int_equal(r->rc, WEFT_ECANCELED);
+		assert_first(r);
+	}
+}
+
+/* A restart that keeps the map is told, and does no harm. */
+static void test_restart_kept(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_fabric(r);
+	rig_switch(r, "a", "east", ", restart: 3, restart_map: kept");
+	rig_switch(r, "b", "west", "");
+	rig_use(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_says(buf_cstr(&r->events), "a restarted during the change");
+}
+
+static void test_restart_dark(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_fabric(r);
+	/* Reading, check, then the one command: dark after it. */
+	rig_switch(r, "a", "east", ", restart: 3, restart_map: dark");
+	rig_switch(r, "b", "west", "");
+	rig_use(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_says(r->err.msg, "a restarted during the change");
+	assert_first(r);
+}
+
+/* The second domain is looked at again before it is touched. */
+static void test_restart_between_checks(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	rig_switch(r, "b", "west", ", restart: 2, restart_map: dark");
+	rig_use(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(r->rc, WEFT_ESTALE);
+	assert_says(r->err.msg, "b: ");
+	rig_read(r);
+	assert_true(rig_has(r, "a", 1, 2) && !rig_has(r, "a", 1, 4));
+	assert_int_equal(rig_device(r, "b")->n_missing, 3);
+	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
+}
+
+/* A foreign circuit is taken over in UPDATE mode, and given back by undo. */
+static void test_steal(void **state)
+{
+	struct rig *r = *state;
+	const struct want w[] = { { "a", 1, { { 3, 3 } }, NULL },
+				  { "b", 1, { { 0, 7 } }, NULL } };
+
+	two_switches(r, ", lie: o7");
+	rig_meddle(r, "a", DRV_ADD, 3, 5);
+	rig_meddle(r, "a", DRV_ADD, 6, 6);
+	rig_read(r);
+	assert_int_equal(rig_go(r, PLAN_UPDATE, w, 2), APPLY_ROLLED_BACK);
+	rig_read(r);
+	assert_true(rig_has(r, "a", 3, 5) && rig_has(r, "a", 6, 6));
+	assert_int_equal(rig_go(r, PLAN_UPDATE, w, 1), APPLY_COMMITTED);
+	rig_read(r);
+	assert_true(rig_has(r, "a", 3, 3) && rig_has(r, "a", 6, 6));
+	assert_false(rig_has(r, "a", 3, 5));
+	assert_int_equal(rig_device(r, "a")->n_unexpected, 1);
+}
+
+/* One command for the whole map, but never over foreign light. */
+static void test_replace(void **state)
+{
+	struct rig *r = *state;
+	const struct want w = { "a", 3, { { 0, 2 }, { 1, 1 }, { 2, 3 } },
+				NULL };
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_go(r, PLAN_SAFE, &w, 1);
+	assert_says(buf_cstr(&r->events), "map of 3 circuits set at once");
+	rig_go(r, PLAN_SAFE, first, 1);
+	rig_meddle(r, "a", DRV_ADD, 7, 7);
+	rig_read(r);
+	rig_go(r, PLAN_SAFE, &w, 1);
+	assert_int_equal(r->res.verdict, APPLY_COMMITTED);
+	assert_null(strstr(buf_cstr(&r->events), "set at once"));
+	assert_true(rig_has(r, "a", 7, 7));
+}
+
+static void test_stale_plan(void **state)
+{
+	struct rig *r = *state;
+	struct model_fabric *f, *g;
+	struct plan *p, *q;
+	struct err err = { 0 };
+
+	two_switches(r, "");
+	f = rig_parse(r);
+	p = rig_plan(r, f, PLAN_SAFE, second, 2);
+	rig_go(r, PLAN_SAFE, first, 2);
+	assert_int_equal(apply_start(r->apply, p, f, "bob", "", NULL,
+				     rig_on_done, r, &err), WEFT_ESTALE);
+	assert_says(err.msg, "generation 1");
+	f = rig_parse(r);
+	p = rig_plan(r, f, PLAN_SAFE, second, 2);
+	g = rig_parse(r);
+	q = rig_plan(r, g, PLAN_SAFE, second, 2);
+	rig_start(r, p, f);
+	assert_int_equal(apply_start(r->apply, q, g, "bob", "", NULL,
+				     rig_on_done, r, &err), WEFT_ESTALE);
+	assert_true(apply_busy(r->apply));
+	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err),
+			 WEFT_ESTALE);
+	rig_run(r);
+	assert_false(apply_busy(r->apply));
+	assert_int_equal(r->res.verdict, APPLY_COMMITTED);
+}
+
+static void test_bad_fabric(void **state)
+{
+	struct rig *r = *state;
+	struct err err = { 0 };
+
+	two_switches(r, "");
+	rig_fabric(r);
+	rig_switch(r, "a", "east", ", nonsense: 1");
+	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err),
+			 WEFT_EINVAL);
+	assert_says(err.msg, "nonsense");
+	assert_string_equal(err.file, "fabric.yaml");
+	assert_true(err.line > 0);
+	assert_int_equal(apply_fabric(r->apply)->n_devices, 2);
+	err_clear(&err);
+	buf_reset(&r->yaml);
+	buf_str(&r->yaml, "weft: 1\nfabric: t\nhosts:\n"
+		"  - { name: n, ports: p0, rate: 1Gbps }\nswitches:\n"
+		"  - { name: a, size: 8x8, driver: none }\n"
+		"fibres:\n  - { from: n.p0, to: a.1 }\n");
+	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err),
+			 WEFT_EINVAL);
+	assert_says(err.msg, "none");
+	assert_int_equal(err.line, 6);
+}
+
+static void test_device_leaves(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 1), APPLY_COMMITTED);
+	assert_says(buf_cstr(&r->events), "b is no longer in the");
+	assert_int_equal(apply_fabric(r->apply)->n_devices, 1);
+}
+
+static void test_audit(void **state)
+{
+	struct rig *r = *state;
+	struct store_audit *v;
+	struct err err = { 0 };
+	bool command = false, event = false;
+	int n;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	assert_int_equal(store_audit_read(r->store, 1, 1000, &v, &n, &err), 0);
+	for (int i = 0; i < n; i++) {
+		command |= v[i].kind == STORE_COMMAND &&
+			   strcmp(v[i].device, "a") == 0 &&
+			   strstr(v[i].text, "add 0-1") != NULL;
+		event |= v[i].kind == STORE_EVENT &&
+			 strstr(v[i].text, "committed") != NULL;
+	}
+	assert_true(command);
+	assert_true(event);
+	store_audit_free(v, n);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_commit), T(test_nothing_to_do), T(test_adopt),
+		T(test_silent_refusal), T(test_stuck), T(test_refused_item),
+		T(test_lost_sessions), T(test_foreign_before),
+		T(test_foreign_during), T(test_foreign_in_the_way_of_undo),
+		T(test_neighbour_goes_away), T(test_unreachable),
+		T(test_lost_for_good), T(test_failed_port), T(test_cancel),
+		T(test_restart_kept), T(test_restart_dark),
+		T(test_restart_between_checks), T(test_steal),
+		T(test_replace), T(test_stale_plan), T(test_bad_fabric),
+		T(test_device_leaves), T(test_audit),
+	};
+
+	return cmocka_run_group_tests_name("apply/change", tests, NULL, NULL);
+}
