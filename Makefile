@@ -18,7 +18,8 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
-	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps
+	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
+	netcat-openbsd
 
 # ---- rooms -----------------------------------------------------------------
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.

@@ -111,7 +111,7 @@ emulator() {
 # control NAME LINE: one line to an emulator's control socket, answer on
 # standard output.
 control() {
-	weft-emulator --ask "${CTL[$1]}" "$2"
+	echo "$2" | nc -NU -w 5 "${CTL[$1]}"
 }
 
 # daemon [ENV=VALUE...]: weftd on $SOCK with its state in $STATE.
@@ -124,4 +124,53 @@ daemon() {
 		cat "$T/weftd.log"
 		return 1
 	}
+}
+
+# fabric FILE TOPOLOGY: a small fabric on the emulators "ocs0" (8x8) and
+# "ring0" (8 nodes, 4 channels): four hosts with two ports each on the switch
+# and one job, eight nodes on the ring and one job. TOPOLOGY "" leaves the
+# switch without a job, RING=no the ring.
+fabric() {
+	cat >"$1" <<-END
+	weft: 1
+	fabric: small
+	hosts:
+	  - { name: "h[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 10ms }
+	  - { name: "n[0-7]" }
+	switches:
+	  - name: ocs0
+	    size: 8x8
+	    driver: polatis-scpi
+	    address: ${ADDR[ocs0]}
+	    options: { gap_ms: 1, settle_ms: 20 }
+	    timeout: 500ms
+	rings:
+	  - name: ring0
+	    nodes: "n[0-7]"
+	    channels: 4
+	    channel-rate: 40Gbps
+	    retune: 25us
+	    driver: mrr-reg
+	    address: ${ADDR[ring0]}
+	    timeout: 500ms
+	fibres:
+	  - { from: "h[0-3].p[0-1]", to: "ocs0.[1-8]" }
+	jobs:
+	END
+	if [[ -n $2 ]]; then
+		echo "  - { name: reduce, nodes: 'h[0-3]', collective: allreduce, size: 1MiB, topology: '$2', alpha: 10us }" >>"$1"
+	fi
+	if [[ ${RING:-yes} == yes ]]; then
+		echo "  - { name: gather, ring: ring0, nodes: all, collective: allgather, size: 1MiB, depth: ${DEPTH:-0} }" >>"$1"
+	fi
+}
+
+# Both emulators of such a fabric.
+emulators() {
+	emulator ocs0 polatis-scpi 8x8 && emulator ring0 mrr-reg 8x4
+}
+
+# sets NAME: how many changing commands an emulator has received.
+sets() {
+	control "$1" stats | awk '$1 == "sets" { print $2 }'
 }
