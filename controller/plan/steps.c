@@ -143,13 +143,33 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 	return rc;
 }
 
+/* A program that is loaded, and that weft did not load. */
+static bool is_foreign_program(const struct plan_ctx *ctx,
+			       const struct plan_device *d)
+{
+	const struct plan_light *intent = plan_intent(ctx, d->device);
+
+	return d->had_program &&
+	       !(intent->program &&
+		 light_program_equal(intent->program, &d->old_program));
+}
+
+static int refuse_program(const struct plan_ctx *ctx,
+			  const struct plan_device *d, struct err *err)
+{
+	err_set(err, WEFT_EINVAL,
+		"%s: holds a program of %u steps that weft did not load",
+		ctx->fabric->devices[d->device].name, d->old_program.steps);
+	err_hint(err, "mode update replaces it");
+	return WEFT_EINVAL;
+}
+
 /* A ring's program: loaded when it differs, emptied when no job wants the
  * ring any more but the one there is weft's own. */
 static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		     struct plan_device *d, struct err *err)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
-	const struct plan_light *intent = plan_intent(ctx, d->device);
 	int rc = 0;
 
 	for (int j = 0; j < p->n_jobs && rc == 0; j++) {
@@ -166,14 +186,16 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 	if (rc) {
 		return rc;
 	}
-	if (d->has_program) {
-		d->load_program = !d->had_program ||
-				  !light_program_equal(&d->program,
-						       &d->old_program);
-	} else {
-		d->load_program = d->had_program && intent->program &&
-				  light_program_equal(intent->program,
-						      &d->old_program);
+	if (!d->has_program) {
+		d->load_program = d->had_program &&
+				  !is_foreign_program(ctx, d);
+		return 0;
+	}
+	d->load_program = !d->had_program ||
+			  !light_program_equal(&d->program, &d->old_program);
+	if (d->load_program && is_foreign_program(ctx, d) &&
+	    ctx->base->mode == PLAN_SAFE) {
+		return refuse_program(ctx, d, err);
 	}
 	return 0;
 }

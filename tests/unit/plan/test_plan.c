@@ -581,6 +581,8 @@ static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 	struct plan_light *light = light_after(p);
 	struct plan_base ours = { .intent = light, .observed = light };
 	struct plan_base foreign = { .observed = light };
+	struct model_fabric *other;
+	struct err err = { 0 };
 
 	(void)state;
 	q = plan_of(g, &ours);
@@ -591,6 +593,20 @@ static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 	q = plan_of(g, &foreign);
 	assert_true(plan_is_empty(q));
 	plan_free(q);
+
+	/* Nor is somebody else's program replaced without a word. */
+	other = fabric_of(RING
+		"jobs:\n"
+		"  - { name: g, ring: r0, nodes: all, collective: allgather, "
+		"size: 1MiB, depth: 3 }\n");
+	q = NULL;
+	assert_int_equal(plan_make(other, &foreign, &q, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "r0: holds a program"));
+	foreign.mode = PLAN_UPDATE;
+	q = plan_of(other, &foreign);
+	assert_int_equal(q->n_loads, 1);
+	plan_free(q);
+	model_free(other);
 	free(light);
 	plan_free(p);
 	model_free(g);
