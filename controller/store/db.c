@@ -132,7 +132,7 @@ int db_step(struct store *s, struct err *err, sqlite3_stmt *st)
 		return 1;
 	}
 	if (rc != SQLITE_DONE) {
-		int code = db_fail(s, err, sqlite3_stmt_readonly(st) ?
+		int code = db_fail(s, err, sqlite3_column_count(st) ?
 				   "read" : "write");
 
 		sqlite3_reset(st);

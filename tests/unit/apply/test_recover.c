@@ -1,0 +1,518 @@
+/*
+ * Changes that were open when the process ended. Whatever the moment, the
+ * next start reads the devices, sends nothing, and leaves every circuit
+ * either intended or explained.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/wait.h>
+
+#include "lib/base/log.h"
+#include "rig.h"
+#include "tests/unit/store/fault_vfs.h"
+
+static const struct want first[] = {
+	{ "a", 3, { { 0, 1 }, { 1, 2 }, { 2, 3 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 6 }, { 6, 5 } }, NULL },
+};
+
+static const struct want second[] = {
+	{ "a", 3, { { 0, 1 }, { 1, 4 }, { 2, 3 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 5 } }, NULL },
+};
+
+static int setup(void **state)
+{
+	struct rig *r = malloc(sizeof(*r));
+
+	fault_clear();
+	rig_init(r);
+	rig_up(r);
+	*state = r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fault_clear();
+	rig_fini(*state);
+	free(*state);
+	return 0;
+}
+
+static void two_switches(struct rig *r, const char *options_b)
+{
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	rig_switch(r, "b", "west", options_b);
+	rig_use(r);
+}
+
+/* Ends the engine without a word, as a crash would, and starts the next one,
+ * which has not read anything yet. The journal of `second` is left open. */
+static void leave_open(struct rig *r)
+{
+	struct model_fabric *f = rig_parse(r);
+	struct plan *p = rig_plan(r, f, PLAN_SAFE, second, 2);
+	struct store_config cfg = { .name = f->file, .text = f->text,
+				    .len = f->text_len };
+	struct store_journal j;
+	struct err err = { 0 };
+
+	strcpy(cfg.hash, f->hash);
+	assert_int_equal(journal_from_plan(p, "alice", "", &j, &err), 0);
+	assert_int_equal(store_begin(r->store, &j, &cfg, &err), 0);
+	r->res.change = j.change.id;
+	store_journal_fini(&j);
+	plan_free(p);
+	model_free(f);
+}
+
+static void restart(struct rig *r)
+{
+	rig_down(r);
+	rig_up(r);
+	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), NULL), 0);
+	rig_watch(r);
+}
+
+static void assert_verdict(struct rig *r, enum store_verdict v)
+{
+	struct store_change c;
+	struct err err = { 0 };
+
+	assert_int_equal(store_change_get(r->store, r->res.change, &c, &err),
+			 0);
+	assert_string_equal(store_verdict_name(c.verdict),
+			    store_verdict_name(v));
+	store_change_fini(&c);
+}
+
+static void move_a(struct rig *r)
+{
+	rig_meddle(r, "a", DRV_DEL, 1, 2);
+	rig_meddle(r, "a", DRV_ADD, 1, 4);
+}
+
+static void move_b(struct rig *r)
+{
+	rig_meddle(r, "b", DRV_DEL, 5, 6);
+	rig_meddle(r, "b", DRV_ADD, 5, 7);
+}
+
+static void assert_explained(struct rig *r, int pending)
+{
+	int n, found = 0;
+	const struct apply_device *v = apply_devices(r->apply, &n);
+
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(v[i].n_missing, 0);
+		assert_int_equal(v[i].n_unexpected, 0);
+		found += v[i].n_pending;
+	}
+	assert_int_equal(found, pending);
+}
+
+static void test_nothing_open(void **state)
+{
+	struct rig *r = *state;
+
+	rig_recover(r);
+	assert_int_equal(r->rc, 0);
+	assert_string_equal(r->text, "no change was open");
+}
+
+static void test_as_before(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	restart(r);
+	rig_recover(r);
+	assert_int_equal(r->rc, 0);
+	assert_says(r->text, "change 2 never happened");
+	assert_verdict(r, STORE_ABORTED);
+	assert_int_equal(r->n_commands, 0);
+	assert_explained(r, 0);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+}
+
+static void test_as_planned(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	move_a(r);
+	move_b(r);
+	restart(r);
+	rig_recover(r);
+	assert_int_equal(r->rc, 0);
+	assert_says(r->text, "change 2 is committed");
+	assert_verdict(r, STORE_COMMITTED);
+	assert_int_equal(r->n_commands, 0);
+	assert_explained(r, 0);
+	rig_watch(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_NOTHING_TO_DO);
+}
+
+static void test_mixed(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	move_a(r);
+	restart(r);
+	rig_recover(r);
+	assert_int_equal(r->rc, 0);
+	assert_says(r->text, "of 4 steps 2 are as planned, 2 as before, 0 "
+		    "unknown; nothing was sent");
+	assert_verdict(r, STORE_INTERRUPTED);
+	assert_int_equal(r->n_commands, 0);
+	assert_explained(r, 2);
+	/* The same again after another restart. */
+	restart(r);
+	rig_recover(r);
+	assert_verdict(r, STORE_INTERRUPTED);
+	assert_explained(r, 2);
+	/* Back: what the open change made is weft's own to delete. */
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	rig_read(r);
+	assert_explained(r, 0);
+	assert_true(rig_has(r, "a", 1, 2) && !rig_has(r, "a", 1, 4));
+	rig_recover(r);
+	assert_string_equal(r->text, "no change was open");
+}
+
+static void test_forward_after_mixed(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	rig_meddle(r, "a", DRV_DEL, 1, 2);
+	restart(r);
+	rig_recover(r);
+	assert_verdict(r, STORE_INTERRUPTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	rig_read(r);
+	assert_explained(r, 0);
+	assert_true(rig_has(r, "a", 1, 4) && rig_has(r, "b", 5, 7));
+}
+
+/* A later change that fails leaves the explanation of the earlier one. */
+static void test_failed_after_mixed(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", lie: o7");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	move_a(r);
+	restart(r);
+	rig_recover(r);
+	assert_explained(r, 2);
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	rig_read(r);
+	assert_explained(r, 2);
+	assert_true(rig_has(r, "a", 1, 4));
+}
+
+static void test_device_away(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	move_a(r);
+	move_b(r);
+	restart(r);
+	rig_kill_b(r);
+	rig_recover(r);
+	assert_int_equal(r->rc, WEFT_EUNAVAIL);
+	assert_says(r->text, "2 unknown");
+	assert_verdict(r, STORE_INTERRUPTED);
+	/* It is back: asking again settles the change. */
+	rig_revive_b(r);
+	rig_recover(r);
+	assert_int_equal(r->rc, 0);
+	assert_verdict(r, STORE_COMMITTED);
+	assert_explained(r, 0);
+}
+
+/* Rolling back had begun: all as planned is then not a success. */
+static void test_while_undoing(void **state)
+{
+	for (int moved = 0; moved < 2; moved++) {
+		struct rig *r = *state;
+		struct err err = { 0 };
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		leave_open(r);
+		assert_int_equal(store_undoing(r->store, 2, &err), 0);
+		if (moved) {
+			move_a(r);
+			move_b(r);
+		}
+		restart(r);
+		rig_recover(r);
+		assert_verdict(r, moved ? STORE_INTERRUPTED :
+					  STORE_ROLLED_BACK);
+		assert_explained(r, moved ? 4 : 0);
+	}
+}
+
+static void test_stuck_is_freed(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	two_switches(r, ", lie: o6, refuse: o7");
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	two_switches(r, "");
+	rig_recover(r);
+	assert_verdict(r, STORE_STUCK);
+	/* An operator puts the circuit back by hand. */
+	rig_meddle(r, "b", DRV_ADD, 5, 6);
+	rig_recover(r);
+	assert_int_equal(r->rc, 0);
+	assert_verdict(r, STORE_ROLLED_BACK);
+	rig_read(r);
+	assert_explained(r, 0);
+}
+
+/* The device exists only in the configuration of the change. */
+static void test_new_fabric(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	leave_open(r);
+	move_a(r);
+	rig_down(r);
+	rig_up(r);
+	assert_null(apply_fabric(r->apply));
+	rig_recover(r);
+	assert_verdict(r, STORE_INTERRUPTED);
+	assert_non_null(apply_fabric(r->apply));
+	assert_int_equal(rig_device(r, "a")->n_pending, 1);
+}
+
+static void close_engine(struct rig *r)
+{
+	r->answered = false;
+	apply_free(r->apply, NULL, NULL);
+}
+
+/* The engine is closed in the middle of a change, at any event. */
+static void test_closed_in_the_middle(void **state)
+{
+	static const char *const cues[] = {
+		"prepare", "delete a", "add a", "read again a", "delete b",
+		"undo", "step to take back", "b is as before",
+	};
+
+	for (size_t i = 0; i < sizeof(cues) / sizeof(cues[0]); i++) {
+		struct rig *r = *state;
+		bool undo = i >= 5;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, undo ? ", refuse: o7" : "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		r->cue = cues[i];
+		r->on_cue = close_engine;
+		rig_go(r, PLAN_SAFE, second, 2);
+		assert_int_equal(r->rc, undo ? WEFT_EDEVICE : WEFT_ECANCELED);
+		assert_int_equal(r->res.verdict, i == 0 ? APPLY_REFUSED :
+							  APPLY_STUCK);
+		uv_run(&r->loop, UV_RUN_DEFAULT);
+		assert_int_equal(uv_loop_close(&r->loop), 0);
+		store_free(r->store);
+		rig_up(r);
+		assert_int_equal(apply_set_fabric(r->apply, rig_parse(r),
+						  NULL), 0);
+		rig_watch(r);
+		rig_recover(r);
+		assert_int_equal(r->rc, 0);
+		assert_int_equal(r->n_commands, 0);
+		rig_read(r);
+		for (int k = 0; k < 2; k++) {
+			const struct apply_device *d =
+				rig_device(r, first[k].device);
+
+			assert_int_equal(d->n_missing, 0);
+			assert_int_equal(d->n_unexpected, 0);
+		}
+	}
+}
+
+/* ---- the process ends at any write of the store -------------------------- */
+
+static void child(struct rig *r, int at, const char *options)
+{
+	struct model_fabric *f;
+
+	fault_arm(FAULT_KILL, at, false);
+	two_switches(r, options);
+	f = rig_parse(r);
+	rig_start(r, rig_plan(r, f, PLAN_SAFE, second, 2), f);
+	rig_run(r);
+	_exit(0);
+}
+
+/* The child runs the whole change on devices whose maps outlast it. */
+static int run_and_die(struct rig *r, int at, const char *options)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		rig_up(r);
+		child(r, at, options);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void kill_at_every_write(struct rig *r, const char *options)
+{
+	int status = 1, runs = 0;
+	int seen[STORE_ABORTED + 1] = { 0 };
+
+	for (int at = 1; status; at++, runs++) {
+		struct store_change *h;
+		struct err err = { 0 };
+		int n;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, options);
+		assert_int_equal(rig_go(r, PLAN_SAFE, first, 2),
+				 APPLY_COMMITTED);
+		rig_down(r);
+		status = run_and_die(r, at, options);
+		assert_true(status == 0 || WIFSIGNALED(status));
+
+		rig_up(r);
+		two_switches(r, "");
+		rig_watch(r);
+		rig_recover(r);
+		assert_int_equal(r->rc, 0);
+		assert_int_equal(r->n_commands, 0);
+		rig_read(r);
+		assert_int_equal(store_history(r->store, 0, 1, &h, &n, &err),
+				 0);
+		assert_int_not_equal(h[0].verdict, STORE_RUNNING);
+		seen[h[0].verdict]++;
+		assert_explained(r, rig_device(r, "a")->n_pending +
+				    rig_device(r, "b")->n_pending);
+		if (h[0].verdict != STORE_INTERRUPTED) {
+			assert_explained(r, 0);
+		}
+		store_history_free(h, n);
+		/* And the operator can go on from there. */
+		rig_go(r, PLAN_SAFE, second, 2);
+		assert_true(r->res.verdict == APPLY_COMMITTED ||
+			    r->res.verdict == APPLY_NOTHING_TO_DO);
+		rig_read(r);
+		assert_explained(r, 0);
+	}
+	assert_true(runs > 10);
+	assert_true(seen[STORE_INTERRUPTED] > 0);
+	assert_true(seen[STORE_COMMITTED] > 0);
+}
+
+static void test_killed_at_every_write(void **state)
+{
+	kill_at_every_write(*state, "");
+}
+
+/* The same while the change is being rolled back. */
+static void test_killed_in_undo(void **state)
+{
+	kill_at_every_write(*state, ", refuse: o7");
+}
+
+/* ---- the disk fails ------------------------------------------------------ */
+
+/* At the N-th write from the start of the change on, for ever: no light is
+ * left that the next start cannot explain. */
+static void test_disk_fails(void **state)
+{
+	bool hit = true;
+
+	for (int at = 1; hit; at++) {
+		struct rig *r = *state;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		fault_arm(FAULT_FULL, at, true);
+		rig_go(r, PLAN_SAFE, second, 2);
+		hit = fault.hit;
+		assert_true(r->res.verdict != APPLY_COMMITTED || r->rc == 0);
+		if (r->rc) {
+			assert_int_equal(r->rc, WEFT_EIO);
+			assert_says(r->err.msg, "store");
+		}
+		if (r->res.verdict == APPLY_REFUSED ||
+		    r->res.verdict == APPLY_ROLLED_BACK) {
+			assert_true(rig_has(r, "a", 1, 2));
+			assert_true(rig_has(r, "b", 5, 6));
+		}
+		rig_down(r);
+		fault_clear();
+		rig_up(r);
+		two_switches(r, "");
+		rig_recover(r);
+		assert_int_equal(r->rc, 0);
+		assert_explained(r, 0);
+	}
+}
+
+static void be_quiet(enum log_level level, const char *room, const char *line)
+{
+	(void)level;
+	(void)room;
+	(void)line;
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_nothing_open), T(test_as_before), T(test_as_planned),
+		T(test_mixed), T(test_forward_after_mixed),
+		T(test_failed_after_mixed), T(test_device_away),
+		T(test_while_undoing), T(test_stuck_is_freed),
+		T(test_new_fabric), T(test_closed_in_the_middle),
+		T(test_killed_at_every_write), T(test_killed_in_undo),
+		T(test_disk_fails),
+	};
+
+	fault_install();
+	log_set_sink(be_quiet);	/* failures are wanted here */
+	return cmocka_run_group_tests_name("apply/recover", tests, NULL, NULL);
+}
