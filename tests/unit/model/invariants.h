@@ -1,0 +1,123 @@
+/* What holds for every fabric that was accepted. Ends the program when not:
+ * for unit tests and for the fuzz target. */
+#ifndef WEFT_TESTS_MODEL_INVARIANTS_H
+#define WEFT_TESTS_MODEL_INVARIANTS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/model.h"
+
+#define HOLDS(x)                                                           \
+	do {                                                               \
+		if (!(x)) {                                                \
+			fprintf(stderr, "%s:%d: does not hold: %s\n",      \
+				__FILE__, __LINE__, #x);                   \
+			abort();                                           \
+		}                                                          \
+	} while (0)
+
+static inline void check_ports(const struct model_fabric *f)
+{
+	for (int i = 0; i < f->n_ports; i++) {
+		const struct model_port *p = &f->ports[i];
+		const struct model_host *h = &f->hosts[p->host];
+
+		HOLDS(p->host >= 0 && p->host < f->n_hosts);
+		HOLDS(i >= h->first_port && i < h->first_port + h->n_ports);
+		HOLDS(strncmp(p->name, h->name, strlen(h->name)) == 0);
+		HOLDS(p->name[strlen(h->name)] == '.');
+		HOLDS(p->rate_bps > 0);
+		HOLDS(p->tx_device < f->n_devices);
+		HOLDS(p->rx_device < f->n_devices);
+		HOLDS(p->tx_device < 0 ||
+		      f->devices[p->tx_device].in_port[p->tx_port] == i);
+		HOLDS(p->rx_device < 0 ||
+		      f->devices[p->rx_device].out_port[p->rx_port] == i);
+		HOLDS(p->tx_loss_mdb >= 0 && p->rx_loss_mdb >= 0);
+	}
+}
+
+static inline void check_space(const struct model_fabric *f, int d)
+{
+	const struct model_device *dev = &f->devices[d];
+
+	HOLDS(dev->n_in > 0 && dev->n_out > 0);
+	HOLDS(!dev->any_to_any || dev->n_in == dev->n_out);
+	for (int i = 0; i < dev->n_in; i++) {
+		int p = dev->in_port[i];
+
+		HOLDS(p >= -1 && p < f->n_ports);
+		HOLDS(p < 0 || (f->ports[p].tx_device == d &&
+				f->ports[p].tx_port == i));
+		HOLDS(!dev->any_to_any || dev->out_port[i] == p);
+	}
+	for (int i = 0; i < dev->n_out; i++) {
+		int p = dev->out_port[i];
+
+		HOLDS(p >= -1 && p < f->n_ports);
+		HOLDS(p < 0 || (f->ports[p].rx_device == d &&
+				f->ports[p].rx_port == i));
+	}
+}
+
+static inline void check_devices(const struct model_fabric *f)
+{
+	for (int d = 0; d < f->n_devices; d++) {
+		const struct model_device *dev = &f->devices[d];
+
+		HOLDS(model_find_device(f, dev->name) == d);
+		HOLDS(model_find_host(f, dev->name) < 0);
+		HOLDS(dev->driver && dev->address && dev->domain);
+		for (int i = 0; i < dev->n_options; i++) {
+			HOLDS(dev->options[i].key && dev->options[i].value);
+		}
+		if (dev->kind != MODEL_RING) {
+			check_space(f, d);
+			continue;
+		}
+		HOLDS(dev->n_members >= 2);
+		HOLDS(dev->ring.n == dev->n_members);
+		HOLDS(dev->ring.fibres >= 1 && dev->ring.channels >= 1);
+		HOLDS(dev->channel_bps > 0);
+		for (int i = 0; i < dev->n_members; i++) {
+			HOLDS(dev->members[i] >= 0);
+			HOLDS(dev->members[i] < f->n_hosts);
+		}
+	}
+}
+
+static inline void check_jobs(const struct model_fabric *f)
+{
+	for (int j = 0; j < f->n_jobs; j++) {
+		const struct model_job *job = &f->jobs[j];
+
+		HOLDS(model_find_job(f, job->name) == j);
+		HOLDS(job->n_hosts >= 2 && job->size_bytes > 0);
+		HOLDS(job->algorithm[0] && job->topology[0]);
+		HOLDS(job->device < f->n_devices);
+		HOLDS(job->device < 0 ||
+		      f->devices[job->device].kind == MODEL_RING);
+		HOLDS(job->alpha_ns >= (job->device < 0 ? 0 : -1));
+		for (int i = 0; i < job->n_hosts; i++) {
+			HOLDS(job->hosts[i] >= 0);
+			HOLDS(job->hosts[i] < f->n_hosts);
+		}
+	}
+}
+
+static inline void check_invariants(const struct model_fabric *f)
+{
+	HOLDS(f->name[0] && strlen(f->hash) == 64);
+	HOLDS(f->n_hosts > 0);
+	for (int h = 0; h < f->n_hosts; h++) {
+		HOLDS(model_find_host(f, f->hosts[h].name) == h);
+		HOLDS(f->hosts[h].place.line > 0);
+	}
+	check_ports(f);
+	check_devices(f);
+	check_jobs(f);
+}
+
+#endif

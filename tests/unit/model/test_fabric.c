@@ -1,0 +1,529 @@
+/* What a fabric holds after reading, and the edges of reading it. That
+ * mistakes are found is test_examples' business. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+#include "lib/base/buf.h"
+#include "lib/base/rng.h"
+#include "tests/unit/model/invariants.h"
+
+/* ---- helpers ---- */
+
+static struct model_fabric *accept_bytes(const char *text, size_t len)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *f = NULL;
+
+	if (model_parse("t.yaml", text, len, &f, &errs)) {
+		fail_msg("%d:%d: %s", errs.v[0].line, errs.v[0].col,
+			 errs.v[0].msg);
+	}
+	assert_int_equal(errs.n, 0);
+	err_list_fini(&errs);
+	check_invariants(f);
+	return f;
+}
+
+static struct model_fabric *accept(const char *text)
+{
+	return accept_bytes(text, strlen(text));
+}
+
+static struct model_fabric *load(const char *path)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *f = NULL;
+
+	assert_int_equal(0, model_load(path, &f, &errs));
+	check_invariants(f);
+	return f;
+}
+
+/* The text is refused with this as its first error. */
+static void refuse_at(const char *text, int code, int line, int col,
+		      const char *msg)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *f = NULL;
+
+	assert_int_equal(code, model_parse("t.yaml", text, strlen(text), &f,
+					   &errs));
+	assert_null(f);
+	assert_string_equal(errs.v[0].msg, msg);
+	assert_string_equal(errs.v[0].file, "t.yaml");
+	assert_int_equal(errs.v[0].line, line);
+	assert_int_equal(errs.v[0].col, col);
+	err_list_fini(&errs);
+}
+
+static const struct model_port *port_of(const struct model_fabric *f,
+					const char *name)
+{
+	for (int i = 0; i < f->n_ports; i++) {
+		if (strcmp(f->ports[i].name, name) == 0) {
+			return &f->ports[i];
+		}
+	}
+	fail_msg("no port %s", name);
+	return NULL;
+}
+
+#define HOSTS                                                             \
+	"weft: 1\n"                                                       \
+	"fabric: t\n"                                                     \
+	"hosts:\n"                                                        \
+	"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 1Gbps }\n"
+
+#define SWITCH "switches:\n  - { name: s, size: 8x8, driver: sim }\n"
+
+/* ---- the values of the examples ---- */
+
+static void demo_has_its_ring(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/demo.yaml");
+	int d = model_find_device(f, "ring0");
+	const struct model_device *r = &f->devices[d];
+
+	(void)state;
+	assert_true(d >= 0);
+	assert_string_equal(model_device_kind_name(r->kind), "ring");
+	assert_string_equal(r->driver, "mrr-reg");
+	assert_string_equal(r->address, "127.0.0.1:7700");
+	assert_string_equal(r->domain, "ring0");
+	assert_int_equal(r->ring.n, 64);
+	assert_int_equal(r->ring.fibres, 1);
+	assert_int_equal(r->ring.channels, 16);
+	assert_int_equal(r->channel_bps, 40000000000);
+	assert_int_equal(r->retune_ns, 25000);
+	assert_int_equal(r->conversion_ns, 0);
+	assert_int_equal(r->timeout_ms, 0);
+	assert_true(r->has_loss);
+	assert_int_equal(r->loss.launch_mdbm, 0);
+	assert_int_equal(r->loss.sensitivity_mdbm, -17000);
+	assert_int_equal(r->loss.margin_mdb, 3000);
+	assert_int_equal(r->loss.add_mdb, 500);
+	assert_int_equal(r->loss.drop_mdb, 500);
+	assert_int_equal(r->loss.pass_mdb, 10);
+	assert_int_equal(r->loss.rings_per_node, 0);
+	assert_int_equal(r->loss.span_mdb, 100);
+	for (int i = 0; i < 64; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "node%02d", i);
+		assert_int_equal(r->members[i], model_find_host(f, name));
+	}
+	model_free(f);
+}
+
+static void demo_has_its_switches(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/demo.yaml");
+	const struct model_device *s =
+		&f->devices[model_find_device(f, "ocs1")];
+	const struct model_port *p = port_of(f, "gpu05.p3");
+
+	(void)state;
+	assert_int_equal(s->kind, MODEL_SWITCH);
+	assert_int_equal(s->n_in, 32);
+	assert_int_equal(s->n_out, 32);
+	assert_false(s->any_to_any);
+	assert_string_equal(s->address, "127.0.0.1:5026");
+	assert_int_equal(s->loss_mdb, 1500);
+	assert_int_equal(s->switch_ns, 45000000);
+	assert_int_equal(s->timeout_ms, 5000);
+	assert_int_equal(s->n_options, 1);
+	assert_string_equal(s->options[0].key, "gap_ms");
+	assert_string_equal(s->options[0].value, "1");
+	assert_int_equal(p->rate_bps, 100000000000);
+	assert_int_equal(p->tx_device, s - f->devices);
+	assert_int_equal(p->tx_port, 11);
+	assert_int_equal(p->rx_port, 11);
+	assert_int_equal(p->tx_loss_mdb, 200);
+	assert_int_equal(p->rx_loss_mdb, 200);
+	assert_int_equal(f->hosts[p->host].reactivation_ns, 5670000000);
+	model_free(f);
+}
+
+static void demo_has_its_jobs(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/demo.yaml");
+	const struct model_job *g = &f->jobs[model_find_job(f, "gather")];
+	const struct model_job *r = &f->jobs[model_find_job(f, "reduce")];
+
+	(void)state;
+	assert_int_equal(g->collective, COLL_ALLGATHER);
+	assert_int_equal(g->device, model_find_device(f, "ring0"));
+	assert_int_equal(g->n_hosts, 64);
+	assert_int_equal(g->hosts[63], model_find_host(f, "node63"));
+	assert_int_equal(g->size_bytes, 4000000);
+	assert_int_equal(g->alpha_ns, -1);
+	assert_int_equal(g->depth, 0);
+	assert_string_equal(g->algorithm, "auto");
+	assert_int_equal(r->collective, COLL_ALLREDUCE);
+	assert_int_equal(r->device, -1);
+	assert_int_equal(r->n_hosts, 16);
+	assert_int_equal(r->hosts[3], model_find_host(f, "gpu03"));
+	assert_int_equal(r->size_bytes, 1 << 20);
+	assert_int_equal(r->alpha_ns, 10000);
+	assert_string_equal(r->topology, "C(16,{1,4})");
+	model_free(f);
+}
+
+static void simplex_fibres_may_cross(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/two-switches.yaml");
+	const struct model_port *p = port_of(f, "gpu7.p2");
+	const struct model_port *q = port_of(f, "gpu7.p3");
+
+	(void)state;
+	assert_int_equal(p->tx_port, 14);
+	assert_int_equal(p->rx_port, 15);
+	assert_int_equal(q->tx_port, 15);
+	assert_int_equal(q->rx_port, 14);
+	assert_int_equal(q->tx_loss_mdb, 300);
+	assert_int_equal(q->rx_loss_mdb, 400);
+	assert_string_equal(f->devices[0].domain, "left");
+	assert_string_equal(f->devices[1].domain, "right");
+	assert_int_equal(f->jobs[1].n_hosts, 4);
+	model_free(f);
+}
+
+static void ports_without_sides_carry_both_ways(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/any-to-any.yaml");
+	const struct model_device *d = &f->devices[0];
+	const struct model_port *p = port_of(f, "gpu2.p1");
+
+	(void)state;
+	assert_true(d->any_to_any);
+	assert_int_equal(d->n_in, 48);
+	assert_int_equal(d->n_out, 48);
+	assert_int_equal(p->tx_port, 9);
+	assert_int_equal(p->rx_port, 9);
+	assert_int_equal(d->in_port[40], -1);
+	model_free(f);
+}
+
+static void panels_have_their_own_defaults(void **state)
+{
+	struct model_fabric *f = accept(
+		HOSTS SWITCH
+		"panels:\n  - { name: p, size: 4x8, driver: sim }\n");
+
+	(void)state;
+	assert_int_equal(f->devices[0].kind, MODEL_SWITCH);
+	assert_int_equal(f->devices[0].switch_ns, 45000000);
+	assert_int_equal(f->devices[0].loss_mdb, 2000);
+	assert_int_equal(f->devices[1].kind, MODEL_PANEL);
+	assert_int_equal(f->devices[1].switch_ns, 60000000000);
+	assert_int_equal(f->devices[1].loss_mdb, 1000);
+	assert_int_equal(f->devices[1].n_in, 4);
+	assert_int_equal(f->devices[1].n_out, 8);
+	assert_string_equal(f->devices[1].address, "");
+	model_free(f);
+}
+
+static void jobs_default_to_all_hosts_with_ports(void **state)
+{
+	struct model_fabric *f = accept(
+		HOSTS "  - name: n[0-1]\n" SWITCH
+		"rings:\n"
+		"  - { name: r, nodes: 'n[1,0]', channels: 2, "
+		"channel-rate: 1Gbps, driver: sim-ring }\n"
+		"fibres:\n  - { from: 'h[0-3].p[0-1]', to: 's.[1-8]' }\n"
+		"jobs:\n"
+		"  - { name: a, collective: broadcast, size: 1B }\n"
+		"  - { name: b, ring: r, collective: all-to-all, size: 1kB, "
+		"depth: 3, alpha: 7us }\n");
+
+	(void)state;
+	assert_int_equal(f->jobs[0].n_hosts, 4);
+	assert_int_equal(f->jobs[0].hosts[3], 3);
+	assert_int_equal(f->jobs[0].alpha_ns, 10000);
+	assert_int_equal(f->jobs[1].n_hosts, 2);
+	assert_int_equal(f->jobs[1].hosts[0], model_find_host(f, "n1"));
+	assert_int_equal(f->jobs[1].depth, 3);
+	assert_int_equal(f->jobs[1].alpha_ns, 7000);
+	assert_false(f->devices[1].has_loss);
+	model_free(f);
+}
+
+static void names_are_found_or_not(void **state)
+{
+	struct model_fabric *f = load("configs/fabrics/demo.yaml");
+
+	(void)state;
+	assert_int_equal(model_find_host(f, "ring0"), -1);
+	assert_int_equal(model_find_host(f, ""), -1);
+	assert_int_equal(model_find_device(f, "gpu00"), -1);
+	assert_int_equal(model_find_job(f, "ring0"), -1);
+	model_free(f);
+	model_free(NULL);
+}
+
+/* ---- the text ---- */
+
+static void text_and_hash_are_kept(void **state)
+{
+	struct model_fabric *f = accept(HOSTS SWITCH);
+
+	(void)state;
+	assert_string_equal(f->name, "t");
+	assert_string_equal(f->file, "t.yaml");
+	assert_int_equal(f->text_len, strlen(HOSTS SWITCH));
+	assert_string_equal(f->text, HOSTS SWITCH);
+	/* sha256sum of the same bytes. */
+	assert_string_equal(f->hash, "9cc1d7677e3dcf326e84cbc6a0a9588d"
+				     "3713d9fa25307221b61a09aea69c7743");
+	model_free(f);
+}
+
+static void byte_order_mark_and_line_ends_do_not_matter(void **state)
+{
+	struct model_fabric *f = accept("\xef\xbb\xbf" HOSTS SWITCH);
+	struct buf crlf = { 0 };
+
+	(void)state;
+	model_free(f);
+	for (const char *p = HOSTS SWITCH; *p; p++) {
+		buf_str(&crlf, *p == '\n' ? "\r\n" : (char[]){ *p, 0 });
+	}
+	f = accept(crlf.data);
+	assert_int_equal(f->hosts[0].place.line, 4);
+	model_free(f);
+	buf_fini(&crlf);
+	refuse_at("\xef\xbb\xbfweft: x\n", WEFT_EINVAL, 1, 1,
+		  "fabric: key 'fabric' is missing");
+	refuse_at("weft: 1\n\xef\xbb\xbf" "fabric: t\n", WEFT_EINVAL, 2, 1,
+		  "text: character U+FEFF is not allowed");
+}
+
+static void text_must_be_utf8(void **state)
+{
+	static const char *const bad[] = {
+		"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe2\x82",
+		"\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80",
+		"\xf8\x88\x80\x80\x80", "\xff",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		char text[64], msg[64];
+
+		snprintf(text, sizeof(text), "# \xc3\xa9\n# \xc3\xa9 %s\n",
+			 bad[i]);
+		snprintf(msg, sizeof(msg), "text: byte 0x%02x is not UTF-8",
+			 (unsigned char)bad[i][0]);
+		/* The column counts characters. */
+		refuse_at(text, WEFT_EINVAL, 2, 5, msg);
+	}
+	model_free(accept("# \xc3\xa9 \xe2\x82\xac \xf0\x9f\x94\xa6\n"
+			  HOSTS SWITCH));
+}
+
+static void nul_bytes_are_refused(void **state)
+{
+	static const char text[] = "weft: 1\nfabric: t\0t\n";
+	struct err_list errs = { 0 };
+	struct model_fabric *f;
+
+	(void)state;
+	assert_int_equal(WEFT_EINVAL, model_parse("t", text, sizeof(text) - 1,
+						  &f, &errs));
+	assert_string_equal(errs.v[0].msg,
+			    "text: character U+0000 is not allowed");
+	assert_int_equal(errs.v[0].line, 2);
+	assert_int_equal(errs.v[0].col, 10);
+	err_list_fini(&errs);
+}
+
+static void places_point_into_the_text(void **state)
+{
+	(void)state;
+	refuse_at(HOSTS SWITCH "fibres:\n"
+		  "  - { from: 'h[0-3].p[1-0]', to: 's.[1-8]' }\n",
+		  WEFT_EINVAL, 8, 23,
+		  "fibre 1: from: the range 1-0 runs backwards");
+	refuse_at(HOSTS SWITCH "fibres:\n"
+		  "  - from: h[0-3].p[1-0]\n    to: s.1\n",
+		  WEFT_EINVAL, 8, 20,
+		  "fibre 1: from: the range 1-0 runs backwards");
+	/* An escape moves what follows: only the text's start is sure. */
+	refuse_at(HOSTS SWITCH "fibres:\n"
+		  "  - { from: \"\\x68[0-3].p[1-0]\", to: 's.[1-8]' }\n",
+		  WEFT_EINVAL, 8, 13,
+		  "fibre 1: from: the range 1-0 runs backwards");
+}
+
+/* ---- limits ---- */
+
+static void a_text_that_is_too_long_is_not_read(void **state)
+{
+	size_t len = MODEL_MAX_TEXT + 1;
+	char *text = malloc(len);
+	struct err_list errs = { 0 };
+	struct model_fabric *f;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '#', len);
+	assert_int_equal(WEFT_ELIMIT, model_parse("t", text, len, &f, &errs));
+	assert_string_equal(errs.v[0].msg,
+			    "text: 16777217 bytes, at most 16777216 are read");
+	err_list_fini(&errs);
+	free(text);
+}
+
+static void errors_beyond_the_most_are_counted(void **state)
+{
+	struct err_list errs = { .max = 3 };
+	struct model_fabric *f;
+	const char *text = "a: 1\nb: 1\nc: 1\nd: 1\ne: 1\n";
+
+	(void)state;
+	/* Five unknown keys, three missing ones. */
+	assert_int_equal(WEFT_EINVAL,
+			 model_parse("t", text, strlen(text), &f, &errs));
+	assert_int_equal(errs.n, 3);
+	assert_int_equal(errs.dropped, 5);
+	err_list_fini(&errs);
+}
+
+/* All ranges of a fabric draw on one budget, before memory is spent. */
+static void ranges_share_a_budget(void **state)
+{
+	struct node text = { .kind = NODE_TEXT, .text = "a[0-3]" };
+	struct err_list errs = { 0 };
+	struct arena keep = { 0 };
+	struct fabric fabric = { 0 };
+	struct reader r;
+	struct build b = { .r = &r, .f = &fabric };
+
+	(void)state;
+	reader_init(&r, "t", &keep, &errs);
+	r.names_left = 7;
+	assert_non_null(build_names(&b, "x", "y", &text, &keep, 100));
+	assert_int_equal(r.names_left, 3);
+	assert_null(build_names(&b, "x", "y", &text, &keep, 100));
+	assert_int_equal(errs.n, 1);
+	assert_int_equal(errs.v[0].code, WEFT_ELIMIT);
+	assert_string_equal(errs.v[0].msg, "x: y: more than 3 names");
+	reader_fini(&r);
+	arena_fini(&keep);
+	err_list_fini(&errs);
+}
+
+static void many_devices_may_not_eat_memory(void **state)
+{
+	(void)state;
+	refuse_at(HOSTS "switches:\n"
+		  "  - { name: 's[0-99]', size: 65536x65536, driver: sim }\n",
+		  WEFT_ELIMIT, 6, 5,
+		  "switch s[0-99]: more than 2097152 device ports in all");
+}
+
+static void a_graph_is_not_built_when_it_cannot_fit(void **state)
+{
+	(void)state;
+	refuse_at(HOSTS SWITCH
+		  "fibres:\n  - { from: 'h[0-3].p[0-1]', to: 's.[1-8]' }\n"
+		  "jobs:\n  - { name: j, collective: allreduce, size: 1B, "
+		  "topology: 'Torus(4,70000,99999999999999999999)' }\n",
+		  WEFT_EINVAL, 10, 68,
+		  "job j: topology: 70000 is more than the job's 4 hosts");
+}
+
+/* ---- size ---- */
+
+static void a_large_fabric_is_read_exactly(void **state)
+{
+	struct model_fabric *f = accept(
+		"weft: 1\n"
+		"fabric: large\n"
+		"hosts:\n"
+		"  - { name: 'h[00000-16383]', ports: 'p[0-3]', "
+		"rate: 400Gbps }\n"
+		"switches:\n"
+		"  - { name: 's[0-63]', size: 1024x1024, driver: sim }\n"
+		"fibres:\n"
+		"  - { from: 'h[00000-16383].p[0-3]', "
+		"to: 's[0-63].[1-1024]' }\n");
+	const struct model_port *p;
+
+	(void)state;
+	assert_int_equal(f->n_ports, 65536);
+	p = &f->ports[f->hosts[model_find_host(f, "h12345")].first_port + 2];
+	assert_string_equal(p->name, "h12345.p2");
+	assert_int_equal(p->tx_device, (4 * 12345 + 2) / 1024);
+	assert_int_equal(p->tx_port, (4 * 12345 + 2) % 1024);
+	model_free(f);
+}
+
+/* Single entries in random order join what one range joins. */
+static void order_and_ranges_do_not_matter(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int round = 0; round < 20; round++) {
+		struct buf text = { 0 };
+		struct model_fabric *f;
+		int order[8];
+
+		for (int i = 0; i < 8; i++) {
+			int j = (int)rng_below(&rng, (uint64_t)i + 1);
+
+			order[i] = order[j];
+			order[j] = i;
+		}
+		buf_str(&text, HOSTS SWITCH "fibres:\n");
+		for (int i = 0; i < 8; i++) {
+			buf_printf(&text, "  - { from: h%d.p%d, to: s.%d }\n",
+				   order[i] / 2, order[i] % 2, order[i] + 1);
+		}
+		f = accept(text.data);
+		for (int i = 0; i < 8; i++) {
+			assert_int_equal(f->devices[0].in_port[i], i);
+			assert_int_equal(f->devices[0].out_port[i], i);
+		}
+		model_free(f);
+		buf_fini(&text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(demo_has_its_ring),
+		cmocka_unit_test(demo_has_its_switches),
+		cmocka_unit_test(demo_has_its_jobs),
+		cmocka_unit_test(simplex_fibres_may_cross),
+		cmocka_unit_test(ports_without_sides_carry_both_ways),
+		cmocka_unit_test(panels_have_their_own_defaults),
+		cmocka_unit_test(jobs_default_to_all_hosts_with_ports),
+		cmocka_unit_test(names_are_found_or_not),
+		cmocka_unit_test(text_and_hash_are_kept),
+		cmocka_unit_test(byte_order_mark_and_line_ends_do_not_matter),
+		cmocka_unit_test(text_must_be_utf8),
+		cmocka_unit_test(nul_bytes_are_refused),
+		cmocka_unit_test(places_point_into_the_text),
+		cmocka_unit_test(a_text_that_is_too_long_is_not_read),
+		cmocka_unit_test(errors_beyond_the_most_are_counted),
+		cmocka_unit_test(ranges_share_a_budget),
+		cmocka_unit_test(many_devices_may_not_eat_memory),
+		cmocka_unit_test(a_graph_is_not_built_when_it_cannot_fit),
+		cmocka_unit_test(a_large_fabric_is_read_exactly),
+		cmocka_unit_test(order_and_ranges_do_not_matter),
+	};
+
+	return cmocka_run_group_tests_name("model/fabric", tests, NULL, NULL);
+}
