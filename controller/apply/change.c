@@ -136,8 +136,9 @@ static void on_checked(struct device *d, int rc, const struct err *err,
 	}
 	if (d->now.restarted) {
 		change_event(r->c, d, true, "%s restarted since it was last "
-			     "read; it holds what the plan expects", d->name);
+			     "read", d->name);
 	}
+	change_event(r->c, d, false, "as the plan expects");
 	op_done(r->c);
 }
 
@@ -925,6 +926,13 @@ static int check_start(const struct apply *a, const struct plan *p,
 {
 	if (a->change || a->recovery) {
 		return err_set(err, WEFT_ESTALE, "another change is under way");
+	}
+	for (int i = 0; i < a->n_open; i++) {
+		if (a->open[i].change.verdict == STORE_RUNNING) {
+			return err_set(err, WEFT_ESTALE, "change %lld was left "
+				       "open and must be settled first",
+				       (long long)a->open[i].change.id);
+		}
 	}
 	if (strcmp(p->state_uuid, store_uuid(a->store)) != 0) {
 		return err_set(err, WEFT_ESTALE, "the plan was made from "

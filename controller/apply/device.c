@@ -376,10 +376,15 @@ int device_load_intent(struct device *d, struct err *err)
 	return rc;
 }
 
+/* A circuit that was only to be kept may be lost by a change as well, when
+ * the whole map was sent at once. */
 static bool step_explains(const struct store_step *st, enum store_op op,
 			  struct light_xc xc)
 {
-	return st->op == op && light_xc_cmp(&st->xc, &xc) == 0;
+	bool lost = op == STORE_DEL && st->op == STORE_KEEP &&
+		    st->state != STORE_PLANNED;
+
+	return (st->op == op || lost) && light_xc_cmp(&st->xc, &xc) == 0;
 }
 
 /* True when an open change may have made (ADD) or deleted (DEL) xc. */

@@ -33,6 +33,7 @@ struct recovery {
 	int n_readings, waiting, rounds;
 	int n_before, n_planned, n_unknown;	/* steps that move light */
 	bool keeps;			/* what was to stay is there */
+	int n_lost;			/* sent with a whole map, and gone */
 	struct buf text;
 	int rc;
 };
@@ -119,6 +120,8 @@ static void count_step(struct recovery *r, const struct reading *rd,
 
 	if (st->op == STORE_KEEP) {
 		r->keeps = r->keeps && now == STORE_AS_PLANNED;
+		r->n_lost += now != STORE_AS_PLANNED &&
+			     st->state != STORE_PLANNED;
 		return;
 	}
 	st->state = now;
@@ -132,7 +135,7 @@ static int count_steps(struct recovery *r, struct err *err)
 {
 	int rc = 0;
 
-	r->n_before = r->n_planned = r->n_unknown = 0;
+	r->n_before = r->n_planned = r->n_unknown = r->n_lost = 0;
 	r->keeps = true;
 	for (int i = 0; i < r->n_readings && rc == 0; i++) {
 		struct reading *rd = &r->readings[i];
@@ -186,8 +189,9 @@ static int settle_mixed(struct recovery *r, struct err *err)
 	char text[200];
 
 	snprintf(text, sizeof(text), "is half done: of %d steps %d are as "
-		 "planned, %d as before, %d unknown; nothing was sent", total,
-		 r->n_planned, r->n_before, r->n_unknown);
+		 "planned, %d as before, %d unknown, %d kept circuits are "
+		 "lost; nothing was sent", total, r->n_planned, r->n_before,
+		 r->n_unknown, r->n_lost);
 	say(r, text);
 	if (r->n_unknown) {
 		r->rc = r->rc ? r->rc : WEFT_EUNAVAIL;
@@ -207,7 +211,7 @@ static void decide(struct recovery *r)
 	struct err err = { 0 };
 	int rc = count_steps(r, &err);
 
-	if (rc == 0 && r->n_planned + r->n_unknown == 0) {
+	if (rc == 0 && r->n_planned + r->n_unknown + r->n_lost == 0) {
 		rc = settle_undone(r, &err);
 	} else if (rc == 0 && r->n_before + r->n_unknown == 0 && r->keeps &&
 		   !ch->undoing && ch->verdict != STORE_STUCK) {

@@ -284,42 +284,82 @@ static inline void rig_meddle_later(struct rig *r, const char *device,
 		      rig_on_meddled, r);
 }
 
-/* A device that does not answer readings any more: its class is replaced by
- * one that turns every answer into an error. */
-static drv_snapshot_cb rig_dead_cb;
+/* What b's driver is made to say: its class is replaced by one that
+ * forwards to the real one and changes the answers. */
+static struct {
+	bool dead;			/* readings fail */
+	int tuning;			/* readings that say light moves */
+	int max_batch;
+	bool measures;			/* outcomes claim measured light */
+	drv_snapshot_cb snapshot_cb;
+	drv_submit_cb submit_cb;
+} rig_b;
 
-static inline void rig_dead_answer(struct drv *dev, int rc,
-				   struct drv_snapshot *snap,
-				   const struct err *err, void *arg)
+static inline void rig_b_read(struct drv *dev, int rc,
+			      struct drv_snapshot *snap,
+			      const struct err *err, void *arg)
 {
 	struct err gone = { 0 };
 
-	(void)rc;
-	(void)snap;
-	(void)err;
-	err_set(&gone, WEFT_EUNAVAIL, "%s: no answer", dev->name);
-	rig_dead_cb(dev, WEFT_EUNAVAIL, NULL, &gone, arg);
+	if (rig_b.dead) {
+		err_set(&gone, WEFT_EUNAVAIL, "%s: no answer", dev->name);
+		rig_b.snapshot_cb(dev, WEFT_EUNAVAIL, NULL, &gone, arg);
+		return;
+	}
+	for (int i = 0; i < snap->n_xcs && rig_b.tuning > 0; i++) {
+		snap->xcs[i].state = DRV_TUNING;
+	}
+	rig_b.tuning -= rig_b.tuning > 0;
+	snap->caps.max_batch = rig_b.max_batch;
+	rig_b.snapshot_cb(dev, rc, snap, err, arg);
 }
 
-static inline void rig_dead_snapshot(struct drv *dev, drv_snapshot_cb cb,
-				     void *arg)
+static inline void rig_b_snapshot(struct drv *dev, drv_snapshot_cb cb,
+				  void *arg)
 {
-	rig_dead_cb = cb;
-	drv_find("sim")->snapshot(dev, rig_dead_answer, arg);
+	rig_b.snapshot_cb = cb;
+	drv_find("sim")->snapshot(dev, rig_b_read, arg);
+}
+
+static inline void rig_b_sent(struct drv *dev, int rc, int n,
+			      const struct drv_outcome *o,
+			      const struct err *err, void *arg)
+{
+	struct drv_outcome own[64];
+
+	assert_true(n <= 64 && (rig_b.max_batch == 0 ||
+				n <= rig_b.max_batch));
+	for (int i = 0; i < n; i++) {
+		own[i] = o[i];
+		if (rig_b.measures) {
+			own[i].evidence = DRV_MEASURED;
+		}
+	}
+	rig_b.submit_cb(dev, rc, n, own, err, arg);
+}
+
+static inline void rig_b_submit(struct drv *dev, const struct drv_batch *batch,
+				drv_submit_cb cb, void *arg)
+{
+	rig_b.submit_cb = cb;
+	drv_find("sim")->submit(dev, batch, rig_b_sent, arg);
+}
+
+static inline void rig_wrap_b(struct rig *r)
+{
+	static struct drv_class cls;
+
+	memset(&rig_b, 0, sizeof(rig_b));
+	cls = *drv_find("sim");
+	cls.snapshot = rig_b_snapshot;
+	cls.submit = rig_b_submit;
+	devset_find(r->apply->set, "b")->drv->cls = &cls;
 }
 
 static inline void rig_kill_b(struct rig *r)
 {
-	static struct drv_class dead;
-
-	dead = *drv_find("sim");
-	dead.snapshot = rig_dead_snapshot;
-	devset_find(r->apply->set, "b")->drv->cls = &dead;
-}
-
-static inline void rig_revive_b(struct rig *r)
-{
-	devset_find(r->apply->set, "b")->drv->cls = drv_find("sim");
+	(void)r;
+	rig_b.dead = true;
 }
 
 /* ---- plans --------------------------------------------------------------- */

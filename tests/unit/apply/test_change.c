@@ -343,17 +343,93 @@ static void test_lost_for_good(void **state)
 
 	two_switches(r, ", refuse: o7");
 	rig_go(r, PLAN_SAFE, first, 2);
+	rig_wrap_b(r);
 	r->cue = "delete b";
 	r->on_cue = rig_kill_b;
 	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
 	assert_says(r->err.msg, "b in 6 -> out 7 is unknown");
 	assert_false(rig_device(r, "b")->reachable);
-	rig_revive_b(r);
+	rig_b.dead = false;
 	assert_int_equal(r->res.generation, 3);
 	rig_read(r);
 	/* Only what was sent is explained by the change. */
 	assert_int_equal(rig_device(r, "b")->n_pending, 1);
 	assert_true(rig_has(r, "a", 1, 2));
+}
+
+/* Light that still moves is waited for. */
+static void test_tuning(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_wrap_b(r);
+	rig_b.tuning = 4;	/* the check twice, read back, read again */
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_b.tuning, 0);
+	assert_int_equal(r->res.level, APPLY_SETTLED);
+	rig_b.tuning = 1000;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(r->rc, WEFT_EVERIFY);
+	assert_says(r->err.msg, "is still tuning");
+}
+
+/* Small batches, one after the other; also for undo. */
+static void test_small_batches(void **state)
+{
+	struct rig *r = *state;
+	const struct want w[] = { first[0], { "b", 5, { { 0, 0 }, { 1, 1 },
+		{ 2, 2 }, { 3, 3 }, { 5, 6 } }, NULL } };
+
+	two_switches(r, ", refuse: o3");
+	rig_wrap_b(r);
+	rig_b.max_batch = 2;
+	rig_read(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_says(buf_cstr(&r->events), "add b 2 circuits made\n"
+		    "add b 1 circuit made");
+	assert_int_equal(rig_go(r, PLAN_SAFE, w, 2), APPLY_ROLLED_BACK);
+	assert_first(r);
+}
+
+static void test_measured(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_wrap_b(r);
+	rig_b.measures = true;
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(r->res.level, APPLY_SETTLED);	/* a did not */
+	assert_int_equal(rig_device(r, "b")->level, APPLY_MEASURED);
+	assert_int_equal(rig_device(r, "a")->level, APPLY_SETTLED);
+}
+
+/* Ports that carry both directions: 2 and 5 are one circuit's two ends. */
+static void test_any_to_any(void **state)
+{
+	struct rig *r = *state;
+	const struct want w = { "a", 2, { { 1, 4 }, { 2, 3 } }, NULL };
+	const struct want v = { "a", 2, { { 0, 1 }, { 2, 3 } }, NULL };
+	struct model_fabric *f;
+	struct plan *p;
+
+	rig_fabric(r);
+	buf_printf(&r->yaml, "  - { name: a, ports: 8, any-to-any: true, "
+		   "driver: sim }\n");
+	rig_use(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, &w, 1), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, &v, 1), APPLY_COMMITTED);
+	rig_read(r);
+	assert_true(rig_has(r, "a", 0, 1) && !rig_has(r, "a", 1, 4));
+	f = rig_parse(r);
+	p = rig_plan(r, f, PLAN_SAFE, &w, 1);
+	rig_meddle(r, "a", DRV_ADD, 4, 7);	/* 5, as the other end */
+	rig_start(r, p, f);
+	rig_run(r);
+	assert_int_equal(r->res.verdict, APPLY_REFUSED);
+	assert_says(r->err.msg, "in 5 -> out 8 is there, in the way of in 2 "
+		    "-> out 5");
 }
 
 static void test_failed_port(void **state)
@@ -500,6 +576,30 @@ static void test_replace(void **state)
 	assert_true(rig_has(r, "a", 7, 7));
 }
 
+/* The one command fails half way: everything of the map comes back. */
+static void test_replace_undone(void **state)
+{
+	static const char *const options[] = {
+		", refuse: o7", ", lie: o7", ", drop: 5", ", hang: 5",
+	};
+
+	for (int i = 0; i < 4; i++) {
+		struct rig *r = *state;
+		const struct want w[] = { first[0], { "b", 3, { { 0, 7 },
+			{ 5, 0 }, { 6, 5 } }, NULL } };
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, options[i]);
+		rig_go(r, PLAN_SAFE, first, 2);
+		assert_int_equal(rig_go(r, PLAN_SAFE, w, 2),
+				 APPLY_ROLLED_BACK);
+		assert_null(strstr(buf_cstr(&r->events), "delete b"));
+		assert_first(r);
+	}
+}
+
 static void test_stale_plan(void **state)
 {
 	struct rig *r = *state;
@@ -600,10 +700,13 @@ int main(void)
 		T(test_lost_sessions), T(test_foreign_before),
 		T(test_foreign_during), T(test_foreign_in_the_way_of_undo),
 		T(test_neighbour_goes_away), T(test_unreachable),
-		T(test_lost_for_good), T(test_failed_port), T(test_cancel),
+		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
+		T(test_measured), T(test_any_to_any), T(test_failed_port),
+		T(test_cancel),
 		T(test_restart_kept), T(test_restart_dark),
 		T(test_restart_between_checks), T(test_steal),
-		T(test_replace), T(test_stale_plan), T(test_bad_fabric),
+		T(test_replace), T(test_replace_undone), T(test_stale_plan),
+		T(test_bad_fabric),
 		T(test_device_leaves), T(test_audit),
 	};
 

@@ -175,7 +175,7 @@ static void test_mixed(void **state)
 	rig_recover(r);
 	assert_int_equal(r->rc, 0);
 	assert_says(r->text, "of 4 steps 2 are as planned, 2 as before, 0 "
-		    "unknown; nothing was sent");
+		    "unknown, 0 kept circuits are lost; nothing was sent");
 	assert_verdict(r, STORE_INTERRUPTED);
 	assert_int_equal(r->n_commands, 0);
 	assert_explained(r, 2);
@@ -191,6 +191,55 @@ static void test_mixed(void **state)
 	assert_true(rig_has(r, "a", 1, 2) && !rig_has(r, "a", 1, 4));
 	rig_recover(r);
 	assert_string_equal(r->text, "no change was open");
+}
+
+/* A whole map half written has lost what was only to be kept. */
+static void test_map_half_written(void **state)
+{
+	struct rig *r = *state;
+	struct store_journal *v;
+	struct err err = { 0 };
+	int n;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	leave_open(r);
+	assert_int_equal(store_open_changes(r->store, &v, &n, &err), 0);
+	for (int i = 0; i < v[0].works[0].n_steps; i++) {
+		v[0].works[0].steps[i].state = STORE_SENT;
+	}
+	assert_int_equal(store_mark(r->store, &v[0], 0, 0,
+				    v[0].works[0].n_steps, &err), 0);
+	store_journals_free(v, n);
+	rig_meddle(r, "a", DRV_DEL, 2, 3);
+	restart(r);
+	rig_recover(r);
+	assert_says(r->text, "1 kept circuits are lost");
+	assert_verdict(r, STORE_INTERRUPTED);
+	assert_explained(r, 1);
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	rig_read(r);
+	assert_explained(r, 0);
+}
+
+/* Nothing begins while the state of the devices is not known. */
+static void test_must_be_settled_first(void **state)
+{
+	struct rig *r = *state;
+	struct model_fabric *f;
+	struct plan *p;
+	struct err err = { 0 };
+
+	two_switches(r, "");
+	leave_open(r);
+	restart(r);
+	f = rig_parse(r);
+	p = rig_plan(r, f, PLAN_SAFE, first, 2);
+	assert_int_equal(apply_start(r->apply, p, f, "bob", "", NULL,
+				     rig_on_done, r, &err), WEFT_ESTALE);
+	assert_says(err.msg, "change 1 was left open");
+	rig_recover(r);
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
 }
 
 static void test_forward_after_mixed(void **state)
@@ -238,13 +287,14 @@ static void test_device_away(void **state)
 	move_a(r);
 	move_b(r);
 	restart(r);
-	rig_kill_b(r);
+	rig_wrap_b(r);
+	rig_b.dead = true;
 	rig_recover(r);
 	assert_int_equal(r->rc, WEFT_EUNAVAIL);
 	assert_says(r->text, "2 unknown");
 	assert_verdict(r, STORE_INTERRUPTED);
 	/* It is back: asking again settles the change. */
-	rig_revive_b(r);
+	rig_b.dead = false;
 	rig_recover(r);
 	assert_int_equal(r->rc, 0);
 	assert_verdict(r, STORE_COMMITTED);
@@ -504,7 +554,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_nothing_open), T(test_as_before), T(test_as_planned),
-		T(test_mixed), T(test_forward_after_mixed),
+		T(test_mixed), T(test_map_half_written),
+		T(test_must_be_settled_first), T(test_forward_after_mixed),
 		T(test_failed_after_mixed), T(test_device_away),
 		T(test_while_undoing), T(test_stuck_is_freed),
 		T(test_new_fabric), T(test_closed_in_the_middle),
