@@ -38,9 +38,9 @@ int cli_exit_verdict(Weft__V1__Verdict verdict, int rc);
 
 /* Prints "weft: place: fact" and the hint on stderr. */
 void cli_report(const struct err *err);
-/* Prints all errors of a file but the first, which is left in *first for
- * the edge to print last. */
-void cli_report_list(struct err_list *errs, struct err *first);
+/* Prints all errors of a file but the last, which is left in *last for the
+ * edge to print. */
+void cli_report_list(struct err_list *errs, struct err *last);
 /* Says something on stderr if `talk` is at least that. */
 void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -71,7 +71,7 @@ void cli_out_gap(const struct cli *c, struct out *o, const char *key,
 
 /* ---- load.c ---- */
 
-/* Reads a fabric; on failure all errors but the first are printed. */
+/* Reads a fabric; on failure all errors but the last are printed. */
 int cli_load_fabric(const char *path, struct model_fabric **out,
 		    struct err *err);
 int cli_parse_fabric(const char *name, const char *text, size_t len,

@@ -21,19 +21,16 @@ void cli_report(const struct err *err)
 	}
 }
 
-void cli_report_list(struct err_list *errs, struct err *first)
+void cli_report_list(struct err_list *errs, struct err *last)
 {
-	if (errs->n == 0) {
-		return;
-	}
-	if (first) {
-		*first = errs->v[0];
-	}
-	for (int i = 1; i < errs->n; i++) {
+	for (int i = 0; i + 1 < errs->n; i++) {
 		cli_report(&errs->v[i]);
 	}
-	if (errs->dropped > 0) {
-		fprintf(stderr, "weft: and %d more\n", errs->dropped);
+	if (errs->n > 0 && last) {
+		*last = errs->v[errs->n - 1];
+	}
+	if (errs->n > 0 && errs->dropped > 0) {
+		err_hint(last, "and %d more", errs->dropped);
 	}
 }
 

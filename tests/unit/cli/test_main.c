@@ -1,0 +1,454 @@
+/* Whole command lines that need no weftd: output, messages, exit codes. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/cli/cli.h"
+
+#define MAX_WORDS 32
+#define MAX_OUTPUT (1 << 20)
+
+struct fixture {
+	char dir[64];
+	int code;
+	char *out, *err;	/* what the last command said */
+};
+
+static void save_stream(FILE *stream, const char *dir, const char *name,
+			int *saved)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	fflush(stream);
+	*saved = dup(fileno(stream));
+	dup2(fd, fileno(stream));
+	close(fd);
+}
+
+static char *restore_stream(FILE *stream, const char *dir, const char *name,
+			    int saved)
+{
+	char path[128], *text = calloc(1, MAX_OUTPUT);
+	FILE *f;
+
+	fflush(stream);
+	dup2(saved, fileno(stream));
+	close(saved);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	text[fread(text, 1, MAX_OUTPUT - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+/* Runs a line of words apart by blanks; "@" stands for the scratch folder. */
+static int weft(struct fixture *f, const char *line)
+{
+	char text[1024], *argv[MAX_WORDS], *to = text;
+	int argc = 0, saved_out, saved_err;
+
+	for (const char *s = line; *s; s++) {
+		to += *s == '@' ? sprintf(to, "%s", f->dir)
+				: sprintf(to, "%c", *s);
+	}
+	*to = '\0';
+	for (char *s = strtok(text, " "); s; s = strtok(NULL, " ")) {
+		argv[argc++] = s;
+	}
+	argv[argc] = NULL;
+	free(f->out);
+	free(f->err);
+	save_stream(stdout, f->dir, "out", &saved_out);
+	save_stream(stderr, f->dir, "err", &saved_err);
+	f->code = cli_main(argc, argv);
+	f->out = restore_stream(stdout, f->dir, "out", saved_out);
+	f->err = restore_stream(stderr, f->dir, "err", saved_err);
+	return f->code;
+}
+
+static json_t *parsed(const struct fixture *f)
+{
+	json_error_t e;
+	json_t *j = json_loads(f->out, 0, &e);
+
+	if (!j) {
+		fail_msg("%s: %s", e.text, f->out);
+	}
+	return j;
+}
+
+static json_int_t number(const struct fixture *f, const char *key)
+{
+	json_t *j = parsed(f), *v = json_object_get(j, key);
+	json_int_t n = json_integer_value(v);
+
+	if (!json_is_integer(v)) {
+		fail_msg("no number \"%s\" in %s", key, f->out);
+	}
+	json_decref(j);
+	return n;
+}
+
+static void expect_text(const struct fixture *f, const char *key,
+			const char *want)
+{
+	json_t *j = parsed(f);
+	const char *s = json_string_value(json_object_get(j, key));
+
+	assert_non_null(s);
+	assert_string_equal(s, want);
+	json_decref(j);
+}
+
+static bool truth(const struct fixture *f, const char *key)
+{
+	json_t *j = parsed(f), *v = json_object_get(j, key);
+	bool b = json_is_true(v);
+
+	assert_true(json_is_boolean(v));
+	json_decref(j);
+	return b;
+}
+
+static void write_file(const struct fixture *f, const char *name,
+		       const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	strcpy(f->dir, "/tmp/weft-cli-XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	setenv("WEFT_SOCKET", "/nonexistent/weftd.sock", 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+	int r;
+
+	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
+	r = system(command);
+	free(f->out);
+	free(f->err);
+	free(f);
+	return r;
+}
+
+static const char fabric[] =
+	"weft: 1\n"
+	"fabric: small\n"
+	"hosts:\n"
+	"  - { name: \"gpu[0-3]\", ports: \"p[0-1]\", rate: 100Gbps }\n"
+	"switches:\n"
+	"  - { name: ocs0, size: 8x8, driver: sim, loss: 1dB }\n"
+	"fibres:\n"
+	"  - { from: \"gpu[0-3].p[0-1]\", to: \"ocs0.[1-8]\" }\n"
+	"jobs:\n"
+	"  - name: reduce\n"
+	"    nodes: gpu[0-3]\n"
+	"    collective: allreduce\n"
+	"    size: 1MiB\n"
+	"    topology: \"Ring(4)\"\n"
+	"    alpha: 10us\n";
+
+static void test_check(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "f.yaml", fabric);
+	assert_int_equal(weft(f, "weft check @/f.yaml --format json"), 0);
+	assert_true(truth(f, "valid"));
+	assert_int_equal(number(f, "hosts"), 4);
+	assert_int_equal(weft(f, "weft check @/none.yaml"), 65);
+	assert_string_equal(f->out, "");
+}
+
+static void test_check_names_every_mistake(void **state)
+{
+	struct fixture *f = *state;
+	const char *first, *second;
+
+	write_file(f, "f.yaml",
+		   "weft: 1\nfabric: x\nhosts:\n"
+		   "  - { name: a, prots: p0 }\n"
+		   "  - { name: b, ports: p0, rate: 100GB }\n");
+	assert_int_equal(weft(f, "weft check @/f.yaml"), 65);
+	first = strstr(f->err, "f.yaml:4:");
+	second = strstr(f->err, "f.yaml:5:");
+	assert_non_null(first);
+	assert_non_null(second);
+	assert_true(first < second);
+	assert_int_equal(strncmp(f->err, "weft: ", 6), 0);
+}
+
+static void test_check_knows_drivers(void **state)
+{
+	struct fixture *f = *state;
+	char text[1024];
+	char *at;
+
+	strcpy(text, fabric);
+	at = strstr(text, "sim");
+	memcpy(at, "sym", 3);
+	write_file(f, "f.yaml", text);
+	assert_int_equal(weft(f, "weft check @/f.yaml"), 65);
+	assert_non_null(strstr(f->err, "f.yaml:6:"));
+	assert_non_null(strstr(f->err, "driver \"sym\""));
+	assert_non_null(strstr(f->err, "hint: "));
+}
+
+static void test_plan_offline(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "f.yaml", fabric);
+	assert_int_equal(weft(f, "weft plan -f @/f.yaml --format json"), 2);
+	assert_non_null(strstr(f->err, "dark"));
+	assert_int_equal(number(f, "add"), 8);
+	assert_false(truth(f, "nothing_to_do"));
+	assert_int_equal(weft(f, "weft plan @/f.yaml --color never -q"), 2);
+	assert_string_equal(f->err, "");
+	assert_non_null(strstr(f->out, "+ ocs0  in 1 -> out "));
+	assert_non_null(strstr(f->out, "gpu0.p0 -> "));
+	assert_non_null(strstr(f->out, "8 to add, 0 to delete, 0 kept, 0 "
+				       "programs to load\n"));
+	assert_null(strstr(f->out, "\033"));
+	assert_int_equal(weft(f, "weft plan @/f.yaml --color always"), 2);
+	assert_non_null(strstr(f->out, "\033[32m+\033[0m ocs0"));
+	assert_int_equal(weft(f, "weft plan -f @/f.yaml -o @/p -q"), 2);
+	assert_int_equal(weft(f, "weft apply @/p"), 69);
+	assert_int_equal(weft(f, "weft plan"), 69);
+}
+
+static void test_schedule_round_trip(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft schedule make -t Torus(3,3) -c "
+				 "allreduce -o @/s.pb --format json"), 0);
+	assert_int_equal(number(f, "nodes"), 9);
+	assert_true(truth(f, "bandwidth_optimal"));
+	assert_int_equal(weft(f, "weft schedule verify @/s.pb --format json"),
+			 0);
+	assert_true(truth(f, "valid"));
+	expect_text(f, "bandwidth_factor", "16/9");
+	assert_int_equal(weft(f, "weft schedule export @/s.pb --to json -o "
+				 "@/s.json"), 0);
+	assert_string_equal(f->out, "");
+	assert_int_equal(weft(f, "weft schedule verify @/s.json"), 0);
+	assert_int_equal(weft(f, "weft schedule show @/s.json --step 1 "
+				 "--format json"), 0);
+	assert_int_equal(weft(f, "weft schedule show @/s.json --step 99"), 64);
+	assert_int_equal(weft(f, "weft schedule export @/s.pb"), 0);
+	assert_int_equal(f->out[0], '{');
+}
+
+/* (6 steps) * 10 us + 15/8 * 1 MB / 100 Gbps, and with links of a quarter */
+static void test_schedule_cost(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft schedule make -t C(16,{1,4}) -c "
+				 "allreduce -o @/s.pb -q"), 0);
+	assert_int_equal(weft(f, "weft schedule cost @/s.pb --alpha 10us "
+				 "--bandwidth 100Gbps --size 1MB --format "
+				 "json"), 0);
+	assert_int_equal(number(f, "time_ns"),
+			 number(f, "steps") * 10000 + 150000);
+	assert_int_equal(weft(f, "weft schedule cost @/s.pb --alpha 10us "
+				 "--link-bandwidth 25Gbps --size 1MB --format "
+				 "json"), 0);
+	assert_int_equal(number(f, "time_ns"),
+			 number(f, "steps") * 10000 + 150000);
+	assert_int_equal(weft(f, "weft schedule cost @/s.pb --alpha 10us "
+				 "--size 1MB"), 64);
+	assert_int_equal(weft(f, "weft schedule cost @/s.pb --alpha 10us "
+				 "--size 1MB --bandwidth 100GB"), 64);
+}
+
+static void test_broken_schedule(void **state)
+{
+	struct fixture *f = *state;
+	char *at;
+
+	assert_int_equal(weft(f, "weft schedule make -t Ring(3) -c allgather "
+				 "-o @/s.json -q"), 0);
+	assert_int_equal(weft(f, "weft schedule export @/s.json"), 0);
+	write_file(f, "cut.json", "{}");
+	assert_int_equal(weft(f, "weft schedule verify @/cut.json"), 65);
+	assert_int_equal(weft(f, "weft schedule export @/s.json"), 0);
+	at = strstr(f->out, "allgather");
+	assert_non_null(at);
+	memcpy(at, "allreduce", 9);
+	write_file(f, "wrong.json", f->out);
+	assert_int_equal(weft(f, "weft schedule verify @/wrong.json --format "
+				 "json"), 1);
+	assert_false(truth(f, "valid"));
+	assert_int_equal(strncmp(f->err, "weft: ", 6), 0);
+	assert_int_equal(weft(f, "weft schedule export @/wrong.json"), 1);
+	assert_string_equal(f->out, "");
+}
+
+static void test_not_supported(void **state)
+{
+	static const char *const lines[] = {
+		"weft schedule make -t K(4) -c allgather -a mcf",
+		"weft schedule make -t K(4) -c all-to-all",
+		"weft ring plan -n 8 -w 2 --size 1MB -a wrht",
+		"weft rwa solve mesh.net",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		assert_int_equal(weft(f, lines[i]), 65);
+		assert_string_equal(f->out, "");
+	}
+	assert_int_equal(weft(f, "weft schedule make -t Ring(3) -c allgather "
+				 "-o @/s.pb -q"), 0);
+	assert_int_equal(weft(f, "weft schedule export @/s.pb --to rccl-xml"),
+			 65);
+	assert_non_null(strstr(f->err, "not supported"));
+	assert_int_equal(weft(f, "weft schedule export @/s.pb --to tea"), 64);
+}
+
+static void test_topology(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft topology info K(3,3) --format json"),
+			 0);
+	assert_int_equal(number(f, "nodes"), 6);
+	assert_int_equal(number(f, "arcs"), 18);
+	assert_int_equal(number(f, "diameter"), 2);
+	assert_true(truth(f, "symmetric"));
+	assert_int_equal(weft(f, "weft topology build UniRing(1,5) -o "
+				 "@/t.json"), 0);
+	assert_int_equal(weft(f, "weft topology info @/t.json --format json"),
+			 0);
+	expect_text(f, "topology", "UniRing(1,5)");
+	assert_int_equal(number(f, "diameter"), 4);
+	assert_int_equal(weft(f, "weft topology info"), 0);
+	assert_non_null(strstr(f->out, "Hypercube(k)"));
+	assert_int_equal(weft(f, "weft topology info Torsu(3)"), 65);
+}
+
+static void test_broken_topology_files(void **state)
+{
+	static const char *const texts[] = {
+		"{", "[]", "{\"nodes\": 0, \"arcs\": []}",
+		"{\"nodes\": 2, \"arcs\": [[0]]}",
+		"{\"nodes\": 2, \"arcs\": [[0, 2]]}",
+		"{\"nodes\": 2, \"arcs\": [[0, -1]]}",
+		"{\"nodes\": 2, \"arcs\": [[0, 1, 0]]}",
+		"{\"nodes\": 2, \"arcs\": [[0, 1.5]]}",
+		"{\"nodes\": 2, \"nodes\": 3, \"arcs\": []}",
+		"{\"nodes\": 99999999, \"arcs\": []}",
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		write_file(f, "t.json", texts[i]);
+		if (weft(f, "weft topology info @/t.json") != 65) {
+			fail_msg("%s: exit %d", texts[i], f->code);
+		}
+		assert_non_null(strstr(f->err, "t.json"));
+	}
+}
+
+static void test_ring_and_rwa(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft ring plan -n 16 -w 2 --size 1MB "
+				 "--format json"), 0);
+	assert_int_equal(number(f, "closed_form_steps"), 12);
+	assert_true(number(f, "steps") <= 16);
+	/* 1 MB at 40 Gbps is 200 us, and 25 us a step to retune */
+	assert_int_equal(number(f, "time_ns"), number(f, "steps") * 225000);
+	assert_int_equal(weft(f, "weft rwa solve --ring 8 --format json"), 0);
+	assert_int_equal(number(f, "channels"), 8);
+	assert_int_equal(number(f, "bound"), 8);
+	assert_int_equal(weft(f, "weft rwa solve"), 64);
+	assert_int_equal(weft(f, "weft ring plan -n 1 -w 2 --size 1MB"), 64);
+	assert_int_equal(weft(f, "weft ring plan -n 8 --size 1MB"), 64);
+}
+
+static void test_explain(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft explain 75 --format json"), 0);
+	expect_text(f, "name", "stale");
+	assert_int_equal(weft(f, "weft explain eunavail --format json"), 0);
+	assert_int_equal(number(f, "exit"), 69);
+	assert_int_equal(weft(f, "weft explain 5"), 65);
+}
+
+static void test_usage(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft"), 64);
+	assert_int_equal(weft(f, "weft stauts"), 64);
+	assert_non_null(strstr(f->err, "weft status"));
+	assert_string_equal(f->out, "");
+	assert_int_equal(weft(f, "weft --help"), 0);
+	assert_non_null(strstr(f->out, "emulate"));
+	assert_int_equal(weft(f, "weft schedule make --help"), 0);
+	assert_non_null(strstr(f->out, "--collective NAME"));
+	assert_int_equal(weft(f, "weft status"), 69);
+	assert_non_null(strstr(f->err, "hint: "));
+	assert_int_equal(weft(f, "weft complete sche"), 0);
+	assert_string_equal(f->out, "schedule\n");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_check),
+		T(test_check_names_every_mistake),
+		T(test_check_knows_drivers),
+		T(test_plan_offline),
+		T(test_schedule_round_trip),
+		T(test_schedule_cost),
+		T(test_broken_schedule),
+		T(test_not_supported),
+		T(test_topology),
+		T(test_broken_topology_files),
+		T(test_ring_and_rwa),
+		T(test_explain),
+		T(test_usage),
+	};
+
+	return cmocka_run_group_tests_name("cli/main", tests, NULL, NULL);
+}
