@@ -251,34 +251,53 @@ static bool claim_hosts(struct build *b, const struct entry *e)
 	return n == 0;
 }
 
-/* Numbers in an expression are sizes, degrees and offsets. None exceeds the
- * number of ranks or of a host's ports, so what a graph of the right size
- * costs bounds what any expression may cost before it is built. */
+/* The n-th number (from 0) of an expression may be as large as this. */
+static long number_limit(const char *family, int nth, long hosts, long ports)
+{
+	size_t len = strcspn(family, " (");
+
+	if (len == 1 && family[0] == 'K') {
+		return ports + 1 < hosts ? ports + 1 : hosts;
+	}
+	if (nth == 0 && (strncmp(family, "UniRing", len) == 0 ||
+			 strncmp(family, "GenKautz", len) == 0)) {
+		return ports;
+	}
+	return hosts;
+}
+
+/* Numbers in an expression are sizes, offsets or degrees. No size exceeds
+ * the number of ranks, no degree that of a host's ports: looking at this
+ * first bounds what building any graph may cost. */
 static bool check_numbers(struct build *b, const struct entry *e,
 			  const struct node *node)
 {
-	long most = e->job.n_hosts;
+	const char *family = node->text + strspn(node->text, " ");
+	long ports = 0;
+	int nth = 0;
 
 	for (int i = 0; i < e->job.n_hosts; i++) {
-		int ports = b->hosts.v[e->job.hosts[i]].n_ports;
+		int n = b->hosts.v[e->job.hosts[i]].n_ports;
 
-		most = ports > most ? ports : most;
+		ports = n > ports ? n : ports;
 	}
 	for (const char *p = node->text; *p;) {
+		long n, limit;
 		char *end;
-		long n;
 
 		if (*p < '0' || *p > '9') {
 			p++;
 			continue;
 		}
 		n = strtol(p, &end, 10);
-		if (n > most) {
+		limit = number_limit(family, nth++, e->job.n_hosts, ports);
+		if (n > limit) {
 			reader_error(b->r, node_place(node, p - node->text),
-				     WEFT_EINVAL, "%s: topology: %.*s is more "
-				     "than the job's %d hosts", e->object,
+				     WEFT_EINVAL, "%s: topology: %.*s is too "
+				     "large for %d hosts with %ld ports",
+				     e->object,
 				     (int)(end - p > 20 ? 20 : end - p), p,
-				     e->job.n_hosts);
+				     e->job.n_hosts, ports);
 			return false;
 		}
 		p = end;

@@ -430,15 +430,25 @@ static void many_devices_may_not_eat_memory(void **state)
 		  "switch s[0-99]: more than 2097152 device ports in all");
 }
 
+#define WIRED                                                             \
+	HOSTS SWITCH "fibres:\n"                                          \
+	"  - { from: 'h[0-3].p[0-1]', to: 's.[1-8]' }\n"                  \
+	"jobs:\n"                                                         \
+	"  - { name: j, collective: allreduce, size: 1B, topology: "
+
 static void a_graph_is_not_built_when_it_cannot_fit(void **state)
 {
 	(void)state;
-	refuse_at(HOSTS SWITCH
-		  "fibres:\n  - { from: 'h[0-3].p[0-1]', to: 's.[1-8]' }\n"
-		  "jobs:\n  - { name: j, collective: allreduce, size: 1B, "
-		  "topology: 'Torus(4,70000,99999999999999999999)' }\n",
-		  WEFT_EINVAL, 10, 68,
-		  "job j: topology: 70000 is more than the job's 4 hosts");
+	refuse_at(WIRED "'Torus(4,70000,99999999999999999999)' }\n",
+		  WEFT_EINVAL, 10, 68, "job j: topology: 70000 is too large "
+		  "for 4 hosts with 2 ports");
+	refuse_at(WIRED "'K(4)' }\n", WEFT_EINVAL, 10, 62,
+		  "job j: topology: 4 is too large for 4 hosts with 2 ports");
+	refuse_at(WIRED "'UniRing(3,4)' }\n", WEFT_EINVAL, 10, 68,
+		  "job j: topology: 3 is too large for 4 hosts with 2 ports");
+	model_free(accept(WIRED "'UniRing(2,4)' }\n"));
+	model_free(accept(WIRED "'K(2,2)' }\n"));
+	model_free(accept(WIRED "' C ( 4 , { 1 } ) ' }\n"));
 }
 
 /* ---- size ---- */
