@@ -5,6 +5,7 @@
 #include "controller/cli/private.h"
 #include "lib/base/clk.h"
 
+#define NS_PER_S INT64_C(1000000000)
 #define READ_CALL_MS 120000
 #define SHOWN 20	/* differences of a device in a table, without --full */
 
@@ -18,7 +19,7 @@ static bool is_same(const Weft__V1__DeviceState *d)
 	const Weft__V1__ProgramState *p = d->program;
 
 	return d->n_missing == 0 && d->n_unexpected == 0 &&
-	       (!p || (p->equal && p->unlocked == 0));
+	       d->n_pending == 0 && (!p || (p->equal && p->unlocked == 0));
 }
 
 /* ---- devices ---- */
@@ -43,6 +44,22 @@ static const char *program_text(const Weft__V1__ProgramState *p, char *buf,
 	return buf;
 }
 
+/* How old the last reading is: proof is of then, not of now. */
+static void out_age(struct out *o, const char *key, int64_t read_at_ns)
+{
+	int64_t s = (clk_wall_ns() - read_at_ns) / NS_PER_S;
+
+	if (read_at_ns == 0) {
+		out_str(o, key, "never");
+	} else if (s < 120) {
+		out_fmt(o, key, "%lld s ago", (long long)(s > 0 ? s : 0));
+	} else if (s < 120 * 60) {
+		out_fmt(o, key, "%lld min ago", (long long)(s / 60));
+	} else {
+		out_fmt(o, key, "%lld h ago", (long long)(s / 3600));
+	}
+}
+
 static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
 {
 	char text[64];
@@ -52,6 +69,7 @@ static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
 	out_str(o, "driver", d->driver);
 	out_str(o, "reachable", d->reachable ? "yes" : "NO");
 	out_str(o, "proof", level_name(d->level, text, sizeof(text)));
+	out_age(o, "read", d->read_at_ns);
 	out_int(o, "circuits", d->circuits);
 	out_int(o, "missing", (int64_t)d->n_missing);
 	out_int(o, "unexpected", (int64_t)d->n_unexpected);
