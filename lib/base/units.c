@@ -87,10 +87,14 @@ static bool read_decimal(const char **text, struct decimal *d)
 	return any;
 }
 
+/* "KB" is so widely written for the SI kilobyte that it is read as one. */
 static const struct unit *find_unit(const struct kind *k, const char *name)
 {
 	size_t len = strcspn(name, " \t");
 
+	if (len == 2 && strncmp(name, "KB", 2) == 0) {
+		return find_unit(k, "kB");
+	}
 	if (name[len + strspn(name + len, " \t")] != '\0') {
 		return NULL;
 	}

@@ -1,8 +1,8 @@
 /*
  * Quantities as people write them, to integers and back.
  *
- * Sizes take B, kB/MB/GB/TB (10^3) and KiB/MiB/GiB/TiB (2^10); rates take
- * bps, kbps, Mbps, Gbps, Tbps; times ns, us, ms, s, min, h; losses dB and
+ * Sizes take B, kB/MB/GB/TB (10^3; KB is read as kB) and KiB/MiB/GiB/TiB
+ * (2^10); rates take bps, kbps, Mbps, Gbps, Tbps; times ns, us, ms, s, min, h; losses dB and
  * powers dBm (to milli-dB). "1.5MB", "25 us" and "100Gbps" are all right; a
  * bare number, an unknown unit, a negative size or a value that is not a
  * whole number of the base unit is refused with the list of units.

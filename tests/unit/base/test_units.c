@@ -18,6 +18,7 @@ static void parse_good(void **state)
 	} cases[] = {
 		{ UNIT_BYTES, "0B", 0 },
 		{ UNIT_BYTES, "1.5MB", 1500000 },
+		{ UNIT_BYTES, "4KB", 4000 },
 		{ UNIT_BYTES, "1MiB", 1048576 },
 		{ UNIT_BYTES, "0.5KiB", 512 },
 		{ UNIT_BYTES, " 4 GB ", 4000000000 },
@@ -55,7 +56,8 @@ static void parse_bad(void **state)
 		{ UNIT_BYTES, "", "not a size" },
 		{ UNIT_BYTES, "MB", "not a size" },
 		{ UNIT_BYTES, "-1B", "negative" },
-		{ UNIT_BYTES, "1KB", "kB" },
+		{ UNIT_BYTES, "1Kb", "kB" },
+		{ UNIT_NS, "1KB", "ns" },
 		{ UNIT_BYTES, "1mb", "unknown unit" },
 		{ UNIT_BYTES, "1.5B", "whole" },
 		{ UNIT_BYTES, "1..5kB", "unknown unit" },
