@@ -1,5 +1,4 @@
 /* Switches, patch panels and rings. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

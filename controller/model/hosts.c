@@ -1,7 +1,5 @@
 /* Hosts and their ports. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "controller/model/build.h"

@@ -1,5 +1,4 @@
 /* Jobs: who takes part, where, and with what. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* YAML text to nodes, on libyaml's events; see yaml.h. */
 #include "controller/model/yaml.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <yaml.h>
 
