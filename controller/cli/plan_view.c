@@ -137,10 +137,11 @@ static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d)
 	}
 	open_line(p, !d->had_program ? '+' : d->program_steps ? '~' : '-',
 		  d->name);
-	buf_printf(&p->b, "program of %u steps, %llu settings",
-		   d->program_steps, (unsigned long long)d->program_settings);
+	buf_printf(&p->b, "program of %u step%s, %llu settings",
+		   d->program_steps, d->program_steps == 1 ? "" : "s",
+		   (unsigned long long)d->program_settings);
 	if (d->had_program) {
-		buf_printf(&p->b, " (replaces one of %u steps)",
+		buf_printf(&p->b, " (replaces one of %u)",
 			   d->old_program_steps);
 	}
 	buf_char(&p->b, '\n');
@@ -153,14 +154,16 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 	draw_program(p, d);
 	if (d->n_stolen > 0) {
 		open_line(p, '!', d->name);
-		buf_printf(&p->b, "takes %zu circuits that weft did not make "
+		buf_printf(&p->b, "takes %zu circuit%s that weft did not make "
 				  "(first: in %d -> out %d)\n",
-			   d->n_stolen, d->stolen[0]->in, d->stolen[0]->out);
+			   d->n_stolen, d->n_stolen == 1 ? "" : "s",
+			   d->stolen[0]->in, d->stolen[0]->out);
 	}
 	if (d->n_foreign > 0) {
 		open_line(p, '!', d->name);
-		buf_printf(&p->b, "leaves %zu circuits alone that weft did "
-				  "not make\n", d->n_foreign);
+		buf_printf(&p->b, "leaves %zu circuit%s alone that weft did "
+				  "not make\n", d->n_foreign,
+			   d->n_foreign == 1 ? "" : "s");
 	}
 }
 

@@ -153,7 +153,7 @@ struct daemon {
 	struct store *store;
 	struct apply *apply;
 	struct rpc_server *server;
-	bool reading;			/* until the first reading is done */
+	bool reading;			/* devices are not known yet, or again */
 	bool applied;			/* a configuration is on record */
 	bool draining;
 	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */

@@ -374,7 +374,8 @@ static void advise(const struct views *s, Weft__V1__State state, char *text,
 	for (int i = 0; i < s->n && !text[0]; i++) {
 		const Weft__V1__DeviceState *m = &s->v[i].m;
 
-		if (!m->reachable && m->problem[0] && !moved_by_hand(m)) {
+		if (state != WEFT__V1__STATE__STATE_READING &&
+		    !m->reachable && m->problem[0] && !moved_by_hand(m)) {
 			snprintf(text, size, "%s does not answer: its light "
 				 "is as it was, but not verified", m->name);
 		} else if (m->ever_read && !is_same(m) &&

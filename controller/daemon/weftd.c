@@ -62,7 +62,8 @@ static int parse_mode(const char *text, int *mode, struct err *err)
 	return 0;
 }
 
-static int take_option(struct options *o, int option, struct err *err)
+static int take_option(struct options *o, int option, const char *word,
+		       struct err *err)
 {
 	switch (option) {
 	case 's':
@@ -87,8 +88,10 @@ static int take_option(struct options *o, int option, struct err *err)
 		o->help = true;
 		return 0;
 	default:
-		return err_set(err, WEFT_EUSAGE,
-			       "wrong option; weftd --help lists them");
+		err_set(err, WEFT_EUSAGE, "%s: no such option, or its value "
+					  "is missing", word);
+		err_hint(err, "\"weftd --help\" lists the options");
+		return err->code;
 	}
 }
 
@@ -115,9 +118,10 @@ static int parse_options(int argc, char **argv, struct options *o,
 			 .state_dir = DAEMON_STATE_DIR, .owner = geteuid() },
 		.level = LOG_INFO,
 	};
+	opterr = 0;
 	while (r == 0 &&
 	       (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
-		r = take_option(o, option, err);
+		r = take_option(o, option, argv[optind - 1], err);
 	}
 	if (r == 0 && optind < argc) {
 		r = err_set(err, WEFT_EUSAGE, "%s: no argument expected",

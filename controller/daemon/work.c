@@ -94,12 +94,14 @@ static void settle(struct daemon *d)
 
 	a = apply_devices(d->apply, &n);
 	for (int i = 0; i < n; i++) {
-		known = known && a[i].ever_read;
+		known = known && a[i].reachable;
 	}
 	if (r == 0 && !known) {
+		d->reading = true;
 		r = work_turn(d, read_again, NULL, &err);
 	}
 	if (r) {
+		d->reading = false;
 		log_warn("weftd", "%s", err.msg);
 	}
 }

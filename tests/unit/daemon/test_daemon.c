@@ -513,7 +513,7 @@ static void test_client_goes_away(void **state)
 	Weft__V1__State now;
 
 	start_slow(&s, f, &thread);
-	s.leave = true;
+	__atomic_store_n(&s.leave, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	rpc_client_close(s.client);
 	assert_int_equal(s.rc, WEFT_ECANCELED);
