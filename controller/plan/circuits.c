@@ -8,6 +8,11 @@
  * port can be joined to any receive port. A circuit that is already there
  * and joins a wanted pair is kept; the flow's costs count the others, so for
  * one or two sites the number of moved circuits is the least possible.
+ *
+ * A circuit of an any-to-any (duplex) switch serves an arc and its way back.
+ * Each such pair is treated as one arc with a direction of its own; where
+ * there are several switches the directions are balanced, so that half of a
+ * host's ports at a switch are enough for either.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +28,7 @@ struct wish {
 	int u, v;
 	int first, n;	/* in work.arcs */
 	int used;	/* arcs that have a circuit */
+	int open;	/* circuits still to be given this way round */
 };
 
 struct work {
@@ -119,7 +125,7 @@ static void find_ports_and_sites(struct work *w)
 	}
 }
 
-/* All sites one-way, or a single duplex one. */
+/* All sites one-way, or all duplex. */
 static int check_sites(struct work *w, struct err *err)
 {
 	int n_duplex = 0;
@@ -128,11 +134,11 @@ static int check_sites(struct work *w, struct err *err)
 		n_duplex += w->fabric->devices[w->site_device[s]].any_to_any;
 	}
 	w->duplex = n_duplex > 0;
-	if (w->duplex && w->n_sites > 1) {
+	if (w->duplex && n_duplex < w->n_sites) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "ports on %d switches of which %d are "
-			       "any-to-any: not supported, only one such "
-			       "switch a job", w->n_sites, n_duplex);
+			       "any-to-any: not supported, all or none",
+			       w->n_sites, n_duplex);
 	}
 	return 0;
 }
@@ -312,10 +318,26 @@ static void adopt_foreign(struct work *w, int site, struct light_xc xc,
 	}
 }
 
+/* A present circuit as a way to serve an open wish; a duplex one may be
+ * turned round. */
+static struct wish *open_wish_of(const struct work *w, int *tx, int *rx)
+{
+	struct wish *wish = wish_of(w, *tx, *rx);
+
+	if (w->duplex && (!wish || wish->open == 0)) {
+		int t = *tx;
+
+		*tx = *rx;
+		*rx = t;
+		wish = wish_of(w, *tx, *rx);
+	}
+	return wish;
+}
+
 static void count_have(struct work *w, int site, struct light_xc xc, int tx,
 		       int rx)
 {
-	struct wish *wish = wish_of(w, tx, rx);
+	struct wish *wish = open_wish_of(w, &tx, &rx);
 
 	(void)xc;
 	if (wish) {
@@ -326,20 +348,12 @@ static void count_have(struct work *w, int site, struct light_xc xc, int tx,
 static void keep_present(struct work *w, int site, struct light_xc xc, int tx,
 			 int rx)
 {
-	struct wish *wish = wish_of(w, tx, rx);
-	int *give;
+	struct wish *wish = open_wish_of(w, &tx, &rx);
+	int *give = wish ? cell(w, w->give, wish, site) : NULL;
 
-	if (!wish) {
-		return;
-	}
-	give = cell(w, w->give, wish, site);
-	if (*give > 0) {
+	if (give && *give > 0) {
 		--*give;
 		emit_both(w, wish, site, xc, tx, rx, false);
-		if (w->duplex) {
-			--*cell(w, w->give, find_wish(w, wish->v, wish->u),
-				site);
-		}
 	}
 }
 
@@ -397,10 +411,6 @@ static int fill_site(struct work *w, int site, struct err *err)
 					       w->fabric->devices[device].name);
 			}
 			--*cell(w, w->give, wish, site);
-			if (w->duplex) {
-				--*cell(w, w->give,
-					find_wish(w, wish->v, wish->u), site);
-			}
 			emit_both(w, wish, site, xc_between(w, tx, rx), tx, rx,
 				  true);
 		}
@@ -410,7 +420,7 @@ static int fill_site(struct work *w, int site, struct err *err)
 
 /* ---- spreading arcs over sites ---- */
 
-static int count_free(const struct work *w, int rank, int site, bool tx)
+static int count_ports(const struct work *w, int rank, int site, bool tx)
 {
 	const struct model_host *h =
 		&w->fabric->hosts[w->job->hosts[rank]];
@@ -426,6 +436,14 @@ static int count_free(const struct work *w, int rank, int site, bool tx)
 	return n;
 }
 
+/* Ports for one direction; of a duplex switch's, half. */
+static int count_free(const struct work *w, int rank, int site, bool tx)
+{
+	int n = count_ports(w, rank, site, tx);
+
+	return w->duplex && w->n_sites > 1 ? n / 2 : n;
+}
+
 static int free_from(const struct work *w, int rank, int site, bool tx)
 {
 	int n = 0;
@@ -439,12 +457,28 @@ static int free_from(const struct work *w, int rank, int site, bool tx)
 /* Arcs of a wish that no earlier site carries. */
 static int still_open(const struct work *w, const struct wish *wish, int site)
 {
-	int n = wish->n - wish->used;
+	int n = wish->open;
 
 	for (int s = 0; s < site; s++) {
 		n -= *cell(w, w->give, wish, s);
 	}
 	return n;
+}
+
+static int too_few_at_site(const struct work *w, int rank, int site, int need,
+			   int have, struct err *err)
+{
+	const char *device = w->fabric->devices[w->site_device[site]].name;
+
+	err_set(err, WEFT_EINFEASIBLE,
+		"%s needs %d circuits each way at %s, its ports there allow %d",
+		w->fabric->hosts[w->job->hosts[rank]].name, need, device,
+		have);
+	if (w->duplex) {
+		err_hint(err, "of an odd number of ports at one of several "
+			      "any-to-any switches one stays unused");
+	}
+	return err->code;
 }
 
 /* Edges from the source to a rank (or from a rank to the sink): at least
@@ -461,9 +495,7 @@ static int add_side(struct work *w, struct flow *f, int site, bool tx,
 
 		least = least < 0 ? 0 : least;
 		if (least > most) {
-			return err_set(err, WEFT_EINFEASIBLE,
-				       "%s has too few ports for the topology",
-				       w->fabric->hosts[w->job->hosts[r]].name);
+			return too_few_at_site(w, r, site, least, most, err);
 		}
 		rc = flow_add(f, a, b, least, -FORCED_COST, NULL, err);
 		if (rc == 0) {
@@ -591,6 +623,59 @@ static int split(struct work *w, struct err *err)
 	return rc;
 }
 
+/* ---- one way or the other ---- */
+
+/* Every pair of ranks once, as often as it still wants a circuit. */
+static int list_pairs(const struct work *w, int (*ends)[2])
+{
+	int m = 0;
+
+	for (int i = 0; i < w->n_wishes; i++) {
+		const struct wish *x = &w->wishes[i];
+
+		for (int k = x->used; x->u < x->v && k < x->n; k++) {
+			ends[m][0] = x->u;
+			ends[m++][1] = x->v;
+		}
+	}
+	return m;
+}
+
+static int orient_pairs(struct work *w, struct err *err)
+{
+	int (*ends)[2] = malloc((topo_m(w->topo) + 1) * sizeof(*ends));
+	bool *flip = calloc(topo_m(w->topo) + 1, sizeof(*flip));
+	int rc = 0, m;
+
+	if (!ends || !flip) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	m = list_pairs(w, ends);
+	if (w->n_sites > 1) {
+		rc = plan_orient(w->n, m, (const int (*)[2])ends, flip, err);
+	}
+	for (int e = 0; e < m && rc == 0; e++) {
+		find_wish(w, ends[e][flip[e]], ends[e][!flip[e]])->open++;
+	}
+out:
+	free(ends);
+	free(flip);
+	return rc;
+}
+
+/* What is still to be given, once what is adopted is out of the way. */
+static int open_wishes(struct work *w, struct err *err)
+{
+	if (w->duplex) {
+		return orient_pairs(w, err);
+	}
+	for (int i = 0; i < w->n_wishes; i++) {
+		w->wishes[i].open = w->wishes[i].n - w->wishes[i].used;
+	}
+	return 0;
+}
+
 /* ---- checks before, order after ---- */
 
 static int too_few_ports(const struct work *w, int rank, bool tx, int need,
@@ -605,14 +690,34 @@ static int too_few_ports(const struct work *w, int rank, bool tx, int need,
 		held += foreign[p];
 	}
 	err_set(err, WEFT_EINFEASIBLE,
-		"topology %s needs %d %s ports at %s, %d of %d are usable",
-		w->pj->topology, need, tx ? "transmit" : "receive", h->name,
+		"topology %s needs %d %sports at %s, %d of %d are usable",
+		w->pj->topology, need,
+		w->duplex ? "" : tx ? "transmit " : "receive ", h->name,
 		free_ports, h->n_ports);
 	if (held > 0) {
 		err_hint(err, "%d carry circuits that weft did not make; mode "
 			      "update takes such ports over", held);
 	}
 	return err->code;
+}
+
+static int check_ports(const struct work *w, int rank, int out, int in,
+		       struct err *err)
+{
+	int tx = 0, rx = 0;
+
+	for (int s = 0; s < w->n_sites; s++) {
+		tx += count_ports(w, rank, s, true);
+		rx += count_ports(w, rank, s, false);
+	}
+	if (w->duplex) {
+		out += in;
+		in = 0;
+	}
+	if (out > tx) {
+		return too_few_ports(w, rank, true, out, tx, err);
+	}
+	return in > rx ? too_few_ports(w, rank, false, in, rx, err) : 0;
 }
 
 static int check_degrees(const struct work *w, struct err *err)
@@ -626,14 +731,7 @@ static int check_degrees(const struct work *w, struct err *err)
 	}
 	open_degrees(w, 0, out, in);
 	for (int r = 0; r < w->n && rc == 0; r++) {
-		int tx = free_from(w, r, 0, true);
-		int rx = free_from(w, r, 0, false);
-
-		if (out[r] > tx) {
-			rc = too_few_ports(w, r, true, out[r], tx, err);
-		} else if (in[r] > rx) {
-			rc = too_few_ports(w, r, false, in[r], rx, err);
-		}
+		rc = check_ports(w, r, out[r], in[r], err);
 	}
 done:
 	free(out);
@@ -757,7 +855,7 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		goto out;
 	}
 	respect_foreign(&w);
-	if ((rc = check_degrees(&w, err))) {
+	if ((rc = open_wishes(&w, err)) || (rc = check_degrees(&w, err))) {
 		goto out;
 	}
 	each_observed(&w, count_have);

@@ -43,6 +43,12 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 		       int rank, int *n_tx, int *n_rx);
 
+/* Directs the m edges ends[e] of a multigraph on n nodes without self-loops
+ * so that at every node out- and in-degree differ by at most one: flip[e]
+ * says that e goes from ends[e][1] to ends[e][0]. O(n + m). orient.c */
+int plan_orient(int n, int m, const int (*ends)[2], bool *flip,
+		struct err *err);
+
 /* Turns jobs into per-device steps. steps.c */
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);
 /* SHA-256 over all steps. steps.c */

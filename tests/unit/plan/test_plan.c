@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "controller/plan/plan.h"
+#include "controller/plan/plan_private.h"
 #include "lib/base/rng.h"
 
 #define HOSTS_2X2                                                       \
@@ -542,6 +543,78 @@ static void duplex_circuits_carry_both_ways(void **state)
 	model_free(f);
 }
 
+/* Balanced orientations of random multigraphs. */
+static void orientations_are_balanced(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 3);
+	for (int round = 0; round < 500; round++) {
+		int n = 2 + (int)rng_below(&r, 9), m = (int)rng_below(&r, 40);
+		int ends[40][2], net[11] = { 0 }, degree[11] = { 0 };
+		bool flip[40] = { false };
+
+		for (int e = 0; e < m; e++) {
+			ends[e][0] = (int)rng_below(&r, n);
+			ends[e][1] = (ends[e][0] + 1 +
+				      (int)rng_below(&r, n - 1)) % n;
+		}
+		assert_int_equal(plan_orient(n, m, (const int (*)[2])ends,
+					     flip, NULL), 0);
+		for (int e = 0; e < m; e++) {
+			net[ends[e][flip[e]]]++;
+			net[ends[e][!flip[e]]]--;
+			degree[ends[e][0]]++;
+			degree[ends[e][1]]++;
+		}
+		for (int u = 0; u < n; u++) {
+			assert_int_equal(abs(net[u]), degree[u] % 2);
+		}
+	}
+}
+
+static void several_duplex_switches(void **state)
+{
+	static const char *const topologies[] = {
+		"C(8,{1,3})", "Torus(2,4)", "K(4,4)", "Ring(8)", "auto",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(topologies) / sizeof(*topologies); i++) {
+		char text[2048];
+		struct model_fabric *f;
+		struct plan *p, *again;
+		struct plan_light *light;
+		struct plan_base base = { 0 };
+
+		snprintf(text, sizeof(text),
+			 "weft: 1\nfabric: t\nhosts:\n"
+			 "  - { name: 'h[0-7]', ports: 'p[0-3]', "
+			 "rate: 100Gbps }\nswitches:\n"
+			 "  - { name: 'ocs[0-1]', ports: 16, any-to-any: true,"
+			 " driver: sim }\nfibres:\n"
+			 "  - { from: 'h[0-7].p[0-1]', to: 'ocs0.[1-16]' }\n"
+			 "  - { from: 'h[0-7].p[2-3]', to: 'ocs1.[1-16]' }\n"
+			 "jobs:\n"
+			 "  - { name: j, nodes: 'h[0-7]', "
+			 "collective: allgather, size: 1MiB, "
+			 "topology: '%s' }\n", topologies[i]);
+		f = fabric_of(text);
+		p = plan_of(f, NULL);
+		check_circuits(p, &p->jobs[0]);
+		assert_int_equal(2 * p->n_add, p->jobs[0].n_circuits);
+		light = light_after(p);
+		base.intent = base.observed = light;
+		again = plan_of(f, &base);
+		assert_true(plan_is_empty(again));
+		plan_free(again);
+		free(light);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
 /* ---- rings ---- */
 
 static void a_ring_program_adds_and_drops_every_item(void **state)
@@ -679,6 +752,8 @@ int main(void)
 		cmocka_unit_test(foreign_light_that_is_wanted_is_adopted),
 		cmocka_unit_test(failed_ports_are_not_used),
 		cmocka_unit_test(duplex_circuits_carry_both_ways),
+		cmocka_unit_test(orientations_are_balanced),
+		cmocka_unit_test(several_duplex_switches),
 		cmocka_unit_test(a_ring_program_adds_and_drops_every_item),
 		cmocka_unit_test(
 			a_ring_that_no_job_wants_is_emptied_only_if_ours),
