@@ -222,11 +222,20 @@ demo: deps
 	@B=$(B) configs/demo/run
 
 check: deps
+	@$(MAKE) check-builds
+	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" tests/run
+
+# Rooms with threads: their unit tests also run under TSan.
+TSAN_ROOMS := daemon rpc
+
+check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
 	@$(MAKE) -j2 MODE=release all $(CRASH_SO)
-	@BUILD=$(BUILD) tests/run
+	@$(MAKE) -j2 MODE=tsan tsan-tests
 
 programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)
+
+tsan-tests: $(foreach r,$(TSAN_ROOMS),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN)))
 
 # One room's unit tests, in asan unless MODE is given on the command line.
 test-%:
@@ -259,9 +268,8 @@ fuzz:
 fuzz-build: $(FUZZ_BIN)
 
 soak: deps
-	@$(MAKE) -j2 MODE=asan programs-and-tests
-	@$(MAKE) -j2 MODE=release all $(CRASH_SO)
-	@BUILD=$(BUILD) tests/run --soak
+	@$(MAKE) check-builds
+	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" tests/run --soak
 
 MAN1 := $(wildcard docs/man/*.1)
 MAN5 := $(wildcard docs/man/*.5)
