@@ -929,9 +929,12 @@ static int check_start(const struct apply *a, const struct plan *p,
 	}
 	for (int i = 0; i < a->n_open; i++) {
 		if (a->open[i].change.verdict == STORE_RUNNING) {
-			return err_set(err, WEFT_ESTALE, "change %lld was left "
-				       "open and must be settled first",
-				       (long long)a->open[i].change.id);
+			err_set(err, WEFT_ESTALE, "change %lld was left open "
+				"and must be settled first",
+				(long long)a->open[i].change.id);
+			err_hint(err, "a start of weftd reads the devices and "
+				 "settles it");
+			return WEFT_ESTALE;
 		}
 	}
 	if (strcmp(p->state_uuid, store_uuid(a->store)) != 0) {

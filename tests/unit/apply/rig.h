@@ -291,6 +291,9 @@ static struct {
 	int tuning;			/* readings that say light moves */
 	int max_batch;
 	bool measures;			/* outcomes claim measured light */
+	int hook_at;			/* readings until the hook is called */
+	void (*hook)(struct rig *r);
+	struct rig *rig;
 	drv_snapshot_cb snapshot_cb;
 	drv_submit_cb submit_cb;
 } rig_b;
@@ -301,6 +304,9 @@ static inline void rig_b_read(struct drv *dev, int rc,
 {
 	struct err gone = { 0 };
 
+	if (rig_b.hook_at > 0 && --rig_b.hook_at == 0) {
+		rig_b.hook(rig_b.rig);
+	}
 	if (rig_b.dead) {
 		err_set(&gone, WEFT_EUNAVAIL, "%s: no answer", dev->name);
 		rig_b.snapshot_cb(dev, WEFT_EUNAVAIL, NULL, &gone, arg);
@@ -350,6 +356,7 @@ static inline void rig_wrap_b(struct rig *r)
 	static struct drv_class cls;
 
 	memset(&rig_b, 0, sizeof(rig_b));
+	rig_b.rig = r;
 	cls = *drv_find("sim");
 	cls.snapshot = rig_b_snapshot;
 	cls.submit = rig_b_submit;

@@ -296,6 +296,67 @@ static void test_foreign_in_the_way_of_undo(void **state)
 	assert_true(rig_has(r, "b", 5, 6));
 }
 
+static void lose_restored_circuit(struct rig *r)
+{
+	rig_meddle_later(r, "b", DRV_DEL, 5, 6);
+}
+
+/* A device may say yes, show the circuit, and forget it: one reading after
+ * undo is not enough. */
+static void test_undo_is_read_twice(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", refuse: o7");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_wrap_b(r);
+	/* Two checks, before undo, after undo. */
+	rig_b.hook_at = 4;
+	rig_b.hook = lose_restored_circuit;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_b.hook_at, 0);
+	assert_first(r);
+}
+
+/* The same for what was made. */
+static void test_light_is_read_twice(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_wrap_b(r);
+	/* Two checks, then the first reading after the adds. */
+	rig_b.hook_at = 3;
+	rig_b.hook = lose_restored_circuit;
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(r->rc, WEFT_EVERIFY);
+	assert_says(r->err.msg, "b: in 6 -> out 7 was to be made");
+	rig_read(r);
+	assert_int_equal(rig_device(r, "b")->snap.n_xcs, 0);
+}
+
+static void make_planned_circuit(struct rig *r)
+{
+	rig_meddle_later(r, "b", DRV_ADD, 3, 3);
+}
+
+/* What the change meant to make but never sent is not its to take back. */
+static void test_foreign_is_not_undone(void **state)
+{
+	struct rig *r = *state;
+	const struct want w[] = { second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
+		{ 2, 2 }, { 3, 3 }, { 5, 6 } }, NULL } };
+
+	two_switches(r, ", refuse: o2");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->cue = "delete b";
+	r->on_cue = make_planned_circuit;
+	assert_int_equal(rig_go(r, PLAN_SAFE, w, 2), APPLY_ROLLED_BACK);
+	rig_read(r);
+	assert_true(rig_has(r, "b", 3, 3));
+	assert_true(rig_has(r, "b", 6, 5) && !rig_has(r, "b", 1, 1));
+}
+
 static void lose_foreign(struct rig *r)
 {
 	rig_meddle_later(r, "a", DRV_DEL, 7, 7);
@@ -699,7 +760,9 @@ int main(void)
 		T(test_silent_refusal), T(test_stuck), T(test_refused_item),
 		T(test_lost_sessions), T(test_foreign_before),
 		T(test_foreign_during), T(test_foreign_in_the_way_of_undo),
-		T(test_neighbour_goes_away), T(test_unreachable),
+		T(test_undo_is_read_twice), T(test_light_is_read_twice),
+		T(test_foreign_is_not_undone), T(test_neighbour_goes_away),
+		T(test_unreachable),
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),
 		T(test_cancel),
