@@ -116,7 +116,7 @@ static void remember(struct daemon *d, const char *request_id,
 	f->err = *err;
 }
 
-void finished_fini(struct daemon *d)
+void daemon_finished_fini(struct daemon *d)
 {
 	for (int i = 0; i < MAX_FINISHED; i++) {
 		free(d->finished[i].request_id);
@@ -318,7 +318,7 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 	w->arg = c;
 	w->done = on_planned;
 	d->change = c;
-	work_start(w);
+	daemon_work_start(w);
 	return 0;
 }
 
@@ -363,8 +363,8 @@ static int apply_plan_file(struct daemon *d, struct rpc_call *call,
 	}
 	r = check_plan_file(d, &f, err);
 	if (r == 0) {
-		r = daemon_work_new(d, f.config_name, f.config, f.config_len, &w,
-			     err);
+		r = daemon_work_new(d, f.config_name, f.config, f.config_len,
+				    &w, err);
 	}
 	if (r == 0) {
 		w->mode = f.mode;
@@ -385,9 +385,9 @@ static int apply_config(struct daemon *d, struct rpc_call *call,
 		return err_set(err, WEFT_EINVAL,
 			       "neither a configuration nor a plan file");
 	}
-	r = daemon_work_new(d, req->name, req->config.data ? (char *)req->config.data
-						    : "",
-		     req->config.len, &w, err);
+	r = daemon_work_new(d, req->name,
+			    req->config.data ? (char *)req->config.data : "",
+			    req->config.len, &w, err);
 	if (r) {
 		return r;
 	}

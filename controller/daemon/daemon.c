@@ -112,7 +112,7 @@ void daemon_refresh_jobs(struct daemon *d)
 	}
 	w->pure = true;
 	w->done = on_jobs_planned;
-	work_start(w);
+	daemon_work_start(w);
 }
 
 /* ---- start --------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static void after_recovery(int rc, const char *text, void *arg)
 		log_info("weftd", "%s", text);
 	}
 	snprintf(d->recovered, sizeof(d->recovered), "%s", text);
-	if (work_settle_fabric(d, &err)) {
+	if (daemon_settle_fabric(d, &err)) {
 		log_warn("weftd", "%s", err.msg);
 	}
 	apply_read(d->apply, after_first_reading, w);
@@ -234,7 +234,7 @@ static void daemon_free(struct daemon *d)
 {
 	store_free(d->store);
 	job_rows_fini(&d->jobs);
-	finished_fini(d);
+	daemon_finished_fini(d);
 	free(d->fabric_name);
 	free(d->fabric_text);
 	free(d);
@@ -267,14 +267,17 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	/* A configuration that can no longer be read must not keep the
 	 * operator from looking, and from applying a better one. */
-	if (work_settle_fabric(d, &fabric_err)) {
+	if (daemon_settle_fabric(d, &fabric_err)) {
 		log_error("weftd", "the configuration: %s", fabric_err.msg);
 	}
 	r = listen_on(d, cfg, err);
 	if (r == 0) {
-		r = work_turn(d, begin_reading, NULL, err);
+		r = daemon_turn(d, begin_reading, NULL, err);
 	}
 	if (r) {
+		if (d->server) {
+			rpc_server_stop(d->server, 0, NULL, NULL);
+		}
 		apply_free(d->apply, on_failed_closed, d);
 		uv_run(loop, UV_RUN_DEFAULT);
 		return r;

@@ -8,7 +8,7 @@
 #include "controller/daemon/private.h"
 #include "lib/base/log.h"
 
-void notify(const char *state)
+void daemon_notify(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };

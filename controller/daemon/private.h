@@ -34,17 +34,17 @@ struct snapshot {
 	struct light_program *programs;	/* [2 n] */
 };
 
-int snapshot_init(struct snapshot *s, const struct plan_base *base, int n,
-		  struct err *err);
-void snapshot_fini(struct snapshot *s);
+int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
+			 int n, struct err *err);
+void daemon_snapshot_fini(struct snapshot *s);
 
 /* ---- work.c ---- */
 
 /*
  * One request on its way: parse (worker) -> its turn in the queue -> open and
  * read its devices -> copy the base -> plan (worker) -> done on the loop.
- * `done` must end in daemon_work_free, at once or later; until then nothing else
- * gets its turn.
+ * `done` must end in daemon_work_free, at once or later; until then nothing
+ * else gets its turn.
  */
 struct work {
 	struct work *next;
@@ -69,21 +69,21 @@ struct work {
 
 /* A request to plan this configuration (copied; NULL: the present one).
  * WEFT_ENOTFOUND when there is no present one. */
-int daemon_work_new(struct daemon *d, const char *name, const void *text, size_t len,
-	     struct work **out, struct err *err);
-void work_start(struct work *w);
+int daemon_work_new(struct daemon *d, const char *name, const void *text,
+		    size_t len, struct work **out, struct err *err);
+void daemon_work_start(struct work *w);
 /* Ends a request's turn and frees it; the next one gets its turn. */
 void daemon_work_free(struct work *w);
 
 /* A turn in the queue for something else than planning: run is called when
  * it comes; it must end in daemon_work_free. */
-int work_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
-	      struct err *err);
+int daemon_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
+		struct err *err);
 
 /* Makes the fabric of the open change, or of the store, the present one.
  * While nothing was ever applied, what is there stays. Happens by itself
  * after a request that looked at other devices. */
-int work_settle_fabric(struct daemon *d, struct err *err);
+int daemon_settle_fabric(struct daemon *d, struct err *err);
 
 /* ---- change.c ---- */
 
@@ -103,7 +103,7 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req,
 		     void *arg);
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req,
 		   void *arg);
-void finished_fini(struct daemon *d);
+void daemon_finished_fini(struct daemon *d);
 
 /* ---- query.c ---- */
 
@@ -123,12 +123,12 @@ void handle_diff(struct rpc_call *call, const ProtobufCMessage *req,
 void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
 		    void *arg);
 /* Answers with intent against the last readings. */
-void finish_diff(struct daemon *d, struct rpc_call *call);
+void daemon_finish_diff(struct daemon *d, struct rpc_call *call);
 
 /* ---- notify.c ---- */
 
 /* Tells the service manager ("READY=1"), when there is one. */
-void notify(const char *state);
+void daemon_notify(const char *state);
 
 /* ---- the rows of jobs that status shows ---- */
 
@@ -153,7 +153,7 @@ struct daemon {
 	struct store *store;
 	struct apply *apply;
 	struct rpc_server *server;
-	bool reading;			/* devices are not known yet, or again */
+	bool reading;			/* devices are not known (again) */
 	bool applied;			/* a configuration is on record */
 	bool draining;
 	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */

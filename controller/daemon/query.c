@@ -87,8 +87,8 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 
 	if (r == 0) {
 		r = daemon_work_new(arg, req->name,
-			     req->config.len ? req->config.data : NULL,
-			     req->config.len, &w, &err);
+				    req->config.len ? req->config.data : NULL,
+				    req->config.len, &w, &err);
 	}
 	if (r) {
 		free(p);
@@ -102,7 +102,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 							   : PLAN_SAFE;
 	w->arg = p;
 	w->done = on_planned;
-	work_start(w);
+	daemon_work_start(w);
 }
 
 /* ---- verify -------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static void after_read(int rc, const struct err *err, void *arg)
 		log_info("weftd", "verify: %s", err->msg);
 	}
 	if (v->call) {
-		finish_diff(w->d, v->call);
+		daemon_finish_diff(w->d, v->call);
 	}
 	free(v);
 	daemon_work_free(w);
@@ -157,7 +157,7 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	v->call = call;
 	rpc_call_on_cancel(call, on_verify_gone, v);
-	if (work_turn(arg, read_now, v, &err)) {
+	if (daemon_turn(arg, read_now, v, &err)) {
 		free(v);
 		rpc_finish_err(call, &err);
 	}
@@ -302,5 +302,5 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 	w->pure = true;
 	w->arg = p;
 	w->done = on_schedule_planned;
-	work_start(w);
+	daemon_work_start(w);
 }

@@ -54,8 +54,8 @@ static int copy_lights(const struct plan_light *from, int n,
 	return r;
 }
 
-int snapshot_init(struct snapshot *s, const struct plan_base *base, int n,
-		  struct err *err)
+int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
+			 int n, struct err *err)
 {
 	int r;
 
@@ -71,7 +71,7 @@ int snapshot_init(struct snapshot *s, const struct plan_base *base, int n,
 			     err)) ||
 	    (r = copy_lights(base->observed, n, &s->observed,
 			     s->programs + n, err))) {
-		snapshot_fini(s);
+		daemon_snapshot_fini(s);
 		return r;
 	}
 	s->base.intent = s->intent;
@@ -89,7 +89,7 @@ static void free_lights(struct plan_light *v, int n)
 	free(v);
 }
 
-void snapshot_fini(struct snapshot *s)
+void daemon_snapshot_fini(struct snapshot *s)
 {
 	free_lights(s->intent, s->n);
 	free_lights(s->observed, s->n);

@@ -237,7 +237,7 @@ static bool is_same(const Weft__V1__DeviceState *m)
 
 /* ---- diff ---------------------------------------------------------------- */
 
-void finish_diff(struct daemon *d, struct rpc_call *call)
+void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
 {
 	Weft__V1__DiffResponse m = WEFT__V1__DIFF_RESPONSE__INIT;
 	struct err err = { 0 };
@@ -269,7 +269,7 @@ void finish_diff(struct daemon *d, struct rpc_call *call)
 void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	(void)msg;
-	finish_diff(arg, call);
+	daemon_finish_diff(arg, call);
 }
 
 /* ---- changes ------------------------------------------------------------- */

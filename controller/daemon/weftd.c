@@ -154,7 +154,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 		return;
 	}
 	p->stopping = true;
-	notify("STOPPING=1");
+	daemon_notify("STOPPING=1");
 	daemon_stop(p->daemon, on_stopped, p);
 }
 
@@ -189,7 +189,7 @@ static int run(const struct options *o, struct err *err)
 		watch(&loop, &p.term, &p, on_stop_signal, SIGTERM);
 		watch(&loop, &p.intr, &p, on_stop_signal, SIGINT);
 		watch(&loop, &p.hup, &p, on_hangup, SIGHUP);
-		notify("READY=1");
+		daemon_notify("READY=1");
 		log_info("weftd", "listening on %s", o->cfg.socket);
 		uv_run(&loop, UV_RUN_DEFAULT);
 	}

@@ -23,8 +23,8 @@ static int set_config(struct work *w, const char *name, const void *text,
 	return 0;
 }
 
-int daemon_work_new(struct daemon *d, const char *name, const void *text, size_t len,
-	     struct work **out, struct err *err)
+int daemon_work_new(struct daemon *d, const char *name, const void *text,
+		    size_t len, struct work **out, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(d->apply);
 	struct work *w;
@@ -73,10 +73,13 @@ static void enqueue(struct work *w)
 
 static void after_reading_again(int rc, const struct err *err, void *arg)
 {
+	struct work *w = arg;
+
 	if (rc) {
 		log_info("weftd", "%s", err->msg);
 	}
-	daemon_work_free(arg);
+	w->d->reading = false;
+	daemon_work_free(w);
 }
 
 static void read_again(struct work *w)
@@ -84,21 +87,30 @@ static void read_again(struct work *w)
 	apply_read(w->d->apply, after_reading_again, w);
 }
 
-/* Devices that were closed meanwhile are not known any more. */
-static void settle(struct daemon *d)
+static bool all_read(struct daemon *d)
 {
 	const struct apply_device *a;
-	struct err err = { 0 };
 	bool known = true;
-	int n, r = work_settle_fabric(d, &err);
+	int n;
 
 	a = apply_devices(d->apply, &n);
 	for (int i = 0; i < n; i++) {
 		known = known && a[i].reachable;
 	}
-	if (r == 0 && !known) {
+	return known;
+}
+
+/* Back to the fabric that is looked after. Those of its devices that were
+ * closed meanwhile are not known any more. */
+static void settle(struct daemon *d)
+{
+	const struct model_fabric *before = apply_fabric(d->apply);
+	struct err err = { 0 };
+	int r = daemon_settle_fabric(d, &err);
+
+	if (r == 0 && apply_fabric(d->apply) != before && !all_read(d)) {
 		d->reading = true;
-		r = work_turn(d, read_again, NULL, &err);
+		r = daemon_turn(d, read_again, NULL, &err);
 	}
 	if (r) {
 		d->reading = false;
@@ -123,7 +135,7 @@ void daemon_work_free(struct work *w)
 	plan_free(w->plan);
 	model_free(w->fabric);
 	model_free(w->probe);
-	snapshot_fini(&w->snap);
+	daemon_snapshot_fini(&w->snap);
 	free(w->name);
 	free(w->text);
 	free(w);
@@ -138,8 +150,8 @@ void daemon_work_free(struct work *w)
 
 /* ---- a turn without planning --------------------------------------------- */
 
-int work_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
-	      struct err *err)
+int daemon_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
+		struct err *err)
 {
 	struct work *w = calloc(1, sizeof(*w));
 
@@ -216,7 +228,7 @@ static void after_parse(uv_work_t *req, int status)
 	}
 }
 
-void work_start(struct work *w)
+void daemon_work_start(struct work *w)
 {
 	if (w->pure) {
 		w->d->n_pure++;
@@ -233,8 +245,8 @@ static void copy_base(struct work *w)
 	w->rc = apply_plan_base(w->d->apply, w->fabric, w->mode, &base,
 				&w->err);
 	if (w->rc == 0) {
-		w->rc = snapshot_init(&w->snap, &base, w->fabric->n_devices,
-				      &w->err);
+		w->rc = daemon_snapshot_init(&w->snap, &base,
+					     w->fabric->n_devices, &w->err);
 	}
 	if (w->rc) {
 		w->done(w);
@@ -315,7 +327,7 @@ static int use_config(struct daemon *d, char *name, char *text, size_t len,
 	return r ? r : apply_set_fabric(d->apply, f, err);
 }
 
-int work_settle_fabric(struct daemon *d, struct err *err)
+int daemon_settle_fabric(struct daemon *d, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(d->apply);
 	struct store_config cfg;

@@ -613,6 +613,52 @@ static void test_lost_light_is_named(void **state)
 	weft__v1__diff_response__free_unpacked(d, NULL);
 }
 
+/* Planning for other devices closes those of the present fabric for a
+ * moment; they are read again by themselves. */
+static void test_plan_for_other_devices(void **state)
+{
+	struct fixture *f = *state;
+	Weft__V1__StatusResponse *s;
+	Weft__V1__State now;
+	struct planned p;
+
+	must_commit(f, make_fabric(f, "", RING));
+	assert_int_equal(make_plan(f, make_fabric(f, "seed: 2", RING), &p),
+			 0);
+	buf_fini(&p.file);
+	do {
+		s = get_status(f);
+		now = s->state;
+		weft__v1__status_response__free_unpacked(s, NULL);
+		usleep(2000);
+	} while (now == WEFT__V1__STATE__STATE_READING);
+	assert_int_equal(now, WEFT__V1__STATE__STATE_READY);
+	s = get_status(f);
+	assert_true(s->devices[0]->reachable);
+	assert_int_equal(s->devices[0]->n_missing, 0);
+	assert_true(s->jobs_known);
+	weft__v1__status_response__free_unpacked(s, NULL);
+}
+
+/* A socket that cannot be made leaves nothing behind. */
+static void test_no_socket(void **state)
+{
+	struct fixture *f = *state;
+	struct daemon_config cfg = {
+		.socket = "/nonexistent/sock", .socket_mode = 0600,
+	};
+	struct daemon *second = NULL;
+	char dir[96];
+	uv_loop_t loop;
+
+	snprintf(dir, sizeof(dir), "%s/second", f->dir);
+	cfg.state_dir = dir;
+	assert_int_equal(uv_loop_init(&loop), 0);
+	assert_true(daemon_new(&loop, &cfg, &second, &f->err) < 0);
+	assert_null(second);
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 static void test_store_is_locked(void **state)
 {
 	struct fixture *f = *state;
@@ -692,6 +738,8 @@ int main(void)
 		T(test_schedule),
 		T(test_restart_keeps_everything),
 		T(test_lost_light_is_named),
+		T(test_plan_for_other_devices),
+		T(test_no_socket),
 		T(test_store_is_locked),
 		T(test_others_may_only_look),
 	};
