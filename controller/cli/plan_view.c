@@ -179,6 +179,10 @@ static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 	buf_printf(&p->b, "%d to add, %d to delete, %d kept, %d programs to "
 			  "load%s\n", s->add, s->delete_, s->keep, s->loads,
 		   s->empty ? ": nothing to do" : "");
+	if (s->empty && s->new_config) {
+		buf_str(&p->b, "the configuration is a new one: apply records "
+			       "it\n");
+	}
 }
 
 void cli_out_jobs(const struct cli *c, struct out *o,
@@ -311,6 +315,7 @@ static void out_plan(const struct cli *c, struct out *o,
 	out_str(o, "mode", s->mode == WEFT__V1__MODE__MODE_UPDATE ? "update"
 								  : "safe");
 	out_bool(o, "nothing_to_do", s->empty);
+	out_bool(o, "new_config", s->new_config);
 	out_int(o, "add", s->add);
 	out_int(o, "delete", s->delete_);
 	out_int(o, "keep", s->keep);

@@ -8,11 +8,12 @@
 
 static int families(struct err *err)
 {
+	const char *form, *help;
 	struct buf b = { 0 };
 	int r;
 
-	for (const char *const *f = topo_families(); *f; f++) {
-		buf_printf(&b, "%s\n", *f);
+	for (int i = 0; (form = topo_family_help(i, &help)); i++) {
+		buf_printf(&b, "%-24s %s\n", form, help);
 	}
 	r = b.failed ? err_nomem(err)
 		     : cli_print_bytes(buf_cstr(&b), b.len, err);

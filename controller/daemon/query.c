@@ -22,7 +22,21 @@ static void on_plan_gone(struct rpc_call *call, void *arg)
 	p->call = NULL;
 }
 
-/* The plan does not know who answered; the summary must say. */
+static bool is_new_config(struct daemon *d, const struct model_fabric *f)
+{
+	struct store_config cfg;
+	bool same;
+
+	if (store_config(d->store, &cfg, NULL)) {
+		return true;
+	}
+	same = strcmp(cfg.hash, f->hash) == 0;
+	store_config_fini(&cfg);
+	return !same;
+}
+
+/* The plan does not know who answered, and what was applied before; the
+ * summary must say. */
 static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 			struct err *err)
 {
@@ -42,6 +56,7 @@ static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 			s.silent[s.n_silent++] = (char *)a[i].name;
 		}
 	}
+	s.new_config = is_new_config(w->d, w->fabric);
 	m.summary = &s;
 	r = rpc_send(p->call, &m.base, err);
 	free(s.silent);

@@ -203,6 +203,7 @@ static void test_plan_changes_nothing(void **state)
 	assert_int_equal(p.summary.add, 8);
 	assert_int_equal(p.summary.delete_, 0);
 	assert_false(p.summary.empty);
+	assert_true(p.summary.new_config);
 	assert_int_equal(p.summary.unread, 0);
 	assert_int_equal(p.devices, 1);
 	assert_int_equal(p.jobs, 1);
@@ -241,6 +242,7 @@ static void test_apply_then_nothing_to_do(void **state)
 
 	assert_int_equal(make_plan(f, text, &p), 0);
 	assert_true(p.summary.empty);
+	assert_false(p.summary.new_config);
 	assert_int_equal(p.summary.keep, 8);
 	buf_fini(&p.file);
 	assert_int_equal(apply_text(f, text, &o), 0);
