@@ -1,4 +1,4 @@
-/* Expressions such as "C(16,{3,4})"; see topo_parse() in topology.h. */
+/* Expressions such as "L3(C(16,{3,4}))"; see topo_parse() in topology.h. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +12,8 @@
 #define MAX_NUMBER 1000000000
 #define MAX_EXPRESSION 4096
 #define MAX_NAME 32
+#define MAX_DEPTH 32
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 struct parser {
 	const char *text, *at;
@@ -67,15 +69,20 @@ static bool accept(struct parser *p, char c)
 	return true;
 }
 
+static bool at_digit(const struct parser *p)
+{
+	return *p->at >= '0' && *p->at <= '9';
+}
+
 static int parse_number(struct parser *p, const char *what,
 			struct topo_arg *arg)
 {
 	skip_blanks(p);
-	if (*p->at < '0' || *p->at > '9') {
+	if (!at_digit(p)) {
 		return expected(p, what);
 	}
 	*arg = (struct topo_arg){ .col = column(p) };
-	for (; *p->at >= '0' && *p->at <= '9'; p->at++) {
+	for (; at_digit(p); p->at++) {
 		arg->value = arg->value * 10 + (*p->at - '0');
 		if (arg->value > MAX_NUMBER) {
 			return topo_err_at(p->err, arg->col,
@@ -131,86 +138,133 @@ static int compare_args(const void *a, const void *b)
 	return x->col - y->col;
 }
 
-static int parse_args(struct parser *p, struct topo_args *args)
+static int parse_plain_args(struct parser *p, struct topo_call *call)
 {
-	int rc;
+	int rc = parse_numbers(p, call->number, &call->numbers, ')', true);
 
-	if (!accept(p, '(')) {
-		return expected(p, "'('");
+	if (rc || !accept(p, '{')) {
+		return rc;
 	}
-	rc = parse_numbers(p, args->number, &args->numbers, ')', true);
+	call->has_set = true;
+	rc = parse_numbers(p, call->set, &call->members, '}', false);
 	if (rc) {
 		return rc;
 	}
-	if (accept(p, '{')) {
-		args->has_set = true;
-		rc = parse_numbers(p, args->set, &args->members, '}', false);
-		if (rc) {
-			return rc;
-		}
-		if (!accept(p, ')')) {
-			return expected(p, "')'");
-		}
-		qsort(args->set, (size_t)args->members, sizeof(args->set[0]),
-		      compare_args);
+	if (!accept(p, ')')) {
+		return expected(p, "')'");
 	}
-	skip_blanks(p);
-	return *p->at ? expected(p, "the end") : 0;
+	qsort(call->set, (size_t)call->members, sizeof(call->set[0]),
+	      compare_args);
+	return 0;
 }
 
-static bool fits(const struct topo_family *f, const struct topo_args *args)
-{
-	int least = (int)strspn(f->shape, "n");
-	const char *rest = f->shape + least;
+/* ---- which family ---- */
 
-	if (args->has_set != (*rest == 's')) {
+static bool fits(const struct topo_family *f, const struct topo_call *call)
+{
+	int parts = (int)strspn(f->shape, "x");
+	const char *rest = f->shape + parts;
+	bool more_parts = parts > 0 && *rest == '+';
+	int least;
+
+	rest += more_parts;
+	least = (int)strspn(rest, "n");
+	rest += least;
+	least += *rest == 'k';
+	if (call->has_set != (*rest == 's') || call->parts < parts ||
+	    (call->parts > parts && !more_parts)) {
 		return false;
 	}
-	return args->numbers == least || (*rest == '+' &&
-					  args->numbers > least);
+	return call->numbers == least || (*rest == '+' &&
+					  call->numbers > least);
 }
 
-/* Names all families, or the forms of those called `name`. */
-static void list_forms(const char *name, struct buf *b)
+static bool same_name(const struct topo_family *f, const char *name)
 {
-	for (int i = 0; i < topo_n_families; i++) {
-		const struct topo_family *f = &topo_family_list[i];
+	return strcmp(f->name, name) == 0;
+}
 
-		if (!name || strcmp(name, f->name) == 0) {
-			buf_printf(b, "%s%s", b->len ? ", " : "", f->usage);
+static const struct topo_family *next_family(const struct topo_family *f,
+					     int *list)
+{
+	f = f ? f + 1 : topo_family_lists[0];
+	while (f && !f->name) {
+		f = topo_family_lists[++*list];
+	}
+	return f;
+}
+
+const char *topo_family_help(int i, const char **help)
+{
+	const struct topo_family *f = NULL;
+	int list = 0;
+
+	for (f = next_family(f, &list); f && i > 0; i--) {
+		f = next_family(f, &list);
+	}
+	if (!f) {
+		return NULL;
+	}
+	*help = f->help;
+	return f->usage;
+}
+
+/* The first family of that name. */
+static const struct topo_family *named(const char *name)
+{
+	const struct topo_family *f = NULL;
+	int list = 0;
+
+	while ((f = next_family(f, &list)) && !same_name(f, name)) {
+		continue;
+	}
+	return f;
+}
+
+static int unknown_family(const struct parser *p, const char *name)
+{
+	topo_err_at(p->err, column(p), "no family '%s'", name);
+	if (p->err) {
+		err_hint(p->err, "\"weft topology info\" lists the families");
+	}
+	return WEFT_EINVAL;
+}
+
+static int other_arguments(const struct parser *p, const char *name, int col)
+{
+	const struct topo_family *f = NULL;
+	struct buf forms = { 0 };
+	int list = 0, rc;
+
+	while ((f = next_family(f, &list))) {
+		if (same_name(f, name)) {
+			buf_printf(&forms, "%s%s", forms.len ? ", " : "",
+				   f->usage);
 		}
 	}
+	rc = topo_err_at(p->err, col, "%s takes other arguments: expected %s",
+			 name, buf_cstr(&forms));
+	buf_fini(&forms);
+	return rc;
 }
 
-static int find_family(struct parser *p, const char *name,
-		       const struct topo_args *args,
-		       const struct topo_family **family)
+/* The family of that name that takes these arguments. */
+static int choose_form(const struct parser *p, const char *name,
+		       struct topo_call *call)
 {
-	struct buf forms = { 0 };
-	bool known = false;
+	const struct topo_family *f = NULL;
+	int list = 0, col = call->col;
 
-	for (int i = 0; i < topo_n_families; i++) {
-		const struct topo_family *f = &topo_family_list[i];
-
-		if (strcmp(name, f->name) != 0) {
-			continue;
-		}
-		known = true;
-		if (args && fits(f, args)) {
-			*family = f;
+	while ((f = next_family(f, &list))) {
+		if (same_name(f, name) && fits(f, call)) {
+			call->family = f;
 			return 0;
 		}
 	}
-	if (known && !args) {
-		return 0;
+	if (call->numbers > 0) {
+		col = call->number[0].col;
 	}
-	list_forms(known ? name : NULL, &forms);
-	topo_err_at(p->err, known ? args->number[0].col : column(p),
-		    known ? "%s takes other arguments: expected %s"
-			  : "no family '%s': expected one of %s",
-		    name, buf_cstr(&forms));
-	buf_fini(&forms);
-	return WEFT_EINVAL;
+	return other_arguments(p, name, col);
 }
 
 static int parse_name(struct parser *p, char *name)
@@ -218,8 +272,7 @@ static int parse_name(struct parser *p, char *name)
 	size_t len;
 
 	skip_blanks(p);
-	len = strspn(p->at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "abcdefghijklmnopqrstuvwxyz");
+	len = strspn(p->at, LETTERS);
 	if (len == 0) {
 		return expected(p, "the name of a family");
 	}
@@ -228,73 +281,251 @@ static int parse_name(struct parser *p, char *name)
 	}
 	memcpy(name, p->at, len);
 	name[len] = '\0';
+	if (!named(name)) {
+		return unknown_family(p, name);
+	}
+	p->at += len;
 	return 0;
 }
 
-static char *canonical(const struct topo_family *f,
-		       const struct topo_args *args)
-{
-	struct buf b = { 0 };
+/* ---- the tree ---- */
 
-	buf_printf(&b, "%s(", f->name);
-	for (int i = 0; i < args->numbers; i++) {
-		buf_printf(&b, "%s%" PRId64, i ? "," : "",
-			   args->number[i].value);
+static void call_free(struct topo_call *call)
+{
+	for (int i = 0; call && i < call->parts; i++) {
+		call_free(call->part[i]);
 	}
-	if (args->has_set) {
-		buf_str(&b, ",{");
-		for (int i = 0; i < args->members; i++) {
-			buf_printf(&b, "%s%" PRId64, i ? "," : "",
-				   args->set[i].value);
-		}
-		buf_char(&b, '}');
-	}
-	buf_char(&b, ')');
-	return buf_steal(&b);
+	free(call);
 }
 
-static int build(const struct topo_family *f, const struct topo_args *args,
-		 struct topo **out, char **name, struct err *err)
-{
-	struct topo *t = NULL;
-	char *text = NULL;
-	int rc = f->build(args, &t, err);
+static int parse_call(struct parser *p, struct topo_call **out);
 
+/* Expressions first, then numbers, up to the ')' that is taken. */
+static int parse_parts(struct parser *p, struct topo_call *call)
+{
+	do {
+		int rc;
+
+		skip_blanks(p);
+		if (call->parts > 0 && at_digit(p)) {
+			return parse_numbers(p, call->number, &call->numbers,
+					     ')', false);
+		}
+		if (call->parts == TOPO_MAX_PARTS) {
+			return topo_err_at(p->err, column(p), "more than %d "
+					   "parts", TOPO_MAX_PARTS);
+		}
+		rc = parse_call(p, &call->part[call->parts]);
+		if (rc) {
+			return rc;
+		}
+		call->parts++;
+	} while (accept(p, ','));
+	return accept(p, ')') ? 0 : expected(p, "',' or ')'");
+}
+
+/* The 3 of L3(X), or the 1 that L(X) stands for. */
+static int parse_repeat(struct parser *p, struct topo_arg *repeat)
+{
+	*repeat = (struct topo_arg){ .value = 1, .col = column(p) };
+	return at_digit(p) ? parse_number(p, "a number", repeat) : 0;
+}
+
+static int parse_args(struct parser *p, const char *name,
+		      struct topo_call *call)
+{
+	const char *shape = named(name)->shape;
+	bool repeats = strchr(shape, 'k') != NULL;
+	struct topo_arg repeat;
+	int rc = repeats ? parse_repeat(p, &repeat) : 0;
+
+	if (rc) {
+		return rc;
+	}
+	if (*shape == '\0') {
+		call->family = named(name);
+		return 0;
+	}
+	if (!accept(p, '(')) {
+		return expected(p, "'('");
+	}
+	rc = *shape == 'x' ? parse_parts(p, call) : parse_plain_args(p, call);
+	if (rc == 0 && repeats && call->numbers < TOPO_MAX_ARGS) {
+		call->number[call->numbers++] = repeat;
+	}
+	return rc ? rc : choose_form(p, name, call);
+}
+
+static int parse_call(struct parser *p, struct topo_call **out)
+{
+	struct topo_call *call = calloc(1, sizeof(*call));
+	char name[MAX_NAME];
+	int rc = call ? 0 : err_nomem(p->err);
+
+	if (rc) {
+		return rc;
+	}
+	skip_blanks(p);
+	call->col = column(p);
+	rc = parse_name(p, name);
+	rc = rc ? rc : parse_args(p, name, call);
+	if (rc) {
+		call_free(call);
+		return rc;
+	}
+	*out = call;
+	return 0;
+}
+
+/* One look at the brackets: the parser need not fear for its stack. */
+static int check_depth(struct parser *p)
+{
+	int depth = 0;
+
+	for (const char *c = p->text; *c; c++) {
+		depth += (*c == '(') - (*c == ')');
+		if (depth > MAX_DEPTH) {
+			return err_set(p->err, WEFT_ELIMIT, "column %d: nested "
+				       "deeper than %d",
+				       (int)(c - p->text) + 1, MAX_DEPTH);
+		}
+	}
+	return strlen(p->text) <= MAX_EXPRESSION ? 0
+		: err_set(p->err, WEFT_EINVAL, "longer than %d characters",
+			  MAX_EXPRESSION);
+}
+
+static int parse_all(struct parser *p, struct topo_call **out)
+{
+	int rc = check_depth(p);
+
+	rc = rc ? rc : parse_call(p, out);
+	if (rc) {
+		return rc;
+	}
+	skip_blanks(p);
+	if (*p->at) {
+		call_free(*out);
+		return expected(p, "the end");
+	}
+	return 0;
+}
+
+/* ---- sizes, graphs, names ---- */
+
+/* Sizes of a call and its parts, before any memory is spent on arcs. */
+static int measure(struct topo_call *call, struct err *err)
+{
+	struct topo_size *size = &call->size;
+	int rc = 0;
+
+	for (int i = 0; i < call->parts && rc == 0; i++) {
+		rc = measure(call->part[i], err);
+	}
+	rc = rc ? rc : call->family->measure(call, size, err);
+	if (rc) {
+		return rc;
+	}
+	if (size->n > TOPO_MAX_NODES) {
+		return topo_err_at(err, call->col, "%s has %lld nodes, more "
+				   "than %d nodes", call->family->name,
+				   (long long)size->n, TOPO_MAX_NODES);
+	}
+	if (size->m > TOPO_MAX_ARCS) {
+		return err_set(err, WEFT_ELIMIT, "column %d: %s has %lld "
+			       "arcs, more than %d", call->col,
+			       call->family->name, (long long)size->m,
+			       TOPO_MAX_ARCS);
+	}
+	return 0;
+}
+
+static int build(const struct topo_call *call, struct topo **out,
+		 struct err *err)
+{
+	struct topo *parts[TOPO_MAX_PARTS] = { NULL }, *t = NULL;
+	int rc = 0;
+
+	for (int i = 0; i < call->parts && rc == 0; i++) {
+		rc = build(call->part[i], &parts[i], err);
+	}
+	rc = rc ? rc : topo_new((int)call->size.n, &t, err);
+	if (rc == 0) {
+		t->cayley = call->size.transitive;
+		rc = call->family->build(call,
+					 (const struct topo *const *)parts, t,
+					 err);
+	}
 	rc = rc ? rc : topo_freeze(t, err);
-	if (rc == 0 && name && !(text = canonical(f, args))) {
-		rc = err_nomem(err);
+	for (int i = 0; i < call->parts; i++) {
+		topo_free(parts[i]);
 	}
 	if (rc) {
 		topo_free(t);
 		return rc;
 	}
 	*out = t;
-	if (name) {
-		*name = text;
-	}
 	return 0;
+}
+
+static void write_numbers(struct buf *b, const struct topo_arg *v, int n,
+			  bool comma)
+{
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, "%s%" PRId64, i || comma ? "," : "", v[i].value);
+	}
+}
+
+static void write_name(struct buf *b, const struct topo_call *call)
+{
+	bool repeats = strchr(call->family->shape, 'k') != NULL;
+	int numbers = call->numbers - repeats;
+
+	buf_str(b, call->family->name);
+	if (repeats && call->number[numbers].value != 1) {
+		write_numbers(b, &call->number[numbers], 1, false);
+	}
+	if (call->family->shape[0] == '\0') {
+		return;
+	}
+	buf_char(b, '(');
+	for (int i = 0; i < call->parts; i++) {
+		buf_str(b, i ? "," : "");
+		write_name(b, call->part[i]);
+	}
+	write_numbers(b, call->number, numbers, call->parts > 0);
+	if (call->has_set) {
+		buf_str(b, ",{");
+		write_numbers(b, call->set, call->members, false);
+		buf_char(b, '}');
+	}
+	buf_char(b, ')');
 }
 
 static int parse(struct parser *p, struct topo **out, char **name)
 {
-	struct topo_args args = { 0 };
-	const struct topo_family *family = NULL;
-	char word[MAX_NAME];
-	int rc;
+	struct topo_call *call = NULL;
+	struct buf text = { 0 };
+	struct topo *t = NULL;
+	int rc = parse_all(p, &call);
 
-	if (strlen(p->text) > MAX_EXPRESSION) {
-		return err_set(p->err, WEFT_EINVAL,
-			       "longer than %d characters", MAX_EXPRESSION);
-	}
-	rc = parse_name(p, word);
-	rc = rc ? rc : find_family(p, word, NULL, NULL);
 	if (rc) {
 		return rc;
 	}
-	p->at += strlen(word);
-	rc = parse_args(p, &args);
-	rc = rc ? rc : find_family(p, word, &args, &family);
-	return rc ? rc : build(family, &args, out, name, p->err);
+	rc = measure(call, p->err);
+	rc = rc ? rc : build(call, &t, p->err);
+	if (rc == 0 && name) {
+		write_name(&text, call);
+		*name = buf_steal(&text);
+		rc = *name ? 0 : err_nomem(p->err);
+	}
+	call_free(call);
+	if (rc) {
+		topo_free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
 }
 
 int topo_parse(const char *expr, struct topo **out, char **name,

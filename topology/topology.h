@@ -10,6 +10,7 @@
 #define WEFT_TOPOLOGY_TOPOLOGY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
@@ -91,25 +92,37 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 bool topo_vertex_transitive(const struct topo *t);
 
 /*
- * Graphs from expressions (case-sensitive, blanks ignored):
- *   K(n)              complete digraph           n-1 ports
- *   K(a,b)            complete bipartite         (directed both ways)
- *   Ring(n)           bidirectional ring         2 ports
- *   UniRing(d,n)      one-way ring, d parallel arcs
- *   Torus(a,b,...)    2 ports a dimension (1 when that dimension is 2)
- *   Hypercube(k)      2^k nodes
- *   C(n,{s1,s2,...})  bidirectional circulant, offsets 1 <= s <= n/2
- *   DiC(n,{s1,...})   directed circulant
- *   GenKautz(d,n)     generalized Kautz (Imase-Itoh): u -> -d u - a mod n,
- *                     a = 1..d
- * Sizes are bounded by the limits above. *name, when not NULL, receives the
- * canonical text (free()). WEFT_EINVAL names column and what was expected.
+ * Graphs from expressions (case-sensitive, blanks ignored): a family with its
+ * numbers, "C(16,{3,4})", or an operator with expressions inside,
+ * "L3(C(16,{3,4}))", "Prod(UniRing(1,4),Ring(5))", "Deg(K(3),2)". The
+ * families and operators are those of topo_family_help(); docs/topologies.md
+ * tells more. The last factor of a product varies fastest; copy i of node v
+ * in Deg(X,k) is node i n + v; node a of L(X) is arc a of X.
+ *
+ * Sizes are checked against the limits above before arcs are made, and
+ * expressions nest at most 32 deep. *name, when not NULL, receives the
+ * canonical text (free()). WEFT_EINVAL and WEFT_ELIMIT name the column and
+ * what was expected.
  */
 int topo_parse(const char *expr, struct topo **out, char **name,
 	       struct err *err);
 
-/* Help for people: one line a family ("C(n,{s,...})  circulant ..."), ending
- * in NULL. */
-const char *const *topo_families(void);
+/* Help for people about family i = 0, 1, ...: its form, "C(n,{s,...})", and
+ * one line in *help; NULL after the last. */
+const char *topo_family_help(int i, const char **help);
+
+/*
+ * Graphs from an edge list. One arc a line, nodes counted from 0:
+ *
+ *   nodes 8              optional, before the arcs; else the largest number
+ *                        tells
+ *   undirected           optional, before the arcs: each line is both ways
+ *   0 1                  an arc 0 -> 1 of capacity 1 and latency 0
+ *   0 1 4 500            parallel to it: capacity 4, latency 500 ns
+ *
+ * '#' starts a comment. WEFT_EINVAL has the line. O(len).
+ */
+int topo_from_edges(const char *text, size_t len, struct topo **out,
+		    struct err *err);
 
 #endif

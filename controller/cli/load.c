@@ -163,6 +163,24 @@ static int topology_from_json(json_t *root, struct topo **out, char **name,
 	return 0;
 }
 
+/* A file that is no JSON object is an edge list. */
+static int load_edges(const char *path, const char *data, size_t len,
+		      struct topo **out, char **name, struct err *err)
+{
+	int r = topo_from_edges(data, len, out, err);
+
+	if (r) {
+		err_at(err, path, err->line, err->col);
+		return r;
+	}
+	*name = strdup(path);
+	if (!*name) {
+		topo_free(*out);
+		return err_nomem(err);
+	}
+	return 0;
+}
+
 static int load_topology_file(const char *path, struct topo **out,
 			      char **name, struct err *err)
 {
@@ -173,6 +191,11 @@ static int load_topology_file(const char *path, struct topo **out,
 	int r = file_read(path, MAX_TOPOLOGY, &data, &len, err);
 
 	if (r) {
+		return r;
+	}
+	if (data[strspn(data, " \t\r\n")] != '{') {
+		r = load_edges(path, data, len, out, name, err);
+		free(data);
 		return r;
 	}
 	root = json_loadb(data, len, JSON_REJECT_DUPLICATES, &je);

@@ -1,0 +1,182 @@
+/* Edge lists that people write; see topo_from_edges() in topology.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/topology_private.h"
+
+#define MAX_WORDS 8
+
+struct lines {
+	const char *at, *end;
+	int number;
+	char text[256];
+	const char *word[MAX_WORDS];
+	int words;
+	bool both;		/* "undirected" was said */
+	bool sized;		/* "nodes N" was said */
+	int64_t nodes;
+	int64_t largest;	/* node number */
+	VEC(struct topo_arc) arcs;
+};
+
+static int fact(struct lines *l, struct err *err, const char *what,
+		const char *word)
+{
+	err_set(err, WEFT_EINVAL, what, word);
+	if (err) {
+		err_at(err, NULL, l->number, 0);
+	}
+	return WEFT_EINVAL;
+}
+
+/* Cuts the next line with words; false at the end. A line that is too long,
+ * holds a zero byte or has too many words gets the number of words -1. */
+static bool next_line(struct lines *l)
+{
+	while (l->at < l->end) {
+		const char *stop = memchr(l->at, '\n',
+					  (size_t)(l->end - l->at));
+		size_t len = (size_t)((stop ? stop : l->end) - l->at);
+		const char *from = l->at;
+		char *save = NULL;
+
+		l->at = stop ? stop + 1 : l->end;
+		l->number++;
+		l->words = -1;
+		if (len >= sizeof(l->text) || memchr(from, '\0', len)) {
+			return true;
+		}
+		memcpy(l->text, from, len);
+		l->text[len] = '\0';
+		l->text[strcspn(l->text, "#")] = '\0';
+		l->words = 0;
+		for (char *w = strtok_r(l->text, " \t\r", &save); w;
+		     w = strtok_r(NULL, " \t\r", &save)) {
+			if (l->words == MAX_WORDS) {
+				l->words = -1;
+				return true;
+			}
+			l->word[l->words++] = w;
+		}
+		if (l->words > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int number(struct lines *l, const char *word, int64_t least,
+		  int64_t most, int64_t *out, struct err *err)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(word, &end, 10);
+	if (*word < '0' || *word > '9' || *end) {
+		return fact(l, err, "expected a whole number, found '%s'",
+			    word);
+	}
+	if (errno || v > most || v < least) {
+		fact(l, err, "the number %s is out of range", word);
+		if (err) {
+			err_hint(err, "expected %" PRId64 " to %" PRId64,
+				 least, most);
+		}
+		return WEFT_EINVAL;
+	}
+	*out = v;
+	return 0;
+}
+
+static int read_arc(struct lines *l, struct err *err)
+{
+	int64_t most = l->sized ? l->nodes - 1 : TOPO_MAX_NODES - 1;
+	int64_t v[4] = { 0, 0, 1, 0 };
+	int rc = 0;
+
+	if (l->words < 2 || l->words > 4) {
+		return fact(l, err, "expected SOURCE TARGET [CAPACITY "
+			    "[LATENCY_NS]], found '%s ...'", l->word[0]);
+	}
+	for (int i = 0; i < l->words && rc == 0; i++) {
+		rc = number(l, l->word[i], i == 2,
+			    i < 2 ? most : INT64_C(1000000000000), &v[i],
+			    err);
+	}
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		l->largest = v[i] > l->largest ? v[i] : l->largest;
+	}
+	for (int i = 0; i < 1 + l->both && rc == 0; i++) {
+		if (l->arcs.n == TOPO_MAX_ARCS) {
+			return fact(l, err, "more arcs than a topology may "
+				    "have%s", "");
+		}
+		if (vec_push(&l->arcs, (struct topo_arc){ (int32_t)v[i],
+			     (int32_t)v[1 - i], v[2], v[3] })) {
+			rc = err_nomem(err);
+		}
+	}
+	return rc;
+}
+
+static int read_line(struct lines *l, struct err *err)
+{
+	if (l->words < 0) {
+		return fact(l, err, "expected at most four short words a "
+			    "line%s", "");
+	}
+	if (strcmp(l->word[0], "undirected") == 0 && l->words == 1 &&
+	    l->arcs.n == 0) {
+		l->both = true;
+		return 0;
+	}
+	if (strcmp(l->word[0], "nodes") == 0 && l->words == 2 &&
+	    l->arcs.n == 0 && !l->sized) {
+		l->sized = true;
+		return number(l, l->word[1], 1, TOPO_MAX_NODES, &l->nodes,
+			      err);
+	}
+	return read_arc(l, err);
+}
+
+static int make_graph(const struct lines *l, struct topo **out,
+		      struct err *err)
+{
+	int n = (int)(l->sized ? l->nodes : l->largest + 1);
+	struct topo *t = NULL;
+	int rc = topo_new(n, &t, err);
+
+	for (size_t a = 0; a < l->arcs.n && rc == 0; a++) {
+		const struct topo_arc *arc = &l->arcs.v[a];
+
+		rc = topo_add_arc(t, arc->src, arc->dst, arc->cap,
+				  arc->latency_ns, err);
+	}
+	rc = rc ? rc : topo_freeze(t, err);
+	if (rc) {
+		topo_free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+int topo_from_edges(const char *text, size_t len, struct topo **out,
+		    struct err *err)
+{
+	struct lines l = { .at = text, .end = text + len };
+	int rc = 0;
+
+	while (rc == 0 && next_line(&l)) {
+		rc = read_line(&l, err);
+	}
+	if (rc == 0 && l.arcs.n == 0) {
+		rc = err_set(err, WEFT_EINVAL, "an edge list without arcs");
+	}
+	rc = rc ? rc : make_graph(&l, out, err);
+	vec_fini(&l.arcs);
+	return rc;
+}

@@ -1,0 +1,231 @@
+/* Graphs of words: Kautz, de Bruijn and their relatives; see topology.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topology/topology_private.h"
+
+static int check_degree(const struct topo_call *c, int64_t least,
+			struct err *err)
+{
+	return topo_check_arg(&c->number[0], "degree", least,
+			      TOPO_MAX_NODES - 1, err);
+}
+
+/* Definition 16 in appendix E.2 of the direct-connect topologies paper. */
+static int measure_general(const struct topo_call *c, struct topo_size *s,
+			   struct err *err)
+{
+	int64_t d = c->number[0].value, n = c->number[1].value;
+	int rc = check_degree(c, 1, err);
+
+	*s = (struct topo_size){ n, n * d, d, false,
+				 rc == 0 && n % (d + 1) == 0 };
+	return rc ? rc : topo_check_nodes(&c->number[1], d + 1, err);
+}
+
+/* The arcs u -> -d u - a, a = 1..d, modulo the number of nodes. */
+static int build_general(const struct topo_call *c,
+			 const struct topo *const *parts, struct topo *t,
+			 struct err *err)
+{
+	int64_t d = c->number[0].value, n = c->size.n;
+	int rc = 0;
+
+	(void)parts;
+	for (int64_t u = 0; u < n && rc == 0; u++) {
+		for (int64_t a = 1; a <= d && rc == 0; a++) {
+			rc = topo_link(t, u, (n - (d * u + a) % n) % n, err);
+		}
+	}
+	return rc;
+}
+
+/* L^n(K(d+1)) has d^n (d+1) nodes and is the generalized Kautz graph of that
+ * size. */
+static int measure_kautz(const struct topo_call *c, struct topo_size *s,
+			 struct err *err)
+{
+	int64_t d = c->number[0].value, n;
+	int rc = check_degree(c, 1, err);
+
+	rc = rc ? rc : topo_check_arg(&c->number[1], "exponent", 0, 16, err);
+	if (rc) {
+		return rc;
+	}
+	n = topo_power(d, c->number[1].value, TOPO_MAX_NODES) * (d + 1);
+	*s = (struct topo_size){ n, n * d, d, false, true };
+	return 0;
+}
+
+static int measure_words(const struct topo_call *c, struct topo_size *s,
+			 struct err *err)
+{
+	int64_t d = c->number[0].value, n;
+	int rc = check_degree(c, 1, err);
+
+	rc = rc ? rc : topo_check_arg(&c->number[1], "length of words", 1, 16,
+				      err);
+	if (rc) {
+		return rc;
+	}
+	n = topo_power(d, c->number[1].value, TOPO_MAX_NODES);
+	*s = (struct topo_size){ n, n * d, d, false, false };
+	return 0;
+}
+
+static int build_de_bruijn(const struct topo_call *c,
+			   const struct topo *const *parts, struct topo *t,
+			   struct err *err)
+{
+	int64_t d = c->number[0].value, n = c->size.n;
+	int rc = 0;
+
+	(void)parts;
+	for (int64_t u = 0; u < n && rc == 0; u++) {
+		for (int64_t a = 0; a < d && rc == 0; a++) {
+			rc = topo_link(t, u, (d * u + a) % n, err);
+		}
+	}
+	return rc;
+}
+
+static int measure_modified(const struct topo_call *c, struct topo_size *s,
+			    struct err *err)
+{
+	int rc = measure_words(c, s, err);
+
+	rc = rc ? rc : check_degree(c, 2, err);
+	rc = rc ? rc : topo_check_arg(&c->number[1], "length of words", 2, 16,
+				      err);
+	s->loopless = true;
+	return rc;
+}
+
+/* In which order the cycle visits the words of period 1 and 2: those that a
+ * search found best by diameter, then T_B; the others in numeric order. */
+static const struct {
+	int64_t d, n;
+	int16_t order[16];
+} cycles[] = {
+	{ 2, 3, { 0, 2, 5, 7 } },
+	{ 2, 4, { 0, 10, 5, 15 } },
+	{ 3, 2, { 0, 3, 6, 4, 7, 1, 8, 2, 5 } },
+	{ 4, 2, { 0, 7, 3, 2, 15, 9, 1, 10, 5, 13, 12, 6, 4, 11, 8, 14 } },
+};
+
+/* Is u a word of period 1 or 2? There are d^2 of them. */
+static bool is_on_cycle(int64_t u, int64_t d, int64_t n)
+{
+	int64_t word = 0, pair = u % (d * d);
+
+	for (int64_t size = 1; size < n; size *= d) {
+		pair = pair % d * d + pair / d;
+		word += pair / d * size;
+	}
+	return word == u;
+}
+
+/* next[u] = where the single cycle goes from u, or -1. */
+static void make_cycle(int64_t d, int64_t length, int64_t n, int64_t *next)
+{
+	int64_t first = -1, last = -1;
+	int k = 0;
+
+	for (; k < 4 && (cycles[k].d != d || cycles[k].n != length); k++) {
+		continue;
+	}
+	for (int64_t u = 0; u < n; u++) {
+		next[u] = -1;
+	}
+	if (k < 4) {
+		for (int64_t i = 0; i < d * d; i++) {
+			next[cycles[k].order[i]] =
+				cycles[k].order[(i + 1) % (d * d)];
+		}
+		return;
+	}
+	for (int64_t u = 0; u < n; u++) {
+		if (!is_on_cycle(u, d, n)) {
+			continue;
+		}
+		first = first < 0 ? u : first;
+		if (last >= 0) {
+			next[last] = u;
+		}
+		last = u;
+	}
+	next[last] = first;
+}
+
+/* Words of period 1 and 2 lose one arc and get one: the degree stays. */
+static int build_modified(const struct topo_call *c,
+			  const struct topo *const *parts, struct topo *t,
+			  struct err *err)
+{
+	int64_t d = c->number[0].value, n = c->size.n;
+	int64_t *next = malloc((size_t)n * sizeof(*next));
+	int rc = next ? 0 : err_nomem(err);
+
+	(void)parts;
+	if (rc == 0) {
+		make_cycle(d, c->number[1].value, n, next);
+	}
+	for (int64_t u = 0; u < n && rc == 0; u++) {
+		for (int64_t a = 0; a < d && rc == 0; a++) {
+			int64_t v = (d * u + a) % n;
+
+			/* No loop, and no arc from v back to u. */
+			if (u != v && (d * v + u % d) % n != u) {
+				rc = topo_link(t, u, v, err);
+			}
+		}
+		if (rc == 0 && next[u] >= 0) {
+			rc = topo_link(t, u, next[u], err);
+		}
+	}
+	free(next);
+	return rc;
+}
+
+/* Eight nodes in the place of the paper's Diamond, whose arcs are a figure:
+ * u -> u + 1 and u + 3 modulo 8. Degree 2, diameter 3, bandwidth-optimal
+ * (2, 4 and 1 nodes at distances 1, 2 and 3, each step balanced), and alike
+ * to its own transpose by u -> -u. Found by search over all pairs of
+ * permutations of which one is a single cycle. */
+static int measure_diamond(const struct topo_call *c, struct topo_size *s,
+			   struct err *err)
+{
+	(void)c;
+	(void)err;
+	*s = (struct topo_size){ 8, 16, 2, true, true };
+	return 0;
+}
+
+static int build_diamond(const struct topo_call *c,
+			 const struct topo *const *parts, struct topo *t,
+			 struct err *err)
+{
+	int rc = 0;
+
+	(void)c;
+	(void)parts;
+	for (int u = 0; u < 8 && rc == 0; u++) {
+		rc = topo_link(t, u, (u + 1) % 8, err);
+		rc = rc ? rc : topo_link(t, u, (u + 3) % 8, err);
+	}
+	return rc;
+}
+
+const struct topo_family topo_words[] = {
+	{ "GenKautz", "nn", "GenKautz(d,n)", "generalized Kautz, least "
+	  "diameter, d ports", measure_general, build_general },
+	{ "Kautz", "nn", "Kautz(d,n)", "L^n of K(d+1): d^n (d+1) nodes, d "
+	  "ports", measure_kautz, build_general },
+	{ "DeBruijn", "nn", "DeBruijn(d,n)", "d^n nodes, d ports, d of them "
+	  "in self-loops", measure_words, build_de_bruijn },
+	{ "DBJMod", "nn", "DBJMod(d,n)", "de Bruijn, its loops and 2-cycles "
+	  "rewired into one cycle", measure_modified, build_modified },
+	{ "Diamond", "", "Diamond", "8 nodes, 2 ports, diameter 3, "
+	  "bandwidth-optimal", measure_diamond, build_diamond },
+	{ NULL, NULL, NULL, NULL, NULL, NULL },
+};
