@@ -42,6 +42,14 @@ static void views_fini(struct views *s)
 	store_journals_free(s->open, s->n_open);
 }
 
+/* A step that may have made (ADD) or taken away (DEL) its circuit: one that
+ * was to be kept is gone when a whole map was set and only half arrived. */
+static bool may_have(const struct store_step *step, enum store_op op)
+{
+	return step->op == op || (op == STORE_DEL && step->op == STORE_KEEP &&
+				  step->state != STORE_PLANNED);
+}
+
 /* True when an open change made (ADD) or deleted (DEL) this circuit. */
 static bool explained(const struct views *s, const char *device,
 		      enum store_op op, struct light_xc xc)
@@ -56,7 +64,7 @@ static bool explained(const struct views *s, const char *device,
 				continue;
 			}
 			for (int x = 0; x < w->n_steps; x++) {
-				if (w->steps[x].op == op &&
+				if (may_have(&w->steps[x], op) &&
 				    light_xc_cmp(&w->steps[x].xc, &xc) == 0) {
 					return true;
 				}
