@@ -279,7 +279,13 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
 		$(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man5 \
-		$(DESTDIR)$(PREFIX)/share/man/man8
+		$(DESTDIR)$(PREFIX)/share/man/man8 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 644 configs/completion/weft.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft
+	install -m 644 configs/systemd/weftd.service \
+		$(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(B)/weft $(B)/weft-emulator $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/weftd $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
