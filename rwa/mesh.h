@@ -1,0 +1,206 @@
+/*
+ * Routing and wavelength assignment on meshes of any shape: which way every
+ * lightpath goes and on which channel, with a bound that anybody can check.
+ *
+ * An arc is one direction of a link and holds one or more fibres. A lightpath
+ * keeps its channel from end to end, except that it may change it at a node
+ * that converts. No two lightpaths share a channel on a fibre.
+ */
+#ifndef WEFT_RWA_MESH_H
+#define WEFT_RWA_MESH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/vec.h"
+
+#define RWA_MESH_MAX_NODES 4096
+#define RWA_MESH_MAX_ARCS (1 << 20)
+#define RWA_MESH_MAX_FIBRES 1024
+#define RWA_MESH_MAX_CHANNELS 1000000
+#define RWA_MESH_MAX_LIGHTPATHS (1 << 22)
+#define RWA_MESH_MAX_FILE ((size_t)64 << 20)
+#define RWA_MESH_NO_LIMIT (-1)
+#define RWA_MESH_ALL (-1)
+
+struct rwa_mesh_node {
+	char *name;		/* owned by the mesh; NULL: its number */
+	int32_t add_limit;	/* lightpaths that may begin here, or
+				 * RWA_MESH_NO_LIMIT */
+	int32_t drop_limit;	/* that may end here */
+	int32_t pass_mdb;	/* loss of passing by */
+	bool convert;		/* may change a lightpath's channel */
+};
+
+struct rwa_mesh_arc {
+	int32_t src, dst;
+	int32_t fibres;
+	int32_t loss_mdb;
+};
+
+struct rwa_mesh_demand {
+	int32_t src, dst;
+	int32_t count;		/* lightpaths wanted */
+};
+
+/* What no lightpath may use: a channel in use by others, or (RWA_MESH_ALL) a
+ * forbidden port, that is a whole fibre or a whole arc. */
+struct rwa_mesh_block {
+	int32_t arc, fibre, channel;
+};
+
+/* Fill with the functions below; read freely. */
+struct rwa_mesh {
+	VEC(struct rwa_mesh_node) nodes;
+	VEC(struct rwa_mesh_arc) arcs;
+	VEC(struct rwa_mesh_demand) demands;
+	VEC(struct rwa_mesh_block) blocks;
+	int32_t channels;	/* of a fibre; 0: not given */
+	int64_t budget_mdb;	/* largest loss of a lightpath, or
+				 * RWA_MESH_NO_LIMIT */
+	int32_t add_mdb, drop_mdb;
+	int64_t lightpaths;	/* sum of the demands' counts */
+	int64_t self_demands;	/* of a .trf file, left out */
+};
+
+int rwa_mesh_new(int nodes, struct rwa_mesh **out, struct err *err);
+void rwa_mesh_free(struct rwa_mesh *m);
+
+/* Adds an arc, a demand, or what may not be used. WEFT_EINVAL for ends that
+ * do not exist or are the same, and for numbers out of range; WEFT_ELIMIT. */
+int rwa_mesh_add_arc(struct rwa_mesh *m, const struct rwa_mesh_arc *arc,
+		     struct err *err);
+int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
+			struct err *err);
+int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b,
+		       struct err *err);
+/* One demand for every ordered pair of nodes. */
+int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err);
+
+/* Name of a node for people, into buf when it has none of its own. */
+const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf,
+			       int size);
+
+/*
+ * The network of a .net file: "nodes arcs", then "from to" for each arc,
+ * 0-based. An arc given twice is an error. Every error has its line.
+ * name: of the file, for messages. text: terminated.
+ */
+int rwa_mesh_read_net(const char *name, const char *text,
+		      struct rwa_mesh **out, struct err *err);
+/* Adds the demands of a .trf file: their number, then "from to" for each.
+ * Demands of a node to itself are counted in self_demands and left out. */
+int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
+		      struct err *err);
+/* A whole instance in YAML; docs/rwa.md has the format. */
+int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
+		       struct rwa_mesh **out, struct err *err);
+
+/* ---- assignments ---- */
+
+struct rwa_hop {
+	int32_t arc, fibre, channel;
+};
+
+/* One lightpath of a demand: hops[first .. first + hops - 1]. */
+struct rwa_path {
+	int32_t demand;
+	int32_t hops;
+	int64_t first;
+};
+
+struct rwa_assignment {
+	VEC(struct rwa_path) paths;	/* by demand, ascending */
+	VEC(struct rwa_hop) hops;
+};
+
+void rwa_assignment_fini(struct rwa_assignment *a);
+
+/* Loss of hops that follow each other. O(hops). */
+int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
+			  int n);
+
+/*
+ * Checks an assignment against the mesh alone: every path leads from its
+ * demand's source to its destination, keeps its channel but at nodes that
+ * convert, uses nothing that is blocked or taken, channels are below
+ * `channels`, loss and add/drop limits are kept, and no demand has more
+ * lightpaths than it wants (all: exactly as many). WEFT_EVERIFY names the
+ * first fault. O(hops + fibres).
+ */
+int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
+		   int channels, bool all, struct err *err);
+
+/* ---- bound ---- */
+
+/* A price for each arc, small integers: no assignment of all demands needs
+ * fewer channels than sum(count * cheapest way) / sum(price * fibres). */
+struct rwa_certificate {
+	int64_t *prices;	/* as many as arcs */
+	int64_t numerator, denominator;
+	int bound;		/* rounded up, at least 1 if there is a demand;
+				 * more where channels in use make it so */
+	double flow;		/* congestion of the best fractional flow: no
+				 * prices prove more than this, rounded up */
+};
+
+void rwa_certificate_fini(struct rwa_certificate *c);
+
+/*
+ * Checks a certificate by shortest paths in integers: both sums and the
+ * bound. WEFT_EVERIFY. O(nodes * arcs) by Bellman-Ford with a queue.
+ */
+int rwa_certificate_check(const struct rwa_mesh *m,
+			  const struct rwa_certificate *c, struct err *err);
+
+/* No more than this many lightpaths fit in `channels`, by the same prices:
+ * the cheapest ways first. */
+int rwa_certificate_fit(const struct rwa_mesh *m,
+			const struct rwa_certificate *c, int channels,
+			int64_t *fit, struct err *err);
+
+/* ---- solver ---- */
+
+struct rwa_mesh_options {
+	int channels;		/* serve as many lightpaths as fit in these; 0:
+				 * all, with as few channels as possible */
+	double time_limit_s;	/* 0: a fixed amount of work, so that the same
+				 * seed gives the same answer */
+	uint64_t seed;
+	const volatile bool *cancel;
+};
+
+struct rwa_mesh_result {
+	int channels;		/* used */
+	int bound;		/* no assignment of all demands needs fewer */
+	int64_t lightpaths;	/* served */
+	int64_t lightpaths_bound;	/* no assignment in the channels
+					 * given serves more */
+	const char *method;	/* of the assignment */
+	const char *proof;	/* of the bound */
+	struct rwa_certificate certificate;
+	struct rwa_assignment assignment;
+};
+
+/*
+ * The bound is the minimum-congestion flow (augmented Lagrangian on paths),
+ * certified by integer prices; assignments come from a guided ejection
+ * search at a fixed number of channels. WEFT_EINFEASIBLE names the first
+ * demand that no lightpath can serve (no way, or none within the loss
+ * budget) or the node whose add or drop limit is too low. WEFT_ELIMIT when
+ * the search would need too much memory. The answer has passed
+ * rwa_mesh_check() and rwa_certificate_check().
+ */
+int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
+		   struct rwa_mesh_result *res, struct err *err);
+void rwa_mesh_result_fini(struct rwa_mesh_result *res);
+
+/* The occupancy as a drawing (SVG): one row for each fibre of an arc, one
+ * column for each channel; a mesh that is one ring as circles. */
+int rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a,
+		  int channels, struct buf *svg, struct err *err);
+
+#endif

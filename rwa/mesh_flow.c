@@ -1,0 +1,533 @@
+/*
+ * The minimum-congestion flow of the demands, and the prices that prove it.
+ *
+ * Every pair of nodes sends its lightpaths, now divisible, over some paths;
+ * the largest load U of an arc per fibre is to be least. The augmented
+ * Lagrangian prices an arc at p = max(0, l + rho (load - U fibres)), where U
+ * is such that sum(p fibres) = 1, and flow moves from each path to the
+ * cheapest one by the exact step of the quadratic penalty; prices follow at
+ * once. After every few passes l = p. Any prices prove a bound by duality:
+ * sum(count dist) / sum(price fibres). They are rounded to small integers
+ * first, so that what is proven is proven in integers.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh_private.h"
+
+#define PRICE_SCALE 5000	/* the largest integer price */
+#define MAX_PASSES 4000
+#define PASSES_A_ROUND 3	/* between two updates of the multipliers */
+#define RHO_GROWTH 1.05
+#define NEAR 1e-3		/* a bound this near to an integer is enough */
+
+struct way {
+	double flow;
+	int32_t hops;
+	int32_t *arcs;
+};
+
+struct pair {
+	int32_t dst;
+	double count;
+	VEC(struct way) ways;
+};
+
+struct flow_state {
+	const struct rwa_mesh *m;
+	struct adjacency out;
+	int32_t *fibres;
+	struct pair *pairs;	/* by source */
+	int32_t *first;		/* pairs of source s: first[s]..first[s+1]-1 */
+	double *load, *mult, *price;
+	double u, rho;
+	/* shortest ways of one source */
+	double *dist;
+	int32_t *via;		/* arc that enters the node */
+	int32_t *heap, *place;
+	int32_t heap_n;
+	/* stamps: arcs of the cheapest way */
+	int32_t *mark;
+	int32_t stamp;
+	int32_t *way;		/* arcs of the cheapest way, hops of them */
+};
+
+/* ---- shortest ways by Dijkstra on an indexed heap ---- */
+
+static void sift_up(struct flow_state *s, int32_t i)
+{
+	int32_t v = s->heap[i];
+
+	while (i && s->dist[s->heap[(i - 1) / 2]] > s->dist[v]) {
+		s->heap[i] = s->heap[(i - 1) / 2];
+		s->place[s->heap[i]] = i;
+		i = (i - 1) / 2;
+	}
+	s->heap[i] = v;
+	s->place[v] = i;
+}
+
+static int32_t pop_least(struct flow_state *s)
+{
+	int32_t top = s->heap[0], v = s->heap[--s->heap_n], i = 0;
+
+	for (;;) {
+		int32_t c = 2 * i + 1;
+
+		if (c >= s->heap_n) {
+			break;
+		}
+		if (c + 1 < s->heap_n &&
+		    s->dist[s->heap[c + 1]] < s->dist[s->heap[c]]) {
+			c++;
+		}
+		if (s->dist[s->heap[c]] >= s->dist[v]) {
+			break;
+		}
+		s->heap[i] = s->heap[c];
+		s->place[s->heap[i]] = i;
+		i = c;
+	}
+	if (s->heap_n) {
+		s->heap[i] = v;
+		s->place[v] = i;
+	}
+	s->place[top] = -2;
+	return top;
+}
+
+/* floor: added to every price, so that among free ways the short one wins. */
+static void shortest(struct flow_state *s, int32_t source, double floor_price)
+{
+	int32_t n = (int32_t)s->m->nodes.n;
+
+	for (int32_t v = 0; v < n; v++) {
+		s->dist[v] = INFINITY;
+		s->place[v] = -1;
+	}
+	s->dist[source] = 0;
+	s->via[source] = -1;
+	s->heap_n = 1;
+	s->heap[0] = source;
+	s->place[source] = 0;
+	while (s->heap_n) {
+		int32_t v = pop_least(s);
+
+		for (int32_t k = s->out.first[v]; k < s->out.first[v + 1]; k++) {
+			int32_t e = s->out.arc[k], w = s->m->arcs.v[e].dst;
+			double d = s->dist[v] + s->price[e] + floor_price;
+
+			if (!s->fibres[e] || d >= s->dist[w]) {
+				continue;
+			}
+			s->dist[w] = d;
+			s->via[w] = e;
+			if (s->place[w] == -1) {
+				s->heap[s->heap_n] = w;
+				s->place[w] = s->heap_n++;
+			}
+			sift_up(s, s->place[w]);
+		}
+	}
+}
+
+/* ---- the pairs ---- */
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct rwa_mesh_demand *x = a, *y = b;
+
+	if (x->src != y->src) {
+		return x->src < y->src ? -1 : 1;
+	}
+	return x->dst < y->dst ? -1 : x->dst > y->dst;
+}
+
+/* Demands of the same ends become one pair. */
+static int make_pairs(struct flow_state *s)
+{
+	const struct rwa_mesh *m = s->m;
+	size_t n = m->demands.n, k = 0;
+	struct rwa_mesh_demand *d = malloc((n + 1) * sizeof(*d));
+
+	s->pairs = calloc(n + 1, sizeof(*s->pairs));
+	s->first = calloc(m->nodes.n + 2, sizeof(*s->first));
+	if (!d || !s->pairs || !s->first) {
+		free(d);
+		return WEFT_ENOMEM;
+	}
+	if (n) {
+		memcpy(d, m->demands.v, n * sizeof(*d));
+		qsort(d, n, sizeof(*d), by_pair);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || by_pair(&d[i - 1], &d[i])) {
+			s->pairs[k++].dst = d[i].dst;
+			s->first[d[i].src + 1]++;
+		}
+		s->pairs[k - 1].count += d[i].count;
+	}
+	for (size_t v = 0; v < m->nodes.n; v++) {
+		s->first[v + 1] += s->first[v];
+	}
+	free(d);
+	return 0;
+}
+
+static int state_init(struct flow_state *s, const struct rwa_mesh *m,
+		      struct err *err)
+{
+	size_t n = m->nodes.n + 1, e = m->arcs.n + 1;
+
+	*s = (struct flow_state){ .m = m };
+	s->fibres = calloc(e, sizeof(*s->fibres));
+	s->load = calloc(e, sizeof(*s->load));
+	s->mult = calloc(e, sizeof(*s->mult));
+	s->price = calloc(e, sizeof(*s->price));
+	s->mark = calloc(e, sizeof(*s->mark));
+	s->dist = calloc(n, sizeof(*s->dist));
+	s->via = calloc(n, sizeof(*s->via));
+	s->heap = calloc(n, sizeof(*s->heap));
+	s->place = calloc(n, sizeof(*s->place));
+	s->way = calloc(n, sizeof(*s->way));
+	if (!s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
+	    !s->dist || !s->via || !s->heap || !s->place || !s->way ||
+	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
+		return err_nomem(err);
+	}
+	return mesh_open_fibres(m, s->fibres, err);
+}
+
+static void state_fini(struct flow_state *s)
+{
+	size_t pairs = s->first ? (size_t)s->first[s->m->nodes.n] : 0;
+
+	for (size_t i = 0; i < pairs; i++) {
+		for (size_t w = 0; w < s->pairs[i].ways.n; w++) {
+			free(s->pairs[i].ways.v[w].arcs);
+		}
+		vec_fini(&s->pairs[i].ways);
+	}
+	free(s->pairs);
+	free(s->first);
+	free(s->fibres);
+	free(s->load);
+	free(s->mult);
+	free(s->price);
+	free(s->mark);
+	free(s->dist);
+	free(s->via);
+	free(s->heap);
+	free(s->place);
+	free(s->way);
+	adjacency_fini(&s->out);
+}
+
+/* ---- moving flow ---- */
+
+static double price_of(const struct flow_state *s, int32_t e)
+{
+	double p = s->mult[e] + s->rho * (s->load[e] - s->u * s->fibres[e]);
+
+	return p > 0 ? p : 0;
+}
+
+static void add_load(struct flow_state *s, int32_t e, double flow)
+{
+	s->load[e] += flow;
+	s->price[e] = price_of(s, e);
+}
+
+/* U with sum(fibres price) = 1: the sum falls with U, convex and piecewise
+ * linear, so that Newton's steps from the left stay left of the root. */
+static void solve_congestion(struct flow_state *s)
+{
+	for (int k = 0; k < 60; k++) {
+		double sum = 0, slope = 0, step;
+
+		for (size_t e = 0; e < s->m->arcs.n; e++) {
+			double p = price_of(s, (int32_t)e);
+
+			sum += p * s->fibres[e];
+			slope += p > 0 ? s->rho * s->fibres[e] * s->fibres[e]
+				       : 0;
+		}
+		if (slope <= 0) {
+			s->u *= 0.5;
+			continue;
+		}
+		step = (sum - 1) / slope;
+		s->u += step;
+		if (fabs(step) <= 1e-12 * (1 + fabs(s->u))) {
+			break;
+		}
+	}
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->price[e] = price_of(s, (int32_t)e);
+	}
+}
+
+/* The cheapest way to dst into s->way, its arcs marked. Returns its hops. */
+static int32_t trace_way(struct flow_state *s, int32_t dst)
+{
+	int32_t hops = 0;
+
+	s->stamp++;
+	for (int32_t v = dst; s->via[v] >= 0; v = s->m->arcs.v[s->via[v]].src) {
+		s->way[hops++] = s->via[v];
+		s->mark[s->via[v]] = s->stamp;
+	}
+	return hops;
+}
+
+static double way_price(const struct flow_state *s, const int32_t *arcs,
+			int32_t hops)
+{
+	double sum = 0;
+
+	for (int32_t i = 0; i < hops; i++) {
+		sum += s->price[arcs[i]];
+	}
+	return sum;
+}
+
+/* The pair's way that is s->way, or -1. */
+static int find_way(const struct flow_state *s, const struct pair *p,
+		    int32_t hops)
+{
+	for (size_t w = 0; w < p->ways.n; w++) {
+		if (p->ways.v[w].hops == hops &&
+		    memcmp(p->ways.v[w].arcs, s->way,
+			   (size_t)hops * sizeof(*s->way)) == 0) {
+			return (int)w;
+		}
+	}
+	return -1;
+}
+
+static int add_way(struct flow_state *s, struct pair *p, int32_t hops,
+		   double flow)
+{
+	struct way way = { .flow = flow, .hops = hops };
+	size_t bytes = (size_t)hops * sizeof(*way.arcs);
+
+	way.arcs = malloc(bytes + 1);
+	if (!way.arcs || vec_push(&p->ways, way)) {
+		free(way.arcs);
+		return WEFT_ENOMEM;
+	}
+	memcpy(way.arcs, s->way, bytes);
+	for (int32_t i = 0; i < hops; i++) {
+		add_load(s, s->way[i], flow);
+	}
+	return 0;
+}
+
+/* Moves flow from way `from` to s->way (marked), which is way `to`. */
+static void move_flow(struct flow_state *s, struct pair *p, size_t from,
+		      size_t to)
+{
+	struct way *f = &p->ways.v[from], *t = &p->ways.v[to];
+	double gain = way_price(s, f->arcs, f->hops) -
+		      way_price(s, t->arcs, t->hops);
+	int32_t common = 0;
+	double step;
+
+	if (gain <= 0) {
+		return;
+	}
+	for (int32_t i = 0; i < f->hops; i++) {
+		common += s->mark[f->arcs[i]] == s->stamp;
+	}
+	step = gain / (s->rho * (f->hops + t->hops - 2 * common));
+	step = step < f->flow ? step : f->flow;
+	for (int32_t i = 0; i < f->hops; i++) {
+		add_load(s, f->arcs[i], -step);
+	}
+	for (int32_t i = 0; i < t->hops; i++) {
+		add_load(s, t->arcs[i], step);
+	}
+	f->flow -= step;
+	t->flow += step;
+}
+
+static void drop_empty_ways(struct pair *p)
+{
+	size_t kept = 0;
+
+	for (size_t w = 0; w < p->ways.n; w++) {
+		if (p->ways.v[w].flow > 1e-12 * p->count) {
+			p->ways.v[kept++] = p->ways.v[w];
+		} else {
+			free(p->ways.v[w].arcs);
+		}
+	}
+	p->ways.n = kept;
+}
+
+static int improve_pair(struct flow_state *s, struct pair *p)
+{
+	int32_t hops = trace_way(s, p->dst);
+	int to = find_way(s, p, hops);
+
+	if (to < 0) {
+		if (add_way(s, p, hops, p->ways.n ? 0 : p->count)) {
+			return WEFT_ENOMEM;
+		}
+		to = (int)p->ways.n - 1;
+	}
+	for (size_t w = 0; w < p->ways.n; w++) {
+		if (w != (size_t)to) {
+			move_flow(s, p, w, (size_t)to);
+		}
+	}
+	drop_empty_ways(p);
+	return 0;
+}
+
+/* One pass over all sources. floor_price breaks ties between free ways. */
+static int pass(struct flow_state *s, double floor_price)
+{
+	for (int32_t v = 0; v < (int32_t)s->m->nodes.n; v++) {
+		if (s->first[v] == s->first[v + 1]) {
+			continue;
+		}
+		shortest(s, v, floor_price);
+		for (int32_t i = s->first[v]; i < s->first[v + 1]; i++) {
+			if (improve_pair(s, &s->pairs[i])) {
+				return WEFT_ENOMEM;
+			}
+		}
+		if (s->rho > 0) {
+			solve_congestion(s);
+		}
+	}
+	return 0;
+}
+
+/* ---- the bound ---- */
+
+static double congestion(const struct flow_state *s)
+{
+	double u = 0;
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		if (s->fibres[e] && s->load[e] / s->fibres[e] > u) {
+			u = s->load[e] / s->fibres[e];
+		}
+	}
+	return u;
+}
+
+/* Rounds the present prices to integers and keeps them if they prove more. */
+static int try_prices(struct flow_state *s, const double *price,
+		      struct rwa_certificate *best, struct err *err)
+{
+	size_t arcs = s->m->arcs.n;
+	struct rwa_certificate c = { .flow = best->flow };
+	double top = 0;
+	int rc;
+
+	c.prices = calloc(arcs + 1, sizeof(*c.prices));
+	if (!c.prices) {
+		return err_nomem(err);
+	}
+	for (size_t e = 0; e < arcs; e++) {
+		top = s->fibres[e] && price[e] > top ? price[e] : top;
+	}
+	for (size_t e = 0; e < arcs && top > 0; e++) {
+		c.prices[e] = llround(price[e] / top * PRICE_SCALE);
+	}
+	rc = certificate_sum(s->m, &c, err);
+	if (!rc && (double)c.numerator * (double)best->denominator >
+			   (double)best->numerator * (double)c.denominator) {
+		rwa_certificate_fini(best);
+		*best = c;
+		return 0;
+	}
+	rwa_certificate_fini(&c);
+	return rc;
+}
+
+/* The first flow: everything by fewest hops; the first scale of the prices. */
+static int begin(struct flow_state *s)
+{
+	double total = 0, fibres = 0;
+	int rc = pass(s, 1);
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		total += s->load[e];
+		fibres += s->fibres[e];
+	}
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->mult[e] = s->fibres[e] ? 1 / fibres : 0;
+	}
+	s->u = congestion(s);
+	s->rho = total > 0 ? 1 / total : 1;
+	solve_congestion(s);
+	return rc;
+}
+
+/* True when no flow proves more than the bound has. */
+static bool is_proven(const struct rwa_certificate *c)
+{
+	double lower = (double)c->numerator / (double)c->denominator;
+
+	return c->flow - c->bound < NEAR * c->bound / (1 + c->bound) ||
+	       c->flow - lower < 1e-6 * c->flow;
+}
+
+static int improve_bound(struct flow_state *s, const struct stop *stop,
+			 struct rwa_certificate *best, struct err *err)
+{
+	int rc = 0;
+
+	for (int k = 1; !rc && k <= MAX_PASSES && !stop_now(stop); k++) {
+		double u;
+
+		if (pass(s, 1e-9)) {
+			return err_nomem(err);
+		}
+		u = congestion(s);
+		best->flow = u < best->flow ? u : best->flow;
+		if (k % PASSES_A_ROUND) {
+			continue;
+		}
+		memcpy(s->mult, s->price, s->m->arcs.n * sizeof(*s->mult));
+		s->rho *= RHO_GROWTH;
+		rc = try_prices(s, s->price, best, err);
+		if (is_proven(best)) {
+			break;
+		}
+	}
+	return rc;
+}
+
+int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
+	       struct rwa_certificate *out, struct err *err)
+{
+	struct flow_state s;
+	int rc = state_init(&s, m, err);
+
+	*out = (struct rwa_certificate){ .denominator = 1 };
+	if (!rc && begin(&s)) {
+		rc = err_nomem(err);
+	}
+	if (!rc) {
+		out->flow = congestion(&s);
+		rc = try_prices(&s, s.mult, out, err);
+	}
+	if (!rc && m->demands.n) {
+		rc = improve_bound(&s, stop, out, err);
+	}
+	if (!rc && !out->prices) {
+		out->prices = calloc(m->arcs.n + 1, sizeof(*out->prices));
+		rc = out->prices ? 0 : err_nomem(err);
+	}
+	if (rc) {
+		rwa_certificate_fini(out);
+	}
+	state_fini(&s);
+	return rc;
+}

@@ -1,0 +1,57 @@
+/* Private to the room: arcs by node, shortest ways, bound and search. */
+#ifndef WEFT_RWA_MESH_PRIVATE_H
+#define WEFT_RWA_MESH_PRIVATE_H
+
+#include "lib/base/rng.h"
+#include "rwa/mesh.h"
+
+/* Arcs of a mesh by the node they leave (or, reversed, enter). */
+struct adjacency {
+	int32_t *first;		/* nodes + 1 */
+	int32_t *arc;
+};
+
+int adjacency_init(struct adjacency *a, const struct rwa_mesh *m, bool reversed);
+void adjacency_fini(struct adjacency *a);
+
+/* Fibres of an arc that are not blocked as a whole: fibres[arc]. */
+int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
+		     struct err *err);
+
+/* A moment after which work stops: at_ns 0 never, cancel may be NULL. */
+struct stop {
+	int64_t at_ns;
+	const volatile bool *cancel;
+};
+
+bool stop_now(const struct stop *s);
+
+/* mesh_flow.c: prices and the flow's congestion. */
+int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
+	       struct rwa_certificate *out, struct err *err);
+/* Recomputes the sums and the bound of the prices, in integers. */
+int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
+		    struct err *err);
+
+/* mesh_search.c: guided ejection search at a fixed number of channels. */
+struct search;
+
+/* prices: of the certificate. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
+int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
+	       struct search **out, struct err *err);
+void search_free(struct search *s);
+/* Lightpaths to serve: all that the add and drop limits let through. */
+int64_t search_units(const struct search *s);
+/* Starts at this many channels. What was placed below stays; with fewer
+ * channels than before, the emptiest are given up. */
+int search_set_channels(struct search *s, int channels, struct err *err);
+/* Looks until everything is served, `effort` lightpaths were placed or it is
+ * told to stop. *served: the most that were ever served at once since
+ * the number of channels was set. */
+int search_run(struct search *s, int64_t effort, const struct stop *stop,
+	       int64_t *served, struct err *err);
+/* The assignment that served the most. */
+int search_best(const struct search *s, struct rwa_assignment *out,
+		struct err *err);
+
+#endif

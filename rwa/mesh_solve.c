@@ -1,0 +1,245 @@
+/*
+ * Bound first, then the search: up from the bound until everything has a
+ * place, then down again one channel at a time while there is time.
+ */
+#include <stdlib.h>
+
+#include "lib/base/clk.h"
+#include "rwa/mesh_private.h"
+
+#define NS_PER_S 1e9
+/* Work without a time limit, in lightpaths placed: for each channel more or
+ * fewer, and how many times that for the last channel above the bound. */
+#define EFFORT_A_LIGHTPATH 20
+#define EFFORT_LEAST 20000
+#define LAST_FACTOR 10
+/* Of the time given: the bound's share, that of the search at the bound, and
+ * that of each step after it. */
+#define BOUND_SHARE 0.2
+#define FIRST_SHARE 0.4
+#define STEP_SHARE 0.05
+
+struct solve {
+	const struct rwa_mesh *m;
+	const struct rwa_mesh_options *opt;
+	struct search *search;
+	struct rwa_mesh_result *res;
+	int64_t start_ns;
+	int64_t wanted;		/* lightpaths that the ends can hold */
+};
+
+static struct stop stop_at(const struct solve *s, double share, int64_t from_ns)
+{
+	struct stop stop = { .cancel = s->opt->cancel };
+
+	if (s->opt->time_limit_s > 0) {
+		stop.at_ns = from_ns + (int64_t)(s->opt->time_limit_s * share *
+						 NS_PER_S);
+	}
+	return stop;
+}
+
+static struct stop final_stop(const struct solve *s)
+{
+	return stop_at(s, 1, s->start_ns);
+}
+
+static int64_t effort(const struct solve *s, int factor)
+{
+	int64_t n = s->m->lightpaths * EFFORT_A_LIGHTPATH;
+
+	if (s->opt->time_limit_s > 0) {
+		return INT64_MAX;
+	}
+	return (n > EFFORT_LEAST ? n : EFFORT_LEAST) * factor;
+}
+
+/* Takes over the search's best assignment. */
+static int keep(struct solve *s, int channels, struct err *err)
+{
+	rwa_assignment_fini(&s->res->assignment);
+	s->res->channels = channels;
+	return search_best(s->search, &s->res->assignment, err);
+}
+
+static int attempt(struct solve *s, int channels, int64_t work,
+		   const struct stop *stop, bool *all, struct err *err)
+{
+	int64_t served = 0;
+	int rc = search_set_channels(s->search, channels, err);
+
+	rc = rc ? rc : search_run(s->search, work, stop, &served, err);
+	*all = !rc && served == s->wanted;
+	if (*all || (!rc && s->opt->channels)) {
+		rc = keep(s, channels, err);
+	}
+	return rc;
+}
+
+/* From the bound up, in growing steps. */
+static int go_up(struct solve *s, struct err *err)
+{
+	int channels = s->res->bound, step = 1;
+	bool all = false;
+	int rc = 0;
+
+	while (!rc && !all) {
+		struct stop stop = stop_at(s, channels == s->res->bound
+						      ? FIRST_SHARE
+						      : STEP_SHARE,
+					   clk_now_ns());
+		struct stop last = final_stop(s);
+
+		/* Past the deadline many channels are given, so that some
+		 * answer is found soon. */
+		if (stop_now(&last)) {
+			if (s->opt->cancel && *s->opt->cancel) {
+				return err_set(err, WEFT_ECANCELED,
+					       "stopped before an assignment "
+					       "was found");
+			}
+			step += channels / 8;
+			stop = (struct stop){ .cancel = s->opt->cancel,
+					      .at_ns = clk_now_ns() + (int64_t)NS_PER_S };
+		}
+		if (channels > RWA_MESH_MAX_CHANNELS) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "not all demands fit in %d channels",
+				       RWA_MESH_MAX_CHANNELS);
+		}
+		rc = attempt(s, channels, effort(s, 1), &stop, &all, err);
+		channels += all ? 0 : step;
+		step += step < 4;
+	}
+	return rc;
+}
+
+/* Halves the distance to what was too few while it is large, then gives all
+ * the time that is left to one channel fewer. */
+static int go_down(struct solve *s, struct err *err)
+{
+	struct stop last = final_stop(s);
+	int failed = s->res->bound - 1, rc = 0;
+	bool all = true, at_end = false;
+
+	while (!rc && !at_end && s->res->channels > s->res->bound &&
+	       !stop_now(&last)) {
+		int wide = s->res->channels - failed > 2;
+		struct stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
+					: last;
+		int channels = wide ? (s->res->channels + failed) / 2
+				    : s->res->channels - 1;
+
+		rc = attempt(s, channels, effort(s, wide ? 1 : LAST_FACTOR),
+			     &stop, &all, err);
+		if (!all) {
+			at_end = !wide;
+			failed = channels;
+		}
+	}
+	return rc;
+}
+
+/* Add and drop limits: an error when all must be served, otherwise fewer
+ * lightpaths to look for. */
+static int check_ends(struct solve *s, struct err *err)
+{
+	const struct rwa_mesh *m = s->m;
+	size_t n = m->nodes.n;
+	int64_t *ends = calloc(2 * n, sizeof(*ends));
+	char name[16];
+	int rc = ends ? 0 : err_nomem(err);
+
+	for (size_t i = 0; !rc && i < m->demands.n; i++) {
+		ends[m->demands.v[i].src] += m->demands.v[i].count;
+		ends[n + m->demands.v[i].dst] += m->demands.v[i].count;
+	}
+	for (size_t k = 0; !rc && k < 2 * n; k++) {
+		const struct rwa_mesh_node *v = &m->nodes.v[k % n];
+		int32_t limit = k < n ? v->add_limit : v->drop_limit;
+
+		if (limit >= 0 && ends[k] > limit && !s->opt->channels) {
+			rc = err_set(err, WEFT_EINFEASIBLE,
+				     "node %s: %lld lightpaths %s there, its "
+				     "limit is %d",
+				     rwa_mesh_node_name(m, (int)(k % n), name,
+							sizeof(name)),
+				     (long long)ends[k],
+				     k < n ? "begin" : "end", limit);
+		}
+	}
+	free(ends);
+	return rc;
+}
+
+static int find_bound(struct solve *s, struct err *err)
+{
+	struct rwa_mesh_result *res = s->res;
+	struct stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
+	int rc = mesh_bound(s->m, &stop, &res->certificate, err);
+
+	res->bound = res->certificate.bound;
+	res->proof = "flow prices";
+	return rc;
+}
+
+/* As many as fit in the channels given. */
+static int fill(struct solve *s, struct err *err)
+{
+	struct stop stop = final_stop(s);
+	bool all;
+	int rc = rwa_certificate_fit(s->m, &s->res->certificate,
+				     s->opt->channels,
+				     &s->res->lightpaths_bound, err);
+
+	if (!rc && s->wanted < s->res->lightpaths_bound) {
+		s->res->lightpaths_bound = s->wanted;
+	}
+	return rc ? rc : attempt(s, s->opt->channels, effort(s, 1), &stop, &all,
+				 err);
+}
+
+static int check_answer(const struct solve *s, struct err *err)
+{
+	const struct rwa_mesh_result *res = s->res;
+	int rc = rwa_mesh_check(s->m, &res->assignment, res->channels,
+				!s->opt->channels, err);
+
+	rc = rc ? rc : rwa_certificate_check(s->m, &res->certificate, err);
+	return rc ? err_wrap(err, "the answer fails its check") : 0;
+}
+
+int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
+		   struct rwa_mesh_result *res, struct err *err)
+{
+	struct solve s = { .m = m, .opt = opt, .res = res,
+			   .start_ns = clk_now_ns() };
+	int rc;
+
+	*res = (struct rwa_mesh_result){ .method = "guided ejection" };
+	if (opt->channels < 0 || opt->channels > RWA_MESH_MAX_CHANNELS ||
+	    !(opt->time_limit_s >= 0)) {
+		return err_set(err, WEFT_EINVAL,
+			       "channels: 1 to %d, time limit: not negative",
+			       RWA_MESH_MAX_CHANNELS);
+	}
+	rc = check_ends(&s, err);
+	rc = rc ? rc : find_bound(&s, err);
+	rc = rc ? rc : search_new(m, res->certificate.prices, opt->seed,
+				  &s.search, err);
+	if (!rc) {
+		s.wanted = search_units(s.search);
+		rc = opt->channels ? fill(&s, err) : go_up(&s, err);
+	}
+	if (!rc && !opt->channels) {
+		res->lightpaths_bound = m->lightpaths;
+		rc = go_down(&s, err);
+	}
+	rc = rc ? rc : check_answer(&s, err);
+	res->lightpaths = (int64_t)res->assignment.paths.n;
+	search_free(s.search);
+	if (rc) {
+		rwa_mesh_result_fini(res);
+	}
+	return rc;
+}

@@ -1,0 +1,456 @@
+/*
+ * Instances in YAML. The file is read as a tree of nodes first (libyaml),
+ * then keys are taken from it; what nobody took is an error.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "lib/base/map.h"
+#include "lib/base/units.h"
+#include "rwa/mesh_private.h"
+
+struct reader {
+	const char *name;
+	yaml_document_t doc;
+	struct rwa_mesh *m;
+	struct strmap names;	/* of nodes, to number + 1 */
+	struct u64map arcs;	/* (from, to), to number + 1 */
+	struct err *err;
+};
+
+static int fail(struct reader *r, const yaml_node_t *at)
+{
+	err_at(r->err, r->name, (int)at->start_mark.line + 1,
+	       (int)at->start_mark.column + 1);
+	return r->err->code;
+}
+
+static yaml_node_t *node(struct reader *r, int index)
+{
+	return yaml_document_get_node(&r->doc, index);
+}
+
+static const char *text_of(const yaml_node_t *n)
+{
+	return n->type == YAML_SCALAR_NODE
+		       ? (const char *)n->data.scalar.value
+		       : NULL;
+}
+
+static int expect(struct reader *r, const yaml_node_t *n,
+		  yaml_node_type_t type, const char *what)
+{
+	static const char *const names[] = { "nothing", "a scalar", "a list",
+					     "a mapping" };
+
+	if (n->type == type) {
+		return 0;
+	}
+	err_set(r->err, WEFT_EINVAL, "%s must be %s", what, names[type]);
+	return fail(r, n);
+}
+
+/* Every key of a mapping must be one of keys, and only once. */
+static int check_keys(struct reader *r, const yaml_node_t *map,
+		      const char *const *keys)
+{
+	for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
+	     p < map->data.mapping.pairs.top; p++) {
+		const yaml_node_t *key = node(r, p->key);
+		const char *name = text_of(key);
+		int k = 0;
+
+		while (keys[k] && name && strcmp(keys[k], name) != 0) {
+			k++;
+		}
+		if (!name || !keys[k]) {
+			err_set(r->err, WEFT_EINVAL, "unknown key %s",
+				name ? name : "(not a scalar)");
+			return fail(r, key);
+		}
+		for (const yaml_node_pair_t *q = map->data.mapping.pairs.start;
+		     q < p; q++) {
+			if (strcmp(text_of(node(r, q->key)), name) == 0) {
+				err_set(r->err, WEFT_EINVAL, "key %s again",
+					name);
+				return fail(r, key);
+			}
+		}
+	}
+	return 0;
+}
+
+/* The value of a key, NULL when absent. */
+static yaml_node_t *get(struct reader *r, const yaml_node_t *map,
+			const char *name)
+{
+	for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
+	     p < map->data.mapping.pairs.top; p++) {
+		if (strcmp(text_of(node(r, p->key)), name) == 0) {
+			return node(r, p->value);
+		}
+	}
+	return NULL;
+}
+
+static int as_number(struct reader *r, const yaml_node_t *n, const char *what,
+		     int64_t min, int64_t max, int32_t *out)
+{
+	const char *s = text_of(n);
+	char *end;
+	long long v;
+
+	if (!s || !*s || strlen(s) > 12) {
+		err_set(r->err, WEFT_EINVAL, "%s must be a whole number", what);
+		return fail(r, n);
+	}
+	v = strtoll(s, &end, 10);
+	if (*end || v < min || v > max) {
+		err_set(r->err, WEFT_EINVAL, "%s: %s is not a whole number of "
+			"%lld to %lld", what, s, (long long)min,
+			(long long)max);
+		return fail(r, n);
+	}
+	*out = (int32_t)v;
+	return 0;
+}
+
+static int get_number(struct reader *r, const yaml_node_t *map,
+		      const char *name, int64_t min, int64_t max, int32_t *out)
+{
+	const yaml_node_t *n = get(r, map, name);
+
+	return n ? as_number(r, n, name, min, max, out) : 0;
+}
+
+static int get_unit(struct reader *r, const yaml_node_t *map, const char *name,
+		    enum unit_kind kind, int32_t *out)
+{
+	const yaml_node_t *n = get(r, map, name);
+	int64_t v;
+
+	if (!n) {
+		return 0;
+	}
+	if (expect(r, n, YAML_SCALAR_NODE, name)) {
+		return r->err->code;
+	}
+	if (unit_parse(kind, text_of(n), &v, r->err)) {
+		err_wrap(r->err, "%s", name);
+		return fail(r, n);
+	}
+	if (v > 1000000 || v < (kind == UNIT_MDBM ? -1000000 : 0)) {
+		err_set(r->err, WEFT_EINVAL, "%s is out of range", name);
+		return fail(r, n);
+	}
+	*out = (int32_t)v;
+	return 0;
+}
+
+static int get_flag(struct reader *r, const yaml_node_t *map, const char *name,
+		    bool *out)
+{
+	const yaml_node_t *n = get(r, map, name);
+	const char *s = n ? text_of(n) : NULL;
+
+	if (!n) {
+		return 0;
+	}
+	if (!s || (strcmp(s, "true") != 0 && strcmp(s, "false") != 0)) {
+		err_set(r->err, WEFT_EINVAL, "%s must be true or false", name);
+		return fail(r, n);
+	}
+	*out = *s == 't';
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+static int read_node(struct reader *r, int32_t v, const yaml_node_t *n)
+{
+	static const char *const keys[] = { "name", "add", "drop", "pass",
+					    "convert", NULL };
+	struct rwa_mesh_node *node_v = &r->m->nodes.v[v];
+	const yaml_node_t *name = n;
+	int rc = 0;
+
+	if (n->type != YAML_SCALAR_NODE) {
+		rc = expect(r, n, YAML_MAPPING_NODE, "a node");
+		rc = rc ? rc : check_keys(r, n, keys);
+		if (rc) {
+			return rc;
+		}
+		name = get(r, n, "name");
+		(void)((rc = get_number(r, n, "add", 0, INT32_MAX,
+					&node_v->add_limit)) ||
+		       (rc = get_number(r, n, "drop", 0, INT32_MAX,
+					&node_v->drop_limit)) ||
+		       (rc = get_unit(r, n, "pass", UNIT_MDB,
+				      &node_v->pass_mdb)) ||
+		       (rc = get_flag(r, n, "convert", &node_v->convert)));
+	}
+	if (!rc && (!name || !text_of(name) || !*text_of(name))) {
+		err_set(r->err, WEFT_EINVAL, "a node needs a name");
+		return fail(r, n);
+	}
+	if (!rc && strmap_get(&r->names, text_of(name))) {
+		err_set(r->err, WEFT_EINVAL, "node %s again", text_of(name));
+		return fail(r, name);
+	}
+	if (!rc) {
+		node_v->name = strdup(text_of(name));
+		rc = !node_v->name || strmap_set(&r->names, text_of(name),
+						 (void *)(intptr_t)(v + 1))
+			     ? err_nomem(r->err)
+			     : 0;
+	}
+	return rc;
+}
+
+/* nodes: a number, or a list of names and mappings. */
+static int read_nodes(struct reader *r, const yaml_node_t *root)
+{
+	const yaml_node_t *n = get(r, root, "nodes");
+	int32_t count = 0;
+	int rc = 0;
+
+	if (!n) {
+		err_set(r->err, WEFT_EINVAL, "nodes are missing");
+		return fail(r, root);
+	}
+	if (n->type == YAML_SCALAR_NODE) {
+		rc = as_number(r, n, "nodes", 1, RWA_MESH_MAX_NODES, &count);
+		return rc ? rc : rwa_mesh_new(count, &r->m, r->err);
+	}
+	rc = expect(r, n, YAML_SEQUENCE_NODE, "nodes");
+	if (!rc) {
+		count = (int32_t)(n->data.sequence.items.top -
+				  n->data.sequence.items.start);
+		rc = rwa_mesh_new(count, &r->m, r->err) ? fail(r, n) : 0;
+	}
+	for (int32_t v = 0; !rc && v < count; v++) {
+		rc = read_node(r, v, node(r, n->data.sequence.items.start[v]));
+	}
+	return rc;
+}
+
+/* A node by name, or by number when nodes have no names. */
+static int get_node(struct reader *r, const yaml_node_t *map, const char *key,
+		    int32_t *out)
+{
+	const yaml_node_t *n = get(r, map, key);
+	void *found;
+
+	if (!n) {
+		err_set(r->err, WEFT_EINVAL, "%s is missing", key);
+		return fail(r, map);
+	}
+	if (!r->m->nodes.v[0].name) {
+		return as_number(r, n, key, 0, (int64_t)r->m->nodes.n - 1, out);
+	}
+	found = text_of(n) ? strmap_get(&r->names, text_of(n)) : NULL;
+	if (!found) {
+		err_set(r->err, WEFT_EINVAL, "%s: no node is called %s", key,
+			text_of(n) ? text_of(n) : "that");
+		return fail(r, n);
+	}
+	*out = (int32_t)(intptr_t)found - 1;
+	return 0;
+}
+
+/* ---- links, demands, blocks ---- */
+
+static int add_arc(struct reader *r, const yaml_node_t *n,
+		   const struct rwa_mesh_arc *arc)
+{
+	uint64_t key = (uint64_t)arc->src << 32 | (uint32_t)arc->dst;
+
+	if (u64map_get(&r->arcs, key, NULL)) {
+		err_set(r->err, WEFT_EINVAL,
+			"this link again: give it more fibres instead");
+		return fail(r, n);
+	}
+	if (u64map_set(&r->arcs, key, r->m->arcs.n)) {
+		return err_nomem(r->err);
+	}
+	return rwa_mesh_add_arc(r->m, arc, r->err) ? fail(r, n) : 0;
+}
+
+static int read_link(struct reader *r, const yaml_node_t *n)
+{
+	static const char *const keys[] = { "from", "to", "fibres", "loss",
+					    "duplex", NULL };
+	struct rwa_mesh_arc arc = { .fibres = 1 }, back;
+	bool duplex = true;
+	int rc = check_keys(r, n, keys);
+
+	if (rc || (rc = get_node(r, n, "from", &arc.src)) ||
+	    (rc = get_node(r, n, "to", &arc.dst)) ||
+	    (rc = get_number(r, n, "fibres", 1, RWA_MESH_MAX_FIBRES,
+			     &arc.fibres)) ||
+	    (rc = get_unit(r, n, "loss", UNIT_MDB, &arc.loss_mdb)) ||
+	    (rc = get_flag(r, n, "duplex", &duplex))) {
+		return rc;
+	}
+	back = arc;
+	back.src = arc.dst;
+	back.dst = arc.src;
+	rc = add_arc(r, n, &arc);
+	return rc || !duplex ? rc : add_arc(r, n, &back);
+}
+
+static int read_demand(struct reader *r, const yaml_node_t *n)
+{
+	static const char *const keys[] = { "from", "to", "count", NULL };
+	struct rwa_mesh_demand d = { .count = 1 };
+	int rc = check_keys(r, n, keys);
+
+	if (rc || (rc = get_node(r, n, "from", &d.src)) ||
+	    (rc = get_node(r, n, "to", &d.dst)) ||
+	    (rc = get_number(r, n, "count", 1, RWA_MESH_MAX_LIGHTPATHS,
+			     &d.count))) {
+		return rc;
+	}
+	return rwa_mesh_add_demand(r->m, &d, r->err) ? fail(r, n) : 0;
+}
+
+static int read_block(struct reader *r, const yaml_node_t *n)
+{
+	static const char *const keys[] = { "from", "to", "fibre", "channel",
+					    NULL };
+	struct rwa_mesh_block b = { 0, RWA_MESH_ALL, RWA_MESH_ALL };
+	int32_t src, dst;
+	uint64_t arc;
+	int rc = check_keys(r, n, keys);
+
+	if (rc || (rc = get_node(r, n, "from", &src)) ||
+	    (rc = get_node(r, n, "to", &dst)) ||
+	    (rc = get_number(r, n, "fibre", 0, RWA_MESH_MAX_FIBRES, &b.fibre)) ||
+	    (rc = get_number(r, n, "channel", 0, RWA_MESH_MAX_CHANNELS - 1,
+			     &b.channel))) {
+		return rc;
+	}
+	if (!u64map_get(&r->arcs, (uint64_t)src << 32 | (uint32_t)dst, &arc)) {
+		err_set(r->err, WEFT_EINVAL, "no link leads there");
+		return fail(r, n);
+	}
+	b.arc = (int32_t)arc;
+	return rwa_mesh_add_block(r->m, &b, r->err) ? fail(r, n) : 0;
+}
+
+static int read_list(struct reader *r, const yaml_node_t *root,
+		     const char *name,
+		     int (*read)(struct reader *, const yaml_node_t *))
+{
+	const yaml_node_t *n = get(r, root, name);
+	int rc = n ? expect(r, n, YAML_SEQUENCE_NODE, name) : 0;
+
+	if (!n || rc) {
+		return rc;
+	}
+	for (const yaml_node_item_t *i = n->data.sequence.items.start;
+	     !rc && i < n->data.sequence.items.top; i++) {
+		const yaml_node_t *item = node(r, *i);
+
+		rc = expect(r, item, YAML_MAPPING_NODE, "an entry");
+		rc = rc ? rc : read(r, item);
+	}
+	return rc;
+}
+
+static int read_demands(struct reader *r, const yaml_node_t *root)
+{
+	const yaml_node_t *n = get(r, root, "demands");
+
+	if (n && text_of(n) && strcmp(text_of(n), "all") == 0) {
+		return rwa_mesh_all_to_all(r->m, r->err) ? fail(r, n) : 0;
+	}
+	return read_list(r, root, "demands", read_demand);
+}
+
+static int read_budget(struct reader *r, const yaml_node_t *root)
+{
+	static const char *const keys[] = { "launch", "sensitivity", "margin",
+					    "add", "drop", NULL };
+	const yaml_node_t *n = get(r, root, "budget");
+	int32_t launch = 0, sensitivity = 0, margin = 0;
+	int rc;
+
+	if (!n) {
+		return 0;
+	}
+	rc = expect(r, n, YAML_MAPPING_NODE, "budget");
+	if (rc || (rc = check_keys(r, n, keys)) ||
+	    (rc = get_unit(r, n, "launch", UNIT_MDBM, &launch)) ||
+	    (rc = get_unit(r, n, "sensitivity", UNIT_MDBM, &sensitivity)) ||
+	    (rc = get_unit(r, n, "margin", UNIT_MDB, &margin)) ||
+	    (rc = get_unit(r, n, "add", UNIT_MDB, &r->m->add_mdb)) ||
+	    (rc = get_unit(r, n, "drop", UNIT_MDB, &r->m->drop_mdb))) {
+		return rc;
+	}
+	r->m->budget_mdb = (int64_t)launch - sensitivity - margin;
+	if (r->m->budget_mdb < 0) {
+		err_set(r->err, WEFT_EINVAL, "budget: less light is launched "
+			"than a receiver needs");
+		return fail(r, n);
+	}
+	return 0;
+}
+
+static int read_root(struct reader *r)
+{
+	static const char *const keys[] = { "nodes", "links", "demands",
+					    "in_use", "channels", "budget",
+					    NULL };
+	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
+	int rc;
+
+	if (!root) {
+		err_set(r->err, WEFT_EINVAL, "the file is empty");
+		err_at(r->err, r->name, 1, 0);
+		return r->err->code;
+	}
+	rc = expect(r, root, YAML_MAPPING_NODE, "an instance");
+	rc = rc ? rc : check_keys(r, root, keys);
+	rc = rc ? rc : read_nodes(r, root);
+	rc = rc ? rc : read_list(r, root, "links", read_link);
+	rc = rc ? rc : read_list(r, root, "in_use", read_block);
+	rc = rc ? rc : read_demands(r, root);
+	rc = rc ? rc : read_budget(r, root);
+	return rc ? rc : get_number(r, root, "channels", 1,
+				    RWA_MESH_MAX_CHANNELS, &r->m->channels);
+}
+
+int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
+		       struct rwa_mesh **out, struct err *err)
+{
+	struct reader r = { .name = name, .err = err };
+	yaml_parser_t parser;
+	int rc;
+
+	*out = NULL;
+	if (!yaml_parser_initialize(&parser)) {
+		return err_nomem(err);
+	}
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	if (!yaml_parser_load(&parser, &r.doc)) {
+		err_set(err, WEFT_EINVAL, "%s",
+			parser.problem ? parser.problem : "not YAML");
+		err_at(err, name, (int)parser.problem_mark.line + 1,
+		       (int)parser.problem_mark.column + 1);
+		yaml_parser_delete(&parser);
+		return err->code;
+	}
+	rc = read_root(&r);
+	yaml_document_delete(&r.doc);
+	yaml_parser_delete(&parser);
+	strmap_fini(&r.names);
+	u64map_fini(&r.arcs);
+	if (rc) {
+		rwa_mesh_free(r.m);
+		r.m = NULL;
+	}
+	*out = r.m;
+	return rc;
+}
