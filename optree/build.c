@@ -184,7 +184,8 @@ static int ring_level(struct builder *b, struct rwa_result *res,
 	for (int64_t k = 0; !rc && k < t->n_arcs; k++) {
 		t->item[k] = t->arcs[k].src;
 	}
-	t->level[0] = (struct optree_level){ longest, r, 1, 0 };
+	t->level[0] = (struct optree_level){
+		.subsets = longest, .members = r, .items = 1 };
 	free(members);
 	return rc;
 }

@@ -70,3 +70,17 @@ int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c)
 	q = (q + (unsigned __int128)c - 1) / (unsigned __int128)c;
 	return q > INT64_MAX ? -1 : (int64_t)q;
 }
+
+int64_t tree_published_ns(const struct optree_params *p)
+{
+	int w = p->channels * p->fibres, depth = optree_best_depth(p->n);
+	int64_t steps = optree_closed_form(p->n, w, depth), sending;
+
+	steps = steps < depth ? depth : steps;
+	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000,
+				   p->channel_bps);
+	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / steps) {
+		return INT64_MAX;
+	}
+	return sending + steps * p->alpha_ns;
+}

@@ -33,10 +33,37 @@ struct optree_level {
 	int items;	/* that the fullest node sends to each other member */
 	int steps;	/* that it adds; part of it may already go in
 			 * the last step of the level before */
+	/* Composed plans: */
+	int stride;	/* links between neighbours in a subset; 0: a tree's */
+	int jump;	/* neighbours served each way in a round: 1 is a relay,
+			 * members / 2 a direct level */
+	int rounds;
 };
 
+/* AUTO: the fastest of COMPOSED and TREE. COMPOSED: levels that relay or go
+ * directly, striped over all channels (docs/rings.md). TREE: OpTree. The
+ * others are what the paper compares with: every item takes one channel for
+ * a step. */
+enum optree_algorithm {
+	OPTREE_AUTO, OPTREE_COMPOSED, OPTREE_TREE, OPTREE_BY_RING,
+	OPTREE_BY_NE, OPTREE_BY_WRHT, OPTREE_BY_ONE_STAGE,
+};
+
+/* "auto", "composed", "optree", "ring", "ne", "wrht", "one-stage". */
+const char *optree_algorithm_name(enum optree_algorithm a);
+int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
+			   struct err *err);
+
+struct optree_sym;
+
 struct optree_plan {
-	struct coll_sched *sched;	/* with light; verified; owned */
+	struct coll_sched *sched;	/* with light; verified; owned; NULL
+					 * until it is expanded */
+	struct optree_sym *sym;		/* optree/sym.h; verified; owned; NULL
+					 * when nodes are not all alike */
+	enum optree_algorithm algorithm; /* never AUTO */
+	int rounds;			/* of sending on what came before */
+	int chunks;			/* an item is cut into */
 	int depth, radix;		/* k and m = ceil(n^(1/k)); levels may
 					 * have other radices when m^k > n */
 	int n_levels;
@@ -49,6 +76,8 @@ struct optree_plan {
 					 * least over R of R a + the least load
 					 * that R rounds allow */
 	double gap;			/* time / bound - 1 */
+	int64_t optree_time_ns;		/* Theorem 3 at the depth of Theorem 2,
+					 * with a step for each stage at least */
 	int colours_over_bound;		/* channels lost to colouring, summed
 					 * over levels (0: every level met its
 					 * load bound) */
@@ -82,5 +111,22 @@ int optree_best_depth(int n);
 int optree_plan(const struct optree_params *p, struct optree_plan *out,
 		struct err *err);
 void optree_plan_fini(struct optree_plan *plan);
+
+/*
+ * Plans an all-gather by the algorithm given; params->depth is for OpTree
+ * (AUTO with a depth is OpTree). Composed plans and the ring come as the
+ * symmetric form, proven by its own verifier: n = 4096 takes milliseconds
+ * and a few megabytes. Reach is a hard limit: no lightpath that the loss
+ * budget forbids is planned, and levels adapt. A baseline takes the same
+ * lightpaths whatever the budget: WEFT_EINFEASIBLE when one does not close.
+ * Errors as optree_plan().
+ */
+int optree_make(const struct optree_params *p, enum optree_algorithm how,
+		struct optree_plan *out, struct err *err);
+
+/* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
+ * when a schedule cannot hold it. O(lights + transfers). */
+int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
+		       struct err *err);
 
 #endif

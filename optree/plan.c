@@ -5,7 +5,7 @@
 
 #include "optree/tree.h"
 
-static int check_params(const struct optree_params *p, struct err *err)
+int tree_check_params(const struct optree_params *p, struct err *err)
 {
 	if (p->n < 2 || p->n > OPTREE_MAX_NODES) {
 		return err_set(err, WEFT_ELIMIT,
@@ -49,26 +49,36 @@ static const struct rwa_arc *longest(const struct tree_light *t)
 	return best;
 }
 
-/* WEFT_EINFEASIBLE when the budget does not close over the longest
- * lightpath. */
-static int check_reach(const struct tree_light *t, const struct rwa_loss *loss,
-		       int *hops, int64_t *worst_mdb, struct err *err)
+int tree_out_of_reach(const struct optree_params *p, int src, int dst,
+		      int hops, struct err *err)
 {
-	const struct rwa_arc *a = longest(t);
-	int64_t budget;
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	const struct rwa_loss *loss = p->loss;
+	int64_t budget = (int64_t)loss->launch_mdbm - loss->sensitivity_mdbm -
+			 loss->margin_mdb;
+	int64_t lost = rwa_path_loss_mdb(&ring, loss, hops);
 
-	*hops = tree_hops(t->ring.n, a);
-	*worst_mdb = loss ? rwa_path_loss_mdb(&t->ring, loss, *hops) : 0;
-	if (!loss || *hops <= rwa_reach_hops(&t->ring, loss)) {
-		return 0;
-	}
-	budget = (int64_t)loss->launch_mdbm - loss->sensitivity_mdbm -
-		 loss->margin_mdb;
 	return err_set(err, WEFT_EINFEASIBLE,
 		       "lightpath %d -> %d over %d hops loses %.3f dB, and the "
-		       "budget is %.3f dB (reach: %d hops)",
-		       a->src, a->dst, *hops, (double)*worst_mdb / 1000,
-		       (double)budget / 1000, rwa_reach_hops(&t->ring, loss));
+		       "budget is %.3f dB (reach: %d hops)", src, dst, hops,
+		       (double)lost / 1000, (double)budget / 1000,
+		       rwa_reach_hops(&ring, loss));
+}
+
+/* WEFT_EINFEASIBLE when the budget does not close over the longest
+ * lightpath. */
+static int check_reach(const struct optree_params *p,
+		       const struct tree_light *t, int *hops,
+		       int64_t *worst_mdb, struct err *err)
+{
+	const struct rwa_arc *a = longest(t);
+
+	*hops = tree_hops(t->ring.n, a);
+	*worst_mdb = p->loss ? rwa_path_loss_mdb(&t->ring, p->loss, *hops) : 0;
+	if (!p->loss || *hops <= rwa_reach_hops(&t->ring, p->loss)) {
+		return 0;
+	}
+	return tree_out_of_reach(p, a->src, a->dst, *hops, err);
 }
 
 /* Lightpaths that the search for the fewest steps may build in all. */
@@ -150,7 +160,7 @@ static int try_shape(struct choice *ch, const struct tree_shape *s,
 		goto out;
 	}
 	ch->built += t.n_arcs;
-	if (check_reach(&t, ch->p->loss, &hops, &worst_mdb, &miss)) {
+	if (check_reach(ch->p, &t, &hops, &worst_mdb, &miss)) {
 		remember_miss(ch, hops, &miss);
 	} else if (!ch->depth || t.steps < ch->best.steps ||
 		   (t.steps == ch->best.steps && s->depth < ch->depth)) {
@@ -163,6 +173,23 @@ static int try_shape(struct choice *ch, const struct tree_shape *s,
 out:
 	tree_light_fini(&t);
 	return rc;
+}
+
+int tree_least_steps(const struct optree_params *p, int64_t *steps,
+		     struct err *err)
+{
+	struct choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
+	struct tree_shape *shapes = calloc(
+		OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
+	int n;
+
+	if (!shapes) {
+		return err_nomem(err);
+	}
+	n = make_shapes(&ch, shapes);
+	*steps = n > 0 ? shapes[0].least_steps : 0;
+	free(shapes);
+	return 0;
 }
 
 static int choose(struct choice *ch, struct err *err)
@@ -212,6 +239,10 @@ static int fill_plan(const struct choice *ch, struct optree_plan *out,
 					   t->steps * 8000000000,
 					   p->channel_bps);
 
+	out->algorithm = OPTREE_TREE;
+	out->chunks = 1;
+	out->rounds = t->n_levels;
+	out->optree_time_ns = tree_published_ns(p);
 	out->depth = ch->depth;
 	out->radix = radix_of(p->n, ch->depth);
 	out->n_levels = t->n_levels;
@@ -238,7 +269,7 @@ int optree_plan(const struct optree_params *p, struct optree_plan *out,
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = check_params(p, err);
+	rc = tree_check_params(p, err);
 	rc = rc ? rc : choose(&ch, err);
 	rc = rc ? rc : fill_plan(&ch, out, err);
 	if (!rc) {
@@ -249,10 +280,4 @@ int optree_plan(const struct optree_params *p, struct optree_plan *out,
 	rc = rc ? rc : tree_schedule(&ch.best, p->loss, &out->sched, err);
 	tree_light_fini(&ch.best);
 	return rc;
-}
-
-void optree_plan_fini(struct optree_plan *plan)
-{
-	coll_free(plan->sched);
-	plan->sched = NULL;
 }

@@ -90,6 +90,21 @@ int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
 		  struct err *err);
 
+/* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
+int tree_check_params(const struct optree_params *p, struct err *err);
+
+/* WEFT_EINFEASIBLE: the lightpath between these nodes, and its loss. */
+int tree_out_of_reach(const struct optree_params *p, int src, int dst,
+		      int hops, struct err *err);
+
+/* optree_time_ns of optree.h; INT64_MAX when it does not fit. */
+int64_t tree_published_ns(const struct optree_params *p);
+
+/* No tree of any depth within the loss budget takes fewer steps than this; 0
+ * when there is none. */
+int tree_least_steps(const struct optree_params *p, int64_t *steps,
+		     struct err *err);
+
 /* ceil(a * b / c) for positive values, -1 when it does not fit. */
 int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c);
 

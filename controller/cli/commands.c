@@ -83,19 +83,29 @@ static const struct cli_option ring_options[] = {
 	{ 'n', "nodes", "N", "on the ring", NULL },
 	{ 'w', "channels", "W", "a fibre and direction", NULL },
 	{ 0, "size", "SIZE", "one node's item", NULL },
-	{ 'a', "algorithm", "NAME", "auto or optree", "auto optree" },
+	{ 'a', "algorithm", "NAME", "auto, composed, optree, ring, ne, wrht or "
+	  "one-stage", "auto composed optree ring ne wrht one-stage" },
 	{ 0, "alpha", "TIME", "of a step: retuning and conversion (default: "
 	  "25us)", NULL },
 	{ 0, "rate", "RATE", "of a channel (default: 40Gbps)", NULL },
 	{ 0, "fibres", "F", "a direction (default: 1)", NULL },
-	{ 0, "depth", "K", "of the tree (default: the best)", NULL },
+	{ 0, "depth", "K", "of OpTree's tree (default: the best)", NULL },
+	{ 0, "loss", "NAME=VALUE,...", "loss budget: launch, sensitivity, "
+	  "margin, add, drop, pass-by, span", NULL },
 	OUTPUT("write the schedule"), END,
 };
 
 static const struct cli_option rwa_options[] = {
 	{ 0, "ring", "N", "all-to-all on a ring of N nodes", NULL },
-	{ 0, "channels", "W", "available; more than that takes several slots",
-	  NULL },
+	{ 0, "demands", "FILE", "of a network file: a .trf file, or all for "
+	  "every pair of nodes once", "@file" },
+	{ 0, "channels", "W", "available: as many lightpaths as fit; on a "
+	  "ring more take several slots", NULL },
+	{ 0, "time-limit", "TIME", "best found by then (default: 30s)", NULL },
+	{ 0, "seed", "N", "of the search (default: 1)", NULL },
+	{ 0, "svg", "FILE", "draw the occupancy: links by channels, or circles "
+	  "of a ring", "@file" },
+	OUTPUT("write the lightpaths: YAML when it ends in .yaml, else JSON"),
 	END,
 };
 
@@ -138,7 +148,7 @@ static const struct cli_command ring_commands[] = {
 
 static const struct cli_command rwa_commands[] = {
 	{ "solve", NULL, "[INSTANCE]", "Give lightpaths their wavelengths",
-	  NULL, rwa_options, 0, 1, false, cmd_rwa_solve },
+	  NULL, rwa_options, 0, 1, false, cmd_rwa_instance },
 	GROUP_END,
 };
 

@@ -1,8 +1,10 @@
 /* weft ring plan, weft rwa solve: light on WDM rings, without a fabric. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/private.h"
+#include "lib/base/units.h"
 #include "optree/optree.h"
 #include "rwa/rwa.h"
 
@@ -10,14 +12,81 @@
 #define MAX_SOLVE 4096
 #define DEFAULT_ALPHA_NS 25000
 #define DEFAULT_RATE_BPS INT64_C(40000000000)
-#define NS_PER_S INT64_C(1000000000)
 
 /* ---- ring plan ---- */
 
+/* The budget of --loss: pass-by, drop, span, launch, sensitivity, margin and
+ * add, as name=value pairs with commas between; the rest as in weft.yaml. */
+static const struct loss_name {
+	const char *name;
+	size_t offset;
+	enum unit_kind unit;
+} loss_names[] = {
+	{ "launch", offsetof(struct rwa_loss, launch_mdbm), UNIT_MDBM },
+	{ "sensitivity", offsetof(struct rwa_loss, sensitivity_mdbm),
+	  UNIT_MDBM },
+	{ "margin", offsetof(struct rwa_loss, margin_mdb), UNIT_MDB },
+	{ "add", offsetof(struct rwa_loss, add_mdb), UNIT_MDB },
+	{ "drop", offsetof(struct rwa_loss, drop_mdb), UNIT_MDB },
+	{ "pass-by", offsetof(struct rwa_loss, pass_mdb), UNIT_MDB },
+	{ "span", offsetof(struct rwa_loss, span_mdb), UNIT_MDB },
+};
+
+static int read_loss_term(const char *term, struct rwa_loss *loss,
+			  struct err *err)
+{
+	const char *value = strchr(term, '=');
+
+	for (size_t k = 0; value && k < sizeof(loss_names) /
+					sizeof(loss_names[0]); k++) {
+		const struct loss_name *l = &loss_names[k];
+		int64_t v;
+		int r;
+
+		if (strncmp(term, l->name, strlen(l->name)) != 0 ||
+		    term + strlen(l->name) != value) {
+			continue;
+		}
+		r = unit_parse(l->unit, value + 1, &v, err);
+		if (r == 0 && (v > INT32_MAX ||
+			       v < (l->unit == UNIT_MDB ? 0 : INT32_MIN))) {
+			r = err_set(err, WEFT_ELIMIT, "out of range");
+		}
+		if (r) {
+			return err_wrap(err, "--loss: %s", term);
+		}
+		*(int32_t *)((char *)loss + l->offset) = (int32_t)v;
+		return 0;
+	}
+	err_set(err, WEFT_EUSAGE, "--loss: '%s' is none of launch, "
+		"sensitivity, margin, add, drop, pass-by, span", term);
+	err_hint(err, "for example --loss launch=0dBm,span=0.2dB");
+	return err->code;
+}
+
+static int read_loss(const char *text, struct rwa_loss *loss, struct err *err)
+{
+	char *copy = strdup(text), *save = NULL, *term;
+	int r = copy ? 0 : err_nomem(err);
+
+	*loss = (struct rwa_loss){
+		.sensitivity_mdbm = -17000, .margin_mdb = 3000,
+		.add_mdb = 500, .drop_mdb = 500, .pass_mdb = 100,
+		.span_mdb = 100,
+	};
+	term = copy ? strtok_r(copy, ",", &save) : NULL;
+	for (; term && r == 0; term = strtok_r(NULL, ",", &save)) {
+		r = read_loss_term(term, loss, err);
+	}
+	free(copy);
+	return r;
+}
+
 static int read_ring(const struct cli *c, struct optree_params *p,
+		     enum optree_algorithm *how, struct rwa_loss *loss,
 		     struct err *err)
 {
-	const char *name = cli_opt(c, "algorithm");
+	const char *name = cli_opt(c, "algorithm"), *text = cli_opt(c, "loss");
 	int64_t n = 0, channels = 0, fibres = 1, depth = 0;
 	int r;
 
@@ -27,19 +96,22 @@ static int read_ring(const struct cli *c, struct optree_params *p,
 	    (r = cli_opt_int(c, "nodes", 2, MAX_RING, &n, err)) ||
 	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
 	    (r = cli_opt_int(c, "fibres", 1, UINT8_MAX, &fibres, err)) ||
-	    (r = cli_opt_int(c, "depth", 1, OPTREE_MAX_DEPTH, &depth, err))) {
+	    (r = cli_opt_int(c, "depth", 1, OPTREE_MAX_DEPTH, &depth, err)) ||
+	    (text && (r = read_loss(text, loss, err)))) {
 		return r;
 	}
-	if (name && strcmp(name, "auto") != 0 && strcmp(name, "optree") != 0) {
-		err_set(err, WEFT_EUNSUPPORTED,
-			"--algorithm %s: not supported in this version", name);
-		err_hint(err, "supported: auto, optree");
-		return err->code;
+	if (name && optree_algorithm_parse(name, how, err)) {
+		return err->code = WEFT_EUSAGE;
+	}
+	if (depth && *how != OPTREE_AUTO && *how != OPTREE_TREE) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft %s: --depth is of OpTree, not of %s",
+			       c->verb, optree_algorithm_name(*how));
 	}
 	*p = (struct optree_params){
 		.n = (int)n, .channels = (int)channels, .fibres = (int)fibres,
 		.depth = (int)depth, .channel_bps = DEFAULT_RATE_BPS,
-		.alpha_ns = DEFAULT_ALPHA_NS,
+		.alpha_ns = DEFAULT_ALPHA_NS, .loss = text ? loss : NULL,
 	};
 	if ((r = cli_opt_unit(c, "size", UNIT_BYTES, &p->shard_bytes, err)) ||
 	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
@@ -54,16 +126,15 @@ static int read_ring(const struct cli *c, struct optree_params *p,
 	return 0;
 }
 
-/* OpTree as published: theorems 1 to 3, at the depth of theorem 2. */
-static int64_t published_time_ns(const struct optree_params *p)
+static const char *level_kind(const struct optree_plan *plan,
+			      const struct optree_level *l)
 {
-	int w = p->channels * p->fibres;
-	__int128 steps = optree_closed_form(p->n, w, optree_best_depth(p->n));
-	__int128 bits = (__int128)p->shard_bytes * 8 * NS_PER_S * steps;
-
-	bits = (bits + p->channel_bps - 1) / p->channel_bps;
-	bits += steps * p->alpha_ns;
-	return bits > INT64_MAX ? INT64_MAX : (int64_t)bits;
+	if (l->stride == 0) {
+		return plan->algorithm == OPTREE_TREE ? "tree" : "direct";
+	}
+	return l->jump >= l->members / 2 ? "direct"
+	       : l->jump == 1            ? "relay"
+					 : "mixed";
 }
 
 static void out_levels(struct out *o, const struct optree_plan *plan)
@@ -74,9 +145,15 @@ static void out_levels(struct out *o, const struct optree_plan *plan)
 
 		out_object(o, NULL);
 		out_int(o, "level", i + 1);
+		out_str(o, "kind", level_kind(plan, l));
 		out_int(o, "subsets", l->subsets);
 		out_int(o, "members", l->members);
 		out_int(o, "items", l->items);
+		if (l->stride) {
+			out_int(o, "stride", l->stride);
+			out_int(o, "jump", l->jump);
+			out_int(o, "rounds", l->rounds);
+		}
 		out_int(o, "steps", l->steps);
 		out_end(o);
 	}
@@ -87,38 +164,45 @@ static void out_ring(const struct cli *c, struct out *o,
 		     const struct optree_params *p,
 		     const struct optree_plan *plan)
 {
-	out_str(o, "algorithm", "optree");
+	out_str(o, "algorithm", optree_algorithm_name(plan->algorithm));
 	out_int(o, "nodes", p->n);
 	out_int(o, "channels", p->channels);
 	out_int(o, "fibres", p->fibres);
-	out_int(o, "depth", plan->depth);
-	out_int(o, "radix", plan->radix);
-	/* What arrived in one level is sent on in the next. */
-	out_int(o, "rounds", plan->n_levels);
+	if (plan->algorithm == OPTREE_TREE) {
+		out_int(o, "depth", plan->depth);
+		out_int(o, "radix", plan->radix);
+	}
+	out_int(o, "chunks", plan->chunks);
+	/* What arrived in one round is sent on in the next. */
+	out_int(o, "rounds", plan->rounds);
 	out_int(o, "steps", plan->steps);
 	out_int(o, "closed_form_steps", plan->closed_form_steps);
 	out_int(o, "lightpaths", plan->lightpaths);
 	out_int(o, "colours_over_bound", plan->colours_over_bound);
+	out_int(o, "worst_loss_mdb", plan->worst_loss_mdb);
 	cli_out_ns(c, o, "time", plan->time_ns);
 	cli_out_ns(c, o, "bound", plan->bound_ns);
 	cli_out_gap(c, o, "gap", plan->gap);
-	cli_out_ns(c, o, "optree_time", published_time_ns(p));
+	cli_out_ns(c, o, "optree_time", plan->optree_time_ns);
 	out_levels(o, plan);
 }
 
 int cmd_ring_plan(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
+	enum optree_algorithm how = OPTREE_AUTO;
 	struct optree_params p;
 	struct optree_plan plan;
+	struct rwa_loss loss;
 	struct out *o;
-	int r = read_ring(c, &p, err);
+	int r = read_ring(c, &p, &how, &loss, err);
 
-	if (r || (r = optree_plan(&p, &plan, err))) {
+	if (r || (r = optree_make(&p, how, &plan, err))) {
 		return r;
 	}
 	if (path) {
-		r = cli_write_schedule(plan.sched, NULL, path, err);
+		r = optree_plan_expand(&p, &plan, err);
+		r = r ? r : cli_write_schedule(plan.sched, NULL, path, err);
 	}
 	if (r == 0 && !(path && strcmp(path, "-") == 0)) {
 		o = out_new(c->format);

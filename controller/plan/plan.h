@@ -51,7 +51,7 @@ struct plan_circuit {
 
 struct plan_job {
 	int job;			/* fabric->jobs */
-	const char *algorithm;		/* "optree", "bfb" */
+	const char *algorithm;		/* "composed", "optree", "bfb" */
 	char *topology;			/* expression used, "" on rings */
 	struct coll_sched *sched;	/* verified */
 	struct coll_report report;

@@ -1,4 +1,4 @@
-/* A job on a ring of micro-ring resonators: OpTree's stages, their light,
+/* A job on a ring of micro-ring resonators: its schedule, the light of it,
  * and the step program that the ring's controller runs by itself. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +17,11 @@ static int check_ring_job(const struct plan_ctx *ctx,
 			       coll_kind_name(job->collective), dev->name);
 	}
 	if (strcmp(job->algorithm, "auto") != 0 &&
+	    strcmp(job->algorithm, "composed") != 0 &&
 	    strcmp(job->algorithm, "optree") != 0) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "algorithm %s on ring %s: not supported, "
-			       "only optree (or auto)",
+			       "only auto, composed and optree",
 			       job->algorithm, dev->name);
 	}
 	if (job->n_hosts != dev->n_members) {
@@ -41,6 +42,26 @@ static int check_ring_job(const struct plan_ctx *ctx,
 		}
 	}
 	return 0;
+}
+
+/* The plan with its whole schedule. What auto finds may have more light than
+ * a schedule can hold; OpTree has one light for each item and receiver. */
+static int make_plan(const struct optree_params *p, const char *algorithm,
+		     struct optree_plan *out, struct err *err)
+{
+	enum optree_algorithm how;
+	int rc = optree_algorithm_parse(algorithm, &how, err);
+
+	rc = rc ? rc : optree_make(p, how, out, err);
+	if (rc) {
+		return rc;
+	}
+	rc = optree_plan_expand(p, out, err);
+	if (rc == WEFT_ELIMIT && how == OPTREE_AUTO) {
+		optree_plan_fini(out);
+		rc = optree_plan(p, out, err);
+	}
+	return rc;
 }
 
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
@@ -65,11 +86,11 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	rc = optree_plan(&params, &pj->ring, err);
+	rc = make_plan(&params, job->algorithm, &pj->ring, err);
 	if (rc) {
 		return rc;
 	}
-	pj->algorithm = "optree";
+	pj->algorithm = optree_algorithm_name(pj->ring.algorithm);
 	pj->topology = strdup("");
 	if (!pj->topology) {
 		return err_nomem(err);

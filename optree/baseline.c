@@ -1,0 +1,285 @@
+/* Baselines with real light; see baseline.h. */
+#include "optree/baseline.h"
+
+#include <stdlib.h>
+
+#include "optree/tree.h"
+
+int baseline_ring(const struct optree_params *p, struct optree_sym *out,
+		  struct err *err)
+{
+	/* One channel is all it uses. */
+	struct rwa_ring one = { p->n, 1, 1 };
+	int rc = 0;
+
+	optree_sym_init(out, COLL_ALLGATHER, &one);
+	for (int r = 0; r < p->n - 1 && !rc; r++) {
+		struct sym_hop hop = { .at = r, .dest = -1, .last = 1 };
+		struct sym_move move = { .len = 1, .dir = RWA_CW,
+					 .hop = (size_t)r, .n_hops = 1 };
+		struct sym_round round = { .move = (size_t)r, .n_moves = 1 };
+
+		rc = vec_push(&out->hops, hop) || vec_push(&out->moves, move) ||
+				     vec_push(&out->rounds, round)
+			     ? err_nomem(err) : 0;
+	}
+	rc = rc ? rc : optree_sym_light(out, 2, err);
+	if (rc) {
+		optree_sym_fini(out);
+	}
+	out->ring = (struct rwa_ring){ p->n, p->fibres, p->channels };
+	return rc;
+}
+
+/* ---- lightpaths one by one ---- */
+
+static int light_init(const struct optree_params *p, struct tree_light *t,
+		      struct err *err)
+{
+	size_t arcs = (size_t)p->n * (size_t)(p->n - 1);
+
+	*t = (struct tree_light){
+		.ring = { p->n, p->fibres, p->channels },
+		.arcs = malloc(arcs * sizeof(*t->arcs)),
+		.item = malloc(arcs * sizeof(*t->item)),
+	};
+	return t->arcs && t->item ? 0 : err_nomem(err);
+}
+
+/* One item over one lightpath; colour counts channels of all slots from
+ * step `base`. */
+static void add(struct tree_light *t, int src, int dst, int dir, int item,
+		int base, int64_t colour)
+{
+	int64_t w = (int64_t)t->ring.channels * t->ring.fibres;
+	int step = base + (int)(colour / w);
+
+	t->arcs[t->n_arcs] = (struct rwa_arc){
+		.src = src, .dst = dst, .dir = (uint8_t)dir, .slot = step,
+		.fibre = (uint8_t)(colour % w / t->ring.channels),
+		.channel = (uint16_t)(colour % w % t->ring.channels),
+	};
+	t->item[t->n_arcs++] = item;
+	t->steps = step + 1 > t->steps ? step + 1 : t->steps;
+}
+
+static int check_reach(const struct optree_params *p,
+		       const struct tree_light *t, struct optree_plan *out,
+		       struct err *err)
+{
+	const struct rwa_arc *far = &t->arcs[0];
+	int hops;
+
+	for (int64_t k = 1; k < t->n_arcs; k++) {
+		if (tree_hops(p->n, &t->arcs[k]) > tree_hops(p->n, far)) {
+			far = &t->arcs[k];
+		}
+	}
+	hops = tree_hops(p->n, far);
+	if (!p->loss) {
+		return 0;
+	}
+	out->worst_loss_mdb = rwa_path_loss_mdb(&t->ring, p->loss, hops);
+	return hops > rwa_reach_hops(&t->ring, p->loss)
+		       ? tree_out_of_reach(p, far->src, far->dst, hops, err)
+		       : 0;
+}
+
+/* Proves the lightpaths and reports on them. */
+static int finish(const struct optree_params *p, enum optree_algorithm how,
+		  enum optree_baseline what, struct tree_light *t,
+		  struct optree_plan *out, struct err *err)
+{
+	int64_t sending = tree_ceil_muldiv(p->shard_bytes,
+					   t->steps * INT64_C(8000000000),
+					   p->channel_bps);
+	int rc = check_reach(p, t, out, err);
+
+	rc = rc ? rc : rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err);
+	rc = rc ? rc : tree_schedule(t, p->loss, &out->sched, err);
+	rc = rc ? rc : tree_bound_ns(p, &out->bound_ns, err);
+	if (rc) {
+		return rc;
+	}
+	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / t->steps) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%d steps last longer than 292 years",
+			       t->steps);
+	}
+	out->algorithm = how;
+	out->chunks = 1;
+	out->steps = t->steps;
+	out->lightpaths = t->n_arcs;
+	out->closed_form_steps = optree_baseline_steps(
+		what, p->n, p->channels * p->fibres);
+	out->time_ns = sending + t->steps * p->alpha_ns;
+	out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
+	out->optree_time_ns = tree_published_ns(p);
+	return 0;
+}
+
+/* ---- neighbour exchange ---- */
+
+/* The first of the two items that node v passes on in round r >= 1. They
+ * began as a pair of neighbours, and come from the side that v does not send
+ * to, one pair further in every second round. */
+static int pair_item(int n, int v, int r)
+{
+	int far = r % 2 ? r - 1 : -r;
+
+	return ((v / 2 * 2 + (v % 2 ? -far : far)) % n + n) % n;
+}
+
+int baseline_ne(const struct optree_params *p, struct optree_plan *out,
+		struct err *err)
+{
+	int wide = p->channels * p->fibres > 1;
+	struct tree_light t = { 0 };
+	int rc;
+
+	if (p->n % 2) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "neighbour exchange among %d nodes: not "
+			       "supported, only even numbers", p->n);
+	}
+	rc = light_init(p, &t, err);
+	for (int v = 0; v < p->n && !rc; v++) {
+		for (int r = 0; r < p->n / 2; r++) {
+			int dir = (v + r) % 2 ? RWA_CCW : RWA_CW;
+			int to = (v + (dir ? p->n - 1 : 1)) % p->n;
+			int first = r ? pair_item(p->n, v, r) : v;
+			int base = r == 0 ? 0 : wide ? r : 2 * r - 1;
+
+			add(&t, v, to, dir, first, base, 0);
+			if (r) {
+				add(&t, v, to, dir, first + 1, base, 1);
+			}
+		}
+	}
+	out->rounds = p->n / 2;
+	rc = rc ? rc : finish(p, OPTREE_BY_NE, OPTREE_NE, &t, out, err);
+	tree_light_fini(&t);
+	return rc;
+}
+
+/* ---- Wrht ---- */
+
+struct groups {
+	struct tree_light *t;
+	int n, size, count;
+};
+
+static int first_of(const struct groups *g, int group)
+{
+	return group * g->size;
+}
+
+static int end_of(const struct groups *g, int group)
+{
+	int end = first_of(g, group) + g->size;
+
+	return end < g->n ? end : g->n;
+}
+
+static int leader_of(const struct groups *g, int group)
+{
+	return (first_of(g, group) + end_of(g, group) - 1) / 2;
+}
+
+/* Everybody's item to the leader. */
+static void collect(const struct groups *g)
+{
+	for (int k = 0; k < g->count; k++) {
+		int lead = leader_of(g, k);
+
+		for (int v = first_of(g, k); v < end_of(g, k); v++) {
+			if (v != lead) {
+				add(g->t, v, lead, v < lead ? RWA_CW : RWA_CCW,
+				    v, 0, abs(lead - v) - 1);
+			}
+		}
+	}
+}
+
+/* All items of a group to the other leaders: as many copies of the leaders'
+ * all-to-all as the largest group has items. */
+static int exchange(const struct groups *g, struct err *err)
+{
+	struct tree_light *t = g->t;
+	int base = t->steps;
+	/* So many channels that all lightpaths go in one slot. */
+	struct rwa_ring wide = { g->n, 1, g->count * g->count / 8 + 1 };
+	size_t pairs = (size_t)g->count * (size_t)(g->count - 1);
+	struct rwa_arc *arcs = malloc((pairs + 1) * sizeof(*arcs));
+	int32_t *lead = malloc((size_t)g->count * sizeof(*lead));
+	struct rwa_result res = { 0 };
+	int rc = arcs && lead ? 0 : err_nomem(err);
+
+	for (int k = 0; k < g->count && !rc; k++) {
+		lead[k] = leader_of(g, k);
+	}
+	rc = rc ? rc : rwa_all_to_all(&wide, lead, g->count, false, arcs,
+				      &res, err);
+	for (size_t k = 0; k < pairs && !rc; k++) {
+		int from = (int)(k / (size_t)(g->count - 1));
+		int first = first_of(g, from), end = end_of(g, from);
+
+		for (int v = first; v < end; v++) {
+			int64_t colour = (int64_t)(v - first) * res.colours +
+					 arcs[k].channel;
+
+			add(t, arcs[k].src, arcs[k].dst, arcs[k].dir, v, base,
+			    colour);
+		}
+	}
+	free(arcs);
+	free(lead);
+	return rc;
+}
+
+/* Everything to everybody in the group, but what a node began with. */
+static void pass_on(const struct groups *g)
+{
+	int base = g->t->steps;
+
+	for (int k = 0; k < g->count; k++) {
+		int lead = leader_of(g, k), side[2];
+
+		side[RWA_CW] = end_of(g, k) - 1 - lead;
+		side[RWA_CCW] = lead - first_of(g, k);
+		for (int v = first_of(g, k); v < end_of(g, k); v++) {
+			int dir = v > lead ? RWA_CW : RWA_CCW, nth = 0;
+
+			for (int item = 0; item < g->n && v != lead; item++) {
+				if (item != v) {
+					add(g->t, lead, v, dir, item, base,
+					    (int64_t)nth++ * side[dir] +
+						    abs(lead - v) - 1);
+				}
+			}
+		}
+	}
+}
+
+int baseline_wrht(const struct optree_params *p, struct optree_plan *out,
+		  struct err *err)
+{
+	int64_t size = 2 * (int64_t)p->channels * p->fibres + 1;
+	struct tree_light t = { 0 };
+	struct groups g = { .t = &t, .n = p->n,
+			    .size = size < p->n ? (int)size : p->n };
+	int rc = light_init(p, &t, err);
+
+	g.count = (p->n + g.size - 1) / g.size;
+	if (!rc) {
+		collect(&g);
+		rc = g.count > 1 ? exchange(&g, err) : 0;
+	}
+	if (!rc) {
+		pass_on(&g);
+		out->rounds = g.count > 1 ? 3 : 2;
+		rc = finish(p, OPTREE_BY_WRHT, OPTREE_WRHT, &t, out, err);
+	}
+	tree_light_fini(&t);
+	return rc;
+}

@@ -1,0 +1,407 @@
+/*
+ * Composed all-gathers: levels that halve, third, ... the distance between
+ * the nodes that hold an item, far ones first. FORMULAS' direct and relay
+ * levels are the two ends of what a level can be; in between a level goes
+ * `jump` nodes on in a round. Gaps need not be multiples of the stride, so
+ * any number of nodes will do, prime or not: what is left in the middle of a
+ * gap is a smaller gap for the next level.
+ */
+#include "optree/compose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- from levels to moves ---- */
+
+struct record {
+	int32_t round, len;
+	struct sym_hop hop;
+	uint8_t dir;
+};
+
+struct weave {
+	int n;
+	int32_t *at, *next;	/* holders by offset, ascending */
+	int n_at, n_next;
+	VEC(struct record) rec;
+	int round;		/* first of the level */
+};
+
+static int mod(int v, int n)
+{
+	v %= n;
+	return v < 0 ? v + n : v;
+}
+
+/* `count` new holders from one end of a gap; the last takes half an item
+ * when `half` is 1 (first half) or 2. */
+static int from_end(struct weave *w, const struct compose_level *l, int end,
+		    int dir, int count, int half)
+{
+	int sign = dir == RWA_CW ? 1 : -1;
+
+	for (int p = 1; p <= count; p++) {
+		int round = (p - 1) / l->jump, from = round * l->jump;
+		bool cut = half && p == count;
+		struct record r = {
+			.round = w->round + round, .dir = (uint8_t)dir,
+			.len = (p - from) * l->stride,
+			.hop = { .at = mod(end + sign * from * l->stride,
+					   w->n),
+				 .dest = -1,
+				 .first = cut && half == 2,
+				 .last = !(cut && half == 1) },
+		};
+
+		if (vec_push(&w->rec, r)) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Gap number k, between the holders at x and y. */
+static int fill_gap(struct weave *w, const struct compose_level *l, int k,
+		    int x, int y)
+{
+	int gap = y - x, lacks = (gap + l->stride - 1) / l->stride - 1;
+	int left = lacks / 2, right = lacks / 2, half = 0;
+
+	w->next[w->n_next++] = x;
+	if (lacks % 2) {
+		/* The one in the middle: half of it from each end, when it is
+		 * as far from both. */
+		half = gap % l->stride == 0;
+		left += half || k % 2 == 0;
+		right += half || k % 2;
+	}
+	for (int i = 1; i <= left; i++) {
+		w->next[w->n_next++] = x + i * l->stride;
+	}
+	for (int i = half ? right - 1 : right; i >= 1; i--) {
+		w->next[w->n_next++] = y - i * l->stride;
+	}
+	return from_end(w, l, x, RWA_CW, left, half ? 1 : 0) ||
+			       from_end(w, l, y, RWA_CCW, right, half ? 2 : 0)
+		       ? WEFT_ENOMEM : 0;
+}
+
+static int weave_level(struct weave *w, const struct compose_level *l)
+{
+	int32_t *swap = w->at;
+	int rc = 0, last = w->round - 1;
+
+	w->n_next = 0;
+	for (int k = 0; k < w->n_at && !rc; k++) {
+		rc = fill_gap(w, l, k, w->at[k],
+			      k + 1 < w->n_at ? w->at[k + 1] : w->n);
+	}
+	for (size_t i = w->rec.n; i-- > 0 && w->rec.v[i].round >= w->round;) {
+		last = w->rec.v[i].round > last ? w->rec.v[i].round : last;
+	}
+	w->round = last + 1;
+	w->at = w->next;
+	w->n_at = w->n_next;
+	w->next = swap;
+	return rc;
+}
+
+static int by_round(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+
+	if (x->round != y->round) {
+		return x->round < y->round ? -1 : 1;
+	}
+	if (x->dir != y->dir) {
+		return x->dir < y->dir ? -1 : 1;
+	}
+	if (x->len != y->len) {
+		return x->len < y->len ? -1 : 1;
+	}
+	return x->hop.at != y->hop.at ? (x->hop.at < y->hop.at ? -1 : 1)
+				      : x->hop.first - y->hop.first;
+}
+
+static int add_record(struct optree_sym *s, const struct record *r,
+		      bool new_round, bool new_move, int level)
+{
+	struct sym_move m = { .len = r->len, .dir = r->dir,
+			      .hop = s->hops.n };
+	struct sym_round round = { .move = s->moves.n, .level = level };
+
+	if ((new_round && vec_push(&s->rounds, round)) ||
+	    (new_move && vec_push(&s->moves, m)) ||
+	    vec_push(&s->hops, r->hop)) {
+		return WEFT_ENOMEM;
+	}
+	s->rounds.v[s->rounds.n - 1].n_moves += new_move;
+	s->moves.v[s->moves.n - 1].n_hops++;
+	return 0;
+}
+
+/* Records in order become hops, moves and rounds. ends: first round after
+ * each level. */
+static int gather(struct weave *w, const int *ends, struct optree_sym *s)
+{
+	int level = 0, rc = 0;
+
+	qsort(w->rec.v, w->rec.n, sizeof(*w->rec.v), by_round);
+	for (size_t i = 0; i < w->rec.n && !rc; i++) {
+		const struct record *r = &w->rec.v[i], *b = r - 1;
+		bool round = i == 0 || r->round != b->round;
+
+		while (r->round >= ends[level]) {
+			level++;
+		}
+		rc = add_record(s, r, round, round || r->dir != b->dir ||
+				r->len != b->len, level);
+	}
+	return rc;
+}
+
+int compose_build(const struct optree_params *p,
+		  const struct compose_shape *shape, struct optree_sym *out,
+		  struct err *err)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	size_t bytes = (size_t)p->n * sizeof(int32_t);
+	struct weave w = { .n = p->n, .at = malloc(bytes),
+			   .next = malloc(bytes), .n_at = 1 };
+	int ends[COMPOSE_MAX_LEVELS], rc = w.at && w.next ? 0 : WEFT_ENOMEM;
+	int most = p->shard_bytes < COMPOSE_MAX_CHUNKS
+			   ? (int)p->shard_bytes : COMPOSE_MAX_CHUNKS;
+
+	optree_sym_init(out, COLL_ALLGATHER, &ring);
+	if (!rc) {
+		w.at[0] = 0;
+	}
+	for (int j = 0; j < shape->levels && !rc; j++) {
+		rc = weave_level(&w, &shape->level[j]);
+		ends[j] = w.round;
+	}
+	rc = rc ? rc : gather(&w, ends, out);
+	rc = rc ? err_nomem(err)
+		: optree_sym_light(out, most < 2 ? 2 : most, err);
+	free(w.at);
+	free(w.next);
+	vec_fini(&w.rec);
+	if (rc) {
+		optree_sym_fini(out);
+	}
+	return rc;
+}
+
+int64_t compose_time_ns(const struct optree_params *p,
+			const struct optree_sym *s)
+{
+	unsigned __int128 bits = (unsigned __int128)p->shard_bytes * 8 *
+				 (unsigned __int128)s->chunk_times;
+	unsigned __int128 rate = (unsigned __int128)p->channel_bps *
+				 (unsigned)s->chunks;
+	/* Whole seconds first: the product with 10^9 could be too large. */
+	unsigned __int128 t = bits / rate * 1000000000 +
+			      (bits % rate * 1000000000 + rate - 1) / rate +
+			      (unsigned __int128)s->steps *
+				      (unsigned __int128)p->alpha_ns;
+
+	return t > INT64_MAX ? -1 : (int64_t)t;
+}
+
+/* ---- the search ---- */
+
+#define KEEP 12			/* partial sequences kept for each distance */
+
+struct partial {
+	double ns;
+	int32_t gap, rank;	/* where it comes from: distance, place */
+	int32_t jump;
+};
+
+struct search {
+	const struct optree_params *p;
+	int reach;
+	double item_ns;
+	int64_t w;
+	struct partial *best;	/* KEEP for each distance 1..n */
+	int *n_best;
+};
+
+/* Time of one round in which `holders` nodes send to the nearest `count`. */
+static double round_ns(const struct search *s, int64_t load, double holders)
+{
+	double alpha = (double)s->p->alpha_ns;
+	int64_t slots = (load + s->w - 1) / s->w;
+	int64_t per = (load + slots - 1) / slots;
+
+	return (double)slots *
+	       (alpha + holders / (double)(s->w / per) * s->item_ns);
+}
+
+static void remember(struct search *s, int to, struct partial x)
+{
+	struct partial *list = s->best + (size_t)to * KEEP;
+	int *n = &s->n_best[to], k;
+
+	if (*n == KEEP && list[KEEP - 1].ns <= x.ns) {
+		return;
+	}
+	k = *n < KEEP ? (*n)++ : KEEP - 1;
+	for (; k > 0 && list[k - 1].ns > x.ns; k--) {
+		list[k] = list[k - 1];
+	}
+	list[k] = x;
+}
+
+/* All jumps from holders `gap` apart to `stride` apart. */
+static void try_stride(struct search *s, int gap, int stride)
+{
+	int n = s->p->n, lacks = (gap + stride - 1) / stride - 1;
+	int side = (lacks + 1) / 2;
+	double holders = (double)((n + gap - 1) / gap);
+	const struct partial *from = s->best + (size_t)gap * KEEP;
+	int64_t load = 0;
+	double ends = (lacks % 2 && gap % stride == 0) ? 0.5 : 1;
+
+	for (int jump = 1; jump <= side; jump++) {
+		int whole = (side - 1) / jump, rest = side - whole * jump;
+		int64_t last = 0;
+		double t;
+
+		if (jump * stride > s->reach) {
+			return;
+		}
+		load += optree_sym_classes(n, jump * stride);
+		for (int i = 1; i <= rest; i++) {
+			last += optree_sym_classes(n, i * stride);
+		}
+		t = whole * round_ns(s, load, holders) +
+		    round_ns(s, last, rest == 1 ? holders * ends : holders);
+		for (int k = 0; k < s->n_best[gap]; k++) {
+			remember(s, stride, (struct partial){
+				from[k].ns + t, gap, k, jump });
+		}
+		if (load > 4 * s->w && jump < side) {
+			/* Many steps a round: only all at once is different. */
+			while (jump + 1 < side) {
+				jump++;
+				load += optree_sym_classes(n, jump * stride);
+			}
+		}
+	}
+}
+
+static void search_all(struct search *s)
+{
+	int n = s->p->n;
+
+	s->best[(size_t)n * KEEP] = (struct partial){ 0 };
+	s->n_best[n] = 1;
+	for (int gap = n; gap > 1; gap--) {
+		int before = gap;
+
+		for (int m = 2; m <= gap && s->n_best[gap]; m++) {
+			int stride = (gap + m - 1) / m;
+
+			if (stride < before) {
+				try_stride(s, gap, stride);
+				before = stride;
+			}
+		}
+	}
+}
+
+/* The levels that lead to sequence k of those that end at distance 1. */
+static void trace(const struct search *s, int k, struct compose_shape *shape)
+{
+	struct compose_level back[COMPOSE_MAX_LEVELS];
+	int stride = 1, levels = 0;
+
+	shape->estimate_ns = s->best[(size_t)KEEP + (size_t)k].ns;
+	while (stride < s->p->n) {
+		const struct partial *x = &s->best[(size_t)stride * KEEP +
+						   (size_t)k];
+
+		back[levels++] = (struct compose_level){ x->gap, stride,
+							 x->jump };
+		stride = x->gap;
+		k = x->rank;
+	}
+	shape->levels = levels;
+	for (int j = 0; j < levels; j++) {
+		shape->level[j] = back[levels - 1 - j];
+	}
+}
+
+static int search_init(struct search *s, const struct optree_params *p,
+		       int reach, struct err *err)
+{
+	size_t n = (size_t)p->n + 1;
+
+	*s = (struct search){
+		.p = p, .reach = reach,
+		.item_ns = (double)p->shard_bytes * 8e9 /
+			   (double)p->channel_bps,
+		.w = (int64_t)p->channels * p->fibres,
+		.best = malloc(n * KEEP * sizeof(*s->best)),
+		.n_best = calloc(n, sizeof(*s->n_best)),
+	};
+	return s->best && s->n_best ? 0 : err_nomem(err);
+}
+
+/* Builds a sequence and keeps it when it is faster than what is there. */
+static int try_shape(const struct optree_params *p,
+		     const struct compose_shape *x, int64_t *best_ns,
+		     struct compose_shape *shape, struct optree_sym *out,
+		     struct err *err)
+{
+	struct optree_sym s;
+	int64_t ns;
+	int rc = compose_build(p, x, &s, err);
+
+	if (rc == WEFT_ELIMIT) {
+		return 0;
+	}
+	if (rc) {
+		return rc;
+	}
+	ns = compose_time_ns(p, &s);
+	if (ns >= 0 && (*best_ns < 0 || ns < *best_ns)) {
+		if (*best_ns >= 0) {
+			optree_sym_fini(out);
+		}
+		*best_ns = ns;
+		*shape = *x;
+		*out = s;
+	} else {
+		optree_sym_fini(&s);
+	}
+	return 0;
+}
+
+int compose_best(const struct optree_params *p, int reach,
+		 struct compose_shape *shape, struct optree_sym *out,
+		 struct err *err)
+{
+	struct search s = { 0 };
+	int64_t best_ns = -1;
+	int rc = search_init(&s, p, reach, err);
+
+	if (!rc) {
+		search_all(&s);
+	}
+	for (int k = 0; !rc && k < s.n_best[1]; k++) {
+		struct compose_shape x;
+
+		trace(&s, k, &x);
+		rc = try_shape(p, &x, &best_ns, shape, out, err);
+	}
+	if (!rc && best_ns < 0) {
+		rc = err_set(err, WEFT_ELIMIT, "no sequence of levels lasts "
+			     "less than 292 years or %d steps",
+			     COLL_MAX_STEPS);
+	}
+	free(s.best);
+	free(s.n_best);
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* Private to the room: composed all-gathers as sequences of levels. */
+#ifndef WEFT_OPTREE_COMPOSE_H
+#define WEFT_OPTREE_COMPOSE_H
+
+#include <stdint.h>
+
+#include "optree/optree.h"
+#include "optree/sym.h"
+
+#define COMPOSE_MAX_LEVELS OPTREE_MAX_DEPTH
+#define COMPOSE_MAX_CHUNKS 5040
+
+/*
+ * One level: the nodes that hold an item are at most `gap` links apart, and
+ * afterwards at most `stride`. New holders come from both ends of each gap,
+ * `jump` from each end in a round: 1 is a relay, half of what the gap lacks a
+ * direct level.
+ */
+struct compose_level {
+	int32_t gap, stride, jump;
+};
+
+struct compose_shape {
+	int levels;
+	struct compose_level level[COMPOSE_MAX_LEVELS];
+	double estimate_ns;
+};
+
+/* The all-gather of these levels, with its light. *out is initialised.
+ * O(n log n) a level. */
+int compose_build(const struct optree_params *p,
+		  const struct compose_shape *shape, struct optree_sym *out,
+		  struct err *err);
+
+/* Time of a symmetric schedule: steps and chunks, rounded up to whole ns;
+ * -1 when it does not fit 64 bits. */
+int64_t compose_time_ns(const struct optree_params *p,
+			const struct optree_sym *s);
+
+/*
+ * The fastest all-gather of levels: a dynamic programme over the distances
+ * between holders proposes sequences, the best of them are built and timed
+ * exactly. *out is initialised; freed by optree_sym_fini() on success.
+ * reach: links of the longest lightpath, >= 1. WEFT_EINFEASIBLE.
+ */
+int compose_best(const struct optree_params *p, int reach,
+		 struct compose_shape *shape, struct optree_sym *out,
+		 struct err *err);
+
+#endif

@@ -1,0 +1,274 @@
+/* optree_make: one entry for all algorithms, and the choice between them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "optree/baseline.h"
+#include "optree/compose.h"
+#include "optree/tree.h"
+
+static const char *const names[] = {
+	[OPTREE_AUTO] = "auto", [OPTREE_COMPOSED] = "composed",
+	[OPTREE_TREE] = "optree", [OPTREE_BY_RING] = "ring",
+	[OPTREE_BY_NE] = "ne", [OPTREE_BY_WRHT] = "wrht",
+	[OPTREE_BY_ONE_STAGE] = "one-stage",
+};
+
+const char *optree_algorithm_name(enum optree_algorithm a)
+{
+	return names[a];
+}
+
+int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
+			   struct err *err)
+{
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		if (strcmp(name, names[k]) == 0) {
+			*a = (enum optree_algorithm)k;
+			return 0;
+		}
+	}
+	err_set(err, WEFT_EINVAL, "%s is no algorithm for rings", name);
+	err_hint(err, "auto, composed, optree, ring, ne, wrht, one-stage");
+	return WEFT_EINVAL;
+}
+
+/* ---- from the symmetric form ---- */
+
+static void fill_levels(const struct optree_params *p,
+			const struct compose_shape *shape,
+			struct optree_plan *out)
+{
+	const struct optree_sym *s = out->sym;
+
+	out->n_levels = shape->levels;
+	for (int j = 0; j < shape->levels; j++) {
+		const struct compose_level *l = &shape->level[j];
+
+		out->level[j] = (struct optree_level){
+			.members = (l->gap + l->stride - 1) / l->stride,
+			.items = (p->n + l->gap - 1) / l->gap,
+			.stride = l->stride, .jump = l->jump,
+		};
+		out->level[j].subsets = (p->n + out->level[j].members - 1) /
+					out->level[j].members;
+	}
+	for (size_t i = 0; i < s->rounds.n; i++) {
+		out->level[s->rounds.v[i].level].rounds++;
+		out->level[s->rounds.v[i].level].steps +=
+			s->rounds.v[i].slots;
+	}
+}
+
+/* Classes beyond those that lightpaths of these lengths load a link with:
+ * what rings cost whose size is no multiple of a stride. */
+static int over_bound(const struct optree_sym *s)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < s->moves.n; i++) {
+		sum += s->moves.v[i].classes - s->moves.v[i].len;
+	}
+	return sum;
+}
+
+/* Proves the form and reports on it. Takes *s over. */
+static int fill_symmetric(const struct optree_params *p,
+			  enum optree_algorithm how, struct optree_sym *s,
+			  struct optree_plan *out, struct err *err)
+{
+	int rc = optree_sym_verify(s, err);
+
+	out->sym = malloc(sizeof(*out->sym));
+	if (rc || !out->sym) {
+		optree_sym_fini(s);
+		return rc ? rc : err_nomem(err);
+	}
+	*out->sym = *s;
+	out->algorithm = how;
+	out->steps = (int)s->steps;
+	out->rounds = (int)s->rounds.n;
+	out->chunks = s->chunks;
+	out->lightpaths = s->lightpaths;
+	out->colours_over_bound = over_bound(s);
+	out->worst_loss_mdb = p->loss ? rwa_path_loss_mdb(&s->ring, p->loss,
+							  s->max_len) : 0;
+	out->time_ns = compose_time_ns(p, s);
+	if (out->time_ns < 0) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%d steps last longer than 292 years",
+			       out->steps);
+	}
+	rc = tree_bound_ns(p, &out->bound_ns, err);
+	out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
+	out->optree_time_ns = tree_published_ns(p);
+	out->depth = optree_best_depth(p->n);
+	out->closed_form_steps = optree_closed_form(
+		p->n, p->channels * p->fibres, out->depth);
+	return rc;
+}
+
+/* Links that light goes at most; WEFT_EINFEASIBLE when not one. */
+static int reach_of(const struct optree_params *p, int *reach,
+		    struct err *err)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+
+	*reach = p->loss ? rwa_reach_hops(&ring, p->loss) : p->n - 1;
+	return *reach < 1 ? tree_out_of_reach(p, 0, 1, 1, err) : 0;
+}
+
+static int make_composed(const struct optree_params *p,
+			 struct optree_plan *out, struct err *err)
+{
+	struct compose_shape shape;
+	struct optree_sym s;
+	int reach, rc = reach_of(p, &reach, err);
+
+	rc = rc ? rc : compose_best(p, reach, &shape, &s, err);
+	rc = rc ? rc : fill_symmetric(p, OPTREE_COMPOSED, &s, out, err);
+	if (!rc) {
+		fill_levels(p, &shape, out);
+	}
+	return rc;
+}
+
+static int make_ring(const struct optree_params *p, struct optree_plan *out,
+		     struct err *err)
+{
+	struct optree_sym s;
+	int reach, rc = reach_of(p, &reach, err);
+
+	rc = rc ? rc : baseline_ring(p, &s, err);
+	rc = rc ? rc : fill_symmetric(p, OPTREE_BY_RING, &s, out, err);
+	if (!rc) {
+		out->closed_form_steps = optree_baseline_steps(
+			OPTREE_RING, p->n, p->channels * p->fibres);
+	}
+	return rc;
+}
+
+/* ---- the choice ---- */
+
+/* True when a tree of `depth` (0: any) may be faster than `than`. */
+static int tree_may_win(const struct optree_params *p, int depth,
+			int64_t than, bool *may, struct err *err)
+{
+	struct optree_params q = *p;
+	int64_t steps = 0, sending;
+	int rc;
+
+	q.depth = depth;
+	rc = tree_least_steps(&q, &steps, err);
+	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000,
+				   p->channel_bps);
+	*may = steps > 0 && sending >= 0 &&
+	       sending < than - steps * p->alpha_ns;
+	return rc;
+}
+
+/* The composed plan, or OpTree at this depth (0: any) where that is faster:
+ * on small rings lightpaths of unequal lengths fill the channels better
+ * than classes of equal ones. */
+static int make_faster(const struct optree_params *p, int depth,
+		       struct optree_plan *out, struct err *err)
+{
+	struct optree_params q = *p;
+	struct optree_plan tree;
+	struct err ignored;
+	bool may = false;
+	int rc = make_composed(p, out, err);
+
+	rc = rc ? rc : tree_may_win(p, depth, out->time_ns, &may, err);
+	if (rc || !may) {
+		return rc;
+	}
+	q.depth = depth;
+	rc = optree_plan(&q, &tree, &ignored);
+	if (rc == 0 && tree.time_ns < out->time_ns) {
+		optree_plan_fini(out);
+		*out = tree;
+	} else {
+		optree_plan_fini(&tree);
+	}
+	return 0;
+}
+
+/* A tree of one stage is a direct level of all nodes. */
+static int make_levels(const struct optree_params *p, struct optree_plan *out,
+		       struct err *err)
+{
+	int rc = make_faster(p, 1, out, err);
+
+	out->algorithm = OPTREE_COMPOSED;
+	return rc;
+}
+
+static int make_one_stage(const struct optree_params *p,
+			  struct optree_plan *out, struct err *err)
+{
+	struct optree_params one = *p;
+	int rc;
+
+	one.depth = 1;
+	rc = optree_plan(&one, out, err);
+	out->algorithm = OPTREE_BY_ONE_STAGE;
+	return rc;
+}
+
+int optree_make(const struct optree_params *p, enum optree_algorithm how,
+		struct optree_plan *out, struct err *err)
+{
+	int rc = tree_check_params(p, err);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	switch (how) {
+	case OPTREE_AUTO:
+		rc = p->depth ? optree_plan(p, out, err)
+			      : make_faster(p, 0, out, err);
+		break;
+	case OPTREE_COMPOSED:
+		rc = make_levels(p, out, err);
+		break;
+	case OPTREE_TREE:
+		rc = optree_plan(p, out, err);
+		break;
+	case OPTREE_BY_RING:
+		rc = make_ring(p, out, err);
+		break;
+	case OPTREE_BY_ONE_STAGE:
+		rc = make_one_stage(p, out, err);
+		break;
+	case OPTREE_BY_NE:
+		rc = baseline_ne(p, out, err);
+		break;
+	case OPTREE_BY_WRHT:
+		rc = baseline_wrht(p, out, err);
+		break;
+	}
+	if (rc) {
+		optree_plan_fini(out);
+	}
+	return rc;
+}
+
+int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
+		       struct err *err)
+{
+	return plan->sched ? 0
+			   : optree_sym_expand(plan->sym, p->loss,
+					       &plan->sched, err);
+}
+
+void optree_plan_fini(struct optree_plan *plan)
+{
+	coll_free(plan->sched);
+	plan->sched = NULL;
+	if (plan->sym) {
+		optree_sym_fini(plan->sym);
+		free(plan->sym);
+		plan->sym = NULL;
+	}
+}

@@ -1,0 +1,220 @@
+/* A symmetric schedule written out: every node's transfers and light. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "optree/sym.h"
+
+/* Arcs of the digraph: one for each node and distinct (dir, len). */
+struct grid {
+	const struct optree_sym *s;
+	const struct rwa_loss *loss;
+	int n;
+	int32_t *way;		/* 2 n: number of (dir, len), -1 */
+	int32_t *ways;		/* dir * n + len of each number */
+	int n_ways;
+	int32_t *arc;		/* n * n_ways */
+	struct coll_sched *out;
+	struct rwa_arc *lit;	/* for rwa_ring_check() */
+	int64_t n_lit;
+};
+
+static void grid_fini(struct grid *g)
+{
+	free(g->way);
+	free(g->ways);
+	free(g->arc);
+	free(g->lit);
+}
+
+static int grid_init(struct grid *g, const struct optree_sym *s,
+		     const struct rwa_loss *loss, struct err *err)
+{
+	size_t n = (size_t)s->ring.n;
+
+	*g = (struct grid){ .s = s, .loss = loss, .n = s->ring.n };
+	g->way = malloc(2 * n * sizeof(*g->way));
+	g->ways = malloc(2 * n * sizeof(*g->ways));
+	if (!g->way || !g->ways) {
+		return err_nomem(err);
+	}
+	for (size_t k = 0; k < 2 * n; k++) {
+		g->way[k] = -1;
+	}
+	for (size_t i = 0; i < s->moves.n; i++) {
+		int32_t key = s->moves.v[i].dir * g->n + s->moves.v[i].len;
+
+		if (g->way[key] < 0) {
+			g->way[key] = g->n_ways;
+			g->ways[g->n_ways++] = key;
+		}
+	}
+	g->arc = malloc((n * (size_t)g->n_ways + 1) * sizeof(*g->arc));
+	g->lit = malloc(((size_t)s->lightpaths + 1) * sizeof(*g->lit));
+	return g->arc && g->lit ? 0 : err_nomem(err);
+}
+
+static int sink_of(const struct grid *g, int node, int32_t key)
+{
+	int len = key % g->n;
+
+	return key < g->n ? (node + len) % g->n : (node - len + g->n) % g->n;
+}
+
+struct end {
+	int32_t dst, way;
+};
+
+static int by_end(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+
+	return x->dst != y->dst ? (x->dst < y->dst ? -1 : 1)
+				: (x->way > y->way) - (x->way < y->way);
+}
+
+/* Arcs are added in the digraph's own order, so their numbers are known. */
+static int make_topo(struct grid *g, struct topo **out, struct err *err)
+{
+	struct end *ends = malloc(((size_t)g->n_ways + 1) * sizeof(*ends));
+	int32_t next = 0;
+	int rc = ends ? topo_new(g->n, out, err) : err_nomem(err);
+
+	for (int u = 0; u < g->n && !rc; u++) {
+		for (int k = 0; k < g->n_ways; k++) {
+			ends[k] = (struct end){ sink_of(g, u, g->ways[k]), k };
+		}
+		qsort(ends, (size_t)g->n_ways, sizeof(*ends), by_end);
+		for (int k = 0; k < g->n_ways && !rc; k++) {
+			g->arc[(size_t)u * g->n_ways + ends[k].way] = next++;
+			rc = topo_add_arc(*out, u, ends[k].dst, 1, 0, err);
+		}
+	}
+	free(ends);
+	return rc ? rc : topo_freeze(*out, err);
+}
+
+/* The slot and channels that node u's lightpath of this move has. */
+static int add_lights(struct grid *g, const struct sym_round *r,
+		      const struct sym_move *m, int32_t step, int u,
+		      int32_t *slot, struct err *err)
+{
+	const struct rwa_ring *ring = &g->s->ring;
+	int32_t key = m->dir * g->n + m->len, v = sink_of(g, u, key);
+	int32_t arc = g->arc[(size_t)u * g->n_ways + g->way[key]];
+	int class = optree_sym_class(g->n, m->len, m->dir == RWA_CW ? u : v);
+	int32_t first = m->base + class * m->width;
+	int64_t lost = g->loss ? rwa_path_loss_mdb(ring, g->loss, m->len) : 0;
+	int rc = 0;
+
+	*slot = step;
+	if (r->slots > 1) {
+		*slot += (m->base + class) / r->per_slot;
+		first = (m->base + class) % r->per_slot * m->width;
+	}
+	for (int k = 0; k < m->width && !rc; k++) {
+		struct rwa_arc *a = &g->lit[g->n_lit++];
+
+		*a = (struct rwa_arc){
+			.src = u, .dst = v, .dir = m->dir, .slot = *slot,
+			.fibre = (uint8_t)((first + k) / ring->channels),
+			.channel = (uint16_t)((first + k) % ring->channels),
+		};
+		rc = coll_add_light(g->out, &(struct coll_light){
+			.step = *slot, .arc = arc, .channel = a->channel,
+			.dir = a->dir, .fibre = a->fibre,
+			.loss_mdb = (int32_t)lost }, err);
+	}
+	return rc;
+}
+
+/* All nodes' lightpaths of a move, and what is on them. */
+static int add_move(struct grid *g, const struct sym_round *r,
+		    const struct sym_move *m, int32_t step, struct err *err)
+{
+	int32_t way = g->way[m->dir * g->n + m->len], slot;
+	int rc = 0;
+
+	for (int u = 0; u < g->n && !rc; u++) {
+		rc = add_lights(g, r, m, step, u, &slot, err);
+		for (size_t h = 0; h < m->n_hops && !rc; h++) {
+			const struct sym_hop *hop = &g->s->hops.v[m->hop + h];
+			int origin = (u - hop->at + g->n) % g->n;
+
+			rc = coll_add(g->out, &(struct coll_xfer){
+				.step = slot,
+				.arc = g->arc[(size_t)u * g->n_ways + way],
+				.origin = origin,
+				.dest = hop->dest < 0
+						? COLL_NO_DEST
+						: (origin + hop->dest) % g->n,
+				.first = hop->first, .last = hop->last,
+				.op = COLL_COPY }, err);
+		}
+	}
+	return rc;
+}
+
+static int fill(struct grid *g, struct err *err)
+{
+	const struct optree_sym *s = g->s;
+	int32_t step = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
+		const struct sym_round *r = &s->rounds.v[i];
+
+		for (size_t k = 0; k < r->n_moves && !rc; k++) {
+			rc = add_move(g, r, &s->moves.v[r->move + k], step,
+				      err);
+		}
+		step += r->slots;
+	}
+	rc = rc ? rc : coll_finish(g->out, err);
+	rc = rc ? rc : coll_verify(g->out, NULL, err);
+	return rc ? rc : rwa_ring_check(&s->ring, g->lit, g->n_lit, err);
+}
+
+static int check_size(const struct optree_sym *s, struct err *err)
+{
+	if (s->lightpaths > COLL_MAX_LIGHTS ||
+	    (int64_t)s->hops.n * s->ring.n > COLL_MAX_XFERS) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%lld lights and %lld transfers: a written "
+			       "schedule holds at most %d and %d",
+			       (long long)s->lightpaths,
+			       (long long)s->hops.n * s->ring.n,
+			       COLL_MAX_LIGHTS, COLL_MAX_XFERS);
+	}
+	return 0;
+}
+
+int optree_sym_expand(const struct optree_sym *s, const struct rwa_loss *loss,
+		      struct coll_sched **out, struct err *err)
+{
+	struct grid g = { 0 };
+	struct topo *topo = NULL;
+	char name[64];
+	int rc = check_size(s, err);
+
+	*out = NULL;
+	rc = rc ? rc : grid_init(&g, s, loss, err);
+	rc = rc ? rc : make_topo(&g, &topo, err);
+	if (rc) {
+		topo_free(topo);
+		goto out;
+	}
+	rc = coll_new(s->kind, topo, s->chunks,
+		      2 * s->ring.channels * s->ring.fibres, 0, &g.out, err);
+	rc = rc ? rc : fill(&g, err);
+	if (rc) {
+		coll_free(g.out);
+		goto out;
+	}
+	snprintf(name, sizeof(name), "WDM ring of %d nodes", g.n);
+	coll_set_topo_name(g.out, name);
+	*out = g.out;
+out:
+	grid_fini(&g);
+	return rc;
+}

@@ -1,0 +1,371 @@
+/* Composed plans: their proof, their figures, and that OpTree is no faster. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rng.h"
+#include "optree/optree.h"
+#include "optree/sym.h"
+
+static struct optree_params params(int n, int channels, int64_t bytes)
+{
+	return (struct optree_params){
+		.n = n, .channels = channels, .fibres = 1,
+		.shard_bytes = bytes, .channel_bps = 40000000000,
+		.alpha_ns = 25000,
+	};
+}
+
+static void make(const struct optree_params *p, enum optree_algorithm how,
+		 struct optree_plan *out)
+{
+	struct err err = { 0 };
+
+	if (optree_make(p, how, out, &err)) {
+		fail_msg("n=%d w=%d d=%lld: %s", p->n, p->channels,
+			 (long long)p->shard_bytes, err.msg);
+	}
+}
+
+/* The symmetric form's own proof and the replay of all of it agree, on the
+ * time as well. */
+static void check_expanded(const struct optree_params *p)
+{
+	struct optree_plan plan;
+	struct coll_report report;
+	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
+				  p->shard_bytes * p->n };
+	struct err err = { 0 };
+	int64_t ns, lights;
+
+	make(p, OPTREE_COMPOSED, &plan);
+	assert_int_equal(optree_plan_expand(p, &plan, &err), 0);
+	coll_report_init(&report);
+	assert_int_equal(coll_verify(plan.sched, &report, &err), 0);
+	assert_int_equal(report.steps, plan.steps);
+	assert_int_equal(coll_time(plan.sched, &report, &cost, &ns, NULL,
+				   &err), 0);
+	assert_true(ns <= plan.time_ns);
+	if (plan.chunks < 5040 && plan.chunks < p->shard_bytes) {
+		assert_int_equal(ns, plan.time_ns);
+	}
+	coll_lights(plan.sched, &lights);
+	assert_int_equal(lights, plan.lightpaths);
+	assert_true(plan.time_ns >= plan.bound_ns);
+	coll_report_fini(&report);
+	optree_plan_fini(&plan);
+}
+
+static void small_rings_replay_in_full(void **state)
+{
+	static const int64_t bytes[] = { 1, 64, 4000, 300000, 40000000 };
+	static const int widths[] = { 1, 2, 3, 7, 16, 65 };
+
+	(void)state;
+	for (int n = 2; n <= 64; n++) {
+		for (int k = 0; k < 5; k++) {
+			struct optree_params p =
+				params(n, widths[(n + k) % 6], bytes[k]);
+
+			p.fibres = 1 + (n + k) % 2;
+			check_expanded(&p);
+		}
+	}
+}
+
+static void all_channels_of_all_rings_are_proven(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 200; n++) {
+		for (int len = 1; len < n; len++) {
+			int classes = optree_sym_classes(n, len), most = 0;
+			int end[200], first[200];
+
+			memset(end, 0, sizeof(end));
+			for (int v = n - 1; v >= 0; v--) {
+				first[optree_sym_class(n, len, v)] = v;
+			}
+			for (int v = 0; v < n; v++) {
+				int c = optree_sym_class(n, len, v);
+
+				assert_true(end[c] <= v);
+				end[c] = v + len;
+				assert_true(end[c] <= first[c] + n);
+				most = c > most ? c : most;
+			}
+			assert_int_equal(most + 1, classes);
+		}
+	}
+}
+
+struct figure {
+	int n, w;
+	int64_t bytes;
+	double least_gain;	/* against OpTree's T = S (d/B + a) */
+	double most_ms;
+};
+
+static void figures_of_the_table(void **state)
+{
+	static const struct figure table[] = {
+		{ 1024, 64, 64000, 3.9, 0.670 },
+		{ 1024, 64, 4000000, 4.3, 13.2001 },
+		{ 1024, 64, 128000000, 8.2, 217.4001 },
+		{ 2048, 64, 4000000, 4.8, 26.2001 },
+		{ 4096, 64, 128000000, 10, 870.2001 },
+		{ 4096, 128, 4000, 8, 0.545 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+		const struct figure *f = &table[k];
+		struct optree_params p = params(f->n, f->w, f->bytes);
+		struct optree_plan plan;
+
+		make(&p, OPTREE_AUTO, &plan);
+		assert_true((double)plan.time_ns * f->least_gain <=
+			    (double)plan.optree_time_ns);
+		assert_true((double)plan.time_ns <= f->most_ms * 1e6);
+		if (f->n == 1024 && f->bytes == 128000000) {
+			assert_true(plan.gap < 0.07);
+		}
+		optree_plan_fini(&plan);
+	}
+}
+
+static void never_slower_than_optree(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 7);
+	for (int k = 0; k < 600; k++) {
+		int n = 16 + (int)rng_below(&rng, k % 2 ? 4081 : 100);
+		double e = (double)rng_below(&rng, 1000000) / 1e6;
+		struct optree_params p = params(
+			n, 1 + (int)rng_below(&rng, 128),
+			(int64_t)(4096 * pow(1e9 / 4096, e)));
+		struct optree_plan plan;
+
+		make(&p, OPTREE_AUTO, &plan);
+		assert_true(plan.time_ns <= plan.optree_time_ns);
+		assert_true(plan.time_ns >= plan.bound_ns);
+		optree_plan_fini(&plan);
+	}
+}
+
+static void never_slower_than_a_built_tree(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 8);
+	for (int k = 0; k < 60; k++) {
+		struct optree_params p = params(
+			2 + (int)rng_below(&rng, 120),
+			1 + (int)rng_below(&rng, 128),
+			1 + (int64_t)rng_below(&rng, 5000000));
+		struct optree_plan plan, tree;
+
+		make(&p, OPTREE_AUTO, &plan);
+		make(&p, OPTREE_TREE, &tree);
+		assert_true(plan.time_ns <= tree.time_ns);
+		optree_plan_fini(&plan);
+		optree_plan_fini(&tree);
+	}
+}
+
+/* Sizes with poor factors, and the narrowest rings. */
+static void any_number_of_nodes(void **state)
+{
+	static const int n[] = { 2, 3, 5, 1000, 1021, 4093 };
+	static const int w[] = { 1, 7, 64 };
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		for (int j = 0; j < 3; j++) {
+			struct optree_params p = params(n[i], w[j], 100000);
+			struct optree_plan plan;
+
+			make(&p, OPTREE_AUTO, &plan);
+			assert_true(plan.time_ns >= plan.bound_ns);
+			assert_true(plan.time_ns <= plan.optree_time_ns);
+			optree_plan_fini(&plan);
+		}
+	}
+}
+
+static int refused(const struct optree_params *p)
+{
+	struct optree_plan plan;
+	struct err err = { 0 };
+	int rc = optree_make(p, OPTREE_AUTO, &plan, &err);
+
+	assert_int_not_equal(rc, 0);
+	assert_true(err.msg[0] != '\0');
+	return rc;
+}
+
+static void wrong_parameters(void **state)
+{
+	struct optree_params p = params(16, 0, 4096);
+
+	(void)state;
+	assert_int_equal(refused(&p), WEFT_EINVAL);
+	p = params(16, 4, 0);
+	assert_int_equal(refused(&p), WEFT_EINVAL);
+	p = params(1, 4, 1);
+	assert_int_equal(refused(&p), WEFT_ELIMIT);
+	p = params(4097, 4, 1);
+	assert_int_equal(refused(&p), WEFT_ELIMIT);
+}
+
+static struct rwa_loss budget(int reach)
+{
+	return (struct rwa_loss){ .launch_mdbm = 1000 * reach + 100,
+				  .span_mdb = 1000 };
+}
+
+/* Levels adapt to how far light goes; no light goes further. */
+static void reach_is_a_hard_limit(void **state)
+{
+	(void)state;
+	for (int reach = 0; reach < 40; reach++) {
+		struct rwa_loss loss = budget(reach);
+		struct optree_params p = params(100, 16, 4000);
+		struct optree_plan plan;
+
+		p.loss = &loss;
+		if (reach == 0) {
+			assert_int_equal(refused(&p), WEFT_EINFEASIBLE);
+			continue;
+		}
+		make(&p, OPTREE_AUTO, &plan);
+		assert_true(plan.worst_loss_mdb <= 1000 * reach + 100);
+		assert_non_null(plan.sym);
+		assert_true(plan.sym->max_len <= reach);
+		optree_plan_fini(&plan);
+	}
+}
+
+/* One thing changed in a good form: its verifier notices. */
+static void faults_are_found(void **state)
+{
+	struct optree_params p = params(60, 8, 40000);
+	struct optree_plan plan;
+	struct err err;
+
+	(void)state;
+	make(&p, OPTREE_COMPOSED, &plan);
+	for (size_t k = 0; k < plan.sym->hops.n; k++) {
+		struct sym_hop *h = &plan.sym->hops.v[k], keep = *h;
+
+		h->at = (h->at + 1) % 60;
+		assert_int_equal(optree_sym_verify(plan.sym, &err),
+				 WEFT_EVERIFY);
+		*h = keep;
+		h->last--;
+		assert_int_equal(optree_sym_verify(plan.sym, &err),
+				 WEFT_EVERIFY);
+		*h = keep;
+	}
+	for (size_t k = 0; k < plan.sym->moves.n; k++) {
+		struct sym_move *m = &plan.sym->moves.v[k], keep = *m;
+
+		m->width = 9;
+		assert_int_equal(optree_sym_verify(plan.sym, &err),
+				 WEFT_EVERIFY);
+		*m = keep;
+		m->len++;
+		assert_int_equal(optree_sym_verify(plan.sym, &err),
+				 WEFT_EVERIFY);
+		*m = keep;
+		m->chunks++;
+		assert_int_equal(optree_sym_verify(plan.sym, &err),
+				 WEFT_EVERIFY);
+		*m = keep;
+		m->classes--;
+		assert_int_equal(optree_sym_verify(plan.sym, &err),
+				 WEFT_EVERIFY);
+		*m = keep;
+	}
+	plan.sym->rounds.n--;
+	assert_int_equal(optree_sym_verify(plan.sym, &err), WEFT_EVERIFY);
+	optree_plan_fini(&plan);
+}
+
+static void baselines_are_real(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 40; n++) {
+		for (int w = 1; w <= 9; w += 4) {
+			struct optree_params p = params(n, w, 4000);
+			struct optree_plan plan;
+			struct err err = { 0 };
+
+			make(&p, OPTREE_BY_RING, &plan);
+			assert_int_equal(plan.steps, n - 1);
+			assert_int_equal(optree_plan_expand(&p, &plan, &err),
+					 0);
+			assert_int_equal(coll_steps(plan.sched), n - 1);
+			optree_plan_fini(&plan);
+			make(&p, OPTREE_BY_WRHT, &plan);
+			assert_non_null(plan.sched);
+			optree_plan_fini(&plan);
+			make(&p, OPTREE_BY_ONE_STAGE, &plan);
+			assert_int_equal(plan.steps,
+					 (n * n / 4 + 2 * w - 1) / (2 * w));
+			optree_plan_fini(&plan);
+			if (n % 2) {
+				assert_int_equal(
+					optree_make(&p, OPTREE_BY_NE, &plan,
+						    &err), WEFT_EUNSUPPORTED);
+				continue;
+			}
+			make(&p, OPTREE_BY_NE, &plan);
+			assert_int_equal(plan.steps, w > 1 ? n / 2 : n - 1);
+			optree_plan_fini(&plan);
+		}
+	}
+}
+
+static void algorithms_have_names(void **state)
+{
+	enum optree_algorithm a;
+	struct err err;
+
+	(void)state;
+	for (int k = OPTREE_AUTO; k <= OPTREE_BY_ONE_STAGE; k++) {
+		const char *name = optree_algorithm_name(
+			(enum optree_algorithm)k);
+
+		assert_int_equal(optree_algorithm_parse(name, &a, &err), 0);
+		assert_int_equal(a, k);
+	}
+	assert_int_equal(optree_algorithm_parse("bfb", &a, &err), WEFT_EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_channels_of_all_rings_are_proven),
+		cmocka_unit_test(small_rings_replay_in_full),
+		cmocka_unit_test(figures_of_the_table),
+		cmocka_unit_test(never_slower_than_optree),
+		cmocka_unit_test(never_slower_than_a_built_tree),
+		cmocka_unit_test(any_number_of_nodes),
+		cmocka_unit_test(wrong_parameters),
+		cmocka_unit_test(reach_is_a_hard_limit),
+		cmocka_unit_test(faults_are_found),
+		cmocka_unit_test(baselines_are_real),
+		cmocka_unit_test(algorithms_have_names),
+	};
+
+	return cmocka_run_group_tests_name("optree/compose", tests, NULL, NULL);
+}
