@@ -172,6 +172,7 @@ int cmd_schedule_show(struct cli *c, struct err *err);
 int cmd_topology_info(struct cli *c, struct err *err);
 int cmd_topology_build(struct cli *c, struct err *err);
 int cmd_ring_plan(struct cli *c, struct err *err);
+int cmd_rwa_instance(struct cli *c, struct err *err);
 int cmd_rwa_solve(struct cli *c, struct err *err);
 int cmd_emulate(struct cli *c, struct err *err);
 int cmd_device_drivers(struct cli *c, struct err *err);

@@ -323,7 +323,6 @@ static void test_not_supported(void **state)
 		"weft schedule make -t K(4) -c allgather -a mcf",
 		"weft schedule make -t K(4) -c all-to-all",
 		"weft ring plan -n 8 -w 2 --size 1MB -a wrht",
-		"weft rwa solve mesh.net",
 	};
 	struct fixture *f = *state;
 
@@ -381,6 +380,24 @@ static void test_broken_topology_files(void **state)
 		}
 		assert_non_null(strstr(f->err, "t.json"));
 	}
+}
+
+static void test_rwa_files(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "a.net", "3 4\n0 1\n1 0\n1 2\n2 1\n");
+	write_file(f, "a.trf", "3\n0 2\n0 2\n2 1\n");
+	assert_int_equal(weft(f, "weft rwa solve @/a.net --demands @/a.trf "
+				 "--svg @/a.svg -o @/a.json --format json"), 0);
+	assert_int_equal(number(f, "channels"), 2);
+	assert_int_equal(number(f, "bound"), 2);
+	assert_int_equal(number(f, "demands"), 3);
+	assert_int_equal(weft(f, "weft rwa solve @/a.net --demands @/a.trf "
+				 "--channels 1 --format json"), 0);
+	assert_int_equal(number(f, "served"), 2);
+	assert_int_equal(weft(f, "weft rwa solve @/a.net"), 64);
+	assert_int_equal(weft(f, "weft rwa solve @/a.trf"), 65);
 }
 
 static void test_ring_and_rwa(void **state)
@@ -446,6 +463,7 @@ int main(void)
 		T(test_topology),
 		T(test_broken_topology_files),
 		T(test_ring_and_rwa),
+		T(test_rwa_files),
 		T(test_explain),
 		T(test_usage),
 	};

@@ -1,0 +1,240 @@
+/* weft rwa solve: instances from files. Rings by --ring are in ring.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/private.h"
+#include "lib/base/clk.h"
+#include "lib/base/file.h"
+#include "rwa/mesh.h"
+
+#define DEFAULT_LIMIT_NS INT64_C(30000000000)
+#define MAX_SEED INT64_MAX
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+/* Demands from a .trf file, or "all"; a .net file has none of its own. */
+static int read_demands(const struct cli *c, struct rwa_mesh *m,
+			struct err *err)
+{
+	const char *path = cli_opt(c, "demands");
+	char *text;
+	size_t len;
+	int r;
+
+	if (!path && m->demands.n) {
+		return 0;
+	}
+	if (!path) {
+		err_set(err, WEFT_EUSAGE, "%s has no demands", c->argv[0]);
+		err_hint(err, "name them: --demands FILE.trf, or --demands "
+			      "all");
+		return err->code;
+	}
+	if (m->demands.n) {
+		return err_set(err, WEFT_EUSAGE,
+			       "%s has demands of its own beside --demands",
+			       c->argv[0]);
+	}
+	if (strcmp(path, "all") == 0) {
+		return rwa_mesh_all_to_all(m, err);
+	}
+	r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
+	if (r == 0) {
+		r = rwa_mesh_read_trf(m, path, text, err);
+		free(text);
+	}
+	return r;
+}
+
+static int read_instance(const struct cli *c, struct rwa_mesh **out,
+			 struct err *err)
+{
+	const char *path = c->argv[0];
+	char *text;
+	size_t len;
+	int r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
+
+	*out = NULL;
+	if (r) {
+		return r;
+	}
+	r = ends_with(path, ".net") ? rwa_mesh_read_net(path, text, out, err)
+				    : rwa_mesh_read_yaml(path, text, len, out,
+							 err);
+	free(text);
+	r = r ? r : read_demands(c, *out, err);
+	if (r) {
+		rwa_mesh_free(*out);
+		*out = NULL;
+	}
+	return r;
+}
+
+static int read_options(const struct cli *c, const struct rwa_mesh *m,
+			struct rwa_mesh_options *opt, struct err *err)
+{
+	int64_t channels = m->channels, seed = 1, limit = DEFAULT_LIMIT_NS;
+	int r;
+
+	if ((r = cli_opt_int(c, "channels", 1, RWA_MESH_MAX_CHANNELS,
+			     &channels, err)) ||
+	    (r = cli_opt_int(c, "seed", 0, MAX_SEED, &seed, err)) ||
+	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit, err))) {
+		return r;
+	}
+	*opt = (struct rwa_mesh_options){
+		.channels = (int)channels, .seed = (uint64_t)seed,
+		.time_limit_s = (double)limit / 1e9,
+		.cancel = &cli_interrupted,
+	};
+	return 0;
+}
+
+static void out_paths(struct out *o, const struct rwa_mesh *m,
+		      const struct rwa_assignment *a)
+{
+	char name[16];
+
+	out_array(o, "lightpaths");
+	for (size_t i = 0; i < a->paths.n; i++) {
+		const struct rwa_path *p = &a->paths.v[i];
+		const struct rwa_mesh_demand *d = &m->demands.v[p->demand];
+
+		out_object(o, NULL);
+		out_str(o, "from", rwa_mesh_node_name(m, d->src, name,
+						      sizeof(name)));
+		out_str(o, "to", rwa_mesh_node_name(m, d->dst, name,
+						    sizeof(name)));
+		out_array(o, "hops");
+		for (int32_t h = 0; h < p->hops; h++) {
+			const struct rwa_hop *hop = &a->hops.v[p->first + h];
+
+			out_object(o, NULL);
+			out_str(o, "to",
+				rwa_mesh_node_name(m, m->arcs.v[hop->arc].dst,
+						   name, sizeof(name)));
+			out_int(o, "fibre", hop->fibre);
+			out_int(o, "channel", hop->channel);
+			out_end(o);
+		}
+		out_end(o);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static int write_assignment(const struct rwa_mesh *m,
+			    const struct rwa_mesh_result *res, const char *path,
+			    struct err *err)
+{
+	struct out *o = out_new(ends_with(path, ".yaml") ? OUT_YAML : OUT_JSON);
+	struct buf b = { 0 };
+	int r = 0;
+
+	if (!o) {
+		return err_nomem(err);
+	}
+	out_int(o, "channels", res->channels);
+	out_int(o, "bound", res->bound);
+	out_paths(o, m, &res->assignment);
+	if (out_render(o, &b)) {
+		r = err_nomem(err);
+	}
+	r = r ? r : file_write_atomic(path, b.data, b.len, 0644, err);
+	out_free(o);
+	buf_fini(&b);
+	return r;
+}
+
+static int write_drawing(const struct rwa_mesh *m,
+			 const struct rwa_mesh_result *res, const char *path,
+			 struct err *err)
+{
+	struct buf b = { 0 };
+	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
+
+	r = r ? r : file_write_atomic(path, b.data, b.len, 0644, err);
+	buf_fini(&b);
+	return r;
+}
+
+static int print_result(const struct cli *c, const struct rwa_mesh *m,
+			const struct rwa_mesh_options *opt,
+			const struct rwa_mesh_result *res, int64_t took_ns,
+			struct err *err)
+{
+	struct out *o = out_new(c->format);
+	int64_t bound = opt->channels ? res->lightpaths_bound : res->bound;
+	int64_t got = opt->channels ? res->lightpaths : res->channels;
+	int64_t miss = opt->channels ? bound - got : got - bound;
+
+	if (o) {
+		out_int(o, "nodes", (int64_t)m->nodes.n);
+		out_int(o, "arcs", (int64_t)m->arcs.n);
+		out_int(o, "demands", m->lightpaths);
+		out_int(o, "channels", res->channels);
+		out_int(o, "bound", res->bound);
+		if (opt->channels) {
+			out_int(o, "served", res->lightpaths);
+			out_int(o, "served_bound", res->lightpaths_bound);
+		}
+		cli_out_gap(c, o, "gap",
+			    bound ? (double)miss / (double)bound : 0);
+		out_str(o, "method", res->method);
+		out_str(o, "proof", res->proof);
+		out_real(o, "seconds", (double)(took_ns / 1000000) / 1e3);
+	}
+	return cli_print(o, err);
+}
+
+static int solve(const struct cli *c, const struct rwa_mesh *m,
+		 struct err *err)
+{
+	const char *path = cli_opt(c, "output"), *svg = cli_opt(c, "svg");
+	int64_t start = clk_now_ns();
+	struct rwa_mesh_options opt;
+	struct rwa_mesh_result res;
+	int r = read_options(c, m, &opt, err);
+
+	if (r || (r = rwa_mesh_solve(m, &opt, &res, err))) {
+		return r;
+	}
+	start = clk_now_ns() - start;
+	if (path) {
+		r = write_assignment(m, &res, path, err);
+	}
+	if (r == 0 && svg) {
+		r = write_drawing(m, &res, svg, err);
+	}
+	if (r == 0 && !(path && strcmp(path, "-") == 0)) {
+		r = print_result(c, m, &opt, &res, start, err);
+	}
+	rwa_mesh_result_fini(&res);
+	return r;
+}
+
+int cmd_rwa_instance(struct cli *c, struct err *err)
+{
+	struct rwa_mesh *m;
+	int r;
+
+	if (c->argc == 0) {
+		return cmd_rwa_solve(c, err);
+	}
+	if (cli_has(c, "ring")) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft rwa solve: --ring beside a file");
+	}
+	cli_catch_signals();
+	r = read_instance(c, &m, err);
+	if (r == 0) {
+		r = solve(c, m, err);
+		rwa_mesh_free(m);
+	}
+	return r;
+}
