@@ -1,0 +1,51 @@
+/*
+ * All-to-all schedules out of flows: weighted paths of every pair, a whole
+ * number of chunks on each, and steps that keep the full arcs full.
+ */
+#ifndef WEFT_COLLECTIVE_MCF_SCHED_H
+#define WEFT_COLLECTIVE_MCF_SCHED_H
+
+#include "collective/collective.h"
+#include "collective/mcf.h"
+
+struct mcf_sched_options {
+	struct mcf_options flow;
+	double loss;		/* of rate, allowed to chunks and again to
+				 * steps */
+	int max_chunks;		/* 0: MCF_SCHED_CHUNKS */
+	int max_steps;		/* 0: MCF_SCHED_STEPS */
+};
+
+#define MCF_SCHED_LOSS 0.01
+#define MCF_SCHED_CHUNKS 64
+#define MCF_SCHED_STEPS 512
+
+struct mcf_sched_info {
+	struct mcf_result flow;
+	int64_t paths;		/* of all pairs together */
+	int chunks;		/* P */
+	double chunked;		/* congestion of the chunks, a unit of demand */
+	double stepped;		/* sum over steps of the largest load, a unit
+				 * of demand: what T_B is made of */
+	int steps;
+};
+
+/*
+ * Solves the flow (mcf.h), cuts the flow of each source into paths, widest
+ * first (MCF-extP of the paper: nothing of the rate is lost), gives every
+ * path whole chunks with the smallest P whose congestion is within `loss` of
+ * the flow's (or the best P up to max_chunks), and sends the chunks in steps
+ * in which an arc carries at most a fixed amount, those with the longest way
+ * to go first. The amount is the largest (so the steps the fewest) whose sum
+ * is within `loss` of the chunks' congestion, or the best of those tried up
+ * to max_steps. The schedule is verified; coll_verify has its exact T_B.
+ *
+ * t is copied. WEFT_EINFEASIBLE, WEFT_ELIMIT, WEFT_EUNSUPPORTED when a node
+ * is not a terminal. info may be NULL. Time beside the flow's: O(N m) a path
+ * of the sources, O(hops of all paths) a step and trial.
+ */
+int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
+		 struct coll_sched **out, struct mcf_sched_info *info,
+		 struct err *err);
+
+#endif
