@@ -306,7 +306,8 @@ int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 	return rc;
 }
 
-int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+int balance_solve_by_lp(const struct balance *b, struct ratio *load,
+			struct err *err)
 {
 	bool *tight = malloc(((size_t)b->n_links + 1) * sizeof(*tight));
 	int rc = tight ? guess(b, tight, err) : err_nomem(err);
@@ -314,6 +315,152 @@ int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
 	rc = rc ? rc : balance_prove(b, tight, load, err);
 	free(tight);
 	return rc;
+}
+
+struct ratio balance_subsets(int64_t *items, const int64_t *cap, int n_links)
+{
+	int64_t caps[1 << BALANCE_MAX_SUBSETS];
+	struct ratio best = { 0, 1 };
+	int64_t common;
+
+	caps[0] = 0;
+	for (int w = 0; w < n_links; w++) {
+		for (int set = 0; set < 1 << n_links; set++) {
+			if (set >> w & 1) {
+				items[set] += items[set ^ 1 << w];
+			}
+		}
+		for (int set = 0; set < 1 << w; set++) {
+			caps[set | 1 << w] = caps[set] + cap[w];
+		}
+	}
+	for (int set = 1; set < 1 << n_links; set++) {
+		struct ratio r = { items[set], caps[set] };
+
+		best = ratio_cmp(r, best) > 0 ? r : best;
+	}
+	common = coll_gcd(best.den, best.num);
+	return (struct ratio){ best.num / common, best.den / common };
+}
+
+int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+{
+	bool *tight;
+	int rc;
+
+	if (b->n_links <= BALANCE_MAX_SUBSETS) {
+		int64_t items[1 << BALANCE_MAX_SUBSETS] = { 0 };
+
+		for (int g = 0; g < b->n_groups; g++) {
+			const struct balance_group *gr = &b->groups[g];
+			int set = 0;
+
+			for (int i = gr->first; i < gr->first + gr->n; i++) {
+				set |= 1 << b->use[i];
+			}
+			items[set] += gr->items;
+		}
+		*load = balance_subsets(items, b->cap, b->n_links);
+		return 0;
+	}
+	tight = malloc((size_t)b->n_links * sizeof(*tight));
+	if (!tight) {
+		return err_nomem(err);
+	}
+	memset(tight, true, (size_t)b->n_links * sizeof(*tight));
+	rc = balance_prove(b, tight, load, err);
+	free(tight);
+	return rc;
+}
+
+/* ---- a quick look ---- */
+
+#define FILL_ROUNDS 24
+
+struct fill {
+	double *load;	/* of a link, per unit of capacity */
+	double *share;	/* of use[i] */
+	int *order;	/* room for a group's links */
+};
+
+/* The level to which the links of a group rise when its items are poured onto
+ * them, lowest first; f->order holds them by load. */
+static double find_level(const struct balance *b,
+			 const struct balance_group *g, struct fill *f)
+{
+	double room = 0, caps = 0, level = 0;
+
+	for (int i = 0; i < g->n; i++) {
+		int w = b->use[g->first + i], k = i;
+
+		for (; k > 0 && f->load[f->order[k - 1]] > f->load[w]; k--) {
+			f->order[k] = f->order[k - 1];
+		}
+		f->order[k] = w;
+	}
+	for (int i = 0; i < g->n; i++) {
+		double step = f->load[f->order[i]] - level;
+
+		if (i > 0 && room + step * caps >= (double)g->items) {
+			break;
+		}
+		room += step * caps;
+		level += step;
+		caps += (double)b->cap[f->order[i]];
+	}
+	return level + ((double)g->items - room) / caps;
+}
+
+static void pour(const struct balance *b, const struct balance_group *g,
+		 struct fill *f)
+{
+	double level;
+
+	for (int i = g->first; i < g->first + g->n; i++) {
+		f->load[b->use[i]] -= f->share[i] / (double)b->cap[b->use[i]];
+	}
+	level = find_level(b, g, f);
+	for (int i = g->first; i < g->first + g->n; i++) {
+		int w = b->use[i];
+		double rise = level - f->load[w];
+
+		f->share[i] = rise > 0 ? rise * (double)b->cap[w] : 0;
+		f->load[w] += f->share[i] / (double)b->cap[w];
+	}
+}
+
+static bool is_below(const struct balance *b, const struct fill *f,
+		     double limit)
+{
+	for (int w = 0; w < b->n_links; w++) {
+		if (f->load[w] > limit) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool balance_is_below(const struct balance *b, struct ratio limit)
+{
+	/* Far above what rounding adds up to. */
+	double most = (double)limit.num / (double)limit.den * (1 - 1e-9);
+	size_t numbers = (size_t)b->n_links + (size_t)b->n_use;
+	struct fill f = { calloc(numbers, sizeof(double)), NULL,
+			  malloc((size_t)b->n_links * sizeof(int)) };
+	bool below = false;
+
+	if (f.load && f.order) {
+		f.share = f.load + b->n_links;
+		for (int k = 0; k < FILL_ROUNDS && !below; k++) {
+			for (int g = 0; g < b->n_groups; g++) {
+				pour(b, &b->groups[g], &f);
+			}
+			below = is_below(b, &f, most);
+		}
+	}
+	free(f.load);
+	free(f.order);
+	return below;
 }
 
 int balance_split(const struct balance *b, int64_t chunks, int64_t most,

@@ -35,17 +35,34 @@ struct ratio {
 /*
  * *load = the least possible load of the fullest link, in items per unit of
  * capacity: the maximum over sets S of links of (items that can use only S)
- * / capacity(S). lp_solve proposes S by its duals, balance_prove does the
- * rest. items * capacity must stay below 2^62.
+ * / capacity(S). All sets are looked at while they are few, O(d 2^d); beyond
+ * that balance_prove starts from all links. items * capacity must stay below
+ * 2^62.
  */
 int balance_solve(const struct balance *b, struct ratio *load,
 		  struct err *err);
+
+/* The same with lp_solve proposing S by its duals: slower, and of other
+ * descent, for tests. */
+int balance_solve_by_lp(const struct balance *b, struct ratio *load,
+			struct err *err);
+
+/* The same for up to BALANCE_MAX_SUBSETS links from items[set], the number of
+ * items that may use exactly the links of that set (bits): 2^n_links
+ * numbers, which it overwrites. */
+#define BALANCE_MAX_SUBSETS 8
+struct ratio balance_subsets(int64_t *items, const int64_t *cap, int n_links);
 
 /* The same from any set `tight` of links: a maximum flow proves its load the
  * least, or its minimum cut is a set with a larger one, taken next; at most
  * n_links times. tight ends as a set that proves *load. */
 int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 		  struct err *err);
+
+/* True when pouring the items onto the least loaded links, a few times over,
+ * shows that the least load is smaller than `limit`; false when it does not
+ * show. For many links far cheaper than balance_solve. */
+bool balance_is_below(const struct balance *b, struct ratio limit);
 
 /* Cuts every item into `chunks` and gives each link at most `most` of them
  * per unit of capacity: share[i] chunks of the group go over link use[i].

@@ -10,15 +10,17 @@
 #include <string.h>
 
 #include "collective/balance.h"
+#include "collective/find.h"
 #include "collective/private.h"
 #include "collective/shift.h"
+#include "lib/base/rat.h"
 
 /* One direction: the all-gather of a digraph. */
 struct side {
 	const struct topo *t;
-	bool moved;		/* node 0 alone is solved and moved by: */
+	bool moved;		/* the first nodes are solved and moved by: */
 	struct shift shift;
-	int sources;		/* nodes that are solved: 1 or all */
+	int sources;		/* nodes that are solved: shift.fixed, or all */
 	int diameter;
 	VEC(struct ratio) loads; /* one a source and level, in that order */
 	VEC(struct ratio) tops;	/* the largest of a level */
@@ -40,7 +42,7 @@ struct view {
 				 * level[levels + 1] = its end */
 };
 
-/* A part of a shard that node 0 (or the node itself) takes. */
+/* A part of a shard that the node that was solved takes. */
 struct receipt {
 	int32_t dist, link, origin, first, last;
 };
@@ -244,22 +246,49 @@ static int raise_top(struct side *s, int t, struct ratio load, struct err *err)
 	return 0;
 }
 
+/* The least load of the view's node at distance t; or, when that is less than
+ * `top`, the largest of other nodes, perhaps top: it decides nothing then. */
+static int solve_level(struct view *v, int t, struct ratio top,
+		       struct ratio *load, struct err *err)
+{
+	int64_t items[1 << BALANCE_MAX_SUBSETS];
+	struct balance b;
+	int rc;
+
+	if (v->n_links <= BALANCE_MAX_SUBSETS) {
+		memset(items, 0, sizeof(*items) << v->n_links);
+		for (int i = v->level[t]; i < v->level[t + 1]; i++) {
+			items[*usable(v, v->queue[i])]++;
+		}
+		*load = balance_subsets(items, v->caps, v->n_links);
+		return 0;
+	}
+	rc = load_program(v, t, &b, err);
+	if (!rc && top.num > 0 && balance_is_below(&b, top)) {
+		*load = top;
+	} else if (!rc) {
+		rc = balance_solve(&b, load, err);
+	}
+	balance_fini(&b);
+	return rc;
+}
+
 static int solve_node(struct side *s, struct view *v, int node,
 		      struct err *err)
 {
 	int rc = view_load(v, node, err);
 
 	for (int t = 1; t <= v->levels && !rc; t++) {
-		struct balance b;
-		struct ratio load = { 0, 1 };
+		struct ratio load = { 0, 1 }, top = { 0, 1 };
 
-		rc = load_program(v, t, &b, err);
-		rc = rc ? rc : balance_solve(&b, &load, err);
+		if (s->tops.n >= (size_t)t) {
+			top = s->tops.v[t - 1];
+		}
+		rc = solve_level(v, t, top, &load, err);
 		rc = rc ? rc : raise_top(s, t, load, err);
 		if (!rc && vec_push(&s->loads, load)) {
 			rc = err_nomem(err);
 		}
-		balance_fini(&b);
 	}
 	return rc;
 }
@@ -280,7 +309,7 @@ static int side_solve(struct side *s, const struct topo *t, struct err *err)
 	s->t = t;
 	rc = view_init(&v, t, err);
 	rc = rc ? rc : shift_find(t, &s->shift, &s->moved, err);
-	s->sources = s->moved ? 1 : topo_n(t);
+	s->sources = s->moved ? s->shift.fixed : topo_n(t);
 	for (int u = 0; u < s->sources && !rc; u++) {
 		rc = solve_node(s, &v, u, err);
 	}
@@ -371,7 +400,7 @@ static int deal(const struct balance *b, const struct balance_group *g,
 	return 0;
 }
 
-/* What the view's node takes at distance t, with its own least load. */
+/* What the view's node takes at distance t, with a load that it can keep. */
 static int split_level(struct view *v, int t, struct ratio load, int chunks,
 		       struct receipts *out, struct err *err)
 {
@@ -422,7 +451,7 @@ static int emit(const struct target *to, const struct side *s,
 	return coll_add(to->sched, &x, err);
 }
 
-/* Node 0's receipts, moved to every node. */
+/* The view's node's receipts, moved wherever translations take it. */
 static int emit_moved(const struct target *to, const struct side *s,
 		      const struct view *v, const struct receipts *rs,
 		      struct err *err)
@@ -430,9 +459,9 @@ static int emit_moved(const struct target *to, const struct side *s,
 	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
 	int rc = moved ? 0 : err_nomem(err);
 
-	for (int by = 0; by < topo_n(s->t) && !rc; by++) {
-		rc = shift_links(s->t, &s->shift, by, v->links, v->n_links,
-				 moved, err);
+	for (int by = 0; by < s->shift.moves && !rc; by++) {
+		rc = shift_links(s->t, &s->shift, v->node, by, v->links,
+				 v->n_links, moved, err);
 		for (size_t i = 0; i < rs->n && !rc; i++) {
 			const struct receipt *r = &rs->v[i];
 
@@ -567,4 +596,70 @@ int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
 	}
 	*out = sched;
 	return 0;
+}
+
+/* *factor = sum of the tops * ports / N. */
+static void sum_tops(const struct bfb *b, int64_t ports, int64_t n,
+		     mpq_t factor)
+{
+	mpq_t part;
+
+	mpq_init(part);
+	mpq_set_ui(factor, 0, 1);
+	for (int i = 0; i < b->n_sides; i++) {
+		for (size_t t = 0; t < b->sides[i].tops.n; t++) {
+			rat_set(part, b->sides[i].tops.v[t].num,
+				b->sides[i].tops.v[t].den);
+			mpq_add(factor, factor, part);
+		}
+	}
+	rat_set(part, ports, n);
+	mpq_mul(factor, factor, part);
+	mpq_clear(part);
+}
+
+/* The largest capacity out of or into a node, as coll_new takes it. */
+static int64_t count_ports(const struct topo *t)
+{
+	int64_t most = 0;
+
+	for (int u = 0; u < topo_n(t); u++) {
+		int64_t out = 0, into = 0;
+		const int32_t *arcs;
+		int first, n = topo_out(t, u, &first);
+
+		for (int a = first; a < first + n; a++) {
+			out += topo_arc(t, a)->cap;
+		}
+		n = topo_in(t, u, &arcs);
+		for (int i = 0; i < n; i++) {
+			into += topo_arc(t, arcs[i])->cap;
+		}
+		out = into > out ? into : out;
+		most = out > most ? out : most;
+	}
+	return most;
+}
+
+int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
+		    mpq_t factor, struct err *err)
+{
+	struct bfb b = { .n_sides = 0 };
+	int rc;
+
+	if (kind == COLL_ALLTOALL || kind == COLL_BROADCAST) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "breadth-first broadcast makes no %s",
+			       coll_kind_name(kind));
+	}
+	rc = bfb_solve(&b, kind, topo, err);
+	if (!rc) {
+		*steps = 0;
+		for (int i = 0; i < b.n_sides; i++) {
+			*steps += b.sides[i].diameter;
+		}
+		sum_tops(&b, count_ports(topo), topo_n(topo), factor);
+	}
+	bfb_fini(&b);
+	return rc;
 }

@@ -277,6 +277,65 @@ static void sort_unless_sorted(void *v, size_t n, size_t size,
 	}
 }
 
+/* Sorts transfers by (step, arc) with one counting pass, then the short runs
+ * of one arc in a step by the rest. Only where places are few beside
+ * transfers; false when not done, out of memory included. */
+static bool sort_by_place(struct coll_sched *s)
+{
+	size_t n = s->xfers.n, m = (size_t)topo_m(s->topo), places, at = 0;
+	struct coll_xfer *v = s->xfers.v, *out = NULL;
+	uint32_t *end = NULL;
+	int last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		last = v[i].step > last ? v[i].step : last;
+	}
+	places = m * ((size_t)last + 1);
+	if (n < 1024 || places > n) {
+		return false;
+	}
+	end = calloc(places + 1, sizeof(*end));
+	out = malloc(n * sizeof(*out));
+	if (!end || !out) {
+		free(end);
+		free(out);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		end[(size_t)v[i].step * m + (size_t)v[i].arc + 1]++;
+	}
+	for (size_t p = 0; p < places; p++) {
+		end[p + 1] += end[p];
+	}
+	for (size_t i = 0; i < n; i++) {
+		out[end[(size_t)v[i].step * m + (size_t)v[i].arc]++] = v[i];
+	}
+	for (size_t p = 0; p < places; at = end[p++]) {
+		sort_unless_sorted(out + at, end[p] - at, sizeof(*out),
+				   cmp_xfer);
+	}
+	free(end);
+	free(v);
+	s->xfers.v = out;
+	s->xfers.cap = n;
+	return true;
+}
+
+static void sort_xfers(struct coll_sched *s)
+{
+	const struct coll_xfer *v = s->xfers.v;
+
+	for (size_t i = 1; i < s->xfers.n; i++) {
+		if (cmp_xfer(&v[i - 1], &v[i]) > 0) {
+			if (!sort_by_place(s)) {
+				qsort(s->xfers.v, s->xfers.n,
+				      sizeof(*s->xfers.v), cmp_xfer);
+			}
+			return;
+		}
+	}
+}
+
 static bool adjoins(const struct coll_xfer *a, const struct coll_xfer *b)
 {
 	return a->step == b->step && a->arc == b->arc &&
@@ -302,8 +361,7 @@ static void merge(struct coll_sched *s)
 int coll_finish(struct coll_sched *s, struct err *err)
 {
 	(void)err;
-	sort_unless_sorted(s->xfers.v, s->xfers.n, sizeof(*s->xfers.v),
-			   cmp_xfer);
+	sort_xfers(s);
 	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v),
 			   cmp_light);
 	merge(s);

@@ -37,8 +37,9 @@ static bool same_end(const struct end *a, const struct end *b)
 
 int shift_node(const struct shift *s, int u, int by)
 {
-	int moved = 0, stride = 1;
+	int moved = u % s->fixed, stride = s->fixed;
 
+	u /= s->fixed;
 	for (int i = 0; i < s->n_digits; i++) {
 		int r = s->radix[i];
 
@@ -134,33 +135,49 @@ static bool try_radices(struct finder *f, int have, int rest)
 	return false;
 }
 
+static bool try_fixed(struct finder *f, int fixed)
+{
+	int n = topo_n(f->t) / fixed;
+	bool found = false;
+
+	f->tries = 0;
+	f->s->fixed = fixed;
+	f->s->moves = n;
+	for (int k = 1; k <= SHIFT_MAX_DIGITS && 1 << k <= n && !found; k++) {
+		f->s->n_digits = k;
+		found = try_radices(f, 0, n);
+	}
+	return found;
+}
+
 int shift_find(const struct topo *t, struct shift *out, bool *found,
 	       struct err *err)
 {
-	int n = topo_n(t), degree = topo_max_degree(t);
+	int n = topo_n(t), degree = topo_regular_degree(t);
+	size_t most = (size_t)topo_max_degree(t) + 1;
 	struct finder f = { .t = t, .s = out };
 
-	*found = false;
-	f.room = malloc(2 * ((size_t)degree + 1) * sizeof(*f.room));
+	f.room = malloc(2 * most * sizeof(*f.room));
 	if (!f.room) {
 		return err_nomem(err);
 	}
-	for (int k = 1; k <= SHIFT_MAX_DIGITS && 1 << k <= n && !*found; k++) {
-		out->n_digits = k;
-		*found = try_radices(&f, 0, n);
+	*found = try_fixed(&f, 1);
+	for (int64_t fixed = degree; !*found && degree > 1 && fixed < n &&
+	     n % fixed == 0; fixed *= degree) {
+		*found = try_fixed(&f, (int)fixed);
 	}
 	free(f.room);
 	return 0;
 }
 
-int shift_links(const struct topo *t, const struct shift *s, int by,
+int shift_links(const struct topo *t, const struct shift *s, int node, int by,
 		const int32_t *links, int n, int32_t *moved, struct err *err)
 {
 	struct end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
 	struct end *have = want ? want + n : NULL;
 	const int32_t *arcs;
 	int32_t *real = calloc((size_t)n + 1, sizeof(*real));
-	int k = 0, n_in = topo_in(t, shift_node(s, 0, by), &arcs), rc = 0;
+	int k = 0, n_in = topo_in(t, shift_node(s, node, by), &arcs), rc = 0;
 
 	if (!want || !real) {
 		rc = err_nomem(err);
@@ -178,8 +195,8 @@ int shift_links(const struct topo *t, const struct shift *s, int by,
 	for (int i = 0; i < n && !rc; i++) {
 		if (k != n || !same_end(&want[i], &have[i])) {
 			rc = err_set(err, WEFT_EINTERNAL,
-				     "moving node 0 to %d is no automorphism",
-				     by);
+				     "moving node %d by %d is no automorphism",
+				     node, by);
 		} else {
 			moved[want[i].tag] = real[have[i].tag];
 		}

@@ -3,6 +3,9 @@
  * where adding a number digit by digit (each modulo its radix) is an
  * automorphism. Circulants, rings, tori, hypercubes, complete and balanced
  * complete bipartite graphs have them; they move any node to any other.
+ *
+ * The line graph of such a digraph keeps its translations: they move the
+ * digits above a lowest one that stays, which says which arc of a node it is.
  */
 #ifndef WEFT_COLLECTIVE_SHIFT_H
 #define WEFT_COLLECTIVE_SHIFT_H
@@ -14,23 +17,28 @@
 #define SHIFT_MAX_DIGITS 16	/* TOPO_MAX_NODES = 2^16 */
 
 struct shift {
+	int fixed;			/* size of the lowest digit, which
+					 * stays; 1: none */
+	int moves;			/* translations: nodes / fixed */
 	int n_digits;
 	int radix[SHIFT_MAX_DIGITS];	/* least significant first */
 };
 
-/* Node u moved by the translation that takes node 0 to `by`. */
+/* Node u moved by translation `by` (< moves), which takes node f to
+ * by * fixed + f for every f < fixed. */
 int shift_node(const struct shift *s, int u, int by);
 
 /* Looks for translations among the ways to write n as a product, fewest
- * factors first, at most a few thousand of them. *found may be false for a
+ * factors first, at most a few thousand of them; then with powers of the
+ * degree as the digit that stays. *found may be false for a
  * graph that has some. Deterministic. O(m log d) a success, mostly O(d) a
  * failure. */
 int shift_find(const struct topo *t, struct shift *out, bool *found,
 	       struct err *err);
 
-/* Arcs into `by`, in the order in which the translation to `by` brings the
- * n arcs of `links` (all into node 0). WEFT_EINTERNAL when it is none. */
-int shift_links(const struct topo *t, const struct shift *s, int by,
+/* Where translation `by` brings the n arcs of `links`, all into `node` and no
+ * self-loops. WEFT_EINTERNAL when it is none. */
+int shift_links(const struct topo *t, const struct shift *s, int node, int by,
 		const int32_t *links, int n, int32_t *moved, struct err *err);
 
 #endif

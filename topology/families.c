@@ -113,13 +113,19 @@ static int build_bipartite(const struct topo_call *c,
 			   const struct topo *const *parts, struct topo *t,
 			   struct err *err)
 {
-	int64_t a = c->number[0].value, n = a + c->number[1].value;
+	int64_t a = c->number[0].value, b = c->number[1].value;
 	int rc = 0;
 
 	(void)parts;
+	/* In an order that rotating both sides keeps. */
 	for (int64_t u = 0; u < a && rc == 0; u++) {
-		for (int64_t v = a; v < n && rc == 0; v++) {
-			rc = topo_edge(t, u, v, err);
+		for (int64_t s = 0; s < b && rc == 0; s++) {
+			rc = topo_link(t, u, a + (u + s) % b, err);
+		}
+	}
+	for (int64_t v = 0; v < b && rc == 0; v++) {
+		for (int64_t s = 0; s < a && rc == 0; s++) {
+			rc = topo_link(t, a + v, (v + s) % a, err);
 		}
 	}
 	return rc;

@@ -306,9 +306,10 @@ static int build_copies(const struct topo_call *c,
 	for (int a = 0; a < topo_m(x) && rc == 0; a++) {
 		const struct topo_arc *arc = topo_arc(x, a);
 
+		/* In an order that rotating the copies keeps. */
 		for (int64_t i = 0; i < k * k && rc == 0; i++) {
 			rc = copy_arc(t, arc, i / k * n + arc->src,
-				      i % k * n + arc->dst, err);
+				      (i / k + i) % k * n + arc->dst, err);
 		}
 	}
 	return rc;

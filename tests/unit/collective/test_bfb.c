@@ -403,7 +403,8 @@ static void random_program(struct rng *rng, struct balance *b)
 	}
 }
 
-/* From the solver's proposal, and from any set at all, the same load. */
+/* From all sets, from lp_solve's proposal and from any set at all, the same
+ * load. */
 static void test_any_start_is_proven(void **state)
 {
 	int64_t cap[7];
@@ -412,11 +413,12 @@ static void test_any_start_is_proven(void **state)
 	struct balance b = { .cap = cap, .groups = groups, .use = use };
 	struct err err = { 0 };
 	struct rng rng;
+	int below = 0;
 
 	(void)state;
 	rng_seed(&rng, 3);
 	for (int i = 0; i < 500; i++) {
-		struct ratio solved, proven;
+		struct ratio solved, proven, by_lp;
 		bool tight[7];
 
 		random_program(&rng, &b);
@@ -425,8 +427,15 @@ static void test_any_start_is_proven(void **state)
 		}
 		must(balance_solve(&b, &solved, &err), &err);
 		must(balance_prove(&b, tight, &proven, &err), &err);
+		must(balance_solve_by_lp(&b, &by_lp, &err), &err);
 		assert_int_equal(ratio_cmp(solved, proven), 0);
+		assert_int_equal(ratio_cmp(solved, by_lp), 0);
+		assert_false(balance_is_below(&b, solved));
+		below += balance_is_below(&b, (struct ratio){
+					  solved.num * 11, solved.den * 10 });
 	}
+	/* Pouring nearly always comes within a tenth. */
+	assert_true(below > 450);
 }
 
 /* ---- translations ---- */
@@ -444,6 +453,36 @@ static void assert_shift(const char *expr, bool want, int digits)
 		assert_int_equal(s.n_digits, digits);
 	}
 	topo_free(t);
+}
+
+static void assert_fixed(const char *expr, int fixed)
+{
+	struct err err = { 0 };
+	struct topo *t = graph_of(expr);
+	struct shift s;
+	bool found;
+
+	must(shift_find(t, &s, &found, &err), &err);
+	assert_true(found);
+	assert_int_equal(s.fixed, fixed);
+	assert_int_equal(s.moves * fixed, topo_n(t));
+	topo_free(t);
+}
+
+/* Line graphs keep the translations of what they are made of. */
+static void test_translations_of_line_graphs(void **state)
+{
+	(void)state;
+	assert_fixed("Torus(3,4)", 1);
+	assert_fixed("L(C(16,{3,4}))", 4);
+	assert_fixed("L3(C(16,{3,4}))", 64);
+	assert_fixed("L2(Pow(Diamond,2))", 16);
+	assert_fixed("L(K(3,3))", 3);
+	assert_fixed("L(Deg(K(3),2))", 4);
+	assert_values("L(K(4,4))", 3, "1", "1", "31/32");
+	assert_values("L2(Pow(Diamond,2))", 8, "1", "1", "1023/1024");
+	assert_values("L3(C(16,{3,4}))", 6, "261/256", "261/256",
+		      "1023/1024");
 }
 
 static void test_translations(void **state)
@@ -466,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_balance_figure_5),
 		cmocka_unit_test(test_any_start_is_proven),
 		cmocka_unit_test(test_translations),
+		cmocka_unit_test(test_translations_of_line_graphs),
 		cmocka_unit_test(test_hypercubes),
 		cmocka_unit_test(test_tori),
 		cmocka_unit_test(test_complete),

@@ -1,0 +1,171 @@
+/* The finder: known frontiers, and every point a schedule that verifies. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collective/find.h"
+#include "tests/unit/collective/common.h"
+
+static struct coll_frontier find(int n, int d, bool both, enum coll_kind kind,
+				 bool prove)
+{
+	struct coll_query q = { n, d, both, kind };
+	struct coll_frontier f;
+	struct err err = { 0 };
+
+	must(coll_find(&q, prove, &f, &err), &err);
+	return f;
+}
+
+/* Some point has these figures. */
+static void assert_point(const struct coll_frontier *f, int steps, int num,
+			 int den)
+{
+	for (size_t i = 0; i < f->points.n; i++) {
+		const struct coll_point *p = &f->points.v[i];
+
+		if (p->steps == steps && p->num == num && p->den == den) {
+			return;
+		}
+	}
+	fail_msg("no point of %d steps and %d/%d", steps, num, den);
+}
+
+/* Table 4; the recomputed line graph replaces two of its rows. */
+static void test_table_4(void **state)
+{
+	struct coll_frontier f = find(1024, 4, false, COLL_ALLREDUCE, true);
+
+	(void)state;
+	assert_int_equal(f.steps_bound, 10);
+	assert_int_equal(f.bound_num, 1023);
+	assert_int_equal(f.bound_den, 512);
+	assert_point(&f, 10, 341, 128);
+	assert_point(&f, 12, 261, 128);
+	assert_point(&f, 16, 2, 1);
+	assert_point(&f, 40, 1023, 512);
+	coll_frontier_fini(&f);
+	f = find(1024, 4, false, COLL_ALLREDUCE, false);
+	assert_point(&f, 16, 257, 128);
+	coll_frontier_fini(&f);
+}
+
+/* Table 5: bandwidth-optimal at these steps, for d = 4. */
+static void test_table_5(void **state)
+{
+	static const int steps[] = { 2, 4, 4, 4, 4, 4, 4, 4 };
+
+	(void)state;
+	for (int n = 5; n <= 12; n++) {
+		struct coll_frontier f = find(n, 4, false, COLL_ALLREDUCE,
+					      true);
+		int num = 2 * (n - 1), den = n;
+
+		assert_point(&f, steps[n - 5], n % 2 ? num : num / 2,
+			     n % 2 ? den : den / 2);
+		coll_frontier_fini(&f);
+	}
+}
+
+/* A schedule exists for a point, unless its chunks are too many; both ways
+ * means both ways; no bound is beaten. */
+static void assert_real(const struct coll_query *q,
+			const struct coll_frontier *f,
+			const struct coll_point *p)
+{
+	struct coll_sched *s = bfb(q->kind, p->expr);
+	struct coll_report r;
+	struct err err = { 0 };
+	mpq_t want;
+
+	mpq_init(want);
+	coll_report_init(&r);
+	must(coll_verify(s, &r, &err), &err);
+	rat_set(want, p->num, p->den);
+	assert_int_equal(r.nodes, q->n);
+	assert_int_equal(r.steps, p->steps);
+	assert_int_equal(coll_ports(s), q->degree);
+	if (coll_chunks(s) < COLL_BFB_MAX_CHUNKS / 2 &&
+	    !mpq_equal(r.bandwidth_factor, want)) {
+		fail_msg("%s: not %lld/%lld", p->expr, (long long)p->num,
+			 (long long)p->den);
+	}
+	assert_true(p->exact);
+	assert_true(p->steps >= f->steps_bound);
+	assert_true((__int128)p->num * f->bound_den >=
+		    (__int128)f->bound_num * p->den);
+	assert_true(!q->both_ways || topo_is_symmetric(coll_topo(s)));
+	mpq_clear(want);
+	coll_report_fini(&r);
+	coll_free(s);
+}
+
+static void test_points_are_real(void **state)
+{
+	static const int sizes[] = { 2, 3, 6, 7, 9, 14, 16, 20, 25, 32, 45,
+				     53, 64, 80 };
+	static const int degrees[] = { 1, 2, 3, 4, 8 };
+	static const enum coll_kind kinds[] = { COLL_ALLGATHER,
+						COLL_REDUCE_SCATTER,
+						COLL_ALLREDUCE };
+
+	(void)state;
+	for (int i = 0; i < 14 * 5 * 2 * 3; i++) {
+		struct coll_query q = {
+			.n = sizes[i % 14], .degree = degrees[i / 14 % 5],
+			.both_ways = i / 70 % 2, .kind = kinds[i / 140],
+		};
+		struct coll_frontier f;
+		struct err err = { 0 };
+		int rc = coll_find(&q, true, &f, &err);
+
+		if (rc != WEFT_EINFEASIBLE) {
+			must(rc, &err);
+		}
+		for (size_t k = 0; k < f.points.n; k++) {
+			assert_real(&q, &f, &f.points.v[k]);
+		}
+		coll_frontier_fini(&f);
+	}
+}
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		struct coll_query q;
+		int code;
+	} bad[] = {
+		{ { 1, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 0, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 1000000, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 8, 0, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 8, 2, false, COLL_ALLTOALL }, WEFT_EUNSUPPORTED },
+		{ { 7, 3, true, COLL_ALLREDUCE }, WEFT_EINFEASIBLE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct coll_frontier f;
+		struct err err = { 0 };
+
+		assert_int_equal(coll_find(&bad[i].q, true, &f, &err),
+				 bad[i].code);
+		assert_true(err.msg[0]);
+		coll_frontier_fini(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table_4),
+		cmocka_unit_test(test_table_5),
+		cmocka_unit_test(test_points_are_real),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests_name("collective/find", tests, NULL,
+					   NULL);
+}
