@@ -544,7 +544,27 @@ static int compare_points(const void *a, const void *b)
 	if (x->steps != y->steps) {
 		return x->steps - y->steps;
 	}
+	if (strlen(x->expr) != strlen(y->expr)) {
+		return strlen(x->expr) < strlen(y->expr) ? -1 : 1;
+	}
 	return strcmp(x->expr, y->expr);
+}
+
+/* Of equals the shortest expression stays. */
+static void drop_equals(struct coll_frontier *out)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < out->points.n; i++) {
+		struct coll_point *p = &out->points.v[i];
+
+		if (kept > 0 && out->points.v[kept - 1].steps == p->steps) {
+			free(p->expr);
+		} else {
+			out->points.v[kept++] = *p;
+		}
+	}
+	out->points.n = kept;
 }
 
 static int publish(const struct finder *f, const struct cands *set,
@@ -573,6 +593,7 @@ static int publish(const struct finder *f, const struct cands *set,
 		qsort(out->points.v, out->points.n, sizeof(*out->points.v),
 		      compare_points);
 	}
+	drop_equals(out);
 	return 0;
 }
 

@@ -171,6 +171,7 @@ int cmd_schedule_export(struct cli *c, struct err *err);
 int cmd_schedule_show(struct cli *c, struct err *err);
 int cmd_topology_info(struct cli *c, struct err *err);
 int cmd_topology_build(struct cli *c, struct err *err);
+int cmd_topology_find(struct cli *c, struct err *err);
 int cmd_ring_plan(struct cli *c, struct err *err);
 int cmd_rwa_instance(struct cli *c, struct err *err);
 int cmd_rwa_solve(struct cli *c, struct err *err);
