@@ -4,7 +4,6 @@
  */
 #include <stdlib.h>
 
-#include "lib/base/map.h"
 #include "rwa/mesh_private.h"
 
 /* ---- assignments ---- */
@@ -13,19 +12,9 @@ struct replay {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *a;
 	int channels;
-	struct u64map taken;	/* (arc, fibre, channel) to path + 1, or
-				 * BLOCKED */
-	struct u64map shut;	/* the blocks with RWA_MESH_ALL */
+	struct u64map taken;	/* slot to path */
+	struct u64map shut;
 };
-
-#define BLOCKED UINT64_MAX
-
-/* Channels and fibres of a block may be -1 (all), hence the + 1. */
-static uint64_t slot_key(int32_t arc, int32_t fibre, int32_t channel)
-{
-	return ((uint64_t)arc << 32) | ((uint64_t)(fibre + 1) << 20 << 1) |
-	       (uint64_t)(channel + 1);
-}
 
 static int path_error(const struct replay *r, int64_t path, struct err *err)
 {
@@ -38,15 +27,30 @@ static int path_error(const struct replay *r, int64_t path, struct err *err)
 			rwa_mesh_node_name(r->m, d->dst, to, sizeof(to)));
 }
 
-static bool is_shut(const struct replay *r, const struct rwa_hop *h)
+int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
+		const struct rwa_mesh_block *b = &m->blocks.v[i];
+
+		rc = u64map_set(shut, mesh_slot_key(b->arc, b->fibre,
+						    b->channel), 1);
+	}
+	return rc;
+}
+
+bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h)
 {
 	const int32_t all = RWA_MESH_ALL;
 
-	return u64map_get(&r->shut, slot_key(h->arc, h->fibre, h->channel),
-			  NULL) ||
-	       u64map_get(&r->shut, slot_key(h->arc, h->fibre, all), NULL) ||
-	       u64map_get(&r->shut, slot_key(h->arc, all, h->channel), NULL) ||
-	       u64map_get(&r->shut, slot_key(h->arc, all, all), NULL);
+	return shut->n &&
+	       (u64map_get(shut, mesh_slot_key(h->arc, h->fibre, h->channel),
+			   NULL) ||
+		u64map_get(shut, mesh_slot_key(h->arc, h->fibre, all), NULL) ||
+		u64map_get(shut, mesh_slot_key(h->arc, all, h->channel),
+			   NULL) ||
+		u64map_get(shut, mesh_slot_key(h->arc, all, all), NULL));
 }
 
 static int take_hop(struct replay *r, int64_t path, const struct rwa_hop *h,
@@ -64,12 +68,12 @@ static int take_hop(struct replay *r, int64_t path, const struct rwa_hop *h,
 			       "arc %d: fibre %d channel %d does not exist",
 			       h->arc, h->fibre, h->channel);
 	}
-	if (is_shut(r, h)) {
+	if (mesh_is_shut(&r->shut, h)) {
 		return err_set(err, WEFT_EVERIFY,
 			       "arc %d: fibre %d channel %d must not be used",
 			       h->arc, h->fibre, h->channel);
 	}
-	key = slot_key(h->arc, h->fibre, h->channel);
+	key = mesh_slot_key(h->arc, h->fibre, h->channel);
 	if (u64map_get(&r->taken, key, &other)) {
 		return err_set(err, WEFT_EVERIFY,
 			       "arc %d: fibre %d channel %d is lightpath %llu's",
@@ -172,15 +176,8 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 		   int channels, bool all, struct err *err)
 {
 	struct replay r = { .m = m, .a = a, .channels = channels };
-	int rc = 0;
+	int rc = mesh_shut_init(m, &r.shut) ? err_nomem(err) : 0;
 
-	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
-		const struct rwa_mesh_block *b = &m->blocks.v[i];
-
-		rc = u64map_set(&r.shut,
-				slot_key(b->arc, b->fibre, b->channel), 1)
-			     ? err_nomem(err) : 0;
-	}
 	for (int64_t i = 0; !rc && i < (int64_t)a->paths.n; i++) {
 		rc = check_shape(&r, i, err);
 		if (!rc && check_path(&r, i, err)) {

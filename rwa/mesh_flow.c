@@ -504,13 +504,22 @@ static int improve_bound(struct flow_state *s, const struct stop *stop,
 	return rc;
 }
 
+/* The certificate of no prices, which every demand with a way has. */
+static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out,
+		     struct err *err)
+{
+	*out = (struct rwa_certificate){ .denominator = 1 };
+	out->prices = calloc(m->arcs.n + 1, sizeof(*out->prices));
+	return out->prices ? certificate_sum(m, out, err) : err_nomem(err);
+}
+
 int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
 	       struct rwa_certificate *out, struct err *err)
 {
-	struct flow_state s;
-	int rc = state_init(&s, m, err);
+	struct flow_state s = { .m = m };
+	int rc = no_prices(m, out, err);
 
-	*out = (struct rwa_certificate){ .denominator = 1 };
+	rc = rc ? rc : state_init(&s, m, err);
 	if (!rc && begin(&s)) {
 		rc = err_nomem(err);
 	}
@@ -520,10 +529,6 @@ int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
 	}
 	if (!rc && m->demands.n) {
 		rc = improve_bound(&s, stop, out, err);
-	}
-	if (!rc && !out->prices) {
-		out->prices = calloc(m->arcs.n + 1, sizeof(*out->prices));
-		rc = out->prices ? 0 : err_nomem(err);
 	}
 	if (rc) {
 		rwa_certificate_fini(out);

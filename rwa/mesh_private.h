@@ -2,6 +2,7 @@
 #ifndef WEFT_RWA_MESH_PRIVATE_H
 #define WEFT_RWA_MESH_PRIVATE_H
 
+#include "lib/base/map.h"
 #include "lib/base/rng.h"
 #include "rwa/mesh.h"
 
@@ -17,6 +18,18 @@ void adjacency_fini(struct adjacency *a);
 /* Fibres of an arc that are not blocked as a whole: fibres[arc]. */
 int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
 		     struct err *err);
+
+/* A key for each slot. Fibre and channel may be RWA_MESH_ALL. */
+static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre,
+				     int32_t channel)
+{
+	return (uint64_t)arc << 32 | (uint64_t)(fibre + 1) << 21 |
+	       (uint64_t)(channel + 1);
+}
+
+/* The blocks as a set, and whether it holds a slot. */
+int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut);
+bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h);
 
 /* A moment after which work stops: at_ns 0 never, cancel may be NULL. */
 struct stop {

@@ -1,0 +1,559 @@
+/* Planning a change: matching, order, parking, and what must be cut. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/change.h"
+#include "rwa/mesh_private.h"
+
+enum place { OLD, PARKED, DARK, DONE };
+
+struct planner {
+	const struct rwa_mesh *m;
+	const struct rwa_assignment *from, *to;
+	int channels;
+	struct rwa_change *out;
+	struct u64map owner;	/* slot to lightpath + 1, 0: free */
+	struct u64map shut;
+	struct adjacency adj;
+	enum place *at;		/* of each lightpath */
+	int64_t *cut_step;	/* step of its CUT */
+	int64_t *park_first;	/* its spare way, in out->hops */
+	int32_t *park_hops;
+	/* spare ways */
+	int64_t *cost;
+	struct rwa_hop *enter;
+	int32_t *queue;
+	bool *queued;
+};
+
+void rwa_change_fini(struct rwa_change *c)
+{
+	vec_fini(&c->lightpaths);
+	vec_fini(&c->steps);
+	vec_fini(&c->hops);
+}
+
+/* ---- matching ---- */
+
+static bool same_hops(const struct planner *p, int32_t old, int32_t new)
+{
+	const struct rwa_path *a = &p->from->paths.v[old];
+	const struct rwa_path *b = &p->to->paths.v[new];
+
+	return a->hops == b->hops &&
+	       memcmp(p->from->hops.v + a->first, p->to->hops.v + b->first,
+		      (size_t)a->hops * sizeof(struct rwa_hop)) == 0;
+}
+
+static bool same_channel(const struct planner *p, int32_t old, int32_t new)
+{
+	return p->from->hops.v[p->from->paths.v[old].first].channel ==
+	       p->to->hops.v[p->to->paths.v[new].first].channel;
+}
+
+static bool any(const struct planner *p, int32_t old, int32_t new)
+{
+	(void)p;
+	(void)old;
+	(void)new;
+	return true;
+}
+
+struct of_demand {		/* paths of one demand */
+	int32_t demand, path;
+};
+
+static int by_demand(const void *a, const void *b)
+{
+	const struct of_demand *x = a, *y = b;
+
+	if (x->demand != y->demand) {
+		return x->demand < y->demand ? -1 : 1;
+	}
+	return x->path < y->path ? -1 : x->path > y->path;
+}
+
+static struct of_demand *sorted(const struct rwa_assignment *a)
+{
+	struct of_demand *v = calloc(a->paths.n + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < a->paths.n; i++) {
+		v[i] = (struct of_demand){ a->paths.v[i].demand, (int32_t)i };
+	}
+	if (v) {
+		qsort(v, a->paths.n, sizeof(*v), by_demand);
+	}
+	return v;
+}
+
+/* Pairs old[0..a-1] with new[0..b-1] where `fits`; paths that are paired
+ * become -1. */
+static int pair_up(struct planner *p, struct of_demand *old, size_t a,
+		   struct of_demand *new, size_t b,
+		   bool (*fits)(const struct planner *, int32_t, int32_t))
+{
+	for (size_t i = 0; i < a; i++) {
+		for (size_t k = 0; old[i].path >= 0 && k < b; k++) {
+			struct rwa_changed c = { old[i].path, new[k].path,
+						 false };
+
+			if (c.new_path < 0 ||
+			    !fits(p, c.old_path, c.new_path)) {
+				continue;
+			}
+			c.kept = same_hops(p, c.old_path, c.new_path);
+			if (vec_push(&p->out->lightpaths, c)) {
+				return WEFT_ENOMEM;
+			}
+			old[i].path = new[k].path = -1;
+		}
+	}
+	return 0;
+}
+
+static int push_rest(struct planner *p, const struct of_demand *v, size_t n,
+		     bool old)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct rwa_changed c = { old ? v[i].path : -1,
+					 old ? -1 : v[i].path, false };
+
+		if (v[i].path >= 0 && vec_push(&p->out->lightpaths, c)) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int match_demand(struct planner *p, struct of_demand *old, size_t a,
+			struct of_demand *new, size_t b)
+{
+	int rc = pair_up(p, old, a, new, b, same_hops);
+
+	rc = rc ? rc : pair_up(p, old, a, new, b, same_channel);
+	rc = rc ? rc : pair_up(p, old, a, new, b, any);
+	rc = rc ? rc : push_rest(p, old, a, true);
+	return rc ? rc : push_rest(p, new, b, false);
+}
+
+static size_t run_of(const struct of_demand *v, size_t i, size_t n,
+		     int32_t demand)
+{
+	size_t k = i;
+
+	while (k < n && v[k].demand == demand) {
+		k++;
+	}
+	return k - i;
+}
+
+static int match(struct planner *p)
+{
+	struct of_demand *old = sorted(p->from), *new = sorted(p->to);
+	size_t i = 0, k = 0;
+	int rc = old && new ? 0 : WEFT_ENOMEM;
+
+	for (int32_t d = 0; !rc && d < (int32_t)p->m->demands.n; d++) {
+		size_t a = run_of(old, i, p->from->paths.n, d);
+		size_t b = run_of(new, k, p->to->paths.n, d);
+
+		rc = match_demand(p, old + i, a, new + k, b);
+		i += a;
+		k += b;
+	}
+	free(old);
+	free(new);
+	return rc;
+}
+
+/* ---- ways ---- */
+
+struct lit {			/* hops that follow each other */
+	const struct rwa_hop *hop;
+	int32_t n;
+};
+
+static struct lit path_of(const struct rwa_assignment *a, int32_t path)
+{
+	const struct rwa_path *p = &a->paths.v[path];
+
+	return (struct lit){ a->hops.v + p->first, p->hops };
+}
+
+static struct lit new_way(const struct planner *p, int32_t i)
+{
+	return path_of(p->to, p->out->lightpaths.v[i].new_path);
+}
+
+static struct lit present_way(const struct planner *p, int32_t i)
+{
+	if (p->at[i] == PARKED) {
+		return (struct lit){ p->out->hops.v + p->park_first[i],
+				     p->park_hops[i] };
+	}
+	if (p->at[i] == OLD && p->out->lightpaths.v[i].old_path >= 0) {
+		return path_of(p->from, p->out->lightpaths.v[i].old_path);
+	}
+	return (struct lit){ NULL, 0 };
+}
+
+static uint64_t owner_of(const struct planner *p, const struct rwa_hop *h)
+{
+	uint64_t who = 0;
+
+	u64map_get(&p->owner, mesh_slot_key(h->arc, h->fibre, h->channel),
+		   &who);
+	return who;
+}
+
+static int give(struct planner *p, struct lit way, uint64_t who)
+{
+	int rc = 0;
+
+	for (int32_t k = 0; !rc && k < way.n; k++) {
+		rc = u64map_set(&p->owner,
+				mesh_slot_key(way.hop[k].arc, way.hop[k].fibre,
+					      way.hop[k].channel), who);
+	}
+	return rc;
+}
+
+static bool is_free(const struct planner *p, struct lit way)
+{
+	for (int32_t k = 0; k < way.n; k++) {
+		if (owner_of(p, &way.hop[k])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- steps ---- */
+
+static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
+		    struct lit way)
+{
+	struct rwa_change *c = p->out;
+	struct rwa_step step = { kind, i, way.n, (int64_t)c->hops.n };
+
+	if (vec_reserve(&c->hops, (size_t)way.n)) {
+		return WEFT_ENOMEM;
+	}
+	if (way.n) {
+		memcpy(c->hops.v + c->hops.n, way.hop,
+		       (size_t)way.n * sizeof(*way.hop));
+		c->hops.n += (size_t)way.n;
+	}
+	return vec_push(&c->steps, step);
+}
+
+/* Lights the new way, which is free, and gives back the present one. */
+static int arrive(struct planner *p, int32_t i)
+{
+	struct lit present = present_way(p, i), way = new_way(p, i);
+	int64_t took = (int64_t)p->out->steps.n - p->cut_step[i];
+	int rc = give(p, present, 0);
+
+	rc = rc ? rc : give(p, way, (uint64_t)i + 1);
+	rc = rc ? rc : add_step(p, present.n ? RWA_STEP_MOVE : RWA_STEP_ADD, i,
+				way);
+	if (p->at[i] == DARK && took > p->out->longest_cut) {
+		p->out->longest_cut = took;
+	}
+	p->at[i] = DONE;
+	return rc;
+}
+
+/* Moves whatever can move, until nothing can. */
+static int settle(struct planner *p, int64_t *left)
+{
+	bool moved = true;
+	int rc = 0;
+
+	while (!rc && moved) {
+		moved = false;
+		*left = 0;
+		for (int32_t i = 0; !rc && i < (int32_t)p->out->lightpaths.n;
+		     i++) {
+			if (p->at[i] == DONE) {
+				continue;
+			}
+			if (is_free(p, new_way(p, i))) {
+				rc = arrive(p, i);
+				moved = true;
+			} else {
+				++*left;
+			}
+		}
+	}
+	return rc;
+}
+
+/* ---- spare ways ---- */
+
+static bool free_fibre(const struct planner *p, struct rwa_hop *h)
+{
+	for (h->fibre = 0; h->fibre < p->m->arcs.v[h->arc].fibres; h->fibre++) {
+		if (!owner_of(p, h) && !mesh_is_shut(&p->shut, h)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Ways of least loss (and then fewest hops) from src over what is free of one
+ * channel. */
+static void spread(struct planner *p, int32_t src, int32_t channel)
+{
+	int32_t n = (int32_t)p->m->nodes.n, head = 0, tail = 0;
+
+	for (int32_t v = 0; v < n; v++) {
+		p->cost[v] = INT64_MAX;
+	}
+	p->cost[src] = 0;
+	p->queue[tail++] = src;
+	while (head != tail) {
+		int32_t v = p->queue[head];
+		int64_t pass = v == src ? 0 : p->m->nodes.v[v].pass_mdb;
+
+		head = (head + 1) % (n + 1);
+		p->queued[v] = false;
+		for (int32_t k = p->adj.first[v]; k < p->adj.first[v + 1]; k++) {
+			struct rwa_hop h = { p->adj.arc[k], 0, channel };
+			int32_t w = p->m->arcs.v[h.arc].dst;
+			int64_t cost = p->cost[v] + 1 +
+				       ((pass + p->m->arcs.v[h.arc].loss_mdb)
+					<< 16);
+
+			if (cost >= p->cost[w] || !free_fibre(p, &h)) {
+				continue;
+			}
+			p->cost[w] = cost;
+			p->enter[w] = h;
+			if (!p->queued[w]) {
+				p->queued[w] = true;
+				p->queue[tail] = w;
+				tail = (tail + 1) % (n + 1);
+			}
+		}
+	}
+}
+
+/* Reads the way that spread() found, from its end, behind out->hops. */
+static int take_spare(struct planner *p, int32_t src, int32_t dst,
+		      struct lit *way)
+{
+	struct rwa_change *c = p->out;
+	int32_t n = 0, v;
+
+	for (v = dst; v != src; v = p->m->arcs.v[p->enter[v].arc].src) {
+		n++;
+	}
+	if (vec_reserve(&c->hops, 2 * (size_t)n)) {
+		return WEFT_ENOMEM;
+	}
+	*way = (struct lit){ c->hops.v + c->hops.n + n, n };
+	for (v = dst; v != src; v = p->m->arcs.v[p->enter[v].arc].src) {
+		c->hops.v[c->hops.n + (size_t)n + (size_t)--way->n] =
+			p->enter[v];
+	}
+	way->n = n;
+	return 0;
+}
+
+static int find_spare(struct planner *p, int32_t i, struct lit *way)
+{
+	const struct rwa_path *old =
+		&p->from->paths.v[p->out->lightpaths.v[i].old_path];
+	const struct rwa_mesh_demand *d = &p->m->demands.v[old->demand];
+	int64_t budget = p->m->budget_mdb == RWA_MESH_NO_LIMIT
+				 ? INT64_MAX >> 16
+				 : p->m->budget_mdb - p->m->add_mdb -
+					   p->m->drop_mdb;
+
+	way->n = 0;
+	for (int32_t c = 0; c < p->channels; c++) {
+		spread(p, d->src, c);
+		if (p->cost[d->dst] < INT64_MAX &&
+		    p->cost[d->dst] >> 16 <= budget) {
+			return take_spare(p, d->src, d->dst, way);
+		}
+	}
+	return 0;
+}
+
+/* Parks one of those that wait. *parked: there was one with a spare way. */
+static int park(struct planner *p, bool *parked)
+{
+	*parked = false;
+	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
+		struct lit way;
+		int64_t first = (int64_t)p->out->hops.n;
+
+		if (p->at[i] != OLD || p->out->lightpaths.v[i].old_path < 0) {
+			continue;
+		}
+		if (find_spare(p, i, &way)) {
+			return WEFT_ENOMEM;
+		}
+		if (!way.n) {
+			continue;
+		}
+		*parked = true;
+		p->out->parked++;
+		if (give(p, present_way(p, i), 0) ||
+		    give(p, way, (uint64_t)i + 1) ||
+		    add_step(p, RWA_STEP_PARK, i, way)) {
+			return WEFT_ENOMEM;
+		}
+		p->at[i] = PARKED;
+		p->park_first[i] = first;
+		p->park_hops[i] = way.n;
+		return 0;
+	}
+	return 0;
+}
+
+/* Cuts the one that most slots wanted by others belong to. */
+static int cut(struct planner *p)
+{
+	int32_t n = (int32_t)p->out->lightpaths.n, worst = -1;
+	int64_t *wanted = calloc((size_t)n + 1, sizeof(*wanted));
+
+	if (!wanted) {
+		return WEFT_ENOMEM;
+	}
+	for (int32_t i = 0; i < n; i++) {
+		struct lit way = p->at[i] == DONE ? (struct lit){ NULL, 0 }
+						  : new_way(p, i);
+
+		for (int32_t k = 0; k < way.n; k++) {
+			uint64_t who = owner_of(p, &way.hop[k]);
+
+			wanted[who ? who - 1 : (uint64_t)n]++;
+		}
+	}
+	for (int32_t i = 0; i < n; i++) {
+		if ((p->at[i] == OLD || p->at[i] == PARKED) &&
+		    present_way(p, i).n &&
+		    (worst < 0 || wanted[i] > wanted[worst])) {
+			worst = i;
+		}
+	}
+	free(wanted);
+	p->cut_step[worst] = (int64_t)p->out->steps.n;
+	p->out->interrupted++;
+	if (give(p, present_way(p, worst), 0)) {
+		return WEFT_ENOMEM;
+	}
+	p->at[worst] = DARK;
+	return add_step(p, RWA_STEP_CUT, worst, (struct lit){ NULL, 0 });
+}
+
+/* ---- the whole ---- */
+
+static int begin(struct planner *p)
+{
+	int rc = 0;
+
+	for (int32_t i = 0; !rc && i < (int32_t)p->out->lightpaths.n; i++) {
+		const struct rwa_changed *c = &p->out->lightpaths.v[i];
+
+		p->at[i] = c->kept || c->new_path < 0 ? DONE : OLD;
+		p->out->kept += c->kept;
+		p->out->added += c->old_path < 0;
+		p->out->dropped += c->new_path < 0;
+		p->out->moved += c->old_path >= 0 && c->new_path >= 0 &&
+				 !c->kept;
+		if (c->new_path < 0) {
+			rc = add_step(p, RWA_STEP_DROP, i,
+				      (struct lit){ NULL, 0 });
+		} else if (c->old_path >= 0) {
+			rc = give(p, path_of(p->from, c->old_path),
+				  (uint64_t)i + 1);
+		}
+	}
+	return rc;
+}
+
+static int order(struct planner *p)
+{
+	int64_t left = 0;
+	int rc = settle(p, &left);
+
+	while (!rc && left) {
+		bool parked;
+
+		rc = park(p, &parked);
+		if (!rc && !parked) {
+			rc = cut(p);
+		}
+		rc = rc ? rc : settle(p, &left);
+	}
+	return rc;
+}
+
+static int planner_init(struct planner *p)
+{
+	size_t n = p->out->lightpaths.n + 1, v = p->m->nodes.n + 1;
+
+	p->at = calloc(n, sizeof(*p->at));
+	p->cut_step = calloc(n, sizeof(*p->cut_step));
+	p->park_first = calloc(n, sizeof(*p->park_first));
+	p->park_hops = calloc(n, sizeof(*p->park_hops));
+	p->cost = calloc(v, sizeof(*p->cost));
+	p->enter = calloc(v, sizeof(*p->enter));
+	p->queue = calloc(v + 1, sizeof(*p->queue));
+	p->queued = calloc(v, sizeof(*p->queued));
+	return p->at && p->cut_step && p->park_first && p->park_hops &&
+			       p->cost && p->enter && p->queue && p->queued &&
+			       !adjacency_init(&p->adj, p->m, false) &&
+			       !mesh_shut_init(p->m, &p->shut)
+		       ? 0
+		       : WEFT_ENOMEM;
+}
+
+static void planner_fini(struct planner *p)
+{
+	u64map_fini(&p->owner);
+	u64map_fini(&p->shut);
+	adjacency_fini(&p->adj);
+	free(p->at);
+	free(p->cut_step);
+	free(p->park_first);
+	free(p->park_hops);
+	free(p->cost);
+	free(p->enter);
+	free(p->queue);
+	free(p->queued);
+}
+
+int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		    const struct rwa_assignment *to, int channels,
+		    struct rwa_change *out, struct err *err)
+{
+	struct planner p = { .m = m, .from = from, .to = to,
+			     .channels = channels, .out = out };
+	int rc;
+
+	*out = (struct rwa_change){ 0 };
+	if ((rc = rwa_mesh_check(m, from, channels, false, err)) ||
+	    (rc = rwa_mesh_check(m, to, channels, false, err))) {
+		return rc;
+	}
+	rc = match(&p);
+	rc = rc ? rc : planner_init(&p);
+	rc = rc ? rc : begin(&p);
+	rc = rc ? rc : order(&p);
+	planner_fini(&p);
+	if (rc) {
+		rwa_change_fini(out);
+		return err_nomem(err);
+	}
+	rc = rwa_change_check(m, from, to, channels, out, err);
+	if (rc) {
+		rwa_change_fini(out);
+		err_wrap(err, "the change fails its check");
+	}
+	return rc;
+}

@@ -1,0 +1,344 @@
+/*
+ * Replaying a change step by step on a table of its own; nothing here knows
+ * how the order was found.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/change.h"
+#include "rwa/mesh_private.h"
+
+struct replay {
+	const struct rwa_mesh *m;
+	const struct rwa_assignment *from, *to;
+	const struct rwa_change *c;
+	int channels;
+	struct u64map lit;	/* slot to lightpath + 1, 0: dark */
+	struct u64map shut;
+	const struct rwa_hop **way;	/* of each lightpath now */
+	int32_t *hops;			/* 0: dark */
+	bool *parked;
+	int64_t *loss;		/* of the nearest way to a node */
+};
+
+static uint64_t holder(const struct replay *r, const struct rwa_hop *h)
+{
+	uint64_t who = 0;
+
+	u64map_get(&r->lit, mesh_slot_key(h->arc, h->fibre, h->channel), &who);
+	return who;
+}
+
+static int fault(const struct replay *r, int64_t step, const char *what,
+		 struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY, "step %lld, lightpath %d: %s",
+		       (long long)step,
+		       step < (int64_t)r->c->steps.n
+			       ? r->c->steps.v[step].lightpath : -1, what);
+}
+
+/* Source and destination that a lightpath serves. */
+static const struct rwa_mesh_demand *ends(const struct replay *r, int32_t i)
+{
+	const struct rwa_changed *c = &r->c->lightpaths.v[i];
+	int32_t d = c->old_path >= 0 ? r->from->paths.v[c->old_path].demand
+				     : r->to->paths.v[c->new_path].demand;
+
+	return &r->m->demands.v[d];
+}
+
+static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
+		  int32_t n)
+{
+	int32_t at = ends(r, i)->src;
+
+	for (int32_t k = 0; k < n; k++) {
+		if (hop[k].arc < 0 || (size_t)hop[k].arc >= r->m->arcs.n ||
+		    r->m->arcs.v[hop[k].arc].src != at || hop[k].fibre < 0 ||
+		    hop[k].fibre >= r->m->arcs.v[hop[k].arc].fibres ||
+		    hop[k].channel < 0 || hop[k].channel >= r->channels ||
+		    mesh_is_shut(&r->shut, &hop[k])) {
+			return false;
+		}
+		if (k && hop[k].channel != hop[k - 1].channel &&
+		    !r->m->nodes.v[at].convert) {
+			return false;
+		}
+		at = r->m->arcs.v[hop[k].arc].dst;
+	}
+	return n > 0 && at == ends(r, i)->dst &&
+	       (r->m->budget_mdb == RWA_MESH_NO_LIMIT ||
+		rwa_mesh_loss_mdb(r->m, hop, n) <= r->m->budget_mdb);
+}
+
+static int set_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
+		   uint64_t who)
+{
+	for (int32_t k = 0; k < n; k++) {
+		if (u64map_set(&r->lit, mesh_slot_key(hop[k].arc, hop[k].fibre,
+						      hop[k].channel), who)) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int go_dark(struct replay *r, int32_t i)
+{
+	int rc = set_way(r, r->way[i], r->hops[i], 0);
+
+	r->hops[i] = 0;
+	return rc;
+}
+
+/* ---- was a cut needed? ---- */
+
+static bool fits_fibre(const struct replay *r, int32_t arc, int32_t channel)
+{
+	struct rwa_hop h = { arc, 0, channel };
+
+	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
+		if (!holder(r, &h) && !mesh_is_shut(&r->shut, &h)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Least loss to dst over free slots of one channel: plain rounds over all
+ * arcs until nothing changes. */
+static bool spare_on(struct replay *r, int32_t src, int32_t dst,
+		     int32_t channel)
+{
+	int64_t budget = r->m->budget_mdb == RWA_MESH_NO_LIMIT
+				 ? INT64_MAX
+				 : r->m->budget_mdb - r->m->add_mdb -
+					   r->m->drop_mdb;
+	bool changed = true;
+
+	for (size_t v = 0; v < r->m->nodes.n; v++) {
+		r->loss[v] = INT64_MAX;
+	}
+	r->loss[src] = 0;
+	while (changed) {
+		changed = false;
+		for (int32_t e = 0; e < (int32_t)r->m->arcs.n; e++) {
+			const struct rwa_mesh_arc *a = &r->m->arcs.v[e];
+			int64_t pass = a->src == src
+					       ? 0
+					       : r->m->nodes.v[a->src].pass_mdb;
+
+			if (r->loss[a->src] < INT64_MAX &&
+			    r->loss[a->src] + pass + a->loss_mdb <
+				    r->loss[a->dst] &&
+			    fits_fibre(r, e, channel)) {
+				r->loss[a->dst] = r->loss[a->src] + pass +
+						  a->loss_mdb;
+				changed = true;
+			}
+		}
+	}
+	return r->loss[dst] < INT64_MAX && r->loss[dst] <= budget;
+}
+
+static bool new_way_free(const struct replay *r, int32_t i)
+{
+	const struct rwa_path *p =
+		&r->to->paths.v[r->c->lightpaths.v[i].new_path];
+
+	for (int32_t k = 0; k < p->hops; k++) {
+		if (holder(r, &r->to->hops.v[p->first + k])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Is lightpath i where it must be in the end? */
+static bool arrived(const struct replay *r, int32_t i)
+{
+	const struct rwa_changed *c = &r->c->lightpaths.v[i];
+	const struct rwa_path *p;
+
+	if (c->new_path < 0) {
+		return r->hops[i] == 0;
+	}
+	p = &r->to->paths.v[c->new_path];
+	return r->hops[i] == p->hops &&
+	       memcmp(r->way[i], r->to->hops.v + p->first,
+		      (size_t)p->hops * sizeof(struct rwa_hop)) == 0;
+}
+
+static bool cut_was_needed(struct replay *r)
+{
+	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
+		if (arrived(r, i)) {
+			continue;
+		}
+		if (new_way_free(r, i)) {
+			return false;
+		}
+		for (int32_t c = 0; r->hops[i] && !r->parked[i] &&
+				    c < r->channels; c++) {
+			if (spare_on(r, ends(r, i)->src, ends(r, i)->dst, c)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* ---- steps ---- */
+
+static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
+		    struct err *err)
+{
+	const struct rwa_hop *hop = r->c->hops.v + s->first;
+	int32_t i = s->lightpath;
+
+	if (s->first < 0 || s->hops < 1 ||
+	    (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
+	    !joins(r, i, hop, s->hops)) {
+		return fault(r, at, "its way is not one", err);
+	}
+	for (int32_t k = 0; k < s->hops; k++) {
+		if (holder(r, &hop[k])) {
+			return fault(r, at, "its way is taken", err);
+		}
+	}
+	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
+		return fault(r, at, "is lit or dark when it should not be",
+			     err);
+	}
+	r->parked[i] |= s->kind == RWA_STEP_PARK;
+	if (set_way(r, hop, s->hops, (uint64_t)i + 1) || go_dark(r, i)) {
+		return err_nomem(err);
+	}
+	r->way[i] = hop;
+	r->hops[i] = s->hops;
+	return 0;
+}
+
+static int replay_step(struct replay *r, int64_t at, struct err *err)
+{
+	const struct rwa_step *s = &r->c->steps.v[at];
+	int32_t i = s->lightpath;
+
+	if (i < 0 || (size_t)i >= r->c->lightpaths.n) {
+		return fault(r, at, "does not exist", err);
+	}
+	if (s->kind != RWA_STEP_DROP && s->kind != RWA_STEP_CUT) {
+		return light_up(r, at, s, err);
+	}
+	if (r->hops[i] == 0) {
+		return fault(r, at, "is dark already", err);
+	}
+	if (s->kind == RWA_STEP_DROP &&
+	    r->c->lightpaths.v[i].new_path >= 0) {
+		return fault(r, at, "is dropped but wanted", err);
+	}
+	if (s->kind == RWA_STEP_CUT && !cut_was_needed(r)) {
+		return fault(r, at, "is cut though there is a way without",
+			     err);
+	}
+	return go_dark(r, i) ? err_nomem(err) : 0;
+}
+
+/* Every path of both assignments belongs to one lightpath of the same
+ * demand. */
+static int check_matching(const struct replay *r, struct err *err)
+{
+	size_t n = r->from->paths.n, all = n + r->to->paths.n;
+	bool *seen = calloc(all + 1, sizeof(*seen));
+	size_t count = 0;
+	bool good = true;
+
+	if (!seen) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; good && i < r->c->lightpaths.n; i++) {
+		const struct rwa_changed *c = &r->c->lightpaths.v[i];
+		int64_t old = c->old_path, new = c->new_path;
+
+		good = old < (int64_t)n && new < (int64_t)r->to->paths.n &&
+		       (old < 0 || !seen[old]) && (new < 0 || !seen[n + new]) &&
+		       (old < 0 || new < 0 ||
+			r->from->paths.v[old].demand ==
+				r->to->paths.v[new].demand);
+		if (good && old >= 0) {
+			seen[old] = true;
+			count++;
+		}
+		if (good && new >= 0) {
+			seen[n + new] = true;
+			count++;
+		}
+	}
+	free(seen);
+	return good && count == all
+		       ? 0
+		       : err_set(err, WEFT_EVERIFY,
+				 "the lightpaths are not those of the two "
+				 "assignments");
+}
+
+static int light_old(struct replay *r)
+{
+	int rc = 0;
+
+	for (int32_t i = 0; !rc && i < (int32_t)r->c->lightpaths.n; i++) {
+		int32_t old = r->c->lightpaths.v[i].old_path;
+		const struct rwa_path *p = old < 0 ? NULL
+						   : &r->from->paths.v[old];
+
+		if (p) {
+			r->way[i] = r->from->hops.v + p->first;
+			r->hops[i] = p->hops;
+			rc = set_way(r, r->way[i], p->hops, (uint64_t)i + 1);
+		}
+	}
+	return rc;
+}
+
+static int replay_init(struct replay *r, struct err *err)
+{
+	size_t n = r->c->lightpaths.n + 1;
+	int rc = check_matching(r, err);
+
+	r->way = calloc(n, sizeof(*r->way));
+	r->hops = calloc(n, sizeof(*r->hops));
+	r->parked = calloc(n, sizeof(*r->parked));
+	r->loss = calloc(r->m->nodes.n, sizeof(*r->loss));
+	if (!rc && (!r->way || !r->hops || !r->parked || !r->loss ||
+		    mesh_shut_init(r->m, &r->shut) || light_old(r))) {
+		rc = err_nomem(err);
+	}
+	return rc;
+}
+
+int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		     const struct rwa_assignment *to, int channels,
+		     const struct rwa_change *c, struct err *err)
+{
+	struct replay r = { .m = m, .from = from, .to = to, .c = c,
+			    .channels = channels };
+	int rc = replay_init(&r, err);
+
+	for (int64_t s = 0; !rc && s < (int64_t)c->steps.n; s++) {
+		rc = replay_step(&r, s, err);
+	}
+	for (int32_t i = 0; !rc && i < (int32_t)c->lightpaths.n; i++) {
+		if (!arrived(&r, i)) {
+			rc = err_set(err, WEFT_EVERIFY,
+				     "lightpath %d does not arrive", i);
+		}
+	}
+	u64map_fini(&r.lit);
+	u64map_fini(&r.shut);
+	free(r.way);
+	free(r.hops);
+	free(r.parked);
+	free(r.loss);
+	return rc;
+}

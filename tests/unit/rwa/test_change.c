@@ -1,0 +1,260 @@
+/* Changing light: the order of moves, and what must be interrupted. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rng.h"
+#include "rwa/change.h"
+
+static void add_path(struct rwa_assignment *a, int32_t demand, int32_t channel,
+		     int32_t n, const int32_t *arcs)
+{
+	struct rwa_path p = { demand, n, (int64_t)a->hops.n };
+
+	assert_int_equal(vec_push(&a->paths, p), 0);
+	for (int32_t i = 0; i < n; i++) {
+		struct rwa_hop h = { arcs[i], 0, channel };
+
+		assert_int_equal(vec_push(&a->hops, h), 0);
+	}
+}
+
+/* Duplex ring: arc i is i -> i+1, arc n+i is i+1 -> i. */
+static struct rwa_mesh *ring(int n)
+{
+	struct rwa_mesh *m;
+
+	assert_int_equal(rwa_mesh_new(n, &m, NULL), 0);
+	for (int i = 0; i < 2 * n; i++) {
+		struct rwa_mesh_arc a = { i % n, (i + 1) % n, 1, 0 };
+
+		if (i >= n) {
+			a.src = (i + 1) % n;
+			a.dst = i % n;
+		}
+		assert_int_equal(rwa_mesh_add_arc(m, &a, NULL), 0);
+	}
+	return m;
+}
+
+static void demand(struct rwa_mesh *m, int32_t src, int32_t dst)
+{
+	struct rwa_mesh_demand d = { src, dst, 1 };
+
+	assert_int_equal(rwa_mesh_add_demand(m, &d, NULL), 0);
+}
+
+static void plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		 const struct rwa_assignment *to, int channels,
+		 struct rwa_change *c)
+{
+	struct err err = { 0 };
+
+	if (rwa_change_plan(m, from, to, channels, c, &err)) {
+		fail_msg("%s", err.msg);
+	}
+}
+
+/* Two lightpaths on one link change their channels. */
+static void swap(int channels, struct rwa_change *c)
+{
+	static const int32_t arcs[] = { 0, 1 };
+	struct rwa_assignment from = { 0 }, to = { 0 };
+	struct rwa_mesh *m;
+
+	assert_int_equal(rwa_mesh_new(3, &m, NULL), 0);
+	assert_int_equal(rwa_mesh_add_arc(
+		m, &(struct rwa_mesh_arc){ 0, 1, 1, 0 }, NULL), 0);
+	assert_int_equal(rwa_mesh_add_arc(
+		m, &(struct rwa_mesh_arc){ 1, 2, 1, 0 }, NULL), 0);
+	demand(m, 0, 2);
+	demand(m, 0, 1);
+	add_path(&from, 0, 0, 2, arcs);
+	add_path(&from, 1, 1, 1, arcs);
+	add_path(&to, 0, 1, 2, arcs);
+	add_path(&to, 1, 0, 1, arcs);
+	plan(m, &from, &to, channels, c);
+	/* A check that nothing can fail would be none. */
+	c->steps.n--;
+	assert_int_equal(rwa_change_check(m, &from, &to, channels, c, NULL),
+			 WEFT_EVERIFY);
+	c->steps.n++;
+	rwa_assignment_fini(&from);
+	rwa_assignment_fini(&to);
+	rwa_mesh_free(m);
+}
+
+static void a_cycle_is_parked_or_cut(void **state)
+{
+	struct rwa_change c;
+
+	(void)state;
+	swap(3, &c);
+	assert_int_equal(c.moved, 2);
+	assert_int_equal(c.parked, 1);
+	assert_int_equal(c.interrupted, 0);
+	rwa_change_fini(&c);
+	swap(2, &c);
+	assert_int_equal(c.parked, 0);
+	assert_int_equal(c.interrupted, 1);
+	assert_int_equal(c.longest_cut, 2);
+	rwa_change_fini(&c);
+}
+
+static void needless_cuts_are_found(void **state)
+{
+	static const int32_t arcs[] = { 0 };
+	struct rwa_mesh *m = ring(3);
+	struct rwa_assignment from = { 0 }, to = { 0 };
+	struct rwa_change c;
+	struct rwa_step first;
+
+	(void)state;
+	demand(m, 0, 1);
+	add_path(&from, 0, 0, 1, arcs);
+	add_path(&to, 0, 1, 1, arcs);
+	plan(m, &from, &to, 2, &c);
+	assert_int_equal(c.steps.n, 1);
+	first = c.steps.v[0];
+	assert_int_equal(first.kind, RWA_STEP_MOVE);
+	assert_int_equal(vec_push(&c.steps, first), 0);
+	c.steps.v[0] = (struct rwa_step){ RWA_STEP_CUT, 0, 0, 0 };
+	c.steps.v[1].kind = RWA_STEP_ADD;
+	assert_int_equal(rwa_change_check(m, &from, &to, 2, &c, NULL),
+			 WEFT_EVERIFY);
+	rwa_change_fini(&c);
+	rwa_assignment_fini(&from);
+	rwa_assignment_fini(&to);
+	rwa_mesh_free(m);
+}
+
+/* ---- random changes ---- */
+
+/* A ring with random chords. */
+static struct rwa_mesh *random_mesh(struct rng *rng)
+{
+	int n = 3 + (int)rng_below(rng, 6);
+	int chords = (int)rng_below(rng, 4), demands = 2 * n;
+	struct rwa_mesh *m = ring(n);
+
+	for (int k = 0; k < chords && n > 3; k++) {
+		struct rwa_mesh_arc a = {
+			(int)rng_below(rng, (uint64_t)n), 0,
+			1 + (int)rng_below(rng, 2), 0,
+		};
+
+		a.dst = (a.src + 2) % n;
+		assert_int_equal(rwa_mesh_add_arc(m, &a, NULL), 0);
+	}
+	for (int k = 0; k < demands; k++) {
+		int32_t s = (int32_t)rng_below(rng, (uint64_t)n);
+		int32_t hop = 1 + (int32_t)rng_below(rng, (uint64_t)n - 1);
+
+		demand(m, s, (s + hop) % n);
+	}
+	return m;
+}
+
+/* A random walk from src that meets dst, over slots of one channel that are
+ * free; its arcs into arcs. Returns its hops, 0 when it got lost. */
+static int32_t walk(const struct rwa_mesh *m, struct rng *rng,
+		    const bool *taken, int channels, int32_t channel,
+		    const struct rwa_mesh_demand *d, int32_t *arcs)
+{
+	bool seen[16] = { false };
+	int32_t at = d->src, n = 0;
+
+	for (int tries = 0; at != d->dst && tries < 60; tries++) {
+		int32_t e = (int32_t)rng_below(rng, m->arcs.n);
+
+		seen[at] = true;
+		if (m->arcs.v[e].src == at && !seen[m->arcs.v[e].dst] &&
+		    !taken[e * channels + channel]) {
+			arcs[n++] = e;
+			at = m->arcs.v[e].dst;
+		}
+	}
+	return at == d->dst ? n : 0;
+}
+
+/* Fills what it can, densely enough for cycles. */
+static void random_assignment(const struct rwa_mesh *m, struct rng *rng,
+			      int channels, struct rwa_assignment *a)
+{
+	bool *taken = calloc(m->arcs.n * (size_t)channels, sizeof(*taken));
+	int32_t arcs[16];
+
+	*a = (struct rwa_assignment){ 0 };
+	for (int32_t d = 0; d < (int32_t)m->demands.n; d++) {
+		for (int tries = 0; tries < 12; tries++) {
+			int32_t c = (int32_t)rng_below(rng, (uint64_t)channels);
+			int32_t n = walk(m, rng, taken, channels, c,
+					 &m->demands.v[d], arcs);
+
+			if (n) {
+				add_path(a, d, c, n, arcs);
+				for (int32_t k = 0; k < n; k++) {
+					taken[arcs[k] * channels + c] = true;
+				}
+				break;
+			}
+		}
+	}
+	free(taken);
+}
+
+/* rwa_change_plan() replays its own answer; here it is done again, and what
+ * is counted is compared. */
+static void ten_thousand_random_changes(void **state)
+{
+	struct rng rng;
+	int64_t parked = 0, cut = 0, moved = 0;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int k = 0; k < 10000; k++) {
+		struct rwa_mesh *m = random_mesh(&rng);
+		int channels = 1 + (int)rng_below(&rng, 4);
+		struct rwa_assignment from, to;
+		struct rwa_change c;
+
+		random_assignment(m, &rng, channels, &from);
+		random_assignment(m, &rng, channels, &to);
+		plan(m, &from, &to, channels, &c);
+		assert_int_equal(rwa_change_check(m, &from, &to, channels, &c,
+						  NULL), 0);
+		assert_int_equal(c.kept + c.moved + c.dropped, from.paths.n);
+		assert_int_equal(c.kept + c.moved + c.added, to.paths.n);
+		assert_int_equal(c.steps.n, c.moved + c.added + c.dropped +
+						    c.parked + c.interrupted);
+		parked += c.parked;
+		cut += c.interrupted;
+		moved += c.moved;
+		rwa_change_fini(&c);
+		rwa_assignment_fini(&from);
+		rwa_assignment_fini(&to);
+		rwa_mesh_free(m);
+	}
+	/* All kinds of change were met. */
+	assert_true(parked > 1000);
+	assert_true(cut > 1000);
+	assert_true(moved > 2 * cut);
+	print_message("# moved %lld, parked %lld, interrupted %lld\n",
+		      (long long)moved, (long long)parked, (long long)cut);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cycle_is_parked_or_cut),
+		cmocka_unit_test(needless_cuts_are_found),
+		cmocka_unit_test(ten_thousand_random_changes),
+	};
+
+	return cmocka_run_group_tests_name("rwa/change", tests, NULL, NULL);
+}
