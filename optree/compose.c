@@ -13,17 +13,11 @@
 
 /* ---- from levels to moves ---- */
 
-struct record {
-	int32_t round, len;
-	struct sym_hop hop;
-	uint8_t dir;
-};
-
 struct weave {
 	int n;
 	int32_t *at, *next;	/* holders by offset, ascending */
 	int n_at, n_next;
-	VEC(struct record) rec;
+	struct compose_records rec;
 	int round;		/* first of the level */
 };
 
@@ -43,7 +37,7 @@ static int from_end(struct weave *w, const struct compose_level *l, int end,
 	for (int p = 1; p <= count; p++) {
 		int round = (p - 1) / l->jump, from = round * l->jump;
 		bool cut = half && p == count;
-		struct record r = {
+		struct compose_record r = {
 			.round = w->round + round, .dir = (uint8_t)dir,
 			.len = (p - from) * l->stride,
 			.hop = { .at = mod(end + sign * from * l->stride,
@@ -108,7 +102,7 @@ static int weave_level(struct weave *w, const struct compose_level *l)
 
 static int by_round(const void *a, const void *b)
 {
-	const struct record *x = a, *y = b;
+	const struct compose_record *x = a, *y = b;
 
 	if (x->round != y->round) {
 		return x->round < y->round ? -1 : 1;
@@ -119,11 +113,15 @@ static int by_round(const void *a, const void *b)
 	if (x->len != y->len) {
 		return x->len < y->len ? -1 : 1;
 	}
-	return x->hop.at != y->hop.at ? (x->hop.at < y->hop.at ? -1 : 1)
-				      : x->hop.first - y->hop.first;
+	if (x->hop.at != y->hop.at) {
+		return x->hop.at < y->hop.at ? -1 : 1;
+	}
+	return x->hop.dest != y->hop.dest
+		       ? (x->hop.dest < y->hop.dest ? -1 : 1)
+		       : x->hop.first - y->hop.first;
 }
 
-static int add_record(struct optree_sym *s, const struct record *r,
+static int add_record(struct optree_sym *s, const struct compose_record *r,
 		      bool new_round, bool new_move, int level)
 {
 	struct sym_move m = { .len = r->len, .dir = r->dir,
@@ -140,15 +138,14 @@ static int add_record(struct optree_sym *s, const struct record *r,
 	return 0;
 }
 
-/* Records in order become hops, moves and rounds. ends: first round after
- * each level. */
-static int gather(struct weave *w, const int *ends, struct optree_sym *s)
+int compose_gather(struct compose_records *rec, const int *ends,
+		   struct optree_sym *s)
 {
 	int level = 0, rc = 0;
 
-	qsort(w->rec.v, w->rec.n, sizeof(*w->rec.v), by_round);
-	for (size_t i = 0; i < w->rec.n && !rc; i++) {
-		const struct record *r = &w->rec.v[i], *b = r - 1;
+	qsort(rec->v, rec->n, sizeof(*rec->v), by_round);
+	for (size_t i = 0; i < rec->n && !rc; i++) {
+		const struct compose_record *r = &rec->v[i], *b = r - 1;
 		bool round = i == 0 || r->round != b->round;
 
 		while (r->round >= ends[level]) {
@@ -160,6 +157,14 @@ static int gather(struct weave *w, const int *ends, struct optree_sym *s)
 	return rc;
 }
 
+int compose_max_chunks(const struct optree_params *p)
+{
+	int most = p->shard_bytes < COMPOSE_MAX_CHUNKS
+			   ? (int)p->shard_bytes : COMPOSE_MAX_CHUNKS;
+
+	return most < 2 ? 2 : most;
+}
+
 int compose_build(const struct optree_params *p,
 		  const struct compose_shape *shape, struct optree_sym *out,
 		  struct err *err)
@@ -169,8 +174,6 @@ int compose_build(const struct optree_params *p,
 	struct weave w = { .n = p->n, .at = malloc(bytes),
 			   .next = malloc(bytes), .n_at = 1 };
 	int ends[COMPOSE_MAX_LEVELS], rc = w.at && w.next ? 0 : WEFT_ENOMEM;
-	int most = p->shard_bytes < COMPOSE_MAX_CHUNKS
-			   ? (int)p->shard_bytes : COMPOSE_MAX_CHUNKS;
 
 	optree_sym_init(out, COLL_ALLGATHER, &ring);
 	if (!rc) {
@@ -180,9 +183,9 @@ int compose_build(const struct optree_params *p,
 		rc = weave_level(&w, &shape->level[j]);
 		ends[j] = w.round;
 	}
-	rc = rc ? rc : gather(&w, ends, out);
+	rc = rc ? rc : compose_gather(&w.rec, ends, out);
 	rc = rc ? err_nomem(err)
-		: optree_sym_light(out, most < 2 ? 2 : most, err);
+		: optree_sym_light(out, compose_max_chunks(p), err);
 	free(w.at);
 	free(w.next);
 	vec_fini(&w.rec);

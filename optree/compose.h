@@ -26,6 +26,26 @@ struct compose_shape {
 	double estimate_ns;
 };
 
+/* A hop in a round, chunks in halves as optree_sym_light() takes them. */
+struct compose_record {
+	int32_t round, len;
+	struct sym_hop hop;
+	uint8_t dir;
+};
+
+struct compose_records {
+	struct compose_record *v;
+	size_t n, cap;
+};
+
+/* Sorts the records and appends them as hops, moves and rounds; ends: first
+ * round after each level. 0 or WEFT_ENOMEM. O(n log n). */
+int compose_gather(struct compose_records *rec, const int *ends,
+		   struct optree_sym *s);
+
+/* Chunks an item may be cut into: at most one a byte. */
+int compose_max_chunks(const struct optree_params *p);
+
 /* The all-gather of these levels, with its light. *out is initialised.
  * O(n log n) a level. */
 int compose_build(const struct optree_params *p,
@@ -46,5 +66,17 @@ int64_t compose_time_ns(const struct optree_params *p,
 int compose_best(const struct optree_params *p, int reach,
 		 struct compose_shape *shape, struct optree_sym *out,
 		 struct err *err);
+
+/*
+ * The fastest all-to-all found: every piece takes a shortest way (pieces for
+ * the opposite node half each way) in hops of levels, the far ones first: at
+ * a level of this stride it makes hops of up to `jump` strides as long as
+ * one fits in what is left of its way. All loads are least possible, so
+ * levels only trade steps for whole channels. *out is initialised. Errors as
+ * compose_best().
+ */
+int compose_exchange(const struct optree_params *p, int reach,
+		     struct compose_shape *shape, struct optree_sym *out,
+		     struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "optree/baseline.h"
+#include "optree/collectives.h"
 #include "optree/compose.h"
 #include "optree/tree.h"
 
@@ -34,9 +35,8 @@ int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
 
 /* ---- from the symmetric form ---- */
 
-static void fill_levels(const struct optree_params *p,
-			const struct compose_shape *shape,
-			struct optree_plan *out)
+void make_levels_of(const struct optree_params *p,
+		    const struct compose_shape *shape, struct optree_plan *out)
 {
 	const struct optree_sym *s = out->sym;
 
@@ -71,10 +71,9 @@ static int over_bound(const struct optree_sym *s)
 	return sum;
 }
 
-/* Proves the form and reports on it. Takes *s over. */
-static int fill_symmetric(const struct optree_params *p,
-			  enum optree_algorithm how, struct optree_sym *s,
-			  struct optree_plan *out, struct err *err)
+int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
+		  struct optree_sym *s, struct optree_plan *out,
+		  struct err *err)
 {
 	int rc = optree_sym_verify(s, err);
 
@@ -107,9 +106,7 @@ static int fill_symmetric(const struct optree_params *p,
 	return rc;
 }
 
-/* Links that light goes at most; WEFT_EINFEASIBLE when not one. */
-static int reach_of(const struct optree_params *p, int *reach,
-		    struct err *err)
+int make_reach(const struct optree_params *p, int *reach, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 
@@ -122,12 +119,12 @@ static int make_composed(const struct optree_params *p,
 {
 	struct compose_shape shape;
 	struct optree_sym s;
-	int reach, rc = reach_of(p, &reach, err);
+	int reach, rc = make_reach(p, &reach, err);
 
 	rc = rc ? rc : compose_best(p, reach, &shape, &s, err);
-	rc = rc ? rc : fill_symmetric(p, OPTREE_COMPOSED, &s, out, err);
+	rc = rc ? rc : make_from_sym(p, OPTREE_COMPOSED, &s, out, err);
 	if (!rc) {
-		fill_levels(p, &shape, out);
+		make_levels_of(p, &shape, out);
 	}
 	return rc;
 }
@@ -136,10 +133,10 @@ static int make_ring(const struct optree_params *p, struct optree_plan *out,
 		     struct err *err)
 {
 	struct optree_sym s;
-	int reach, rc = reach_of(p, &reach, err);
+	int reach, rc = make_reach(p, &reach, err);
 
 	rc = rc ? rc : baseline_ring(p, &s, err);
-	rc = rc ? rc : fill_symmetric(p, OPTREE_BY_RING, &s, out, err);
+	rc = rc ? rc : make_from_sym(p, OPTREE_BY_RING, &s, out, err);
 	if (!rc) {
 		out->closed_form_steps = optree_baseline_steps(
 			OPTREE_RING, p->n, p->channels * p->fibres);
@@ -257,9 +254,21 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
 		       struct err *err)
 {
-	return plan->sched ? 0
-			   : optree_sym_expand(plan->sym, p->loss,
-					       &plan->sched, err);
+	int rc;
+
+	if (plan->sched) {
+		return 0;
+	}
+	rc = optree_sym_expand(plan->sym, p->loss, &plan->sched, err);
+	if (!rc && (plan->kind == COLL_REDUCE_SCATTER ||
+		    plan->kind == COLL_ALLREDUCE)) {
+		rc = collectives_convert(p, plan->kind, &plan->sched, err);
+	}
+	if (rc) {
+		coll_free(plan->sched);
+		plan->sched = NULL;
+	}
+	return rc;
 }
 
 void optree_plan_fini(struct optree_plan *plan)

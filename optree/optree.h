@@ -57,6 +57,7 @@ int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
 struct optree_sym;
 
 struct optree_plan {
+	enum coll_kind kind;
 	struct coll_sched *sched;	/* with light; verified; owned; NULL
 					 * until it is expanded */
 	struct optree_sym *sym;		/* optree/sym.h; verified; owned; NULL
@@ -77,7 +78,8 @@ struct optree_plan {
 					 * that R rounds allow */
 	double gap;			/* time / bound - 1 */
 	int64_t optree_time_ns;		/* Theorem 3 at the depth of Theorem 2,
-					 * with a step for each stage at least */
+					 * with a step for each stage at least;
+					 * 0 where the paper has nothing */
 	int colours_over_bound;		/* channels lost to colouring, summed
 					 * over levels (0: every level met its
 					 * load bound) */
@@ -123,6 +125,18 @@ void optree_plan_fini(struct optree_plan *plan);
  */
 int optree_make(const struct optree_params *p, enum optree_algorithm how,
 		struct optree_plan *out, struct err *err);
+
+/*
+ * Any collective; shard_bytes is what one rank owns, in all-to-all what one
+ * rank has for another. Bounds: reduce-scatter as all-gather; all-reduce
+ * a + 2(n-1)/(2w) d/B, as every sum takes n-1 transfers and as many to
+ * spread; broadcast a + n/(2w) d/B; all-to-all a + floor(n^2/4)/(2w) d/B, the
+ * links that the pieces of a node need. root: of a broadcast. Broadcast comes
+ * written out. WEFT_EUNSUPPORTED: all-to-all and broadcast are composed only.
+ */
+int optree_collective(const struct optree_params *p, enum coll_kind kind,
+		      int root, enum optree_algorithm how,
+		      struct optree_plan *out, struct err *err);
 
 /* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
  * when a schedule cannot hold it. O(lights + transfers). */

@@ -79,24 +79,14 @@ static const struct cli_option build_options[] = {
 	OUTPUT("write a file that --topology reads"), END,
 };
 
-static const struct cli_option find_options[] = {
-	{ 'n', "nodes", "N", "how many", NULL },
-	{ 'd', "degree", "D", "ports a node", NULL },
-	{ 'c', "collective", "NAME", "default: allreduce", COLLECTIVES },
-	{ 0, "bidirectional", NULL, "every arc needs its reverse", NULL },
-	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL },
-	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
-	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
-	{ 0, "no-cache", NULL, "search again", NULL },
-	END,
-};
-
 static const struct cli_option ring_options[] = {
 	{ 'n', "nodes", "N", "on the ring", NULL },
 	{ 'w', "channels", "W", "a fibre and direction", NULL },
 	{ 0, "size", "SIZE", "one node's item", NULL },
 	{ 'a', "algorithm", "NAME", "auto, composed, optree, ring, ne, wrht or "
 	  "one-stage", "auto composed optree ring ne wrht one-stage" },
+	{ 0, "collective", "NAME", "default: allgather", "allgather "
+	  "reduce-scatter allreduce all-to-all broadcast" },
 	{ 0, "alpha", "TIME", "of a step: retuning and conversion (default: "
 	  "25us)", NULL },
 	{ 0, "rate", "RATE", "of a channel (default: 40Gbps)", NULL },
@@ -149,14 +139,11 @@ static const struct cli_command topology_commands[] = {
 	  cmd_topology_info },
 	{ "build", NULL, "EXPR", "All arcs of a topology", NULL,
 	  build_options, 1, 1, false, cmd_topology_build },
-	{ "find", NULL, "", "The best topologies for N nodes of D ports: steps "
-	  "against bandwidth", NULL, find_options, 0, 0, false,
-	  cmd_topology_find },
 	GROUP_END,
 };
 
 static const struct cli_command ring_commands[] = {
-	{ "plan", NULL, "", "Plan an all-gather on a WDM ring", NULL,
+	{ "plan", NULL, "", "Plan a collective on a WDM ring", NULL,
 	  ring_options, 0, 0, false, cmd_ring_plan },
 	GROUP_END,
 };

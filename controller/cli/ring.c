@@ -82,6 +82,18 @@ static int read_loss(const char *text, struct rwa_loss *loss, struct err *err)
 	return r;
 }
 
+static int read_kind(const struct cli *c, enum coll_kind *kind,
+		     struct err *err)
+{
+	const char *name = cli_opt(c, "collective");
+
+	*kind = COLL_ALLGATHER;
+	if (name && coll_kind_parse(name, kind, err)) {
+		return err->code = WEFT_EUSAGE;
+	}
+	return 0;
+}
+
 static int read_ring(const struct cli *c, struct optree_params *p,
 		     enum optree_algorithm *how, struct rwa_loss *loss,
 		     struct err *err)
@@ -165,6 +177,7 @@ static void out_ring(const struct cli *c, struct out *o,
 		     const struct optree_plan *plan)
 {
 	out_str(o, "algorithm", optree_algorithm_name(plan->algorithm));
+	out_str(o, "collective", coll_kind_name(plan->kind));
 	out_int(o, "nodes", p->n);
 	out_int(o, "channels", p->channels);
 	out_int(o, "fibres", p->fibres);
@@ -176,14 +189,18 @@ static void out_ring(const struct cli *c, struct out *o,
 	/* What arrived in one round is sent on in the next. */
 	out_int(o, "rounds", plan->rounds);
 	out_int(o, "steps", plan->steps);
-	out_int(o, "closed_form_steps", plan->closed_form_steps);
+	if (plan->closed_form_steps) {
+		out_int(o, "closed_form_steps", plan->closed_form_steps);
+	}
 	out_int(o, "lightpaths", plan->lightpaths);
 	out_int(o, "colours_over_bound", plan->colours_over_bound);
 	out_int(o, "worst_loss_mdb", plan->worst_loss_mdb);
 	cli_out_ns(c, o, "time", plan->time_ns);
 	cli_out_ns(c, o, "bound", plan->bound_ns);
 	cli_out_gap(c, o, "gap", plan->gap);
-	cli_out_ns(c, o, "optree_time", plan->optree_time_ns);
+	if (plan->optree_time_ns) {
+		cli_out_ns(c, o, "optree_time", plan->optree_time_ns);
+	}
 	out_levels(o, plan);
 }
 
@@ -194,10 +211,12 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 	struct optree_params p;
 	struct optree_plan plan;
 	struct rwa_loss loss;
+	enum coll_kind kind = COLL_ALLGATHER;
 	struct out *o;
 	int r = read_ring(c, &p, &how, &loss, err);
 
-	if (r || (r = optree_make(&p, how, &plan, err))) {
+	if (r || (r = read_kind(c, &kind, err)) ||
+	    (r = optree_collective(&p, kind, 0, how, &plan, err))) {
 		return r;
 	}
 	if (path) {

@@ -11,11 +11,6 @@ static int check_ring_job(const struct plan_ctx *ctx,
 {
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
 
-	if (job->collective != COLL_ALLGATHER) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "%s on ring %s: not supported, only allgather",
-			       coll_kind_name(job->collective), dev->name);
-	}
 	if (strcmp(job->algorithm, "auto") != 0 &&
 	    strcmp(job->algorithm, "composed") != 0 &&
 	    strcmp(job->algorithm, "optree") != 0) {
@@ -46,20 +41,23 @@ static int check_ring_job(const struct plan_ctx *ctx,
 
 /* The plan with its whole schedule. What auto finds may have more light than
  * a schedule can hold; OpTree has one light for each item and receiver. */
-static int make_plan(const struct optree_params *p, const char *algorithm,
-		     struct optree_plan *out, struct err *err)
+static int make_plan(const struct optree_params *p,
+		     const struct model_job *job, struct optree_plan *out,
+		     struct err *err)
 {
 	enum optree_algorithm how;
-	int rc = optree_algorithm_parse(algorithm, &how, err);
+	int rc = optree_algorithm_parse(job->algorithm, &how, err);
 
-	rc = rc ? rc : optree_make(p, how, out, err);
+	rc = rc ? rc : optree_collective(p, job->collective, 0, how, out, err);
 	if (rc) {
 		return rc;
 	}
 	rc = optree_plan_expand(p, out, err);
-	if (rc == WEFT_ELIMIT && how == OPTREE_AUTO) {
+	if (rc == WEFT_ELIMIT && how == OPTREE_AUTO &&
+	    job->collective != COLL_ALLTOALL) {
 		optree_plan_fini(out);
-		rc = optree_plan(p, out, err);
+		rc = optree_collective(p, job->collective, 0, OPTREE_TREE, out,
+				       err);
 	}
 	return rc;
 }
@@ -86,7 +84,7 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	rc = make_plan(&params, job->algorithm, &pj->ring, err);
+	rc = make_plan(&params, job, &pj->ring, err);
 	if (rc) {
 		return rc;
 	}

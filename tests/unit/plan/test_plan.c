@@ -728,6 +728,42 @@ static void a_ring_program_adds_and_drops_every_item(void **state)
 	}
 }
 
+/* All transfers of every collective have light in the program. */
+static void every_collective_runs_on_a_ring(void **state)
+{
+	(void)state;
+	for (int kind = COLL_ALLGATHER; kind <= COLL_BROADCAST; kind++) {
+		char text[1024];
+		struct model_fabric *f;
+		struct plan *p;
+		const struct coll_sched *s;
+		const struct coll_xfer *x;
+		struct err err = { 0 };
+		int64_t n;
+
+		snprintf(text, sizeof(text), RING "jobs:\n"
+			 "  - { name: g, ring: r0, nodes: all, collective: %s, "
+			 "size: 1MiB }\n",
+			 coll_kind_name((enum coll_kind)kind));
+		f = fabric_of(text);
+		p = plan_of(f, NULL);
+		s = p->jobs[0].sched;
+		assert_int_equal(coll_kind_of(s), kind);
+		assert_int_equal(coll_verify(s, NULL, &err), 0);
+		assert_true(p->jobs[0].time_ns >= p->jobs[0].bound_ns);
+		x = coll_xfers(s, &n);
+		for (int64_t i = 0; i < n; i++) {
+			const struct topo_arc *a =
+				topo_arc(coll_topo(s), x[i].arc);
+
+			assert_true(paths_of(&steps_of(p, 0)->program, 8,
+					     x[i].step, a->src, a->dst) > 0);
+		}
+		plan_free(p);
+		model_free(f);
+	}
+}
+
 static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 {
 	struct model_fabric *f = fabric_of(RING RING_JOB);
@@ -837,6 +873,7 @@ int main(void)
 		cmocka_unit_test(orientations_are_balanced),
 		cmocka_unit_test(several_duplex_switches),
 		cmocka_unit_test(a_ring_program_adds_and_drops_every_item),
+		cmocka_unit_test(every_collective_runs_on_a_ring),
 		cmocka_unit_test(
 			a_ring_that_no_job_wants_is_emptied_only_if_ours),
 		cmocka_unit_test(same_input_same_bytes),

@@ -1,0 +1,272 @@
+/* The other collectives on rings, from all-gathers and from levels. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "optree/broadcast.h"
+#include "optree/collectives.h"
+#include "optree/compose.h"
+#include "optree/tree.h"
+
+/* Counts the channels of all links once more, from the schedule. */
+static int check_light(const struct rwa_ring *ring, const struct coll_sched *s,
+		       struct err *err)
+{
+	const struct coll_light *l;
+	struct rwa_arc *arcs;
+	int64_t n;
+	int rc;
+
+	l = coll_lights(s, &n);
+	arcs = malloc(((size_t)n + 1) * sizeof(*arcs));
+	if (!arcs) {
+		return err_nomem(err);
+	}
+	for (int64_t k = 0; k < n; k++) {
+		const struct topo_arc *a = topo_arc(coll_topo(s), l[k].arc);
+
+		arcs[k] = (struct rwa_arc){
+			.src = a->src, .dst = a->dst, .dir = l[k].dir,
+			.fibre = l[k].fibre, .channel = l[k].channel,
+			.slot = l[k].step };
+	}
+	rc = rwa_ring_check(ring, arcs, n, err);
+	free(arcs);
+	return rc;
+}
+
+/* Arcs of a and b side by side, in the digraph's own order (by source, then
+ * sink), so their new numbers are known: map[0] of a's arcs, map[1] of b's. */
+static int merge_topos(const struct topo *a, const struct topo *b,
+		       int32_t *map[2], struct topo **out, struct err *err)
+{
+	int i = 0, j = 0, rc = topo_new(topo_n(a), out, err);
+
+	for (int k = 0; k < topo_m(a) + topo_m(b) && !rc; k++) {
+		const struct topo_arc *x =
+			i < topo_m(a) ? topo_arc(a, i) : NULL;
+		const struct topo_arc *y =
+			j < topo_m(b) ? topo_arc(b, j) : NULL;
+		bool first = !y || (x && (x->src < y->src ||
+					  (x->src == y->src &&
+					   x->dst <= y->dst)));
+
+		if (first) {
+			map[0][i++] = k;
+		} else {
+			map[1][j++] = k;
+			x = y;
+		}
+		rc = topo_add_arc(*out, x->src, x->dst, 1, 0, err);
+	}
+	return rc ? rc : topo_freeze(*out, err);
+}
+
+static int append(const struct coll_sched *s, int base, const int32_t *map,
+		  struct coll_sched *out, struct err *err)
+{
+	int64_t n_x, n_l;
+	const struct coll_xfer *x = coll_xfers(s, &n_x);
+	const struct coll_light *l = coll_lights(s, &n_l);
+	int rc = 0;
+
+	for (int64_t k = 0; k < n_x && !rc; k++) {
+		struct coll_xfer moved = x[k];
+
+		moved.step += base;
+		moved.arc = map[moved.arc];
+		rc = coll_add(out, &moved, err);
+	}
+	for (int64_t k = 0; k < n_l && !rc; k++) {
+		struct coll_light moved = l[k];
+
+		moved.step += base;
+		moved.arc = map[moved.arc];
+		rc = coll_add_light(out, &moved, err);
+	}
+	return rc;
+}
+
+/* A reduce-scatter and then an all-gather, whose arcs need not be the same:
+ * light goes where each wants it. */
+static int sequence(const struct coll_sched *a, const struct coll_sched *b,
+		    struct coll_sched **out, struct err *err)
+{
+	int32_t *map[2] = {
+		malloc(((size_t)topo_m(coll_topo(a)) + 1) * sizeof(int32_t)),
+		malloc(((size_t)topo_m(coll_topo(b)) + 1) * sizeof(int32_t)),
+	};
+	struct topo *topo = NULL;
+	int rc = map[0] && map[1] ? 0 : err_nomem(err);
+
+	*out = NULL;
+	rc = rc ? rc : merge_topos(coll_topo(a), coll_topo(b), map, &topo,
+				   err);
+	if (rc) {
+		topo_free(topo);
+		goto out;
+	}
+	rc = coll_new(COLL_ALLREDUCE, topo, coll_chunks(a), coll_ports(a), 0,
+		      out, err);
+	if (rc) {
+		goto out;
+	}
+	coll_set_topo_name(*out, coll_topo_name(a));
+	rc = append(a, 0, map[0], *out, err);
+	rc = rc ? rc : append(b, coll_steps(a), map[1], *out, err);
+	rc = rc ? rc : coll_finish(*out, err);
+	if (rc) {
+		coll_free(*out);
+		*out = NULL;
+	}
+out:
+	free(map[0]);
+	free(map[1]);
+	return rc;
+}
+
+int collectives_convert(const struct optree_params *p, enum coll_kind kind,
+			struct coll_sched **s, struct err *err)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	struct coll_sched *back = NULL, *both = NULL;
+	int rc = coll_reverse(*s, &back, err);
+
+	if (!rc && kind == COLL_ALLREDUCE) {
+		rc = sequence(back, *s, &both, err);
+		coll_free(back);
+		back = both;
+	}
+	rc = rc ? rc : coll_verify(back, NULL, err);
+	rc = rc ? rc : check_light(&ring, back, err);
+	if (rc) {
+		coll_free(back);
+		return rc;
+	}
+	coll_free(*s);
+	*s = back;
+	return 0;
+}
+
+/* Time of `links` items over 2w channels after one retuning. */
+static int64_t bound_of(const struct optree_params *p, int64_t links)
+{
+	__int128 bits = (__int128)p->shard_bytes * 8 * links;
+	__int128 rate = (__int128)2 * p->channels * p->fibres * p->channel_bps;
+	__int128 t = bits / rate * 1000000000 +
+		     (bits % rate * 1000000000 + rate - 1) / rate + p->alpha_ns;
+
+	return t > INT64_MAX ? INT64_MAX : (int64_t)t;
+}
+
+static void set_bound(struct optree_plan *out, int64_t bound_ns)
+{
+	out->bound_ns = bound_ns;
+	out->gap = (double)out->time_ns / (double)bound_ns - 1;
+}
+
+/* Reduce-scatter is an all-gather the other way round in time, all-reduce
+ * one after the other. */
+static int make_reduction(const struct optree_params *p, enum coll_kind kind,
+			  enum optree_algorithm how, struct optree_plan *out,
+			  struct err *err)
+{
+	int rc = optree_make(p, how, out, err);
+
+	if (rc) {
+		return rc;
+	}
+	out->kind = kind;
+	if (out->sched) {
+		rc = collectives_convert(p, kind, &out->sched, err);
+	}
+	if (!rc && kind == COLL_ALLREDUCE) {
+		if (out->time_ns > INT64_MAX / 2) {
+			return err_set(err, WEFT_ELIMIT,
+				       "it lasts longer than 292 years");
+		}
+		out->time_ns *= 2;
+		out->steps *= 2;
+		out->rounds *= 2;
+		out->lightpaths *= 2;
+		out->closed_form_steps *= 2;
+		out->optree_time_ns = out->optree_time_ns > INT64_MAX / 2
+					      ? INT64_MAX
+					      : 2 * out->optree_time_ns;
+		set_bound(out, bound_of(p, 2 * (int64_t)(p->n - 1)));
+	}
+	return rc;
+}
+
+static int make_exchange(const struct optree_params *p,
+			 struct optree_plan *out, struct err *err)
+{
+	struct compose_shape shape;
+	struct optree_sym s;
+	int reach, rc = make_reach(p, &reach, err);
+
+	rc = rc ? rc : compose_exchange(p, reach, &shape, &s, err);
+	rc = rc ? rc : make_from_sym(p, OPTREE_COMPOSED, &s, out, err);
+	if (rc) {
+		return rc;
+	}
+	out->kind = COLL_ALLTOALL;
+	make_levels_of(p, &shape, out);
+	for (int j = 0; j < out->n_levels; j++) {
+		out->level[j].members = shape.level[j].gap /
+					shape.level[j].stride + 1;
+		out->level[j].items = 0;
+		out->level[j].subsets = 0;
+	}
+	/* As published, OpTree is an all-gather. */
+	out->optree_time_ns = 0;
+	out->closed_form_steps = 0;
+	set_bound(out, bound_of(p, (int64_t)p->n * p->n / 4));
+	return 0;
+}
+
+static int make_broadcast(const struct optree_params *p, int root,
+			  struct optree_plan *out, struct err *err)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	int reach, rc = make_reach(p, &reach, err);
+
+	rc = rc ? rc : broadcast_make(p, root, reach, out, err);
+	rc = rc ? rc : check_light(&ring, out->sched, err);
+	if (!rc) {
+		out->kind = COLL_BROADCAST;
+		out->algorithm = OPTREE_COMPOSED;
+		set_bound(out, bound_of(p, p->n));
+	}
+	return rc;
+}
+
+int optree_collective(const struct optree_params *p, enum coll_kind kind,
+		      int root, enum optree_algorithm how,
+		      struct optree_plan *out, struct err *err)
+{
+	int rc = tree_check_params(p, err);
+
+	memset(out, 0, sizeof(*out));
+	if (rc) {
+		return rc;
+	}
+	if (kind == COLL_ALLGATHER) {
+		return optree_make(p, how, out, err);
+	}
+	if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
+		rc = make_reduction(p, kind, how, out, err);
+	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED) {
+		rc = err_set(err, WEFT_EUNSUPPORTED,
+			     "%s by %s: not supported, only composed",
+			     coll_kind_name(kind), optree_algorithm_name(how));
+	} else if (kind == COLL_ALLTOALL) {
+		rc = make_exchange(p, out, err);
+	} else {
+		rc = make_broadcast(p, root, out, err);
+	}
+	if (rc) {
+		optree_plan_fini(out);
+	}
+	return rc;
+}

@@ -1,0 +1,205 @@
+/* All-to-all by shortest ways in hops of levels; see compose.h. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "optree/compose.h"
+
+/* Hops built in all candidates together, and in one of them. */
+#define WORK ((int64_t)12 << 20)
+#define WORK_EACH ((int64_t)5 << 19)
+
+/* One piece's way of `links` links in direction dir. */
+static int walk(const struct optree_params *p,
+		const struct compose_shape *shape, const int *begins,
+		struct compose_record r, int links,
+		struct compose_records *rec)
+{
+	int at = 0;
+
+	for (int j = 0; j < shape->levels; j++) {
+		const struct compose_level *l = &shape->level[j];
+		int strides = links / l->stride;
+
+		links %= l->stride;
+		for (r.round = begins[j]; strides > 0; r.round++) {
+			int hop = strides < l->jump ? strides : l->jump;
+
+			r.len = hop * l->stride;
+			r.hop.at = at;
+			at = (at + (r.dir == RWA_CW ? r.len : p->n - r.len)) %
+			     p->n;
+			strides -= hop;
+			if (vec_push(rec, r)) {
+				return WEFT_ENOMEM;
+			}
+		}
+	}
+	return 0;
+}
+
+/* Both directions: pieces for the nearer half, half the opposite one's. */
+static int walk_all(const struct optree_params *p,
+		    const struct compose_shape *shape, const int *begins,
+		    struct compose_records *rec)
+{
+	int rc = 0;
+
+	for (int links = 1; 2 * links <= p->n && !rc; links++) {
+		bool cut = 2 * links == p->n;
+		struct compose_record r = {
+			.dir = RWA_CW,
+			.hop = { .dest = links, .first = 0, .last = !cut },
+		};
+
+		rc = walk(p, shape, begins, r, links, rec);
+		r.dir = RWA_CCW;
+		r.hop = (struct sym_hop){ .dest = p->n - links, .first = cut,
+					  .last = 1 };
+		rc = rc ? rc : walk(p, shape, begins, r, links, rec);
+	}
+	return rc;
+}
+
+static int build(const struct optree_params *p,
+		 const struct compose_shape *shape, struct optree_sym *out,
+		 struct err *err)
+{
+	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	struct compose_records rec = { 0 };
+	int begins[COMPOSE_MAX_LEVELS], ends[COMPOSE_MAX_LEVELS], round = 0;
+	int rc;
+
+	optree_sym_init(out, COLL_ALLTOALL, &ring);
+	for (int j = 0; j < shape->levels; j++) {
+		const struct compose_level *l = &shape->level[j];
+		int most = l->gap / l->stride;
+
+		begins[j] = round;
+		round += (most + l->jump - 1) / l->jump;
+		ends[j] = round;
+	}
+	rc = walk_all(p, shape, begins, &rec);
+	rc = rc ? rc : compose_gather(&rec, ends, out);
+	rc = rc ? err_nomem(err)
+		: optree_sym_light(out, compose_max_chunks(p), err);
+	vec_fini(&rec);
+	if (rc) {
+		optree_sym_fini(out);
+	}
+	return rc;
+}
+
+struct tries {
+	const struct optree_params *p;
+	int reach;
+	int64_t work, best_ns;
+	struct compose_shape now;
+	struct compose_shape *shape;
+	struct optree_sym *out;
+};
+
+/* About so many hops has the shape at hand. */
+static int64_t hops_of(const struct tries *t)
+{
+	int64_t sum = 0;
+
+	for (int j = 0; j < t->now.levels; j++) {
+		const struct compose_level *l = &t->now.level[j];
+
+		sum += l->gap / l->stride / l->jump / 2 + 1;
+	}
+	return sum * t->p->n;
+}
+
+static int try_now(struct tries *t, struct err *err)
+{
+	struct optree_sym s;
+	int64_t ns, hops = hops_of(t);
+	int rc;
+
+	if (t->best_ns >= 0 && (hops > WORK_EACH || t->work + hops > WORK)) {
+		return 0;
+	}
+	t->work += hops;
+	rc = build(t->p, &t->now, &s, err);
+	if (rc) {
+		return rc == WEFT_ELIMIT ? 0 : rc;
+	}
+	ns = compose_time_ns(t->p, &s);
+	if (ns < 0 || (t->best_ns >= 0 && ns >= t->best_ns)) {
+		optree_sym_fini(&s);
+		return 0;
+	}
+	if (t->best_ns >= 0) {
+		optree_sym_fini(t->out);
+	}
+	t->best_ns = ns;
+	*t->shape = t->now;
+	*t->out = s;
+	return 0;
+}
+
+/* All jumps of levels j.. of the strides chosen. */
+static int try_jumps(struct tries *t, int j, struct err *err)
+{
+	struct compose_level *l = &t->now.level[j];
+	int most, rc = 0;
+
+	if (j == t->now.levels) {
+		return try_now(t, err);
+	}
+	most = l->gap / l->stride;
+	most = most * l->stride > t->reach ? t->reach / l->stride : most;
+	for (int jump = most; jump >= 1 && !rc; jump /= 2) {
+		l->jump = jump;
+		rc = try_jumps(t, j + 1, err);
+	}
+	return rc;
+}
+
+/* Chains of strides below `gap` (links that a way may still have). */
+static int try_strides(struct tries *t, int j, int levels, int gap,
+		       struct err *err)
+{
+	int rc = 0, before = gap + 1;
+
+	if (j == levels - 1) {
+		t->now.levels = levels;
+		t->now.level[j] = (struct compose_level){ gap, 1, 1 };
+		return try_jumps(t, 0, err);
+	}
+	for (int m = 2; m <= gap && !rc; m += 1 + m / 4) {
+		int stride = (t->p->n + m - 1) / m;
+
+		if (stride > 1 && stride < before && stride <= gap &&
+		    stride <= t->reach) {
+			t->now.level[j] =
+				(struct compose_level){ gap, stride, 1 };
+			rc = try_strides(t, j + 1, levels, stride - 1, err);
+			before = stride;
+		}
+	}
+	return rc;
+}
+
+int compose_exchange(const struct optree_params *p, int reach,
+		     struct compose_shape *shape, struct optree_sym *out,
+		     struct err *err)
+{
+	struct tries t = { .p = p, .reach = reach, .best_ns = -1,
+			   .shape = shape, .out = out };
+	int rc = 0;
+
+	for (int levels = 1; levels <= 3 && !rc; levels++) {
+		rc = try_strides(&t, 0, levels, p->n / 2, err);
+	}
+	if (!rc && t.best_ns < 0) {
+		rc = err_set(err, WEFT_ELIMIT, "no all-to-all found that "
+			     "lasts less than 292 years or %d steps",
+			     COLL_MAX_STEPS);
+	} else if (rc && t.best_ns >= 0) {
+		optree_sym_fini(out);
+	}
+	return rc;
+}
