@@ -1,0 +1,104 @@
+/* Programs: names, limits, buffers; see lower.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/lower.h"
+
+static const struct {
+	const char *name;
+	bool receives, sends, reads, writes;
+} types[LOWER_TYPES] = {
+	[LOWER_SEND] = { "s", false, true, true, false },
+	[LOWER_RECV] = { "r", true, false, false, true },
+	[LOWER_RCS] = { "rcs", true, true, false, true },
+	[LOWER_RRS] = { "rrs", true, true, true, false },
+	[LOWER_RRC] = { "rrc", true, false, true, true },
+	[LOWER_RRCS] = { "rrcs", true, true, true, true },
+	[LOWER_COPY] = { "cpy", false, false, true, true },
+	[LOWER_REDUCE] = { "re", false, false, true, true },
+	[LOWER_NOP] = { "nop", false, false, false, false },
+};
+
+const char *lower_type_name(enum lower_type type)
+{
+	return types[type].name;
+}
+
+int lower_type_parse(const char *name)
+{
+	for (int t = 0; t < LOWER_TYPES; t++) {
+		if (strcmp(types[t].name, name) == 0) {
+			return t;
+		}
+	}
+	return -1;
+}
+
+bool lower_receives(enum lower_type type)
+{
+	return types[type].receives;
+}
+
+bool lower_sends(enum lower_type type)
+{
+	return types[type].sends;
+}
+
+bool lower_reads(enum lower_type type)
+{
+	return types[type].reads;
+}
+
+bool lower_writes(enum lower_type type)
+{
+	return types[type].writes;
+}
+
+const struct lower_limits *lower_limits(enum lower_dialect dialect)
+{
+	static const struct lower_limits limits[] = {
+		[LOWER_MICROSOFT] = { "microsoft/msccl", 256, 216, 32 },
+		[LOWER_AZURE] = { "the Azure executor", 64, 1024, 32 },
+		[LOWER_RCCL] = { "RCCL", 64, 64, 128 },
+	};
+
+	return &limits[dialect];
+}
+
+void lower_fini(struct lower *p)
+{
+	for (int r = 0; p->gpus && r < p->ranks; r++) {
+		struct lower_gpu *g = &p->gpus[r];
+
+		for (size_t t = 0; t < g->tbs.n; t++) {
+			vec_fini(&g->tbs.v[t].steps);
+		}
+		vec_fini(&g->tbs);
+	}
+	free(p->gpus);
+	p->gpus = NULL;
+}
+
+int64_t lower_cells(const struct lower *p, int rank)
+{
+	const int32_t *n = p->gpus[rank].chunks;
+
+	return (int64_t)n[LOWER_IN] + n[LOWER_OUT] + n[LOWER_SCRATCH];
+}
+
+int64_t lower_cell(const struct lower *p, int rank, int buf, int off,
+		   bool inplace)
+{
+	const int32_t *n = p->gpus[rank].chunks;
+	int64_t shard = (int64_t)rank * (p->loop / p->ranks);
+
+	if (inplace && buf == LOWER_OUT && p->kind == COLL_REDUCE_SCATTER) {
+		return shard + off;
+	}
+	if (inplace && buf == LOWER_IN && p->kind != COLL_REDUCE_SCATTER) {
+		return n[LOWER_IN] + off +
+		       (p->kind == COLL_ALLGATHER ? shard : 0);
+	}
+	return off + (buf > LOWER_IN ? (int64_t)n[LOWER_IN] : 0) +
+	       (buf > LOWER_OUT ? (int64_t)n[LOWER_OUT] : 0);
+}

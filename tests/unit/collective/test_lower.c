@@ -1,0 +1,154 @@
+/* Lowered schedules, run on bytes under random orders. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collective/lower.h"
+#include "tests/unit/collective/common.h"
+#include "tests/unit/collective/lower_sim.h"
+
+static const enum lower_dialect dialects[] = {
+	LOWER_MICROSOFT, LOWER_AZURE, LOWER_RCCL,
+};
+
+/* hop[v] = the arc into v on a shortest path from src. */
+static void tree_of(const struct topo *t, int src, int32_t *hop, int32_t *dist)
+{
+	topo_bfs(t, src, dist);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (dist[arc->dst] == dist[arc->src] + 1) {
+			hop[arc->dst] = a;
+		}
+	}
+}
+
+/* Every shard along one shortest path, all hops as early as can be. */
+static struct coll_sched *paths(enum coll_kind kind, const char *expr,
+				int chunks, int root)
+{
+	struct err err = { 0 };
+	struct coll_sched *s;
+	const struct topo *t;
+	int32_t hop[128], dist[128];
+	int n;
+
+	must(coll_new(kind, graph_of(expr), chunks, 0, root, &s, &err), &err);
+	t = coll_topo(s);
+	n = topo_n(t);
+	for (int o = 0; o < n; o++) {
+		tree_of(t, kind == COLL_BROADCAST ? root : o, hop, dist);
+		for (int d = 0; d < n; d++) {
+			for (int v = d; dist[v] > 0;
+			     v = topo_arc(t, hop[v])->src) {
+				struct coll_xfer x = {
+					dist[v] - 1, hop[v], o,
+					kind == COLL_ALLTOALL ? d
+							      : COLL_NO_DEST,
+					0, chunks - 1, COLL_COPY };
+
+				must(coll_add(s, &x, &err), &err);
+				if (kind == COLL_BROADCAST) {
+					break;
+				}
+			}
+		}
+	}
+	finish(s);
+	must(coll_verify(s, NULL, &err), &err);
+	return s;
+}
+
+/* Exports, runs the file in some orders; frees s. */
+static void runs(struct coll_sched *s, enum lower_dialect dialect, int times)
+{
+	struct err err = { 0 };
+	struct buf b = { 0 };
+
+	must(msccl_export(s, dialect, &b, &err), &err);
+	if (!sim_text(buf_cstr(&b), times, coll_root(s))) {
+		fail_msg("%s fails in the simulator",
+			 coll_kind_name(coll_kind_of(s)));
+	}
+	buf_fini(&b);
+	coll_free(s);
+}
+
+static void sweep(const char *const *exprs, enum coll_kind kind)
+{
+	for (; *exprs; exprs++) {
+		for (int d = 0; d < 3; d++) {
+			runs(bfb(kind, *exprs), dialects[d], 3);
+		}
+	}
+}
+
+static const char *const graphs[] = {
+	"UniRing(1,2)", "Ring(3)", "UniRing(1,5)", "Ring(8)", "K(4)", "K(9)",
+	"K(3,3)", "K(4,4)", "Torus(3,3)", "Torus(2,4)", "Torus(3,2,2)",
+	"Hypercube(3)", "Hypercube(4)", "C(9,{1,2})", "C(12,{2,3})",
+	"DiC(7,{1,3})", "GenKautz(2,6)", "GenKautz(3,10)", "GenKautz(2,11)",
+	NULL,
+};
+
+static void test_allgather(void **state)
+{
+	(void)state;
+	sweep(graphs, COLL_ALLGATHER);
+}
+
+static void test_reduce_scatter(void **state)
+{
+	(void)state;
+	sweep(graphs, COLL_REDUCE_SCATTER);
+}
+
+static void test_allreduce(void **state)
+{
+	(void)state;
+	sweep(graphs, COLL_ALLREDUCE);
+}
+
+static void test_alltoall_broadcast(void **state)
+{
+	(void)state;
+	for (const char *const *e = graphs; *e; e++) {
+		for (int d = 0; d < 3; d++) {
+			runs(paths(COLL_ALLTOALL, *e, 2, 0), dialects[d], 2);
+			runs(paths(COLL_BROADCAST, *e, 30, 0), dialects[d], 2);
+			runs(paths(COLL_BROADCAST, *e, 3, 1), dialects[d], 2);
+		}
+	}
+}
+
+static void test_large(void **state)
+{
+	static const char *const large[] = {
+		"Hypercube(6)", "Torus(8,8)", "Ring(32)", NULL,
+	};
+
+	(void)state;
+	for (const char *const *e = large; *e; e++) {
+		runs(bfb(COLL_ALLGATHER, *e), LOWER_AZURE, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_AZURE, 1);
+	}
+	runs(bfb(COLL_ALLREDUCE, "Torus(4,4)"), LOWER_AZURE, 1);
+	runs(bfb(COLL_ALLREDUCE, "Hypercube(5)"), LOWER_AZURE, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_allgather),
+		cmocka_unit_test(test_reduce_scatter),
+		cmocka_unit_test(test_allreduce),
+		cmocka_unit_test(test_alltoall_broadcast),
+		cmocka_unit_test(test_large),
+	};
+
+	return cmocka_run_group_tests_name("collective/lower", tests, NULL,
+					   NULL);
+}
