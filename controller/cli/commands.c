@@ -79,6 +79,18 @@ static const struct cli_option build_options[] = {
 	OUTPUT("write a file that --topology reads"), END,
 };
 
+static const struct cli_option find_options[] = {
+	{ 'n', "nodes", "N", "how many", NULL },
+	{ 'd', "degree", "D", "ports a node", NULL },
+	{ 'c', "collective", "NAME", "default: allreduce", COLLECTIVES },
+	{ 0, "bidirectional", NULL, "every arc needs its reverse", NULL },
+	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL },
+	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
+	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
+	{ 0, "no-cache", NULL, "search again", NULL },
+	END,
+};
+
 static const struct cli_option ring_options[] = {
 	{ 'n', "nodes", "N", "on the ring", NULL },
 	{ 'w', "channels", "W", "a fibre and direction", NULL },
@@ -139,6 +151,9 @@ static const struct cli_command topology_commands[] = {
 	  cmd_topology_info },
 	{ "build", NULL, "EXPR", "All arcs of a topology", NULL,
 	  build_options, 1, 1, false, cmd_topology_build },
+	{ "find", NULL, "", "The best topologies for N nodes of D ports: steps "
+	  "against bandwidth", NULL, find_options, 0, 0, false,
+	  cmd_topology_find },
 	GROUP_END,
 };
 
