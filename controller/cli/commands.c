@@ -25,7 +25,7 @@
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
-#define ALGORITHMS "auto bfb"
+#define ALGORITHMS "auto bfb mcf"
 #define EXPORTS "json proto msccl-xml rccl-xml mscclpp-json"
 
 static const struct cli_option plan_options[] = {
@@ -56,7 +56,14 @@ static const struct cli_option make_options[] = {
 	  "or a file of topology build", "@file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto or bfb", ALGORITHMS },
+	{ 'a', "algorithm", "NAME", "auto, bfb, or mcf for all-to-all",
+	  ALGORITHMS },
+	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
+	  "bound (default: 0.01%)", NULL },
+	{ 0, "loss", "SHARE", "all-to-all: of rate, allowed to chunks and to "
+	  "steps (default: 1%)", NULL },
+	{ 0, "time-limit", "TIME", "all-to-all: take the best flow by then",
+	  NULL },
 	OUTPUT("write the schedule: JSON when it ends in .json, else "
 	       "protobuf"),
 	COST_OPTIONS, END,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "collective/collective.h"
+#include "collective/mcf_sched.h"
 #include "controller/cli/tree.h"
 #include "controller/model/model.h"
 #include "lib/base/buf.h"
@@ -89,6 +90,16 @@ int cli_load_topology(const char *text, struct topo **out, char **name,
 /* The JSON of a topology file. */
 int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 		      struct err *err);
+
+/* ---- all_to_all.c ---- */
+
+/* Makes it from a flow, as --gap, --loss and --time-limit ask; frees t. */
+int cli_make_all_to_all(const struct cli *c, struct topo *t,
+			struct coll_sched **out, struct mcf_sched_info *info,
+			struct err *err);
+/* Rate, gap and losses of the flow behind it. */
+void cli_out_flow(const struct cli *c, struct out *o,
+		  const struct mcf_sched_info *info);
 
 /* ---- plan_view.c: a plan told in parts ---- */
 

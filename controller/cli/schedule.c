@@ -231,22 +231,33 @@ int cmd_schedule_export(struct cli *c, struct err *err)
 
 /* ---- make ---- */
 
-static int choose_algorithm(const struct cli *c, struct err *err)
+struct made {
+	struct coll_sched *sched;
+	const char *algorithm;
+	struct mcf_sched_info flow;	/* of an all-to-all */
+};
+
+static int choose_algorithm(const struct cli *c, enum coll_kind kind,
+			    const char **algorithm, struct err *err)
 {
 	const char *name = cli_opt(c, "algorithm");
 
-	if (!name || strcmp(name, "auto") == 0 || strcmp(name, "bfb") == 0) {
+	*algorithm = kind == COLL_ALLTOALL ? "mcf" : "bfb";
+	if (!name || strcmp(name, "auto") == 0 ||
+	    strcmp(name, *algorithm) == 0) {
 		return 0;
 	}
 	err_set(err, WEFT_EUNSUPPORTED,
-		"--algorithm %s: not supported in this version", name);
-	err_hint(err, "supported: auto, bfb");
+		"--algorithm %s: not supported for %s in this version", name,
+		coll_kind_name(kind));
+	err_hint(err, "supported: auto, %s", *algorithm);
 	return err->code;
 }
 
-static int synthesise(const struct cli *c, struct coll_sched **out,
+static int synthesise(const struct cli *c, struct made *made,
 		      struct err *err)
 {
+	struct coll_sched **out = &made->sched;
 	enum coll_kind kind;
 	struct topo *t = NULL;
 	char *name = NULL;
@@ -254,14 +265,18 @@ static int synthesise(const struct cli *c, struct coll_sched **out,
 
 	if ((r = cli_need(c, "topology", err)) ||
 	    (r = cli_need(c, "collective", err)) ||
-	    (r = choose_algorithm(c, err)) ||
 	    (r = coll_kind_parse(cli_opt(c, "collective"), &kind, err)) ||
+	    (r = choose_algorithm(c, kind, &made->algorithm, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &name, err))) {
 		return r;
 	}
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
 		coll_kind_name(kind), name, topo_n(t), topo_m(t));
-	r = coll_bfb(kind, t, out, err);
+	if (kind == COLL_ALLTOALL) {
+		r = cli_make_all_to_all(c, t, out, &made->flow, err);
+	} else {
+		r = coll_bfb(kind, t, out, err);
+	}
 	if (r == 0) {
 		coll_set_topo_name(*out, name);
 	}
@@ -270,9 +285,10 @@ static int synthesise(const struct cli *c, struct coll_sched **out,
 }
 
 /* The summary on stdout, unless the schedule itself goes there. */
-static int print_made(struct cli *c, const struct coll_sched *s,
+static int print_made(struct cli *c, const struct made *made,
 		      const struct coll_report *rep, struct err *err)
 {
+	const struct coll_sched *s = made->sched;
 	const char *path = cli_opt(c, "output");
 	bool wants_time = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
 			  cli_has(c, "link-bandwidth") || cli_has(c, "size");
@@ -288,8 +304,11 @@ static int print_made(struct cli *c, const struct coll_sched *s,
 		return err_nomem(err);
 	}
 	describe(o, s);
-	out_str(o, "algorithm", "bfb");
+	out_str(o, "algorithm", made->algorithm);
 	describe_report(o, rep);
+	if (coll_kind_of(s) == COLL_ALLTOALL) {
+		cli_out_flow(c, o, &made->flow);
+	}
 	r = wants_time ? out_cost(c, o, s, rep, &cost, err) : 0;
 	if (path) {
 		out_str(o, "file", path);
@@ -304,23 +323,23 @@ static int print_made(struct cli *c, const struct coll_sched *s,
 int cmd_schedule_make(struct cli *c, struct err *err)
 {
 	const char *path = cli_opt(c, "output");
-	struct coll_sched *s = NULL;
+	struct made made = { 0 };
 	struct coll_report rep;
-	int r = synthesise(c, &s, err);
+	int r = synthesise(c, &made, err);
 
 	if (r) {
 		return r;
 	}
 	coll_report_init(&rep);
-	r = coll_verify(s, &rep, err);
+	r = coll_verify(made.sched, &rep, err);
 	if (r == 0 && path) {
-		r = cli_write_schedule(s, NULL, path, err);
+		r = cli_write_schedule(made.sched, NULL, path, err);
 	}
 	if (r == 0) {
-		r = print_made(c, s, &rep, err);
+		r = print_made(c, &made, &rep, err);
 	}
 	coll_report_fini(&rep);
-	coll_free(s);
+	coll_free(made.sched);
 	return r;
 }
 
