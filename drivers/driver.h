@@ -94,6 +94,9 @@ struct drv_xc {
 	struct light_xc xc;
 	enum drv_state state;
 	char owner[DRV_NAME_MAX];	/* "" when the device knows none */
+	bool has_loss;
+	int32_t loss_mdb;		/* of this light path, as the device
+					 * measures it */
 };
 
 struct drv_port {

@@ -11,6 +11,7 @@
 static const struct drv_class *const classes[] = {
 	&drv_mrr_reg,
 	&drv_polatis_scpi,
+	&drv_polatis_tl1,
 	&drv_sim,
 	&drv_sim_ring,
 	NULL,

@@ -526,6 +526,11 @@ uint64_t line_sessions(const struct line *l)
 	return l->n_sessions;
 }
 
+bool line_connected(const struct line *l)
+{
+	return l->session && l->session->connected;
+}
+
 /* ---- life ---------------------------------------------------------------- */
 
 struct line *line_new(uv_loop_t *loop, const struct line_conf *conf)

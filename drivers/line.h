@@ -79,6 +79,9 @@ void line_reset(struct line *l);
  * given came in the same session as an earlier one. */
 uint64_t line_sessions(const struct line *l);
 
+/* A session is up and not known to have ended. */
+bool line_connected(const struct line *l);
+
 /* Ends the session; no call back any more but cb, which ends l too. */
 void line_close(struct line *l, void (*cb)(void *arg), void *arg);
 

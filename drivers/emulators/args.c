@@ -17,7 +17,7 @@ void emu_usage(FILE *to)
 "Speaks the device's side of a driver's dialect. Prints 'listening ADDRESS'\n"
 "when ready; port 0 takes a free one.\n"
 "\n"
-"  --driver NAME         polatis-scpi, mrr-reg\n"
+"  --driver NAME         polatis-scpi, polatis-tl1, mrr-reg\n"
 "  --listen HOST:PORT    also [IPV6]:PORT\n"
 "  --size NxM            ports a side; rings: nodes x channels\n"
 "  --any-to-any          one side of N ports (also --size NxCC)\n"

@@ -61,9 +61,12 @@ struct emu {
 };
 
 extern const struct emu_dialect emu_mrr;
+extern const struct emu_dialect emu_polatis_tl1;
 extern const struct emu_dialect emu_scpi;
 
 struct emu *emu_of(struct emu_client *c);
+/* A number for each session that is the dialect's own, 0 at first. */
+int64_t *emu_client_mark(struct emu_client *c);
 
 /* Sends a reply, subject to faults. */
 void emu_reply(struct emu_client *c, const void *bytes, size_t len);

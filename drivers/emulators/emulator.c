@@ -27,6 +27,7 @@ struct emu_client {
 	struct emu_client *next;
 	uv_tcp_t tcp;
 	uv_timer_t timer;
+	int64_t mark;
 	struct buf in;
 	struct piece *pieces;	/* by due_ns */
 	bool dying;
@@ -41,6 +42,7 @@ struct piece_write {
 
 static const struct emu_dialect *const dialects[] = {
 	&emu_mrr,
+	&emu_polatis_tl1,
 	&emu_scpi,
 };
 
@@ -49,6 +51,11 @@ static const struct emu_dialect *const dialects[] = {
 struct emu *emu_of(struct emu_client *c)
 {
 	return c->e;
+}
+
+int64_t *emu_client_mark(struct emu_client *c)
+{
+	return &c->mark;
 }
 
 /* ---- sessions end -------------------------------------------------------- */

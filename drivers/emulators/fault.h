@@ -42,6 +42,14 @@ enum fault_kind {
 	FAULT_HALF,		/* level, n: the first n pairs of a list only */
 	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */
 	FAULT_QUEUE_FULL,	/* event: the error queue is full already */
+	/* TL1 */
+	FAULT_AUTONOMOUS,	/* level: reports come between the pages */
+	FAULT_LOG_OUT,		/* event: the session is logged out */
+	FAULT_TID_REQUIRED,	/* level: commands must name the device */
+	FAULT_WRONG_CTAG,	/* event: an answer has another's tag */
+	FAULT_PAGE,		/* level, n: lines in a page of an answer */
+	FAULT_CONN_FAILED,	/* level, port: accepted, then no light */
+	FAULT_LOCKED,		/* level, port: locked by user noc */
 	/* rings */
 	FAULT_NACK,		/* event: a write is answered with NACK busy */
 	FAULT_CORRUPT_SHADOW,	/* event: a bit of the shadow flips */

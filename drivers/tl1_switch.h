@@ -1,0 +1,161 @@
+/*
+ * What all switches that speak TL1 do alike: log in and learn the device's
+ * name, ask and match answers of several pages, hand reports on, read the
+ * map, and carry a batch out item by item. A vendor's dialect is a table:
+ * what to ask, how to read a line, which commands make and end a circuit.
+ * Private to drivers.
+ *
+ * A batch begins with a read of the map, so SAFE mode and the locks of other
+ * users are kept here whatever the device would do. UPDATE ends the circuits
+ * in the way by commands of their own, and REPLACE is deletes, then adds: no
+ * TL1 dialect here replaces a map at once.
+ *
+ * An item whose first command was confirmed and whose second was denied is
+ * UNKNOWN with the device's code: it is not as before, and a read shows what
+ * it is.
+ */
+#ifndef WEFT_DRIVERS_TL1_SWITCH_H
+#define WEFT_DRIVERS_TL1_SWITCH_H
+
+#include "drivers/devmem.h"
+#include "drivers/handle.h"
+#include "drivers/line.h"
+#include "drivers/tl1.h"
+#include "lib/base/vec.h"
+
+struct tl1_switch;
+
+#define TL1_PART_MAX 192
+
+/* VERB:TID:AID:CTAG TAIL; the session supplies TID and CTAG. */
+struct tl1_command {
+	char verb[32];
+	char aid[TL1_PART_MAX];
+	char tail[TL1_PART_MAX];	/* with its leading colons */
+};
+
+/* A circuit as a line of the device's map tells it. */
+struct tl1_circuit {
+	struct light_xc xc;
+	enum drv_state state;	/* DRV_BLOCKED: entered, not activated */
+	char owner[DRV_NAME_MAX];
+	bool locked;		/* by its owner, who is not us */
+	bool has_loss;
+	int32_t loss_mdb;
+	char name[TL1_PART_MAX];	/* where commands go by names, or "" */
+	char trouble[48];	/* in words when failed */
+};
+
+enum tl1_when {
+	TL1_IDENTITY,		/* asked before all else in a snapshot */
+	TL1_SIZE,		/* also once in a session, before a batch */
+	TL1_MAP,		/* the one that fills the circuits */
+	TL1_PORTS,		/* after the map, in a snapshot */
+	TL1_POWER,		/* the same, if powers are wanted */
+};
+
+/* One question and how to read its answer. */
+struct tl1_read {
+	enum tl1_when when;
+	/* Makes the question. */
+	void (*ask)(const struct tl1_switch *s, struct tl1_command *c);
+	/* Takes one line of the answer, which it may change. WEFT_EDEVICE
+	 * when it cannot be, WEFT_EVERIFY for another size. */
+	int (*line)(struct tl1_switch *s, char *line, struct err *err);
+};
+
+struct tl1_dialect {
+	const struct drv_class *cls;
+	const char *vendor;		/* begins the identity */
+	bool verify;	/* a confirmed circuit may still fail: read again */
+	int64_t typ_switch_us;
+	const struct tl1_read *reads;	/* in order of `when`; ends at a NULL
+					 * ask */
+	/* The step-th command, from 0, that makes (ADD) or ends (DEL) a
+	 * circuit; false behind the last. A circuit that is entered but not
+	 * activated begins at step 1. */
+	bool (*command)(const struct tl1_switch *s, enum drv_op op, int step,
+			const struct tl1_circuit *c, struct tl1_command *cmd);
+};
+
+/* What every TL1 class has among its options. */
+#define TL1_OPTIONS(user, password)                                           \
+	{ "user", "who logs in; empty: nobody", user },                       \
+	{ "password", "the user's password", password },                     \
+	{ "tid", "target name in commands; learned when empty", "" },        \
+	{ "gap_ms", "least time between two commands", "20" },               \
+	{ "settle_ms", "wait before a read-back", "50" }
+
+enum tl1_phase { TL1_ASKING, TL1_LOGGING_IN, TL1_LOGGING_OUT };
+
+typedef VEC(struct tl1_circuit) tl1_circuits;
+
+struct tl1_switch {
+	struct handle h;
+	const struct tl1_dialect *dialect;
+	struct line *line;
+	uv_timer_t timer;	/* settling; a log-out that takes too long */
+	int64_t gap_ms, settle_ms;
+	bool want_power;
+	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
+	char own_group[DRV_NAME_MAX];	/* dialects with groups of circuits */
+
+	/* the session */
+	char tid[TL1_SID_MAX];
+	bool use_tid;
+	uint64_t tag;			/* the last one used */
+	uint64_t logged_session, checked_session;
+	enum tl1_phase phase;
+	bool retried;			/* after a log-out or a wrong name */
+	bool gone_too_far;		/* this item's earlier step is done */
+	struct tl1_command cmd;		/* the question that is out */
+	void (*next)(struct tl1_switch *s, const struct tl1_message *m);
+	char **lines;			/* of the pages before the last */
+	size_t n_lines, page_bytes;
+
+	/* what was read */
+	struct devmem map;
+	tl1_circuits circuits;
+	int at_read;			/* dialect->reads[at_read] is out */
+	void (*after_reads)(struct tl1_switch *s);
+
+	/* the batch */
+	int item, step;
+	struct tl1_circuit now;		/* what the command that is out is
+					 * about */
+	enum drv_op now_op;
+	bool any_done;			/* something may need verification */
+};
+
+/* open() of every TL1 class. size is that of the driver's own struct, whose
+ * first member is a tl1_switch; init, which may be NULL, reads its options. */
+int tl1_switch_open(const struct tl1_dialect *d, uv_loop_t *loop,
+		    const struct drv_config *cfg, size_t size,
+		    int (*init)(struct tl1_switch *s,
+				const struct drv_config *cfg, struct err *err),
+		    struct drv **out, struct err *err);
+void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
+			drv_trace_fn fn, void *arg);
+
+/* For the line functions of dialects. */
+
+/* Enters a circuit into the map. WEFT_EDEVICE when its ports do not exist or
+ * are in use already. */
+int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
+		      struct err *err);
+/* The snapshot's entry of a port, made when there is none. WEFT_ENOMEM is a
+ * NULL. Outside a snapshot there is none either. */
+struct drv_port *tl1_port(struct tl1_switch *s, bool is_out, int index,
+			  struct err *err);
+/* Adds words to the snapshot's identity. */
+void tl1_identify(struct tl1_switch *s, const char *words);
+/* WEFT_EDEVICE, quoting the line. */
+int tl1_unexpected(const char *line, const char *expected, struct err *err);
+/* WEFT_EVERIFY unless the device's size is the fabric's. */
+int tl1_check_size(const struct tl1_switch *s, int n_in, int n_out,
+		   struct err *err);
+/* Fills a command; NULL parts are empty. */
+void tl1_command(struct tl1_command *c, const char *verb, const char *aid,
+		 const char *tail);
+
+#endif

@@ -1,0 +1,407 @@
+/* TL1: reading messages, and the ways of the switches that speak it. */
+#include "tests/unit/drivers/rig.h"
+
+#include "drivers/tl1.h"
+
+static struct rig *set_up_as(const char *driver, const char *fault)
+{
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	rig_init(r, driver, 8, 8, false);
+	rig_option(r, "gap_ms", "0");
+	rig_option(r, "settle_ms", "0");
+	rig_start_emulator(r, "8x8", fault);
+	rig_open(r);
+	return r;
+}
+
+static struct rig *set_up(const char *fault)
+{
+	return set_up_as("polatis-tl1", fault);
+}
+
+static void tear_down(struct rig *r)
+{
+	rig_fini(r);
+	test_free(r);
+}
+
+/* Lines sent that begin like this, and lines received that hold it. */
+static int n_lines(const struct rig *r, char direction, const char *text)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->n_lines; i++) {
+		n += r->lines[i][0] == direction && strstr(r->lines[i], text);
+	}
+	return n;
+}
+
+/* ---- messages -------------------------------------------------------------- */
+
+static void finds_the_end_of_a_frame(void **state)
+{
+	static const char reply[] = "\r\n\n   X 26-11-21 09:30:00\r\n"
+		"M  1 COMPLD\r\n   \"a;b\"\r\n   /* c;d > e */\r\n;";
+	size_t len = sizeof(reply) - 1;
+
+	(void)state;
+	for (size_t i = 0; i < len; i++) {
+		assert_int_equal(tl1_frame((const uint8_t *)reply, i), 0);
+	}
+	assert_int_equal(tl1_frame((const uint8_t *)reply, len), len);
+	assert_true(tl1_frame((const uint8_t *)"\x07", 1) < 0);
+	assert_true(tl1_frame((const uint8_t *)"\xff\xfb", 2) < 0);
+}
+
+static void parse(const char *text, struct tl1_message *m)
+{
+	struct err err = { 0 };
+
+	if (tl1_parse((const uint8_t *)text, strlen(text), m, &err)) {
+		fail_msg("%s", err.msg);
+	}
+}
+
+static void reads_an_answer_behind_echo_and_prompt(void **state)
+{
+	struct tl1_message m;
+
+	(void)state;
+	parse("\r\nagent> RTRV-NE:::17;\r\n\r\n\n   CALIENT 01 16-10-31 "
+	      "15:01:34\r\nM  17 COMPLD\r\n   \"a=\\\"b\\\",c\"\r\n"
+	      "   /* all is well */\r\n;", &m);
+	assert_int_equal(m.kind, TL1_RESPONSE);
+	assert_string_equal(m.sid, "CALIENT 01");
+	assert_int_equal(m.tag, 17);
+	assert_false(m.denied);
+	assert_false(m.more);
+	assert_int_equal(m.n_lines, 1);
+	assert_string_equal(m.lines[0], "a=\"b\",c");
+	assert_string_equal(m.remark, "all is well");
+	tl1_message_fini(&m);
+}
+
+static void reads_a_denial(void **state)
+{
+	struct tl1_message m;
+
+	(void)state;
+	parse("\r\n\n   X 26-11-21 09:30:00\r\nM  0 DENY\r\n   IICM\r\n"
+	      "   /* Input, Invalid Command */\r\n;", &m);
+	assert_true(m.denied);
+	assert_int_equal(m.tag, 0);
+	assert_string_equal(m.code, "IICM");
+	assert_string_equal(m.remark, "Input, Invalid Command");
+	assert_string_equal(tl1_code_words(m.code), "no such command");
+	assert_int_equal(tl1_code_class(m.code), DRV_ERR_CONFIGURATION);
+	assert_int_equal(tl1_code_class("SNVS"), DRV_ERR_STATE);
+	assert_string_equal(tl1_code_words("XXXX"), "");
+	tl1_message_fini(&m);
+}
+
+static void tells_reports_and_pages_apart(void **state)
+{
+	struct tl1_message m;
+
+	(void)state;
+	parse("\r\n\n   X 26-11-21 09:30:00\r\n*C 3 REPT ALM EQPT\r\n"
+	      "   \"FAN-1:MJ\"\r\n;", &m);
+	assert_int_equal(m.kind, TL1_AUTONOMOUS);
+	assert_string_equal(m.report, "REPT ALM EQPT FAN-1:MJ");
+	tl1_message_fini(&m);
+	parse("\r\n\n   X 26-11-21 09:30:00\r\nM  4 COMPLD\r\n   \"a\"\r\n>",
+	      &m);
+	assert_true(m.more);
+	tl1_message_fini(&m);
+	parse("IP 4\r\n<", &m);
+	assert_int_equal(m.kind, TL1_ACK);
+	tl1_message_fini(&m);
+}
+
+static void refuses_what_is_no_message(void **state)
+{
+	static const char *const bad[] = {
+		"", ";", "\r\n;", "M  1 COMPLD\r\n;",
+		"   X 26-11-21 09:30:00\r\n;",
+		"   X 26-11-21 09:30:00\r\nM  1 MAYBE\r\n;",
+		"   X 26-11-21 09:30:00\r\nM  x COMPLD\r\n;",
+		"   X 26-11-21 09:30:00\r\nM  99999999999999999999 COMPLD\r\n;",
+		"   X 26-11-21\r\nM  1 COMPLD\r\n;",
+	};
+	struct tl1_message m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(tl1_parse((const uint8_t *)bad[i],
+					   strlen(bad[i]), &m, NULL),
+				 WEFT_EDEVICE);
+		assert_null(m.text);
+	}
+}
+
+static void reads_values(void **state)
+{
+	char value[8];
+	int32_t milli;
+
+	(void)state;
+	assert_true(tl1_value("GGN:A=1,BB=two,B=", "BB", value, sizeof(value)));
+	assert_string_equal(value, "two");
+	assert_true(tl1_value("GGN:A=1,BB=two,B=", "B", value, sizeof(value)));
+	assert_string_equal(value, "");
+	assert_true(tl1_value("A=0123456789", "A", value, sizeof(value)));
+	assert_string_equal(value, "0123456");
+	assert_false(tl1_value(",:,", "A", value, sizeof(value)));
+	assert_true(tl1_milli("-48.549", &milli));
+	assert_int_equal(milli, -48549);
+	assert_true(tl1_milli("3.5", &milli));
+	assert_int_equal(milli, 3500);
+	assert_false(tl1_milli("NONE", &milli));
+	assert_false(tl1_milli("12345678901", &milli));
+	assert_false(tl1_milli("1.2x", &milli));
+}
+
+/* ---- the session ------------------------------------------------------------- */
+
+static void logs_in_and_out_and_hides_the_password(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(n_lines(r, '>', "ACT-USER::root:1::*;"), 1);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(n_lines(r, '>', "ACT-USER"), 1);
+	r->n_lines = 0;
+	rig_close(r);
+	assert_int_equal(n_lines(r, '>', "CANC-USER::root:"), 1);
+	assert_int_equal(n_lines(r, '<', "COMPLD"), 1);
+	tear_down(r);
+}
+
+static void a_wrong_password_is_said(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0) };
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	rig_close(r);
+	rig_option(r, "password", "no");
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), WEFT_EDEVICE);
+	assert_non_null(strstr(r->err.msg, "log-in denied: PIUI"));
+	rig_expect(r, 0, DRV_SKIPPED);
+	tear_down(r);
+}
+
+/* Wherever the device logs us out, the work gets done. */
+static void logs_in_again_after_an_idle_log_out(void **state)
+{
+	static const struct drv_item add[] = { ADD(0, 0), ADD(1, 1) };
+	static const struct drv_item del[] = { DEL(0, 0), DEL(1, 1) };
+	char fault[32];
+
+	(void)state;
+	for (int k = 1; k <= 3; k++) {
+		struct rig *r = set_up(NULL);
+
+		assert_int_equal(rig_submit(r, DRV_SAFE, 2, add), 0);
+		snprintf(fault, sizeof(fault), "fault log-out=%d", k);
+		rig_control(r, fault, NULL, 0);
+		assert_int_equal(rig_submit(r, DRV_SAFE, 2, del), 0);
+		assert_int_equal(n_lines(r, '>', "ACT-USER"), 2);
+		rig_expect_map(r, "");
+		tear_down(r);
+	}
+}
+
+static void learns_the_name_of_the_device(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0) };
+	struct rig *r = set_up("tid-required");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(n_lines(r, '>', "ENT-PATCH:\"emulator\":1,9:"), 1);
+	assert_int_equal(n_lines(r, '<', "IITA"), 1);
+	tear_down(r);
+}
+
+static void reports_in_between_do_no_harm(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1),
+						 ADD(2, 2) };
+	struct rig *r = set_up("autonomous");
+
+	(void)state;
+	rig_control(r, "fault page=1", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
+	rig_expect_map(r, "0-0 1-1 2-2");
+	assert_true(n_lines(r, '<', "REPT ALM") > 3);
+	tear_down(r);
+}
+
+static void reads_answers_of_many_pages(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1),
+						 ADD(2, 2) };
+	struct rig *r = set_up("page=2");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
+	rig_expect_map(r, "0-0 1-1 2-2");
+	rig_control(r, "fault bytewise", NULL, 0);
+	rig_expect_map(r, "0-0 1-1 2-2");
+	tear_down(r);
+}
+
+static void an_answer_of_another_tag_is_not_ours(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_snapshot(r), 0);
+	/* The map's answer is the first, the first command's the second. */
+	rig_control(r, "fault wrong-ctag=2", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	rig_expect(r, 1, DRV_SKIPPED);
+	rig_expect_map(r, "0-0");
+	tear_down(r);
+}
+
+/* The tag tells: an answer that comes twice disturbs nothing. */
+static void a_repeated_answer_is_passed_over(void **state)
+{
+	static const struct drv_item add[] = { ADD(0, 0), ADD(1, 1) };
+	char fault[32];
+
+	(void)state;
+	for (int k = 1; k <= 6; k++) {
+		struct rig *r = set_up(NULL);
+
+		snprintf(fault, sizeof(fault), "fault duplicate=%d", k);
+		rig_control(r, fault, NULL, 0);
+		assert_int_equal(rig_submit(r, DRV_SAFE, 2, add), 0);
+		rig_expect_map(r, "0-0 1-1");
+		assert_int_equal(rig_stat(r, "sessions"), 1);
+		tear_down(r);
+	}
+}
+
+static void a_late_answer_is_nobodys(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0) };
+	struct rig *r = set_up("late=1500");
+
+	(void)state;
+	rig_close(r);
+	r->cfg.timeout_ms = 1000;
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), WEFT_ETIMEOUT);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	rig_expect_map(r, "0-0");
+	tear_down(r);
+}
+
+/* ---- polatis-tl1 ---------------------------------------------------------------- */
+
+static void a_denial_keeps_its_code_and_words(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1),
+						 ADD(2, 2) };
+	struct rig *r = set_up("refuse-port=o1");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_DONE);
+	rig_expect(r, 1, DRV_REFUSED);
+	rig_expect(r, 2, DRV_SKIPPED);
+	assert_string_equal(r->outcomes[1].code, "SROF");
+	assert_non_null(strstr(r->outcomes[1].text, "the operation failed"));
+	assert_int_equal(r->outcomes[1].error, DRV_ERR_STATE);
+	tear_down(r);
+}
+
+/* Taking over is two commands; when the second is denied, the item is not as
+ * before, and nobody may believe so. */
+static void a_take_over_done_by_half_is_unknown(void **state)
+{
+	static const struct drv_item first[] = { ADD(0, 0) };
+	static const struct drv_item steal[] = { ADD(0, 1) };
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, first), 0);
+	rig_control(r, "fault refuse-port=o1", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, steal), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	assert_string_equal(r->outcomes[0].code, "SROF");
+	rig_expect_map(r, "");
+	tear_down(r);
+}
+
+static void reads_power_when_told_to(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0) };
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	rig_close(r);
+	rig_option(r, "power", "yes");
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.caps.power, DRV_POWER_BOTH);
+	assert_int_equal(r->snap.n_ports, 16);
+	for (int i = 0; i < 16; i++) {
+		assert_true(r->snap.ports[i].has_power);
+		assert_int_equal(r->snap.ports[i].power_mdbm > -5000,
+				 r->snap.ports[i].index == 0);
+	}
+	tear_down(r);
+}
+
+static void any_to_any_is_not_supported(void **state)
+{
+	struct drv_config cfg = { .name = "dut", .address = "127.0.0.1:1",
+				  .n_in = 8, .any_to_any = true };
+	struct err err = { 0 };
+	struct drv *dev;
+	uv_loop_t loop;
+
+	(void)state;
+	uv_loop_init(&loop);
+	assert_int_equal(drv_open(&loop, "polatis-tl1", &cfg, &dev, &err),
+			 WEFT_EUNSUPPORTED);
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_end_of_a_frame),
+		cmocka_unit_test(reads_an_answer_behind_echo_and_prompt),
+		cmocka_unit_test(reads_a_denial),
+		cmocka_unit_test(tells_reports_and_pages_apart),
+		cmocka_unit_test(refuses_what_is_no_message),
+		cmocka_unit_test(reads_values),
+		cmocka_unit_test(logs_in_and_out_and_hides_the_password),
+		cmocka_unit_test(a_wrong_password_is_said),
+		cmocka_unit_test(logs_in_again_after_an_idle_log_out),
+		cmocka_unit_test(learns_the_name_of_the_device),
+		cmocka_unit_test(reports_in_between_do_no_harm),
+		cmocka_unit_test(reads_answers_of_many_pages),
+		cmocka_unit_test(an_answer_of_another_tag_is_not_ours),
+		cmocka_unit_test(a_repeated_answer_is_passed_over),
+		cmocka_unit_test(a_late_answer_is_nobodys),
+		cmocka_unit_test(a_denial_keeps_its_code_and_words),
+		cmocka_unit_test(a_take_over_done_by_half_is_unknown),
+		cmocka_unit_test(reads_power_when_told_to),
+		cmocka_unit_test(any_to_any_is_not_supported),
+	};
+
+	return cmocka_run_group_tests_name("drivers/tl1", tests, NULL, NULL);
+}
