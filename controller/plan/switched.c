@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/find.h"
+#include "collective/mcf_sched.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -10,6 +12,12 @@
 /* How many candidates are scheduled in full; the rest is ranked by distance
  * only. */
 #define AUTO_SCHEDULED 6
+/* How near an all-to-all's flow comes to its bound, or when it stops. */
+#define FLOW_GAP 1e-3
+#define FLOW_PASSES 500
+/* How many of the finder's frontier are scheduled: those that promise the
+ * least time. */
+#define AUTO_FOUND 2
 
 /* A digraph that could serve, with its rank among the others. */
 struct candidate {
@@ -197,6 +205,26 @@ static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
 	return 0;
 }
 
+/* All-to-all from a flow, the others breadth first. Frees topo or hands it
+ * over. A count of passes is the only limit: the same plan anywhere. */
+static int synthesise(const struct model_job *job, struct plan_job *pj,
+		      struct topo *topo, struct err *err)
+{
+	struct mcf_sched_options opt = {
+		.flow = { .gap = FLOW_GAP, .max_passes = FLOW_PASSES },
+		.loss = MCF_SCHED_LOSS,
+	};
+	int rc;
+
+	pj->algorithm = job->collective == COLL_ALLTOALL ? "mcf" : "bfb";
+	if (job->collective != COLL_ALLTOALL) {
+		return coll_bfb(job->collective, topo, &pj->sched, err);
+	}
+	rc = mcf_schedule(topo, &opt, &pj->sched, NULL, err);
+	topo_free(topo);
+	return rc;
+}
+
 /* Schedules the job on one digraph. On failure pj holds no schedule. */
 static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 		       const char *expr, struct err *err)
@@ -217,14 +245,13 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 		free(name);
 		return rc;
 	}
-	rc = coll_bfb(job->collective, topo, &pj->sched, err);
+	rc = synthesise(job, pj, topo, err);
 	if (rc) {
 		free(name);
 		return err_wrap(err, "topology %s", expr);
 	}
 	coll_set_topo_name(pj->sched, name);
 	pj->topology = name;
-	pj->algorithm = "bfb";
 	rc = time_schedule(ctx, pj, err);
 	if (rc) {
 		coll_free(pj->sched);
@@ -267,29 +294,88 @@ static void move_result(struct plan_job *to, struct plan_job *from)
 	*to = *from;
 }
 
+/* Schedules one digraph and keeps it when it is the fastest so far. */
+static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
+			  const char *expr, struct err *err)
+{
+	struct plan_job one = { .job = pj->job };
+	int rc;
+
+	coll_report_init(&one.report);
+	rc = schedule_on(ctx, &one, expr, err);
+	if (rc) {
+		coll_report_fini(&one.report);
+		return rc;
+	}
+	if (!pj->sched || one.time_ns < pj->time_ns) {
+		move_result(pj, &one);
+	} else {
+		coll_free(one.sched);
+		free(one.topology);
+		coll_report_fini(&one.report);
+	}
+	return 0;
+}
+
 static int try_candidates(const struct plan_ctx *ctx, struct plan_job *pj,
 			  const struct candidates *all, struct err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < all->list.n && i < AUTO_SCHEDULED; i++) {
-		struct plan_job one = { .job = pj->job };
-
-		coll_report_init(&one.report);
-		rc = schedule_on(ctx, &one, all->list.v[i].expr, err);
-		if (rc) {
-			coll_report_fini(&one.report);
-			return rc;
-		}
-		if (!pj->sched || one.time_ns < pj->time_ns) {
-			move_result(pj, &one);
-		} else {
-			coll_free(one.sched);
-			free(one.topology);
-			coll_report_fini(&one.report);
-		}
+	for (size_t i = 0; i < all->list.n && i < AUTO_SCHEDULED && rc == 0;
+	     i++) {
+		rc = try_expression(ctx, pj, all->list.v[i].expr, err);
 	}
-	return 0;
+	return rc;
+}
+
+/* What the finder promises for a point, in ns. */
+static double promised_ns(const struct plan_ctx *ctx,
+			  const struct model_job *job, int degree,
+			  const struct coll_point *p)
+{
+	double alpha = job->alpha_ns > 0 ? (double)job->alpha_ns : 0;
+	double bps = (double)slowest_port_bps(ctx, job) * degree;
+
+	return p->steps * alpha + (double)p->num / (double)p->den *
+				  (double)job->size_bytes * 8e9 / bps;
+}
+
+/* The points of the finder's frontier that promise most, when that is less
+ * than what is scheduled already takes. Never an error of its own: where the
+ * finder knows nothing, the families stand. */
+static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
+			const struct candidates *all, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct coll_query q = { all->n, all->degree, all->symmetric,
+				job->collective };
+	struct coll_frontier f;
+	int rc = coll_find(&q, false, &f, NULL);
+
+	if (rc) {
+		coll_frontier_fini(&f);
+		return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+	}
+	for (int k = 0; k < AUTO_FOUND && rc == 0 && f.points.n > 0; k++) {
+		struct coll_point *best = f.points.v;
+
+		for (size_t i = 1; i < f.points.n; i++) {
+			if (promised_ns(ctx, job, q.degree, &f.points.v[i]) <
+			    promised_ns(ctx, job, q.degree, best)) {
+				best = &f.points.v[i];
+			}
+		}
+		if (pj->sched && promised_ns(ctx, job, q.degree, best) >=
+				 (double)pj->time_ns) {
+			break;
+		}
+		rc = try_expression(ctx, pj, best->expr, err);
+		free(best->expr);
+		*best = f.points.v[--f.points.n];
+	}
+	coll_frontier_fini(&f);
+	return rc;
 }
 
 /* The fastest schedule among the families that the ports allow. */
@@ -305,14 +391,17 @@ static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
 	if (rc) {
 		goto out;
 	}
-	if (all.list.n == 0) {
+	if (all.list.n > 0) {
+		qsort(all.list.v, all.list.n, sizeof(*all.list.v),
+		      by_distance);
+	}
+	rc = try_candidates(ctx, pj, &all, err);
+	rc = rc ? rc : try_frontier(ctx, pj, &all, err);
+	if (rc == 0 && !pj->sched) {
 		rc = err_set(err, WEFT_EINFEASIBLE,
 			     "no topology for %d hosts with %d usable ports "
 			     "each", job->n_hosts, all.degree);
-		goto out;
 	}
-	qsort(all.list.v, all.list.n, sizeof(*all.list.v), by_distance);
-	rc = try_candidates(ctx, pj, &all, err);
 out:
 	for (size_t i = 0; i < all.list.n; i++) {
 		free(all.list.v[i].expr);
@@ -327,18 +416,21 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc;
 
-	if (job->collective == COLL_ALLTOALL ||
-	    job->collective == COLL_BROADCAST) {
+	if (job->collective == COLL_BROADCAST) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "%s on switches: not supported, only allgather, "
-			       "reduce-scatter and allreduce",
+			       "reduce-scatter, allreduce and all-to-all",
 			       coll_kind_name(job->collective));
 	}
 	if (strcmp(job->algorithm, "auto") != 0 &&
-	    strcmp(job->algorithm, "bfb") != 0) {
+	    (strcmp(job->algorithm, "bfb") != 0 ||
+	     job->collective == COLL_ALLTOALL)) {
 		return err_set(err, WEFT_EUNSUPPORTED,
-			       "algorithm %s on switches: not supported, only "
-			       "bfb (or auto)", job->algorithm);
+			       "algorithm %s on switches: not supported for "
+			       "%s, only %sauto", job->algorithm,
+			       coll_kind_name(job->collective),
+			       job->collective == COLL_ALLTOALL ? ""
+								: "bfb or ");
 	}
 	rc = strcmp(job->topology, "auto") == 0
 		     ? choose_topology(ctx, pj, err)
