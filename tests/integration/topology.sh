@@ -1,0 +1,69 @@
+#!/bin/bash
+# weft topology from the command line: expressions, edge lists, the finder and
+# its cache, which may be damaged but never be believed then.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+export XDG_CACHE_HOME=$T/cache
+mkdir "$XDG_CACHE_HOME"
+
+# says WHAT PATTERN COMMAND...: fails with exit code 64 or 65 and that text.
+says() {
+	local what=$1 pattern=$2 status
+	shift 2
+	"$@" >"$T/out" 2>"$T/err"
+	status=$?
+	[[ $status == 64 || $status == 65 ]] && grep -q -- "$pattern" "$T/err"
+	tap "$what"
+}
+
+got=$(weft topology info 'L3(C(16,{3,4}))' --format json |
+	jq -c '[.nodes,.degree,.diameter]')
+[[ $got == '[1024,4,6]' ]]
+tap "a composed expression"
+
+printf 'undirected\n0 1\n1 2 4\n2 0\n' >"$T/edges"
+got=$(weft topology info "$T/edges" --format json | jq -c '[.nodes,.arcs]')
+[[ $got == '[3,6]' ]]
+tap "an edge list"
+printf 'nodes 3\n0 1\n1 3\n' >"$T/bad"
+says "an edge list with a node out of range" 'bad:3:.* out of range' \
+	weft topology info "$T/bad"
+says "nested too deep" 'nested deeper than 32' \
+	weft topology info "$(printf 'L(%.0s' {1..10000})"
+says "a product too large" '1000000 nodes' \
+	weft topology info 'Prod(Ring(1000),Ring(1000))'
+says "one node" 'from 2 to' weft topology find -n 1 -d 2
+says "no ports" 'from 1 to' weft topology find -n 8 -d 0
+
+find() {
+	weft topology find -n 64 -d 4 --alpha 10us --bandwidth 100Gbps \
+		--size 1MiB --format json "$@"
+}
+find >"$T/first" && file=$(ls "$XDG_CACHE_HOME"/weft/frontier-64-4-*)
+tap "found, and kept"
+find >"$T/second" && cmp -s "$T/first" "$T/second"
+tap "the same from the cache"
+for damage in 's/^weft-frontier-1/weft-frontier-0/' '3s/^[0-9]*/1/' '$d'; do
+	sed -i "$damage" "$file"
+	find >"$T/second" && cmp -s "$T/first" "$T/second"
+	tap "searched again after $damage"
+done
+: >"$file"
+find >"$T/second" && cmp -s "$T/first" "$T/second"
+tap "searched again after an empty file"
+XDG_CACHE_HOME=/dev/null find >"$T/second" && cmp -s "$T/first" "$T/second"
+tap "no cache is no failure"
+
+# Every point is what the verifier replays.
+jq -r '.points[] | "\(.steps) \(.bandwidth_factor) \(.topology)"' "$T/first" |
+	while read -r steps factor topology; do
+		got=$(weft schedule make --topology "$topology" \
+			--collective allreduce --format json |
+			jq -r '"\(.steps) \(.bandwidth_factor)"')
+		[[ $got == "$steps $factor" ]] || echo "$topology: $got"
+	done >"$T/wrong"
+sed 's/^/#   /' "$T/wrong"
+[[ ! -s $T/wrong ]]
+tap "every point has a schedule with its figures"
+finish
