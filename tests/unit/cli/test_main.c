@@ -321,7 +321,7 @@ static void test_not_supported(void **state)
 {
 	static const char *const lines[] = {
 		"weft schedule make -t K(4) -c allgather -a mcf",
-		"weft schedule make -t K(4) -c all-to-all",
+		"weft schedule make -t K(4) -c broadcast",
 		"weft ring plan -n 8 -w 2 --size 1MB -a wrht",
 	};
 	struct fixture *f = *state;
