@@ -1,0 +1,162 @@
+/* Event by event: what a ring of resonators does with a plan's lightpaths. */
+#include "optree/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+
+struct ring_sim {
+	const struct coll_sched *s;
+	const struct optree_sim_params *p;
+	int64_t *free_at;	/* of each direction, link and colour: the
+				 * time in ps when the slot is free again */
+	int64_t *chunks;	/* per arc: this step's */
+	int32_t *lights;	/* per arc */
+	int n, width;
+};
+
+/* Time in ps of bytes as flits over one channel: whole flits. Packets of
+ * whole flits change nothing, as the last one ends with its last flit. Each
+ * flit is converted while the next arrives, so one conversion shows. */
+static int64_t sending_ps(const struct optree_sim_params *p, int64_t bytes)
+{
+	int64_t flits = (bytes + p->flit_bytes - 1) / p->flit_bytes;
+	__int128 bits = (__int128)flits * p->flit_bytes * 8;
+
+	if (p->flit_cycle_ps * (__int128)p->ring.channel_bps >
+	    (__int128)p->flit_bytes * 8 * 1000000000000) {
+		/* The converter is slower than the light. */
+		return flits * p->flit_cycle_ps +
+		       (int64_t)((__int128)p->flit_bytes * 8 *
+				 1000000000000 / p->ring.channel_bps);
+	}
+	return (int64_t)((bits * 1000000000000 + p->ring.channel_bps - 1) /
+			 p->ring.channel_bps) + p->flit_cycle_ps;
+}
+
+static int64_t *slot(struct ring_sim *m, const struct coll_light *l, int link)
+{
+	size_t colour = (size_t)l->fibre * m->p->ring.channels + l->channel;
+
+	return &m->free_at[((size_t)l->dir * m->n + link) * m->width + colour];
+}
+
+/* Holds the slots of a lightpath from `begin` until it has sent; WEFT_EVERIFY
+ * when another lightpath still holds one. */
+static int hold(struct ring_sim *m, const struct coll_light *l,
+		int64_t begin, int64_t end, struct err *err)
+{
+	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
+	int link = l->dir == RWA_CW ? a->src : (a->src + m->n - 1) % m->n;
+	int stop = l->dir == RWA_CW ? a->dst : (a->dst + m->n - 1) % m->n;
+
+	do {
+		int64_t *at = slot(m, l, link);
+
+		if (*at > begin) {
+			return err_set(err, WEFT_EVERIFY,
+				       "step %d: channel %d of fibre %d, link "
+				       "%d: two lightpaths at a time", l->step,
+				       l->channel, l->fibre, link);
+		}
+		*at = end;
+		link = (link + (l->dir == RWA_CW ? 1 : m->n - 1)) % m->n;
+	} while (link != stop);
+	return 0;
+}
+
+/* Bytes on the fullest of the channels that share an arc's chunks. */
+static int64_t share_bytes(const struct ring_sim *m, int arc)
+{
+	int64_t chunks = (m->chunks[arc] + m->lights[arc] - 1) /
+			 m->lights[arc];
+	int64_t p = coll_chunks(m->s);
+	__int128 bytes = (__int128)chunks * m->p->ring.shard_bytes;
+
+	return (int64_t)((bytes + p - 1) / p);
+}
+
+/* A step begins when all of the one before has arrived; then resonators
+ * retune, and everybody sends. *now moves to the end of the step. */
+static int run_step(struct ring_sim *m, const struct coll_xfer *x,
+		    int64_t n_x, const struct coll_light *l, int64_t n_l,
+		    int64_t *now, struct err *err)
+{
+	int64_t begin = *now + m->p->retune_ns * 1000;
+	int64_t last = begin;
+	int rc = 0;
+
+	for (int64_t k = 0; k < n_l; k++) {
+		m->chunks[l[k].arc] = 0;
+		m->lights[l[k].arc] = 0;
+	}
+	for (int64_t k = 0; k < n_l; k++) {
+		m->lights[l[k].arc]++;
+	}
+	for (int64_t k = 0; k < n_x; k++) {
+		m->chunks[x[k].arc] += x[k].last - x[k].first + 1;
+	}
+	for (int64_t k = 0; k < n_l && !rc; k++) {
+		int64_t end = begin + sending_ps(m->p,
+						 share_bytes(m, l[k].arc));
+
+		last = end > last ? end : last;
+		rc = hold(m, &l[k], begin, end, err);
+	}
+	*now = last;
+	return rc;
+}
+
+static int run(struct ring_sim *m, struct optree_sim *out, struct err *err)
+{
+	int64_t n_x, n_l, i = 0, j = 0, now = 0;
+	const struct coll_xfer *x = coll_xfers(m->s, &n_x);
+	const struct coll_light *l = coll_lights(m->s, &n_l);
+	int rc = 0;
+
+	for (int step = 0; step < coll_steps(m->s) && !rc; step++) {
+		int64_t xi = i, lj = j;
+
+		while (i < n_x && x[i].step == step) {
+			i++;
+		}
+		while (j < n_l && l[j].step == step) {
+			j++;
+		}
+		rc = run_step(m, x + xi, i - xi, l + lj, j - lj, &now, err);
+	}
+	out->steps = coll_steps(m->s);
+	out->time_ns = (now + 999) / 1000;
+	return rc;
+}
+
+int optree_simulate(const struct coll_sched *s,
+		    const struct optree_sim_params *p,
+		    struct optree_sim *out, struct err *err)
+{
+	struct ring_sim m = { .s = s, .p = p, .n = p->ring.n,
+			      .width = p->ring.channels * p->ring.fibres };
+	size_t arcs = (size_t)topo_m(coll_topo(s)) + 1;
+	int rc = coll_verify(s, NULL, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc && (p->flit_bytes < 1 || p->flit_cycle_ps < 0 ||
+		    p->retune_ns < 0 || coll_ranks(s) != p->ring.n)) {
+		rc = err_set(err, WEFT_EINVAL,
+			     "a simulation needs the schedule's ring, flits "
+			     "of at least a byte, and no negative times");
+	}
+	if (rc) {
+		return rc;
+	}
+	m.free_at = calloc(2 * (size_t)m.n * (size_t)m.width,
+			   sizeof(*m.free_at));
+	m.chunks = calloc(arcs, sizeof(*m.chunks));
+	m.lights = calloc(arcs, sizeof(*m.lights));
+	rc = m.free_at && m.chunks && m.lights ? run(&m, out, err)
+					       : err_nomem(err);
+	free(m.free_at);
+	free(m.chunks);
+	free(m.lights);
+	return rc;
+}

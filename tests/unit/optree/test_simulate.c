@@ -1,0 +1,123 @@
+/* The simulated ring against the closed forms of time. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "optree/simulate.h"
+
+static struct optree_sim_params params(int n, int channels, int64_t bytes)
+{
+	return (struct optree_sim_params){
+		.ring = { .n = n, .channels = channels, .fibres = 1,
+			  .shard_bytes = bytes, .channel_bps = 40000000000,
+			  .alpha_ns = 25000 },
+		.retune_ns = 25000, .flit_bytes = 32,
+	};
+}
+
+static int64_t simulated(const struct optree_sim_params *p,
+			 enum optree_algorithm how, struct optree_plan *plan)
+{
+	struct optree_sim sim;
+	struct err err = { 0 };
+
+	if (optree_make(&p->ring, how, plan, &err) ||
+	    optree_plan_expand(&p->ring, plan, &err) ||
+	    optree_simulate(plan->sched, p, &sim, &err)) {
+		fail_msg("n=%d w=%d: %s", p->ring.n, p->ring.channels,
+			 err.msg);
+	}
+	assert_int_equal(sim.steps, plan->steps);
+	return sim.time_ns;
+}
+
+/* Items of whole flits and free conversion: the closed form, to the ns. */
+static void closed_forms_hold(void **state)
+{
+	(void)state;
+	for (int n = 4; n <= 64; n += 6) {
+		for (int how = OPTREE_TREE; how <= OPTREE_BY_ONE_STAGE;
+		     how++) {
+			struct optree_sim_params p = params(n, 5, 32 * 5000);
+			struct optree_plan plan;
+			int64_t ns = simulated(&p, (enum optree_algorithm)how,
+					       &plan);
+
+			/* Each of 160000 B at 40 Gbit/s: 32 us. */
+			assert_int_equal(ns, plan.steps * (25000 + 32000));
+			assert_int_equal(ns, plan.time_ns);
+			optree_plan_fini(&plan);
+		}
+	}
+}
+
+/* Chunks need not be whole flits: at most one flit a step more. */
+static void composed_plans_hold(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 64; n++) {
+		struct optree_sim_params p = params(n, 1 + n % 9, 100000);
+		struct optree_plan plan;
+		int64_t ns = simulated(&p, OPTREE_COMPOSED, &plan);
+
+		assert_true(ns >= plan.time_ns - 1);
+		assert_true(ns <= plan.time_ns + 7 * plan.steps);
+		optree_plan_fini(&plan);
+	}
+}
+
+/* A cycle a flit adds one cycle a step, unless it is slower than light. */
+static void conversion_of_flits(void **state)
+{
+	struct optree_sim_params p = params(16, 4, 3200);
+	struct optree_plan plan;
+	int64_t free, cycle, slow;
+
+	(void)state;
+	free = simulated(&p, OPTREE_BY_RING, &plan);
+	optree_plan_fini(&plan);
+	p.flit_cycle_ps = 1000;
+	cycle = simulated(&p, OPTREE_BY_RING, &plan);
+	optree_plan_fini(&plan);
+	assert_int_equal(cycle, free + 15);
+	p.flit_cycle_ps = 10000;
+	slow = simulated(&p, OPTREE_BY_RING, &plan);
+	optree_plan_fini(&plan);
+	/* 100 flits of 10 ns instead of 6.4 ns, and the first one's 6.4. */
+	assert_int_equal(slow, 15 * 25000 + (15 * 1006400 + 999) / 1000);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct optree_sim_params p = params(8, 4, 3200);
+	struct optree_plan plan;
+	struct optree_sim sim;
+	struct err err;
+
+	(void)state;
+	simulated(&p, OPTREE_BY_NE, &plan);
+	p.flit_bytes = 0;
+	assert_int_equal(optree_simulate(plan.sched, &p, &sim, &err),
+			 WEFT_EINVAL);
+	p = params(9, 4, 3200);
+	assert_int_equal(optree_simulate(plan.sched, &p, &sim, &err),
+			 WEFT_EINVAL);
+	optree_plan_fini(&plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closed_forms_hold),
+		cmocka_unit_test(composed_plans_hold),
+		cmocka_unit_test(conversion_of_flits),
+		cmocka_unit_test(nonsense_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("optree/simulate", tests, NULL,
+					   NULL);
+}
