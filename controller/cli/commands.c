@@ -26,7 +26,8 @@
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
 #define ALGORITHMS "auto bfb mcf"
-#define EXPORTS "json proto msccl-xml rccl-xml mscclpp-json"
+#define EXPORTS \
+	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json"
 
 static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,
@@ -74,7 +75,8 @@ static const struct cli_option verify_options[] = { JOB, END };
 static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
 
 static const struct cli_option export_options[] = {
-	JOB, { 0, "to", "FORMAT", "json or proto", EXPORTS },
+	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
+		"docs/lowering.md)", EXPORTS },
 	OUTPUT("default: standard output"), END,
 };
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/lower.h"
 #include "controller/cli/private.h"
 #include "lib/base/file.h"
 #include "lib/base/rat.h"
@@ -176,14 +177,23 @@ static int serialize(const struct coll_sched *s, const char *to,
 	if (strcmp(to, "proto") == 0) {
 		return coll_to_proto(s, b, err);
 	}
-	if (strcmp(to, "msccl-xml") == 0 || strcmp(to, "rccl-xml") == 0 ||
-	    strcmp(to, "mscclpp-json") == 0) {
+	if (strcmp(to, "msccl-xml") == 0) {
+		return msccl_export(s, LOWER_AZURE, b, err);
+	}
+	if (strcmp(to, "msccl-legacy-xml") == 0) {
+		return msccl_export(s, LOWER_MICROSOFT, b, err);
+	}
+	if (strcmp(to, "rccl-xml") == 0) {
+		return msccl_export(s, LOWER_RCCL, b, err);
+	}
+	if (strcmp(to, "mscclpp-json") == 0) {
 		err_set(err, WEFT_EUNSUPPORTED,
 			"--to %s: not supported in this version", to);
 	} else {
 		err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
 	}
-	err_hint(err, "supported: json, proto");
+	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
+		 "rccl-xml");
 	return err->code;
 }
 
