@@ -378,12 +378,17 @@ static void read_collective(struct build *b, struct entry *e)
 static void check_algorithm(struct build *b, const struct entry *e)
 {
 	const struct value *v = &e->v[JOB_ALGORITHM];
-	const char *wrong = e->ring ? "bfb" : "optree";
+	bool bfb, automatic;
 
-	if (v->ok && strcmp(v->text, wrong) == 0) {
+	if (!v->ok) {
+		return;
+	}
+	bfb = strcmp(v->text, "bfb") == 0;
+	automatic = strcmp(v->text, "auto") == 0;
+	if (!automatic && bfb == e->ring) {
 		reader_error(b->r, v->node->at, WEFT_EINVAL,
 			     "%s: algorithm: %s is for jobs on %s", e->object,
-			     wrong, e->ring ? "switches" : "a ring");
+			     v->text, e->ring ? "switches" : "a ring");
 	}
 }
 

@@ -86,7 +86,7 @@ struct model_job {
 	int *hosts;		/* rank r runs on hosts[r] */
 	int device;		/* the ring it runs on, or -1: on switches */
 	int64_t size_bytes;	/* M, the whole vector */
-	char *algorithm;	/* "auto", "optree", "bfb" */
+	char *algorithm;	/* "auto", "composed", "optree", "bfb" */
 	char *topology;		/* expression, or "auto"; switches only */
 	int depth;		/* OpTree's k, 0: best; rings only */
 	int64_t alpha_ns;	/* per step; rings: -1 = retune + conversion */

@@ -13,7 +13,8 @@
 		.n_keys = sizeof(table) / sizeof(*(table)) \
 	}
 
-static const char *const algorithms[] = { "auto", "optree", "bfb", NULL };
+static const char *const algorithms[] = { "auto", "composed", "optree",
+					  "bfb", NULL };
 
 static const struct key host_keys[] = {
 	[HOST_NAME] = { "name", KEY_NAMES, .required = true,
@@ -143,7 +144,8 @@ static const struct key job_keys[] = {
 		       .help = "the whole vector, such as 4MB" },
 	[JOB_ALGORITHM] = { "algorithm", KEY_CHOICE, .choices = algorithms,
 			    .def = "auto",
-			    .help = "optree on rings, bfb on switches" },
+			    .help = "composed or optree on rings, "
+				    "bfb on switches" },
 	[JOB_TOPOLOGY] = { "topology", KEY_TEXT, .def = "auto",
 			   .help = "graph among the ranks, such as "
 				   "C(16,{1,4})" },

@@ -19,6 +19,11 @@ static int check_ring_job(const struct plan_ctx *ctx,
 			       "only auto, composed and optree",
 			       job->algorithm, dev->name);
 	}
+	if (job->depth && strcmp(job->algorithm, "composed") == 0) {
+		return err_set(err, WEFT_EINVAL,
+			       "depth is of OpTree's tree, composed plans "
+			       "have none");
+	}
 	if (job->n_hosts != dev->n_members) {
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "%d of the %d nodes of ring %s: not supported, "
