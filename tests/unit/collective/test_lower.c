@@ -124,19 +124,69 @@ static void test_alltoall_broadcast(void **state)
 	}
 }
 
+/* 64 ranks, in the dialect of the tightest limits. */
 static void test_large(void **state)
 {
 	static const char *const large[] = {
-		"Hypercube(6)", "Torus(8,8)", "Ring(32)", NULL,
+		"Ring(64)", "Torus(8,8)", "Torus(4,4,4)", "Hypercube(6)",
+		"K(32,32)", "C(64,{7,8})", "GenKautz(4,64)", "GenKautz(3,50)",
+		NULL,
 	};
 
 	(void)state;
 	for (const char *const *e = large; *e; e++) {
-		runs(bfb(COLL_ALLGATHER, *e), LOWER_AZURE, 1);
-		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_AZURE, 1);
+		runs(bfb(COLL_ALLGATHER, *e), LOWER_RCCL, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_RCCL, 1);
+		runs(bfb(COLL_ALLREDUCE, *e), LOWER_RCCL, 1);
 	}
-	runs(bfb(COLL_ALLREDUCE, "Torus(4,4)"), LOWER_AZURE, 1);
-	runs(bfb(COLL_ALLREDUCE, "Hypercube(5)"), LOWER_AZURE, 1);
+	runs(paths(COLL_ALLTOALL, "Hypercube(5)", 1, 0), LOWER_AZURE, 1);
+	runs(paths(COLL_BROADCAST, "Torus(8,8)", 2, 0), LOWER_AZURE, 1);
+}
+
+/* The limits of steps and of threadblocks that can be waited for hold in
+ * programs that need several channels. */
+static void test_several_channels(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "Torus(8,8)");
+	struct err err = { 0 };
+	struct lower p;
+
+	(void)state;
+	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	assert_true(p.channels > 1);
+	for (int r = 0; r < p.ranks; r++) {
+		for (size_t t = 0; t < p.gpus[r].tbs.n; t++) {
+			assert_in_range(p.gpus[r].tbs.v[t].steps.n, 1, 64);
+		}
+	}
+	lower_fini(&p);
+	must(lower_schedule(s, LOWER_MICROSOFT, &p, &err), &err);
+	assert_int_equal(p.channels, 1);
+	lower_fini(&p);
+	coll_free(s);
+}
+
+/* A ring passes everything on: all but the first and last steps fuse. */
+static void test_fusing(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "UniRing(1,8)");
+	int count[LOWER_TYPES] = { 0 };
+	struct err err = { 0 };
+	struct lower p;
+
+	(void)state;
+	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	for (size_t k = 0; k < p.gpus[0].tbs.v[0].steps.n; k++) {
+		count[p.gpus[0].tbs.v[0].steps.v[k].type]++;
+	}
+	assert_int_equal(p.gpus[0].tbs.n, 1);
+	assert_int_equal(count[LOWER_SEND], 1);
+	assert_int_equal(count[LOWER_RRS], 6);
+	assert_int_equal(count[LOWER_RRCS], 1);
+	assert_int_equal(count[LOWER_RCS], 6);
+	assert_int_equal(count[LOWER_RECV], 1);
+	lower_fini(&p);
+	coll_free(s);
 }
 
 int main(void)
@@ -147,6 +197,8 @@ int main(void)
 		cmocka_unit_test(test_allreduce),
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_several_channels),
+		cmocka_unit_test(test_fusing),
 	};
 
 	return cmocka_run_group_tests_name("collective/lower", tests, NULL,
