@@ -32,6 +32,8 @@ struct view {
 	int node, n_links;
 	int32_t *links;		/* arcs into the node, self-loops left out */
 	int64_t *caps;
+	int32_t *first;		/* arcs into a node: source[first[node]] ... */
+	int32_t *source;	/* where each comes from: one array to walk */
 	int words;
 	uint64_t *usable;	/* a row a rank: links that end its shortest
 				 * paths */
@@ -58,10 +60,28 @@ static void view_fini(struct view *v)
 {
 	free(v->links);
 	free(v->caps);
+	free(v->first);
+	free(v->source);
 	free(v->usable);
 	free(v->dist);
 	free(v->queue);
 	free(v->level);
+}
+
+static void load_sources(struct view *v)
+{
+	int k = 0;
+
+	for (int u = 0; u < topo_n(v->t); u++) {
+		const int32_t *arcs;
+		int n = topo_in(v->t, u, &arcs);
+
+		v->first[u] = k;
+		for (int i = 0; i < n; i++) {
+			v->source[k++] = topo_arc(v->t, arcs[i])->src;
+		}
+	}
+	v->first[topo_n(v->t)] = k;
 }
 
 static int view_init(struct view *v, const struct topo *t, struct err *err)
@@ -73,12 +93,18 @@ static int view_init(struct view *v, const struct topo *t, struct err *err)
 	v->words = (int)(degree / 64 + 1);
 	v->links = malloc((degree + 1) * sizeof(*v->links));
 	v->caps = malloc((degree + 1) * sizeof(*v->caps));
+	v->first = malloc((n + 1) * sizeof(*v->first));
+	v->source = malloc(((size_t)topo_m(t) + 1) * sizeof(*v->source));
 	v->usable = malloc(n * v->words * sizeof(*v->usable));
 	v->dist = malloc(n * sizeof(*v->dist));
 	v->queue = malloc(n * sizeof(*v->queue));
 	v->level = malloc((n + 2) * sizeof(*v->level));
-	return v->links && v->caps && v->usable && v->dist && v->queue &&
-	       v->level ? 0 : err_nomem(err);
+	if (!v->links || !v->caps || !v->first || !v->source || !v->usable ||
+	    !v->dist || !v->queue || !v->level) {
+		return err_nomem(err);
+	}
+	load_sources(v);
+	return 0;
 }
 
 static uint64_t *usable(const struct view *v, int rank)
@@ -102,34 +128,61 @@ static void load_links(struct view *v)
 	}
 }
 
-/* Ranks one hop before x: they can use what x can, or, before the node
- * itself, the links. */
+/* Enters w, one hop before a node at distance `dist`, when it is new; true
+ * when that is its distance. */
+static bool enter(struct view *v, int w, int32_t dist, int *tail)
+{
+	if (v->dist[w] < 0) {
+		v->dist[w] = dist + 1;
+		v->queue[(*tail)++] = w;
+		memset(usable(v, w), 0, (size_t)v->words * sizeof(*v->usable));
+	}
+	return v->dist[w] == dist + 1;
+}
+
+/* Ranks one hop before the node itself use the links. */
+static void visit_node(struct view *v, int *tail)
+{
+	for (int i = 0; i < v->n_links; i++) {
+		int w = topo_arc(v->t, v->links[i])->src;
+
+		enter(v, w, 0, tail);
+		usable(v, w)[i / 64] |= UINT64_C(1) << (i % 64);
+	}
+}
+
+/* Ranks one hop before x can use what x can. */
 static void visit(struct view *v, int x, int *tail)
 {
-	const int32_t *arcs = v->links;
-	int n = v->n_links;
+	const uint64_t *from = usable(v, x);
+	int32_t dist = v->dist[x];
 
-	if (x != v->node) {
-		n = topo_in(v->t, x, &arcs);
+	for (int k = v->first[x]; k < v->first[x + 1]; k++) {
+		int w = v->source[k];
+
+		if (enter(v, w, dist, tail)) {
+			for (int i = 0; i < v->words; i++) {
+				usable(v, w)[i] |= from[i];
+			}
+		}
 	}
-	for (int i = 0; i < n; i++) {
-		int w = topo_arc(v->t, arcs[i])->src;
+}
 
-		if (v->dist[w] < 0) {
-			v->dist[w] = v->dist[x] + 1;
-			v->queue[(*tail)++] = w;
-			memset(usable(v, w), 0,
-			       (size_t)v->words * sizeof(*v->usable));
-		}
-		if (v->dist[w] != v->dist[x] + 1) {
-			continue;
-		}
-		if (x == v->node) {
-			usable(v, w)[i / 64] |= UINT64_C(1) << (i % 64);
-			continue;
-		}
-		for (int k = 0; k < v->words; k++) {
-			usable(v, w)[k] |= usable(v, x)[k];
+/* The same with one word a rank, as nearly all digraphs have: this is where
+ * synthesis spends its time. */
+static void visit_fast(struct view *v, int x, int *tail)
+{
+	uint64_t from = v->usable[x], *to = v->usable;
+	int32_t next = v->dist[x] + 1, *dist = v->dist;
+	const int32_t *end = v->source + v->first[x + 1];
+
+	for (const int32_t *w = v->source + v->first[x]; w < end; w++) {
+		if (dist[*w] < 0) {
+			dist[*w] = next;
+			v->queue[(*tail)++] = *w;
+			to[*w] = from;
+		} else if (dist[*w] == next) {
+			to[*w] |= from;
 		}
 	}
 }
@@ -155,7 +208,13 @@ static int view_load(struct view *v, int node, struct err *err)
 		if (v->dist[x] > v->levels) {
 			v->level[++v->levels] = head;
 		}
-		visit(v, x, &tail);
+		if (head == 0) {
+			visit_node(v, &tail);
+		} else if (v->words == 1) {
+			visit_fast(v, x, &tail);
+		} else {
+			visit(v, x, &tail);
+		}
 	}
 	v->level[v->levels + 1] = tail;
 	for (int u = 0; u < n && tail < n; u++) {
