@@ -173,12 +173,12 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 }
 
 static const struct tl1_read reads[] = {
-	{ TL1_IDENTITY, ask_type, read_identity },
-	{ TL1_IDENTITY, ask_inventory, read_identity },
-	{ TL1_SIZE, ask_size, read_size },
-	{ TL1_MAP, ask_map, read_circuit },
-	{ TL1_PORTS, ask_shutters, read_shutter },
-	{ TL1_POWER, ask_powers, read_power },
+	{ TL1_IDENTITY, ask_type, read_identity, NULL },
+	{ TL1_IDENTITY, ask_inventory, read_identity, NULL },
+	{ TL1_SIZE, ask_size, read_size, NULL },
+	{ TL1_MAP, ask_map, read_circuit, NULL },
+	{ TL1_PORTS, ask_shutters, read_shutter, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL },
 	{ 0 },
 };
 

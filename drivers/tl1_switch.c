@@ -491,6 +491,9 @@ static void on_read(struct tl1_switch *s, const struct tl1_message *m)
 	for (size_t i = 0; rc == 0 && i < m->n_lines; i++) {
 		rc = r->line(s, m->lines[i], &err);
 	}
+	if (rc == 0 && r->end) {
+		rc = r->end(s, m->n_lines, &err);
+	}
 	if (rc) {
 		misunderstood(s, rc, &err);
 		return;
@@ -983,10 +986,8 @@ static const struct handle_ops ops = {
 	.fini = tl1_fini,
 };
 
-/* A text that goes into commands as it is. */
-static int text_option(const struct drv_class *cls,
-		       const struct drv_config *cfg, const char *key,
-		       char *out, size_t size, struct err *err)
+int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
+		    const char *key, char *out, size_t size, struct err *err)
 {
 	const char *text = handle_option(cls, cfg, key);
 
@@ -1018,15 +1019,16 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 				       &s->settle_ms, err);
 	}
 	if (rc == 0) {
-		rc = text_option(cls, cfg, "user", s->user, sizeof(s->user),
-				 err);
+		rc = tl1_text_option(cls, cfg, "user", s->user,
+				     sizeof(s->user), err);
 	}
 	if (rc == 0) {
-		rc = text_option(cls, cfg, "password", s->password,
-				 sizeof(s->password), err);
+		rc = tl1_text_option(cls, cfg, "password", s->password,
+				     sizeof(s->password), err);
 	}
 	if (rc == 0) {
-		rc = text_option(cls, cfg, "tid", s->tid, sizeof(s->tid), err);
+		rc = tl1_text_option(cls, cfg, "tid", s->tid, sizeof(s->tid),
+				     err);
 	}
 	s->use_tid = s->tid[0] != '\0';
 	return rc;

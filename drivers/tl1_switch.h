@@ -62,6 +62,8 @@ struct tl1_read {
 	/* Takes one line of the answer, which it may change. WEFT_EDEVICE
 	 * when it cannot be, WEFT_EVERIFY for another size. */
 	int (*line)(struct tl1_switch *s, char *line, struct err *err);
+	/* After the last of n lines; or NULL. */
+	int (*end)(struct tl1_switch *s, size_t n, struct err *err);
 };
 
 struct tl1_dialect {
@@ -98,7 +100,7 @@ struct tl1_switch {
 	int64_t gap_ms, settle_ms;
 	bool want_power;
 	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
-	char own_group[DRV_NAME_MAX];	/* dialects with groups of circuits */
+	char extra[DRV_NAME_MAX];	/* an option of the dialect */
 
 	/* the session */
 	char tid[TL1_SID_MAX];
@@ -149,6 +151,10 @@ struct drv_port *tl1_port(struct tl1_switch *s, bool is_out, int index,
 			  struct err *err);
 /* Adds words to the snapshot's identity. */
 void tl1_identify(struct tl1_switch *s, const char *words);
+/* Copies an option's text into out (size bytes) if it may stand in commands.
+ * WEFT_EINVAL. */
+int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
+		    const char *key, char *out, size_t size, struct err *err);
 /* WEFT_EDEVICE, quoting the line. */
 int tl1_unexpected(const char *line, const char *expected, struct err *err);
 /* WEFT_EVERIFY unless the device's size is the fabric's. */

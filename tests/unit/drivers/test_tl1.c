@@ -379,6 +379,97 @@ static void any_to_any_is_not_supported(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* ---- glimmerglass-tl1 ------------------------------------------------------------ */
+
+static void honours_the_locks_of_others(void **state)
+{
+	static const struct drv_item first[] = { ADD(0, 0), ADD(1, 1) };
+	static const struct drv_item del[] = { DEL(0, 0) };
+	static const struct drv_item steal[] = { ADD(0, 1) };
+	static const struct drv_item other[] = { ADD(1, 1) };
+	struct rig *r = set_up_as("glimmerglass-tl1", NULL);
+	int sets;
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, first), 0);
+	sets = rig_stat(r, "sets");
+	rig_control(r, "fault locked=i0", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_string_equal(r->snap.xcs[0].owner, "noc");
+	assert_string_equal(r->snap.xcs[1].owner, "");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, del), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_non_null(strstr(r->outcomes[0].text, "locked by noc"));
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_STATE);
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, steal), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_int_equal(rig_submit(r, DRV_REPLACE, 1, other), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_int_equal(rig_stat(r, "sets"), sets);
+	rig_expect_map(r, "0-0 1-1");
+	tear_down(r);
+}
+
+static void our_own_lock_is_no_obstacle(void **state)
+{
+	static const struct drv_item add[] = { ADD(0, 0) };
+	static const struct drv_item del[] = { DEL(0, 0) };
+	struct rig *r = set_up_as("glimmerglass-tl1", "locked=i0");
+
+	(void)state;
+	rig_close(r);
+	rig_option(r, "user", "noc");
+	rig_option(r, "password", "noc");
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, add), 0);
+	/* It goes out; this device has no exception for anybody. */
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, del), WEFT_EDEVICE);
+	assert_string_equal(r->outcomes[0].code, "SNVS");
+	tear_down(r);
+}
+
+static void a_circuit_that_fails_is_done_without_light(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
+	struct rig *r = set_up_as("glimmerglass-tl1", "conn-failed=o1");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	rig_expect(r, 1, DRV_DONE);
+	assert_int_equal(r->outcomes[1].error, DRV_ERR_TRAFFIC);
+	assert_non_null(strstr(r->outcomes[1].text, "timer_expired"));
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.xcs[0].state, DRV_TUNED);
+	assert_int_equal(r->snap.xcs[1].state, DRV_FAILED);
+	/* Asking again changes nothing, and says so again. */
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(r->outcomes[1].error, DRV_ERR_TRAFFIC);
+	tear_down(r);
+}
+
+static void loss_is_told_per_circuit(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0) };
+	struct rig *r = set_up_as("glimmerglass-tl1", NULL);
+	int32_t in = 0, out = 0;
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_ports, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(r->snap.ports[i].has_power);
+		*(r->snap.ports[i].is_out ? &out : &in) =
+			r->snap.ports[i].power_mdbm;
+	}
+	assert_true(r->snap.xcs[0].has_loss);
+	assert_true(r->snap.xcs[0].loss_mdb > 0);
+	assert_int_equal(in - out, r->snap.xcs[0].loss_mdb);
+	tear_down(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +492,10 @@ int main(void)
 		cmocka_unit_test(a_take_over_done_by_half_is_unknown),
 		cmocka_unit_test(reads_power_when_told_to),
 		cmocka_unit_test(any_to_any_is_not_supported),
+		cmocka_unit_test(honours_the_locks_of_others),
+		cmocka_unit_test(our_own_lock_is_no_obstacle),
+		cmocka_unit_test(a_circuit_that_fails_is_done_without_light),
+		cmocka_unit_test(loss_is_told_per_circuit),
 	};
 
 	return cmocka_run_group_tests_name("drivers/tl1", tests, NULL, NULL);
