@@ -183,6 +183,18 @@ static int find_bound(struct solve *s, struct err *err)
 	return rc;
 }
 
+/* Of the channels given, as many as can ever be of use: one for each
+ * lightpath beside those with something in use. */
+static int useful_channels(const struct solve *s)
+{
+	int64_t n = s->m->lightpaths + 1;
+
+	for (size_t i = 0; i < s->m->blocks.n; i++) {
+		n += s->m->blocks.v[i].channel >= 0;
+	}
+	return n < s->opt->channels ? (int)n : s->opt->channels;
+}
+
 /* As many as fit in the channels given. */
 static int fill(struct solve *s, struct err *err)
 {
@@ -195,8 +207,8 @@ static int fill(struct solve *s, struct err *err)
 	if (!rc && s->wanted < s->res->lightpaths_bound) {
 		s->res->lightpaths_bound = s->wanted;
 	}
-	return rc ? rc : attempt(s, s->opt->channels, effort(s, 1), &stop, &all,
-				 err);
+	return rc ? rc : attempt(s, useful_channels(s), effort(s, 1), &stop,
+				 &all, err);
 }
 
 static int check_answer(const struct solve *s, struct err *err)

@@ -97,6 +97,15 @@ int rwa_all_to_all_groups(const struct rwa_ring *ring, const int32_t *members,
 			  int m, int groups, struct rwa_arc *arcs,
 			  struct rwa_result *res, struct err *err);
 
+/*
+ * Chooses for every arc the way round (dir is out here too), balancing the
+ * links' loads, and colours them. The bound holds for any choice: lightpaths
+ * that use one of two links whichever way they go. Deterministic.
+ * O(n_arcs * n).
+ */
+int rwa_ring_route(const struct rwa_ring *ring, struct rwa_arc *arcs,
+		   int64_t n_arcs, struct rwa_result *res, struct err *err);
+
 /* Checks an assignment: every (slot, dir, fibre, channel, link) at most
  * once, channels in range. WEFT_EVERIFY names the first clash.
  * O(sum of hops / 64 + arcs). */

@@ -205,6 +205,21 @@ static void given_channels_serve_what_fits(void **state)
 	rwa_mesh_free(m);
 }
 
+static void a_million_channels(void **state)
+{
+	struct rwa_mesh *m = yaml(LINE "channels: 1000000\n"
+				  "in_use:\n- {from: 0, to: 1, channel: 999999}\n"
+				  "demands:\n- {from: 0, to: 2, count: 9}\n");
+	struct rwa_mesh_result res;
+
+	(void)state;
+	solve(m, m->channels, &res);
+	assert_int_equal(res.lightpaths, 9);
+	assert_int_equal(res.lightpaths_bound, 9);
+	rwa_mesh_result_fini(&res);
+	rwa_mesh_free(m);
+}
+
 static void same_seed_same_answer(void **state)
 {
 	struct rwa_mesh *m = load(GOLDEN "nsfnet14_21.net", NULL);
@@ -468,6 +483,7 @@ int main(void)
 		cmocka_unit_test(a_shut_port_forces_the_long_way),
 		cmocka_unit_test(the_loss_budget_chooses_the_way),
 		cmocka_unit_test(given_channels_serve_what_fits),
+		cmocka_unit_test(a_million_channels),
 		cmocka_unit_test(same_seed_same_answer),
 		cmocka_unit_test(what_cannot_be_is_named),
 		cmocka_unit_test(the_check_finds_faults),

@@ -391,6 +391,94 @@ static void loss_and_reach(void **state)
 	assert_int_equal(rwa_reach_hops(&ring, &loss), 0);
 }
 
+static void random_arcs(struct rng *rng, int n, int count,
+			struct rwa_arc *arcs)
+{
+	for (int i = 0; i < count; i++) {
+		int src = (int)rng_below(rng, (uint64_t)n);
+		int hop = 1 + (int)rng_below(rng, (uint64_t)n - 1);
+
+		arcs[i] = (struct rwa_arc){ .src = src,
+					    .dst = (src + hop) % n };
+	}
+}
+
+/* Least largest load of a link over all choices of the way round. */
+static int least_load(int n, struct rwa_arc *arcs, int count)
+{
+	int least = count;
+
+	for (int dirs = 0; dirs < 1 << count; dirs++) {
+		int load[2][8] = { { 0 } }, top = 0;
+
+		for (int i = 0; i < count; i++) {
+			int dir = dirs >> i & 1;
+			int from = dir ? arcs[i].dst : arcs[i].src;
+			int to = dir ? arcs[i].src : arcs[i].dst;
+
+			for (int v = from; v != to; v = (v + 1) % n) {
+				int now = ++load[dir][v];
+
+				top = now > top ? now : top;
+			}
+		}
+		least = top < least ? top : least;
+	}
+	return least;
+}
+
+static void the_way_round_is_chosen(void **state)
+{
+	struct rwa_arc arcs[10];
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 4);
+	for (int k = 0; k < 200; k++) {
+		int n = 3 + (int)rng_below(&rng, 6);
+		int count = (int)rng_below(&rng, 11), least;
+		struct rwa_ring ring = { n, 1, 4 };
+		struct rwa_result res;
+		struct err err;
+
+		random_arcs(&rng, n, count, arcs);
+		assert_int_equal(rwa_ring_route(&ring, arcs, count, &res, &err),
+				 0);
+		assert_int_equal(rwa_ring_check(&ring, arcs, count, &err), 0);
+		least = least_load(n, arcs, count);
+		assert_true(res.bound <= least);
+		assert_true(least <= res.bound + 1);
+		assert_true(res.colours <= least + 1);
+	}
+}
+
+static void large_rings_are_routed_near_the_bound(void **state)
+{
+	struct rwa_arc *arcs = calloc(3000, sizeof(*arcs));
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 6);
+	for (int k = 0; k < 8; k++) {
+		int n = 16 + (int)rng_below(&rng, 300);
+		struct rwa_ring ring = { n, 1, 64 };
+		struct rwa_result res;
+		struct err err;
+
+		random_arcs(&rng, n, 4 * n, arcs);
+		assert_int_equal(rwa_ring_route(&ring, arcs, 4 * n, &res, &err),
+				 0);
+		assert_int_equal(rwa_ring_check(&ring, arcs, 4 * n, &err), 0);
+		assert_true(res.colours >= res.bound);
+		assert_true(res.colours * 10 <= res.bound * 11);
+	}
+	arcs[0] = (struct rwa_arc){ .src = 2, .dst = 2 };
+	assert_int_equal(rwa_ring_route(&(struct rwa_ring){ 4, 1, 1 }, arcs, 1,
+					&(struct rwa_result){ 0 }, NULL),
+			 WEFT_EINVAL);
+	free(arcs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +492,8 @@ int main(void)
 		cmocka_unit_test(random_demands_are_valid_and_near_the_bound),
 		cmocka_unit_test(check_finds_every_fault),
 		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(the_way_round_is_chosen),
+		cmocka_unit_test(large_rings_are_routed_near_the_bound),
 		cmocka_unit_test(loss_and_reach),
 	};
 
