@@ -1,0 +1,208 @@
+/* Layers of routes, checked by a cycle finder that knows nothing of ranks. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collective/flow_paths.h"
+#include "collective/layers.h"
+#include "lib/base/vec.h"
+#include "tests/unit/collective/common.h"
+
+struct table {
+	VEC(int64_t) first;
+	VEC(int32_t) arcs;
+	struct layer_routes r;
+};
+
+static void close_table(struct table *t, int n_arcs)
+{
+	assert_int_equal(vec_push(&t->first, (int64_t)t->arcs.n), 0);
+	t->r = (struct layer_routes){
+		n_arcs, (int64_t)t->first.n - 1, t->first.v, t->arcs.v,
+	};
+}
+
+static void table_fini(struct table *t)
+{
+	vec_fini(&t->first);
+	vec_fini(&t->arcs);
+}
+
+/* Depth-first search of one layer's dependencies; state: 0 new, 1 open, 2
+ * done. */
+static bool has_cycle_from(const struct layer_routes *r, const int32_t *layer,
+			   int k, int arc, uint8_t *state)
+{
+	state[arc] = 1;
+	for (int64_t i = 0; i < r->n; i++) {
+		if (layer[i] != k) {
+			continue;
+		}
+		for (int64_t j = r->first[i] + 1; j < r->first[i + 1]; j++) {
+			int next = r->arcs[j];
+
+			if (r->arcs[j - 1] == arc &&
+			    (state[next] == 1 ||
+			     (state[next] == 0 &&
+			      has_cycle_from(r, layer, k, next, state)))) {
+				return true;
+			}
+		}
+	}
+	state[arc] = 2;
+	return false;
+}
+
+static bool has_cycle(const struct layer_routes *r, const int32_t *layer,
+		      int k)
+{
+	uint8_t *state = calloc((size_t)r->n_arcs, 1);
+	bool cycle = false;
+
+	for (int a = 0; a < r->n_arcs && !cycle; a++) {
+		cycle = state[a] == 0 &&
+			has_cycle_from(r, layer, k, a, state);
+	}
+	free(state);
+	return cycle;
+}
+
+static int assign_and_check(const struct layer_routes *r)
+{
+	int32_t *layer = calloc((size_t)r->n + 1, sizeof(*layer)), *rank;
+	struct err err = { 0 };
+	int n;
+
+	must(layers_assign(r, 0, layer, &n, &rank, &err), &err);
+	assert_true(layers_proven(r, layer, n, rank));
+	for (int k = 0; k < n; k++) {
+		assert_false(has_cycle(r, layer, k));
+	}
+	free(rank);
+	free(layer);
+	return n;
+}
+
+/* One path a pair out of the flow. */
+static void single_paths(const char *expr, struct table *out)
+{
+	struct topo *t = graph_of(expr);
+	struct mcf_options opt = { .gap = 1e-3 };
+	struct flow_paths paths = { 0 };
+	struct mcf_result res;
+	struct err err = { 0 };
+	struct mcf *p;
+
+	must(mcf_new(t, false, &p, &err), &err);
+	must(mcf_run(p, &opt, &res, &err), &err);
+	must(flow_paths_cut(p, &paths, &err), &err);
+	assert_true(flow_paths_round(&p->net, &paths, 1) >=
+		    res.bound * (1 - 1e-9));
+	for (size_t i = 0; i < paths.v.n; i++) {
+		const struct flow_path *q = &paths.v.v[i];
+
+		if (q->chunks == 0) {
+			continue;
+		}
+		assert_int_equal(vec_push(&out->first, (int64_t)out->arcs.n),
+				 0);
+		for (int k = 0; k < q->n_arcs; k++) {
+			assert_int_equal(vec_push(&out->arcs,
+				paths.arcs.v[q->first + k]), 0);
+		}
+	}
+	close_table(out, p->net.m);
+	flow_paths_fini(&paths);
+	mcf_free(p);
+	topo_free(t);
+}
+
+static void test_fabrics(void **state)
+{
+	static const char *const all[] = {
+		"Torus(3,3,3)", "GenKautz(4,64)", "Torus(5,5)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct table t = { 0 };
+		int layers;
+
+		single_paths(all[i], &t);
+		layers = assign_and_check(&t.r);
+		print_message("%s: %d layers for %lld routes\n", all[i],
+			      layers, (long long)t.r.n);
+		assert_in_range(layers, 1, 16);
+		table_fini(&t);
+	}
+}
+
+/* All routes of two hops around a one-way ring need two layers; the finder
+ * sees the cycle when they are forced into one. */
+static void test_ring_needs_two(void **state)
+{
+	struct table t = { 0 };
+	int32_t one[5] = { 0 }, *rank;
+	struct err err = { 0 };
+	int n;
+
+	(void)state;
+	for (int u = 0; u < 5; u++) {
+		vec_push(&t.first, (int64_t)t.arcs.n);
+		vec_push(&t.arcs, u);
+		vec_push(&t.arcs, (u + 1) % 5);
+	}
+	close_table(&t, 5);
+	assert_true(has_cycle(&t.r, one, 0));
+	assert_int_equal(assign_and_check(&t.r), 2);
+	assert_int_equal(layers_assign(&t.r, 1, one, &n, &rank, &err),
+			 WEFT_EINFEASIBLE);
+	assert_null(rank);
+	table_fini(&t);
+}
+
+static void test_wrong_proof(void **state)
+{
+	static const int64_t first[] = { 0, 2 };
+	static const int32_t arcs[] = { 0, 1 }, layer[] = { 0 };
+	static const int32_t good[] = { 0, 1 }, bad[] = { 1, 0 };
+	struct layer_routes r = { 2, 1, first, arcs };
+
+	(void)state;
+	assert_true(layers_proven(&r, layer, 1, good));
+	assert_false(layers_proven(&r, layer, 1, bad));
+	assert_false(layers_proven(&r, layer, 0, good));
+}
+
+static void test_bad_routes(void **state)
+{
+	static const int64_t first[] = { 0, 3 };
+	static const int32_t twice[] = { 0, 1, 0 }, outside[] = { 0, 1, 2 };
+	struct layer_routes r = { 2, 1, first, twice };
+	struct err err = { 0 };
+	int32_t layer[1], *rank;
+	int n;
+
+	(void)state;
+	assert_int_equal(layers_assign(&r, 0, layer, &n, &rank, &err),
+			 WEFT_EINVAL);
+	r.arcs = outside;
+	assert_int_equal(layers_assign(&r, 0, layer, &n, &rank, &err),
+			 WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "arc 2"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fabrics),
+		cmocka_unit_test(test_ring_needs_two),
+		cmocka_unit_test(test_wrong_proof),
+		cmocka_unit_test(test_bad_routes),
+	};
+
+	return cmocka_run_group_tests_name("collective/layers", tests, NULL,
+					   NULL);
+}
