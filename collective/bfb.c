@@ -232,9 +232,15 @@ static int cmp_usable(const void *pa, const void *pb, void *arg)
 {
 	const struct view *v = arg;
 	int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
-	int c = memcmp(usable(v, a), usable(v, b),
-		       (size_t)v->words * sizeof(*v->usable));
+	int c;
 
+	if (v->words == 1) {
+		c = (v->usable[a] > v->usable[b]) -
+		    (v->usable[a] < v->usable[b]);
+	} else {
+		c = memcmp(usable(v, a), usable(v, b),
+			   (size_t)v->words * sizeof(*v->usable));
+	}
 	return c ? c : a < b ? -1 : a > b;
 }
 
