@@ -28,13 +28,14 @@ static int read_share(const struct cli *c, const char *name, double *value,
 	return 0;
 }
 
-int cli_make_all_to_all(const struct cli *c, struct topo *t,
-			struct coll_sched **out, struct mcf_sched_info *info,
-			struct err *err)
+int cli_make_all_to_all(const struct cli *c, const char *algorithm,
+			struct topo *t, struct coll_sched **out,
+			struct mcf_sched_info *info, struct err *err)
 {
 	struct mcf_sched_options opt = {
 		.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
 		.loss = MCF_SCHED_LOSS,
+		.max_chunks = strcmp(algorithm, "single-path") == 0 ? 1 : 0,
 	};
 	int64_t limit_ns = 0;
 	int r;

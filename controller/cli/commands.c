@@ -25,7 +25,7 @@
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
-#define ALGORITHMS "auto bfb mcf"
+#define ALGORITHMS "auto bfb mcf single-path"
 #define EXPORTS \
 	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json"
 
@@ -57,7 +57,8 @@ static const struct cli_option make_options[] = {
 	  "or a file of topology build", "@file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto, bfb, or mcf for all-to-all",
+	{ 'a', "algorithm", "NAME", "auto, bfb, or (all-to-all) mcf, "
+	  "single-path",
 	  ALGORITHMS },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
 	  "bound (default: 0.01%)", NULL },

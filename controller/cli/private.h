@@ -93,10 +93,11 @@ int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 
 /* ---- all_to_all.c ---- */
 
-/* Makes it from a flow, as --gap, --loss and --time-limit ask; frees t. */
-int cli_make_all_to_all(const struct cli *c, struct topo *t,
-			struct coll_sched **out, struct mcf_sched_info *info,
-			struct err *err);
+/* Makes it from a flow, by "mcf" or "single-path", as --gap, --loss and
+ * --time-limit ask; frees t. */
+int cli_make_all_to_all(const struct cli *c, const char *algorithm,
+			struct topo *t, struct coll_sched **out,
+			struct mcf_sched_info *info, struct err *err);
 /* Rate, gap and losses of the flow behind it. */
 void cli_out_flow(const struct cli *c, struct out *o,
 		  const struct mcf_sched_info *info);

@@ -253,6 +253,10 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 	const char *name = cli_opt(c, "algorithm");
 
 	*algorithm = kind == COLL_ALLTOALL ? "mcf" : "bfb";
+	if (kind == COLL_ALLTOALL && name &&
+	    strcmp(name, "single-path") == 0) {
+		*algorithm = name;
+	}
 	if (!name || strcmp(name, "auto") == 0 ||
 	    strcmp(name, *algorithm) == 0) {
 		return 0;
@@ -260,7 +264,9 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 	err_set(err, WEFT_EUNSUPPORTED,
 		"--algorithm %s: not supported for %s in this version", name,
 		coll_kind_name(kind));
-	err_hint(err, "supported: auto, %s", *algorithm);
+	err_hint(err, "supported: auto, %s", kind == COLL_ALLTOALL
+						     ? "mcf, single-path"
+						     : "bfb");
 	return err->code;
 }
 
@@ -283,7 +289,8 @@ static int synthesise(const struct cli *c, struct made *made,
 	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
 		coll_kind_name(kind), name, topo_n(t), topo_m(t));
 	if (kind == COLL_ALLTOALL) {
-		r = cli_make_all_to_all(c, t, out, &made->flow, err);
+		r = cli_make_all_to_all(c, made->algorithm, t, out,
+					&made->flow, err);
 	} else {
 		r = coll_bfb(kind, t, out, err);
 	}
