@@ -188,7 +188,9 @@ struct rwa_mesh_result {
 /*
  * The bound is the minimum-congestion flow (augmented Lagrangian on paths),
  * certified by integer prices; assignments come from a guided ejection
- * search at a fixed number of channels. WEFT_EINFEASIBLE names the first
+ * search at a fixed number of channels. Where they differ on a small
+ * instance, lp_solve may prove that one channel fewer is not enough.
+ * WEFT_EINFEASIBLE names the first
  * demand that no lightpath can serve (no way, or none within the loss
  * budget) or the node whose add or drop limit is too low. WEFT_ELIMIT when
  * the search would need too much memory. The answer has passed

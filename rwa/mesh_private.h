@@ -46,6 +46,11 @@ int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
 int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
 		    struct err *err);
 
+/* mesh_mip.c: *proven when lp_solve finds that all demands do not fit in so
+ * many channels. Not tried on instances that are large or convert. */
+int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
+		       double time_limit_s, bool *proven, struct err *err);
+
 /* mesh_search.c: guided ejection search at a fixed number of channels. */
 struct search;
 

@@ -18,6 +18,8 @@
 #define BOUND_SHARE 0.2
 #define FIRST_SHARE 0.4
 #define STEP_SHARE 0.05
+/* For a proof by lp_solve, beside the time given. */
+#define PROOF_LIMIT_S 2
 
 struct solve {
 	const struct rwa_mesh *m;
@@ -211,6 +213,23 @@ static int fill(struct solve *s, struct err *err)
 				 &all, err);
 }
 
+/* Where bound and answer differ, one channel fewer may be impossible. */
+static int raise_bound(struct solve *s, struct err *err)
+{
+	bool proven;
+	int rc = 0;
+
+	if (s->res->channels > s->res->bound) {
+		rc = mesh_prove_too_few(s->m, s->res->channels - 1,
+					PROOF_LIMIT_S, &proven, err);
+		if (!rc && proven) {
+			s->res->bound = s->res->channels;
+			s->res->proof = "lp_solve";
+		}
+	}
+	return rc;
+}
+
 static int check_answer(const struct solve *s, struct err *err)
 {
 	const struct rwa_mesh_result *res = s->res;
@@ -246,6 +265,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	if (!rc && !opt->channels) {
 		res->lightpaths_bound = m->lightpaths;
 		rc = go_down(&s, err);
+		rc = rc ? rc : raise_bound(&s, err);
 	}
 	rc = rc ? rc : check_answer(&s, err);
 	res->lightpaths = (int64_t)res->assignment.paths.n;

@@ -125,8 +125,10 @@ static void conversion_saves_a_channel(void **state)
 	snprintf(buf, sizeof(buf), text, "", "", "");
 	m = yaml(buf);
 	solve(m, 0, &res);
-	assert_int_equal(res.bound, 2);
+	assert_int_equal(res.certificate.bound, 2);
 	assert_int_equal(res.channels, 3);
+	assert_int_equal(res.bound, 3);
+	assert_string_equal(res.proof, "lp_solve");
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
 	snprintf(buf, sizeof(buf), text, ", convert: true", ", convert: true",
