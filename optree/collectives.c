@@ -225,6 +225,17 @@ static int make_exchange(const struct optree_params *p,
 	return 0;
 }
 
+static int64_t worst_loss(const struct coll_sched *s)
+{
+	int64_t n, worst = 0;
+	const struct coll_light *l = coll_lights(s, &n);
+
+	for (int64_t k = 0; k < n; k++) {
+		worst = l[k].loss_mdb > worst ? l[k].loss_mdb : worst;
+	}
+	return worst;
+}
+
 static int make_broadcast(const struct optree_params *p, int root,
 			  struct optree_plan *out, struct err *err)
 {
@@ -235,6 +246,7 @@ static int make_broadcast(const struct optree_params *p, int root,
 	rc = rc ? rc : check_light(&ring, out->sched, err);
 	if (!rc) {
 		out->kind = COLL_BROADCAST;
+		out->worst_loss_mdb = worst_loss(out->sched);
 		out->algorithm = OPTREE_COMPOSED;
 		set_bound(out, bound_of(p, p->n));
 	}

@@ -46,6 +46,17 @@ static void check_light(const struct optree_params *p,
 	free(arcs);
 }
 
+static int64_t worst_of(const struct coll_sched *s)
+{
+	int64_t n, worst = 0;
+	const struct coll_light *l = coll_lights(s, &n);
+
+	for (int64_t k = 0; k < n; k++) {
+		worst = l[k].loss_mdb > worst ? l[k].loss_mdb : worst;
+	}
+	return worst;
+}
+
 static void check(const struct optree_params *p, enum coll_kind kind,
 		  int root, int reach)
 {
@@ -72,6 +83,7 @@ static void check(const struct optree_params *p, enum coll_kind kind,
 	assert_true(ns <= plan.time_ns);
 	assert_true(plan.time_ns >= plan.bound_ns);
 	check_light(p, plan.sched, reach);
+	assert_int_equal(plan.worst_loss_mdb, worst_of(plan.sched));
 	coll_report_fini(&report);
 	optree_plan_fini(&plan);
 }
