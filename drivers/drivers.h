@@ -4,6 +4,7 @@
 
 #include "drivers/driver.h"
 
+extern const struct drv_class drv_calient_tl1;
 extern const struct drv_class drv_glimmerglass_tl1;
 extern const struct drv_class drv_mrr_reg;
 extern const struct drv_class drv_polatis_scpi;

@@ -9,6 +9,7 @@
 #include "drivers/drivers.h"
 
 static const struct drv_class *const classes[] = {
+	&drv_calient_tl1,
 	&drv_glimmerglass_tl1,
 	&drv_mrr_reg,
 	&drv_polatis_scpi,

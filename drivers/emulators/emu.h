@@ -60,6 +60,7 @@ struct emu {
 	struct emu_client *clients;
 };
 
+extern const struct emu_dialect emu_calient_tl1;
 extern const struct emu_dialect emu_glimmerglass_tl1;
 extern const struct emu_dialect emu_mrr;
 extern const struct emu_dialect emu_polatis_tl1;

@@ -41,6 +41,7 @@ struct piece_write {
 };
 
 static const struct emu_dialect *const dialects[] = {
+	&emu_calient_tl1,
 	&emu_glimmerglass_tl1,
 	&emu_mrr,
 	&emu_polatis_tl1,

@@ -470,6 +470,79 @@ static void loss_is_told_per_circuit(void **state)
 	tear_down(r);
 }
 
+/* ---- calient-tl1 ------------------------------------------------------------------ */
+
+static void circuits_are_made_and_ended_in_two_steps(void **state)
+{
+	static const struct drv_item add[] = { ADD(0, 7) };
+	static const struct drv_item del[] = { DEL(0, 7) };
+	struct rig *r = set_up_as("calient-tl1", NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, add), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(n_lines(r, '>', "ENT-CRS::1.1.1,1.1.8:"), 1);
+	assert_int_equal(n_lines(r, '>', "::1.1.1>1.1.8,WEFT;"), 1);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, del), 0);
+	assert_int_equal(n_lines(r, '>', "CANC-CRS:::"), 1);
+	assert_int_equal(n_lines(r, '>', "DLT-CRS:::"), 1);
+	rig_expect_map(r, "");
+	tear_down(r);
+}
+
+static void an_entered_circuit_is_blocked_and_resumed(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0) };
+	struct rig *r = set_up_as("calient-tl1", NULL);
+
+	(void)state;
+	rig_close(r);
+	r->cfg.timeout_ms = 1000;
+	rig_open(r);
+	rig_control(r, "fault eat-set", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), WEFT_ETIMEOUT);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_xcs, 1);
+	assert_int_equal(r->snap.xcs[0].state, DRV_BLOCKED);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(n_lines(r, '>', "ENT-CRS"), 1);
+	rig_expect_map(r, "0-0");
+	tear_down(r);
+}
+
+static void accepted_and_then_failed_is_said(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
+	struct rig *r = set_up_as("calient-tl1", "conn-failed=i1");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	assert_int_equal(r->outcomes[1].evidence, DRV_READ_BACK);
+	assert_int_equal(r->outcomes[1].error, DRV_ERR_TRAFFIC);
+	assert_string_equal(r->outcomes[1].text, "OC=FAIL");
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.xcs[1].state, DRV_FAILED);
+	tear_down(r);
+}
+
+static void large_switches_answer_in_pages(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 99), ADD(99, 0),
+						 ADD(64, 8) };
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	(void)state;
+	rig_init(r, "calient-tl1", 100, 100, false);
+	rig_option(r, "gap_ms", "0");
+	rig_start_emulator(r, "100x100", NULL);
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
+	rig_expect_map(r, "0-99 64-8 99-0");
+	tear_down(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +569,10 @@ int main(void)
 		cmocka_unit_test(our_own_lock_is_no_obstacle),
 		cmocka_unit_test(a_circuit_that_fails_is_done_without_light),
 		cmocka_unit_test(loss_is_told_per_circuit),
+		cmocka_unit_test(circuits_are_made_and_ended_in_two_steps),
+		cmocka_unit_test(an_entered_circuit_is_blocked_and_resumed),
+		cmocka_unit_test(accepted_and_then_failed_is_said),
+		cmocka_unit_test(large_switches_answer_in_pages),
 	};
 
 	return cmocka_run_group_tests_name("drivers/tl1", tests, NULL, NULL);

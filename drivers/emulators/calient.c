@@ -1,0 +1,254 @@
+/*
+ * The device side of CALIENT's TL1 dialect: eight ports a slot, eight slots
+ * a shelf, each port with an input and an output. Reconstructed: the state
+ * of a circuit that is not active (OS=OOS), INOC and OUTOC of a port that
+ * failed, and the codes of denials.
+ */
+#include "drivers/emulators/tl1.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/tl1.h"
+
+#define PAGE_LINES 16
+
+static const char *device(struct tl1_device *d, const struct tl1_request *q)
+{
+	(void)q;
+	tl1_say(d, "%s:SERIALNUMBER=%s,SWPACKAGE=6.0-3,STATUS=OK,"
+		"CHASSISTYPE=S%d,PLATFORM=VERSION2", d->e->conf.name,
+		d->e->conf.name, d->e->mem.n_in);
+	return NULL;
+}
+
+static void put_port(int index, char *text, size_t size)
+{
+	snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1,
+		 index % 8 + 1);
+}
+
+static bool take_port(const char **p, char end, int *index)
+{
+	int shelf, slot, port;
+
+	if (!tl1_number(p, 1, 64, '.', &shelf) ||
+	    !tl1_number(p, 1, 8, '.', &slot) ||
+	    !tl1_number(p, 1, 8, end, &port)) {
+		return false;
+	}
+	*index = (shelf - 1) * 64 + (slot - 1) * 8 + port - 1;
+	return true;
+}
+
+static const char *health(struct tl1_device *d, bool exists, int flat)
+{
+	return exists && faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
+					  flat) ? "FAIL" : "OK";
+}
+
+static const char *admin(struct tl1_device *d, bool exists, int flat)
+{
+	return exists && faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED,
+					  flat) ? "OOS-MA" : "UMA";
+}
+
+static const char *ports(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
+	char text[24];
+
+	(void)q;
+	for (int i = 0; i < n; i++) {
+		bool in = i < m->n_in, out = i < m->n_out;
+		int egress = m->n_in + i;
+
+		put_port(i, text, sizeof(text));
+		tl1_say(d, "%s:WX,NONE,NONE:INAS=%s,INOS=RDY,INOC=%s,INRS=PR,"
+			"OUTAS=%s,OUTOS=RDY,OUTOC=%s,OUTRS=PR", text,
+			admin(d, in, i), health(d, in, i),
+			admin(d, out, egress), health(d, out, egress));
+	}
+	return NULL;
+}
+
+static void say_circuit(struct tl1_device *d, struct light_xc xc, bool active)
+{
+	bool failed = active && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
+	char src[24], dst[24];
+
+	put_port(xc.in, src, sizeof(src));
+	put_port(xc.out, dst, sizeof(dst));
+	tl1_say(d, "%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=WEFT,CONNNAME=%s>%s,"
+		"CONNTYPE=1WAY,AS=UMA,OS=%s,OC=%s,PS=UPR,AL=CL", src, dst, src,
+		dst, src, dst, active ? "RDY" : "OOS", failed ? "FAIL" : "OK");
+}
+
+static const char *map(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)q;
+	for (int i = 0; i < m->n_in; i++) {
+		if (m->peer[i] >= 0) {
+			say_circuit(d, (struct light_xc){ i, m->peer[i] -
+				    m->n_in }, true);
+		}
+	}
+	for (size_t i = 0; i < d->n_entered; i++) {
+		say_circuit(d, d->entered[i], false);
+	}
+	return NULL;
+}
+
+static int find_entered(const struct tl1_device *d, struct light_xc xc)
+{
+	for (size_t i = 0; i < d->n_entered; i++) {
+		if (light_xc_cmp(&d->entered[i], &xc) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+static void forget_entered(struct tl1_device *d, int at)
+{
+	d->entered[at] = d->entered[--d->n_entered];
+}
+
+static bool take_pair(const struct tl1_device *d, const char *text, char mark,
+		      struct light_xc *xc)
+{
+	const char *p = text;
+	int in, out;
+
+	if (!take_port(&p, mark, &in) || !take_port(&p, '\0', &out)) {
+		return false;
+	}
+	*xc = (struct light_xc){ in, out };
+	return (*p == '\0' || *p == ',') &&
+	       devmem_check(&d->e->mem, *xc, NULL) == 0;
+}
+
+/* `:GROUP,..` or `:NAME,..`: the name of a circuit says its ports. */
+static bool take_name(const struct tl1_device *d, const struct tl1_request *q,
+		      struct light_xc *xc)
+{
+	return take_pair(d, q->payload, '>', xc);
+}
+
+static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct light_xc xc;
+	const char *code;
+
+	if (!take_pair(d, q->aid, ',', &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	code = tl1_obstacle(d, xc);
+	for (size_t i = 0; !code && i < d->n_entered; i++) {
+		if (d->entered[i].in == xc.in || d->entered[i].out == xc.out) {
+			code = tl1_deny(d, "SARB", "port is in use");
+		}
+	}
+	if (!code && d->n_entered == (size_t)d->e->mem.n_ports) {
+		code = tl1_deny(d, "SSRE", "");
+	}
+	if (!code) {
+		d->entered[d->n_entered++] = xc;
+	}
+	return code;
+}
+
+static const char *activate(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct light_xc xc;
+	const char *code;
+	int at;
+
+	if (!take_name(d, q, &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	at = find_entered(d, xc);
+	if (at < 0) {
+		return tl1_deny(d, "SNVS", "no such connection");
+	}
+	code = tl1_obstacle(d, xc);
+	if (!code) {
+		forget_entered(d, at);
+		tl1_connect(d, xc);
+	}
+	return code;
+}
+
+static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct devmem *m = &d->e->mem;
+	struct light_xc xc;
+
+	if (!take_name(d, q, &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	if (!devmem_has(m, xc)) {
+		return tl1_deny(d, "SROU", "not active");
+	}
+	if (d->n_entered == (size_t)m->n_ports) {
+		return tl1_deny(d, "SSRE", "");
+	}
+	devmem_release(m, devmem_flat_in(m, xc.in));
+	d->entered[d->n_entered++] = xc;
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct light_xc xc;
+	int at;
+
+	if (!take_name(d, q, &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	if (devmem_has(&d->e->mem, xc)) {
+		return tl1_deny(d, "SNVS", "connection is active");
+	}
+	at = find_entered(d, xc);
+	if (at < 0) {
+		return tl1_deny(d, "SROU", "no such connection");
+	}
+	forget_entered(d, at);
+	return NULL;
+}
+
+/* Entering and deleting move no light. */
+static const struct tl1_verb verbs[] = {
+	{ "RTRV-NE", false, device },
+	{ "RTRV-PORT", false, ports },
+	{ "RTRV-CRS", false, map },
+	{ "ENT-CRS", false, enter },
+	{ "ACT-CRS", true, activate },
+	{ "CANC-CRS", true, cancel },
+	{ "DLT-CRS", false, delete },
+	{ 0 },
+};
+
+static const struct tl1_vendor vendor = { .prompt = "agent> ",
+					  .page = PAGE_LINES,
+					  .verbs = verbs };
+
+static int open_device(struct emu *e, struct err *err)
+{
+	return tl1_emu_open(e, &vendor, err);
+}
+
+const struct emu_dialect emu_calient_tl1 = {
+	.name = "calient-tl1",
+	.kind = DRV_SPACE,
+	.max_input = TL1_MAX_COMMAND,
+	.open = open_device,
+	.close = tl1_emu_close,
+	.input = tl1_emu_input,
+	.refresh = tl1_emu_refresh,
+};
