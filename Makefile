@@ -81,6 +81,8 @@ CC := gcc
 endif
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wvla -Werror
+# Texts for people are cut on purpose where they do not fit.
+WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 CPPFLAGS += -I. -I$(GEN)/proto -D_GNU_SOURCE -MMD -MP
 CFLAGS_release := -O2 -g -fstack-protector-strong
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer \
