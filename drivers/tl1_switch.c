@@ -52,9 +52,12 @@ static void misunderstood(struct tl1_switch *s, int rc, struct err *err)
 static void denied_text(const struct tl1_message *m, char *text, size_t size)
 {
 	const char *words = tl1_code_words(m->code);
+	int n = snprintf(text, size, "%s%s%s", words,
+			 words[0] && m->remark[0] ? ": " : "", m->remark);
 
-	snprintf(text, size, "%s%s%s", words,
-		 words[0] && m->remark[0] ? ": " : "", m->remark);
+	if (n >= (int)size) {
+		memcpy(text + size - 4, "...", 4);
+	}
 }
 
 static void fail_denied(struct tl1_switch *s, const char *what,
@@ -774,10 +777,10 @@ static void already(struct tl1_switch *s, const struct tl1_circuit *c)
 	mark(s, DRV_DONE, DRV_READ_BACK, failed ? DRV_ERR_TRAFFIC :
 	     DRV_ERR_NONE, NULL, failed ? c->trouble : "as asked already");
 	s->item++;
-	next_item(s);
 }
 
-static void do_item(struct tl1_switch *s, const struct drv_item *item)
+/* Begins what an item needs; true when that is nothing. */
+static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 {
 	struct tl1_circuit fresh = { .xc = item->xc, .state = DRV_TUNED };
 	struct light_xc victim = { 0, 0 };
@@ -792,11 +795,13 @@ static void do_item(struct tl1_switch *s, const struct drv_item *item)
 			refuse_busy(s, victim);
 		} else {
 			already(s, NULL);
+			return true;
 		}
 	} else if (c && c->state == DRV_BLOCKED) {
 		act_on(s, DRV_ADD, c);
 	} else if (c) {
 		already(s, c);
+		return true;
 	} else if (!cuts) {
 		act_on(s, DRV_ADD, &fresh);
 	} else if (s->h.batch->mode == DRV_SAFE) {
@@ -804,6 +809,7 @@ static void do_item(struct tl1_switch *s, const struct drv_item *item)
 	} else {
 		end_circuit(s, &s->circuits.v[find_circuit(s, victim)]);
 	}
+	return false;
 }
 
 static bool is_asked_for(const struct drv_batch *batch, struct light_xc xc)
@@ -833,13 +839,18 @@ static void next_item(struct tl1_switch *s)
 		handle_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
 			    DRV_ERR_NONE, NULL, "not sent");
 	}
-	if (s->item == batch->n_items) {
-		end_batch(s);
-	} else if (devmem_check(&s->map, batch->items[s->item].xc, &err)) {
-		refuse(s, DRV_ERR_CONFIGURATION, err.msg);
-	} else {
-		do_item(s, &batch->items[s->item]);
+	while (s->item < batch->n_items) {
+		const struct drv_item *item = &batch->items[s->item];
+
+		if (devmem_check(&s->map, item->xc, &err)) {
+			refuse(s, DRV_ERR_CONFIGURATION, err.msg);
+			return;
+		}
+		if (!do_item(s, item)) {
+			return;
+		}
 	}
+	end_batch(s);
 }
 
 /* REPLACE clears the way first, so a list that is wrong in itself must be

@@ -364,6 +364,29 @@ static void reads_power_when_told_to(void **state)
 	tear_down(r);
 }
 
+static void repeating_a_full_map_sends_no_set_command(void **state)
+{
+	enum { N = 2000 };
+	struct drv_item *items = test_calloc(N, sizeof(*items));
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		items[i] = (struct drv_item){ DRV_ADD, { i, N - 1 - i } };
+	}
+	rig_init(r, "polatis-tl1", N, N, false);
+	rig_option(r, "gap_ms", "0");
+	rig_start_emulator(r, "2000x2000", NULL);
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, N, items), 0);
+	assert_int_equal(rig_stat(r, "sets"), N);
+	assert_int_equal(rig_submit(r, DRV_SAFE, N, items), 0);
+	assert_int_equal(rig_stat(r, "sets"), N);
+	assert_int_equal(r->outcomes[N - 1].evidence, DRV_READ_BACK);
+	tear_down(r);
+	test_free(items);
+}
+
 static void any_to_any_is_not_supported(void **state)
 {
 	struct drv_config cfg = { .name = "dut", .address = "127.0.0.1:1",
@@ -564,6 +587,7 @@ int main(void)
 		cmocka_unit_test(a_denial_keeps_its_code_and_words),
 		cmocka_unit_test(a_take_over_done_by_half_is_unknown),
 		cmocka_unit_test(reads_power_when_told_to),
+		cmocka_unit_test(repeating_a_full_map_sends_no_set_command),
 		cmocka_unit_test(any_to_any_is_not_supported),
 		cmocka_unit_test(honours_the_locks_of_others),
 		cmocka_unit_test(our_own_lock_is_no_obstacle),
