@@ -19,7 +19,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
-	netcat-openbsd
+	netcat-openbsd python3-grpcio python3-protobuf
 
 # ---- rooms -----------------------------------------------------------------
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.
@@ -97,7 +97,7 @@ LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 
 # ---- generated code --------------------------------------------------------
 
-PROTOS := $(wildcard proto/weft/v1/*.proto)
+PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 

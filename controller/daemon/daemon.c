@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "controller/daemon/private.h"
+#include "grpc/health/v1/health.pb-c.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 
@@ -126,6 +127,8 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 		log_warn("weftd", "%s", err->msg);
 	}
 	d->reading = false;
+	d->was_read = true;
+	daemon_health_changed(d);
 	log_info("weftd", "devices are read; generation %lld",
 		 (long long)store_generation(d->store));
 	daemon_work_free(w);
@@ -190,6 +193,10 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 #define METHOD(name, req, res, streams, fn) \
 	{ "/weft.v1.Fabric/" name, &weft__v1__##req##__descriptor, \
 	  &weft__v1__##res##__descriptor, streams, fn }
+#define HEALTH(name, streams, fn) \
+	{ "/grpc.health.v1.Health/" name, \
+	  &grpc__health__v1__health_check_request__descriptor, \
+	  &grpc__health__v1__health_check_response__descriptor, streams, fn }
 	const struct rpc_method methods[] = {
 		METHOD("Plan", plan_request, plan_part, true, handle_plan),
 		METHOD("Apply", apply_request, apply_event, true,
@@ -208,8 +215,11 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		       handle_history),
 		METHOD("GetSchedule", get_schedule_request, schedule_piece,
 		       true, handle_schedule),
+		HEALTH("Check", false, handle_health_check),
+		HEALTH("Watch", true, handle_health_watch),
 		{ NULL, NULL, NULL, false, NULL },
 	};
+#undef HEALTH
 #undef METHOD
 	struct rpc_server_config rpc = {
 		.unix_path = cfg->socket,
@@ -259,6 +269,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	d->loop = loop;
 	d->owner = cfg->owner;
 	d->reading = true;
+	TAILQ_INIT(&d->watches);
 	if ((r = open_store(d, cfg->state_dir, err)) ||
 	    (r = read_fabric(d, cfg->fabric, err)) ||
 	    (r = apply_new(loop, d->store, &d->apply, err))) {
@@ -321,6 +332,7 @@ void daemon_drained(struct daemon *d)
 void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
 {
 	d->draining = true;
+	daemon_health_changed(d);
 	d->stopped = done;
 	d->stopped_arg = arg;
 	if (d->change) {

@@ -7,11 +7,14 @@
  *   change.c    apply, rollback, cancel: one change and who watches it
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
+ *   health.c    grpc.health.v1
  *   notify.c    the service manager
  *   weftd.c     the command line
  */
 #ifndef WEFT_DAEMON_PRIVATE_H
 #define WEFT_DAEMON_PRIVATE_H
+
+#include <sys/queue.h>
 
 #include "controller/apply/apply.h"
 #include "controller/daemon/daemon.h"
@@ -125,6 +128,16 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
 /* Answers with intent against the last readings. */
 void daemon_finish_diff(struct daemon *d, struct rpc_call *call);
 
+/* ---- health.c ---- */
+
+void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
+			 void *arg);
+void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req,
+			 void *arg);
+/* Tells those who watch what has changed; ends their calls once the daemon
+ * is draining, as they would never end by themselves. O(watchers). */
+void daemon_health_changed(struct daemon *d);
+
 /* ---- notify.c ---- */
 
 /* Tells the service manager ("READY=1"), when there is one. */
@@ -154,6 +167,8 @@ struct daemon {
 	struct apply *apply;
 	struct rpc_server *server;
 	bool reading;			/* devices are not known (again) */
+	bool was_read;			/* all were asked once */
+	TAILQ_HEAD(, health_watch) watches;
 	bool applied;			/* a configuration is on record */
 	bool draining;
 	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */
@@ -169,7 +184,7 @@ struct daemon {
 
 	void (*stopped)(void *arg);
 	void *stopped_arg;
-	struct rpc_method methods[10];
+	struct rpc_method methods[12];
 };
 
 /* True when this call may change things; else it was answered. */

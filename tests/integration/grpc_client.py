@@ -1,0 +1,125 @@
+# Run by grpc.sh: SET SOCKET PID TEST... One "pass WHAT" line a check; an
+# assertion that fails ends it.
+import os
+import signal
+import sys
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+files = descriptor_pb2.FileDescriptorSet.FromString(
+    open(sys.argv[1], "rb").read())
+pool = descriptor_pool.DescriptorPool()
+for f in files.file:
+    pool.Add(f)
+factory = message_factory.MessageFactory(pool)
+channel = grpc.insecure_channel("unix:" + sys.argv[2])
+
+
+def message(name, **fields):
+    return factory.GetPrototype(pool.FindMessageTypeByName(name))(**fields)
+
+
+def method(service, name):
+    """The callable of a method, of the kind its descriptor says."""
+    s = descriptor_pb2.ServiceDescriptorProto()
+    pool.FindServiceByName(service).CopyToProto(s)
+    m = next(m for m in s.method if m.name == name)
+    kind = getattr(channel, "%s_%s" % (
+        "stream" if m.client_streaming else "unary",
+        "stream" if m.server_streaming else "unary"))
+    reply = factory.GetPrototype(
+        pool.FindMessageTypeByName(m.output_type.lstrip(".")))
+    return kind("/%s/%s" % (service, name),
+                request_serializer=lambda r: r.SerializeToString(),
+                response_deserializer=reply.FromString)
+
+
+def code_of(f):
+    try:
+        f()
+    except grpc.RpcError as e:
+        return e.code()
+    return grpc.StatusCode.OK
+
+
+def passed(what):
+    print("pass " + what, flush=True)
+
+
+FABRIC = "weft.v1.Fabric"
+HEALTH = "grpc.health.v1.Health"
+status = method(FABRIC, "Status")
+ask = message("weft.v1.StatusRequest")
+
+
+def unary():
+    assert status(ask, timeout=10).ByteSize() > 0
+    calls = [status.future(ask, timeout=60) for _ in range(500)]
+    assert all(c.result().ByteSize() > 0 for c in calls)
+    passed("unary, and 500 at a time on one connection")
+
+
+def stream():
+    parts = list(method(FABRIC, "Plan")(
+        message("weft.v1.PlanRequest"), timeout=30))
+    assert len(parts) >= 1
+    passed("a stream of %d parts" % len(parts))
+
+
+def errors():
+    assert code_of(lambda: method(HEALTH, "Check")(
+        message(HEALTH[:-6] + "HealthCheckRequest", service="no.such"),
+        timeout=10)) == grpc.StatusCode.NOT_FOUND
+    unknown = channel.unary_unary("/weft.v1.Fabric/NoSuch")
+    assert code_of(lambda: unknown(b"", timeout=10)) == \
+        grpc.StatusCode.UNIMPLEMENTED
+    passed("errors carry their status")
+
+
+def health():
+    check = method(HEALTH, "Check")
+    for name in "", FABRIC:
+        r = check(message("grpc.health.v1.HealthCheckRequest", service=name),
+                  timeout=10)
+        assert r.status == 1, (name, r)
+    passed("health: process and fabric serve")
+
+
+def deadline():
+    watch = method(HEALTH, "Watch")
+    call = watch(message("grpc.health.v1.HealthCheckRequest",
+                         service="no.such"), timeout=0.5)
+    assert next(call).status == 3
+    assert code_of(lambda: next(call)) == grpc.StatusCode.DEADLINE_EXCEEDED
+    passed("a deadline ends a stream")
+    call = watch(message("grpc.health.v1.HealthCheckRequest"))
+    assert next(call).status == 1
+    call.cancel()
+    assert status(ask, timeout=10) is not None
+    passed("a cancelled stream leaves the connection alone")
+
+
+def stopping():
+    """Ends the daemon."""
+    call = method(HEALTH, "Watch")(
+        message("grpc.health.v1.HealthCheckRequest", service=FABRIC),
+        timeout=30)
+    assert next(call).status == 1
+    os.kill(int(sys.argv[3]), signal.SIGTERM)
+    assert next(call).status == 2
+    assert code_of(lambda: next(call)) == grpc.StatusCode.UNAVAILABLE
+    passed("health: a daemon that stops says so first")
+
+
+def starting():
+    call = method(HEALTH, "Watch")(
+        message("grpc.health.v1.HealthCheckRequest", service=FABRIC),
+        timeout=60)
+    first = next(call).status
+    assert first == 1 or (first == 2 and next(call).status == 1)
+    passed("health: a dead device does not keep the fabric from serving")
+
+
+for test in sys.argv[4:]:
+    globals()[test]()
