@@ -502,9 +502,10 @@ static void enter_commit(struct change *c)
 	char text[160];
 
 	count_steps(c, n);
-	snprintf(text, sizeof(text), "%d deleted, %d made, %d programs loaded "
-		 "on %d devices", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
-		 c->n_runs);
+	snprintf(text, sizeof(text), "%d deleted, %d made, %d program%s loaded "
+		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
+		 n[STORE_LOAD] == 1 ? "" : "s", c->n_runs,
+		 c->n_runs == 1 ? "" : "s");
 	c->rc = store_commit(c->a->store, c->journal.change.id, text, &c->err);
 	if (c->rc) {
 		/* Undoing now could contradict what the disk may yet hold;
