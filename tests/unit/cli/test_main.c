@@ -328,7 +328,7 @@ static void test_not_supported(void **state)
 	static const char *const lines[] = {
 		"weft schedule make -t K(4) -c allgather -a mcf",
 		"weft schedule make -t K(4) -c broadcast",
-		"weft ring plan -n 8 -w 2 --size 1MB -a wrht",
+		"weft ring plan -n 7 -w 2 --size 1MB -a ne",
 	};
 	struct fixture *f = *state;
 
@@ -409,13 +409,19 @@ static void test_rwa_files(void **state)
 static void test_ring_and_rwa(void **state)
 {
 	struct fixture *f = *state;
+	json_int_t optree_ns;
 
 	assert_int_equal(weft(f, "weft ring plan -n 16 -w 2 --size 1MB "
-				 "--format json"), 0);
+				 "-a optree --format json"), 0);
 	assert_int_equal(number(f, "closed_form_steps"), 12);
 	assert_true(number(f, "steps") <= 16);
 	/* 1 MB at 40 Gbps is 200 us, and 25 us a step to retune */
 	assert_int_equal(number(f, "time_ns"), number(f, "steps") * 225000);
+	optree_ns = number(f, "time_ns");
+	assert_int_equal(weft(f, "weft ring plan -n 16 -w 2 --size 1MB "
+				 "--format json"), 0);
+	assert_true(number(f, "time_ns") <= optree_ns);
+	assert_true(number(f, "time_ns") >= number(f, "bound_ns"));
 	assert_int_equal(weft(f, "weft rwa solve --ring 8 --format json"), 0);
 	assert_int_equal(number(f, "channels"), 8);
 	assert_int_equal(number(f, "bound"), 8);
