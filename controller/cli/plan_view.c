@@ -176,9 +176,9 @@ static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 			   unit_human(UNIT_NS, (double)s->down_ns, text,
 				      sizeof(text)));
 	}
-	buf_printf(&p->b, "%d to add, %d to delete, %d kept, %d programs to "
+	buf_printf(&p->b, "%d to add, %d to delete, %d kept, %d program%s to "
 			  "load%s\n", s->add, s->delete_, s->keep, s->loads,
-		   s->empty ? ": nothing to do" : "");
+		   s->loads == 1 ? "" : "s", s->empty ? ": nothing to do" : "");
 	if (s->empty && s->new_config) {
 		buf_str(&p->b, "the configuration is a new one: apply records "
 			       "it\n");
