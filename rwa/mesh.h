@@ -142,7 +142,8 @@ struct rwa_certificate {
 	int64_t *prices;	/* as many as arcs */
 	int64_t numerator, denominator;
 	int bound;		/* rounded up, at least 1 if there is a demand;
-				 * more where channels in use make it so */
+				 * of what is in use only fibres that are closed
+				 * whole are counted */
 	double flow;		/* congestion of the best fractional flow: no
 				 * prices prove more than this, rounded up */
 };

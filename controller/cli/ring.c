@@ -278,14 +278,6 @@ int cmd_rwa_solve(struct cli *c, struct err *err)
 	struct out *o;
 	int r;
 
-	if (c->argc > 0) {
-		err_set(err, WEFT_EUNSUPPORTED,
-			"%s: instances from files are not supported in this "
-			"version", c->argv[0]);
-		err_hint(err, "supported: weft rwa solve --ring N "
-			      "[--channels W]");
-		return err->code;
-	}
 	if ((r = cli_need(c, "ring", err)) ||
 	    (r = cli_opt_int(c, "ring", 2, MAX_SOLVE, &n, err)) ||
 	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
