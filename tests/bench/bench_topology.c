@@ -189,14 +189,18 @@ static int show_speed(void)
 	       "brackets, table 6)\n");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct figures f;
+		char paper[16] = "none";
 
 		if (measure_apart(rows[i].expr, COLL_ALLGATHER, &f)) {
 			bad = 1;
 			continue;
 		}
-		printf("%5d %-20s %3d steps %12s %8.3f s, CPU %.3f (%.2f) "
+		if (rows[i].paper > 0) {
+			snprintf(paper, sizeof(paper), "%.2f", rows[i].paper);
+		}
+		printf("%5d %-20s %3d steps %12s %8.3f s, CPU %.3f (%s) "
 		       "%6.0f MiB\n", f.nodes, rows[i].expr, f.steps, f.exact,
-		       f.seconds, f.cpu, rows[i].paper, f.mib);
+		       f.seconds, f.cpu, paper, f.mib);
 		record("6", rows[i].expr, &f);
 	}
 	return bad;
