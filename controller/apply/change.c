@@ -85,21 +85,20 @@ static bool wants_all(const struct run *r)
 }
 
 /* Whether one command for the whole map is right: it must save commands and
- * wipe nothing that is not in the plan. */
+ * put no circuit at risk that the plan does not move, as a device may cut the
+ * command short and this process may not live to repair it. */
 static bool replace_saves(const struct run *r)
 {
 	const struct drv_snapshot *s = &r->dev->now.snap;
 	int n_del = work_count(r->w, STORE_DEL);
 	int n_add = work_count(r->w, STORE_ADD);
-	int n_keep = r->w->n_steps - n_del - n_add;
 	int max = s->caps.max_batch;
 
-	/* All deleted and kept ones are there, so an equal count means that
-	 * there are no others. */
+	/* All deleted ones are there, so an equal count means that there are
+	 * no others. */
 	return s->caps.atomic_replace && n_del && n_add && !r->w->is_ring &&
-	       n_add + n_keep <= n_del + n_add &&
-	       (max == 0 || n_add + n_keep <= max) &&
-	       s->n_xcs == n_del + n_keep;
+	       n_del + n_add == r->w->n_steps && (max == 0 || n_add <= max) &&
+	       s->n_xcs == n_del;
 }
 
 static int remember_before(struct run *r, struct err *err)
@@ -190,12 +189,12 @@ static void collect_steps(struct run *r, enum store_op op)
 				       .n_items = r->n_sent };
 }
 
-/* The whole map: what is made and what is kept. */
+/* The whole map: nothing is kept beside what is made. */
 static void collect_map(struct run *r)
 {
 	r->n_sent = 0;
 	for (int i = 0; i < r->w->n_steps; i++) {
-		if (r->w->steps[i].op != STORE_DEL) {
+		if (r->w->steps[i].op == STORE_ADD) {
 			put_item(r, i);
 		}
 	}
@@ -306,7 +305,7 @@ static void take_outcomes(struct run *r, int n,
 			 o->code[0] && o->text[0] ? " " : "", o->text);
 		r->unmeasured |= o->evidence != DRV_MEASURED &&
 				 st->op != STORE_DEL;
-		r->c->done += st->state == STORE_DONE && st->op != STORE_KEEP;
+		r->c->done += st->state == STORE_DONE;
 	}
 	for (int i = 0; i < r->w->n_steps && r->replace; i++) {
 		r->c->done += r->w->steps[i].op == STORE_DEL &&

@@ -376,8 +376,8 @@ int device_load_intent(struct device *d, struct err *err)
 	return rc;
 }
 
-/* A circuit that was only to be kept may be lost by a change as well, when
- * the whole map was sent at once. */
+/* A circuit that was only to be kept may be lost during a change as well,
+ * when the device restarted. */
 static bool step_explains(const struct store_step *st, enum store_op op,
 			  struct light_xc xc)
 {

@@ -43,7 +43,7 @@ static void views_fini(struct views *s)
 }
 
 /* A step that may have made (ADD) or taken away (DEL) its circuit: one that
- * was to be kept is gone when a whole map was set and only half arrived. */
+ * was to be kept may be gone when the device restarted meanwhile. */
 static bool may_have(const struct store_step *step, enum store_op op)
 {
 	return step->op == op || (op == STORE_DEL && step->op == STORE_KEEP &&

@@ -617,14 +617,17 @@ static void test_steal(void **state)
 	assert_int_equal(rig_device(r, "a")->n_unexpected, 1);
 }
 
-/* One command for the whole map, but never over foreign light. */
+/* One command for the whole map, but never over foreign or kept light. */
 static void test_replace(void **state)
 {
 	struct rig *r = *state;
-	const struct want w = { "a", 3, { { 0, 2 }, { 1, 1 }, { 2, 3 } },
+	const struct want w = { "a", 3, { { 0, 2 }, { 1, 1 }, { 2, 4 } },
 				NULL };
 
 	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_go(r, PLAN_SAFE, second, 2);
+	assert_null(strstr(buf_cstr(&r->events), "set at once"));
 	rig_go(r, PLAN_SAFE, first, 2);
 	rig_go(r, PLAN_SAFE, &w, 1);
 	assert_says(buf_cstr(&r->events), "map of 3 circuits set at once");
@@ -647,7 +650,7 @@ static void test_replace_undone(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct rig *r = *state;
 		const struct want w[] = { first[0], { "b", 3, { { 0, 7 },
-			{ 5, 0 }, { 6, 5 } }, NULL } };
+			{ 5, 0 }, { 6, 3 } }, NULL } };
 
 		rig_fini(r);
 		rig_init(r);

@@ -193,8 +193,8 @@ static void test_mixed(void **state)
 	assert_string_equal(r->text, "no change was open");
 }
 
-/* A whole map half written has lost what was only to be kept. */
-static void test_map_half_written(void **state)
+/* A device that restarted has lost what was only to be kept. */
+static void test_kept_lost(void **state)
 {
 	struct rig *r = *state;
 	struct store_journal *v;
@@ -554,7 +554,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_nothing_open), T(test_as_before), T(test_as_planned),
-		T(test_mixed), T(test_map_half_written),
+		T(test_mixed), T(test_kept_lost),
 		T(test_must_be_settled_first), T(test_forward_after_mixed),
 		T(test_failed_after_mixed), T(test_device_away),
 		T(test_while_undoing), T(test_stuck_is_freed),
