@@ -249,8 +249,7 @@ double lp_fractionality(const struct lp *lp)
 	return worst;
 }
 
-/* Clips a multiplier to the sign that its row allows in a minimisation. */
-static double legal_dual(enum lp_sense sense, double y)
+double lp_legal_dual(enum lp_sense sense, double y)
 {
 	if (sense == LP_LE) {
 		return fmin(y, 0);
@@ -258,31 +257,42 @@ static double legal_dual(enum lp_sense sense, double y)
 	return sense == LP_GE ? fmax(y, 0) : y;
 }
 
-double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y)
+double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
+		       double *size)
+{
+	const struct lp_col *c = &lp->cols.v[j];
+	double d = lp_sign(lp) * c->cost;
+
+	*size = 1 + fabs(d);
+	for (size_t k = c->first; k < c->first + c->n; k++) {
+		const struct lp_entry *e = &lp->entries.v[k];
+		double term;
+
+		if ((size_t)e->row >= n_y) {
+			continue;
+		}
+		term = e->value * lp_legal_dual(lp->rows.v[e->row].sense,
+						y[e->row]);
+		d -= term;
+		*size = fmax(*size, fabs(term));
+	}
+	return d;
+}
+
+double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y,
+		     int n_cols)
 {
 	double bound = 0;
 
 	for (size_t i = 0; i < n_y; i++) {
-		bound += legal_dual(lp->rows.v[i].sense, y[i]) *
+		bound += lp_legal_dual(lp->rows.v[i].sense, y[i]) *
 			 lp->rows.v[i].rhs;
 	}
-	for (size_t j = 0; j < lp->cols.n; j++) {
+	for (int j = 0; j < n_cols; j++) {
 		const struct lp_col *c = &lp->cols.v[j];
-		double d = lp_sign(lp) * c->cost, size = 1 + fabs(d), at;
+		double size, d = lp_reduced_cost(lp, j, y, n_y, &size);
+		double at = d > 0 ? c->lower : c->upper;
 
-		for (size_t k = c->first; k < c->first + c->n; k++) {
-			const struct lp_entry *e = &lp->entries.v[k];
-			double term;
-
-			if ((size_t)e->row >= n_y) {
-				continue;
-			}
-			term = e->value * legal_dual(lp->rows.v[e->row].sense,
-						     y[e->row]);
-			d -= term;
-			size = fmax(size, fabs(term));
-		}
-		at = d > 0 ? c->lower : c->upper;
 		if (fabs(at) < LP_INF) {
 			bound += d * at;
 		} else if (fabs(d) > 1e-7 * size) {

@@ -31,6 +31,7 @@ struct lp_options {
 	double time_limit_s;		/* 0: none */
 	double mip_gap;			/* relative, 0: exact */
 	const volatile bool *cancel;	/* stops the solve when true */
+	bool relax;			/* integer columns may be fractions */
 };
 
 /* Without a solution the objective is the worst infinity (LP_INF or -LP_INF).

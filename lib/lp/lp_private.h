@@ -48,13 +48,23 @@ static inline double lp_sign(const struct lp *lp)
 /* Cost of the present values, in the sense of a minimisation. */
 double lp_min_cost(const struct lp *lp);
 
+/* Clips a multiplier to the sign that its row allows in a minimisation. */
+double lp_legal_dual(enum lp_sense sense, double y);
+
+/* Cost of column j less the worth of its entries by the legal part of row
+ * multipliers y, in the sense of a minimisation; rows beyond n_y count zero.
+ * *size: its largest term, at least one. */
+double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
+		       double *size);
+
 /*
- * Lower bound on the minimisation from any row multipliers y (weak duality):
- * y b + sum over columns of the least (c_j - y A_j) x_j within the bounds,
- * after multipliers of the wrong sign were set to zero. Multipliers of rows
- * beyond n_y count as zero. -LP_INF when a column makes it useless.
+ * Lower bound on the minimisation over the first n_cols columns from any row
+ * multipliers y (weak duality): y b + sum over columns of the least
+ * (reduced cost) x_j within the bounds, after multipliers of the wrong sign
+ * were set to zero. -LP_INF when a column makes it useless.
  */
-double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y);
+double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y,
+		     int n_cols);
 
 /* Like lp_violation(), but each violation divided by one plus the largest
  * term of its row or bound. */

@@ -188,7 +188,7 @@ static void fetch_duals(struct lp *lp)
 static bool is_proven(const struct lp *lp)
 {
 	double cost = lp_min_cost(lp);
-	double bound = lp_dual_bound(lp, lp->y.v, lp->y.n);
+	double bound = lp_dual_bound(lp, lp->y.v, lp->y.n, lp_cols(lp));
 
 	return lp_relative_violation(lp) <= LP_ACCURACY &&
 	       fabs(cost - bound) <= LP_ACCURACY * (1 + fabs(cost));
@@ -496,15 +496,16 @@ static int solve_integer(struct run *run, double *bound)
 static int run_checked(struct run *run, double *bound)
 {
 	struct lp *lp = run->lp;
+	bool search = lp->integers && !(run->opt && run->opt->relax);
 	int outcome;
 
-	*bound = fmax(lp_dual_bound(lp, NULL, 0),
-		      lp_dual_bound(lp, lp->y.v, lp->y.n));
+	*bound = fmax(lp_dual_bound(lp, NULL, 0, lp_cols(lp)),
+		      lp_dual_bound(lp, lp->y.v, lp->y.n, lp_cols(lp)));
 	outcome = lp->entries.n ? solve_linear(run) : solve_entryless(lp);
 	if (outcome == LP_OPTIMAL) {
 		*bound = lp_min_cost(lp);
 	}
-	if (outcome == LP_OPTIMAL && lp->integers) {
+	if (outcome == LP_OPTIMAL && search) {
 		*bound = round_bound(lp, *bound);
 		if (!accept_integers(lp)) {
 			outcome = solve_integer(run, bound);
