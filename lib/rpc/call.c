@@ -159,6 +159,27 @@ static void end_err(struct rpc_call *call, const struct err *err)
 	end(call, rpc_status_of_code(err->code), err);
 }
 
+/* Nobody waits for the handler's answer any more. */
+static void cancel(struct rpc_call *call)
+{
+	if (call->held && call->on_cancel) {
+		call->cancelling = true;
+		call->on_cancel(call, call->cancel_arg);
+		call->cancelling = false;
+		call->held = false;
+	}
+}
+
+/* Ends a call that a handler may have: the callback comes first, as it may
+ * still look at the request; but it may not send any more. */
+static void break_off(struct rpc_call *call, enum rpc_status status,
+		      const struct err *err)
+{
+	call->ended = true;
+	cancel(call);
+	end(call, status, err);
+}
+
 /* Not a gRPC request at all: a plain HTTP answer. */
 static void end_http(struct rpc_call *call, const char *http_status)
 {
@@ -305,6 +326,29 @@ void rpc_call_headers_done(struct rpc_call *call)
 	}
 }
 
+static bool many_requests(const struct rpc_call *call)
+{
+	return (call->method->streaming & RPC_CLIENT_STREAMING) != 0;
+}
+
+static void call_handler(struct rpc_call *call)
+{
+	call->held = true;
+	call->method->handler(call, call->request,
+			      call->conn->server->cfg.arg);
+}
+
+/* One of several request messages. Between them only a handler that wants to
+ * hear of the end has the call. */
+static void deliver(struct rpc_call *call)
+{
+	call_handler(call);
+	if (!call->ended) {
+		call->held = call->on_cancel != NULL;
+		drop_request(call);
+	}
+}
+
 /* A request message is complete: decodes it in what the connection may
  * still hold. */
 static int take_message(struct rpc_call *call, struct err *err)
@@ -324,6 +368,9 @@ static int take_message(struct rpc_call *call, struct err *err)
 	call->conn->held += call->request_bytes;
 	call->conn->held -= call->in.body.len;
 	rpc_deframer_fini(&call->in);
+	if (r == 0 && many_requests(call)) {
+		deliver(call);
+	}
 	return r;
 }
 
@@ -332,7 +379,7 @@ static int input(struct rpc_call *call, const uint8_t *data, size_t len,
 {
 	struct rpc_conn *conn = call->conn;
 
-	while (len > 0) {
+	while (len > 0 && !call->ended) {
 		size_t before = call->in.body.len;
 		int r = rpc_deframe(&call->in, &data, &len, err);
 
@@ -357,7 +404,7 @@ void rpc_call_input(struct rpc_call *call, const uint8_t *data, size_t len)
 	struct err err;
 
 	if (!call->ended && input(call, data, len, &err)) {
-		end_err(call, &err);
+		break_off(call, rpc_status_of_code(err.code), &err);
 	}
 }
 
@@ -371,31 +418,18 @@ void rpc_call_half_closed(struct rpc_call *call)
 	}
 	if (rpc_deframer_partial(&call->in)) {
 		err_set(&err, WEFT_EINVAL, "the request ends inside a message");
-		end_err(call, &err);
+		break_off(call, RPC_INVALID_ARGUMENT, &err);
 		return;
 	}
-	if (!call->request) {
+	if (!call->request && !many_requests(call)) {
 		err_set(&err, WEFT_EUNSUPPORTED, "no request message");
 		end_err(call, &err);
 		return;
 	}
-	call->held = true;
-	call->method->handler(call, call->request,
-			      call->conn->server->cfg.arg);
+	call_handler(call);
 }
 
 /* ---- the end from outside ---- */
-
-/* Nobody waits for the handler's answer any more. */
-static void cancel(struct rpc_call *call)
-{
-	if (call->held && call->on_cancel) {
-		call->cancelling = true;
-		call->on_cancel(call, call->cancel_arg);
-		call->cancelling = false;
-		call->held = false;
-	}
-}
 
 void rpc_call_detach(struct rpc_call *call)
 {
@@ -417,12 +451,8 @@ void rpc_call_expire(struct rpc_call *call)
 
 	call->deadline_passed = true;
 	if (!call->ended) {
-		/* The callback may still look at the request, so it comes
-		 * first; but it may not send any more. */
-		call->ended = true;
-		cancel(call);
 		err_set(&err, WEFT_ETIMEOUT, "deadline passed");
-		end(call, RPC_DEADLINE_EXCEEDED, &err);
+		break_off(call, RPC_DEADLINE_EXCEEDED, &err);
 	}
 	/* Trailers behind a queue that the reader does not empty would keep
 	 * its memory for as long as he likes. */
@@ -498,7 +528,7 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 		return err_set(err, WEFT_ECANCELED, "the call has ended");
 	}
 	assert(response->descriptor == call->method->response);
-	assert(call->method->server_streaming || !call->answered);
+	assert((call->method->streaming & RPC_SERVER_STREAMING) || !call->answered);
 	compact(call);
 	before = call->out.len;
 	r = rpc_frame_append(&call->out, response, room(call), err);

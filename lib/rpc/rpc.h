@@ -1,7 +1,8 @@
 /*
  * gRPC over HTTP/2 in C: a server and a client on nghttp2, protobuf-c and
  * libuv. Knows nothing of weft: methods are registered with their message
- * descriptors. Unary and server-streaming calls. Unix sockets, authorised by
+ * descriptors. Calls of all four kinds on the server, unary and
+ * server-streaming ones on the client. Unix sockets, authorised by
  * file mode and peer credentials. One thread: everything runs on the loop.
  *
  * Boundary rules that this layer enforces for every request and response it
@@ -45,7 +46,12 @@ struct rpc_peer {
 };
 
 /* Starts a call. The request is valid until the call is finished. The
- * handler (or something it started) must call rpc_finish exactly once. */
+ * handler (or something it started) must call rpc_finish exactly once.
+ *
+ * A client-streaming method's handler is called for each request message,
+ * which is valid until it returns, and with NULL when the client has sent the
+ * last one. It must call rpc_finish exactly once, then or earlier; what it
+ * keeps between its calls it must give back in a cancel callback. */
 typedef void (*rpc_handler)(struct rpc_call *call,
 			    const ProtobufCMessage *request, void *arg);
 
@@ -55,10 +61,16 @@ typedef void (*rpc_handler)(struct rpc_call *call,
  * go on (rpc_send answers WEFT_ECANCELED) until it calls rpc_finish. */
 typedef void (*rpc_cancel_cb)(struct rpc_call *call, void *arg);
 
+/* Which side sends any number of messages instead of one. */
+enum rpc_streaming {
+	RPC_UNARY = 0, RPC_SERVER_STREAMING = 1, RPC_CLIENT_STREAMING = 2,
+	RPC_BIDI_STREAMING = RPC_SERVER_STREAMING | RPC_CLIENT_STREAMING,
+};
+
 struct rpc_method {
 	const char *path;	/* "/weft.v1.Fabric/Plan" */
 	const ProtobufCMessageDescriptor *request, *response;
-	bool server_streaming;
+	enum rpc_streaming streaming;
 	rpc_handler handler;
 };
 

@@ -110,6 +110,27 @@ static inline void on_hang(struct rpc_call *call,
 	f->started++;
 }
 
+/* Echoes each message, says how many there were; "stop" ends it early. */
+static inline void on_each(struct rpc_call *call,
+			   const ProtobufCMessage *request, void *arg)
+{
+	const struct item *in = (const struct item *)request;
+	struct fixture *f = arg;
+	struct item total = item_named("total");
+
+	if (in) {
+		f->started++;
+		rpc_send(call, request, NULL);
+		rpc_call_on_cancel(call, count_cancel, f);
+	} else {
+		total.n = f->started;
+		rpc_send(call, &total.base, NULL);
+	}
+	if (!in || strcmp(in->name, "stop") == 0) {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+}
+
 /* Sends messages of in->n bytes until the queue is full, then hangs. */
 static inline void on_flood(struct rpc_call *call,
 			    const ProtobufCMessage *request, void *arg)
@@ -174,15 +195,26 @@ static inline void on_stop_call(struct rpc_call *call,
 }
 
 static const struct rpc_method methods[] = {
-	{ "/test.T/Echo", &item_type, &item_type, false, on_echo },
-	{ "/test.T/Metadata", &item_type, &item_type, false, on_metadata },
-	{ "/test.T/Fail", &item_type, &item_type, false, on_fail },
-	{ "/test.T/Status", &item_type, &item_type, false, on_status },
-	{ "/test.T/Count", &item_type, &item_type, true, on_count },
-	{ "/test.T/Hang", &item_type, &item_type, true, on_hang },
-	{ "/test.T/Flood", &item_type, &item_type, true, on_flood },
-	{ "/test.T/Late", &item_type, &item_type, false, on_late },
-	{ "/test.T/Stop", &item_type, &item_type, false, on_stop_call },
+	{ "/test.T/Echo", &item_type, &item_type,
+	  RPC_UNARY, on_echo },
+	{ "/test.T/Metadata", &item_type, &item_type,
+	  RPC_UNARY, on_metadata },
+	{ "/test.T/Fail", &item_type, &item_type,
+	  RPC_UNARY, on_fail },
+	{ "/test.T/Status", &item_type, &item_type,
+	  RPC_UNARY, on_status },
+	{ "/test.T/Count", &item_type, &item_type,
+	  RPC_SERVER_STREAMING, on_count },
+	{ "/test.T/Hang", &item_type, &item_type,
+	  RPC_SERVER_STREAMING, on_hang },
+	{ "/test.T/Flood", &item_type, &item_type,
+	  RPC_SERVER_STREAMING, on_flood },
+	{ "/test.T/Each", &item_type, &item_type,
+	  RPC_BIDI_STREAMING, on_each },
+	{ "/test.T/Late", &item_type, &item_type,
+	  RPC_UNARY, on_late },
+	{ "/test.T/Stop", &item_type, &item_type,
+	  RPC_UNARY, on_stop_call },
 	{ 0 },
 };
 

@@ -193,6 +193,69 @@ static void test_early_answer(void **state)
 	stop(f);
 }
 
+#define STOP "\0\0\0\0\6\12\4stop"
+
+/* Each message is answered when it has come, not at the end. */
+static void test_many_requests(void **state)
+{
+	struct fixture *f = start();
+	struct wire w = wire_open(f->path);
+
+	(void)state;
+	put_hello(&w.out, WINDOW);
+	put_call(&w.out, 1, "/test.T/Each", NULL);
+	put_data(&w.out, 1, false, EMPTY_MESSAGE "\0\0", 7);
+	wire_send(&w);
+	wire_expect(&w, "data 1 5\n");
+	put_data(&w.out, 1, false, "\0\0", 3);
+	wire_send(&w);
+	wire_expect(&w, "data 1 5\ndata 1 5\n");
+	put_data(&w.out, 1, true, "", 0);
+	wire_send(&w);
+	wire_expect(&w, "data 1 14\ngrpc-status: 0\nheaders 1 end\n");
+	/* No message at all; then one that has the handler end the call. */
+	put_call(&w.out, 3, "/test.T/Each", NULL);
+	put_data(&w.out, 3, true, "", 0);
+	put_call(&w.out, 5, "/test.T/Each", NULL);
+	put_data(&w.out, 5, false, STOP EMPTY_MESSAGE, 16);
+	wire_send(&w);
+	wire_expect(&w, "data 3 14\ngrpc-status: 0\nheaders 3 end\n");
+	wire_expect(&w, "data 5 11\ngrpc-status: 0\nheaders 5 end\n");
+	wire_expect(&w, "reset 5 0\n");
+	assert_int_equal(f->cancelled, 0);
+	wire_close(&w);
+	stop(f);
+}
+
+/* The stream is reset, or its deadline passes, between two messages. */
+static void test_many_requests_cut(void **state)
+{
+	const uint8_t cancel[4] = { 0, 0, 0, NGHTTP2_CANCEL };
+	struct fixture *f = start();
+	struct wire w = wire_open(f->path);
+	struct buf more = { 0 };
+
+	(void)state;
+	put_text(&more, "grpc-timeout", "50m");
+	put_hello(&w.out, WINDOW);
+	put_call(&w.out, 1, "/test.T/Each", NULL);
+	put_data(&w.out, 1, false, EMPTY_MESSAGE, 5);
+	put_frame(&w.out, NGHTTP2_RST_STREAM, 0, 1, cancel, 4);
+	put_call(&w.out, 3, "/test.T/Each", &more);
+	put_data(&w.out, 3, false, EMPTY_MESSAGE, 5);
+	put_call(&w.out, 5, "/test.T/Each", NULL);
+	put_data(&w.out, 5, false, EMPTY_MESSAGE "\0" "\0\0\0\0\1\xff", 11);
+	wire_send(&w);
+	wire_expect(&w, "grpc-status: 3\n");
+	wire_expect(&w, "grpc-status: 4\n");
+	buf_fini(&more);
+	wire_close(&w);
+	expect_alive(f);
+	assert_int_equal(f->started, 3);
+	assert_int_equal(f->cancelled, 3);
+	stop(f);
+}
+
 static void test_ping(void **state)
 {
 	struct fixture *f = start();
@@ -415,6 +478,8 @@ int main(void)
 		cmocka_unit_test(test_bad_bodies),
 		cmocka_unit_test(test_bad_headers),
 		cmocka_unit_test(test_early_answer),
+		cmocka_unit_test(test_many_requests),
+		cmocka_unit_test(test_many_requests_cut),
 		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_ping_flood),
 		cmocka_unit_test(test_rapid_reset),
