@@ -97,7 +97,9 @@ LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 
 # ---- generated code --------------------------------------------------------
 
-PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
+# Services and their messages: reflection hands these out.
+PUBLIC_PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
+PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*.proto)
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 
@@ -105,7 +107,20 @@ $(GEN)/proto/%.pb-c.c $(GEN)/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(GEN)/proto
 	$(Q)protoc-c -Iproto --c_out=$(GEN)/proto $<
 
-.SECONDARY: $(PB_C) $(PB_H)
+# The compiled public files as bytes in C.
+FILES_BIN := $(GEN)/proto/weft/meta/files.bin
+FILES_C := $(GEN)/proto/weft/meta/bytes.c
+
+$(FILES_BIN): $(PUBLIC_PROTOS)
+	@mkdir -p $(@D)
+	$(Q)protoc -Iproto --include_imports --descriptor_set_out=$@ $(PUBLIC_PROTOS)
+
+$(FILES_C): $(FILES_BIN)
+	$(Q){ printf '#include <stddef.h>\n\nconst unsigned char weft_files[] = {\n'; \
+		od -An -v -tu1 $< | sed 's/\([0-9][0-9]*\)/\1,/g'; \
+		printf '};\nconst size_t weft_files_len = sizeof(weft_files);\n'; } >$@
+
+.SECONDARY: $(PB_C) $(PB_H) $(FILES_BIN) $(FILES_C)
 
 # ---- room archives ---------------------------------------------------------
 
@@ -115,7 +130,7 @@ objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 define room_rules
 OBJ_$(1) := $(if $(filter proto,$(1)),\
-	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C)),\
+	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C) $(FILES_C)),\
 	$(call objects,$(call sources,$(1))))
 $(B)/lib$(1).a: $$(OBJ_$(1))
 	@rm -f $$@ && ar rcs $$@ $$^

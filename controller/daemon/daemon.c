@@ -9,6 +9,7 @@
 
 #include "controller/daemon/private.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "grpc/reflection/v1/reflection.pb-c.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 
@@ -197,6 +198,11 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 	{ "/grpc.health.v1.Health/" name, \
 	  &grpc__health__v1__health_check_request__descriptor, \
 	  &grpc__health__v1__health_check_response__descriptor, streams, fn }
+#define REFLECTION(v) \
+	{ "/grpc.reflection." v ".ServerReflection/ServerReflectionInfo", \
+	  &grpc__reflection__v1__server_reflection_request__descriptor, \
+	  &grpc__reflection__v1__server_reflection_response__descriptor, \
+	  RPC_BIDI_STREAMING, handle_reflection }
 	const struct rpc_method methods[] = {
 		METHOD("Plan", plan_request, plan_part, RPC_SERVER_STREAMING,
 		       handle_plan),
@@ -218,9 +224,11 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		       RPC_SERVER_STREAMING, handle_schedule),
 		HEALTH("Check", RPC_UNARY, handle_health_check),
 		HEALTH("Watch", RPC_SERVER_STREAMING, handle_health_watch),
+		REFLECTION("v1"), REFLECTION("v1alpha"),
 		{ NULL, NULL, NULL, RPC_UNARY, NULL },
 	};
 #undef HEALTH
+#undef REFLECTION
 #undef METHOD
 	struct rpc_server_config rpc = {
 		.unix_path = cfg->socket,
@@ -246,6 +254,7 @@ static void daemon_free(struct daemon *d)
 	store_free(d->store);
 	job_rows_fini(&d->jobs);
 	daemon_finished_fini(d);
+	reflection_free(d->reflection);
 	free(d->fabric_name);
 	free(d->fabric_text);
 	free(d);

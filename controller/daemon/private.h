@@ -8,6 +8,7 @@
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   health.c    grpc.health.v1
+ *   reflection.c  grpc.reflection
  *   notify.c    the service manager
  *   weftd.c     the command line
  */
@@ -138,6 +139,14 @@ void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req,
  * is draining, as they would never end by themselves. O(watchers). */
 void daemon_health_changed(struct daemon *d);
 
+/* ---- reflection.c ---- */
+
+struct reflection;
+
+void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
+		       void *arg);
+void reflection_free(struct reflection *r);
+
 /* ---- notify.c ---- */
 
 /* Tells the service manager ("READY=1"), when there is one. */
@@ -184,7 +193,8 @@ struct daemon {
 
 	void (*stopped)(void *arg);
 	void *stopped_arg;
-	struct rpc_method methods[12];
+	struct reflection *reflection;	/* once somebody has asked */
+	struct rpc_method methods[14];
 };
 
 /* True when this call may change things; else it was answered. */

@@ -28,7 +28,7 @@ client() {
 	tap "grpcio: $*" $status
 }
 
-client unary stream errors health deadline stopping
+client unary stream errors health deadline reflection stopping
 wait "${PID[weftd]}"
 tap "weftd exits with 0"
 unset "PID[weftd]"

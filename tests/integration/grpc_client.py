@@ -100,6 +100,45 @@ def deadline():
     passed("a cancelled stream leaves the connection alone")
 
 
+def reflection():
+    """All that a client needs, from the service alone."""
+    for version in "v1", "v1alpha":
+        package = "grpc.reflection." + version
+        ask_for = method(package + ".ServerReflection",
+                         "ServerReflectionInfo")
+
+        def asked(**fields):
+            return message(package + ".ServerReflectionRequest", **fields)
+
+        names, whole, nested, bad, none, empty = ask_for(iter([
+            asked(list_services=""),
+            asked(file_containing_symbol=FABRIC),
+            asked(file_containing_symbol="grpc.health.v1."
+                  "HealthCheckResponse.ServingStatus"),
+            asked(file_containing_symbol="weft.v1.NoSuch"),
+            asked(),
+            asked(all_extension_numbers_of_type="weft.v1.PlanRequest"),
+        ]), timeout=10)
+        services = {s.name for s in names.list_services_response.service}
+        assert {FABRIC, HEALTH, package + ".ServerReflection"} <= services
+        got = whole.file_descriptor_response.file_descriptor_proto
+        own = descriptor_pool.DescriptorPool()
+        for data in reversed(got):
+            own.AddSerializedFile(data)
+        assert own.FindMethodByName(FABRIC + ".Plan") is not None
+        assert nested.HasField("file_descriptor_response")
+        assert nested.original_request.file_containing_symbol
+        assert bad.error_response.error_code == 5, bad
+        assert none.error_response.error_code == 3, none
+        assert not empty.all_extension_numbers_response.extension_number
+        for f in files.file:
+            r, = ask_for(iter([asked(file_by_filename=f.name)]), timeout=10)
+            data = r.file_descriptor_response.file_descriptor_proto[0]
+            assert descriptor_pb2.FileDescriptorProto.FromString(data) == f
+        passed("reflection %s: every file of %d services" % (
+            version, len(services)))
+
+
 def stopping():
     """Ends the daemon."""
     call = method(HEALTH, "Watch")(
