@@ -9,11 +9,19 @@
 #ifndef WEFT_OPTREE_OPTREE_H
 #define WEFT_OPTREE_OPTREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collective/collective.h"
 #include "lib/base/err.h"
 #include "rwa/rwa.h"
+
+/* Channels first..first+channels-1 of one fibre of one direction. */
+struct optree_fibre {
+	uint8_t dir;		/* enum rwa_dir */
+	uint8_t fibre;
+	int32_t first, channels;
+};
 
 struct optree_params {
 	int n;			/* nodes of the job = of the ring */
@@ -23,6 +31,22 @@ struct optree_params {
 	int64_t channel_bps;	/* B_lambda */
 	int64_t alpha_ns;	/* a: retuning plus conversion, per step */
 	const struct rwa_loss *loss;	/* NULL: no budget */
+	/* The light that the plan may use, when it is not all of it: fibres
+	 * of unequal sizes, fibres in one direction only, or what other jobs
+	 * leave. `channels` and `fibres` above then still hold all that the
+	 * ring has (the fullest fibre), as light passes their resonators and
+	 * numbers of fibres and channels count from there. */
+	const struct optree_fibre *light;
+	int n_light;		/* 0: all channels of all fibres both ways */
+	/* The nodes of a larger ring that take part, NULL: all. Rank r is the
+	 * node at position at[r] of 0..ring_nodes-1, in clockwise order (at[]
+	 * ascends from some rank on, around); light passes the others without
+	 * being dropped. */
+	const int32_t *at;
+	int ring_nodes;		/* 0: n */
+	/* No light over the links from the last rank clockwise to the first:
+	 * the job is on a segment of the ring. */
+	bool line;
 };
 
 #define OPTREE_MAX_DEPTH 32
@@ -56,6 +80,17 @@ int optree_algorithm_parse(const char *name, enum optree_algorithm *a,
 
 struct optree_sym;
 
+/*
+ * With params->light, at and line:
+ * - light: all-gather, reduce-scatter and all-reduce by composed or auto,
+ *   any set of channels; the others WEFT_EUNSUPPORTED.
+ * - at: loss and reach are those of the links between the positions. In the
+ *   schedule nodes are ranks: rank r's light is added and dropped at position
+ *   at[r], and passes every link on its way there (optree_links()).
+ * - line: all-gather, reduce-scatter and all-reduce by composed or auto.
+ * Fields of the plan mean the same; the bound is that of the light and the
+ * line given.
+ */
 struct optree_plan {
 	enum coll_kind kind;
 	struct coll_sched *sched;	/* with light; verified; owned; NULL
@@ -137,6 +172,33 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 int optree_collective(const struct optree_params *p, enum coll_kind kind,
 		      int root, enum optree_algorithm how,
 		      struct optree_plan *out, struct err *err);
+
+/* Links of the whole ring that light from rank src to rank dst crosses in
+ * direction dir. 1..ring_nodes-1. O(1). */
+int optree_links(const struct optree_params *p, int src, int dst, int dir);
+
+/*
+ * Jobs that share a ring, each running in its own time: whatever steps they
+ * are in, no two may use a channel of a fibre on the same link and direction.
+ * (Within a job every schedule is proven before it is returned.)
+ */
+struct optree_shared {
+	const char *name;		/* of the job, for messages */
+	const struct coll_sched *sched;	/* with light */
+	const int32_t *at;		/* position of each rank; NULL: rank r
+					 * is at position r */
+	bool line;			/* as in its params: no light passes
+					 * from the last rank to the first */
+};
+
+/* WEFT_EVERIFY names two jobs, the fibre, the channel and the link where they
+ * clash, or the job whose light is not on the ring (a channel, fibre or
+ * position that `ring` does not have, or past the ends of its segment).
+ * ring: the whole one. O(hops of all lights), n * fibres * channels * 4
+ * bytes. */
+int optree_check_shared(const struct rwa_ring *ring,
+			const struct optree_shared *jobs, int n_jobs,
+			struct err *err);
 
 /* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
  * when a schedule cannot hold it. O(lights + transfers). */

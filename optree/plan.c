@@ -33,6 +33,11 @@ int tree_check_params(const struct optree_params *p, struct err *err)
 			       (long long)p->channel_bps,
 			       (long long)p->alpha_ns);
 	}
+	if (p->n_light || p->at || p->line) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "a part of the ring's light or nodes: not "
+			       "supported");
+	}
 	return 0;
 }
 
