@@ -73,8 +73,20 @@ static int colour_from_scratch(struct colouring *job, bool tile)
 	return rc;
 }
 
+/* From the bound up, as long as that is fewer colours than there are. */
+static int tighten(struct colouring *job)
+{
+	bool found = false;
+	int rc = 0;
+
+	for (int w = job->bound; !rc && !found && w < job->colours; w++) {
+		rc = rwa_colour_strands(job, w, &found);
+	}
+	return rc;
+}
+
 /* A ring without an uncovered link: turns first, then cuts; if they miss the
- * bound, lp_solve on a small instance, and ejection where that is too large
+ * bound, lp_solve on a small instance, and strands where that is too large
  * or stops early. */
 static int colour_closed(struct colouring *job, struct err *err)
 {
@@ -94,7 +106,7 @@ static int colour_closed(struct colouring *job, struct err *err)
 	if (job->colours > job->bound && rwa_lp_is_small(job)) {
 		rc = rwa_colour_lp(job, err);
 	}
-	if (!rc && job->colours > job->bound && rwa_colour_eject(job)) {
+	if (!rc && job->colours > job->bound && tighten(job)) {
 		rc = err_nomem(err);
 	}
 	return rc;

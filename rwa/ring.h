@@ -61,10 +61,10 @@ int rwa_colour_tiling(struct colouring *this);
  */
 int rwa_colour_cuts(struct colouring *this);
 
-/* Tries to bring a complete colouring down to the bound: spans beyond it are
- * put over the spans that are cheapest to move, which go elsewhere in turn.
- * Bounded work, deterministic. 0 or WEFT_ENOMEM. */
-int rwa_colour_eject(struct colouring *this);
+/* Tries to bring a complete colouring to just `width` colours, at least the
+ * load: arcs are joined to closed strands that are split and merged until
+ * each goes around once. Bounded work, deterministic. 0 or WEFT_ENOMEM. */
+int rwa_colour_strands(struct colouring *this, int width, bool *found);
 
 /* Minimum by column generation on lp_solve; raises `bound` to the rounded-up
  * fractional chromatic number. For small instances. */

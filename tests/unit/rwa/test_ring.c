@@ -10,6 +10,7 @@
 
 #include "lib/base/rng.h"
 #include "rwa/rwa.h"
+#include "tests/unit/rwa/ring_demands.h"
 
 static int optimum(int m)
 {
@@ -479,6 +480,32 @@ static void large_rings_are_routed_near_the_bound(void **state)
 	free(arcs);
 }
 
+/* Of 1,000 sets on rings of 16 to 64 nodes; bench_ring_demands does the same
+ * up to 1024 nodes. */
+static void random_demands_come_within_one_of_the_bound(void **state)
+{
+	struct rwa_arc *arcs = calloc(8 * 64, sizeof(*arcs));
+	int near = 0;
+
+	(void)state;
+	for (int k = 0; k < 1000; k++) {
+		struct rwa_ring ring = { 0, 2, 16 };
+		int64_t n = draw_demands(k, 64, arcs, &ring.n);
+		struct rwa_result res;
+		struct err err;
+
+		assert_int_equal(rwa_ring_route(&ring, arcs, n, &res, &err),
+				 0);
+		assert_int_equal(rwa_ring_check(&ring, arcs, n, &err), 0);
+		assert_true(res.colours >= res.bound);
+		assert_true(2 * res.colours <= 3 * res.bound);
+		near += res.colours <= res.bound + 1;
+	}
+	print_message("# %d of 1000 within one channel\n", near);
+	assert_true(near >= 950);
+	free(arcs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +521,7 @@ int main(void)
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(the_way_round_is_chosen),
 		cmocka_unit_test(large_rings_are_routed_near_the_bound),
+		cmocka_unit_test(random_demands_come_within_one_of_the_bound),
 		cmocka_unit_test(loss_and_reach),
 	};
 
