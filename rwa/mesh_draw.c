@@ -5,51 +5,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/svg.h"
 #include "rwa/mesh_private.h"
 
 #define CELL 8
+#define FONT 7
 #define LEFT 120
 #define TOP 20
 #define FIRST_RADIUS 40
 #define RADIUS_STEP 6
 #define MAX_CELLS 4000000	/* beyond this nobody can look at it */
-
-/* A colour of its own for each node, by golden angle. */
-static void put_colour(struct buf *b, int32_t node)
-{
-	buf_printf(b, "hsl(%d,%d%%,%d%%)", (int)(node * 137508LL / 1000 % 360),
-		   55 + node % 3 * 15, 45 + node % 2 * 15);
-}
-
-static void begin(struct buf *b, int64_t width, int64_t height)
-{
-	buf_printf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" "
-		      "width=\"%lld\" height=\"%lld\" "
-		      "font-family=\"sans-serif\" font-size=\"7\">\n"
-		      "<rect width=\"100%%\" height=\"100%%\" "
-		      "fill=\"white\"/>\n",
-		   (long long)width, (long long)height);
-}
-
-/* Text from a user's file, safe inside an element. */
-static void put_text(struct buf *b, const char *s)
-{
-	for (; *s; s++) {
-		switch (*s) {
-		case '<':
-			buf_str(b, "&lt;");
-			break;
-		case '>':
-			buf_str(b, "&gt;");
-			break;
-		case '&':
-			buf_str(b, "&amp;");
-			break;
-		default:
-			buf_char(b, (unsigned char)*s < ' ' ? ' ' : *s);
-		}
-	}
-}
 
 static void put_path_title(struct buf *b, const struct rwa_mesh *m,
 			   const struct rwa_path *p, int32_t channel)
@@ -58,9 +23,9 @@ static void put_path_title(struct buf *b, const struct rwa_mesh *m,
 	char from[16], to[16];
 
 	buf_str(b, "<title>");
-	put_text(b, rwa_mesh_node_name(m, d->src, from, sizeof(from)));
+	svg_text(b, rwa_mesh_node_name(m, d->src, from, sizeof(from)));
 	buf_str(b, " to ");
-	put_text(b, rwa_mesh_node_name(m, d->dst, to, sizeof(to)));
+	svg_text(b, rwa_mesh_node_name(m, d->dst, to, sizeof(to)));
 	buf_printf(b, ", channel %d</title>", channel);
 }
 
@@ -74,9 +39,9 @@ static void put_row_name(struct buf *b, const struct rwa_mesh *m, size_t arc,
 
 	buf_printf(b, "<text x=\"2\" y=\"%lld\">",
 		   (long long)(TOP + row * CELL + CELL - 1));
-	put_text(b, rwa_mesh_node_name(m, a->src, from, sizeof(from)));
+	svg_text(b, rwa_mesh_node_name(m, a->src, from, sizeof(from)));
 	buf_str(b, " &#8594; ");
-	put_text(b, rwa_mesh_node_name(m, a->dst, to, sizeof(to)));
+	svg_text(b, rwa_mesh_node_name(m, a->dst, to, sizeof(to)));
 	if (a->fibres > 1) {
 		buf_printf(b, " #%d", fibre);
 	}
@@ -90,7 +55,7 @@ static void put_rows(struct buf *b, const struct rwa_mesh *m,
 		const struct rwa_path *p = &a->paths.v[i];
 
 		buf_str(b, "<g fill=\"");
-		put_colour(b, m->demands.v[p->demand].src);
+		svg_colour(b, m->demands.v[p->demand].src);
 		buf_str(b, "\">");
 		put_path_title(b, m, p, a->hops.v[p->first].channel);
 		for (int32_t h = 0; h < p->hops; h++) {
@@ -126,15 +91,15 @@ static int draw_links(const struct rwa_mesh *m, const struct rwa_assignment *a,
 			       "%lld fibres by %d channels: too large to draw",
 			       (long long)rows, channels);
 	}
-	begin(b, LEFT + (int64_t)channels * CELL + CELL,
-	      TOP + rows * CELL + CELL);
+	svg_begin(b, LEFT + (int64_t)channels * CELL + CELL,
+	      TOP + rows * CELL + CELL, FONT);
 	for (size_t e = 0; e < m->arcs.n; e++) {
 		for (int32_t f = 0; f < m->arcs.v[e].fibres; f++) {
 			put_row_name(b, m, e, f, row[e] + f);
 		}
 	}
 	put_rows(b, m, a, row);
-	buf_str(b, "</svg>\n");
+	svg_end(b);
 	free(row);
 	return 0;
 }
@@ -185,7 +150,7 @@ static void put_circles(struct buf *b, const struct rwa_mesh *m,
 			   RADIUS_STEP - 2, x + r * sin(from),
 			   y - r * cos(from), r, r, 2 * p->hops > n, cw,
 			   x + r * sin(to), y - r * cos(to));
-		put_colour(b, m->demands.v[p->demand].src);
+		svg_colour(b, m->demands.v[p->demand].src);
 		buf_str(b, "\">");
 		put_path_title(b, m, p, hop->channel);
 		buf_str(b, "</path>\n");
@@ -197,9 +162,9 @@ static void draw_ring(const struct rwa_mesh *m, const struct rwa_assignment *a,
 {
 	int64_t radius = FIRST_RADIUS + (int64_t)channels * RADIUS_STEP + 20;
 
-	begin(b, 4 * radius, 2 * radius);
+	svg_begin(b, 4 * radius, 2 * radius, FONT);
 	put_circles(b, m, a, radius);
-	buf_str(b, "</svg>\n");
+	svg_end(b);
 }
 
 int rwa_mesh_draw(const struct rwa_mesh *m, const struct rwa_assignment *a,

@@ -5,12 +5,16 @@
  * then the composed plans against both.
  *
  * bench_ring_paper                 tables on stdout
- * bench_ring_paper --json FILE     and JSON lines appended to FILE
+ * bench_ring_paper --json FILE     and JSON lines appended to FILE, and the
+ *                                  table and figures drawn beside it as
+ *                                  ring_table1.svg, ring_figure4.svg, ...
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/clk.h"
+#include "lib/base/file.h"
+#include "lib/base/svg.h"
 #include "optree/optree.h"
 
 #define CHANNEL_BPS 40000000000
@@ -18,6 +22,36 @@
 #define MEGA 1000000
 
 static FILE *json;
+static const char *json_path;
+static int failed;
+
+/* Draws charts below each other into NAME.svg beside the JSON file. */
+static void draw(const char *name, const struct svg_chart *c, int n)
+{
+	const char *slash = json_path ? strrchr(json_path, '/') : NULL;
+	int dir = slash ? (int)(slash - json_path + 1) : 0;
+	struct buf b = { 0 };
+	struct err err;
+	char path[4096];
+
+	if (!json_path) {
+		return;
+	}
+	svg_begin(&b, SVG_CHART_WIDTH, (int64_t)n * SVG_CHART_HEIGHT, 12);
+	for (int k = 0; k < n; k++) {
+		svg_chart(&b, &c[k], (double)k * SVG_CHART_HEIGHT);
+	}
+	svg_end(&b);
+	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
+	if (b.failed || file_write_atomic(path, b.data, b.len, 0644, &err)) {
+		fprintf(stderr, "%s: %s\n", path,
+			b.failed ? "out of memory" : err.msg);
+		failed = 1;
+	} else {
+		printf("drawn: %s\n", path);
+	}
+	buf_fini(&b);
+}
 
 static struct optree_params params(int n, int w, int64_t bytes)
 {
@@ -54,49 +88,95 @@ static int built_steps(int n, int w, enum optree_algorithm how)
 	return steps;
 }
 
+static void draw_table_one(const double paper[5], const double closed[5],
+			   const double built[5])
+{
+	static const char *const names[] = { "Ring", "NE", "Wrht",
+					     "One-stage", "OpTree" };
+	const struct svg_series series[] = {
+		{ "paper", paper }, { "closed form", closed },
+		{ "built, with light", built },
+	};
+	const struct svg_chart chart = {
+		.title = "Table I: steps of an all-gather, N = 1024, w = 64",
+		.note = "One-stage: the paper prints 128, its own Lemma 1 "
+			"gives 2048. Wrht: 4w+3 needs one light for many "
+			"receivers.",
+		.x_label = "algorithm", .y_label = "steps", .group = names,
+		.n_groups = 5, .series = series, .n_series = 3, .log = true,
+		.values = true,
+	};
+
+	draw("ring_table1", &chart, 1);
+}
+
 static void table_one(void)
 {
 	static const struct {
 		const char *name;
-		enum optree_baseline closed;
+		int closed;	/* enum optree_baseline, -1: OpTree */
 		enum optree_algorithm how;
-		const char *paper;
 	} rows[] = {
-		{ "Ring", OPTREE_RING, OPTREE_BY_RING, "1023" },
-		{ "NE", OPTREE_NE, OPTREE_BY_NE, "512" },
-		{ "Wrht", OPTREE_WRHT, OPTREE_BY_WRHT, "259" },
-		{ "One-stage", OPTREE_ONE_STAGE, OPTREE_BY_ONE_STAGE, "128" },
+		{ "Ring", OPTREE_RING, OPTREE_BY_RING },
+		{ "NE", OPTREE_NE, OPTREE_BY_NE },
+		{ "Wrht", OPTREE_WRHT, OPTREE_BY_WRHT },
+		{ "One-stage", OPTREE_ONE_STAGE, OPTREE_BY_ONE_STAGE },
+		{ "OpTree", -1, OPTREE_TREE },
 	};
+	static const double paper[] = { 1023, 512, 259, 128, 70 };
+	double closed[5], built[5];
 
 	printf("Table I: steps, N=1024, w=64\n%-10s %6s %7s %6s\n",
 	       "algorithm", "paper", "closed", "built");
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
-		int64_t closed = optree_baseline_steps(rows[k].closed, 1024,
-						       64);
-		int built = built_steps(1024, 64, rows[k].how);
-
-		printf("%-10s %6s %7lld %6d\n", rows[k].name, rows[k].paper,
-		       (long long)closed, built);
+	for (int k = 0; k < 5; k++) {
+		closed[k] = (double)(rows[k].closed < 0
+			? optree_steps(1024, 64)
+			: optree_baseline_steps(
+				(enum optree_baseline)rows[k].closed, 1024,
+				64));
+		built[k] = built_steps(1024, 64, rows[k].how);
+		printf("%-10s %6.0f %7.0f %6.0f\n", rows[k].name, paper[k],
+		       closed[k], built[k]);
 		if (json) {
 			fprintf(json, "{\"bench\":\"ring_table1\","
-				"\"algorithm\":\"%s\",\"paper\":%s,"
-				"\"closed_form_steps\":%lld,\"steps\":%d}\n",
-				rows[k].name, rows[k].paper,
-				(long long)closed, built);
+				"\"algorithm\":\"%s\",\"paper\":%.0f,"
+				"\"closed_form_steps\":%.0f,"
+				"\"steps\":%.0f}\n", rows[k].name, paper[k],
+				closed[k], built[k]);
 		}
 	}
-	printf("%-10s %6s %7lld %6d\n", "OpTree", "70",
-	       (long long)optree_steps(1024, 64),
-	       built_steps(1024, 64, OPTREE_TREE));
 	printf("(One-stage: the paper's own Lemma 1 gives 2048. Wrht: 4w+3 "
 	       "steps need one light\n for many receivers; with a lightpath "
 	       "for each it takes what is built here.)\n");
+	draw_table_one(paper, closed, built);
+}
+
+static void draw_figure_four(const double steps[4][10], double reduction)
+{
+	static const char *const depth[] = { "1", "2", "3", "4", "5", "6",
+					     "7", "8", "9", "10" };
+	const struct svg_series series[] = {
+		{ "512 nodes", steps[0] }, { "1024 nodes", steps[1] },
+		{ "2048 nodes", steps[2] }, { "4096 nodes", steps[3] },
+	};
+	char note[128];
+	const struct svg_chart chart = {
+		.title = "Figure 4: steps of OpTree by depth, w = 64", .note = note,
+		.x_label = "depth k", .y_label = "steps (Theorem 1)",
+		.group = depth, .n_groups = 10, .series = series,
+		.n_series = 4, .lines = true, .log = true, .values = true,
+	};
+
+	snprintf(note, sizeof(note), "Best depths 6, 6, 7, 8 (Theorem 2); "
+		 "average reduction against k = 1: %.2f %%, the paper prints "
+		 "96.85 %%", reduction);
+	draw("ring_figure4", &chart, 1);
 }
 
 static void figure_four(void)
 {
 	static const int n[] = { 512, 1024, 2048, 4096 };
-	double sum = 0;
+	double steps[4][10], sum = 0;
 
 	printf("\nFigure 4: steps by depth (closed form), w=64\n    n  best");
 	for (int k = 1; k <= 10; k++) {
@@ -109,6 +189,7 @@ static void figure_four(void)
 		for (int k = 1; k <= 10; k++) {
 			long long s = optree_closed_form(n[i], 64, k);
 
+			steps[i][k - 1] = (double)s;
 			printf(" %6lld", s);
 			if (json) {
 				fprintf(json, "{\"bench\":\"ring_figure4\","
@@ -117,78 +198,204 @@ static void figure_four(void)
 					n[i], k, s);
 			}
 		}
-		sum += 1 - (double)optree_closed_form(n[i], 64, best) /
-				   (double)optree_closed_form(n[i], 64, 1);
+		sum += 1 - steps[i][best - 1] / steps[i][0];
 	}
 	printf("\naverage reduction against one-stage: %.2f %% (paper: "
 	       "96.85 %%)\n", 25 * sum);
+	draw_figure_four((const double (*)[10])steps, 25 * sum);
 }
 
-/* Reductions of one ring against Wrht, Ring and NE, added up. */
-static void one_ring(int figure, int n, int w, double sum[3])
+/* Times in ms of one ring, by size: 4, 8, ..., 128 MB. */
+#define SIZES 6
+
+enum { BY_RING, BY_NE, BY_WRHT, BY_OPTREE, BY_COMPOSED, BOUND, KINDS };
+
+struct panel {
+	int n, w;
+	double ms[KINDS][SIZES];
+};
+
+/* Average reductions in per cent against Wrht, Ring and NE. */
+struct reductions {
+	double optree[3], composed[3];
+};
+
+static void row_json(int figure, const struct panel *p, long long mb, int k)
+{
+	if (json) {
+		fprintf(json, "{\"bench\":\"ring_figure%d\",\"nodes\":%d,"
+			"\"channels\":%d,\"mb\":%lld,\"ring_ms\":%.3f,"
+			"\"ne_ms\":%.3f,\"wrht_ms\":%.3f,"
+			"\"optree_ms\":%.3f,\"composed_ms\":%.3f,"
+			"\"bound_ms\":%.3f}\n", figure, p->n, p->w, mb,
+			p->ms[BY_RING][k], p->ms[BY_NE][k],
+			p->ms[BY_WRHT][k], p->ms[BY_OPTREE][k],
+			p->ms[BY_COMPOSED][k], p->ms[BOUND][k]);
+	}
+}
+
+static void one_ring(int figure, struct panel *out)
 {
 	static const enum optree_baseline other[] = {
-		OPTREE_WRHT, OPTREE_RING, OPTREE_NE };
+		[BY_RING] = OPTREE_RING, [BY_NE] = OPTREE_NE,
+		[BY_WRHT] = OPTREE_WRHT };
 
-	for (int64_t mb = 4; mb <= 128; mb *= 2) {
-		struct optree_params p = params(n, w, mb * MEGA);
+	for (int k = 0; k < SIZES; k++) {
+		int64_t mb = INT64_C(4) << k;
+		struct optree_params p = params(out->n, out->w, mb * MEGA);
 		struct optree_plan plan;
 		struct err err;
-		double unit = step_ms(mb * MEGA), t[3];
+		double unit = step_ms(mb * MEGA);
 
-		for (int k = 0; k < 3; k++) {
-			t[k] = unit * (double)optree_baseline_steps(other[k],
-								    n, w);
-			sum[k] += 1 - unit * (double)optree_steps(n, w) / t[k];
+		for (int a = BY_RING; a <= BY_WRHT; a++) {
+			out->ms[a][k] = unit * (double)optree_baseline_steps(
+						       other[a], p.n, out->w);
 		}
+		out->ms[BY_OPTREE][k] = unit *
+					(double)optree_steps(p.n, out->w);
 		if (optree_make(&p, OPTREE_COMPOSED, &plan, &err)) {
 			fprintf(stderr, "%s\n", err.msg);
+			failed = 1;
 			continue;
 		}
-		printf("%5d %4d %6lld %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n",
-		       n, w, (long long)mb, t[1], t[2], t[0],
-		       unit * (double)optree_steps(n, w),
-		       (double)plan.time_ns / 1e6,
-		       (double)plan.bound_ns / 1e6);
-		if (json) {
-			fprintf(json, "{\"bench\":\"ring_figure%d\","
-				"\"nodes\":%d,\"channels\":%d,\"mb\":%lld,"
-				"\"ring_ms\":%.3f,\"ne_ms\":%.3f,"
-				"\"wrht_ms\":%.3f,\"optree_ms\":%.3f,"
-				"\"composed_ms\":%.3f}\n", figure, n, w,
-				(long long)mb, t[1], t[2], t[0],
-				unit * (double)optree_steps(n, w),
-				(double)plan.time_ns / 1e6);
-		}
+		out->ms[BY_COMPOSED][k] = (double)plan.time_ns / 1e6;
+		out->ms[BOUND][k] = (double)plan.bound_ns / 1e6;
 		optree_plan_fini(&plan);
+		printf("%5d %4d %6lld", p.n, out->w, (long long)mb);
+		for (int a = 0; a < KINDS; a++) {
+			printf(" %9.1f", out->ms[a][k]);
+		}
+		printf("\n");
+		row_json(figure, out, mb, k);
+	}
+}
+
+static struct reductions average(const struct panel *panels, int n)
+{
+	static const int other[] = { BY_WRHT, BY_RING, BY_NE };
+	struct reductions r = { { 0 }, { 0 } };
+
+	for (int i = 0; i < n * SIZES * 3; i++) {
+		const struct panel *p = &panels[i / (SIZES * 3)];
+		int k = i / 3 % SIZES, a = i % 3;
+		double share = 100.0 / (n * SIZES), t = p->ms[other[a]][k];
+
+		r.optree[a] += share * (1 - p->ms[BY_OPTREE][k] / t);
+		r.composed[a] += share * (1 - p->ms[BY_COMPOSED][k] / t);
+	}
+	return r;
+}
+
+static void draw_panels(const char *name, const char *figure,
+			const struct panel *panels)
+{
+	static const char *const sizes[] = { "4 MB", "8 MB", "16 MB", "32 MB",
+					     "64 MB", "128 MB" };
+	static const char *const names[] = { "Ring", "NE", "Wrht (4w+3)",
+					     "OpTree", "composed", "bound" };
+	struct svg_series series[2][KINDS];
+	struct svg_chart charts[2];
+	char title[2][96];
+
+	for (int i = 0; i < 2; i++) {
+		for (int a = 0; a < KINDS; a++) {
+			series[i][a] = (struct svg_series){
+				names[a], panels[i].ms[a] };
+		}
+		snprintf(title[i], sizeof(title[i]), "%s: time of an "
+			 "all-gather, N = %d, w = %d", figure, panels[i].n,
+			 panels[i].w);
+		charts[i] = (struct svg_chart){
+			.title = title[i],
+			.note = "Ring, NE, Wrht and OpTree by the paper's "
+				"formulas; composed as built and verified; "
+				"bound for any all-gather.",
+			.x_label = "item of one node",
+			.y_label = "milliseconds", .group = sizes,
+			.n_groups = SIZES, .series = series[i],
+			.n_series = KINDS, .log = true, .values = true,
+		};
+	}
+	draw(name, charts, 2);
+}
+
+static const double stated[3][3] = {	/* the paper's */
+	{ 56.36, 92.76, 85.54 }, { 88.06, 95.84, 91.69 },
+	{ 72.21, 94.30, 88.58 },
+};
+
+static void draw_reductions(const struct reductions r[3])
+{
+	static const char *const groups[] = {
+		"5: Wrht", "5: Ring", "5: NE", "6: Wrht", "6: Ring", "6: NE",
+		"all: Wrht", "all: Ring", "all: NE" };
+	double ours[9], built[9];
+	const struct svg_series series[] = {
+		{ "paper's text", stated[0] }, { "its formulas", ours },
+		{ "composed", built },
+	};
+	const struct svg_chart chart = {
+		.title = "Average reductions of time by OpTree and by "
+			 "composed plans, per cent",
+		.note = "Over 4 to 128 MB. Figure 5: 1024 and 2048 nodes, "
+			"w = 64. Figure 6: 1024 nodes, w = 96 and 128.",
+		.x_label = "figure: against", .y_label = "per cent",
+		.group = groups, .n_groups = 9, .series = series,
+		.n_series = 3, .values = true,
+	};
+
+	for (int k = 0; k < 9; k++) {
+		ours[k] = r[k / 3].optree[k % 3];
+		built[k] = r[k / 3].composed[k % 3];
+	}
+	draw("ring_reductions", &chart, 1);
+}
+
+static void print_average(const char *what, const struct reductions *r,
+			  const double paper[3])
+{
+	printf("%s against Wrht, Ring, NE: %.2f %.2f %.2f %% (paper: %.2f "
+	       "%.2f %.2f %%)\n", what, r->optree[0], r->optree[1],
+	       r->optree[2], paper[0], paper[1], paper[2]);
+	if (json) {
+		fprintf(json, "{\"bench\":\"ring_reductions\","
+			"\"what\":\"%s\",\"wrht\":%.2f,\"ring\":%.2f,"
+			"\"ne\":%.2f,\"paper_wrht\":%.2f,"
+			"\"paper_ring\":%.2f,\"paper_ne\":%.2f}\n", what,
+			r->optree[0], r->optree[1], r->optree[2], paper[0],
+			paper[1], paper[2]);
 	}
 }
 
 static void figures_five_and_six(void)
 {
-	double five[3] = { 0 }, six[3] = { 0 };
+	struct panel panels[] = { { 1024, 64, { { 0 } } },
+				  { 2048, 64, { { 0 } } },
+				  { 1024, 96, { { 0 } } },
+				  { 1024, 128, { { 0 } } } };
+	struct reductions r[3];
 	static const char *const head = "    n    w     MB   ring_ms     ne_ms"
 		"   wrht_ms optree_ms  composed  bound_ms";
 
 	printf("\nFigure 5: time by size and nodes\n%s\n", head);
-	one_ring(5, 1024, 64, five);
-	one_ring(5, 2048, 64, five);
-	printf("average reduction against Wrht, Ring, NE: %.2f %.2f %.2f %% "
-	       "(paper: 56.36 92.76 85.54 %%)\n", five[0] / .12,
-	       five[1] / .12, five[2] / .12);
+	one_ring(5, &panels[0]);
+	one_ring(5, &panels[1]);
+	r[0] = average(panels, 2);
+	print_average("average reduction", &r[0], stated[0]);
 	printf("\nFigure 6: time by size and channels\n%s\n", head);
-	one_ring(6, 1024, 96, six);
-	one_ring(6, 1024, 128, six);
-	printf("average reduction against Wrht, Ring, NE: %.2f %.2f %.2f %% "
-	       "(paper: 88.06 95.84 91.69 %%)\n", six[0] / .12, six[1] / .12,
-	       six[2] / .12);
-	printf("in all: %.2f %.2f %.2f %% (paper: 72.21 94.30 88.58 %%)\n",
-	       (five[0] + six[0]) / .24, (five[1] + six[1]) / .24,
-	       (five[2] + six[2]) / .24);
+	one_ring(6, &panels[2]);
+	one_ring(6, &panels[3]);
+	r[1] = average(panels + 2, 2);
+	print_average("average reduction", &r[1], stated[1]);
+	r[2] = average(panels, 4);
+	print_average("in all", &r[2], stated[2]);
 	printf("(A step lasts as long in all four algorithms, so reductions "
 	       "do not depend on the size.\n The paper's are up to 2.5 "
 	       "points lower than its own formulas, most where steps are "
 	       "few.)\n");
+	draw_panels("ring_figure5", "Figure 5", panels);
+	draw_panels("ring_figure6", "Figure 6", panels + 2);
+	draw_reductions(r);
 }
 
 static void composed(void)
@@ -214,6 +421,7 @@ static void composed(void)
 
 		if (optree_make(&p, OPTREE_AUTO, &plan, &err)) {
 			fprintf(stderr, "%s\n", err.msg);
+			failed = 1;
 			continue;
 		}
 		printf("%5d %4d %10lld %9.3f %8.3f %8.3f %6.2f %6.3f %6d %5d "
@@ -240,9 +448,10 @@ static void composed(void)
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "--json") == 0) {
-		json = fopen(argv[2], "a");
+		json_path = argv[2];
+		json = fopen(json_path, "a");
 		if (!json) {
-			perror(argv[2]);
+			perror(json_path);
 			return 1;
 		}
 	}
@@ -254,5 +463,5 @@ int main(int argc, char **argv)
 		perror("bench_ring_paper");
 		return 1;
 	}
-	return 0;
+	return failed;
 }
