@@ -13,6 +13,7 @@
 #include "collective/find.h"
 #include "collective/private.h"
 #include "collective/shift.h"
+#include "collective/tops.h"
 #include "lib/base/rat.h"
 
 /* One direction: the all-gather of a digraph. */
@@ -20,10 +21,10 @@ struct side {
 	const struct topo *t;
 	bool moved;		/* the first nodes are solved and moved by: */
 	struct shift shift;
-	int sources;		/* nodes that are solved: shift.fixed, or all */
+	int sources;		/* nodes that receipts are made for:
+				 * shift.fixed, or all */
 	int diameter;
-	VEC(struct ratio) loads; /* one a source and level, in that order */
-	VEC(struct ratio) tops;	/* the largest of a level */
+	struct tops tops;	/* the largest load of a level */
 };
 
 /* The links into one node and who can use them. */
@@ -351,35 +352,45 @@ static int solve_node(struct side *s, struct view *v, int node,
 		}
 		rc = solve_level(v, t, top, &load, err);
 		rc = rc ? rc : raise_top(s, t, load, err);
-		if (!rc && vec_push(&s->loads, load)) {
-			rc = err_nomem(err);
-		}
 	}
 	return rc;
 }
 
 static void side_fini(struct side *s)
 {
-	vec_fini(&s->loads);
 	vec_fini(&s->tops);
+}
+
+/* Node by node: where a few stand for all, and where bits would take too much
+ * memory. */
+static int solve_nodes(struct side *s, struct err *err)
+{
+	struct view v;
+	int rc = view_init(&v, s->t, err);
+
+	for (int u = 0; u < s->sources && !rc; u++) {
+		rc = solve_node(s, &v, u, err);
+	}
+	view_fini(&v);
+	return rc;
 }
 
 /* Solves all programs of t. side_fini also after an error. */
 static int side_solve(struct side *s, const struct topo *t, struct err *err)
 {
-	struct view v;
-	int rc;
+	int n = topo_n(t), rc;
 
 	memset(s, 0, sizeof(*s));
 	s->t = t;
-	rc = view_init(&v, t, err);
-	rc = rc ? rc : shift_find(t, &s->shift, &s->moved, err);
-	s->sources = s->moved ? s->shift.fixed : topo_n(t);
-	for (int u = 0; u < s->sources && !rc; u++) {
-		rc = solve_node(s, &v, u, err);
+	rc = shift_find(t, &s->shift, &s->moved, err);
+	s->sources = s->moved ? s->shift.fixed : n;
+	if (!rc && !s->moved && tops_can(t)) {
+		rc = tops_solve(t, shift_mirrors(t) ? n - n / 2 : n, &s->tops,
+				err);
+	} else if (!rc) {
+		rc = solve_nodes(s, err);
 	}
 	s->diameter = (int)s->tops.n;
-	view_fini(&v);
 	return rc;
 }
 
@@ -557,14 +568,13 @@ static int side_emit(const struct side *s, const struct target *to,
 {
 	struct view v;
 	struct receipts rs = { 0 };
-	size_t k = 0;
 	int rc = view_init(&v, s->t, err);
 
 	for (int u = 0; u < s->sources && !rc; u++) {
 		rs.n = 0;
 		rc = view_load(&v, u, err);
 		for (int t = 1; t <= v.levels && !rc; t++) {
-			rc = split_level(&v, t, s->loads.v[k++],
+			rc = split_level(&v, t, s->tops.v[t - 1],
 					 to->sched->chunks, &rs, err);
 		}
 		if (!rc) {

@@ -175,8 +175,8 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 /*
  * Breadth-first-broadcast schedules of all-gather, reduce-scatter and
  * all-reduce: the balancing programs of direct-connect-topologies eq. (3)
- * (eq. (13) for unequal capacities), one per node and distance, solved by
- * lp_solve and made exact; reduce-scatter is the reversed all-gather of the
+ * (eq. (13) for unequal capacities), one per node and distance, solved
+ * exactly; reduce-scatter is the reversed all-gather of the
  * transpose (definition 7); all-reduce is their sequence. Where the digraph
  * has translations (circulants, tori, hypercubes, complete graphs, ...) one
  * node is solved and moved. Steps = diameter, twice for all-reduce.

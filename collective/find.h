@@ -15,8 +15,8 @@
 #include "lib/base/vec.h"
 
 /* Steps and T_B (in M/B) of the schedule that coll_bfb would make with as many
- * chunks as it likes, without making it. O(N (N + m) + N D 2^d) beside larger
- * degrees. Errors as coll_bfb. */
+ * chunks as it likes, without making it; tops.h tells how long that takes. Errors
+ * as coll_bfb. */
 int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
 		    mpq_t factor, struct err *err);
 

@@ -170,6 +170,44 @@ int shift_find(const struct topo *t, struct shift *out, bool *found,
 	return 0;
 }
 
+/* The mirror brings the arcs into u to those into its image. room: twice the
+ * largest in-degree. */
+static bool mirrors_node(const struct topo *t, int u, struct end *room)
+{
+	const struct shift as_is = { .fixed = topo_n(t) };
+	const int32_t *from, *to;
+	int last = topo_n(t) - 1, n = topo_in(t, u, &from);
+
+	if (topo_in(t, last - u, &to) != n) {
+		return false;
+	}
+	load_ends(t, &as_is, 0, from, n, room);
+	load_ends(t, &as_is, 0, to, n, room + n);
+	for (int i = 0; i < n; i++) {
+		room[i].src = last - room[i].src;
+	}
+	qsort(room, (size_t)n, sizeof(*room), cmp_end);
+	for (int i = 0; i < n; i++) {
+		if (!same_end(&room[i], &room[n + i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool shift_mirrors(const struct topo *t)
+{
+	size_t most = (size_t)topo_max_degree(t) + 1;
+	struct end *room = malloc(2 * most * sizeof(*room));
+	bool mirrors = room != NULL;
+
+	for (int u = 0; u < topo_n(t) && mirrors; u++) {
+		mirrors = mirrors_node(t, u, room);
+	}
+	free(room);
+	return mirrors;
+}
+
 int shift_links(const struct topo *t, const struct shift *s, int node, int by,
 		const int32_t *links, int n, int32_t *moved, struct err *err)
 {

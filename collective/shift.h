@@ -36,6 +36,11 @@ int shift_node(const struct shift *s, int u, int by);
 int shift_find(const struct topo *t, struct shift *out, bool *found,
 	       struct err *err);
 
+/* Whether u -> n - 1 - u is an automorphism, as of generalized Kautz and de
+ * Bruijn graphs: then the first half of the nodes stands for all. False also
+ * when out of memory. O(m log d), mostly O(d) when it is none. */
+bool shift_mirrors(const struct topo *t);
+
 /* Where translation `by` brings the n arcs of `links`, all into `node` and no
  * self-loops. WEFT_EINTERNAL when it is none. */
 int shift_links(const struct topo *t, const struct shift *s, int node, int by,
