@@ -19,7 +19,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
-	netcat-openbsd python3-grpcio python3-protobuf
+	netcat-openbsd openssl python3-grpcio python3-protobuf
 
 # ---- rooms -----------------------------------------------------------------
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.

@@ -297,6 +297,11 @@ static int check_grpc(struct rpc_call *call, struct err *err)
 		return err_set(err, WEFT_EUNSUPPORTED, "encoding %.32s is not "
 			       "supported, only identity", encoding);
 	}
+	if (call->conn->server->cfg.permit &&
+	    call->conn->server->cfg.permit(call, call->conn->server->cfg.arg,
+					   err)) {
+		return err->code;
+	}
 	return read_timeout(call, err);
 }
 

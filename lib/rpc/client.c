@@ -5,6 +5,9 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +20,7 @@
 #include "lib/rpc/frame.h"
 #include "lib/rpc/rpc.h"
 #include "lib/rpc/status.h"
+#include "lib/rpc/tls.h"
 
 #define SLICE_MS 100
 #define CONNECT_RETRY_MS 10
@@ -27,6 +31,9 @@
 /* A server may send more than it takes: whole schedules. */
 #define MAX_RESPONSE ((size_t)64 << 20)
 #define MAX_DECODED ((size_t)512 << 20)
+
+/* A host name and a port. */
+#define NAME_MAX_TEXT 272
 
 /* The call that is running; lives on the stack of rpc_client_call. */
 struct client_call {
@@ -47,7 +54,8 @@ struct client_call {
 
 struct rpc_client {
 	int fd;
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char path[NAME_MAX_TEXT];	/* of the socket, or HOST:PORT */
+	struct rpc_tls_session *tls;	/* NULL: a unix socket */
 	nghttp2_session *session;
 	struct buf out;
 	size_t out_sent;
@@ -241,9 +249,41 @@ static int lose_to_server(struct rpc_client *c)
 				     : "the server is shutting down");
 }
 
-static bool has_output(const struct rpc_client *c)
+/* One piece of frames into c->out, encrypted or not. */
+static int put(struct rpc_client *c, const uint8_t *data, size_t len)
 {
-	return c->out.len > 0 || nghttp2_session_want_write(c->session);
+	struct err err;
+
+	if (!c->tls) {
+		buf_add(&c->out, data, len);
+		return 0;
+	}
+	if (len > 0 && rpc_tls_write(c->tls, data, len, &err)) {
+		return lose(c, err.code, err.msg);
+	}
+	rpc_tls_output(c->tls, &c->out);
+	return 0;
+}
+
+/* Hands c->out to the socket, as much as it takes; false when it takes no
+ * more now. */
+static bool send_out(struct rpc_client *c)
+{
+	ssize_t n = send(c->fd, c->out.data + c->out_sent,
+			 c->out.len - c->out_sent, MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return false;
+	}
+	/* What the server said before it closed is still to be read, and says
+	 * more than EPIPE. */
+	c->deaf = n < 0;
+	c->out_sent += n > 0 ? (size_t)n : 0;
+	if (c->out_sent == c->out.len) {
+		buf_reset(&c->out);
+		c->out_sent = 0;
+	}
+	return true;
 }
 
 /* Sends until nothing is left or the socket takes no more. */
@@ -259,7 +299,9 @@ static int send_frames(struct rpc_client *c)
 				return lose(c, WEFT_EIO,
 					    nghttp2_strerror((int)n));
 			}
-			buf_add(&c->out, data, (size_t)n);
+			if (put(c, data, (size_t)n)) {
+				return c->lost.code;
+			}
 		} while (n > 0 && c->out.len < OUT_BYTES);
 		if (c->out.failed) {
 			return lose(c, WEFT_ENOMEM, "out of memory");
@@ -267,21 +309,43 @@ static int send_frames(struct rpc_client *c)
 		if (c->out.len == 0) {
 			return 0;
 		}
-		n = send(c->fd, c->out.data + c->out_sent,
-			 c->out.len - c->out_sent, MSG_NOSIGNAL);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (!send_out(c)) {
 			return 0;
-		}
-		/* What the server said before it closed is still to be
-		 * read, and says more than EPIPE. */
-		c->deaf = n < 0;
-		c->out_sent += n > 0 ? (size_t)n : 0;
-		if (c->out_sent == c->out.len) {
-			buf_reset(&c->out);
-			c->out_sent = 0;
 		}
 	}
 	return 0;
+}
+
+static int take_plain(struct rpc_client *c, const uint8_t *data, size_t len)
+{
+	ssize_t n = nghttp2_session_mem_recv(c->session, data, len);
+
+	return n < 0 ? lose(c, WEFT_EIO, nghttp2_strerror((int)n)) : 0;
+}
+
+/* Before the session begins, bytes are of the handshake only. */
+static int take_encrypted(struct rpc_client *c, const uint8_t *data,
+			  size_t len)
+{
+	uint8_t plain[16 << 10];
+	struct err err;
+	bool closed = false;
+	int n = 0, r = 0;
+
+	if (rpc_tls_input(c->tls, data, len, &err)) {
+		return lose(c, err.code, err.msg);
+	}
+	while (r == 0 && c->session &&
+	       (n = rpc_tls_read(c->tls, plain, sizeof(plain), &closed,
+				 &err)) > 0) {
+		r = take_plain(c, plain, (size_t)n);
+	}
+	/* A certificate that the server refuses is told after the handshake
+	 * in TLS 1.3. */
+	if (r == 0 && n < 0) {
+		r = lose(c, c->greeted ? WEFT_EIO : WEFT_EDENIED, err.msg);
+	}
+	return r == 0 && closed ? lose_to_server(c) : r;
 }
 
 static int receive(struct rpc_client *c)
@@ -295,8 +359,8 @@ static int receive(struct rpc_client *c)
 	if (n <= 0) {
 		return lose_to_server(c);
 	}
-	n = nghttp2_session_mem_recv(c->session, data, (size_t)n);
-	return n < 0 ? lose(c, WEFT_EIO, nghttp2_strerror((int)n)) : 0;
+	return c->tls ? take_encrypted(c, data, (size_t)n)
+		      : take_plain(c, data, (size_t)n);
 }
 
 /* Sends, waits at most wait_ms for something to happen, and receives. */
@@ -308,7 +372,7 @@ static int step(struct rpc_client *c, int wait_ms)
 	if (r) {
 		return r;
 	}
-	if (has_output(c) && !c->deaf) {
+	if (c->out.len > 0 && !c->deaf) {
 		p.events |= POLLOUT;
 	}
 	r = poll(&p, 1, wait_ms);
@@ -361,7 +425,7 @@ static int connect_unix(struct rpc_client *c, int64_t end_ns, struct err *err)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	memcpy(addr.sun_path, c->path, sizeof(addr.sun_path));
+	memcpy(addr.sun_path, c->path, strlen(c->path));
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0) {
 		return err_errno(err, WEFT_EIO, errno, "%s", c->path);
@@ -431,6 +495,173 @@ static int await_greeting(struct rpc_client *c, int64_t end_ns,
 	return c->lost.code;
 }
 
+static struct rpc_client *client_new(const char *name, struct err *err)
+{
+	struct rpc_client *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		err_nomem(err);
+		return NULL;
+	}
+	c->fd = -1;
+	snprintf(c->path, sizeof(c->path), "%s", name);
+	return c;
+}
+
+/* ---- TCP ---- */
+
+/* Connects to one address. 0, or an errno. */
+static int connect_address(struct rpc_client *c, const struct addrinfo *a,
+			   int64_t end_ns)
+{
+	struct pollfd p = { .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int wait_ms, error = 0, on = 1;
+
+	c->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0);
+	if (c->fd < 0) {
+		return errno;
+	}
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(c->fd, a->ai_addr, a->ai_addrlen) == 0) {
+		return 0;
+	}
+	if (errno != EINPROGRESS) {
+		return errno;
+	}
+	p.fd = c->fd;
+	while ((wait_ms = slice_ms(end_ns)) > 0 && poll(&p, 1, wait_ms) <= 0) {
+	}
+	if (wait_ms == 0) {
+		return ETIMEDOUT;
+	}
+	getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return error;
+}
+
+static int connect_tcp(struct rpc_client *c, const char *host, int port,
+		       int64_t end_ns, struct err *err)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list, *a;
+	char service[16];
+	int error = 0;
+
+	snprintf(service, sizeof(service), "%d", port);
+	error = getaddrinfo(host, service, &hints, &list);
+	if (error) {
+		return err_set(err, WEFT_EUNAVAIL, "%s: %s", host,
+			       gai_strerror(error));
+	}
+	for (a = list; a; a = a->ai_next) {
+		error = connect_address(c, a, end_ns);
+		if (error == 0) {
+			break;
+		}
+		if (c->fd >= 0) {
+			close(c->fd);
+			c->fd = -1;
+		}
+	}
+	freeaddrinfo(list);
+	return error ? err_errno(err, WEFT_EUNAVAIL, error, "%s", c->path) : 0;
+}
+
+/* Sends what the handshake has to say; waits for an answer and takes it. */
+static int exchange(struct rpc_client *c, int wait_ms)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	rpc_tls_output(c->tls, &c->out);
+	while (c->out.len > 0 && !c->deaf && send_out(c)) {
+	}
+	if (c->out.failed) {
+		return lose(c, WEFT_ENOMEM, "out of memory");
+	}
+	if (c->out.len > 0 && !c->deaf) {
+		p.events |= POLLOUT;
+	}
+	return poll(&p, 1, wait_ms) > 0 && (p.revents & ~POLLOUT) ? receive(c)
+								    : 0;
+}
+
+static int agree_on_tls(struct rpc_client *c, int64_t end_ns, struct err *err)
+{
+	struct err why = { 0 };
+	bool done = false;
+	int wait_ms, r = 0;
+
+	for (;;) {
+		r = rpc_tls_handshake(c->tls, &done, &why);
+		if (r || done) {
+			break;
+		}
+		wait_ms = slice_ms(end_ns);
+		if (wait_ms == 0) {
+			return err_set(err, WEFT_EUNAVAIL,
+				       "%s: the server does not answer",
+				       c->path);
+		}
+		if (exchange(c, wait_ms)) {
+			*err = c->lost;
+			return err->code;
+		}
+	}
+	if (r) {
+		exchange(c, 0);		/* the alert that says why */
+		return err_set(err, r, "%s: %s", c->path, why.msg);
+	}
+	return 0;
+}
+
+int rpc_client_open_tls(const char *host, int port,
+			const struct rpc_tls_files *files, int timeout_ms,
+			struct rpc_client **out, struct err *err)
+{
+	int64_t end_ns = end_of(timeout_ms);
+	struct rpc_tls *tls = NULL;
+	char name[NAME_MAX_TEXT];
+	struct rpc_client *c;
+	int r;
+
+	*out = NULL;
+	snprintf(name, sizeof(name), "%s:%d", host, port);
+	c = client_new(name, err);
+	if (!c) {
+		return err->code;
+	}
+	r = rpc_tls_new(files, false, &tls, err);
+	if (r == 0) {
+		r = rpc_tls_session_new(tls, host, &c->tls, err);
+	}
+	if (r == 0) {
+		r = connect_tcp(c, host, port, end_ns, err);
+	}
+	if (r == 0) {
+		r = agree_on_tls(c, end_ns, err);
+	}
+	if (r == 0) {
+		r = start_session(c, err);
+	}
+	/* The first bytes of HTTP/2 may have come with the handshake. */
+	if (r == 0) {
+		r = take_encrypted(c, (const uint8_t *)"", 0);
+	}
+	if (r == 0) {
+		r = await_greeting(c, end_ns, err);
+	}
+	rpc_tls_free(tls);
+	if (r) {
+		rpc_client_close(c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+/* ---- unix sockets ---- */
+
 int rpc_client_open(const char *unix_path, int timeout_ms,
 		    struct rpc_client **out, struct err *err)
 {
@@ -439,17 +670,16 @@ int rpc_client_open(const char *unix_path, int timeout_ms,
 	int r;
 
 	*out = NULL;
-	if (strlen(unix_path) >= sizeof(c->path)) {
+	if (strlen(unix_path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
 		return err_set(err, WEFT_EINVAL,
 			       "%s: socket path longer than %zu bytes",
-			       unix_path, sizeof(c->path) - 1);
+			       unix_path,
+			       sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
 	}
-	c = calloc(1, sizeof(*c));
+	c = client_new(unix_path, err);
 	if (!c) {
-		return err_nomem(err);
+		return err->code;
 	}
-	c->fd = -1;
-	memcpy(c->path, unix_path, strlen(unix_path));
 	r = connect_unix(c, end_ns, err);
 	if (r == 0) {
 		r = start_session(c, err);
@@ -470,7 +700,12 @@ void rpc_client_close(struct rpc_client *c)
 	if (!c) {
 		return;
 	}
+	if (c->tls && c->session && !c->deaf) {
+		rpc_tls_end(c->tls);
+		send_frames(c);
+	}
 	nghttp2_session_del(c->session);
+	rpc_tls_session_free(c->tls);
 	if (c->fd >= 0) {
 		close(c->fd);
 	}
@@ -489,7 +724,7 @@ static int submit(struct rpc_client *c, const char *path, int timeout_ms,
 	int32_t stream;
 
 	rpc_headers_add(&h, ":method", "POST");
-	rpc_headers_add(&h, ":scheme", "http");
+	rpc_headers_add(&h, ":scheme", c->tls ? "https" : "http");
 	rpc_headers_add(&h, ":path", path);
 	rpc_headers_add(&h, ":authority", "localhost");
 	rpc_headers_add(&h, "te", "trailers");

@@ -1,8 +1,10 @@
 /* One connection: a socket and an HTTP/2 session; see server.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/base/clk.h"
 #include "lib/base/log.h"
 #include "lib/rpc/server.h"
 
@@ -14,6 +16,9 @@
  * that does not read. */
 #define MAX_ACKS 512
 #define MAX_FRAMES 4096
+/* How long a peer may take to agree on TLS. */
+#define GREET_NS (10 * (int64_t)1000000000)
+#define KEEPALIVE_S 60
 
 /* ---- nghttp2's callbacks ---- */
 
@@ -114,18 +119,26 @@ static int on_stream_close(nghttp2_session *session, int32_t stream,
 	return 0;
 }
 
-int rpc_conn_callbacks_new(nghttp2_session_callbacks **callbacks,
-			   nghttp2_option **option, struct err *err)
+/* What is the same for both kinds of connections. */
+static int new_option(nghttp2_option **option, struct err *err)
+{
+	if (nghttp2_option_new(option)) {
+		return err_nomem(err);
+	}
+	nghttp2_option_set_max_outbound_ack(*option, MAX_ACKS);
+	nghttp2_option_set_no_closed_streams(*option, 1);
+	return 0;
+}
+
+int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err)
 {
 	nghttp2_session_callbacks *cb;
 
-	*callbacks = NULL;
-	*option = NULL;
-	if (nghttp2_session_callbacks_new(callbacks) ||
-	    nghttp2_option_new(option)) {
+	if (new_option(&s->option, err) || new_option(&s->unix_option, err) ||
+	    nghttp2_session_callbacks_new(&s->callbacks)) {
 		return err_nomem(err);
 	}
-	cb = *callbacks;
+	cb = s->callbacks;
 	nghttp2_session_callbacks_set_on_begin_headers_callback(
 		cb, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
@@ -135,11 +148,10 @@ int rpc_conn_callbacks_new(nghttp2_session_callbacks **callbacks,
 							     on_frame_sent);
 	nghttp2_session_callbacks_set_on_stream_close_callback(
 		cb, on_stream_close);
-	/* gRPC clients send the socket's path, or nothing, as :authority,
-	 * which nghttp2 would refuse; what matters is checked in call.c. */
-	nghttp2_option_set_no_http_messaging(*option, 1);
-	nghttp2_option_set_max_outbound_ack(*option, MAX_ACKS);
-	nghttp2_option_set_no_closed_streams(*option, 1);
+	/* On a unix socket gRPC clients send its path, or nothing, as
+	 * :authority, which nghttp2 would refuse; what matters is checked in
+	 * call.c. */
+	nghttp2_option_set_no_http_messaging(s->unix_option, 1);
 	return 0;
 }
 
@@ -163,6 +175,7 @@ static void on_closed(uv_handle_t *handle)
 	struct rpc_conn *conn = handle->data;
 
 	nghttp2_session_del(conn->session);
+	rpc_tls_session_free(conn->tls);
 	buf_fini(&conn->out);
 	rpc_server_remove_conn(conn);
 	free(conn);
@@ -172,7 +185,7 @@ static void close_now(struct rpc_conn *conn)
 {
 	conn->closing = true;
 	detach_calls(conn);
-	uv_close((uv_handle_t *)&conn->pipe, on_closed);
+	uv_close(&conn->io.handle, on_closed);
 }
 
 void rpc_conn_close(struct rpc_conn *conn)
@@ -198,7 +211,7 @@ static void on_written(uv_write_t *write, int status)
  * it can, and nothing else meanwhile. */
 static int write_out(struct rpc_conn *conn)
 {
-	uv_stream_t *stream = (uv_stream_t *)&conn->pipe;
+	uv_stream_t *stream = &conn->io.stream;
 	uv_buf_t b = uv_buf_init(conn->out.data, (unsigned)conn->out.len);
 	int n = uv_try_write(stream, &b, 1);
 	int r;
@@ -217,22 +230,51 @@ static int write_out(struct rpc_conn *conn)
 	return r;
 }
 
+/* One piece of frames into conn->out, encrypted or not. */
+static int put(struct rpc_conn *conn, const uint8_t *data, size_t len)
+{
+	struct err err;
+
+	if (!conn->tls) {
+		buf_add(&conn->out, data, len);
+		return 0;
+	}
+	if (rpc_tls_write(conn->tls, data, len, &err)) {
+		return UV_EPROTO;
+	}
+	rpc_tls_output(conn->tls, &conn->out);
+	return 0;
+}
+
+/* Fills conn->out with what there is to say, up to OUT_BYTES or so. */
+static int collect(struct rpc_conn *conn)
+{
+	const uint8_t *data;
+	ssize_t n = 1;
+
+	if (conn->tls) {
+		rpc_tls_output(conn->tls, &conn->out);
+	}
+	while (conn->session && n > 0 && conn->out.len < OUT_BYTES) {
+		n = nghttp2_session_mem_send(conn->session, &data);
+		if (n < 0) {
+			return (int)n;
+		}
+		if (n > 0 && put(conn, data, (size_t)n)) {
+			return UV_EPROTO;
+		}
+	}
+	return conn->out.failed ? UV_ENOMEM : 0;
+}
+
 /* Moves frames from nghttp2 to the socket until either has enough. */
 static int send_frames(struct rpc_conn *conn)
 {
-	const uint8_t *data;
-	ssize_t n;
-
 	while (!conn->writing) {
-		do {
-			n = nghttp2_session_mem_send(conn->session, &data);
-			if (n < 0) {
-				return (int)n;
-			}
-			buf_add(&conn->out, data, (size_t)n);
-		} while (n > 0 && conn->out.len < OUT_BYTES);
-		if (conn->out.failed) {
-			return UV_ENOMEM;
+		int r = collect(conn);
+
+		if (r < 0) {
+			return r;
 		}
 		if (conn->out.len == 0) {
 			return 0;
@@ -244,30 +286,122 @@ static int send_frames(struct rpc_conn *conn)
 	return 0;
 }
 
+/* All is said and heard. */
+static bool has_ended(const struct rpc_conn *conn)
+{
+	return conn->session && !conn->writing &&
+	       !nghttp2_session_want_read(conn->session) &&
+	       !nghttp2_session_want_write(conn->session);
+}
+
+/* Tells a TLS peer that the end is meant, as far as the socket takes it. */
+static void say_end(struct rpc_conn *conn)
+{
+	if (conn->tls && !conn->writing) {
+		rpc_tls_end(conn->tls);
+		send_frames(conn);
+	}
+}
+
 void rpc_conn_flush(struct rpc_conn *conn)
 {
-	nghttp2_session *s = conn->session;
-
 	conn->dirty = false;
 	if (conn->closing) {
 		return;
 	}
-	if (conn->doomed || send_frames(conn) < 0 || conn->doomed ||
-	    (!conn->writing && !nghttp2_session_want_read(s) &&
-	     !nghttp2_session_want_write(s))) {
+	if (conn->doomed || send_frames(conn) < 0 || conn->doomed) {
+		close_now(conn);
+	} else if (has_ended(conn)) {
+		say_end(conn);
 		close_now(conn);
 	}
 }
 
 void rpc_conn_goaway(struct rpc_conn *conn)
 {
-	int32_t last = nghttp2_session_get_last_proc_stream_id(conn->session);
+	int32_t last;
 
+	if (!conn->session) {
+		rpc_conn_close(conn);
+		return;
+	}
+	last = nghttp2_session_get_last_proc_stream_id(conn->session);
 	if (nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, last,
 				  NGHTTP2_NO_ERROR, NULL, 0)) {
 		conn->doomed = true;
 	}
 	rpc_server_mark_dirty(conn);
+}
+
+/* ---- beginning ---- */
+
+static int new_session(struct rpc_conn *conn)
+{
+	const struct rpc_server *s = conn->server;
+	const nghttp2_settings_entry settings[] = {
+		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+		  (uint32_t)s->cfg.limits.max_calls },
+		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
+		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, RPC_MAX_HEADER_BYTES },
+		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
+	};
+
+	if (nghttp2_session_server_new2(&conn->session, s->callbacks, conn,
+					conn->tls ? s->option
+						  : s->unix_option) ||
+	    nghttp2_submit_settings(conn->session, NGHTTP2_FLAG_NONE, settings,
+				    sizeof(settings) / sizeof(settings[0])) ||
+	    nghttp2_session_set_local_window_size(conn->session,
+						  NGHTTP2_FLAG_NONE, 0,
+						  CONN_WINDOW)) {
+		return UV_ENOMEM;
+	}
+	return 0;
+}
+
+/* Says why in a GOAWAY, after which the session wants nothing any more and
+ * the flush closes the connection. */
+static int refuse(struct rpc_conn *conn, uint32_t code, const char *why)
+{
+	char who[RPC_PEER_TEXT_MAX];
+
+	log_warn("rpc", "connection of %s refused: %s",
+		 rpc_peer_text(&conn->peer, who, sizeof(who)), why);
+	return nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, 0, code,
+				     (const uint8_t *)why, strlen(why))
+		       ? UV_ENOMEM
+		       : 0;
+}
+
+/* More connections than may be; the one at hand is counted. */
+static bool is_full(const struct rpc_server *s, bool remote)
+{
+	int n = remote ? s->n_remote : s->n_conns - s->n_remote;
+
+	return n > s->cfg.limits.max_conns;
+}
+
+static int admit(struct rpc_conn *conn)
+{
+	const struct rpc_server_config *cfg = &conn->server->cfg;
+
+	if (cfg->authorise && !cfg->authorise(&conn->peer, cfg->arg)) {
+		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY,
+			      "this user may not connect");
+	}
+	if (!conn->tls && is_full(conn->server, false)) {
+		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM,
+			      "too many connections");
+	}
+	return 0;
+}
+
+/* Begins to speak HTTP/2 with a peer that is known. */
+static int start_session(struct rpc_conn *conn)
+{
+	int r = new_session(conn);
+
+	return r < 0 ? r : admit(conn);
 }
 
 /* ---- in ---- */
@@ -282,23 +416,76 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *b)
 			 sizeof(conn->server->input));
 }
 
+/* Goes on agreeing on TLS; then the peer is known. */
+static int greet(struct rpc_conn *conn)
+{
+	struct err err = { 0 };
+	bool done;
+
+	if (rpc_tls_handshake(conn->tls, &done, &err)) {
+		log_warn("rpc", "connection refused: %s", err.msg);
+		send_frames(conn);	/* the alert that says why */
+		return UV_EPROTO;
+	}
+	if (!done) {
+		rpc_server_mark_dirty(conn);
+		return 0;
+	}
+	rpc_tls_peer_name(conn->tls, conn->peer.name, sizeof(conn->peer.name));
+	return start_session(conn);
+}
+
+static int take_plain(struct rpc_conn *conn, const void *data, size_t len)
+{
+	return nghttp2_session_mem_recv(conn->session, data, len) < 0
+		       ? UV_EPROTO
+		       : 0;
+}
+
+static int take_encrypted(struct rpc_conn *conn, const void *data, size_t len)
+{
+	uint8_t plain[16 << 10];
+	bool closed = false;
+	struct err err;
+	int n = 0, r = 0;
+
+	if (rpc_tls_input(conn->tls, data, len, &err)) {
+		return UV_ENOMEM;
+	}
+	if (!conn->session) {
+		r = greet(conn);
+	}
+	while (r == 0 && conn->session && !conn->doomed &&
+	       (n = rpc_tls_read(conn->tls, plain, sizeof(plain), &closed,
+				 &err)) > 0) {
+		r = take_plain(conn, plain, (size_t)n);
+	}
+	return r < 0 ? r : n < 0 || closed ? UV_EOF : 0;
+}
+
+static int take_bytes(struct rpc_conn *conn, const void *data, size_t len)
+{
+	return conn->tls ? take_encrypted(conn, data, len)
+			 : take_plain(conn, data, len);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
 	struct rpc_conn *conn = stream->data;
+	char who[RPC_PEER_TEXT_MAX];
 
 	if (n == 0 || conn->doomed) {
 		return;
 	}
-	if (n < 0 || nghttp2_session_mem_recv(conn->session,
-					      (const uint8_t *)b->base,
-					      (size_t)n) < 0) {
+	if (n < 0 || take_bytes(conn, b->base, (size_t)n)) {
 		rpc_conn_close(conn);
 		return;
 	}
-	if (nghttp2_session_get_outbound_queue_size(conn->session) >
-	    MAX_FRAMES) {
-		log_warn("rpc", "connection of process %d dropped: it sends "
-			 "but does not read", (int)conn->peer.pid);
+	if (conn->session && nghttp2_session_get_outbound_queue_size(
+				     conn->session) > MAX_FRAMES) {
+		log_warn("rpc", "connection of %s dropped: it sends but does "
+			 "not read",
+			 rpc_peer_text(&conn->peer, who, sizeof(who)));
 		rpc_conn_close(conn);
 		return;
 	}
@@ -322,86 +509,90 @@ static int read_peer(const uv_pipe_t *pipe, struct rpc_peer *peer)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
 		return UV_EIO;
 	}
-	*peer = (struct rpc_peer){ cred.uid, cred.gid, cred.pid };
+	*peer = (struct rpc_peer){ .uid = cred.uid, .gid = cred.gid,
+				   .pid = cred.pid };
 	return 0;
 }
 
-static int new_session(struct rpc_conn *conn)
+const char *rpc_peer_text(const struct rpc_peer *peer, char *buf, size_t size)
 {
-	const struct rpc_server *s = conn->server;
-	const nghttp2_settings_entry settings[] = {
-		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
-		  (uint32_t)s->cfg.limits.max_calls },
-		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
-		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, RPC_MAX_HEADER_BYTES },
-		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
-	};
+	if (peer->remote) {
+		snprintf(buf, size, "%s", peer->name);
+	} else {
+		snprintf(buf, size, "user %u, process %d", (unsigned)peer->uid,
+			 (int)peer->pid);
+	}
+	return buf;
+}
 
-	if (nghttp2_session_server_new2(&conn->session, s->callbacks, conn,
-					s->option) ||
-	    nghttp2_submit_settings(conn->session, NGHTTP2_FLAG_NONE, settings,
-				    sizeof(settings) / sizeof(settings[0])) ||
-	    nghttp2_session_set_local_window_size(conn->session,
-						  NGHTTP2_FLAG_NONE, 0,
-						  CONN_WINDOW)) {
+static int begin_unix(struct rpc_conn *conn)
+{
+	int r = read_peer(&conn->io.pipe, &conn->peer);
+
+	return r < 0 ? r : start_session(conn);
+}
+
+/* Nothing is known of the peer before TLS is agreed, and for that it has
+ * only so long. */
+static int begin_tcp(struct rpc_conn *conn)
+{
+	struct rpc_server *s = conn->server;
+	struct err err;
+
+	conn->peer.remote = true;
+	if (is_full(s, true)) {
+		log_warn("rpc", "connection refused: too many connections");
+		return UV_EMFILE;
+	}
+	if (rpc_tls_session_new(s->tls, NULL, &conn->tls, &err)) {
 		return UV_ENOMEM;
 	}
+	uv_tcp_nodelay(&conn->io.tcp, 1);
+	uv_tcp_keepalive(&conn->io.tcp, 1, KEEPALIVE_S);
+	conn->greet_by_ns = clk_now_ns() + GREET_NS;
+	rpc_server_watch_deadline(s, conn->greet_by_ns);
 	return 0;
 }
 
-/* Says why in a GOAWAY, after which the session wants nothing any more and
- * the flush closes the connection. */
-static int refuse(struct rpc_conn *conn, uint32_t code, const char *why)
-{
-	log_warn("rpc", "connection of process %d, user %d refused: %s",
-		 (int)conn->peer.pid, (int)conn->peer.uid, why);
-	return nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, 0, code,
-				     (const uint8_t *)why, strlen(why))
-		       ? UV_ENOMEM
-		       : 0;
-}
-
-static int admit(struct rpc_conn *conn)
-{
-	const struct rpc_server_config *cfg = &conn->server->cfg;
-
-	if (cfg->authorise && !cfg->authorise(&conn->peer, cfg->arg)) {
-		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY,
-			      "this user may not connect");
-	}
-	if (conn->server->n_conns > cfg->limits.max_conns) {
-		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM,
-			      "too many connections");
-	}
-	return uv_read_start((uv_stream_t *)&conn->pipe, on_alloc, on_read);
-}
-
-void rpc_conn_accept(struct rpc_server *s)
+static struct rpc_conn *conn_new(struct rpc_server *s, bool remote)
 {
 	struct rpc_conn *conn = calloc(1, sizeof(*conn));
-	int r;
 
 	if (!conn) {
 		log_error("rpc", "cannot accept: out of memory");
-		return;
+		return NULL;
 	}
 	conn->server = s;
 	conn->write.data = conn;
 	TAILQ_INIT(&conn->calls);
-	uv_pipe_init(s->loop, &conn->pipe, 0);
-	conn->pipe.data = conn;
+	if (remote) {
+		uv_tcp_init(s->loop, &conn->io.tcp);
+	} else {
+		uv_pipe_init(s->loop, &conn->io.pipe, 0);
+	}
+	conn->io.handle.data = conn;
 	TAILQ_INSERT_TAIL(&s->conns, conn, link);
 	s->n_conns++;
-	r = uv_accept((uv_stream_t *)&s->listener,
-		      (uv_stream_t *)&conn->pipe);
+	s->n_remote += remote;
+	conn->peer.remote = remote;
+	return conn;
+}
+
+void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener)
+{
+	bool remote = listener == (uv_stream_t *)&s->tcp_listener;
+	struct rpc_conn *conn = conn_new(s, remote);
+	int r;
+
+	if (!conn) {
+		return;
+	}
+	r = uv_accept(listener, &conn->io.stream);
 	if (r == 0) {
-		r = read_peer(&conn->pipe, &conn->peer);
+		r = remote ? begin_tcp(conn) : begin_unix(conn);
 	}
 	if (r == 0) {
-		r = new_session(conn);
-	}
-	if (r == 0) {
-		r = admit(conn);
+		r = uv_read_start(&conn->io.stream, on_alloc, on_read);
 	}
 	if (r < 0) {
 		log_error("rpc", "cannot accept: %s", uv_strerror(r));

@@ -1,9 +1,10 @@
 /*
- * gRPC over HTTP/2 in C: a server and a client on nghttp2, protobuf-c and
- * libuv. Knows nothing of weft: methods are registered with their message
+ * gRPC over HTTP/2 in C: a server and a client on nghttp2, protobuf-c, OpenSSL
+ * and libuv. Knows nothing of weft: methods are registered with their message
  * descriptors. Calls of all four kinds on the server, unary and
  * server-streaming ones on the client. Unix sockets, authorised by
- * file mode and peer credentials. One thread: everything runs on the loop.
+ * file mode and peer credentials; TCP with certificates on both sides. One
+ * thread: everything runs on the loop.
  *
  * Boundary rules that this layer enforces for every request and response it
  * decodes: size and memory budget a call, valid UTF-8 without NUL in every
@@ -38,11 +39,25 @@ const char *rpc_status_name(enum rpc_status s);
 struct rpc_server;
 struct rpc_call;	/* one call on the server, owned by the server */
 
-/* Who calls, from SO_PEERCRED. */
+/* Who calls: of a unix socket from SO_PEERCRED, of TCP from the certificate. */
 struct rpc_peer {
-	uid_t uid;
+	bool remote;
+	uid_t uid;		/* these three only of a unix socket */
 	gid_t gid;
 	pid_t pid;
+	char name[256];		/* subject, "CN=weft,O=Site" (RFC 2253) */
+};
+
+/* "user 1000, process 4711" or the certificate's name. Returns buf. */
+#define RPC_PEER_TEXT_MAX 280
+const char *rpc_peer_text(const struct rpc_peer *peer, char *buf, size_t size);
+
+/* PEM files of one side of a TLS connection. */
+struct rpc_tls_files {
+	const char *cert;	/* own certificate, with its chain */
+	const char *key;
+	const char *ca;		/* who may vouch for the other side */
+	const char *crl;	/* revoked certificates, or NULL */
 };
 
 /* Starts a call. The request is valid until the call is finished. The
@@ -81,28 +96,46 @@ struct rpc_limits {		/* zero: the default in brackets */
 	size_t max_conn_queued; /* unsent bytes of one connection [16 MiB] */
 	size_t max_conn_held;	/* bytes of the requests, received and
 				   decoded, of one connection [64 MiB] */
-	int max_conns;		/* connections at a time [64] */
+	int max_conns;		/* connections at a time, of the unix socket
+				   and of TCP each [64] */
 	int max_calls;		/* calls at a time on a connection [100] */
 };
 
 /* authorise: may this peer connect? NULL lets in whom the file mode lets
- * in. Refused peers get a GOAWAY and are closed before any byte is read. */
+ * in, and whose certificate is good. Refused peers get a GOAWAY and are closed
+ * before any call is read.
+ * permit: may this call be made? NULL: yes. Asked as soon as the method is
+ * known (rpc_call_peer, _path, _metadata), before the request is read;
+ * an error ends the call with it.
+ * All strings must outlive the server. */
 struct rpc_server_config {
 	const char *unix_path;
 	int mode;		/* of the socket file, e.g. 0660 */
+	const char *tcp_host;	/* an address to listen on, or NULL */
+	int tcp_port;		/* 0: any */
+	struct rpc_tls_files tls; /* of TCP */
 	struct rpc_limits limits;
 	bool (*authorise)(const struct rpc_peer *peer, void *arg);
+	int (*permit)(struct rpc_call *call, void *arg, struct err *err);
 	const struct rpc_method *methods;	/* path NULL ends the table */
-	void *arg;				/* for handlers, authorise */
+	void *arg;	/* for handlers, authorise, permit */
 };
 
 /* Listens (replacing a stale socket file: the caller holds the lock that
  * makes this safe). cfg->methods must outlive the server. A SIGPIPE that
  * still has its default action is ignored from here on, as a client that
  * vanishes must not end the process. WEFT_EINVAL for a path that is too
- * long or names something that is not a socket, WEFT_EIO, WEFT_ENOMEM. */
+ * long or names something that is not a socket, an address that is none, a
+ * certificate that cannot be used; WEFT_EIO, WEFT_ENOMEM. */
 int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 		   struct rpc_server **out, struct err *err);
+
+/* The TCP port listened on, 0 without one. */
+int rpc_server_port(const struct rpc_server *s);
+
+/* Reads the certificate files again: new connections use them, those that
+ * are open go on. On an error the old ones stay in use. */
+int rpc_server_reload_tls(struct rpc_server *s, struct err *err);
 
 /* Stops accepting, removes the socket file, sends GOAWAY, lets calls end for
  * grace_ms, closes the rest (their cancel callbacks run), frees, then calls
@@ -148,6 +181,12 @@ struct rpc_client;
  * WEFT_EDENIED when the file mode or the server forbids it. */
 int rpc_client_open(const char *unix_path, int timeout_ms,
 		    struct rpc_client **out, struct err *err);
+/* The same over TCP: host is a name or address, which the server's certificate
+ * must carry. WEFT_EINVAL for files that cannot be used, WEFT_EDENIED when
+ * either side refuses the other's certificate. */
+int rpc_client_open_tls(const char *host, int port,
+			const struct rpc_tls_files *files, int timeout_ms,
+			struct rpc_client **out, struct err *err);
 /* NULL is fine. */
 void rpc_client_close(struct rpc_client *c);
 

@@ -1,4 +1,5 @@
 /* The server: listening, timers, stopping; see rpc.h and server.h. */
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/clk.h"
+#include "lib/base/log.h"
 #include "lib/rpc/decode.h"
 #include "lib/rpc/server.h"
 
@@ -87,6 +89,15 @@ void rpc_server_watch_deadline(struct rpc_server *s, int64_t deadline_ns)
 	}
 }
 
+/* True when `at` (0: never) has come; else *next is no later than it. */
+static bool is_due(int64_t at, int64_t now, int64_t *next)
+{
+	if (at > now && (*next == 0 || at < *next)) {
+		*next = at;
+	}
+	return at != 0 && at <= now;
+}
+
 /* Expires what is due and waits for the next. O(calls) each time; the bounds
  * on connections and calls keep that small. */
 static void on_deadline(uv_timer_t *timer)
@@ -97,15 +108,16 @@ static void on_deadline(uv_timer_t *timer)
 	struct rpc_call *call;
 
 	TAILQ_FOREACH (conn, &s->conns, link) {
+		if (is_due(conn->session ? 0 : conn->greet_by_ns, now, &next)) {
+			log_warn("rpc", "connection dropped: TLS was not "
+				 "agreed on in time");
+			rpc_conn_close(conn);
+		}
 		TAILQ_FOREACH (call, &conn->calls, link) {
-			int64_t at = call->deadline_passed
-					     ? 0
-					     : call->deadline_ns;
-
-			if (at && at <= now) {
+			if (is_due(call->deadline_passed ? 0
+							 : call->deadline_ns,
+				   now, &next)) {
 				rpc_call_expire(call);
-			} else if (at && (!next || at < next)) {
-				next = at;
 			}
 		}
 	}
@@ -185,7 +197,7 @@ static int bind_socket(const char *path, int mode, int *out, struct err *err)
 static void on_connection(uv_stream_t *listener, int status)
 {
 	if (status == 0) {
-		rpc_conn_accept(listener->data);
+		rpc_conn_accept(listener->data, listener);
 	}
 }
 
@@ -195,6 +207,8 @@ static void server_free(struct rpc_server *s)
 {
 	nghttp2_session_callbacks_del(s->callbacks);
 	nghttp2_option_del(s->option);
+	nghttp2_option_del(s->unix_option);
+	rpc_tls_free(s->tls);
 	free(s);
 }
 
@@ -223,6 +237,9 @@ static void close_handle(void *handle)
 static void close_handles(struct rpc_server *s)
 {
 	close_handle(&s->listener);
+	if (s->tls) {
+		close_handle(&s->tcp_listener);
+	}
 	close_handle(&s->prepare);
 	close_handle(&s->check);
 	close_handle(&s->deadline);
@@ -235,6 +252,7 @@ void rpc_server_remove_conn(struct rpc_conn *conn)
 
 	TAILQ_REMOVE(&s->conns, conn, link);
 	s->n_conns--;
+	s->n_remote -= conn->peer.remote;
 	if (s->stopping && s->n_conns == 0) {
 		close_handles(s);
 	}
@@ -262,6 +280,9 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
 	s->done = done;
 	s->done_arg = arg;
 	close_handle(&s->listener);
+	if (s->tls) {
+		close_handle(&s->tcp_listener);
+	}
 	unlink(s->path);
 	if (s->n_conns == 0) {
 		close_handles(s);
@@ -271,6 +292,31 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
 		rpc_conn_goaway(conn);
 	}
 	uv_timer_start(&s->grace, on_grace_over, (uint64_t)grace_ms, 0);
+}
+
+static int listen_tcp(struct rpc_server *s, struct err *err)
+{
+	const struct rpc_server_config *cfg = &s->cfg;
+	struct sockaddr_storage addr = { 0 };
+	int r = uv_ip4_addr(cfg->tcp_host, cfg->tcp_port,
+			    (struct sockaddr_in *)&addr);
+
+	if (r < 0) {
+		r = uv_ip6_addr(cfg->tcp_host, cfg->tcp_port,
+				(struct sockaddr_in6 *)&addr);
+	}
+	if (r < 0) {
+		return err_set(err, WEFT_EINVAL, "%s: is not an address",
+			       cfg->tcp_host);
+	}
+	r = uv_tcp_bind(&s->tcp_listener, (struct sockaddr *)&addr, 0);
+	if (r == 0) {
+		r = uv_listen((uv_stream_t *)&s->tcp_listener, BACKLOG,
+			      on_connection);
+	}
+	return r < 0 ? err_set(err, WEFT_EIO, "%s port %d: %s", cfg->tcp_host,
+			       cfg->tcp_port, uv_strerror(r))
+		     : 0;
 }
 
 static void init_handles(struct rpc_server *s)
@@ -283,6 +329,11 @@ static void init_handles(struct rpc_server *s)
 	s->listener.data = s->prepare.data = s->check.data = s;
 	s->deadline.data = s->grace.data = s;
 	s->n_handles = 5;
+	if (s->tls) {
+		uv_tcp_init(s->loop, &s->tcp_listener);
+		s->tcp_listener.data = s;
+		s->n_handles++;
+	}
 	uv_prepare_start(&s->prepare, on_prepare);
 	uv_check_start(&s->check, on_check);
 }
@@ -301,7 +352,10 @@ int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 	s->cfg = *cfg;
 	fill_limits(&s->cfg.limits);
 	TAILQ_INIT(&s->conns);
-	r = rpc_conn_callbacks_new(&s->callbacks, &s->option, err);
+	r = rpc_conn_callbacks_new(s, err);
+	if (r == 0 && cfg->tcp_host) {
+		r = rpc_tls_new(&cfg->tls, true, &s->tls, err);
+	}
 	if (r == 0) {
 		r = bind_socket(cfg->unix_path, cfg->mode, &fd, err);
 	}
@@ -321,10 +375,44 @@ int rpc_server_new(uv_loop_t *loop, const struct rpc_server_config *cfg,
 		close(fd);
 	}
 	if (r < 0) {
-		err_set(err, WEFT_EIO, "%s: %s", s->path, uv_strerror(r));
+		r = err_set(err, WEFT_EIO, "%s: %s", s->path, uv_strerror(r));
+	} else if (s->tls) {
+		r = listen_tcp(s, err);
+	}
+	if (r) {
 		rpc_server_stop(s, 0, NULL, NULL);
-		return WEFT_EIO;
+		return r;
 	}
 	*out = s;
 	return 0;
+}
+
+int rpc_server_port(const struct rpc_server *s)
+{
+	struct sockaddr_storage addr;
+	int len = sizeof(addr);
+
+	if (!s->tls || uv_tcp_getsockname(&s->tcp_listener,
+					  (struct sockaddr *)&addr, &len)) {
+		return 0;
+	}
+	return ntohs(addr.ss_family == AF_INET6
+			     ? ((struct sockaddr_in6 *)&addr)->sin6_port
+			     : ((struct sockaddr_in *)&addr)->sin_port);
+}
+
+int rpc_server_reload_tls(struct rpc_server *s, struct err *err)
+{
+	struct rpc_tls *fresh;
+	int r;
+
+	if (!s->tls) {
+		return 0;
+	}
+	r = rpc_tls_new(&s->cfg.tls, true, &fresh, err);
+	if (r == 0) {
+		rpc_tls_free(s->tls);
+		s->tls = fresh;
+	}
+	return r;
 }

@@ -4,6 +4,7 @@
  *	server.c  listens, owns the connections, timers and the stop
  *	conn.c    one socket and its HTTP/2 session
  *	call.c    one stream: request in, messages and trailers out
+ *	tls.c     certificates and encryption of a TCP connection
  *
  * nghttp2 forbids sending from inside its callbacks, where handlers run. So
  * everything is only submitted and the connection marked dirty. A connection
@@ -20,6 +21,7 @@
 #include "lib/base/buf.h"
 #include "lib/rpc/frame.h"
 #include "lib/rpc/rpc.h"
+#include "lib/rpc/tls.h"
 
 /* What is kept of a request's headers, and announced in SETTINGS. */
 #define RPC_MAX_HEADER_BYTES 8192
@@ -29,16 +31,19 @@ struct rpc_server {
 	struct rpc_server_config cfg;	/* limits filled in, path below */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	nghttp2_session_callbacks *callbacks;
-	nghttp2_option *option;
+	nghttp2_option *option;		/* of TCP */
+	nghttp2_option *unix_option;
 	uv_pipe_t listener;
+	uv_tcp_t tcp_listener;
+	struct rpc_tls *tls;	/* NULL: no TCP */
 	uv_prepare_t prepare;	/* flush what timers made dirty */
 	uv_check_t check;	/* flush what input made dirty */
 	uv_timer_t deadline;	/* the earliest one of all calls */
 	uv_timer_t grace;	/* of stopping */
-	int n_handles;		/* of the five, not yet closed */
+	int n_handles;		/* not yet closed */
 	int64_t deadline_ns;	/* what `deadline` waits for, 0: nothing */
 	TAILQ_HEAD(, rpc_conn) conns;
-	int n_conns;
+	int n_conns, n_remote;	/* all; those over TCP */
 	bool dirty;		/* some connection is */
 	bool stopping;
 	void (*done)(void *arg);
@@ -50,8 +55,15 @@ struct rpc_conn {
 	TAILQ_ENTRY(rpc_conn) link;
 	struct rpc_server *server;
 	struct rpc_peer peer;
-	uv_pipe_t pipe;
-	nghttp2_session *session;
+	union {
+		uv_handle_t handle;
+		uv_stream_t stream;
+		uv_pipe_t pipe;
+		uv_tcp_t tcp;
+	} io;
+	struct rpc_tls_session *tls;	/* NULL: a unix socket */
+	int64_t greet_by_ns;	/* when TLS must be agreed */
+	nghttp2_session *session; /* NULL until TLS is agreed */
 	TAILQ_HEAD(, rpc_call) calls;
 	struct buf out;		/* bytes for the socket */
 	uv_write_t write;	/* of what the socket did not take at once */
@@ -109,10 +121,9 @@ void rpc_server_remove_conn(struct rpc_conn *conn);
 /* ---- conn.c ---- */
 
 /* Fills in what all sessions share. WEFT_ENOMEM. */
-int rpc_conn_callbacks_new(nghttp2_session_callbacks **callbacks,
-			   nghttp2_option **option, struct err *err);
+int rpc_conn_callbacks_new(struct rpc_server *s, struct err *err);
 /* Accepts a waiting connection, or refuses it. Problems are logged. */
-void rpc_conn_accept(struct rpc_server *s);
+void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener);
 /* Sends what is to be sent; closes what has ended. */
 void rpc_conn_flush(struct rpc_conn *conn);
 /* Takes no more calls. */

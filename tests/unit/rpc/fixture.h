@@ -19,14 +19,14 @@
 struct fixture {
 	char dir[64], path[96];
 	uv_loop_t loop;
-	uv_async_t stop;
+	uv_async_t stop, reload;
 	uv_timer_t later;
 	pthread_t thread;
 	struct rpc_server *server;
 	int grace_ms;
 	bool stopping;		/* somebody has asked it to stop */
 	struct rpc_call *kept;	/* of Late, finished by `later` */
-	atomic_int started, cancelled, limited, late_sends, done;
+	atomic_int started, cancelled, limited, late_sends, done, reloaded;
 };
 
 static inline void count_cancel(struct rpc_call *call, void *arg)
@@ -179,6 +179,7 @@ static inline void on_server_done(void *arg)
 	struct fixture *f = arg;
 
 	uv_close((uv_handle_t *)&f->stop, NULL);
+	uv_close((uv_handle_t *)&f->reload, NULL);
 	uv_close((uv_handle_t *)&f->later, NULL);
 }
 
@@ -225,6 +226,15 @@ static inline void on_stop(uv_async_t *async)
 	rpc_server_stop(f->server, f->grace_ms, on_server_done, f);
 }
 
+/* Reads the certificates again: reloaded is 1 or, when that failed, 2. */
+static inline void on_reload(uv_async_t *async)
+{
+	struct fixture *f = async->data;
+	struct err err;
+
+	f->reloaded = rpc_server_reload_tls(f->server, &err) ? 2 : 1;
+}
+
 static inline void *run_loop(void *arg)
 {
 	struct fixture *f = arg;
@@ -234,36 +244,45 @@ static inline void *run_loop(void *arg)
 }
 
 /* Starts a server with these limits (NULL: defaults). */
-static inline struct fixture *start_with(const struct rpc_limits *limits,
-					 bool (*authorise)(
-						 const struct rpc_peer *,
-						 void *))
+/* cfg: what is not the fixture's own business. */
+static inline struct fixture *start_as(struct rpc_server_config cfg)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct rpc_server_config cfg = { .mode = 0600,
-					 .methods = methods,
-					 .authorise = authorise,
-					 .arg = f };
 	struct err err = { 0 };
+
+	cfg.mode = 0600;
+	cfg.methods = methods;
+	cfg.arg = f;
 
 	log_set_level(LOG_ERROR);
 	snprintf(f->dir, sizeof(f->dir), "/tmp/weft-rpc-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->path, sizeof(f->path), "%s/sock", f->dir);
 	cfg.unix_path = f->path;
-	if (limits) {
-		cfg.limits = *limits;
-	}
 	f->grace_ms = 5000;
 	uv_loop_init(&f->loop);
 	uv_async_init(&f->loop, &f->stop, on_stop);
+	uv_async_init(&f->loop, &f->reload, on_reload);
 	uv_timer_init(&f->loop, &f->later);
-	f->stop.data = f->later.data = f;
+	f->stop.data = f->reload.data = f->later.data = f;
 	if (rpc_server_new(&f->loop, &cfg, &f->server, &err)) {
 		fail_msg("%s", err.msg);
 	}
 	pthread_create(&f->thread, NULL, run_loop, f);
 	return f;
+}
+
+static inline struct fixture *start_with(const struct rpc_limits *limits,
+					 bool (*authorise)(
+						 const struct rpc_peer *,
+						 void *))
+{
+	struct rpc_server_config cfg = { .authorise = authorise };
+
+	if (limits) {
+		cfg.limits = *limits;
+	}
+	return start_as(cfg);
 }
 
 static inline struct fixture *start(void)
