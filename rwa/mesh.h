@@ -165,7 +165,19 @@ int rwa_certificate_fit(const struct rwa_mesh *m,
 
 /* ---- solver ---- */
 
+/* What is aimed for once the number of channels is found, or as many
+ * lightpaths as fit are served. */
+enum rwa_objective {
+	RWA_ANY,
+	RWA_FEWEST_MOVED,	/* lightpaths of `before` that do not stay */
+	RWA_LEAST_LONGEST_LOSS,
+};
+
 struct rwa_mesh_options {
+	enum rwa_objective objective;
+	const struct rwa_assignment *before;	/* of the same mesh, paths by
+						 * demand; NULL unless they
+						 * shall stay */
 	int channels;		/* serve as many lightpaths as fit in these; 0:
 				 * all, with as few channels as possible */
 	double time_limit_s;	/* 0: a fixed amount of work, so that the same
@@ -182,6 +194,12 @@ struct rwa_mesh_result {
 					 * given serves more */
 	const char *method;	/* of the assignment */
 	const char *proof;	/* of the bound */
+	int64_t moved;		/* lightpaths of both assignments that change
+				 * their way or channel (RWA_FEWEST_MOVED) */
+	int64_t moved_bound;	/* no assignment of as many lightpaths in so
+				 * many channels moves fewer */
+	int64_t loss_mdb;	/* longest (RWA_LEAST_LONGEST_LOSS) */
+	int64_t loss_bound_mdb;	/* of the demand whose least loss is longest */
 	struct rwa_certificate certificate;
 	struct rwa_assignment assignment;
 };
@@ -191,6 +209,9 @@ struct rwa_mesh_result {
  * certified by integer prices; assignments come from a guided ejection
  * search at a fixed number of channels. Where they differ on a small
  * instance, lp_solve may prove that one channel fewer is not enough.
+ * An objective is looked for after
+ * that, at the same channels and with as many lightpaths, for a quarter of
+ * the time more at least; the certificate is not touched.
  * WEFT_EINFEASIBLE names the first
  * demand that no lightpath can serve (no way, or none within the loss
  * budget) or the node whose add or drop limit is too low. WEFT_ELIMIT when

@@ -63,6 +63,12 @@ int64_t search_units(const struct search *s);
 /* Starts at this many channels. What was placed below stays; with fewer
  * channels than before, the emptiest are given up. */
 int search_set_channels(struct search *s, int channels, struct err *err);
+/* Starts at this many channels with a partial assignment in place, each path
+ * with its penalty; one that clashes with those before it is left out, as is
+ * one of a demand that has enough of them. */
+int search_begin(struct search *s, int channels,
+		 const struct rwa_assignment *begin, const int32_t *penalties,
+		 struct err *err);
 /* Looks until everything is served, `effort` lightpaths were placed or it is
  * told to stop. *served: the most that were ever served at once since
  * the number of channels was set. */
@@ -71,5 +77,19 @@ int search_run(struct search *s, int64_t effort, const struct stop *stop,
 /* The assignment that served the most. */
 int search_best(const struct search *s, struct rwa_assignment *out,
 		struct err *err);
+
+/* mesh_target.c: moves as few lightpaths as it can, at the channels and with
+ * the lightpaths served that `res` has. Paths of `before` belong to m's
+ * demands, ascending. Sets moved and moved_bound. */
+int mesh_fewest_moved(const struct rwa_mesh *m, struct search *search,
+		      const struct rwa_assignment *before,
+		      const struct stop *stop, struct rwa_mesh_result *res,
+		      struct err *err);
+/* Shortens the longest loss, at the same channels. Sets loss_mdb and
+ * loss_bound_mdb. */
+int mesh_least_loss(const struct rwa_mesh *m,
+		    const struct rwa_mesh_options *opt,
+		    const struct stop *stop, struct rwa_mesh_result *res,
+		    struct err *err);
 
 #endif

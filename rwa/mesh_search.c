@@ -682,6 +682,100 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 	return 0;
 }
 
+/* ---- beginning with lightpaths in place ---- */
+
+static bool is_clear(const struct search *s, const struct rwa_hop *h)
+{
+	return h->channel < s->channels &&
+	       *slot_at(s, h->arc, h->fibre, h->channel) == FREE;
+}
+
+static int copy_way(struct unit *u, const struct rwa_hop *hop, int32_t hops)
+{
+	if (hops > u->cap) {
+		struct rwa_hop *room = realloc(u->hop,
+					       (size_t)hops * sizeof(*room));
+
+		if (!room) {
+			return WEFT_ENOMEM;
+		}
+		u->hop = room;
+		u->cap = hops;
+	}
+	memcpy(u->hop, hop, (size_t)hops * sizeof(*hop));
+	u->hops = hops;
+	return 0;
+}
+
+/* Units as lists by demand: first[], then next[]. */
+static void list_units(const struct search *s, int32_t *first, int32_t *next)
+{
+	for (size_t d = 0; d < s->m->demands.n; d++) {
+		first[d] = -1;
+	}
+	for (int32_t i = s->n_units - 1; i >= 0; i--) {
+		next[i] = first[s->units[i].demand];
+		first[s->units[i].demand] = i;
+	}
+}
+
+/* Gives paths their units; unit[]: of each path, or -1. */
+static int seat(struct search *s, const struct rwa_assignment *begin,
+		int32_t *first, const int32_t *next, int32_t *unit)
+{
+	for (size_t i = 0; i < begin->paths.n; i++) {
+		const struct rwa_path *p = &begin->paths.v[i];
+		const struct rwa_hop *hop = begin->hops.v + p->first;
+		int32_t u = first[p->demand], h = 0;
+
+		unit[i] = -1;
+		while (h < p->hops && is_clear(s, &hop[h])) {
+			h++;
+		}
+		if (h < p->hops || u < 0) {
+			continue;
+		}
+		if (copy_way(&s->units[u], hop, p->hops)) {
+			return WEFT_ENOMEM;
+		}
+		put_unit(s, u, u);
+		unit[i] = u;
+		first[p->demand] = next[u];
+	}
+	return 0;
+}
+
+int search_begin(struct search *s, int channels,
+		 const struct rwa_assignment *begin, const int32_t *penalties,
+		 struct err *err)
+{
+	size_t n = (size_t)s->n_units + 1;
+	int32_t *first = calloc(s->m->demands.n + 1, sizeof(*first));
+	int32_t *next = calloc(n, sizeof(*next));
+	int32_t *unit = calloc(begin->paths.n + 1, sizeof(*unit));
+	int rc = first && next && unit ? 0 : err_nomem(err);
+
+	for (int32_t i = 0; i < s->n_units; i++) {
+		s->units[i].hops = 0;
+	}
+	rc = rc ? rc : search_set_channels(s, channels, err);
+	if (!rc) {
+		list_units(s, first, next);
+		rc = seat(s, begin, first, next, unit) ? err_nomem(err) : 0;
+	}
+	/* Counts again, now with what is in place. */
+	rc = rc ? rc : search_set_channels(s, channels, err);
+	for (size_t i = 0; !rc && i < begin->paths.n; i++) {
+		if (unit[i] >= 0) {
+			s->units[unit[i]].penalty = penalties[i];
+		}
+	}
+	free(first);
+	free(next);
+	free(unit);
+	return rc;
+}
+
 /* ---- beginning and end ---- */
 
 /* Arcs that the bound prices high are dear, as everybody needs them. */
