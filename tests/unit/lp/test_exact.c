@@ -1,0 +1,186 @@
+/* lib/lp/exact: independent rows, and fractions that solve their systems. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "lib/base/rng.h"
+#include "lib/lp/exact.h"
+
+static struct exact_matrix matrix(int rows, int cols, const int *values)
+{
+	struct exact_matrix m = { .cols = cols };
+
+	for (int i = 0; i < rows; i++) {
+		assert_int_equal(exact_row(&m, NULL), 0);
+		for (int j = 0; j < cols; j++) {
+			if (values[i * cols + j]) {
+				assert_int_equal(exact_put(&m, j,
+					values[i * cols + j], NULL), 0);
+			}
+		}
+	}
+	return m;
+}
+
+static void numbers_init(mpz_t *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		mpz_init(v[i]);
+	}
+}
+
+static void numbers_clear(mpz_t *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		mpz_clear(v[i]);
+	}
+}
+
+static void independent_rows(void **state)
+{
+	static const int values[] = {
+		0, 0, 0,
+		1, 2, 3,
+		2, 4, 6,
+		1, 1, 1,
+		0, 1, 2,
+		5, 0, 0,
+	};
+	struct exact_matrix m = matrix(6, 3, values);
+	int32_t row[3], col[3];
+	int rank;
+
+	(void)state;
+	assert_int_equal(exact_basis(&m, 3, row, col, &rank, NULL), 0);
+	assert_int_equal(rank, 3);
+	assert_int_equal(row[0], 1);
+	assert_int_equal(row[1], 3);
+	assert_int_equal(row[2], 5);
+	assert_int_equal(exact_basis(&m, 2, row, col, &rank, NULL), 0);
+	assert_int_equal(rank, 2);
+	exact_fini(&m);
+}
+
+/* 2x + y = 1, x + 3y = 1: x = 2/5, y = 1/5. */
+static void two_by_two(void **state)
+{
+	struct exact_matrix m = matrix(2, 2, (int[]){ 2, 1, 1, 3 });
+	const int32_t all[] = { 0, 1 };
+	mpz_t rhs[2], num[2], den;
+
+	(void)state;
+	numbers_init(rhs, 2);
+	numbers_init(num, 2);
+	mpz_init(den);
+	mpz_set_ui(rhs[0], 1);
+	mpz_set_ui(rhs[1], 1);
+	assert_int_equal(exact_solve(&m, 2, all, all, false, rhs, num, den,
+				     NULL), 0);
+	assert_int_equal(mpz_get_ui(den), 5);
+	assert_int_equal(mpz_get_ui(num[0]), 2);
+	assert_int_equal(mpz_get_ui(num[1]), 1);
+	numbers_clear(rhs, 2);
+	numbers_clear(num, 2);
+	mpz_clear(den);
+	exact_fini(&m);
+}
+
+static void singular(void **state)
+{
+	struct exact_matrix m = matrix(2, 2, (int[]){ 2, 1, 4, 2 });
+	const int32_t all[] = { 0, 1 };
+	mpz_t rhs[2], num[2], den;
+
+	(void)state;
+	numbers_init(rhs, 2);
+	numbers_init(num, 2);
+	mpz_init(den);
+	assert_int_equal(exact_solve(&m, 2, all, all, false, rhs, num, den,
+				     NULL), WEFT_EINVAL);
+	numbers_clear(rhs, 2);
+	numbers_clear(num, 2);
+	mpz_clear(den);
+	exact_fini(&m);
+}
+
+/* A x = den * rhs, by plain arithmetic on the values the test holds. */
+static void assert_solves(const int *values, int cols, int n,
+			  const int32_t *row, const int32_t *col,
+			  bool transposed, mpz_t *rhs, mpz_t *num,
+			  const mpz_t den)
+{
+	mpz_t sum, t;
+
+	mpz_inits(sum, t, NULL);
+	assert_true(mpz_sgn(den) > 0);
+	for (int i = 0; i < n; i++) {
+		mpz_mul(sum, den, rhs[i]);
+		for (int j = 0; j < n; j++) {
+			int r = transposed ? row[j] : row[i];
+			int c = transposed ? col[i] : col[j];
+
+			mpz_mul_si(t, num[j], values[r * cols + c]);
+			mpz_sub(sum, sum, t);
+		}
+		assert_int_equal(mpz_sgn(sum), 0);
+	}
+	mpz_clears(sum, t, NULL);
+}
+
+/* Random matrices of any rank, sparse and dense, small and huge sides. */
+static void random_systems(void **state)
+{
+	enum { ROWS = 40, COLS = 25 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 6);
+	for (int trial = 0; trial < 40; trial++) {
+		static int values[ROWS * COLS];
+		int sparse = 1 + trial % 5, n;
+		int32_t row[COLS], col[COLS];
+		mpz_t rhs[COLS], num[COLS], den;
+		struct exact_matrix m;
+
+		for (int i = 0; i < ROWS * COLS; i++) {
+			values[i] = rng_below(&rng, (uint64_t)sparse) ? 0
+				  : (int)rng_below(&rng, 19) - 9;
+		}
+		m = matrix(ROWS, COLS, values);
+		assert_int_equal(exact_basis(&m, COLS, row, col, &n, NULL), 0);
+		assert_in_range(n, COLS / 2, COLS);
+		numbers_init(rhs, n);
+		numbers_init(num, n);
+		mpz_init(den);
+		for (int i = 0; i < n; i++) {
+			mpz_set_si(rhs[i], (long)rng_below(&rng, 2001) - 1000);
+			mpz_mul_2exp(rhs[i], rhs[i], trial % 3 ? 0 : 90);
+		}
+		for (int transposed = 0; transposed < 2; transposed++) {
+			assert_int_equal(exact_solve(&m, n, row, col,
+						     transposed, rhs, num, den,
+						     NULL), 0);
+			assert_solves(values, COLS, n, row, col, transposed,
+				      rhs, num, den);
+		}
+		numbers_clear(rhs, n);
+		numbers_clear(num, n);
+		mpz_clear(den);
+		exact_fini(&m);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(independent_rows),
+		cmocka_unit_test(two_by_two),
+		cmocka_unit_test(singular),
+		cmocka_unit_test(random_systems),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
