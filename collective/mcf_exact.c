@@ -762,17 +762,36 @@ out:
 	return rc;
 }
 
+/* Whether, and why, there is no time for another reading. */
+static bool is_over(const struct mcf_options *opt, int64_t start_ns,
+		    struct mcf_result *res)
+{
+	double spent = (double)(clk_now_ns() - start_ns) / 1e9;
+
+	if (opt->cancel && *opt->cancel) {
+		res->stop = MCF_CANCELED;
+		return true;
+	}
+	if (opt->time_limit_s > 0 && spent >= opt->time_limit_s) {
+		res->stop = MCF_TIME;
+		return true;
+	}
+	return false;
+}
+
 static int try_readings(struct mcf *p, const struct topo *t,
-			const struct mcf_result *res, struct mcf_proof **out,
+			const struct mcf_options *opt, int64_t start_ns,
+			struct mcf_result *res, struct mcf_proof **out,
 			struct err *err)
 {
 	static const double tiny[] = { 1e-4, 1e-3, 1e-5, 1e-6, 1e-7 };
-	int rc = 0;
+	int n = 2 * (int)(sizeof(tiny) / sizeof(tiny[0])), rc = 0;
 
-	for (size_t i = 0; i < sizeof(tiny) / sizeof(tiny[0]); i++) {
-		for (int ties = 0; ties < 2 && !*out && rc == 0; ties++) {
-			rc = try_reading(p, t, tiny[i], ties, res, out, err);
+	for (int i = 0; i < n && !*out && rc == 0; i++) {
+		if (is_over(opt, start_ns, res)) {
+			break;
 		}
+		rc = try_reading(p, t, tiny[i / 2], i % 2, res, out, err);
 	}
 	return rc;
 }
@@ -805,12 +824,12 @@ int mcf_exact(struct mcf *p, const struct topo *t,
 		if (rc || res->stop == MCF_TIME || res->stop == MCF_CANCELED) {
 			break;
 		}
-		rc = try_readings(p, t, res, out, err);
-		if (rc || *out) {
-			break;
-		}
 		if (res->stop == MCF_REACHED) {
 			gap = fmin(gap, res->gap) / 10;
+		}
+		rc = try_readings(p, t, opt, start_ns, res, out, err);
+		if (rc || *out || is_over(opt, start_ns, res)) {
+			break;
 		}
 	}
 	if (*out) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/mcf_proof.h"
 #include "controller/cli/private.h"
 
 /* "0.001" or "0.1%". */
@@ -28,43 +29,95 @@ static int read_share(const struct cli *c, const char *name, double *value,
 	return 0;
 }
 
-int cli_make_all_to_all(const struct cli *c, const char *algorithm,
-			struct topo *t, struct coll_sched **out,
-			struct mcf_sched_info *info, struct err *err)
+/* Why a solver stopped short of what was asked. */
+static const char *stopped_by(const struct mcf_result *res)
 {
-	struct mcf_sched_options opt = {
+	return res->stop == MCF_TIME ? "time limit"
+	       : res->stop == MCF_CANCELED ? "interrupted"
+					   : "no more passes";
+}
+
+/* The rate as a fraction, its proof checked; stays NULL, and says so, when
+ * none is found. */
+static int find_exact(const struct cli *c, const struct topo *t,
+		      const struct mcf_options *opt, char **rate,
+		      struct err *err)
+{
+	struct mcf_proof *proof = NULL;
+	struct mcf_result res;
+	struct mcf *p = NULL;
+	mpq_t f;
+	int r = mcf_new(t, true, &p, err);
+
+	r = r ? r : mcf_exact(p, t, opt, &res, &proof, err);
+	if (r == 0 && proof) {
+		mpq_init(f);
+		mpq_inv(f, proof->congestion);
+		*rate = mpq_get_str(NULL, 10, f);
+		mpq_clear(f);
+	} else if (r == 0) {
+		cli_say(c, CLI_NORMAL, "%s: no exact optimum; the rate is "
+			"between %.12g and %.12g", stopped_by(&res),
+			1 / res.congestion, 1 / res.bound);
+	}
+	mcf_proof_free(proof);
+	mcf_free(p);
+	return r;
+}
+
+static int read_options(const struct cli *c, const char *algorithm,
+			struct mcf_sched_options *opt, struct err *err)
+{
+	int64_t limit_ns = 0;
+	int r;
+
+	*opt = (struct mcf_sched_options){
 		.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
 		.loss = MCF_SCHED_LOSS,
 		.max_chunks = strcmp(algorithm, "single-path") == 0 ? 1 : 0,
 	};
-	int64_t limit_ns = 0;
-	int r;
-
-	if ((r = read_share(c, "gap", &opt.flow.gap, err)) ||
-	    (r = read_share(c, "loss", &opt.loss, err)) ||
+	if ((r = read_share(c, "gap", &opt->flow.gap, err)) ||
+	    (r = read_share(c, "loss", &opt->loss, err)) ||
 	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err))) {
-		topo_free(t);
 		return r;
 	}
-	opt.flow.time_limit_s = (double)limit_ns / 1e9;
-	cli_catch_signals();
-	r = mcf_schedule(t, &opt, out, info, err);
+	opt->flow.time_limit_s = (double)limit_ns / 1e9;
+	return 0;
+}
+
+int cli_make_all_to_all(const struct cli *c, const char *algorithm,
+			struct topo *t, struct coll_sched **out,
+			struct cli_flow *flow, struct err *err)
+{
+	struct mcf_sched_options opt;
+	int r = read_options(c, algorithm, &opt, err);
+
+	if (r == 0) {
+		cli_catch_signals();
+	}
+	if (r == 0 && cli_has(c, "exact")) {
+		r = find_exact(c, t, &opt.flow, &flow->exact, err);
+	}
+	r = r ? r : mcf_schedule(t, &opt, out, &flow->info, err);
 	topo_free(t);
-	if (r == 0 && info->flow.stop != MCF_REACHED) {
+	if (r == 0 && flow->info.flow.stop != MCF_REACHED) {
 		cli_say(c, CLI_NORMAL, "%s: the best flow so far is within "
 			"%.3g %% of the best possible",
-			info->flow.stop == MCF_TIME ? "time limit" :
-			info->flow.stop == MCF_CANCELED ? "interrupted" :
-			"no more passes", info->flow.gap * 100);
+			stopped_by(&flow->info.flow),
+			flow->info.flow.gap * 100);
 	}
 	return r;
 }
 
 void cli_out_flow(const struct cli *c, struct out *o,
-		  const struct mcf_sched_info *info)
+		  const struct cli_flow *flow)
 {
+	const struct mcf_sched_info *info = &flow->info;
 	double best = info->flow.congestion;
 
+	if (flow->exact) {
+		out_str(o, "flow_rate_exact", flow->exact);
+	}
 	out_real(o, "flow_rate", 1 / best);
 	out_real(o, "flow_rate_bound", 1 / info->flow.bound);
 	cli_out_gap(c, o, "flow_gap", info->flow.gap);

@@ -62,6 +62,8 @@ static const struct cli_option make_options[] = {
 	  ALGORITHMS },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
 	  "bound (default: 0.01%)", NULL },
+	{ 0, "exact", NULL, "all-to-all: find the best rate as a fraction, "
+	  "with a checked proof", NULL },
 	{ 0, "loss", "SHARE", "all-to-all: of rate, allowed to chunks and to "
 	  "steps (default: 1%)", NULL },
 	{ 0, "time-limit", "TIME", "all-to-all: take the best flow by then",

@@ -93,14 +93,20 @@ int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 
 /* ---- all_to_all.c ---- */
 
-/* Makes it from a flow, by "mcf" or "single-path", as --gap, --loss and
- * --time-limit ask; frees t. */
+/* What is told of the flow behind an all-to-all. */
+struct cli_flow {
+	struct mcf_sched_info info;
+	char *exact;	/* --exact: the rate as "p/q", owned; else NULL */
+};
+
+/* Makes it from a flow, by "mcf" or "single-path", as --gap, --exact, --loss
+ * and --time-limit ask; frees t. */
 int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 			struct topo *t, struct coll_sched **out,
-			struct mcf_sched_info *info, struct err *err);
+			struct cli_flow *flow, struct err *err);
 /* Rate, gap and losses of the flow behind it. */
 void cli_out_flow(const struct cli *c, struct out *o,
-		  const struct mcf_sched_info *info);
+		  const struct cli_flow *flow);
 
 /* ---- plan_view.c: a plan told in parts ---- */
 

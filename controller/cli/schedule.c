@@ -244,7 +244,7 @@ int cmd_schedule_export(struct cli *c, struct err *err)
 struct made {
 	struct coll_sched *sched;
 	const char *algorithm;
-	struct mcf_sched_info flow;	/* of an all-to-all */
+	struct cli_flow flow;		/* of an all-to-all */
 };
 
 static int choose_algorithm(const struct cli *c, enum coll_kind kind,
@@ -357,6 +357,7 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 	}
 	coll_report_fini(&rep);
 	coll_free(made.sched);
+	free(made.flow.exact);
 	return r;
 }
 
