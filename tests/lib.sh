@@ -114,9 +114,12 @@ control() {
 	echo "$2" | nc -NU -w 5 "${CTL[$1]}"
 }
 
-# daemon [ENV=VALUE...]: weftd on $SOCK with its state in $STATE.
+# daemon [ENV=VALUE...]: weftd on $SOCK with its state in $STATE, and with
+# DAEMON_OPTIONS.
+DAEMON_OPTIONS=()
 daemon() {
 	env "$@" weftd --socket "$SOCK" --state-dir "$STATE" \
+		"${DAEMON_OPTIONS[@]}" \
 		>>"$T/weftd.log" 2>&1 </dev/null &
 	PID[weftd]=$!
 	wait_for 10 weft status --format json || {

@@ -15,6 +15,11 @@ const struct cli_option cli_globals[] = {
 	{ 0, "color", "WHEN", "auto, always or never", "auto always never" },
 	{ 0, "socket", "PATH",
 	  "of weftd (default: $WEFT_SOCKET or " CLI_SOCKET ")", "@file" },
+	{ 0, "server", "HOST:PORT", "weftd over TCP ($WEFT_SERVER)", NULL },
+	{ 0, "tls-cert", "FILE", "own certificate ($WEFT_TLS_CERT)", "@file" },
+	{ 0, "tls-key", "FILE", "its key ($WEFT_TLS_KEY)", "@file" },
+	{ 0, "tls-ca", "FILE", "who vouches for weftd ($WEFT_TLS_CA)",
+	  "@file" },
 	{ 'h', "help", NULL, "show this help", NULL },
 	{ 0, NULL, NULL, NULL, NULL },
 };

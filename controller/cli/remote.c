@@ -1,5 +1,6 @@
 /* Talking to weftd. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/private.h"
@@ -20,9 +21,43 @@ void cli_catch_signals(void)
 	sigaction(SIGTERM, &sa, NULL);
 }
 
+/* Over TCP, to HOST:PORT or [V6]:PORT. */
+static int connect_server(struct cli *c, struct rpc_client **out,
+			  struct err *err)
+{
+	const struct rpc_tls_files files = { .cert = c->tls_cert,
+					     .key = c->tls_key,
+					     .ca = c->tls_ca };
+	const char *colon = strrchr(c->server, ':');
+	const char *host = c->server + (c->server[0] == '[');
+	char name[256], *end = NULL;
+	size_t len = colon ? (size_t)(colon - host) : 0;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
+
+	len -= host > c->server && len > 0;	/* the other bracket */
+	if (len == 0 || len >= sizeof(name) || *end || port <= 0 ||
+	    port > 65535) {
+		return err_set(err, WEFT_EUSAGE,
+			       "--server: \"%s\" is not HOST:PORT", c->server);
+	}
+	if (!files.cert || !files.key || !files.ca) {
+		return err_set(err, WEFT_EUSAGE, "--server needs --tls-cert, "
+			       "--tls-key and --tls-ca");
+	}
+	memcpy(name, host, len);
+	name[len] = '\0';
+	return rpc_client_open_tls(name, (int)port, &files, CLI_CONNECT_MS,
+				   out, err);
+}
+
 int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
 {
-	int r = rpc_client_open(c->socket, CLI_CONNECT_MS, out, err);
+	int r;
+
+	if (c->server) {
+		return connect_server(c, out, err);
+	}
+	r = rpc_client_open(c->socket, CLI_CONNECT_MS, out, err);
 
 	if (r == WEFT_EUNAVAIL) {
 		err_hint(err, "is weftd running? --socket or WEFT_SOCKET "

@@ -151,6 +151,15 @@ static int set_global(struct cli *c, const char *name, const char *value,
 		c->talk = CLI_DEBUG;
 	} else if (strcmp(name, "socket") == 0) {
 		c->socket = value;
+		c->server = NULL;
+	} else if (strcmp(name, "server") == 0) {
+		c->server = value;
+	} else if (strcmp(name, "tls-cert") == 0) {
+		c->tls_cert = value;
+	} else if (strcmp(name, "tls-key") == 0) {
+		c->tls_key = value;
+	} else if (strcmp(name, "tls-ca") == 0) {
+		c->tls_ca = value;
 	} else if (strcmp(name, "format") == 0) {
 		return out_parse_format(value, &c->format, err);
 	} else if (strcmp(value, "auto") && strcmp(value, "always") &&
@@ -318,17 +327,27 @@ static int parse_words(struct parser *p, const struct cli_command *table,
 	return r;
 }
 
+static const char *from_environment(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
 int cli_parse(const struct cli_command *root, int argc, char **argv,
 	      struct cli *c, struct err *err)
 {
 	struct parser p = { .c = c, .argc = argc, .at = 1, .argv = argv };
-	const char *socket = getenv("WEFT_SOCKET");
 	int r;
 
 	memset(c, 0, sizeof(*c));
 	c->talk = CLI_NORMAL;
 	c->colour = "auto";
-	c->socket = socket && *socket ? socket : CLI_SOCKET;
+	c->socket = from_environment("WEFT_SOCKET", CLI_SOCKET);
+	c->server = from_environment("WEFT_SERVER", NULL);
+	c->tls_cert = from_environment("WEFT_TLS_CERT", NULL);
+	c->tls_key = from_environment("WEFT_TLS_KEY", NULL);
+	c->tls_ca = from_environment("WEFT_TLS_CA", NULL);
 	c->argv = calloc((size_t)argc + 1, sizeof(*c->argv));
 	if (!c->argv) {
 		return err_nomem(err);

@@ -56,6 +56,8 @@ struct cli {
 	enum cli_talk talk;
 	const char *colour;	/* auto, always, never */
 	const char *socket;
+	const char *server;		/* HOST:PORT instead, or NULL */
+	const char *tls_cert, *tls_key, *tls_ca;
 };
 
 extern const struct cli_command cli_root[];

@@ -21,22 +21,22 @@
 
 bool daemon_may_change(struct daemon *d, struct rpc_call *call)
 {
-	const struct rpc_peer *peer = rpc_call_peer(call);
 	struct err err = { 0 };
 
-	if (peer->uid != 0 && peer->uid != d->owner) {
-		err_set(&err, WEFT_EDENIED,
-			"uid %u may look, but not change anything",
-			(unsigned)peer->uid);
-		err_hint(&err, "changes are for root and uid %u",
-			 (unsigned)d->owner);
-	} else if (d->draining) {
-		err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
-	} else {
+	if (!d->draining) {
 		return true;
 	}
+	err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
 	rpc_finish_err(call, &err);
 	return false;
+}
+
+static int permit(struct rpc_call *call, void *arg, struct err *err)
+{
+	const struct daemon *d = arg;
+
+	return access_permit(d->access, rpc_call_peer(call),
+			     rpc_call_path(call), err);
 }
 
 /* ---- jobs ---------------------------------------------------------------- */
@@ -233,6 +233,10 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 	struct rpc_server_config rpc = {
 		.unix_path = cfg->socket,
 		.mode = cfg->socket_mode,
+		.tcp_host = cfg->listen_host,
+		.tcp_port = cfg->listen_port,
+		.tls = cfg->tls,
+		.permit = permit,
 		/* A plan file quotes a whole configuration. */
 		.limits = { .max_request = 2 * MODEL_MAX_TEXT + MIB,
 			    .max_decoded = 4 * (size_t)MODEL_MAX_TEXT,
@@ -255,6 +259,7 @@ static void daemon_free(struct daemon *d)
 	job_rows_fini(&d->jobs);
 	daemon_finished_fini(d);
 	reflection_free(d->reflection);
+	access_free(d->access);
 	free(d->fabric_name);
 	free(d->fabric_text);
 	free(d);
@@ -277,10 +282,11 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		return err_nomem(err);
 	}
 	d->loop = loop;
-	d->owner = cfg->owner;
+	d->cfg = *cfg;
 	d->reading = true;
 	TAILQ_INIT(&d->watches);
-	if ((r = open_store(d, cfg->state_dir, err)) ||
+	if ((r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
+	    (r = open_store(d, cfg->state_dir, err)) ||
 	    (r = read_fabric(d, cfg->fabric, err)) ||
 	    (r = apply_new(loop, d->store, &d->apply, err))) {
 		daemon_free(d);
@@ -305,6 +311,36 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	*out = d;
 	return 0;
+}
+
+static void stays(const char *what, const struct err *err)
+{
+	char text[ERR_MSG_MAX + ERR_FILE_MAX + 32];
+
+	log_error("weftd", "%s: %s; what was read before stays in use", what,
+		  err_str(err, text, sizeof(text)));
+}
+
+void daemon_reload(struct daemon *d)
+{
+	struct access *fresh;
+	struct err err = { 0 };
+
+	if (access_new(d->cfg.access, d->cfg.owner, &fresh, &err)) {
+		stays("access", &err);
+	} else {
+		access_free(d->access);
+		d->access = fresh;
+	}
+	if (d->server && rpc_server_reload_tls(d->server, &err)) {
+		stays("certificates", &err);
+	}
+	log_info("weftd", "SIGHUP: access and certificates read again");
+}
+
+int daemon_port(const struct daemon *d)
+{
+	return rpc_server_port(d->server);
 }
 
 /* ---- stop ---------------------------------------------------------------- */

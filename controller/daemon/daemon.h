@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
+#include "lib/rpc/rpc.h"
 
 #define DAEMON_VERSION "0.1.0"
 #define DAEMON_SOCKET "/run/weft/weftd.sock"
@@ -24,19 +25,29 @@ struct daemon_config {
 	const char *state_dir;	/* holds the store; made when missing */
 	const char *fabric;	/* shown and planned while nothing was ever
 				 * applied; NULL: none */
-	/* Test knob: who may change things beside root. */
-	uid_t owner;
+	uid_t owner;		/* may change things, like root */
+	const char *access;	/* file that grants roles, NULL: none */
+	const char *listen_host; /* address for TCP, NULL: no TCP */
+	int listen_port;	/* 0: any */
+	struct rpc_tls_files tls; /* of TCP */
 };
 
 /*
  * Locks and opens the store, opens the devices of the applied configuration,
  * listens, and begins to read the devices in the background: calls are
  * served from the moment this returns, with state "reading" until that is
- * done. Touches no light. WEFT_ESTALE when another weftd has the store, and
+ * done. Touches no light. The strings of cfg must outlive it. WEFT_ESTALE when another weftd has the store, and
  * the errors of store_open, rpc_server_new.
  */
 int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	       struct daemon **out, struct err *err);
+
+/* Reads the certificates and the access file again. What is wrong with them
+ * is logged, and the old ones stay in use. */
+void daemon_reload(struct daemon *d);
+
+/* The TCP port listened on, 0 without one. */
+int daemon_port(const struct daemon *d);
 
 /* Drains: refuses new changes, lets a running one end, closes socket,
  * devices (light stays) and store, frees, then calls done. Call once. */

@@ -7,6 +7,7 @@
  *   change.c    apply, rollback, cancel: one change and who watches it
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
+ *   access.c    roles: who may call what
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
  *   notify.c    the service manager
@@ -129,6 +130,31 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
 /* Answers with intent against the last readings. */
 void daemon_finish_diff(struct daemon *d, struct rpc_call *call);
 
+/* ---- access.c ---- */
+
+/* Each may what the ones before it may. */
+enum access_role {
+	ACCESS_NONE,		/* only health and reflection */
+	ACCESS_VIEWER,		/* looks */
+	ACCESS_ORCHESTRATOR,	/* and has jobs of its own */
+	ACCESS_OPERATOR,	/* and changes the fabric */
+};
+
+struct access;
+
+/* The roles that a file grants (format: weftd(8)); without one, root and the
+ * owner are operators and other local users viewers. WEFT_EINVAL with the
+ * line; the errors of file_read. */
+int access_new(const char *file, uid_t owner, struct access **out,
+	       struct err *err);
+int access_parse(const char *file, const char *text, size_t len, uid_t owner,
+		 struct access **out, struct err *err);
+/* NULL is fine. */
+void access_free(struct access *a);
+/* 0, or WEFT_EDENIED and a line in the log. O(grants). */
+int access_permit(const struct access *a, const struct rpc_peer *peer,
+		  const char *path, struct err *err);
+
 /* ---- health.c ---- */
 
 void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
@@ -171,7 +197,8 @@ void job_rows_fini(struct job_rows *rows);
 
 struct daemon {
 	uv_loop_t *loop;
-	uid_t owner;
+	struct daemon_config cfg;
+	struct access *access;
 	struct store *store;
 	struct apply *apply;
 	struct rpc_server *server;
@@ -197,7 +224,7 @@ struct daemon {
 	struct rpc_method methods[14];
 };
 
-/* True when this call may change things; else it was answered. */
+/* True unless weftd is stopping; then the call was answered. */
 bool daemon_may_change(struct daemon *d, struct rpc_call *call);
 /* Plans the jobs of the present configuration anew, for status. */
 void daemon_refresh_jobs(struct daemon *d);

@@ -16,6 +16,12 @@ static const char usage[] =
 "\n"
 "  --socket PATH      where it listens (" DAEMON_SOCKET ")\n"
 "  --socket-mode MODE octal mode of the socket file (0660)\n"
+"  --listen HOST:PORT also over TCP, with certificates on both sides\n"
+"  --tls-cert FILE    own certificate and its chain, PEM\n"
+"  --tls-key FILE     its key\n"
+"  --tls-ca FILE      authorities that vouch for clients\n"
+"  --tls-crl FILE     revoked certificates\n"
+"  --access FILE      who may look, have jobs, change the fabric\n"
 "  --state-dir DIR    where it remembers (" DAEMON_STATE_DIR ")\n"
 "  --fabric FILE      shown and planned while nothing was ever applied\n"
 "  --log-level LEVEL  error, warn, info or debug (info)\n"
@@ -27,6 +33,7 @@ struct options {
 	struct daemon_config cfg;
 	enum log_level level;
 	bool help, version;
+	char host[64];		/* of --listen */
 };
 
 static int parse_level(const char *text, enum log_level *level,
@@ -62,6 +69,28 @@ static int parse_mode(const char *text, int *mode, struct err *err)
 	return 0;
 }
 
+/* HOST:PORT, [V6]:PORT. */
+static int parse_listen(const char *text, struct options *o, struct err *err)
+{
+	const char *colon = strrchr(text, ':');
+	bool v6 = text[0] == '[' && colon && colon > text && colon[-1] == ']';
+	const char *host = v6 ? text + 1 : text;
+	size_t len = colon ? (size_t)(colon - host) - v6 : 0;
+	char *end;
+	long port = colon ? strtol(colon + 1, &end, 10) : -1;
+
+	if (!colon || len == 0 || len >= sizeof(o->host) || !colon[1] ||
+	    *end || port < 0 || port > 65535) {
+		return err_set(err, WEFT_EUSAGE,
+			       "--listen: \"%s\" is not HOST:PORT", text);
+	}
+	memcpy(o->host, host, len);
+	o->host[len] = '\0';
+	o->cfg.listen_host = o->host;
+	o->cfg.listen_port = (int)port;
+	return 0;
+}
+
 static int take_option(struct options *o, int option, const char *word,
 		       struct err *err)
 {
@@ -71,6 +100,23 @@ static int take_option(struct options *o, int option, const char *word,
 		return 0;
 	case 'm':
 		return parse_mode(optarg, &o->cfg.socket_mode, err);
+	case 'L':
+		return parse_listen(optarg, o, err);
+	case 'c':
+		o->cfg.tls.cert = optarg;
+		return 0;
+	case 'k':
+		o->cfg.tls.key = optarg;
+		return 0;
+	case 'a':
+		o->cfg.tls.ca = optarg;
+		return 0;
+	case 'r':
+		o->cfg.tls.crl = optarg;
+		return 0;
+	case 'A':
+		o->cfg.access = optarg;
+		return 0;
 	case 'd':
 		o->cfg.state_dir = optarg;
 		return 0;
@@ -95,12 +141,35 @@ static int take_option(struct options *o, int option, const char *word,
 	}
 }
 
+/* Over TCP nobody is known without certificates and a list. */
+static int check_remote(const struct daemon_config *cfg, struct err *err)
+{
+	bool tls = cfg->tls.cert || cfg->tls.key || cfg->tls.ca || cfg->tls.crl;
+
+	if (cfg->listen_host && !(cfg->tls.cert && cfg->tls.key &&
+				  cfg->tls.ca && cfg->access)) {
+		return err_set(err, WEFT_EUSAGE, "--listen needs --tls-cert, "
+			       "--tls-key, --tls-ca and --access");
+	}
+	if (tls && !cfg->listen_host) {
+		return err_set(err, WEFT_EUSAGE,
+			       "--tls-... without --listen has no effect");
+	}
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct options *o,
 			 struct err *err)
 {
 	static const struct option table[] = {
 		{ "socket", required_argument, NULL, 's' },
 		{ "socket-mode", required_argument, NULL, 'm' },
+		{ "listen", required_argument, NULL, 'L' },
+		{ "tls-cert", required_argument, NULL, 'c' },
+		{ "tls-key", required_argument, NULL, 'k' },
+		{ "tls-ca", required_argument, NULL, 'a' },
+		{ "tls-crl", required_argument, NULL, 'r' },
+		{ "access", required_argument, NULL, 'A' },
 		{ "state-dir", required_argument, NULL, 'd' },
 		{ "fabric", required_argument, NULL, 'f' },
 		{ "log-level", required_argument, NULL, 'l' },
@@ -122,6 +191,9 @@ static int parse_options(int argc, char **argv, struct options *o,
 	while (r == 0 &&
 	       (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
 		r = take_option(o, option, argv[optind - 1], err);
+	}
+	if (r == 0) {
+		r = check_remote(&o->cfg, err);
 	}
 	if (r == 0 && optind < argc) {
 		r = err_set(err, WEFT_EUSAGE, "%s: no argument expected",
@@ -158,12 +230,16 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 	daemon_stop(p->daemon, on_stopped, p);
 }
 
-/* Configuration comes with apply; there is nothing to read again. */
+/* The fabric's configuration comes with apply; what else there is in files is
+ * read again. */
 static void on_hangup(uv_signal_t *handle, int number)
 {
-	(void)handle, (void)number;
-	log_info("weftd", "SIGHUP: nothing to do; weft apply brings a "
-			  "configuration");
+	struct program *p = handle->data;
+
+	(void)number;
+	if (!p->stopping) {
+		daemon_reload(p->daemon);
+	}
 }
 
 static void watch(uv_loop_t *loop, uv_signal_t *handle, struct program *p,
@@ -191,6 +267,10 @@ static int run(const struct options *o, struct err *err)
 		watch(&loop, &p.hup, &p, on_hangup, SIGHUP);
 		daemon_notify("READY=1");
 		log_info("weftd", "listening on %s", o->cfg.socket);
+		if (o->cfg.listen_host) {
+			log_info("weftd", "listening on %s port %d",
+				 o->cfg.listen_host, daemon_port(p.daemon));
+		}
 		uv_run(&loop, UV_RUN_DEFAULT);
 	}
 	uv_loop_close(&loop);

@@ -511,6 +511,11 @@ static int read_peer(const uv_pipe_t *pipe, struct rpc_peer *peer)
 	}
 	*peer = (struct rpc_peer){ .uid = cred.uid, .gid = cred.gid,
 				   .pid = cred.pid };
+	/* One with more groups than there is room for counts as in none. */
+	len = sizeof(peer->groups);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer->groups, &len) == 0) {
+		peer->n_groups = (int)(len / sizeof(gid_t));
+	}
 	return 0;
 }
 

@@ -39,12 +39,16 @@ const char *rpc_status_name(enum rpc_status s);
 struct rpc_server;
 struct rpc_call;	/* one call on the server, owned by the server */
 
+#define RPC_MAX_GROUPS 64
+
 /* Who calls: of a unix socket from SO_PEERCRED, of TCP from the certificate. */
 struct rpc_peer {
 	bool remote;
-	uid_t uid;		/* these three only of a unix socket */
+	uid_t uid;		/* up to groups only of a unix socket */
 	gid_t gid;
 	pid_t pid;
+	int n_groups;		/* the process's further groups */
+	gid_t groups[RPC_MAX_GROUPS];
 	char name[256];		/* subject, "CN=weft,O=Site" (RFC 2253) */
 };
 

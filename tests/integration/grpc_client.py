@@ -1,5 +1,6 @@
-# Run by grpc.sh: SET SOCKET PID TEST... One "pass WHAT" line a check; an
-# assertion that fails ends it.
+# Run by grpc.sh: SET ADDRESS PID TEST... One "pass WHAT" line a check; an
+# assertion that fails ends it. ADDRESS is a socket's path, or HOST:PORT of TLS
+# with CERTS/$NAME.{pem,key} as the own certificate.
 import os
 import signal
 import sys
@@ -13,7 +14,22 @@ pool = descriptor_pool.DescriptorPool()
 for f in files.file:
     pool.Add(f)
 factory = message_factory.MessageFactory(pool)
-channel = grpc.insecure_channel("unix:" + sys.argv[2])
+
+
+def open_channel():
+    if sys.argv[2].startswith("/"):
+        return grpc.insecure_channel("unix:" + sys.argv[2])
+
+    def read(name):
+        with open(os.path.join(os.environ["CERTS"], name), "rb") as f:
+            return f.read()
+
+    own = os.environ["NAME"]
+    return grpc.secure_channel(sys.argv[2], grpc.ssl_channel_credentials(
+        read("ca.pem"), read(own + ".key"), read(own + ".pem")))
+
+
+channel = open_channel()
 
 
 def message(name, **fields):
@@ -98,6 +114,45 @@ def deadline():
     call.cancel()
     assert status(ask, timeout=10) is not None
     passed("a cancelled stream leaves the connection alone")
+
+
+# What a viewer may call; whatever else there is must be refused to him.
+LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "GetSchedule"}
+
+
+def service_methods(name):
+    s = descriptor_pb2.ServiceDescriptorProto()
+    pool.FindServiceByName(name).CopyToProto(s)
+    return s.method
+
+
+def first_answer(m, timeout):
+    answer = method(FABRIC, m.name)(message(m.input_type[1:]),
+                                    timeout=timeout)
+    return next(iter(answer)) if m.server_streaming else answer
+
+
+def viewer():
+    codes = {m.name: code_of(lambda m=m: first_answer(m, 30))
+             for m in service_methods(FABRIC)}
+    for name, code in codes.items():
+        assert (code == grpc.StatusCode.PERMISSION_DENIED) == (
+            name not in LOOKING), (name, code)
+    passed("a viewer may look, and nothing else")
+
+
+def nobody():
+    for m in service_methods(FABRIC):
+        assert code_of(lambda: first_answer(m, 30)) == \
+            grpc.StatusCode.PERMISSION_DENIED, m.name
+    health()
+    passed("without a role there is health and nothing else")
+
+
+def stranger():
+    assert code_of(lambda: status(ask, timeout=10)) == \
+        grpc.StatusCode.UNAVAILABLE
+    passed("no connection without a good certificate")
 
 
 def reflection():
