@@ -10,12 +10,13 @@ enum place { OLD, PARKED, DARK, DONE };
 struct planner {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *from, *to;
-	int channels;
+	const struct rwa_change_options *opt;
 	struct rwa_change *out;
 	struct u64map owner;	/* slot to lightpath + 1, 0: free */
 	struct u64map shut;
 	struct adjacency adj;
 	enum place *at;		/* of each lightpath */
+	int32_t *domain;	/* of each lightpath */
 	int64_t *cut_step;	/* step of its CUT */
 	int64_t *park_first;	/* its spare way, in out->hops */
 	int32_t *park_hops;
@@ -31,6 +32,8 @@ void rwa_change_fini(struct rwa_change *c)
 	vec_fini(&c->lightpaths);
 	vec_fini(&c->steps);
 	vec_fini(&c->hops);
+	vec_fini(&c->phases);
+	vec_fini(&c->cuts);
 }
 
 /* ---- matching ---- */
@@ -180,8 +183,12 @@ static struct lit path_of(const struct rwa_assignment *a, int32_t path)
 	return (struct lit){ a->hops.v + p->first, p->hops };
 }
 
+/* None when it is to be dropped. */
 static struct lit new_way(const struct planner *p, int32_t i)
 {
+	if (p->out->lightpaths.v[i].new_path < 0) {
+		return (struct lit){ NULL, 0 };
+	}
 	return path_of(p->to, p->out->lightpaths.v[i].new_path);
 }
 
@@ -230,13 +237,30 @@ static bool is_free(const struct planner *p, struct lit way)
 
 /* ---- steps ---- */
 
+/* The phase that a step of lightpath i belongs to: the last one, or a new
+ * one. */
+static int count_in_phase(struct planner *p, int32_t i)
+{
+	struct rwa_change *c = p->out;
+	struct rwa_phase fresh = { p->domain[i], (int64_t)c->steps.n, 1 };
+
+	if (!p->opt->by_domain) {
+		return 0;
+	}
+	if (c->phases.n && c->phases.v[c->phases.n - 1].domain == fresh.domain) {
+		c->phases.v[c->phases.n - 1].steps++;
+		return 0;
+	}
+	return vec_push(&c->phases, fresh);
+}
+
 static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
 		    struct lit way)
 {
 	struct rwa_change *c = p->out;
 	struct rwa_step step = { kind, i, way.n, (int64_t)c->hops.n };
 
-	if (vec_reserve(&c->hops, (size_t)way.n)) {
+	if (count_in_phase(p, i) || vec_reserve(&c->hops, (size_t)way.n)) {
 		return WEFT_ENOMEM;
 	}
 	if (way.n) {
@@ -251,41 +275,100 @@ static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
 static int arrive(struct planner *p, int32_t i)
 {
 	struct lit present = present_way(p, i), way = new_way(p, i);
-	int64_t took = (int64_t)p->out->steps.n - p->cut_step[i];
 	int rc = give(p, present, 0);
 
 	rc = rc ? rc : give(p, way, (uint64_t)i + 1);
-	rc = rc ? rc : add_step(p, present.n ? RWA_STEP_MOVE : RWA_STEP_ADD, i,
-				way);
-	if (p->at[i] == DARK && took > p->out->longest_cut) {
-		p->out->longest_cut = took;
+	if (p->at[i] == DARK) {
+		struct rwa_cut cut = { i, p->cut_step[i],
+				       (int64_t)p->out->steps.n -
+					       p->cut_step[i] };
+
+		p->out->longest_cut = cut.steps > p->out->longest_cut
+					      ? cut.steps
+					      : p->out->longest_cut;
+		rc = rc ? rc : vec_push(&p->out->cuts, cut);
 	}
+	rc = rc ? rc : add_step(p, !way.n       ? RWA_STEP_DROP
+				   : present.n ? RWA_STEP_MOVE
+					       : RWA_STEP_ADD, i, way);
 	p->at[i] = DONE;
 	return rc;
 }
 
-/* Moves whatever can move, until nothing can. */
-static int settle(struct planner *p, int64_t *left)
+static bool is_of(const struct planner *p, int32_t i, int32_t domain)
 {
+	return !p->opt->by_domain || p->domain[i] == domain;
+}
+
+/* Drops and then moves whatever can be within a domain (all, when there are
+ * none), until nothing can. */
+static int settle_domain(struct planner *p, int32_t domain)
+{
+	int32_t n = (int32_t)p->out->lightpaths.n;
 	bool moved = true;
 	int rc = 0;
 
+	for (int32_t i = 0; !rc && i < n; i++) {
+		if (p->at[i] != DONE && is_of(p, i, domain) &&
+		    p->out->lightpaths.v[i].new_path < 0) {
+			rc = arrive(p, i);
+		}
+	}
 	while (!rc && moved) {
 		moved = false;
-		*left = 0;
-		for (int32_t i = 0; !rc && i < (int32_t)p->out->lightpaths.n;
-		     i++) {
-			if (p->at[i] == DONE) {
-				continue;
-			}
-			if (is_free(p, new_way(p, i))) {
+		for (int32_t i = 0; !rc && i < n; i++) {
+			if (p->at[i] != DONE && is_of(p, i, domain) &&
+			    is_free(p, new_way(p, i))) {
 				rc = arrive(p, i);
 				moved = true;
-			} else {
-				++*left;
 			}
 		}
 	}
+	return rc;
+}
+
+/* The domain in which most can be done, the present one before others; false
+ * when nothing can. count: scratch, domains + 1. */
+static bool next_domain(const struct planner *p, int64_t *count,
+			int32_t *domain)
+{
+	size_t n = p->m->domains.n + 1;
+	size_t best = 0;
+
+	memset(count, 0, n * sizeof(*count));
+	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
+		count[p->domain[i] + 1] += p->at[i] != DONE &&
+					   is_free(p, new_way(p, i));
+	}
+	if (p->out->phases.n) {
+		*domain = p->out->phases.v[p->out->phases.n - 1].domain;
+		if (count[*domain + 1]) {
+			return true;
+		}
+	}
+	for (size_t d = 1; d < n; d++) {
+		best = count[d] > count[best] ? d : best;
+	}
+	*domain = (int32_t)best - 1;
+	return count[best] > 0;
+}
+
+/* Domain after domain until nothing can be dropped or moved. *left: that
+ * wait. */
+static int settle(struct planner *p, int64_t *left)
+{
+	int64_t *count = calloc(p->m->domains.n + 1, sizeof(*count));
+	int32_t domain;
+	int rc = count ? 0 : WEFT_ENOMEM;
+
+	while (!rc && next_domain(p, count, &domain)) {
+		rc = settle_domain(p, domain);
+	}
+	*left = 0;
+	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
+		*left += p->at[i] != DONE;
+	}
+	free(count);
 	return rc;
 }
 
@@ -372,7 +455,7 @@ static int find_spare(struct planner *p, int32_t i, struct lit *way)
 					   p->m->drop_mdb;
 
 	way->n = 0;
-	for (int32_t c = 0; c < p->channels; c++) {
+	for (int32_t c = 0; c < p->opt->channels; c++) {
 		spread(p, d->src, c);
 		if (p->cost[d->dst] < INT64_MAX &&
 		    p->cost[d->dst] >> 16 <= budget) {
@@ -442,7 +525,6 @@ static int cut(struct planner *p)
 	}
 	free(wanted);
 	p->cut_step[worst] = (int64_t)p->out->steps.n;
-	p->out->interrupted++;
 	if (give(p, present_way(p, worst), 0)) {
 		return WEFT_ENOMEM;
 	}
@@ -452,6 +534,34 @@ static int cut(struct planner *p)
 
 /* ---- the whole ---- */
 
+static bool has_hop(struct lit way, const struct rwa_hop *h)
+{
+	for (int32_t k = 0; k < way.n; k++) {
+		if (memcmp(&way.hop[k], h, sizeof(*h)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Domain of the first hop that a lightpath takes, or else gives up. */
+static int32_t domain_of(const struct planner *p, int32_t i)
+{
+	struct lit old = present_way(p, i), new = new_way(p, i);
+
+	for (int32_t k = 0; k < new.n; k++) {
+		if (!has_hop(old, &new.hop[k])) {
+			return rwa_mesh_domain_of(p->m, new.hop[k].arc);
+		}
+	}
+	for (int32_t k = 0; k < old.n; k++) {
+		if (!has_hop(new, &old.hop[k])) {
+			return rwa_mesh_domain_of(p->m, old.hop[k].arc);
+		}
+	}
+	return RWA_MESH_NO_DOMAIN;
+}
+
 static int begin(struct planner *p)
 {
 	int rc = 0;
@@ -459,19 +569,17 @@ static int begin(struct planner *p)
 	for (int32_t i = 0; !rc && i < (int32_t)p->out->lightpaths.n; i++) {
 		const struct rwa_changed *c = &p->out->lightpaths.v[i];
 
-		p->at[i] = c->kept || c->new_path < 0 ? DONE : OLD;
+		p->at[i] = OLD;
+		p->domain[i] = domain_of(p, i);
+		rc = give(p, present_way(p, i), (uint64_t)i + 1);
+		if (c->kept) {
+			p->at[i] = DONE;
+		}
 		p->out->kept += c->kept;
 		p->out->added += c->old_path < 0;
 		p->out->dropped += c->new_path < 0;
 		p->out->moved += c->old_path >= 0 && c->new_path >= 0 &&
 				 !c->kept;
-		if (c->new_path < 0) {
-			rc = add_step(p, RWA_STEP_DROP, i,
-				      (struct lit){ NULL, 0 });
-		} else if (c->old_path >= 0) {
-			rc = give(p, path_of(p->from, c->old_path),
-				  (uint64_t)i + 1);
-		}
 	}
 	return rc;
 }
@@ -498,6 +606,7 @@ static int planner_init(struct planner *p)
 	size_t n = p->out->lightpaths.n + 1, v = p->m->nodes.n + 1;
 
 	p->at = calloc(n, sizeof(*p->at));
+	p->domain = calloc(n, sizeof(*p->domain));
 	p->cut_step = calloc(n, sizeof(*p->cut_step));
 	p->park_first = calloc(n, sizeof(*p->park_first));
 	p->park_hops = calloc(n, sizeof(*p->park_hops));
@@ -505,7 +614,7 @@ static int planner_init(struct planner *p)
 	p->enter = calloc(v, sizeof(*p->enter));
 	p->queue = calloc(v + 1, sizeof(*p->queue));
 	p->queued = calloc(v, sizeof(*p->queued));
-	return p->at && p->cut_step && p->park_first && p->park_hops &&
+	return p->at && p->domain && p->cut_step && p->park_first && p->park_hops &&
 			       p->cost && p->enter && p->queue && p->queued &&
 			       !adjacency_init(&p->adj, p->m, false) &&
 			       !mesh_shut_init(p->m, &p->shut)
@@ -519,6 +628,7 @@ static void planner_fini(struct planner *p)
 	u64map_fini(&p->shut);
 	adjacency_fini(&p->adj);
 	free(p->at);
+	free(p->domain);
 	free(p->cut_step);
 	free(p->park_first);
 	free(p->park_hops);
@@ -529,16 +639,17 @@ static void planner_fini(struct planner *p)
 }
 
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		    const struct rwa_assignment *to, int channels,
+		    const struct rwa_assignment *to,
+		    const struct rwa_change_options *opt,
 		    struct rwa_change *out, struct err *err)
 {
 	struct planner p = { .m = m, .from = from, .to = to,
-			     .channels = channels, .out = out };
+			     .opt = opt, .out = out };
 	int rc;
 
 	*out = (struct rwa_change){ 0 };
-	if ((rc = rwa_mesh_check(m, from, channels, false, err)) ||
-	    (rc = rwa_mesh_check(m, to, channels, false, err))) {
+	if ((rc = rwa_mesh_check(m, from, opt->channels, false, err)) ||
+	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
 	}
 	rc = match(&p);
@@ -550,7 +661,7 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 		rwa_change_fini(out);
 		return err_nomem(err);
 	}
-	rc = rwa_change_check(m, from, to, channels, out, err);
+	rc = rwa_change_check(m, from, to, opt, out, err);
 	if (rc) {
 		rwa_change_fini(out);
 		err_wrap(err, "the change fails its check");

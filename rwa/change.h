@@ -27,6 +27,20 @@ struct rwa_step {
 	int64_t first;
 };
 
+/* Steps that follow each other within one failure domain. */
+struct rwa_phase {
+	int32_t domain;		/* of the mesh, RWA_MESH_NO_DOMAIN for links
+				 * that belong to none */
+	int64_t first, steps;
+};
+
+/* An interruption: dark after step `first`, lit again by step `first` +
+ * `steps`. */
+struct rwa_cut {
+	int32_t lightpath;
+	int64_t first, steps;
+};
+
 /* A lightpath of the old assignment, the new one, or both. */
 struct rwa_changed {
 	int32_t old_path, new_path;	/* -1: not in that assignment */
@@ -37,10 +51,16 @@ struct rwa_change {
 	VEC(struct rwa_changed) lightpaths;
 	VEC(struct rwa_step) steps;
 	VEC(struct rwa_hop) hops;
+	VEC(struct rwa_phase) phases;	/* empty unless by_domain */
+	VEC(struct rwa_cut) cuts;
 	int64_t moved, added, dropped, kept;
 	int64_t parked;		/* moved twice, by a spare way */
-	int64_t interrupted;	/* cut; each ends with its own ADD */
 	int64_t longest_cut;	/* most steps from a CUT to its ADD */
+};
+
+struct rwa_change_options {
+	int channels;		/* that may be lit on the way */
+	bool by_domain;		/* one failure domain at a time */
 };
 
 void rwa_change_fini(struct rwa_change *c);
@@ -59,9 +79,15 @@ void rwa_change_fini(struct rwa_change *c);
  * one cut, the one that most others wait for. Parking keeps what is blocked
  * and the loss budget. O(rounds * lightpaths * hops), and for each park
  * O(lightpaths * channels * arcs).
+ *
+ * By domain, a lightpath belongs to the failure domain of the first hop that
+ * it gives up or takes, and all this happens within one domain until nothing
+ * in it can be dropped or moved, before the next begins: the one in which most
+ * can move. A domain comes again only for what had to wait for another.
  */
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		    const struct rwa_assignment *to, int channels,
+		    const struct rwa_assignment *to,
+		    const struct rwa_change_options *opt,
 		    struct rwa_change *out, struct err *err);
 
 /*
@@ -70,10 +96,13 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
  * the lightpath's source to its destination without changing channel where
  * nothing converts, what is lit at the end is exactly `to`, and at each CUT
  * indeed no lightpath that waits had its new way free or, if it was not parked
- * yet, a spare way. WEFT_EVERIFY names the step.
+ * yet, a spare way. The cuts are those of the steps. By domain, each step is
+ * of its phase's domain, and a phase ends only when nothing of its domain can
+ * be dropped or moved. WEFT_EVERIFY names the step.
  */
 int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		     const struct rwa_assignment *to, int channels,
+		     const struct rwa_assignment *to,
+		     const struct rwa_change_options *opt,
 		     const struct rwa_change *c, struct err *err);
 
 #endif

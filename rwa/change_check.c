@@ -13,11 +13,15 @@ struct replay {
 	const struct rwa_assignment *from, *to;
 	const struct rwa_change *c;
 	int channels;
+	bool by_domain;
+	size_t phase;		/* of the present step */
+	size_t cut;		/* of c->cuts, ended so far */
 	struct u64map lit;	/* slot to lightpath + 1, 0: dark */
 	struct u64map shut;
 	const struct rwa_hop **way;	/* of each lightpath now */
 	int32_t *hops;			/* 0: dark */
 	bool *parked;
+	int64_t *dark_at;		/* step of its CUT, + 1 */
 	int64_t *loss;		/* of the nearest way to a node */
 };
 
@@ -142,10 +146,16 @@ static bool spare_on(struct replay *r, int32_t src, int32_t dst,
 	return r->loss[dst] < INT64_MAX && r->loss[dst] <= budget;
 }
 
+/* Could it be dropped, moved or lit now? */
 static bool new_way_free(const struct replay *r, int32_t i)
 {
-	const struct rwa_path *p =
-		&r->to->paths.v[r->c->lightpaths.v[i].new_path];
+	int32_t new = r->c->lightpaths.v[i].new_path;
+	const struct rwa_path *p;
+
+	if (new < 0) {
+		return true;
+	}
+	p = &r->to->paths.v[new];
 
 	for (int32_t k = 0; k < p->hops; k++) {
 		if (holder(r, &r->to->hops.v[p->first + k])) {
@@ -189,6 +199,92 @@ static bool cut_was_needed(struct replay *r)
 	return true;
 }
 
+/* ---- phases and cuts ---- */
+
+static bool uses(const struct rwa_hop *hop, int32_t n, const struct rwa_hop *h)
+{
+	bool found = false;
+
+	for (int32_t k = 0; k < n; k++) {
+		found |= hop[k].arc == h->arc && hop[k].fibre == h->fibre &&
+			 hop[k].channel == h->channel;
+	}
+	return found;
+}
+
+/* Domain of the first hop of a that b does not have. */
+static int32_t first_change(const struct replay *r,
+			    const struct rwa_assignment *a, int32_t path,
+			    const struct rwa_assignment *b, int32_t other)
+{
+	const struct rwa_path *p = path < 0 ? NULL : &a->paths.v[path];
+	const struct rwa_path *q = other < 0 ? NULL : &b->paths.v[other];
+
+	for (int32_t k = 0; p && k < p->hops; k++) {
+		const struct rwa_hop *h = &a->hops.v[p->first + k];
+
+		if (!q || !uses(b->hops.v + q->first, q->hops, h)) {
+			return rwa_mesh_domain_of(r->m, h->arc);
+		}
+	}
+	return INT32_MIN;
+}
+
+static int32_t domain_of(const struct replay *r, int32_t i)
+{
+	const struct rwa_changed *c = &r->c->lightpaths.v[i];
+	int32_t d = first_change(r, r->to, c->new_path, r->from, c->old_path);
+
+	return d != INT32_MIN ? d : first_change(r, r->from, c->old_path,
+						 r->to, c->new_path);
+}
+
+/* Nothing of the domain may be left that could be done. */
+static bool is_exhausted(const struct replay *r, int32_t domain)
+{
+	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
+		if (!arrived(r, i) && domain_of(r, i) == domain &&
+		    new_way_free(r, i)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int check_phase(struct replay *r, int64_t at, struct err *err)
+{
+	const struct rwa_phase *p = &r->c->phases.v[r->phase];
+	int32_t i = r->c->steps.v[at].lightpath;
+
+	if (!r->by_domain || i < 0 || (size_t)i >= r->c->lightpaths.n) {
+		return 0;
+	}
+	if (r->phase < r->c->phases.n && at == p->first + p->steps) {
+		if (!is_exhausted(r, p->domain)) {
+			return fault(r, at, "another domain begins before all "
+				     "is done in the last", err);
+		}
+		r->phase++;
+		p++;
+	}
+	if (r->phase >= r->c->phases.n || at < p->first ||
+	    at >= p->first + p->steps || domain_of(r, i) != p->domain) {
+		return fault(r, at, "is not of the domain at work", err);
+	}
+	return 0;
+}
+
+/* Is the interruption that ends now the next one listed? */
+static bool ends_cut(struct replay *r, int64_t at, int32_t i)
+{
+	const struct rwa_cut *cut = &r->c->cuts.v[r->cut];
+	int64_t first = r->dark_at[i] - 1;
+
+	r->dark_at[i] = 0;
+	return r->cut++ < r->c->cuts.n && cut->lightpath == i &&
+	       cut->first == first && cut->steps == at - first;
+}
+
 /* ---- steps ---- */
 
 static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
@@ -210,6 +306,9 @@ static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
 	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
 		return fault(r, at, "is lit or dark when it should not be",
 			     err);
+	}
+	if (r->dark_at[i] && !ends_cut(r, at, i)) {
+		return fault(r, at, "its interruption is not listed", err);
 	}
 	r->parked[i] |= s->kind == RWA_STEP_PARK;
 	if (set_way(r, hop, s->hops, (uint64_t)i + 1) || go_dark(r, i)) {
@@ -241,6 +340,9 @@ static int replay_step(struct replay *r, int64_t at, struct err *err)
 	if (s->kind == RWA_STEP_CUT && !cut_was_needed(r)) {
 		return fault(r, at, "is cut though there is a way without",
 			     err);
+	}
+	if (s->kind == RWA_STEP_CUT) {
+		r->dark_at[i] = at + 1;
 	}
 	return go_dark(r, i) ? err_nomem(err) : 0;
 }
@@ -309,8 +411,10 @@ static int replay_init(struct replay *r, struct err *err)
 	r->way = calloc(n, sizeof(*r->way));
 	r->hops = calloc(n, sizeof(*r->hops));
 	r->parked = calloc(n, sizeof(*r->parked));
+	r->dark_at = calloc(n, sizeof(*r->dark_at));
 	r->loss = calloc(r->m->nodes.n, sizeof(*r->loss));
-	if (!rc && (!r->way || !r->hops || !r->parked || !r->loss ||
+	if (!rc && (!r->way || !r->hops || !r->parked || !r->dark_at ||
+		    !r->loss ||
 		    mesh_shut_init(r->m, &r->shut) || light_old(r))) {
 		rc = err_nomem(err);
 	}
@@ -318,15 +422,24 @@ static int replay_init(struct replay *r, struct err *err)
 }
 
 int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		     const struct rwa_assignment *to, int channels,
+		     const struct rwa_assignment *to,
+		     const struct rwa_change_options *opt,
 		     const struct rwa_change *c, struct err *err)
 {
 	struct replay r = { .m = m, .from = from, .to = to, .c = c,
-			    .channels = channels };
+			    .channels = opt->channels,
+			    .by_domain = opt->by_domain };
 	int rc = replay_init(&r, err);
 
 	for (int64_t s = 0; !rc && s < (int64_t)c->steps.n; s++) {
-		rc = replay_step(&r, s, err);
+		rc = check_phase(&r, s, err);
+		rc = rc ? rc : replay_step(&r, s, err);
+	}
+	if (!rc && (r.cut != c->cuts.n ||
+		    (r.by_domain && c->phases.n &&
+		     r.phase != c->phases.n - 1))) {
+		rc = err_set(err, WEFT_EVERIFY,
+			     "cuts or phases are listed that are none");
 	}
 	for (int32_t i = 0; !rc && i < (int32_t)c->lightpaths.n; i++) {
 		if (!arrived(&r, i)) {
@@ -339,6 +452,7 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 	free(r.way);
 	free(r.hops);
 	free(r.parked);
+	free(r.dark_at);
 	free(r.loss);
 	return rc;
 }

@@ -45,6 +45,11 @@ void rwa_mesh_free(struct rwa_mesh *m)
 	vec_fini(&m->arcs);
 	vec_fini(&m->demands);
 	vec_fini(&m->blocks);
+	for (size_t k = 0; k < m->domains.n; k++) {
+		free(m->domains.v[k]);
+	}
+	vec_fini(&m->domains);
+	vec_fini(&m->arc_domain);
 	free(m);
 }
 
@@ -127,6 +132,52 @@ int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b,
 			       RWA_MESH_MAX_CHANNELS - 1);
 	}
 	return vec_push(&m->blocks, *b) ? err_nomem(err) : 0;
+}
+
+static int32_t find_domain(struct rwa_mesh *m, const char *name)
+{
+	char *copy;
+
+	for (size_t k = 0; k < m->domains.n; k++) {
+		if (strcmp(m->domains.v[k], name) == 0) {
+			return (int32_t)k;
+		}
+	}
+	copy = strdup(name);
+	if (!copy || vec_push(&m->domains, copy)) {
+		free(copy);
+		return WEFT_ENOMEM;
+	}
+	return (int32_t)m->domains.n - 1;
+}
+
+int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name,
+			struct err *err)
+{
+	int32_t domain;
+
+	if (arc < 0 || (size_t)arc >= m->arcs.n || !*name) {
+		return err_set(err, WEFT_EINVAL,
+			       "arc %d cannot belong to domain '%s'", arc,
+			       name);
+	}
+	domain = find_domain(m, name);
+	while (domain >= 0 && m->arc_domain.n <= (size_t)arc) {
+		if (vec_push(&m->arc_domain, RWA_MESH_NO_DOMAIN)) {
+			domain = WEFT_ENOMEM;
+		}
+	}
+	if (domain < 0) {
+		return err_nomem(err);
+	}
+	m->arc_domain.v[arc] = domain;
+	return 0;
+}
+
+int32_t rwa_mesh_domain_of(const struct rwa_mesh *m, int32_t arc)
+{
+	return (size_t)arc < m->arc_domain.n ? m->arc_domain.v[arc]
+					     : RWA_MESH_NO_DOMAIN;
 }
 
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err)

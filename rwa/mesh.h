@@ -25,6 +25,7 @@
 #define RWA_MESH_MAX_FILE ((size_t)64 << 20)
 #define RWA_MESH_NO_LIMIT (-1)
 #define RWA_MESH_ALL (-1)
+#define RWA_MESH_NO_DOMAIN (-1)
 
 struct rwa_mesh_node {
 	char *name;		/* owned by the mesh; NULL: its number */
@@ -58,6 +59,9 @@ struct rwa_mesh {
 	VEC(struct rwa_mesh_arc) arcs;
 	VEC(struct rwa_mesh_demand) demands;
 	VEC(struct rwa_mesh_block) blocks;
+	VEC(char *) domains;	/* names of failure domains: a device, a duct */
+	VEC(int32_t) arc_domain;	/* of the arcs up to the last one that
+					 * has a domain */
 	int32_t channels;	/* of a fibre; 0: not given */
 	int64_t budget_mdb;	/* largest loss of a lightpath, or
 				 * RWA_MESH_NO_LIMIT */
@@ -77,6 +81,12 @@ int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
 			struct err *err);
 int rwa_mesh_add_block(struct rwa_mesh *m, const struct rwa_mesh_block *b,
 		       struct err *err);
+/* Puts an arc into the failure domain of this name, which is made when it is
+ * new. The name is copied. */
+int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name,
+			struct err *err);
+/* Failure domain of an arc, or RWA_MESH_NO_DOMAIN. */
+int32_t rwa_mesh_domain_of(const struct rwa_mesh *m, int32_t arc);
 /* One demand for every ordered pair of nodes. */
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err);
 

@@ -261,6 +261,21 @@ static int get_node(struct reader *r, const yaml_node_t *map, const char *key,
 
 /* ---- links, demands, blocks ---- */
 
+static int set_domain(struct reader *r, const yaml_node_t *link, int32_t arc)
+{
+	const yaml_node_t *n = get(r, link, "domain");
+
+	if (!n) {
+		return 0;
+	}
+	if (!text_of(n) || !*text_of(n)) {
+		err_set(r->err, WEFT_EINVAL, "domain must be a name");
+		return fail(r, n);
+	}
+	return rwa_mesh_set_domain(r->m, arc, text_of(n), r->err) ? fail(r, n)
+								  : 0;
+}
+
 static int add_arc(struct reader *r, const yaml_node_t *n,
 		   const struct rwa_mesh_arc *arc)
 {
@@ -274,13 +289,15 @@ static int add_arc(struct reader *r, const yaml_node_t *n,
 	if (u64map_set(&r->arcs, key, r->m->arcs.n)) {
 		return err_nomem(r->err);
 	}
-	return rwa_mesh_add_arc(r->m, arc, r->err) ? fail(r, n) : 0;
+	return rwa_mesh_add_arc(r->m, arc, r->err)
+		       ? fail(r, n)
+		       : set_domain(r, n, (int32_t)r->m->arcs.n - 1);
 }
 
 static int read_link(struct reader *r, const yaml_node_t *n)
 {
 	static const char *const keys[] = { "from", "to", "fibres", "loss",
-					    "duplex", NULL };
+					    "duplex", "domain", NULL };
 	struct rwa_mesh_arc arc = { .fibres = 1 }, back;
 	bool duplex = true;
 	int rc = check_keys(r, n, keys);

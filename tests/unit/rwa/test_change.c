@@ -50,12 +50,12 @@ static void demand(struct rwa_mesh *m, int32_t src, int32_t dst)
 }
 
 static void plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
-		 const struct rwa_assignment *to, int channels,
-		 struct rwa_change *c)
+		 const struct rwa_assignment *to,
+		 const struct rwa_change_options *opt, struct rwa_change *c)
 {
 	struct err err = { 0 };
 
-	if (rwa_change_plan(m, from, to, channels, c, &err)) {
+	if (rwa_change_plan(m, from, to, opt, c, &err)) {
 		fail_msg("%s", err.msg);
 	}
 }
@@ -64,6 +64,7 @@ static void plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 static void swap(int channels, struct rwa_change *c)
 {
 	static const int32_t arcs[] = { 0, 1 };
+	struct rwa_change_options opt = { .channels = channels };
 	struct rwa_assignment from = { 0 }, to = { 0 };
 	struct rwa_mesh *m;
 
@@ -78,12 +79,18 @@ static void swap(int channels, struct rwa_change *c)
 	add_path(&from, 1, 1, 1, arcs);
 	add_path(&to, 0, 1, 2, arcs);
 	add_path(&to, 1, 0, 1, arcs);
-	plan(m, &from, &to, channels, c);
+	plan(m, &from, &to, &opt, c);
 	/* A check that nothing can fail would be none. */
 	c->steps.n--;
-	assert_int_equal(rwa_change_check(m, &from, &to, channels, c, NULL),
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, c, NULL),
 			 WEFT_EVERIFY);
 	c->steps.n++;
+	if (c->cuts.n) {
+		c->cuts.v[0].steps++;
+		assert_int_equal(rwa_change_check(m, &from, &to, &opt, c,
+						  NULL), WEFT_EVERIFY);
+		c->cuts.v[0].steps--;
+	}
 	rwa_assignment_fini(&from);
 	rwa_assignment_fini(&to);
 	rwa_mesh_free(m);
@@ -97,11 +104,11 @@ static void a_cycle_is_parked_or_cut(void **state)
 	swap(3, &c);
 	assert_int_equal(c.moved, 2);
 	assert_int_equal(c.parked, 1);
-	assert_int_equal(c.interrupted, 0);
+	assert_int_equal(c.cuts.n, 0);
 	rwa_change_fini(&c);
 	swap(2, &c);
 	assert_int_equal(c.parked, 0);
-	assert_int_equal(c.interrupted, 1);
+	assert_int_equal(c.cuts.n, 1);
 	assert_int_equal(c.longest_cut, 2);
 	rwa_change_fini(&c);
 }
@@ -109,6 +116,7 @@ static void a_cycle_is_parked_or_cut(void **state)
 static void needless_cuts_are_found(void **state)
 {
 	static const int32_t arcs[] = { 0 };
+	struct rwa_change_options opt = { .channels = 2 };
 	struct rwa_mesh *m = ring(3);
 	struct rwa_assignment from = { 0 }, to = { 0 };
 	struct rwa_change c;
@@ -118,14 +126,65 @@ static void needless_cuts_are_found(void **state)
 	demand(m, 0, 1);
 	add_path(&from, 0, 0, 1, arcs);
 	add_path(&to, 0, 1, 1, arcs);
-	plan(m, &from, &to, 2, &c);
+	plan(m, &from, &to, &opt, &c);
 	assert_int_equal(c.steps.n, 1);
 	first = c.steps.v[0];
 	assert_int_equal(first.kind, RWA_STEP_MOVE);
 	assert_int_equal(vec_push(&c.steps, first), 0);
 	c.steps.v[0] = (struct rwa_step){ RWA_STEP_CUT, 0, 0, 0 };
 	c.steps.v[1].kind = RWA_STEP_ADD;
-	assert_int_equal(rwa_change_check(m, &from, &to, 2, &c, NULL),
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
+			 WEFT_EVERIFY);
+	rwa_change_fini(&c);
+	rwa_assignment_fini(&from);
+	rwa_assignment_fini(&to);
+	rwa_mesh_free(m);
+}
+
+/* Two lightpaths that go in each of three ducts, and one in the first that
+ * waits for one of the second. */
+static void one_domain_after_the_other(void **state)
+{
+	static const int32_t arc[] = { 0, 1, 2 };
+	struct rwa_change_options opt = { .channels = 2, .by_domain = true };
+	struct rwa_assignment from = { 0 }, to = { 0 };
+	struct rwa_mesh *m = ring(3);
+	struct rwa_step first;
+	struct rwa_change c;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		demand(m, i, (i + 1) % 3);
+		demand(m, i, (i + 1) % 3);
+		assert_int_equal(rwa_mesh_set_domain(m, i, i ? "b" : "a",
+						     NULL), 0);
+	}
+	demand(m, 0, 2);
+	for (int i = 0; i < 3; i++) {
+		add_path(&from, 2 * i, 0, 1, &arc[i]);
+		add_path(&from, 2 * i + 1, 1, 1, &arc[i]);
+	}
+	add_path(&to, 6, 0, 2, arc);
+	plan(m, &from, &to, &opt, &c);
+	/* b: four drops; a: two drops and the new one. */
+	assert_int_equal(c.steps.n, 7);
+	assert_int_equal(c.phases.n, 2);
+	assert_int_equal(c.phases.v[0].domain, 1);
+	assert_int_equal(c.phases.v[0].steps, 4);
+	assert_int_equal(c.phases.v[1].steps, 3);
+	/* b is left too early, then a step is of another domain. */
+	first = c.steps.v[3];
+	c.steps.v[3] = c.steps.v[4];
+	c.steps.v[4] = first;
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
+			 WEFT_EVERIFY);
+	c.phases.v[0].steps = 3;
+	c.phases.v[1] = (struct rwa_phase){ 0, 3, 1 };
+	assert_int_equal(vec_push(&c.phases, (struct rwa_phase){ 1, 4, 1 }),
+			 0);
+	assert_int_equal(vec_push(&c.phases, (struct rwa_phase){ 0, 5, 2 }),
+			 0);
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
 			 WEFT_EVERIFY);
 	rwa_change_fini(&c);
 	rwa_assignment_fini(&from);
@@ -135,11 +194,27 @@ static void needless_cuts_are_found(void **state)
 
 /* ---- random changes ---- */
 
-/* A ring with random chords. */
+/* Some arcs in one of up to three ducts. */
+static void random_domains(struct rwa_mesh *m, struct rng *rng)
+{
+	static const char *const ducts[] = { "north", "south", "cellar" };
+
+	for (int32_t e = 0; e < (int32_t)m->arcs.n; e++) {
+		uint64_t duct = rng_below(rng, 4);
+
+		if (duct < 3) {
+			assert_int_equal(rwa_mesh_set_domain(m, e, ducts[duct],
+							     NULL), 0);
+		}
+	}
+}
+
+/* A ring, half of the time with random chords. */
 static struct rwa_mesh *random_mesh(struct rng *rng)
 {
 	int n = 3 + (int)rng_below(rng, 6);
-	int chords = (int)rng_below(rng, 4), demands = 2 * n;
+	int chords = rng_below(rng, 2) ? 1 + (int)rng_below(rng, 3) : 0;
+	int demands = 2 * n;
 	struct rwa_mesh *m = ring(n);
 
 	for (int k = 0; k < chords && n > 3; k++) {
@@ -151,6 +226,7 @@ static struct rwa_mesh *random_mesh(struct rng *rng)
 		a.dst = (a.src + 2) % n;
 		assert_int_equal(rwa_mesh_add_arc(m, &a, NULL), 0);
 	}
+	random_domains(m, rng);
 	for (int k = 0; k < demands; k++) {
 		int32_t s = (int32_t)rng_below(rng, (uint64_t)n);
 		int32_t hop = 1 + (int32_t)rng_below(rng, (uint64_t)n - 1);
@@ -213,27 +289,30 @@ static void random_assignment(const struct rwa_mesh *m, struct rng *rng,
 static void ten_thousand_random_changes(void **state)
 {
 	struct rng rng;
-	int64_t parked = 0, cut = 0, moved = 0;
+	int64_t parked = 0, cut = 0, moved = 0, phases = 0;
 
 	(void)state;
 	rng_seed(&rng, 5);
 	for (int k = 0; k < 10000; k++) {
 		struct rwa_mesh *m = random_mesh(&rng);
 		int channels = 1 + (int)rng_below(&rng, 4);
+		struct rwa_change_options opt = { channels, k % 2 == 1 };
 		struct rwa_assignment from, to;
 		struct rwa_change c;
 
 		random_assignment(m, &rng, channels, &from);
 		random_assignment(m, &rng, channels, &to);
-		plan(m, &from, &to, channels, &c);
-		assert_int_equal(rwa_change_check(m, &from, &to, channels, &c,
+		plan(m, &from, &to, &opt, &c);
+		assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c,
 						  NULL), 0);
+		assert_int_equal(c.phases.n > 0, opt.by_domain && c.steps.n);
+		phases += (int64_t)c.phases.n;
 		assert_int_equal(c.kept + c.moved + c.dropped, from.paths.n);
 		assert_int_equal(c.kept + c.moved + c.added, to.paths.n);
 		assert_int_equal(c.steps.n, c.moved + c.added + c.dropped +
-						    c.parked + c.interrupted);
+						    c.parked + (int64_t)c.cuts.n);
 		parked += c.parked;
-		cut += c.interrupted;
+		cut += (int64_t)c.cuts.n;
 		moved += c.moved;
 		rwa_change_fini(&c);
 		rwa_assignment_fini(&from);
@@ -244,8 +323,10 @@ static void ten_thousand_random_changes(void **state)
 	assert_true(parked > 1000);
 	assert_true(cut > 1000);
 	assert_true(moved > 2 * cut);
-	print_message("# moved %lld, parked %lld, interrupted %lld\n",
-		      (long long)moved, (long long)parked, (long long)cut);
+	assert_true(phases > 5000);
+	print_message("# moved %lld, parked %lld, interrupted %lld, phases "
+		      "%lld\n", (long long)moved, (long long)parked,
+		      (long long)cut, (long long)phases);
 }
 
 int main(void)
@@ -253,6 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cycle_is_parked_or_cut),
 		cmocka_unit_test(needless_cuts_are_found),
+		cmocka_unit_test(one_domain_after_the_other),
 		cmocka_unit_test(ten_thousand_random_changes),
 	};
 
