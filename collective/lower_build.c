@@ -689,8 +689,10 @@ int lower_schedule(const struct coll_sched *s, enum lower_dialect dialect,
 		   struct lower *out, struct err *err)
 {
 	struct build b = { .p = out, .lim = lower_limits(dialect) };
+	static const struct lower_bounds bounds = {
+		LOWER_MAX_RANKS, LOWER_MAX_COUNT, LOWER_MAX_ELEMENTS };
 	struct lower_ops *ops = NULL;
-	int rc = lower_walk(s, out, &ops, &b.phases, err);
+	int rc = lower_walk(s, &bounds, out, &ops, &b.phases, err);
 
 	b.phases += b.phases == 0;
 	rc = rc ? rc : build_all(&b, ops, err);

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/lower.h"
+#include "collective/lower_private.h"
+#include "lib/base/rng.h"
 
 static const struct {
 	const char *name;
@@ -86,19 +87,54 @@ int64_t lower_cells(const struct lower *p, int rank)
 	return (int64_t)n[LOWER_IN] + n[LOWER_OUT] + n[LOWER_SCRATCH];
 }
 
-int64_t lower_cell(const struct lower *p, int rank, int buf, int off,
-		   bool inplace)
+int64_t lower_place(enum coll_kind kind, const int32_t n[3], int64_t shard,
+		    int buf, int64_t off, bool inplace)
 {
-	const int32_t *n = p->gpus[rank].chunks;
-	int64_t shard = (int64_t)rank * (p->loop / p->ranks);
-
-	if (inplace && buf == LOWER_OUT && p->kind == COLL_REDUCE_SCATTER) {
+	if (inplace && buf == LOWER_OUT && kind == COLL_REDUCE_SCATTER) {
 		return shard + off;
 	}
-	if (inplace && buf == LOWER_IN && p->kind != COLL_REDUCE_SCATTER) {
-		return n[LOWER_IN] + off +
-		       (p->kind == COLL_ALLGATHER ? shard : 0);
+	if (inplace && buf == LOWER_IN && kind != COLL_REDUCE_SCATTER) {
+		return n[LOWER_IN] + off + (kind == COLL_ALLGATHER ? shard : 0);
 	}
 	return off + (buf > LOWER_IN ? (int64_t)n[LOWER_IN] : 0) +
 	       (buf > LOWER_OUT ? (int64_t)n[LOWER_OUT] : 0);
+}
+
+int64_t lower_cell(const struct lower *p, int rank, int buf, int off,
+		   bool inplace)
+{
+	return lower_place(p->kind, p->gpus[rank].chunks,
+			   (int64_t)rank * (p->loop / p->ranks), buf, off,
+			   inplace);
+}
+
+uint64_t lower_token(int rank, int64_t k)
+{
+	return rng_mix(((uint64_t)(rank + 1) << 40) + (uint64_t)k);
+}
+
+uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root,
+			int rank, int64_t k)
+{
+	int shard = loop / ranks;
+	uint64_t sum = 0;
+
+	switch (kind) {
+	case COLL_ALLGATHER:
+		return lower_token((int)(k / shard), k % shard);
+	case COLL_BROADCAST:
+		return lower_token(root, k);
+	case COLL_ALLTOALL:
+		return lower_token((int)(k / shard),
+				   (int64_t)rank * shard + k % shard);
+	case COLL_REDUCE_SCATTER:
+		k += (int64_t)rank * shard;
+		break;
+	case COLL_ALLREDUCE:
+		break;
+	}
+	for (int u = 0; u < ranks; u++) {
+		sum += lower_token(u, k);
+	}
+	return sum;
 }

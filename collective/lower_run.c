@@ -27,12 +27,6 @@ struct run {
 	int64_t done;		/* steps so far; the length of the order */
 };
 
-/* What rank r contributes to chunk k of its input. */
-static uint64_t token(int rank, int64_t k)
-{
-	return rng_mix(((uint64_t)(rank + 1) << 40) + (uint64_t)k);
-}
-
 static uint64_t *cell(const struct run *r, int rank, int buf, int64_t off)
 {
 	return &r->cells[r->start[rank] +
@@ -54,35 +48,15 @@ static void fill(struct run *r)
 			continue;
 		}
 		for (int32_t k = 0; k < n; k++) {
-			*cell(r, u, LOWER_IN, k) = token(u, k);
+			*cell(r, u, LOWER_IN, k) = lower_token(u, k);
 		}
 	}
 }
 
-/* What chunk k of the output of a rank shall be. */
 static uint64_t expected(const struct run *r, int rank, int64_t k)
 {
-	int shard = r->p->loop / r->p->ranks;
-	uint64_t sum = 0;
-
-	switch (r->p->kind) {
-	case COLL_ALLGATHER:
-		return token((int)(k / shard), k % shard);
-	case COLL_BROADCAST:
-		return token(r->p->root, k);
-	case COLL_ALLTOALL:
-		return token((int)(k / shard),
-			     (int64_t)rank * shard + k % shard);
-	case COLL_REDUCE_SCATTER:
-		k += (int64_t)rank * shard;
-		break;
-	case COLL_ALLREDUCE:
-		break;
-	}
-	for (int u = 0; u < r->p->ranks; u++) {
-		sum += token(u, k);
-	}
-	return sum;
+	return lower_expected(r->p->kind, r->p->ranks, r->p->loop, r->p->root,
+			      rank, k);
 }
 
 static int compare(const struct run *r, struct err *err)
@@ -99,7 +73,7 @@ static int compare(const struct run *r, struct err *err)
 		}
 		for (int32_t k = 0; k < n[LOWER_IN] && !r->inplace &&
 		     (r->p->kind != COLL_BROADCAST || u == r->p->root); k++) {
-			if (*cell(r, u, LOWER_IN, k) != token(u, k)) {
+			if (*cell(r, u, LOWER_IN, k) != lower_token(u, k)) {
 				return err_set(err, WEFT_EVERIFY,
 					       "rank %d ends with its input "
 					       "changed at chunk %d", u, k);

@@ -37,6 +37,7 @@ struct piece {
 
 struct walk {
 	const struct coll_sched *s;
+	const struct lower_bounds *bounds;
 	enum coll_kind kind;
 	int n, p;		/* ranks; chunks a shard, in units of `unit` */
 	int unit;
@@ -142,7 +143,7 @@ static bool joins(const struct walk *w, const struct piece *p,
 {
 	return p->src == q->src && p->dst == q->dst &&
 	       p->reduce == q->reduce && p->urgent == q->urgent &&
-	       p->id + p->cnt == q->id && p->cnt < LOWER_MAX_COUNT &&
+	       p->id + p->cnt == q->id && p->cnt < w->bounds->count &&
 	       follows(value(w, p->src, p->id), value(w, q->src, q->id),
 		       p->cnt) &&
 	       follows(home(w, p->dst, p->id), home(w, q->dst, q->id),
@@ -338,7 +339,8 @@ static int emit(struct walk *w, int rank, struct lower_op op, struct err *err)
 	int64_t steps = (int64_t)(o->ops.n + 1) / 2;
 
 	/* Two ops are at best one step. */
-	if (steps + 1 + w->n > LOWER_MAX_ELEMENTS) {
+	if (w->bounds->elements &&
+	    steps + 1 + w->n > w->bounds->elements) {
 		return lower_elements_error(rank, steps + 1 + w->n, w->n, err);
 	}
 	return vec_push(&o->ops, op) ? err_nomem(err) : 0;
@@ -415,15 +417,15 @@ static int emit_copies(struct walk *w, int rank, int64_t from, int64_t to,
 {
 	int rc = 0;
 
-	for (int64_t k = 0; k < n && !rc; k += LOWER_MAX_COUNT) {
+	for (int64_t k = 0; k < n && !rc; k += w->bounds->count) {
 		int64_t left = n - k;
 
 		rc = emit(w, rank, (struct lower_op){
 			.type = LOWER_COPY, .send = -1, .recv = -1,
 			.src_buf = LOWER_IN, .src = (int32_t)(from + k),
 			.dst_buf = LOWER_OUT, .dst = (int32_t)(to + k),
-			.cnt = (int32_t)(left < LOWER_MAX_COUNT
-						 ? left : LOWER_MAX_COUNT) },
+			.cnt = (int32_t)(left < w->bounds->count
+						 ? left : w->bounds->count) },
 			  err);
 	}
 	return rc;
@@ -471,10 +473,10 @@ static int check_size(const struct walk *w, struct err *err)
 			       "a single rank has nothing to send: not "
 			       "supported");
 	}
-	if (w->n > LOWER_MAX_RANKS) {
-		err_set(err, WEFT_ELIMIT, "%d ranks; the runtimes hold %d",
-			w->n, LOWER_MAX_RANKS);
-		err_hint(err, "fits: N up to %d", LOWER_MAX_RANKS);
+	if (w->n > w->bounds->ranks) {
+		err_set(err, WEFT_ELIMIT, "%d ranks; at most %d can be "
+			"lowered", w->n, w->bounds->ranks);
+		err_hint(err, "fits: N up to %d", w->bounds->ranks);
 		return err->code;
 	}
 	if (w->ids > INT32_MAX || table > LOWER_MAX_CELLS) {
@@ -489,13 +491,14 @@ static int check_size(const struct walk *w, struct err *err)
 }
 
 static int walk_init(struct walk *w, const struct coll_sched *s,
-		     struct err *err)
+		     const struct lower_bounds *bounds, struct err *err)
 {
 	int unit = unit_of(s), n = coll_ranks(s), p = coll_chunks(s) / unit;
 	int64_t pairs = coll_kind_of(s) == COLL_ALLTOALL ? n : 1;
 	int rc;
 
-	*w = (struct walk){ .s = s, .kind = coll_kind_of(s), .n = n, .p = p,
+	*w = (struct walk){ .s = s, .bounds = bounds,
+			    .kind = coll_kind_of(s), .n = n, .p = p,
 			    .unit = unit, .ids = pairs * n * p };
 	rc = check_size(w, err);
 	if (rc) {
@@ -515,15 +518,15 @@ static int check_arrivals(const struct walk *w, struct err *err)
 {
 	int64_t n, *in = calloc((size_t)w->n, sizeof(*in)), steps;
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
-	int rc = in ? 0 : err_nomem(err);
+	int rc = in ? 0 : err_nomem(err), count = w->bounds->count;
 
 	for (int64_t i = 0; i < n && in; i++) {
 		in[topo_arc(coll_topo(w->s), x[i].arc)->dst] +=
 			(x[i].last + 1 - x[i].first) / w->unit;
 	}
-	for (int r = 0; r < w->n && !rc; r++) {
-		steps = (in[r] + LOWER_MAX_COUNT - 1) / LOWER_MAX_COUNT;
-		if (steps + 1 + w->n > LOWER_MAX_ELEMENTS) {
+	for (int r = 0; r < w->n && !rc && w->bounds->elements; r++) {
+		steps = (in[r] + count - 1) / count;
+		if (steps + 1 + w->n > w->bounds->elements) {
 			rc = lower_elements_error(r, steps + 1 + w->n, w->n,
 						  err);
 		}
@@ -562,8 +565,9 @@ static int start_program(const struct walk *w, struct lower *out,
 	return 0;
 }
 
-int lower_walk(const struct coll_sched *s, struct lower *out,
-	       struct lower_ops **ops, int *phases, struct err *err)
+int lower_walk(const struct coll_sched *s, const struct lower_bounds *bounds,
+	       struct lower *out, struct lower_ops **ops, int *phases,
+	       struct err *err)
 {
 	struct walk w;
 	int64_t n;
@@ -571,7 +575,7 @@ int lower_walk(const struct coll_sched *s, struct lower *out,
 	int rc;
 
 	*out = (struct lower){ .kind = coll_kind_of(s) };
-	rc = walk_init(&w, s, err);
+	rc = walk_init(&w, s, bounds, err);
 	rc = rc ? rc : check_arrivals(&w, err);
 	rc = rc ? rc : start_program(&w, out, err);
 	for (int r = 0; r < w.n && !rc; r++) {

@@ -27,7 +27,8 @@
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
 #define ALGORITHMS "auto bfb mcf single-path"
 #define EXPORTS \
-	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json"
+	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
+	"mscclpp-json-oop"
 
 static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,

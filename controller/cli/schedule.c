@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collective/lower.h"
+#include "collective/mscclpp.h"
 #include "controller/cli/private.h"
 #include "lib/base/file.h"
 #include "lib/base/rat.h"
@@ -171,6 +172,9 @@ out:
 static int serialize(const struct coll_sched *s, const char *to,
 		     struct buf *b, struct err *err)
 {
+	/* A plan of MSCCL++ serves calls in place, or out of place. */
+	bool inplace = coll_kind_of(s) != COLL_ALLTOALL;
+
 	if (strcmp(to, "json") == 0) {
 		return coll_to_json(s, b, err);
 	}
@@ -187,13 +191,14 @@ static int serialize(const struct coll_sched *s, const char *to,
 		return msccl_export(s, LOWER_RCCL, b, err);
 	}
 	if (strcmp(to, "mscclpp-json") == 0) {
-		err_set(err, WEFT_EUNSUPPORTED,
-			"--to %s: not supported in this version", to);
-	} else {
-		err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
+		return mscclpp_export(s, inplace, b, err);
 	}
+	if (strcmp(to, "mscclpp-json-oop") == 0) {
+		return mscclpp_export(s, false, b, err);
+	}
+	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
 	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
-		 "rccl-xml");
+		 "rccl-xml, mscclpp-json, mscclpp-json-oop");
 	return err->code;
 }
 

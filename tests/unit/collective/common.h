@@ -193,4 +193,53 @@ static inline void assert_same(const struct coll_sched *a,
 	}
 }
 
+/* hop[v] = the arc into v on a shortest path from src. */
+static inline void tree_of(const struct topo *t, int src, int32_t *hop, int32_t *dist)
+{
+	topo_bfs(t, src, dist);
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		if (dist[arc->dst] == dist[arc->src] + 1) {
+			hop[arc->dst] = a;
+		}
+	}
+}
+
+/* Every shard along one shortest path, all hops as early as can be. */
+static inline struct coll_sched *paths(enum coll_kind kind, const char *expr,
+				       int chunks, int root)
+{
+	struct err err = { 0 };
+	struct coll_sched *s;
+	const struct topo *t;
+	int32_t hop[128], dist[128];
+	int n;
+
+	must(coll_new(kind, graph_of(expr), chunks, 0, root, &s, &err), &err);
+	t = coll_topo(s);
+	n = topo_n(t);
+	for (int o = 0; o < n; o++) {
+		tree_of(t, kind == COLL_BROADCAST ? root : o, hop, dist);
+		for (int d = 0; d < n; d++) {
+			for (int v = d; dist[v] > 0;
+			     v = topo_arc(t, hop[v])->src) {
+				struct coll_xfer x = {
+					dist[v] - 1, hop[v], o,
+					kind == COLL_ALLTOALL ? d
+							      : COLL_NO_DEST,
+					0, chunks - 1, COLL_COPY };
+
+				must(coll_add(s, &x, &err), &err);
+				if (kind == COLL_BROADCAST) {
+					break;
+				}
+			}
+		}
+	}
+	finish(s);
+	must(coll_verify(s, NULL, &err), &err);
+	return s;
+}
+
 #endif

@@ -1,0 +1,21 @@
+/* What the files that prove execution plans share. */
+#ifndef WEFT_COLLECTIVE_MSCCLPP_CHECK_H
+#define WEFT_COLLECTIVE_MSCCLPP_CHECK_H
+
+#include "collective/lower_private.h"
+#include "collective/mscclpp.h"
+
+#define MSCCLPP_MAX_ALL_TBS 16384 /* of all ranks that weft proves */
+
+struct mscclpp_at {
+	char text[64];
+};
+
+/* "rank 0 threadblock 1 op 2" */
+struct mscclpp_at mscclpp_at(int rank, int tb, int op);
+
+/* Runs a plan of which every number is known to be good: deadlock, order of
+ * accesses, results, and that nothing is left behind. */
+int mscclpp_run(const struct mscclpp *p, struct err *err);
+
+#endif
