@@ -18,29 +18,37 @@ void flow_paths_fini(struct flow_paths *paths)
 
 /* ---- widest paths ---- */
 
-/* Binary heap of nodes by width, with lazy removal. */
+/* Node by width of its best way to the sink, then by hops of that way. */
 struct entry {
 	double width;
-	int32_t node;
+	int32_t hops, node;
 };
 
 struct widest {
 	const struct flow_net *net;
-	double *width;		/* n */
-	int32_t *parent;	/* n */
-	struct entry *heap;	/* m + 1 */
+	double *width;		/* n; of nodes with the present stamp */
+	int32_t *hops;		/* n */
+	int32_t *next;		/* n: arc towards the sink */
+	uint32_t *seen;		/* n: stamps */
+	uint32_t stamp;
+	struct entry *heap;	/* m + 1; removed lazily */
 	int size;
 };
 
-static void heap_push(struct widest *w, double width, int node)
+static bool before(struct entry a, struct entry b)
+{
+	return a.width > b.width || (a.width == b.width && a.hops < b.hops);
+}
+
+static void heap_push(struct widest *w, struct entry e)
 {
 	int i = w->size++;
 
-	while (i > 0 && w->heap[(i - 1) / 2].width < width) {
+	while (i > 0 && before(e, w->heap[(i - 1) / 2])) {
 		w->heap[i] = w->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
-	w->heap[i] = (struct entry){ width, node };
+	w->heap[i] = e;
 }
 
 static struct entry heap_pop(struct widest *w)
@@ -50,10 +58,10 @@ static struct entry heap_pop(struct widest *w)
 
 	while ((child = 2 * i + 1) < w->size) {
 		if (child + 1 < w->size &&
-		    w->heap[child + 1].width > w->heap[child].width) {
+		    before(w->heap[child + 1], w->heap[child])) {
 			child++;
 		}
-		if (w->heap[child].width <= last.width) {
+		if (!before(w->heap[child], last)) {
 			break;
 		}
 		w->heap[i] = w->heap[child];
@@ -63,39 +71,58 @@ static struct entry heap_pop(struct widest *w)
 	return top;
 }
 
-/* Width of the widest path from s to t in the flow; parents are filled. */
-static double find_widest(struct widest *w, const double *flow, int s, int t)
+/* Ways that lead over one arc to a node whose best way is e. */
+static void extend(struct widest *w, struct entry e, int a, double flow)
+{
+	struct entry f = { fmin(e.width, flow), e.hops + 1, w->net->src[a] };
+	int u = f.node;
+
+	if (w->seen[u] == w->stamp &&
+	    !before(f, (struct entry){ w->width[u], w->hops[u], u })) {
+		return;
+	}
+	w->seen[u] = w->stamp;
+	w->width[u] = f.width;
+	w->hops[u] = f.hops;
+	w->next[u] = a;
+	heap_push(w, f);
+}
+
+/*
+ * Width, at most `enough`, of the widest path from s to t over arcs with more
+ * flow than `empty`, the shortest of these; w->next leads along it. Negative:
+ * no path. Searched from the sink: what flows to it comes from few nodes.
+ */
+static double find_widest(struct widest *w, const double *flow, int s, int t,
+			  double enough, double empty)
 {
 	const struct flow_net *net = w->net;
 
-	for (int v = 0; v < net->n; v++) {
-		w->width[v] = 0;
-	}
-	w->width[s] = HUGE_VAL;
-	w->parent[s] = -1;
+	w->stamp++;
 	w->size = 0;
-	heap_push(w, HUGE_VAL, s);
+	w->seen[t] = w->stamp;
+	w->width[t] = enough;
+	w->hops[t] = 0;
+	heap_push(w, (struct entry){ enough, 0, t });
 	while (w->size > 0) {
 		struct entry e = heap_pop(w);
+		int v = e.node;
 
-		if (e.node == t) {
+		if (v == s) {
 			return e.width;
 		}
-		if (e.width < w->width[e.node]) {
+		if (before((struct entry){ w->width[v], w->hops[v], v }, e)) {
 			continue;
 		}
-		for (int a = net->out_first[e.node];
-		     a < net->out_first[e.node + 1]; a++) {
-			double width = fmin(e.width, flow[a]);
+		for (int i = net->in_first[v]; i < net->in_first[v + 1]; i++) {
+			int a = net->in_arcs[i];
 
-			if (width > w->width[net->dst[a]]) {
-				w->width[net->dst[a]] = width;
-				w->parent[net->dst[a]] = a;
-				heap_push(w, width, net->dst[a]);
+			if (flow[a] > empty) {
+				extend(w, e, a, flow[a]);
 			}
 		}
 	}
-	return 0;
+	return -1;
 }
 
 /* Takes the path found off the flow and keeps it. */
@@ -103,28 +130,23 @@ static int keep_path(struct widest *w, double *flow, int s, int t,
 		     double weight, struct flow_paths *out)
 {
 	const struct flow_net *net = w->net;
-	int n = 0;
+	int64_t first = (int64_t)out->arcs.n;
 
-	for (int v = t; v != s; v = net->src[w->parent[v]]) {
-		n++;
-	}
-	if (vec_push(&out->v, (struct flow_path){ s * net->n + t, 0,
-						  (int64_t)out->arcs.n, n,
-						  weight }) ||
-	    vec_reserve(&out->arcs, (size_t)n)) {
-		return WEFT_ENOMEM;
-	}
-	out->arcs.n += (size_t)n;
-	for (int v = t, i = 1; v != s; v = net->src[w->parent[v]], i++) {
-		int a = w->parent[v];
+	for (int v = s; v != t; v = net->dst[w->next[v]]) {
+		int a = w->next[v];
 
-		out->arcs.v[out->arcs.n - (size_t)i] = a;
+		if (vec_push(&out->arcs, a)) {
+			return WEFT_ENOMEM;
+		}
 		flow[a] = fmax(flow[a] - weight, 0);
 	}
-	return 0;
+	return vec_push(&out->v, (struct flow_path){
+		s * net->n + t, 0, first,
+		(int32_t)((int64_t)out->arcs.n - first), weight });
 }
 
-/* Paths of one pair: all of its unit, but for crumbs. */
+/* Paths of one pair: all of its unit, but for crumbs. Each path but the last
+ * empties an arc, so a source has at most sinks plus arcs of them. */
 static int cut_pair(struct widest *w, double *flow, int s, int t,
 		    struct flow_paths *out)
 {
@@ -132,10 +154,15 @@ static int cut_pair(struct widest *w, double *flow, int s, int t,
 	double left = 1;
 
 	while (left > CRUMB) {
-		double width = fmin(find_widest(w, flow, s, t), left);
+		double width = find_widest(w, flow, s, t, left, CRUMB);
 
-		if (width <= CRUMB && out->v.n > first) {
+		if (width < 0 && out->v.n > first) {
 			break;
+		}
+		if (width < 0) {
+			/* Rounding left nothing of its flow: any path. */
+			find_widest(w, flow, s, t, left, -1);
+			width = left;
 		}
 		if (keep_path(w, flow, s, t, width, out)) {
 			return WEFT_ENOMEM;
@@ -169,16 +196,21 @@ int flow_paths_cut(struct mcf *p, struct flow_paths *out, struct err *err)
 	int rc;
 
 	w.width = malloc(n * sizeof(*w.width));
-	w.parent = malloc(n * sizeof(*w.parent));
+	w.hops = malloc(n * sizeof(*w.hops));
+	w.next = malloc(n * sizeof(*w.next));
+	w.seen = calloc(n, sizeof(*w.seen));
 	w.heap = malloc((m + 1) * sizeof(*w.heap));
-	rc = flow && w.width && w.parent && w.heap ? 0 : WEFT_ENOMEM;
+	rc = flow && w.width && w.hops && w.next && w.seen && w.heap
+		     ? 0 : WEFT_ENOMEM;
 	for (int s = 0; s < p->n_sources && rc == 0; s++) {
 		memcpy(flow, mcf_flow_of(p, s), m * sizeof(*flow));
 		rc = cut_source(&w, flow, p->source[s], out);
 	}
 	free(flow);
 	free(w.width);
-	free(w.parent);
+	free(w.hops);
+	free(w.next);
+	free(w.seen);
 	free(w.heap);
 	return rc ? err_nomem(err) : 0;
 }

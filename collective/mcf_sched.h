@@ -19,6 +19,10 @@ struct mcf_sched_options {
 #define MCF_SCHED_LOSS 0.01
 #define MCF_SCHED_CHUNKS 64
 #define MCF_SCHED_STEPS 512
+/* Share of a time limit that the flow may use; the rest is for chunks and
+ * steps. Past it they take what the first attempt gives, and are still
+ * replayed. */
+#define MCF_SCHED_FLOW_TIME 0.5
 
 struct mcf_sched_info {
 	struct mcf_result flow;
@@ -41,8 +45,8 @@ struct mcf_sched_info {
  * to max_steps. The schedule is verified; coll_verify has its exact T_B.
  *
  * t is copied. WEFT_EINFEASIBLE, WEFT_ELIMIT, WEFT_EUNSUPPORTED when a node
- * is not a terminal. info may be NULL. Time beside the flow's: O(N m) a path
- * of the sources, O(hops of all paths) a step and trial.
+ * is not a terminal. info may be NULL. Time beside the flow's: O(what flows to
+ * a sink) a path, O(hops of all chunks) a trial of steps.
  */
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		 struct coll_sched **out, struct mcf_sched_info *info,

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "collective/flow_paths.h"
 #include "collective/mcf_sched.h"
@@ -148,6 +149,50 @@ static void test_refused(void **state)
 	topo_free(t);
 }
 
+/* When there is no time, or nobody waits, there still is a schedule, and it
+ * says how good its flow is. */
+static void test_out_of_time(void **state)
+{
+	static const volatile bool canceled = true;
+	struct mcf_sched_options limits[] = {
+		{ .flow.time_limit_s = 1e-9, .loss = 0.01 },
+		{ .flow.cancel = &canceled, .loss = 0.01 },
+	};
+	struct topo *t = graph_of("GenKautz(4,128)");
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct mcf_sched_info info;
+		struct coll_sched *s;
+
+		must(mcf_schedule(t, &limits[i], &s, &info, &err), &err);
+		must(coll_verify(s, NULL, &err), &err);
+		assert_int_equal(info.flow.stop, i ? MCF_CANCELED : MCF_TIME);
+		assert_true(info.flow.gap > 0.001);
+		assert_true(info.flow.bound > 0);
+		/* One attempt with whole shards, and its steps lose little. */
+		assert_int_equal(info.chunks, 1);
+		assert_true(info.stepped < info.chunked * 1.2);
+		coll_free(s);
+	}
+	topo_free(t);
+}
+
+static void test_too_large(void **state)
+{
+	struct mcf_sched_options opt = { .flow.gap = 1e-3, .loss = 0.01 };
+	struct topo *t = graph_of("Torus(16,16,16)");
+	struct err err = { 0 };
+	struct coll_sched *s;
+
+	(void)state;
+	assert_int_equal(mcf_schedule(t, &opt, &s, NULL, &err), WEFT_ELIMIT);
+	assert_non_null(strstr(err.msg, "4096 nodes"));
+	assert_null(s);
+	topo_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +200,8 @@ int main(void)
 		cmocka_unit_test(test_unequal_arcs),
 		cmocka_unit_test(test_extraction_loses_nothing),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_too_large),
 	};
 
 	return cmocka_run_group_tests_name("collective/mcf_sched", tests, NULL,
