@@ -50,6 +50,7 @@ void rwa_mesh_free(struct rwa_mesh *m)
 	}
 	vec_fini(&m->domains);
 	vec_fini(&m->arc_domain);
+	vec_fini(&m->tunings);
 	free(m);
 }
 
@@ -95,6 +96,7 @@ int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
 			struct err *err)
 {
 	int rc = check_ends(m, "demand", d->src, d->dst, err);
+	int64_t lightpaths = (int64_t)d->count * (d->protect ? 2 : 1);
 
 	if (rc) {
 		return rc;
@@ -103,14 +105,14 @@ int rwa_mesh_add_demand(struct rwa_mesh *m, const struct rwa_mesh_demand *d,
 		return err_set(err, WEFT_EINVAL, "demand of %d lightpaths",
 			       d->count);
 	}
-	if (m->lightpaths + d->count > RWA_MESH_MAX_LIGHTPATHS) {
+	if (m->lightpaths + lightpaths > RWA_MESH_MAX_LIGHTPATHS) {
 		return err_set(err, WEFT_ELIMIT, "more than %d lightpaths",
 			       RWA_MESH_MAX_LIGHTPATHS);
 	}
 	if (vec_push(&m->demands, *d)) {
 		return err_nomem(err);
 	}
-	m->lightpaths += d->count;
+	m->lightpaths += lightpaths;
 	return 0;
 }
 
@@ -180,6 +182,23 @@ int32_t rwa_mesh_domain_of(const struct rwa_mesh *m, int32_t arc)
 					     : RWA_MESH_NO_DOMAIN;
 }
 
+int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t,
+			struct err *err)
+{
+	if (t->node < 0 || (size_t)t->node >= m->nodes.n) {
+		return err_set(err, WEFT_EINVAL, "node %d does not exist",
+			       t->node);
+	}
+	if (t->first < 0 || t->last < t->first ||
+	    t->last >= RWA_MESH_MAX_CHANNELS) {
+		return err_set(err, WEFT_EINVAL,
+			       "channels %d-%d: ascending within 0 to %d are "
+			       "supported", t->first, t->last,
+			       RWA_MESH_MAX_CHANNELS - 1);
+	}
+	return vec_push(&m->tunings, *t) ? err_nomem(err) : 0;
+}
+
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err)
 {
 	int32_t n = (int32_t)m->nodes.n;
@@ -187,7 +206,7 @@ int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err)
 
 	for (int32_t s = 0; !rc && s < n; s++) {
 		for (int32_t t = 0; !rc && t < n; t++) {
-			struct rwa_mesh_demand d = { s, t, 1 };
+			struct rwa_mesh_demand d = { s, t, 1, false };
 
 			rc = s == t ? 0 : rwa_mesh_add_demand(m, &d, err);
 		}
@@ -220,6 +239,7 @@ void rwa_certificate_fini(struct rwa_certificate *c)
 void rwa_mesh_result_fini(struct rwa_mesh_result *res)
 {
 	rwa_certificate_fini(&res->certificate);
+	rwa_certificate_fini(&res->fit);
 	rwa_assignment_fini(&res->assignment);
 }
 

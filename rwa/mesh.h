@@ -21,6 +21,7 @@
 #define RWA_MESH_MAX_ARCS (1 << 20)
 #define RWA_MESH_MAX_FIBRES 1024
 #define RWA_MESH_MAX_CHANNELS 1000000
+#define RWA_MESH_MAX_GUARD 1000
 #define RWA_MESH_MAX_LIGHTPATHS (1 << 22)
 #define RWA_MESH_MAX_FILE ((size_t)64 << 20)
 #define RWA_MESH_NO_LIMIT (-1)
@@ -45,6 +46,21 @@ struct rwa_mesh_arc {
 struct rwa_mesh_demand {
 	int32_t src, dst;
 	int32_t count;		/* lightpaths wanted */
+	bool protect;		/* each is a pair, working and backup, that
+				 * shares no link: neither arc nor the arc
+				 * back, on whatever fibre */
+};
+
+/* Channels that a node's transceivers reach. A node without any reaches
+ * them all; one with several reaches their union. */
+struct rwa_mesh_tuning {
+	int32_t node, first, last;
+};
+
+/* Channels that stay dark: `between` any two lit ones of a fibre (those in
+ * use by others are lit), and at the edges of the band. */
+struct rwa_mesh_guard {
+	int32_t between, below, above;
 };
 
 /* What no lightpath may use: a channel in use by others, or (RWA_MESH_ALL) a
@@ -62,11 +78,13 @@ struct rwa_mesh {
 	VEC(char *) domains;	/* names of failure domains: a device, a duct */
 	VEC(int32_t) arc_domain;	/* of the arcs up to the last one that
 					 * has a domain */
+	VEC(struct rwa_mesh_tuning) tunings;
+	struct rwa_mesh_guard guard;
 	int32_t channels;	/* of a fibre; 0: not given */
 	int64_t budget_mdb;	/* largest loss of a lightpath, or
 				 * RWA_MESH_NO_LIMIT */
 	int32_t add_mdb, drop_mdb;
-	int64_t lightpaths;	/* sum of the demands' counts */
+	int64_t lightpaths;	/* sum of the demands' counts, pairs twice */
 	int64_t self_demands;	/* of a .trf file, left out */
 };
 
@@ -87,6 +105,8 @@ int rwa_mesh_set_domain(struct rwa_mesh *m, int32_t arc, const char *name,
 			struct err *err);
 /* Failure domain of an arc, or RWA_MESH_NO_DOMAIN. */
 int32_t rwa_mesh_domain_of(const struct rwa_mesh *m, int32_t arc);
+int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t,
+			struct err *err);
 /* One demand for every ordered pair of nodes. */
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err);
 
@@ -115,7 +135,8 @@ struct rwa_hop {
 	int32_t arc, fibre, channel;
 };
 
-/* One lightpath of a demand: hops[first .. first + hops - 1]. */
+/* One lightpath of a demand: hops[first .. first + hops - 1]. Those of a
+ * protected demand come in pairs, working then backup. */
 struct rwa_path {
 	int32_t demand;
 	int32_t hops;
@@ -137,8 +158,9 @@ int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
  * Checks an assignment against the mesh alone: every path leads from its
  * demand's source to its destination, keeps its channel but at nodes that
  * convert, uses nothing that is blocked or taken, channels are below
- * `channels`, loss and add/drop limits are kept, and no demand has more
- * lightpaths than it wants (all: exactly as many). WEFT_EVERIFY names the
+ * `channels`, tuning ranges, guard channels, loss and add/drop limits are
+ * kept, pairs share no link, and no demand has more lightpaths than it wants
+ * (all: exactly as many). WEFT_EVERIFY names the
  * first fault. O(hops + fibres).
  */
 int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
@@ -146,14 +168,23 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 
 /* ---- bound ---- */
 
-/* A price for each arc, small integers: no assignment of all demands needs
- * fewer channels than sum(count * cheapest way) / sum(price * fibres). */
+/*
+ * A price for each arc, small integers: no assignment of all demands pays
+ * less than sum(count * cheapest way), and W channels hold no more than
+ * sum(price * slots of the arc). The cheapest way is within the loss budget,
+ * that of a protected demand a pair without common link. Slots of an arc are
+ * those of its open fibres: less what is in use when no guard channels are
+ * kept, otherwise as many as guards let be lit.
+ */
 struct rwa_certificate {
 	int64_t *prices;	/* as many as arcs */
-	int64_t numerator, denominator;
-	int bound;		/* rounded up, at least 1 if there is a demand;
-				 * of what is in use only fibres that are closed
-				 * whole are counted */
+	int64_t numerator;	/* sum(count * cheapest way) */
+	int64_t denominator;	/* sum(price * open fibres) */
+	int bound;		/* fewest channels that hold the numerator, at
+				 * least 1 if there is a demand */
+	int ends;		/* fewest channels in which the slots that
+				 * leave and enter each node, within its tuning
+				 * range, are enough for its lightpaths */
 	double flow;		/* congestion of the best fractional flow: no
 				 * prices prove more than this, rounded up */
 };
@@ -161,8 +192,9 @@ struct rwa_certificate {
 void rwa_certificate_fini(struct rwa_certificate *c);
 
 /*
- * Checks a certificate by shortest paths in integers: both sums and the
- * bound. WEFT_EVERIFY. O(nodes * arcs) by Bellman-Ford with a queue.
+ * Checks a certificate by shortest paths in integers: both sums, and both
+ * bounds. WEFT_EVERIFY. O(nodes * arcs) by Bellman-Ford with a queue; with
+ * protected demands that for each of them.
  */
 int rwa_certificate_check(const struct rwa_mesh *m,
 			  const struct rwa_certificate *c, struct err *err);
@@ -211,6 +243,8 @@ struct rwa_mesh_result {
 	int64_t loss_mdb;	/* longest (RWA_LEAST_LONGEST_LOSS) */
 	int64_t loss_bound_mdb;	/* of the demand whose least loss is longest */
 	struct rwa_certificate certificate;
+	struct rwa_certificate fit;	/* of lightpaths_bound, when channels
+					 * are given: prices only */
 	struct rwa_assignment assignment;
 };
 

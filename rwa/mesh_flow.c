@@ -20,6 +20,8 @@
 #define MAX_PASSES 4000
 #define PASSES_A_ROUND 3	/* between two updates of the multipliers */
 #define RHO_GROWTH 1.05
+#define FIT_CALM 60		/* rounds without progress before it stops */
+#define FIT_RHO_GROWTH 1.02
 #define NEAR 1e-3		/* a bound this near to an integer is enough */
 
 struct way {
@@ -30,6 +32,8 @@ struct way {
 
 struct pair {
 	int32_t dst;
+	bool protect;		/* a way is the arcs of two without common
+				 * link */
 	double count;
 	VEC(struct way) ways;
 };
@@ -37,7 +41,11 @@ struct pair {
 struct flow_state {
 	const struct rwa_mesh *m;
 	struct adjacency out;
+	struct mesh_ways ways;	/* within the budget, and pairs */
+	double *tilted;		/* prices with the floor, for those */
 	int32_t *fibres;
+	double *room;		/* of each arc, when channels are given: what
+				 * does not fit is turned away; else NULL */
 	struct pair *pairs;	/* by source */
 	int32_t *first;		/* pairs of source s: first[s]..first[s+1]-1 */
 	double *load, *mult, *price;
@@ -141,6 +149,9 @@ static int by_pair(const void *a, const void *b)
 	if (x->src != y->src) {
 		return x->src < y->src ? -1 : 1;
 	}
+	if (x->protect != y->protect) {
+		return x->protect - y->protect;
+	}
 	return x->dst < y->dst ? -1 : x->dst > y->dst;
 }
 
@@ -163,6 +174,7 @@ static int make_pairs(struct flow_state *s)
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_pair(&d[i - 1], &d[i])) {
+			s->pairs[k].protect = d[i].protect;
 			s->pairs[k++].dst = d[i].dst;
 			s->first[d[i].src + 1]++;
 		}
@@ -179,6 +191,7 @@ static int state_init(struct flow_state *s, const struct rwa_mesh *m,
 		      struct err *err)
 {
 	size_t n = m->nodes.n + 1, e = m->arcs.n + 1;
+	int rc;
 
 	*s = (struct flow_state){ .m = m };
 	s->fibres = calloc(e, sizeof(*s->fibres));
@@ -190,13 +203,15 @@ static int state_init(struct flow_state *s, const struct rwa_mesh *m,
 	s->via = calloc(n, sizeof(*s->via));
 	s->heap = calloc(n, sizeof(*s->heap));
 	s->place = calloc(n, sizeof(*s->place));
-	s->way = calloc(n, sizeof(*s->way));
-	if (!s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
+	s->way = calloc(2 * n, sizeof(*s->way));
+	s->tilted = calloc(e, sizeof(*s->tilted));
+	if (!s->tilted || !s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
 	    !s->dist || !s->via || !s->heap || !s->place || !s->way ||
 	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
 		return err_nomem(err);
 	}
-	return mesh_open_fibres(m, s->fibres, err);
+	rc = mesh_ways_init(&s->ways, m, err);
+	return rc ? rc : mesh_open_fibres(m, s->fibres, err);
 }
 
 static void state_fini(struct flow_state *s)
@@ -221,6 +236,9 @@ static void state_fini(struct flow_state *s)
 	free(s->heap);
 	free(s->place);
 	free(s->way);
+	free(s->tilted);
+	free(s->room);
+	mesh_ways_fini(&s->ways);
 	adjacency_fini(&s->out);
 }
 
@@ -228,7 +246,8 @@ static void state_fini(struct flow_state *s)
 
 static double price_of(const struct flow_state *s, int32_t e)
 {
-	double p = s->mult[e] + s->rho * (s->load[e] - s->u * s->fibres[e]);
+	double room = s->room ? s->room[e] : s->u * s->fibres[e];
+	double p = s->mult[e] + s->rho * (s->load[e] - room);
 
 	return p > 0 ? p : 0;
 }
@@ -268,26 +287,79 @@ static void solve_congestion(struct flow_state *s)
 	}
 }
 
-/* The cheapest way to dst into s->way, its arcs marked. Returns its hops. */
-static int32_t trace_way(struct flow_state *s, int32_t dst)
+static int by_number(const void *a, const void *b)
 {
-	int32_t hops = 0;
+	const int32_t *x = a, *y = b;
 
-	s->stamp++;
-	for (int32_t v = dst; s->via[v] >= 0; v = s->m->arcs.v[s->via[v]].src) {
-		s->way[hops++] = s->via[v];
-		s->mark[s->via[v]] = s->stamp;
-	}
-	return hops;
+	return *x < *y ? -1 : *x > *y;
 }
 
-static double way_price(const struct flow_state *s, const int32_t *arcs,
-			int32_t hops)
+/* The way of a pair, or one within the budget, from the room's search. */
+static int trace_special(struct flow_state *s, int32_t src,
+			 const struct pair *p, double floor_price,
+			 int32_t *hops)
 {
-	double sum = 0;
+	double cost;
+	int rc = 0;
 
-	for (int32_t i = 0; i < hops; i++) {
-		sum += s->price[arcs[i]];
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->tilted[e] = s->price[e] + floor_price;
+	}
+	if (p->protect) {
+		rc = mesh_way_pair(&s->ways, s->tilted, src, p->dst, &cost);
+	} else {
+		rc = mesh_way_within(&s->ways, s->tilted, src, p->dst, &cost);
+	}
+	/* Too many ways to look at: the one without budget stands. */
+	if (rc == WEFT_ELIMIT) {
+		return 0;
+	}
+	if (rc == 0) {
+		*hops = s->ways.n_arcs;
+		memcpy(s->way, s->ways.arcs,
+		       (size_t)*hops * sizeof(*s->way));
+		qsort(s->way, (size_t)*hops, sizeof(*s->way), by_number);
+	}
+	return rc;
+}
+
+/* The cheapest way of the pair into s->way, its arcs marked. */
+static int trace_way(struct flow_state *s, int32_t src, const struct pair *p,
+		     double floor_price, int32_t *hops)
+{
+	int rc = 0;
+
+	*hops = 0;
+	for (int32_t v = p->dst; s->via[v] >= 0;
+	     v = s->m->arcs.v[s->via[v]].src) {
+		s->way[(*hops)++] = s->via[v];
+	}
+	if (p->protect ||
+	    (s->ways.budget < INT64_MAX &&
+	     mesh_way_loss(&s->ways, src, s->way, *hops) > s->ways.budget)) {
+		rc = trace_special(s, src, p, floor_price, hops);
+	}
+	s->stamp++;
+	for (int32_t i = 0; i < *hops; i++) {
+		s->mark[s->way[i]] = s->stamp;
+	}
+	return rc;
+}
+
+/* Lightpaths that a pair's unit of flow stands for. */
+static double worth(const struct pair *p)
+{
+	return p->protect ? 2 : 1;
+}
+
+/* A way without arcs turns the flow away. */
+static double way_price(const struct flow_state *s, const struct pair *p,
+			const struct way *w)
+{
+	double sum = w->hops ? 0 : worth(p);
+
+	for (int32_t i = 0; i < w->hops; i++) {
+		sum += s->price[w->arcs[i]];
 	}
 	return sum;
 }
@@ -329,15 +401,14 @@ static void move_flow(struct flow_state *s, struct pair *p, size_t from,
 		      size_t to)
 {
 	struct way *f = &p->ways.v[from], *t = &p->ways.v[to];
-	double gain = way_price(s, f->arcs, f->hops) -
-		      way_price(s, t->arcs, t->hops);
+	double gain = way_price(s, p, f) - way_price(s, p, t);
 	int32_t common = 0;
 	double step;
 
 	if (gain <= 0) {
 		return;
 	}
-	for (int32_t i = 0; i < f->hops; i++) {
+	for (int32_t i = 0; t->hops && i < f->hops; i++) {
 		common += s->mark[f->arcs[i]] == s->stamp;
 	}
 	step = gain / (s->rho * (f->hops + t->hops - 2 * common));
@@ -366,16 +437,38 @@ static void drop_empty_ways(struct pair *p)
 	p->ways.n = kept;
 }
 
-static int improve_pair(struct flow_state *s, struct pair *p)
+/* The way that all others give flow to: the cheapest, or none at all. */
+static int cheapest_way(struct flow_state *s, int32_t src, struct pair *p,
+			double floor_price, int *to)
 {
-	int32_t hops = trace_way(s, p->dst);
-	int to = find_way(s, p, hops);
+	int32_t hops;
+	int rc = trace_way(s, src, p, floor_price, &hops), away;
 
-	if (to < 0) {
-		if (add_way(s, p, hops, p->ways.n ? 0 : p->count)) {
-			return WEFT_ENOMEM;
-		}
-		to = (int)p->ways.n - 1;
+	*to = find_way(s, p, hops);
+	if (!rc && *to < 0) {
+		rc = add_way(s, p, hops, p->ways.n ? 0 : p->count);
+		*to = (int)p->ways.n - 1;
+	}
+	if (rc || !s->room ||
+	    way_price(s, p, &p->ways.v[*to]) <= worth(p)) {
+		return rc;
+	}
+	away = find_way(s, p, 0);
+	if (away < 0) {
+		rc = add_way(s, p, 0, 0);
+		away = (int)p->ways.n - 1;
+	}
+	*to = away;
+	return rc;
+}
+
+static int improve_pair(struct flow_state *s, int32_t src, struct pair *p,
+			double floor_price)
+{
+	int to;
+
+	if (cheapest_way(s, src, p, floor_price, &to)) {
+		return WEFT_ENOMEM;
 	}
 	for (size_t w = 0; w < p->ways.n; w++) {
 		if (w != (size_t)to) {
@@ -395,11 +488,11 @@ static int pass(struct flow_state *s, double floor_price)
 		}
 		shortest(s, v, floor_price);
 		for (int32_t i = s->first[v]; i < s->first[v + 1]; i++) {
-			if (improve_pair(s, &s->pairs[i])) {
+			if (improve_pair(s, v, &s->pairs[i], floor_price)) {
 				return WEFT_ENOMEM;
 			}
 		}
-		if (s->rho > 0) {
+		if (s->rho > 0 && !s->room) {
 			solve_congestion(s);
 		}
 	}
@@ -473,8 +566,9 @@ static int begin(struct flow_state *s)
 static bool is_proven(const struct rwa_certificate *c)
 {
 	double lower = (double)c->numerator / (double)c->denominator;
+	double slots = ceil(lower - 1e-9);
 
-	return c->flow - c->bound < NEAR * c->bound / (1 + c->bound) ||
+	return c->flow - slots < NEAR * slots / (1 + slots) ||
 	       c->flow - lower < 1e-6 * c->flow;
 }
 
@@ -529,6 +623,103 @@ int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
 	}
 	if (!rc && m->demands.n) {
 		rc = improve_bound(&s, stop, out, err);
+	}
+	if (rc) {
+		rwa_certificate_fini(out);
+	}
+	state_fini(&s);
+	return rc;
+}
+
+/* ---- as many as fit ---- */
+
+/* Slots of every arc, and the scale of the prices: turning one lightpath away
+ * costs 1. */
+static int begin_fit(struct flow_state *s, int channels, struct err *err)
+{
+	const struct rwa_mesh *m = s->m;
+	struct mesh_slots used = { 0 };
+	double mean = 0, fibres = 0;
+	int rc = mesh_used_slots(m, &used, err);
+
+	if (pass(s, 1)) {
+		rc = err_nomem(err);
+	}
+	s->room = calloc(m->arcs.n + 1, sizeof(*s->room));
+	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
+		s->room[e] = (double)mesh_band_slots(m, channels) *
+			     s->fibres[e];
+		mean += s->load[e];
+		fibres += s->fibres[e];
+	}
+	for (size_t i = 0; s->room && !m->guard.between && i < used.n; i++) {
+		const struct rwa_hop *h = &used.v[i];
+
+		s->room[h->arc] -= h->channel >= m->guard.below &&
+				   h->channel < channels - m->guard.above;
+	}
+	vec_fini(&used);
+	s->rho = mean > 0 ? fibres / mean : 1;
+	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
+		s->price[e] = price_of(s, (int32_t)e);
+	}
+	return rc || s->room ? rc : err_nomem(err);
+}
+
+/* Keeps the present prices, rounded, if fewer lightpaths fit by them. */
+static int try_fit(struct flow_state *s, int channels,
+		   struct rwa_certificate *best, int64_t *fit, struct err *err)
+{
+	size_t arcs = s->m->arcs.n;
+	struct rwa_certificate c = { 0 };
+	double top = 0;
+	int64_t n;
+	int rc;
+
+	c.prices = calloc(arcs + 1, sizeof(*c.prices));
+	if (!c.prices) {
+		return err_nomem(err);
+	}
+	for (size_t e = 0; e < arcs; e++) {
+		top = s->fibres[e] && s->mult[e] > top ? s->mult[e] : top;
+	}
+	for (size_t e = 0; e < arcs && top > 0; e++) {
+		c.prices[e] = llround(s->mult[e] / top * PRICE_SCALE);
+	}
+	rc = rwa_certificate_fit(s->m, &c, channels, &n, err);
+	if (!rc && (!best->prices || n < *fit)) {
+		free(best->prices);
+		*best = c;
+		*fit = n;
+		return 0;
+	}
+	free(c.prices);
+	return rc;
+}
+
+int mesh_fit(const struct rwa_mesh *m, int channels, const struct stop *stop,
+	     struct rwa_certificate *out, int64_t *fit, struct err *err)
+{
+	struct flow_state s = { .m = m };
+	int rc = state_init(&s, m, err), calm = 0;
+
+	*out = (struct rwa_certificate){ 0 };
+	rc = rc ? rc : try_fit(&s, channels, out, fit, err);
+	rc = rc ? rc : begin_fit(&s, channels, err);
+	for (int k = 1; !rc && m->demands.n && k <= MAX_PASSES &&
+			calm < FIT_CALM && !stop_now(stop); k++) {
+		int64_t before = *fit;
+
+		if (pass(&s, 1e-9)) {
+			rc = err_nomem(err);
+		}
+		if (rc || k % PASSES_A_ROUND) {
+			continue;
+		}
+		memcpy(s.mult, s.price, m->arcs.n * sizeof(*s.mult));
+		s.rho *= FIT_RHO_GROWTH;
+		rc = try_fit(&s, channels, out, fit, err);
+		calm = *fit < before ? 0 : calm + 1;
 	}
 	if (rc) {
 		rwa_certificate_fini(out);

@@ -31,6 +31,67 @@ static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre,
 int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut);
 bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h);
 
+/* mesh_band.c */
+/* True when the node's transceivers reach the channel. O(tunings). */
+bool mesh_tunes(const struct rwa_mesh *m, int32_t node, int32_t channel);
+/* Most lit channels of a fibre with so many, by the guard channels alone; and
+ * the fewest channels with so many lit. */
+int64_t mesh_band_slots(const struct rwa_mesh *m, int64_t channels);
+int64_t mesh_band_least(const struct rwa_mesh *m, int64_t slots);
+/* Single channels in use, of fibres that are not closed whole, each once, by
+ * channel. */
+struct mesh_slots {
+	struct rwa_hop *v;
+	size_t n, cap;
+};
+
+int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out,
+		    struct err *err);
+/* The certificate's `ends` and the node that needs them; more than
+ * RWA_MESH_MAX_CHANNELS when its tuning range is too narrow for any number.
+ * O((nodes + demands) * channels * tunings). */
+int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
+		    struct err *err);
+
+/* mesh_ways.c: cheapest ways under a loss budget or in pairs. */
+struct way_label;
+
+struct mesh_ways {
+	const struct rwa_mesh *m;
+	struct adjacency out, in;
+	int32_t *fibres;	/* open, by arc */
+	int32_t *link;		/* arcs of one link share a fate */
+	int64_t budget;		/* of arcs and nodes passed */
+	int32_t *arcs;		/* of the way found, in no order */
+	int32_t n_arcs;
+	/* private */
+	int64_t **least;	/* by destination */
+	uint8_t *state;
+	double *dist;
+	int32_t *via, *queue, *top;
+	bool *queued;
+	int32_t *heap;
+	size_t heap_n, heap_cap;
+	VEC(struct way_label) labels;
+};
+
+/* Number of the link of each arc: those between the same two nodes. */
+int mesh_links(const struct rwa_mesh *m, int32_t *link);
+
+int mesh_ways_init(struct mesh_ways *w, const struct rwa_mesh *m,
+		   struct err *err);
+void mesh_ways_fini(struct mesh_ways *w);
+/* The cheapest way within the budget into w->arcs; *cost INFINITY without
+ * one. WEFT_ELIMIT when there are too many ways to look at. */
+int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
+		    int32_t dst, double *cost);
+/* The cheapest pair of ways without common link, the budget left out. */
+int mesh_way_pair(struct mesh_ways *w, const double *price, int32_t src,
+		  int32_t dst, double *cost);
+/* Loss of a way's arcs, to compare with the budget. */
+int64_t mesh_way_loss(const struct mesh_ways *w, int32_t src,
+		      const int32_t *arcs, int32_t n);
+
 /* A moment after which work stops: at_ns 0 never, cancel may be NULL. */
 struct stop {
 	int64_t at_ns;
@@ -42,6 +103,10 @@ bool stop_now(const struct stop *s);
 /* mesh_flow.c: prices and the flow's congestion. */
 int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
 	       struct rwa_certificate *out, struct err *err);
+/* Prices by which the fewest lightpaths fit in so many channels: those of the
+ * flow that turns the fewest away. */
+int mesh_fit(const struct rwa_mesh *m, int channels, const struct stop *stop,
+	     struct rwa_certificate *out, int64_t *fit, struct err *err);
 /* Recomputes the sums and the bound of the prices, in integers. */
 int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
 		    struct err *err);
@@ -54,14 +119,16 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 /* mesh_search.c: guided ejection search at a fixed number of channels. */
 struct search;
 
-/* prices: of the certificate. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
+/* prices: of the certificate. fit: not all can be served, as many as fit are
+ * looked for. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
 int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
-	       struct search **out, struct err *err);
+	       bool fit, struct search **out, struct err *err);
 void search_free(struct search *s);
 /* Lightpaths to serve: all that the add and drop limits let through. */
 int64_t search_units(const struct search *s);
-/* Starts at this many channels. What was placed below stays; with fewer
- * channels than before, the emptiest are given up. */
+/* Starts at this many channels, guards at the edges among them. What was
+ * placed below stays; with fewer channels than before, the emptiest are given
+ * up. */
 int search_set_channels(struct search *s, int channels, struct err *err);
 /* Starts at this many channels with a partial assignment in place, each path
  * with its penalty; one that clashes with those before it is left out, as is
@@ -69,11 +136,11 @@ int search_set_channels(struct search *s, int channels, struct err *err);
 int search_begin(struct search *s, int channels,
 		 const struct rwa_assignment *begin, const int32_t *penalties,
 		 struct err *err);
-/* Looks until everything is served, `effort` lightpaths were placed or it is
+/* Looks until `target` lightpaths are served, `effort` were placed or it is
  * told to stop. *served: the most that were ever served at once since
  * the number of channels was set. */
-int search_run(struct search *s, int64_t effort, const struct stop *stop,
-	       int64_t *served, struct err *err);
+int search_run(struct search *s, int64_t target, int64_t effort,
+	       const struct stop *stop, int64_t *served, struct err *err);
 /* The assignment that served the most. */
 int search_best(const struct search *s, struct rwa_assignment *out,
 		struct err *err);

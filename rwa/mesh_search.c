@@ -23,6 +23,13 @@
 #define SCALE_FILL 3000
 #define CALM_LEAST 5000		/* without progress, before a new scale */
 #define PENALTY_MAX (1 << 18)
+#define PRICE_MAX (1 << 18)
+#define TROUBLE_COST (BASE / 2)
+#define TROUBLE_MAX (1 << 20)
+#define NO_PAIR (-1)
+#define TABU_LEAST 10
+#define TABU_MORE 40
+#define TWO_FOR_ONE 500
 #define FREE (-1)
 #define SHUT (-2)
 
@@ -32,6 +39,8 @@ struct unit {			/* one lightpath */
 	int32_t cap;
 	struct rwa_hop *hop;
 	int32_t penalty;
+	int32_t partner;	/* the other one of a pair, -1: none */
+	int64_t tabu;		/* fitting: may not eject before this round */
 };
 
 struct label {
@@ -55,6 +64,16 @@ struct search {
 	int32_t waiting;
 	int32_t **dist;		/* by destination: base cost from each node */
 	int64_t **least;	/* by destination: least loss from each node */
+	bool *lit;		/* channel: may be used at all */
+	bool *tune;		/* (node, channel); NULL: all */
+	int32_t *link;		/* of an arc */
+	int32_t *risk;		/* of a link: stamp when the partner is on it */
+	int32_t risk_stamp;
+	int32_t **trouble;	/* of a pair's demand: how often each link had
+				 * both; NULL: not yet */
+	bool fit;		/* not all can be served */
+	int32_t slack;		/* how much dearer the way of one that is
+				 * taken in for another may be */
 	struct label *labels;
 	uint32_t stamp;
 	uint64_t *heap;
@@ -62,6 +81,8 @@ struct search {
 	bool *changed;		/* node's channels were all reached */
 	int32_t filled;		/* lightpaths placed at first */
 	int32_t scale;		/* cost of a taken slot at penalty 1 */
+	int64_t whole;		/* served: placed, partner as well */
+	int64_t round;
 	int64_t most;		/* served at once */
 	struct rwa_assignment best;
 };
@@ -156,9 +177,23 @@ static void put_unit(struct search *s, int32_t unit, int32_t who)
 	}
 }
 
+static bool is_placed(const struct search *s, int32_t unit)
+{
+	return unit >= 0 && s->units[unit].hops > 0;
+}
+
+/* Counts what a unit that comes or goes makes whole. */
+static int32_t share(const struct search *s, int32_t unit)
+{
+	int32_t partner = s->units[unit].partner;
+
+	return partner < 0 ? 1 : is_placed(s, partner) ? 2 : 0;
+}
+
 static void eject(struct search *s, int32_t unit)
 {
 	put_unit(s, unit, FREE);
+	s->whole -= share(s, unit);
 	s->units[unit].hops = 0;
 	s->wait[s->waiting++] = unit;
 }
@@ -215,29 +250,62 @@ static uint64_t heap_pop(struct search *s)
 	return top;
 }
 
+/* Price of ejecting whoever is within the guard channels of a slot, -1 when
+ * it is shut. A lightpath that was ejected one hop before is free. */
+static int32_t eject_price(const struct search *s, int32_t arc, int32_t fibre,
+			   int32_t channel, int32_t before)
+{
+	const int32_t *slot = slot_at(s, arc, fibre, 0);
+	int32_t reach = s->m->guard.between, sum = 0, last = FREE;
+	int32_t from = channel > reach ? channel - reach : 0;
+	int32_t to = channel + reach < s->channels ? channel + reach
+						   : s->channels - 1;
+
+	if (slot[channel] == SHUT) {
+		return -1;
+	}
+	for (int32_t c = from; c <= to; c++) {
+		if (slot[c] >= 0 && slot[c] != before && slot[c] != last) {
+			last = slot[c];
+			sum += s->fit ? 1 : s->units[last].penalty;
+		}
+	}
+	return sum;
+}
+
 /* Cost of the cheapest fibre of an arc on a channel; -1: none. */
 static int32_t slot_cost(const struct search *s, int32_t arc, int32_t channel,
 			 int32_t before, int32_t *fibre)
 {
 	int32_t best = -1, fibres = s->m->arcs.v[arc].fibres;
 
-	for (int32_t f = 0; f < fibres; f++) {
-		int32_t who = *slot_at(s, arc, f, channel);
+	for (int32_t f = 0; f < fibres && best != 0; f++) {
+		int32_t price = eject_price(s, arc, f, channel, before);
 
-		if (who == FREE) {
-			*fibre = f;
-			return s->cost[arc];
-		}
-		if (who >= 0 && who == before) {
-			*fibre = f;
-			return s->cost[arc];
-		}
-		if (who >= 0 && (best < 0 || s->units[who].penalty < best)) {
-			best = s->units[who].penalty;
+		if (price >= 0 && (best < 0 || price < best)) {
+			best = price;
 			*fibre = f;
 		}
 	}
+	best = best < PRICE_MAX ? best : PRICE_MAX;
 	return best < 0 ? -1 : s->cost[arc] + best * s->scale;
+}
+
+/* What a link costs a lightpath beside its slots: ejecting the partner, and
+ * the memory of having met it there. */
+static int32_t risk_cost(const struct search *s, int32_t partner, int32_t demand,
+			 int32_t arc)
+{
+	int32_t link = s->link[arc], cost = 0;
+
+	if (s->trouble[demand]) {
+		cost = s->trouble[demand][link] * TROUBLE_COST;
+		cost = cost < TROUBLE_MAX ? cost : TROUBLE_MAX;
+	}
+	if (s->risk[link] == s->risk_stamp) {
+		cost += s->units[partner].penalty * s->scale;
+	}
+	return cost;
 }
 
 struct want {			/* what a path search is about */
@@ -245,6 +313,8 @@ struct want {			/* what a path search is about */
 	const int32_t *dist;
 	const int64_t *least;
 	int64_t budget;		/* of arcs and nodes passed */
+	int32_t demand;
+	int32_t partner;	/* placed, links marked; -1: none */
 	bool by_loss;		/* the loss is the cost: finds a way within
 				 * the budget where the cheapest has none */
 };
@@ -252,6 +322,12 @@ struct want {			/* what a path search is about */
 static uint32_t still_to_go(const struct want *w, int32_t v)
 {
 	return w->by_loss ? 0 : (uint32_t)w->dist[v];
+}
+
+static bool tunes(const struct search *s, int32_t v, int32_t state)
+{
+	return s->tune[(int64_t)v * s->width +
+		       state / (int32_t)s->m->nodes.n];
 }
 
 static int reach(struct search *s, const struct want *w, int32_t state,
@@ -262,6 +338,7 @@ static int reach(struct search *s, const struct want *w, int32_t state,
 	uint32_t cost = l->cost < COST_MAX / 2 ? l->cost : COST_MAX / 2;
 
 	if (w->dist[v] == INT_MAX || l->loss + w->least[v] > w->budget ||
+	    (s->tune && v == w->dst && !tunes(s, v, state)) ||
 	    (old->stamp == s->stamp && old->cost <= cost)) {
 		return 0;
 	}
@@ -285,6 +362,9 @@ static int expand_arcs(struct search *s, const struct want *w, int32_t state)
 		int32_t cost = slot_cost(s, l.arc, c, before,
 					 &l.fibre);
 
+		if (cost >= 0 && w->partner != NO_PAIR) {
+			cost += risk_cost(s, w->partner, w->demand, l.arc);
+		}
 		if (cost >= 0) {
 			l.loss = at->loss + pass +
 				 s->m->arcs.v[l.arc].loss_mdb;
@@ -311,7 +391,7 @@ static int expand_channels(struct search *s, const struct want *w,
 	l.from = state;
 	l.arc = -1;
 	for (int32_t c = 0; !rc && c < s->channels; c++) {
-		rc = reach(s, w, c * n + v, &l);
+		rc = s->lit[c] ? reach(s, w, c * n + v, &l) : 0;
 	}
 	return rc;
 }
@@ -342,7 +422,10 @@ static int cheapest(struct search *s, const struct want *w, int32_t *goal)
 	s->stamp++;
 	memset(s->changed, 0, (size_t)n);
 	for (int32_t c = 0; !rc && c < s->channels; c++) {
-		rc = reach(s, w, c * n + w->src, &start);
+		if (s->lit[c] &&
+		    (!s->tune || tunes(s, w->src, c * n + w->src))) {
+			rc = reach(s, w, c * n + w->src, &start);
+		}
 	}
 	while (!rc) {
 		*goal = take_top(s, w);
@@ -388,59 +471,197 @@ static int store_way(struct search *s, int32_t unit, int32_t goal)
 
 /* ---- the search ---- */
 
-/* Ejects whoever holds the unit's slots and takes them. */
+/* The first slots of a hop's guard channels and after them. */
+static int32_t *guarded(const struct search *s, const struct rwa_hop *h,
+			int32_t **end)
+{
+	int32_t *slot = slot_at(s, h->arc, h->fibre, 0);
+	int32_t reach = s->m->guard.between;
+
+	*end = slot + (h->channel + reach < s->channels ? h->channel + reach
+							: s->channels - 1) + 1;
+	return slot + (h->channel > reach ? h->channel - reach : 0);
+}
+
+/* Ejects the partner when both are on one link, and remembers the link. */
+static bool eject_partner(struct search *s, int32_t unit, int32_t hops)
+{
+	const struct unit *u = &s->units[unit];
+	bool shared = false;
+
+	if (!is_placed(s, u->partner)) {
+		return false;
+	}
+	for (int32_t i = 0; i < hops; i++) {
+		int32_t link = s->link[u->hop[i].arc];
+
+		if (s->risk[link] == s->risk_stamp) {
+			s->trouble[u->demand][link]++;
+			shared = true;
+		}
+	}
+	if (shared) {
+		eject(s, u->partner);
+	}
+	return shared;
+}
+
+/* Ejects whoever holds the unit's slots, or is too near, and takes them. */
 static void occupy(struct search *s, int32_t unit)
 {
 	struct unit *u = &s->units[unit];
-	bool ejected = false;
+	int32_t hops = u->hops, *end;
+	bool ejected;
 
-	for (int32_t i = 0; i < u->hops; i++) {
-		int32_t who = *slot_at(s, u->hop[i].arc, u->hop[i].fibre,
-				       u->hop[i].channel);
-
-		if (who >= 0) {
-			eject(s, who);
-			ejected = true;
+	/* Not placed yet: an ejected partner must not count it. */
+	u->hops = 0;
+	ejected = eject_partner(s, unit, hops);
+	for (int32_t i = 0; i < hops; i++) {
+		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end;
+		     at++) {
+			if (*at >= 0) {
+				s->units[*at].tabu = s->round + TABU_LEAST +
+					(int64_t)rng_below(&s->rng, TABU_MORE);
+				eject(s, *at);
+				ejected = true;
+			}
 		}
 	}
+	u->hops = hops;
 	put_unit(s, unit, unit);
+	s->whole += share(s, unit);
 	if (ejected && u->penalty < PENALTY_MAX) {
 		u->penalty++;
 	}
 }
 
-static int place(struct search *s, int32_t unit, bool *placed)
+/* Marks the links of the partner, and makes room to remember them. */
+static int mark_partner(struct search *s, struct want *w, int32_t unit)
+{
+	const struct unit *u = &s->units[unit];
+
+	if (u->partner < 0) {
+		w->partner = NO_PAIR;
+		return 0;
+	}
+	if (!s->trouble[u->demand]) {
+		s->trouble[u->demand] = calloc(s->m->arcs.n + 1,
+					       sizeof(**s->trouble));
+		if (!s->trouble[u->demand]) {
+			return WEFT_ENOMEM;
+		}
+	}
+	w->partner = u->partner;
+	w->demand = u->demand;
+	s->risk_stamp++;
+	for (int32_t i = 0; i < s->units[u->partner].hops; i++) {
+		s->risk[s->link[s->units[u->partner].hop[i].arc]] =
+			s->risk_stamp;
+	}
+	return 0;
+}
+
+/* True when a lightpath that changes its channel comes too near to itself. */
+static bool meets_itself(const struct search *s, const struct unit *u)
+{
+	int32_t reach = s->m->guard.between;
+
+	for (int32_t i = 0; reach && i < u->hops; i++) {
+		for (int32_t k = 0; k < i; k++) {
+			const struct rwa_hop *a = &u->hop[i], *b = &u->hop[k];
+
+			if (a->arc == b->arc && a->fibre == b->fibre &&
+			    abs(a->channel - b->channel) <= reach) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static int find_place(struct search *s, int32_t unit, int32_t *goal)
 {
 	const struct rwa_mesh_demand *d =
 		&s->m->demands.v[s->units[unit].demand];
-	struct want w = { d->src, d->dst, s->dist[d->dst], s->least[d->dst],
-			  INT64_MAX, false };
-	int32_t goal = -1;
-	int rc;
+	struct want w = { .src = d->src, .dst = d->dst,
+			  .dist = s->dist[d->dst], .least = s->least[d->dst],
+			  .budget = INT64_MAX };
+	int rc = mark_partner(s, &w, unit);
 
+	*goal = -1;
 	if (s->m->budget_mdb != RWA_MESH_NO_LIMIT) {
 		w.budget = s->m->budget_mdb - s->m->add_mdb - s->m->drop_mdb;
 	}
-	rc = cheapest(s, &w, &goal);
-	if (!rc && goal < 0 && w.budget < INT64_MAX) {
+	rc = rc ? rc : cheapest(s, &w, goal);
+	if (!rc && *goal < 0 && w.budget < INT64_MAX) {
 		w.by_loss = true;
-		rc = cheapest(s, &w, &goal);
+		rc = cheapest(s, &w, goal);
 	}
-	*placed = false;
+	return rc;
+}
+
+static int32_t way_cost(const struct search *s, const struct unit *u)
+{
+	int32_t cost = 0;
+
+	for (int32_t i = 0; i < u->hops; i++) {
+		cost += s->cost[u->hop[i].arc];
+	}
+	return cost;
+}
+
+/* When not all fit, one may be ejected for one, not for a while after it was
+ * ejected itself, and now and then two. */
+static bool is_worth(struct search *s, int32_t unit)
+{
+	const struct unit *u = &s->units[unit];
+	int32_t n = 0, last = FREE, *end;
+
+	if (!s->fit) {
+		return true;
+	}
+	for (int32_t i = 0; i < u->hops; i++) {
+		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end;
+		     at++) {
+			n += *at >= 0 && *at != last;
+			last = *at >= 0 ? *at : last;
+		}
+	}
+	if (n == 0 || s->filled <= s->n_units || u->tabu > s->round) {
+		return n == 0;
+	}
+	if (n == 1) {
+		return way_cost(s, u) <= way_cost(s, &s->units[last]) +
+			(int32_t)rng_below(&s->rng, (uint64_t)s->slack);
+	}
+	return n == 2 && rng_below(&s->rng, TWO_FOR_ONE) == 0;
+}
+
+enum outcome { PLACED, NOT_WORTH_IT, NOWHERE };
+
+static int place(struct search *s, int32_t unit, enum outcome *out)
+{
+	int32_t goal;
+	int rc = find_place(s, unit, &goal);
+
+	*out = NOWHERE;
 	if (rc || goal < 0) {
 		return rc;
 	}
 	rc = store_way(s, unit, goal);
-	if (!rc) {
+	*out = NOT_WORTH_IT;
+	if (!rc && !meets_itself(s, &s->units[unit]) && is_worth(s, unit)) {
 		occupy(s, unit);
-		*placed = true;
+		*out = PLACED;
+	} else {
+		s->units[unit].hops = 0;
 	}
 	return rc;
 }
 
 static int remember(struct search *s)
 {
-	s->most = s->n_units - s->waiting;
+	s->most = s->whole;
 	s->best.paths.n = 0;
 	s->best.hops.n = 0;
 	for (int32_t i = 0; i < s->n_units; i++) {
@@ -448,7 +669,7 @@ static int remember(struct search *s)
 		struct rwa_path p = { u->demand, u->hops,
 				      (int64_t)s->best.hops.n };
 
-		if (!u->hops) {
+		if (!u->hops || (u->partner >= 0 && !is_placed(s, u->partner))) {
 			continue;
 		}
 		if (vec_push(&s->best.paths, p) ||
@@ -470,30 +691,51 @@ static int remember(struct search *s)
 static void choose_scale(struct search *s, int64_t *calm, int32_t *turn)
 {
 	static const int32_t scales[] = { 16, 100, 6, 32 };
+	static const int32_t slacks[] = { 4, 8, 2, 16 };
 
-	if (s->filled < s->n_units) {
-		s->filled++;
-		s->scale = SCALE_FILL;
-		return;
-	}
 	if (++*calm > CALM_LEAST + s->n_units) {
 		*calm = 0;
 		*turn = (*turn + 1) % 4;
 	}
+	s->slack = slacks[*turn] * BASE;
+	if (s->fit || s->filled < s->n_units) {
+		s->filled += s->filled < s->n_units;
+		s->scale = SCALE_FILL;
+		return;
+	}
 	s->scale = scales[*turn];
 }
 
-int search_run(struct search *s, int64_t effort, const struct stop *stop,
-	       int64_t *served, struct err *err)
+/* When not all fit: every lightpath is tried once, the cheapest first. */
+static bool is_filling(const struct search *s)
+{
+	return s->fit && s->filled < s->n_units;
+}
+
+/* True once everything was tried, when not all fit. */
+static bool is_full(const struct search *s)
+{
+	return s->fit && s->filled > s->n_units;
+}
+
+static int32_t pick(struct search *s, int32_t stuck)
+{
+	return is_filling(s) ? s->waiting - 1
+			     : stuck + (int32_t)rng_below(&s->rng,
+					(uint64_t)(s->waiting - stuck));
+}
+
+int search_run(struct search *s, int64_t target, int64_t effort,
+	       const struct stop *stop, int64_t *served, struct err *err)
 {
 	int32_t stuck = 0, turn = 0;
 	int64_t calm = 0;
 	int rc = 0;
 
-	for (int64_t k = 0; !rc && s->waiting > stuck && k < effort; k++) {
-		int32_t unit, at = stuck + (int32_t)rng_below(
-					&s->rng, (uint64_t)(s->waiting - stuck));
-		bool placed = false;
+	for (int64_t k = 0; !rc && s->waiting > stuck && s->most < target &&
+			    k < effort; k++) {
+		int32_t unit, at = pick(s, stuck);
+		enum outcome outcome = PLACED;
 
 		if (k % 16 == 0 && stop_now(stop)) {
 			break;
@@ -501,18 +743,25 @@ int search_run(struct search *s, int64_t effort, const struct stop *stop,
 		choose_scale(s, &calm, &turn);
 		unit = s->wait[at];
 		s->wait[at] = s->wait[--s->waiting];
-		rc = place(s, unit, &placed);
-		if (!rc && !placed) {
+		s->round++;
+		rc = place(s, unit, &outcome);
+		if (!rc && outcome != PLACED) {
 			s->wait[s->waiting++] = s->wait[stuck];
-			s->wait[stuck++] = unit;
+			s->wait[stuck] = unit;
+			stuck += outcome == NOWHERE || is_filling(s);
 		}
-		if (!rc && s->n_units - s->waiting > s->most &&
-		    (s->waiting == 0 || k % 64 == 0)) {
+		if (s->fit && s->filled == s->n_units) {
+			/* What found no free place gets another chance. */
+			s->filled++;
+			stuck = 0;
+		}
+		if (!rc && s->whole > s->most &&
+		    (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
 			rc = remember(s);
 			calm = 0;
 		}
 	}
-	if (!rc && s->n_units - s->waiting > s->most) {
+	if (!rc && s->whole > s->most) {
 		rc = remember(s);
 	}
 	*served = s->most;
@@ -556,20 +805,48 @@ int search_best(const struct search *s, struct rwa_assignment *out,
 /* Marks what must not be used, in channels 0..width-1. */
 static void shut_slots(struct search *s)
 {
+	int32_t reach = s->m->guard.between;
+
 	for (size_t i = 0; i < s->m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &s->m->blocks.v[i];
 		bool fibres = b->fibre == RWA_MESH_ALL;
 		bool channels = b->channel == RWA_MESH_ALL;
 		int32_t f_end = fibres ? s->m->arcs.v[b->arc].fibres
 				       : b->fibre + 1;
-		int32_t c_end = channels ? s->width : b->channel + 1;
+		int32_t c_end = channels ? s->width : b->channel + reach + 1;
+		int32_t from = channels || b->channel < reach
+				       ? 0 : b->channel - reach;
 
 		c_end = c_end < s->width ? c_end : s->width;
 		for (int32_t f = fibres ? 0 : b->fibre; f < f_end; f++) {
-			for (int32_t c = channels ? 0 : b->channel; c < c_end;
-			     c++) {
+			for (int32_t c = from; c < c_end; c++) {
 				*slot_at(s, b->arc, f, c) = SHUT;
 			}
+		}
+	}
+}
+
+/* True when channels can be exchanged for one another. */
+static bool are_alike(const struct rwa_mesh *m)
+{
+	return m->blocks.n == 0 && m->tunings.n == 0;
+}
+
+/* Which channels may be lit at all. Where channels are alike, every one that
+ * the guards leave between lit ones can be moved to the next that is not, so
+ * that nothing is lost by leaving them dark. */
+static void set_band(struct search *s)
+{
+	const struct rwa_mesh_guard *g = &s->m->guard;
+	int32_t step = are_alike(s->m) ? g->between + 1 : 1;
+
+	for (int32_t c = g->below; c < s->width; c += step) {
+		s->lit[c] = true;
+	}
+	for (int32_t v = 0; s->tune && v < (int32_t)s->m->nodes.n; v++) {
+		for (int32_t c = 0; c < s->width; c++) {
+			s->tune[(int64_t)v * s->width + c] =
+				mesh_tunes(s->m, v, c);
 		}
 	}
 }
@@ -590,11 +867,24 @@ static int make_room(struct search *s, int width, struct err *err)
 	}
 	free(s->owner);
 	free(s->labels);
+	free(s->lit);
+	free(s->tune);
 	s->width = width;
+	s->tune = NULL;
+	s->lit = calloc((size_t)width + 1, sizeof(*s->lit));
 	s->owner = malloc(((size_t)slots + 1) * sizeof(*s->owner));
 	s->labels = calloc((size_t)width * s->m->nodes.n + 1,
 			   sizeof(*s->labels));
-	return s->owner && s->labels ? 0 : err_nomem(err);
+	if (s->m->tunings.n) {
+		s->tune = calloc((size_t)width * s->m->nodes.n + 1,
+				 sizeof(*s->tune));
+	}
+	if (!s->owner || !s->labels || !s->lit ||
+	    (s->m->tunings.n && !s->tune)) {
+		return err_nomem(err);
+	}
+	set_band(s);
+	return 0;
 }
 
 static int by_use(const void *a, const void *b)
@@ -605,10 +895,11 @@ static int by_use(const void *a, const void *b)
 }
 
 /* New number of every channel, -1 when it is given up: the emptiest first,
- * unless what is blocked makes channels differ. */
+ * unless what is blocked or tuned makes channels differ. */
 static int renumber(const struct search *s, int channels, int32_t *number)
 {
 	int64_t *use = calloc((size_t)s->channels + 1, sizeof(*use));
+	int32_t lit = 0, next = 0;
 
 	if (!use) {
 		return WEFT_ENOMEM;
@@ -619,13 +910,19 @@ static int renumber(const struct search *s, int channels, int32_t *number)
 		}
 	}
 	for (int32_t c = 0; c < s->channels; c++) {
-		use[c] = use[c] << 24 | c;
+		number[c] = c < channels ? c : -1;
+		if (s->lit[c]) {
+			use[lit++] = use[c] << 24 | c;
+		}
 	}
-	if (s->m->blocks.n == 0 && channels < s->channels) {
-		qsort(use, (size_t)s->channels, sizeof(*use), by_use);
-	}
-	for (int32_t c = 0; c < s->channels; c++) {
-		number[use[c] & 0xffffff] = c < channels ? c : -1;
+	if (are_alike(s->m) && channels < s->channels) {
+		qsort(use, (size_t)lit, sizeof(*use), by_use);
+		for (int32_t c = 0; c < s->channels; c++) {
+			if (s->lit[c]) {
+				number[use[next++] & 0xffffff] =
+					c < channels ? c : -1;
+			}
+		}
 	}
 	free(use);
 	return 0;
@@ -638,6 +935,7 @@ static void move_units(struct search *s, const int32_t *number)
 		struct unit *u = &s->units[i];
 
 		u->penalty = 1;
+		u->tabu = 0;
 		for (int32_t h = 0; h < u->hops; h++) {
 			int32_t c = number[u->hop[h].channel];
 
@@ -651,6 +949,13 @@ static void move_units(struct search *s, const int32_t *number)
 			s->wait[s->waiting++] = i;
 		}
 	}
+	/* Taken from the end, the cheapest first. */
+	for (int32_t i = 0; s->fit && i < s->waiting / 2; i++) {
+		int32_t unit = s->wait[i];
+
+		s->wait[i] = s->wait[s->waiting - 1 - i];
+		s->wait[s->waiting - 1 - i] = unit;
+	}
 }
 
 int search_set_channels(struct search *s, int channels, struct err *err)
@@ -658,6 +963,8 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 	int32_t *number = calloc((size_t)s->channels + 1, sizeof(*number));
 	int rc = 0;
 
+	channels -= s->m->guard.above;
+	channels = channels > 0 ? channels : 0;
 	if (!number || renumber(s, channels, number)) {
 		free(number);
 		return err_nomem(err);
@@ -671,8 +978,13 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 		return rc;
 	}
 	s->channels = channels;
+	s->whole = 0;
+	for (int32_t i = 0; i < s->n_units; i++) {
+		/* Each half of a pair counts both once. */
+		s->whole += is_placed(s, i) ? share(s, i) > 0 : 0;
+	}
 	s->most = -1;
-	s->filled = s->n_units - s->waiting;
+	s->filled = s->fit ? 0 : s->n_units - s->waiting;
 	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) *
 				       sizeof(*s->owner));
 	shut_slots(s);
@@ -850,17 +1162,19 @@ static int32_t room_at_ends(const struct search *s, int64_t *adds,
 {
 	const struct rwa_mesh_node *src = &s->m->nodes.v[d->src];
 	const struct rwa_mesh_node *dst = &s->m->nodes.v[d->dst];
-	int64_t n = d->count;
+	int64_t n = d->count, each = d->protect ? 2 : 1;
 
-	if (src->add_limit >= 0 && src->add_limit - adds[d->src] < n) {
-		n = src->add_limit - adds[d->src];
+	if (src->add_limit >= 0 &&
+	    (src->add_limit - adds[d->src]) / each < n) {
+		n = (src->add_limit - adds[d->src]) / each;
 	}
-	if (dst->drop_limit >= 0 && dst->drop_limit - drops[d->dst] < n) {
-		n = dst->drop_limit - drops[d->dst];
+	if (dst->drop_limit >= 0 &&
+	    (dst->drop_limit - drops[d->dst]) / each < n) {
+		n = (dst->drop_limit - drops[d->dst]) / each;
 	}
-	adds[d->src] += n;
-	drops[d->dst] += n;
-	return (int32_t)n;
+	adds[d->src] += n * each;
+	drops[d->dst] += n * each;
+	return (int32_t)(n * each);
 }
 
 /* One unit for each lightpath, the longest last, where waiting begins. */
@@ -886,12 +1200,22 @@ static int make_units(struct search *s)
 		}
 	}
 	qsort_r(s->units, (size_t)s->n_units, sizeof(*s->units), by_units, s);
+	for (int32_t i = 0; i < s->n_units; i++) {
+		struct unit *u = &s->units[i];
+
+		u->partner = -1;
+		if (i && s->m->demands.v[u->demand].protect &&
+		    u[-1].demand == u->demand && u[-1].partner < 0) {
+			u->partner = i - 1;
+			u[-1].partner = i;
+		}
+	}
 	free(ends);
 	return 0;
 }
 
 int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
-	       struct search **out, struct err *err)
+	       bool fit, struct search **out, struct err *err)
 {
 	struct search *s = calloc(1, sizeof(*s));
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
@@ -902,13 +1226,19 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
 		return err_nomem(err);
 	}
 	s->m = m;
+	s->fit = fit;
 	rng_seed(&s->rng, seed);
 	s->cost = calloc(e, sizeof(*s->cost));
 	s->slot = calloc(e, sizeof(*s->slot));
 	s->dist = calloc(n, sizeof(*s->dist));
 	s->least = calloc(n, sizeof(*s->least));
 	s->changed = calloc(n, sizeof(*s->changed));
-	if (!s->cost || !s->slot || !s->dist || !s->least || !s->changed ||
+	s->link = calloc(e, sizeof(*s->link));
+	s->risk = calloc(e, sizeof(*s->risk));
+	s->trouble = calloc(m->demands.n + 1, sizeof(*s->trouble));
+	s->lit = calloc(1, sizeof(*s->lit));
+	if (!s->cost || !s->link || !s->risk || !s->trouble || !s->lit ||
+	    mesh_links(m, s->link) || !s->slot || !s->dist || !s->least || !s->changed ||
 	    adjacency_init(&s->out, m, false) ||
 	    adjacency_init(&s->in, m, true)) {
 		err_nomem(err);
@@ -959,5 +1289,13 @@ void search_free(struct search *s)
 	free(s->labels);
 	free(s->heap);
 	free(s->changed);
+	free(s->lit);
+	free(s->tune);
+	free(s->link);
+	free(s->risk);
+	for (size_t d = 0; s->trouble && d < s->m->demands.n; d++) {
+		free(s->trouble[d]);
+	}
+	free(s->trouble);
 	free(s);
 }

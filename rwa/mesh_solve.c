@@ -11,7 +11,7 @@
 /* Work without a time limit, in lightpaths placed: for each channel more or
  * fewer, and how many times that for the last channel above the bound. */
 #define EFFORT_A_LIGHTPATH 20
-#define EFFORT_LEAST 20000
+#define EFFORT_LEAST 6000
 #define LAST_FACTOR 10
 /* Of the time given: the bound's share, that of the search at the bound, and
  * that of each step after it. */
@@ -69,9 +69,11 @@ static int attempt(struct solve *s, int channels, int64_t work,
 		   const struct stop *stop, bool *all, struct err *err)
 {
 	int64_t served = 0;
+	int64_t target = s->opt->channels ? s->res->lightpaths_bound
+					  : s->wanted;
 	int rc = search_set_channels(s->search, channels, err);
 
-	rc = rc ? rc : search_run(s->search, work, stop, &served, err);
+	rc = rc ? rc : search_run(s->search, target, work, stop, &served, err);
 	*all = !rc && served == s->wanted;
 	if (*all || (!rc && s->opt->channels)) {
 		rc = keep(s, channels, err);
@@ -79,10 +81,31 @@ static int attempt(struct solve *s, int channels, int64_t work,
 	return rc;
 }
 
+/* With so many channels every lightpath can have one for itself, that of all
+ * its nodes' ranges: more of them cannot help. */
+static int64_t most_channels(const struct solve *s)
+{
+	const struct rwa_mesh *m = s->m;
+	int64_t last = 0, used = 0, least = s->res->bound;
+
+	for (size_t i = 0; i < m->tunings.n; i++) {
+		last = m->tunings.v[i].last > last ? m->tunings.v[i].last
+						   : last;
+	}
+	for (size_t i = 0; i < m->blocks.n; i++) {
+		used += m->blocks.v[i].channel != RWA_MESH_ALL;
+	}
+	last += mesh_band_least(m, m->lightpaths + 1) +
+		used * (2 * m->guard.between + 1);
+	last = last > least ? last : least;
+	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
+}
+
 /* From the bound up, in growing steps. */
 static int go_up(struct solve *s, struct err *err)
 {
-	int channels = s->res->bound, step = 1;
+	int channels = s->res->bound, step = 1, attempts = 0;
+	int64_t most = most_channels(s);
 	bool all = false;
 	int rc = 0;
 
@@ -105,14 +128,17 @@ static int go_up(struct solve *s, struct err *err)
 			stop = (struct stop){ .cancel = s->opt->cancel,
 					      .at_ns = clk_now_ns() + (int64_t)NS_PER_S };
 		}
-		if (channels > RWA_MESH_MAX_CHANNELS) {
-			return err_set(err, WEFT_EINFEASIBLE,
-				       "not all demands fit in %d channels",
-				       RWA_MESH_MAX_CHANNELS);
-		}
 		rc = attempt(s, channels, effort(s, 1), &stop, &all, err);
+		if (!rc && !all && channels >= most) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "no assignment of all demands was found "
+				       "in %d channels, and more would not "
+				       "help", channels);
+		}
 		channels += all ? 0 : step;
-		step += step < 4;
+		channels = channels < most ? channels : (int)most;
+		/* From bound to twice that in few attempts, if need be. */
+		step += step < 4 || attempts++ > 4 ? (step + 3) / 4 : 0;
 	}
 	return rc;
 }
@@ -179,10 +205,25 @@ static int find_bound(struct solve *s, struct err *err)
 {
 	struct rwa_mesh_result *res = s->res;
 	struct stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
+	char name[16];
+	int32_t node;
 	int rc = mesh_bound(s->m, &stop, &res->certificate, err);
 
+	rc = rc ? rc : mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
+	if (!rc && res->certificate.ends > RWA_MESH_MAX_CHANNELS &&
+	    !s->opt->channels) {
+		return err_set(err, WEFT_EINFEASIBLE,
+			       "node %s: its lightpaths do not fit in the "
+			       "channels that its transceivers reach",
+			       rwa_mesh_node_name(s->m, node, name,
+						  sizeof(name)));
+	}
 	res->bound = res->certificate.bound;
 	res->proof = "flow prices";
+	if (res->certificate.ends > res->bound) {
+		res->bound = res->certificate.ends;
+		res->proof = "slots at a node";
+	}
 	return rc;
 }
 
@@ -198,19 +239,24 @@ static int useful_channels(const struct solve *s)
 	return n < s->opt->channels ? (int)n : s->opt->channels;
 }
 
+static int find_fit(struct solve *s, struct err *err)
+{
+	struct stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
+
+	return mesh_fit(s->m, s->opt->channels, &stop, &s->res->fit,
+			&s->res->lightpaths_bound, err);
+}
+
 /* As many as fit in the channels given. */
 static int fill(struct solve *s, struct err *err)
 {
 	struct stop stop = final_stop(s);
 	bool all;
-	int rc = rwa_certificate_fit(s->m, &s->res->certificate,
-				     s->opt->channels,
-				     &s->res->lightpaths_bound, err);
 
-	if (!rc && s->wanted < s->res->lightpaths_bound) {
+	if (s->wanted < s->res->lightpaths_bound) {
 		s->res->lightpaths_bound = s->wanted;
 	}
-	return rc ? rc : attempt(s, useful_channels(s), effort(s, 1), &stop,
+	return attempt(s, useful_channels(s), effort(s, 1), &stop,
 				 &all, err);
 }
 
@@ -255,6 +301,27 @@ static int second(struct solve *s, struct err *err)
 	return 0;
 }
 
+/* The fit by its prices, unless the ends allow even fewer. */
+static int check_fit(const struct solve *s, struct err *err)
+{
+	int64_t fit = 0;
+	int rc;
+
+	if (!s->opt->channels) {
+		return 0;
+	}
+	rc = rwa_certificate_fit(s->m, &s->res->fit, s->opt->channels, &fit,
+				 err);
+	if (!rc && s->res->lightpaths_bound !=
+			   (fit < s->wanted ? fit : s->wanted)) {
+		rc = err_set(err, WEFT_EVERIFY,
+			     "the prices let %lld lightpaths fit, not %lld",
+			     (long long)fit,
+			     (long long)s->res->lightpaths_bound);
+	}
+	return rc;
+}
+
 static int check_answer(const struct solve *s, struct err *err)
 {
 	const struct rwa_mesh_result *res = s->res;
@@ -262,6 +329,7 @@ static int check_answer(const struct solve *s, struct err *err)
 				!s->opt->channels, err);
 
 	rc = rc ? rc : rwa_certificate_check(s->m, &res->certificate, err);
+	rc = rc ? rc : check_fit(s, err);
 	return rc ? err_wrap(err, "the answer fails its check") : 0;
 }
 
@@ -281,8 +349,12 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	}
 	rc = check_ends(&s, err);
 	rc = rc ? rc : find_bound(&s, err);
-	rc = rc ? rc : search_new(m, res->certificate.prices, opt->seed,
-				  &s.search, err);
+	if (!rc && opt->channels) {
+		rc = find_fit(&s, err);
+	}
+	rc = rc ? rc : search_new(m, opt->channels ? res->fit.prices
+						   : res->certificate.prices,
+				  opt->seed, opt->channels > 0, &s.search, err);
 	if (!rc) {
 		s.wanted = search_units(s.search);
 		rc = opt->channels ? fill(&s, err) : go_up(&s, err);

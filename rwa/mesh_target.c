@@ -441,7 +441,8 @@ static int search_from(struct target *t, const struct rwa_assignment *begin,
 		       : err_nomem(err);
 
 	*better = false;
-	rc = rc ? rc : search_run(t->search, effort, &t->stop, &served, err);
+	rc = rc ? rc : search_run(t->search, t->size, effort, &t->stop, &served,
+				  err);
 	if (rc || served < t->size) {
 		goto out;
 	}
@@ -597,7 +598,7 @@ static int64_t longest_loss(const struct rwa_mesh *m,
 
 struct demand_loss {
 	int64_t loss;
-	int32_t count;
+	int64_t count;
 };
 
 static int by_loss(const void *a, const void *b)
@@ -619,7 +620,11 @@ static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths,
 
 	*bound = 0;
 	for (size_t d = 0; !rc && d < n; d++) {
-		v[d] = (struct demand_loss){ way[d], m->demands.v[d].count };
+		const struct rwa_mesh_demand *x = &m->demands.v[d];
+
+		v[d] = (struct demand_loss){
+			way[d], (int64_t)x->count * (x->protect ? 2 : 1),
+		};
 	}
 	if (!rc) {
 		qsort(v, n, sizeof(*v), by_loss);
@@ -648,12 +653,14 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	*done = false;
 	trial.budget_mdb = budget;
 	effort = effort < EFFORT_FIRST_LEAST ? EFFORT_FIRST_LEAST : effort;
-	rc = search_new(&trial, res->certificate.prices, opt->seed, &s, err);
+	rc = search_new(&trial, res->certificate.prices, opt->seed,
+			opt->channels > 0, &s, err);
 	if (rc == WEFT_EINFEASIBLE) {
 		return 0;	/* some demand has no way that short */
 	}
 	rc = rc ? rc : search_set_channels(s, res->channels, err);
-	rc = rc ? rc : search_run(s, effort, stop, &served, err);
+	rc = rc ? rc : search_run(s, (int64_t)res->assignment.paths.n, effort,
+				  stop, &served, err);
 	if (!rc && served == (int64_t)res->assignment.paths.n) {
 		rc = search_best(s, &now, err);
 	}

@@ -167,10 +167,58 @@ static int get_flag(struct reader *r, const yaml_node_t *map, const char *name,
 
 /* ---- nodes ---- */
 
+/* A range "0-7" or a channel "9"; false when it is neither. */
+static bool parse_range(const char **at, struct rwa_mesh_tuning *t)
+{
+	long first, last;
+	char *end;
+
+	if (**at < '0' || **at > '9') {
+		return false;
+	}
+	first = last = strtol(*at, &end, 10);
+	if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
+		last = strtol(end + 1, &end, 10);
+	}
+	*at = end;
+	t->first = first < INT32_MAX ? (int32_t)first : INT32_MAX;
+	t->last = last < INT32_MAX ? (int32_t)last : INT32_MAX;
+	return true;
+}
+
+/* tune: channels and ranges of them, "0-7,16-23". */
+static int read_tuning(struct reader *r, int32_t v, const yaml_node_t *n)
+{
+	struct rwa_mesh_tuning t = { .node = v };
+	const char *at;
+
+	if (!n) {
+		return 0;
+	}
+	if (expect(r, n, YAML_SCALAR_NODE, "tune")) {
+		return r->err->code;
+	}
+	for (at = text_of(n);; at++) {
+		at += strspn(at, " ");
+		if (!parse_range(&at, &t) || (*at && *at != ',')) {
+			err_set(r->err, WEFT_EINVAL, "tune: channels such as "
+				"\"0-7,16-23\" are expected");
+			return fail(r, n);
+		}
+		if (rwa_mesh_add_tuning(r->m, &t, r->err)) {
+			err_wrap(r->err, "tune");
+			return fail(r, n);
+		}
+		if (!*at) {
+			return 0;
+		}
+	}
+}
+
 static int read_node(struct reader *r, int32_t v, const yaml_node_t *n)
 {
 	static const char *const keys[] = { "name", "add", "drop", "pass",
-					    "convert", NULL };
+					    "convert", "tune", NULL };
 	struct rwa_mesh_node *node_v = &r->m->nodes.v[v];
 	const yaml_node_t *name = n;
 	int rc = 0;
@@ -188,7 +236,8 @@ static int read_node(struct reader *r, int32_t v, const yaml_node_t *n)
 					&node_v->drop_limit)) ||
 		       (rc = get_unit(r, n, "pass", UNIT_MDB,
 				      &node_v->pass_mdb)) ||
-		       (rc = get_flag(r, n, "convert", &node_v->convert)));
+		       (rc = get_flag(r, n, "convert", &node_v->convert)) ||
+		       (rc = read_tuning(r, v, get(r, n, "tune"))));
 	}
 	if (!rc && (!name || !text_of(name) || !*text_of(name))) {
 		err_set(r->err, WEFT_EINVAL, "a node needs a name");
@@ -319,14 +368,16 @@ static int read_link(struct reader *r, const yaml_node_t *n)
 
 static int read_demand(struct reader *r, const yaml_node_t *n)
 {
-	static const char *const keys[] = { "from", "to", "count", NULL };
+	static const char *const keys[] = { "from", "to", "count", "protect",
+					    NULL };
 	struct rwa_mesh_demand d = { .count = 1 };
 	int rc = check_keys(r, n, keys);
 
 	if (rc || (rc = get_node(r, n, "from", &d.src)) ||
 	    (rc = get_node(r, n, "to", &d.dst)) ||
 	    (rc = get_number(r, n, "count", 1, RWA_MESH_MAX_LIGHTPATHS,
-			     &d.count))) {
+			     &d.count)) ||
+	    (rc = get_flag(r, n, "protect", &d.protect))) {
 		return rc;
 	}
 	return rwa_mesh_add_demand(r->m, &d, r->err) ? fail(r, n) : 0;
@@ -415,11 +466,32 @@ static int read_budget(struct reader *r, const yaml_node_t *root)
 	return 0;
 }
 
+static int read_guard(struct reader *r, const yaml_node_t *root)
+{
+	static const char *const keys[] = { "between", "below", "above", NULL };
+	const yaml_node_t *n = get(r, root, "guard");
+	struct rwa_mesh_guard *g = &r->m->guard;
+	int rc;
+
+	if (!n) {
+		return 0;
+	}
+	rc = expect(r, n, YAML_MAPPING_NODE, "guard");
+	if (rc || (rc = check_keys(r, n, keys)) ||
+	    (rc = get_number(r, n, "between", 0, RWA_MESH_MAX_GUARD,
+			     &g->between)) ||
+	    (rc = get_number(r, n, "below", 0, RWA_MESH_MAX_GUARD,
+			     &g->below))) {
+		return rc;
+	}
+	return get_number(r, n, "above", 0, RWA_MESH_MAX_GUARD, &g->above);
+}
+
 static int read_root(struct reader *r)
 {
 	static const char *const keys[] = { "nodes", "links", "demands",
 					    "in_use", "channels", "budget",
-					    NULL };
+					    "guard", NULL };
 	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
 	int rc;
 
@@ -435,6 +507,7 @@ static int read_root(struct reader *r)
 	rc = rc ? rc : read_list(r, root, "in_use", read_block);
 	rc = rc ? rc : read_demands(r, root);
 	rc = rc ? rc : read_budget(r, root);
+	rc = rc ? rc : read_guard(r, root);
 	return rc ? rc : get_number(r, root, "channels", 1,
 				    RWA_MESH_MAX_CHANNELS, &r->m->channels);
 }

@@ -98,6 +98,7 @@ static int read_options(const struct cli *c, const struct rwa_mesh *m,
 static void out_paths(struct out *o, const struct rwa_mesh *m,
 		      const struct rwa_assignment *a)
 {
+	bool pair = false;	/* the first of two */
 	char name[16];
 
 	out_array(o, "lightpaths");
@@ -110,6 +111,10 @@ static void out_paths(struct out *o, const struct rwa_mesh *m,
 						      sizeof(name)));
 		out_str(o, "to", rwa_mesh_node_name(m, d->dst, name,
 						    sizeof(name)));
+		if (d->protect) {
+			pair = !pair || a->paths.v[i - 1].demand != p->demand;
+			out_str(o, "role", pair ? "working" : "backup");
+		}
 		out_array(o, "hops");
 		for (int32_t h = 0; h < p->hops; h++) {
 			const struct rwa_hop *hop = &a->hops.v[p->first + h];

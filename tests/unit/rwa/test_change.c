@@ -44,7 +44,7 @@ static struct rwa_mesh *ring(int n)
 
 static void demand(struct rwa_mesh *m, int32_t src, int32_t dst)
 {
-	struct rwa_mesh_demand d = { src, dst, 1 };
+	struct rwa_mesh_demand d = { src, dst, 1, false };
 
 	assert_int_equal(rwa_mesh_add_demand(m, &d, NULL), 0);
 }
