@@ -13,6 +13,11 @@
  *
  * gives R alpha + G_R(n-1) / (2w) d/B for R rounds, as the n items load
  * 2n links on average.
+ *
+ * With overlap of retuning a round costs its conversion only, and there is
+ * one retuning before the first. Directions of unequal width count by their
+ * sum: items that go one way more than the other are allowed. On a line each
+ * end has one neighbour, and receives n-1 items over the channels from there.
  */
 #include <stdlib.h>
 
@@ -66,9 +71,13 @@ static int64_t time_of(const struct optree_params *p, int64_t rounds,
 		       int64_t links)
 {
 	__int128 bits = (__int128)p->shard_bytes * 8 * 1000000000;
-	__int128 rate = (__int128)2 * p->channels * p->fibres * p->channel_bps;
+	int64_t cw = tree_width(p, 0), ccw = tree_width(p, 1);
+	int64_t w = p->line ? (cw < ccw ? cw : ccw) : cw + ccw;
+	__int128 rate = (__int128)w * p->channel_bps;
+	int64_t retune = p->alpha_ns - p->convert_ns;
 	__int128 t = (links * bits + rate - 1) / rate +
-		     (__int128)rounds * p->alpha_ns;
+		     (p->overlap ? retune + (__int128)rounds * p->convert_ns
+				 : (__int128)rounds * p->alpha_ns);
 
 	return t > INT64_MAX ? INT64_MAX : (int64_t)t;
 }
@@ -103,13 +112,16 @@ static int64_t least_time(const struct optree_params *p, struct gaps *g)
 int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
 		  struct err *err)
 {
-	size_t bytes = (size_t)p->n * sizeof(int64_t);
+	size_t bytes = (size_t)(p->line ? 1 : p->n) * sizeof(int64_t);
 	struct gaps g = { .before = malloc(bytes), .now = malloc(bytes),
 			  .side = malloc(bytes), .both = malloc(bytes) };
 	int rc = 0;
 
 	if (!g.before || !g.now || !g.side || !g.both) {
 		rc = err_nomem(err);
+	} else if (p->line) {
+		/* The last node of a line has one neighbour. */
+		*bound_ns = time_of(p, 1, p->n - 1);
 	} else {
 		*bound_ns = least_time(p, &g);
 	}

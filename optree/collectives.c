@@ -126,11 +126,12 @@ out:
 }
 
 int collectives_convert(const struct optree_params *p, enum coll_kind kind,
+			const struct coll_sched *mirror,
 			struct coll_sched **s, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct coll_sched *back = NULL, *both = NULL;
-	int rc = coll_reverse(*s, &back, err);
+	int rc = coll_reverse(mirror ? mirror : *s, &back, err);
 
 	if (!rc && kind == COLL_ALLREDUCE) {
 		rc = sequence(back, *s, &both, err);
@@ -152,7 +153,9 @@ int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 static int64_t bound_of(const struct optree_params *p, int64_t links)
 {
 	__int128 bits = (__int128)p->shard_bytes * 8 * links;
-	__int128 rate = (__int128)2 * p->channels * p->fibres * p->channel_bps;
+	int64_t cw = tree_width(p, RWA_CW), ccw = tree_width(p, RWA_CCW);
+	int64_t w = p->line ? (cw < ccw ? cw : ccw) : cw + ccw;
+	__int128 rate = (__int128)w * p->channel_bps;
 	__int128 t = bits / rate * 1000000000 +
 		     (bits % rate * 1000000000 + rate - 1) / rate + p->alpha_ns;
 
@@ -178,7 +181,7 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 	}
 	out->kind = kind;
 	if (out->sched) {
-		rc = collectives_convert(p, kind, &out->sched, err);
+		rc = collectives_convert(p, kind, NULL, &out->sched, err);
 	}
 	if (!rc && kind == COLL_ALLREDUCE) {
 		if (out->time_ns > INT64_MAX / 2) {
@@ -193,7 +196,10 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 		out->optree_time_ns = out->optree_time_ns > INT64_MAX / 2
 					      ? INT64_MAX
 					      : 2 * out->optree_time_ns;
-		set_bound(out, bound_of(p, 2 * (int64_t)(p->n - 1)));
+		out->retune_hidden_ns *= 2;
+		/* On a line each link carries each shard once each way. */
+		set_bound(out, bound_of(p, p->line ? p->n
+						   : 2 * (int64_t)(p->n - 1)));
 	}
 	return rc;
 }
@@ -268,6 +274,10 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind,
 	}
 	if (kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE) {
 		rc = make_reduction(p, kind, how, out, err);
+	} else if (tree_is_part(p)) {
+		rc = err_set(err, WEFT_EUNSUPPORTED,
+			     "%s on a part of the ring or on unequal fibres: "
+			     "not supported", coll_kind_name(kind));
 	} else if (how != OPTREE_AUTO && how != OPTREE_COMPOSED) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
 			     "%s by %s: not supported, only composed",

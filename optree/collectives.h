@@ -6,8 +6,12 @@
 #include "optree/optree.h"
 
 /* Turns a written all-gather into a reduce-scatter or all-reduce; verified,
- * with its light. *s is replaced, or unchanged after an error. */
+ * with its light. *s is replaced, or unchanged after an error. Reversed
+ * lightpaths go the other way round: where the directions have different
+ * light, `mirror` is the all-gather to reverse, as mirrored by
+ * optree_sym_expand(); else NULL. */
 int collectives_convert(const struct optree_params *p, enum coll_kind kind,
+			const struct coll_sched *mirror,
 			struct coll_sched **s, struct err *err);
 
 /* Proves a symmetric form and reports on it. Takes what is in *s over. */

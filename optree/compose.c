@@ -8,8 +8,11 @@
  */
 #include "optree/compose.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "optree/tree.h"
 
 /* ---- from levels to moves ---- */
 
@@ -19,6 +22,8 @@ struct weave {
 	int n_at, n_next;
 	struct compose_records rec;
 	int round;		/* first of the level */
+	int units, cw;		/* of one way */
+	bool one_way, mirrored;
 };
 
 static int mod(int v, int n)
@@ -80,6 +85,35 @@ static int fill_gap(struct weave *w, const struct compose_level *l, int k,
 		       ? WEFT_ENOMEM : 0;
 }
 
+/* One way: what lies between the holders at x and y comes from x, and the
+ * other part of the item in the mirror. */
+static int fill_one_way(struct weave *w, const struct compose_level *l, int x,
+			int y)
+{
+	int lacks = (y - x + l->stride - 1) / l->stride - 1, rc = 0;
+	bool both = w->cw == w->units;
+
+	w->next[w->n_next++] = x;
+	for (int p = 1; p <= lacks && !rc; p++) {
+		int round = (p - 1) / l->jump, from = round * l->jump;
+		int at = x + from * l->stride;
+		struct compose_record r = {
+			.round = w->round + round, .dir = RWA_CW,
+			.len = (p - from) * l->stride,
+			.hop = { .at = at, .dest = -1, .last = w->cw - 1 },
+		};
+
+		w->next[w->n_next++] = x + p * l->stride;
+		rc = w->cw ? vec_push(&w->rec, r) : 0;
+		r.dir = RWA_CCW;
+		r.hop.at = mod(-at, w->n);
+		r.hop.first = both ? 0 : w->cw;
+		r.hop.last = w->units - 1;
+		rc = rc ? rc : w->mirrored ? vec_push(&w->rec, r) : 0;
+	}
+	return rc ? WEFT_ENOMEM : 0;
+}
+
 static int weave_level(struct weave *w, const struct compose_level *l)
 {
 	int32_t *swap = w->at;
@@ -87,8 +121,10 @@ static int weave_level(struct weave *w, const struct compose_level *l)
 
 	w->n_next = 0;
 	for (int k = 0; k < w->n_at && !rc; k++) {
-		rc = fill_gap(w, l, k, w->at[k],
-			      k + 1 < w->n_at ? w->at[k + 1] : w->n);
+		int y = k + 1 < w->n_at ? w->at[k + 1] : w->n;
+
+		rc = w->one_way ? fill_one_way(w, l, w->at[k], y)
+				: fill_gap(w, l, k, w->at[k], y);
 	}
 	for (size_t i = w->rec.n; i-- > 0 && w->rec.v[i].round >= w->round;) {
 		last = w->rec.v[i].round > last ? w->rec.v[i].round : last;
@@ -165,27 +201,67 @@ int compose_max_chunks(const struct optree_params *p)
 	return most < 2 ? 2 : most;
 }
 
+static int weave_init(struct weave *w, const struct optree_params *p,
+		      const struct compose_shape *shape)
+{
+	size_t bytes = (size_t)p->n * sizeof(int32_t);
+
+	*w = (struct weave){
+		.n = p->n, .n_at = 1, .at = malloc(bytes),
+		.next = malloc(bytes), .one_way = shape->one_way,
+		.units = shape->units, .cw = shape->cw,
+		.mirrored = p->line || shape->cw < shape->units,
+	};
+	if (!w->at || !w->next) {
+		return WEFT_ENOMEM;
+	}
+	w->at[0] = 0;
+	return 0;
+}
+
+/* What may be lost in a round rather than retune, in items' times. */
+static double worth_keeping(const struct optree_params *p)
+{
+	return (double)(p->alpha_ns - p->convert_ns) *
+	       (double)p->channel_bps / ((double)p->shard_bytes * 8e9);
+}
+
+static void set_rooms(const struct compose_shape *shape, struct optree_sym *s)
+{
+	for (size_t i = 0; i < s->rounds.n; i++) {
+		struct sym_round *r = &s->rounds.v[i];
+		const struct compose_level *l = &shape->level[r->level];
+
+		for (int dir = 0; dir < 2; dir++) {
+			r->from[dir] = l->from[dir];
+			r->room[dir] = l->room[dir];
+		}
+	}
+}
+
 int compose_build(const struct optree_params *p,
 		  const struct compose_shape *shape, struct optree_sym *out,
 		  struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
-	size_t bytes = (size_t)p->n * sizeof(int32_t);
-	struct weave w = { .n = p->n, .at = malloc(bytes),
-			   .next = malloc(bytes), .n_at = 1 };
-	int ends[COMPOSE_MAX_LEVELS], rc = w.at && w.next ? 0 : WEFT_ENOMEM;
+	struct weave w;
+	int ends[COMPOSE_MAX_LEVELS], rc = weave_init(&w, p, shape);
 
 	optree_sym_init(out, COLL_ALLGATHER, &ring);
-	if (!rc) {
-		w.at[0] = 0;
-	}
+	out->units = shape->units;
+	out->keep = p->overlap ? worth_keeping(p) : 0;
 	for (int j = 0; j < shape->levels && !rc; j++) {
 		rc = weave_level(&w, &shape->level[j]);
 		ends[j] = w.round;
 	}
 	rc = rc ? rc : compose_gather(&w.rec, ends, out);
-	rc = rc ? err_nomem(err)
-		: optree_sym_light(out, compose_max_chunks(p), err);
+	rc = rc ? rc : optree_sym_place(out, p, err);
+	if (rc) {
+		err_nomem(err);
+	} else {
+		set_rooms(shape, out);
+		rc = optree_sym_light(out, compose_max_chunks(p), err);
+	}
 	free(w.at);
 	free(w.next);
 	vec_fini(&w.rec);
@@ -211,6 +287,13 @@ int64_t compose_time_ns(const struct optree_params *p,
 	return t > INT64_MAX ? -1 : (int64_t)t;
 }
 
+int compose_times(const struct optree_params *p, const struct optree_sym *s,
+		  int64_t *ns, struct err *err)
+{
+	*ns = compose_time_ns(p, s);
+	return p->overlap && *ns >= 0 ? overlap_time_ns(p, s, ns, err) : 0;
+}
+
 /* ---- the search ---- */
 
 #define KEEP 12			/* partial sequences kept for each distance */
@@ -225,20 +308,31 @@ struct search {
 	const struct optree_params *p;
 	int reach;
 	double item_ns;
-	int64_t w;
+	double retune_ns;	/* once a level with overlap, else 0: in */
+	double step_ns;		/* every step */
+	int64_t w;		/* of the narrower direction in use */
+	double share;		/* most of an item's part in a direction,
+				 * times w, by that direction's width */
+	bool one_way;
 	struct partial *best;	/* KEEP for each distance 1..n */
 	int *n_best;
 };
 
+static int classes_of(const struct search *s, int len)
+{
+	return s->p->line ? len : optree_sym_classes(s->p->n, len);
+}
+
 /* Time of one round in which `holders` nodes send to the nearest `count`. */
 static double round_ns(const struct search *s, int64_t load, double holders)
 {
-	double alpha = (double)s->p->alpha_ns;
 	int64_t slots = (load + s->w - 1) / s->w;
 	int64_t per = (load + slots - 1) / slots;
+	double retunes = slots > 1 ? (double)slots * s->retune_ns : 0;
 
-	return (double)slots *
-	       (alpha + holders / (double)(s->w / per) * s->item_ns);
+	return retunes + (double)slots *
+	       (s->step_ns + s->share * holders / (double)(s->w / per) *
+				     s->item_ns);
 }
 
 static void remember(struct search *s, int to, struct partial x)
@@ -260,11 +354,11 @@ static void remember(struct search *s, int to, struct partial x)
 static void try_stride(struct search *s, int gap, int stride)
 {
 	int n = s->p->n, lacks = (gap + stride - 1) / stride - 1;
-	int side = (lacks + 1) / 2;
+	int side = s->one_way ? lacks : (lacks + 1) / 2;
 	double holders = (double)((n + gap - 1) / gap);
 	const struct partial *from = s->best + (size_t)gap * KEEP;
 	int64_t load = 0;
-	double ends = (lacks % 2 && gap % stride == 0) ? 0.5 : 1;
+	double ends = !s->one_way && lacks % 2 && gap % stride == 0 ? 0.5 : 1;
 
 	for (int jump = 1; jump <= side; jump++) {
 		int whole = (side - 1) / jump, rest = side - whole * jump;
@@ -274,11 +368,11 @@ static void try_stride(struct search *s, int gap, int stride)
 		if (jump * stride > s->reach) {
 			return;
 		}
-		load += optree_sym_classes(n, jump * stride);
+		load += classes_of(s, jump * stride);
 		for (int i = 1; i <= rest; i++) {
-			last += optree_sym_classes(n, i * stride);
+			last += classes_of(s, i * stride);
 		}
-		t = whole * round_ns(s, load, holders) +
+		t = s->retune_ns + whole * round_ns(s, load, holders) +
 		    round_ns(s, last, rest == 1 ? holders * ends : holders);
 		for (int k = 0; k < s->n_best[gap]; k++) {
 			remember(s, stride, (struct partial){
@@ -288,7 +382,7 @@ static void try_stride(struct search *s, int gap, int stride)
 			/* Many steps a round: only all at once is different. */
 			while (jump + 1 < side) {
 				jump++;
-				load += optree_sym_classes(n, jump * stride);
+				load += classes_of(s, jump * stride);
 			}
 		}
 	}
@@ -325,42 +419,75 @@ static void trace(const struct search *s, int k, struct compose_shape *shape)
 		const struct partial *x = &s->best[(size_t)stride * KEEP +
 						   (size_t)k];
 
-		back[levels++] = (struct compose_level){ x->gap, stride,
-							 x->jump };
+		back[levels++] = (struct compose_level){
+			.gap = x->gap, .stride = stride, .jump = x->jump };
 		stride = x->gap;
 		k = x->rank;
 	}
+	shape->one_way = s->one_way;
 	shape->levels = levels;
 	for (int j = 0; j < levels; j++) {
 		shape->level[j] = back[levels - 1 - j];
 	}
 }
 
+/* How one direction's width and part of the item compare: *w is the least
+ * width in use, *share the largest part over its width, times *w. */
+static void weigh(const struct optree_params *p, const double part[2],
+		  int64_t *w, double *share)
+{
+	double most = 0;
+
+	*w = INT64_MAX;
+	for (int dir = 0; dir < 2; dir++) {
+		int64_t width = tree_width(p, dir);
+
+		if (part[dir] > 0) {
+			*w = width < *w ? width : *w;
+			most = part[dir] / (double)width > most
+				       ? part[dir] / (double)width : most;
+		}
+	}
+	*share = most * (double)*w;
+}
+
 static int search_init(struct search *s, const struct optree_params *p,
-		       int reach, struct err *err)
+		       int reach, const struct compose_shape *x,
+		       struct err *err)
 {
 	size_t n = (size_t)p->n + 1;
+	double cw = x->one_way ? (double)x->cw / x->units : 1;
+	double part[2] = { cw, x->one_way && !p->line ? 1 - cw : 1 };
+	int64_t retune = p->overlap ? p->alpha_ns - p->convert_ns : 0;
 
 	*s = (struct search){
-		.p = p, .reach = reach,
+		.p = p, .reach = reach, .one_way = x->one_way,
 		.item_ns = (double)p->shard_bytes * 8e9 /
 			   (double)p->channel_bps,
-		.w = (int64_t)p->channels * p->fibres,
+		.retune_ns = (double)retune,
+		.step_ns = (double)(p->alpha_ns - retune),
 		.best = malloc(n * KEEP * sizeof(*s->best)),
 		.n_best = calloc(n, sizeof(*s->n_best)),
 	};
+	weigh(p, part, &s->w, &s->share);
 	return s->best && s->n_best ? 0 : err_nomem(err);
 }
 
+/* The fastest so far. */
+struct winner {
+	const struct optree_params *p;
+	int64_t ns;		/* -1: none yet */
+	struct compose_shape *shape;
+	struct optree_sym *out;
+};
+
 /* Builds a sequence and keeps it when it is faster than what is there. */
-static int try_shape(const struct optree_params *p,
-		     const struct compose_shape *x, int64_t *best_ns,
-		     struct compose_shape *shape, struct optree_sym *out,
+static int try_shape(struct winner *win, const struct compose_shape *x,
 		     struct err *err)
 {
 	struct optree_sym s;
 	int64_t ns;
-	int rc = compose_build(p, x, &s, err);
+	int rc = compose_build(win->p, x, &s, err);
 
 	if (rc == WEFT_ELIMIT) {
 		return 0;
@@ -368,43 +495,153 @@ static int try_shape(const struct optree_params *p,
 	if (rc) {
 		return rc;
 	}
-	ns = compose_time_ns(p, &s);
-	if (ns >= 0 && (*best_ns < 0 || ns < *best_ns)) {
-		if (*best_ns >= 0) {
-			optree_sym_fini(out);
+	rc = compose_times(win->p, &s, &ns, err);
+	if (!rc && ns >= 0 && (win->ns < 0 || ns < win->ns)) {
+		if (win->ns >= 0) {
+			optree_sym_fini(win->out);
 		}
-		*best_ns = ns;
-		*shape = *x;
-		*out = s;
+		win->ns = ns;
+		*win->shape = *x;
+		*win->out = s;
 	} else {
 		optree_sym_fini(&s);
 	}
-	return 0;
+	return rc;
+}
+
+/* Data time of each level on one colour, about. */
+static void weigh_levels(const struct optree_params *p,
+			 const struct compose_shape *x, double *weight)
+{
+	for (int j = 0; j < x->levels; j++) {
+		const struct compose_level *l = &x->level[j];
+		double lacks = (l->gap - 1) / l->stride;
+		double side = x->one_way ? lacks : lacks / 2;
+
+		/* A round of jumps loads stride * (1 + ... + jump). */
+		weight[j] = (double)p->n / l->gap * l->stride * side *
+			    (l->jump + 1) / 2;
+	}
+}
+
+/* Level j uses bank j mod `banks`; banks are as wide as makes the sum of
+ * their levels' times least, which is by the roots of the loads. */
+static void divide(const struct optree_params *p, int banks,
+		   struct compose_shape *x)
+{
+	double weight[COMPOSE_MAX_LEVELS], part[COMPOSE_MAX_LEVELS] = { 0 };
+	double sum = 0, before = 0;
+
+	weigh_levels(p, x, weight);
+	for (int j = 0; j < x->levels; j++) {
+		part[j % banks] += weight[j];
+	}
+	for (int k = 0; k < banks; k++) {
+		part[k] = sqrt(part[k]);
+		sum += part[k];
+	}
+	for (int k = 0; k < banks; k++) {
+		for (int dir = 0; dir < 2; dir++) {
+			double w = (double)tree_width(p, dir);
+			int from = (int)(before / sum * w);
+			int to = (int)((before + part[k]) / sum * w + 1e-9);
+
+			for (int j = k; j < x->levels; j += banks) {
+				x->level[j].from[dir] = from;
+				x->level[j].room[dir] = to - from;
+			}
+		}
+		before += part[k];
+	}
+}
+
+/* Levels that share all channels; with overlap also levels that take turns
+ * on banks, of which one is retuned while another carries data. */
+static int try_banks(struct winner *win, const struct compose_shape *x,
+		     struct err *err)
+{
+	int rc = try_shape(win, x, err);
+
+	for (int banks = 2; win->p->overlap && banks <= x->levels && !rc;
+	     banks++) {
+		struct compose_shape y = *x;
+
+		divide(win->p, banks, &y);
+		rc = try_shape(win, &y, err);
+		rc = rc == WEFT_EINFEASIBLE ? 0 : rc;
+	}
+	return rc;
+}
+
+static int search_shape(struct winner *win, const struct compose_shape *like,
+			int reach, struct err *err)
+{
+	struct search s = { 0 };
+	int rc = search_init(&s, win->p, reach, like, err);
+
+	if (!rc) {
+		search_all(&s);
+	}
+	for (int k = 0; !rc && k < s.n_best[1]; k++) {
+		struct compose_shape x = *like;
+
+		trace(&s, k, &x);
+		rc = try_banks(win, &x, err);
+	}
+	free(s.best);
+	free(s.n_best);
+	return rc;
+}
+
+/* The split of an item whose parts take about as long both ways. */
+static void split_item(const struct optree_params *p, struct compose_shape *x)
+{
+	double cw = (double)tree_width(p, RWA_CW);
+	double ccw = (double)tree_width(p, RWA_CCW), best = INFINITY;
+	int most = p->shard_bytes < SYM_MAX_UNITS ? (int)p->shard_bytes
+						  : SYM_MAX_UNITS;
+
+	x->one_way = true;
+	for (int units = 1; units <= most; units++) {
+		for (int k = 0; k <= units; k++) {
+			double a = k ? k / cw : 0;
+			double b = k < units ? (units - k) / ccw : 0;
+			double t = (a > b ? a : b) / units;
+
+			if (t < best - 1e-12) {
+				best = t;
+				x->units = units;
+				x->cw = k;
+			}
+		}
+	}
 }
 
 int compose_best(const struct optree_params *p, int reach,
 		 struct compose_shape *shape, struct optree_sym *out,
 		 struct err *err)
 {
-	struct search s = { 0 };
-	int64_t best_ns = -1;
-	int rc = search_init(&s, p, reach, err);
+	struct compose_shape both = { .units = 2 };
+	struct compose_shape one = { .one_way = true, .units = 1, .cw = 1 };
+	struct winner win = { p, -1, shape, out };
+	int64_t cw = tree_width(p, RWA_CW), ccw = tree_width(p, RWA_CCW);
+	int rc = 0;
 
-	if (!rc) {
-		search_all(&s);
+	if (!p->line && cw && ccw) {
+		rc = search_shape(&win, &both, reach, err);
 	}
-	for (int k = 0; !rc && k < s.n_best[1]; k++) {
-		struct compose_shape x;
-
-		trace(&s, k, &x);
-		rc = try_shape(p, &x, &best_ns, shape, out, err);
+	if (!rc && (p->line || cw != ccw)) {
+		if (!p->line) {
+			split_item(p, &one);
+		}
+		rc = search_shape(&win, &one, reach, err);
 	}
-	if (!rc && best_ns < 0) {
+	if (!rc && win.ns < 0) {
 		rc = err_set(err, WEFT_ELIMIT, "no sequence of levels lasts "
 			     "less than 292 years or %d steps",
 			     COLL_MAX_STEPS);
+	} else if (rc && win.ns >= 0) {
+		optree_sym_fini(out);
 	}
-	free(s.best);
-	free(s.n_best);
 	return rc;
 }

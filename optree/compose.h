@@ -2,6 +2,7 @@
 #ifndef WEFT_OPTREE_COMPOSE_H
 #define WEFT_OPTREE_COMPOSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "optree/optree.h"
@@ -18,15 +19,24 @@
  */
 struct compose_level {
 	int32_t gap, stride, jump;
+	int32_t from[2], room[2];	/* colours it may use; 0, 0: all */
 };
 
+/*
+ * One way: new holders come from one end of each gap only, the first `cw` of
+ * an item's `units` clockwise, the others counter-clockwise by the mirrored
+ * levels. So directions of unequal width get their share each, and on a line
+ * the whole item goes both ways (cw = units).
+ */
 struct compose_shape {
 	int levels;
 	struct compose_level level[COMPOSE_MAX_LEVELS];
+	bool one_way;
+	int units, cw;
 	double estimate_ns;
 };
 
-/* A hop in a round, chunks in halves as optree_sym_light() takes them. */
+/* A hop in a round, chunks in units as optree_sym_light() takes them. */
 struct compose_record {
 	int32_t round, len;
 	struct sym_hop hop;
@@ -56,6 +66,15 @@ int compose_build(const struct optree_params *p,
  * -1 when it does not fit 64 bits. */
 int64_t compose_time_ns(const struct optree_params *p,
 			const struct optree_sym *s);
+
+/* The same when idle channels are retuned meanwhile, at least retune_ns and
+ * at most compose_time_ns(), which must fit. 0, WEFT_ENOMEM. O(steps w). */
+int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
+		    int64_t *ns, struct err *err);
+
+/* One or the other, as p->overlap says. *ns: -1 when it does not fit. */
+int compose_times(const struct optree_params *p, const struct optree_sym *s,
+		  int64_t *ns, struct err *err);
 
 /*
  * The fastest all-gather of levels: a dynamic programme over the distances

@@ -126,10 +126,10 @@ static int try_now(struct tries *t, struct err *err)
 	if (rc) {
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
-	ns = compose_time_ns(t->p, &s);
-	if (ns < 0 || (t->best_ns >= 0 && ns >= t->best_ns)) {
+	rc = compose_times(t->p, &s, &ns, err);
+	if (rc || ns < 0 || (t->best_ns >= 0 && ns >= t->best_ns)) {
 		optree_sym_fini(&s);
-		return 0;
+		return rc;
 	}
 	if (t->best_ns >= 0) {
 		optree_sym_fini(t->out);
@@ -166,7 +166,8 @@ static int try_strides(struct tries *t, int j, int levels, int gap,
 
 	if (j == levels - 1) {
 		t->now.levels = levels;
-		t->now.level[j] = (struct compose_level){ gap, 1, 1 };
+		t->now.level[j] = (struct compose_level){
+			.gap = gap, .stride = 1, .jump = 1 };
 		return try_jumps(t, 0, err);
 	}
 	for (int m = 2; m <= gap && !rc; m += 1 + m / 4) {
@@ -174,8 +175,8 @@ static int try_strides(struct tries *t, int j, int levels, int gap,
 
 		if (stride > 1 && stride < before && stride <= gap &&
 		    stride <= t->reach) {
-			t->now.level[j] =
-				(struct compose_level){ gap, stride, 1 };
+			t->now.level[j] = (struct compose_level){
+				.gap = gap, .stride = stride, .jump = 1 };
 			rc = try_strides(t, j + 1, levels, stride - 1, err);
 			before = stride;
 		}

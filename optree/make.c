@@ -66,9 +66,47 @@ static int over_bound(const struct optree_sym *s)
 	int sum = 0;
 
 	for (size_t i = 0; i < s->moves.n; i++) {
-		sum += s->moves.v[i].classes - s->moves.v[i].len;
+		int least = s->line && s->ring.n - s->moves.v[i].len <
+						   s->moves.v[i].len
+				    ? s->ring.n - s->moves.v[i].len
+				    : s->moves.v[i].len;
+
+		sum += s->moves.v[i].classes - least;
 	}
 	return sum;
+}
+
+/* What the paper would say; it knows whole rings with equal directions. */
+static void set_published(const struct optree_params *p,
+			  struct optree_plan *out)
+{
+	struct optree_params q = *p;
+
+	if (p->line || tree_width(p, RWA_CW) != tree_width(p, RWA_CCW)) {
+		return;
+	}
+	q.channels = (int)tree_width(p, RWA_CW);
+	q.fibres = 1;
+	out->optree_time_ns = tree_published_ns(&q);
+	out->depth = optree_best_depth(p->n);
+	out->closed_form_steps = optree_closed_form(p->n, q.channels,
+						    out->depth);
+}
+
+static int set_times(const struct optree_params *p,
+		     const struct optree_sym *s, struct optree_plan *out,
+		     struct err *err)
+{
+	int64_t plain = compose_time_ns(p, s);
+	int rc = compose_times(p, s, &out->time_ns, err);
+
+	if (!rc && out->time_ns < 0) {
+		rc = err_set(err, WEFT_ELIMIT,
+			     "%d steps last longer than 292 years",
+			     out->steps);
+	}
+	out->retune_hidden_ns = plain - out->time_ns;
+	return rc ? rc : tree_bound_ns(p, &out->bound_ns, err);
 }
 
 int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
@@ -90,28 +128,48 @@ int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
 	out->lightpaths = s->lightpaths;
 	out->colours_over_bound = over_bound(s);
 	out->worst_loss_mdb = p->loss ? rwa_path_loss_mdb(&s->ring, p->loss,
-							  s->max_len) : 0;
-	out->time_ns = compose_time_ns(p, s);
-	if (out->time_ns < 0) {
-		return err_set(err, WEFT_ELIMIT,
-			       "%d steps last longer than 292 years",
-			       out->steps);
+					tree_span(p, s->max_len)) : 0;
+	rc = set_times(p, out->sym, out, err);
+	if (!rc) {
+		out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
+		set_published(p, out);
 	}
-	rc = tree_bound_ns(p, &out->bound_ns, err);
-	out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
-	out->optree_time_ns = tree_published_ns(p);
-	out->depth = optree_best_depth(p->n);
-	out->closed_form_steps = optree_closed_form(
-		p->n, p->channels * p->fibres, out->depth);
 	return rc;
+}
+
+/* Names the longest of the ways between neighbours. */
+static int out_of_reach(const struct optree_params *p, struct err *err)
+{
+	int span = tree_span(p, 1), v = 0;
+
+	while (optree_links(p, v, (v + 1) % p->n, RWA_CW) < span) {
+		v++;
+	}
+	return tree_out_of_reach(p, v, (v + 1) % p->n, span, err);
 }
 
 int make_reach(const struct optree_params *p, int *reach, struct err *err)
 {
-	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	struct rwa_ring ring = { p->at && p->ring_nodes ? p->ring_nodes : p->n,
+				 p->fibres, p->channels };
+	int links, most = p->n - 1, least = 0;
 
-	*reach = p->loss ? rwa_reach_hops(&ring, p->loss) : p->n - 1;
-	return *reach < 1 ? tree_out_of_reach(p, 0, 1, 1, err) : 0;
+	*reach = most;
+	if (!p->loss) {
+		return 0;
+	}
+	links = rwa_reach_hops(&ring, p->loss);
+	while (least < most) {
+		int mid = least + (most - least + 1) / 2;
+
+		if (tree_span(p, mid) <= links) {
+			least = mid;
+		} else {
+			most = mid - 1;
+		}
+	}
+	*reach = least;
+	return *reach < 1 ? out_of_reach(p, err) : 0;
 }
 
 static int make_composed(const struct optree_params *p,
@@ -175,6 +233,9 @@ static int make_faster(const struct optree_params *p, int depth,
 	bool may = false;
 	int rc = make_composed(p, out, err);
 
+	if (tree_is_part(p)) {
+		return rc;
+	}
 	rc = rc ? rc : tree_may_win(p, depth, out->time_ns, &may, err);
 	if (rc || !may) {
 		return rc;
@@ -218,6 +279,10 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 	int rc = tree_check_params(p, err);
 
 	memset(out, 0, sizeof(*out));
+	if (!rc && tree_is_part(p) &&
+	    (p->depth || (how != OPTREE_AUTO && how != OPTREE_COMPOSED))) {
+		rc = part_unsupported(p->depth ? OPTREE_TREE : how, err);
+	}
 	if (rc) {
 		return rc;
 	}
@@ -251,6 +316,23 @@ int optree_make(const struct optree_params *p, enum optree_algorithm how,
 	return rc;
 }
 
+static int convert(const struct optree_params *p, struct optree_plan *plan,
+		   struct err *err)
+{
+	struct coll_sched *mirror = NULL;
+	int rc = 0;
+
+	if (p->n_light) {
+		optree_sym_mirror(plan->sym);
+		rc = optree_sym_expand(plan->sym, p, &mirror, err);
+		optree_sym_mirror(plan->sym);
+	}
+	rc = rc ? rc : collectives_convert(p, plan->kind, mirror, &plan->sched,
+					   err);
+	coll_free(mirror);
+	return rc;
+}
+
 int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
 		       struct err *err)
 {
@@ -259,10 +341,10 @@ int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
 	if (plan->sched) {
 		return 0;
 	}
-	rc = optree_sym_expand(plan->sym, p->loss, &plan->sched, err);
+	rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
 	if (!rc && (plan->kind == COLL_REDUCE_SCATTER ||
 		    plan->kind == COLL_ALLREDUCE)) {
-		rc = collectives_convert(p, plan->kind, &plan->sched, err);
+		rc = convert(p, plan, err);
 	}
 	if (rc) {
 		coll_free(plan->sched);

@@ -30,6 +30,12 @@ struct optree_params {
 	int64_t shard_bytes;	/* d: one node's item */
 	int64_t channel_bps;	/* B_lambda */
 	int64_t alpha_ns;	/* a: retuning plus conversion, per step */
+	/* True when channels can be retuned while others carry data: a step
+	 * then waits for a channel only when that has another lightpath than
+	 * before, and until alpha_ns - convert_ns have passed since it was
+	 * lit last. convert_ns is paid in every step. */
+	bool overlap;
+	int64_t convert_ns;	/* 0..alpha_ns; of overlap only */
 	const struct rwa_loss *loss;	/* NULL: no budget */
 	/* The light that the plan may use, when it is not all of it: fibres
 	 * of unequal sizes, fibres in one direction only, or what other jobs
@@ -106,11 +112,16 @@ struct optree_plan {
 	struct optree_level level[OPTREE_MAX_DEPTH];
 	int steps;			/* of the schedule, integer stages */
 	int64_t closed_form_steps;	/* Theorem 1 at this depth */
-	int64_t time_ns;		/* steps * (d/B + a), rounded up */
+	int64_t time_ns;		/* steps * (d/B + a), rounded up; less
+					 * retune_hidden_ns */
+	int64_t retune_hidden_ns;	/* retuning behind others' data, or
+					 * not needed: overlap only */
 	int64_t bound_ns;		/* any all-gather: at least
 					 * (n-1)/(2 w fibres) d/B + a, and the
 					 * least over R of R a + the least load
-					 * that R rounds allow */
+					 * that R rounds allow; with overlap
+					 * one retuning in all and a
+					 * conversion a round */
 	double gap;			/* time / bound - 1 */
 	int64_t optree_time_ns;		/* Theorem 3 at the depth of Theorem 2,
 					 * with a step for each stage at least;

@@ -33,12 +33,14 @@ int tree_check_params(const struct optree_params *p, struct err *err)
 			       (long long)p->channel_bps,
 			       (long long)p->alpha_ns);
 	}
-	if (p->n_light || p->at || p->line) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "a part of the ring's light or nodes: not "
-			       "supported");
+	if (p->overlap &&
+	    (p->convert_ns < 0 || p->convert_ns > p->alpha_ns)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%lld ns of conversion in a step of %lld ns",
+			       (long long)p->convert_ns,
+			       (long long)p->alpha_ns);
 	}
-	return 0;
+	return part_check(p, err);
 }
 
 static const struct rwa_arc *longest(const struct tree_light *t)
@@ -57,7 +59,8 @@ static const struct rwa_arc *longest(const struct tree_light *t)
 int tree_out_of_reach(const struct optree_params *p, int src, int dst,
 		      int hops, struct err *err)
 {
-	struct rwa_ring ring = { p->n, p->fibres, p->channels };
+	struct rwa_ring ring = { p->at && p->ring_nodes ? p->ring_nodes : p->n,
+				 p->fibres, p->channels };
 	const struct rwa_loss *loss = p->loss;
 	int64_t budget = (int64_t)loss->launch_mdbm - loss->sensitivity_mdbm -
 			 loss->margin_mdb;
@@ -275,6 +278,9 @@ int optree_plan(const struct optree_params *p, struct optree_plan *out,
 
 	memset(out, 0, sizeof(*out));
 	rc = tree_check_params(p, err);
+	if (!rc && tree_is_part(p)) {
+		rc = part_unsupported(OPTREE_TREE, err);
+	}
 	rc = rc ? rc : choose(&ch, err);
 	rc = rc ? rc : fill_plan(&ch, out, err);
 	if (!rc) {

@@ -2,7 +2,7 @@
  * proof that they keep out of each other's way. */
 #include <stdlib.h>
 
-#include "optree/optree.h"
+#include "optree/tree.h"
 
 int optree_links(const struct optree_params *p, int src, int dst, int dir)
 {
@@ -11,6 +11,105 @@ int optree_links(const struct optree_params *p, int src, int dst, int dir)
 	int links = dir == RWA_CW ? to - from : from - to;
 
 	return links > 0 ? links : links + n;
+}
+
+int64_t tree_width(const struct optree_params *p, int dir)
+{
+	int64_t sum = 0;
+
+	for (int k = 0; k < p->n_light; k++) {
+		sum += p->light[k].dir == dir ? p->light[k].channels : 0;
+	}
+	return p->n_light ? sum : (int64_t)p->channels * p->fibres;
+}
+
+bool tree_is_part(const struct optree_params *p)
+{
+	return p->n_light || p->at || p->line;
+}
+
+int part_unsupported(enum optree_algorithm how, struct err *err)
+{
+	return err_set(err, WEFT_EUNSUPPORTED,
+		       "%s on a part of the ring or on unequal fibres: not "
+		       "supported, only composed and auto",
+		       optree_algorithm_name(how));
+}
+
+int tree_span(const struct optree_params *p, int len)
+{
+	int most = len;
+
+	for (int v = 0; p->at && v < p->n - (p->line ? len : 0); v++) {
+		int links = optree_links(p, v, (v + len) % p->n, RWA_CW);
+
+		most = links > most ? links : most;
+	}
+	return most;
+}
+
+static int check_fibre(const struct optree_params *p, int k, struct err *err)
+{
+	const struct optree_fibre *f = &p->light[k];
+
+	if (f->dir > RWA_CCW || f->fibre >= p->fibres || f->first < 0 ||
+	    f->channels < 1 || f->channels > p->channels - f->first) {
+		return err_set(err, WEFT_EINVAL,
+			       "%d channels from channel %d of fibre %d: the "
+			       "ring has %d channels on %d fibres",
+			       f->channels, f->first, f->fibre, p->channels,
+			       p->fibres);
+	}
+	for (int j = 0; j < k; j++) {
+		const struct optree_fibre *g = &p->light[j];
+
+		if (g->dir == f->dir && g->fibre == f->fibre &&
+		    g->first < f->first + f->channels &&
+		    f->first < g->first + g->channels) {
+			return err_set(err, WEFT_EINVAL,
+				       "channels of fibre %d are given twice",
+				       f->fibre);
+		}
+	}
+	return 0;
+}
+
+/* Once around: the ways from each to the next add up to the whole ring. */
+static int check_places(const struct optree_params *p, struct err *err)
+{
+	int n = p->ring_nodes ? p->ring_nodes : p->n;
+	int64_t links = 0;
+
+	for (int r = 0; r < p->n; r++) {
+		if (p->at[r] < 0 || p->at[r] >= n) {
+			return err_set(err, WEFT_EINVAL,
+				       "rank %d at position %d of a ring of "
+				       "%d nodes", r, p->at[r], n);
+		}
+	}
+	for (int r = 0; r < p->n; r++) {
+		links += optree_links(p, r, (r + 1) % p->n, RWA_CW);
+		if (links > n) {
+			return err_set(err, WEFT_EINVAL,
+				       "rank %d at position %d is not in the "
+				       "ring's order", r, p->at[r]);
+		}
+	}
+	return 0;
+}
+
+int part_check(const struct optree_params *p, struct err *err)
+{
+	int rc = 0;
+
+	for (int k = 0; k < p->n_light && !rc; k++) {
+		rc = check_fibre(p, k, err);
+	}
+	if (!rc && p->line && (!tree_width(p, 0) || !tree_width(p, 1))) {
+		rc = err_set(err, WEFT_EINVAL,
+			     "a segment needs channels in both directions");
+	}
+	return rc || !p->at ? rc : check_places(p, err);
 }
 
 struct sharing {

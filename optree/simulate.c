@@ -1,15 +1,22 @@
 /* Event by event: what a ring of resonators does with a plan's lightpaths. */
 #include "optree/simulate.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* One direction, link and colour. */
+struct slot {
+	int64_t free_at;	/* ps; until then it carries light */
+	int32_t src, dst;	/* the lightpath it was tuned for last */
+	int32_t step;		/* that used it last, from 1 */
+};
 
 struct ring_sim {
 	const struct coll_sched *s;
 	const struct optree_sim_params *p;
-	int64_t *free_at;	/* of each direction, link and colour: the
-				 * time in ps when the slot is free again */
+	struct slot *slots;
+	int64_t *ends;		/* of steps; ends[0] is the beginning */
 	int64_t *chunks;	/* per arc: this step's */
 	int32_t *lights;	/* per arc */
 	int n, width;
@@ -34,11 +41,53 @@ static int64_t sending_ps(const struct optree_sim_params *p, int64_t bytes)
 			 p->ring.channel_bps) + p->flit_cycle_ps;
 }
 
-static int64_t *slot(struct ring_sim *m, const struct coll_light *l, int link)
+static struct slot *slot(struct ring_sim *m, const struct coll_light *l,
+			 int link)
 {
 	size_t colour = (size_t)l->fibre * m->p->ring.channels + l->channel;
 
-	return &m->free_at[((size_t)l->dir * m->n + link) * m->width + colour];
+	return &m->slots[((size_t)l->dir * m->n + link) * m->width + colour];
+}
+
+/* The links of a lightpath, one after the other. */
+struct way {
+	int link, stop, by, n;
+};
+
+static struct way way_of(const struct ring_sim *m, const struct coll_light *l)
+{
+	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
+	bool cw = l->dir == RWA_CW;
+
+	return (struct way){
+		.link = cw ? a->src : (a->src + m->n - 1) % m->n,
+		.stop = cw ? a->dst : (a->dst + m->n - 1) % m->n,
+		.by = cw ? 1 : m->n - 1, .n = m->n };
+}
+
+static bool next_link(struct way *w)
+{
+	w->link = (w->link + w->by) % w->n;
+	return w->link != w->stop;
+}
+
+/* When the lightpath is tuned, if its slots are not disturbed before. */
+static int64_t tuned_at(struct ring_sim *m, const struct coll_light *l)
+{
+	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
+	struct way w = way_of(m, l);
+	int64_t at = 0;
+
+	do {
+		const struct slot *x = slot(m, l, w.link);
+		int64_t ready = m->ends[x->step] + m->p->retune_ns * 1000;
+
+		if ((!x->step || x->src != a->src || x->dst != a->dst) &&
+		    ready > at) {
+			at = ready;
+		}
+	} while (next_link(&w));
+	return at;
 }
 
 /* Holds the slots of a lightpath from `begin` until it has sent; WEFT_EVERIFY
@@ -47,22 +96,37 @@ static int hold(struct ring_sim *m, const struct coll_light *l,
 		int64_t begin, int64_t end, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
-	int link = l->dir == RWA_CW ? a->src : (a->src + m->n - 1) % m->n;
-	int stop = l->dir == RWA_CW ? a->dst : (a->dst + m->n - 1) % m->n;
+	struct way w = way_of(m, l);
 
 	do {
-		int64_t *at = slot(m, l, link);
+		struct slot *x = slot(m, l, w.link);
 
-		if (*at > begin) {
+		if (x->free_at > begin || x->step == l->step + 1) {
 			return err_set(err, WEFT_EVERIFY,
 				       "step %d: channel %d of fibre %d, link "
 				       "%d: two lightpaths at a time", l->step,
-				       l->channel, l->fibre, link);
+				       l->channel, l->fibre, w.link);
 		}
-		*at = end;
-		link = (link + (l->dir == RWA_CW ? 1 : m->n - 1)) % m->n;
-	} while (link != stop);
+		*x = (struct slot){ end, a->src, a->dst, l->step + 1 };
+	} while (next_link(&w));
 	return 0;
+}
+
+/* When a step whose lights are l may begin. */
+static int64_t begin_of(struct ring_sim *m, const struct coll_light *l,
+			int64_t n_l, int64_t now)
+{
+	int64_t begin = now;
+
+	if (!m->p->ring.overlap) {
+		return now + m->p->retune_ns * 1000;
+	}
+	for (int64_t k = 0; k < n_l; k++) {
+		int64_t at = tuned_at(m, &l[k]);
+
+		begin = at > begin ? at : begin;
+	}
+	return begin;
 }
 
 /* Bytes on the fullest of the channels that share an arc's chunks. */
@@ -82,7 +146,7 @@ static int run_step(struct ring_sim *m, const struct coll_xfer *x,
 		    int64_t n_x, const struct coll_light *l, int64_t n_l,
 		    int64_t *now, struct err *err)
 {
-	int64_t begin = *now + m->p->retune_ns * 1000;
+	int64_t begin = begin_of(m, l, n_l, *now);
 	int64_t last = begin;
 	int rc = 0;
 
@@ -104,6 +168,9 @@ static int run_step(struct ring_sim *m, const struct coll_xfer *x,
 		rc = hold(m, &l[k], begin, end, err);
 	}
 	*now = last;
+	if (m->p->ring.overlap) {
+		*now += m->p->ring.convert_ns * 1000;
+	}
 	return rc;
 }
 
@@ -124,6 +191,7 @@ static int run(struct ring_sim *m, struct optree_sim *out, struct err *err)
 			j++;
 		}
 		rc = run_step(m, x + xi, i - xi, l + lj, j - lj, &now, err);
+		m->ends[step + 1] = now;
 	}
 	out->steps = coll_steps(m->s);
 	out->time_ns = (now + 999) / 1000;
@@ -149,13 +217,14 @@ int optree_simulate(const struct coll_sched *s,
 	if (rc) {
 		return rc;
 	}
-	m.free_at = calloc(2 * (size_t)m.n * (size_t)m.width,
-			   sizeof(*m.free_at));
+	m.slots = calloc(2 * (size_t)m.n * (size_t)m.width, sizeof(*m.slots));
+	m.ends = calloc((size_t)coll_steps(s) + 1, sizeof(*m.ends));
 	m.chunks = calloc(arcs, sizeof(*m.chunks));
 	m.lights = calloc(arcs, sizeof(*m.lights));
-	rc = m.free_at && m.chunks && m.lights ? run(&m, out, err)
+	rc = m.slots && m.ends && m.chunks && m.lights ? run(&m, out, err)
 					       : err_nomem(err);
-	free(m.free_at);
+	free(m.slots);
+	free(m.ends);
 	free(m.chunks);
 	free(m.lights);
 	return rc;

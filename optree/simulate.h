@@ -3,7 +3,9 @@
  *
  * Every (direction, link, fibre, channel) is a slot that a lightpath holds
  * from when its resonators are tuned until its last flit has left the light.
- * A step begins when all of the one before has arrived.
+ * A step begins when all of the one before has arrived. With ring.overlap a
+ * slot is retuned as soon as the step that used it last is over, while others
+ * carry data; a lightpath stays tuned until another takes one of its slots.
  */
 #ifndef WEFT_OPTREE_SIMULATE_H
 #define WEFT_OPTREE_SIMULATE_H
@@ -17,7 +19,9 @@
 struct optree_sim_params {
 	struct optree_params ring;	/* n, channels, fibres, shard_bytes,
 					 * channel_bps */
-	int64_t retune_ns;	/* of the resonators, before each step */
+	int64_t retune_ns;	/* of the resonators, before each step; with
+				 * ring.overlap each step ends with
+				 * ring.convert_ns, which is not in it */
 	int64_t flit_bytes;	/* whole flits are sent (the paper: 32) */
 	int64_t flit_cycle_ps;	/* to convert a flit (the paper: one cycle) */
 };

@@ -1,5 +1,6 @@
 /* Symmetric schedules: the light of their rounds, and their proof. */
 #include "optree/sym.h"
+#include "optree/tree.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,7 +9,45 @@
 void optree_sym_init(struct optree_sym *s, enum coll_kind kind,
 		     const struct rwa_ring *ring)
 {
-	*s = (struct optree_sym){ .kind = kind, .ring = *ring, .chunks = 1 };
+	int32_t w = ring->channels * ring->fibres;
+
+	*s = (struct optree_sym){ .kind = kind, .ring = *ring, .chunks = 1,
+				  .units = 2, .w = { w, w } };
+}
+
+int optree_sym_place(struct optree_sym *s, const struct optree_params *p,
+		     struct err *err)
+{
+	s->line = p->line;
+	for (int dir = 0; dir < 2; dir++) {
+		s->w[dir] = (int32_t)tree_width(p, dir);
+	}
+	for (int k = 0; k < p->n_light; k++) {
+		if (vec_push(&s->light, p->light[k])) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
+		       uint8_t *fibre, uint16_t *channel)
+{
+	*fibre = (uint8_t)(colour / s->ring.channels);
+	*channel = (uint16_t)(colour % s->ring.channels);
+	for (size_t k = 0; k < s->light.n; k++) {
+		const struct optree_fibre *f = &s->light.v[k];
+
+		if (f->dir != dir) {
+			continue;
+		}
+		if (colour < f->channels) {
+			*fibre = f->fibre;
+			*channel = (uint16_t)(f->first + colour);
+			return;
+		}
+		colour -= f->channels;
+	}
 }
 
 void optree_sym_fini(struct optree_sym *s)
@@ -16,6 +55,7 @@ void optree_sym_fini(struct optree_sym *s)
 	vec_fini(&s->hops);
 	vec_fini(&s->moves);
 	vec_fini(&s->rounds);
+	vec_fini(&s->light);
 }
 
 int optree_sym_classes(int n, int len)
@@ -34,6 +74,46 @@ int optree_sym_class(int n, int len, int start)
 	return (int)(start - first);
 }
 
+int optree_sym_classes_of(const struct optree_sym *s, int len)
+{
+	if (!s->line) {
+		return optree_sym_classes(s->ring.n, len);
+	}
+	return len < s->ring.n - len ? len : s->ring.n - len;
+}
+
+int optree_sym_class_of(const struct optree_sym *s, int len, int start)
+{
+	return s->line ? start % len : optree_sym_class(s->ring.n, len, start);
+}
+
+static void swap(int32_t v[2])
+{
+	int32_t t = v[0];
+
+	v[0] = v[1];
+	v[1] = t;
+}
+
+void optree_sym_mirror(struct optree_sym *s)
+{
+	for (size_t k = 0; k < s->light.n; k++) {
+		s->light.v[k].dir ^= 1;
+	}
+	swap(s->w);
+	for (size_t i = 0; i < s->rounds.n; i++) {
+		swap(s->rounds.v[i].per_slot);
+		swap(s->rounds.v[i].from);
+		swap(s->rounds.v[i].room);
+	}
+	for (size_t i = 0; i < s->moves.n; i++) {
+		s->moves.v[i].dir ^= 1;
+	}
+	for (size_t h = 0; h < s->hops.n; h++) {
+		s->hops.v[h].at = (s->ring.n - s->hops.v[h].at) % s->ring.n;
+	}
+}
+
 /* ---- light ---- */
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -47,17 +127,17 @@ static int64_t gcd(int64_t a, int64_t b)
 	return a;
 }
 
-/* Halves of items that the move carries, in .chunks for now. */
-static void count_halves(struct optree_sym *s, struct sym_move *m, bool *cut)
+/* Units of items that the move carries, in .chunks for now. */
+static void count_units(struct optree_sym *s, struct sym_move *m, bool *cut)
 {
 	m->chunks = 0;
-	m->classes = optree_sym_classes(s->ring.n, m->len);
+	m->classes = optree_sym_classes_of(s, m->len);
 	s->max_len = m->len > s->max_len ? m->len : s->max_len;
 	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
-		int halves = s->hops.v[h].last - s->hops.v[h].first + 1;
+		int units = s->hops.v[h].last - s->hops.v[h].first + 1;
 
-		m->chunks += halves;
-		*cut = *cut || halves == 1;
+		m->chunks += units;
+		*cut = *cut || units < s->units;
 	}
 }
 
@@ -119,29 +199,102 @@ static int64_t classes_of(const struct sym_move *m, size_t n, int dir)
 	return sum;
 }
 
+static int count_slots(struct optree_sym *s, struct sym_round *r,
+		       struct err *err)
+{
+	const struct sym_move *m = s->moves.v + r->move;
+	int64_t load[2];
+
+	if (!r->room[0] && !r->room[1]) {
+		r->room[0] = s->w[0];
+		r->room[1] = s->w[1];
+	}
+	r->slots = 1;
+	for (int dir = 0; dir < 2; dir++) {
+		int64_t room = r->room[dir], need;
+
+		load[dir] = classes_of(m, r->n_moves, dir);
+		if (load[dir] && !room) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "no channel goes %s",
+				       dir == RWA_CW ? "clockwise"
+						     : "counter-clockwise");
+		}
+		need = load[dir] ? (load[dir] + room - 1) / room : 1;
+		r->slots = need > r->slots ? (int32_t)need : r->slots;
+	}
+	for (int dir = 0; dir < 2; dir++) {
+		r->per_slot[dir] = (int32_t)((load[dir] + r->slots - 1) /
+					     r->slots);
+	}
+	return 0;
+}
+
 /* Widths, bases and slots of a round. */
-static void light_round(struct optree_sym *s, struct sym_round *r)
+static int light_round(struct optree_sym *s, struct sym_round *r,
+		       struct err *err)
 {
 	struct sym_move *m = s->moves.v + r->move;
-	int64_t w = (int64_t)s->ring.channels * s->ring.fibres;
-	int64_t cw = classes_of(m, r->n_moves, RWA_CW);
-	int64_t ccw = classes_of(m, r->n_moves, RWA_CCW);
-	int64_t most = cw > ccw ? cw : ccw;
 	int64_t base[2] = { 0, 0 };
+	int rc = count_slots(s, r, err);
 
-	r->slots = (int32_t)((most + w - 1) / w);
-	r->per_slot = (int32_t)((most + r->slots - 1) / r->slots);
-	for (int dir = 0; dir < 2 && r->slots == 1; dir++) {
+	for (int dir = 0; dir < 2 && !rc && r->slots == 1; dir++) {
+		base[dir] = r->from[dir];
 		share_channels(m, r->n_moves, dir,
-			       begin_shares(m, r->n_moves, dir, w));
+			       begin_shares(m, r->n_moves, dir, r->room[dir]));
+	}
+	for (size_t i = 0; i < r->n_moves && !rc; i++) {
+		int dir = m[i].dir;
+
+		if (r->slots > 1) {
+			m[i].width = r->room[dir] / r->per_slot[dir];
+		}
+		m[i].base = (int32_t)base[dir];
+		base[dir] += (int64_t)m[i].classes *
+			     (r->slots > 1 ? 1 : m[i].width);
+	}
+	return rc;
+}
+
+static const struct sym_move *same_light(const struct optree_sym *s,
+					 const struct sym_round *r,
+					 const struct sym_move *m)
+{
+	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
+		if (s->moves.v[i].dir == m->dir && s->moves.v[i].len == m->len) {
+			return &s->moves.v[i];
+		}
+	}
+	return NULL;
+}
+
+/* What was lit in the round before stays as it is, when that is no slower
+ * than to retune for a better share. */
+static void keep_light(struct optree_sym *s, struct sym_round *r)
+{
+	const struct sym_round *before = r - 1;
+	struct sym_move *m = s->moves.v + r->move;
+	double kept = 0, fresh = 0;
+
+	if (r->slots > 1 || before->slots > 1 || before->level != r->level) {
+		return;
 	}
 	for (size_t i = 0; i < r->n_moves; i++) {
-		if (r->slots > 1) {
-			m[i].width = (int32_t)(w / r->per_slot);
+		const struct sym_move *old = same_light(s, before, &m[i]);
+		double units = (double)m[i].chunks / s->units;
+
+		if (!old) {
+			return;
 		}
-		m[i].base = (int32_t)base[m[i].dir];
-		base[m[i].dir] += (int64_t)m[i].classes *
-				  (r->slots > 1 ? 1 : m[i].width);
+		fresh = units / m[i].width > fresh ? units / m[i].width
+						   : fresh;
+		kept = units / old->width > kept ? units / old->width : kept;
+	}
+	for (size_t i = 0; i < r->n_moves && kept - fresh <= s->keep; i++) {
+		const struct sym_move *old = same_light(s, before, &m[i]);
+
+		m[i].width = old->width;
+		m[i].base = old->base;
 	}
 }
 
@@ -149,8 +302,8 @@ static void light_round(struct optree_sym *s, struct sym_round *r)
  * allowed. */
 static int choose_chunks(const struct optree_sym *s, bool cut, int most)
 {
-	int64_t q = 1, unit = cut ? 1 : 2;
-	int64_t limit = cut ? most / 2 : most;
+	int64_t q = 1, unit = cut ? 1 : s->units;
+	int64_t limit = cut ? most / s->units : most;
 
 	for (size_t i = 0; i < s->moves.n; i++) {
 		const struct sym_move *m = &s->moves.v[i];
@@ -162,7 +315,7 @@ static int choose_chunks(const struct optree_sym *s, bool cut, int most)
 			break;
 		}
 	}
-	return (int)(cut ? 2 * q : q);
+	return (int)(cut ? s->units * q : q);
 }
 
 /* The slowest of the moves of one direction that are lit in the slot. They
@@ -171,7 +324,8 @@ static int64_t slowest(const struct optree_sym *s, const struct sym_round *r,
 		       int dir, int slot, size_t *at)
 {
 	const struct sym_move *m = s->moves.v + r->move;
-	int64_t from = (int64_t)slot * r->per_slot, to = from + r->per_slot;
+	int64_t from = (int64_t)slot * r->per_slot[dir];
+	int64_t to = from + r->per_slot[dir];
 	int64_t worst = 0;
 
 	for (size_t i = *at; i < r->n_moves; i++) {
@@ -193,44 +347,82 @@ static int64_t slowest(const struct optree_sym *s, const struct sym_round *r,
 	return worst;
 }
 
+int64_t optree_sym_slot_times(const struct optree_sym *s,
+			      const struct sym_round *r, int slot,
+			      size_t at[2])
+{
+	int64_t a = slowest(s, r, RWA_CW, slot, &at[0]);
+	int64_t b = slowest(s, r, RWA_CCW, slot, &at[1]);
+
+	return a > b ? a : b;
+}
+
+int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
+		      const struct sym_hop *h)
+{
+	return m->dir == RWA_CW || !h->at ? h->at : s->ring.n - h->at;
+}
+
 static void time_round(const struct optree_sym *s, struct sym_round *r)
 {
 	size_t at[2] = { 0, 0 };
 
 	r->chunk_times = 0;
 	for (int slot = 0; slot < r->slots; slot++) {
-		int64_t a = slowest(s, r, RWA_CW, slot, &at[0]);
-		int64_t b = slowest(s, r, RWA_CCW, slot, &at[1]);
-
-		r->chunk_times += a > b ? a : b;
+		r->chunk_times += optree_sym_slot_times(s, r, slot, at);
 	}
 }
 
-/* From halves to chunks. */
+/* From units to chunks. */
 static void cut_items(struct optree_sym *s)
 {
 	for (size_t h = 0; h < s->hops.n; h++) {
 		struct sym_hop *hop = &s->hops.v[h];
 
-		hop->first = hop->first * s->chunks / 2;
-		hop->last = (hop->last + 1) * s->chunks / 2 - 1;
+		hop->first = hop->first * s->chunks / s->units;
+		hop->last = (hop->last + 1) * s->chunks / s->units - 1;
 	}
 	for (size_t i = 0; i < s->moves.n; i++) {
-		s->moves.v[i].chunks = s->moves.v[i].chunks * s->chunks / 2;
+		s->moves.v[i].chunks = s->moves.v[i].chunks * s->chunks /
+				       s->units;
 	}
+}
+
+/* Nodes that send over a move: on a line not those from whose lightpath
+ * nobody's item goes on. */
+static int64_t senders(const struct optree_sym *s, const struct sym_move *m)
+{
+	int n = s->ring.n, least = n;
+
+	if (!s->line) {
+		return n;
+	}
+	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
+		int at = optree_sym_behind(s, m, &s->hops.v[h]);
+
+		least = at < least ? at : least;
+	}
+	return n - m->len > least ? n - m->len - least : 0;
 }
 
 int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 {
 	bool cut = false;
+	int rc = 0;
 
 	s->max_len = 0;
 	s->steps = s->chunk_times = s->lightpaths = 0;
 	for (size_t i = 0; i < s->moves.n; i++) {
-		count_halves(s, &s->moves.v[i], &cut);
+		count_units(s, &s->moves.v[i], &cut);
 	}
 	for (size_t i = 0; i < s->rounds.n; i++) {
-		light_round(s, &s->rounds.v[i]);
+		rc = light_round(s, &s->rounds.v[i], err);
+		if (rc) {
+			return rc;
+		}
+		if (s->keep > 0 && i > 0) {
+			keep_light(s, &s->rounds.v[i]);
+		}
 		s->steps += s->rounds.v[i].slots;
 		if (s->steps > COLL_MAX_STEPS) {
 			return err_set(err, WEFT_ELIMIT,
@@ -244,7 +436,8 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 		s->chunk_times += s->rounds.v[i].chunk_times;
 	}
 	for (size_t i = 0; i < s->moves.n; i++) {
-		s->lightpaths += (int64_t)s->ring.n * s->moves.v[i].width;
+		s->lightpaths += senders(s, &s->moves.v[i]) *
+				 s->moves.v[i].width;
 	}
 	return 0;
 }
@@ -254,9 +447,11 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
 struct proof {
 	const struct optree_sym *s;
 	int n;
-	uint8_t *have;		/* all-gather: halves held, by offset */
-	int32_t *place;		/* all-to-all: of both halves, by destination */
-	uint8_t *moved;		/* all-to-all: halves under way this round */
+	uint32_t all;		/* all units */
+	uint32_t *have;		/* all-gather: units held, by offset; on a
+				 * line those of the way down from n on */
+	int32_t *place;		/* all-to-all: of each unit, by destination */
+	uint32_t *moved;	/* all-to-all: units under way this round */
 	int32_t *last;		/* tiling: end of the last lightpath, a class */
 	int32_t *needs;		/* classes of a length that is proven; 0: not */
 };
@@ -276,32 +471,44 @@ static int proof_init(struct proof *p, const struct optree_sym *s,
 	size_t n = (size_t)s->ring.n;
 
 	*p = (struct proof){ .s = s, .n = s->ring.n };
-	p->have = calloc(n, 1);
-	p->place = calloc(2 * n, sizeof(*p->place));
-	p->moved = calloc(n, 1);
+	if (s->units < 1 || s->units > SYM_MAX_UNITS) {
+		return err_set(err, WEFT_EVERIFY, "%d units of an item: 1 to "
+			       "%d are supported", s->units, SYM_MAX_UNITS);
+	}
+	p->all = (UINT32_C(1) << s->units) - 1;
+	p->have = calloc(2 * n, sizeof(*p->have));
+	p->place = calloc((size_t)s->units * n, sizeof(*p->place));
+	p->moved = calloc(n, sizeof(*p->moved));
 	p->last = calloc(2 * n, sizeof(*p->last));
 	p->needs = calloc(n, sizeof(*p->needs));
 	if (!p->have || !p->place || !p->moved || !p->last || !p->needs) {
 		return err_nomem(err);
 	}
-	p->have[0] = 3;
+	p->have[0] = p->have[n] = p->all;
 	return 0;
 }
 
-/* Which halves of the item a hop carries; 0: not whole halves. */
-static int halves_of(const struct optree_sym *s, const struct sym_hop *h)
+/* Which units of the item a hop carries; 0: not whole units. */
+static uint32_t units_of(const struct proof *p, const struct sym_hop *h)
 {
-	int p = s->chunks;
+	int64_t chunks = p->s->chunks, units = p->s->units;
+	int64_t first = h->first * units, end = (h->last + 1) * units;
 
-	if (h->first == 0 && h->last == p - 1) {
-		return 3;
+	if (h->first == 0 && h->last == chunks - 1) {
+		return p->all;
 	}
-	if (p % 2) {
+	if (h->first < 0 || h->last < h->first || h->last >= chunks ||
+	    chunks % units || first % chunks || end % chunks) {
 		return 0;
 	}
-	return h->first == 0 && h->last == p / 2 - 1     ? 1
-	       : h->first == p / 2 && h->last == p - 1 ? 2
-						       : 0;
+	return ((UINT32_C(1) << end / chunks) - 1) &
+	       ~((UINT32_C(1) << first / chunks) - 1);
+}
+
+/* What is held at an offset; a line has two ways from the origin. */
+static uint32_t *held(struct proof *p, const struct sym_move *m, int at)
+{
+	return &p->have[(p->s->line && m->dir == RWA_CCW ? p->n : 0) + at];
 }
 
 static int to_of(int n, const struct sym_move *m, int at)
@@ -319,27 +526,31 @@ static int fault(struct err *err, size_t round, const struct sym_move *m,
 		       h->first, h->last, what);
 }
 
-/* What is sent is held. In all-to-all a half can go one way only. */
+/* What is sent is held. In all-to-all a unit can go one way only. */
 static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 		      const struct sym_hop *h, struct err *err)
 {
-	int halves = halves_of(p->s, h);
+	uint32_t units = units_of(p, h);
 
-	if (!halves || h->at < 0 || h->at >= p->n) {
+	if (!units || h->at < 0 || h->at >= p->n) {
 		return fault(err, round, m, h, "not a part of the item");
 	}
+	if (p->s->line && optree_sym_behind(p->s, m, h) + m->len >= p->n) {
+		return fault(err, round, m, h, "past the end of the line");
+	}
 	if (p->s->kind == COLL_ALLGATHER) {
-		return (halves & ~p->have[h->at])
+		return (units & ~*held(p, m, h->at))
 			       ? fault(err, round, m, h,
 				       "sent before it is held")
 			       : 0;
 	}
-	if (h->dest < 1 || h->dest >= p->n || (p->moved[h->dest] & halves)) {
+	if (h->dest < 1 || h->dest >= p->n || (p->moved[h->dest] & units)) {
 		return fault(err, round, m, h, "sent twice or for nobody");
 	}
-	p->moved[h->dest] |= (uint8_t)halves;
-	for (int k = 0; k < 2; k++) {
-		if ((halves >> k & 1) && p->place[2 * h->dest + k] != h->at) {
+	p->moved[h->dest] |= units;
+	for (int k = 0; k < p->s->units; k++) {
+		if ((units >> k & 1) &&
+		    p->place[p->s->units * h->dest + k] != h->at) {
 			return fault(err, round, m, h,
 				     "sent before it is held");
 		}
@@ -350,19 +561,20 @@ static int check_send(struct proof *p, size_t round, const struct sym_move *m,
 static int arrive(struct proof *p, size_t round, const struct sym_move *m,
 		  const struct sym_hop *h, struct err *err)
 {
-	int halves = halves_of(p->s, h), to = to_of(p->n, m, h->at);
+	uint32_t units = units_of(p, h);
+	int to = to_of(p->n, m, h->at);
 
 	if (p->s->kind == COLL_ALLGATHER) {
-		if (p->have[to] & halves) {
+		if (*held(p, m, to) & units) {
 			return fault(err, round, m, h, "delivered twice");
 		}
-		p->have[to] |= (uint8_t)halves;
+		*held(p, m, to) |= units;
 		return 0;
 	}
 	p->moved[h->dest] = 0;
-	for (int k = 0; k < 2; k++) {
-		if (halves >> k & 1) {
-			p->place[2 * h->dest + k] = to;
+	for (int k = 0; k < p->s->units; k++) {
+		if (units >> k & 1) {
+			p->place[p->s->units * h->dest + k] = to;
 		}
 	}
 	return 0;
@@ -387,15 +599,25 @@ static int for_hops(struct proof *p, size_t round, each_hop *f,
 	return rc;
 }
 
+/* Offset v has all units; on a line by its own way, up or down. */
+static bool is_there(const struct proof *p, int v)
+{
+	if (p->s->kind == COLL_ALLGATHER) {
+		return p->have[v] == p->all &&
+		       (!p->s->line || p->have[p->n + v] == p->all);
+	}
+	for (int k = 0; k < p->s->units; k++) {
+		if (p->place[p->s->units * v + k] != v) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static int check_arrived(const struct proof *p, struct err *err)
 {
 	for (int v = 1; v < p->n; v++) {
-		bool there = p->s->kind == COLL_ALLGATHER
-				     ? p->have[v] == 3
-				     : p->place[2 * v] == v &&
-					       p->place[2 * v + 1] == v;
-
-		if (!there) {
+		if (!is_there(p, v)) {
 			return err_set(err, WEFT_EVERIFY,
 				       "the item of rank 0 does not arrive "
 				       "at rank %d", v);
@@ -409,14 +631,14 @@ static int check_arrived(const struct proof *p, struct err *err)
  * number of classes goes to needs[len]. */
 static int prove_tiling(struct proof *p, int len, struct err *err)
 {
-	int n = p->n;
+	int n = p->n, paths = p->s->line ? n - len : n;
 	int32_t *end = p->last, *first = p->last + n;
 
 	for (int c = 0; c < n; c++) {
 		end[c] = first[c] = -1;
 	}
-	for (int v = 0; v < n; v++) {
-		int c = optree_sym_class(n, len, v);
+	for (int v = 0; v < paths; v++) {
+		int c = optree_sym_class_of(p->s, len, v);
 
 		if (c < 0 || c >= n || end[c] > v) {
 			goto clash;
@@ -426,7 +648,7 @@ static int prove_tiling(struct proof *p, int len, struct err *err)
 		p->needs[len] = c >= p->needs[len] ? c + 1 : p->needs[len];
 	}
 	for (int c = 0; c < p->needs[len]; c++) {
-		if (end[c] > first[c] + n) {
+		if (end[c] > first[c] + n && !p->s->line) {
 			goto clash;
 		}
 	}
@@ -447,23 +669,40 @@ static int64_t chunks_of(const struct optree_sym *s, const struct sym_move *m)
 	return sum;
 }
 
+/* The classes of a move lie behind those of the one before (`next`), within
+ * the colours of the round, which are within those that there are. */
+static bool fits(const struct proof *p, const struct sym_round *r,
+		 const struct sym_move *m, int64_t next[2])
+{
+	int64_t from = r->from[m->dir], room = r->room[m->dir];
+	int64_t end = m->base + (int64_t)m->classes *
+				       (r->slots > 1 ? 1 : m->width);
+	bool in = r->slots > 1
+			  ? (int64_t)m->width * r->per_slot[m->dir] <= room &&
+				    end <= (int64_t)r->slots *
+						   r->per_slot[m->dir]
+			  : end <= from + room;
+
+	in = in && from >= 0 && from + room <= p->s->w[m->dir] &&
+	     m->classes >= p->needs[m->len] && m->base >= next[m->dir] &&
+	     m->chunks == chunks_of(p->s, m);
+	next[m->dir] = end;
+	return in;
+}
+
 /* Classes follow each other without overlap, and fit. */
 static int prove_light(struct proof *p, size_t round, struct err *err)
 {
 	const struct sym_round *r = &p->s->rounds.v[round];
-	int64_t w = (int64_t)p->s->ring.channels * p->s->ring.fibres;
-	int64_t next[2] = { 0, 0 };
+	int64_t next[2] = { r->slots > 1 ? 0 : r->from[0],
+			    r->slots > 1 ? 0 : r->from[1] };
 	int rc = 0;
 
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
 		const struct sym_move *m = &p->s->moves.v[i];
-		int64_t span = (int64_t)m->classes *
-			       (r->slots > 1 ? 1 : m->width);
-		bool fits = r->slots > 1
-				    ? (int64_t)m->width * r->per_slot <= w
-				    : m->base + span <= w;
 
-		if (m->len < 1 || m->len >= p->n || m->width < 1) {
+		if (m->len < 1 || m->len >= p->n || m->width < 1 ||
+		    m->dir > RWA_CCW) {
 			return err_set(err, WEFT_EVERIFY,
 				       "round %zu: no lightpath has %d links "
 				       "and %d channels", round, m->len,
@@ -475,17 +714,12 @@ static int prove_light(struct proof *p, size_t round, struct err *err)
 		if (rc) {
 			return rc;
 		}
-		if (!fits || m->classes < p->needs[m->len] ||
-		    m->base < next[m->dir] ||
-		    m->base + span > (r->slots > 1 ? (int64_t)r->slots *
-					     r->per_slot : w) ||
-		    m->chunks != chunks_of(p->s, m)) {
+		if (!fits(p, r, m, next)) {
 			return err_set(err, WEFT_EVERIFY,
 				       "round %zu: the light of %d links does "
-				       "not fit %lld channels", round, m->len,
-				       (long long)w);
+				       "not fit %d channels", round, m->len,
+				       p->s->w[m->dir]);
 		}
-		next[m->dir] = m->base + span;
 	}
 	return rc;
 }

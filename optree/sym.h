@@ -13,6 +13,7 @@
 #include "collective/collective.h"
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
+#include "optree/optree.h"
 #include "rwa/rwa.h"
 
 /* A part of the item leaves the node at offset `at` from its origin. */
@@ -35,21 +36,35 @@ struct sym_move {
 };
 
 /*
- * What is sent in a round was held when it began. With one slot, a move has
- * the channels base + class * width + 0..width-1 of its direction, all in one
- * step. With more, all widths are equal and class c is lit in slot
- * c / per_slot on the channels (c % per_slot) * width + 0..width-1.
+ * What is sent in a round was held when it began. It uses the colours
+ * from[dir] + 0..room[dir]-1 of each direction (colours are the channels of
+ * all fibres, counted through). With one slot, a move has the colours base +
+ * class * width + 0..width-1, all in one step. With more, all widths of a
+ * direction are equal and class c (counted from base) is lit in slot
+ * c / per_slot on the colours from + (c % per_slot) * width + 0..width-1.
  */
 struct sym_round {
 	size_t move, n_moves;
-	int32_t slots, per_slot;
+	int32_t slots, per_slot[2];
+	int32_t from[2], room[2];	/* room 0, 0: all there are */
 	int32_t level;
 	int64_t chunk_times;	/* of all its slots: chunks on a channel */
 };
 
+#define SYM_MAX_UNITS 24
+
 struct optree_sym {
 	enum coll_kind kind;	/* allgather or all-to-all */
 	struct rwa_ring ring;
+	/* Ranks 0..n-1 are on a line: what would pass its ends is not sent,
+	 * and the item goes whole both ways. An offset is then one of the
+	 * direction that a move goes. */
+	bool line;
+	VEC(struct optree_fibre) light;	/* empty: all of the ring's */
+	int32_t w[2];		/* colours of each direction */
+	int units;		/* hops carry whole units of an item */
+	double keep;		/* items' times that a round may lose to need
+				 * no retuning; 0: overlap is not asked for */
 	int chunks;		/* P */
 	VEC(struct sym_hop) hops;
 	VEC(struct sym_move) moves;
@@ -71,10 +86,19 @@ int optree_sym_classes(int n, int len);
  * class is the place in the block, so two of a class are a block apart. */
 int optree_sym_class(int n, int len, int start);
 
+/* The same on the line: len at most, and the link where it begins. */
+int optree_sym_classes_of(const struct optree_sym *s, int len);
+int optree_sym_class_of(const struct optree_sym *s, int len, int start);
+
+/* Fibre and channel of a colour. */
+void optree_sym_colour(const struct optree_sym *s, int dir, int32_t colour,
+		       uint8_t *fibre, uint16_t *channel);
+
 /* Sets slots, widths and bases of the rounds, the chunks, and all totals.
- * From: hops with chunks in units of half an item (first 0 or 1, last 0 or
- * 1), moves with dir, len and their hops, rounds with their moves.
- * max_chunks: cut an item into so many at most (2 at least). */
+ * From: hops with chunks in units (first, last of 0..units-1), moves with
+ * dir, len and their hops, rounds with their moves, from and room.
+ * max_chunks: cut an item into so many at most (units at least).
+ * WEFT_EINFEASIBLE when a direction is used that has no channel. */
 int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err);
 
 /*
@@ -87,14 +111,32 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err);
  */
 int optree_sym_verify(const struct optree_sym *s, struct err *err);
 
+/* Links that lie between the origin and a hop, the way the move goes. */
+int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
+		      const struct sym_hop *h);
+
+/* Chunks on the slowest channel in a slot of a round. at: { 0, 0 } before
+ * the first slot, which come in order. */
+int64_t optree_sym_slot_times(const struct optree_sym *s,
+			      const struct sym_round *r, int slot,
+			      size_t at[2]);
+
+/* Clockwise becomes counter-clockwise, with the light of each. */
+void optree_sym_mirror(struct optree_sym *s);
+
 /* The whole schedule, with light. Verified by coll_verify() and
  * rwa_ring_check() before it is returned. WEFT_ELIMIT when it has more
- * transfers or lights than a schedule can hold. loss: NULL, none. */
-int optree_sym_expand(const struct optree_sym *s, const struct rwa_loss *loss,
-		      struct coll_sched **out, struct err *err);
+ * transfers or lights than a schedule can hold. p: those it was made for. */
+int optree_sym_expand(const struct optree_sym *s,
+		      const struct optree_params *p, struct coll_sched **out,
+		      struct err *err);
 
-/* An empty one. */
+/* An empty one: in halves of an item, on all of the ring's light. */
 void optree_sym_init(struct optree_sym *s, enum coll_kind kind,
 		     const struct rwa_ring *ring);
+
+/* Takes over which light and nodes the parameters allow. 0, WEFT_ENOMEM. */
+int optree_sym_place(struct optree_sym *s, const struct optree_params *p,
+		     struct err *err);
 
 #endif

@@ -8,7 +8,7 @@
 /* Arcs of the digraph: one for each node and distinct (dir, len). */
 struct grid {
 	const struct optree_sym *s;
-	const struct rwa_loss *loss;
+	const struct optree_params *p;
 	int n;
 	int32_t *way;		/* 2 n: number of (dir, len), -1 */
 	int32_t *ways;		/* dir * n + len of each number */
@@ -28,11 +28,11 @@ static void grid_fini(struct grid *g)
 }
 
 static int grid_init(struct grid *g, const struct optree_sym *s,
-		     const struct rwa_loss *loss, struct err *err)
+		     const struct optree_params *p, struct err *err)
 {
 	size_t n = (size_t)s->ring.n;
 
-	*g = (struct grid){ .s = s, .loss = loss, .n = s->ring.n };
+	*g = (struct grid){ .s = s, .p = p, .n = s->ring.n };
 	g->way = malloc(2 * n * sizeof(*g->way));
 	g->ways = malloc(2 * n * sizeof(*g->ways));
 	if (!g->way || !g->ways) {
@@ -61,6 +61,14 @@ static int sink_of(const struct grid *g, int node, int32_t key)
 	return key < g->n ? (node + len) % g->n : (node - len + g->n) % g->n;
 }
 
+/* The line ends before such a lightpath does. */
+static bool past_end(const struct grid *g, int node, int32_t key)
+{
+	int len = key % g->n;
+
+	return g->s->line && (key < g->n ? node + len >= g->n : node < len);
+}
+
 struct end {
 	int32_t dst, way;
 };
@@ -81,11 +89,16 @@ static int make_topo(struct grid *g, struct topo **out, struct err *err)
 	int rc = ends ? topo_new(g->n, out, err) : err_nomem(err);
 
 	for (int u = 0; u < g->n && !rc; u++) {
+		int n_ends = 0;
+
 		for (int k = 0; k < g->n_ways; k++) {
-			ends[k] = (struct end){ sink_of(g, u, g->ways[k]), k };
+			if (!past_end(g, u, g->ways[k])) {
+				ends[n_ends++] = (struct end){
+					sink_of(g, u, g->ways[k]), k };
+			}
 		}
-		qsort(ends, (size_t)g->n_ways, sizeof(*ends), by_end);
-		for (int k = 0; k < g->n_ways && !rc; k++) {
+		qsort(ends, (size_t)n_ends, sizeof(*ends), by_end);
+		for (int k = 0; k < n_ends && !rc; k++) {
 			g->arc[(size_t)u * g->n_ways + ends[k].way] = next++;
 			rc = topo_add_arc(*out, u, ends[k].dst, 1, 0, err);
 		}
@@ -102,24 +115,28 @@ static int add_lights(struct grid *g, const struct sym_round *r,
 	const struct rwa_ring *ring = &g->s->ring;
 	int32_t key = m->dir * g->n + m->len, v = sink_of(g, u, key);
 	int32_t arc = g->arc[(size_t)u * g->n_ways + g->way[key]];
-	int class = optree_sym_class(g->n, m->len, m->dir == RWA_CW ? u : v);
+	int class = optree_sym_class_of(g->s, m->len,
+					m->dir == RWA_CW ? u : v);
 	int32_t first = m->base + class * m->width;
-	int64_t lost = g->loss ? rwa_path_loss_mdb(ring, g->loss, m->len) : 0;
+	int64_t lost = g->p->loss ? rwa_path_loss_mdb(ring, g->p->loss,
+				optree_links(g->p, u, v, m->dir)) : 0;
 	int rc = 0;
 
 	*slot = step;
 	if (r->slots > 1) {
-		*slot += (m->base + class) / r->per_slot;
-		first = (m->base + class) % r->per_slot * m->width;
+		int per = r->per_slot[m->dir];
+
+		*slot += (m->base + class) / per;
+		first = r->from[m->dir] + (m->base + class) % per * m->width;
 	}
 	for (int k = 0; k < m->width && !rc; k++) {
 		struct rwa_arc *a = &g->lit[g->n_lit++];
 
 		*a = (struct rwa_arc){
 			.src = u, .dst = v, .dir = m->dir, .slot = *slot,
-			.fibre = (uint8_t)((first + k) / ring->channels),
-			.channel = (uint16_t)((first + k) % ring->channels),
 		};
+		optree_sym_colour(g->s, m->dir, first + k, &a->fibre,
+				  &a->channel);
 		rc = coll_add_light(g->out, &(struct coll_light){
 			.step = *slot, .arc = arc, .channel = a->channel,
 			.dir = a->dir, .fibre = a->fibre,
@@ -128,28 +145,59 @@ static int add_lights(struct grid *g, const struct sym_round *r,
 	return rc;
 }
 
+/* The node whose item the hop carries from node u; -1: beyond the line. */
+static int origin_of(const struct grid *g, const struct sym_move *m,
+		     const struct sym_hop *h, int u)
+{
+	int behind = optree_sym_behind(g->s, m, h);
+	int origin = m->dir == RWA_CW ? u - behind : u + behind;
+
+	if (g->s->line) {
+		return origin < g->n ? origin : -1;
+	}
+	return (u - h->at + g->n) % g->n;
+}
+
+/* What node u sends over a move; lights it when there is anything. */
+static int add_hops(struct grid *g, const struct sym_round *r,
+		    const struct sym_move *m, int32_t step, int u,
+		    struct err *err)
+{
+	int32_t way = g->way[m->dir * g->n + m->len], slot = -1;
+	int rc = 0;
+
+	for (size_t h = 0; h < m->n_hops && !rc; h++) {
+		const struct sym_hop *hop = &g->s->hops.v[m->hop + h];
+		int origin = origin_of(g, m, hop, u);
+
+		if (origin < 0) {
+			continue;
+		}
+		if (slot < 0) {
+			rc = add_lights(g, r, m, step, u, &slot, err);
+		}
+		rc = rc ? rc : coll_add(g->out, &(struct coll_xfer){
+			.step = slot,
+			.arc = g->arc[(size_t)u * g->n_ways + way],
+			.origin = origin,
+			.dest = hop->dest < 0
+					? COLL_NO_DEST
+					: (origin + hop->dest) % g->n,
+			.first = hop->first, .last = hop->last,
+			.op = COLL_COPY }, err);
+	}
+	return rc;
+}
+
 /* All nodes' lightpaths of a move, and what is on them. */
 static int add_move(struct grid *g, const struct sym_round *r,
 		    const struct sym_move *m, int32_t step, struct err *err)
 {
-	int32_t way = g->way[m->dir * g->n + m->len], slot;
 	int rc = 0;
 
 	for (int u = 0; u < g->n && !rc; u++) {
-		rc = add_lights(g, r, m, step, u, &slot, err);
-		for (size_t h = 0; h < m->n_hops && !rc; h++) {
-			const struct sym_hop *hop = &g->s->hops.v[m->hop + h];
-			int origin = (u - hop->at + g->n) % g->n;
-
-			rc = coll_add(g->out, &(struct coll_xfer){
-				.step = slot,
-				.arc = g->arc[(size_t)u * g->n_ways + way],
-				.origin = origin,
-				.dest = hop->dest < 0
-						? COLL_NO_DEST
-						: (origin + hop->dest) % g->n,
-				.first = hop->first, .last = hop->last,
-				.op = COLL_COPY }, err);
+		if (!past_end(g, u, m->dir * g->n + m->len)) {
+			rc = add_hops(g, r, m, step, u, err);
 		}
 	}
 	return rc;
@@ -189,8 +237,9 @@ static int check_size(const struct optree_sym *s, struct err *err)
 	return 0;
 }
 
-int optree_sym_expand(const struct optree_sym *s, const struct rwa_loss *loss,
-		      struct coll_sched **out, struct err *err)
+int optree_sym_expand(const struct optree_sym *s,
+		      const struct optree_params *p, struct coll_sched **out,
+		      struct err *err)
 {
 	struct grid g = { 0 };
 	struct topo *topo = NULL;
@@ -198,20 +247,21 @@ int optree_sym_expand(const struct optree_sym *s, const struct rwa_loss *loss,
 	int rc = check_size(s, err);
 
 	*out = NULL;
-	rc = rc ? rc : grid_init(&g, s, loss, err);
+	rc = rc ? rc : grid_init(&g, s, p, err);
 	rc = rc ? rc : make_topo(&g, &topo, err);
 	if (rc) {
 		topo_free(topo);
 		goto out;
 	}
 	rc = coll_new(s->kind, topo, s->chunks,
-		      2 * s->ring.channels * s->ring.fibres, 0, &g.out, err);
+		      s->w[0] + s->w[1], 0, &g.out, err);
 	rc = rc ? rc : fill(&g, err);
 	if (rc) {
 		coll_free(g.out);
 		goto out;
 	}
-	snprintf(name, sizeof(name), "WDM ring of %d nodes", g.n);
+	snprintf(name, sizeof(name), g.s->line ? "segment of %d nodes"
+					       : "WDM ring of %d nodes", g.n);
 	coll_set_topo_name(g.out, name);
 	*out = g.out;
 out:

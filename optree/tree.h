@@ -90,6 +90,23 @@ int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
 		  struct err *err);
 
+/* Colours that the parameters allow in a direction. */
+int64_t tree_width(const struct optree_params *p, int dir);
+
+/* Only part of the ring, or directions that differ: OpTree and the baselines
+ * have no schedule for that. */
+bool tree_is_part(const struct optree_params *p);
+
+/* WEFT_EUNSUPPORTED: this algorithm on a part of the ring. */
+int part_unsupported(enum optree_algorithm how, struct err *err);
+
+/* WEFT_EINVAL when light or at are not on the ring or not in order. O(n +
+ * n_light^2). */
+int part_check(const struct optree_params *p, struct err *err);
+
+/* Most links of the ring that light to the len-th next rank crosses. */
+int tree_span(const struct optree_params *p, int len);
+
 /* WEFT_ELIMIT or WEFT_EINVAL for parameters out of range. */
 int tree_check_params(const struct optree_params *p, struct err *err);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rng.h"
 #include "optree/optree.h"
 
 static struct optree_params params(int n, int channels, int64_t bytes)
@@ -27,6 +28,299 @@ static void make(const struct optree_params *p, struct optree_plan *out)
 	    optree_plan_expand(p, out, &err)) {
 		fail_msg("n=%d w=%d: %s", p->n, p->channels, err.msg);
 	}
+}
+
+/* Every light's loss is that of the links it crosses, on allowed channels. */
+static void check_lights(const struct optree_params *p,
+			 const struct coll_sched *s)
+{
+	int64_t n;
+	const struct coll_light *l = coll_lights(s, &n);
+	struct rwa_ring ring = { p->ring_nodes ? p->ring_nodes : p->n,
+				 p->fibres, p->channels };
+
+	for (int64_t i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(coll_topo(s), l[i].arc);
+		int links = optree_links(p, a->src, a->dst, l[i].dir);
+		bool allowed = p->n_light == 0;
+
+		if (p->loss) {
+			assert_int_equal(l[i].loss_mdb, rwa_path_loss_mdb(
+				&ring, p->loss, links));
+		}
+		for (int k = 0; k < p->n_light; k++) {
+			const struct optree_fibre *f = &p->light[k];
+
+			allowed = allowed ||
+				  (f->dir == l[i].dir &&
+				   f->fibre == l[i].fibre &&
+				   l[i].channel >= f->first &&
+				   l[i].channel < f->first + f->channels);
+		}
+		assert_true(allowed);
+		if (p->line) {
+			assert_int_equal(l[i].dir, a->src < a->dst ? RWA_CW
+								   : RWA_CCW);
+		}
+	}
+}
+
+/* Plans, expands (which replays all) and checks one job alone. */
+static void check(const struct optree_params *p, enum coll_kind kind,
+		  struct optree_plan *out)
+{
+	struct rwa_ring ring = { p->ring_nodes ? p->ring_nodes : p->n,
+				 p->fibres, p->channels };
+	struct optree_shared job = { .name = "job", .at = p->at,
+				     .line = p->line };
+	struct coll_report report;
+	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
+				  p->shard_bytes * p->n };
+	struct err err = { 0 };
+	int64_t ns;
+
+	if (optree_collective(p, kind, 0, OPTREE_AUTO, out, &err) ||
+	    optree_plan_expand(p, out, &err)) {
+		fail_msg("n=%d w=%d: %s", p->n, p->channels, err.msg);
+	}
+	coll_report_init(&report);
+	assert_int_equal(coll_verify(out->sched, &report, &err), 0);
+	assert_int_equal(report.steps, out->steps);
+	assert_int_equal(coll_time(out->sched, &report, &cost, &ns, NULL,
+				   &err), 0);
+	assert_true(ns <= out->time_ns);
+	if (out->chunks < 2500 && out->chunks * 2 < p->shard_bytes) {
+		assert_true(ns >= out->time_ns - 2);
+	}
+	assert_true(out->time_ns >= out->bound_ns);
+	check_lights(p, out->sched);
+	job.sched = out->sched;
+	assert_int_equal(optree_check_shared(&ring, &job, 1, &err), 0);
+	coll_report_fini(&report);
+}
+
+static void segments(void **state)
+{
+	static const enum coll_kind kinds[] = {
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE };
+
+	(void)state;
+	for (int n = 2; n <= 40; n++) {
+		for (int k = 0; k < 3; k++) {
+			struct optree_params p = params(
+				n, 1 + (n + k) % 9, k ? 4000 : 4000000);
+			struct optree_plan plan;
+			int64_t lights;
+
+			p.line = true;
+			check(&p, kinds[k], &plan);
+			coll_lights(plan.sched, &lights);
+			assert_int_equal(lights, plan.lightpaths);
+			assert_int_equal(plan.optree_time_ns, 0);
+			optree_plan_fini(&plan);
+		}
+	}
+}
+
+/* Long items on a line: a relay both ways, as fast as an end can receive. */
+static void a_line_meets_its_bound(void **state)
+{
+	struct optree_params p = params(50, 8, 100000000);
+	struct optree_plan plan;
+
+	(void)state;
+	p.line = true;
+	check(&p, COLL_ALLGATHER, &plan);
+	assert_int_equal(plan.bound_ns, 25000 + 49 * INT64_C(20000000) / 8);
+	assert_true(plan.gap < 0.01);
+	optree_plan_fini(&plan);
+}
+
+static void unequal_fibres(void **state)
+{
+	static const enum coll_kind kinds[] = {
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 4);
+	for (int k = 0; k < 120; k++) {
+		struct optree_params p = params(
+			2 + (int)rng_below(&rng, 30), 12,
+			1 + (int64_t)rng_below(&rng, 300000));
+		struct optree_fibre f[4];
+		struct optree_plan plan;
+		int n = 1 + (int)rng_below(&rng, 4);
+
+		for (int i = 0; i < n; i++) {
+			f[i] = (struct optree_fibre){
+				.dir = i & 1, .fibre = (uint8_t)(2 - i / 2),
+				.first = (int)rng_below(&rng, 6),
+				.channels = 1 + (int)rng_below(&rng, 6) };
+		}
+		p.fibres = 3;
+		p.light = f;
+		p.n_light = n;
+		p.line = n > 1 && k % 3 == 0;
+		p.overlap = k % 2;
+		p.convert_ns = 500;
+		if (optree_collective(&p, kinds[k % 3], 0, OPTREE_AUTO, &plan,
+				      &(struct err){ 0 })) {
+			fail();
+		}
+		optree_plan_fini(&plan);
+		p.overlap = false;
+		check(&p, kinds[k % 3], &plan);
+		optree_plan_fini(&plan);
+	}
+}
+
+/* Two thirds of the light clockwise: both directions take their share. */
+static void unequal_directions_meet_the_bound(void **state)
+{
+	static const struct optree_fibre f[] = {
+		{ RWA_CW, 0, 0, 64 }, { RWA_CCW, 0, 0, 32 } };
+	struct optree_params p = params(64, 64, 4000000000);
+	struct optree_plan plan;
+
+	(void)state;
+	p.light = f;
+	p.n_light = 2;
+	check(&p, COLL_ALLGATHER, &plan);
+	assert_true(plan.gap < 0.01);
+	optree_plan_fini(&plan);
+	p.n_light = 1;
+	check(&p, COLL_ALLGATHER, &plan);
+	assert_true(plan.gap < 0.01);
+	optree_plan_fini(&plan);
+}
+
+/* Random jobs on disjoint channels or disjoint arcs of one ring. */
+static void jobs_share_a_ring(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 9);
+	for (int k = 0; k < 40; k++) {
+		struct rwa_ring ring = { 64, 2, 16 };
+		struct rwa_loss loss = { .launch_mdbm = 60000,
+					 .span_mdb = 1000, .pass_mdb = 1 };
+		struct optree_shared jobs[4];
+		struct optree_plan plans[4];
+		int32_t at[4][64];
+		struct err err = { 0 };
+		bool by_channel = k % 2;
+
+		for (int j = 0; j < 4; j++) {
+			int lo = by_channel ? (int)rng_below(&rng, 64)
+					    : 16 * j + 60;
+			int room = by_channel ? 63 : 15;
+			struct optree_fibre f[] = {
+				{ RWA_CW, j / 2, 8 * (j % 2), 8 },
+				{ RWA_CCW, j / 2, 8 * (j % 2), 8 } };
+			struct optree_params p = params(0, 16, 4000);
+
+			for (int v = 0; v <= room; v++) {
+				if (rng_below(&rng, 3) || v == 0 ||
+				    v == room) {
+					at[j][p.n++] = (lo + v) % 64;
+				}
+			}
+			p.fibres = 2;
+			p.light = by_channel ? f : NULL;
+			p.n_light = by_channel ? 2 : 0;
+			p.at = at[j];
+			p.ring_nodes = 64;
+			p.line = !by_channel;
+			p.loss = &loss;
+			check(&p, COLL_ALLGATHER, &plans[j]);
+			assert_true(plans[j].worst_loss_mdb <= 60000);
+			jobs[j] = (struct optree_shared){
+				"job", plans[j].sched, at[j], !by_channel };
+		}
+		if (optree_check_shared(&ring, jobs, 4, &err)) {
+			fail_msg("%s", err.msg);
+		}
+		for (int j = 0; j < 4; j++) {
+			optree_plan_fini(&plans[j]);
+		}
+	}
+}
+
+/* Light passes nodes that take no part: reach counts their links. */
+static void reach_counts_links_passed(void **state)
+{
+	static const int32_t at[] = { 0, 1, 2, 3, 13, 14, 15, 16 };
+	struct rwa_loss loss = { .launch_mdbm = 10000, .span_mdb = 1000 };
+	struct optree_params p = params(8, 4, 4000);
+	struct optree_plan plan;
+	struct err err;
+
+	(void)state;
+	p.at = at;
+	p.ring_nodes = 20;
+	p.loss = &loss;
+	check(&p, COLL_ALLGATHER, &plan);
+	assert_int_equal(plan.worst_loss_mdb, 10000);
+	optree_plan_fini(&plan);
+	loss.launch_mdbm = 9000;
+	assert_int_equal(optree_make(&p, OPTREE_AUTO, &plan, &err),
+			 WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "3 -> 4 over 10 hops"));
+}
+
+static int refused(const struct optree_params *p, enum optree_algorithm how,
+		   enum coll_kind kind)
+{
+	struct optree_plan plan;
+	struct err err = { 0 };
+	int rc = optree_collective(p, kind, 0, how, &plan, &err);
+
+	assert_int_not_equal(rc, 0);
+	assert_true(err.msg[0] != '\0');
+	return rc;
+}
+
+static void what_is_not_there_is_refused(void **state)
+{
+	static const int32_t wrong[] = { 0, 2, 1, 3 }, beyond[] = { 0, 9 };
+	struct optree_fibre f[] = { { RWA_CW, 0, 0, 2 }, { RWA_CW, 0, 1, 2 },
+				    { RWA_CW, 1, 0, 1 }, { RWA_CW, 0, 3, 2 } };
+	struct optree_params p = params(4, 4, 4000);
+
+	(void)state;
+	p.at = wrong;
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLGATHER),
+			 WEFT_EINVAL);
+	p.n = 2;
+	p.at = beyond;
+	p.ring_nodes = 9;
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLGATHER),
+			 WEFT_EINVAL);
+	p = params(4, 4, 4000);
+	p.light = f;
+	p.n_light = 2;	/* channel 1 twice */
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLGATHER),
+			 WEFT_EINVAL);
+	p.n_light = 1;
+	p.line = true;	/* and nothing back */
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLGATHER),
+			 WEFT_EINVAL);
+	p.light = f + 2;	/* no such fibre */
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLGATHER),
+			 WEFT_EINVAL);
+	p.light = f + 3;	/* no such channel */
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLGATHER),
+			 WEFT_EINVAL);
+	p = params(4, 4, 4000);
+	p.line = true;
+	assert_int_equal(refused(&p, OPTREE_TREE, COLL_ALLGATHER),
+			 WEFT_EUNSUPPORTED);
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_ALLTOALL),
+			 WEFT_EUNSUPPORTED);
+	assert_int_equal(refused(&p, OPTREE_AUTO, COLL_BROADCAST),
+			 WEFT_EUNSUPPORTED);
 }
 
 static void clashes_are_found(void **state)
@@ -66,6 +360,13 @@ static void clashes_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments),
+		cmocka_unit_test(a_line_meets_its_bound),
+		cmocka_unit_test(unequal_fibres),
+		cmocka_unit_test(unequal_directions_meet_the_bound),
+		cmocka_unit_test(jobs_share_a_ring),
+		cmocka_unit_test(reach_counts_links_passed),
+		cmocka_unit_test(what_is_not_there_is_refused),
 		cmocka_unit_test(clashes_are_found),
 	};
 

@@ -1,0 +1,122 @@
+/*
+ * Time of a symmetric schedule when idle channels are retuned while others
+ * carry data. All lightpaths of a class and length are tuned alike, so a
+ * colour is in one state: the class and length that it was lit for last. A
+ * step whose colours are all in the state it wants begins when the one before
+ * has ended; otherwise it waits until retune_ns have passed since the others
+ * were lit last, and nothing passes their resonators meanwhile.
+ */
+#include <stdlib.h>
+
+#include "optree/compose.h"
+
+struct colour {
+	int32_t len, class;	/* 0: never lit */
+	__int128 released;
+};
+
+/* Times count in 1 / (channel_bps * chunks) ns, so they are whole. */
+struct clockwork {
+	const struct optree_sym *s;
+	__int128 chunk, retune, convert, now;
+	struct colour *colour[2];
+};
+
+/* When colours first..first+width-1 can carry this class. */
+static __int128 ready(const struct clockwork *c, const struct sym_move *m,
+		      int32_t class, int32_t first)
+{
+	__int128 at = c->now;
+
+	for (int32_t k = first; k < first + m->width; k++) {
+		const struct colour *x = &c->colour[m->dir][k];
+
+		if ((x->len != m->len || x->class != class) &&
+		    x->released + c->retune > at) {
+			at = x->released + c->retune;
+		}
+	}
+	return at;
+}
+
+static void release(struct clockwork *c, const struct sym_move *m,
+		    int32_t class, int32_t first)
+{
+	for (int32_t k = first; k < first + m->width; k++) {
+		c->colour[m->dir][k] = (struct colour){ m->len, class,
+							c->now };
+	}
+}
+
+/* Classes of a move that are lit in a slot, and the colours of the first. */
+static int32_t lit(const struct sym_round *r, const struct sym_move *m,
+		   int slot, int32_t *class, int32_t *first)
+{
+	int32_t per = r->per_slot[m->dir], from = slot * per, to = from + per;
+
+	if (r->slots == 1) {
+		*class = 0;
+		*first = m->base;
+		return m->classes;
+	}
+	from = from > m->base ? from : m->base;
+	to = to < m->base + m->classes ? to : m->base + m->classes;
+	*class = from - m->base;
+	*first = r->from[m->dir] + from % per * m->width;
+	return to > from ? to - from : 0;
+}
+
+static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
+		     int64_t chunk_times)
+{
+	const struct sym_move *m = c->s->moves.v + r->move;
+	__int128 begin = c->now;
+	int32_t class, first;
+
+	for (size_t i = 0; i < r->n_moves; i++) {
+		int32_t n = lit(r, &m[i], slot, &class, &first);
+
+		for (int32_t k = 0; k < n; k++) {
+			__int128 at = ready(c, &m[i], class + k,
+					    first + k * m[i].width);
+
+			begin = at > begin ? at : begin;
+		}
+	}
+	c->now = begin + chunk_times * c->chunk + c->convert;
+	for (size_t i = 0; i < r->n_moves; i++) {
+		int32_t n = lit(r, &m[i], slot, &class, &first);
+
+		for (int32_t k = 0; k < n; k++) {
+			release(c, &m[i], class + k, first + k * m[i].width);
+		}
+	}
+}
+
+int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
+		    int64_t *ns, struct err *err)
+{
+	__int128 unit = (__int128)p->channel_bps * s->chunks;
+	struct clockwork c = {
+		.s = s, .chunk = (__int128)p->shard_bytes * 8000000000,
+		.retune = (p->alpha_ns - p->convert_ns) * unit,
+		.convert = p->convert_ns * unit,
+		.colour = { calloc((size_t)s->w[0] + 1, sizeof(**c.colour)),
+			    calloc((size_t)s->w[1] + 1, sizeof(**c.colour)) },
+	};
+	int rc = c.colour[0] && c.colour[1] ? 0 : err_nomem(err);
+
+	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
+		const struct sym_round *r = &s->rounds.v[i];
+		size_t at[2] = { 0, 0 };
+
+		for (int slot = 0; slot < r->slots; slot++) {
+			run_slot(&c, r, slot,
+				 optree_sym_slot_times(s, r, slot, at));
+		}
+	}
+	*ns = (int64_t)((c.now + unit - 1) / unit);
+	free(c.colour[0]);
+	free(c.colour[1]);
+	return rc;
+}
