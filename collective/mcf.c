@@ -215,8 +215,7 @@ static void start(struct mcf *p)
 	p->started = true;
 }
 
-/* Lower bound that the prices prove; keeps the best. */
-static void prove_bound(struct mcf *p, const double *price)
+void mcf_prove(struct mcf *p, const double *price)
 {
 	const int32_t *class = p->orbits.arc_class;
 	double sum = 0, scale = 0, bound;
@@ -277,7 +276,7 @@ static bool pass(struct mcf *p, const struct mcf_options *opt,
 	return false;
 }
 
-static void set_gap(struct mcf *p, struct mcf_result *res)
+void mcf_set_gap(struct mcf *p, struct mcf_result *res)
 {
 	double u = flow_congestion(p);
 
@@ -315,9 +314,9 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 		flow_price(p);
 		p->passes++;
 		if (!over || p->best_bound == 0) {
-			prove_bound(p, p->price);
+			mcf_prove(p, p->price);
 		}
-		set_gap(p, res);
+		mcf_set_gap(p, res);
 		if (res->gap <= opt->gap) {
 			res->stop = MCF_REACHED;
 			return;
@@ -348,9 +347,9 @@ int mcf_run(struct mcf *p, const struct mcf_options *opt,
 	memset(res, 0, sizeof(*res));
 	if (!p->started) {
 		start(p);
-		prove_bound(p, p->price);
+		mcf_prove(p, p->price);
 	}
-	set_gap(p, res);
+	mcf_set_gap(p, res);
 	if (res->gap > opt->gap) {
 		run_passes(p, opt, deadline_ns, res);
 	}
@@ -476,7 +475,7 @@ static int warm_start(const struct mcf *p, struct mcf *q, struct err *err)
 	free(all);
 	inherit_prices(p, q);
 	flow_measure(q);
-	prove_bound(q, q->price);
+	mcf_prove(q, q->price);
 	q->started = true;
 	return 0;
 }

@@ -116,6 +116,10 @@ void flow_withdraw(struct mcf *p, int s, int u, double amount);
 /* Flows of all sources, solved or moved there by automorphisms, into
  * all[n][m] (zeroed; rows of nodes that are no terminals stay zero). */
 int flow_expand(const struct mcf *p, double *all);
+/* Lower bound that prices prove; the best is kept. */
+void mcf_prove(struct mcf *p, const double *price);
+/* Best congestion, present or told before, against the best bound. */
+void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
 
