@@ -117,3 +117,21 @@ int flow_net_arc(const struct flow_net *net, int u, int v)
 	}
 	return -1;
 }
+
+int mcf_copy_topo(const struct topo *t, struct topo **out, struct err *err)
+{
+	int rc = topo_new(topo_n(t), out, err);
+
+	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		rc = topo_add_arc(*out, arc->src, arc->dst, arc->cap,
+				  arc->latency_ns, err);
+	}
+	rc = rc ? rc : topo_freeze(*out, err);
+	if (rc) {
+		topo_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}

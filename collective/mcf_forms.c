@@ -11,11 +11,23 @@
 const char *mcf_form_name(enum mcf_form form)
 {
 	static const char *const names[] = {
+		[MCF_FORM_FLOW] = "mcf",
 		[MCF_FORM_LINK] = "link-mcf", [MCF_FORM_GROUPED] = "grouped",
 		[MCF_FORM_PATHS] = "pmcf",
 	};
 
 	return names[form];
+}
+
+bool mcf_form_parse(const char *name, enum mcf_form *form)
+{
+	for (int f = 0; f < MCF_FORMS; f++) {
+		if (strcmp(name, mcf_form_name((enum mcf_form)f)) == 0) {
+			*form = (enum mcf_form)f;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Row of class k is k; then those of the form. Column 0 is U. */
@@ -395,6 +407,9 @@ int mcf_solve_form(struct mcf *p, enum mcf_form form,
 	struct mcf_options none = *opt;
 	int rc;
 
+	if (form == MCF_FORM_FLOW) {
+		return mcf_run(p, opt, res, err);
+	}
 	/* Equal prices and hop trees: something to return in any case. */
 	none.gap = HUGE_VAL;
 	rc = mcf_run(p, &none, res, err);

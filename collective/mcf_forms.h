@@ -11,13 +11,20 @@
 
 #include "collective/mcf.h"
 
-enum mcf_form { MCF_FORM_LINK, MCF_FORM_GROUPED, MCF_FORM_PATHS };
+enum mcf_form {
+	MCF_FORM_FLOW,		/* none of these: mcf_run */
+	MCF_FORM_LINK, MCF_FORM_GROUPED, MCF_FORM_PATHS,
+};
+
+#define MCF_FORMS 4
 
 /* Larger programs are refused: lp_solve would not end. */
 #define MCF_FORM_MAX_COLS 60000
 
-/* "link-mcf", "grouped", "pmcf". */
+/* "mcf", "link-mcf", "grouped", "pmcf". */
 const char *mcf_form_name(enum mcf_form form);
+/* The form of a name; false when there is none. */
+bool mcf_form_parse(const char *name, enum mcf_form *form);
 
 /*
  * Solves p in this form and leaves the flow in p, from where paths are cut

@@ -8,24 +8,6 @@
 #include "collective/flow_steps.h"
 #include "lib/base/clk.h"
 
-static int copy_topo(const struct topo *t, struct topo **out, struct err *err)
-{
-	int rc = topo_new(topo_n(t), out, err);
-
-	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
-		const struct topo_arc *arc = topo_arc(t, a);
-
-		rc = topo_add_arc(*out, arc->src, arc->dst, arc->cap,
-				  arc->latency_ns, err);
-	}
-	rc = rc ? rc : topo_freeze(*out, err);
-	if (rc) {
-		topo_free(*out);
-		*out = NULL;
-	}
-	return rc;
-}
-
 /* Smallest P within the loss, else the best, else the first when time is
  * over. Returns its use, negative on an error. */
 static double choose_chunks(const struct flow_net *net,
@@ -128,7 +110,7 @@ static int make_steps(const struct topo *t, const struct mcf *p,
 	int rc;
 
 	if ((rc = flow_steps_new(t, &p->net, paths, &st, err)) ||
-	    (rc = copy_topo(t, &copy, err)) ||
+	    (rc = mcf_copy_topo(t, &copy, err)) ||
 	    (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
 			   err)) ||
 	    (rc = flow_steps_emit(st, pace, *out, &info->steps,
@@ -187,7 +169,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		flow.time_limit_s *= MCF_SCHED_FLOW_TIME;
 	}
 	if ((rc = check_size(t, err)) || (rc = mcf_new(t, false, &p, err)) ||
-	    (rc = mcf_run(p, &flow, &mine.flow, err)) ||
+	    (rc = mcf_solve_form(p, opt->form, &flow, &mine.flow, err)) ||
 	    (rc = flow_paths_cut(p, &paths, err))) {
 		goto out;
 	}

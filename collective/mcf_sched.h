@@ -6,10 +6,11 @@
 #define WEFT_COLLECTIVE_MCF_SCHED_H
 
 #include "collective/collective.h"
-#include "collective/mcf.h"
+#include "collective/mcf_forms.h"
 
 struct mcf_sched_options {
 	struct mcf_options flow;
+	enum mcf_form form;	/* how it is solved */
 	double loss;		/* of rate, allowed to chunks and again to
 				 * steps */
 	int max_chunks;		/* 0: MCF_SCHED_CHUNKS */
