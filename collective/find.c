@@ -36,10 +36,14 @@ struct cands {
 	VEC(struct cand) list;
 };
 
-struct finder {
+struct coll_finder {
 	const struct coll_query *q;
 	struct u64map known;	/* n, d, both ways -> index into optimal */
 	VEC(struct cands) optimal;
+	VEC(struct cand) computed;	/* those of the nodes and collective
+					 * asked for last */
+	int computed_n;
+	enum coll_kind computed_kind;
 	struct err *err;
 };
 
@@ -70,7 +74,7 @@ static struct ratio bound_of(int64_t n)
 }
 
 /* T_B of what is asked for. */
-static struct ratio worth(const struct finder *f, const struct cand *c)
+static struct ratio worth(const struct coll_finder *f, const struct cand *c)
 {
 	switch (f->q->kind) {
 	case COLL_ALLGATHER:
@@ -85,7 +89,7 @@ static struct ratio worth(const struct finder *f, const struct cand *c)
 /* ---- sets of candidates ---- */
 
 /* a makes b superfluous; equals do not. */
-static bool beats(const struct finder *f, const struct cand *a,
+static bool beats(const struct coll_finder *f, const struct cand *a,
 		  const struct cand *b)
 {
 	int c = ratio_cmp(worth(f, a), worth(f, b));
@@ -94,7 +98,7 @@ static bool beats(const struct finder *f, const struct cand *a,
 }
 
 /* Adds c unless beaten or one of too many equals; drops what it beats. */
-static int keep(struct finder *f, struct cands *set, const struct cand *c)
+static int keep(struct coll_finder *f, struct cands *set, const struct cand *c)
 {
 	size_t kept = 0, ties = 0;
 
@@ -163,12 +167,29 @@ static int phase(enum coll_kind kind, const struct topo *t, int *steps,
 	return rc;
 }
 
+/* Takes the figures of c->expr from before. */
+static bool recall(const struct coll_finder *f, struct cand *c)
+{
+	for (size_t i = 0; i < f->computed.n; i++) {
+		if (strcmp(f->computed.v[i].expr, c->expr) == 0) {
+			*c = f->computed.v[i];
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Fills the figures of c->expr by building it. A digraph that equals its own
  * reverse, as far as is known without search, is computed once. */
-static int compute(const struct finder *f, struct cand *c)
+static int compute(struct coll_finder *f, struct cand *c)
 {
 	struct topo *t = NULL;
-	int rc = topo_parse(c->expr, &t, NULL, f->err);
+	int rc;
+
+	if (recall(f, c)) {
+		return 0;
+	}
+	rc = topo_parse(c->expr, &t, NULL, f->err);
 
 	rc = rc ? rc : phase(COLL_ALLGATHER, t, &c->steps, &c->gather,
 			     f->err);
@@ -179,6 +200,9 @@ static int compute(const struct finder *f, struct cand *c)
 	}
 	c->exact = true;
 	topo_free(t);
+	if (!rc && vec_push(&f->computed, *c)) {
+		rc = err_nomem(f->err);
+	}
 	return rc;
 }
 
@@ -219,7 +243,7 @@ static const struct {
 	{ "Johnson(8,4)", 70, 16, 4, false },
 };
 
-static int add_special(struct finder *f, struct cands *set, int n, int d,
+static int add_special(struct coll_finder *f, struct cands *set, int n, int d,
 		       bool both)
 {
 	int rc = 0;
@@ -239,7 +263,7 @@ static int add_special(struct finder *f, struct cands *set, int n, int d,
 
 /* Theorem 22: C(n,{m,m+1}) has the least diameter of all with two offsets,
  * m, and is bandwidth-optimal. */
-static int add_circulant(struct finder *f, struct cands *set, int n)
+static int add_circulant(struct coll_finder *f, struct cands *set, int n)
 {
 	struct cand c;
 	int m = 1;
@@ -252,7 +276,7 @@ static int add_circulant(struct finder *f, struct cands *set, int n)
 	return keep(f, set, &c);
 }
 
-static int add_bases(struct finder *f, struct cands *set, int n, int d,
+static int add_bases(struct coll_finder *f, struct cands *set, int n, int d,
 		     bool both)
 {
 	struct cand c = optimal(n, 1);
@@ -279,11 +303,11 @@ static int add_bases(struct finder *f, struct cands *set, int n, int d,
 	return rc ? rc : add_special(f, set, n, d, both);
 }
 
-static int optimal_set(struct finder *f, int n, int d, bool both,
+static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 		       size_t *index);
 
 /* Parallel arcs: every load and the bandwidth of a node grow alike. */
-static int add_multiples(struct finder *f, struct cands *set, int n, int d,
+static int add_multiples(struct coll_finder *f, struct cands *set, int n, int d,
 			 bool both)
 {
 	int rc = 0;
@@ -308,7 +332,7 @@ static int add_multiples(struct finder *f, struct cands *set, int n, int d,
 }
 
 /* Theorem 11 and corollary 11.1. The step it adds is often not needed. */
-static int add_copies(struct finder *f, struct cands *set, int n, int d,
+static int add_copies(struct coll_finder *f, struct cands *set, int n, int d,
 		      bool both)
 {
 	int rc = 0;
@@ -341,7 +365,7 @@ static bool join(struct cand *c, const char *a, const char *b)
 }
 
 /* Theorem 13 for simple digraphs with bandwidth-optimal schedules. */
-static int add_products(struct finder *f, struct cands *set, int n, int d,
+static int add_products(struct coll_finder *f, struct cands *set, int n, int d,
 			bool both)
 {
 	int rc = 0;
@@ -377,7 +401,7 @@ static int add_products(struct finder *f, struct cands *set, int n, int d,
 
 /* The fastest bandwidth-optimal digraphs of n nodes and d ports, made once
  * each. *index may be looked up in f->optimal until the next call. */
-static int optimal_set(struct finder *f, int n, int d, bool both,
+static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 		       size_t *index)
 {
 	uint64_t key = (uint64_t)n << 32 | (uint64_t)d << 1 | both, value;
@@ -406,7 +430,7 @@ static int optimal_set(struct finder *f, int n, int d, bool both,
 
 /* ---- everything of a size ---- */
 
-static int add_optimal(struct finder *f, struct cands *set, int n, int d,
+static int add_optimal(struct coll_finder *f, struct cands *set, int n, int d,
 		       bool both)
 {
 	size_t from;
@@ -418,7 +442,7 @@ static int add_optimal(struct finder *f, struct cands *set, int n, int d,
 	return rc;
 }
 
-static int add_kautz(struct finder *f, struct cands *set, int n, int d)
+static int add_kautz(struct coll_finder *f, struct cands *set, int n, int d)
 {
 	struct cand c = { .exact = true };
 	int rc;
@@ -432,7 +456,7 @@ static int add_kautz(struct finder *f, struct cands *set, int n, int d)
 
 /* Corollary 10.1 (corollary 1.2 as a bound): `times` line graphs of what has
  * `base` nodes. */
-static int add_lines(struct finder *f, struct cands *set, int base, int d,
+static int add_lines(struct coll_finder *f, struct cands *set, int base, int d,
 		     int times)
 {
 	struct cands from = { 0 };
@@ -460,7 +484,7 @@ static int add_lines(struct finder *f, struct cands *set, int base, int d,
 	return rc;
 }
 
-static int one_way(struct finder *f, struct cands *set, int n, int d)
+static int one_way(struct coll_finder *f, struct cands *set, int n, int d)
 {
 	int rc = add_optimal(f, set, n, d, false);
 	int64_t base = n;
@@ -474,7 +498,7 @@ static int one_way(struct finder *f, struct cands *set, int n, int d)
 }
 
 /* Appendix F: a one-way digraph and its transpose. */
-static int both_ways(struct finder *f, struct cands *set, int n, int d)
+static int both_ways(struct coll_finder *f, struct cands *set, int n, int d)
 {
 	struct cands half = { 0 };
 	int rc = add_optimal(f, set, n, d, true);
@@ -499,7 +523,7 @@ static int both_ways(struct finder *f, struct cands *set, int n, int d)
 
 /* Replaces upper bounds by what the digraphs have. Those that lose their place
  * are dropped. */
-static int prove_all(struct finder *f, struct cands *set)
+static int prove_all(struct coll_finder *f, struct cands *set)
 {
 	struct cands proven = { 0 };
 	int rc = 0;
@@ -567,7 +591,7 @@ static void drop_equals(struct coll_frontier *out)
 	out->points.n = kept;
 }
 
-static int publish(const struct finder *f, const struct cands *set,
+static int publish(const struct coll_finder *f, const struct cands *set,
 		   struct coll_frontier *out)
 {
 	int phases = f->q->kind == COLL_ALLREDUCE ? 2 : 1;
@@ -616,10 +640,41 @@ static int check_query(const struct coll_query *q, struct err *err)
 	return 0;
 }
 
-int coll_find(const struct coll_query *q, bool prove,
-	      struct coll_frontier *out, struct err *err)
+int coll_finder_new(struct coll_finder **out, struct err *err)
 {
-	struct finder f = { .q = q, .err = err };
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : err_nomem(err);
+}
+
+void coll_finder_free(struct coll_finder *f)
+{
+	if (!f) {
+		return;
+	}
+	for (size_t i = 0; i < f->optimal.n; i++) {
+		vec_fini(&f->optimal.v[i].list);
+	}
+	vec_fini(&f->optimal);
+	vec_fini(&f->computed);
+	u64map_fini(&f->known);
+	free(f);
+}
+
+static void begin(struct coll_finder *f, const struct coll_query *q,
+		  struct err *err)
+{
+	if (f->computed_n != q->n || f->computed_kind != q->kind) {
+		f->computed.n = 0;
+		f->computed_n = q->n;
+		f->computed_kind = q->kind;
+	}
+	f->q = q;
+	f->err = err;
+}
+
+int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
+		    bool prove, struct coll_frontier *out, struct err *err)
+{
 	struct cands set = { 0 };
 	int rc;
 
@@ -628,21 +683,33 @@ int coll_find(const struct coll_query *q, bool prove,
 	if (rc) {
 		return rc;
 	}
-	rc = q->both_ways ? both_ways(&f, &set, q->n, q->degree)
-			  : one_way(&f, &set, q->n, q->degree);
-	rc = rc || !prove ? rc : prove_all(&f, &set);
-	rc = rc ? rc : publish(&f, &set, out);
+	begin(f, q, err);
+	rc = q->both_ways ? both_ways(f, &set, q->n, q->degree)
+			  : one_way(f, &set, q->n, q->degree);
+	rc = rc || !prove ? rc : prove_all(f, &set);
+	rc = rc ? rc : publish(f, &set, out);
 	if (!rc && out->points.n == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no topology known for %d "
 			     "nodes of %d ports%s", q->n, q->degree,
 			     q->both_ways ? " with arcs both ways" : "");
 	}
-	for (size_t i = 0; i < f.optimal.n; i++) {
-		vec_fini(&f.optimal.v[i].list);
-	}
-	vec_fini(&f.optimal);
-	u64map_fini(&f.known);
 	vec_fini(&set.list);
+	return rc;
+}
+
+int coll_find(const struct coll_query *q, bool prove,
+	      struct coll_frontier *out, struct err *err)
+{
+	struct coll_finder *f;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = coll_finder_new(&f, err);
+	if (rc) {
+		return rc;
+	}
+	rc = coll_finder_run(f, q, prove, out, err);
+	coll_finder_free(f);
 	return rc;
 }
 

@@ -54,4 +54,24 @@ int coll_find(const struct coll_query *q, bool prove,
 	      struct coll_frontier *out, struct err *err);
 void coll_frontier_fini(struct coll_frontier *f);
 
+/* The same for many queries: a finder remembers what it built of smaller
+ * sizes, and what it computed for the nodes and the collective asked for
+ * last. One thread at a time; the answers do not depend on what was asked
+ * before. */
+struct coll_finder;
+int coll_finder_new(struct coll_finder **out, struct err *err);
+void coll_finder_free(struct coll_finder *f);
+int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
+		    bool prove, struct coll_frontier *out, struct err *err);
+
+/*
+ * coll_finder_run for n queries into out[n], on `threads` threads with a
+ * finder each; queries of equal n side by side share most. A query for which
+ * nothing is known leaves a frontier without points and is no error; of other
+ * errors that of the first query is returned. coll_frontier_fini for all n,
+ * also after an error. The same result with any number of threads.
+ */
+int coll_sweep(const struct coll_query *qs, size_t n, bool prove, int threads,
+	       struct coll_frontier *out, struct err *err);
+
 #endif

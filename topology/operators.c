@@ -147,9 +147,9 @@ static int build_edges(const struct topo_call *c,
 static int measure_distance(const struct topo_call *c, struct topo_size *s,
 			    struct err *err)
 {
-	/* Only building tells the arcs; they are at most all pairs. */
+	/* They are at most all pairs. */
 	*s = c->part[0]->size;
-	s->m = 0;
+	s->m = TOPO_ARCS_UNKNOWN;
 	s->degree = 0;
 	s->loopless = true;
 	return topo_check_arg(last(c), "distance", 1, TOPO_MAX_NODES, err);

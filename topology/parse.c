@@ -413,33 +413,6 @@ static int parse_all(struct parser *p, struct topo_call **out)
 
 /* ---- sizes, graphs, names ---- */
 
-/* Sizes of a call and its parts, before any memory is spent on arcs. */
-static int measure(struct topo_call *call, struct err *err)
-{
-	struct topo_size *size = &call->size;
-	int rc = 0;
-
-	for (int i = 0; i < call->parts && rc == 0; i++) {
-		rc = measure(call->part[i], err);
-	}
-	rc = rc ? rc : call->family->measure(call, size, err);
-	if (rc) {
-		return rc;
-	}
-	if (size->n > TOPO_MAX_NODES) {
-		return topo_err_at(err, call->col, "%s has %lld nodes, more "
-				   "than %d nodes", call->family->name,
-				   (long long)size->n, TOPO_MAX_NODES);
-	}
-	if (size->m > TOPO_MAX_ARCS) {
-		return err_set(err, WEFT_ELIMIT, "column %d: %s has %lld "
-			       "arcs, more than %d", call->col,
-			       call->family->name, (long long)size->m,
-			       TOPO_MAX_ARCS);
-	}
-	return 0;
-}
-
 static int build(const struct topo_call *call, struct topo **out,
 		 struct err *err)
 {
@@ -466,6 +439,47 @@ static int build(const struct topo_call *call, struct topo **out,
 	}
 	*out = t;
 	return 0;
+}
+
+/* Arcs and degree of a graph that only building tells. */
+static int learn_size(struct topo_call *call, struct err *err)
+{
+	struct topo *t;
+	int rc = build(call, &t, err);
+
+	if (rc == 0) {
+		call->size.m = topo_m(t);
+		call->size.degree = topo_regular_degree(t);
+		topo_free(t);
+	}
+	return rc;
+}
+
+/* Sizes of a call and its parts, before any memory is spent on arcs. */
+static int measure(struct topo_call *call, struct err *err)
+{
+	struct topo_size *size = &call->size;
+	int rc = 0;
+
+	for (int i = 0; i < call->parts && rc == 0; i++) {
+		rc = measure(call->part[i], err);
+	}
+	rc = rc ? rc : call->family->measure(call, size, err);
+	if (rc) {
+		return rc;
+	}
+	if (size->n > TOPO_MAX_NODES) {
+		return topo_err_at(err, call->col, "%s has %lld nodes, more "
+				   "than %d nodes", call->family->name,
+				   (long long)size->n, TOPO_MAX_NODES);
+	}
+	if (size->m > TOPO_MAX_ARCS) {
+		return err_set(err, WEFT_ELIMIT, "column %d: %s has %lld "
+			       "arcs, more than %d", call->col,
+			       call->family->name, (long long)size->m,
+			       TOPO_MAX_ARCS);
+	}
+	return size->m == TOPO_ARCS_UNKNOWN ? learn_size(call, err) : 0;
 }
 
 static void write_numbers(struct buf *b, const struct topo_arg *v, int n,

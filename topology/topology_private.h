@@ -29,9 +29,13 @@ struct topo_arg {
 	int col;		/* where it stands, 1-based */
 };
 
+#define TOPO_ARCS_UNKNOWN (-1)
+
 /* What is known of a graph before it is built. */
 struct topo_size {
-	int64_t n, m;		/* m counts self-loops and parallel arcs */
+	int64_t n, m;		/* m counts self-loops and parallel arcs, or
+				 * is TOPO_ARCS_UNKNOWN: then the parser builds
+				 * the graph to learn arcs and degree */
 	int64_t degree;		/* in and out of every node; 0: they differ,
 				 * or unknown */
 	bool transitive;	/* by construction */

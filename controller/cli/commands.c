@@ -93,13 +93,15 @@ static const struct cli_option build_options[] = {
 };
 
 static const struct cli_option find_options[] = {
-	{ 'n', "nodes", "N", "how many", NULL },
-	{ 'd', "degree", "D", "ports a node", NULL },
+	{ 'n', "nodes", "N", "how many; a list such as 8,16,32-64 for a "
+	  "sweep", NULL },
+	{ 'd', "degree", "D", "ports a node; or a list", NULL },
 	{ 'c', "collective", "NAME", "default: allreduce", COLLECTIVES },
 	{ 0, "bidirectional", NULL, "every arc needs its reverse", NULL },
 	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL },
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
-	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
+	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB; or several, "
+	  "1MB,64MB", NULL },
 	{ 0, "no-cache", NULL, "search again", NULL },
 	END,
 };

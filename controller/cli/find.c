@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "collective/find.h"
-#include "controller/cli/private.h"
+#include "controller/cli/find.h"
 #include "lib/base/file.h"
 #include "lib/base/map.h"
 #include "lib/base/rat.h"
@@ -151,11 +151,6 @@ static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 
 /* ---- the verb ---- */
 
-struct price {
-	bool asked;
-	int64_t alpha_ns, node_bps, size_bytes;
-};
-
 static int read_query(const struct cli *c, struct coll_query *q,
 		      struct err *err)
 {
@@ -176,87 +171,27 @@ static int read_query(const struct cli *c, struct coll_query *q,
 	return kind ? coll_kind_parse(kind, &q->kind, err) : 0;
 }
 
-static int read_price(const struct cli *c, struct price *p, struct err *err)
-{
-	int r = 0;
-
-	memset(p, 0, sizeof(*p));
-	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
-		   cli_has(c, "size");
-	if (!p->asked) {
-		return 0;
-	}
-	if ((r = cli_need(c, "alpha", err)) ||
-	    (r = cli_need(c, "bandwidth", err)) ||
-	    (r = cli_need(c, "size", err)) ||
-	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
-	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &p->node_bps, err)) ||
-	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &p->size_bytes, err))) {
-		return r;
-	}
-	return p->node_bps > 0 ? 0
-		: err_set(err, WEFT_EUSAGE, "weft %s: --bandwidth is zero",
-			  c->verb);
-}
-
-static double time_of(const struct price *p, int steps, int64_t num,
-		      int64_t den)
-{
-	return (double)steps * (double)p->alpha_ns +
-	       (double)num / (double)den * (double)p->size_bytes * 8e9 /
-		       (double)p->node_bps;
-}
-
 static void out_time(const struct cli *c, struct out *o,
-		     const struct price *p, const char *key, int steps,
+		     const struct find_price *p, const char *key, int steps,
 		     int64_t num, int64_t den)
 {
 	if (p->asked) {
-		cli_out_ns(c, o, key,
-			   (int64_t)(time_of(p, steps, num, den) + 0.5));
+		cli_out_ns(c, o, key, find_time(p, 0, steps, num, den));
 	}
-}
-
-static void out_ratio(struct out *o, const char *key, int64_t num, int64_t den)
-{
-	char text[64];
-	mpq_t q;
-
-	mpq_init(q);
-	rat_set(q, num, den);
-	out_str(o, key, rat_str(q, text, sizeof(text)));
-	mpq_clear(q);
-}
-
-/* The fastest of the frontier, NULL without a price. */
-static const struct coll_point *best_point(const struct coll_frontier *f,
-					   const struct price *p)
-{
-	const struct coll_point *best = NULL;
-
-	for (size_t i = 0; i < f->points.n && p->asked; i++) {
-		const struct coll_point *x = &f->points.v[i];
-
-		if (!best || time_of(p, x->steps, x->num, x->den) <
-			     time_of(p, best->steps, best->num, best->den)) {
-			best = x;
-		}
-	}
-	return best;
 }
 
 static void out_frontier(const struct cli *c, struct out *o,
 			 const struct coll_query *q,
-			 const struct coll_frontier *f, const struct price *p)
+			 const struct coll_frontier *f, const struct find_price *p)
 {
-	const struct coll_point *best = best_point(f, p);
+	const struct coll_point *best = find_best(f, p, 0);
 
 	out_int(o, "nodes", q->n);
 	out_int(o, "degree", q->degree);
 	out_bool(o, "bidirectional", q->both_ways);
 	out_str(o, "collective", coll_kind_name(q->kind));
 	out_int(o, "steps_bound", f->steps_bound);
-	out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
+	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
 	out_time(c, o, p, "bound", f->steps_bound, f->bound_num,
 		 f->bound_den);
 	if (best) {
@@ -268,7 +203,7 @@ static void out_frontier(const struct cli *c, struct out *o,
 
 		out_object(o, NULL);
 		out_int(o, "steps", x->steps);
-		out_ratio(o, "bandwidth_factor", x->num, x->den);
+		find_out_ratio(o, "bandwidth_factor", x->num, x->den);
 		out_bool(o, "bandwidth_optimal",
 			 (__int128)x->num * f->bound_den ==
 				 (__int128)f->bound_num * x->den);
@@ -283,12 +218,18 @@ int cmd_topology_find(struct cli *c, struct err *err)
 {
 	struct coll_frontier f = { 0 };
 	struct coll_query q;
-	struct price price;
+	struct find_price price;
 	struct out *o;
-	int r = read_query(c, &q, err);
+	int r = find_price_read(c, &price, err);
 
-	r = r ? r : read_price(c, &price, err);
+	if (r == 0 && (price.sizes.n > 1 || find_is_sweep(c))) {
+		r = find_sweep(c, &price, err);
+		vec_fini(&price.sizes);
+		return r;
+	}
+	r = r ? r : read_query(c, &q, err);
 	if (r) {
+		vec_fini(&price.sizes);
 		return r;
 	}
 	if (cli_has(c, "no-cache") || !cache_read(&q, &f)) {
@@ -305,5 +246,6 @@ int cmd_topology_find(struct cli *c, struct err *err)
 		r = cli_print(o, err);
 	}
 	coll_frontier_fini(&f);
+	vec_fini(&price.sizes);
 	return r;
 }

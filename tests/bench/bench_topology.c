@@ -236,6 +236,45 @@ static int show_finder(void)
 	return bad;
 }
 
+#define SWEEP_NODES 2000
+
+/* All sizes to 2000 at degree 2, 4, 8, 16 (the paper: about a minute for each
+ * of its families of candidates). */
+static int show_sweep(bool both)
+{
+	static struct coll_query q[4 * SWEEP_NODES];
+	static struct coll_frontier f[4 * SWEEP_NODES];
+	struct err err = { 0 };
+	size_t n = 0, points = 0;
+	int64_t start = clk_now_ns();
+	double cpu = cpu_seconds(), seconds;
+	int rc;
+
+	for (int nodes = 2; nodes <= SWEEP_NODES; nodes++) {
+		for (int d = 2; d <= 16; d *= 2) {
+			q[n++] = (struct coll_query){ nodes, d, both,
+						      COLL_ALLREDUCE };
+		}
+	}
+	rc = coll_sweep(q, n, true, 2, f, &err);
+	seconds = (double)(clk_now_ns() - start) / 1e9;
+	cpu = cpu_seconds() - cpu;
+	for (size_t i = 0; i < n; i++) {
+		points += f[i].points.n;
+		coll_frontier_fini(&f[i]);
+	}
+	printf("Finder, all N <= %d at d = 2, 4, 8, 16%s, two threads: %zu "
+	       "points, %.1f s, CPU %.1f\n", SWEEP_NODES,
+	       both ? ", both ways" : "", points, seconds, cpu);
+	if (json) {
+		fprintf(json, "{\"bench\":\"topology\",\"table\":\"sweep\","
+			"\"bidirectional\":%s,\"points\":%zu,\"seconds\":"
+			"%.2f,\"cpu_seconds\":%.2f}\n",
+			both ? "true" : "false", points, seconds, cpu);
+	}
+	return rc != 0;
+}
+
 int main(int argc, char **argv)
 {
 	int bad;
@@ -251,6 +290,8 @@ int main(int argc, char **argv)
 	bad |= show_table_5();
 	bad |= show_speed();
 	bad |= show_finder();
+	bad |= show_sweep(false);
+	bad |= show_sweep(true);
 	if (json) {
 		fclose(json);
 	}

@@ -36,6 +36,29 @@ says "a product too large" '1000000 nodes' \
 says "one node" 'from 2 to' weft topology find -n 1 -d 2
 says "no ports" 'from 1 to' weft topology find -n 8 -d 0
 
+says "a list that is none" 'not a list' weft topology find -n 8-4 -d 2
+says "a sweep too large" 'more than 65536' \
+	weft topology find -n 2-2000 -d 1-2000
+printf '0 1\n1 0\n1 2\n' >"$T/one-way"
+says "a digraph that is not strongly connected" \
+	'rank 2 cannot reach rank 0' \
+	weft schedule make --topology "$T/one-way" --collective allgather
+says "nodes times ports beyond the limit" '65536000000 arcs' \
+	weft topology info 'UniRing(1000000,65536)'
+says "a number beyond 64 bits" 'number is too large' \
+	weft topology info 'Multi(K(4),99999999999999999999)'
+
+# Table 5 of the paper by one call, and the fastest for two sizes.
+got=$(weft topology find -n 5-12 -d 4 --format json |
+	jq -c '[.points[] | select(.bandwidth_factor == .bandwidth_bound)
+		| [.nodes, .steps]]')
+[[ $got == '[[5,2],[6,4],[7,4],[8,4],[9,4],[10,4],[11,4],[12,4]]' ]]
+tap "a sweep over sizes"
+got=$(weft topology find -n 1024 -d 4 --alpha 10us --bandwidth 100Gbps \
+	--size 1MiB,100MB --format json | jq -c '[.best[].topology]')
+[[ $got == '["L3(C(16,{3,4}))","L2(Pow(Diamond,2))"]' ]]
+tap "the fastest for each message size"
+
 find() {
 	weft topology find -n 64 -d 4 --alpha 10us --bandwidth 100Gbps \
 		--size 1MiB --format json "$@"

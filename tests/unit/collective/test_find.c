@@ -131,6 +131,59 @@ static void test_points_are_real(void **state)
 	}
 }
 
+static void assert_same_points(const struct coll_frontier *a,
+			       const struct coll_frontier *b)
+{
+	assert_int_equal(a->points.n, b->points.n);
+	for (size_t i = 0; i < a->points.n; i++) {
+		const struct coll_point *x = &a->points.v[i];
+		const struct coll_point *y = &b->points.v[i];
+
+		assert_string_equal(x->expr, y->expr);
+		assert_int_equal(x->steps, y->steps);
+		assert_true(x->num == y->num && x->den == y->den);
+	}
+}
+
+/* What is asked beside a query, and how many threads ask, changes nothing. */
+static void test_sweep(void **state)
+{
+	struct coll_frontier f[3 * 60];
+	struct coll_query q[60];
+	struct err err = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	for (int nodes = 50; nodes < 60; nodes++) {
+		for (int i = 0; i < 6; i++) {
+			q[n++] = (struct coll_query){ nodes, 2 << i % 3,
+						      i >= 3, COLL_ALLREDUCE };
+		}
+	}
+	for (int threads = 1; threads <= 3; threads++) {
+		must(coll_sweep(q, n, true, threads, &f[(threads - 1) * 60],
+				&err), &err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct coll_frontier one;
+
+		coll_find(&q[i], true, &one, NULL);
+		for (int k = 0; k < 3; k++) {
+			assert_same_points(&one, &f[k * 60 + i]);
+			coll_frontier_fini(&f[k * 60 + i]);
+		}
+		coll_frontier_fini(&one);
+	}
+	/* The first error is told, whatever the order of work. */
+	q[7].degree = 0;
+	q[40].n = 1;
+	assert_int_equal(coll_sweep(q, n, false, 3, f, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "degree 0"));
+	for (size_t i = 0; i < n; i++) {
+		coll_frontier_fini(&f[i]);
+	}
+}
+
 static void test_refusals(void **state)
 {
 	static const struct {
@@ -163,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_table_4),
 		cmocka_unit_test(test_table_5),
 		cmocka_unit_test(test_points_are_real),
+		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_refusals),
 	};
 

@@ -107,6 +107,8 @@ static const struct {
 	{ "Paley(9)", 9, 36, 4, 2, true, true, 0 },
 	{ "Crown(5)", 10, 40, 4, 3, true, true, 0 },
 	{ "Dist(PG(2),3)", 14, 56, 4, 3, true, true, 0 },
+	{ "L2(Dist(PG(2),3))", 224, 896, 4, 5, false, false, 0 },
+	{ "UL(Dist(PG(2),3))", 28, 168, 6, 3, true, true, 0 },
 	{ "UL(Odd(3))", 15, 60, 4, 3, true, true, 0 },
 	{ "UL(PG(2))", 21, 84, 4, 3, true, true, 0 },
 	{ "PG(3)", 26, 104, 4, 3, true, true, 0 },
