@@ -252,7 +252,8 @@ struct rwa_mesh_result {
  * The bound is the minimum-congestion flow (augmented Lagrangian on paths),
  * certified by integer prices; assignments come from a guided ejection
  * search at a fixed number of channels. Where they differ on a small
- * instance, lp_solve may prove that one channel fewer is not enough.
+ * instance, the program over what one channel can carry may prove more or be
+ * rounded to better, or lp_solve that one channel fewer is not enough.
  * An objective is looked for after
  * that, at the same channels and with as many lightpaths, for a quarter of
  * the time more at least; the certificate is not touched.

@@ -116,6 +116,14 @@ int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		       double time_limit_s, bool *proven, struct err *err);
 
+/* mesh_config.c: *bound by the program over what one channel can carry, 0
+ * when it does not apply or proves nothing; start: its rounded solution on so
+ * many channels, a partial assignment, of the caller. */
+int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
+			double time_limit_s, const volatile bool *cancel,
+			int *bound, struct rwa_assignment *start,
+			struct err *err);
+
 /* mesh_search.c: guided ejection search at a fixed number of channels. */
 struct search;
 

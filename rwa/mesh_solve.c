@@ -21,6 +21,7 @@
 #define SECOND_SHARE 0.25	/* for the objective, at least */
 /* For a proof by lp_solve, beside the time given. */
 #define PROOF_LIMIT_S 2
+#define CONFIG_LIMIT_S 5
 
 struct solve {
 	const struct rwa_mesh *m;
@@ -260,19 +261,77 @@ static int fill(struct solve *s, struct err *err)
 				 &all, err);
 }
 
-/* Where bound and answer differ, one channel fewer may be impossible. */
-static int raise_bound(struct solve *s, struct err *err)
+/* One channel fewer may be impossible. */
+static int prove_too_few(struct solve *s, struct err *err)
 {
 	bool proven;
+	int rc = mesh_prove_too_few(s->m, s->res->channels - 1, PROOF_LIMIT_S,
+				    &proven, err);
+
+	if (!rc && proven) {
+		s->res->bound = s->res->channels;
+		s->res->proof = "lp_solve";
+	}
+	return rc;
+}
+
+/* The search once more, from a rounded solution of the configurations. */
+static int search_from(struct solve *s, const struct rwa_assignment *start,
+		       struct err *err)
+{
+	struct stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
+	int32_t *penalties = calloc(start->paths.n + 1, sizeof(*penalties));
+	int64_t served = 0;
+	int rc = penalties ? 0 : err_nomem(err);
+
+	for (size_t i = 0; penalties && i < start->paths.n; i++) {
+		penalties[i] = 1;
+	}
+	rc = rc ? rc : search_begin(s->search, s->res->bound, start, penalties,
+				    err);
+	rc = rc ? rc : search_run(s->search, s->wanted, effort(s, LAST_FACTOR),
+				  &stop, &served, err);
+	if (!rc && served == s->wanted) {
+		rc = keep(s, s->res->bound, err);
+		s->res->method = "configurations";
+	}
+	free(penalties);
+	return rc;
+}
+
+/* Where bound and answer differ on a small instance, the configurations of a
+ * channel may prove more, or lead to a better answer. */
+static int try_configurations(struct solve *s, struct err *err)
+{
+	struct rwa_assignment start;
+	int bound;
+	int rc = mesh_configurations(s->m, s->opt->seed, CONFIG_LIMIT_S,
+				     s->opt->cancel, &bound, &start, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (bound > s->res->bound) {
+		s->res->bound = bound < s->res->channels ? bound
+							 : s->res->channels;
+		s->res->proof = "configurations";
+	}
+	if (bound && s->res->channels > s->res->bound) {
+		rc = search_from(s, &start, err);
+	}
+	rwa_assignment_fini(&start);
+	return rc;
+}
+
+static int raise_bound(struct solve *s, struct err *err)
+{
 	int rc = 0;
 
 	if (s->res->channels > s->res->bound) {
-		rc = mesh_prove_too_few(s->m, s->res->channels - 1,
-					PROOF_LIMIT_S, &proven, err);
-		if (!rc && proven) {
-			s->res->bound = s->res->channels;
-			s->res->proof = "lp_solve";
-		}
+		rc = try_configurations(s, err);
+	}
+	if (!rc && s->res->channels > s->res->bound) {
+		rc = prove_too_few(s, err);
 	}
 	return rc;
 }

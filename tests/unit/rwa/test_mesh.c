@@ -155,12 +155,46 @@ static void conversion_saves_a_channel(void **state)
 	assert_int_equal(res.certificate.bound, 2);
 	assert_int_equal(res.channels, 3);
 	assert_int_equal(res.bound, 3);
-	assert_string_equal(res.proof, "lp_solve");
+	assert_string_equal(res.proof, "configurations");
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
 	snprintf(buf, sizeof(buf), text, ", convert: true", ", convert: true",
 		 ", convert: true");
 	expect_channels(yaml(buf), 2);
+}
+
+/* Lightpaths of l links from every node of a one-way ring of n, k times each:
+ * a channel holds floor(n / l) of them, which the flow does not know. */
+static void configurations_close_the_gap(void **state)
+{
+	static const struct { int n, l, k, flow, channels; } rings[] = {
+		{ 5, 2, 10, 20, 25 }, { 7, 3, 8, 24, 28 }, { 7, 2, 9, 18, 21 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rings) / sizeof(*rings); i++) {
+		struct rwa_mesh_result res;
+		struct rwa_mesh *m;
+		int n = rings[i].n;
+
+		assert_int_equal(rwa_mesh_new(n, &m, NULL), 0);
+		for (int v = 0; v < n; v++) {
+			struct rwa_mesh_arc a = { v, (v + 1) % n, 1, 0 };
+			struct rwa_mesh_demand d = {
+				v, (v + rings[i].l) % n, rings[i].k, false,
+			};
+
+			assert_int_equal(rwa_mesh_add_arc(m, &a, NULL), 0);
+			assert_int_equal(rwa_mesh_add_demand(m, &d, NULL), 0);
+		}
+		solve(m, 0, &res);
+		assert_int_equal(res.certificate.bound, rings[i].flow);
+		assert_int_equal(res.channels, rings[i].channels);
+		assert_int_equal(res.bound, rings[i].channels);
+		assert_string_equal(res.proof, "configurations");
+		rwa_mesh_result_fini(&res);
+		rwa_mesh_free(m);
+	}
 }
 
 static void channels_in_use_are_left_alone(void **state)
@@ -632,6 +666,7 @@ int main(void)
 		cmocka_unit_test(published_instances),
 		cmocka_unit_test(small_instances),
 		cmocka_unit_test(conversion_saves_a_channel),
+		cmocka_unit_test(configurations_close_the_gap),
 		cmocka_unit_test(channels_in_use_are_left_alone),
 		cmocka_unit_test(a_shut_port_forces_the_long_way),
 		cmocka_unit_test(the_loss_budget_chooses_the_way),
