@@ -36,6 +36,7 @@ static void call_free(struct rpc_call *call)
 	rpc_deframer_fini(&call->in);
 	buf_fini(&call->headers);
 	buf_fini(&call->out);
+	buf_fini(&call->details);
 	free(call);
 }
 
@@ -46,17 +47,30 @@ static size_t unsent(const struct rpc_call *call)
 	return call->out.len - call->out_sent;
 }
 
+/* What the trailers say; details holds what h points to. */
+static void add_status(struct rpc_call *call, struct rpc_headers *h,
+		       struct buf *details)
+{
+	rpc_headers_add_status(h, call->status, &call->err);
+	rpc_detail_encode(call->status, &call->err, &call->details, details);
+	if (details->len > 0 && !details->failed) {
+		rpc_headers_add(h, "grpc-status-details-bin", details->data);
+	}
+}
+
 static void submit_trailers(struct rpc_call *call)
 {
 	struct rpc_headers h = { .n = 0 };
+	struct buf details = { 0 };
 
-	rpc_headers_add_status(&h, call->status, &call->err);
+	add_status(call, &h, &details);
 	/* Fails only for lack of memory; the stream then ends without a
 	 * status, which clients report as an error. */
 	if (nghttp2_submit_trailer(call->conn->session, call->stream, h.nv,
 				   h.n)) {
 		rpc_conn_close(call->conn);
 	}
+	buf_fini(&details);
 }
 
 /* nghttp2 asks for up to `length` bytes of response. */
@@ -138,6 +152,7 @@ static void end(struct rpc_call *call, enum rpc_status status,
 		const struct err *err)
 {
 	struct rpc_headers h = { .n = 0 };
+	struct buf details = { 0 };
 
 	call->ended = true;
 	call->status = status;
@@ -150,8 +165,9 @@ static void end(struct rpc_call *call, enum rpc_status status,
 		return;
 	}
 	add_response_headers(&h);
-	rpc_headers_add_status(&h, status, err);
+	add_status(call, &h, &details);
 	submit_headers(call, &h, false);
+	buf_fini(&details);
 }
 
 static void end_err(struct rpc_call *call, const struct err *err)
@@ -547,6 +563,12 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 	}
 	resume(call);
 	return 0;
+}
+
+bool rpc_call_add_resource(struct rpc_call *call, const char *type,
+			   const char *name, const char *description)
+{
+	return rpc_detail_add(&call->details, type, name, description);
 }
 
 static void finish(struct rpc_call *call, enum rpc_status status,

@@ -81,9 +81,7 @@ static bool read_value(struct cursor *c, unsigned wire, struct cursor *body)
 	return true;
 }
 
-/* Length of the UTF-8 character at p (RFC 3629: shortest form, no
- * surrogates, up to U+10FFFF), 0 when there is none. */
-static int utf8_length(const uint8_t *p, const uint8_t *end)
+int rpc_utf8_length(const uint8_t *p, const uint8_t *end)
 {
 	uint32_t c, least;
 	int n;
@@ -119,7 +117,7 @@ static int check_string(const ProtobufCMessageDescriptor *type,
 	const uint8_t *p = text->p;
 
 	while (p < text->end) {
-		int n = utf8_length(p, text->end);
+		int n = rpc_utf8_length(p, text->end);
 
 		if (n == 0) {
 			return err_set(err, WEFT_EINVAL,

@@ -170,10 +170,17 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 void rpc_finish(struct rpc_call *call, enum rpc_status status,
 		const char *message);
 
+/* Names something that a failure is about ("circuit", "ocs0: in 3 -> out 4",
+ * "refused: port is dark") for the status that will end the call. False when
+ * there is no room for more; the trailers that clients take are small. */
+bool rpc_call_add_resource(struct rpc_call *call, const char *type,
+			   const char *name, const char *description);
+
 /* Ends the call with the status that fits err's code. The message keeps the
  * whole text; the metadata key weft-error carries the code's name and
  * weft-place "file:line:col", weft-hint the hint, so that the client side
- * returns an equal struct err. */
+ * returns an equal struct err. grpc-status-details-bin has the same and the
+ * resources as google.rpc.Status. */
 void rpc_finish_err(struct rpc_call *call, const struct err *err);
 
 /* ---- client (blocking, for command lines) ---- */

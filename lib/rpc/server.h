@@ -19,6 +19,7 @@
 #include <sys/un.h>
 
 #include "lib/base/buf.h"
+#include "lib/rpc/detail.h"
 #include "lib/rpc/frame.h"
 #include "lib/rpc/rpc.h"
 #include "lib/rpc/tls.h"
@@ -96,6 +97,7 @@ struct rpc_call {
 	void *data;
 	struct buf out;		/* framed responses; from out_sent unsent */
 	size_t out_sent;
+	struct buf details;	/* of a failure, see detail.h */
 	enum rpc_status status;	/* of the trailers, once ended */
 	struct err err;
 	bool headers_done;	/* the request's headers are complete */

@@ -8,6 +8,17 @@ cd "$(dirname "$0")" || exit 1
 protoc -I "$TOP/proto" --include_imports --descriptor_set_out="$T/set.pb" \
 	$(cd "$TOP/proto" && echo weft/v1/*.proto grpc/*/*/*.proto)
 tap "protoc reads the interface"
+# What clients know of google.rpc, by the numbers of its fields.
+cat >"$T/google.proto" <<-END
+	syntax = "proto3";
+	package google.rpc;
+	message Any { string type_url = 1; bytes value = 2; }
+	message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
+	message ErrorInfo { string reason = 1; string domain = 2; map<string, string> metadata = 3; }
+END
+protoc -I "$T" --descriptor_set_out="$T/google.pb" "$T/google.proto" &&
+	cat "$T/google.pb" >>"$T/set.pb"
+tap "protoc reads google.rpc"
 emulators && fabric "$T/fabric.yaml" 'UniRing(2,4)'
 tap "a fabric of emulators"
 daemon
@@ -28,10 +39,10 @@ client() {
 	tap "grpcio: $*" $status
 }
 
-client unary stream errors health deadline reflection stopping
-wait "${PID[weftd]}"
+client unary stream errors details health deadline reflection stopping
+wait_for 20 sh -c "! kill -0 ${PID[weftd]}" && wait "${PID[weftd]}"
 tap "weftd exits with 0"
-unset "PID[weftd]"
+stop weftd KILL
 kill -STOP "${PID[ocs0]}"
 daemon
 client starting

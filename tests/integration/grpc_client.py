@@ -32,8 +32,8 @@ def open_channel():
 channel = open_channel()
 
 
-def message(name, **fields):
-    return factory.GetPrototype(pool.FindMessageTypeByName(name))(**fields)
+def message(_type, **fields):
+    return factory.GetPrototype(pool.FindMessageTypeByName(_type))(**fields)
 
 
 def method(service, name):
@@ -91,6 +91,27 @@ def errors():
     assert code_of(lambda: unknown(b"", timeout=10)) == \
         grpc.StatusCode.UNIMPLEMENTED
     passed("errors carry their status")
+
+
+def details():
+    try:
+        list(method(FABRIC, "Plan")(message(
+            "weft.v1.PlanRequest", name="a b.yaml",
+            config=b"weft: 1\nfabric: x\nhosts: 7\n"), timeout=10))
+        raise AssertionError("planned")
+    except grpc.RpcError as e:
+        trailers = dict(e.trailing_metadata())
+        got = message("google.rpc.Status")
+        got.ParseFromString(trailers["grpc-status-details-bin"])
+        assert got.code == e.code().value[0] == 3
+        assert got.message == e.details() and "hosts" in got.message
+        kind, = got.details
+        assert kind.type_url == "type.googleapis.com/google.rpc.ErrorInfo"
+        info = message("google.rpc.ErrorInfo")
+        info.ParseFromString(kind.value)
+        assert (info.reason, info.domain) == ("EINVAL", "weft")
+        assert info.metadata["place"] == "a b.yaml:3:8", info
+        passed("details: google.rpc.Status with the place")
 
 
 def health():
@@ -187,6 +208,8 @@ def reflection():
         assert none.error_response.error_code == 3, none
         assert not empty.all_extension_numbers_response.extension_number
         for f in files.file:
+            if f.package == "google.rpc":
+                continue
             r, = ask_for(iter([asked(file_by_filename=f.name)]), timeout=10)
             data = r.file_descriptor_response.file_descriptor_proto[0]
             assert descriptor_pb2.FileDescriptorProto.FromString(data) == f
