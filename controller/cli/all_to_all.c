@@ -65,6 +65,15 @@ static int find_exact(const struct cli *c, const struct topo *t,
 	return r;
 }
 
+bool cli_is_all_to_all(const char *algorithm)
+{
+	enum mcf_form form;
+
+	return mcf_form_parse(algorithm, &form) ||
+	       strcmp(algorithm, "tsmcf") == 0 ||
+	       strcmp(algorithm, "single-path") == 0;
+}
+
 static int read_options(const struct cli *c, const char *algorithm,
 			struct mcf_sched_options *opt, struct err *err)
 {
@@ -76,6 +85,7 @@ static int read_options(const struct cli *c, const char *algorithm,
 		.loss = MCF_SCHED_LOSS,
 		.max_chunks = strcmp(algorithm, "single-path") == 0 ? 1 : 0,
 	};
+	mcf_form_parse(algorithm, &opt->form);
 	if ((r = read_share(c, "gap", &opt->flow.gap, err)) ||
 	    (r = read_share(c, "loss", &opt->loss, err)) ||
 	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err))) {
@@ -85,20 +95,76 @@ static int read_options(const struct cli *c, const char *algorithm,
 	return 0;
 }
 
+/* The flow alone, solved with symmetry. */
+static int solve_rate(const struct topo *t,
+		      const struct mcf_sched_options *opt,
+		      struct mcf_result *res, struct err *err)
+{
+	struct mcf *p = NULL;
+	int r = mcf_new(t, true, &p, err);
+
+	r = r ? r : mcf_solve_form(p, opt->form, &opt->flow, res, err);
+	mcf_free(p);
+	return r;
+}
+
+static int make_stepped(const struct cli *c, const struct topo *t,
+			const struct mcf_sched_options *opt,
+			struct coll_sched **out, struct cli_flow *flow,
+			struct err *err)
+{
+	struct mcf_steps_options steps = {
+		.flow = opt->flow, .loss = opt->loss,
+	};
+	int64_t n = 0;
+	int r = cli_opt_int(c, "steps", 1, COLL_MAX_STEPS, &n, err);
+
+	steps.steps = (int)n;
+	r = r ? r : mcf_steps(t, &steps, out, &flow->steps, err);
+	flow->stepped = r == 0;
+	flow->info.flow = flow->steps.flow;
+	return r;
+}
+
+static int make(const struct cli *c, const char *algorithm,
+		const struct topo *t, struct coll_sched **out,
+		struct cli_flow *flow, struct err *err)
+{
+	struct mcf_sched_options opt;
+	bool stepped = strcmp(algorithm, "tsmcf") == 0;
+	int r = read_options(c, algorithm, &opt, err);
+
+	if (r) {
+		return r;
+	}
+	if (!stepped && cli_has(c, "steps")) {
+		return err_set(err, WEFT_EUSAGE, "--steps is for --algorithm "
+			       "tsmcf");
+	}
+	if (cli_has(c, "rate") && !mcf_form_parse(algorithm, &opt.form)) {
+		return err_set(err, WEFT_EUSAGE, "--rate is not for "
+			       "--algorithm %s", algorithm);
+	}
+	cli_catch_signals();
+	if (cli_has(c, "exact")) {
+		r = find_exact(c, t, &opt.flow, &flow->exact, err);
+	}
+	if (r) {
+		return r;
+	}
+	if (cli_has(c, "rate")) {
+		return solve_rate(t, &opt, &flow->info.flow, err);
+	}
+	return stepped ? make_stepped(c, t, &opt, out, flow, err)
+		       : mcf_schedule(t, &opt, out, &flow->info, err);
+}
+
 int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 			struct topo *t, struct coll_sched **out,
 			struct cli_flow *flow, struct err *err)
 {
-	struct mcf_sched_options opt;
-	int r = read_options(c, algorithm, &opt, err);
+	int r = make(c, algorithm, t, out, flow, err);
 
-	if (r == 0) {
-		cli_catch_signals();
-	}
-	if (r == 0 && cli_has(c, "exact")) {
-		r = find_exact(c, t, &opt.flow, &flow->exact, err);
-	}
-	r = r ? r : mcf_schedule(t, &opt, out, &flow->info, err);
 	topo_free(t);
 	if (r == 0 && flow->info.flow.stop != MCF_REACHED) {
 		cli_say(c, CLI_NORMAL, "%s: the best flow so far is within "
@@ -121,8 +187,15 @@ void cli_out_flow(const struct cli *c, struct out *o,
 	out_real(o, "flow_rate", 1 / best);
 	out_real(o, "flow_rate_bound", 1 / info->flow.bound);
 	cli_out_gap(c, o, "flow_gap", info->flow.gap);
-	out_int(o, "paths", info->paths);
-	cli_out_gap(c, o, "loss_to_chunks", 1 - best / info->chunked);
-	cli_out_gap(c, o, "loss_to_steps",
-		    1 - info->chunked / info->stepped);
+	if (flow->stepped) {
+		out_real(o, "steps_rate", 1 / flow->steps.total);
+		out_real(o, "steps_rate_bound", 1 / flow->steps.bound);
+		cli_out_gap(c, o, "loss_to_chunks",
+			    1 - flow->steps.total / flow->steps.stepped);
+	} else if (info->chunks > 0) {
+		out_int(o, "paths", info->paths);
+		cli_out_gap(c, o, "loss_to_chunks", 1 - best / info->chunked);
+		cli_out_gap(c, o, "loss_to_steps",
+			    1 - info->chunked / info->stepped);
+	}
 }

@@ -25,7 +25,8 @@
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
-#define ALGORITHMS "auto bfb mcf single-path"
+#define ALGORITHMS \
+	"auto bfb mcf link-mcf grouped pmcf tsmcf single-path"
 #define EXPORTS \
 	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
 	"mscclpp-json-oop"
@@ -59,12 +60,16 @@ static const struct cli_option make_options[] = {
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "auto, bfb, or (all-to-all) mcf, "
-	  "single-path",
+	  "link-mcf, grouped, pmcf, tsmcf, single-path",
 	  ALGORITHMS },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
 	  "bound (default: 0.01%)", NULL },
 	{ 0, "exact", NULL, "all-to-all: find the best rate as a fraction, "
 	  "with a checked proof", NULL },
+	{ 0, "rate", NULL, "all-to-all: only the best rate, no schedule",
+	  NULL },
+	{ 0, "steps", "K", "all-to-all by tsmcf: so many (default: the "
+	  "fewest that reach the flow's rate)", NULL },
 	{ 0, "loss", "SHARE", "all-to-all: of rate, allowed to chunks and to "
 	  "steps (default: 1%)", NULL },
 	{ 0, "time-limit", "TIME", "all-to-all: take the best flow by then",

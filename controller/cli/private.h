@@ -7,6 +7,7 @@
 
 #include "collective/collective.h"
 #include "collective/mcf_sched.h"
+#include "collective/mcf_steps.h"
 #include "controller/cli/tree.h"
 #include "controller/model/model.h"
 #include "lib/base/buf.h"
@@ -96,11 +97,17 @@ int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 /* What is told of the flow behind an all-to-all. */
 struct cli_flow {
 	struct mcf_sched_info info;
+	struct mcf_steps_info steps;	/* of "tsmcf" */
+	bool stepped;	/* steps is filled, of info only the flow */
 	char *exact;	/* --exact: the rate as "p/q", owned; else NULL */
 };
 
-/* Makes it from a flow, by "mcf" or "single-path", as --gap, --exact, --loss
- * and --time-limit ask; frees t. */
+/* The algorithms that --algorithm takes for all-to-all, separated by ", ". */
+#define CLI_ALL_TO_ALL "mcf, link-mcf, grouped, pmcf, tsmcf, single-path"
+bool cli_is_all_to_all(const char *algorithm);
+
+/* Makes it from a flow, as --gap, --exact, --loss, --steps and --time-limit
+ * ask; with --rate only the flow is solved and *out stays NULL. Frees t. */
 int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 			struct topo *t, struct coll_sched **out,
 			struct cli_flow *flow, struct err *err);

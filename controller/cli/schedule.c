@@ -250,6 +250,7 @@ struct made {
 	struct coll_sched *sched;
 	const char *algorithm;
 	struct cli_flow flow;		/* of an all-to-all */
+	char *topology;			/* with --rate; owned */
 };
 
 static int choose_algorithm(const struct cli *c, enum coll_kind kind,
@@ -258,20 +259,19 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 	const char *name = cli_opt(c, "algorithm");
 
 	*algorithm = kind == COLL_ALLTOALL ? "mcf" : "bfb";
-	if (kind == COLL_ALLTOALL && name &&
-	    strcmp(name, "single-path") == 0) {
-		*algorithm = name;
-	}
 	if (!name || strcmp(name, "auto") == 0 ||
 	    strcmp(name, *algorithm) == 0) {
+		return 0;
+	}
+	if (kind == COLL_ALLTOALL && cli_is_all_to_all(name)) {
+		*algorithm = name;
 		return 0;
 	}
 	err_set(err, WEFT_EUNSUPPORTED,
 		"--algorithm %s: not supported for %s in this version", name,
 		coll_kind_name(kind));
 	err_hint(err, "supported: auto, %s", kind == COLL_ALLTOALL
-						     ? "mcf, single-path"
-						     : "bfb");
+						     ? CLI_ALL_TO_ALL : "bfb");
 	return err->code;
 }
 
@@ -299,11 +299,30 @@ static int synthesise(const struct cli *c, struct made *made,
 	} else {
 		r = coll_bfb(kind, t, out, err);
 	}
-	if (r == 0) {
+	if (r == 0 && *out) {
 		coll_set_topo_name(*out, name);
 	}
-	free(name);
+	if (r == 0 && !*out) {
+		made->topology = name;
+	} else {
+		free(name);
+	}
 	return r;
+}
+
+/* --rate: the flow without a schedule. */
+static int print_rate(struct cli *c, const struct made *made, struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (!o) {
+		return err_nomem(err);
+	}
+	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
+	out_str(o, "topology", made->topology);
+	out_str(o, "algorithm", made->algorithm);
+	cli_out_flow(c, o, &made->flow);
+	return cli_print(o, err);
 }
 
 /* The summary on stdout, unless the schedule itself goes there. */
@@ -349,20 +368,23 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 	struct coll_report rep;
 	int r = synthesise(c, &made, err);
 
-	if (r) {
-		return r;
-	}
 	coll_report_init(&rep);
-	r = coll_verify(made.sched, &rep, err);
+	if (r == 0 && !made.sched) {
+		r = print_rate(c, &made, err);
+		goto out;
+	}
+	r = r ? r : coll_verify(made.sched, &rep, err);
 	if (r == 0 && path) {
 		r = cli_write_schedule(made.sched, NULL, path, err);
 	}
 	if (r == 0) {
 		r = print_made(c, &made, &rep, err);
 	}
+out:
 	coll_report_fini(&rep);
 	coll_free(made.sched);
 	free(made.flow.exact);
+	free(made.topology);
 	return r;
 }
 

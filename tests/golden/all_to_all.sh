@@ -1,5 +1,6 @@
 #!/bin/bash
-# Exact rates of all-to-all as fractions, from the command line.
+# Rates of all-to-all from the command line: as fractions, in every form, in
+# steps, and when it is stopped before the end.
 source "$(dirname "$0")/../lib.sh"
 BIN=$BUILD/asan
 PATH=$BIN:$PATH
@@ -17,4 +18,67 @@ exact 'Hypercube(4)' 1/8
 exact 'Torus(5,5)' 1/15
 exact 'GenKautz(4,16)' 7/53
 exact 'GenKautz(4,36)' 8/187
+
+form() { # TOPOLOGY RATE ALGORITHM...
+	local topology=$1 rate=$2 a got
+	shift 2
+	for a in "$@"; do
+		got=$(weft schedule make -t "$topology" -c all-to-all -a "$a" \
+			--rate --gap 1e-6 --format json 2>"$T/err" |
+			jq ".flow_rate / ($rate) - 1 | fabs < 2e-6")
+		[[ $got == true ]]
+		tap "$topology by $a: $rate"
+	done
+}
+form 'K(4,4)' 2/5 mcf link-mcf grouped pmcf
+form 'GenKautz(4,16)' 7/53 mcf link-mcf grouped pmcf
+form 'Torus(3,3,3)' 1/9 mcf grouped pmcf
+
+stepped() { # TOPOLOGY STEPS FACTOR
+	weft schedule make -t "$1" -c all-to-all -a tsmcf -o "$T/s.json" \
+		--loss 0 --format json >"$T/out" 2>"$T/err"
+	[[ $(jq -r '"\(.steps) \(.bandwidth_factor)"' "$T/out") == "$2 $3" ]]
+	tap "$1 in $2 steps, T_B $3"
+	expect 0 "$1: verified" weft schedule verify "$T/s.json"
+	expect 0 "$1: lowered" weft schedule export "$T/s.json" --to msccl-xml \
+		-o "$T/s.xml"
+}
+stepped 'Hypercube(3)' 3 3/2
+stepped 'TwistedHypercube(3)' 2 3/2
+stepped 'K(4,4)' 2 5/4
+stepped 'Torus(3,3,3)' 3 2
+expect 65 "fewer steps than the diameter" weft schedule make \
+	-t 'Hypercube(3)' -c all-to-all -a tsmcf --steps 2
+has err "are named" 'fewer than the diameter, 3'
+expect 64 "steps are for tsmcf" weft schedule make -t 'K(4)' \
+	-c all-to-all -a mcf --steps 4
+
+# Stopped: the best so far, with its gap.
+certified() { # WHAT WORD
+	jq -e '.flow_rate > 0 and .flow_rate <= .flow_rate_bound and
+		.flow_gap > 0' "$T/out" >/dev/null
+	tap "$1: certified"
+	has err "$1: told" "$2: the best flow so far is within"
+}
+expect 0 "a time limit" weft schedule make -t 'GenKautz(4,1000)' \
+	-c all-to-all --rate --gap 0 --time-limit 1s --format json
+certified "a time limit" "time limit"
+expect 0 "Ctrl-C" timeout --preserve-status -s INT 4 \
+	"$BIN/weft" schedule make -t 'GenKautz(4,1000)' -c all-to-all --rate \
+	--gap 0 --format json
+certified "Ctrl-C" interrupted
+
+# Small and wrong.
+printf '0 1 5\n1 0 5\n' >"$T/two"
+printf '0 1\n1 2\n2 1\n' >"$T/cut"
+printf '0 1 0\n1 0 1\n' >"$T/zero"
+expect 0 "two nodes" weft schedule make -t "$T/two" -c all-to-all --exact \
+	--format json
+[[ $(jq -r .flow_rate_exact "$T/out") == 5/1 ||
+	$(jq -r .flow_rate_exact "$T/out") == 5 ]]
+tap "at the link's rate"
+expect 65 "an unreachable pair" weft schedule make -t "$T/cut" -c all-to-all
+has err "is named" 'no path from node [0-9] to node 0'
+expect 65 "a link without capacity" weft schedule make -t "$T/zero" \
+	-c all-to-all
 finish
