@@ -19,6 +19,9 @@ struct coll_sched {
 /* Of non-negative numbers; gcd(0, b) = b. */
 int64_t coll_gcd(int64_t a, int64_t b);
 
+/* A copy of t, its arcs numbered alike: schedules own their digraph. */
+int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err);
+
 /* Transfers, or lights, of one arc in one step: v[first .. first + n - 1]. */
 struct coll_run {
 	int64_t first, n;

@@ -192,8 +192,7 @@ static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map,
 	return rc;
 }
 
-/* A copy of t: schedules own their digraph. */
-static int copy_graph(const struct topo *t, struct topo **out, struct err *err)
+int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err)
 {
 	struct topo *copy;
 	int rc = topo_new(topo_n(t), &copy, err);
@@ -285,7 +284,7 @@ int coll_sequence(const struct coll_sched *first,
 			     "%d", first->chunks, second->chunks,
 			     COLL_MAX_CHUNKS);
 	}
-	rc = rc ? rc : copy_graph(first->topo, &graph, err);
+	rc = rc ? rc : coll_copy_graph(first->topo, &graph, err);
 	rc = rc ? rc : new_like(first, COLL_ALLREDUCE, graph, (int)chunks, &s,
 				err);
 	rc = rc ? rc : append(first, 0, NULL, s, err);

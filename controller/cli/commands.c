@@ -26,7 +26,7 @@
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
 #define ALGORITHMS \
-	"auto bfb mcf link-mcf grouped pmcf tsmcf single-path"
+	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path"
 #define EXPORTS \
 	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
 	"mscclpp-json-oop"
@@ -59,9 +59,11 @@ static const struct cli_option make_options[] = {
 	  "or a file of topology build", "@file" },
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
-	{ 'a', "algorithm", "NAME", "auto, bfb, or (all-to-all) mcf, "
+	{ 'a', "algorithm", "NAME", "auto, bfb, expand, or (all-to-all) mcf, "
 	  "link-mcf, grouped, pmcf, tsmcf, single-path",
 	  ALGORITHMS },
+	{ 0, "batches", "N", "cut shards in so many, which overlap (default: "
+	  "1, or the fastest when the cost is given)", NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
 	  "bound (default: 0.01%)", NULL },
 	{ 0, "exact", NULL, "all-to-all: find the best rate as a fraction, "

@@ -92,6 +92,20 @@ int cli_load_topology(const char *text, struct topo **out, char **name,
 int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 		      struct err *err);
 
+/* ---- schedule.c ---- */
+
+/* What every command tells of a schedule, and of its replay. */
+void cli_out_schedule(struct out *o, const struct coll_sched *s);
+void cli_out_replay(struct out *o, const struct coll_report *r);
+/* --alpha, --bandwidth (of a node, as B in the papers) or --link-bandwidth,
+ * --size. */
+int cli_read_cost(const struct cli *c, const struct coll_sched *s,
+		  struct coll_cost *cost, struct err *err);
+/* Time and bound. */
+int cli_out_cost(const struct cli *c, struct out *o,
+		 const struct coll_sched *s, const struct coll_report *rep,
+		 const struct coll_cost *cost, struct err *err);
+
 /* ---- all_to_all.c ---- */
 
 /* What is told of the flow behind an all-to-all. */

@@ -1,4 +1,4 @@
-/* weft schedule: make, verify, cost, export, show. */
+/* weft schedule: verify, cost, export, show. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,7 @@ static void out_fraction(struct out *o, const char *key, const mpq_t q)
 	out_str(o, key, rat_str(q, text, sizeof(text)));
 }
 
-/* What every command tells of a schedule. */
-static void describe(struct out *o, const struct coll_sched *s)
+void cli_out_schedule(struct out *o, const struct coll_sched *s)
 {
 	out_str(o, "collective", coll_kind_name(coll_kind_of(s)));
 	out_str(o, "topology", coll_topo_name(s));
@@ -28,7 +27,7 @@ static void describe(struct out *o, const struct coll_sched *s)
 	out_int(o, "steps", coll_steps(s));
 }
 
-static void describe_report(struct out *o, const struct coll_report *r)
+void cli_out_replay(struct out *o, const struct coll_report *r)
 {
 	out_int(o, "transfers", r->transfers);
 	out_int(o, "chunk_hops", r->chunk_hops);
@@ -39,10 +38,8 @@ static void describe_report(struct out *o, const struct coll_report *r)
 
 /* ---- cost ---- */
 
-/* --alpha, --bandwidth (of a node, as B in the papers) or --link-bandwidth,
- * --size. */
-static int read_cost(const struct cli *c, const struct coll_sched *s,
-		     struct coll_cost *cost, struct err *err)
+int cli_read_cost(const struct cli *c, const struct coll_sched *s,
+		  struct coll_cost *cost, struct err *err)
 {
 	int64_t node_bps = 0;
 	int r = 0;
@@ -74,9 +71,9 @@ static int read_cost(const struct cli *c, const struct coll_sched *s,
 	return 0;
 }
 
-static int out_cost(const struct cli *c, struct out *o,
-		    const struct coll_sched *s, const struct coll_report *rep,
-		    const struct coll_cost *cost, struct err *err)
+int cli_out_cost(const struct cli *c, struct out *o,
+		 const struct coll_sched *s, const struct coll_report *rep,
+		 const struct coll_cost *cost, struct err *err)
 {
 	int64_t time_ns, bound_ns;
 	int r = coll_time(s, rep, cost, &time_ns, &bound_ns, err);
@@ -103,7 +100,7 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 	int r = cli_load_schedule(c, &s, err);
 
 	coll_report_init(&rep);
-	if (r || (r = read_cost(c, s, &cost, err)) ||
+	if (r || (r = cli_read_cost(c, s, &cost, err)) ||
 	    (r = coll_verify(s, &rep, err))) {
 		goto out;
 	}
@@ -112,9 +109,9 @@ int cmd_schedule_cost(struct cli *c, struct err *err)
 		r = err_nomem(err);
 		goto out;
 	}
-	describe(o, s);
-	describe_report(o, &rep);
-	r = out_cost(c, o, s, &rep, &cost, err);
+	cli_out_schedule(o, s);
+	cli_out_replay(o, &rep);
+	r = cli_out_cost(c, o, s, &rep, &cost, err);
 	if (r == 0) {
 		r = cli_print(o, err);
 		o = NULL;
@@ -149,11 +146,11 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 	o = out_new(c->format);
 	if (o) {
 		out_bool(o, "valid", bad == 0);
-		describe(o, s);
+		cli_out_schedule(o, s);
 		if (bad) {
 			out_str(o, "fault", fault.msg);
 		} else {
-			describe_report(o, &rep);
+			cli_out_replay(o, &rep);
 		}
 	}
 	r = cli_print(o, err);
@@ -244,150 +241,6 @@ int cmd_schedule_export(struct cli *c, struct err *err)
 	return r;
 }
 
-/* ---- make ---- */
-
-struct made {
-	struct coll_sched *sched;
-	const char *algorithm;
-	struct cli_flow flow;		/* of an all-to-all */
-	char *topology;			/* with --rate; owned */
-};
-
-static int choose_algorithm(const struct cli *c, enum coll_kind kind,
-			    const char **algorithm, struct err *err)
-{
-	const char *name = cli_opt(c, "algorithm");
-
-	*algorithm = kind == COLL_ALLTOALL ? "mcf" : "bfb";
-	if (!name || strcmp(name, "auto") == 0 ||
-	    strcmp(name, *algorithm) == 0) {
-		return 0;
-	}
-	if (kind == COLL_ALLTOALL && cli_is_all_to_all(name)) {
-		*algorithm = name;
-		return 0;
-	}
-	err_set(err, WEFT_EUNSUPPORTED,
-		"--algorithm %s: not supported for %s in this version", name,
-		coll_kind_name(kind));
-	err_hint(err, "supported: auto, %s", kind == COLL_ALLTOALL
-						     ? CLI_ALL_TO_ALL : "bfb");
-	return err->code;
-}
-
-static int synthesise(const struct cli *c, struct made *made,
-		      struct err *err)
-{
-	struct coll_sched **out = &made->sched;
-	enum coll_kind kind;
-	struct topo *t = NULL;
-	char *name = NULL;
-	int r;
-
-	if ((r = cli_need(c, "topology", err)) ||
-	    (r = cli_need(c, "collective", err)) ||
-	    (r = coll_kind_parse(cli_opt(c, "collective"), &kind, err)) ||
-	    (r = choose_algorithm(c, kind, &made->algorithm, err)) ||
-	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &name, err))) {
-		return r;
-	}
-	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
-		coll_kind_name(kind), name, topo_n(t), topo_m(t));
-	if (kind == COLL_ALLTOALL) {
-		r = cli_make_all_to_all(c, made->algorithm, t, out,
-					&made->flow, err);
-	} else {
-		r = coll_bfb(kind, t, out, err);
-	}
-	if (r == 0 && *out) {
-		coll_set_topo_name(*out, name);
-	}
-	if (r == 0 && !*out) {
-		made->topology = name;
-	} else {
-		free(name);
-	}
-	return r;
-}
-
-/* --rate: the flow without a schedule. */
-static int print_rate(struct cli *c, const struct made *made, struct err *err)
-{
-	struct out *o = out_new(c->format);
-
-	if (!o) {
-		return err_nomem(err);
-	}
-	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
-	out_str(o, "topology", made->topology);
-	out_str(o, "algorithm", made->algorithm);
-	cli_out_flow(c, o, &made->flow);
-	return cli_print(o, err);
-}
-
-/* The summary on stdout, unless the schedule itself goes there. */
-static int print_made(struct cli *c, const struct made *made,
-		      const struct coll_report *rep, struct err *err)
-{
-	const struct coll_sched *s = made->sched;
-	const char *path = cli_opt(c, "output");
-	bool wants_time = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
-			  cli_has(c, "link-bandwidth") || cli_has(c, "size");
-	struct coll_cost cost;
-	struct out *o;
-	int r = wants_time ? read_cost(c, s, &cost, err) : 0;
-
-	if (r || (path && strcmp(path, "-") == 0)) {
-		return r;
-	}
-	o = out_new(c->format);
-	if (!o) {
-		return err_nomem(err);
-	}
-	describe(o, s);
-	out_str(o, "algorithm", made->algorithm);
-	describe_report(o, rep);
-	if (coll_kind_of(s) == COLL_ALLTOALL) {
-		cli_out_flow(c, o, &made->flow);
-	}
-	r = wants_time ? out_cost(c, o, s, rep, &cost, err) : 0;
-	if (path) {
-		out_str(o, "file", path);
-	}
-	if (r) {
-		out_free(o);
-		return r;
-	}
-	return cli_print(o, err);
-}
-
-int cmd_schedule_make(struct cli *c, struct err *err)
-{
-	const char *path = cli_opt(c, "output");
-	struct made made = { 0 };
-	struct coll_report rep;
-	int r = synthesise(c, &made, err);
-
-	coll_report_init(&rep);
-	if (r == 0 && !made.sched) {
-		r = print_rate(c, &made, err);
-		goto out;
-	}
-	r = r ? r : coll_verify(made.sched, &rep, err);
-	if (r == 0 && path) {
-		r = cli_write_schedule(made.sched, NULL, path, err);
-	}
-	if (r == 0) {
-		r = print_made(c, &made, &rep, err);
-	}
-out:
-	coll_report_fini(&rep);
-	coll_free(made.sched);
-	free(made.flow.exact);
-	free(made.topology);
-	return r;
-}
-
 /* ---- show ---- */
 
 static void out_transfers(struct out *o, const struct coll_sched *s,
@@ -463,7 +316,7 @@ int cmd_schedule_show(struct cli *c, struct err *err)
 	}
 	o = out_new(c->format);
 	if (o) {
-		describe(o, s);
+		cli_out_schedule(o, s);
 		out_steps(o, s);
 		if (step > 0 || cli_has(c, "full")) {
 			out_transfers(o, s, step);

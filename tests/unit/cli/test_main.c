@@ -283,6 +283,34 @@ static void test_schedule_round_trip(void **state)
 	assert_non_null(strstr(f->out, "\"inplace\": false"));
 }
 
+/* By construction, by BFB, the better of them; and in batches. */
+static void test_schedule_algorithms(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(weft(f, "weft schedule make -t L(Pow(K(2),2)) -c "
+				 "allreduce -a expand --format json"), 0);
+	expect_text(f, "algorithm", "expand");
+	expect_text(f, "bandwidth_factor", "2");
+	assert_int_equal(number(f, "steps"), 6);
+	assert_int_equal(weft(f, "weft schedule make -t L(Pow(K(2),2)) -c "
+				 "allreduce -a bfb --format json"), 0);
+	expect_text(f, "algorithm", "bfb");
+	assert_int_equal(weft(f, "weft schedule make -t Mesh(4,4) -c "
+				 "allreduce --format json --batches 16"), 0);
+	expect_text(f, "bandwidth_factor", "231/64");
+	assert_int_equal(number(f, "steps"), 27);
+	assert_int_equal(number(f, "batches"), 16);
+	assert_int_equal(weft(f, "weft schedule make -t Mesh(4,4) -c "
+				 "allreduce --format json --alpha 1us "
+				 "--bandwidth 100Gbps --size 1GB"), 0);
+	assert_true(number(f, "batches") > 16);
+	assert_int_equal(weft(f, "weft schedule make -t Torus(4,4) -c "
+				 "allreduce --batches 0"), 64);
+	assert_int_equal(weft(f, "weft schedule make -t K(4) -c allreduce "
+				 "-a expand"), 65);
+}
+
 /* (6 steps) * 10 us + 15/8 * 1 MB / 100 Gbps, and with links of a quarter */
 static void test_schedule_cost(void **state)
 {
@@ -472,6 +500,7 @@ int main(void)
 		T(test_check_knows_drivers),
 		T(test_plan_offline),
 		T(test_schedule_round_trip),
+		T(test_schedule_algorithms),
 		T(test_schedule_cost),
 		T(test_broken_schedule),
 		T(test_not_supported),

@@ -1,0 +1,123 @@
+/* Batches: what they cost is what replay finds. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collective/pipeline.h"
+#include "tests/unit/collective/common.h"
+
+static const char *const graphs[] = {
+	"K(4)", "Ring(5)", "Torus(3,4)", "GenKautz(2,7)", "GenKautz(3,10)",
+	"GenKautz(4,25)", "Mesh(3,3)", "Diamond", "Cap(Ring(4),3)", NULL,
+};
+
+/* The fullest arc's sum over steps, in M/B: what batches approach. */
+static void floor_of(const struct coll_sched *s, mpq_t out)
+{
+	int m = topo_m(coll_topo(s));
+	int64_t n, *sum = calloc((size_t)m, sizeof(*sum)), most = 0;
+	const struct coll_xfer *x = coll_xfers(s, &n);
+
+	for (int64_t i = 0; i < n; i++) {
+		sum[x[i].arc] += x[i].last - x[i].first + 1;
+		most = sum[x[i].arc] > most ? sum[x[i].arc] : most;
+	}
+	mpq_set_si(out, (long)(most * coll_ports(s)),
+		   (unsigned long)coll_chunks(s) *
+			   (unsigned long)coll_ranks(s) *
+			   (unsigned long)topo_arc(coll_topo(s), 0)->cap);
+	mpq_canonicalize(out);
+	free(sum);
+}
+
+static void test_replayed(void **state)
+{
+	(void)state;
+	for (const char *const *e = graphs; *e; e++) {
+		struct coll_sched *s = bfb(COLL_ALLREDUCE, *e), *p;
+		struct coll_report r, r1;
+		struct err err = { 0 };
+		mpq_t factor, least;
+
+		mpq_init(factor);
+		mpq_init(least);
+		floor_of(s, least);
+		coll_report_init(&r1);
+		must(coll_verify(s, &r1, &err), &err);
+		for (int k = 1; k <= 9; k += 2) {
+			coll_report_init(&r);
+			must(coll_pipeline(s, k, &p, &err), &err);
+			must(coll_verify(p, &r, &err), &err);
+			must(coll_pipeline_factor(s, k, factor, &err), &err);
+			assert_int_equal(mpq_cmp(r.bandwidth_factor, factor),
+					 0);
+			assert_int_equal(r.steps, r1.steps + k - 1);
+			assert_true(mpq_cmp(factor, r1.bandwidth_factor) <=
+				    0);
+			assert_true(mpq_cmp(factor, least) >= 0);
+			if (r1.bandwidth_optimal) {
+				assert_true(r.bandwidth_optimal);
+			}
+			coll_report_fini(&r);
+			coll_free(p);
+		}
+		coll_report_fini(&r1);
+		mpq_clear(factor);
+		mpq_clear(least);
+		coll_free(s);
+	}
+}
+
+/* Nothing to gain where all links are full; much where they are not. */
+static void test_best(void **state)
+{
+	struct coll_cost c = { .alpha_ns = 1000, .link_bps = 25000000000,
+			       .size_bytes = 1 << 30 };
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "Torus(4,4)");
+	struct err err = { 0 };
+	int batches;
+
+	(void)state;
+	must(coll_pipeline_best(s, &c, &batches, &err), &err);
+	assert_int_equal(batches, 1);
+	coll_free(s);
+	s = bfb(COLL_ALLREDUCE, "GenKautz(2,24)");
+	must(coll_pipeline_best(s, &c, &batches, &err), &err);
+	assert_true(batches > 10);
+	/* A small message has no time to lose with further steps. */
+	c.size_bytes = 1024;
+	must(coll_pipeline_best(s, &c, &batches, &err), &err);
+	assert_int_equal(batches, 1);
+	coll_free(s);
+}
+
+static void test_refused(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLGATHER, "Ring(4)"), *p;
+	struct coll_light l = { .arc = 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(coll_pipeline(s, 0, &p, &err), WEFT_EINVAL);
+	assert_int_equal(coll_pipeline(s, COLL_MAX_BATCHES + 1, &p, &err),
+			 WEFT_EINVAL);
+	must(coll_add_light(s, &l, &err), &err);
+	finish(s);
+	assert_int_equal(coll_pipeline(s, 2, &p, &err), WEFT_EUNSUPPORTED);
+	assert_null(p);
+	coll_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replayed),
+		cmocka_unit_test(test_best),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests_name("collective/pipeline", tests, NULL,
+					   NULL);
+}
