@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "collective/expand.h"
 #include "collective/lower.h"
+#include "collective/pipeline.h"
 #include "tests/unit/collective/common.h"
 #include "tests/unit/collective/lower_sim.h"
 
@@ -42,7 +44,7 @@ static const char *const graphs[] = {
 	"K(3,3)", "K(4,4)", "Torus(3,3)", "Torus(2,4)", "Torus(3,2,2)",
 	"Hypercube(3)", "Hypercube(4)", "C(9,{1,2})", "C(12,{2,3})",
 	"DiC(7,{1,3})", "GenKautz(2,6)", "GenKautz(3,10)", "GenKautz(2,11)",
-	NULL,
+	"Diamond", "Mesh(3,3)", "Deg(K(3),2)", NULL,
 };
 
 static void test_allgather(void **state)
@@ -72,6 +74,25 @@ static void test_alltoall_broadcast(void **state)
 			runs(paths(COLL_BROADCAST, *e, 30, 0), dialects[d], 2);
 			runs(paths(COLL_BROADCAST, *e, 3, 1), dialects[d], 2);
 		}
+	}
+}
+
+/* Constructions, and batches that overlap. */
+static void test_made_otherwise(void **state)
+{
+	static const char *const exprs[] = {
+		"L(K(3,3))", "Deg(UniRing(1,4),2)", "Pow(UniRing(1,3),2)",
+		"Bi(DiC(7,{1,3}))", "L(Pow(K(2),2))", NULL,
+	};
+	struct err err = { 0 };
+	struct coll_sched *s, *p;
+
+	(void)state;
+	for (const char *const *e = exprs; *e; e++) {
+		must(coll_expand(COLL_ALLREDUCE, *e, &s, &err), &err);
+		must(coll_pipeline(s, 3, &p, &err), &err);
+		runs(s, LOWER_RCCL, 2);
+		runs(p, LOWER_RCCL, 2);
 	}
 }
 
@@ -147,6 +168,7 @@ int main(void)
 		cmocka_unit_test(test_reduce_scatter),
 		cmocka_unit_test(test_allreduce),
 		cmocka_unit_test(test_alltoall_broadcast),
+		cmocka_unit_test(test_made_otherwise),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_several_channels),
 		cmocka_unit_test(test_fusing),
