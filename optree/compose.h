@@ -67,10 +67,16 @@ int compose_build(const struct optree_params *p,
 int64_t compose_time_ns(const struct optree_params *p,
 			const struct optree_sym *s);
 
-/* The same when idle channels are retuned meanwhile, at least retune_ns and
- * at most compose_time_ns(), which must fit. 0, WEFT_ENOMEM. O(steps w). */
+/* The same when idle channels are retuned meanwhile (p->overlap; else as
+ * compose_time_ns(), which must fit). times: when each step's data begins and
+ * ends, in ns, or NULL. 0, WEFT_ENOMEM. O(steps w). */
 int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
-		    int64_t *ns, struct err *err);
+		    double *times, int64_t *ns, struct err *err);
+
+/* How many classes of a move are lit in a slot of its round; the first of
+ * them, and its first colour. */
+int32_t overlap_lit(const struct sym_round *r, const struct sym_move *m,
+		    int slot, int32_t *class, int32_t *first);
 
 /* One or the other, as p->overlap says. *ns: -1 when it does not fit. */
 int compose_times(const struct optree_params *p, const struct optree_sym *s,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "collective/collective.h"
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "rwa/rwa.h"
 
@@ -210,6 +211,12 @@ struct optree_shared {
 int optree_check_shared(const struct rwa_ring *ring,
 			const struct optree_shared *jobs, int n_jobs,
 			struct err *err);
+
+/* Draws a plan that has the symmetric form: channels over time, and the links
+ * that each level's lightpaths take. WEFT_EUNSUPPORTED, WEFT_ELIMIT.
+ * O(lightpaths of one node). */
+int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
+		struct buf *svg, struct err *err);
 
 /* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
  * when a schedule cannot hold it. O(lights + transfers). */

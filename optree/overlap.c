@@ -20,6 +20,9 @@ struct clockwork {
 	const struct optree_sym *s;
 	__int128 chunk, retune, convert, now;
 	struct colour *colour[2];
+	bool overlap;
+	double unit;		/* of the times above in a ns */
+	double *times;		/* where the next step's go, or NULL */
 };
 
 /* When colours first..first+width-1 can carry this class. */
@@ -48,9 +51,8 @@ static void release(struct clockwork *c, const struct sym_move *m,
 	}
 }
 
-/* Classes of a move that are lit in a slot, and the colours of the first. */
-static int32_t lit(const struct sym_round *r, const struct sym_move *m,
-		   int slot, int32_t *class, int32_t *first)
+int32_t overlap_lit(const struct sym_round *r, const struct sym_move *m,
+		    int slot, int32_t *class, int32_t *first)
 {
 	int32_t per = r->per_slot[m->dir], from = slot * per, to = from + per;
 
@@ -70,11 +72,11 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
 		     int64_t chunk_times)
 {
 	const struct sym_move *m = c->s->moves.v + r->move;
-	__int128 begin = c->now;
+	__int128 begin = c->overlap ? c->now : c->now + c->retune;
 	int32_t class, first;
 
-	for (size_t i = 0; i < r->n_moves; i++) {
-		int32_t n = lit(r, &m[i], slot, &class, &first);
+	for (size_t i = 0; i < r->n_moves && c->overlap; i++) {
+		int32_t n = overlap_lit(r, &m[i], slot, &class, &first);
 
 		for (int32_t k = 0; k < n; k++) {
 			__int128 at = ready(c, &m[i], class + k,
@@ -83,9 +85,14 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
 			begin = at > begin ? at : begin;
 		}
 	}
-	c->now = begin + chunk_times * c->chunk + c->convert;
+	c->now = begin + chunk_times * c->chunk;
+	if (c->times) {
+		*c->times++ = (double)begin / c->unit;
+		*c->times++ = (double)c->now / c->unit;
+	}
+	c->now += c->convert;
 	for (size_t i = 0; i < r->n_moves; i++) {
-		int32_t n = lit(r, &m[i], slot, &class, &first);
+		int32_t n = overlap_lit(r, &m[i], slot, &class, &first);
 
 		for (int32_t k = 0; k < n; k++) {
 			release(c, &m[i], class + k, first + k * m[i].width);
@@ -94,13 +101,15 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
 }
 
 int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
-		    int64_t *ns, struct err *err)
+		    double *times, int64_t *ns, struct err *err)
 {
 	__int128 unit = (__int128)p->channel_bps * s->chunks;
+	int64_t convert = p->overlap ? p->convert_ns : 0;
 	struct clockwork c = {
 		.s = s, .chunk = (__int128)p->shard_bytes * 8000000000,
-		.retune = (p->alpha_ns - p->convert_ns) * unit,
-		.convert = p->convert_ns * unit,
+		.retune = (p->alpha_ns - convert) * unit,
+		.convert = convert * unit, .overlap = p->overlap,
+		.unit = (double)unit, .times = times,
 		.colour = { calloc((size_t)s->w[0] + 1, sizeof(**c.colour)),
 			    calloc((size_t)s->w[1] + 1, sizeof(**c.colour)) },
 	};

@@ -124,10 +124,19 @@ static const struct cli_option ring_options[] = {
 	{ 0, "alpha", "TIME", "of a step: retuning and conversion (default: "
 	  "25us)", NULL },
 	{ 0, "rate", "RATE", "of a channel (default: 40Gbps)", NULL },
-	{ 0, "fibres", "F", "a direction (default: 1)", NULL },
+	{ 0, "fibres", "F|LIST", "a direction (default: 1), or the channels of "
+	  "each: 64,32, other ones counter-clockwise: 64,32/48", NULL },
+	{ 0, "use", "FIRST-LAST", "channels of each fibre that the plan may "
+	  "use", NULL },
+	{ 0, "segment", NULL, "the nodes are on a line, not all around", NULL },
+	{ 0, "overlap", NULL, "retune idle channels while others carry data",
+	  NULL },
+	{ 0, "conversion", "TIME", "part of alpha that overlap cannot hide "
+	  "(default: 0)", NULL },
 	{ 0, "depth", "K", "of OpTree's tree (default: the best)", NULL },
 	{ 0, "loss", "NAME=VALUE,...", "loss budget: launch, sensitivity, "
 	  "margin, add, drop, pass-by, span", NULL },
+	{ 0, "svg", "FILE", "draw channels over time, and links", "@file" },
 	OUTPUT("write the schedule"), END,
 };
 

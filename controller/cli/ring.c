@@ -1,14 +1,17 @@
 /* weft ring plan, weft rwa solve: light on WDM rings, without a fabric. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/private.h"
+#include "lib/base/file.h"
 #include "lib/base/units.h"
 #include "optree/optree.h"
 #include "rwa/rwa.h"
 
 #define MAX_RING 65536
+#define MAX_FIBRES 255
 #define MAX_SOLVE 4096
 #define DEFAULT_ALPHA_NS 25000
 #define DEFAULT_RATE_BPS INT64_C(40000000000)
@@ -94,20 +97,151 @@ static int read_kind(const struct cli *c, enum coll_kind *kind,
 	return 0;
 }
 
-static int read_ring(const struct cli *c, struct optree_params *p,
-		     enum optree_algorithm *how, struct rwa_loss *loss,
-		     struct err *err)
+/* Channels of the fibres of one direction: "64,32" up to `end`. */
+static int read_fibres(const char *text, const char *end, int dir,
+		       struct optree_params *p, struct optree_fibre *out,
+		       struct err *err)
 {
-	const char *name = cli_opt(c, "algorithm"), *text = cli_opt(c, "loss");
-	int64_t n = 0, channels = 0, fibres = 1, depth = 0;
+	int fibres = 0;
+
+	while (text < end) {
+		char *after;
+		long channels = strtol(text, &after, 10);
+
+		if (after == text || channels < 0 || channels > UINT16_MAX ||
+		    fibres >= MAX_FIBRES || after > end ||
+		    (after < end && *after != ',')) {
+			return err_set(err, WEFT_EUSAGE,
+				       "--fibres: '%s' is no list of channels "
+				       "such as 64,32 or 64,32/48", text);
+		}
+		if (channels) {
+			out[p->n_light++] = (struct optree_fibre){
+				.dir = (uint8_t)dir,
+				.fibre = (uint8_t)fibres,
+				.channels = (int32_t)channels };
+		}
+		fibres++;
+		p->channels = channels > p->channels ? (int)channels
+						     : p->channels;
+		p->fibres = fibres > p->fibres ? fibres : p->fibres;
+		text = after + (after < end);
+	}
+	return 0;
+}
+
+/* Channels and fibres: -w and --fibres F, or the list of --fibres. */
+static int read_light(const struct cli *c, struct optree_params *p,
+		      struct optree_fibre *light, struct err *err)
+{
+	const char *list = cli_opt(c, "fibres");
+	const char *slash = list ? strchr(list, '/') : NULL;
+	const char *end = list ? list + strlen(list) : NULL;
+	int64_t channels = 0, fibres = 1;
 	int r;
 
+	if (list && (slash || strchr(list, ','))) {
+		if (cli_opt(c, "channels")) {
+			return err_set(err, WEFT_EUSAGE,
+				       "weft %s: --fibres %s says how many "
+				       "channels there are, -w does not go "
+				       "with it", c->verb, list);
+		}
+		r = read_fibres(list, slash ? slash : end, RWA_CW, p, light,
+				err);
+		return r ? r : read_fibres(slash ? slash + 1 : list, end,
+					   RWA_CCW, p, light, err);
+	}
+	if ((r = cli_need(c, "channels", err)) ||
+	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
+	    (r = cli_opt_int(c, "fibres", 1, UINT8_MAX, &fibres, err))) {
+		return r;
+	}
+	p->channels = (int)channels;
+	p->fibres = (int)fibres;
+	return 0;
+}
+
+/* --use FIRST-LAST: what there is, cut to these channels of each fibre. */
+static int read_use(const struct cli *c, struct optree_params *p,
+		    struct optree_fibre *light, struct err *err)
+{
+	const char *text = cli_opt(c, "use");
+	int first, last, end = 0, n = 0;
+
+	if (!text) {
+		return 0;
+	}
+	if (sscanf(text, "%d-%d%n", &first, &last, &end) != 2 || text[end] ||
+	    first < 0 || last < first || last >= p->channels) {
+		return err_set(err, WEFT_EUSAGE,
+			       "--use %s: FIRST-LAST of channels 0 to %d",
+			       text, p->channels - 1);
+	}
+	for (int f = 0; !p->n_light && f < 2 * p->fibres; f++) {
+		light[f] = (struct optree_fibre){ .dir = f & 1,
+						  .fibre = (uint8_t)(f / 2),
+						  .channels = p->channels };
+	}
+	p->n_light = p->n_light ? p->n_light : 2 * p->fibres;
+	for (int k = 0; k < p->n_light; k++) {
+		int stop = light[k].channels;
+
+		if (first < stop) {
+			stop = last + 1 < stop ? last + 1 : stop;
+			light[n] = light[k];
+			light[n].first = first;
+			light[n++].channels = stop - first;
+		}
+	}
+	p->n_light = n;
+	return 0;
+}
+
+static int read_times(const struct cli *c, struct optree_params *p,
+		      struct err *err)
+{
+	int r;
+
+	if ((r = cli_opt_unit(c, "size", UNIT_BYTES, &p->shard_bytes, err)) ||
+	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
+	    (r = cli_opt_unit(c, "conversion", UNIT_NS, &p->convert_ns,
+			      err)) ||
+	    (r = cli_opt_unit(c, "rate", UNIT_BPS, &p->channel_bps, err))) {
+		return r;
+	}
+	if (p->channel_bps < 1 || p->alpha_ns < 0) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft %s: --rate must be positive and --alpha "
+			       "not negative", c->verb);
+	}
+	if (p->convert_ns && !p->overlap) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft %s: --conversion is of --overlap",
+			       c->verb);
+	}
+	return 0;
+}
+
+static int read_ring(const struct cli *c, struct optree_params *p,
+		     enum optree_algorithm *how, struct rwa_loss *loss,
+		     struct optree_fibre *light, struct err *err)
+{
+	const char *name = cli_opt(c, "algorithm"), *text = cli_opt(c, "loss");
+	int64_t n = 0, depth = 0;
+	int r;
+
+	*p = (struct optree_params){
+		.channel_bps = DEFAULT_RATE_BPS, .alpha_ns = DEFAULT_ALPHA_NS,
+		.loss = text ? loss : NULL, .light = light,
+		.overlap = cli_has(c, "overlap"),
+		.line = cli_has(c, "segment"),
+	};
 	if ((r = cli_need(c, "nodes", err)) ||
-	    (r = cli_need(c, "channels", err)) ||
+	    (r = read_light(c, p, light, err)) ||
+	    (r = read_use(c, p, light, err)) ||
 	    (r = cli_need(c, "size", err)) ||
 	    (r = cli_opt_int(c, "nodes", 2, MAX_RING, &n, err)) ||
-	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
-	    (r = cli_opt_int(c, "fibres", 1, UINT8_MAX, &fibres, err)) ||
 	    (r = cli_opt_int(c, "depth", 1, OPTREE_MAX_DEPTH, &depth, err)) ||
 	    (text && (r = read_loss(text, loss, err)))) {
 		return r;
@@ -120,22 +254,9 @@ static int read_ring(const struct cli *c, struct optree_params *p,
 			       "weft %s: --depth is of OpTree, not of %s",
 			       c->verb, optree_algorithm_name(*how));
 	}
-	*p = (struct optree_params){
-		.n = (int)n, .channels = (int)channels, .fibres = (int)fibres,
-		.depth = (int)depth, .channel_bps = DEFAULT_RATE_BPS,
-		.alpha_ns = DEFAULT_ALPHA_NS, .loss = text ? loss : NULL,
-	};
-	if ((r = cli_opt_unit(c, "size", UNIT_BYTES, &p->shard_bytes, err)) ||
-	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
-	    (r = cli_opt_unit(c, "rate", UNIT_BPS, &p->channel_bps, err))) {
-		return r;
-	}
-	if (p->channel_bps < 1 || p->alpha_ns < 0) {
-		return err_set(err, WEFT_EUSAGE,
-			       "weft %s: --rate must be positive and --alpha "
-			       "not negative", c->verb);
-	}
-	return 0;
+	p->n = (int)n;
+	p->depth = (int)depth;
+	return read_times(c, p, err);
 }
 
 static const char *level_kind(const struct optree_plan *plan,
@@ -172,6 +293,17 @@ static void out_levels(struct out *o, const struct optree_plan *plan)
 	out_end(o);
 }
 
+static void out_light(struct out *o, const struct optree_params *p)
+{
+	int64_t sum[2] = { 0, 0 };
+
+	for (int k = 0; k < p->n_light; k++) {
+		sum[p->light[k].dir] += p->light[k].channels;
+	}
+	out_int(o, "clockwise_channels", sum[RWA_CW]);
+	out_int(o, "counter_clockwise_channels", sum[RWA_CCW]);
+}
+
 static void out_ring(const struct cli *c, struct out *o,
 		     const struct optree_params *p,
 		     const struct optree_plan *plan)
@@ -181,6 +313,12 @@ static void out_ring(const struct cli *c, struct out *o,
 	out_int(o, "nodes", p->n);
 	out_int(o, "channels", p->channels);
 	out_int(o, "fibres", p->fibres);
+	if (p->n_light) {
+		out_light(o, p);
+	}
+	if (p->line) {
+		out_bool(o, "segment", true);
+	}
 	if (plan->algorithm == OPTREE_TREE) {
 		out_int(o, "depth", plan->depth);
 		out_int(o, "radix", plan->radix);
@@ -198,14 +336,30 @@ static void out_ring(const struct cli *c, struct out *o,
 	cli_out_ns(c, o, "time", plan->time_ns);
 	cli_out_ns(c, o, "bound", plan->bound_ns);
 	cli_out_gap(c, o, "gap", plan->gap);
+	if (p->overlap) {
+		cli_out_ns(c, o, "retune_hidden", plan->retune_hidden_ns);
+	}
 	if (plan->optree_time_ns) {
 		cli_out_ns(c, o, "optree_time", plan->optree_time_ns);
 	}
 	out_levels(o, plan);
 }
 
+static int draw_ring(const char *path, const struct optree_params *p,
+		     const struct optree_plan *plan, struct err *err)
+{
+	struct buf svg = { 0 };
+	int r = optree_draw(p, plan, &svg, err);
+
+	r = r ? r : file_write_atomic(path, svg.data, svg.len, 0644, err);
+	buf_fini(&svg);
+	return r;
+}
+
 int cmd_ring_plan(struct cli *c, struct err *err)
 {
+	struct optree_fibre light[2 * MAX_FIBRES];
+	const char *svg = cli_opt(c, "svg");
 	const char *path = cli_opt(c, "output");
 	enum optree_algorithm how = OPTREE_AUTO;
 	struct optree_params p;
@@ -213,13 +367,16 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 	struct rwa_loss loss;
 	enum coll_kind kind = COLL_ALLGATHER;
 	struct out *o;
-	int r = read_ring(c, &p, &how, &loss, err);
+	int r = read_ring(c, &p, &how, &loss, light, err);
 
 	if (r || (r = read_kind(c, &kind, err)) ||
 	    (r = optree_collective(&p, kind, 0, how, &plan, err))) {
 		return r;
 	}
-	if (path) {
+	if (svg) {
+		r = draw_ring(svg, &p, &plan, err);
+	}
+	if (path && r == 0) {
 		r = optree_plan_expand(&p, &plan, err);
 		r = r ? r : cli_write_schedule(plan.sched, NULL, path, err);
 	}

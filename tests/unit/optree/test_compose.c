@@ -335,6 +335,43 @@ static void baselines_are_real(void **state)
 	}
 }
 
+static int count(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)); text++) {
+		n++;
+	}
+	return n;
+}
+
+/* A box for each move of each step, and frames. */
+static void plans_are_drawn(void **state)
+{
+	struct optree_params p = params(64, 8, 40000);
+	struct optree_plan plan;
+	struct buf svg = { 0 };
+	struct err err;
+
+	(void)state;
+	make(&p, OPTREE_COMPOSED, &plan);
+	assert_int_equal(optree_draw(&p, &plan, &svg, &err), 0);
+	assert_int_equal(count(buf_cstr(&svg), "#f4f4f4"),
+			 2 + plan.n_levels);
+	assert_true(count(buf_cstr(&svg), "<rect") >=
+		    (int)plan.sym->moves.n + 3 + plan.n_levels);
+	assert_non_null(strstr(buf_cstr(&svg), "</svg>"));
+	plan.kind = COLL_ALLREDUCE;
+	assert_int_equal(optree_draw(&p, &plan, &svg, &err),
+			 WEFT_EUNSUPPORTED);
+	optree_plan_fini(&plan);
+	make(&p, OPTREE_TREE, &plan);
+	assert_int_equal(optree_draw(&p, &plan, &svg, &err),
+			 WEFT_EUNSUPPORTED);
+	optree_plan_fini(&plan);
+	buf_fini(&svg);
+}
+
 static void algorithms_have_names(void **state)
 {
 	enum optree_algorithm a;
@@ -364,6 +401,7 @@ int main(void)
 		cmocka_unit_test(reach_is_a_hard_limit),
 		cmocka_unit_test(faults_are_found),
 		cmocka_unit_test(baselines_are_real),
+		cmocka_unit_test(plans_are_drawn),
 		cmocka_unit_test(algorithms_have_names),
 	};
 

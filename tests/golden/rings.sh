@@ -1,0 +1,112 @@
+#!/bin/bash
+# Plans on WDM rings from the command line: the numbers of OpTree's paper and
+# of the composed plans, the narrowest and oddest rings, and what is refused.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+
+# plan WHAT JQ ARGUMENTS...: the jq program is true of the plan.
+plan() {
+	local what=$1 query=$2
+	shift 2
+	if weft ring plan "$@" --format json >"$T/out" 2>"$T/err" &&
+	   jq -e "$query" "$T/out" >/dev/null; then
+		tap "$what" 0
+	else
+		echo "# $*: $query"
+		sed 's/^/#   /' "$T/err" "$T/out"
+		tap "$what" 1
+	fi
+}
+
+# refused WHAT STATUS REGEX ARGUMENTS...: one line that says why.
+refused() {
+	local what=$1 status=$2 why=$3
+	shift 3
+	expect "$status" "$what" weft ring plan "$@"
+	has err "said why: $what" "$why"
+}
+
+# Theorem 1 at the depth of Theorem 2 (figure 4), and the baselines.
+for row in 512:32 1024:70 2048:155 4096:340; do
+	plan "best depth of ${row%:*} nodes" ".closed_form_steps == ${row#*:}" \
+		-n "${row%:*}" -w 64 --size 4KB
+done
+plan "Ring" '.closed_form_steps == 1023 and .steps == 1023' \
+	-n 1024 -w 64 --size 4MB -a ring
+plan "neighbour exchange" '.closed_form_steps == 64 and .steps == 64' \
+	-n 128 -w 64 --size 4MB -a ne
+plan "Wrht" '.closed_form_steps == 35' -n 128 -w 8 --size 4MB -a wrht
+plan "one stage" '.closed_form_steps == 16 and .steps == 16' \
+	-n 16 -w 2 --size 4MB -a one-stage
+
+# What composed plans must reach against OpTree's T = S (d/B + a).
+plan "4 MB at 1024 nodes: 4 times" '.optree_time_ns >= 4 * .time_ns and
+	.optree_time_ns == 57750000' -n 1024 -w 64 --size 4MB
+plan "128 MB at 1024 nodes: 8 times, 7 % from the bound" \
+	'.optree_time_ns >= 8 * .time_ns and .gap < 0.07 and
+	 .time_ns <= 1.07 * .bound_ns' -n 1024 -w 64 --size 128MB
+plan "128 MB at 4096 nodes: 9 times" '.optree_time_ns >= 9 * .time_ns and
+	(.levels | length) == 1 and .levels[0].rounds == .rounds' \
+	-n 4096 -w 64 --size 128MB
+
+# The fields of the contract.
+plan "fields" '[has("steps", "rounds", "time_ns", "bound_ns", "gap",
+	"optree_time_ns", "levels")] | all' -n 100 -w 8 --size 4KB
+
+# Odd sizes, narrow rings.
+for ring in "-n 1021 -w 64" "-n 1000 -w 64" "-n 1021 -w 1" "-n 1021 -w 7" \
+	"-n 16 -w 1" "-n 16 -w 7" "-n 2 -w 1" "-n 2 -w 64" "-n 3 -w 1" \
+	"-n 3 -w 64"; do
+	# shellcheck disable=SC2086
+	plan "$ring" '.time_ns >= .bound_ns and .time_ns <= .optree_time_ns' \
+		$ring --size 64KB
+done
+plan "two nodes: the bound" '.time_ns == .bound_ns' -n 2 -w 4 --size 4KB
+plan "a reach of one link" '[.levels[] | .stride == 1 and .jump == 1] | all' \
+	-n 60 -w 8 --size 4KB \
+	--loss launch=-17dBm,sensitivity=-20dBm,margin=0dB,span=1dB
+
+# Retuning behind others' data; fibres that differ; parts of a ring.
+plan "overlap meets the bound" '.gap < 0.01 and .time_ns + .retune_hidden_ns
+	== 32 * 25000 + 31500' -n 64 -w 8 --size 40KB --overlap
+plan "costly conversion: still hidden" '.retune_hidden_ns > 0 and
+	.time_ns >= .bound_ns' \
+	-n 1024 -w 64 --size 64KB --overlap --conversion 5us
+plan "unequal fibres" '.clockwise_channels == 96 and
+	.counter_clockwise_channels == 48 and .gap < 0.05' \
+	-n 64 --fibres 64,32/48 --size 1GB
+plan "one way only" '.counter_clockwise_channels == 0 and .gap < 0.05' \
+	-n 64 --fibres 64/ --size 1GB
+plan "some channels of each fibre" '.clockwise_channels == 32' \
+	-n 64 -w 64 --fibres 2 --use 16-31 --size 4MB
+plan "a segment" '.segment and .gap < 0.05' -n 64 -w 8 --segment --size 1GB
+expect 0 "a drawing" weft ring plan -n 64 -w 8 --size 40KB --svg "$T/a.svg"
+expect 0 "it is XML" python3 -c '
+import sys, xml.dom.minidom
+assert xml.dom.minidom.parse(sys.argv[1]).getElementsByTagName("rect")' \
+	"$T/a.svg"
+expect 0 "a segment's schedule" weft ring plan -n 20 --fibres 8,4 --segment \
+	--size 4KB -o "$T/s.json"
+expect 0 "it verifies" weft schedule verify "$T/s.json"
+
+refused "w = 0" 64 'channels' -n 8 -w 0 --size 1MB
+refused "size 0" 65 'sizes and rates are positive' -n 8 -w 4 --size 0B
+refused "one node" 64 'nodes' -n 1 -w 4 --size 1MB
+refused "a budget that forbids every lightpath" 65 \
+	'loses 1.100 dB, and the budget is -16.000 dB \(reach: 0 hops\)' \
+	-n 8 -w 4 --size 1MB --loss launch=-30dBm
+refused "fibres that are none" 64 'no list of channels' \
+	-n 8 --fibres 64,32x --size 1MB
+refused "channels twice" 64 'does not go' -n 8 -w 3 --fibres 2,4 --size 1MB
+refused "channels that are not there" 64 'channels 0 to 3' \
+	-n 8 -w 4 --use 2-7 --size 1MB
+refused "OpTree on unequal fibres" 65 'not supported' \
+	-n 8 --fibres 64,32 --size 1MB -a optree
+refused "all-to-all on a segment" 65 'not supported' \
+	-n 8 -w 4 --segment --size 1MB --collective all-to-all
+refused "conversion without overlap" 64 'is of --overlap' \
+	-n 8 -w 4 --conversion 1us --size 1MB
+refused "a drawing of OpTree" 65 'not supported' \
+	-n 8 -w 4 --size 1MB -a optree --svg "$T/b.svg"
+finish
