@@ -1,7 +1,9 @@
 /*
  * Routing and wavelength assignment: the networks and demand sets of the
- * literature, from ../shared/rwa-data when that folder is there, and random
- * demands on rings. Bound and channels beside the best figure published.
+ * literature, from tests/data/rwa or, where they are too large to be there,
+ * from the folder that RWA_DATA names. Bound and channels beside the best
+ * figure published; small networks with five seeds, of which the worst is
+ * shown. Then how many lightpaths fit in fewer channels.
  *
  * bench_rwa                  a table on stdout
  * bench_rwa --json FILE      the table, and JSON lines appended to FILE
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/clk.h"
 #include "lib/base/file.h"
@@ -17,8 +18,12 @@
 #include "rwa/mesh.h"
 #include "rwa/rwa.h"
 
-#define DATA "../shared/rwa-data/"
+#define DATA "tests/data/rwa"
 #define TIME_LIMIT_S 30
+#define HARD_LIMIT_S 60		/* Noronha's random sets */
+#define FIT_LIMIT_S 10
+#define SEEDS 5
+#define SMALL 1500		/* demands solved with all seeds */
 
 struct instance {
 	const char *net, *trf;	/* trf NULL: all-to-all */
@@ -48,38 +53,68 @@ static const struct instance instances[] = {
 	{ "Y.4_seed=5", "Y.4.100_seed=5", 0 },
 };
 
+/* How many lightpaths of all-to-all fit when channels are too few. */
+struct few {
+	const char *net;
+	int channels;
+};
+
+static const struct few fews[] = {
+	{ "nsfnet14_21", 6 }, { "nsfnet14_21", 9 }, { "eon20_39", 6 },
+	{ "eon20_39", 12 }, { "geant2", 9 }, { "geant2", 30 },
+	{ "att71_175", 100 },
+};
+
+/* The file's text, NULL when neither folder has it. */
 static char *slurp(const char *name, const char *end)
 {
-	char path[256], *text;
-	struct err err = { 0 };
+	const char *folders[] = { DATA, getenv("RWA_DATA") };
+	char path[512], *text;
 	size_t len;
 
-	snprintf(path, sizeof(path), "%s%s%s", DATA, name, end);
-	if (file_read(path, RWA_MESH_MAX_FILE, &text, &len, &err)) {
-		fprintf(stderr, "%s: %s\n", path, err.msg);
-		return NULL;
+	for (int i = 0; i < 2; i++) {
+		if (!folders[i]) {
+			continue;
+		}
+		snprintf(path, sizeof(path), "%s/%s%s", folders[i], name, end);
+		if (file_read(path, RWA_MESH_MAX_FILE, &text, &len, NULL) ==
+		    0) {
+			return text;
+		}
 	}
-	return text;
+	return NULL;
 }
 
-static int load(const struct instance *in, struct rwa_mesh **m,
+/* *m NULL when a file is not there. */
+static int load(const char *net, const char *trf, struct rwa_mesh **m,
 		struct err *err)
 {
-	char *text = slurp(in->net, ".net");
-	int rc = text ? rwa_mesh_read_net(in->net, text, m, err) : WEFT_EIO;
+	char *text = slurp(net, ".net"), *demands = NULL;
+	int rc = 0;
 
-	free(text);
-	if (rc || !in->trf) {
-		return rc ? rc : rwa_mesh_all_to_all(*m, err);
+	*m = NULL;
+	if (trf) {
+		demands = slurp(trf, ".trf");
 	}
-	text = slurp(in->trf, ".trf");
-	rc = text ? rwa_mesh_read_trf(*m, in->trf, text, err) : WEFT_EIO;
+	if (text && (demands || !trf)) {
+		rc = rwa_mesh_read_net(net, text, m, err);
+		if (!rc) {
+			rc = trf ? rwa_mesh_read_trf(*m, trf, demands, err)
+				 : rwa_mesh_all_to_all(*m, err);
+		}
+	}
 	free(text);
+	free(demands);
 	return rc;
 }
 
-static void print_instance(const struct instance *in,
-			   const struct rwa_mesh_result *res, double s,
+struct row {
+	int bound, channels;
+	double seconds;
+	int seeds;
+};
+
+static void print_instance(const struct instance *in, const struct row *r,
 			   FILE *json)
 {
 	const char *what = in->trf ? in->trf : in->net;
@@ -88,35 +123,100 @@ static void print_instance(const struct instance *in,
 	if (in->best) {
 		snprintf(best, sizeof(best), "%d", in->best);
 	}
-	printf("%-16s %-6s %6d %8d %4d %8.2f %6s\n", what,
-	       in->trf ? "file" : "all", res->bound, res->channels,
-	       res->channels - res->bound, s, best);
+	printf("%-16s %-6s %6d %8d %4d %8.2f %5d %6s\n", what,
+	       in->trf ? "file" : "all", r->bound, r->channels,
+	       r->channels - r->bound, r->seconds, r->seeds, best);
 	fflush(stdout);
 	if (json) {
 		fprintf(json, "{\"bench\":\"rwa\",\"instance\":\"%s\","
 			      "\"bound\":%d,\"channels\":%d,\"seconds\":%.3f,"
-			      "\"best\":%d}\n",
-			what, res->bound, res->channels, s, in->best);
+			      "\"seeds\":%d,\"best\":%d}\n",
+			what, r->bound, r->channels, r->seconds, r->seeds,
+			in->best);
 	}
+}
+
+static int solve_once(const struct rwa_mesh *m,
+		      const struct rwa_mesh_options *opt, struct row *r,
+		      struct err *err)
+{
+	struct rwa_mesh_result res;
+	int64_t start = clk_now_ns();
+	int rc = rwa_mesh_solve(m, opt, &res, err);
+	double s = (double)(clk_now_ns() - start) / 1e9;
+
+	if (rc) {
+		return rc;
+	}
+	r->bound = res.bound > r->bound ? res.bound : r->bound;
+	r->channels = res.channels > r->channels ? res.channels : r->channels;
+	r->seconds = s > r->seconds ? s : r->seconds;
+	r->seeds++;
+	rwa_mesh_result_fini(&res);
+	return 0;
 }
 
 static int run_instance(const struct instance *in, FILE *json)
 {
-	struct rwa_mesh_options opt = { .time_limit_s = TIME_LIMIT_S,
-					.seed = 1 };
-	struct rwa_mesh_result res;
-	struct rwa_mesh *m = NULL;
+	struct rwa_mesh_options opt = { .time_limit_s = TIME_LIMIT_S };
+	struct row r = { 0 };
+	struct rwa_mesh *m;
 	struct err err = { 0 };
-	int64_t start;
-	int rc = load(in, &m, &err);
+	int rc = load(in->net, in->trf, &m, &err);
+	uint64_t seeds = m && m->lightpaths <= SMALL ? SEEDS : 1;
 
-	start = clk_now_ns();
-	rc = rc ? rc : rwa_mesh_solve(m, &opt, &res, &err);
+	if (in->net[0] == 'Y') {
+		opt.time_limit_s = HARD_LIMIT_S;
+		seeds = 1;
+	}
+	if (!rc && !m) {
+		printf("%-16s skipped: set RWA_DATA\n",
+		       in->trf ? in->trf : in->net);
+		return 0;
+	}
+	for (opt.seed = 1; !rc && opt.seed <= seeds; opt.seed++) {
+		rc = solve_once(m, &opt, &r, &err);
+	}
 	if (rc) {
 		fprintf(stderr, "%s: %s\n", in->net, err.msg);
 	} else {
-		print_instance(in, &res, (double)(clk_now_ns() - start) / 1e9,
-			       json);
+		print_instance(in, &r, json);
+	}
+	rwa_mesh_free(m);
+	return rc;
+}
+
+static int run_few(const struct few *f, FILE *json)
+{
+	struct rwa_mesh_options opt = { .time_limit_s = FIT_LIMIT_S,
+					.seed = 1, .channels = f->channels };
+	struct rwa_mesh_result res;
+	struct rwa_mesh *m;
+	struct err err = { 0 };
+	int64_t start;
+	int rc = load(f->net, NULL, &m, &err);
+
+	start = clk_now_ns();
+	rc = rc || !m ? WEFT_EIO : rwa_mesh_solve(m, &opt, &res, &err);
+	if (rc) {
+		fprintf(stderr, "%s: %s\n", f->net, err.msg);
+	} else {
+		double s = (double)(clk_now_ns() - start) / 1e9;
+
+		printf("%-16s %8d %8lld %6lld %6.1f %8.2f\n", f->net,
+		       f->channels, (long long)res.lightpaths_bound,
+		       (long long)res.lightpaths,
+		       100.0 * (double)(res.lightpaths_bound -
+					res.lightpaths) /
+			       (double)res.lightpaths_bound, s);
+		if (json) {
+			fprintf(json, "{\"bench\":\"rwa-fit\",\"instance\":"
+				      "\"%s\",\"channels\":%d,\"bound\":%lld,"
+				      "\"served\":%lld,\"seconds\":%.3f}\n",
+				f->net, f->channels,
+				(long long)res.lightpaths_bound,
+				(long long)res.lightpaths, s);
+		}
 		rwa_mesh_result_fini(&res);
 	}
 	rwa_mesh_free(m);
@@ -159,16 +259,16 @@ int main(int argc, char **argv)
 			     ? fopen(argv[2], "a") : NULL;
 	int rc = run_stage();
 
-	if (access(DATA, R_OK) != 0) {
-		printf("skipped: no instances in %s\n", DATA);
-	} else {
-		printf("%-16s %-6s %6s %8s %4s %8s %6s\n", "instance",
-		       "demands", "bound", "channels", "gap", "seconds",
-		       "best");
-	}
-	for (size_t i = 0; access(DATA, R_OK) == 0 && !rc &&
-			   i < sizeof(instances) / sizeof(*instances); i++) {
+	printf("%-16s %-6s %6s %8s %4s %8s %5s %6s\n", "instance", "demands",
+	       "bound", "channels", "gap", "seconds", "seeds", "best");
+	for (size_t i = 0; !rc && i < sizeof(instances) / sizeof(*instances);
+	     i++) {
 		rc = run_instance(&instances[i], json);
+	}
+	printf("%-16s %8s %8s %6s %6s %8s\n", "all-to-all in", "channels",
+	       "bound", "served", "gap %", "seconds");
+	for (size_t i = 0; !rc && i < sizeof(fews) / sizeof(*fews); i++) {
+		rc = run_few(&fews[i], json);
 	}
 	if (json) {
 		fclose(json);

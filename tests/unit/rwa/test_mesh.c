@@ -13,7 +13,7 @@
 #include "lib/base/rng.h"
 #include "rwa/mesh.h"
 
-#define GOLDEN "tests/golden/rwa/"
+#define DATA "tests/data/rwa/"
 
 static char *slurp(const char *path)
 {
@@ -110,9 +110,9 @@ static void breaks(const struct rwa_mesh *m, struct rwa_mesh_result *res,
 static void published_instances(void **state)
 {
 	(void)state;
-	expect_channels(load(GOLDEN "nsfnet14_21.net", NULL), 13);
-	expect_channels(load(GOLDEN "cost239_11_26a.net", NULL), 4);
-	expect_channels(load(GOLDEN "NSF.net", GOLDEN "NSF.3.trf"), 22);
+	expect_channels(load(DATA "nsfnet14_21.net", NULL), 13);
+	expect_channels(load(DATA "cost239_11_26a.net", NULL), 4);
+	expect_channels(load(DATA "NSF.net", DATA "NSF.3.trf"), 22);
 }
 
 #define SQUARE "nodes: 4\nlinks:\n" \
@@ -369,7 +369,7 @@ static void the_bound_knows_what_is_in_use(void **state)
 
 static void given_channels_serve_what_fits(void **state)
 {
-	struct rwa_mesh *m = load(GOLDEN "nsfnet14_21.net", NULL);
+	struct rwa_mesh *m = load(DATA "nsfnet14_21.net", NULL);
 	struct rwa_mesh_result res;
 
 	(void)state;
@@ -404,7 +404,7 @@ static void a_million_channels(void **state)
 
 static void same_seed_same_answer(void **state)
 {
-	struct rwa_mesh *m = load(GOLDEN "nsfnet14_21.net", NULL);
+	struct rwa_mesh *m = load(DATA "nsfnet14_21.net", NULL);
 	struct rwa_mesh_result a, b;
 
 	(void)state;
