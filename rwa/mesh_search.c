@@ -23,6 +23,9 @@
 #define SCALE_FILL 3000
 #define CALM_LEAST 5000		/* without progress, before a new scale */
 #define PENALTY_MAX (1 << 18)
+/* When there are very many channels, a few are looked at. */
+#define MANY 120
+#define SAMPLE 24
 #define PRICE_MAX (1 << 18)
 #define TROUBLE_COST (BASE / 2)
 #define TROUBLE_MAX (1 << 20)
@@ -264,6 +267,12 @@ static int32_t eject_price(const struct search *s, int32_t arc, int32_t fibre,
 	if (slot[channel] == SHUT) {
 		return -1;
 	}
+	if (!reach) {
+		last = slot[channel];
+		return last == FREE || last == before ? 0
+		       : s->fit			      ? 1
+						      : s->units[last].penalty;
+	}
 	for (int32_t c = from; c <= to; c++) {
 		if (slot[c] >= 0 && slot[c] != before && slot[c] != last) {
 			last = slot[c];
@@ -411,8 +420,10 @@ static int32_t take_top(struct search *s, const struct want *w)
 	return -1;
 }
 
-/* The state at dst of the cheapest way, -1 when there is none, or an error. */
-static int cheapest(struct search *s, const struct want *w, int32_t *goal)
+/* The state at dst of the cheapest way, -1 when there is none, or an error.
+ * few: of some channels taken at random. */
+static int cheapest(struct search *s, const struct want *w, bool few,
+		    int32_t *goal)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
 	struct label start = { .from = -1, .arc = -1 };
@@ -421,7 +432,11 @@ static int cheapest(struct search *s, const struct want *w, int32_t *goal)
 	s->heap_n = 0;
 	s->stamp++;
 	memset(s->changed, 0, (size_t)n);
-	for (int32_t c = 0; !rc && c < s->channels; c++) {
+	for (int32_t k = 0; !rc && k < (few ? SAMPLE : s->channels); k++) {
+		int32_t c = few ? (int32_t)rng_below(&s->rng,
+						     (uint64_t)s->channels)
+				: k;
+
 		if (s->lit[c] &&
 		    (!s->tune || tunes(s, w->src, c * n + w->src))) {
 			rc = reach(s, w, c * n + w->src, &start);
@@ -586,16 +601,21 @@ static int find_place(struct search *s, int32_t unit, int32_t *goal)
 	struct want w = { .src = d->src, .dst = d->dst,
 			  .dist = s->dist[d->dst], .least = s->least[d->dst],
 			  .budget = INT64_MAX };
+	bool few = s->channels > MANY;
 	int rc = mark_partner(s, &w, unit);
 
 	*goal = -1;
 	if (s->m->budget_mdb != RWA_MESH_NO_LIMIT) {
 		w.budget = s->m->budget_mdb - s->m->add_mdb - s->m->drop_mdb;
 	}
-	rc = rc ? rc : cheapest(s, &w, goal);
+	rc = rc ? rc : cheapest(s, &w, few, goal);
+	if (!rc && few && (*goal < 0 || (s->scale == SCALE_FILL &&
+					 s->labels[*goal].cost >= SCALE_FILL))) {
+		rc = cheapest(s, &w, false, goal);
+	}
 	if (!rc && *goal < 0 && w.budget < INT64_MAX) {
 		w.by_loss = true;
-		rc = cheapest(s, &w, goal);
+		rc = cheapest(s, &w, false, goal);
 	}
 	return rc;
 }
