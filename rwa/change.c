@@ -648,6 +648,12 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	int rc;
 
 	*out = (struct rwa_change){ 0 };
+	if (m->tunings.n || m->guard.between || m->guard.below ||
+	    m->guard.above) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "changes on networks with guard channels or "
+			       "tuning ranges: not supported");
+	}
 	if ((rc = rwa_mesh_check(m, from, opt->channels, false, err)) ||
 	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
