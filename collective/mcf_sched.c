@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collective/flow_steps.h"
+#include "collective/single_path.h"
 #include "lib/base/clk.h"
 
 /* Smallest P within the loss, else the best, else the first when time is
@@ -150,6 +151,35 @@ static int check_size(const struct topo *t, struct err *err)
 				 "a schedule holds", n, COLL_MAX_XFERS);
 }
 
+/* Where single paths are searched for; beyond, the flow's are rounded. */
+#define SINGLE_MOST 256
+
+/* The paths, and what is known of the flow behind them. */
+static int find_paths(const struct topo *t, struct mcf *p,
+		      const struct mcf_sched_options *opt,
+		      const struct mcf_options *flow, struct flow_paths *paths,
+		      struct mcf_result *res, struct err *err)
+{
+	struct single_options one = {
+		/* Without a limit the integer program may never end. */
+		.effort = flow->time_limit_s > 0 ? SINGLE_INTEGER
+						 : SINGLE_SEARCH,
+		.flow_gap = flow->gap,
+		.tolerance = opt->loss, .time_limit_s = flow->time_limit_s,
+		.cancel = flow->cancel,
+	};
+	struct single_result single;
+	int rc;
+
+	if (opt->single && mcf_terminals(p) <= SINGLE_MOST) {
+		rc = single_path(t, &one, paths, &single, err);
+		*res = single.flow;
+		return rc;
+	}
+	rc = mcf_solve_form(p, opt->form, flow, res, err);
+	return rc ? rc : flow_paths_cut(p, paths, err);
+}
+
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		 struct coll_sched **out, struct mcf_sched_info *info,
 		 struct err *err)
@@ -169,8 +199,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		flow.time_limit_s *= MCF_SCHED_FLOW_TIME;
 	}
 	if ((rc = check_size(t, err)) || (rc = mcf_new(t, false, &p, err)) ||
-	    (rc = mcf_solve_form(p, opt->form, &flow, &mine.flow, err)) ||
-	    (rc = flow_paths_cut(p, &paths, err))) {
+	    (rc = find_paths(t, p, opt, &flow, &paths, &mine.flow, err))) {
 		goto out;
 	}
 	mine.paths = (int64_t)paths.v.n;

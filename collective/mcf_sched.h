@@ -11,6 +11,8 @@
 struct mcf_sched_options {
 	struct mcf_options flow;
 	enum mcf_form form;	/* how it is solved */
+	bool single;		/* one path a pair, by single_path.h; the form
+				 * does not matter then */
 	double loss;		/* of rate, allowed to chunks and again to
 				 * steps */
 	int max_chunks;		/* 0: MCF_SCHED_CHUNKS */

@@ -83,8 +83,9 @@ static int read_options(const struct cli *c, const char *algorithm,
 	*opt = (struct mcf_sched_options){
 		.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
 		.loss = MCF_SCHED_LOSS,
-		.max_chunks = strcmp(algorithm, "single-path") == 0 ? 1 : 0,
+		.single = strcmp(algorithm, "single-path") == 0,
 	};
+	opt->max_chunks = opt->single ? 1 : 0;
 	mcf_form_parse(algorithm, &opt->form);
 	if ((r = read_share(c, "gap", &opt->flow.gap, err)) ||
 	    (r = read_share(c, "loss", &opt->loss, err)) ||
