@@ -20,7 +20,10 @@ struct planner {
 	int64_t *cut_step;	/* step of its CUT */
 	int64_t *park_first;	/* its spare way, in out->hops */
 	int32_t *park_hops;
-	/* spare ways */
+	/* spare ways: what was freed when, in steps of a clock of their own */
+	int64_t clock;
+	int64_t *freed;		/* channel: when a slot of it was last freed */
+	int64_t *tried;		/* lightpath: when it had no spare way */
 	int64_t *cost;
 	struct rwa_hop *enter;
 	int32_t *queue;
@@ -217,7 +220,11 @@ static int give(struct planner *p, struct lit way, uint64_t who)
 {
 	int rc = 0;
 
+	p->clock++;
 	for (int32_t k = 0; !rc && k < way.n; k++) {
+		if (!who) {
+			p->freed[way.hop[k].channel] = p->clock;
+		}
 		rc = u64map_set(&p->owner,
 				mesh_slot_key(way.hop[k].arc, way.hop[k].fibre,
 					      way.hop[k].channel), who);
@@ -456,55 +463,44 @@ static int find_spare(struct planner *p, int32_t i, struct lit *way)
 
 	way->n = 0;
 	for (int32_t c = 0; c < p->opt->channels; c++) {
+		if (p->freed[c] < p->tried[i]) {
+			continue;	/* nothing new since it had none */
+		}
 		spread(p, d->src, c);
 		if (p->cost[d->dst] < INT64_MAX &&
 		    p->cost[d->dst] >> 16 <= budget) {
 			return take_spare(p, d->src, d->dst, way);
 		}
 	}
+	p->tried[i] = p->clock + 1;
 	return 0;
 }
 
-/* Parks one of those that wait. *parked: there was one with a spare way. */
-static int park(struct planner *p, bool *parked)
-{
-	*parked = false;
-	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
-		struct lit way;
-		int64_t first = (int64_t)p->out->hops.n;
+/* ---- who is in the way ---- */
 
-		if (p->at[i] != OLD || p->out->lightpaths.v[i].old_path < 0) {
-			continue;
-		}
-		if (find_spare(p, i, &way)) {
-			return WEFT_ENOMEM;
-		}
-		if (!way.n) {
-			continue;
-		}
-		*parked = true;
-		p->out->parked++;
-		if (give(p, present_way(p, i), 0) ||
-		    give(p, way, (uint64_t)i + 1) ||
-		    add_step(p, RWA_STEP_PARK, i, way)) {
-			return WEFT_ENOMEM;
-		}
-		p->at[i] = PARKED;
-		p->park_first[i] = first;
-		p->park_hops[i] = way.n;
-		return 0;
+struct blocker {
+	int32_t lightpath;
+	int64_t wanted;		/* slots of it that others wait for */
+};
+
+static int most_wanted_first(const void *a, const void *b)
+{
+	const struct blocker *x = a, *y = b;
+
+	if (x->wanted != y->wanted) {
+		return x->wanted > y->wanted ? -1 : 1;
 	}
-	return 0;
+	return x->lightpath < y->lightpath ? -1 : x->lightpath > y->lightpath;
 }
 
-/* Cuts the one that most slots wanted by others belong to. */
-static int cut(struct planner *p)
+/* Lit lightpaths that wait, those first that most others wait for. v: room
+ * for all. Returns how many. */
+static int32_t find_blockers(const struct planner *p, struct blocker *v)
 {
-	int32_t n = (int32_t)p->out->lightpaths.n, worst = -1;
-	int64_t *wanted = calloc((size_t)n + 1, sizeof(*wanted));
+	int32_t n = (int32_t)p->out->lightpaths.n, count = 0;
 
-	if (!wanted) {
-		return WEFT_ENOMEM;
+	for (int32_t i = 0; i < n; i++) {
+		v[i] = (struct blocker){ i, 0 };
 	}
 	for (int32_t i = 0; i < n; i++) {
 		struct lit way = p->at[i] == DONE ? (struct lit){ NULL, 0 }
@@ -513,23 +509,70 @@ static int cut(struct planner *p)
 		for (int32_t k = 0; k < way.n; k++) {
 			uint64_t who = owner_of(p, &way.hop[k]);
 
-			wanted[who ? who - 1 : (uint64_t)n]++;
+			if (who && who != (uint64_t)i + 1) {
+				v[who - 1].wanted++;
+			}
 		}
 	}
 	for (int32_t i = 0; i < n; i++) {
 		if ((p->at[i] == OLD || p->at[i] == PARKED) &&
-		    present_way(p, i).n &&
-		    (worst < 0 || wanted[i] > wanted[worst])) {
-			worst = i;
+		    present_way(p, i).n) {
+			v[count++] = v[i];
 		}
 	}
-	free(wanted);
-	p->cut_step[worst] = (int64_t)p->out->steps.n;
-	if (give(p, present_way(p, worst), 0)) {
+	qsort(v, (size_t)count, sizeof(*v), most_wanted_first);
+	return count;
+}
+
+static int park_on(struct planner *p, int32_t i, struct lit way)
+{
+	int64_t first = (int64_t)p->out->hops.n;
+
+	p->out->parked++;
+	if (give(p, present_way(p, i), 0) || give(p, way, (uint64_t)i + 1) ||
+	    add_step(p, RWA_STEP_PARK, i, way)) {
 		return WEFT_ENOMEM;
 	}
-	p->at[worst] = DARK;
-	return add_step(p, RWA_STEP_CUT, worst, (struct lit){ NULL, 0 });
+	p->at[i] = PARKED;
+	p->park_first[i] = first;
+	p->park_hops[i] = way.n;
+	return 0;
+}
+
+static int cut(struct planner *p, int32_t i)
+{
+	p->cut_step[i] = (int64_t)p->out->steps.n;
+	if (give(p, present_way(p, i), 0)) {
+		return WEFT_ENOMEM;
+	}
+	p->at[i] = DARK;
+	return add_step(p, RWA_STEP_CUT, i, (struct lit){ NULL, 0 });
+}
+
+/* Parks the lightpath most in the way of those that were not parked yet and
+ * have a spare way; cuts the one most in the way when none has. */
+static int make_way(struct planner *p)
+{
+	struct blocker *v = calloc(p->out->lightpaths.n + 1, sizeof(*v));
+	int32_t n = v ? find_blockers(p, v) : 0;
+	int rc = v ? 0 : WEFT_ENOMEM;
+	struct lit way = { NULL, 0 };
+
+	for (int32_t k = 0; !rc && !way.n && k < n; k++) {
+		int32_t i = v[k].lightpath;
+
+		if (p->at[i] == OLD) {
+			rc = find_spare(p, i, &way);
+			if (!rc && way.n) {
+				rc = park_on(p, i, way);
+			}
+		}
+	}
+	if (!rc && !way.n) {
+		rc = cut(p, v[0].lightpath);
+	}
+	free(v);
+	return rc;
 }
 
 /* ---- the whole ---- */
@@ -590,12 +633,7 @@ static int order(struct planner *p)
 	int rc = settle(p, &left);
 
 	while (!rc && left) {
-		bool parked;
-
-		rc = park(p, &parked);
-		if (!rc && !parked) {
-			rc = cut(p);
-		}
+		rc = make_way(p);
 		rc = rc ? rc : settle(p, &left);
 	}
 	return rc;
@@ -610,11 +648,13 @@ static int planner_init(struct planner *p)
 	p->cut_step = calloc(n, sizeof(*p->cut_step));
 	p->park_first = calloc(n, sizeof(*p->park_first));
 	p->park_hops = calloc(n, sizeof(*p->park_hops));
+	p->freed = calloc((size_t)p->opt->channels + 1, sizeof(*p->freed));
+	p->tried = calloc(n, sizeof(*p->tried));
 	p->cost = calloc(v, sizeof(*p->cost));
 	p->enter = calloc(v, sizeof(*p->enter));
 	p->queue = calloc(v + 1, sizeof(*p->queue));
 	p->queued = calloc(v, sizeof(*p->queued));
-	return p->at && p->domain && p->cut_step && p->park_first && p->park_hops &&
+	return p->at && p->domain && p->freed && p->tried && p->cut_step && p->park_first && p->park_hops &&
 			       p->cost && p->enter && p->queue && p->queued &&
 			       !adjacency_init(&p->adj, p->m, false) &&
 			       !mesh_shut_init(p->m, &p->shut)
@@ -632,6 +672,8 @@ static void planner_fini(struct planner *p)
 	free(p->cut_step);
 	free(p->park_first);
 	free(p->park_hops);
+	free(p->freed);
+	free(p->tried);
 	free(p->cost);
 	free(p->enter);
 	free(p->queue);

@@ -23,6 +23,11 @@ struct replay {
 	bool *parked;
 	int64_t *dark_at;		/* step of its CUT, + 1 */
 	int64_t *loss;		/* of the nearest way to a node */
+	/* A lightpath without a spare way gains one only on a channel of
+	 * which a slot went dark since. */
+	int64_t clock;
+	int64_t *darkened;	/* channel: when last */
+	int64_t *hopeless;	/* lightpath: since when */
 };
 
 static uint64_t holder(const struct replay *r, const struct rwa_hop *h)
@@ -79,7 +84,11 @@ static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
 static int set_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
 		   uint64_t who)
 {
+	r->clock++;
 	for (int32_t k = 0; k < n; k++) {
+		if (!who) {
+			r->darkened[hop[k].channel] = r->clock;
+		}
 		if (u64map_set(&r->lit, mesh_slot_key(hop[k].arc, hop[k].fibre,
 						      hop[k].channel), who)) {
 			return WEFT_ENOMEM;
@@ -191,10 +200,12 @@ static bool cut_was_needed(struct replay *r)
 		}
 		for (int32_t c = 0; r->hops[i] && !r->parked[i] &&
 				    c < r->channels; c++) {
-			if (spare_on(r, ends(r, i)->src, ends(r, i)->dst, c)) {
+			if (r->darkened[c] >= r->hopeless[i] &&
+			    spare_on(r, ends(r, i)->src, ends(r, i)->dst, c)) {
 				return false;
 			}
 		}
+		r->hopeless[i] = r->clock + 1;
 	}
 	return true;
 }
@@ -413,8 +424,10 @@ static int replay_init(struct replay *r, struct err *err)
 	r->parked = calloc(n, sizeof(*r->parked));
 	r->dark_at = calloc(n, sizeof(*r->dark_at));
 	r->loss = calloc(r->m->nodes.n, sizeof(*r->loss));
+	r->darkened = calloc((size_t)r->channels + 1, sizeof(*r->darkened));
+	r->hopeless = calloc(n, sizeof(*r->hopeless));
 	if (!rc && (!r->way || !r->hops || !r->parked || !r->dark_at ||
-		    !r->loss ||
+		    !r->loss || !r->darkened || !r->hopeless ||
 		    mesh_shut_init(r->m, &r->shut) || light_old(r))) {
 		rc = err_nomem(err);
 	}
@@ -454,5 +467,7 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 	free(r.parked);
 	free(r.dark_at);
 	free(r.loss);
+	free(r.darkened);
+	free(r.hopeless);
 	return rc;
 }

@@ -214,6 +214,13 @@ int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err)
 	return rc;
 }
 
+void rwa_mesh_clear_demands(struct rwa_mesh *m)
+{
+	m->demands.n = 0;
+	m->lightpaths = 0;
+	m->self_demands = 0;
+}
+
 const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf,
 			       int size)
 {

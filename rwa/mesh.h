@@ -110,6 +110,9 @@ int rwa_mesh_add_tuning(struct rwa_mesh *m, const struct rwa_mesh_tuning *t,
 /* One demand for every ordered pair of nodes. */
 int rwa_mesh_all_to_all(struct rwa_mesh *m, struct err *err);
 
+/* Forgets all demands. */
+void rwa_mesh_clear_demands(struct rwa_mesh *m);
+
 /* Name of a node for people, into buf when it has none of its own. */
 const char *rwa_mesh_node_name(const struct rwa_mesh *m, int node, char *buf,
 			       int size);
@@ -149,6 +152,16 @@ struct rwa_assignment {
 };
 
 void rwa_assignment_fini(struct rwa_assignment *a);
+
+/* Lightpaths as `weft rwa solve -o` writes them, YAML or JSON: each becomes a
+ * path of the first demand with its ends that has not enough yet. Those that
+ * no demand wants are counted in *left_out, or (add) the demand is added to
+ * the mesh. Only that the hops are fibres which lead from one end to the other
+ * is checked. Errors have their line. */
+int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
+			     const char *text, size_t len, bool add,
+			     struct rwa_assignment *out, int64_t *left_out,
+			     struct err *err);
 
 /* Loss of hops that follow each other. O(hops). */
 int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,

@@ -1019,7 +1019,7 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 static bool is_clear(const struct search *s, const struct rwa_hop *h)
 {
 	return h->channel < s->channels &&
-	       *slot_at(s, h->arc, h->fibre, h->channel) == FREE;
+	       eject_price(s, h->arc, h->fibre, h->channel, FREE) == 0;
 }
 
 static int copy_way(struct unit *u, const struct rwa_hop *hop, int32_t hops)
@@ -1051,6 +1051,28 @@ static void list_units(const struct search *s, int32_t *first, int32_t *next)
 	}
 }
 
+/* The next unit of a list; of pairs the one whose partner has its place. */
+static int32_t next_unit(const struct search *s, int32_t *first,
+			 const int32_t *next)
+{
+	int32_t u = *first;
+
+	if (u < 0 || s->units[u].partner < 0) {
+		*first = u < 0 ? u : next[u];
+		return u;
+	}
+	for (int32_t k = u; k >= 0; k = next[k]) {
+		if (!is_placed(s, k) && is_placed(s, s->units[k].partner)) {
+			return k;
+		}
+	}
+	while (u >= 0 && is_placed(s, u)) {
+		u = next[u];
+	}
+	*first = u;
+	return u;
+}
+
 /* Gives paths their units; unit[]: of each path, or -1. */
 static int seat(struct search *s, const struct rwa_assignment *begin,
 		int32_t *first, const int32_t *next, int32_t *unit)
@@ -1058,13 +1080,14 @@ static int seat(struct search *s, const struct rwa_assignment *begin,
 	for (size_t i = 0; i < begin->paths.n; i++) {
 		const struct rwa_path *p = &begin->paths.v[i];
 		const struct rwa_hop *hop = begin->hops.v + p->first;
-		int32_t u = first[p->demand], h = 0;
+		int32_t u, h = 0;
 
 		unit[i] = -1;
 		while (h < p->hops && is_clear(s, &hop[h])) {
 			h++;
 		}
-		if (h < p->hops || u < 0) {
+		u = h < p->hops ? -1 : next_unit(s, &first[p->demand], next);
+		if (u < 0) {
 			continue;
 		}
 		if (copy_way(&s->units[u], hop, p->hops)) {
@@ -1072,7 +1095,6 @@ static int seat(struct search *s, const struct rwa_assignment *begin,
 		}
 		put_unit(s, u, u);
 		unit[i] = u;
-		first[p->demand] = next[u];
 	}
 	return 0;
 }

@@ -19,7 +19,7 @@
 #include "lib/lp/flow.h"
 #include "rwa/mesh_private.h"
 
-#define PENALTY_STAYS 64
+#define PENALTY_STAYS 64	/* at first; a quarter when that is too much */
 #define PENALTY_BACK 256
 #define EFFORT_FIRST 20		/* lightpaths placed, for each there is */
 #define EFFORT_FIRST_LEAST 4000
@@ -89,6 +89,21 @@ static int add_path(struct rwa_assignment *out, const struct rwa_assignment *a,
 	return vec_push(&out->paths, p);
 }
 
+/* Lightpaths that a demand wants. */
+static int64_t wanted(const struct rwa_mesh_demand *d)
+{
+	return (int64_t)d->count * (d->protect ? 2 : 1);
+}
+
+/* Paths from i on that belong together: a protected pair, or one. */
+static size_t together(const struct target *t, const struct rwa_assignment *a,
+		       size_t i)
+{
+	return t->m->demands.v[a->paths.v[i].demand].protect &&
+	       i + 1 < a->paths.n &&
+	       a->paths.v[i + 1].demand == a->paths.v[i].demand ? 2 : 1;
+}
+
 static bool passes(const struct target *t, const struct rwa_assignment *a)
 {
 	return rwa_mesh_check(t->m, a, t->res->channels, false, NULL) == 0;
@@ -99,11 +114,19 @@ static int find_fitting(struct target *t)
 {
 	bool all = passes(t, t->before);
 
-	for (size_t i = 0; i < t->before->paths.n; i++) {
+	for (size_t i = 0, n; i < t->before->paths.n; i += n) {
 		struct rwa_assignment one = { 0 };
-		int rc = all ? 0 : add_path(&one, t->before, i);
+		int rc = 0;
+		bool fits;
 
-		t->fits[i] = all || (!rc && passes(t, &one));
+		n = together(t, t->before, i);
+		for (size_t k = i; !all && !rc && k < i + n; k++) {
+			rc = add_path(&one, t->before, k);
+		}
+		fits = all || (!rc && passes(t, &one));
+		for (size_t k = i; k < i + n; k++) {
+			t->fits[k] = fits;
+		}
 		rwa_assignment_fini(&one);
 		if (rc) {
 			return rc;
@@ -212,7 +235,7 @@ static size_t excesses(const struct target *t, const int64_t *way,
 		       int64_t *excess)
 {
 	const struct rwa_assignment *b = t->before;
-	size_t n = 0, wanted;
+	size_t n = 0, most;
 
 	for (size_t i = 0, k; i < b->paths.n; i = k) {
 		const struct rwa_mesh_demand *d =
@@ -233,8 +256,8 @@ static size_t excesses(const struct target *t, const int64_t *way,
 			n += t->fits[k];
 		}
 		qsort(excess + first, n - first, sizeof(*excess), ascending);
-		wanted = (size_t)d->count;
-		n = n - first > wanted ? first + wanted : n;
+		most = (size_t)wanted(d);
+		n = n - first > most ? first + most : n;
 	}
 	qsort(excess, n, sizeof(*excess), ascending);
 	return n;
@@ -253,7 +276,8 @@ static int64_t common(const struct target *t)
 			    b->paths.v[k].demand == b->paths.v[i].demand;) {
 			k++;
 		}
-		n += (int64_t)(k - i) < d->count ? (int64_t)(k - i) : d->count;
+		n += (int64_t)(k - i) < wanted(d) ? (int64_t)(k - i)
+						  : wanted(d);
 	}
 	return n;
 }
@@ -270,7 +294,7 @@ static int bound_moved(struct target *t)
 
 	if (!rc) {
 		for (size_t d = 0; d < t->m->demands.n; d++) {
-			slack -= way[d] * t->m->demands.v[d].count;
+			slack -= way[d] * wanted(&t->m->demands.v[d]);
 		}
 		if (t->size < t->m->lightpaths) {
 			slack = INT64_MAX;	/* nobody knows who is served */
@@ -427,11 +451,12 @@ static int rename_channels(struct target *t, struct err *err)
 
 /* ---- search ---- */
 
-/* Runs the search from a partial assignment without clashes. *better: all are
- * served and no fewer stay than before; then the answer is taken over. */
+/* Runs the search from a partial assignment without clashes. When *all are
+ * served and no fewer stay than before, the answer is taken over; *better:
+ * more do. */
 static int search_from(struct target *t, const struct rwa_assignment *begin,
 		       const int32_t *penalties, int64_t effort, bool *better,
-		       struct err *err)
+		       bool *all, struct err *err)
 {
 	struct rwa_assignment now = { 0 };
 	int64_t served = 0, staying;
@@ -443,7 +468,8 @@ static int search_from(struct target *t, const struct rwa_assignment *begin,
 	*better = false;
 	rc = rc ? rc : search_run(t->search, t->size, effort, &t->stop, &served,
 				  err);
-	if (rc || served < t->size) {
+	*all = !rc && served >= t->size;
+	if (!*all) {
 		goto out;
 	}
 	rc = search_best(t->search, &now, err);
@@ -463,7 +489,8 @@ out:
 }
 
 /* Everything that may stay, as far as it fits together. */
-static int begin_staying(struct target *t, struct err *err)
+static int begin_staying(struct target *t, int32_t penalty, bool *served,
+			 struct err *err)
 {
 	const struct rwa_assignment *b = t->before;
 	struct rwa_assignment begin = { 0 };
@@ -472,8 +499,9 @@ static int begin_staying(struct target *t, struct err *err)
 	int rc = penalties ? 0 : WEFT_ENOMEM;
 	bool better;
 
+	*served = false;
 	for (size_t i = 0; !rc && i < b->paths.n; i++) {
-		penalties[begin.paths.n] = PENALTY_STAYS;
+		penalties[begin.paths.n] = penalty;
 		rc = t->fits[i] ? add_path(&begin, b, i) : 0;
 	}
 	rc = rc ? err_nomem(err) : 0;
@@ -483,7 +511,7 @@ static int begin_staying(struct target *t, struct err *err)
 		rc = search_from(t, &begin, penalties,
 				 effort < EFFORT_FIRST_LEAST
 					 ? EFFORT_FIRST_LEAST : effort,
-				 &better, err);
+				 &better, served, err);
 	}
 	rwa_assignment_fini(&begin);
 	free(penalties);
@@ -499,7 +527,7 @@ static int put_back(struct target *t, size_t back, bool *better,
 	struct rwa_assignment begin = { 0 };
 	int32_t *penalties = calloc(a->paths.n + 2, sizeof(*penalties));
 	int64_t effort = t->m->lightpaths * EFFORT_BACK;
-	bool *stays = calloc(a->paths.n + 1, sizeof(*stays));
+	bool *stays = calloc(a->paths.n + 1, sizeof(*stays)), all;
 	int rc = penalties && stays ? 0 : WEFT_ENOMEM;
 
 	if (!rc) {
@@ -520,7 +548,7 @@ static int put_back(struct target *t, size_t back, bool *better,
 	rc = rc ? rc : search_from(t, &begin, penalties,
 				   effort < EFFORT_BACK_LEAST
 					   ? EFFORT_BACK_LEAST : effort,
-				   better, err);
+				   better, &all, err);
 	rwa_assignment_fini(&begin);
 	free(penalties);
 	free(stays);
@@ -538,8 +566,11 @@ static int put_all_back(struct target *t, struct err *err)
 			common(t) - t->staying > t->res->moved_bound &&
 			!stop_now(&t->stop);) {
 		bool better = false;
+		const struct rwa_path *p = &t->before->paths.v[at];
 
-		if (t->fits[at] && !t->stays[at]) {
+		/* A pair would have to go back together. */
+		if (t->fits[at] && !t->stays[at] &&
+		    !t->m->demands.v[p->demand].protect) {
 			rc = put_back(t, at, &better, err);
 			k++;
 		}
@@ -557,6 +588,7 @@ int mesh_fewest_moved(const struct rwa_mesh *m, struct search *search,
 	struct target t = { .m = m, .before = before, .search = search,
 			    .res = res, .stop = *stop };
 	size_t n = before->paths.n + 1;
+	bool all = false;
 	int rc;
 
 	t.size = (int64_t)res->assignment.paths.n;
@@ -568,7 +600,9 @@ int mesh_fewest_moved(const struct rwa_mesh *m, struct search *search,
 	rc = rc ? rc : rename_channels(&t, err);
 	if (!rc) {
 		t.staying = find_staying(before, &res->assignment, t.stays);
-		rc = begin_staying(&t, err);
+	}
+	for (int32_t p = PENALTY_STAYS; !rc && p && !all; p /= 4) {
+		rc = begin_staying(&t, p, &all, err);
 	}
 	rc = rc ? rc : put_all_back(&t, err);
 	if (!rc) {
@@ -623,7 +657,7 @@ static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths,
 		const struct rwa_mesh_demand *x = &m->demands.v[d];
 
 		v[d] = (struct demand_loss){
-			way[d], (int64_t)x->count * (x->protect ? 2 : 1),
+			way[d], wanted(x),
 		};
 	}
 	if (!rc) {

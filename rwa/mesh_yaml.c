@@ -15,7 +15,14 @@ struct reader {
 	yaml_document_t doc;
 	struct rwa_mesh *m;
 	struct strmap names;	/* of nodes, to number + 1 */
-	struct u64map arcs;	/* (from, to), to number + 1 */
+	struct u64map arcs;	/* (from, to), to number */
+	/* lightpaths: */
+	struct rwa_assignment *light;
+	struct u64map demands;	/* (from, to), to the first one */
+	VEC(int32_t) same;	/* next demand with the same ends, or -1 */
+	VEC(int32_t) room;	/* lightpaths that a demand still takes */
+	bool add;		/* and make room where there is none */
+	int64_t left_out;
 	struct err *err;
 };
 
@@ -487,20 +494,13 @@ static int read_guard(struct reader *r, const yaml_node_t *root)
 	return get_number(r, n, "above", 0, RWA_MESH_MAX_GUARD, &g->above);
 }
 
-static int read_root(struct reader *r)
+static int read_root(struct reader *r, const yaml_node_t *root)
 {
 	static const char *const keys[] = { "nodes", "links", "demands",
 					    "in_use", "channels", "budget",
 					    "guard", NULL };
-	const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
-	int rc;
+	int rc = expect(r, root, YAML_MAPPING_NODE, "an instance");
 
-	if (!root) {
-		err_set(r->err, WEFT_EINVAL, "the file is empty");
-		err_at(r->err, r->name, 1, 0);
-		return r->err->code;
-	}
-	rc = expect(r, root, YAML_MAPPING_NODE, "an instance");
 	rc = rc ? rc : check_keys(r, root, keys);
 	rc = rc ? rc : read_nodes(r, root);
 	rc = rc ? rc : read_list(r, root, "links", read_link);
@@ -512,35 +512,256 @@ static int read_root(struct reader *r)
 				    RWA_MESH_MAX_CHANNELS, &r->m->channels);
 }
 
+/* Parses the text into r->doc; its root goes to *root. */
+static int load(struct reader *r, const char *text, size_t len,
+		const yaml_node_t **root)
+{
+	yaml_parser_t parser;
+	int rc = 0;
+
+	*root = NULL;
+	if (!yaml_parser_initialize(&parser)) {
+		return err_nomem(r->err);
+	}
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	if (!yaml_parser_load(&parser, &r->doc)) {
+		rc = err_set(r->err, WEFT_EINVAL, "%s",
+			     parser.problem ? parser.problem : "not YAML");
+		err_at(r->err, r->name, (int)parser.problem_mark.line + 1,
+		       (int)parser.problem_mark.column + 1);
+		yaml_parser_delete(&parser);
+		return rc;
+	}
+	yaml_parser_delete(&parser);
+	*root = yaml_document_get_root_node(&r->doc);
+	if (!*root) {
+		rc = err_set(r->err, WEFT_EINVAL, "the file is empty");
+		err_at(r->err, r->name, 1, 0);
+		yaml_document_delete(&r->doc);
+	}
+	return rc;
+}
+
+static void reader_fini(struct reader *r)
+{
+	yaml_document_delete(&r->doc);
+	strmap_fini(&r->names);
+	u64map_fini(&r->arcs);
+	u64map_fini(&r->demands);
+	vec_fini(&r->same);
+	vec_fini(&r->room);
+}
+
 int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
 		       struct rwa_mesh **out, struct err *err)
 {
 	struct reader r = { .name = name, .err = err };
-	yaml_parser_t parser;
-	int rc;
+	const yaml_node_t *root;
+	int rc = load(&r, text, len, &root);
 
 	*out = NULL;
-	if (!yaml_parser_initialize(&parser)) {
-		return err_nomem(err);
+	if (rc) {
+		return rc;
 	}
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-	if (!yaml_parser_load(&parser, &r.doc)) {
-		err_set(err, WEFT_EINVAL, "%s",
-			parser.problem ? parser.problem : "not YAML");
-		err_at(err, name, (int)parser.problem_mark.line + 1,
-		       (int)parser.problem_mark.column + 1);
-		yaml_parser_delete(&parser);
-		return err->code;
-	}
-	rc = read_root(&r);
-	yaml_document_delete(&r.doc);
-	yaml_parser_delete(&parser);
-	strmap_fini(&r.names);
-	u64map_fini(&r.arcs);
+	rc = read_root(&r, root);
+	reader_fini(&r);
 	if (rc) {
 		rwa_mesh_free(r.m);
 		r.m = NULL;
 	}
 	*out = r.m;
+	return rc;
+}
+
+/* ---- lightpaths ---- */
+
+static uint64_t pair_key(int32_t src, int32_t dst)
+{
+	return (uint64_t)src << 32 | (uint32_t)dst;
+}
+
+/* Puts demand d before the others with its ends. */
+static int list_demand(struct reader *r, size_t d)
+{
+	const struct rwa_mesh_demand *v = &r->m->demands.v[d];
+	uint64_t key = pair_key(v->src, v->dst), next;
+
+	r->same.v[d] = u64map_get(&r->demands, key, &next) ? (int32_t)next
+							   : -1;
+	r->room.v[d] = v->count * (v->protect ? 2 : 1);
+	return u64map_set(&r->demands, key, d);
+}
+
+/* Lists the mesh's names, arcs, and demands by their ends. */
+static int list_mesh(struct reader *r)
+{
+	const struct rwa_mesh *m = r->m;
+	size_t n = m->demands.n;
+	int rc = 0;
+
+	rc = vec_reserve(&r->same, n) || vec_reserve(&r->room, n) ? WEFT_ENOMEM
+								  : 0;
+	r->same.n = r->room.n = n;
+	for (size_t v = 0; !rc && v < m->nodes.n && m->nodes.v[0].name; v++) {
+		rc = strmap_set(&r->names, m->nodes.v[v].name,
+				(void *)(intptr_t)(v + 1));
+	}
+	for (size_t e = m->arcs.n; !rc && e-- > 0;) {
+		rc = u64map_set(&r->arcs, pair_key(m->arcs.v[e].src,
+						   m->arcs.v[e].dst), e);
+	}
+	for (size_t d = n; !rc && d-- > 0;) {
+		rc = list_demand(r, d);
+	}
+	return rc ? err_nomem(r->err) : 0;
+}
+
+/* A demand more, or one more of the first with the same ends; *d: which. */
+static int make_room(struct reader *r, int32_t src, int32_t dst, int32_t *d)
+{
+	struct rwa_mesh_demand one = { .src = src, .dst = dst, .count = 1 };
+	uint64_t first;
+
+	if (u64map_get(&r->demands, pair_key(src, dst), &first)) {
+		*d = (int32_t)first;
+		r->m->demands.v[first].count++;
+		r->m->lightpaths++;
+		return 0;
+	}
+	*d = (int32_t)r->m->demands.n;
+	if (rwa_mesh_add_demand(r->m, &one, r->err)) {
+		return r->err->code;
+	}
+	if (vec_push(&r->same, -1) || vec_push(&r->room, 0) ||
+	    list_demand(r, (size_t)*d)) {
+		return err_nomem(r->err);
+	}
+	r->room.v[*d] = 0;
+	return 0;
+}
+
+/* The first demand with these ends that has room, -1: none. */
+static int take_demand(struct reader *r, int32_t src, int32_t dst, int32_t *d)
+{
+	uint64_t first;
+
+	*d = -1;
+	if (u64map_get(&r->demands, pair_key(src, dst), &first)) {
+		*d = (int32_t)first;
+	}
+	while (*d >= 0 && !r->room.v[*d]) {
+		*d = r->same.v[*d];
+	}
+	if (*d >= 0) {
+		r->room.v[*d]--;
+		return 0;
+	}
+	return r->add ? make_room(r, src, dst, d) : 0;
+}
+
+static int read_hop(struct reader *r, const yaml_node_t *n, int32_t *at)
+{
+	struct rwa_hop hop = { 0, 0, 0 };
+	uint64_t arc;
+	int32_t to;
+	int rc = expect(r, n, YAML_MAPPING_NODE, "a hop");
+
+	if (rc || (rc = get_node(r, n, "to", &to)) ||
+	    (rc = get_number(r, n, "fibre", 0, RWA_MESH_MAX_FIBRES - 1,
+			     &hop.fibre)) ||
+	    (rc = get_number(r, n, "channel", 0, RWA_MESH_MAX_CHANNELS - 1,
+			     &hop.channel))) {
+		return rc;
+	}
+	if (!get(r, n, "channel") ||
+	    !u64map_get(&r->arcs, pair_key(*at, to), &arc) ||
+	    hop.fibre >= r->m->arcs.v[arc].fibres) {
+		err_set(r->err, WEFT_EINVAL,
+			get(r, n, "channel") ? "no such fibre leads there"
+					     : "channel is missing");
+		return fail(r, n);
+	}
+	hop.arc = (int32_t)arc;
+	*at = to;
+	return vec_push(&r->light->hops, hop) ? err_nomem(r->err) : 0;
+}
+
+static int read_lightpath(struct reader *r, const yaml_node_t *n)
+{
+	struct rwa_path p = { .first = (int64_t)r->light->hops.n };
+	const yaml_node_t *hops = get(r, n, "hops");
+	int32_t src, dst, at;
+	int rc = get_node(r, n, "from", &src);
+
+	rc = rc ? rc : get_node(r, n, "to", &dst);
+	if (!rc && !hops) {
+		err_set(r->err, WEFT_EINVAL, "hops are missing");
+		return fail(r, n);
+	}
+	rc = rc ? rc : expect(r, hops, YAML_SEQUENCE_NODE, "hops");
+	if (rc) {
+		return rc;
+	}
+	at = src;
+	for (const yaml_node_item_t *i = hops->data.sequence.items.start;
+	     !rc && i < hops->data.sequence.items.top; i++) {
+		rc = read_hop(r, node(r, *i), &at);
+	}
+	if (!rc && (at != dst || src == dst)) {
+		err_set(r->err, WEFT_EINVAL,
+			"the hops do not lead from one end to the other");
+		return fail(r, n);
+	}
+	p.hops = (int32_t)((int64_t)r->light->hops.n - p.first);
+	rc = rc ? rc : take_demand(r, src, dst, &p.demand);
+	if (!rc && p.demand < 0) {
+		r->left_out++;
+		r->light->hops.n = (size_t)p.first;
+		return 0;
+	}
+	return rc || !vec_push(&r->light->paths, p) ? rc : err_nomem(r->err);
+}
+
+static int by_demand(const void *a, const void *b)
+{
+	const struct rwa_path *x = a, *y = b;
+
+	if (x->demand != y->demand) {
+		return x->demand < y->demand ? -1 : 1;
+	}
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
+			     const char *text, size_t len, bool add,
+			     struct rwa_assignment *out, int64_t *left_out,
+			     struct err *err)
+{
+	struct reader r = { .name = name, .err = err, .m = m, .light = out,
+			    .add = add };
+	const yaml_node_t *root;
+	int rc;
+
+	*out = (struct rwa_assignment){ 0 };
+	rc = load(&r, text, len, &root);
+	if (rc) {
+		return rc;
+	}
+	rc = expect(&r, root, YAML_MAPPING_NODE, "lightpaths");
+	if (!rc && !get(&r, root, "lightpaths")) {
+		err_set(err, WEFT_EINVAL, "lightpaths are missing");
+		rc = fail(&r, root);
+	}
+	rc = rc ? rc : list_mesh(&r);
+	rc = rc ? rc : read_list(&r, root, "lightpaths", read_lightpath);
+	if (!rc && out->paths.n) {
+		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
+		      by_demand);
+	}
+	*left_out = r.left_out;
+	reader_fini(&r);
+	if (rc) {
+		rwa_assignment_fini(out);
+	}
 	return rc;
 }

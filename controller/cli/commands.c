@@ -150,7 +150,21 @@ static const struct cli_option rwa_options[] = {
 	{ 0, "seed", "N", "of the search (default: 1)", NULL },
 	{ 0, "svg", "FILE", "draw the occupancy: links by channels, or circles "
 	  "of a ring", "@file" },
+	{ 0, "objective", "NAME", "after that: fewest-moved or "
+	  "least-longest-loss (default: min-channels alone)",
+	  "min-channels fewest-moved least-longest-loss" },
+	{ 0, "previous", "FILE", "lightpaths that had better stay, as -o wrote "
+	  "them", "@file" },
 	OUTPUT("write the lightpaths: YAML when it ends in .yaml, else JSON"),
+	END,
+};
+
+static const struct cli_option rwa_change_options[] = {
+	{ 0, "channels", "W", "that may be lit on the way (default: those of "
+	  "OLD and NEW)", NULL },
+	{ 0, "by-domain", NULL, "one failure domain after the other", NULL },
+	{ 0, "switch-time", "TIME", "of a step: how long interruptions last",
+	  NULL },
 	END,
 };
 
@@ -197,6 +211,9 @@ static const struct cli_command ring_commands[] = {
 static const struct cli_command rwa_commands[] = {
 	{ "solve", NULL, "[INSTANCE]", "Give lightpaths their wavelengths",
 	  NULL, rwa_options, 0, 1, false, cmd_rwa_instance },
+	{ "change", NULL, "INSTANCE OLD NEW", "Order the moves from one "
+	  "assignment to another", NULL, rwa_change_options, 3, 3, false,
+	  cmd_rwa_change },
 	GROUP_END,
 };
 

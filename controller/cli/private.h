@@ -14,6 +14,7 @@
 #include "lib/base/err.h"
 #include "lib/base/out.h"
 #include "lib/rpc/rpc.h"
+#include "rwa/mesh.h"
 #include "weft/v1/weft.pb-c.h"
 
 #define WEFT_VERSION "0.1.0"
@@ -129,6 +130,15 @@ int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 void cli_out_flow(const struct cli *c, struct out *o,
 		  const struct cli_flow *flow);
 
+/* ---- rwa.c ---- */
+
+/* Reads a .net file or a YAML instance; text with lightpaths of it, as
+ * rwa_mesh_read_lightpaths(). */
+int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err);
+int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
+			struct rwa_assignment *out, int64_t *left_out,
+			struct err *err);
+
 /* ---- plan_view.c: a plan told in parts ---- */
 
 struct plan_view {
@@ -214,6 +224,7 @@ int cmd_topology_find(struct cli *c, struct err *err);
 int cmd_ring_plan(struct cli *c, struct err *err);
 int cmd_rwa_instance(struct cli *c, struct err *err);
 int cmd_rwa_solve(struct cli *c, struct err *err);
+int cmd_rwa_change(struct cli *c, struct err *err);
 int cmd_emulate(struct cli *c, struct err *err);
 int cmd_device_drivers(struct cli *c, struct err *err);
 int cmd_device_list(struct cli *c, struct err *err);

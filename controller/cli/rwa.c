@@ -51,10 +51,8 @@ static int read_demands(const struct cli *c, struct rwa_mesh *m,
 	return r;
 }
 
-static int read_instance(const struct cli *c, struct rwa_mesh **out,
-			 struct err *err)
+int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err)
 {
-	const char *path = c->argv[0];
 	char *text;
 	size_t len;
 	int r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
@@ -67,6 +65,31 @@ static int read_instance(const struct cli *c, struct rwa_mesh **out,
 				    : rwa_mesh_read_yaml(path, text, len, out,
 							 err);
 	free(text);
+	return r;
+}
+
+int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
+			struct rwa_assignment *out, int64_t *left_out,
+			struct err *err)
+{
+	char *text;
+	size_t len;
+	int r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
+
+	if (r) {
+		return r;
+	}
+	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, left_out,
+				     err);
+	free(text);
+	return r;
+}
+
+static int read_instance(const struct cli *c, struct rwa_mesh **out,
+			 struct err *err)
+{
+	int r = cli_read_network(c->argv[0], out, err);
+
 	r = r ? r : read_demands(c, *out, err);
 	if (r) {
 		rwa_mesh_free(*out);
@@ -93,6 +116,38 @@ static int read_options(const struct cli *c, const struct rwa_mesh *m,
 		.cancel = &cli_interrupted,
 	};
 	return 0;
+}
+
+/* --objective and --previous; the lightpaths of the latter go to *before. */
+static int read_objective(const struct cli *c, struct rwa_mesh *m,
+			  struct rwa_mesh_options *opt,
+			  struct rwa_assignment *before, struct err *err)
+{
+	const char *name = cli_opt(c, "objective");
+	const char *path = cli_opt(c, "previous");
+	int64_t left_out;
+
+	if (!name || strcmp(name, "min-channels") == 0) {
+		opt->objective = path && !name ? RWA_FEWEST_MOVED : RWA_ANY;
+	} else if (strcmp(name, "fewest-moved") == 0) {
+		opt->objective = RWA_FEWEST_MOVED;
+	} else if (strcmp(name, "least-longest-loss") == 0) {
+		opt->objective = RWA_LEAST_LONGEST_LOSS;
+	} else {
+		return err_set(err, WEFT_EUSAGE, "--objective %s: min-channels, "
+			       "fewest-moved or least-longest-loss", name);
+	}
+	if ((opt->objective == RWA_FEWEST_MOVED) != (path != NULL)) {
+		err_set(err, WEFT_EUSAGE, path ? "--previous is for --objective "
+			"fewest-moved" : "fewest moved since what?");
+		err_hint(err, "--previous FILE names the lightpaths before, as "
+			      "-o wrote them");
+		return err->code;
+	}
+	opt->before = path ? before : NULL;
+	return path ? cli_read_lightpaths(m, path, false, before, &left_out,
+					  err)
+		    : 0;
 }
 
 static void out_paths(struct out *o, const struct rwa_mesh *m,
@@ -168,6 +223,19 @@ static int write_drawing(const struct rwa_mesh *m,
 	return r;
 }
 
+static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
+			  const struct rwa_mesh_result *res)
+{
+	if (opt->objective == RWA_FEWEST_MOVED) {
+		out_int(o, "moved", res->moved);
+		out_int(o, "moved_bound", res->moved_bound);
+	} else if (opt->objective == RWA_LEAST_LONGEST_LOSS) {
+		out_real(o, "longest_loss_db", (double)res->loss_mdb / 1e3);
+		out_real(o, "longest_loss_bound_db",
+			 (double)res->loss_bound_mdb / 1e3);
+	}
+}
+
 static int print_result(const struct cli *c, const struct rwa_mesh *m,
 			const struct rwa_mesh_options *opt,
 			const struct rwa_mesh_result *res, int64_t took_ns,
@@ -190,6 +258,7 @@ static int print_result(const struct cli *c, const struct rwa_mesh *m,
 		}
 		cli_out_gap(c, o, "gap",
 			    bound ? (double)miss / (double)bound : 0);
+		out_objective(o, opt, res);
 		out_str(o, "method", res->method);
 		out_str(o, "proof", res->proof);
 		out_real(o, "seconds", (double)(took_ns / 1000000) / 1e3);
@@ -197,16 +266,19 @@ static int print_result(const struct cli *c, const struct rwa_mesh *m,
 	return cli_print(o, err);
 }
 
-static int solve(const struct cli *c, const struct rwa_mesh *m,
-		 struct err *err)
+static int solve(const struct cli *c, struct rwa_mesh *m, struct err *err)
 {
 	const char *path = cli_opt(c, "output"), *svg = cli_opt(c, "svg");
 	int64_t start = clk_now_ns();
 	struct rwa_mesh_options opt;
+	struct rwa_assignment before = { 0 };
 	struct rwa_mesh_result res;
 	int r = read_options(c, m, &opt, err);
 
-	if (r || (r = rwa_mesh_solve(m, &opt, &res, err))) {
+	r = r ? r : read_objective(c, m, &opt, &before, err);
+	r = r ? r : rwa_mesh_solve(m, &opt, &res, err);
+	rwa_assignment_fini(&before);
+	if (r) {
 		return r;
 	}
 	start = clk_now_ns() - start;

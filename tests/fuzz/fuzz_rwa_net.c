@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rwa/change.h"
 #include "rwa/mesh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,6 +37,39 @@ static void solve(const struct rwa_mesh *m)
 	rwa_mesh_result_fini(&res);
 }
 
+/* Lightpaths of a triangle, and the change from nothing to them. */
+static void read_lightpaths(const char *text, size_t size)
+{
+	struct rwa_change_options opt = { .by_domain = true };
+	struct rwa_assignment none = { 0 }, light;
+	struct rwa_mesh *m = NULL;
+	struct rwa_change change;
+	struct err err = { 0 };
+	int64_t left_out;
+
+	check(rwa_mesh_read_net("net", "3 6\n0 1\n1 0\n1 2\n2 1\n2 0\n0 2\n",
+				&m, &err) == 0);
+	if (rwa_mesh_read_lightpaths(m, "light", text, size, true, &light,
+				     &left_out, &err)) {
+		check(err.code != 0 && err.msg[0]);
+		rwa_mesh_free(m);
+		return;
+	}
+	check((int64_t)light.paths.n == m->lightpaths);
+	for (size_t h = 0; h < light.hops.n; h++) {
+		if (light.hops.v[h].channel >= opt.channels) {
+			opt.channels = light.hops.v[h].channel + 1;
+		}
+	}
+	/* Lightpaths that clash are refused. */
+	if (rwa_change_plan(m, &none, &light, &opt, &change, &err) == 0) {
+		check(change.added == m->lightpaths);
+		rwa_change_fini(&change);
+	}
+	rwa_assignment_fini(&light);
+	rwa_mesh_free(m);
+}
+
 /* The first byte chooses the reader; a NUL parts the network from the
  * demands. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -48,6 +82,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(text != NULL);
 	if (size > 1) {
 		memcpy(text, data + 1, size - 1);
+	}
+	if (size && data[0] == 'l') {
+		read_lightpaths(text, size - 1);
+		free(text);
+		return 0;
 	}
 	if (size && data[0] == 'n') {
 		rc = rwa_mesh_read_net("net", text, &m, &err);

@@ -437,6 +437,82 @@ static void test_rwa_files(void **state)
 	assert_int_equal(weft(f, "weft rwa solve @/a.trf"), 65);
 }
 
+static void test_rwa_changes(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "a.yaml", "nodes: [a, b, c]\nlinks:\n"
+		   "- {from: a, to: b, loss: 1dB, domain: north}\n"
+		   "- {from: b, to: c, loss: 1dB, domain: south}\n"
+		   "demands: [{from: a, to: c}, {from: b, to: c}]\n");
+	write_file(f, "old.yaml", "lightpaths:\n"
+		   "- {from: a, to: c, hops: [{to: b, channel: 0}, "
+		   "{to: c, channel: 0}]}\n"
+		   "- {from: c, to: a, hops: [{to: b, channel: 0}, "
+		   "{to: a, channel: 0}]}\n");
+	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --previous "
+				 "@/old.yaml -o @/new.json --format json"), 0);
+	assert_int_equal(number(f, "channels"), 2);
+	assert_int_equal(number(f, "moved"), 0);
+	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/old.yaml "
+				 "@/new.json --by-domain --format json"), 0);
+	assert_int_equal(number(f, "kept"), 1);
+	assert_int_equal(number(f, "added"), 1);
+	assert_int_equal(number(f, "dropped"), 1);
+	assert_non_null(strstr(f->out, "south"));
+	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --objective "
+				 "least-longest-loss --format json"), 0);
+	assert_non_null(strstr(f->out, "\"longest_loss_db\": 2.0"));
+	/* The two of @/old.yaml change channels; none is spare. */
+	write_file(f, "swap.yaml", "lightpaths:\n"
+		   "- {from: a, to: c, hops: [{to: b, channel: 1}, "
+		   "{to: c, channel: 1}]}\n"
+		   "- {from: b, to: c, hops: [{to: c, channel: 0}]}\n");
+	write_file(f, "swop.yaml", "lightpaths:\n"
+		   "- {from: a, to: c, hops: [{to: b, channel: 0}, "
+		   "{to: c, channel: 0}]}\n"
+		   "- {from: b, to: c, hops: [{to: c, channel: 1}]}\n");
+	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/swap.yaml "
+				 "@/swop.yaml --switch-time 5ms --format json"),
+			 0);
+	assert_int_equal(number(f, "interrupted"), 1);
+	assert_int_equal(number(f, "time_ns"), 10000000);
+	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/swap.yaml "
+				 "@/swop.yaml --channels 3 --format json"), 0);
+	assert_int_equal(number(f, "interrupted"), 0);
+	assert_int_equal(number(f, "parked"), 1);
+}
+
+static void test_rwa_changes_refuse(void **state)
+{
+	static const char *const texts[] = {
+		"", "lightpaths: 3\n", "channels: 3\n",
+		"lightpaths:\n- {from: a, to: b}\n",
+		"lightpaths:\n- {from: a, to: b, hops: []}\n",
+		"lightpaths:\n- {from: a, to: c, hops: [{to: c, channel: 0}]}\n",
+		"lightpaths:\n- {from: a, to: b, hops: [{to: b}]}\n",
+		"lightpaths:\n- {from: a, to: b, hops: [{to: b, fibre: 1, "
+		"channel: 0}]}\n",
+		"lightpaths:\n- {from: a, to: d, hops: [{to: b, channel: 0}]}\n",
+		"lightpaths:\n- {from: a, to: b, hops: [{to: b, channel: 0}",
+	};
+	struct fixture *f = *state;
+
+	write_file(f, "a.yaml", "nodes: [a, b, c]\nlinks:\n"
+		   "- {from: a, to: b}\n- {from: b, to: c}\ndemands: all\n");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		write_file(f, "t.yaml", texts[i]);
+		if (weft(f, "weft rwa change @/a.yaml @/t.yaml @/t.yaml") !=
+		    65) {
+			fail_msg("%s: exit %d", texts[i], f->code);
+		}
+		assert_non_null(strstr(f->err, "t.yaml"));
+	}
+	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --objective "
+				 "fewest-moved"), 64);
+	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --objective x"), 64);
+}
+
 static void test_ring_and_rwa(void **state)
 {
 	struct fixture *f = *state;
@@ -508,6 +584,8 @@ int main(void)
 		T(test_broken_topology_files),
 		T(test_ring_and_rwa),
 		T(test_rwa_files),
+		T(test_rwa_changes),
+		T(test_rwa_changes_refuse),
 		T(test_explain),
 		T(test_usage),
 	};
