@@ -95,44 +95,47 @@ static int64_t wanted(const struct rwa_mesh_demand *d)
 	return (int64_t)d->count * (d->protect ? 2 : 1);
 }
 
-/* Paths from i on that belong together: a protected pair, or one. */
-static size_t together(const struct target *t, const struct rwa_assignment *a,
-		       size_t i)
-{
-	return t->m->demands.v[a->paths.v[i].demand].protect &&
-	       i + 1 < a->paths.n &&
-	       a->paths.v[i + 1].demand == a->paths.v[i].demand ? 2 : 1;
-}
-
 static bool passes(const struct target *t, const struct rwa_assignment *a)
 {
 	return rwa_mesh_check(t->m, a, t->res->channels, false, NULL) == 0;
 }
 
+/* The mesh with halves of pairs as lightpaths of their own. Borrows all but
+ * the demands; NULL demands when memory is short. */
+static struct rwa_mesh without_pairs(const struct rwa_mesh *m)
+{
+	struct rwa_mesh loose = *m;
+	size_t n = m->demands.n;
+
+	loose.demands.v = calloc(n + 1, sizeof(*loose.demands.v));
+	for (size_t d = 0; loose.demands.v && d < n; d++) {
+		loose.demands.v[d] = m->demands.v[d];
+		loose.demands.v[d].protect = false;
+		loose.demands.v[d].count = (int32_t)wanted(&m->demands.v[d]);
+	}
+	return loose;
+}
+
 /* Which lightpaths could stay if they were alone. */
 static int find_fitting(struct target *t)
 {
-	bool all = passes(t, t->before);
+	struct rwa_mesh loose = without_pairs(t->m);
+	int channels = t->res->channels;
+	bool all = loose.demands.v && !rwa_mesh_check(&loose, t->before,
+						      channels, false, NULL);
+	int rc = loose.demands.v ? 0 : WEFT_ENOMEM;
 
-	for (size_t i = 0, n; i < t->before->paths.n; i += n) {
+	for (size_t i = 0; !rc && i < t->before->paths.n; i++) {
 		struct rwa_assignment one = { 0 };
-		int rc = 0;
-		bool fits;
 
-		n = together(t, t->before, i);
-		for (size_t k = i; !all && !rc && k < i + n; k++) {
-			rc = add_path(&one, t->before, k);
-		}
-		fits = all || (!rc && passes(t, &one));
-		for (size_t k = i; k < i + n; k++) {
-			t->fits[k] = fits;
-		}
+		rc = all ? 0 : add_path(&one, t->before, i);
+		t->fits[i] = all || (!rc && !rwa_mesh_check(&loose, &one,
+							    channels, false,
+							    NULL));
 		rwa_assignment_fini(&one);
-		if (rc) {
-			return rc;
-		}
 	}
-	return 0;
+	free(loose.demands.v);
+	return rc;
 }
 
 /* ---- bound ---- */

@@ -476,7 +476,7 @@ static void test_rwa_changes(void **state)
 				 "@/swop.yaml --switch-time 5ms --format json"),
 			 0);
 	assert_int_equal(number(f, "interrupted"), 1);
-	assert_int_equal(number(f, "time_ns"), 10000000);
+	assert_non_null(strstr(f->out, "\"time_ns\": 10000000"));
 	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/swap.yaml "
 				 "@/swop.yaml --channels 3 --format json"), 0);
 	assert_int_equal(number(f, "interrupted"), 0);

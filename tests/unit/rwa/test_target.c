@@ -247,7 +247,13 @@ static void nothing_moves_without_need(void **state)
 		struct rwa_mesh *m = ring(n, NULL);
 		struct rwa_mesh_result first, again;
 
+		/* Later ones with pairs, then with guard channels. */
 		random_demands(m, n, 4 * n, &rng);
+		for (size_t d = 0; k >= 10 && d < m->demands.n; d += 3) {
+			m->demands.v[d].protect = true;
+			m->lightpaths++;
+		}
+		m->guard.between = k >= 15;
 		solve(m, RWA_ANY, NULL, 0, &first);
 		solve(m, RWA_FEWEST_MOVED, &first.assignment, first.channels,
 		      &again);
