@@ -1,0 +1,331 @@
+/* Packed programs: format, round trips, what is refused; windows; rings. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/light/pack.h"
+#include "lib/base/rng.h"
+
+static const struct light_geometry small = { .nodes = 8, .channels = 4,
+					     .fibres = 2 };
+
+static struct light_pack pack(const struct light_geometry *g,
+			      const struct light_program *p)
+{
+	struct light_window w = light_whole(g);
+	struct light_pack out;
+	struct err err = { 0 };
+
+	if (light_pack_make(&out, "job", &w, g, p, &err)) {
+		fail_msg("%s", err.msg);
+	}
+	return out;
+}
+
+static void comes_back(const struct light_geometry *g,
+		       const struct light_program *p)
+{
+	struct light_pack a = pack(g, p), b = a;
+	struct light_program back;
+	uint8_t *bytes = malloc(a.len);
+
+	assert_int_equal(light_pack_open(&a, &back, NULL), 0);
+	assert_true(light_program_equal(p, &back));
+	light_program_fini(&back);
+	memcpy(bytes, a.bytes, a.len);
+	assert_int_equal(light_pack_read(&b, bytes, a.len, NULL), 0);
+	assert_true(light_pack_equal(&a, &b));
+	assert_int_equal(b.steps, p->steps);
+	assert_int_equal(b.settings, p->n);
+	light_pack_fini(&a);
+	light_pack_fini(&b);
+}
+
+/* Some settings stay from step to step, as in schedules. */
+static struct light_program random_program(const struct light_geometry *g,
+					   struct rng *rng)
+{
+	uint32_t steps = (uint32_t)rng_below(rng, 6);
+	int dense = (int)rng_below(rng, 100), keep = (int)rng_below(rng, 100);
+	size_t cells = 2u * g->nodes * g->channels * g->fibres;
+	uint8_t *mode = calloc(1, cells);
+	struct light_program p = { .steps = steps };
+
+	p.v = malloc((steps * cells + 1) * sizeof(*p.v));
+	for (uint32_t s = 0; s < steps; s++) {
+		for (size_t i = 0; i < cells; i++) {
+			if ((int)rng_below(rng, 100) >= keep) {
+				mode[i] = (int)rng_below(rng, 100) < dense ?
+					  (uint8_t)(1 + rng_below(rng, 3)) : 0;
+			}
+			if (mode[i]) {
+				size_t row = i / g->nodes;
+
+				p.v[p.n++] = (struct light_tune){
+					(uint16_t)s, (uint16_t)(i % g->nodes),
+					(uint16_t)(row % g->channels),
+					(uint8_t)(row / g->channels /
+						  g->fibres),
+					(uint8_t)(row / g->channels %
+						  g->fibres), mode[i] };
+			}
+		}
+	}
+	free(mode);
+	assert_int_equal(light_program_normalise(&p, NULL), 0);
+	return p;
+}
+
+static void random_programs_come_back(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 7);
+	for (int i = 0; i < 400; i++) {
+		const struct light_geometry g = {
+			.nodes = (uint16_t)(2 + rng_below(&rng, 20)),
+			.channels = (uint16_t)(1 + rng_below(&rng, 9)),
+			.fibres = (uint8_t)(1 + rng_below(&rng, 3)) };
+		struct light_program p = random_program(&g, &rng);
+
+		comes_back(&g, &p);
+		light_program_fini(&p);
+	}
+}
+
+/* Byte by byte what docs/drivers.md says. */
+static void the_format_is_as_documented(void **state)
+{
+	/* Step 0: nodes 0, 2, 4, 6 add and drop channel 1 clockwise on fibre
+	 * 0. Step 1: the same. Step 2: node 2 only adds, node 4 passes. */
+	struct light_tune v[11];
+	struct light_program p = { .steps = 3, .v = v };
+	static const uint8_t want[] = {
+		1, 2, 8, 0, 4, 0, 3, 0, 0, 0, 11, 0, 0, 0,
+		0x20, 1, 8, 6, 2,	/* both; 1 run: from 8, 4 of it, 2 on */
+		0x00,			/* nothing changes */
+		0x0c, 1, 12, 0, 1, 10, 0,	/* passes: 12; adds: 10 */
+	};
+	struct light_pack a;
+
+	(void)state;
+	for (int s = 0; s < 3; s++) {
+		for (int node = 0; node < 8; node += 2) {
+			if (s == 2 && node == 4) {
+				continue;
+			}
+			v[p.n++] = (struct light_tune){
+				.step = (uint16_t)s, .node = (uint16_t)node,
+				.channel = 1,
+				.mode = s == 2 && node == 2 ? LIGHT_ADD :
+							      LIGHT_ADD_DROP };
+		}
+	}
+	a = pack(&small, &p);
+	assert_int_equal(a.len, sizeof(want));
+	assert_memory_equal(a.bytes, want, sizeof(want));
+	light_pack_fini(&a);
+}
+
+/* Runs of runs: a step of a whole ring is a handful of bytes. */
+static void regular_programs_are_short(void **state)
+{
+	const struct light_geometry g = { 1024, 64, 1 };
+	struct light_program p = { .steps = 16, .n = 16u * 1024 * 64 };
+	struct light_pack a;
+
+	(void)state;
+	p.v = malloc(p.n * sizeof(*p.v));
+	for (size_t i = 0; i < p.n; i++) {
+		p.v[i] = (struct light_tune){
+			(uint16_t)(i >> 16), (uint16_t)(i >> 6 & 1023),
+			(uint16_t)(i & 63), LIGHT_CCW, 0, LIGHT_ADD_DROP };
+	}
+	a = pack(&g, &p);
+	assert_true(a.len < 64);
+	light_pack_fini(&a);
+	light_program_fini(&p);
+}
+
+/* What is cut is refused; what has another bit is refused or another
+ * program. */
+static void damage_is_never_overlooked(void **state)
+{
+	struct rng rng;
+	struct light_program p;
+	struct light_pack a;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	do {
+		p = random_program(&small, &rng);
+		if (p.n > 40) {
+			break;
+		}
+		light_program_fini(&p);
+	} while (true);
+	a = pack(&small, &p);
+	for (size_t len = 0; len < a.len; len++) {
+		struct light_pack b = { .window = a.window };
+		uint8_t *bytes = malloc(len + 1);
+
+		memcpy(bytes, a.bytes, len);
+		assert_int_equal(light_pack_read(&b, bytes, len, NULL),
+				 WEFT_EINVAL);
+	}
+	for (size_t bit = 0; bit < 8 * a.len; bit++) {
+		struct light_pack b = { .window = a.window };
+		struct light_program back;
+		uint8_t *bytes = malloc(a.len);
+
+		memcpy(bytes, a.bytes, a.len);
+		bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		if (light_pack_read(&b, bytes, a.len, NULL) == 0) {
+			assert_int_equal(light_pack_open(&b, &back, NULL), 0);
+			/* From dark rings "full" makes no difference. */
+			assert_false(bit % 8 != 0 &&
+				     light_program_equal(&p, &back) &&
+				     memcmp(&a.ring, &b.ring,
+					    sizeof(a.ring)) == 0);
+			light_program_fini(&back);
+			light_pack_fini(&b);
+		}
+	}
+	light_pack_fini(&a);
+	light_program_fini(&p);
+}
+
+static void settings_outside_are_refused(void **state)
+{
+	static const struct light_window w = { 6, 4, 1, 2 };
+	static const struct {
+		struct light_tune t;
+		bool fits;
+	} cases[] = {
+		{ { 0, 6, 1, 0, 0, LIGHT_ADD }, true },
+		{ { 0, 1, 2, 0, 1, LIGHT_ADD }, true },	/* over the seam */
+		{ { 0, 2, 1, 0, 0, LIGHT_ADD }, false },
+		{ { 0, 5, 1, 0, 0, LIGHT_ADD }, false },
+		{ { 0, 6, 0, 0, 0, LIGHT_ADD }, false },
+		{ { 0, 6, 3, 0, 0, LIGHT_ADD }, false },
+		{ { 0, 8, 1, 0, 0, LIGHT_ADD }, false },
+		{ { 0, 6, 1, 0, 2, LIGHT_ADD }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct light_tune t = cases[i].t;
+		const struct light_program p = { 1, 1, &t };
+		struct light_pack a;
+		struct err err = { 0 };
+		int rc = light_pack_make(&a, "j", &w, &small, &p, &err);
+
+		assert_int_equal(rc, cases[i].fits ? 0 : WEFT_EINVAL);
+		if (rc == 0) {
+			light_pack_fini(&a);
+		} else {
+			assert_non_null(strstr(err.msg, "is outside the"));
+		}
+	}
+}
+
+static void windows_meet_where_a_resonator_is_in_both(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 11);
+	for (int i = 0; i < 3000; i++) {
+		struct light_window w[2];
+		bool meet = false;
+
+		for (int k = 0; k < 2; k++) {
+			w[k].first_node = (uint16_t)rng_below(&rng, 8);
+			w[k].nodes = (uint16_t)(1 + rng_below(&rng, 8));
+			w[k].first_channel = (uint16_t)rng_below(&rng, 4);
+			w[k].channels = (uint16_t)(1 + rng_below(&rng,
+				4u - w[k].first_channel));
+		}
+		for (int c = 0; c < 32; c++) {
+			meet |= light_window_has(&w[0], 8, c / 4, c % 4) &&
+				light_window_has(&w[1], 8, c / 4, c % 4);
+		}
+		assert_int_equal(light_windows_meet(&w[0], &w[1], 8), meet);
+		assert_int_equal(light_windows_meet(&w[1], &w[0], 8), meet);
+	}
+}
+
+static struct light_pack part(const char *name, struct light_window w,
+			      uint16_t channel)
+{
+	struct light_tune t = { 0, w.first_node, channel, 0, 0, LIGHT_ADD };
+	const struct light_program p = { 1, 1, &t };
+	struct light_pack a;
+
+	assert_int_equal(light_pack_make(&a, name, &w, &small, &p, NULL), 0);
+	return a;
+}
+
+static void rings_are_sorted_saved_and_checked(void **state)
+{
+	const struct light_window low = { 0, 8, 0, 2 }, high = { 0, 8, 2, 2 },
+				  wide = { 3, 1, 1, 2 };
+	struct light_pack a = part("a", low, 0), b = part("b", high, 3),
+			  c = part("c", wide, 1), again = part("a", high, 2);
+	struct light_ring r = { 0 }, back;
+	uint8_t one[LIGHT_DIGEST_LEN], two[LIGHT_DIGEST_LEN], *bytes;
+	struct err err = { 0 };
+	size_t len;
+
+	(void)state;
+	assert_int_equal(light_ring_add(&r, &b, NULL), 0);
+	assert_int_equal(light_ring_add(&r, &a, NULL), 0);
+	assert_int_equal(light_ring_add(&r, &again, &err), WEFT_EINVAL);
+	assert_string_equal(r.v[0].name, "a");
+	assert_int_equal(light_ring_check(&r, &small, NULL), 0);
+	light_ring_digest(&r, one);
+	assert_int_equal(light_ring_save(&r, &bytes, &len, NULL), 0);
+	assert_int_equal(light_ring_load(&back, bytes, len, NULL), 0);
+	assert_true(light_ring_equal(&r, &back));
+	light_ring_digest(&back, two);
+	assert_memory_equal(one, two, sizeof(one));
+	light_ring_fini(&back);
+	/* Between the two programs a cut cannot be told from an end. */
+	for (size_t n = 1, whole = 0; n < len; n++) {
+		int rc = light_ring_load(&back, bytes, n, NULL);
+
+		assert_true(rc == WEFT_EINVAL || whole++ == 0);
+		light_ring_fini(&back);
+	}
+	free(bytes);
+	assert_int_equal(light_ring_add(&r, &c, NULL), 0);
+	assert_int_equal(light_ring_check(&r, &small, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "programs a and c share"));
+	light_ring_digest(&r, two);
+	assert_memory_not_equal(one, two, sizeof(one));
+	assert_non_null(light_ring_find(&r, "b"));
+	assert_null(light_ring_find(&r, "d"));
+	light_ring_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_programs_come_back),
+		cmocka_unit_test(the_format_is_as_documented),
+		cmocka_unit_test(regular_programs_are_short),
+		cmocka_unit_test(damage_is_never_overlooked),
+		cmocka_unit_test(settings_outside_are_refused),
+		cmocka_unit_test(windows_meet_where_a_resonator_is_in_both),
+		cmocka_unit_test(rings_are_sorted_saved_and_checked),
+	};
+
+	return cmocka_run_group_tests_name("light/pack", tests, NULL, NULL);
+}
