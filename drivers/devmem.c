@@ -8,10 +8,11 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
-#include "lib/base/vec.h"
 
 #define STATE_MAX_BYTES ((size_t)512 << 20)
 #define STATE_LINE "weft device state 1"
+#define HEX "0123456789abcdef"
+#define HEX_BYTES 48u
 
 int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
 		bool any_to_any, struct err *err)
@@ -37,7 +38,7 @@ int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
 void devmem_fini(struct devmem *m)
 {
 	free(m->peer);
-	light_program_fini(&m->program);
+	light_ring_fini(&m->programs);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -117,8 +118,7 @@ void devmem_clear(struct devmem *m)
 	for (int i = 0; i < m->n_ports; i++) {
 		m->peer[i] = -1;
 	}
-	light_program_fini(&m->program);
-	m->has_program = false;
+	light_ring_fini(&m->programs);
 }
 
 int devmem_xcs(const struct devmem *m, struct light_xc **v, int *n,
@@ -158,15 +158,14 @@ int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
 int devmem_copy(struct devmem *dst, const struct devmem *src,
 		struct err *err)
 {
-	struct light_program program = { 0 };
-	int rc = light_program_copy(&program, &src->program, err);
+	struct light_ring programs;
+	int rc = light_ring_copy(&programs, &src->programs, err);
 
 	if (rc) {
 		return rc;
 	}
-	light_program_fini(&dst->program);
-	dst->program = program;
-	dst->has_program = src->has_program;
+	light_ring_fini(&dst->programs);
+	dst->programs = programs;
 	if (src->n_ports) {
 		memcpy(dst->peer, src->peer, src->n_ports * sizeof(*dst->peer));
 	}
@@ -182,14 +181,24 @@ static void put_head(const struct devmem *m, struct buf *b)
 		   m->any_to_any, m->boots);
 }
 
-static void put_program(const struct light_program *p, struct buf *b)
+/* A program's window and name, then its bytes in lines of hexadecimals. */
+static void put_program(const struct light_pack *p, struct buf *b)
 {
-	buf_printf(b, "program %" PRIu32 "\n", p->steps);
-	for (size_t i = 0; i < p->n; i++) {
-		const struct light_tune *t = &p->v[i];
+	const struct light_window *w = &p->window;
+	char line[2 * HEX_BYTES + 1];
 
-		buf_printf(b, "t %u %u %u %u %u %u\n", t->step, t->node,
-			   t->channel, t->dir, t->fibre, t->mode);
+	buf_printf(b, "program %u %u %u %u %s\n", w->first_node, w->nodes,
+		   w->first_channel, w->channels, p->name);
+	for (size_t at = 0; at < p->len; at += HEX_BYTES) {
+		size_t n = p->len - at < HEX_BYTES ? p->len - at : HEX_BYTES;
+
+		for (size_t i = 0; i < n; i++) {
+			line[2 * i] = HEX[p->bytes[at + i] >> 4];
+			line[2 * i + 1] = HEX[p->bytes[at + i] & 15];
+		}
+		buf_str(b, "x ");
+		buf_add(b, line, 2 * n);
+		buf_char(b, '\n');
 	}
 }
 
@@ -206,8 +215,8 @@ int devmem_save(const struct devmem *m, const char *path, struct err *err)
 			buf_printf(&b, "xc %d %d\n", xc.in, xc.out);
 		}
 	}
-	if (m->has_program) {
-		put_program(&m->program, &b);
+	for (int i = 0; i < m->programs.n; i++) {
+		put_program(&m->programs.v[i], &b);
 	}
 	buf_str(&b, "end\n");
 	rc = b.failed ? err_nomem(err) :
@@ -220,7 +229,9 @@ int devmem_save(const struct devmem *m, const char *path, struct err *err)
 struct reader {
 	char *next;
 	int line;
-	VEC(struct light_tune) tunes;
+	bool in_program;
+	struct light_pack program;	/* its head, bytes follow */
+	struct buf bytes;
 };
 
 static char *next_line(struct reader *r)
@@ -236,25 +247,31 @@ static char *next_line(struct reader *r)
 	return line;
 }
 
-/* Exactly n non-negative numbers, each after one space; cheap, since a
- * ring's state has one such line a setting. */
-static bool numbers(const char *s, int n, uint64_t *v)
+/* n non-negative numbers, each after one space. The rest, or NULL. */
+static const char *some_numbers(const char *s, int n, uint64_t *v)
 {
 	for (int i = 0; i < n; i++) {
 		int digits = 0;
 
 		if (*s++ != ' ') {
-			return false;
+			return NULL;
 		}
 		for (v[i] = 0; *s >= '0' && *s <= '9' && digits < 18; s++) {
 			v[i] = v[i] * 10 + (uint64_t)(*s - '0');
 			digits++;
 		}
 		if (digits == 0) {
-			return false;
+			return NULL;
 		}
 	}
-	return *s == '\0';
+	return s;
+}
+
+/* Exactly n. */
+static bool numbers(const char *s, int n, uint64_t *v)
+{
+	s = some_numbers(s, n, v);
+	return s && *s == '\0';
 }
 
 static bool read_head(struct devmem *m, struct reader *r)
@@ -298,41 +315,76 @@ static bool read_xc(struct devmem *m, const char *text)
 	return true;
 }
 
-static bool read_tune(struct devmem *m, struct reader *r, const char *text)
+/* The bytes of a program are all there: is it one? */
+static bool end_program(struct devmem *m, struct reader *r)
 {
-	uint64_t v[6];
+	size_t len = r->bytes.len;
+	uint8_t *bytes;
 
-	if (!m->has_program || !numbers(text, 6, v) || v[0] > UINT16_MAX ||
-	    v[1] >= (uint64_t)m->n_in || v[2] >= (uint64_t)m->n_out ||
-	    v[3] > 1 || v[4] > UINT8_MAX || v[5] > UINT8_MAX) {
+	if (!r->in_program) {
+		return true;
+	}
+	r->in_program = false;
+	buf_char(&r->bytes, '\0');	/* so that there is memory */
+	bytes = (uint8_t *)buf_steal(&r->bytes);
+	return bytes && light_pack_read(&r->program, bytes, len, NULL) == 0 &&
+	       light_ring_add(&m->programs, &r->program, NULL) == 0;
+}
+
+static bool begin_program(struct devmem *m, struct reader *r, const char *text)
+{
+	uint64_t v[4];
+	struct light_window *w = &r->program.window;
+
+	if (m->kind != DRV_RING || !end_program(m, r)) {
 		return false;
 	}
-	return vec_push(&r->tunes, (struct light_tune){
-		.step = (uint16_t)v[0], .node = (uint16_t)v[1],
-		.channel = (uint16_t)v[2], .dir = (uint8_t)v[3],
-		.fibre = (uint8_t)v[4], .mode = (uint8_t)v[5] }) == 0;
+	text = some_numbers(text, 4, v);
+	if (!text || *text++ != ' ' || !*text || strlen(text) > LIGHT_NAME_MAX ||
+	    v[0] >= (uint64_t)m->n_in || v[1] > (uint64_t)m->n_in ||
+	    v[2] >= (uint64_t)m->n_out || v[3] > (uint64_t)m->n_out) {
+		return false;
+	}
+	memset(&r->program, 0, sizeof(r->program));
+	strcpy(r->program.name, text);
+	*w = (struct light_window){ (uint16_t)v[0], (uint16_t)v[1],
+				    (uint16_t)v[2], (uint16_t)v[3] };
+	r->in_program = true;
+	return true;
+}
+
+static bool read_bytes(struct reader *r, const char *text)
+{
+	if (!r->in_program || *text++ != ' ') {
+		return false;
+	}
+	for (; text[0] && text[1]; text += 2) {
+		const char *high = strchr(HEX, text[0]);
+		const char *low = strchr(HEX, text[1]);
+
+		if (!high || !low) {
+			return false;
+		}
+		buf_char(&r->bytes, (char)((high - HEX) << 4 | (low - HEX)));
+	}
+	return !text[0];
 }
 
 static bool read_body(struct devmem *m, struct reader *r)
 {
-	uint64_t steps;
 	char *line;
 
 	while ((line = next_line(r))) {
 		bool ok = false;
 
 		if (strcmp(line, "end") == 0) {
-			return *r->next == '\0';
-		} else if (line[0] == 't') {
-			ok = read_tune(m, r, line + 1);
+			return *r->next == '\0' && end_program(m, r);
+		} else if (line[0] == 'x' && line[1] == ' ') {
+			ok = read_bytes(r, line + 1);
 		} else if (strncmp(line, "xc", 2) == 0) {
 			ok = read_xc(m, line + 2);
-		} else if (strncmp(line, "program", 7) == 0 &&
-			   m->kind == DRV_RING && !m->has_program) {
-			ok = numbers(line + 7, 1, &steps) &&
-			     steps <= UINT32_MAX;
-			m->has_program = ok;
-			m->program.steps = ok ? (uint32_t)steps : 0;
+		} else if (strncmp(line, "program", 7) == 0) {
+			ok = begin_program(m, r, line + 7);
 		}
 		if (!ok) {
 			return false;
@@ -358,14 +410,10 @@ int devmem_load(struct devmem *m, const char *path, struct err *err)
 			     "%s:%d: not the state of this device", path,
 			     r.line);
 	}
-	m->program.v = r.tunes.v;
-	m->program.n = r.tunes.n;
-	if (rc == 0) {
-		rc = light_program_normalise(&m->program, err);
-	}
 	if (rc) {
 		devmem_clear(m);
 	}
+	buf_fini(&r.bytes);
 	free(data);
 	return rc;
 }

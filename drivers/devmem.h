@@ -19,8 +19,7 @@ struct devmem {
 	int n_ports;		/* flat; 0 for a ring */
 	int32_t *peer;		/* the flat port at the other end, or -1 */
 	uint64_t boots;
-	bool has_program;
-	struct light_program program;
+	struct light_ring programs;
 };
 
 /* WEFT_ENOMEM. */

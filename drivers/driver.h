@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "drivers/light/light.h"
+#include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
 #define DRV_ABI 1
@@ -60,7 +60,10 @@ struct drv_caps {
 	int64_t typ_switch_us;	 /* typical time to move light */
 	int64_t settle_us;	 /* wait before a read-back means anything */
 	uint32_t max_steps;	 /* ring: program steps it stores */
-	uint32_t max_tunes;	 /* ring: settings it stores */
+	uint32_t max_tunes;	 /* ring: settings of one program */
+	uint64_t memory;	 /* ring: bytes of packed programs, 0: no
+				  * limit */
+	int max_programs;	 /* ring: 0: no limit */
 };
 
 struct drv_option {
@@ -118,9 +121,8 @@ struct drv_snapshot {
 	int n_ports;
 	struct drv_port *ports;		/* those not plainly enabled, or with
 					 * power when asked for */
-	bool has_program;		/* ring: a program is loaded */
-	struct light_program program;	/* ring: as read back */
-	int n_unlocked;			/* ring: settings of the active program
+	struct light_ring programs;	/* ring: as read back */
+	int n_unlocked;			/* ring: settings of active programs
 					 * whose resonators are not locked */
 	char lock_detail[DRV_TEXT_MAX];	/* ring: the first of them, in words */
 };
@@ -142,8 +144,9 @@ struct drv_batch {
 	enum drv_mode mode;
 	int n_items;
 	const struct drv_item *items;		/* space; order is kept */
-	const struct light_program *program;	/* ring: becomes the program;
-						 * steps 0: all rings pass */
+	const struct light_ring *programs;	/* ring: become all that it
+						 * runs; those it runs already
+						 * are not touched */
 };
 
 /* FAILED: the device refused and the item is as before. UNKNOWN: nobody can

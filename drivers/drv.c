@@ -97,7 +97,7 @@ void drv_snapshot_fini(struct drv_snapshot *s)
 {
 	free(s->xcs);
 	free(s->ports);
-	light_program_fini(&s->program);
+	light_ring_fini(&s->programs);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -189,10 +189,10 @@ static int check_batch(struct handle *h, struct err *err)
 {
 	bool ring = h->drv.cls->kind == DRV_RING;
 
-	if (ring != (h->batch->program != NULL)) {
+	if (ring != (h->batch->programs != NULL)) {
 		return err_set(err, WEFT_EINVAL, "%s: %s", h->drv.name,
-			       ring ? "a ring takes a program, not items" :
-			       "a switch takes items, not a program");
+			       ring ? "a ring takes programs, not items" :
+			       "a switch takes items, not programs");
 	}
 	h->n_outcomes = ring ? 1 : h->batch->n_items;
 	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1,

@@ -1,10 +1,12 @@
 /*
  * `mrr-reg`: rings of micro-ring resonators behind a register protocol.
  *
- * A program goes into a shadow bank that has no effect, is checked there by
- * length and CRC, and takes effect at one instant by a write to the commit
- * register. Until that write is sent the light is as before, whatever else
- * fails; after it the active bank is read back as a whole and compared.
+ * Each job's program has a slot of its own. A program goes packed into its
+ * slot's shadow bank, which has no effect, is checked there by CRC, and all
+ * slots that change take effect at one instant by a write to the commit
+ * register. Slots whose program stays are not written to at all. Until the
+ * commit is sent the light is as before, whatever else fails; after it all
+ * active banks are read back as a whole and compared.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,14 +21,19 @@
 #define DEFAULT_TIMEOUT_MS 2000
 #define FRAMES_OUT 16
 #define LOCK_POLL_MS 2
-/* What no device may claim to store, so that we never believe it. */
-#define MAX_TUNES (16u << 20)
 
 static const struct drv_option_spec options[] = {
 	{ "window", "bytes of a bank in one frame", "16384" },
 	{ "lock_ms", "time the resonators get to lock after a commit",
 	  "1000" },
 	{ NULL, NULL, NULL },
+};
+
+struct slot {
+	uint8_t regs[MRR_SLOT_REGISTERS];	/* as last read */
+	const struct light_pack *want;	/* submit: NULL when it is to end dark */
+	bool staged;			/* submit: it changes */
+	uint8_t *bank;			/* its active bank, as read */
 };
 
 struct mrr {
@@ -36,16 +43,31 @@ struct mrr {
 	uv_timer_t poll;
 	uint32_t seq;
 	uint8_t regs[MRR_REGISTERS];	/* as last read */
+	int n_slots;
+	struct slot slots[MRR_MAX_SLOTS];
 	/* What to do with the answer to the question that is out. */
 	void (*next)(struct mrr *m, const struct mrr_frame *f);
-	/* A bank on its way: bytes asked for, bytes answered. */
-	uint32_t total, asked, answered, frame_bytes, crc;
-	void (*moved)(struct mrr *m);
-	bool differs;			/* submit: read-back is another */
+	/* Reading all slots' registers: asked for, answered, what then. */
+	int slots_asked, slots_answered;
+	void (*table_read)(struct mrr *m);
+	/* A bank on its way: whose, bytes asked for, bytes answered. */
+	int at_slot;
+	uint32_t total, asked, answered, frame_bytes;
+	void (*moved)(struct mrr *m);	/* all banks */
 	uint32_t boots, generation;	/* before the commit */
 	bool committed;
 	int64_t polls;
 };
+
+static uint32_t slot_reg(const struct slot *s, enum mrr_slot_register r)
+{
+	return mrr_get32(s->regs + r);
+}
+
+static bool in_use(const struct slot *s)
+{
+	return slot_reg(s, MRR_SLOT_STATUS) & MRR_HAS_PROGRAM;
+}
 
 static uint32_t reg(const struct mrr *m, enum mrr_register r)
 {
@@ -56,8 +78,18 @@ static void on_commit(struct mrr *m, const struct mrr_frame *f);
 
 /* ---- the end of an operation ---------------------------------------------- */
 
+static void drop_banks(struct mrr *m)
+{
+	for (int i = 0; i < MRR_MAX_SLOTS; i++) {
+		free(m->slots[i].bank);
+		m->slots[i].bank = NULL;
+		m->slots[i].staged = false;
+	}
+}
+
 static void end_operation(struct mrr *m, int rc, const struct err *err)
 {
+	drop_banks(m);
 	if (m->h.op == HANDLE_SNAPSHOT) {
 		if (rc) {
 			drv_snapshot_fini(&m->h.snap);
@@ -221,151 +253,22 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 	end_operation(m, rc, err);
 }
 
-/* ---- moving a bank ---------------------------------------------------------- */
-
-static const struct light_program *wanted(const struct mrr *m)
-{
-	return m->h.op == HANDLE_SUBMIT ? m->h.batch->program : NULL;
-}
-
-static uint32_t piece(const struct mrr *m, uint32_t at)
-{
-	uint32_t to_page_end = MRR_PAGE_BYTES - at % MRR_PAGE_BYTES;
-	uint32_t n = m->total - at;
-
-	n = n < m->frame_bytes ? n : m->frame_bytes;
-	return n < to_page_end ? n : to_page_end;
-}
-
-static void put_tunes(const struct light_program *p, uint32_t at, uint32_t n,
-		      uint8_t *to)
-{
-	const struct light_tune *t = &p->v[at / MRR_TUNE_BYTES];
-
-	for (uint32_t i = 0; i < n; i += MRR_TUNE_BYTES) {
-		mrr_put_tune(to + i, t++);
-	}
-}
-
-/* Keeps FRAMES_OUT frames on the way. */
-static void write_more(struct mrr *m)
-{
-	uint8_t data[MRR_MAX_DATA];
-
-	while (m->h.op == HANDLE_SUBMIT && m->asked < m->total &&
-	       line_open_questions(m->line) < FRAMES_OUT) {
-		uint32_t n = piece(m, m->asked), at = m->asked;
-
-		put_tunes(wanted(m), at, n, data);
-		m->crc = mrr_crc32(m->crc, data, n);
-		m->asked += n;
-		ask(m, MRR_WRITE, (uint16_t)(MRR_SHADOW + at / MRR_PAGE_BYTES),
-		    at % MRR_PAGE_BYTES, data, n);
-	}
-}
-
-static void begin_bank(struct mrr *m, uint32_t total,
-		       void (*moved)(struct mrr *))
-{
-	uint32_t most = reg(m, MRR_MAX_WINDOW);
-
-	m->total = total;
-	m->asked = m->answered = m->crc = 0;
-	m->moved = moved;
-	m->frame_bytes = m->window < most ? (uint32_t)m->window : most;
-	m->frame_bytes -= m->frame_bytes % MRR_TUNE_BYTES;
-}
-
-static void on_written(struct mrr *m, const struct mrr_frame *f)
-{
-	if (f->op != MRR_WRITE_OK) {
-		give_up_text(m, WEFT_EDEVICE, "the answer to a write is none");
-		return;
-	}
-	m->answered += piece(m, m->answered);
-	if (m->answered == m->total) {
-		m->moved(m);
-	} else {
-		write_more(m);
-	}
-}
-
-static void read_more(struct mrr *m)
-{
-	while (m->h.op != HANDLE_IDLE && m->asked < m->total &&
-	       line_open_questions(m->line) < FRAMES_OUT) {
-		uint32_t n = piece(m, m->asked), at = m->asked;
-
-		m->asked += n;
-		ask_read(m, (uint16_t)(MRR_ACTIVE + at / MRR_PAGE_BYTES),
-			 at % MRR_PAGE_BYTES, n);
-	}
-}
-
-/* Settings read for a submit are compared, for a snapshot kept. */
-static void take_tunes(struct mrr *m, const uint8_t *data, uint32_t len)
-{
-	const struct light_program *want = wanted(m);
-	size_t at = m->answered / MRR_TUNE_BYTES;
-
-	for (uint32_t i = 0; i < len; i += MRR_TUNE_BYTES, at++) {
-		struct light_tune t;
-
-		mrr_get_tune(data + i, &t);
-		if (want) {
-			m->differs |= light_tune_cmp(&t, &want->v[at]) != 0 ||
-				      t.mode != want->v[at].mode;
-		} else {
-			m->h.snap.program.v[at] = t;
-		}
-	}
-}
-
-static void on_read(struct mrr *m, const struct mrr_frame *f)
-{
-	uint32_t n = piece(m, m->answered);
-
-	if (f->op != MRR_READ_OK || f->len != n) {
-		give_up_text(m, WEFT_EDEVICE,
-			     "the answer to a read has another length");
-		return;
-	}
-	m->crc = mrr_crc32(m->crc, f->data, n);
-	take_tunes(m, f->data, n);
-	m->answered += n;
-	if (m->answered == m->total) {
-		m->moved(m);
-	} else {
-		read_more(m);
-	}
-}
-
-static void read_active(struct mrr *m, void (*moved)(struct mrr *))
-{
-	begin_bank(m, reg(m, MRR_ACTIVE_BYTES), moved);
-	m->next = on_read;
-	if (m->total == 0) {
-		moved(m);
-	} else {
-		read_more(m);
-	}
-}
-
 /* ---- registers --------------------------------------------------------------- */
 
-/* Bytes and geometry a device can mean seriously. */
+/* What a device can mean seriously. */
 static const char *implausible(const struct mrr *m)
 {
-	uint32_t window = reg(m, MRR_MAX_WINDOW);
+	uint32_t window = reg(m, MRR_MAX_WINDOW), slots = reg(m, MRR_SLOTS);
 
 	if (memcmp(m->regs + MRR_ID, "WMRR", 4) != 0) {
 		return "it is no MRR ring controller";
 	}
-	if (window < MRR_TUNE_BYTES || window > MRR_MAX_DATA ||
-	    reg(m, MRR_MAX_TUNES) > MAX_TUNES ||
-	    reg(m, MRR_ACTIVE_BYTES) % MRR_TUNE_BYTES ||
-	    reg(m, MRR_ACTIVE_BYTES) / MRR_TUNE_BYTES >
-	    reg(m, MRR_MAX_TUNES)) {
+	if (reg(m, MRR_REVISION) != MRR_REVISION_NOW) {
+		return "its register map has another revision than 2";
+	}
+	if (window < 8 || window > MRR_MAX_DATA || slots < 1 ||
+	    slots > MRR_MAX_SLOTS ||
+	    reg(m, MRR_MEMORY_USED) > reg(m, MRR_MEMORY)) {
 		return "its registers contradict each other";
 	}
 	return NULL;
@@ -387,6 +290,7 @@ static bool take_registers(struct mrr *m, const struct mrr_frame *f)
 		give_up_text(m, WEFT_EDEVICE, wrong);
 		return false;
 	}
+	m->n_slots = (int)reg(m, MRR_SLOTS);
 	if (reg(m, MRR_NODES) != (uint32_t)m->h.n_in ||
 	    reg(m, MRR_CHANNELS) != (uint32_t)m->h.n_out ||
 	    reg(m, MRR_FIBRES) != (uint32_t)m->h.ring_fibres) {
@@ -409,15 +313,227 @@ static void read_registers(struct mrr *m,
 	ask_read(m, 0, 0, MRR_REGISTERS);
 }
 
+static bool slot_plausible(const struct mrr *m, const struct slot *s)
+{
+	return !in_use(s) ||
+	       (slot_reg(s, MRR_SLOT_BYTES) <= reg(m, MRR_MEMORY) &&
+		slot_reg(s, MRR_SLOT_BYTES) <= MRR_SLOT_MEMORY &&
+		mrr_is_text(s->regs + MRR_SLOT_NAME, LIGHT_NAME_MAX + 1));
+}
+
+/* Slots that run nothing and are staged for nothing need no look. */
+static int next_slot(const struct mrr *m, int slot)
+{
+	uint64_t used = mrr_get64(m->regs + MRR_USED);
+
+	while (slot < m->n_slots && !(used >> slot & 1) &&
+	       !m->slots[slot].staged) {
+		slot++;
+	}
+	return slot;
+}
+
+static void read_more_slots(struct mrr *m)
+{
+	while (m->h.op != HANDLE_IDLE && m->slots_asked < m->n_slots &&
+	       line_open_questions(m->line) < FRAMES_OUT) {
+		int slot = m->slots_asked;
+
+		m->slots_asked = next_slot(m, slot + 1);
+		ask_read(m, (uint16_t)(MRR_SLOT + slot), 0,
+			 MRR_SLOT_REGISTERS);
+	}
+}
+
+static void on_slot(struct mrr *m, const struct mrr_frame *f)
+{
+	struct slot *s = &m->slots[m->slots_answered];
+
+	m->slots_answered = next_slot(m, m->slots_answered + 1);
+
+	if (f->op != MRR_READ_OK || f->len != MRR_SLOT_REGISTERS) {
+		give_up_text(m, WEFT_EDEVICE, "a slot's page is not whole");
+		return;
+	}
+	memcpy(s->regs, f->data, sizeof(s->regs));
+	if (!slot_plausible(m, s)) {
+		give_up_text(m, WEFT_EDEVICE,
+			     "a slot's registers contradict each other");
+	} else if (m->slots_answered == m->n_slots) {
+		m->table_read(m);
+	} else {
+		read_more_slots(m);
+	}
+}
+
+static void on_table_registers(struct mrr *m, const struct mrr_frame *f)
+{
+	if (!take_registers(m, f)) {
+		return;
+	}
+	for (int i = 0; i < m->n_slots; i++) {
+		memset(m->slots[i].regs, 0, sizeof(m->slots[i].regs));
+	}
+	m->slots_asked = m->slots_answered = next_slot(m, 0);
+	m->next = on_slot;
+	if (m->slots_asked == m->n_slots) {
+		m->table_read(m);
+	} else {
+		read_more_slots(m);
+	}
+}
+
+/* Device and slots. */
+static void read_table(struct mrr *m, void (*done)(struct mrr *))
+{
+	m->table_read = done;
+	read_registers(m, on_table_registers);
+}
+
+static uint32_t n_unlocked(const struct mrr *m)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < m->n_slots; i++) {
+		n += in_use(&m->slots[i]) ?
+		     slot_reg(&m->slots[i], MRR_LOCK_FAILED) : 0;
+	}
+	return n;
+}
+
 /* The first setting that is not locked, in words. */
 static void lock_words(const struct mrr *m, char *text, size_t size)
 {
+	const struct slot *s = m->slots;
 	struct light_tune t;
 
-	mrr_get_tune(m->regs + MRR_LOCK_TUNE, &t);
+	while (!in_use(s) || !slot_reg(s, MRR_LOCK_FAILED)) {
+		s++;
+	}
+	mrr_get_tune(s->regs + MRR_LOCK_TUNE, &t);
 	snprintf(text, size, "step %u node %u %s fibre %u channel %u: %s",
 		 t.step, t.node, t.dir ? "ccw" : "cw", t.fibre, t.channel,
-		 mrr_lock_text(reg(m, MRR_LOCK_STATE)));
+		 mrr_lock_text(slot_reg(s, MRR_LOCK_STATE)));
+}
+
+/* ---- moving banks ----------------------------------------------------------- */
+
+static uint32_t piece(const struct mrr *m, uint32_t at)
+{
+	uint32_t to_page_end = MRR_PAGE_BYTES - at % MRR_PAGE_BYTES;
+	uint32_t n = m->total - at;
+
+	n = n < m->frame_bytes ? n : m->frame_bytes;
+	return n < to_page_end ? n : to_page_end;
+}
+
+static uint16_t bank_page(const struct mrr *m, enum mrr_bank bank, uint32_t at)
+{
+	return (uint16_t)(bank + (uint32_t)m->at_slot * MRR_SLOT_PAGES +
+			  at / MRR_PAGE_BYTES);
+}
+
+static void begin_bank(struct mrr *m, uint32_t total)
+{
+	uint32_t most = reg(m, MRR_MAX_WINDOW);
+
+	m->total = total;
+	m->asked = m->answered = 0;
+	m->frame_bytes = m->window < most ? (uint32_t)m->window : most;
+}
+
+/* Keeps FRAMES_OUT frames on the way. */
+static void write_more(struct mrr *m)
+{
+	const uint8_t *bytes = m->slots[m->at_slot].want->bytes;
+
+	while (m->h.op == HANDLE_SUBMIT && m->asked < m->total &&
+	       line_open_questions(m->line) < FRAMES_OUT) {
+		uint32_t n = piece(m, m->asked), at = m->asked;
+
+		m->asked += n;
+		ask(m, MRR_WRITE, bank_page(m, MRR_SHADOW, at),
+		    at % MRR_PAGE_BYTES, bytes + at, n);
+	}
+}
+
+static void read_more(struct mrr *m)
+{
+	while (m->h.op != HANDLE_IDLE && m->asked < m->total &&
+	       line_open_questions(m->line) < FRAMES_OUT) {
+		uint32_t n = piece(m, m->asked), at = m->asked;
+
+		m->asked += n;
+		ask_read(m, bank_page(m, MRR_ACTIVE, at), at % MRR_PAGE_BYTES,
+			 n);
+	}
+}
+
+static void read_bank_after(struct mrr *m, int slot);
+
+static void on_read(struct mrr *m, const struct mrr_frame *f)
+{
+	uint32_t n = piece(m, m->answered);
+
+	if (f->op != MRR_READ_OK || f->len != n) {
+		give_up_text(m, WEFT_EDEVICE,
+			     "the answer to a read has another length");
+		return;
+	}
+	memcpy(m->slots[m->at_slot].bank + m->answered, f->data, n);
+	m->answered += n;
+	if (m->answered == m->total) {
+		read_bank_after(m, m->at_slot + 1);
+	} else {
+		read_more(m);
+	}
+}
+
+/* The active bank of the next slot in use, from `slot` on. */
+static void read_bank_after(struct mrr *m, int slot)
+{
+	struct slot *s;
+
+	while (slot < m->n_slots && (!in_use(&m->slots[slot]) ||
+				     !slot_reg(&m->slots[slot],
+					       MRR_SLOT_BYTES))) {
+		slot++;
+	}
+	if (slot == m->n_slots) {
+		m->moved(m);
+		return;
+	}
+	s = &m->slots[slot];
+	m->at_slot = slot;
+	begin_bank(m, slot_reg(s, MRR_SLOT_BYTES));
+	free(s->bank);
+	s->bank = malloc(m->total);
+	if (!s->bank) {
+		give_up_text(m, WEFT_ENOMEM, "out of memory");
+		return;
+	}
+	m->next = on_read;
+	read_more(m);
+}
+
+static void read_banks(struct mrr *m, void (*moved)(struct mrr *))
+{
+	m->moved = moved;
+	read_bank_after(m, 0);
+}
+
+/* What was read has the CRC that the device says, in all slots. */
+static bool banks_are_sound(const struct mrr *m)
+{
+	for (int i = 0; i < m->n_slots; i++) {
+		const struct slot *s = &m->slots[i];
+
+		if (in_use(s) && (!s->bank || slot_reg(s, MRR_SLOT_CRC) !=
+		    mrr_crc32(0, s->bank, slot_reg(s, MRR_SLOT_BYTES)))) {
+			return false;
+		}
+	}
+	return true;
 }
 
 /* ---- snapshot ------------------------------------------------------------------ */
@@ -442,16 +558,45 @@ static void fill_snapshot(struct mrr *m)
 		.persistence = DRV_PERSIST_UNKNOWN,
 		.max_steps = reg(m, MRR_MAX_STEPS),
 		.max_tunes = reg(m, MRR_MAX_TUNES),
+		.memory = reg(m, MRR_MEMORY),
+		.max_programs = m->n_slots,
 	};
-	s->has_program = reg(m, MRR_STATUS) & MRR_HAS_PROGRAM;
-	s->program.steps = reg(m, MRR_ACTIVE_STEPS);
-	s->n_unlocked = (int)reg(m, MRR_LOCK_FAILED);
+	s->n_unlocked = (int)n_unlocked(m);
 	if (s->n_unlocked) {
 		lock_words(m, s->lock_detail, sizeof(s->lock_detail));
 	}
 }
 
-/* The registers after the bank: was it one program all along? */
+static int take_program(struct mrr *m, struct slot *s, struct err *err)
+{
+	struct light_pack p = { 0 };
+	uint8_t *bytes = s->bank;
+	int rc;
+
+	s->bank = NULL;
+	memcpy(p.name, s->regs + MRR_SLOT_NAME, sizeof(p.name));
+	mrr_get_window(s->regs + MRR_SLOT_WINDOW, &p.window);
+	rc = light_pack_read(&p, bytes, slot_reg(s, MRR_SLOT_BYTES), err);
+	return rc ? rc : light_ring_add(&m->h.snap.programs, &p, err);
+}
+
+static int take_programs(struct mrr *m, struct err *err)
+{
+	const struct light_geometry ring = {
+		.nodes = (uint16_t)m->h.n_in, .channels = (uint16_t)m->h.n_out,
+		.fibres = (uint8_t)m->h.ring_fibres };
+	int rc = 0;
+
+	for (int i = 0; i < m->n_slots && rc == 0; i++) {
+		if (in_use(&m->slots[i])) {
+			rc = take_program(m, &m->slots[i], err);
+		}
+	}
+	rc = rc ? rc : light_ring_check(&m->h.snap.programs, &ring, err);
+	return rc ? err_wrap(err, "%s: program read back", m->h.drv.name) : 0;
+}
+
+/* The registers after the banks: were it these programs all along? */
 static void on_registers_after(struct mrr *m, const struct mrr_frame *f)
 {
 	uint32_t generation = reg(m, MRR_GENERATION);
@@ -463,11 +608,10 @@ static void on_registers_after(struct mrr *m, const struct mrr_frame *f)
 	if (reg(m, MRR_GENERATION) != generation) {
 		give_up_text(m, WEFT_ESTALE,
 			     "the program changed while it was read");
-	} else if (m->crc != reg(m, MRR_ACTIVE_CRC)) {
+	} else if (!banks_are_sound(m)) {
 		give_up_text(m, WEFT_EVERIFY,
 			     "the CRC of the program read back differs");
-	} else if (light_program_normalise(&m->h.snap.program, &err)) {
-		err_wrap(&err, "%s: program read back", m->h.drv.name);
+	} else if (take_programs(m, &err)) {
 		give_up(m, &err);
 	} else {
 		fill_snapshot(m);
@@ -475,49 +619,63 @@ static void on_registers_after(struct mrr *m, const struct mrr_frame *f)
 	}
 }
 
-static void on_program_read(struct mrr *m)
+static void on_programs_read(struct mrr *m)
 {
 	read_registers(m, on_registers_after);
 }
 
-static void on_registers(struct mrr *m, const struct mrr_frame *f)
+static void on_snapshot_table(struct mrr *m)
 {
-	struct light_program *p = &m->h.snap.program;
-
-	if (!take_registers(m, f)) {
-		return;
-	}
-	if (!(reg(m, MRR_STATUS) & MRR_HAS_PROGRAM)) {
-		fill_snapshot(m);
-		end_operation(m, 0, NULL);
-		return;
-	}
-	p->steps = reg(m, MRR_ACTIVE_STEPS);
-	p->n = reg(m, MRR_ACTIVE_BYTES) / MRR_TUNE_BYTES;
-	p->v = calloc(p->n ? p->n : 1, sizeof(*p->v));
-	if (!p->v) {
-		p->n = 0;
-		give_up_text(m, WEFT_ENOMEM, "out of memory");
-		return;
-	}
-	read_active(m, on_program_read);
+	read_banks(m, on_programs_read);
 }
 
 static void mrr_snapshot(struct handle *h)
 {
-	read_registers((struct mrr *)h, on_registers);
+	read_table((struct mrr *)h, on_snapshot_table);
 }
 
-/* ---- submit -------------------------------------------------------------------- */
+/* ---- submit: after the commit ---------------------------------------------------- */
 
-static void on_registers_locking(struct mrr *m, const struct mrr_frame *f);
+static const struct light_ring *wanted(const struct mrr *m)
+{
+	return m->h.batch->programs;
+}
+
+/* By name, window, length and CRC; the read-back compares the bytes. */
+static bool slot_runs(const struct slot *s, const struct light_pack *p)
+{
+	uint8_t name[LIGHT_NAME_MAX + 1] = { 0 }, window[8];
+
+	memcpy(name, p->name, strlen(p->name));
+	mrr_put_window(window, &p->window);
+	return in_use(s) &&
+	       memcmp(s->regs + MRR_SLOT_NAME, name, sizeof(name)) == 0 &&
+	       memcmp(s->regs + MRR_SLOT_WINDOW, window, sizeof(window)) == 0 &&
+	       slot_reg(s, MRR_SLOT_BYTES) == p->len &&
+	       slot_reg(s, MRR_SLOT_CRC) == mrr_crc32(0, p->bytes, p->len);
+}
+
+static bool runs_as_wanted(const struct mrr *m, bool whole)
+{
+	for (int i = 0; i < m->n_slots; i++) {
+		const struct slot *s = &m->slots[i];
+
+		if (in_use(s) != (s->want != NULL) ||
+		    (s->want && (!slot_runs(s, s->want) ||
+				 (whole && memcmp(s->bank, s->want->bytes,
+						  s->want->len) != 0)))) {
+			return false;
+		}
+	}
+	return true;
+}
 
 static void on_read_back(struct mrr *m)
 {
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
-	if (m->differs || m->crc != reg(m, MRR_ACTIVE_CRC)) {
+	if (!runs_as_wanted(m, true)) {
 		err_set(&err, WEFT_EVERIFY, "%s: the program read back is not "
 			"the one that was loaded", m->h.drv.name);
 		handle_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_READ_BACK,
@@ -527,7 +685,7 @@ static void on_read_back(struct mrr *m)
 	}
 	handle_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
 		    NULL);
-	if (reg(m, MRR_LOCK_FAILED)) {
+	if (n_unlocked(m)) {
 		lock_words(m, text, sizeof(text));
 		handle_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
 			    DRV_ERR_TRAFFIC, NULL, text);
@@ -535,53 +693,44 @@ static void on_read_back(struct mrr *m)
 	end_operation(m, 0, NULL);
 }
 
+static void poll_locks(struct mrr *m);
+
 static void on_poll(uv_timer_t *t)
 {
-	read_registers(t->data, on_registers_locking);
+	read_table(t->data, poll_locks);
 }
 
-static void on_registers_locking(struct mrr *m, const struct mrr_frame *f)
+static void poll_locks(struct mrr *m)
 {
-	if (!take_registers(m, f)) {
-		return;
-	}
 	if ((reg(m, MRR_STATUS) & MRR_LOCKING) &&
 	    ++m->polls * LOCK_POLL_MS <= m->lock_ms) {
 		uv_timer_start(&m->poll, on_poll, LOCK_POLL_MS, 0);
 	} else {
-		read_active(m, on_read_back);
+		read_banks(m, on_read_back);
 	}
 }
 
-/* After the commit: did the banks swap, and is the active one ours? */
-static void on_registers_committed(struct mrr *m, const struct mrr_frame *f)
+/* After the commit: did it happen, and is what is active ours? */
+static void on_table_committed(struct mrr *m)
 {
-	const struct light_program *p = wanted(m);
-
-	if (!take_registers(m, f)) {
-		return;
-	}
 	if (reg(m, MRR_BOOTS) != m->boots) {
 		give_up_text(m, WEFT_EDEVICE,
 			     "the device restarted at the commit");
 	} else if (reg(m, MRR_GENERATION) == m->generation) {
 		refuse(m, DRV_READ_BACK, DRV_ERR_STATE, NULL, "the commit was "
 		       "confirmed but the old program is still in effect");
-	} else if (reg(m, MRR_ACTIVE_STEPS) != p->steps ||
-		   reg(m, MRR_ACTIVE_BYTES) != p->n * MRR_TUNE_BYTES) {
+	} else if (!runs_as_wanted(m, false)) {
 		give_up_text(m, WEFT_EVERIFY,
 			     "another program is in effect after the commit");
 	} else {
-		m->polls = 0;
-		m->differs = false;
-		on_registers_locking(m, f);
+		poll_locks(m);
 	}
 }
 
 static void on_commit(struct mrr *m, const struct mrr_frame *f)
 {
 	(void)f;
-	read_registers(m, on_registers_committed);
+	read_table(m, on_table_committed);
 }
 
 static void commit(struct mrr *m)
@@ -596,85 +745,223 @@ static void commit(struct mrr *m)
 	ask(m, MRR_WRITE, 0, MRR_COMMIT, word, sizeof(word));
 }
 
-static void on_shadow_checked(struct mrr *m, const struct mrr_frame *f)
+/* ---- submit: before the commit --------------------------------------------------- */
+
+static void on_masked(struct mrr *m, const struct mrr_frame *f)
 {
-	if (!take_registers(m, f)) {
-		return;
-	}
-	if (reg(m, MRR_SHADOW_CRC_FOUND) != m->crc) {
-		refuse(m, DRV_READ_BACK, DRV_ERR_TRANSPORT, "crc",
-		       "the shadow bank does not hold what was written");
-		return;
-	}
+	(void)f;
 	commit(m);
 }
 
-static void on_shadow_described(struct mrr *m, const struct mrr_frame *f)
+static void on_shadows_checked(struct mrr *m)
 {
-	(void)f;
-	read_registers(m, on_shadow_checked);
+	uint8_t who[MRR_COMMIT - MRR_FENCE];
+	uint64_t mask = 0;
+
+	for (int i = 0; i < m->n_slots; i++) {
+		const struct slot *s = &m->slots[i];
+
+		mask |= (uint64_t)s->staged << i;
+		if (s->staged && s->want &&
+		    slot_reg(s, MRR_STAGE_CRC_FOUND) !=
+		    mrr_crc32(0, s->want->bytes, s->want->len)) {
+			refuse(m, DRV_READ_BACK, DRV_ERR_TRANSPORT, "crc",
+			       "the shadow bank does not hold what was "
+			       "written");
+			return;
+		}
+	}
+	mrr_put64(who, m->h.fence);
+	mrr_put64(who + MRR_MASK - MRR_FENCE, mask);
+	m->next = on_masked;
+	ask(m, MRR_WRITE, 0, MRR_FENCE, who, sizeof(who));
 }
 
-static void on_shadow_written(struct mrr *m)
-{
-	uint8_t head[MRR_COMMIT - MRR_SHADOW_STEPS] = { 0 };
+static void stage_after(struct mrr *m, int slot);
 
-	mrr_put32(head, wanted(m)->steps);
-	mrr_put32(head + 4, m->total);
-	mrr_put32(head + 8, m->crc);
-	mrr_put64(head + MRR_FENCE - MRR_SHADOW_STEPS, m->h.fence);
-	m->next = on_shadow_described;
-	ask(m, MRR_WRITE, 0, MRR_SHADOW_STEPS, head, sizeof(head));
+static void on_staged(struct mrr *m, const struct mrr_frame *f)
+{
+	(void)f;
+	stage_after(m, m->at_slot + 1);
+}
+
+/* The slot's shadow bank is written, or it is to go dark. */
+static void describe(struct mrr *m)
+{
+	const struct light_pack *p = m->slots[m->at_slot].want;
+	uint8_t head[MRR_SLOT_REGISTERS - MRR_STAGE] = { 0 };
+
+	mrr_put32(head, p ? MRR_STAGE_LOAD : MRR_STAGE_CLEAR);
+	if (p) {
+		mrr_put32(head + MRR_STAGE_BYTES - MRR_STAGE,
+			  (uint32_t)p->len);
+		mrr_put32(head + MRR_STAGE_CRC - MRR_STAGE,
+			  mrr_crc32(0, p->bytes, p->len));
+		mrr_put_window(head + MRR_STAGE_WINDOW - MRR_STAGE, &p->window);
+		memcpy(head + MRR_STAGE_NAME - MRR_STAGE, p->name,
+		       strlen(p->name));
+	}
+	m->next = on_staged;
+	ask(m, MRR_WRITE, (uint16_t)(MRR_SLOT + m->at_slot), MRR_STAGE, head,
+	    sizeof(head));
+}
+
+static void on_written(struct mrr *m, const struct mrr_frame *f)
+{
+	if (f->op != MRR_WRITE_OK) {
+		give_up_text(m, WEFT_EDEVICE, "the answer to a write is none");
+		return;
+	}
+	m->answered += piece(m, m->answered);
+	if (m->answered == m->total) {
+		describe(m);
+	} else {
+		write_more(m);
+	}
+}
+
+/* Stages the next slot that changes, from `slot` on. */
+static void stage_after(struct mrr *m, int slot)
+{
+	while (slot < m->n_slots && !m->slots[slot].staged) {
+		slot++;
+	}
+	m->at_slot = slot;
+	if (slot == m->n_slots) {
+		read_table(m, on_shadows_checked);
+	} else if (m->slots[slot].want) {
+		begin_bank(m, (uint32_t)m->slots[slot].want->len);
+		m->next = on_written;
+		write_more(m);
+	} else {
+		describe(m);
+	}
+}
+
+static int slot_named(const struct mrr *m, const char *name)
+{
+	for (int i = 0; i < m->n_slots; i++) {
+		if (in_use(&m->slots[i]) &&
+		    strcmp((char *)m->slots[i].regs + MRR_SLOT_NAME,
+			   name) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/* A slot that nobody has, else one whose program goes with this commit; -1
+ * when there is none. */
+static int free_slot(const struct mrr *m)
+{
+	int going = -1;
+
+	for (int i = 0; i < m->n_slots; i++) {
+		const struct slot *s = &m->slots[i];
+
+		if (s->want) {
+			continue;
+		}
+		if (!in_use(s)) {
+			return i;
+		}
+		if (going < 0 && !light_ring_find(wanted(m), (char *)s->regs +
+						  MRR_SLOT_NAME)) {
+			going = i;
+		}
+	}
+	return going;
+}
+
+/* A slot for each program, its own if it has one. False when there are too
+ * few. */
+static bool allot_slots(struct mrr *m)
+{
+	const struct light_ring *want = wanted(m);
+
+	for (int i = 0; i < MRR_MAX_SLOTS; i++) {
+		m->slots[i].want = NULL;
+	}
+	for (int i = 0; i < want->n; i++) {
+		int slot = slot_named(m, want->v[i].name);
+
+		slot = slot < 0 ? free_slot(m) : slot;
+		if (slot < 0) {
+			return false;
+		}
+		m->slots[slot].want = &want->v[i];
+	}
+	return true;
+}
+
+/* Marks the slots that change. Their number. */
+static int mark_changes(struct mrr *m)
+{
+	int n = 0;
+
+	for (int i = 0; i < m->n_slots; i++) {
+		struct slot *s = &m->slots[i];
+
+		s->staged = s->want ? !slot_runs(s, s->want) : in_use(s);
+		n += s->staged;
+	}
+	return n;
 }
 
 /* What this ring cannot hold, in words; false when it can. */
-static bool misfit(const struct mrr *m, const struct light_program *p,
-		   char *text, size_t size)
+static bool misfit(struct mrr *m, char *text, size_t size)
 {
-	if (p->steps > reg(m, MRR_MAX_STEPS) || p->n > reg(m, MRR_MAX_TUNES)) {
-		snprintf(text, size, "%" PRIu32 " steps and %zu settings: the "
-			 "device stores %" PRIu32 " and %" PRIu32, p->steps,
-			 p->n, reg(m, MRR_MAX_STEPS), reg(m, MRR_MAX_TUNES));
+	const struct light_ring *want = wanted(m);
+	const struct light_geometry ring = {
+		.nodes = (uint16_t)m->h.n_in, .channels = (uint16_t)m->h.n_out,
+		.fibres = (uint8_t)m->h.ring_fibres };
+	size_t bytes = light_ring_bytes(want);
+	struct err err = { 0 };
+
+	if (light_ring_check(want, &ring, &err)) {
+		snprintf(text, size, "%.*s", (int)size - 1, err.msg);
 		return true;
 	}
-	for (size_t i = 0; i < p->n; i++) {
-		const struct light_tune *t = &p->v[i];
+	if (bytes > reg(m, MRR_MEMORY)) {
+		snprintf(text, size, "%zu bytes of programs: the device stores "
+			 "%" PRIu32, bytes, reg(m, MRR_MEMORY));
+		return true;
+	}
+	for (int i = 0; i < want->n; i++) {
+		const struct light_pack *p = &want->v[i];
 
-		if (t->step >= p->steps || t->node >= m->h.n_in ||
-		    t->channel >= m->h.n_out || t->fibre >= m->h.ring_fibres ||
-		    t->dir > LIGHT_CCW || t->mode < LIGHT_ADD ||
-		    t->mode > LIGHT_ADD_DROP ||
-		    (i && light_tune_cmp(&p->v[i - 1], t) >= 0)) {
-			snprintf(text, size, "setting %zu (step %u node %u "
-				 "fibre %u channel %u) is outside the ring or "
-				 "out of order", i, t->step, t->node, t->fibre,
-				 t->channel);
+		if (p->steps > reg(m, MRR_MAX_STEPS) ||
+		    p->settings > reg(m, MRR_MAX_TUNES) ||
+		    p->len > MRR_SLOT_MEMORY) {
+			snprintf(text, size, "%" PRIu32 " steps and %" PRIu32
+				 " settings: the device takes %" PRIu32 " and %"
+				 PRIu32, p->steps, p->settings,
+				 reg(m, MRR_MAX_STEPS), reg(m, MRR_MAX_TUNES));
 			return true;
 		}
+	}
+	if (!allot_slots(m)) {
+		snprintf(text, size, "%d programs: the device has %d slots",
+			 want->n, m->n_slots);
+		return true;
 	}
 	return false;
 }
 
-static void on_registers_before(struct mrr *m, const struct mrr_frame *f)
+static void on_table_before(struct mrr *m)
 {
-	const struct light_program *p = wanted(m);
 	char text[DRV_TEXT_MAX];
 
-	if (!take_registers(m, f)) {
-		return;
-	}
-	if (misfit(m, p, text, sizeof(text))) {
+	if (misfit(m, text, sizeof(text))) {
 		refuse(m, DRV_READ_BACK, DRV_ERR_CONFIGURATION, NULL, text);
 		return;
 	}
 	m->boots = reg(m, MRR_BOOTS);
 	m->generation = reg(m, MRR_GENERATION);
-	begin_bank(m, (uint32_t)(p->n * MRR_TUNE_BYTES), on_shadow_written);
-	m->next = on_written;
-	if (m->total == 0) {
-		on_shadow_written(m);
+	if (mark_changes(m)) {
+		stage_after(m, 0);
 	} else {
-		write_more(m);
+		poll_locks(m);
 	}
 }
 
@@ -683,34 +970,38 @@ static void mrr_submit(struct handle *h)
 	struct mrr *m = (struct mrr *)h;
 
 	m->committed = false;
-	read_registers(m, on_registers_before);
+	m->polls = 0;
+	read_table(m, on_table_before);
+}
+
+static void explain_program(struct drv *dev, const struct light_pack *p,
+			    drv_trace_fn fn, void *arg)
+{
+	char line[192];
+
+	snprintf(line, sizeof(line), "a slot for %s: write shadow bank, %zu "
+		 "bytes, CRC %08" PRIx32 "; stage nodes %u+%u channels %u+%u",
+		 p->name, p->len, mrr_crc32(0, p->bytes, p->len),
+		 p->window.first_node, p->window.nodes,
+		 p->window.first_channel, p->window.channels);
+	fn(dev->name, line, false, arg);
 }
 
 static void mrr_explain(struct drv *dev, const struct drv_batch *batch,
 			drv_trace_fn fn, void *arg)
 {
-	const struct mrr *m = (struct mrr *)dev;
-	uint32_t bytes, pages;
-	char line[128];
-
-	if (!batch->program) {
+	if (!batch->programs) {
 		return;
 	}
-	bytes = (uint32_t)(batch->program->n * MRR_TUNE_BYTES);
-	pages = (bytes + MRR_PAGE_BYTES - 1) / MRR_PAGE_BYTES;
-	fn(dev->name, "read page 0000 offset 0000 bytes 192", false, arg);
-	if (bytes) {
-		snprintf(line, sizeof(line), "write pages %04x-%04x bytes %"
-			 PRIu32 " in frames of %d", MRR_SHADOW,
-			 MRR_SHADOW + pages - 1, bytes, (int)m->window);
-		fn(dev->name, line, false, arg);
+	fn(dev->name, "read page 0000 and all slots; slots that run what is "
+	   "wanted are left alone", false, arg);
+	for (int i = 0; i < batch->programs->n; i++) {
+		explain_program(dev, &batch->programs->v[i], fn, arg);
 	}
-	snprintf(line, sizeof(line), "write page 0000 offset 0060: %" PRIu32
-		 " steps, %" PRIu32 " bytes, CRC", batch->program->steps,
-		 bytes);
-	fn(dev->name, line, false, arg);
-	fn(dev->name, "write page 0000 offset 0078: commit", false, arg);
-	fn(dev->name, "read back the active bank", false, arg);
+	fn(dev->name, "stage all other slots to go dark", false, arg);
+	fn(dev->name, "write page 0000 offset 0060: fence, slots; 0070: commit",
+	   false, arg);
+	fn(dev->name, "read back the active banks", false, arg);
 }
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -734,7 +1025,7 @@ static void mrr_stop(struct handle *h)
 
 static void mrr_fini(struct handle *h)
 {
-	(void)h;
+	drop_banks((struct mrr *)h);
 }
 
 static const struct handle_ops ops = {
@@ -780,7 +1071,7 @@ static int mrr_open(uv_loop_t *loop, const struct drv_config *cfg,
 	int rc = m ? handle_check(cls, cfg, err) : err_nomem(err);
 
 	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "window", MRR_TUNE_BYTES,
+		rc = handle_option_int(cls, cfg, "window", 8,
 				       MRR_MAX_DATA, &m->window, err);
 	}
 	if (rc == 0) {

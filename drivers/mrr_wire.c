@@ -154,12 +154,42 @@ void mrr_get_tune(const uint8_t *p, struct light_tune *t)
 	t->fibre = p[7];
 }
 
+void mrr_put_window(uint8_t *p, const struct light_window *w)
+{
+	mrr_put16(p, w->first_node);
+	mrr_put16(p + 2, w->nodes);
+	mrr_put16(p + 4, w->first_channel);
+	mrr_put16(p + 6, w->channels);
+}
+
+void mrr_get_window(const uint8_t *p, struct light_window *w)
+{
+	w->first_node = mrr_get16(p);
+	w->nodes = mrr_get16(p + 2);
+	w->first_channel = mrr_get16(p + 4);
+	w->channels = mrr_get16(p + 6);
+}
+
+bool mrr_is_text(const uint8_t *p, size_t size)
+{
+	size_t n = strnlen((const char *)p, size);
+
+	for (size_t i = n; i < size; i++) {
+		if (p[i]) {
+			return false;
+		}
+	}
+	return n > 0 && n < size;
+}
+
 const char *mrr_code_text(uint8_t code)
 {
 	static const char *const texts[MRR_N_CODES] = {
 		"no error", "bad frame", "bad address", "bad length",
 		"register is read-only", "busy", "bad program", "CRC differs",
 		"a newer writer has committed", "interlock is open",
+		"another program has that part of the ring",
+		"not enough program memory",
 	};
 
 	return code < MRR_N_CODES ? texts[code] : "unknown code";

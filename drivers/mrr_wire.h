@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "drivers/light/light.h"
+#include "drivers/light/pack.h"
 #include "lib/base/buf.h"
 
 #define MRR_MAGIC 0x57
@@ -38,49 +38,69 @@ enum mrr_code {
 	MRR_BAD_LENGTH,
 	MRR_READ_ONLY,
 	MRR_BUSY,
-	MRR_BAD_PROGRAM,	/* detail: index of the setting */
+	MRR_BAD_PROGRAM,	/* detail: slot */
 	MRR_BAD_CRC,		/* detail: the CRC found */
 	MRR_STALE_WRITER,
 	MRR_INTERLOCK,
+	MRR_CONFLICT,		/* detail: slot that has it already */
+	MRR_NO_MEMORY,		/* detail: bytes there are */
 	MRR_N_CODES
 };
 
-/* Page 0: registers. */
+/* Page 0: registers of the device. */
 enum mrr_register {
 	MRR_ID = 0x00,			/* "WMRR" */
-	MRR_REVISION = 0x04,
+	MRR_REVISION = 0x04,		/* MRR_REVISION_NOW */
 	MRR_NODES = 0x08,
 	MRR_CHANNELS = 0x0c,
 	MRR_FIBRES = 0x10,		/* per direction */
 	MRR_MAX_STEPS = 0x14,
-	MRR_MAX_TUNES = 0x18,
+	MRR_MEMORY = 0x18,		/* bytes for all programs together */
 	MRR_MAX_WINDOW = 0x1c,		/* longest data of one frame */
 	MRR_SERIAL = 0x20,		/* 32 bytes of text, zero padded */
 	MRR_BOOTS = 0x40,
-	MRR_GENERATION = 0x44,		/* programs put in effect */
+	MRR_GENERATION = 0x44,		/* commits since the start */
 	MRR_WRITER = 0x48,		/* 8: highest fence that committed */
 	MRR_FLAGS = 0x50,		/* latched; writing 1 clears */
 	MRR_LAST_CODE = 0x54,		/* 90: powered up */
 	MRR_STATUS = 0x58,
-	MRR_SHADOW_STEPS = 0x60,	/* rw */
-	MRR_SHADOW_BYTES = 0x64,	/* rw */
-	MRR_SHADOW_CRC = 0x68,		/* rw: as the writer reckons */
-	MRR_SHADOW_CRC_FOUND = 0x6c,	/* as the device finds it */
-	MRR_FENCE = 0x70,		/* 8, rw: who is about to commit */
-	MRR_COMMIT = 0x78,		/* w: MRR_COMMIT_WORD swaps the banks */
-	MRR_ACTIVE_STEPS = 0x80,
-	MRR_ACTIVE_BYTES = 0x84,
-	MRR_ACTIVE_CRC = 0x88,
-	MRR_LOCK_TOTAL = 0x90,
-	MRR_LOCK_FAILED = 0x94,
-	MRR_LOCK_INDEX = 0x98,		/* of the first that failed */
-	MRR_LOCK_TUNE = 0x9c,		/* 8: its setting, as in a bank */
-	MRR_LOCK_STATE = 0xa4,		/* enum mrr_lock */
-	MRR_STEP = 0xb0,		/* step in effect */
-	MRR_STEP_CONTROL = 0xb4,	/* rw: MRR_AUTOSTEP, MRR_TRIGGER */
-	MRR_REGISTERS = 0xc0,		/* bytes of the page in use */
+	MRR_SLOTS = 0x5c,
+	MRR_FENCE = 0x60,		/* 8, rw: who is about to commit */
+	MRR_MASK = 0x68,		/* 8, rw: slots to commit, a bit each */
+	MRR_COMMIT = 0x70,		/* w: MRR_COMMIT_WORD */
+	MRR_MEMORY_USED = 0x74,
+	MRR_MAX_TUNES = 0x78,		/* settings of a program */
+	MRR_USED = 0x80,		/* 8: slots that run a program */
+	MRR_REGISTERS = 0x88,		/* bytes of the page in use */
 };
 
+/* Page MRR_SLOT + s: registers of slot s, which runs one program. */
+enum mrr_slot_register {
+	MRR_SLOT_STATUS = 0x00,		/* enum mrr_status */
+	MRR_SLOT_GENERATION = 0x04,	/* commits that named it */
+	MRR_SLOT_WRITES = 0x08,		/* to its registers and bank */
+	MRR_SLOT_BYTES = 0x0c,
+	MRR_SLOT_CRC = 0x10,
+	MRR_SLOT_STEPS = 0x14,
+	MRR_SLOT_WINDOW = 0x18,		/* 8: first node, nodes, first channel,
+					 * channels */
+	MRR_SLOT_NAME = 0x20,		/* 64 bytes of text, zero padded */
+	MRR_LOCK_TOTAL = 0x60,
+	MRR_LOCK_FAILED = 0x64,
+	MRR_LOCK_TUNE = 0x68,		/* 8: the first that failed */
+	MRR_LOCK_STATE = 0x70,		/* enum mrr_lock */
+	MRR_STEP = 0x78,		/* step in effect */
+	MRR_STEP_CONTROL = 0x7c,	/* rw: MRR_AUTOSTEP, MRR_TRIGGER */
+	MRR_STAGE = 0x80,		/* rw: enum mrr_stage */
+	MRR_STAGE_BYTES = 0x84,		/* rw */
+	MRR_STAGE_CRC = 0x88,		/* rw: as the writer reckons */
+	MRR_STAGE_CRC_FOUND = 0x8c,	/* as the device finds it */
+	MRR_STAGE_WINDOW = 0x90,	/* 8, rw */
+	MRR_STAGE_NAME = 0x98,		/* 64, rw */
+	MRR_SLOT_REGISTERS = 0xd8,
+};
+
+#define MRR_REVISION_NOW 2
 #define MRR_COMMIT_WORD 0x54494d43u	/* "CMIT" */
 #define MRR_CODE_POWERED_UP 90
 
@@ -92,6 +112,8 @@ enum mrr_flag {
 
 enum mrr_status { MRR_HAS_PROGRAM = 1, MRR_LOCKING = 2 };
 enum mrr_step_control { MRR_AUTOSTEP = 1, MRR_TRIGGER = 2 };
+/* What a commit makes of a slot. */
+enum mrr_stage { MRR_STAGE_NOTHING, MRR_STAGE_LOAD, MRR_STAGE_CLEAR };
 
 enum mrr_lock {
 	MRR_LOCK_DONE,
@@ -103,14 +125,18 @@ enum mrr_lock {
 	MRR_N_LOCKS
 };
 
-/* Banks are seen through pages of 32 KiB: byte b of a bank is at offset
- * b % 32 KiB of page bank + b / 32 KiB. */
+/* Each slot has two banks for packed programs (drivers/light/pack.h), seen
+ * through pages of 32 KiB: byte b of slot s is at offset b % 32 KiB of page
+ * bank + s * MRR_SLOT_PAGES + b / 32 KiB. */
+#define MRR_MAX_SLOTS 64
+#define MRR_SLOT 0x0100
 #define MRR_PAGE_BYTES (32u << 10)
-#define MRR_BANK_PAGES 0x4000u
-enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000, MRR_LOCKS = 0xc000 };
+#define MRR_SLOT_PAGES 0x0100u
+#define MRR_SLOT_MEMORY (MRR_SLOT_PAGES * MRR_PAGE_BYTES)
+enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
 
-/* One setting: step (2), node (2), channel (2), direction << 7 | mode (1),
- * fibre (1). The lock bank has one byte a setting. */
+/* One setting in a lock register: step (2), node (2), channel (2),
+ * direction << 7 | mode (1), fibre (1). */
 #define MRR_TUNE_BYTES 8
 
 struct mrr_frame {
@@ -141,6 +167,10 @@ void mrr_encode(struct buf *b, const struct mrr_frame *frame);
 
 void mrr_put_tune(uint8_t *p, const struct light_tune *t);
 void mrr_get_tune(const uint8_t *p, struct light_tune *t);
+void mrr_put_window(uint8_t *p, const struct light_window *w);
+void mrr_get_window(const uint8_t *p, struct light_window *w);
+/* Text of `size` bytes with at least one zero, all zero from the first on. */
+bool mrr_is_text(const uint8_t *p, size_t size);
 
 const char *mrr_code_text(uint8_t code);
 const char *mrr_lock_text(uint32_t state);

@@ -219,19 +219,29 @@ static int fill_failed_port(struct sim *s, struct drv_snapshot *snap,
 	return 0;
 }
 
-static int fill_program(struct sim *s, struct drv_snapshot *snap,
-			struct err *err)
+static int fill_programs(struct sim *s, struct drv_snapshot *snap,
+			 struct err *err)
 {
-	snap->has_program = s->mem.has_program;
-	if (s->mem.has_program && s->unlocked && s->mem.program.n) {
-		const struct light_tune *t = &s->mem.program.v[0];
+	struct light_ring *mem = &s->mem.programs;
+	struct light_reader r;
+	int rc = 0;
 
-		snap->n_unlocked = (int)s->unlocked;
-		snprintf(snap->lock_detail, sizeof(snap->lock_detail),
-			 "step %u node %u channel %u: no wave found", t->step,
-			 t->node, t->channel);
+	if (mem->n && s->unlocked && mem->v[0].settings) {
+		rc = light_reader_init(&r, mem->v[0].bytes, mem->v[0].len, err);
+		while (rc == 0 && r.cells.n == 0) {
+			rc = light_reader_next(&r, err);
+		}
+		if (rc == 0) {
+			struct light_tune t = light_cell_tune(&r, r.cells.v);
+
+			snap->n_unlocked = (int)s->unlocked;
+			snprintf(snap->lock_detail, sizeof(snap->lock_detail),
+				 "step %u node %u channel %u: no wave found",
+				 t.step, t.node, t.channel);
+		}
+		light_reader_fini(&r);
 	}
-	return light_program_copy(&snap->program, &s->mem.program, err);
+	return rc < 0 ? rc : light_ring_copy(&snap->programs, mem, err);
 }
 
 static int fill_snapshot(struct sim *s, struct err *err)
@@ -245,7 +255,7 @@ static int fill_snapshot(struct sim *s, struct err *err)
 		 s->mem.boots);
 	fill_caps(s, &snap->caps);
 	if (s->mem.kind == DRV_RING) {
-		return fill_program(s, snap, err);
+		return fill_programs(s, snap, err);
 	}
 	rc = devmem_snapshot(&s->mem, snap, err);
 	return rc ? rc : fill_failed_port(s, snap, err);
@@ -415,29 +425,20 @@ static int do_items(struct sim *s, struct err *err)
 	return rc;
 }
 
-static bool fits(const struct sim *s, const struct light_program *p)
+static int do_programs(struct sim *s, struct err *err)
 {
-	for (size_t i = 0; i < p->n; i++) {
-		if (p->v[i].node >= s->mem.n_in ||
-		    p->v[i].channel >= s->mem.n_out ||
-		    p->v[i].fibre >= s->h.ring_fibres ||
-		    p->v[i].step >= p->steps) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static int do_program(struct sim *s, struct err *err)
-{
-	const struct light_program *p = s->h.batch->program;
-	struct light_program copy = { 0 };
+	const struct light_ring *p = s->h.batch->programs;
+	const struct light_geometry ring = {
+		.nodes = (uint16_t)s->mem.n_in,
+		.channels = (uint16_t)s->mem.n_out,
+		.fibres = (uint8_t)s->h.ring_fibres };
+	struct light_ring copy;
+	struct err own = { 0 };
 	int rc;
 
 	s->n_items++;
-	if (!fits(s, p)) {
-		refuse(s, 0, DRV_ERR_CONFIGURATION, "range",
-		       "a setting is outside the ring");
+	if (light_ring_check(p, &ring, &own)) {
+		refuse(s, 0, DRV_ERR_CONFIGURATION, "range", own.msg);
 		return 0;
 	}
 	if (s->n_items == s->hang) {
@@ -447,13 +448,12 @@ static int do_program(struct sim *s, struct err *err)
 			    DRV_ERR_TRANSPORT, NULL, err->msg);
 		return rc;
 	}
-	rc = light_program_copy(&copy, p, err);
+	rc = light_ring_copy(&copy, p, err);
 	if (rc) {
 		return rc;
 	}
-	light_program_fini(&s->mem.program);
-	s->mem.program = copy;
-	s->mem.has_program = true;
+	light_ring_fini(&s->mem.programs);
+	s->mem.programs = copy;
 	if (s->n_items == s->drop) {
 		rc = err_set(err, WEFT_EUNAVAIL, "%s: the session was lost",
 			     s->h.drv.name);
@@ -474,7 +474,7 @@ static void on_submit(uv_timer_t *work)
 	handle_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
 		    DRV_ERR_NONE, NULL, "not sent");
 	if (answers(s, &err)) {
-		rc = s->mem.kind == DRV_RING ? do_program(s, &err) :
+		rc = s->mem.kind == DRV_RING ? do_programs(s, &err) :
 					       do_items(s, &err);
 	}
 	after_operation(s);
@@ -504,16 +504,28 @@ static void sim_submit(struct handle *h)
 	uv_timer_start(&s->work, on_submit, (uint64_t)s->delay_ms, 0);
 }
 
+static void sim_explain_programs(struct drv *dev, const struct light_ring *r,
+				 drv_trace_fn fn, void *arg)
+{
+	char line[192];
+
+	fn(dev->name, "programs", false, arg);
+	for (int i = 0; i < r->n; i++) {
+		snprintf(line, sizeof(line), "program %s %" PRIu32 " steps, %"
+			 PRIu32 " settings, %zu bytes", r->v[i].name,
+			 r->v[i].steps, r->v[i].settings, r->v[i].len);
+		fn(dev->name, line, false, arg);
+	}
+}
+
 static void sim_explain(struct drv *dev, const struct drv_batch *batch,
 			drv_trace_fn fn, void *arg)
 {
 	static const char *const modes[] = { "safe", "update", "replace" };
 	char line[96];
 
-	if (batch->program) {
-		snprintf(line, sizeof(line), "program %" PRIu32 " steps, %zu "
-			 "settings", batch->program->steps, batch->program->n);
-		fn(dev->name, line, false, arg);
+	if (batch->programs) {
+		sim_explain_programs(dev, batch->programs, fn, arg);
 		return;
 	}
 	if (batch->mode == DRV_REPLACE) {

@@ -203,13 +203,13 @@ static void observe(const struct device *d, struct store_observed *o,
 		.device = d->name, .read_at_ns = d->now.read_at_ns,
 		.epoch = (char *)s->epoch, .identity = (char *)s->identity,
 		.xcs = xcs, .n_xcs = s->n_xcs,
-		.has_program = s->has_program,
+		.has_program = s->programs.n > 0,
 	};
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
 	}
-	if (s->has_program) {
-		light_program_digest(&s->program, o->program_digest);
+	if (s->programs.n) {
+		light_ring_digest(&s->programs, o->program_digest);
 	}
 }
 

@@ -91,7 +91,9 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 		return 0;
 	}
 	out->known = true;
-	out->program = snap_program(s);
+	out->programs = snap_program(s);
+	out->memory = s->caps.memory;
+	out->max_programs = s->caps.max_programs;
 	rc = copy_map(s, out, err);
 	return rc ? rc : copy_bad_ports(s, out, err);
 }
@@ -128,7 +130,7 @@ static int add_pending(const struct apply *a, const struct device *d,
 		}
 		if (w && w->is_ring && work_moves(w) && work_new(w) &&
 		    program_same(work_new(w), snap_program(&d->now.snap))) {
-			out->program = work_new(w);
+			out->programs = work_new(w);
 		}
 	}
 	return 0;
@@ -142,7 +144,7 @@ static int fill_intent(const struct apply *a, const struct device *d,
 
 	out->known = true;
 	if (d->intent.has_program) {
-		out->program = &d->intent.program;
+		out->programs = &d->intent.programs;
 	}
 	for (int i = 0; i < d->intent.n_xcs && rc == 0; i++) {
 		rc = vec_push(&list, d->intent.xcs[i]) ? err_nomem(err) : 0;

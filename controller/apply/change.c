@@ -205,11 +205,11 @@ static void collect_map(struct run *r)
 
 static void collect_program(struct run *r)
 {
-	const struct light_program *p = work_new(r->w);
+	const struct light_ring *p = work_new(r->w);
 
 	r->n_sent = 0;
 	put_item(r, r->first);
-	r->batch = (struct drv_batch){ .program = p ? p : &r->dark };
+	r->batch = (struct drv_batch){ .programs = p ? p : &r->dark };
 }
 
 static void set_states(struct run *r, enum store_step_state st)
@@ -337,6 +337,31 @@ static int name_failure(const struct run *r, int n,
 	return rc;
 }
 
+/* What the ring runs now; programs that stay were not touched. */
+static void report_load(struct run *r)
+{
+	const struct light_ring *now = r->batch.programs;
+	const struct light_ring *old = work_old(r->w);
+
+	for (int i = 0; i < now->n; i++) {
+		const struct light_pack *p = &now->v[i];
+		const struct light_pack *had =
+			old ? light_ring_find(old, p->name) : NULL;
+
+		if (!had || !light_pack_equal(had, p)) {
+			change_event(r->c, r->dev, false, "%s: program of %u "
+				     "steps loaded, %zu bytes", p->name,
+				     p->steps, p->len);
+		}
+	}
+	for (int i = 0; old && i < old->n; i++) {
+		if (!light_ring_find(now, old->v[i].name)) {
+			change_event(r->c, r->dev, false, "%s: program ended",
+				     old->v[i].name);
+		}
+	}
+}
+
 static void report_progress(struct run *r)
 {
 	static const char *const verbs[] = {
@@ -344,8 +369,7 @@ static void report_progress(struct run *r)
 	};
 
 	if (r->c->phase == PHASE_LOAD) {
-		change_event(r->c, r->dev, false, "program of %u steps loaded",
-			     r->batch.program->steps);
+		report_load(r);
 	} else if (r->replace) {
 		change_event(r->c, r->dev, false, "map of %d circuits set at "
 			     "once", r->n_sent);
@@ -545,8 +569,8 @@ static int config_of(const struct model_fabric *f, struct store_config *out,
 static bool same_intent(const struct store_work *w,
 			const struct store_light *l)
 {
-	const struct light_program *has = l->has_program &&
-		l->program.steps ? &l->program : NULL;
+	const struct light_ring *has = l->has_program &&
+		l->programs.n ? &l->programs : NULL;
 
 	if (w->n_steps != l->n_xcs || !program_same(has, work_new(w))) {
 		return false;

@@ -47,27 +47,27 @@ const struct drv_xc *snap_holder(const struct drv_snapshot *s,
 	return NULL;
 }
 
-const struct light_program *snap_program(const struct drv_snapshot *s)
+const struct light_ring *snap_program(const struct drv_snapshot *s)
 {
-	return s->has_program && s->program.steps ? &s->program : NULL;
+	return s->programs.n ? &s->programs : NULL;
 }
 
-bool program_same(const struct light_program *a, const struct light_program *b)
+bool program_same(const struct light_ring *a, const struct light_ring *b)
 {
 	if (!a || !b) {
 		return a == b;
 	}
-	return light_program_equal(a, b);
+	return light_ring_equal(a, b);
 }
 
-const struct light_program *work_old(const struct store_work *w)
+const struct light_ring *work_old(const struct store_work *w)
 {
-	return w->has_old && w->old_program.steps ? &w->old_program : NULL;
+	return w->has_old && w->old_programs.n ? &w->old_programs : NULL;
 }
 
-const struct light_program *work_new(const struct store_work *w)
+const struct light_ring *work_new(const struct store_work *w)
 {
-	return w->has_new && w->new_program.steps ? &w->new_program : NULL;
+	return w->has_new && w->new_programs.n ? &w->new_programs : NULL;
 }
 
 /* ---- before -------------------------------------------------------------- */
@@ -172,19 +172,23 @@ static int check_load(const struct store_work *w, const struct device *d,
 		      struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	const struct light_program *p = work_new(w);
+	const struct light_ring *p = work_new(w);
 
 	if (!program_same(snap_program(s), work_old(w))) {
 		return changed_elsewhere(err, d, snap_program(s) ?
 					 "another program is loaded" :
 					 "the program is gone");
 	}
-	if (p && ((s->caps.max_steps && p->steps > s->caps.max_steps) ||
-		  (s->caps.max_tunes && p->n > s->caps.max_tunes))) {
-		return err_set(err, WEFT_ELIMIT, "%s: a program of %u steps "
-			       "and %zu settings does not fit; the device "
-			       "holds %u and %u", d->name, p->steps, p->n,
-			       s->caps.max_steps, s->caps.max_tunes);
+	if (p && ((s->caps.max_steps &&
+		   light_ring_steps(p) > s->caps.max_steps) ||
+		  (s->caps.memory && light_ring_bytes(p) > s->caps.memory) ||
+		  (s->caps.max_programs && p->n > s->caps.max_programs))) {
+		return err_set(err, WEFT_ELIMIT, "%s: %d programs of at most "
+			       "%u steps and %zu bytes together do not fit; "
+			       "the device holds %d, %u and %llu", d->name,
+			       p->n, light_ring_steps(p), light_ring_bytes(p),
+			       s->caps.max_programs, s->caps.max_steps,
+			       (unsigned long long)s->caps.memory);
 	}
 	return 0;
 }
@@ -257,7 +261,7 @@ static int check_loaded(const struct store_work *w, const struct device *d,
 			bool *settling, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	const struct light_program *has = snap_program(s);
+	const struct light_ring *has = snap_program(s);
 
 	if (!program_same(has, work_new(w))) {
 		return err_set(err, WEFT_EVERIFY, "%s: the program was to be "
@@ -298,7 +302,7 @@ enum store_step_state compare_step(const struct store_work *w,
 	bool there;
 
 	if (step->op == STORE_LOAD) {
-		const struct light_program *has = snap_program(snap);
+		const struct light_ring *has = snap_program(snap);
 
 		return program_same(has, work_old(w)) ? STORE_AS_BEFORE :
 		       program_same(has, work_new(w)) ? STORE_AS_PLANNED :

@@ -111,9 +111,8 @@ static int load_reading(struct device *d, struct err *err)
 		s->xcs[s->n_xcs++].xc = o.xcs[i];
 	}
 	if (rc == 0 && o.has_program) {
-		rc = store_program(d->a->store, o.program_digest, &s->program,
+		rc = store_program(d->a->store, o.program_digest, &s->programs,
 				   err);
-		s->has_program = rc == 0;
 		rc = rc == WEFT_ENOTFOUND ? 0 : rc;
 	}
 	store_observed_fini(&o);
@@ -410,7 +409,7 @@ static bool pending(const struct device *d, enum store_op op,
 }
 
 static bool program_pending(const struct device *d,
-			    const struct light_program *has)
+			    const struct light_ring *has)
 {
 	const struct store_journal *j;
 
@@ -428,9 +427,9 @@ static bool program_pending(const struct device *d,
 
 static void assess_program(struct device *d)
 {
-	const struct light_program *has = snap_program(&d->now.snap);
-	const struct light_program *want = d->intent.has_program &&
-		d->intent.program.steps ? &d->intent.program : NULL;
+	const struct light_ring *has = snap_program(&d->now.snap);
+	const struct light_ring *want = d->intent.has_program &&
+		d->intent.programs.n ? &d->intent.programs : NULL;
 
 	if (program_same(has, want)) {
 		return;

@@ -49,11 +49,11 @@ static void write_circuits(const struct plan_device *d, struct store_work *w)
 static void write_program(struct plan_device *d, struct store_work *w)
 {
 	w->has_old = d->had_program;
-	w->old_program = d->old_program;
-	memset(&d->old_program, 0, sizeof(d->old_program));
+	w->old_programs = d->old_programs;
+	memset(&d->old_programs, 0, sizeof(d->old_programs));
 	w->has_new = d->has_program;
-	w->new_program = d->program;
-	memset(&d->program, 0, sizeof(d->program));
+	w->new_programs = d->programs;
+	memset(&d->programs, 0, sizeof(d->programs));
 	if (d->load_program) {
 		push(w, STORE_LOAD, (struct light_xc){ 0, 0 });
 	}

@@ -107,12 +107,12 @@ const struct drv_xc *snap_holder(const struct drv_snapshot *s,
 				 bool any_to_any, struct light_xc xc,
 				 int *at);
 /* The loaded program, NULL when none or one without steps. */
-const struct light_program *snap_program(const struct drv_snapshot *s);
+const struct light_ring *snap_program(const struct drv_snapshot *s);
 /* Equality where NULL and "no steps" are the same. */
-bool program_same(const struct light_program *a,
-		  const struct light_program *b);
-const struct light_program *work_old(const struct store_work *w);
-const struct light_program *work_new(const struct store_work *w);
+bool program_same(const struct light_ring *a,
+		  const struct light_ring *b);
+const struct light_ring *work_old(const struct store_work *w);
+const struct light_ring *work_new(const struct store_work *w);
 
 /* True when the fresh reading is what the work was planned from, on every
  * port it touches. WEFT_ESTALE names device, circuit and what changed;
@@ -171,7 +171,7 @@ struct run {
 	bool restarted;			/* since the check */
 	int n_before;			/* the map at the check */
 	struct light_xc *before;
-	struct light_program dark;	/* a program that holds nothing */
+	struct light_ring dark;		/* no program at all */
 	/* undo */
 	unsigned char *tries;		/* [w->n_steps] */
 	int rounds, n_unread;

@@ -110,21 +110,46 @@ static void collect_circuits(struct run *r)
 				       .n_items = r->n_sent };
 }
 
-/* A program that is neither the old nor the new one is somebody else's. */
+static bool holds_pack(const struct light_ring *r, const struct light_pack *p)
+{
+	const struct light_pack *q = r ? light_ring_find(r, p->name) : NULL;
+
+	return q && light_pack_equal(q, p);
+}
+
+/* Programs as before or as planned are ours, and so is one of a job that the
+ * change was loading, whatever became of it on the way. */
+static bool all_ours(const struct store_work *w, const struct light_ring *has)
+{
+	const struct light_ring *old = work_old(w), *new = work_new(w);
+
+	for (int i = 0; has && i < has->n; i++) {
+		const struct light_pack *p = &has->v[i];
+		const struct light_pack *planned =
+			new ? light_ring_find(new, p->name) : NULL;
+		bool loading = planned && !holds_pack(old, planned);
+
+		if (!holds_pack(old, p) && !holds_pack(new, p) && !loading) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static void collect_program(struct run *r)
 {
-	const struct light_program *has = snap_program(&r->dev->now.snap);
-	const struct light_program *old = work_old(r->w);
+	const struct light_ring *has = snap_program(&r->dev->now.snap);
+	const struct light_ring *old = work_old(r->w);
 
 	r->n_sent = 0;
-	if (has && !program_same(has, work_new(r->w))) {
+	if (!all_ours(r->w, has)) {
 		snprintf(r->w->steps[0].note, sizeof(r->w->steps[0].note),
 			 "somebody else's program is loaded");
 		return;
 	}
 	if (has_tries(r, 0)) {
 		put_item(r, 0, DRV_ADD);
-		r->batch = (struct drv_batch){ .program = old ? old :
+		r->batch = (struct drv_batch){ .programs = old ? old :
 								&r->dark };
 	}
 }

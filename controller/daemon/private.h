@@ -36,7 +36,7 @@ struct snapshot {
 	struct plan_base base;
 	int n;
 	struct plan_light *intent, *observed;
-	struct light_program *programs;	/* [2 n] */
+	struct light_ring *programs;	/* [2 n] */
 };
 
 int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,

@@ -16,10 +16,10 @@ static void *copy_array(const void *from, int n, size_t size)
 
 /* program: where a copy of the program goes, if there is one. */
 static int copy_light(struct plan_light *to, const struct plan_light *from,
-		      struct light_program *program, struct err *err)
+		      struct light_ring *program, struct err *err)
 {
 	*to = *from;
-	to->program = NULL;
+	to->programs = NULL;
 	to->xcs = copy_array(from->xcs, from->n_xcs, sizeof(*from->xcs));
 	to->bad_in = copy_array(from->bad_in, from->n_bad_in,
 				sizeof(*from->bad_in));
@@ -28,15 +28,15 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	if (!to->xcs || !to->bad_in || !to->bad_out) {
 		return err_nomem(err);
 	}
-	if (!from->program) {
+	if (!from->programs) {
 		return 0;
 	}
-	to->program = program;
-	return light_program_copy(program, from->program, err);
+	to->programs = program;
+	return light_ring_copy(program, from->programs, err);
 }
 
 static int copy_lights(const struct plan_light *from, int n,
-		       struct plan_light **to, struct light_program *programs,
+		       struct plan_light **to, struct light_ring *programs,
 		       struct err *err)
 {
 	int r = 0;
@@ -94,7 +94,7 @@ void daemon_snapshot_fini(struct snapshot *s)
 	free_lights(s->intent, s->n);
 	free_lights(s->observed, s->n);
 	for (int i = 0; s->programs && i < 2 * s->n; i++) {
-		light_program_fini(&s->programs[i]);
+		light_ring_fini(&s->programs[i]);
 	}
 	free(s->programs);
 	memset(s, 0, sizeof(*s));

@@ -161,20 +161,19 @@ static int fill_circuits(const struct views *s, struct device_view *v,
 	return r;
 }
 
-/* A program of no steps is as good as none. */
 static void fill_program(struct device_view *v, const struct apply_device *a)
 {
-	const struct light_program *want = &v->intent.program;
-	const struct light_program *has = &a->snap.program;
+	const struct light_ring *want = &v->intent.programs;
+	const struct light_ring *has = &a->snap.programs;
 	Weft__V1__ProgramState *p = &v->program;
 
 	weft__v1__program_state__init(p);
-	p->wanted = v->intent.has_program && want->steps > 0;
-	p->loaded = a->snap.has_program && has->steps > 0;
-	p->wanted_steps = p->wanted ? want->steps : 0;
-	p->loaded_steps = p->loaded ? has->steps : 0;
+	p->wanted = v->intent.has_program && want->n > 0;
+	p->loaded = has->n > 0;
+	p->wanted_steps = light_ring_steps(want);
+	p->loaded_steps = light_ring_steps(has);
 	p->equal = p->wanted == p->loaded &&
-		   (!p->wanted || light_program_equal(want, has));
+		   (!p->wanted || light_ring_equal(want, has));
 	p->unlocked = a->snap.n_unlocked;
 	p->lock_detail = (char *)a->snap.lock_detail;
 	v->m.program = p;

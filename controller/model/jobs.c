@@ -141,46 +141,89 @@ static void refuse_key(struct build *b, const struct entry *e, int key,
 	}
 }
 
-static void check_ring_job(struct build *b, const struct entry *e)
+/* "16" or "0-15"; the whole ring when not given. */
+static void read_channels(struct build *b, struct entry *e)
+{
+	const struct model_device *ring = &b->devices.v[e->job.device];
+	const struct value *v = &e->v[JOB_CHANNELS];
+	int first, last, len = 0;
+
+	e->job.first_channel = 0;
+	e->job.n_channels = ring->ring.channels;
+	if (!v->node || !v->ok) {
+		return;
+	}
+	if (sscanf(v->text, "%6d-%6d%n", &first, &last, &len) == 2 &&
+	    !v->text[len]) {
+		e->job.first_channel = first;
+		e->job.n_channels = last - first + 1;
+	} else if (sscanf(v->text, "%6d%n", &e->job.n_channels, &len) == 1 &&
+		   !v->text[len]) {
+		e->job.first_channel = first = -1;
+		last = e->job.n_channels - 1;
+	} else {
+		reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: channels: "
+			     "expected a number such as 16 or a range such as "
+			     "0-15, found '%.40s'", e->object, v->text);
+		e->job.first_channel = 0;
+		e->job.n_channels = ring->ring.channels;
+		return;
+	}
+	if (e->job.n_channels < 1 || first < -1 ||
+	    last >= ring->ring.channels) {
+		reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: channels: "
+			     "%.40s: %s has channels 0-%d", e->object, v->text,
+			     ring->name, ring->ring.channels - 1);
+	}
+}
+
+static int position_on(const struct model_device *ring, int host)
+{
+	for (int i = 0; i < ring->n_members; i++) {
+		if (ring->members[i] == host) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/* Ranks go round the ring once, from wherever the first is. */
+static void check_order(struct build *b, const struct entry *e)
 {
 	const struct model_device *ring = &b->devices.v[e->job.device];
 	struct model_place at = place_of(e, JOB_NODES);
+	int first = position_on(ring, e->job.hosts[0]), before = -1;
 
-	for (size_t i = 0; i < b->jobs.n; i++) {
-		if (b->jobs.v[i].device == e->job.device) {
-			reader_error(b->r, e->v[JOB_RING].node->at,
-				     WEFT_EUNSUPPORTED, "%s: ring: not "
-				     "supported: two jobs on one ring, %s has "
-				     "job %s from line %d", e->object,
-				     ring->name, b->jobs.v[i].name,
-				     b->jobs.v[i].place.line);
-			break;
+	for (int i = 0; i < e->job.n_hosts; i++) {
+		const char *name = b->hosts.v[e->job.hosts[i]].name;
+		int p = i ? position_on(ring, e->job.hosts[i]) : first;
+		int from = (p - first + ring->n_members) % ring->n_members;
+
+		if (p < 0) {
+			reader_error(b->r, at, WEFT_EINVAL, "%s: nodes: host "
+				     "%s is not on %s", e->object, name,
+				     ring->name);
+			return;
 		}
-	}
-	if (!e->ok) {
-		return;
-	}
-	if (e->job.n_hosts != ring->n_members) {
-		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED, "%s: nodes: "
-				      "not supported: %d of the %d nodes of "
-				      "%s, a job takes the whole ring",
-				      e->object, e->job.n_hosts,
-				      ring->n_members, ring->name),
-			 "nodes: all");
-		return;
-	}
-	for (int i = 0; i < ring->n_members; i++) {
-		if (e->job.hosts[i] == ring->members[i]) {
-			continue;
+		if (from <= before) {
+			err_hint(reader_error(b->r, at, WEFT_EINVAL, "%s: "
+					      "nodes: rank %d, %s, comes "
+					      "before rank %d on %s",
+					      e->object, i, name, i - 1,
+					      ring->name),
+				 "ranks follow the ring's order");
+			return;
 		}
-		err_hint(reader_error(b->r, at, WEFT_EUNSUPPORTED, "%s: nodes: "
-				      "not supported: rank %d is %s, but %s "
-				      "has %s there", e->object, i,
-				      b->hosts.v[e->job.hosts[i]].name,
-				      ring->name,
-				      b->hosts.v[ring->members[i]].name),
-			 "ranks follow the ring's order; nodes: all");
-		return;
+		before = from;
+	}
+}
+
+static void check_ring_job(struct build *b, struct entry *e)
+{
+	read_channels(b, e);
+	e->job.segment = e->v[JOB_SEGMENT].num;
+	if (e->ok) {
+		check_order(b, e);
 	}
 }
 
@@ -404,6 +447,8 @@ static void check_where(struct build *b, struct entry *e)
 		return;
 	}
 	refuse_key(b, e, JOB_DEPTH, "only for jobs on a ring");
+	refuse_key(b, e, JOB_CHANNELS, "only for jobs on a ring");
+	refuse_key(b, e, JOB_SEGMENT, "only for jobs on a ring");
 	if (e->ok) {
 		check_fibred(b, e);
 		/* Hosts that are free bound the sum of all graphs. */

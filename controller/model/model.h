@@ -75,6 +75,7 @@ struct model_device {
 	int64_t channel_bps;
 	int64_t retune_ns;	/* of the resonators */
 	int64_t conversion_ns;	/* O/E/O, added to each step */
+	uint64_t program_memory;	/* bytes for programs, 0: unknown */
 	bool has_loss;
 	struct rwa_loss loss;
 };
@@ -90,6 +91,11 @@ struct model_job {
 	char *topology;		/* expression, or "auto"; switches only */
 	int depth;		/* OpTree's k, 0: best; rings only */
 	int64_t alpha_ns;	/* per step; rings: -1 = retune + conversion */
+	/* on a ring: */
+	int n_channels;		/* of each fibre that it is to have */
+	int first_channel;	/* the lowest of them; -1: any that are free */
+	bool segment;		/* its light stays between its first and its
+				 * last host */
 	struct model_place place;
 };
 

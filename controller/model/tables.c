@@ -112,6 +112,10 @@ static const struct key ring_keys[] = {
 			      .max = NS_PER_HOUR, .def = "0ns",
 			      .help = "optical-electrical-optical conversion, "
 				      "added to each step" },
+	[RING_MEMORY] = { "program-memory", KEY_QUANTITY, .unit = UNIT_BYTES,
+			  .min = 1, .max = UINT32_MAX,
+			  .help = "room for packed programs; without it the "
+				  "device is asked" },
 	[RING_LOSS] = { "loss", KEY_MAP, .section = &section_loss,
 			.help = "loss budget; without it reach is not "
 				"limited" },
@@ -154,6 +158,12 @@ static const struct key job_keys[] = {
 	[JOB_ALPHA] = { "alpha", KEY_QUANTITY, .unit = UNIT_NS,
 			.max = NS_PER_HOUR, .def = "10us",
 			.help = "fixed cost of a communication step" },
+	[JOB_CHANNELS] = { "channels", KEY_TEXT,
+			   .help = "how many channels of the ring, such as 16, "
+				   "or which, such as 0-15" },
+	[JOB_SEGMENT] = { "segment", KEY_BOOL, .def = "false",
+			  .help = "light stays between the first and the last "
+				  "node" },
 };
 
 static const struct key fabric_keys[] = {

@@ -40,8 +40,6 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc;
 
-	coll_report_init(&pj->report);
-	pj->is_ring = job->device >= 0;
 	rc = pj->is_ring ? plan_ring_job(ctx, pj, err)
 			 : plan_switched_job(ctx, pj, err);
 	if (rc) {
@@ -62,6 +60,7 @@ static void job_fini(struct plan_job *pj)
 	coll_report_fini(&pj->report);
 	free(pj->topology);
 	free(pj->circuits);
+	free(pj->share.at);
 }
 
 static void device_fini(struct plan_device *d)
@@ -71,8 +70,8 @@ static void device_fini(struct plan_device *d)
 	free(d->foreign);
 	free(d->stolen);
 	free(d->want);
-	light_program_fini(&d->program);
-	light_program_fini(&d->old_program);
+	light_ring_fini(&d->programs);
+	light_ring_fini(&d->old_programs);
 }
 
 void plan_free(struct plan *p)
@@ -116,6 +115,12 @@ static int plan_new(const struct model_fabric *fabric,
 		return err_nomem(err);
 	}
 	p->n_devices = fabric->n_devices;
+	p->n_jobs = fabric->n_jobs;
+	for (int i = 0; i < p->n_jobs; i++) {
+		p->jobs[i].job = i;
+		p->jobs[i].is_ring = fabric->jobs[i].device >= 0;
+		coll_report_init(&p->jobs[i].report);
+	}
 	*out = p;
 	return 0;
 }
@@ -139,15 +144,11 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	if (rc) {
 		goto out;
 	}
-	for (int i = 0; i < fabric->n_jobs; i++) {
-		p->jobs[i].job = i;
-		p->n_jobs = i + 1;
+	rc = plan_shares(&ctx, p, err);
+	for (int i = 0; i < fabric->n_jobs && rc == 0; i++) {
 		rc = plan_one_job(&ctx, &p->jobs[i], err);
-		if (rc) {
-			goto out;
-		}
 	}
-	rc = plan_steps(&ctx, p, err);
+	rc = rc ? rc : plan_steps(&ctx, p, err);
 	if (rc == 0) {
 		plan_digest(p, p->digest);
 	}

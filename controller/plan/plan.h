@@ -11,7 +11,7 @@
 
 #include "collective/collective.h"
 #include "controller/model/model.h"
-#include "drivers/light/light.h"
+#include "drivers/light/pack.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "optree/optree.h"
@@ -21,7 +21,9 @@ struct plan_light {
 	bool known;			/* false: never read; taken as dark */
 	int n_xcs;
 	const struct light_xc *xcs;	/* sorted */
-	const struct light_program *program;	/* rings; NULL: none */
+	const struct light_ring *programs;	/* rings; NULL: none */
+	uint64_t memory;		/* of it for programs, 0: unknown */
+	int max_programs;		/* 0: unknown */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
 };
@@ -49,6 +51,12 @@ struct plan_circuit {
 	bool moved;		/* not connected in `observed` */
 };
 
+/* What of its ring a job has. */
+struct plan_share {
+	struct light_window window;
+	int32_t *at;		/* [ranks] position on the ring; owned */
+};
+
 struct plan_job {
 	int job;			/* fabric->jobs */
 	const char *algorithm;		/* "composed", "optree", "bfb" */
@@ -58,6 +66,7 @@ struct plan_job {
 	int64_t time_ns, bound_ns;
 	double gap;			/* time / bound - 1 */
 	bool is_ring;
+	struct plan_share share;	/* rings */
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
@@ -73,11 +82,11 @@ struct plan_device {
 	struct light_xc *stolen;	/* foreign ones that are in del */
 	int n_want;
 	struct light_xc *want;		/* intent after this plan */
-	bool has_program;		/* rings: a program is wanted */
-	struct light_program program;	/* wanted */
-	bool load_program;		/* differs from what is loaded */
+	bool has_program;		/* rings: programs are wanted */
+	struct light_ring programs;	/* wanted, one a job */
+	bool load_program;		/* they differ from what is loaded */
 	bool had_program;
-	struct light_program old_program;	/* for undo */
+	struct light_ring old_programs;	/* for undo */
 	int64_t switch_ns;		/* expected time of light moving */
 	int64_t down_ns;		/* plus transceivers coming back */
 };

@@ -40,7 +40,7 @@ static void write_devices(struct buf *b, const struct plan *p)
 		write_list(b, "add", d->add, d->n_add);
 		if (d->load_program) {
 			buf_printf(b, ", \"program_steps\": %u",
-				   d->program.steps);
+				   light_ring_steps(&d->programs));
 		}
 		buf_char(b, '}');
 	}

@@ -22,11 +22,18 @@ bool plan_light_has(const struct plan_light *light, struct light_xc xc);
 bool plan_is_foreign(const struct plan_ctx *ctx, int device,
 		     struct light_xc xc);
 
+/* Gives each job on a ring its positions and channels: asked for by number,
+ * or as many as it asks for where it has them already, else the first that
+ * are free. WEFT_EINVAL and WEFT_EINFEASIBLE name both jobs that want the
+ * same, or all that have the channels. share.c */
+int plan_shares(struct plan_ctx *ctx, struct plan *p, struct err *err);
+struct light_geometry plan_ring_geometry(const struct model_device *dev);
+
 /* Plans a job on a ring: schedule, light, times. ring.c */
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* The device program of a planned ring job (owned by the caller). */
-int plan_ring_program(const struct plan_job *pj, struct light_program *out,
-		      struct err *err);
+int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
+		      struct light_pack *out, struct err *err);
 
 /* Plans a job on switches: topology, schedule, times, circuits. switched.c */
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,

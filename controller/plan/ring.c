@@ -24,23 +24,6 @@ static int check_ring_job(const struct plan_ctx *ctx,
 			       "depth is of OpTree's tree, composed plans "
 			       "have none");
 	}
-	if (job->n_hosts != dev->n_members) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "%d of the %d nodes of ring %s: not supported, "
-			       "a job takes the whole ring",
-			       job->n_hosts, dev->n_members, dev->name);
-	}
-	for (int r = 0; r < job->n_hosts; r++) {
-		if (job->hosts[r] != dev->members[r]) {
-			return err_set(err, WEFT_EUNSUPPORTED,
-				       "rank %d is %s, ring %s has %s there: "
-				       "ranks must follow the ring's order",
-				       r,
-				       ctx->fabric->hosts[job->hosts[r]].name,
-				       dev->name,
-				       ctx->fabric->hosts[dev->members[r]].name);
-		}
-	}
 	return 0;
 }
 
@@ -71,9 +54,11 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
+	const struct plan_share *share = &pj->share;
+	struct rwa_loss loss = dev->loss;
 	struct optree_params params = {
-		.n = dev->n_members,
-		.channels = dev->ring.channels,
+		.n = job->n_hosts,
+		.channels = share->window.channels,
 		.fibres = dev->ring.fibres,
 		.depth = job->depth,
 		.shard_bytes = (job->size_bytes + job->n_hosts - 1) /
@@ -82,12 +67,19 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		.alpha_ns = job->alpha_ns >= 0
 				    ? job->alpha_ns
 				    : dev->retune_ns + dev->conversion_ns,
-		.loss = dev->has_loss ? &dev->loss : NULL,
+		.loss = dev->has_loss ? &loss : NULL,
+		.at = job->n_hosts < dev->n_members ? share->at : NULL,
+		.ring_nodes = dev->n_members,
+		.line = job->segment,
 	};
 	int rc = check_ring_job(ctx, job, err);
 
 	if (rc) {
 		return rc;
+	}
+	/* Light passes the resonators of all channels, not just the job's. */
+	if (loss.rings_per_node == 0) {
+		loss.rings_per_node = dev->ring.channels;
 	}
 	rc = make_plan(&params, job, &pj->ring, err);
 	if (rc) {
@@ -105,8 +97,21 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	return coll_verify(pj->sched, &pj->report, err);
 }
 
-int plan_ring_program(const struct plan_job *pj, struct light_program *out,
-		      struct err *err)
+/* Light of a job on a segment that goes round its ends is another's. */
+static int check_stays(const struct plan_job *pj, int n_ring,
+		       const struct topo_arc *arc, int dir, struct err *err)
+{
+	if (pj->share.window.nodes < n_ring &&
+	    (dir == LIGHT_CW) != (arc->src < arc->dst)) {
+		return err_set(err, WEFT_EVERIFY, "light from rank %d to %d "
+			       "leaves the job's segment", arc->src, arc->dst);
+	}
+	return 0;
+}
+
+/* The settings that make the light of the schedule. */
+static int collect_tunes(const struct plan_job *pj, int n_ring,
+			 struct light_program *out, struct err *err)
 {
 	const struct topo *topo = coll_topo(pj->sched);
 	const struct coll_light *lights;
@@ -114,10 +119,10 @@ int plan_ring_program(const struct plan_job *pj, struct light_program *out,
 	int64_t n;
 
 	lights = coll_lights(pj->sched, &n);
-	if (coll_steps(pj->sched) > UINT16_MAX + 1) {
+	if (coll_steps(pj->sched) > LIGHT_MAX_STEPS) {
 		return err_set(err, WEFT_ELIMIT,
 			       "%d steps, a ring program holds at most %d",
-			       coll_steps(pj->sched), UINT16_MAX + 1);
+			       coll_steps(pj->sched), LIGHT_MAX_STEPS);
 	}
 	if (vec_reserve(&tunes, 2 * (size_t)n)) {
 		return err_nomem(err);
@@ -126,15 +131,20 @@ int plan_ring_program(const struct plan_job *pj, struct light_program *out,
 		const struct topo_arc *arc = topo_arc(topo, lights[i].arc);
 		struct light_tune t = {
 			.step = lights[i].step,
-			.node = arc->src,
-			.channel = lights[i].channel,
+			.node = pj->share.at[arc->src],
+			.channel = pj->share.window.first_channel +
+				   lights[i].channel,
 			.dir = lights[i].dir,
 			.fibre = lights[i].fibre,
 			.mode = LIGHT_ADD,
 		};
 
+		if (check_stays(pj, n_ring, arc, t.dir, err)) {
+			vec_fini(&tunes);
+			return WEFT_EVERIFY;
+		}
 		tunes.v[tunes.n++] = t;
-		t.node = arc->dst;
+		t.node = pj->share.at[arc->dst];
 		t.mode = LIGHT_DROP;
 		tunes.v[tunes.n++] = t;
 	}
@@ -142,4 +152,19 @@ int plan_ring_program(const struct plan_job *pj, struct light_program *out,
 				       .n = tunes.n,
 				       .v = tunes.v };
 	return light_program_normalise(out, err);
+}
+
+int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
+		      struct light_pack *out, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	const struct light_geometry ring =
+		plan_ring_geometry(&ctx->fabric->devices[job->device]);
+	struct light_program program = { 0 };
+	int rc = collect_tunes(pj, ring.nodes, &program, err);
+
+	rc = rc ? rc : light_pack_make(out, job->name, &pj->share.window, &ring,
+				       &program, err);
+	light_program_fini(&program);
+	return rc ? err_wrap(err, "job %s", job->name) : 0;
 }

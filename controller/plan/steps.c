@@ -150,8 +150,8 @@ static bool is_foreign_program(const struct plan_ctx *ctx,
 	const struct plan_light *intent = plan_intent(ctx, d->device);
 
 	return d->had_program &&
-	       !(intent->program &&
-		 light_program_equal(intent->program, &d->old_program));
+	       !(intent->programs &&
+		 light_ring_equal(intent->programs, &d->old_programs));
 }
 
 static int refuse_program(const struct plan_ctx *ctx,
@@ -159,29 +159,69 @@ static int refuse_program(const struct plan_ctx *ctx,
 {
 	err_set(err, WEFT_EINVAL,
 		"%s: holds a program of %u steps that weft did not load",
-		ctx->fabric->devices[d->device].name, d->old_program.steps);
+		ctx->fabric->devices[d->device].name,
+		light_ring_steps(&d->old_programs));
 	err_hint(err, "mode update replaces it");
 	return WEFT_EINVAL;
 }
 
-/* A ring's program: loaded when it differs, emptied when no job wants the
- * ring any more but the one there is weft's own. */
+/* What the device is known to hold must be enough. */
+static int check_memory(const struct plan_ctx *ctx,
+			const struct plan_device *d, struct err *err)
+{
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+	const struct model_device *dev = &ctx->fabric->devices[d->device];
+	size_t bytes = light_ring_bytes(&d->programs);
+	uint64_t memory = dev->program_memory;
+
+	if (seen->memory && (!memory || seen->memory < memory)) {
+		memory = seen->memory;
+	}
+	if (memory && bytes > memory) {
+		err_set(err, WEFT_ELIMIT, "%s: the programs of its jobs have "
+			"%zu bytes, its program memory holds %llu", dev->name,
+			bytes, (unsigned long long)memory);
+		err_hint(err, "algorithm composed has shorter programs than "
+			 "optree");
+		return WEFT_ELIMIT;
+	}
+	if (seen->max_programs && d->programs.n > seen->max_programs) {
+		return err_set(err, WEFT_ELIMIT, "%s: %d jobs, it runs at most "
+			       "%d programs", dev->name, d->programs.n,
+			       seen->max_programs);
+	}
+	return 0;
+}
+
+static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
+			 struct plan_device *d, struct err *err)
+{
+	int rc = 0;
+
+	for (int j = 0; j < p->n_jobs && rc == 0; j++) {
+		struct light_pack pack;
+
+		if (p->jobs[j].is_ring &&
+		    ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
+			d->has_program = true;
+			rc = plan_ring_program(ctx, &p->jobs[j], &pack, err);
+			rc = rc ? rc : light_ring_add(&d->programs, &pack, err);
+		}
+	}
+	return rc ? rc : check_memory(ctx, d, err);
+}
+
+/* A ring's programs: loaded when they differ, emptied when no job wants the
+ * ring any more but what there is is weft's own. */
 static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		     struct plan_device *d, struct err *err)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
-	int rc = 0;
+	int rc = want_programs(ctx, p, d, err);
 
-	for (int j = 0; j < p->n_jobs && rc == 0; j++) {
-		if (p->jobs[j].is_ring &&
-		    ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
-			d->has_program = true;
-			rc = plan_ring_program(&p->jobs[j], &d->program, err);
-		}
-	}
-	if (rc == 0 && seen->program && seen->program->steps > 0) {
+	if (rc == 0 && seen->programs && seen->programs->n > 0) {
 		d->had_program = true;
-		rc = light_program_copy(&d->old_program, seen->program, err);
+		rc = light_ring_copy(&d->old_programs, seen->programs, err);
 	}
 	if (rc) {
 		return rc;
@@ -192,7 +232,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		return 0;
 	}
 	d->load_program = !d->had_program ||
-			  !light_program_equal(&d->program, &d->old_program);
+			  !light_ring_equal(&d->programs, &d->old_programs);
 	if (d->load_program && is_foreign_program(ctx, d) &&
 	    ctx->base->mode == PLAN_SAFE) {
 		return refuse_program(ctx, d, err);
@@ -290,7 +330,7 @@ static void digest_device(EVP_MD_CTX *md, const struct plan *p,
 	digest_list(md, "add", d->add, d->n_add);
 	digest_list(md, "want", d->want, d->n_want);
 	if (d->load_program) {
-		light_program_digest(&d->program, program);
+		light_ring_digest(&d->programs, program);
 		EVP_DigestUpdate(md, "load", 4);
 		EVP_DigestUpdate(md, program, sizeof(program));
 	}

@@ -261,10 +261,10 @@ static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
 	int rc = 0;
 
 	if (w->has_old) {
-		rc = store_program_put(s, &w->old_program, old_digest, err);
+		rc = store_program_put(s, &w->old_programs, old_digest, err);
 	}
 	if (rc == 0 && w->has_new) {
-		rc = store_program_put(s, &w->new_program, new_digest, err);
+		rc = store_program_put(s, &w->new_programs, new_digest, err);
 	}
 	rc = rc ? rc : db_run(s, err, "INSERT INTO journal_device "
 			      "VALUES (?, ?, ?, ?, ?, ?)", "iisibb", change,

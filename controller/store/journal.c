@@ -39,8 +39,8 @@ void store_journal_fini(struct store_journal *j)
 
 		free(w->device);
 		free(w->steps);
-		light_program_fini(&w->old_program);
-		light_program_fini(&w->new_program);
+		light_ring_fini(&w->old_programs);
+		light_ring_fini(&w->new_programs);
 	}
 	free(j->works);
 	store_change_fini(&j->change);
@@ -104,7 +104,7 @@ static int read_steps(struct store *s, int64_t change, int seq,
 }
 
 static int read_program(struct store *s, sqlite3_stmt *st, int col, bool *has,
-			struct light_program *out, struct err *err)
+			struct light_ring *out, struct err *err)
 {
 	uint8_t digest[LIGHT_DIGEST_LEN];
 	int rc;
@@ -133,8 +133,8 @@ static int read_work(struct store *s, sqlite3_stmt *st, int64_t change,
 		return err_nomem(err);
 	}
 	w->is_ring = sqlite3_column_int(st, 2);
-	rc = read_program(s, st, 3, &w->has_old, &w->old_program, err);
-	rc = rc ? rc : read_program(s, st, 4, &w->has_new, &w->new_program,
+	rc = read_program(s, st, 3, &w->has_old, &w->old_programs, err);
+	rc = rc ? rc : read_program(s, st, 4, &w->has_new, &w->new_programs,
 				    err);
 	return rc ? rc : read_steps(s, change, seq, w, err);
 }

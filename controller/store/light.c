@@ -5,14 +5,10 @@
 #include "controller/store/private.h"
 #include "lib/base/vec.h"
 
-/* A setting on disk: step, node, channel (16 bits, little-endian), dir,
- * fibre, mode. */
-#define TUNE_BYTES 9
-
 void store_light_fini(struct store_light *l)
 {
 	free(l->xcs);
-	light_program_fini(&l->program);
+	light_ring_fini(&l->programs);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -51,100 +47,62 @@ int db_circuits(struct store *s, sqlite3_stmt *st, struct light_xc **v, int *n,
 
 /* ---- programs ------------------------------------------------------------ */
 
-static void put16(uint8_t *p, uint16_t x)
-{
-	p[0] = (uint8_t)x;
-	p[1] = (uint8_t)(x >> 8);
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static void encode(const struct light_program *p, uint8_t *at)
-{
-	for (size_t i = 0; i < p->n; i++, at += TUNE_BYTES) {
-		const struct light_tune *t = &p->v[i];
-
-		put16(at, t->step);
-		put16(at + 2, t->node);
-		put16(at + 4, t->channel);
-		at[6] = t->dir;
-		at[7] = t->fibre;
-		at[8] = t->mode;
-	}
-}
-
-static void decode(const uint8_t *at, struct light_program *p)
-{
-	for (size_t i = 0; i < p->n; i++, at += TUNE_BYTES) {
-		p->v[i] = (struct light_tune){
-			.step = get16(at), .node = get16(at + 2),
-			.channel = get16(at + 4), .dir = at[6],
-			.fibre = at[7], .mode = at[8],
-		};
-	}
-}
-
-int store_program_put(struct store *s, const struct light_program *p,
+int store_program_put(struct store *s, const struct light_ring *p,
 		      uint8_t digest[LIGHT_DIGEST_LEN], struct err *err)
 {
-	size_t len = p->n * TUNE_BYTES;
 	uint8_t *data;
-	int rc;
+	size_t len;
+	int rc = light_ring_save(p, &data, &len, err);
 
+	if (rc) {
+		return rc;
+	}
 	/* SQLite's own limit on a value. */
-	if (p->n > 1000000000u / TUNE_BYTES) {
-		return err_set(err, WEFT_ELIMIT,
-			       "a program of %zu settings cannot be stored",
-			       p->n);
+	if (len > 1000000000u) {
+		rc = err_set(err, WEFT_ELIMIT, "programs of %zu bytes cannot "
+			     "be stored", len);
+	} else {
+		light_ring_digest(p, digest);
+		rc = db_run(s, err, "INSERT OR IGNORE INTO program "
+			    "VALUES (?, ?)", "bb", digest, LIGHT_DIGEST_LEN,
+			    data, (int)len);
 	}
-	data = malloc(len + 1);
-	if (!data) {
-		return err_nomem(err);
-	}
-	light_program_digest(p, digest);
-	encode(p, data);
-	rc = db_run(s, err, "INSERT OR IGNORE INTO program "
-		    "VALUES (?, ?, ?, ?)", "biib", digest, LIGHT_DIGEST_LEN,
-		    (int64_t)p->steps, (int64_t)p->n, data, (int)len);
 	free(data);
 	return rc;
 }
 
 static int read_program(struct store *s, sqlite3_stmt *st,
 			const uint8_t digest[LIGHT_DIGEST_LEN],
-			struct light_program *out, struct err *err)
+			struct light_ring *out, struct err *err)
 {
-	struct light_program p = { 0 };
 	uint8_t found[LIGHT_DIGEST_LEN];
-	int len = sqlite3_column_bytes(st, 1);
-	const uint8_t *data = sqlite3_column_blob(st, 1);
+	int len = sqlite3_column_bytes(st, 0);
+	const uint8_t *data = sqlite3_column_blob(st, 0);
+	int rc;
 
-	p.steps = (uint32_t)sqlite3_column_int64(st, 0);
-	p.n = (size_t)len / TUNE_BYTES;
-	p.v = calloc(p.n ? p.n : 1, sizeof(*p.v));
-	if (!p.v || (len && !data)) {
-		free(p.v);
+	if (len && !data) {
 		return err_nomem(err);
 	}
-	decode(data, &p);
-	light_program_digest(&p, found);
-	if (memcmp(found, digest, LIGHT_DIGEST_LEN) != 0) {
-		light_program_fini(&p);
+	rc = light_ring_load(out, data, (size_t)len, err);
+	if (rc == WEFT_ENOMEM) {
+		return rc;
+	}
+	if (rc == 0) {
+		light_ring_digest(out, found);
+	}
+	if (rc || memcmp(found, digest, LIGHT_DIGEST_LEN) != 0) {
+		light_ring_fini(out);
 		return db_damaged(s, err, "a ring program is not what its "
 				  "digest says");
 	}
-	*out = p;
 	return 0;
 }
 
 int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
-		  struct light_program *out, struct err *err)
+		  struct light_ring *out, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT steps, data FROM program "
+	int rc = db_prepare(s, err, &st, "SELECT data FROM program "
 			    "WHERE digest = ?", "b", digest,
 			    LIGHT_DIGEST_LEN);
 
@@ -196,7 +154,7 @@ static int intent_program(struct store *s, const char *device,
 		const void *blob = sqlite3_column_blob(st, 0);
 
 		memcpy(digest, blob, LIGHT_DIGEST_LEN);
-		rc = store_program(s, digest, &out->program, err);
+		rc = store_program(s, digest, &out->programs, err);
 		out->has_program = rc == 0;
 	}
 	sqlite3_finalize(st);

@@ -63,7 +63,7 @@ extern const char *const store_migrations[STORE_VERSION];
 int store_migrate(struct store *s, struct err *err);
 
 /* Keeps a program under its digest (within a transaction). */
-int store_program_put(struct store *s, const struct light_program *p,
+int store_program_put(struct store *s, const struct light_ring *p,
 		      uint8_t digest[LIGHT_DIGEST_LEN], struct err *err);
 /* Drops what nothing refers to any more (within a transaction). */
 int store_sweep(struct store *s, struct err *err);

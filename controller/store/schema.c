@@ -95,4 +95,17 @@ static const char v1[] =
 	") STRICT;"
 	"CREATE INDEX audit_change ON audit (change, id);";
 
-const char *const store_migrations[STORE_VERSION] = { v1 };
+/* Programs are packed, several to a ring, under another digest. What version 1
+ * kept is no longer known by any device, so rings count as dark: the next
+ * apply loads what its jobs need. */
+static const char v2[] =
+	"UPDATE journal_device SET old_program = NULL, new_program = NULL;"
+	"UPDATE intent_device SET program = NULL;"
+	"UPDATE observed_device SET program_digest = NULL;"
+	"DROP TABLE program;"
+	"CREATE TABLE program ("
+	"  digest BLOB PRIMARY KEY CHECK (length(digest) = 32),"
+	"  data BLOB NOT NULL"
+	") STRICT;";
+
+const char *const store_migrations[STORE_VERSION] = { v1, v2 };

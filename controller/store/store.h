@@ -22,10 +22,10 @@
 #include <stdint.h>
 
 #include "controller/model/model.h"
-#include "drivers/light/light.h"
+#include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 1		/* of the file format (user_version) */
+#define STORE_VERSION 2		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -75,7 +75,7 @@ struct store_light {
 	int n_xcs;
 	struct light_xc *xcs;		/* sorted */
 	bool has_program;
-	struct light_program program;
+	struct light_ring programs;
 };
 
 void store_light_fini(struct store_light *l);
@@ -109,10 +109,10 @@ int store_observed_put(struct store *s, const struct store_observed *v, int n,
 int store_observed_get(struct store *s, const char *device,
 		       struct store_observed *out, struct err *err);
 
-/* A program known by its digest. WEFT_ENOTFOUND when neither an intent nor an
+/* The programs known by their digest. WEFT_ENOTFOUND when neither an intent nor an
  * open change holds it. */
 int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
-		  struct light_program *out, struct err *err);
+		  struct light_ring *out, struct err *err);
 
 /* ---- changes ------------------------------------------------------------- */
 
@@ -184,14 +184,14 @@ struct store_step {
 };
 
 /* What a change does on one device; undo is the same read backwards. The
- * light after it is KEEP and ADD, or new_program. */
+ * light after it is KEEP and ADD, or new_programs. */
 struct store_work {
 	char *device;
 	bool is_ring;
 	int n_steps;
 	struct store_step *steps;	/* in order; at most one LOAD */
-	bool has_old, has_new;		/* ring: a program before, after */
-	struct light_program old_program, new_program;
+	bool has_old, has_new;		/* ring: programs before, after */
+	struct light_ring old_programs, new_programs;
 };
 
 /* A change with its journal; all owned. */

@@ -106,12 +106,12 @@ static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
 {
 	m->load_program = d->load_program;
 	if (d->has_program) {
-		m->program_steps = d->program.steps;
-		m->program_settings = d->program.n;
+		m->program_steps = light_ring_steps(&d->programs);
+		m->program_settings = light_ring_settings(&d->programs);
 	}
 	m->had_program = d->had_program;
 	if (d->had_program) {
-		m->old_program_steps = d->old_program.steps;
+		m->old_program_steps = light_ring_steps(&d->old_programs);
 	}
 }
 

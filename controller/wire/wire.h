@@ -10,7 +10,7 @@
 
 #include "controller/model/model.h"
 #include "controller/plan/plan.h"
-#include "drivers/light/light.h"
+#include "drivers/light/pack.h"
 #include "lib/base/err.h"
 #include "weft/v1/weft.pb-c.h"
 

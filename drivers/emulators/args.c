@@ -6,6 +6,8 @@
 
 #include "drivers/emulators/emu.h"
 
+#define MAX_SLOTS 64		/* of mrr-reg */
+
 void emu_usage(FILE *to)
 {
 	struct buf help = { 0 };
@@ -23,10 +25,13 @@ void emu_usage(FILE *to)
 "  --size NxM            ports a side; rings: nodes x channels\n"
 "  --any-to-any          one side of N ports (also --size NxCC)\n"
 "  --fibres F            rings: fibres per direction (1)\n"
+"  --memory BYTES        rings: room for packed programs (8388608)\n"
+"  --slots N             rings: programs at a time, at most 64 (16)\n"
 "  --name NAME           serial number (emulator)\n"
 "  --state FILE          keep map and start counter over restarts\n"
 "  --control PATH        unix socket: fault, clear, map, set, unset,\n"
-"                        restart, stats, help, quit\n"
+"                        restart, stats, help, quit; rings: slots,\n"
+"                        light, step, flip\n"
 "  --address-file PATH   also write the address there\n"
 "  --seed N              of everything random (1)\n"
 "  --fault SPEC          NAME[=VALUE][~PERMILLE], may be repeated\n"
@@ -68,7 +73,7 @@ static int parse_number(const char *option, const char *text, uint64_t max,
 }
 
 enum flag { O_DRIVER = 256, O_LISTEN, O_SIZE, O_ANY, O_FIBRES, O_NAME,
-	      O_STATE, O_CONTROL, O_ADDRESS_FILE, O_SEED, O_FAULT, O_HELP };
+	      O_MEMORY, O_SLOTS, O_STATE, O_CONTROL, O_ADDRESS_FILE, O_SEED, O_FAULT, O_HELP };
 
 static const struct option long_options[] = {
 	{ "driver", required_argument, NULL, O_DRIVER },
@@ -76,6 +81,8 @@ static const struct option long_options[] = {
 	{ "size", required_argument, NULL, O_SIZE },
 	{ "any-to-any", no_argument, NULL, O_ANY },
 	{ "fibres", required_argument, NULL, O_FIBRES },
+	{ "memory", required_argument, NULL, O_MEMORY },
+	{ "slots", required_argument, NULL, O_SLOTS },
 	{ "name", required_argument, NULL, O_NAME },
 	{ "state", required_argument, NULL, O_STATE },
 	{ "control", required_argument, NULL, O_CONTROL },
@@ -109,6 +116,14 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 		rc = parse_number("fibres", optarg, 255, &n, err);
 		c->fibres = rc ? 0 : (int)n;
 		break;
+	case O_MEMORY:
+		rc = parse_number("memory", optarg, INT32_MAX, &n, err);
+		c->memory = rc ? 0 : (int64_t)n;
+		break;
+	case O_SLOTS:
+		rc = parse_number("slots", optarg, MAX_SLOTS, &n, err);
+		c->slots = rc ? 0 : (int)n;
+		break;
 	case O_FAULT:
 		args->faults[args->n_faults++] = optarg;
 		break;
@@ -124,7 +139,8 @@ int emu_args_parse(struct emu_args *args, int argc, char **argv,
 	int option, rc = 0;
 
 	args->conf = (struct emu_conf){ .name = "emulator", .fibres = 1,
-				      .seed = 1 };
+				      .seed = 1, .memory = 8 << 20,
+				      .slots = 16 };
 	args->faults = calloc((size_t)argc, sizeof(*args->faults));
 	if (!args->faults) {
 		return err_nomem(err);

@@ -56,7 +56,7 @@ static const char *do_set(struct emu *e, const char *arg)
 	return NULL;
 }
 
-/* Without ports everything goes, which is all that a ring can do. */
+/* Without ports everything goes. */
 static const char *do_unset(struct emu *e, const char *arg)
 {
 	struct light_xc xc;
@@ -89,12 +89,16 @@ static const char *do_map(struct emu *e, struct buf *answer)
 	struct light_xc *v;
 	int n;
 
+	for (int i = 0; i < e->mem.programs.n; i++) {
+		const struct light_pack *p = &e->mem.programs.v[i];
+
+		buf_printf(answer, "program %s steps %" PRIu32 " settings %"
+			   PRIu32 " bytes %zu nodes %u+%u channels %u+%u\n",
+			   p->name, p->steps, p->settings, p->len,
+			   p->window.first_node, p->window.nodes,
+			   p->window.first_channel, p->window.channels);
+	}
 	if (e->mem.kind == DRV_RING) {
-		if (e->mem.has_program) {
-			buf_printf(answer, "program %" PRIu32 " steps %zu "
-				   "settings\n", e->mem.program.steps,
-				   e->mem.program.n);
-		}
 		return NULL;
 	}
 	if (devmem_xcs(&e->mem, &v, &n, NULL)) {
@@ -118,7 +122,8 @@ static const char *do_stats(struct emu *e, struct buf *answer)
 static const char *do_help(struct buf *answer)
 {
 	buf_str(answer, "fault SPEC | clear | map | set IN,OUT | "
-		"unset [IN,OUT] | restart kept|dark|old [MS] | stats | quit\n");
+		"unset [IN,OUT] | restart kept|dark|old [MS] | stats | quit\n"
+		"rings: slots | light PROGRAM | step PROGRAM | flip PROGRAM\n");
 	faults_help(answer);
 	return NULL;
 }
@@ -152,6 +157,8 @@ static void run(struct emu *e, char *line, struct buf *answer)
 	} else if (strcmp(verb, "quit") == 0) {
 		wrong = NULL;
 		emu_stop(e);
+	} else if (e->dialect->command) {
+		wrong = e->dialect->command(e, verb, arg, answer);
 	}
 	if (wrong) {
 		buf_printf(answer, "error %s\n", wrong);

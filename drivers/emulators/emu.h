@@ -33,6 +33,10 @@ struct emu_dialect {
 	int64_t (*input)(struct emu_client *c, const uint8_t *data, size_t len);
 	/* The device restarted, or somebody changed e->mem. */
 	void (*refresh)(struct emu *e, bool restarted);
+	/* A word on the control socket that only this device knows; NULL: it
+	 * knows none. Returns what is wrong, NULL when nothing is. */
+	const char *(*command)(struct emu *e, const char *verb,
+			       const char *arg, struct buf *answer);
 };
 
 struct emu_conf {
@@ -40,6 +44,8 @@ struct emu_conf {
 	int n_in, n_out, fibres;
 	bool any_to_any;
 	uint64_t seed;
+	int64_t memory;		/* rings: bytes of programs */
+	int slots;		/* rings: programs at a time */
 };
 
 struct emu {

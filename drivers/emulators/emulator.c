@@ -1,6 +1,7 @@
 /* The common part of the emulators; see emu.h. */
 #include "drivers/emulators/emu.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -546,6 +547,8 @@ static void init_loop(struct emu *e)
 	uv_timer_init(&e->loop, &e->down);
 	uv_timer_init(&e->loop, &e->lost);
 	uv_timer_init(&e->loop, &e->stop);
+	/* A session may end while answers are on their way. */
+	signal(SIGPIPE, SIG_IGN);
 	uv_signal_init(&e->loop, &e->sigterm);
 	uv_signal_init(&e->loop, &e->sigint);
 	e->control.data = e->down.data = e;

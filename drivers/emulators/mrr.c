@@ -1,33 +1,17 @@
 /*
  * The device side of the ring register protocol (drivers/mrr_wire.h):
- * registers, a shadow and an active bank, lock states by the faults.
+ * registers, slots with a shadow and an active bank each, lock states by the
+ * faults. mrr_light.c plays the programs.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/emulators/emu.h"
-#include "drivers/mrr_wire.h"
+#include "drivers/emulators/mrr.h"
 #include "lib/base/clk.h"
 
 #define MAX_STEPS 65535
-#define MAX_TUNES (8u << 20)
-#define REVISION 1
-#define AUTOSTEP_NS 1000000
-
-struct mrr_device {
-	struct emu *e;
-	uint8_t *shadow, *active;	/* bytes as seen through the pages */
-	size_t shadow_cap;		/* bytes ever written, rest is zero */
-	uint32_t shadow_steps, shadow_bytes, shadow_crc;
-	uint64_t fence, writer;
-	uint32_t generation, flags, last_code;
-	uint32_t active_bytes, active_crc;
-	uint8_t *locks;			/* one a setting */
-	uint32_t n_unlocked, first_unlocked;
-	uint32_t step, step_control;
-	int64_t step_ns;		/* when autostep began */
-};
 
 /* ---- locks ------------------------------------------------------------------ */
 
@@ -58,205 +42,375 @@ static enum mrr_lock lock_of(struct mrr_device *d, const struct light_tune *t)
 	return MRR_LOCK_DONE;
 }
 
+static void search_step(struct mrr_device *d, struct slot *s,
+		       const struct light_reader *r)
+{
+	for (size_t i = 0; i < r->cells.n; i++) {
+		struct light_tune t = light_cell_tune(r, &r->cells.v[i]);
+		enum mrr_lock lock = lock_of(d, &t);
+
+		if (lock != MRR_LOCK_DONE && s->n_unlocked++ == 0) {
+			mrr_put_tune(s->first_unlocked, &t);
+			s->lock_state = lock;
+		}
+	}
+}
+
+static void search_slot(struct mrr_device *d, struct slot *s)
+{
+	struct light_reader r;
+
+	s->n_unlocked = 0;
+	if (!s->p.bytes || d->e->faults.n == 0 ||
+	    light_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
+		return;
+	}
+	while (light_reader_next(&r, NULL) == 0) {
+		search_step(d, s, &r);
+	}
+	light_reader_fini(&r);
+}
+
 static void search_locks(struct mrr_device *d)
 {
-	const struct light_program *p = &d->e->mem.program;
-
-	d->n_unlocked = 0;
-	for (size_t i = 0; i < p->n; i++) {
-		d->locks[i] = lock_of(d, &p->v[i]);
-		if (d->locks[i] != MRR_LOCK_DONE && d->n_unlocked++ == 0) {
-			d->first_unlocked = (uint32_t)i;
-		}
+	for (int i = 0; i < d->n_slots; i++) {
+		search_slot(d, &d->slots[i]);
 	}
 	if (faults_hold(&d->e->faults, FAULT_INTERLOCK, NULL)) {
 		d->flags |= MRR_FLAG_INTERLOCK;
 	}
 }
 
-/* ---- banks ------------------------------------------------------------------ */
+/* ---- programs ---------------------------------------------------------------- */
 
-/* Makes the active bank and the locks from e->mem. Out of memory goes dark. */
-static void show_program(struct mrr_device *d)
+static void clear_slot(struct slot *s)
 {
-	struct devmem *mem = &d->e->mem;
-	size_t n = mem->program.n;
+	light_pack_fini(&s->p);
+	mrr_stop_light(s);
+	s->step = s->step_control = 0;
+}
 
-	free(d->active);
-	free(d->locks);
-	d->active = malloc(n ? n * MRR_TUNE_BYTES : 1);
-	d->locks = malloc(n ? n : 1);
-	if (!d->active || !d->locks) {
-		devmem_clear(mem);
-		n = 0;
+/* A program begins with its first step. Takes p over. */
+static void fill_slot(struct slot *s, struct light_pack *p)
+{
+	clear_slot(s);
+	s->p = *p;
+	s->crc = mrr_crc32(0, p->bytes, p->len);
+	memset(p, 0, sizeof(*p));
+}
+
+/* What the slots run, into e->mem, from where it is kept over a restart. */
+static bool remember(struct mrr_device *d)
+{
+	struct light_ring all = { 0 };
+
+	for (int i = 0; i < d->n_slots; i++) {
+		struct light_pack copy;
+
+		if (d->slots[i].p.bytes &&
+		    (light_pack_copy(&copy, &d->slots[i].p, NULL) ||
+		     light_ring_add(&all, &copy, NULL))) {
+			light_ring_fini(&all);
+			return false;
+		}
 	}
-	for (size_t i = 0; i < n; i++) {
-		mrr_put_tune(d->active + i * MRR_TUNE_BYTES,
-			     &mem->program.v[i]);
+	light_ring_fini(&d->e->mem.programs);
+	d->e->mem.programs = all;
+	return true;
+}
+
+/* The slots from e->mem. Out of memory goes dark. */
+static void recall(struct mrr_device *d)
+{
+	const struct light_ring *all = &d->e->mem.programs;
+
+	for (int i = 0; i < d->n_slots; i++) {
+		struct light_pack copy;
+
+		clear_slot(&d->slots[i]);
+		if (i < all->n && light_pack_copy(&copy, &all->v[i],
+						  NULL) == 0) {
+			fill_slot(&d->slots[i], &copy);
+		}
 	}
-	d->active_bytes = (uint32_t)(n * MRR_TUNE_BYTES);
-	d->active_crc = mrr_crc32(0, d->active, d->active_bytes);
-	d->step = 0;
 	search_locks(d);
 }
 
-static bool grow_shadow(struct mrr_device *d, size_t need)
+bool mrr_corrupt(struct light_pack *p)
 {
-	size_t cap = d->shadow_cap ? d->shadow_cap : MRR_PAGE_BYTES;
+	struct light_program prog;
+	struct light_pack bad;
+	struct light_tune *t;
+	int rc;
+
+	if (!p->settings || light_pack_open(p, &prog, NULL)) {
+		return false;
+	}
+	t = &prog.v[prog.n / 2];
+	t->mode = t->mode == LIGHT_ADD_DROP ? LIGHT_ADD :
+		  t->mode ^ LIGHT_ADD_DROP;
+	rc = light_pack_make(&bad, p->name, &p->window, &p->ring, &prog, NULL);
+	light_program_fini(&prog);
+	if (rc == 0) {
+		light_pack_fini(p);
+		*p = bad;
+	}
+	return rc == 0;
+}
+
+/* ---- banks ------------------------------------------------------------------ */
+
+static bool grow_shadow(struct slot *s, size_t need)
+{
+	size_t cap = s->shadow_cap ? s->shadow_cap : 4096;
 	uint8_t *bytes;
 
-	if (need <= d->shadow_cap) {
+	if (need <= s->shadow_cap) {
 		return true;
 	}
 	while (cap < need) {
 		cap *= 2;
 	}
-	bytes = realloc(d->shadow, cap);
+	bytes = realloc(s->shadow, cap);
 	if (!bytes) {
 		return false;
 	}
-	memset(bytes + d->shadow_cap, 0, cap - d->shadow_cap);
-	d->shadow = bytes;
-	d->shadow_cap = cap;
+	memset(bytes + s->shadow_cap, 0, cap - s->shadow_cap);
+	s->shadow = bytes;
+	s->shadow_cap = cap;
 	return true;
 }
 
-/* Where a page and an offset point to in a bank; false for another bank. */
-static bool in_bank(enum mrr_bank bank, const struct mrr_frame *f, size_t *at)
+/* The slot and the byte that a page and an offset of a bank mean; NULL for
+ * another bank. */
+static struct slot *in_bank(struct mrr_device *d, enum mrr_bank bank,
+			    const struct mrr_frame *f, size_t *at)
 {
-	if (f->page < bank || f->page >= bank + MRR_BANK_PAGES ||
+	uint32_t page = (uint32_t)f->page - bank;
+
+	if (f->page < bank || page >= (uint32_t)d->n_slots * MRR_SLOT_PAGES ||
 	    f->offset >= MRR_PAGE_BYTES) {
-		return false;
+		return NULL;
 	}
-	*at = (size_t)(f->page - bank) * MRR_PAGE_BYTES + f->offset;
-	return true;
+	*at = (size_t)(page % MRR_SLOT_PAGES) * MRR_PAGE_BYTES + f->offset;
+	return &d->slots[page / MRR_SLOT_PAGES];
 }
 
 /* ---- commit ------------------------------------------------------------------ */
 
-/* The shadow as a program. An index of a wrong setting, or -1. */
-static int64_t decode_shadow(struct mrr_device *d, struct light_program *p)
+static uint32_t found_crc(const struct slot *s)
 {
-	const struct devmem *mem = &d->e->mem;
+	size_t n = s->stage_bytes < s->shadow_cap ? s->stage_bytes :
+						    s->shadow_cap;
 
-	for (size_t i = 0; i < p->n; i++) {
-		struct light_tune *t = &p->v[i];
+	return mrr_crc32(0, s->shadow, n);
+}
 
-		mrr_get_tune(d->shadow + i * MRR_TUNE_BYTES, t);
-		if (t->step >= p->steps || t->node >= mem->n_in ||
-		    t->channel >= mem->n_out ||
-		    t->fibre >= d->e->conf.fibres || t->mode < LIGHT_ADD ||
-		    t->mode > LIGHT_ADD_DROP ||
-		    (i && light_tune_cmp(&p->v[i - 1], t) >= 0)) {
-			return (int64_t)i;
-		}
+/* The staged program as it will run. */
+static enum mrr_code take_staged(struct mrr_device *d, int i,
+				 struct light_pack *out, uint32_t *detail)
+{
+	struct slot *s = &d->slots[i];
+	struct light_pack p = { .window = s->stage_window };
+	uint8_t *bytes;
+
+	if (s->stage_bytes > s->shadow_cap ||
+	    !mrr_is_text(s->stage_name, sizeof(s->stage_name))) {
+		return MRR_BAD_LENGTH;
 	}
-	return -1;
+	*detail = found_crc(s);
+	if (*detail != s->stage_crc) {
+		return MRR_BAD_CRC;
+	}
+	*detail = (uint32_t)i;
+	bytes = malloc(s->stage_bytes ? s->stage_bytes : 1);
+	if (!bytes) {
+		return MRR_BUSY;
+	}
+	memcpy(bytes, s->shadow, s->stage_bytes);
+	memcpy(p.name, s->stage_name, sizeof(p.name));
+	if (light_pack_read(&p, bytes, s->stage_bytes, NULL)) {
+		return MRR_BAD_PROGRAM;
+	}
+	*out = p;
+	return p.steps > MAX_STEPS ? MRR_BAD_PROGRAM : MRR_OK;
 }
 
-static uint32_t found_crc(const struct mrr_device *d)
+/* All that would run after the commit, without the bytes. */
+static enum mrr_code check_together(struct mrr_device *d,
+				    const struct light_pack *next,
+				    uint32_t *detail)
 {
-	size_t n = d->shadow_bytes < d->shadow_cap ? d->shadow_bytes :
-						     d->shadow_cap;
+	const struct light_geometry g = {
+		.nodes = (uint16_t)d->e->mem.n_in,
+		.channels = (uint16_t)d->e->mem.n_out,
+		.fibres = (uint8_t)d->e->conf.fibres };
+	size_t bytes = 0;
 
-	return mrr_crc32(0, d->shadow, n);
+	for (int i = 0; i < d->n_slots; i++) {
+		struct light_ring one = { 1, (struct light_pack *)&next[i] };
+
+		if (!next[i].bytes) {
+			continue;
+		}
+		*detail = (uint32_t)i;
+		if (light_ring_check(&one, &g, NULL)) {
+			return MRR_BAD_PROGRAM;
+		}
+		for (int k = 0; k < i; k++) {
+			*detail = (uint32_t)k;
+			if (next[k].bytes &&
+			    (strcmp(next[k].name, next[i].name) == 0 ||
+			     light_windows_meet(&next[k].window,
+						&next[i].window, g.nodes))) {
+				return MRR_CONFLICT;
+			}
+		}
+		bytes += next[i].len;
+	}
+	*detail = (uint32_t)d->e->conf.memory;
+	return bytes > (uint64_t)d->e->conf.memory ? MRR_NO_MEMORY : MRR_OK;
 }
 
-static enum mrr_code check_commit(struct mrr_device *d, uint32_t *detail)
+/* next: [n_slots] in the slots that stay borrowed, in the others owned. */
+static enum mrr_code check_commit(struct mrr_device *d,
+				  struct light_pack *next, uint32_t *detail)
 {
+	enum mrr_code code = MRR_OK;
+
 	if (faults_hold(&d->e->faults, FAULT_INTERLOCK, NULL)) {
 		return MRR_INTERLOCK;
 	}
 	if (d->fence < d->writer) {
 		return MRR_STALE_WRITER;
 	}
-	if (d->shadow_bytes % MRR_TUNE_BYTES || d->shadow_steps > MAX_STEPS ||
-	    d->shadow_bytes / MRR_TUNE_BYTES > MAX_TUNES ||
-	    d->shadow_bytes > d->shadow_cap) {
-		return MRR_BAD_LENGTH;
+	for (int i = 0; i < d->n_slots && code == MRR_OK; i++) {
+		if (!(d->mask >> i & 1)) {
+			next[i] = d->slots[i].p;
+		} else if (d->slots[i].stage == MRR_STAGE_LOAD) {
+			code = take_staged(d, i, &next[i], detail);
+		} else if (d->slots[i].stage != MRR_STAGE_CLEAR) {
+			*detail = (uint32_t)i;
+			code = MRR_BAD_LENGTH;
+		}
 	}
-	*detail = found_crc(d);
-	return *detail == d->shadow_crc ? MRR_OK : MRR_BAD_CRC;
+	return code ? code : check_together(d, next, detail);
+}
+
+static void put_in_effect(struct mrr_device *d, struct light_pack *next)
+{
+	for (int i = 0; i < d->n_slots; i++) {
+		struct slot *s = &d->slots[i];
+
+		if (!(d->mask >> i & 1)) {
+			continue;
+		}
+		if (next[i].bytes && faults_strike(&d->e->faults,
+						   FAULT_CORRUPT_ACTIVE,
+						   NULL)) {
+			mrr_corrupt(&next[i]);
+		}
+		if (next[i].bytes) {
+			fill_slot(s, &next[i]);
+		} else {
+			clear_slot(s);
+		}
+		s->stage = MRR_STAGE_NOTHING;
+		s->generation++;
+		search_slot(d, s);
+	}
 }
 
 static enum mrr_code commit(struct mrr_device *d, uint32_t *detail)
 {
-	struct light_program p = { .steps = d->shadow_steps,
-				   .n = d->shadow_bytes / MRR_TUNE_BYTES };
-	enum mrr_code code = check_commit(d, detail);
-	int64_t wrong;
+	struct light_pack next[MRR_MAX_SLOTS] = { 0 };
+	enum mrr_code code = check_commit(d, next, detail);
 
-	if (code) {
-		return code;
+	if (code == MRR_OK &&
+	    !faults_strike(&d->e->faults, FAULT_IGNORE_COMMIT, NULL)) {
+		put_in_effect(d, next);
+		remember(d);
+		d->writer = d->fence;
+		d->generation++;
+		emu_changed(d->e);
 	}
-	p.v = malloc(p.n ? p.n * sizeof(*p.v) : 1);
-	if (!p.v) {
-		return MRR_BUSY;
+	for (int i = 0; i < d->n_slots; i++) {
+		if (d->mask >> i & 1) {
+			light_pack_fini(&next[i]);
+		}
 	}
-	wrong = decode_shadow(d, &p);
-	if (wrong >= 0) {
-		light_program_fini(&p);
-		*detail = (uint32_t)wrong;
-		return MRR_BAD_PROGRAM;
-	}
-	if (faults_strike(&d->e->faults, FAULT_IGNORE_COMMIT, NULL)) {
-		light_program_fini(&p);
-		return MRR_OK;
-	}
-	if (p.n && faults_strike(&d->e->faults, FAULT_CORRUPT_ACTIVE, NULL)) {
-		p.v[p.n / 2].mode ^= LIGHT_ADD_DROP;
-	}
-	light_program_fini(&d->e->mem.program);
-	d->e->mem.program = p;
-	d->e->mem.has_program = true;
-	d->writer = d->fence;
-	d->generation++;
-	show_program(d);
-	emu_changed(d->e);
-	return MRR_OK;
+	return code;
 }
 
 /* ---- registers ----------------------------------------------------------------- */
 
-static uint32_t current_step(const struct mrr_device *d)
+uint32_t mrr_current_step(const struct slot *s)
 {
-	uint32_t steps = d->e->mem.program.steps;
 	uint64_t gone = 0;
 
-	if (steps == 0) {
+	if (s->p.steps == 0) {
 		return 0;
 	}
-	if (d->step_control & MRR_AUTOSTEP) {
-		gone = (uint64_t)(clk_now_ns() - d->step_ns) / AUTOSTEP_NS;
+	if (s->step_control & MRR_AUTOSTEP) {
+		gone = (uint64_t)(clk_now_ns() - s->step_ns) / AUTOSTEP_NS;
 	}
-	return (uint32_t)((d->step + gone) % steps);
+	return (uint32_t)((s->step + gone) % s->p.steps);
 }
 
-static void fill_lock_registers(const struct mrr_device *d, uint8_t *r)
+void mrr_step(struct slot *s, uint32_t control)
 {
-	mrr_put32(r + MRR_LOCK_TOTAL, d->active_bytes / MRR_TUNE_BYTES);
-	mrr_put32(r + MRR_LOCK_FAILED, d->n_unlocked);
-	if (d->n_unlocked) {
-		mrr_put32(r + MRR_LOCK_INDEX, d->first_unlocked);
-		memcpy(r + MRR_LOCK_TUNE, d->active + MRR_TUNE_BYTES *
-		       (size_t)d->first_unlocked, MRR_TUNE_BYTES);
-		mrr_put32(r + MRR_LOCK_STATE, d->locks[d->first_unlocked]);
+	s->step = mrr_current_step(s) + (control & MRR_TRIGGER ? 1 : 0);
+	s->step_ns = clk_now_ns();
+	s->step_control = control & MRR_AUTOSTEP;
+}
+
+static void fill_slot_registers(const struct slot *s, uint8_t *r)
+{
+	memset(r, 0, MRR_SLOT_REGISTERS);
+	mrr_put32(r + MRR_SLOT_STATUS, s->p.bytes ? MRR_HAS_PROGRAM : 0);
+	mrr_put32(r + MRR_SLOT_GENERATION, s->generation);
+	mrr_put32(r + MRR_SLOT_WRITES, s->writes);
+	mrr_put32(r + MRR_STAGE, s->stage);
+	mrr_put32(r + MRR_STAGE_BYTES, s->stage_bytes);
+	mrr_put32(r + MRR_STAGE_CRC, s->stage_crc);
+	mrr_put_window(r + MRR_STAGE_WINDOW, &s->stage_window);
+	memcpy(r + MRR_STAGE_NAME, s->stage_name, sizeof(s->stage_name));
+	if (!s->p.bytes) {
+		return;
 	}
+	mrr_put32(r + MRR_SLOT_BYTES, (uint32_t)s->p.len);
+	mrr_put32(r + MRR_SLOT_CRC, s->crc);
+	mrr_put32(r + MRR_SLOT_STEPS, s->p.steps);
+	mrr_put_window(r + MRR_SLOT_WINDOW, &s->p.window);
+	memcpy(r + MRR_SLOT_NAME, s->p.name, sizeof(s->p.name));
+	mrr_put32(r + MRR_LOCK_TOTAL, s->p.settings);
+	mrr_put32(r + MRR_LOCK_FAILED, s->n_unlocked);
+	if (s->n_unlocked) {
+		memcpy(r + MRR_LOCK_TUNE, s->first_unlocked, MRR_TUNE_BYTES);
+		mrr_put32(r + MRR_LOCK_STATE, s->lock_state);
+	}
+	mrr_put32(r + MRR_STEP, mrr_current_step(s));
+	mrr_put32(r + MRR_STEP_CONTROL, s->step_control);
 }
 
 static void fill_registers(const struct mrr_device *d, uint8_t *r)
 {
 	const struct devmem *mem = &d->e->mem;
+	uint64_t used = 0;
 
 	memset(r, 0, MRR_REGISTERS);
 	memcpy(r + MRR_ID, "WMRR", 4);
-	mrr_put32(r + MRR_REVISION, REVISION);
+	mrr_put32(r + MRR_REVISION, MRR_REVISION_NOW);
 	mrr_put32(r + MRR_NODES, (uint32_t)mem->n_in);
 	mrr_put32(r + MRR_CHANNELS, (uint32_t)mem->n_out);
 	mrr_put32(r + MRR_FIBRES, (uint32_t)d->e->conf.fibres);
 	mrr_put32(r + MRR_MAX_STEPS, MAX_STEPS);
-	mrr_put32(r + MRR_MAX_TUNES, MAX_TUNES);
+	mrr_put32(r + MRR_MAX_TUNES, LIGHT_MAX_TUNES);
+	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
+	mrr_put32(r + MRR_MEMORY_USED,
+		  (uint32_t)light_ring_bytes(&mem->programs));
 	mrr_put32(r + MRR_MAX_WINDOW, MRR_MAX_DATA);
+	mrr_put32(r + MRR_SLOTS, (uint32_t)d->n_slots);
 	memcpy(r + MRR_SERIAL, d->e->conf.name,
 	       strnlen(d->e->conf.name, MRR_BOOTS - MRR_SERIAL));
 	mrr_put32(r + MRR_BOOTS, (uint32_t)mem->boots);
@@ -264,24 +418,13 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put64(r + MRR_WRITER, d->writer);
 	mrr_put32(r + MRR_FLAGS, d->flags);
 	mrr_put32(r + MRR_LAST_CODE, d->last_code);
-	mrr_put32(r + MRR_STATUS, mem->has_program ? MRR_HAS_PROGRAM : 0);
-	mrr_put32(r + MRR_SHADOW_STEPS, d->shadow_steps);
-	mrr_put32(r + MRR_SHADOW_BYTES, d->shadow_bytes);
-	mrr_put32(r + MRR_SHADOW_CRC, d->shadow_crc);
+	mrr_put32(r + MRR_STATUS, mem->programs.n ? MRR_HAS_PROGRAM : 0);
+	for (int i = 0; i < d->n_slots; i++) {
+		used |= (uint64_t)(d->slots[i].p.bytes != NULL) << i;
+	}
+	mrr_put64(r + MRR_USED, used);
 	mrr_put64(r + MRR_FENCE, d->fence);
-	mrr_put32(r + MRR_ACTIVE_STEPS, mem->program.steps);
-	mrr_put32(r + MRR_ACTIVE_BYTES, d->active_bytes);
-	mrr_put32(r + MRR_ACTIVE_CRC, d->active_crc);
-	mrr_put32(r + MRR_STEP, current_step(d));
-	mrr_put32(r + MRR_STEP_CONTROL, d->step_control);
-	fill_lock_registers(d, r);
-}
-
-static void step_control(struct mrr_device *d, uint32_t value)
-{
-	d->step = current_step(d) + (value & MRR_TRIGGER ? 1 : 0);
-	d->step_ns = clk_now_ns();
-	d->step_control = value & MRR_AUTOSTEP;
+	mrr_put64(r + MRR_MASK, d->mask);
 }
 
 /* Writes the registers from offset on; all must be writable. */
@@ -297,17 +440,39 @@ static enum mrr_code write_registers(struct mrr_device *d,
 	fill_registers(d, r);
 	if (f->offset == MRR_FLAGS && f->len == 4) {
 		d->flags &= ~mrr_get32(f->data);
-	} else if (f->offset == MRR_STEP_CONTROL && f->len == 4) {
-		step_control(d, mrr_get32(f->data));
-	} else if (f->offset >= MRR_SHADOW_STEPS && end <= MRR_COMMIT) {
+	} else if (f->offset >= MRR_FENCE && end <= MRR_COMMIT) {
 		memcpy(r + f->offset, f->data, f->len);
-		d->shadow_steps = mrr_get32(r + MRR_SHADOW_STEPS);
-		d->shadow_bytes = mrr_get32(r + MRR_SHADOW_BYTES);
-		d->shadow_crc = mrr_get32(r + MRR_SHADOW_CRC);
 		d->fence = mrr_get64(r + MRR_FENCE);
+		d->mask = mrr_get64(r + MRR_MASK);
 	} else {
 		return MRR_READ_ONLY;
 	}
+	return MRR_OK;
+}
+
+static enum mrr_code write_slot(struct slot *s, const struct mrr_frame *f)
+{
+	uint8_t r[MRR_SLOT_REGISTERS];
+	uint32_t end = f->offset + f->len;
+
+	if (f->len % 4 || f->offset % 4 || end > MRR_SLOT_REGISTERS) {
+		return MRR_BAD_LENGTH;
+	}
+	fill_slot_registers(s, r);
+	if (f->offset == MRR_STEP_CONTROL && f->len == 4) {
+		mrr_step(s, mrr_get32(f->data));
+	} else if (f->offset >= MRR_STAGE) {
+		memcpy(r + f->offset, f->data, f->len);
+		s->stage = mrr_get32(r + MRR_STAGE);
+		s->stage_bytes = mrr_get32(r + MRR_STAGE_BYTES);
+		s->stage_crc = mrr_get32(r + MRR_STAGE_CRC);
+		mrr_get_window(r + MRR_STAGE_WINDOW, &s->stage_window);
+		memcpy(s->stage_name, r + MRR_STAGE_NAME,
+		       sizeof(s->stage_name));
+	} else {
+		return MRR_READ_ONLY;
+	}
+	s->writes++;
 	return MRR_OK;
 }
 
@@ -337,36 +502,46 @@ static void nack(struct emu_client *c, const struct mrr_frame *f,
 	answer(c, f, MRR_NACK, (uint8_t)code, data, sizeof(data));
 }
 
+/* The registers of a page, as they are now. Their number of bytes. */
+static size_t page_registers(struct mrr_device *d, const struct mrr_frame *f,
+			     uint8_t *r)
+{
+	struct slot *s;
+
+	if (f->page == 0) {
+		fill_registers(d, r);
+		return MRR_REGISTERS;
+	}
+	if (f->page < MRR_SLOT || f->page >= MRR_SLOT + d->n_slots) {
+		return 0;
+	}
+	s = &d->slots[f->page - MRR_SLOT];
+	fill_slot_registers(s, r);
+	if (s->stage == MRR_STAGE_LOAD) {
+		mrr_put32(r + MRR_STAGE_CRC_FOUND, found_crc(s));
+	}
+	return MRR_SLOT_REGISTERS;
+}
+
 static void answer_read(struct emu_client *c, struct mrr_device *d,
 			const struct mrr_frame *f)
 {
 	uint32_t n = f->len == 4 ? mrr_get32(f->data) : 0;
-	uint8_t r[MRR_REGISTERS];
-	const uint8_t *from = NULL;
-	size_t at, size = 0;
+	uint8_t r[MRR_SLOT_REGISTERS];
+	const uint8_t *from = r;
+	size_t at = f->offset, size = page_registers(d, f, r);
+	struct slot *s;
 
 	if (n == 0 || n > MRR_MAX_DATA) {
 		nack(c, f, MRR_BAD_LENGTH, n);
 		return;
 	}
-	if (f->page == 0) {
-		at = f->offset;
-		fill_registers(d, r);
-		if (at <= MRR_SHADOW_CRC_FOUND &&
-		    at + n >= MRR_SHADOW_CRC_FOUND + 4) {
-			mrr_put32(r + MRR_SHADOW_CRC_FOUND, found_crc(d));
-		}
-		from = r;
-		size = sizeof(r);
-	} else if (in_bank(MRR_SHADOW, f, &at)) {
-		from = d->shadow;
-		size = d->shadow_cap;
-	} else if (in_bank(MRR_ACTIVE, f, &at)) {
-		from = d->active;
-		size = d->active_bytes;
-	} else if (in_bank(MRR_LOCKS, f, &at)) {
-		from = d->locks;
-		size = d->active_bytes / MRR_TUNE_BYTES;
+	if ((s = in_bank(d, MRR_SHADOW, f, &at)) != NULL) {
+		from = s->shadow;
+		size = s->shadow_cap;
+	} else if ((s = in_bank(d, MRR_ACTIVE, f, &at)) != NULL) {
+		from = s->p.bytes;
+		size = s->p.len;
 	}
 	if (!from || at + n > size) {
 		nack(c, f, MRR_BAD_ADDRESS, (uint32_t)size);
@@ -375,31 +550,50 @@ static void answer_read(struct emu_client *c, struct mrr_device *d,
 	}
 }
 
-static enum mrr_code write_shadow(struct mrr_device *d,
+static enum mrr_code write_shadow(struct mrr_device *d, struct slot *s,
 				  const struct mrr_frame *f, size_t at)
 {
 	if (f->offset + f->len > MRR_PAGE_BYTES ||
-	    at + f->len > (size_t)MAX_TUNES * MRR_TUNE_BYTES) {
+	    at + f->len > (size_t)d->e->conf.memory) {
 		return MRR_BAD_ADDRESS;
 	}
-	if (!grow_shadow(d, at + f->len)) {
+	if (!grow_shadow(s, at + f->len)) {
 		return MRR_BUSY;
 	}
-	memcpy(d->shadow + at, f->data, f->len);
+	memcpy(s->shadow + at, f->data, f->len);
+	s->writes++;
 	if (f->len && faults_strike(&d->e->faults, FAULT_CORRUPT_SHADOW,
 				    NULL)) {
-		d->shadow[at] ^= 1;
+		s->shadow[at] ^= 1;
 	}
 	return MRR_OK;
+}
+
+static enum mrr_code write_page(struct mrr_device *d,
+				const struct mrr_frame *f)
+{
+	struct slot *s;
+	size_t at;
+
+	if (f->page == 0) {
+		return write_registers(d, f);
+	}
+	if (f->page >= MRR_SLOT && f->page < MRR_SLOT + d->n_slots) {
+		return write_slot(&d->slots[f->page - MRR_SLOT], f);
+	}
+	s = in_bank(d, MRR_SHADOW, f, &at);
+	if (s) {
+		return write_shadow(d, s, f, at);
+	}
+	return f->page >= MRR_ACTIVE ? MRR_READ_ONLY : MRR_BAD_ADDRESS;
 }
 
 static void answer_write(struct emu_client *c, struct mrr_device *d,
 			 const struct mrr_frame *f)
 {
 	enum emu_fate fate = EMU_DO;
-	enum mrr_code code = MRR_BAD_ADDRESS;
+	enum mrr_code code;
 	uint32_t detail = 0;
-	size_t at;
 
 	if (faults_strike(&d->e->faults, FAULT_NACK, NULL)) {
 		code = MRR_BUSY;
@@ -410,12 +604,8 @@ static void answer_write(struct emu_client *c, struct mrr_device *d,
 		if (fate != EMU_EAT && code == MRR_OK) {
 			code = commit(d, &detail);
 		}
-	} else if (f->page == 0) {
-		code = write_registers(d, f);
-	} else if (in_bank(MRR_SHADOW, f, &at)) {
-		code = write_shadow(d, f, at);
-	} else if (f->page >= MRR_ACTIVE) {
-		code = MRR_READ_ONLY;
+	} else {
+		code = write_page(d, f);
 	}
 	if (fate == EMU_DO_AND_DROP) {
 		emu_drop(c);
@@ -457,10 +647,13 @@ static void power_up(struct mrr_device *d)
 {
 	d->flags = MRR_FLAG_POWERED_UP;
 	d->last_code = MRR_CODE_POWERED_UP;
-	d->writer = d->fence = 0;
-	d->shadow_steps = d->shadow_bytes = d->shadow_crc = 0;
-	d->step = d->step_control = 0;
+	d->writer = d->fence = d->mask = 0;
 	d->generation = 0;
+	for (int i = 0; i < d->n_slots; i++) {
+		d->slots[i].stage = MRR_STAGE_NOTHING;
+		d->slots[i].generation = d->slots[i].writes = 0;
+	}
+	recall(d);
 }
 
 static int emu_mrr_open(struct emu *e, struct err *err)
@@ -471,9 +664,9 @@ static int emu_mrr_open(struct emu *e, struct err *err)
 		return err_nomem(err);
 	}
 	d->e = e;
+	d->n_slots = e->conf.slots;
 	e->device = d;
 	power_up(d);
-	show_program(d);
 	return 0;
 }
 
@@ -481,27 +674,29 @@ static void emu_mrr_close(struct emu *e)
 {
 	struct mrr_device *d = e->device;
 
-	free(d->shadow);
-	free(d->active);
-	free(d->locks);
+	for (int i = 0; i < d->n_slots; i++) {
+		clear_slot(&d->slots[i]);
+		free(d->slots[i].shadow);
+	}
 	free(d);
 }
 
 static void emu_mrr_refresh(struct emu *e, bool restarted)
 {
 	struct mrr_device *d = e->device;
-	uint32_t step = d->step;
+	bool dark = true;
 
+	for (int i = 0; i < d->n_slots; i++) {
+		dark = dark && !d->slots[i].p.bytes;
+	}
 	if (restarted) {
 		power_up(d);
-		show_program(d);
-	} else if (d->active_bytes != e->mem.program.n * MRR_TUNE_BYTES) {
-		/* Somebody else took the program away. */
+	} else if (e->mem.programs.n == 0 && !dark) {
+		/* Somebody else took the programs away. */
 		d->generation++;
-		show_program(d);
+		recall(d);
 	} else {
 		search_locks(d);
-		d->step = step;
 	}
 }
 
@@ -513,4 +708,5 @@ const struct emu_dialect emu_mrr = {
 	.close = emu_mrr_close,
 	.input = emu_mrr_input,
 	.refresh = emu_mrr_refresh,
+	.command = mrr_command,
 };

@@ -45,7 +45,7 @@ struct want {
 	const char *device;
 	int n;
 	struct light_xc xcs[RIG_MAX_WANT];
-	const struct light_program *program;
+	const struct light_ring *programs;
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -414,20 +414,20 @@ static inline void plan_switch(const struct plan_base *b, const struct want *w,
 static inline void plan_program(const struct plan_base *b,
 				const struct want *w, struct plan_device *d)
 {
-	const struct light_program *seen = b->observed[d->device].program;
+	const struct light_ring *seen = b->observed[d->device].programs;
 
-	if (seen && seen->steps) {
+	if (seen && seen->n) {
 		d->had_program = true;
-		assert_int_equal(light_program_copy(&d->old_program, seen,
+		assert_int_equal(light_ring_copy(&d->old_programs, seen,
 						    NULL), 0);
 	}
-	if (w->program) {
+	if (w->programs) {
 		d->has_program = true;
-		assert_int_equal(light_program_copy(&d->program, w->program,
+		assert_int_equal(light_ring_copy(&d->programs, w->programs,
 						    NULL), 0);
 	}
-	d->load_program = w->program ? !d->had_program ||
-		!light_program_equal(w->program, seen) : d->had_program;
+	d->load_program = w->programs ? !d->had_program ||
+		!light_ring_equal(w->programs, seen) : d->had_program;
 }
 
 /* A plan for the fabric; devices that wants does not name want nothing. */

@@ -6,13 +6,15 @@
 #include <cmocka.h>
 
 #include "rig.h"
+#include "tests/unit/packed.h"
 
-static struct light_program red, blue;
+static struct light_ring red, blue;
 
 /* Every node adds one channel in every step. */
-static struct light_program program_of(uint32_t steps, uint16_t channel)
+static struct light_ring program_of(uint32_t steps, uint16_t channel)
 {
 	struct light_program p = { .steps = steps, .n = steps * 4 };
+	struct light_ring r;
 
 	p.v = calloc(p.n, sizeof(*p.v));
 	for (size_t i = 0; i < p.n; i++) {
@@ -21,7 +23,9 @@ static struct light_program program_of(uint32_t steps, uint16_t channel)
 			.channel = channel, .mode = LIGHT_ADD,
 		};
 	}
-	return p;
+	r = packed(4, 8, 1, &p);
+	light_program_fini(&p);
+	return r;
 }
 
 static int setup(void **state)
@@ -40,8 +44,8 @@ static int teardown(void **state)
 {
 	rig_fini(*state);
 	free(*state);
-	light_program_fini(&red);
-	light_program_fini(&blue);
+	light_ring_fini(&red);
+	light_ring_fini(&blue);
 	return 0;
 }
 
@@ -56,7 +60,7 @@ static void ring_fabric(struct rig *r, const char *switch_options,
 	assert_int_equal(r->rc, 0);
 }
 
-static bool holds(struct rig *r, const struct light_program *p)
+static bool holds(struct rig *r, const struct light_ring *p)
 {
 	const struct drv_snapshot *s = &rig_device(r, "loop")->snap;
 

@@ -25,6 +25,7 @@
 
 #include "drivers/driver.h"
 #include "drivers/emulators/emu.h"
+#include "tests/unit/packed.h"
 
 #define RIG_MAX_OPTIONS 8
 
@@ -319,14 +320,41 @@ static inline int rig_submit(struct rig *r, enum drv_mode mode, int n,
 	return r->rc;
 }
 
-static inline int rig_program(struct rig *r, const struct light_program *p)
+static inline int rig_programs(struct rig *r, const struct light_ring *p)
 {
-	struct drv_batch batch = { .mode = DRV_REPLACE, .program = p };
+	struct drv_batch batch = { .mode = DRV_REPLACE, .programs = p };
 
 	rig_begin_submit(r, &batch);
 	rig_wait(r);
 	assert_int_equal(r->n_outcomes, 1);
 	return r->rc;
+}
+
+/* One program for the whole ring; without steps: none. */
+static inline int rig_program(struct rig *r, const struct light_program *p)
+{
+	struct light_ring one = packed(r->cfg.n_in, r->cfg.n_out,
+				       r->cfg.ring_fibres, p);
+	int rc = rig_programs(r, &one);
+
+	light_ring_fini(&one);
+	return rc;
+}
+
+/* What a snapshot says is what was packed; NULL: nothing. */
+static inline void rig_expect_program(struct rig *r,
+				      const struct light_program *want)
+{
+	static const struct light_program none;
+	struct light_ring one = packed(r->cfg.n_in, r->cfg.n_out,
+				       r->cfg.ring_fibres,
+				       want ? want : &none);
+
+	if (rig_snapshot(r)) {
+		fail_msg("snapshot: %s", r->err.msg);
+	}
+	assert_true(light_ring_equal(&r->snap.programs, &one));
+	light_ring_fini(&one);
 }
 
 #define ADD(i, o) { DRV_ADD, { i, o } }

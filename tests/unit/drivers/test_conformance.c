@@ -101,7 +101,7 @@ static void reports_what_it_is(void **state)
 			 m->any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT);
 	assert_int_equal(r->snap.n_xcs, 0);
 	assert_int_equal(r->snap.n_ports, 0);
-	assert_false(r->snap.has_program);
+	assert_int_equal(r->snap.programs.n, 0);
 	tear_down(r);
 }
 
@@ -243,7 +243,7 @@ static void notices_a_restart(void **state)
 		assert_string_not_equal(epoch, r->snap.epoch);
 	}
 	assert_int_equal(r->snap.n_xcs, 0);
-	assert_false(r->snap.has_program);
+	assert_int_equal(r->snap.programs.n, 0);
 	tear_down(r);
 }
 
@@ -382,8 +382,8 @@ static void nothing_to_do_is_done(void **state)
 
 static void a_switch_takes_no_program(void **state)
 {
-	static const struct light_program program = { .steps = 1 };
-	struct drv_batch batch = { .program = &program };
+	static const struct light_ring programs;
+	struct drv_batch batch = { .programs = &programs };
 	struct rig *r = plain(state);
 
 	rig_begin_submit(r, &batch);
@@ -572,14 +572,8 @@ static const struct light_program program_b = { 2, 1, tunes_b };
 
 static void expect_program(struct rig *r, const struct light_program *want)
 {
-	if (rig_snapshot(r)) {
-		fail_msg("snapshot: %s", r->err.msg);
-	}
-	assert_int_equal(r->snap.has_program, want != NULL);
-	if (want) {
-		assert_true(light_program_equal(&r->snap.program, want));
-		assert_int_equal(r->snap.n_unlocked, 0);
-	}
+	rig_expect_program(r, want);
+	assert_int_equal(r->snap.n_unlocked, 0);
 }
 
 static void loads_and_reads_back_programs(void **state)
@@ -600,23 +594,21 @@ static void loads_and_reads_back_programs(void **state)
 	tear_down(r);
 }
 
-static void refuses_settings_outside_the_ring(void **state)
+static void refuses_programs_of_another_ring(void **state)
 {
-	static struct light_tune bad[] = {
-		{ 0, 6, 0, LIGHT_CW, 0, LIGHT_ADD },
-		{ 0, 0, 4, LIGHT_CW, 0, LIGHT_ADD },
-		{ 0, 0, 0, LIGHT_CW, 2, LIGHT_ADD },
-		{ 1, 0, 0, LIGHT_CW, 0, LIGHT_ADD },
-	};
+	static const int sizes[][3] = { { 7, 4, 2 }, { 6, 5, 2 }, { 6, 4, 1 },
+					{ 6, 4, 3 } };
 	struct rig *r = plain(state);
 
 	assert_int_equal(rig_program(r, &program_a), 0);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		const struct light_program p = { 1, 1, &bad[i] };
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct light_ring p = packed(sizes[i][0], sizes[i][1],
+					     sizes[i][2], &program_b);
 
-		assert_int_equal(rig_program(r, &p), WEFT_EDEVICE);
+		assert_int_equal(rig_programs(r, &p), WEFT_EDEVICE);
 		rig_expect(r, 0, DRV_REFUSED);
 		assert_int_equal(r->outcomes[0].error, DRV_ERR_CONFIGURATION);
+		light_ring_fini(&p);
 	}
 	expect_program(r, &program_a);
 	tear_down(r);
@@ -686,8 +678,8 @@ static void the_program_outlives_the_device(void **state)
 
 static void closes_while_loading(void **state)
 {
-	struct drv_batch batch = { .mode = DRV_REPLACE,
-				   .program = &program_a };
+	struct light_ring a = packed(6, 4, 2, &program_a);
+	struct drv_batch batch = { .mode = DRV_REPLACE, .programs = &a };
 
 	for (int turns = 0; turns < 12; turns++) {
 		struct rig *r = set_up(*state, "slow=1", NULL);
@@ -704,6 +696,7 @@ static void closes_while_loading(void **state)
 		assert_int_equal(r->n_answers, 1);
 		tear_down(r);
 	}
+	light_ring_fini(&a);
 }
 
 /* ---- the table ---------------------------------------------------------------- */
@@ -749,7 +742,7 @@ static const struct {
 	CASE(SPACE | DEVICE, another_user_shows_in_the_map),
 	CASE(SPACE, the_state_outlives_the_device),
 	CASE(RING, loads_and_reads_back_programs),
-	CASE(RING, refuses_settings_outside_the_ring),
+	CASE(RING, refuses_programs_of_another_ring),
 	CASE(RING, a_ring_takes_no_items),
 	CASE(RING, a_lost_program_answer_is_unknown),
 	CASE(RING, a_session_lost_at_the_commit_is_unknown),

@@ -33,11 +33,7 @@ static void tear_down(struct rig *r)
 
 static void expect_active(struct rig *r, const struct light_program *want)
 {
-	assert_int_equal(rig_snapshot(r), 0);
-	assert_int_equal(r->snap.has_program, want != NULL);
-	if (want) {
-		assert_true(light_program_equal(&r->snap.program, want));
-	}
+	rig_expect_program(r, want);
 }
 
 /* ---- the wire ------------------------------------------------------------- */
@@ -201,8 +197,8 @@ static void nothing_sent_before_the_commit_counts(void **state)
 
 	(void)state;
 	assert_int_equal(rig_program(r, &program), 0);
-	/* The second reply of the next load is to a write of the shadow. */
-	rig_control(r, "fault drop-reply=2", NULL, 0);
+	/* After registers and the slot in use comes a write of the shadow. */
+	rig_control(r, "fault drop-reply=3", NULL, 0);
 	assert_int_equal(rig_program(r, &other), WEFT_EUNAVAIL);
 	rig_expect(r, 0, DRV_SKIPPED);
 	expect_active(r, &program);
@@ -214,8 +210,8 @@ static void a_session_lost_after_the_commit_is_unknown(void **state)
 	struct rig *r = set_up(NULL);
 
 	(void)state;
-	/* registers, shadow, description, registers, commit, registers */
-	rig_control(r, "fault drop-reply=6", NULL, 0);
+	/* registers, shadow, stage, registers, slot, mask, commit, registers */
+	rig_control(r, "fault drop-reply=8", NULL, 0);
 	assert_int_equal(rig_program(r, &program), WEFT_EUNAVAIL);
 	rig_expect(r, 0, DRV_UNKNOWN);
 	expect_active(r, &program);

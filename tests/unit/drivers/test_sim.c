@@ -202,14 +202,13 @@ static void a_program_survives_its_state(void **state)
 	(void)state;
 	assert_int_equal(devmem_init(&a, DRV_RING, 8, 8, false, NULL), 0);
 	assert_int_equal(devmem_init(&b, DRV_RING, 8, 8, false, NULL), 0);
-	assert_int_equal(light_program_copy(&a.program, &p, NULL), 0);
-	a.has_program = true;
+	a.programs = packed(8, 8, 4, &p);
 	a.boots = 9;
 	assert_int_equal(devmem_save(&a, r->state, NULL), 0);
 	assert_int_equal(devmem_load(&b, r->state, NULL), 0);
-	assert_true(b.has_program);
+	assert_int_equal(b.programs.n, 1);
 	assert_int_equal(b.boots, 9);
-	assert_true(light_program_equal(&a.program, &b.program));
+	assert_true(light_ring_equal(&a.programs, &b.programs));
 	devmem_fini(&a);
 	devmem_fini(&b);
 	tear_down(r);

@@ -120,7 +120,7 @@ static struct plan_light *light_after(const struct plan *p)
 			.known = true,
 			.n_xcs = d->n_want,
 			.xcs = d->want,
-			.program = d->has_program ? &d->program : NULL,
+			.programs = d->has_program ? &d->programs : NULL,
 		};
 	}
 	return l;
@@ -639,6 +639,16 @@ static int dropped_at(const struct light_program *prog, int n,
 	return -1;
 }
 
+/* The settings of a ring's one program. */
+static struct light_program only_program(const struct plan_device *d)
+{
+	struct light_program p;
+
+	assert_int_equal(d->programs.n, 1);
+	assert_int_equal(light_pack_open(&d->programs.v[0], &p, NULL), 0);
+	return p;
+}
+
 /* Lightpaths from one node to another in a step. */
 static int paths_of(const struct light_program *prog, int n, int step,
 		    int from, int to)
@@ -704,6 +714,7 @@ static void a_ring_program_adds_and_drops_every_item(void **state)
 		const struct plan_device *d;
 		struct plan_light *light;
 		struct plan_base base = { 0 };
+		struct light_program prog;
 
 		snprintf(text, sizeof(text), RING "jobs:\n"
 			 "  - { name: g, ring: r0, nodes: all, collective: "
@@ -715,8 +726,10 @@ static void a_ring_program_adds_and_drops_every_item(void **state)
 		base.intent = base.observed = light;
 		assert_true(d->load_program);
 		assert_int_equal(p->n_loads, 1);
-		assert_int_equal(d->program.steps, p->jobs[0].ring.steps);
-		replay_program(&d->program, p->jobs[0].sched);
+		prog = only_program(d);
+		assert_int_equal(prog.steps, p->jobs[0].ring.steps);
+		replay_program(&prog, p->jobs[0].sched);
+		light_program_fini(&prog);
 		assert_true(p->jobs[0].time_ns <=
 			    p->jobs[0].ring.optree_time_ns);
 		again = plan_of(f, &base);
@@ -738,6 +751,7 @@ static void every_collective_runs_on_a_ring(void **state)
 		struct plan *p;
 		const struct coll_sched *s;
 		const struct coll_xfer *x;
+		struct light_program prog;
 		struct err err = { 0 };
 		int64_t n;
 
@@ -752,13 +766,15 @@ static void every_collective_runs_on_a_ring(void **state)
 		assert_int_equal(coll_verify(s, NULL, &err), 0);
 		assert_true(p->jobs[0].time_ns >= p->jobs[0].bound_ns);
 		x = coll_xfers(s, &n);
+		prog = only_program(steps_of(p, 0));
 		for (int64_t i = 0; i < n; i++) {
 			const struct topo_arc *a =
 				topo_arc(coll_topo(s), x[i].arc);
 
-			assert_true(paths_of(&steps_of(p, 0)->program, 8,
-					     x[i].step, a->src, a->dst) > 0);
+			assert_true(paths_of(&prog, 8, x[i].step, a->src,
+					     a->dst) > 0);
 		}
+		light_program_fini(&prog);
 		plan_free(p);
 		model_free(f);
 	}
@@ -778,7 +794,7 @@ static void a_ring_that_no_job_wants_is_emptied_only_if_ours(void **state)
 	(void)state;
 	q = plan_of(g, &ours);
 	assert_int_equal(q->n_loads, 1);
-	assert_int_equal(steps_of(q, 0)->program.steps, 0);
+	assert_int_equal(steps_of(q, 0)->programs.n, 0);
 	assert_true(steps_of(q, 0)->had_program);
 	plan_free(q);
 	q = plan_of(g, &foreign);

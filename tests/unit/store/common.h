@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "controller/store/store.h"
+#include "tests/unit/packed.h"
 
 struct place {
 	char dir[64];
@@ -74,10 +75,11 @@ static struct store_work space_work(const char *device, int n_del, int n_add,
 	return w;
 }
 
-static struct light_program program_of(int steps, uint16_t channel)
+static struct light_ring program_of(int steps, uint16_t channel)
 {
 	struct light_program p = { .steps = (uint32_t)steps,
 				   .n = (size_t)steps };
+	struct light_ring r;
 
 	p.v = calloc(steps, sizeof(*p.v));
 	for (int i = 0; i < steps; i++) {
@@ -85,7 +87,9 @@ static struct light_program program_of(int steps, uint16_t channel)
 					      .channel = channel,
 					      .mode = LIGHT_ADD };
 	}
-	return p;
+	r = packed(8, 16, 1, &p);
+	light_program_fini(&p);
+	return r;
 }
 
 static struct store_work ring_work(const char *device, int old_channel,
@@ -98,9 +102,9 @@ static struct store_work ring_work(const char *device, int old_channel,
 	w.steps = calloc(1, sizeof(*w.steps));
 	w.steps[0].op = STORE_LOAD;
 	if (w.has_old) {
-		w.old_program = program_of(4, (uint16_t)old_channel);
+		w.old_programs = program_of(4, (uint16_t)old_channel);
 	}
-	w.new_program = program_of(4, (uint16_t)new_channel);
+	w.new_programs = program_of(4, (uint16_t)new_channel);
 	return w;
 }
 

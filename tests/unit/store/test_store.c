@@ -71,7 +71,7 @@ static void test_commit_moves_intent(void **state)
 	struct store_journal j = journal_of(3, -1, 7);
 	struct store_light l;
 	struct store_config c;
-	struct light_program want = program_of(4, 7);
+	struct light_ring want = program_of(4, 7);
 
 	OK(begin(s, &j, "aa", &err));
 	assert_int_equal(j.change.id, 1);
@@ -90,14 +90,14 @@ static void test_commit_moves_intent(void **state)
 	store_light_fini(&l);
 	OK(store_intent(s, "ring", &l, &err));
 	assert_true(l.has_program);
-	assert_true(light_program_equal(&l.program, &want));
+	assert_true(light_ring_equal(&l.programs, &want));
 	store_light_fini(&l);
 	OK(store_config(s, &c, &err));
 	assert_string_equal(c.text, "aa");
 	assert_string_equal(c.name, "fabric.yaml");
 	assert_int_equal(c.change, 1);
 	store_config_fini(&c);
-	light_program_fini(&want);
+	light_ring_fini(&want);
 	store_journal_fini(&j);
 	store_free(s);
 }
@@ -132,10 +132,10 @@ static void test_journal_comes_back(void **state)
 			    "-200 execution error");
 	assert_int_equal(v[0].works[0].steps[3].op, STORE_KEEP);
 	assert_true(v[0].works[1].is_ring);
-	assert_true(light_program_equal(&v[0].works[1].old_program,
-					&j.works[1].old_program));
-	assert_true(light_program_equal(&v[0].works[1].new_program,
-					&j.works[1].new_program));
+	assert_true(light_ring_equal(&v[0].works[1].old_programs,
+					&j.works[1].old_programs));
+	assert_true(light_ring_equal(&v[0].works[1].new_programs,
+					&j.works[1].new_programs));
 	store_journals_free(v, n);
 	store_journal_fini(&j);
 	store_free(s);
@@ -148,7 +148,7 @@ static void test_open_changes_are_superseded(void **state)
 	struct store_journal a = journal_of(1, -1, 1), b = journal_of(2, 1, 2);
 	struct store_journal *v;
 	struct store_change c;
-	struct light_program p;
+	struct light_ring p;
 	uint8_t digest[LIGHT_DIGEST_LEN];
 	int n;
 
@@ -160,9 +160,9 @@ static void test_open_changes_are_superseded(void **state)
 	assert_int_equal(n, 2);
 	assert_int_equal(v[0].change.id, 2);
 	store_journals_free(v, n);
-	light_program_digest(&a.works[1].new_program, digest);
+	light_ring_digest(&a.works[1].new_programs, digest);
 	OK(store_program(s, digest, &p, &err));
-	light_program_fini(&p);
+	light_ring_fini(&p);
 	OK(store_commit(s, 2, "all", &err));
 	OK(store_open_changes(s, &v, &n, &err));
 	assert_int_equal(n, 0);
@@ -172,7 +172,7 @@ static void test_open_changes_are_superseded(void **state)
 	store_change_fini(&c);
 	assert_int_equal(store_end(s, 1, STORE_ABORTED, "", &err),
 			 WEFT_ENOTFOUND);
-	light_program_digest(&b.works[1].old_program, digest);
+	light_ring_digest(&b.works[1].old_programs, digest);
 	assert_int_equal(store_program(s, digest, &p, &err), WEFT_ENOTFOUND);
 	store_journal_fini(&a);
 	store_journal_fini(&b);

@@ -1,0 +1,50 @@
+/* The emulated ring: shared by its registers (mrr.c) and the player of its
+ * programs (mrr_light.c). Private to emulators. */
+#ifndef WEFT_EMULATORS_MRR_H
+#define WEFT_EMULATORS_MRR_H
+
+#include "drivers/emulators/emu.h"
+#include "drivers/mrr_wire.h"
+
+#define AUTOSTEP_NS 1000000
+
+struct slot {
+	struct light_pack p;		/* active; no bytes: dark */
+	uint32_t crc;			/* of its bytes */
+	uint32_t generation, writes;
+	uint8_t *shadow;
+	size_t shadow_cap;		/* bytes ever written, rest is zero */
+	uint32_t stage, stage_bytes, stage_crc;
+	struct light_window stage_window;
+	uint8_t stage_name[LIGHT_NAME_MAX + 1];
+	uint32_t n_unlocked, lock_state;
+	uint8_t first_unlocked[MRR_TUNE_BYTES];
+	uint32_t step, step_control;
+	int64_t step_ns;		/* when autostep began */
+	/* The step that the rings are set to, reached change by change. */
+	bool playing;
+	struct light_reader light;
+	uint64_t moved;			/* resonators set since the load */
+};
+
+struct mrr_device {
+	struct emu *e;
+	int n_slots;
+	struct slot slots[MRR_MAX_SLOTS];
+	uint64_t fence, writer, mask;
+	uint32_t generation, flags, last_code;
+};
+
+uint32_t mrr_current_step(const struct slot *s);
+/* What a write to MRR_STEP_CONTROL does. */
+void mrr_step(struct slot *s, uint32_t control);
+/* Turns one setting of a program into another. False when it has none. */
+bool mrr_corrupt(struct light_pack *p);
+
+/* Forgets the settings of the rings, as another program comes. */
+void mrr_stop_light(struct slot *s);
+/* Words of the control socket: slots, light, step, flip. */
+const char *mrr_command(struct emu *e, const char *verb, const char *arg,
+			struct buf *answer);
+
+#endif

@@ -1,0 +1,90 @@
+"""Replays a schedule over the light that an emulated ring made of it.
+
+usage: ring_replay.py SCHEDULE.json TRACE [FIRST_NODE...]
+
+TRACE is what the emulator said to `light` and then `step` for every step.
+FIRST_NODE...: the position of each rank on the ring (rank r at r without).
+Fails unless every lightpath of the schedule was there, no other light was,
+and by it alone every node ends with all that its collective promises.
+"""
+import json
+import re
+import sys
+from collections import Counter
+
+DROP = re.compile(r"drop (\d+) node (\d+) (cw|ccw) fibre (\d+) "
+                  r"channel (\d+) from (\d+)$")
+
+
+def read_trace(path):
+    """(step, from, to) -> lightpaths seen."""
+    seen, stray = Counter(), []
+    for line in open(path):
+        m = DROP.match(line.strip())
+        if m:
+            step, to, _, _, _, origin = m.groups()
+            seen[int(step), int(origin), int(to)] += 1
+        elif not line.startswith(("step ", "ok")):
+            stray.append(line.strip())
+    return seen, stray
+
+
+def wanted_light(s, at):
+    want = Counter()
+    columns = s["lights_columns"]
+    for row in s["lights"]:
+        light = dict(zip(columns, row))
+        src, dst = s["arcs"][light["arc"]][:2]
+        want[light["step"], at[src], at[dst]] += 1
+    return want
+
+
+def start(kind, n, chunks):
+    """holds[node][shard, chunk]: bit set of the contributions in it."""
+    every = [(o, c) for o in range(n) for c in range(chunks)]
+    if kind == "allgather":
+        return [{k: 1 << v for k in every if k[0] == v} for v in range(n)]
+    if kind == "allreduce":
+        return [{k: 1 << v for k in every} for v in range(n)]
+    sys.exit("no replay of " + kind)
+
+
+def replay(s, seen, at):
+    n, chunks = s["nodes"], s["chunks"]
+    holds = start(s["collective"], n, chunks)
+    columns = s["transfers_columns"]
+    rows = [dict(zip(columns, row)) for row in s["transfers"]]
+    for step in range(s["steps"]):
+        before = [dict(h) for h in holds]
+        for t in (t for t in rows if t["step"] == step):
+            src, dst = s["arcs"][t["arc"]][:2]
+            if not seen[step, at[src], at[dst]]:
+                continue        # no light, nothing arrives
+            for c in range(t["first"], t["last"] + 1):
+                key = t["origin"], c
+                holds[dst][key] = (holds[dst].get(key, 0) |
+                                   before[src].get(key, 0))
+    for v in range(n):
+        for o in range(n):
+            full = 1 << o if s["collective"] == "allgather" else (1 << n) - 1
+            for c in range(chunks):
+                if holds[v].get((o, c), 0) != full:
+                    sys.exit(f"rank {v} lacks part {c} of shard {o}")
+
+
+def main():
+    s = json.load(open(sys.argv[1]))
+    at = [int(a) for a in sys.argv[3:]] or list(range(s["nodes"]))
+    seen, stray = read_trace(sys.argv[2])
+    if stray:
+        sys.exit("light goes wrong: " + stray[0])
+    replay(s, seen, at)
+    want = wanted_light(s, at)
+    if seen != want:
+        key = next(iter((want - seen) or (seen - want)))
+        sys.exit("step %d, node %d to %d: %d lightpaths, %d were planned" %
+                 (*key, seen[key], want[key]))
+    print(sum(seen.values()), "lightpaths")
+
+
+main()
