@@ -2,8 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/mcf_hosts.h"
 #include "collective/mcf_proof.h"
 #include "controller/cli/private.h"
+
+/* Parts of a link that --host-bandwidth is rounded to. */
+#define HOST_PARTS 1000
 
 /* "0.001" or "0.1%". */
 static int read_share(const struct cli *c, const char *name, double *value,
@@ -38,10 +42,10 @@ static const char *stopped_by(const struct mcf_result *res)
 }
 
 /* The rate as a fraction, its proof checked; stays NULL, and says so, when
- * none is found. */
+ * none is found. Capacities of t are `scale` times what they are called. */
 static int find_exact(const struct cli *c, const struct topo *t,
-		      const struct mcf_options *opt, char **rate,
-		      struct err *err)
+		      const struct mcf_options *opt, int64_t scale,
+		      char **rate, struct err *err)
 {
 	struct mcf_proof *proof = NULL;
 	struct mcf_result res;
@@ -53,12 +57,15 @@ static int find_exact(const struct cli *c, const struct topo *t,
 	if (r == 0 && proof) {
 		mpq_init(f);
 		mpq_inv(f, proof->congestion);
+		mpz_mul_si(mpq_denref(f), mpq_denref(f), scale);
+		mpq_canonicalize(f);
 		*rate = mpq_get_str(NULL, 10, f);
 		mpq_clear(f);
 	} else if (r == 0) {
 		cli_say(c, CLI_NORMAL, "%s: no exact optimum; the rate is "
 			"between %.12g and %.12g", stopped_by(&res),
-			1 / res.congestion, 1 / res.bound);
+			1 / res.congestion / (double)scale,
+			1 / res.bound / (double)scale);
 	}
 	mcf_proof_free(proof);
 	mcf_free(p);
@@ -96,16 +103,67 @@ static int read_options(const struct cli *c, const char *algorithm,
 	return 0;
 }
 
-/* The flow alone, solved with symmetry. */
-static int solve_rate(const struct topo *t,
-		      const struct mcf_sched_options *opt,
-		      struct mcf_result *res, struct err *err)
+/* --host-bandwidth in whole parts of a link; *scale of them are a link. */
+static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale,
+		      struct err *err)
 {
-	struct mcf *p = NULL;
-	int r = mcf_new(t, true, &p, err);
+	const char *text = cli_opt(c, "host-bandwidth");
+	double v;
+	char *end;
 
+	*cap = *scale = 1;
+	if (!text) {
+		return cli_has(c, "nic-forwards")
+			? err_set(err, WEFT_EUSAGE, "--nic-forwards needs "
+				  "--host-bandwidth") : 0;
+	}
+	v = strtod(text, &end);
+	if (end == text || *end || !(v >= 0.001 && v <= 1e6)) {
+		return err_set(err, WEFT_EUSAGE, "--host-bandwidth %s: expected "
+			       "a number of links such as 1.5", text);
+	}
+	if (!cli_has(c, "rate")) {
+		return err_set(err, WEFT_EUSAGE, "--host-bandwidth needs "
+			       "--rate");
+	}
+	*cap = (int64_t)(v * HOST_PARTS + 0.5);
+	for (*scale = HOST_PARTS; *cap % 2 == 0 && *scale % 2 == 0;) {
+		*cap /= 2;
+		*scale /= 2;
+	}
+	while (*cap % 5 == 0 && *scale % 5 == 0) {
+		*cap /= 5;
+		*scale /= 5;
+	}
+	return 0;
+}
+
+/* The flow alone, solved with symmetry; on hosts with interfaces when asked
+ * for. */
+static int solve_rate(const struct cli *c, const struct topo *t,
+		      const struct mcf_sched_options *opt,
+		      struct cli_flow *flow, struct err *err)
+{
+	struct mcf_result *res = &flow->info.flow;
+	struct topo *split = NULL;
+	struct mcf *p = NULL;
+	int64_t cap, scale;
+	int r = read_hosts(c, &cap, &scale, err);
+
+	if (r == 0 && cli_has(c, "host-bandwidth")) {
+		r = mcf_split_hosts(t, cap, scale, cli_has(c, "nic-forwards"),
+				    &split, err);
+		t = split;
+	}
+	if (r == 0 && cli_has(c, "exact")) {
+		r = find_exact(c, t, &opt->flow, scale, &flow->exact, err);
+	}
+	r = r ? r : mcf_new(t, true, &p, err);
 	r = r ? r : mcf_solve_form(p, opt->form, &opt->flow, res, err);
+	res->congestion *= (double)scale;
+	res->bound *= (double)scale;
 	mcf_free(p);
+	topo_free(split);
 	return r;
 }
 
@@ -147,14 +205,15 @@ static int make(const struct cli *c, const char *algorithm,
 			       "--algorithm %s", algorithm);
 	}
 	cli_catch_signals();
+	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") ||
+	    cli_has(c, "nic-forwards")) {
+		return solve_rate(c, t, &opt, flow, err);
+	}
 	if (cli_has(c, "exact")) {
-		r = find_exact(c, t, &opt.flow, &flow->exact, err);
+		r = find_exact(c, t, &opt.flow, 1, &flow->exact, err);
 	}
 	if (r) {
 		return r;
-	}
-	if (cli_has(c, "rate")) {
-		return solve_rate(t, &opt, &flow->info.flow, err);
 	}
 	return stepped ? make_stepped(c, t, &opt, out, flow, err)
 		       : mcf_schedule(t, &opt, out, &flow->info, err);

@@ -70,6 +70,9 @@ static const struct cli_option make_options[] = {
 	  "with a checked proof", NULL },
 	{ 0, "rate", NULL, "all-to-all: only the best rate, no schedule",
 	  NULL },
+	{ 0, "host-bandwidth", "B", "with --rate: between host and NIC, in "
+	  "links; what is forwarded passes the host", NULL },
+	{ 0, "nic-forwards", NULL, "... unless NICs forward", NULL },
 	{ 0, "steps", "K", "all-to-all by tsmcf: so many (default: the "
 	  "fewest that reach the flow's rate)", NULL },
 	{ 0, "loss", "SHARE", "all-to-all: of rate, allowed to chunks and to "

@@ -53,6 +53,22 @@ has err "are named" 'fewer than the diameter, 3'
 expect 64 "steps are for tsmcf" weft schedule make -t 'K(4)' \
 	-c all-to-all -a mcf --steps 4
 
+# Hosts slower than their links.
+hosts() { # B RATE OPTION...
+	local b=$1 rate=$2
+	shift 2
+	weft schedule make -t 'Hypercube(3)' -c all-to-all --rate --exact \
+		--host-bandwidth "$b" "$@" --format json >"$T/out" 2>"$T/err"
+	[[ $(jq -r .flow_rate_exact "$T/out") == "$rate" ]]
+	tap "hosts of $b links $*: F = $rate"
+}
+hosts 3 1/4
+hosts 1.5 1/8
+hosts 1.5 3/14 --nic-forwards
+hosts 0.5 1/14 --nic-forwards
+expect 64 "no schedule is made for slow hosts" weft schedule make \
+	-t 'Hypercube(3)' -c all-to-all --host-bandwidth 1
+
 # Stopped: the best so far, with its gap.
 certified() { # WHAT WORD
 	jq -e '.flow_rate > 0 and .flow_rate <= .flow_rate_bound and
