@@ -445,6 +445,150 @@ static void composed(void)
 	}
 }
 
+/* Retuning behind others' data, by what of 25 us cannot be hidden. */
+#define CONVERSIONS 4
+
+struct overlapped {
+	double ms[CONVERSIONS + 1], bound_ms[CONVERSIONS + 1];
+};
+
+static const int64_t conversions_ns[CONVERSIONS] = { 0, 500, 2000, 5000 };
+
+static void one_overlap(int n, int w, int64_t bytes, struct overlapped *out)
+{
+	for (int k = 0; k <= CONVERSIONS; k++) {
+		struct optree_params p = params(n, w, bytes);
+		struct optree_plan plan;
+		struct err err;
+
+		p.overlap = k > 0;
+		p.convert_ns = k ? conversions_ns[k - 1] : 0;
+		if (optree_make(&p, OPTREE_COMPOSED, &plan, &err)) {
+			fprintf(stderr, "%s\n", err.msg);
+			failed = 1;
+			continue;
+		}
+		out->ms[k] = (double)plan.time_ns / 1e6;
+		out->bound_ms[k] = (double)plan.bound_ns / 1e6;
+		printf(k ? " %9.3f %9.3f" : " %9.3f", out->ms[k],
+		       out->bound_ms[k]);
+		if (json) {
+			fprintf(json, "{\"bench\":\"ring_overlap\","
+				"\"nodes\":%d,\"channels\":%d,"
+				"\"bytes\":%lld,\"overlap\":%s,"
+				"\"conversion_ns\":%lld,\"time_ns\":%lld,"
+				"\"bound_ns\":%lld,\"retune_hidden_ns\":%lld,"
+				"\"rounds\":%d,\"levels\":%d}\n", n, w,
+				(long long)bytes, k ? "true" : "false",
+				(long long)p.convert_ns,
+				(long long)plan.time_ns,
+				(long long)plan.bound_ns,
+				(long long)plan.retune_hidden_ns, plan.rounds,
+				plan.n_levels);
+		}
+		optree_plan_fini(&plan);
+	}
+}
+
+static void overlap(void)
+{
+	static const int64_t bytes[] = { 4000, 64000, 1000000, 4000000,
+					 32000000, 128000000 };
+	static const char *const sizes[] = { "4 kB", "64 kB", "1 MB", "4 MB",
+					     "32 MB", "128 MB" };
+	static const char *const names[] = { "no overlap", "c = 0",
+					     "c = 0.5 us", "c = 2 us",
+					     "c = 5 us" };
+	static const struct { int n, w; } rings[] = { { 1024, 64 },
+						      { 4096, 128 } };
+	double ms[2][CONVERSIONS + 1][6];
+	struct svg_series series[2][CONVERSIONS + 1];
+	struct svg_chart charts[2];
+	char title[2][96];
+
+	printf("\nOverlap of retuning (a = 25 us; c of it in every step): ms "
+	       "and bound\n    n    w  size       none");
+	for (int k = 1; k <= CONVERSIONS; k++) {
+		printf("%11s     bound", names[k]);
+	}
+	for (int i = 0; i < 2; i++) {
+		for (int j = 0; j < 6; j++) {
+			struct overlapped o = { { 0 }, { 0 } };
+
+			printf("\n%5d %4d %6s", rings[i].n, rings[i].w,
+			       sizes[j]);
+			one_overlap(rings[i].n, rings[i].w, bytes[j], &o);
+			for (int k = 0; k <= CONVERSIONS; k++) {
+				ms[i][k][j] = o.ms[k];
+				series[i][k] = (struct svg_series){
+					names[k], ms[i][k] };
+			}
+		}
+		snprintf(title[i], sizeof(title[i]), "Composed all-gather "
+			 "with overlap, N = %d, w = %d", rings[i].n,
+			 rings[i].w);
+		charts[i] = (struct svg_chart){
+			.title = title[i],
+			.note = "A step costs 25 us, of which c cannot be "
+				"hidden behind others' data.",
+			.x_label = "item of one node",
+			.y_label = "milliseconds", .group = sizes,
+			.n_groups = 6, .series = series[i],
+			.n_series = CONVERSIONS + 1, .log = true,
+			.values = true };
+	}
+	printf("\n");
+	draw("ring_overlap", charts, 2);
+}
+
+/* Directions and fibres that differ, and segments: how close to the bound. */
+static void parts(void)
+{
+	static const struct optree_fibre light[] = {
+		{ RWA_CW, 0, 0, 64 }, { RWA_CCW, 0, 0, 32 },
+		{ RWA_CW, 1, 0, 32 }, { RWA_CCW, 1, 0, 16 } };
+	static const struct {
+		const char *name;
+		int n_light;
+		bool line;
+	} rows[] = {
+		{ "64 one way", 1, false }, { "64/32", 2, false },
+		{ "64,32/32,16", 4, false }, { "64 segment", 0, true },
+		{ "64,32/32,16 segment", 4, true },
+	};
+
+	printf("\nParts of a ring, N=1024\n%-20s %8s %10s %10s %7s\n",
+	       "channels", "MB", "time_ms", "bound_ms", "gap");
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t mb = i % 2 ? 128 : 4;
+		struct optree_params p = params(1024, 64, mb * MEGA);
+		struct optree_plan plan;
+		struct err err;
+
+		p.fibres = rows[i / 2].n_light > 2 ? 2 : 1;
+		p.light = light;
+		p.n_light = rows[i / 2].n_light;
+		p.line = rows[i / 2].line;
+		if (optree_make(&p, OPTREE_AUTO, &plan, &err)) {
+			fprintf(stderr, "%s\n", err.msg);
+			failed = 1;
+			continue;
+		}
+		printf("%-20s %8lld %10.3f %10.3f %7.3f\n", rows[i / 2].name,
+		       (long long)mb, (double)plan.time_ns / 1e6,
+		       (double)plan.bound_ns / 1e6, plan.gap);
+		if (json) {
+			fprintf(json, "{\"bench\":\"ring_parts\","
+				"\"channels\":\"%s\",\"mb\":%lld,"
+				"\"time_ns\":%lld,\"bound_ns\":%lld}\n",
+				rows[i / 2].name, (long long)mb,
+				(long long)plan.time_ns,
+				(long long)plan.bound_ns);
+		}
+		optree_plan_fini(&plan);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "--json") == 0) {
@@ -459,6 +603,8 @@ int main(int argc, char **argv)
 	figure_four();
 	figures_five_and_six();
 	composed();
+	overlap();
+	parts();
 	if (json && fclose(json) != 0) {
 		perror("bench_ring_paper");
 		return 1;
