@@ -174,8 +174,13 @@ static int make_reduction(const struct optree_params *p, enum coll_kind kind,
 			  enum optree_algorithm how, struct optree_plan *out,
 			  struct err *err)
 {
-	int rc = optree_make(p, how, out, err);
+	struct optree_params half = *p;
+	int rc;
 
+	if (kind == COLL_ALLREDUCE && p->max_lights) {
+		half.max_lights = p->max_lights / 2 + !(p->max_lights / 2);
+	}
+	rc = optree_make(&half, how, out, err);
 	if (rc) {
 		return rc;
 	}

@@ -296,6 +296,7 @@ int compose_times(const struct optree_params *p, const struct optree_sym *s,
 
 /* ---- the search ---- */
 
+#define PENALTIES 40		/* searches for fewer lights */
 #define KEEP 12			/* partial sequences kept for each distance */
 
 struct partial {
@@ -476,10 +477,17 @@ static int search_init(struct search *s, const struct optree_params *p,
 /* The fastest so far. */
 struct winner {
 	const struct optree_params *p;
+	double penalty_ns;	/* of a step in the search, for fewer lights */
 	int64_t ns;		/* -1: none yet */
 	struct compose_shape *shape;
 	struct optree_sym *out;
 };
+
+bool compose_may_light(const struct optree_params *p,
+		       const struct optree_sym *s)
+{
+	return !p->max_lights || s->lightpaths <= p->max_lights;
+}
 
 /* Builds a sequence and keeps it when it is faster than what is there. */
 static int try_shape(struct winner *win, const struct compose_shape *x,
@@ -496,7 +504,7 @@ static int try_shape(struct winner *win, const struct compose_shape *x,
 		return rc;
 	}
 	rc = compose_times(win->p, &s, &ns, err);
-	if (!rc && ns >= 0 && (win->ns < 0 || ns < win->ns)) {
+	if (!rc && ns >= 0 && compose_may_light(win->p, &s) && (win->ns < 0 || ns < win->ns)) {
 		if (win->ns >= 0) {
 			optree_sym_fini(win->out);
 		}
@@ -580,6 +588,7 @@ static int search_shape(struct winner *win, const struct compose_shape *like,
 	int rc = search_init(&s, win->p, reach, like, err);
 
 	if (!rc) {
+		s.step_ns += win->penalty_ns;
 		search_all(&s);
 	}
 	for (int k = 0; !rc && k < s.n_best[1]; k++) {
@@ -617,29 +626,46 @@ static void split_item(const struct optree_params *p, struct compose_shape *x)
 	}
 }
 
-int compose_best(const struct optree_params *p, int reach,
-		 struct compose_shape *shape, struct optree_sym *out,
-		 struct err *err)
+/* From both ends of gaps, or one way, as the directions are. */
+static int search_ways(struct winner *win, int reach, struct err *err)
 {
 	struct compose_shape both = { .units = 2 };
 	struct compose_shape one = { .one_way = true, .units = 1, .cw = 1 };
-	struct winner win = { p, -1, shape, out };
+	const struct optree_params *p = win->p;
 	int64_t cw = tree_width(p, RWA_CW), ccw = tree_width(p, RWA_CCW);
 	int rc = 0;
 
 	if (!p->line && cw && ccw) {
-		rc = search_shape(&win, &both, reach, err);
+		rc = search_shape(win, &both, reach, err);
 	}
 	if (!rc && (p->line || cw != ccw)) {
 		if (!p->line) {
 			split_item(p, &one);
 		}
-		rc = search_shape(&win, &one, reach, err);
+		rc = search_shape(win, &one, reach, err);
+	}
+	return rc;
+}
+
+int compose_best(const struct optree_params *p, int reach,
+		 struct compose_shape *shape, struct optree_sym *out,
+		 struct err *err)
+{
+	struct winner win = { .p = p, .ns = -1, .shape = shape, .out = out };
+	int rc = search_ways(&win, reach, err);
+
+	/* Every step lights all channels, more or less: dearer steps, fewer
+	 * lights. */
+	for (int k = 0; k < PENALTIES && !rc && win.ns < 0 && p->max_lights;
+	     k++) {
+		win.penalty_ns = win.penalty_ns > 0 ? 2 * win.penalty_ns
+						    : 1000;
+		rc = search_ways(&win, reach, err);
 	}
 	if (!rc && win.ns < 0) {
 		rc = err_set(err, WEFT_ELIMIT, "no sequence of levels lasts "
-			     "less than 292 years or %d steps",
-			     COLL_MAX_STEPS);
+			     "less than 292 years, %d steps and the lights "
+			     "allowed", COLL_MAX_STEPS);
 	} else if (rc && win.ns >= 0) {
 		optree_sym_fini(out);
 	}

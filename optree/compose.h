@@ -78,6 +78,10 @@ int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 int32_t overlap_lit(const struct sym_round *r, const struct sym_move *m,
 		    int slot, int32_t *class, int32_t *first);
 
+/* It has no more lights than the parameters allow. */
+bool compose_may_light(const struct optree_params *p,
+		       const struct optree_sym *s);
+
 /* One or the other, as p->overlap says. *ns: -1 when it does not fit. */
 int compose_times(const struct optree_params *p, const struct optree_sym *s,
 		  int64_t *ns, struct err *err);

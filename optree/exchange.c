@@ -127,7 +127,7 @@ static int try_now(struct tries *t, struct err *err)
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
 	rc = compose_times(t->p, &s, &ns, err);
-	if (rc || ns < 0 || (t->best_ns >= 0 && ns >= t->best_ns)) {
+	if (rc || ns < 0 || !compose_may_light(t->p, &s) || (t->best_ns >= 0 && ns >= t->best_ns)) {
 		optree_sym_fini(&s);
 		return rc;
 	}

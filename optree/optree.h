@@ -37,6 +37,9 @@ struct optree_params {
 	 * lit last. convert_ns is paid in every step. */
 	bool overlap;
 	int64_t convert_ns;	/* 0..alpha_ns; of overlap only */
+	/* Plan nothing with more lights than this when written out (for jobs:
+	 * COLL_MAX_LIGHTS, what a schedule holds); 0: as fast as can be. */
+	int64_t max_lights;
 	const struct rwa_loss *loss;	/* NULL: no budget */
 	/* The light that the plan may use, when it is not all of it: fibres
 	 * of unequal sizes, fibres in one direction only, or what other jobs

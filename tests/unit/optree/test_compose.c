@@ -335,6 +335,35 @@ static void baselines_are_real(void **state)
 	}
 }
 
+/* What must be written out is planned within what can be held: still faster
+ * than OpTree, where the fastest has too many lights. */
+static void lights_are_limited(void **state)
+{
+	struct optree_params p = params(4096, 64, 128000000);
+	struct optree_plan plan;
+	int64_t before = INT64_MAX;
+
+	(void)state;
+	for (int64_t most = COLL_MAX_LIGHTS; most > 1 << 24; most /= 2) {
+		p.max_lights = most;
+		make(&p, OPTREE_AUTO, &plan);
+		assert_true(plan.lightpaths <= most);
+		assert_true(plan.lightpaths <= before);
+		assert_true(5 * plan.time_ns <= plan.optree_time_ns);
+		before = plan.lightpaths;
+		optree_plan_fini(&plan);
+	}
+	p = params(40, 6, 400000);
+	p.max_lights = 2000;
+	make(&p, OPTREE_COMPOSED, &plan);
+	assert_true(plan.lightpaths <= 2000);
+	assert_int_equal(optree_plan_expand(&p, &plan, &(struct err){ 0 }),
+			 0);
+	optree_plan_fini(&plan);
+	p.max_lights = 10;
+	assert_int_equal(refused(&p), WEFT_ELIMIT);
+}
+
 static int count(const char *text, const char *what)
 {
 	int n = 0;
@@ -401,6 +430,7 @@ int main(void)
 		cmocka_unit_test(reach_is_a_hard_limit),
 		cmocka_unit_test(faults_are_found),
 		cmocka_unit_test(baselines_are_real),
+		cmocka_unit_test(lights_are_limited),
 		cmocka_unit_test(plans_are_drawn),
 		cmocka_unit_test(algorithms_have_names),
 	};
