@@ -178,8 +178,14 @@ static void net_fini(struct net *n)
 	free(n->group);
 }
 
+/* Whole units that fit a link. */
+static int64_t room_of(int64_t cap, struct ratio per_cap)
+{
+	return (int64_t)((__int128)per_cap.num * cap / per_cap.den);
+}
+
 static int net_add(const struct balance *b, struct net *n, int64_t per_item,
-		   int64_t per_cap, struct err *err)
+		   struct ratio per_cap, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links, link0 = 1 + b->n_groups;
 	int rc = 0;
@@ -196,16 +202,17 @@ static int net_add(const struct balance *b, struct net *n, int64_t per_item,
 		}
 	}
 	for (int w = 0; w < b->n_links && !rc; w++) {
-		rc = flow_add(n->flow, link0 + w, sink, per_cap * b->cap[w], 0,
-			      &n->link[w], err);
+		rc = flow_add(n->flow, link0 + w, sink,
+			      room_of(b->cap[w], per_cap), 0, &n->link[w],
+			      err);
 	}
 	return rc;
 }
 
 /* Sends per_item for every item over links that take per_cap for each unit
  * of their capacity. net_fini also after an error. */
-static int net_run(const struct balance *b, int64_t per_item, int64_t per_cap,
-		   struct net *n, struct err *err)
+static int net_run(const struct balance *b, int64_t per_item,
+		   struct ratio per_cap, struct net *n, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links;
 	size_t edges = (size_t)b->n_groups + b->n_use + b->n_links;
@@ -296,7 +303,8 @@ int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 		struct net n;
 
 		*load = density(b, tight);
-		rc = net_run(b, load->den, load->num, &n, err);
+		rc = net_run(b, load->den, (struct ratio){ load->num, 1 }, &n,
+			     err);
 		proven = n.reached == n.wanted;
 		if (!rc && !proven) {
 			rc = mark_cut(b, &n, load->den, tight, err);
@@ -463,20 +471,35 @@ bool balance_is_below(const struct balance *b, struct ratio limit)
 	return below;
 }
 
-int balance_split(const struct balance *b, int64_t chunks, int64_t most,
+/* The least load above `most` at which a link takes one more unit. */
+static struct ratio next_room(const struct balance *b, struct ratio most)
+{
+	struct ratio next = { INT64_MAX, 1 };
+
+	for (int w = 0; w < b->n_links; w++) {
+		struct ratio r = { room_of(b->cap[w], most) + 1, b->cap[w] };
+
+		next = ratio_cmp(r, next) < 0 ? r : next;
+	}
+	return next;
+}
+
+int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,
 		  int64_t *share, struct err *err)
 {
-	struct net n;
-	int rc = net_run(b, chunks, most, &n, err);
+	bool fits = false;
+	int rc = 0;
 
-	if (!rc && n.reached != n.wanted) {
-		rc = err_set(err, WEFT_EINTERNAL,
-			     "%lld chunks a unit of capacity are too few",
-			     (long long)most);
+	while (!rc && !fits) {
+		struct net n;
+
+		rc = net_run(b, chunks, *most, &n, err);
+		fits = n.reached == n.wanted;
+		for (int i = 0; i < b->n_use && !rc && fits; i++) {
+			share[i] = flow_on(n.flow, n.use[i]);
+		}
+		net_fini(&n);
+		*most = rc || fits ? *most : next_room(b, *most);
 	}
-	for (int i = 0; i < b->n_use && !rc; i++) {
-		share[i] = flow_on(n.flow, n.use[i]);
-	}
-	net_fini(&n);
 	return rc;
 }

@@ -64,10 +64,12 @@ int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
  * show. For many links far cheaper than balance_solve. */
 bool balance_is_below(const struct balance *b, struct ratio limit);
 
-/* Cuts every item into `chunks` and gives each link at most `most` of them
- * per unit of capacity: share[i] chunks of the group go over link use[i].
- * WEFT_EINTERNAL when most < load * chunks. */
-int balance_split(const struct balance *b, int64_t chunks, int64_t most,
+/* Cuts every item into `chunks` and gives each link at most *most of them per
+ * unit of capacity: share[i] chunks of the group go over link use[i]. Where
+ * whole chunks do not fit, *most is raised to the least value at which they
+ * do: the optimum of the integer program (12) when that is above what was
+ * asked. A maximum flow each time. */
+int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,
 		  int64_t *share, struct err *err);
 
 int ratio_cmp(struct ratio a, struct ratio b);

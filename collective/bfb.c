@@ -476,11 +476,13 @@ static int deal(const struct balance *b, const struct balance_group *g,
 	return 0;
 }
 
-/* What the view's node takes at distance t, with a load that it can keep. */
+/* What the view's node takes at distance t, with the load of that distance or
+ * the least above it that whole chunks allow. */
 static int split_level(struct view *v, int t, struct ratio load, int chunks,
 		       struct receipts *out, struct err *err)
 {
 	const int32_t *ranks = v->queue + v->level[t];
+	struct ratio most = { load.num * chunks, load.den };
 	struct balance b;
 	int64_t *share = NULL;
 	int rc = load_program(v, t, &b, err);
@@ -489,8 +491,7 @@ static int split_level(struct view *v, int t, struct ratio load, int chunks,
 		share = malloc(((size_t)b.n_use + 1) * sizeof(*share));
 		rc = share ? 0 : err_nomem(err);
 	}
-	rc = rc ? rc : balance_split(&b, chunks, ratio_ceil_mul(load, chunks),
-				     share, err);
+	rc = rc ? rc : balance_split(&b, chunks, &most, share, err);
 	for (int g = 0; g < b.n_groups && !rc; g++) {
 		rc = deal(&b, &b.groups[g], ranks, t, chunks, share, out, err);
 		ranks += b.groups[g].items;
@@ -642,11 +643,22 @@ static int bfb_emit(const struct bfb *b, struct coll_sched *sched,
 int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
 	     struct err *err)
 {
+	return coll_bfb_cut(kind, topo, 0, out, err);
+}
+
+int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
+		 struct coll_sched **out, struct err *err)
+{
 	struct coll_sched *sched = NULL;
 	struct bfb b = { .n_sides = 0 };
 	int rc;
 
 	*out = NULL;
+	if (chunks < 0 || chunks > COLL_MAX_CHUNKS) {
+		topo_free(topo);
+		return err_set(err, WEFT_EINVAL, "%d chunks: expected 1 to %d",
+			       chunks, COLL_MAX_CHUNKS);
+	}
 	if (kind == COLL_ALLTOALL || kind == COLL_BROADCAST) {
 		topo_free(topo);
 		return err_set(err, WEFT_EUNSUPPORTED,
@@ -657,7 +669,8 @@ int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
 	rc = coll_new(kind, topo, 1, 0, 0, &sched, err);
 	rc = rc ? rc : bfb_solve(&b, kind, topo, err);
 	if (!rc) {
-		sched->chunks = choose_chunks(b.sides, b.n_sides);
+		sched->chunks = chunks ? chunks
+				       : choose_chunks(b.sides, b.n_sides);
 		rc = bfb_emit(&b, sched, err);
 	}
 	rc = rc ? rc : coll_finish(sched, err);

@@ -194,6 +194,16 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
 	     struct err *err);
 
+/*
+ * The same with shards of exactly `chunks` chunks, or of as many as coll_bfb
+ * takes when 0. The integer program (12) of appendix D.2 is a flow, so each
+ * level has the least load of any breadth-first broadcast with so many chunks,
+ * not only one within theorem 20: with unit capacities the sum over the levels
+ * of ceil(P U) / P, U the exact load. WEFT_EINVAL beyond COLL_MAX_CHUNKS.
+ */
+int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
+		 struct coll_sched **out, struct err *err);
+
 /* The other way round in time on the transposed digraph: an all-gather
  * becomes a reduce-scatter and back, an all-to-all the one that returns
  * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse

@@ -447,7 +447,8 @@ static int add_kautz(struct coll_finder *f, struct cands *set, int n, int d)
 	struct cand c = { .exact = true };
 	int rc;
 
-	if (n < d + 1 || !name(&c, "GenKautz(%d,%d)", d, n)) {
+	/* Of degree one they are not connected. */
+	if (d < 2 || n < d + 1 || !name(&c, "GenKautz(%d,%d)", d, n)) {
 		return 0;
 	}
 	rc = compute(f, &c);

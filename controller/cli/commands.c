@@ -64,6 +64,8 @@ static const struct cli_option make_options[] = {
 	  ALGORITHMS },
 	{ 0, "batches", "N", "cut shards in so many, which overlap (default: "
 	  "1, or the fastest when the cost is given)", NULL },
+	{ 0, "chunks", "P", "cut every shard into P (default: as many as the "
+	  "exact loads need)", NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near the flow comes to its "
 	  "bound (default: 0.01%)", NULL },
 	{ 0, "exact", NULL, "all-to-all: find the best rate as a fraction, "

@@ -10,7 +10,7 @@ struct made {
 	struct coll_sched *sched;
 	struct coll_report report;	/* of sched */
 	const char *algorithm;
-	int64_t batches;
+	int64_t batches, chunks;	/* chunks: a shard, 0 as needed */
 	bool wants_time;
 	struct coll_cost cost;		/* when it does */
 	struct cli_flow flow;		/* of an all-to-all */
@@ -38,6 +38,23 @@ static int choose_algorithm(const struct cli *c, enum coll_kind kind,
 						     ? CLI_ALL_TO_ALL
 						     : "bfb, expand");
 	return err->code;
+}
+
+/* --chunks: breadth-first broadcast in one batch, and nothing else. */
+static int read_chunks(const struct cli *c, enum coll_kind kind,
+		       const char **algorithm, int64_t *chunks,
+		       struct err *err)
+{
+	if (!cli_has(c, "chunks")) {
+		return 0;
+	}
+	if (kind == COLL_ALLTOALL || strcmp(*algorithm, "expand") == 0 ||
+	    cli_has(c, "batches")) {
+		return err_set(err, WEFT_EUSAGE, "--chunks: only for "
+			       "--algorithm bfb, without --batches");
+	}
+	*algorithm = "bfb";
+	return cli_opt_int(c, "chunks", 1, COLL_MAX_CHUNKS, chunks, err);
 }
 
 /* Time in the alpha-beta model when the command line has what it takes,
@@ -155,7 +172,7 @@ static int make_gather(const struct cli *c, struct made *m,
 	int rc = 0;
 
 	if (any || strcmp(algorithm, "bfb") == 0) {
-		rc = coll_bfb(kind, t, &s, err);
+		rc = coll_bfb_cut(kind, t, (int)m->chunks, &s, err);
 		rc = rc ? rc : offer(m, s, "bfb", 1, err);
 		rc = rc ? rc : read_cost(c, m, err);
 	} else {
@@ -167,7 +184,7 @@ static int make_gather(const struct cli *c, struct made *m,
 	if (!rc && !any) {
 		rc = read_cost(c, m, err);
 	}
-	return rc ? rc : try_batches(c, m, err);
+	return rc || m->chunks ? rc : try_batches(c, m, err);
 }
 
 /* ---- all-to-all ---- */
@@ -202,6 +219,7 @@ static int synthesise(const struct cli *c, struct made *made,
 	    (r = cli_need(c, "collective", err)) ||
 	    (r = coll_kind_parse(cli_opt(c, "collective"), &kind, err)) ||
 	    (r = choose_algorithm(c, kind, &algorithm, err)) ||
+	    (r = read_chunks(c, kind, &algorithm, &made->chunks, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &made->topology,
 			       err))) {
 		return r;

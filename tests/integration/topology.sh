@@ -59,6 +59,13 @@ got=$(weft topology find -n 1024 -d 4 --alpha 10us --bandwidth 100Gbps \
 [[ $got == '["L3(C(16,{3,4}))","L2(Pow(Diamond,2))"]' ]]
 tap "the fastest for each message size"
 
+got=$(weft schedule make --topology 'GenKautz(4,30)' --collective allreduce \
+	--chunks 3 --format json | jq -c '[.chunks,.bandwidth_factor]')
+[[ $got == '[3,"38/15"]' ]]
+tap "a schedule of three chunks a shard"
+says "chunks of an all-to-all" 'only for --algorithm bfb' weft schedule make \
+	--topology 'K(4)' --collective all-to-all --chunks 3
+
 find() {
 	weft topology find -n 64 -d 4 --alpha 10us --bandwidth 100Gbps \
 		--size 1MiB --format json "$@"

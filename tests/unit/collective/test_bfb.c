@@ -5,10 +5,12 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 
 #include "collective/balance.h"
 #include "collective/shift.h"
 #include "lib/base/rng.h"
+#include "lib/lp/lp.h"
 #include "tests/unit/collective/common.h"
 
 /* T_B, in M/B, of an all-gather and a reduce-scatter. */
@@ -313,6 +315,82 @@ static void test_exact_on_random_graphs(void **state)
 	}
 }
 
+/* With P chunks each level takes its exact load rounded up to whole chunks,
+ * which is within theorem 20. Takes t, of unit arcs. */
+static void assert_cut(struct topo *t, int chunks)
+{
+	int32_t *dist = distances(t);
+	int n = topo_n(t), d = topo_max_degree(t), diameter = topo_diameter(t);
+	struct err err = { 0 };
+	struct coll_report r;
+	struct coll_sched *s;
+	mpq_t top, q, sum, slack;
+	mpz_t up;
+
+	mpq_inits(top, q, sum, slack, NULL);
+	mpz_init(up);
+	for (int t1 = 1; t1 <= diameter; t1++) {
+		mpq_set_ui(top, 0, 1);
+		for (int u = 0; u < n; u++) {
+			densest(t, dist, u, t1, q);
+			if (mpq_cmp(q, top) > 0) {
+				mpq_set(top, q);
+			}
+		}
+		mpq_add(slack, slack, top);
+		rat_set(q, chunks, 1);
+		mpq_mul(top, top, q);
+		mpz_cdiv_q(up, mpq_numref(top), mpq_denref(top));
+		mpq_set_z(q, up);
+		mpq_add(sum, sum, q);
+	}
+	rat_set(q, 1, chunks);
+	mpq_mul(sum, sum, q);
+	free(dist);
+	coll_report_init(&r);
+	must(coll_bfb_cut(COLL_ALLGATHER, t, chunks, &s, &err), &err);
+	must(coll_verify(s, &r, &err), &err);
+	assert_int_equal(coll_chunks(s), chunks);
+	assert_true(mpq_equal(r.shard_times, sum));
+	/* (d^D - 1) / ((d - 1) P) shards a link above the exact load. */
+	for (int64_t k = 0, power = 1; k < diameter; k++, power *= d) {
+		rat_set(q, power, chunks);
+		mpq_add(slack, slack, q);
+	}
+	assert_true(mpq_cmp(r.shard_times, slack) <= 0);
+	coll_report_fini(&r);
+	coll_free(s);
+	mpq_clears(top, q, sum, slack, NULL);
+	mpz_clear(up);
+}
+
+static void test_given_chunks(void **state)
+{
+	static const char *const exprs[] = {
+		"GenKautz(3,17)", "GenKautz(4,30)", "C(16,{3,4})", "K(3,5)",
+		"Torus(3,5)", "Reverse(GenKautz(3,20))", "Diamond",
+	};
+	struct err err = { 0 };
+	struct coll_sched *s;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 44);
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		for (int chunks = 1; chunks <= 5; chunks++) {
+			assert_cut(graph_of(exprs[i]), chunks);
+		}
+	}
+	for (int i = 0; i < 20; i++) {
+		assert_cut(random_graph(&rng, 12, 20, 1, 1), 1 + i % 4);
+	}
+	assert_int_equal(coll_bfb_cut(COLL_ALLREDUCE, graph_of("K(3)"), -1, &s,
+				      &err), WEFT_EINVAL);
+	assert_int_equal(coll_bfb_cut(COLL_ALLREDUCE, graph_of("K(3)"),
+				      COLL_MAX_CHUNKS + 1, &s, &err),
+			 WEFT_EINVAL);
+}
+
 /* Takes t. True when the loads have a common denominator within the limit;
  * otherwise P is a compromise, no worse than a chunk too many a step. */
 static bool exact_or_close(struct topo *t)
@@ -363,19 +441,22 @@ static void test_balance_figure_5(void **state)
 	struct balance_group groups[] = { { 1, 0, 2 }, { 1, 2, 2 } };
 	struct balance b = { 3, 2, cap, groups, use, 4 };
 	struct err err = { 0 };
-	struct ratio load;
+	struct ratio load, most = { 1, 1 };
 
 	(void)state;
 	must(balance_solve(&b, &load, &err), &err);
 	assert_int_equal(load.num, 2);
 	assert_int_equal(load.den, 3);
-	must(balance_split(&b, 3, 2, share, &err), &err);
+	must(balance_split(&b, 3, &most, share, &err), &err);
 	assert_int_equal(share[0], 2);
 	assert_int_equal(share[1], 1);
 	assert_int_equal(share[2], 1);
 	assert_int_equal(share[3], 2);
-	assert_int_equal(balance_split(&b, 3, 1, share, &err),
-			 WEFT_EINTERNAL);
+	assert_int_equal(ratio_cmp(most, (struct ratio){ 2, 1 }), 0);
+	/* Two shards in one chunk each: 2/3 of one does not do. */
+	most = load;
+	must(balance_split(&b, 1, &most, share, &err), &err);
+	assert_int_equal(ratio_cmp(most, (struct ratio){ 1, 1 }), 0);
 }
 
 /* A random program: each group may use a random set of the links. */
@@ -401,6 +482,77 @@ static void random_program(struct rng *rng, struct balance *b)
 			}
 		}
 	}
+}
+
+/* Program (12), with capacities, by branch and bound: the least load per unit
+ * of capacity when every item is `chunks` whole chunks. */
+static double least_by_milp(const struct balance *b, int64_t chunks)
+{
+	struct lp_result res;
+	struct err err = { 0 };
+	struct lp *lp;
+	int rows[8], row;
+	double caps[8];
+
+	must(lp_new(&lp, &err), &err);
+	for (int w = 0; w < b->n_links; w++) {
+		must(lp_add_row(lp, LP_GE, 0, &rows[w], &err), &err);
+		caps[w] = (double)b->cap[w];
+	}
+	must(lp_add_col(lp, 1, 0, LP_INF, false, b->n_links, rows, caps, NULL,
+			&err), &err);
+	for (int g = 0; g < b->n_groups; g++) {
+		const struct balance_group *gr = &b->groups[g];
+
+		must(lp_add_row(lp, LP_EQ, (double)(gr->items * chunks), &row,
+				&err), &err);
+		for (int i = gr->first; i < gr->first + gr->n; i++) {
+			int of[2] = { rows[b->use[i]], row };
+			double sign[2] = { -1, 1 };
+
+			must(lp_add_col(lp, 0, 0, (double)gr->items * chunks,
+					true, 2, of, sign, NULL, &err), &err);
+		}
+	}
+	must(lp_run(lp, NULL, &res, &err), &err);
+	assert_int_equal(res.outcome, LP_OPTIMAL);
+	lp_free(lp);
+	return res.objective;
+}
+
+static void test_whole_chunks_are_optimal(void **state)
+{
+	int64_t cap[7], share[63];
+	struct balance_group groups[9];
+	int use[63], raised = 0;
+	struct balance b = { .cap = cap, .groups = groups, .use = use };
+	struct err err = { 0 };
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 12);
+	for (int i = 0; i < 100; i++) {
+		int64_t chunks = 1 + (int64_t)rng_below(&rng, 3);
+		struct ratio most;
+		double least;
+
+		/* Small: branch and bound takes long where links are alike. */
+		do {
+			random_program(&rng, &b);
+		} while (b.n_links > 4 || b.n_groups > 4);
+		for (int g = 0; g < b.n_groups; g++) {
+			groups[g].items = 1 + groups[g].items % 3;
+		}
+		must(balance_solve(&b, &most, &err), &err);
+		most.num *= chunks;
+		least = (double)most.num / (double)most.den;
+		must(balance_split(&b, chunks, &most, share, &err), &err);
+		raised += (double)most.num / (double)most.den > least + 1e-9;
+		least = least_by_milp(&b, chunks);
+		assert_true(fabs((double)most.num / (double)most.den - least) <
+			    1e-6);
+	}
+	assert_true(raised > 10);
 }
 
 /* From all sets, from lp_solve's proposal and from any set at all, the same
@@ -502,6 +654,8 @@ static void test_translations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_given_chunks),
+		cmocka_unit_test(test_whole_chunks_are_optimal),
 		cmocka_unit_test(test_balance_figure_5),
 		cmocka_unit_test(test_any_start_is_proven),
 		cmocka_unit_test(test_translations),

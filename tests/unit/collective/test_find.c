@@ -69,6 +69,22 @@ static void test_table_5(void **state)
 	}
 }
 
+/* Duplex circuits between two ports: a ring is all there is. */
+static void test_two_ports_both_ways(void **state)
+{
+	struct coll_frontier f = find(100, 2, true, COLL_ALLREDUCE, true);
+
+	(void)state;
+	assert_int_equal(f.points.n, 1);
+	assert_string_equal(f.points.v[0].expr, "Ring(100)");
+	assert_point(&f, 100, 99, 50);
+	coll_frontier_fini(&f);
+	/* Their line graph's size is known only once the inner one is built. */
+	f = find(56, 4, false, COLL_ALLREDUCE, true);
+	assert_true(f.points.n > 0);
+	coll_frontier_fini(&f);
+}
+
 /* A schedule exists for a point, unless its chunks are too many; both ways
  * means both ways; no bound is beaten. */
 static void assert_real(const struct coll_query *q,
@@ -215,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table_4),
 		cmocka_unit_test(test_table_5),
+		cmocka_unit_test(test_two_ports_both_ways),
 		cmocka_unit_test(test_points_are_real),
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_refusals),
