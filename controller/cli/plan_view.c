@@ -130,28 +130,35 @@ static void draw_circuits(struct pen *p, char sign, const char *device,
 	}
 }
 
-static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d)
+static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d,
+			 const Weft__V1__PlanProgram *q)
 {
-	if (!d->load_program) {
+	char sign = strcmp(q->change, "load") == 0 ? '+' :
+		    strcmp(q->change, "replace") == 0 ? '~' : '-';
+
+	if (strcmp(q->change, "keep") == 0) {
 		return;
 	}
-	open_line(p, !d->had_program ? '+' : d->program_steps ? '~' : '-',
-		  d->name);
-	buf_printf(&p->b, "program of %u step%s, %llu settings",
-		   d->program_steps, d->program_steps == 1 ? "" : "s",
-		   (unsigned long long)d->program_settings);
-	if (d->had_program) {
-		buf_printf(&p->b, " (replaces one of %u)",
-			   d->old_program_steps);
+	open_line(p, sign, d->name);
+	buf_printf(&p->b, "program of %u step%s for job %s", q->steps,
+		   q->steps == 1 ? "" : "s", q->name);
+	if (sign == '-') {
+		buf_str(&p->b, " ends\n");
+		return;
 	}
-	buf_char(&p->b, '\n');
+	buf_printf(&p->b, ", channels %d-%d: %llu settings in %llu bytes\n",
+		   q->first_channel, q->first_channel + q->channels - 1,
+		   (unsigned long long)q->settings,
+		   (unsigned long long)q->bytes);
 }
 
 static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 {
 	draw_circuits(p, '-', d->name, d->delete_, d->n_delete_);
 	draw_circuits(p, '+', d->name, d->add, d->n_add);
-	draw_program(p, d);
+	for (size_t i = 0; i < d->n_programs; i++) {
+		draw_program(p, d, d->programs[i]);
+	}
 	if (d->n_stolen > 0) {
 		open_line(p, '!', d->name);
 		buf_printf(&p->b, "takes %zu circuit%s that weft did not make "
@@ -283,6 +290,27 @@ static int print_table(struct cli *c, const struct plan_view *v,
 
 /* ---- for programs ---- */
 
+static void out_programs(struct out *o, const Weft__V1__PlanDevice *d)
+{
+	out_array(o, "programs");
+	for (size_t i = 0; i < d->n_programs; i++) {
+		const Weft__V1__PlanProgram *q = d->programs[i];
+
+		out_object(o, NULL);
+		out_str(o, "job", q->name);
+		out_str(o, "change", q->change);
+		out_int(o, "steps", q->steps);
+		out_int(o, "settings", (int64_t)q->settings);
+		out_int(o, "bytes", (int64_t)q->bytes);
+		out_int(o, "first_node", q->first_node);
+		out_int(o, "nodes", q->nodes);
+		out_int(o, "first_channel", q->first_channel);
+		out_int(o, "channels", q->channels);
+		out_end(o);
+	}
+	out_end(o);
+}
+
 static void out_device(struct out *o, const Weft__V1__PlanDevice *d)
 {
 	char kind[32];
@@ -299,6 +327,9 @@ static void out_device(struct out *o, const Weft__V1__PlanDevice *d)
 	out_bool(o, "load_program", d->load_program);
 	out_int(o, "program_steps", d->program_steps);
 	out_int(o, "program_settings", (int64_t)d->program_settings);
+	if (d->n_programs) {
+		out_programs(o, d);
+	}
 	out_int(o, "switch_ns", d->switch_ns);
 	out_int(o, "down_ns", d->down_ns);
 }

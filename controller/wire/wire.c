@@ -115,6 +115,57 @@ static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
 	}
 }
 
+struct programs {
+	Weft__V1__PlanProgram *items, **v;
+	size_t n;
+};
+
+static void put_program(struct programs *to, const struct light_pack *p,
+			const char *change)
+{
+	Weft__V1__PlanProgram *m = &to->items[to->n];
+
+	weft__v1__plan_program__init(m);
+	m->name = (char *)p->name;
+	m->change = (char *)change;
+	m->steps = p->steps;
+	m->settings = p->settings;
+	m->bytes = p->len;
+	m->first_node = p->window.first_node;
+	m->nodes = p->window.nodes;
+	m->first_channel = p->window.first_channel;
+	m->channels = p->window.channels;
+	to->v[to->n++] = m;
+}
+
+/* What becomes of each program of a ring. */
+static int list_programs(const struct plan_device *d, struct programs *to,
+			 struct err *err)
+{
+	const struct light_ring *old = &d->old_programs, *now = &d->programs;
+	size_t n = (size_t)old->n + (size_t)now->n + 1;
+
+	*to = (struct programs){ .items = calloc(n, sizeof(*to->items)),
+				 .v = calloc(n, sizeof(*to->v)) };
+	if (!to->items || !to->v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < now->n; i++) {
+		const struct light_pack *had =
+			light_ring_find(old, now->v[i].name);
+
+		put_program(to, &now->v[i], !had ? "load" :
+			    light_pack_equal(had, &now->v[i]) ? "keep" :
+							       "replace");
+	}
+	for (int i = 0; i < old->n && d->load_program; i++) {
+		if (!light_ring_find(now, old->v[i].name)) {
+			put_program(to, &old->v[i], "end");
+		}
+	}
+	return 0;
+}
+
 static int send_device(const struct plan *p, const struct plan_base *base,
 		       const struct plan_device *d, wire_part_fn fn, void *arg,
 		       struct err *err)
@@ -126,7 +177,8 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 					  d->foreign };
 	const int count[] = { d->n_del, d->n_add, d->n_stolen, d->n_foreign };
 	struct wire_circuits list[4];
-	int r = 0;
+	struct programs programs;
+	int r = list_programs(d, &programs, err);
 
 	memset(list, 0, sizeof(list));
 	for (int i = 0; i < 4 && r == 0; i++) {
@@ -149,6 +201,8 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	m.foreign = list[3].v;
 	m.keep = d->n_keep;
 	fill_program(d, &m);
+	m.programs = programs.v;
+	m.n_programs = programs.n;
 	m.switch_ns = d->switch_ns;
 	m.down_ns = d->down_ns;
 	part.part_case = WEFT__V1__PLAN_PART__PART_DEVICE;
@@ -158,6 +212,8 @@ out:
 	for (int i = 0; i < 4; i++) {
 		wire_circuits_fini(&list[i]);
 	}
+	free(programs.items);
+	free(programs.v);
 	return r;
 }
 

@@ -36,6 +36,7 @@ struct rig {
 	struct drv_option options[RIG_MAX_OPTIONS];
 	char dir[64], address[96], control[108], state[108];
 	const char *driver;
+	const char *extra[2];	/* one more option of the emulator */
 	pid_t emulator;		/* 0: none */
 	bool inside;		/* a call into the driver is running */
 	/* the last answers */
@@ -67,17 +68,21 @@ static inline void rig_start_emulator(struct rig *r, const char *size,
 				 (char *)r->driver, "--listen", (char *)listen,
 				 "--size", (char *)size, "--control",
 				 r->control, "--state", r->state, "--fibres",
-				 "2", fault ? "--fault" : NULL,
-				 (char *)fault, NULL };
-		int argc = 0;
+				 "2", NULL, NULL, NULL, NULL, NULL };
+		int argc = 13;
 
 		/* A test that failed does not stop its emulator. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
 		close(out[0]);
 		close(out[1]);
-		while (argv[argc]) {
-			argc++;
+		if (fault) {
+			argv[argc++] = "--fault";
+			argv[argc++] = (char *)fault;
+		}
+		if (r->extra[0]) {
+			argv[argc++] = (char *)r->extra[0];
+			argv[argc++] = (char *)r->extra[1];
 		}
 		_exit(emulator_main(argc, argv));
 	}

@@ -363,6 +363,49 @@ static void test_newer_format(void **state)
 	refused(*state, WEFT_EUNSUPPORTED, "format 99");
 }
 
+/* Version 1 kept one program a ring, nine bytes a setting. The circuits stay,
+ * and rings count as dark. */
+static void test_older_format(void **state)
+{
+	struct place *p = *state;
+	struct store *s = must_open(p);
+	struct store_journal j = journal_of(3, -1, 7);
+	struct store_light l;
+
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit(s, 1, "", &err));
+	store_journal_fini(&j);
+	store_free(s);
+	sql(p, "UPDATE intent_device SET program = NULL;"
+	    "DROP TABLE program;"
+	    "CREATE TABLE program ("
+	    "  digest BLOB PRIMARY KEY CHECK (length(digest) = 32),"
+	    "  steps INTEGER NOT NULL,"
+	    "  settings INTEGER NOT NULL,"
+	    "  data BLOB NOT NULL CHECK (length(data) = settings * 9)"
+	    ") STRICT;"
+	    "INSERT INTO program VALUES (zeroblob(32), 1, 1, zeroblob(9));"
+	    "UPDATE intent_device SET program = zeroblob(32) "
+	    "WHERE device = 'ring';"
+	    "PRAGMA user_version = 1");
+	s = must_open(p);
+	OK(store_intent(s, "sw", &l, &err));
+	assert_int_equal(l.n_xcs, 4);
+	store_light_fini(&l);
+	OK(store_intent(s, "ring", &l, &err));
+	assert_false(l.has_program);
+	store_light_fini(&l);
+	/* And it takes programs of today. */
+	j = journal_of(3, -1, 7);
+	OK(begin(s, &j, "bb", &err));
+	OK(store_commit(s, 2, "", &err));
+	store_journal_fini(&j);
+	OK(store_intent(s, "ring", &l, &err));
+	assert_true(l.has_program);
+	store_light_fini(&l);
+	store_free(s);
+}
+
 static void test_not_a_store(void **state)
 {
 	sql(*state, "CREATE TABLE t (a)");
@@ -483,7 +526,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_new_store), T(test_commit_moves_intent),
+		T(test_new_store), T(test_older_format),
+		T(test_commit_moves_intent),
 		T(test_journal_comes_back),
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
