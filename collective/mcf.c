@@ -15,6 +15,12 @@
 /* Part of the way that multipliers follow the prices after a pass: all of it
  * may circle for ever where optimal flows abound, as on tori. */
 #define TAU 0.5
+/* After a failure only a few arcs are far from their level, and the prices
+ * around them have far to go: a larger penalty and whole steps bring them
+ * there; after so many passes as usual again. */
+#define RHO_WARM 8.0
+#define TAU_WARM 1.0
+#define WARM_PASSES 40
 
 void mcf_free(struct mcf *p)
 {
@@ -309,6 +315,7 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 
 	for (int i = 0; i < most; i++) {
 		bool over = pass(p, opt, deadline_ns, res);
+		double tau = p->passes < p->warm_passes ? TAU_WARM : TAU;
 
 		flow_measure(p);
 		flow_price(p);
@@ -325,7 +332,7 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 			return;
 		}
 		for (int k = 0; k < p->orbits.n_classes; k++) {
-			p->mult[k] += TAU * (p->price[k] - p->mult[k]);
+			p->mult[k] += tau * (p->price[k] - p->mult[k]);
 		}
 		adapt(p);
 	}
@@ -459,7 +466,8 @@ static void inherit_prices(const struct mcf *p, struct mcf *q)
 				     : 1 / (total_cap(q) * q->net.m);
 	}
 	memcpy(q->price, q->mult, (size_t)q->net.m * sizeof(*q->price));
-	q->rho = p->rho;
+	q->rho = RHO_WARM * p->rho;
+	q->warm_passes = WARM_PASSES;
 	q->level = p->level;
 }
 

@@ -68,6 +68,7 @@ struct mcf {
 	double *best_price;
 	bool started;
 	int passes;
+	int warm_passes;	/* the first ones after a failure */
 
 	/* scratch of one source */
 	double *dist;		/* n */
