@@ -421,17 +421,22 @@ static void read_collective(struct build *b, struct entry *e)
 static void check_algorithm(struct build *b, const struct entry *e)
 {
 	const struct value *v = &e->v[JOB_ALGORITHM];
-	bool bfb, automatic;
+	bool all_to_all = e->job.collective == COLL_ALLTOALL, ring, bfb;
 
-	if (!v->ok) {
+	if (!v->ok || strcmp(v->text, "auto") == 0) {
 		return;
 	}
 	bfb = strcmp(v->text, "bfb") == 0;
-	automatic = strcmp(v->text, "auto") == 0;
-	if (!automatic && bfb == e->ring) {
+	ring = strcmp(v->text, "composed") == 0 ||
+	       strcmp(v->text, "optree") == 0;
+	if (ring != e->ring) {
 		reader_error(b->r, v->node->at, WEFT_EINVAL,
 			     "%s: algorithm: %s is for jobs on %s", e->object,
 			     v->text, e->ring ? "switches" : "a ring");
+	} else if (!ring && e->v[JOB_COLLECTIVE].ok && bfb == all_to_all) {
+		reader_error(b->r, v->node->at, WEFT_EINVAL,
+			     "%s: algorithm: %s is %s all-to-all", e->object,
+			     v->text, bfb ? "not for" : "only for");
 	}
 }
 

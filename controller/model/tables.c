@@ -14,7 +14,8 @@
 	}
 
 static const char *const algorithms[] = { "auto", "composed", "optree",
-					  "bfb", NULL };
+					  "bfb", "mcf", "pmcf", "tsmcf",
+					  "single-path", NULL };
 
 static const struct key host_keys[] = {
 	[HOST_NAME] = { "name", KEY_NAMES, .required = true,

@@ -59,7 +59,9 @@ struct plan_share {
 
 struct plan_job {
 	int job;			/* fabric->jobs */
-	const char *algorithm;		/* "composed", "optree", "bfb" */
+	const char *algorithm;		/* "composed", "optree", "bfb",
+					 * "mcf", "pmcf", "tsmcf",
+					 * "single-path" */
 	char *topology;			/* expression used, "" on rings */
 	struct coll_sched *sched;	/* verified */
 	struct coll_report report;

@@ -5,6 +5,7 @@
 
 #include "collective/find.h"
 #include "collective/mcf_sched.h"
+#include "collective/mcf_steps.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -205,22 +206,43 @@ static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
 	return 0;
 }
 
+/* A count of passes is the only limit: the same plan anywhere. */
+static int synthesise_all_to_all(const struct topo *topo, struct plan_job *pj,
+				 struct err *err)
+{
+	struct mcf_options flow = { .gap = FLOW_GAP,
+				    .max_passes = FLOW_PASSES };
+	struct mcf_sched_options opt = {
+		.flow = flow, .loss = MCF_SCHED_LOSS,
+		.max_chunks = strcmp(pj->algorithm, "single-path") == 0,
+	};
+	struct mcf_steps_options steps = { .flow = flow,
+					   .loss = MCF_SCHED_LOSS };
+	struct mcf_steps_info info;
+
+	if (strcmp(pj->algorithm, "tsmcf") == 0) {
+		return mcf_steps(topo, &steps, &pj->sched, &info, err);
+	}
+	mcf_form_parse(pj->algorithm, &opt.form);
+	return mcf_schedule(topo, &opt, &pj->sched, NULL, err);
+}
+
 /* All-to-all from a flow, the others breadth first. Frees topo or hands it
- * over. A count of passes is the only limit: the same plan anywhere. */
+ * over. */
 static int synthesise(const struct model_job *job, struct plan_job *pj,
 		      struct topo *topo, struct err *err)
 {
-	struct mcf_sched_options opt = {
-		.flow = { .gap = FLOW_GAP, .max_passes = FLOW_PASSES },
-		.loss = MCF_SCHED_LOSS,
-	};
 	int rc;
 
-	pj->algorithm = job->collective == COLL_ALLTOALL ? "mcf" : "bfb";
+	pj->algorithm = job->algorithm;
+	if (strcmp(pj->algorithm, "auto") == 0) {
+		pj->algorithm = job->collective == COLL_ALLTOALL ? "mcf"
+								 : "bfb";
+	}
 	if (job->collective != COLL_ALLTOALL) {
 		return coll_bfb(job->collective, topo, &pj->sched, err);
 	}
-	rc = mcf_schedule(topo, &opt, &pj->sched, NULL, err);
+	rc = synthesise_all_to_all(topo, pj, err);
 	topo_free(topo);
 	return rc;
 }
@@ -421,16 +443,6 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 			       "%s on switches: not supported, only allgather, "
 			       "reduce-scatter, allreduce and all-to-all",
 			       coll_kind_name(job->collective));
-	}
-	if (strcmp(job->algorithm, "auto") != 0 &&
-	    (strcmp(job->algorithm, "bfb") != 0 ||
-	     job->collective == COLL_ALLTOALL)) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "algorithm %s on switches: not supported for "
-			       "%s, only %sauto", job->algorithm,
-			       coll_kind_name(job->collective),
-			       job->collective == COLL_ALLTOALL ? ""
-								: "bfb or ");
 	}
 	rc = strcmp(job->topology, "auto") == 0
 		     ? choose_topology(ctx, pj, err)

@@ -516,6 +516,69 @@ static void failed_ports_are_not_used(void **state)
 	model_free(f);
 }
 
+/* ---- all-to-all ---- */
+
+#define ALL_TO_ALL(topology, algorithm)                                 \
+	HOSTS_1 "jobs:\n"                                               \
+	"  - { name: j, nodes: 'h[0-7]', collective: all-to-all, "      \
+	"size: 1MiB, topology: '" topology "', algorithm: " algorithm   \
+	", alpha: 10us }\n"
+
+static void every_all_to_all_is_planned(void **state)
+{
+	static const struct {
+		const char *text, *algorithm;
+	} all[] = {
+		{ ALL_TO_ALL("K(4,4)", "auto"), "mcf" },
+		{ ALL_TO_ALL("K(4,4)", "mcf"), "mcf" },
+		{ ALL_TO_ALL("K(4,4)", "pmcf"), "pmcf" },
+		{ ALL_TO_ALL("K(4,4)", "tsmcf"), "tsmcf" },
+		{ ALL_TO_ALL("K(4,4)", "single-path"), "single-path" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct model_fabric *f = fabric_of(all[i].text);
+		struct plan *p = plan_of(f, NULL);
+		const struct plan_job *j = &p->jobs[0];
+
+		assert_string_equal(j->algorithm, all[i].algorithm);
+		assert_int_equal(coll_kind_of(j->sched), COLL_ALLTOALL);
+		assert_true(coll_chunks(j->sched) == 1 || i < 4);
+		/* 1 / F = 5/2 shards on four links of each of eight nodes
+		 * (all-to-all-mcf): no schedule has less than 5/4. */
+		assert_true(mpq_cmp_ui(j->report.bandwidth_factor, 5, 4) >=
+			    0);
+		check_circuits(p, j);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
+/* With a port gone, the flow is that of a digraph the other ports can make,
+ * and takes longer. */
+static void an_all_to_all_goes_on_without_a_port(void **state)
+{
+	struct model_fabric *f = fabric_of(ALL_TO_ALL("auto", "auto"));
+	int bad = 6;
+	struct plan_light observed = { .known = true, .n_bad_in = 1,
+				       .bad_in = &bad };
+	struct plan_base base = { .observed = &observed };
+	struct plan *whole = plan_of(f, NULL), *less = plan_of(f, &base);
+
+	(void)state;
+	check_circuits(less, &less->jobs[0]);
+	for (int i = 0; i < steps_of(less, 0)->n_add; i++) {
+		assert_int_not_equal(steps_of(less, 0)->add[i].in, bad);
+	}
+	assert_string_not_equal(less->jobs[0].topology,
+				whole->jobs[0].topology);
+	assert_true(less->jobs[0].time_ns > whole->jobs[0].time_ns);
+	plan_free(less);
+	plan_free(whole);
+	model_free(f);
+}
+
 /* ---- duplex ---- */
 
 static void duplex_circuits_carry_both_ways(void **state)
@@ -885,6 +948,8 @@ int main(void)
 		cmocka_unit_test(foreign_light_out_of_the_way_stays),
 		cmocka_unit_test(foreign_light_that_is_wanted_is_adopted),
 		cmocka_unit_test(failed_ports_are_not_used),
+		cmocka_unit_test(every_all_to_all_is_planned),
+		cmocka_unit_test(an_all_to_all_goes_on_without_a_port),
 		cmocka_unit_test(duplex_circuits_carry_both_ways),
 		cmocka_unit_test(orientations_are_balanced),
 		cmocka_unit_test(several_duplex_switches),
