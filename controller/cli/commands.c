@@ -29,7 +29,7 @@
 	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path"
 #define EXPORTS \
 	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
-	"mscclpp-json-oop"
+	"mscclpp-json-oop routes-text routes-json"
 
 static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,

@@ -4,6 +4,7 @@
 
 #include "collective/lower.h"
 #include "collective/mscclpp.h"
+#include "collective/routes.h"
 #include "controller/cli/private.h"
 #include "lib/base/file.h"
 #include "lib/base/rat.h"
@@ -166,6 +167,21 @@ out:
 
 /* ---- export ---- */
 
+static int write_routes(const struct coll_sched *s, bool json, struct buf *b,
+			struct err *err)
+{
+	struct coll_routes routes;
+	int r = coll_routes_of(s, &routes, err);
+
+	if (r == 0 && json) {
+		coll_routes_to_json(&routes, coll_topo(s), b);
+	} else if (r == 0) {
+		coll_routes_to_text(&routes, coll_topo(s), b);
+	}
+	coll_routes_fini(&routes);
+	return r ? r : b->failed ? err_nomem(err) : 0;
+}
+
 static int serialize(const struct coll_sched *s, const char *to,
 		     struct buf *b, struct err *err)
 {
@@ -193,9 +209,13 @@ static int serialize(const struct coll_sched *s, const char *to,
 	if (strcmp(to, "mscclpp-json-oop") == 0) {
 		return mscclpp_export(s, false, b, err);
 	}
+	if (strcmp(to, "routes-text") == 0 || strcmp(to, "routes-json") == 0) {
+		return write_routes(s, strcmp(to, "routes-json") == 0, b, err);
+	}
 	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
 	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
-		 "rccl-xml, mscclpp-json, mscclpp-json-oop");
+		 "rccl-xml, mscclpp-json, mscclpp-json-oop, "
+		 "routes-text, routes-json");
 	return err->code;
 }
 

@@ -281,6 +281,18 @@ static void test_schedule_round_trip(void **state)
 	assert_int_equal(weft(f, "weft schedule export @/s.pb --to "
 				 "mscclpp-json-oop"), 0);
 	assert_non_null(strstr(f->out, "\"inplace\": false"));
+	/* Routes are those of an all-to-all. */
+	assert_int_not_equal(weft(f, "weft schedule export @/s.pb --to "
+				     "routes-text"), 0);
+	assert_int_equal(weft(f, "weft schedule make --topology K(4) "
+				 "--collective all-to-all -o @/a.pb"), 0);
+	assert_int_equal(weft(f, "weft schedule export @/a.pb --to "
+				 "routes-text"), 0);
+	assert_int_equal(strncmp(f->out, "# weft routes 1: 4 nodes, ", 26),
+			 0);
+	assert_int_equal(weft(f, "weft schedule export @/a.pb --to "
+				 "routes-json"), 0);
+	assert_int_equal(strncmp(f->out, "{\"weft_routes\":1,", 17), 0);
 }
 
 /* By construction, by BFB, the better of them; and in batches. */
