@@ -11,6 +11,30 @@ static void job_free(struct colouring *job)
 	free(job->colour);
 }
 
+/* One colour holds no more than n / s arcs of s links or more, so that these
+ * need as many colours as that takes, whatever s. O(count + n). */
+static int bound_by_length(struct colouring *job)
+{
+	int32_t *of_length = calloc((size_t)job->n + 1, sizeof(*of_length));
+	int32_t longer = 0;
+
+	if (!of_length) {
+		return WEFT_ENOMEM;
+	}
+	for (int32_t i = 0; i < job->count; i++) {
+		of_length[job->spans[i].len]++;
+	}
+	for (int32_t s = job->n - 1; s > 0; s--) {
+		int32_t fit = job->n / s, need;
+
+		longer += of_length[s];
+		need = (longer + fit - 1) / fit;
+		job->bound = need > job->bound ? need : job->bound;
+	}
+	free(of_length);
+	return 0;
+}
+
 /* The arcs of direction dir as a job. Also finds its load: *open is set when
  * some link has none. */
 static int job_init(struct colouring *job, const struct rwa_ring *ring,
@@ -49,7 +73,7 @@ static int job_init(struct colouring *job, const struct rwa_ring *ring,
 		job->bound = load > job->bound ? load : job->bound;
 	}
 	free(rise);
-	return 0;
+	return bound_by_length(job);
 }
 
 static void uncolour(struct colouring *job)

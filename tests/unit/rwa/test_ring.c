@@ -264,28 +264,43 @@ static void small_rings_get_the_minimum(void **state)
 	assert_true(beyond_load > 5);
 }
 
-static void equal_arcs_tile(void **state)
+/* `copies` of every arc of s links of a ring of n, both ways: exactly as many
+ * colours as their number over how many fit on one. */
+static void uniform_offset(int n, int s, int copies)
+{
+	struct rwa_ring ring = { .n = n, .fibres = 1, .channels = 4 };
+	struct rwa_arc *arcs = calloc((size_t)(2 * n * copies), sizeof(*arcs));
+	int fit = n / s, exact = (n * copies + fit - 1) / fit, k = 0;
+	struct rwa_result res;
+	struct err err;
+
+	for (; k < n * copies; k++) {
+		arcs[2 * k] = (struct rwa_arc){ .src = k % n,
+						.dst = (k + s) % n };
+		arcs[2 * k + 1] = (struct rwa_arc){ .src = (k + s) % n,
+						    .dst = k % n, .dir = 1 };
+	}
+	assert_int_equal(rwa_ring_colour(&ring, arcs, 2 * k, &res, &err), 0);
+	if (res.colours != exact || res.bound != exact) {
+		fail_msg("n %d offset %d: %d colours, bound %d, exact %d", n, s,
+			 res.colours, res.bound, exact);
+	}
+	assert_int_equal(rwa_ring_check(&ring, arcs, 2 * k, &err), 0);
+	free(arcs);
+}
+
+static void uniform_offsets_are_exact(void **state)
 {
 	(void)state;
-	for (int s = 1; s < 24; s++) {
-		struct rwa_ring ring = { .n = 24, .fibres = 1, .channels = 4 };
-		struct rwa_arc arcs[48] = { 0 };
-		struct rwa_result res;
-		struct err err;
-
-		for (int v = 0; v < 24; v++) {
-			arcs[v].src = v;
-			arcs[v].dst = (v + s) % 24;
-			arcs[24 + v].src = (v + s) % 24;
-			arcs[24 + v].dst = v;
-			arcs[24 + v].dir = RWA_CCW;
+	for (int n = 3; n <= 64; n++) {
+		for (int s = 1; s < n; s += n <= 24 ? 1 : 6) {
+			uniform_offset(n, s, 1);
 		}
-		assert_int_equal(rwa_ring_colour(&ring, arcs, 48, &res, &err),
-				 0);
-		assert_int_equal(res.bound >= s, 1);
-		assert_int_equal(res.colours, 24 % s ? (24 + 24 / s - 1) /
-						       (24 / s) : s);
-		assert_int_equal(rwa_ring_check(&ring, arcs, 48, &err), 0);
+	}
+	for (int n = 100; n < 1100; n += 183) {
+		uniform_offset(n, n / 3 - 1, 1);
+		uniform_offset(n, n / 7, 2);
+		uniform_offset(n, 2 * n / 3, 3);
 	}
 }
 
@@ -515,7 +530,7 @@ int main(void)
 		cmocka_unit_test(members_may_be_spread_over_a_larger_ring),
 		cmocka_unit_test(groups_share_the_ring_without_loss),
 		cmocka_unit_test(small_rings_get_the_minimum),
-		cmocka_unit_test(equal_arcs_tile),
+		cmocka_unit_test(uniform_offsets_are_exact),
 		cmocka_unit_test(random_demands_are_valid_and_near_the_bound),
 		cmocka_unit_test(check_finds_every_fault),
 		cmocka_unit_test(nonsense_is_refused),
