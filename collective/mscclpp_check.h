@@ -5,7 +5,7 @@
 #include "collective/lower_private.h"
 #include "collective/mscclpp.h"
 
-#define MSCCLPP_MAX_ALL_TBS 16384 /* of all ranks that weft proves */
+#define MSCCLPP_MAX_ALL_TBS 32768 /* of all ranks that weft proves */
 
 struct mscclpp_at {
 	char text[64];
