@@ -38,6 +38,7 @@ struct build {
 	VEC(struct model_host) hosts;
 	VEC(struct model_port) ports;
 	VEC(struct model_device) devices;
+	VEC(struct model_trunk) trunks;
 	VEC(struct model_job) jobs;
 	VEC(struct host_class) classes;
 	VEC(int) class_of;		/* [hosts] */

@@ -263,6 +263,12 @@ static bool is_dark(struct entry *e, const struct end *host,
 		      tx ? "tx" : "rx", first->line);
 		return false;
 	}
+	if (other == MODEL_AT_TRUNK) {
+		fault(e, FAULT_USED, dev->name->at, NULL,
+		      "%s %d of %s already has a fibre, to another switch",
+		      tx ? "input" : "output", dev->index + 1, d->name);
+		return false;
+	}
 	if (other >= 0) {
 		first = tx ? &b->tx_at[other] : &b->rx_at[other];
 		fault(e, FAULT_USED, dev->name->at, NULL,
@@ -299,6 +305,85 @@ static void join(struct entry *e, const struct end *host,
 	}
 }
 
+/* The output and the input must be dark, and of switches that are one-way. */
+static bool may_join(struct entry *e, const struct end *from,
+		     const struct end *to)
+{
+	const struct end *ends[2] = { from, to };
+
+	for (int k = 0; k < 2; k++) {
+		const struct model_device *d =
+			&e->b->devices.v[ends[k]->device];
+		const int *map = k ? d->in_port : d->out_port;
+
+		if (map[ends[k]->index] != -1) {
+			fault(e, FAULT_USED, ends[k]->name->at, NULL,
+			      "%s %d of %s already has a fibre",
+			      k ? "input" : "output", ends[k]->index + 1,
+			      d->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static char *end_name(struct entry *e, const struct end *end)
+{
+	char name[NAMES_MAX_LEN + 16];
+	int n = snprintf(name, sizeof(name), "%s.%d",
+			 e->b->devices.v[end->device].name, end->index + 1);
+
+	return reader_copy(e->b->r, e->b->r->keep, name, (size_t)n);
+}
+
+static void join_trunk(struct entry *e, const struct end *from,
+		       const struct end *to)
+{
+	struct build *b = e->b;
+	struct model_trunk t = { from->device, from->index, to->device,
+				 to->index, .loss_mdb = e->loss_mdb };
+
+	t.from_name = end_name(e, from);
+	t.to_name = end_name(e, to);
+	b->devices.v[from->device].out_port[from->index] = MODEL_AT_TRUNK;
+	b->devices.v[to->device].in_port[to->index] = MODEL_AT_TRUNK;
+	if (vec_push(&b->trunks, t)) {
+		reader_nomem(b->r);
+	}
+}
+
+/* From switch to switch: one fibre, or of whole ports one each way. */
+static void join_switches(struct entry *e, const struct end *from,
+			  const struct end *to)
+{
+	bool both = from->side == SIDE_BOTH && to->side == SIDE_BOTH;
+
+	if (!both && (from->side != SIDE_OUT || to->side != SIDE_IN)) {
+		fault(e, FAULT_FORM, from->name->at,
+		      "write SWITCH.n to SWITCH.n, or SWITCH.out[n] to "
+		      "SWITCH.in[n]", "%s to %s: the two ends do not fit",
+		      from->name->text, to->name->text);
+		return;
+	}
+	if (!may_join(e, from, to) || (both && !may_join(e, to, from))) {
+		return;
+	}
+	join_trunk(e, from, to);
+	if (both) {
+		join_trunk(e, to, from);
+	}
+}
+
+static bool are_switches(const struct build *b, const struct end *x,
+			 const struct end *y)
+{
+	const struct model_device *d = &b->devices.v[x->device];
+	const struct model_device *f = &b->devices.v[y->device];
+
+	return x->device != y->device && d->kind == MODEL_SWITCH &&
+	       f->kind == MODEL_SWITCH && !d->any_to_any && !f->any_to_any;
+}
+
 /* Light must have a way: out of a host into a device, or the other way. */
 static void join_pair(struct entry *e, const struct end *from,
 		      const struct end *to)
@@ -324,11 +409,14 @@ static void join_pair(struct entry *e, const struct end *from,
 		if (is_dark(e, host, dev, outward)) {
 			join(e, host, dev, outward);
 		}
+	} else if (!from->is_host && !to->is_host &&
+		   are_switches(e->b, from, to)) {
+		join_switches(e, from, to);
 	} else if (from->is_host == to->is_host) {
 		fault(e, FAULT_FORM, from->name->at, NULL,
 		      "%s to %s: a fibre between two %s is not supported",
 		      from->name->text, to->name->text,
-		      from->is_host ? "hosts" : "devices");
+		      from->is_host ? "hosts" : "such devices");
 	} else {
 		fault(e, FAULT_FORM, from->name->at,
 		      "write HOST.PORT to DEVICE.n, HOST.PORT.tx to "

@@ -24,6 +24,7 @@ void model_free(struct model_fabric *pub)
 	free(f->pub.hosts);
 	free(f->pub.ports);
 	free(f->pub.devices);
+	free(f->pub.trunks);
 	free(f->pub.jobs);
 	strmap_fini(&f->hosts);
 	strmap_fini(&f->devices);
@@ -118,6 +119,8 @@ static void build_fini(struct build *b)
 	f->n_ports = (int)b->ports.n;
 	f->devices = b->devices.v;
 	f->n_devices = (int)b->devices.n;
+	f->trunks = b->trunks.v;
+	f->n_trunks = (int)b->trunks.n;
 	f->jobs = b->jobs.v;
 	f->n_jobs = (int)b->jobs.n;
 	for (size_t i = 0; i < b->classes.n; i++) {

@@ -43,6 +43,8 @@ struct model_host {
 	struct model_place place;
 };
 
+#define MODEL_AT_TRUNK (-2)
+
 enum model_device_kind { MODEL_RING, MODEL_SWITCH, MODEL_PANEL };
 
 struct model_option {
@@ -65,8 +67,9 @@ struct model_device {
 	bool any_to_any;
 	int32_t loss_mdb;
 	int64_t switch_ns;	/* typical time to move light */
-	int *in_port;		/* [n_in] host port whose tx arrives, or -1 */
-	int *out_port;		/* [n_out] host port whose rx is fed, or -1 */
+	int *in_port;		/* [n_in] host port whose tx arrives, -1: none,
+				 * MODEL_AT_TRUNK: light of another switch */
+	int *out_port;		/* [n_out] host port whose rx is fed; as above */
 
 	/* rings */
 	struct rwa_ring ring;	/* n = n_members */
@@ -78,6 +81,14 @@ struct model_device {
 	uint64_t program_memory;	/* bytes for programs, 0: unknown */
 	bool has_loss;
 	struct rwa_loss loss;
+};
+
+/* A fibre from an output of one switch to an input of another. */
+struct model_trunk {
+	int from_device, from_port;	/* egress, 0-based */
+	int to_device, to_port;		/* ingress */
+	char *from_name, *to_name;	/* "ocs0.9", counted from 1 */
+	int32_t loss_mdb;
 };
 
 struct model_job {
@@ -111,6 +122,9 @@ struct model_fabric {
 	struct model_port *ports;
 	int n_devices;
 	struct model_device *devices;
+	int n_trunks;
+	struct model_trunk *trunks;	/* as in the file; none at switches
+					 * that are any-to-any, nor panels */
 	int n_jobs;
 	struct model_job *jobs;
 };

@@ -63,7 +63,7 @@ static bool in_list(int n, const int *list, int x)
 	return false;
 }
 
-static bool tx_usable(const struct plan_ctx *ctx, int port)
+bool plan_tx_usable(const struct plan_ctx *ctx, int port)
 {
 	const struct model_port *p = &ctx->fabric->ports[port];
 	const struct plan_light *seen;
@@ -75,7 +75,7 @@ static bool tx_usable(const struct plan_ctx *ctx, int port)
 	return !in_list(seen->n_bad_in, seen->bad_in, p->tx_port);
 }
 
-static bool rx_usable(const struct plan_ctx *ctx, int port)
+bool plan_rx_usable(const struct plan_ctx *ctx, int port)
 {
 	const struct model_port *p = &ctx->fabric->ports[port];
 	const struct plan_light *seen;
@@ -94,8 +94,8 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 
 	*n_tx = *n_rx = 0;
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		*n_tx += tx_usable(ctx, p);
-		*n_rx += rx_usable(ctx, p);
+		*n_tx += plan_tx_usable(ctx, p);
+		*n_rx += plan_rx_usable(ctx, p);
 	}
 }
 
@@ -117,8 +117,8 @@ static void find_ports_and_sites(struct work *w)
 
 		for (int p = h->first_port; p < h->first_port + h->n_ports;
 		     p++) {
-			w->tx_free[p] = tx_usable(w->ctx, p);
-			w->rx_free[p] = rx_usable(w->ctx, p);
+			w->tx_free[p] = plan_tx_usable(w->ctx, p);
+			w->rx_free[p] = plan_rx_usable(w->ctx, p);
 			add_site(w, w->fabric->ports[p].tx_device);
 			add_site(w, w->fabric->ports[p].rx_device);
 		}

@@ -136,7 +136,8 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 
 	ctx.tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx.rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
-	if (!ctx.tx_taken || !ctx.rx_taken) {
+	ctx.trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
+	if (!ctx.tx_taken || !ctx.rx_taken || !ctx.trunk_taken) {
 		rc = err_nomem(err);
 		goto out;
 	}
@@ -155,6 +156,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 out:
 	free(ctx.tx_taken);
 	free(ctx.rx_taken);
+	free(ctx.trunk_taken);
 	if (rc) {
 		plan_free(p);
 	} else {

@@ -41,13 +41,14 @@ struct plan_base {
 	const struct plan_light *observed;	/* as read; NULL: all dark */
 };
 
-/* One lit arc of a job's topology on the switches. */
+/* One lit arc of a job's topology on a switch; an arc over several switches
+ * has a circuit on each. */
 struct plan_circuit {
 	int arc;		/* of the job's digraph */
 	int device;
 	struct light_xc xc;
 	int tx_port, rx_port;	/* host ports (fabric->ports) */
-	int32_t loss_mdb;
+	int32_t loss_mdb;		/* of the whole way */
 	bool moved;		/* not connected in `observed` */
 };
 

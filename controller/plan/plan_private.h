@@ -9,6 +9,7 @@ struct plan_ctx {
 	const struct model_fabric *fabric;
 	const struct plan_base *base;	/* never NULL; arrays may be */
 	bool *tx_taken, *rx_taken;	/* [n_ports] by earlier jobs */
+	bool *trunk_taken;		/* [n_trunks] */
 };
 
 /* The observed and intended light of a device; both NULL-safe. */
@@ -43,6 +44,17 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
  * ports, keeping as many present circuits as can be; takes the ports in ctx.
  * circuits.c */
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+
+/* True when a port may be given out: attached, not failed, not taken.
+ * circuits.c */
+bool plan_tx_usable(const struct plan_ctx *ctx, int port);
+bool plan_rx_usable(const struct plan_ctx *ctx, int port);
+
+/* True when fibres between switches reach a switch of the job's hosts; and
+ * circuits for a job where they do: routes by rwa. trunks.c */
+bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job);
+int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj,
+			struct err *err);
 
 /* Usable transmit and receive ports of a job's rank: attached, not failed,
  * not taken. In SAFE mode ports under a foreign circuit count as well, since

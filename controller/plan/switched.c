@@ -447,5 +447,9 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 	rc = strcmp(job->topology, "auto") == 0
 		     ? choose_topology(ctx, pj, err)
 		     : schedule_on(ctx, pj, job->topology, err);
-	return rc ? rc : plan_circuits(ctx, pj, err);
+	if (rc) {
+		return rc;
+	}
+	return plan_has_trunks(ctx, job) ? plan_trunk_circuits(ctx, pj, err)
+					 : plan_circuits(ctx, pj, err);
 }

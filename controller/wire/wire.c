@@ -14,6 +14,23 @@ static char *port_name(const struct model_fabric *f, const int *map, int n,
 	return f->ports[map[port]].name;
 }
 
+/* The far end of the fibre between switches at an input (or output). */
+static char *trunk_name(const struct model_fabric *f,
+			const struct model_device *d, int port, bool in)
+{
+	int device = (int)(d - f->devices);
+
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		if (in ? t->to_device == device && t->to_port == port
+		       : t->from_device == device && t->from_port == port) {
+			return in ? t->from_name : t->to_name;
+		}
+	}
+	return NULL;
+}
+
 /* The host ports at both ends. A port of an any-to-any switch may be known
  * by either of its two fibres. */
 static void name_ends(const struct model_fabric *f,
@@ -29,6 +46,8 @@ static void name_ends(const struct model_fabric *f,
 	if (!to && d->any_to_any) {
 		to = port_name(f, d->in_port, d->n_in, xc.out);
 	}
+	from = from ? from : trunk_name(f, d, xc.in, true);
+	to = to ? to : trunk_name(f, d, xc.out, false);
 	if (from) {
 		c->from = from;
 	}

@@ -936,6 +936,104 @@ static void a_plan_file_comes_back(void **state)
 	model_free(f);
 }
 
+/* ---- fibres between switches ---- */
+
+#define TRUNKS(n)                                                       \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'h[0-7]', ports: 'p[0-1]', rate: 100Gbps }\n"      \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, size: 12x12, loss: 1dB, driver: sim }\n"     \
+	"  - { name: ocs1, size: 12x12, loss: 1dB, driver: sim }\n"     \
+	"  - { name: ocs2, size: 12x12, loss: 1dB, driver: sim }\n"     \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"             \
+	"  - { from: 'h[4-7].p[0-1]', to: 'ocs2.[1-8]' }\n"             \
+	"  - { from: 'ocs0.[9-" n "]', to: 'ocs1.[9-" n "]', loss: 2dB }\n" \
+	"  - { from: 'ocs1.[1-4]', to: 'ocs2.[9-12]' }\n"
+
+/* Where the light of a port ends, by the circuits wanted; -1: nowhere. */
+static int light_of(const struct plan *p, int tx)
+{
+	const struct model_fabric *f = p->fabric;
+	int device = f->ports[tx].tx_device, in = f->ports[tx].tx_port;
+
+	for (int k = 0; k < f->n_devices; k++) {
+		const struct plan_device *d = steps_of(p, device);
+		int out = -1, t = 0;
+
+		for (int i = 0; i < d->n_want; i++) {
+			out = d->want[i].in == in ? d->want[i].out : out;
+		}
+		if (out < 0 || f->devices[device].out_port[out] >= 0) {
+			return out < 0 ? -1 : f->devices[device].out_port[out];
+		}
+		while (t < f->n_trunks &&
+		       (f->trunks[t].from_device != device ||
+			f->trunks[t].from_port != out)) {
+			t++;
+		}
+		if (t == f->n_trunks) {
+			return -1;
+		}
+		device = f->trunks[t].to_device;
+		in = f->trunks[t].to_port;
+	}
+	return -1;
+}
+
+/* A ring over two halves joined by a switch without hosts: two lightpaths
+ * each way cross three switches, and a second plan moves nothing. */
+static void arcs_cross_switches(void **state)
+{
+	struct model_fabric *f = fabric_of(TRUNKS("10") JOB("Ring(8)"));
+	struct plan_light light[3] = { 0 };
+	struct plan_base base = { .intent = light, .observed = light };
+	struct plan *p = plan_of(f, NULL), *again;
+	int far = 0;
+
+	(void)state;
+	assert_int_equal(f->n_trunks, 12);
+	assert_int_equal(p->n_add, 12 + 4 * 3);
+	for (int i = 0; i < p->jobs[0].n_circuits; i++) {
+		const struct plan_circuit *c = &p->jobs[0].circuits[i];
+		const struct topo_arc *arc = topo_arc(
+			coll_topo(p->jobs[0].sched), c->arc);
+
+		assert_int_equal(light_of(p, c->tx_port), c->rx_port);
+		assert_int_equal(f->ports[c->tx_port].host, arc->src);
+		assert_int_equal(f->ports[c->rx_port].host, arc->dst);
+		far += c->loss_mdb == 5000;
+	}
+	assert_int_equal(far, 4 * 3);
+	for (int d = 0; d < 3; d++) {
+		light[d].n_xcs = steps_of(p, d)->n_want;
+		light[d].xcs = steps_of(p, d)->want;
+	}
+	again = plan_of(f, &base);
+	assert_true(plan_is_empty(again));
+	assert_int_equal(again->n_keep, p->n_add);
+	plan_free(again);
+	plan_free(p);
+	model_free(f);
+}
+
+static void too_few_trunks_are_named(void **state)
+{
+	struct model_fabric *f = fabric_of(TRUNKS("9") JOB("Ring(8)"));
+	struct plan *p = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
+	if (!strstr(err.msg, "needs 16 lightpaths") ||
+	    !strstr(err.msg, "at most 14 fit")) {
+		fail_msg("%s", err.msg);
+	}
+	model_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -959,6 +1057,8 @@ int main(void)
 			a_ring_that_no_job_wants_is_emptied_only_if_ours),
 		cmocka_unit_test(same_input_same_bytes),
 		cmocka_unit_test(a_plan_file_comes_back),
+		cmocka_unit_test(arcs_cross_switches),
+		cmocka_unit_test(too_few_trunks_are_named),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
