@@ -1,0 +1,57 @@
+#!/bin/bash
+# A job over two switches that fibres join: planned, applied, verified; the
+# same again moves nothing; a topology that needs more fibres is refused.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+emulator left polatis-scpi 6x6 && emulator right polatis-scpi 6x6 || exit 1
+
+# halves FILE TOPOLOGY
+halves() {
+	cat >"$1" <<-END
+	weft: 1
+	fabric: halves
+	hosts:
+	  - { name: "h[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 10ms }
+	switches:
+	  - name: left
+	    size: 6x6
+	    driver: polatis-scpi
+	    address: ${ADDR[left]}
+	    options: { gap_ms: 1, settle_ms: 20 }
+	    timeout: 500ms
+	  - name: right
+	    size: 6x6
+	    driver: polatis-scpi
+	    address: ${ADDR[right]}
+	    options: { gap_ms: 1, settle_ms: 20 }
+	    timeout: 500ms
+	fibres:
+	  - { from: "h[0-1].p[0-1]", to: "left.[1-4]" }
+	  - { from: "h[2-3].p[0-1]", to: "right.[1-4]" }
+	  - { from: "left.[5-6]", to: "right.[5-6]" }
+	jobs:
+	  - { name: j, nodes: 'h[0-3]', collective: allreduce, size: 1MiB, topology: '$2', alpha: 10us }
+	END
+}
+
+halves "$T/ring.yaml" 'Ring(4)'
+halves "$T/one-way.yaml" 'UniRing(1,4)'
+halves "$T/bipartite.yaml" 'K(2,2)'
+daemon || exit 1
+expect 2 "a ring over both halves" weft plan -f "$T/ring.yaml"
+has out "the far end of a fibre between switches" '-> right\.[56]'
+has out "four arcs on one switch, four on two" '^12 to add'
+expect 0 "is applied" weft apply -f "$T/ring.yaml"
+expect 0 "and verified" weft verify
+[[ $(control left map | grep -c ,) == 6 && $(control right map | grep -c ,) == 6 ]]
+tap "the switches hold six circuits each" $?
+before=$(sets left).$(sets right)
+expect 0 "planned again: nothing to do" weft plan -f "$T/ring.yaml"
+[[ $(sets left).$(sets right) == "$before" ]]
+tap "no command was sent" $?
+expect 0 "one way round" weft apply -f "$T/one-way.yaml"
+expect 0 "is verified, too" weft verify
+expect 65 "eight arcs over two fibres each way" weft plan -f "$T/bipartite.yaml"
+has err "what fits is named" 'needs 8 lightpaths .* at most [46] fit'
+finish
