@@ -229,10 +229,13 @@ static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
 	if (opt->objective == RWA_FEWEST_MOVED) {
 		out_int(o, "moved", res->moved);
 		out_int(o, "moved_bound", res->moved_bound);
+		out_int(o, "moved_gap", res->moved - res->moved_bound);
 	} else if (opt->objective == RWA_LEAST_LONGEST_LOSS) {
 		out_real(o, "longest_loss_db", (double)res->loss_mdb / 1e3);
 		out_real(o, "longest_loss_bound_db",
 			 (double)res->loss_bound_mdb / 1e3);
+		out_real(o, "longest_loss_gap_db",
+			 (double)(res->loss_mdb - res->loss_bound_mdb) / 1e3);
 	}
 }
 
