@@ -255,14 +255,12 @@ static void reach_is_a_hard_limit(void **state)
 }
 
 /* One thing changed in a good form: its verifier notices. */
-static void faults_are_found(void **state)
+static void find_faults(const struct optree_params *p)
 {
-	struct optree_params p = params(60, 8, 40000);
 	struct optree_plan plan;
 	struct err err;
 
-	(void)state;
-	make(&p, OPTREE_COMPOSED, &plan);
+	make(p, OPTREE_COMPOSED, &plan);
 	for (size_t k = 0; k < plan.sym->hops.n; k++) {
 		struct sym_hop *h = &plan.sym->hops.v[k], keep = *h;
 
@@ -298,6 +296,53 @@ static void faults_are_found(void **state)
 	plan.sym->rounds.n--;
 	assert_int_equal(optree_sym_verify(plan.sym, &err), WEFT_EVERIFY);
 	optree_plan_fini(&plan);
+}
+
+static void faults_are_found(void **state)
+{
+	static const struct optree_fibre uneven[] = {
+		{ RWA_CW, 0, 0, 8 }, { RWA_CCW, 0, 2, 5 } };
+	struct optree_params p = params(60, 8, 40000);
+
+	(void)state;
+	find_faults(&p);
+	p.line = true;
+	find_faults(&p);
+	p.line = false;
+	p.light = uneven;
+	p.n_light = 2;
+	p.shard_bytes = 400000000;
+	find_faults(&p);
+	p.overlap = true;
+	p.convert_ns = 9000;
+	p.shard_bytes = 4000;
+	find_faults(&p);
+}
+
+/* Overlap never costs anything, and its bound holds. */
+static void overlap_is_no_slower(void **state)
+{
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 10);
+	for (int k = 0; k < 80; k++) {
+		struct optree_params p = params(
+			2 + (int)rng_below(&rng, 150),
+			1 + (int)rng_below(&rng, 128),
+			1 + (int64_t)rng_below(&rng, k % 2 ? 9000 : 9000000));
+		struct optree_plan plain, plan;
+
+		make(&p, OPTREE_AUTO, &plain);
+		p.overlap = true;
+		p.convert_ns = (int64_t)rng_below(&rng, 25001);
+		make(&p, OPTREE_AUTO, &plan);
+		assert_true(plan.time_ns <= plain.time_ns);
+		assert_true(plan.time_ns >= plan.bound_ns);
+		assert_true(plan.bound_ns <= plain.bound_ns);
+		optree_plan_fini(&plain);
+		optree_plan_fini(&plan);
+	}
 }
 
 static void baselines_are_real(void **state)
@@ -429,6 +474,7 @@ int main(void)
 		cmocka_unit_test(wrong_parameters),
 		cmocka_unit_test(reach_is_a_hard_limit),
 		cmocka_unit_test(faults_are_found),
+		cmocka_unit_test(overlap_is_no_slower),
 		cmocka_unit_test(baselines_are_real),
 		cmocka_unit_test(lights_are_limited),
 		cmocka_unit_test(plans_are_drawn),
