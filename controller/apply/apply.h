@@ -114,13 +114,20 @@ void apply_recover(struct apply *a,
 		   void (*done)(int rc, const char *text, void *arg),
 		   void *arg);
 
+/* What goes to history with a change. */
+struct apply_request {
+	const char *who, *comment;
+	const char *id;			/* chosen by who asks, or NULL */
+	int64_t confirm_within_ns;	/* 0: needs no confirmation */
+};
+
 /* Runs a plan made from apply_plan_base. The plan and its fabric are taken
- * over (also on error). comment goes to history. WEFT_ESTALE: another change
- * runs, or the plan's generation is not the present. */
+ * over (also on error). WEFT_ESTALE: another change runs, or the plan's
+ * generation is not the present. */
 int apply_start(struct apply *a, struct plan *plan,
-		struct model_fabric *fabric, const char *who,
-		const char *comment, apply_event_cb on_event,
-		apply_done_cb on_done, void *arg, struct err *err);
+		struct model_fabric *fabric, const struct apply_request *req,
+		apply_event_cb on_event, apply_done_cb on_done, void *arg,
+		struct err *err);
 
 bool apply_busy(const struct apply *a);
 

@@ -519,6 +519,19 @@ static void count_steps(const struct change *c, int counts[4])
 	}
 }
 
+/* Of what this change has touched. */
+static enum apply_level least_proof(const struct change *c)
+{
+	enum apply_level least = APPLY_MEASURED;
+
+	for (int i = 0; i < c->n_runs; i++) {
+		if (c->runs[i].proof < least) {
+			least = c->runs[i].proof;
+		}
+	}
+	return least;
+}
+
 static void enter_commit(struct change *c)
 {
 	int n[4];
@@ -529,7 +542,8 @@ static void enter_commit(struct change *c)
 		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
 		 n[STORE_LOAD] == 1 ? "" : "s", c->n_runs,
 		 c->n_runs == 1 ? "" : "s");
-	c->rc = store_commit(c->a->store, c->journal.change.id, text, &c->err);
+	c->rc = store_commit(c->a->store, c->journal.change.id, text,
+			     least_proof(c), &c->err);
 	if (c->rc) {
 		/* Undoing now could contradict what the disk may yet hold;
 		 * recovery decides by reading the devices. */
@@ -827,23 +841,6 @@ static void settle_set(struct change *c)
 	devset_free(drop);
 }
 
-/* Intent is the new one now, and what was proven is proven of it. */
-static void refresh_devices(struct change *c)
-{
-	struct err err = { 0 };
-
-	for (int i = 0; i < c->n_runs; i++) {
-		if (c->res.verdict == APPLY_COMMITTED) {
-			c->runs[i].dev->proof = c->runs[i].proof;
-		}
-	}
-	for (int i = 0; i < c->a->set->n; i++) {
-		if (device_load_intent(c->a->set->v[i], &err)) {
-			log_error("apply", "%s", err.msg);
-		}
-	}
-}
-
 static enum apply_level least_level(const struct change *c)
 {
 	const struct devset *s = c->a->set;
@@ -862,6 +859,23 @@ static enum apply_level least_level(const struct change *c)
 		}
 	}
 	return least;
+}
+
+/* Intent is the new one now, and what was proven is proven of it. */
+static void refresh_devices(struct change *c)
+{
+	struct err err = { 0 };
+
+	for (int i = 0; i < c->n_runs; i++) {
+		if (c->res.verdict == APPLY_COMMITTED) {
+			c->runs[i].dev->proof = c->runs[i].proof;
+		}
+	}
+	for (int i = 0; i < c->a->set->n; i++) {
+		if (device_load_intent(c->a->set->v[i], &err)) {
+			log_error("apply", "%s", err.msg);
+		}
+	}
 }
 
 void change_end(struct change *c)
@@ -982,9 +996,9 @@ static void on_start(void *arg)
 }
 
 int apply_start(struct apply *a, struct plan *plan,
-		struct model_fabric *fabric, const char *who,
-		const char *comment, apply_event_cb on_event,
-		apply_done_cb on_done, void *arg, struct err *err)
+		struct model_fabric *fabric, const struct apply_request *req,
+		apply_event_cb on_event, apply_done_cb on_done, void *arg,
+		struct err *err)
 {
 	struct change *c = calloc(1, sizeof(*c));
 	int rc = c ? check_start(a, plan, err) : err_nomem(err);
@@ -1002,7 +1016,7 @@ int apply_start(struct apply *a, struct plan *plan,
 	if (rc) {
 		model_free(fabric);
 	}
-	rc = rc ? rc : journal_from_plan(plan, who, comment, &c->journal, err);
+	rc = rc ? rc : journal_from_plan(plan, req, &c->journal, err);
 	rc = rc ? rc : init_runs(c, err);
 	if (rc) {
 		devset_free(c->set);

@@ -79,21 +79,24 @@ static int write_work(const struct plan *p, struct plan_device *d,
 	return 0;
 }
 
-int journal_from_plan(struct plan *p, const char *who, const char *comment,
+int journal_from_plan(struct plan *p, const struct apply_request *req,
 		      struct store_journal *out, struct err *err)
 {
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	out->change.who = strdup(who ? who : "");
-	out->change.comment = strdup(comment ? comment : "");
+	out->change.who = strdup(req->who ? req->who : "");
+	out->change.comment = strdup(req->comment ? req->comment : "");
+	out->change.request_id = strdup(req->id ? req->id : "");
+	out->change.confirm_within_ns = req->confirm_within_ns;
 	out->change.config_name = strdup(p->fabric->file ? p->fabric->file :
 							   "");
 	out->change.summary = strdup("");
 	out->works = calloc(p->n_devices ? p->n_devices : 1,
 			    sizeof(*out->works));
 	if (!out->change.who || !out->change.comment || !out->works ||
-	    !out->change.config_name || !out->change.summary) {
+	    !out->change.config_name || !out->change.summary ||
+	    !out->change.request_id) {
 		rc = err_nomem(err);
 	}
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {

@@ -135,7 +135,7 @@ const char *step_text(const struct store_step *st, char *buf, int size);
 /* ---- the journal --------------------------------------------------------- */
 
 /* Writes the plan as a journal; takes the plan's programs over. */
-int journal_from_plan(struct plan *p, const char *who, const char *comment,
+int journal_from_plan(struct plan *p, const struct apply_request *req,
 		      struct store_journal *out, struct err *err);
 int work_count(const struct store_work *w, enum store_op op);
 /* Steps that send something. */

@@ -165,7 +165,8 @@ static int settle_done(struct recovery *r, struct err *err)
 {
 	int rc = store_commit(r->a->store, r->v[r->at].change.id,
 			      "settled after a restart by reading the "
-			      "devices: all as planned", err);
+			      "devices: all as planned", APPLY_READ_BACK,
+			      err);
 
 	if (rc) {
 		return rc;

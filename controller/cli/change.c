@@ -136,7 +136,8 @@ static int expected_generation(const struct cli *c, Weft__V1__Number *n,
 
 /* The options that all changes share. id: room for a new request id. */
 static int common(const struct cli *c, char **comment, char **request_id,
-		  char id[2 * ID_BYTES + 1], struct err *err)
+		  char id[2 * ID_BYTES + 1], int64_t *confirm_within_ns,
+		  struct err *err)
 {
 	int r = new_request_id(id, err);
 
@@ -146,7 +147,8 @@ static int common(const struct cli *c, char **comment, char **request_id,
 	*request_id = cli_opt(c, "request-id")
 			      ? (char *)cli_opt(c, "request-id")
 			      : id;
-	return r;
+	return r ? r : cli_opt_unit(c, "confirm-within", UNIT_NS,
+				    confirm_within_ns, err);
 }
 
 static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data,
@@ -195,7 +197,8 @@ int cmd_apply(struct cli *c, struct err *err)
 	if ((r = cli_read_mode(c, &req.mode, err)) ||
 	    (r = expected_generation(c, &generation, &req.expected_generation,
 				     err)) ||
-	    (r = common(c, &req.comment, &req.request_id, id, err)) ||
+	    (r = common(c, &req.comment, &req.request_id, id,
+			&req.confirm_within_ns, err)) ||
 	    (r = read_source(c, &req, &data, err))) {
 		free(data);
 		return r;
@@ -227,7 +230,8 @@ int cmd_rollback(struct cli *c, struct err *err)
 	}
 	if ((r = expected_generation(c, &generation, &req.expected_generation,
 				     err)) ||
-	    (r = common(c, &req.comment, &req.request_id, id, err))) {
+	    (r = common(c, &req.comment, &req.request_id, id,
+			&req.confirm_within_ns, err))) {
 		return r;
 	}
 	r = run_change(c, CLI_METHOD("Rollback"), &req.base, req.request_id,
@@ -237,6 +241,40 @@ int cmd_rollback(struct cli *c, struct err *err)
 		return CLI_NOT_REVERTABLE;
 	}
 	return r;
+}
+
+/* ---- confirm ---- */
+
+int cmd_confirm(struct cli *c, struct err *err)
+{
+	Weft__V1__ConfirmRequest req = WEFT__V1__CONFIRM_REQUEST__INIT;
+	ProtobufCMessage *res;
+	struct out *o;
+	int r;
+
+	if (c->argc == 1) {
+		char *end;
+
+		req.change = strtoll(c->argv[0], &end, 10);
+		if (*end || req.change <= 0) {
+			return err_set(err, WEFT_EUSAGE, "weft confirm: \"%s\" "
+				       "is not the number of a change",
+				       c->argv[0]);
+		}
+	}
+	r = cli_unary(c, CLI_METHOD("Confirm"), &req.base,
+		      &weft__v1__confirm_response__descriptor, CLI_CALL_MS,
+		      &res, err);
+	if (r) {
+		return r;
+	}
+	o = out_new(c->format);
+	if (o) {
+		out_int(o, "confirmed",
+			((Weft__V1__ConfirmResponse *)res)->change);
+	}
+	rpc_free_message(res);
+	return cli_print(o, err);
 }
 
 /* ---- cancel ---- */

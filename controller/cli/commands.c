@@ -16,7 +16,9 @@
 	{ 0, "expect-generation", "N", "refuse unless this is the present " \
 	  "generation", NULL }, \
 	{ 0, "request-id", "ID", "asking twice with the same one runs one " \
-	  "change", NULL }
+	  "change", NULL }, \
+	{ 0, "confirm-within", "TIME", "go back unless \"weft confirm\" comes " \
+	  "in time, e.g. 5min", NULL }
 #define COST_OPTIONS \
 	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL }, \
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", \
@@ -245,7 +247,10 @@ const struct cli_command cli_root[] = {
 	  full_options, 0, 0, false, cmd_verify },
 	{ "rollback", NULL, "[GENERATION]", "Apply an earlier configuration "
 	  "again", NULL, rollback_options, 0, 1, false, cmd_rollback },
-	{ "cancel", NULL, "", "Stop the running change and take it back",
+	{ "confirm", NULL, "[CHANGE]", "Keep a change that was applied with "
+	  "--confirm-within", NULL, NULL, 0, 1, false, cmd_confirm },
+	{ "cancel", NULL, "", "Stop the running change, or what waits to be "
+	  "confirmed, and take it back",
 	  NULL, cancel_options, 0, 0, false, cmd_cancel },
 	{ "history", NULL, "", "Changes, newest first", NULL,
 	  history_options, 0, 0, false, cmd_history },

@@ -208,6 +208,7 @@ int cmd_check(struct cli *c, struct err *err);
 int cmd_plan(struct cli *c, struct err *err);
 int cmd_apply(struct cli *c, struct err *err);
 int cmd_rollback(struct cli *c, struct err *err);
+int cmd_confirm(struct cli *c, struct err *err);
 int cmd_cancel(struct cli *c, struct err *err);
 int cmd_status(struct cli *c, struct err *err);
 int cmd_diff(struct cli *c, struct err *err);

@@ -435,6 +435,17 @@ static void out_named_change(const struct cli *c, struct out *o,
 	out_end(o);
 }
 
+static void out_confirm(struct out *o, const Weft__V1__Confirm *m)
+{
+	if (m) {
+		out_object(o, "confirm");
+		out_int(o, "change", m->change);
+		cli_out_time(o, "by", m->by_at_ns);
+		out_int(o, "back_to", m->back_to);
+		out_end(o);
+	}
+}
+
 static int print_status(struct cli *c, const Weft__V1__StatusResponse *s,
 			struct err *err)
 {
@@ -444,6 +455,7 @@ static int print_status(struct cli *c, const Weft__V1__StatusResponse *s,
 		out_head(o, s);
 		out_named_change(c, o, "last_change", s->last);
 		out_named_change(c, o, "open_change", s->open);
+		out_confirm(o, s->confirm);
 		out_devices(c, o, s->devices, s->n_devices);
 		out_differences(c, o, s->devices, s->n_devices,
 				cli_has(c, "full"));

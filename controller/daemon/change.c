@@ -18,6 +18,7 @@ struct change {
 	struct daemon *d;
 	struct work *w;		/* NULL once the engine has it */
 	char *request_id, *who, *comment;
+	int64_t confirm_within_ns;
 	char digest[65];	/* the plan must have it; "": any */
 	bool started;		/* the engine has it */
 	bool cancelled;		/* before that */
@@ -29,6 +30,7 @@ struct change {
 struct wish {
 	const char *request_id, *comment;
 	const Weft__V1__Number *expected;
+	int64_t confirm_within_ns;
 };
 
 /* ---- watching ------------------------------------------------------------ */
@@ -162,9 +164,10 @@ static void change_free(struct change *c)
 static void end_change(struct change *c, const struct apply_result *res,
 		       int rc, const struct err *err)
 {
+	struct daemon *d = c->d;
 	struct apply_result none = {
 		.verdict = APPLY_REFUSED,
-		.generation = store_generation(c->d->store),
+		.generation = store_generation(d->store),
 	};
 
 	res = res ? res : &none;
@@ -172,13 +175,16 @@ static void end_change(struct change *c, const struct apply_result *res,
 		 apply_verdict_name(res->verdict), rc ? ": " : "",
 		 rc ? err->msg : "");
 	if (c->request_id[0]) {
-		remember(c->d, c->request_id, res, rc, err);
+		remember(d, c->request_id, res, rc, err);
 	}
 	for (size_t i = 0; i < c->watchers.n; i++) {
 		tell_result(c->watchers.v[i], res, rc, err);
 	}
 	c->watchers.n = 0;
 	change_free(c);
+	if (!d->draining) {
+		daemon_confirm_watch(d);
+	}
 }
 
 static void on_applied(int rc, const struct apply_result *res,
@@ -212,6 +218,10 @@ static int check_digest(const struct change *c, const struct plan *p,
 static void on_planned(struct work *w)
 {
 	struct change *c = w->arg;
+	const struct apply_request req = {
+		.who = c->who, .comment = c->comment, .id = c->request_id,
+		.confirm_within_ns = c->confirm_within_ns,
+	};
 	struct err err = w->err;
 	int r = w->rc;
 
@@ -225,8 +235,8 @@ static void on_planned(struct work *w)
 		return;
 	}
 	c->started = true;
-	r = apply_start(c->d->apply, w->plan, w->fabric, c->who, c->comment,
-			on_event, on_applied, c, &err);
+	r = apply_start(c->d->apply, w->plan, w->fabric, &req, on_event,
+			on_applied, c, &err);
 	w->plan = NULL;
 	w->fabric = NULL;
 	if (r) {
@@ -235,6 +245,54 @@ static void on_planned(struct work *w)
 }
 
 /* ---- the start of a change ----------------------------------------------- */
+
+/* The verdict that a change on record has come to. */
+static enum apply_verdict verdict_of(const struct store_change *ch)
+{
+	switch (ch->verdict) {
+	case STORE_COMMITTED:
+		return APPLY_COMMITTED;
+	case STORE_REFUSED:
+	case STORE_ABORTED:
+		return APPLY_REFUSED;
+	case STORE_ROLLED_BACK:
+		return APPLY_ROLLED_BACK;
+	default:
+		return APPLY_STUCK;
+	}
+}
+
+/* A request that an earlier weftd has begun: the store knows how it ended. */
+static bool is_on_record(struct daemon *d, struct rpc_call *call,
+			 const char *request_id)
+{
+	struct store_change ch;
+	struct apply_result res;
+	struct err err = { 0 };
+	int r = store_change_by_request(d->store, request_id, &ch, &err);
+
+	if (r == WEFT_ENOTFOUND) {
+		return false;
+	}
+	if (r) {
+		rpc_finish_err(call, &err);
+		return true;
+	}
+	res = (struct apply_result){
+		.verdict = verdict_of(&ch), .change = ch.id,
+		.generation = ch.generation,
+		.level = (enum apply_level)ch.proof,
+		.took_ns = ch.ended_ns > ch.started_ns ?
+				   ch.ended_ns - ch.started_ns : 0,
+	};
+	if (res.verdict != APPLY_COMMITTED) {
+		r = err_set(&err, WEFT_EDEVICE, "change %lld: %s",
+			    (long long)ch.id, ch.summary);
+	}
+	tell_result(call, &res, r, &err);
+	store_change_fini(&ch);
+	return true;
+}
 
 /* True when this request was made before, and is answered with that. */
 static bool is_repeated(struct daemon *d, struct rpc_call *call,
@@ -256,7 +314,7 @@ static bool is_repeated(struct daemon *d, struct rpc_call *call,
 	if (f) {
 		tell_result(call, &f->res, f->rc, &f->err);
 	}
-	return f != NULL;
+	return f != NULL || is_on_record(d, call, request_id);
 }
 
 static int check_free(const struct daemon *d, const struct wish *wish,
@@ -270,6 +328,21 @@ static int check_free(const struct daemon *d, const struct wish *wish,
 		err_hint(err, "wait for it, or \"weft cancel\"");
 		return err->code;
 	}
+	if (d->confirm.change) {
+		err_set(err, WEFT_ESTALE, "change %" PRId64 " waits for its "
+			"confirmation", d->confirm.change);
+		err_hint(err, "\"weft confirm\" keeps it, \"weft cancel\" goes "
+			      "back");
+		return err->code;
+	}
+	if (wish->confirm_within_ns > 0 && !d->applied) {
+		return err_set(err, WEFT_ENOTFOUND, "there is no earlier "
+			       "configuration to go back to");
+	}
+	if (wish->confirm_within_ns < 0) {
+		return err_set(err, WEFT_EINVAL, "confirm_within_ns is %" PRId64,
+			       wish->confirm_within_ns);
+	}
 	if (wish->expected && wish->expected->value != now) {
 		return err_set(err, WEFT_ESTALE,
 			       "the generation is %" PRId64 ", not %" PRId64,
@@ -278,10 +351,15 @@ static int check_free(const struct daemon *d, const struct wish *wish,
 	return 0;
 }
 
-static char *name_of(const struct rpc_peer *peer)
+/* Without a call it is weftd itself. */
+static char *name_of(const struct rpc_call *call)
 {
+	const struct rpc_peer *peer = call ? rpc_call_peer(call) : NULL;
 	char text[32];
 
+	if (!peer || peer->remote) {
+		return strdup(peer ? peer->name : "weftd");
+	}
 	if (peer->uid == 0) {
 		return strdup("root");
 	}
@@ -301,11 +379,13 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 		c->d = d;
 		c->request_id = strdup(wish->request_id);
 		c->comment = strdup(wish->comment);
-		c->who = name_of(rpc_call_peer(call));
+		c->confirm_within_ns = wish->confirm_within_ns;
+		c->who = name_of(call);
 		snprintf(c->digest, sizeof(c->digest), "%s", digest);
-		r = c->request_id && c->comment && c->who
-			    ? watch(c, call, err)
-			    : err_nomem(err);
+		r = c->request_id && c->comment && c->who ? 0 : err_nomem(err);
+	}
+	if (r == 0 && call) {
+		r = watch(c, call, err);
 	}
 	if (r) {
 		if (c) {
@@ -402,7 +482,8 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
 	const Weft__V1__ApplyRequest *req =
 		(const Weft__V1__ApplyRequest *)msg;
 	struct wish wish = { req->request_id, req->comment,
-			     req->expected_generation };
+			     req->expected_generation,
+			     req->confirm_within_ns };
 	struct daemon *d = arg;
 	struct err err = { 0 };
 	int r;
@@ -485,19 +566,42 @@ static int find_target(struct daemon *d, const Weft__V1__Number *to,
 	return err->code;
 }
 
+/* Applies the configuration of change `to` once more. */
+static int start_earlier(struct daemon *d, struct rpc_call *call,
+			 const struct wish *wish, int64_t to, struct err *err)
+{
+	struct store_config cfg;
+	struct work *w;
+	int r = store_change_config(d->store, to, &cfg, err);
+
+	if (r) {
+		return r;
+	}
+	r = daemon_work_new(d, cfg.name, cfg.text, cfg.len, &w, err);
+	store_config_fini(&cfg);
+	return r ? r : start_change(d, call, wish, w, "", err);
+}
+
+int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
+		   const char *comment, struct err *err)
+{
+	const struct wish wish = { .request_id = "", .comment = comment };
+
+	return d->change ? err_set(err, WEFT_ESTALE, "a change of %s is under "
+				   "way", d->change->who)
+			 : start_earlier(d, call, &wish, to, err);
+}
+
 static int rollback(struct daemon *d, struct rpc_call *call,
 		    const struct wish *wish,
 		    const Weft__V1__RollbackRequest *req, struct err *err)
 {
-	struct store_config cfg;
-	struct work *w;
 	struct wish named = *wish;
 	char comment[64];
 	int64_t change;
 	int r = check_free(d, wish, err);
 
-	if (r || (r = find_target(d, req->to, &change, err)) ||
-	    (r = store_change_config(d->store, change, &cfg, err))) {
+	if (r || (r = find_target(d, req->to, &change, err))) {
 		return r;
 	}
 	snprintf(comment, sizeof(comment), "rollback to change %" PRId64,
@@ -505,9 +609,7 @@ static int rollback(struct daemon *d, struct rpc_call *call,
 	if (!named.comment[0]) {
 		named.comment = comment;
 	}
-	r = daemon_work_new(d, cfg.name, cfg.text, cfg.len, &w, err);
-	store_config_fini(&cfg);
-	return r ? r : start_change(d, call, &named, w, "", err);
+	return start_earlier(d, call, &named, change, err);
 }
 
 void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -516,7 +618,8 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
 	const Weft__V1__RollbackRequest *req =
 		(const Weft__V1__RollbackRequest *)msg;
 	struct wish wish = { req->request_id, req->comment,
-			     req->expected_generation };
+			     req->expected_generation,
+			     req->confirm_within_ns };
 	struct daemon *d = arg;
 	struct err err = { 0 };
 
@@ -530,6 +633,14 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
 }
 
 /* ---- cancel -------------------------------------------------------------- */
+
+/* True when it is this change that waits for its confirmation. */
+static bool waits(const struct daemon *d, const struct finished *f,
+		  const char *id)
+{
+	return d->confirm.change &&
+	       (!id[0] || (f && f->res.change == d->confirm.change));
+}
 
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
@@ -554,6 +665,13 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 		return;
 	}
 	f = id[0] ? find_finished(d, id) : NULL;
+	if (waits(d, f, id)) {
+		if (daemon_go_back(d, call, d->confirm.back_to,
+				   "cancelled instead of confirmed", &err)) {
+			rpc_finish_err(call, &err);
+		}
+		return;
+	}
 	if (f) {
 		tell_result(call, &f->res, f->rc, &f->err);
 		return;

@@ -135,6 +135,7 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 	daemon_work_free(w);
 	if (!d->draining) {
 		daemon_refresh_jobs(d);
+		daemon_confirm_watch(d);
 	}
 }
 
@@ -210,6 +211,8 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		       RPC_SERVER_STREAMING, handle_apply),
 		METHOD("Rollback", rollback_request, apply_event,
 		       RPC_SERVER_STREAMING, handle_rollback),
+		METHOD("Confirm", confirm_request, confirm_response, RPC_UNARY,
+		       handle_confirm),
 		METHOD("Cancel", cancel_request, apply_event,
 		       RPC_SERVER_STREAMING, handle_cancel),
 		METHOD("Status", status_request, status_response, RPC_UNARY,
@@ -258,6 +261,7 @@ static void daemon_free(struct daemon *d)
 	store_free(d->store);
 	job_rows_fini(&d->jobs);
 	daemon_finished_fini(d);
+	daemon_confirm_fini(d);
 	reflection_free(d->reflection);
 	access_free(d->access);
 	free(d->fabric_name);
@@ -287,6 +291,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	TAILQ_INIT(&d->watches);
 	if ((r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
 	    (r = open_store(d, cfg->state_dir, err)) ||
+	    (r = store_confirming(d->store, &d->confirm, err)) ||
 	    (r = read_fabric(d, cfg->fabric, err)) ||
 	    (r = apply_new(loop, d->store, &d->apply, err))) {
 		daemon_free(d);

@@ -5,6 +5,7 @@
  *   work.c      planning: the queue, the worker, the steps of one request
  *   snapshot.c  a copy of what a plan starts from
  *   change.c    apply, rollback, cancel: one change and who watches it
+ *   confirm.c   committed changes that go back unless confirmed
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
@@ -109,6 +110,19 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req,
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req,
 		   void *arg);
 void daemon_finished_fini(struct daemon *d);
+/* Starts a change of weftd's own, back to the configuration of an earlier
+ * one; call (may be NULL) watches it. WEFT_ESTALE when a change runs. */
+int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
+		   const char *comment, struct err *err);
+
+/* ---- confirm.c ---- */
+
+void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+/* What waits is read from the store; its clock is started, stopped, or, when
+ * going back has just failed, set to try again. */
+void daemon_confirm_watch(struct daemon *d);
+void daemon_confirm_fini(struct daemon *d);
 
 /* ---- query.c ---- */
 
@@ -214,6 +228,8 @@ struct daemon {
 	struct work *turn, *last;	/* the queue; its head is running */
 	int n_pure;			/* planning without a turn */
 	struct change *change;		/* running or waiting, or NULL */
+	struct store_confirm confirm;	/* what waits, change 0: nothing */
+	struct confirm_clock *clock;	/* for it, or NULL */
 	struct finished finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */
 	struct job_rows jobs;
@@ -221,7 +237,7 @@ struct daemon {
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 	struct reflection *reflection;	/* once somebody has asked */
-	struct rpc_method methods[14];
+	struct rpc_method methods[15];
 };
 
 /* True unless weftd is stopping; then the call was answered. */

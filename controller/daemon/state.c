@@ -307,6 +307,7 @@ static void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->config_sha256 = (char *)c->config_hash;
 	m->undoing = c->undoing;
 	m->superseded_by = c->superseded_by;
+	m->request_id = c->request_id;
 }
 
 void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -360,8 +361,8 @@ static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
 			  : WEFT__V1__STATE__STATE_EMPTY;
 }
 
-static void advise(const struct views *s, Weft__V1__State state, char *text,
-		   size_t size)
+static void advise(const struct daemon *d, const struct views *s,
+		   Weft__V1__State state, char *text, size_t size)
 {
 	text[0] = '\0';
 	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
@@ -376,6 +377,12 @@ static void advise(const struct views *s, Weft__V1__State state, char *text,
 	if (state == WEFT__V1__STATE__STATE_EMPTY) {
 		snprintf(text, size, "nothing was ever applied: weft apply -f "
 				     "FABRIC.yaml");
+		return;
+	}
+	if (d->confirm.change && state == WEFT__V1__STATE__STATE_READY) {
+		snprintf(text, size, "change %lld goes back unless it is "
+			 "confirmed: \"weft confirm\", or \"weft cancel\" "
+			 "to go back now", (long long)d->confirm.change);
 		return;
 	}
 	for (int i = 0; i < s->n && !text[0]; i++) {
@@ -440,6 +447,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
 	Weft__V1__StatusResponse m = WEFT__V1__STATUS_RESPONSE__INIT;
+	Weft__V1__Confirm confirm = WEFT__V1__CONFIRM__INIT;
 	Weft__V1__Change last, open;
 	struct store_change *v = NULL;
 	struct daemon *d = arg;
@@ -455,10 +463,16 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	fill_fabric(d, &m);
 	m.state = state_of(d, &s);
-	advise(&s, m.state, advice, sizeof(advice));
+	advise(d, &s, m.state, advice, sizeof(advice));
 	m.advice = advice;
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;
+	if (d->confirm.change) {
+		confirm.change = d->confirm.change;
+		confirm.by_at_ns = d->confirm.by_ns;
+		confirm.back_to = d->confirm.back_to;
+		m.confirm = &confirm;
+	}
 	if (found) {
 		m.last = &last;
 	}

@@ -32,6 +32,7 @@ void store_change_fini(struct store_change *c)
 	free(c->comment);
 	free(c->config_name);
 	free(c->summary);
+	free(c->request_id);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -74,8 +75,11 @@ int store_change_read(struct store *s, sqlite3_stmt *st,
 	out->undoing = sqlite3_column_int(st, 9);
 	out->summary = db_text(st, 10);
 	out->superseded_by = sqlite3_column_int64(st, 11);
+	out->request_id = db_text(st, 12);
+	out->confirm_within_ns = sqlite3_column_int64(st, 13);
+	out->proof = sqlite3_column_int(st, 14);
 	if (!out->who || !out->comment || !out->config_name ||
-	    !out->summary) {
+	    !out->summary || !out->request_id) {
 		store_change_fini(out);
 		return err_nomem(err);
 	}
@@ -123,6 +127,21 @@ static int no_change(struct err *err, int64_t id)
 		       (long long)id);
 }
 
+/* Reads the statement's one row and ends it. WEFT_ENOTFOUND without text. */
+static int read_one(struct store *s, sqlite3_stmt *st,
+		    struct store_change *out, struct err *err)
+{
+	int rc = db_step(s, err, st);
+
+	if (rc == 1) {
+		rc = store_change_read(s, st, out, err);
+	} else if (rc == 0) {
+		rc = WEFT_ENOTFOUND;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int store_change_get(struct store *s, int64_t id, struct store_change *out,
 		     struct err *err)
 {
@@ -130,17 +149,22 @@ int store_change_get(struct store *s, int64_t id, struct store_change *out,
 	int rc = db_prepare(s, err, &st, "SELECT " CHANGE_COLUMNS
 			    " FROM change WHERE id = ?", "i", id);
 
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	if (rc == 1) {
-		rc = store_change_read(s, st, out, err);
-	} else if (rc == 0) {
-		rc = no_change(err, id);
-	}
-	sqlite3_finalize(st);
-	return rc;
+	rc = rc ? rc : read_one(s, st, out, err);
+	return rc == WEFT_ENOTFOUND ? no_change(err, id) : rc;
+}
+
+int store_change_by_request(struct store *s, const char *request_id,
+			    struct store_change *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT " CHANGE_COLUMNS
+			    " FROM change WHERE request = ? AND request <> '' "
+			    "ORDER BY id DESC LIMIT 1", "s", request_id);
+
+	rc = rc ? rc : read_one(s, st, out, err);
+	return rc == WEFT_ENOTFOUND ?
+		       err_set(err, WEFT_ENOTFOUND, "no change was asked for "
+			       "with the id \"%.64s\"", request_id) : rc;
 }
 
 static int read_config(sqlite3_stmt *st, struct store_config *out,
@@ -238,7 +262,9 @@ static int prune(struct store *s, struct err *err)
 		      " AND id NOT IN (SELECT applied FROM state "
 		      "WHERE applied IS NOT NULL UNION ALL "
 		      "SELECT superseded_by FROM change "
-		      "WHERE superseded_by IS NOT NULL)", "i",
+		      "WHERE superseded_by IS NOT NULL UNION ALL "
+		      "SELECT change FROM confirm UNION ALL "
+		      "SELECT back_to FROM confirm)", "i",
 		      (int64_t)STORE_HISTORY_MAX);
 }
 
@@ -303,11 +329,13 @@ static int insert_change(struct store *s, const struct store_journal *j,
 
 	return rc ? rc : db_run(s, err, "INSERT INTO change (generation, "
 				"started_ns, who, comment, config_name, "
-				"config, verdict) VALUES (?, ?, ?, ?, ?, ?, "
-				"'running')", "iissss", s->generation, now_ns,
+				"config, verdict, request, confirm_within_ns) "
+				"VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?)",
+				"iisssssi", s->generation, now_ns,
 				ch->who ? ch->who : "",
 				ch->comment ? ch->comment : "", c->name,
-				c->hash);
+				c->hash, ch->request_id ? ch->request_id : "",
+				ch->confirm_within_ns);
 }
 
 int store_begin(struct store *s, struct store_journal *j,
@@ -442,8 +470,53 @@ static int end_and_refresh(struct store *s, int rc, struct err *err)
 	return rc ? rc : store_refresh(s, err);
 }
 
+/* Whatever waited waits no more; this change may have to wait itself. */
+static int move_confirm(struct store *s, int64_t id, struct err *err)
+{
+	int rc = db_run(s, err, "DELETE FROM confirm", "");
+
+	return rc ? rc : db_run(s, err, "INSERT INTO confirm SELECT 1, c.id, "
+				"? + c.confirm_within_ns, st.applied "
+				"FROM change AS c, state AS st "
+				"WHERE c.id = ? AND c.confirm_within_ns > 0 "
+				"AND st.applied IS NOT NULL", "ii",
+				clk_wall_ns(), id);
+}
+
+int store_confirming(struct store *s, struct store_confirm *out,
+		     struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT change, by_ns, back_to "
+			    "FROM confirm", "");
+
+	*out = (struct store_confirm){ 0 };
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		out->change = sqlite3_column_int64(st, 0);
+		out->by_ns = sqlite3_column_int64(st, 1);
+		out->back_to = sqlite3_column_int64(st, 2);
+		rc = 0;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_confirm(struct store *s, struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	return db_end(s, db_run(s, err, "DELETE FROM confirm", ""), err);
+}
+
 int store_commit(struct store *s, int64_t change, const char *summary,
-		 struct err *err)
+		 int proof, struct err *err)
 {
 	int rc = db_begin(s, err);
 
@@ -452,6 +525,9 @@ int store_commit(struct store *s, int64_t change, const char *summary,
 	}
 	rc = require_open(s, change, err);
 	rc = rc ? rc : move_intent(s, change, err);
+	rc = rc ? rc : move_confirm(s, change, err);
+	rc = rc ? rc : db_run(s, err, "UPDATE change SET proof = ? "
+			      "WHERE id = ?", "ii", (int64_t)proof, change);
 	rc = rc ? rc : db_run(s, err, "UPDATE state SET generation = "
 			      "generation + 1, applied = ?", "i", change);
 	rc = rc ? rc : close_change(s, change, STORE_COMMITTED, summary, err);

@@ -76,7 +76,8 @@ void store_audit_drop(struct store *s);
 /* The columns of a change, in the order store_change_read() wants them. */
 #define CHANGE_COLUMNS \
 	"id, generation, started_ns, ended_ns, who, comment, config_name, " \
-	"config, verdict, undoing, summary, superseded_by"
+	"config, verdict, undoing, summary, superseded_by, request, " \
+	"confirm_within_ns, proof"
 int store_change_read(struct store *s, sqlite3_stmt *st,
 		      struct store_change *out, struct err *err);
 

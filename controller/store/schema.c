@@ -108,4 +108,18 @@ static const char v2[] =
 	"  data BLOB NOT NULL"
 	") STRICT;";
 
-const char *const store_migrations[STORE_VERSION] = { v1, v2 };
+/* Changes to be confirmed, requests remembered. */
+static const char v3[] =
+	"ALTER TABLE change ADD COLUMN request TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE change ADD COLUMN confirm_within_ns INTEGER NOT NULL"
+	"  DEFAULT 0;"
+	"ALTER TABLE change ADD COLUMN proof INTEGER NOT NULL DEFAULT 0;"
+	"CREATE INDEX change_request ON change (request) WHERE request <> '';"
+	"CREATE TABLE confirm ("
+	"  one INTEGER PRIMARY KEY CHECK (one = 1),"
+	"  change INTEGER NOT NULL REFERENCES change (id),"
+	"  by_ns INTEGER NOT NULL,"
+	"  back_to INTEGER NOT NULL REFERENCES change (id)"
+	") STRICT;";
+
+const char *const store_migrations[STORE_VERSION] = { v1, v2, v3 };

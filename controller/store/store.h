@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 2		/* of the file format (user_version) */
+#define STORE_VERSION 3		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -141,6 +141,9 @@ struct store_change {
 	bool undoing;		/* rolling back had begun */
 	char *summary;		/* one line */
 	int64_t superseded_by;	/* the change committed over it, or 0 */
+	char *request_id;	/* chosen by who asked for it, or "" */
+	int64_t confirm_within_ns; /* to be confirmed after its commit, or 0 */
+	int proof;		/* how well its light was proven, as given */
 };
 
 void store_change_fini(struct store_change *c);
@@ -150,6 +153,10 @@ void store_change_fini(struct store_change *c);
 int store_history(struct store *s, int64_t before, int limit,
 		  struct store_change **v, int *n, struct err *err);
 void store_history_free(struct store_change *v, int n);
+
+/* The newest change that was asked for with this id. WEFT_ENOTFOUND. */
+int store_change_by_request(struct store *s, const char *request_id,
+			    struct store_change *out, struct err *err);
 
 /* WEFT_ENOTFOUND. */
 int store_change_get(struct store *s, int64_t id, struct store_change *out,
@@ -204,8 +211,9 @@ struct store_journal {
 void store_journal_fini(struct store_journal *j);
 
 /*
- * Makes a change durable before anything is sent: who, comment and all steps
- * of j (states PLANNED), with the configuration. Sets j->change.id, .verdict
+ * Makes a change durable before anything is sent: who, comment, request_id
+ * (NULL: none), confirm_within_ns and all steps of j (states PLANNED), with
+ * the configuration. Sets j->change.id, .verdict
  * RUNNING, .generation and .started_ns. WEFT_ESTALE when a change is RUNNING.
  */
 int store_begin(struct store *s, struct store_journal *j,
@@ -222,16 +230,30 @@ int store_undoing(struct store *s, int64_t change, struct err *err);
 /*
  * The change happened: intent becomes the journal's light (devices that it
  * does not name lose theirs), its configuration the applied one, the
- * generation grows, older open changes are superseded. All at once.
+ * generation grows, older open changes are superseded, and what waited for
+ * its confirmation waits no more. If the change is to be confirmed, that is
+ * noted with the change applied before it. All at once.
  */
 int store_commit(struct store *s, int64_t change, const char *summary,
-		 struct err *err);
+		 int proof, struct err *err);
 
 /* Ends a change without it having happened. Intent stays. INTERRUPTED and
  * STUCK keep the journal and let the generation grow, as older plans do not
  * know of the light that was left. Never RUNNING or COMMITTED. */
 int store_end(struct store *s, int64_t change, enum store_verdict verdict,
 	      const char *summary, struct err *err);
+
+/* A committed change that goes back unless it is confirmed. */
+struct store_confirm {
+	int64_t change;		/* 0: none waits */
+	int64_t by_ns;		/* wall clock */
+	int64_t back_to;	/* the change to return to */
+};
+
+int store_confirming(struct store *s, struct store_confirm *out,
+		     struct err *err);
+/* Nothing waits any more. */
+int store_confirm(struct store *s, struct err *err);
 
 /* All open changes with their journals, newest first. */
 int store_open_changes(struct store *s, struct store_journal **v, int *n,

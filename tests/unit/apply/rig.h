@@ -504,7 +504,8 @@ static inline void rig_start(struct rig *r, struct plan *p,
 
 	r->answered = false;
 	buf_reset(&r->events);
-	if (apply_start(r->apply, p, f, "alice", "test", rig_on_event,
+	if (apply_start(r->apply, p, f, &(struct apply_request){ .who = "alice",
+					.comment = "test" }, rig_on_event,
 			rig_on_done, r, &err)) {
 		fail_msg("%s", err.msg);
 	}

@@ -675,7 +675,8 @@ static void test_stale_plan(void **state)
 	f = rig_parse(r);
 	p = rig_plan(r, f, PLAN_SAFE, second, 2);
 	rig_go(r, PLAN_SAFE, first, 2);
-	assert_int_equal(apply_start(r->apply, p, f, "bob", "", NULL,
+	assert_int_equal(apply_start(r->apply, p, f,
+					 &(struct apply_request){ .who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "generation 1");
 	f = rig_parse(r);
@@ -683,7 +684,8 @@ static void test_stale_plan(void **state)
 	g = rig_parse(r);
 	q = rig_plan(r, g, PLAN_SAFE, second, 2);
 	rig_start(r, p, f);
-	assert_int_equal(apply_start(r->apply, q, g, "bob", "", NULL,
+	assert_int_equal(apply_start(r->apply, q, g,
+					 &(struct apply_request){ .who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_true(apply_busy(r->apply));
 	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err),

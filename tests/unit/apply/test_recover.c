@@ -64,7 +64,8 @@ static void leave_open(struct rig *r)
 	struct err err = { 0 };
 
 	strcpy(cfg.hash, f->hash);
-	assert_int_equal(journal_from_plan(p, "alice", "", &j, &err), 0);
+	assert_int_equal(journal_from_plan(p, &(struct apply_request){ .who = "alice",
+						.comment = "" }, &j, &err), 0);
 	assert_int_equal(store_begin(r->store, &j, &cfg, &err), 0);
 	r->res.change = j.change.id;
 	store_journal_fini(&j);
@@ -235,7 +236,8 @@ static void test_must_be_settled_first(void **state)
 	restart(r);
 	f = rig_parse(r);
 	p = rig_plan(r, f, PLAN_SAFE, first, 2);
-	assert_int_equal(apply_start(r->apply, p, f, "bob", "", NULL,
+	assert_int_equal(apply_start(r->apply, p, f,
+					 &(struct apply_request){ .who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "change 1 was left open");
 	rig_recover(r);

@@ -88,7 +88,7 @@ static int run_step(struct store *s, int i, struct err *err)
 	case 2:
 		return step_mark(s, 1, STORE_DONE, err);
 	case 3:
-		return store_commit(s, 1, "first", err);
+		return store_commit(s, 1, "first", 3, err);
 	case 4:
 		return step_observe(s, 40, err);
 	case 5:
@@ -102,7 +102,7 @@ static int run_step(struct store *s, int i, struct err *err)
 	case 9:
 		return step_begin(s, 30, "cc", err);
 	default:
-		return store_commit(s, 3, "third", err);
+		return store_commit(s, 3, "third", 3, err);
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "common.h"
+#include "lib/base/clk.h"
 #include "fault_vfs.h"
 
 static struct err err;
@@ -77,7 +78,7 @@ static void test_commit_moves_intent(void **state)
 	assert_int_equal(j.change.id, 1);
 	OK(store_intent(s, "sw", &l, &err));
 	assert_int_equal(l.n_xcs, 0);		/* only at commit */
-	OK(store_commit(s, 1, "done", &err));
+	OK(store_commit(s, 1, "done", 3, &err));
 	assert_int_equal(store_generation(s), 2);
 	store_free(s);
 
@@ -163,7 +164,7 @@ static void test_open_changes_are_superseded(void **state)
 	light_ring_digest(&a.works[1].new_programs, digest);
 	OK(store_program(s, digest, &p, &err));
 	light_ring_fini(&p);
-	OK(store_commit(s, 2, "all", &err));
+	OK(store_commit(s, 2, "all", 3, &err));
 	OK(store_open_changes(s, &v, &n, &err));
 	assert_int_equal(n, 0);
 	store_journals_free(v, n);
@@ -218,7 +219,7 @@ static void test_history(void **state)
 
 		snprintf(hash, sizeof(hash), "h%d", i);
 		OK(begin(s, &j, hash, &err));
-		OK(store_commit(s, i, "done", &err));
+		OK(store_commit(s, i, "done", 3, &err));
 		store_journal_fini(&j);
 	}
 	OK(store_history(s, 0, 2, &v, &n, &err));
@@ -247,7 +248,7 @@ static void test_devices_leave_intent(void **state)
 	int n;
 
 	OK(begin(s, &a, "aa", &err));
-	OK(store_commit(s, 1, "", &err));
+	OK(store_commit(s, 1, "", 3, &err));
 	OK(store_intent_devices(s, &names, &n, &err));
 	assert_int_equal(n, 2);
 	assert_string_equal(names[0], "ring");
@@ -258,7 +259,7 @@ static void test_devices_leave_intent(void **state)
 	free(names);
 	b.n_works = 1;
 	OK(begin(s, &b, "bb", &err));
-	OK(store_commit(s, 2, "", &err));
+	OK(store_commit(s, 2, "", 3, &err));
 	OK(store_intent_devices(s, &names, &n, &err));
 	assert_int_equal(n, 1);
 	free(names[0]);
@@ -356,6 +357,102 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
+/* A store of an older format, with a change in it. */
+static void test_older_format(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(1, -1, 7);
+	struct store_change *v;
+	struct store_confirm c;
+	int n;
+
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit(s, 1, "done", 3, &err));
+	store_free(s);
+	sql(*state, "DROP TABLE confirm; DROP INDEX change_request;"
+		    "ALTER TABLE change DROP COLUMN request;"
+		    "ALTER TABLE change DROP COLUMN confirm_within_ns;"
+		    "ALTER TABLE change DROP COLUMN proof;"
+		    "PRAGMA user_version = 2");
+	s = must_open(*state);
+	OK(store_history(s, 0, 10, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0].request_id, "");
+	assert_string_equal(v[0].summary, "done");
+	store_history_free(v, n);
+	OK(store_confirming(s, &c, &err));
+	assert_int_equal(c.change, 0);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
+/* Begins and commits a change that is to be confirmed. */
+static void commit_waiting(struct store *s, int64_t id, const char *request,
+			   int64_t within_ns)
+{
+	struct store_journal j = journal_of((int)id, -1, 7);
+
+	j.change.request_id = strdup(request);
+	j.change.confirm_within_ns = within_ns;
+	OK(begin(s, &j, "aa", &err));
+	assert_int_equal(j.change.id, id);
+	OK(store_commit(s, id, "done", 3, &err));
+	store_journal_fini(&j);
+}
+
+static void test_confirm(void **state)
+{
+	struct store *s = must_open(*state);
+	int64_t before_ns = clk_wall_ns();
+	struct store_confirm c;
+
+	/* With nothing to go back to nothing waits. */
+	commit_waiting(s, 1, "", 5000);
+	OK(store_confirming(s, &c, &err));
+	assert_int_equal(c.change, 0);
+	commit_waiting(s, 2, "", 3600000000000);
+	store_free(s);
+
+	s = must_open(*state);
+	OK(store_confirming(s, &c, &err));
+	assert_int_equal(c.change, 2);
+	assert_int_equal(c.back_to, 1);
+	assert_true(c.by_ns >= before_ns + 3600000000000);
+	OK(store_confirm(s, &err));
+	OK(store_confirming(s, &c, &err));
+	assert_int_equal(c.change, 0);
+	/* The next commit, going back too, ends the waiting. */
+	commit_waiting(s, 3, "", 1);
+	OK(store_confirming(s, &c, &err));
+	assert_int_equal(c.back_to, 2);
+	commit_waiting(s, 4, "", 0);
+	OK(store_confirming(s, &c, &err));
+	assert_int_equal(c.change, 0);
+	store_free(s);
+}
+
+static void test_request_ids(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_change ch;
+
+	commit_waiting(s, 1, "one", 0);
+	commit_waiting(s, 2, "", 0);
+	commit_waiting(s, 3, "one", 0);
+	store_free(s);
+	s = must_open(*state);
+	OK(store_change_by_request(s, "one", &ch, &err));
+	assert_int_equal(ch.id, 3);
+	assert_int_equal(ch.proof, 3);
+	assert_string_equal(ch.request_id, "one");
+	store_change_fini(&ch);
+	assert_int_equal(store_change_by_request(s, "two", &ch, &err),
+			 WEFT_ENOTFOUND);
+	assert_int_equal(store_change_by_request(s, "", &ch, &err),
+			 WEFT_ENOTFOUND);
+	store_free(s);
+}
+
 static void test_newer_format(void **state)
 {
 	store_free(must_open(*state));
@@ -387,7 +484,7 @@ static void test_older_format(void **state)
 	    "INSERT INTO program VALUES (zeroblob(32), 1, 1, zeroblob(9));"
 	    "UPDATE intent_device SET program = zeroblob(32) "
 	    "WHERE device = 'ring';"
-	    "PRAGMA user_version = 1");
+	    "PRAGMA user_version = 2");
 	s = must_open(p);
 	OK(store_intent(s, "sw", &l, &err));
 	assert_int_equal(l.n_xcs, 4);
@@ -448,7 +545,7 @@ static void test_damaged_pages(void **state)
 	struct stat st;
 
 	OK(begin(s, &j, "aa", &err));
-	OK(store_commit(s, 1, "", &err));
+	OK(store_commit(s, 1, "", 3, &err));
 	store_journal_fini(&j);
 	store_free(s);
 	assert_int_equal(stat(p->path, &st), 0);
@@ -485,7 +582,7 @@ static void test_damaged_program(void **state)
 	struct store_light l;
 
 	OK(begin(s, &j, "aa", &err));
-	OK(store_commit(s, 1, "", &err));
+	OK(store_commit(s, 1, "", 3, &err));
 	store_journal_fini(&j);
 	store_free(s);
 	sql(p, "UPDATE program SET data = zeroblob(length(data))");
@@ -532,6 +629,7 @@ int main(void)
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_audit_is_bounded),
+		T(test_older_format), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
 		T(test_damaged_program), T(test_read_only), T(test_no_folder),

@@ -1,0 +1,80 @@
+#!/bin/bash
+# A change that goes back unless it is confirmed: confirmed, cancelled, not
+# confirmed; with weftd killed while it waits, and a device away when its time
+# is over.
+source "$(dirname "$0")/../lib.sh"
+emulators || exit 1
+fabric "$T/a.yaml" 'UniRing(2,4)'
+DEPTH=2 fabric "$T/b.yaml" 'Ring(4)'
+daemon || exit 1
+
+holds() { # FILE: everything is as this configuration intends
+	[[ $(weft status --format json | jq -r .config_sha256) == \
+		"$(sha256sum <"$1" | cut -d ' ' -f 1)" ]] && weft verify
+}
+
+expect 65 "nothing to go back to" weft apply -f "$T/a.yaml" --confirm-within 1min
+has err "is what it says" 'there is no earlier configuration to go back to'
+expect 0 "the first configuration" weft apply -f "$T/a.yaml"
+expect 64 "a time that is none" weft apply -f "$T/b.yaml" --confirm-within soon
+expect 65 "nothing to confirm" weft confirm
+
+expect 0 "applied, to be confirmed" weft apply -f "$T/b.yaml" --confirm-within 1h
+expect 0 "status" weft status --format json
+jq -e '.confirm.change == 2 and .confirm.back_to == 1 and
+	(.advice | test("goes back unless it is confirmed"))' "$T/out" >/dev/null
+tap "says what waits"
+expect 75 "no other change meanwhile" weft apply -f "$T/a.yaml"
+has err "and why" 'change 2 waits for its confirmation'
+expect 75 "no rollback either" weft rollback
+expect 65 "another change cannot be confirmed" weft confirm 1
+expect 0 "confirmed" weft confirm 2
+has out "by its number" 'confirmed +2'
+holds "$T/b.yaml"
+tap "it stays"
+weft status --format json | jq -e '.confirm == null' >/dev/null
+tap "nothing waits any more"
+
+expect 0 "applied again" weft apply -f "$T/a.yaml" --confirm-within 1h
+expect 0 "cancelled" weft cancel
+holds "$T/b.yaml"
+tap "it goes back at once"
+
+expect 0 "applied, not confirmed" weft apply -f "$T/a.yaml" --confirm-within 700ms
+wait_for 20 holds "$T/b.yaml"
+tap "it goes back when the time is over"
+weft history --format json | jq -e '.changes[0] | .who == "weftd" and
+	.comment == "not confirmed in time"' >/dev/null
+tap "and history says who and why"
+
+expect 0 "applied, then weftd is killed" \
+	weft apply -f "$T/a.yaml" --confirm-within 1500ms --request-id once
+stop weftd KILL
+daemon || exit 1
+wait_for 20 holds "$T/b.yaml"
+tap "the next weftd goes back"
+expect 0 "the same request" weft apply -f "$T/a.yaml" --request-id once
+has out "is answered by what became of it" 'verdict +committed'
+holds "$T/b.yaml"
+tap "and applies nothing"
+
+expect 0 "applied, killed, and the time passes" \
+	weft apply -f "$T/a.yaml" --confirm-within 200ms
+stop weftd KILL
+sleep 0.3
+daemon || exit 1
+wait_for 20 holds "$T/b.yaml"
+tap "the next weftd goes back at its start"
+
+expect 0 "applied, and the switch goes away" \
+	weft apply -f "$T/a.yaml" --confirm-within 1s
+kill -STOP "${PID[ocs0]}"
+wait_for 30 bash -c "weft history --format json | jq -e '.changes[0].comment == \"not confirmed in time\" and .changes[0].ended_at != null' || grep -q 'change of weftd: ' '$T/weftd.log'"
+kill -CONT "${PID[ocs0]}"
+wait_for 60 holds "$T/b.yaml"
+tap "going back is tried again until the switch is there"
+stop weftd
+grep -q 'ERROR: \|runtime error' "$T/weftd.log"
+[[ $? == 1 ]]
+tap "the sanitizers found nothing"
+finish
