@@ -45,6 +45,7 @@ struct build {
 	VEC(bool) device_unsure;	/* [devices] its size is not known */
 	struct model_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
 	int *switch_job;		/* [hosts] job on switches, or -1 */
+	bool requested;			/* jobs being read are requests */
 	int64_t device_ports;
 	bool hosts_unsure, devices_unsure, fibres_unsure;
 };

@@ -506,7 +506,7 @@ static void read_rest(struct build *b, struct entry *e)
 
 static void add_entry(struct build *b, const struct node *node, int nth)
 {
-	struct entry e = { .node = node };
+	struct entry e = { .node = node, .job.requested = b->requested };
 
 	section_object(&section_job, node, nth, e.object);
 	section_read(b->r, &section_job, e.object, node, e.v);
@@ -547,4 +547,6 @@ void build_jobs(struct build *b, const struct value *root)
 		b->switch_job[i] = -1;
 	}
 	build_each(b, &root[FABRIC_JOBS], add_entry);
+	b->requested = true;
+	build_each(b, &root[FABRIC_REQUESTS], add_entry);
 }

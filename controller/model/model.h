@@ -93,6 +93,7 @@ struct model_trunk {
 
 struct model_job {
 	char *name;
+	bool requested;		/* by an orchestrator, see model_requests */
 	enum coll_kind collective;
 	int n_hosts;
 	int *hosts;		/* rank r runs on hosts[r] */
@@ -156,6 +157,16 @@ int model_load(const char *path, struct model_fabric **out,
 	       struct err_list *errs);
 
 void model_free(struct model_fabric *f);
+
+/*
+ * Jobs that orchestrators ask for are kept at the end of the configuration,
+ * behind this line: an operator's text goes before it and stays as it is.
+ */
+#define MODEL_REQUESTS_MARK \
+	"# Jobs requested of weftd, which writes this part.\n"
+
+/* Bytes of a configuration before its requests. O(len). */
+size_t model_without_requests(const char *text, size_t len);
 
 /* Index by name, or -1. O(1). f comes from model_parse or model_load. */
 int model_find_host(const struct model_fabric *f, const char *name);

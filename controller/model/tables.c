@@ -186,6 +186,10 @@ static const struct key fabric_keys[] = {
 			    .help = "fibres between ports and devices" },
 	[FABRIC_JOBS] = { "jobs", KEY_ENTRIES, .section = &section_job,
 			  .help = "collectives to serve" },
+	[FABRIC_REQUESTS] = { "requests", KEY_ENTRIES,
+			      .section = &section_job,
+			      .help = "jobs that orchestrators have asked for; "
+				      "weftd writes them" },
 };
 
 const struct section section_fabric = SECTION("fabric", fabric_keys);

@@ -1,0 +1,265 @@
+/* Placement of requested jobs; see place.h. */
+#include "controller/plan/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- hosts on switches --------------------------------------------------- */
+
+/* A host and the group it belongs to. */
+struct candidate {
+	int host;
+	int group;	/* a host's number that stands for the group */
+	int size;	/* of the group, free hosts only */
+};
+
+struct search {
+	const struct model_fabric *f;
+	const struct place_wish *wish;
+	const bool *usable, *busy;
+	int n;
+	struct candidate *v;	/* in order of hosts */
+};
+
+static int ports_with_light(const struct model_fabric *f, int host)
+{
+	const struct model_host *h = &f->hosts[host];
+	int n = 0;
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		n += f->ports[p].tx_device >= 0 && f->ports[p].rx_device >= 0;
+	}
+	return n;
+}
+
+static bool may_run(const struct model_fabric *f, const struct place_wish *w,
+		    int host)
+{
+	int ports = ports_with_light(f, host);
+
+	return ports > 0 && ports >= w->min_ports;
+}
+
+/* Ports to the same devices, one by one. */
+static bool alike(const struct model_fabric *f, int a, int b)
+{
+	const struct model_host *x = &f->hosts[a], *y = &f->hosts[b];
+
+	if (x->n_ports != y->n_ports) {
+		return false;
+	}
+	for (int i = 0; i < x->n_ports; i++) {
+		const struct model_port *p = &f->ports[x->first_port + i];
+		const struct model_port *q = &f->ports[y->first_port + i];
+
+		if (p->tx_device != q->tx_device ||
+		    p->rx_device != q->rx_device) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_free(const struct search *s, int host)
+{
+	return (!s->usable || s->usable[host]) && (!s->busy || !s->busy[host]);
+}
+
+/* Groups are few: each is found by its first host. */
+static int find_groups(struct search *s, struct err *err)
+{
+	int *heads = calloc((size_t)s->n + 1, sizeof(*heads));
+	int n_heads = 0;
+
+	if (!heads) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < s->n; i++) {
+		int k = 0;
+
+		while (k < n_heads &&
+		       !alike(s->f, s->v[heads[k]].host, s->v[i].host)) {
+			k++;
+		}
+		if (k == n_heads) {
+			heads[n_heads++] = i;
+		}
+		s->v[i].group = heads[k];
+		s->v[heads[k]].size++;
+	}
+	for (int i = 0; i < s->n; i++) {
+		s->v[i].size = s->v[s->v[i].group].size;
+	}
+	free(heads);
+	return 0;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->size != y->size) {
+		return x->size > y->size ? -1 : 1;
+	}
+	if (x->group != y->group) {
+		return x->group < y->group ? -1 : 1;
+	}
+	return (x->host > y->host) - (x->host < y->host);
+}
+
+/* The smallest group that is large enough, or -1. */
+static int best_group(const struct search *s)
+{
+	int best = -1;
+
+	for (int i = 0; i < s->n; i++) {
+		const struct candidate *c = &s->v[i];
+
+		if (c->size >= s->wish->n &&
+		    (best < 0 || c->size < s->v[best].size)) {
+			best = i;
+		}
+	}
+	return best < 0 ? -1 : s->v[best].group;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void choose(struct search *s, int *out)
+{
+	int group = best_group(s), n = 0;
+
+	if (group < 0) {
+		qsort(s->v, (size_t)s->n, sizeof(*s->v), larger_first);
+	}
+	for (int i = 0; i < s->n && n < s->wish->n; i++) {
+		if (group < 0 || s->v[i].group == group) {
+			out[n++] = s->v[i].host;
+		}
+	}
+	qsort(out, (size_t)n, sizeof(*out), compare_ints);
+}
+
+static int too_few(const struct place_wish *w, int have, int ever,
+		   const char *what, struct err *err)
+{
+	if (ever < w->n) {
+		return err_set(err, WEFT_EINVAL, "%d hosts are wanted, and "
+			       "there are %d %s", w->n, ever, what);
+	}
+	return err_set(err, WEFT_EINFEASIBLE, "%d hosts are wanted, and %d of "
+		       "%d %s are free", w->n, have, ever, what);
+}
+
+static int place_any(struct search *s, int *out, struct err *err)
+{
+	int ever = 0, rc = 0;
+
+	s->v = calloc((size_t)s->f->n_hosts + 1, sizeof(*s->v));
+	if (!s->v) {
+		return err_nomem(err);
+	}
+	for (int h = 0; h < s->f->n_hosts; h++) {
+		if (may_run(s->f, s->wish, h)) {
+			ever++;
+			if (is_free(s, h)) {
+				s->v[s->n++].host = h;
+			}
+		}
+	}
+	if (s->n < s->wish->n) {
+		rc = too_few(s->wish, s->n, ever, "with enough ports", err);
+	}
+	rc = rc ? rc : find_groups(s, err);
+	if (rc == 0) {
+		choose(s, out);
+	}
+	free(s->v);
+	return rc;
+}
+
+/* ---- hosts that were named ----------------------------------------------- */
+
+static int place_named(const struct search *s, int *out, struct err *err)
+{
+	const struct place_wish *w = s->wish;
+
+	for (int i = 0; i < w->n; i++) {
+		int h = w->hosts[i];
+
+		if (w->ring < 0 && !may_run(s->f, w, h)) {
+			return err_set(err, WEFT_EINVAL, "host %s has too few "
+				       "ports with fibres", s->f->hosts[h].name);
+		}
+		if (s->usable && !s->usable[h]) {
+			return err_set(err, WEFT_EINFEASIBLE, "host %s is not "
+				       "usable now", s->f->hosts[h].name);
+		}
+		if (w->ring < 0 && s->busy && s->busy[h]) {
+			return err_set(err, WEFT_EINFEASIBLE, "host %s is in "
+				       "use", s->f->hosts[h].name);
+		}
+		out[i] = h;
+	}
+	return 0;
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
+/* Usable nodes in ring order, twice around, and the tightest stretch. */
+static int place_on_ring(const struct search *s, int *out, struct err *err)
+{
+	const struct model_device *ring = &s->f->devices[s->wish->ring];
+	int n = s->wish->n, m = 0, best = -1, width = 0;
+	int *at = calloc((size_t)ring->n_members + 1, sizeof(*at));
+
+	if (!at) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < ring->n_members; i++) {
+		if (!s->usable || s->usable[ring->members[i]]) {
+			at[m++] = i;
+		}
+	}
+	if (m < n) {
+		free(at);
+		return too_few(s->wish, m, ring->n_members, "on the ring",
+			       err);
+	}
+	for (int i = 0; i < m; i++) {
+		int last = at[(i + n - 1) % m] + (i + n - 1 >= m ?
+						  ring->n_members : 0);
+
+		if (best < 0 || last - at[i] < width) {
+			best = i;
+			width = last - at[i];
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		out[i] = ring->members[at[(best + i) % m]];
+	}
+	free(at);
+	return 0;
+}
+
+int place_job(const struct model_fabric *f, const struct place_wish *wish,
+	      const bool *usable, const bool *busy, int *out, struct err *err)
+{
+	struct search s = { .f = f, .wish = wish, .usable = usable,
+			    .busy = busy };
+
+	if (wish->n < 2) {
+		return err_set(err, WEFT_EINVAL,
+			       "a collective needs at least two hosts");
+	}
+	if (wish->hosts) {
+		return place_named(&s, out, err);
+	}
+	return wish->ring >= 0 ? place_on_ring(&s, out, err)
+			       : place_any(&s, out, err);
+}

@@ -1,0 +1,177 @@
+/* Placement of requested jobs. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/place.h"
+
+/* a0-a3 on s0 only, b0-b5 on s1 only, c0-c1 with two ports on both, d0
+ * without fibres; r0-r5 on a ring. */
+static const char text[] =
+	"weft: 1\n"
+	"fabric: small\n"
+	"hosts:\n"
+	"  - { name: 'a[0-3]', ports: p0, rate: 100Gbps, reactivation: 1s }\n"
+	"  - { name: 'b[0-5]', ports: p0, rate: 100Gbps, reactivation: 1s }\n"
+	"  - { name: 'c[0-1]', ports: 'p[0-1]', rate: 100Gbps, reactivation: 1s }\n"
+	"  - { name: d0, ports: p0, rate: 100Gbps, reactivation: 1s }\n"
+	"  - { name: 'r[0-5]' }\n"
+	"switches:\n"
+	"  - { name: s0, size: 8x8, driver: sim }\n"
+	"  - { name: s1, size: 8x8, driver: sim }\n"
+	"rings:\n"
+	"  - { name: ring, nodes: 'r[0-5]', fibres: 1, channels: 4, "
+	"channel-rate: 10Gbps, retune: 1us, driver: sim }\n"
+	"fibres:\n"
+	"  - { from: 'a[0-3].p0', to: 's0.[1-4]' }\n"
+	"  - { from: 'b[0-5].p0', to: 's1.[1-6]' }\n"
+	"  - { from: 'c[0-1].p0', to: 's0.[5-6]' }\n"
+	"  - { from: 'c[0-1].p1', to: 's1.[7-8]' }\n";
+
+static int setup(void **state)
+{
+	struct err_list errs = { .max = 1 };
+	struct model_fabric *f;
+
+	if (model_parse("small", text, strlen(text), &f, &errs)) {
+		fail_msg("%s", errs.v[0].msg);
+	}
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	model_free(*state);
+	return 0;
+}
+
+/* Hosts that are named, as flags. */
+static bool *flags(const struct model_fabric *f, const char *names,
+		   bool otherwise)
+{
+	static bool v[2][64];
+	static int at;
+	bool *out = v[at++ % 2];
+	char *copy = strdup(names), *rest = copy, *name;
+
+	for (int i = 0; i < 64; i++) {
+		out[i] = otherwise;
+	}
+	while ((name = strsep(&rest, " ")) != NULL) {
+		if (*name) {
+			out[model_find_host(f, name)] = !otherwise;
+		}
+	}
+	free(copy);
+	return out;
+}
+
+static void expect(const struct model_fabric *f, struct place_wish w,
+		   const char *down, const char *busy, const char *want)
+{
+	int out[16];
+	char got[128] = "";
+	struct err err = { 0 };
+
+	if (place_job(f, &w, flags(f, down, true), flags(f, busy, false), out,
+		      &err)) {
+		snprintf(got, sizeof(got), "%s", err.msg);
+	} else {
+		for (int i = 0; i < w.n; i++) {
+			snprintf(got + strlen(got), sizeof(got) - strlen(got),
+				 "%s%s", i ? " " : "", f->hosts[out[i]].name);
+		}
+	}
+	assert_string_equal(got, want);
+}
+
+#define SWITCHED(n_) (struct place_wish){ .n = n_, .ring = -1 }
+
+static void test_smallest_group(void **state)
+{
+	const struct model_fabric *f = *state;
+
+	expect(f, SWITCHED(2), "", "", "c0 c1");
+	expect(f, SWITCHED(3), "", "", "a0 a1 a2");
+	expect(f, SWITCHED(3), "", "a1", "a0 a2 a3");
+	expect(f, SWITCHED(3), "a0", "a1", "b0 b1 b2");
+	expect(f, SWITCHED(6), "", "", "b0 b1 b2 b3 b4 b5");
+	expect(f, SWITCHED(2), "", "c0", "a0 a1");
+}
+
+/* No group is large enough: the largest first. */
+static void test_across_groups(void **state)
+{
+	expect(*state, SWITCHED(8), "", "", "a0 a1 b0 b1 b2 b3 b4 b5");
+	expect(*state, SWITCHED(12), "", "",
+	       "a0 a1 a2 a3 b0 b1 b2 b3 b4 b5 c0 c1");
+}
+
+static void test_ports(void **state)
+{
+	struct place_wish w = SWITCHED(2);
+
+	w.min_ports = 2;
+	expect(*state, w, "", "", "c0 c1");
+	expect(*state, w, "", "c1",
+	       "2 hosts are wanted, and 1 of 2 with enough ports are free");
+	w.n = 3;
+	expect(*state, w, "", "",
+	       "3 hosts are wanted, and there are 2 with enough ports");
+}
+
+static void test_named(void **state)
+{
+	const struct model_fabric *f = *state;
+	const int hosts[] = { model_find_host(f, "b1"),
+			      model_find_host(f, "a0") };
+	const int dark[] = { model_find_host(f, "b1"),
+			     model_find_host(f, "d0") };
+	struct place_wish w = SWITCHED(2);
+
+	w.hosts = hosts;
+	expect(f, w, "", "", "b1 a0");
+	expect(f, w, "", "a0", "host a0 is in use");
+	expect(f, w, "b1", "", "host b1 is not usable now");
+	w.hosts = dark;
+	expect(f, w, "", "", "host d0 has too few ports with fibres");
+}
+
+static void test_ring(void **state)
+{
+	const struct model_fabric *f = *state;
+	struct place_wish w = { .n = 3,
+				.ring = model_find_device(f, "ring") };
+
+	expect(f, w, "", "", "r0 r1 r2");
+	/* The tightest stretch goes around the end. */
+	expect(f, w, "r1 r3", "", "r4 r5 r0");
+	w.n = 5;
+	expect(f, w, "r1 r3", "",
+	       "5 hosts are wanted, and 4 of 6 on the ring are free");
+	w.n = 7;
+	expect(f, w, "", "",
+	       "7 hosts are wanted, and there are 6 on the ring");
+	w.n = 1;
+	expect(f, w, "", "", "a collective needs at least two hosts");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_smallest_group),
+		cmocka_unit_test(test_across_groups),
+		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_ring),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
