@@ -14,6 +14,7 @@
 #include "collective/private.h"
 #include "collective/shift.h"
 #include "collective/tops.h"
+#include "lib/base/parallel.h"
 #include "lib/base/rat.h"
 
 /* One direction: the all-gather of a digraph. */
@@ -503,88 +504,149 @@ static int split_level(struct view *v, int t, struct ratio load, int chunks,
 
 /* ---- the schedule ---- */
 
+/* Nodes from which on the receipts are made on several threads. */
+#define SHARED_NODES 256
+
 /* Where the transfers of a side go: all-gather forwards from step `base`;
  * reduce-scatter backwards in time over the arcs that `back` names. */
 struct target {
-	struct coll_sched *sched;
 	int base;
 	const int32_t *back;	/* NULL: forwards */
 };
 
-static int emit(const struct target *to, const struct side *s,
-		const struct receipt *r, int origin, int arc, struct err *err)
+/* The transfers of a part of the nodes, or of the translations. */
+struct yield {
+	VEC(struct coll_xfer) xfers;
+	int rc;
+	struct err err;
+};
+
+struct crew {
+	const struct side *s;
+	const struct target *to;
+	int chunks, n_parts;
+	struct yield parts[PARALLEL_MAX];
+};
+
+static int emit(const struct crew *c, const struct receipt *r, int origin,
+		int arc, struct yield *out)
 {
 	struct coll_xfer x = {
-		.step = to->base + r->dist - 1, .arc = arc, .origin = origin,
-		.dest = COLL_NO_DEST, .first = r->first, .last = r->last,
-		.op = COLL_COPY,
+		.step = c->to->base + r->dist - 1, .arc = arc,
+		.origin = origin, .dest = COLL_NO_DEST, .first = r->first,
+		.last = r->last, .op = COLL_COPY,
 	};
 
-	if (to->back) {
-		x.step = to->base + s->diameter - r->dist;
-		x.arc = to->back[arc];
+	if (c->to->back) {
+		x.step = c->to->base + c->s->diameter - r->dist;
+		x.arc = c->to->back[arc];
 		x.op = COLL_REDUCE;
 	}
-	return coll_add(to->sched, &x, err);
+	return vec_push(&out->xfers, x) ? err_nomem(&out->err) : 0;
 }
 
-/* The view's node's receipts, moved wherever translations take it. */
-static int emit_moved(const struct target *to, const struct side *s,
-		      const struct view *v, const struct receipts *rs,
-		      struct err *err)
+/* The view's node's receipts, moved by translations from .. to - 1. */
+static int emit_moved(const struct crew *c, const struct view *v,
+		      const struct receipts *rs, int from, int to,
+		      struct yield *out)
 {
+	const struct shift *shift = &c->s->shift;
 	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
-	int rc = moved ? 0 : err_nomem(err);
+	int rc = moved ? 0 : err_nomem(&out->err);
 
-	for (int by = 0; by < s->shift.moves && !rc; by++) {
-		rc = shift_links(s->t, &s->shift, v->node, by, v->links,
-				 v->n_links, moved, err);
+	for (int by = from; by < to && !rc; by++) {
+		rc = shift_links(c->s->t, shift, v->node, by, v->links,
+				 v->n_links, moved, &out->err);
 		for (size_t i = 0; i < rs->n && !rc; i++) {
 			const struct receipt *r = &rs->v[i];
 
-			rc = emit(to, s, r,
-				  shift_node(&s->shift, r->origin, by),
-				  moved[r->link], err);
+			rc = emit(c, r, shift_node(shift, r->origin, by),
+				  moved[r->link], out);
 		}
 	}
 	free(moved);
 	return rc;
 }
 
-static int emit_node(const struct target *to, const struct side *s,
-		     const struct view *v, const struct receipts *rs, struct err *err)
+static int emit_node(const struct crew *c, const struct view *v,
+		     const struct receipts *rs, struct yield *out)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < rs->n && !rc; i++) {
 		const struct receipt *r = &rs->v[i];
 
-		rc = emit(to, s, r, r->origin, v->links[r->link], err);
+		rc = emit(c, r, r->origin, v->links[r->link], out);
 	}
 	return rc;
 }
 
-static int side_emit(const struct side *s, const struct target *to,
-		     struct err *err)
+static int make_receipts(const struct crew *c, struct view *v, int node,
+			 struct receipts *rs, struct err *err)
 {
-	struct view v;
-	struct receipts rs = { 0 };
-	int rc = view_init(&v, s->t, err);
+	int rc = view_load(v, node, err);
 
-	for (int u = 0; u < s->sources && !rc; u++) {
-		rs.n = 0;
-		rc = view_load(&v, u, err);
-		for (int t = 1; t <= v.levels && !rc; t++) {
-			rc = split_level(&v, t, s->tops.v[t - 1],
-					 to->sched->chunks, &rs, err);
-		}
+	rs->n = 0;
+	for (int t = 1; t <= v->levels && !rc; t++) {
+		rc = split_level(v, t, c->s->tops.v[t - 1], c->chunks, rs,
+				 err);
+	}
+	return rc;
+}
+
+/* Some of the nodes; or, where they move, all that stand for the rest, moved
+ * some of the ways. */
+static void emit_part(void *arg, int i)
+{
+	struct crew *c = arg;
+	const struct side *s = c->s;
+	struct yield *out = &c->parts[i];
+	struct receipts rs = { 0 };
+	struct view v;
+	int from, to, lo = 0, hi = s->sources;
+	int rc = view_init(&v, s->t, &out->err);
+
+	parallel_cut(s->moved ? s->shift.moves : s->sources, c->n_parts, i,
+		     &from, &to);
+	if (!s->moved) {
+		lo = from;
+		hi = to;
+	}
+	for (int u = lo; u < hi && !rc; u++) {
+		rc = make_receipts(c, &v, u, &rs, &out->err);
 		if (!rc) {
-			rc = s->moved ? emit_moved(to, s, &v, &rs, err)
-				      : emit_node(to, s, &v, &rs, err);
+			rc = s->moved ? emit_moved(c, &v, &rs, from, to, out)
+				      : emit_node(c, &v, &rs, out);
 		}
 	}
+	out->rc = rc;
 	vec_fini(&rs);
 	view_fini(&v);
+}
+
+/* Part by part, so that the threads do not show. */
+static int side_emit(const struct side *s, const struct target *to,
+		     struct coll_sched *sched, struct err *err)
+{
+	struct crew c = { .s = s, .to = to, .chunks = sched->chunks };
+	int rc = 0;
+
+	c.n_parts = topo_n(s->t) < SHARED_NODES ? 1 : parallel_width();
+	parallel_run(c.n_parts, emit_part, &c);
+	for (int i = 0; i < c.n_parts; i++) {
+		struct yield *p = &c.parts[i];
+
+		if (!rc && p->rc) {
+			rc = p->rc;
+			if (err) {
+				*err = p->err;
+			}
+		}
+		for (size_t k = 0; k < p->xfers.n && !rc; k++) {
+			rc = coll_add(sched, &p->xfers.v[k], err);
+		}
+		vec_fini(&p->xfers);
+	}
 	return rc;
 }
 
@@ -627,14 +689,14 @@ static int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 static int bfb_emit(const struct bfb *b, struct coll_sched *sched,
 		    struct err *err)
 {
-	struct target to = { .sched = sched };
+	struct target to = { .base = 0 };
 	int rc = 0;
 
 	for (int i = 0; i < b->n_sides && !rc; i++) {
 		const struct side *s = &b->sides[i];
 
 		to.back = s->t == b->reversed ? b->back : NULL;
-		rc = side_emit(s, &to, err);
+		rc = side_emit(s, &to, sched, err);
 		to.base += s->diameter;
 	}
 	return rc;
@@ -674,7 +736,7 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 		rc = bfb_emit(&b, sched, err);
 	}
 	rc = rc ? rc : coll_finish(sched, err);
-	if (!rc && coll_verify(sched, NULL, err)) {
+	if (!rc && coll_prove(sched, NULL, err)) {
 		rc = err_wrap(err, "breadth-first broadcast");
 	}
 	bfb_fini(&b);

@@ -131,7 +131,9 @@ void coll_report_fini(struct coll_report *r);
  * contribution summed twice, a copy of an incomplete sum, a chunk that does
  * not arrive, light that is missing or counted twice, a node that drives or
  * receives more capacity in a step than its ports have. (Arcs that are not
- * in the digraph never get past coll_add.) report may be NULL.
+ * in the digraph never get past coll_add.) report may be NULL. A schedule
+ * that was replayed when it was made and did not change since is not replayed
+ * again. On several processors, the same result on any number.
  *
  * Chunks of a shard that travel alike are replayed once. O(transfers +
  * N^2 ceil(P / 64)) time for copies, O(N^2 / 64) words a shard and chunk for

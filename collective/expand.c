@@ -548,7 +548,7 @@ int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
 	rc = rc ? rc : kind == COLL_ALLREDUCE
 			       ? both_phases(name, out, err)
 			       : one_phase(kind, name, out, err);
-	rc = rc ? rc : coll_verify(*out, NULL, err);
+	rc = rc ? rc : coll_prove(*out, NULL, err);
 	if (!rc) {
 		coll_set_topo_name(*out, name);
 	} else {

@@ -7,6 +7,7 @@
 
 #include "collective/flow_steps.h"
 #include "collective/single_path.h"
+#include "collective/private.h"
 #include "lib/base/clk.h"
 
 /* Smallest P within the loss, else the best, else the first when time is
@@ -120,7 +121,7 @@ static int make_steps(const struct topo *t, const struct mcf *p,
 		goto out;
 	}
 	info->stepped /= info->chunks;
-	rc = coll_verify(*out, NULL, err);
+	rc = coll_prove(*out, NULL, err);
 out:
 	flow_steps_free(st);
 	return rc;

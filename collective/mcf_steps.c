@@ -8,6 +8,7 @@
 #include "collective/mcf_forms.h"
 #include "collective/mcf_private.h"
 #include "collective/shift.h"
+#include "collective/private.h"
 #include "lib/base/clk.h"
 #include "lib/lp/lp.h"
 
@@ -622,7 +623,7 @@ static int make_schedule(const struct stepped *st, int chunks,
 	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
 	    (rc = emit(st, *out, err)) == 0 &&
 	    (rc = coll_finish(*out, err)) == 0 &&
-	    (rc = coll_verify(*out, &rep, err)) == 0) {
+	    (rc = coll_prove(*out, &rep, err)) == 0) {
 		info->chunks = chunks;
 		info->stepped = mpq_get_d(rep.shard_times);
 	}

@@ -207,7 +207,7 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 		}
 	}
 	rc = rc ? rc : coll_finish(p, err);
-	rc = rc ? rc : coll_verify(p, NULL, err);
+	rc = rc ? rc : coll_prove(p, NULL, err);
 	if (rc) {
 		coll_free(p);
 		return rc;

@@ -11,6 +11,7 @@ struct coll_sched {
 	int ranks, chunks, ports, root;
 	int steps;		/* largest step + 1, set by coll_finish */
 	bool finished;
+	bool proven;		/* replayed as it is now */
 	char *topo_name;	/* owned, NULL: unknown */
 	VEC(struct coll_xfer) xfers;
 	VEC(struct coll_light) lights;
@@ -34,6 +35,11 @@ struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from);
  * must not lie behind them; n is 0 when the arc is dark. */
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
 			       int step, int arc);
+
+/* coll_verify for those who make schedules: notes that s was replayed, so
+ * that until it changes coll_verify only measures it. */
+int coll_prove(struct coll_sched *s, struct coll_report *report,
+	       struct err *err);
 
 /* Fills the loads of a report and refuses a node that drives or receives
  * more than its ports, or an arc that carries without light; light must be

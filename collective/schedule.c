@@ -192,7 +192,7 @@ int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err)
 		return err_set(err, WEFT_ELIMIT, "more than %d transfers",
 			       COLL_MAX_XFERS);
 	}
-	s->finished = false;
+	s->finished = s->proven = false;
 	return vec_push(&s->xfers, *x) ? err_nomem(err) : 0;
 }
 
@@ -213,7 +213,7 @@ int coll_add_light(struct coll_sched *s, const struct coll_light *l,
 		return err_set(err, WEFT_ELIMIT, "more than %d lights",
 			       COLL_MAX_LIGHTS);
 	}
-	s->finished = false;
+	s->finished = s->proven = false;
 	return vec_push(&s->lights, *l) ? err_nomem(err) : 0;
 }
 

@@ -13,6 +13,11 @@
 #include <string.h>
 
 #include "collective/private.h"
+#include "lib/base/parallel.h"
+
+/* Transfers from which on shards are replayed on several threads. */
+#define SHARED_XFERS 65536
+#define MAX_SHARED_RANKS 16384	/* of sums: 64 MiB a thread */
 
 /* A transfer of the shard at hand, its chunks as classes. */
 struct move {
@@ -25,7 +30,7 @@ struct replay {
 	const struct coll_sched *s;
 	int n;			/* ranks */
 
-	uint32_t *order;	/* transfers by origin, destination, step */
+	const uint32_t *order;	/* transfers by origin, destination, step */
 	int64_t next;		/* first of the shards to come */
 	int origin, dest;	/* the shard at hand */
 	struct move *moves;	/* its transfers */
@@ -48,7 +53,6 @@ struct replay {
 
 static void replay_fini(struct replay *r)
 {
-	free(r->order);
 	free(r->moves);
 	free(r->marks);
 	free(r->class_at);
@@ -92,33 +96,30 @@ static int sort_pass(const struct coll_sched *s, bool by_origin,
 	return 0;
 }
 
-static int sort_by_shard(struct replay *r)
+/* order: room for all transfers. */
+static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
 {
-	size_t bytes = (r->s->xfers.n + 1) * sizeof(*r->order);
 	uint32_t *by_dest = NULL;
 	int rc = WEFT_ENOMEM;
 
-	r->order = malloc(bytes);
-	if (!r->order) {
-		return rc;
+	if (s->kind != COLL_ALLTOALL) {
+		return sort_pass(s, true, NULL, order);
 	}
-	if (r->s->kind != COLL_ALLTOALL) {
-		return sort_pass(r->s, true, NULL, r->order);
-	}
-	by_dest = malloc(bytes);
+	by_dest = malloc((s->xfers.n + 1) * sizeof(*by_dest));
 	if (by_dest) {
-		rc = sort_pass(r->s, false, NULL, by_dest);
+		rc = sort_pass(s, false, NULL, by_dest);
 	}
-	rc = rc ? rc : sort_pass(r->s, true, by_dest, r->order);
+	rc = rc ? rc : sort_pass(s, true, by_dest, order);
 	free(by_dest);
 	return rc;
 }
 
-static int replay_init(struct replay *r, const struct coll_sched *s)
+static int replay_init(struct replay *r, const struct coll_sched *s,
+		       const uint32_t *order)
 {
 	size_t n = s->ranks, p = s->chunks;
 
-	*r = (struct replay){ .s = s, .n = s->ranks };
+	*r = (struct replay){ .s = s, .n = s->ranks, .order = order };
 	r->marks = calloc(p / 64 + 1, sizeof(*r->marks));
 	r->class_at = malloc((p + 1) * sizeof(*r->class_at));
 	r->class_first = malloc((p + 1) * sizeof(*r->class_first));
@@ -142,7 +143,7 @@ static int replay_init(struct replay *r, const struct coll_sched *s)
 			return WEFT_ENOMEM;
 		}
 	}
-	return sort_by_shard(r);
+	return 0;
 }
 
 struct place {
@@ -555,19 +556,86 @@ static int replay_shard(struct replay *r, int origin, int dest,
 	return sums(r->s->kind) ? sum_shard(r, err) : copy_shard(r, err);
 }
 
-static int replay_all(const struct coll_sched *s, struct err *err)
-{
-	struct replay r;
-	bool pairs = s->kind == COLL_ALLTOALL;
-	int lo = pairs ? 0 : COLL_NO_DEST, hi = pairs ? s->ranks : 0;
-	int rc = replay_init(&r, s) ? err_nomem(err) : 0;
+/* Shards of consecutive origins, on one thread. */
+struct part {
+	int rc;
+	struct err err;
+};
 
-	for (int origin = 0; origin < s->ranks && !rc; origin++) {
-		for (int dest = lo; dest < hi && !rc; dest++) {
-			rc = replay_shard(&r, origin, dest, err);
+struct whole {
+	const struct coll_sched *s;
+	uint32_t *order;
+	int n_parts;
+	struct part parts[PARALLEL_MAX];
+};
+
+/* The first transfer, in the order of shards, of an origin from `origin` on. */
+static int64_t first_of(const struct whole *w, int origin)
+{
+	const struct coll_xfer *x = w->s->xfers.v;
+	int64_t lo = 0, hi = (int64_t)w->s->xfers.n;
+
+	while (lo < hi) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (x[w->order[mid]].origin < origin) {
+			lo = mid + 1;
+		} else {
+			hi = mid;
+		}
+	}
+	return lo;
+}
+
+static void replay_part(void *arg, int i)
+{
+	struct whole *w = arg;
+	struct part *p = &w->parts[i];
+	struct replay r;
+	bool pairs = w->s->kind == COLL_ALLTOALL;
+	int lo = pairs ? 0 : COLL_NO_DEST, hi = pairs ? w->s->ranks : 0;
+	int from, to;
+
+	parallel_cut(w->s->ranks, w->n_parts, i, &from, &to);
+	p->rc = replay_init(&r, w->s, w->order) ? err_nomem(&p->err) : 0;
+	r.next = first_of(w, from);
+	for (int origin = from; origin < to && !p->rc; origin++) {
+		for (int dest = lo; dest < hi && !p->rc; dest++) {
+			p->rc = replay_shard(&r, origin, dest, &p->err);
 		}
 	}
 	replay_fini(&r);
+}
+
+/* Threads gain nothing on small schedules; sums of very many ranks take too
+ * much memory to have several at a time. */
+static int count_parts(const struct coll_sched *s)
+{
+	bool large = s->xfers.n >= SHARED_XFERS && s->ranks >= PARALLEL_MAX;
+
+	return large && !(sums(s->kind) && s->ranks > MAX_SHARED_RANKS)
+		       ? parallel_width() : 1;
+}
+
+/* The fault told is that of the first shard, on any number of threads. */
+static int replay_all(const struct coll_sched *s, struct err *err)
+{
+	struct whole w = { .s = s, .n_parts = count_parts(s) };
+	int rc = 0;
+
+	w.order = malloc((s->xfers.n + 1) * sizeof(*w.order));
+	if (!w.order || sort_by_shard(s, w.order)) {
+		free(w.order);
+		return err_nomem(err);
+	}
+	parallel_run(w.n_parts, replay_part, &w);
+	for (int i = 0; i < w.n_parts && !rc; i++) {
+		rc = w.parts[i].rc;
+		if (rc && err) {
+			*err = w.parts[i].err;
+		}
+	}
+	free(w.order);
 	return rc;
 }
 
@@ -595,8 +663,17 @@ int coll_verify(const struct coll_sched *s, struct coll_report *report,
 	coll_report_init(&own);
 	rc = check_xfers(s, err);
 	rc = rc ? rc : check_lights(s, err);
-	rc = rc ? rc : replay_all(s, err);
+	rc = rc || s->proven ? rc : replay_all(s, err);
 	rc = rc ? rc : coll_measure(s, r, err);
 	coll_report_fini(&own);
+	return rc;
+}
+
+int coll_prove(struct coll_sched *s, struct coll_report *report,
+	       struct err *err)
+{
+	int rc = coll_verify(s, report, err);
+
+	s->proven = rc == 0;
 	return rc;
 }

@@ -428,6 +428,56 @@ static void test_lights_add_up(void **state)
 	coll_free(s);
 }
 
+/* Everybody to everybody in one step; the shards of a and b, when there is
+ * such a rank, do not reach the rank behind it. */
+static struct coll_sched *all_at_once(int n, int a, int b)
+{
+	struct coll_sched *s;
+	char expr[32];
+
+	snprintf(expr, sizeof(expr), "K(%d)", n);
+	s = empty(COLL_ALLGATHER, expr, 1);
+	for (int u = 0; u < n; u++) {
+		for (int v = 0; v < n; v++) {
+			bool lost = (u == a || u == b) && v == (u + 1) % n;
+
+			if (v != u && !lost) {
+				send_part(s, 0, u, v, u, 0, 0, COLL_COPY);
+			}
+		}
+	}
+	finish(s);
+	return s;
+}
+
+/* Large enough for several threads: the first fault is named all the same. */
+static void test_many_shards(void **state)
+{
+	struct coll_sched *s = all_at_once(270, -1, -1);
+
+	(void)state;
+	assert_factor(s, "269/270", "269/270");
+	coll_free(s);
+	s = all_at_once(270, 17, 200);
+	assert_refused(s, "shard 17 chunk 0 does not arrive at rank 18");
+	coll_free(s);
+	s = all_at_once(270, 269, 268);
+	assert_refused(s, "shard 268 chunk 0 does not arrive at rank 269");
+	coll_free(s);
+}
+
+/* What was proven is replayed again once it changes. */
+static void test_change_after_proof(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "K(4)");
+
+	(void)state;
+	assert_factor(s, "3/2", "3/2");
+	send_part(s, 2, 0, 1, 0, 0, 0, COLL_COPY);
+	assert_refused(s, "delivered twice");
+	coll_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,6 +497,8 @@ int main(void)
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_light),
 		cmocka_unit_test(test_lights_add_up),
+		cmocka_unit_test(test_many_shards),
+		cmocka_unit_test(test_change_after_proof),
 	};
 
 	return cmocka_run_group_tests_name("collective/verify", tests, NULL,
