@@ -1,9 +1,8 @@
-/* Planning a change: matching, order, parking, and what must be cut. */
+/* Planning a change: order, parking, and what must be cut. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "rwa/change.h"
-#include "rwa/mesh_private.h"
+#include "rwa/change_private.h"
 
 enum place { OLD, PARKED, DARK, DONE };
 
@@ -15,6 +14,9 @@ struct planner {
 	struct u64map owner;	/* slot to lightpath + 1, 0: free */
 	struct u64map shut;
 	struct adjacency adj;
+	int32_t *link;		/* of an arc */
+	int32_t *risk;		/* of a link: stamp when the partner is on it */
+	int32_t risk_stamp;
 	enum place *at;		/* of each lightpath */
 	int32_t *domain;	/* of each lightpath */
 	int64_t *cut_step;	/* step of its CUT */
@@ -37,139 +39,6 @@ void rwa_change_fini(struct rwa_change *c)
 	vec_fini(&c->hops);
 	vec_fini(&c->phases);
 	vec_fini(&c->cuts);
-}
-
-/* ---- matching ---- */
-
-static bool same_hops(const struct planner *p, int32_t old, int32_t new)
-{
-	const struct rwa_path *a = &p->from->paths.v[old];
-	const struct rwa_path *b = &p->to->paths.v[new];
-
-	return a->hops == b->hops &&
-	       memcmp(p->from->hops.v + a->first, p->to->hops.v + b->first,
-		      (size_t)a->hops * sizeof(struct rwa_hop)) == 0;
-}
-
-static bool same_channel(const struct planner *p, int32_t old, int32_t new)
-{
-	return p->from->hops.v[p->from->paths.v[old].first].channel ==
-	       p->to->hops.v[p->to->paths.v[new].first].channel;
-}
-
-static bool any(const struct planner *p, int32_t old, int32_t new)
-{
-	(void)p;
-	(void)old;
-	(void)new;
-	return true;
-}
-
-struct of_demand {		/* paths of one demand */
-	int32_t demand, path;
-};
-
-static int by_demand(const void *a, const void *b)
-{
-	const struct of_demand *x = a, *y = b;
-
-	if (x->demand != y->demand) {
-		return x->demand < y->demand ? -1 : 1;
-	}
-	return x->path < y->path ? -1 : x->path > y->path;
-}
-
-static struct of_demand *sorted(const struct rwa_assignment *a)
-{
-	struct of_demand *v = calloc(a->paths.n + 1, sizeof(*v));
-
-	for (size_t i = 0; v && i < a->paths.n; i++) {
-		v[i] = (struct of_demand){ a->paths.v[i].demand, (int32_t)i };
-	}
-	if (v) {
-		qsort(v, a->paths.n, sizeof(*v), by_demand);
-	}
-	return v;
-}
-
-/* Pairs old[0..a-1] with new[0..b-1] where `fits`; paths that are paired
- * become -1. */
-static int pair_up(struct planner *p, struct of_demand *old, size_t a,
-		   struct of_demand *new, size_t b,
-		   bool (*fits)(const struct planner *, int32_t, int32_t))
-{
-	for (size_t i = 0; i < a; i++) {
-		for (size_t k = 0; old[i].path >= 0 && k < b; k++) {
-			struct rwa_changed c = { old[i].path, new[k].path,
-						 false };
-
-			if (c.new_path < 0 ||
-			    !fits(p, c.old_path, c.new_path)) {
-				continue;
-			}
-			c.kept = same_hops(p, c.old_path, c.new_path);
-			if (vec_push(&p->out->lightpaths, c)) {
-				return WEFT_ENOMEM;
-			}
-			old[i].path = new[k].path = -1;
-		}
-	}
-	return 0;
-}
-
-static int push_rest(struct planner *p, const struct of_demand *v, size_t n,
-		     bool old)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct rwa_changed c = { old ? v[i].path : -1,
-					 old ? -1 : v[i].path, false };
-
-		if (v[i].path >= 0 && vec_push(&p->out->lightpaths, c)) {
-			return WEFT_ENOMEM;
-		}
-	}
-	return 0;
-}
-
-static int match_demand(struct planner *p, struct of_demand *old, size_t a,
-			struct of_demand *new, size_t b)
-{
-	int rc = pair_up(p, old, a, new, b, same_hops);
-
-	rc = rc ? rc : pair_up(p, old, a, new, b, same_channel);
-	rc = rc ? rc : pair_up(p, old, a, new, b, any);
-	rc = rc ? rc : push_rest(p, old, a, true);
-	return rc ? rc : push_rest(p, new, b, false);
-}
-
-static size_t run_of(const struct of_demand *v, size_t i, size_t n,
-		     int32_t demand)
-{
-	size_t k = i;
-
-	while (k < n && v[k].demand == demand) {
-		k++;
-	}
-	return k - i;
-}
-
-static int match(struct planner *p)
-{
-	struct of_demand *old = sorted(p->from), *new = sorted(p->to);
-	size_t i = 0, k = 0;
-	int rc = old && new ? 0 : WEFT_ENOMEM;
-
-	for (int32_t d = 0; !rc && d < (int32_t)p->m->demands.n; d++) {
-		size_t a = run_of(old, i, p->from->paths.n, d);
-		size_t b = run_of(new, k, p->to->paths.n, d);
-
-		rc = match_demand(p, old + i, a, new + k, b);
-		i += a;
-		k += b;
-	}
-	free(old);
-	free(new);
-	return rc;
 }
 
 /* ---- ways ---- */
@@ -207,39 +76,112 @@ static struct lit present_way(const struct planner *p, int32_t i)
 	return (struct lit){ NULL, 0 };
 }
 
-static uint64_t owner_of(const struct planner *p, const struct rwa_hop *h)
+/* What is lit of a lightpath at this moment. */
+static struct lit lit_way(const struct planner *p, int32_t i)
+{
+	return p->at[i] == DONE ? new_way(p, i) : present_way(p, i);
+}
+
+/* First and last channel that a slot's guard channels reach. */
+static int32_t guard_first(const struct planner *p, int32_t channel)
+{
+	int32_t between = p->m->guard.between;
+
+	return channel > between ? channel - between : 0;
+}
+
+static int32_t guard_last(const struct planner *p, int32_t channel)
+{
+	int32_t last = channel + p->m->guard.between;
+
+	return last < p->opt->channels ? last : p->opt->channels - 1;
+}
+
+/* Who holds a slot. */
+static uint64_t owner_of(const struct planner *p, struct rwa_hop h,
+			 int32_t channel)
 {
 	uint64_t who = 0;
 
-	u64map_get(&p->owner, mesh_slot_key(h->arc, h->fibre, h->channel),
-		   &who);
+	u64map_get(&p->owner, mesh_slot_key(h.arc, h.fibre, channel), &who);
 	return who;
 }
 
+/* Neither a slot nor its guard channels are lit. */
+static bool is_dark(const struct planner *p, const struct rwa_hop *h)
+{
+	for (int32_t c = guard_first(p, h->channel);
+	     c <= guard_last(p, h->channel); c++) {
+		if (owner_of(p, *h, c)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* A lightpath's way becomes that of `who`; 0: it is given back, which may be
+ * news for whoever waits on these channels, and for its partner. */
 static int give(struct planner *p, struct lit way, uint64_t who)
 {
 	int rc = 0;
 
 	p->clock++;
 	for (int32_t k = 0; !rc && k < way.n; k++) {
-		if (!who) {
-			p->freed[way.hop[k].channel] = p->clock;
+		const struct rwa_hop *h = &way.hop[k];
+
+		for (int32_t c = guard_first(p, h->channel);
+		     !who && c <= guard_last(p, h->channel); c++) {
+			p->freed[c] = p->clock;
 		}
 		rc = u64map_set(&p->owner,
-				mesh_slot_key(way.hop[k].arc, way.hop[k].fibre,
-					      way.hop[k].channel), who);
+				mesh_slot_key(h->arc, h->fibre, h->channel),
+				who);
 	}
 	return rc;
 }
 
-static bool is_free(const struct planner *p, struct lit way)
+static int give_back(struct planner *p, int32_t i)
 {
+	int32_t partner = p->out->lightpaths.v[i].partner;
+
+	if (partner >= 0) {
+		p->tried[partner] = 0;
+	}
+	return give(p, present_way(p, i), 0);
+}
+
+static bool share_link(const struct planner *p, struct lit a, struct lit b)
+{
+	for (int32_t i = 0; i < a.n; i++) {
+		for (int32_t k = 0; k < b.n; k++) {
+			if (p->link[a.hop[i].arc] == p->link[b.hop[k].arc]) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* True when the new way of a lightpath runs where its partner is lit. */
+static bool meets_partner(const struct planner *p, int32_t i)
+{
+	int32_t partner = p->out->lightpaths.v[i].partner;
+
+	return partner >= 0 &&
+	       share_link(p, new_way(p, i), lit_way(p, partner));
+}
+
+/* May the new way of a lightpath be lit now? */
+static bool is_free(const struct planner *p, int32_t i)
+{
+	struct lit way = new_way(p, i);
+
 	for (int32_t k = 0; k < way.n; k++) {
-		if (owner_of(p, &way.hop[k])) {
+		if (!is_dark(p, &way.hop[k])) {
 			return false;
 		}
 	}
-	return true;
+	return !meets_partner(p, i);
 }
 
 /* ---- steps ---- */
@@ -282,7 +224,7 @@ static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
 static int arrive(struct planner *p, int32_t i)
 {
 	struct lit present = present_way(p, i), way = new_way(p, i);
-	int rc = give(p, present, 0);
+	int rc = give_back(p, i);
 
 	rc = rc ? rc : give(p, way, (uint64_t)i + 1);
 	if (p->at[i] == DARK) {
@@ -325,7 +267,7 @@ static int settle_domain(struct planner *p, int32_t domain)
 		moved = false;
 		for (int32_t i = 0; !rc && i < n; i++) {
 			if (p->at[i] != DONE && is_of(p, i, domain) &&
-			    is_free(p, new_way(p, i))) {
+			    is_free(p, i)) {
 				rc = arrive(p, i);
 				moved = true;
 			}
@@ -345,7 +287,7 @@ static bool next_domain(const struct planner *p, int64_t *count,
 	memset(count, 0, n * sizeof(*count));
 	for (int32_t i = 0; i < (int32_t)p->out->lightpaths.n; i++) {
 		count[p->domain[i] + 1] += p->at[i] != DONE &&
-					   is_free(p, new_way(p, i));
+					   is_free(p, i);
 	}
 	if (p->out->phases.n) {
 		*domain = p->out->phases.v[p->out->phases.n - 1].domain;
@@ -381,10 +323,30 @@ static int settle(struct planner *p, int64_t *left)
 
 /* ---- spare ways ---- */
 
+/* Nothing is lit there or in use by others, guard channels included. */
+static bool is_open(const struct planner *p, struct rwa_hop h)
+{
+	int32_t last = h.channel + p->m->guard.between;
+
+	if (!is_dark(p, &h)) {
+		return false;
+	}
+	for (h.channel = guard_first(p, h.channel); h.channel <= last;
+	     h.channel++) {
+		if (mesh_is_shut(&p->shut, &h)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool free_fibre(const struct planner *p, struct rwa_hop *h)
 {
+	if (p->risk[p->link[h->arc]] == p->risk_stamp) {
+		return false;
+	}
 	for (h->fibre = 0; h->fibre < p->m->arcs.v[h->arc].fibres; h->fibre++) {
-		if (!owner_of(p, h) && !mesh_is_shut(&p->shut, h)) {
+		if (is_open(p, *h)) {
 			return true;
 		}
 	}
@@ -451,6 +413,19 @@ static int take_spare(struct planner *p, int32_t src, int32_t dst,
 	return 0;
 }
 
+/* Links of the partner are none for a spare way. */
+static void mark_partner(struct planner *p, int32_t i)
+{
+	int32_t partner = p->out->lightpaths.v[i].partner;
+	struct lit way = partner < 0 ? (struct lit){ NULL, 0 }
+				     : lit_way(p, partner);
+
+	p->risk_stamp++;
+	for (int32_t k = 0; k < way.n; k++) {
+		p->risk[p->link[way.hop[k].arc]] = p->risk_stamp;
+	}
+}
+
 static int find_spare(struct planner *p, int32_t i, struct lit *way)
 {
 	const struct rwa_path *old =
@@ -462,9 +437,13 @@ static int find_spare(struct planner *p, int32_t i, struct lit *way)
 					   p->m->drop_mdb;
 
 	way->n = 0;
-	for (int32_t c = 0; c < p->opt->channels; c++) {
-		if (p->freed[c] < p->tried[i]) {
-			continue;	/* nothing new since it had none */
+	mark_partner(p, i);
+	for (int32_t c = p->m->guard.below;
+	     c < p->opt->channels - p->m->guard.above; c++) {
+		if (p->freed[c] < p->tried[i] ||
+		    !mesh_tunes(p->m, d->src, c) ||
+		    !mesh_tunes(p->m, d->dst, c)) {
+			continue;	/* or nothing new since it had none */
 		}
 		spread(p, d->src, c);
 		if (p->cost[d->dst] < INT64_MAX &&
@@ -493,6 +472,28 @@ static int most_wanted_first(const void *a, const void *b)
 	return x->lightpath < y->lightpath ? -1 : x->lightpath > y->lightpath;
 }
 
+/* Counts at whoever is in the way of a lightpath that waits. */
+static void count_in_way(const struct planner *p, int32_t i, struct blocker *v)
+{
+	struct lit way = new_way(p, i);
+
+	for (int32_t k = 0; k < way.n; k++) {
+		int32_t c = guard_first(p, way.hop[k].channel);
+		int32_t last = guard_last(p, way.hop[k].channel);
+
+		for (; c <= last; c++) {
+			uint64_t who = owner_of(p, way.hop[k], c);
+
+			if (who && who != (uint64_t)i + 1) {
+				v[who - 1].wanted++;
+			}
+		}
+	}
+	if (meets_partner(p, i)) {
+		v[p->out->lightpaths.v[i].partner].wanted++;
+	}
+}
+
 /* Lit lightpaths that wait, those first that most others wait for. v: room
  * for all. Returns how many. */
 static int32_t find_blockers(const struct planner *p, struct blocker *v)
@@ -503,15 +504,8 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 		v[i] = (struct blocker){ i, 0 };
 	}
 	for (int32_t i = 0; i < n; i++) {
-		struct lit way = p->at[i] == DONE ? (struct lit){ NULL, 0 }
-						  : new_way(p, i);
-
-		for (int32_t k = 0; k < way.n; k++) {
-			uint64_t who = owner_of(p, &way.hop[k]);
-
-			if (who && who != (uint64_t)i + 1) {
-				v[who - 1].wanted++;
-			}
+		if (p->at[i] != DONE) {
+			count_in_way(p, i, v);
 		}
 	}
 	for (int32_t i = 0; i < n; i++) {
@@ -529,7 +523,7 @@ static int park_on(struct planner *p, int32_t i, struct lit way)
 	int64_t first = (int64_t)p->out->hops.n;
 
 	p->out->parked++;
-	if (give(p, present_way(p, i), 0) || give(p, way, (uint64_t)i + 1) ||
+	if (give_back(p, i) || give(p, way, (uint64_t)i + 1) ||
 	    add_step(p, RWA_STEP_PARK, i, way)) {
 		return WEFT_ENOMEM;
 	}
@@ -542,7 +536,7 @@ static int park_on(struct planner *p, int32_t i, struct lit way)
 static int cut(struct planner *p, int32_t i)
 {
 	p->cut_step[i] = (int64_t)p->out->steps.n;
-	if (give(p, present_way(p, i), 0)) {
+	if (give_back(p, i)) {
 		return WEFT_ENOMEM;
 	}
 	p->at[i] = DARK;
@@ -654,8 +648,12 @@ static int planner_init(struct planner *p)
 	p->enter = calloc(v, sizeof(*p->enter));
 	p->queue = calloc(v + 1, sizeof(*p->queue));
 	p->queued = calloc(v, sizeof(*p->queued));
-	return p->at && p->domain && p->freed && p->tried && p->cut_step && p->park_first && p->park_hops &&
-			       p->cost && p->enter && p->queue && p->queued &&
+	p->link = calloc(p->m->arcs.n + 1, sizeof(*p->link));
+	p->risk = calloc(p->m->arcs.n + 1, sizeof(*p->risk));
+	return p->at && p->domain && p->freed && p->tried && p->cut_step &&
+			       p->park_first && p->park_hops && p->cost &&
+			       p->enter && p->queue && p->queued && p->link &&
+			       p->risk && !mesh_links(p->m, p->link) &&
 			       !adjacency_init(&p->adj, p->m, false) &&
 			       !mesh_shut_init(p->m, &p->shut)
 		       ? 0
@@ -678,6 +676,8 @@ static void planner_fini(struct planner *p)
 	free(p->enter);
 	free(p->queue);
 	free(p->queued);
+	free(p->link);
+	free(p->risk);
 }
 
 int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
@@ -690,17 +690,11 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	int rc;
 
 	*out = (struct rwa_change){ 0 };
-	if (m->tunings.n || m->guard.between || m->guard.below ||
-	    m->guard.above) {
-		return err_set(err, WEFT_EUNSUPPORTED,
-			       "changes on networks with guard channels or "
-			       "tuning ranges: not supported");
-	}
 	if ((rc = rwa_mesh_check(m, from, opt->channels, false, err)) ||
 	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
 	}
-	rc = match(&p);
+	rc = change_match(m, from, to, out);
 	rc = rc ? rc : planner_init(&p);
 	rc = rc ? rc : begin(&p);
 	rc = rc ? rc : order(&p);

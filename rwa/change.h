@@ -44,6 +44,7 @@ struct rwa_cut {
 /* A lightpath of the old assignment, the new one, or both. */
 struct rwa_changed {
 	int32_t old_path, new_path;	/* -1: not in that assignment */
+	int32_t partner;		/* the other one of a pair, -1: none */
 	bool kept;			/* same hops in both */
 };
 
@@ -69,15 +70,19 @@ void rwa_change_fini(struct rwa_change *c);
  * Plans the change. Both assignments are of `m`; each may serve a demand only
  * in part, as rwa_mesh_check() allows. Old lightpaths of a demand are matched
  * with its new ones so that as many as possible keep their hops, and others
- * their channel.
+ * their channel; a pair of a protected demand with a pair, or with none.
+ *
+ * All that holds for assignments holds at every moment, too: guard channels
+ * between whatever is lit, tuning ranges, and no link in common for the two
+ * of a pair.
  *
  * First everything that goes is dropped, then moves whose new way is free are
  * made (a lightpath's own old slots count as taken while both are lit), then
  * cycles of lightpaths that wait for each other are broken: one is parked on a
  * spare way between its ends, on one of the channels 0..channels-1, each
  * lightpath at most once; only when none of those that wait has a spare way is
- * one cut, the one that most others wait for. Parking keeps what is blocked
- * and the loss budget. O(rounds * lightpaths * hops), and for each park
+ * one cut, the one that most others wait for. Of a pair, the other lightpath
+ * stays lit meanwhile unless it has to be cut itself. O(rounds * lightpaths * hops), and for each park
  * O(lightpaths * channels * arcs).
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
@@ -92,9 +97,11 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 
 /*
  * Replays a change on its own table of slots: no slot has two lightpaths at
- * any moment (both ways of a move at once), every way that is lit leads from
+ * any moment, nor do any two come nearer than the guard channels (both ways of
+ * a move at once), every way that is lit leads from
  * the lightpath's source to its destination without changing channel where
- * nothing converts, what is lit at the end is exactly `to`, and at each CUT
+ * nothing converts, on channels that both ends reach, and shares no link with
+ * what is lit of its partner, what is lit at the end is exactly `to`, and at each CUT
  * indeed no lightpath that waits had its new way free or, if it was not parked
  * yet, a spare way. The cuts are those of the steps. By domain, each step is
  * of its phase's domain, and a phase ends only when nothing of its domain can

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rwa/change.h"
-#include "rwa/mesh_private.h"
+#include "rwa/change_private.h"
 
 struct replay {
 	const struct rwa_mesh *m;
@@ -30,12 +29,54 @@ struct replay {
 	int64_t *hopeless;	/* lightpath: since when */
 };
 
-static uint64_t holder(const struct replay *r, const struct rwa_hop *h)
+/* True when a slot or one of its guard channels is lit. */
+static bool is_lit(const struct replay *r, const struct rwa_hop *h)
 {
+	int32_t between = r->m->guard.between;
 	uint64_t who = 0;
 
-	u64map_get(&r->lit, mesh_slot_key(h->arc, h->fibre, h->channel), &who);
-	return who;
+	for (int32_t k = -between; !who && k <= between; k++) {
+		if (h->channel + k >= 0) {
+			u64map_get(&r->lit,
+				   mesh_slot_key(h->arc, h->fibre,
+						 h->channel + k), &who);
+		}
+	}
+	return who != 0;
+}
+
+/* True when others use a slot or one of its guard channels. */
+static bool is_shut(const struct replay *r, struct rwa_hop h)
+{
+	int32_t end = h.channel + r->m->guard.between;
+	bool shut = false;
+
+	h.channel -= r->m->guard.between;
+	for (; h.channel <= end; h.channel++) {
+		shut |= h.channel >= 0 && mesh_is_shut(&r->shut, &h);
+	}
+	return shut;
+}
+
+/* May a lightpath begin (or end) at a node on this channel? */
+static bool may_end(const struct replay *r, int32_t node, int32_t channel)
+{
+	return channel >= r->m->guard.below &&
+	       channel < r->channels - r->m->guard.above &&
+	       mesh_tunes(r->m, node, channel);
+}
+
+/* True when the partner of lightpath i is lit on the arc's link. */
+static bool is_partners(const struct replay *r, int32_t i, int32_t arc)
+{
+	int32_t p = r->c->lightpaths.v[i].partner;
+
+	for (int32_t k = 0; p >= 0 && k < r->hops[p]; k++) {
+		if (change_same_link(r->m, arc, r->way[p][k].arc)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static int fault(const struct replay *r, int64_t step, const char *what,
@@ -66,8 +107,9 @@ static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
 		if (hop[k].arc < 0 || (size_t)hop[k].arc >= r->m->arcs.n ||
 		    r->m->arcs.v[hop[k].arc].src != at || hop[k].fibre < 0 ||
 		    hop[k].fibre >= r->m->arcs.v[hop[k].arc].fibres ||
-		    hop[k].channel < 0 || hop[k].channel >= r->channels ||
-		    mesh_is_shut(&r->shut, &hop[k])) {
+		    hop[k].channel < r->m->guard.below ||
+		    hop[k].channel >= r->channels - r->m->guard.above ||
+		    is_shut(r, hop[k]) || is_partners(r, i, hop[k].arc)) {
 			return false;
 		}
 		if (k && hop[k].channel != hop[k - 1].channel &&
@@ -77,31 +119,56 @@ static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
 		at = r->m->arcs.v[hop[k].arc].dst;
 	}
 	return n > 0 && at == ends(r, i)->dst &&
+	       may_end(r, ends(r, i)->src, hop[0].channel) &&
+	       may_end(r, at, hop[n - 1].channel) &&
 	       (r->m->budget_mdb == RWA_MESH_NO_LIMIT ||
 		rwa_mesh_loss_mdb(r->m, hop, n) <= r->m->budget_mdb);
 }
 
-static int set_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
-		   uint64_t who)
+/* A slot goes dark: that is news for all channels it kept dark. */
+static int darken(struct replay *r, const struct rwa_hop *h)
 {
-	r->clock++;
-	for (int32_t k = 0; k < n; k++) {
-		if (!who) {
-			r->darkened[hop[k].channel] = r->clock;
-		}
-		if (u64map_set(&r->lit, mesh_slot_key(hop[k].arc, hop[k].fibre,
-						      hop[k].channel), who)) {
-			return WEFT_ENOMEM;
+	int32_t c = h->channel - r->m->guard.between;
+	int32_t last = h->channel + r->m->guard.between;
+
+	for (; c <= last; c++) {
+		if (c >= 0 && c < r->channels) {
+			r->darkened[c] = r->clock;
 		}
 	}
-	return 0;
+	return u64map_set(&r->lit,
+			  mesh_slot_key(h->arc, h->fibre, h->channel), 0);
 }
 
 static int go_dark(struct replay *r, int32_t i)
 {
-	int rc = set_way(r, r->way[i], r->hops[i], 0);
+	int32_t partner = r->c->lightpaths.v[i].partner;
+	int rc = 0;
 
+	r->clock++;
+	for (int32_t k = 0; !rc && k < r->hops[i]; k++) {
+		rc = darken(r, &r->way[i][k]);
+	}
+	if (partner >= 0) {
+		r->hopeless[partner] = 0;
+	}
 	r->hops[i] = 0;
+	return rc;
+}
+
+/* Lights hops that are dark with all their guard channels; *taken when one is
+ * not. */
+static int light_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
+		     uint64_t who, bool *taken)
+{
+	int rc = 0;
+
+	*taken = false;
+	for (int32_t k = 0; !rc && !*taken && k < n; k++) {
+		*taken = is_lit(r, &hop[k]);
+		rc = u64map_set(&r->lit, mesh_slot_key(hop[k].arc, hop[k].fibre,
+						       hop[k].channel), who);
+	}
 	return rc;
 }
 
@@ -112,23 +179,24 @@ static bool fits_fibre(const struct replay *r, int32_t arc, int32_t channel)
 	struct rwa_hop h = { arc, 0, channel };
 
 	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
-		if (!holder(r, &h) && !mesh_is_shut(&r->shut, &h)) {
+		if (!is_lit(r, &h) && !is_shut(r, h)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Least loss to dst over free slots of one channel: plain rounds over all
- * arcs until nothing changes. */
-static bool spare_on(struct replay *r, int32_t src, int32_t dst,
-		     int32_t channel)
+/* Least loss to the end of lightpath i over free slots of one channel, its
+ * partner's links left out: plain rounds over all arcs until nothing
+ * changes. */
+static bool spare_on(struct replay *r, int32_t i, int32_t channel)
 {
+	int32_t src = ends(r, i)->src, dst = ends(r, i)->dst;
 	int64_t budget = r->m->budget_mdb == RWA_MESH_NO_LIMIT
 				 ? INT64_MAX
 				 : r->m->budget_mdb - r->m->add_mdb -
 					   r->m->drop_mdb;
-	bool changed = true;
+	bool changed = may_end(r, src, channel) && may_end(r, dst, channel);
 
 	for (size_t v = 0; v < r->m->nodes.n; v++) {
 		r->loss[v] = INT64_MAX;
@@ -145,6 +213,7 @@ static bool spare_on(struct replay *r, int32_t src, int32_t dst,
 			if (r->loss[a->src] < INT64_MAX &&
 			    r->loss[a->src] + pass + a->loss_mdb <
 				    r->loss[a->dst] &&
+			    !is_partners(r, i, e) &&
 			    fits_fibre(r, e, channel)) {
 				r->loss[a->dst] = r->loss[a->src] + pass +
 						  a->loss_mdb;
@@ -167,7 +236,9 @@ static bool new_way_free(const struct replay *r, int32_t i)
 	p = &r->to->paths.v[new];
 
 	for (int32_t k = 0; k < p->hops; k++) {
-		if (holder(r, &r->to->hops.v[p->first + k])) {
+		const struct rwa_hop *h = &r->to->hops.v[p->first + k];
+
+		if (is_lit(r, h) || is_partners(r, i, h->arc)) {
 			return false;
 		}
 	}
@@ -201,7 +272,7 @@ static bool cut_was_needed(struct replay *r)
 		for (int32_t c = 0; r->hops[i] && !r->parked[i] &&
 				    c < r->channels; c++) {
 			if (r->darkened[c] >= r->hopeless[i] &&
-			    spare_on(r, ends(r, i)->src, ends(r, i)->dst, c)) {
+			    spare_on(r, i, c)) {
 				return false;
 			}
 		}
@@ -303,16 +374,12 @@ static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
 {
 	const struct rwa_hop *hop = r->c->hops.v + s->first;
 	int32_t i = s->lightpath;
+	bool taken;
 
 	if (s->first < 0 || s->hops < 1 ||
 	    (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
 	    !joins(r, i, hop, s->hops)) {
 		return fault(r, at, "its way is not one", err);
-	}
-	for (int32_t k = 0; k < s->hops; k++) {
-		if (holder(r, &hop[k])) {
-			return fault(r, at, "its way is taken", err);
-		}
 	}
 	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
 		return fault(r, at, "is lit or dark when it should not be",
@@ -322,8 +389,12 @@ static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
 		return fault(r, at, "its interruption is not listed", err);
 	}
 	r->parked[i] |= s->kind == RWA_STEP_PARK;
-	if (set_way(r, hop, s->hops, (uint64_t)i + 1) || go_dark(r, i)) {
+	if (light_way(r, hop, s->hops, (uint64_t)i + 1, &taken) ||
+	    go_dark(r, i)) {
 		return err_nomem(err);
+	}
+	if (taken) {
+		return fault(r, at, "its way is taken", err);
 	}
 	r->way[i] = hop;
 	r->hops[i] = s->hops;
@@ -358,46 +429,84 @@ static int replay_step(struct replay *r, int64_t at, struct err *err)
 	return go_dark(r, i) ? err_nomem(err) : 0;
 }
 
-/* Every path of both assignments belongs to one lightpath of the same
- * demand. */
-static int check_matching(const struct replay *r, struct err *err)
+/* Lightpath of each path of an assignment; false unless every path belongs to
+ * one. */
+static bool list_lightpaths(const struct rwa_change *c, bool old, size_t n,
+			    int32_t *of)
 {
-	size_t n = r->from->paths.n, all = n + r->to->paths.n;
-	bool *seen = calloc(all + 1, sizeof(*seen));
 	size_t count = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		of[k] = -1;
+	}
+	for (size_t i = 0; i < c->lightpaths.n; i++) {
+		int32_t at = old ? c->lightpaths.v[i].old_path
+				 : c->lightpaths.v[i].new_path;
+
+		if (at >= (int64_t)n || (at >= 0 && of[at] >= 0)) {
+			return false;
+		}
+		if (at >= 0) {
+			of[at] = (int32_t)i;
+			count++;
+		}
+	}
+	return count == n;
+}
+
+/* Partners are those, and only those, that stand together in the assignment
+ * as a pair. */
+static bool are_partners(const struct replay *r, const struct rwa_assignment *a,
+			 const int32_t *of)
+{
+	const struct rwa_changed *v = r->c->lightpaths.v;
 	bool good = true;
 
-	if (!seen) {
+	for (size_t k = 0; good && k < a->paths.n; k++) {
+		if (!r->m->demands.v[a->paths.v[k].demand].protect) {
+			good = v[of[k]].partner == -1;
+		} else {
+			good = k + 1 < a->paths.n &&
+			       v[of[k]].partner == of[k + 1] &&
+			       v[of[k + 1]].partner == of[k];
+			k++;
+		}
+	}
+	return good;
+}
+
+/* Every path of both assignments belongs to one lightpath of the same
+ * demand, every pair to partners. */
+static int check_matching(const struct replay *r, struct err *err)
+{
+	size_t n = r->from->paths.n, k = r->to->paths.n;
+	int32_t *of = calloc(n + k + 1, sizeof(*of));
+	bool good = of && list_lightpaths(r->c, true, n, of) &&
+		    list_lightpaths(r->c, false, k, of + n) &&
+		    are_partners(r, r->from, of) &&
+		    are_partners(r, r->to, of + n);
+
+	if (!of) {
 		return err_nomem(err);
 	}
 	for (size_t i = 0; good && i < r->c->lightpaths.n; i++) {
 		const struct rwa_changed *c = &r->c->lightpaths.v[i];
-		int64_t old = c->old_path, new = c->new_path;
 
-		good = old < (int64_t)n && new < (int64_t)r->to->paths.n &&
-		       (old < 0 || !seen[old]) && (new < 0 || !seen[n + new]) &&
-		       (old < 0 || new < 0 ||
-			r->from->paths.v[old].demand ==
-				r->to->paths.v[new].demand);
-		if (good && old >= 0) {
-			seen[old] = true;
-			count++;
-		}
-		if (good && new >= 0) {
-			seen[n + new] = true;
-			count++;
-		}
+		good = (c->old_path >= 0 || c->new_path >= 0) &&
+		       (c->old_path < 0 || c->new_path < 0 ||
+			r->from->paths.v[c->old_path].demand ==
+				r->to->paths.v[c->new_path].demand);
 	}
-	free(seen);
-	return good && count == all
-		       ? 0
-		       : err_set(err, WEFT_EVERIFY,
-				 "the lightpaths are not those of the two "
-				 "assignments");
+	free(of);
+	return good ? 0
+		    : err_set(err, WEFT_EVERIFY,
+			      "the lightpaths are not those of the two "
+			      "assignments");
 }
 
 static int light_old(struct replay *r)
 {
+	bool taken;	/* no two clash in an assignment that was checked */
 	int rc = 0;
 
 	for (int32_t i = 0; !rc && i < (int32_t)r->c->lightpaths.n; i++) {
@@ -408,7 +517,8 @@ static int light_old(struct replay *r)
 		if (p) {
 			r->way[i] = r->from->hops.v + p->first;
 			r->hops[i] = p->hops;
-			rc = set_way(r, r->way[i], p->hops, (uint64_t)i + 1);
+			rc = light_way(r, r->way[i], p->hops,
+				       (uint64_t)i + 1, &taken);
 		}
 	}
 	return rc;

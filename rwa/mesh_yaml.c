@@ -18,9 +18,11 @@ struct reader {
 	struct u64map arcs;	/* (from, to), to number */
 	/* lightpaths: */
 	struct rwa_assignment *light;
-	struct u64map demands;	/* (from, to), to the first one */
-	VEC(int32_t) same;	/* next demand with the same ends, or -1 */
+	struct u64map demands;	/* demand_key(), to the first one */
+	VEC(int32_t) same;	/* next demand with that key, or -1 */
 	VEC(int32_t) room;	/* lightpaths that a demand still takes */
+	uint64_t opened;	/* demand_key() of a working lightpath whose
+				 * backup comes next, 0: none */
 	bool add;		/* and make room where there is none */
 	int64_t left_out;
 	struct err *err;
@@ -580,11 +582,17 @@ static uint64_t pair_key(int32_t src, int32_t dst)
 	return (uint64_t)src << 32 | (uint32_t)dst;
 }
 
+/* Ends, and whether in pairs. */
+static uint64_t demand_key(const struct rwa_mesh_demand *d)
+{
+	return pair_key(d->src, d->dst) | (uint64_t)d->protect << 63;
+}
+
 /* Puts demand d before the others with its ends. */
 static int list_demand(struct reader *r, size_t d)
 {
 	const struct rwa_mesh_demand *v = &r->m->demands.v[d];
-	uint64_t key = pair_key(v->src, v->dst), next;
+	uint64_t key = demand_key(v), next;
 
 	r->same.v[d] = u64map_get(&r->demands, key, &next) ? (int32_t)next
 							   : -1;
@@ -616,47 +624,87 @@ static int list_mesh(struct reader *r)
 	return rc ? err_nomem(r->err) : 0;
 }
 
-/* A demand more, or one more of the first with the same ends; *d: which. */
-static int make_room(struct reader *r, int32_t src, int32_t dst, int32_t *d)
+/* A demand more, or one more of the first that is alike; *d: which. One of a
+ * pair leaves room for the other. */
+static int make_room(struct reader *r, const struct rwa_mesh_demand *one,
+		     int32_t *d)
 {
-	struct rwa_mesh_demand one = { .src = src, .dst = dst, .count = 1 };
 	uint64_t first;
 
-	if (u64map_get(&r->demands, pair_key(src, dst), &first)) {
+	if (u64map_get(&r->demands, demand_key(one), &first)) {
 		*d = (int32_t)first;
 		r->m->demands.v[first].count++;
-		r->m->lightpaths++;
+		r->m->lightpaths += one->protect ? 2 : 1;
+		r->room.v[first] += one->protect;
 		return 0;
 	}
 	*d = (int32_t)r->m->demands.n;
-	if (rwa_mesh_add_demand(r->m, &one, r->err)) {
+	if (rwa_mesh_add_demand(r->m, one, r->err)) {
 		return r->err->code;
 	}
 	if (vec_push(&r->same, -1) || vec_push(&r->room, 0) ||
 	    list_demand(r, (size_t)*d)) {
 		return err_nomem(r->err);
 	}
-	r->room.v[*d] = 0;
+	r->room.v[*d] = one->protect;
 	return 0;
 }
 
-/* The first demand with these ends that has room, -1: none. */
-static int take_demand(struct reader *r, int32_t src, int32_t dst, int32_t *d)
+/* The first demand like this that has room, -1: none. */
+static int32_t find_demand(const struct reader *r,
+			   const struct rwa_mesh_demand *one)
 {
 	uint64_t first;
+	int32_t d = u64map_get(&r->demands, demand_key(one), &first)
+			    ? (int32_t)first : -1;
 
-	*d = -1;
-	if (u64map_get(&r->demands, pair_key(src, dst), &first)) {
-		*d = (int32_t)first;
+	while (d >= 0 && !r->room.v[d]) {
+		d = r->same.v[d];
 	}
-	while (*d >= 0 && !r->room.v[*d]) {
-		*d = r->same.v[*d];
+	return d;
+}
+
+/* The demand of a lightpath: one that is alike, or else another with its
+ * ends; -1: none. */
+static int take_demand(struct reader *r, struct rwa_mesh_demand *one,
+		       int32_t *d)
+{
+	*d = find_demand(r, one);
+	if (*d < 0 && r->add) {
+		return make_room(r, one, d);
+	}
+	if (*d < 0) {
+		one->protect = !one->protect;
+		*d = find_demand(r, one);
 	}
 	if (*d >= 0) {
 		r->room.v[*d]--;
-		return 0;
 	}
-	return r->add ? make_room(r, src, dst, d) : 0;
+	return 0;
+}
+
+/* Working and backup follow each other. */
+static int read_role(struct reader *r, const yaml_node_t *n,
+		     struct rwa_mesh_demand *d)
+{
+	const yaml_node_t *role = get(r, n, "role");
+	const char *s = role && text_of(role) ? text_of(role) : "";
+	uint64_t opened = r->opened;
+	bool backup = strcmp(s, "backup") == 0;
+
+	d->protect = role != NULL;
+	if (role && !backup && strcmp(s, "working") != 0) {
+		err_set(r->err, WEFT_EINVAL, "role: working or backup");
+		return fail(r, role);
+	}
+	r->opened = d->protect && !backup ? demand_key(d) : 0;
+	if (opened != (backup ? demand_key(d) : 0)) {
+		err_set(r->err, WEFT_EINVAL, backup
+			? "a backup without its working lightpath before it"
+			: "the working lightpath before has no backup");
+		return fail(r, n);
+	}
+	return 0;
 }
 
 static int read_hop(struct reader *r, const yaml_node_t *n, int32_t *at)
@@ -690,10 +738,12 @@ static int read_lightpath(struct reader *r, const yaml_node_t *n)
 {
 	struct rwa_path p = { .first = (int64_t)r->light->hops.n };
 	const yaml_node_t *hops = get(r, n, "hops");
-	int32_t src, dst, at;
-	int rc = get_node(r, n, "from", &src);
+	struct rwa_mesh_demand d = { .count = 1 };
+	int32_t at;
+	int rc = get_node(r, n, "from", &d.src);
 
-	rc = rc ? rc : get_node(r, n, "to", &dst);
+	rc = rc ? rc : get_node(r, n, "to", &d.dst);
+	rc = rc ? rc : read_role(r, n, &d);
 	if (!rc && !hops) {
 		err_set(r->err, WEFT_EINVAL, "hops are missing");
 		return fail(r, n);
@@ -702,18 +752,18 @@ static int read_lightpath(struct reader *r, const yaml_node_t *n)
 	if (rc) {
 		return rc;
 	}
-	at = src;
+	at = d.src;
 	for (const yaml_node_item_t *i = hops->data.sequence.items.start;
 	     !rc && i < hops->data.sequence.items.top; i++) {
 		rc = read_hop(r, node(r, *i), &at);
 	}
-	if (!rc && (at != dst || src == dst)) {
+	if (!rc && (at != d.dst || d.src == d.dst)) {
 		err_set(r->err, WEFT_EINVAL,
 			"the hops do not lead from one end to the other");
 		return fail(r, n);
 	}
 	p.hops = (int32_t)((int64_t)r->light->hops.n - p.first);
-	rc = rc ? rc : take_demand(r, src, dst, &p.demand);
+	rc = rc ? rc : take_demand(r, &d, &p.demand);
 	if (!rc && p.demand < 0) {
 		r->left_out++;
 		r->light->hops.n = (size_t)p.first;
@@ -754,6 +804,11 @@ int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
 	}
 	rc = rc ? rc : list_mesh(&r);
 	rc = rc ? rc : read_list(&r, root, "lightpaths", read_lightpath);
+	if (!rc && r.opened) {
+		err_set(err, WEFT_EINVAL,
+			"the last working lightpath has no backup");
+		rc = fail(&r, root);
+	}
 	if (!rc && out->paths.n) {
 		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
 		      by_demand);

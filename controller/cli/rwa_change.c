@@ -46,7 +46,8 @@ static int read_moves(const struct cli *c, struct moves *v, struct err *err)
 				     &left_out, err))) {
 		return r;
 	}
-	channels = channels_of(&v->to, channels_of(&v->from, channels));
+	channels = channels_of(&v->to, channels_of(&v->from, channels)) +
+		   v->m->guard.above;
 	if ((r = cli_opt_int(c, "channels", channels, RWA_MESH_MAX_CHANNELS,
 			     &channels, err)) ||
 	    (r = cli_opt_unit(c, "switch-time", UNIT_NS, &v->step_ns, err))) {

@@ -495,6 +495,31 @@ static void test_rwa_changes(void **state)
 	assert_int_equal(number(f, "parked"), 1);
 }
 
+/* Guard channels, and a pair that is solved for, read back and moved. */
+static void test_rwa_changes_pairs(void **state)
+{
+	struct fixture *f = *state;
+
+	write_file(f, "a.yaml", "nodes: [a, b, c]\nlinks:\n"
+		   "- {from: a, to: b}\n- {from: b, to: c}\n"
+		   "- {from: a, to: c}\nguard: {between: 1, above: 1}\n"
+		   "demands: [{from: a, to: c, protect: true}]\n");
+	write_file(f, "old.yaml", "lightpaths:\n"
+		   "- {from: a, to: c, role: working, hops: "
+		   "[{to: b, channel: 2}, {to: c, channel: 2}]}\n"
+		   "- {from: a, to: c, role: backup, hops: "
+		   "[{to: c, channel: 2}]}\n");
+	assert_int_equal(weft(f, "weft rwa solve @/a.yaml -o @/new.json "
+				 "--format json"), 0);
+	assert_int_equal(number(f, "channels"), 2);
+	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/old.yaml "
+				 "@/new.json --format json"), 0);
+	assert_int_equal(number(f, "moved"), 2);
+	assert_int_equal(number(f, "interrupted"), 0);
+	assert_int_equal(weft(f, "weft rwa change @/a.yaml @/old.yaml "
+				 "@/old.yaml --channels 3"), 64);
+}
+
 static void test_rwa_changes_refuse(void **state)
 {
 	static const char *const texts[] = {
@@ -507,6 +532,12 @@ static void test_rwa_changes_refuse(void **state)
 		"channel: 0}]}\n",
 		"lightpaths:\n- {from: a, to: d, hops: [{to: b, channel: 0}]}\n",
 		"lightpaths:\n- {from: a, to: b, hops: [{to: b, channel: 0}",
+		"lightpaths:\n- {from: a, to: b, role: spare, hops: "
+		"[{to: b, channel: 0}]}\n",
+		"lightpaths:\n- {from: a, to: b, role: backup, hops: "
+		"[{to: b, channel: 0}]}\n",
+		"lightpaths:\n- {from: a, to: b, role: working, hops: "
+		"[{to: b, channel: 0}]}\n",
 	};
 	struct fixture *f = *state;
 
@@ -597,6 +628,7 @@ int main(void)
 		T(test_ring_and_rwa),
 		T(test_rwa_files),
 		T(test_rwa_changes),
+		T(test_rwa_changes_pairs),
 		T(test_rwa_changes_refuse),
 		T(test_explain),
 		T(test_usage),

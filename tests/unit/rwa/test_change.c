@@ -192,6 +192,115 @@ static void one_domain_after_the_other(void **state)
 	rwa_mesh_free(m);
 }
 
+/* One lightpath on one link changes its channel. */
+static void shift(int32_t to_channel, int32_t between, int channels,
+		  struct rwa_change *c)
+{
+	static const int32_t arcs[] = { 0 };
+	struct rwa_change_options opt = { .channels = channels };
+	struct rwa_assignment from = { 0 }, to = { 0 };
+	struct rwa_mesh *m = ring(3);
+
+	m->guard.between = between;
+	demand(m, 0, 1);
+	add_path(&from, 0, 0, 1, arcs);
+	add_path(&to, 0, to_channel, 1, arcs);
+	plan(m, &from, &to, &opt, c);
+	/* With wider guards the same steps collide, but not the other way
+	 * round the ring. */
+	m->guard.between = 4;
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, c, NULL),
+			 c->parked ? 0 : WEFT_EVERIFY);
+	rwa_assignment_fini(&from);
+	rwa_assignment_fini(&to);
+	rwa_mesh_free(m);
+}
+
+/* Both ways of a move are lit at once, so that it keeps away from itself. */
+static void guards_are_kept_on_the_way(void **state)
+{
+	struct rwa_change c;
+
+	(void)state;
+	shift(2, 1, 3, &c);
+	assert_int_equal(c.steps.n, 1);
+	rwa_change_fini(&c);
+	/* The other way round the ring is spare. */
+	shift(1, 1, 3, &c);
+	assert_int_equal(c.parked, 1);
+	assert_int_equal(c.cuts.n, 0);
+	rwa_change_fini(&c);
+}
+
+/* A lightpath whose spare channel its transceivers do not reach is cut. */
+static void tuning_ranges_are_kept_on_the_way(void **state)
+{
+	static const int32_t arcs[] = { 0 };
+	static const struct rwa_mesh_tuning range = { 1, 0, 1 };
+	struct rwa_change_options opt = { .channels = 3 };
+	struct rwa_assignment from = { 0 }, to = { 0 };
+	struct rwa_mesh *m;
+	struct rwa_change c;
+
+	(void)state;
+	assert_int_equal(rwa_mesh_new(2, &m, NULL), 0);
+	assert_int_equal(rwa_mesh_add_arc(
+		m, &(struct rwa_mesh_arc){ 0, 1, 1, 0 }, NULL), 0);
+	assert_int_equal(rwa_mesh_add_tuning(m, &range, NULL), 0);
+	demand(m, 0, 1);
+	demand(m, 0, 1);
+	for (int32_t d = 0; d < 2; d++) {
+		add_path(&from, d, d, 1, arcs);
+		add_path(&to, d, 1 - d, 1, arcs);
+	}
+	plan(m, &from, &to, &opt, &c);
+	assert_int_equal(c.parked, 0);
+	assert_int_equal(c.cuts.n, 1);
+	rwa_change_fini(&c);
+	rwa_assignment_fini(&from);
+	rwa_assignment_fini(&to);
+	rwa_mesh_free(m);
+}
+
+/* A pair goes over to another channel, named the other way round. */
+static void a_pair_stays_apart(void **state)
+{
+	static const int32_t cw[] = { 0, 1 }, ccw[] = { 7, 6 };
+	struct rwa_change_options opt = { .channels = 2 };
+	struct rwa_assignment from = { 0 }, to = { 0 };
+	struct rwa_mesh_demand d = { 0, 2, 1, true };
+	struct rwa_mesh *m = ring(4);
+	struct rwa_step move;
+	struct rwa_change c;
+
+	(void)state;
+	assert_int_equal(rwa_mesh_add_demand(m, &d, NULL), 0);
+	add_path(&from, 0, 0, 2, cw);
+	add_path(&from, 0, 0, 2, ccw);
+	add_path(&to, 0, 1, 2, ccw);
+	add_path(&to, 0, 1, 2, cw);
+	plan(m, &from, &to, &opt, &c);
+	assert_int_equal(c.moved, 2);
+	assert_int_equal(c.cuts.n + (size_t)c.parked, 0);
+	assert_int_equal(c.lightpaths.v[0].partner, 1);
+	assert_int_equal(c.lightpaths.v[0].new_path, 1);
+	/* The same light with the two exchanged is never apart. */
+	c.lightpaths.v[0].new_path = 0;
+	c.lightpaths.v[1].new_path = 1;
+	move = c.steps.v[0];
+	c.steps.v[0].lightpath = c.steps.v[1].lightpath;
+	c.steps.v[1].lightpath = move.lightpath;
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
+			 WEFT_EVERIFY);
+	c.lightpaths.v[1].partner = -1;
+	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
+			 WEFT_EVERIFY);
+	rwa_change_fini(&c);
+	rwa_assignment_fini(&from);
+	rwa_assignment_fini(&to);
+	rwa_mesh_free(m);
+}
+
 /* ---- random changes ---- */
 
 /* Some arcs in one of up to three ducts. */
@@ -236,52 +345,116 @@ static struct rwa_mesh *random_mesh(struct rng *rng)
 	return m;
 }
 
-/* A random walk from src that meets dst, over slots of one channel that are
- * free; its arcs into arcs. Returns its hops, 0 when it got lost. */
-static int32_t walk(const struct rwa_mesh *m, struct rng *rng,
-		    const bool *taken, int channels, int32_t channel,
-		    const struct rwa_mesh_demand *d, int32_t *arcs)
+/* Guard channels, tuning ranges and pairs, each in some of the meshes. */
+static void random_rules(struct rwa_mesh *m, struct rng *rng)
 {
+	if (rng_below(rng, 4) == 0) {
+		m->guard.between = 1 + (int32_t)rng_below(rng, 2);
+		m->guard.below = (int32_t)rng_below(rng, 2);
+		m->guard.above = (int32_t)rng_below(rng, 2);
+	}
+	for (uint64_t n = rng_below(rng, 4); n == 1 || n == 2; n++) {
+		struct rwa_mesh_tuning t = {
+			(int32_t)rng_below(rng, m->nodes.n),
+			(int32_t)rng_below(rng, 2), 0,
+		};
+
+		t.last = t.first + 1 + (int32_t)rng_below(rng, 4);
+		assert_int_equal(rwa_mesh_add_tuning(m, &t, NULL), 0);
+	}
+	if (rng_below(rng, 3) == 0) {
+		for (size_t d = 0; d < m->demands.n; d += 2) {
+			m->demands.v[d].protect = true;
+			m->lightpaths++;
+		}
+	}
+}
+
+/* What is lit while an assignment is drawn. */
+struct drawing {
+	const struct rwa_mesh *m;
+	struct rng *rng;
+	struct rwa_assignment *a;
+	int channels;
+};
+
+/* A random walk from src that meets dst, not over the links of `avoid`; its
+ * arcs into arcs. Returns its hops, 0 when it got lost. */
+static int32_t walk(const struct drawing *w, const struct rwa_mesh_demand *d,
+		    const struct rwa_path *avoid, int32_t *arcs)
+{
+	const struct rwa_mesh *m = w->m;
 	bool seen[16] = { false };
 	int32_t at = d->src, n = 0;
 
 	for (int tries = 0; at != d->dst && tries < 60; tries++) {
-		int32_t e = (int32_t)rng_below(rng, m->arcs.n);
+		int32_t e = (int32_t)rng_below(w->rng, m->arcs.n);
+		const struct rwa_mesh_arc *x = &m->arcs.v[e];
+		bool open = x->src == at && !seen[x->dst];
 
 		seen[at] = true;
-		if (m->arcs.v[e].src == at && !seen[m->arcs.v[e].dst] &&
-		    !taken[e * channels + channel]) {
+		for (int32_t k = 0; avoid && k < avoid->hops; k++) {
+			const struct rwa_mesh_arc *y = &m->arcs.v[
+				w->a->hops.v[avoid->first + k].arc];
+
+			open &= x->src + x->dst != y->src + y->dst ||
+				x->src * x->dst != y->src * y->dst;
+		}
+		if (open) {
 			arcs[n++] = e;
-			at = m->arcs.v[e].dst;
+			at = x->dst;
 		}
 	}
 	return at == d->dst ? n : 0;
+}
+
+/* One lightpath more, if the walk is lucky. */
+static bool draw(const struct drawing *w, int32_t demand, bool backup)
+{
+	const struct rwa_path avoid = backup
+		? w->a->paths.v[w->a->paths.n - 1] : (struct rwa_path){ 0 };
+	int32_t arcs[16];
+	int32_t c = (int32_t)rng_below(w->rng, (uint64_t)w->channels);
+	int32_t n = walk(w, &w->m->demands.v[demand],
+			 backup ? &avoid : NULL, arcs);
+
+	if (n) {
+		add_path(w->a, demand, c, n, arcs);
+	}
+	return n > 0;
 }
 
 /* Fills what it can, densely enough for cycles. */
 static void random_assignment(const struct rwa_mesh *m, struct rng *rng,
 			      int channels, struct rwa_assignment *a)
 {
-	bool *taken = calloc(m->arcs.n * (size_t)channels, sizeof(*taken));
-	int32_t arcs[16];
+	const struct drawing w = { m, rng, a, channels };
 
 	*a = (struct rwa_assignment){ 0 };
 	for (int32_t d = 0; d < (int32_t)m->demands.n; d++) {
-		for (int tries = 0; tries < 12; tries++) {
-			int32_t c = (int32_t)rng_below(rng, (uint64_t)channels);
-			int32_t n = walk(m, rng, taken, channels, c,
-					 &m->demands.v[d], arcs);
+		bool pair = m->demands.v[d].protect, good = false;
 
-			if (n) {
-				add_path(a, d, c, n, arcs);
-				for (int32_t k = 0; k < n; k++) {
-					taken[arcs[k] * channels + c] = true;
-				}
-				break;
+		for (int tries = 0; !good && tries < (pair ? 40 : 12);
+		     tries++) {
+			size_t paths = a->paths.n, hops = a->hops.n;
+
+			good = draw(&w, d, false) &&
+			       (!pair || draw(&w, d, true)) &&
+			       !rwa_mesh_check(m, a, channels, false, NULL);
+			if (!good) {
+				a->paths.n = paths;
+				a->hops.n = hops;
 			}
 		}
 	}
-	free(taken);
+}
+
+/* Whether a step lights one of a pair. */
+static bool lights_pair(const struct rwa_change *c, size_t at)
+{
+	const struct rwa_step *s = &c->steps.v[at];
+
+	return s->hops && c->lightpaths.v[s->lightpath].partner >= 0;
 }
 
 /* rwa_change_plan() replays its own answer; here it is done again, and what
@@ -290,16 +463,21 @@ static void ten_thousand_random_changes(void **state)
 {
 	struct rng rng;
 	int64_t parked = 0, cut = 0, moved = 0, phases = 0;
+	int64_t guarded = 0, tuned = 0, paired = 0;
 
 	(void)state;
 	rng_seed(&rng, 5);
 	for (int k = 0; k < 10000; k++) {
 		struct rwa_mesh *m = random_mesh(&rng);
 		int channels = 1 + (int)rng_below(&rng, 4);
-		struct rwa_change_options opt = { channels, k % 2 == 1 };
+		struct rwa_change_options opt = { 0, k % 2 == 1 };
 		struct rwa_assignment from, to;
 		struct rwa_change c;
 
+		random_rules(m, &rng);
+		channels += m->guard.between * channels + m->guard.below +
+			    m->guard.above;
+		opt.channels = channels;
 		random_assignment(m, &rng, channels, &from);
 		random_assignment(m, &rng, channels, &to);
 		plan(m, &from, &to, &opt, &c);
@@ -314,6 +492,11 @@ static void ten_thousand_random_changes(void **state)
 		parked += c.parked;
 		cut += (int64_t)c.cuts.n;
 		moved += c.moved;
+		guarded += m->guard.between ? (int64_t)c.steps.n : 0;
+		tuned += m->tunings.n ? (int64_t)c.steps.n : 0;
+		for (size_t i = 0; i < c.steps.n; i++) {
+			paired += lights_pair(&c, i);
+		}
 		rwa_change_fini(&c);
 		rwa_assignment_fini(&from);
 		rwa_assignment_fini(&to);
@@ -324,9 +507,14 @@ static void ten_thousand_random_changes(void **state)
 	assert_true(cut > 1000);
 	assert_true(moved > 2 * cut);
 	assert_true(phases > 5000);
+	assert_true(guarded > 5000);
+	assert_true(tuned > 5000);
+	assert_true(paired > 5000);
 	print_message("# moved %lld, parked %lld, interrupted %lld, phases "
-		      "%lld\n", (long long)moved, (long long)parked,
-		      (long long)cut, (long long)phases);
+		      "%lld; steps with guards %lld, tuning %lld, pairs %lld\n",
+		      (long long)moved, (long long)parked,
+		      (long long)cut, (long long)phases, (long long)guarded,
+		      (long long)tuned, (long long)paired);
 }
 
 int main(void)
@@ -335,6 +523,9 @@ int main(void)
 		cmocka_unit_test(a_cycle_is_parked_or_cut),
 		cmocka_unit_test(needless_cuts_are_found),
 		cmocka_unit_test(one_domain_after_the_other),
+		cmocka_unit_test(guards_are_kept_on_the_way),
+		cmocka_unit_test(tuning_ranges_are_kept_on_the_way),
+		cmocka_unit_test(a_pair_stays_apart),
 		cmocka_unit_test(ten_thousand_random_changes),
 	};
 
