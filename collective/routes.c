@@ -1,9 +1,10 @@
 /* Route tables out of schedules; see routes.h. */
-#include "collective/routes.h"
+#include "collective/routes_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rat.h"
 #include "lib/base/vec.h"
 
 struct gather {
@@ -23,6 +24,7 @@ void coll_routes_fini(struct coll_routes *r)
 	free(r->arcs);
 	free(r->layer);
 	free(r->rank);
+	free(r->rate);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -179,7 +181,51 @@ static int gather_all(struct gather *g, struct err *err)
 	return rc;
 }
 
-static int assign_layers(struct coll_routes *r, struct err *err)
+void routes_rate(const struct coll_routes *r, const struct topo *t,
+		 const int64_t *load, mpq_t rate)
+{
+	mpq_t q;
+
+	mpq_init(q);
+	mpq_set_ui(rate, 0, 1);
+	for (int a = 0; a < topo_m(t); a++) {
+		rat_set(q, load[a], topo_arc(t, a)->cap);
+		if (mpq_cmp(q, rate) > 0) {
+			mpq_set(rate, q);
+		}
+	}
+	mpq_clear(q);
+	if (mpq_sgn(rate)) {
+		mpq_inv(rate, rate);
+		mpz_mul_si(mpq_numref(rate), mpq_numref(rate), r->chunks);
+		mpq_canonicalize(rate);
+	}
+}
+
+static int state_rate(struct coll_routes *r, const struct topo *t,
+		      struct err *err)
+{
+	int64_t *load = calloc((size_t)topo_m(t) + 1, sizeof(*load));
+	mpq_t rate;
+
+	if (!load) {
+		return err_nomem(err);
+	}
+	for (int64_t i = 0; i < r->table.n; i++) {
+		for (int64_t k = r->first[i]; k < r->first[i + 1]; k++) {
+			load[r->arcs[k]] += r->route[i].chunks;
+		}
+	}
+	mpq_init(rate);
+	routes_rate(r, t, load, rate);
+	r->rate = mpq_get_str(NULL, 10, rate);
+	mpq_clear(rate);
+	free(load);
+	return 0;
+}
+
+static int assign_layers(struct coll_routes *r, int max_layers,
+			 struct err *err)
 {
 	int rc;
 
@@ -187,9 +233,11 @@ static int assign_layers(struct coll_routes *r, struct err *err)
 	if (!r->layer) {
 		return err_nomem(err);
 	}
-	rc = layers_assign(&r->table, 0, r->layer, &r->n_layers, &r->rank,
+	rc = layers_assign(&r->table, max_layers, r->layer, &r->n_layers, &r->rank,
 			   err);
 	if (rc) {
+		err_hint(err, "weft routes make --layers chooses other routes "
+			 "where these do not fit");
 		return rc;
 	}
 	if (!layers_proven(&r->table, r->layer, r->n_layers, r->rank)) {
@@ -202,8 +250,8 @@ static int assign_layers(struct coll_routes *r, struct err *err)
 	return 0;
 }
 
-int coll_routes_of(const struct coll_sched *s, struct coll_routes *out,
-		   struct err *err)
+int coll_routes_of(const struct coll_sched *s, int max_layers,
+		   struct coll_routes *out, struct err *err)
 {
 	struct gather g = { .s = s };
 	int rc;
@@ -225,30 +273,36 @@ int coll_routes_of(const struct coll_sched *s, struct coll_routes *out,
 	out->table = (struct layer_routes){
 		topo_m(coll_topo(s)), (int64_t)g.route.n, g.first.v, g.arcs.v,
 	};
-	return rc ? rc : assign_layers(out, err);
+	rc = rc ? rc : state_rate(out, coll_topo(s), err);
+	return rc ? rc : assign_layers(out, max_layers, err);
 }
 
 /* ---- formats ---- */
+
+int routes_port(const struct topo *t, int arc)
+{
+	int first;
+
+	topo_out(t, topo_arc(t, arc)->src, &first);
+	return arc - first;
+}
 
 /* Ports of route i, comma-separated. */
 static void write_ports(const struct coll_routes *r, const struct topo *t,
 			int64_t i, struct buf *out)
 {
 	for (int64_t k = r->table.first[i]; k < r->table.first[i + 1]; k++) {
-		int arc = r->table.arcs[k], first;
-
-		topo_out(t, topo_arc(t, arc)->src, &first);
 		buf_printf(out, "%s%d", k > r->table.first[i] ? "," : "",
-			   arc - first);
+			   routes_port(t, r->table.arcs[k]));
 	}
 }
 
 void coll_routes_to_text(const struct coll_routes *r, const struct topo *t,
 			 struct buf *out)
 {
-	buf_printf(out, "# weft routes 1: %d nodes, %d chunks, %d layers\n"
-		   "# origin destination chunks layer ports\n", r->nodes,
-		   r->chunks, r->n_layers);
+	buf_printf(out, "# weft routes %d: %d nodes, %d chunks, %d layers, "
+		   "rate %s\n# origin destination chunks layer ports\n",
+		   ROUTES_VERSION, r->nodes, r->chunks, r->n_layers, r->rate);
 	for (int64_t i = 0; i < r->table.n; i++) {
 		const struct coll_route *q = &r->route[i];
 
@@ -262,9 +316,9 @@ void coll_routes_to_text(const struct coll_routes *r, const struct topo *t,
 void coll_routes_to_json(const struct coll_routes *r, const struct topo *t,
 			 struct buf *out)
 {
-	buf_printf(out, "{\"weft_routes\":1,\"nodes\":%d,\"chunks\":%d,"
-		   "\"layers\":%d,\"routes\":[", r->nodes, r->chunks,
-		   r->n_layers);
+	buf_printf(out, "{\"weft_routes\":%d,\"nodes\":%d,\"chunks\":%d,"
+		   "\"layers\":%d,\"rate\":\"%s\",\"routes\":[",
+		   ROUTES_VERSION, r->nodes, r->chunks, r->n_layers, r->rate);
 	for (int64_t i = 0; i < r->table.n; i++) {
 		const struct coll_route *q = &r->route[i];
 

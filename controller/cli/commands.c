@@ -31,7 +31,7 @@
 	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path"
 #define EXPORTS \
 	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
-	"mscclpp-json-oop routes-text routes-json"
+	"mscclpp-json-oop routes-text routes-json routes-proto"
 
 static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,
@@ -95,7 +95,14 @@ static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
 static const struct cli_option export_options[] = {
 	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
 		"docs/lowering.md)", EXPORTS },
+	{ 0, "layers", "L", "route tables: at most so many layers (default: "
+	  "as many as it takes)", NULL },
 	OUTPUT("default: standard output"), END,
+};
+
+static const struct cli_option routes_options[] = {
+	{ 't', "topology", "EXPR|FILE", "that the routes are for", "@file" },
+	JOB, END,
 };
 
 static const struct cli_option show_options[] = {
@@ -197,6 +204,12 @@ static const struct cli_command schedule_commands[] = {
 	GROUP_END,
 };
 
+static const struct cli_command routes_commands[] = {
+	{ "verify", NULL, "FILE", "Prove a route table on its topology", NULL,
+	  routes_options, 1, 1, false, cmd_routes_verify },
+	GROUP_END,
+};
+
 static const struct cli_command topology_commands[] = {
 	{ "info", NULL, "[EXPR]", "Size, degree, diameter of a topology; "
 	  "without one, the families", NULL, NULL, 0, 1, false,
@@ -256,6 +269,8 @@ const struct cli_command cli_root[] = {
 	  history_options, 0, 0, false, cmd_history },
 	{ "schedule", NULL, "", "Collective schedules", schedule_commands,
 	  NULL, 0, 0, false, NULL },
+	{ "routes", NULL, "", "Route tables of all-to-all schedules",
+	  routes_commands, NULL, 0, 0, false, NULL },
 	{ "topology", NULL, "", "Topologies", topology_commands, NULL, 0, 0,
 	  false, NULL },
 	{ "ring", NULL, "", "Collectives on WDM rings", ring_commands, NULL,

@@ -57,11 +57,22 @@ static int load_schedule_file(const char *path, struct coll_sched **out,
 	return r;
 }
 
+int cli_load_job_schedule(struct cli *c, const char *job,
+			  struct coll_sched **out, struct err *err)
+{
+	struct buf bytes = { 0 };
+	int r = cli_fetch_schedule(c, job, &bytes, err);
+
+	if (r == 0) {
+		r = coll_from_bytes(bytes.data, bytes.len, out, err);
+	}
+	buf_fini(&bytes);
+	return r;
+}
+
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 {
 	const char *job = cli_opt(c, "job");
-	struct buf bytes = { 0 };
-	int r;
 
 	if ((job != NULL) == (c->argc == 1)) {
 		err_set(err, WEFT_EUSAGE,
@@ -71,15 +82,8 @@ int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err)
 			      "has applied");
 		return err->code;
 	}
-	if (!job) {
-		return load_schedule_file(c->argv[0], out, err);
-	}
-	r = cli_fetch_schedule(c, job, &bytes, err);
-	if (r == 0) {
-		r = coll_from_bytes(bytes.data, bytes.len, out, err);
-	}
-	buf_fini(&bytes);
-	return r;
+	return job ? cli_load_job_schedule(c, job, out, err)
+		   : load_schedule_file(c->argv[0], out, err);
 }
 
 /* ---- topologies ---- */

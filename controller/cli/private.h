@@ -81,10 +81,18 @@ int cli_parse_fabric(const char *name, const char *text, size_t len,
 		     struct model_fabric **out, struct err *err);
 /* A schedule from a file, or (job given) from weftd. */
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);
-/* Writes one: to "json", "proto", or NULL for what the file name asks for.
- * WEFT_EUNSUPPORTED for formats to come. */
-int cli_write_schedule(const struct coll_sched *s, const char *to,
-		       const char *path, struct err *err);
+/* The schedule of a job that weftd has applied. */
+int cli_load_job_schedule(struct cli *c, const char *job,
+			  struct coll_sched **out, struct err *err);
+/* Writes one in the form that the file name asks for. */
+int cli_write_schedule(const struct coll_sched *s, const char *path,
+		       struct err *err);
+/* True for the values of --to that are route tables. */
+bool cli_is_route_table(const char *to);
+/* The routes of s, verified, in at most max_layers (0: as many as it
+ * takes). */
+int cli_write_routes(const struct coll_sched *s, const char *to,
+		     int max_layers, struct buf *b, struct err *err);
 /* A topology: a file written by `weft topology build -o`, or an expression.
  * name: free(). */
 int cli_load_topology(const char *text, struct topo **out, char **name,
@@ -219,6 +227,7 @@ int cmd_schedule_verify(struct cli *c, struct err *err);
 int cmd_schedule_cost(struct cli *c, struct err *err);
 int cmd_schedule_export(struct cli *c, struct err *err);
 int cmd_schedule_show(struct cli *c, struct err *err);
+int cmd_routes_verify(struct cli *c, struct err *err);
 int cmd_topology_info(struct cli *c, struct err *err);
 int cmd_topology_build(struct cli *c, struct err *err);
 int cmd_topology_find(struct cli *c, struct err *err);

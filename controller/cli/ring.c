@@ -378,7 +378,7 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 	}
 	if (path && r == 0) {
 		r = optree_plan_expand(&p, &plan, err);
-		r = r ? r : cli_write_schedule(plan.sched, NULL, path, err);
+		r = r ? r : cli_write_schedule(plan.sched, path, err);
 	}
 	if (r == 0 && !(path && strcmp(path, "-") == 0)) {
 		o = out_new(c->format);

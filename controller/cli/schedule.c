@@ -4,12 +4,12 @@
 
 #include "collective/lower.h"
 #include "collective/mscclpp.h"
-#include "collective/routes.h"
 #include "controller/cli/private.h"
 #include "lib/base/file.h"
 #include "lib/base/rat.h"
 
 #define FRACTION 256
+#define MAX_LAYERS 65536
 
 static void out_fraction(struct out *o, const char *key, const mpq_t q)
 {
@@ -167,23 +167,8 @@ out:
 
 /* ---- export ---- */
 
-static int write_routes(const struct coll_sched *s, bool json, struct buf *b,
-			struct err *err)
-{
-	struct coll_routes routes;
-	int r = coll_routes_of(s, &routes, err);
-
-	if (r == 0 && json) {
-		coll_routes_to_json(&routes, coll_topo(s), b);
-	} else if (r == 0) {
-		coll_routes_to_text(&routes, coll_topo(s), b);
-	}
-	coll_routes_fini(&routes);
-	return r ? r : b->failed ? err_nomem(err) : 0;
-}
-
 static int serialize(const struct coll_sched *s, const char *to,
-		     struct buf *b, struct err *err)
+		     int max_layers, struct buf *b, struct err *err)
 {
 	/* A plan of MSCCL++ serves calls in place, or out of place. */
 	bool inplace = coll_kind_of(s) != COLL_ALLTOALL;
@@ -209,13 +194,13 @@ static int serialize(const struct coll_sched *s, const char *to,
 	if (strcmp(to, "mscclpp-json-oop") == 0) {
 		return mscclpp_export(s, false, b, err);
 	}
-	if (strcmp(to, "routes-text") == 0 || strcmp(to, "routes-json") == 0) {
-		return write_routes(s, strcmp(to, "routes-json") == 0, b, err);
+	if (cli_is_route_table(to)) {
+		return cli_write_routes(s, to, max_layers, b, err);
 	}
 	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
 	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
 		 "rccl-xml, mscclpp-json, mscclpp-json-oop, "
-		 "routes-text, routes-json");
+		 "routes-text, routes-json, routes-proto");
 	return err->code;
 }
 
@@ -230,11 +215,12 @@ static const char *format_of(const char *path)
 		       : "proto";
 }
 
-int cli_write_schedule(const struct coll_sched *s, const char *to,
-		       const char *path, struct err *err)
+/* max_layers is for route tables; 0: as many as it takes. */
+static int write_as(const struct coll_sched *s, const char *to,
+		    int max_layers, const char *path, struct err *err)
 {
 	struct buf b = { 0 };
-	int r = serialize(s, to ? to : format_of(path), &b, err);
+	int r = serialize(s, to, max_layers, &b, err);
 
 	if (r == 0) {
 		r = file_write_atomic(path, b.data, b.len, 0644, err);
@@ -243,19 +229,42 @@ int cli_write_schedule(const struct coll_sched *s, const char *to,
 	return r;
 }
 
+int cli_write_schedule(const struct coll_sched *s, const char *path,
+		       struct err *err)
+{
+	return write_as(s, format_of(path), 0, path, err);
+}
+
+/* What --to and --layers ask for. */
+static int read_format(const struct cli *c, const char *path,
+		       const char **to, int *max_layers, struct err *err)
+{
+	int64_t layers = 0;
+	int r = cli_opt_int(c, "layers", 1, MAX_LAYERS, &layers, err);
+
+	*to = cli_opt(c, "to") ? cli_opt(c, "to") : format_of(path);
+	*max_layers = (int)layers;
+	return r || !layers || cli_is_route_table(*to)
+		       ? r
+		       : err_set(err, WEFT_EUSAGE, "--layers is for --to "
+				 "routes-text, routes-json and routes-proto");
+}
+
 int cmd_schedule_export(struct cli *c, struct err *err)
 {
-	const char *path = cli_opt(c, "output");
+	const char *path = cli_opt(c, "output"), *to;
 	struct coll_sched *s = NULL;
-	int r = cli_load_schedule(c, &s, err);
+	int max_layers;
+	int r = read_format(c, path ? path : "-", &to, &max_layers, err);
+
+	r = r ? r : cli_load_schedule(c, &s, err);
 
 	/* What leaves weft was replayed, wherever it came from. */
 	if (r == 0) {
 		r = coll_verify(s, NULL, err);
 	}
 	if (r == 0) {
-		r = cli_write_schedule(s, cli_opt(c, "to"),
-				       path ? path : "-", err);
+		r = write_as(s, to, max_layers, path ? path : "-", err);
 	}
 	coll_free(s);
 	return r;

@@ -300,7 +300,7 @@ int cmd_schedule_make(struct cli *c, struct err *err)
 		goto out;
 	}
 	if (r == 0 && path) {
-		r = cli_write_schedule(made.sched, NULL, path, err);
+		r = cli_write_schedule(made.sched, path, err);
 	}
 	if (r == 0) {
 		r = print_made(c, &made, err);

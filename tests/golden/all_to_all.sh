@@ -69,6 +69,27 @@ hosts 0.5 1/14 --nic-forwards
 expect 64 "no schedule is made for slow hosts" weft schedule make \
 	-t 'Hypercube(3)' -c all-to-all --host-bandwidth 1
 
+# Route tables: each form reads back and is proven.
+expect 0 "a schedule of 64 nodes" weft schedule make -t 'GenKautz(4,64)' \
+	-c all-to-all -a single-path -o "$T/r.pb"
+for form in text json proto; do
+	expect 0 "routes as $form" weft schedule export "$T/r.pb" \
+		--to "routes-$form" -o "$T/r.$form"
+	weft routes verify "$T/r.$form" -t 'GenKautz(4,64)' --format json \
+		>"$T/out" 2>"$T/err"
+	[[ $(jq -r '"\(.valid) \(.routes)"' "$T/out") == "true 4032" ]]
+	tap "proven"
+done
+sed 's/rate .*/rate 1\/2/' "$T/r.text" >"$T/bad"
+expect 1 "a rate that is not so" weft routes verify "$T/bad" \
+	-t 'GenKautz(4,64)'
+has err "is told" 'rate: 1/2 is stated, the loads give'
+expect 65 "routes of another topology" weft routes verify "$T/r.text" \
+	-t 'K(4)'
+expect 65 "one layer is too few" weft schedule export "$T/r.pb" \
+	--to routes-text --layers 1
+expect 64 "layers are of routes" weft schedule export "$T/r.pb" --layers 1
+
 # Stopped: the best so far, with its gap.
 certified() { # WHAT WORD
 	jq -e '.flow_rate > 0 and .flow_rate <= .flow_rate_bound and

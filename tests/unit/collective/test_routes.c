@@ -113,6 +113,94 @@ static void check_text(const struct coll_sched *s, const char *text)
 	free(r.waits);
 }
 
+/* Reads a form back, proves it, and writes the same text again. */
+static void check_back(const struct topo *t, const struct buf *form,
+		       const char *text)
+{
+	struct coll_routes r;
+	struct err err = { 0 };
+	struct buf b = { 0 };
+
+	must(coll_routes_read(form->data, form->len, t, &r, &err), &err);
+	must(coll_routes_verify(&r, t, &err), &err);
+	coll_routes_to_text(&r, t, &b);
+	assert_string_equal(buf_cstr(&b), text);
+	buf_fini(&b);
+	coll_routes_fini(&r);
+}
+
+static void check_forms(const struct coll_routes *r, const struct topo *t,
+				const char *text)
+{
+	struct err err = { 0 };
+	struct buf b = { 0 };
+
+	coll_routes_to_json(r, t, &b);
+	check_back(t, &b, text);
+	buf_reset(&b);
+	must(coll_routes_to_proto(r, t, &b, &err), &err);
+	check_back(t, &b, text);
+	buf_reset(&b);
+	buf_str(&b, text);
+	check_back(t, &b, text);
+	buf_fini(&b);
+}
+
+/* What a wrong table is refused for: while reading, or in the proof. */
+static void test_wrong(void **state)
+{
+	static const struct {
+		int rc;
+		const char *rate, *routes, *says;
+	} all[] = {
+		{ 0, "1/3", "0 1 1 0 0\n0 2 1 0 0,0\n1 0 1 0 0,0\n"
+		  "1 2 1 0 0\n2 0 1 0 0\n2 1 1 1 0,0\n", "" },
+		{ WEFT_EINVAL, "1/0", "", "rate" },
+		{ WEFT_EINVAL, "1/3", "0 3 1 0 0\n", "destination: 3" },
+		{ WEFT_EINVAL, "1/3", "0 1 2 0 0\n", "chunks: 2" },
+		{ WEFT_EINVAL, "1/3", "0 1 1 2 0\n", "layer: 2" },
+		{ WEFT_EINVAL, "1/3", "0 1 1 0 1\n", "node 0 has no port 1" },
+		{ WEFT_EINVAL, "1/3", "0 1 1 0\n", "expected a port" },
+		{ WEFT_EINVAL, "1/3", "0 1 1 0 0 0\n", "unexpected" },
+		{ WEFT_EVERIFY, "1/3", "0 1 1 0 0\n", "0 -> 2: routes carry" },
+		{ WEFT_EVERIFY, "1/3", "1 0 1 0 0,0\n0 1 1 0 0\n",
+		  "0 -> 1: routes carry 0" },
+		{ WEFT_EVERIFY, "1/3", "0 1 1 0 0\n0 2 1 0 0\n"
+		  "1 0 1 0 0,0\n1 2 1 0 0\n2 0 1 0 0\n2 1 1 1 0,0\n",
+		  "route 1: ends at node 1, not 2" },
+		{ WEFT_EVERIFY, "1/3", "0 1 1 0 0,0,0,0\n0 2 1 0 0,0\n"
+		  "1 0 1 0 0,0\n1 2 1 0 0\n2 0 1 0 0\n2 1 1 1 0,0\n",
+		  "uses the arc 0 -> 1 twice" },
+		{ WEFT_EVERIFY, "1/2", "0 1 1 0 0\n0 2 1 0 0,0\n"
+		  "1 0 1 0 0,0\n1 2 1 0 0\n2 0 1 0 0\n2 1 1 1 0,0\n",
+		  "the loads give 1/3" },
+		{ WEFT_EVERIFY, "1/3", "0 1 1 0 0\n0 2 1 0 0,0\n"
+		  "1 0 1 0 0,0\n1 2 1 0 0\n2 0 1 0 0\n2 1 1 0 0,0\n",
+		  "layer 0: 3 arcs wait" },
+	};
+	static const int ring[][2] = { { 0, 1 }, { 1, 2 }, { 2, 0 } };
+	struct topo *t = graph_from(3, 3, ring);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct coll_routes r;
+		struct err err = { 0 };
+		struct buf b = { 0 };
+		int rc;
+
+		buf_printf(&b, "# weft routes 1: 3 nodes, 1 chunks, 2 layers, "
+			   "rate %s\n%s", all[i].rate, all[i].routes);
+		rc = coll_routes_read(b.data, b.len, t, &r, &err);
+		rc = rc ? rc : coll_routes_verify(&r, t, &err);
+		print_message("%s\n", err.msg);
+		assert_int_equal(rc, all[i].rc);
+		assert_true(!rc || strstr(err.msg, all[i].says));
+		coll_routes_fini(&r);
+		buf_fini(&b);
+	}
+	topo_free(t);
+}
+
 static void test_replay(void **state)
 {
 	static const struct {
@@ -138,11 +226,13 @@ static void test_replay(void **state)
 		int64_t objects = 0;
 
 		must(mcf_schedule(t, &opt, &s, NULL, &err), &err);
-		must(coll_routes_of(s, &routes, &err), &err);
+		must(coll_routes_of(s, 0, &routes, &err), &err);
 		print_message("%s: %lld routes, %d layers\n", all[i].expr,
 			      (long long)routes.table.n, routes.n_layers);
+		must(coll_routes_verify(&routes, coll_topo(s), &err), &err);
 		coll_routes_to_text(&routes, coll_topo(s), &b);
 		check_text(s, buf_cstr(&b));
+		check_forms(&routes, coll_topo(s), buf_cstr(&b));
 		buf_reset(&b);
 		coll_routes_to_json(&routes, coll_topo(s), &b);
 		for (const char *at = buf_cstr(&b);
@@ -170,7 +260,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	must(coll_bfb(COLL_ALLGATHER, graph_of("K(4)"), &s, &err), &err);
-	assert_int_equal(coll_routes_of(s, &routes, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_routes_of(s, 0, &routes, &err), WEFT_EUNSUPPORTED);
 	coll_routes_fini(&routes);
 	coll_free(s);
 	must(coll_new(COLL_ALLTOALL, graph_from(2, 2, ring), 1, 0, 0, &s,
@@ -179,7 +269,7 @@ static void test_refused(void **state)
 		must(coll_add(s, &branch[i], &err), &err);
 	}
 	must(coll_finish(s, &err), &err);
-	assert_int_equal(coll_routes_of(s, &routes, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_routes_of(s, 0, &routes, &err), WEFT_EUNSUPPORTED);
 	coll_routes_fini(&routes);
 	coll_free(s);
 }
@@ -189,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replay),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_wrong),
 	};
 
 	return cmocka_run_group_tests_name("collective/routes", tests, NULL,

@@ -1,0 +1,132 @@
+/* weft routes: route tables of all-to-all schedules. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/routes.h"
+#include "controller/cli/private.h"
+#include "lib/base/file.h"
+
+static int write_table(const struct coll_routes *r, const struct topo *t,
+		       const char *to, struct buf *b, struct err *err)
+{
+	if (strcmp(to, "routes-proto") == 0) {
+		return coll_routes_to_proto(r, t, b, err);
+	}
+	if (strcmp(to, "routes-json") == 0) {
+		coll_routes_to_json(r, t, b);
+	} else {
+		coll_routes_to_text(r, t, b);
+	}
+	return b->failed ? err_nomem(err) : 0;
+}
+
+bool cli_is_route_table(const char *to)
+{
+	return strcmp(to, "routes-text") == 0 ||
+	       strcmp(to, "routes-json") == 0 ||
+	       strcmp(to, "routes-proto") == 0;
+}
+
+int cli_write_routes(const struct coll_sched *s, const char *to,
+		     int max_layers, struct buf *b, struct err *err)
+{
+	struct coll_routes routes;
+	int r = coll_routes_of(s, max_layers, &routes, err);
+
+	/* What leaves weft was proven by code that did not make it. */
+	r = r ? r : coll_routes_verify(&routes, coll_topo(s), err);
+	r = r ? r : write_table(&routes, coll_topo(s), to, b, err);
+	coll_routes_fini(&routes);
+	return r;
+}
+
+/* ---- verify ---- */
+
+static int load_table(const char *path, const struct topo *t,
+		      struct coll_routes *out, struct err *err)
+{
+	char *data = NULL;
+	size_t len;
+	int r = file_read(path, CLI_MAX_SCHEDULE, &data, &len, err);
+
+	*out = (struct coll_routes){ 0 };
+	if (r == 0) {
+		r = coll_routes_read(data, len, t, out, err);
+		if (r) {
+			err_at(err, path, err->line, err->col);
+		}
+	}
+	free(data);
+	return r;
+}
+
+static int print_verdict(struct cli *c, const struct coll_routes *routes,
+			 const char *topology, const struct err *fault,
+			 struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (o) {
+		out_bool(o, "valid", fault->code == 0);
+		out_str(o, "topology", topology);
+		out_int(o, "nodes", routes->nodes);
+		out_int(o, "chunks", routes->chunks);
+		out_int(o, "layers", routes->n_layers);
+		out_int(o, "routes", routes->table.n);
+		out_str(o, "rate", routes->rate);
+		if (fault->code) {
+			out_str(o, "fault", fault->msg);
+		}
+	}
+	return cli_print(o, err);
+}
+
+static int verify(struct cli *c, const struct topo *t, const char *name,
+		  struct err *err)
+{
+	struct coll_routes routes;
+	struct err fault = { 0 };
+	int r = load_table(c->argv[0], t, &routes, err), bad;
+
+	if (r) {
+		goto out;
+	}
+	bad = coll_routes_verify(&routes, t, &fault);
+	if (bad == 0 || bad == WEFT_EVERIFY) {
+		r = print_verdict(c, &routes, name, &fault, err);
+	}
+	if (r == 0 && bad) {
+		*err = fault;
+		r = bad;
+	}
+out:
+	coll_routes_fini(&routes);
+	return r;
+}
+
+/* On the topology named, or on that of a job's schedule. */
+int cmd_routes_verify(struct cli *c, struct err *err)
+{
+	const char *expr = cli_opt(c, "topology");
+	const char *job = cli_opt(c, "job");
+	struct coll_sched *s = NULL;
+	struct topo *t = NULL;
+	char *name = NULL;
+	int r;
+
+	if ((expr != NULL) == (job != NULL)) {
+		return err_set(err, WEFT_EUSAGE, "weft %s: give --topology or "
+			       "--job, and not both", c->verb);
+	}
+	if (job) {
+		r = cli_load_job_schedule(c, job, &s, err);
+		r = r ? r : verify(c, coll_topo(s), job, err);
+	} else {
+		r = cli_load_topology(expr, &t, &name, err);
+		r = r ? r : verify(c, t, name, err);
+	}
+	coll_free(s);
+	topo_free(t);
+	free(name);
+	return r;
+}
