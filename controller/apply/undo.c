@@ -208,12 +208,39 @@ static void record_states(struct run *r, bool known)
 	}
 }
 
+static bool is_gone(const struct run *r, const struct store_step *st)
+{
+	return st->op == STORE_KEEP && st->state == STORE_PLANNED &&
+	       compare_step(r->w, st, &r->dev->now.snap) != STORE_AS_PLANNED;
+}
+
+/* Names circuits that the change was to leave alone and that went away
+ * without it: not ours to bring back, but the device is not as before. */
+static int say_gone(struct run *r)
+{
+	int n = 0;
+	char what[48];
+
+	for (int i = 0; i < r->w->n_steps; i++) {
+		struct store_step *st = &r->w->steps[i];
+
+		if (is_gone(r, st)) {
+			step_text(st, what, sizeof(what));
+			change_event(r->c, r->dev, true, "%s: %s went away "
+				     "meanwhile, and not by this change",
+				     r->dev->name, what);
+			n++;
+		}
+	}
+	return n;
+}
+
 static void device_done(struct run *r, bool known)
 {
 	int left = r->c->n_left;
 
 	record_states(r, known);
-	if (r->c->n_left == left) {
+	if (known && say_gone(r) == 0 && r->c->n_left == left) {
 		change_event(r->c, r->dev, false, "%s is as before, read back "
 			     "twice", r->dev->name);
 	}
@@ -287,11 +314,31 @@ static void send_differences(struct run *r)
 	}
 }
 
+/* True when the device restarted since the check. One that does not count
+ * its starts gives itself away by a map without any of several circuits that
+ * nobody named: another user takes one away, or a few. */
+static bool has_restarted(const struct run *r)
+{
+	int n_kept = 0, n_gone = 0;
+
+	if (r->restarted || strcmp(r->epoch, r->dev->now.snap.epoch) != 0) {
+		return true;
+	}
+	if (r->epoch[0]) {
+		return false;
+	}
+	for (int i = 0; i < r->w->n_steps; i++) {
+		n_kept += r->w->steps[i].op == STORE_KEEP;
+		n_gone += is_gone(r, &r->w->steps[i]);
+	}
+	return n_gone > 1 && n_gone == n_kept;
+}
+
 /* A device that restarted in between may have lost what was only to be
  * kept; that is part of the state before. */
 static void note_lost(struct run *r)
 {
-	if (!r->restarted && strcmp(r->epoch, r->dev->now.snap.epoch) == 0) {
+	if (!has_restarted(r)) {
 		return;
 	}
 	for (int i = 0; i < r->w->n_steps; i++) {

@@ -7,7 +7,8 @@
  * a bipartite degree-constrained subgraph), then within a site any transmit
  * port can be joined to any receive port. A circuit that is already there
  * and joins a wanted pair is kept; the flow's costs count the others, so for
- * one or two sites the number of moved circuits is the least possible.
+ * one or two sites the number of moved circuits is the least possible. One
+ * that is intended and missing is made again where it was.
  *
  * A circuit of an any-to-any (duplex) switch serves an arc and its way back.
  * Each such pair is treated as one arc with a direction of its own; where
@@ -49,6 +50,7 @@ struct work {
 	int n_wishes;
 	struct wish *wishes;
 	int *have;		/* [wish * n_sites + site] circuits to keep */
+	int *lost;		/* same shape: intended ones that are gone */
 	int *give;		/* same shape: arcs this site carries */
 	VEC(struct plan_circuit) out;
 };
@@ -357,6 +359,58 @@ static void keep_present(struct work *w, int site, struct light_xc xc, int tx,
 	}
 }
 
+/* Calls fn for every circuit of a site that is intended and not there, unless
+ * a foreign one has a port of it. */
+static void each_missing(struct work *w, int site, circuit_fn fn)
+{
+	int d = w->site_device[site];
+	const struct model_device *dev = &w->fabric->devices[d];
+	const struct plan_light *want = plan_intent(w->ctx, d);
+	const struct plan_light *seen = plan_observed(w->ctx, d);
+
+	for (int i = 0; i < want->n_xcs; i++) {
+		struct light_xc xc = want->xcs[i];
+		int tx, rx;
+
+		if (xc.in < 0 || xc.in >= dev->n_in || xc.out < 0 ||
+		    xc.out >= dev->n_out || plan_light_has(seen, xc)) {
+			continue;
+		}
+		tx = dev->in_port[xc.in];
+		rx = dev->any_to_any ? dev->in_port[xc.out]
+				     : dev->out_port[xc.out];
+		if (tx >= 0 && rx >= 0 && !w->tx_foreign[tx] &&
+		    !w->rx_foreign[rx]) {
+			fn(w, site, xc, tx, rx);
+		}
+	}
+}
+
+static void count_lost(struct work *w, int site, struct light_xc xc, int tx,
+		       int rx)
+{
+	struct wish *wish = open_wish_of(w, &tx, &rx);
+
+	(void)xc;
+	if (wish) {
+		++*cell(w, w->lost, wish, site);
+	}
+}
+
+/* What is intended and missing is made again on the ports that it had: then
+ * the light is as it was written down, and no other port is lit. */
+static void restore_missing(struct work *w, int site, struct light_xc xc,
+			    int tx, int rx)
+{
+	struct wish *wish = open_wish_of(w, &tx, &rx);
+	int *give = wish ? cell(w, w->give, wish, site) : NULL;
+
+	if (give && *give > 0) {
+		--*give;
+		emit_both(w, wish, site, xc, tx, rx, true);
+	}
+}
+
 /* First free port of a rank at a device, one without a foreign circuit if
  * there is one; -1 when all are in use. */
 static int pick_port(const struct work *w, int rank, int device, bool tx)
@@ -505,20 +559,37 @@ static int add_side(struct work *w, struct flow *f, int site, bool tx,
 	return rc;
 }
 
+/* Of a table of wishes by sites: what the sites after this one have. */
+static int count_later(const struct work *w, const struct wish *wish, int site,
+		       int *table)
+{
+	int n = 0;
+
+	for (int s = site + 1; s < w->n_sites; s++) {
+		n += *cell(w, table, wish, s);
+	}
+	return n;
+}
+
 /* A wish's units at this site: those that keep a circuit here gain one,
- * those that rob a later site of a kept circuit cost one. */
+ * those that rob a later site of a kept circuit cost one. Between equals, the
+ * same for circuits that are intended and gone, at so small a weight that all
+ * of them together are less than one that is kept. */
 static int add_wish(struct work *w, struct flow *f, int site, int i,
 		    int *edge, struct err *err)
 {
 	struct wish *wish = &w->wishes[i];
-	int open = still_open(w, wish, site), here, later = 0, rc = 0;
+	int64_t weight = 2 * (int64_t)topo_m(w->topo) + 1;
+	int open = still_open(w, wish, site), rc = 0;
+	int here = *cell(w, w->have, wish, site);
+	int gone = here + *cell(w, w->lost, wish, site);
+	int later = count_later(w, wish, site, w->have);
+	int later_gone = later + count_later(w, wish, site, w->lost);
 
-	here = *cell(w, w->have, wish, site);
-	for (int s = site + 1; s < w->n_sites; s++) {
-		later += *cell(w, w->have, wish, s);
-	}
 	for (int unit = 1; unit <= open && rc == 0; unit++) {
-		int cost = (unit > open - later) - (unit <= here);
+		int64_t cost = weight * ((unit > open - later) -
+					 (unit <= here)) +
+			       (unit > open - later_gone) - (unit <= gone);
 		int e;
 
 		rc = flow_add(f, wish->u, w->n + wish->v, 1, cost, &e, err);
@@ -799,8 +870,9 @@ static int work_tables(struct work *w, struct err *err)
 	size_t cells = (size_t)w->n_wishes * w->n_sites + 1;
 
 	w->have = calloc(cells, sizeof(int));
+	w->lost = calloc(cells, sizeof(int));
 	w->give = calloc(cells, sizeof(int));
-	if (!w->have || !w->give || vec_reserve(&w->out, topo_m(w->topo) + 1)) {
+	if (!w->have || !w->lost || !w->give || vec_reserve(&w->out, topo_m(w->topo) + 1)) {
 		return err_nomem(err);
 	}
 	return 0;
@@ -818,6 +890,7 @@ static void work_fini(struct work *w)
 	free(w->arcs);
 	free(w->wishes);
 	free(w->have);
+	free(w->lost);
 	free(w->give);
 	vec_fini(&w->out);
 }
@@ -859,11 +932,15 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		goto out;
 	}
 	each_observed(&w, count_have);
+	for (int s = 0; s < w.n_sites; s++) {
+		each_missing(&w, s, count_lost);
+	}
 	if ((rc = split(&w, err))) {
 		goto out;
 	}
 	each_observed(&w, keep_present);
 	for (int s = 0; s < w.n_sites && rc == 0; s++) {
+		each_missing(&w, s, restore_missing);
 		rc = fill_site(&w, s, err);
 	}
 	if (rc) {

@@ -61,6 +61,7 @@ control ocs0 "fault lost=5" >"$T/out"
 expect 3 "a map lost after the OK: rolled back" weft apply -f "$T/b.yaml"
 has err "a map lost after the OK: named" 'ocs0'
 control ocs0 clear >"$T/out"
+unchanged "a map lost after the OK"
 
 # Somebody else's change between plan and apply.
 weft apply -f "$T/a.yaml" >"$T/out" 2>&1

@@ -243,6 +243,77 @@ static void another_topology_keeps_what_it_shares(void **state)
 	model_free(f);
 }
 
+/* Circuits of a random part go missing: just those are made again. Those of
+ * `more` came first, so what `text` has is not on the ports of its first
+ * choice. */
+static void check_repair(const char *more, const char *text, uint64_t seed)
+{
+	struct model_fabric *g = fabric_of(more), *f = fabric_of(text);
+	struct plan *before = plan_of(g, NULL);
+	struct plan_light *old = light_after(before);
+	struct plan_base start = { .intent = old, .observed = old };
+	struct plan *first = plan_of(f, &start), *second;
+	struct plan_light *intent = light_after(first);
+	struct plan_light *seen = light_after(first);
+	struct plan_base base = { .intent = intent, .observed = seen };
+	int n_gone = 0;
+
+	for (int d = 0; d < f->n_devices; d++) {
+		struct light_xc *left = calloc((size_t)intent[d].n_xcs + 1,
+					       sizeof(*left));
+		int n = 0;
+
+		assert_non_null(left);
+		for (int i = 0; i < intent[d].n_xcs; i++) {
+			if (rng_mix(seed + (uint64_t)(d * 100 + i)) % 2) {
+				left[n++] = intent[d].xcs[i];
+			}
+		}
+		n_gone += intent[d].n_xcs - n;
+		seen[d].xcs = left;
+		seen[d].n_xcs = n;
+	}
+	second = plan_of(f, &base);
+	check_circuits(second, &second->jobs[0]);
+	assert_int_equal(second->n_add, n_gone);
+	assert_int_equal(second->n_del, 0);
+	for (int d = 0; d < second->n_devices; d++) {
+		const struct plan_device *pd = &second->devices[d];
+
+		assert_int_equal(pd->n_want, intent[pd->device].n_xcs);
+		for (int i = 0; i < pd->n_want; i++) {
+			assert_int_equal(light_xc_cmp(&pd->want[i],
+					 &intent[pd->device].xcs[i]), 0);
+		}
+	}
+	plan_free(second);
+	for (int d = 0; d < f->n_devices; d++) {
+		free((void *)seen[d].xcs);
+	}
+	free(seen);
+	free(intent);
+	plan_free(first);
+	free(old);
+	plan_free(before);
+	model_free(g);
+	model_free(f);
+}
+
+static void what_is_missing_is_repaired_where_it_was(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		check_repair(HOSTS_1 JOB("C(8,{2,3})"),
+			     HOSTS_1 JOB("Ring(8)"), seed);
+		check_repair(HOSTS_1 JOB("C(8,{1,2})"),
+			     HOSTS_1 JOB("C(8,{2,3})"), seed);
+		check_repair(HOSTS_2X2 JOB("C(8,{2,3})"),
+			     HOSTS_2X2 JOB("Ring(8)"), seed);
+		check_repair(HOSTS_2X2 JOB("C(8,{1,2})"),
+			     HOSTS_2X2 JOB("C(8,{1,3})"), seed);
+	}
+}
+
 static void a_job_that_is_gone_is_cleared(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
@@ -1040,6 +1111,7 @@ int main(void)
 		cmocka_unit_test(every_arc_gets_its_circuit),
 		cmocka_unit_test(nothing_to_do_after_it_was_done),
 		cmocka_unit_test(another_topology_keeps_what_it_shares),
+		cmocka_unit_test(what_is_missing_is_repaired_where_it_was),
 		cmocka_unit_test(a_job_that_is_gone_is_cleared),
 		cmocka_unit_test(moves_are_the_fewest_possible),
 		cmocka_unit_test(foreign_light_is_left_alone_or_named),
