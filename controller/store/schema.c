@@ -122,4 +122,24 @@ static const char v3[] =
 	"  back_to INTEGER NOT NULL REFERENCES change (id)"
 	") STRICT;";
 
-const char *const store_migrations[STORE_VERSION] = { v1, v2, v3 };
+/* Jobs of orchestrators. */
+static const char v4[] =
+	"CREATE TABLE job ("
+	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"  name TEXT NOT NULL,"
+	"  who TEXT NOT NULL,"
+	"  request TEXT NOT NULL,"
+	"  spec TEXT NOT NULL,"
+	"  nodes TEXT NOT NULL DEFAULT '',"
+	"  state TEXT NOT NULL CHECK (state IN ('queued', 'starting',"
+	"    'running', 'ending', 'ended', 'failed')),"
+	"  problem TEXT NOT NULL DEFAULT '',"
+	"  priority INTEGER NOT NULL DEFAULT 0,"
+	"  preemptible INTEGER NOT NULL DEFAULT 0 CHECK (preemptible IN (0, 1)),"
+	"  duration_ns INTEGER NOT NULL DEFAULT 0,"
+	"  asked_ns INTEGER NOT NULL DEFAULT 0,"
+	"  started_ns INTEGER NOT NULL DEFAULT 0,"
+	"  ended_ns INTEGER NOT NULL DEFAULT 0"
+	") STRICT;";
+
+const char *const store_migrations[STORE_VERSION] = { v1, v2, v3, v4 };

@@ -25,11 +25,12 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 3		/* of the file format (user_version) */
+#define STORE_VERSION 4		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
 #define STORE_HISTORY_MAX 10000	/* closed changes kept */
+#define STORE_JOBS_MAX 1000	/* jobs kept that are over */
 
 struct store;
 
@@ -259,6 +260,41 @@ int store_confirm(struct store *s, struct err *err);
 int store_open_changes(struct store *s, struct store_journal **v, int *n,
 		       struct err *err);
 void store_journals_free(struct store_journal *v, int n);
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+/* What became of a job that was asked for. The last two are its end. */
+enum store_job_state {
+	STORE_JOB_QUEUED, STORE_JOB_STARTING, STORE_JOB_RUNNING,
+	STORE_JOB_ENDING, STORE_JOB_ENDED, STORE_JOB_FAILED,
+};
+
+const char *store_job_state_name(enum store_job_state st);
+
+struct store_job {
+	int64_t id;		/* 0: not stored yet */
+	char *name, *who, *request_id;
+	char *spec;		/* what was asked for, as its owner writes it */
+	char *nodes;		/* hosts in rank order, "a b c"; "": none yet */
+	enum store_job_state state;
+	char *problem;		/* why it waits or failed, or "" */
+	int priority;
+	bool preemptible;
+	int64_t duration_ns;	/* 0: until it is released */
+	int64_t asked_ns, started_ns, ended_ns;	/* wall clock; 0: not yet */
+};
+
+void store_job_fini(struct store_job *j);
+
+/* All that live and the newest of those that are over, oldest first. Free
+ * with store_jobs_free. */
+int store_jobs(struct store *s, struct store_job **v, int *n,
+	       struct err *err);
+void store_jobs_free(struct store_job *v, int n);
+
+/* Makes a job durable; a new one (id 0) gets its id. Name, who, request_id
+ * and spec stay as they were first given. */
+int store_job_put(struct store *s, struct store_job *j, struct err *err);
 
 /* ---- audit --------------------------------------------------------------- */
 

@@ -16,6 +16,8 @@
  * that does not read. */
 #define MAX_ACKS 512
 #define MAX_FRAMES 4096
+/* How long a peer may take to hang up after all was said. */
+#define LINGER_NS ((int64_t)1000000000)
 /* How long a peer may take to agree on TLS. */
 #define GREET_NS (10 * (int64_t)1000000000)
 #define KEEPALIVE_S 60
@@ -303,6 +305,26 @@ static void say_end(struct rpc_conn *conn)
 	}
 }
 
+static void on_shut(uv_shutdown_t *shutdown, int status)
+{
+	(void)shutdown, (void)status;
+}
+
+/* Closing while the peer still writes would have it lose our last words.
+ * So this side is shut, and the other one may hang up first. */
+static void linger(struct rpc_conn *conn)
+{
+	conn->lingers = true;
+	detach_calls(conn);
+	if (!uv_is_active(&conn->io.handle) ||
+	    uv_shutdown(&conn->shutdown, &conn->io.stream, on_shut)) {
+		close_now(conn);
+		return;
+	}
+	conn->close_by_ns = clk_now_ns() + LINGER_NS;
+	rpc_server_watch_deadline(conn->server, conn->close_by_ns);
+}
+
 void rpc_conn_flush(struct rpc_conn *conn)
 {
 	conn->dirty = false;
@@ -311,9 +333,9 @@ void rpc_conn_flush(struct rpc_conn *conn)
 	}
 	if (conn->doomed || send_frames(conn) < 0 || conn->doomed) {
 		close_now(conn);
-	} else if (has_ended(conn)) {
+	} else if (has_ended(conn) && !conn->lingers) {
 		say_end(conn);
-		close_now(conn);
+		linger(conn);
 	}
 }
 
@@ -401,6 +423,7 @@ static int start_session(struct rpc_conn *conn)
 {
 	int r = new_session(conn);
 
+	conn->close_by_ns = 0;
 	return r < 0 ? r : admit(conn);
 }
 
@@ -475,6 +498,9 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 	char who[RPC_PEER_TEXT_MAX];
 
 	if (n == 0 || conn->doomed) {
+		return;
+	}
+	if (conn->lingers && n > 0) {
 		return;
 	}
 	if (n < 0 || take_bytes(conn, b->base, (size_t)n)) {
@@ -554,8 +580,8 @@ static int begin_tcp(struct rpc_conn *conn)
 	}
 	uv_tcp_nodelay(&conn->io.tcp, 1);
 	uv_tcp_keepalive(&conn->io.tcp, 1, KEEPALIVE_S);
-	conn->greet_by_ns = clk_now_ns() + GREET_NS;
-	rpc_server_watch_deadline(s, conn->greet_by_ns);
+	conn->close_by_ns = clk_now_ns() + GREET_NS;
+	rpc_server_watch_deadline(s, conn->close_by_ns);
 	return 0;
 }
 

@@ -108,9 +108,11 @@ static void on_deadline(uv_timer_t *timer)
 	struct rpc_call *call;
 
 	TAILQ_FOREACH (conn, &s->conns, link) {
-		if (is_due(conn->session ? 0 : conn->greet_by_ns, now, &next)) {
-			log_warn("rpc", "connection dropped: TLS was not "
-				 "agreed on in time");
+		if (is_due(conn->close_by_ns, now, &next)) {
+			if (!conn->lingers) {
+				log_warn("rpc", "connection dropped: TLS was "
+					 "not agreed on in time");
+			}
 			rpc_conn_close(conn);
 		}
 		TAILQ_FOREACH (call, &conn->calls, link) {

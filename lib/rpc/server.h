@@ -63,7 +63,8 @@ struct rpc_conn {
 		uv_tcp_t tcp;
 	} io;
 	struct rpc_tls_session *tls;	/* NULL: a unix socket */
-	int64_t greet_by_ns;	/* when TLS must be agreed */
+	int64_t close_by_ns;	/* TLS must be agreed, or after the end
+				   the peer gone, 0: no hurry */
 	nghttp2_session *session; /* NULL until TLS is agreed */
 	TAILQ_HEAD(, rpc_call) calls;
 	struct buf out;		/* bytes for the socket */
@@ -72,6 +73,8 @@ struct rpc_conn {
 	size_t held;		/* request bytes, encoded and decoded */
 	bool writing;		/* `write` is under way */
 	bool dirty;		/* to be flushed */
+	bool lingers;		/* all is said; the peer is to hang up */
+	uv_shutdown_t shutdown;
 	bool doomed;		/* to be closed by the next flush */
 	bool closing;
 };

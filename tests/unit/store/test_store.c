@@ -357,9 +357,9 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
-/* Takes back what format 3 has added. */
+/* Takes back what formats 3 and 4 have added. */
 #define WITHOUT_V3 \
-	"DROP TABLE confirm; DROP INDEX change_request;" \
+	"DROP TABLE job; DROP TABLE confirm; DROP INDEX change_request;" \
 	"ALTER TABLE change DROP COLUMN request;" \
 	"ALTER TABLE change DROP COLUMN confirm_within_ns;" \
 	"ALTER TABLE change DROP COLUMN proof;"
@@ -452,6 +452,77 @@ static void test_request_ids(void **state)
 			 WEFT_ENOTFOUND);
 	assert_int_equal(store_change_by_request(s, "", &ch, &err),
 			 WEFT_ENOTFOUND);
+	store_free(s);
+}
+
+static struct store_job job_named(const char *name)
+{
+	return (struct store_job){
+		.name = strdup(name), .who = strdup("alice"),
+		.request_id = strdup("r"), .spec = strdup("x: 1"),
+		.nodes = strdup(""), .problem = strdup(""),
+	};
+}
+
+static void test_jobs(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_job a = job_named("a"), b = job_named("b"), *v;
+	int n;
+
+	a.priority = -3;
+	a.preemptible = true;
+	OK(store_job_put(s, &a, &err));
+	OK(store_job_put(s, &b, &err));
+	assert_true(a.id && b.id > a.id);
+	free(a.nodes);
+	a.nodes = strdup("h0 h1");
+	a.state = STORE_JOB_RUNNING;
+	a.started_ns = 77;
+	OK(store_job_put(s, &a, &err));
+	store_free(s);
+
+	s = must_open(*state);
+	OK(store_jobs(s, &v, &n, &err));
+	assert_int_equal(n, 2);
+	assert_string_equal(v[0].name, "a");
+	assert_string_equal(v[0].nodes, "h0 h1");
+	assert_string_equal(v[0].spec, "x: 1");
+	assert_int_equal(v[0].state, STORE_JOB_RUNNING);
+	assert_int_equal(v[0].priority, -3);
+	assert_true(v[0].preemptible && v[0].started_ns == 77);
+	assert_int_equal(v[1].state, STORE_JOB_QUEUED);
+	store_jobs_free(v, n);
+	store_job_fini(&a);
+	store_job_fini(&b);
+	store_free(s);
+}
+
+/* Those that are over are forgotten, those that live never. */
+static void test_jobs_are_bounded(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_job first = job_named("first"), last = job_named("last");
+	struct store_job *v;
+	int n;
+
+	OK(store_job_put(s, &first, &err));
+	store_free(s);
+	sql(*state, "WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL "
+		    "SELECT i + 1 FROM c WHERE i < 1005) "
+		    "INSERT INTO job (name, who, request, spec, state) "
+		    "SELECT 'j', '', '', '', "
+		    "iif(i % 2, 'ended', 'failed') FROM c");
+	s = must_open(*state);
+	OK(store_job_put(s, &last, &err));
+	OK(store_jobs(s, &v, &n, &err));
+	assert_int_equal(n, STORE_JOBS_MAX + 2);
+	assert_string_equal(v[0].name, "first");
+	assert_int_equal(v[1].id, first.id + 6);
+	assert_string_equal(v[n - 1].name, "last");
+	store_jobs_free(v, n);
+	store_job_fini(&first);
+	store_job_fini(&last);
 	store_free(s);
 }
 
@@ -632,6 +703,7 @@ int main(void)
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_audit_is_bounded),
+		T(test_jobs), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
