@@ -15,6 +15,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),@:,@echo "  $(1)" $(patsubst $(BUILD)/%,%,$@))
 
 PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
+	libnl-route-3-dev libnl-genl-3-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
@@ -25,7 +26,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base lp rpc proto light topology collective rwa optree drivers \
+ROOMS := base lp rpc proto light host topology collective rwa optree drivers \
 	emulators model plan wire store apply daemon cli
 
 DIR_base := lib/base
@@ -33,6 +34,7 @@ DIR_lp := lib/lp
 DIR_rpc := lib/rpc
 DIR_proto := $(GEN)/proto
 DIR_light := drivers/light
+DIR_host := drivers/host
 DIR_topology := topology
 DIR_collective := collective
 DIR_rwa := rwa
@@ -52,11 +54,12 @@ DEPS_lp := base
 DEPS_rpc := base
 DEPS_proto :=
 DEPS_light := base
+DEPS_host := base
 DEPS_topology := base lp
 DEPS_collective := base lp topology proto rpc
 DEPS_rwa := base lp topology
 DEPS_optree := base topology collective rwa
-DEPS_drivers := base light
+DEPS_drivers := base light host
 DEPS_emulators := base light drivers
 DEPS_model := base topology collective rwa light
 DEPS_plan := base lp topology collective rwa optree model light
@@ -68,7 +71,7 @@ DEPS_cli := base lp topology collective rwa optree model light drivers plan wire
 
 # Archives in link order: a room before the rooms it uses.
 LINK_ORDER := cli daemon apply store wire plan model emulators drivers optree \
-	collective rwa topology lp rpc proto light base
+	collective rwa topology lp rpc proto light host base
 closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
 	$(call closure,$(d)))))
 archives = $(foreach r,$(LINK_ORDER),$(if $(filter $(r),\
@@ -83,7 +86,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wvla -Werror
 # Texts for people are cut on purpose where they do not fit.
 WARN += $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
-CPPFLAGS += -I. -I$(GEN)/proto -D_GNU_SOURCE -MMD -MP
+CPPFLAGS += -I. -I$(GEN)/proto -isystem /usr/include/libnl3 -D_GNU_SOURCE -MMD -MP
 CFLAGS_release := -O2 -g -fstack-protector-strong
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all
@@ -91,7 +94,7 @@ CFLAGS_tsan := -O1 -g -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 ALL_CFLAGS = -std=c11 -fPIE $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
 LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lssl -lcrypto \
-	-luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
+	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
 LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 	$(LDFLAGS)
 

@@ -36,6 +36,7 @@ struct rig {
 	struct drv_option options[RIG_MAX_OPTIONS];
 	char dir[64], address[96], control[108], state[108];
 	const char *driver;
+	char netns[64];		/* a namespace of its own, or "" */
 	const char *extra[2];	/* one more option of the emulator */
 	pid_t emulator;		/* 0: none */
 	bool inside;		/* a call into the driver is running */

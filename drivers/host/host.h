@@ -1,0 +1,150 @@
+/*
+ * The host side: network namespaces, links, redirects, addresses and probe
+ * frames of this machine's kernel, spoken to over netlink (libnl) and never
+ * through another program. Every call is a few system calls on a socket to
+ * the kernel; none waits for a network.
+ *
+ * A struct host_net is a netlink session inside one namespace. It stays
+ * bound to that namespace whatever the calling thread enters later. Calls
+ * that enter a namespace do so for the calling thread alone and come back
+ * before they return.
+ */
+#ifndef WEFT_DRIVERS_HOST_H
+#define WEFT_DRIVERS_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+#define HOST_IFNAME_MAX 16	/* bytes of a netdev's name, with the end */
+#define HOST_NETNS_DIR "/run/netns"
+#define HOST_NETNS_MAX 200	/* bytes of a namespace's name */
+
+/* ---- namespaces by name (as ip-netns(8) keeps them) ---- */
+
+/* WEFT_ESTALE when the name is taken, WEFT_EDENIED without the right,
+ * WEFT_EUNSUPPORTED when the kernel has no network namespaces. */
+int host_netns_add(const char *name, struct err *err);
+/* Takes the name away; the namespace and all netdevs in it end with its last
+ * process. A name that is not there is fine. */
+int host_netns_del(const char *name, struct err *err);
+/* Names that start with prefix, sorted. *names is the caller's: free each and
+ * the array, or host_netns_list_free. */
+int host_netns_list(const char *prefix, char ***names, int *n,
+		    struct err *err);
+void host_netns_list_free(char **names, int n);
+/* A text that changes when the machine restarts or the namespace is made
+ * anew. WEFT_EUNAVAIL when there is none of that name. */
+int host_netns_epoch(const char *name, char *buf, size_t size,
+		     struct err *err);
+
+/* ---- a session in a namespace ---- */
+
+struct host_net;
+
+/* name NULL: the caller's own. WEFT_EUNAVAIL: no such namespace. */
+int host_open(const char *name, struct host_net **out, struct err *err);
+void host_close(struct host_net *net);	/* NULL is fine */
+
+/* A socket of this namespace. */
+int host_socket(struct host_net *net, int domain, int type, int protocol,
+		int *fd, struct err *err);
+/* Writes a kernel setting of this namespace: "net/ipv4/ip_forward". */
+int host_sysctl(struct host_net *net, const char *name, const char *value,
+		struct err *err);
+
+/* ---- links ---- */
+
+struct host_link {
+	int ifindex;
+	char name[HOST_IFNAME_MAX];
+	bool up;		/* wanted up by its owner */
+	bool carrier;
+	const char *operstate;	/* "up", "lowerlayerdown", ... */
+	uint32_t carrier_changes, carrier_ups, carrier_downs;
+	uint8_t mac[6];
+	bool gone;		/* in an event: it was removed */
+};
+
+/* All links but the loopback, by ifindex. *links: free(). */
+int host_links(struct host_net *net, struct host_link **links, int *n,
+	       struct err *err);
+/* Makes a pair of veths, one end in each namespace; mac NULL: any. Both are
+ * down. */
+int host_veth_add(struct host_net *a, const char *name_a,
+		  const uint8_t mac_a[6], struct host_net *b,
+		  const char *name_b, const uint8_t mac_b[6],
+		  struct err *err);
+int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err);
+/* Limits what leaves a link (tbf). WEFT_EUNSUPPORTED above
+ * HOST_MAX_RATE_BPS, which is as far as 32 bits of bytes a second go. */
+#define HOST_MAX_RATE_BPS 17000000000
+int host_rate_set(struct host_net *net, int ifindex, int64_t bps,
+		  struct err *err);
+
+typedef void (*host_link_fn)(const struct host_link *link, void *arg);
+
+/* From now on link events may be read. fd to poll, or WEFT_E*. */
+int host_watch(struct host_net *net, int *fd, struct err *err);
+/* Reads the events that wait, one call each; 0 when no more wait. An overrun
+ * (events lost) is WEFT_ELIMIT: look at host_links again. */
+int host_watch_read(struct host_net *net, host_link_fn fn, void *arg,
+		    struct err *err);
+
+/* How well a link's state is known: what answered. */
+enum host_source { HOST_BY_NONE, HOST_BY_CARRIER, HOST_BY_ETHTOOL,
+		   HOST_BY_MODULE };
+
+struct host_health {
+	enum host_source source;	/* the best that answered */
+	bool link;
+	const char *ext_state;		/* ethtool's reason, or NULL */
+	bool has_power;
+	int32_t rx_mdbm, tx_mdbm;	/* SFF-8472/8636 diagnostics, lane 1 */
+	char why[96];			/* what the next better one answered */
+};
+
+/* Asks the module, then ethtool, then the carrier, and says which of them
+ * answered. WEFT_EIO when not even the carrier can be read. */
+int host_health(struct host_net *net, const struct host_link *link,
+		struct host_health *out, struct err *err);
+const char *host_source_name(enum host_source s);
+
+/* ---- redirects: what a link receives leaves by another ---- */
+
+struct host_redirect {
+	uint32_t handle;
+	uint16_t prio;
+	int to;		/* ifindex, 0: the rule does something else */
+};
+
+/* Makes a link ready to be redirected; again is fine. */
+int host_ingress_add(struct host_net *net, int ifindex, struct err *err);
+/* Everything that arrives at `from` leaves by `to`. WEFT_ESTALE when there is
+ * such a rule already (replace false); else it is re-targeted at once. */
+int host_redirect_set(struct host_net *net, int from, int to, bool replace,
+		      struct err *err);
+/* The rules of a link in the order in which the kernel tries them. *v:
+ * free(). */
+int host_redirects(struct host_net *net, int from, struct host_redirect **v,
+		   int *n, struct err *err);
+/* WEFT_ENOTFOUND when it is gone already. */
+int host_redirect_del(struct host_net *net, int from,
+		      const struct host_redirect *r, struct err *err);
+
+/* ---- addresses, neighbours, routes (IPv4, network byte order) ---- */
+
+int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
+		  int prefix, struct err *err);
+/* A fixed neighbour: addr is reached on this link at this MAC. */
+int host_neigh_set(struct host_net *net, int ifindex, uint32_t addr,
+		   const uint8_t mac[6], struct err *err);
+/* dst/32 by this link, to the neighbour `via` (0: dst itself). Replaces. */
+int host_route_set(struct host_net *net, uint32_t dst, int ifindex,
+		   uint32_t via, struct err *err);
+/* Removes all routes with this protocol number and all fixed neighbours. */
+int host_routes_flush(struct host_net *net, struct err *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* Links: listing, making, setting, watching; see host.h. */
+#include <errno.h>
+#include <linux/if.h>
+#include <linux/pkt_sched.h>
+#include <netlink/addr.h>
+#include <netlink/errno.h>
+#include <netlink/msg.h>
+#include <netlink/route/link.h>
+#include <netlink/route/link/veth.h>
+#include <netlink/route/qdisc.h>
+#include <netlink/route/qdisc/tbf.h>
+#include <netlink/route/rtnl.h>
+#include <netlink/route/tc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/host/private.h"
+#include "lib/base/vec.h"
+
+/* What one reply or event adds to. */
+struct reading {
+	VEC(struct host_link) links;
+	host_link_fn fn;
+	void *arg;
+	bool failed;
+};
+
+static const char *operstate_name(uint8_t state)
+{
+	static const char *const names[] = {
+		"unknown", "notpresent", "down", "lowerlayerdown", "testing",
+		"dormant", "up",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] :
+	       "unknown";
+}
+
+static uint32_t number(struct nlattr *a)
+{
+	return a ? nla_get_u32(a) : 0;
+}
+
+static int on_link(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	struct reading *r = arg;
+	struct nlattr *a[IFLA_MAX + 1];
+	struct host_link l = { 0 };
+	struct ifinfomsg *ifi;
+
+	if ((head->nlmsg_type != RTM_NEWLINK &&
+	     head->nlmsg_type != RTM_DELLINK) ||
+	    nlmsg_parse(head, sizeof(*ifi), a, IFLA_MAX, NULL) < 0) {
+		return NL_OK;
+	}
+	ifi = nlmsg_data(head);
+	/* Bridges send events of their own about their ports. */
+	if ((ifi->ifi_flags & IFF_LOOPBACK) || ifi->ifi_family != AF_UNSPEC ||
+	    !a[IFLA_IFNAME]) {
+		return NL_OK;
+	}
+	l.ifindex = ifi->ifi_index;
+	nla_strlcpy(l.name, a[IFLA_IFNAME], sizeof(l.name));
+	l.up = ifi->ifi_flags & IFF_UP;
+	l.carrier = a[IFLA_CARRIER] && nla_get_u8(a[IFLA_CARRIER]);
+	l.operstate = operstate_name(a[IFLA_OPERSTATE] ?
+				     nla_get_u8(a[IFLA_OPERSTATE]) : 0);
+	l.carrier_changes = number(a[IFLA_CARRIER_CHANGES]);
+	l.carrier_ups = number(a[IFLA_CARRIER_UP_COUNT]);
+	l.carrier_downs = number(a[IFLA_CARRIER_DOWN_COUNT]);
+	if (a[IFLA_ADDRESS] && nla_len(a[IFLA_ADDRESS]) == sizeof(l.mac)) {
+		memcpy(l.mac, nla_data(a[IFLA_ADDRESS]), sizeof(l.mac));
+	}
+	l.gone = head->nlmsg_type == RTM_DELLINK;
+	if (r->fn) {
+		r->fn(&l, r->arg);
+	} else if (vec_push(&r->links, l) != 0) {
+		r->failed = true;
+	}
+	return NL_OK;
+}
+
+static int by_ifindex(const void *a, const void *b)
+{
+	const struct host_link *x = a, *y = b;
+
+	return (x->ifindex > y->ifindex) - (x->ifindex < y->ifindex);
+}
+
+int host_links(struct host_net *net, struct host_link **links, int *n,
+	       struct err *err)
+{
+	struct reading r = { 0 };
+	int rc = nl_rtgen_request(net->sock, RTM_GETLINK, AF_UNSPEC,
+				  NLM_F_DUMP);
+
+	*links = NULL;
+	*n = 0;
+	if (rc >= 0) {
+		rc = host_nl_receive(net->sock, on_link, &r);
+	}
+	if (rc < 0 || r.failed) {
+		vec_fini(&r.links);
+		return host_nl_err(err, r.failed ? -NLE_NOMEM : rc, net,
+				   "links");
+	}
+	if (r.links.n) {
+		qsort(r.links.v, r.links.n, sizeof(*r.links.v), by_ifindex);
+	}
+	*links = r.links.v;
+	*n = (int)r.links.n;
+	return 0;
+}
+
+/* ---- making ---- */
+
+static int set_end(struct rtnl_link *l, const struct host_net *net,
+		   const char *name, const uint8_t mac[6])
+{
+	struct nl_addr *addr;
+
+	rtnl_link_set_name(l, name);
+	rtnl_link_set_ns_fd(l, net->ns);
+	if (mac) {
+		addr = nl_addr_build(AF_LLC, mac, 6);
+		if (!addr) {
+			return -NLE_NOMEM;
+		}
+		rtnl_link_set_addr(l, addr);
+		nl_addr_put(addr);
+	}
+	return 0;
+}
+
+int host_veth_add(struct host_net *a, const char *name_a,
+		  const uint8_t mac_a[6], struct host_net *b,
+		  const char *name_b, const uint8_t mac_b[6],
+		  struct err *err)
+{
+	struct rtnl_link *link = rtnl_link_veth_alloc(), *peer;
+	int rc = link ? 0 : -NLE_NOMEM;
+
+	if (rc == 0) {
+		peer = rtnl_link_veth_get_peer(link);
+		rc = set_end(link, a, name_a, mac_a);
+		if (rc == 0) {
+			rc = set_end(peer, b, name_b, mac_b);
+		}
+		rtnl_link_put(peer);
+	}
+	if (rc == 0) {
+		rc = rtnl_link_add(a->sock, link, NLM_F_CREATE | NLM_F_EXCL);
+	}
+	if (link) {
+		rtnl_link_veth_release(link);
+	}
+	return rc ? host_nl_err(err, rc, a, name_a) : 0;
+}
+
+int host_link_set(struct host_net *net, int ifindex, bool up, struct err *err)
+{
+	struct rtnl_link *old = rtnl_link_alloc(), *new = rtnl_link_alloc();
+	int rc = old && new ? 0 : -NLE_NOMEM;
+
+	if (rc == 0) {
+		rtnl_link_set_ifindex(old, ifindex);
+		if (up) {
+			rtnl_link_set_flags(new, IFF_UP);
+		} else {
+			rtnl_link_unset_flags(new, IFF_UP);
+		}
+		rc = rtnl_link_change(net->sock, old, new, 0);
+	}
+	rtnl_link_put(old);
+	rtnl_link_put(new);
+	return rc ? host_nl_err(err, rc, net, up ? "link up" : "link down") :
+	       0;
+}
+
+int host_rate_set(struct host_net *net, int ifindex, int64_t bps,
+		  struct err *err)
+{
+	struct rtnl_qdisc *q;
+	/* Two milliseconds of light, but never less than a large segment. */
+	int64_t bytes = bps / 8, burst = bytes / 500;
+	int rc;
+
+	if (bps <= 0 || bps > HOST_MAX_RATE_BPS) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "%lld bit/s: links are limited to rates from 1 "
+			       "to %lld bit/s", (long long)bps,
+			       (long long)HOST_MAX_RATE_BPS);
+	}
+	q = rtnl_qdisc_alloc();
+	if (!q) {
+		return err_nomem(err);
+	}
+	burst = burst < 65536 ? 65536 : burst > (1 << 24) ? 1 << 24 : burst;
+	rtnl_tc_set_ifindex(TC_CAST(q), ifindex);
+	rtnl_tc_set_parent(TC_CAST(q), TC_H_ROOT);
+	rtnl_tc_set_handle(TC_CAST(q), TC_HANDLE(1, 0));
+	rc = rtnl_tc_set_kind(TC_CAST(q), "tbf");
+	if (rc == 0) {
+		rtnl_qdisc_tbf_set_rate(q, (int)(bytes ? bytes : 1),
+					(int)burst, 0);
+		rtnl_qdisc_tbf_set_limit(q, (int)(4 * burst));
+		rc = rtnl_qdisc_add(net->sock, q,
+				    NLM_F_CREATE | NLM_F_REPLACE);
+	}
+	rtnl_qdisc_put(q);
+	return rc ? host_nl_err(err, rc, net, "rate") : 0;
+}
+
+/* ---- events ---- */
+
+int host_watch(struct host_net *net, int *fd, struct err *err)
+{
+	struct nl_sock *sock = nl_socket_alloc();
+	int back, rc;
+
+	if (!sock) {
+		return err_nomem(err);
+	}
+	nl_socket_disable_seq_check(sock);
+	rc = host_enter(net, &back, err);
+	if (rc) {
+		nl_socket_free(sock);
+		return rc;
+	}
+	rc = nl_connect(sock, NETLINK_ROUTE);
+	host_leave(back);
+	if (rc == 0) {
+		rc = nl_socket_add_memberships(sock, RTNLGRP_LINK, 0);
+	}
+	if (rc == 0) {
+		rc = nl_socket_set_nonblocking(sock);
+	}
+	if (rc) {
+		nl_socket_free(sock);
+		return host_nl_err(err, rc, net, "link events");
+	}
+	nl_socket_free(net->events);
+	net->events = sock;
+	*fd = nl_socket_get_fd(sock);
+	return 0;
+}
+
+int host_watch_read(struct host_net *net, host_link_fn fn, void *arg,
+		    struct err *err)
+{
+	struct reading r = { .fn = fn, .arg = arg };
+	int rc;
+
+	do {
+		rc = host_nl_receive(net->events, on_link, &r);
+	} while (rc >= 0);
+	if (rc == -NLE_AGAIN) {
+		return 0;
+	}
+	if (rc == -NLE_NOMEM) {
+		return err_set(err, WEFT_ELIMIT, "%s: link events were lost",
+			       net->name);
+	}
+	return host_nl_err(err, rc, net, "link events");
+}

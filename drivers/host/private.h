@@ -1,0 +1,31 @@
+/* Shared by the files of the host side. */
+#ifndef WEFT_DRIVERS_HOST_PRIVATE_H
+#define WEFT_DRIVERS_HOST_PRIVATE_H
+
+#include <netlink/netlink.h>
+
+#include "drivers/host/host.h"
+
+struct host_net {
+	char name[HOST_NETNS_MAX];	/* "" the caller's own */
+	int ns;				/* the namespace */
+	struct nl_sock *sock;		/* requests */
+	struct nl_sock *events;		/* link events, NULL: not watched */
+	struct nl_sock *genl;		/* ethtool, NULL: not asked yet */
+	int ethtool;			/* its family, negative: none */
+};
+
+/* Enters the session's namespace; *back goes to host_leave. */
+int host_enter(const struct host_net *net, int *back, struct err *err);
+void host_leave(int back);
+
+/* Receives once on a socket with `valid` seeing what comes. What libnl
+ * answers. */
+int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid,
+		    void *arg);
+
+/* Error of a libnl call: rc is what it returned. */
+int host_nl_err(struct err *err, int rc, const struct host_net *net,
+		const char *what);
+
+#endif

@@ -1,0 +1,214 @@
+/* The host side against the kernel of this machine. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <poll.h>
+
+#include "tests/unit/host/bench.h"
+
+static void a_namespace_comes_and_goes(void **state)
+{
+	char name[64], **names, epoch[2][64];
+	int n;
+
+	(void)state;
+	if (!bench_netns("a", name)) {
+		skip();
+	}
+	assert_int_equal(host_netns_add(name, NULL), WEFT_ESTALE);
+	assert_int_equal(host_netns_epoch(name, epoch[0], 64, NULL), 0);
+	assert_int_equal(host_netns_list(name, &names, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_string_equal(names[0], name);
+	host_netns_list_free(names, n);
+	bench_end(name);
+	bench_end(name);	/* again is fine */
+	assert_int_equal(host_netns_list(name, &names, &n, NULL), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(host_netns_epoch(name, epoch[1], 64, NULL),
+			 WEFT_EUNAVAIL);
+	assert_int_equal(host_netns_add(name, NULL), 0);
+	assert_int_equal(host_netns_epoch(name, epoch[1], 64, NULL), 0);
+	assert_string_not_equal(epoch[0], epoch[1]);
+	bench_end(name);
+}
+
+static void bad_names_are_refused(void **state)
+{
+	struct host_net *net;
+
+	(void)state;
+	assert_int_equal(host_netns_add("", NULL), WEFT_EINVAL);
+	assert_int_equal(host_netns_add("a/b", NULL), WEFT_EINVAL);
+	assert_int_equal(host_open("weft-no-such", &net, NULL), WEFT_EUNAVAIL);
+	assert_null(net);
+}
+
+static void links_tell_carrier_and_its_changes(void **state)
+{
+	struct host_health health;
+	struct host_link l;
+	struct host_net *net;
+	char name[64];
+
+	(void)state;
+	if (!bench_netns("b", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 1);
+	l = bench_link(net, "in1");
+	assert_true(l.up && l.carrier);
+	assert_int_equal(host_health(net, &l, &health, NULL), 0);
+	assert_true(health.link);
+	assert_int_not_equal(health.source, HOST_BY_NONE);
+	/* No module in a veth: told openly. */
+	assert_false(health.has_power);
+	assert_true(health.why[0] != '\0');
+	l = bench_link(net, "fout1");
+	assert_true(l.up && !l.carrier);
+	assert_int_equal(host_link_set(net, bench_link(net, "out1").ifindex,
+				       true, NULL), 0);
+	assert_true(bench_link(net, "fout1").carrier);
+	assert_true(bench_link(net, "fout1").carrier_changes >
+		    l.carrier_changes);
+	host_close(net);
+	bench_end(name);
+}
+
+static void count_event(const struct host_link *link, void *arg)
+{
+	if (strcmp(link->name, "fout1") == 0 && link->carrier) {
+		++*(int *)arg;
+	}
+}
+
+static void events_are_followed_live(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct host_net *net;
+	int seen = 0;
+	char name[64];
+
+	(void)state;
+	if (!bench_netns("c", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 1);
+	assert_int_equal(host_watch(net, &p.fd, NULL), 0);
+	assert_int_equal(host_link_set(net, bench_link(net, "out1").ifindex,
+				       true, NULL), 0);
+	while (seen == 0) {
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		assert_int_equal(host_watch_read(net, count_event, &seen, NULL),
+				 0);
+	}
+	host_close(net);
+	bench_end(name);
+}
+
+static void redirects_are_read_back(void **state)
+{
+	struct host_redirect *v;
+	struct host_net *net;
+	int from, to, other, n;
+	char name[64];
+
+	(void)state;
+	if (!bench_netns("d", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 2);
+	from = bench_link(net, "in1").ifindex;
+	to = bench_link(net, "out1").ifindex;
+	other = bench_link(net, "out2").ifindex;
+	assert_int_equal(host_ingress_add(net, from, NULL), 0);
+	assert_int_equal(host_redirects(net, from, &v, &n, NULL), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(host_redirect_set(net, from, to, false, NULL), 0);
+	assert_int_equal(host_redirect_set(net, from, other, false, NULL),
+			 WEFT_ESTALE);
+	assert_int_equal(host_redirects(net, from, &v, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(v[0].to, to);
+	free(v);
+	assert_int_equal(host_redirect_set(net, from, other, true, NULL), 0);
+	assert_int_equal(host_redirects(net, from, &v, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(v[0].to, other);
+	assert_int_equal(host_redirect_del(net, from, &v[0], NULL), 0);
+	assert_int_equal(host_redirect_del(net, from, &v[0], NULL),
+			 WEFT_ENOTFOUND);
+	free(v);
+	host_close(net);
+	bench_end(name);
+}
+
+static void rates_addresses_and_routes_are_taken(void **state)
+{
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
+	struct host_net *net;
+	char name[64];
+	int ifindex;
+
+	(void)state;
+	if (!bench_netns("e", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 0);
+	ifindex = bench_link(net, "in1").ifindex;
+	assert_int_equal(host_rate_set(net, ifindex, 1000000000, NULL), 0);
+	assert_int_equal(host_rate_set(net, ifindex, 100000000000, NULL),
+			 WEFT_EUNSUPPORTED);
+	assert_int_equal(host_sysctl(net, "net/ipv4/ip_forward", "1", NULL), 0);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(host_addr_add(net, ifindex, htonl(0x0a4d0001),
+					       32, NULL), 0);
+		assert_int_equal(host_neigh_set(net, ifindex,
+						htonl(0x0a4d0002), mac, NULL),
+				 0);
+		assert_int_equal(host_route_set(net, htonl(0x0a4d0002),
+						ifindex, 0, NULL), 0);
+		assert_int_equal(host_route_set(net, htonl(0x0a4d0003),
+						ifindex, htonl(0x0a4d0002),
+						NULL), 0);
+		assert_int_equal(host_routes_flush(net, NULL), 0);
+	}
+	host_close(net);
+	bench_end(name);
+}
+
+/* A case that failed leaves its namespace; the program does not. */
+static int clean_up(void **state)
+{
+	char prefix[64], **names;
+	int n;
+
+	(void)state;
+	snprintf(prefix, sizeof(prefix), "weft-test.%d.", (int)getpid());
+	if (host_netns_list(prefix, &names, &n, NULL) == 0) {
+		for (int i = 0; i < n; i++) {
+			host_netns_del(names[i], NULL);
+		}
+		host_netns_list_free(names, n);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_namespace_comes_and_goes),
+		cmocka_unit_test(bad_names_are_refused),
+		cmocka_unit_test(links_tell_carrier_and_its_changes),
+		cmocka_unit_test(events_are_followed_live),
+		cmocka_unit_test(redirects_are_read_back),
+		cmocka_unit_test(rates_addresses_and_routes_are_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, clean_up);
+}
