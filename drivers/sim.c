@@ -195,7 +195,7 @@ static void fill_caps(const struct sim *s, struct drv_caps *caps)
 	caps->power = DRV_POWER_NONE;
 	if (s->mem.kind == DRV_RING) {
 		caps->max_steps = UINT16_MAX;
-		caps->max_tunes = 16u << 20;
+		caps->max_tunes = LIGHT_MAX_TUNES;
 	}
 }
 

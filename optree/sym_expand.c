@@ -49,7 +49,7 @@ static int grid_init(struct grid *g, const struct optree_sym *s,
 			g->ways[g->n_ways++] = key;
 		}
 	}
-	g->arc = malloc((n * (size_t)g->n_ways + 1) * sizeof(*g->arc));
+	g->arc = calloc(n * (size_t)g->n_ways + 1, sizeof(*g->arc));
 	g->lit = malloc(((size_t)s->lightpaths + 1) * sizeof(*g->lit));
 	return g->arc && g->lit ? 0 : err_nomem(err);
 }
@@ -189,17 +189,43 @@ static int add_hops(struct grid *g, const struct sym_round *r,
 	return rc;
 }
 
-/* All nodes' lightpaths of a move, and what is on them. */
-static int add_move(struct grid *g, const struct sym_round *r,
-		    const struct sym_move *m, int32_t step, struct err *err)
+/* Node u's moves of a round in the order of their arcs: a long schedule is
+ * then sorted as it is written. */
+static void order_moves(const struct grid *g, const struct sym_round *r,
+			int u, struct end *order)
 {
-	int rc = 0;
+	for (size_t k = 0; k < r->n_moves; k++) {
+		const struct sym_move *m = &g->s->moves.v[r->move + k];
+		int32_t way = g->way[m->dir * g->n + m->len];
+		int32_t arc = g->arc[(size_t)u * g->n_ways + way];
+		size_t i = k;
+
+		for (; i > 0 && order[i - 1].dst > arc; i--) {
+			order[i] = order[i - 1];
+		}
+		order[i] = (struct end){ arc, (int32_t)k };
+	}
+}
+
+/* All nodes' lightpaths of a round, and what is on them. */
+static int add_round(struct grid *g, const struct sym_round *r, int32_t step,
+		     struct err *err)
+{
+	struct end *order = malloc((r->n_moves + 1) * sizeof(*order));
+	int rc = order ? 0 : err_nomem(err);
 
 	for (int u = 0; u < g->n && !rc; u++) {
-		if (!past_end(g, u, m->dir * g->n + m->len)) {
-			rc = add_hops(g, r, m, step, u, err);
+		order_moves(g, r, u, order);
+		for (size_t k = 0; k < r->n_moves && !rc; k++) {
+			const struct sym_move *m =
+				&g->s->moves.v[r->move + (size_t)order[k].way];
+
+			if (!past_end(g, u, m->dir * g->n + m->len)) {
+				rc = add_hops(g, r, m, step, u, err);
+			}
 		}
 	}
+	free(order);
 	return rc;
 }
 
@@ -212,10 +238,7 @@ static int fill(struct grid *g, struct err *err)
 	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
 		const struct sym_round *r = &s->rounds.v[i];
 
-		for (size_t k = 0; k < r->n_moves && !rc; k++) {
-			rc = add_move(g, r, &s->moves.v[r->move + k], step,
-				      err);
-		}
+		rc = add_round(g, r, step, err);
 		step += r->slots;
 	}
 	rc = rc ? rc : coll_finish(g->out, err);

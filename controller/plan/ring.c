@@ -27,8 +27,6 @@ static int check_ring_job(const struct plan_ctx *ctx,
 	return 0;
 }
 
-/* The plan with its whole schedule. What auto finds may have more light than
- * a schedule can hold; OpTree has one light for each item and receiver. */
 static int make_plan(const struct optree_params *p,
 		     const struct model_job *job, struct optree_plan *out,
 		     struct err *err)
@@ -37,17 +35,7 @@ static int make_plan(const struct optree_params *p,
 	int rc = optree_algorithm_parse(job->algorithm, &how, err);
 
 	rc = rc ? rc : optree_collective(p, job->collective, 0, how, out, err);
-	if (rc) {
-		return rc;
-	}
-	rc = optree_plan_expand(p, out, err);
-	if (rc == WEFT_ELIMIT && how == OPTREE_AUTO &&
-	    job->collective != COLL_ALLTOALL) {
-		optree_plan_fini(out);
-		rc = optree_collective(p, job->collective, 0, OPTREE_TREE, out,
-				       err);
-	}
-	return rc;
+	return rc ? rc : optree_plan_expand(p, out, err);
 }
 
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
@@ -71,6 +59,7 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		.at = job->n_hosts < dev->n_members ? share->at : NULL,
 		.ring_nodes = dev->n_members,
 		.line = job->segment,
+		.max_lights = COLL_MAX_LIGHTS,
 	};
 	int rc = check_ring_job(ctx, job, err);
 
@@ -109,49 +98,50 @@ static int check_stays(const struct plan_job *pj, int n_ring,
 	return 0;
 }
 
-/* The settings that make the light of the schedule. */
-static int collect_tunes(const struct plan_job *pj, int n_ring,
-			 struct light_program *out, struct err *err)
+/* What the resonators at both ends of a lightpath do. */
+static int set_ends(const struct plan_job *pj, int n_ring,
+		    const struct coll_light *l, struct light_tune tune[2],
+		    struct err *err)
 {
-	const struct topo *topo = coll_topo(pj->sched);
-	const struct coll_light *lights;
+	const struct topo_arc *arc = topo_arc(coll_topo(pj->sched), l->arc);
+
+	tune[0] = (struct light_tune){
+		.step = (uint16_t)l->step,
+		.node = (uint16_t)pj->share.at[arc->src],
+		.channel = (uint16_t)(pj->share.window.first_channel +
+				      l->channel),
+		.dir = l->dir,
+		.fibre = l->fibre,
+		.mode = LIGHT_ADD,
+	};
+	tune[1] = tune[0];
+	tune[1].node = (uint16_t)pj->share.at[arc->dst];
+	tune[1].mode = LIGHT_DROP;
+	return check_stays(pj, n_ring, arc, l->dir, err);
+}
+
+/* The settings that make the light of the schedule, packed a step at a time:
+ * of all steps together there may be more than memory for them. */
+static int pack_steps(const struct plan_job *pj, int n_ring,
+		      struct light_packer *packer, struct err *err)
+{
 	VEC(struct light_tune) tunes = { 0 };
-	int64_t n;
+	int64_t n, i = 0;
+	const struct coll_light *l = coll_lights(pj->sched, &n);
+	int rc = 0;
 
-	lights = coll_lights(pj->sched, &n);
-	if (coll_steps(pj->sched) > LIGHT_MAX_STEPS) {
-		return err_set(err, WEFT_ELIMIT,
-			       "%d steps, a ring program holds at most %d",
-			       coll_steps(pj->sched), LIGHT_MAX_STEPS);
-	}
-	if (vec_reserve(&tunes, 2 * (size_t)n)) {
-		return err_nomem(err);
-	}
-	for (int64_t i = 0; i < n; i++) {
-		const struct topo_arc *arc = topo_arc(topo, lights[i].arc);
-		struct light_tune t = {
-			.step = lights[i].step,
-			.node = pj->share.at[arc->src],
-			.channel = pj->share.window.first_channel +
-				   lights[i].channel,
-			.dir = lights[i].dir,
-			.fibre = lights[i].fibre,
-			.mode = LIGHT_ADD,
-		};
-
-		if (check_stays(pj, n_ring, arc, t.dir, err)) {
-			vec_fini(&tunes);
-			return WEFT_EVERIFY;
+	for (int step = 0; step < coll_steps(pj->sched) && !rc; step++) {
+		for (tunes.n = 0; i < n && l[i].step == step && !rc; i++) {
+			rc = vec_reserve(&tunes, 2) ? err_nomem(err) : 0;
+			rc = rc ? rc : set_ends(pj, n_ring, &l[i],
+						tunes.v + tunes.n, err);
+			tunes.n += 2;
 		}
-		tunes.v[tunes.n++] = t;
-		t.node = pj->share.at[arc->dst];
-		t.mode = LIGHT_DROP;
-		tunes.v[tunes.n++] = t;
+		rc = rc ? rc : light_packer_step(packer, tunes.v, tunes.n,
+						err);
 	}
-	*out = (struct light_program){ .steps = coll_steps(pj->sched),
-				       .n = tunes.n,
-				       .v = tunes.v };
-	return light_program_normalise(out, err);
+	vec_fini(&tunes);
+	return rc;
 }
 
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
@@ -160,11 +150,17 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	const struct light_geometry ring =
 		plan_ring_geometry(&ctx->fabric->devices[job->device]);
-	struct light_program program = { 0 };
-	int rc = collect_tunes(pj, ring.nodes, &program, err);
+	struct light_packer *packer = NULL;
+	int rc = 0;
 
-	rc = rc ? rc : light_pack_make(out, job->name, &pj->share.window, &ring,
-				       &program, err);
-	light_program_fini(&program);
+	if (coll_steps(pj->sched) > LIGHT_MAX_STEPS) {
+		rc = err_set(err, WEFT_ELIMIT,
+			     "%d steps, a ring program holds at most %d",
+			     coll_steps(pj->sched), LIGHT_MAX_STEPS);
+	}
+	rc = rc ? rc : light_packer_new(&pj->share.window, &ring, &packer, err);
+	rc = rc ? rc : pack_steps(pj, ring.nodes, packer, err);
+	rc = rc ? rc : light_packer_end(packer, job->name, out, err);
+	light_packer_free(packer);
 	return rc ? err_wrap(err, "job %s", job->name) : 0;
 }

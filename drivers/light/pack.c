@@ -98,9 +98,12 @@ struct run {
 	uint32_t first, count, stride, times, every;
 };
 
-struct packer {
+struct light_packer {
 	struct buf out;
 	struct light_geometry ring;
+	struct light_window window;
+	uint32_t steps;
+	uint64_t settings;
 	struct light_cells now, before, changes, turned, spare;
 	VEC(uint32_t) places;
 	VEC(struct run) runs;
@@ -118,7 +121,7 @@ void light_put_number(struct buf *b, uint32_t v)
 
 /* Three or more equally spaced places make a run; two may be the end of one
  * and the begin of the next. */
-static int find_runs(struct packer *p)
+static int find_runs(struct light_packer *p)
 {
 	const uint32_t *v = p->places.v;
 
@@ -154,7 +157,7 @@ static bool alike(const struct run *a, const struct run *b)
 }
 
 /* Joins runs of one shape at equal distances. */
-static void join_runs(struct packer *p)
+static void join_runs(struct light_packer *p)
 {
 	struct run *v = p->runs.v;
 	size_t kept = 0;
@@ -177,7 +180,7 @@ static void join_runs(struct packer *p)
 	p->runs.n = kept;
 }
 
-static void put_runs(const struct packer *p, struct buf *b)
+static void put_runs(const struct light_packer *p, struct buf *b)
 {
 	uint32_t end = 0;
 
@@ -201,7 +204,7 @@ static void put_runs(const struct packer *p, struct buf *b)
 
 /* ---- a step ---- */
 
-static int put_cells(struct packer *p, const struct light_cells *c,
+static int put_cells(struct light_packer *p, const struct light_cells *c,
 		     uint8_t flags, struct buf *b)
 {
 	uint8_t present = 0;
@@ -232,7 +235,7 @@ static int put_cells(struct packer *p, const struct light_cells *c,
 }
 
 /* Tries one list of cells both ways round, keeps what is shorter. */
-static int try_cells(struct packer *p, const struct light_cells *c,
+static int try_cells(struct light_packer *p, const struct light_cells *c,
 		     uint8_t flags, struct err *err)
 {
 	struct light_cells *t = &p->turned;
@@ -295,53 +298,13 @@ int light_cells_diff(const struct light_cells *from,
 	return 0;
 }
 
-/* The settings v[0..n-1] of one step, against the step before. */
-static int put_step(struct packer *p, const struct light_tune *v, size_t n,
-		    struct err *err)
+/* ---- the whole ---- */
+
+void light_packer_free(struct light_packer *p)
 {
-	struct light_cells swap = p->before;
-	int rc;
-
-	p->before = p->now;
-	p->now = swap;
-	p->now.n = 0;
-	if (vec_reserve(&p->now, n)) {
-		return err_nomem(err);
+	if (!p) {
+		return;
 	}
-	for (size_t i = 0; i < n; i++) {
-		p->now.v[p->now.n++] = (struct light_cell){
-			place_of(&p->ring, &v[i]), v[i].mode };
-	}
-	rc = light_cells_sort(&p->now, &p->spare, err);
-	if (rc == 0 && light_cells_diff(&p->before, &p->now, &p->changes)) {
-		rc = err_nomem(err);
-	}
-	buf_reset(&p->best);
-	rc = rc ? rc : try_cells(p, &p->changes, 0, err);
-	rc = rc ? rc : try_cells(p, &p->now, LIGHT_STEP_FULL, err);
-	buf_add(&p->out, p->best.data, p->best.len);
-	return rc;
-}
-
-static int put_steps(struct packer *p, const struct light_program *prog,
-		     struct err *err)
-{
-	size_t i = 0;
-	int rc = 0;
-
-	for (uint32_t step = 0; step < prog->steps && rc == 0; step++) {
-		size_t from = i;
-
-		while (i < prog->n && prog->v[i].step == step) {
-			i++;
-		}
-		rc = put_step(p, prog->v + from, i - from, err);
-	}
-	return rc;
-}
-
-static void packer_fini(struct packer *p)
-{
 	buf_fini(&p->out);
 	buf_fini(&p->best);
 	buf_fini(&p->trial);
@@ -352,54 +315,160 @@ static void packer_fini(struct packer *p)
 	vec_fini(&p->spare);
 	vec_fini(&p->places);
 	vec_fini(&p->runs);
+	free(p);
 }
 
-/* ---- the whole ---- */
-
-static int check_fits(const struct light_window *w,
-		      const struct light_geometry *g,
-		      const struct light_program *p, struct err *err)
+int light_packer_new(const struct light_window *window,
+		     const struct light_geometry *ring,
+		     struct light_packer **out, struct err *err)
 {
-	if (p->steps > LIGHT_MAX_STEPS || p->n > LIGHT_MAX_TUNES) {
-		return err_set(err, WEFT_ELIMIT, "%u steps and %zu settings, a "
-			       "ring program holds at most %d and %u",
-			       p->steps, p->n, LIGHT_MAX_STEPS,
-			       LIGHT_MAX_TUNES);
-	}
-	if (2ull * g->nodes * g->channels * g->fibres > UINT32_MAX) {
+	static const uint8_t head[LIGHT_PACK_HEAD];
+	struct light_packer *p;
+
+	*out = NULL;
+	if (2ull * ring->nodes * ring->channels * ring->fibres > UINT32_MAX) {
 		return err_set(err, WEFT_ELIMIT, "%d nodes, %d channels and %d "
 			       "fibres are too many resonators for a program",
-			       g->nodes, g->channels, g->fibres);
+			       ring->nodes, ring->channels, ring->fibres);
 	}
-	for (size_t i = 0; i < p->n; i++) {
-		const struct light_tune *t = &p->v[i];
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		return err_nomem(err);
+	}
+	p->ring = *ring;
+	p->window = *window;
+	buf_add(&p->out, head, sizeof(head));
+	*out = p;
+	return 0;
+}
 
-		if (t->node >= g->nodes || t->channel >= g->channels ||
-		    t->fibre >= g->fibres || t->dir > LIGHT_CCW ||
-		    t->step >= p->steps ||
-		    !light_window_has(w, g->nodes, t->node, t->channel)) {
-			return err_set(err, WEFT_EINVAL, "step %u node %u "
-				       "fibre %u channel %u is outside the %s",
-				       t->step, t->node, t->fibre, t->channel,
-				       t->node < g->nodes &&
-				       t->channel < g->channels &&
-				       t->fibre < g->fibres ? "program's part "
-				       "of the ring" : "ring");
-		}
+static int check_tune(const struct light_packer *p, const struct light_tune *t,
+		      struct err *err)
+{
+	const struct light_geometry *g = &p->ring;
+
+	if (t->node >= g->nodes || t->channel >= g->channels ||
+	    t->fibre >= g->fibres || t->dir > LIGHT_CCW ||
+	    t->step != p->steps ||
+	    !light_window_has(&p->window, g->nodes, t->node, t->channel)) {
+		return err_set(err, WEFT_EINVAL, "step %u node %u fibre %u "
+			       "channel %u is outside the %s", t->step,
+			       t->node, t->fibre, t->channel,
+			       t->node < g->nodes &&
+			       t->channel < g->channels &&
+			       t->fibre < g->fibres ? "program's part of the "
+			       "ring" : "ring");
 	}
 	return 0;
 }
 
-static void put_head(struct packer *p, const struct light_program *prog)
+/* One cell for a resonator that adds and drops. */
+static int merge_cells(struct light_packer *p, struct err *err)
 {
-	uint8_t head[LIGHT_PACK_HEAD] = { LIGHT_PACK_VERSION };
+	struct light_cell *v = p->now.v;
+	size_t kept = 0;
 
+	for (size_t i = 0; i < p->now.n; i++) {
+		if (!kept || v[kept - 1].at != v[i].at) {
+			v[kept++] = v[i];
+		} else if (v[kept - 1].mode & v[i].mode) {
+			return err_set(err, WEFT_EINVAL, "step %u node %u "
+				       "channel %u is %s twice", p->steps,
+				       v[i].at % p->ring.nodes,
+				       v[i].at / p->ring.nodes %
+				       p->ring.channels,
+				       v[kept - 1].mode & v[i].mode &
+				       LIGHT_ADD ? "added" : "dropped");
+		} else {
+			v[kept - 1].mode |= v[i].mode;
+		}
+	}
+	p->now.n = kept;
+	return 0;
+}
+
+/* Into p->now, what was there goes into p->before. */
+static int take_step(struct light_packer *p, const struct light_tune *v,
+		     size_t n, struct err *err)
+{
+	struct light_cells swap = p->before;
+	int rc = 0;
+
+	p->before = p->now;
+	p->now = swap;
+	p->now.n = 0;
+	if (vec_reserve(&p->now, n)) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = check_tune(p, &v[i], err);
+		p->now.v[p->now.n++] = (struct light_cell){
+			place_of(&p->ring, &v[i]), v[i].mode };
+	}
+	rc = rc ? rc : light_cells_sort(&p->now, &p->spare, err);
+	return rc ? rc : merge_cells(p, err);
+}
+
+static int check_size(const struct light_packer *p, struct err *err)
+{
+	if (p->steps < LIGHT_MAX_STEPS && p->now.n <= LIGHT_MAX_CELLS &&
+	    p->settings + p->now.n <= LIGHT_MAX_TUNES) {
+		return 0;
+	}
+	return err_set(err, WEFT_ELIMIT, "%u steps and %llu settings, %zu in "
+		       "a step: a ring program holds at most %d, %u and %u",
+		       p->steps + 1,
+		       (unsigned long long)p->settings + p->now.n, p->now.n,
+		       LIGHT_MAX_STEPS, LIGHT_MAX_TUNES, LIGHT_MAX_CELLS);
+}
+
+int light_packer_step(struct light_packer *p, const struct light_tune *v,
+		      size_t n, struct err *err)
+{
+	int rc = take_step(p, v, n, err);
+
+	rc = rc ? rc : check_size(p, err);
+	if (rc == 0 && light_cells_diff(&p->before, &p->now, &p->changes)) {
+		rc = err_nomem(err);
+	}
+	buf_reset(&p->best);
+	rc = rc ? rc : try_cells(p, &p->changes, 0, err);
+	if (p->changes.n) {
+		rc = rc ? rc : try_cells(p, &p->now, LIGHT_STEP_FULL, err);
+	}
+	buf_add(&p->out, p->best.data, p->best.len);
+	p->steps++;
+	p->settings += p->now.n;
+	return rc;
+}
+
+int light_packer_end(struct light_packer *p, const char *name,
+		     struct light_pack *out, struct err *err)
+{
+	uint8_t *head = (uint8_t *)p->out.data;
+
+	memset(out, 0, sizeof(*out));
+	if (strlen(name) > LIGHT_NAME_MAX) {
+		return err_set(err, WEFT_ELIMIT, "%s: a program's name has at "
+			       "most %d bytes", name, LIGHT_NAME_MAX);
+	}
+	if (p->out.failed) {
+		return err_nomem(err);
+	}
+	head[0] = LIGHT_PACK_VERSION;
 	head[1] = p->ring.fibres;
 	light_put_le(head + 2, p->ring.nodes, 2);
 	light_put_le(head + 4, p->ring.channels, 2);
-	light_put_le(head + 6, prog->steps, 4);
-	light_put_le(head + 10, prog->n, 4);
-	buf_add(&p->out, head, sizeof(head));
+	light_put_le(head + 6, p->steps, 4);
+	light_put_le(head + 10, p->settings, 4);
+	strcpy(out->name, name);
+	out->window = p->window;
+	out->ring = p->ring;
+	out->steps = p->steps;
+	out->settings = (uint32_t)p->settings;
+	out->len = p->out.len;
+	out->bytes = (uint8_t *)buf_steal(&p->out);
+	return 0;
 }
 
 int light_pack_make(struct light_pack *out, const char *name,
@@ -407,31 +476,24 @@ int light_pack_make(struct light_pack *out, const char *name,
 		    const struct light_geometry *ring,
 		    const struct light_program *prog, struct err *err)
 {
-	struct packer p = { .ring = *ring };
-	int rc = check_fits(window, ring, prog, err);
+	struct light_packer *p;
+	size_t i = 0;
+	int rc = light_packer_new(window, ring, &p, err);
 
 	memset(out, 0, sizeof(*out));
-	if (rc == 0 && strlen(name) > LIGHT_NAME_MAX) {
-		rc = err_set(err, WEFT_ELIMIT, "%s: a program's name has at "
-			     "most %d bytes", name, LIGHT_NAME_MAX);
+	for (uint32_t step = 0; step < prog->steps && rc == 0; step++) {
+		size_t from = i;
+
+		while (i < prog->n && prog->v[i].step == step) {
+			i++;
+		}
+		rc = light_packer_step(p, prog->v + from, i - from, err);
 	}
-	if (rc) {
-		return rc;
+	if (rc == 0 && i < prog->n) {
+		rc = err_set(err, WEFT_EINVAL, "step %u: the program has %u",
+			     prog->v[i].step, prog->steps);
 	}
-	put_head(&p, prog);
-	rc = put_steps(&p, prog, err);
-	if (rc == 0 && p.out.failed) {
-		rc = err_nomem(err);
-	}
-	if (rc == 0) {
-		strcpy(out->name, name);
-		out->window = *window;
-		out->ring = *ring;
-		out->steps = prog->steps;
-		out->settings = (uint32_t)prog->n;
-		out->len = p.out.len;
-		out->bytes = (uint8_t *)buf_steal(&p.out);
-	}
-	packer_fini(&p);
+	rc = rc ? rc : light_packer_end(p, name, out, err);
+	light_packer_free(p);
 	return rc;
 }

@@ -16,7 +16,8 @@
 
 #define LIGHT_NAME_MAX 63	/* bytes of a program's name */
 #define LIGHT_MAX_STEPS (UINT16_MAX + 1)
-#define LIGHT_MAX_TUNES (16u << 20)	/* settings of a program */
+#define LIGHT_MAX_TUNES (128u << 20)	/* settings of a program */
+#define LIGHT_MAX_CELLS (16u << 20)	/* settings of a step */
 
 /* The ring that a program is for. Positions count 0..nodes-1 clockwise. */
 struct light_geometry {
@@ -60,6 +61,23 @@ int light_pack_make(struct light_pack *out, const char *name,
 		    const struct light_window *window,
 		    const struct light_geometry *ring,
 		    const struct light_program *p, struct err *err);
+
+/*
+ * Packs a program that is too long to be held as settings, step by step.
+ * Begin, every step in turn, end; the packer is the caller's to free (NULL is
+ * fine). Errors as light_pack_make(). O(settings of a step) memory.
+ */
+struct light_packer;
+int light_packer_new(const struct light_window *window,
+		     const struct light_geometry *ring,
+		     struct light_packer **out, struct err *err);
+/* v[0..n-1]: the settings of the next step in any order; ADD and DROP of one
+ * resonator are one setting, twice the same is WEFT_EINVAL. */
+int light_packer_step(struct light_packer *p, const struct light_tune *v,
+		      size_t n, struct err *err);
+int light_packer_end(struct light_packer *p, const char *name,
+		     struct light_pack *out, struct err *err);
+void light_packer_free(struct light_packer *p);
 
 /* Takes the bytes over (also on error) and reads steps, settings and
  * geometry from them; name and window are the caller's to have set. All

@@ -119,9 +119,11 @@ static int add_run(struct light_reader *r, const struct run *u, uint8_t mode,
 {
 	struct light_cells *c = &r->changes;
 
-	/* No step can hold more than all that the head promises, nor take
-	 * away more than that. */
-	if (c->n + (uint64_t)u->times * u->count > 2ull * r->settings) {
+	/* No step can hold more than all that the head promises (or than a
+	 * step may), nor take away more than that. */
+	if (c->n + (uint64_t)u->times * u->count >
+	    2ull * (r->settings < LIGHT_MAX_CELLS ? r->settings
+						  : LIGHT_MAX_CELLS)) {
 		return bad(r, err, "more settings than the head says");
 	}
 	if (vec_reserve(c, (size_t)u->times * u->count)) {
@@ -234,15 +236,17 @@ int light_reader_next(struct light_reader *r, struct err *err)
 	if (rc == 0 && r->full) {
 		r->cells.n = 0;
 	}
-	rc = rc ? rc : merge(r, err);
+	if (rc == 0 && (r->full || r->changes.n)) {
+		rc = merge(r, err);
+		swap = r->cells;
+		r->cells = r->spare;
+		r->spare = swap;
+	}
 	if (rc) {
 		return rc;
 	}
-	swap = r->cells;
-	r->cells = r->spare;
-	r->spare = swap;
 	r->seen += r->cells.n;
-	if (r->seen > r->settings) {
+	if (r->seen > r->settings || r->cells.n > LIGHT_MAX_CELLS) {
 		return bad(r, err, "more settings than the head says");
 	}
 	r->step++;
@@ -264,9 +268,9 @@ int light_pack_read(struct light_pack *p, uint8_t *bytes, size_t len,
 	p->settings = r.settings;
 	while (rc == 0) {
 		rc = light_reader_next(&r, err);
-		for (size_t i = 0; rc == 0 && i < r.cells.n; i++) {
+		for (size_t i = 0; rc == 0 && i < r.changes.n; i++) {
 			struct light_tune t = light_cell_tune(&r,
-							      &r.cells.v[i]);
+							      &r.changes.v[i]);
 
 			if (!light_window_has(&p->window, r.ring.nodes,
 					      t.node, t.channel)) {

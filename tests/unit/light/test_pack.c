@@ -236,6 +236,44 @@ static void settings_outside_are_refused(void **state)
 	}
 }
 
+/* In any order, ADD and DROP apart, a step at a time: the same bytes. */
+static void steps_pack_as_whole_programs_do(void **state)
+{
+	static const struct light_window w = { 0, 8, 0, 4 };
+	static const struct light_tune v[] = {
+		{ 0, 1, 2, 0, 1, LIGHT_ADD }, { 0, 3, 2, 0, 1, LIGHT_ADD_DROP },
+		{ 2, 3, 2, 0, 1, LIGHT_ADD_DROP },
+	}, loose[] = {
+		{ 0, 3, 2, 0, 1, LIGHT_DROP }, { 0, 1, 2, 0, 1, LIGHT_ADD },
+		{ 0, 3, 2, 0, 1, LIGHT_ADD },
+	}, twice[] = { { 3, 1, 2, 0, 1, LIGHT_DROP },
+		       { 3, 1, 2, 0, 1, LIGHT_DROP } };
+	const struct light_program p = { 3, 3, (struct light_tune *)v };
+	struct light_pack a, b;
+	struct light_packer *packer;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(light_pack_make(&a, "j", &w, &small, &p, NULL), 0);
+	assert_int_equal(light_packer_new(&w, &small, &packer, NULL), 0);
+	assert_int_equal(light_packer_step(packer, loose, 3, NULL), 0);
+	assert_int_equal(light_packer_step(packer, NULL, 0, NULL), 0);
+	assert_int_equal(light_packer_step(packer, &v[2], 1, NULL), 0);
+	assert_int_equal(light_packer_end(packer, "j", &b, NULL), 0);
+	light_packer_free(packer);
+	assert_true(light_pack_equal(&a, &b));
+	light_pack_fini(&a);
+	light_pack_fini(&b);
+	assert_int_equal(light_packer_new(&w, &small, &packer, NULL), 0);
+	for (int step = 0; step < 3; step++) {
+		assert_int_equal(light_packer_step(packer, NULL, 0, NULL), 0);
+	}
+	assert_int_equal(light_packer_step(packer, twice, 2, &err),
+			 WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "node 1 channel 2 is dropped twice"));
+	light_packer_free(packer);
+}
+
 static void windows_meet_where_a_resonator_is_in_both(void **state)
 {
 	struct rng rng;
@@ -323,6 +361,7 @@ int main(void)
 		cmocka_unit_test(regular_programs_are_short),
 		cmocka_unit_test(damage_is_never_overlooked),
 		cmocka_unit_test(settings_outside_are_refused),
+		cmocka_unit_test(steps_pack_as_whole_programs_do),
 		cmocka_unit_test(windows_meet_where_a_resonator_is_in_both),
 		cmocka_unit_test(rings_are_sorted_saved_and_checked),
 	};
