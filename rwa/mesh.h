@@ -89,6 +89,11 @@ struct rwa_mesh {
 };
 
 int rwa_mesh_new(int nodes, struct rwa_mesh **out, struct err *err);
+/* A duplex ring of at least three nodes: arc i leads from node i to the next,
+ * arc nodes + i back. Guard channels, tuning ranges, what is in use and pairs
+ * can be added as to any mesh, for which rwa/rwa.h has no place. */
+int rwa_mesh_new_ring(int nodes, int fibres, struct rwa_mesh **out,
+		      struct err *err);
 void rwa_mesh_free(struct rwa_mesh *m);
 
 /* Adds an arc, a demand, or what may not be used. WEFT_EINVAL for ends that
@@ -264,7 +269,8 @@ struct rwa_mesh_result {
 /*
  * The bound is the minimum-congestion flow (augmented Lagrangian on paths),
  * certified by integer prices; assignments come from a guided ejection
- * search at a fixed number of channels. Where they differ on a small
+ * search at a fixed number of channels; on a mesh that is a plain duplex ring,
+ * rwa_ring_route() gives the first one. Where they differ on a small
  * instance, the program over what one channel can carry may prove more or be
  * rounded to better, or lp_solve that one channel fewer is not enough.
  * An objective is looked for after

@@ -153,6 +153,12 @@ int search_run(struct search *s, int64_t target, int64_t effort,
 int search_best(const struct search *s, struct rwa_assignment *out,
 		struct err *err);
 
+/* mesh_ring.c: all demands by rwa_ring_route(), of the caller, and the two
+ * arcs that prove its bound when they alone have a price. *channels 0 and
+ * nothing in *out when the mesh is no plain duplex ring. */
+int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
+		    int *channels, int32_t *pair, struct err *err);
+
 /* mesh_target.c: moves as few lightpaths as it can, at the channels and with
  * the lightpaths served that `res` has. Paths of `before` belong to m's
  * demands, ascending. Sets moved and moved_bound. */

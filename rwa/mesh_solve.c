@@ -63,6 +63,7 @@ static int keep(struct solve *s, int channels, struct err *err)
 {
 	rwa_assignment_fini(&s->res->assignment);
 	s->res->channels = channels;
+	s->res->method = "guided ejection";
 	return search_best(s->search, &s->res->assignment, err);
 }
 
@@ -392,6 +393,72 @@ static int check_answer(const struct solve *s, struct err *err)
 	return rc ? err_wrap(err, "the answer fails its check") : 0;
 }
 
+/* The ring's bound as prices, if it is better than those of the flow. */
+static int price_pair(struct solve *s, const int32_t *pair, struct err *err)
+{
+	struct rwa_certificate *c = &s->res->certificate;
+	size_t n = s->m->arcs.n;
+	struct rwa_certificate ring = *c;
+	int rc;
+
+	ring.prices = calloc(n + 1, sizeof(*ring.prices));
+	if (!ring.prices) {
+		return err_nomem(err);
+	}
+	ring.prices[pair[0]] = ring.prices[pair[1]] = 1;
+	rc = certificate_sum(s->m, &ring, err);
+	if (!rc && ring.bound > c->bound) {
+		int64_t *prices = c->prices;
+
+		*c = ring;
+		ring.prices = prices;
+		if (c->bound > s->res->bound) {
+			s->res->bound = c->bound;
+			s->res->proof = "prices of two links";
+		}
+	}
+	rwa_certificate_fini(&ring);
+	return rc;
+}
+
+/* The assignment of a plain ring, if it is one and its channels are not more
+ * than those given; no work for the search above them. */
+static int start_ring(struct solve *s, struct err *err)
+{
+	struct rwa_assignment a;
+	int32_t pair[2];
+	int channels;
+	int rc = mesh_ring_start(s->m, &a, &channels, pair, err);
+
+	if (!rc && channels) {
+		rc = price_pair(s, pair, err);
+	}
+	if (!rc && channels && s->wanted == s->m->lightpaths &&
+	    (!s->opt->channels || channels <= s->opt->channels)) {
+		s->res->assignment = a;
+		s->res->channels = channels;
+		s->res->method = "ring";
+		return 0;
+	}
+	rwa_assignment_fini(&a);
+	return rc;
+}
+
+static int search_all(struct solve *s, struct err *err)
+{
+	int rc = start_ring(s, err);
+
+	if (!rc && !s->res->channels) {
+		rc = s->opt->channels ? fill(s, err) : go_up(s, err);
+	}
+	if (!rc && !s->opt->channels) {
+		s->res->lightpaths_bound = s->m->lightpaths;
+		rc = go_down(s, err);
+		rc = rc ? rc : raise_bound(s, err);
+	}
+	return rc;
+}
+
 int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		   struct rwa_mesh_result *res, struct err *err)
 {
@@ -416,12 +483,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 				  opt->seed, opt->channels > 0, &s.search, err);
 	if (!rc) {
 		s.wanted = search_units(s.search);
-		rc = opt->channels ? fill(&s, err) : go_up(&s, err);
-	}
-	if (!rc && !opt->channels) {
-		res->lightpaths_bound = m->lightpaths;
-		rc = go_down(&s, err);
-		rc = rc ? rc : raise_bound(&s, err);
+		rc = search_all(&s, err);
 	}
 	rc = rc ? rc : second(&s, err);
 	rc = rc ? rc : check_answer(&s, err);

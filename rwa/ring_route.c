@@ -28,11 +28,13 @@ struct router {
 	double *price[2];	/* exp(beta * (load - top)) */
 	double up, down;	/* growth of a price by one more, or fewer */
 	int64_t begin;		/* the lightpath to look at first */
+	int32_t pair[2];	/* links of the bound */
 };
 
 /* Lightpaths whose clockwise way covers link a and not b, the most over all
- * b. cover: scratch of n + 1. */
-static int32_t most_forced(const struct router *r, int a, int32_t *cover)
+ * b, which goes to *other. cover: scratch of n + 1. */
+static int32_t most_forced(const struct router *r, int a, int32_t *cover,
+			   int32_t *other)
 {
 	int32_t through = 0, both = 0, least = INT32_MAX;
 
@@ -58,19 +60,26 @@ static int32_t most_forced(const struct router *r, int a, int32_t *cover)
 	}
 	for (int b = 0; b < r->n; b++) {
 		both += cover[b];
-		least = both < least ? both : least;
+		if (both < least) {
+			least = both;
+			*other = b;
+		}
 	}
 	return through - least;
 }
 
-static int pair_bound(const struct router *r, int32_t *cover)
+static int pair_bound(struct router *r, int32_t *cover)
 {
 	int32_t most = 0;
 
 	for (int a = 0; a < r->n; a++) {
-		int32_t forced = most_forced(r, a, cover);
+		int32_t b = a, forced = most_forced(r, a, cover, &b);
 
-		most = forced > most ? forced : most;
+		if (forced > most || a == 0) {
+			most = forced;
+			r->pair[RWA_CW] = a;
+			r->pair[RWA_CCW] = b;
+		}
 	}
 	return (most + 1) / 2;
 }
@@ -209,6 +218,7 @@ static int attempts(struct router *r, const struct rwa_ring *ring, int bound,
 		memcpy(r->arcs, best, bytes);
 	}
 	res->bound = bound;
+	memcpy(res->pair, r->pair, sizeof(res->pair));
 	return rc;
 }
 

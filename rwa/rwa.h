@@ -58,6 +58,8 @@ struct rwa_result {
 			 * of the two directions) */
 	int bound;	/* no assignment needs fewer: largest link load per
 			 * direction, or more when lp_solve proves it */
+	int32_t pair[2];	/* rwa_ring_route(): the clockwise and the
+				 * counter-clockwise link of the bound */
 	int slots;	/* ceil(colours / (fibres * channels)) */
 	const char *method;	/* "lp_solve", "tiling", "greedy+shift", ... */
 };
