@@ -3,8 +3,8 @@
  *
  * Bottom up by table 3 of the direct-connect topologies paper: digraphs with
  * bandwidth-optimal schedules and what stays so (Cartesian products, degree
- * expansion, parallel arcs), line graphs of smaller ones, generalized Kautz
- * graphs. Theorems tell the figures, so only what may end on the frontier is
+ * expansion, parallel arcs), circulants, line graphs of smaller ones,
+ * generalized Kautz graphs. Theorems tell the figures, so only what may end on the frontier is
  * ever built.
  */
 #include "collective/find.h"
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "collective/balance.h"
+#include "collective/circulant.h"
 #include "collective/private.h"
 #include "lib/base/map.h"
 #include "lib/base/rat.h"
@@ -430,6 +431,49 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 
 /* ---- everything of a size ---- */
 
+/* DiC(n,{1,2}) or C(n,{1,2}). */
+static bool name_circulant(struct cand *k, const struct circulant *c)
+{
+	size_t len;
+
+	if (!name(k, "%sC(%d,{", c->both ? "" : "Di", c->n)) {
+		return false;
+	}
+	for (int i = 0; i < c->n_offsets; i++) {
+		len = strlen(k->expr);
+		snprintf(k->expr + len, sizeof(k->expr) - len, "%d%s",
+			 c->offset[i], i + 1 < c->n_offsets ? "," : "})");
+	}
+	return strlen(k->expr) < MAX_EXPR - 1;
+}
+
+/* The best of a search, unless something else takes no more steps at the
+ * bandwidth bound. */
+static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
+		     bool both)
+{
+	struct circulant found[CIRCULANT_KEPT];
+	int rc, count = circulant_search(n, d, both, found, &rc);
+
+	if (rc) {
+		return err_nomem(f->err);
+	}
+	for (int i = 0; i < count && !rc; i++) {
+		struct cand c = optimal(n, found[i].steps);
+		bool beaten = false;
+
+		for (size_t k = 0; k < set->list.n; k++) {
+			beaten |= beats(f, &set->list.v[k], &c);
+		}
+		if (!beaten && name_circulant(&c, &found[i])) {
+			rc = circulant_factor(&found[i], &c.gather, f->err);
+			c.scatter = c.gather;
+			rc = rc ? rc : keep(f, set, &c);
+		}
+	}
+	return rc;
+}
+
 static int add_optimal(struct coll_finder *f, struct cands *set, int n, int d,
 		       bool both)
 {
@@ -438,6 +482,13 @@ static int add_optimal(struct coll_finder *f, struct cands *set, int n, int d,
 
 	for (size_t i = 0; !rc && i < f->optimal.v[from].list.n; i++) {
 		rc = keep(f, set, &f->optimal.v[from].list.v[i]);
+	}
+	/* Of two offsets theorem 22 knows the best. */
+	if (!rc && d > 2 && d != 4 && n > d + 1) {
+		rc = add_found(f, set, n, d, true);
+	}
+	if (!rc && d > 1 && !both && n > d + 1) {
+		rc = add_found(f, set, n, d, false);
 	}
 	return rc;
 }

@@ -13,7 +13,7 @@
 #include "lib/base/rat.h"
 
 /* The first word of a cache file: another version is another word. */
-#define CACHE_MAGIC "weft-frontier-1"
+#define CACHE_MAGIC "weft-frontier-2"
 #define MAX_CACHE (1 << 20)
 #define MAX_LINE 320
 
