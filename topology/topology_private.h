@@ -75,7 +75,7 @@ struct topo_family {
 
 /* The families of one file; a NULL name ends the list. */
 extern const struct topo_family topo_basic[], topo_words[], topo_regular[],
-	topo_random[], topo_operators[];
+	topo_random[], topo_formation[], topo_operators[];
 extern const struct topo_family *const topo_family_lists[];
 
 /* WEFT_EINVAL "column C: fact". */

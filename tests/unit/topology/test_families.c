@@ -123,6 +123,9 @@ static const struct {
 	{ "GQ(4)", 170, 850, 5, 4, true, true, 0 },
 	{ "Xpander(4,10,7)", 50, 200, 4, -2, true, false, 0 },
 	{ "Jellyfish(30,5,1)", 30, 150, 5, -2, true, false, 0 },
+	{ "PathExpander(64,4,3)", 64, 256, 4, -2, false, false, 0 },
+	{ "PathExpander(30,3,1)", 30, 90, 3, -2, false, false, 0 },
+	{ "PathExpander(5,4,1)", 5, 20, 4, 1, true, true, 0 },
 	/* Operators. */
 	{ "L(K(2,2))", 8, 16, 2, 3, false, true, 0 },
 	{ "L3(C(16,{3,4}))", 1024, 4096, 4, 6, false, false, 0 },
@@ -402,6 +405,9 @@ static void refusals(void **state)
 		{ "BiRing(3,5)", WEFT_EINVAL, "even" },
 		{ "TwistedTorus(4,8,8)", WEFT_EINVAL, "twist is 8" },
 		{ "Jellyfish(5,3,1)", WEFT_EINVAL, "must be even" },
+		{ "PathExpander(5000,4,1)", WEFT_EINVAL, "at most 4096" },
+		{ "PathExpander(1000,17,1)", WEFT_EINVAL, "at most 16384" },
+		{ "PathExpander(5,5,1)", WEFT_EINVAL, "at most 4" },
 		{ "Kautz(60000,16)", WEFT_EINVAL, "nodes, more than" },
 		{ "Diamond(5)", WEFT_EINVAL, "column 8: expected the end" },
 	};
@@ -481,17 +487,18 @@ static void help_matches_parser(void **state)
 			fail_msg("%s: %s", expr, err.msg);
 		}
 	}
-	assert_int_equal(n, 41);
+	assert_int_equal(n, 42);
 }
 
 /* A seed gives one graph, another seed another. */
 static void seeds(void **state)
 {
 	static const char *const forms[] = { "Jellyfish(40,4,%d)",
-					     "Xpander(5,12,%d)" };
+					     "Xpander(5,12,%d)",
+					     "PathExpander(50,4,%d)" };
 
 	(void)state;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		struct topo *t[3];
 		size_t bytes;
 

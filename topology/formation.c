@@ -1,0 +1,355 @@
+/*
+ * Shortest-path expanders: digraphs that form while commodities are routed
+ * (all-to-all-mcf, appendix E); topology.h.
+ *
+ * Every arc of the complete digraph is offered at a small price. A commodity
+ * takes the cheapest path there is; what it uses becomes an arc, dearer with
+ * each use. A node whose ports are taken withdraws its other offers. When no
+ * offer is left nothing more can change, so the rest need not be routed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rng.h"
+#include "topology/topology_private.h"
+
+/* An offer; a use costs more than any path of offers alone. */
+#define OFFER 1
+
+/* A search looks at all nodes, and about one an arc is made. */
+#define MAX_FORMED 4096
+#define MAX_FORMED_ARCS 16384
+
+/* How often a digraph that closed too early is begun again. */
+#define MAX_DRAWS 64
+
+struct forming {
+	int n, d;
+	int64_t use;		/* what a use adds to the price of an arc */
+	int32_t *to, *back;	/* n x d: heads of arcs so far, and tails */
+	int64_t *price;		/* n x d */
+	int32_t *outs, *ins;	/* n: ports taken */
+	int64_t open;		/* arcs that are missing */
+
+	/* of one commodity */
+	int64_t *dist;		/* n */
+	int32_t *from;		/* n */
+	bool *settled;		/* n */
+	int32_t *heap, *place;	/* n: nodes by distance; -1: not in it */
+	int heaped;
+	int32_t *offered;	/* n: nodes that no offer has reached */
+	int n_offered;
+	uint32_t *mark, stamp;	/* n: heads of the node that offers */
+};
+
+static void forming_fini(struct forming *f)
+{
+	free(f->to);
+	free(f->back);
+	free(f->price);
+	free(f->outs);
+	free(f->ins);
+	free(f->dist);
+	free(f->from);
+	free(f->settled);
+	free(f->heap);
+	free(f->place);
+	free(f->offered);
+	free(f->mark);
+}
+
+static int forming_init(struct forming *f, int64_t n, int64_t d,
+			struct err *err)
+{
+	size_t nodes = (size_t)n, ports = (size_t)(n * d);
+
+	*f = (struct forming){ .n = (int)n, .d = (int)d, .use = n + 1 };
+	f->to = malloc(ports * sizeof(*f->to));
+	f->back = malloc(ports * sizeof(*f->back));
+	f->price = malloc(ports * sizeof(*f->price));
+	f->outs = calloc(nodes, sizeof(*f->outs));
+	f->ins = calloc(nodes, sizeof(*f->ins));
+	f->dist = malloc(nodes * sizeof(*f->dist));
+	f->from = malloc(nodes * sizeof(*f->from));
+	f->settled = malloc(nodes * sizeof(*f->settled));
+	f->heap = malloc(nodes * sizeof(*f->heap));
+	f->place = malloc(nodes * sizeof(*f->place));
+	f->offered = malloc(nodes * sizeof(*f->offered));
+	f->mark = calloc(nodes, sizeof(*f->mark));
+	return f->to && f->back && f->price && f->outs && f->ins && f->dist &&
+	       f->from && f->settled && f->heap && f->place && f->offered &&
+	       f->mark ? 0 : err_nomem(err);
+}
+
+/* ---- the cheapest path ---- */
+
+static bool is_before(const struct forming *f, int u, int v)
+{
+	return f->dist[u] < f->dist[v] || (f->dist[u] == f->dist[v] && u < v);
+}
+
+static void put(struct forming *f, int at, int u)
+{
+	f->heap[at] = u;
+	f->place[u] = at;
+}
+
+static void sift_up(struct forming *f, int u)
+{
+	int at = f->place[u];
+
+	while (at > 0 && is_before(f, u, f->heap[(at - 1) / 2])) {
+		put(f, at, f->heap[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	put(f, at, u);
+}
+
+static int pop(struct forming *f)
+{
+	int first = f->heap[0], u = f->heap[--f->heaped], at = 0, child;
+
+	while ((child = 2 * at + 1) < f->heaped) {
+		if (child + 1 < f->heaped &&
+		    is_before(f, f->heap[child + 1], f->heap[child])) {
+			child++;
+		}
+		if (!is_before(f, f->heap[child], u)) {
+			break;
+		}
+		put(f, at, f->heap[child]);
+		at = child;
+	}
+	put(f, at, u);
+	return first;
+}
+
+static void reach(struct forming *f, int u, int v, int64_t dist)
+{
+	if (f->dist[v] >= 0 && f->dist[v] <= dist) {
+		return;
+	}
+	f->dist[v] = dist;
+	f->from[v] = u;
+	if (f->place[v] < 0) {
+		f->place[v] = f->heaped++;
+	}
+	sift_up(f, v);
+}
+
+static int find_arc(const struct forming *f, int u, int v)
+{
+	for (int i = 0; i < f->outs[u]; i++) {
+		if (f->to[(size_t)u * f->d + i] == v) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/* The nearest node with an open port offers to all at the same price, so the
+ * others have nothing better; but where it has an arc already, they may. */
+static void offer(struct forming *f, int u)
+{
+	int kept = 0;
+
+	f->stamp++;
+	for (int i = 0; i < f->outs[u]; i++) {
+		f->mark[f->to[(size_t)u * f->d + i]] = f->stamp;
+	}
+	for (int i = 0; i < f->n_offered; i++) {
+		int v = f->offered[i];
+
+		if (f->mark[v] == f->stamp) {
+			f->offered[kept++] = v;
+		} else if (!f->settled[v]) {
+			reach(f, u, v, f->dist[u] + OFFER);
+		}
+	}
+	f->n_offered = kept;
+}
+
+/* Dijkstra until t; false when it is cut off. */
+static bool find_path(struct forming *f, int s, int t)
+{
+	f->n_offered = 0;
+	f->heaped = 0;
+	for (int v = 0; v < f->n; v++) {
+		f->dist[v] = -1;
+		f->settled[v] = false;
+		f->place[v] = -1;
+		if (f->ins[v] < f->d) {
+			f->offered[f->n_offered++] = v;
+		}
+	}
+	reach(f, s, s, 0);
+	while (f->heaped > 0) {
+		int u = pop(f);
+		size_t first = (size_t)u * f->d;
+
+		f->settled[u] = true;
+		if (u == t) {
+			return true;
+		}
+		for (int i = 0; i < f->outs[u]; i++) {
+			if (!f->settled[f->to[first + i]]) {
+				reach(f, u, f->to[first + i],
+				      f->dist[u] + f->price[first + i]);
+			}
+		}
+		if (f->outs[u] == f->d) {
+			continue;
+		}
+		/* Nothing is nearer than one offer from here. */
+		if (f->ins[t] < f->d && find_arc(f, u, t) < 0) {
+			reach(f, u, t, f->dist[u] + OFFER);
+			return true;
+		}
+		offer(f, u);
+	}
+	return false;
+}
+
+static void use_arc(struct forming *f, int u, int v)
+{
+	int i = find_arc(f, u, v);
+
+	if (i < 0) {
+		i = f->outs[u]++;
+		f->back[(size_t)v * f->d + f->ins[v]++] = u;
+		f->open--;
+		f->to[(size_t)u * f->d + i] = v;
+		f->price[(size_t)u * f->d + i] = OFFER;
+	}
+	f->price[(size_t)u * f->d + i] += f->use;
+}
+
+/* ---- the digraph ---- */
+
+static void shuffle(int32_t *a, int n, struct rng *rng)
+{
+	for (int i = 0; i < n; i++) {
+		int j = (int)rng_below(rng, (uint64_t)i + 1);
+
+		a[i] = a[j];
+		a[j] = i;
+	}
+}
+
+/* Routes commodities, source by source in random order, until every port is
+ * taken. False when some are left: arcs closed around a part. */
+static bool form(struct forming *f, int32_t *sources, int32_t *sinks,
+		 struct rng *rng)
+{
+	memset(f->outs, 0, (size_t)f->n * sizeof(*f->outs));
+	memset(f->ins, 0, (size_t)f->n * sizeof(*f->ins));
+	f->open = (int64_t)f->n * f->d;
+	shuffle(sources, f->n, rng);
+	for (int i = 0; i < f->n && f->open > 0; i++) {
+		shuffle(sinks, f->n, rng);
+		for (int j = 0; j < f->n && f->open > 0; j++) {
+			int s = sources[i], t = sinks[j];
+
+			if (s == t) {
+				continue;
+			}
+			if (!find_path(f, s, t)) {
+				return false;
+			}
+			for (int v = t; v != s; v = f->from[v]) {
+				use_arc(f, f->from[v], v);
+			}
+		}
+	}
+	return f->open == 0;
+}
+
+static int add_arcs(const struct forming *f, struct topo *t, struct err *err)
+{
+	int rc = 0;
+
+	for (int u = 0; u < f->n; u++) {
+		for (int i = 0; i < f->d && rc == 0; i++) {
+			rc = topo_link(t, u, f->to[(size_t)u * f->d + i], err);
+		}
+	}
+	return rc;
+}
+
+/* Nodes reached from node 0 along the arcs, or against them. */
+static int count_reached(struct forming *f, bool against)
+{
+	int tail = 1;
+
+	memset(f->settled, 0, (size_t)f->n * sizeof(*f->settled));
+	f->settled[0] = true;
+	f->heap[0] = 0;
+	for (int head = 0; head < tail; head++) {
+		const int32_t *next = against ? f->back : f->to;
+
+		next += (size_t)f->heap[head] * f->d;
+		for (int i = 0; i < f->d; i++) {
+			if (!f->settled[next[i]]) {
+				f->settled[next[i]] = true;
+				f->heap[tail++] = next[i];
+			}
+		}
+	}
+	return tail;
+}
+
+static bool is_strong(struct forming *f)
+{
+	return count_reached(f, false) == f->n &&
+	       count_reached(f, true) == f->n;
+}
+
+static int measure(const struct topo_call *c, struct topo_size *s,
+		   struct err *err)
+{
+	int64_t n = c->number[0].value, d = c->number[1].value;
+	int rc = topo_check_arg(&c->number[0], "nodes", 3, MAX_FORMED, err);
+
+	rc = rc ? rc : topo_check_arg(&c->number[1], "degree", 2, n - 1, err);
+	rc = rc ? rc : topo_check_arg(&c->number[2], "seed", 0, 1000000000,
+				      err);
+	if (rc == 0 && n * d > MAX_FORMED_ARCS) {
+		rc = topo_err_at(err, c->number[1].col, "%lld arcs: expected "
+				 "at most %d", (long long)(n * d),
+				 MAX_FORMED_ARCS);
+	}
+	*s = (struct topo_size){ n, n * d, d, false, true };
+	return rc;
+}
+
+static int build(const struct topo_call *c, const struct topo *const *parts,
+		 struct topo *t, struct err *err)
+{
+	int64_t n = c->number[0].value;
+	int32_t *order = malloc(2 * (size_t)n * sizeof(*order));
+	struct forming f;
+	struct rng rng;
+	bool whole = false;
+	int rc = forming_init(&f, n, c->number[1].value, err);
+
+	(void)parts;
+	rc = rc || order ? rc : err_nomem(err);
+	rng_seed(&rng, (uint64_t)c->number[2].value);
+	for (int k = 0; k < MAX_DRAWS && rc == 0 && !whole; k++) {
+		whole = form(&f, order, order + n, &rng) && is_strong(&f);
+	}
+	if (rc == 0 && !whole) {
+		rc = err_set(err, WEFT_EINFEASIBLE, "no shortest-path expander "
+			     "in %d draws", MAX_DRAWS);
+	}
+	rc = rc ? rc : add_arcs(&f, t, err);
+	forming_fini(&f);
+	free(order);
+	return rc;
+}
+
+const struct topo_family topo_formation[] = {
+	{ "PathExpander", "nnn", "PathExpander(n,d,seed)", "digraph of n "
+	  "nodes, d ports, formed by routing commodities", measure, build },
+	{ NULL, NULL, NULL, NULL, NULL, NULL },
+};
