@@ -56,6 +56,20 @@ static const struct cli_option history_options[] = {
 	{ 'n', "limit", "N", "at most so many (default: 20)", NULL }, END,
 };
 
+static const struct cli_option watch_options[] = {
+	{ 0, "after", "SEQUENCE", "go on after this event (default: from now)",
+	  NULL },
+	{ 'n', "count", "N", "end after so many events", NULL }, END,
+};
+
+static const struct cli_option wait_options[] = {
+	{ 0, "for", "WHAT", "ready, no-change, generation=N or "
+	  "device=NAME:reachable", "ready no-change generation= device=" },
+	{ 0, "timeout", "TIME", "give up then, with exit code 124 (default: "
+	  "never)", NULL },
+	END,
+};
+
 static const struct cli_option make_options[] = {
 	{ 't', "topology", "EXPR|FILE", "an expression such as Torus(4,4), "
 	  "or a file of topology build", "@file" },
@@ -267,6 +281,10 @@ const struct cli_command cli_root[] = {
 	  NULL, cancel_options, 0, 0, false, cmd_cancel },
 	{ "history", NULL, "", "Changes, newest first", NULL,
 	  history_options, 0, 0, false, cmd_history },
+	{ "watch", NULL, "", "What happens, as it happens", NULL,
+	  watch_options, 0, 0, false, cmd_watch },
+	{ "wait", NULL, "", "Wait until something is so", NULL, wait_options,
+	  0, 0, false, cmd_wait },
 	{ "schedule", NULL, "", "Collective schedules", schedule_commands,
 	  NULL, 0, 0, false, NULL },
 	{ "routes", NULL, "", "Route tables of all-to-all schedules",

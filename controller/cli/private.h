@@ -222,6 +222,8 @@ int cmd_status(struct cli *c, struct err *err);
 int cmd_diff(struct cli *c, struct err *err);
 int cmd_verify(struct cli *c, struct err *err);
 int cmd_history(struct cli *c, struct err *err);
+int cmd_watch(struct cli *c, struct err *err);
+int cmd_wait(struct cli *c, struct err *err);
 int cmd_schedule_make(struct cli *c, struct err *err);
 int cmd_schedule_verify(struct cli *c, struct err *err);
 int cmd_schedule_cost(struct cli *c, struct err *err);

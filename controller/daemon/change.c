@@ -103,6 +103,31 @@ static void tell_result(struct rpc_call *call, const struct apply_result *res,
 	}
 }
 
+static void tell_all_started(const struct change *c)
+{
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_STARTED,
+	};
+
+	daemon_event(c->d, &ev, "change of %s begins%s%s", c->who,
+		     c->comment[0] ? ": " : "", c->comment);
+}
+
+static void tell_all_ended(const struct change *c,
+			   const struct apply_result *res, int rc,
+			   const struct err *err)
+{
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED,
+		.change = res->change,
+		.verdict = (Weft__V1__Verdict)res->verdict,
+	};
+
+	daemon_event(c->d, &ev, "change of %s: %s%s%s", c->who,
+		     apply_verdict_name(res->verdict), rc ? ": " : "",
+		     rc ? err->msg : "");
+}
+
 /* ---- the end of a change ------------------------------------------------- */
 
 static void remember(struct daemon *d, const char *request_id,
@@ -181,6 +206,7 @@ static void end_change(struct change *c, const struct apply_result *res,
 		tell_result(c->watchers.v[i], res, rc, err);
 	}
 	c->watchers.n = 0;
+	tell_all_ended(c, res, rc, err);
 	change_free(c);
 	if (!d->draining) {
 		daemon_confirm_watch(d);
@@ -398,6 +424,7 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 	w->arg = c;
 	w->done = on_planned;
 	d->change = c;
+	tell_all_started(c);
 	daemon_work_start(w);
 	return 0;
 }

@@ -22,6 +22,14 @@ struct confirm_clock {
 	int64_t tried;		/* the change whose going back was begun */
 };
 
+static void tell(struct daemon *d, Weft__V1__EventKind kind, int64_t change,
+		 const char *what)
+{
+	const struct daemon_event ev = { .kind = kind, .change = change };
+
+	daemon_event(d, &ev, "change %" PRId64 " %s", change, what);
+}
+
 static void on_time_over(uv_timer_t *timer)
 {
 	struct confirm_clock *clock = timer->data;
@@ -34,6 +42,10 @@ static void on_time_over(uv_timer_t *timer)
 	log_warn("weftd", "change %" PRId64 " was not confirmed in time: back "
 		 "to the configuration of change %" PRId64,
 		 d->confirm.change, d->confirm.back_to);
+	if (clock->tried != d->confirm.change) {
+		tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRM_EXPIRED,
+		     d->confirm.change, "was not confirmed in time");
+	}
 	clock->tried = d->confirm.change;
 	if (daemon_go_back(d, NULL, d->confirm.back_to,
 			   "not confirmed in time", &err)) {
@@ -71,6 +83,7 @@ static uint64_t wait_ms(const struct daemon *d)
 
 void daemon_confirm_watch(struct daemon *d)
 {
+	int64_t before = d->confirm.change;
 	struct err err = { 0 };
 
 	if (store_confirming(d->store, &d->confirm, &err)) {
@@ -86,6 +99,10 @@ void daemon_confirm_watch(struct daemon *d)
 		log_error("weftd", "no memory for the clock of a change that "
 				   "is to be confirmed");
 		return;
+	}
+	if (d->confirm.change != before) {
+		tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRM_WAITING,
+		     d->confirm.change, "goes back unless it is confirmed");
 	}
 	uv_update_time(d->loop);
 	uv_timer_start(&d->clock->timer, on_time_over, wait_ms(d), 0);
@@ -139,6 +156,8 @@ void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg,
 		return;
 	}
 	log_info("weftd", "change %" PRId64 " is confirmed", res.change);
+	tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRMED, res.change,
+	     "is confirmed");
 	daemon_confirm_watch(d);
 	rpc_send(call, &res.base, &err);
 	rpc_finish(call, RPC_OK, NULL);

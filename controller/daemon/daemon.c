@@ -134,6 +134,9 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 		 (long long)store_generation(d->store));
 	daemon_work_free(w);
 	if (!d->draining) {
+		daemon_event(d, &(struct daemon_event){
+				.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_READ },
+			     "all devices were asked");
 		daemon_refresh_jobs(d);
 		daemon_confirm_watch(d);
 	}
@@ -223,6 +226,8 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		       handle_verify),
 		METHOD("History", history_request, history_response, RPC_UNARY,
 		       handle_history),
+		METHOD("Watch", watch_request, watch_event,
+		       RPC_SERVER_STREAMING, handle_watch),
 		METHOD("GetSchedule", get_schedule_request, schedule_piece,
 		       RPC_SERVER_STREAMING, handle_schedule),
 		HEALTH("Check", RPC_UNARY, handle_health_check),
@@ -250,7 +255,7 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		.arg = d,
 	};
 
-	_Static_assert(sizeof(methods) == sizeof(d->methods),
+	_Static_assert(sizeof(methods) <= sizeof(d->methods),
 		       "room for every method");
 	memcpy(d->methods, methods, sizeof(methods));
 	return rpc_server_new(d->loop, &rpc, &d->server, err);
@@ -261,6 +266,7 @@ static void daemon_free(struct daemon *d)
 	store_free(d->store);
 	job_rows_fini(&d->jobs);
 	daemon_finished_fini(d);
+	daemon_events_fini(d);
 	daemon_confirm_fini(d);
 	reflection_free(d->reflection);
 	access_free(d->access);
@@ -289,7 +295,8 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	d->cfg = *cfg;
 	d->reading = true;
 	TAILQ_INIT(&d->watches);
-	if ((r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
+	if ((r = daemon_events_init(d, err)) ||
+	    (r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
 	    (r = open_store(d, cfg->state_dir, err)) ||
 	    (r = store_confirming(d->store, &d->confirm, err)) ||
 	    (r = read_fabric(d, cfg->fabric, err)) ||
@@ -384,6 +391,7 @@ void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
 {
 	d->draining = true;
 	daemon_health_changed(d);
+	daemon_watch_end(d);
 	d->stopped = done;
 	d->stopped_arg = arg;
 	if (d->change) {

@@ -9,6 +9,7 @@
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
+ *   watch.c     what happens, told to those who watch
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
  *   notify.c    the service manager
@@ -28,6 +29,7 @@
 #include "lib/rpc/rpc.h"
 #include "weft/v1/weft.pb-c.h"
 
+#define DAEMON_MAX_METHODS 40
 #define MAX_FINISHED 32		/* results kept for repeated request ids */
 
 /* ---- snapshot.c ---- */
@@ -169,6 +171,31 @@ void access_free(struct access *a);
 int access_permit(const struct access *a, const struct rpc_peer *peer,
 		  const char *path, struct err *err);
 
+/* ---- watch.c ---- */
+
+struct events;
+
+/* What an event is about. */
+struct daemon_event {
+	Weft__V1__EventKind kind;
+	const char *device;	/* NULL: none */
+	int64_t change;		/* 0: none */
+	Weft__V1__Verdict verdict;
+};
+
+int daemon_events_init(struct daemon *d, struct err *err);
+void daemon_events_fini(struct daemon *d);
+/* Tells it, with one sentence, to all who watch. O(watchers). */
+void daemon_event(struct daemon *d, const struct daemon_event *what,
+		  const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Tells what the last readings have shown: devices that are away, are back,
+ * have restarted, are not as intended. O(devices). */
+void daemon_observe(struct daemon *d);
+void handle_watch(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+/* Ends the calls, which would never end by themselves. */
+void daemon_watch_end(struct daemon *d);
+
 /* ---- health.c ---- */
 
 void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
@@ -219,6 +246,7 @@ struct daemon {
 	bool reading;			/* devices are not known (again) */
 	bool was_read;			/* all were asked once */
 	TAILQ_HEAD(, health_watch) watches;
+	struct events *events;
 	bool applied;			/* a configuration is on record */
 	bool draining;
 	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */
@@ -237,7 +265,7 @@ struct daemon {
 	void (*stopped)(void *arg);
 	void *stopped_arg;
 	struct reflection *reflection;	/* once somebody has asked */
-	struct rpc_method methods[15];
+	struct rpc_method methods[DAEMON_MAX_METHODS];
 };
 
 /* True unless weftd is stopping; then the call was answered. */

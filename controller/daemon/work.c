@@ -127,6 +127,9 @@ void daemon_work_free(struct work *w)
 	if (w->probed && !d->draining) {
 		settle(d);
 	}
+	if (had_turn && !d->reading && !d->draining) {
+		daemon_observe(d);
+	}
 	if (had_turn) {
 		d->turn = w->next;
 	} else if (w->pure) {

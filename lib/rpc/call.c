@@ -79,9 +79,14 @@ static ssize_t read_response(nghttp2_session *session, int32_t stream,
 			     nghttp2_data_source *source, void *user)
 {
 	struct rpc_call *call = source->ptr;
-	size_t n = unsent(call) < length ? unsent(call) : length;
+	size_t n;
 
 	(void)session, (void)stream, (void)user;
+	if (unsent(call) == 0 && call->held && !call->ended &&
+	    call->on_ready) {
+		call->on_ready(call, call->ready_arg);
+	}
+	n = unsent(call) < length ? unsent(call) : length;
 	if (n == 0 && !call->ended) {
 		call->deferred = true;
 		return NGHTTP2_ERR_DEFERRED;
@@ -506,6 +511,17 @@ void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg)
 {
 	call->on_cancel = cb;
 	call->cancel_arg = arg;
+}
+
+void rpc_call_on_ready(struct rpc_call *call, rpc_ready_cb cb, void *arg)
+{
+	call->on_ready = cb;
+	call->ready_arg = arg;
+}
+
+size_t rpc_call_unsent(const struct rpc_call *call)
+{
+	return unsent(call);
 }
 
 void rpc_call_set_data(struct rpc_call *call, void *data)

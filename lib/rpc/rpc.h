@@ -80,6 +80,10 @@ typedef void (*rpc_handler)(struct rpc_call *call,
  * go on (rpc_send answers WEFT_ECANCELED) until it calls rpc_finish. */
 typedef void (*rpc_cancel_cb)(struct rpc_call *call, void *arg);
 
+/* All that was sent is on its way, and the client takes more. The callback may
+ * send, also nothing, and may finish the call. */
+typedef void (*rpc_ready_cb)(struct rpc_call *call, void *arg);
+
 /* Which side sends any number of messages instead of one. */
 enum rpc_streaming {
 	RPC_UNARY = 0, RPC_SERVER_STREAMING = 1, RPC_CLIENT_STREAMING = 2,
@@ -164,6 +168,14 @@ void *rpc_call_data(const struct rpc_call *call);
  * when nobody waits for it any more. */
 int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 	     struct err *err);
+
+/* Bytes queued that the client has not taken yet. */
+size_t rpc_call_unsent(const struct rpc_call *call);
+
+/* For streams without end: asks for a word each time the queue has run empty,
+ * so that what a slow client has not read need not be queued. From then on
+ * it may come whenever a handler has returned. */
+void rpc_call_on_ready(struct rpc_call *call, rpc_ready_cb cb, void *arg);
 
 /* Ends the call; the call must not be touched afterwards. message may be
  * NULL. */

@@ -97,6 +97,8 @@ struct rpc_call {
 	int64_t deadline_ns;
 	rpc_cancel_cb on_cancel;
 	void *cancel_arg;
+	rpc_ready_cb on_ready;
+	void *ready_arg;
 	void *data;
 	struct buf out;		/* framed responses; from out_sent unsent */
 	size_t out_sent;

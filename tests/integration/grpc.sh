@@ -39,7 +39,8 @@ client() {
 	tap "grpcio: $*" $status
 }
 
-client unary stream errors details health deadline reflection stopping
+client unary stream errors details health deadline reflection watchers \
+	stopping
 wait_for 20 sh -c "! kill -0 ${PID[weftd]}" && wait "${PID[weftd]}"
 tap "weftd exits with 0"
 stop weftd KILL

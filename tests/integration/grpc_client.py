@@ -137,8 +137,56 @@ def deadline():
     passed("a cancelled stream leaves the connection alone")
 
 
+def peak_mib(pid):
+    """The most memory that a process has had."""
+    with open("/proc/%s/status" % pid) as f:
+        return next(int(line.split()[1]) for line in f
+                    if line.startswith("VmHWM:")) / 1024
+
+
+def watchers():
+    """1000 watch; nearly all of them sleep while much happens."""
+    global channel
+    first, calls, channels = channel, [], []
+    for _ in range(12):
+        channel = grpc.insecure_channel(
+            "unix:" + sys.argv[2],
+            options=[("grpc.use_local_subchannel_pool", 1),
+                     ("grpc.http2.bdp_probe", 0),
+                     ("grpc.http2.lookahead_bytes", 16384)])
+        channels.append(channel)
+        watch = method(FABRIC, "Watch")
+        calls += [watch(message("weft.v1.WatchRequest"), timeout=120)
+                  for _ in range(84)]
+    channel = first
+    assert len(calls) >= 1000
+    assert all(next(c).kind == 0 for c in calls)
+    bad = message("weft.v1.ApplyRequest", config=b"weft: 1\n")
+    refused = method(FABRIC, "Apply")
+    for _ in range(1500):
+        assert code_of(lambda: list(refused(bad, timeout=10))) == \
+            grpc.StatusCode.INVALID_ARGUMENT
+    for call in calls[::250]:
+        last = next(call).sequence
+        for _ in range(10000):
+            event = next(call)
+            if event.kind == 0:
+                break
+            assert event.sequence == last + 1, (event, last)
+            last = event.sequence
+        assert event.kind == 0 and event.sequence > last
+        assert event.text.startswith("resync from generation")
+    peak = peak_mib(sys.argv[3])
+    assert peak < 128, peak
+    for call in calls:
+        call.cancel()
+    passed("%d watchers, nearly all asleep: weftd takes %d MiB" %
+           (len(calls), peak))
+
+
 # What a viewer may call; whatever else there is must be refused to him.
-LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "GetSchedule"}
+LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "GetSchedule",
+           "Watch"}
 
 
 def service_methods(name):
