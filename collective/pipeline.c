@@ -149,7 +149,7 @@ static void time_of(const struct coll_sched *s, const struct coll_cost *c,
 }
 
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
-		       int *batches, struct err *err)
+		       int most, int *batches, struct err *err)
 {
 	struct loads l = { 0 };
 	mpq_t factor, time, best;
@@ -162,7 +162,7 @@ int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 	mpq_init(factor);
 	mpq_init(time);
 	mpq_init(best);
-	for (int k = 1; k <= COLL_MAX_BATCHES &&
+	for (int k = 1; k <= most && k <= COLL_MAX_BATCHES &&
 	     (int64_t)k * s->chunks <= COLL_MAX_CHUNKS &&
 	     (int64_t)k * (int64_t)s->xfers.n <= COLL_MAX_XFERS; k++) {
 		to_factor(s, &l, total(&l, k), k, factor);

@@ -23,12 +23,13 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 
 /*
  * How many batches take the least time in the alpha-beta model, latencies of
- * arcs left out; 1 when none gains. Exact: all numbers up to COLL_MAX_BATCHES are tried. WEFT_EUNSUPPORTED for light,
+ * arcs left out; 1 when none gains. Exact: all numbers up to `most`, itself at
+ * most COLL_MAX_BATCHES, are tried. WEFT_EUNSUPPORTED for light,
  * WEFT_ELIMIT when capacities have no common multiple below 2^31. O((steps +
  * batches) * arcs) for each.
  */
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
-		       int *batches, struct err *err);
+		       int most, int *batches, struct err *err);
 
 /* T_B of coll_pipeline(s, batches) in M/B, without making it. */
 int coll_pipeline_factor(const struct coll_sched *s, int batches,

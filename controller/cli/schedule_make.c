@@ -145,7 +145,8 @@ static int try_batches(const struct cli *c, struct made *m, struct err *err)
 				 err);
 		batches = (int)asked;
 	} else if (m->wants_time) {
-		rc = coll_pipeline_best(m->sched, &m->cost, &batches, err);
+		rc = coll_pipeline_best(m->sched, &m->cost, COLL_MAX_BATCHES,
+					&batches, err);
 	}
 	if (rc || batches == 1) {
 		return rc;

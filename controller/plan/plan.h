@@ -61,7 +61,7 @@ struct plan_share {
 struct plan_job {
 	int job;			/* fabric->jobs */
 	const char *algorithm;		/* "composed", "optree", "bfb",
-					 * "mcf", "pmcf", "tsmcf",
+					 * "expand", "mcf", "pmcf", "tsmcf",
 					 * "single-path" */
 	char *topology;			/* expression used, "" on rings */
 	struct coll_sched *sched;	/* verified */

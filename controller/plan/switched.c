@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/expand.h"
 #include "collective/find.h"
 #include "collective/mcf_sched.h"
 #include "collective/mcf_steps.h"
+#include "collective/pipeline.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -19,6 +21,11 @@
 /* How many of the finder's frontier are scheduled: those that promise the
  * least time. */
 #define AUTO_FOUND 2
+/* How many digraphs that the switches cannot wire are given up before the job
+ * is. */
+#define AUTO_REFUSED 8
+/* Batches that overlap multiply transfers: up to so many in all. */
+#define BATCH_TRANSFERS (1 << 18)
 
 /* A digraph that could serve, with its rank among the others. */
 struct candidate {
@@ -31,6 +38,8 @@ struct candidates {
 	VEC(struct candidate) list;
 	int n, degree;
 	bool symmetric;		/* duplex circuits need both directions */
+	VEC(char *) refused;	/* names of those that the switches cannot
+				 * wire */
 };
 
 static int sum_distances(const struct topo *t, struct candidate *c,
@@ -181,15 +190,21 @@ static int64_t slowest_port_bps(const struct plan_ctx *ctx,
 	return least;
 }
 
-static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
-			 struct err *err)
+static struct coll_cost cost_of(const struct plan_ctx *ctx,
+				const struct model_job *job)
 {
-	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct coll_cost cost = {
+	return (struct coll_cost){
 		.alpha_ns = job->alpha_ns > 0 ? job->alpha_ns : 0,
 		.link_bps = slowest_port_bps(ctx, job),
 		.size_bytes = job->size_bytes,
 	};
+}
+
+static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
+			 struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct coll_cost cost = cost_of(ctx, job);
 	int rc = coll_verify(pj->sched, &pj->report, err);
 
 	if (rc) {
@@ -247,6 +262,93 @@ static int synthesise(const struct model_job *job, struct plan_job *pj,
 	return rc;
 }
 
+static void move_result(struct plan_job *to, struct plan_job *from)
+{
+	coll_free(to->sched);
+	free(to->topology);
+	coll_report_fini(&to->report);
+	*to = *from;
+}
+
+/* Takes s over; it becomes the schedule of pj when it is faster. */
+static int offer(const struct plan_ctx *ctx, struct plan_job *pj,
+		 struct coll_sched *s, const char *algorithm, struct err *err)
+{
+	struct plan_job one = { .job = pj->job, .sched = s,
+				.algorithm = algorithm };
+	int rc;
+
+	coll_report_init(&one.report);
+	rc = time_schedule(ctx, &one, err);
+	if (!rc && one.time_ns < pj->time_ns) {
+		coll_set_topo_name(s, pj->topology);
+		one.topology = pj->topology;
+		pj->topology = NULL;
+		move_result(pj, &one);
+	} else {
+		coll_free(s);
+		coll_report_fini(&one.report);
+	}
+	return rc;
+}
+
+/* The construction, where the digraph is an expansion that has one. */
+static int try_expansion(const struct plan_ctx *ctx, struct plan_job *pj,
+			 const char *expr, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct coll_sched *s = NULL;
+	int rc = coll_expand(job->collective, expr, &s, NULL);
+
+	if (rc) {
+		return rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+	}
+	return offer(ctx, pj, s, "expand", err);
+}
+
+/* Batches that overlap, where links are idle and a step has its price: with
+ * steps for nothing, more batches would always be better. */
+static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj,
+		       struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct coll_cost cost = cost_of(ctx, job);
+	struct coll_sched *s = NULL;
+	int64_t n = 0, most;
+	int batches, rc;
+
+	coll_xfers(pj->sched, &n);
+	most = n > 0 ? BATCH_TRANSFERS / n : 0;
+	if (cost.alpha_ns == 0 || pj->report.bandwidth_optimal || most < 2) {
+		return 0;
+	}
+	rc = coll_pipeline_best(pj->sched, &cost,
+				most < COLL_MAX_BATCHES ? (int)most
+							: COLL_MAX_BATCHES,
+				&batches, err);
+	if (!rc && batches > 1) {
+		rc = coll_pipeline(pj->sched, batches, &s, err);
+		rc = rc ? rc : offer(ctx, pj, s, pj->algorithm, err);
+	}
+	/* Never an error of its own, but for memory. */
+	return rc == WEFT_ENOMEM ? rc : 0;
+}
+
+/* What `auto` tries beside plain breadth-first broadcast. */
+static int try_others(const struct plan_ctx *ctx, struct plan_job *pj,
+		      const char *expr, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	int rc;
+
+	if (strcmp(job->algorithm, "auto") != 0 ||
+	    job->collective == COLL_ALLTOALL) {
+		return 0;
+	}
+	rc = try_expansion(ctx, pj, expr, err);
+	return rc ? rc : try_batches(ctx, pj, err);
+}
+
 /* Schedules the job on one digraph. On failure pj holds no schedule. */
 static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 		       const char *expr, struct err *err)
@@ -275,6 +377,7 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 	coll_set_topo_name(pj->sched, name);
 	pj->topology = name;
 	rc = time_schedule(ctx, pj, err);
+	rc = rc ? rc : try_others(ctx, pj, expr, err);
 	if (rc) {
 		coll_free(pj->sched);
 		free(pj->topology);
@@ -308,17 +411,20 @@ static void port_budget(const struct plan_ctx *ctx,
 	}
 }
 
-static void move_result(struct plan_job *to, struct plan_job *from)
+static bool is_refused(const struct candidates *all, const char *name)
 {
-	coll_free(to->sched);
-	free(to->topology);
-	coll_report_fini(&to->report);
-	*to = *from;
+	for (size_t i = 0; i < all->refused.n; i++) {
+		if (strcmp(all->refused.v[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Schedules one digraph and keeps it when it is the fastest so far. */
 static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
-			  const char *expr, struct err *err)
+			  const struct candidates *all, const char *expr,
+			  struct err *err)
 {
 	struct plan_job one = { .job = pj->job };
 	int rc;
@@ -329,7 +435,8 @@ static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
 		coll_report_fini(&one.report);
 		return rc;
 	}
-	if (!pj->sched || one.time_ns < pj->time_ns) {
+	if (!is_refused(all, one.topology) &&
+	    (!pj->sched || one.time_ns < pj->time_ns)) {
 		move_result(pj, &one);
 	} else {
 		coll_free(one.sched);
@@ -346,7 +453,7 @@ static int try_candidates(const struct plan_ctx *ctx, struct plan_job *pj,
 
 	for (size_t i = 0; i < all->list.n && i < AUTO_SCHEDULED && rc == 0;
 	     i++) {
-		rc = try_expression(ctx, pj, all->list.v[i].expr, err);
+		rc = try_expression(ctx, pj, all, all->list.v[i].expr, err);
 	}
 	return rc;
 }
@@ -373,7 +480,7 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 	struct coll_query q = { all->n, all->degree, all->symmetric,
 				job->collective };
 	struct coll_frontier f;
-	int rc = coll_find(&q, false, &f, NULL);
+	int rc = coll_find(&q, true, &f, NULL);
 
 	if (rc) {
 		coll_frontier_fini(&f);
@@ -392,7 +499,7 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 				 (double)pj->time_ns) {
 			break;
 		}
-		rc = try_expression(ctx, pj, best->expr, err);
+		rc = try_expression(ctx, pj, all, best->expr, err);
 		free(best->expr);
 		*best = f.points.v[--f.points.n];
 	}
@@ -400,9 +507,102 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
-/* The fastest schedule among the families that the ports allow. */
+/* The fastest schedule among the families that the ports allow, less those
+ * refused. */
 static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
-			   struct err *err)
+			   const struct candidates *all, struct err *err)
+{
+	int rc = try_candidates(ctx, pj, all, err);
+
+	rc = rc ? rc : try_frontier(ctx, pj, all, err);
+	if (rc == 0 && !pj->sched) {
+		rc = err_set(err, WEFT_EINFEASIBLE,
+			     "no topology for %d hosts with %d usable ports "
+			     "each", all->n, all->degree);
+	}
+	return rc;
+}
+
+static int find_circuits(struct plan_ctx *ctx, struct plan_job *pj,
+			 struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+
+	return plan_has_trunks(ctx, job) ? plan_trunk_circuits(ctx, pj, err)
+					 : plan_circuits(ctx, pj, err);
+}
+
+/* Gives the digraph of pj up, which has no circuits. */
+static int refuse(struct candidates *all, struct plan_job *pj, struct err *err)
+{
+	struct plan_job none = { .job = pj->job };
+
+	if (vec_push(&all->refused, pj->topology)) {
+		return err_nomem(err);
+	}
+	pj->topology = NULL;
+	coll_report_init(&none.report);
+	move_result(pj, &none);
+	return 0;
+}
+
+/* What a search for circuits may have taken before it failed is given back. */
+static int try_circuits(struct plan_ctx *ctx, struct plan_job *pj,
+			struct err *err)
+{
+	size_t ports = (size_t)ctx->fabric->n_ports + 1;
+	size_t trunks = (size_t)ctx->fabric->n_trunks + 1;
+	struct plan_ctx old = { .tx_taken = malloc(ports),
+				.rx_taken = malloc(ports),
+				.trunk_taken = malloc(trunks) };
+	int rc = old.tx_taken && old.rx_taken && old.trunk_taken
+			 ? 0 : err_nomem(err);
+
+	if (!rc) {
+		memcpy(old.tx_taken, ctx->tx_taken, ports);
+		memcpy(old.rx_taken, ctx->rx_taken, ports);
+		memcpy(old.trunk_taken, ctx->trunk_taken, trunks);
+		rc = find_circuits(ctx, pj, err);
+		if (rc) {
+			memcpy(ctx->tx_taken, old.tx_taken, ports);
+			memcpy(ctx->rx_taken, old.rx_taken, ports);
+			memcpy(ctx->trunk_taken, old.trunk_taken, trunks);
+		}
+	}
+	free(old.tx_taken);
+	free(old.rx_taken);
+	free(old.trunk_taken);
+	return rc;
+}
+
+/* The fastest that the switches can wire. When they can wire none of the first
+ * few, the error is that of the fastest. */
+static int plan_auto(struct plan_ctx *ctx, struct plan_job *pj,
+		     struct candidates *all, struct err *err)
+{
+	struct err first = { 0 }, why;
+	int rc = WEFT_EINFEASIBLE;
+
+	for (int k = 0; k < AUTO_REFUSED && rc == WEFT_EINFEASIBLE; k++) {
+		err_clear(&why);
+		rc = choose_topology(ctx, pj, all, &why);
+		rc = rc ? rc : try_circuits(ctx, pj, &why);
+		first = k == 0 ? why : first;
+		if (rc == WEFT_EINFEASIBLE && !pj->sched) {
+			break;
+		}
+		if (rc == WEFT_EINFEASIBLE && refuse(all, pj, &why)) {
+			rc = WEFT_ENOMEM;
+		}
+	}
+	if (rc && err) {
+		*err = rc == WEFT_EINFEASIBLE ? first : why;
+	}
+	return rc;
+}
+
+static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj,
+			     struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct candidates all = { .n = job->n_hosts };
@@ -410,25 +610,19 @@ static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
 
 	port_budget(ctx, job, &all.degree, &all.symmetric);
 	rc = gather_candidates(&all, err);
-	if (rc) {
-		goto out;
-	}
-	if (all.list.n > 0) {
+	if (!rc && all.list.n > 0) {
 		qsort(all.list.v, all.list.n, sizeof(*all.list.v),
 		      by_distance);
 	}
-	rc = try_candidates(ctx, pj, &all, err);
-	rc = rc ? rc : try_frontier(ctx, pj, &all, err);
-	if (rc == 0 && !pj->sched) {
-		rc = err_set(err, WEFT_EINFEASIBLE,
-			     "no topology for %d hosts with %d usable ports "
-			     "each", job->n_hosts, all.degree);
-	}
-out:
+	rc = rc ? rc : plan_auto(ctx, pj, &all, err);
 	for (size_t i = 0; i < all.list.n; i++) {
 		free(all.list.v[i].expr);
 	}
+	for (size_t i = 0; i < all.refused.n; i++) {
+		free(all.refused.v[i]);
+	}
 	vec_fini(&all.list);
+	vec_fini(&all.refused);
 	return rc;
 }
 
@@ -444,12 +638,9 @@ int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 			       "reduce-scatter, allreduce and all-to-all",
 			       coll_kind_name(job->collective));
 	}
-	rc = strcmp(job->topology, "auto") == 0
-		     ? choose_topology(ctx, pj, err)
-		     : schedule_on(ctx, pj, job->topology, err);
-	if (rc) {
-		return rc;
+	if (strcmp(job->topology, "auto") == 0) {
+		return plan_any_topology(ctx, pj, err);
 	}
-	return plan_has_trunks(ctx, job) ? plan_trunk_circuits(ctx, pj, err)
-					 : plan_circuits(ctx, pj, err);
+	rc = schedule_on(ctx, pj, job->topology, err);
+	return rc ? rc : find_circuits(ctx, pj, err);
 }

@@ -587,6 +587,158 @@ static void failed_ports_are_not_used(void **state)
 	model_free(f);
 }
 
+/* ---- topology: auto ---- */
+
+#define ANY(ports, n, switch_keys, size)                                \
+	ASKED(ports, n, switch_keys, size, "auto", "auto")
+
+#define ASKED(ports, n, switch_keys, size, topology, algorithm)         \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'h[0-15]', ports: 'p[0-" ports "]', rate: 100Gbps }\n" \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, " switch_keys ", driver: sim }\n"            \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-15].p[0-" ports "]', to: 'ocs0.[1-" n "]' }\n" \
+	"jobs:\n"                                                       \
+	"  - { name: j, nodes: 'h[0-15]', collective: allreduce, "      \
+	"size: " size ", topology: '" topology "', algorithm: " algorithm \
+	", alpha: 10us }\n"
+
+/* As many ports as there are, odd or even; arcs both ways where circuits
+ * are. */
+static void auto_keeps_to_the_ports(void **state)
+{
+	static const struct {
+		const char *text;
+		int ports;
+		bool both;
+	} rows[] = {
+		{ ANY("0", "16", "size: 16x16", "1MiB"), 1, false },
+		{ ANY("1", "32", "size: 32x32", "1MiB"), 2, false },
+		{ ANY("2", "48", "size: 48x48", "1MiB"), 3, false },
+		{ ANY("3", "64", "size: 64x64", "1MiB"), 4, false },
+		{ ANY("1", "32", "ports: 32, any-to-any: true", "1MiB"), 2,
+		  true },
+		{ ANY("2", "48", "ports: 48, any-to-any: true", "1MiB"), 3,
+		  true },
+		{ ANY("3", "64", "ports: 64, any-to-any: true", "1MiB"), 4,
+		  true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct model_fabric *f = fabric_of(rows[i].text);
+		struct plan *p = plan_of(f, NULL);
+		const struct topo *t = coll_topo(p->jobs[0].sched);
+
+		check_circuits(p, &p->jobs[0]);
+		assert_true(topo_max_degree(t) <= rows[i].ports);
+		assert_true(!rows[i].both || topo_is_symmetric(t));
+		assert_true(p->jobs[0].time_ns >= p->jobs[0].bound_ns);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
+/* Fewer steps for a small message, T_B at the bound for a large
+ * one; never slower than what one could have asked for. */
+static void auto_picks_by_size(void **state)
+{
+	static const char *const sizes[] = { "4KiB", "1GiB" };
+	static const char *const asked[] = {
+		"auto", "GenKautz(4,16)", "C(16,{3,4})", "Torus(4,4)",
+		"UniRing(4,16)", "Pow(UniRing(2,4),2)",
+	};
+	int steps[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int64_t time = 0;
+
+		for (size_t k = 0; k < sizeof(asked) / sizeof(*asked); k++) {
+			char text[2048];
+			struct model_fabric *f;
+			struct plan *p;
+
+			snprintf(text, sizeof(text),
+				 ASKED("3", "64", "size: 64x64", "%s", "%s",
+				       "auto"), sizes[i], asked[k]);
+			f = fabric_of(text);
+			p = plan_of(f, NULL);
+			if (k == 0) {
+				time = p->jobs[0].time_ns;
+				steps[i] = p->jobs[0].report.steps;
+			}
+			if (p->jobs[0].time_ns < time) {
+				fail_msg("%s: %s is faster than auto",
+					 sizes[i], asked[k]);
+			}
+			plan_free(p);
+			model_free(f);
+		}
+	}
+	assert_true(steps[0] < steps[1]);
+}
+
+/* Batches that overlap where links would be idle; the name stays. */
+static void auto_overlaps_batches(void **state)
+{
+	struct model_fabric *f = fabric_of(
+		ASKED("1", "32", "size: 32x32", "1GiB", "GenKautz(2,16)",
+		      "auto"));
+	struct model_fabric *g = fabric_of(
+		ASKED("1", "32", "size: 32x32", "1GiB", "GenKautz(2,16)",
+		      "bfb"));
+	struct plan *any = plan_of(f, NULL), *plain = plan_of(g, NULL);
+
+	(void)state;
+	assert_true(any->jobs[0].time_ns < plain->jobs[0].time_ns);
+	assert_true(any->jobs[0].report.steps > plain->jobs[0].report.steps);
+	assert_true(mpq_cmp(any->jobs[0].report.bandwidth_factor,
+			    plain->jobs[0].report.bandwidth_factor) < 0);
+	assert_string_equal(any->jobs[0].algorithm, "bfb");
+	plan_free(any);
+	plan_free(plain);
+	model_free(g);
+	model_free(f);
+}
+
+/* Half of the hosts have a port on a switch of their own. The fastest digraphs
+ * have no arcs among them alone that would use it: the next is taken. */
+#define UNEVEN(topology)                                                \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'h[0-7]', ports: 'p[0-1]', rate: 100Gbps }\n"      \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, size: 12x12, driver: sim }\n"                \
+	"  - { name: ocs1, size: 4x4, driver: sim }\n"                  \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"             \
+	"  - { from: 'h[4-7].p0', to: 'ocs0.[9-12]' }\n"                \
+	"  - { from: 'h[4-7].p1', to: 'ocs1.[1-4]' }\n"                 \
+	"jobs:\n"                                                       \
+	"  - { name: j, nodes: 'h[0-7]', collective: allreduce, "       \
+	"size: 4KiB, topology: '" topology "', alpha: 10us }\n"
+
+static void auto_keeps_to_the_switches(void **state)
+{
+	struct model_fabric *f = fabric_of(UNEVEN("Diamond"));
+	struct plan *p = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(plan_make(f, NULL, &p, &err), WEFT_EINFEASIBLE);
+	model_free(f);
+	f = fabric_of(UNEVEN("auto"));
+	p = plan_of(f, NULL);
+	check_circuits(p, &p->jobs[0]);
+	plan_free(p);
+	model_free(f);
+}
+
 /* ---- all-to-all ---- */
 
 #define ALL_TO_ALL(topology, algorithm)                                 \
@@ -1118,6 +1270,10 @@ int main(void)
 		cmocka_unit_test(foreign_light_out_of_the_way_stays),
 		cmocka_unit_test(foreign_light_that_is_wanted_is_adopted),
 		cmocka_unit_test(failed_ports_are_not_used),
+		cmocka_unit_test(auto_keeps_to_the_ports),
+		cmocka_unit_test(auto_picks_by_size),
+		cmocka_unit_test(auto_overlaps_batches),
+		cmocka_unit_test(auto_keeps_to_the_switches),
 		cmocka_unit_test(every_all_to_all_is_planned),
 		cmocka_unit_test(an_all_to_all_goes_on_without_a_port),
 		cmocka_unit_test(duplex_circuits_carry_both_ways),
