@@ -27,7 +27,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base lp rpc proto light host topology collective rwa optree drivers \
-	emulators model plan wire store apply daemon cli
+	emulators model plan wire store apply testbed daemon cli
 
 DIR_base := lib/base
 DIR_lp := lib/lp
@@ -46,6 +46,7 @@ DIR_plan := controller/plan
 DIR_wire := controller/wire
 DIR_store := controller/store
 DIR_apply := controller/apply
+DIR_testbed := controller/testbed
 DIR_daemon := controller/daemon
 DIR_cli := controller/cli
 
@@ -66,11 +67,12 @@ DEPS_plan := base lp topology collective rwa optree model light
 DEPS_wire := base light collective model plan proto
 DEPS_store := base model light
 DEPS_apply := base model light drivers plan store
+DEPS_testbed := base topology collective rwa optree model light host drivers plan
 DEPS_daemon := base model light drivers plan wire store apply rpc proto collective
-DEPS_cli := base lp topology collective rwa optree model light drivers plan wire rpc proto
+DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire testbed rpc proto
 
 # Archives in link order: a room before the rooms it uses.
-LINK_ORDER := cli daemon apply store wire plan model emulators drivers optree \
+LINK_ORDER := cli testbed daemon apply store wire plan model emulators drivers optree \
 	collective rwa topology lp rpc proto light host base
 closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
 	$(call closure,$(d)))))

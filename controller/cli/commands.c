@@ -202,6 +202,27 @@ static const struct cli_option emulate_options[] = {
 	END,
 };
 
+static const struct cli_option testbed_up_options[] = {
+	{ 0, "rate", "RATE", "of every link (default: as the fabric says, up "
+	  "to 17Gbps)", NULL },
+	{ 0, "swap", "FIBRE,FIBRE", "lay two fibres the wrong way round, e.g. "
+	  "gpu0.p0.tx,gpu1.p0.tx", NULL },
+	{ 0, "dead", "FIBRES", "break fibres", NULL },
+	{ 0, "reverse", "PORTS", "exchange the two fibres of ports", NULL },
+	END,
+};
+
+static const struct cli_option testbed_status_options[] = {
+	{ 0, "watch", NULL, "print link events until Ctrl-C", NULL }, END,
+};
+
+static const struct cli_option testbed_probe_options[] = {
+	{ 0, "duration", "TIME", "keep sending, e.g. 10s (default: one frame a "
+	  "port)", NULL },
+	{ 0, "interval", "TIME", "between frames (default: 10ms)", NULL },
+	END,
+};
+
 #define GROUP_END { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL }
 
 static const struct cli_command schedule_commands[] = {
@@ -259,6 +280,24 @@ static const struct cli_command device_commands[] = {
 	GROUP_END,
 };
 
+static const struct cli_command testbed_commands[] = {
+	{ "up", NULL, "FABRIC", "Build a fabric of network namespaces", NULL,
+	  testbed_up_options, 1, 1, false, cmd_testbed_up },
+	{ "down", NULL, "FABRIC", "Take all of it away", NULL, NULL, 1, 1,
+	  false, cmd_testbed_down },
+	{ "status", NULL, "FABRIC", "Links of the hosts, and whose light they "
+	  "receive", NULL, testbed_status_options, 1, 1, false,
+	  cmd_testbed_status },
+	{ "route", NULL, "FABRIC", "Give hosts the routes of the applied jobs",
+	  NULL, NULL, 1, 1, false, cmd_testbed_route },
+	{ "ping", NULL, "FABRIC", "Ping every host from every other, one hop",
+	  NULL, NULL, 1, 1, false, cmd_testbed_ping },
+	{ "probe", NULL, "FABRIC", "Send frames from every port, see where "
+	  "they arrive", NULL, testbed_probe_options, 1, 1, false,
+	  cmd_testbed_probe },
+	GROUP_END,
+};
+
 const struct cli_command cli_root[] = {
 	{ "check", NULL, "FABRIC", "Find all mistakes of a fabric file", NULL,
 	  NULL, 1, 1, false, cmd_check },
@@ -299,6 +338,8 @@ const struct cli_command cli_root[] = {
 	  0, false, NULL },
 	{ "emulate", NULL, "FABRIC", "Emulate the devices that a fabric "
 	  "names", NULL, emulate_options, 1, 1, false, cmd_emulate },
+	{ "testbed", NULL, "", "Fabrics of network namespaces, with real "
+	  "packets", testbed_commands, NULL, 0, 0, false, NULL },
 	{ "explain", NULL, "[CODE]", "What an exit or error code means", NULL,
 	  NULL, 0, 1, false, cmd_explain },
 	{ "version", NULL, "", "Version of this program", NULL, NULL, 0, 0,

@@ -1,0 +1,371 @@
+/* Probe frames and echo requests; see testbed.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "controller/testbed/testbed.h"
+#include "lib/base/clk.h"
+
+#define PROBE_TYPE 0x88b5	/* local experiments, IEEE 802 */
+#define MAGIC 0x77656674u
+#define FRAME_LEN 60
+#define NS_PER_MS 1000000
+#define PING_ROUNDS 3
+
+/* What a frame says, in network byte order. */
+struct payload {
+	uint32_t magic, run, port;
+};
+
+struct prober {
+	struct testbed *t;
+	struct pollfd *polls;	/* [2 * n_ports]: tx, then rx; fd -1: none */
+	uint32_t run;
+	struct testbed_probe *out;
+	int cap_heard;
+};
+
+static int open_port(struct testbed *t, int port, const struct host_link *l,
+		     int *fd, struct err *err)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(PROBE_TYPE),
+				  .sll_ifindex = l->ifindex };
+	struct host_net *net = t->hosts[t->fabric->ports[port].host];
+	int rc = host_socket(net, AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0, fd,
+			     err);
+
+	if (rc) {
+		return rc;
+	}
+	if (bind(*fd, (struct sockaddr *)&at, sizeof(at)) != 0) {
+		rc = err_errno(err, WEFT_EIO, errno, "port %s",
+			       t->fabric->ports[port].name);
+		close(*fd);
+		*fd = -1;
+	}
+	return rc;
+}
+
+static int prober_init(struct prober *p, struct err *err)
+{
+	int n = p->t->fabric->n_ports, rc = 0;
+
+	p->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid();
+	p->polls = calloc((size_t)n * 2 + 1, sizeof(*p->polls));
+	p->out->sent = calloc((size_t)n + 1, sizeof(*p->out->sent));
+	if (!p->polls || !p->out->sent) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < 2 * n; i++) {
+		p->polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	}
+	for (int i = 0; rc == 0 && i < n; i++) {
+		if (p->t->tx[i].ifindex) {
+			rc = open_port(p->t, i, &p->t->tx[i], &p->polls[i].fd,
+				       err);
+		}
+		if (rc == 0 && p->t->rx[i].ifindex) {
+			rc = open_port(p->t, i, &p->t->rx[i],
+				       &p->polls[n + i].fd, err);
+		}
+	}
+	return rc;
+}
+
+static void prober_fini(struct prober *p)
+{
+	for (int i = 0; p->polls && i < 2 * p->t->fabric->n_ports; i++) {
+		if (p->polls[i].fd >= 0) {
+			close(p->polls[i].fd);
+		}
+	}
+	free(p->polls);
+}
+
+static void send_from(struct prober *p, int port)
+{
+	uint8_t frame[FRAME_LEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	struct payload say = { htonl(MAGIC), htonl(p->run),
+			       htonl((uint32_t)port) };
+
+	memcpy(frame + 6, p->t->tx[port].mac, 6);
+	frame[12] = PROBE_TYPE >> 8;
+	frame[13] = PROBE_TYPE & 0xff;
+	memcpy(frame + 14, &say, sizeof(say));
+	/* A link that takes no frame now has not sent one. */
+	if (send(p->polls[port].fd, frame, sizeof(frame), 0) ==
+	    (ssize_t)sizeof(frame)) {
+		p->out->sent[port]++;
+	}
+}
+
+static int note(struct prober *p, int tx_port, int rx_port, bool at_tx,
+		struct err *err)
+{
+	struct testbed_probe *out = p->out;
+	struct testbed_heard *more;
+
+	for (int i = 0; i < out->n_heard; i++) {
+		struct testbed_heard *h = &out->heard[i];
+
+		if (h->tx_port == tx_port && h->rx_port == rx_port &&
+		    h->at_tx == at_tx) {
+			h->received++;
+			return 0;
+		}
+	}
+	if (out->n_heard == p->cap_heard) {
+		p->cap_heard = p->cap_heard ? 2 * p->cap_heard : 64;
+		more = realloc(out->heard,
+			       (size_t)p->cap_heard * sizeof(*more));
+		if (!more) {
+			return err_nomem(err);
+		}
+		out->heard = more;
+	}
+	out->heard[out->n_heard++] = (struct testbed_heard){
+		tx_port, rx_port, at_tx, 1 };
+	return 0;
+}
+
+/* All frames that wait at one netdev; *any is set when one was ours. */
+static int receive(struct prober *p, int slot, bool *any, struct err *err)
+{
+	int n = p->t->fabric->n_ports, rc = 0;
+	uint8_t frame[256];
+	struct payload say;
+	ssize_t len;
+
+	while (rc == 0 && (len = recv(p->polls[slot].fd, frame, sizeof(frame),
+				      0)) >= 0) {
+		if (len < (ssize_t)(14 + sizeof(say))) {
+			continue;
+		}
+		memcpy(&say, frame + 14, sizeof(say));
+		if (ntohl(say.magic) == MAGIC && ntohl(say.run) == p->run &&
+		    ntohl(say.port) < (uint32_t)n) {
+			*any = true;
+			rc = note(p, (int)ntohl(say.port), slot % n, slot < n,
+				  err);
+		}
+	}
+	return rc;
+}
+
+static int listen_for(struct prober *p, int patience_ms, bool *any,
+		      struct err *err)
+{
+	int n = 2 * p->t->fabric->n_ports, rc = 0;
+
+	*any = false;
+	if (poll(p->polls, (nfds_t)n, patience_ms) <= 0) {
+		return 0;
+	}
+	for (int i = 0; rc == 0 && i < n; i++) {
+		if (p->polls[i].fd >= 0 && p->polls[i].revents) {
+			rc = receive(p, i, any, err);
+		}
+	}
+	return rc;
+}
+
+static int send_and_listen(struct prober *p, int one, int64_t duration_ms,
+			   int64_t interval_ms, const volatile bool *stop,
+			   struct err *err)
+{
+	int64_t next = clk_now_ns(), end = next + duration_ms * NS_PER_MS;
+	bool any;
+	int rc = 0;
+
+	do {
+		int64_t wait;
+
+		for (int i = 0; i < p->t->fabric->n_ports; i++) {
+			if (p->t->tx[i].ifindex && (one < 0 || one == i)) {
+				send_from(p, i);
+			}
+		}
+		next += interval_ms * NS_PER_MS;
+		while (rc == 0 && (wait = next - clk_now_ns()) > 0 &&
+		       next < end) {
+			rc = listen_for(p, (int)(wait / NS_PER_MS + 1), &any,
+					err);
+		}
+		if (rc == 0) {
+			rc = listen_for(p, 0, &any, err);
+		}
+	} while (rc == 0 && next < end && !(stop && *stop));
+	return rc;
+}
+
+static int by_ports(const void *a, const void *b)
+{
+	const struct testbed_heard *x = a, *y = b;
+
+	if (x->tx_port != y->tx_port) {
+		return x->tx_port < y->tx_port ? -1 : 1;
+	}
+	if (x->rx_port != y->rx_port) {
+		return x->rx_port < y->rx_port ? -1 : 1;
+	}
+	return (int)x->at_tx - (int)y->at_tx;
+}
+
+int testbed_probe(struct testbed *t, int one, int64_t duration_ms,
+		  int64_t interval_ms, int patience_ms,
+		  const volatile bool *stop, struct testbed_probe *out,
+		  struct err *err)
+{
+	struct prober p = { .t = t, .out = out };
+	bool any = true;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = prober_init(&p, err);
+	if (rc == 0) {
+		rc = send_and_listen(&p, one, duration_ms, interval_ms, stop,
+				     err);
+	}
+	while (rc == 0 && any) {
+		rc = listen_for(&p, patience_ms, &any, err);
+	}
+	prober_fini(&p);
+	if (rc) {
+		testbed_probe_fini(out);
+	} else if (out->n_heard) {
+		qsort(out->heard, (size_t)out->n_heard, sizeof(*out->heard),
+		      by_ports);
+	}
+	return rc;
+}
+
+void testbed_probe_fini(struct testbed_probe *p)
+{
+	free(p->sent);
+	free(p->heard);
+	memset(p, 0, sizeof(*p));
+}
+
+/* ---- echo requests ---- */
+
+struct pinger {
+	struct testbed *t;
+	struct pollfd *polls;	/* [n_hosts] */
+	uint16_t id;
+	bool *answered;
+};
+
+static uint16_t checksum(const uint8_t *data, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i + 1 < len; i += 2) {
+		sum += (uint32_t)data[i] << 8 | data[i + 1];
+	}
+	while (sum >> 16) {
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return htons((uint16_t)~sum);
+}
+
+static int pinger_init(struct pinger *p, struct err *err)
+{
+	int n = p->t->fabric->n_hosts, rc = 0, one_hop = 1;
+
+	p->id = (uint16_t)(clk_now_ns() ^ getpid());
+	p->polls = calloc((size_t)n + 1, sizeof(*p->polls));
+	if (!p->polls) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		p->polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	}
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = host_socket(p->t->hosts[i], AF_INET,
+				 SOCK_RAW | SOCK_NONBLOCK, IPPROTO_ICMP,
+				 &p->polls[i].fd, err);
+		if (rc == 0 && setsockopt(p->polls[i].fd, IPPROTO_IP, IP_TTL,
+					  &one_hop, sizeof(one_hop)) != 0) {
+			rc = err_errno(err, WEFT_EIO, errno, "one hop");
+		}
+	}
+	return rc;
+}
+
+static void pinger_fini(struct pinger *p)
+{
+	for (int i = 0; p->polls && i < p->t->fabric->n_hosts; i++) {
+		if (p->polls[i].fd >= 0) {
+			close(p->polls[i].fd);
+		}
+	}
+	free(p->polls);
+}
+
+static void ask(struct pinger *p, int from, int to)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr = { testbed_addr(to) } };
+	struct icmphdr h = { .type = ICMP_ECHO };
+
+	h.un.echo.id = htons(p->id);
+	h.un.echo.sequence = htons((uint16_t)to);
+	h.checksum = checksum((const uint8_t *)&h, sizeof(h));
+	/* Without a route there is no answer, which is what is asked. */
+	(void)!sendto(p->polls[from].fd, &h, sizeof(h), 0,
+		      (struct sockaddr *)&at, sizeof(at));
+}
+
+static void take_answers(struct pinger *p, int host)
+{
+	uint8_t packet[512];
+	struct icmphdr h;
+	ssize_t len;
+
+	while ((len = recv(p->polls[host].fd, packet, sizeof(packet), 0)) >=
+	       0) {
+		size_t head = (size_t)(packet[0] & 15) * 4;
+
+		if (len < (ssize_t)(head + sizeof(h))) {
+			continue;
+		}
+		memcpy(&h, packet + head, sizeof(h));
+		if (h.type == ICMP_ECHOREPLY && h.un.echo.id == htons(p->id) &&
+		    ntohs(h.un.echo.sequence) < p->t->fabric->n_hosts) {
+			p->answered[host * p->t->fabric->n_hosts +
+				    ntohs(h.un.echo.sequence)] = true;
+		}
+	}
+}
+
+int testbed_ping(struct testbed *t, int patience_ms, bool *answered,
+		 struct err *err)
+{
+	struct pinger p = { .t = t, .answered = answered };
+	int n = t->fabric->n_hosts, rc = pinger_init(&p, err);
+
+	memset(answered, 0, (size_t)n * (size_t)n);
+	for (int round = 0; rc == 0 && round < PING_ROUNDS; round++) {
+		for (int i = 0; i < n * n; i++) {
+			if (i / n != i % n && !answered[i]) {
+				ask(&p, i / n, i % n);
+			}
+		}
+		while (poll(p.polls, (nfds_t)n, patience_ms) > 0) {
+			for (int i = 0; i < n; i++) {
+				take_answers(&p, i);
+			}
+		}
+	}
+	pinger_fini(&p);
+	return rc;
+}

@@ -1,0 +1,504 @@
+/* Building and removing a testbed; see testbed.h. */
+#include "controller/testbed/testbed.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "weft."
+#define DRIVER "linux-tc"
+#define LOOPBACK 1	/* its ifindex in every namespace */
+#define SUFFIX 3	/* letters of ".tx" */
+
+const char *testbed_netns(const struct model_fabric *f, const char *name,
+			  char *buf)
+{
+	snprintf(buf, HOST_NETNS_MAX, PREFIX "%s.%s", f->name, name);
+	return buf;
+}
+
+uint32_t testbed_addr(int host)
+{
+	return htonl((10u << 24 | 119u << 16) + (uint32_t)host + 1);
+}
+
+/* "p0" of "gpu00.p0". */
+static const char *short_name(const struct model_fabric *f, int port)
+{
+	const struct model_port *p = &f->ports[port];
+
+	return p->name + strlen(f->hosts[p->host].name) + 1;
+}
+
+/* ---- what is asked for ---- */
+
+static const char *option_of(const struct model_device *d, const char *key)
+{
+	for (int i = 0; i < d->n_options; i++) {
+		if (strcmp(d->options[i].key, key) == 0) {
+			return d->options[i].value;
+		}
+	}
+	return "";
+}
+
+static int check_device(const struct model_fabric *f,
+			const struct model_device *d, struct err *err)
+{
+	int rc = 0;
+
+	if (d->kind == MODEL_RING) {
+		rc = err_set(err, WEFT_EUNSUPPORTED,
+			     "ring %s: rings are not supported in a testbed",
+			     d->name);
+	} else if (strcmp(d->driver, DRIVER) != 0) {
+		rc = err_set(err, WEFT_EINVAL, "device %s: its driver is %s; a "
+			     "testbed is made of " DRIVER, d->name, d->driver);
+	} else if (strcmp(option_of(d, "fabric"), f->name) != 0) {
+		rc = err_set(err, WEFT_EINVAL, "device %s: the option fabric "
+			     "must be %s in a testbed", d->name, f->name);
+	} else if (model_find_host(f, d->name) >= 0) {
+		rc = err_set(err, WEFT_EINVAL, "device %s: there is a host of "
+			     "that name, both would be one namespace",
+			     d->name);
+	}
+	if (rc) {
+		err_at(err, f->file, d->place.line, d->place.col);
+		err_hint(err, "driver: " DRIVER ", options: { fabric: %s }",
+			 f->name);
+	}
+	return rc;
+}
+
+int testbed_check(const struct model_fabric *f, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < f->n_devices; i++) {
+		rc = check_device(f, &f->devices[i], err);
+	}
+	for (int i = 0; rc == 0 && i < f->n_ports; i++) {
+		if (strlen(short_name(f, i)) + SUFFIX >= HOST_IFNAME_MAX) {
+			rc = err_set(err, WEFT_EINVAL, "port %s: a netdev's "
+				     "name has room for %d letters of it",
+				     f->ports[i].name,
+				     HOST_IFNAME_MAX - SUFFIX - 1);
+		}
+	}
+	return rc;
+}
+
+int testbed_find_fibre(const struct model_fabric *f, const char *text,
+		       bool whole, struct testbed_fibre *out, struct err *err)
+{
+	for (int i = 0; i < f->n_ports; i++) {
+		size_t len = strlen(f->ports[i].name);
+
+		if (strncmp(f->ports[i].name, text, len) != 0) {
+			continue;
+		}
+		*out = (struct testbed_fibre){ i, strcmp(text + len, ".rx") ==
+						  0 };
+		if (whole ? text[len] == '\0' :
+		    out->rx || strcmp(text + len, ".tx") == 0) {
+			return 0;
+		}
+	}
+	err_set(err, WEFT_EUSAGE, "there is no %s '%.80s'",
+		whole ? "port" : "fibre", text);
+	err_hint(err, whole ? "HOST.PORT" : "HOST.PORT.tx or HOST.PORT.rx");
+	return WEFT_EUSAGE;
+}
+
+/* ---- fibres as they are laid ---- */
+
+/* Where a host's netdev leads. */
+struct end {
+	int device, port;	/* device -1: nowhere */
+	bool out;		/* to an out-port of it */
+	bool dead;
+};
+
+struct builder {
+	const struct model_fabric *f;
+	const struct testbed_options *o;
+	struct host_net **nets;		/* hosts, then devices */
+	struct end *tx, *rx;		/* [n_ports] */
+	bool **used;			/* [n_devices][n_in + n_out] */
+	testbed_progress_fn fn;
+	void *arg;
+	int done, total;
+};
+
+static struct end *end_of(struct builder *b, struct testbed_fibre fibre)
+{
+	return fibre.rx ? &b->rx[fibre.port] : &b->tx[fibre.port];
+}
+
+static void exchange(struct end *x, struct end *y)
+{
+	struct end t = *x;
+
+	*x = *y;
+	*y = t;
+}
+
+static void lay_fibres(struct builder *b)
+{
+	for (int i = 0; i < b->f->n_ports; i++) {
+		const struct model_port *p = &b->f->ports[i];
+
+		b->tx[i] = (struct end){ p->tx_device, p->tx_port, false,
+					 false };
+		b->rx[i] = (struct end){ p->rx_device, p->rx_port, true,
+					 false };
+	}
+	for (int i = 0; i < b->o->n_faults; i++) {
+		const struct testbed_fault *fault = &b->o->faults[i];
+
+		if (fault->kind == TESTBED_SWAP) {
+			exchange(end_of(b, fault->a), end_of(b, fault->b));
+		} else if (fault->kind == TESTBED_REVERSE) {
+			exchange(&b->tx[fault->a.port], &b->rx[fault->a.port]);
+		} else {
+			end_of(b, fault->a)->dead = true;
+		}
+	}
+}
+
+/* ---- building ---- */
+
+static struct host_net *device_net(struct builder *b, int device)
+{
+	return b->nets[b->f->n_hosts + device];
+}
+
+static void step(struct builder *b)
+{
+	b->done++;
+	if (b->fn) {
+		b->fn(b->done, b->total, b->arg);
+	}
+}
+
+/* Netdevs of a switch's port, for people and for the driver. */
+static void port_name(char name[HOST_IFNAME_MAX], bool out, int port)
+{
+	snprintf(name, HOST_IFNAME_MAX, "%s%d", out ? "out" : "in", port + 1);
+}
+
+static int quiet(struct host_net *net, struct err *err)
+{
+	static const char *const all[] = {
+		"net/ipv6/conf/all/disable_ipv6",
+		"net/ipv6/conf/default/disable_ipv6",
+	};
+
+	/* Its neighbour discovery is noise; a kernel without it has none. */
+	for (int i = 0; i < 2; i++) {
+		host_sysctl(net, all[i], "1", NULL);
+	}
+	return host_link_set(net, LOOPBACK, true, err);
+}
+
+/* Hosts pass on what is not for them, and take packets from anywhere: the
+ * way back differs from the way there. */
+static int make_router(struct host_net *net, int host, struct err *err)
+{
+	static const char *const settings[][2] = {
+		{ "net/ipv4/ip_forward", "1" },
+		{ "net/ipv4/conf/all/rp_filter", "0" },
+		{ "net/ipv4/conf/default/rp_filter", "0" },
+		{ "net/ipv4/conf/all/send_redirects", "0" },
+		{ "net/ipv4/conf/default/send_redirects", "0" },
+	};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(settings) /
+	     sizeof(settings[0]); i++) {
+		rc = host_sysctl(net, settings[i][0], settings[i][1], err);
+	}
+	return rc ? rc : host_addr_add(net, LOOPBACK, testbed_addr(host), 32,
+				       err);
+}
+
+static int make_netns(struct builder *b, int i, struct err *err)
+{
+	bool host = i < b->f->n_hosts;
+	const char *of = host ? b->f->hosts[i].name :
+			 b->f->devices[i - b->f->n_hosts].name;
+	char name[HOST_NETNS_MAX];
+	int rc = host_netns_add(testbed_netns(b->f, of, name), err);
+
+	if (rc == 0) {
+		rc = host_open(name, &b->nets[i], err);
+	}
+	if (rc == 0) {
+		rc = quiet(b->nets[i], err);
+	}
+	if (rc == 0 && host) {
+		rc = make_router(b->nets[i], i, err);
+	}
+	step(b);
+	return rc;
+}
+
+/* MAC of a host's netdev, the same each time. */
+static void mac_of(uint8_t mac[6], int port, bool rx)
+{
+	const uint8_t v[6] = { 0x02, 0x77, rx, (uint8_t)(port >> 16),
+			       (uint8_t)(port >> 8), (uint8_t)port };
+
+	memcpy(mac, v, sizeof(v));
+}
+
+/* One fibre of a host's port. A broken one ends in the switch's namespace as
+ * well, on a netdev that the switch knows nothing of. */
+static int lay(struct builder *b, int port, bool rx, const struct end *e,
+	       struct err *err)
+{
+	struct host_net *net = b->nets[b->f->ports[port].host];
+	char near[HOST_IFNAME_MAX + 8], far[HOST_IFNAME_MAX];
+	uint8_t mac[6];
+
+	if (e->device < 0) {
+		return 0;
+	}
+	snprintf(near, sizeof(near), "%s.%s", short_name(b->f, port),
+		 rx ? "rx" : "tx");
+	if (e->dead) {
+		snprintf(far, sizeof(far), "cut%d%s", port, rx ? "r" : "t");
+	} else {
+		const struct model_device *d = &b->f->devices[e->device];
+
+		port_name(far, e->out, e->port);
+		b->used[e->device][(e->out ? d->n_in : 0) + e->port] = true;
+	}
+	mac_of(mac, port, rx);
+	step(b);
+	return host_veth_add(net, near, mac, device_net(b, e->device), far,
+			     NULL, err);
+}
+
+static int lay_trunk(struct builder *b, const struct model_trunk *t,
+		     struct err *err)
+{
+	char from[HOST_IFNAME_MAX], to[HOST_IFNAME_MAX];
+	const struct model_device *d = &b->f->devices[t->from_device];
+
+	port_name(from, true, t->from_port);
+	port_name(to, false, t->to_port);
+	b->used[t->from_device][d->n_in + t->from_port] = true;
+	b->used[t->to_device][t->to_port] = true;
+	step(b);
+	return host_veth_add(device_net(b, t->from_device), from, NULL,
+			     device_net(b, t->to_device), to, NULL, err);
+}
+
+/* Ports that no fibre reaches are there all the same. */
+static int lay_open(struct builder *b, int device, struct err *err)
+{
+	const struct model_device *d = &b->f->devices[device];
+	struct host_net *net = device_net(b, device);
+	char near[HOST_IFNAME_MAX], far[HOST_IFNAME_MAX + 1];
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < d->n_in + d->n_out; i++) {
+		if (!b->used[device][i]) {
+			port_name(near, i >= d->n_in,
+				  i < d->n_in ? i : i - d->n_in);
+			snprintf(far, sizeof(far), "-%s", near);
+			rc = host_veth_add(net, near, NULL, net, far, NULL,
+					   err);
+		}
+	}
+	return rc;
+}
+
+static int lay_all(struct builder *b, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < b->f->n_ports; i++) {
+		rc = lay(b, i, false, &b->tx[i], err);
+		if (rc == 0) {
+			rc = lay(b, i, true, &b->rx[i], err);
+		}
+	}
+	for (int i = 0; rc == 0 && i < b->f->n_trunks; i++) {
+		rc = lay_trunk(b, &b->f->trunks[i], err);
+	}
+	for (int i = 0; rc == 0 && i < b->f->n_devices; i++) {
+		rc = lay_open(b, i, err);
+	}
+	return rc;
+}
+
+/* In-ports listen; out-ports stay down: no circuit, no light. */
+static int start_device(struct host_net *net, struct err *err)
+{
+	struct host_link *v;
+	int n, rc = host_links(net, &v, &n, err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		if (strncmp(v[i].name, "in", 2) != 0) {
+			continue;
+		}
+		rc = host_ingress_add(net, v[i].ifindex, err);
+		if (rc == 0) {
+			rc = host_link_set(net, v[i].ifindex, true, err);
+		}
+	}
+	free(v);
+	return rc;
+}
+
+/* The rate of the port that a netdev is of, or 0 for no limit. */
+static int64_t rate_of(const struct builder *b, int host, const char *netdev)
+{
+	const struct model_host *h = &b->f->hosts[host];
+	size_t len = strlen(netdev);
+
+	if (len <= SUFFIX || strcmp(netdev + len - SUFFIX, ".tx") != 0) {
+		return 0;
+	}
+	if (b->o->rate_bps) {
+		return b->o->rate_bps;
+	}
+	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
+		const char *name = short_name(b->f, i);
+		int64_t rate = b->f->ports[i].rate_bps;
+
+		if (strlen(name) == len - SUFFIX &&
+		    strncmp(name, netdev, len - SUFFIX) == 0) {
+			return rate <= HOST_MAX_RATE_BPS ? rate : 0;
+		}
+	}
+	return 0;
+}
+
+static int start_host(struct builder *b, int host, struct err *err)
+{
+	struct host_net *net = b->nets[host];
+	struct host_link *v;
+	int n, rc = host_links(net, &v, &n, err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		int64_t rate = rate_of(b, host, v[i].name);
+
+		rc = host_link_set(net, v[i].ifindex, true, err);
+		if (rc == 0 && rate) {
+			rc = host_rate_set(net, v[i].ifindex, rate, err);
+		}
+	}
+	free(v);
+	return rc;
+}
+
+static int build(struct builder *b, struct err *err)
+{
+	int n = b->f->n_hosts + b->f->n_devices, rc = 0;
+
+	b->total = n + 2 * b->f->n_ports + b->f->n_trunks;
+	lay_fibres(b);
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = make_netns(b, i, err);
+	}
+	if (rc == 0) {
+		rc = lay_all(b, err);
+	}
+	for (int i = 0; rc == 0 && i < b->f->n_devices; i++) {
+		rc = start_device(device_net(b, i), err);
+	}
+	for (int i = 0; rc == 0 && i < b->f->n_hosts; i++) {
+		rc = start_host(b, i, err);
+	}
+	return rc;
+}
+
+static int builder_init(struct builder *b, struct err *err)
+{
+	const struct model_fabric *f = b->f;
+
+	b->nets = calloc((size_t)(f->n_hosts + f->n_devices),
+			 sizeof(*b->nets));
+	b->tx = calloc((size_t)f->n_ports + 1, sizeof(*b->tx));
+	b->rx = calloc((size_t)f->n_ports + 1, sizeof(*b->rx));
+	b->used = calloc((size_t)f->n_devices + 1, sizeof(*b->used));
+	if (!b->nets || !b->tx || !b->rx || !b->used) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < f->n_devices; i++) {
+		b->used[i] = calloc((size_t)(f->devices[i].n_in +
+					     f->devices[i].n_out), 1);
+		if (!b->used[i]) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+static void builder_fini(struct builder *b)
+{
+	for (int i = 0; b->nets && i < b->f->n_hosts + b->f->n_devices; i++) {
+		host_close(b->nets[i]);
+	}
+	for (int i = 0; b->used && i < b->f->n_devices; i++) {
+		free(b->used[i]);
+	}
+	free(b->nets);
+	free(b->tx);
+	free(b->rx);
+	free(b->used);
+}
+
+static bool is_whole(const struct model_fabric *f)
+{
+	struct testbed *t = NULL;
+	bool whole = testbed_open(f, &t, NULL) == 0;
+
+	testbed_close(t);
+	return whole;
+}
+
+int testbed_up(const struct model_fabric *f, const struct testbed_options *o,
+	       testbed_progress_fn fn, void *arg, bool *built, struct err *err)
+{
+	struct builder b = { .f = f, .o = o, .fn = fn, .arg = arg };
+	int removed, rc = testbed_check(f, err);
+
+	*built = false;
+	if (rc || (o->n_faults == 0 && is_whole(f))) {
+		return rc;
+	}
+	rc = testbed_down(f->name, &removed, err);
+	if (rc == 0) {
+		rc = builder_init(&b, err);
+	}
+	if (rc == 0) {
+		*built = true;
+		rc = build(&b, err);
+	}
+	builder_fini(&b);
+	if (rc) {
+		testbed_down(f->name, &removed, NULL);
+	}
+	return rc;
+}
+
+int testbed_down(const char *fabric, int *n, struct err *err)
+{
+	char prefix[HOST_NETNS_MAX], **names;
+	int rc, n_names;
+
+	*n = 0;
+	snprintf(prefix, sizeof(prefix), PREFIX "%s.", fabric);
+	rc = host_netns_list(prefix, &names, &n_names, err);
+	for (int i = 0; rc == 0 && i < n_names; i++) {
+		rc = host_netns_del(names[i], err);
+		*n += rc == 0;
+	}
+	host_netns_list_free(names, n_names);
+	return rc;
+}

@@ -1,0 +1,148 @@
+/*
+ * A fabric made of network namespaces on this machine: one for every host
+ * and every switch, all called weft.FABRIC.NAME, and a pair of veths for
+ * every fibre. A host's port p0 has two netdevs, p0.tx and p0.rx, since its
+ * two fibres are apart; the switches are driven by `linux-tc`. docs/testbed.md
+ * describes it for users.
+ *
+ * Everything is found again by name: no state is kept anywhere else, and
+ * what a killed process left is taken away by the next `down` or `up`.
+ */
+#ifndef WEFT_TESTBED_TESTBED_H
+#define WEFT_TESTBED_TESTBED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "controller/model/model.h"
+#include "controller/plan/plan.h"
+#include "drivers/host/host.h"
+#include "lib/base/err.h"
+
+/* A fibre laid otherwise than the fabric says. */
+enum testbed_fault_kind {
+	TESTBED_SWAP,		/* a and b end at each other's switch ports */
+	TESTBED_DEAD,		/* a is broken */
+	TESTBED_REVERSE,	/* the port's two fibres are exchanged */
+};
+
+/* A fibre is that of a host port, tx or rx. */
+struct testbed_fibre {
+	int port;		/* fabric->ports */
+	bool rx;
+};
+
+struct testbed_fault {
+	enum testbed_fault_kind kind;
+	struct testbed_fibre a, b;
+};
+
+struct testbed_options {
+	int64_t rate_bps;	/* of every link; 0: what the fabric says */
+	const struct testbed_fault *faults;
+	int n_faults;
+};
+
+/* "gpu0.p1.tx", or "gpu0.p1" for a whole port (rx false). WEFT_EUSAGE. */
+int testbed_find_fibre(const struct model_fabric *f, const char *text,
+		       bool whole, struct testbed_fibre *out, struct err *err);
+
+/* That the fabric can be built: every device is a switch driven by linux-tc
+ * with the option fabric, names fit. WEFT_EINVAL, WEFT_EUNSUPPORTED. */
+int testbed_check(const struct model_fabric *f, struct err *err);
+
+typedef void (*testbed_progress_fn)(int done, int total, void *arg);
+
+/* Builds it. *built is false when all of it was there already (then nothing
+ * is touched); what is there in part, or when faults are asked for, is taken
+ * down first. On failure nothing is left. WEFT_EDENIED: not root. fn may be
+ * NULL. */
+int testbed_up(const struct model_fabric *f, const struct testbed_options *o,
+	       testbed_progress_fn fn, void *arg, bool *built,
+	       struct err *err);
+/* Takes away every namespace of this fabric name; *n: how many. */
+int testbed_down(const char *fabric, int *n, struct err *err);
+
+/* Namespace of a host or device. buf: HOST_NETNS_MAX. */
+const char *testbed_netns(const struct model_fabric *f, const char *name,
+			  char *buf);
+
+/* A running testbed: sessions with all its namespaces. */
+struct testbed {
+	const struct model_fabric *fabric;
+	struct host_net **hosts;	/* [n_hosts] */
+	struct host_net **devices;	/* [n_devices] */
+	struct host_link *tx, *rx;	/* [n_ports], of hosts; ifindex 0: no
+					 * fibre */
+};
+
+/* WEFT_EUNAVAIL when a namespace or netdev is missing (is it up?). */
+int testbed_open(const struct model_fabric *f, struct testbed **out,
+		 struct err *err);
+void testbed_close(struct testbed *t);
+/* Reads tx and rx again. */
+int testbed_links(struct testbed *t, struct err *err);
+
+/* What the switches hold, as their driver reads it. One a device. */
+int testbed_read(const struct model_fabric *f, struct plan_light **light,
+		 struct err *err);
+void testbed_light_free(const struct model_fabric *f,
+			struct plan_light *light);
+/* The port that a port's light reaches through these circuits and the fibres
+ * as written, or -1. O(circuits) a switch on the way. */
+int testbed_trace(const struct model_fabric *f,
+		  const struct plan_light *light, int tx_port);
+
+/* The plan of the fabric's jobs that the switches hold. WEFT_ESTALE when
+ * they hold another. *out: plan_free. */
+int testbed_plan(const struct model_fabric *f, struct plan **out,
+		 struct err *err);
+
+/* A job arc from one host port to another. */
+struct testbed_arc {
+	int tx_port, rx_port;
+};
+
+/* The arcs of all jobs of a plan, sorted, none twice. *arcs: free(). */
+int testbed_arcs(const struct plan *p, struct testbed_arc **arcs, int *n,
+		 struct err *err);
+
+/* Gives each host its routes along these arcs: fixed neighbours where an arc
+ * leads, and the shortest way (fewest arcs, lowest ports) to all others; what
+ * was routed before is taken away. *routes counts them. */
+int testbed_route(struct testbed *t, const struct testbed_arc *arcs, int n,
+		  int *routes, struct err *err);
+/* Address of a host, network byte order: 10.119.0.1 is the first's. */
+uint32_t testbed_addr(int host);
+
+/* ---- probes ---- */
+
+/* Frames that one port sent and another received. */
+struct testbed_heard {
+	int tx_port, rx_port;
+	bool at_tx;		/* it came in by the fibre for sending */
+	int64_t received;
+};
+
+struct testbed_probe {
+	int64_t *sent;			/* [n_ports] frames */
+	struct testbed_heard *heard;	/* sorted by tx_port, rx_port */
+	int n_heard;
+};
+
+/* Every port that has a transmit fibre (only `one` unless it is -1) sends a
+ * frame each interval, for as long as given; then what is under way is waited
+ * for, until nothing came for patience_ms. stop (may be NULL) ends it early.
+ * At least one frame is sent. */
+int testbed_probe(struct testbed *t, int one, int64_t duration_ms,
+		  int64_t interval_ms, int patience_ms,
+		  const volatile bool *stop, struct testbed_probe *out,
+		  struct err *err);
+void testbed_probe_fini(struct testbed_probe *p);
+
+/* Echo requests that may take one hop, from every host to every other, three
+ * of them at most. answered: [n_hosts * n_hosts], from * n_hosts + to. */
+int testbed_ping(struct testbed *t, int patience_ms, bool *answered,
+		 struct err *err);
+
+#endif
