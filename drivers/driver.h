@@ -100,6 +100,8 @@ struct drv_xc {
 	bool has_loss;
 	int32_t loss_mdb;		/* of this light path, as the device
 					 * measures it */
+	bool has_factory_loss;
+	int32_t factory_loss_mdb;	/* as its maker measured it */
 };
 
 struct drv_port {

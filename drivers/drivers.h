@@ -12,5 +12,6 @@ extern const struct drv_class drv_polatis_scpi;
 extern const struct drv_class drv_polatis_tl1;
 extern const struct drv_class drv_sim;
 extern const struct drv_class drv_sim_ring;
+extern const struct drv_class drv_sonic_ocs;
 
 #endif

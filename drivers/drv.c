@@ -17,6 +17,7 @@ static const struct drv_class *const classes[] = {
 	&drv_polatis_tl1,
 	&drv_sim,
 	&drv_sim_ring,
+	&drv_sonic_ocs,
 	NULL,
 };
 

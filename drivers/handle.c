@@ -346,6 +346,18 @@ void handle_submit_done(struct handle *h, int rc, const struct err *err)
 	free(outcomes);
 }
 
+void handle_end(struct handle *h, int rc, const struct err *err)
+{
+	if (h->op == HANDLE_SNAPSHOT) {
+		if (rc) {
+			drv_snapshot_fini(&h->snap);
+		}
+		handle_snapshot_done(h, rc, err);
+	} else if (h->op == HANDLE_SUBMIT) {
+		handle_submit_done(h, rc, err);
+	}
+}
+
 void handle_mark(struct handle *h, int first, int last, enum drv_result r,
 		 enum drv_evidence e, enum drv_class_of_error c,
 		 const char *code, const char *text)

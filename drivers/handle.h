@@ -78,6 +78,8 @@ void handle_snapshot_done(struct handle *h, int rc, const struct err *err);
  * to be made from them: WEFT_EDEVICE with the first bad item's text when one
  * is not DONE. */
 void handle_submit_done(struct handle *h, int rc, const struct err *err);
+/* Answers whatever is under way; nothing when that is nothing. */
+void handle_end(struct handle *h, int rc, const struct err *err);
 void handle_stopped(struct handle *h);
 
 /* Sets outcomes first..last-1 alike. code and text may be NULL. */

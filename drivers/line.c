@@ -533,32 +533,38 @@ bool line_connected(const struct line *l)
 
 /* ---- life ---------------------------------------------------------------- */
 
-struct line *line_new(uv_loop_t *loop, const struct line_conf *conf)
+int line_new(uv_loop_t *loop, const struct line_conf *conf, struct line **out,
+	     struct err *err)
 {
 	struct line *l = calloc(1, sizeof(*l));
+	int rc;
 
 	assert(conf->window >= 1 && conf->timeout_ms > 0);
 	if (!l) {
-		return NULL;
+		return err_nomem(err);
+	}
+	rc = line_parse_address(conf->address, false, l->host, HOST_MAX,
+				&l->port_number, err);
+	if (rc) {
+		free(l);
+		return rc;
 	}
 	l->conf = *conf;
+	l->conf.address = strdup(conf->address);
+	if (!l->conf.address) {
+		free(l);
+		return err_nomem(err);
+	}
 	l->loop = loop;
 	l->last = &l->first;
 	l->sent_ns = INT64_MIN / 2;
 	snprintf(l->device, sizeof(l->device), "%s", conf->device);
-	l->conf.address = strdup(conf->address);
-	if (!l->conf.address ||
-	    line_parse_address(conf->address, false, l->host, HOST_MAX,
-			       &l->port_number, NULL)) {
-		free((char *)l->conf.address);
-		free(l);
-		return NULL;
-	}
 	snprintf(l->port, sizeof(l->port), "%d", l->port_number);
 	uv_timer_init(loop, &l->deadline);
 	uv_timer_init(loop, &l->wake);
 	l->deadline.data = l->wake.data = l;
-	return l;
+	*out = l;
+	return 0;
 }
 
 static void on_timer_closed(uv_handle_t *timer)

@@ -61,8 +61,9 @@ struct line_conf {
 int line_parse_address(const char *text, bool port_0, char *host, int size,
 		       int *port, struct err *err);
 
-/* The address must have been checked. NULL when out of memory. */
-struct line *line_new(uv_loop_t *loop, const struct line_conf *conf);
+/* WEFT_EINVAL (the address), WEFT_ENOMEM. */
+int line_new(uv_loop_t *loop, const struct line_conf *conf, struct line **out,
+	     struct err *err);
 
 /* Queues a question (bytes are copied); it is never sent from inside this
  * call. The answer comes to conf.answer with the tag. WEFT_ENOMEM. */

@@ -1052,15 +1052,8 @@ static int open_line(struct mrr *m, uv_loop_t *loop,
 		.failed = on_failed,
 		.trace = on_trace,
 	};
-	char host[DRV_ADDRESS_MAX];
-	int port, rc = line_parse_address(conf.address, false, host,
-					  sizeof(host), &port, err);
 
-	if (rc) {
-		return rc;
-	}
-	m->line = line_new(loop, &conf);
-	return m->line ? 0 : err_nomem(err);
+	return line_new(loop, &conf, &m->line, err);
 }
 
 static int mrr_open(uv_loop_t *loop, const struct drv_config *cfg,

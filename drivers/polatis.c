@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/batch.h"
 #include "drivers/devmem.h"
 #include "drivers/drivers.h"
 #include "drivers/handle.h"
@@ -39,7 +40,7 @@ static const struct drv_option_spec options[] = {
 struct polatis {
 	struct handle h;
 	struct line *line;
-	int64_t gap_ms, chunk, settle_ms;
+	int64_t gap_ms, settle_ms;
 	enum drv_power power;
 	uv_timer_t settle;
 	struct devmem map;	/* as last read, with our changes since */
@@ -48,24 +49,12 @@ struct polatis {
 	uint64_t checked_session;	/* whose size is known to be right */
 	int port;		/* snapshot: next port to ask about */
 	int stale;		/* errors drained in a row */
-	int first, end;		/* submit: items of the command that is out */
+	struct batch batch;	/* submit */
 	int code;		/* the device's first error about them, or 0 */
 	char text[DRV_TEXT_MAX];
 };
 
 /* ---- questions and answers ----------------------------------------------- */
-
-static void end_operation(struct polatis *p, int rc, struct err *err)
-{
-	if (p->h.op == HANDLE_SNAPSHOT) {
-		if (rc) {
-			drv_snapshot_fini(&p->h.snap);
-		}
-		handle_snapshot_done(&p->h, rc, err);
-	} else if (p->h.op == HANDLE_SUBMIT) {
-		handle_submit_done(&p->h, rc, err);
-	}
-}
 
 static void ask_buf(struct polatis *p,
 		    void (*next)(struct polatis *, const char *),
@@ -76,7 +65,7 @@ static void ask_buf(struct polatis *p,
 	p->next = next;
 	buf_char(line, '\n');
 	if (line->failed || line_ask(p->line, line->data, line->len, 0)) {
-		end_operation(p, err_nomem(&err), &err);
+		handle_end(&p->h, err_nomem(&err), &err);
 	}
 	buf_fini(line);
 }
@@ -105,7 +94,7 @@ static void misunderstood(struct polatis *p, int rc, struct err *err)
 			}
 		}
 	}
-	end_operation(p, rc, err);
+	handle_end(&p->h, rc, err);
 }
 
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
@@ -122,7 +111,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 				    DRV_ERR_TRANSPORT, NULL, err->msg);
 		}
 	}
-	end_operation(p, rc, &own);
+	handle_end(&p->h, rc, &own);
 }
 
 /* The text of a frame: no terminator, no zero byte. */
@@ -243,7 +232,7 @@ static void on_boot_mode(struct polatis *p, const char *reply)
 		misunderstood(p, err.code, &err);
 		return;
 	}
-	end_operation(p, 0, &err);
+	handle_end(&p->h, 0, &err);
 }
 
 static bool is_monitored(const struct polatis *p, int port)
@@ -466,29 +455,6 @@ static void polatis_snapshot(struct handle *h)
 
 /* ---- submit: commands ---------------------------------------------------- */
 
-static bool shares_port(struct light_xc a, struct light_xc b, bool any)
-{
-	return a.in == b.in || a.out == b.out ||
-	       (any && (a.in == b.out || a.out == b.in));
-}
-
-/* Whether item `end` may join the command that began at `first`. */
-static bool may_join(const struct polatis *p, const struct drv_batch *batch,
-		     int first, int end)
-{
-	if (end - first >= p->chunk || batch->items[end].op !=
-	    batch->items[first].op) {
-		return false;
-	}
-	for (int i = first; i < end; i++) {
-		if (shares_port(batch->items[i].xc, batch->items[end].xc,
-				p->map.any_to_any)) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /* The command for items first..end-1 with the query chained to it. */
 static void put_command(const struct polatis *p, const struct drv_batch *batch,
 			int first, int end, struct buf *b)
@@ -528,16 +494,10 @@ static enum drv_class_of_error class_of(int code)
 					       DRV_ERR_STATE;
 }
 
-static bool in_effect(const struct polatis *p, const struct drv_item *item)
-{
-	return devmem_has(&p->map, item->xc) == (item->op == DRV_ADD);
-}
-
 /* The map after an error tells which of the items it was about. */
 static void on_read_back(struct polatis *p, const char *reply)
 {
 	struct err err = { 0 };
-	bool stop = false;
 	char code[16];
 	int rc = read_map(p, reply, &err);
 
@@ -546,20 +506,9 @@ static void on_read_back(struct polatis *p, const char *reply)
 		return;
 	}
 	snprintf(code, sizeof(code), "%d", p->code);
-	for (int i = p->first; i < p->end; i++) {
-		if (in_effect(p, &p->h.batch->items[i])) {
-			handle_mark(&p->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
-				    DRV_ERR_NONE, NULL, NULL);
-		} else {
-			handle_mark(&p->h, i, i + 1, DRV_REFUSED,
-				    DRV_READ_BACK, class_of(p->code), code,
-				    p->text);
-			stop = true;
-		}
-	}
-	p->first = p->end;
-	if (stop || p->h.batch->mode == DRV_REPLACE) {
-		end_operation(p, 0, NULL);
+	if (!batch_read_back(&p->batch, class_of(p->code), code, p->text) ||
+	    p->h.batch->mode == DRV_REPLACE) {
+		handle_end(&p->h, 0, NULL);
 	} else {
 		next_command(p);
 	}
@@ -605,7 +554,6 @@ static void on_more_errors(struct polatis *p, const char *reply)
 
 static void on_set(struct polatis *p, const char *reply)
 {
-	const struct drv_batch *batch = p->h.batch;
 	struct err err = { 0 };
 
 	p->stale = 0;
@@ -616,18 +564,9 @@ static void on_set(struct polatis *p, const char *reply)
 		ask(p, on_more_errors, ":syst:err?");
 		return;
 	}
-	handle_mark(&p->h, p->first, p->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
-		    NULL, NULL);
-	for (int i = p->first; i < p->end; i++) {
-		if (batch->items[i].op == DRV_ADD) {
-			devmem_connect(&p->map, batch->items[i].xc);
-		} else {
-			devmem_release(&p->map, batch->items[i].xc.in);
-		}
-	}
-	p->first = p->end;
-	if (batch->mode == DRV_REPLACE) {
-		end_operation(p, 0, NULL);
+	batch_done(&p->batch);
+	if (p->h.batch->mode == DRV_REPLACE) {
+		handle_end(&p->h, 0, NULL);
 	} else {
 		next_command(p);
 	}
@@ -637,93 +576,16 @@ static void send_command(struct polatis *p)
 {
 	struct buf b = { 0 };
 
-	put_command(p, p->h.batch, p->first, p->end, &b);
-	handle_mark(&p->h, p->first, p->end, DRV_UNKNOWN, DRV_SENT,
-		    DRV_ERR_TRANSPORT, NULL, "not answered");
+	put_command(p, p->h.batch, p->batch.first, p->batch.end, &b);
 	ask_buf(p, on_set, &b);
 }
 
-/* ---- submit: what we decide ourselves ------------------------------------ */
-
-static void refuse(struct polatis *p, int i, enum drv_class_of_error c,
-		   const char *text)
-{
-	handle_mark(&p->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
-}
-
-static void refuse_busy(struct polatis *p, int i, struct light_xc victim)
-{
-	const struct drv_item *item = &p->h.batch->items[i];
-	char text[DRV_TEXT_MAX];
-
-	snprintf(text, sizeof(text), "%s %d-%d: %s %d-%d (ports %d and %d)",
-		 item->op == DRV_ADD ? "cannot connect" : "cannot remove",
-		 item->xc.in, item->xc.out,
-		 item->op == DRV_ADD ? "it would cut" : "connected is",
-		 victim.in, victim.out, wire_in(&p->map, victim),
-		 wire_out(&p->map, victim));
-	refuse(p, i, DRV_ERR_STATE, text);
-}
-
-enum admission { SEND, ALREADY, STOP };
-
-/* Looks at item i against the map: to be sent, in effect already, or
- * refused here. Only what the device cannot be trusted to refuse. */
-static enum admission admit(struct polatis *p, int i)
-{
-	const struct drv_item *item = &p->h.batch->items[i];
-	struct light_xc victim;
-	struct err err = { 0 };
-
-	if (devmem_check(&p->map, item->xc, &err)) {
-		refuse(p, i, DRV_ERR_CONFIGURATION, err.msg);
-		return STOP;
-	}
-	if (item->op == DRV_ADD && devmem_has(&p->map, item->xc)) {
-		return ALREADY;
-	}
-	if (!devmem_victim(&p->map, item->xc, &victim)) {
-		return item->op == DRV_ADD || devmem_has(&p->map, item->xc) ?
-		       SEND : ALREADY;
-	}
-	if (item->op == DRV_ADD && p->h.batch->mode == DRV_UPDATE) {
-		return SEND;
-	}
-	refuse_busy(p, i, victim);
-	return STOP;
-}
-
-/* Sends the longest run of items that can share a command from p->first. */
 static void next_command(struct polatis *p)
 {
-	const struct drv_batch *batch = p->h.batch;
-	enum admission a = SEND;
-
-	for (p->end = p->first; p->end < batch->n_items; p->end++) {
-		if (p->end > p->first &&
-		    !may_join(p, batch, p->first, p->end)) {
-			break;
-		}
-		a = admit(p, p->end);
-		if (a == ALREADY && p->end == p->first) {
-			handle_mark(&p->h, p->end, p->end + 1, DRV_DONE,
-				    DRV_READ_BACK, DRV_ERR_NONE, NULL,
-				    "as asked already");
-			p->first++;
-		} else if (a != SEND) {
-			break;
-		}
-	}
-	if (p->end > p->first) {
-		if (a == STOP) {
-			/* It is looked at again once those before it are
-			 * done. */
-			handle_mark(&p->h, p->end, p->end + 1, DRV_SKIPPED,
-				    DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
-		}
+	if (batch_next(&p->batch)) {
 		send_command(p);
 	} else {
-		end_operation(p, 0, NULL);
+		handle_end(&p->h, 0, NULL);
 	}
 }
 
@@ -739,37 +601,14 @@ static void on_map_before(struct polatis *p, const char *reply)
 	next_command(p);
 }
 
-/* REPLACE is one command, so a list that is wrong in itself is refused as a
- * whole before anything is sent. */
-static void replace_all(struct polatis *p)
-{
-	const struct drv_batch *batch = p->h.batch;
-	struct light_xc other;
-	struct err err = { 0 };
-
-	devmem_clear(&p->map);
-	for (int i = 0; i < batch->n_items; i++) {
-		const struct light_xc xc = batch->items[i].xc;
-
-		if (devmem_check(&p->map, xc, &err) ||
-		    devmem_victim(&p->map, xc, &other)) {
-			refuse(p, i, DRV_ERR_CONFIGURATION, err.code ? err.msg :
-			       "a port of it is in the list twice");
-			end_operation(p, 0, NULL);
-			return;
-		}
-		devmem_connect(&p->map, xc);
-	}
-	p->end = batch->n_items;
-	send_command(p);
-}
-
 static void begin_changes(struct polatis *p)
 {
-	if (p->h.batch->mode == DRV_REPLACE) {
-		replace_all(p);
-	} else {
+	if (p->h.batch->mode != DRV_REPLACE) {
 		ask(p, on_map_before, ":oxc:swit:conn:stat?");
+	} else if (batch_replace(&p->batch)) {
+		send_command(p);
+	} else {
+		handle_end(&p->h, 0, NULL);
 	}
 }
 
@@ -803,9 +642,9 @@ static void polatis_submit(struct handle *h)
 {
 	struct polatis *p = (struct polatis *)h;
 
-	p->first = p->end = p->stale = p->code = 0;
+	p->batch.first = p->batch.end = p->stale = p->code = 0;
 	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
-		end_operation(p, 0, NULL);
+		handle_end(&p->h, 0, NULL);
 		return;
 	}
 	ask(p, on_stale_error, ":syst:err?");
@@ -830,7 +669,7 @@ static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
 
 		for (end = first; end < batch->n_items; end++) {
 			if (!replace && end > first &&
-			    !may_join(p, batch, first, end)) {
+			    !batch_may_join(&p->batch, batch, first, end)) {
 				break;
 			}
 		}
@@ -902,7 +741,8 @@ static int parse_options(struct polatis *p, const struct drv_config *cfg,
 				   err);
 
 	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "chunk", 1, 512, &p->chunk,
+		rc = handle_option_int(cls, cfg, "chunk", 1, 512,
+				       &p->batch.chunk,
 				       err);
 	}
 	if (rc == 0) {
@@ -929,15 +769,8 @@ static int open_line(struct polatis *p, uv_loop_t *loop,
 		.failed = on_failed,
 		.trace = on_trace,
 	};
-	char host[DRV_ADDRESS_MAX];
-	int port, rc = line_parse_address(conf.address, false, host,
-					  sizeof(host), &port, err);
 
-	if (rc) {
-		return rc;
-	}
-	p->line = line_new(loop, &conf);
-	return p->line ? 0 : err_nomem(err);
+	return line_new(loop, &conf, &p->line, err);
 }
 
 static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
@@ -965,6 +798,8 @@ static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
 		return rc;
 	}
 	handle_init(&p->h, &drv_polatis_scpi, &ops, loop, cfg);
+	p->batch.h = &p->h;
+	p->batch.map = &p->map;
 	uv_timer_init(loop, &p->settle);
 	p->settle.data = p;
 	*out = &p->h.drv;

@@ -16,18 +16,6 @@
 
 /* ---- operations end ------------------------------------------------------ */
 
-static void end_operation(struct tl1_switch *s, int rc, struct err *err)
-{
-	if (s->h.op == HANDLE_SNAPSHOT) {
-		if (rc) {
-			drv_snapshot_fini(&s->h.snap);
-		}
-		handle_snapshot_done(&s->h, rc, err);
-	} else if (s->h.op == HANDLE_SUBMIT) {
-		handle_submit_done(&s->h, rc, err);
-	}
-}
-
 /* Gives items whose command is out their result. */
 static void settle_unknown(struct tl1_switch *s, enum drv_result r,
 			   const char *text)
@@ -46,7 +34,7 @@ static void misunderstood(struct tl1_switch *s, int rc, struct err *err)
 	err_wrap(err, "%s", s->h.drv.name);
 	line_reset(s->line);
 	settle_unknown(s, DRV_UNKNOWN, err->msg);
-	end_operation(s, rc, err);
+	handle_end(&s->h, rc, err);
 }
 
 static void denied_text(const struct tl1_message *m, char *text, size_t size)
@@ -71,7 +59,7 @@ static void fail_denied(struct tl1_switch *s, const char *what,
 		what, m->code, text);
 	settle_unknown(s, s->gone_too_far ? DRV_UNKNOWN : DRV_SKIPPED,
 		       err.msg);
-	end_operation(s, WEFT_EDEVICE, &err);
+	handle_end(&s->h, WEFT_EDEVICE, &err);
 }
 
 /* ---- questions ----------------------------------------------------------- */
@@ -114,7 +102,7 @@ static void send_command(struct tl1_switch *s, const struct tl1_command *c)
 	buf_char(&b, '\n');
 	if (b.failed || line_ask(s->line, b.data, b.len, s->tag)) {
 		settle_unknown(s, DRV_SKIPPED, "out of memory");
-		end_operation(s, err_nomem(&err), &err);
+		handle_end(&s->h, err_nomem(&err), &err);
 	}
 	buf_fini(&b);
 }
@@ -343,7 +331,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 		return;
 	}
 	settle_unknown(s, unknown ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
-	end_operation(s, rc, &own);
+	handle_end(&s->h, rc, &own);
 }
 
 /* Passwords are nobody's business. */
@@ -545,7 +533,7 @@ static void fill_snapshot(struct tl1_switch *s)
 
 	snap->xcs = calloc(s->circuits.n + 1, sizeof(*snap->xcs));
 	if (!snap->xcs) {
-		end_operation(s, err_nomem(&err), &err);
+		handle_end(&s->h, err_nomem(&err), &err);
 		return;
 	}
 	for (size_t i = 0; i < s->circuits.n; i++) {
@@ -558,7 +546,7 @@ static void fill_snapshot(struct tl1_switch *s)
 		x->loss_mdb = c->loss_mdb;
 		memcpy(x->owner, c->owner, sizeof(x->owner));
 	}
-	end_operation(s, 0, &err);
+	handle_end(&s->h, 0, &err);
 }
 
 static void tl1_snapshot(struct handle *h)
@@ -609,7 +597,7 @@ static void verify_items(struct tl1_switch *s)
 	for (int i = 0; i < s->h.n_outcomes; i++) {
 		verify_item(s, i);
 	}
-	end_operation(s, 0, NULL);
+	handle_end(&s->h, 0, NULL);
 }
 
 static void on_settled(uv_timer_t *t)
@@ -626,7 +614,7 @@ static void end_batch(struct tl1_switch *s)
 		uv_timer_start(&s->timer, on_settled, (uint64_t)s->settle_ms,
 			       0);
 	} else {
-		end_operation(s, 0, NULL);
+		handle_end(&s->h, 0, NULL);
 	}
 }
 
@@ -668,7 +656,7 @@ static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
 		/* Nobody else can say that the map could not be cleared. */
 		err_set(&err, WEFT_EDEVICE, "%s: %s %.100s", s->h.drv.name,
 			m->code, text);
-		end_operation(s, WEFT_EDEVICE, &err);
+		handle_end(&s->h, WEFT_EDEVICE, &err);
 		return;
 	}
 	end_batch(s);
@@ -863,7 +851,7 @@ static bool check_replace(struct tl1_switch *s)
 	bool ok = true;
 
 	if (!used) {
-		end_operation(s, err_nomem(&err), &err);
+		handle_end(&s->h, err_nomem(&err), &err);
 		return false;
 	}
 	for (s->item = 0; ok && s->item < batch->n_items; s->item++) {
@@ -902,7 +890,7 @@ static void tl1_submit(struct handle *h)
 
 	s->gone_too_far = s->any_done = false;
 	if (h->batch->n_items == 0 && !replace) {
-		end_operation(s, 0, NULL);
+		handle_end(&s->h, 0, NULL);
 	} else if (!replace || check_replace(s)) {
 		start_reads(s, begin_batch);
 	}
@@ -1063,15 +1051,8 @@ static int open_line(struct tl1_switch *s, uv_loop_t *loop,
 		.failed = on_failed,
 		.trace = on_trace,
 	};
-	char host[DRV_ADDRESS_MAX];
-	int port, rc = line_parse_address(conf.address, false, host,
-					  sizeof(host), &port, err);
 
-	if (rc) {
-		return rc;
-	}
-	s->line = line_new(loop, &conf);
-	return s->line ? 0 : err_nomem(err);
+	return line_new(loop, &conf, &s->line, err);
 }
 
 static int prepare(struct tl1_switch *s, uv_loop_t *loop,

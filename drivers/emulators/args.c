@@ -20,7 +20,7 @@ void emu_usage(FILE *to)
 "when ready; port 0 takes a free one.\n"
 "\n"
 "  --driver NAME         polatis-scpi, polatis-tl1, mrr-reg,\n"
-"                        glimmerglass-tl1, calient-tl1\n"
+"                        glimmerglass-tl1, calient-tl1, sonic-ocs\n"
 "  --listen HOST:PORT    also [IPV6]:PORT\n"
 "  --size NxM            ports a side; rings: nodes x channels\n"
 "  --any-to-any          one side of N ports (also --size NxCC)\n"

@@ -71,6 +71,7 @@ extern const struct emu_dialect emu_glimmerglass_tl1;
 extern const struct emu_dialect emu_mrr;
 extern const struct emu_dialect emu_polatis_tl1;
 extern const struct emu_dialect emu_scpi;
+extern const struct emu_dialect emu_sonic;
 
 struct emu *emu_of(struct emu_client *c);
 /* A number for each session that is the dialect's own, 0 at first. */

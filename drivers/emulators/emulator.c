@@ -47,6 +47,7 @@ static const struct emu_dialect *const dialects[] = {
 	&emu_mrr,
 	&emu_polatis_tl1,
 	&emu_scpi,
+	&emu_sonic,
 };
 
 #define N_DIALECTS ((int)(sizeof(dialects) / sizeof(dialects[0])))

@@ -50,6 +50,9 @@ enum fault_kind {
 	FAULT_PAGE,		/* level, n: lines in a page of an answer */
 	FAULT_CONN_FAILED,	/* level, port: accepted, then no light */
 	FAULT_LOCKED,		/* level, port: locked by user noc */
+	/* sonic-ocs */
+	FAULT_TUNING,		/* level, port: never ends to tune */
+	FAULT_STALE,		/* event: deleted, but not in hardware */
 	/* rings */
 	FAULT_NACK,		/* event: a write is answered with NACK busy */
 	FAULT_CORRUPT_SHADOW,	/* event: a bit of the shadow flips */

@@ -28,6 +28,8 @@ static const struct model models[] = {
 	{ "calient-tl1", "calient-tl1", "8x8", "9x9", 8, 8, false, false,
 	  "gap_ms", "0" },
 	{ "linux-tc", "linux-tc", NULL, NULL, 8, 8, false, true, NULL, NULL },
+	{ "sonic-ocs", "sonic-ocs", "8x8", "8x9", 8, 8, false, true, "gap_ms",
+	  "0" },
 	{ "sim-ring", "sim-ring", NULL, NULL, 6, 4, false, true, NULL, NULL },
 	{ "mrr-reg", "mrr-reg", "6x4", "6x5", 6, 4, false, true, "window",
 	  "16" },

@@ -1,0 +1,222 @@
+/* `sonic-ocs`: its rows, its states and what is particular to its tables. */
+#include "tests/unit/drivers/rig.h"
+
+#include "drivers/sonic.h"
+
+static struct rig *rig_of(const char *fault)
+{
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	rig_init(r, "sonic-ocs", 8, 8, false);
+	rig_option(r, "gap_ms", "0");
+	rig_option(r, "settle_ms", "5");
+	rig_option(r, "tune_ms", "40");
+	rig_start_emulator(r, "8x8", fault);
+	rig_open(r);
+	return r;
+}
+
+static void tear_down(struct rig *r)
+{
+	rig_fini(r);
+	test_free(r);
+}
+
+static bool was_sent(const struct rig *r, const char *line)
+{
+	for (int i = 0; i < r->n_lines; i++) {
+		if (r->lines[i][0] == '>' && strcmp(r->lines[i] + 2, line) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int status_of(const char *text, struct light_xc *xc,
+		     enum drv_state *state)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "%s", text);
+	return sonic_parse_status(line, xc, state, NULL);
+}
+
+static void rows_are_read(void **state)
+{
+	struct light_xc xc;
+	enum drv_state s;
+
+	(void)state;
+	assert_int_equal(status_of("12A-32B  12A  32B  tuned  tuned", &xc, &s),
+			 1);
+	assert_int_equal(xc.in, 11);
+	assert_int_equal(xc.out, 31);
+	assert_int_equal(s, DRV_TUNED);
+	assert_int_equal(status_of("1A-1B 1A 1B tuned failed", &xc, &s), 1);
+	assert_int_equal(s, DRV_FAILED);
+	assert_int_equal(status_of("1A-1B 1A 1B tuning tuned", &xc, &s), 1);
+	assert_int_equal(s, DRV_TUNING);
+	assert_int_equal(status_of("id  a_side  b_side", &xc, &s), 0);
+	assert_int_equal(status_of("-----  ----", &xc, &s), 0);
+	assert_int_equal(status_of("1A-1A 1A 1A tuned tuned", &xc, &s),
+			 WEFT_EDEVICE);
+	assert_int_equal(status_of("0A-1B 0A 1B tuned tuned", &xc, &s),
+			 WEFT_EDEVICE);
+	assert_int_equal(status_of("1A-1B 1A 1B tuned shiny", &xc, &s),
+			 WEFT_EDEVICE);
+}
+
+static void modes_are_the_devices_own(void **state)
+{
+	static const struct drv_item one[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item two[] = { ADD(2, 5) };
+	static const struct drv_item all[] = { ADD(3, 6) };
+	struct rig *r = rig_of(NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, one), 0);
+	assert_true(was_sent(r, "sudo config ocs cross-connect add "
+			     "1A-5B,2A-6B safe"));
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, two), 0);
+	assert_true(was_sent(r, "sudo config ocs cross-connect add 3A-6B "
+			     "update"));
+	rig_expect_map(r, "0-4 2-5");
+	r->n_lines = 0;
+	assert_int_equal(rig_submit(r, DRV_REPLACE, 1, all), 0);
+	assert_true(was_sent(r, "sudo config ocs cross-connect add 4A-7B "
+			     "overwrite"));
+	rig_expect_map(r, "3-6");
+	tear_down(r);
+}
+
+static void a_circuit_that_never_tunes_is_said(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };
+	struct rig *r = rig_of("tuning=i1");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	assert_int_equal(r->outcomes[1].evidence, DRV_ACKED);
+	assert_int_equal(r->outcomes[1].error, DRV_ERR_TRAFFIC);
+	assert_string_equal(r->outcomes[1].text, "tuning");
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.xcs[1].state, DRV_TUNING);
+	tear_down(r);
+}
+
+static void accepted_by_configuration_failed_in_hardware(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4) };
+	struct rig *r = rig_of("conn-failed=o4");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_TRAFFIC);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.xcs[0].state, DRV_FAILED);
+	tear_down(r);
+}
+
+/* Checklist line 18. */
+static void a_stale_circuit_is_flagged_and_cleared(void **state)
+{
+	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item gone[] = { DEL(0, 4) };
+	static const struct drv_item other[] = { ADD(0, 6) };
+	struct rig *r = rig_of("stale");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, first), 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, gone), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_ACKED);
+	rig_expect_map(r, "0-4 1-5");
+	assert_string_equal(r->snap.xcs[0].owner, "stale");
+	assert_string_equal(r->snap.xcs[1].owner, "");
+	/* It is in the way like any other. */
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, other), WEFT_EDEVICE);
+	assert_non_null(strstr(r->outcomes[0].text, "0-4"));
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, other), 0);
+	rig_expect_map(r, "0-6 1-5");
+	tear_down(r);
+}
+
+static void a_stale_circuit_can_be_deleted_or_adopted(void **state)
+{
+	static const struct drv_item make[] = { ADD(0, 4) };
+	static const struct drv_item gone[] = { DEL(0, 4) };
+	struct rig *r = rig_of("stale");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, make), 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, gone), 0);
+	rig_expect_map(r, "0-4");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, make), 0);
+	rig_expect_map(r, "0-4");
+	assert_string_equal(r->snap.xcs[0].owner, "");
+	rig_control(r, "fault stale", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, gone), 0);
+	rig_expect_map(r, "0-4");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, gone), 0);
+	rig_expect_map(r, "");
+	tear_down(r);
+}
+
+static void factory_losses_are_told_apart(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4) };
+	struct rig *r = rig_of(NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_true(r->snap.xcs[0].has_factory_loss);
+	assert_in_range(r->snap.xcs[0].factory_loss_mdb, 1500, 1990);
+	assert_false(r->snap.xcs[0].has_loss);
+	tear_down(r);
+}
+
+static void a_blocked_port_is_reported(void **state)
+{
+	struct rig *r = rig_of("port-disabled=i2");
+
+	(void)state;
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_ports, 1);
+	assert_false(r->snap.ports[0].enabled);
+	assert_int_equal(r->snap.ports[0].index, 2);
+	tear_down(r);
+}
+
+static void half_of_a_list_is_told_item_by_item(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5),
+						 ADD(2, 6) };
+	struct rig *r = rig_of("half=1");
+
+	(void)state;
+	/* Then one by one, which the fault has nothing against. */
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
+	rig_expect_map(r, "0-4 1-5 2-6");
+	tear_down(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_read),
+		cmocka_unit_test(modes_are_the_devices_own),
+		cmocka_unit_test(a_circuit_that_never_tunes_is_said),
+		cmocka_unit_test(accepted_by_configuration_failed_in_hardware),
+		cmocka_unit_test(a_stale_circuit_is_flagged_and_cleared),
+		cmocka_unit_test(a_stale_circuit_can_be_deleted_or_adopted),
+		cmocka_unit_test(factory_losses_are_told_apart),
+		cmocka_unit_test(a_blocked_port_is_reported),
+		cmocka_unit_test(half_of_a_list_is_told_item_by_item),
+	};
+
+	return cmocka_run_group_tests_name("drivers/sonic", tests, NULL, NULL);
+}
