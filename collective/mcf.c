@@ -180,17 +180,31 @@ int mcf_terminals(const struct mcf *p)
 	return p->net.terminals;
 }
 
-double mcf_degree_bound(int n, int d)
+/* Depths of a tree of n nodes whose root has d children and the others `on`,
+ * over d. */
+static double depths_over(int n, int d, int on)
 {
-	double depths = 0, level = 1;
+	double depths = 0, level = d;
 	int64_t left = n - 1;
 
 	for (int depth = 1; left > 0; depth++) {
-		level = fmin(level * d, (double)left);
+		level = fmin(level, (double)left);
 		depths += depth * level;
 		left -= (int64_t)level;
+		level *= on;
 	}
 	return depths / d;
+}
+
+double mcf_degree_bound(int n, int d)
+{
+	return depths_over(n, d, d);
+}
+
+double mcf_edge_bound(int n, int d)
+{
+	/* One edge a node joins no more than two. */
+	return depths_over(n, d, d > 1 ? d - 1 : 1);
 }
 
 /* ---- passes ---- */

@@ -81,8 +81,9 @@ int mcf_classes(const struct mcf *p);
 int mcf_terminals(const struct mcf *p);
 
 /* Theorem 2 of the paper: no digraph of n nodes and degree d has a
- * congestion below sum of depths of the full d-ary tree over d. */
+ * congestion below sum of depths of the full d-ary tree over d. Where every
+ * arc has its reverse, only d - 1 arcs of a node lead on. */
 double mcf_degree_bound(int n, int d);
-
+double mcf_edge_bound(int n, int d);
 
 #endif

@@ -10,8 +10,8 @@
 #define HOST_PARTS 1000
 
 /* "0.001" or "0.1%". */
-static int read_share(const struct cli *c, const char *name, double *value,
-		      struct err *err)
+int cli_opt_share(const struct cli *c, const char *name, double *value,
+		  struct err *err)
 {
 	const char *text = cli_opt(c, name);
 	char *end;
@@ -94,8 +94,8 @@ static int read_options(const struct cli *c, const char *algorithm,
 	};
 	opt->max_chunks = opt->single ? 1 : 0;
 	mcf_form_parse(algorithm, &opt->form);
-	if ((r = read_share(c, "gap", &opt->flow.gap, err)) ||
-	    (r = read_share(c, "loss", &opt->loss, err)) ||
+	if ((r = cli_opt_share(c, "gap", &opt->flow.gap, err)) ||
+	    (r = cli_opt_share(c, "loss", &opt->loss, err)) ||
 	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err))) {
 		return r;
 	}

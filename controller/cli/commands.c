@@ -133,6 +133,10 @@ static const struct cli_option find_options[] = {
 	{ 'd', "degree", "D", "ports a node; or a list", NULL },
 	{ 'c', "collective", "NAME", "default: allreduce", COLLECTIVES },
 	{ 0, "bidirectional", NULL, "every arc needs its reverse", NULL },
+	{ 0, "gap", "SHARE", "all-to-all: how near each flow comes to its "
+	  "bound (default: 0.1 %)", NULL },
+	{ 0, "most", "K", "all-to-all: topologies that are solved (default: "
+	  "8)", NULL },
 	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL },
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB; or several, "

@@ -214,14 +214,27 @@ static void out_frontier(const struct cli *c, struct out *o,
 	out_end(o);
 }
 
+static bool is_all_to_all(const struct cli *c)
+{
+	const char *name = cli_opt(c, "collective");
+	enum coll_kind kind;
+
+	return name && coll_kind_parse(name, &kind, NULL) == 0 &&
+	       kind == COLL_ALLTOALL;
+}
+
 int cmd_topology_find(struct cli *c, struct err *err)
 {
 	struct coll_frontier f = { 0 };
 	struct coll_query q;
 	struct find_price price;
 	struct out *o;
-	int r = find_price_read(c, &price, err);
+	int r;
 
+	if (is_all_to_all(c)) {
+		return find_flow(c, err);
+	}
+	r = find_price_read(c, &price, err);
 	if (r == 0 && (price.sizes.n > 1 || find_is_sweep(c))) {
 		r = find_sweep(c, &price, err);
 		vec_fini(&price.sizes);

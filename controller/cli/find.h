@@ -24,10 +24,23 @@ const struct coll_point *find_best(const struct coll_frontier *f,
 				   const struct find_price *p, size_t i);
 void find_out_ratio(struct out *o, const char *key, int64_t num, int64_t den);
 
+/* A query a size and degree, sizes first. */
+struct find_queries {
+	VEC(struct coll_query) list;
+};
+
+/* vec_fini the list, also after an error. */
+int find_queries_read(const struct cli *c, struct find_queries *out,
+		      struct err *err);
+
 /* True when --nodes or --degree names more than one number. */
 bool find_is_sweep(const struct cli *c);
 /* Prints the frontiers of all, or with a price the fastest of each. */
 int find_sweep(const struct cli *c, const struct find_price *p,
 	       struct err *err);
+
+/* The same for all-to-all, by the rate of a flow: all digraphs that were
+ * solved of one size, or the best of each. */
+int find_flow(const struct cli *c, struct err *err);
 
 #endif

@@ -165,13 +165,9 @@ bool find_is_sweep(const struct cli *c)
 
 /* ---- the sweep ---- */
 
-struct queries {
-	VEC(struct coll_query) list;
-};
-
 static int make_queries(const struct cli *c, const struct numbers *nodes,
-			const struct numbers *degrees, struct queries *out,
-			struct err *err)
+			const struct numbers *degrees,
+			struct find_queries *out, struct err *err)
 {
 	struct coll_query q = { .kind = COLL_ALLREDUCE,
 				.both_ways = cli_has(c, "bidirectional") };
@@ -193,8 +189,8 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 	return r;
 }
 
-static int read_queries(const struct cli *c, struct queries *out,
-			struct err *err)
+int find_queries_read(const struct cli *c, struct find_queries *out,
+		      struct err *err)
 {
 	struct numbers nodes = { 0 }, degrees = { 0 };
 	int r;
@@ -235,7 +231,8 @@ static void out_point(const struct cli *c, struct out *o,
 }
 
 static void out_sweep(const struct cli *c, struct out *o,
-		      const struct queries *qs, const struct coll_frontier *fs,
+		      const struct find_queries *qs,
+		      const struct coll_frontier *fs,
 		      const struct find_price *p)
 {
 	out_bool(o, "bidirectional", qs->list.v[0].both_ways);
@@ -265,10 +262,10 @@ static int processors(void)
 int find_sweep(const struct cli *c, const struct find_price *p,
 	       struct err *err)
 {
-	struct queries qs = { 0 };
+	struct find_queries qs = { 0 };
 	struct coll_frontier *fs = NULL;
 	struct out *o;
-	int r = read_queries(c, &qs, err);
+	int r = find_queries_read(c, &qs, err);
 
 	if (!r) {
 		fs = calloc(qs.list.n, sizeof(*fs));

@@ -129,6 +129,10 @@ struct cli_flow {
 #define CLI_ALL_TO_ALL "mcf, link-mcf, grouped, pmcf, tsmcf, single-path"
 bool cli_is_all_to_all(const char *algorithm);
 
+/* "0.1%" or a plain number; *value stays when the option is absent. */
+int cli_opt_share(const struct cli *c, const char *name, double *value,
+		  struct err *err);
+
 /* Makes it from a flow, as --gap, --exact, --loss, --steps and --time-limit
  * ask; with --rate only the flow is solved and *out stays NULL. Frees t. */
 int cli_make_all_to_all(const struct cli *c, const char *algorithm,

@@ -5,6 +5,7 @@
 
 #include "collective/expand.h"
 #include "collective/find.h"
+#include "collective/find_flow.h"
 #include "collective/mcf_sched.h"
 #include "collective/mcf_steps.h"
 #include "collective/pipeline.h"
@@ -21,6 +22,8 @@
 /* How many of the finder's frontier are scheduled: those that promise the
  * least time. */
 #define AUTO_FOUND 2
+/* Of how many digraphs an all-to-all's rate is proven. */
+#define AUTO_SOLVED 6
 /* How many digraphs that the switches cannot wire are given up before the job
  * is. */
 #define AUTO_REFUSED 8
@@ -507,14 +510,45 @@ static int try_frontier(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+/* The same for all-to-all: the digraphs of the best proven rates. */
+static int try_rates(const struct plan_ctx *ctx, struct plan_job *pj,
+		     const struct candidates *all, struct err *err)
+{
+	struct coll_flow_query q = {
+		.n = all->n, .degree = all->degree,
+		.both_ways = all->symmetric, .most = AUTO_SOLVED,
+		.flow = { .gap = FLOW_GAP, .max_passes = FLOW_PASSES },
+	};
+	struct coll_flow_list l;
+	int rc = coll_find_flow(&q, &l, NULL), left = AUTO_FOUND;
+
+	if (rc) {
+		rc = rc == WEFT_ENOMEM ? err_nomem(err) : 0;
+	}
+	for (size_t i = 0; i < l.points.n && left > 0 && rc == 0; i++) {
+		if (!is_refused(all, l.points.v[i].expr)) {
+			rc = try_expression(ctx, pj, all, l.points.v[i].expr,
+					    err);
+			left--;
+		}
+	}
+	coll_flow_list_fini(&l);
+	return rc;
+}
+
 /* The fastest schedule among the families that the ports allow, less those
  * refused. */
 static int choose_topology(const struct plan_ctx *ctx, struct plan_job *pj,
 			   const struct candidates *all, struct err *err)
 {
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	int rc = try_candidates(ctx, pj, all, err);
 
-	rc = rc ? rc : try_frontier(ctx, pj, all, err);
+	if (rc == 0) {
+		rc = job->collective == COLL_ALLTOALL
+			     ? try_rates(ctx, pj, all, err)
+			     : try_frontier(ctx, pj, all, err);
+	}
 	if (rc == 0 && !pj->sched) {
 		rc = err_set(err, WEFT_EINFEASIBLE,
 			     "no topology for %d hosts with %d usable ports "

@@ -48,6 +48,20 @@ says "nodes times ports beyond the limit" '65536000000 arcs' \
 says "a number beyond 64 bits" 'number is too large' \
 	weft topology info 'Multi(K(4),99999999999999999999)'
 
+# All-to-all is ranked by proven rates.
+got=$(weft topology find -n 8 -d 4 -c all-to-all --format json |
+	jq -c '[.best,.rate_bound,.points[0].flow_rate]')
+[[ $got == '["K(4,4)",0.4,0.4]' ]]
+tap "the best topology for all-to-all"
+got=$(weft topology find -n 9,10 -d 4 -c all-to-all --format json |
+	jq -c '[.best[]|[.nodes,.topology]]')
+[[ $got == '[[9,"Paley(9)"],[10,"C(10,{2,3})"]]' ]]
+tap "a sweep for all-to-all"
+says "all-to-all at a price" 'best for all sizes' \
+	weft topology find -n 8 -d 4 -c all-to-all --alpha 1us
+says "all-to-all too large" 'more than 268435456' \
+	weft topology find -n 8000 -d 80 -c all-to-all
+
 # Table 5 of the paper by one call, and the fastest for two sizes.
 got=$(weft topology find -n 5-12 -d 4 --format json |
 	jq -c '[.points[] | select(.bandwidth_factor == .bandwidth_bound)
