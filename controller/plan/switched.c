@@ -527,8 +527,10 @@ static int try_rates(const struct plan_ctx *ctx, struct plan_job *pj,
 	}
 	for (size_t i = 0; i < l.points.n && left > 0 && rc == 0; i++) {
 		if (!is_refused(all, l.points.v[i].expr)) {
+			/* One that cannot be scheduled is passed over. */
 			rc = try_expression(ctx, pj, all, l.points.v[i].expr,
-					    err);
+					    NULL);
+			rc = rc == WEFT_ENOMEM ? err_nomem(err) : 0;
 			left--;
 		}
 	}
