@@ -324,20 +324,9 @@ static int settle(struct planner *p, int64_t *left)
 /* ---- spare ways ---- */
 
 /* Nothing is lit there or in use by others, guard channels included. */
-static bool is_open(const struct planner *p, struct rwa_hop h)
+static bool is_open(const struct planner *p, const struct rwa_hop *h)
 {
-	int32_t last = h.channel + p->m->guard.between;
-
-	if (!is_dark(p, &h)) {
-		return false;
-	}
-	for (h.channel = guard_first(p, h.channel); h.channel <= last;
-	     h.channel++) {
-		if (mesh_is_shut(&p->shut, &h)) {
-			return false;
-		}
-	}
-	return true;
+	return is_dark(p, h) && !mesh_is_shut_near(p->m, &p->shut, *h);
 }
 
 static bool free_fibre(const struct planner *p, struct rwa_hop *h)
@@ -346,7 +335,7 @@ static bool free_fibre(const struct planner *p, struct rwa_hop *h)
 		return false;
 	}
 	for (h->fibre = 0; h->fibre < p->m->arcs.v[h->arc].fibres; h->fibre++) {
-		if (is_open(p, *h)) {
+		if (is_open(p, h)) {
 			return true;
 		}
 	}

@@ -45,19 +45,6 @@ static bool is_lit(const struct replay *r, const struct rwa_hop *h)
 	return who != 0;
 }
 
-/* True when others use a slot or one of its guard channels. */
-static bool is_shut(const struct replay *r, struct rwa_hop h)
-{
-	int32_t end = h.channel + r->m->guard.between;
-	bool shut = false;
-
-	h.channel -= r->m->guard.between;
-	for (; h.channel <= end; h.channel++) {
-		shut |= h.channel >= 0 && mesh_is_shut(&r->shut, &h);
-	}
-	return shut;
-}
-
 /* May a lightpath begin (or end) at a node on this channel? */
 static bool may_end(const struct replay *r, int32_t node, int32_t channel)
 {
@@ -109,7 +96,8 @@ static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
 		    hop[k].fibre >= r->m->arcs.v[hop[k].arc].fibres ||
 		    hop[k].channel < r->m->guard.below ||
 		    hop[k].channel >= r->channels - r->m->guard.above ||
-		    is_shut(r, hop[k]) || is_partners(r, i, hop[k].arc)) {
+		    mesh_is_shut_near(r->m, &r->shut, hop[k]) ||
+		    is_partners(r, i, hop[k].arc)) {
 			return false;
 		}
 		if (k && hop[k].channel != hop[k - 1].channel &&
@@ -179,7 +167,8 @@ static bool fits_fibre(const struct replay *r, int32_t arc, int32_t channel)
 	struct rwa_hop h = { arc, 0, channel };
 
 	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
-		if (!is_lit(r, &h) && !is_shut(r, h)) {
+		if (!is_lit(r, &h) &&
+		    !mesh_is_shut_near(r->m, &r->shut, h)) {
 			return true;
 		}
 	}

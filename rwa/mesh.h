@@ -67,6 +67,8 @@ struct rwa_mesh_guard {
  * forbidden port, that is a whole fibre or a whole arc. */
 struct rwa_mesh_block {
 	int32_t arc, fibre, channel;
+	bool filter;	/* the channel is not lit: a filter keeps it out, and
+			 * no guard channels beside it */
 };
 
 /* Fill with the functions below; read freely. */

@@ -36,10 +36,40 @@ int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 	for (size_t i = 0; !rc && i < m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 
-		rc = u64map_set(shut, mesh_slot_key(b->arc, b->fibre,
-						    b->channel), 1);
+		uint64_t key = mesh_slot_key(b->arc, b->fibre, b->channel);
+		uint64_t lit = 0;
+
+		u64map_get(shut, key, &lit);
+		rc = u64map_set(shut, key, lit || !b->filter);
 	}
 	return rc;
+}
+
+static bool is_lit(const struct u64map *shut, int32_t arc, int32_t fibre,
+		   int32_t channel)
+{
+	uint64_t lit = 0;
+
+	u64map_get(shut, mesh_slot_key(arc, fibre, channel), &lit);
+	return lit;
+}
+
+bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
+		       struct rwa_hop h)
+{
+	int32_t between = m->guard.between;
+	int32_t c = h.channel > between ? h.channel - between : 0;
+
+	if (!shut->n || mesh_is_shut(shut, &h)) {
+		return shut->n;
+	}
+	for (; c <= h.channel + between; c++) {
+		if (is_lit(shut, h.arc, h.fibre, c) ||
+		    is_lit(shut, h.arc, RWA_MESH_ALL, c)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h)
@@ -69,20 +99,6 @@ static bool find_clash(const struct replay *r, const struct rwa_hop *h,
 	return false;
 }
 
-/* True next to a channel that others use. */
-static bool is_guarded(const struct replay *r, struct rwa_hop h)
-{
-	int32_t middle = h.channel, between = r->m->guard.between;
-
-	for (h.channel = middle > between ? middle - between : 0;
-	     h.channel <= middle + between; h.channel++) {
-		if (mesh_is_shut(&r->shut, &h)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static int take_hop(struct replay *r, int64_t path, const struct rwa_hop *h,
 		    struct err *err)
 {
@@ -98,7 +114,8 @@ static int take_hop(struct replay *r, int64_t path, const struct rwa_hop *h,
 			       "arc %d: fibre %d channel %d does not exist",
 			       h->arc, h->fibre, h->channel);
 	}
-	if (is_guarded(r, *h) || h->channel < r->m->guard.below ||
+	if (mesh_is_shut_near(r->m, &r->shut, *h) ||
+	    h->channel < r->m->guard.below ||
 	    h->channel >= r->top) {
 		return err_set(err, WEFT_EVERIFY,
 			       "arc %d: fibre %d channel %d must not be used",

@@ -27,9 +27,13 @@ static inline uint64_t mesh_slot_key(int32_t arc, int32_t fibre,
 	       (uint64_t)(channel + 1);
 }
 
-/* The blocks as a set, and whether it holds a slot. */
+/* The blocks as a set; whether it holds a slot, and whether others use a slot
+ * near `channel`, so that this one is shut as well: within the guard
+ * channels. */
 int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut);
 bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h);
+bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
+		       struct rwa_hop h);
 
 /* mesh_band.c */
 /* True when the node's transceivers reach the channel. O(tunings). */

@@ -825,10 +825,9 @@ int search_best(const struct search *s, struct rwa_assignment *out,
 /* Marks what must not be used, in channels 0..width-1. */
 static void shut_slots(struct search *s)
 {
-	int32_t reach = s->m->guard.between;
-
 	for (size_t i = 0; i < s->m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &s->m->blocks.v[i];
+		int32_t reach = b->filter ? 0 : s->m->guard.between;
 		bool fibres = b->fibre == RWA_MESH_ALL;
 		bool channels = b->channel == RWA_MESH_ALL;
 		int32_t f_end = fibres ? s->m->arcs.v[b->arc].fibres

@@ -396,7 +396,8 @@ static int read_block(struct reader *r, const yaml_node_t *n)
 {
 	static const char *const keys[] = { "from", "to", "fibre", "channel",
 					    NULL };
-	struct rwa_mesh_block b = { 0, RWA_MESH_ALL, RWA_MESH_ALL };
+	struct rwa_mesh_block b = { .fibre = RWA_MESH_ALL,
+				    .channel = RWA_MESH_ALL };
 	int32_t src, dst;
 	uint64_t arc;
 	int rc = check_keys(r, n, keys);

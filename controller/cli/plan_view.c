@@ -192,6 +192,35 @@ static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 	}
 }
 
+/* What transmitters are to be tuned to, where they can be. */
+static void out_tuning(struct out *o, const Weft__V1__PlanJob *j)
+{
+	if (!j->n_tuning) {
+		return;
+	}
+	out_array(o, "tuning");
+	for (size_t k = 0; k < j->n_tuning; k++) {
+		out_object(o, NULL);
+		out_str(o, "port", j->tuning[k]->port);
+		out_int(o, "channel", j->tuning[k]->channel);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static void draw_tuning(struct buf *b, const struct plan_view *v)
+{
+	for (size_t i = 0; i < v->n_jobs; i++) {
+		const Weft__V1__PlanJob *j = v->jobs[i];
+
+		for (size_t k = 0; k < j->n_tuning; k++) {
+			buf_printf(b, "%s%s sends channel %d\n",
+				   k ? "" : "\n", j->tuning[k]->port,
+				   j->tuning[k]->channel);
+		}
+	}
+}
+
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n)
 {
@@ -231,6 +260,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 				out_str(o, NULL, j->devices[k]);
 			}
 			out_end(o);
+			out_tuning(o, j);
 		}
 		out_end(o);
 	}
@@ -275,6 +305,7 @@ static int print_table(struct cli *c, const struct plan_view *v,
 		buf_char(&p.b, '\n');
 	}
 	r = render_jobs(c, v, &p.b);
+	draw_tuning(&p.b, v);
 	if (r == 0) {
 		buf_str(&p.b, v->n_jobs ? "\n" : "");
 		draw_summary(&p, v->summary);

@@ -30,6 +30,7 @@ struct host_class {
 	struct strmap ports;	/* number within the host + 1 */
 	const struct names *names;
 	bool unsure;		/* the ports could not be read */
+	int n_channels, *channels;	/* as in model_host */
 };
 
 struct build {
@@ -76,6 +77,11 @@ struct names *build_names(struct build *b, const char *object, const char *key,
 struct names *build_plain_names(struct build *b, const char *object,
 				const char *key, const struct node *node,
 				struct arena *arena, int max);
+
+/* Reads a list of channels such as "0-7,16", each once, which lives as long
+ * as the fabric; reports what is wrong and returns false. */
+bool build_channels(struct build *b, const char *object, const struct value *v,
+		    int **list, int *n);
 
 /* The same fault in many names of one list is one error with a count. */
 struct tally {

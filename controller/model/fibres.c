@@ -23,6 +23,9 @@ struct entry {
 	struct build *b;
 	char object[OBJECT_MAX];
 	int32_t loss_mdb;
+	int n_channels;		/* 0: not filtered */
+	int *channels;		/* of each pair of ends */
+	int channel;		/* of the pair at hand, -1: not filtered */
 	struct fault faults[FAULT_KINDS];
 };
 
@@ -341,7 +344,8 @@ static void join_trunk(struct entry *e, const struct end *from,
 {
 	struct build *b = e->b;
 	struct model_trunk t = { from->device, from->index, to->device,
-				 to->index, .loss_mdb = e->loss_mdb };
+				 to->index, .loss_mdb = e->loss_mdb,
+				 .channel = e->channel };
 
 	t.from_name = end_name(e, from);
 	t.to_name = end_name(e, to);
@@ -388,6 +392,8 @@ static bool are_switches(const struct build *b, const struct end *x,
 static void join_pair(struct entry *e, const struct end *from,
 		      const struct end *to)
 {
+	bool is_trunk = !from->is_host && !to->is_host &&
+			are_switches(e->b, from, to);
 	bool outward = from->is_host && !to->is_host;
 	bool inward = !from->is_host && to->is_host;
 	bool duplex = outward && from->side == SIDE_BOTH &&
@@ -397,7 +403,12 @@ static void join_pair(struct entry *e, const struct end *from,
 		       (inward && from->side == SIDE_OUT &&
 			to->side == SIDE_RX);
 
-	if (duplex) {
+	if (e->n_channels && !is_trunk) {
+		fault(e, FAULT_FORM, from->name->at,
+		      "a host's own key 'channels' says what it can send",
+		      "%s to %s: only fibres between switches have channels",
+		      from->name->text, to->name->text);
+	} else if (duplex) {
 		if (is_dark(e, from, to, true) && is_dark(e, from, to, false)) {
 			join(e, from, to, true);
 			join(e, from, to, false);
@@ -409,8 +420,7 @@ static void join_pair(struct entry *e, const struct end *from,
 		if (is_dark(e, host, dev, outward)) {
 			join(e, host, dev, outward);
 		}
-	} else if (!from->is_host && !to->is_host &&
-		   are_switches(e->b, from, to)) {
+	} else if (is_trunk) {
 		join_switches(e, from, to);
 	} else if (from->is_host == to->is_host) {
 		fault(e, FAULT_FORM, from->name->at, NULL,
@@ -435,12 +445,35 @@ static void join_all(struct entry *e, const struct names *from,
 
 		/* Both ends are looked at, even if the first is wrong. */
 		ok &= find_end(e, FAULT_TO, &to->v[i], &z);
+		e->channel = e->n_channels ? e->channels[i] : -1;
 		if (ok) {
 			join_pair(e, &a, &z);
 		} else {
 			e->b->fibres_unsure = true;
 		}
 	}
+}
+
+/* One channel for each pair of ends. */
+static bool read_filters(struct entry *e, const struct value *v, int pairs)
+{
+	if (!v->node) {
+		return true;
+	}
+	if (!v->ok || !build_channels(e->b, e->object, v, &e->channels,
+				      &e->n_channels)) {
+		e->b->fibres_unsure = true;
+		return false;
+	}
+	if (e->n_channels != pairs) {
+		reader_error(e->b->r, v->node->at, WEFT_EINVAL,
+			     "%s: %d channel%s for %d port%s", e->object,
+			     e->n_channels, e->n_channels == 1 ? "" : "s",
+			     pairs, pairs == 1 ? "" : "s");
+		e->b->fibres_unsure = true;
+		return false;
+	}
+	return true;
 }
 
 static void add_fibre(struct build *b, const struct node *node, int nth)
@@ -471,8 +504,10 @@ static void add_fibre(struct build *b, const struct node *node, int nth)
 		b->fibres_unsure = true;
 		return;
 	}
-	join_all(&e, from, to);
-	report_faults(&e);
+	if (read_filters(&e, &v[FIBRE_CHANNELS], from->n)) {
+		join_all(&e, from, to);
+		report_faults(&e);
+	}
 }
 
 void build_fibres(struct build *b, const struct value *root)

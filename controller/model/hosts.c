@@ -33,6 +33,8 @@ static void add_host(struct build *b, const struct name *name, int class,
 		.n_ports = c->names ? c->names->n : 0,
 		.reactivation_ns = v[HOST_REACTIVATION].num,
 		.place = name->at,
+		.n_channels = c->n_channels,
+		.channels = c->channels,
 	};
 
 	h.name = reader_copy(b->r, b->r->keep, name->text, strlen(name->text));
@@ -127,6 +129,10 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 	}
 	if (entry->kind == NODE_MAP) {
 		read_ports(b, object, v, &class);
+	}
+	if (v[HOST_CHANNELS].ok && v[HOST_CHANNELS].node) {
+		build_channels(b, object, &v[HOST_CHANNELS], &class.channels,
+			       &class.n_channels);
 	}
 	if (v[HOST_RATE].node && !v[HOST_PORTS].node) {
 		reader_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL,

@@ -40,6 +40,9 @@ struct model_host {
 	char *name;
 	int first_port, n_ports;	/* consecutive in ports[] */
 	int64_t reactivation_ns;	/* link up after light came back */
+	int n_channels;		/* wavelengths of its transmitters; 0: not
+				 * tuned, light that no filter passes */
+	int *channels;
 	struct model_place place;
 };
 
@@ -89,6 +92,8 @@ struct model_trunk {
 	int to_device, to_port;		/* ingress */
 	char *from_name, *to_name;	/* "ocs0.9", counted from 1 */
 	int32_t loss_mdb;
+	int channel;		/* the one wavelength that its multiplexers
+				 * pass, -1: whatever there is */
 };
 
 struct model_job {
@@ -132,6 +137,7 @@ struct model_fabric {
 
 /* Limits on input, checked before memory is spent. */
 #define MODEL_MAX_TEXT (16u << 20)
+#define MODEL_MAX_WAVELENGTHS 512	/* wavelengths between switches */
 #define MODEL_MAX_HOSTS 65536
 #define MODEL_MAX_PORTS (1 << 20)	/* of all hosts */
 #define MODEL_MAX_DEVICES 4096

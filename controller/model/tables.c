@@ -29,6 +29,9 @@ static const struct key host_keys[] = {
 				.max = NS_PER_HOUR, .def = "5.67s",
 				.help = "time until a port's link is up after "
 					"its light came back" },
+	[HOST_CHANNELS] = { "channels", KEY_TEXT,
+			    .help = "wavelengths that its transmitters can "
+				    "take, such as 0-39" },
 };
 
 #define COMMON_KEYS(name_type, name_help)                                     \
@@ -132,6 +135,9 @@ static const struct key fibre_keys[] = {
 	[FIBRE_LOSS] = { "loss", KEY_QUANTITY, .unit = UNIT_MDB,
 			 .max = MAX_DB, .def = "0dB",
 			 .help = "of each fibre with its connectors" },
+	[FIBRE_CHANNELS] = { "channels", KEY_TEXT,
+			     .help = "between switches: the one wavelength "
+				     "that each passes, such as 0-7" },
 };
 
 static const struct key job_keys[] = {

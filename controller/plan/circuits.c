@@ -280,6 +280,7 @@ static void emit(struct work *w, struct wish *wish, int site,
 	const struct model_device *dev =
 		&w->fabric->devices[w->site_device[site]];
 	const struct model_port *ports = w->fabric->ports;
+	const struct model_host *host = &w->fabric->hosts[ports[tx].host];
 
 	w->ctx->tx_taken[tx] = w->ctx->rx_taken[rx] = true;
 	w->tx_free[tx] = w->rx_free[rx] = false;
@@ -289,6 +290,7 @@ static void emit(struct work *w, struct wish *wish, int site,
 		.xc = xc,
 		.tx_port = tx,
 		.rx_port = rx,
+		.channel = host->n_channels ? host->channels[0] : -1,
 		.loss_mdb = ports[tx].tx_loss_mdb + dev->loss_mdb +
 			    ports[rx].rx_loss_mdb,
 		.moved = moved,

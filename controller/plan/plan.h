@@ -49,6 +49,7 @@ struct plan_circuit {
 	struct light_xc xc;
 	int tx_port, rx_port;	/* host ports (fabric->ports) */
 	int32_t loss_mdb;		/* of the whole way */
+	int channel;		/* that tx_port is to send, -1: as it is */
 	bool moved;		/* not connected in `observed` */
 };
 

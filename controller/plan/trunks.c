@@ -3,9 +3,16 @@
  *
  * Ports, switches and trunks become a mesh for rwa: a node that sends and one
  * that receives for each rank, a node for each switch, and as many fibres on
- * an arc as there are ports or trunks that may be used. Everything is grey
- * light, one channel a fibre. What is observed is given as the assignment
- * before, so that few circuits move.
+ * an arc as there are ports or trunks that may be used. Every fibre carries one
+ * lightpath, for which guard channels as wide as the band stand. What is
+ * observed is given as the assignment before, so that few circuits move.
+ *
+ * A trunk may lie between multiplexers that pass one wavelength; only hosts
+ * with tuned transmitters can use it. The channels of the mesh are those
+ * wavelengths and, as the last one, light that is not tuned: what a trunk or
+ * a transmitter does not pass is shut on its fibre. Switches change no
+ * wavelength and receivers take any. Without such trunks there is one
+ * channel.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +38,7 @@ struct work {
 	struct plan_job *pj;
 	int n;				/* ranks */
 	int *rank_of;			/* [hosts] or -1 */
+	int channels;			/* of the mesh; the last is untuned */
 	struct rwa_mesh *mesh;
 	struct u64map arcs;		/* (node, node) to arc */
 	VEC(enum kind) kind;		/* of arcs */
@@ -71,6 +79,69 @@ static int switch_node(const struct work *w, int device)
 	return 2 * w->n + device;
 }
 
+static bool sends(const struct work *w, int port, int channel)
+{
+	const struct model_host *h =
+		&w->fabric->hosts[w->fabric->ports[port].host];
+
+	for (int i = 0; i < h->n_channels; i++) {
+		if (h->channels[i] == channel) {
+			return true;
+		}
+	}
+	return h->n_channels == 0 && channel == w->channels - 1;
+}
+
+static bool passes(const struct work *w, enum kind kind, int id, int channel)
+{
+	if (kind == TRUNK) {
+		const struct model_trunk *t = &w->fabric->trunks[id];
+
+		return t->channel < 0 || t->channel == channel;
+	}
+	return kind == RECEIVES || sends(w, id, channel);
+}
+
+/* What the newest fibre does not carry. */
+static int shut_channels(struct work *w, enum kind kind, int id,
+			 struct err *err)
+{
+	const struct fibre *f = &w->fibres.v[w->fibres.n - 1];
+	int rc = 0;
+
+	for (int c = 0; !rc && w->channels > 1 && c < w->channels; c++) {
+		struct rwa_mesh_block b = { f->arc, f->index, c, true };
+
+		rc = passes(w, kind, id, c)
+			     ? 0 : rwa_mesh_add_block(w->mesh, &b, err);
+	}
+	return rc;
+}
+
+/* Wavelengths of trunks and transmitters, and untuned light; only the latter
+ * when no trunk filters. */
+static int count_channels(const struct work *w)
+{
+	bool filtered = false;
+	int last = -1;
+
+	for (int t = 0; t < w->fabric->n_trunks; t++) {
+		int c = w->fabric->trunks[t].channel;
+
+		filtered |= c >= 0;
+		last = c > last ? c : last;
+	}
+	for (int r = 0; filtered && r < w->n; r++) {
+		const struct model_host *h =
+			&w->fabric->hosts[w->job->hosts[r]];
+
+		for (int i = 0; i < h->n_channels; i++) {
+			last = h->channels[i] > last ? h->channels[i] : last;
+		}
+	}
+	return filtered ? last + 2 : 1;
+}
+
 /* One more fibre on the arc between two nodes. */
 static int add_fibre(struct work *w, int from, int to, enum kind kind, int id,
 		     struct err *err)
@@ -95,7 +166,7 @@ static int add_fibre(struct work *w, int from, int to, enum kind kind, int id,
 					    id })) {
 		rc = err_nomem(err);
 	}
-	return rc;
+	return rc ? rc : shut_channels(w, kind, id, err);
 }
 
 static bool is_bad(const int *list, int n, int port)
@@ -286,6 +357,10 @@ static int work_init(struct work *w, struct err *err)
 	memset(w->tx_fibre, -1, (size_t)f->n_ports * sizeof(int));
 	memset(w->rx_fibre, -1, (size_t)f->n_ports * sizeof(int));
 	rc = rwa_mesh_new(2 * w->n + f->n_devices, &w->mesh, err);
+	if (!rc) {
+		w->channels = count_channels(w);
+		w->mesh->guard.between = w->channels - 1;
+	}
 	rc = rc ? rc : name_nodes(w, err);
 	rc = rc ? rc : shut_foreign(w, err);
 	for (int r = 0; !rc && r < w->n; r++) {
@@ -316,6 +391,44 @@ static void work_fini(struct work *w)
 	vec_fini(&w->demand_arcs);
 	vec_fini(&w->out);
 	rwa_assignment_fini(&w->before);
+}
+
+/* ---- channels of ways ---- */
+
+static int id_of(const struct work *w, const struct rwa_hop *h)
+{
+	for (size_t i = 0; i < w->fibres.n; i++) {
+		if (w->fibres.v[i].arc == h->arc &&
+		    w->fibres.v[i].index == h->fibre) {
+			return w->fibres.v[i].id;
+		}
+	}
+	return -1;
+}
+
+/* The wavelength of a way: that of its filters, else the first one that its
+ * transmitter has, else untuned; -1: no light comes through. */
+static int channel_of(const struct work *w, const struct rwa_hop *hops,
+		      int32_t n)
+{
+	int tx = id_of(w, &hops[0]), channel = -1;
+	const struct model_host *h =
+		&w->fabric->hosts[w->fabric->ports[tx].host];
+
+	for (int32_t k = 1; k < n; k++) {
+		int c = w->kind.v[hops[k].arc] == TRUNK
+			? w->fabric->trunks[id_of(w, &hops[k])].channel : -1;
+
+		if (c >= 0 && channel >= 0 && c != channel) {
+			return -1;
+		}
+		channel = c >= 0 ? c : channel;
+	}
+	if (channel >= 0) {
+		return sends(w, tx, channel) ? channel : -1;
+	}
+	return h->n_channels && w->channels > 1 ? h->channels[0]
+						 : w->channels - 1;
 }
 
 /* ---- what is lit already ---- */
@@ -382,6 +495,20 @@ static int follow(struct work *w, int tx, int *rx)
 	return rc;
 }
 
+/* Gives the hops from `first` on their channel; false when none gets
+ * through. */
+static bool tune_way(struct work *w, size_t first)
+{
+	struct rwa_hop *hops = w->before.hops.v + first;
+	int32_t n = (int32_t)(w->before.hops.n - first);
+	int channel = channel_of(w, hops, n);
+
+	for (int32_t k = 0; k < n; k++) {
+		hops[k].channel = channel;
+	}
+	return channel >= 0;
+}
+
 static int demand_of(const struct work *w, int src, int dst)
 {
 	for (size_t d = 0; d < w->mesh->demands.n; d++) {
@@ -424,7 +551,7 @@ static int find_before(struct work *w, struct err *err)
 			d = demand_of(w, w->rank_of[w->fabric->ports[p].host],
 				      w->rank_of[w->fabric->ports[rx].host]);
 		}
-		if (d < 0 || left[d] == 0) {
+		if (d < 0 || left[d] == 0 || !tune_way(w, first)) {
 			w->before.hops.n = first;
 			continue;
 		}
@@ -443,15 +570,18 @@ static int find_before(struct work *w, struct err *err)
 
 /* ---- the answer ---- */
 
-static int id_of(const struct work *w, const struct rwa_hop *h)
+/* What the transmitter of a way is tuned to, -1: it is not. */
+static int tuned_to(const struct work *w, const struct rwa_hop *hops,
+		    int32_t n)
 {
-	for (size_t i = 0; i < w->fibres.n; i++) {
-		if (w->fibres.v[i].arc == h->arc &&
-		    w->fibres.v[i].index == h->fibre) {
-			return w->fibres.v[i].id;
-		}
+	int tx = id_of(w, &hops[0]);
+	const struct model_host *h =
+		&w->fabric->hosts[w->fabric->ports[tx].host];
+
+	if (h->n_channels == 0) {
+		return -1;
 	}
-	return -1;
+	return w->channels > 1 ? channel_of(w, hops, n) : h->channels[0];
 }
 
 /* A circuit on every switch of a way. */
@@ -465,6 +595,7 @@ static int emit_path(struct work *w, const struct rwa_path *p,
 		.device = f->ports[tx].tx_device,
 		.xc.in = f->ports[tx].tx_port,
 		.tx_port = tx, .rx_port = rx,
+		.channel = tuned_to(w, hops, p->hops),
 		.loss_mdb = f->ports[tx].tx_loss_mdb +
 			    f->ports[rx].rx_loss_mdb +
 			    f->devices[f->ports[tx].tx_device].loss_mdb,
@@ -517,15 +648,19 @@ static int too_few(const struct work *w, const struct rwa_mesh_result *res,
 		proven ? "at most" : "routes were found for only",
 		(long long)(proven ? res->lightpaths_bound
 				   : res->lightpaths));
-	err_hint(err, "more fibres between switches, or a topology with fewer "
-		      "arcs between their hosts");
+	err_hint(err, w->channels > 1
+		 ? "more fibres between switches, or more 'channels' of hosts: "
+		   "a fibre with a channel carries no other"
+		 : "more fibres between switches, or a topology with fewer "
+		   "arcs between their hosts");
 	return err->code;
 }
 
 static int route(struct work *w, struct err *err)
 {
 	struct rwa_mesh_options opt = {
-		.channels = 1, .seed = 1, .objective = RWA_FEWEST_MOVED,
+		.channels = w->channels, .seed = 1,
+		.objective = RWA_FEWEST_MOVED,
 		.before = w->before.paths.n ? &w->before : NULL,
 	};
 	struct rwa_mesh_result res;

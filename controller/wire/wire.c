@@ -271,6 +271,35 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
+/* Wavelengths of transmitters, by the circuits of their first switches. */
+static int list_tuning(struct wire_job *j, const struct plan *p,
+		       const struct plan_job *pj, struct err *err)
+{
+	size_t n = 0;
+
+	j->tunings = calloc((size_t)pj->n_circuits + 1, sizeof(*j->tunings));
+	j->tuning = calloc((size_t)pj->n_circuits + 1, sizeof(*j->tuning));
+	if (!j->tunings || !j->tuning) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+		const struct model_port *port = &p->fabric->ports[c->tx_port];
+
+		if (c->channel >= 0 && c->device == port->tx_device &&
+		    c->xc.in == port->tx_port) {
+			weft__v1__plan_tuning__init(&j->tunings[n]);
+			j->tunings[n].port = port->name;
+			j->tunings[n].channel = c->channel;
+			j->tuning[n] = &j->tunings[n];
+			n++;
+		}
+	}
+	j->row.n_tuning = n;
+	j->row.tuning = j->tuning;
+	return 0;
+}
+
 int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 		  struct err *err)
 {
@@ -301,13 +330,21 @@ int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 	out->gap = pj->gap;
 	out->circuits = pj->n_circuits;
 	out->size_bytes = mj->size_bytes;
-	return list_devices(j, p, pj, err);
+	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err)) {
+		wire_job_fini(j);
+		return err->code;
+	}
+	return 0;
 }
 
 void wire_job_fini(struct wire_job *j)
 {
 	free(j->devices);
+	free(j->tunings);
+	free(j->tuning);
 	j->devices = NULL;
+	j->tunings = NULL;
+	j->tuning = NULL;
 }
 
 static int send_job(const struct plan *p, int job, wire_part_fn fn, void *arg,

@@ -49,6 +49,7 @@ struct wire_job {
 	Weft__V1__PlanJob row;
 	char factor[64];
 	char **devices;
+	Weft__V1__PlanTuning *tunings, **tuning;
 };
 
 /* WEFT_ENOMEM. wire_job_fini frees what is inside. */

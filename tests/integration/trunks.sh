@@ -35,7 +35,16 @@ halves() {
 	END
 }
 
+# The fibres between the switches carry one wavelength each.
+coloured() {
+	halves "$1" 'Ring(4)'
+	sed -i -e '/"h\[0-3\]"/s/ }$/, channels: 2-3 }/' \
+		-e "/right.\[5-6\]/s/ }\$/, channels: '$2' }/" "$1"
+}
+
 halves "$T/ring.yaml" 'Ring(4)'
+coloured "$T/wdm.yaml" 3,2
+coloured "$T/wrong.yaml" 4,5
 halves "$T/one-way.yaml" 'UniRing(1,4)'
 halves "$T/bipartite.yaml" 'K(2,2)'
 daemon || exit 1
@@ -54,4 +63,10 @@ expect 0 "one way round" weft apply -f "$T/one-way.yaml"
 expect 0 "is verified, too" weft verify
 expect 65 "eight arcs over two fibres each way" weft plan -f "$T/bipartite.yaml"
 has err "what fits is named" 'needs 8 lightpaths .* at most [46] fit'
+expect 0 "wavelengths between the switches" weft apply -f "$T/wdm.yaml"
+expect 0 "are verified" weft verify
+expect 0 "what transmitters send" weft plan -f "$T/wdm.yaml" --full
+has out "is said" 'h[0-3].p[01] sends channel 3'
+expect 65 "a wavelength that nobody sends" weft plan -f "$T/wrong.yaml"
+has err "is an error that says why" "channel carries no other"
 finish

@@ -1242,6 +1242,99 @@ static void arcs_cross_switches(void **state)
 	model_free(f);
 }
 
+/* The same three switches with multiplexers between them. */
+#define WDM(tuned, near, far)                                           \
+	"weft: 1\n"                                                     \
+	"fabric: t\n"                                                   \
+	"hosts:\n"                                                      \
+	"  - { name: 'h[0-7]', ports: 'p[0-1]', rate: 100Gbps" tuned " }\n" \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, size: 12x12, loss: 1dB, driver: sim }\n"     \
+	"  - { name: ocs1, size: 12x12, loss: 1dB, driver: sim }\n"     \
+	"  - { name: ocs2, size: 12x12, loss: 1dB, driver: sim }\n"     \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"             \
+	"  - { from: 'h[4-7].p[0-1]', to: 'ocs2.[1-8]' }\n"             \
+	"  - { from: 'ocs0.[9-12]', to: 'ocs1.[9-12]', channels: '" near \
+	"' }\n"                                                         \
+	"  - { from: 'ocs1.[1-4]', to: 'ocs2.[9-12]', channels: '" far    \
+	"' }\n"
+
+static const struct model_trunk *trunk_from(const struct model_fabric *f,
+					    int device, int out)
+{
+	for (int t = 0; t < f->n_trunks; t++) {
+		if (f->trunks[t].from_device == device &&
+		    f->trunks[t].from_port == out) {
+			return &f->trunks[t];
+		}
+	}
+	return NULL;
+}
+
+/* Only channels 2 and 5 pass both multiplexers. */
+static void wavelengths_go_through_filters(void **state)
+{
+	struct model_fabric *f = fabric_of(WDM(", channels: '0-1,5,2'",
+					       "0,1,2,5", "5,2,7,8")
+					   JOB("Ring(8)"));
+	struct plan_light light[3] = { 0 };
+	struct plan_base base = { .intent = light, .observed = light };
+	struct plan *p = plan_of(f, NULL), *again;
+	int filtered = 0;
+
+	(void)state;
+	for (int i = 0; i < p->jobs[0].n_circuits; i++) {
+		const struct plan_circuit *c = &p->jobs[0].circuits[i];
+		const struct model_trunk *t = trunk_from(f, c->device,
+							 c->xc.out);
+
+		assert_int_equal(light_of(p, c->tx_port), c->rx_port);
+		if (t) {
+			assert_int_equal(t->channel, c->channel);
+			assert_true(c->channel == 2 || c->channel == 5);
+			filtered++;
+		} else {
+			assert_in_range(c->channel, 0, 5);
+		}
+	}
+	assert_int_equal(filtered, 4 * 2);
+	for (int d = 0; d < 3; d++) {
+		light[d].n_xcs = steps_of(p, d)->n_want;
+		light[d].xcs = steps_of(p, d)->want;
+	}
+	again = plan_of(f, &base);
+	assert_true(plan_is_empty(again));
+	plan_free(again);
+	plan_free(p);
+	model_free(f);
+}
+
+/* No wavelength goes all the way, then only one does, then hosts send none
+ * that a filter passes. */
+static void filters_that_nothing_passes(void **state)
+{
+	static const char *const texts[] = {
+		WDM(", channels: 0-9", "0-3", "4-7") JOB("Ring(8)"),
+		WDM(", channels: 0-9", "0-3", "3-6") JOB("Ring(8)"),
+		WDM(", channels: 4-9", "0-3", "0-3") JOB("Ring(8)"),
+		WDM("", "0-3", "0-3") JOB("Ring(8)"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct model_fabric *f = fabric_of(texts[i]);
+		struct plan *p = NULL;
+		struct err err = { 0 };
+
+		assert_int_equal(plan_make(f, NULL, &p, &err),
+				 WEFT_EINFEASIBLE);
+		assert_non_null(strstr(err.msg, "needs 16 lightpaths"));
+		assert_non_null(strstr(err.hint, "channels"));
+		model_free(f);
+	}
+}
+
 static void too_few_trunks_are_named(void **state)
 {
 	struct model_fabric *f = fabric_of(TRUNKS("9") JOB("Ring(8)"));
@@ -1286,6 +1379,8 @@ int main(void)
 		cmocka_unit_test(same_input_same_bytes),
 		cmocka_unit_test(a_plan_file_comes_back),
 		cmocka_unit_test(arcs_cross_switches),
+		cmocka_unit_test(wavelengths_go_through_filters),
+		cmocka_unit_test(filters_that_nothing_passes),
 		cmocka_unit_test(too_few_trunks_are_named),
 	};
 

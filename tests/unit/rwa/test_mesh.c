@@ -617,7 +617,7 @@ static void random_meshes(void **state)
 			};
 			struct rwa_mesh_block b = {
 				(int)rng_below(&rng, (uint64_t)n), 0,
-				(int)rng_below(&rng, 4),
+				(int)rng_below(&rng, 4), k % 5 == 4,
 			};
 
 			assert_int_equal(rwa_mesh_add_demand(m, &x, &err), 0);

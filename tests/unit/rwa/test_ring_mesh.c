@@ -140,7 +140,7 @@ static void what_is_no_plain_ring(void **state)
 		} else if (k == 4) {
 			m->guard.between = 1;
 		} else if (k == 5) {
-			struct rwa_mesh_block b = { 0, 0, 0 };
+			struct rwa_mesh_block b = { 0, 0, 0, false };
 
 			assert_int_equal(rwa_mesh_add_block(m, &b, NULL), 0);
 		} else if (k == 6) {
@@ -165,7 +165,7 @@ static void check_rules(const struct rwa_mesh *m,
 	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 
-		if (b->channel < res->channels) {
+		if (b->channel < res->channels && !b->filter) {
 			lit[(size_t)b->arc * width + (size_t)b->channel] = true;
 		}
 	}
@@ -175,6 +175,10 @@ static void check_rules(const struct rwa_mesh *m,
 
 		assert_false(*slot);
 		*slot = true;
+		for (size_t k = 0; k < m->blocks.n; k++) {
+			assert_true(m->blocks.v[k].arc != h->arc ||
+				    m->blocks.v[k].channel != h->channel);
+		}
 		assert_true(h->channel >= m->guard.below);
 		assert_true(h->channel < res->channels - m->guard.above);
 	}
@@ -228,6 +232,7 @@ static void rings_with_rules(void **state)
 		for (int i = 0; k % 2 == 0 && i < n; i++) {
 			struct rwa_mesh_block b = {
 				2 * i, 0, 4 * (int32_t)rng_below(&rng, 2),
+				k % 10 == 4,
 			};
 
 			assert_int_equal(rwa_mesh_add_block(m, &b, NULL), 0);
