@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collective/expand.h"
+#include "collective/overlap.h"
 #include "collective/pipeline.h"
 #include "controller/cli/private.h"
 
@@ -133,6 +134,18 @@ static int try_expand(struct made *m, enum coll_kind kind, const char *expr,
 	return rc ? 0 : offer(m, s, "expand", 1, err);
 }
 
+/* In batches, and then what can move to idle links. */
+static int overlap_batches(const struct coll_sched *s, int batches,
+			   struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *p = NULL;
+	int rc = coll_pipeline(s, batches, &p, err);
+
+	rc = rc ? rc : coll_overlap(p, out, err);
+	coll_free(p);
+	return rc;
+}
+
 /* In the batches asked for, or in those that take the least time. */
 static int try_batches(const struct cli *c, struct made *m, struct err *err)
 {
@@ -151,7 +164,9 @@ static int try_batches(const struct cli *c, struct made *m, struct err *err)
 	if (rc || batches == 1) {
 		return rc;
 	}
-	rc = coll_pipeline(m->sched, batches, &s, err);
+	rc = cli_has(c, "batches")
+		     ? coll_pipeline(m->sched, batches, &s, err)
+		     : overlap_batches(m->sched, batches, &s, err);
 	if (rc) {
 		return rc;
 	}

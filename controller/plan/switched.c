@@ -8,6 +8,7 @@
 #include "collective/find_flow.h"
 #include "collective/mcf_sched.h"
 #include "collective/mcf_steps.h"
+#include "collective/overlap.h"
 #include "collective/pipeline.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
@@ -316,7 +317,7 @@ static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj,
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct coll_cost cost = cost_of(ctx, job);
-	struct coll_sched *s = NULL;
+	struct coll_sched *s = NULL, *moved = NULL;
 	int64_t n = 0, most;
 	int batches, rc;
 
@@ -331,7 +332,9 @@ static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj,
 				&batches, err);
 	if (!rc && batches > 1) {
 		rc = coll_pipeline(pj->sched, batches, &s, err);
-		rc = rc ? rc : offer(ctx, pj, s, pj->algorithm, err);
+		rc = rc ? rc : coll_overlap(s, &moved, err);
+		rc = rc ? rc : offer(ctx, pj, moved, pj->algorithm, err);
+		coll_free(s);
 	}
 	/* Never an error of its own, but for memory. */
 	return rc == WEFT_ENOMEM ? rc : 0;
