@@ -47,12 +47,22 @@ struct apply_event {
 	int done, total;	/* items over all devices */
 };
 
+/* A circuit that a device did not do. */
+struct apply_failed {
+	char name[MODEL_MAX_NAME + 49];	/* "ocs0: in 3 -> out 4" */
+	char why[96];
+};
+
+#define APPLY_MAX_FAILED 16
+
 struct apply_result {
 	enum apply_verdict verdict;
 	int64_t change;		/* id in history, 0 when nothing was to do */
 	int64_t generation;	/* after */
 	enum apply_level level; /* least over all devices changed */
 	int64_t took_ns;
+	int n_failed;		/* the first ones, whatever the verdict */
+	struct apply_failed failed[APPLY_MAX_FAILED];
 };
 
 typedef void (*apply_event_cb)(const struct apply_event *ev, void *arg);

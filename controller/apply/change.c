@@ -313,6 +313,31 @@ static void take_outcomes(struct run *r, int n,
 	}
 }
 
+/* Keeps the circuits that failed, for those who want more than the first. */
+static void keep_failed(const struct run *r, int n,
+			const struct drv_outcome *outcomes)
+{
+	struct apply_result *res = &r->c->res;
+	char what[48];
+
+	for (int i = 0; i < n && n == r->n_sent; i++) {
+		const struct drv_outcome *o = &outcomes[i];
+		struct apply_failed *f = &res->failed[res->n_failed];
+
+		if (o->result == DRV_DONE || o->result == DRV_SKIPPED ||
+		    res->n_failed == APPLY_MAX_FAILED) {
+			continue;
+		}
+		step_text(&r->w->steps[r->item_step[i]], what, sizeof(what));
+		snprintf(f->name, sizeof(f->name), "%.*s: %s", MODEL_MAX_NAME,
+			 r->dev->name, what);
+		snprintf(f->why, sizeof(f->why), "%s: %.30s%s%.40s",
+			 drv_result_name(o->result), o->code,
+			 o->code[0] && o->text[0] ? " " : "", o->text);
+		res->n_failed++;
+	}
+}
+
 /* Says which circuit it was; the driver knows items only. */
 static int name_failure(const struct run *r, int n,
 			const struct drv_outcome *outcomes, int rc,
@@ -399,6 +424,7 @@ static void on_sent(struct device *d, int rc, int n,
 	(void)d;
 	take_outcomes(r, n, outcomes);
 	if (rc) {
+		keep_failed(r, n, outcomes);
 		rc = name_failure(r, n, outcomes, rc, err, &own);
 		change_fail(r->c, rc, &own);
 	} else {

@@ -94,6 +94,10 @@ static void tell_result(struct rpc_call *call, const struct apply_result *res,
 	m.level = (Weft__V1__Level)res->level;
 	m.took_ns = res->took_ns;
 	ev.result = &m;
+	for (int i = 0; i < res->n_failed && rc; i++) {
+		rpc_call_add_resource(call, "circuit", res->failed[i].name,
+				      res->failed[i].why);
+	}
 	if (rpc_send(call, &ev.base, &send_err)) {
 		rpc_finish_err(call, &send_err);
 	} else if (rc) {

@@ -14,6 +14,7 @@ cat >"$T/google.proto" <<-END
 	package google.rpc;
 	message Any { string type_url = 1; bytes value = 2; }
 	message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
+	message ResourceInfo { string resource_type = 1; string resource_name = 2; string owner = 3; string description = 4; }
 	message ErrorInfo { string reason = 1; string domain = 2; map<string, string> metadata = 3; }
 END
 protoc -I "$T" --descriptor_set_out="$T/google.pb" "$T/google.proto" &&
@@ -39,8 +40,12 @@ client() {
 	tap "grpcio: $*" $status
 }
 
-client unary stream errors details health deadline reflection watchers \
-	stopping
+client unary stream errors details health deadline reflection watchers
+control ocs0 "fault refuse-port=o5" >/dev/null
+fabric "$T/other.yaml" 'Ring(4)'
+FABRIC=$T/other.yaml client failed_circuits
+control ocs0 clear >/dev/null
+client stopping
 wait_for 20 sh -c "! kill -0 ${PID[weftd]}" && wait "${PID[weftd]}"
 tap "weftd exits with 0"
 stop weftd KILL

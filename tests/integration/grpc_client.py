@@ -114,6 +114,33 @@ def details():
         passed("details: google.rpc.Status with the place")
 
 
+def failed_circuits():
+    """The fabric of the file $FABRIC on a switch that refuses port 5."""
+    with open(os.environ["FABRIC"], "rb") as f:
+        config = f.read()
+    events = method(FABRIC, "Apply")(
+        message("weft.v1.ApplyRequest", config=config), timeout=30)
+    try:
+        for event in events:
+            pass
+        raise AssertionError("applied")
+    except grpc.RpcError as e:
+        assert event.result.verdict in (3, 4), event
+        got = message("google.rpc.Status")
+        got.ParseFromString(
+            dict(e.trailing_metadata())["grpc-status-details-bin"])
+        found = [d.value for d in got.details
+                 if d.type_url.endswith("/google.rpc.ResourceInfo")]
+        assert found, got
+        for value in found:
+            r = message("google.rpc.ResourceInfo")
+            r.ParseFromString(value)
+            assert r.resource_type == "circuit", r
+            assert r.resource_name.startswith("ocs0: "), r
+            assert "refused" in r.description, r
+        passed("details: the circuits that failed")
+
+
 def health():
     check = method(HEALTH, "Check")
     for name in "", FABRIC:
