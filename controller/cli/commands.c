@@ -56,6 +56,10 @@ static const struct cli_option history_options[] = {
 	{ 'n', "limit", "N", "at most so many (default: 20)", NULL }, END,
 };
 
+static const struct cli_option hold_options[] = {
+	{ 'm', "comment", "TEXT", "why; status shows it", NULL }, END,
+};
+
 static const struct cli_option watch_options[] = {
 	{ 0, "after", "SEQUENCE", "go on after this event (default: from now)",
 	  NULL },
@@ -324,6 +328,14 @@ const struct cli_command cli_root[] = {
 	  NULL, cancel_options, 0, 0, false, cmd_cancel },
 	{ "history", NULL, "", "Changes, newest first", NULL,
 	  history_options, 0, 0, false, cmd_history },
+	{ "drain", NULL, "WHAT", "No new light on a host, a device or a port",
+	  NULL, hold_options, 1, 1, false, cmd_drain },
+	{ "undrain", NULL, "WHAT", "Allow it new light again", NULL, NULL, 1,
+	  1, false, cmd_undrain },
+	{ "freeze", NULL, "", "The big red button: refuse every change", NULL,
+	  hold_options, 0, 0, false, cmd_freeze },
+	{ "unfreeze", NULL, "", "Allow changes again", NULL, NULL, 0, 0,
+	  false, cmd_unfreeze },
 	{ "watch", NULL, "", "What happens, as it happens", NULL,
 	  watch_options, 0, 0, false, cmd_watch },
 	{ "wait", NULL, "", "Wait until something is so", NULL, wait_options,

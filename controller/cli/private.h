@@ -196,6 +196,11 @@ void cli_catch_signals(void);
 int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 		       struct err *err);
 
+/* ---- hold.c ---- */
+
+/* What gets no new light, as an array of o. */
+void cli_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n);
+
 /* ---- progress.c: the events of a change ---- */
 
 struct progress {
@@ -226,6 +231,10 @@ int cmd_status(struct cli *c, struct err *err);
 int cmd_diff(struct cli *c, struct err *err);
 int cmd_verify(struct cli *c, struct err *err);
 int cmd_history(struct cli *c, struct err *err);
+int cmd_drain(struct cli *c, struct err *err);
+int cmd_undrain(struct cli *c, struct err *err);
+int cmd_freeze(struct cli *c, struct err *err);
+int cmd_unfreeze(struct cli *c, struct err *err);
 int cmd_watch(struct cli *c, struct err *err);
 int cmd_wait(struct cli *c, struct err *err);
 int cmd_schedule_make(struct cli *c, struct err *err);

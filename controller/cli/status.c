@@ -456,6 +456,9 @@ static int print_status(struct cli *c, const Weft__V1__StatusResponse *s,
 		out_named_change(c, o, "last_change", s->last);
 		out_named_change(c, o, "open_change", s->open);
 		out_confirm(o, s->confirm);
+		if (s->n_holds > 0) {
+			cli_out_holds(o, s->holds, s->n_holds);
+		}
 		out_devices(c, o, s->devices, s->n_devices);
 		out_differences(c, o, s->devices, s->n_devices,
 				cli_has(c, "full"));

@@ -414,6 +414,7 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 		snprintf(c->digest, sizeof(c->digest), "%s", digest);
 		r = c->request_id && c->comment && c->who ? 0 : err_nomem(err);
 	}
+	r = r ? r : daemon_check_frozen(d, err);
 	if (r == 0 && call) {
 		r = watch(c, call, err);
 	}

@@ -226,6 +226,14 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		       handle_verify),
 		METHOD("History", history_request, history_response, RPC_UNARY,
 		       handle_history),
+		METHOD("Drain", hold_request, hold_response, RPC_UNARY,
+		       handle_drain),
+		METHOD("Undrain", hold_request, hold_response, RPC_UNARY,
+		       handle_undrain),
+		METHOD("Freeze", hold_request, hold_response, RPC_UNARY,
+		       handle_freeze),
+		METHOD("Unfreeze", hold_request, hold_response, RPC_UNARY,
+		       handle_unfreeze),
 		METHOD("Watch", watch_request, watch_event,
 		       RPC_SERVER_STREAMING, handle_watch),
 		METHOD("GetSchedule", get_schedule_request, schedule_piece,
@@ -267,6 +275,7 @@ static void daemon_free(struct daemon *d)
 	job_rows_fini(&d->jobs);
 	daemon_finished_fini(d);
 	daemon_events_fini(d);
+	store_holds_free(d->holds, d->n_holds);
 	daemon_confirm_fini(d);
 	reflection_free(d->reflection);
 	access_free(d->access);
@@ -299,6 +308,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	    (r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
 	    (r = open_store(d, cfg->state_dir, err)) ||
 	    (r = store_confirming(d->store, &d->confirm, err)) ||
+	    (r = daemon_holds_read(d, err)) ||
 	    (r = read_fabric(d, cfg->fabric, err)) ||
 	    (r = apply_new(loop, d->store, &d->apply, err))) {
 		daemon_free(d);

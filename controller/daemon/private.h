@@ -9,6 +9,7 @@
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
+ *   hold.c      drained parts, the frozen fabric
  *   watch.c     what happens, told to those who watch
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
@@ -171,6 +172,29 @@ void access_free(struct access *a);
 int access_permit(const struct access *a, const struct rpc_peer *peer,
 		  const char *path, struct err *err);
 
+/* ---- hold.c ---- */
+
+/* Reads from the store what is held. */
+int daemon_holds_read(struct daemon *d, struct err *err);
+/* WEFT_ESTALE while the fabric is frozen. */
+int daemon_check_frozen(const struct daemon *d, struct err *err);
+/* WEFT_ESTALE when a plan makes light on what is drained. */
+int daemon_check_holds(const struct daemon *d, const struct plan *p,
+		       struct err *err);
+/* Takes drained ports that are dark from what planning `f` may use. */
+int daemon_steer(const struct daemon *d, const struct model_fabric *f,
+		 struct snapshot *s, struct err *err);
+/* Strings are borrowed. */
+void daemon_fill_hold(Weft__V1__Hold *m, const struct store_hold *h);
+void handle_drain(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+void handle_undrain(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+
 /* ---- watch.c ---- */
 
 struct events;
@@ -247,6 +271,8 @@ struct daemon {
 	bool was_read;			/* all were asked once */
 	TAILQ_HEAD(, health_watch) watches;
 	struct events *events;
+	struct store_hold *holds;	/* as in the store */
+	int n_holds;
 	bool applied;			/* a configuration is on record */
 	bool draining;
 	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */

@@ -364,6 +364,8 @@ static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
 static void advise(const struct daemon *d, const struct views *s,
 		   Weft__V1__State state, char *text, size_t size)
 {
+	struct err frozen;
+
 	text[0] = '\0';
 	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
 		snprintf(text, size,
@@ -372,6 +374,10 @@ static void advise(const struct daemon *d, const struct views *s,
 			 "through, \"weft rollback\" goes back",
 			 (long long)s->open[0].change.id,
 			 outcome_name(s->open[0].change.verdict));
+		return;
+	}
+	if (daemon_check_frozen(d, &frozen)) {
+		snprintf(text, size, "%s: %s", frozen.msg, frozen.hint);
 		return;
 	}
 	if (state == WEFT__V1__STATE__STATE_EMPTY) {
@@ -443,6 +449,23 @@ static void fill_fabric(struct daemon *d, Weft__V1__StatusResponse *m)
 	}
 }
 
+static int fill_holds(const struct daemon *d, Weft__V1__StatusResponse *m,
+		      Weft__V1__Hold **rows, struct err *err)
+{
+	size_t n = (size_t)d->n_holds;
+
+	*rows = calloc(n + 1, sizeof(**rows));
+	m->holds = calloc(n + 1, sizeof(*m->holds));
+	if (!*rows || !m->holds) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		daemon_fill_hold(&(*rows)[i], &d->holds[i]);
+		m->holds[m->n_holds++] = &(*rows)[i];
+	}
+	return 0;
+}
+
 void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
@@ -450,6 +473,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	Weft__V1__Confirm confirm = WEFT__V1__CONFIRM__INIT;
 	Weft__V1__Change last, open;
 	struct store_change *v = NULL;
+	Weft__V1__Hold *holds = NULL;
 	struct daemon *d = arg;
 	struct err err = { 0 };
 	char advice[ERR_MSG_MAX];
@@ -460,6 +484,9 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	(void)msg;
 	if (r == 0) {
 		r = last_change(d, &v, &n, &last, &found, &err);
+	}
+	if (r == 0) {
+		r = fill_holds(d, &m, &holds, &err);
 	}
 	fill_fabric(d, &m);
 	m.state = state_of(d, &s);
@@ -485,6 +512,8 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	} else {
 		rpc_finish(call, RPC_OK, NULL);
 	}
+	free(holds);
+	free(m.holds);
 	store_history_free(v, n);
 	views_fini(&s);
 }

@@ -209,6 +209,12 @@ static void after_plan(uv_work_t *req, int status)
 	struct work *w = req->data;
 
 	(void)status;
+	if (w->rc == 0 && !w->pure) {
+		w->rc = daemon_check_holds(w->d, w->plan, &w->err);
+	} else if (w->rc && w->d->n_holds > 0 && !w->err.hint[0]) {
+		err_hint(&w->err, "parts of the fabric are drained: \"weft "
+				  "status\" names them");
+	}
 	w->done(w);
 }
 
@@ -250,6 +256,9 @@ static void copy_base(struct work *w)
 	if (w->rc == 0) {
 		w->rc = daemon_snapshot_init(&w->snap, &base,
 					     w->fabric->n_devices, &w->err);
+	}
+	if (w->rc == 0) {
+		w->rc = daemon_steer(w->d, w->fabric, &w->snap, &w->err);
 	}
 	if (w->rc) {
 		w->done(w);

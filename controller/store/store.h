@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 4		/* of the file format (user_version) */
+#define STORE_VERSION 5		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -295,6 +295,25 @@ void store_jobs_free(struct store_job *v, int n);
 /* Makes a job durable; a new one (id 0) gets its id. Name, who, request_id
  * and spec stay as they were first given. */
 int store_job_put(struct store *s, struct store_job *j, struct err *err);
+
+/* ---- holds --------------------------------------------------------------- */
+
+/* A part of the fabric that gets no new light ("ocs0", "ocs0.3", "h2",
+ * "h2.p0"), or all of it (""). */
+struct store_hold {
+	char *what, *who, *reason;
+	int64_t since_ns;	/* wall clock */
+};
+
+/* Holding what is held already changes nothing. */
+int store_hold(struct store *s, const char *what, const char *who,
+	       const char *reason, struct err *err);
+/* WEFT_ENOTFOUND: not held. */
+int store_release(struct store *s, const char *what, struct err *err);
+/* All, in order of name. Free with store_holds_free. O(holds). */
+int store_holds(struct store *s, struct store_hold **v, int *n,
+		struct err *err);
+void store_holds_free(struct store_hold *v, int n);
 
 /* ---- audit --------------------------------------------------------------- */
 

@@ -357,9 +357,9 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
-/* Takes back what formats 3 and 4 have added. */
+/* Takes back what formats 3, 4 and 5 have added. */
 #define WITHOUT_V3 \
-	"DROP TABLE job; DROP TABLE confirm; DROP INDEX change_request;" \
+	"DROP TABLE hold; DROP TABLE job; DROP TABLE confirm; DROP INDEX change_request;" \
 	"ALTER TABLE change DROP COLUMN request;" \
 	"ALTER TABLE change DROP COLUMN confirm_within_ns;" \
 	"ALTER TABLE change DROP COLUMN proof;"
@@ -499,6 +499,33 @@ static void test_jobs(void **state)
 }
 
 /* Those that are over are forgotten, those that live never. */
+static void test_holds(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_hold *v;
+	int n;
+
+	OK(store_hold(s, "ocs0.3", "root", "dirty", &err));
+	OK(store_hold(s, "ocs0.3", "me", "again", &err));
+	OK(store_hold(s, "", "root", "", &err));
+	store_free(s);
+	s = must_open(*state);
+	OK(store_holds(s, &v, &n, &err));
+	assert_int_equal(n, 2);
+	assert_string_equal(v[0].what, "");
+	assert_string_equal(v[1].what, "ocs0.3");
+	assert_string_equal(v[1].who, "root");
+	assert_string_equal(v[1].reason, "dirty");
+	assert_true(v[1].since_ns > 0);
+	store_holds_free(v, n);
+	OK(store_release(s, "", &err));
+	assert_int_equal(store_release(s, "", &err), WEFT_ENOTFOUND);
+	OK(store_holds(s, &v, &n, &err));
+	assert_int_equal(n, 1);
+	store_holds_free(v, n);
+	store_free(s);
+}
+
 static void test_jobs_are_bounded(void **state)
 {
 	struct store *s = must_open(*state);
@@ -703,7 +730,7 @@ int main(void)
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_audit_is_bounded),
-		T(test_jobs), T(test_jobs_are_bounded),
+		T(test_jobs), T(test_holds), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),

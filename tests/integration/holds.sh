@@ -1,0 +1,57 @@
+#!/bin/bash
+# Draining and freezing: no new light where it is not wanted, over a restart
+# of weftd too.
+cd "$(dirname "$0")" || exit 1
+. ../lib.sh
+
+export RING=no
+emulators && fabric "$T/one.yaml" 'UniRing(1,4)' &&
+	fabric "$T/two.yaml" 'UniRing(2,4)' &&
+	RING=yes fabric "$T/three.yaml" 'UniRing(1,4)'
+tap "a fabric of emulators"
+DAEMON_OPTIONS=(--fabric "$T/one.yaml")
+daemon
+
+expect 65 "nothing of that name" weft drain h9
+expect 0 "a host's port is drained" weft drain h0.p0 -m "dirty fibre" --format json
+has out "it is listed" '"reason": "dirty fibre"'
+expect 0 "once more is no error" weft drain h0.p0
+expect 0 "a plan goes around it" weft apply -f "$T/one.yaml"
+expect 0 "what was made" weft status --format json
+control ocs0 map >"$T/map"
+! grep -qE '(^|[^0-9])1([^0-9]|$)' "$T/map"
+tap "port 1 of the switch has no light ($(tr '\n' ' ' <"$T/map"))"
+expect 65 "what cannot go around is refused" weft plan -f "$T/two.yaml"
+has err "with a hint" 'parts of the fabric are drained'
+
+expect 0 "the whole switch is drained" weft drain ocs0
+expect 0 "what has light keeps it" weft apply -f "$T/one.yaml"
+expect 0 "the port is no longer drained" weft undrain h0.p0
+expect 65 "nothing new comes to the switch" weft apply -f "$T/two.yaml"
+control ocs0 map | diff "$T/map" -
+tap "its light is as it was"
+expect 0 "no longer" weft undrain ocs0
+expect 65 "there is nothing more to undrain" weft undrain ocs0
+expect 0 "a host is drained" weft drain n3
+expect 75 "no new job on its ring" weft apply -f "$T/three.yaml"
+has err "which says why" 'n3 is drained by .*: no program of job gather'
+expect 0 "the host is back" weft undrain n3
+expect 0 "its job too" weft apply -f "$T/three.yaml"
+
+expect 0 "the big red button" weft freeze -m "smoke in row 3"
+expect 75 "no change" weft apply -f "$T/two.yaml"
+has err "and why" 'smoke in row 3'
+expect 75 "not back either" weft rollback
+stop weftd
+daemon
+expect 0 "status after a restart" weft status
+has out "says that it is frozen" 'frozen'
+expect 75 "still no change" weft apply -f "$T/two.yaml"
+expect 0 "released" weft unfreeze
+expect 0 "changes again" weft apply -f "$T/two.yaml"
+expect 0 "what happened" weft watch --after 1 -n 1 --format json
+has out "begins with a look anew" '"kind":"resync"'
+expect 0 "waiting for what is so" weft wait --for device=ocs0:reachable --timeout 5s
+expect 124 "waiting for what is not" weft wait --for generation=99 --timeout 100ms
+expect 64 "waiting for nothing" weft wait --for sunshine
+finish
