@@ -210,6 +210,11 @@ static const struct cli_option emulate_options[] = {
 	END,
 };
 
+static const struct cli_option bringup_options[] = {
+	{ 0, "again", NULL, "begin anew, whatever an earlier one found", NULL },
+	END,
+};
+
 static const struct cli_option testbed_up_options[] = {
 	{ 0, "rate", "RATE", "of every link (default: as the fabric says, up "
 	  "to 17Gbps)", NULL },
@@ -354,6 +359,9 @@ const struct cli_command cli_root[] = {
 	  0, false, NULL },
 	{ "emulate", NULL, "FABRIC", "Emulate the devices that a fabric "
 	  "names", NULL, emulate_options, 1, 1, false, cmd_emulate },
+	{ "bringup", NULL, "FABRIC", "Find out how a testbed is wired, and "
+	  "what differs from the file", NULL, bringup_options, 1, 1, false,
+	  cmd_bringup },
 	{ "testbed", NULL, "", "Fabrics of network namespaces, with real "
 	  "packets", testbed_commands, NULL, 0, 0, false, NULL },
 	{ "explain", NULL, "[CODE]", "What an exit or error code means", NULL,

@@ -524,6 +524,7 @@ static int print_probe(struct cli *c, const struct model_fabric *f,
 int cmd_testbed_probe(struct cli *c, struct err *err)
 {
 	int64_t duration = 0, interval = 10 * NS_PER_MS;
+	struct testbed_prober *prober = NULL;
 	struct testbed_probe p = { 0 };
 	struct model_fabric *f = NULL;
 	struct testbed *t = NULL;
@@ -539,8 +540,11 @@ int cmd_testbed_probe(struct cli *c, struct err *err)
 		rc = open_testbed(c->argv[0], &f, &t, err);
 	}
 	if (rc == 0) {
+		rc = testbed_prober_new(t, &prober, err);
+	}
+	if (rc == 0) {
 		cli_catch_signals();
-		rc = testbed_probe(t, -1, duration / NS_PER_MS,
+		rc = testbed_probe(prober, duration / NS_PER_MS,
 				   interval / NS_PER_MS, PATIENCE_MS,
 				   &cli_interrupted, &p, err);
 	}
@@ -548,6 +552,7 @@ int cmd_testbed_probe(struct cli *c, struct err *err)
 		rc = print_probe(c, f, duration == 0, &p, err);
 	}
 	testbed_probe_fini(&p);
+	testbed_prober_free(prober);
 	close_testbed(f, t);
 	return rc;
 }

@@ -25,7 +25,7 @@ struct payload {
 	uint32_t magic, run, port;
 };
 
-struct prober {
+struct testbed_prober {
 	struct testbed *t;
 	struct pollfd *polls;	/* [2 * n_ports]: tx, then rx; fd -1: none */
 	uint32_t run;
@@ -55,14 +55,12 @@ static int open_port(struct testbed *t, int port, const struct host_link *l,
 	return rc;
 }
 
-static int prober_init(struct prober *p, struct err *err)
+static int open_ports(struct testbed_prober *p, struct err *err)
 {
 	int n = p->t->fabric->n_ports, rc = 0;
 
-	p->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid();
 	p->polls = calloc((size_t)n * 2 + 1, sizeof(*p->polls));
-	p->out->sent = calloc((size_t)n + 1, sizeof(*p->out->sent));
-	if (!p->polls || !p->out->sent) {
+	if (!p->polls) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < 2 * n; i++) {
@@ -81,17 +79,40 @@ static int prober_init(struct prober *p, struct err *err)
 	return rc;
 }
 
-static void prober_fini(struct prober *p)
+int testbed_prober_new(struct testbed *t, struct testbed_prober **out,
+		       struct err *err)
 {
+	struct testbed_prober *p = calloc(1, sizeof(*p));
+	int rc = p ? 0 : err_nomem(err);
+
+	*out = NULL;
+	if (rc == 0) {
+		p->t = t;
+		rc = open_ports(p, err);
+	}
+	if (rc) {
+		testbed_prober_free(p);
+		return rc;
+	}
+	*out = p;
+	return 0;
+}
+
+void testbed_prober_free(struct testbed_prober *p)
+{
+	if (!p) {
+		return;
+	}
 	for (int i = 0; p->polls && i < 2 * p->t->fabric->n_ports; i++) {
 		if (p->polls[i].fd >= 0) {
 			close(p->polls[i].fd);
 		}
 	}
 	free(p->polls);
+	free(p);
 }
 
-static void send_from(struct prober *p, int port)
+static void send_from(struct testbed_prober *p, int port)
 {
 	uint8_t frame[FRAME_LEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	struct payload say = { htonl(MAGIC), htonl(p->run),
@@ -108,8 +129,8 @@ static void send_from(struct prober *p, int port)
 	}
 }
 
-static int note(struct prober *p, int tx_port, int rx_port, bool at_tx,
-		struct err *err)
+static int note(struct testbed_prober *p, int tx_port, int rx_port,
+		bool at_tx, struct err *err)
 {
 	struct testbed_probe *out = p->out;
 	struct testbed_heard *more;
@@ -138,7 +159,8 @@ static int note(struct prober *p, int tx_port, int rx_port, bool at_tx,
 }
 
 /* All frames that wait at one netdev; *any is set when one was ours. */
-static int receive(struct prober *p, int slot, bool *any, struct err *err)
+static int receive(struct testbed_prober *p, int slot, bool *any,
+		   struct err *err)
 {
 	int n = p->t->fabric->n_ports, rc = 0;
 	uint8_t frame[256];
@@ -161,7 +183,7 @@ static int receive(struct prober *p, int slot, bool *any, struct err *err)
 	return rc;
 }
 
-static int listen_for(struct prober *p, int patience_ms, bool *any,
+static int listen_for(struct testbed_prober *p, int patience_ms, bool *any,
 		      struct err *err)
 {
 	int n = 2 * p->t->fabric->n_ports, rc = 0;
@@ -178,7 +200,7 @@ static int listen_for(struct prober *p, int patience_ms, bool *any,
 	return rc;
 }
 
-static int send_and_listen(struct prober *p, int one, int64_t duration_ms,
+static int send_and_listen(struct testbed_prober *p, int64_t duration_ms,
 			   int64_t interval_ms, const volatile bool *stop,
 			   struct err *err)
 {
@@ -190,7 +212,7 @@ static int send_and_listen(struct prober *p, int one, int64_t duration_ms,
 		int64_t wait;
 
 		for (int i = 0; i < p->t->fabric->n_ports; i++) {
-			if (p->t->tx[i].ifindex && (one < 0 || one == i)) {
+			if (p->t->tx[i].ifindex) {
 				send_from(p, i);
 			}
 		}
@@ -220,25 +242,28 @@ static int by_ports(const void *a, const void *b)
 	return (int)x->at_tx - (int)y->at_tx;
 }
 
-int testbed_probe(struct testbed *t, int one, int64_t duration_ms,
+int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 		  int64_t interval_ms, int patience_ms,
 		  const volatile bool *stop, struct testbed_probe *out,
 		  struct err *err)
 {
-	struct prober p = { .t = t, .out = out };
 	bool any = true;
-	int rc;
+	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	rc = prober_init(&p, err);
-	if (rc == 0) {
-		rc = send_and_listen(&p, one, duration_ms, interval_ms, stop,
-				     err);
+	p->out = out;
+	p->cap_heard = 0;
+	/* What was sent before and comes late is not counted. */
+	p->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid() << 16;
+	out->sent = calloc((size_t)p->t->fabric->n_ports + 1,
+			   sizeof(*out->sent));
+	if (!out->sent) {
+		return err_nomem(err);
 	}
+	rc = send_and_listen(p, duration_ms, interval_ms, stop, err);
 	while (rc == 0 && any) {
-		rc = listen_for(&p, patience_ms, &any, err);
+		rc = listen_for(p, patience_ms, &any, err);
 	}
-	prober_fini(&p);
 	if (rc) {
 		testbed_probe_fini(out);
 	} else if (out->n_heard) {

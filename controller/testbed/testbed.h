@@ -72,8 +72,8 @@ struct testbed {
 	const struct model_fabric *fabric;
 	struct host_net **hosts;	/* [n_hosts] */
 	struct host_net **devices;	/* [n_devices] */
-	struct host_link *tx, *rx;	/* [n_ports], of hosts; ifindex 0: no
-					 * fibre */
+	struct host_link *tx, *rx;	/* [n_ports], of hosts; ifindex 0:
+					 * no netdev */
 };
 
 /* WEFT_EUNAVAIL when a namespace or netdev is missing (is it up?). */
@@ -82,6 +82,18 @@ int testbed_open(const struct model_fabric *f, struct testbed **out,
 void testbed_close(struct testbed *t);
 /* Reads tx and rx again. */
 int testbed_links(struct testbed *t, struct err *err);
+
+/* A switch's driver, in plain calls that return when it has answered. */
+struct testbed_device;
+int testbed_device_new(const struct model_device *d,
+		       struct testbed_device **out, struct err *err);
+void testbed_device_free(struct testbed_device *dev);
+/* *xcs: the circuits that carry light, sorted; free(). */
+int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
+			int *n, struct err *err);
+/* Makes this the whole map: one circuit, or none (xc NULL). */
+int testbed_device_light(struct testbed_device *dev,
+			 const struct light_xc *xc, struct err *err);
 
 /* What the switches hold, as their driver reads it. One a device. */
 int testbed_read(const struct model_fabric *f, struct plan_light **light,
@@ -130,11 +142,17 @@ struct testbed_probe {
 	int n_heard;
 };
 
-/* Every port that has a transmit fibre (only `one` unless it is -1) sends a
- * frame each interval, for as long as given; then what is under way is waited
- * for, until nothing came for patience_ms. stop (may be NULL) ends it early.
- * At least one frame is sent. */
-int testbed_probe(struct testbed *t, int one, int64_t duration_ms,
+/* Sockets at every netdev of the hosts. t must outlive it. */
+struct testbed_prober;
+int testbed_prober_new(struct testbed *t, struct testbed_prober **out,
+		       struct err *err);
+void testbed_prober_free(struct testbed_prober *p);
+
+/* Every port that has a transmit fibre sends a frame each interval, for as
+ * long as given; then what is under way is waited for, until nothing came for
+ * patience_ms. stop (may be NULL) ends it early. At least one frame is
+ * sent. */
+int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 		  int64_t interval_ms, int patience_ms,
 		  const volatile bool *stop, struct testbed_probe *out,
 		  struct err *err);

@@ -1,0 +1,339 @@
+/* Lighting one circuit after the other; see bringup.h. */
+#include "controller/testbed/bringup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAMES_MS 10	/* frames each millisecond, for so long */
+#define PATIENCE_MS 20
+#define DARK_PATIENCE_MS 200	/* before a fibre is called broken */
+#define DARK_TRIES 3
+
+struct walk {
+	struct bringup *b;
+	struct testbed_prober *prober;
+	struct testbed_device *dev;	/* the switch being walked */
+	int device;
+	bringup_step_fn fn;
+	void *arg;
+};
+
+/* ---- the record ---- */
+
+int bringup_new(const struct model_fabric *f, struct bringup **out,
+		struct err *err)
+{
+	struct bringup *b = calloc(1, sizeof(*b));
+
+	*out = NULL;
+	if (!b) {
+		return err_nomem(err);
+	}
+	b->fabric = f;
+	b->lit_device = -1;
+	b->devices = calloc((size_t)f->n_devices + 1, sizeof(*b->devices));
+	for (int d = 0; b->devices && d < f->n_devices; d++) {
+		struct bringup_device *dev = &b->devices[d];
+		int n_in = f->devices[d].n_in, n_out = f->devices[d].n_out;
+
+		dev->in = calloc((size_t)n_in + 1, sizeof(*dev->in));
+		dev->out = calloc((size_t)n_out + 1, sizeof(*dev->out));
+		if (!dev->in || !dev->out) {
+			bringup_free(b);
+			return err_nomem(err);
+		}
+		for (int i = 0; i < n_in; i++) {
+			dev->in[i].port = BRINGUP_UNKNOWN;
+		}
+		for (int i = 0; i < n_out; i++) {
+			dev->out[i].port = BRINGUP_UNKNOWN;
+		}
+	}
+	if (!b->devices) {
+		bringup_free(b);
+		return err_nomem(err);
+	}
+	*out = b;
+	return 0;
+}
+
+void bringup_free(struct bringup *b)
+{
+	if (!b) {
+		return;
+	}
+	for (int d = 0; b->devices && d < b->fabric->n_devices; d++) {
+		free(b->devices[d].in);
+		free(b->devices[d].out);
+	}
+	free(b->devices);
+	free(b);
+}
+
+/* Fibres between switches carry no host's frames when lit alone. */
+static bool is_trunk(const struct bringup *b, int device, bool out, int port)
+{
+	const struct model_device *d = &b->fabric->devices[device];
+
+	return (out ? d->out_port : d->in_port)[port] == MODEL_AT_TRUNK;
+}
+
+static bool is_open(const struct bringup *b, int device, bool out, int port)
+{
+	const struct bringup_device *dev = &b->devices[device];
+
+	return (out ? dev->out : dev->in)[port].port == BRINGUP_UNKNOWN &&
+	       !is_trunk(b, device, out, port);
+}
+
+static void count(const struct bringup *b, int *done, int *total)
+{
+	*done = 0;
+	*total = 0;
+	for (int d = 0; d < b->fabric->n_devices; d++) {
+		const struct model_device *m = &b->fabric->devices[d];
+
+		for (int i = 0; i < m->n_in + m->n_out; i++) {
+			bool out = i >= m->n_in;
+			int port = out ? i - m->n_in : i;
+
+			*total += !is_trunk(b, d, out, port);
+			*done += !is_trunk(b, d, out, port) &&
+				 !is_open(b, d, out, port);
+		}
+	}
+}
+
+/* ---- one circuit ---- */
+
+static int tell(struct walk *w, struct err *err)
+{
+	struct bringup *b = w->b;
+	char text[160];
+	int done, total, rc;
+
+	count(b, &done, &total);
+	snprintf(text, sizeof(text), "%s.in%d -> out%d",
+		 b->fabric->devices[w->device].name, b->lit.in + 1,
+		 b->lit.out + 1);
+	rc = w->fn ? w->fn(b, done, total, text, w->arg, err) : 0;
+	return rc > 0 ? err_set(err, WEFT_ECANCELED, "stopped at %s", text) :
+	       rc;
+}
+
+/* The strongest that was heard: there is one, unless others send on the same
+ * machine. */
+static void strongest(const struct testbed_probe *p,
+		      struct testbed_heard *best)
+{
+	for (int i = 0; i < p->n_heard; i++) {
+		if (p->heard[i].received > best->received) {
+			*best = p->heard[i];
+		}
+	}
+}
+
+/* Listens while a circuit is lit. A first loss may be the light just coming
+ * on, so that what was heard is counted again. */
+static int listen_to(struct walk *w, struct testbed_heard *heard,
+		     int64_t *sent, struct err *err)
+{
+	int rc = 0, tries = 0;
+
+	memset(heard, 0, sizeof(*heard));
+	while (rc == 0 && tries < DARK_TRIES) {
+		struct testbed_heard now = { 0 };
+		struct testbed_probe p;
+
+		rc = testbed_probe(w->prober, FRAMES_MS, 1,
+				   tries ? DARK_PATIENCE_MS : PATIENCE_MS,
+				   NULL, &p, err);
+		if (rc) {
+			return rc;
+		}
+		strongest(&p, &now);
+		if (now.received >= heard->received) {
+			*heard = now;
+			*sent = now.received ? p.sent[now.tx_port] : 0;
+		}
+		testbed_probe_fini(&p);
+		if (heard->received && heard->received == *sent) {
+			break;
+		}
+		tries++;
+	}
+	return rc;
+}
+
+static void note(struct walk *w, struct light_xc xc,
+		 const struct testbed_heard *h, int64_t sent)
+{
+	struct bringup_device *dev = &w->b->devices[w->device];
+
+	dev->in[xc.in] = (struct bringup_end){ h->tx_port, false, sent,
+					       h->received };
+	dev->out[xc.out] = (struct bringup_end){ h->rx_port, h->at_tx, sent,
+						 h->received };
+}
+
+/* Lights one circuit, alone; *any says whether anybody heard anything. */
+static int try_circuit(struct walk *w, struct light_xc xc, bool *any,
+		       struct err *err)
+{
+	struct testbed_heard heard;
+	int64_t sent = 0;
+	int rc, dark;
+
+	*any = false;
+	w->b->lit = xc;
+	w->b->lit_device = w->device;
+	rc = tell(w, err);	/* kept before there is light to explain */
+	if (rc == 0) {
+		rc = testbed_device_light(w->dev, &xc, err);
+	}
+	if (rc == 0) {
+		rc = listen_to(w, &heard, &sent, err);
+	}
+	dark = testbed_device_light(w->dev, NULL, rc ? NULL : err);
+	if (dark == 0) {
+		w->b->lit_device = -1;
+	}
+	if (rc == 0 && heard.received) {
+		*any = true;
+		note(w, xc, &heard, sent);
+	}
+	return rc ? rc : dark;
+}
+
+/* ---- one switch ---- */
+
+static int straight_through(struct walk *w, struct err *err)
+{
+	const struct model_device *d = &w->b->fabric->devices[w->device];
+	int n = d->n_in < d->n_out ? d->n_in : d->n_out, rc = 0;
+	bool any;
+
+	for (int k = 0; rc == 0 && k < n; k++) {
+		if (is_open(w->b, w->device, false, k) &&
+		    is_open(w->b, w->device, true, k)) {
+			rc = try_circuit(w, (struct light_xc){ k, k }, &any,
+					 err);
+		}
+	}
+	return rc;
+}
+
+/* A port whose fibre carried all that was sent, or -1. */
+static int good(const struct walk *w, bool out)
+{
+	const struct model_device *d = &w->b->fabric->devices[w->device];
+	const struct bringup_device *dev = &w->b->devices[w->device];
+	const struct bringup_end *v = out ? dev->out : dev->in;
+	int best = -1;
+
+	for (int i = 0; i < (out ? d->n_out : d->n_in); i++) {
+		if (v[i].port >= 0 && !v[i].crossed &&
+		    (best < 0 || v[i].received > v[best].received)) {
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* The ports of one side that were dark, each with a partner that works. */
+static int with_partner(struct walk *w, bool out, struct err *err)
+{
+	const struct model_device *d = &w->b->fabric->devices[w->device];
+	struct bringup_device *dev = &w->b->devices[w->device];
+	struct bringup_end *v = out ? dev->out : dev->in;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < (out ? d->n_out : d->n_in); i++) {
+		int partner = good(w, !out);
+		struct bringup_end kept;
+		bool any = false;
+
+		if (!is_open(w->b, w->device, out, i)) {
+			continue;
+		}
+		if (partner >= 0) {
+			struct light_xc xc = { out ? partner : i,
+					       out ? i : partner };
+			struct bringup_end *p = out ? &dev->in[partner] :
+						&dev->out[partner];
+
+			kept = *p;
+			rc = try_circuit(w, xc, &any, err);
+			*p = kept;
+		}
+		if (rc == 0 && !any) {
+			v[i].port = BRINGUP_NONE;
+		}
+	}
+	return rc;
+}
+
+/* Only our own circuit may be there, if a bring-up was killed. */
+static int make_dark(struct walk *w, struct err *err)
+{
+	const struct bringup *b = w->b;
+	struct light_xc *xcs;
+	int n, rc = testbed_device_read(w->dev, &xcs, &n, err);
+	bool ours = n == 1 && b->lit_device == w->device &&
+		    xcs[0].in == b->lit.in && xcs[0].out == b->lit.out;
+
+	free(xcs);
+	if (rc == 0 && n && !ours) {
+		rc = err_set(err, WEFT_ESTALE, "%s holds %d circuits; bring-up "
+			     "needs it dark", b->fabric->devices[w->device].name,
+			     n);
+	} else if (rc == 0 && n) {
+		rc = testbed_device_light(w->dev, NULL, err);
+	}
+	return rc;
+}
+
+static int walk_device(struct walk *w, struct err *err)
+{
+	int rc = straight_through(w, err);
+
+	if (rc == 0) {
+		rc = with_partner(w, false, err);
+	}
+	return rc ? rc : with_partner(w, true, err);
+}
+
+/* All switches must be dark before the first circuit: light of another one
+ * would be heard as well. */
+static int each_device(struct walk *w, bool walk, struct err *err)
+{
+	const struct model_fabric *f = w->b->fabric;
+	int rc = 0;
+
+	for (w->device = 0; rc == 0 && w->device < f->n_devices; w->device++) {
+		rc = testbed_device_new(&f->devices[w->device], &w->dev, err);
+		if (rc == 0) {
+			rc = walk ? walk_device(w, err) : make_dark(w, err);
+			testbed_device_free(w->dev);
+		}
+	}
+	return rc;
+}
+
+int bringup_run(struct bringup *b, struct testbed *t, bringup_step_fn fn,
+		void *arg, struct err *err)
+{
+	struct walk w = { .b = b, .fn = fn, .arg = arg };
+	int rc = testbed_prober_new(t, &w.prober, err);
+
+	if (rc == 0) {
+		rc = each_device(&w, false, err);
+	}
+	if (rc == 0) {
+		b->lit_device = -1;
+		rc = each_device(&w, true, err);
+	}
+	testbed_prober_free(w.prober);
+	return rc;
+}

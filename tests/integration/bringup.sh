@@ -1,0 +1,91 @@
+#!/bin/bash
+# A testbed of twelve hosts whose wiring is not as written: two fibres
+# exchanged, one broken, one pair reversed. Bring-up finds and names them, goes
+# on after it was killed, and writes the file as it should read.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+F=bu$$
+
+cleanup_testbed() {
+	[[ -f $T/lab.yaml ]] && weft testbed down "$T/lab.yaml" >/dev/null 2>&1
+	cleanup
+}
+trap cleanup_testbed EXIT
+
+cat >"$T/lab.yaml" <<END
+weft: 1
+fabric: $F
+hosts:
+  - { name: "h[00-11]", ports: "p[0-3]", rate: 10Gbps }
+switches:
+  - name: ocs[0-1]
+    size: 26x26
+    driver: linux-tc
+    options: { fabric: $F }
+fibres:        # two ports of each host to each switch
+  - { from: "h[00-11].p[0-1]", to: "ocs0.[1-24]", loss: 0.2dB }
+  - { from: "h[00-11].p[2-3]", to: "ocs1.[1-24]" }
+  - { from: "ocs0.out25", to: "ocs1.in25" }
+# not of the fibres
+jobs:
+  - { name: j, nodes: "h[00-11]", collective: allreduce, size: 1MiB, topology: "C(12,{1})", alpha: 10us }
+END
+FAULTS=(--swap h01.p0.tx,h05.p1.tx --dead h07.p2.rx --reverse h09.p3)
+
+weft testbed up "$T/lab.yaml" "${FAULTS[@]}" >"$T/out" 2>"$T/err"
+status=$?
+if [[ $status == 77 ]] || grep -q 'network namespace: ' "$T/err"; then
+	echo "ok 1 - bringup # SKIP $(head -n 1 "$T/err")"
+	echo "1..1"
+	exit 0
+elif [[ $status != 0 ]]; then
+	cat "$T/err"
+	tap "testbed up" 1
+	finish
+fi
+
+weft -v bringup "$T/lab.yaml" >"$T/out" 2>"$T/first" &
+PID[bringup]=$!
+wait_for 30 grep -q 'ocs0.in8 ' "$T/first"
+stop bringup KILL
+grep -q 'ocs1' "$T/first"
+tap "killed before the second switch" $((! $?))
+
+expect 2 "it goes on and finds differences" weft -v bringup "$T/lab.yaml" --format json
+! grep -q 'ocs0.in1 -> out1$' "$T/err"
+tap "what was known is not lit again"
+find_one() { # WHAT FILTER
+	[[ $(jq "[.findings[] | select($2)] | length" "$T/out") == 1 ]]
+	tap "$1"
+}
+find_one "the exchanged fibres are named" \
+	'.kind == "swapped" and .fibre == "h01.p0.tx" and .with == "h05.p1.tx" and .written == "ocs0.in3" and .found == "ocs0.in12"'
+find_one "the broken fibre is named" \
+	'.kind == "missing" and .fibre == "h07.p2.rx" and .written == "ocs1.out15"'
+find_one "the reversed pair is named" '.kind == "reversed" and .fibre == "h09.p3"'
+[[ $(jq .differences "$T/out") == 3 ]]
+tap "and nothing else is"
+expect 0 "no circuit is left" weft testbed probe "$T/lab.yaml"
+cp "$T/lab.found.yaml" "$T/found.yaml"
+expect 0 "the corrected file is a fabric" weft check "$T/found.yaml"
+[[ $(grep -c 'h01.p0.tx.*ocs0.in12.*0.200dB' "$T/found.yaml") == 1 &&
+	$(grep -c 'h05.p1.tx.*ocs0.in3.*0.200dB' "$T/found.yaml") == 1 ]]
+tap "with the exchanged fibres where they are"
+! grep -qE 'h07.p2.rx|h09.p3' "$T/found.yaml"
+tap "without those that do not work"
+grep -q 'ocs0.out25.*ocs1.in25' "$T/found.yaml" &&
+	grep -q '^# not of the fibres' "$T/found.yaml"
+tap "and the rest as it was"
+rm "$T"/*.bringup.json
+expect 2 "the corrected file: what is not in it is dark" \
+	weft bringup "$T/found.yaml" --format json
+[[ $(jq '.differences' "$T/out") == 1 ]]
+tap "only the reversed pair is told again"
+
+expect 0 "wired as written" weft testbed down "$T/lab.yaml"
+weft testbed up "$T/lab.yaml" >/dev/null
+expect 0 "nothing differs" weft bringup "$T/lab.yaml" --format json
+echo '{' >"$T/lab.bringup.json"
+expect 65 "a damaged state is refused" weft bringup "$T/lab.yaml"
+finish

@@ -1,0 +1,237 @@
+/* Wiring as found against wiring as written, without any namespace. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/testbed/bringup.h"
+
+static const char text[] =
+	"weft: 1\n"
+	"fabric: t\n"
+	"hosts:\n"
+	"  - { name: \"h[0-3]\", ports: p0, rate: 1Gbps }\n"
+	"fibres:\n"
+	"  - { from: \"h[0-3].p0\", to: \"s.[1-4]\", loss: 0.25dB }\n"
+	"\n"
+	"switches:   # after the fibres\n"
+	"  - { name: s, size: 6x6, driver: linux-tc, options: { fabric: t } }\n";
+
+static struct model_fabric *parse(const char *of)
+{
+	struct err_list errs = { 0 };
+	struct model_fabric *f = NULL;
+
+	if (model_parse("t.yaml", of, strlen(of), &f, &errs)) {
+		fail_msg("%s", errs.v[0].msg);
+	}
+	return f;
+}
+
+/* All as written. */
+static struct bringup *found(const struct model_fabric *f)
+{
+	struct bringup *b;
+
+	assert_int_equal(bringup_new(f, &b, NULL), 0);
+	for (int i = 0; i < 6; i++) {
+		int port = i < 4 ? i : BRINGUP_NONE;
+
+		b->devices[0].in[i] = b->devices[0].out[i] =
+			(struct bringup_end){ port, false, 10, 10 };
+	}
+	return b;
+}
+
+static struct bringup_finding *differences(struct bringup *b, int want)
+{
+	struct bringup_finding *v;
+	int n;
+
+	assert_int_equal(bringup_findings(b, &v, &n, NULL), 0);
+	assert_int_equal(n, want);
+	return v;
+}
+
+static void as_written_nothing_differs(void **state)
+{
+	struct model_fabric *f = parse(text);
+	struct bringup *b = found(f);
+
+	(void)state;
+	free(differences(b, 0));
+	bringup_free(b);
+	model_free(f);
+}
+
+static void a_swap_is_told_once(void **state)
+{
+	struct model_fabric *f = parse(text);
+	struct bringup *b = found(f);
+	struct bringup_finding *v;
+
+	(void)state;
+	b->devices[0].in[1].port = 2;
+	b->devices[0].in[2].port = 1;
+	v = differences(b, 1);
+	assert_int_equal(v[0].kind, BRINGUP_SWAPPED);
+	assert_int_equal(v[0].fibre.port, 1);
+	assert_int_equal(v[0].other.port, 2);
+	assert_false(v[0].fibre.rx);
+	free(v);
+	bringup_free(b);
+	model_free(f);
+}
+
+static void a_circle_of_three_is_three_moves(void **state)
+{
+	struct model_fabric *f = parse(text);
+	struct bringup *b = found(f);
+	struct bringup_finding *v;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		b->devices[0].out[i].port = (i + 1) % 3;
+	}
+	v = differences(b, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(v[i].kind, BRINGUP_MOVED);
+		assert_true(v[i].fibre.rx);
+		assert_int_equal(v[i].written, i);
+		assert_int_equal(v[i].found, (i + 2) % 3);
+	}
+	free(v);
+	bringup_free(b);
+	model_free(f);
+}
+
+static void broken_moved_and_lossy_are_told_apart(void **state)
+{
+	struct model_fabric *f = parse(text);
+	struct bringup *b = found(f);
+	struct bringup_finding *v;
+
+	(void)state;
+	b->devices[0].in[0].port = BRINGUP_NONE;
+	b->devices[0].out[1].port = BRINGUP_NONE;
+	b->devices[0].out[5].port = 1;
+	b->devices[0].in[3].received = 7;
+	v = differences(b, 3);
+	assert_int_equal(v[0].kind, BRINGUP_MISSING);
+	assert_int_equal(v[0].fibre.port, 0);
+	assert_int_equal(v[0].found, -1);
+	assert_int_equal(v[1].kind, BRINGUP_MOVED);
+	assert_int_equal(v[1].fibre.port, 1);
+	assert_int_equal(v[1].found, 5);
+	assert_int_equal(v[1].other.port, -1);
+	assert_int_equal(v[2].kind, BRINGUP_LOSSY);
+	assert_int_equal(v[2].received, 7);
+	free(v);
+	bringup_free(b);
+	model_free(f);
+}
+
+static void a_reversed_pair_is_one_finding(void **state)
+{
+	struct model_fabric *f = parse(text);
+	struct bringup *b = found(f);
+	struct bringup_finding *v;
+
+	(void)state;
+	b->devices[0].in[2].port = BRINGUP_NONE;
+	b->devices[0].out[2].crossed = true;
+	v = differences(b, 1);
+	assert_int_equal(v[0].kind, BRINGUP_REVERSED);
+	assert_int_equal(v[0].fibre.port, 2);
+	free(v);
+	bringup_free(b);
+	model_free(f);
+}
+
+static void the_corrected_file_says_what_was_found(void **state)
+{
+	struct model_fabric *f = parse(text), *g;
+	struct bringup *b = found(f);
+	struct buf out = { 0 };
+
+	(void)state;
+	b->devices[0].in[0].port = 3;
+	b->devices[0].in[3].port = 0;
+	b->devices[0].out[1].port = BRINGUP_NONE;
+	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
+	g = parse(out.data);
+	assert_int_equal(g->ports[0].tx_port, 3);
+	assert_int_equal(g->ports[3].tx_port, 0);
+	assert_int_equal(g->ports[0].rx_port, 0);
+	assert_int_equal(g->ports[0].tx_loss_mdb, 250);
+	assert_int_equal(g->ports[1].rx_device, -1);
+	assert_int_equal(g->devices[0].n_in, 6);
+	assert_non_null(strstr(out.data, "# after the fibres"));
+	model_free(g);
+	buf_fini(&out);
+	bringup_free(b);
+	model_free(f);
+}
+
+static void the_state_is_kept_for_one_text(void **state)
+{
+	struct model_fabric *f = parse(text), *g = parse(text);
+	struct bringup *b = found(f), *c;
+	struct buf out = { 0 }, again = { 0 };
+
+	(void)state;
+	b->lit_device = 0;
+	b->lit = (struct light_xc){ 4, 5 };
+	b->devices[0].in[4].port = BRINGUP_UNKNOWN;
+	assert_int_equal(bringup_save(b, &out, NULL), 0);
+	assert_int_equal(bringup_new(g, &c, NULL), 0);
+	assert_int_equal(bringup_load(c, out.data, out.len, NULL), 0);
+	assert_int_equal(c->lit_device, 0);
+	assert_int_equal(c->lit.out, 5);
+	assert_int_equal(bringup_save(c, &again, NULL), 0);
+	assert_string_equal(out.data, again.data);
+	g->hash[0] ^= 1;
+	assert_int_equal(bringup_load(c, out.data, out.len, NULL),
+			 WEFT_ESTALE);
+	assert_int_equal(bringup_load(c, "[]", 2, NULL), WEFT_EINVAL);
+	buf_fini(&out);
+	buf_fini(&again);
+	bringup_free(b);
+	bringup_free(c);
+	model_free(f);
+	model_free(g);
+}
+
+static void light_is_traced_through_circuits_and_fibres(void **state)
+{
+	static const struct light_xc xcs[] = { { 0, 2 }, { 1, 5 } };
+	struct plan_light light = { .known = true, .n_xcs = 2, .xcs = xcs };
+	struct model_fabric *f = parse(text);
+
+	(void)state;
+	assert_int_equal(testbed_trace(f, &light, 0), 2);
+	assert_int_equal(testbed_trace(f, &light, 1), -1);
+	assert_int_equal(testbed_trace(f, &light, 2), -1);
+	model_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_written_nothing_differs),
+		cmocka_unit_test(a_swap_is_told_once),
+		cmocka_unit_test(a_circle_of_three_is_three_moves),
+		cmocka_unit_test(broken_moved_and_lossy_are_told_apart),
+		cmocka_unit_test(a_reversed_pair_is_one_finding),
+		cmocka_unit_test(the_corrected_file_says_what_was_found),
+		cmocka_unit_test(the_state_is_kept_for_one_text),
+		cmocka_unit_test(light_is_traced_through_circuits_and_fibres),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
