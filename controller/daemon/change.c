@@ -127,6 +127,7 @@ static void tell_all_ended(const struct change *c,
 		.verdict = (Weft__V1__Verdict)res->verdict,
 	};
 
+	daemon_count_change(c->d, res);
 	daemon_event(c->d, &ev, "change of %s: %s%s%s", c->who,
 		     apply_verdict_name(res->verdict), rc ? ": " : "",
 		     rc ? err->msg : "");

@@ -33,8 +33,9 @@ bool daemon_may_change(struct daemon *d, struct rpc_call *call)
 
 static int permit(struct rpc_call *call, void *arg, struct err *err)
 {
-	const struct daemon *d = arg;
+	struct daemon *d = arg;
 
+	daemon_count_call(d, rpc_call_path(call));
 	return access_permit(d->access, rpc_call_peer(call),
 			     rpc_call_path(call), err);
 }
@@ -320,10 +321,15 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		log_error("weftd", "the configuration: %s", fabric_err.msg);
 	}
 	r = listen_on(d, cfg, err);
+	if (r == 0 && cfg->metrics_host) {
+		r = daemon_metrics_start(d, cfg->metrics_host,
+					 cfg->metrics_port, err);
+	}
 	if (r == 0) {
 		r = daemon_turn(d, begin_reading, NULL, err);
 	}
 	if (r) {
+		daemon_metrics_stop(d);
 		if (d->server) {
 			rpc_server_stop(d->server, 0, NULL, NULL);
 		}
@@ -400,6 +406,7 @@ void daemon_drained(struct daemon *d)
 void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
 {
 	d->draining = true;
+	daemon_metrics_stop(d);
 	daemon_health_changed(d);
 	daemon_watch_end(d);
 	d->stopped = done;

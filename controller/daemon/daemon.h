@@ -30,6 +30,8 @@ struct daemon_config {
 	const char *listen_host; /* address for TCP, NULL: no TCP */
 	int listen_port;	/* 0: any */
 	struct rpc_tls_files tls; /* of TCP */
+	const char *metrics_host; /* loopback address, NULL: no metrics */
+	int metrics_port;	/* 0: any */
 };
 
 /*
@@ -48,6 +50,9 @@ void daemon_reload(struct daemon *d);
 
 /* The TCP port listened on, 0 without one. */
 int daemon_port(const struct daemon *d);
+
+/* The port that metrics are served on, 0 without one. */
+int daemon_metrics_port(const struct daemon *d);
 
 /* Drains: refuses new changes, lets a running one end, closes socket,
  * devices (light stays) and store, frees, then calls done. Call once. */

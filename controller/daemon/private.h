@@ -10,6 +10,7 @@
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
  *   hold.c      drained parts, the frozen fabric
+ *   metrics.c   for Prometheus
  *   watch.c     what happens, told to those who watch
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
@@ -195,6 +196,27 @@ void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req,
 void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req,
 		     void *arg);
 
+/* ---- metrics.c ---- */
+
+#define DAEMON_BUCKETS 7
+
+/* What is counted since the start. */
+struct counts {
+	int64_t changes[APPLY_STUCK + 1];	/* by verdict */
+	int64_t buckets[DAEMON_BUCKETS];	/* of their duration */
+	double change_seconds;
+	int64_t calls[DAEMON_MAX_METHODS];	/* like daemon.methods */
+};
+
+struct metrics;
+
+void daemon_count_change(struct daemon *d, const struct apply_result *res);
+void daemon_count_call(struct daemon *d, const char *path);
+/* Serves them. WEFT_EINVAL for an address that is not loopback. */
+int daemon_metrics_start(struct daemon *d, const char *host, int port,
+			 struct err *err);
+void daemon_metrics_stop(struct daemon *d);
+
 /* ---- watch.c ---- */
 
 struct events;
@@ -271,6 +293,8 @@ struct daemon {
 	bool was_read;			/* all were asked once */
 	TAILQ_HEAD(, health_watch) watches;
 	struct events *events;
+	struct counts counts;
+	struct metrics *metrics;	/* NULL: not served */
 	struct store_hold *holds;	/* as in the store */
 	int n_holds;
 	bool applied;			/* a configuration is on record */

@@ -17,6 +17,7 @@ static const char usage[] =
 "  --socket PATH      where it listens (" DAEMON_SOCKET ")\n"
 "  --socket-mode MODE octal mode of the socket file (0660)\n"
 "  --listen HOST:PORT also over TCP, with certificates on both sides\n"
+"  --metrics HOST:PORT  Prometheus metrics, on a loopback address\n"
 "  --tls-cert FILE    own certificate and its chain, PEM\n"
 "  --tls-key FILE     its key\n"
 "  --tls-ca FILE      authorities that vouch for clients\n"
@@ -34,6 +35,7 @@ struct options {
 	enum log_level level;
 	bool help, version;
 	char host[64];		/* of --listen */
+	char metrics_host[64];
 };
 
 static int parse_level(const char *text, enum log_level *level,
@@ -70,7 +72,8 @@ static int parse_mode(const char *text, int *mode, struct err *err)
 }
 
 /* HOST:PORT, [V6]:PORT. */
-static int parse_listen(const char *text, struct options *o, struct err *err)
+static int parse_listen(const char *option, const char *text, char host_buf[64],
+			int *number, struct err *err)
 {
 	const char *colon = strrchr(text, ':');
 	bool v6 = text[0] == '[' && colon && colon > text && colon[-1] == ']';
@@ -79,15 +82,14 @@ static int parse_listen(const char *text, struct options *o, struct err *err)
 	char *end;
 	long port = colon ? strtol(colon + 1, &end, 10) : -1;
 
-	if (!colon || len == 0 || len >= sizeof(o->host) || !colon[1] ||
+	if (!colon || len == 0 || len >= 64 || !colon[1] ||
 	    *end || port < 0 || port > 65535) {
 		return err_set(err, WEFT_EUSAGE,
-			       "--listen: \"%s\" is not HOST:PORT", text);
+			       "%s: \"%s\" is not HOST:PORT", option, text);
 	}
-	memcpy(o->host, host, len);
-	o->host[len] = '\0';
-	o->cfg.listen_host = o->host;
-	o->cfg.listen_port = (int)port;
+	memcpy(host_buf, host, len);
+	host_buf[len] = '\0';
+	*number = (int)port;
 	return 0;
 }
 
@@ -101,7 +103,13 @@ static int take_option(struct options *o, int option, const char *word,
 	case 'm':
 		return parse_mode(optarg, &o->cfg.socket_mode, err);
 	case 'L':
-		return parse_listen(optarg, o, err);
+		o->cfg.listen_host = o->host;
+		return parse_listen("--listen", optarg, o->host,
+				    &o->cfg.listen_port, err);
+	case 'M':
+		o->cfg.metrics_host = o->metrics_host;
+		return parse_listen("--metrics", optarg, o->metrics_host,
+				    &o->cfg.metrics_port, err);
 	case 'c':
 		o->cfg.tls.cert = optarg;
 		return 0;
@@ -165,6 +173,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 		{ "socket", required_argument, NULL, 's' },
 		{ "socket-mode", required_argument, NULL, 'm' },
 		{ "listen", required_argument, NULL, 'L' },
+		{ "metrics", required_argument, NULL, 'M' },
 		{ "tls-cert", required_argument, NULL, 'c' },
 		{ "tls-key", required_argument, NULL, 'k' },
 		{ "tls-ca", required_argument, NULL, 'a' },
@@ -270,6 +279,11 @@ static int run(const struct options *o, struct err *err)
 		if (o->cfg.listen_host) {
 			log_info("weftd", "listening on %s port %d",
 				 o->cfg.listen_host, daemon_port(p.daemon));
+		}
+		if (o->cfg.metrics_host) {
+			log_info("weftd", "metrics on %s port %d",
+				 o->cfg.metrics_host,
+				 daemon_metrics_port(p.daemon));
 		}
 		uv_run(&loop, UV_RUN_DEFAULT);
 	}

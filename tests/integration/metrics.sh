@@ -1,0 +1,69 @@
+#!/bin/bash
+# Metrics for Prometheus, over plain HTTP on loopback.
+cd "$(dirname "$0")" || exit 1
+. ../lib.sh
+
+emulators && fabric "$T/fabric.yaml" 'UniRing(2,4)'
+tap "a fabric of emulators"
+DAEMON_OPTIONS=(--metrics 127.0.0.1:0)
+daemon
+PORT=$(sed -nE 's/.*metrics on 127.0.0.1 port ([0-9]+)$/\1/p' "$T/weftd.log")
+[[ -n $PORT ]]
+tap "the log tells the port"
+
+# ask REQUEST...: what the server answers to these bytes, to $T/out.
+ask() {
+	printf '%b' "$1" | nc -N -w 5 127.0.0.1 "$PORT" >"$T/out"
+}
+
+# value METRIC: its value in the last answer.
+value() {
+	tr -d '\r' <"$T/out" | awk -v m="$1" '$1 == m { print $2 }'
+}
+
+GET='GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
+expect 0 "an apply" weft apply -f "$T/fabric.yaml"
+ask "$GET"
+has out "an answer" '^HTTP/1.1 200 OK'
+has out "of the right kind" '^Content-Type: text/plain; version=0.0.4'
+[[ $(value 'weft_apply_total{outcome="committed"}') == 1 ]]
+tap "one change was committed"
+[[ $(value 'weft_device_up{device="ocs0",driver="polatis-scpi"}') == 1 ]]
+tap "the switch answers"
+[[ $(value weft_generation) == $(weft status --format json | jq .generation) ]]
+tap "the generation is that of status"
+[[ $(value weft_frozen) == 0 ]]
+tap "not frozen"
+body=$(tr -d '\r' <"$T/out" | sed '1,/^$/d' | wc -c)
+[[ $body == $(tr -d '\r' <"$T/out" | sed -n 's/^Content-Length: //p') ]]
+tap "the length is right"
+! tr -d '\r' <"$T/out" | sed '1,/^$/d' |
+	grep -vE '^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [-+0-9.e]+)$'
+tap "every line has the form of the exposition format"
+
+weft freeze >"$T/out"
+stop ocs0
+expect 69 "a dead switch" weft verify
+ask "$GET"
+[[ $(value 'weft_device_up{device="ocs0",driver="polatis-scpi"}') == 0 ]]
+tap "is down"
+[[ $(value weft_frozen) == 1 ]]
+tap "frozen"
+(($(value 'grpc_server_started_total{grpc_service="weft.v1.Fabric",grpc_method="Freeze"}') == 1))
+tap "calls are counted"
+
+ask 'GET / HTTP/1.1\r\n\r\n'
+has out "another path" '^HTTP/1.1 404'
+ask 'GET /metricsx HTTP/1.1\r\n\r\n'
+has out "a longer path" '^HTTP/1.1 404'
+ask 'POST /metrics HTTP/1.1\r\n\r\n'
+has out "another method" '^HTTP/1.1 405'
+ask "GET /metrics HTTP/1.1\r\nX: $(printf '%04070d' 0)"
+has out "headers without end" '^HTTP/1.1 431'
+head -c 65536 /dev/urandom | nc -N -w 5 127.0.0.1 "$PORT" >/dev/null 2>&1
+ask "$GET"
+has out "still there after noise" '^HTTP/1.1 200'
+expect 65 "only on loopback" weftd --socket "$T/s2" --state-dir "$T/state2" \
+	--metrics 0.0.0.0:0
+has err "which is said" 'not a loopback address'
+finish
