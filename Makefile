@@ -306,6 +306,9 @@ install: all
 		$(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 configs/completion/weft.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft
+	install -d $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	install -m 644 configs/completion/_weft \
+		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_weft
 	install -m 644 configs/systemd/weftd.service \
 		$(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 755 $(B)/weft $(B)/weft-emulator $(DESTDIR)$(PREFIX)/bin

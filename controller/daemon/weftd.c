@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "controller/daemon/private.h"
+#include "lib/base/buf.h"
+#include "lib/base/clk.h"
 #include "lib/base/log.h"
+#include "lib/base/out.h"
 
 static const char usage[] =
 "usage: weftd [option...]\n"
@@ -26,6 +29,7 @@ static const char usage[] =
 "  --state-dir DIR    where it remembers (" DAEMON_STATE_DIR ")\n"
 "  --fabric FILE      shown and planned while nothing was ever applied\n"
 "  --log-level LEVEL  error, warn, info or debug (info)\n"
+"  --log-format FORMAT text, or json: one object a line (text)\n"
 "  --foreground       accepted; weftd never leaves the foreground\n"
 "  --version\n"
 "  --help\n";
@@ -33,21 +37,21 @@ static const char usage[] =
 struct options {
 	struct daemon_config cfg;
 	enum log_level level;
-	bool help, version;
+	bool help, version, json;
 	char host[64];		/* of --listen */
 	char metrics_host[64];
+};
+
+static const char *const level_names[] = {
+	[LOG_ERROR] = "error", [LOG_WARN] = "warn",
+	[LOG_INFO] = "info", [LOG_DEBUG] = "debug",
 };
 
 static int parse_level(const char *text, enum log_level *level,
 		       struct err *err)
 {
-	static const char *const names[] = {
-		[LOG_ERROR] = "error", [LOG_WARN] = "warn",
-		[LOG_INFO] = "info", [LOG_DEBUG] = "debug",
-	};
-
 	for (int i = 0; i <= LOG_DEBUG; i++) {
-		if (strcmp(text, names[i]) == 0) {
+		if (strcmp(text, level_names[i]) == 0) {
 			*level = (enum log_level)i;
 			return 0;
 		}
@@ -55,6 +59,33 @@ static int parse_level(const char *text, enum log_level *level,
 	return err_set(err, WEFT_EUSAGE,
 		       "--log-level: \"%s\" is not error, warn, info or debug",
 		       text);
+}
+
+static int parse_log_format(const char *text, bool *json, struct err *err)
+{
+	*json = strcmp(text, "json") == 0;
+	if (!*json && strcmp(text, "text") != 0) {
+		return err_set(err, WEFT_EUSAGE, "--log-format: \"%s\" is not "
+			       "text or json", text);
+	}
+	return 0;
+}
+
+/* One object a line; written at once, as workers log too. */
+static void log_json(enum log_level level, const char *room, const char *line)
+{
+	struct buf b = { 0 };
+	char when[32];
+
+	buf_printf(&b, "{\"time\":\"%s\",\"level\":\"%s\",\"room\":\"%s\","
+		   "\"message\":", clk_iso(clk_wall_ns(), when, sizeof(when)),
+		   level_names[level], room);
+	out_json_quote(&b, line);
+	buf_str(&b, "}\n");
+	if (!b.failed) {
+		fwrite(b.data, 1, b.len, stderr);
+	}
+	buf_fini(&b);
 }
 
 static int parse_mode(const char *text, int *mode, struct err *err)
@@ -133,6 +164,8 @@ static int take_option(struct options *o, int option, const char *word,
 		return 0;
 	case 'l':
 		return parse_level(optarg, &o->level, err);
+	case 'J':
+		return parse_log_format(optarg, &o->json, err);
 	case 'F':
 		return 0;
 	case 'V':
@@ -182,6 +215,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 		{ "state-dir", required_argument, NULL, 'd' },
 		{ "fabric", required_argument, NULL, 'f' },
 		{ "log-level", required_argument, NULL, 'l' },
+		{ "log-format", required_argument, NULL, 'J' },
 		{ "foreground", no_argument, NULL, 'F' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -315,5 +349,8 @@ int daemon_main(int argc, char **argv)
 		return 0;
 	}
 	log_set_level(o.level);
+	if (o.json) {
+		log_set_sink(log_json);
+	}
 	return run(&o, &err) ? report(&err) : 0;
 }

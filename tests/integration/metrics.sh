@@ -66,4 +66,14 @@ has out "still there after noise" '^HTTP/1.1 200'
 expect 65 "only on loopback" weftd --socket "$T/s2" --state-dir "$T/state2" \
 	--metrics 0.0.0.0:0
 has err "which is said" 'not a loopback address'
+
+expect 64 "a log format that is none" weftd --log-format xml
+stop weftd
+: >"$T/weftd.log"
+DAEMON_OPTIONS=(--log-format json)
+daemon
+jq -e 'select(.room == "weftd" and .level == "info" and (.time | endswith("Z")))
+	| .message' "$T/weftd.log" >"$T/out"
+tap "a log of JSON lines"
+has out "that tells what happens" 'listening on'
 finish
