@@ -110,6 +110,8 @@ struct drv_port {
 	bool enabled, failed;
 	bool has_power;
 	int32_t power_mdbm;
+	bool has_moves;
+	int64_t moves;		/* a robot's, of this port so far: its wear */
 };
 
 /* What a device says it holds. */

@@ -10,6 +10,7 @@ extern const struct drv_class drv_linux_tc;
 extern const struct drv_class drv_mrr_reg;
 extern const struct drv_class drv_polatis_scpi;
 extern const struct drv_class drv_polatis_tl1;
+extern const struct drv_class drv_rome_cli;
 extern const struct drv_class drv_sim;
 extern const struct drv_class drv_sim_ring;
 extern const struct drv_class drv_sonic_ocs;

@@ -15,6 +15,7 @@ static const struct drv_class *const classes[] = {
 	&drv_mrr_reg,
 	&drv_polatis_scpi,
 	&drv_polatis_tl1,
+	&drv_rome_cli,
 	&drv_sim,
 	&drv_sim_ring,
 	&drv_sonic_ocs,

@@ -373,6 +373,17 @@ void handle_mark(struct handle *h, int first, int last, enum drv_result r,
 	}
 }
 
+void handle_settle_unknown(struct handle *h, enum drv_result r,
+			   const char *text)
+{
+	for (int i = 0; i < h->n_outcomes; i++) {
+		if (h->outcomes[i].result == DRV_UNKNOWN) {
+			handle_mark(h, i, i + 1, r, DRV_SENT,
+				    DRV_ERR_TRANSPORT, NULL, text);
+		}
+	}
+}
+
 void handle_trace(struct handle *h, const char *line, bool is_reply)
 {
 	if (h->drv.trace) {

@@ -87,6 +87,11 @@ void handle_mark(struct handle *h, int first, int last, enum drv_result r,
 		 enum drv_evidence e, enum drv_class_of_error c,
 		 const char *code, const char *text);
 
+/* Gives those that are UNKNOWN, since their command is out, this result and
+ * text; they were SENT at most, and the trouble is the transport's. */
+void handle_settle_unknown(struct handle *h, enum drv_result r,
+			   const char *text);
+
 void handle_trace(struct handle *h, const char *line, bool is_reply);
 
 /* Value of an option, or its default from the class's table. */

@@ -85,33 +85,17 @@ static void misunderstood(struct polatis *p, int rc, struct err *err)
 {
 	err_wrap(err, "%s", p->h.drv.name);
 	line_reset(p->line);
-	if (p->h.op == HANDLE_SUBMIT) {
-		for (int i = 0; i < p->h.n_outcomes; i++) {
-			if (p->h.outcomes[i].result == DRV_UNKNOWN) {
-				handle_mark(&p->h, i, i + 1, DRV_UNKNOWN,
-					    DRV_SENT, DRV_ERR_TRANSPORT, NULL,
-					    err->msg);
-			}
-		}
-	}
+	handle_settle_unknown(&p->h, DRV_UNKNOWN, err->msg);
 	handle_end(&p->h, rc, err);
 }
 
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct polatis *p = arg;
-	struct err own = *err;
 
-	for (int i = 0; i < p->h.n_outcomes; i++) {
-		bool unknown = p->h.outcomes[i].result == DRV_UNKNOWN;
-
-		if (unknown) {
-			handle_mark(&p->h, i, i + 1,
-				    sent ? DRV_UNKNOWN : DRV_SKIPPED, DRV_SENT,
-				    DRV_ERR_TRANSPORT, NULL, err->msg);
-		}
-	}
-	handle_end(&p->h, rc, &own);
+	handle_settle_unknown(&p->h, sent ? DRV_UNKNOWN : DRV_SKIPPED,
+			      err->msg);
+	handle_end(&p->h, rc, err);
 }
 
 /* The text of a frame: no terminator, no zero byte. */

@@ -80,22 +80,11 @@ struct sonic {
 
 /* ---- questions and answers ----------------------------------------------- */
 
-static void settle_unknown(struct sonic *s, enum drv_result r,
-			   const char *text)
-{
-	for (int i = 0; i < s->h.n_outcomes; i++) {
-		if (s->h.outcomes[i].result == DRV_UNKNOWN) {
-			handle_mark(&s->h, i, i + 1, r, DRV_SENT,
-				    DRV_ERR_TRANSPORT, NULL, text);
-		}
-	}
-}
-
 static void misunderstood(struct sonic *s, int rc, struct err *err)
 {
 	err_wrap(err, "%s", s->h.drv.name);
 	line_reset(s->line);
-	settle_unknown(s, DRV_UNKNOWN, err->msg);
+	handle_settle_unknown(&s->h, DRV_UNKNOWN, err->msg);
 	handle_end(&s->h, rc, err);
 }
 
@@ -103,7 +92,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct sonic *s = arg;
 
-	settle_unknown(s, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
+	handle_settle_unknown(&s->h, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
 	handle_end(&s->h, rc, err);
 }
 
@@ -117,7 +106,7 @@ static void ask(struct sonic *s, const char *command,
 	buf_printf(&b, "{ %s; } 2>&1; echo " SONIC_END "%" PRIu64 ":$?\n",
 		   command, ++s->tag);
 	if (b.failed || line_ask(s->line, b.data, b.len, s->tag)) {
-		settle_unknown(s, DRV_SKIPPED, "out of memory");
+		handle_settle_unknown(&s->h, DRV_SKIPPED, "out of memory");
 		handle_end(&s->h, err_nomem(&err), &err);
 	}
 	buf_fini(&b);

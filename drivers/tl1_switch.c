@@ -16,24 +16,12 @@
 
 /* ---- operations end ------------------------------------------------------ */
 
-/* Gives items whose command is out their result. */
-static void settle_unknown(struct tl1_switch *s, enum drv_result r,
-			   const char *text)
-{
-	for (int i = 0; i < s->h.n_outcomes; i++) {
-		if (s->h.outcomes[i].result == DRV_UNKNOWN) {
-			handle_mark(&s->h, i, i + 1, r, DRV_SENT,
-				    DRV_ERR_TRANSPORT, NULL, text);
-		}
-	}
-}
-
 /* The answer cannot be used: the session may be out of step. */
 static void misunderstood(struct tl1_switch *s, int rc, struct err *err)
 {
 	err_wrap(err, "%s", s->h.drv.name);
 	line_reset(s->line);
-	settle_unknown(s, DRV_UNKNOWN, err->msg);
+	handle_settle_unknown(&s->h, DRV_UNKNOWN, err->msg);
 	handle_end(&s->h, rc, err);
 }
 
@@ -57,7 +45,7 @@ static void fail_denied(struct tl1_switch *s, const char *what,
 	denied_text(m, text, sizeof(text));
 	err_set(&err, WEFT_EDEVICE, "%s: %s denied: %s %s", s->h.drv.name,
 		what, m->code, text);
-	settle_unknown(s, s->gone_too_far ? DRV_UNKNOWN : DRV_SKIPPED,
+	handle_settle_unknown(&s->h, s->gone_too_far ? DRV_UNKNOWN : DRV_SKIPPED,
 		       err.msg);
 	handle_end(&s->h, WEFT_EDEVICE, &err);
 }
@@ -101,7 +89,7 @@ static void send_command(struct tl1_switch *s, const struct tl1_command *c)
 	put_command(&b, c, s->use_tid ? s->tid : "", ++s->tag);
 	buf_char(&b, '\n');
 	if (b.failed || line_ask(s->line, b.data, b.len, s->tag)) {
-		settle_unknown(s, DRV_SKIPPED, "out of memory");
+		handle_settle_unknown(&s->h, DRV_SKIPPED, "out of memory");
 		handle_end(&s->h, err_nomem(&err), &err);
 	}
 	buf_fini(&b);
@@ -330,7 +318,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 		stop_for_good(s);
 		return;
 	}
-	settle_unknown(s, unknown ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
+	handle_settle_unknown(&s->h, unknown ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
 	handle_end(&s->h, rc, &own);
 }
 

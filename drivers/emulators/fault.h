@@ -53,6 +53,9 @@ enum fault_kind {
 	/* sonic-ocs */
 	FAULT_TUNING,		/* level, port: never ends to tune */
 	FAULT_STALE,		/* event: deleted, but not in hardware */
+	/* rome-cli */
+	FAULT_MOVE,		/* level, ms: what every move takes */
+	FAULT_HOMING,		/* event: a move fails, all wait for people */
 	/* rings */
 	FAULT_NACK,		/* event: a write is answered with NACK busy */
 	FAULT_CORRUPT_SHADOW,	/* event: a bit of the shadow flips */

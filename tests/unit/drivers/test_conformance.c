@@ -30,6 +30,8 @@ static const struct model models[] = {
 	{ "linux-tc", "linux-tc", NULL, NULL, 8, 8, false, true, NULL, NULL },
 	{ "sonic-ocs", "sonic-ocs", "8x8", "8x9", 8, 8, false, true, "gap_ms",
 	  "0" },
+	{ "rome-cli", "rome-cli", "8x8", "8x9", 8, 8, false, false, "gap_ms",
+	  "0" },
 	{ "sim-ring", "sim-ring", NULL, NULL, 6, 4, false, true, NULL, NULL },
 	{ "mrr-reg", "mrr-reg", "6x4", "6x5", 6, 4, false, true, "window",
 	  "16" },

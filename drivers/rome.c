@@ -1,0 +1,132 @@
+/* What a ROME robot prints; see rome.h. */
+#include "drivers/rome.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/tl1.h"
+
+#define MAX_COLUMNS 8
+
+static bool is_printed(uint8_t c)
+{
+	return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* The prompt at the head of a line: its length, or 0. */
+static size_t prompt_at(const uint8_t *line, size_t len)
+{
+	size_t n = strlen(ROME_PROMPT);
+
+	if (len < n || memcmp(line, ROME_PROMPT, n) != 0) {
+		return 0;
+	}
+	while (n < len && isupper(line[n])) {
+		n++;
+	}
+	return n + 3 <= len && memcmp(line + n, "]# ", 3) == 0 ? n + 3 : 0;
+}
+
+int64_t rome_frame(const uint8_t *data, size_t len)
+{
+	size_t line = 0;
+
+	for (size_t i = 0; i <= len; i++) {
+		size_t n = i == line ? prompt_at(data + i, len - i) : 0;
+
+		if (n) {
+			return (int64_t)(i + n);
+		}
+		if (i < len && !is_printed(data[i])) {
+			return -1;
+		}
+		if (i < len && data[i] == '\n') {
+			line = i + 1;
+		}
+	}
+	return 0;
+}
+
+const char *rome_answer(const char *frame, const char *command)
+{
+	size_t n = strlen(command);
+
+	for (const char *line = frame; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, command, n) == 0 &&
+		    (line[n] == '\r' || line[n] == '\n')) {
+			return line + n;
+		}
+	}
+	return NULL;
+}
+
+bool rome_parse_port(const char *word, bool *is_out, int *index)
+{
+	const char *p = word + 1;
+
+	if ((word[0] != 'E' && word[0] != 'W') ||
+	    !tl1_number(&p, 1, ROME_MAX_PORT, '\0', index)) {
+		return false;
+	}
+	--*index;
+	*is_out = word[0] == 'W';
+	return *p == '\0' || *p == '[';
+}
+
+bool rome_parse_row(char *line, struct rome_port *port)
+{
+	char *columns[MAX_COLUMNS], *rest = NULL;
+	bool out;
+	int n = 0, peer;
+
+	for (char *c = strtok_r(line, " \t\r\n", &rest); c && n < MAX_COLUMNS;
+	     c = strtok_r(NULL, " \t\r\n", &rest)) {
+		columns[n++] = c;
+	}
+	if (n < 5 || !rome_parse_port(columns[0], &port->is_out,
+				      &port->index) ||
+	    !isdigit((unsigned char)columns[4][0])) {
+		return false;
+	}
+	port->locked = strcmp(columns[1], "Locked") == 0;
+	port->disabled = strcmp(columns[2], "Disabled") == 0;
+	port->connected = strcmp(columns[3], "Connected") == 0;
+	port->moves = strtoll(columns[4], NULL, 10);
+	port->peer = n > 5 && rome_parse_port(columns[5], &out, &peer) &&
+		     out != port->is_out ? peer : -1;
+	return true;
+}
+
+bool rome_is_idle(const char *text)
+{
+	const char *table = strstr(text, "=======");
+	const char *row;
+
+	if (!strstr(text, "no request in process") || !table) {
+		return false;
+	}
+	/* A rule, the heading, a rule, then the rows. */
+	row = strstr(table + strcspn(table, "\n"), "=======");
+	row = row ? row + strcspn(row, "\n") : "";
+	return row[strspn(row, "\r\n ")] == '\0' ||
+	       strncmp(row + strspn(row, "\r\n "), ROME_PROMPT,
+		       strlen(ROME_PROMPT)) == 0;
+}
+
+int rome_said(const char *line, struct light_xc xc)
+{
+	char ports[2][64];
+
+	snprintf(ports[0], sizeof(ports[0]), "E%d-W%d ", xc.in + 1,
+		 xc.out + 1);
+	snprintf(ports[1], sizeof(ports[1]), "E%d[1AE%d]<->W%d[", xc.in + 1,
+		 xc.in + 1, xc.out + 1);
+	if (!strstr(line, ports[0]) && !strstr(line, ports[1])) {
+		return 0;
+	}
+	return strstr(line, "FAILED") ? -1 :
+	       strstr(line, "SUCCEEDED") || strstr(line, "SKIPPED") ? 1 : 0;
+}
