@@ -181,6 +181,31 @@ static int find_paths(const struct topo *t, struct mcf *p,
 	return rc ? rc : flow_paths_cut(p, paths, err);
 }
 
+/* The flow of before without the arcs dropped; numbered as t, which has the
+ * others in the same order. */
+static int start_warm(const struct topo *t,
+		      const struct mcf_sched_options *opt, struct mcf **out,
+		      struct err *err)
+{
+	struct flow_net net = { 0 };
+	int rc = mcf_without(opt->before, opt->before_topo, opt->dropped, out,
+			     err);
+
+	rc = rc ? rc : flow_net_from(t, NULL, &net, err);
+	if (rc == 0 && net.m != (*out)->net.m) {
+		rc = err_set(err, WEFT_EINVAL, "the digraph is not what is "
+			     "left of the one that was solved");
+	}
+	if (rc == 0) {
+		struct flow_net old = (*out)->net;
+
+		(*out)->net = net;
+		net = old;
+	}
+	flow_net_fini(&net);
+	return rc;
+}
+
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		 struct coll_sched **out, struct mcf_sched_info *info,
 		 struct err *err)
@@ -199,7 +224,9 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 				    (int64_t)(flow.time_limit_s * 1e9);
 		flow.time_limit_s *= MCF_SCHED_FLOW_TIME;
 	}
-	if ((rc = check_size(t, err)) || (rc = mcf_new(t, false, &p, err)) ||
+	if ((rc = check_size(t, err)) ||
+	    (rc = opt->before ? start_warm(t, opt, &p, err)
+			      : mcf_new(t, false, &p, err)) ||
 	    (rc = find_paths(t, p, opt, &flow, &paths, &mine.flow, err))) {
 		goto out;
 	}
@@ -219,6 +246,10 @@ out:
 		*info = mine;
 	}
 	flow_paths_fini(&paths);
-	mcf_free(p);
+	if (rc == 0 && opt->kept) {
+		*opt->kept = p;
+	} else {
+		mcf_free(p);
+	}
 	return rc;
 }

@@ -17,6 +17,13 @@ struct mcf_sched_options {
 				 * steps */
 	int max_chunks;		/* 0: MCF_SCHED_CHUNKS */
 	int max_steps;		/* 0: MCF_SCHED_STEPS */
+	/* After a failure: the flow of an earlier call, and the digraph that
+	 * it was for with the arcs marked that t lacks. The flow solver goes
+	 * on from there. NULL: from nothing. */
+	const struct mcf *before;
+	const struct topo *before_topo;
+	const bool *dropped;
+	struct mcf **kept;	/* NULL, or the flow goes there: mcf_free */
 };
 
 #define MCF_SCHED_LOSS 0.01

@@ -87,14 +87,20 @@ int cli_unary(struct cli *c, const char *method,
 
 /* ---- schedules ---- */
 
+struct pieces {
+	struct buf *bytes;
+	bool degraded;
+};
+
 static int on_piece(const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__SchedulePiece *p =
 		(const Weft__V1__SchedulePiece *)msg;
-	struct buf *bytes = arg;
+	struct pieces *to = arg;
 
-	buf_add(bytes, p->data.data, p->data.len);
-	return bytes->failed || bytes->len > CLI_MAX_SCHEDULE;
+	buf_add(to->bytes, p->data.data, p->data.len);
+	to->degraded = p->degraded;
+	return to->bytes->failed || to->bytes->len > CLI_MAX_SCHEDULE;
 }
 
 int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
@@ -102,6 +108,7 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 {
 	Weft__V1__GetScheduleRequest req =
 		WEFT__V1__GET_SCHEDULE_REQUEST__INIT;
+	struct pieces to = { .bytes = bytes };
 	struct rpc_client *client = NULL;
 	int r = cli_connect(c, &client, err);
 
@@ -110,7 +117,12 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 		r = rpc_client_call(client, CLI_METHOD("GetSchedule"),
 				    &req.base,
 				    &weft__v1__schedule_piece__descriptor, 0,
-				    on_piece, bytes, NULL, err);
+				    on_piece, &to, NULL, err);
+	}
+	if (r == 0 && to.degraded) {
+		cli_say(c, CLI_NORMAL, "job %s: some of its light is dead; "
+			"this is the schedule on what remains (weft status)",
+			job);
 	}
 	if (r == WEFT_ECANCELED) {
 		r = err_set(err, WEFT_ELIMIT,

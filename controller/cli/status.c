@@ -346,6 +346,38 @@ static Weft__V1__Level job_level(const Weft__V1__StatusResponse *s,
 	return j->n_devices ? least : WEFT__V1__LEVEL__LEVEL_UNVERIFIED;
 }
 
+static const char *light_name(const Weft__V1__PlanJob *j,
+			      Weft__V1__Level level)
+{
+	if (j->loss) {
+		return j->loss->rate > 0 ? "degraded" : "cut off";
+	}
+	return level >= WEFT__V1__LEVEL__LEVEL_READ_BACK ? "up" : "unverified";
+}
+
+/* What is left of a job, and what was: its own row is of the whole. */
+static void out_loss(const struct cli *c, struct out *o,
+		     const Weft__V1__JobLoss *l)
+{
+	out_object(o, "loss");
+	out_int(o, "dead_circuits", l->dead);
+	out_str(o, "device", l->device);
+	out_int(o, "in", l->in);
+	out_int(o, "out", l->out);
+	out_int(o, "dead_arcs", l->dead_arcs);
+	out_int(o, "arcs", l->arcs);
+	out_real(o, "rate", l->rate);
+	if (l->rate > 0) {
+		out_int(o, "steps", l->steps);
+		out_str(o, "bandwidth_factor", l->bandwidth_factor);
+		cli_out_ns(c, o, "time", l->time_ns);
+		cli_out_ns(c, o, "bound", l->bound_ns);
+	} else {
+		out_str(o, "problem", l->problem);
+	}
+	out_end(o);
+}
+
 static void out_job(const struct cli *c, struct out *o,
 		    const Weft__V1__StatusResponse *s,
 		    const Weft__V1__PlanJob *j)
@@ -355,9 +387,7 @@ static void out_job(const struct cli *c, struct out *o,
 
 	out_object(o, NULL);
 	out_str(o, c->format == OUT_TABLE ? "job" : "name", j->name);
-	out_str(o, "light", level >= WEFT__V1__LEVEL__LEVEL_READ_BACK
-				    ? "up"
-				    : "unverified");
+	out_str(o, "light", light_name(j, level));
 	out_str(o, "proof", level_name(level, text, sizeof(text)));
 	out_str(o, "collective", j->collective);
 	out_str(o, "algorithm", j->algorithm);
@@ -365,9 +395,16 @@ static void out_job(const struct cli *c, struct out *o,
 		!j->topology[0] && j->n_devices == 1 ? j->devices[0]
 						     : j->topology);
 	out_int(o, "nodes", j->nodes);
+	if (c->format == OUT_TABLE) {
+		out_fmt(o, "rate", "%.1f %%",
+			j->loss ? 100 * j->loss->rate : 100.0);
+	}
 	out_int(o, "steps", j->steps);
 	cli_out_ns(c, o, "time", j->time_ns);
 	cli_out_ns(c, o, "bound", j->bound_ns);
+	if (c->format != OUT_TABLE && j->loss) {
+		out_loss(c, o, j->loss);
+	}
 	if (c->format != OUT_TABLE) {
 		out_real(o, "gap", j->gap);
 		out_fmt(o, "schedule", "weft schedule export --job %s",

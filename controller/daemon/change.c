@@ -229,6 +229,7 @@ static void on_applied(int rc, const struct apply_result *res,
 		d->applied = true;
 		job_rows_fini(&d->jobs);
 		d->jobs = c->rows;
+		d->dead_light = 0;
 		memset(&c->rows, 0, sizeof(c->rows));
 	}
 	end_change(c, res, rc, err);

@@ -60,7 +60,8 @@ struct work {
 	struct work *next;
 	struct daemon *d;
 	bool queued;		/* has or waits for its turn */
-	bool pure;		/* plans against dark devices, no turn */
+	bool pure;		/* the present configuration as applied, and
+				 * what remains of it; no turn, no reading */
 	char *name, *text;	/* the configuration; owned */
 	size_t len;
 	enum plan_mode mode;
@@ -311,6 +312,7 @@ struct daemon {
 	struct finished finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */
 	struct job_rows jobs;
+	uint64_t dead_light;	/* plan_dead_light when they were planned */
 
 	void (*stopped)(void *arg);
 	void *stopped_arg;

@@ -188,6 +188,7 @@ struct piece_call {
 	uv_timer_t timer;
 	struct buf bytes;
 	size_t at;
+	bool degraded;		/* on what remains of its light */
 	int rc;
 	struct err err;
 };
@@ -227,6 +228,7 @@ static void pump(uv_timer_t *timer)
 	Weft__V1__SchedulePiece m = WEFT__V1__SCHEDULE_PIECE__INIT;
 
 	m.total_bytes = (int64_t)p->bytes.len;
+	m.degraded = p->degraded;
 	while (p->call && p->rc == 0 && p->at < p->bytes.len) {
 		size_t left = p->bytes.len - p->at;
 
@@ -243,17 +245,34 @@ static void pump(uv_timer_t *timer)
 	end_schedule(p);
 }
 
-static int serialize(const struct plan *plan, const char *job, struct buf *out,
-		     struct err *err)
+/* The schedule on what remains where light has died. */
+static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 {
+	if (!pj->loss) {
+		return coll_to_proto(pj->sched, &p->bytes, &p->err);
+	}
+	p->degraded = true;
+	if (pj->loss->sched) {
+		return coll_to_proto(pj->loss->sched, &p->bytes, &p->err);
+	}
+	p->err = pj->loss->why;
+	return err_wrap(&p->err, "job %s: %d of its circuits are dead, and "
+			"what remains has no schedule", p->job,
+			pj->loss->dead);
+}
+
+static int serialize(const struct plan *plan, struct piece_call *p)
+{
+	struct err *err = &p->err;
+
 	for (int i = 0; i < plan->n_jobs; i++) {
 		const struct plan_job *pj = &plan->jobs[i];
 
-		if (strcmp(plan->fabric->jobs[pj->job].name, job) == 0) {
-			return coll_to_proto(pj->sched, out, err);
+		if (strcmp(plan->fabric->jobs[pj->job].name, p->job) == 0) {
+			return serialize_job(pj, p);
 		}
 	}
-	err_set(err, WEFT_ENOTFOUND, "no job is called \"%s\"", job);
+	err_set(err, WEFT_ENOTFOUND, "no job is called \"%s\"", p->job);
 	err_hint(err, "\"weft status\" lists the jobs");
 	return err->code;
 }
@@ -262,7 +281,7 @@ static void run_serialize(uv_work_t *req)
 {
 	struct piece_call *p = req->data;
 
-	p->rc = serialize(p->w->plan, p->job, &p->bytes, &p->err);
+	p->rc = serialize(p->w->plan, p);
 }
 
 static void after_serialize(uv_work_t *req, int status)
@@ -313,7 +332,7 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 	rpc_call_on_cancel(call, on_schedule_gone, p);
 	uv_timer_init(d->loop, &p->timer);
 	p->timer.data = p;
-	/* The schedule follows from the configuration alone. */
+	/* It follows from the configuration and the light that is known. */
 	w->pure = true;
 	w->arg = p;
 	w->done = on_schedule_planned;

@@ -361,6 +361,29 @@ static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
 			  : WEFT__V1__STATE__STATE_EMPTY;
 }
 
+/* The first job that has lost light. */
+static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
+			size_t size)
+{
+	for (size_t i = 0; i < m->n_jobs && !text[0]; i++) {
+		const Weft__V1__PlanJob *j = m->jobs[i];
+
+		if (j->loss && j->loss->rate > 0) {
+			snprintf(text, size, "job %s: %d of %d circuits dead "
+				 "(%s, in %d -> out %d ...): its schedule is "
+				 "now the one on what remains, at %.1f %% of "
+				 "the rate", j->name, j->loss->dead,
+				 j->circuits, j->loss->device, j->loss->in,
+				 j->loss->out, 100 * j->loss->rate);
+		} else if (j->loss) {
+			snprintf(text, size, "job %s: %d of %d circuits dead, "
+				 "and no schedule on what remains: %s",
+				 j->name, j->loss->dead, j->circuits,
+				 j->loss->problem);
+		}
+	}
+}
+
 static void advise(const struct daemon *d, const struct views *s,
 		   Weft__V1__State state, char *text, size_t size)
 {
@@ -491,6 +514,9 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	fill_fabric(d, &m);
 	m.state = state_of(d, &s);
 	advise(d, &s, m.state, advice, sizeof(advice));
+	if (m.state == WEFT__V1__STATE__STATE_READY && !advice[0]) {
+		advise_loss(&m, advice, sizeof(advice));
+	}
 	m.advice = advice;
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;

@@ -118,6 +118,26 @@ static void settle(struct daemon *d)
 	}
 }
 
+/* Light that has died, or has come back, since the jobs were planned. */
+static void watch_light(struct daemon *d)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	struct plan_base base;
+	uint64_t dead;
+
+	if (!f || !d->applied || d->reading || d->draining ||
+	    apply_plan_base(d->apply, f, PLAN_SAFE, &base, NULL)) {
+		return;
+	}
+	dead = plan_dead_light(f, &base);
+	if (dead != d->dead_light) {
+		d->dead_light = dead;
+		log_info("weftd", "%s: the jobs are planned anew",
+			 dead ? "light has died" : "all light is back");
+		daemon_refresh_jobs(d);
+	}
+}
+
 void daemon_work_free(struct work *w)
 {
 	struct daemon *d = w->d;
@@ -129,6 +149,9 @@ void daemon_work_free(struct work *w)
 	}
 	if (had_turn && !d->reading && !d->draining) {
 		daemon_observe(d);
+	}
+	if (had_turn) {
+		watch_light(d);
 	}
 	if (had_turn) {
 		d->turn = w->next;
@@ -200,8 +223,10 @@ static void run_plan(uv_work_t *req)
 {
 	struct work *w = req->data;
 
-	w->rc = plan_make(w->fabric, w->pure ? NULL : &w->snap.base, &w->plan,
-			  &w->err);
+	w->rc = w->pure ? plan_remains(w->fabric, &w->snap.base, &w->plan,
+				       &w->err)
+			: plan_make(w->fabric, &w->snap.base, &w->plan,
+				    &w->err);
 }
 
 static void after_plan(uv_work_t *req, int status)
@@ -223,30 +248,6 @@ static void start_plan(struct work *w)
 	uv_queue_work(w->d->loop, &w->req, run_plan, after_plan);
 }
 
-static void after_parse(uv_work_t *req, int status)
-{
-	struct work *w = req->data;
-
-	(void)status;
-	if (w->rc) {
-		w->done(w);
-	} else if (w->pure) {
-		start_plan(w);
-	} else {
-		enqueue(w);
-	}
-}
-
-void daemon_work_start(struct work *w)
-{
-	if (w->pure) {
-		w->d->n_pure++;
-	}
-	uv_queue_work(w->d->loop, &w->req, run_parse, after_parse);
-}
-
-/* ---- a turn that plans --------------------------------------------------- */
-
 static void copy_base(struct work *w)
 {
 	struct plan_base base;
@@ -266,6 +267,30 @@ static void copy_base(struct work *w)
 		start_plan(w);
 	}
 }
+
+static void after_parse(uv_work_t *req, int status)
+{
+	struct work *w = req->data;
+
+	(void)status;
+	if (w->rc) {
+		w->done(w);
+	} else if (w->pure) {
+		copy_base(w);
+	} else {
+		enqueue(w);
+	}
+}
+
+void daemon_work_start(struct work *w)
+{
+	if (w->pure) {
+		w->d->n_pure++;
+	}
+	uv_queue_work(w->d->loop, &w->req, run_parse, after_parse);
+}
+
+/* ---- a turn that plans --------------------------------------------------- */
 
 /* A device that does not answer is no reason not to plan: what was last
  * read of it stands, and applying will find out. */

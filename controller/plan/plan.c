@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/mcf.h"
 #include "controller/plan/plan_private.h"
 
 const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device)
@@ -58,6 +59,8 @@ static void job_fini(struct plan_job *pj)
 		coll_free(pj->sched);
 	}
 	coll_report_fini(&pj->report);
+	mcf_free(pj->flow);
+	plan_loss_free(pj->loss);
 	free(pj->topology);
 	free(pj->circuits);
 	free(pj->share.at);

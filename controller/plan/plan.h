@@ -59,6 +59,25 @@ struct plan_share {
 	int32_t *at;		/* [ranks] position on the ring; owned */
 };
 
+/* What is left of a job on switches when some of its light is dead. */
+struct plan_loss {
+	int dead;			/* circuits: gone from their device, or
+					 * at a failed or disabled port */
+	int device;			/* of the first of them */
+	struct light_xc xc;
+	int arcs, dead_arcs;		/* of the job's digraph; without light */
+	struct coll_sched *sched;	/* on the arcs that have light,
+					 * verified; NULL: there is none */
+	struct coll_report report;
+	int64_t time_ns, bound_ns;
+	double rate;			/* part of the rate that is left: load
+					 * of the fullest arcs before over
+					 * now; 0 without a schedule */
+	struct err why;			/* there is none */
+};
+
+struct mcf;
+
 struct plan_job {
 	int job;			/* fabric->jobs */
 	const char *algorithm;		/* "composed", "optree", "bfb",
@@ -74,6 +93,10 @@ struct plan_job {
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
+	struct mcf *flow;		/* of an all-to-all, to go on from;
+					 * NULL: none */
+	struct plan_loss *loss;		/* NULL: all its light is there, or
+					 * plan_remains was not asked */
 };
 
 /* What happens on one device. Deletes before adds. */
@@ -123,6 +146,25 @@ struct plan {
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err);
 void plan_free(struct plan *p);
+
+/*
+ * The plan of a fabric as it was applied (its light is that of `base`'s
+ * intent), and for every job on switches whose light is partly dead by what
+ * was observed the schedule on what remains: all-to-all by the flow that goes
+ * on from that of the whole digraph (mcf_without), the others breadth first.
+ * Devices that were never read, and circuits that were never made, count as
+ * alive. Where the intent is of another configuration nothing is lost. A job
+ * that is cut off has a loss without a schedule, and is no error. The errors
+ * of plan_make.
+ */
+int plan_remains(const struct model_fabric *fabric,
+		 const struct plan_base *base, struct plan **out,
+		 struct err *err);
+
+/* A number that tells one set of dead circuits of weft's from another, in
+ * plan_remains' sense; 0: all are alive. base has both arrays. */
+uint64_t plan_dead_light(const struct model_fabric *fabric,
+			 const struct plan_base *base);
 
 /* True when no device has anything to do. */
 bool plan_is_empty(const struct plan *p);

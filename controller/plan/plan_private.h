@@ -40,6 +40,17 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,
 		      struct err *err);
 
+/* Verifies sched, of this job, and says what it takes. switched.c */
+int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
+	      const struct coll_sched *sched, struct coll_report *report,
+	      int64_t *time_ns, int64_t *bound_ns, struct err *err);
+/* A schedule of the job, by the algorithm in pj, on what is left of the
+ * digraph of pj->sched without the arcs dropped. t is freed or taken over.
+ * switched.c */
+int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
+		    struct topo *t, const bool *dropped,
+		    struct coll_sched **out, struct err *err);
+
 /* Gives every arc of the job's digraph (self-loops aside) a device and two
  * ports, keeping as many present circuits as can be; takes the ports in ctx.
  * circuits.c */
@@ -67,6 +78,9 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
  * says that e goes from ends[e][1] to ends[e][0]. O(n + m). orient.c */
 int plan_orient(int n, int m, const int (*ends)[2], bool *flip,
 		struct err *err);
+
+/* NULL is fine. remains.c */
+void plan_loss_free(struct plan_loss *loss);
 
 /* Turns jobs into per-device steps. steps.c */
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);

@@ -204,18 +204,23 @@ static struct coll_cost cost_of(const struct plan_ctx *ctx,
 	};
 }
 
+int plan_time(const struct plan_ctx *ctx, const struct model_job *job,
+	      const struct coll_sched *sched, struct coll_report *report,
+	      int64_t *time_ns, int64_t *bound_ns, struct err *err)
+{
+	struct coll_cost cost = cost_of(ctx, job);
+	int rc = coll_verify(sched, report, err);
+
+	return rc ? rc : coll_time(sched, report, &cost, time_ns, bound_ns,
+				   err);
+}
+
 static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
 			 struct err *err)
 {
-	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	struct coll_cost cost = cost_of(ctx, job);
-	int rc = coll_verify(pj->sched, &pj->report, err);
+	int rc = plan_time(ctx, &ctx->fabric->jobs[pj->job], pj->sched,
+			   &pj->report, &pj->time_ns, &pj->bound_ns, err);
 
-	if (rc) {
-		return rc;
-	}
-	rc = coll_time(pj->sched, &pj->report, &cost, &pj->time_ns,
-		       &pj->bound_ns, err);
 	if (rc) {
 		return rc;
 	}
@@ -226,24 +231,29 @@ static int time_schedule(const struct plan_ctx *ctx, struct plan_job *pj,
 }
 
 /* A count of passes is the only limit: the same plan anywhere. */
-static int synthesise_all_to_all(const struct topo *topo, struct plan_job *pj,
-				 struct err *err)
+static int synthesise_all_to_all(const struct topo *topo,
+				 const struct plan_job *pj,
+				 const struct topo *before, const bool *dropped,
+				 struct mcf **flow_out,
+				 struct coll_sched **out, struct err *err)
 {
 	struct mcf_options flow = { .gap = FLOW_GAP,
 				    .max_passes = FLOW_PASSES };
 	struct mcf_sched_options opt = {
 		.flow = flow, .loss = MCF_SCHED_LOSS,
 		.max_chunks = strcmp(pj->algorithm, "single-path") == 0,
+		.before = before ? pj->flow : NULL, .before_topo = before,
+		.dropped = dropped, .kept = flow_out,
 	};
 	struct mcf_steps_options steps = { .flow = flow,
 					   .loss = MCF_SCHED_LOSS };
 	struct mcf_steps_info info;
 
 	if (strcmp(pj->algorithm, "tsmcf") == 0) {
-		return mcf_steps(topo, &steps, &pj->sched, &info, err);
+		return mcf_steps(topo, &steps, out, &info, err);
 	}
 	mcf_form_parse(pj->algorithm, &opt.form);
-	return mcf_schedule(topo, &opt, &pj->sched, NULL, err);
+	return mcf_schedule(topo, &opt, out, NULL, err);
 }
 
 /* All-to-all from a flow, the others breadth first. Frees topo or hands it
@@ -261,7 +271,8 @@ static int synthesise(const struct model_job *job, struct plan_job *pj,
 	if (job->collective != COLL_ALLTOALL) {
 		return coll_bfb(job->collective, topo, &pj->sched, err);
 	}
-	rc = synthesise_all_to_all(topo, pj, err);
+	rc = synthesise_all_to_all(topo, pj, NULL, NULL, &pj->flow,
+				   &pj->sched, err);
 	topo_free(topo);
 	return rc;
 }
@@ -269,6 +280,7 @@ static int synthesise(const struct model_job *job, struct plan_job *pj,
 static void move_result(struct plan_job *to, struct plan_job *from)
 {
 	coll_free(to->sched);
+	mcf_free(to->flow);
 	free(to->topology);
 	coll_report_fini(&to->report);
 	*to = *from;
@@ -355,6 +367,21 @@ static int try_others(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc ? rc : try_batches(ctx, pj, err);
 }
 
+int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
+		    struct topo *t, const bool *dropped,
+		    struct coll_sched **out, struct err *err)
+{
+	int rc;
+
+	if (job->collective != COLL_ALLTOALL) {
+		return coll_bfb(job->collective, t, out, err);
+	}
+	rc = synthesise_all_to_all(t, pj, coll_topo(pj->sched), dropped, NULL,
+				   out, err);
+	topo_free(t);
+	return rc;
+}
+
 /* Schedules the job on one digraph. On failure pj holds no schedule. */
 static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 		       const char *expr, struct err *err)
@@ -386,8 +413,10 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 	rc = rc ? rc : try_others(ctx, pj, expr, err);
 	if (rc) {
 		coll_free(pj->sched);
+		mcf_free(pj->flow);
 		free(pj->topology);
 		pj->sched = NULL;
+		pj->flow = NULL;
 		pj->topology = NULL;
 	}
 	return rc;
@@ -446,6 +475,7 @@ static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
 		move_result(pj, &one);
 	} else {
 		coll_free(one.sched);
+		mcf_free(one.flow);
 		free(one.topology);
 		coll_report_fini(&one.report);
 	}

@@ -300,6 +300,32 @@ static int list_tuning(struct wire_job *j, const struct plan *p,
 	return 0;
 }
 
+static void fill_loss(struct wire_job *j, const struct plan *p,
+		      const struct plan_loss *loss)
+{
+	Weft__V1__JobLoss *out = &j->loss;
+
+	weft__v1__job_loss__init(out);
+	out->dead = loss->dead;
+	out->device = p->fabric->devices[loss->device].name;
+	out->in = loss->xc.in + 1;
+	out->out = loss->xc.out + 1;
+	out->dead_arcs = loss->dead_arcs;
+	out->arcs = loss->arcs;
+	out->rate = loss->rate;
+	out->bandwidth_factor = j->loss_factor;
+	if (loss->sched) {
+		out->steps = loss->report.steps;
+		out->time_ns = loss->time_ns;
+		out->bound_ns = loss->bound_ns;
+		rat_str(loss->report.bandwidth_factor, j->loss_factor,
+			sizeof(j->loss_factor));
+	} else {
+		out->problem = (char *)loss->why.msg;
+	}
+	j->row.loss = out;
+}
+
 int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 		  struct err *err)
 {
@@ -317,6 +343,9 @@ int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 	}
 	if (pj->is_ring) {
 		fill_ring(pj, out);
+	}
+	if (pj->loss) {
+		fill_loss(j, p, pj->loss);
 	}
 	out->nodes = mj->n_hosts;
 	out->steps = pj->report.steps;

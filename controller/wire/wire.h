@@ -47,7 +47,8 @@ int wire_plan(const struct plan *p, const struct plan_base *base,
 /* The row of one job. Strings are borrowed from the plan and its fabric. */
 struct wire_job {
 	Weft__V1__PlanJob row;
-	char factor[64];
+	Weft__V1__JobLoss loss;
+	char factor[64], loss_factor[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;
 };

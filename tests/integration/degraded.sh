@@ -1,0 +1,131 @@
+#!/bin/bash
+# Ports and circuits die under running jobs: the schedule on what remains is
+# served at once, status tells the rate that is left, and the whole schedule
+# returns with the light.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+emulator ocs0 polatis-scpi 36x36 || exit 1
+cat >"$T/a.yaml" <<-END
+	weft: 1
+	fabric: lossy
+	hosts:
+	  - { name: "h[0-7]", ports: "p[0-2]", rate: 100Gbps }
+	  - { name: "g[0-3]", ports: "p[0-1]", rate: 100Gbps }
+	  - { name: "u[0-3]", ports: "p0", rate: 100Gbps }
+	switches:
+	  - name: ocs0
+	    size: 36x36
+	    driver: polatis-scpi
+	    address: ${ADDR[ocs0]}
+	    options: { gap_ms: 1, settle_ms: 20 }
+	    timeout: 1s
+	fibres:
+	  - { from: "h[0-7].p[0-2]", to: "ocs0.[1-24]" }
+	  - { from: "g[0-3].p[0-1]", to: "ocs0.[25-32]" }
+	  - { from: "u[0-3].p0", to: "ocs0.[33-36]" }
+	jobs:
+	  - { name: swap, nodes: 'h[0-7]', collective: all-to-all, size: 1MiB, topology: 'Hypercube(3)', alpha: 1us }
+	  - { name: sum, nodes: 'g[0-3]', collective: allreduce, size: 1MiB, topology: 'Ring(4)', alpha: 1us }
+	  - { name: line, nodes: 'u[0-3]', collective: allgather, size: 1MiB, topology: 'UniRing(1,4)', alpha: 1us }
+END
+daemon || exit 1
+expect 0 "applied" weft apply -f "$T/a.yaml"
+
+# job NAME: its row of status, as one line of JSON.
+job() {
+	weft status --format json 2>/dev/null |
+		jq -ce ".jobs[] | select(.name == \"$1\")"
+}
+light() { # NAME LIGHT
+	[[ $(job "$1" | jq -r .light) == "$2" ]]
+}
+# schedule NAME: the one that weftd serves is proven; its summary to $T/out.
+schedule() {
+	expect 0 "$1: a schedule is served" \
+		weft schedule export --job "$1" --to proto -o "$T/$1.pb"
+	cp "$T/err" "$T/note"
+	expect 0 "$1: and proven" weft schedule verify "$T/$1.pb" --format json
+}
+arcs() {
+	weft schedule export "$T/$1.pb" --to json | jq '.arcs | length'
+}
+
+wait_for 20 light swap up
+tap "all light is there"
+schedule swap
+[[ $(jq -r .bandwidth_factor "$T/out") == 3/2 && $(arcs swap) == 24 ]]
+tap "the best all-to-all of a cube"
+
+# A port that failed takes one arc away; nobody has moved any light.
+control ocs0 "fault port-failed=o1" >"$T/answer"
+before=$(sets ocs0)
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 light swap degraded
+tap "a failed port: degraded"
+job swap >"$T/job"
+jq -e '.loss.dead_circuits == 1 and .loss.dead_arcs == 1 and
+	.loss.arcs == 24 and .loss.out == 2 and .loss.device == "ocs0" and
+	.loss.rate > 0.5 and .loss.rate < 1' "$T/job" >/dev/null
+tap "status tells what is dead, and the rate that is left"
+expect 0 "status as a table" weft status
+has out "names the circuit and the rate" \
+	'job swap: 1 of 24 circuits dead \(ocs0, in [0-9]+ -> out 2 ...\).* % of the rate'
+light sum up
+tap "the other job is as it was"
+schedule swap
+[[ $(arcs swap) == 23 ]]
+tap "without the dead arc"
+grep -q 'this is the schedule on what remains' "$T/note"
+tap "and says that it is not the whole"
+[[ $(jq -r .bandwidth_factor "$T/out") == "$(jq -r .loss.bandwidth_factor "$T/job")" ]]
+tap "with the rate that status tells"
+expect 0 "routes around it" weft schedule export --job swap \
+	--to routes-proto -o "$T/routes"
+expect 0 "proven on the job's digraph" weft routes verify "$T/routes" \
+	--job swap
+[[ $(sets ocs0) == "$before" ]]
+tap "no light was moved"
+
+# A circuit of another job is gone from the switch; it is made good by hand.
+xc=$(control ocs0 map | awk -F'[ ,]+' '$1 > 24 && $1 <= 32 { print $1 "," $2; exit }')
+control ocs0 "unset $xc" >"$T/answer"
+expect 2 "verify finds the circuit that is gone" weft verify
+wait_for 20 light sum degraded
+tap "the all-reduce goes on without it"
+schedule sum
+[[ $(arcs sum) == 7 ]]
+tap "on the arcs that are left"
+job sum | jq -e '.loss.rate > 0.3 and .loss.rate < 1' >/dev/null
+tap "at a lower rate"
+
+# A ring that is cut has no schedule.
+xc=$(control ocs0 map | awk -F'[ ,]+' '$1 > 32 { print $1 "," $2; exit }')
+control ocs0 "fault port-disabled=i${xc%,*}" >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 light line "cut off"
+tap "a one-way ring is cut off"
+expect 65 "it has no schedule" weft schedule export --job line --to json
+has err "and the reason" 'job line: 1 of its circuits are dead, and what remains has no schedule: '
+
+# The light returns, and with it the whole schedules.
+control ocs0 clear >"$T/answer"
+expect 0 "the circuit is made again" weft apply -f "$T/a.yaml"
+weft verify >"$T/out" 2>"$T/err"
+for name in swap sum line; do
+	wait_for 20 light "$name" up
+	tap "$name is whole again"
+	job "$name" | jq -e 'has("loss") | not' >/dev/null
+	tap "and has lost nothing"
+done
+schedule swap
+[[ $(jq -r .bandwidth_factor "$T/out") == 3/2 && ! -s $T/note ]]
+tap "the best all-to-all is served again"
+
+# What was dead before weftd started is found at the start.
+control ocs0 "fault port-failed=o1" >"$T/answer"
+stop weftd
+daemon || exit 1
+wait_for 20 light swap degraded
+tap "found by the first reading of a new weftd"
+finish
