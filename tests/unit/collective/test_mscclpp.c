@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "collective/expand.h"
+#include "collective/mcf_steps.h"
 #include "collective/mscclpp.h"
 #include "collective/pipeline.h"
 #include "tests/unit/collective/common.h"
@@ -104,6 +105,29 @@ static void test_large(void **state)
 		runs(bfb(COLL_ALLREDUCE, *e), true, 1);
 	}
 	runs(paths(COLL_ALLTOALL, "Hypercube(5)", 1, 0), false, 1);
+}
+
+/* All-to-all by time-stepped flows: shards pass through other ranks. */
+static void test_time_stepped(void **state)
+{
+	static const char *const exprs[] = {
+		"Hypercube(3)", "TwistedHypercube(3)", "K(4,4)",
+		"Torus(3,3,3)", NULL,
+	};
+	const struct mcf_steps_options opt = { .flow = { .gap = 1e-3 },
+					       .loss = 0.01 };
+
+	(void)state;
+	for (const char *const *e = exprs; *e; e++) {
+		struct topo *t = graph_of(*e);
+		struct mcf_steps_info info;
+		struct coll_sched *s;
+		struct err err = { 0 };
+
+		must(mcf_steps(t, &opt, &s, &info, &err), &err);
+		topo_free(t);
+		runs(s, false, 2);
+	}
 }
 
 /* ---- what a plan looks like ---- */
@@ -360,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_made_otherwise),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_time_stepped),
 		cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_limits_hold),
 		cmocka_unit_test(test_dropped),
