@@ -80,15 +80,18 @@ static void test_best(void **state)
 	int batches;
 
 	(void)state;
-	must(coll_pipeline_best(s, &c, &batches, &err), &err);
+	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches,
+				&err), &err);
 	assert_int_equal(batches, 1);
 	coll_free(s);
 	s = bfb(COLL_ALLREDUCE, "GenKautz(2,24)");
-	must(coll_pipeline_best(s, &c, &batches, &err), &err);
+	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches,
+				&err), &err);
 	assert_true(batches > 10);
 	/* A small message has no time to lose with further steps. */
 	c.size_bytes = 1024;
-	must(coll_pipeline_best(s, &c, &batches, &err), &err);
+	must(coll_pipeline_best(s, &c, COLL_MAX_BATCHES, &batches,
+				&err), &err);
 	assert_int_equal(batches, 1);
 	coll_free(s);
 }
