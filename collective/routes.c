@@ -236,8 +236,8 @@ static int assign_layers(struct coll_routes *r, int max_layers,
 	rc = layers_assign(&r->table, max_layers, r->layer, &r->n_layers, &r->rank,
 			   err);
 	if (rc) {
-		err_hint(err, "weft routes make --layers chooses other routes "
-			 "where these do not fit");
+		err_hint(err, "without a limit they take as many layers as they "
+			 "need");
 		return rc;
 	}
 	if (!layers_proven(&r->table, r->layer, r->n_layers, r->rank)) {

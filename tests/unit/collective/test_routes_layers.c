@@ -7,6 +7,7 @@
 
 #include "collective/flow_paths.h"
 #include "collective/layers.h"
+#include "collective/single_path.h"
 #include "lib/base/vec.h"
 #include "tests/unit/collective/common.h"
 
@@ -119,6 +120,70 @@ static void single_paths(const char *expr, struct table *out)
 	topo_free(t);
 }
 
+/* Shortest paths, local search or the integer program; their congestion. */
+static double chosen_paths(const char *expr, enum single_effort effort,
+			   struct table *out)
+{
+	struct topo *t = graph_of(expr);
+	struct single_options opt = {
+		.effort = effort, .seed = 1, .flow_gap = 1e-2,
+		.time_limit_s = effort == SINGLE_INTEGER ? 2 : 0,
+	};
+	struct flow_paths paths;
+	struct single_result res;
+	struct err err = { 0 };
+	struct flow_net net = { 0 };
+
+	must(single_path(t, &opt, &paths, &res, &err), &err);
+	must(flow_net_from(t, NULL, &net, &err), &err);
+	for (size_t i = 0; i < paths.v.n; i++) {
+		const struct flow_path *q = &paths.v.v[i];
+
+		assert_int_equal(vec_push(&out->first, (int64_t)out->arcs.n),
+				 0);
+		for (int k = 0; k < q->n_arcs; k++) {
+			assert_int_equal(vec_push(&out->arcs,
+				paths.arcs.v[q->first + k]), 0);
+		}
+	}
+	assert_true(res.congestion >= res.bound * (1 - 1e-9));
+	close_table(out, net.m);
+	flow_net_fini(&net);
+	flow_paths_fini(&paths);
+	topo_free(t);
+	return res.congestion;
+}
+
+/* Load-aware shortest paths, those of the search, and those of the integer
+ * program, which may still run when its time is up. */
+static void test_single_routes(void **state)
+{
+	static const char *const all[] = { "Torus(3,3,3)", "GenKautz(4,64)" };
+	static const struct {
+		enum single_effort effort;
+		const char *name;
+	} ways[] = {
+		{ SINGLE_SHORTEST, "shortest paths" },
+		{ SINGLE_SEARCH, "local search" },
+		{ SINGLE_INTEGER, "integer program" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t k = 0; k < 3; k++) {
+			struct table t = { 0 };
+			double use = chosen_paths(all[i], ways[k].effort, &t);
+			int layers = assign_and_check(&t.r);
+
+			print_message("%s by %s: congestion %g, %d layers for "
+				      "%lld routes\n", all[i], ways[k].name,
+				      use, layers, (long long)t.r.n);
+			assert_in_range(layers, 1, 16);
+			table_fini(&t);
+		}
+	}
+}
+
 static void test_fabrics(void **state)
 {
 	static const char *const all[] = {
@@ -198,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fabrics),
+		cmocka_unit_test(test_single_routes),
 		cmocka_unit_test(test_ring_needs_two),
 		cmocka_unit_test(test_wrong_proof),
 		cmocka_unit_test(test_bad_routes),
