@@ -16,10 +16,12 @@
  * may circle for ever where optimal flows abound, as on tori. */
 #define TAU 0.5
 /* After a failure only a few arcs are far from their level, and the prices
- * around them have far to go: a larger penalty and whole steps bring them
- * there; after so many passes as usual again. */
-#define RHO_WARM 8.0
-#define TAU_WARM 1.0
+ * around them have far to go: a larger penalty and steps beyond the whole
+ * (below 2 they converge) bring them there; after so many passes as usual
+ * again. Of penalties 1 to 8 and steps 1 to 1.9 these took the fewest passes
+ * over fourteen links of GenKautz(4,1000). */
+#define RHO_WARM 3.0
+#define TAU_WARM 1.6
 #define WARM_PASSES 40
 
 void mcf_free(struct mcf *p)
