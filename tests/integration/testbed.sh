@@ -42,6 +42,7 @@ write() {
 }
 write "$T/k44.yaml" 'h[00-07]' 'K(4,4)'
 write "$T/c12.yaml" 'h[00-11]' 'C(12,{2,3})'
+write "$T/one-way.yaml" 'h[00-11]' 'UniRing(1,12)'
 
 weft testbed up "$T/k44.yaml" >"$T/out" 2>"$T/err"
 status=$?
@@ -94,10 +95,13 @@ weft testbed status "$T/k44.yaml" --format json >"$T/status1"
 weft testbed probe "$T/k44.yaml" --duration 60s --interval 5ms \
 	--format json >"$T/probe" 2>/dev/null &
 PID[probe]=$!
+weft testbed status "$T/k44.yaml" --watch >"$T/events" 2>/dev/null &
+PID[watch]=$!
 sleep 0.5
 show 'C(12,{2,3})' "$T/c12.yaml" \
 	'(b - a + 12) % 12 == 2 || (b - a + 12) % 12 == 3 || (a - b + 12) % 12 == 2 || (a - b + 12) % 12 == 3'
 stop probe INT
+stop watch INT
 weft testbed status "$T/c12.yaml" --format json >"$T/status2"
 join <(before "$T/status1") <(before "$T/status2") >"$T/both"
 # port from1 changes1 from2 changes2
@@ -110,6 +114,10 @@ tap "some circuits stay and some move"
 tap "ports whose circuit stayed: not one carrier change"
 [[ -z $(awk '$3 == $5' "$T/moved") ]]
 tap "ports with other light: the carrier changed at each"
+cut -d ' ' -f 1 "$T/events" | sort -u >"$T/seen"
+[[ -s $T/seen ]] && diff "$T/seen" <(cut -d ' ' -f 1 "$T/moved") | sed 's/^/# /'
+cmp -s "$T/seen" <(cut -d ' ' -f 1 "$T/moved")
+tap "link events came live, from those ports and no other"
 while read -r port from _; do
 	jq -r --arg to "$port" --arg from "$from" '.heard[] |
 		select(.to == $to and .from == $from) |
@@ -122,8 +130,11 @@ tap "circuits that stayed lost no frame"
 jq -e '[.heard[] | select(.lost > 0)] | length > 0' "$T/probe" >/dev/null
 tap "those that moved were interrupted"
 
+# No arc has its reverse here: answers come back over eleven other hosts.
+show 'a ring one way' "$T/one-way.yaml" '(a + 1) % 12 == b'
+
 stop weftd KILL
-expect 0 "weftd killed: the light stays" weft testbed probe "$T/c12.yaml"
+expect 0 "weftd killed: the light stays" weft testbed probe "$T/one-way.yaml"
 expect 0 "down" weft testbed down "$T/c12.yaml"
 [[ $(left) == 0 ]]
 tap "nothing is left"
