@@ -278,6 +278,7 @@ static void daemon_free(struct daemon *d)
 	daemon_events_fini(d);
 	store_holds_free(d->holds, d->n_holds);
 	daemon_confirm_fini(d);
+	daemon_poll_fini(d);
 	reflection_free(d->reflection);
 	access_free(d->access);
 	free(d->fabric_name);
@@ -324,6 +325,9 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	if (r == 0 && cfg->metrics_host) {
 		r = daemon_metrics_start(d, cfg->metrics_host,
 					 cfg->metrics_port, err);
+	}
+	if (r == 0) {
+		r = daemon_poll_init(d, cfg->poll_ms, err);
 	}
 	if (r == 0) {
 		r = daemon_turn(d, begin_reading, NULL, err);

@@ -32,6 +32,7 @@ struct daemon_config {
 	struct rpc_tls_files tls; /* of TCP */
 	const char *metrics_host; /* loopback address, NULL: no metrics */
 	int metrics_port;	/* 0: any */
+	int64_t poll_ms;	/* between readings nobody asked for; 0: none */
 };
 
 /*

@@ -6,6 +6,7 @@
  *   snapshot.c  a copy of what a plan starts from
  *   change.c    apply, rollback, cancel: one change and who watches it
  *   confirm.c   committed changes that go back unless confirmed
+ *   poll.c      devices are read now and then
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
@@ -128,6 +129,12 @@ void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req,
  * going back has just failed, set to try again. */
 void daemon_confirm_watch(struct daemon *d);
 void daemon_confirm_fini(struct daemon *d);
+
+/* ---- poll.c ---- */
+
+/* Reads all devices every so often from now on; 0: never. */
+int daemon_poll_init(struct daemon *d, int64_t every_ms, struct err *err);
+void daemon_poll_fini(struct daemon *d);
 
 /* ---- query.c ---- */
 
@@ -309,6 +316,7 @@ struct daemon {
 	struct change *change;		/* running or waiting, or NULL */
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock *clock;	/* for it, or NULL */
+	struct poll *poll;		/* the slow round, or NULL */
 	struct finished finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */
 	struct job_rows jobs;

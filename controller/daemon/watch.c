@@ -12,6 +12,7 @@
 
 #include "controller/daemon/private.h"
 #include "lib/base/clk.h"
+#include "lib/base/log.h"
 
 #define RING 1024		/* events kept */
 #define AHEAD ((size_t)4 << 10)	/* unsent bytes a watcher may have */
@@ -213,6 +214,10 @@ void daemon_event(struct daemon *d, const struct daemon_event *what,
 	ev->m.verdict = what->verdict;
 	if (e->next - e->first > RING) {
 		e->first = e->next - RING;
+	}
+	if (what->device) {
+		/* Nobody may have been watching. */
+		log_info("weftd", "%s", ev->text);
 	}
 	for (w = TAILQ_FIRST(&e->watchers); w; w = next) {
 		next = TAILQ_NEXT(w, link);

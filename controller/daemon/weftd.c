@@ -12,6 +12,9 @@
 #include "lib/base/log.h"
 #include "lib/base/out.h"
 
+#define POLL_S 60
+#define POLL_MAX_S 86400
+
 static const char usage[] =
 "usage: weftd [option...]\n"
 "\n"
@@ -28,6 +31,7 @@ static const char usage[] =
 "  --access FILE      who may look, have jobs, change the fabric\n"
 "  --state-dir DIR    where it remembers (" DAEMON_STATE_DIR ")\n"
 "  --fabric FILE      shown and planned while nothing was ever applied\n"
+"  --poll SECONDS     between readings that nobody asked for; 0: none (60)\n"
 "  --log-level LEVEL  error, warn, info or debug (info)\n"
 "  --log-format FORMAT text, or json: one object a line (text)\n"
 "  --foreground       accepted; weftd never leaves the foreground\n"
@@ -59,6 +63,19 @@ static int parse_level(const char *text, enum log_level *level,
 	return err_set(err, WEFT_EUSAGE,
 		       "--log-level: \"%s\" is not error, warn, info or debug",
 		       text);
+}
+
+static int parse_poll(const char *text, int64_t *ms, struct err *err)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || v > POLL_MAX_S) {
+		return err_set(err, WEFT_EUSAGE, "--poll: \"%s\" is not a "
+			       "number of seconds up to %d", text, POLL_MAX_S);
+	}
+	*ms = (int64_t)v * 1000;
+	return 0;
 }
 
 static int parse_log_format(const char *text, bool *json, struct err *err)
@@ -162,6 +179,8 @@ static int take_option(struct options *o, int option, const char *word,
 	case 'f':
 		o->cfg.fabric = optarg;
 		return 0;
+	case 'p':
+		return parse_poll(optarg, &o->cfg.poll_ms, err);
 	case 'l':
 		return parse_level(optarg, &o->level, err);
 	case 'J':
@@ -214,6 +233,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 		{ "access", required_argument, NULL, 'A' },
 		{ "state-dir", required_argument, NULL, 'd' },
 		{ "fabric", required_argument, NULL, 'f' },
+		{ "poll", required_argument, NULL, 'p' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "log-format", required_argument, NULL, 'J' },
 		{ "foreground", no_argument, NULL, 'F' },
@@ -227,7 +247,8 @@ static int parse_options(int argc, char **argv, struct options *o,
 	*o = (struct options){
 		.cfg = { .socket = socket && *socket ? socket : DAEMON_SOCKET,
 			 .socket_mode = DAEMON_SOCKET_MODE,
-			 .state_dir = DAEMON_STATE_DIR, .owner = geteuid() },
+			 .state_dir = DAEMON_STATE_DIR, .owner = geteuid(),
+			 .poll_ms = POLL_S * 1000 },
 		.level = LOG_INFO,
 	};
 	opterr = 0;
