@@ -22,6 +22,7 @@
 #define MAX_CELLS 12000		/* sources times arcs */
 #define TRIES 12		/* random orders of a pricing */
 #define MAX_ROUNDS 400
+#define MAX_ITERATIONS 200000	/* of the simplex algorithm, for pricing */
 #define IMPROVES 1e-6
 #define ARC_COST 1e-6		/* so that flows have no circles */
 
@@ -46,7 +47,10 @@ struct configs {
 	VEC(int32_t) arcs;
 	struct lp *master;
 	struct rng rng;
-	double limit_s;		/* of one integer program */
+	double limit_s;		/* of one integer program, 0: none */
+	int64_t work;		/* iterations of integer programs so far */
+	const volatile bool *cancel;
+	volatile bool over;	/* the work is done, or canceled */
 	/* of one configuration */
 	int32_t *room, *via, *queue;
 	struct { double key; int32_t pair; } *order;
@@ -305,7 +309,10 @@ static int read_pricing(struct configs *s, const struct lp *lp,
 static int exact(struct configs *s, const double *duals, double *value,
 		 struct colgen_proof *proof, struct err *err)
 {
-	struct lp_options opt = { .time_limit_s = s->limit_s };
+	struct lp_options opt = { .time_limit_s = s->limit_s,
+				  .cancel = s->cancel,
+				  .max_iterations = s->over ? 1
+					: MAX_ITERATIONS - s->work };
 	struct lp_result res;
 	struct lp *lp = NULL;
 	double slots = 0;
@@ -317,6 +324,8 @@ static int exact(struct configs *s, const double *duals, double *value,
 	}
 	rc = rc ? rc : build_pricing(s, duals, lp, err);
 	rc = rc ? rc : lp_run(lp, &opt, &res, err);
+	s->work += rc ? 0 : res.iterations;
+	s->over = s->work >= MAX_ITERATIONS || (s->cancel && *s->cancel);
 	if (!rc && res.bound < LP_INF / 2) {
 		double most = res.bound + slots * ARC_COST;
 
@@ -518,7 +527,6 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 			struct err *err)
 {
 	struct colgen_options opt = { .time_limit_s = time_limit_s,
-				      .cancel = cancel,
 				      .max_rounds = MAX_ROUNDS };
 	struct colgen cg = { .price = price };
 	struct colgen_result res;
@@ -532,10 +540,12 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 	}
 	rc = configs_init(&s, m, seed, err);
 	s.limit_s = time_limit_s;
+	s.cancel = cancel;
 	rc = rc ? rc : begin(&s, err);
 	if (!rc) {
 		cg.master = s.master;
 		cg.ctx = &s;
+		opt.cancel = &s.over;
 		rc = colgen_run(&cg, &opt, &res, err);
 	}
 	if (!rc && res.bound > 0 && res.bound < RWA_MESH_MAX_CHANNELS) {

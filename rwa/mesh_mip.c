@@ -12,6 +12,7 @@
 #include "rwa/mesh_private.h"
 
 #define MAX_COLUMNS 1500
+#define MAX_ITERATIONS 50000	/* of the simplex algorithm */
 
 struct program {
 	const struct rwa_mesh *m;
@@ -159,7 +160,8 @@ static int add_columns(struct program *p, int d, int c)
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		       double time_limit_s, bool *proven, struct err *err)
 {
-	struct lp_options opt = { .time_limit_s = time_limit_s };
+	struct lp_options opt = { .time_limit_s = time_limit_s,
+				  .max_iterations = MAX_ITERATIONS };
 	struct program p = { .m = m, .channels = channels, .err = err };
 	struct lp_result res;
 	int rc;

@@ -116,13 +116,14 @@ int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
 		    struct err *err);
 
 /* mesh_mip.c: *proven when lp_solve finds that all demands do not fit in so
- * many channels. Not tried on instances that are large or convert. */
+ * many channels, within a fixed amount of work and the time (0: any). Not tried on instances that are large or convert. */
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		       double time_limit_s, bool *proven, struct err *err);
 
 /* mesh_config.c: *bound by the program over what one channel can carry, 0
  * when it does not apply or proves nothing; start: its rounded solution on so
- * many channels, a partial assignment, of the caller. */
+ * many channels, a partial assignment, of the caller. A fixed amount of work within
+ * the time (0: any). */
 int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 			double time_limit_s, const volatile bool *cancel,
 			int *bound, struct rwa_assignment *start,

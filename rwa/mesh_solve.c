@@ -19,7 +19,8 @@
 #define FIRST_SHARE 0.4
 #define STEP_SHARE 0.05
 #define SECOND_SHARE 0.25	/* for the objective, at least */
-/* For a proof by lp_solve, beside the time given. */
+/* For a proof by lp_solve, beside the time given; without one the proofs, too,
+ * are a fixed amount of work. */
 #define PROOF_LIMIT_S 2
 #define CONFIG_LIMIT_S 5
 
@@ -266,7 +267,9 @@ static int fill(struct solve *s, struct err *err)
 static int prove_too_few(struct solve *s, struct err *err)
 {
 	bool proven;
-	int rc = mesh_prove_too_few(s->m, s->res->channels - 1, PROOF_LIMIT_S,
+	int rc = mesh_prove_too_few(s->m, s->res->channels - 1,
+				    s->opt->time_limit_s > 0 ? PROOF_LIMIT_S
+							     : 0,
 				    &proven, err);
 
 	if (!rc && proven) {
@@ -306,7 +309,9 @@ static int try_configurations(struct solve *s, struct err *err)
 {
 	struct rwa_assignment start;
 	int bound;
-	int rc = mesh_configurations(s->m, s->opt->seed, CONFIG_LIMIT_S,
+	int rc = mesh_configurations(s->m, s->opt->seed,
+				     s->opt->time_limit_s > 0 ? CONFIG_LIMIT_S
+							      : 0,
 				     s->opt->cancel, &bound, &start, err);
 
 	if (rc) {

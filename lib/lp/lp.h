@@ -29,6 +29,9 @@ enum lp_outcome { LP_OPTIMAL, LP_FEASIBLE, LP_INFEASIBLE, LP_UNBOUNDED,
 
 struct lp_options {
 	double time_limit_s;		/* 0: none */
+	int64_t max_iterations;		/* of the simplex algorithm, 0: no
+					 * limit; unlike time it stops every
+					 * machine at the same place */
 	double mip_gap;			/* relative, 0: exact */
 	const volatile bool *cancel;	/* stops the solve when true */
 	bool relax;			/* integer columns may be fractions */
@@ -41,6 +44,7 @@ struct lp_result {
 	enum lp_outcome outcome;
 	double objective;	/* of the best solution */
 	double bound;		/* no solution is better than this */
+	int64_t iterations;	/* of the simplex algorithm */
 };
 
 /* A minimisation problem without rows and columns. */

@@ -27,7 +27,8 @@ struct run {
 	struct lp *lp;
 	const struct lp_options *opt;
 	int64_t deadline_ns;		/* 0: none */
-	bool stopped;			/* by deadline or cancel */
+	int64_t iterations;		/* of the solves that are over */
+	bool stopped;			/* by deadline, work or cancel */
 	bool derived;			/* its program has an optimum */
 };
 
@@ -144,13 +145,23 @@ static bool send_model(struct lp *lp)
 static int __WINAPI wants_stop(lprec *prog, void *handle)
 {
 	struct run *run = handle;
+	int64_t most = run->opt ? run->opt->max_iterations : 0;
 
-	(void)prog;
 	if ((run->opt && run->opt->cancel && *run->opt->cancel) ||
+	    (most && run->iterations + get_total_iter(prog) >= most) ||
 	    (run->deadline_ns && clk_now_ns() >= run->deadline_ns)) {
 		run->stopped = true;
 	}
 	return run->stopped;
+}
+
+/* Solves what is loaded, and counts its iterations. */
+static int solve_counted(struct run *run, lprec *prog)
+{
+	int status = solve(prog);
+
+	run->iterations += get_total_iter(prog);
+	return status;
 }
 
 static void set_integers(struct lp *lp, bool on)
@@ -213,7 +224,7 @@ static int try_linear(struct run *run, const struct attempt *a)
 	set_scaling(prog, a->scaling);
 	set_simplextype(prog, a->simplex);
 	set_pivoting(prog, a->pricing);
-	switch (solve(prog)) {
+	switch (solve_counted(run, prog)) {
 	case OPTIMAL:
 	case PRESOLVED:
 		fetch_values(lp);
@@ -359,6 +370,7 @@ static int ask_derived(struct run *run, enum question ask, double *cost)
 		*cost = lp_min_cost(sub.lp);
 	}
 	run->stopped = sub.stopped;
+	run->iterations = sub.iterations;
 	lp_free(sub.lp);
 	return outcome;
 }
@@ -454,7 +466,7 @@ static int try_integer(struct run *run, double *bound)
 	set_mip_gap(prog, TRUE, 1e-9);
 	set_mip_gap(prog, FALSE, fmax(gap, 1e-9));
 	set_break_at_value(prog, *bound + slack + gap * fabs(*bound));
-	status = solve(prog);
+	status = solve_counted(run, prog);
 	if (status == INFEASIBLE) {
 		return LP_INFEASIBLE;
 	}
@@ -538,9 +550,10 @@ int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
 	double bound;
 	int outcome;
 
-	if (opt && !(opt->time_limit_s >= 0 && opt->mip_gap >= 0)) {
+	if (opt && !(opt->time_limit_s >= 0 && opt->mip_gap >= 0 &&
+		     opt->max_iterations >= 0)) {
 		return err_set(err, WEFT_EINVAL,
-			       "linear program: negative time limit or gap");
+			       "linear program: negative limit or gap");
 	}
 	if (!send_model(lp) || !size_results(lp)) {
 		lp_solver_drop(lp);
@@ -563,5 +576,6 @@ int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
 			       lp_rows(lp), lp_cols(lp));
 	}
 	fill_result(lp, outcome, bound, res);
+	res->iterations = run.iterations;
 	return 0;
 }

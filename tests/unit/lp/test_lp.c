@@ -633,6 +633,34 @@ static void time_limit_keeps_bound(void **state)
 	lp_free(lp);
 }
 
+/* Stopped by work, a program ends at the same place each time. */
+static void work_limit_is_exact(void **state)
+{
+	struct lp_options opt = { .max_iterations = 3000 };
+	struct lp_result res[2];
+	double x[2][40];
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct lp *lp = market_split();
+
+		assert_int_equal(lp_run(lp, &opt, &res[k], NULL), 0);
+		assert_true(res[k].outcome == LP_FEASIBLE ||
+			    res[k].outcome == LP_UNKNOWN);
+		assert_in_range(res[k].iterations, 3000, 6000);
+		for (int j = 0; j < 40; j++) {
+			x[k][j] = res[k].outcome == LP_FEASIBLE
+					  ? lp_value(lp, j) : 0;
+		}
+		lp_free(lp);
+	}
+	assert_int_equal(res[0].outcome, res[1].outcome);
+	assert_int_equal(res[0].iterations, res[1].iterations);
+	assert_memory_equal(x[0], x[1], sizeof(x[0]));
+	opt.max_iterations = -1;
+	assert_int_equal(lp_run(NULL, &opt, &res[0], NULL), WEFT_EINVAL);
+}
+
 static void cancel_stops(void **state)
 {
 	volatile bool cancel = true;
@@ -737,6 +765,7 @@ int main(void)
 		cmocka_unit_test(integer_infeasible),
 		cmocka_unit_test(mip_equals_enumeration),
 		cmocka_unit_test(time_limit_keeps_bound),
+		cmocka_unit_test(work_limit_is_exact),
 		cmocka_unit_test(cancel_stops),
 		cmocka_unit_test(gap_is_honest),
 		cmocka_unit_test(negative_options_are_refused),
