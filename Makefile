@@ -245,10 +245,13 @@ demo: deps
 
 check: deps
 	@$(MAKE) check-builds
-	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" tests/run
+	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" \
+		TSAN_TESTS="$(TSAN_TESTS)" tests/run
 
 # Rooms with threads: their unit tests also run under TSan.
 TSAN_ROOMS := daemon rpc
+# And of rooms that hardly have any, the tests that start some.
+TSAN_TESTS := base/test_parallel collective/test_find rwa/test_portfolio
 
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
@@ -257,7 +260,8 @@ check-builds:
 
 programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)
 
-tsan-tests: $(foreach r,$(TSAN_ROOMS),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN)))
+tsan-tests: $(foreach r,$(TSAN_ROOMS),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN))) \
+	$(TSAN_TESTS:%=$(B)/tests/unit/%)
 
 # One room's unit tests, in asan unless MODE is given on the command line.
 test-%:
@@ -291,7 +295,8 @@ fuzz-build: $(FUZZ_BIN)
 
 soak: deps
 	@$(MAKE) check-builds
-	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" tests/run --soak
+	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" \
+		TSAN_TESTS="$(TSAN_TESTS)" tests/run --soak
 
 MAN1 := $(wildcard docs/man/*.1)
 MAN5 := $(wildcard docs/man/*.5)

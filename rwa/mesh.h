@@ -245,6 +245,9 @@ struct rwa_mesh_options {
 	double time_limit_s;	/* 0: a fixed amount of work, so that the same
 				 * seed gives the same answer */
 	uint64_t seed;
+	int threads;		/* 0: one search; 1, 2: two searches beside
+				 * each other, on so many threads. Without a
+				 * time limit 1 and 2 give the same answer */
 	const volatile bool *cancel;
 };
 

@@ -116,7 +116,8 @@ int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
 		    struct err *err);
 
 /* mesh_mip.c: *proven when lp_solve finds that all demands do not fit in so
- * many channels, within a fixed amount of work and the time (0: any). Not tried on instances that are large or convert. */
+ * many channels, within a fixed amount of work and the time (0: any). Not tried
+ * on instances that are large or convert. */
 int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		       double time_limit_s, bool *proven, struct err *err);
 
@@ -154,9 +155,19 @@ int search_begin(struct search *s, int channels,
  * the number of channels was set. */
 int search_run(struct search *s, int64_t target, int64_t effort,
 	       const struct stop *stop, int64_t *served, struct err *err);
+/* True when nothing that waits could be placed, whatever was ejected. */
+bool search_is_idle(const struct search *s);
 /* The assignment that served the most. */
 int search_best(const struct search *s, struct rwa_assignment *out,
 		struct err *err);
+
+/* mesh_portfolio.c: as search_run() with two searches, on one thread or two;
+ * *winner serves the most, the first of equals. Each does the whole effort. */
+#define PORTFOLIO 2
+
+int portfolio_run(struct search *const searches[PORTFOLIO], int threads,
+		  int64_t target, int64_t effort, const struct stop *stop,
+		  int64_t *served, int *winner, struct err *err);
 
 /* mesh_ring.c: all demands by rwa_ring_route(), of the caller, and the two
  * arcs that prove its bound when they alone have a price. *channels 0 and

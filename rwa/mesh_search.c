@@ -86,6 +86,9 @@ struct search {
 	int32_t scale;		/* cost of a taken slot at penalty 1 */
 	int64_t whole;		/* served: placed, partner as well */
 	int64_t round;
+	int32_t stuck;		/* wait[0 .. stuck - 1] have no place at all */
+	int64_t calm;		/* rounds without progress */
+	int32_t turn;		/* of the scales */
 	int64_t most;		/* served at once */
 	struct rwa_assignment best;
 };
@@ -708,22 +711,22 @@ static int remember(struct search *s)
  * is free is filled; then little, so that ways stay short. Which little is
  * best differs, so that they take turns when nothing gets better.
  */
-static void choose_scale(struct search *s, int64_t *calm, int32_t *turn)
+static void choose_scale(struct search *s)
 {
 	static const int32_t scales[] = { 16, 100, 6, 32 };
 	static const int32_t slacks[] = { 4, 8, 2, 16 };
 
-	if (++*calm > CALM_LEAST + s->n_units) {
-		*calm = 0;
-		*turn = (*turn + 1) % 4;
+	if (++s->calm > CALM_LEAST + s->n_units) {
+		s->calm = 0;
+		s->turn = (s->turn + 1) % 4;
 	}
-	s->slack = slacks[*turn] * BASE;
+	s->slack = slacks[s->turn] * BASE;
 	if (s->fit || s->filled < s->n_units) {
 		s->filled += s->filled < s->n_units;
 		s->scale = SCALE_FILL;
 		return;
 	}
-	s->scale = scales[*turn];
+	s->scale = scales[s->turn];
 }
 
 /* When not all fit: every lightpath is tried once, the cheapest first. */
@@ -738,47 +741,50 @@ static bool is_full(const struct search *s)
 	return s->fit && s->filled > s->n_units;
 }
 
-static int32_t pick(struct search *s, int32_t stuck)
+static int32_t pick(struct search *s)
 {
 	return is_filling(s) ? s->waiting - 1
-			     : stuck + (int32_t)rng_below(&s->rng,
-					(uint64_t)(s->waiting - stuck));
+			     : s->stuck + (int32_t)rng_below(&s->rng,
+					(uint64_t)(s->waiting - s->stuck));
+}
+
+bool search_is_idle(const struct search *s)
+{
+	return s->waiting <= s->stuck;
 }
 
 int search_run(struct search *s, int64_t target, int64_t effort,
 	       const struct stop *stop, int64_t *served, struct err *err)
 {
-	int32_t stuck = 0, turn = 0;
-	int64_t calm = 0;
 	int rc = 0;
 
-	for (int64_t k = 0; !rc && s->waiting > stuck && s->most < target &&
+	for (int64_t k = 0; !rc && !search_is_idle(s) && s->most < target &&
 			    k < effort; k++) {
-		int32_t unit, at = pick(s, stuck);
+		int32_t unit, at = pick(s);
 		enum outcome outcome = PLACED;
 
 		if (k % 16 == 0 && stop_now(stop)) {
 			break;
 		}
-		choose_scale(s, &calm, &turn);
+		choose_scale(s);
 		unit = s->wait[at];
 		s->wait[at] = s->wait[--s->waiting];
 		s->round++;
 		rc = place(s, unit, &outcome);
 		if (!rc && outcome != PLACED) {
-			s->wait[s->waiting++] = s->wait[stuck];
-			s->wait[stuck] = unit;
-			stuck += outcome == NOWHERE || is_filling(s);
+			s->wait[s->waiting++] = s->wait[s->stuck];
+			s->wait[s->stuck] = unit;
+			s->stuck += outcome == NOWHERE || is_filling(s);
 		}
 		if (s->fit && s->filled == s->n_units) {
 			/* What found no free place gets another chance. */
 			s->filled++;
-			stuck = 0;
+			s->stuck = 0;
 		}
 		if (!rc && s->whole > s->most &&
 		    (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
 			rc = remember(s);
-			calm = 0;
+			s->calm = 0;
 		}
 	}
 	if (!rc && s->whole > s->most) {
@@ -1003,6 +1009,8 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 		s->whole += is_placed(s, i) ? share(s, i) > 0 : 0;
 	}
 	s->most = -1;
+	s->stuck = s->turn = 0;
+	s->calm = 0;
 	s->filled = s->fit ? 0 : s->n_units - s->waiting;
 	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) *
 				       sizeof(*s->owner));

@@ -23,11 +23,14 @@
  * are a fixed amount of work. */
 #define PROOF_LIMIT_S 2
 #define CONFIG_LIMIT_S 5
+#define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
 
 struct solve {
 	const struct rwa_mesh *m;
 	const struct rwa_mesh_options *opt;
 	struct search *search;
+	struct search *other;	/* beside it, NULL: none */
+	struct search *best;	/* that served the most */
 	struct rwa_mesh_result *res;
 	int64_t start_ns;
 	int64_t wanted;		/* lightpaths that the ends can hold */
@@ -65,7 +68,23 @@ static int keep(struct solve *s, int channels, struct err *err)
 	rwa_assignment_fini(&s->res->assignment);
 	s->res->channels = channels;
 	s->res->method = "guided ejection";
-	return search_best(s->search, &s->res->assignment, err);
+	return search_best(s->best, &s->res->assignment, err);
+}
+
+/* One search, or two beside each other. */
+static int run(struct solve *s, int64_t target, int64_t work,
+	       const struct stop *stop, int64_t *served, struct err *err)
+{
+	struct search *both[PORTFOLIO] = { s->search, s->other };
+	int winner = 0, rc;
+
+	if (!s->other) {
+		return search_run(s->search, target, work, stop, served, err);
+	}
+	rc = portfolio_run(both, s->opt->threads, target, work, stop, served,
+			   &winner, err);
+	s->best = both[winner];
+	return rc;
 }
 
 static int attempt(struct solve *s, int channels, int64_t work,
@@ -76,7 +95,10 @@ static int attempt(struct solve *s, int channels, int64_t work,
 					  : s->wanted;
 	int rc = search_set_channels(s->search, channels, err);
 
-	rc = rc ? rc : search_run(s->search, target, work, stop, &served, err);
+	if (!rc && s->other) {
+		rc = search_set_channels(s->other, channels, err);
+	}
+	rc = rc ? rc : run(s, target, work, stop, &served, err);
 	*all = !rc && served == s->wanted;
 	if (*all || (!rc && s->opt->channels)) {
 		rc = keep(s, channels, err);
@@ -295,6 +317,7 @@ static int search_from(struct solve *s, const struct rwa_assignment *start,
 				    err);
 	rc = rc ? rc : search_run(s->search, s->wanted, effort(s, LAST_FACTOR),
 				  &stop, &served, err);
+	s->best = s->search;
 	if (!rc && served == s->wanted) {
 		rc = keep(s, s->res->bound, err);
 		s->res->method = "configurations";
@@ -464,6 +487,21 @@ static int search_all(struct solve *s, struct err *err)
 	return rc;
 }
 
+static int new_searches(struct solve *s, struct err *err)
+{
+	const int64_t *prices = s->opt->channels ? s->res->fit.prices
+						 : s->res->certificate.prices;
+	bool fit = s->opt->channels > 0;
+	int rc = search_new(s->m, prices, s->opt->seed, fit, &s->search, err);
+
+	if (!rc && s->opt->threads) {
+		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit,
+				&s->other, err);
+	}
+	s->best = s->search;
+	return rc;
+}
+
 int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 		   struct rwa_mesh_result *res, struct err *err)
 {
@@ -473,19 +511,19 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 
 	*res = (struct rwa_mesh_result){ .method = "guided ejection" };
 	if (opt->channels < 0 || opt->channels > RWA_MESH_MAX_CHANNELS ||
-	    !(opt->time_limit_s >= 0)) {
+	    !(opt->time_limit_s >= 0) || opt->threads < 0 ||
+	    opt->threads > PORTFOLIO) {
 		return err_set(err, WEFT_EINVAL,
-			       "channels: 1 to %d, time limit: not negative",
-			       RWA_MESH_MAX_CHANNELS);
+			       "channels: 1 to %d, time limit: not negative, "
+			       "threads: up to %d", RWA_MESH_MAX_CHANNELS,
+			       PORTFOLIO);
 	}
 	rc = check_ends(&s, err);
 	rc = rc ? rc : find_bound(&s, err);
 	if (!rc && opt->channels) {
 		rc = find_fit(&s, err);
 	}
-	rc = rc ? rc : search_new(m, opt->channels ? res->fit.prices
-						   : res->certificate.prices,
-				  opt->seed, opt->channels > 0, &s.search, err);
+	rc = rc ? rc : new_searches(&s, err);
 	if (!rc) {
 		s.wanted = search_units(s.search);
 		rc = search_all(&s, err);
@@ -494,6 +532,7 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 	rc = rc ? rc : check_answer(&s, err);
 	res->lightpaths = (int64_t)res->assignment.paths.n;
 	search_free(s.search);
+	search_free(s.other);
 	if (rc) {
 		rwa_mesh_result_fini(res);
 	}

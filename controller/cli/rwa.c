@@ -5,6 +5,7 @@
 #include "controller/cli/private.h"
 #include "lib/base/clk.h"
 #include "lib/base/file.h"
+#include "lib/base/parallel.h"
 #include "rwa/mesh.h"
 
 #define DEFAULT_LIMIT_NS INT64_C(30000000000)
@@ -113,6 +114,7 @@ static int read_options(const struct cli *c, const struct rwa_mesh *m,
 	*opt = (struct rwa_mesh_options){
 		.channels = (int)channels, .seed = (uint64_t)seed,
 		.time_limit_s = (double)limit / 1e9,
+		.threads = parallel_width() > 1 ? 2 : 1,
 		.cancel = &cli_interrupted,
 	};
 	return 0;
