@@ -64,6 +64,8 @@ struct drv_caps {
 	uint64_t memory;	 /* ring: bytes of packed programs, 0: no
 				  * limit */
 	int max_programs;	 /* ring: 0: no limit */
+	bool overlap;		 /* ring: sets channels for later steps while
+				  * others carry data */
 };
 
 struct drv_option {

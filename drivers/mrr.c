@@ -560,6 +560,7 @@ static void fill_snapshot(struct mrr *m)
 		.max_tunes = reg(m, MRR_MAX_TUNES),
 		.memory = reg(m, MRR_MEMORY),
 		.max_programs = m->n_slots,
+		.overlap = reg(m, MRR_FEATURES) & MRR_OVERLAP,
 	};
 	s->n_unlocked = (int)n_unlocked(m);
 	if (s->n_unlocked) {

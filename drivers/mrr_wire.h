@@ -70,6 +70,7 @@ enum mrr_register {
 	MRR_COMMIT = 0x70,		/* w: MRR_COMMIT_WORD */
 	MRR_MEMORY_USED = 0x74,
 	MRR_MAX_TUNES = 0x78,		/* settings of a program */
+	MRR_FEATURES = 0x7c,		/* enum mrr_feature */
 	MRR_USED = 0x80,		/* 8: slots that run a program */
 	MRR_REGISTERS = 0x88,		/* bytes of the page in use */
 };
@@ -110,6 +111,9 @@ enum mrr_flag {
 	MRR_FLAG_POWERED_UP = 4,
 };
 
+/* OVERLAP: resonators are set for a later step while others carry data, none
+ * while light is on it. */
+enum mrr_feature { MRR_OVERLAP = 1 };
 enum mrr_status { MRR_HAS_PROGRAM = 1, MRR_LOCKING = 2 };
 enum mrr_step_control { MRR_AUTOSTEP = 1, MRR_TRIGGER = 2 };
 /* What a commit makes of a slot. */

@@ -5,6 +5,7 @@
 #include "optree/baseline.h"
 #include "optree/collectives.h"
 #include "optree/compose.h"
+#include "optree/retune.h"
 #include "optree/tree.h"
 
 static const char *const names[] = {
@@ -333,18 +334,46 @@ static int convert(const struct optree_params *p, struct optree_plan *plan,
 	return rc;
 }
 
-int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
-		       struct err *err)
+static int expand(const struct optree_params *p, struct optree_plan *plan,
+		  struct err *err)
 {
-	int rc;
+	int rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
 
-	if (plan->sched) {
-		return 0;
-	}
-	rc = optree_sym_expand(plan->sym, p, &plan->sched, err);
 	if (!rc && (plan->kind == COLL_REDUCE_SCATTER ||
 		    plan->kind == COLL_ALLREDUCE)) {
 		rc = convert(p, plan, err);
+	}
+	return rc;
+}
+
+/* Every resonator can be set in the dark and in time for what was said. */
+static int prove_overlap(const struct optree_params *p,
+			 const struct optree_plan *plan, struct err *err)
+{
+	__int128 unit = (__int128)p->channel_bps * coll_chunks(plan->sched);
+	struct retune_timeline t;
+	int rc = retune_timeline(p, plan->sched, &t, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = retune_check(p, plan->sched, &t, err);
+	if (!rc && t.steps && t.end[t.steps - 1] > plan->time_ns * unit) {
+		rc = err_set(err, WEFT_EVERIFY, "resonators cannot be set "
+			     "within the %lld ns of the plan",
+			     (long long)plan->time_ns);
+	}
+	retune_fini(&t);
+	return rc;
+}
+
+int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
+		       struct err *err)
+{
+	int rc = plan->sched ? 0 : expand(p, plan, err);
+
+	if (!rc && p->overlap) {
+		rc = prove_overlap(p, plan, err);
 	}
 	if (rc) {
 		coll_free(plan->sched);

@@ -222,7 +222,9 @@ int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
 		struct buf *svg, struct err *err);
 
 /* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
- * when a schedule cannot hold it. O(lights + transfers). */
+ * when a schedule cannot hold it. With p->overlap it also proves, resonator
+ * by resonator (optree/retune.h), that each can be set while no light is on
+ * it, and in time. O(lights + transfers), with overlap O(hops of lights). */
 int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
 		       struct err *err);
 

@@ -94,6 +94,7 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 	out->programs = snap_program(s);
 	out->memory = s->caps.memory;
 	out->max_programs = s->caps.max_programs;
+	out->overlap = s->caps.overlap;
 	rc = copy_map(s, out, err);
 	return rc ? rc : copy_bad_ports(s, out, err);
 }

@@ -221,6 +221,21 @@ static void draw_tuning(struct buf *b, const struct plan_view *v)
 	}
 }
 
+void cli_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
+{
+	char text[64];
+
+	for (size_t i = 0; i < n; i++) {
+		if (jobs[i]->retune_hidden_ns > 0) {
+			out_note(o, "job %s: %s of retuning behind others' "
+				 "data", jobs[i]->name,
+				 unit_human(UNIT_NS,
+					    (double)jobs[i]->retune_hidden_ns,
+					    text, sizeof(text)));
+		}
+	}
+}
+
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n)
 {
@@ -255,6 +270,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 			out_int(o, "closed_form_steps", j->closed_form_steps);
 			out_int(o, "lightpaths", j->lightpaths);
 			out_int(o, "worst_loss_mdb", j->worst_loss_mdb);
+			out_int(o, "retune_hidden_ns", j->retune_hidden_ns);
 			out_array(o, "devices");
 			for (size_t k = 0; k < j->n_devices; k++) {
 				out_str(o, NULL, j->devices[k]);
@@ -265,6 +281,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 		out_end(o);
 	}
 	out_end(o);
+	cli_note_hidden(o, jobs, n);
 }
 
 static int render_jobs(const struct cli *c, const struct plan_view *v,

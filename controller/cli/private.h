@@ -168,6 +168,8 @@ void plan_view_fini(struct plan_view *v);
 /* Prints as --format and --full ask. */
 int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
 /* Jobs as an array of o. */
+/* A line for each job that hides retuning, in tables. */
+void cli_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n);
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n);
 

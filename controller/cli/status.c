@@ -407,6 +407,7 @@ static void out_job(const struct cli *c, struct out *o,
 	}
 	if (c->format != OUT_TABLE) {
 		out_real(o, "gap", j->gap);
+		out_int(o, "retune_hidden_ns", j->retune_hidden_ns);
 		out_fmt(o, "schedule", "weft schedule export --job %s",
 			j->name);
 	}
@@ -426,6 +427,7 @@ static void out_jobs(const struct cli *c, struct out *o,
 		out_job(c, o, s, s->jobs[i]);
 	}
 	out_end(o);
+	cli_note_hidden(o, s->jobs, s->n_jobs);
 	if (s->n_jobs > 0) {
 		out_note(o, "schedules: weft schedule export --job NAME -o "
 			    "FILE");

@@ -363,6 +363,7 @@ static void add_ring(struct build *b, const struct node *node, int nth)
 	dev.channel_bps = e.v[RING_RATE].num;
 	dev.retune_ns = e.v[RING_RETUNE].num;
 	dev.conversion_ns = e.v[RING_CONVERSION].num;
+	dev.overlap = (enum model_overlap)e.v[RING_OVERLAP].num;
 	dev.program_memory = (uint64_t)e.v[RING_MEMORY].num;
 	if (!b->r->stop) {
 		add_device(b, &e, 0, &dev, false);

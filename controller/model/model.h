@@ -54,6 +54,11 @@ struct model_option {
 	char *key, *value;
 };
 
+enum model_overlap {
+	MODEL_OVERLAP_AUTO,	/* the device is asked */
+	MODEL_OVERLAP_ON, MODEL_OVERLAP_OFF,
+};
+
 struct model_device {
 	char *name;
 	enum model_device_kind kind;
@@ -81,6 +86,7 @@ struct model_device {
 	int64_t channel_bps;
 	int64_t retune_ns;	/* of the resonators */
 	int64_t conversion_ns;	/* O/E/O, added to each step */
+	enum model_overlap overlap;	/* retuning while others carry data */
 	uint64_t program_memory;	/* bytes for programs, 0: unknown */
 	bool has_loss;
 	struct rwa_loss loss;

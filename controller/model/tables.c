@@ -17,6 +17,9 @@ static const char *const algorithms[] = { "auto", "composed", "optree",
 					  "bfb", "mcf", "pmcf", "tsmcf",
 					  "single-path", NULL };
 
+/* As in enum model_overlap. */
+static const char *const overlaps[] = { "auto", "true", "false", NULL };
+
 static const struct key host_keys[] = {
 	[HOST_NAME] = { "name", KEY_NAMES, .required = true,
 			.help = "names of hosts, such as gpu[00-15]" },
@@ -116,6 +119,10 @@ static const struct key ring_keys[] = {
 			      .max = NS_PER_HOUR, .def = "0ns",
 			      .help = "optical-electrical-optical conversion, "
 				      "added to each step" },
+	[RING_OVERLAP] = { "overlap", KEY_CHOICE, .choices = overlaps,
+			   .def = "auto",
+			   .help = "channels are retuned while others carry "
+				   "data; auto: the device is asked" },
 	[RING_MEMORY] = { "program-memory", KEY_QUANTITY, .unit = UNIT_BYTES,
 			  .min = 1, .max = UINT32_MAX,
 			  .help = "room for packed programs; without it the "

@@ -24,6 +24,7 @@ struct plan_light {
 	const struct light_ring *programs;	/* rings; NULL: none */
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */
+	bool overlap;			/* ring: as drv_caps.overlap */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
 };

@@ -38,6 +38,17 @@ static int make_plan(const struct optree_params *p,
 	return rc ? rc : optree_plan_expand(p, out, err);
 }
 
+static bool has_overlap(const struct plan_ctx *ctx, int device)
+{
+	const struct plan_light *seen = plan_observed(ctx, device);
+
+	switch (ctx->fabric->devices[device].overlap) {
+	case MODEL_OVERLAP_ON: return true;
+	case MODEL_OVERLAP_OFF: return false;
+	default: return seen->overlap;
+	}
+}
+
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
@@ -59,12 +70,18 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		.at = job->n_hosts < dev->n_members ? share->at : NULL,
 		.ring_nodes = dev->n_members,
 		.line = job->segment,
+		.overlap = has_overlap(ctx, job->device),
 		.max_lights = COLL_MAX_LIGHTS,
 	};
 	int rc = check_ring_job(ctx, job, err);
 
 	if (rc) {
 		return rc;
+	}
+	if (params.overlap) {
+		params.convert_ns = dev->conversion_ns < params.alpha_ns
+					    ? dev->conversion_ns
+					    : params.alpha_ns;
 	}
 	/* Light passes the resonators of all channels, not just the job's. */
 	if (loss.rings_per_node == 0) {

@@ -268,6 +268,7 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->depth = pj->ring.depth;
 	out->closed_form_steps = pj->ring.closed_form_steps;
 	out->lightpaths = pj->ring.lightpaths;
+	out->retune_hidden_ns = pj->ring.retune_hidden_ns;
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 

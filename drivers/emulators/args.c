@@ -28,11 +28,12 @@ void emu_usage(FILE *to)
 "  --fibres F            rings: fibres per direction (1)\n"
 "  --memory BYTES        rings: room for packed programs (8388608)\n"
 "  --slots N             rings: programs at a time, at most 64 (16)\n"
+"  --overlap             rings: retune channels while others carry data\n"
 "  --name NAME           serial number (emulator)\n"
 "  --state FILE          keep map and start counter over restarts\n"
 "  --control PATH        unix socket: fault, clear, map, set, unset,\n"
 "                        restart, stats, help, quit; rings: slots,\n"
-"                        light, step, flip\n"
+"                        light, step, tunings, flip\n"
 "  --address-file PATH   also write the address there\n"
 "  --seed N              of everything random (1)\n"
 "  --fault SPEC          NAME[=VALUE][~PERMILLE], may be repeated\n"
@@ -74,7 +75,8 @@ static int parse_number(const char *option, const char *text, uint64_t max,
 }
 
 enum flag { O_DRIVER = 256, O_LISTEN, O_SIZE, O_ANY, O_FIBRES, O_NAME,
-	      O_MEMORY, O_SLOTS, O_STATE, O_CONTROL, O_ADDRESS_FILE, O_SEED, O_FAULT, O_HELP };
+	      O_MEMORY, O_SLOTS, O_OVERLAP, O_STATE, O_CONTROL, O_ADDRESS_FILE,
+	      O_SEED, O_FAULT, O_HELP };
 
 static const struct option long_options[] = {
 	{ "driver", required_argument, NULL, O_DRIVER },
@@ -84,6 +86,7 @@ static const struct option long_options[] = {
 	{ "fibres", required_argument, NULL, O_FIBRES },
 	{ "memory", required_argument, NULL, O_MEMORY },
 	{ "slots", required_argument, NULL, O_SLOTS },
+	{ "overlap", no_argument, NULL, O_OVERLAP },
 	{ "name", required_argument, NULL, O_NAME },
 	{ "state", required_argument, NULL, O_STATE },
 	{ "control", required_argument, NULL, O_CONTROL },
@@ -104,6 +107,7 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 	case O_DRIVER: c->driver = optarg; break;
 	case O_LISTEN: c->listen = optarg; break;
 	case O_ANY: c->any_to_any = true; break;
+	case O_OVERLAP: c->overlap = true; break;
 	case O_NAME: c->name = optarg; break;
 	case O_STATE: c->state = optarg; break;
 	case O_CONTROL: c->control = optarg; break;

@@ -123,7 +123,8 @@ static const char *do_help(struct buf *answer)
 {
 	buf_str(answer, "fault SPEC | clear | map | set IN,OUT | "
 		"unset [IN,OUT] | restart kept|dark|old [MS] | stats | quit\n"
-		"rings: slots | light PROGRAM | step PROGRAM | flip PROGRAM\n");
+		"rings: slots | light PROGRAM | step PROGRAM | tunings PROGRAM | "
+		"flip PROGRAM\n");
 	faults_help(answer);
 	return NULL;
 }

@@ -46,6 +46,7 @@ struct emu_conf {
 	uint64_t seed;
 	int64_t memory;		/* rings: bytes of programs */
 	int slots;		/* rings: programs at a time */
+	bool overlap;		/* rings: retune while others carry data */
 };
 
 struct emu {

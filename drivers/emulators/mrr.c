@@ -406,6 +406,7 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put32(r + MRR_FIBRES, (uint32_t)d->e->conf.fibres);
 	mrr_put32(r + MRR_MAX_STEPS, MAX_STEPS);
 	mrr_put32(r + MRR_MAX_TUNES, LIGHT_MAX_TUNES);
+	mrr_put32(r + MRR_FEATURES, d->e->conf.overlap ? MRR_OVERLAP : 0);
 	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
 	mrr_put32(r + MRR_MEMORY_USED,
 		  (uint32_t)light_ring_bytes(&mem->programs));

@@ -43,7 +43,10 @@ bool mrr_corrupt(struct light_pack *p);
 
 /* Forgets the settings of the rings, as another program comes. */
 void mrr_stop_light(struct slot *s);
-/* Words of the control socket: slots, light, step, flip. */
+/* When each resonator is set in a program, one a line. mrr_tune.c */
+const char *mrr_put_tunings(const struct slot *s, bool overlap,
+			    struct buf *out);
+/* Words of the control socket: slots, light, step, tunings, flip. */
 const char *mrr_command(struct emu *e, const char *verb, const char *arg,
 			struct buf *answer);
 

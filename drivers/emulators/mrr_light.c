@@ -185,7 +185,8 @@ const char *mrr_command(struct emu *e, const char *verb, const char *arg,
 		put_slots(d, answer);
 		return NULL;
 	}
-	if (!steps && strcmp(verb, "light") != 0 && strcmp(verb, "flip") != 0) {
+	if (!steps && strcmp(verb, "light") != 0 &&
+	    strcmp(verb, "flip") != 0 && strcmp(verb, "tunings") != 0) {
 		return "unknown command, try help";
 	}
 	if (!s) {
@@ -193,6 +194,9 @@ const char *mrr_command(struct emu *e, const char *verb, const char *arg,
 	}
 	if (strcmp(verb, "flip") == 0) {
 		return flip(s);
+	}
+	if (strcmp(verb, "tunings") == 0) {
+		return mrr_put_tunings(s, e->conf.overlap, answer);
 	}
 	if (steps) {
 		mrr_step(s, s->step_control | MRR_TRIGGER);

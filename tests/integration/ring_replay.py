@@ -39,19 +39,42 @@ def wanted_light(s, at):
     return want
 
 
-def start(kind, n, chunks):
-    """holds[node][shard, chunk]: bit set of the contributions in it."""
-    every = [(o, c) for o in range(n) for c in range(chunks)]
-    if kind == "allgather":
+def start(s):
+    """holds[node][shard, piece, chunk]: bit set of the contributions in it.
+
+    A piece is what a shard's owner has for one rank, in an all-to-all."""
+    kind, n = s["collective"], s["nodes"]
+    pieces = range(n) if kind == "all-to-all" else [-1]
+    every = [(o, d, c) for o in range(n) for d in pieces
+             for c in range(s["chunks"])]
+    if kind in ("allgather", "all-to-all"):
         return [{k: 1 << v for k in every if k[0] == v} for v in range(n)]
-    if kind == "allreduce":
+    if kind in ("allreduce", "reduce-scatter"):
         return [{k: 1 << v for k in every} for v in range(n)]
+    if kind == "broadcast":
+        root = s.get("root", 0)
+        return [{k: 1 for k in every} if v == root else {} for v in range(n)]
     sys.exit("no replay of " + kind)
 
 
+def promised(s):
+    """(node, shard, piece, contributions) that must be there at the end."""
+    kind, n = s["collective"], s["nodes"]
+    for v in range(n):
+        for o in range(n):
+            if kind == "allgather":
+                yield v, o, -1, 1 << o
+            elif kind == "all-to-all":
+                if o != v:
+                    yield v, o, v, 1 << o
+            elif kind == "broadcast":
+                yield v, o, -1, 1
+            elif kind == "allreduce" or o == v:
+                yield v, o, -1, (1 << n) - 1
+
+
 def replay(s, seen, at):
-    n, chunks = s["nodes"], s["chunks"]
-    holds = start(s["collective"], n, chunks)
+    holds = start(s)
     columns = s["transfers_columns"]
     rows = [dict(zip(columns, row)) for row in s["transfers"]]
     for step in range(s["steps"]):
@@ -61,15 +84,13 @@ def replay(s, seen, at):
             if not seen[step, at[src], at[dst]]:
                 continue        # no light, nothing arrives
             for c in range(t["first"], t["last"] + 1):
-                key = t["origin"], c
+                key = t["origin"], t.get("dest", -1), c
                 holds[dst][key] = (holds[dst].get(key, 0) |
                                    before[src].get(key, 0))
-    for v in range(n):
-        for o in range(n):
-            full = 1 << o if s["collective"] == "allgather" else (1 << n) - 1
-            for c in range(chunks):
-                if holds[v].get((o, c), 0) != full:
-                    sys.exit(f"rank {v} lacks part {c} of shard {o}")
+    for v, o, d, full in promised(s):
+        for c in range(s["chunks"]):
+            if holds[v].get((o, d, c), 0) != full:
+                sys.exit(f"rank {v} lacks part {c} of shard {o}")
 
 
 def main():

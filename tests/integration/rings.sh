@@ -107,6 +107,14 @@ expect 0 "rollback" weft rollback
 [[ $(touched b) == "$b" ]]
 tap "b was not touched"
 
+# The other collectives, one after the other.
+C='ring: ring0, size: 1MiB, channels: 3'
+for kind in reduce-scatter broadcast all-to-all; do
+	ring_fabric "$T/$kind.yaml" "name: a, $C, collective: $kind" "$B"
+	expect 0 "$kind instead" weft apply -f "$T/$kind.yaml"
+	replay "$kind: what it promises is there" a
+done
+
 # What goes wrong half way.
 expect 0 "two jobs" weft apply -f "$T/two.yaml"
 a=$(control ring0 map | sort)
@@ -187,4 +195,39 @@ grep -q ' fibre 1 ' "$T/a.trace"
 tap "both fibres carry light"
 CTL[ring0]=${CTL[ring1]}
 replay "and on the second ring" e
+
+# Retuning while others carry data, as the device says that it can.
+stop weftd
+stop ring0
+stop ring1
+rm -rf "$STATE"
+ADDR=()
+emulator ring0 mrr-reg 8x8 --overlap || exit 1
+daemon || exit 1
+for kind in broadcast all-to-all allreduce allgather; do
+	RING_KEYS='conversion: 500ns' ring_fabric "$T/overlap.yaml" \
+		"name: o, ring: ring0, size: 4KiB, channels: 2, collective: $kind"
+	weft plan -f "$T/overlap.yaml" --format json >"$T/plan.json"
+	expect 0 "$kind with overlap" weft apply -f "$T/overlap.yaml"
+	replay "$kind: all is there" o
+	control ring0 "tunings o" | grep -v '^ok$' >"$T/o.tunings"
+	expect 0 "$kind: set in the dark, and in time" \
+		python3 "$HERE/ring_overlap.py" "$T/o.json" "$T/o.trace" \
+		"$T/o.tunings" "$T/plan.json" 25000 500 40000000000 8
+done
+expect 0 "plan: nothing to do" weft plan -f "$T/overlap.yaml"
+weft status --format json >"$T/out"
+jq -e '.jobs[0].retune_hidden_ns > 0' "$T/out" >"$T/err"
+tap "status tells what is hidden"
+# Once more for step 2, while step 1 has light on it.
+sed -n '1s/^tune 0/tune 2/; 1s/after -1$/after 0/p' "$T/o.tunings" \
+	>>"$T/o.tunings"
+expect 1 "a resonator set under light is found" \
+	python3 "$HERE/ring_overlap.py" "$T/o.json" "$T/o.trace" \
+	"$T/o.tunings" "$T/plan.json" 25000 500 40000000000 8
+RING_KEYS='overlap: false' ring_fabric "$T/overlap.yaml" \
+	"name: o, ring: ring0, size: 4KiB, channels: 2, collective: allgather"
+weft plan -f "$T/overlap.yaml" --format json >"$T/out"
+jq -e '.jobs[0].retune_hidden_ns == 0' "$T/out" >"$T/err"
+tap "overlap: false"
 finish

@@ -1,0 +1,184 @@
+/* When resonators are set, as early as light allows; see retune.h. */
+#include "optree/retune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct resonator {
+	int32_t last;		/* step with light on it; -1: none yet */
+	bool on, wanted;
+	bool touched;		/* in this step */
+};
+
+struct tuner {
+	const struct optree_params *p;
+	const struct coll_sched *s;
+	struct resonator *all;
+	VEC(int64_t) touched;
+	int64_t *load;		/* per arc: chunks, then lights */
+	int ring;		/* its nodes */
+	__int128 chunk, retune, convert;
+	struct retune_timeline *out;
+};
+
+static int touch(struct tuner *t, int64_t which, bool on)
+{
+	struct resonator *x = &t->all[which];
+
+	x->wanted |= on;
+	if (x->touched) {
+		return 0;
+	}
+	x->touched = true;
+	return vec_push(&t->touched, which);
+}
+
+/* All resonators on the way of a lightpath. */
+static int touch_way(struct tuner *t, const struct coll_light *l)
+{
+	const struct topo_arc *a = topo_arc(coll_topo(t->s), l->arc);
+	int at = t->p->at ? t->p->at[a->src] : a->src;
+	int by = l->dir == RWA_CW ? 1 : t->ring - 1;
+	int links = optree_links(t->p, a->src, a->dst, l->dir);
+	int64_t row = ((int64_t)(l->dir * t->p->fibres + l->fibre) *
+		       t->p->channels + l->channel) * t->ring;
+	int rc = touch(t, 2 * (row + at) + 1, true);
+
+	for (int k = 1; k < links && !rc; k++) {
+		at = (at + by) % t->ring;
+		rc = touch(t, 2 * (row + at), false);
+		rc = rc ? rc : touch(t, 2 * (row + at) + 1, false);
+	}
+	return rc ? rc : touch(t, 2 * (row + (at + by) % t->ring), true);
+}
+
+/* What is touched must be as it is wanted; when the step can begin. */
+static int set_touched(struct tuner *t, int step, __int128 *begin)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->touched.n && !rc; i++) {
+		struct resonator *x = &t->all[t->touched.v[i]];
+		__int128 ready = t->retune +
+				 (x->last < 0 ? 0 : t->out->end[x->last]);
+
+		/* What it is before the first step, nobody knows. */
+		if (x->last < 0 || x->on != x->wanted) {
+			*begin = ready > *begin ? ready : *begin;
+			rc = vec_push(&t->out->changes, (struct retune_change){
+				step, x->last, t->touched.v[i], x->wanted });
+		}
+		x->on = x->wanted;
+		x->last = step;
+		x->wanted = x->touched = false;
+	}
+	t->touched.n = 0;
+	return rc;
+}
+
+/* Chunks on the fullest channel. */
+static int64_t fullest(const struct tuner *t, const struct coll_light *l,
+		       int64_t n_l)
+{
+	size_t m = (size_t)topo_m(coll_topo(t->s));
+	int64_t most = 0;
+
+	for (int64_t k = 0; k < n_l; k++) {
+		int64_t *chunks = &t->load[l[k].arc];
+		int64_t *lights = chunks + m, share;
+
+		if (*lights) {
+			share = (*chunks + *lights - 1) / *lights;
+			most = share > most ? share : most;
+		}
+		*chunks = *lights = 0;
+	}
+	return most;
+}
+
+static int run_step(struct tuner *t, int step, const struct coll_light *l,
+		    int64_t n_l, struct err *err)
+{
+	size_t m = (size_t)topo_m(coll_topo(t->s));
+	__int128 begin = step ? t->out->end[step - 1] : 0;
+	int rc = 0;
+
+	for (int64_t k = 0; k < n_l && !rc; k++) {
+		t->load[m + (size_t)l[k].arc]++;
+		rc = touch_way(t, &l[k]);
+	}
+	rc = rc ? rc : set_touched(t, step, &begin);
+	t->out->begin[step] = begin;
+	t->out->end[step] = begin + fullest(t, l, n_l) * t->chunk + t->convert;
+	return rc ? err_nomem(err) : 0;
+}
+
+static int run(struct tuner *t, struct err *err)
+{
+	int64_t n_x, n_l, i = 0, j = 0;
+	const struct coll_xfer *x = coll_xfers(t->s, &n_x);
+	const struct coll_light *l = coll_lights(t->s, &n_l);
+	int rc = 0;
+
+	for (int step = 0; step < t->out->steps && !rc; step++) {
+		int64_t from = j;
+
+		for (; i < n_x && x[i].step == step; i++) {
+			t->load[x[i].arc] += x[i].last - x[i].first + 1;
+		}
+		while (j < n_l && l[j].step == step) {
+			j++;
+		}
+		rc = run_step(t, step, l + from, j - from, err);
+	}
+	return rc;
+}
+
+int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
+		    struct retune_timeline *out, struct err *err)
+{
+	int ring = p->at && p->ring_nodes ? p->ring_nodes : p->n;
+	size_t n = (size_t)4 * (size_t)p->fibres * (size_t)p->channels *
+		   (size_t)ring;
+	size_t steps = (size_t)coll_steps(s);
+	__int128 unit = (__int128)p->channel_bps * coll_chunks(s);
+	int64_t convert = p->overlap ? p->convert_ns : 0;
+	struct tuner t = {
+		.p = p, .s = s, .ring = ring, .out = out,
+		.chunk = (__int128)p->shard_bytes * 8000000000,
+		.retune = (p->alpha_ns - convert) * unit,
+		.convert = convert * unit,
+		.all = calloc(n, sizeof(*t.all)),
+		.load = calloc(2 * (size_t)topo_m(coll_topo(s)) + 1,
+			       sizeof(*t.load)),
+	};
+	int rc = 0;
+
+	*out = (struct retune_timeline){
+		.steps = (int)steps,
+		.begin = calloc(steps + 1, sizeof(*out->begin)),
+		.end = calloc(steps + 1, sizeof(*out->end)),
+	};
+	if (!t.all || !t.load || !out->begin || !out->end) {
+		rc = err_nomem(err);
+	}
+	for (size_t k = 0; k < n && !rc; k++) {
+		t.all[k].last = -1;
+	}
+	rc = rc ? rc : run(&t, err);
+	free(t.all);
+	free(t.load);
+	vec_fini(&t.touched);
+	if (rc) {
+		retune_fini(out);
+	}
+	return rc;
+}
+
+void retune_fini(struct retune_timeline *t)
+{
+	free(t->begin);
+	free(t->end);
+	vec_fini(&t->changes);
+	memset(t, 0, sizeof(*t));
+}
