@@ -195,6 +195,8 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		if (d) {
 			rc = fill_intent(a, d, &b->intent[i], err);
 			rc = rc ? rc : fill_observed(d, &b->observed[i], err);
+			/* What is intended was planned for what it can. */
+			b->intent[i].overlap = b->observed[i].overlap;
 		}
 	}
 	*out = (struct plan_base){ .generation = store_generation(a->store),
