@@ -285,6 +285,43 @@ static const struct cli_command rwa_commands[] = {
 	GROUP_END,
 };
 
+static const struct cli_option job_options[] = {
+	{ 0, "nodes", "NAMES", "these hosts, in rank order: gpu[00-03]", NULL },
+	{ 0, "count", "N", "so many hosts, which weftd chooses", NULL },
+	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
+	  "all-to-all or broadcast", COLLECTIVES },
+	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL },
+	{ 't', "topology", "EXPR", "default: the best", NULL },
+	{ 'a', "algorithm", "NAME", "default: the best", ALGORITHMS },
+	{ 0, "min-ports", "N", "hosts with at least so many", NULL },
+	{ 0, "ring", "NAME", "on this ring instead of switches", NULL },
+	{ 0, "channels", "N", "of the ring (default: all)", NULL },
+	{ 0, "duration", "TIME", "give it back by itself after, e.g. 2h",
+	  NULL },
+	{ 0, "priority", "N", "higher ones start first (default: 0)", NULL },
+	{ 0, "preemptible", NULL, "may be ended for a job of higher priority",
+	  NULL },
+	{ 0, "no-wait", NULL, "return once it is queued", NULL },
+	{ 0, "request-id", "ID", "asking twice with the same one is one job",
+	  NULL },
+	END,
+};
+
+static const struct cli_option job_list_options[] = {
+	{ 0, "all", NULL, "also those that are over", NULL }, END,
+};
+
+static const struct cli_command job_commands[] = {
+	{ "request", NULL, "[NAME]", "Ask for hosts and light for a "
+	  "collective; waits until it runs", NULL, job_options, 0, 1, false,
+	  cmd_job_request },
+	{ "release", NULL, "NAME", "Give a job back; waits until its light "
+	  "is gone", NULL, NULL, 1, 1, false, cmd_job_release },
+	{ "list", NULL, "[NAME]", "Jobs that were asked for", NULL,
+	  job_list_options, 0, 1, false, cmd_job_list },
+	GROUP_END,
+};
+
 static const struct cli_command device_commands[] = {
 	{ "drivers", NULL, "[DRIVER]", "Drivers that are built in, and their "
 	  "options", NULL, NULL, 0, 1, false, cmd_device_drivers },
@@ -355,6 +392,8 @@ const struct cli_command cli_root[] = {
 	  0, 0, false, NULL },
 	{ "rwa", NULL, "", "Routing and wavelength assignment", rwa_commands,
 	  NULL, 0, 0, false, NULL },
+	{ "job", NULL, "", "Jobs of orchestrators", job_commands, NULL, 0, 0,
+	  false, NULL },
 	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,
 	  0, false, NULL },
 	{ "emulate", NULL, "FABRIC", "Emulate the devices that a fabric "

@@ -56,6 +56,9 @@ static const struct {
 	{ "/weft.v1.Fabric/History", ACCESS_VIEWER },
 	{ "/weft.v1.Fabric/Watch", ACCESS_VIEWER },
 	{ "/weft.v1.Fabric/GetSchedule", ACCESS_VIEWER },
+	{ "/weft.v1.Jobs/RequestJob", ACCESS_ORCHESTRATOR },
+	{ "/weft.v1.Jobs/ReleaseJob", ACCESS_ORCHESTRATOR },
+	{ "/weft.v1.Jobs/ListJobs", ACCESS_VIEWER },
 };
 
 /* ---- the file ------------------------------------------------------------ */
@@ -306,18 +309,17 @@ static enum access_role needed_for(const char *path)
 	return ACCESS_OPERATOR;
 }
 
-int access_permit(const struct access *a, const struct rpc_peer *peer,
-		  const char *path, struct err *err)
+int access_need(const struct access *a, const struct rpc_peer *peer,
+		enum access_role needs, const char *what, struct err *err)
 {
 	enum access_role has = role_of(a, peer);
-	enum access_role needs = needed_for(path);
 	char who[RPC_PEER_TEXT_MAX];
 
 	if (has >= needs) {
 		return 0;
 	}
 	rpc_peer_text(peer, who, sizeof(who));
-	log_warn("access", "%s refused to %s: has the role %s, needs %s", path,
+	log_warn("access", "%s refused to %s: has the role %s, needs %s", what,
 		 who, role_names[has], role_names[needs]);
 	err_set(err, WEFT_EDENIED, "%s has the role %s; this needs %s", who,
 		role_names[has], role_names[needs]);
@@ -325,4 +327,10 @@ int access_permit(const struct access *a, const struct rpc_peer *peer,
 				  : "root and the user of weftd are operators; "
 				    "weftd --access names others");
 	return err->code;
+}
+
+int access_permit(const struct access *a, const struct rpc_peer *peer,
+		  const char *path, struct err *err)
+{
+	return access_need(a, peer, needed_for(path), path, err);
 }

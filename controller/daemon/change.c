@@ -24,6 +24,8 @@ struct change {
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
 	VEC(struct rpc_call *) watchers;
+	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
+		      const struct err *err);	/* or NULL */
 };
 
 /* What a request says of the change it wants. */
@@ -31,6 +33,7 @@ struct wish {
 	const char *request_id, *comment;
 	const Weft__V1__Number *expected;
 	int64_t confirm_within_ns;
+	const struct own_change *own;	/* weftd's own, or NULL */
 };
 
 /* ---- watching ------------------------------------------------------------ */
@@ -199,6 +202,8 @@ static void end_change(struct change *c, const struct apply_result *res,
 		.verdict = APPLY_REFUSED,
 		.generation = store_generation(d->store),
 	};
+	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
+		      const struct err *err);
 
 	res = res ? res : &none;
 	log_info("weftd", "change of %s: %s%s%s", c->who,
@@ -212,10 +217,15 @@ static void end_change(struct change *c, const struct apply_result *res,
 	}
 	c->watchers.n = 0;
 	tell_all_ended(c, res, rc, err);
+	ended = c->ended;
 	change_free(c);
 	if (!d->draining) {
 		daemon_confirm_watch(d);
 	}
+	if (ended) {
+		ended(d, res, rc, err);
+	}
+	jobs_tick(d->orders);
 }
 
 static void on_applied(int rc, const struct apply_result *res,
@@ -231,6 +241,7 @@ static void on_applied(int rc, const struct apply_result *res,
 		d->jobs = c->rows;
 		d->dead_light = 0;
 		memset(&c->rows, 0, sizeof(c->rows));
+		jobs_settle(d->orders);
 	}
 	end_change(c, res, rc, err);
 }
@@ -412,7 +423,8 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 		c->request_id = strdup(wish->request_id);
 		c->comment = strdup(wish->comment);
 		c->confirm_within_ns = wish->confirm_within_ns;
-		c->who = name_of(call);
+		c->who = wish->own ? strdup(wish->own->who) : name_of(call);
+		c->ended = wish->own ? wish->own->ended : NULL;
 		snprintf(c->digest, sizeof(c->digest), "%s", digest);
 		r = c->request_id && c->comment && c->who ? 0 : err_nomem(err);
 	}
@@ -515,9 +527,11 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__ApplyRequest *req =
 		(const Weft__V1__ApplyRequest *)msg;
-	struct wish wish = { req->request_id, req->comment,
-			     req->expected_generation,
-			     req->confirm_within_ns };
+	const struct wish wish = {
+		.request_id = req->request_id, .comment = req->comment,
+		.expected = req->expected_generation,
+		.confirm_within_ns = req->confirm_within_ns,
+	};
 	struct daemon *d = arg;
 	struct err err = { 0 };
 	int r;
@@ -616,6 +630,23 @@ static int start_earlier(struct daemon *d, struct rpc_call *call,
 	return r ? r : start_change(d, call, wish, w, "", err);
 }
 
+int daemon_change_jobs(struct daemon *d, const struct own_change *own,
+		       struct err *err)
+{
+	const struct wish wish = { .request_id = "", .own = own,
+				   .comment = own->comment };
+	struct store_config cfg;
+	int r = check_free(d, &wish, err);
+
+	r = r ? r : store_config(d->store, &cfg, err);
+	if (r) {
+		return r;
+	}
+	r = start_earlier(d, NULL, &wish, cfg.change, err);
+	store_config_fini(&cfg);
+	return r;
+}
+
 int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
 		   const char *comment, struct err *err)
 {
@@ -651,9 +682,11 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__RollbackRequest *req =
 		(const Weft__V1__RollbackRequest *)msg;
-	struct wish wish = { req->request_id, req->comment,
-			     req->expected_generation,
-			     req->confirm_within_ns };
+	const struct wish wish = {
+		.request_id = req->request_id, .comment = req->comment,
+		.expected = req->expected_generation,
+		.confirm_within_ns = req->confirm_within_ns,
+	};
 	struct daemon *d = arg;
 	struct err err = { 0 };
 

@@ -10,6 +10,7 @@
 #include "controller/daemon/private.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
+#include "weft/v1/jobs.pb-c.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 
@@ -140,6 +141,8 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 			     "all devices were asked");
 		daemon_refresh_jobs(d);
 		daemon_confirm_watch(d);
+		jobs_settle(d->orders);
+		jobs_tick(d->orders);
 	}
 }
 
@@ -199,6 +202,9 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 #define METHOD(name, req, res, streams, fn) \
 	{ "/weft.v1.Fabric/" name, &weft__v1__##req##__descriptor, \
 	  &weft__v1__##res##__descriptor, streams, fn }
+#define JOBS(name, req, res, streams, fn) \
+	{ "/weft.v1.Jobs/" name, &weft__v1__##req##__descriptor, \
+	  &weft__v1__##res##__descriptor, streams, fn }
 #define HEALTH(name, streams, fn) \
 	{ "/grpc.health.v1.Health/" name, \
 	  &grpc__health__v1__health_check_request__descriptor, \
@@ -239,6 +245,12 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		       RPC_SERVER_STREAMING, handle_watch),
 		METHOD("GetSchedule", get_schedule_request, schedule_piece,
 		       RPC_SERVER_STREAMING, handle_schedule),
+		JOBS("RequestJob", request_job_request, job,
+		     RPC_SERVER_STREAMING, handle_request_job),
+		JOBS("ReleaseJob", release_job_request, job,
+		     RPC_SERVER_STREAMING, handle_release_job),
+		JOBS("ListJobs", list_jobs_request, list_jobs_response,
+		     RPC_UNARY, handle_list_jobs),
 		HEALTH("Check", RPC_UNARY, handle_health_check),
 		HEALTH("Watch", RPC_SERVER_STREAMING, handle_health_watch),
 		REFLECTION("v1"), REFLECTION("v1alpha"),
@@ -246,6 +258,7 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 	};
 #undef HEALTH
 #undef REFLECTION
+#undef JOBS
 #undef METHOD
 	struct rpc_server_config rpc = {
 		.unix_path = cfg->socket,
@@ -279,6 +292,7 @@ static void daemon_free(struct daemon *d)
 	store_holds_free(d->holds, d->n_holds);
 	daemon_confirm_fini(d);
 	daemon_poll_fini(d);
+	jobs_free(d->orders);
 	reflection_free(d->reflection);
 	access_free(d->access);
 	free(d->fabric_name);
@@ -311,6 +325,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	    (r = open_store(d, cfg->state_dir, err)) ||
 	    (r = store_confirming(d->store, &d->confirm, err)) ||
 	    (r = daemon_holds_read(d, err)) ||
+	    (r = jobs_new(d, &d->orders, err)) ||
 	    (r = read_fabric(d, cfg->fabric, err)) ||
 	    (r = apply_new(loop, d->store, &d->apply, err))) {
 		daemon_free(d);

@@ -7,6 +7,7 @@
  *   change.c    apply, rollback, cancel: one change and who watches it
  *   confirm.c   committed changes that go back unless confirmed
  *   poll.c      devices are read now and then
+ *   jobs*.c     jobs that orchestrators ask for; see jobs.h
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
@@ -29,6 +30,7 @@
 #include "controller/plan/plan.h"
 #include "controller/store/store.h"
 #include "controller/wire/wire.h"
+#include "lib/base/buf.h"
 #include "lib/rpc/rpc.h"
 #include "weft/v1/weft.pb-c.h"
 
@@ -121,6 +123,41 @@ void daemon_finished_fini(struct daemon *d);
 int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
 		   const char *comment, struct err *err);
 
+struct own_change {
+	const char *who, *comment;
+	/* Called at its end, when the next change may begin. */
+	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
+		      const struct err *err);
+};
+
+/* Starts a change of weftd's own: the present configuration with the jobs
+ * that are to have light now. WEFT_ESTALE when another change runs or one
+ * waits for its confirmation; WEFT_ENOTFOUND when nothing was ever applied. */
+int daemon_change_jobs(struct daemon *d, const struct own_change *own,
+		       struct err *err);
+
+/* ---- jobs.c ---- */
+
+struct jobs;
+
+int jobs_new(struct daemon *d, struct jobs **out, struct err *err);
+void jobs_free(struct jobs *jobs);
+/* The present configuration has changed, or was found at the start: jobs
+ * that are in it run, those that are no longer in it have ended. */
+void jobs_settle(struct jobs *jobs);
+/* A change has ended, or the devices are known: what waits may go on. */
+void jobs_tick(struct jobs *jobs);
+/* The configuration `text` without the jobs that it may hold, and behind it
+ * those that are to have light now. */
+int jobs_compose(const struct jobs *jobs, const char *text, size_t len,
+		 struct buf *out, struct err *err);
+void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req,
+			void *arg);
+void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req,
+			void *arg);
+void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req,
+		      void *arg);
+
 /* ---- confirm.c ---- */
 
 void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req,
@@ -177,6 +214,9 @@ int access_parse(const char *file, const char *text, size_t len, uid_t owner,
 		 struct access **out, struct err *err);
 /* NULL is fine. */
 void access_free(struct access *a);
+/* The same for something that a method alone does not tell. */
+int access_need(const struct access *a, const struct rpc_peer *peer,
+		enum access_role needs, const char *what, struct err *err);
 /* 0, or WEFT_EDENIED and a line in the log. O(grants). */
 int access_permit(const struct access *a, const struct rpc_peer *peer,
 		  const char *path, struct err *err);
@@ -317,6 +357,7 @@ struct daemon {
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock *clock;	/* for it, or NULL */
 	struct poll *poll;		/* the slow round, or NULL */
+	struct jobs *orders;		/* jobs of orchestrators */
 	struct finished finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */
 	struct job_rows jobs;

@@ -23,6 +23,18 @@ static int set_config(struct work *w, const char *name, const void *text,
 	return 0;
 }
 
+/* The jobs of orchestrators go with every configuration. */
+static int compose(struct work *w, const char *name, const char *text,
+		   size_t len, struct err *err)
+{
+	struct buf b = { 0 };
+	int r = jobs_compose(w->d->orders, text, len, &b, err);
+
+	r = r ? r : set_config(w, name, buf_cstr(&b), b.len, err);
+	buf_fini(&b);
+	return r;
+}
+
 int daemon_work_new(struct daemon *d, const char *name, const void *text,
 		    size_t len, struct work **out, struct err *err)
 {
@@ -42,7 +54,7 @@ int daemon_work_new(struct daemon *d, const char *name, const void *text,
 	}
 	w->d = d;
 	w->req.data = w;
-	r = text ? set_config(w, name, text, len, err)
+	r = text ? compose(w, name, text, len, err)
 		 : set_config(w, f->file, f->text, f->text_len, err);
 	if (r) {
 		free(w->name);

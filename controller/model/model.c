@@ -33,6 +33,18 @@ void model_free(struct model_fabric *pub)
 	free(f);
 }
 
+size_t model_without_requests(const char *text, size_t len)
+{
+	const char mark[] = MODEL_REQUESTS_MARK;
+	const char *at = memmem(text, len, mark, sizeof(mark) - 1);
+
+	while (at && at > text && at[-1] != '\n') {
+		at = memmem(at + 1, len - (size_t)(at + 1 - text), mark,
+			    sizeof(mark) - 1);
+	}
+	return at ? (size_t)(at - text) : len;
+}
+
 int model_find_host(const struct model_fabric *f, const char *name)
 {
 	return build_find(&fabric_of(f)->hosts, name);

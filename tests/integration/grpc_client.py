@@ -213,7 +213,8 @@ def watchers():
 
 # What a viewer may call; whatever else there is must be refused to him.
 LOOKING = {"Plan", "Status", "Diff", "Verify", "History", "GetSchedule",
-           "Watch"}
+           "Watch", "ListJobs"}
+SERVICES = FABRIC, "weft.v1.Jobs"
 
 
 def service_methods(name):
@@ -222,15 +223,15 @@ def service_methods(name):
     return s.method
 
 
-def first_answer(m, timeout):
-    answer = method(FABRIC, m.name)(message(m.input_type[1:]),
+def first_answer(service, m, timeout):
+    answer = method(service, m.name)(message(m.input_type[1:]),
                                     timeout=timeout)
     return next(iter(answer)) if m.server_streaming else answer
 
 
 def viewer():
-    codes = {m.name: code_of(lambda m=m: first_answer(m, 30))
-             for m in service_methods(FABRIC)}
+    codes = {m.name: code_of(lambda s=s, m=m: first_answer(s, m, 30))
+             for s in SERVICES for m in service_methods(s)}
     for name, code in codes.items():
         assert (code == grpc.StatusCode.PERMISSION_DENIED) == (
             name not in LOOKING), (name, code)
@@ -238,9 +239,10 @@ def viewer():
 
 
 def nobody():
-    for m in service_methods(FABRIC):
-        assert code_of(lambda: first_answer(m, 30)) == \
-            grpc.StatusCode.PERMISSION_DENIED, m.name
+    for s in SERVICES:
+        for m in service_methods(s):
+            assert code_of(lambda: first_answer(s, m, 30)) == \
+                grpc.StatusCode.PERMISSION_DENIED, m.name
     health()
     passed("without a role there is health and nothing else")
 

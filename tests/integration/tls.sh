@@ -2,6 +2,8 @@
 # weftd over TCP: certificates, roles, reading both again.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
 
 mkdir "$T/certs" && ../certs "$T/certs" 2>"$T/openssl" || cat "$T/openssl"
 export CERTS=$T/certs
