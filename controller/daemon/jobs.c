@@ -276,7 +276,7 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 
 void job_move(struct job *j, enum store_job_state state, const char *problem)
 {
-	char *text = strdup(problem);
+	char *text = strdup(problem);	/* which may be the job's own */
 	struct err err = { 0 };
 
 	if (j->s.state == state && strcmp(j->s.problem, problem) == 0) {
@@ -294,7 +294,8 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 		j->s.ended_ns = clk_wall_ns();
 	}
 	log_info("jobs", "job %s: %s%s%s", j->s.name,
-		 store_job_state_name(state), problem[0] ? ": " : "", problem);
+		 store_job_state_name(state), j->s.problem[0] ? ": " : "",
+		 j->s.problem);
 	/* What the store does not hear of now it finds out at the next start,
 	 * from the configuration. */
 	if (store_job_put(j->jobs->d->store, &j->s, &err)) {
