@@ -114,6 +114,13 @@ control() {
 	echo "$2" | nc -NU -w 5 "${CTL[$1]}"
 }
 
+# asan_daemon: weftd is the one with the sanitizers; the clients, of which a
+# script starts many, are not.
+asan_daemon() {
+	mkdir -p "$T/bin" && ln -sf "$BUILD/asan/weftd" "$T/bin/weftd"
+	PATH=$T/bin:$PATH
+}
+
 # daemon [ENV=VALUE...]: weftd on $SOCK with its state in $STATE, and with
 # DAEMON_OPTIONS.
 DAEMON_OPTIONS=()

@@ -85,6 +85,26 @@ static const struct store_hold *find_side(const struct daemon *d,
 	return h ? h : find_far_end(d, f, far_ends ? far_ends[port] : -1);
 }
 
+bool daemon_host_is_held(const struct daemon *d, const struct model_fabric *f,
+			 int host)
+{
+	const struct model_host *h = &f->hosts[host];
+	bool held = find(d, h->name) != NULL;
+
+	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
+		const struct model_port *p = &f->ports[i];
+
+		held = held || find(d, p->name) ||
+		       (p->tx_device >= 0 &&
+			find_side(d, f, &f->devices[p->tx_device], NULL,
+				  p->tx_port)) ||
+		       (p->rx_device >= 0 &&
+			find_side(d, f, &f->devices[p->rx_device], NULL,
+				  p->rx_port));
+	}
+	return held;
+}
+
 static int refuse(const struct store_hold *h, struct err *err, const char *what)
 {
 	err_set(err, WEFT_ESTALE, "%s is drained by %s%s%s: no %s there",

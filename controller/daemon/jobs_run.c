@@ -118,7 +118,8 @@ static bool port_is_bad(const struct plan_light *l, int device, int port,
 		  : is_bad(l->bad_out, l->n_bad_out, port);
 }
 
-/* A host with a port that has failed on its switch gets no new job. */
+/* A host with a port that has failed on its switch gets no new job, nor one
+ * that is drained. */
 static bool host_is_good(const struct model_fabric *f,
 			 const struct plan_light *observed, int host)
 {
@@ -176,7 +177,8 @@ static int view_init(struct view *v, struct daemon *d, struct err *err)
 	}
 	r = apply_plan_base(d->apply, v->f, PLAN_SAFE, &base, err);
 	for (int h = 0; h < v->f->n_hosts && r == 0; h++) {
-		v->usable[h] = host_is_good(v->f, base.observed, h);
+		v->usable[h] = host_is_good(v->f, base.observed, h) &&
+			       !daemon_host_is_held(d, v->f, h);
 	}
 	return r;
 }

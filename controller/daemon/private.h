@@ -230,6 +230,10 @@ int daemon_check_frozen(const struct daemon *d, struct err *err);
 /* WEFT_ESTALE when a plan makes light on what is drained. */
 int daemon_check_holds(const struct daemon *d, const struct plan *p,
 		       struct err *err);
+/* True when new jobs are to stay away from this host: it, one of its ports, or
+ * what they reach is drained. */
+bool daemon_host_is_held(const struct daemon *d, const struct model_fabric *f,
+			 int host);
 /* Takes drained ports that are dark from what planning `f` may use. */
 int daemon_steer(const struct daemon *d, const struct model_fabric *f,
 		 struct snapshot *s, struct err *err);

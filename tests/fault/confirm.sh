@@ -3,8 +3,7 @@
 # confirmed; with weftd killed while it waits, and a device away when its time
 # is over.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
+asan_daemon
 emulators || exit 1
 fabric "$T/a.yaml" 'UniRing(2,4)'
 DEPTH=2 fabric "$T/b.yaml" 'Ring(4)'

@@ -3,8 +3,7 @@
 # fail and recover and weftd is killed: no circuit of the other job, or of the
 # operator's, is ever touched. WEFT_SEED, WEFT_ROUNDS (500).
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
+asan_daemon
 RANDOM=${WEFT_SEED:=$((RANDOM + 1))}
 emulator ocs0 polatis-scpi 16x16 || exit 1
 cat >"$T/fabric.yaml" <<END

@@ -2,8 +2,7 @@
 # Jobs of orchestrators: placed, started, queued, timed, pushed out, released,
 # over restarts; none touches the light of another.
 source "$(dirname "$0")/../lib.sh"
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
+asan_daemon
 emulator ocs0 polatis-scpi 16x16 || exit 1
 # Eight hosts with two ports each; h0 and h1 belong to the operator's own job.
 cat >"$T/fabric.yaml" <<END
@@ -128,6 +127,13 @@ tap "which moves his light only"
 expect 0 "and goes back" weft rollback
 map | cmp -s - "$T/with-b" && state b running
 tap "the job has been left alone"
+# Drained hosts get no new job; a frozen fabric none at all.
+expect 0 "a host is drained" weft drain h6
+expect 0 "a job goes elsewhere" weft job request h --count 2 -c allgather --size 1MB --format json
+[[ $(jq -c .nodes "$T/out") != *h6* ]]
+tap "not there"
+weft job release h >/dev/null 2>&1
+weft undrain h6 >/dev/null 2>&1
 expect 0 "the last one" weft job release b
 map | cmp -s - "$T/own"
 tap "what is left is the operator's light"

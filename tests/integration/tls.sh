@@ -2,8 +2,7 @@
 # weftd over TCP: certificates, roles, reading both again.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh
-BIN=$BUILD/asan
-PATH=$BIN:$PATH
+asan_daemon
 
 mkdir "$T/certs" && ../certs "$T/certs" 2>"$T/openssl" || cat "$T/openssl"
 export CERTS=$T/certs
