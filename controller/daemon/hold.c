@@ -365,6 +365,7 @@ static void release(struct daemon *d, struct rpc_call *call, const char *what)
 		 who);
 	finish_hold(d, call, r, *what ? KIND(UNDRAINED) : KIND(UNFROZEN), text,
 		    &err);
+	jobs_tick(d->orders);
 }
 
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)

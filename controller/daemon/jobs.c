@@ -276,6 +276,9 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 
 void job_move(struct job *j, enum store_job_state state, const char *problem)
 {
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_JOB,
+	};
 	char *text = strdup(problem);	/* which may be the job's own */
 	struct err err = { 0 };
 
@@ -296,6 +299,9 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	log_info("jobs", "job %s: %s%s%s", j->s.name,
 		 store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		 j->s.problem);
+	daemon_event(j->jobs->d, &ev, "job %s is %s%s%s", j->s.name,
+		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
+		     j->s.problem);
 	/* What the store does not hear of now it finds out at the next start,
 	 * from the configuration. */
 	if (store_job_put(j->jobs->d->store, &j->s, &err)) {

@@ -134,7 +134,20 @@ expect 0 "a job goes elsewhere" weft job request h --count 5 -c allgather --size
 [[ $(jq -r '.nodes | join(",")' "$T/out") == h2,h4,h5,h6,h7 ]]
 tap "to all others that are free"
 expect 0 "and is given back" weft job release h
+weft job request i --count 6 -c allgather --size 1MB --no-wait >/dev/null 2>&1
+state i queued
+tap "a job for all waits"
+weft watch -n 4 --format json >"$T/watch" 2>/dev/null &
+PID[watch]=$!
+wait_for 10 test -s "$T/watch"
 expect 0 "the host is undrained" weft undrain h3
+wait_for 20 state i running
+tap "and starts then"
+wait "${PID[watch]}"
+unset 'PID[watch]'
+grep -q 'job i is starting' "$T/watch"
+tap "as those who watch hear"
+expect 0 "it is given back" weft job release i
 map | cmp -s - "$T/own"
 tap "what is left is the operator's light"
 stop weftd
