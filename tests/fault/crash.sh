@@ -36,6 +36,8 @@ while :; do
 	weft apply -f "$T/b.yaml" >"$T/out" 2>"$T/err" </dev/null
 	status=$?
 	rm -f "$T/arm"
+	# The client may hear of the end before the shell does.
+	[[ $status == 0 ]] || wait_for 5 bash -c "! kill -0 ${PID[weftd]}"
 	if kill -0 "${PID[weftd]}" 2>/dev/null; then
 		[[ $status == 0 && $moment -gt 1 ]] || sed 's/^/# /' "$T/err"
 		[[ $status == 0 && $moment -gt 1 ]]
