@@ -18,7 +18,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnl-route-3-dev libnl-genl-3-dev \
 	liblpsolve55-dev libcolamd2 libsuitesparse-dev libyaml-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
-	libnghttp2-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
+	libnghttp2-dev libmicrohttpd-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl python3-grpcio python3-protobuf
 
@@ -26,12 +26,13 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base lp rpc proto light host topology collective rwa optree drivers \
+ROOMS := base lp rpc http proto light host topology collective rwa optree drivers \
 	emulators model plan wire store apply testbed daemon cli
 
 DIR_base := lib/base
 DIR_lp := lib/lp
 DIR_rpc := lib/rpc
+DIR_http := lib/http
 DIR_proto := $(GEN)/proto
 DIR_light := drivers/light
 DIR_host := drivers/host
@@ -53,6 +54,7 @@ DIR_cli := controller/cli
 DEPS_base :=
 DEPS_lp := base
 DEPS_rpc := base
+DEPS_http := base
 DEPS_proto :=
 DEPS_light := base
 DEPS_host := base
@@ -68,12 +70,12 @@ DEPS_wire := base light collective model plan proto
 DEPS_store := base model light
 DEPS_apply := base model light drivers plan store
 DEPS_testbed := base topology collective rwa optree model light host drivers plan
-DEPS_daemon := base model light drivers plan wire store apply rpc proto collective
+DEPS_daemon := base model light drivers plan wire store apply rpc http proto collective
 DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire testbed rpc proto
 
 # Archives in link order: a room before the rooms it uses.
 LINK_ORDER := cli testbed daemon apply store wire plan model emulators drivers optree \
-	collective rwa topology lp rpc proto light host base
+	collective rwa topology lp rpc http proto light host base
 closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
 	$(call closure,$(d)))))
 archives = $(foreach r,$(LINK_ORDER),$(if $(filter $(r),\
@@ -95,7 +97,7 @@ CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer \
 CFLAGS_tsan := -O1 -g -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 ALL_CFLAGS = -std=c11 -fPIE $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
-LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lssl -lcrypto \
+LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
 LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 	$(LDFLAGS)

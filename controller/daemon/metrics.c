@@ -1,42 +1,16 @@
 /*
- * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address, one
- * answer a connection. Labels are devices, methods and outcomes, never
+ * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels are devices, methods and outcomes, never
  * circuits or hosts, so their number stays small; nothing secret is told.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "controller/daemon/private.h"
 #include "lib/base/buf.h"
-#include "lib/base/log.h"
+#include "lib/http/http.h"
 
 #define MAX_CLIENTS 16
-#define MAX_REQUEST 4096
-#define TIMEOUT_MS 5000
 #define NS_PER_S 1e9
-
-/* Lives until the loop has closed all handles, which may be after the
- * daemon. */
-struct metrics {
-	uv_tcp_t listener;
-	struct daemon *d;	/* NULL: closing */
-	int n_clients, n_open;	/* clients; the listener and clients */
-	LIST_HEAD(, client) clients;
-};
-
-struct client {
-	LIST_ENTRY(client) link;
-	struct metrics *m;
-	uv_tcp_t tcp;
-	uv_timer_t timer;
-	uv_write_t write;
-	int n_handles;
-	size_t n_in;
-	char in[MAX_REQUEST + 1];
-	struct buf out;
-	bool answered;
-};
 
 /* ---- what is told -------------------------------------------------------- */
 
@@ -173,224 +147,43 @@ static void tell(struct daemon *d, struct buf *b)
 
 /* ---- HTTP ---------------------------------------------------------------- */
 
-static void one_closed(struct metrics *m)
+static void answer(struct http_request *q, void *arg)
 {
-	if (--m->n_open == 0) {
-		free(m);
-	}
-}
+	static const struct http_header headers[] = {
+		{ "Content-Type", "text/plain; version=0.0.4; charset=utf-8" },
+		{ NULL, NULL },
+	};
+	struct buf b = { 0 };
+	int status = 200;
 
-static void on_client_closed(uv_handle_t *h)
-{
-	struct client *c = h->data;
-
-	if (--c->n_handles == 0) {
-		struct metrics *m = c->m;
-
-		m->n_clients--;
-		LIST_REMOVE(c, link);
-		buf_fini(&c->out);
-		free(c);
-		one_closed(m);
-	}
-}
-
-static void drop(struct client *c)
-{
-	if (!uv_is_closing((uv_handle_t *)&c->tcp)) {
-		uv_close((uv_handle_t *)&c->tcp, on_client_closed);
-		uv_close((uv_handle_t *)&c->timer, on_client_closed);
-	}
-}
-
-static void on_timeout(uv_timer_t *timer)
-{
-	drop(timer->data);
-}
-
-static void on_written(uv_write_t *w, int status)
-{
-	(void)status;
-	drop(w->data);
-}
-
-static void answer(struct client *c, const char *status, bool with_metrics)
-{
-	struct buf body = { 0 };
-	uv_buf_t bytes;
-
-	if (with_metrics) {
-		tell(c->m->d, &body);
+	if (strcmp(http_path(q), "/metrics") == 0) {
+		tell(arg, &b);
 	} else {
-		buf_printf(&body, "%s\n", status);
+		status = 404;
+		buf_str(&b, "Not Found\n");
 	}
-	buf_printf(&c->out, "HTTP/1.1 %s\r\nContent-Type: text/plain; "
-		   "version=0.0.4; charset=utf-8\r\nContent-Length: %zu\r\n"
-		   "Connection: close\r\n\r\n", status, body.len);
-	buf_add(&c->out, buf_cstr(&body), body.len);
-	c->out.failed |= body.failed;
-	buf_fini(&body);
-	c->answered = true;
-	bytes = uv_buf_init(c->out.data, (unsigned)c->out.len);
-	if (c->out.failed ||
-	    uv_write(&c->write, (uv_stream_t *)&c->tcp, &bytes, 1,
-		     on_written)) {
-		drop(c);
-	}
-}
-
-/* Answers once the request's headers are complete; they are not looked at. */
-static void look(struct client *c)
-{
-	static const char path[] = "/metrics";
-	const char *rest = c->in + 4 + strlen(path);
-
-	if (!strstr(c->in, "\r\n\r\n")) {
-		if (c->n_in == MAX_REQUEST) {
-			answer(c, "431 Request Header Fields Too Large",
-			       false);
-		}
-		return;
-	}
-	if (strncmp(c->in, "GET ", 4) != 0) {
-		answer(c, "405 Method Not Allowed", false);
-	} else if (strncmp(c->in + 4, path, strlen(path)) != 0 ||
-		   (*rest != ' ' && *rest != '?')) {
-		answer(c, "404 Not Found", false);
-	} else {
-		answer(c, "200 OK", true);
-	}
-}
-
-static void on_alloc(uv_handle_t *h, size_t size, uv_buf_t *b)
-{
-	struct client *c = h->data;
-
-	(void)size;
-	*b = uv_buf_init(c->in + c->n_in, (unsigned)(MAX_REQUEST - c->n_in));
-}
-
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
-{
-	struct client *c = stream->data;
-
-	(void)b;
-	if (n < 0) {
-		drop(c);
-		return;
-	}
-	c->n_in += (size_t)n;
-	c->in[c->n_in] = '\0';
-	look(c);
-	if (c->answered) {
-		uv_read_stop(stream);
-	}
-}
-
-static void on_connection(uv_stream_t *listener, int status)
-{
-	struct metrics *m = listener->data;
-	struct client *c = status ? NULL : calloc(1, sizeof(*c));
-
-	if (!c) {
-		return;
-	}
-	c->m = m;
-	c->tcp.data = c->timer.data = c->write.data = c;
-	uv_tcp_init(listener->loop, &c->tcp);
-	uv_timer_init(listener->loop, &c->timer);
-	c->n_handles = 2;
-	m->n_clients++;
-	m->n_open++;
-	LIST_INSERT_HEAD(&m->clients, c, link);
-	if (uv_accept(listener, (uv_stream_t *)&c->tcp) ||
-	    m->n_clients > MAX_CLIENTS || !m->d ||
-	    uv_timer_start(&c->timer, on_timeout, TIMEOUT_MS, 0) ||
-	    uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read)) {
-		drop(c);
-	}
-}
-
-/* ---- life ---------------------------------------------------------------- */
-
-static void on_listener_closed(uv_handle_t *h)
-{
-	one_closed(h->data);
-}
-
-static bool is_loopback(const struct sockaddr_storage *a)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
-
-	return a->ss_family == AF_INET
-		       ? ntohl(v4->sin_addr.s_addr) >> 24 == 127
-		       : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+	http_answer(q, b.failed ? 500 : status, headers, buf_cstr(&b), b.len);
+	buf_fini(&b);
 }
 
 int daemon_metrics_start(struct daemon *d, const char *host, int port,
 			 struct err *err)
 {
-	struct sockaddr_storage addr;
-	struct metrics *m;
-	int r;
+	const struct http_config cfg = {
+		.option = "--metrics", .host = host, .port = port,
+		.max_conns = MAX_CLIENTS, .handler = answer, .arg = d,
+	};
 
-	if (uv_ip4_addr(host, port, (struct sockaddr_in *)&addr) &&
-	    uv_ip6_addr(host, port, (struct sockaddr_in6 *)&addr)) {
-		return err_set(err, WEFT_EINVAL, "--metrics: \"%s\" is not an "
-			       "address", host);
-	}
-	if (!is_loopback(&addr)) {
-		return err_set(err, WEFT_EINVAL, "--metrics: %s is not a "
-			       "loopback address", host);
-	}
-	m = calloc(1, sizeof(*m));
-	if (!m) {
-		return err_nomem(err);
-	}
-	m->d = d;
-	m->n_open = 1;
-	LIST_INIT(&m->clients);
-	m->listener.data = m;
-	uv_tcp_init(d->loop, &m->listener);
-	d->metrics = m;
-	r = uv_tcp_bind(&m->listener, (struct sockaddr *)&addr, 0);
-	r = r ? r : uv_listen((uv_stream_t *)&m->listener, MAX_CLIENTS,
-			      on_connection);
-	if (r) {
-		daemon_metrics_stop(d);
-		return err_set(err, WEFT_EIO, "--metrics: %s port %d: %s", host,
-			       port, uv_strerror(r));
-	}
-	return 0;
+	return http_server_new(d->loop, &cfg, &d->metrics, err);
 }
 
 void daemon_metrics_stop(struct daemon *d)
 {
-	struct metrics *m = d->metrics;
-	struct client *c;
-
-	if (!m) {
-		return;
-	}
+	http_server_free(d->metrics);
 	d->metrics = NULL;
-	m->d = NULL;
-	uv_close((uv_handle_t *)&m->listener, on_listener_closed);
-	LIST_FOREACH(c, &m->clients, link) {
-		drop(c);
-	}
 }
 
 int daemon_metrics_port(const struct daemon *d)
 {
-	struct sockaddr_storage addr;
-	int len = sizeof(addr);
-
-	if (!d->metrics || uv_tcp_getsockname(&d->metrics->listener,
-					      (struct sockaddr *)&addr, &len)) {
-		return 0;
-	}
-	return addr.ss_family == AF_INET
-		       ? ntohs(((struct sockaddr_in *)&addr)->sin_port)
-		       : ntohs(((struct sockaddr_in6 *)&addr)->sin6_port);
+	return d->metrics ? http_server_port(d->metrics) : 0;
 }

@@ -31,6 +31,7 @@
 #include "controller/store/store.h"
 #include "controller/wire/wire.h"
 #include "lib/base/buf.h"
+#include "lib/http/http.h"
 #include "lib/rpc/rpc.h"
 #include "weft/v1/weft.pb-c.h"
 
@@ -260,8 +261,6 @@ struct counts {
 	int64_t calls[DAEMON_MAX_METHODS];	/* like daemon.methods */
 };
 
-struct metrics;
-
 void daemon_count_change(struct daemon *d, const struct apply_result *res);
 void daemon_count_call(struct daemon *d, const char *path);
 /* Serves them. WEFT_EINVAL for an address that is not loopback. */
@@ -346,7 +345,7 @@ struct daemon {
 	TAILQ_HEAD(, health_watch) watches;
 	struct events *events;
 	struct counts counts;
-	struct metrics *metrics;	/* NULL: not served */
+	struct http_server *metrics;	/* NULL: not served */
 	struct store_hold *holds;	/* as in the store */
 	int n_holds;
 	bool applied;			/* a configuration is on record */

@@ -52,13 +52,15 @@ tap "frozen"
 (($(value 'grpc_server_started_total{grpc_service="weft.v1.Fabric",grpc_method="Freeze"}') == 1))
 tap "calls are counted"
 
-ask 'GET / HTTP/1.1\r\n\r\n'
+ask 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 has out "another path" '^HTTP/1.1 404'
-ask 'GET /metricsx HTTP/1.1\r\n\r\n'
+ask 'GET /metricsx HTTP/1.1\r\nHost: localhost\r\n\r\n'
 has out "a longer path" '^HTTP/1.1 404'
-ask 'POST /metrics HTTP/1.1\r\n\r\n'
+ask 'POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
 has out "another method" '^HTTP/1.1 405'
-ask "GET /metrics HTTP/1.1\r\nX: $(printf '%04070d' 0)"
+ask 'GET /metrics HTTP/1.1\r\nHost: example.com\r\n\r\n'
+has out "another host's name" '^HTTP/1.1 421'
+ask "GET /metrics HTTP/1.1\r\nX: $(printf '%016400d' 0)"
 has out "headers without end" '^HTTP/1.1 431'
 head -c 65536 /dev/urandom | nc -N -w 5 127.0.0.1 "$PORT" >/dev/null 2>&1
 ask "$GET"

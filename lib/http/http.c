@@ -1,0 +1,482 @@
+/* libmicrohttpd on libuv's loop. */
+#include "lib/http/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "lib/base/clk.h"
+
+#define MAX_HEAD ((size_t)16 << 10)	/* of a request, with MHD's own use */
+#define IDLE_S 15u			/* without a byte in either direction */
+#define HEAD_NS INT64_C(10000000000)	/* for a request's head, however slow */
+#define SWEEP_MS 1000
+
+/* Of one request; made when its head is complete. */
+struct http_request {
+	struct http_server *server;
+	struct MHD_Connection *conn;
+	const char *path;
+	struct MHD_Response *response;	/* decided; NULL: due */
+	unsigned status;
+	bool waiting;		/* suspended until the answer */
+	struct hangup *hangup;	/* while it waits */
+	http_gone_cb on_gone;
+	void *gone_arg;
+};
+
+/* Looks for the end of a connection that libmicrohttpd does not look at. */
+struct hangup {
+	uv_poll_t poll;
+	struct http_request *q;
+};
+
+struct client {
+	LIST_ENTRY(client) link;
+	int fd;
+	int64_t since_ns;	/* waits for a request's head, 0: has one */
+};
+
+struct http_server {
+	uv_loop_t *loop;
+	struct MHD_Daemon *mhd;
+	http_handler handler;
+	void *arg;
+	uv_poll_t poll;		/* libmicrohttpd's epoll descriptor */
+	uv_timer_t timer;	/* when it wants to run again */
+	uv_timer_t sweep;
+	uv_prepare_t prepare;	/* answers given since it has run */
+	int n_handles;
+	LIST_HEAD(, client) clients;
+};
+
+/* ---- the host ------------------------------------------------------------ */
+
+bool http_host_is_local(const char *host)
+{
+	char name[64];
+	struct in_addr v4;
+	size_t len = host ? strcspn(host, host[0] == '[' ? "]" : ":") : 0;
+	const char *rest = host ? host + len : NULL;
+
+	if (len == 0 || len >= sizeof(name)) {
+		return false;
+	}
+	if (host[0] == '[' && *rest++ != ']') {
+		return false;
+	}
+	if (*rest != '\0' &&
+	    (rest[0] != ':' || rest[1 + strspn(rest + 1, "0123456789")])) {
+		return false;
+	}
+	memcpy(name, host, len);
+	name[len] = '\0';
+	return strcasecmp(name, "localhost") == 0 ||
+	       strcmp(name, "[::1") == 0 ||
+	       (inet_pton(AF_INET, name, &v4) == 1 &&
+		ntohl(v4.s_addr) >> 24 == 127);
+}
+
+static bool is_loopback(const struct sockaddr_storage *a)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
+
+	return a->ss_family == AF_INET
+		       ? ntohl(v4->sin_addr.s_addr) >> 24 == 127
+		       : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static void on_prepare(uv_prepare_t *prepare);
+
+static void on_hangup_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static void unwatch(struct http_request *q)
+{
+	if (q->hangup) {
+		uv_close((uv_handle_t *)&q->hangup->poll, on_hangup_closed);
+		q->hangup = NULL;
+	}
+}
+
+static void on_hangup(uv_poll_t *poll, int status, int events)
+{
+	struct http_request *q = ((struct hangup *)poll->data)->q;
+
+	(void)status, (void)events;
+	uv_poll_stop(poll);
+	if (q->on_gone) {
+		q->on_gone(q, q->gone_arg);
+	}
+}
+
+/* Without memory for it, the end is seen when the answer is written. */
+static void watch_hangup(struct http_request *q)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		q->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct hangup *h = info ? calloc(1, sizeof(*h)) : NULL;
+
+	if (!h) {
+		return;
+	}
+	h->q = q;
+	h->poll.data = h;
+	if (uv_poll_init(q->server->loop, &h->poll, info->connect_fd)) {
+		free(h);
+		return;
+	}
+	q->hangup = h;
+	uv_poll_start(&h->poll, UV_DISCONNECT, on_hangup);
+}
+
+static struct MHD_Response *response(const struct http_header *headers,
+				     const void *body, size_t len)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		len, (void *)body, MHD_RESPMEM_MUST_COPY);
+
+	for (; r && headers && headers->name; headers++) {
+		MHD_add_response_header(r, headers->name, headers->value);
+	}
+	return r;
+}
+
+void http_answer(struct http_request *q, int status,
+		 const struct http_header *headers, const void *body,
+		 size_t len)
+{
+	struct http_server *s = q->server;
+
+	q->status = (unsigned)status;
+	q->response = response(headers, body, len);
+	if (q->waiting) {
+		q->waiting = false;
+		unwatch(q);
+		MHD_resume_connection(q->conn);
+		uv_prepare_start(&s->prepare, on_prepare);
+	}
+}
+
+static void refuse(struct http_request *q, int status, const char *text)
+{
+	static const struct http_header headers[] = {
+		{ "Allow", "GET" },
+		{ "Content-Type", "text/plain; charset=utf-8" },
+		{ NULL, NULL },
+	};
+
+	http_answer(q, status, headers + (status != 405), text, strlen(text));
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+const char *http_path(const struct http_request *q)
+{
+	return q->path;
+}
+
+const char *http_query(const struct http_request *q, const char *key)
+{
+	return MHD_lookup_connection_value(q->conn, MHD_GET_ARGUMENT_KIND,
+					   key);
+}
+
+void http_on_gone(struct http_request *q, http_gone_cb cb, void *arg)
+{
+	q->on_gone = cb;
+	q->gone_arg = arg;
+}
+
+static void head_is_complete(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct client *c = info ? info->socket_context : NULL;
+
+	if (c) {
+		c->since_ns = 0;
+	}
+}
+
+static const char *header(const struct http_request *q, const char *name)
+{
+	return MHD_lookup_connection_value(q->conn, MHD_HEADER_KIND, name);
+}
+
+static bool has_body(const struct http_request *q)
+{
+	const char *length = header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING) ||
+	       (length && strcmp(length, "0") != 0);
+}
+
+static enum MHD_Result send_response(struct http_request *q)
+{
+	return q->response ? MHD_queue_response(q->conn, q->status,
+						q->response)
+			   : MHD_NO;
+}
+
+/* The head is complete. What is refused here, before libmicrohttpd asks for
+ * a body, also ends the connection. */
+static enum MHD_Result begin(struct http_request *q, const char *method)
+{
+	if (strcmp(method, "GET") != 0) {
+		refuse(q, 405, "only GET\n");
+	} else if (has_body(q)) {
+		refuse(q, 400, "a GET has no body\n");
+	} else if (!http_host_is_local(header(q, MHD_HTTP_HEADER_HOST))) {
+		refuse(q, 421, "this is not the host that was asked for\n");
+	} else {
+		return MHD_YES;
+	}
+	return send_response(q);
+}
+
+/* Called with the head of a request, at its end, and when it is resumed. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *conn,
+				  const char *url, const char *method,
+				  const char *version, const char *data,
+				  size_t *len, void **slot)
+{
+	struct http_request *q = *slot;
+
+	(void)version, (void)data, (void)len;
+	if (!q) {
+		q = calloc(1, sizeof(*q));
+		if (!q) {
+			return MHD_NO;
+		}
+		*slot = q;
+		q->server = arg;
+		q->conn = conn;
+		q->path = url;
+		head_is_complete(conn);
+		return begin(q, method);
+	}
+	if (q->status == 0) {
+		q->server->handler(q, q->server->arg);
+	}
+	if (q->status == 0) {
+		q->waiting = true;
+		watch_hangup(q);
+		MHD_suspend_connection(conn);
+		return MHD_YES;
+	}
+	return send_response(q);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *conn, void **slot,
+			 enum MHD_RequestTerminationCode why)
+{
+	struct http_request *q = *slot;
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct client *c = info ? info->socket_context : NULL;
+
+	(void)arg, (void)why;
+	if (c) {
+		c->since_ns = clk_now_ns();
+	}
+	if (q && q->response) {
+		MHD_destroy_response(q->response);
+	}
+	free(q);
+	*slot = NULL;
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+static void on_connection(void *arg, struct MHD_Connection *conn, void **slot,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *s = arg;
+	struct client *c = *slot;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+			conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		c = info ? calloc(1, sizeof(*c)) : NULL;
+		if (c) {
+			c->fd = info->connect_fd;
+			c->since_ns = clk_now_ns();
+			LIST_INSERT_HEAD(&s->clients, c, link);
+		}
+		*slot = c;
+	} else if (c) {
+		LIST_REMOVE(c, link);
+		free(c);
+		*slot = NULL;
+	}
+}
+
+/* A client that sends its head a byte at a time is never idle. */
+static void on_sweep(uv_timer_t *timer)
+{
+	struct http_server *s = timer->data;
+	int64_t now = clk_now_ns();
+	struct client *c;
+
+	LIST_FOREACH(c, &s->clients, link) {
+		if (c->since_ns && now - c->since_ns > HEAD_NS) {
+			shutdown(c->fd, SHUT_RDWR);
+		}
+	}
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+static void on_timer(uv_timer_t *timer);
+
+static void run(struct http_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+
+	MHD_run(s->mhd);
+	if (MHD_get_timeout(s->mhd, &ms) == MHD_YES) {
+		uv_timer_start(&s->timer, on_timer, ms, 0);
+	} else {
+		uv_timer_stop(&s->timer);
+	}
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	run(timer->data);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	(void)status, (void)events;
+	run(poll->data);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+	uv_prepare_stop(prepare);
+	run(prepare->data);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *h)
+{
+	struct http_server *s = h->data;
+
+	if (--s->n_handles == 0) {
+		free(s);
+	}
+}
+
+void http_server_free(struct http_server *s)
+{
+	if (!s) {
+		return;
+	}
+	uv_poll_stop(&s->poll);
+	MHD_run(s->mhd);	/* what was answered just now */
+	uv_close((uv_handle_t *)&s->poll, on_closed);
+	uv_close((uv_handle_t *)&s->timer, on_closed);
+	uv_close((uv_handle_t *)&s->sweep, on_closed);
+	uv_close((uv_handle_t *)&s->prepare, on_closed);
+	MHD_stop_daemon(s->mhd);
+}
+
+static int start_mhd(struct http_server *s, const struct http_config *cfg,
+		     const struct sockaddr_storage *addr, struct err *err)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
+			 (addr->ss_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+
+	errno = 0;
+	s->mhd = MHD_start_daemon(
+		flags, (uint16_t)cfg->port, NULL, NULL, on_request, s,
+		MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)addr,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)cfg->max_conns,
+		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_END);
+	if (s->mhd) {
+		return 0;
+	}
+	return err_set(err, WEFT_EIO, "%s: %s port %d: %s", cfg->option,
+		       cfg->host, cfg->port,
+		       errno ? strerror(errno) : "cannot listen");
+}
+
+static int start_handles(struct http_server *s, struct err *err)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	int r = info ? uv_poll_init(s->loop, &s->poll, info->epoll_fd)
+		     : UV_EINVAL;
+
+	if (r) {
+		MHD_stop_daemon(s->mhd);
+		return err_set(err, WEFT_EIO, "HTTP: %s", uv_strerror(r));
+	}
+	uv_timer_init(s->loop, &s->timer);
+	uv_timer_init(s->loop, &s->sweep);
+	uv_prepare_init(s->loop, &s->prepare);
+	s->n_handles = 4;
+	s->poll.data = s->timer.data = s->sweep.data = s->prepare.data = s;
+	uv_poll_start(&s->poll, UV_READABLE, on_poll);
+	uv_timer_start(&s->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+	return 0;
+}
+
+int http_server_new(uv_loop_t *loop, const struct http_config *cfg,
+		    struct http_server **out, struct err *err)
+{
+	struct sockaddr_storage addr;
+	struct http_server *s;
+	int r;
+
+	if (uv_ip4_addr(cfg->host, cfg->port, (struct sockaddr_in *)&addr) &&
+	    uv_ip6_addr(cfg->host, cfg->port, (struct sockaddr_in6 *)&addr)) {
+		return err_set(err, WEFT_EINVAL, "%s: \"%s\" is not an "
+			       "address", cfg->option, cfg->host);
+	}
+	if (!is_loopback(&addr)) {
+		return err_set(err, WEFT_EINVAL, "%s: %s is not a loopback "
+			       "address", cfg->option, cfg->host);
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->loop = loop;
+	s->handler = cfg->handler;
+	s->arg = cfg->arg;
+	LIST_INIT(&s->clients);
+	r = start_mhd(s, cfg, &addr, err);
+	if (r || (r = start_handles(s, err))) {
+		free(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+int http_server_port(const struct http_server *s)
+{
+	const union MHD_DaemonInfo *info =
+		MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_BIND_PORT);
+
+	return info ? info->port : 0;
+}
