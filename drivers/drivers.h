@@ -6,6 +6,7 @@
 
 extern const struct drv_class drv_calient_tl1;
 extern const struct drv_class drv_glimmerglass_tl1;
+extern const struct drv_class drv_linux_ring;
 extern const struct drv_class drv_linux_tc;
 extern const struct drv_class drv_mrr_reg;
 extern const struct drv_class drv_polatis_scpi;

@@ -11,6 +11,7 @@
 static const struct drv_class *const classes[] = {
 	&drv_calient_tl1,
 	&drv_glimmerglass_tl1,
+	&drv_linux_ring,
 	&drv_linux_tc,
 	&drv_mrr_reg,
 	&drv_polatis_scpi,

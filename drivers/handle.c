@@ -390,3 +390,24 @@ void handle_trace(struct handle *h, const char *line, bool is_reply)
 		h->drv.trace(h->drv.name, line, is_reply, h->drv.trace_arg);
 	}
 }
+
+int handle_netns(const struct drv_class *cls, const struct drv_config *cfg,
+		 char *buf, size_t size, struct err *err)
+{
+	const char *fabric = handle_option(cls, cfg, "fabric");
+	const char *netns = handle_option(cls, cfg, "netns");
+	int n;
+
+	if (!fabric[0] == !netns[0]) {
+		return err_set(err, WEFT_EINVAL, "options: give either fabric "
+			       "or netns, which name the namespace");
+	}
+	n = netns[0] ? snprintf(buf, size, "%s", netns) :
+	    snprintf(buf, size, "weft.%s.%s", fabric, cfg->name);
+	if (n >= (int)size || strchr(buf, '/')) {
+		return err_set(err, WEFT_EINVAL, "option %s: no name of a "
+			       "network namespace",
+			       netns[0] ? "netns" : "fabric");
+	}
+	return 0;
+}

@@ -102,4 +102,10 @@ int handle_option_int(const struct drv_class *cls,
 		      const struct drv_config *cfg, const char *key,
 		      int64_t min, int64_t max, int64_t *out, struct err *err);
 
+/* Name of the namespace that a driver of this machine's kernel works in, by
+ * its options `fabric` (weft.FABRIC.DEVICE) or `netns`; one must be given.
+ * WEFT_EINVAL. */
+int handle_netns(const struct drv_class *cls, const struct drv_config *cfg,
+		 char *buf, size_t size, struct err *err);
+
 #endif

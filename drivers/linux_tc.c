@@ -62,21 +62,11 @@ static const struct handle_ops ops;
 static int read_options(struct tc *t, const struct drv_config *cfg,
 			struct err *err)
 {
-	const char *fabric = handle_option(&drv_linux_tc, cfg, "fabric");
-	const char *netns = handle_option(&drv_linux_tc, cfg, "netns");
-	int n;
+	int rc = handle_netns(&drv_linux_tc, cfg, t->netns, sizeof(t->netns),
+			      err);
 
-	if (!fabric[0] == !netns[0]) {
-		return err_set(err, WEFT_EINVAL, "options: give either fabric "
-			       "or netns, which name the namespace");
-	}
-	n = netns[0] ? snprintf(t->netns, sizeof(t->netns), "%s", netns) :
-	    snprintf(t->netns, sizeof(t->netns), "weft.%s.%s", fabric,
-		     cfg->name);
-	if (n >= (int)sizeof(t->netns) || strchr(t->netns, '/')) {
-		return err_set(err, WEFT_EINVAL, "option %s: no name of a "
-			       "network namespace",
-			       netns[0] ? "netns" : "fabric");
+	if (rc) {
+		return rc;
 	}
 	if (cfg->any_to_any) {
 		return err_set(err, WEFT_EUNSUPPORTED, "linux-tc has in-ports "
