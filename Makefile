@@ -8,6 +8,8 @@ MODE ?= release
 B := $(BUILD)/$(MODE)
 GEN := $(BUILD)/gen
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 DESTDIR ?=
 MAKEFLAGS += --no-print-directory
 # V=1 shows whole commands.
@@ -21,6 +23,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl python3-grpcio python3-protobuf
+DEB_PACKAGES := debhelper dpkg-dev
 
 # ---- rooms -----------------------------------------------------------------
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.
@@ -226,14 +229,14 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all deps demo check bench lint check-deps fuzz soak install clean help
+.PHONY: all deps demo check bench lint check-deps fuzz soak install deb clean help
 .DEFAULT_GOAL := all
 
 help:
 	@echo "make demo        plan, apply and verify two jobs on emulated devices"
 	@echo "make check       all tests (installs what is missing)"
 	@echo "make all         build/release/{weft,weftd,weft-emulator}"
-	@echo "make bench lint check-deps fuzz soak install clean deps"
+	@echo "make bench lint check-deps fuzz soak install deb clean deps"
 	@echo "make test-ROOM   unit tests of one room: $(ROOMS)"
 
 all: $(PROGRAMS)
@@ -310,19 +313,36 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/man/man5 \
 		$(DESTDIR)$(PREFIX)/share/man/man8 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions \
-		$(DESTDIR)$(PREFIX)/lib/systemd/system
+		$(DESTDIR)$(UNITDIR)
 	install -m 644 configs/completion/weft.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft
 	install -d $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
 	install -m 644 configs/completion/_weft \
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_weft
-	install -m 644 configs/systemd/weftd.service \
-		$(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local|$(PREFIX)|; s|/etc|$(SYSCONFDIR)|' \
+		configs/systemd/weftd.service \
+		>$(DESTDIR)$(UNITDIR)/weftd.service
+	install -D -m 644 configs/systemd/weftd.default \
+		$(DESTDIR)$(SYSCONFDIR)/default/weftd
 	install -m 755 $(B)/weft $(B)/weft-emulator $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/weftd $(DESTDIR)$(PREFIX)/sbin
 	install -m 644 $(MAN1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(MAN5) $(DESTDIR)$(PREFIX)/share/man/man5
 	install -m 644 $(MAN8) $(DESTDIR)$(PREFIX)/share/man/man8
+
+# A Debian package from the release build, build/weft_*.deb. debhelper wants
+# its files in debian/: it gets a folder that shows the tree beside them.
+DEB := $(BUILD)/deb/weft
+
+deb:
+	@tests/deps $(PACKAGES) $(DEB_PACKAGES)
+	@$(MAKE) -j2 MODE=release all
+	@rm -rf $(BUILD)/deb && mkdir -p $(DEB)
+	@ln -s $(CURDIR)/* $(DEB) && cp -r configs/debian $(DEB)
+	$(Q)cd $(DEB) && BUILD=$(abspath $(BUILD)) dpkg-buildpackage -b -us -uc \
+		>$(abspath $(BUILD))/deb/log 2>&1 || \
+		{ tail -n 30 $(abspath $(BUILD))/deb/log >&2; exit 1; }
+	@mv $(BUILD)/deb/weft_*.deb $(BUILD) && ls $(BUILD)/weft_*.deb
 
 clean:
 	rm -rf $(BUILD)

@@ -31,10 +31,16 @@ static int print_help(const struct cli *c, struct err *err)
 
 int cli_main(int argc, char **argv)
 {
+	static char version[] = "version";
 	struct err err = { 0 };
 	struct cli c;
-	int r = cli_parse(cli_root, argc, argv, &c, &err);
+	int r;
 
+	/* Every program is asked this way, so the command has a second name. */
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		argv[1] = version;
+	}
+	r = cli_parse(cli_root, argc, argv, &c, &err);
 	if (r == 0) {
 		set_log_level(c.talk);
 		r = c.help ? print_help(&c, &err) : c.cmd->run(&c, &err);

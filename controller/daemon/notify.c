@@ -1,4 +1,6 @@
-/* The service manager's notification protocol: one datagram of text. */
+/* The service manager's notification protocol: one datagram of text. It may
+ * want a sign of life now and then; it comes from the loop, as it is the loop
+ * that must not hang. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,4 +36,24 @@ void daemon_notify(const char *state)
 	if (fd >= 0) {
 		close(fd);
 	}
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+	(void)timer;
+	daemon_notify("WATCHDOG=1");
+}
+
+bool daemon_watchdog_start(uv_loop_t *loop, uv_timer_t *timer)
+{
+	const char *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+	long long ms = usec ? strtoll(usec, NULL, 10) / 2000 : 0;
+
+	if (ms <= 0 || (pid && strtol(pid, NULL, 10) != (long)getpid())) {
+		return false;
+	}
+	uv_timer_init(loop, timer);
+	uv_timer_start(timer, on_watchdog, 0, (uint64_t)ms);
+	return true;
 }

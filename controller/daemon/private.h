@@ -315,6 +315,9 @@ void reflection_free(struct reflection *r);
 
 /* Tells the service manager ("READY=1"), when there is one. */
 void daemon_notify(const char *state);
+/* Sends signs of life twice as often as the service manager wants them
+ * (WATCHDOG_USEC, WATCHDOG_PID); false when it wants none. */
+bool daemon_watchdog_start(uv_loop_t *loop, uv_timer_t *timer);
 
 /* ---- the rows of jobs that status shows ---- */
 

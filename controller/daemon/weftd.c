@@ -269,7 +269,8 @@ static int parse_options(int argc, char **argv, struct options *o,
 struct program {
 	struct daemon *daemon;
 	uv_signal_t term, intr, hup;
-	bool stopping;
+	uv_timer_t watchdog;
+	bool stopping, watched;
 };
 
 static void on_stopped(void *arg)
@@ -279,6 +280,9 @@ static void on_stopped(void *arg)
 	uv_close((uv_handle_t *)&p->term, NULL);
 	uv_close((uv_handle_t *)&p->intr, NULL);
 	uv_close((uv_handle_t *)&p->hup, NULL);
+	if (p->watched) {
+		uv_close((uv_handle_t *)&p->watchdog, NULL);
+	}
 }
 
 static void on_stop_signal(uv_signal_t *handle, int number)
@@ -329,6 +333,7 @@ static int run(const struct options *o, struct err *err)
 		watch(&loop, &p.term, &p, on_stop_signal, SIGTERM);
 		watch(&loop, &p.intr, &p, on_stop_signal, SIGINT);
 		watch(&loop, &p.hup, &p, on_hangup, SIGHUP);
+		p.watched = daemon_watchdog_start(&loop, &p.watchdog);
 		daemon_notify("READY=1");
 		log_info("weftd", "listening on %s", o->cfg.socket);
 		if (o->cfg.listen_host) {

@@ -1,0 +1,65 @@
+#!/bin/bash
+# The Debian package: built, looked into, and installed, started, removed and
+# purged on a copy of this machine that keeps nothing.
+cd "$(dirname "$0")" || exit 1
+. ../lib.sh
+
+# skip_rest WHY: what needs root and mounts cannot be shown here.
+skip_rest() {
+	echo "ok $((++TAP_N)) - the package installs # SKIP $1"
+	finish
+}
+
+if ! dpkg-query -W debhelper >/dev/null 2>&1 && [[ $(id -u) != 0 ]]; then
+	skip_rest "debhelper is missing, and installing it needs root"
+fi
+expect 0 "make deb" make -s -C "$TOP" deb BUILD="$BUILD"
+DEB=$(tail -n 1 "$T/out")
+[[ -f $DEB ]]
+tap "it names the package"
+
+version=$(weftd --version | awk '{ print $2 }')
+[[ $(dpkg-deb -f "$DEB" Version) == "$version" ]]
+tap "its version is that of the programs"
+dpkg-deb -c "$DEB" | awk '{ print $6 }' >"$T/files"
+missing=0
+for f in ./usr/bin/weft ./usr/bin/weft-emulator ./usr/sbin/weftd \
+	./lib/systemd/system/weftd.service ./usr/lib/sysusers.d/weft.conf \
+	./usr/share/man/man1/weft.1.gz ./usr/share/man/man8/weftd.8.gz \
+	./usr/share/bash-completion/completions/weft ./etc/default/weftd; do
+	grep -qxF "$f" "$T/files" || { echo "# missing: $f" && missing=1; }
+done
+tap "it has programs, unit, user, man pages, completion" $missing
+! grep -E '/(usr/local|tests|build)/' "$T/files"
+tap "and nothing else"
+
+# ---- a copy of this machine ------------------------------------------------
+
+[[ $(id -u) == 0 ]] || skip_rest "needs root"
+mkdir "$T/over" "$T/root"
+# The mounts are in a namespace of their own: they end with the script below.
+# shellcheck disable=SC2016
+inside='
+mount -t tmpfs tmpfs "$1/over" && mkdir "$1/over/up" "$1/over/work" &&
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/over/up,workdir=$1/over/work" \
+	"$1/root" && mount -t tmpfs tmpfs "$1/root/tmp" &&
+mkdir -p "$1/root/run" && mount -t tmpfs tmpfs "$1/root/run" || exit 77
+mount --rbind /proc "$1/root/proc" && mount --rbind /dev "$1/root/dev" || exit 77
+cp "$2" "$1/root/tmp/weft.deb" && cp "$3" "$1/root/tmp/inside"
+exec chroot "$1/root" bash /tmp/inside
+'
+unshare -m --propagation private bash -c "$inside" inside "$T" "$DEB" \
+	"$TOP/tests/integration/package_inside" >"$T/out" 2>"$T/err" </dev/null
+status=$?
+[[ $status == 77 ]] && skip_rest "no overlay file system here"
+if [[ $status != 0 ]]; then
+	sed 's/^/# /' "$T/out" "$T/err"
+fi
+while read -r result what; do
+	[[ $result == yes ]] || sed 's/^/# /' "$T/err"
+	[[ $result == yes ]]
+	tap "$what"
+done < <(grep -E '^(yes|no) ' "$T/out")
+[[ $status == 0 ]]
+tap "to the end"
+finish
