@@ -17,6 +17,10 @@
 #include "lib/base/parallel.h"
 #include "lib/base/rat.h"
 
+/* Up to this part of the nodes searching from each is cheaper than growing
+ * the sets of all. */
+#define FEW_SOURCES 64
+
 /* One direction: the all-gather of a digraph. */
 struct side {
 	const struct topo *t;
@@ -376,6 +380,13 @@ static int solve_nodes(struct side *s, struct err *err)
 	return rc;
 }
 
+/* Nodes, the first of all, that stand for the rest: translations move them,
+ * and the mirror turns a run that they move round. */
+static int count_solved(const struct side *s)
+{
+	return shift_mirrors(s->t) ? s->sources - s->sources / 2 : s->sources;
+}
+
 /* Solves all programs of t. side_fini also after an error. */
 static int side_solve(struct side *s, const struct topo *t, struct err *err)
 {
@@ -385,9 +396,8 @@ static int side_solve(struct side *s, const struct topo *t, struct err *err)
 	s->t = t;
 	rc = shift_find(t, &s->shift, &s->moved, err);
 	s->sources = s->moved ? s->shift.fixed : n;
-	if (!rc && !s->moved && tops_can(t)) {
-		rc = tops_solve(t, shift_mirrors(t) ? n - n / 2 : n, &s->tops,
-				err);
+	if (!rc && s->sources > n / FEW_SOURCES && tops_can(t)) {
+		rc = tops_solve(t, count_solved(s), &s->tops, err);
 	} else if (!rc) {
 		rc = solve_nodes(s, err);
 	}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/private.h"
+
 #define MAX_TRIES 4096
 
 /* An arc into some node, as far as translations care. */
@@ -51,6 +53,32 @@ int shift_node(const struct shift *s, int u, int by)
 	return moved;
 }
 
+static bool in_order(const struct end *v, int n)
+{
+	for (int i = 1; i < n; i++) {
+		if (cmp_end(&v[i - 1], &v[i]) > 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Most often they are in order already, or in the reverse order. */
+static void sort_ends(struct end *v, int n)
+{
+	if (n > 1 && cmp_end(&v[0], &v[n - 1]) > 0) {
+		for (int i = 0, k = n - 1; i < k; i++, k--) {
+			struct end e = v[i];
+
+			v[i] = v[k];
+			v[k] = e;
+		}
+	}
+	if (!in_order(v, n)) {
+		qsort(v, (size_t)n, sizeof(*v), cmp_end);
+	}
+}
+
 /* Arcs into a node, sources moved, sorted. tag = position in `arcs`. */
 static void load_ends(const struct topo *t, const struct shift *s, int by,
 		      const int32_t *arcs, int n, struct end *out)
@@ -61,7 +89,7 @@ static void load_ends(const struct topo *t, const struct shift *s, int by,
 		out[i] = (struct end){ shift_node(s, a->src, by), i, a->cap,
 				       a->latency_ns };
 	}
-	qsort(out, n, sizeof(*out), cmp_end);
+	sort_ends(out, n);
 }
 
 /* True when moving by `by` brings the arcs into u to those into u's image.
@@ -166,6 +194,15 @@ int shift_find(const struct topo *t, struct shift *out, bool *found,
 	     n % fixed == 0; fixed *= degree) {
 		*found = try_fixed(&f, (int)fixed);
 	}
+	/* u -> -d u - a commutes with adding x when (d + 1) x = 0 modulo n,
+	 * u -> d u + a when (d - 1) x = 0: generalized Kautz and de Bruijn. */
+	for (int k = degree + 1; !*found && degree > 1 && k >= degree - 1;
+	     k -= 2) {
+		int common = (int)coll_gcd(n, k);
+
+		*found = common > 1 && common < n &&
+			 try_fixed(&f, n / common);
+	}
 	free(f.room);
 	return 0;
 }
@@ -186,7 +223,7 @@ static bool mirrors_node(const struct topo *t, int u, struct end *room)
 	for (int i = 0; i < n; i++) {
 		room[i].src = last - room[i].src;
 	}
-	qsort(room, (size_t)n, sizeof(*room), cmp_end);
+	sort_ends(room, n);
 	for (int i = 0; i < n; i++) {
 		if (!same_end(&room[i], &room[n + i])) {
 			return false;
@@ -201,7 +238,8 @@ bool shift_mirrors(const struct topo *t)
 	struct end *room = malloc(2 * most * sizeof(*room));
 	bool mirrors = room != NULL;
 
-	for (int u = 0; u < topo_n(t) && mirrors; u++) {
+	/* Its own inverse: a node's image need not be looked at. */
+	for (int u = 0; u < (topo_n(t) + 1) / 2 && mirrors; u++) {
 		mirrors = mirrors_node(t, u, room);
 	}
 	free(room);

@@ -6,6 +6,8 @@
  *
  * The line graph of such a digraph keeps its translations: they move the
  * digits above a lowest one that stays, which says which arc of a node it is.
+ * Generalized Kautz and de Bruijn graphs of degree d and n nodes have those by
+ * multiples of n / gcd(n, d + 1) or n / gcd(n, d - 1).
  */
 #ifndef WEFT_COLLECTIVE_SHIFT_H
 #define WEFT_COLLECTIVE_SHIFT_H
@@ -30,7 +32,7 @@ int shift_node(const struct shift *s, int u, int by);
 
 /* Looks for translations among the ways to write n as a product, fewest
  * factors first, at most a few thousand of them; then with powers of the
- * degree as the digit that stays. *found may be false for a
+ * degree, and what belongs to degree +- 1, as the digit that stays. *found may be false for a
  * graph that has some. Deterministic. O(m log d) a success, mostly O(d) a
  * failure. */
 int shift_find(const struct topo *t, struct shift *out, bool *found,

@@ -6,6 +6,10 @@
 
 #include "collective/private.h"
 #include "collective/spread.h"
+#include "lib/base/bits.h"
+
+/* Nodes that are dealt before it shows whether that works. */
+#define MIN_TRIES 16
 
 /* Rows of bits: bit v of row u of `near` (`far`): v reaches u within t - 1
  * (t) hops. */
@@ -34,11 +38,11 @@ struct look {
 	uint64_t *rest;			/* those of them not dealt out yet */
 	uint64_t *once, *twice;		/* a row a link: who may use one, two
 					 * of the links that come later */
-	uint64_t *usable;		/* of each node: links it may use */
 	struct part parts[SPREAD_MAX_LINKS + 1];
 	int n_parts;
 	int order[SPREAD_MAX_LINKS];	/* links, those of few shards first */
 	int64_t here[SPREAD_MAX_LINKS];	/* shards that a link could carry */
+	int tried, dealt;		/* at this level: nodes, successes */
 	struct spread spread;
 };
 
@@ -49,35 +53,6 @@ bool tops_can(const struct topo *t)
 }
 
 /* ---- rows ---- */
-
-static inline int count_bits(uint64_t x)
-{
-	x -= x >> 1 & UINT64_C(0x5555555555555555);
-	x = (x & UINT64_C(0x3333333333333333)) +
-	    (x >> 2 & UINT64_C(0x3333333333333333));
-	x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
-	return (int)(x * UINT64_C(0x0101010101010101) >> 56);
-}
-
-static int count_row(const uint64_t *row, int words)
-{
-	int sum = 0;
-
-	for (int i = 0; i < words; i++) {
-		sum += count_bits(row[i]);
-	}
-	return sum;
-}
-
-static int count_common(const uint64_t *a, const uint64_t *b, int words)
-{
-	int sum = 0;
-
-	for (int i = 0; i < words; i++) {
-		sum += count_bits(a[i] & b[i]);
-	}
-	return sum;
-}
 
 static uint64_t *row(const struct reach *r, uint64_t *rows, int u)
 {
@@ -140,7 +115,7 @@ static int reach_init(struct reach *r, const struct topo *t, int sources,
 	}
 	load_arcs(r);
 	for (int u = 0; u < r->n; u++) {
-		row(r, r->near, u)[u / 64] |= UINT64_C(1) << (u % 64);
+		bits_add(row(r, r->near, u), u);
 		r->n_near[u] = 1;
 	}
 	return 0;
@@ -160,13 +135,9 @@ static bool reach_step(struct reach *r)
 			continue;
 		}
 		for (int k = r->first[u]; k < r->first[u + 1]; k++) {
-			const uint64_t *from = row(r, r->near, r->source[k]);
-
-			for (int i = 0; i < r->words; i++) {
-				to[i] |= from[i];
-			}
+			bits_or(to, row(r, r->near, r->source[k]), r->words);
 		}
-		r->n_far[u] = count_row(to, r->words);
+		r->n_far[u] = (int32_t)bits_count(to, r->words);
 		grown = grown || r->n_far[u] > r->n_near[u];
 	}
 	return grown;
@@ -192,7 +163,7 @@ static int say_unreached(struct reach *r, struct err *err)
 	while (r->n_near[u] == r->n) {
 		u++;
 	}
-	while (row(r, r->near, u)[v / 64] >> (v % 64) & 1) {
+	while (bits_has(row(r, r->near, u), v)) {
 		v++;
 	}
 	return err_set(err, WEFT_EINFEASIBLE, "the digraph is not strongly "
@@ -257,9 +228,9 @@ static bool settled_by_counts(struct look *l, int u)
 		l->fresh[i] = far[i] & ~near[i];
 	}
 	for (int k = r->first[u]; k < r->first[u + 1]; k++) {
-		int64_t here = count_common(l->fresh,
-					    row(r, r->near, r->source[k]),
-					    r->words);
+		int64_t here = bits_count_and(l->fresh,
+					      row(r, r->near, r->source[k]),
+					      r->words);
 
 		l->here[k - r->first[u]] = here;
 		settled = settled && within(here, r->cap[k], l->top);
@@ -288,17 +259,11 @@ static void plan_dealing(struct look *l, int u)
 	memset(row(r, l->twice, n - 1), 0,
 	       (size_t)r->words * sizeof(*l->twice));
 	for (int k = n - 1; k > 0; k--) {
-		const uint64_t *near = row(r, r->near,
-					   r->source[r->first[u] +
-						     l->order[k]]);
-		const uint64_t *once = row(r, l->once, k);
-		const uint64_t *twice = row(r, l->twice, k);
+		int v = r->source[r->first[u] + l->order[k]];
 
-		for (int i = 0; i < r->words; i++) {
-			row(r, l->once, k - 1)[i] = once[i] | near[i];
-			row(r, l->twice, k - 1)[i] = twice[i] |
-						     (once[i] & near[i]);
-		}
+		bits_twice(row(r, l->once, k - 1), row(r, l->twice, k - 1),
+			   row(r, l->once, k), row(r, l->twice, k),
+			   row(r, r->near, v), r->words);
 	}
 }
 
@@ -308,27 +273,15 @@ struct hand {
 	int64_t room;
 };
 
-static bool has(const uint64_t *bits, int v)
-{
-	return bits[v / 64] >> (v % 64) & 1;
-}
-
 /* What no later link can carry; the room may fall below zero. */
 static void deal_forced(struct look *l, struct hand *h)
 {
-	int64_t n = 0;
-
-	for (int i = 0; i < l->r->words; i++) {
-		uint64_t set = l->rest[i] & h->near[i] & ~h->once[i];
-
-		n += count_bits(set);
-		l->rest[i] &= ~set;
-	}
-	h->room -= n * l->top.den;
+	h->room -= l->top.den *
+		   bits_take(l->rest, h->near, h->once, l->r->n, l->r->words);
 	for (int i = 0; i < l->n_parts; i++) {
 		struct part *p = &l->parts[i];
 
-		if (has(h->near, p->node) && !has(h->once, p->node)) {
+		if (bits_has(h->near, p->node) && !bits_has(h->once, p->node)) {
 			h->room -= p->left;
 			p->left = 0;
 		}
@@ -342,7 +295,7 @@ static void deal_parts(struct look *l, struct hand *h)
 	for (int i = 0; i < l->n_parts; i++) {
 		struct part p = l->parts[i];
 
-		if (has(h->near, p.node)) {
+		if (bits_has(h->near, p.node)) {
 			int64_t take = p.left < h->room ? p.left : h->room;
 
 			h->room -= take;
@@ -355,22 +308,11 @@ static void deal_parts(struct look *l, struct hand *h)
 	l->n_parts = kept;
 }
 
-/* Whole shards of those that cannot wait for two more links, or of all; the
- * last may be cut. */
-static void deal_whole(struct look *l, struct hand *h, bool wait)
+/* Whole shards of those that cannot wait for two more links, or of all. */
+static void deal_whole(struct look *l, struct hand *h, const uint64_t *wait)
 {
-	for (int i = 0; i < l->r->words && h->room > 0; i++) {
-		uint64_t set = l->rest[i] & h->near[i] &
-			       ~(wait ? h->twice[i] : 0);
-		int64_t n = count_bits(set), most = h->room / l->top.den;
-
-		l->rest[i] &= ~set;
-		for (; n > most; n--) {
-			l->rest[i] |= set & -set;
-			set &= set - 1;
-		}
-		h->room -= n * l->top.den;
-	}
+	h->room -= l->top.den * bits_take(l->rest, h->near, wait,
+					  h->room / l->top.den, l->r->words);
 }
 
 /* Fills the room that no whole shard fits with a part of one. */
@@ -390,8 +332,8 @@ static void deal_rest(struct look *l, struct hand *h)
 }
 
 /* Deals the shards to the links within the top, to each first those that
- * cannot wait. When that works nothing more need be known. */
-static bool settled_by_dealing(struct look *l, int u)
+ * cannot wait. */
+static bool deal(struct look *l, int u)
 {
 	const struct reach *r = l->r;
 	int n = r->first[u + 1] - r->first[u];
@@ -411,8 +353,8 @@ static bool settled_by_dealing(struct look *l, int u)
 			return false;
 		}
 		deal_parts(l, &h);
-		deal_whole(l, &h, true);
-		deal_whole(l, &h, false);
+		deal_whole(l, &h, h.twice);
+		deal_whole(l, &h, NULL);
 		deal_rest(l, &h);
 	}
 	for (int i = 0; i < r->words; i++) {
@@ -421,22 +363,35 @@ static bool settled_by_dealing(struct look *l, int u)
 	return left == 0 && l->n_parts == 0;
 }
 
-/* Fills l->usable for the fresh. */
-static void mark_usable(struct look *l, int u)
+/* When dealing works nothing more need be known. Where it mostly does not, it
+ * is no longer tried at this level: a program costs less. */
+static bool settled_by_dealing(struct look *l, int u)
+{
+	bool settled;
+
+	if (l->tried >= MIN_TRIES && 2 * l->dealt < l->tried) {
+		return false;
+	}
+	settled = deal(l, u);
+	l->tried++;
+	l->dealt += settled;
+	return settled;
+}
+
+/* Adds the fresh of word i of the rows to the program: columns of the rows of
+ * the links are what each may use. */
+static void add_fresh(struct look *l, int u, int i)
 {
 	const struct reach *r = l->r;
+	int first = r->first[u], n = r->first[u + 1] - first;
+	uint64_t rows[SPREAD_MAX_LINKS], usable[64];
 
-	for (int k = r->first[u]; k < r->first[u + 1]; k++) {
-		const uint64_t *near = row(r, r->near, r->source[k]);
-		uint64_t bit = UINT64_C(1) << (k - r->first[u]);
-
-		for (int i = 0; i < r->words; i++) {
-			uint64_t set = near[i] & l->fresh[i];
-
-			for (; set; set &= set - 1) {
-				l->usable[64 * i + __builtin_ctzll(set)] |= bit;
-			}
-		}
+	for (int k = 0; k < n; k++) {
+		rows[k] = row(r, r->near, r->source[first + k])[i];
+	}
+	bits_turn(rows, n, usable);
+	for (uint64_t set = l->fresh[i]; set; set &= set - 1) {
+		spread_add(&l->spread, usable[__builtin_ctzll(set)]);
 	}
 }
 
@@ -449,16 +404,9 @@ static int solve(struct look *l, int u, struct err *err)
 	int rc = spread_begin(&l->spread, r->first[u + 1] - from,
 			      r->cap + from, r->n_far[u] - r->n_near[u], err);
 
-	if (rc) {
-		return rc;
-	}
-	mark_usable(l, u);
-	for (int i = 0; i < r->words; i++) {
-		for (uint64_t set = l->fresh[i]; set; set &= set - 1) {
-			int v = 64 * i + __builtin_ctzll(set);
-
-			spread_add(&l->spread, l->usable[v]);
-			l->usable[v] = 0;
+	for (int i = 0; i < r->words && !rc; i++) {
+		if (l->fresh[i]) {
+			add_fresh(l, u, i);
 		}
 	}
 	while (!rc && !fits) {
@@ -473,7 +421,6 @@ static void look_fini(struct look *l)
 	free(l->rest);
 	free(l->once);
 	free(l->twice);
-	free(l->usable);
 	spread_fini(&l->spread);
 }
 
@@ -487,9 +434,8 @@ static int look_init(struct look *l, const struct reach *r, struct err *err)
 	l->rest = malloc(bytes);
 	l->once = malloc(links * bytes);
 	l->twice = malloc(links * bytes);
-	l->usable = calloc(64, bytes);
-	return l->fresh && l->rest && l->once && l->twice && l->usable
-		       ? 0 : err_nomem(err);
+	return l->fresh && l->rest && l->once && l->twice ? 0
+							  : err_nomem(err);
 }
 
 /* What the capacity of all links together must carry comes first: it is most
@@ -500,6 +446,7 @@ static int solve_level(struct look *l, struct err *err)
 	int rc = 0;
 
 	l->top = (struct ratio){ 0, 1 };
+	l->tried = l->dealt = 0;
 	for (int u = 0; u < r->sources; u++) {
 		raise_to(&l->top, r->n_far[u] - r->n_near[u],
 			 capacity_into(r, u));

@@ -647,7 +647,7 @@ static void test_translations(void **state)
 	assert_shift("Torus(4,6)", true, 2);
 	assert_shift("Torus(3,3,2)", true, 3);
 	assert_shift("K(3,3)", true, 2);
-	assert_shift("GenKautz(4,25)", false, 0);
+	assert_shift("GenKautz(4,26)", false, 0);
 	assert_shift("K(3,4)", false, 0);
 }
 

@@ -169,6 +169,43 @@ static void test_mirrors(void **state)
 	}
 }
 
+/* Generalized Kautz and de Bruijn graphs whose degree +- 1 shares a factor
+ * with the nodes: that many runs of nodes are alike. */
+static void test_some_translations(void **state)
+{
+	static const struct {
+		const char *expr;
+		int fixed;	/* 0: no translations */
+	} rows[] = {
+		{ "GenKautz(2,39)", 13 }, { "GenKautz(4,65)", 13 },
+		{ "Reverse(GenKautz(4,85))", 17 }, { "GenKautz(8,78)", 26 },
+		{ "GenKautz(9,50)", 5 }, { "DeBruijn(3,4)", 0 },
+		{ "GenKautz(4,64)", 0 }, { "GenKautz(4,80)", 16 },
+	};
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct topo *t = graph_of(rows[i].expr);
+		struct tops some = { 0 }, all = { 0 };
+		int n = topo_n(t), fixed = rows[i].fixed;
+		struct shift shift;
+		bool found;
+
+		must(shift_find(t, &shift, &found, &err), &err);
+		assert_int_equal(found ? shift.fixed : 0, fixed);
+		must(tops_solve(t, n, &all, &err), &err);
+		must(tops_solve(t, found ? fixed : n, &some, &err), &err);
+		assert_int_equal(some.n, all.n);
+		for (size_t k = 0; k < all.n; k++) {
+			assert_int_equal(ratio_cmp(some.v[k], all.v[k]), 0);
+		}
+		vec_fini(&all);
+		vec_fini(&some);
+		topo_free(t);
+	}
+}
+
 static void test_refusals(void **state)
 {
 	static const int arcs[][2] = { { 0, 1 }, { 1, 0 }, { 1, 2 } };
@@ -215,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_mirrors),
+		cmocka_unit_test(test_some_translations),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_spread_by_hand),
 	};
