@@ -205,7 +205,7 @@ int compare_before(const struct store_work *w, const struct device *d,
 			rc = check_load(w, d, err);
 		} else if (st->op == STORE_ADD) {
 			rc = check_add(w, st, d, err);
-		} else {
+		} else if (st->op != STORE_LEAVE) {
 			rc = check_there(st, d, err);
 		}
 	}
@@ -288,7 +288,7 @@ int compare_after(const struct store_work *w, const struct device *d,
 	for (int i = 0; i < w->n_steps && rc == 0; i++) {
 		if (w->steps[i].op == STORE_LOAD) {
 			rc = check_loaded(w, d, settling, err);
-		} else {
+		} else if (w->steps[i].op != STORE_LEAVE) {
 			rc = check_light(&w->steps[i], d, settling, err);
 		}
 	}
@@ -307,6 +307,9 @@ enum store_step_state compare_step(const struct store_work *w,
 		return program_same(has, work_old(w)) ? STORE_AS_BEFORE :
 		       program_same(has, work_new(w)) ? STORE_AS_PLANNED :
 							STORE_UNKNOWN;
+	}
+	if (step->op == STORE_LEAVE) {
+		return step->state;
 	}
 	there = snap_find(snap, step->xc) != NULL;
 	if (step->op == STORE_KEEP) {

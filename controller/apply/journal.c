@@ -16,7 +16,8 @@ int work_count(const struct store_work *w, enum store_op op)
 
 int work_moves(const struct store_work *w)
 {
-	return w->n_steps - work_count(w, STORE_KEEP);
+	return w->n_steps - work_count(w, STORE_KEEP) -
+	       work_count(w, STORE_LEAVE);
 }
 
 static void push(struct store_work *w, enum store_op op, struct light_xc xc)
@@ -24,10 +25,9 @@ static void push(struct store_work *w, enum store_op op, struct light_xc xc)
 	w->steps[w->n_steps++] = (struct store_step){ .op = op, .xc = xc };
 }
 
-static bool is_added(const struct plan_device *d, struct light_xc xc)
+static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
 {
-	return d->n_add && bsearch(&xc, d->add, d->n_add, sizeof(xc),
-				   light_xc_cmp);
+	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), light_xc_cmp);
 }
 
 static void write_circuits(const struct plan_device *d, struct store_work *w)
@@ -39,7 +39,9 @@ static void write_circuits(const struct plan_device *d, struct store_work *w)
 		push(w, STORE_ADD, d->add[i]);
 	}
 	for (int i = 0; i < d->n_want; i++) {
-		if (!is_added(d, d->want[i])) {
+		if (is_in(d->n_leave, d->leave, d->want[i])) {
+			push(w, STORE_LEAVE, d->want[i]);
+		} else if (!is_in(d->n_add, d->add, d->want[i])) {
 			push(w, STORE_KEEP, d->want[i]);
 		}
 	}

@@ -118,6 +118,9 @@ static void count_step(struct recovery *r, const struct reading *rd,
 	enum store_step_state now = rd->read ?
 		compare_step(rd->w, st, &rd->dev->now.snap) : STORE_UNKNOWN;
 
+	if (st->op == STORE_LEAVE) {
+		return;
+	}
 	if (st->op == STORE_KEEP) {
 		r->keeps = r->keeps && now == STORE_AS_PLANNED;
 		r->n_lost += now != STORE_AS_PLANNED &&

@@ -25,7 +25,7 @@ static bool differs(const struct run *r, int i)
 	const struct store_step *st = &r->w->steps[i];
 	enum store_step_state now = compare_step(r->w, st, &r->dev->now.snap);
 
-	if (st->state == STORE_PLANNED) {
+	if (st->state == STORE_PLANNED || st->op == STORE_LEAVE) {
 		return false;
 	}
 	return st->op == STORE_KEEP ? now != STORE_AS_PLANNED :

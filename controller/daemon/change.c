@@ -627,6 +627,10 @@ static int start_earlier(struct daemon *d, struct rpc_call *call,
 	}
 	r = daemon_work_new(d, cfg.name, cfg.text, cfg.len, &w, err);
 	store_config_fini(&cfg);
+	if (r == 0 && wish->own && !(w->only = strdup(wish->own->job))) {
+		daemon_work_free(w);
+		return err_nomem(err);
+	}
 	return r ? r : start_change(d, call, wish, w, "", err);
 }
 

@@ -407,7 +407,7 @@ static bool begin(struct jobs *jobs, struct job *j, const char *verb)
 {
 	char comment[MODEL_MAX_NAME + 16];
 	struct own_change own = { .who = j->s.who, .comment = comment,
-				  .ended = on_ended };
+				  .job = j->s.name, .ended = on_ended };
 	struct err err = { 0 };
 	int r;
 

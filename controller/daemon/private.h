@@ -69,6 +69,7 @@ struct work {
 	char *name, *text;	/* the configuration; owned */
 	size_t len;
 	enum plan_mode mode;
+	char *only;		/* as plan_base.only; owned */
 	struct model_fabric *fabric;
 	struct snapshot snap;
 	struct plan *plan;
@@ -126,6 +127,7 @@ int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
 
 struct own_change {
 	const char *who, *comment;
+	const char *job;	/* no other job's light is touched */
 	/* Called at its end, when the next change may begin. */
 	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
 		      const struct err *err);

@@ -176,6 +176,7 @@ void daemon_work_free(struct work *w)
 	daemon_snapshot_fini(&w->snap);
 	free(w->name);
 	free(w->text);
+	free(w->only);
 	free(w);
 	/* A plan may have been large, and the daemon is small. */
 	malloc_trim(0);
@@ -270,6 +271,7 @@ static void copy_base(struct work *w)
 		w->rc = daemon_snapshot_init(&w->snap, &base,
 					     w->fabric->n_devices, &w->err);
 	}
+	w->snap.base.only = w->only;
 	if (w->rc == 0) {
 		w->rc = daemon_steer(w->d, w->fabric, &w->snap, &w->err);
 	}

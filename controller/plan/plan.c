@@ -35,14 +35,23 @@ bool plan_is_foreign(const struct plan_ctx *ctx, int device,
 	       !plan_light_has(plan_intent(ctx, device), xc);
 }
 
+/* A job whose light is to stay is planned as though all of it were there:
+ * each arc then has the circuits that it got when it was applied. */
 static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
 			struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	const struct plan_base *base = ctx->base;
+	struct plan_base applied = *base;
 	int rc;
 
+	applied.observed = base->intent;
+	if (pj->kept && !pj->is_ring) {
+		ctx->base = &applied;
+	}
 	rc = pj->is_ring ? plan_ring_job(ctx, pj, err)
 			 : plan_switched_job(ctx, pj, err);
+	ctx->base = base;
 	if (rc) {
 		rc = err_wrap(err, "job %s", job->name);
 		err_at(err, ctx->fabric->file, job->place.line,
@@ -73,6 +82,7 @@ static void device_fini(struct plan_device *d)
 	free(d->foreign);
 	free(d->stolen);
 	free(d->want);
+	free(d->leave);
 	light_ring_fini(&d->programs);
 	light_ring_fini(&d->old_programs);
 }
@@ -128,6 +138,39 @@ static int plan_new(const struct model_fabric *fabric,
 	return 0;
 }
 
+static void mark_kept(struct plan_ctx *ctx, struct plan *p)
+{
+	const struct model_fabric *f = ctx->fabric;
+
+	for (int i = 0; i < f->n_jobs && ctx->base->only; i++) {
+		const struct model_job *job = &f->jobs[i];
+
+		p->jobs[i].kept = strcmp(job->name, ctx->base->only) != 0;
+		for (int k = 0; k < job->n_hosts && p->jobs[i].kept &&
+				!p->jobs[i].is_ring; k++) {
+			const struct model_host *h = &f->hosts[job->hosts[k]];
+
+			memset(ctx->kept_port + h->first_port, true,
+			       (size_t)h->n_ports);
+		}
+	}
+}
+
+/* Those that stay come first, so that they have what they have. */
+static int plan_jobs(struct plan_ctx *ctx, struct plan *p, struct err *err)
+{
+	int rc = 0;
+
+	for (int kept = 1; kept >= 0; kept--) {
+		for (int i = 0; i < p->n_jobs && rc == 0; i++) {
+			if (p->jobs[i].kept == (kept != 0)) {
+				rc = plan_one_job(ctx, &p->jobs[i], err);
+			}
+		}
+	}
+	return rc;
+}
+
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err)
 {
@@ -140,7 +183,9 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	ctx.tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx.rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx.trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
-	if (!ctx.tx_taken || !ctx.rx_taken || !ctx.trunk_taken) {
+	ctx.kept_port = calloc(fabric->n_ports + 1, sizeof(bool));
+	if (!ctx.tx_taken || !ctx.rx_taken || !ctx.trunk_taken ||
+	    !ctx.kept_port) {
 		rc = err_nomem(err);
 		goto out;
 	}
@@ -148,10 +193,9 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	if (rc) {
 		goto out;
 	}
+	mark_kept(&ctx, p);
 	rc = plan_shares(&ctx, p, err);
-	for (int i = 0; i < fabric->n_jobs && rc == 0; i++) {
-		rc = plan_one_job(&ctx, &p->jobs[i], err);
-	}
+	rc = rc ? rc : plan_jobs(&ctx, p, err);
 	rc = rc ? rc : plan_steps(&ctx, p, err);
 	if (rc == 0) {
 		plan_digest(p, p->digest);
@@ -160,6 +204,7 @@ out:
 	free(ctx.tx_taken);
 	free(ctx.rx_taken);
 	free(ctx.trunk_taken);
+	free(ctx.kept_port);
 	if (rc) {
 		plan_free(p);
 	} else {

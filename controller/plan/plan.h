@@ -40,6 +40,9 @@ struct plan_base {
 	enum plan_mode mode;
 	const struct plan_light *intent;	/* committed; NULL: nothing */
 	const struct plan_light *observed;	/* as read; NULL: all dark */
+	/* The only job whose light may move: the ports of all others stay as
+	 * they are, dead circuits and all. NULL: every job's may; "": none. */
+	const char *only;
 };
 
 /* One lit arc of a job's topology on a switch; an arc over several switches
@@ -90,6 +93,7 @@ struct plan_job {
 	int64_t time_ns, bound_ns;
 	double gap;			/* time / bound - 1 */
 	bool is_ring;
+	bool kept;			/* base->only is another */
 	struct plan_share share;	/* rings */
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
 	int n_circuits;
@@ -110,6 +114,9 @@ struct plan_device {
 	struct light_xc *stolen;	/* foreign ones that are in del */
 	int n_want;
 	struct light_xc *want;		/* intent after this plan */
+	int n_leave;
+	struct light_xc *leave;		/* of want, dead or gone, and of kept
+					 * jobs: neither made nor looked at */
 	bool has_program;		/* rings: programs are wanted */
 	struct light_ring programs;	/* wanted, one a job */
 	bool load_program;		/* they differ from what is loaded */

@@ -10,6 +10,7 @@ struct plan_ctx {
 	const struct plan_base *base;	/* never NULL; arrays may be */
 	bool *tx_taken, *rx_taken;	/* [n_ports] by earlier jobs */
 	bool *trunk_taken;		/* [n_trunks] */
+	bool *kept_port;		/* [n_ports] of hosts of kept jobs */
 };
 
 /* The observed and intended light of a device; both NULL-safe. */
@@ -18,6 +19,11 @@ const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
 
 /* True when the sorted list holds xc. O(log n). */
 bool plan_light_has(const struct plan_light *light, struct light_xc xc);
+
+/* True when a circuit that was made is not there any more, or a port of it
+ * has failed; either: an input is an output as well. remains.c */
+bool plan_has_died(const struct plan_light *seen, bool either,
+		   struct light_xc xc);
 
 /* A circuit that is observed but in no intent of weft's. */
 bool plan_is_foreign(const struct plan_ctx *ctx, int device,

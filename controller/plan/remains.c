@@ -25,10 +25,8 @@ static bool has_port(int n, const int *ports, int port)
 	return false;
 }
 
-/* True when a circuit that was made is not there any more; either: an input
- * is an output as well. */
-static bool has_died(const struct plan_light *seen, bool either,
-		     struct light_xc xc)
+bool plan_has_died(const struct plan_light *seen, bool either,
+		   struct light_xc xc)
 {
 	return !plan_light_has(seen, xc) ||
 	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
@@ -43,8 +41,8 @@ static bool is_dead(const struct plan_ctx *ctx, const struct plan_circuit *c)
 
 	return seen->known &&
 	       plan_light_has(plan_intent(ctx, c->device), c->xc) &&
-	       has_died(seen, ctx->fabric->devices[c->device].any_to_any,
-			c->xc);
+	       plan_has_died(seen, ctx->fabric->devices[c->device].any_to_any,
+			     c->xc);
 }
 
 /* FNV-1a of one number. */
@@ -63,8 +61,8 @@ uint64_t plan_dead_light(const struct model_fabric *fabric,
 		const struct plan_light *intent = &base->intent[d];
 
 		for (int i = 0; seen->known && i < intent->n_xcs; i++) {
-			if (has_died(seen, fabric->devices[d].any_to_any,
-				     intent->xcs[i])) {
+			if (plan_has_died(seen, fabric->devices[d].any_to_any,
+					  intent->xcs[i])) {
 				hash = mix(hash + 1, d);
 				hash = mix(hash, intent->xcs[i].in);
 				hash = mix(hash, intent->xcs[i].out);
@@ -196,6 +194,7 @@ int plan_remains(const struct model_fabric *fabric,
 	/* As though every circuit were as it was made: each arc then has the
 	 * circuits that it got when it was applied. */
 	applied.observed = base->intent;
+	applied.only = NULL;
 	rc = plan_make(fabric, &applied, out, err);
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
 		if (!(*out)->jobs[i].is_ring) {

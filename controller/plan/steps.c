@@ -31,36 +31,102 @@ static void order_devices(const struct model_fabric *f, struct plan *p)
 	}
 }
 
-static int collect_want(const struct plan *p, struct plan_device *d,
-			struct err *err)
+/* A duplex circuit carries two arcs and is wanted once. */
+static void sort_once(xc_list *list)
 {
-	xc_list want = { 0 };
+	size_t kept = 0;
+
+	if (list->n == 0) {
+		return;
+	}
+	qsort(list->v, list->n, sizeof(*list->v), light_xc_cmp);
+	for (size_t i = 0; i < list->n; i++) {
+		if (kept == 0 ||
+		    light_xc_cmp(&list->v[i], &list->v[kept - 1]) != 0) {
+			list->v[kept++] = list->v[i];
+		}
+	}
+	list->n = kept;
+}
+
+/* Circuits of jobs that are kept, or of the others. Of the former those that
+ * were made: weft may have planned on ports that have failed since. */
+static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
+			   int device, bool kept, xc_list *out)
+{
+	int r = 0;
 
 	for (int j = 0; j < p->n_jobs; j++) {
-		for (int i = 0; i < p->jobs[j].n_circuits; i++) {
-			const struct plan_circuit *c = &p->jobs[j].circuits[i];
+		const struct plan_job *pj = &p->jobs[j];
 
-			if (c->device == d->device && vec_push(&want, c->xc)) {
-				vec_fini(&want);
-				return err_nomem(err);
+		for (int i = 0; i < pj->n_circuits && pj->kept == kept; i++) {
+			const struct plan_circuit *c = &pj->circuits[i];
+
+			if (c->device == device &&
+			    (!kept || plan_light_has(plan_intent(ctx, device),
+						     c->xc))) {
+				r = r ? r : vec_push(out, c->xc);
 			}
 		}
 	}
-	if (want.n > 0) {
-		size_t kept = 1;
+	return r;
+}
 
-		/* A duplex circuit carries two arcs and is wanted once. */
-		qsort(want.v, want.n, sizeof(*want.v), light_xc_cmp);
-		for (size_t i = 1; i < want.n; i++) {
-			if (light_xc_cmp(&want.v[i], &want.v[kept - 1]) != 0) {
-				want.v[kept++] = want.v[i];
-			}
+static bool at_kept_port(const struct plan_ctx *ctx, int device,
+			 struct light_xc xc)
+{
+	const struct model_device *dev = &ctx->fabric->devices[device];
+	int tx = xc.in < dev->n_in ? dev->in_port[xc.in] : -1;
+	int rx = xc.out >= dev->n_out ? -1
+		 : dev->any_to_any ? dev->in_port[xc.out]
+				   : dev->out_port[xc.out];
+
+	return (tx >= 0 && ctx->kept_port[tx]) ||
+	       (rx >= 0 && ctx->kept_port[rx]);
+}
+
+/* All that was made for jobs that are kept. */
+static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
+			int device, xc_list *out)
+{
+	const struct plan_light *intent = plan_intent(ctx, device);
+	int r = collect_planned(ctx, p, device, true, out);
+
+	for (int i = 0; i < intent->n_xcs; i++) {
+		if (at_kept_port(ctx, device, intent->xcs[i])) {
+			r = r ? r : vec_push(out, intent->xcs[i]);
 		}
-		want.n = kept;
 	}
+	sort_once(out);
+	return r;
+}
+
+static int push_xc(struct light_xc **list, int *n, int cap,
+		   struct light_xc xc, struct err *err);
+
+static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
+			struct plan_device *d, struct err *err)
+{
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+	bool either = ctx->fabric->devices[d->device].any_to_any;
+	xc_list want = { 0 }, kept = { 0 };
+	int r = collect_kept(ctx, p, d->device, &kept) ? err_nomem(err) : 0;
+
+	for (size_t i = 0; i < kept.n && r == 0; i++) {
+		if (plan_has_died(seen, either, kept.v[i])) {
+			r = push_xc(&d->leave, &d->n_leave, (int)kept.n,
+				    kept.v[i], err);
+		}
+		r = r ? r : vec_push(&want, kept.v[i]) ? err_nomem(err) : 0;
+	}
+	vec_fini(&kept);
+	if (r == 0 && collect_planned(ctx, p, d->device, false, &want)) {
+		r = err_nomem(err);
+	}
+	sort_once(&want);
 	d->want = want.v;
 	d->n_want = (int)want.n;
-	return 0;
+	return r;
 }
 
 static bool share_port(const struct model_device *dev, struct light_xc a,
@@ -74,8 +140,12 @@ static const struct light_xc *find_victim_of(const struct model_device *dev,
 					     const struct plan_device *d,
 					     struct light_xc xc)
 {
+	const struct plan_light leave = { .n_xcs = d->n_leave,
+					  .xcs = d->leave };
+
 	for (int i = 0; i < d->n_want; i++) {
-		if (share_port(dev, d->want[i], xc)) {
+		if (share_port(dev, d->want[i], xc) &&
+		    !plan_light_has(&leave, d->want[i])) {
 			return &d->want[i];
 		}
 	}
@@ -124,6 +194,7 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
 	struct plan_light want = { .n_xcs = d->n_want, .xcs = d->want };
+	struct plan_light leave = { .n_xcs = d->n_leave, .xcs = d->leave };
 	int rc = 0;
 
 	for (int i = 0; i < seen->n_xcs && rc == 0; i++) {
@@ -135,7 +206,8 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 		}
 	}
 	for (int i = 0; i < d->n_want && rc == 0; i++) {
-		if (!plan_light_has(seen, d->want[i])) {
+		if (!plan_light_has(seen, d->want[i]) &&
+		    !plan_light_has(&leave, d->want[i])) {
 			rc = push_xc(&d->add, &d->n_add, d->n_want,
 				     d->want[i], err);
 		}
@@ -293,7 +365,7 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 		if (ctx->fabric->devices[d->device].kind == MODEL_RING) {
 			rc = diff_ring(ctx, p, d, err);
 		} else {
-			rc = collect_want(p, d, err);
+			rc = collect_want(ctx, p, d, err);
 			rc = rc ? rc : diff_space(ctx, d, err);
 		}
 		expect_downtime(ctx->fabric, d);
@@ -329,6 +401,7 @@ static void digest_device(EVP_MD_CTX *md, const struct plan *p,
 	digest_list(md, "del", d->del, d->n_del);
 	digest_list(md, "add", d->add, d->n_add);
 	digest_list(md, "want", d->want, d->n_want);
+	digest_list(md, "leave", d->leave, d->n_leave);
 	if (d->load_program) {
 		light_ring_digest(&d->programs, program);
 		EVP_DigestUpdate(md, "load", 4);

@@ -290,7 +290,7 @@ static void move_result(struct plan_job *to, struct plan_job *from)
 static int offer(const struct plan_ctx *ctx, struct plan_job *pj,
 		 struct coll_sched *s, const char *algorithm, struct err *err)
 {
-	struct plan_job one = { .job = pj->job, .sched = s,
+	struct plan_job one = { .job = pj->job, .kept = pj->kept, .sched = s,
 				.algorithm = algorithm };
 	int rc;
 
@@ -461,7 +461,7 @@ static int try_expression(const struct plan_ctx *ctx, struct plan_job *pj,
 			  const struct candidates *all, const char *expr,
 			  struct err *err)
 {
-	struct plan_job one = { .job = pj->job };
+	struct plan_job one = { .job = pj->job, .kept = pj->kept };
 	int rc;
 
 	coll_report_init(&one.report);
@@ -604,7 +604,7 @@ static int find_circuits(struct plan_ctx *ctx, struct plan_job *pj,
 /* Gives the digraph of pj up, which has no circuits. */
 static int refuse(struct candidates *all, struct plan_job *pj, struct err *err)
 {
-	struct plan_job none = { .job = pj->job };
+	struct plan_job none = { .job = pj->job, .kept = pj->kept };
 
 	if (vec_push(&all->refused, pj->topology)) {
 		return err_nomem(err);

@@ -445,7 +445,8 @@ static int move_intent(struct store *s, int64_t id, struct err *err)
 				"FROM journal_step AS st JOIN journal_device "
 				"AS d ON d.change = st.change "
 				"AND d.seq = st.device_seq WHERE d.change = ? "
-				"AND st.op IN ('keep', 'add')", "i", id);
+				"AND st.op IN ('keep', 'add', "
+				"'leave')", "i", id);
 }
 
 static int close_change(struct store *s, int64_t id, enum store_verdict v,

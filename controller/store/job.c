@@ -14,7 +14,8 @@ static const char *const state_names[] = {
 #define N_STATES (int)(sizeof(state_names) / sizeof(state_names[0]))
 #define COLUMNS \
 	"id, name, who, request, spec, nodes, state, problem, priority, " \
-	"preemptible, duration_ns, asked_ns, started_ns, ended_ns"
+	"preemptible, duration_ns, asked_ns, started_ns, ended_ns, repairs, " \
+	"repair_ns"
 
 const char *store_job_state_name(enum store_job_state st)
 {
@@ -64,6 +65,8 @@ static int read_job(struct store *s, sqlite3_stmt *st, struct store_job *out,
 		.asked_ns = sqlite3_column_int64(st, 11),
 		.started_ns = sqlite3_column_int64(st, 12),
 		.ended_ns = sqlite3_column_int64(st, 13),
+		.repairs = sqlite3_column_int(st, 14),
+		.repair_ns = sqlite3_column_int64(st, 15),
 	};
 	if (!out->name || !out->who || !out->request_id || !out->spec ||
 	    !out->nodes || !out->problem) {
@@ -133,11 +136,13 @@ int store_job_put(struct store *s, struct store_job *j, struct err *err)
 	rc = rc ? rc : db_run(s, err, "UPDATE job SET nodes = ?, state = ?, "
 			      "problem = ?, priority = ?, preemptible = ?, "
 			      "duration_ns = ?, asked_ns = ?, started_ns = ?, "
-			      "ended_ns = ? WHERE id = ?", "sssiiiiiii",
+			      "ended_ns = ?, repairs = ?, repair_ns = ? "
+			      "WHERE id = ?", "sssiiiiiiiii",
 			      j->nodes, state_names[j->state], j->problem,
 			      (int64_t)j->priority, (int64_t)j->preemptible,
 			      j->duration_ns, j->asked_ns, j->started_ns,
-			      j->ended_ns, id);
+			      j->ended_ns, (int64_t)j->repairs, j->repair_ns,
+			      id);
 	rc = rc ? rc : prune(s, err);
 	rc = db_end(s, rc, err);
 	if (rc == 0) {

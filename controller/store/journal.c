@@ -10,6 +10,7 @@ static const char *const op_names[] = {
 	[STORE_ADD] = "add",
 	[STORE_KEEP] = "keep",
 	[STORE_LOAD] = "load",
+	[STORE_LEAVE] = "leave",
 };
 
 static const char *const state_names[] = {

@@ -151,4 +151,31 @@ static const char v5[] =
 	"  since_ns INTEGER NOT NULL"
 	") STRICT, WITHOUT ROWID;";
 
-const char *const store_migrations[STORE_VERSION] = { v1, v2, v3, v4, v5 };
+/* Circuits that a change leaves alone, dead as they are (SQLite changes a
+ * CHECK only by copying); jobs that are repaired. */
+static const char v6[] =
+	"CREATE TABLE journal_step_6 ("
+	"  change INTEGER NOT NULL,"
+	"  device_seq INTEGER NOT NULL,"
+	"  seq INTEGER NOT NULL,"
+	"  op TEXT NOT NULL CHECK (op IN ('del', 'add', 'keep', 'load',"
+	"    'leave')),"
+	"  in_port INTEGER NOT NULL,"
+	"  out_port INTEGER NOT NULL,"
+	"  state TEXT NOT NULL CHECK (state IN ('planned', 'sent', 'done',"
+	"    'denied', 'unknown', 'as before', 'as planned')),"
+	"  note TEXT NOT NULL DEFAULT '',"
+	"  PRIMARY KEY (change, device_seq, seq),"
+	"  FOREIGN KEY (change, device_seq)"
+	"    REFERENCES journal_device (change, seq)"
+	") STRICT, WITHOUT ROWID;"
+	"INSERT INTO journal_step_6 SELECT change, device_seq, seq, op,"
+	"  in_port, out_port, state, note FROM journal_step;"
+	"DROP TABLE journal_step;"
+	"ALTER TABLE journal_step_6 RENAME TO journal_step;"
+	"ALTER TABLE job ADD COLUMN repairs INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE job ADD COLUMN repair_ns INTEGER NOT NULL DEFAULT 0;";
+
+const char *const store_migrations[STORE_VERSION] = {
+	v1, v2, v3, v4, v5, v6,
+};

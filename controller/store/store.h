@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 5		/* of the file format (user_version) */
+#define STORE_VERSION 6		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -168,8 +168,9 @@ int store_change_config(struct store *s, int64_t id, struct store_config *out,
 
 /* ---- the journal --------------------------------------------------------- */
 
-/* KEEP: there before and meant to stay; never sent on its own. */
-enum store_op { STORE_DEL, STORE_ADD, STORE_KEEP, STORE_LOAD };
+/* KEEP: there before and meant to stay; never sent on its own. LEAVE: meant
+ * to be there, dead before, and none of this change's business. */
+enum store_op { STORE_DEL, STORE_ADD, STORE_KEEP, STORE_LOAD, STORE_LEAVE };
 
 enum store_step_state {
 	STORE_PLANNED,		/* never sent */
@@ -192,7 +193,7 @@ struct store_step {
 };
 
 /* What a change does on one device; undo is the same read backwards. The
- * light after it is KEEP and ADD, or new_programs. */
+ * light after it is KEEP, LEAVE and ADD, or new_programs. */
 struct store_work {
 	char *device;
 	bool is_ring;
@@ -282,6 +283,8 @@ struct store_job {
 	bool preemptible;
 	int64_t duration_ns;	/* 0: until it is released */
 	int64_t asked_ns, started_ns, ended_ns;	/* wall clock; 0: not yet */
+	int repairs;		/* tries of late to repair its light */
+	int64_t repair_ns;	/* wall clock of the last one, 0: never */
 };
 
 void store_job_fini(struct store_job *j);

@@ -128,6 +128,28 @@ expect 0 "and goes back" weft rollback
 map | cmp -s - "$T/with-b" && state b running
 tap "the job has been left alone"
 expect 0 "the last one" weft job release b
+# Light that has died under one job is none of the others' business.
+expect 0 "a job of three hosts" weft job request k --nodes h2,h3,h4 -c allgather --size 1MB -t 'UniRing(2,3)'
+control ocs0 "fault port-failed=o5" >"$T/ctl"
+gone=$(control ocs0 map | awk -F, '$2 == 6')
+control ocs0 "unset $gone" >"$T/ctl"
+expect 2 "its light dies, one circuit is gone" weft verify
+map >"$T/dead"
+expect 0 "another starts" weft job request l --count 2 -c allgather --size 1MB --format json
+[[ $(jq -r '.nodes | join(",")' "$T/out") == h5,h6 ]]
+tap "beside it"
+comm -23 "$T/dead" <(map) | cmp -s - /dev/null && ! map | grep -qx "$gone"
+tap "and neither moves nor mends what is dead"
+expect 0 "the other ends" weft job release l
+map | cmp -s - "$T/dead"
+tap "and leaves the rest as it is"
+weft status --format json | jq -e '.jobs[] | select(.name == "k" and .light == "degraded")' >/dev/null
+tap "it is still known what is dead"
+expect 0 "the dead one is given back" weft job release k
+control ocs0 clear >"$T/ctl"
+weft verify >/dev/null 2>&1
+map | cmp -s - "$T/own"
+tap "whole or not"
 # Drained hosts get no new job.
 expect 0 "a host is drained" weft drain h3
 expect 0 "a job goes elsewhere" weft job request h --count 5 -c allgather --size 1MB --format json

@@ -587,6 +587,112 @@ static void failed_ports_are_not_used(void **state)
 	model_free(f);
 }
 
+/* ---- one job's light only ---- */
+
+/* Eight hosts with four ports each, two by two on two switches; jobs on four
+ * hosts each. */
+#define TWO_HALVES(text)                                                \
+	"weft: 1\nfabric: t\nhosts:\n"                                  \
+	"  - { name: 'h[0-7]', ports: 'p[0-3]', rate: 100Gbps }\n"      \
+	"switches:\n"                                                   \
+	"  - { name: ocs0, size: 16x16, driver: sim }\n"                \
+	"  - { name: ocs1, size: 16x16, driver: sim }\n"                \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-7].p[0-1]', to: 'ocs0.[1-16]' }\n"            \
+	"  - { from: 'h[0-7].p[2-3]', to: 'ocs1.[1-16]' }\n"            \
+	"jobs:\n"                                                       \
+	"  - { name: a, nodes: 'h[0-3]', collective: allreduce, "       \
+	"size: 1MiB, topology: auto }\n" text
+#define SECOND_HALF(topology)                                           \
+	"  - { name: b, nodes: 'h[4-7]', collective: allgather, "       \
+	"size: 1MiB, topology: '" topology "' }\n"
+
+/* Of job a's circuits some are gone and some are at failed ports; b's are in
+ * the upper half of the ports. */
+static void let_die(struct plan_light *seen, int (*bad)[16], uint64_t seed)
+{
+	for (int d = 0; d < 2; d++) {
+		struct light_xc *left = calloc(64, sizeof(*left));
+		int n = 0;
+
+		assert_non_null(left);
+		for (int i = 0; i < seen[d].n_xcs; i++) {
+			struct light_xc xc = seen[d].xcs[i];
+			uint64_t dice = rng_mix(seed + (uint64_t)(99 * d + i));
+
+			if (xc.in >= 8 || dice % 3) {
+				left[n++] = xc;
+			}
+			if (xc.in < 8 && dice % 5 == 0) {
+				bad[d][seen[d].n_bad_in++] = xc.in;
+			}
+		}
+		seen[d].xcs = left;
+		seen[d].n_xcs = n;
+		seen[d].bad_in = bad[d];
+	}
+}
+
+static void expect_untouched(const struct plan *p, const struct plan_light *was)
+{
+	for (int i = 0; i < p->n_devices; i++) {
+		const struct plan_device *d = &p->devices[i];
+		const struct plan_light *l = &was[d->device];
+		int n = 0;
+
+		for (int k = 0; k < d->n_del; k++) {
+			assert_true(d->del[k].in >= 8 && d->del[k].out >= 8);
+		}
+		for (int k = 0; k < d->n_add; k++) {
+			assert_true(d->add[k].in >= 8 && d->add[k].out >= 8);
+		}
+		/* What a is meant to have it is still meant to have. */
+		for (int k = 0; k < l->n_xcs; k++) {
+			n += l->xcs[k].in < 8;
+		}
+		for (int k = 0; k < d->n_want; k++) {
+			n -= d->want[k].in < 8;
+		}
+		assert_int_equal(n, 0);
+	}
+}
+
+static void light_of_other_jobs_stays_dead_or_alive(void **state)
+{
+	static const char *const texts[] = {
+		TWO_HALVES(""), TWO_HALVES(SECOND_HALF("Ring(4)")),
+		TWO_HALVES(SECOND_HALF("K(4)")),
+		TWO_HALVES(SECOND_HALF("auto")),
+	};
+	int n_left = 0;
+
+	(void)state;
+	for (uint64_t round = 0; round < 32; round++) {
+		struct model_fabric *f = fabric_of(texts[round % 4]);
+		struct model_fabric *g = fabric_of(texts[round / 4 % 4]);
+		struct plan *first = plan_of(f, NULL), *second;
+		struct plan_light *intent = light_after(first);
+		struct plan_light *seen = light_after(first);
+		struct plan_base base = { .intent = intent, .observed = seen,
+					  .only = "b" };
+		int bad[2][16];
+
+		let_die(seen, bad, round);
+		second = plan_of(g, &base);
+		expect_untouched(second, intent);
+		n_left += second->devices[0].n_leave;
+		plan_free(second);
+		free((void *)seen[0].xcs);
+		free((void *)seen[1].xcs);
+		free(seen);
+		free(intent);
+		plan_free(first);
+		model_free(g);
+		model_free(f);
+	}
+	assert_true(n_left > 0);
+}
+
 /* ---- topology: auto ---- */
 
 #define ANY(ports, n, switch_keys, size)                                \
@@ -1358,6 +1464,7 @@ int main(void)
 		cmocka_unit_test(another_topology_keeps_what_it_shares),
 		cmocka_unit_test(what_is_missing_is_repaired_where_it_was),
 		cmocka_unit_test(a_job_that_is_gone_is_cleared),
+		cmocka_unit_test(light_of_other_jobs_stays_dead_or_alive),
 		cmocka_unit_test(moves_are_the_fewest_possible),
 		cmocka_unit_test(foreign_light_is_left_alone_or_named),
 		cmocka_unit_test(foreign_light_out_of_the_way_stays),
