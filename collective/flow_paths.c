@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collective/flow_paths.h"
+#include "lib/base/parallel.h"
 
 /* What is left of a unit demand below this is rounding. */
 #define CRUMB 1e-7
@@ -188,30 +189,134 @@ static int cut_source(struct widest *w, double *flow, int s,
 	return rc;
 }
 
-int flow_paths_cut(struct mcf *p, struct flow_paths *out, struct err *err)
+/* One path to each sink, along the tree. */
+static int take_tree(const struct mcf *p, int i, struct flow_paths *out)
 {
-	size_t n = (size_t)p->net.n, m = (size_t)p->net.m;
-	struct widest w = { .net = &p->net };
-	double *flow = malloc(m * sizeof(*flow));
-	int rc;
+	const struct flow_net *net = &p->net;
+	const int32_t *parent = mcf_parent_of(p, i);
+	int s = p->source[i];
 
-	w.width = malloc(n * sizeof(*w.width));
-	w.hops = malloc(n * sizeof(*w.hops));
-	w.next = malloc(n * sizeof(*w.next));
-	w.seen = calloc(n, sizeof(*w.seen));
-	w.heap = malloc((m + 1) * sizeof(*w.heap));
-	rc = flow && w.width && w.hops && w.next && w.seen && w.heap
-		     ? 0 : WEFT_ENOMEM;
-	for (int s = 0; s < p->n_sources && rc == 0; s++) {
-		memcpy(flow, mcf_flow_of(p, s), m * sizeof(*flow));
-		rc = cut_source(&w, flow, p->source[s], out);
+	for (int t = 0; t < net->n; t++) {
+		int64_t first = (int64_t)out->arcs.n;
+		int n = 0;
+
+		if (t == s || !net->terminal[t]) {
+			continue;
+		}
+		for (int v = t; v != s; v = net->src[parent[v]]) {
+			n++;
+		}
+		if (vec_reserve(&out->arcs, (size_t)n) ||
+		    vec_push(&out->v, (struct flow_path){
+			    s * net->n + t, 0, first, n, 1 })) {
+			return WEFT_ENOMEM;
+		}
+		out->arcs.n += (size_t)n;
+		for (int v = t; v != s; v = net->src[parent[v]]) {
+			out->arcs.v[first + --n] = parent[v];
+		}
 	}
+	return 0;
+}
+
+static void widest_fini(struct widest *w)
+{
+	free(w->width);
+	free(w->hops);
+	free(w->next);
+	free(w->seen);
+	free(w->heap);
+}
+
+static int widest_init(struct widest *w, const struct flow_net *net)
+{
+	size_t n = (size_t)net->n, m = (size_t)net->m;
+
+	*w = (struct widest){ .net = net };
+	w->width = malloc(n * sizeof(*w->width));
+	w->hops = malloc(n * sizeof(*w->hops));
+	w->next = malloc(n * sizeof(*w->next));
+	w->seen = calloc(n, sizeof(*w->seen));
+	w->heap = malloc((m + 1) * sizeof(*w->heap));
+	return w->width && w->hops && w->next && w->seen && w->heap
+		       ? 0 : WEFT_ENOMEM;
+}
+
+/* Consecutive sources, on one thread. */
+struct cut {
+	struct flow_limit limit;
+	struct flow_paths out;
+	int rc;
+};
+
+struct cuts {
+	const struct mcf *p;
+	int n;
+	struct cut v[PARALLEL_MAX];
+};
+
+static void cut_part(void *arg, int i)
+{
+	struct cuts *all = arg;
+	struct cut *mine = &all->v[i];
+	const struct mcf *p = all->p;
+	size_t m = (size_t)p->net.m;
+	double *flow = malloc((m + 1) * sizeof(*flow));
+	struct widest w;
+	int from, to;
+
+	parallel_cut(p->n_sources, all->n, i, &from, &to);
+	mine->rc = widest_init(&w, &p->net);
+	mine->rc = flow ? mine->rc : WEFT_ENOMEM;
+	for (int s = from; s < to && mine->rc == 0; s++) {
+		if (flow_limit_over(&mine->limit)) {
+			mine->rc = take_tree(p, s, &mine->out);
+			continue;
+		}
+		memcpy(flow, mcf_flow_of(p, s), m * sizeof(*flow));
+		mine->rc = cut_source(&w, flow, p->source[s], &mine->out);
+	}
+	widest_fini(&w);
 	free(flow);
-	free(w.width);
-	free(w.hops);
-	free(w.next);
-	free(w.seen);
-	free(w.heap);
+}
+
+static int append(struct flow_paths *to, const struct flow_paths *from)
+{
+	int64_t by = (int64_t)to->arcs.n;
+
+	if (vec_reserve(&to->arcs, from->arcs.n) ||
+	    vec_reserve(&to->v, from->v.n)) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < from->v.n; i++) {
+		to->v.v[to->v.n] = from->v.v[i];
+		to->v.v[to->v.n++].first += by;
+	}
+	if (from->arcs.n > 0) {
+		memcpy(to->arcs.v + to->arcs.n, from->arcs.v,
+		       from->arcs.n * sizeof(*to->arcs.v));
+	}
+	to->arcs.n += from->arcs.n;
+	return 0;
+}
+
+int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
+		   struct flow_paths *out, struct err *err)
+{
+	struct cuts all = { .p = p, .n = parallel_width() };
+	int rc = 0;
+
+	for (int i = 0; i < all.n; i++) {
+		all.v[i].limit = limit ? *limit : (struct flow_limit){ 0 };
+		/* The caller's deadline may be asked from this thread only. */
+		all.v[i].limit.is_over = i ? NULL : all.v[i].limit.is_over;
+	}
+	parallel_run(all.n, cut_part, &all);
+	for (int i = 0; i < all.n; i++) {
+		rc = rc ? rc : all.v[i].rc;
+		rc = rc ? rc : append(out, &all.v[i].out);
+		flow_paths_fini(&all.v[i].out);
+	}
 	return rc ? err_nomem(err) : 0;
 }
 

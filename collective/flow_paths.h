@@ -2,6 +2,7 @@
 #ifndef WEFT_COLLECTIVE_FLOW_PATHS_H
 #define WEFT_COLLECTIVE_FLOW_PATHS_H
 
+#include "collective/flow_limit.h"
 #include "collective/mcf_private.h"
 
 struct flow_path {
@@ -20,8 +21,11 @@ struct flow_paths {
 
 void flow_paths_fini(struct flow_paths *paths);
 
-/* Cuts the flows of p, solved without symmetry, into paths, widest first. */
-int flow_paths_cut(struct mcf *p, struct flow_paths *out, struct err *err);
+/* Cuts the flows of p, solved without symmetry, into paths, widest first.
+ * Over the limit, what is left takes one path a pair, along the sources'
+ * trees of cheapest paths. limit may be NULL. */
+int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
+		   struct flow_paths *out, struct err *err);
 
 /* Gives every pair `chunks` chunks; returns the congestion, in chunks a unit
  * of capacity (negative: WEFT_ENOMEM). */

@@ -1,7 +1,7 @@
 /*
  * Steps by staggering; see flow_steps.h. Chunks wait at each arc in lists,
- * one for every number of hops that are left to go, so that a step touches
- * only what moves in it.
+ * one for every turn, so that a step touches only what moves in it. What
+ * moves is kept, so that the best trial need not run again.
  */
 #include "collective/flow_steps.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "collective/flow_fit.h"
 
 /* Next number of quanta to try, relative to the last; where there are many
  * hops. */
@@ -55,15 +55,11 @@ struct flow_steps {
 	uint64_t *full;		/* net.m x words: lists that hold some */
 	int words;
 	VEC(struct move) moves;
+	struct flow_timetable best, trial;
+	double best_sum;	/* of the largest loads of the steps */
 	int32_t (*lanes)[2];	/* net arc: topology arcs in lane_arcs */
 	int32_t *lane_arcs;
 };
-
-bool flow_limit_over(const struct flow_limit *limit)
-{
-	return (limit->cancel && *limit->cancel) ||
-	       (limit->deadline_ns && clk_now_ns() >= limit->deadline_ns);
-}
 
 void flow_steps_free(struct flow_steps *st)
 {
@@ -75,6 +71,8 @@ void flow_steps_free(struct flow_steps *st)
 	free(st->lists);
 	free(st->full);
 	vec_fini(&st->moves);
+	flow_timetable_fini(&st->best);
+	flow_timetable_fini(&st->trial);
 	free(st->lanes);
 	free(st->lane_arcs);
 	free(st);
@@ -298,70 +296,12 @@ static void rewind_steps(struct flow_steps *st, enum order order)
 	}
 }
 
-/* ---- transfers ---- */
-
-/* The lane of an arc that is being filled, and what it still takes. */
-struct lane {
-	int32_t arc;		/* of the net */
-	int i;
-	int64_t room, quota;	/* quota: chunks a unit of capacity */
-};
-
-static int lane_arc(const struct flow_steps *st, const struct lane *lane)
+/* Largest use of a lane when the arc carries this much. */
+static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
 {
-	return st->lane_arcs[st->lanes[lane->arc][0] + lane->i];
-}
+	double use = (double)used / (double)st->net->units[a];
 
-static void open_lane(const struct flow_steps *st, struct lane *lane)
-{
-	lane->room = lane->quota * topo_arc(st->t, lane_arc(st, lane))->cap;
-}
-
-/* Puts what a hop moves on the lanes. */
-static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
-		struct move mv, struct lane *lane, struct err *err)
-{
-	const struct hop *h = &st->hops[mv.hop];
-	const struct flow_path *q = &st->paths->v.v[h->path];
-	int first = st->chunk0[h->path] + h->sent - mv.chunks;
-	int left = mv.chunks, rc = 0;
-
-	while (left > 0 && rc == 0) {
-		int part;
-
-		if (lane->room == 0) {
-			lane->i++;
-			open_lane(st, lane);
-		}
-		part = lane->room < left ? (int)lane->room : left;
-		rc = coll_add(s, &(struct coll_xfer){
-			step, lane_arc(st, lane), q->pair / st->net->n,
-			q->pair % st->net->n, first, first + part - 1,
-			COLL_COPY }, err);
-		first += part;
-		left -= part;
-		lane->room -= part;
-	}
-	return rc;
-}
-
-/* The moves from `from` on are those of arc a. Parallel arcs share evenly
- * what their bundle carries. */
-static int emit_arc(const struct flow_steps *st, struct coll_sched *s,
-		    int step, int a, size_t from, int64_t used,
-		    struct err *err)
-{
-	struct lane lane = {
-		.arc = a,
-		.quota = (used + st->net->units[a] - 1) / st->net->units[a],
-	};
-	int rc = 0;
-
-	open_lane(st, &lane);
-	for (size_t i = from; i < st->moves.n && rc == 0; i++) {
-		rc = emit(st, s, step, st->moves.v[i], &lane, err);
-	}
-	return rc;
+	return st->lanes[a][1] > 1 ? ceil(use) : use;
 }
 
 /* ---- steps ---- */
@@ -380,7 +320,9 @@ static int step_arc(struct flow_steps *st, int a, int64_t quantum,
 		int64_t can = h->ready - h->sent, left = room - *used;
 		int32_t now = (int32_t)(can < left ? can : left);
 
-		if (vec_push(&st->moves, (struct move){ i, now })) {
+		if (vec_push(&st->moves, (struct move){ i, now }) ||
+		    vec_push(&st->trial.v, (struct flow_sent){
+			    h->path, a, st->chunk0[h->path] + h->sent, now })) {
 			return WEFT_ENOMEM;
 		}
 		h->sent += now;
@@ -390,14 +332,6 @@ static int step_arc(struct flow_steps *st, int a, int64_t quantum,
 		}
 	}
 	return 0;
-}
-
-/* Largest use of a lane when the arc carries this much. */
-static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
-{
-	double use = (double)used / (double)st->net->units[a];
-
-	return st->lanes[a][1] > 1 ? ceil(use) : use;
 }
 
 /* What moved arrives, and waits at the next arc. */
@@ -420,49 +354,54 @@ static void deliver(struct flow_steps *st)
 }
 
 /* One step; *largest: use of an arc in it, 0 when all has arrived. */
-static int run_step(struct flow_steps *st, struct coll_sched *s, int step,
-		    int64_t quantum, double *largest, struct err *err)
+static int run_step(struct flow_steps *st, int64_t quantum, double *largest)
 {
 	*largest = 0;
 	for (int a = 0; a < st->net->m; a++) {
-		size_t from = st->moves.n;
 		int64_t used;
-		int rc = 0;
 
 		if (step_arc(st, a, quantum, &used)) {
-			return err_nomem(err);
-		}
-		if (s && used > 0) {
-			rc = emit_arc(st, s, step, a, from, used, err);
-		}
-		if (rc) {
-			return rc;
+			return WEFT_ENOMEM;
 		}
 		*largest = fmax(*largest, use_of_lanes(st, a, used));
 	}
 	deliver(st);
-	return 0;
+	return *largest > 0 ? vec_push(&st->trial.end, st->trial.v.n) : 0;
 }
 
-/* Steps until all has arrived, or more than `most` steps or `enough` sum. */
-static int run_steps(struct flow_steps *st, struct coll_sched *s,
-		     struct flow_pace pace, int most, double enough,
-		     int *steps, double *sum, struct err *err)
+/* The trial becomes the best. */
+static void keep_trial(struct flow_steps *st, double sum)
 {
-	enum order order = pace.staggered ? STAGGERED : LONGEST_FIRST;
-	double largest = 1;
+	struct flow_timetable old = st->best;
+
+	st->best = st->trial;
+	st->trial = old;
+	st->best_sum = sum;
+}
+
+/* Steps until all has arrived; kept when they are at most opt->max_steps and
+ * better than the best. */
+static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
+		     const struct flow_steps_options *opt, struct err *err)
+{
+	double sum = 0, largest;
 
 	rewind_steps(st, order);
-	st->moves.n = 0;
-	*sum = 0;
-	for (*steps = 0; *steps <= most && *sum <= enough; (*steps)++) {
-		int rc = run_step(st, s, *steps, pace.quantum, &largest,
-				  err);
-
-		if (rc || largest == 0) {
-			return rc;
+	st->moves.n = st->trial.v.n = st->trial.end.n = 0;
+	for (int k = 0; k <= opt->max_steps && sum < st->best_sum; k++) {
+		if (flow_limit_over(&opt->limit)) {
+			break;
 		}
-		*sum += largest;
+		if (run_step(st, quantum, &largest)) {
+			return err_nomem(err);
+		}
+		if (largest == 0) {
+			if (sum < st->best_sum * (1 - 1e-9)) {
+				keep_trial(st, sum);
+			}
+			break;
+		}
+		sum += largest;
 	}
 	return 0;
 }
@@ -477,66 +416,180 @@ static double guess_slots(const struct flow_steps *st,
 	return fmax(1, fmin(slots, opt->max_steps / 2 - st->longest));
 }
 
-/* Both orders with one quantum; the better than *least is kept. */
+/* Both orders with one quantum. */
 static int try_quantum(struct flow_steps *st, int64_t quantum, double enough,
-		       const struct flow_steps_options *opt,
-		       struct flow_pace *best, double *least, struct err *err)
+		       const struct flow_steps_options *opt, struct err *err)
 {
 	/* On a large digraph, both would take twice the time for little. */
-	for (int k = st->many ? 1 : 0; k < 2 && *least > enough; k++) {
-		struct flow_pace pace = { quantum, k == 1 };
-		double sum;
-		int steps, rc = run_steps(st, NULL, pace, opt->max_steps,
-					  *least, &steps, &sum, err);
+	int order = st->many ? STAGGERED : LONGEST_FIRST, rc = 0;
 
-		if (rc) {
-			return rc;
+	for (; order <= STAGGERED && st->best_sum > enough && rc == 0;
+	     order++) {
+		rc = run_steps(st, order, quantum, opt, err);
+	}
+	return rc;
+}
+
+/* Largest loads of the steps of the trial. */
+static double sum_trial(const struct flow_steps *st)
+{
+	const struct flow_timetable *tt = &st->trial;
+	double sum = 0;
+
+	for (size_t k = 0, i = 0; k < tt->end.n; k++) {
+		double most = 0;
+
+		while (i < tt->end.v[k]) {
+			int a = tt->v.v[i].arc;
+			int64_t used = 0;
+
+			for (; i < tt->end.v[k] && tt->v.v[i].arc == a; i++) {
+				used += tt->v.v[i].chunks;
+			}
+			most = fmax(most, use_of_lanes(st, a, used));
 		}
-		if (steps <= opt->max_steps && sum < *least * (1 - 1e-9)) {
-			*least = sum;
-			*best = pace;
+		sum += most;
+	}
+	return sum;
+}
+
+/* Something quick to return whenever time is over; at last all that an arc
+ * ever carries in one step, so that hops alone count. */
+static int fit_quickly(struct flow_steps *st, double use,
+		       const struct flow_steps_options *opt, struct err *err)
+{
+	double slots = fmax(1, guess_slots(st, opt) / FINER_MANY);
+	bool fits = false;
+
+	for (int i = 0; i < 2 && !fits; i++, slots = 1) {
+		if (flow_fit(st->net, st->paths, st->chunk0,
+			     (int64_t)ceil(use / slots - 1e-9),
+			     opt->max_steps, &st->trial, &fits)) {
+			return err_nomem(err);
 		}
+	}
+	if (fits) {
+		keep_trial(st, sum_trial(st));
 	}
 	return 0;
 }
 
 int flow_steps_choose(struct flow_steps *st, double use,
-		      const struct flow_steps_options *opt,
-		      struct flow_pace *best, double *sum, struct err *err)
+		      const struct flow_steps_options *opt, double *sum,
+		      struct err *err)
 {
-	double guess = guess_slots(st, opt), enough = use * (1 + opt->loss);
-	double slots = st->many || flow_limit_over(&opt->limit)
-			       ? fmax(1, guess / FINER_MANY) : 1;
+	double enough = use * (1 + opt->loss);
+	double slots = st->many ? fmax(1, guess_slots(st, opt) / FINER_MANY)
+				: 1;
 	int64_t last = 0;
+	int rc = 0;
 
-	*sum = HUGE_VAL;
-	for (; slots <= opt->max_steps;
+	st->best_sum = HUGE_VAL;
+	if (flow_limit_is_set(&opt->limit)) {
+		rc = fit_quickly(st, use, opt, err);
+	}
+	for (; slots <= opt->max_steps && rc == 0 && last != 1 &&
+	       st->best_sum > enough && !flow_limit_over(&opt->limit);
 	     slots *= st->many ? FINER_MANY : FINER) {
 		int64_t quantum = (int64_t)ceil(use / slots - 1e-9);
-		int rc = 0;
 
 		if (quantum != last) {
-			rc = try_quantum(st, quantum, enough, opt, best, sum,
-					 err);
+			rc = try_quantum(st, quantum, enough, opt, err);
 		}
 		last = quantum;
-		if (rc) {
-			return rc;
-		}
-		if (*sum <= enough || quantum == 1 ||
-		    (*sum < HUGE_VAL && flow_limit_over(&opt->limit))) {
-			break;
-		}
 	}
-	return *sum < HUGE_VAL ? 0 : err_set(err, WEFT_ELIMIT, "all-to-all "
-					     "takes more than %d steps",
-					     opt->max_steps);
+	*sum = st->best_sum;
+	if (rc == 0 && st->best_sum == HUGE_VAL) {
+		rc = err_set(err, WEFT_ELIMIT, "all-to-all takes more than %d "
+			     "steps", opt->max_steps);
+	}
+	return rc;
 }
 
-int flow_steps_emit(struct flow_steps *st, struct flow_pace pace,
-		    struct coll_sched *s, int *steps, double *sum,
+/* ---- transfers ---- */
+
+/* The lane of an arc that is being filled, and what it still takes. */
+struct lane {
+	int32_t arc;		/* of the net */
+	int i;
+	int64_t room, quota;	/* quota: chunks a unit of capacity */
+};
+
+static int lane_arc(const struct flow_steps *st, const struct lane *lane)
+{
+	return st->lane_arcs[st->lanes[lane->arc][0] + lane->i];
+}
+
+static void open_lane(const struct flow_steps *st, struct lane *lane)
+{
+	lane->room = lane->quota * topo_arc(st->t, lane_arc(st, lane))->cap;
+}
+
+/* Puts what goes over an arc on its lanes. */
+static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
+		struct flow_sent x, struct lane *lane, struct err *err)
+{
+	int32_t pair = st->paths->v.v[x.path].pair;
+	int rc = 0;
+
+	while (x.chunks > 0 && rc == 0) {
+		int part;
+
+		if (lane->room == 0) {
+			lane->i++;
+			open_lane(st, lane);
+		}
+		part = lane->room < x.chunks ? (int)lane->room : x.chunks;
+		rc = coll_add(s, &(struct coll_xfer){
+			step, lane_arc(st, lane), pair / st->net->n,
+			pair % st->net->n, x.first, x.first + part - 1,
+			COLL_COPY }, err);
+		x.first += part;
+		x.chunks -= part;
+		lane->room -= part;
+	}
+	return rc;
+}
+
+/* What goes over one arc in one step. Parallel arcs share evenly what their
+ * bundle carries. */
+static int emit_arc(const struct flow_steps *st, struct coll_sched *s,
+		    int step, const struct flow_sent *v, size_t n,
 		    struct err *err)
 {
-	return run_steps(st, s, pace, COLL_MAX_STEPS - 1, HUGE_VAL, steps,
-			 sum, err);
+	struct lane lane = { .arc = v->arc };
+	int64_t units = st->net->units[v->arc], used = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		used += v[i].chunks;
+	}
+	lane.quota = (used + units - 1) / units;
+	open_lane(st, &lane);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = emit(st, s, step, v[i], &lane, err);
+	}
+	return rc;
+}
+
+int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
+		    int *steps, double *sum, struct err *err)
+{
+	const struct flow_timetable *tt = &st->best;
+	size_t from = 0, to;
+	int rc = 0;
+
+	for (size_t k = 0; k < tt->end.n; k++) {
+		for (; from < tt->end.v[k] && rc == 0; from = to) {
+			const struct flow_sent *v = &tt->v.v[from];
+
+			for (to = from; to < tt->end.v[k] &&
+					tt->v.v[to].arc == v->arc; to++) {
+			}
+			rc = emit_arc(st, s, (int)k, v, to - from, err);
+		}
+	}
+	*steps = (int)tt->end.n;
+	*sum = st->best_sum;
+	return rc;
 }

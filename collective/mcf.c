@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/flow_limit.h"
 #include "collective/mcf_private.h"
-#include "lib/base/clk.h"
 
 /* First value of the penalty, relative to what turns a congestion into
  * prices that sum to one; its change a pass when primal and dual distances
@@ -266,23 +266,9 @@ void mcf_prove(struct mcf *p, const double *price)
 	}
 }
 
-static bool is_over(const struct mcf_options *opt, int64_t deadline_ns,
-		    struct mcf_result *res)
-{
-	if (opt->cancel && *opt->cancel) {
-		res->stop = MCF_CANCELED;
-		return true;
-	}
-	if (deadline_ns && clk_now_ns() >= deadline_ns) {
-		res->stop = MCF_TIME;
-		return true;
-	}
-	return false;
-}
-
 /* Visits all sources; true when it was broken off. */
-static bool pass(struct mcf *p, const struct mcf_options *opt,
-		 int64_t deadline_ns, struct mcf_result *res)
+static bool pass(struct mcf *p, const struct flow_limit *limit,
+		 struct mcf_result *res)
 {
 	int every = p->n_sources / 8 + 1;
 
@@ -291,7 +277,8 @@ static bool pass(struct mcf *p, const struct mcf_options *opt,
 			flow_price(p);
 		}
 		flow_improve(p, s);
-		if (s % 16 == 0 && is_over(opt, deadline_ns, res)) {
+		if (s % 16 == 0 &&
+		    (res->stop = flow_limit_stop(limit)) != MCF_REACHED) {
 			return true;
 		}
 	}
@@ -325,12 +312,12 @@ static void adapt(struct mcf *p)
 }
 
 static void run_passes(struct mcf *p, const struct mcf_options *opt,
-		       int64_t deadline_ns, struct mcf_result *res)
+		       const struct flow_limit *limit, struct mcf_result *res)
 {
 	int most = opt->max_passes > 0 ? opt->max_passes : MCF_MAX_PASSES;
 
 	for (int i = 0; i < most; i++) {
-		bool over = pass(p, opt, deadline_ns, res);
+		bool over = pass(p, limit, res);
 		double tau = p->passes < p->warm_passes ? TAU_WARM : TAU;
 
 		flow_measure(p);
@@ -358,15 +345,13 @@ static void run_passes(struct mcf *p, const struct mcf_options *opt,
 int mcf_run(struct mcf *p, const struct mcf_options *opt,
 	    struct mcf_result *res, struct err *err)
 {
-	int64_t deadline_ns = 0;
+	struct flow_limit limit;
 
 	if (!(opt->gap >= 0) || !(opt->time_limit_s >= 0)) {
 		return err_set(err, WEFT_EINVAL, "gap and time limit must not "
 			       "be negative");
 	}
-	if (opt->time_limit_s > 0) {
-		deadline_ns = clk_now_ns() + (int64_t)(opt->time_limit_s * 1e9);
-	}
+	limit = flow_limit_of(opt, 1);
 	memset(res, 0, sizeof(*res));
 	if (!p->started) {
 		start(p);
@@ -374,7 +359,7 @@ int mcf_run(struct mcf *p, const struct mcf_options *opt,
 	}
 	mcf_set_gap(p, res);
 	if (res->gap > opt->gap) {
-		run_passes(p, opt, deadline_ns, res);
+		run_passes(p, opt, &limit, res);
 	}
 	return 0;
 }

@@ -33,6 +33,9 @@ struct mcf_options {
 	double time_limit_s;	/* 0: none */
 	int max_passes;		/* 0: MCF_MAX_PASSES */
 	const volatile bool *cancel;	/* NULL, or stop when true */
+	bool (*is_over)(void *arg);	/* NULL, or a deadline of the caller's:
+					 * as the time limit when true */
+	void *arg;
 };
 
 #define MCF_MAX_PASSES 20000

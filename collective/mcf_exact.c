@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/flow_limit.h"
 #include "collective/mcf_private.h"
 #include "collective/mcf_proof.h"
-#include "lib/base/clk.h"
 #include "lib/lp/exact.h"
 
 /* Rounded flows and prices are multiples of one over these powers of 2. */
@@ -763,24 +763,18 @@ out:
 }
 
 /* Whether, and why, there is no time for another reading. */
-static bool is_over(const struct mcf_options *opt, int64_t start_ns,
-		    struct mcf_result *res)
+static bool is_over(const struct flow_limit *limit, struct mcf_result *res)
 {
-	double spent = (double)(clk_now_ns() - start_ns) / 1e9;
+	enum mcf_stop stop = flow_limit_stop(limit);
 
-	if (opt->cancel && *opt->cancel) {
-		res->stop = MCF_CANCELED;
-		return true;
+	if (stop != MCF_REACHED) {
+		res->stop = stop;
 	}
-	if (opt->time_limit_s > 0 && spent >= opt->time_limit_s) {
-		res->stop = MCF_TIME;
-		return true;
-	}
-	return false;
+	return stop != MCF_REACHED;
 }
 
 static int try_readings(struct mcf *p, const struct topo *t,
-			const struct mcf_options *opt, int64_t start_ns,
+			const struct flow_limit *limit,
 			struct mcf_result *res, struct mcf_proof **out,
 			struct err *err)
 {
@@ -788,7 +782,7 @@ static int try_readings(struct mcf *p, const struct topo *t,
 	int n = 2 * (int)(sizeof(tiny) / sizeof(tiny[0])), rc = 0;
 
 	for (int i = 0; i < n && !*out && rc == 0; i++) {
-		if (is_over(opt, start_ns, res)) {
+		if (is_over(limit, res)) {
 			break;
 		}
 		rc = try_reading(p, t, tiny[i / 2], i % 2, res, out, err);
@@ -808,7 +802,7 @@ int mcf_exact(struct mcf *p, const struct topo *t,
 	      struct mcf_proof **out, struct err *err)
 {
 	struct mcf_options mine = *opt;
-	int64_t start_ns = clk_now_ns();
+	struct flow_limit limit = flow_limit_of(opt, 1);
 	double gap = FIRST_GAP;
 	int rc = 0;
 
@@ -816,10 +810,7 @@ int mcf_exact(struct mcf *p, const struct topo *t,
 	mine.max_passes = PASSES_A_ROUND;
 	for (int i = 0; i < MAX_ROUNDS && gap > LAST_GAP; i++) {
 		mine.gap = gap;
-		if (opt->time_limit_s > 0) {
-			mine.time_limit_s = fmax(opt->time_limit_s -
-				(double)(clk_now_ns() - start_ns) / 1e9, 1e-9);
-		}
+		mine.time_limit_s = flow_limit_left_s(&limit);
 		rc = mcf_run(p, &mine, res, err);
 		if (rc || res->stop == MCF_TIME || res->stop == MCF_CANCELED) {
 			break;
@@ -827,8 +818,8 @@ int mcf_exact(struct mcf *p, const struct topo *t,
 		if (res->stop == MCF_REACHED) {
 			gap = fmin(gap, res->gap) / 10;
 		}
-		rc = try_readings(p, t, opt, start_ns, res, out, err);
-		if (rc || *out || is_over(opt, start_ns, res)) {
+		rc = try_readings(p, t, &limit, res, out, err);
+		if (rc || *out || is_over(&limit, res)) {
 			break;
 		}
 	}

@@ -8,85 +8,90 @@
 #include "collective/flow_steps.h"
 #include "collective/single_path.h"
 #include "collective/private.h"
-#include "lib/base/clk.h"
 
-/* Smallest P within the loss, else the best, else the first when time is
- * over. Returns its use, negative on an error. */
-static double choose_chunks(const struct flow_net *net,
-			    struct flow_paths *paths, double congestion,
-			    const struct mcf_sched_options *opt,
-			    const struct flow_limit *limit, int *chunks)
+/* Smallest P within the loss, else the best so far when time is over, else
+ * the best. */
+static int choose_chunks(const struct flow_net *net,
+			 struct flow_paths *paths, double congestion,
+			 const struct mcf_sched_options *opt,
+			 const struct flow_limit *limit, int *chunks)
 {
 	int most = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
-	double least = HUGE_VAL, use = 0;
+	double least = HUGE_VAL, use;
 
 	for (int p = 1; p <= most; p += 1 + p / 8) {
 		use = flow_paths_round(net, paths, p);
 		if (use < 0) {
-			return use;
+			return WEFT_ENOMEM;
 		}
 		if (use / p < least * (1 - 1e-9)) {
 			least = use / p;
 			*chunks = p;
 		}
-		if (least <= congestion * (1 + opt->loss)) {
-			return use;
-		}
-		if (flow_limit_over(limit)) {
+		if (least <= congestion * (1 + opt->loss) ||
+		    flow_limit_over(limit)) {
 			break;
 		}
 	}
-	return flow_paths_round(net, paths, *chunks);
+	return 0;
 }
 
-/* Rounds to P chunks and tries steps; *sum a unit of demand. */
+/* Rounds to P chunks and chooses their steps; *use of an arc, and *sum of
+ * the steps, both a unit of demand. */
 static int try_steps(const struct topo *t, const struct mcf *p,
 		     struct flow_paths *paths, int chunks,
-		     const struct flow_steps_options *opt, struct flow_pace *pace,
-		     double *sum, struct err *err)
+		     const struct flow_steps_options *opt,
+		     struct flow_steps **out, double *use, double *sum,
+		     struct err *err)
 {
-	struct flow_steps *st = NULL;
-	double use = flow_paths_round(&p->net, paths, chunks);
 	int rc;
 
+	*out = NULL;
 	*sum = HUGE_VAL;
-	if (use < 0) {
+	*use = flow_paths_round(&p->net, paths, chunks);
+	if (*use < 0) {
 		return err_nomem(err);
 	}
-	rc = flow_steps_new(t, &p->net, paths, &st, err);
-	rc = rc ? rc : flow_steps_choose(st, use, opt, pace, sum, err);
+	rc = flow_steps_new(t, &p->net, paths, out, err);
+	rc = rc ? rc : flow_steps_choose(*out, *use, opt, sum, err);
 	*sum /= chunks;
-	flow_steps_free(st);
+	*use /= chunks;
 	return rc;
 }
 
 /* Multiples of P chunks, as long as steps lose more than they may: smaller
- * chunks fill the arcs sooner. Leaves the paths rounded to the best. */
+ * chunks fill the arcs sooner. *best: the steps chosen. */
 static int choose_multiple(const struct topo *t, const struct mcf *p,
 			   struct flow_paths *paths,
 			   const struct mcf_sched_options *opt,
-			   const struct flow_limit *limit, struct flow_pace *pace,
-			   struct mcf_sched_info *info, struct err *err)
+			   const struct flow_limit *limit,
+			   struct mcf_sched_info *info,
+			   struct flow_steps **best, struct err *err)
 {
 	const struct flow_steps_options steps = {
 		opt->loss, opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
 		*limit,
 	};
 	int most = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
-	double least = HUGE_VAL, use;
-	int best = info->chunks, rc = 0;
+	int first = info->chunks, rc = 0;
+	double least = HUGE_VAL;
 
-	for (int k = 1; k * info->chunks <= most && rc == 0; k *= 2) {
-		struct flow_pace one = { 1, false };
-		double sum;
+	for (int k = 1; k * first <= most && rc == 0; k *= 2) {
+		struct flow_steps *st;
+		double use, sum;
 
-		rc = try_steps(t, p, paths, k * info->chunks, &steps, &one,
+		rc = try_steps(t, p, paths, k * first, &steps, &st, &use,
 			       &sum, err);
 		if (rc == 0 && sum < least * (1 - 1e-9)) {
+			struct flow_steps *old = *best;
+
+			*best = st;
+			st = old;
 			least = sum;
-			best = k * info->chunks;
-			*pace = one;
+			info->chunks = k * first;
+			info->chunked = use;
 		}
+		flow_steps_free(st);
 		if (rc == WEFT_ELIMIT && k > 1) {
 			rc = 0;	/* finer chunks are too many */
 			break;
@@ -96,35 +101,23 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 			break;
 		}
 	}
-	info->chunks = best;
-	use = rc ? 0 : flow_paths_round(&p->net, paths, best);
-	info->chunked = use / best;
-	return use < 0 ? err_nomem(err) : rc;
+	return rc;
 }
 
-static int make_steps(const struct topo *t, const struct mcf *p,
-		      const struct flow_paths *paths, struct flow_pace pace,
+static int make_steps(const struct topo *t, const struct flow_steps *st,
 		      struct mcf_sched_info *info, struct coll_sched **out,
 		      struct err *err)
 {
-	struct flow_steps *st = NULL;
 	struct topo *copy = NULL;
-	int rc;
+	int rc = mcf_copy_topo(t, &copy, err);
 
-	if ((rc = flow_steps_new(t, &p->net, paths, &st, err)) ||
-	    (rc = mcf_copy_topo(t, &copy, err)) ||
-	    (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
-			   err)) ||
-	    (rc = flow_steps_emit(st, pace, *out, &info->steps,
-				  &info->stepped, err)) ||
-	    (rc = coll_finish(*out, err))) {
-		goto out;
-	}
+	rc = rc ? rc : coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
+				err);
+	rc = rc ? rc : flow_steps_emit(st, *out, &info->steps, &info->stepped,
+				       err);
 	info->stepped /= info->chunks;
-	rc = coll_prove(*out, NULL, err);
-out:
-	flow_steps_free(st);
-	return rc;
+	rc = rc ? rc : coll_finish(*out, err);
+	return rc ? rc : coll_prove(*out, NULL, err);
 }
 
 /* A chunk of every pair needs as many transfers as its hops, however it
@@ -158,27 +151,30 @@ static int check_size(const struct topo *t, struct err *err)
 /* The paths, and what is known of the flow behind them. */
 static int find_paths(const struct topo *t, struct mcf *p,
 		      const struct mcf_sched_options *opt,
-		      const struct mcf_options *flow, struct flow_paths *paths,
+		      const struct flow_limit *limit, struct flow_paths *paths,
 		      struct mcf_result *res, struct err *err)
 {
+	struct mcf_options flow = opt->flow;
 	struct single_options one = {
 		/* Without a limit the integer program may never end. */
-		.effort = flow->time_limit_s > 0 ? SINGLE_INTEGER
-						 : SINGLE_SEARCH,
-		.flow_gap = flow->gap,
-		.tolerance = opt->loss, .time_limit_s = flow->time_limit_s,
-		.cancel = flow->cancel,
+		.effort = flow.time_limit_s > 0 ? SINGLE_INTEGER
+						: SINGLE_SEARCH,
+		.flow_gap = flow.gap, .tolerance = opt->loss,
+		.cancel = flow.cancel, .is_over = flow.is_over,
+		.arg = flow.arg,
 	};
 	struct single_result single;
 	int rc;
 
+	flow.time_limit_s = flow_limit_left_s(limit) * MCF_SCHED_FLOW_TIME;
+	one.time_limit_s = flow.time_limit_s;
 	if (opt->single && mcf_terminals(p) <= SINGLE_MOST) {
 		rc = single_path(t, &one, paths, &single, err);
 		*res = single.flow;
 		return rc;
 	}
-	rc = mcf_solve_form(p, opt->form, flow, res, err);
-	return rc ? rc : flow_paths_cut(p, paths, err);
+	rc = mcf_solve_form(p, opt->form, &flow, res, err);
+	return rc ? rc : flow_paths_cut(p, limit, paths, err);
 }
 
 /* The flow of before without the arcs dropped; numbered as t, which has the
@@ -211,23 +207,17 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		 struct err *err)
 {
 	struct mcf_sched_info mine = { 0 };
-	struct mcf_options flow = opt->flow;
-	struct flow_limit limit = { .cancel = flow.cancel };
+	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
 	struct flow_paths paths = { 0 };
+	struct flow_steps *steps = NULL;
 	struct mcf *p = NULL;
-	struct flow_pace pace = { 1, false };
 	int rc;
 
 	*out = NULL;
-	if (flow.time_limit_s > 0) {
-		limit.deadline_ns = clk_now_ns() +
-				    (int64_t)(flow.time_limit_s * 1e9);
-		flow.time_limit_s *= MCF_SCHED_FLOW_TIME;
-	}
 	if ((rc = check_size(t, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
 			      : mcf_new(t, false, &p, err)) ||
-	    (rc = find_paths(t, p, opt, &flow, &paths, &mine.flow, err))) {
+	    (rc = find_paths(t, p, opt, &limit, &paths, &mine.flow, err))) {
 		goto out;
 	}
 	mine.paths = (int64_t)paths.v.n;
@@ -236,8 +226,10 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		rc = err_nomem(err);
 		goto out;
 	}
-	rc = choose_multiple(t, p, &paths, opt, &limit, &pace, &mine, err);
-	rc = rc ? rc : make_steps(t, p, &paths, pace, &mine, out, err);
+	rc = choose_multiple(t, p, &paths, opt, &limit, &mine, &steps, err);
+	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
+						  : mine.flow.stop;
+	rc = rc ? rc : make_steps(t, steps, &mine, out, err);
 out:
 	if (rc) {
 		coll_free(*out);
@@ -245,6 +237,7 @@ out:
 	} else if (info) {
 		*info = mine;
 	}
+	flow_steps_free(steps);
 	flow_paths_fini(&paths);
 	if (rc == 0 && opt->kept) {
 		*opt->kept = p;

@@ -29,9 +29,10 @@ struct mcf_sched_options {
 #define MCF_SCHED_LOSS 0.01
 #define MCF_SCHED_CHUNKS 64
 #define MCF_SCHED_STEPS 512
-/* Share of a time limit that the flow may use; the rest is for chunks and
- * steps. Past it they take what the first attempt gives, and are still
- * replayed. */
+/* Share of a time limit that the flow may use; the rest is for paths, chunks
+ * and steps. When it is over, what is left of the work is done the plain way
+ * (one path a pair, one attempt at chunks, first fit), and still replayed:
+ * O(hops of all chunks). */
 #define MCF_SCHED_FLOW_TIME 0.5
 
 struct mcf_sched_info {
@@ -42,6 +43,8 @@ struct mcf_sched_info {
 	double stepped;		/* sum over steps of the largest load, a unit
 				 * of demand: what T_B is made of */
 	int steps;
+	enum mcf_stop stop;	/* why the search ended, of flow, paths,
+				 * chunks or steps */
 };
 
 /*

@@ -5,15 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/flow_limit.h"
 #include "collective/mcf_forms.h"
 #include "collective/mcf_private.h"
 #include "collective/shift.h"
 #include "collective/private.h"
-#include "lib/base/clk.h"
 #include "lib/lp/lp.h"
 
 /* Less than this of a unit demand is the linear solver's rounding. */
 #define CRUMB 1e-7
+/* Share of a time limit for the flow of any number of steps. */
+#define MCF_STEPS_FLOW_TIME 0.25
 /* How near to a bound is equal to it, as linear programs are solved. */
 #define LP_TOLERANCE 1e-6
 
@@ -49,19 +51,10 @@ struct stepped {
 	double total, bound;
 };
 
-static void drop_solution(struct stepped *st)
-{
-	lp_free(st->lp);
-	st->lp = NULL;
-	free(st->sent);
-	free(st->held);
-	st->sent = st->held = NULL;
-	st->ways.n = st->hops.n = 0;
-}
-
 static void stepped_fini(struct stepped *st)
 {
-	drop_solution(st);
+	free(st->sent);
+	free(st->held);
 	vec_fini(&st->ways);
 	vec_fini(&st->hops);
 	flow_net_fini(&st->net);
@@ -261,6 +254,7 @@ static int read_source(struct stepped *st, int s, int col)
 	return col;
 }
 
+/* Replaces the solution kept before. */
 static int read_solution(struct stepped *st, struct err *err)
 {
 	size_t room = (size_t)st->n_sources * (size_t)st->steps;
@@ -277,37 +271,61 @@ static int read_solution(struct stepped *st, struct err *err)
 	return 0;
 }
 
-/* Solves with this many steps. *solved false: stopped. */
+static void keep_solution(struct stepped *st, struct stepped *of)
+{
+	free(st->sent);
+	free(st->held);
+	st->sent = of->sent;
+	st->held = of->held;
+	st->steps = of->steps;
+	st->total = of->total;
+	st->bound = of->bound;
+	of->sent = of->held = NULL;
+}
+
+/* Solves with this many steps; st keeps what it has unless that succeeds.
+ * *solved false: stopped. */
 static int solve_steps(struct stepped *st, int steps,
-		       const struct mcf_options *opt, int64_t deadline_ns,
-		       bool *solved, struct err *err)
+		       const struct flow_limit *limit, bool *solved,
+		       struct err *err)
 {
 	double cols = (double)st->n_sources * steps *
 		      (st->net.m + st->net.n);
-	struct lp_options lopt = { .cancel = opt->cancel };
+	struct lp_options lopt = {
+		.cancel = limit->cancel,
+		.time_limit_s = flow_limit_left_s(limit),
+	};
+	struct stepped one = *st;
 	struct lp_result res;
 	int rc;
 
+	*solved = false;
 	if (cols > MCF_FORM_MAX_COLS) {
 		return err_set(err, WEFT_ELIMIT, "tsmcf of %d steps has %.0f "
 			       "columns here, more than the %d that are "
 			       "solved: use mcf", steps, cols,
 			       MCF_FORM_MAX_COLS);
 	}
-	drop_solution(st);
-	st->steps = steps;
-	if (deadline_ns) {
-		lopt.time_limit_s = fmax(1e-6, (double)(deadline_ns -
-						clk_now_ns()) / 1e9);
+	if (flow_limit_over(limit)) {
+		return 0;
 	}
-	rc = make_program(st, err);
-	rc = rc ? rc : lp_run(st->lp, &lopt, &res, err);
-	*solved = rc == 0 && res.outcome == LP_OPTIMAL;
+	one.sent = one.held = NULL;
+	one.lp = NULL;
+	one.steps = steps;
+	rc = make_program(&one, err);
+	rc = rc ? rc : lp_run(one.lp, &lopt, &res, err);
+	if (rc == 0 && res.outcome == LP_OPTIMAL) {
+		one.total = res.objective;
+		one.bound = fmin(res.bound, res.objective);
+		rc = read_solution(&one, err);
+		*solved = rc == 0;
+	}
 	if (*solved) {
-		st->total = res.objective;
-		st->bound = fmin(res.bound, res.objective);
-		rc = read_solution(st, err);
+		keep_solution(st, &one);
 	}
+	free(one.sent);
+	free(one.held);
+	lp_free(one.lp);
 	return rc;
 }
 
@@ -516,7 +534,8 @@ static double round_ways(struct stepped *st, int chunks)
 }
 
 static int choose_chunks(struct stepped *st,
-			 const struct mcf_steps_options *opt, int *chunks)
+			 const struct mcf_steps_options *opt,
+			 const struct flow_limit *limit, int *chunks)
 {
 	int most = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS;
 	double least = HUGE_VAL;
@@ -531,7 +550,8 @@ static int choose_chunks(struct stepped *st,
 			least = sum;
 			*chunks = p;
 		}
-		if (least <= st->total * (1 + opt->loss + LP_TOLERANCE)) {
+		if (least <= st->total * (1 + opt->loss + LP_TOLERANCE) ||
+		    flow_limit_over(limit)) {
 			break;
 		}
 	}
@@ -655,41 +675,33 @@ static int stopped(const struct mcf_options *opt, struct err *err)
 		       "solution");
 }
 
-/* Tries numbers of steps; leaves the solution of the last, whose number is
- * in st->steps, in st: the best, as more steps never cost more. */
+/* Tries numbers of steps; leaves the solution of the last that was solved,
+ * whose number is in st->steps, in st: the best, as more steps never cost
+ * more. */
 static int choose_steps(struct stepped *st,
 			const struct mcf_steps_options *opt,
+			const struct flow_limit *limit,
 			struct mcf_steps_info *info, struct err *err)
 {
-	int least = topo_diameter(st->t), last, best = 0;
-	int64_t deadline_ns = 0;
+	int least = topo_diameter(st->t), last;
 
 	if (opt->steps && opt->steps < least) {
 		return err_set(err, WEFT_EINVAL, "tsmcf: %d steps are fewer "
 			       "than the diameter, %d", opt->steps, least);
 	}
-	if (opt->flow.time_limit_s > 0) {
-		deadline_ns = clk_now_ns() +
-			      (int64_t)(opt->flow.time_limit_s * 1e9);
-	}
 	last = opt->steps ? opt->steps : least + MCF_STEPS_MORE;
 	for (int k = opt->steps ? opt->steps : least; k <= last; k++) {
 		bool solved;
-		int rc = solve_steps(st, k, &opt->flow, deadline_ns, &solved,
-				     err);
+		int rc = solve_steps(st, k, limit, &solved, err);
 
 		if (rc) {
 			return rc;
 		}
-		if (!solved && !best) {
-			return stopped(&opt->flow, err);
-		}
 		if (!solved) {
-			/* What was found before, again, without a limit. */
-			return solve_steps(st, best, &(struct mcf_options){
-				.gap = 0 }, 0, &solved, err);
+			info->flow.stop = limit->cancel && *limit->cancel
+						? MCF_CANCELED : MCF_TIME;
+			return st->steps ? 0 : stopped(&opt->flow, err);
 		}
-		best = k;
 		if (st->total <= info->flow.bound *
 				 (1 + opt->flow.gap + LP_TOLERANCE)) {
 			break;
@@ -703,6 +715,8 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt,
 	      struct err *err)
 {
 	struct stepped st = { .t = t };
+	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
+	struct mcf_options flow = opt->flow;
 	struct mcf_steps_info mine = { 0 };
 	int chunks = 1, rc;
 
@@ -713,12 +727,13 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt,
 				       "%d is not a terminal", u);
 		}
 	}
-	rc = solve_flow(t, &opt->flow, &mine.flow, err);
+	flow.time_limit_s *= MCF_STEPS_FLOW_TIME;
+	rc = solve_flow(t, &flow, &mine.flow, err);
 	rc = rc ? rc : flow_net_from(t, NULL, &st.net, err);
 	rc = rc ? rc : find_symmetry(&st, err);
-	rc = rc ? rc : choose_steps(&st, opt, &mine, err);
+	rc = rc ? rc : choose_steps(&st, opt, &limit, &mine, err);
 	rc = rc ? rc : cut_ways(&st, err);
-	if (rc == 0 && choose_chunks(&st, opt, &chunks)) {
+	if (rc == 0 && choose_chunks(&st, opt, &limit, &chunks)) {
 		rc = err_nomem(err);
 	}
 	mine.steps = st.steps;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
 #include "lib/base/rng.h"
 
 /* Powers of the local search, and sweeps over all pairs with each. */
@@ -34,18 +33,12 @@ struct routes {
 struct run {
 	const struct topo *t;
 	const struct single_options *opt;
-	int64_t deadline_ns;	/* 0: none */
+	struct flow_limit limit;
 	struct mcf *p;		/* the fractional optimum */
 	struct routes r;
 	struct single_result *res;
 	struct flow_paths best;
 };
-
-static bool is_over(const struct run *run)
-{
-	return (run->opt->cancel && *run->opt->cancel) ||
-	       (run->deadline_ns && clk_now_ns() >= run->deadline_ns);
-}
 
 static void routes_fini(struct routes *r)
 {
@@ -303,7 +296,7 @@ static int search(struct run *run, const int64_t *pairs, int64_t n)
 			r->scale = congestion_of(r);
 			weigh_all(r);
 			for (int64_t i = 0; i < n; i++) {
-				if (i % 64 == 0 && is_over(run)) {
+				if (i % 64 == 0 && flow_limit_over(&run->limit)) {
 					return keep_best(run);
 				}
 				if (reroute(r, (size_t)pairs[i])) {
@@ -358,18 +351,15 @@ static int solve_integer(struct run *run, struct err *err)
 {
 	struct flow_paths pool = { 0 }, flow = { 0 }, chosen = { 0 };
 	int64_t *index = malloc((run->best.v.n + 1) * sizeof(*index));
-	double left = 0;
 	bool better = false;
-	int rc = index ? flow_paths_cut(run->p, &flow, err) : err_nomem(err);
+	int rc = index ? flow_paths_cut(run->p, &run->limit, &flow, err)
+		       : err_nomem(err);
 
-	if (run->deadline_ns) {
-		left = fmax(1e-3, (double)(run->deadline_ns - clk_now_ns()) /
-				  1e9);
-	}
 	if (rc == 0 && merge_paths(&run->best, &flow, &pool)) {
 		rc = err_nomem(err);
 	}
-	rc = rc ? rc : single_integer(run->r.net, &pool, run->opt, left,
+	rc = rc ? rc : single_integer(run->r.net, &pool, run->opt,
+				      flow_limit_left_s(&run->limit),
 				      &run->res->congestion, &better, index,
 				      err);
 	for (size_t i = 0; better && i < run->best.v.n && rc == 0; i++) {
@@ -410,7 +400,8 @@ static int solve(struct run *run, struct err *err)
 	struct mcf_options flow = {
 		.gap = gap > 0 ? gap : MCF_DEFAULT_GAP,
 		.time_limit_s = run->opt->time_limit_s / 4,
-		.cancel = run->opt->cancel,
+		.cancel = run->opt->cancel, .is_over = run->opt->is_over,
+		.arg = run->opt->arg,
 	};
 	int64_t *pairs, n;
 	int rc = mcf_run(run->p, &flow, &run->res->flow, err);
@@ -438,7 +429,7 @@ static int solve(struct run *run, struct err *err)
 		return err_nomem(err);
 	}
 	return run->opt->effort < SINGLE_INTEGER ||
-	       run->res->congestion <= run->res->bound || is_over(run)
+	       run->res->congestion <= run->res->bound || flow_limit_over(&run->limit)
 		       ? 0 : solve_integer(run, err);
 }
 
@@ -446,6 +437,10 @@ int single_path(const struct topo *t, const struct single_options *opt,
 		struct flow_paths *out, struct single_result *res,
 		struct err *err)
 {
+	struct mcf_options limits = {
+		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
+		.is_over = opt->is_over, .arg = opt->arg,
+	};
 	struct run run = { .t = t, .opt = opt, .res = res };
 	int rc;
 
@@ -456,10 +451,7 @@ int single_path(const struct topo *t, const struct single_options *opt,
 		return err_set(err, WEFT_EINVAL, "gap, tolerance and time "
 			       "limit must not be negative");
 	}
-	if (opt->time_limit_s > 0) {
-		run.deadline_ns = clk_now_ns() +
-				  (int64_t)(opt->time_limit_s * 1e9);
-	}
+	run.limit = flow_limit_of(&limits, 1);
 	rc = mcf_new(t, false, &run.p, err);
 	rc = rc ? rc : solve(&run, err);
 	routes_fini(&run.r);

@@ -26,6 +26,8 @@ struct single_options {
 				 * its relaxation */
 	double time_limit_s;	/* 0: none */
 	const volatile bool *cancel;	/* NULL, or stop when true */
+	bool (*is_over)(void *arg);	/* as in struct mcf_options */
+	void *arg;
 };
 
 struct single_result {

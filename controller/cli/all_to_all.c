@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/flow_limit.h"
 #include "collective/mcf_hosts.h"
 #include "collective/mcf_proof.h"
 #include "controller/cli/private.h"
@@ -33,12 +34,15 @@ int cli_opt_share(const struct cli *c, const char *name, double *value,
 	return 0;
 }
 
+/* Share of a time limit that goes to the exact optimum; the rest is for what
+ * is made beside it. */
+#define EXACT_TIME 0.5
+
 /* Why a solver stopped short of what was asked. */
-static const char *stopped_by(const struct mcf_result *res)
+static const char *stopped_by(enum mcf_stop stop)
 {
-	return res->stop == MCF_TIME ? "time limit"
-	       : res->stop == MCF_CANCELED ? "interrupted"
-					   : "no more passes";
+	return stop == MCF_TIME ? "time limit"
+	       : stop == MCF_CANCELED ? "interrupted" : "no more passes";
 }
 
 /* The rate as a fraction, its proof checked; stays NULL, and says so, when
@@ -63,7 +67,7 @@ static int find_exact(const struct cli *c, const struct topo *t,
 		mpq_clear(f);
 	} else if (r == 0) {
 		cli_say(c, CLI_NORMAL, "%s: no exact optimum; the rate is "
-			"between %.12g and %.12g", stopped_by(&res),
+			"between %.12g and %.12g", stopped_by(res.stop),
 			1 / res.congestion / (double)scale,
 			1 / res.bound / (double)scale);
 	}
@@ -147,6 +151,8 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	struct mcf_result *res = &flow->info.flow;
 	struct topo *split = NULL;
 	struct mcf *p = NULL;
+	struct flow_limit started = flow_limit_of(&opt->flow, 1);
+	struct mcf_options left = opt->flow;
 	int64_t cap, scale;
 	int r = read_hosts(c, &cap, &scale, err);
 
@@ -156,10 +162,12 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 		t = split;
 	}
 	if (r == 0 && cli_has(c, "exact")) {
-		r = find_exact(c, t, &opt->flow, scale, &flow->exact, err);
+		left.time_limit_s *= EXACT_TIME;
+		r = find_exact(c, t, &left, scale, &flow->exact, err);
 	}
+	left.time_limit_s = flow_limit_left_s(&started);
 	r = r ? r : mcf_new(t, true, &p, err);
-	r = r ? r : mcf_solve_form(p, opt->form, &opt->flow, res, err);
+	r = r ? r : mcf_solve_form(p, opt->form, &left, res, err);
 	res->congestion *= (double)scale;
 	res->bound *= (double)scale;
 	mcf_free(p);
@@ -190,6 +198,7 @@ static int make(const struct cli *c, const char *algorithm,
 		struct cli_flow *flow, struct err *err)
 {
 	struct mcf_sched_options opt;
+	struct flow_limit started;
 	bool stepped = strcmp(algorithm, "tsmcf") == 0;
 	int r = read_options(c, algorithm, &opt, err);
 
@@ -205,12 +214,17 @@ static int make(const struct cli *c, const char *algorithm,
 			       "--algorithm %s", algorithm);
 	}
 	cli_catch_signals();
+	started = flow_limit_of(&opt.flow, 1);
 	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") ||
 	    cli_has(c, "nic-forwards")) {
 		return solve_rate(c, t, &opt, flow, err);
 	}
 	if (cli_has(c, "exact")) {
-		r = find_exact(c, t, &opt.flow, 1, &flow->exact, err);
+		struct mcf_options exact = opt.flow;
+
+		exact.time_limit_s *= EXACT_TIME;
+		r = find_exact(c, t, &exact, 1, &flow->exact, err);
+		opt.flow.time_limit_s = flow_limit_left_s(&started);
 	}
 	if (r) {
 		return r;
@@ -229,8 +243,11 @@ int cli_make_all_to_all(const struct cli *c, const char *algorithm,
 	if (r == 0 && flow->info.flow.stop != MCF_REACHED) {
 		cli_say(c, CLI_NORMAL, "%s: the best flow so far is within "
 			"%.3g %% of the best possible",
-			stopped_by(&flow->info.flow),
+			stopped_by(flow->info.flow.stop),
 			flow->info.flow.gap * 100);
+	} else if (r == 0 && flow->info.stop != MCF_REACHED) {
+		cli_say(c, CLI_NORMAL, "%s: paths, chunks or steps are the "
+			"best so far", stopped_by(flow->info.stop));
 	}
 	return r;
 }
@@ -247,6 +264,11 @@ void cli_out_flow(const struct cli *c, struct out *o,
 	out_real(o, "flow_rate", 1 / best);
 	out_real(o, "flow_rate_bound", 1 / info->flow.bound);
 	cli_out_gap(c, o, "flow_gap", info->flow.gap);
+	if (info->flow.stop != MCF_REACHED || info->stop != MCF_REACHED) {
+		out_str(o, "stopped_by", stopped_by(
+			info->flow.stop != MCF_REACHED ? info->flow.stop
+						       : info->stop));
+	}
 	if (flow->stepped) {
 		out_real(o, "steps_rate", 1 / flow->steps.total);
 		out_real(o, "steps_rate_bound", 1 / flow->steps.bound);

@@ -104,6 +104,23 @@ expect 0 "Ctrl-C" timeout --preserve-status -s INT 4 \
 	"$BIN/weft" schedule make -t 'GenKautz(4,1000)' -c all-to-all --rate \
 	--gap 0 --format json
 certified "Ctrl-C" interrupted
+stops_with_schedule() { # WHAT WORD COMMAND...
+	local what=$1 word=$2
+	shift 2
+	expect 0 "$what, with a schedule" "$@" weft schedule make \
+		-t 'GenKautz(4,256)' -c all-to-all --gap 0 -o "$T/cut.pb" \
+		--format json
+	certified "$what" "$word"
+	[[ $(jq -r .stopped_by "$T/out") == "$word" ]]
+	tap "$what: said in the output"
+	expect 0 "$what: the schedule is proven" weft schedule verify \
+		"$T/cut.pb"
+}
+limited() { # COMMAND...: with a limit
+	"$@" --time-limit 500ms
+}
+stops_with_schedule "a time limit" "time limit" limited
+stops_with_schedule "Ctrl-C" interrupted timeout --preserve-status -s INT 4
 
 # Small and wrong.
 printf '0 1 5\n1 0 5\n' >"$T/two"

@@ -101,7 +101,7 @@ static void test_extraction_loses_nothing(void **state)
 	(void)state;
 	must(mcf_new(t, false, &p, &err), &err);
 	must(mcf_run(p, &opt, &res, &err), &err);
-	must(flow_paths_cut(p, &paths, &err), &err);
+	must(flow_paths_cut(p, NULL, &paths, &err), &err);
 	load = calloc((size_t)p->net.m, sizeof(*load));
 	for (size_t i = 0; i < paths.v.n; i++) {
 		const struct flow_path *q = &paths.v.v[i];
@@ -179,6 +179,57 @@ static void test_out_of_time(void **state)
 	topo_free(t);
 }
 
+/* A deadline of the test's own: it passes when it was asked so often. */
+static bool passes_after(void *arg)
+{
+	int *left = arg;
+
+	return (*left)-- <= 0;
+}
+
+/* Wherever it passes: in the flow, the paths, the chunks or the steps, there
+ * is a proven schedule and a bound that holds, and it is told. */
+static void deadline_anywhere(const char *expr, double congestion,
+			      bool single)
+{
+	struct topo *t = graph_of(expr);
+	bool in_flow = false, later = false, never = false;
+
+	for (int asked = 0; !never; asked += 1 + asked / 4) {
+		int left = asked;
+		struct mcf_sched_options opt = {
+			.flow = { .gap = 1e-3, .is_over = passes_after,
+				  .arg = &left },
+			.loss = 0.002, .single = single,
+		};
+		struct mcf_sched_info info;
+		struct coll_sched *s;
+		struct err err = { 0 };
+
+		must(mcf_schedule(t, &opt, &s, &info, &err), &err);
+		must(coll_verify(s, NULL, &err), &err);
+		assert_true(info.flow.bound <= congestion * (1 + 1e-9));
+		assert_true(info.flow.congestion >= congestion * (1 - 1e-9));
+		assert_true(info.stepped >= congestion * (1 - 1e-9));
+		in_flow |= info.flow.stop == MCF_TIME;
+		later |= info.flow.stop == MCF_REACHED &&
+			 info.stop == MCF_TIME;
+		never = info.stop == MCF_REACHED;
+		assert_true(never == (left >= 0));
+		coll_free(s);
+		assert_true(asked < 1 << 24);
+	}
+	assert_true(in_flow && later);
+	topo_free(t);
+}
+
+static void test_deadline_anywhere(void **state)
+{
+	(void)state;
+	deadline_anywhere("GenKautz(4,64)", 691 / 15.0, false);
+	deadline_anywhere("GenKautz(4,36)", 187 / 8.0, true);
+}
+
 static void test_too_large(void **state)
 {
 	struct mcf_sched_options opt = { .flow.gap = 1e-3, .loss = 0.01 };
@@ -201,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_extraction_loses_nothing),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_deadline_anywhere),
 		cmocka_unit_test(test_too_large),
 	};
 

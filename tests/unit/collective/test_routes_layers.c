@@ -98,7 +98,7 @@ static void single_paths(const char *expr, struct table *out)
 
 	must(mcf_new(t, false, &p, &err), &err);
 	must(mcf_run(p, &opt, &res, &err), &err);
-	must(flow_paths_cut(p, &paths, &err), &err);
+	must(flow_paths_cut(p, NULL, &paths, &err), &err);
 	assert_true(flow_paths_round(&p->net, &paths, 1) >=
 		    res.bound * (1 - 1e-9));
 	for (size_t i = 0; i < paths.v.n; i++) {
