@@ -15,5 +15,6 @@ extern const struct drv_class drv_rome_cli;
 extern const struct drv_class drv_sim;
 extern const struct drv_class drv_sim_ring;
 extern const struct drv_class drv_sonic_ocs;
+extern const struct drv_class drv_telescent_cli;
 
 #endif

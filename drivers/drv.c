@@ -20,6 +20,7 @@ static const struct drv_class *const classes[] = {
 	&drv_sim,
 	&drv_sim_ring,
 	&drv_sonic_ocs,
+	&drv_telescent_cli,
 	NULL,
 };
 

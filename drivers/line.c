@@ -52,7 +52,8 @@ struct line {
 	int n_questions, n_out;
 	uint64_t n_sessions;
 	struct buf in;
-	int64_t sent_ns, not_before_ns;
+	size_t looked;		/* bytes of in that hold no whole frame */
+	int64_t sent_ns, used_ns, not_before_ns;
 	int64_t back_off_ms;
 	int closing;
 	void (*closed)(void *);
@@ -100,9 +101,12 @@ int line_parse_address(const char *text, bool port_0, char *host, int size,
 	return 0;
 }
 
-int64_t line_frame_text(const uint8_t *data, size_t len)
+int64_t line_frame_text(const uint8_t *data, size_t len, size_t from,
+			void *arg)
 {
-	const uint8_t *lf = memchr(data, '\n', len);
+	const uint8_t *lf = memchr(data + from, '\n', len - from);
+
+	(void)arg;
 
 	return lf ? lf - data + 1 : 0;
 }
@@ -120,6 +124,7 @@ static void drop_session(struct line *l)
 
 	uv_timer_stop(&l->deadline);
 	buf_reset(&l->in);
+	l->looked = 0;
 	l->session = NULL;
 	if (!s) {
 		return;
@@ -242,8 +247,10 @@ static void take_frames(struct line *l)
 
 	while (at < l->in.len) {
 		const uint8_t *data = (const uint8_t *)l->in.data + at;
-		int64_t n = l->conf.frame(data, l->in.len - at);
+		int64_t n = l->conf.frame(data, l->in.len - at, l->looked,
+					  l->conf.arg);
 
+		l->looked = n == 0 ? l->in.len - at : 0;
 		if (n < 0 || n > (int64_t)l->conf.max_frame ||
 		    (n == 0 && l->in.len - at >= l->conf.max_frame)) {
 			fail_text(l, WEFT_EDEVICE, "the answer is garbage");
@@ -320,6 +327,7 @@ static void on_connect(uv_connect_t *req, int status)
 		return;
 	}
 	s->connected = true;
+	l->used_ns = clk_now_ns();
 	l->n_sessions++;
 	uv_tcp_nodelay(&s->tcp, 1);
 	uv_read_start((uv_stream_t *)&s->tcp, on_alloc, on_read);
@@ -432,7 +440,7 @@ static void send_question(struct line *l, struct question *q)
 	}
 	q->bytes = NULL;
 	q->sent = true;
-	l->sent_ns = clk_now_ns();
+	l->sent_ns = l->used_ns = clk_now_ns();
 	if (l->n_out++ == 0) {
 		arm_deadline(l);
 	}
@@ -462,14 +470,25 @@ static int64_t wait_ns(const struct line *l)
 	return at > now ? at - now : 0;
 }
 
+/* Devices end sessions that nobody uses, and not all of them say so. */
+static bool was_idle(const struct line *l)
+{
+	return l->conf.idle_ms && l->n_out == 0 && line_connected(l) &&
+	       clk_now_ns() - l->used_ns > l->conf.idle_ms * 1000000;
+}
+
 static void send_more(struct line *l)
 {
 	struct question *q;
 
 	while (!l->closing && l->n_out < l->conf.window &&
 	       (q = next_unsent(l))) {
-		int64_t wait = wait_ns(l);
+		int64_t wait;
 
+		if (was_idle(l)) {
+			drop_session(l);
+		}
+		wait = wait_ns(l);
 		if (wait > 0) {
 			uv_timer_start(&l->wake, on_wake,
 				       (uint64_t)(wait + 999999) / 1000000, 0);

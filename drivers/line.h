@@ -34,13 +34,18 @@ struct line_conf {
 	const char *address;	/* "HOST:PORT", "[V6]:PORT"; copied */
 	int64_t timeout_ms;	/* to connect, and for each answer */
 	int64_t gap_us;		/* least time between two questions */
+	int64_t idle_ms;	/* a session unused for so long is made anew
+				 * for the next question; 0: it is kept */
 	int window;		/* questions out at a time, at least 1 */
 	size_t max_frame;	/* longest answer */
 	void *arg;		/* for the calls below */
 
 	/* Length of the first whole frame in data, 0 when more bytes are
-	 * needed, negative when this can never become one. */
-	int64_t (*frame)(const uint8_t *data, size_t len);
+	 * needed, negative when this can never become one. It was asked
+	 * before about the first `from` bytes, and wanted more: an answer
+	 * that comes in many pieces is not read through for each of them. */
+	int64_t (*frame)(const uint8_t *data, size_t len, size_t from,
+			 void *arg);
 	/* Whose frame is it? `waiting` tells whether a question is out and
 	 * `tag` which. NULL: any frame answers the oldest question. */
 	enum line_verdict (*judge)(const uint8_t *frame, size_t len,
@@ -87,6 +92,7 @@ bool line_connected(const struct line *l);
 void line_close(struct line *l, void (*cb)(void *arg), void *arg);
 
 /* A frame that ends in LF. */
-int64_t line_frame_text(const uint8_t *data, size_t len);
+int64_t line_frame_text(const uint8_t *data, size_t len, size_t from,
+			void *arg);
 
 #endif

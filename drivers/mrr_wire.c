@@ -82,10 +82,12 @@ uint32_t mrr_crc32(uint32_t crc, const void *data, size_t len)
 	return ~crc;
 }
 
-int64_t mrr_frame_length(const uint8_t *data, size_t len)
+int64_t mrr_frame_length(const uint8_t *data, size_t len, size_t from, void *arg)
 {
 	uint32_t n;
 
+	(void)from;	/* the head tells */
+	(void)arg;
 	if ((len >= 1 && data[0] != MRR_MAGIC) ||
 	    (len >= 2 && data[1] != MRR_VERSION)) {
 		return -1;

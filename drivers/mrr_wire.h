@@ -163,7 +163,7 @@ uint32_t mrr_crc32(uint32_t crc, const void *data, size_t len);
 
 /* Length of the frame that data begins with, 0 when that is not known yet or
  * it is not whole, negative when it can be none. */
-int64_t mrr_frame_length(const uint8_t *data, size_t len);
+int64_t mrr_frame_length(const uint8_t *data, size_t len, size_t from, void *arg);
 /* Takes a whole frame apart. False when the CRC is wrong. */
 bool mrr_decode(const uint8_t *data, size_t len, struct mrr_frame *frame);
 /* Appends a whole frame. */

@@ -10,16 +10,11 @@
 
 #define MAX_COLUMNS 8
 
-static bool is_printed(uint8_t c)
-{
-	return (c >= ' ' && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
-}
-
-/* The prompt at the head of a line: its length, or 0. */
-static size_t prompt_at(const uint8_t *line, size_t len)
+size_t rome_prompt(const uint8_t *line, size_t len, const void *arg)
 {
 	size_t n = strlen(ROME_PROMPT);
 
+	(void)arg;
 	if (len < n || memcmp(line, ROME_PROMPT, n) != 0) {
 		return 0;
 	}
@@ -29,46 +24,12 @@ static size_t prompt_at(const uint8_t *line, size_t len)
 	return n + 3 <= len && memcmp(line + n, "]# ", 3) == 0 ? n + 3 : 0;
 }
 
-int64_t rome_frame(const uint8_t *data, size_t len)
-{
-	size_t line = 0;
-
-	for (size_t i = 0; i <= len; i++) {
-		size_t n = i == line ? prompt_at(data + i, len - i) : 0;
-
-		if (n) {
-			return (int64_t)(i + n);
-		}
-		if (i < len && !is_printed(data[i])) {
-			return -1;
-		}
-		if (i < len && data[i] == '\n') {
-			line = i + 1;
-		}
-	}
-	return 0;
-}
-
-const char *rome_answer(const char *frame, const char *command)
-{
-	size_t n = strlen(command);
-
-	for (const char *line = frame; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, command, n) == 0 &&
-		    (line[n] == '\r' || line[n] == '\n')) {
-			return line + n;
-		}
-	}
-	return NULL;
-}
-
 bool rome_parse_port(const char *word, bool *is_out, int *index)
 {
 	const char *p = word + 1;
 
 	if ((word[0] != 'E' && word[0] != 'W') ||
-	    !tl1_number(&p, 1, ROME_MAX_PORT, '\0', index)) {
+	    !tl1_number(&p, 1, ROBOT_MAX_PORT, '\0', index)) {
 		return false;
 	}
 	--*index;
@@ -76,7 +37,7 @@ bool rome_parse_port(const char *word, bool *is_out, int *index)
 	return *p == '\0' || *p == '[';
 }
 
-bool rome_parse_row(char *line, struct rome_port *port)
+bool rome_parse_row(char *line, struct robot_port *port)
 {
 	char *columns[MAX_COLUMNS], *rest = NULL;
 	bool out;

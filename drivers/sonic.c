@@ -20,11 +20,15 @@ static bool is_end(const uint8_t *line, size_t len)
 	       memcmp(line, SONIC_END, strlen(SONIC_END)) == 0;
 }
 
-int64_t sonic_frame(const uint8_t *data, size_t len)
+int64_t sonic_frame(const uint8_t *data, size_t len, size_t from, void *arg)
 {
-	size_t line = 0;
+	size_t line = from;
 
-	for (size_t i = 0; i < len; i++) {
+	(void)arg;
+	while (line > 0 && data[line - 1] != '\n') {
+		line--;
+	}
+	for (size_t i = from; i < len; i++) {
 		if (!is_printed(data[i])) {
 			return -1;
 		}

@@ -25,8 +25,9 @@
 #define SONIC_MAX_COLUMNS 8
 
 /* Length of the first frame, up to the end of its last line: 0 when more
- * bytes are needed, negative at a byte that no command prints. O(len). */
-int64_t sonic_frame(const uint8_t *data, size_t len);
+ * bytes are needed, negative at a byte that no command prints. The first
+ * `from` bytes were asked about before; arg is not used. O(len - from). */
+int64_t sonic_frame(const uint8_t *data, size_t len, size_t from, void *arg);
 
 /* Where the output ends within a whole frame, and its last line's numbers.
  * WEFT_EDEVICE. */

@@ -23,9 +23,10 @@ static bool begins_line(const uint8_t *data, size_t at)
 	return at == 0 || data[at - 1] == '\n' || data[at - 1] == '\r';
 }
 
-int64_t tl1_frame(const uint8_t *data, size_t len)
+int64_t tl1_frame(const uint8_t *data, size_t len, size_t from, void *arg)
 {
-	for (size_t i = 0; i < len; i++) {
+	(void)arg;
+	for (size_t i = from; i < len; i++) {
 		if (!is_text(data[i])) {
 			return WEFT_EDEVICE;
 		}

@@ -51,8 +51,9 @@ struct tl1_message {
 };
 
 /* Length of the first frame in data: 0 when more bytes are needed, negative
- * when a byte in it can be part of no message. O(len). */
-int64_t tl1_frame(const uint8_t *data, size_t len);
+ * when a byte in it can be part of no message. The first
+ * `from` bytes were asked about before; arg is not used. O(len - from). */
+int64_t tl1_frame(const uint8_t *data, size_t len, size_t from, void *arg);
 
 /* Reads one whole frame. WEFT_EDEVICE, WEFT_ENOMEM; then m is empty. */
 int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m,

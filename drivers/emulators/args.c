@@ -21,7 +21,7 @@ void emu_usage(FILE *to)
 "\n"
 "  --driver NAME         polatis-scpi, polatis-tl1, mrr-reg,\n"
 "                        glimmerglass-tl1, calient-tl1, sonic-ocs,\n"
-"                        rome-cli\n"
+"                        rome-cli, telescent-cli\n"
 "  --listen HOST:PORT    also [IPV6]:PORT\n"
 "  --size NxM            ports a side; rings: nodes x channels\n"
 "  --any-to-any          one side of N ports (also --size NxCC)\n"

@@ -31,7 +31,7 @@ static const char *do_fault(struct emu *e, const char *arg)
 		return text;
 	}
 	emu_apply_refuse(e);
-	e->dialect->refresh(e, false);
+	e->dialect->refresh(e, EMU_OTHER_USER);
 	return NULL;
 }
 
@@ -39,7 +39,7 @@ static const char *do_clear(struct emu *e)
 {
 	faults_clear(&e->faults);
 	emu_apply_refuse(e);
-	e->dialect->refresh(e, false);
+	e->dialect->refresh(e, EMU_OTHER_USER);
 	return NULL;
 }
 
@@ -51,7 +51,7 @@ static const char *do_set(struct emu *e, const char *arg)
 		return "expected set IN,OUT with ports of this switch";
 	}
 	devmem_connect(&e->mem, xc);
-	e->dialect->refresh(e, false);
+	e->dialect->refresh(e, EMU_OTHER_USER);
 	emu_changed(e);
 	return NULL;
 }
@@ -69,7 +69,7 @@ static const char *do_unset(struct emu *e, const char *arg)
 	} else {
 		devmem_release(&e->mem, devmem_flat_in(&e->mem, xc.in));
 	}
-	e->dialect->refresh(e, false);
+	e->dialect->refresh(e, EMU_OTHER_USER);
 	emu_changed(e);
 	return NULL;
 }

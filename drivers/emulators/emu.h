@@ -20,6 +20,9 @@
 struct emu;
 struct emu_client;
 
+/* Why a map is another. */
+enum emu_news { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
+
 struct emu_dialect {
 	const char *name;	/* of the driver on the other side */
 	enum drv_kind kind;
@@ -31,8 +34,8 @@ struct emu_dialect {
 	/* Takes whole commands off data and answers them. Returns the bytes
 	 * taken, or a negative number to end the session. */
 	int64_t (*input)(struct emu_client *c, const uint8_t *data, size_t len);
-	/* The device restarted, or somebody changed e->mem. */
-	void (*refresh)(struct emu *e, bool restarted);
+	/* e->mem is another. */
+	void (*refresh)(struct emu *e, enum emu_news news);
 	/* A word on the control socket that only this device knows; NULL: it
 	 * knows none. Returns what is wrong, NULL when nothing is. */
 	const char *(*command)(struct emu *e, const char *verb,
@@ -74,6 +77,7 @@ extern const struct emu_dialect emu_polatis_tl1;
 extern const struct emu_dialect emu_rome;
 extern const struct emu_dialect emu_scpi;
 extern const struct emu_dialect emu_sonic;
+extern const struct emu_dialect emu_telescent;
 
 struct emu *emu_of(struct emu_client *c);
 /* A number for each session that is the dialect's own, 0 at first. */
@@ -81,6 +85,11 @@ int64_t *emu_client_mark(struct emu_client *c);
 
 /* Sends a reply, subject to faults. */
 void emu_reply(struct emu_client *c, const void *bytes, size_t len);
+
+/* Says something unasked, in one session or in all, behind the replies that
+ * wait there. */
+void emu_say_to(struct emu_client *c, const void *bytes, size_t len);
+void emu_say(struct emu *e, const void *bytes, size_t len);
 
 /* What is to become of a set command; counts it. */
 enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };

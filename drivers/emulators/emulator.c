@@ -49,6 +49,7 @@ static const struct emu_dialect *const dialects[] = {
 	&emu_rome,
 	&emu_scpi,
 	&emu_sonic,
+	&emu_telescent,
 };
 
 #define N_DIALECTS ((int)(sizeof(dialects) / sizeof(dialects[0])))
@@ -227,6 +228,31 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	send_due(c);
 }
 
+void emu_say_to(struct emu_client *c, const void *bytes, size_t len)
+{
+	int64_t now = clk_now_ns(), last = now;
+
+	if (len == 0 || c->dying ||
+	    faults_hold(&c->e->faults, FAULT_SILENCE, NULL)) {
+		return;
+	}
+	for (const struct piece *p = c->pieces; p; p = p->next) {
+		last = p->due_ns;
+	}
+	queue_piece(c, bytes, len, (last - now + 999999) / 1000000, false);
+	send_due(c);
+}
+
+void emu_say(struct emu *e, const void *bytes, size_t len)
+{
+	struct emu_client *next;
+
+	for (struct emu_client *c = e->clients; c; c = next) {
+		next = c->next;
+		emu_say_to(c, bytes, len);
+	}
+}
+
 void emu_drop(struct emu_client *c)
 {
 	queue_piece(c, "", 0, 0, true);
@@ -265,7 +291,7 @@ static void on_lost(uv_timer_t *t)
 	struct emu *e = t->data;
 
 	devmem_clear(&e->mem);
-	e->dialect->refresh(e, false);
+	e->dialect->refresh(e, EMU_LOST_SILENTLY);
 	save(e);
 }
 
@@ -412,7 +438,7 @@ void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 		log_error("emulators", "out of memory, restarting dark");
 		devmem_clear(&e->mem);
 	}
-	e->dialect->refresh(e, true);
+	e->dialect->refresh(e, EMU_RESTARTED);
 	save(e);
 	if (down_ms > 0) {
 		listen_stop(e);

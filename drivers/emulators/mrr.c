@@ -621,7 +621,7 @@ static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
 			     size_t len)
 {
 	struct mrr_device *d = emu_of(c)->device;
-	int64_t n = mrr_frame_length(data, len);
+	int64_t n = mrr_frame_length(data, len, 0, NULL);
 	struct mrr_frame f;
 
 	if (n <= 0) {
@@ -682,7 +682,7 @@ static void emu_mrr_close(struct emu *e)
 	free(d);
 }
 
-static void emu_mrr_refresh(struct emu *e, bool restarted)
+static void emu_mrr_refresh(struct emu *e, enum emu_news news)
 {
 	struct mrr_device *d = e->device;
 	bool dark = true;
@@ -690,7 +690,7 @@ static void emu_mrr_refresh(struct emu *e, bool restarted)
 	for (int i = 0; i < d->n_slots; i++) {
 		dark = dark && !d->slots[i].p.bytes;
 	}
-	if (restarted) {
+	if (news == EMU_RESTARTED) {
 		power_up(d);
 	} else if (e->mem.programs.n == 0 && !dark) {
 		/* Somebody else took the programs away. */

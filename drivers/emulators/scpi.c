@@ -647,11 +647,11 @@ static int64_t emu_scpi_input(struct emu_client *c, const uint8_t *data,
 	return end + 1 - data;
 }
 
-static void emu_scpi_refresh(struct emu *e, bool restarted)
+static void emu_scpi_refresh(struct emu *e, enum emu_news news)
 {
 	struct scpi_device *d = e->device;
 
-	if (restarted) {
+	if (news == EMU_RESTARTED) {
 		d->n_queue = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	}

@@ -465,11 +465,11 @@ static int64_t sonic_input(struct emu_client *c, const uint8_t *data,
 	return end + 1 - data;
 }
 
-static void sonic_refresh(struct emu *e, bool restarted)
+static void sonic_refresh(struct emu *e, enum emu_news news)
 {
 	struct sonic_device *d = e->device;
 
-	if (restarted) {
+	if (news == EMU_RESTARTED) {
 		d->stale.n = 0;
 	}
 }

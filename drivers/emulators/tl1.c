@@ -341,11 +341,11 @@ int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 	return end + 1 - data;
 }
 
-void tl1_emu_refresh(struct emu *e, bool restarted)
+void tl1_emu_refresh(struct emu *e, enum emu_news news)
 {
 	struct tl1_device *d = e->device;
 
-	if (restarted) {
+	if (news == EMU_RESTARTED) {
 		d->n_entered = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	}

@@ -71,6 +71,6 @@ bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
 int tl1_emu_open(struct emu *e, const struct tl1_vendor *v, struct err *err);
 void tl1_emu_close(struct emu *e);
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
-void tl1_emu_refresh(struct emu *e, bool restarted);
+void tl1_emu_refresh(struct emu *e, enum emu_news news);
 
 #endif

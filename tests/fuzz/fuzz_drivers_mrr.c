@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(bytes, data, size);
 	}
 	while (at < size) {
-		int64_t n = mrr_frame_length(bytes + at, size - at);
+		int64_t n = mrr_frame_length(bytes + at, size - at, 0, NULL);
 
 		if (n <= 0) {
 			break;

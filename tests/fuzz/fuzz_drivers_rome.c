@@ -11,14 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_lines(char *text)
 {
 	struct light_xc xc = { 2, 3 };
-	struct rome_port p;
+	struct robot_port p;
 	char *line;
 
 	while ((line = sonic_line(&text))) {
 		assert(abs(rome_said(line, xc)) <= 1);
 		if (rome_parse_row(line, &p)) {
-			assert(p.index >= 0 && p.index < ROME_MAX_PORT);
-			assert(p.peer >= -1 && p.peer < ROME_MAX_PORT);
+			assert(p.index >= 0 && p.index < ROBOT_MAX_PORT);
+			assert(p.peer >= -1 && p.peer < ROBOT_MAX_PORT);
 			assert(p.moves >= 0);
 		}
 	}
@@ -28,12 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int64_t n;
 
-	while ((n = rome_frame(data, size)) > 0) {
+	while ((n = robot_frame(data, size, 0, rome_prompt, NULL)) > 0) {
 		char *text = strndup((const char *)data, (size_t)n);
 
 		assert((size_t)n <= size);
 		if (text) {
-			const char *at = rome_answer(text, "port show");
+			const char *at = robot_answer(text, "port show");
 
 			assert(!at || (at > text && at < text + n));
 			rome_is_idle(text);

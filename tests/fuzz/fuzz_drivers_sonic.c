@@ -40,7 +40,7 @@ static void check_line(int which, char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int64_t n = size ? sonic_frame(data + 1, size - 1) : 0;
+	int64_t n = size ? sonic_frame(data + 1, size - 1, 0, NULL) : 0;
 	size_t text_len;
 	uint64_t tag;
 	int status;

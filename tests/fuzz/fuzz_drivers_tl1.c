@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t at = 0;
 
 	while (at < size) {
-		int64_t n = tl1_frame(data + at, size - at);
+		int64_t n = tl1_frame(data + at, size - at, 0, NULL);
 
 		if (n <= 0) {
 			break;

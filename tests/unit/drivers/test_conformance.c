@@ -34,6 +34,8 @@ static const struct model models[] = {
 	  "0" },
 	{ "linux-ring", "linux-ring", NULL, NULL, 6, 4, false, true, NULL,
 	  NULL },
+	{ "telescent-cli", "telescent-cli", "8x8", "9x9", 8, 8, false, false,
+	  "gap_ms", "0" },
 	{ "sim-ring", "sim-ring", NULL, NULL, 6, 4, false, true, NULL, NULL },
 	{ "mrr-reg", "mrr-reg", "6x4", "6x5", 6, 4, false, true, "window",
 	  "16" },

@@ -42,9 +42,9 @@ static void splits_addresses(void **state)
 static void frames_end_in_a_line_feed(void **state)
 {
 	(void)state;
-	assert_int_equal(line_frame_text((const uint8_t *)"ab", 2), 0);
-	assert_int_equal(line_frame_text((const uint8_t *)"ab\r\ncd", 6), 4);
-	assert_int_equal(line_frame_text((const uint8_t *)"\n", 1), 1);
+	assert_int_equal(line_frame_text((const uint8_t *)"ab", 2, 0, NULL), 0);
+	assert_int_equal(line_frame_text((const uint8_t *)"ab\r\ncd", 6, 0, NULL), 4);
+	assert_int_equal(line_frame_text((const uint8_t *)"\n", 1, 0, NULL), 1);
 }
 
 int main(void)

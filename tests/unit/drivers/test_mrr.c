@@ -70,9 +70,9 @@ static void frames_survive_the_wire(void **state)
 	mrr_encode(&b, &f);
 	bytes = (uint8_t *)b.data;
 	for (size_t n = 0; n < b.len; n++) {
-		assert_int_equal(mrr_frame_length(bytes, n), 0);
+		assert_int_equal(mrr_frame_length(bytes, n, 0, NULL), 0);
 	}
-	assert_int_equal(mrr_frame_length(bytes, b.len + 0), b.len);
+	assert_int_equal(mrr_frame_length(bytes, b.len + 0, 0, NULL), b.len);
 	assert_true(mrr_decode(bytes, b.len, &back));
 	assert_int_equal(back.seq, f.seq);
 	assert_int_equal(back.page, f.page);
@@ -83,7 +83,7 @@ static void frames_survive_the_wire(void **state)
 		bytes[i] ^= 0x10;
 	}
 	bytes[0] = 'x';
-	assert_true(mrr_frame_length(bytes, 1) < 0);
+	assert_true(mrr_frame_length(bytes, 1, 0, NULL) < 0);
 	buf_fini(&b);
 }
 

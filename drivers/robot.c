@@ -1,0 +1,886 @@
+/* Robotic patch panels; see robot.h. */
+#include "drivers/robot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/sonic.h"
+#include "lib/base/clk.h"
+#include "lib/base/log.h"
+
+#define DEFAULT_TIMEOUT_MS 10000
+#define TYP_SWITCH_US 120000000
+
+/* ---- questions and answers ----------------------------------------------- */
+
+static void misunderstood(struct robot *r, int rc, struct err *err)
+{
+	err_wrap(err, "%s", r->h.drv.name);
+	line_reset(r->line);
+	handle_settle_unknown(&r->h, DRV_UNKNOWN, err->msg);
+	handle_end(&r->h, rc, err);
+}
+
+/* A move that is in the queue goes on without us. */
+static void on_failed(int rc, const struct err *err, bool sent, void *arg)
+{
+	struct robot *r = arg;
+	bool queued = r->at_move > 0;
+
+	handle_settle_unknown(&r->h, sent || queued ? DRV_UNKNOWN :
+						      DRV_SKIPPED, err->msg);
+	handle_end(&r->h, rc, err);
+}
+
+static void ask(struct robot *r, const char *command,
+		void (*next)(struct robot *, char *))
+{
+	struct err err = { 0 };
+	char line[sizeof(r->command) + 1];
+	int n = snprintf(line, sizeof(line), "%s\n", command);
+
+	snprintf(r->command, sizeof(r->command), "%s", command);
+	r->next = next;
+	if (line_ask(r->line, line, (size_t)n, ++r->tag)) {
+		handle_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
+		handle_end(&r->h, err_nomem(&err), &err);
+	}
+}
+
+/* What the robot says of its own accord about the moves that are queued. */
+static void listen_to(struct robot *r, const char *line)
+{
+	for (size_t i = 0; i < r->queue.n; i++) {
+		struct robot_move *m = &r->queue.v[i];
+		int said = r->dialect->said(line, m);
+
+		if (said) {
+			m->said = said;
+			snprintf(r->failed, sizeof(r->failed), "%s",
+				 said < 0 ? line : r->failed);
+			log_info("drivers", "%s: %s", r->h.drv.name, line);
+		}
+	}
+}
+
+static void listen_to_all(struct robot *r, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *line;
+
+	while (copy && (line = sonic_line(&rest))) {
+		listen_to(r, line);
+	}
+	free(copy);
+}
+
+/* What comes before the first answer names the device, where nothing else
+ * does. */
+static void keep_banner(struct robot *r, const char *text)
+{
+	text += strspn(text, "\r\n ");
+	if (!r->banner[0] && !robot_answer(text, r->command)) {
+		snprintf(r->banner, sizeof(r->banner), "%.*s",
+			 (int)strcspn(text, "\r\n"), text);
+	}
+}
+
+static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
+			  void *arg)
+{
+	const struct robot *r = arg;
+
+	return robot_frame(data, len, from, r->dialect->prompt, r);
+}
+
+/* The echo tells whose answer it is: a banner, an empty line and an answer to
+ * a command of before have another, or none. */
+static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			       uint64_t tag, void *arg)
+{
+	struct robot *r = arg;
+	char *text = robot_plain(frame, len);
+	bool ours = text && waiting && robot_answer(text, r->command);
+
+	(void)tag;
+	if (text && !ours) {
+		keep_banner(r, text);
+		listen_to_all(r, text);
+	}
+	free(text);
+	return ours ? LINE_ANSWER : LINE_IGNORE;
+}
+
+static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+{
+	struct robot *r = arg;
+	struct err err = { 0 };
+	char *text = robot_plain(frame, len);
+
+	(void)tag;
+	if (!text) {
+		misunderstood(r, err_nomem(&err), &err);
+	} else if (r->h.op != HANDLE_IDLE) {
+		listen_to_all(r, text);
+		r->next(r, (char *)robot_answer(text, r->command));
+	}
+	free(text);
+}
+
+static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
+{
+	struct robot *r = arg;
+	char *text = r->h.drv.trace ? robot_plain(bytes, len) : NULL;
+	char *rest = text, *line;
+
+	while (text && (line = sonic_line(&rest))) {
+		if (line[0]) {
+			handle_trace(&r->h, line, is_reply);
+		}
+	}
+	free(text);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static struct drv_port *new_port(struct robot *r, bool is_out, int index)
+{
+	struct drv_snapshot *snap = &r->h.snap;
+
+	if (!snap->ports) {
+		snap->ports = calloc((size_t)r->map.n_ports,
+				     sizeof(*snap->ports));
+	}
+	if (!snap->ports || snap->n_ports == r->map.n_ports) {
+		return NULL;
+	}
+	snap->ports[snap->n_ports] = (struct drv_port){
+		.is_out = is_out, .index = index, .enabled = true };
+	return &snap->ports[snap->n_ports++];
+}
+
+static bool is_worn(const struct robot *r, int flat)
+{
+	return r->wear_limit > 0 && r->moves[flat] >= r->wear_limit;
+}
+
+static int take_state(struct robot *r, const struct robot_port *row, int flat,
+		      struct err *err)
+{
+	struct drv_port *port;
+
+	r->moves[flat] = row->moves;
+	r->bars[flat] = row->disabled ? ROBOT_DISABLED :
+			row->locked ? ROBOT_LOCKED : ROBOT_FREE;
+	if (r->h.op != HANDLE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE &&
+					   !is_worn(r, flat))) {
+		return 0;
+	}
+	port = new_port(r, row->is_out, row->index);
+	if (!port) {
+		return err_nomem(err);
+	}
+	port->enabled = !row->locked;
+	port->failed = row->disabled;
+	port->has_moves = row->moves >= 0;
+	port->moves = port->has_moves ? row->moves : 0;
+	return 0;
+}
+
+int robot_take_port(struct robot *r, const struct robot_port *row,
+		    struct err *err)
+{
+	int flat = row->is_out ? r->h.n_in + row->index : row->index;
+	struct light_xc other, xc = { row->is_out ? row->peer : row->index,
+				      row->is_out ? row->index : row->peer };
+	int rc;
+
+	r->n_in += !row->is_out;
+	r->n_out += row->is_out;
+	if (row->index >= (row->is_out ? r->h.n_out : r->h.n_in)) {
+		return 0;	/* the count will not be right */
+	}
+	rc = take_state(r, row, flat, err);
+	if (rc || !row->connected) {
+		return rc;	/* it may name its last one all the same */
+	}
+	if (row->peer < 0 || devmem_check(&r->map, xc, NULL) ||
+	    devmem_victim(&r->map, xc, &other)) {
+		return err_set(err, WEFT_EDEVICE, "port %s%d is connected to "
+			       "what cannot be", row->is_out ?
+			       r->dialect->out_letter : r->dialect->in_letter,
+			       row->index + r->dialect->first_port);
+	}
+	devmem_connect(&r->map, xc);
+	return 0;
+}
+
+int robot_read_table(struct robot *r, char *text, struct err *err)
+{
+	int rc;
+
+	devmem_clear(&r->map);
+	r->n_in = r->n_out = 0;
+	rc = r->dialect->table(r, text, err);
+	if (rc == 0 && (r->n_in != r->h.n_in || r->n_out != r->h.n_out)) {
+		rc = err_set(err, WEFT_EVERIFY, "the device is %dx%d, the "
+			     "fabric says %dx%d", r->n_in, r->n_out, r->h.n_in,
+			     r->h.n_out);
+	}
+	return rc;
+}
+
+static void on_table(struct robot *r, char *text)
+{
+	struct err err = { 0 };
+	int rc = robot_read_table(r, text, &err);
+
+	if (rc) {
+		misunderstood(r, rc, &err);
+		return;
+	}
+	r->after_table(r);
+}
+
+static void read_table(struct robot *r, void (*after)(struct robot *))
+{
+	r->after_table = after;
+	ask(r, r->dialect->ask_table, on_table);
+}
+
+/* ---- snapshot ------------------------------------------------------------ */
+
+static void fill_snapshot(struct robot *r)
+{
+	struct err err = { 0 };
+	int rc = devmem_snapshot(&r->map, &r->h.snap, &err);
+
+	handle_end(&r->h, rc, rc ? &err : NULL);
+}
+
+static void on_identity(struct robot *r, char *text)
+{
+	r->dialect->identity(text, r->h.snap.identity,
+			     sizeof(r->h.snap.identity));
+	read_table(r, fill_snapshot);
+}
+
+static void identify_by_banner(struct robot *r)
+{
+	snprintf(r->h.snap.identity, sizeof(r->h.snap.identity), "%s",
+		 r->banner[0] ? r->banner : r->dialect->cls->name);
+	fill_snapshot(r);
+}
+
+static void robot_snapshot(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	r->at_move = 0;
+	h->snap.caps = (struct drv_caps){
+		.kind = DRV_SPACE,
+		.numbering = DRV_SPLIT,
+		.n_in = h->n_in,
+		.n_out = h->n_out,
+		.persistence = DRV_PERSIST_AUTOSAVE,
+		.min_gap_us = r->gap_ms * 1000,
+		.typ_switch_us = TYP_SWITCH_US,
+	};
+	if (r->dialect->ask_identity) {
+		ask(r, r->dialect->ask_identity, on_identity);
+	} else {
+		read_table(r, identify_by_banner);
+	}
+}
+
+/* ---- submit: moves ------------------------------------------------------- */
+
+static void forget_moves(struct robot *r)
+{
+	r->queue.n = r->at_move = 0;
+	r->at_command = 0;
+}
+
+static bool plan_move(struct robot *r, struct light_xc xc, bool connect,
+		      int item)
+{
+	struct robot_move m = { .xc = xc, .connect = connect, .item = item };
+
+	return vec_push(&r->queue, m) == 0;
+}
+
+/* What holds a port of xc is moved out of the way first. */
+static bool plan_clear(struct robot *r, struct light_xc xc)
+{
+	int flat[2] = { xc.in, r->h.n_in + xc.out };
+
+	for (int k = 0; k < 2; k++) {
+		int peer = r->map.peer[flat[k]];
+		struct light_xc held = k ? (struct light_xc){ peer, xc.out } :
+			(struct light_xc){ xc.in, peer - r->h.n_in };
+
+		if (peer >= 0 && !plan_move(r, held, false, -1)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool plan_run(struct robot *r, int first, int end)
+{
+	const struct drv_item *items = r->h.batch->items;
+	bool ok = true;
+
+	forget_moves(r);
+	for (int i = first; i < end && ok; i++) {
+		bool add = items[i].op == DRV_ADD;
+
+		ok = (!add || plan_clear(r, items[i].xc)) &&
+		     plan_move(r, items[i].xc, add, i);
+	}
+	return ok;
+}
+
+/* REPLACE: disconnects of what is not asked for, then what is not there. */
+static bool plan_all(struct robot *r, const struct light_xc *old, int n_old)
+{
+	const struct drv_batch *b = r->h.batch;
+	bool ok = true;
+
+	forget_moves(r);
+	for (int i = 0; i < n_old && ok; i++) {
+		if (!devmem_has(&r->map, old[i])) {
+			ok = plan_move(r, old[i], false, -1);
+		}
+	}
+	for (int i = 0; i < b->n_items && ok; i++) {
+		bool there = n_old && bsearch(&b->items[i].xc, old,
+					      (size_t)n_old, sizeof(*old),
+					      light_xc_cmp);
+
+		ok = there || plan_move(r, b->items[i].xc, true, i);
+	}
+	return ok;
+}
+
+/* ---- submit: the run ----------------------------------------------------- */
+
+static void next_run(struct robot *r);
+
+/* What the table shows, and what the robot said, tell of each item. One that
+ * was confirmed and is not there stays confirmed and no more. */
+static bool judge_run(struct robot *r)
+{
+	bool go_on = true;
+
+	for (int i = r->batch.first; i < r->batch.end; i++) {
+		const struct drv_item *item = &r->h.batch->items[i];
+		int said = 0;
+
+		for (size_t k = 0; k < r->queue.n; k++) {
+			said = r->queue.v[k].item == i ? r->queue.v[k].said :
+							 said;
+		}
+		if (r->h.outcomes[i].result != DRV_UNKNOWN) {
+			go_on = go_on && r->h.outcomes[i].result == DRV_DONE;
+		} else if (devmem_has(&r->map, item->xc) ==
+			   (item->op == DRV_ADD)) {
+			handle_mark(&r->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				    DRV_ERR_NONE, NULL, NULL);
+		} else if (said < 0) {
+			handle_mark(&r->h, i, i + 1, DRV_REFUSED,
+				    DRV_READ_BACK, DRV_ERR_STATE, "FAILED",
+				    r->failed);
+			go_on = false;
+		} else {
+			handle_mark(&r->h, i, i + 1, DRV_DONE, DRV_ACKED,
+				    DRV_ERR_NONE, NULL, NULL);
+		}
+	}
+	return go_on;
+}
+
+static void after_run(struct robot *r)
+{
+	bool replace = r->h.batch->mode == DRV_REPLACE;
+	struct err err = { 0 };
+
+	for (int i = 0; replace && r->h.batch->n_items == 0 &&
+	     i < r->h.n_in; i++) {
+		if (r->map.peer[i] >= 0) {
+			/* Nobody else can say so. */
+			err_set(&err, WEFT_EDEVICE, "%s: %s%d is still "
+				"connected", r->h.drv.name,
+				r->dialect->in_letter,
+				i + r->dialect->first_port);
+		}
+	}
+	if (err.code) {
+		handle_end(&r->h, err.code, &err);
+	} else if (judge_run(r) && !replace) {
+		forget_moves(r);
+		next_run(r);
+	} else {
+		handle_end(&r->h, 0, NULL);
+	}
+}
+
+static void ask_pending(uv_timer_t *t);
+
+/* The time is over: whatever still waits in the queue may happen yet. */
+static void too_long(struct robot *r, const char *why)
+{
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_ETIMEOUT, "%s: the robot is not done: %s",
+		r->h.drv.name, why);
+	handle_settle_unknown(&r->h, DRV_UNKNOWN, err.msg);
+	handle_end(&r->h, WEFT_ETIMEOUT, &err);
+}
+
+bool robot_all_over(const struct robot *r)
+{
+	for (size_t i = 0; i < r->queue.n; i++) {
+		const struct robot_move *m = &r->queue.v[i];
+
+		if (!m->said && devmem_has(&r->map, m->xc) != m->connect) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void on_pending(struct robot *r, char *text)
+{
+	const struct robot_dialect *d = r->dialect;
+	const char *why = d->obstacle ? d->obstacle(text) : NULL;
+
+	if (d->idle(r, text)) {
+		read_table(r, after_run);
+	} else if (clk_now_ns() >= r->until_ns) {
+		too_long(r, why ? why : "moves wait in its queue");
+	} else {
+		uv_timer_start(&r->timer, ask_pending, (uint64_t)r->poll_ms,
+			       0);
+	}
+}
+
+static void ask_pending(uv_timer_t *t)
+{
+	struct robot *r = t->data;
+
+	ask(r, r->dialect->ask_pending, on_pending);
+}
+
+static void wait_for_queue(struct robot *r)
+{
+	r->until_ns = clk_now_ns() + r->move_ms * 1000000 *
+		      (int64_t)(r->at_move + 1);
+	ask(r, r->dialect->ask_pending, on_pending);
+}
+
+static void next_move(struct robot *r);
+
+/* The item that a move is for; one that clears the way is for the next. */
+static int item_of(const struct robot *r, size_t move)
+{
+	while (move < r->queue.n && r->queue.v[move].item < 0) {
+		move++;
+	}
+	return move < r->queue.n ? r->queue.v[move].item : -1;
+}
+
+/* Nothing more is queued behind a refusal; what is queued goes on. */
+static void refused(struct robot *r, const char *text)
+{
+	const struct robot_move *m = &r->queue.v[r->at_move];
+	char words[DRV_TEXT_MAX];
+	int first = m->item;
+
+	r->at_command = 0;
+	text += strspn(text, "\r\n ");
+	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
+		 text);
+	if (first < 0) {
+		first = item_of(r, r->at_move);
+	}
+	if (first >= 0) {
+		handle_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
+			    DRV_ERR_NONE, NULL, "not sent");
+		handle_mark(&r->h, first, first + 1, DRV_REFUSED, DRV_ACKED,
+			    strstr(words, "matrix") ? DRV_ERR_CONFIGURATION :
+						      DRV_ERR_STATE, "ERROR",
+			    words);
+	}
+	r->queue.n = r->at_move;
+	wait_for_queue(r);
+}
+
+static void on_taken(struct robot *r, char *text)
+{
+	const struct robot_move *m = &r->queue.v[r->at_move];
+	const char *why = r->dialect->refusal(m, text);
+	char next[ROBOT_COMMAND_MAX];
+
+	if (why) {
+		refused(r, why);
+		return;
+	}
+	if (!r->dialect->command(m, ++r->at_command, next, sizeof(next))) {
+		r->at_command = 0;
+		r->at_move++;
+	}
+	next_move(r);
+}
+
+static void next_move(struct robot *r)
+{
+	char text[ROBOT_COMMAND_MAX];
+
+	if (r->at_move == r->queue.n) {
+		wait_for_queue(r);
+		return;
+	}
+	r->dialect->command(&r->queue.v[r->at_move], r->at_command, text,
+			    sizeof(text));
+	ask(r, text, on_taken);
+}
+
+/* A port that was moved often enough is left as it is, and nothing is
+ * connected to one that is locked or out of order. */
+static bool is_spared(const struct robot *r, const struct robot_move *m,
+		      struct drv_outcome *why)
+{
+	int flat[2] = { m->xc.in, r->h.n_in + m->xc.out };
+
+	for (int k = 0; k < 2; k++) {
+		enum robot_bar bar = m->connect ? r->bars[flat[k]] :
+						  ROBOT_FREE;
+		const char *letter = k ? r->dialect->out_letter :
+					 r->dialect->in_letter;
+		int port = (k ? m->xc.out : m->xc.in) + r->dialect->first_port;
+
+		if (bar != ROBOT_FREE) {
+			snprintf(why->code, sizeof(why->code), "%s",
+				 bar == ROBOT_LOCKED ? "LOCKED" : "DISABLED");
+			snprintf(why->text, sizeof(why->text), "port %s%d is "
+				 "%s", letter, port, bar == ROBOT_LOCKED ?
+				 "locked" : "out of order");
+			return true;
+		}
+		if (is_worn(r, flat[k])) {
+			snprintf(why->code, sizeof(why->code), "WEAR");
+			snprintf(why->text, sizeof(why->text), "port %s%d has "
+				 "made %" PRId64 " moves of %" PRId64, letter,
+				 port, r->moves[flat[k]], r->wear_limit);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first item with a move that is not made, or -1. */
+static int first_spared(const struct robot *r, struct drv_outcome *why)
+{
+	for (size_t i = 0; i < r->queue.n; i++) {
+		if (is_spared(r, &r->queue.v[i], why)) {
+			int item = item_of(r, i);
+
+			return item < 0 ? r->batch.first : item;
+		}
+	}
+	return -1;
+}
+
+/* Refuses the item with what is behind it; those before it are the run. */
+static bool spare(struct robot *r, int item, const struct drv_outcome *why)
+{
+	bool whole = item == r->batch.first ||
+		     r->h.batch->mode == DRV_REPLACE;
+
+	handle_mark(&r->h, whole ? r->batch.first : item, r->batch.end,
+		    DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
+	if (whole && r->h.batch->n_items) {
+		handle_mark(&r->h, item, item + 1, DRV_REFUSED, DRV_READ_BACK,
+			    DRV_ERR_STATE, why->code, why->text);
+	}
+	r->batch.end = item;
+	return !whole;
+}
+
+static void no_memory(struct robot *r)
+{
+	struct err err = { 0 };
+
+	handle_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
+	handle_end(&r->h, err_nomem(&err), &err);
+}
+
+static void start_run(struct robot *r)
+{
+	r->failed[0] = '\0';
+	next_move(r);
+}
+
+static void next_run(struct robot *r)
+{
+	struct drv_outcome why = { 0 };
+	int spared = -1;
+	bool ok = true, more = batch_next(&r->batch);
+
+	if (more) {
+		ok = plan_run(r, r->batch.first, r->batch.end);
+		spared = ok ? first_spared(r, &why) : -1;
+	}
+	if (spared >= 0) {
+		more = spare(r, spared, &why);
+		ok = !more || plan_run(r, r->batch.first, r->batch.end);
+	}
+	if (!ok) {
+		no_memory(r);
+	} else if (more) {
+		start_run(r);
+	} else {
+		handle_end(&r->h, 0, NULL);
+	}
+}
+
+/* A replacement is made as a whole or not at all. */
+static void replace_all(struct robot *r, const struct light_xc *old, int n_old)
+{
+	struct drv_outcome why = { 0 };
+	struct err err = { 0 };
+	int spared;
+
+	if (!batch_replace(&r->batch)) {
+		handle_end(&r->h, 0, NULL);
+		return;
+	}
+	if (!plan_all(r, old, n_old)) {
+		no_memory(r);
+		return;
+	}
+	spared = first_spared(r, &why);
+	if (spared < 0) {
+		start_run(r);
+		return;
+	}
+	spare(r, spared, &why);
+	if (r->h.batch->n_items == 0) {
+		err_set(&err, WEFT_EDEVICE, "%s: %s", r->h.drv.name, why.text);
+	}
+	handle_end(&r->h, err.code, err.code ? &err : NULL);
+}
+
+static void begin_batch(struct robot *r)
+{
+	struct light_xc *old = NULL;
+	struct err err = { 0 };
+	int n_old;
+
+	if (r->h.batch->mode != DRV_REPLACE) {
+		next_run(r);
+	} else if (devmem_xcs(&r->map, &old, &n_old, &err)) {
+		handle_end(&r->h, WEFT_ENOMEM, &err);
+	} else {
+		replace_all(r, old, n_old);
+	}
+	free(old);
+}
+
+static void robot_submit(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	r->batch.first = r->batch.end = 0;
+	forget_moves(r);
+	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+		handle_end(h, 0, NULL);
+	} else {
+		read_table(r, begin_batch);
+	}
+}
+
+void robot_explain(struct drv *dev, const struct drv_batch *batch,
+		   drv_trace_fn fn, void *arg)
+{
+	const struct robot *r = (const struct robot *)dev;
+	char text[ROBOT_COMMAND_MAX];
+
+	fn(dev->name, r->dialect->ask_table, false, arg);
+	for (int i = 0; i < batch->n_items; i++) {
+		struct robot_move m = { .xc = batch->items[i].xc,
+					.connect = batch->items[i].op ==
+						   DRV_ADD };
+
+		for (int k = 0; r->dialect->command(&m, k, text, sizeof(text));
+		     k++) {
+			fn(dev->name, text, false, arg);
+		}
+	}
+	fn(dev->name, r->dialect->ask_pending, false, arg);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void on_line_closed(void *arg)
+{
+	handle_stopped(arg);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+	struct robot *r = timer->data;
+
+	line_close(r->line, on_line_closed, &r->h);
+}
+
+static void robot_stop(struct handle *h)
+{
+	uv_close((uv_handle_t *)&((struct robot *)h)->timer, on_timer_closed);
+}
+
+static void robot_fini(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	devmem_fini(&r->map);
+	vec_fini(&r->queue);
+	free(r->moves);
+	free(r->bars);
+}
+
+static const struct handle_ops ops = {
+	.snapshot = robot_snapshot,
+	.submit = robot_submit,
+	.stop = robot_stop,
+	.fini = robot_fini,
+};
+
+static bool has_option(const struct drv_class *cls, const char *key)
+{
+	const struct drv_option_spec *s = cls->options;
+
+	while (s->key && strcmp(s->key, key) != 0) {
+		s++;
+	}
+	return s->key;
+}
+
+static int parse_options(struct robot *r, const struct drv_config *cfg,
+			 struct err *err)
+{
+	const struct {
+		const char *key;
+		int64_t min, max, *out;
+	} numbers[] = {
+		{ "gap_ms", 0, 60000, &r->gap_ms },
+		{ "queue", 1, 64, &r->batch.chunk },
+		{ "poll_ms", 1, 60000, &r->poll_ms },
+		{ "move_ms", 1, 3600000, &r->move_ms },
+		{ "wear_limit", 0, INT32_MAX, &r->wear_limit },
+		{ "idle_s", 0, 86400, &r->idle_s },
+	};
+	const struct drv_class *cls = r->dialect->cls;
+	const char *prompt;
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) &&
+	     rc == 0; i++) {
+		if (has_option(cls, numbers[i].key)) {
+			rc = handle_option_int(cls, cfg, numbers[i].key,
+					       numbers[i].min, numbers[i].max,
+					       numbers[i].out, err);
+		}
+	}
+	if (rc || !has_option(cls, "prompt")) {
+		return rc;
+	}
+	prompt = handle_option(cls, cfg, "prompt");
+	if (!prompt[0] || strlen(prompt) >= sizeof(r->prompt)) {
+		return err_set(err, WEFT_EINVAL, "option prompt='%s': expected "
+			       "1 to %zu characters", prompt,
+			       sizeof(r->prompt) - 1);
+	}
+	memcpy(r->prompt, prompt, strlen(prompt) + 1);
+	return 0;
+}
+
+static int open_line(struct robot *r, uv_loop_t *loop,
+		     const struct drv_config *cfg, struct err *err)
+{
+	struct line_conf conf = {
+		.device = cfg->name,
+		.address = cfg->address ? cfg->address : "",
+		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
+						DEFAULT_TIMEOUT_MS,
+		.gap_us = r->gap_ms * 1000,
+		.idle_ms = r->idle_s * 1000,
+		.window = 1,
+		.max_frame = ROBOT_MAX_FRAME,
+		.arg = r,
+		.frame = next_frame,
+		.judge = judge,
+		.answer = on_answer,
+		.failed = on_failed,
+		.trace = on_trace,
+	};
+
+	return line_new(loop, &conf, &r->line, err);
+}
+
+static int prepare(struct robot *r, uv_loop_t *loop,
+		   const struct drv_config *cfg, struct err *err)
+{
+	const struct drv_class *cls = r->dialect->cls;
+	int rc = handle_check(cls, cfg, err);
+
+	if (rc == 0 && cfg->any_to_any) {
+		rc = err_set(err, WEFT_EUNSUPPORTED, "%s knows no any-to-any "
+			     "panels: %s joins %s", cls->name,
+			     r->dialect->in_letter, r->dialect->out_letter);
+	}
+	if (rc == 0) {
+		rc = parse_options(r, cfg, err);
+	}
+	if (rc == 0) {
+		rc = devmem_init(&r->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				 false, err);
+	}
+	if (rc) {
+		return rc;
+	}
+	r->moves = calloc((size_t)r->map.n_ports, sizeof(*r->moves));
+	r->bars = calloc((size_t)r->map.n_ports, sizeof(*r->bars));
+	if (!r->moves || !r->bars) {
+		return err_nomem(err);
+	}
+	return open_line(r, loop, cfg, err);
+}
+
+int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
+	       const struct drv_config *cfg, struct drv **out,
+	       struct err *err)
+{
+	struct robot *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r) {
+		return err_nomem(err);
+	}
+	r->dialect = dialect;
+	rc = prepare(r, loop, cfg, err);
+	if (rc) {
+		robot_fini(&r->h);
+		free(r);
+		return rc;
+	}
+	handle_init(&r->h, dialect->cls, &ops, loop, cfg);
+	r->batch.h = &r->h;
+	r->batch.map = &r->map;
+	uv_timer_init(loop, &r->timer);
+	r->timer.data = r;
+	*out = &r->h.drv;
+	return 0;
+}

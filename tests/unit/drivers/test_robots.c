@@ -1,0 +1,125 @@
+/* All robots: queues, text in passing, half-done links, waiting for people. */
+#include "tests/unit/drivers/robots.h"
+
+static const char *const drivers[] = { "rome-cli", "telescent-cli" };
+
+static const char *word(const struct rig *r, const char *rome,
+			const char *telescent)
+{
+	return strcmp(r->driver, "rome-cli") == 0 ? rome : telescent;
+}
+
+static void slow_moves_are_waited_for(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5),
+						 ADD(2, 6) };
+	struct rig *r = robot_rig(*state, "move=15", NULL, NULL);
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(r->outcomes[i].evidence, DRV_READ_BACK);
+	}
+	rig_expect_map(r, "0-4 1-5 2-6");
+	robot_tear_down(r);
+}
+
+/* The second fibre of a duplex link fails: the first is told as done, so
+ * that whoever asked can take it back. */
+static void half_of_a_duplex_link_is_told(void **state)
+{
+	static const struct drv_item link[] = { ADD(0, 1), ADD(1, 0) };
+	static const struct drv_item back[] = { DEL(0, 1) };
+	struct rig *r = robot_rig(*state, "conn-failed=i1", NULL, NULL);
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, link), 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, link), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_DONE);
+	rig_expect(r, 1, DRV_REFUSED);
+	assert_string_equal(r->outcomes[1].code, "FAILED");
+	assert_non_null(strstr(r->outcomes[1].text, word(r, "E2", "-in 1")));
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, back), 0);
+	rig_expect_map(r, "");
+	robot_tear_down(r);
+}
+
+/* A robot that waits for people: what is queued stays unknown, and nothing
+ * is sent a second time. */
+static void a_homing_run_is_left_to_people(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };
+	struct rig *r = robot_rig(*state, "homing", "move_ms", "10");
+	int sets;
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), WEFT_ETIMEOUT);
+	assert_non_null(strstr(r->err.msg, word(r, "homing run", "queue")));
+	rig_expect(r, 1, DRV_UNKNOWN);
+	sets = rig_stat(r, "sets");
+	rig_expect_map(r, "");
+	assert_int_equal(rig_stat(r, "sets"), sets);
+	assert_int_equal(sets, 2);
+	robot_tear_down(r);
+}
+
+static void a_victim_is_moved_out_of_the_way(void **state)
+{
+	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item steal[] = { ADD(0, 5) };
+	struct rig *r = robot_rig(*state, "move=3", NULL, NULL);
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, first), 0);
+	assert_int_equal(rig_submit(r, DRV_UPDATE, 1, steal), 0);
+	rig_expect_map(r, "0-5");
+	robot_tear_down(r);
+}
+
+static void a_locked_port_is_left_alone(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5),
+						 ADD(2, 6) };
+	struct rig *r = robot_rig(*state, "port-disabled=o5", NULL, NULL);
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_DONE);
+	rig_expect(r, 1, DRV_REFUSED);
+	rig_expect(r, 2, DRV_SKIPPED);
+	assert_string_equal(r->outcomes[1].code, "LOCKED");
+	assert_int_equal(rig_stat(r, "sets"), 1);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_ports, 1);
+	assert_false(r->snap.ports[0].enabled);
+	robot_tear_down(r);
+}
+
+#define CASE(fn) { #fn, fn }
+
+static const struct {
+	const char *name;
+	void (*run)(void **state);
+} cases[] = {
+	CASE(slow_moves_are_waited_for),
+	CASE(half_of_a_duplex_link_is_told),
+	CASE(a_homing_run_is_left_to_people),
+	CASE(a_victim_is_moved_out_of_the_way),
+	CASE(a_locked_port_is_left_alone),
+};
+
+#define N_CASES (sizeof(cases) / sizeof(cases[0]))
+#define N_DRIVERS (sizeof(drivers) / sizeof(drivers[0]))
+
+int main(void)
+{
+	static struct CMUnitTest all[N_DRIVERS * N_CASES];
+	static char names[N_DRIVERS * N_CASES][96];
+	size_t n = 0;
+
+	for (size_t d = 0; d < N_DRIVERS; d++) {
+		for (size_t c = 0; c < N_CASES; c++, n++) {
+			snprintf(names[n], sizeof(names[n]), "%s: %s",
+				 drivers[d], cases[c].name);
+			all[n].name = names[n];
+			all[n].test_func = cases[c].run;
+			all[n].initial_state = (void *)drivers[d];
+		}
+	}
+	return cmocka_run_group_tests_name("drivers/robots", all, NULL, NULL);
+}
