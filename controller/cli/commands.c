@@ -236,6 +236,14 @@ static const struct cli_option testbed_probe_options[] = {
 	END,
 };
 
+static const struct cli_option testbed_step_options[] = {
+	{ 0, "to", "STEP", "this one, from 0 (default: the next, round)",
+	  NULL },
+	{ 0, "all", NULL, "all of them, with frames from every end in each",
+	  NULL },
+	END,
+};
+
 #define GROUP_END { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, false, NULL }
 
 static const struct cli_command schedule_commands[] = {
@@ -345,6 +353,8 @@ static const struct cli_command testbed_commands[] = {
 	{ "probe", NULL, "FABRIC", "Send frames from every port, see where "
 	  "they arrive", NULL, testbed_probe_options, 1, 1, false,
 	  cmd_testbed_probe },
+	{ "step", NULL, "FABRIC JOB", "Take a job's ring to another step",
+	  NULL, testbed_step_options, 2, 2, false, cmd_testbed_step },
 	GROUP_END,
 };
 

@@ -265,6 +265,7 @@ int cmd_testbed_status(struct cli *c, struct err *err);
 int cmd_testbed_route(struct cli *c, struct err *err);
 int cmd_testbed_ping(struct cli *c, struct err *err);
 int cmd_testbed_probe(struct cli *c, struct err *err);
+int cmd_testbed_step(struct cli *c, struct err *err);
 int cmd_explain(struct cli *c, struct err *err);
 int cmd_version(struct cli *c, struct err *err);
 int cmd_complete(struct cli *c, struct err *err);

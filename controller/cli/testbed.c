@@ -102,6 +102,7 @@ static int print_up(struct cli *c, const struct model_fabric *f, bool built,
 		out_int(o, "hosts", f->n_hosts);
 		out_int(o, "switches", f->n_devices);
 		out_int(o, "ports", f->n_ports);
+		out_int(o, "resonators", testbed_n_ends(f) - f->n_ports);
 	}
 	return cli_print(o, err);
 }
@@ -168,26 +169,39 @@ static void close_testbed(struct model_fabric *f, struct testbed *t)
 	model_free(f);
 }
 
-static const char *port_or(const struct model_fabric *f, int port)
+static void out_end_name(struct out *o, const char *key,
+			 const struct model_fabric *f, int end)
 {
-	return port < 0 ? NULL : f->ports[port].name;
+	char name[TESTBED_NAME_MAX];
+
+	out_str(o, key, end < 0 ? NULL : testbed_end_name(f, end, name));
+}
+
+static void out_pair(struct out *o, const struct model_fabric *f, int from,
+		     int to)
+{
+	char a[TESTBED_NAME_MAX], b[TESTBED_NAME_MAX];
+
+	out_fmt(o, NULL, "%s -> %s", testbed_end_name(f, from, a),
+		testbed_end_name(f, to, b));
 }
 
 /* ---- status ---- */
 
-static int out_port(struct out *o, struct testbed *t, int port, int from,
+static int out_port(struct out *o, struct testbed *t, int end, int from,
 		    struct err *err)
 {
 	const struct model_fabric *f = t->fabric;
-	const struct host_link *l = &t->rx[port];
+	const struct host_link *l = &t->rx[end];
 	struct host_health health;
-	int rc = host_health(t->hosts[f->ports[port].host], l, &health, err);
+	int rc = host_health(t->hosts[testbed_end(f, end).host], l, &health,
+			     err);
 
 	if (rc) {
 		return rc;
 	}
 	out_object(o, NULL);
-	out_str(o, "port", f->ports[port].name);
+	out_end_name(o, "port", f, end);
 	out_bool(o, "link", health.link);
 	out_str(o, "known_by", host_source_name(health.source));
 	out_machine_only(o);
@@ -203,45 +217,20 @@ static int out_port(struct out *o, struct testbed *t, int port, int from,
 	out_int(o, "carrier_ups", l->carrier_ups);
 	out_machine_only(o);
 	out_int(o, "carrier_downs", l->carrier_downs);
-	out_str(o, "light_from", port_or(f, from));
+	out_end_name(o, "light_from", f, from);
 	out_end(o);
 	return 0;
-}
-
-/* from[p]: whose light port p is to receive. */
-static int trace_all(const struct model_fabric *f, int **from,
-		     struct err *err)
-{
-	struct plan_light *light = NULL;
-	int rc = testbed_read(f, &light, err);
-
-	*from = rc ? NULL : malloc(((size_t)f->n_ports + 1) * sizeof(**from));
-	if (rc == 0 && !*from) {
-		rc = err_nomem(err);
-	}
-	if (rc == 0) {
-		memset(*from, 0xff, (size_t)f->n_ports * sizeof(**from));
-		for (int i = 0; i < f->n_ports; i++) {
-			int to = testbed_trace(f, light, i);
-
-			if (to >= 0) {
-				(*from)[to] = i;
-			}
-		}
-	}
-	testbed_light_free(f, light);
-	return rc;
 }
 
 static int print_status(struct cli *c, struct testbed *t, struct err *err)
 {
 	struct out *o = out_new(c->format);
-	int *from = NULL, rc = o ? trace_all(t->fabric, &from, err) : 0;
+	int *from = NULL, rc = o ? testbed_lit(t->fabric, &from, err) : 0;
 
 	if (o && rc == 0) {
 		out_str(o, "fabric", t->fabric->name);
 		out_array(o, "ports");
-		for (int i = 0; rc == 0 && i < t->fabric->n_ports; i++) {
+		for (int i = 0; rc == 0 && i < t->n_ends; i++) {
 			if (t->rx[i].ifindex) {
 				rc = out_port(o, t, i, from[i], err);
 			}
@@ -444,21 +433,21 @@ static void out_heard(struct out *o, const struct model_fabric *f,
 		const struct testbed_heard *h = &p->heard[i];
 
 		out_object(o, NULL);
-		out_str(o, "from", f->ports[h->tx_port].name);
-		out_str(o, "to", f->ports[h->rx_port].name);
+		out_end_name(o, "from", f, h->from);
+		out_end_name(o, "to", f, h->to);
 		out_str(o, "at", h->at_tx ? "tx" : "rx");
-		out_int(o, "sent", p->sent[h->tx_port]);
+		out_int(o, "sent", p->sent[h->from]);
 		out_int(o, "received", h->received);
-		out_int(o, "lost", p->sent[h->tx_port] - h->received);
+		out_int(o, "lost", p->sent[h->from] - h->received);
 		out_end(o);
 	}
 	out_end(o);
 }
 
-static bool was_heard(const struct testbed_probe *p, int tx, int rx)
+static bool was_heard(const struct testbed_probe *p, int from, int to)
 {
 	for (int i = 0; i < p->n_heard; i++) {
-		if (p->heard[i].tx_port == tx && p->heard[i].rx_port == rx &&
+		if (p->heard[i].from == from && p->heard[i].to == to &&
 		    !p->heard[i].at_tx) {
 			return true;
 		}
@@ -473,10 +462,9 @@ static int out_differences(struct out *o, const struct model_fabric *f,
 	int n = 0;
 
 	out_array(o, "missing");
-	for (int i = 0; i < f->n_ports; i++) {
+	for (int i = 0; i < testbed_n_ends(f); i++) {
 		if (from[i] >= 0 && !was_heard(p, from[i], i)) {
-			out_fmt(o, NULL, "%s -> %s", f->ports[from[i]].name,
-				f->ports[i].name);
+			out_pair(o, f, from[i], i);
 			n++;
 		}
 	}
@@ -485,9 +473,8 @@ static int out_differences(struct out *o, const struct model_fabric *f,
 	for (int i = 0; i < p->n_heard; i++) {
 		const struct testbed_heard *h = &p->heard[i];
 
-		if (h->at_tx || from[h->rx_port] != h->tx_port) {
-			out_fmt(o, NULL, "%s -> %s", f->ports[h->tx_port].name,
-				f->ports[h->rx_port].name);
+		if (h->at_tx || from[h->to] != h->from) {
+			out_pair(o, f, h->from, h->to);
 			n++;
 		}
 	}
@@ -504,7 +491,7 @@ static int print_probe(struct cli *c, const struct model_fabric *f,
 	int *from = NULL, wrong = 0, rc = 0;
 
 	if (o && verdict) {
-		rc = trace_all(f, &from, err);
+		rc = testbed_lit(f, &from, err);
 	}
 	if (rc) {
 		out_free(o);
@@ -552,6 +539,133 @@ int cmd_testbed_probe(struct cli *c, struct err *err)
 		rc = print_probe(c, f, duration == 0, &p, err);
 	}
 	testbed_probe_fini(&p);
+	testbed_prober_free(prober);
+	close_testbed(f, t);
+	return rc;
+}
+
+/* ---- steps of rings ---- */
+
+/* The step that is asked for: by number, else the next one round. */
+static int wanted_step(const struct cli *c, const struct testbed_program *p,
+		       uint32_t *step, struct err *err)
+{
+	int64_t to = (p->step + 1) % p->steps;
+	int rc = cli_opt_int(c, "to", 0, UINT16_MAX, &to, err);
+
+	*step = (uint32_t)to;
+	return rc;
+}
+
+static int print_step(struct cli *c, const struct model_fabric *f,
+		      const char *job, struct err *err)
+{
+	struct testbed_program p;
+	struct out *o;
+	int rc = testbed_program(f, job, &p, err);
+
+	if (rc) {
+		return rc;
+	}
+	o = out_new(c->format);
+	if (o) {
+		out_str(o, "job", job);
+		out_str(o, "ring", f->devices[p.ring].name);
+		out_int(o, "step", p.step);
+		out_int(o, "steps", p.steps);
+	}
+	return cli_print(o, err);
+}
+
+/* One step, lit and probed: what is heard, and what differs from the light
+ * that the step is to have; *wrong counts those. */
+static int out_step(struct out *o, const struct model_fabric *f,
+		    const char *job, uint32_t step,
+		    struct testbed_prober *prober, int *wrong, struct err *err)
+{
+	struct testbed_probe p = { 0 };
+	int *from = NULL, rc = testbed_step(f, job, step, err);
+
+	if (rc == 0) {
+		rc = testbed_lit(f, &from, err);
+	}
+	if (rc == 0) {
+		rc = testbed_probe(prober, 0, 1, PATIENCE_MS, NULL, &p, err);
+	}
+	if (rc == 0) {
+		out_object(o, NULL);
+		out_int(o, "step", step);
+		out_int(o, "lightpaths", p.n_heard);
+		out_machine_only(o);
+		out_heard(o, f, &p);
+		*wrong += out_differences(o, f, from, &p);
+		out_end(o);
+	}
+	free(from);
+	testbed_probe_fini(&p);
+	return rc;
+}
+
+/* All steps from the first, and back to it. */
+static int walk_steps(struct cli *c, const struct model_fabric *f,
+		      const char *job, struct testbed_prober *prober,
+		      struct err *err)
+{
+	struct out *o = out_new(c->format);
+	struct testbed_program p = { 0 };
+	int wrong = 0, rc = testbed_program(f, job, &p, err);
+
+	if (o && rc == 0) {
+		out_str(o, "job", job);
+		out_str(o, "ring", f->devices[p.ring].name);
+		out_array(o, "steps");
+		for (uint32_t k = 0; rc == 0 && k < p.steps; k++) {
+			rc = cli_interrupted ?
+			     err_set(err, WEFT_ECANCELED, "stopped at step %u",
+				     k) :
+			     out_step(o, f, job, k, prober, &wrong, err);
+		}
+		out_end(o);
+	}
+	if (rc == 0) {
+		rc = testbed_step(f, job, 0, err);
+	}
+	if (rc) {
+		out_free(o);
+		return rc;
+	}
+	rc = cli_print(o, err);
+	return rc ? rc : wrong ? CLI_PENDING : 0;
+}
+
+int cmd_testbed_step(struct cli *c, struct err *err)
+{
+	struct testbed_prober *prober = NULL;
+	struct testbed_program p = { 0 };
+	struct model_fabric *f = NULL;
+	const char *job = c->argv[1];
+	struct testbed *t = NULL;
+	uint32_t step = 0;
+	int rc = open_testbed(c->argv[0], &f, &t, err);
+
+	if (rc == 0) {
+		rc = testbed_program(f, job, &p, err);
+	}
+	if (rc == 0 && cli_has(c, "all")) {
+		cli_catch_signals();
+		rc = testbed_prober_new(t, &prober, err);
+		if (rc == 0) {
+			rc = walk_steps(c, f, job, prober, err);
+		}
+	} else if (rc == 0) {
+		rc = wanted_step(c, &p, &step, err);
+		if (rc == 0) {
+			rc = testbed_step(f, job, step, err);
+		}
+		if (rc == 0) {
+			rc = print_step(c, f, job, err);
+		}
+	}
 	testbed_prober_free(prober);
 	close_testbed(f, t);
 	return rc;

@@ -124,11 +124,13 @@ static int tell(struct walk *w, struct err *err)
 
 /* The strongest that was heard: there is one, unless others send on the same
  * machine. */
-static void strongest(const struct testbed_probe *p,
+static void strongest(const struct testbed_probe *p, int n_ports,
 		      struct testbed_heard *best)
 {
 	for (int i = 0; i < p->n_heard; i++) {
-		if (p->heard[i].received > best->received) {
+		/* Rings are not walked: their fibres are not in the file. */
+		if (p->heard[i].from < n_ports && p->heard[i].to < n_ports &&
+		    p->heard[i].received > best->received) {
 			*best = p->heard[i];
 		}
 	}
@@ -152,10 +154,10 @@ static int listen_to(struct walk *w, struct testbed_heard *heard,
 		if (rc) {
 			return rc;
 		}
-		strongest(&p, &now);
+		strongest(&p, w->b->fabric->n_ports, &now);
 		if (now.received >= heard->received) {
 			*heard = now;
-			*sent = now.received ? p.sent[now.tx_port] : 0;
+			*sent = now.received ? p.sent[now.from] : 0;
 		}
 		testbed_probe_fini(&p);
 		if (heard->received && heard->received == *sent) {
@@ -171,9 +173,9 @@ static void note(struct walk *w, struct light_xc xc,
 {
 	struct bringup_device *dev = &w->b->devices[w->device];
 
-	dev->in[xc.in] = (struct bringup_end){ h->tx_port, false, sent,
+	dev->in[xc.in] = (struct bringup_end){ h->from, false, sent,
 					       h->received };
-	dev->out[xc.out] = (struct bringup_end){ h->rx_port, h->at_tx, sent,
+	dev->out[xc.out] = (struct bringup_end){ h->to, h->at_tx, sent,
 						 h->received };
 }
 
@@ -279,7 +281,7 @@ static int make_dark(struct walk *w, struct err *err)
 {
 	const struct bringup *b = w->b;
 	struct light_xc *xcs;
-	int n, rc = testbed_device_read(w->dev, &xcs, &n, err);
+	int n, rc = testbed_device_read(w->dev, &xcs, &n, NULL, err);
 	bool ours = n == 1 && b->lit_device == w->device &&
 		    xcs[0].in == b->lit.in && xcs[0].out == b->lit.out;
 
@@ -312,6 +314,9 @@ static int each_device(struct walk *w, bool walk, struct err *err)
 	int rc = 0;
 
 	for (w->device = 0; rc == 0 && w->device < f->n_devices; w->device++) {
+		if (f->devices[w->device].kind == MODEL_RING) {
+			continue;
+		}
 		rc = testbed_device_new(&f->devices[w->device], &w->dev, err);
 		if (rc == 0) {
 			rc = walk ? walk_device(w, err) : make_dark(w, err);

@@ -14,16 +14,21 @@ struct testbed_device {
 	/* the last answer */
 	int rc, n;
 	struct light_xc *xcs;
+	struct light_ring programs;
 	struct err err;
 };
 
 int testbed_device_new(const struct model_device *d,
 		       struct testbed_device **out, struct err *err)
 {
+	bool ring = d->kind == MODEL_RING;
 	struct drv_option options[MAX_OPTIONS];
 	struct drv_config cfg = {
-		.name = d->name, .address = d->address, .n_in = d->n_in,
-		.n_out = d->n_out, .any_to_any = d->any_to_any,
+		.name = d->name, .address = d->address,
+		.n_in = ring ? d->n_members : d->n_in,
+		.n_out = ring ? d->ring.channels : d->n_out,
+		.ring_fibres = ring ? d->ring.fibres : 0,
+		.any_to_any = d->any_to_any, .timeout_ms = d->timeout_ms,
 		.options = options,
 	};
 	struct testbed_device *dev = calloc(1, sizeof(*dev));
@@ -88,19 +93,27 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 			dev->xcs[dev->n++] = snap->xcs[i].xc;
 		}
 	}
+	dev->programs = snap->programs;
+	memset(&snap->programs, 0, sizeof(snap->programs));
 }
 
 int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
-			int *n, struct err *err)
+			int *n, struct light_ring *programs, struct err *err)
 {
 	int rc;
 
+	memset(&dev->programs, 0, sizeof(dev->programs));
 	dev->xcs = NULL;
 	dev->n = 0;
 	drv_snapshot(dev->drv, on_snapshot, dev);
 	rc = answer(dev, err);
 	*xcs = dev->xcs;
 	*n = dev->n;
+	if (programs) {
+		*programs = dev->programs;
+	} else {
+		light_ring_fini(&dev->programs);
+	}
 	return rc;
 }
 

@@ -19,45 +19,43 @@ static int open_netns(const struct model_fabric *f, const char *name,
 	return rc;
 }
 
-/* A netdev that the fabric has no fibre for may be there or not. */
-static int find_link(const struct host_link *v, int n, const char *port,
-		     const char *side, bool needed, struct host_link *out,
+/* Of all links of a host, the one of this end. A netdev that the fabric has
+ * no fibre for may be there or not. */
+static int find_link(const struct model_fabric *f, int end, bool rx,
+		     const struct host_link *v, int n, struct host_link *out,
 		     struct err *err)
 {
-	char name[HOST_IFNAME_MAX + 8];
+	char name[TESTBED_NAME_MAX + 4], buf[TESTBED_NAME_MAX];
 
-	snprintf(name, sizeof(name), "%s.%s", port, side);
+	snprintf(name, sizeof(name), "%s.%s", testbed_end_netdev(f, end, buf),
+		 rx ? "rx" : "tx");
 	for (int i = 0; i < n; i++) {
 		if (strcmp(v[i].name, name) == 0) {
 			*out = v[i];
 			return 0;
 		}
 	}
-	return needed ? err_set(err, WEFT_EUNAVAIL, "there is no netdev %s",
-				name) : 0;
+	return testbed_end_has(f, end, rx) ?
+	       err_set(err, WEFT_EUNAVAIL, "there is no netdev %s", name) : 0;
 }
 
-static int host_ports(struct testbed *t, int host, struct err *err)
+static int host_ends(struct testbed *t, int host, struct err *err)
 {
-	const struct model_fabric *f = t->fabric;
-	const struct model_host *h = &f->hosts[host];
 	struct host_link *v;
 	int n, rc = host_links(t->hosts[host], &v, &n, err);
 
-	for (int i = h->first_port; rc == 0 && i < h->first_port + h->n_ports;
-	     i++) {
-		const char *name = f->ports[i].name + strlen(h->name) + 1;
-
-		rc = find_link(v, n, name, "tx", f->ports[i].tx_device >= 0,
-			       &t->tx[i], err);
+	for (int i = 0; rc == 0 && i < t->n_ends; i++) {
+		if (testbed_end(t->fabric, i).host != host) {
+			continue;
+		}
+		rc = find_link(t->fabric, i, false, v, n, &t->tx[i], err);
 		if (rc == 0) {
-			rc = find_link(v, n, name, "rx",
-				       f->ports[i].rx_device >= 0, &t->rx[i],
+			rc = find_link(t->fabric, i, true, v, n, &t->rx[i],
 				       err);
 		}
-		if (rc) {
-			err_wrap(err, "host %s", h->name);
-		}
+	}
+	if (rc) {
+		err_wrap(err, "host %s", t->fabric->hosts[host].name);
 	}
 	free(v);
 	return rc;
@@ -68,7 +66,7 @@ int testbed_links(struct testbed *t, struct err *err)
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < t->fabric->n_hosts; i++) {
-		rc = host_ports(t, i, err);
+		rc = host_ends(t, i, err);
 	}
 	return rc;
 }
@@ -100,8 +98,9 @@ int testbed_open(const struct model_fabric *f, struct testbed **out,
 	t->fabric = f;
 	t->hosts = calloc((size_t)f->n_hosts + 1, sizeof(*t->hosts));
 	t->devices = calloc((size_t)f->n_devices + 1, sizeof(*t->devices));
-	t->tx = calloc((size_t)f->n_ports + 1, sizeof(*t->tx));
-	t->rx = calloc((size_t)f->n_ports + 1, sizeof(*t->rx));
+	t->n_ends = testbed_n_ends(f);
+	t->tx = calloc((size_t)t->n_ends + 1, sizeof(*t->tx));
+	t->rx = calloc((size_t)t->n_ends + 1, sizeof(*t->rx));
 	rc = t->hosts && t->devices && t->tx && t->rx ? open_all(t, err) :
 	     err_nomem(err);
 	if (rc) {
@@ -136,14 +135,17 @@ static int read_device(const struct model_device *d, struct plan_light *light,
 		       struct err *err)
 {
 	struct testbed_device *dev;
+	struct light_ring *programs = calloc(1, sizeof(*programs));
 	struct light_xc *xcs = NULL;
-	int rc = testbed_device_new(d, &dev, err);
+	int rc = programs ? testbed_device_new(d, &dev, err) : err_nomem(err);
 
 	if (rc == 0) {
-		rc = testbed_device_read(dev, &xcs, &light->n_xcs, err);
+		rc = testbed_device_read(dev, &xcs, &light->n_xcs, programs,
+					 err);
 		testbed_device_free(dev);
 	}
 	light->xcs = xcs;
+	light->programs = programs;
 	light->known = rc == 0;
 	return rc;
 }
@@ -172,6 +174,10 @@ void testbed_light_free(const struct model_fabric *f,
 {
 	for (int i = 0; light && i < f->n_devices; i++) {
 		free((void *)light[i].xcs);
+		if (light[i].programs) {
+			light_ring_fini((struct light_ring *)light[i].programs);
+			free((void *)light[i].programs);
+		}
 	}
 	free(light);
 }

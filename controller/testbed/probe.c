@@ -17,64 +17,102 @@
 #define PROBE_TYPE 0x88b5	/* local experiments, IEEE 802 */
 #define MAGIC 0x77656674u
 #define FRAME_LEN 60
+#define SOCKET_BYTES (4 << 20)	/* of frames that wait, a host */
 #define NS_PER_MS 1000000
 #define PING_ROUNDS 3
 
 /* What a frame says, in network byte order. */
 struct payload {
-	uint32_t magic, run, port;
+	uint32_t magic, run, end;
+};
+
+/* A host's netdevs by ifindex: 2 * end, one more for tx; -1: of no end. */
+struct table {
+	int n, *slot;
 };
 
 struct testbed_prober {
 	struct testbed *t;
-	struct pollfd *polls;	/* [2 * n_ports]: tx, then rx; fd -1: none */
+	struct pollfd *polls;	/* [n_hosts] */
+	struct table *tables;	/* [n_hosts] */
 	uint32_t run;
 	struct testbed_probe *out;
 	int cap_heard;
 };
 
-static int open_port(struct testbed *t, int port, const struct host_link *l,
-		     int *fd, struct err *err)
-{
-	struct sockaddr_ll at = { .sll_family = AF_PACKET,
-				  .sll_protocol = htons(PROBE_TYPE),
-				  .sll_ifindex = l->ifindex };
-	struct host_net *net = t->hosts[t->fabric->ports[port].host];
-	int rc = host_socket(net, AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0, fd,
-			     err);
+/* ---- sockets ---- */
 
-	if (rc) {
-		return rc;
+static int put_slot(struct table *t, int ifindex, int slot, struct err *err)
+{
+	if (ifindex >= t->n) {
+		int *more = realloc(t->slot, (size_t)(ifindex + 64) *
+				    sizeof(*more));
+
+		if (!more) {
+			return err_nomem(err);
+		}
+		t->slot = more;
+		while (t->n < ifindex + 64) {
+			t->slot[t->n++] = -1;
+		}
 	}
-	if (bind(*fd, (struct sockaddr *)&at, sizeof(at)) != 0) {
-		rc = err_errno(err, WEFT_EIO, errno, "port %s",
-			       t->fabric->ports[port].name);
-		close(*fd);
-		*fd = -1;
+	t->slot[ifindex] = slot;
+	return 0;
+}
+
+static int fill_tables(struct testbed_prober *p, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < p->t->n_ends; i++) {
+		struct table *t = &p->tables[testbed_end(p->t->fabric, i).host];
+
+		if (p->t->tx[i].ifindex) {
+			rc = put_slot(t, p->t->tx[i].ifindex, 2 * i + 1, err);
+		}
+		if (rc == 0 && p->t->rx[i].ifindex) {
+			rc = put_slot(t, p->t->rx[i].ifindex, 2 * i, err);
+		}
 	}
 	return rc;
 }
 
-static int open_ports(struct testbed_prober *p, struct err *err)
+/* One socket for all netdevs of a host; frames say where they came in. */
+static int open_host(struct testbed_prober *p, int host, struct err *err)
 {
-	int n = p->t->fabric->n_ports, rc = 0;
+	struct sockaddr_ll at = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(PROBE_TYPE) };
+	int bytes = SOCKET_BYTES, *fd = &p->polls[host].fd;
+	int rc = host_socket(p->t->hosts[host], AF_PACKET,
+			     SOCK_RAW | SOCK_NONBLOCK, 0, fd, err);
 
-	p->polls = calloc((size_t)n * 2 + 1, sizeof(*p->polls));
-	if (!p->polls) {
+	if (rc) {
+		*fd = -1;
+		return rc;
+	}
+	/* Without the right to it the usual size must do. */
+	(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
+			 sizeof(bytes));
+	return bind(*fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? 0 :
+	       err_errno(err, WEFT_EIO, errno, "host %s",
+			 p->t->fabric->hosts[host].name);
+}
+
+static int open_hosts(struct testbed_prober *p, struct err *err)
+{
+	int n = p->t->fabric->n_hosts, rc;
+
+	p->polls = calloc((size_t)n + 1, sizeof(*p->polls));
+	p->tables = calloc((size_t)n + 1, sizeof(*p->tables));
+	if (!p->polls || !p->tables) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < 2 * n; i++) {
+	for (int i = 0; i < n; i++) {
 		p->polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	}
+	rc = fill_tables(p, err);
 	for (int i = 0; rc == 0 && i < n; i++) {
-		if (p->t->tx[i].ifindex) {
-			rc = open_port(p->t, i, &p->t->tx[i], &p->polls[i].fd,
-				       err);
-		}
-		if (rc == 0 && p->t->rx[i].ifindex) {
-			rc = open_port(p->t, i, &p->t->rx[i],
-				       &p->polls[n + i].fd, err);
-		}
+		rc = open_host(p, i, err);
 	}
 	return rc;
 }
@@ -88,7 +126,7 @@ int testbed_prober_new(struct testbed *t, struct testbed_prober **out,
 	*out = NULL;
 	if (rc == 0) {
 		p->t = t;
-		rc = open_ports(p, err);
+		rc = open_hosts(p, err);
 	}
 	if (rc) {
 		testbed_prober_free(p);
@@ -103,34 +141,45 @@ void testbed_prober_free(struct testbed_prober *p)
 	if (!p) {
 		return;
 	}
-	for (int i = 0; p->polls && i < 2 * p->t->fabric->n_ports; i++) {
-		if (p->polls[i].fd >= 0) {
+	for (int i = 0; i < p->t->fabric->n_hosts; i++) {
+		if (p->polls && p->polls[i].fd >= 0) {
 			close(p->polls[i].fd);
+		}
+		if (p->tables) {
+			free(p->tables[i].slot);
 		}
 	}
 	free(p->polls);
+	free(p->tables);
 	free(p);
 }
 
-static void send_from(struct testbed_prober *p, int port)
+/* ---- frames ---- */
+
+static void send_from(struct testbed_prober *p, int end)
 {
 	uint8_t frame[FRAME_LEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	struct payload say = { htonl(MAGIC), htonl(p->run),
-			       htonl((uint32_t)port) };
+			       htonl((uint32_t)end) };
+	struct sockaddr_ll by = { .sll_family = AF_PACKET,
+				  .sll_protocol = htons(PROBE_TYPE),
+				  .sll_ifindex = p->t->tx[end].ifindex };
+	int host = testbed_end(p->t->fabric, end).host;
 
-	memcpy(frame + 6, p->t->tx[port].mac, 6);
+	memcpy(frame + 6, p->t->tx[end].mac, 6);
 	frame[12] = PROBE_TYPE >> 8;
 	frame[13] = PROBE_TYPE & 0xff;
 	memcpy(frame + 14, &say, sizeof(say));
 	/* A link that takes no frame now has not sent one. */
-	if (send(p->polls[port].fd, frame, sizeof(frame), 0) ==
+	if (sendto(p->polls[host].fd, frame, sizeof(frame), 0,
+		   (struct sockaddr *)&by, sizeof(by)) ==
 	    (ssize_t)sizeof(frame)) {
-		p->out->sent[port]++;
+		p->out->sent[end]++;
 	}
 }
 
-static int note(struct testbed_prober *p, int tx_port, int rx_port,
-		bool at_tx, struct err *err)
+static int note(struct testbed_prober *p, int from, int to, bool at_tx,
+		struct err *err)
 {
 	struct testbed_probe *out = p->out;
 	struct testbed_heard *more;
@@ -138,8 +187,7 @@ static int note(struct testbed_prober *p, int tx_port, int rx_port,
 	for (int i = 0; i < out->n_heard; i++) {
 		struct testbed_heard *h = &out->heard[i];
 
-		if (h->tx_port == tx_port && h->rx_port == rx_port &&
-		    h->at_tx == at_tx) {
+		if (h->from == from && h->to == to && h->at_tx == at_tx) {
 			h->received++;
 			return 0;
 		}
@@ -153,31 +201,40 @@ static int note(struct testbed_prober *p, int tx_port, int rx_port,
 		}
 		out->heard = more;
 	}
-	out->heard[out->n_heard++] = (struct testbed_heard){
-		tx_port, rx_port, at_tx, 1 };
+	out->heard[out->n_heard++] = (struct testbed_heard){ from, to, at_tx,
+							     1 };
 	return 0;
 }
 
-/* All frames that wait at one netdev; *any is set when one was ours. */
-static int receive(struct testbed_prober *p, int slot, bool *any,
+/* All frames that wait at one host; *any is set when one was ours. */
+static int receive(struct testbed_prober *p, int host, bool *any,
 		   struct err *err)
 {
-	int n = p->t->fabric->n_ports, rc = 0;
+	const struct table *t = &p->tables[host];
+	struct sockaddr_ll by;
+	socklen_t size = sizeof(by);
 	uint8_t frame[256];
 	struct payload say;
 	ssize_t len;
+	int rc = 0;
 
-	while (rc == 0 && (len = recv(p->polls[slot].fd, frame, sizeof(frame),
-				      0)) >= 0) {
-		if (len < (ssize_t)(14 + sizeof(say))) {
+	while (rc == 0 && (len = recvfrom(p->polls[host].fd, frame,
+					  sizeof(frame), 0,
+					  (struct sockaddr *)&by, &size)) >=
+			  0) {
+		int slot = by.sll_ifindex < t->n ? t->slot[by.sll_ifindex] :
+			   -1;
+
+		size = sizeof(by);
+		if (len < (ssize_t)(14 + sizeof(say)) || slot < 0) {
 			continue;
 		}
 		memcpy(&say, frame + 14, sizeof(say));
 		if (ntohl(say.magic) == MAGIC && ntohl(say.run) == p->run &&
-		    ntohl(say.port) < (uint32_t)n) {
+		    ntohl(say.end) < (uint32_t)p->t->n_ends) {
 			*any = true;
-			rc = note(p, (int)ntohl(say.port), slot % n, slot < n,
-				  err);
+			rc = note(p, (int)ntohl(say.end), slot / 2,
+				  slot & 1, err);
 		}
 	}
 	return rc;
@@ -186,14 +243,14 @@ static int receive(struct testbed_prober *p, int slot, bool *any,
 static int listen_for(struct testbed_prober *p, int patience_ms, bool *any,
 		      struct err *err)
 {
-	int n = 2 * p->t->fabric->n_ports, rc = 0;
+	int n = p->t->fabric->n_hosts, rc = 0;
 
 	*any = false;
 	if (poll(p->polls, (nfds_t)n, patience_ms) <= 0) {
 		return 0;
 	}
 	for (int i = 0; rc == 0 && i < n; i++) {
-		if (p->polls[i].fd >= 0 && p->polls[i].revents) {
+		if (p->polls[i].revents) {
 			rc = receive(p, i, any, err);
 		}
 	}
@@ -211,7 +268,7 @@ static int send_and_listen(struct testbed_prober *p, int64_t duration_ms,
 	do {
 		int64_t wait;
 
-		for (int i = 0; i < p->t->fabric->n_ports; i++) {
+		for (int i = 0; i < p->t->n_ends; i++) {
 			if (p->t->tx[i].ifindex) {
 				send_from(p, i);
 			}
@@ -229,15 +286,15 @@ static int send_and_listen(struct testbed_prober *p, int64_t duration_ms,
 	return rc;
 }
 
-static int by_ports(const void *a, const void *b)
+static int by_ends(const void *a, const void *b)
 {
 	const struct testbed_heard *x = a, *y = b;
 
-	if (x->tx_port != y->tx_port) {
-		return x->tx_port < y->tx_port ? -1 : 1;
+	if (x->from != y->from) {
+		return x->from < y->from ? -1 : 1;
 	}
-	if (x->rx_port != y->rx_port) {
-		return x->rx_port < y->rx_port ? -1 : 1;
+	if (x->to != y->to) {
+		return x->to < y->to ? -1 : 1;
 	}
 	return (int)x->at_tx - (int)y->at_tx;
 }
@@ -255,7 +312,7 @@ int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 	p->cap_heard = 0;
 	/* What was sent before and comes late is not counted. */
 	p->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid() << 16;
-	out->sent = calloc((size_t)p->t->fabric->n_ports + 1,
+	out->sent = calloc((size_t)p->t->n_ends + 1,
 			   sizeof(*out->sent));
 	if (!out->sent) {
 		return err_nomem(err);
@@ -268,7 +325,7 @@ int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 		testbed_probe_fini(out);
 	} else if (out->n_heard) {
 		qsort(out->heard, (size_t)out->n_heard, sizeof(*out->heard),
-		      by_ports);
+		      by_ends);
 	}
 	return rc;
 }

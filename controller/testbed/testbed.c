@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/resonators.h"
+
 #define PREFIX "weft."
-#define DRIVER "linux-tc"
+#define SWITCH_DRIVER "linux-tc"
+#define RING_DRIVER "linux-ring"
 #define LOOPBACK 1	/* its ifindex in every namespace */
 #define SUFFIX 3	/* letters of ".tx" */
 
@@ -21,14 +24,6 @@ const char *testbed_netns(const struct model_fabric *f, const char *name,
 uint32_t testbed_addr(int host)
 {
 	return htonl((10u << 24 | 119u << 16) + (uint32_t)host + 1);
-}
-
-/* "p0" of "gpu00.p0". */
-static const char *short_name(const struct model_fabric *f, int port)
-{
-	const struct model_port *p = &f->ports[port];
-
-	return p->name + strlen(f->hosts[p->host].name) + 1;
 }
 
 /* ---- what is asked for ---- */
@@ -46,15 +41,14 @@ static const char *option_of(const struct model_device *d, const char *key)
 static int check_device(const struct model_fabric *f,
 			const struct model_device *d, struct err *err)
 {
+	const char *driver = d->kind == MODEL_RING ? RING_DRIVER :
+			     SWITCH_DRIVER;
 	int rc = 0;
 
-	if (d->kind == MODEL_RING) {
-		rc = err_set(err, WEFT_EUNSUPPORTED,
-			     "ring %s: rings are not supported in a testbed",
-			     d->name);
-	} else if (strcmp(d->driver, DRIVER) != 0) {
-		rc = err_set(err, WEFT_EINVAL, "device %s: its driver is %s; a "
-			     "testbed is made of " DRIVER, d->name, d->driver);
+	if (strcmp(d->driver, driver) != 0) {
+		rc = err_set(err, WEFT_EINVAL, "device %s: its driver is %s; in "
+			     "a testbed it must be %s", d->name, d->driver,
+			     driver);
 	} else if (strcmp(option_of(d, "fabric"), f->name) != 0) {
 		rc = err_set(err, WEFT_EINVAL, "device %s: the option fabric "
 			     "must be %s in a testbed", d->name, f->name);
@@ -65,7 +59,7 @@ static int check_device(const struct model_fabric *f,
 	}
 	if (rc) {
 		err_at(err, f->file, d->place.line, d->place.col);
-		err_hint(err, "driver: " DRIVER ", options: { fabric: %s }",
+		err_hint(err, "driver: %s, options: { fabric: %s }", driver,
 			 f->name);
 	}
 	return rc;
@@ -78,11 +72,14 @@ int testbed_check(const struct model_fabric *f, struct err *err)
 	for (int i = 0; rc == 0 && i < f->n_devices; i++) {
 		rc = check_device(f, &f->devices[i], err);
 	}
-	for (int i = 0; rc == 0 && i < f->n_ports; i++) {
-		if (strlen(short_name(f, i)) + SUFFIX >= HOST_IFNAME_MAX) {
+	for (int i = 0; rc == 0 && i < testbed_n_ends(f); i++) {
+		char name[TESTBED_NAME_MAX];
+
+		if (strlen(testbed_end_netdev(f, i, name)) + SUFFIX >=
+		    HOST_IFNAME_MAX) {
 			rc = err_set(err, WEFT_EINVAL, "port %s: a netdev's "
 				     "name has room for %d letters of it",
-				     f->ports[i].name,
+				     testbed_end_name(f, i, name),
 				     HOST_IFNAME_MAX - SUFFIX - 1);
 		}
 	}
@@ -245,12 +242,28 @@ static int make_netns(struct builder *b, int i, struct err *err)
 }
 
 /* MAC of a host's netdev, the same each time. */
-static void mac_of(uint8_t mac[6], int port, bool rx)
+static void mac_of(uint8_t mac[6], int end, bool rx)
 {
-	const uint8_t v[6] = { 0x02, 0x77, rx, (uint8_t)(port >> 16),
-			       (uint8_t)(port >> 8), (uint8_t)port };
+	const uint8_t v[6] = { 0x02, 0x77, rx, (uint8_t)(end >> 16),
+			       (uint8_t)(end >> 8), (uint8_t)end };
 
 	memcpy(mac, v, sizeof(v));
+}
+
+/* A pair of veths from an end's netdev to a device's. */
+static int lay_fibre(struct builder *b, int end, bool rx, int device,
+		     const char *far, struct err *err)
+{
+	struct testbed_end e = testbed_end(b->f, end);
+	char near[TESTBED_NAME_MAX + 4], name[TESTBED_NAME_MAX];
+	uint8_t mac[6];
+
+	snprintf(near, sizeof(near), "%s.%s",
+		 testbed_end_netdev(b->f, end, name), rx ? "rx" : "tx");
+	mac_of(mac, end, rx);
+	step(b);
+	return host_veth_add(b->nets[e.host], near, mac, device_net(b, device),
+			     far, NULL, err);
 }
 
 /* One fibre of a host's port. A broken one ends in the switch's namespace as
@@ -258,15 +271,11 @@ static void mac_of(uint8_t mac[6], int port, bool rx)
 static int lay(struct builder *b, int port, bool rx, const struct end *e,
 	       struct err *err)
 {
-	struct host_net *net = b->nets[b->f->ports[port].host];
-	char near[HOST_IFNAME_MAX + 8], far[HOST_IFNAME_MAX];
-	uint8_t mac[6];
+	char far[HOST_IFNAME_MAX];
 
 	if (e->device < 0) {
 		return 0;
 	}
-	snprintf(near, sizeof(near), "%s.%s", short_name(b->f, port),
-		 rx ? "rx" : "tx");
 	if (e->dead) {
 		snprintf(far, sizeof(far), "cut%d%s", port, rx ? "r" : "t");
 	} else {
@@ -275,10 +284,28 @@ static int lay(struct builder *b, int port, bool rx, const struct end *e,
 		port_name(far, e->out, e->port);
 		b->used[e->device][(e->out ? d->n_in : 0) + e->port] = true;
 	}
-	mac_of(mac, port, rx);
-	step(b);
-	return host_veth_add(net, near, mac, device_net(b, e->device), far,
-			     NULL, err);
+	return lay_fibre(b, port, rx, e->device, far, err);
+}
+
+/* The nodes' transmitters and receivers, and the fibres round the ring. */
+static int lay_ring(struct builder *b, int device, struct err *err)
+{
+	struct light_geometry g = testbed_ring(&b->f->devices[device]);
+	int rc = resonators_wire(device_net(b, device), &g, err);
+
+	for (size_t k = 0; rc == 0 && k < resonators_count(&g); k++) {
+		struct light_tune at = resonators_at(&g, k);
+		int end = testbed_end_of(b->f, device, k);
+		char far[HOST_IFNAME_MAX + 8];
+
+		resonators_name(far, "t", &at);
+		rc = lay_fibre(b, end, false, device, far, err);
+		if (rc == 0) {
+			resonators_name(far, "r", &at);
+			rc = lay_fibre(b, end, true, device, far, err);
+		}
+	}
+	return rc;
 }
 
 static int lay_trunk(struct builder *b, const struct model_trunk *t,
@@ -330,13 +357,14 @@ static int lay_all(struct builder *b, struct err *err)
 		rc = lay_trunk(b, &b->f->trunks[i], err);
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_devices; i++) {
-		rc = lay_open(b, i, err);
+		rc = b->f->devices[i].kind == MODEL_RING ?
+		     lay_ring(b, i, err) : lay_open(b, i, err);
 	}
 	return rc;
 }
 
 /* In-ports listen; out-ports stay down: no circuit, no light. */
-static int start_device(struct host_net *net, struct err *err)
+static int start_switch(struct host_net *net, struct err *err)
 {
 	struct host_link *v;
 	int n, rc = host_links(net, &v, &n, err);
@@ -354,11 +382,13 @@ static int start_device(struct host_net *net, struct err *err)
 	return rc;
 }
 
-/* The rate of the port that a netdev is of, or 0 for no limit. */
+/* The rate of the end that a netdev is of, or 0 for no limit. */
 static int64_t rate_of(const struct builder *b, int host, const char *netdev)
 {
 	const struct model_host *h = &b->f->hosts[host];
 	size_t len = strlen(netdev);
+	int64_t rate = 0;
+	int ring;
 
 	if (len <= SUFFIX || strcmp(netdev + len - SUFFIX, ".tx") != 0) {
 		return 0;
@@ -366,16 +396,19 @@ static int64_t rate_of(const struct builder *b, int host, const char *netdev)
 	if (b->o->rate_bps) {
 		return b->o->rate_bps;
 	}
+	if (sscanf(netdev, "r%d%*[+-]", &ring) == 1 && ring >= 0 &&
+	    ring < b->f->n_devices) {
+		rate = b->f->devices[ring].channel_bps;
+	}
 	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
-		const char *name = short_name(b->f, i);
-		int64_t rate = b->f->ports[i].rate_bps;
+		const char *name = testbed_end_netdev(b->f, i, NULL);
 
 		if (strlen(name) == len - SUFFIX &&
 		    strncmp(name, netdev, len - SUFFIX) == 0) {
-			return rate <= HOST_MAX_RATE_BPS ? rate : 0;
+			rate = b->f->ports[i].rate_bps;
 		}
 	}
-	return 0;
+	return rate <= HOST_MAX_RATE_BPS ? rate : 0;
 }
 
 static int start_host(struct builder *b, int host, struct err *err)
@@ -400,7 +433,7 @@ static int build(struct builder *b, struct err *err)
 {
 	int n = b->f->n_hosts + b->f->n_devices, rc = 0;
 
-	b->total = n + 2 * b->f->n_ports + b->f->n_trunks;
+	b->total = n + 2 * testbed_n_ends(b->f) + b->f->n_trunks;
 	lay_fibres(b);
 	for (int i = 0; rc == 0 && i < n; i++) {
 		rc = make_netns(b, i, err);
@@ -409,7 +442,9 @@ static int build(struct builder *b, struct err *err)
 		rc = lay_all(b, err);
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_devices; i++) {
-		rc = start_device(device_net(b, i), err);
+		rc = b->f->devices[i].kind == MODEL_RING ?
+		     resonators_start(device_net(b, i), err) :
+		     start_switch(device_net(b, i), err);
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_hosts; i++) {
 		rc = start_host(b, i, err);
@@ -500,5 +535,5 @@ int testbed_down(const char *fabric, int *n, struct err *err)
 		*n += rc == 0;
 	}
 	host_netns_list_free(names, n_names);
-	return rc;
+	return rc ? rc : resonators_forget(prefix, err);
 }

@@ -1,9 +1,10 @@
 /*
  * A fabric made of network namespaces on this machine: one for every host
- * and every switch, all called weft.FABRIC.NAME, and a pair of veths for
+ * and every device, all called weft.FABRIC.NAME, and a pair of veths for
  * every fibre. A host's port p0 has two netdevs, p0.tx and p0.rx, since its
- * two fibres are apart; the switches are driven by `linux-tc`. docs/testbed.md
- * describes it for users.
+ * two fibres are apart; so has each resonator of a ring at its node. Switches
+ * are driven by `linux-tc`, rings by `linux-ring`. docs/testbed.md describes
+ * it for users.
  *
  * Everything is found again by name: no state is kept anywhere else, and
  * what a killed process left is taken away by the next `down` or `up`.
@@ -18,6 +19,36 @@
 #include "controller/plan/plan.h"
 #include "drivers/host/host.h"
 #include "lib/base/err.h"
+
+#define TESTBED_NAME_MAX 192
+
+/*
+ * Where light leaves and enters a host: at a port, or at a resonator of a
+ * ring. Ends count from 0: the ports as in the fabric, then the resonators,
+ * ring by ring, in the order of their places (drivers/resonators.h).
+ */
+struct testbed_end {
+	int host;
+	int ring;		/* device, -1: it is a port */
+	size_t place;		/* on the ring */
+	struct light_tune at;	/* that place; mode and step are 0 */
+};
+
+int testbed_n_ends(const struct model_fabric *f);
+struct testbed_end testbed_end(const struct model_fabric *f, int end);
+/* "gpu0.p1"; of a resonator "mem3.ring0+0.5", host, ring, direction, fibre
+ * and channel. */
+const char *testbed_end_name(const struct model_fabric *f, int end,
+			     char buf[TESTBED_NAME_MAX]);
+/* Its netdev without ".tx" or ".rx": "p1"; of a resonator "r2+0.5", where 2
+ * is the ring's index among the devices. */
+const char *testbed_end_netdev(const struct model_fabric *f, int end,
+			       char buf[TESTBED_NAME_MAX]);
+/* That the fabric has a fibre for it. */
+bool testbed_end_has(const struct model_fabric *f, int end, bool rx);
+/* The end of a place of a ring. */
+int testbed_end_of(const struct model_fabric *f, int ring, size_t place);
+struct light_geometry testbed_ring(const struct model_device *d);
 
 /* A fibre laid otherwise than the fabric says. */
 enum testbed_fault_kind {
@@ -47,8 +78,8 @@ struct testbed_options {
 int testbed_find_fibre(const struct model_fabric *f, const char *text,
 		       bool whole, struct testbed_fibre *out, struct err *err);
 
-/* That the fabric can be built: every device is a switch driven by linux-tc
- * with the option fabric, names fit. WEFT_EINVAL, WEFT_EUNSUPPORTED. */
+/* That the fabric can be built: every switch is driven by linux-tc and every
+ * ring by linux-ring, with the option fabric, and names fit. WEFT_EINVAL, WEFT_EUNSUPPORTED. */
 int testbed_check(const struct model_fabric *f, struct err *err);
 
 typedef void (*testbed_progress_fn)(int done, int total, void *arg);
@@ -72,7 +103,8 @@ struct testbed {
 	const struct model_fabric *fabric;
 	struct host_net **hosts;	/* [n_hosts] */
 	struct host_net **devices;	/* [n_devices] */
-	struct host_link *tx, *rx;	/* [n_ports], of hosts; ifindex 0:
+	int n_ends;
+	struct host_link *tx, *rx;	/* [n_ends], of hosts; ifindex 0:
 					 * no netdev */
 };
 
@@ -88,14 +120,15 @@ struct testbed_device;
 int testbed_device_new(const struct model_device *d,
 		       struct testbed_device **out, struct err *err);
 void testbed_device_free(struct testbed_device *dev);
-/* *xcs: the circuits that carry light, sorted; free(). */
+/* *xcs: the circuits that carry light, sorted; free(). programs of a ring,
+ * the caller's; may be NULL. */
 int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
-			int *n, struct err *err);
+			int *n, struct light_ring *programs, struct err *err);
 /* Makes this the whole map: one circuit, or none (xc NULL). */
 int testbed_device_light(struct testbed_device *dev,
 			 const struct light_xc *xc, struct err *err);
 
-/* What the switches hold, as their driver reads it. One a device. */
+/* What the devices hold, as their driver reads it. One a device. */
 int testbed_read(const struct model_fabric *f, struct plan_light **light,
 		 struct err *err);
 void testbed_light_free(const struct model_fabric *f,
@@ -105,7 +138,27 @@ void testbed_light_free(const struct model_fabric *f,
 int testbed_trace(const struct model_fabric *f,
 		  const struct plan_light *light, int tx_port);
 
-/* The plan of the fabric's jobs that the switches hold. WEFT_ESTALE when
+/* Whose light each end is to receive, by the circuits, the programs' present
+ * steps and the fibres as written; -1: none. *from: [n_ends], free(). */
+int testbed_lit(const struct model_fabric *f, int **from, struct err *err);
+
+/* ---- programs of rings ---- */
+
+struct testbed_program {
+	int ring;		/* device */
+	uint32_t step, steps;
+};
+
+/* The program of a job and the step that it is at. WEFT_ENOTFOUND: no ring
+ * has one of that name. */
+int testbed_program(const struct model_fabric *f, const char *job,
+		    struct testbed_program *out, struct err *err);
+/* Takes it to another step, lit when this returns. WEFT_EINVAL: it has none
+ * such. */
+int testbed_step(const struct model_fabric *f, const char *job, uint32_t step,
+		 struct err *err);
+
+/* The plan of the fabric's jobs that the devices hold. WEFT_ESTALE when
  * they hold another. *out: plan_free. */
 int testbed_plan(const struct model_fabric *f, struct plan **out,
 		 struct err *err);
@@ -129,26 +182,26 @@ uint32_t testbed_addr(int host);
 
 /* ---- probes ---- */
 
-/* Frames that one port sent and another received. */
+/* Frames that one end sent and another received. */
 struct testbed_heard {
-	int tx_port, rx_port;
+	int from, to;
 	bool at_tx;		/* it came in by the fibre for sending */
 	int64_t received;
 };
 
 struct testbed_probe {
-	int64_t *sent;			/* [n_ports] frames */
-	struct testbed_heard *heard;	/* sorted by tx_port, rx_port */
+	int64_t *sent;			/* [n_ends] frames */
+	struct testbed_heard *heard;	/* sorted by from, to */
 	int n_heard;
 };
 
-/* Sockets at every netdev of the hosts. t must outlive it. */
+/* A socket in every host. t must outlive it. */
 struct testbed_prober;
 int testbed_prober_new(struct testbed *t, struct testbed_prober **out,
 		       struct err *err);
 void testbed_prober_free(struct testbed_prober *p);
 
-/* Every port that has a transmit fibre sends a frame each interval, for as
+/* Every end that has a transmit fibre sends a frame each interval, for as
  * long as given; then what is under way is waited for, until nothing came for
  * patience_ms. stop (may be NULL) ends it early. At least one frame is
  * sent. */

@@ -1,0 +1,156 @@
+/* Rings of a testbed: steps, and whose light is received; see testbed.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "controller/testbed/testbed.h"
+#include "drivers/resonators.h"
+
+#define RETRY_NS 5000000
+#define RETRIES 400
+
+/* weftd reads the ring now and then, and has it to itself for that long. */
+static int open_ring(const struct model_fabric *f, int ring,
+		     struct resonators **out, struct err *err)
+{
+	const struct timespec pause = { .tv_nsec = RETRY_NS };
+	struct light_geometry g = testbed_ring(&f->devices[ring]);
+	char netns[HOST_NETNS_MAX];
+	int rc, tries = 0;
+
+	testbed_netns(f, f->devices[ring].name, netns);
+	while ((rc = resonators_open(netns, &g, out, err)) == WEFT_ESTALE &&
+	       tries++ < RETRIES) {
+		nanosleep(&pause, NULL);
+	}
+	return rc;
+}
+
+/* ---- where light goes ---- */
+
+static int lit_ring(const struct model_fabric *f, int ring, int *from,
+		    struct err *err)
+{
+	struct light_geometry g = testbed_ring(&f->devices[ring]);
+	struct resonators *r;
+	const uint8_t *modes;
+	int rc = open_ring(f, ring, &r, err);
+
+	if (rc) {
+		return rc;
+	}
+	modes = resonators_modes(r);
+	for (size_t k = 0; k < resonators_count(&g); k++) {
+		int64_t to = modes[k] & LIGHT_ADD ?
+			     resonators_follow(&g, modes, k) : -1;
+
+		if (to >= 0) {
+			from[testbed_end_of(f, ring, (size_t)to)] =
+				testbed_end_of(f, ring, k);
+		}
+	}
+	resonators_close(r);
+	return 0;
+}
+
+static void lit_ports(const struct model_fabric *f,
+		      const struct plan_light *light, int *from)
+{
+	for (int i = 0; i < f->n_ports; i++) {
+		int to = testbed_trace(f, light, i);
+
+		if (to >= 0) {
+			from[to] = i;
+		}
+	}
+}
+
+int testbed_lit(const struct model_fabric *f, int **from, struct err *err)
+{
+	size_t n = (size_t)testbed_n_ends(f);
+	struct plan_light *light = NULL;
+	int rc = testbed_read(f, &light, err);
+
+	*from = rc ? NULL : malloc((n + 1) * sizeof(**from));
+	if (rc == 0 && !*from) {
+		rc = err_nomem(err);
+	}
+	if (rc == 0) {
+		memset(*from, 0xff, n * sizeof(**from));
+		lit_ports(f, light, *from);
+	}
+	for (int i = 0; rc == 0 && i < f->n_devices; i++) {
+		if (f->devices[i].kind == MODEL_RING) {
+			rc = lit_ring(f, i, *from, err);
+		}
+	}
+	testbed_light_free(f, light);
+	if (rc) {
+		free(*from);
+		*from = NULL;
+	}
+	return rc;
+}
+
+/* ---- steps ---- */
+
+/* The ring that has a program of this name, open, and its place there. */
+static int find_program(const struct model_fabric *f, const char *job,
+			struct resonators **r, int *ring, int *program,
+			struct err *err)
+{
+	for (int i = 0; i < f->n_devices; i++) {
+		const struct light_pack *p;
+		int rc;
+
+		if (f->devices[i].kind != MODEL_RING) {
+			continue;
+		}
+		rc = open_ring(f, i, r, err);
+		if (rc) {
+			return rc;
+		}
+		p = light_ring_find(resonators_programs(*r), job);
+		if (p) {
+			*ring = i;
+			*program = (int)(p - resonators_programs(*r)->v);
+			return 0;
+		}
+		resonators_close(*r);
+	}
+	err_set(err, WEFT_ENOTFOUND, "no ring has a program of job %.80s", job);
+	err_hint(err, "weft apply -f %s", f->file);
+	return WEFT_ENOTFOUND;
+}
+
+int testbed_program(const struct model_fabric *f, const char *job,
+		    struct testbed_program *out, struct err *err)
+{
+	struct resonators *r;
+	int program, rc = find_program(f, job, &r, &out->ring, &program, err);
+
+	if (rc == 0) {
+		out->step = resonators_step(r, program);
+		out->steps = resonators_programs(r)->v[program].steps;
+		resonators_close(r);
+	}
+	return rc;
+}
+
+int testbed_step(const struct model_fabric *f, const char *job, uint32_t step,
+		 struct err *err)
+{
+	struct resonators *r;
+	int ring, program, rc = find_program(f, job, &r, &ring, &program, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = resonators_go(r, program, step, err);
+	if (rc == 0) {
+		rc = resonators_light(r, err);
+	}
+	resonators_close(r);
+	return rc;
+}
