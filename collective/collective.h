@@ -136,8 +136,9 @@ void coll_report_fini(struct coll_report *r);
  * again. On several processors, the same result on any number.
  *
  * Chunks of a shard that travel alike are replayed once. O(transfers +
- * N^2 ceil(P / 64)) time for copies, O(N^2 / 64) words a shard and chunk for
- * sums; memory O(N^2) bits for sums, O(N) words for copies, beside an index
+ * N^2 ceil(P / 64)) time for copies and for sums along trees (every rank
+ * sends its sum once, after all that it gets), O(N^2 / 64) words a shard and
+ * chunk for other sums; memory O(N^2) bits for sums, O(N) words for copies, beside an index
  * of the transfers.
  *
  * The bounds reported, in M/B, from what any schedule must do:

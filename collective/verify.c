@@ -19,6 +19,9 @@
 #define SHARED_XFERS 65536
 #define MAX_SHARED_RANKS 16384	/* of sums: 64 MiB a thread */
 
+/* Transfers of a shard lie far apart: so many ahead are fetched. */
+#define FETCH_AHEAD 16
+
 /* A transfer of the shard at hand, its chunks as classes. */
 struct move {
 	int32_t step, arc, src, dst;
@@ -49,6 +52,15 @@ struct replay {
 	int *count, *count_old;	/* contributions at a node */
 	int64_t *arrives;	/* stamp of the last step that changed a row */
 	int64_t stamp;
+	struct leaf *leaves;	/* of each node, while sums form a tree */
+};
+
+/* A node of a tree of sums. Steps; NEVER when not (yet). */
+#define NEVER INT32_MAX
+struct leaf {
+	int32_t sent;		/* its sum */
+	int32_t arrived;	/* the last sum to it; -1: none */
+	int32_t whole;		/* the sum of all arrived */
 };
 
 static void replay_fini(struct replay *r)
@@ -63,6 +75,7 @@ static void replay_fini(struct replay *r)
 	free(r->count);
 	free(r->count_old);
 	free(r->arrives);
+	free(r->leaves);
 }
 
 static bool sums(enum coll_kind kind)
@@ -133,7 +146,8 @@ static int replay_init(struct replay *r, const struct coll_sched *s,
 		r->count = malloc(n * sizeof(*r->count));
 		r->count_old = malloc(n * sizeof(*r->count_old));
 		r->arrives = calloc(n, sizeof(*r->arrives));
-		if (!r->sum || !r->sum_old || !r->count || !r->count_old ||
+		r->leaves = malloc(n * sizeof(*r->leaves));
+		if (!r->leaves || !r->sum || !r->sum_old || !r->count || !r->count_old ||
 		    !r->arrives) {
 			return WEFT_ENOMEM;
 		}
@@ -219,6 +233,8 @@ static int load_shard(struct replay *r, int origin, int dest)
 	for (int i = 0; i < r->n_moves; i++) {
 		const struct coll_xfer *t = &x[r->order[r->next + i]];
 
+		/* r->order has room for what is fetched beyond its end. */
+		__builtin_prefetch(&x[r->order[r->next + i + FETCH_AHEAD]]);
 		mark(r, t->first);
 		mark(r, t->last + 1);
 	}
@@ -463,7 +479,7 @@ static int incomplete(struct replay *r, int node, int class, struct err *err)
 		       v);
 }
 
-static int sum_class(struct replay *r, int class, struct err *err)
+static int replay_sums(struct replay *r, int class, struct err *err)
 {
 	bool all = r->s->kind == COLL_ALLREDUCE;
 	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
@@ -482,6 +498,76 @@ static int sum_class(struct replay *r, int class, struct err *err)
 		}
 	}
 	return rc;
+}
+
+/* Every rank but one sends its sum once, after all that it gets: that is a
+ * tree, and in its root every contribution arrives once. Returns the root, -1
+ * when this is no such tree. */
+static int sum_tree(struct replay *r, int class)
+{
+	int sent = 0, root = 0;
+
+	for (int v = 0; v < r->n; v++) {
+		r->leaves[v] = (struct leaf){ NEVER, -1, NEVER };
+	}
+	for (int i = 0; i < r->n_moves; i++) {
+		const struct move *m = &r->moves[i];
+		struct leaf *from = &r->leaves[m->src];
+		struct leaf *to = &r->leaves[m->dst];
+
+		if (m->op != COLL_REDUCE || !covers(m, class)) {
+			continue;
+		}
+		if (from->sent != NEVER || from->arrived == m->step ||
+		    to->sent != NEVER) {
+			return -1;
+		}
+		from->sent = m->step;
+		to->arrived = m->step;
+		sent++;
+	}
+	while (root < r->n && r->leaves[root].sent != NEVER) {
+		root++;
+	}
+	return sent == r->n - 1 ? root : -1;
+}
+
+/* What is sent of the sum of all is held, and comes once, and comes to every
+ * rank that wants it. */
+static bool sum_spreads(struct replay *r, int class, int root)
+{
+	bool all = r->s->kind == COLL_ALLREDUCE;
+	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
+
+	r->leaves[root].whole = r->leaves[root].arrived;
+	for (int i = 0; i < r->n_moves; i++) {
+		const struct move *m = &r->moves[i];
+		struct leaf *to = &r->leaves[m->dst];
+
+		if (m->op != COLL_COPY || !covers(m, class)) {
+			continue;
+		}
+		if (r->leaves[m->src].whole >= m->step || to->whole != NEVER) {
+			return false;
+		}
+		to->whole = m->step;
+	}
+	for (int v = lo; v < hi; v++) {
+		if (r->leaves[v].whole == NEVER) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Trees are proven without a set of contributions for every node. Whatever is
+ * none is replayed with these, which also names the fault. */
+static int sum_class(struct replay *r, int class, struct err *err)
+{
+	int root = sum_tree(r, class);
+
+	return root >= 0 && sum_spreads(r, class, root)
+		       ? 0 : replay_sums(r, class, err);
 }
 
 static int sum_shard(struct replay *r, struct err *err)
@@ -623,7 +709,7 @@ static int replay_all(const struct coll_sched *s, struct err *err)
 	struct whole w = { .s = s, .n_parts = count_parts(s) };
 	int rc = 0;
 
-	w.order = malloc((s->xfers.n + 1) * sizeof(*w.order));
+	w.order = calloc(s->xfers.n + FETCH_AHEAD, sizeof(*w.order));
 	if (!w.order || sort_by_shard(s, w.order)) {
 		free(w.order);
 		return err_nomem(err);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "lib/base/rng.h"
 #include "tests/unit/collective/common.h"
 
 /* ---- right schedules, made by hand ---- */
@@ -225,6 +226,152 @@ static void test_breaks_synthesised(void **state)
 	(void)state;
 	break_everywhere(bfb(COLL_ALLGATHER, "GenKautz(2,9)"));
 	break_everywhere(bfb(COLL_ALLGATHER, "Torus(3,4)"));
+}
+
+/* ---- sums against counting how often each contribution is in a sum ---- */
+
+#define FEW 8	/* ranks */
+
+struct counts {
+	int of[FEW][FEW];	/* node, contribution */
+};
+
+static bool is_whole(const struct counts *c, int node, int n)
+{
+	for (int v = 0; v < n; v++) {
+		if (c->of[node][v] != 1) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* One transfer of a chunk, from what was before the step. */
+static bool apply(const struct counts *was, struct counts *is, int n,
+		  const struct topo_arc *a, enum coll_op op)
+{
+	if (is_whole(is, a->dst, n) ||
+	    (op == COLL_COPY && !is_whole(was, a->src, n))) {
+		return false;
+	}
+	for (int v = 0; v < n; v++) {
+		is->of[a->dst][v] = op == COLL_COPY
+			? 1 : is->of[a->dst][v] + was->of[a->src][v];
+		if (is->of[a->dst][v] > 1) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool counts_right(const struct coll_sched *s, int origin, int chunk)
+{
+	struct counts is = { 0 };
+	int n = coll_ranks(s);
+	const struct coll_xfer *x;
+	int64_t total;
+
+	x = coll_xfers(s, &total);
+	for (int v = 0; v < n; v++) {
+		is.of[v][v] = 1;
+	}
+	for (int step = 0; step < coll_steps(s); step++) {
+		struct counts was = is;
+
+		for (int op = COLL_COPY; op <= COLL_REDUCE; op++) {
+			for (int64_t i = 0; i < total; i++) {
+				if (x[i].step == step && x[i].op == op &&
+				    x[i].origin == origin &&
+				    x[i].first <= chunk && chunk <= x[i].last &&
+				    !apply(&was, &is, n,
+					   topo_arc(coll_topo(s), x[i].arc),
+					   x[i].op)) {
+					return false;
+				}
+			}
+		}
+	}
+	for (int v = 0; v < n; v++) {
+		if ((coll_kind_of(s) == COLL_ALLREDUCE || v == origin) &&
+		    !is_whole(&is, v, n)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool sums_right(const struct coll_sched *s)
+{
+	for (int origin = 0; origin < coll_ranks(s); origin++) {
+		for (int c = 0; c < coll_chunks(s); c++) {
+			if (!counts_right(s, origin, c)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* s with up to two transfers at another step or arc, or gone. */
+static struct coll_sched *shaken(const struct coll_sched *s, struct rng *rng)
+{
+	struct coll_sched *out = blank_copy(s);
+	struct err err = { 0 };
+	const struct coll_xfer *x;
+	int64_t n, at[2];
+
+	x = coll_xfers(s, &n);
+	at[0] = (int64_t)rng_below(rng, (uint64_t)n);
+	at[1] = (int64_t)rng_below(rng, (uint64_t)n);
+	for (int64_t i = 0; i < n; i++) {
+		struct coll_xfer y = x[i];
+
+		if (i == at[0] || i == at[1]) {
+			switch (rng_below(rng, 8)) {
+			case 0:
+				continue;
+			case 1:
+				y.arc = (int)rng_below(rng, (uint64_t)topo_m(
+							coll_topo(s)));
+				break;
+			default:
+				y.step = (int)rng_below(rng, (uint64_t)
+							coll_steps(s) + 2);
+			}
+		}
+		must(coll_add(out, &y, &err), &err);
+	}
+	finish(out);
+	return out;
+}
+
+static void test_sums_against_counting(void **state)
+{
+	static const char *const exprs[] = {
+		"UniRing(1,4)", "Ring(5)", "Hypercube(3)", "GenKautz(2,7)",
+		"Mesh(2,3)", "K(4)",
+	};
+	struct rng rng;
+	int right = 0, wrong = 0;
+
+	(void)state;
+	rng_seed(&rng, 12);
+	for (int i = 0; i < 1200; i++) {
+		struct coll_sched *s = bfb(i % 2 ? COLL_ALLREDUCE
+						 : COLL_REDUCE_SCATTER,
+					   exprs[i % 6]);
+		struct coll_sched *t = shaken(s, &rng);
+		bool good = sums_right(t);
+
+		assert_true(sums_right(s));
+		assert_int_equal(coll_verify(t, NULL, NULL) == 0, good);
+		right += good;
+		wrong += !good;
+		coll_free(s);
+		coll_free(t);
+	}
+	assert_true(right > 50);
+	assert_true(wrong > 50);
 }
 
 /* ---- single faults and what is said about them ---- */
@@ -486,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_many_chunks),
 		cmocka_unit_test(test_breaks_by_hand),
 		cmocka_unit_test(test_breaks_synthesised),
+		cmocka_unit_test(test_sums_against_counting),
 		cmocka_unit_test(test_self_loop),
 		cmocka_unit_test(test_relay_within_a_step),
 		cmocka_unit_test(test_sum_uses_the_step_before),
