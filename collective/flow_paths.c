@@ -143,7 +143,7 @@ static int keep_path(struct widest *w, double *flow, int s, int t,
 	}
 	return vec_push(&out->v, (struct flow_path){
 		s * net->n + t, 0, first,
-		(int32_t)((int64_t)out->arcs.n - first), weight });
+		(int32_t)((int64_t)out->arcs.n - first), 0, weight });
 }
 
 /* Paths of one pair: all of its unit, but for crumbs. Each path but the last
@@ -208,7 +208,7 @@ static int take_tree(const struct mcf *p, int i, struct flow_paths *out)
 		}
 		if (vec_reserve(&out->arcs, (size_t)n) ||
 		    vec_push(&out->v, (struct flow_path){
-			    s * net->n + t, 0, first, n, 1 })) {
+			    s * net->n + t, 0, first, n, 0, 1 })) {
 			return WEFT_ENOMEM;
 		}
 		out->arcs.n += (size_t)n;

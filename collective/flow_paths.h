@@ -10,6 +10,7 @@ struct flow_path {
 	int32_t chunks;
 	int64_t first;		/* in arcs; as many as n_arcs */
 	int32_t n_arcs;
+	int32_t layer;		/* where single_path was given a limit */
 	double weight;		/* those of a pair sum to one */
 };
 

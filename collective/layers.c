@@ -14,15 +14,17 @@
 struct edge {
 	int32_t to;		/* arc at the other end */
 	int32_t next;		/* edge of the same arc, -1: last */
+	int32_t count;		/* of an out edge: routes behind it */
 };
 
 struct layer {
 	int32_t *rank;		/* an arc */
 	int32_t *out, *in;	/* an arc: its first edge, -1: none */
 	VEC(struct edge) edges;	/* out and in alternate */
+	int32_t spare;		/* pair of edges in no use, -1: none */
 };
 
-struct work {
+struct layer_set {
 	int n;
 	VEC(struct layer) layers;
 	VEC(int32_t) forward, backward, ranks;
@@ -37,10 +39,10 @@ static void layer_fini(struct layer *l)
 	vec_fini(&l->edges);
 }
 
-static int open_layer(struct work *w)
+static int open_layer(struct layer_set *w)
 {
 	size_t n = (size_t)w->n + 1;
-	struct layer l = { 0 };
+	struct layer l = { .spare = -1 };
 
 	l.rank = malloc(n * sizeof(*l.rank));
 	l.out = malloc(n * sizeof(*l.out));
@@ -56,45 +58,63 @@ static int open_layer(struct work *w)
 	return 0;
 }
 
-static bool has_edge(const struct layer *l, int from, int to)
+/* The edge, or -1. */
+static int32_t find_edge(const struct layer *l, int from, int to)
 {
-	for (int e = l->out[from]; e >= 0; e = l->edges.v[e].next) {
-		if (l->edges.v[e].to == to) {
-			return true;
-		}
+	int32_t e = l->out[from];
+
+	while (e >= 0 && l->edges.v[e].to != to) {
+		e = l->edges.v[e].next;
 	}
-	return false;
+	return e;
 }
 
 static int link_edge(struct layer *l, int from, int to)
 {
-	int32_t e = (int32_t)l->edges.n;
+	int32_t e = l->spare;
 
-	if (vec_reserve(&l->edges, 2)) {
-		return WEFT_ENOMEM;
+	if (e >= 0) {
+		l->spare = l->edges.v[e].next;
+	} else {
+		e = (int32_t)l->edges.n;
+		if (vec_reserve(&l->edges, 2)) {
+			return WEFT_ENOMEM;
+		}
+		l->edges.n += 2;
 	}
-	l->edges.v[e] = (struct edge){ to, l->out[from] };
-	l->edges.v[e + 1] = (struct edge){ from, l->in[to] };
-	l->edges.n += 2;
+	l->edges.v[e] = (struct edge){ to, l->out[from], 1 };
+	l->edges.v[e + 1] = (struct edge){ from, l->in[to], 0 };
 	l->out[from] = e;
 	l->in[to] = e + 1;
 	return 0;
 }
 
-/* Takes back the newest edge. */
-static void unlink_edge(struct layer *l)
+/* Takes edge e out of the list that begins at *at. */
+static void unchain(struct layer *l, int32_t *at, int32_t e)
 {
-	struct edge in = l->edges.v[l->edges.n - 1];
-	struct edge out = l->edges.v[l->edges.n - 2];
+	while (*at != e) {
+		at = &l->edges.v[*at].next;
+	}
+	*at = l->edges.v[e].next;
+}
 
-	l->out[in.to] = out.next;
-	l->in[out.to] = in.next;
-	l->edges.n -= 2;
+/* One route less behind an edge. */
+static void drop_edge(struct layer *l, int from, int to)
+{
+	int32_t e = find_edge(l, from, to);
+
+	if (--l->edges.v[e].count > 0) {
+		return;
+	}
+	unchain(l, &l->out[from], e);
+	unchain(l, &l->in[to], e + 1);
+	l->edges.v[e].next = l->spare;
+	l->spare = e;
 }
 
 /* Arcs reached from `at` forwards (or backwards) without passing the rank
  * `limit`, itself first; 1 when an arc of exactly that rank is among them. */
-static int reach(struct work *w, const struct layer *l, int at, bool forwards,
+static int reach(struct layer_set *w, const struct layer *l, int at, bool forwards,
 		 int limit)
 {
 	size_t i = 0;
@@ -140,7 +160,7 @@ static void sort_by_rank(int32_t *v, size_t n, const int32_t *rank)
 
 /* All that leads to `from` goes before all that `to` leads to, on the same
  * ranks. */
-static int reorder(struct work *w, struct layer *l)
+static int reorder(struct layer_set *w, struct layer *l)
 {
 	size_t k = 0;
 
@@ -167,7 +187,7 @@ static int reorder(struct work *w, struct layer *l)
 }
 
 /* 0: done, 1: it would close a cycle, negative: an error. */
-static int add_edge(struct work *w, struct layer *l, int from, int to)
+static int add_edge(struct layer_set *w, struct layer *l, int from, int to)
 {
 	int rc = 0;
 
@@ -186,23 +206,100 @@ static int add_edge(struct work *w, struct layer *l, int from, int to)
 	return rc ? rc : link_edge(l, from, to);
 }
 
-/* Puts a route into a layer, or leaves the layer's edges as they were. */
-static int add_route(struct work *w, struct layer *l, const int32_t *arcs,
-		     int64_t n)
+static void remove_route(struct layer *l, const int32_t *arcs, int64_t n)
 {
-	size_t before = l->edges.n;
-	int rc = 0;
+	for (int64_t i = n - 1; i > 0; i--) {
+		drop_edge(l, arcs[i - 1], arcs[i]);
+	}
+}
 
-	for (int64_t i = 1; i < n && rc == 0; i++) {
-		if (!has_edge(l, arcs[i - 1], arcs[i])) {
+/* Puts a route into a layer, or leaves the layer's edges as they were. */
+static int add_route(struct layer_set *w, struct layer *l,
+		     const int32_t *arcs, int64_t n, int64_t *at)
+{
+	for (int64_t i = 1; i < n; i++) {
+		int32_t e = find_edge(l, arcs[i - 1], arcs[i]);
+		int rc = 0;
+
+		if (e >= 0) {
+			l->edges.v[e].count++;
+		} else {
 			rc = add_edge(w, l, arcs[i - 1], arcs[i]);
 		}
+		if (rc) {
+			remove_route(l, arcs, i);
+			if (at) {
+				*at = i;
+			}
+			return rc;
+		}
 	}
-	while (rc && l->edges.n > before) {
-		unlink_edge(l);
-	}
-	return rc;
+	return 0;
 }
+
+static void set_fini(struct layer_set *w)
+{
+	for (size_t k = 0; k < w->layers.n; k++) {
+		layer_fini(&w->layers.v[k]);
+	}
+	vec_fini(&w->layers);
+	vec_fini(&w->forward);
+	vec_fini(&w->backward);
+	vec_fini(&w->ranks);
+	free(w->seen);
+}
+
+/* ---- routes that come and go ---- */
+
+int layer_set_new(int n_arcs, int n_layers, struct layer_set **out,
+		  struct err *err)
+{
+	struct layer_set *this = calloc(1, sizeof(*this));
+	int rc = 0;
+
+	*out = NULL;
+	if (!this) {
+		return err_nomem(err);
+	}
+	this->n = n_arcs;
+	this->seen = calloc((size_t)n_arcs + 1, sizeof(*this->seen));
+	for (int k = 0; k < n_layers && rc == 0; k++) {
+		rc = open_layer(this);
+	}
+	if (rc || !this->seen) {
+		layer_set_free(this);
+		return err_nomem(err);
+	}
+	*out = this;
+	return 0;
+}
+
+void layer_set_free(struct layer_set *this)
+{
+	if (this) {
+		set_fini(this);
+		free(this);
+	}
+}
+
+int layer_set_add(struct layer_set *this, int k, const int32_t *arcs,
+		  int64_t n, int64_t *at)
+{
+	return add_route(this, &this->layers.v[k], arcs, n, at);
+}
+
+void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs,
+		      int64_t n)
+{
+	remove_route(&this->layers.v[k], arcs, n);
+}
+
+const int32_t *layer_set_rank(const struct layer_set *this, int k)
+{
+	return this->layers.v[k].rank;
+}
+
+/* ---- all routes at once ---- */
 
 static int check_route(const struct layer_routes *routes, int64_t i,
 		       struct err *err)
@@ -225,7 +322,7 @@ static int check_route(const struct layer_routes *routes, int64_t i,
 	return 0;
 }
 
-static int place_route(struct work *w, const struct layer_routes *routes,
+static int place_route(struct layer_set *w, const struct layer_routes *routes,
 		       int64_t i, int max_layers, int32_t *layer,
 		       struct err *err)
 {
@@ -244,13 +341,14 @@ static int place_route(struct work *w, const struct layer_routes *routes,
 				return err_nomem(err);
 			}
 		}
-		rc = add_route(w, &w->layers.v[k], routes->arcs + first, n);
+		rc = add_route(w, &w->layers.v[k], routes->arcs + first, n,
+			       NULL);
 	}
 	layer[i] = k - 1;
 	return rc ? err_nomem(err) : 0;
 }
 
-static int copy_ranks(const struct work *w, int32_t **rank, struct err *err)
+static int copy_ranks(const struct layer_set *w, int32_t **rank, struct err *err)
 {
 	size_t n = (size_t)w->n;
 
@@ -268,7 +366,7 @@ int layers_assign(const struct layer_routes *routes, int max_layers,
 		  int32_t *layer, int *n_layers, int32_t **rank,
 		  struct err *err)
 {
-	struct work w = { .n = routes->n_arcs };
+	struct layer_set w = { .n = routes->n_arcs };
 	int rc = 0;
 
 	*rank = NULL;
@@ -283,14 +381,29 @@ int layers_assign(const struct layer_routes *routes, int max_layers,
 	}
 	*n_layers = (int)w.layers.n;
 	rc = rc ? rc : copy_ranks(&w, rank, err);
-	for (size_t k = 0; k < w.layers.n; k++) {
-		layer_fini(&w.layers.v[k]);
+	set_fini(&w);
+	return rc;
+}
+
+int layers_prove(const struct layer_routes *routes, const int32_t *layer,
+		 int n_layers, int32_t **rank, struct err *err)
+{
+	struct layer_set *set;
+	int rc = layer_set_new(routes->n_arcs, n_layers, &set, err);
+
+	*rank = NULL;
+	for (int64_t i = 0; i < routes->n && rc == 0; i++) {
+		int64_t first = routes->first[i];
+
+		rc = layer_set_add(set, layer[i], routes->arcs + first,
+				   routes->first[i + 1] - first, NULL);
+		rc = rc < 0 ? err_nomem(err) : rc == 0 ? 0
+			: err_set(err, WEFT_EVERIFY, "route %lld closes a "
+				  "cycle in layer %d", (long long)i,
+				  layer[i]);
 	}
-	vec_fini(&w.layers);
-	vec_fini(&w.forward);
-	vec_fini(&w.backward);
-	vec_fini(&w.ranks);
-	free(w.seen);
+	rc = rc ? rc : copy_ranks(set, rank, err);
+	layer_set_free(set);
 	return rc;
 }
 

@@ -202,7 +202,7 @@ void routes_rate(const struct coll_routes *r, const struct topo *t,
 	}
 }
 
-static int state_rate(struct coll_routes *r, const struct topo *t,
+int routes_state_rate(struct coll_routes *r, const struct topo *t,
 		      struct err *err)
 {
 	int64_t *load = calloc((size_t)topo_m(t) + 1, sizeof(*load));
@@ -224,7 +224,7 @@ static int state_rate(struct coll_routes *r, const struct topo *t,
 	return 0;
 }
 
-static int assign_layers(struct coll_routes *r, int max_layers,
+int routes_assign_layers(struct coll_routes *r, int max_layers,
 			 struct err *err)
 {
 	int rc;
@@ -237,7 +237,8 @@ static int assign_layers(struct coll_routes *r, int max_layers,
 			   err);
 	if (rc) {
 		err_hint(err, "without a limit they take as many layers as they "
-			 "need");
+			 "need; weft routes make --layers chooses routes that "
+			 "fit");
 		return rc;
 	}
 	if (!layers_proven(&r->table, r->layer, r->n_layers, r->rank)) {
@@ -273,8 +274,8 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 	out->table = (struct layer_routes){
 		topo_m(coll_topo(s)), (int64_t)g.route.n, g.first.v, g.arcs.v,
 	};
-	rc = rc ? rc : state_rate(out, coll_topo(s), err);
-	return rc ? rc : assign_layers(out, max_layers, err);
+	rc = rc ? rc : routes_state_rate(out, coll_topo(s), err);
+	return rc ? rc : routes_assign_layers(out, max_layers, err);
 }
 
 /* ---- formats ---- */

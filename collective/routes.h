@@ -9,6 +9,7 @@
 
 #include "collective/collective.h"
 #include "collective/layers.h"
+#include "collective/single_path.h"
 
 struct coll_route {
 	int32_t origin, dest;
@@ -40,6 +41,17 @@ struct coll_routes {
 int coll_routes_of(const struct coll_sched *s, int max_layers,
 		   struct coll_routes *out, struct err *err);
 void coll_routes_fini(struct coll_routes *r);
+
+/*
+ * One route of every pair of a digraph of terminals, chosen together with its
+ * layer when opt->layers limits them (single_path.h); else as many layers are
+ * assigned as it takes. The proof of the layers is checked. *res says how the
+ * load compares. As single_path, and WEFT_EUNSUPPORTED when a node is no
+ * terminal. Free with coll_routes_fini, also on error.
+ */
+int coll_routes_choose(const struct topo *t, const struct single_options *opt,
+		       struct coll_routes *out, struct single_result *res,
+		       struct err *err);
 
 /* As text, one route a line, as JSON, and as a weft.v1.RouteTable message;
  * docs/all-to-all.md. A port is the number of an arc among those out of its

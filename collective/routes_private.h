@@ -14,6 +14,14 @@
 void routes_rate(const struct coll_routes *r, const struct topo *t,
 		 const int64_t *load, mpq_t rate);
 
+/* States r->rate, from the routes' own loads. */
+int routes_state_rate(struct coll_routes *r, const struct topo *t,
+		      struct err *err);
+/* Layers of the routes, as many as max_layers (0: any number), and their
+ * proof. */
+int routes_assign_layers(struct coll_routes *r, int max_layers,
+			 struct err *err);
+
 /* Number of an arc among those out of its node. */
 int routes_port(const struct topo *t, int arc);
 

@@ -1,183 +1,25 @@
 /* One path a pair; see single_path.h. */
-#include "collective/single_path.h"
+#include "collective/single_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/rng.h"
-
 /* Powers of the local search, and sweeps over all pairs with each. */
 #define FIRST_POWER 2.0
 #define LAST_POWER 64.0
 #define SWEEPS 8
-#define NOISE (1e-4 / 1024)
-
-struct routes {
-	const struct flow_net *net;
-	int longest;		/* arcs of a path, at most */
-	int32_t *arcs;		/* n x n x longest, from the sink back */
-	int32_t *len;		/* n x n; 0: no such pair */
-	int64_t *load;		/* m */
-	double *weight;		/* m: of one path more */
-	double power, scale;	/* of the weights */
-	bool flat;		/* weights of the first heuristic */
-	struct rng rng;
-
-	double *dist;		/* n */
-	int32_t *parent;	/* n */
-	int32_t *queue;		/* n + 1 */
-	bool *queued;		/* n */
-};
 
 struct run {
 	const struct topo *t;
 	const struct single_options *opt;
 	struct flow_limit limit;
 	struct mcf *p;		/* the fractional optimum */
-	struct routes r;
+	struct single_routes r;
+	struct single_joint *joint;	/* NULL: layers do not matter */
 	struct single_result *res;
 	struct flow_paths best;
 };
-
-static void routes_fini(struct routes *r)
-{
-	free(r->arcs);
-	free(r->len);
-	free(r->load);
-	free(r->weight);
-	free(r->dist);
-	free(r->parent);
-	free(r->queue);
-	free(r->queued);
-}
-
-static int routes_init(struct routes *r, const struct flow_net *net,
-		       int diameter)
-{
-	size_t n = (size_t)net->n, m = (size_t)net->m + 1;
-
-	r->net = net;
-	r->longest = diameter + SINGLE_DETOUR;
-	r->arcs = malloc(n * n * (size_t)r->longest * sizeof(*r->arcs));
-	r->len = calloc(n * n, sizeof(*r->len));
-	r->load = calloc(m, sizeof(*r->load));
-	r->weight = calloc(m, sizeof(*r->weight));
-	r->dist = malloc(n * sizeof(*r->dist));
-	r->parent = malloc(n * sizeof(*r->parent));
-	r->queue = malloc((n + 1) * sizeof(*r->queue));
-	r->queued = calloc(n, sizeof(*r->queued));
-	return r->arcs && r->len && r->load && r->weight && r->dist &&
-	       r->parent && r->queue && r->queued ? 0 : WEFT_ENOMEM;
-}
-
-static int32_t *arcs_of(const struct routes *r, size_t pair)
-{
-	return r->arcs + pair * (size_t)r->longest;
-}
-
-static double use_of(const struct routes *r, int a)
-{
-	return (double)r->load[a] / (double)r->net->units[a];
-}
-
-static double congestion_of(const struct routes *r)
-{
-	double most = 0;
-
-	for (int a = 0; a < r->net->m; a++) {
-		most = fmax(most, use_of(r, a));
-	}
-	return most;
-}
-
-/* By how much one path more raises the function of the loads, a little of it
- * by chance: so that the search walks where nothing is better. */
-static void weigh(struct routes *r, int a)
-{
-	double unit = 1 / (double)r->net->units[a], use = use_of(r, a);
-
-	if (r->flat) {
-		r->weight[a] = (double)r->net->n * r->net->n + use;
-	} else {
-		r->weight[a] = (pow((use + unit) / r->scale, r->power) -
-				pow(use / r->scale, r->power)) *
-			       (1 + NOISE * (double)rng_below(&r->rng, 1024));
-	}
-}
-
-static void weigh_all(struct routes *r)
-{
-	for (int a = 0; a < r->net->m; a++) {
-		weigh(r, a);
-	}
-}
-
-/* Adds (+1) or removes (-1) the path of a pair. */
-static void count(struct routes *r, size_t pair, int by)
-{
-	const int32_t *arcs = arcs_of(r, pair);
-
-	for (int i = 0; i < r->len[pair]; i++) {
-		r->load[arcs[i]] += by;
-		weigh(r, arcs[i]);
-	}
-}
-
-/* Cheapest paths from s by label correction; parents are filled. */
-static void measure(struct routes *r, int s)
-{
-	const struct flow_net *net = r->net;
-	int head = 0, tail = 0, size = net->n + 1;
-
-	for (int v = 0; v < net->n; v++) {
-		r->dist[v] = HUGE_VAL;
-	}
-	r->dist[s] = 0;
-	r->parent[s] = -1;
-	r->queue[tail++] = s;
-	while (head != tail) {
-		int u = r->queue[head];
-
-		head = head + 1 == size ? 0 : head + 1;
-		r->queued[u] = false;
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
-			int v = net->dst[a];
-			double d = r->dist[u] + r->weight[a];
-
-			/* Rounding alone must not close a cycle. */
-			if (d >= r->dist[v] * (1 - 1e-12)) {
-				continue;
-			}
-			r->dist[v] = d;
-			r->parent[v] = a;
-			if (!r->queued[v]) {
-				r->queued[v] = true;
-				r->queue[tail] = v;
-				tail = tail + 1 == size ? 0 : tail + 1;
-			}
-		}
-	}
-}
-
-/* Takes the path to v just measured, when it is not too long. */
-static bool take(struct routes *r, size_t pair, int v)
-{
-	int32_t *arcs = arcs_of(r, pair);
-	int n = 0;
-
-	for (int u = v; r->parent[u] >= 0; u = r->net->src[r->parent[u]]) {
-		if (++n > r->longest) {
-			return false;
-		}
-	}
-	r->len[pair] = 0;
-	for (int u = v; r->parent[u] >= 0; u = r->net->src[r->parent[u]]) {
-		arcs[r->len[pair]++] = r->parent[u];
-	}
-	return true;
-}
 
 /* ---- load-aware shortest paths ---- */
 
@@ -208,17 +50,17 @@ static int64_t *list_pairs(const struct flow_net *net, uint64_t seed,
 	return pairs;
 }
 
-static void route_shortest(struct routes *r, const int64_t *pairs, int64_t n)
+static void route_shortest(struct single_routes *r, const int64_t *pairs, int64_t n)
 {
 	r->flat = true;
-	weigh_all(r);
+	single_weigh_all(r);
 	for (int64_t i = 0; i < n; i++) {
 		size_t pair = (size_t)pairs[i];
 
-		measure(r, (int)(pair / (size_t)r->net->n));
+		single_measure(r, (int)(pair / (size_t)r->net->n));
 		/* No shortest path is longer than the diameter. */
-		take(r, pair, (int)(pair % (size_t)r->net->n));
-		count(r, pair, 1);
+		single_take(r, pair, (int)(pair % (size_t)r->net->n));
+		single_count(r, pair, 1);
 	}
 	r->flat = false;
 }
@@ -227,9 +69,9 @@ static void route_shortest(struct routes *r, const int64_t *pairs, int64_t n)
 
 static int keep_best(struct run *run)
 {
-	const struct routes *r = &run->r;
+	const struct single_routes *r = &run->r;
 	size_t pairs = (size_t)r->net->n * r->net->n;
-	double now = congestion_of(r);
+	double now = single_congestion(r);
 
 	if (run->best.v.n > 0 && now >= run->res->congestion) {
 		return 0;
@@ -244,45 +86,40 @@ static int keep_best(struct run *run)
 		}
 		if (vec_push(&run->best.v, (struct flow_path){
 			    (int32_t)pair, 1, (int64_t)run->best.arcs.n, n,
-			    1 }) ||
+			    run->joint ? single_joint_layer(run->joint, pair)
+				       : 0, 1 }) ||
 		    vec_reserve(&run->best.arcs, (size_t)n)) {
 			return WEFT_ENOMEM;
 		}
 		for (int i = n - 1; i >= 0; i--) {
 			run->best.arcs.v[run->best.arcs.n++] =
-				arcs_of(r, pair)[i];
+				single_arcs_of(r, pair)[i];
 		}
 	}
 	return 0;
 }
 
-static double path_cost(const struct routes *r, size_t pair)
+/* One pair to its best path: 1 when that is another. */
+static int reroute(struct run *run, size_t pair)
 {
-	double sum = 0;
-
-	for (int i = 0; i < r->len[pair]; i++) {
-		sum += r->weight[arcs_of(r, pair)[i]];
-	}
-	return sum;
-}
-
-/* One pair to its best path; true when that is another. */
-static bool reroute(struct routes *r, size_t pair)
-{
+	struct single_routes *r = &run->r;
 	int v = (int)(pair % (size_t)r->net->n);
 	bool changed;
 
-	count(r, pair, -1);
-	measure(r, (int)(pair / (size_t)r->net->n));
-	changed = r->dist[v] < path_cost(r, pair) * (1 - 1e-12) &&
-		  take(r, pair, v);
-	count(r, pair, 1);
+	if (run->joint) {
+		return single_joint_move(run->joint, pair);
+	}
+	single_count(r, pair, -1);
+	single_measure(r, (int)(pair / (size_t)r->net->n));
+	changed = r->dist[v] < single_cost(r, pair) * (1 - 1e-12) &&
+		  single_take(r, pair, v);
+	single_count(r, pair, 1);
 	return changed;
 }
 
 static int search(struct run *run, const int64_t *pairs, int64_t n)
 {
-	struct routes *r = &run->r;
+	struct single_routes *r = &run->r;
 	int rc = 0;
 
 	for (double power = FIRST_POWER; power <= LAST_POWER && rc == 0;
@@ -293,16 +130,19 @@ static int search(struct run *run, const int64_t *pairs, int64_t n)
 		for (int sweep = 0; sweep < SWEEPS && moved && rc == 0;
 		     sweep++) {
 			moved = false;
-			r->scale = congestion_of(r);
-			weigh_all(r);
+			r->scale = single_congestion(r);
+			single_weigh_all(r);
 			for (int64_t i = 0; i < n; i++) {
 				if (i % 64 == 0 && flow_limit_over(&run->limit)) {
 					return keep_best(run);
 				}
-				if (reroute(r, (size_t)pairs[i])) {
-					run->res->moves++;
-					moved = true;
+				int did = reroute(run, (size_t)pairs[i]);
+
+				if (did < 0) {
+					return did;
 				}
+				run->res->moves += did;
+				moved = moved || did;
 			}
 			rc = keep_best(run);
 			if (run->res->congestion <= run->res->bound) {
@@ -394,37 +234,18 @@ static void set_bound(struct run *run)
 	run->res->bound = equal ? ceil(relaxed * unit - 1e-6) / unit : relaxed;
 }
 
-static int solve(struct run *run, struct err *err)
+/* The paths without regard to layers. */
+static int solve(struct run *run, const int64_t *pairs, int64_t n,
+		 struct err *err)
 {
-	double gap = run->opt->flow_gap;
-	struct mcf_options flow = {
-		.gap = gap > 0 ? gap : MCF_DEFAULT_GAP,
-		.time_limit_s = run->opt->time_limit_s / 4,
-		.cancel = run->opt->cancel, .is_over = run->opt->is_over,
-		.arg = run->opt->arg,
-	};
-	int64_t *pairs, n;
-	int rc = mcf_run(run->p, &flow, &run->res->flow, err);
+	int rc;
 
-	if (rc) {
-		return rc;
-	}
-	set_bound(run);
-	pairs = list_pairs(&run->p->net, run->opt->seed, &n);
-	if (!pairs ||
-	    routes_init(&run->r, &run->p->net, topo_diameter(run->t) < 0
-			? run->p->net.n : topo_diameter(run->t))) {
-		free(pairs);
-		return err_nomem(err);
-	}
-	rng_seed(&run->r.rng, run->opt->seed);
 	route_shortest(&run->r, pairs, n);
 	rc = keep_best(run);
 	run->res->shortest = run->res->congestion;
 	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH) {
 		rc = search(run, pairs, n);
 	}
-	free(pairs);
 	if (rc) {
 		return err_nomem(err);
 	}
@@ -433,28 +254,265 @@ static int solve(struct run *run, struct err *err)
 		       ? 0 : solve_integer(run, err);
 }
 
-int single_path(const struct topo *t, const struct single_options *opt,
-		struct flow_paths *out, struct single_result *res,
-		struct err *err)
+/* ---- with layers ---- */
+
+/* Power of the weights by which paths without a layer are led. */
+#define HOME_POWER 8
+
+/* Ways to begin: with the paths that were found without layers, or with none.
+ * Where layers are scarce the second is often better, as the first fill the
+ * layers with what suits no other path. */
+enum start { WITH_PATHS, ANEW };
+
+/* The paths given become the present ones. */
+static void restore(struct run *run, const struct flow_paths *given)
+{
+	struct single_routes *r = &run->r;
+
+	memset(r->load, 0, (size_t)r->net->m * sizeof(*r->load));
+	for (size_t i = 0; i < given->v.n; i++) {
+		const struct flow_path *q = &given->v.v[i];
+		int32_t *arcs = single_arcs_of(r, (size_t)q->pair);
+
+		r->len[q->pair] = q->n_arcs;
+		for (int k = 0; k < q->n_arcs; k++) {
+			arcs[q->n_arcs - 1 - k] =
+				given->arcs.v[q->first + k];
+			r->load[arcs[q->n_arcs - 1 - k]]++;
+		}
+	}
+	r->flat = run->opt->effort < SINGLE_SEARCH;
+	r->power = HOME_POWER;
+	r->scale = single_congestion(r);
+	single_weigh_all(r);
+}
+
+/* First those that fit as they are, unless all begins anew; homeless[] gets
+ * the others, whose paths no longer count. */
+static int place_fitting(struct run *run, const int64_t *pairs, int64_t n,
+			 enum start start, int64_t *homeless,
+			 int64_t *n_homeless)
+{
+	*n_homeless = 0;
+	for (int64_t i = 0; i < n; i++) {
+		size_t pair = (size_t)pairs[i];
+		int rc = start == ANEW
+				 ? 1 : single_joint_place(run->joint, pair);
+
+		if (rc < 0) {
+			return rc;
+		}
+		if (rc > 0) {
+			single_count(&run->r, pair, -1);
+			run->r.len[pair] = 0;
+			homeless[(*n_homeless)++] = pairs[i];
+		}
+	}
+	return 0;
+}
+
+/* A way and a layer for each of those without. */
+static int place_homeless(struct run *run, const int64_t *homeless, int64_t n,
+			  struct err *err)
+{
+	int64_t nodes = run->r.net->n;
+
+	for (int64_t i = 0; i < n; i++) {
+		int did;
+
+		if (i % 64 == 0 && flow_limit_over(&run->limit)) {
+			return err_set(err, WEFT_ETIMEOUT, "stopped before "
+				       "%lld routes had a layer",
+				       (long long)(n - i));
+		}
+		did = single_joint_move(run->joint, (size_t)homeless[i]);
+		if (did < 0) {
+			return err_nomem(err);
+		}
+		if (did == 0) {
+			return err_set(err, WEFT_ELIMIT, "%lld -> %lld: no way "
+				       "was found that closes no cycle in %d "
+				       "layer%s",
+				       (long long)(homeless[i] / nodes),
+				       (long long)(homeless[i] % nodes),
+				       run->opt->layers,
+				       run->opt->layers == 1 ? "" : "s");
+		}
+	}
+	return 0;
+}
+
+/* Every pair gets a layer; WEFT_ELIMIT when one did not. */
+static int place_all(struct run *run, const struct flow_paths *given,
+		     const int64_t *pairs, int64_t n, enum start start,
+		     bool escape, struct err *err)
+{
+	int64_t *homeless = malloc(((size_t)n + 1) * sizeof(*homeless));
+	int64_t left = 0;
+	int rc = homeless ? 0 : err_nomem(err);
+
+	single_joint_free(run->joint);
+	run->joint = NULL;
+	restore(run, given);
+	rc = rc ? rc : single_joint_new(&run->r, run->opt->layers, escape,
+					&run->joint, err);
+	if (rc == 0 &&
+	    place_fitting(run, pairs, n, start, homeless, &left)) {
+		rc = err_nomem(err);
+	}
+	if (start == WITH_PATHS) {
+		run->res->homeless = (int)left;
+	}
+	rc = rc ? rc : place_homeless(run, homeless, left, err);
+	free(homeless);
+	return rc;
+}
+
+/* One start, its search, and the best of it when it beats the others. */
+static int solve_from(struct run *run, const struct flow_paths *given,
+		      const int64_t *pairs, int64_t n, enum start start,
+		      struct err *err)
+{
+	struct err none = { 0 };
+	int rc = place_all(run, given, pairs, n, start, false, err);
+
+	if (rc == WEFT_ELIMIT) {
+		int again = place_all(run, given, pairs, n, start, true,
+				      &none);
+
+		/* Where nothing is gained, the first one names the pair. */
+		if (again != WEFT_ELIMIT && again != WEFT_EINFEASIBLE) {
+			*err = none;
+			rc = again;
+		}
+	}
+	if (rc) {
+		return rc;
+	}
+	run->r.flat = false;
+	rc = keep_best(run);
+	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH &&
+	    single_congestion(&run->r) > run->res->bound) {
+		rc = search(run, pairs, n);
+	}
+	return rc ? err_nomem(err) : 0;
+}
+
+/* Routes and layers together. */
+static int solve_layers(struct run *run, const int64_t *pairs, int64_t n,
+			struct err *err)
+{
+	struct flow_paths given = run->best;
+	struct err why = { 0 };
+	int rc = 0;
+
+	run->best = (struct flow_paths){ 0 };
+	run->res->unlimited = run->res->congestion;
+	for (enum start start = WITH_PATHS; start <= ANEW; start++) {
+		bool some = run->best.v.n > 0;
+
+		if (some && (flow_limit_over(&run->limit) ||
+			     run->res->congestion <= run->res->bound)) {
+			break;
+		}
+		rc = solve_from(run, &given, pairs, n, start, &why);
+		if (rc == WEFT_ENOMEM) {
+			break;
+		}
+	}
+	flow_paths_fini(&given);
+	if (rc && (rc == WEFT_ENOMEM || run->best.v.n == 0)) {
+		*err = why;
+		return rc;
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int solve_flow(struct run *run, struct err *err)
+{
+	double gap = run->opt->flow_gap;
+	struct mcf_options flow = {
+		.gap = gap > 0 ? gap : MCF_DEFAULT_GAP,
+		.time_limit_s = run->opt->time_limit_s / 4,
+		.cancel = run->opt->cancel, .is_over = run->opt->is_over,
+		.arg = run->opt->arg,
+	};
+	int rc = mcf_run(run->p, &flow, &run->res->flow, err);
+
+	if (rc == 0) {
+		set_bound(run);
+	}
+	return rc;
+}
+
+/* A way up and down the trees of escape is longer than others. */
+static int longest_path(const struct run *run)
+{
+	int diameter = topo_diameter(run->t), n = run->p->net.n;
+
+	diameter = diameter < 0 ? n : diameter;
+	return (run->opt->layers ? 3 : 1) * diameter + SINGLE_DETOUR;
+}
+
+/* `share` of the time from now on. */
+static struct flow_limit limit_of(const struct single_options *opt,
+				  double share)
 {
 	struct mcf_options limits = {
 		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
 		.is_over = opt->is_over, .arg = opt->arg,
 	};
+
+	return flow_limit_of(&limits, share);
+}
+
+static int run_all(struct run *run, struct err *err)
+{
+	struct flow_limit whole = limit_of(run->opt, 1);
+	int64_t *pairs, n;
+	int rc;
+
+	run->limit = limit_of(run->opt, run->opt->layers ? 0.5 : 1);
+	rc = solve_flow(run, err);
+	if (rc) {
+		return rc;
+	}
+	pairs = list_pairs(&run->p->net, run->opt->seed, &n);
+	if (!pairs ||
+	    single_routes_init(&run->r, &run->p->net, longest_path(run))) {
+		free(pairs);
+		return err_nomem(err);
+	}
+	rng_seed(&run->r.rng, run->opt->seed);
+	rc = solve(run, pairs, n, err);
+	run->limit = whole;
+	if (rc == 0 && run->opt->layers) {
+		rc = solve_layers(run, pairs, n, err);
+	}
+	free(pairs);
+	return rc;
+}
+
+int single_path(const struct topo *t, const struct single_options *opt,
+		struct flow_paths *out, struct single_result *res,
+		struct err *err)
+{
 	struct run run = { .t = t, .opt = opt, .res = res };
 	int rc;
 
 	memset(res, 0, sizeof(*res));
 	memset(out, 0, sizeof(*out));
 	if (!(opt->flow_gap >= 0 && opt->tolerance >= 0 &&
-	      opt->time_limit_s >= 0)) {
-		return err_set(err, WEFT_EINVAL, "gap, tolerance and time "
-			       "limit must not be negative");
+	      opt->time_limit_s >= 0 && opt->layers >= 0)) {
+		return err_set(err, WEFT_EINVAL, "gap, tolerance, time limit "
+			       "and layers must not be negative");
 	}
-	run.limit = flow_limit_of(&limits, 1);
 	rc = mcf_new(t, false, &run.p, err);
-	rc = rc ? rc : solve(&run, err);
-	routes_fini(&run.r);
+	rc = rc ? rc : run_all(&run, err);
+	single_joint_free(run.joint);
+	single_routes_fini(&run.r);
 	mcf_free(run.p);
 	if (rc) {
 		flow_paths_fini(&run.best);

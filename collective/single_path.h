@@ -25,6 +25,8 @@ struct single_options {
 	double tolerance;	/* the integer program may stop within this of
 				 * its relaxation */
 	double time_limit_s;	/* 0: none */
+	int layers;		/* 0: any number; else the routes are chosen
+				 * so that they fit in so many layers */
 	const volatile bool *cancel;	/* NULL, or stop when true */
 	bool (*is_over)(void *arg);	/* as in struct mcf_options */
 	void *arg;
@@ -37,7 +39,22 @@ struct single_result {
 	double bound;		/* no single paths are below: flow.bound, up
 				 * to whole paths where capacities are equal */
 	int moves;		/* of the local search that changed a path */
+	double unlimited;	/* congestion before layers were looked at */
+	int homeless;		/* of those paths, so many closed a cycle in
+				 * every layer and were led another way */
 };
+
+/*
+ * With a limit of layers (collective/layers.h) the paths found so far are put
+ * into the first layer that takes them, those that none takes are led another
+ * way, and then, but for SINGLE_SHORTEST, the local search goes on with moves
+ * of a path to any way in any layer that closes no cycle. Above the bound it
+ * begins once more with no paths at all. When pairs are left without a way, a
+ * start is repeated with trees in layer 0 that lead every pair. flow_path.layer is filled, and proven by layers_prove. WEFT_ELIMIT when
+ * this ends without a way for all pairs, which is no proof that there is
+ * none, and WEFT_ETIMEOUT when it is stopped before all have one. Half of a
+ * time limit is for the paths without layers.
+ */
 
 /* One path of every pair of terminals, weight 1 and one chunk each, in the
  * order of pairs. A limit or cancel returns the best so far. Deterministic by

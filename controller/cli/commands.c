@@ -118,6 +118,22 @@ static const struct cli_option export_options[] = {
 	OUTPUT("default: standard output"), END,
 };
 
+static const struct cli_option routes_make_options[] = {
+	{ 't', "topology", "EXPR|FILE", "that the routes are for", "@file" },
+	{ 0, "layers", "L", "choose routes that fit in so many layers "
+	  "(default: as many as it takes)", NULL },
+	{ 'a', "algorithm", "NAME", "single-path (default) or shortest-path",
+	  "single-path shortest-path" },
+	{ 0, "gap", "SHARE", "how near the flow comes to its bound (default: "
+	  "0.01%)", NULL },
+	{ 0, "time-limit", "TIME", "the best by then, with the integer "
+	  "program (default: without it, to the end)", NULL },
+	{ 0, "seed", "N", "of the search (default: 0)", NULL },
+	{ 0, "to", "FORMAT", "routes-text (default), routes-json or "
+	  "routes-proto", "routes-text routes-json routes-proto" },
+	OUTPUT("default: standard output, without a summary"), END,
+};
+
 static const struct cli_option routes_options[] = {
 	{ 't', "topology", "EXPR|FILE", "that the routes are for", "@file" },
 	JOB, END,
@@ -261,6 +277,8 @@ static const struct cli_command schedule_commands[] = {
 };
 
 static const struct cli_command routes_commands[] = {
+	{ "make", NULL, "", "Choose a route and a layer for every pair", NULL,
+	  routes_make_options, 0, 0, false, cmd_routes_make },
 	{ "verify", NULL, "FILE", "Prove a route table on its topology", NULL,
 	  routes_options, 1, 1, false, cmd_routes_verify },
 	GROUP_END,
@@ -394,7 +412,7 @@ const struct cli_command cli_root[] = {
 	  0, 0, false, cmd_wait },
 	{ "schedule", NULL, "", "Collective schedules", schedule_commands,
 	  NULL, 0, 0, false, NULL },
-	{ "routes", NULL, "", "Route tables of all-to-all schedules",
+	{ "routes", NULL, "", "Route tables of all-to-all",
 	  routes_commands, NULL, 0, 0, false, NULL },
 	{ "topology", NULL, "", "Topologies", topology_commands, NULL, 0, 0,
 	  false, NULL },

@@ -89,6 +89,7 @@ int cli_write_schedule(const struct coll_sched *s, const char *path,
 		       struct err *err);
 /* True for the values of --to that are route tables. */
 bool cli_is_route_table(const char *to);
+#define CLI_MAX_LAYERS 65536
 /* The routes of s, verified, in at most max_layers (0: as many as it
  * takes). */
 int cli_write_routes(const struct coll_sched *s, const char *to,
@@ -247,6 +248,7 @@ int cmd_schedule_verify(struct cli *c, struct err *err);
 int cmd_schedule_cost(struct cli *c, struct err *err);
 int cmd_schedule_export(struct cli *c, struct err *err);
 int cmd_schedule_show(struct cli *c, struct err *err);
+int cmd_routes_make(struct cli *c, struct err *err);
 int cmd_routes_verify(struct cli *c, struct err *err);
 int cmd_topology_info(struct cli *c, struct err *err);
 int cmd_topology_build(struct cli *c, struct err *err);

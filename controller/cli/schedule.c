@@ -9,7 +9,6 @@
 #include "lib/base/rat.h"
 
 #define FRACTION 256
-#define MAX_LAYERS 65536
 
 static void out_fraction(struct out *o, const char *key, const mpq_t q)
 {
@@ -240,7 +239,7 @@ static int read_format(const struct cli *c, const char *path,
 		       const char **to, int *max_layers, struct err *err)
 {
 	int64_t layers = 0;
-	int r = cli_opt_int(c, "layers", 1, MAX_LAYERS, &layers, err);
+	int r = cli_opt_int(c, "layers", 1, CLI_MAX_LAYERS, &layers, err);
 
 	*to = cli_opt(c, "to") ? cli_opt(c, "to") : format_of(path);
 	*max_layers = (int)layers;

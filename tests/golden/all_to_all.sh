@@ -88,6 +88,20 @@ expect 65 "routes of another topology" weft routes verify "$T/r.text" \
 	-t 'K(4)'
 expect 65 "one layer is too few" weft schedule export "$T/r.pb" \
 	--to routes-text --layers 1
+expect 0 "routes and layers chosen together" weft routes make \
+	-t 'GenKautz(4,64)' --layers 3 -o "$T/j.text" --format json
+[[ $(jq -r '"\(.layers) \(.load) \(.bound) \(.rate)"' "$T/out") == \
+	"3 47 47 1/47" ]]
+tap "in three layers at the bound"
+expect 0 "a table of three layers" weft routes verify "$T/j.text" \
+	-t 'GenKautz(4,64)'
+expect 0 "on standard output" weft routes make -t 'Torus(3,3,3)' \
+	-a shortest-path --layers 1
+has out "in one layer" '27 nodes, 1 chunks, 1 layers, rate 1/1'
+expect 65 "one way, and too few layers" weft routes make -t 'UniRing(1,5)' \
+	--layers 2
+has err "is said of a pair" 'no way was found .* in 2 layers'
+expect 64 "another form" weft routes make -t 'K(3)' --to json
 expect 64 "layers are of routes" weft schedule export "$T/r.pb" --layers 1
 
 # Stopped: the best so far, with its gap.

@@ -7,7 +7,9 @@
 
 #include "collective/flow_paths.h"
 #include "collective/layers.h"
+#include "collective/routes.h"
 #include "collective/single_path.h"
+#include "lib/base/rng.h"
 #include "lib/base/vec.h"
 #include "tests/unit/collective/common.h"
 
@@ -259,12 +261,196 @@ static void test_bad_routes(void **state)
 	assert_non_null(strstr(err.msg, "arc 2"));
 }
 
+/* Routes come and go at random: a set refuses exactly those that close a
+ * cycle with the ones it holds. */
+static void test_come_and_go(void **state)
+{
+	enum { ARCS = 7, ROUTES = 12, HOPS = 3 };
+	struct layer_set *set;
+	struct err err = { 0 };
+	struct rng rng;
+	int refused = 0;
+
+	(void)state;
+	rng_seed(&rng, 7);
+	must(layer_set_new(ARCS, 1, &set, &err), &err);
+	int32_t arcs[ROUTES * HOPS];
+	int64_t first[ROUTES + 1];
+	int32_t layer[ROUTES];
+
+	for (int i = 0; i < ROUTES; i++) {
+		first[i] = (int64_t)i * HOPS;
+		layer[i] = -1;
+	}
+	first[ROUTES] = ROUTES * HOPS;
+	for (int trial = 0; trial < 4000; trial++) {
+		int i = (int)rng_below(&rng, ROUTES), at = (int)first[i];
+		struct layer_routes all = { ARCS, ROUTES, first, arcs };
+		int64_t where = -1;
+		int rc;
+
+		if (layer[i] == 0) {
+			layer_set_remove(set, 0, arcs + at, HOPS);
+			layer[i] = -1;
+			continue;
+		}
+		arcs[at] = (int32_t)rng_below(&rng, ARCS);
+		for (int k = 1; k < HOPS; k++) {
+			arcs[at + k] = (int32_t)((arcs[at + k - 1] + 1 +
+				(int)rng_below(&rng, ARCS / 2)) % ARCS);
+		}
+		rc = layer_set_add(set, 0, arcs + at, HOPS, &where);
+		layer[i] = 0;
+		assert_int_equal(rc, has_cycle(&all, layer, 0));
+		if (rc) {
+			assert_in_range(where, 1, HOPS - 1);
+			layer[i] = -1;
+			refused++;
+		}
+	}
+	assert_in_range(refused, 100, 3000);
+	layer_set_free(set);
+}
+
+/* Routes and layers of a digraph chosen together: no cycle for the finder,
+ * the table proven, the load what its routes make. */
+static struct single_result choose_and_check(const struct topo *t, int layers,
+					     enum single_effort effort,
+					     int *used)
+{
+	struct single_options opt = {
+		.effort = effort, .seed = 1, .flow_gap = 1e-2,
+		.layers = layers,
+	};
+	struct coll_routes r;
+	struct single_result res;
+	struct err err = { 0 };
+	int rc = coll_routes_choose(t, &opt, &r, &res, &err);
+
+	*used = 0;
+	if (rc == WEFT_ELIMIT) {
+		assert_non_null(strstr(err.msg, "no way was found"));
+		coll_routes_fini(&r);
+		return res;
+	}
+	must(rc, &err);
+	must(coll_routes_verify(&r, t, &err), &err);
+	*used = r.n_layers;
+	assert_in_range(r.n_layers, 1, layers);
+	for (int k = 0; k < r.n_layers; k++) {
+		assert_false(has_cycle(&r.table, r.layer, k));
+	}
+	assert_true(res.congestion >= res.bound * (1 - 1e-9));
+	coll_routes_fini(&r);
+	return res;
+}
+
+/* Fabrics in fewer layers than their own routes take. */
+static void test_together(void **state)
+{
+	static const struct {
+		const char *expr;
+		enum single_effort effort;
+		int layers;
+		double most;
+	} all[] = {
+		{ "Torus(3,3,3)", SINGLE_SHORTEST, 1, 16 },
+		{ "Torus(3,3,3)", SINGLE_SEARCH, 1, 11 },
+		{ "Torus(3,3,3)", SINGLE_SEARCH, 2, 10 },
+		{ "GenKautz(4,64)", SINGLE_SHORTEST, 1, 200 },
+		{ "GenKautz(4,64)", SINGLE_SHORTEST, 2, 80 },
+		{ "GenKautz(4,64)", SINGLE_SEARCH, 3, 48 },
+		{ "Hypercube(3)", SINGLE_SEARCH, 1, 5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct topo *t = graph_of(all[i].expr);
+		int used;
+		struct single_result res = choose_and_check(
+			t, all[i].layers, all[i].effort, &used);
+
+		print_message("%s in %d layers: load %g, bound %g, without "
+			      "layers %g, %d routes led another way\n",
+			      all[i].expr, used, res.congestion, res.bound,
+			      res.unlimited, res.homeless);
+		assert_in_range(used, 1, all[i].layers);
+		assert_true(res.congestion <= all[i].most);
+		topo_free(t);
+	}
+}
+
+/* Five nodes on a one-way ring have one way a pair; those of four hops take
+ * three layers, and fewer must be refused. */
+static void test_too_few(void **state)
+{
+	struct topo *t = graph_of("UniRing(1,5)");
+	int used;
+
+	(void)state;
+	for (int layers = 1; layers < 3; layers++) {
+		choose_and_check(t, layers, SINGLE_SEARCH, &used);
+		assert_int_equal(used, 0);
+	}
+	choose_and_check(t, 3, SINGLE_SEARCH, &used);
+	assert_int_equal(used, 3);
+	topo_free(t);
+}
+
+/* Rings with chords at random, one way, with parallel arcs and unequal
+ * capacities. */
+static struct topo *random_graph(struct rng *rng)
+{
+	int n = 3 + (int)rng_below(rng, 8);
+	struct err err = { 0 };
+	struct topo *t;
+
+	must(topo_new(n, &t, &err), &err);
+	for (int u = 0; u < n; u++) {
+		must(topo_add_arc(t, u, (u + 1) % n, 1, 0, &err), &err);
+	}
+	for (int i = 0; i < 2 * n; i++) {
+		int u = (int)rng_below(rng, (uint64_t)n);
+		int v = (int)rng_below(rng, (uint64_t)n);
+
+		if (u != v) {
+			must(topo_add_arc(t, u, v, 1 + (int)rng_below(rng, 2),
+					  0, &err), &err);
+		}
+	}
+	must(topo_freeze(t, &err), &err);
+	return t;
+}
+
+static void test_random(void **state)
+{
+	struct rng rng;
+	int placed = 0;
+
+	(void)state;
+	rng_seed(&rng, 3);
+	for (int i = 0; i < 120; i++) {
+		struct topo *t = random_graph(&rng);
+		int used;
+
+		choose_and_check(t, 1 + i % 3, SINGLE_SEARCH, &used);
+		placed += used > 0;
+		topo_free(t);
+	}
+	print_message("%d of 120 random digraphs\n", placed);
+	assert_in_range(placed, 60, 120);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fabrics),
 		cmocka_unit_test(test_single_routes),
 		cmocka_unit_test(test_ring_needs_two),
+		cmocka_unit_test(test_come_and_go),
+		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_too_few),
+		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_wrong_proof),
 		cmocka_unit_test(test_bad_routes),
 	};
