@@ -100,7 +100,7 @@ CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer \
 CFLAGS_tsan := -O1 -g -fsanitize=thread
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 ALL_CFLAGS = -std=c11 -fPIE $(WARN) $(CFLAGS_$(MODE)) $(CFLAGS)
-LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto \
+LIBS := -l:liblpsolve55_pic.a -lcolamd -lprotobuf-c -lnghttp2 -lmicrohttpd -lssl -lcrypto -lsystemd \
 	-lnl-route-3 -lnl-genl-3 -lnl-3 -luv -lsqlite3 -lyaml -ljansson -lnauty -lgmp -lpthread -ldl -lm
 LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 	$(LDFLAGS)
@@ -286,6 +286,7 @@ bench-build: $(PROGRAMS) $(BENCH_BIN)
 
 lint: check-deps
 	@tests/lint/functions
+	@tests/lint/logs
 	@tests/lint/man
 	@$(MAKE) -j2 BUILD=$(BUILD) MODE=release CC=clang B=$(BUILD)/clang all
 

@@ -128,6 +128,7 @@ void apply_recover(struct apply *a,
 struct apply_request {
 	const char *who, *comment;
 	const char *id;			/* chosen by who asks, or NULL */
+	const char *trace;		/* id of who asks, or NULL */
 	int64_t confirm_within_ns;	/* 0: needs no confirmation */
 };
 

@@ -90,6 +90,7 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 	out->change.who = strdup(req->who ? req->who : "");
 	out->change.comment = strdup(req->comment ? req->comment : "");
 	out->change.request_id = strdup(req->id ? req->id : "");
+	out->change.trace = strdup(req->trace ? req->trace : "");
 	out->change.confirm_within_ns = req->confirm_within_ns;
 	out->change.config_name = strdup(p->fabric->file ? p->fabric->file :
 							   "");
@@ -98,7 +99,7 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 			    sizeof(*out->works));
 	if (!out->change.who || !out->change.comment || !out->works ||
 	    !out->change.config_name || !out->change.summary ||
-	    !out->change.request_id) {
+	    !out->change.request_id || !out->change.trace) {
 		rc = err_nomem(err);
 	}
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {

@@ -406,6 +406,8 @@ const struct cli_command cli_root[] = {
 	  hold_options, 0, 0, false, cmd_freeze },
 	{ "unfreeze", NULL, "", "Allow changes again", NULL, NULL, 0, 0,
 	  false, cmd_unfreeze },
+	{ "log", NULL, "[LEVELS]", "What weftd logs, e.g. drivers=debug", NULL,
+	  NULL, 0, 1, false, cmd_log },
 	{ "watch", NULL, "", "What happens, as it happens", NULL,
 	  watch_options, 0, 0, false, cmd_watch },
 	{ "wait", NULL, "", "Wait until something is so", NULL, wait_options,

@@ -240,6 +240,7 @@ int cmd_history(struct cli *c, struct err *err);
 int cmd_drain(struct cli *c, struct err *err);
 int cmd_undrain(struct cli *c, struct err *err);
 int cmd_freeze(struct cli *c, struct err *err);
+int cmd_log(struct cli *c, struct err *err);
 int cmd_unfreeze(struct cli *c, struct err *err);
 int cmd_watch(struct cli *c, struct err *err);
 int cmd_wait(struct cli *c, struct err *err);

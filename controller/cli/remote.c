@@ -50,21 +50,38 @@ static int connect_server(struct cli *c, struct rpc_client **out,
 				   out, err);
 }
 
-int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
+static int connect_socket(struct cli *c, struct rpc_client **out,
+			  struct err *err)
 {
 	int r;
 
-	if (c->server) {
-		return connect_server(c, out, err);
-	}
 	r = rpc_client_open(c->socket, CLI_CONNECT_MS, out, err);
-
 	if (r == WEFT_EUNAVAIL) {
 		err_hint(err, "is weftd running? --socket or WEFT_SOCKET "
 			      "names another socket");
 	} else if (r == WEFT_EDENIED) {
 		err_hint(err, "the mode of the socket file says who may "
 			      "connect");
+	}
+	return r;
+}
+
+/* What started us may be a piece of somebody's work; weftd is told so. */
+static const char *trace_parent(void)
+{
+	const char *text = getenv("TRACEPARENT");
+
+	return text && strlen(text) == 55 &&
+	       strspn(text, "0123456789abcdef-") == 55 ? text : NULL;
+}
+
+int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
+{
+	int r = c->server ? connect_server(c, out, err)
+			  : connect_socket(c, out, err);
+
+	if (r == 0) {
+		rpc_client_trace(*out, trace_parent());
 	}
 	return r;
 }

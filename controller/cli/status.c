@@ -281,6 +281,7 @@ static void out_change(const struct cli *c, struct out *o,
 		out_str(o, "config_sha256", ch->config_sha256);
 		out_bool(o, "undoing", ch->undoing);
 		out_int(o, "superseded_by", ch->superseded_by);
+		out_str(o, "trace_id", ch->trace_id);
 	}
 }
 

@@ -46,6 +46,7 @@ static void add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 			 cli_enum(&weft__v1__verdict__descriptor,
 				  (int)ev->verdict, text, sizeof(text)));
 	}
+	add_text(b, "trace_id", ev->trace_id);
 	add_text(b, "text", ev->text);
 	buf_str(b, "}\n");
 }

@@ -20,6 +20,7 @@ struct change {
 	char *request_id, *who, *comment;
 	int64_t confirm_within_ns;
 	char digest[65];	/* the plan must have it; "": any */
+	char trace[DAEMON_TRACE_SIZE];
 	bool started;		/* the engine has it */
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
@@ -114,6 +115,7 @@ static void tell_all_started(const struct change *c)
 {
 	const struct daemon_event ev = {
 		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_STARTED,
+		.trace = c->trace,
 	};
 
 	daemon_event(c->d, &ev, "change of %s begins%s%s", c->who,
@@ -128,6 +130,7 @@ static void tell_all_ended(const struct change *c,
 		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED,
 		.change = res->change,
 		.verdict = (Weft__V1__Verdict)res->verdict,
+		.trace = c->trace,
 	};
 
 	daemon_count_change(c->d, res);
@@ -193,6 +196,24 @@ static void change_free(struct change *c)
 	}
 }
 
+static void log_end(const struct change *c, const struct apply_result *res,
+		    int rc, const struct err *err)
+{
+	char id[24], generation[24];
+	const struct log_field fields[] = {
+		{ "change", id }, { "generation", generation },
+		{ "outcome", apply_verdict_name(res->verdict) },
+		{ "trace", c->trace },
+	};
+
+	snprintf(id, sizeof(id), "%" PRId64, res->change);
+	snprintf(generation, sizeof(generation), "%" PRId64, res->generation);
+	log_with(LOG_INFO, "weftd", fields, c->trace[0] ? 4 : 3,
+		 "change of %s: %s%s%s", c->who,
+		 apply_verdict_name(res->verdict), rc ? ": " : "",
+		 rc ? err->msg : "");
+}
+
 /* res NULL: it never came to a plan, and devices were not touched. */
 static void end_change(struct change *c, const struct apply_result *res,
 		       int rc, const struct err *err)
@@ -206,9 +227,7 @@ static void end_change(struct change *c, const struct apply_result *res,
 		      const struct err *err);
 
 	res = res ? res : &none;
-	log_info("weftd", "change of %s: %s%s%s", c->who,
-		 apply_verdict_name(res->verdict), rc ? ": " : "",
-		 rc ? err->msg : "");
+	log_end(c, res, rc, err);
 	if (c->request_id[0]) {
 		remember(d, c->request_id, res, rc, err);
 	}
@@ -263,6 +282,7 @@ static void on_planned(struct work *w)
 	struct change *c = w->arg;
 	const struct apply_request req = {
 		.who = c->who, .comment = c->comment, .id = c->request_id,
+		.trace = c->trace,
 		.confirm_within_ns = c->confirm_within_ns,
 	};
 	struct err err = w->err;
@@ -426,6 +446,7 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 		c->who = wish->own ? strdup(wish->own->who) : name_of(call);
 		c->ended = wish->own ? wish->own->ended : NULL;
 		snprintf(c->digest, sizeof(c->digest), "%s", digest);
+		daemon_trace_of(call, c->trace);
 		r = c->request_id && c->comment && c->who ? 0 : err_nomem(err);
 	}
 	r = r ? r : daemon_check_frozen(d, err);

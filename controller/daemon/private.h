@@ -17,6 +17,9 @@
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
  *   notify.c    the service manager
+ *   trace.c     traceparent
+ *   logs.c      sinks and levels of the log
+ *   journal.c   the journal of systemd
  *   weftd.c     the command line
  */
 #ifndef WEFT_DAEMON_PRIVATE_H
@@ -280,6 +283,7 @@ struct daemon_event {
 	const char *device;	/* NULL: none */
 	int64_t change;		/* 0: none */
 	Weft__V1__Verdict verdict;
+	const char *trace;	/* NULL: none */
 };
 
 int daemon_events_init(struct daemon *d, struct err *err);
@@ -320,6 +324,25 @@ void daemon_notify(const char *state);
 /* Sends signs of life twice as often as the service manager wants them
  * (WATCHDOG_USEC, WATCHDOG_PID); false when it wants none. */
 bool daemon_watchdog_start(uv_loop_t *loop, uv_timer_t *timer);
+
+/* ---- trace.c ---- */
+
+#define DAEMON_TRACE_SIZE 33
+
+/* The trace id of a W3C traceparent header, 32 hexadecimal digits; false and ""
+ * when it is none, which is as good as no header. */
+bool daemon_trace_parse(const char *header, char id[DAEMON_TRACE_SIZE]);
+/* That of a call (NULL: weftd itself), or "". */
+void daemon_trace_of(const struct rpc_call *call, char id[DAEMON_TRACE_SIZE]);
+
+/* ---- logs.c, journal.c ---- */
+
+/* Log lines become objects of JSON; or entries of the journal, if that is what
+ * standard error is. */
+void daemon_log_init(bool json);
+void handle_log(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* One entry of fields "NAME=value". */
+void daemon_journal(char *const *fields, int n);
 
 /* ---- the rows of jobs that status shows ---- */
 

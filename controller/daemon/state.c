@@ -308,6 +308,7 @@ static void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->undoing = c->undoing;
 	m->superseded_by = c->superseded_by;
 	m->request_id = c->request_id;
+	m->trace_id = or_empty(c->trace);
 }
 
 void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,

@@ -21,6 +21,7 @@
 struct event {
 	Weft__V1__WatchEvent m;
 	char device[MODEL_MAX_NAME + 1], text[256];
+	char trace[DAEMON_TRACE_SIZE];
 };
 
 struct watcher {
@@ -212,12 +213,17 @@ void daemon_event(struct daemon *d, const struct daemon_event *what,
 	ev->m.device = ev->device;
 	ev->m.change = what->change;
 	ev->m.verdict = what->verdict;
+	snprintf(ev->trace, sizeof(ev->trace), "%s",
+		 what->trace ? what->trace : "");
+	ev->m.trace_id = ev->trace;
 	if (e->next - e->first > RING) {
 		e->first = e->next - RING;
 	}
 	if (what->device) {
+		const struct log_field f = { "device", what->device };
+
 		/* Nobody may have been watching. */
-		log_info("weftd", "%s", ev->text);
+		log_with(LOG_INFO, "weftd", &f, 1, "%s", ev->text);
 	}
 	for (w = TAILQ_FIRST(&e->watchers); w; w = next) {
 		next = TAILQ_NEXT(w, link);

@@ -7,10 +7,7 @@
 #include <unistd.h>
 
 #include "controller/daemon/private.h"
-#include "lib/base/buf.h"
-#include "lib/base/clk.h"
 #include "lib/base/log.h"
-#include "lib/base/out.h"
 
 #define POLL_S 60
 #define POLL_MAX_S 86400
@@ -32,7 +29,7 @@ static const char usage[] =
 "  --state-dir DIR    where it remembers (" DAEMON_STATE_DIR ")\n"
 "  --fabric FILE      shown and planned while nothing was ever applied\n"
 "  --poll SECONDS     between readings that nobody asked for; 0: none (60)\n"
-"  --log-level LEVEL  error, warn, info or debug (info)\n"
+"  --log-level LEVELS error, warn, info or debug (info); drivers=debug,...\n"
 "  --log-format FORMAT text, or json: one object a line (text)\n"
 "  --foreground       accepted; weftd never leaves the foreground\n"
 "  --version\n"
@@ -40,29 +37,23 @@ static const char usage[] =
 
 struct options {
 	struct daemon_config cfg;
-	enum log_level level;
 	bool help, version, json;
 	char host[64];		/* of --listen */
 	char metrics_host[64];
 };
 
-static const char *const level_names[] = {
-	[LOG_ERROR] = "error", [LOG_WARN] = "warn",
-	[LOG_INFO] = "info", [LOG_DEBUG] = "debug",
-};
-
-static int parse_level(const char *text, enum log_level *level,
-		       struct err *err)
+static int parse_levels(const char *text, struct err *err)
 {
-	for (int i = 0; i <= LOG_DEBUG; i++) {
-		if (strcmp(text, level_names[i]) == 0) {
-			*level = (enum log_level)i;
-			return 0;
+	struct err cause = { 0 };
+
+	if (log_set_levels(text, &cause)) {
+		err_set(err, WEFT_EUSAGE, "--log-level: %s", cause.msg);
+		if (cause.hint[0]) {
+			err_hint(err, "%s", cause.hint);
 		}
+		return err->code;
 	}
-	return err_set(err, WEFT_EUSAGE,
-		       "--log-level: \"%s\" is not error, warn, info or debug",
-		       text);
+	return 0;
 }
 
 static int parse_poll(const char *text, int64_t *ms, struct err *err)
@@ -86,23 +77,6 @@ static int parse_log_format(const char *text, bool *json, struct err *err)
 			       "text or json", text);
 	}
 	return 0;
-}
-
-/* One object a line; written at once, as workers log too. */
-static void log_json(enum log_level level, const char *room, const char *line)
-{
-	struct buf b = { 0 };
-	char when[32];
-
-	buf_printf(&b, "{\"time\":\"%s\",\"level\":\"%s\",\"room\":\"%s\","
-		   "\"message\":", clk_iso(clk_wall_ns(), when, sizeof(when)),
-		   level_names[level], room);
-	out_json_quote(&b, line);
-	buf_str(&b, "}\n");
-	if (!b.failed) {
-		fwrite(b.data, 1, b.len, stderr);
-	}
-	buf_fini(&b);
 }
 
 static int parse_mode(const char *text, int *mode, struct err *err)
@@ -182,7 +156,7 @@ static int take_option(struct options *o, int option, const char *word,
 	case 'p':
 		return parse_poll(optarg, &o->cfg.poll_ms, err);
 	case 'l':
-		return parse_level(optarg, &o->level, err);
+		return parse_levels(optarg, err);
 	case 'J':
 		return parse_log_format(optarg, &o->json, err);
 	case 'F':
@@ -249,8 +223,8 @@ static int parse_options(int argc, char **argv, struct options *o,
 			 .socket_mode = DAEMON_SOCKET_MODE,
 			 .state_dir = DAEMON_STATE_DIR, .owner = geteuid(),
 			 .poll_ms = POLL_S * 1000 },
-		.level = LOG_INFO,
 	};
+	log_set_level(LOG_INFO);
 	opterr = 0;
 	while (r == 0 &&
 	       (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
@@ -374,9 +348,6 @@ int daemon_main(int argc, char **argv)
 		fputs(o.help ? usage : "weftd " DAEMON_VERSION "\n", stdout);
 		return 0;
 	}
-	log_set_level(o.level);
-	if (o.json) {
-		log_set_sink(log_json);
-	}
+	daemon_log_init(o.json);
 	return run(&o, &err) ? report(&err) : 0;
 }

@@ -29,6 +29,7 @@ const char *store_verdict_name(enum store_verdict v)
 void store_change_fini(struct store_change *c)
 {
 	free(c->who);
+	free(c->trace);
 	free(c->comment);
 	free(c->config_name);
 	free(c->summary);
@@ -78,8 +79,9 @@ int store_change_read(struct store *s, sqlite3_stmt *st,
 	out->request_id = db_text(st, 12);
 	out->confirm_within_ns = sqlite3_column_int64(st, 13);
 	out->proof = sqlite3_column_int(st, 14);
+	out->trace = db_text(st, 15);
 	if (!out->who || !out->comment || !out->config_name ||
-	    !out->summary || !out->request_id) {
+	    !out->summary || !out->request_id || !out->trace) {
 		store_change_fini(out);
 		return err_nomem(err);
 	}
@@ -329,13 +331,14 @@ static int insert_change(struct store *s, const struct store_journal *j,
 
 	return rc ? rc : db_run(s, err, "INSERT INTO change (generation, "
 				"started_ns, who, comment, config_name, "
-				"config, verdict, request, confirm_within_ns) "
-				"VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?)",
-				"iisssssi", s->generation, now_ns,
+				"config, verdict, request, confirm_within_ns, "
+				"trace) VALUES (?, ?, ?, ?, ?, ?, 'running', "
+				"?, ?, ?)", "iisssssis", s->generation, now_ns,
 				ch->who ? ch->who : "",
 				ch->comment ? ch->comment : "", c->name,
 				c->hash, ch->request_id ? ch->request_id : "",
-				ch->confirm_within_ns);
+				ch->confirm_within_ns,
+				ch->trace ? ch->trace : "");
 }
 
 int store_begin(struct store *s, struct store_journal *j,

@@ -176,6 +176,10 @@ static const char v6[] =
 	"ALTER TABLE job ADD COLUMN repairs INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE job ADD COLUMN repair_ns INTEGER NOT NULL DEFAULT 0;";
 
+/* Changes belong to traces of their orchestrators. */
+static const char v7[] =
+	"ALTER TABLE change ADD COLUMN trace TEXT NOT NULL DEFAULT '';";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6,
+	v1, v2, v3, v4, v5, v6, v7,
 };

@@ -66,6 +66,7 @@ struct rpc_client {
 	char leave_text[128];
 	struct err lost;	/* why the connection is unusable, if it is */
 	struct client_call *call;
+	const char *trace;	/* traceparent, or NULL */
 };
 
 static struct client_call *call_of(struct rpc_client *c, int32_t stream)
@@ -713,6 +714,11 @@ void rpc_client_close(struct rpc_client *c)
 	free(c);
 }
 
+void rpc_client_trace(struct rpc_client *c, const char *traceparent)
+{
+	c->trace = traceparent;
+}
+
 /* ---- calls ---- */
 
 static int submit(struct rpc_client *c, const char *path, int timeout_ms,
@@ -733,6 +739,9 @@ static int submit(struct rpc_client *c, const char *path, int timeout_ms,
 	if (timeout_ms > 0) {
 		rpc_headers_add(&h, "grpc-timeout",
 				rpc_timeout_format(timeout_ms, timeout));
+	}
+	if (c->trace) {
+		rpc_headers_add(&h, "traceparent", c->trace);
 	}
 	stream = nghttp2_submit_request(c->session, NULL, h.nv, h.n, &provider,
 					NULL);

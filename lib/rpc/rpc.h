@@ -213,6 +213,10 @@ int rpc_client_open_tls(const char *host, int port,
 /* NULL is fine. */
 void rpc_client_close(struct rpc_client *c);
 
+/* Sends this header (traceparent; NULL: none) with every call. The text must
+ * outlive the client. */
+void rpc_client_trace(struct rpc_client *c, const char *traceparent);
+
 /* Called for each response message; non-zero stops (the call is cancelled
  * and returns WEFT_ECANCELED). The message is freed after return. */
 typedef int (*rpc_on_message)(const ProtobufCMessage *msg, void *arg);

@@ -544,11 +544,14 @@ static void test_disk_fails(void **state)
 	}
 }
 
-static void be_quiet(enum log_level level, const char *room, const char *line)
+static void be_quiet(enum log_level level, const char *room, const char *line,
+		     const struct log_field *fields, int n_fields)
 {
 	(void)level;
 	(void)room;
 	(void)line;
+	(void)fields;
+	(void)n_fields;
 }
 
 int main(void)

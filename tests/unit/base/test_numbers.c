@@ -122,9 +122,16 @@ static void clocks(void **state)
 static char last_line[2048];
 static int lines;
 
-static void sink(enum log_level level, const char *room, const char *line)
+static void sink(enum log_level level, const char *room, const char *line,
+		 const struct log_field *fields, int n_fields)
 {
 	(void)level;
+	assert_true((n_fields == 0) == (fields == NULL));
+	if (n_fields > 0) {
+		assert_int_equal(n_fields, 1);
+		assert_string_equal(fields[0].name, "device");
+		assert_string_equal(fields[0].value, "ocs0");
+	}
 	assert_string_equal(room, "test");
 	strcpy(last_line, line);
 	lines++;
@@ -150,6 +157,54 @@ static void log_levels_and_lines(void **state)
 	big[sizeof(big) - 1] = '\0';
 	log_error("test", "%s", big);
 	assert_int_equal(strlen(last_line), 1023);
+	log_with(LOG_ERROR, "test", &(struct log_field){ "device", "ocs0" }, 1,
+		 "about %s", "it");
+	assert_string_equal(last_line, "about it");
+	log_set_level(LOG_WARN);
+	log_set_sink(NULL);
+}
+
+static enum log_level level_of(const char *room)
+{
+	enum log_level level = LOG_ERROR;
+	const char *name;
+
+	for (int i = 0; (name = log_room(i, &level)); i++) {
+		if (strcmp(name, room) == 0) {
+			return level;
+		}
+	}
+	fail_msg("no room is called %s", room);
+	return level;
+}
+
+static void log_levels_of_rooms(void **state)
+{
+	static const char *const bad[] = {
+		"", "loud", "apply=", "apply=loud", "=debug", "nowhere=debug",
+		"debug,", ",debug", "debug,loud", "apply=debug,rpc", "Debug",
+		"apply =debug", "apply=debug=debug",
+	};
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(log_set_levels("info,apply=debug,rpc=error", &err), 0);
+	assert_int_equal(level_of("apply"), LOG_DEBUG);
+	assert_int_equal(level_of("rpc"), LOG_ERROR);
+	assert_int_equal(level_of("weftd"), LOG_INFO);
+	assert_int_equal(log_set_levels("apply=warn", &err), 0);
+	assert_int_equal(level_of("apply"), LOG_WARN);
+	assert_int_equal(level_of("rpc"), LOG_ERROR);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(log_set_levels(bad[i], &err), WEFT_EINVAL);
+		assert_int_equal(level_of("apply"), LOG_WARN);
+		assert_int_equal(level_of("weftd"), LOG_INFO);
+	}
+	lines = 0;
+	log_set_sink(sink);
+	assert_int_equal(log_set_levels("error,other=info", &err), 0);
+	log_info("test", "other rooms are \"other\"");
+	assert_int_equal(lines, 1);
 	log_set_level(LOG_WARN);
 	log_set_sink(NULL);
 }
@@ -163,6 +218,7 @@ int main(void)
 		cmocka_unit_test(random_below_is_fair),
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(log_levels_and_lines),
+		cmocka_unit_test(log_levels_of_rooms),
 	};
 
 	return cmocka_run_group_tests_name("base/numbers", tests, NULL, NULL);

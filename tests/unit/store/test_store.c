@@ -357,13 +357,15 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
-/* Takes back what formats 3, 4, 5 and 6 have added; the list of ops that a
- * journal may hold stays the longer one. */
-#define WITHOUT_V6 \
+/* Takes back what formats 3 to 7 have added; the list of ops that a journal
+ * may hold stays the longer one. */
+#define WITHOUT_V7 "ALTER TABLE change DROP COLUMN trace;"
+
+#define WITHOUT_V6 WITHOUT_V7 \
 	"ALTER TABLE job DROP COLUMN repairs;" \
 	"ALTER TABLE job DROP COLUMN repair_ns;"
 
-#define WITHOUT_V3 \
+#define WITHOUT_V3 WITHOUT_V7 \
 	"DROP TABLE hold; DROP TABLE job; DROP TABLE confirm; DROP INDEX change_request;" \
 	"ALTER TABLE change DROP COLUMN request;" \
 	"ALTER TABLE change DROP COLUMN confirm_within_ns;" \
