@@ -300,14 +300,14 @@ int cmd_testbed_status(struct cli *c, struct err *err)
 
 /* ---- routes and pings ---- */
 
-static int get_arcs(const struct model_fabric *f, struct testbed_arc **arcs,
+static int get_arcs(const struct model_fabric *f, struct plan_arc **arcs,
 		    int *n, struct err *err)
 {
 	struct plan *p = NULL;
 	int rc = testbed_plan(f, &p, err);
 
 	if (rc == 0) {
-		rc = testbed_arcs(p, arcs, n, err);
+		rc = plan_arcs(p, arcs, n, err);
 	}
 	plan_free(p);
 	return rc;
@@ -317,7 +317,7 @@ int cmd_testbed_route(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
 	struct testbed *t = NULL;
-	struct testbed_arc *arcs = NULL;
+	struct plan_arc *arcs = NULL;
 	struct out *o;
 	int n = 0, routes = 0, rc = open_testbed(c->argv[0], &f, &t, err);
 
@@ -341,7 +341,7 @@ int cmd_testbed_route(struct cli *c, struct err *err)
 }
 
 static bool has_arc(const struct model_fabric *f,
-		    const struct testbed_arc *arcs, int n, int from, int to)
+		    const struct plan_arc *arcs, int n, int from, int to)
 {
 	for (int i = 0; i < n; i++) {
 		if (f->ports[arcs[i].tx_port].host == from &&
@@ -354,7 +354,7 @@ static bool has_arc(const struct model_fabric *f,
 
 /* Pairs of hosts that have an arc and did not answer, or the reverse. */
 static int out_wrong(struct out *o, const struct model_fabric *f,
-		     const struct testbed_arc *arcs, int n,
+		     const struct plan_arc *arcs, int n,
 		     const bool *answered, bool want, const char *key)
 {
 	int count = 0;
@@ -377,7 +377,7 @@ static int out_wrong(struct out *o, const struct model_fabric *f,
 }
 
 static int print_ping(struct cli *c, const struct model_fabric *f,
-		      const struct testbed_arc *arcs, int n,
+		      const struct plan_arc *arcs, int n,
 		      const bool *answered, struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -402,7 +402,7 @@ int cmd_testbed_ping(struct cli *c, struct err *err)
 {
 	struct model_fabric *f = NULL;
 	struct testbed *t = NULL;
-	struct testbed_arc *arcs = NULL;
+	struct plan_arc *arcs = NULL;
 	bool *answered = NULL;
 	int n = 0, rc = open_testbed(c->argv[0], &f, &t, err);
 

@@ -1,8 +1,6 @@
 /* Probe frames and echo requests; see testbed.h. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,17 +12,8 @@
 #include "controller/testbed/testbed.h"
 #include "lib/base/clk.h"
 
-#define PROBE_TYPE 0x88b5	/* local experiments, IEEE 802 */
-#define MAGIC 0x77656674u
-#define FRAME_LEN 60
-#define SOCKET_BYTES (4 << 20)	/* of frames that wait, a host */
 #define NS_PER_MS 1000000
 #define PING_ROUNDS 3
-
-/* What a frame says, in network byte order. */
-struct payload {
-	uint32_t magic, run, end;
-};
 
 /* A host's netdevs by ifindex: 2 * end, one more for tx; -1: of no end. */
 struct table {
@@ -80,22 +69,10 @@ static int fill_tables(struct testbed_prober *p, struct err *err)
 /* One socket for all netdevs of a host; frames say where they came in. */
 static int open_host(struct testbed_prober *p, int host, struct err *err)
 {
-	struct sockaddr_ll at = { .sll_family = AF_PACKET,
-				  .sll_protocol = htons(PROBE_TYPE) };
-	int bytes = SOCKET_BYTES, *fd = &p->polls[host].fd;
-	int rc = host_socket(p->t->hosts[host], AF_PACKET,
-			     SOCK_RAW | SOCK_NONBLOCK, 0, fd, err);
+	int fd, rc = host_frame_socket(p->t->hosts[host], &fd, err);
 
-	if (rc) {
-		*fd = -1;
-		return rc;
-	}
-	/* Without the right to it the usual size must do. */
-	(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
-			 sizeof(bytes));
-	return bind(*fd, (struct sockaddr *)&at, sizeof(at)) == 0 ? 0 :
-	       err_errno(err, WEFT_EIO, errno, "host %s",
-			 p->t->fabric->hosts[host].name);
+	p->polls[host].fd = rc ? -1 : fd;
+	return rc;
 }
 
 static int open_hosts(struct testbed_prober *p, struct err *err)
@@ -158,24 +135,12 @@ void testbed_prober_free(struct testbed_prober *p)
 
 static void send_from(struct testbed_prober *p, int end)
 {
-	uint8_t frame[FRAME_LEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	struct payload say = { htonl(MAGIC), htonl(p->run),
-			       htonl((uint32_t)end) };
-	struct sockaddr_ll by = { .sll_family = AF_PACKET,
-				  .sll_protocol = htons(PROBE_TYPE),
-				  .sll_ifindex = p->t->tx[end].ifindex };
+	const struct host_frame say = { p->run, (uint32_t)end };
 	int host = testbed_end(p->t->fabric, end).host;
 
-	memcpy(frame + 6, p->t->tx[end].mac, 6);
-	frame[12] = PROBE_TYPE >> 8;
-	frame[13] = PROBE_TYPE & 0xff;
-	memcpy(frame + 14, &say, sizeof(say));
 	/* A link that takes no frame now has not sent one. */
-	if (sendto(p->polls[host].fd, frame, sizeof(frame), 0,
-		   (struct sockaddr *)&by, sizeof(by)) ==
-	    (ssize_t)sizeof(frame)) {
-		p->out->sent[end]++;
-	}
+	p->out->sent[end] += host_frame_send(p->polls[host].fd, &p->t->tx[end],
+					     &say);
 }
 
 static int note(struct testbed_prober *p, int from, int to, bool at_tx,
@@ -211,30 +176,17 @@ static int receive(struct testbed_prober *p, int host, bool *any,
 		   struct err *err)
 {
 	const struct table *t = &p->tables[host];
-	struct sockaddr_ll by;
-	socklen_t size = sizeof(by);
-	uint8_t frame[256];
-	struct payload say;
-	ssize_t len;
-	int rc = 0;
+	struct host_frame say;
+	int ifindex, rc = 0;
 
-	while (rc == 0 && (len = recvfrom(p->polls[host].fd, frame,
-					  sizeof(frame), 0,
-					  (struct sockaddr *)&by, &size)) >=
-			  0) {
-		int slot = by.sll_ifindex < t->n ? t->slot[by.sll_ifindex] :
-			   -1;
+	while (rc == 0 && host_frame_receive(p->polls[host].fd, &ifindex,
+					     &say)) {
+		int slot = ifindex < t->n ? t->slot[ifindex] : -1;
 
-		size = sizeof(by);
-		if (len < (ssize_t)(14 + sizeof(say)) || slot < 0) {
-			continue;
-		}
-		memcpy(&say, frame + 14, sizeof(say));
-		if (ntohl(say.magic) == MAGIC && ntohl(say.run) == p->run &&
-		    ntohl(say.end) < (uint32_t)p->t->n_ends) {
+		if (slot >= 0 && say.run == p->run &&
+		    say.from < (uint32_t)p->t->n_ends) {
 			*any = true;
-			rc = note(p, (int)ntohl(say.end), slot / 2,
-				  slot & 1, err);
+			rc = note(p, (int)say.from, slot / 2, slot & 1, err);
 		}
 	}
 	return rc;
@@ -396,7 +348,7 @@ static void pinger_fini(struct pinger *p)
 static void ask(struct pinger *p, int from, int to)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr = { testbed_addr(to) } };
+				  .sin_addr = { plan_host_address(to) } };
 	struct icmphdr h = { .type = ICMP_ECHO };
 
 	h.un.echo.id = htons(p->id);

@@ -58,7 +58,7 @@ static void lit_ports(const struct model_fabric *f,
 		      const struct plan_light *light, int *from)
 {
 	for (int i = 0; i < f->n_ports; i++) {
-		int to = testbed_trace(f, light, i);
+		int to = plan_trace(f, light, i);
 
 		if (to >= 0) {
 			from[to] = i;

@@ -1,7 +1,6 @@
 /* Building and removing a testbed; see testbed.h. */
 #include "controller/testbed/testbed.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +18,6 @@ const char *testbed_netns(const struct model_fabric *f, const char *name,
 {
 	snprintf(buf, HOST_NETNS_MAX, PREFIX "%s.%s", f->name, name);
 	return buf;
-}
-
-uint32_t testbed_addr(int host)
-{
-	return htonl((10u << 24 | 119u << 16) + (uint32_t)host + 1);
 }
 
 /* ---- what is asked for ---- */
@@ -216,7 +210,7 @@ static int make_router(struct host_net *net, int host, struct err *err)
 	     sizeof(settings[0]); i++) {
 		rc = host_sysctl(net, settings[i][0], settings[i][1], err);
 	}
-	return rc ? rc : host_addr_add(net, LOOPBACK, testbed_addr(host), 32,
+	return rc ? rc : host_addr_add(net, LOOPBACK, plan_host_address(host), 32,
 				       err);
 }
 

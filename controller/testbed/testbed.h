@@ -17,6 +17,7 @@
 
 #include "controller/model/model.h"
 #include "controller/plan/plan.h"
+#include "controller/plan/ways.h"
 #include "drivers/host/host.h"
 #include "lib/base/err.h"
 
@@ -133,11 +134,6 @@ int testbed_read(const struct model_fabric *f, struct plan_light **light,
 		 struct err *err);
 void testbed_light_free(const struct model_fabric *f,
 			struct plan_light *light);
-/* The port that a port's light reaches through these circuits and the fibres
- * as written, or -1. O(circuits) a switch on the way. */
-int testbed_trace(const struct model_fabric *f,
-		  const struct plan_light *light, int tx_port);
-
 /* Whose light each end is to receive, by the circuits, the programs' present
  * steps and the fibres as written; -1: none. *from: [n_ends], free(). */
 int testbed_lit(const struct model_fabric *f, int **from, struct err *err);
@@ -163,22 +159,12 @@ int testbed_step(const struct model_fabric *f, const char *job, uint32_t step,
 int testbed_plan(const struct model_fabric *f, struct plan **out,
 		 struct err *err);
 
-/* A job arc from one host port to another. */
-struct testbed_arc {
-	int tx_port, rx_port;
-};
-
-/* The arcs of all jobs of a plan, sorted, none twice. *arcs: free(). */
-int testbed_arcs(const struct plan *p, struct testbed_arc **arcs, int *n,
-		 struct err *err);
-
 /* Gives each host its routes along these arcs: fixed neighbours where an arc
  * leads, and the shortest way (fewest arcs, lowest ports) to all others; what
- * was routed before is taken away. *routes counts them. */
-int testbed_route(struct testbed *t, const struct testbed_arc *arcs, int n,
+ * was routed before and is not wanted any more is taken away. *routes counts
+ * those wanted. WEFT_ESTALE: somebody else's is in the way. */
+int testbed_route(struct testbed *t, const struct plan_arc *arcs, int n,
 		  int *routes, struct err *err);
-/* Address of a host, network byte order: 10.119.0.1 is the first's. */
-uint32_t testbed_addr(int host);
 
 /* ---- probes ---- */
 

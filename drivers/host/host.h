@@ -64,6 +64,7 @@ struct host_link {
 	bool carrier;
 	const char *operstate;	/* "up", "lowerlayerdown", ... */
 	uint32_t carrier_changes, carrier_ups, carrier_downs;
+	uint64_t rx_errors, tx_errors;
 	uint8_t mac[6];
 	bool gone;		/* in an event: it was removed */
 };
@@ -112,6 +113,23 @@ int host_health(struct host_net *net, const struct host_link *link,
 		struct host_health *out, struct err *err);
 const char *host_source_name(enum host_source s);
 
+/* ---- probe frames: who is at the other end ---- */
+
+/* What a frame says: `run` tells one round from another, `from` is the
+ * sender's number among those who take part. */
+struct host_frame {
+	uint32_t run, from;
+};
+
+/* A socket for probe frames over all links of the namespace; never waits. */
+int host_frame_socket(struct host_net *net, int *fd, struct err *err);
+/* False when the link takes no frame now. */
+bool host_frame_send(int fd, const struct host_link *by,
+		     const struct host_frame *f);
+/* The next frame that waits, and the link that it came in by; false when none
+ * waits. What else comes in with this type of frame is passed over. */
+bool host_frame_receive(int fd, int *ifindex, struct host_frame *f);
+
 /* ---- redirects: what a link receives leaves by another ---- */
 
 struct host_redirect {
@@ -136,15 +154,31 @@ int host_redirect_del(struct host_net *net, int from,
 
 /* ---- addresses, neighbours, routes (IPv4, network byte order) ---- */
 
+/* Marks what weft made (the entry's protocol), so that nothing else is ever
+ * taken away. */
+#define HOST_PROTOCOL 119
+
 int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
 		  int prefix, struct err *err);
-/* A fixed neighbour: addr is reached on this link at this MAC. */
-int host_neigh_set(struct host_net *net, int ifindex, uint32_t addr,
-		   const uint8_t mac[6], struct err *err);
-/* dst/32 by this link, to the neighbour `via` (0: dst itself). Replaces. */
-int host_route_set(struct host_net *net, uint32_t dst, int ifindex,
-		   uint32_t via, struct err *err);
-/* Removes all routes with this protocol number and all fixed neighbours. */
-int host_routes_flush(struct host_net *net, struct err *err);
+
+/* One way from a host: dst is reached by this link. via 0: dst itself is at
+ * the other end of it, at this MAC; else via is, which must be the dst of
+ * such a way. */
+struct host_way {
+	uint32_t dst, via;
+	int ifindex;
+	uint8_t mac[6];
+};
+
+/*
+ * Makes these the ways of the namespace, and addr (0: none) its address on
+ * the loopback: what is there stays, what is missing is added, what weft
+ * added before and is in the way or not wanted any more goes. What others made
+ * stays, even where it says otherwise: then WEFT_ESTALE names it, and the
+ * rest is done. *changed (may be NULL) counts. O(n log n).
+ */
+int host_ways_set(struct host_net *net, uint32_t addr,
+		  const struct host_way *ways, int n, int *changed,
+		  struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* Links: listing, making, setting, watching; see host.h. */
 #include <errno.h>
 #include <linux/if.h>
+#include <linux/if_link.h>
 #include <linux/pkt_sched.h>
 #include <netlink/addr.h>
 #include <netlink/errno.h>
@@ -41,6 +42,20 @@ static uint32_t number(struct nlattr *a)
 	return a ? nla_get_u32(a) : 0;
 }
 
+/* The kernel's attribute need not be aligned, nor as long as ours. */
+static void read_errors(struct nlattr *a, struct host_link *l)
+{
+	struct rtnl_link_stats64 stats = { 0 };
+
+	if (a) {
+		memcpy(&stats, nla_data(a),
+		       (size_t)nla_len(a) < sizeof(stats) ?
+		       (size_t)nla_len(a) : sizeof(stats));
+		l->rx_errors = stats.rx_errors;
+		l->tx_errors = stats.tx_errors;
+	}
+}
+
 static int on_link(struct nl_msg *msg, void *arg)
 {
 	struct nlmsghdr *head = nlmsg_hdr(msg);
@@ -69,6 +84,7 @@ static int on_link(struct nl_msg *msg, void *arg)
 	l.carrier_changes = number(a[IFLA_CARRIER_CHANGES]);
 	l.carrier_ups = number(a[IFLA_CARRIER_UP_COUNT]);
 	l.carrier_downs = number(a[IFLA_CARRIER_DOWN_COUNT]);
+	read_errors(a[IFLA_STATS64], &l);
 	if (a[IFLA_ADDRESS] && nla_len(a[IFLA_ADDRESS]) == sizeof(l.mac)) {
 		memcpy(l.mac, nla_data(a[IFLA_ADDRESS]), sizeof(l.mac));
 	}

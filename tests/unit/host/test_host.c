@@ -7,6 +7,11 @@
 
 #include "tests/unit/host/bench.h"
 
+#include <linux/rtnetlink.h>
+#include <netlink/msg.h>
+
+#include "drivers/host/private.h"
+
 static void a_namespace_comes_and_goes(void **state)
 {
 	char name[64], **names, epoch[2][64];
@@ -147,9 +152,8 @@ static void redirects_are_read_back(void **state)
 	bench_end(name);
 }
 
-static void rates_addresses_and_routes_are_taken(void **state)
+static void rates_and_addresses_are_taken(void **state)
 {
-	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
 	struct host_net *net;
 	char name[64];
 	int ifindex;
@@ -168,16 +172,128 @@ static void rates_addresses_and_routes_are_taken(void **state)
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(host_addr_add(net, ifindex, htonl(0x0a4d0001),
 					       32, NULL), 0);
-		assert_int_equal(host_neigh_set(net, ifindex,
-						htonl(0x0a4d0002), mac, NULL),
-				 0);
-		assert_int_equal(host_route_set(net, htonl(0x0a4d0002),
-						ifindex, 0, NULL), 0);
-		assert_int_equal(host_route_set(net, htonl(0x0a4d0003),
-						ifindex, htonl(0x0a4d0002),
-						NULL), 0);
-		assert_int_equal(host_routes_flush(net, NULL), 0);
 	}
+	host_close(net);
+	bench_end(name);
+}
+
+/* How many of the kernel's lines hold a word. */
+static int lines_with(struct host_net *net, const char *file, const char *word)
+{
+	char line[512], path[64];
+	int n = 0, back;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/thread-self/net/%s", file);
+	assert_int_equal(host_enter(net, &back, NULL), 0);
+	f = fopen(path, "r");
+	host_leave(back);
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		n += strstr(line, word) != NULL;
+	}
+	fclose(f);
+	return n;
+}
+
+/* Something that is not weft's, made by another name of the same call. */
+static void add_foreign_route(struct host_net *net, int ifindex, uint32_t dst)
+{
+	struct rtmsg rt = { .rtm_family = AF_INET, .rtm_dst_len = 32,
+			    .rtm_table = RT_TABLE_MAIN,
+			    .rtm_protocol = RTPROT_STATIC,
+			    .rtm_type = RTN_UNICAST,
+			    .rtm_scope = RT_SCOPE_LINK };
+	struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWROUTE, NLM_F_CREATE);
+
+	assert_int_equal(nlmsg_append(msg, &rt, sizeof(rt), NLMSG_ALIGNTO), 0);
+	nla_put(msg, RTA_DST, sizeof(dst), &dst);
+	nla_put_u32(msg, RTA_OIF, (uint32_t)ifindex);
+	assert_true(nl_send_auto(net->sock, msg) >= 0);
+	assert_int_equal(nl_wait_for_ack(net->sock), 0);
+	nlmsg_free(msg);
+}
+
+static void only_own_ways_are_touched(void **state)
+{
+	const uint32_t self = htonl(0x0a770001), b = htonl(0x0a770002),
+		       c = htonl(0x0a770003), d = htonl(0x0a770004);
+	struct host_way ways[] = {
+		{ b, 0, 0, { 2, 0, 0, 0, 0, 7 } },
+		{ c, b, 0, { 0 } },
+	};
+	struct host_net *net;
+	struct err err = { 0 };
+	char name[64];
+	int ifindex, changed;
+
+	(void)state;
+	if (!bench_netns("w", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 0);
+	ifindex = bench_link(net, "in1").ifindex;
+	assert_int_equal(host_link_set(net, 1, true, NULL), 0);
+	ways[0].ifindex = ways[1].ifindex = ifindex;
+	add_foreign_route(net, ifindex, d);
+	assert_int_equal(host_ways_set(net, self, ways, 2, &changed, NULL), 0);
+	assert_int_equal(changed, 4);
+	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:07"), 1);
+	assert_int_equal(lines_with(net, "route", "in1"), 3);
+	assert_int_equal(host_ways_set(net, self, ways, 2, &changed, NULL), 0);
+	assert_int_equal(changed, 0);
+	/* One changes, one goes. */
+	ways[0].mac[5] = 8;
+	assert_int_equal(host_ways_set(net, self, ways, 1, &changed, NULL), 0);
+	assert_int_equal(changed, 3);
+	assert_int_equal(lines_with(net, "arp", "02:00:00:00:00:08"), 1);
+	assert_int_equal(lines_with(net, "route", "in1"), 2);
+	/* What is in the way of a third is somebody else's. */
+	ways[1] = (struct host_way){ d, b, ifindex, { 0 } };
+	assert_int_equal(host_ways_set(net, self, ways, 2, &changed, &err),
+			 WEFT_ESTALE);
+	assert_non_null(strstr(err.msg, "route for 10.119.0.4"));
+	assert_int_equal(changed, 0);
+	assert_int_equal(host_ways_set(net, 0, NULL, 0, &changed, NULL), 0);
+	assert_int_equal(changed, 3);
+	assert_int_equal(lines_with(net, "route", "in1"), 1);
+	assert_int_equal(lines_with(net, "arp", "in1"), 0);
+	/* An address of others is as good, and is left. */
+	assert_int_equal(host_addr_add(net, 1, self, 32, NULL), 0);
+	assert_int_equal(host_ways_set(net, self, NULL, 0, &changed, NULL), 0);
+	assert_int_equal(host_ways_set(net, 0, NULL, 0, &changed, NULL), 0);
+	assert_int_equal(changed, 0);
+	host_close(net);
+	bench_end(name);
+}
+
+static void frames_say_who_sent_them(void **state)
+{
+	const struct host_frame sent = { 77, 5 };
+	struct host_frame got;
+	struct host_net *net;
+	struct host_link near;
+	char name[64];
+	int fd, at = 0;
+
+	(void)state;
+	if (!bench_netns("p", name)) {
+		skip();
+	}
+	net = bench_open(name);
+	bench_ports(net, 1, 0);
+	near = bench_link(net, "fin1");
+	assert_int_equal(host_frame_socket(net, &fd, NULL), 0);
+	assert_false(host_frame_receive(fd, &at, &got));
+	assert_true(host_frame_send(fd, &near, &sent));
+	for (int i = 0; i < 1000 && !host_frame_receive(fd, &at, &got); i++) {
+		usleep(1000);
+	}
+	assert_int_equal(at, bench_link(net, "in1").ifindex);
+	assert_int_equal(got.run, 77);
+	assert_int_equal(got.from, 5);
+	close(fd);
 	host_close(net);
 	bench_end(name);
 }
@@ -207,7 +323,9 @@ int main(void)
 		cmocka_unit_test(links_tell_carrier_and_its_changes),
 		cmocka_unit_test(events_are_followed_live),
 		cmocka_unit_test(redirects_are_read_back),
-		cmocka_unit_test(rates_addresses_and_routes_are_taken),
+		cmocka_unit_test(rates_and_addresses_are_taken),
+		cmocka_unit_test(only_own_ways_are_touched),
+		cmocka_unit_test(frames_say_who_sent_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, clean_up);

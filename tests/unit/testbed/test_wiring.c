@@ -214,9 +214,9 @@ static void light_is_traced_through_circuits_and_fibres(void **state)
 	struct model_fabric *f = parse(text);
 
 	(void)state;
-	assert_int_equal(testbed_trace(f, &light, 0), 2);
-	assert_int_equal(testbed_trace(f, &light, 1), -1);
-	assert_int_equal(testbed_trace(f, &light, 2), -1);
+	assert_int_equal(plan_trace(f, &light, 0), 2);
+	assert_int_equal(plan_trace(f, &light, 1), -1);
+	assert_int_equal(plan_trace(f, &light, 2), -1);
 	model_free(f);
 }
 

@@ -1,0 +1,167 @@
+/* Ways of hosts over the light of a plan; see ways.h. */
+#include "controller/plan/ways.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t plan_host_address(int host)
+{
+	return htonl((10u << 24 | 119u << 16) + (uint32_t)host + 1);
+}
+
+/* ---- arcs ---- */
+
+static int by_ports(const void *a, const void *b)
+{
+	const struct plan_arc *x = a, *y = b;
+
+	if (x->tx_port != y->tx_port) {
+		return x->tx_port < y->tx_port ? -1 : 1;
+	}
+	return (x->rx_port > y->rx_port) - (x->rx_port < y->rx_port);
+}
+
+int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
+		 struct err *err)
+{
+	size_t total = 1;
+
+	*n = 0;
+	for (int j = 0; j < p->n_jobs; j++) {
+		total += (size_t)p->jobs[j].n_circuits;
+	}
+	*arcs = calloc(total, sizeof(**arcs));
+	if (!*arcs) {
+		return err_nomem(err);
+	}
+	total = 0;
+	for (int j = 0; j < p->n_jobs; j++) {
+		for (int i = 0; i < p->jobs[j].n_circuits; i++) {
+			const struct plan_circuit *c = &p->jobs[j].circuits[i];
+
+			(*arcs)[total++] = (struct plan_arc){
+				c->tx_port, c->rx_port };
+		}
+	}
+	qsort(*arcs, total, sizeof(**arcs), by_ports);
+	/* An arc over several switches has a circuit on each. */
+	for (size_t i = 0; i < total; i++) {
+		if (i == 0 || by_ports(&(*arcs)[i - 1], &(*arcs)[i]) != 0) {
+			(*arcs)[(*n)++] = (*arcs)[i];
+		}
+	}
+	return 0;
+}
+
+/* ---- ways ---- */
+
+/* Breadth first, arcs in order: the fewest arcs, then the lowest ports.
+ * first[to]: the arc that leaves the host, -1: no way. */
+static void find_ways(const struct model_fabric *f,
+		      const struct plan_arc *arcs, int n, int host, int *first,
+		      int *queue)
+{
+	int head = 0, tail = 0;
+
+	memset(first, 0xff, (size_t)f->n_hosts * sizeof(*first));
+	queue[tail++] = host;
+	while (head < tail) {
+		int at = queue[head++];
+
+		for (int i = 0; i < n; i++) {
+			int to = f->ports[arcs[i].rx_port].host;
+
+			if (f->ports[arcs[i].tx_port].host == at &&
+			    to != host && first[to] < 0) {
+				first[to] = at == host ? i : first[at];
+				queue[tail++] = to;
+			}
+		}
+	}
+}
+
+int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
+	      int n_arcs, int host, struct plan_way **ways, int *n,
+	      struct err *err)
+{
+	size_t hosts = (size_t)f->n_hosts + 1;
+	int *first = calloc(hosts, sizeof(*first));
+	int *queue = calloc(hosts, sizeof(*queue));
+
+	*n = 0;
+	*ways = calloc(hosts, sizeof(**ways));
+	if (!first || !queue || !*ways) {
+		free(first);
+		free(queue);
+		free(*ways);
+		*ways = NULL;
+		return err_nomem(err);
+	}
+	find_ways(f, arcs, n_arcs, host, first, queue);
+	for (int to = 0; to < f->n_hosts; to++) {
+		if (first[to] >= 0) {
+			const struct plan_arc *a = &arcs[first[to]];
+
+			(*ways)[(*n)++] = (struct plan_way){
+				to, f->ports[a->rx_port].host, a->tx_port,
+				a->rx_port };
+		}
+	}
+	free(first);
+	free(queue);
+	return 0;
+}
+
+/* ---- light ---- */
+
+/* On an any-to-any switch light goes both ways through a circuit. */
+static int out_of(const struct plan_light *l, int in, bool any_to_any)
+{
+	for (int i = 0; i < l->n_xcs; i++) {
+		if (l->xcs[i].in == in) {
+			return l->xcs[i].out;
+		}
+		if (any_to_any && l->xcs[i].out == in) {
+			return l->xcs[i].in;
+		}
+	}
+	return -1;
+}
+
+/* Where a fibre from this out-port leads: a host port, or the next switch. */
+static int follow(const struct model_fabric *f, int *device, int *port)
+{
+	int host_port = f->devices[*device].out_port[*port];
+
+	if (host_port != MODEL_AT_TRUNK) {
+		return host_port;
+	}
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		if (t->from_device == *device && t->from_port == *port) {
+			*device = t->to_device;
+			*port = t->to_port;
+			return MODEL_AT_TRUNK;
+		}
+	}
+	return -1;
+}
+
+int plan_trace(const struct model_fabric *f, const struct plan_light *light,
+	       int tx_port)
+{
+	int device = f->ports[tx_port].tx_device;
+	int port = f->ports[tx_port].tx_port;
+	int found = device < 0 ? -1 : MODEL_AT_TRUNK;
+
+	/* Circuits may run in a circle; no way is longer than all trunks. */
+	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks;
+	     hops++) {
+		port = out_of(&light[device], port,
+			      f->devices[device].any_to_any);
+		found = port < 0 ? -1 : follow(f, &device, &port);
+	}
+	return found < 0 ? -1 : found;
+}

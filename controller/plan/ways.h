@@ -1,0 +1,41 @@
+/*
+ * The ways of hosts over the light of a plan: its arcs from port to port, and
+ * over them the way from each host to every other. Pure, as all of planning.
+ */
+#ifndef WEFT_PLAN_WAYS_H
+#define WEFT_PLAN_WAYS_H
+
+#include "controller/plan/plan.h"
+
+/* A job arc from one host port to another. */
+struct plan_arc {
+	int tx_port, rx_port;
+};
+
+/* The arcs of all jobs on switches, sorted, none twice. *arcs: free(). */
+int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
+	      struct err *err);
+
+/* The way to one host: out by tx_port, which rx_port receives. */
+struct plan_way {
+	int to;
+	int via;		/* the host of rx_port */
+	int tx_port, rx_port;
+};
+
+/* The ways of one host to all that it reaches: the fewest arcs, then the
+ * lowest ports; by host. *ways: free(). O(hosts x arcs). */
+int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
+	      int n_arcs, int host, struct plan_way **ways, int *n,
+	      struct err *err);
+
+/* The port that a port's light reaches through these circuits (one
+ * plan_light a device) and the fibres as written, or -1. O(circuits) a switch
+ * on the way. */
+int plan_trace(const struct model_fabric *f, const struct plan_light *light,
+	       int tx_port);
+
+/* Address of a host, network byte order: 10.119.0.1 is the first's. */
+uint32_t plan_host_address(int host);
+
+#endif

@@ -1,0 +1,435 @@
+/*
+ * Ways of a host: its address, fixed neighbours and routes; see host.h. The
+ * messages are made here, since libnl's objects have no protocol for
+ * neighbours and addresses.
+ */
+#include <linux/if_addr.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <netlink/errno.h>
+#include <netlink/msg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/host/private.h"
+#include "lib/base/vec.h"
+
+#define LOOPBACK 1	/* its ifindex in every namespace */
+#define WHOLE 32	/* bits of an address */
+
+/* A neighbour, a route or an address; what does not apply is 0. */
+struct entry {
+	uint32_t dst, via;
+	int ifindex;
+	uint8_t mac[6];
+	bool own;		/* weft made it */
+	bool fixed;		/* somebody wants it so, it was not learned */
+};
+
+struct table {
+	VEC(struct entry) v;
+	bool failed;
+};
+
+struct setting {
+	struct host_net *net;
+	int changed;
+	struct err *err;
+};
+
+/* ---- what is there ---- */
+
+static void take(struct table *t, const struct entry *e)
+{
+	t->failed = t->failed || vec_push(&t->v, *e) != 0;
+}
+
+static uint32_t address_of(struct nlattr *a)
+{
+	uint32_t v = 0;
+
+	if (a && nla_len(a) == sizeof(v)) {
+		memcpy(&v, nla_data(a), sizeof(v));
+	}
+	return v;
+}
+
+static int on_neighbour(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	struct nlattr *a[NDA_MAX + 1];
+	struct entry e = { 0 };
+	struct ndmsg *nd;
+
+	if (head->nlmsg_type != RTM_NEWNEIGH ||
+	    nlmsg_parse(head, sizeof(*nd), a, NDA_MAX, NULL) < 0) {
+		return NL_OK;
+	}
+	nd = nlmsg_data(head);
+	if (nd->ndm_family != AF_INET) {
+		return NL_OK;
+	}
+	e.dst = address_of(a[NDA_DST]);
+	e.ifindex = nd->ndm_ifindex;
+	e.fixed = nd->ndm_state & NUD_PERMANENT;
+	e.own = a[NDA_PROTOCOL] && nla_get_u8(a[NDA_PROTOCOL]) ==
+				   HOST_PROTOCOL;
+	if (a[NDA_LLADDR] && nla_len(a[NDA_LLADDR]) == sizeof(e.mac)) {
+		memcpy(e.mac, nla_data(a[NDA_LLADDR]), sizeof(e.mac));
+	}
+	take(arg, &e);
+	return NL_OK;
+}
+
+static int on_route(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	struct nlattr *a[RTA_MAX + 1];
+	struct entry e = { .fixed = true };
+	struct rtmsg *rt;
+
+	if (head->nlmsg_type != RTM_NEWROUTE ||
+	    nlmsg_parse(head, sizeof(*rt), a, RTA_MAX, NULL) < 0) {
+		return NL_OK;
+	}
+	rt = nlmsg_data(head);
+	if (rt->rtm_family != AF_INET || rt->rtm_table != RT_TABLE_MAIN ||
+	    rt->rtm_dst_len != WHOLE) {
+		return NL_OK;
+	}
+	e.dst = address_of(a[RTA_DST]);
+	e.via = address_of(a[RTA_GATEWAY]);
+	e.ifindex = a[RTA_OIF] ? (int)nla_get_u32(a[RTA_OIF]) : 0;
+	e.own = rt->rtm_protocol == HOST_PROTOCOL;
+	take(arg, &e);
+	return NL_OK;
+}
+
+static int on_address(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	struct nlattr *a[IFA_MAX + 1];
+	struct entry e = { .fixed = true };
+	struct ifaddrmsg *ifa;
+
+	if (head->nlmsg_type != RTM_NEWADDR ||
+	    nlmsg_parse(head, sizeof(*ifa), a, IFA_MAX, NULL) < 0) {
+		return NL_OK;
+	}
+	ifa = nlmsg_data(head);
+	if (ifa->ifa_family != AF_INET) {
+		return NL_OK;
+	}
+	e.dst = address_of(a[IFA_LOCAL]);
+	e.ifindex = (int)ifa->ifa_index;
+	e.own = a[IFA_PROTO] && nla_get_u8(a[IFA_PROTO]) == HOST_PROTOCOL;
+	take(arg, &e);
+	return NL_OK;
+}
+
+/* The same destination over another link is another neighbour, but the same
+ * route: routes are compared with ifindex 0. */
+static int by_key(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->ifindex != y->ifindex) {
+		return x->ifindex < y->ifindex ? -1 : 1;
+	}
+	return (x->dst > y->dst) - (x->dst < y->dst);
+}
+
+static int read_table(struct host_net *net, int type, const void *head,
+		      size_t size, nl_recvmsg_msg_cb_t fn, struct table *t,
+		      struct err *err)
+{
+	int rc = nl_send_simple(net->sock, type, NLM_F_DUMP, (void *)head,
+				size);
+
+	if (rc >= 0) {
+		rc = host_nl_receive(net->sock, fn, t);
+	}
+	if (rc < 0 || t->failed) {
+		return host_nl_err(err, t->failed ? -NLE_NOMEM : rc, net,
+				   "routes");
+	}
+	return 0;
+}
+
+/* ---- changing ---- */
+
+static int tell(struct setting *s, struct nl_msg *msg, const char *what)
+{
+	int rc = msg ? nl_send_auto(s->net->sock, msg) : -NLE_NOMEM;
+
+	nlmsg_free(msg);
+	if (rc >= 0) {
+		rc = nl_wait_for_ack(s->net->sock);
+	}
+	/* It went with its link meanwhile. */
+	if (rc == -NLE_OBJ_NOTFOUND) {
+		return 0;
+	}
+	s->changed += rc == 0;
+	return rc < 0 ? host_nl_err(s->err, rc, s->net, what) : 0;
+}
+
+static struct nl_msg *start(int type, bool add, const void *head, size_t size)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple(type, add ? NLM_F_CREATE |
+						NLM_F_REPLACE : 0);
+
+	if (msg && nlmsg_append(msg, (void *)head, size, NLMSG_ALIGNTO) < 0) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+/* The few attributes always fit into a message. */
+static void put_address(struct nl_msg *msg, int key, uint32_t addr)
+{
+	if (msg) {
+		nla_put(msg, key, sizeof(addr), &addr);
+	}
+}
+
+static int set_neighbour(struct setting *s, const struct entry *e, bool add)
+{
+	const struct ndmsg nd = { .ndm_family = AF_INET,
+				  .ndm_ifindex = e->ifindex,
+				  .ndm_state = NUD_PERMANENT };
+	struct nl_msg *msg = start(add ? RTM_NEWNEIGH : RTM_DELNEIGH, add, &nd,
+				   sizeof(nd));
+
+	put_address(msg, NDA_DST, e->dst);
+	if (msg && add) {
+		nla_put(msg, NDA_LLADDR, sizeof(e->mac), e->mac);
+		nla_put_u8(msg, NDA_PROTOCOL, HOST_PROTOCOL);
+	}
+	return tell(s, msg, "neighbour");
+}
+
+static int set_route(struct setting *s, const struct entry *e, bool add)
+{
+	const struct rtmsg rt = {
+		.rtm_family = AF_INET, .rtm_dst_len = WHOLE,
+		.rtm_table = RT_TABLE_MAIN, .rtm_protocol = HOST_PROTOCOL,
+		.rtm_type = add ? RTN_UNICAST : RTN_UNSPEC,
+		.rtm_scope = !add ? RT_SCOPE_NOWHERE : e->via ?
+			     RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+		.rtm_flags = e->via ? RTNH_F_ONLINK : 0,
+	};
+	struct nl_msg *msg = start(add ? RTM_NEWROUTE : RTM_DELROUTE, add, &rt,
+				   sizeof(rt));
+
+	put_address(msg, RTA_DST, e->dst);
+	if (msg) {
+		nla_put_u32(msg, RTA_OIF, (uint32_t)e->ifindex);
+	}
+	if (e->via) {
+		put_address(msg, RTA_GATEWAY, e->via);
+	}
+	return tell(s, msg, "route");
+}
+
+static int set_address(struct setting *s, const struct entry *e, bool add)
+{
+	const struct ifaddrmsg ifa = { .ifa_family = AF_INET,
+				       .ifa_prefixlen = WHOLE,
+				       .ifa_index = (uint32_t)e->ifindex };
+	struct nl_msg *msg = start(add ? RTM_NEWADDR : RTM_DELADDR, add, &ifa,
+				   sizeof(ifa));
+
+	put_address(msg, IFA_LOCAL, e->dst);
+	if (msg && add) {
+		nla_put_u8(msg, IFA_PROTO, HOST_PROTOCOL);
+	}
+	return tell(s, msg, "address");
+}
+
+/* ---- from what is there to what is wanted ---- */
+
+typedef int (*set_fn)(struct setting *s, const struct entry *e, bool add);
+
+struct kind {
+	const char *name;
+	set_fn set;
+	bool by_link;	/* one a link, not one in all */
+};
+
+static struct entry key_of(const struct kind *k, const struct entry *e)
+{
+	return (struct entry){ .dst = e->dst,
+			       .ifindex = k->by_link ? e->ifindex : 0 };
+}
+
+static int by_dst(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return (x->dst > y->dst) - (x->dst < y->dst);
+}
+
+static struct entry *find(const struct kind *k, struct table *want,
+			  const struct entry *e)
+{
+	struct entry key = key_of(k, e);
+
+	return want->v.n == 0 ? NULL :
+	       bsearch(&key, want->v.v, want->v.n, sizeof(key),
+		       k->by_link ? by_key : by_dst);
+}
+
+static bool equal(const struct entry *a, const struct entry *b)
+{
+	return a->dst == b->dst && a->via == b->via &&
+	       a->ifindex == b->ifindex &&
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
+}
+
+static int foreign(struct setting *s, const struct kind *k, uint32_t dst)
+{
+	const uint8_t *b = (const uint8_t *)&dst;
+
+	return err_set(s->err, WEFT_ESTALE, "%s: somebody else has a %s for "
+		       "%d.%d.%d.%d", s->net->name, k->name, b[0], b[1], b[2],
+		       b[3]);
+}
+
+/* The first trouble is the one that is told; the rest is done all the same. */
+static int note(struct setting *s, int rc, int next)
+{
+	if (rc == 0 && next) {
+		s->err = NULL;
+	}
+	return rc ? rc : next;
+}
+
+/* What is there already, or in the way, is marked `own` in want: not to be
+ * added. */
+static int clear_way(struct setting *s, const struct kind *k,
+		     struct table *have, struct table *want)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < have->v.n; i++) {
+		const struct entry *e = &have->v.v[i];
+		struct entry *w = find(k, want, e);
+		bool same = w && e->fixed && equal(e, w);
+		int r = 0;
+
+		if (e->own && !same) {
+			r = k->set(s, e, false);
+		} else if (same) {
+			w->own = true;
+		} else if (w && e->fixed) {
+			w->own = true;
+			r = foreign(s, k, e->dst);
+		}
+		rc = note(s, rc, r);
+	}
+	return rc;
+}
+
+static int add_missing(struct setting *s, const struct kind *k,
+		       const struct table *want)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < want->v.n; i++) {
+		if (!want->v.v[i].own) {
+			rc = note(s, rc, k->set(s, &want->v.v[i], true));
+		}
+	}
+	return rc;
+}
+
+static const struct kind address = { "address", set_address, false };
+static const struct kind neighbour = { "neighbour", set_neighbour, true };
+static const struct kind route = { "route", set_route, false };
+
+/* The tables that are there ([0]) and wanted ([1]). */
+struct tables {
+	struct table addresses[2], neighbours[2], routes[2];
+};
+
+static void want_ways(struct tables *t, uint32_t addr,
+		      const struct host_way *ways, int n)
+{
+	if (addr) {
+		take(&t->addresses[1], &(struct entry){ .dst = addr,
+							.ifindex = LOOPBACK });
+	}
+	for (int i = 0; i < n; i++) {
+		struct entry e = { .dst = ways[i].dst, .via = ways[i].via,
+				   .ifindex = ways[i].ifindex };
+
+		take(&t->routes[1], &e);
+		if (!e.via) {
+			memcpy(e.mac, ways[i].mac, sizeof(e.mac));
+			take(&t->neighbours[1], &e);
+		}
+	}
+	if (t->routes[1].v.n) {
+		qsort(t->routes[1].v.v, t->routes[1].v.n,
+		      sizeof(struct entry), by_dst);
+	}
+	if (t->neighbours[1].v.n) {
+		qsort(t->neighbours[1].v.v, t->neighbours[1].v.n,
+		      sizeof(struct entry), by_key);
+	}
+}
+
+static int read_tables(struct host_net *net, struct tables *t,
+		       struct err *err)
+{
+	const struct ifaddrmsg ifa = { .ifa_family = AF_INET };
+	const struct ndmsg nd = { .ndm_family = AF_INET };
+	const struct rtmsg rt = { .rtm_family = AF_INET };
+	int rc = read_table(net, RTM_GETADDR, &ifa, sizeof(ifa), on_address,
+			    &t->addresses[0], err);
+
+	if (rc == 0) {
+		rc = read_table(net, RTM_GETNEIGH, &nd, sizeof(nd),
+				on_neighbour, &t->neighbours[0], err);
+	}
+	return rc ? rc : read_table(net, RTM_GETROUTE, &rt, sizeof(rt),
+				    on_route, &t->routes[0], err);
+}
+
+int host_ways_set(struct host_net *net, uint32_t addr,
+		  const struct host_way *ways, int n, int *changed,
+		  struct err *err)
+{
+	struct setting s = { .net = net, .err = err };
+	struct tables t = { 0 };
+	int rc = read_tables(net, &t, err);
+
+	want_ways(&t, addr, ways, n);
+	if (rc == 0 && (t.addresses[1].failed || t.neighbours[1].failed ||
+			t.routes[1].failed)) {
+		rc = err_nomem(err);
+	}
+	if (rc == 0) {
+		rc = clear_way(&s, &route, &t.routes[0], &t.routes[1]);
+		rc = note(&s, rc, clear_way(&s, &neighbour, &t.neighbours[0],
+					    &t.neighbours[1]));
+		rc = note(&s, rc, clear_way(&s, &address, &t.addresses[0],
+					    &t.addresses[1]));
+		rc = note(&s, rc, add_missing(&s, &address, &t.addresses[1]));
+		rc = note(&s, rc, add_missing(&s, &neighbour,
+					      &t.neighbours[1]));
+		rc = note(&s, rc, add_missing(&s, &route, &t.routes[1]));
+	}
+	for (int i = 0; i < 2; i++) {
+		vec_fini(&t.addresses[i].v);
+		vec_fini(&t.neighbours[i].v);
+		vec_fini(&t.routes[i].v);
+	}
+	if (changed) {
+		*changed = s.changed;
+	}
+	return rc;
+}
