@@ -185,7 +185,7 @@ static int64_t room_of(int64_t cap, struct ratio per_cap)
 }
 
 static int net_add(const struct balance *b, struct net *n, int64_t per_item,
-		   struct ratio per_cap, struct err *err)
+		   const int64_t *room, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links, link0 = 1 + b->n_groups;
 	int rc = 0;
@@ -202,17 +202,16 @@ static int net_add(const struct balance *b, struct net *n, int64_t per_item,
 		}
 	}
 	for (int w = 0; w < b->n_links && !rc; w++) {
-		rc = flow_add(n->flow, link0 + w, sink,
-			      room_of(b->cap[w], per_cap), 0, &n->link[w],
-			      err);
+		rc = flow_add(n->flow, link0 + w, sink, room[w], 0,
+			      &n->link[w], err);
 	}
 	return rc;
 }
 
-/* Sends per_item for every item over links that take per_cap for each unit
- * of their capacity. net_fini also after an error. */
-static int net_run(const struct balance *b, int64_t per_item,
-		   struct ratio per_cap, struct net *n, struct err *err)
+/* Sends per_item for every item over links with so much room. net_fini also
+ * after an error. */
+static int net_fill(const struct balance *b, int64_t per_item,
+		    const int64_t *room, struct net *n, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links;
 	size_t edges = (size_t)b->n_groups + b->n_use + b->n_links;
@@ -226,9 +225,28 @@ static int net_run(const struct balance *b, int64_t per_item,
 	n->use = n->group + b->n_groups;
 	n->link = n->use + b->n_use;
 	rc = flow_new(sink + 1, &n->flow, err);
-	rc = rc ? rc : net_add(b, n, per_item, per_cap, err);
+	rc = rc ? rc : net_add(b, n, per_item, room, err);
 	return rc ? rc : flow_run(n->flow, 0, sink, INT64_MAX, &n->reached,
 				  NULL, err);
+}
+
+/* The same with per_cap for each unit of the links' capacity. */
+static int net_run(const struct balance *b, int64_t per_item,
+		   struct ratio per_cap, struct net *n, struct err *err)
+{
+	int64_t *room = malloc(((size_t)b->n_links + 1) * sizeof(*room));
+	int rc;
+
+	memset(n, 0, sizeof(*n));
+	if (!room) {
+		return err_nomem(err);
+	}
+	for (int w = 0; w < b->n_links; w++) {
+		room[w] = room_of(b->cap[w], per_cap);
+	}
+	rc = net_fill(b, per_item, room, n, err);
+	free(room);
+	return rc;
 }
 
 /* Marks the links that a group with unsent items still reaches: those are
@@ -482,6 +500,23 @@ static struct ratio next_room(const struct balance *b, struct ratio most)
 		next = ratio_cmp(r, next) < 0 ? r : next;
 	}
 	return next;
+}
+
+int balance_fit(const struct balance *b, int64_t chunks, const int64_t *room,
+		int64_t *share, bool *cut, bool *fits, struct err *err)
+{
+	struct net n;
+	int rc = net_fill(b, chunks, room, &n, err);
+
+	*fits = n.reached == n.wanted;
+	for (int i = 0; i < b->n_use && !rc && *fits; i++) {
+		share[i] = flow_on(n.flow, n.use[i]);
+	}
+	if (!rc && !*fits) {
+		rc = mark_cut(b, &n, chunks, cut, err);
+	}
+	net_fini(&n);
+	return rc;
 }
 
 int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,

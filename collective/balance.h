@@ -72,6 +72,13 @@ bool balance_is_below(const struct balance *b, struct ratio limit);
 int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,
 		  int64_t *share, struct err *err);
 
+/* Sends `chunks` of every item over links that take room[w] whole chunks. When
+ * that *fits, share[i] chunks of the group go over link use[i]; else `cut`
+ * holds links that are full, and the items that can use no others are too
+ * many for them. A maximum flow. */
+int balance_fit(const struct balance *b, int64_t chunks, const int64_t *room,
+		int64_t *share, bool *cut, bool *fits, struct err *err);
+
 int ratio_cmp(struct ratio a, struct ratio b);
 /* Rounded up; the result must fit. */
 int64_t ratio_ceil_mul(struct ratio r, int64_t factor);

@@ -13,6 +13,7 @@
 #include "collective/find.h"
 #include "collective/private.h"
 #include "collective/shift.h"
+#include "collective/timed.h"
 #include "collective/tops.h"
 #include "lib/base/parallel.h"
 #include "lib/base/rat.h"
@@ -30,6 +31,9 @@ struct side {
 				 * shift.fixed, or all */
 	int diameter;
 	struct tops tops;	/* the largest load of a level */
+	const struct timed *timed;	/* NULL: latencies do not matter */
+	struct timed_list until;	/* else: when a level is done, */
+	struct timed_list bounds;	/* and no earlier than */
 };
 
 /* The links into one node and who can use them. */
@@ -37,7 +41,7 @@ struct view {
 	const struct topo *t;
 	int node, n_links;
 	int32_t *links;		/* arcs into the node, self-loops left out */
-	int64_t *caps;
+	int64_t *caps, *latencies;
 	int32_t *first;		/* arcs into a node: source[first[node]] ... */
 	int32_t *source;	/* where each comes from: one array to walk */
 	int words;
@@ -66,6 +70,7 @@ static void view_fini(struct view *v)
 {
 	free(v->links);
 	free(v->caps);
+	free(v->latencies);
 	free(v->first);
 	free(v->source);
 	free(v->usable);
@@ -99,14 +104,15 @@ static int view_init(struct view *v, const struct topo *t, struct err *err)
 	v->words = (int)(degree / 64 + 1);
 	v->links = malloc((degree + 1) * sizeof(*v->links));
 	v->caps = malloc((degree + 1) * sizeof(*v->caps));
+	v->latencies = malloc((degree + 1) * sizeof(*v->latencies));
 	v->first = malloc((n + 1) * sizeof(*v->first));
 	v->source = malloc(((size_t)topo_m(t) + 1) * sizeof(*v->source));
 	v->usable = malloc(n * v->words * sizeof(*v->usable));
 	v->dist = malloc(n * sizeof(*v->dist));
 	v->queue = malloc(n * sizeof(*v->queue));
 	v->level = malloc((n + 2) * sizeof(*v->level));
-	if (!v->links || !v->caps || !v->first || !v->source || !v->usable ||
-	    !v->dist || !v->queue || !v->level) {
+	if (!v->links || !v->caps || !v->latencies || !v->first ||
+	    !v->source || !v->usable || !v->dist || !v->queue || !v->level) {
 		return err_nomem(err);
 	}
 	load_sources(v);
@@ -129,6 +135,7 @@ static void load_links(struct view *v)
 
 		if (a->src != a->dst) {
 			v->links[v->n_links] = arcs[i];
+			v->latencies[v->n_links] = a->latency_ns;
 			v->caps[v->n_links++] = a->cap;
 		}
 	}
@@ -344,6 +351,41 @@ static int solve_level(struct view *v, int t, struct ratio top,
 	return rc;
 }
 
+/* When the view's node has all of distance t, whole chunks of it over
+ * share[use]. Raises the time of the level. b: balance_fini, also after an
+ * error; *share: free(). */
+static int time_level(struct side *s, struct view *v, int t,
+		      struct balance *b, int64_t **share, struct err *err)
+{
+	int rc = load_program(v, t, b, err);
+
+	*share = NULL;
+	if (!rc) {
+		*share = malloc(((size_t)b->n_use + 1) * sizeof(**share));
+		rc = *share ? timed_list_need(&s->until, (size_t)t, err)
+			    : err_nomem(err);
+	}
+	rc = rc ? rc : timed_list_need(&s->bounds, (size_t)t, err);
+	return rc ? rc : timed_solve(s->timed, b, v->latencies,
+				     s->until.v[t - 1], s->bounds.v[t - 1],
+				     *share, err);
+}
+
+static int time_node(struct side *s, struct view *v, int node, struct err *err)
+{
+	int rc = view_load(v, node, err);
+
+	for (int t = 1; t <= v->levels && !rc; t++) {
+		struct balance b;
+		int64_t *share;
+
+		rc = time_level(s, v, t, &b, &share, err);
+		free(share);
+		balance_fini(&b);
+	}
+	return rc;
+}
+
 static int solve_node(struct side *s, struct view *v, int node,
 		      struct err *err)
 {
@@ -364,6 +406,8 @@ static int solve_node(struct side *s, struct view *v, int node,
 static void side_fini(struct side *s)
 {
 	vec_fini(&s->tops);
+	timed_list_fini(&s->until);
+	timed_list_fini(&s->bounds);
 }
 
 /* Node by node: where a few stand for all, and where bits would take too much
@@ -374,7 +418,8 @@ static int solve_nodes(struct side *s, struct err *err)
 	int rc = view_init(&v, s->t, err);
 
 	for (int u = 0; u < s->sources && !rc; u++) {
-		rc = solve_node(s, &v, u, err);
+		rc = s->timed ? time_node(s, &v, u, err)
+			      : solve_node(s, &v, u, err);
 	}
 	view_fini(&v);
 	return rc;
@@ -388,20 +433,20 @@ static int count_solved(const struct side *s)
 }
 
 /* Solves all programs of t. side_fini also after an error. */
-static int side_solve(struct side *s, const struct topo *t, struct err *err)
+static int side_solve(struct side *s, const struct topo *t,
+		      const struct timed *timed, struct err *err)
 {
 	int n = topo_n(t), rc;
 
-	memset(s, 0, sizeof(*s));
-	s->t = t;
+	*s = (struct side){ .t = t, .timed = timed };
 	rc = shift_find(t, &s->shift, &s->moved, err);
 	s->sources = s->moved ? s->shift.fixed : n;
-	if (!rc && s->sources > n / FEW_SOURCES && tops_can(t)) {
+	if (!rc && !timed && s->sources > n / FEW_SOURCES && tops_can(t)) {
 		rc = tops_solve(t, count_solved(s), &s->tops, err);
 	} else if (!rc) {
 		rc = solve_nodes(s, err);
 	}
-	s->diameter = (int)s->tops.n;
+	s->diameter = (int)(timed ? s->until.n : s->tops.n);
 	return rc;
 }
 
@@ -487,13 +532,27 @@ static int deal(const struct balance *b, const struct balance_group *g,
 	return 0;
 }
 
+/* Whole chunks by the time at which level t is done, which is known. */
+static int split_timed(const struct side *s, const struct view *v, int t,
+		       const struct balance *b, int64_t *share,
+		       struct err *err)
+{
+	mpq_t until, bound;
+	int rc;
+
+	mpq_inits(until, bound, NULL);
+	mpq_set(until, s->until.v[t - 1]);
+	rc = timed_solve(s->timed, b, v->latencies, until, bound, share, err);
+	mpq_clears(until, bound, NULL);
+	return rc;
+}
+
 /* What the view's node takes at distance t, with the load of that distance or
  * the least above it that whole chunks allow. */
-static int split_level(struct view *v, int t, struct ratio load, int chunks,
+static int split_level(const struct side *s, struct view *v, int t, int chunks,
 		       struct receipts *out, struct err *err)
 {
 	const int32_t *ranks = v->queue + v->level[t];
-	struct ratio most = { load.num * chunks, load.den };
 	struct balance b;
 	int64_t *share = NULL;
 	int rc = load_program(v, t, &b, err);
@@ -502,7 +561,14 @@ static int split_level(struct view *v, int t, struct ratio load, int chunks,
 		share = malloc(((size_t)b.n_use + 1) * sizeof(*share));
 		rc = share ? 0 : err_nomem(err);
 	}
-	rc = rc ? rc : balance_split(&b, chunks, &most, share, err);
+	if (!rc && s->timed) {
+		rc = split_timed(s, v, t, &b, share, err);
+	} else if (!rc) {
+		struct ratio load = s->tops.v[t - 1];
+		struct ratio most = { load.num * chunks, load.den };
+
+		rc = balance_split(&b, chunks, &most, share, err);
+	}
 	for (int g = 0; g < b.n_groups && !rc; g++) {
 		rc = deal(&b, &b.groups[g], ranks, t, chunks, share, out, err);
 		ranks += b.groups[g].items;
@@ -598,8 +664,7 @@ static int make_receipts(const struct crew *c, struct view *v, int node,
 
 	rs->n = 0;
 	for (int t = 1; t <= v->levels && !rc; t++) {
-		rc = split_level(v, t, c->s->tops.v[t - 1], c->chunks, rs,
-				 err);
+		rc = split_level(c->s, v, t, c->chunks, rs, err);
 	}
 	return rc;
 }
@@ -678,7 +743,7 @@ static void bfb_fini(struct bfb *b)
 }
 
 static int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
-		     struct err *err)
+		     const struct timed *timed, struct err *err)
 {
 	int rc = 0;
 
@@ -688,10 +753,10 @@ static int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 		rc = b->back ? topo_transpose(t, &b->reversed, b->back, err)
 			     : err_nomem(err);
 		rc = rc ? rc : side_solve(&b->sides[b->n_sides++],
-					  b->reversed, err);
+					  b->reversed, timed, err);
 	}
 	if (kind != COLL_REDUCE_SCATTER && !rc) {
-		rc = side_solve(&b->sides[b->n_sides++], t, err);
+		rc = side_solve(&b->sides[b->n_sides++], t, timed, err);
 	}
 	return rc;
 }
@@ -718,13 +783,11 @@ int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
 	return coll_bfb_cut(kind, topo, 0, out, err);
 }
 
-int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
+/* An empty schedule: checks the digraph, which it takes over, the kind and the
+ * chunks; 0 of these are for later. */
+static int begin(enum coll_kind kind, struct topo *topo, int chunks,
 		 struct coll_sched **out, struct err *err)
 {
-	struct coll_sched *sched = NULL;
-	struct bfb b = { .n_sides = 0 };
-	int rc;
-
 	*out = NULL;
 	if (chunks < 0 || chunks > COLL_MAX_CHUNKS) {
 		topo_free(topo);
@@ -737,17 +800,36 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 			       "breadth-first broadcast makes no %s",
 			       coll_kind_name(kind));
 	}
-	/* Checks the digraph; the chunks are known only when it is solved. */
-	rc = coll_new(kind, topo, 1, 0, 0, &sched, err);
-	rc = rc ? rc : bfb_solve(&b, kind, topo, err);
-	if (!rc) {
-		sched->chunks = chunks ? chunks
-				       : choose_chunks(b.sides, b.n_sides);
-		rc = bfb_emit(&b, sched, err);
-	}
+	return coll_new(kind, topo, 1, 0, 0, out, err);
+}
+
+/* The transfers of what is solved, in so many chunks, replayed. */
+static int complete(const struct bfb *b, struct coll_sched *sched, int chunks,
+		    struct err *err)
+{
+	int rc;
+
+	sched->chunks = chunks;
+	rc = bfb_emit(b, sched, err);
 	rc = rc ? rc : coll_finish(sched, err);
 	if (!rc && coll_prove(sched, NULL, err)) {
 		rc = err_wrap(err, "breadth-first broadcast");
+	}
+	return rc;
+}
+
+int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
+		 struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *sched;
+	struct bfb b = { .n_sides = 0 };
+	int rc = begin(kind, topo, chunks, &sched, err);
+
+	*out = NULL;
+	rc = rc ? rc : bfb_solve(&b, kind, topo, NULL, err);
+	if (!rc) {
+		chunks = chunks ? chunks : choose_chunks(b.sides, b.n_sides);
+		rc = complete(&b, sched, chunks, err);
 	}
 	bfb_fini(&b);
 	if (rc) {
@@ -757,6 +839,168 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 	*out = sched;
 	return 0;
 }
+
+/* ---- with latencies ---- */
+
+/* Numbers of chunks that are tried until the time is this near to the bound
+ * that holds for any. */
+static const int ladder[] = { 1, 2, 4, 12, 60, 720, COLL_BFB_MAX_CHUNKS };
+#define NEAR_NUM 1001
+#define NEAR_DEN 1000
+
+/* The times of all levels, and what they cannot be below. */
+static void sum_times(const struct bfb *b, mpq_t time, mpq_t bound)
+{
+	rat_set(time, 0, 1);
+	rat_set(bound, 0, 1);
+	for (int i = 0; i < b->n_sides; i++) {
+		timed_list_add(&b->sides[i].until, time);
+		timed_list_add(&b->sides[i].bounds, bound);
+	}
+}
+
+/* True when the time is near the bound. */
+static bool is_near(const mpq_t time, const mpq_t bound)
+{
+	mpq_t most;
+	bool near;
+
+	mpq_init(most);
+	rat_set(most, NEAR_NUM, NEAR_DEN);
+	mpq_mul(most, most, bound);
+	near = mpq_cmp(time, most) <= 0;
+	mpq_clear(most);
+	return near;
+}
+
+/* Solves with so many chunks; raises the bound. */
+static int time_cut(struct bfb *b, enum coll_kind kind, const struct topo *t,
+		    struct timed *p, int chunks, mpq_t time, mpq_t bound,
+		    struct err *err)
+{
+	mpq_t least;
+	int rc;
+
+	mpq_init(least);
+	bfb_fini(b);
+	p->chunks = chunks;
+	rc = bfb_solve(b, kind, t, p, err);
+	if (!rc) {
+		sum_times(b, time, least);
+	}
+	if (!rc && mpq_cmp(least, bound) > 0) {
+		mpq_set(bound, least);
+	}
+	mpq_clear(least);
+	return rc;
+}
+
+/* Solves in the finest cut, for the bound; then with more and more chunks, or
+ * with those asked for. */
+static int time_sides(struct bfb *b, enum coll_kind kind, const struct topo *t,
+		      struct timed *p, int chunks, mpq_t bound, struct err *err)
+{
+	size_t rungs = sizeof(ladder) / sizeof(ladder[0]);
+	bool near = false;
+	mpq_t time;
+	int rc;
+
+	mpq_init(time);
+	rc = time_cut(b, kind, t, p, COLL_BFB_MAX_CHUNKS, time, bound, err);
+	if (!rc && chunks) {
+		rc = time_cut(b, kind, t, p, chunks, time, bound, err);
+		near = true;
+	}
+	for (size_t i = 0; i < rungs && !rc && !near; i++) {
+		rc = time_cut(b, kind, t, p, ladder[i], time, bound, err);
+		near = is_near(time, bound);
+	}
+	mpq_clear(time);
+	return rc;
+}
+
+/* Time of a shard on a link of capacity one. */
+static void shard_time(const struct coll_cost *c, int ranks, mpq_t ns)
+{
+	mpq_t f;
+
+	mpq_init(f);
+	rat_set(ns, c->size_bytes, ranks);
+	rat_set(f, INT64_C(8000000000), c->link_bps);
+	mpq_mul(ns, ns, f);
+	mpq_clear(f);
+}
+
+static int steps_of(const struct bfb *b)
+{
+	int steps = 0;
+
+	for (int i = 0; i < b->n_sides; i++) {
+		steps += b->sides[i].diameter;
+	}
+	return steps;
+}
+
+/* bound + steps alpha, rounded up. */
+static int whole_bound(const struct bfb *b, const struct coll_cost *c,
+		       mpq_t bound, int64_t *ns, struct err *err)
+{
+	mpq_t alpha, steps;
+	mpz_t whole;
+	int rc = 0;
+
+	mpq_inits(alpha, steps, NULL);
+	mpz_init(whole);
+	rat_set(alpha, c->alpha_ns, 1);
+	rat_set(steps, steps_of(b), 1);
+	mpq_mul(alpha, alpha, steps);
+	mpq_add(alpha, alpha, bound);
+	mpz_cdiv_q(whole, mpq_numref(alpha), mpq_denref(alpha));
+	*ns = mpz_get_si(whole);
+	if (!mpz_fits_slong_p(whole)) {
+		rc = err_set(err, WEFT_ELIMIT,
+			     "the time does not fit 64 bits of nanoseconds");
+	}
+	mpq_clears(alpha, steps, NULL);
+	mpz_clear(whole);
+	return rc;
+}
+
+int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
+		   const struct coll_cost *cost, struct coll_sched **out,
+		   int64_t *bound_ns, struct err *err)
+{
+	struct coll_sched *sched;
+	struct bfb b = { .n_sides = 0 };
+	struct timed p;
+	mpq_t bound;
+	int rc = begin(kind, topo, chunks, &sched, err);
+
+	*out = NULL;
+	mpq_inits(p.shard_ns, bound, NULL);
+	if (!rc && (cost->alpha_ns < 0 || cost->size_bytes < 1 ||
+		    cost->link_bps < 1)) {
+		rc = err_set(err, WEFT_EINVAL, "cost needs alpha >= 0, a size "
+			     "of at least a byte and a link rate of at least "
+			     "1 bps");
+	}
+	if (!rc) {
+		shard_time(cost, topo_n(topo), p.shard_ns);
+		rc = time_sides(&b, kind, topo, &p, chunks, bound, err);
+	}
+	rc = rc ? rc : whole_bound(&b, cost, bound, bound_ns, err);
+	rc = rc ? rc : complete(&b, sched, p.chunks, err);
+	bfb_fini(&b);
+	mpq_clears(p.shard_ns, bound, NULL);
+	if (rc) {
+		coll_free(sched);
+		return rc;
+	}
+	*out = sched;
+	return 0;
+}
+
+/* ---- figures alone ---- */
 
 /* *factor = sum of the tops * ports / N. */
 static void sum_tops(const struct bfb *b, int64_t ports, int64_t n,
@@ -812,7 +1056,7 @@ int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
 			       "breadth-first broadcast makes no %s",
 			       coll_kind_name(kind));
 	}
-	rc = bfb_solve(&b, kind, topo, err);
+	rc = bfb_solve(&b, kind, topo, NULL, err);
 	if (!rc) {
 		*steps = 0;
 		for (int i = 0; i < b.n_sides; i++) {

@@ -161,8 +161,9 @@ struct coll_cost {
 	int64_t size_bytes;	/* M, the whole vector */
 };
 
-/* steps * alpha + arc latencies (largest used in a step) +
- * shard_times * (M/N) / link_bps, rounded up to whole ns. r: what coll_verify
+/* steps * alpha + what each step waits for: the largest, over the arcs it
+ * uses, of the latency and the load * (M/N) / link_bps; rounded up to whole
+ * ns. Where all latencies are equal the loads add up to shard_times. r: what coll_verify
  * found for s. *bound_ns (may be NULL): lower bound for any schedule on this
  * digraph with these parameters: as many steps as the largest distance that
  * must be covered, each with alpha and the smallest latency of an arc, and
@@ -206,6 +207,20 @@ int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
  */
 int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 		 struct coll_sched **out, struct err *err);
+
+/*
+ * The same with the latencies of arcs, the program (13) of appendix D.3: every
+ * level is done as early as its links allow, each busy for its latency and
+ * for what it carries, so that slow arcs carry less and very slow ones
+ * nothing. chunks as above; 0 tries more and more up to COLL_BFB_MAX_CHUNKS
+ * until the time is within 0.1% of *bound_ns: no breadth-first broadcast on
+ * this digraph takes less, cut as it may be. What it takes, coll_time tells.
+ * WEFT_EINVAL for a cost without size or link rate. Every node is solved, but
+ * for translations: a few flows a node and distance.
+ */
+int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
+		   const struct coll_cost *cost, struct coll_sched **out,
+		   int64_t *bound_ns, struct err *err);
 
 /* The other way round in time on the transposed digraph: an all-gather
  * becomes a reduce-scatter and back, an all-to-all the one that returns

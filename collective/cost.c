@@ -261,23 +261,96 @@ int coll_bandwidth_bound(const struct coll_sched *s, mpq_t bound,
 
 /* ---- times ---- */
 
-static int64_t step_latencies(const struct coll_sched *s)
+/* An arc that a step may wait for: none has both more latency and more load. */
+struct tip {
+	int64_t latency_ns;
+	struct load load;
+};
+
+struct tips {
+	VEC(struct tip) list;
+};
+
+static bool less_load(struct load a, struct load b)
 {
-	int64_t sum = 0, top = 0;
-	int step = -1;
+	return (__int128)a.chunks * b.cap < (__int128)b.chunks * a.cap;
+}
 
-	for (size_t i = 0; i < s->xfers.n; i++) {
-		const struct coll_xfer *x = &s->xfers.v[i];
-		int64_t l = topo_arc(s->topo, x->arc)->latency_ns;
+static int add_tip(struct tips *t, struct tip tip, struct err *err)
+{
+	size_t kept = 0;
 
-		if (x->step != step) {
-			sum += top;
-			top = 0;
-			step = x->step;
+	for (size_t i = 0; i < t->list.n; i++) {
+		const struct tip *o = &t->list.v[i];
+
+		if (o->latency_ns >= tip.latency_ns &&
+		    !less_load(o->load, tip.load)) {
+			return 0;
 		}
-		top = l > top ? l : top;
 	}
-	return sum + top;
+	for (size_t i = 0; i < t->list.n; i++) {
+		struct tip o = t->list.v[i];
+
+		if (o.latency_ns > tip.latency_ns ||
+		    less_load(tip.load, o.load)) {
+			t->list.v[kept++] = o;
+		}
+	}
+	t->list.n = kept;
+	return vec_push(&t->list, tip) ? err_nomem(err) : 0;
+}
+
+/* sum += the largest time of the tips, each a latency and chunks of so many
+ * ns. Empties t. */
+static void add_step(struct tips *t, const mpq_t chunk_ns, mpq_t sum)
+{
+	mpq_t top, time, latency;
+
+	mpq_inits(top, time, latency, NULL);
+	for (size_t i = 0; i < t->list.n; i++) {
+		const struct tip *tip = &t->list.v[i];
+
+		rat_set(time, tip->load.chunks, tip->load.cap);
+		mpq_mul(time, time, chunk_ns);
+		rat_set(latency, tip->latency_ns, 1);
+		mpq_add(time, time, latency);
+		if (mpq_cmp(time, top) > 0) {
+			mpq_set(top, time);
+		}
+	}
+	mpq_add(sum, sum, top);
+	mpq_clears(top, time, latency, NULL);
+	t->list.n = 0;
+}
+
+/* What all steps wait for. */
+static int step_times(const struct coll_sched *s, const mpq_t chunk_ns,
+		      mpq_t sum, struct err *err)
+{
+	struct meter mt = { .s = s };
+	struct tips tips = { 0 };
+	int64_t n = (int64_t)s->xfers.n;
+	int rc = 0;
+
+	while (mt.xfer < n && !rc) {
+		struct coll_run run = coll_xfer_run(s, mt.xfer);
+		const struct coll_xfer *x = s->xfers.v + run.first;
+		struct tip tip = { topo_arc(s->topo, x->arc)->latency_ns,
+				   { 0, 1 } };
+
+		if (mt.xfer > 0 && x[-1].step != x->step) {
+			add_step(&tips, chunk_ns, sum);
+		}
+		for (int64_t i = 0; i < run.n; i++) {
+			tip.load.chunks += x[i].last - x[i].first + 1;
+		}
+		rc = arc_cap(&mt, x, &tip.load.cap, err);
+		rc = rc ? rc : add_tip(&tips, tip, err);
+		mt.xfer += run.n;
+	}
+	add_step(&tips, chunk_ns, sum);
+	vec_fini(&tips.list);
+	return rc;
 }
 
 static int64_t least_latency(const struct topo *t)
@@ -317,6 +390,23 @@ static int farthest(const struct coll_sched *s, int *steps, struct err *err)
 	return 0;
 }
 
+static int round_up(const mpq_t t, int64_t *ns, struct err *err)
+{
+	mpz_t whole;
+	int rc = 0;
+
+	mpz_init(whole);
+	mpz_cdiv_q(whole, mpq_numref(t), mpq_denref(t));
+	if (mpz_fits_slong_p(whole)) {
+		*ns = mpz_get_si(whole);
+	} else {
+		rc = err_set(err, WEFT_ELIMIT,
+			     "the time does not fit 64 bits of nanoseconds");
+	}
+	mpz_clear(whole);
+	return rc;
+}
+
 /* *ns = ceil(fixed + per_step * steps + volume * size * 8 * 10^9 / bps),
  * where volume is in units of the vector. */
 static int add_up(int64_t fixed, int64_t per_step, int steps,
@@ -324,11 +414,9 @@ static int add_up(int64_t fixed, int64_t per_step, int steps,
 		  struct err *err)
 {
 	mpq_t t, part;
-	mpz_t whole;
-	int rc = 0;
+	int rc;
 
 	mpq_inits(t, part, NULL);
-	mpz_init(whole);
 	mpq_set(t, volume);
 	mul_int(t, c->size_bytes, 1);
 	mul_int(t, INT64_C(8000000000), c->link_bps);
@@ -337,15 +425,8 @@ static int add_up(int64_t fixed, int64_t per_step, int steps,
 	mpq_add(t, t, part);
 	rat_set(part, fixed, 1);
 	mpq_add(t, t, part);
-	mpz_cdiv_q(whole, mpq_numref(t), mpq_denref(t));
-	if (mpz_fits_slong_p(whole)) {
-		*ns = mpz_get_si(whole);
-	} else {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "the time does not fit 64 bits of nanoseconds");
-	}
+	rc = round_up(t, ns, err);
 	mpq_clears(t, part, NULL);
-	mpz_clear(whole);
 	return rc;
 }
 
@@ -375,7 +456,7 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
 	      struct err *err)
 {
-	mpq_t volume;
+	mpq_t chunk_ns, sum;
 	int rc;
 
 	if (c->alpha_ns < 0 || c->size_bytes < 0 || c->link_bps < 1) {
@@ -383,12 +464,16 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 			       "cost needs alpha >= 0, size >= 0 and a link "
 			       "rate of at least 1 bps");
 	}
-	mpq_init(volume);
-	mpq_set(volume, r->shard_times);
-	mul_int(volume, 1, s->ranks);
-	rc = add_up(step_latencies(s), c->alpha_ns, s->steps, volume, c,
-		    time_ns, err);
-	mpq_clear(volume);
+	mpq_inits(chunk_ns, sum, NULL);
+	rat_set(chunk_ns, c->size_bytes, s->ranks);
+	mul_int(chunk_ns, INT64_C(8000000000), c->link_bps);
+	mul_int(chunk_ns, 1, s->chunks);
+	rc = step_times(s, chunk_ns, sum, err);
+	rat_set(chunk_ns, c->alpha_ns, 1);
+	mul_int(chunk_ns, s->steps, 1);
+	mpq_add(sum, sum, chunk_ns);
+	rc = rc ? rc : round_up(sum, time_ns, err);
+	mpq_clears(chunk_ns, sum, NULL);
 	if (!rc && bound_ns) {
 		rc = bound_time(s, r, c, bound_ns, err);
 	}

@@ -14,6 +14,7 @@ struct made {
 	int64_t batches, chunks;	/* chunks: a shard, 0 as needed */
 	bool wants_time;
 	struct coll_cost cost;		/* when it does */
+	int64_t bfb_bound;		/* ns, with unequal latencies; else 0 */
 	struct cli_flow flow;		/* of an all-to-all */
 	char *topology;			/* owned */
 };
@@ -177,6 +178,39 @@ static int try_batches(const struct cli *c, struct made *m, struct err *err)
 	return offer(m, s, m->algorithm, batches, err);
 }
 
+static bool latencies_differ(const struct topo *t)
+{
+	const struct topo_arc *arcs = topo_arcs(t);
+
+	for (int a = 1; a < topo_m(t); a++) {
+		if (arcs[a].latency_ns != arcs[0].latency_ns) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Shares by latency and capacity, where latencies differ and the cost is
+ * known. */
+static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind,
+		     struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *t = NULL;
+	char *name = NULL;
+	int rc;
+
+	if (!m->wants_time || m->cost.size_bytes < 1 ||
+	    !latencies_differ(coll_topo(m->sched))) {
+		return 0;
+	}
+	rc = cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
+	free(name);
+	rc = rc ? rc : coll_bfb_timed(kind, t, (int)m->chunks, &m->cost, &s,
+				      &m->bfb_bound, err);
+	return rc ? rc : offer(m, s, "bfb", 1, err);
+}
+
 /* t is taken over. */
 static int make_gather(const struct cli *c, struct made *m,
 		       enum coll_kind kind, const char *algorithm,
@@ -191,6 +225,7 @@ static int make_gather(const struct cli *c, struct made *m,
 		rc = coll_bfb_cut(kind, t, (int)m->chunks, &s, err);
 		rc = rc ? rc : offer(m, s, "bfb", 1, err);
 		rc = rc ? rc : read_cost(c, m, err);
+		rc = rc ? rc : try_timed(c, m, kind, err);
 	} else {
 		topo_free(t);
 	}
@@ -292,6 +327,9 @@ static int print_made(struct cli *c, const struct made *made, struct err *err)
 	}
 	if (made->wants_time) {
 		r = cli_out_cost(c, o, s, &made->report, &made->cost, err);
+	}
+	if (made->bfb_bound > 0 && made->batches <= 1) {
+		cli_out_ns(c, o, "breadth_first_bound", made->bfb_bound);
 	}
 	if (path) {
 		out_str(o, "file", path);
