@@ -5,9 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/disjoint.h"
 #include "collective/flow_steps.h"
 #include "collective/single_path.h"
 #include "collective/private.h"
+
+/* Congestion that chunks and steps are measured by: of the shares, where
+ * paths are disjoint. */
+static double target_of(const struct mcf_sched_info *info)
+{
+	return fmax(info->flow.congestion, info->routed);
+}
 
 /* Smallest P within the loss, else the best so far when time is over, else
  * the best. */
@@ -96,7 +104,7 @@ static int choose_multiple(const struct topo *t, const struct mcf *p,
 			rc = 0;	/* finer chunks are too many */
 			break;
 		}
-		if (least <= info->flow.congestion * (1 + 2 * opt->loss) ||
+		if (least <= target_of(info) * (1 + 2 * opt->loss) ||
 		    flow_limit_over(limit)) {
 			break;
 		}
@@ -145,35 +153,90 @@ static int check_size(const struct topo *t, struct err *err)
 				 "a schedule holds", n, COLL_MAX_XFERS);
 }
 
+bool mcf_paths_parse(const char *name, enum mcf_paths *paths)
+{
+	static const char *const names[] = {
+		[MCF_PATHS_SINGLE] = "single-path",
+		[MCF_PATHS_SHORTEST] = "shortest-path",
+		[MCF_PATHS_DISJOINT] = "disjoint",
+	};
+
+	for (size_t i = 1; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) == 0) {
+			*paths = (enum mcf_paths)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Where single paths are searched for; beyond, the flow's are rounded. */
 #define SINGLE_MOST 256
+
+static bool is_single(const struct mcf *p, const struct mcf_sched_options *opt)
+{
+	return opt->paths == MCF_PATHS_SHORTEST ||
+	       (opt->paths == MCF_PATHS_SINGLE &&
+		mcf_terminals(p) <= SINGLE_MOST);
+}
+
+static int find_single(const struct topo *t,
+		       const struct mcf_sched_options *opt,
+		       const struct mcf_options *flow,
+		       struct flow_paths *paths, struct mcf_sched_info *info,
+		       struct err *err)
+{
+	struct single_options one = {
+		/* Without a limit the integer program may never end. */
+		.effort = opt->paths == MCF_PATHS_SHORTEST ? SINGLE_SHORTEST
+			: flow->time_limit_s > 0 ? SINGLE_INTEGER
+						 : SINGLE_SEARCH,
+		.flow_gap = flow->gap, .flow_passes = flow->max_passes,
+		.tolerance = opt->loss,
+		.time_limit_s = flow->time_limit_s, .cancel = flow->cancel,
+		.is_over = flow->is_over, .arg = flow->arg,
+	};
+	struct single_result single;
+	int rc = single_path(t, &one, paths, &single, err);
+
+	info->flow = single.flow;
+	info->routed = single.congestion;
+	info->routed_bound = single.bound;
+	return rc;
+}
+
+static int find_disjoint(const struct mcf *p, const struct mcf_options *flow,
+			 const struct flow_limit *limit,
+			 struct flow_paths *paths, struct mcf_sched_info *info,
+			 struct err *err)
+{
+	struct balance_result res = { 0 };
+	int rc = disjoint_paths(&p->net, paths, err);
+
+	rc = rc ? rc : balance_paths(&p->net, flow->gap, limit, paths, &res,
+				     err);
+	info->routed = res.congestion;
+	info->routed_bound = res.bound;
+	return rc;
+}
 
 /* The paths, and what is known of the flow behind them. */
 static int find_paths(const struct topo *t, struct mcf *p,
 		      const struct mcf_sched_options *opt,
 		      const struct flow_limit *limit, struct flow_paths *paths,
-		      struct mcf_result *res, struct err *err)
+		      struct mcf_sched_info *info, struct err *err)
 {
 	struct mcf_options flow = opt->flow;
-	struct single_options one = {
-		/* Without a limit the integer program may never end. */
-		.effort = flow.time_limit_s > 0 ? SINGLE_INTEGER
-						: SINGLE_SEARCH,
-		.flow_gap = flow.gap, .tolerance = opt->loss,
-		.cancel = flow.cancel, .is_over = flow.is_over,
-		.arg = flow.arg,
-	};
-	struct single_result single;
 	int rc;
 
 	flow.time_limit_s = flow_limit_left_s(limit) * MCF_SCHED_FLOW_TIME;
-	one.time_limit_s = flow.time_limit_s;
-	if (opt->single && mcf_terminals(p) <= SINGLE_MOST) {
-		rc = single_path(t, &one, paths, &single, err);
-		*res = single.flow;
-		return rc;
+	if (is_single(p, opt)) {
+		return find_single(t, opt, &flow, paths, info, err);
 	}
-	rc = mcf_solve_form(p, opt->form, &flow, res, err);
+	rc = mcf_solve_form(p, opt->form, &flow, &info->flow, err);
+	if (rc == 0 && opt->paths == MCF_PATHS_DISJOINT) {
+		return find_disjoint(p, &flow, limit, paths, info, err);
+	}
 	return rc ? rc : flow_paths_cut(p, limit, paths, err);
 }
 
@@ -214,14 +277,17 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 	int rc;
 
 	*out = NULL;
+	if (opt->kept) {
+		*opt->kept = NULL;
+	}
 	if ((rc = check_size(t, err)) ||
 	    (rc = opt->before ? start_warm(t, opt, &p, err)
 			      : mcf_new(t, false, &p, err)) ||
-	    (rc = find_paths(t, p, opt, &limit, &paths, &mine.flow, err))) {
+	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err))) {
 		goto out;
 	}
 	mine.paths = (int64_t)paths.v.n;
-	if (choose_chunks(&p->net, &paths, mine.flow.congestion, opt, &limit,
+	if (choose_chunks(&p->net, &paths, target_of(&mine), opt, &limit,
 			  &mine.chunks) < 0) {
 		rc = err_nomem(err);
 		goto out;
@@ -239,7 +305,7 @@ out:
 	}
 	flow_steps_free(steps);
 	flow_paths_fini(&paths);
-	if (rc == 0 && opt->kept) {
+	if (rc == 0 && opt->kept && !is_single(p, opt)) {
 		*opt->kept = p;
 	} else {
 		mcf_free(p);

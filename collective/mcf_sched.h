@@ -8,11 +8,22 @@
 #include "collective/collective.h"
 #include "collective/mcf_forms.h"
 
+/* Which paths the chunks take. */
+enum mcf_paths {
+	MCF_PATHS_FLOW,		/* those of the flow */
+	MCF_PATHS_SINGLE,	/* one a pair, by single_path.h */
+	MCF_PATHS_SHORTEST,	/* one a pair, load-aware shortest paths */
+	MCF_PATHS_DISJOINT,	/* a maximal set without a common link, by
+				 * disjoint.h */
+};
+
+/* "single-path", "shortest-path" or "disjoint"; false for other names. */
+bool mcf_paths_parse(const char *name, enum mcf_paths *paths);
+
 struct mcf_sched_options {
 	struct mcf_options flow;
 	enum mcf_form form;	/* how it is solved */
-	bool single;		/* one path a pair, by single_path.h; the form
-				 * does not matter then */
+	enum mcf_paths paths;	/* the form only matters to MCF_PATHS_FLOW */
 	double loss;		/* of rate, allowed to chunks and again to
 				 * steps */
 	int max_chunks;		/* 0: MCF_SCHED_CHUNKS */
@@ -23,7 +34,9 @@ struct mcf_sched_options {
 	const struct mcf *before;
 	const struct topo *before_topo;
 	const bool *dropped;
-	struct mcf **kept;	/* NULL, or the flow goes there: mcf_free */
+	struct mcf **kept;	/* NULL, or the flow goes there: mcf_free;
+				 * NULL there after MCF_PATHS_SINGLE and
+				 * _SHORTEST, which need none */
 };
 
 #define MCF_SCHED_LOSS 0.01
@@ -36,7 +49,10 @@ struct mcf_sched_options {
 #define MCF_SCHED_FLOW_TIME 0.5
 
 struct mcf_sched_info {
-	struct mcf_result flow;
+	struct mcf_result flow;	/* on any paths */
+	/* Congestion on the paths that opt->paths allows, and what no choice
+	 * among them is below; 0 with those of the flow. */
+	double routed, routed_bound;
 	int64_t paths;		/* of all pairs together */
 	int chunks;		/* P */
 	double chunked;		/* congestion of the chunks, a unit of demand */
@@ -56,6 +72,9 @@ struct mcf_sched_info {
  * to go first. The amount is the largest (so the steps the fewest) whose sum
  * is within `loss` of the chunks' congestion, or the best of those tried up
  * to max_steps. The schedule is verified; coll_verify has its exact T_B.
+ *
+ * With other paths (opt->paths) these take the place of the flow's; up to 256
+ * terminals single paths are searched for, beyond they are the flow's widest.
  *
  * t is copied. WEFT_EINFEASIBLE, WEFT_ELIMIT, WEFT_EUNSUPPORTED when a node
  * is not a terminal. info may be NULL. Time beside the flow's: O(what flows to

@@ -435,6 +435,7 @@ static int solve_flow(struct run *run, struct err *err)
 	double gap = run->opt->flow_gap;
 	struct mcf_options flow = {
 		.gap = gap > 0 ? gap : MCF_DEFAULT_GAP,
+		.max_passes = run->opt->flow_passes,
 		.time_limit_s = run->opt->time_limit_s / 4,
 		.cancel = run->opt->cancel, .is_over = run->opt->is_over,
 		.arg = run->opt->arg,

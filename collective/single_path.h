@@ -22,6 +22,7 @@ struct single_options {
 	enum single_effort effort;
 	uint64_t seed;
 	double flow_gap;	/* of the fractional optimum; 0: 1e-4 */
+	int flow_passes;	/* of its solver, at most; 0: no limit */
 	double tolerance;	/* the integer program may stop within this of
 				 * its relaxation */
 	double time_limit_s;	/* 0: none */

@@ -79,10 +79,11 @@ static int find_exact(const struct cli *c, const struct topo *t,
 bool cli_is_all_to_all(const char *algorithm)
 {
 	enum mcf_form form;
+	enum mcf_paths paths;
 
 	return mcf_form_parse(algorithm, &form) ||
-	       strcmp(algorithm, "tsmcf") == 0 ||
-	       strcmp(algorithm, "single-path") == 0;
+	       mcf_paths_parse(algorithm, &paths) ||
+	       strcmp(algorithm, "tsmcf") == 0;
 }
 
 static int read_options(const struct cli *c, const char *algorithm,
@@ -94,9 +95,10 @@ static int read_options(const struct cli *c, const char *algorithm,
 	*opt = (struct mcf_sched_options){
 		.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
 		.loss = MCF_SCHED_LOSS,
-		.single = strcmp(algorithm, "single-path") == 0,
 	};
-	opt->max_chunks = opt->single ? 1 : 0;
+	mcf_paths_parse(algorithm, &opt->paths);
+	opt->max_chunks = opt->paths == MCF_PATHS_SINGLE ||
+			  opt->paths == MCF_PATHS_SHORTEST;
 	mcf_form_parse(algorithm, &opt->form);
 	if ((r = cli_opt_share(c, "gap", &opt->flow.gap, err)) ||
 	    (r = cli_opt_share(c, "loss", &opt->loss, err)) ||
@@ -276,6 +278,13 @@ void cli_out_flow(const struct cli *c, struct out *o,
 			    1 - flow->steps.total / flow->steps.stepped);
 	} else if (info->chunks > 0) {
 		out_int(o, "paths", info->paths);
+		if (info->routed > 0) {
+			out_real(o, "paths_rate", 1 / info->routed);
+			out_real(o, "paths_rate_bound",
+				 1 / info->routed_bound);
+			cli_out_gap(c, o, "paths_gap",
+				    info->routed / info->routed_bound - 1);
+		}
 		cli_out_gap(c, o, "loss_to_chunks", 1 - best / info->chunked);
 		cli_out_gap(c, o, "loss_to_steps",
 			    1 - info->chunked / info->stepped);

@@ -28,7 +28,8 @@
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
 #define ALGORITHMS \
-	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path"
+	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path " \
+	"shortest-path disjoint"
 #define EXPORTS \
 	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
 	"mscclpp-json-oop routes-text routes-json routes-proto"
@@ -80,7 +81,8 @@ static const struct cli_option make_options[] = {
 	{ 'c', "collective", "NAME", "allgather, reduce-scatter, allreduce, "
 	  "...", COLLECTIVES },
 	{ 'a', "algorithm", "NAME", "auto, bfb, expand, or (all-to-all) mcf, "
-	  "link-mcf, grouped, pmcf, tsmcf, single-path",
+	  "link-mcf, grouped, pmcf, tsmcf, single-path, shortest-path, "
+	  "disjoint",
 	  ALGORITHMS },
 	{ 0, "batches", "N", "cut shards in so many, which overlap (default: "
 	  "1, or the fastest when the cost is given)", NULL },

@@ -127,7 +127,8 @@ struct cli_flow {
 };
 
 /* The algorithms that --algorithm takes for all-to-all, separated by ", ". */
-#define CLI_ALL_TO_ALL "mcf, link-mcf, grouped, pmcf, tsmcf, single-path"
+#define CLI_ALL_TO_ALL "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, " \
+	"shortest-path, disjoint"
 bool cli_is_all_to_all(const char *algorithm);
 
 /* "0.1%" or a plain number; *value stays when the option is absent. */

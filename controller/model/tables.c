@@ -15,7 +15,8 @@
 
 static const char *const algorithms[] = { "auto", "composed", "optree",
 					  "bfb", "mcf", "pmcf", "tsmcf",
-					  "single-path", NULL };
+					  "single-path", "shortest-path",
+					  "disjoint", NULL };
 
 /* As in enum model_overlap. */
 static const char *const overlaps[] = { "auto", "true", "false", NULL };

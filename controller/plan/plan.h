@@ -86,7 +86,8 @@ struct plan_job {
 	int job;			/* fabric->jobs */
 	const char *algorithm;		/* "composed", "optree", "bfb",
 					 * "expand", "mcf", "pmcf", "tsmcf",
-					 * "single-path" */
+					 * "single-path", "shortest-path",
+					 * "disjoint" */
 	char *topology;			/* expression used, "" on rings */
 	struct coll_sched *sched;	/* verified */
 	struct coll_report report;

@@ -241,7 +241,6 @@ static int synthesise_all_to_all(const struct topo *topo,
 				    .max_passes = FLOW_PASSES };
 	struct mcf_sched_options opt = {
 		.flow = flow, .loss = MCF_SCHED_LOSS,
-		.max_chunks = strcmp(pj->algorithm, "single-path") == 0,
 		.before = before ? pj->flow : NULL, .before_topo = before,
 		.dropped = dropped, .kept = flow_out,
 	};
@@ -253,6 +252,9 @@ static int synthesise_all_to_all(const struct topo *topo,
 		return mcf_steps(topo, &steps, out, &info, err);
 	}
 	mcf_form_parse(pj->algorithm, &opt.form);
+	mcf_paths_parse(pj->algorithm, &opt.paths);
+	opt.max_chunks = opt.paths == MCF_PATHS_SINGLE ||
+			 opt.paths == MCF_PATHS_SHORTEST;
 	return mcf_schedule(topo, &opt, out, NULL, err);
 }
 

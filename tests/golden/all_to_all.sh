@@ -88,6 +88,19 @@ expect 65 "routes of another topology" weft routes verify "$T/r.text" \
 	-t 'K(4)'
 expect 65 "one layer is too few" weft schedule export "$T/r.pb" \
 	--to routes-text --layers 1
+# One path a pair and disjoint sets (the last), with what is proven of each.
+for way in shortest-path disjoint; do
+	expect 0 "$way" weft schedule make -t 'GenKautz(4,64)' \
+		-c all-to-all -a "$way" --gap 0.1% -o "$T/w.pb" --format json
+	[[ $(jq '.paths_rate <= .paths_rate_bound and
+		.paths_rate <= .flow_rate_bound and .paths_rate > 0.017 and
+		.paths_gap >= 0' "$T/out") == true ]]
+	tap "within its bound"
+	gap=$(jq .paths_gap "$T/out")
+	expect 0 "a schedule" weft schedule verify "$T/w.pb"
+done
+[[ $(jq -n "$gap < 0.002") == true ]]
+tap "disjoint paths are balanced"
 expect 0 "routes and layers chosen together" weft routes make \
 	-t 'GenKautz(4,64)' --layers 3 -o "$T/j.text" --format json
 [[ $(jq -r '"\(.layers) \(.load) \(.bound) \(.rate)"' "$T/out") == \

@@ -190,7 +190,7 @@ static bool passes_after(void *arg)
 /* Wherever it passes: in the flow, the paths, the chunks or the steps, there
  * is a proven schedule and a bound that holds, and it is told. */
 static void deadline_anywhere(const char *expr, double congestion,
-			      bool single)
+			      enum mcf_paths paths)
 {
 	struct topo *t = graph_of(expr);
 	bool in_flow = false, later = false, never = false;
@@ -200,7 +200,7 @@ static void deadline_anywhere(const char *expr, double congestion,
 		struct mcf_sched_options opt = {
 			.flow = { .gap = 1e-3, .is_over = passes_after,
 				  .arg = &left },
-			.loss = 0.002, .single = single,
+			.loss = 0.002, .paths = paths,
 		};
 		struct mcf_sched_info info;
 		struct coll_sched *s;
@@ -226,8 +226,8 @@ static void deadline_anywhere(const char *expr, double congestion,
 static void test_deadline_anywhere(void **state)
 {
 	(void)state;
-	deadline_anywhere("GenKautz(4,64)", 691 / 15.0, false);
-	deadline_anywhere("GenKautz(4,36)", 187 / 8.0, true);
+	deadline_anywhere("GenKautz(4,64)", 691 / 15.0, MCF_PATHS_FLOW);
+	deadline_anywhere("GenKautz(4,36)", 187 / 8.0, MCF_PATHS_SINGLE);
 }
 
 static void test_too_large(void **state)
