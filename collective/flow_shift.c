@@ -73,18 +73,6 @@ void flow_measure(struct mcf *p)
 	}
 }
 
-double flow_congestion(const struct mcf *p)
-{
-	double worst = 0;
-
-	for (int k = 0; k < p->orbits.n_classes; k++) {
-		double u = p->load[k] / p->class_cap[k];
-
-		worst = u > worst ? u : worst;
-	}
-	return worst;
-}
-
 static void add_load(struct mcf *p, int k, double by)
 {
 	double q;

@@ -69,6 +69,9 @@ struct mcf {
 	bool started;
 	int passes;
 	int warm_passes;	/* the first ones after a failure */
+	double *mean;		/* n_sources x m, or NULL: no means */
+	double *mean_load;	/* a class: of mean */
+	bool averages;		/* mean holds something */
 
 	/* scratch of one source */
 	double *dist;		/* n */
