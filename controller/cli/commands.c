@@ -27,6 +27,7 @@
 	{ 0, "size", "SIZE", "the whole vector M, e.g. 1MB", NULL }
 
 #define COLLECTIVES "allgather reduce-scatter allreduce all-to-all broadcast"
+#define REPAIRS "none degraded spare"
 #define ALGORITHMS \
 	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path " \
 	"shortest-path disjoint"
@@ -329,6 +330,9 @@ static const struct cli_option job_options[] = {
 	{ 0, "priority", "N", "higher ones start first (default: 0)", NULL },
 	{ 0, "preemptible", NULL, "may be ended for a job of higher priority",
 	  NULL },
+	{ 0, "repair", "HOW", "when its light dies: none, degraded (a "
+	  "schedule on what remains) or spare (and move to free hosts)",
+	  REPAIRS },
 	{ 0, "no-wait", NULL, "return once it is queued", NULL },
 	{ 0, "request-id", "ID", "asking twice with the same one is one job",
 	  NULL },

@@ -27,6 +27,11 @@ static void out_job(const struct cli *c, struct out *o,
 		out_str(o, "spec", j->spec);
 		out_bool(o, "preemptible", j->preemptible);
 		out_int(o, "duration_ns", j->duration_ns);
+		out_str(o, "repair",
+			cli_enum(&weft__v1__job_repair__descriptor,
+				 (int)j->repair, text, sizeof(text)));
+		out_int(o, "repairs", j->repairs);
+		out_real(o, "rate", j->rate);
 	}
 	out_int(o, "position", j->position);
 	out_int(o, "priority", j->priority);
@@ -105,6 +110,26 @@ static int follow_job(struct cli *c, const char *method,
 
 /* ---- verbs --------------------------------------------------------------- */
 
+static int read_repair(const char *word, Weft__V1__JobRepair *out,
+		       struct err *err)
+{
+	static const char *const words[] = {
+		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED] = "degraded",
+		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_NONE] = "none",
+		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE] = "spare",
+	};
+
+	for (size_t i = 0; word && i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(word, words[i]) == 0) {
+			*out = (Weft__V1__JobRepair)i;
+			return 0;
+		}
+	}
+	return word ? err_set(err, WEFT_EUSAGE, "--repair: \"%s\" is not "
+			      "none, degraded or spare", word)
+		    : 0;
+}
+
 /* Numbers of the request that options give. */
 static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q,
 			struct err *err)
@@ -121,7 +146,8 @@ static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q,
 			     err)) ||
 	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &q->size_bytes, err)) ||
 	    (r = cli_opt_unit(c, "duration", UNIT_NS, &q->duration_ns,
-			      err))) {
+			      err)) ||
+	    (r = read_repair(cli_opt(c, "repair"), &q->repair, err))) {
 		return r;
 	}
 	q->count = (int32_t)count;

@@ -95,14 +95,25 @@ void job_rows_fini(struct job_rows *rows)
 static void on_jobs_planned(struct work *w)
 {
 	struct daemon *d = w->d;
+	const struct model_fabric *f = apply_fabric(d->apply);
 	struct err err = w->err;
+	bool old = --d->n_refresh > 0 ||	/* a newer one is on its way */
+		   (w->fabric && f && strcmp(w->fabric->hash, f->hash) != 0);
 
+	if (old) {
+		daemon_work_free(w);
+		return;
+	}
 	if (w->rc || job_rows_take(&d->jobs, w->plan, &err)) {
 		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
 		job_rows_fini(&d->jobs);
 		d->jobs.err = err;
 	}
 	daemon_work_free(w);
+	if (!d->draining) {
+		jobs_look(d->orders);
+		jobs_tick(d->orders);
+	}
 }
 
 void daemon_refresh_jobs(struct daemon *d)
@@ -115,6 +126,7 @@ void daemon_refresh_jobs(struct daemon *d)
 		return;		/* no configuration, no jobs */
 	}
 	w->pure = true;
+	d->n_refresh++;
 	w->done = on_jobs_planned;
 	daemon_work_start(w);
 }

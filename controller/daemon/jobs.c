@@ -22,6 +22,7 @@ static void job_free(struct job *j)
 	store_job_fini(&j->s);
 	rpc_free_message(j->req ? &j->req->base : NULL);
 	vec_fini(&j->calls);
+	free(j->moving);
 	free(j);
 }
 
@@ -50,6 +51,7 @@ static int add_job(struct jobs *jobs, struct store_job *s, struct job **out,
 		return err_nomem(err);
 	}
 	j->jobs = jobs;
+	j->rate = 1;
 	j->s = *s;
 	memset(s, 0, sizeof(*s));
 	r = job_unpack(j->s.spec, &j->req, err);
@@ -176,6 +178,9 @@ static int row_init(struct row *row, const struct job *j, struct err *err)
 	row->m.asked_at_ns = j->s.asked_ns;
 	row->m.started_at_ns = j->s.started_ns;
 	row->m.ended_at_ns = j->s.ended_ns;
+	row->m.repair = j->req->repair;
+	row->m.rate = j->s.state == STORE_JOB_RUNNING ? j->rate : 0;
+	row->m.repairs = j->s.repairs;
 	return 0;
 }
 
@@ -274,13 +279,23 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 	rpc_call_on_cancel(call, on_gone, j);
 }
 
+/* What the store does not hear of now it finds out at the next start, from the
+ * configuration. */
+void job_save(struct job *j)
+{
+	struct err err = { 0 };
+
+	if (store_job_put(j->jobs->d->store, &j->s, &err)) {
+		log_error("jobs", "job %s: %s", j->s.name, err.msg);
+	}
+}
+
 void job_move(struct job *j, enum store_job_state state, const char *problem)
 {
 	const struct daemon_event ev = {
 		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_JOB,
 	};
 	char *text = strdup(problem);	/* which may be the job's own */
-	struct err err = { 0 };
 
 	if (j->s.state == state && strcmp(j->s.problem, problem) == 0) {
 		free(text);
@@ -290,10 +305,11 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 		free(j->s.problem);
 		j->s.problem = text;
 	}
-	j->s.state = state;
-	if (state == STORE_JOB_RUNNING) {
+	if (state == STORE_JOB_RUNNING && j->s.state != state) {
 		j->s.started_ns = clk_wall_ns();
-	} else if (!job_lives(j)) {
+	}
+	j->s.state = state;
+	if (!job_lives(j)) {
 		j->s.ended_ns = clk_wall_ns();
 	}
 	log_info("jobs", "job %s: %s%s%s", j->s.name,
@@ -302,11 +318,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	daemon_event(j->jobs->d, &ev, "job %s is %s%s%s", j->s.name,
 		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		     j->s.problem);
-	/* What the store does not hear of now it finds out at the next start,
-	 * from the configuration. */
-	if (store_job_put(j->jobs->d->store, &j->s, &err)) {
-		log_error("jobs", "job %s: %s", j->s.name, err.msg);
-	}
+	job_save(j);
 	tell_all(j);
 }
 
@@ -359,6 +371,15 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q,
 	    q->channels < 0) {
 		return err_set(err, WEFT_EINVAL, "size_bytes, duration_ns, "
 			       "min_ports or channels is out of range");
+	}
+	if (q->repair < WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED ||
+	    q->repair > WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE) {
+		return err_set(err, WEFT_EINVAL, "repair: %d is unknown",
+			       (int)q->repair);
+	}
+	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
+		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "
+			       "jobs on switches, not on a ring");
 	}
 	return 0;
 }
@@ -538,8 +559,8 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
 	} else if (j->s.state == STORE_JOB_RUNNING) {
 		job_move(j, STORE_JOB_ENDING, "");
 	} else if (j->s.state == STORE_JOB_STARTING) {
-		/* Ends as soon as it has started. */
-		j->s.duration_ns = 1;
+		j->s.duration_ns = JOB_RELEASED;
+		job_save(j);
 	}
 	jobs_tick(d->orders);
 }

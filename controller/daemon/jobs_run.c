@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "controller/daemon/jobs.h"
-#include "controller/plan/place.h"
 #include "lib/base/clk.h"
 #include "lib/base/log.h"
 
@@ -76,6 +75,11 @@ static int64_t next_due(const struct jobs *jobs)
 			left = left > 0 ? left : 1;
 			wait = !wait || left < wait ? left : wait;
 		}
+		if (job_repair_wait_ns(j) > 0) {
+			int64_t left = job_repair_wait_ns(j);
+
+			wait = !wait || left < wait ? left : wait;
+		}
 	}
 	return wait;
 }
@@ -97,156 +101,28 @@ static void set_clock(struct jobs *jobs)
 
 /* ---- placing ------------------------------------------------------------- */
 
-static bool is_bad(const int *v, int n, int port)
-{
-	for (int i = 0; i < n; i++) {
-		if (v[i] == port) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool port_is_bad(const struct plan_light *l, int device, int port,
-			bool in)
-{
-	if (device < 0 || !l) {
-		return false;
-	}
-	l += device;
-	return in ? is_bad(l->bad_in, l->n_bad_in, port)
-		  : is_bad(l->bad_out, l->n_bad_out, port);
-}
-
-/* A host with a port that has failed on its switch gets no new job, nor one
- * that is drained. */
-static bool host_is_good(const struct model_fabric *f,
-			 const struct plan_light *observed, int host)
-{
-	const struct model_host *h = &f->hosts[host];
-
-	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
-		const struct model_port *p = &f->ports[i];
-
-		if (port_is_bad(observed, p->tx_device, p->tx_port, true) ||
-		    port_is_bad(observed, p->rx_device, p->rx_port, false)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Everything that placing looks at; arrays over hosts. */
-struct view {
-	const struct model_fabric *f;
-	bool *usable, *busy;
-};
-
-static void view_fini(struct view *v)
-{
-	free(v->usable);
-	free(v->busy);
-}
-
-/* Hosts of jobs on switches that have light now, but for `except`. */
-static void mark_busy(struct view *v, const char *const *except, int n)
-{
-	for (int i = 0; i < v->f->n_jobs; i++) {
-		const struct model_job *m = &v->f->jobs[i];
-		bool spared = m->device >= 0;
-
-		for (int k = 0; k < n; k++) {
-			spared |= strcmp(except[k], m->name) == 0;
-		}
-		for (int k = 0; k < m->n_hosts && !spared; k++) {
-			v->busy[m->hosts[k]] = true;
-		}
-	}
-}
-
-static int view_init(struct view *v, struct daemon *d, struct err *err)
-{
-	struct plan_base base;
-	int r;
-
-	*v = (struct view){ .f = apply_fabric(d->apply) };
-	v->usable = calloc((size_t)v->f->n_hosts + 1, 1);
-	v->busy = calloc((size_t)v->f->n_hosts + 1, 1);
-	if (!v->usable || !v->busy) {
-		return err_nomem(err);
-	}
-	r = apply_plan_base(d->apply, v->f, PLAN_SAFE, &base, err);
-	for (int h = 0; h < v->f->n_hosts && r == 0; h++) {
-		v->usable[h] = host_is_good(v->f, base.observed, h) &&
-			       !daemon_host_is_held(d, v->f, h);
-	}
-	return r;
-}
-
-/* Hosts for the job into out, as place_job finds them. */
-static int find_place(const struct view *v, const struct job *j, int *out,
-		      struct err *err)
-{
-	const Weft__V1__RequestJobRequest *q = j->req;
-	struct place_wish w = {
-		.n = q->n_nodes ? (int)q->n_nodes : q->count,
-		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
-		.min_ports = q->min_ports,
-	};
-	int *hosts = calloc(q->n_nodes + 1, sizeof(*hosts));
-	int r = hosts ? 0 : err_nomem(err);
-
-	for (size_t i = 0; i < q->n_nodes && r == 0; i++) {
-		hosts[i] = model_find_host(v->f, q->nodes[i]);
-		if (hosts[i] < 0) {
-			r = err_set(err, WEFT_EINVAL, "there is no host %s any "
-				    "more", q->nodes[i]);
-		}
-	}
-	if (r == 0 && q->ring[0] && w.ring < 0) {
-		r = err_set(err, WEFT_EINVAL, "there is no ring %s any more",
-			    q->ring);
-	}
-	w.hosts = q->n_nodes ? hosts : NULL;
-	r = r ? r : place_job(v->f, &w, v->usable, v->busy, out, err);
-	free(hosts);
-	return r;
-}
-
-static int set_nodes(struct job *j, const struct model_fabric *f,
-		     const int *hosts, int n, struct err *err)
-{
-	struct buf b = { 0 };
-
-	for (int i = 0; i < n; i++) {
-		buf_printf(&b, "%s%s", i ? " " : "", f->hosts[hosts[i]].name);
-	}
-	if (b.failed) {
-		buf_fini(&b);
-		return err_nomem(err);
-	}
-	free(j->s.nodes);
-	j->s.nodes = buf_steal(&b);
-	return 0;
-}
-
 /* Gives a queued job its hosts. */
 static int place(struct jobs *jobs, struct job *j, struct err *err)
 {
 	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
 	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
-	struct view v;
-	int r = view_init(&v, jobs->d, err);
+	struct job_view v;
+	char *names;
+	int r = job_view_init(&v, jobs->d, err);
 
 	if (r == 0 && !hosts) {
 		r = err_nomem(err);
 	}
 	if (r == 0) {
-		mark_busy(&v, NULL, 0);
-		r = find_place(&v, j, hosts, err);
+		job_view_mark(&v, NULL, 0);
+		r = job_find_place(&v, j, hosts, err);
 	}
-	r = r ? r : set_nodes(j, v.f, hosts, n, err);
-	view_fini(&v);
+	r = r ? r : job_node_names(v.f, hosts, n, &names, err);
+	if (r == 0) {
+		free(j->s.nodes);
+		j->s.nodes = names;
+	}
+	job_view_fini(&v);
 	free(hosts);
 	return r;
 }
@@ -327,17 +203,17 @@ static bool make_room(struct jobs *jobs, struct job *j)
 
 	for (int k = 1; k <= n_victims && !found; k++) {
 		struct err err = { 0 };
-		struct view v;
+		struct job_view v;
 
 		names[k - 1] = victims[k - 1]->s.name;
-		if (view_init(&v, jobs->d, &err) == 0) {
-			mark_busy(&v, names, k);
-			found = find_place(&v, j, hosts, &err) == 0;
+		if (job_view_init(&v, jobs->d, &err) == 0) {
+			job_view_mark(&v, names, k);
+			found = job_find_place(&v, j, hosts, &err) == 0;
 		}
 		if (found) {
 			end_victims(v.f, victims, k, hosts, n, j);
 		}
-		view_fini(&v);
+		job_view_fini(&v);
 	}
 	free(victims);
 	free(names);
@@ -371,14 +247,22 @@ static bool may_fit_later(const struct job *j, int rc)
 	return false;
 }
 
+/* Given back while it was starting. */
+static bool was_released(const struct job *j)
+{
+	return j->s.duration_ns == JOB_RELEASED;
+}
+
 static void failed_to_start(struct job *j, int rc, const struct err *err)
 {
 	struct jobs *jobs = j->jobs;
 
-	if (may_pass(rc)) {
+	if (may_pass(rc) && !was_released(j)) {
 		jobs->retry_ns = clk_now_ns() + RETRY_NS;
 	}
-	if (may_pass(rc) || may_fit_later(j, rc)) {
+	if (was_released(j)) {
+		job_move(j, STORE_JOB_ENDED, "");
+	} else if (may_pass(rc) || may_fit_later(j, rc)) {
 		free(j->s.nodes);
 		j->s.nodes = strdup("");
 		job_move(j, STORE_JOB_QUEUED, err->msg);
@@ -395,6 +279,10 @@ static void on_ended(struct daemon *d, const struct apply_result *res, int rc,
 
 	(void)res;
 	jobs->busy = NULL;
+	if (j->moving) {
+		job_repaired(j, rc, err);
+		return;
+	}
 	if (j->s.state == STORE_JOB_STARTING) {
 		failed_to_start(j, rc, err);
 	} else if (j->s.state == STORE_JOB_ENDING) {
@@ -403,8 +291,9 @@ static void on_ended(struct daemon *d, const struct apply_result *res, int rc,
 	}
 }
 
-static bool begin(struct jobs *jobs, struct job *j, const char *verb)
+bool job_begin(struct job *j, const char *verb)
 {
+	struct jobs *jobs = j->jobs;
 	char comment[MODEL_MAX_NAME + 16];
 	struct own_change own = { .who = j->s.who, .comment = comment,
 				  .job = j->s.name, .ended = on_ended };
@@ -425,7 +314,7 @@ static bool end_one(struct jobs *jobs)
 {
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		if (jobs->v.v[i]->s.state == STORE_JOB_ENDING) {
-			return begin(jobs, jobs->v.v[i], "ends");
+			return job_begin(jobs->v.v[i], "ends");
 		}
 	}
 	return false;
@@ -455,7 +344,7 @@ static void start_one(struct jobs *jobs)
 
 		if (r == 0) {
 			job_move(j, STORE_JOB_STARTING, "");
-			if (begin(jobs, j, "starts") || jobs->retry_ns) {
+			if (job_begin(j, "starts") || jobs->retry_ns) {
 				return;
 			}
 			at += j->s.state == STORE_JOB_QUEUED;
@@ -488,6 +377,14 @@ static void end_those_in_time(struct jobs *jobs)
 	}
 }
 
+bool jobs_may_begin(const struct jobs *jobs)
+{
+	const struct daemon *d = jobs->d;
+
+	return !jobs->busy && !jobs->suspect && !d->change && !d->reading &&
+	       d->applied && !d->confirm.change;
+}
+
 void jobs_tick(struct jobs *jobs)
 {
 	struct daemon *d = jobs->d;
@@ -496,15 +393,34 @@ void jobs_tick(struct jobs *jobs)
 		return;
 	}
 	end_those_in_time(jobs);
-	if (!jobs->busy && !d->change && !d->reading && d->applied &&
-	    !d->confirm.change &&
+	if (jobs_may_begin(jobs) &&
 	    (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
 		jobs->retry_ns = 0;
-		if (!end_one(jobs)) {
+		if (!end_one(jobs) && !jobs_repair_one(jobs)) {
 			start_one(jobs);
 		}
 	}
 	set_clock(jobs);
+}
+
+/* Its hosts are those of the configuration, in which it may have moved. */
+static void take_nodes(struct job *j, const struct model_fabric *f, int at)
+{
+	const struct model_job *m = &f->jobs[at];
+	struct err err = { 0 };
+	char *names;
+
+	if (job_node_names(f, m->hosts, m->n_hosts, &names, &err)) {
+		log_error("jobs", "job %s: %s", j->s.name, err.msg);
+		return;
+	}
+	if (strcmp(names, j->s.nodes) == 0) {
+		free(names);
+		return;
+	}
+	free(j->s.nodes);
+	j->s.nodes = names;
+	job_save(j);
 }
 
 void jobs_settle(struct jobs *jobs)
@@ -519,11 +435,16 @@ void jobs_settle(struct jobs *jobs)
 		if (!job_lives(j) || j->s.state == STORE_JOB_QUEUED) {
 			continue;
 		}
-		if (lit && j->s.state == STORE_JOB_STARTING) {
-			job_move(j, STORE_JOB_RUNNING, "");
+		if (lit) {
+			take_nodes(j, f, at);
+		}
+		if (lit && (j->s.state == STORE_JOB_STARTING || j->moving)) {
+			job_move(j, j->moving ? j->s.state : STORE_JOB_RUNNING,
+				 "");
 		} else if (!lit && j->s.state == STORE_JOB_STARTING &&
 			   j != jobs->busy) {
-			job_move(j, STORE_JOB_QUEUED, "");
+			job_move(j, was_released(j) ? STORE_JOB_ENDED
+						    : STORE_JOB_QUEUED, "");
 		} else if (!lit && j->s.state != STORE_JOB_STARTING) {
 			job_move(j, STORE_JOB_ENDED, j->s.problem);
 		}

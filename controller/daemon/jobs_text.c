@@ -110,12 +110,13 @@ static int put_nodes(struct buf *b, const char *nodes, struct err *err)
 int job_entry(const struct job *j, struct buf *out, struct err *err)
 {
 	const Weft__V1__RequestJobRequest *q = j->req;
+	const char *nodes = j->moving ? j->moving : j->s.nodes;
 	char size[64];
 	int r;
 
 	buf_str(out, "{ name: ");
 	if ((r = put_quoted(out, "name", j->s.name, err)) ||
-	    (j->s.nodes[0] && (r = put_nodes(out, j->s.nodes, err))) ||
+	    (nodes[0] && (r = put_nodes(out, nodes, err))) ||
 	    (r = put_key(out, "collective", q->collective, err)) ||
 	    (r = put_key(out, "topology", q->topology, err)) ||
 	    (r = put_key(out, "algorithm", q->algorithm, err)) ||

@@ -45,6 +45,7 @@ static void after_round(int rc, const struct err *err, void *arg)
 		log_debug("weftd", "poll: %s", err->msg);
 	}
 	daemon_work_free(w);
+	jobs_tick(d->orders);
 	set_next(d);
 }
 

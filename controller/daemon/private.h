@@ -153,6 +153,10 @@ void jobs_free(struct jobs *jobs);
 void jobs_settle(struct jobs *jobs);
 /* A change has ended, or the devices are known: what waits may go on. */
 void jobs_tick(struct jobs *jobs);
+/* What is left of running jobs is known anew. */
+void jobs_look(struct jobs *jobs);
+/* True for a job that has no schedule unless all its light is there. */
+bool jobs_wants_whole(const struct jobs *jobs, const char *name);
 /* The configuration `text` without the jobs that it may hold, and behind it
  * those that are to have light now. */
 int jobs_compose(const struct jobs *jobs, const char *text, size_t len,
@@ -384,6 +388,7 @@ struct daemon {
 
 	struct work *turn, *last;	/* the queue; its head is running */
 	int n_pure;			/* planning without a turn */
+	int n_refresh;			/* of these, the jobs for status */
 	struct change *change;		/* running or waiting, or NULL */
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock *clock;	/* for it, or NULL */

@@ -139,6 +139,7 @@ static void after_read(int rc, const struct err *err, void *arg)
 {
 	struct verify_call *v = arg;
 	struct work *w = v->w;
+	struct daemon *d = w->d;
 
 	if (rc) {
 		log_info("weftd", "verify: %s", err->msg);
@@ -148,6 +149,7 @@ static void after_read(int rc, const struct err *err, void *arg)
 	}
 	free(v);
 	daemon_work_free(w);
+	jobs_tick(d->orders);
 }
 
 static void read_now(struct work *w)
@@ -189,6 +191,7 @@ struct piece_call {
 	struct buf bytes;
 	size_t at;
 	bool degraded;		/* on what remains of its light */
+	bool whole;		/* or none at all */
 	int rc;
 	struct err err;
 };
@@ -251,6 +254,13 @@ static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 	if (!pj->loss) {
 		return coll_to_proto(pj->sched, &p->bytes, &p->err);
 	}
+	if (p->whole) {
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its circuits "
+			"are dead", p->job, pj->loss->dead);
+		err_hint(&p->err, "it was asked for without repair: a "
+				  "schedule for all of its light, or none");
+		return p->err.code;
+	}
 	p->degraded = true;
 	if (pj->loss->sched) {
 		return coll_to_proto(pj->loss->sched, &p->bytes, &p->err);
@@ -298,6 +308,7 @@ static void on_schedule_planned(struct work *w)
 	struct piece_call *p = w->arg;
 
 	p->rc = w->rc;
+	p->whole = jobs_wants_whole(w->d->orders, p->job);
 	if (w->rc) {
 		p->err = w->err;
 		daemon_work_free(w);

@@ -147,6 +147,8 @@ static void watch_light(struct daemon *d)
 		log_info("weftd", "%s: the jobs are planned anew",
 			 dead ? "light has died" : "all light is back");
 		daemon_refresh_jobs(d);
+	} else if (!dead && d->n_refresh == 0) {
+		jobs_look(d->orders);
 	}
 }
 

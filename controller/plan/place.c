@@ -263,3 +263,53 @@ int place_job(const struct model_fabric *f, const struct place_wish *wish,
 	return wish->ring >= 0 ? place_on_ring(&s, out, err)
 			       : place_any(&s, out, err);
 }
+
+/* ---- spares -------------------------------------------------------------- */
+
+/* The free host that stands in for `gone`, or -1. */
+static int find_spare(const struct search *s, const bool *taken, int gone)
+{
+	int best = -1;
+
+	for (int h = 0; h < s->f->n_hosts; h++) {
+		if (taken[h] || !is_free(s, h) || !may_run(s->f, s->wish, h)) {
+			continue;
+		}
+		if (alike(s->f, h, gone)) {
+			return h;
+		}
+		if (best < 0 && ports_with_light(s->f, h) >=
+					ports_with_light(s->f, gone)) {
+			best = h;
+		}
+	}
+	return best;
+}
+
+int place_spare(const struct model_fabric *f, const struct place_wish *wish,
+		const int *now, const bool *usable, const bool *busy, int *out,
+		struct err *err)
+{
+	const struct search s = { .f = f, .wish = wish, .usable = usable,
+				  .busy = busy };
+	bool *taken = calloc((size_t)f->n_hosts + 1, sizeof(*taken));
+	int rc = taken ? 0 : err_nomem(err);
+
+	for (int i = 0; i < wish->n && rc == 0; i++) {
+		taken[now[i]] = true;
+	}
+	for (int i = 0; i < wish->n && rc == 0; i++) {
+		int h = now[i];
+
+		if (!usable[h] && (h = find_spare(&s, taken, now[i])) < 0) {
+			rc = err_set(err, WEFT_EINFEASIBLE, "no host is free "
+				     "in the place of %s",
+				     f->hosts[now[i]].name);
+		} else {
+			taken[h] = true;
+			out[i] = h;
+		}
+	}
+	free(taken);
+	return rc;
+}

@@ -31,4 +31,15 @@ int place_job(const struct model_fabric *f, const struct place_wish *wish,
 	      const bool *usable, const bool *busy, int *out,
 	      struct err *err);
 
+/*
+ * Hosts for a job whose hosts now[wish->n] are not all usable: each that is
+ * stays at its rank, each other gets a free one (usable and not busy) in its
+ * place: with its ports to the same devices if there is one, else with at
+ * least as many ports; of equal ones the first.
+ * WEFT_EINFEASIBLE names the host that has no spare. O(n hosts).
+ */
+int place_spare(const struct model_fabric *f, const struct place_wish *wish,
+		const int *now, const bool *usable, const bool *busy, int *out,
+		struct err *err);
+
 #endif

@@ -127,6 +127,46 @@ static void test_ports(void **state)
 	       "3 hosts are wanted, and there are 2 with enough ports");
 }
 
+/* now, down and busy are names; the job itself is among the busy. */
+static void expect_spare(const struct model_fabric *f, const char *now,
+			 const char *down, const char *busy, const char *want)
+{
+	int hosts[16], out[16];
+	char *copy = strdup(now), *rest = copy, *name, got[128] = "";
+	struct place_wish w = SWITCHED(0);
+	struct err err = { 0 };
+
+	while ((name = strsep(&rest, " ")) != NULL) {
+		hosts[w.n++] = model_find_host(f, name);
+	}
+	free(copy);
+	if (place_spare(f, &w, hosts, flags(f, down, true),
+			flags(f, busy, false), out, &err)) {
+		assert_int_equal(err.code, WEFT_EINFEASIBLE);
+		snprintf(got, sizeof(got), "%s", err.msg);
+	}
+	for (int i = 0; i < w.n && !err.code; i++) {
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s",
+			 i ? " " : "", f->hosts[out[i]].name);
+	}
+	assert_string_equal(got, want);
+}
+
+static void test_spares(void **state)
+{
+	const struct model_fabric *f = *state;
+
+	expect_spare(f, "a2 a0", "", "a0 a2", "a2 a0");
+	expect_spare(f, "a2 a0 a1", "a0", "a0 a1 a2", "a2 a3 a1");
+	expect_spare(f, "a0 a1", "a0 a1", "a0 a1", "a2 a3");
+	expect_spare(f, "a0 a1", "a0 a2", "a0 a1", "a3 a1");
+	/* Of another group only when its own is used up; with the ports. */
+	expect_spare(f, "a0 a1 a2", "a1", "a0 a1 a2 a3", "a0 b0 a2");
+	expect_spare(f, "c0 b1", "c0", "c0 b1", "c1 b1");
+	expect_spare(f, "c0 b1", "c0", "c0 b1 c1",
+		     "no host is free in the place of c0");
+}
+
 static void test_named(void **state)
 {
 	const struct model_fabric *f = *state;
@@ -171,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_spares),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
