@@ -1,4 +1,5 @@
 /* A change on its way through the phases. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,20 +85,37 @@ static bool wants_all(const struct run *r)
 	return true;
 }
 
+/* One reading of a device is enough to check all its stages by. */
+static bool wants_check(const struct run *r)
+{
+	return !r->c->whole || r->is_first;
+}
+
+/* Steps that are `op` to the run's stage. */
+static int run_count(const struct run *r, enum store_op op)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->w->n_steps; i++) {
+		n += step_op(&r->w->steps[i], r->stage) == (int)op;
+	}
+	return n;
+}
+
 /* Whether one command for the whole map is right: it must save commands and
  * put no circuit at risk that the plan does not move, as a device may cut the
  * command short and this process may not live to repair it. */
 static bool replace_saves(const struct run *r)
 {
 	const struct drv_snapshot *s = &r->dev->now.snap;
-	int n_del = work_count(r->w, STORE_DEL);
-	int n_add = work_count(r->w, STORE_ADD);
+	int n_del = run_count(r, STORE_DEL);
+	int n_add = run_count(r, STORE_ADD);
 	int max = s->caps.max_batch;
 
 	/* All deleted ones are there, so an equal count means that there are
 	 * no others. */
 	return s->caps.atomic_replace && n_del && n_add && !r->w->is_ring &&
-	       n_del + n_add == r->w->n_steps && (max == 0 || n_add <= max) &&
+	       run_count(r, STORE_KEEP) == 0 && (max == 0 || n_add <= max) &&
 	       s->n_xcs == n_del;
 }
 
@@ -126,7 +144,8 @@ static void on_checked(struct device *d, int rc, const struct err *err,
 
 	if (rc == 0) {
 		err = &own;
-		rc = compare_before(r->w, d, &own);
+		rc = compare_before(r->w, r->c->whole ? STAGE_ALL : r->stage,
+				    d, &own);
 		rc = rc ? rc : remember_before(r, &own);
 	}
 	if (rc) {
@@ -150,17 +169,17 @@ static void begin_check(struct run *r)
 
 static bool wants_delete(const struct run *r)
 {
-	return !r->replace && work_count(r->w, STORE_DEL) > 0;
+	return !r->replace && run_count(r, STORE_DEL) > 0;
 }
 
 static bool wants_add(const struct run *r)
 {
-	return r->replace || work_count(r->w, STORE_ADD) > 0;
+	return r->replace || run_count(r, STORE_ADD) > 0;
 }
 
 static bool wants_load(const struct run *r)
 {
-	return work_count(r->w, STORE_LOAD) > 0;
+	return run_count(r, STORE_LOAD) > 0;
 }
 
 static void put_item(struct run *r, int step)
@@ -178,10 +197,10 @@ static void collect_steps(struct run *r, enum store_op op)
 	int max = r->dev->now.snap.caps.max_batch;
 
 	r->n_sent = 0;
-	while (r->first < r->w->n_steps && r->w->steps[r->first].op != op) {
+	while (r->first < r->end && r->w->steps[r->first].op != op) {
 		r->first++;
 	}
-	for (int i = r->first; i < r->w->n_steps &&
+	for (int i = r->first; i < r->end &&
 	     r->w->steps[i].op == op && (max == 0 || r->n_sent < max); i++) {
 		put_item(r, i);
 	}
@@ -193,7 +212,7 @@ static void collect_steps(struct run *r, enum store_op op)
 static void collect_map(struct run *r)
 {
 	r->n_sent = 0;
-	for (int i = 0; i < r->w->n_steps; i++) {
+	for (int i = r->begin; i < r->end; i++) {
 		if (r->w->steps[i].op == STORE_ADD) {
 			put_item(r, i);
 		}
@@ -217,7 +236,7 @@ static void set_states(struct run *r, enum store_step_state st)
 	for (int i = 0; i < r->n_sent; i++) {
 		r->w->steps[r->item_step[i]].state = st;
 	}
-	for (int i = 0; i < r->w->n_steps && r->replace; i++) {
+	for (int i = r->begin; i < r->end && r->replace; i++) {
 		r->w->steps[i].state = st;
 	}
 }
@@ -225,8 +244,8 @@ static void set_states(struct run *r, enum store_step_state st)
 /* The steps of the batch under way: all of them when it is the whole map. */
 static int mark_batch(struct run *r, struct err *err)
 {
-	int first = r->replace ? 0 : r->first;
-	int n = r->replace ? r->w->n_steps : r->n_sent;
+	int first = r->replace ? r->begin : r->first;
+	int n = r->replace ? r->end - r->begin : r->n_sent;
 
 	return store_mark(r->c->a->store, &r->c->journal, r->index, first, n,
 			  err);
@@ -271,7 +290,7 @@ static void send_next(struct run *r)
 
 static void begin_send(struct run *r)
 {
-	r->first = 0;
+	r->first = r->begin;
 	send_next(r);
 }
 
@@ -307,7 +326,7 @@ static void take_outcomes(struct run *r, int n,
 				 st->op != STORE_DEL;
 		r->c->done += st->state == STORE_DONE;
 	}
-	for (int i = 0; i < r->w->n_steps && r->replace; i++) {
+	for (int i = r->begin; i < r->end && r->replace; i++) {
 		r->c->done += r->w->steps[i].op == STORE_DEL &&
 			      r->w->steps[i].state == STORE_DONE;
 	}
@@ -410,7 +429,7 @@ static bool has_more(struct run *r)
 	enum store_op op = r->w->steps[r->first].op;
 
 	r->first += r->n_sent;
-	return !r->replace && r->first < r->w->n_steps &&
+	return !r->replace && r->first < r->end &&
 	       r->w->steps[r->first].op == op;
 }
 
@@ -490,7 +509,7 @@ static void on_read(struct device *d, int rc, const struct err *err,
 	r->settling = false;
 	if (rc == 0) {
 		err = &own;
-		rc = compare_after(r->w, d, &r->settling, &own);
+		rc = compare_after(r->w, r->stage, d, &r->settling, &own);
 		note_restart(r, &own);
 	}
 	if (rc) {
@@ -537,9 +556,9 @@ static void enter_settle(struct change *c)
 static void count_steps(const struct change *c, int counts[4])
 {
 	memset(counts, 0, 4 * sizeof(*counts));
-	for (int i = 0; i < c->n_runs; i++) {
+	for (int i = 0; i < c->journal.n_works; i++) {
 		for (int op = 0; op < 4; op++) {
-			counts[op] += work_count(c->runs[i].w,
+			counts[op] += work_count(&c->journal.works[i],
 						 (enum store_op)op);
 		}
 	}
@@ -560,14 +579,17 @@ static enum apply_level least_proof(const struct change *c)
 
 static void enter_commit(struct change *c)
 {
-	int n[4];
+	int n[4], n_devices = 0;
 	char text[160];
 
+	for (int i = 0; i < c->n_runs; i++) {
+		n_devices += c->runs[i].is_first;
+	}
 	count_steps(c, n);
 	snprintf(text, sizeof(text), "%d deleted, %d made, %d program%s loaded "
 		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
-		 n[STORE_LOAD] == 1 ? "" : "s", c->n_runs,
-		 c->n_runs == 1 ? "" : "s");
+		 n[STORE_LOAD] == 1 ? "" : "s", n_devices,
+		 n_devices == 1 ? "" : "s");
 	c->rc = store_commit(c->a->store, c->journal.change.id, text,
 			     least_proof(c), &c->err);
 	if (c->rc) {
@@ -701,7 +723,7 @@ static const struct phase_def {
 	enum phase next;
 } phases[] = {
 	[PHASE_PREPARE] = { .name = "prepare", .enter = enter_prepare },
-	[PHASE_CHECK] = { "check", NULL, wants_all, begin_check,
+	[PHASE_CHECK] = { "check", NULL, wants_check, begin_check,
 			  PHASE_DELETE },
 	[PHASE_DELETE] = { "delete", NULL, wants_delete, begin_send,
 			   PHASE_ADD },
@@ -745,15 +767,25 @@ static void enter(struct change *c, enum phase phase)
 	op_done(c);
 }
 
-/* Narrows the scope to the domain that begins at run `first`. */
-static void scope_domain(struct change *c, int first)
+/* Narrows the scope to the stage that begins at run `first`. */
+static void scope_stage(struct change *c, int first)
 {
+	const struct plan_stage *st;
+
+	c->whole = false;
 	c->first = c->end = first;
-	while (c->end < c->n_runs && strcmp(c->runs[c->end].domain,
-					    c->runs[first].domain) == 0) {
+	while (c->end < c->n_runs &&
+	       c->runs[c->end].stage == c->runs[first].stage) {
 		c->end++;
 	}
 	c->settle_rounds = 0;
+	if (c->plan->n_stages > 1 && first < c->n_runs) {
+		st = &c->plan->stages[c->runs[first].stage];
+		change_event(c, NULL, false, "stage %d of %d, domain %s: %d to "
+			     "delete, %d to make, %d to load",
+			     c->runs[first].stage + 1, c->plan->n_stages,
+			     st->domain, st->n_del, st->n_add, st->n_loads);
+	}
 }
 
 static bool still_settling(const struct change *c)
@@ -782,7 +814,8 @@ static void fail_unsettled(struct change *c)
 	bool settling;
 
 	for (int i = c->first; i < c->end && !err.code; i++) {
-		compare_after(c->runs[i].w, c->runs[i].dev, &settling, &err);
+		compare_after(c->runs[i].w, c->runs[i].stage,
+			      c->runs[i].dev, &settling, &err);
 	}
 	change_fail(c, WEFT_EVERIFY, &err);
 }
@@ -800,7 +833,7 @@ static enum phase after_read_again(struct change *c)
 	if (c->end == c->n_runs) {
 		return PHASE_COMMIT;
 	}
-	scope_domain(c, c->end);
+	scope_stage(c, c->end);
 	return PHASE_CHECK;
 }
 
@@ -808,8 +841,8 @@ static enum phase next_phase(struct change *c)
 {
 	/* The first check is of all devices, so that a plan that cannot be
 	 * carried through moves nothing at all. */
-	if (c->phase == PHASE_CHECK && c->first == 0) {
-		scope_domain(c, 0);
+	if (c->phase == PHASE_CHECK && c->whole) {
+		scope_stage(c, 0);
 	}
 	return c->phase == PHASE_READ_AGAIN ? after_read_again(c) :
 					      phases[c->phase].next;
@@ -892,9 +925,12 @@ static void refresh_devices(struct change *c)
 {
 	struct err err = { 0 };
 
-	for (int i = 0; i < c->n_runs; i++) {
-		if (c->res.verdict == APPLY_COMMITTED) {
-			c->runs[i].dev->proof = c->runs[i].proof;
+	for (int i = 0; i < c->n_runs &&
+	     c->res.verdict == APPLY_COMMITTED; i++) {
+		struct run *r = &c->runs[i];
+
+		if (r->is_first || r->proof < r->dev->proof) {
+			r->dev->proof = r->proof;
 		}
 	}
 	for (int i = 0; i < c->a->set->n; i++) {
@@ -952,36 +988,67 @@ void change_abandon(struct change *c)
 
 /* ---- start --------------------------------------------------------------- */
 
-static int init_run(struct change *c, int index, struct run *r,
+/* The steps of a stage stand together in the journal. */
+static bool find_steps(const struct store_work *w, int stage, int *begin,
+		       int *end)
+{
+	for (*begin = 0; *begin < w->n_steps &&
+	     w->steps[*begin].stage < stage; ++*begin) {
+	}
+	for (*end = *begin; *end < w->n_steps &&
+	     w->steps[*end].stage == stage; ++*end) {
+	}
+	return *end > *begin;
+}
+
+static int init_run(struct change *c, int index, int stage, struct run *r,
 		    struct err *err)
 {
 	struct store_work *w = &c->journal.works[index];
-	int m = c->plan->devices[index].device;
 
-	*r = (struct run){ .c = c, .w = w, .index = index,
-			   .dev = devset_find(c->set, w->device),
-			   .domain = c->set->fabric->devices[m].domain };
+	*r = (struct run){ .c = c, .w = w, .index = index, .stage = stage,
+			   .dev = devset_find(c->set, w->device) };
+	find_steps(w, stage, &r->begin, &r->end);
+	r->is_first = r->begin == 0;
 	r->items = calloc(w->n_steps, sizeof(*r->items));
 	r->item_step = calloc(w->n_steps, sizeof(*r->item_step));
 	r->tries = calloc(w->n_steps, sizeof(*r->tries));
 	return r->items && r->item_step && r->tries ? 0 : err_nomem(err);
 }
 
+static int count_stages(const struct store_work *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->n_steps && w->steps[i].stage != INT_MAX; i++) {
+		n += i == 0 || w->steps[i].stage != w->steps[i - 1].stage;
+	}
+	return n;
+}
+
 static int init_runs(struct change *c, struct err *err)
 {
-	int rc = 0;
+	int rc = 0, n = 0, n_works = c->journal.n_works, begin, end;
 
-	c->runs = calloc(c->journal.n_works + 1, sizeof(*c->runs));
+	for (int i = 0; i < n_works; i++) {
+		c->total += work_moves(&c->journal.works[i]);
+		n += count_stages(&c->journal.works[i]);
+	}
+	c->runs = calloc(n + 1, sizeof(*c->runs));
 	if (!c->runs) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < c->journal.n_works && rc == 0; i++) {
-		if (work_moves(&c->journal.works[i]) > 0) {
-			rc = init_run(c, i, &c->runs[c->n_runs++], err);
-			c->total += work_moves(&c->journal.works[i]);
+	for (int k = 0; k < c->plan->n_stages && rc == 0; k++) {
+		for (int i = 0; i < n_works && rc == 0; i++) {
+			if (find_steps(&c->journal.works[i], k, &begin,
+				       &end)) {
+				rc = init_run(c, i, k, &c->runs[c->n_runs++],
+					      err);
+			}
 		}
 	}
 	c->end = c->n_runs;
+	c->whole = true;
 	return rc;
 }
 

@@ -154,8 +154,8 @@ static int check_add(const struct store_work *w, const struct store_step *st,
 	return changed_elsewhere(err, d, text);
 }
 
-static int check_there(const struct store_step *st, const struct device *d,
-		       struct err *err)
+static int check_there(const struct store_step *st, int op,
+		       const struct device *d, struct err *err)
 {
 	char xc[48], text[96];
 
@@ -164,7 +164,7 @@ static int check_there(const struct store_step *st, const struct device *d,
 	}
 	snprintf(text, sizeof(text), "%s, to be %s, is gone",
 		 xc_text(st->xc, xc, sizeof(xc)),
-		 st->op == STORE_DEL ? "deleted" : "kept");
+		 op == STORE_DEL ? "deleted" : "kept");
 	return changed_elsewhere(err, d, text);
 }
 
@@ -193,20 +193,21 @@ static int check_load(const struct store_work *w, const struct device *d,
 	return 0;
 }
 
-int compare_before(const struct store_work *w, const struct device *d,
-		   struct err *err)
+int compare_before(const struct store_work *w, int stage,
+		   const struct device *d, struct err *err)
 {
 	int rc = 0;
 
 	for (int i = 0; i < w->n_steps && rc == 0; i++) {
 		const struct store_step *st = &w->steps[i];
+		int op = step_op(st, stage);
 
-		if (st->op == STORE_LOAD) {
+		if (op == STORE_LOAD) {
 			rc = check_load(w, d, err);
-		} else if (st->op == STORE_ADD) {
+		} else if (op == STORE_ADD) {
 			rc = check_add(w, st, d, err);
-		} else if (st->op != STORE_LEAVE) {
-			rc = check_there(st, d, err);
+		} else if (op != STEP_NONE) {
+			rc = check_there(st, op, d, err);
 		}
 	}
 	return rc;
@@ -214,8 +215,8 @@ int compare_before(const struct store_work *w, const struct device *d,
 
 /* ---- after --------------------------------------------------------------- */
 
-static int not_as_planned(const struct store_step *st, const struct device *d,
-			  struct err *err)
+static int not_as_planned(const struct store_step *st, int op,
+			  const struct device *d, struct err *err)
 {
 	int at = 0;
 	const struct drv_xc *other = snap_holder(&d->now.snap, d->any_to_any,
@@ -223,25 +224,25 @@ static int not_as_planned(const struct store_step *st, const struct device *d,
 	char want[48], has[48];
 
 	xc_text(st->xc, want, sizeof(want));
-	if (st->op == STORE_DEL) {
+	if (op == STORE_DEL) {
 		return err_set(err, WEFT_EVERIFY, "%s: %s was to be deleted, "
 			       "but the device still has it", d->name, want);
 	}
 	return err_set(err, WEFT_EVERIFY, "%s: %s was to be %s, but the device "
 		       "%s%s", d->name, want,
-		       st->op == STORE_ADD ? "made" : "kept",
+		       op == STORE_ADD ? "made" : "kept",
 		       other ? "has " : "does not have it",
 		       other ? xc_text(other->xc, has, sizeof(has)) : "");
 }
 
-static int check_light(const struct store_step *st, const struct device *d,
-		       bool *settling, struct err *err)
+static int check_light(const struct store_step *st, int op,
+		       const struct device *d, bool *settling, struct err *err)
 {
 	const struct drv_xc *x = snap_find(&d->now.snap, st->xc);
 	char xc[48];
 
-	if ((x == NULL) != (st->op == STORE_DEL)) {
-		return not_as_planned(st, d, err);
+	if ((x == NULL) != (op == STORE_DEL)) {
+		return not_as_planned(st, op, d, err);
 	}
 	if (x && x->state == DRV_FAILED) {
 		return err_set(err, WEFT_EVERIFY, "%s: the device says that "
@@ -279,17 +280,19 @@ static int check_loaded(const struct store_work *w, const struct device *d,
 	return 0;
 }
 
-int compare_after(const struct store_work *w, const struct device *d,
-		  bool *settling, struct err *err)
+int compare_after(const struct store_work *w, int stage,
+		  const struct device *d, bool *settling, struct err *err)
 {
 	int rc = 0;
 
 	*settling = false;
 	for (int i = 0; i < w->n_steps && rc == 0; i++) {
-		if (w->steps[i].op == STORE_LOAD) {
+		int op = step_op(&w->steps[i], stage);
+
+		if (op == STORE_LOAD) {
 			rc = check_loaded(w, d, settling, err);
-		} else if (w->steps[i].op != STORE_LEAVE) {
-			rc = check_light(&w->steps[i], d, settling, err);
+		} else if (op != STEP_NONE) {
+			rc = check_light(&w->steps[i], op, d, settling, err);
 		}
 	}
 	return rc;

@@ -1,4 +1,5 @@
 /* A plan written as a journal. Pure. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,38 @@ int work_moves(const struct store_work *w)
 	       work_count(w, STORE_LEAVE);
 }
 
-static void push(struct store_work *w, enum store_op op, struct light_xc xc)
+int step_op(const struct store_step *st, int stage)
 {
-	w->steps[w->n_steps++] = (struct store_step){ .op = op, .xc = xc };
+	if (st->op == STORE_LEAVE) {
+		return STEP_NONE;
+	}
+	if (stage == STAGE_ALL || st->stage == stage || st->op == STORE_KEEP) {
+		return (int)st->op;
+	}
+	if (st->op == STORE_LOAD) {
+		return STEP_NONE;
+	}
+	return (st->op == STORE_ADD) == (st->stage < stage) ? STORE_KEEP :
+							      STEP_NONE;
+}
+
+static void push(struct store_work *w, enum store_op op, struct light_xc xc,
+		 int stage)
+{
+	w->steps[w->n_steps++] = (struct store_step){ .op = op, .xc = xc,
+						      .stage = stage };
+}
+
+/* Stage by stage, deletes before adds; what is kept last. */
+static int by_order(const void *a, const void *b)
+{
+	const struct store_step *s = a, *t = b;
+
+	if (s->stage != t->stage) {
+		return (s->stage > t->stage) - (s->stage < t->stage);
+	}
+	return s->op != t->op ? (s->op > t->op) - (s->op < t->op) :
+				light_xc_cmp(&s->xc, &t->xc);
 }
 
 static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
@@ -33,17 +63,20 @@ static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
 static void write_circuits(const struct plan_device *d, struct store_work *w)
 {
 	for (int i = 0; i < d->n_del; i++) {
-		push(w, STORE_DEL, d->del[i]);
+		push(w, STORE_DEL, d->del[i], d->del_stage[i]);
 	}
 	for (int i = 0; i < d->n_add; i++) {
-		push(w, STORE_ADD, d->add[i]);
+		push(w, STORE_ADD, d->add[i], d->add_stage[i]);
 	}
 	for (int i = 0; i < d->n_want; i++) {
 		if (is_in(d->n_leave, d->leave, d->want[i])) {
-			push(w, STORE_LEAVE, d->want[i]);
+			push(w, STORE_LEAVE, d->want[i], INT_MAX);
 		} else if (!is_in(d->n_add, d->add, d->want[i])) {
-			push(w, STORE_KEEP, d->want[i]);
+			push(w, STORE_KEEP, d->want[i], INT_MAX);
 		}
+	}
+	if (w->n_steps) {
+		qsort(w->steps, w->n_steps, sizeof(*w->steps), by_order);
 	}
 }
 
@@ -57,7 +90,7 @@ static void write_program(struct plan_device *d, struct store_work *w)
 	w->new_programs = d->programs;
 	memset(&d->programs, 0, sizeof(d->programs));
 	if (d->load_program) {
-		push(w, STORE_LOAD, (struct light_xc){ 0, 0 });
+		push(w, STORE_LOAD, (struct light_xc){ 0, 0 }, d->load_stage);
 	}
 }
 

@@ -114,15 +114,15 @@ bool program_same(const struct light_ring *a,
 const struct light_ring *work_old(const struct store_work *w);
 const struct light_ring *work_new(const struct store_work *w);
 
-/* True when the fresh reading is what the work was planned from, on every
+/* True when the fresh reading is what the stage was planned from, on every
  * port it touches. WEFT_ESTALE names device, circuit and what changed;
  * WEFT_EDEVICE a failed port; WEFT_ELIMIT a program that does not fit. */
-int compare_before(const struct store_work *w, const struct device *d,
-		   struct err *err);
+int compare_before(const struct store_work *w, int stage,
+		   const struct device *d, struct err *err);
 /* WEFT_EVERIFY names the first circuit that is not as planned. *settling:
  * the map is right, but light is still moving. */
-int compare_after(const struct store_work *w, const struct device *d,
-		  bool *settling, struct err *err);
+int compare_after(const struct store_work *w, int stage,
+		  const struct device *d, bool *settling, struct err *err);
 /* Where one step stands by the last reading. */
 enum store_step_state compare_step(const struct store_work *w,
 				   const struct store_step *step,
@@ -137,6 +137,12 @@ const char *step_text(const struct store_step *st, char *buf, int size);
 /* Writes the plan as a journal; takes the plan's programs over. */
 int journal_from_plan(struct plan *p, const struct apply_request *req,
 		      struct store_journal *out, struct err *err);
+/* What a step is to a stage of the change: its own op, STORE_KEEP for light
+ * that an earlier stage made or a later one deletes, or nothing. */
+#define STAGE_ALL (-1)		/* to the change as a whole */
+#define STEP_NONE (-1)
+int step_op(const struct store_step *st, int stage);
+
 int work_count(const struct store_work *w, enum store_op op);
 /* Steps that send something. */
 int work_moves(const struct store_work *w);
@@ -149,13 +155,15 @@ enum phase {
 	PHASE_UNDO, PHASE_END,
 };
 
-/* A change on one device that has something to send. */
+/* A stage of a change on one device that has something to send. */
 struct run {
 	struct change *c;
 	struct store_work *w;
 	int index;			/* of w in the journal */
 	struct device *dev;
-	const char *domain;
+	int stage;
+	int begin, end;			/* its steps in w */
+	bool is_first;			/* of its device */
 	struct device_op op;
 	struct drv_batch batch;
 	struct drv_item *items;		/* [w->n_steps] */
@@ -189,7 +197,8 @@ struct change {
 	enum phase phase;
 	int n_runs;
 	struct run *runs;
-	int first, end;			/* runs in scope: a domain, or all */
+	int first, end;			/* runs in scope: a stage, or all */
+	bool whole;			/* all stages are in scope */
 	int waiting;			/* operations the phase waits for */
 	bool cancel;
 	int rc;				/* the first failure */

@@ -1,6 +1,6 @@
 /*
- * Taking a change back: device by device in reverse order, read, send what
- * differs from before, read again. Only steps that may have reached the
+ * Taking a change back: the last stage first, device by device in reverse
+ * order, read, send what differs from before, read again. Only steps that may have reached the
  * device are taken back; a circuit that somebody else put in the way is left
  * alone and named.
  */
@@ -19,13 +19,20 @@
 static void undo_next(struct change *c);
 static void undo_read(struct run *r);
 
-/* True when a step that was sent is not as it was before the change. */
+/* What was to be kept is every stage's. */
+static bool is_own(const struct run *r, const struct store_step *st)
+{
+	return st->op == STORE_KEEP || st->stage == r->stage;
+}
+
+/* True when a step that was sent is not as it was before the stage. */
 static bool differs(const struct run *r, int i)
 {
 	const struct store_step *st = &r->w->steps[i];
 	enum store_step_state now = compare_step(r->w, st, &r->dev->now.snap);
 
-	if (st->state == STORE_PLANNED || st->op == STORE_LEAVE) {
+	if (st->state == STORE_PLANNED || st->op == STORE_LEAVE ||
+	    !is_own(r, st)) {
 		return false;
 	}
 	return st->op == STORE_KEEP ? now != STORE_AS_PLANNED :
@@ -191,6 +198,9 @@ static void record_states(struct run *r, bool known)
 	for (int i = 0; i < r->w->n_steps; i++) {
 		struct store_step *st = &r->w->steps[i];
 
+		if (!is_own(r, st)) {
+			continue;
+		}
 		if (!known && st->state != STORE_PLANNED) {
 			say_left(r, i, "is unknown: the device does not "
 				 "answer");
@@ -334,8 +344,9 @@ static bool has_restarted(const struct run *r)
 	return n_gone > 1 && n_gone == n_kept;
 }
 
-/* A device that restarted in between may have lost what was only to be
- * kept; that is part of the state before. */
+/* A device that restarted in between may have lost what was only to be kept,
+ * or not yet to be deleted; that is part of the state before, and this run's
+ * to bring back. */
 static void note_lost(struct run *r)
 {
 	if (!has_restarted(r)) {
@@ -344,8 +355,11 @@ static void note_lost(struct run *r)
 	for (int i = 0; i < r->w->n_steps; i++) {
 		struct store_step *st = &r->w->steps[i];
 
-		if (st->op == STORE_KEEP && st->state == STORE_PLANNED) {
+		if (st->state == STORE_PLANNED && st->op == STORE_KEEP) {
 			st->state = STORE_UNKNOWN;
+		} else if (st->state == STORE_PLANNED && st->op == STORE_DEL) {
+			st->state = STORE_UNKNOWN;
+			st->stage = r->stage;
 		}
 	}
 }

@@ -174,10 +174,44 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 	}
 }
 
+static void draw_stage(struct pen *p, const Weft__V1__PlanSummary *s,
+		       size_t i)
+{
+	const Weft__V1__PlanStage *st = s->stages[i];
+
+	buf_printf(&p->b, "stage %zu of %zu, domain %s: %d deleted, %d made",
+		   i + 1, s->n_stages, st->domain, st->delete_, st->add);
+	if (st->loads) {
+		buf_printf(&p->b, ", %d loaded", st->loads);
+	}
+	if (st->of_bps > 0) {
+		buf_printf(&p->b, "; %s %s %.0f%% meanwhile", st->host,
+			   st->receiving ? "receives" : "sends",
+			   100.0 * (double)st->left_bps /
+				   (double)st->of_bps);
+	}
+	buf_char(&p->b, '\n');
+}
+
+static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
+{
+	size_t n = s->n_stages;
+	size_t shown = p->full || n <= FOLD_OVER ? n : FOLD_TO;
+
+	for (size_t i = 0; i < shown && n > 1; i++) {
+		draw_stage(p, s, i);
+	}
+	if (shown < n) {
+		buf_printf(&p->b, "and %zu more stages (--full shows them)\n",
+			   n - shown);
+	}
+}
+
 static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 {
 	char text[64];
 
+	draw_stages(p, s);
 	if (s->down_ns > 0 && !s->empty) {
 		buf_printf(&p->b, "a port is dark for up to %s\n",
 			   unit_human(UNIT_NS, (double)s->down_ns, text,
@@ -382,6 +416,27 @@ static void out_device(struct out *o, const Weft__V1__PlanDevice *d)
 	out_int(o, "down_ns", d->down_ns);
 }
 
+static void out_stages(struct out *o, const Weft__V1__PlanSummary *s)
+{
+	out_array(o, "stages");
+	for (size_t i = 0; i < s->n_stages; i++) {
+		const Weft__V1__PlanStage *st = s->stages[i];
+
+		out_object(o, NULL);
+		out_str(o, "domain", st->domain);
+		out_int(o, "delete", st->delete_);
+		out_int(o, "add", st->add);
+		out_int(o, "loads", st->loads);
+		out_str(o, "host", st->host);
+		out_str(o, "way", !st->host[0] ? "" : st->receiving ?
+			"receives" : "sends");
+		out_int(o, "left_bps", st->left_bps);
+		out_int(o, "of_bps", st->of_bps);
+		out_end(o);
+	}
+	out_end(o);
+}
+
 static void out_plan(const struct cli *c, struct out *o,
 		     const struct plan_view *v)
 {
@@ -406,6 +461,7 @@ static void out_plan(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	out_int(o, "down_ns", s->down_ns);
+	out_stages(o, s);
 	out_array(o, "devices");
 	for (size_t i = 0; i < v->n_devices; i++) {
 		out_object(o, NULL);

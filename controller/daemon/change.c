@@ -35,6 +35,7 @@ struct wish {
 	const Weft__V1__Number *expected;
 	int64_t confirm_within_ns;
 	const struct own_change *own;	/* weftd's own, or NULL */
+	bool must;			/* nobody may be there to help */
 };
 
 /* ---- watching ------------------------------------------------------------ */
@@ -652,7 +653,11 @@ static int start_earlier(struct daemon *d, struct rpc_call *call,
 		daemon_work_free(w);
 		return err_nomem(err);
 	}
-	return r ? r : start_change(d, call, wish, w, "", err);
+	if (r) {
+		return r;
+	}
+	w->must = wish->must;
+	return start_change(d, call, wish, w, "", err);
 }
 
 int daemon_change_jobs(struct daemon *d, const struct own_change *own,
@@ -675,7 +680,8 @@ int daemon_change_jobs(struct daemon *d, const struct own_change *own,
 int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
 		   const char *comment, struct err *err)
 {
-	const struct wish wish = { .request_id = "", .comment = comment };
+	const struct wish wish = { .request_id = "", .comment = comment,
+				   .must = true };
 
 	return d->change ? err_set(err, WEFT_ESTALE, "a change of %s is under "
 				   "way", d->change->who)

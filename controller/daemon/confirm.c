@@ -1,8 +1,8 @@
 /*
  * Changes that go back unless they are confirmed. What waits is in the store,
  * noted with the commit itself; here is only the clock. Going back is a
- * change like any other; when it fails it is tried again, as nobody may be
- * there to do it.
+ * change like any other, but that the floor of capacity does not stop it; when
+ * it fails it is tried again, as nobody may be there to do it.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -69,6 +69,8 @@ struct work {
 	bool queued;		/* has or waits for its turn */
 	bool pure;		/* the present configuration as applied, and
 				 * what remains of it; no turn, no reading */
+	bool must;		/* without the floor of capacity, if it cannot
+				 * be kept */
 	char *name, *text;	/* the configuration; owned */
 	size_t len;
 	enum plan_mode mode;

@@ -242,6 +242,11 @@ static void run_plan(uv_work_t *req)
 				       &w->err)
 			: plan_make(w->fabric, &w->snap.base, &w->plan,
 				    &w->err);
+	if (w->rc == WEFT_EINFEASIBLE && w->must) {
+		w->snap.base.no_floor = true;
+		w->rc = plan_make(w->fabric, &w->snap.base, &w->plan,
+				  &w->err);
+	}
 }
 
 static void after_plan(uv_work_t *req, int status)

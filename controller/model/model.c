@@ -97,6 +97,25 @@ static bool is_our_version(struct reader *r, const struct node *root)
 	return true;
 }
 
+static void build_changes(struct build *b, const struct value *map)
+{
+	static const struct node none = { .kind = NODE_MAP };
+	const struct node *node = map->node;
+	struct value v[SECTION_MAX_KEYS];
+
+	if (node && !map->ok) {
+		return;
+	}
+	/* Without the section its defaults hold. */
+	section_read(b->r, &section_changes, "changes", node ? node : &none,
+		     v);
+	b->f->pub.changes = (struct model_changes){
+		.keep_ppm = v[CHANGES_KEEP].num,
+		.keep_pair_ppm = v[CHANGES_KEEP_PAIR].num,
+		.place = node ? node->at : (struct model_place){ 0, 0 },
+	};
+}
+
 static void build_all(struct build *b, const struct node *root)
 {
 	struct value v[SECTION_MAX_KEYS];
@@ -118,6 +137,7 @@ static void build_all(struct build *b, const struct node *root)
 	build_check_hosts(b);
 	build_fibres(b, v);
 	build_jobs(b, v);
+	build_changes(b, &v[FABRIC_CHANGES]);
 }
 
 /* Hands the arrays to the fabric, or frees what is not its own. */

@@ -122,6 +122,17 @@ struct model_job {
 	struct model_place place;
 };
 
+#define MODEL_PPM 1000000
+
+/* How changes are carried out. Shares in parts per million. */
+struct model_changes {
+	int64_t keep_ppm;	/* of each host's capacity, each way, that is
+				 * there before and after: what stays in
+				 * service at any time */
+	int64_t keep_pair_ppm;	/* the same for each pair of hosts */
+	struct model_place place;
+};
+
 struct model_fabric {
 	char *name;
 	char *file;		/* for messages */
@@ -139,6 +150,7 @@ struct model_fabric {
 					 * that are any-to-any, nor panels */
 	int n_jobs;
 	struct model_job *jobs;
+	struct model_changes changes;
 };
 
 /* Limits on input, checked before memory is spent. */

@@ -60,7 +60,8 @@ struct value {
 
 enum { FABRIC_WEFT, FABRIC_NAME, FABRIC_HOSTS, FABRIC_SWITCHES, FABRIC_PANELS,
        FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS,
-       FABRIC_REQUESTS, FABRIC_KEYS };
+       FABRIC_REQUESTS, FABRIC_CHANGES, FABRIC_KEYS };
+enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_KEYS };
 enum { HOST_NAME, HOST_PORTS, HOST_RATE, HOST_REACTIVATION,
        HOST_CHANNELS, HOST_KEYS };
 /* What every device has stands first, in the same order. */
@@ -79,7 +80,8 @@ enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
        JOB_KEYS };
 
 extern const struct section section_fabric, section_host, section_switch,
-	section_panel, section_ring, section_loss, section_fibre, section_job;
+	section_panel, section_ring, section_loss, section_fibre, section_job,
+	section_changes;
 
 /* All of them, NULL-terminated: for tests of the documentation. */
 extern const struct section *const schema_sections[];

@@ -181,6 +181,18 @@ static const struct key job_keys[] = {
 				  "node" },
 };
 
+#define SHARE(key_name, key_def, key_help)                              \
+	{ key_name, KEY_QUANTITY, .unit = UNIT_PPM, .max = MODEL_PPM,   \
+	  .def = (key_def), .help = (key_help) }
+
+static const struct key changes_keys[] = {
+	[CHANGES_KEEP] = SHARE("keep", "0%",
+			       "share of each host's capacity that stays in "
+			       "service during a change, such as 75%"),
+	[CHANGES_KEEP_PAIR] = SHARE("keep-pair", "0%",
+				    "the same for each pair of hosts"),
+};
+
 static const struct key fabric_keys[] = {
 	[FABRIC_WEFT] = { "weft", KEY_INT, .required = true, .min = 1,
 			  .max = 1, .help = "version of this format: 1" },
@@ -204,6 +216,8 @@ static const struct key fabric_keys[] = {
 			      .section = &section_job,
 			      .help = "jobs that orchestrators have asked for; "
 				      "weftd writes them" },
+	[FABRIC_CHANGES] = { "changes", KEY_MAP, .section = &section_changes,
+			     .help = "how changes are carried out" },
 };
 
 const struct section section_fabric = SECTION("fabric", fabric_keys);
@@ -214,8 +228,10 @@ const struct section section_ring = SECTION("ring", ring_keys);
 const struct section section_loss = SECTION("loss", loss_keys);
 const struct section section_fibre = SECTION("fibre", fibre_keys);
 const struct section section_job = SECTION("job", job_keys);
+const struct section section_changes = SECTION("changes", changes_keys);
 
 const struct section *const schema_sections[] = {
 	&section_fabric, &section_host, &section_switch, &section_panel,
-	&section_ring, &section_loss, &section_fibre, &section_job, NULL,
+	&section_ring, &section_loss, &section_fibre, &section_job,
+	&section_changes, NULL,
 };

@@ -83,6 +83,8 @@ static void device_fini(struct plan_device *d)
 	free(d->stolen);
 	free(d->want);
 	free(d->leave);
+	free(d->del_stage);
+	free(d->add_stage);
 	light_ring_fini(&d->programs);
 	light_ring_fini(&d->old_programs);
 }
@@ -100,6 +102,7 @@ void plan_free(struct plan *p)
 	}
 	free(p->jobs);
 	free(p->devices);
+	free(p->stages);
 	free(p);
 }
 

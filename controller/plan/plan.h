@@ -38,6 +38,7 @@ struct plan_base {
 	char state_uuid[37];		/* of the store, "" when offline */
 	int64_t generation;
 	enum plan_mode mode;
+	bool no_floor;			/* fabric->changes' need not be kept */
 	const struct plan_light *intent;	/* committed; NULL: nothing */
 	const struct plan_light *observed;	/* as read; NULL: all dark */
 	/* The only job whose light may move: the ports of all others stay as
@@ -125,6 +126,22 @@ struct plan_device {
 	struct light_ring old_programs;	/* for undo */
 	int64_t switch_ns;		/* expected time of light moving */
 	int64_t down_ns;		/* plus transceivers coming back */
+	int *del_stage, *add_stage;	/* [n_del], [n_add] plan->stages */
+	int load_stage;			/* of load_program */
+};
+
+/* A part of the plan that is carried out and verified as a whole before the
+ * next one begins. */
+struct plan_stage {
+	const char *domain;		/* failure domain; fabric's */
+	int n_del, n_add, n_loads;
+	/* Of the hosts that the stage takes light from, the one that is left
+	 * with the least of its capacity, one way, until the adds are made:
+	 * `bps` of the `of_bps` that it has before and after the plan. -1:
+	 * none. */
+	int host;
+	bool is_rx;
+	int64_t bps, of_bps;
 };
 
 struct plan {
@@ -140,6 +157,10 @@ struct plan {
 					 * order of change: by domain, then as
 					 * in the file */
 	struct plan_device *devices;
+	int n_stages;
+	struct plan_stage *stages;	/* in the order of change: one a domain
+					 * with something to do, or more where
+					 * fabric->changes has a floor */
 	int n_add, n_del, n_keep, n_loads;	/* totals */
 	int64_t down_ns;		/* longest expected outage of a port */
 };
@@ -151,6 +172,9 @@ struct plan {
  * port, a failed port. Moves as few circuits as possible for the topology
  * and ranks given: exact for hosts whose ports all go to one switch, by an
  * lp_solve program over arcs and switches otherwise.
+ *
+ * Stages: see plan_stages in plan_private.h; WEFT_EINFEASIBLE names the host
+ * or pair whose floor cannot be kept.
  */
 int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err);

@@ -90,6 +90,24 @@ void plan_loss_free(struct plan_loss *loss);
 
 /* Turns jobs into per-device steps. steps.c */
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);
+/*
+ * Cuts the steps into stages, so that in none of them capacity falls under
+ * the floor of fabric->changes while its deletes are made and its adds not
+ * yet: for every host, each way, keep_ppm of what it has both before and
+ * after the plan; for every pair of hosts with light before and after,
+ * keep_pair_ppm. Capacity is that of weft's own lightpaths whose circuits are
+ * all there; a program of a ring that is replaced has none.
+ *
+ * A domain is completed before the next one begins: the first in the order
+ * of the file whose stages keep the floor. Within a domain what moves falls
+ * into groups that share ports or lightpaths; a stage takes all groups that
+ * fit, those that gain light first, and when none fits as a whole one is
+ * taken piece by piece. Deterministic. The number of stages is not proven
+ * least, and WEFT_EINFEASIBLE (the floor, the host or pair, the numbers) means
+ * that this order finds no way. O(stages * (hosts + moves)). stages.c
+ */
+int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err);
+
 /* SHA-256 over all steps. steps.c */
 void plan_digest(const struct plan *p, char hex[65]);
 

@@ -375,17 +375,19 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 		p->n_loads += d->load_program;
 		p->down_ns = d->down_ns > p->down_ns ? d->down_ns : p->down_ns;
 	}
-	return rc;
+	return rc ? rc : plan_stages(ctx, p, err);
 }
 
+/* stage: [n], or NULL */
 static void digest_list(EVP_MD_CTX *md, const char *what,
-			const struct light_xc *list, int n)
+			const struct light_xc *list, int n, const int *stage)
 {
 	char line[64];
 
 	for (int i = 0; i < n; i++) {
-		int len = snprintf(line, sizeof(line), "%s %d %d\n", what,
-				   list[i].in, list[i].out);
+		int len = snprintf(line, sizeof(line), "%s %d %d %d\n", what,
+				   list[i].in, list[i].out,
+				   stage ? stage[i] : 0);
 
 		EVP_DigestUpdate(md, line, len);
 	}
@@ -398,10 +400,10 @@ static void digest_device(EVP_MD_CTX *md, const struct plan *p,
 	uint8_t program[LIGHT_DIGEST_LEN];
 
 	EVP_DigestUpdate(md, name, strlen(name) + 1);
-	digest_list(md, "del", d->del, d->n_del);
-	digest_list(md, "add", d->add, d->n_add);
-	digest_list(md, "want", d->want, d->n_want);
-	digest_list(md, "leave", d->leave, d->n_leave);
+	digest_list(md, "del", d->del, d->n_del, d->del_stage);
+	digest_list(md, "add", d->add, d->n_add, d->add_stage);
+	digest_list(md, "want", d->want, d->n_want, NULL);
+	digest_list(md, "leave", d->leave, d->n_leave, NULL);
 	if (d->load_program) {
 		light_ring_digest(&d->programs, program);
 		EVP_DigestUpdate(md, "load", 4);

@@ -191,6 +191,7 @@ struct store_step {
 	struct light_xc xc;		/* not for LOAD */
 	enum store_step_state state;
 	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
+	int stage;			/* of the change; not in the file */
 };
 
 /* What a change does on one device; undo is the same read backwards. The

@@ -95,11 +95,52 @@ static bool was_read(const struct plan_base *base, int device)
 	return base && base->observed && base->observed[device].known;
 }
 
+struct stages {
+	Weft__V1__PlanStage *items, **v;
+};
+
+static int list_stages(const struct plan *p, struct stages *to,
+		       struct err *err)
+{
+	size_t n = (size_t)p->n_stages + 1;
+
+	*to = (struct stages){ .items = calloc(n, sizeof(*to->items)),
+			       .v = calloc(n, sizeof(*to->v)) };
+	if (!to->items || !to->v) {
+		free(to->items);
+		free(to->v);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < p->n_stages; i++) {
+		const struct plan_stage *st = &p->stages[i];
+		Weft__V1__PlanStage *m = to->v[i] = &to->items[i];
+
+		weft__v1__plan_stage__init(m);
+		m->domain = (char *)st->domain;
+		m->delete_ = st->n_del;
+		m->add = st->n_add;
+		m->loads = st->n_loads;
+		if (st->host >= 0) {
+			m->host = p->fabric->hosts[st->host].name;
+			m->receiving = st->is_rx;
+			m->left_bps = st->bps;
+			m->of_bps = st->of_bps;
+		}
+	}
+	return 0;
+}
+
 static int send_summary(const struct plan *p, const struct plan_base *base,
 			wire_part_fn fn, void *arg, struct err *err)
 {
 	Weft__V1__PlanSummary s = WEFT__V1__PLAN_SUMMARY__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct stages stages;
+	int r = list_stages(p, &stages, err);
+
+	if (r) {
+		return r;
+	}
 
 	s.fabric = p->fabric->name;
 	s.state_uuid = (char *)p->state_uuid;
@@ -116,9 +157,14 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	for (int i = 0; i < p->n_devices; i++) {
 		s.unread += !was_read(base, p->devices[i].device);
 	}
+	s.n_stages = (size_t)p->n_stages;
+	s.stages = stages.v;
 	part.part_case = WEFT__V1__PLAN_PART__PART_SUMMARY;
 	part.summary = &s;
-	return fn(&part, arg, err);
+	r = fn(&part, arg, err);
+	free(stages.items);
+	free(stages.v);
+	return r;
 }
 
 static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)

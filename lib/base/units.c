@@ -43,6 +43,7 @@ static const struct kind kinds[] = {
 		  { "h", 3600000000000, false } } },
 	[UNIT_MDB] = { "loss", "dB", true, { { "dB", 1000, false } } },
 	[UNIT_MDBM] = { "power", "dBm", true, { { "dBm", 1000, false } } },
+	[UNIT_PPM] = { "share", "%", false, { { "%", 10000, false } } },
 };
 
 /* digits * 10^-places, with a sign. */

@@ -3,7 +3,7 @@
  *
  * Sizes take B, kB/MB/GB/TB (10^3; KB is read as kB) and KiB/MiB/GiB/TiB
  * (2^10); rates take bps, kbps, Mbps, Gbps, Tbps; times ns, us, ms, s, min, h; losses dB and
- * powers dBm (to milli-dB). "1.5MB", "25 us" and "100Gbps" are all right; a
+ * powers dBm (to milli-dB); shares % (to ppm). "1.5MB", "25 us" and "100Gbps" are all right; a
  * bare number, an unknown unit, a negative size or a value that is not a
  * whole number of the base unit is refused with the list of units.
  */
@@ -14,7 +14,8 @@
 
 #include "lib/base/err.h"
 
-enum unit_kind { UNIT_BYTES, UNIT_BPS, UNIT_NS, UNIT_MDB, UNIT_MDBM };
+enum unit_kind { UNIT_BYTES, UNIT_BPS, UNIT_NS, UNIT_MDB, UNIT_MDBM,
+		 UNIT_PPM };
 
 /* Parses text as a quantity of this kind, exactly (decimal arithmetic).
  * WEFT_EINVAL with the allowed units in the message. */

@@ -32,6 +32,8 @@ struct rig {
 	struct buf events;		/* "phase device text\n" */
 	char text[512];
 
+	bool in_stages;			/* plans have a stage for each delete */
+
 	/* when to interfere, by the text of an event */
 	const char *cue;
 	void (*on_cue)(struct rig *r);
@@ -430,6 +432,55 @@ static inline void plan_program(const struct plan_base *b,
 		!light_ring_equal(w->programs, seen) : d->had_program;
 }
 
+/* Each add goes with the last of the deletes that free its ports. */
+static inline int stage_of_add(const struct plan_device *d, struct light_xc xc,
+			       int base)
+{
+	int stage = base;
+
+	for (int i = 0; i < d->n_del; i++) {
+		if (d->del[i].in == xc.in || d->del[i].out == xc.out) {
+			stage = d->del_stage[i];
+		}
+	}
+	return stage;
+}
+
+/* A stage a domain, or one for each delete. */
+static inline void plan_in_stages(struct rig *r, struct plan *p)
+{
+	int n = 0, max = 0;
+
+	for (int i = 0; i < p->n_devices; i++) {
+		max += p->devices[i].n_del + 1;
+	}
+	p->stages = calloc(max, sizeof(*p->stages));
+	for (int i = 0; i < p->n_devices; i++) {
+		struct plan_device *d = &p->devices[i];
+		const char *domain = p->fabric->devices[d->device].domain;
+		int base = n > 0 && !r->in_stages &&
+			   strcmp(domain, p->stages[n - 1].domain) == 0 ?
+			   n - 1 : n;
+
+		d->del_stage = calloc(d->n_del + 1, sizeof(int));
+		d->add_stage = calloc(d->n_add + 1, sizeof(int));
+		for (int k = 0; k < d->n_del; k++) {
+			d->del_stage[k] = base + (r->in_stages ? k : 0);
+			n = d->del_stage[k] + 1;
+		}
+		for (int k = 0; k < d->n_add; k++) {
+			d->add_stage[k] = stage_of_add(d, d->add[k], base);
+			n = n > base ? n : base + 1;
+		}
+		d->load_stage = base;
+		n = d->load_program && n == base ? base + 1 : n;
+		for (int k = base; k < n; k++) {
+			p->stages[k].domain = domain;
+		}
+	}
+	p->n_stages = n;
+}
+
 /* A plan for the fabric; devices that wants does not name want nothing. */
 static inline struct plan *rig_plan(struct rig *r,
 				    const struct model_fabric *f,
@@ -467,6 +518,7 @@ static inline struct plan *rig_plan(struct rig *r,
 		p->n_del += d->n_del;
 		p->n_loads += d->load_program;
 	}
+	plan_in_stages(r, p);
 	return p;
 }
 

@@ -596,6 +596,105 @@ static void test_restart_between_checks(void **state)
 	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
 }
 
+/* All circuits of a move on, around in a circle; two of b. */
+static const struct want third[] = {
+	{ "a", 3, { { 0, 2 }, { 1, 3 }, { 2, 1 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 4 } }, NULL },
+};
+
+static int position(struct rig *r, const char *words)
+{
+	const char *at = strstr(buf_cstr(&r->events), words);
+
+	if (!at) {
+		fail_msg("\"%s\" is not in \"%s\"", words,
+			 buf_cstr(&r->events));
+	}
+	return (int)(at - buf_cstr(&r->events));
+}
+
+/* Each stage is verified before the next one begins. */
+static void test_stages(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->in_stages = true;
+	assert_int_equal(rig_go(r, PLAN_SAFE, third, 2), APPLY_COMMITTED);
+	for (int s = 1; s < 5; s++) {
+		char now[32], next[32];
+
+		snprintf(now, sizeof(now), "stage %d of 5", s);
+		snprintf(next, sizeof(next), "stage %d of 5", s + 1);
+		assert_true(position(r, now) < position(r, next));
+		assert_non_null(strstr(buf_cstr(&r->events) + position(r, now),
+				       "read back twice"));
+	}
+	for (int k = 0; k < 2; k++) {
+		for (int i = 0; i < third[k].n; i++) {
+			assert_true(rig_has(r, third[k].device,
+					    third[k].xcs[i].in,
+					    third[k].xcs[i].out));
+		}
+		assert_int_equal(rig_device(r, third[k].device)->n_missing, 0);
+		assert_int_equal(rig_device(r, third[k].device)->level,
+				 APPLY_SETTLED);
+	}
+}
+
+/* The last of five stages fails: all go back, the last one first, so that no
+ * more light is missing at a time than on the way forth. */
+static void test_stages_undone(void **state)
+{
+	struct rig *r = *state;
+	const char *undo;
+
+	two_switches(r, ", refuse: o4");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->in_stages = true;
+	assert_int_equal(rig_go(r, PLAN_SAFE, third, 2), APPLY_ROLLED_BACK);
+	assert_says(r->err.msg, "b: in 7 -> out 5");
+	undo = strstr(buf_cstr(&r->events), "undo  taking back");
+	assert_non_null(undo);
+	for (int s = 0; s < 5; s++) {
+		undo = strstr(undo + 1, s < 2 ? "undo b b is as before" :
+						"undo a a is as before");
+		assert_non_null(undo);
+	}
+	assert_null(strstr(undo + 1, "undo b b is as before"));
+	assert_first(r);
+	assert_history(r, STORE_ROLLED_BACK);
+}
+
+/* A map that is lost between stages comes back whole: also what a later
+ * stage was still to delete. */
+static void test_stages_and_a_lost_map(void **state)
+{
+	static const int at[] = { 4, 5, 6, 7, 8 };
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct rig *r = *state;
+		char options[48];
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		rig_fabric(r);
+		snprintf(options, sizeof(options),
+			 ", restart: %d, restart_map: dark", at[i]);
+		rig_switch(r, "a", "east", options);
+		rig_switch(r, "b", "west", "");
+		rig_use(r);
+		r->in_stages = true;
+		assert_int_equal(rig_go(r, PLAN_SAFE, third, 2),
+				 APPLY_ROLLED_BACK);
+		assert_first(r);
+	}
+}
+
 /* A foreign circuit is taken over in UPDATE mode, and given back by undo. */
 static void test_steal(void **state)
 {
@@ -770,7 +869,8 @@ int main(void)
 		T(test_unreachable),
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),
-		T(test_cancel),
+		T(test_cancel), T(test_stages), T(test_stages_undone),
+		T(test_stages_and_a_lost_map),
 		T(test_restart_kept), T(test_restart_dark),
 		T(test_restart_between_checks), T(test_steal),
 		T(test_replace), T(test_replace_undone), T(test_stale_plan),

@@ -418,20 +418,28 @@ static void test_closed_in_the_middle(void **state)
 
 /* ---- the process ends at any write of the store -------------------------- */
 
-static void child(struct rig *r, int at, const char *options)
+/* What the process is to do when it ends. */
+struct deed {
+	const char *options;		/* of b */
+	const struct want *wants;
+	bool in_stages;
+};
+
+static void child(struct rig *r, int at, const struct deed *deed)
 {
 	struct model_fabric *f;
 
 	fault_arm(FAULT_KILL, at, false);
-	two_switches(r, options);
+	two_switches(r, deed->options);
+	r->in_stages = deed->in_stages;
 	f = rig_parse(r);
-	rig_start(r, rig_plan(r, f, PLAN_SAFE, second, 2), f);
+	rig_start(r, rig_plan(r, f, PLAN_SAFE, deed->wants, 2), f);
 	rig_run(r);
 	_exit(0);
 }
 
 /* The child runs the whole change on devices whose maps outlast it. */
-static int run_and_die(struct rig *r, int at, const char *options)
+static int run_and_die(struct rig *r, int at, const struct deed *deed)
 {
 	int status;
 	pid_t pid = fork();
@@ -439,13 +447,13 @@ static int run_and_die(struct rig *r, int at, const char *options)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		rig_up(r);
-		child(r, at, options);
+		child(r, at, deed);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
 }
 
-static void kill_at_every_write(struct rig *r, const char *options)
+static void kill_at_every_write(struct rig *r, const struct deed *deed)
 {
 	int status = 1, runs = 0;
 	int seen[STORE_ABORTED + 1] = { 0 };
@@ -458,11 +466,11 @@ static void kill_at_every_write(struct rig *r, const char *options)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, options);
+		two_switches(r, deed->options);
 		assert_int_equal(rig_go(r, PLAN_SAFE, first, 2),
 				 APPLY_COMMITTED);
 		rig_down(r);
-		status = run_and_die(r, at, options);
+		status = run_and_die(r, at, deed);
 		assert_true(status == 0 || WIFSIGNALED(status));
 
 		rig_up(r);
@@ -483,7 +491,7 @@ static void kill_at_every_write(struct rig *r, const char *options)
 		}
 		store_history_free(h, n);
 		/* And the operator can go on from there. */
-		rig_go(r, PLAN_SAFE, second, 2);
+		rig_go(r, PLAN_SAFE, deed->wants, 2);
 		assert_true(r->res.verdict == APPLY_COMMITTED ||
 			    r->res.verdict == APPLY_NOTHING_TO_DO);
 		rig_read(r);
@@ -496,13 +504,28 @@ static void kill_at_every_write(struct rig *r, const char *options)
 
 static void test_killed_at_every_write(void **state)
 {
-	kill_at_every_write(*state, "");
+	kill_at_every_write(*state, &(struct deed){ "", second, false });
 }
 
 /* The same while the change is being rolled back. */
 static void test_killed_in_undo(void **state)
 {
-	kill_at_every_write(*state, ", refuse: o7");
+	kill_at_every_write(*state, &(struct deed){ ", refuse: o7", second,
+						    false });
+}
+
+/* All circuits of a move on, around in a circle; two of b. */
+static const struct want third[] = {
+	{ "a", 3, { { 0, 2 }, { 1, 3 }, { 2, 1 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 4 } }, NULL },
+};
+
+/* Between stages and in them, and while the last is taken back first. */
+static void test_killed_in_stages(void **state)
+{
+	kill_at_every_write(*state, &(struct deed){ "", third, true });
+	kill_at_every_write(*state, &(struct deed){ ", refuse: o4", third,
+						    true });
 }
 
 /* ---- the disk fails ------------------------------------------------------ */
@@ -565,6 +588,7 @@ int main(void)
 		T(test_while_undoing), T(test_stuck_is_freed),
 		T(test_new_fabric), T(test_closed_in_the_middle),
 		T(test_killed_at_every_write), T(test_killed_in_undo),
+		T(test_killed_in_stages),
 		T(test_disk_fails),
 	};
 

@@ -34,6 +34,8 @@ static void parse_good(void **state)
 		{ UNIT_MDB, "3.25dB", 3250 },
 		{ UNIT_MDB, "-0.5 dB", -500 },
 		{ UNIT_MDBM, "-3dBm", -3000 },
+		{ UNIT_PPM, "75%", 750000 },
+		{ UNIT_PPM, "0.0001 %", 1 },
 	};
 
 	(void)state;

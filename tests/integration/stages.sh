@@ -1,0 +1,133 @@
+#!/bin/bash
+# A floor of capacity (line 10 of the list in docs/drivers.md): while all
+# circuits of a switch move, its map is looked at all the time, and no host
+# ever has less than it was promised - on the way forth, back, and after weftd
+# was killed in the middle.
+source "$(dirname "$0")/../lib.sh"
+asan_daemon
+emulator ocs0 polatis-scpi 32x32 || exit 1
+
+# config FILE TOPOLOGY KEEP
+config() {
+	cat >"$T/$1" <<-END
+		weft: 1
+		fabric: floor
+		hosts:
+		  - { name: "h[0-7]", ports: "p[0-3]", rate: 100Gbps }
+		switches:
+		  - name: ocs0
+		    size: 32x32
+		    driver: polatis-scpi
+		    address: ${ADDR[ocs0]}
+		    options: { gap_ms: 5, settle_ms: 20 }
+		    timeout: 3s
+		fibres:
+		  - { from: "h[0-7].p[0-3]", to: "ocs0.[1-32]" }
+		jobs:
+		  - { name: sum, nodes: all, collective: allreduce, size: 1MiB, topology: '$2' }
+		changes:
+		  keep: $3
+	END
+}
+config a.yaml 'C(8,{1,2})' 75%
+config b.yaml 'C(8,{2,3})' 75%
+config c.yaml 'C(8,{2,3})' 76%
+daemon || exit 1
+expect 0 "all dark: one stage" weft apply -f "$T/a.yaml"
+
+# Looks at the map until $T/stop is there; one line a look, the circuits.
+look() {
+	while [[ ! -e $T/stop ]]; do
+		control ocs0 map 2>/dev/null | grep , | tr '\n' ' '
+		echo
+	done >"$T/maps"
+}
+watch_map() {
+	rm -f "$T/stop"
+	look &
+	PID[look]=$!
+}
+# The least circuits that a host sent or received by, and of looks the number
+# that were not the first or the last.
+least() {
+	touch "$T/stop"
+	wait "${PID[look]}"
+	unset 'PID[look]'
+	awk 'NF { if ($0 != last) seen++; last = $0
+		delete n
+		for (i = 1; i <= NF; i++) { split($i, p, ",")
+			n["t" int(p[1] / 4)]++; n["r" int(p[2] / 4)]++ }
+		for (h = 0; h < 8; h++) {
+			if (min == "" || n["t" h] < min) min = n["t" h] + 0
+			if (n["r" h] < min) min = n["r" h] + 0 } }
+		END { print min + 0, seen - 2 }' "$T/maps"
+}
+
+expect 2 "the plan is cut into stages" \
+	weft plan -f "$T/b.yaml" --format json
+jq -e '(.stages | length) > 2 and .delete == ([.stages[].delete] | add) and
+	.add == ([.stages[].add] | add) and
+	all(.stages[]; .domain == "ocs0" and .left_bps >= 300000000000 and
+		.of_bps == 400000000000)' "$T/out" >/dev/null
+tap "which leave 300 of 400 Gbit/s"
+stages=$(jq '.stages | length' "$T/out")
+expect 2 "and as a table" weft plan -f "$T/b.yaml"
+has out "which names them" \
+	"stage 2 of $stages, domain ocs0: .* h[0-7] (sends|receives) 75% meanwhile"
+expect 65 "more cannot be kept" weft plan -f "$T/c.yaml"
+has err "and says what" 'c.yaml:17:3: .*the floor cannot be kept in domain ocs0: keep: what h[0-7] (sends|receives) would fall to 300Gbps of 400Gbps, at least 304Gbps must stay'
+
+watch_map
+expect 0 "forth" weft apply -f "$T/b.yaml"
+read -r min seen < <(least)
+echo "# forth: at least $min circuits a host, $seen maps in between"
+[[ $min == 3 && $seen -ge 2 ]]
+tap "no host ever had less than three of its four circuits"
+has err "stage by stage" "stage $stages of $stages"
+
+# One command of a late stage is lost: all stages go back.
+control ocs0 "fault eat-set=9" >"$T/answer"
+control ocs0 map | sort >"$T/before"
+watch_map
+weft apply -f "$T/a.yaml" >"$T/out" 2>"$T/err" </dev/null
+got=$?
+read -r min seen < <(least)
+echo "# back: at least $min circuits a host, $seen maps in between"
+[[ $got == 3 && $min == 3 ]]
+tap "rolled back, and never had less"
+has err "from a later stage" "stage [3-9] of"
+control ocs0 map | sort | diff - "$T/before"
+tap "all is as before"
+control ocs0 clear >"$T/answer"
+
+# Killed in the third stage, with a device that is slow enough to be hit in the
+# middle; then forth again from the half of it.
+control ocs0 "fault slow=150" >"$T/answer"
+rm "$T/err"
+watch_map
+weft apply -f "$T/a.yaml" >"$T/out" 2>"$T/err" </dev/null &
+PID[client]=$!
+wait_for 20 grep -q "stage 3 of" "$T/err"
+stop weftd KILL
+wait "${PID[client]}"
+unset 'PID[client]'
+control ocs0 clear >"$T/answer"
+daemon || exit 1
+interrupted() {
+	weft status --format json | jq -e '.state == "interrupted"'
+}
+wait_for 10 interrupted
+tap "killed in the middle: half done, and said so"
+weft status --format json | jq -e '[.devices[].unexpected[]] == []' >/dev/null
+tap "every circuit is explained"
+expect 0 "forth from there" weft apply -f "$T/a.yaml"
+read -r min seen < <(least)
+echo "# killed: at least $min circuits a host, $seen maps in between"
+[[ $min == 3 ]]
+tap "and never less than the floor"
+expect 0 "as it was meant to be" weft verify
+stop weftd
+grep -q 'ERROR: \|runtime error' "$T/weftd.log"
+[[ $? == 1 ]]
+tap "the sanitizers found nothing in weftd"
+finish
