@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/find.h"
 #include "controller/plan/plan.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/rng.h"
@@ -748,6 +749,71 @@ static void auto_keeps_to_the_ports(void **state)
 	}
 }
 
+/* What the finder promises for n nodes of so many ports of 100 Gbit/s, 10 us a
+ * step and 1 MiB. */
+static double best_of_frontier(int n, int ports, bool both)
+{
+	struct coll_query q = { n, ports, both, COLL_ALLREDUCE };
+	struct coll_frontier f;
+	double best = -1;
+
+	assert_int_equal(coll_find(&q, true, &f, NULL), 0);
+	for (size_t i = 0; i < f.points.n; i++) {
+		const struct coll_point *x = &f.points.v[i];
+		double ns = x->steps * 1e4 + (double)x->num / (double)x->den *
+					     1048576 * 8 / (1e2 * ports);
+
+		best = best < 0 || ns < best ? ns : best;
+	}
+	coll_frontier_fini(&f);
+	return best;
+}
+
+/* Sizes that no family is made for: what the finder knows is reached, wired
+ * through the switch, and needs no more ports than there are. */
+static void auto_reaches_the_frontier(void **state)
+{
+	static const struct {
+		int n, ports;
+		bool both;
+	} rows[] = {
+		{ 7, 2, false }, { 11, 4, false }, { 13, 4, true },
+		{ 14, 3, false }, { 15, 4, true }, { 17, 5, false },
+		{ 19, 3, false }, { 21, 4, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		int n = rows[i].n, ports = rows[i].ports, all = n * ports;
+		char text[2048], size[64];
+		struct model_fabric *f;
+		struct plan *p;
+
+		snprintf(size, sizeof(size), rows[i].both
+			 ? "ports: %d, any-to-any: true" : "size: %dx%d",
+			 all, all);
+		snprintf(text, sizeof(text), "weft: 1\nfabric: t\nhosts:\n"
+			 "  - { name: 'h[1-%d]', ports: 'p[1-%d]', rate: "
+			 "100Gbps }\nswitches:\n  - { name: ocs0, %s, "
+			 "driver: sim }\nfibres:\n  - { from: 'h[1-%d].p[1-"
+			 "%d]', to: 'ocs0.[1-%d]' }\njobs:\n  - { name: j, "
+			 "nodes: 'h[1-%d]', collective: allreduce, size: 1MiB, "
+			 "topology: auto, alpha: 10us }\n", n, ports, size, n,
+			 ports, all, n);
+		f = fabric_of(text);
+		p = plan_of(f, NULL);
+		check_circuits(p, &p->jobs[0]);
+		assert_true(topo_max_degree(coll_topo(p->jobs[0].sched)) <=
+			    ports);
+		assert_true(!rows[i].both ||
+			    topo_is_symmetric(coll_topo(p->jobs[0].sched)));
+		assert_true((double)p->jobs[0].time_ns <=
+			    best_of_frontier(n, ports, rows[i].both) + 1);
+		plan_free(p);
+		model_free(f);
+	}
+}
+
 /* Fewer steps for a small message, T_B at the bound for a large
  * one; never slower than what one could have asked for. */
 static void auto_picks_by_size(void **state)
@@ -1473,6 +1539,7 @@ int main(void)
 		cmocka_unit_test(foreign_light_that_is_wanted_is_adopted),
 		cmocka_unit_test(failed_ports_are_not_used),
 		cmocka_unit_test(auto_keeps_to_the_ports),
+		cmocka_unit_test(auto_reaches_the_frontier),
 		cmocka_unit_test(auto_picks_by_size),
 		cmocka_unit_test(auto_overlaps_batches),
 		cmocka_unit_test(auto_keeps_to_the_switches),
