@@ -16,8 +16,7 @@
 
 #include "collective/mcf.h"
 #include "collective/mcf_hosts.h"
-#include "lib/base/file.h"
-#include "lib/base/svg.h"
+#include "tests/bench/draw.h"
 
 #define GAP 1e-3
 #define LIMIT_S 20
@@ -29,32 +28,9 @@ static FILE *json;
 static const char *json_path;
 static int failed;
 
-/* Draws charts below each other into NAME.svg beside the JSON file. */
 static void draw(const char *name, const struct svg_chart *c, int n)
 {
-	const char *slash = json_path ? strrchr(json_path, '/') : NULL;
-	int dir = slash ? (int)(slash - json_path + 1) : 0;
-	struct buf b = { 0 };
-	struct err err;
-	char path[4096];
-
-	if (!json_path) {
-		return;
-	}
-	svg_begin(&b, SVG_CHART_WIDTH, (int64_t)n * SVG_CHART_HEIGHT, 12);
-	for (int k = 0; k < n; k++) {
-		svg_chart(&b, &c[k], (double)k * SVG_CHART_HEIGHT);
-	}
-	svg_end(&b);
-	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
-	if (b.failed || file_write_atomic(path, b.data, b.len, 0644, &err)) {
-		fprintf(stderr, "%s: %s\n", path,
-			b.failed ? "out of memory" : err.msg);
-		failed = 1;
-	} else {
-		printf("drawn: %s\n", path);
-	}
-	buf_fini(&b);
+	failed |= draw_charts(json_path, name, c, n);
 }
 
 /* Rate of a digraph, -1 when there is none. */

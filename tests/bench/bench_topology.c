@@ -4,7 +4,8 @@
  * synthesis with verification and the finder take.
  *
  * bench_topology              tables on stdout
- * bench_topology --json FILE  the same, and JSON lines appended to FILE
+ * bench_topology --json FILE  the same, and JSON lines appended to FILE, and
+ *                             topology_figure12.svg beside it
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@
 
 #include "collective/find.h"
 #include "lib/base/clk.h"
+#include "lib/base/parallel.h"
 #include "lib/base/rat.h"
+#include "tests/bench/draw.h"
 
 /* The paper's cost model: 10 us a step, 1 MB = 2^20 bytes, 100 Gbit/s. */
 #define ALPHA_US 10.0
@@ -23,6 +26,7 @@
 #define NODE_BITS_PER_US 1e5
 
 static FILE *json;
+static const char *json_path;
 
 struct figures {
 	int nodes, steps;
@@ -172,36 +176,56 @@ static int show_table_5(void)
 	return bad;
 }
 
-static int show_speed(void)
+/* Table 6: the paper's seconds for breadth-first broadcast and for SCCL with
+ * one chunk; 0: not given, below 0: less or more than that. */
+static const struct {
+	const char *expr;
+	double bfb, sccl;
+} table_6[] = {
+	{ "Hypercube(2)", -0.01, 0.59 }, { "Hypercube(3)", -0.01, 0.86 },
+	{ "Hypercube(4)", -0.01, 21.4 }, { "Hypercube(5)", 0.03, -1e4 },
+	{ "Hypercube(6)", 0.17, -1e4 }, { "Hypercube(10)", 52.7, -1e4 },
+	{ "Torus(2,2)", -0.01, 0.61 }, { "Torus(3,3)", -0.01, 1.00 },
+	{ "Torus(4,4)", -0.01, 17.5 }, { "Torus(5,5)", 0.01, 3286 },
+	{ "Torus(6,6)", 0.03, -1e4 }, { "Torus(50,50)", 61.1, -1e4 },
+	{ "GenKautz(4,1024)", 0, 0 }, { "GenKautz(4,4096)", 0, 0 },
+};
+
+static const char *seconds_text(double s, char sign, char *buf, size_t size)
 {
-	static const struct {
-		const char *expr;
-		double paper;	/* seconds, 0: not given */
-	} rows[] = {
-		{ "Hypercube(5)", 0.03 }, { "Hypercube(6)", 0.17 },
-		{ "Hypercube(10)", 52.7 }, { "Torus(5,5)", 0.01 },
-		{ "Torus(6,6)", 0.03 }, { "Torus(50,50)", 61.1 },
-		{ "GenKautz(4,1024)", 0 }, { "GenKautz(4,4096)", 0 },
-	};
+	if (s == 0) {
+		snprintf(buf, size, "none");
+	} else if (s < 0) {
+		snprintf(buf, size, "%c %g", sign, -s);
+	} else {
+		snprintf(buf, size, "%g", s);
+	}
+	return buf;
+}
+
+static int show_table_6(void)
+{
 	int bad = 0;
 
-	printf("\nAll-gather synthesis with verification (the paper's times in "
-	       "brackets, table 6)\n");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	printf("\nTable 6: all-gather synthesis with verification (seconds in "
+	       "the paper: its own, and SCCL with one chunk)\n");
+	for (size_t i = 0; i < sizeof(table_6) / sizeof(table_6[0]); i++) {
 		struct figures f;
-		char paper[16] = "none";
+		char bfb[16], sccl[16];
 
-		if (measure_apart(rows[i].expr, COLL_ALLGATHER, &f)) {
+		if (measure_apart(table_6[i].expr, COLL_ALLGATHER, &f)) {
 			bad = 1;
 			continue;
 		}
-		if (rows[i].paper > 0) {
-			snprintf(paper, sizeof(paper), "%.2f", rows[i].paper);
-		}
-		printf("%5d %-20s %3d steps %12s %8.3f s, CPU %.3f (%s) "
-		       "%6.0f MiB\n", f.nodes, rows[i].expr, f.steps, f.exact,
-		       f.seconds, f.cpu, paper, f.mib);
-		record("6", rows[i].expr, &f);
+		printf("%5d %-17s %3d steps %10s %8.3f s, CPU %.3f (%s; %s) "
+		       "%6.0f MiB\n", f.nodes, table_6[i].expr, f.steps,
+		       f.exact, f.seconds, f.cpu,
+		       seconds_text(table_6[i].bfb, '<', bfb, sizeof(bfb)),
+		       seconds_text(table_6[i].sccl, '>', sccl, sizeof(sccl)),
+		       f.mib);
+		record("6", table_6[i].expr, &f);
+		/* All are bandwidth-optimal but generalized Kautz graphs. */
+		bad |= table_6[i].bfb != 0 && !f.optimal;
 	}
 	return bad;
 }
@@ -238,44 +262,147 @@ static int show_finder(void)
 
 #define SWEEP_NODES 2000
 
-/* Figure 12: T_B of generalized Kautz graphs, those on the frontier, over the
- * bandwidth bound (the paper: never above 2, less at higher degrees) and
- * theorem 21: at most a step a phase above the Moore bound. */
-static int show_figure_12(const struct coll_query *q,
-			  const struct coll_frontier *f, size_t n, int degree)
+/* ---- figure 12 ---- */
+
+#define DEGREES 4		/* 2, 4, 8, 16 */
+#define BUCKET 50		/* nodes to a point of the chart */
+#define BUCKETS (SWEEP_NODES / BUCKET)
+
+struct kautz {
+	double ratio[DEGREES][SWEEP_NODES + 1];	/* T_B / bound; 0: none */
+	int n_parts;
+	int rc[PARALLEL_MAX];
+};
+
+/* The steps that theorem 21 allows: one more than the Moore bound. */
+static int most_steps(int n, int d)
 {
-	double worst = 0, sum = 0;
-	int at = 0, points = 0, late = 0;
+	int64_t reached = 1, level = d;
+	int steps = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < f[i].points.n; k++) {
-			const struct coll_point *p = &f[i].points.v[k];
-			double ratio = (double)p->num / (double)p->den *
-				       (double)f[i].bound_den /
-				       (double)f[i].bound_num;
+	for (; reached < n; level *= d) {
+		reached += level;
+		steps++;
+	}
+	return steps + 1;
+}
 
-			if (q[i].degree != degree ||
-			    strncmp(p->expr, "GenKautz", 8) != 0) {
-				continue;
+static int measure_kautz(int n, int d, double *ratio)
+{
+	struct topo *t = NULL;
+	struct err err = { 0 };
+	char expr[48];
+	int steps = 0, rc;
+	mpq_t factor;
+
+	mpq_init(factor);
+	snprintf(expr, sizeof(expr), "GenKautz(%d,%d)", d, n);
+	rc = topo_parse(expr, &t, NULL, &err);
+	rc = rc ? rc : coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err);
+	*ratio = mpq_get_d(factor) * n / (n - 1);
+	if (rc || steps > most_steps(n, d) || *ratio > 2) {
+		fprintf(stderr, "%s: %d steps, ratio %.4f %s\n", expr, steps,
+			*ratio, err.msg);
+		rc = -1;
+	}
+	topo_free(t);
+	mpq_clear(factor);
+	return rc;
+}
+
+static void kautz_part(void *arg, int i)
+{
+	struct kautz *k = arg;
+
+	for (int n = 3 + i; n <= SWEEP_NODES; n += k->n_parts) {
+		for (int e = 0; e < DEGREES; e++) {
+			int d = 2 << e;
+
+			if (n > d && measure_kautz(n, d, &k->ratio[e][n])) {
+				k->rc[i] = 1;
 			}
-			points++;
-			sum += ratio;
-			late += p->steps > f[i].steps_bound + 2;
-			at = ratio > worst ? q[i].n : at;
-			worst = ratio > worst ? ratio : worst;
 		}
 	}
-	printf("Figure 12, d=%2d: T_B / bound of %d graphs: mean %.4f, largest "
-	       "%.4f at N=%d (the paper: at most 2)\n", degree, points,
-	       points ? sum / points : 0, worst, at);
-	if (json) {
-		fprintf(json, "{\"bench\":\"topology\",\"table\":\"figure 12\","
-			"\"degree\":%d,\"graphs\":%d,\"mean\":%.6f,"
-			"\"largest\":%.6f,\"nodes\":%d}\n", degree, points,
-			points ? sum / points : 0, worst, at);
-	}
-	return late > 0 || worst > 2;
 }
+
+/* The largest ratio of each BUCKET sizes. */
+static int draw_figure_12(const struct kautz *k)
+{
+	static char name[DEGREES][8], group[BUCKETS][8];
+	static double value[DEGREES][BUCKETS];
+	const char *groups[BUCKETS];
+	struct svg_series series[DEGREES];
+	struct svg_chart chart = {
+		.title = "T_B of generalized Kautz graphs over the bandwidth "
+			 "bound (figure 12)",
+		.note = "the largest of 50 sizes; the paper: at most 2",
+		.x_label = "nodes up to", .y_label = "T_B / bound",
+		.group = groups, .n_groups = BUCKETS, .series = series,
+		.n_series = DEGREES, .lines = true,
+	};
+
+	for (int e = 0; e < DEGREES; e++) {
+		snprintf(name[e], sizeof(name[e]), "d=%d", 2 << e);
+		series[e] = (struct svg_series){ name[e], value[e] };
+		for (int b = 0; b < BUCKETS; b++) {
+			value[e][b] = -1;
+			for (int n = b * BUCKET + 1; n <= (b + 1) * BUCKET;
+			     n++) {
+				double r = k->ratio[e][n];
+
+				value[e][b] = r > 0 && r > value[e][b]
+						      ? r : value[e][b];
+			}
+		}
+	}
+	for (int b = 0; b < BUCKETS; b++) {
+		/* Every tenth is named. */
+		if (b % 10 == 9) {
+			snprintf(group[b], sizeof(group[b]), "%d",
+				 (b + 1) * BUCKET);
+		}
+		groups[b] = group[b];
+	}
+	return draw_charts(json_path, "topology_figure12", &chart, 1);
+}
+
+/* All generalized Kautz graphs: never above 2, less at higher degrees, and at
+ * most a step above the Moore bound (theorem 21). */
+static int show_figure_12(void)
+{
+	static struct kautz k;
+	int bad = 0;
+
+	k.n_parts = parallel_width();
+	parallel_run(k.n_parts, kautz_part, &k);
+	for (int i = 0; i < k.n_parts; i++) {
+		bad |= k.rc[i];
+	}
+	printf("\n");
+	for (int e = 0; e < DEGREES; e++) {
+		double sum = 0;
+		int at = 0, graphs = 0, d = 2 << e;
+
+		for (int n = d + 1; n <= SWEEP_NODES; n++) {
+			sum += k.ratio[e][n];
+			graphs++;
+			at = k.ratio[e][n] > k.ratio[e][at] ? n : at;
+		}
+		printf("Figure 12, d=%2d: T_B / bound of %d graphs: mean "
+		       "%.4f, largest %.4f at N=%d (the paper: at most 2)\n",
+		       d, graphs, sum / graphs, k.ratio[e][at], at);
+		if (json) {
+			fprintf(json, "{\"bench\":\"topology\",\"table\":"
+				"\"figure 12\",\"degree\":%d,\"graphs\":"
+				"%d,\"mean\":%.6f,\"largest\":%.6f,"
+				"\"nodes\":%d}\n", d, graphs, sum / graphs,
+				k.ratio[e][at], at);
+		}
+	}
+	return bad | draw_figure_12(&k);
+}
+
+/* ---- the sweep ---- */
 
 /* All sizes to 2000 at degree 2, 4, 8, 16 (the paper: about a minute for each
  * of its families of candidates). */
@@ -298,9 +425,6 @@ static int show_sweep(bool both)
 	rc = coll_sweep(q, n, true, 2, f, &err);
 	seconds = (double)(clk_now_ns() - start) / 1e9;
 	cpu = cpu_seconds() - cpu;
-	for (int d = 2; d <= 16 && !rc && !both; d *= 2) {
-		rc = show_figure_12(q, f, n, d);
-	}
 	for (size_t i = 0; i < n; i++) {
 		points += f[i].points.n;
 		coll_frontier_fini(&f[i]);
@@ -322,7 +446,8 @@ int main(int argc, char **argv)
 	int bad;
 
 	if (argc == 3 && strcmp(argv[1], "--json") == 0) {
-		json = fopen(argv[2], "a");
+		json_path = argv[2];
+		json = fopen(json_path, "a");
 		if (!json) {
 			perror(argv[2]);
 			return 1;
@@ -330,8 +455,9 @@ int main(int argc, char **argv)
 	}
 	bad = show_table_4();
 	bad |= show_table_5();
-	bad |= show_speed();
+	bad |= show_table_6();
 	bad |= show_finder();
+	bad |= show_figure_12();
 	bad |= show_sweep(false);
 	bad |= show_sweep(true);
 	if (json) {

@@ -1,0 +1,42 @@
+/* Charts of benchmarks, beside their figures. */
+#ifndef WEFT_TESTS_BENCH_DRAW_H
+#define WEFT_TESTS_BENCH_DRAW_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/file.h"
+#include "lib/base/svg.h"
+
+/* Draws charts below each other into NAME.svg beside the JSON file; nothing
+ * when there is none. 0, or 1 after saying what failed. */
+static inline int draw_charts(const char *json_path, const char *name,
+			      const struct svg_chart *c, int n)
+{
+	const char *slash = json_path ? strrchr(json_path, '/') : NULL;
+	int dir = slash ? (int)(slash - json_path + 1) : 0, failed = 0;
+	struct buf b = { 0 };
+	struct err err;
+	char path[4096];
+
+	if (!json_path) {
+		return 0;
+	}
+	svg_begin(&b, SVG_CHART_WIDTH, (int64_t)n * SVG_CHART_HEIGHT, 12);
+	for (int k = 0; k < n; k++) {
+		svg_chart(&b, &c[k], (double)k * SVG_CHART_HEIGHT);
+	}
+	svg_end(&b);
+	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
+	if (b.failed || file_write_atomic(path, b.data, b.len, 0644, &err)) {
+		fprintf(stderr, "%s: %s\n", path,
+			b.failed ? "out of memory" : err.msg);
+		failed = 1;
+	} else {
+		printf("drawn: %s\n", path);
+	}
+	buf_fini(&b);
+	return failed;
+}
+
+#endif
