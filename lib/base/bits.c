@@ -4,8 +4,10 @@
 #include <endian.h>
 #include <string.h>
 
-/* clang's clones need another spelling, and it is the tests that it builds. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
+/* clang's clones need another spelling, and it is the tests that it builds.
+ * Clones are chosen before the thread sanitizer is ready for their chooser. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && \
+	!defined(__SANITIZE_THREAD__)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", \
 	"default"), optimize("O3")))
 #else
