@@ -13,6 +13,7 @@
 #include "controller/plan/plan.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/rng.h"
+#include "tests/unit/plan/fixture.h"
 
 #define HOSTS_2X2                                                       \
 	"weft: 1\n"                                                     \
@@ -25,16 +26,6 @@
 	"fibres:\n"                                                     \
 	"  - { from: 'h[0-7].p[0-1]', to: 'ocs0.[1-16]' }\n"            \
 	"  - { from: 'h[0-7].p[2-3]', to: 'ocs1.[1-16]' }\n"
-
-#define HOSTS_1                                                         \
-	"weft: 1\n"                                                     \
-	"fabric: t\n"                                                   \
-	"hosts:\n"                                                      \
-	"  - { name: 'h[0-7]', ports: 'p[0-3]', rate: 100Gbps }\n"      \
-	"switches:\n"                                                   \
-	"  - { name: ocs0, size: 32x32, driver: sim }\n"                \
-	"fibres:\n"                                                     \
-	"  - { from: 'h[0-7].p[0-3]', to: 'ocs0.[1-32]' }\n"
 
 #define JOB(topology)                                                   \
 	"jobs:\n"                                                       \
@@ -51,52 +42,7 @@
 	"fibres:\n"                                                     \
 	"  - { from: 'h[0-7].p[0-3]', to: 'ocs0.[1-32]' }\n"
 
-#define RING                                                            \
-	"weft: 1\n"                                                     \
-	"fabric: t\n"                                                   \
-	"hosts:\n"                                                      \
-	"  - { name: 'n[0-7]' }\n"                                      \
-	"rings:\n"                                                      \
-	"  - { name: r0, nodes: 'n[0-7]', channels: 4, "                \
-	"channel-rate: 40Gbps, retune: 25us, driver: sim-ring }\n"
-
-#define RING_JOB                                                        \
-	"jobs:\n"                                                       \
-	"  - { name: g, ring: r0, nodes: all, collective: allgather, "  \
-	"size: 1MiB }\n"
-
 /* ---- helpers ---- */
-
-static struct model_fabric *fabric_of(const char *text)
-{
-	struct err_list errs = { 0 };
-	struct model_fabric *f = NULL;
-	char line[1024];
-
-	if (model_parse("t.yaml", text, strlen(text), &f, &errs)) {
-		for (int i = 0; i < errs.n; i++) {
-			print_error("%s\n", err_str(&errs.v[i], line,
-						    sizeof(line)));
-		}
-		fail();
-	}
-	err_list_fini(&errs);
-	return f;
-}
-
-static struct plan *plan_of(const struct model_fabric *f,
-			    const struct plan_base *base)
-{
-	struct plan *p = NULL;
-	struct err err = { 0 };
-	char line[1024];
-
-	if (plan_make(f, base, &p, &err)) {
-		print_error("%s\n", err_str(&err, line, sizeof(line)));
-		fail();
-	}
-	return p;
-}
 
 static const struct plan_device *steps_of(const struct plan *p, int device)
 {
@@ -107,24 +53,6 @@ static const struct plan_device *steps_of(const struct plan *p, int device)
 	}
 	fail();
 	return NULL;
-}
-
-/* The light that a plan wants, by device, as borrowed plan_light. */
-static struct plan_light *light_after(const struct plan *p)
-{
-	struct plan_light *l = calloc(p->n_devices + 1, sizeof(*l));
-
-	for (int i = 0; i < p->n_devices; i++) {
-		const struct plan_device *d = &p->devices[i];
-
-		l[d->device] = (struct plan_light){
-			.known = true,
-			.n_xcs = d->n_want,
-			.xcs = d->want,
-			.programs = d->has_program ? &d->programs : NULL,
-		};
-	}
-	return l;
 }
 
 /* Every arc has one circuit between ports of the right hosts, no port is in
@@ -912,12 +840,6 @@ static void auto_keeps_to_the_switches(void **state)
 }
 
 /* ---- all-to-all ---- */
-
-#define ALL_TO_ALL(topology, algorithm)                                 \
-	HOSTS_1 "jobs:\n"                                               \
-	"  - { name: j, nodes: 'h[0-7]', collective: all-to-all, "      \
-	"size: 1MiB, topology: '" topology "', algorithm: " algorithm   \
-	", alpha: 10us }\n"
 
 static void every_all_to_all_is_planned(void **state)
 {
