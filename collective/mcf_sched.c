@@ -265,6 +265,20 @@ static int start_warm(const struct topo *t,
 	return rc;
 }
 
+static int longest_path(const struct flow_paths *paths)
+{
+	int longest = 0;
+
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		if (q->chunks > 0 && q->n_arcs > longest) {
+			longest = q->n_arcs;
+		}
+	}
+	return longest;
+}
+
 int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		 struct coll_sched **out, struct mcf_sched_info *info,
 		 struct err *err)
@@ -293,6 +307,7 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 		goto out;
 	}
 	rc = choose_multiple(t, p, &paths, opt, &limit, &mine, &steps, err);
+	mine.longest = longest_path(&paths);
 	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
 						  : mine.flow.stop;
 	rc = rc ? rc : make_steps(t, steps, &mine, out, err);

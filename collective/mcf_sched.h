@@ -59,6 +59,8 @@ struct mcf_sched_info {
 	double stepped;		/* sum over steps of the largest load, a unit
 				 * of demand: what T_B is made of */
 	int steps;
+	int longest;		/* path, in hops: the fewest steps in which
+				 * the chunks could arrive */
 	enum mcf_stop stop;	/* why the search ended, of flow, paths,
 				 * chunks or steps */
 };

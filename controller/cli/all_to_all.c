@@ -288,5 +288,7 @@ void cli_out_flow(const struct cli *c, struct out *o,
 		cli_out_gap(c, o, "loss_to_chunks", 1 - best / info->chunked);
 		cli_out_gap(c, o, "loss_to_steps",
 			    1 - info->chunked / info->stepped);
+		out_int(o, "longest_path", info->longest);
+		out_int(o, "steps_to_stagger", info->steps - info->longest);
 	}
 }
