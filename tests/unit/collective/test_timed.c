@@ -219,6 +219,30 @@ static void test_random_against_lp(void **state)
 	assert_true(faster > 8);
 }
 
+/* One node is solved and moved where the links' latencies repeat. */
+static void test_translations_against_lp(void **state)
+{
+	static const char *const exprs[] = {
+		"Prod(Lat(Ring(3),400),Cap(Ring(4),2))",
+		"Prod(Lat(UniRing(1,4),2000),Ring(3))",
+	};
+	struct coll_cost c = { 10, 1000000000, 600 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exprs) / sizeof(exprs[0]); i++) {
+		struct topo *t = graph_of(exprs[i]);
+		double ns = (double)c.size_bytes * 8 / topo_n(t);
+		double want = gather_by_lp(t, ns) + 10.0 * topo_diameter(t);
+		int64_t bound;
+		struct coll_sched *s = timed(COLL_ALLGATHER, t, 0, &c, &bound);
+
+		assert_true((double)bound <= want * (1 + 1e-9) + 1);
+		assert_true((double)time_of(s, &c) >= want * (1 - 1e-9) - 1);
+		assert_true((double)time_of(s, &c) <= want * 1.002 + 1);
+		coll_free(s);
+	}
+}
+
 /* Two links, of no latency and of 1000 ns; a shard takes 8 ns a byte / 2. */
 static struct topo *two_links(void)
 {
@@ -315,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_against_lp),
+		cmocka_unit_test(test_translations_against_lp),
 		cmocka_unit_test(test_two_links),
 		cmocka_unit_test(test_equal_latencies),
 		cmocka_unit_test(test_refusals),
