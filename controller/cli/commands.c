@@ -354,6 +354,23 @@ static const struct cli_command job_commands[] = {
 	GROUP_END,
 };
 
+static const struct cli_option export_slurm_options[] = {
+	{ 0, "plugin", "NAME", "tree (default) or block", "tree block" },
+	OUTPUT("default: standard output"), END,
+};
+
+static const struct cli_option export_model_options[] = {
+	OUTPUT("default: standard output"), END,
+};
+
+static const struct cli_command export_commands[] = {
+	{ "slurm", NULL, "[FABRIC]", "Slurm's topology.yaml", NULL,
+	  export_slurm_options, 0, 1, false, cmd_export_slurm },
+	{ "topograph", NULL, "[FABRIC]", "A model for NVIDIA's topograph",
+	  NULL, export_model_options, 0, 1, false, cmd_export_topograph },
+	GROUP_END,
+};
+
 static const struct cli_command device_commands[] = {
 	{ "drivers", NULL, "[DRIVER]", "Drivers that are built in, and their "
 	  "options", NULL, NULL, 0, 1, false, cmd_device_drivers },
@@ -428,6 +445,8 @@ const struct cli_command cli_root[] = {
 	  0, 0, false, NULL },
 	{ "rwa", NULL, "", "Routing and wavelength assignment", rwa_commands,
 	  NULL, 0, 0, false, NULL },
+	{ "export", NULL, "", "The fabric as schedulers want it",
+	  export_commands, NULL, 0, 0, false, NULL },
 	{ "job", NULL, "", "Jobs of orchestrators", job_commands, NULL, 0, 0,
 	  false, NULL },
 	{ "device", NULL, "", "Devices and drivers", device_commands, NULL, 0,

@@ -233,6 +233,8 @@ int cmd_confirm(struct cli *c, struct err *err);
 int cmd_job_request(struct cli *c, struct err *err);
 int cmd_job_release(struct cli *c, struct err *err);
 int cmd_job_list(struct cli *c, struct err *err);
+int cmd_export_slurm(struct cli *c, struct err *err);
+int cmd_export_topograph(struct cli *c, struct err *err);
 int cmd_cancel(struct cli *c, struct err *err);
 int cmd_status(struct cli *c, struct err *err);
 int cmd_diff(struct cli *c, struct err *err);

@@ -40,8 +40,7 @@ static bool may_run(const struct model_fabric *f, const struct place_wish *w,
 	return ports > 0 && ports >= w->min_ports;
 }
 
-/* Ports to the same devices, one by one. */
-static bool alike(const struct model_fabric *f, int a, int b)
+bool place_alike(const struct model_fabric *f, int a, int b)
 {
 	const struct model_host *x = &f->hosts[a], *y = &f->hosts[b];
 
@@ -78,7 +77,7 @@ static int find_groups(struct search *s, struct err *err)
 		int k = 0;
 
 		while (k < n_heads &&
-		       !alike(s->f, s->v[heads[k]].host, s->v[i].host)) {
+		       !place_alike(s->f, s->v[heads[k]].host, s->v[i].host)) {
 			k++;
 		}
 		if (k == n_heads) {
@@ -275,7 +274,7 @@ static int find_spare(const struct search *s, const bool *taken, int gone)
 		if (taken[h] || !is_free(s, h) || !may_run(s->f, s->wish, h)) {
 			continue;
 		}
-		if (alike(s->f, h, gone)) {
+		if (place_alike(s->f, h, gone)) {
 			return h;
 		}
 		if (best < 0 && ports_with_light(s->f, h) >=

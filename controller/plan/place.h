@@ -14,6 +14,9 @@ struct place_wish {
 	const int *hosts;	/* [n] these and no others, or NULL: any */
 };
 
+/* True for hosts whose ports go to the same devices, one by one. */
+bool place_alike(const struct model_fabric *f, int a, int b);
+
 /*
  * Chooses wish->n hosts among those that are usable[host] (NULL: all) and,
  * on switches, not in `busy` (NULL: none); out[n] in rank order.

@@ -1,0 +1,103 @@
+#!/bin/bash
+# The fabric as Slurm and topograph want it.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+cd "$TOP/configs/fabrics" || exit 1
+
+# gives WHAT COMMAND...: prints exactly standard input.
+gives() {
+	local what=$1
+	shift
+	cat >"$T/want"
+	"$@" >"$T/out" 2>"$T/err"
+	diff -u "$T/want" "$T/out" | sed 's/^/# /'
+	cmp -s "$T/want" "$T/out"
+	tap "$what"
+}
+gives "two switches joined by fibres" weft export slurm trunks.yaml <<'END'
+# The fabric trunks, written by weft export.
+- topology: optical
+  cluster_default: true
+  tree:
+    switches:
+      - switch: "joined.ocs0"
+        children: "ocs0,ocs1"
+      - switch: "ocs0"
+        nodes: "gpu0,gpu1,gpu2,gpu3"
+      - switch: "ocs1"
+        nodes: "gpu4,gpu5,gpu6,gpu7"
+END
+gives "as blocks" weft export slurm --plugin block trunks.yaml <<'END'
+# The fabric trunks, written by weft export.
+- topology: optical
+  cluster_default: true
+  block:
+    block_sizes:
+      - 4
+    blocks:
+      - block: "ocs0"
+        nodes: "gpu0,gpu1,gpu2,gpu3"
+      - block: "ocs1"
+        nodes: "gpu4,gpu5,gpu6,gpu7"
+END
+gives "as topograph's model" weft export topograph trunks.yaml <<'END'
+# The fabric trunks, written by weft export.
+switches:
+  "joined.ocs0":
+    switches: ["ocs0", "ocs1"]
+blocks:
+  - switch: "ocs0"
+    nodes: ["gpu0", "gpu1", "gpu2", "gpu3"]
+  - switch: "ocs1"
+    nodes: ["gpu4", "gpu5", "gpu6", "gpu7"]
+END
+# Hosts on one switch, on both, alike but on others, on a ring, and dark: light
+# joins the first four kinds only through what they share.
+cat >"$T/mixed.yaml" <<'END'
+weft: 1
+fabric: mixed
+hosts:
+  - { name: 'a[0-1]', ports: p0, rate: 100Gbps }
+  - { name: 'b[0-1]', ports: p0, rate: 100Gbps }
+  - { name: 'c[0-1]', ports: 'p[0-1]', rate: 100Gbps }
+  - { name: 'x[0-1]', ports: p0, rate: 100Gbps }
+  - { name: dark, ports: p0, rate: 100Gbps }
+  - { name: 'r[0-2]' }
+switches:
+  - { name: s0, size: 8x8, driver: sim }
+  - { name: s1, size: 8x8, driver: sim }
+  - { name: s2, size: 8x8, driver: sim }
+rings:
+  - { name: ring, nodes: 'r[0-2]', channels: 4, channel-rate: 10Gbps, retune: 1us, driver: sim-ring }
+fibres:
+  - { from: 'a[0-1].p0', to: 's0.[1-2]' }
+  - { from: 'b[0-1].p0', to: 's1.[1-2]' }
+  - { from: 'c[0-1].p0', to: 's0.[5-6]' }
+  - { from: 'c[0-1].p1', to: 's1.[7-8]' }
+  - { from: 'x[0-1].p0', to: 's2.[1-2]' }
+END
+gives "parts that no light joins" weft export slurm "$T/mixed.yaml" <<'END'
+# The fabric mixed, written by weft export.
+- topology: optical
+  cluster_default: true
+  tree:
+    switches:
+      - switch: "joined.s0"
+        children: "s0,s1,s0.s1"
+      - switch: "s0"
+        nodes: "a0,a1"
+      - switch: "s1"
+        nodes: "b0,b1"
+      - switch: "s0.s1"
+        nodes: "c0,c1"
+      - switch: "s2"
+        nodes: "x0,x1"
+      - switch: "dark"
+        nodes: "dark"
+      - switch: "ring"
+        nodes: "r0,r1,r2"
+END
+expect 64 "a plugin that is none" weft export slurm --plugin ring trunks.yaml
+expect 65 "a fabric with mistakes" weft export slurm ../broken/names.yaml
+finish
