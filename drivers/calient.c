@@ -57,6 +57,15 @@ static bool take_port(const struct calient *c, const char **p, int *index)
 	return *index < c->s.h.n_in;
 }
 
+/* An address is that of an input and an output; the report does not tell. */
+static bool reported_port(const struct tl1_switch *s, const char *text,
+			  bool *is_out, int *index)
+{
+	*is_out = false;
+	return take_port((const struct calient *)s, &text, index) &&
+	       *text == ':';
+}
+
 /* ---- what is asked -------------------------------------------------------- */
 
 static void ask_device(const struct tl1_switch *s, struct tl1_command *c)
@@ -250,6 +259,7 @@ static const struct tl1_dialect dialect = {
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,
+	.port = reported_port,
 };
 
 static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,

@@ -195,6 +195,32 @@ typedef void (*drv_close_cb)(void *arg);
 typedef void (*drv_trace_fn)(const char *device, const char *line,
 			     bool is_reply, void *arg);
 
+/* What a device, or the kernel, says of its own accord. */
+enum drv_event_kind {
+	DRV_EVENT_NOTE,		/* words, nothing follows from them */
+	DRV_EVENT_CHANGED,	/* circuits may not be as last read */
+	DRV_EVENT_ALARM,	/* a port, or the device, is not well */
+	DRV_EVENT_PROGRESS,	/* of the operation under way */
+};
+
+struct drv_event {
+	enum drv_event_kind kind;
+	bool has_port, is_out;
+	int index;		/* of the port, when has_port */
+	int done, total;	/* PROGRESS: commands of the batch that are
+				 * over, of how many */
+	int64_t eta_ms;		/* PROGRESS: the rest takes about so long;
+				 * -1: nobody knows */
+	const char *text;	/* one line, the device's words if it has any;
+				 * lives during the call */
+};
+
+/* From the loop, at any time between open and close, also while an operation
+ * runs; never from inside a call. It must not call the driver. Drivers whose
+ * devices say nothing never call it. */
+typedef void (*drv_event_fn)(struct drv *dev, const struct drv_event *ev,
+			     void *arg);
+
 struct drv_class {
 	const char *name;	/* "polatis-scpi" */
 	const char *summary;	/* one line for `weft device drivers` */
@@ -236,6 +262,8 @@ struct drv {
 	char name[DRV_NAME_MAX];
 	drv_trace_fn trace;	/* may be NULL */
 	void *trace_arg;
+	drv_event_fn event;	/* may be NULL */
+	void *event_arg;
 	bool busy;
 };
 
@@ -257,9 +285,12 @@ void drv_explain(struct drv *dev, const struct drv_batch *batch,
 		 drv_trace_fn fn, void *arg);
 /* Every line sent and received from now on goes to fn as well. */
 void drv_set_trace(struct drv *dev, drv_trace_fn fn, void *arg);
+/* What the device says from now on goes to fn. */
+void drv_set_events(struct drv *dev, drv_event_fn fn, void *arg);
 
 const char *drv_result_name(enum drv_result r);
 const char *drv_evidence_name(enum drv_evidence e);
 const char *drv_state_name(enum drv_state s);
+const char *drv_event_name(enum drv_event_kind k);
 
 #endif

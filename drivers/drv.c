@@ -98,6 +98,12 @@ void drv_set_trace(struct drv *dev, drv_trace_fn fn, void *arg)
 	dev->trace_arg = arg;
 }
 
+void drv_set_events(struct drv *dev, drv_event_fn fn, void *arg)
+{
+	dev->event = fn;
+	dev->event_arg = arg;
+}
+
 void drv_snapshot_fini(struct drv_snapshot *s)
 {
 	free(s->xcs);
@@ -128,4 +134,12 @@ const char *drv_state_name(enum drv_state s)
 					     "failed" };
 
 	return names[s];
+}
+
+const char *drv_event_name(enum drv_event_kind k)
+{
+	static const char *const names[] = { "note", "changed", "alarm",
+					     "progress" };
+
+	return names[k];
 }

@@ -42,6 +42,24 @@ static void ask_ports(const struct tl1_switch *s, struct tl1_command *c)
 	tl1_command(c, "rtrv-cfg-fiber", "all", NULL);
 }
 
+static bool reported_port(const struct tl1_switch *s, const char *text,
+			  bool *is_out, int *index)
+{
+	int base = IN_BASE;
+
+	*is_out = false;
+	if (!tl1_number(&text, IN_BASE + 1, IN_BASE + s->h.n_in, ':', index)) {
+		*is_out = true;
+		base = OUT_BASE;
+		if (!tl1_number(&text, OUT_BASE + 1, OUT_BASE + s->h.n_out,
+				':', index)) {
+			return false;
+		}
+	}
+	*index -= base + 1;
+	return true;
+}
+
 /* ---- what is answered ----------------------------------------------------- */
 
 /* NAME=10003 of a line as an index from 0. */
@@ -214,6 +232,7 @@ static const struct tl1_dialect dialect = {
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,
+	.port = reported_port,
 };
 
 static int parse_opmode(struct tl1_switch *s, const struct drv_config *cfg,

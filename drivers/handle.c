@@ -411,3 +411,10 @@ int handle_netns(const struct drv_class *cls, const struct drv_config *cfg,
 	}
 	return 0;
 }
+
+void handle_event(struct handle *h, const struct drv_event *ev)
+{
+	if (h->drv.event && !h->closing) {
+		h->drv.event(&h->drv, ev, h->drv.event_arg);
+	}
+}

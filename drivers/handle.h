@@ -94,6 +94,9 @@ void handle_settle_unknown(struct handle *h, enum drv_result r,
 
 void handle_trace(struct handle *h, const char *line, bool is_reply);
 
+/* Tells an event, unless the handle is being closed. */
+void handle_event(struct handle *h, const struct drv_event *ev);
+
 /* Value of an option, or its default from the class's table. */
 const char *handle_option(const struct drv_class *cls,
 			  const struct drv_config *cfg, const char *key);

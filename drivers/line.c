@@ -529,6 +529,11 @@ int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag)
 	return 0;
 }
 
+bool line_waiting(const struct line *l)
+{
+	return l->n_out > 0;
+}
+
 int line_open_questions(const struct line *l)
 {
 	return l->n_questions;

@@ -74,6 +74,9 @@ int line_new(uv_loop_t *loop, const struct line_conf *conf, struct line **out,
  * call. The answer comes to conf.answer with the tag. WEFT_ENOMEM. */
 int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag);
 
+/* A question is out: what comes now is, or comes before, its answer. */
+bool line_waiting(const struct line *l);
+
 /* Questions queued or out. */
 int line_open_questions(const struct line *l);
 

@@ -19,6 +19,7 @@
 #include "drivers/drivers.h"
 #include "drivers/handle.h"
 #include "drivers/host/host.h"
+#include "lib/base/log.h"
 
 static const struct drv_option_spec options[] = {
 	{ "fabric", "the namespace is weft.FABRIC.DEVICE, as `weft testbed "
@@ -41,12 +42,21 @@ struct rule {
 	bool hidden;		/* one before it takes all */
 };
 
+/* Listens to what others do. It outlives the session that it is of until the
+ * loop has let go of it. */
+struct listener {
+	uv_poll_t poll;
+	struct tc *t;
+};
+
 struct tc {
 	struct handle h;
 	char netns[HOST_NETNS_MAX];
 	int64_t switch_ms;
 	uv_timer_t work;
 	struct host_net *net;	/* NULL: no session */
+	struct listener *listener;
+	bool quiet;		/* changes are taken in and not told */
 	char epoch[DRV_NAME_MAX];
 	struct port *in, *out;	/* [n_in], [n_out] */
 	int n_rules;
@@ -107,8 +117,17 @@ static int tc_open(uv_loop_t *loop, const struct drv_config *cfg,
 	return 0;
 }
 
+static void on_unheard(uv_handle_t *poll)
+{
+	free(poll->data);
+}
+
 static void end_session(struct tc *t)
 {
+	if (t->listener) {
+		uv_close((uv_handle_t *)&t->listener->poll, on_unheard);
+		t->listener = NULL;
+	}
 	host_close(t->net);
 	t->net = NULL;
 	free(t->rules);
@@ -135,7 +154,103 @@ static void on_stopped(uv_handle_t *work)
 
 static void tc_stop(struct handle *h)
 {
-	uv_close((uv_handle_t *)&((struct tc *)h)->work, on_stopped);
+	struct tc *t = (struct tc *)h;
+
+	end_session(t);
+	uv_close((uv_handle_t *)&t->work, on_stopped);
+}
+
+/* ---- what others do ------------------------------------------------------ */
+
+static void tell(struct tc *t, bool is_out, int index, const char *what)
+{
+	char text[64];
+	struct drv_event ev = { .kind = DRV_EVENT_CHANGED, .has_port = true,
+				.is_out = is_out, .index = index,
+				.text = text };
+
+	snprintf(text, sizeof(text), "%s%d: %s", is_out ? "out" : "in",
+		 index + 1, what);
+	if (!t->quiet) {
+		handle_event(&t->h, &ev);
+	}
+}
+
+static void heard_of_link(struct tc *t, struct port *p, bool is_out, int index,
+			  const struct host_change *c)
+{
+	bool down = is_out && p->up && !c->up && !c->gone;
+
+	if (down || c->gone) {
+		tell(t, is_out, index, c->gone ? "the netdev is gone" :
+						 "taken down");
+	}
+	p->up = c->up;
+}
+
+static void on_change(const struct host_change *c, void *arg)
+{
+	struct tc *t = arg;
+
+	for (int i = 0; i < t->h.n_in; i++) {
+		if (t->in[i].ifindex == c->ifindex && c->rule) {
+			tell(t, false, i, c->gone ? "a rule was removed" :
+						    "a rule was added");
+		} else if (t->in[i].ifindex == c->ifindex) {
+			heard_of_link(t, &t->in[i], false, i, c);
+		}
+	}
+	for (int o = 0; o < t->h.n_out && !c->rule; o++) {
+		if (t->out[o].ifindex == c->ifindex) {
+			heard_of_link(t, &t->out[o], true, o, c);
+		}
+	}
+}
+
+/* What we did ourselves, or read just now, is no news. */
+static void forget_changes(struct tc *t)
+{
+	if (t->listener) {
+		t->quiet = true;
+		host_changes_read(t->net, on_change, t, NULL);
+		t->quiet = false;
+	}
+}
+
+static void on_heard(uv_poll_t *poll, int status, int events)
+{
+	struct tc *t = ((struct listener *)poll->data)->t;
+	struct err err = { 0 };
+	struct drv_event lost = { .kind = DRV_EVENT_CHANGED,
+				  .text = err.msg };
+
+	(void)status;
+	(void)events;
+	if (t->h.op != HANDLE_IDLE) {
+		forget_changes(t);	/* whoever asked reads anyway */
+	} else if (host_changes_read(t->net, on_change, t, &err)) {
+		handle_event(&t->h, &lost);
+	}
+}
+
+/* To listen is a service on top; a session goes without when it must. */
+static void listen_to_changes(struct tc *t)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+	struct err err = { 0 };
+	int fd;
+
+	if (!l || host_changes(t->net, &fd, &err)) {
+		log_warn("drivers", "%s: changes by others show only when it "
+			 "is read: %s", t->h.drv.name, err.msg);
+		free(l);
+		return;
+	}
+	l->t = t;
+	l->poll.data = l;
+	t->listener = l;
+	uv_poll_init(t->h.drv.loop, &l->poll, fd);
+	uv_poll_start(&l->poll, UV_READABLE, on_heard);
 }
 
 /* ---- reading the kernel's map ---------------------------------------------- */
@@ -156,6 +271,7 @@ static int begin_session(struct tc *t, struct err *err)
 	}
 	if (rc == 0) {
 		memcpy(t->epoch, epoch, sizeof(epoch));
+		listen_to_changes(t);
 	}
 	return rc;
 }
@@ -565,6 +681,7 @@ static void finish(struct tc *t, int rc, const struct err *err)
 		handle_mark(&t->h, 0, t->n_walked, DRV_DONE, DRV_ACKED,
 			    DRV_ERR_NONE, NULL, NULL);
 	}
+	forget_changes(t);
 	handle_submit_done(&t->h, rc, err);
 }
 

@@ -26,6 +26,19 @@ static int wire_out(const struct tl1_switch *s, struct light_xc xc)
 	return s->h.n_in + xc.out + 1;
 }
 
+static bool reported_port(const struct tl1_switch *s, const char *text,
+			  bool *is_out, int *index)
+{
+	int n = s->h.n_in;
+
+	if (!tl1_number(&text, 1, n + s->h.n_out, ':', index)) {
+		return false;
+	}
+	*is_out = *index > n;
+	*index -= *is_out ? n + 1 : 1;
+	return true;
+}
+
 /* ---- what is asked -------------------------------------------------------- */
 
 static void ask_type(const struct tl1_switch *s, struct tl1_command *c)
@@ -206,6 +219,7 @@ static const struct tl1_dialect dialect = {
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,
+	.port = reported_port,
 };
 
 static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,

@@ -12,6 +12,7 @@
 
 #define DEFAULT_TIMEOUT_MS 10000
 #define TYP_SWITCH_US 120000000
+#define PROGRESS_NS (10 * INT64_C(1000000000))	/* at least so often */
 
 /* ---- questions and answers ----------------------------------------------- */
 
@@ -49,9 +50,49 @@ static void ask(struct robot *r, const char *command,
 	}
 }
 
-/* What the robot says of its own accord about the moves that are queued. */
-static void listen_to(struct robot *r, const char *line)
+/* ---- what it says unasked ------------------------------------------------ */
+
+static int moves_over(const struct robot *r)
 {
+	int n = 0;
+
+	for (size_t i = 0; i < r->queue.n; i++) {
+		n += r->queue.v[i].said || r->queue.v[i].shown;
+	}
+	return n;
+}
+
+/* Those that are over tell what the others will take; before, it is what such
+ * a robot usually takes. */
+static void tell_progress(struct robot *r)
+{
+	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns :
+					   TYP_SWITCH_US * INT64_C(1000);
+	int over = moves_over(r), total = (int)r->queue.n;
+	char text[64];
+	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = over,
+				.total = total, .text = text };
+
+	if (over > 0) {
+		each = r->move_ns = (now - r->began_ns) / over;
+	}
+	if (r->told_ns && over == r->told &&
+	    now - r->told_ns < PROGRESS_NS) {
+		return;
+	}
+	ev.eta_ms = (each * total - (now - r->began_ns)) / 1000000;
+	ev.eta_ms = over == total || ev.eta_ms < 0 ? 0 : ev.eta_ms;
+	snprintf(text, sizeof(text), "%d of %d moves are over", over, total);
+	r->told = over;
+	r->told_ns = now;
+	handle_event(&r->h, &ev);
+}
+
+/* True when it is about a move that is queued. */
+static bool listen_to(struct robot *r, const char *line)
+{
+	bool ours = false;
+
 	for (size_t i = 0; i < r->queue.n; i++) {
 		struct robot_move *m = &r->queue.v[i];
 		int said = r->dialect->said(line, m);
@@ -61,16 +102,34 @@ static void listen_to(struct robot *r, const char *line)
 			snprintf(r->failed, sizeof(r->failed), "%s",
 				 said < 0 ? line : r->failed);
 			log_info("drivers", "%s: %s", r->h.drv.name, line);
+			ours = true;
 		}
+	}
+	return ours;
+}
+
+/* A move of ours that was given up may be made all the same, later. */
+static void listen_to_line(struct robot *r, const char *line, bool unasked)
+{
+	struct drv_event ev = { .text = line };
+	bool ours = listen_to(r, line);
+
+	if (ours && r->h.op == HANDLE_SUBMIT) {
+		if (r->began_ns) {
+			tell_progress(r);
+		}
+	} else if (unasked && r->dialect->news(line, &ev)) {
+		handle_event(&r->h, &ev);
 	}
 }
 
-static void listen_to_all(struct robot *r, const char *text)
+/* Text up to `asked`, the answer to a command or NULL, came unasked. */
+static void listen_to_all(struct robot *r, const char *text, const char *asked)
 {
 	char *copy = strdup(text), *rest = copy, *line;
 
 	while (copy && (line = sonic_line(&rest))) {
-		listen_to(r, line);
+		listen_to_line(r, line, !asked || line - copy < asked - text);
 	}
 	free(copy);
 }
@@ -91,7 +150,11 @@ static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
 {
 	const struct robot *r = arg;
 
-	return robot_frame(data, len, from, r->dialect->prompt, r);
+	int64_t n = robot_frame(data, len, from, r->dialect->prompt, r);
+
+	/* What comes while nothing was asked comes line by line. */
+	return n == 0 && !line_waiting(r->line) ?
+	       line_frame_text(data, len, from, NULL) : n;
 }
 
 /* The echo tells whose answer it is: a banner, an empty line and an answer to
@@ -106,7 +169,7 @@ static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 	(void)tag;
 	if (text && !ours) {
 		keep_banner(r, text);
-		listen_to_all(r, text);
+		listen_to_all(r, text, NULL);
 	}
 	free(text);
 	return ours ? LINE_ANSWER : LINE_IGNORE;
@@ -122,8 +185,10 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	if (!text) {
 		misunderstood(r, err_nomem(&err), &err);
 	} else if (r->h.op != HANDLE_IDLE) {
-		listen_to_all(r, text);
-		r->next(r, (char *)robot_answer(text, r->command));
+		char *asked = (char *)robot_answer(text, r->command);
+
+		listen_to_all(r, text, asked);
+		r->next(r, asked);
 	}
 	free(text);
 }
@@ -300,6 +365,7 @@ static void forget_moves(struct robot *r)
 {
 	r->queue.n = r->at_move = 0;
 	r->at_command = 0;
+	r->began_ns = 0;
 }
 
 static bool plan_move(struct robot *r, struct light_xc xc, bool connect,
@@ -439,16 +505,18 @@ static void too_long(struct robot *r, const char *why)
 	handle_end(&r->h, WEFT_ETIMEOUT, &err);
 }
 
-bool robot_all_over(const struct robot *r)
+void robot_mark_shown(struct robot *r)
 {
 	for (size_t i = 0; i < r->queue.n; i++) {
-		const struct robot_move *m = &r->queue.v[i];
+		struct robot_move *m = &r->queue.v[i];
 
-		if (!m->said && devmem_has(&r->map, m->xc) != m->connect) {
-			return false;
-		}
+		m->shown = devmem_has(&r->map, m->xc) == m->connect;
 	}
-	return true;
+}
+
+bool robot_all_over(const struct robot *r)
+{
+	return moves_over(r) == (int)r->queue.n;
 }
 
 static void on_pending(struct robot *r, char *text)
@@ -461,6 +529,7 @@ static void on_pending(struct robot *r, char *text)
 	} else if (clk_now_ns() >= r->until_ns) {
 		too_long(r, why ? why : "moves wait in its queue");
 	} else {
+		tell_progress(r);
 		uv_timer_start(&r->timer, ask_pending, (uint64_t)r->poll_ms,
 			       0);
 	}
@@ -475,6 +544,7 @@ static void ask_pending(uv_timer_t *t)
 
 static void wait_for_queue(struct robot *r)
 {
+	r->told_ns = 0;
 	r->until_ns = clk_now_ns() + r->move_ms * 1000000 *
 		      (int64_t)(r->at_move + 1);
 	ask(r, r->dialect->ask_pending, on_pending);
@@ -620,6 +690,7 @@ static void no_memory(struct robot *r)
 static void start_run(struct robot *r)
 {
 	r->failed[0] = '\0';
+	r->began_ns = clk_now_ns();
 	next_move(r);
 }
 

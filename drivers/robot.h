@@ -33,6 +33,7 @@ struct robot_move {
 	bool connect;
 	int item;		/* -1: only clears the way */
 	int said;		/* by the robot, in passing */
+	bool shown;		/* by the table, since */
 };
 
 struct robot;
@@ -74,6 +75,9 @@ struct robot_dialect {
 	/* A line about a move, said in passing: 1 it succeeded, -1 it failed,
 	 * 0 something else. */
 	int (*said)(const char *line, const struct robot_move *m);
+	/* What a line said in passing tells that is not about our moves: its
+	 * kind and port. False: nothing. */
+	bool (*news)(const char *line, struct drv_event *ev);
 };
 
 struct robot {
@@ -96,12 +100,17 @@ struct robot {
 	VEC(struct robot_move) queue;	/* of the command run */
 	size_t at_move;
 	int at_command;		/* of that move */
-	int64_t until_ns;
+	int64_t until_ns, began_ns;	/* of the wait for the moves */
+	int64_t move_ns;	/* what a move takes, as seen; 0: none seen */
+	int64_t told_ns;	/* when progress was told last */
+	int told;		/* and how many moves were over then */
 	char failed[DRV_TEXT_MAX];	/* what the robot said last of it */
 };
 
-/* The moves that are queued are all over: each shows in r->map as read just
- * now, or something was said of it. O(moves). */
+/* Marks the moves that show in r->map, as read just now. O(moves). */
+void robot_mark_shown(struct robot *r);
+/* Each of the queued moves shows in a table, or something was said of it.
+ * O(moves). */
 bool robot_all_over(const struct robot *r);
 /* Reads a table into r->map: begin, rows, end. WEFT_EVERIFY when the size
  * is another. */

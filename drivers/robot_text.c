@@ -86,7 +86,7 @@ char *robot_plain(const uint8_t *bytes, size_t len)
 	for (size_t i = 0; text && i < len && bytes[i]; i += skip ? skip : 1) {
 		skip = colour_at(bytes + i, len - i);
 		if (!skip) {
-			text[n++] = (char)bytes[i];
+			text[n++] = bytes[i] == ESC ? '?' : (char)bytes[i];
 		}
 	}
 	if (text) {

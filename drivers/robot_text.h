@@ -40,8 +40,9 @@ int64_t robot_frame(const uint8_t *data, size_t len, size_t from,
  * the command is not echoed there, so that it is no answer to it. */
 const char *robot_answer(const char *frame, const char *command);
 
-/* The bytes as text without its colours (`ESC [ ... m`), up to a zero byte.
- * The caller's; NULL without memory. O(len). */
+/* The bytes as text without its colours (`ESC [ ... m`), up to a zero byte;
+ * any other ESC becomes a question mark. The caller's; NULL without memory.
+ * O(len). */
 char *robot_plain(const uint8_t *bytes, size_t len);
 
 #endif

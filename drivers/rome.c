@@ -91,3 +91,23 @@ int rome_said(const char *line, struct light_xc xc)
 	return strstr(line, "FAILED") ? -1 :
 	       strstr(line, "SUCCEEDED") || strstr(line, "SKIPPED") ? 1 : 0;
 }
+
+bool rome_news(const char *line, struct drv_event *ev)
+{
+	static const char operation[] = "CONNECTION OPERATION ";
+	const char *at = strstr(line, operation), *port;
+	char word[16];
+
+	if (!at) {
+		return false;
+	}
+	at += strlen(operation);
+	port = strchr(at, ':');
+	snprintf(word, sizeof(word), "%.*s", port ?
+		 (int)strcspn(port + 1, "[-<") : 0, port ? port + 1 : "");
+	ev->has_port = word[0] && rome_parse_port(word, &ev->is_out,
+						  &ev->index);
+	ev->kind = strncmp(at, "FAILED", 6) == 0 ? DRV_EVENT_ALARM :
+						   DRV_EVENT_CHANGED;
+	return true;
+}

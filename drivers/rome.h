@@ -33,4 +33,8 @@ bool rome_is_idle(const char *text);
  * failed, 0 something else. */
 int rome_said(const char *line, struct light_xc xc);
 
+/* The same about any operation: circuits have changed, or a move failed. ev
+ * gets its kind and the East port. False: it is about none. */
+bool rome_news(const char *line, struct drv_event *ev);
+
 #endif

@@ -103,6 +103,7 @@ static const struct robot_dialect dialect = {
 	.idle = idle,
 	.obstacle = obstacle,
 	.said = said,
+	.news = rome_news,
 };
 
 static int rome_open(uv_loop_t *loop, const struct drv_config *cfg,

@@ -82,3 +82,24 @@ int telescent_said(const char *line, struct light_xc xc, bool connect)
 	return !at ? 0 : telescent_error(line) ? -1 :
 	       strstr(at, "completed") ? 1 : 0;
 }
+
+bool telescent_news(const char *line, struct drv_event *ev)
+{
+	static const char *const verbs[] = { "connect -in ",
+					     "unallocate -in " };
+	bool failed = telescent_error(line);
+	const char *at = NULL;
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]) && !at; i++) {
+		at = strstr(line, verbs[i]);
+		at = at ? at + strlen(verbs[i]) : NULL;
+	}
+	if (!at || (!failed && !strstr(at, "completed"))) {
+		return false;
+	}
+	ev->is_out = false;
+	ev->has_port = tl1_number(&at, 0, ROBOT_MAX_PORT - 1, '\0',
+				  &ev->index);
+	ev->kind = failed ? DRV_EVENT_ALARM : DRV_EVENT_CHANGED;
+	return true;
+}

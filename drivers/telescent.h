@@ -32,4 +32,8 @@ bool telescent_is_reserved(const char *text);
  * passing: 1 it succeeded, -1 it failed, 0 something else. */
 int telescent_said(const char *line, struct light_xc xc, bool connect);
 
+/* The same about any move: circuits have changed, or it failed. ev gets its
+ * kind and the input. False: it is about none. */
+bool telescent_news(const char *line, struct drv_event *ev);
+
 #endif

@@ -105,7 +105,11 @@ static const char *refusal(const struct robot_move *m, const char *text)
 /* Nothing that is known lists the queue, so the table tells. */
 static bool idle(struct robot *r, char *text)
 {
-	return robot_read_table(r, text, NULL) == 0 && robot_all_over(r);
+	if (robot_read_table(r, text, NULL)) {
+		return false;
+	}
+	robot_mark_shown(r);
+	return robot_all_over(r);
 }
 
 static int said(const char *line, const struct robot_move *m)
@@ -125,6 +129,7 @@ static const struct robot_dialect dialect = {
 	.ask_pending = "switchstate",
 	.idle = idle,
 	.said = said,
+	.news = telescent_news,
 };
 
 static int telescent_open(uv_loop_t *loop, const struct drv_config *cfg,

@@ -226,6 +226,26 @@ static enum line_verdict judge_response(struct tl1_switch *s,
 	       LINE_IGNORE : LINE_NONSENSE;
 }
 
+/* What a report says is news to whoever asked for none. */
+static void hand_on(struct tl1_switch *s, const struct tl1_message *m)
+{
+	char text[2 * DRV_TEXT_MAX];
+	struct drv_event ev = { .text = text, .kind =
+		strstr(m->report, "REPT ALM") ? DRV_EVENT_ALARM :
+		strstr(m->report, "REPT EVT") ||
+		strstr(m->report, "REPT DBCHG") ? DRV_EVENT_CHANGED :
+						  DRV_EVENT_NOTE };
+
+	snprintf(text, sizeof(text), "%s%s%s", m->report,
+		 m->remark[0] ? " " : "", m->remark);
+	ev.has_port = m->n_lines > 0 &&
+		      s->dialect->port(s, m->lines[0], &ev.is_out, &ev.index);
+	if (!s->h.drv.event) {
+		log_warn("drivers", "%s reports: %s", s->h.drv.name, text);
+	}
+	handle_event(&s->h, &ev);
+}
+
 static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 			       uint64_t tag, void *arg)
 {
@@ -237,8 +257,7 @@ static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 		return LINE_NONSENSE;
 	}
 	if (m.kind == TL1_AUTONOMOUS) {
-		log_warn("drivers", "%s reports: %s%s%s", s->h.drv.name,
-			 m.report, m.remark[0] ? " " : "", m.remark);
+		hand_on(s, &m);
 	} else if (m.kind == TL1_RESPONSE) {
 		v = judge_response(s, &m, len, waiting, tag);
 	}

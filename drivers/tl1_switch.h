@@ -78,6 +78,10 @@ struct tl1_dialect {
 	 * activated begins at step 1. */
 	bool (*command)(const struct tl1_switch *s, enum drv_op op, int step,
 			const struct tl1_circuit *c, struct tl1_command *cmd);
+	/* The port that a report is about: its address at the head of text,
+	 * before a colon. False when that is none. */
+	bool (*port)(const struct tl1_switch *s, const char *text,
+		     bool *is_out, int *index);
 };
 
 /* What every TL1 class has among its options. */

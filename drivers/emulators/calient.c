@@ -234,7 +234,13 @@ static const struct tl1_verb verbs[] = {
 	{ 0 },
 };
 
+static void put_address(const struct emu *e, int flat, char *text, size_t size)
+{
+	put_port(flat % e->mem.n_in, text, size);
+}
+
 static const struct tl1_vendor vendor = { .prompt = "agent> ",
+					  .port = put_address,
 					  .page = PAGE_LINES,
 					  .verbs = verbs };
 

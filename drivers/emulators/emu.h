@@ -91,6 +91,12 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len);
 void emu_say_to(struct emu_client *c, const void *bytes, size_t len);
 void emu_say(struct emu *e, const void *bytes, size_t len);
 
+/* What `now` has that `known` has not, after what it has no longer: one call
+ * for each. */
+void emu_changes(const struct devmem *known, const struct devmem *now,
+		 void (*fn)(struct light_xc xc, bool connect, void *arg),
+		 void *arg);
+
 /* What is to become of a set command; counts it. */
 enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
 enum emu_fate emu_set_command(struct emu_client *c);

@@ -305,6 +305,26 @@ void emu_changed(struct emu *e)
 	}
 }
 
+void emu_changes(const struct devmem *known, const struct devmem *now,
+		 void (*fn)(struct light_xc xc, bool connect, void *arg),
+		 void *arg)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		const struct devmem *a = pass ? now : known;
+		const struct devmem *b = pass ? known : now;
+
+		for (int i = 0; i < a->n_in; i++) {
+			int out = a->any_to_any ? a->peer[i] :
+						  a->peer[i] - a->n_in;
+
+			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i] &&
+			    !(a->any_to_any && out < i)) {
+				fn((struct light_xc){ i, out }, pass, arg);
+			}
+		}
+	}
+}
+
 /* ---- sessions begin ------------------------------------------------------ */
 
 static void on_alloc(uv_handle_t *h, size_t hint, uv_buf_t *out)

@@ -164,7 +164,16 @@ static const struct tl1_verb verbs[] = {
 	{ 0 },
 };
 
-static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs };
+static void put_port(const struct emu *e, int flat, char *text, size_t size)
+{
+	int n = e->mem.n_in;
+
+	snprintf(text, size, "%d", flat < n ? IN_BASE + 1 + flat :
+					      OUT_BASE + 1 + flat - n);
+}
+
+static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
+					  .port = put_port };
 
 static int open_device(struct emu *e, struct err *err)
 {

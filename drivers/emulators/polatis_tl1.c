@@ -183,7 +183,14 @@ static const struct tl1_verb verbs[] = {
 	{ 0 },
 };
 
-static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs };
+static void put_port(const struct emu *e, int flat, char *text, size_t size)
+{
+	(void)e;
+	snprintf(text, size, "%d", flat + 1);
+}
+
+static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
+					  .port = put_port };
 
 static int open_device(struct emu *e, struct err *err)
 {

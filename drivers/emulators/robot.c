@@ -185,26 +185,13 @@ int64_t robot_device_input(struct emu_client *c, const uint8_t *data,
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Somebody else was at the panel: what is gone, then what is new. */
-static void say_changes(struct robot_device *d)
+/* Somebody else was at the panel. */
+static void say_change(struct light_xc xc, bool connect, void *arg)
 {
-	const struct devmem *m = &d->e->mem;
+	struct robot_device *d = arg;
+	struct robot_job j = { .xc = xc, .connect = connect };
 
-	for (int pass = 0; pass < 2; pass++) {
-		const struct devmem *a = pass ? m : &d->known;
-		const struct devmem *b = pass ? &d->known : m;
-
-		for (int i = 0; i < m->n_in; i++) {
-			struct robot_job j = { .connect = pass, .xc = { i,
-				a->peer[i] - m->n_in } };
-
-			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i]) {
-				d->words->say(&j, ROBOT_SUCCEEDED, &d->said);
-			}
-		}
-	}
-	emu_say(d->e, d->said.data, d->said.len);
-	buf_reset(&d->said);
+	d->words->say(&j, ROBOT_SUCCEEDED, &d->said);
 }
 
 void robot_device_refresh(struct emu *e, enum emu_news news)
@@ -216,7 +203,9 @@ void robot_device_refresh(struct emu *e, enum emu_news news)
 		d->homing = false;
 		uv_timer_stop(&d->due);
 	} else if (news == EMU_OTHER_USER) {
-		say_changes(d);
+		emu_changes(&d->known, &e->mem, say_change, d);
+		emu_say(e, d->said.data, d->said.len);
+		buf_reset(&d->said);
 	}
 	if (devmem_copy(&d->known, &e->mem, NULL)) {
 		devmem_clear(&d->known);

@@ -279,8 +279,12 @@ struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
 		d->disabled = calloc((size_t)e->mem.n_ports, sizeof(bool));
 		d->entered = calloc((size_t)e->mem.n_ports,
 				    sizeof(*d->entered));
+		d->failed = calloc((size_t)e->mem.n_ports, sizeof(bool));
 	}
-	if (!d || !d->disabled || !d->entered) {
+	if (!d || !d->disabled || !d->entered || !d->failed ||
+	    devmem_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+			e->mem.any_to_any, err) ||
+	    devmem_copy(&d->known, &e->mem, err)) {
 		tl1_device_free(d);
 		err_nomem(err);
 		return NULL;
@@ -295,6 +299,8 @@ void tl1_device_free(struct tl1_device *d)
 		vec_fini(&d->lines);
 		free(d->disabled);
 		free(d->entered);
+		free(d->failed);
+		devmem_fini(&d->known);
 		free(d);
 	}
 }
@@ -315,6 +321,13 @@ static enum emu_fate count_set(void *arg)
 	return emu_set_command(arg);
 }
 
+static void keep_known(struct tl1_device *d)
+{
+	if (devmem_copy(&d->known, &d->e->mem, NULL)) {
+		devmem_clear(&d->known);
+	}
+}
+
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
 	const uint8_t *end = memchr(data, ';', len);
@@ -331,6 +344,7 @@ int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 	}
 	fate = tl1_device_command(emu_of(c)->device, command,
 				  emu_client_mark(c), &out, count_set, c);
+	keep_known(emu_of(c)->device);
 	if (fate == EMU_DO) {
 		emu_reply(c, out.data, out.len);
 	} else if (fate == EMU_DO_AND_DROP) {
@@ -341,6 +355,56 @@ int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 	return end + 1 - data;
 }
 
+/* One report to all sessions: its head, and a line about a port. */
+static void report(struct tl1_device *d, const char *head, int flat,
+		   const char *what)
+{
+	struct buf out = { 0 };
+	char port[32];
+
+	d->vendor->port(d->e, flat, port, sizeof(port));
+	put_header(d, &out);
+	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what,
+		   d->vendor->prompt);
+	emu_say(d->e, out.data, out.len);
+	buf_fini(&out);
+}
+
+/* Reconstructed, but for the form of reports in general. */
+static void report_change(struct light_xc xc, bool connect, void *arg)
+{
+	struct tl1_device *d = arg;
+	const struct devmem *m = &d->e->mem;
+	char head[48], what[64], out[32];
+
+	d->vendor->port(d->e, devmem_flat_out(m, xc.out), out, sizeof(out));
+	snprintf(head, sizeof(head), "A  %llu REPT EVT CRS",
+		 (unsigned long long)++d->n_reports);
+	snprintf(what, sizeof(what), "%s,NSA:\\\"%s %s by noc\\\"",
+		 connect ? "CONNECTED" : "DISCONNECTED",
+		 connect ? "to" : "from", out);
+	report(d, head, devmem_flat_in(m, xc.in), what);
+}
+
+static void report_failures(struct tl1_device *d)
+{
+	char head[48];
+
+	for (int i = 0; i < d->e->mem.n_ports; i++) {
+		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
+					    i);
+
+		if (bad != d->failed[i]) {
+			snprintf(head, sizeof(head), "%s %llu REPT ALM EQPT",
+				 bad ? "*C" : "A ",
+				 (unsigned long long)++d->n_reports);
+			report(d, head, i, bad ? "CR,PORTFAIL,SA" :
+						 "CL,PORTFAIL,NSA");
+		}
+		d->failed[i] = bad;
+	}
+}
+
 void tl1_emu_refresh(struct emu *e, enum emu_news news)
 {
 	struct tl1_device *d = e->device;
@@ -348,5 +412,9 @@ void tl1_emu_refresh(struct emu *e, enum emu_news news)
 	if (news == EMU_RESTARTED) {
 		d->n_entered = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
+	} else if (news == EMU_OTHER_USER) {
+		emu_changes(&d->known, &e->mem, report_change, d);
+		report_failures(d);
 	}
+	keep_known(d);
 }

@@ -30,6 +30,8 @@ struct tl1_vendor {
 	const char *prompt;		/* after every answer, or "" */
 	int page;			/* lines in a page, 0: all */
 	const struct tl1_verb *verbs;	/* ends at a NULL name */
+	/* The address of a port in a report. */
+	void (*port)(const struct emu *e, int flat, char *text, size_t size);
 };
 
 struct tl1_device {
@@ -39,6 +41,8 @@ struct tl1_device {
 	struct light_xc *entered;	/* two-phase: not active yet */
 	size_t n_entered;
 	uint64_t n_reports;
+	struct devmem known;	/* what was reported, or done by command */
+	bool *failed;		/* reported, per flat port */
 	VEC(char *) lines;	/* of the answer being made */
 	char remark[96];	/* of the denial being made */
 };

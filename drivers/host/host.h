@@ -94,6 +94,21 @@ int host_watch(struct host_net *net, int *fd, struct err *err);
 int host_watch_read(struct host_net *net, host_link_fn fn, void *arg,
 		    struct err *err);
 
+/* Something was done to a link or to the rules on it, by whoever. */
+struct host_change {
+	int ifindex;
+	bool rule;		/* a redirect or another filter; else the link */
+	bool gone;
+	bool up;		/* of a link: wanted up by its owner */
+};
+
+typedef void (*host_change_fn)(const struct host_change *c, void *arg);
+
+/* As host_watch and host_watch_read, for rules and links together. */
+int host_changes(struct host_net *net, int *fd, struct err *err);
+int host_changes_read(struct host_net *net, host_change_fn fn, void *arg,
+		      struct err *err);
+
 /* How well a link's state is known: what answered. */
 enum host_source { HOST_BY_NONE, HOST_BY_CARRIER, HOST_BY_ETHTOOL,
 		   HOST_BY_MODULE };

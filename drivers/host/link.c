@@ -230,7 +230,8 @@ int host_rate_set(struct host_net *net, int ifindex, int64_t bps,
 
 /* ---- events ---- */
 
-int host_watch(struct host_net *net, int *fd, struct err *err)
+int host_events_open(struct host_net *net, int group, int other,
+		     struct nl_sock **out, struct err *err)
 {
 	struct nl_sock *sock = nl_socket_alloc();
 	int back, rc;
@@ -247,14 +248,44 @@ int host_watch(struct host_net *net, int *fd, struct err *err)
 	rc = nl_connect(sock, NETLINK_ROUTE);
 	host_leave(back);
 	if (rc == 0) {
-		rc = nl_socket_add_memberships(sock, RTNLGRP_LINK, 0);
+		rc = nl_socket_add_memberships(sock, group, other, 0);
 	}
 	if (rc == 0) {
 		rc = nl_socket_set_nonblocking(sock);
 	}
 	if (rc) {
 		nl_socket_free(sock);
-		return host_nl_err(err, rc, net, "link events");
+		return host_nl_err(err, rc, net, "events");
+	}
+	*out = sock;
+	return 0;
+}
+
+int host_events_read(struct host_net *net, struct nl_sock *sock,
+		     nl_recvmsg_msg_cb_t valid, void *arg, struct err *err)
+{
+	int rc;
+
+	do {
+		rc = host_nl_receive(sock, valid, arg);
+	} while (rc >= 0);
+	if (rc == -NLE_AGAIN) {
+		return 0;
+	}
+	if (rc == -NLE_NOMEM) {
+		return err_set(err, WEFT_ELIMIT, "%s: events were lost",
+			       net->name);
+	}
+	return host_nl_err(err, rc, net, "events");
+}
+
+int host_watch(struct host_net *net, int *fd, struct err *err)
+{
+	struct nl_sock *sock;
+	int rc = host_events_open(net, RTNLGRP_LINK, 0, &sock, err);
+
+	if (rc) {
+		return rc;
 	}
 	nl_socket_free(net->events);
 	net->events = sock;
@@ -266,17 +297,6 @@ int host_watch_read(struct host_net *net, host_link_fn fn, void *arg,
 		    struct err *err)
 {
 	struct reading r = { .fn = fn, .arg = arg };
-	int rc;
 
-	do {
-		rc = host_nl_receive(net->events, on_link, &r);
-	} while (rc >= 0);
-	if (rc == -NLE_AGAIN) {
-		return 0;
-	}
-	if (rc == -NLE_NOMEM) {
-		return err_set(err, WEFT_ELIMIT, "%s: link events were lost",
-			       net->name);
-	}
-	return host_nl_err(err, rc, net, "link events");
+	return host_events_read(net, net->events, on_link, &r, err);
 }

@@ -291,6 +291,7 @@ void host_close(struct host_net *net)
 	}
 	nl_socket_free(net->sock);
 	nl_socket_free(net->events);
+	nl_socket_free(net->changes);
 	nl_socket_free(net->genl);
 	if (net->ns >= 0) {
 		close(net->ns);

@@ -11,6 +11,7 @@ struct host_net {
 	int ns;				/* the namespace */
 	struct nl_sock *sock;		/* requests */
 	struct nl_sock *events;		/* link events, NULL: not watched */
+	struct nl_sock *changes;	/* rules and links, the same */
 	struct nl_sock *genl;		/* ethtool, NULL: not asked yet */
 	int ethtool;			/* its family, negative: none */
 };
@@ -23,6 +24,14 @@ void host_leave(int back);
  * answers. */
 int host_nl_receive(struct nl_sock *sock, nl_recvmsg_msg_cb_t valid,
 		    void *arg);
+
+/* A socket in the session's namespace that is told what these two groups
+ * (0: none) are told, without waiting. */
+int host_events_open(struct host_net *net, int group, int other,
+		     struct nl_sock **out, struct err *err);
+/* Reads what waits; WEFT_ELIMIT when some of it was lost. */
+int host_events_read(struct host_net *net, struct nl_sock *sock,
+		     nl_recvmsg_msg_cb_t valid, void *arg, struct err *err);
 
 /* Error of a libnl call: rc is what it returned. */
 int host_nl_err(struct err *err, int rc, const struct host_net *net,

@@ -4,6 +4,7 @@
  * choose: with a handle of the kernel's choice a second rule is no error and
  * stays behind unseen.
  */
+#include <linux/if.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
@@ -200,4 +201,69 @@ int host_redirect_del(struct host_net *net, int from,
 	rc = rtnl_cls_delete(net->sock, cls, 0);
 	rtnl_cls_put(cls);
 	return rc ? host_nl_err(err, rc, net, "redirect") : 0;
+}
+
+/* ---- changes by whoever -------------------------------------------------- */
+
+struct watching {
+	host_change_fn fn;
+	void *arg;
+};
+
+static int on_change(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *head = nlmsg_hdr(msg);
+	struct watching *w = arg;
+	struct host_change c = { 0 };
+
+	switch (head->nlmsg_type) {
+	case RTM_NEWTFILTER:
+	case RTM_DELTFILTER:
+		if (nlmsg_datalen(head) < (int)sizeof(struct tcmsg)) {
+			return NL_OK;
+		}
+		c.ifindex = ((struct tcmsg *)nlmsg_data(head))->tcm_ifindex;
+		c.rule = true;
+		c.gone = head->nlmsg_type == RTM_DELTFILTER;
+		break;
+	case RTM_NEWLINK:
+	case RTM_DELLINK: {
+		struct ifinfomsg *ifi = nlmsg_data(head);
+
+		if (nlmsg_datalen(head) < (int)sizeof(*ifi) ||
+		    ifi->ifi_family != AF_UNSPEC) {
+			return NL_OK;
+		}
+		c.ifindex = ifi->ifi_index;
+		c.up = ifi->ifi_flags & IFF_UP;
+		c.gone = head->nlmsg_type == RTM_DELLINK;
+		break;
+	}
+	default:
+		return NL_OK;
+	}
+	w->fn(&c, w->arg);
+	return NL_OK;
+}
+
+int host_changes(struct host_net *net, int *fd, struct err *err)
+{
+	struct nl_sock *sock;
+	int rc = host_events_open(net, RTNLGRP_TC, RTNLGRP_LINK, &sock, err);
+
+	if (rc) {
+		return rc;
+	}
+	nl_socket_free(net->changes);
+	net->changes = sock;
+	*fd = nl_socket_get_fd(sock);
+	return 0;
+}
+
+int host_changes_read(struct host_net *net, host_change_fn fn, void *arg,
+		      struct err *err)
+{
+	struct watching w = { fn, arg };
+
+	return host_events_read(net, net->changes, on_change, &w, err);
 }

@@ -46,6 +46,11 @@ struct rig {
 	struct drv_snapshot snap;
 	int n_outcomes;
 	struct drv_outcome outcomes[4096];
+	int n_events;
+	struct rig_event {
+		struct drv_event ev;	/* text is below */
+		char text[256];
+	} events[64];
 	int n_lines;
 	char lines[64][512];	/* traced, "> " sent, "< " received */
 };
@@ -192,6 +197,21 @@ static inline void rig_trace(const char *device, const char *line,
 	}
 }
 
+static inline void rig_on_event(struct drv *dev, const struct drv_event *ev,
+				void *arg)
+{
+	struct rig *r = arg;
+
+	assert_ptr_equal(dev, r->dev);
+	assert_false(r->inside);
+	if (r->n_events < 64) {
+		struct rig_event *e = &r->events[r->n_events++];
+
+		e->ev = *ev;
+		snprintf(e->text, sizeof(e->text), "%s", ev->text);
+	}
+}
+
 static inline void rig_open(struct rig *r)
 {
 	struct err err = { 0 };
@@ -200,6 +220,7 @@ static inline void rig_open(struct rig *r)
 		fail_msg("%s", err.msg);
 	}
 	drv_set_trace(r->dev, rig_trace, r);
+	drv_set_events(r->dev, rig_on_event, r);
 }
 
 static inline void rig_closed(void *arg)
@@ -217,7 +238,9 @@ static inline void rig_close(struct rig *r)
 		r->inside = true;
 		drv_close(r->dev, rig_closed, r);
 		r->inside = false;
-		uv_run(&r->loop, UV_RUN_DEFAULT);
+		while (uv_run(&r->loop, UV_RUN_DEFAULT)) {
+			/* stopped by an answer */
+		}
 		assert_null(r->dev);
 	}
 }
@@ -237,6 +260,9 @@ static inline void rig_answered(struct rig *r, int rc, const struct err *err)
 {
 	assert_false(r->inside);
 	r->n_answers++;
+	/* A turn of the loop ends with it, whatever else there is to wait
+	 * for. */
+	uv_stop(&r->loop);
 	r->rc = rc;
 	r->err = *err;
 	assert_int_equal(err->code, rc);
@@ -361,6 +387,21 @@ static inline void rig_expect_program(struct rig *r,
 	}
 	assert_true(light_ring_equal(&r->snap.programs, &one));
 	light_ring_fini(&one);
+}
+
+/* Lets the loop run until an event of this kind has come. */
+static inline const struct rig_event *rig_wait_event(struct rig *r,
+						     enum drv_event_kind kind)
+{
+	for (int i = 0;; i++) {
+		while (i >= r->n_events) {
+			assert_true(uv_run(&r->loop, UV_RUN_ONCE));
+		}
+		if (r->events[i].ev.kind == kind) {
+			return &r->events[i];
+		}
+		assert_true(i < 63);
+	}
 }
 
 #define ADD(i, o) { DRV_ADD, { i, o } }

@@ -79,6 +79,40 @@ static void a_rule_removed_by_others_is_seen(void **state)
 	tear_down(b);
 }
 
+/* The kernel tells at once; nobody has to ask. What we do is no news. */
+static void changes_by_others_are_told(void **state)
+{
+	struct switch_bench *b = set_up("0");
+	const struct drv_event *ev;
+	struct host_redirect *v;
+	int n;
+
+	(void)state;
+	add(b, 0, 2);
+	add(b, 1, 3);
+	rig_expect_map(&b->rig, "0-2 1-3");
+	for (int i = 0; i < 5; i++) {
+		uv_run(&b->rig.loop, UV_RUN_NOWAIT);
+	}
+	assert_int_equal(b->rig.n_events, 0);
+	assert_int_equal(host_redirects(b->net, link_of(b, "in2"), &v, &n,
+					NULL), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(host_redirect_del(b->net, link_of(b, "in2"), v, NULL),
+			 0);
+	free(v);
+	ev = &rig_wait_event(&b->rig, DRV_EVENT_CHANGED)->ev;
+	assert_true(ev->has_port && !ev->is_out);
+	assert_int_equal(ev->index, 1);
+	b->rig.n_events = 0;
+	assert_int_equal(host_link_set(b->net, link_of(b, "out3"), false,
+				       NULL), 0);
+	ev = &rig_wait_event(&b->rig, DRV_EVENT_CHANGED)->ev;
+	assert_true(ev->has_port && ev->is_out);
+	assert_int_equal(ev->index, 2);
+	tear_down(b);
+}
+
 static void a_link_taken_down_is_a_failed_circuit(void **state)
 {
 	static const struct drv_item again[] = { ADD(1, 1) };
@@ -266,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_removed_by_others_is_seen),
+		cmocka_unit_test(changes_by_others_are_told),
 		cmocka_unit_test(a_link_taken_down_is_a_failed_circuit),
 		cmocka_unit_test(a_netdev_that_is_gone_is_a_failed_port),
 		cmocka_unit_test(a_namespace_made_anew_is_a_restart),

@@ -90,6 +90,60 @@ static void a_locked_port_is_left_alone(void **state)
 	robot_tear_down(r);
 }
 
+/* Somebody else at the panel is heard of without asking. */
+static void what_others_move_is_told(void **state)
+{
+	struct rig *r = robot_rig(*state, NULL, NULL, NULL);
+	const struct rig_event *e;
+
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->n_events, 0);
+	rig_control(r, "set 2,6", NULL, 0);
+	e = rig_wait_event(r, DRV_EVENT_CHANGED);
+	assert_true(e->ev.has_port && !e->ev.is_out);
+	assert_int_equal(e->ev.index, 2);
+	assert_non_null(strstr(e->text, word(r, "W7", "-out 6")));
+	rig_expect_map(r, "2-6");
+	robot_tear_down(r);
+}
+
+static void progress_is_told_with_what_remains(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5),
+						 ADD(2, 6), ADD(3, 7) };
+	struct rig *r = robot_rig(*state, "move=20", NULL, NULL);
+	int done = 0;
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 4, items), 0);
+	for (int i = 0; i < r->n_events; i++) {
+		const struct drv_event *ev = &r->events[i].ev;
+
+		assert_int_equal(ev->kind, DRV_EVENT_PROGRESS);
+		assert_int_equal(ev->total, 4);
+		assert_true(ev->done >= done && ev->done <= 4);
+		done = ev->done;
+	}
+	/* At first it is what such robots take, then what this one took. */
+	assert_true(r->n_events >= 2 && done > 0);
+	assert_int_equal(r->events[0].ev.done, 0);
+	assert_true(r->events[0].ev.eta_ms >
+		    r->events[r->n_events - 1].ev.eta_ms);
+	robot_tear_down(r);
+}
+
+/* A move that was given up and is made all the same is news. */
+static void a_late_move_is_told(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4) };
+	struct rig *r = robot_rig(*state, "move=300", "move_ms", "10");
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), WEFT_ETIMEOUT);
+	rig_expect(r, 0, DRV_UNKNOWN);
+	assert_int_equal(rig_wait_event(r, DRV_EVENT_CHANGED)->ev.index, 0);
+	rig_expect_map(r, "0-4");
+	robot_tear_down(r);
+}
+
 #define CASE(fn) { #fn, fn }
 
 static const struct {
@@ -101,6 +155,9 @@ static const struct {
 	CASE(a_homing_run_is_left_to_people),
 	CASE(a_victim_is_moved_out_of_the_way),
 	CASE(a_locked_port_is_left_alone),
+	CASE(what_others_move_is_told),
+	CASE(progress_is_told_with_what_remains),
+	CASE(a_late_move_is_told),
 };
 
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))

@@ -242,6 +242,46 @@ static void reports_in_between_do_no_harm(void **state)
 	tear_down(r);
 }
 
+/* What others do, and ports that fail, are heard of without asking. */
+static void reports_are_handed_on(void **state)
+{
+	static const char *const drivers[] = { "polatis-tl1", "calient-tl1",
+					       "glimmerglass-tl1" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		struct rig *r = set_up_as(drivers[i], NULL);
+		const struct rig_event *e;
+
+		assert_int_equal(rig_snapshot(r), 0);
+		assert_int_equal(r->n_events, 0);
+		rig_control(r, "set 2,6", NULL, 0);
+		e = rig_wait_event(r, DRV_EVENT_CHANGED);
+		assert_true(e->ev.has_port && !e->ev.is_out);
+		assert_int_equal(e->ev.index, 2);
+		assert_non_null(strstr(e->text, "noc"));
+		rig_control(r, "fault port-failed=o5", NULL, 0);
+		e = rig_wait_event(r, DRV_EVENT_ALARM);
+		assert_true(e->ev.has_port);
+		assert_int_equal(e->ev.index, 5);
+		rig_expect_map(r, "2-6");
+		tear_down(r);
+	}
+}
+
+/* What we did ourselves is no news. */
+static void our_own_changes_are_not_reported(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	rig_expect_map(r, "0-0 1-1");
+	assert_int_equal(r->n_events, 0);
+	tear_down(r);
+}
+
 static void reads_answers_of_many_pages(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1),
@@ -580,6 +620,8 @@ int main(void)
 		cmocka_unit_test(logs_in_again_after_an_idle_log_out),
 		cmocka_unit_test(learns_the_name_of_the_device),
 		cmocka_unit_test(reports_in_between_do_no_harm),
+		cmocka_unit_test(reports_are_handed_on),
+		cmocka_unit_test(our_own_changes_are_not_reported),
 		cmocka_unit_test(reads_answers_of_many_pages),
 		cmocka_unit_test(an_answer_of_another_tag_is_not_ours),
 		cmocka_unit_test(a_repeated_answer_is_passed_over),
