@@ -306,9 +306,19 @@ static void on_read_empty(uv_timer_t *timer)
 	one_read(timer->data);
 }
 
-void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
-					      void *arg),
-		void *arg)
+static bool is_named(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(names[i], name) == 0) {
+			return true;
+		}
+	}
+	return !names;
+}
+
+void apply_read_some(struct apply *a, const char *const *names, int n_names,
+		     void (*done)(int rc, const struct err *err, void *arg),
+		     void *arg)
 {
 	int n = a->set ? a->set->n : 0;
 	struct read_all *r = calloc(1, sizeof(*r) + n * sizeof(r->ops[0]));
@@ -321,11 +331,27 @@ void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
 	r->a = a;
 	r->done = done;
 	r->arg = arg;
-	r->waiting = n + 1;
+	r->waiting = 1;
 	uv_timer_init(a->loop, &r->timer);
 	r->timer.data = r;
 	uv_timer_start(&r->timer, on_read_empty, 0, 0);
 	for (int i = 0; i < n; i++) {
-		device_read(a->set->v[i], &r->ops[i], on_read, r);
+		if (is_named(names, n_names, a->set->v[i]->name)) {
+			r->waiting++;
+			device_read(a->set->v[i], &r->ops[i], on_read, r);
+		}
 	}
+}
+
+void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
+					      void *arg),
+		void *arg)
+{
+	apply_read_some(a, NULL, 0, done, arg);
+}
+
+void apply_on_news(struct apply *a, apply_news_cb fn, void *arg)
+{
+	a->news = fn;
+	a->news_arg = arg;
 }

@@ -45,6 +45,8 @@ struct apply_event {
 	const char *text;	/* one sentence */
 	bool is_problem;
 	int done, total;	/* items over all devices */
+	int64_t eta_ns;		/* the device's batch still takes about so
+				 * long; 0: it does not tell */
 };
 
 /* A circuit that a device did not do. */
@@ -105,6 +107,18 @@ const struct model_fabric *apply_fabric(const struct apply *a);
 void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
 					      void *arg),
 		void *arg);
+
+/* The same for some of the devices, by name; those that the fabric has not
+ * (any more) are left out. */
+void apply_read_some(struct apply *a, const char *const *names, int n,
+		     void (*done)(int rc, const struct err *err, void *arg),
+		     void *arg);
+
+/* What devices say of their own accord, all but the progress of changes,
+ * goes to fn, from the loop. fn must not call this room. */
+typedef void (*apply_news_cb)(const char *device, const struct drv_event *ev,
+			      void *arg);
+void apply_on_news(struct apply *a, apply_news_cb fn, void *arg);
 
 /* One per device of the fabric, in its order. Valid until the loop runs or
  * the fabric changes. */

@@ -40,6 +40,20 @@ void change_event(struct change *c, const struct device *d, bool is_problem,
 	}
 }
 
+void change_progress(struct change *c, const struct device *d,
+		     const struct drv_event *ev)
+{
+	const struct apply_event e = {
+		.phase = phase_name(c->phase), .device = d->name,
+		.text = ev->text, .done = c->done, .total = c->total,
+		.eta_ns = ev->eta_ms > 0 ? ev->eta_ms * 1000000 : 0,
+	};
+
+	if (c->on_event) {
+		c->on_event(&e, c->arg);
+	}
+}
+
 void change_fail(struct change *c, int rc, const struct err *err)
 {
 	if (c->rc) {

@@ -44,6 +44,21 @@ static void on_trace(const char *name, const char *line, bool is_reply,
 		    is_reply ? STORE_REPLY : STORE_COMMAND, line);
 }
 
+static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
+{
+	struct device *d = arg;
+	struct apply *a = d->a;
+
+	(void)drv;
+	if (ev->kind == DRV_EVENT_PROGRESS) {
+		if (a->change) {
+			change_progress(a->change, d, ev);
+		}
+	} else if (a->news && !a->closing) {
+		a->news(d->name, ev, a->news_arg);
+	}
+}
+
 static int open_driver(struct device *d, const struct model_fabric *f,
 		       const struct model_device *m, struct err *err)
 {
@@ -85,6 +100,7 @@ static int open_driver(struct device *d, const struct model_fabric *f,
 		return rc;
 	}
 	drv_set_trace(d->drv, on_trace, d);
+	drv_set_events(d->drv, on_event, d);
 	return 0;
 }
 

@@ -216,6 +216,9 @@ struct change {
 void change_fail(struct change *c, int rc, const struct err *err);
 void change_event(struct change *c, const struct device *d, bool is_problem,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* A device's batch is under way. */
+void change_progress(struct change *c, const struct device *d,
+		     const struct drv_event *ev);
 /* Ends the change with what is in c->res.verdict, c->rc and c->err. */
 void change_end(struct change *c);
 /* The engine is closed in the middle: light and journal stay. */
@@ -250,6 +253,8 @@ struct apply {
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
 	struct base *base;		/* memory of the last plan base */
+	apply_news_cb news;		/* may be NULL */
+	void *news_arg;
 	bool closing, timer_closed;
 	void (*closed_cb)(void *arg);
 	void *closed_arg;

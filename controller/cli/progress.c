@@ -1,4 +1,5 @@
 /* The events of a change on stderr: a bar on a terminal, else lines. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -64,9 +65,23 @@ static void take_result(struct progress *p, const Weft__V1__ChangeResult *r)
 	p->took_ns = r->took_ns;
 }
 
+/* Robots take minutes; nobody wants their seconds to the last digit. */
+static void put_eta(int64_t ns, char *text, size_t size)
+{
+	int64_t s = (ns + 999999999) / 1000000000;
+
+	text[0] = '\0';
+	if (s >= 120) {
+		snprintf(text, size, ", about %" PRId64 " min left",
+			 (s + 30) / 60);
+	} else if (s > 0) {
+		snprintf(text, size, ", about %" PRId64 " s left", s);
+	}
+}
+
 void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev)
 {
-	char text[384];
+	char text[384], eta[48];
 
 	if (ev->result) {
 		take_result(p, ev->result);
@@ -74,9 +89,10 @@ void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev)
 	if (!ev->text[0] && !ev->phase[0]) {
 		return;
 	}
-	snprintf(text, sizeof(text), "%s%s%s%s%s", ev->device,
+	put_eta(ev->eta_ns, eta, sizeof(eta));
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s", ev->device,
 		 ev->device[0] ? ": " : "", ev->phase,
-		 ev->phase[0] && ev->text[0] ? ": " : "", ev->text);
+		 ev->phase[0] && ev->text[0] ? ": " : "", ev->text, eta);
 	if (ev->is_problem) {
 		p->problems++;
 		erase(p);

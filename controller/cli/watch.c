@@ -38,6 +38,7 @@ static void add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 				     (int)ev->kind, text, sizeof(text)));
 	buf_printf(b, ",\"generation\":%" PRId64, ev->generation);
 	add_text(b, "device", ev->device);
+	add_text(b, "port", ev->port);
 	if (ev->change) {
 		buf_printf(b, ",\"change\":%" PRId64, ev->change);
 	}

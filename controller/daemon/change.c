@@ -79,6 +79,7 @@ static void on_event(const struct apply_event *ev, void *arg)
 	m.is_problem = ev->is_problem;
 	m.done = ev->done;
 	m.total = ev->total;
+	m.eta_ns = ev->eta_ns;
 	send_all(arg, &m);
 	if (ev->is_problem) {
 		log_warn("apply", "%s%s%s: %s", ev->device,

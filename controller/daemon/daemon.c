@@ -305,6 +305,7 @@ static void daemon_free(struct daemon *d)
 	store_holds_free(d->holds, d->n_holds);
 	daemon_confirm_fini(d);
 	daemon_poll_fini(d);
+	daemon_news_fini(d);
 	jobs_free(d->orders);
 	reflection_free(d->reflection);
 	access_free(d->access);
@@ -356,6 +357,9 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	if (r == 0) {
 		r = daemon_poll_init(d, cfg->poll_ms, err);
+	}
+	if (r == 0) {
+		r = daemon_news_init(d, err);
 	}
 	if (r == 0) {
 		r = daemon_turn(d, begin_reading, NULL, err);

@@ -7,6 +7,7 @@
  *   change.c    apply, rollback, cancel: one change and who watches it
  *   confirm.c   committed changes that go back unless confirmed
  *   poll.c      devices are read now and then
+ *   news.c      and when they say something of their own accord
  *   jobs*.c     jobs that orchestrators ask for; see jobs.h
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
@@ -185,6 +186,12 @@ void daemon_confirm_fini(struct daemon *d);
 int daemon_poll_init(struct daemon *d, int64_t every_ms, struct err *err);
 void daemon_poll_fini(struct daemon *d);
 
+/* ---- news.c ---- */
+
+/* Listens to the devices from now on. */
+int daemon_news_init(struct daemon *d, struct err *err);
+void daemon_news_fini(struct daemon *d);
+
 /* ---- query.c ---- */
 
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *req,
@@ -287,6 +294,7 @@ struct events;
 struct daemon_event {
 	Weft__V1__EventKind kind;
 	const char *device;	/* NULL: none */
+	const char *port;	/* NULL: none */
 	int64_t change;		/* 0: none */
 	Weft__V1__Verdict verdict;
 	const char *trace;	/* NULL: none */
@@ -395,6 +403,7 @@ struct daemon {
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock *clock;	/* for it, or NULL */
 	struct poll *poll;		/* the slow round, or NULL */
+	struct news *news;		/* what devices said */
 	struct jobs *orders;		/* jobs of orchestrators */
 	struct finished finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */

@@ -20,7 +20,7 @@
 /* An event, with memory for its strings. */
 struct event {
 	Weft__V1__WatchEvent m;
-	char device[MODEL_MAX_NAME + 1], text[256];
+	char device[MODEL_MAX_NAME + 1], port[16], text[256];
 	char trace[DAEMON_TRACE_SIZE];
 };
 
@@ -205,12 +205,15 @@ void daemon_event(struct daemon *d, const struct daemon_event *what,
 	drop_partial(ev->text);
 	snprintf(ev->device, sizeof(ev->device), "%s",
 		 what->device ? what->device : "");
+	snprintf(ev->port, sizeof(ev->port), "%s",
+		 what->port ? what->port : "");
 	ev->m.sequence = e->next++;
 	ev->m.at_ns = clk_wall_ns();
 	ev->m.kind = what->kind;
 	ev->m.generation = store_generation(d->store);
 	ev->m.text = ev->text;
 	ev->m.device = ev->device;
+	ev->m.port = ev->port;
 	ev->m.change = what->change;
 	ev->m.verdict = what->verdict;
 	snprintf(ev->trace, sizeof(ev->trace), "%s",
