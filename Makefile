@@ -73,7 +73,7 @@ DEPS_wire := base light collective model plan proto
 DEPS_store := base model light
 DEPS_apply := base model light drivers plan store
 DEPS_testbed := base topology collective rwa optree model light host drivers plan
-DEPS_daemon := base model light drivers plan wire store apply rpc http proto collective
+DEPS_daemon := base host model light drivers plan wire store apply rpc http proto collective
 DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire testbed rpc proto
 
 # Archives in link order: a room before the rooms it uses.

@@ -204,6 +204,11 @@ int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 
 /* What gets no new light, as an array of o. */
 void cli_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n);
+/* "12 s ago", "never" for 0. */
+void cli_out_age(struct out *o, const char *key, int64_t at_ns);
+/* Nothing when h is NULL; a table without `full` lists only what is wrong. */
+void cli_out_hosts(const struct cli *c, struct out *o,
+		   const Weft__V1__HostsState *h, bool full);
 
 /* ---- progress.c: the events of a change ---- */
 

@@ -45,7 +45,7 @@ static const char *program_text(const Weft__V1__ProgramState *p, char *buf,
 }
 
 /* How old the last reading is: proof is of then, not of now. */
-static void out_age(struct out *o, const char *key, int64_t read_at_ns)
+void cli_out_age(struct out *o, const char *key, int64_t read_at_ns)
 {
 	int64_t s = (clk_wall_ns() - read_at_ns) / NS_PER_S;
 
@@ -69,7 +69,7 @@ static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
 	out_str(o, "driver", d->driver);
 	out_str(o, "reachable", d->reachable ? "yes" : "NO");
 	out_str(o, "proof", level_name(d->level, text, sizeof(text)));
-	out_age(o, "read", d->read_at_ns);
+	cli_out_age(o, "read", d->read_at_ns);
 	out_int(o, "circuits", d->circuits);
 	out_int(o, "missing", (int64_t)d->n_missing);
 	out_int(o, "unexpected", (int64_t)d->n_unexpected);
@@ -206,6 +206,7 @@ static int print_diff(struct cli *c, const Weft__V1__DiffResponse *d,
 		out_devices(c, o, d->devices, d->n_devices);
 		out_differences(c, o, d->devices, d->n_devices,
 				cli_has(c, "full"));
+		cli_out_hosts(c, o, d->hosts, cli_has(c, "full"));
 	}
 	return cli_print(o, err);
 }
@@ -220,6 +221,14 @@ static int unreachable(const Weft__V1__DiffResponse *d, struct err *err)
 			return err_set(err, WEFT_EUNAVAIL, "%s: %s", s->name,
 				       s->problem[0] ? s->problem
 						     : "never read");
+		}
+	}
+	for (size_t i = 0; d->hosts && i < d->hosts->n_hosts; i++) {
+		const Weft__V1__HostState *h = d->hosts->hosts[i];
+
+		if (h->problem[0]) {
+			return err_set(err, WEFT_EUNAVAIL, "%s: %s", h->name,
+				       h->problem);
 		}
 	}
 	return err_set(err, WEFT_EUNAVAIL, "not every device was read");
@@ -502,6 +511,7 @@ static int print_status(struct cli *c, const Weft__V1__StatusResponse *s,
 		out_devices(c, o, s->devices, s->n_devices);
 		out_differences(c, o, s->devices, s->n_devices,
 				cli_has(c, "full"));
+		cli_out_hosts(c, o, s->hosts, cli_has(c, "full"));
 		out_jobs(c, o, s);
 	}
 	return cli_print(o, err);

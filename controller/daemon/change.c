@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
@@ -24,6 +25,7 @@ struct change {
 	bool started;		/* the engine has it */
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
+	struct host_routes *routes;	/* for hosts of this machine, then */
 	VEC(struct rpc_call *) watchers;
 	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
 		      const struct err *err);	/* or NULL */
@@ -192,6 +194,7 @@ static void change_free(struct change *c)
 	free(c->comment);
 	vec_fini(&c->watchers);
 	job_rows_fini(&c->rows);
+	host_routes_free(c->routes);
 	free(c);
 	if (w) {
 		daemon_work_free(w);
@@ -262,6 +265,8 @@ static void on_applied(int rc, const struct apply_result *res,
 		d->jobs = c->rows;
 		d->dead_light = 0;
 		memset(&c->rows, 0, sizeof(c->rows));
+		daemon_hosts_route(d, c->routes);
+		c->routes = NULL;
 		jobs_settle(d->orders);
 	}
 	end_change(c, res, rc, err);
@@ -300,6 +305,7 @@ static void on_planned(struct work *w)
 		return;
 	}
 	c->started = true;
+	c->routes = host_routes_of(w->plan);
 	r = apply_start(c->d->apply, w->plan, w->fabric, &req, on_event,
 			on_applied, c, &err);
 	w->plan = NULL;

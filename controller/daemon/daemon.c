@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
@@ -108,6 +109,8 @@ static void on_jobs_planned(struct work *w)
 		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
 		job_rows_fini(&d->jobs);
 		d->jobs.err = err;
+	} else {
+		daemon_hosts_route(d, host_routes_of(w->plan));
 	}
 	daemon_work_free(w);
 	if (!d->draining) {
@@ -306,6 +309,7 @@ static void daemon_free(struct daemon *d)
 	daemon_confirm_fini(d);
 	daemon_poll_fini(d);
 	daemon_news_fini(d);
+	daemon_hosts_fini(d);
 	jobs_free(d->orders);
 	reflection_free(d->reflection);
 	access_free(d->access);

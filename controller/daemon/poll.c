@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 #include "lib/base/clk.h"
 #include "lib/base/log.h"
@@ -36,17 +37,21 @@ static void set_next(struct daemon *d)
 	}
 }
 
+static void after_look(struct daemon *d, void *arg)
+{
+	daemon_work_free(arg);
+	jobs_tick(d->orders);
+	set_next(d);
+}
+
 static void after_round(int rc, const struct err *err, void *arg)
 {
 	struct work *w = arg;
-	struct daemon *d = w->d;
 
 	if (rc) {
 		log_debug("weftd", "poll: %s", err->msg);
 	}
-	daemon_work_free(w);
-	jobs_tick(d->orders);
-	set_next(d);
+	daemon_hosts_look(w->d, after_look, w);
 }
 
 static void read_now(struct work *w)

@@ -12,6 +12,7 @@
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
  *   access.c    roles: who may call what
+ *   hosts.c     hosts of this machine: links, neighbours, routes; see hosts.h
  *   hold.c      drained parts, the frozen fabric
  *   metrics.c   for Prometheus
  *   watch.c     what happens, told to those who watch
@@ -409,6 +410,9 @@ struct daemon {
 	int n_finished;			/* ever; the newest are kept */
 	struct job_rows jobs;
 	uint64_t dead_light;	/* plan_dead_light when they were planned */
+
+	struct hosts *hosts;		/* of this machine, or NULL */
+	struct host_wait *host_waits;	/* for a look at them */
 
 	void (*stopped)(void *arg);
 	void *stopped_arg;

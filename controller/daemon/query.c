@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 #include "lib/base/log.h"
 
@@ -135,21 +136,27 @@ static void on_verify_gone(struct rpc_call *call, void *arg)
 	v->call = NULL;
 }
 
-static void after_read(int rc, const struct err *err, void *arg)
+static void after_look(struct daemon *d, void *arg)
 {
 	struct verify_call *v = arg;
 	struct work *w = v->w;
-	struct daemon *d = w->d;
 
-	if (rc) {
-		log_info("weftd", "verify: %s", err->msg);
-	}
 	if (v->call) {
-		daemon_finish_diff(w->d, v->call);
+		daemon_finish_diff(d, v->call);
 	}
 	free(v);
 	daemon_work_free(w);
 	jobs_tick(d->orders);
+}
+
+static void after_read(int rc, const struct err *err, void *arg)
+{
+	struct verify_call *v = arg;
+
+	if (rc) {
+		log_info("weftd", "verify: %s", err->msg);
+	}
+	daemon_hosts_look(v->w->d, after_look, v);
 }
 
 static void read_now(struct work *w)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 #include "lib/base/vec.h"
 
@@ -248,9 +249,13 @@ void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
 {
 	Weft__V1__DiffResponse m = WEFT__V1__DIFF_RESPONSE__INIT;
 	struct err err = { 0 };
+	struct hosts_view hosts = { 0 };
 	struct views s;
 	int r = views_init(&s, d, &err);
 
+	if (r == 0) {
+		r = daemon_hosts_view(d, &hosts, &err);
+	}
 	m.generation = store_generation(d->store);
 	m.same = m.complete = true;
 	for (int i = 0; i < s.n; i++) {
@@ -265,11 +270,17 @@ void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
 	}
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;
+	if (hosts.known) {
+		m.hosts = &hosts.m;
+		m.same = m.same && !hosts.wrong;
+		m.complete = m.complete && !hosts.silent;
+	}
 	if (r || (r = rpc_send(call, &m.base, &err))) {
 		rpc_finish_err(call, &err);
 	} else {
 		rpc_finish(call, RPC_OK, NULL);
 	}
+	hosts_view_fini(&hosts);
 	views_fini(&s);
 }
 
@@ -501,6 +512,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	struct daemon *d = arg;
 	struct err err = { 0 };
 	char advice[ERR_MSG_MAX];
+	struct hosts_view hosts = { 0 };
 	struct views s;
 	bool found = false;
 	int n = 0, r = views_init(&s, d, &err);
@@ -512,6 +524,10 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	if (r == 0) {
 		r = fill_holds(d, &m, &holds, &err);
 	}
+	if (r == 0) {
+		r = daemon_hosts_view(d, &hosts, &err);
+	}
+	m.hosts = hosts.known ? &hosts.m : NULL;
 	fill_fabric(d, &m);
 	m.state = state_of(d, &s);
 	advise(d, &s, m.state, advice, sizeof(advice));
@@ -542,5 +558,6 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 	free(holds);
 	free(m.holds);
 	store_history_free(v, n);
+	hosts_view_fini(&hosts);
 	views_fini(&s);
 }

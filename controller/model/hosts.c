@@ -23,6 +23,43 @@ static void add_ports(struct build *b, int host, const struct host_class *class,
 	}
 }
 
+/* The name with every % replaced by the host's. NULL when it gets too long;
+ * "self" is "". */
+static char *netns_of(struct build *b, const char *pattern, const char *host)
+{
+	char name[MODEL_MAX_NETNS + 1];
+	size_t len = 0;
+
+	if (strcmp(pattern, "self") == 0) {
+		pattern = "";
+	}
+	for (const char *p = pattern; *p && len < sizeof(name); p++) {
+		const char *part = *p == '%' ? host : p;
+		size_t n = *p == '%' ? strlen(host) : 1;
+
+		if (len + n >= sizeof(name)) {
+			return NULL;
+		}
+		memcpy(name + len, part, n);
+		len += n;
+	}
+	return reader_copy(b->r, b->r->keep, name, len);
+}
+
+static void set_netns(struct build *b, struct model_host *h,
+		      const struct value *v)
+{
+	if (!v->node || !v->ok) {
+		return;
+	}
+	h->netns = strchr(v->text, '/') ? NULL :
+		   netns_of(b, v->text, h->name);
+	if (!h->netns && !b->r->stop) {
+		reader_error(b->r, v->node->at, WEFT_EINVAL, "host %s: netns: "
+			     "no name of a network namespace", h->name);
+	}
+}
+
 static void add_host(struct build *b, const struct name *name, int class,
 		     const struct value *v)
 {
@@ -38,6 +75,7 @@ static void add_host(struct build *b, const struct name *name, int class,
 	};
 
 	h.name = reader_copy(b->r, b->r->keep, name->text, strlen(name->text));
+	set_netns(b, &h, &v[HOST_NETNS]);
 	if (vec_push(&b->hosts, h) || vec_push(&b->class_of, class)) {
 		reader_nomem(b->r);
 	}

@@ -43,6 +43,8 @@ struct model_host {
 	int n_channels;		/* wavelengths of its transmitters; 0: not
 				 * tuned, light that no filter passes */
 	int *channels;
+	char *netns;		/* namespace of weftd's machine that it is, "":
+				 * weftd's own; NULL: a machine of its own */
 	struct model_place place;
 };
 
@@ -166,6 +168,7 @@ struct model_fabric {
 #define MODEL_MAX_CHANNELS 4096		/* of a ring, per fibre */
 #define MODEL_MAX_DEPTH 32		/* of a job's tree */
 #define MODEL_MAX_NAME 63		/* bytes of a name */
+#define MODEL_MAX_NETNS 180		/* bytes of a namespace's name */
 
 /* Reads and checks a fabric. On failure returns the first error's code,
  * leaves *out NULL and puts all errors found into errs (empty before; at most

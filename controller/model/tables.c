@@ -36,6 +36,9 @@ static const struct key host_keys[] = {
 	[HOST_CHANNELS] = { "channels", KEY_TEXT,
 			    .help = "wavelengths that its transmitters can "
 				    "take, such as 0-39" },
+	[HOST_NETNS] = { "netns", KEY_TEXT,
+			 .help = "network namespace of this machine that the "
+				 "host is, such as weft.lab.%, or self" },
 };
 
 #define COMMON_KEYS(name_type, name_help)                                     \

@@ -1,0 +1,51 @@
+/* Hosts that are namespaces of this machine, for the files of the daemon. */
+#ifndef WEFT_DAEMON_HOSTS_H
+#define WEFT_DAEMON_HOSTS_H
+
+#include "controller/daemon/private.h"
+
+/* Somebody who waits for a look. */
+struct host_wait {
+	struct host_wait *next;
+	void (*done)(struct daemon *d, void *arg);
+	void *arg;
+};
+
+/* Looks at all hosts that the present fabric says are of this machine, then
+ * done, at once when there are none; it is always called. */
+void daemon_hosts_look(struct daemon *d,
+		       void (*done)(struct daemon *d, void *arg), void *arg);
+/* The arcs of a plan, kept until it is the present one. */
+struct host_routes;
+/* NULL: there is no memory for it, which is logged. */
+struct host_routes *host_routes_of(const struct plan *p);
+void host_routes_free(struct host_routes *r);	/* NULL is fine */
+/* Gives those hosts the ways of the jobs of a plan, which is of the present
+ * configuration as applied, and takes away those of jobs that are gone; looks
+ * at them as well. r (NULL is fine) is taken over. */
+void daemon_hosts_route(struct daemon *d, struct host_routes *r);
+void daemon_hosts_fini(struct daemon *d);
+
+struct port_row {
+	Weft__V1__PortState m;
+	char problem[160];
+};
+
+/* What the last look has shown, as a message and the memory behind it; valid
+ * until the loop runs. */
+struct hosts_view {
+	bool known;		/* there are such hosts, and they were asked */
+	bool wrong;		/* something is not as intended */
+	bool silent;		/* a host cannot be asked */
+	Weft__V1__HostsState m;
+	struct port_row *ports;
+	Weft__V1__HostState *hosts;
+	Weft__V1__PortState **port_list;
+	Weft__V1__HostState **host_list;
+};
+
+int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
+		      struct err *err);
+void hosts_view_fini(struct hosts_view *v);
+
+#endif
