@@ -50,7 +50,9 @@ static int check_graph(const struct topo *t, int64_t *degree, struct err *err)
 		if (arcs[a].cap > COLL_MAX_CAP) {
 			free(sum);
 			return err_set(err, WEFT_ELIMIT,
-				       "arc %d: capacity above %lld", a,
+				       "arc %d (%d -> %d): capacity above "
+				       "%lld, the most a schedule counts with",
+				       a, arcs[a].src, arcs[a].dst,
 				       (long long)COLL_MAX_CAP);
 		}
 		sum[arcs[a].src] += arcs[a].cap;

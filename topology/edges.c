@@ -1,6 +1,7 @@
 /* Edge lists that people write; see topo_from_edges() in topology.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,8 +68,8 @@ static bool next_line(struct lines *l)
 	return false;
 }
 
-static int number(struct lines *l, const char *word, int64_t least,
-		  int64_t most, int64_t *out, struct err *err)
+static int number(struct lines *l, const char *what, const char *word,
+		  int64_t least, int64_t most, int64_t *out, struct err *err)
 {
 	char *end;
 	long long v;
@@ -80,7 +81,10 @@ static int number(struct lines *l, const char *word, int64_t least,
 			    word);
 	}
 	if (errno || v > most || v < least) {
-		fact(l, err, "the number %s is out of range", word);
+		char text[64];
+
+		snprintf(text, sizeof(text), "%s %s", what, word);
+		fact(l, err, "%s is out of range", text);
 		if (err) {
 			err_hint(err, "expected %" PRId64 " to %" PRId64,
 				 least, most);
@@ -94,6 +98,9 @@ static int number(struct lines *l, const char *word, int64_t least,
 static int read_arc(struct lines *l, struct err *err)
 {
 	int64_t most = l->sized ? l->nodes - 1 : TOPO_MAX_NODES - 1;
+	static const char *const what[] = {
+		"source", "target", "capacity", "latency in ns",
+	};
 	int64_t v[4] = { 0, 0, 1, 0 };
 	int rc = 0;
 
@@ -102,7 +109,7 @@ static int read_arc(struct lines *l, struct err *err)
 			    "[LATENCY_NS]], found '%s ...'", l->word[0]);
 	}
 	for (int i = 0; i < l->words && rc == 0; i++) {
-		rc = number(l, l->word[i], i == 2,
+		rc = number(l, what[i], l->word[i], i == 2,
 			    i < 2 ? most : INT64_C(1000000000000), &v[i],
 			    err);
 	}
@@ -136,8 +143,8 @@ static int read_line(struct lines *l, struct err *err)
 	if (strcmp(l->word[0], "nodes") == 0 && l->words == 2 &&
 	    l->arcs.n == 0 && !l->sized) {
 		l->sized = true;
-		return number(l, l->word[1], 1, TOPO_MAX_NODES, &l->nodes,
-			      err);
+		return number(l, "nodes", l->word[1], 1, TOPO_MAX_NODES,
+			      &l->nodes, err);
 	}
 	return read_arc(l, err);
 }

@@ -45,19 +45,18 @@ static const char *stopped_by(enum mcf_stop stop)
 	       : stop == MCF_CANCELED ? "interrupted" : "no more passes";
 }
 
-/* The rate as a fraction, its proof checked; stays NULL, and says so, when
- * none is found. Capacities of t are `scale` times what they are called. */
+/* The rate as a fraction, its proof checked, and res of it; stays NULL, and
+ * says so, when none is found. Capacities of t are `scale` times what they are called. */
 static int find_exact(const struct cli *c, const struct topo *t,
 		      const struct mcf_options *opt, int64_t scale,
-		      char **rate, struct err *err)
+		      char **rate, struct mcf_result *res, struct err *err)
 {
 	struct mcf_proof *proof = NULL;
-	struct mcf_result res;
 	struct mcf *p = NULL;
 	mpq_t f;
 	int r = mcf_new(t, true, &p, err);
 
-	r = r ? r : mcf_exact(p, t, opt, &res, &proof, err);
+	r = r ? r : mcf_exact(p, t, opt, res, &proof, err);
 	if (r == 0 && proof) {
 		mpq_init(f);
 		mpq_inv(f, proof->congestion);
@@ -67,9 +66,9 @@ static int find_exact(const struct cli *c, const struct topo *t,
 		mpq_clear(f);
 	} else if (r == 0) {
 		cli_say(c, CLI_NORMAL, "%s: no exact optimum; the rate is "
-			"between %.12g and %.12g", stopped_by(res.stop),
-			1 / res.congestion / (double)scale,
-			1 / res.bound / (double)scale);
+			"between %.12g and %.12g", stopped_by(res->stop),
+			1 / res->congestion / (double)scale,
+			1 / res->bound / (double)scale);
 	}
 	mcf_proof_free(proof);
 	mcf_free(p);
@@ -165,11 +164,13 @@ static int solve_rate(const struct cli *c, const struct topo *t,
 	}
 	if (r == 0 && cli_has(c, "exact")) {
 		left.time_limit_s *= EXACT_TIME;
-		r = find_exact(c, t, &left, scale, &flow->exact, err);
+		r = find_exact(c, t, &left, scale, &flow->exact, res, err);
 	}
-	left.time_limit_s = flow_limit_left_s(&started);
-	r = r ? r : mcf_new(t, true, &p, err);
-	r = r ? r : mcf_solve_form(p, opt->form, &left, res, err);
+	if (!flow->exact) {
+		left.time_limit_s = flow_limit_left_s(&started);
+		r = r ? r : mcf_new(t, true, &p, err);
+		r = r ? r : mcf_solve_form(p, opt->form, &left, res, err);
+	}
 	res->congestion *= (double)scale;
 	res->bound *= (double)scale;
 	mcf_free(p);
@@ -223,9 +224,10 @@ static int make(const struct cli *c, const char *algorithm,
 	}
 	if (cli_has(c, "exact")) {
 		struct mcf_options exact = opt.flow;
+		struct mcf_result of_exact;
 
 		exact.time_limit_s *= EXACT_TIME;
-		r = find_exact(c, t, &exact, 1, &flow->exact, err);
+		r = find_exact(c, t, &exact, 1, &flow->exact, &of_exact, err);
 		opt.flow.time_limit_s = flow_limit_left_s(&started);
 	}
 	if (r) {

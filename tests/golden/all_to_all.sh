@@ -169,6 +169,7 @@ expect 65 "an unreachable pair" weft schedule make -t "$T/cut" -c all-to-all
 has err "is named" 'no path from node [0-9] to node 0'
 expect 65 "a link without capacity" weft schedule make -t "$T/zero" \
 	-c all-to-all
+has err "is named" 'zero:1:.* capacity 0 is out of range'
 
 # Capacities over twelve orders of magnitude: node 1 is fed through node 0 and
 # by a thread, and both ways are full at the optimum.
@@ -178,8 +179,12 @@ got=$(weft schedule make -t "$T/wide" -c all-to-all --exact --rate \
 	--format json 2>"$T/err" | jq -r .flow_rate_exact)
 [[ $got == 1000001/2 ]]
 tap "capacities from 1 to 10^12: F = 1000001/2, found $got"
+weft schedule make -t "$T/wide" -c all-to-all --exact --rate --format json \
+	2>"$T/err" | jq -e '(.flow_rate - 500000.5 | fabs < 1e-6)
+	and .flow_rate == .flow_rate_bound and .flow_gap == 0' >/dev/null
+tap "the rate beside the fraction is that fraction"
 form "$T/wide" 1000001/2 mcf grouped pmcf
 expect 65 "a schedule of such links" weft schedule make -t "$T/wide" \
 	-c all-to-all
-has err "is refused, and the limit named" 'arc 0: capacity above 4294967296'
+has err "is refused, and the limit named" 'arc 0 .0 -> 1.: capacity above 4294967296'
 finish
