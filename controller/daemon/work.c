@@ -249,6 +249,27 @@ static void run_plan(uv_work_t *req)
 	}
 }
 
+/* Light that died is often why there is no plan: what it costs until it is
+ * repaired. */
+static void hint_loss(const struct daemon *d, struct err *err)
+{
+	for (size_t i = 0; i < d->jobs.n && !err->hint[0]; i++) {
+		const Weft__V1__PlanJob *row = d->jobs.v[i];
+
+		if (row->loss && row->loss->rate > 0) {
+			err_hint(err, "%d of %d circuits of job %s are dead; "
+				 "until they are repaired its schedule is the "
+				 "one on what remains, at %.1f %% of the rate",
+				 row->loss->dead, row->circuits, row->name,
+				 100 * row->loss->rate);
+		} else if (row->loss) {
+			err_hint(err, "%d of %d circuits of job %s are dead, "
+				 "and what remains is cut off",
+				 row->loss->dead, row->circuits, row->name);
+		}
+	}
+}
+
 static void after_plan(uv_work_t *req, int status)
 {
 	struct work *w = req->data;
@@ -259,6 +280,8 @@ static void after_plan(uv_work_t *req, int status)
 	} else if (w->rc && w->d->n_holds > 0 && !w->err.hint[0]) {
 		err_hint(&w->err, "parts of the fabric are drained: \"weft "
 				  "status\" names them");
+	} else if (w->rc) {
+		hint_loss(w->d, &w->err);
 	}
 	w->done(w);
 }

@@ -87,6 +87,16 @@ expect 0 "proven on the job's digraph" weft routes verify "$T/routes" \
 [[ $(sets ocs0) == "$before" ]]
 tap "no light was moved"
 
+# No port is spare: a plan cannot repair it, and says what is lost meanwhile.
+for verb in plan apply; do
+	expect 65 "$verb: no port to spare" weft "$verb" -f "$T/a.yaml"
+	has err "names the ports that are missing" 'job swap: .* 2 of 3 are usable'
+	has err "and the rate that is left" \
+		'1 of 24 circuits of job swap are dead; .* at 75.0 % of the rate'
+done
+light swap degraded
+tap "the job goes on as it was"
+
 # A circuit of another job is gone from the switch; it is made good by hand.
 xc=$(control ocs0 map | awk -F'[ ,]+' '$1 > 24 && $1 <= 32 { print $1 "," $2; exit }')
 control ocs0 "unset $xc" >"$T/answer"
