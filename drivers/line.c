@@ -224,6 +224,15 @@ static void answered(struct line *l, const uint8_t *frame, size_t len)
 	l->conf.answer(frame, len, tag, l->conf.arg);
 }
 
+static void unreadable(struct line *l, bool garbage)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "the answer is longer than %zu KiB",
+		 l->conf.max_frame >> 10);
+	fail_text(l, WEFT_EDEVICE, garbage ? "the answer is garbage" : text);
+}
+
 static enum line_verdict judge(struct line *l, const uint8_t *frame,
 			       size_t len)
 {
@@ -253,7 +262,7 @@ static void take_frames(struct line *l)
 		l->looked = n == 0 ? l->in.len - at : 0;
 		if (n < 0 || n > (int64_t)l->conf.max_frame ||
 		    (n == 0 && l->in.len - at >= l->conf.max_frame)) {
-			fail_text(l, WEFT_EDEVICE, "the answer is garbage");
+			unreadable(l, n < 0);
 			return;
 		}
 		if (n == 0) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "drivers/emulators/hostile.h"
 #include "drivers/line.h"
 #include "lib/base/clk.h"
 #include "lib/base/file.h"
@@ -30,6 +31,7 @@ struct emu_client {
 	uv_timer_t timer;
 	int64_t mark;
 	struct buf in;
+	struct buf late;	/* to be said when nobody listens any more */
 	struct piece *pieces;	/* by due_ns */
 	bool dying;
 	int open_handles;
@@ -78,6 +80,7 @@ static void on_client_closed(uv_handle_t *h)
 			free(p);
 		}
 		buf_fini(&c->in);
+		buf_fini(&c->late);
 		free(c);
 	}
 }
@@ -184,18 +187,39 @@ static void queue_piece(struct emu_client *c, const void *bytes, size_t len,
 	*at = p;
 }
 
+/* The first bytes one by one, `each` ms apart. */
 static void queue_bytewise(struct emu_client *c, const uint8_t *bytes,
-			   size_t len, int64_t delay_ms)
+			   size_t len, int64_t delay_ms, int64_t each)
 {
 	size_t n = len < BYTEWISE_MAX ? len : BYTEWISE_MAX;
 
 	for (size_t i = 0; i < n; i++) {
-		queue_piece(c, bytes + i, 1, delay_ms + (int64_t)i, false);
-	}
-	if (n < len) {
-		queue_piece(c, bytes + n, len - n, delay_ms + (int64_t)n,
+		queue_piece(c, bytes + i, 1, delay_ms + (int64_t)i * each,
 			    false);
 	}
+	if (n < len) {
+		queue_piece(c, bytes + n, len - n,
+			    delay_ms + (int64_t)n * each, false);
+	}
+}
+
+/* Replies that are no such thing; true when the fault has seen to it. */
+static bool reply_in_malice(struct emu_client *c, const uint8_t *bytes,
+			    size_t len)
+{
+	struct faults *f = &c->e->faults;
+	int64_t each = 0;
+
+	if (faults_hold(f, FAULT_AFTER_CLOSE, NULL)) {
+		buf_add(&c->late, bytes, len);
+		return true;
+	}
+	if (faults_hold(f, FAULT_DRIP, &each)) {
+		queue_bytewise(c, bytes, len, 0, each);
+		send_due(c);
+		return true;
+	}
+	return hostile_reply((uv_stream_t *)&c->tcp, f, bytes, len);
 }
 
 void emu_reply(struct emu_client *c, const void *bytes, size_t len)
@@ -204,7 +228,8 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	struct faults *f = &c->e->faults;
 	int64_t delay = 0, late = 0;
 
-	if (c->dying || faults_hold(f, FAULT_SILENCE, NULL)) {
+	if (c->dying || faults_hold(f, FAULT_SILENCE, NULL) ||
+	    reply_in_malice(c, bytes, len)) {
 		return;
 	}
 	faults_hold(f, FAULT_SLOW, &delay);
@@ -218,7 +243,7 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len)
 	if (faults_strike(f, FAULT_DROP_REPLY, NULL)) {
 		queue_piece(c, bytes, len / 2, delay, true);
 	} else if (faults_hold(f, FAULT_BYTEWISE, NULL)) {
-		queue_bytewise(c, bytes, len, delay);
+		queue_bytewise(c, bytes, len, delay, 1);
 	} else {
 		queue_piece(c, bytes, len, delay, false);
 	}
@@ -342,7 +367,11 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 	int64_t used = 1;
 
 	if (n <= 0) {
-		if (n < 0) {
+		if (n < 0 && c->late.len) {
+			queue_piece(c, c->late.data, c->late.len, 0, true);
+			buf_reset(&c->late);
+			send_due(c);
+		} else if (n < 0) {
 			end_client(c);
 		}
 		return;

@@ -34,6 +34,13 @@ enum fault_kind {
 	FAULT_BYTEWISE,		/* level: replies in tiny pieces */
 	FAULT_OVERRATE,		/* level, ms: quicker commands are lost */
 	FAULT_LOST,		/* event, ms: the map is lost that much later */
+	/* any device, meaning harm */
+	FAULT_ENDLESS,		/* level: a line without end for a reply */
+	FAULT_LINES,		/* level: lines without end */
+	FAULT_NOISE,		/* level: random bytes without end */
+	FAULT_HUGE,		/* level, MiB: so much more in each reply */
+	FAULT_DRIP,		/* level, ms: a byte of a reply each so often */
+	FAULT_AFTER_CLOSE,	/* level: replies come when nobody waits */
 	/* switches */
 	FAULT_PORT_FAILED,	/* level, port */
 	FAULT_PORT_DISABLED,	/* level, port */
