@@ -1,21 +1,6 @@
 /* weft drain, undrain, freeze, unfreeze: what gets no new light. */
 #include "controller/cli/private.h"
 
-void cli_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n)
-{
-	out_array(o, "holds");
-	for (size_t i = 0; i < n; i++) {
-		out_object(o, NULL);
-		out_str(o, "what", v[i]->what[0] ? v[i]->what : "*");
-		out_str(o, "state", v[i]->what[0] ? "drained" : "frozen");
-		cli_out_time(o, "since", v[i]->since_at_ns);
-		out_str(o, "who", v[i]->who);
-		out_str(o, "reason", v[i]->reason);
-		out_end(o);
-	}
-	out_end(o);
-}
-
 static int call(struct cli *c, const char *method, const char *what,
 		const char *reason, struct err *err)
 {
@@ -36,7 +21,7 @@ static int call(struct cli *c, const char *method, const char *what,
 	res = (const Weft__V1__HoldResponse *)msg;
 	o = out_new(c->format);
 	if (o) {
-		cli_out_holds(o, res->holds, res->n_holds);
+		wire_out_holds(o, res->holds, res->n_holds);
 	}
 	protobuf_c_message_free_unpacked(msg, NULL);
 	return cli_print(o, err);

@@ -7,41 +7,6 @@
 
 #define JOBS_METHOD(name) "/weft.v1.Jobs/" name
 
-static void out_job(const struct cli *c, struct out *o,
-		    const Weft__V1__Job *j)
-{
-	char text[32];
-
-	out_str(o, c->format == OUT_TABLE ? "job" : "name", j->name);
-	out_str(o, "state", cli_enum(&weft__v1__job_state__descriptor,
-				     (int)j->state, text, sizeof(text)));
-	if (c->format == OUT_TABLE) {
-		out_int(o, "nodes", (int64_t)j->n_nodes);
-	} else {
-		out_array(o, "nodes");
-		for (size_t i = 0; i < j->n_nodes; i++) {
-			out_str(o, NULL, j->nodes[i]);
-		}
-		out_end(o);
-		out_int(o, "id", j->id);
-		out_str(o, "spec", j->spec);
-		out_bool(o, "preemptible", j->preemptible);
-		out_int(o, "duration_ns", j->duration_ns);
-		out_str(o, "repair",
-			cli_enum(&weft__v1__job_repair__descriptor,
-				 (int)j->repair, text, sizeof(text)));
-		out_int(o, "repairs", j->repairs);
-		out_real(o, "rate", j->rate);
-	}
-	out_int(o, "position", j->position);
-	out_int(o, "priority", j->priority);
-	out_str(o, "who", j->who);
-	cli_out_time(o, "asked_at", j->asked_at_ns);
-	cli_out_time(o, "started_at", j->started_at_ns);
-	cli_out_time(o, "ended_at", j->ended_at_ns);
-	out_str(o, "problem", j->problem);
-}
-
 /* ---- calls that stream the job ------------------------------------------- */
 
 struct follow {
@@ -59,7 +24,7 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 	char state[32];
 
 	cli_say(f->c, CLI_NORMAL, "job %s: %s%s%s", j->name,
-		cli_enum(&weft__v1__job_state__descriptor, (int)j->state,
+		wire_enum(&weft__v1__job_state__descriptor, (int)j->state,
 			 state, sizeof(state)),
 		j->problem[0] ? ": " : "", j->problem);
 	if (data) {
@@ -76,7 +41,7 @@ static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
 	struct out *o = out_new(c->format);
 
 	if (o) {
-		out_job(c, o, j);
+		wire_out_request(o, c->format, j);
 	}
 	return cli_print(o, err);
 }
@@ -235,7 +200,7 @@ int cmd_job_list(struct cli *c, struct err *err)
 		out_array(o, "jobs");
 		for (size_t i = 0; i < m->n_jobs; i++) {
 			out_object(o, NULL);
-			out_job(c, o, m->jobs[i]);
+			wire_out_request(o, c->format, m->jobs[i]);
 			out_end(o);
 		}
 		out_end(o);

@@ -255,21 +255,6 @@ static void draw_tuning(struct buf *b, const struct plan_view *v)
 	}
 }
 
-void cli_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
-{
-	char text[64];
-
-	for (size_t i = 0; i < n; i++) {
-		if (jobs[i]->retune_hidden_ns > 0) {
-			out_note(o, "job %s: %s of retuning behind others' "
-				 "data", jobs[i]->name,
-				 unit_human(UNIT_NS,
-					    (double)jobs[i]->retune_hidden_ns,
-					    text, sizeof(text)));
-		}
-	}
-}
-
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n)
 {
@@ -291,8 +276,8 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 		out_int(o, "steps", j->steps);
 		out_str(o, table ? "M/B" : "bandwidth_factor",
 			j->bandwidth_factor);
-		cli_out_ns(c, o, "time", j->time_ns);
-		cli_out_ns(c, o, "bound", j->bound_ns);
+		wire_out_ns(o, c->format, "time", j->time_ns);
+		wire_out_ns(o, c->format, "bound", j->bound_ns);
 		cli_out_gap(c, o, "gap", j->gap);
 		if (!table) {
 			out_bool(o, "bandwidth_optimal", j->bandwidth_optimal);
@@ -315,7 +300,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 		out_end(o);
 	}
 	out_end(o);
-	cli_note_hidden(o, jobs, n);
+	wire_note_hidden(o, jobs, n);
 }
 
 static int render_jobs(const struct cli *c, const struct plan_view *v,
@@ -398,13 +383,13 @@ static void out_device(struct out *o, const Weft__V1__PlanDevice *d)
 	char kind[32];
 
 	out_str(o, "name", d->name);
-	out_str(o, "kind", cli_enum(&weft__v1__device_kind__descriptor,
+	out_str(o, "kind", wire_enum(&weft__v1__device_kind__descriptor,
 				    (int)d->kind, kind, sizeof(kind)));
 	out_bool(o, "read", d->read);
-	cli_out_circuits(o, "delete", d->delete_, d->n_delete_);
-	cli_out_circuits(o, "add", d->add, d->n_add);
-	cli_out_circuits(o, "stolen", d->stolen, d->n_stolen);
-	cli_out_circuits(o, "foreign", d->foreign, d->n_foreign);
+	wire_out_circuits(o, "delete", d->delete_, d->n_delete_);
+	wire_out_circuits(o, "add", d->add, d->n_add);
+	wire_out_circuits(o, "stolen", d->stolen, d->n_stolen);
+	wire_out_circuits(o, "foreign", d->foreign, d->n_foreign);
 	out_int(o, "keep", d->keep);
 	out_bool(o, "load_program", d->load_program);
 	out_int(o, "program_steps", d->program_steps);

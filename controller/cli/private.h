@@ -10,6 +10,7 @@
 #include "collective/mcf_steps.h"
 #include "controller/cli/tree.h"
 #include "controller/model/model.h"
+#include "controller/wire/report.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/out.h"
@@ -55,19 +56,6 @@ bool cli_colour(const struct cli *c, int fd);
 int cli_print(struct out *o, struct err *err);
 int cli_print_bytes(const char *data, size_t len, struct err *err);
 
-/* An enumeration's value for people and programs: the proto name without
- * its prefix, in lower case with dashes, into buf. Returns buf. */
-const char *cli_enum(const ProtobufCEnumDescriptor *type, int value,
-		     char *buf, int size);
-/* Circuits as an array of o. */
-void cli_out_circuits(struct out *o, const char *key,
-		      Weft__V1__Circuit *const *v, size_t n);
-/* ISO time, or null for 0. */
-void cli_out_time(struct out *o, const char *key, int64_t wall_ns);
-/* A duration: key_ns in whole ns for programs, key in three digits for
- * tables. */
-void cli_out_ns(const struct cli *c, struct out *o, const char *key,
-		int64_t ns);
 /* A gap to a bound: the fraction for programs, percent for tables. */
 void cli_out_gap(const struct cli *c, struct out *o, const char *key,
 		 double gap);
@@ -170,8 +158,6 @@ void plan_view_fini(struct plan_view *v);
 /* Prints as --format and --full ask. */
 int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
 /* Jobs as an array of o. */
-/* A line for each job that hides retuning, in tables. */
-void cli_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n);
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n);
 
@@ -199,16 +185,6 @@ void cli_catch_signals(void);
 /* Fetches the serialized schedule of a job. */
 int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
 		       struct err *err);
-
-/* ---- hold.c ---- */
-
-/* What gets no new light, as an array of o. */
-void cli_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n);
-/* "12 s ago", "never" for 0. */
-void cli_out_age(struct out *o, const char *key, int64_t at_ns);
-/* Nothing when h is NULL; a table without `full` lists only what is wrong. */
-void cli_out_hosts(const struct cli *c, struct out *o,
-		   const Weft__V1__HostsState *h, bool full);
 
 /* ---- progress.c: the events of a change ---- */
 

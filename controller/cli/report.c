@@ -1,5 +1,4 @@
 /* What the command line says: data on stdout, the rest on stderr. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,8 +7,6 @@
 #include <unistd.h>
 
 #include "controller/cli/private.h"
-#include "lib/base/clk.h"
-#include "lib/base/units.h"
 
 void cli_report(const struct err *err)
 {
@@ -79,70 +76,6 @@ int cli_print(struct out *o, struct err *err)
 	buf_fini(&b);
 	out_free(o);
 	return r;
-}
-
-const char *cli_enum(const ProtobufCEnumDescriptor *type, int value, char *buf,
-		     int size)
-{
-	const ProtobufCEnumValue *v =
-		protobuf_c_enum_descriptor_get_value(type, value);
-	const char *name;
-	size_t skip;
-
-	if (!v) {
-		snprintf(buf, (size_t)size, "%d", value);
-		return buf;
-	}
-	/* Values repeat their type: DEVICE_KIND_RING of DeviceKind. */
-	skip = 0;
-	for (const char *s = type->short_name; *s; s++) {
-		skip += 1 + (s != type->short_name && isupper(*s));
-	}
-	name = v->name + skip + 1;
-	snprintf(buf, (size_t)size, "%s", name);
-	for (char *s = buf; *s; s++) {
-		*s = *s == '_' ? '-' : (char)tolower((unsigned char)*s);
-	}
-	return buf;
-}
-
-void cli_out_circuits(struct out *o, const char *key,
-		      Weft__V1__Circuit *const *v, size_t n)
-{
-	out_array(o, key);
-	for (size_t i = 0; i < n; i++) {
-		out_object(o, NULL);
-		out_int(o, "in", v[i]->in);
-		out_int(o, "out", v[i]->out);
-		out_str(o, "from", v[i]->from);
-		out_str(o, "to", v[i]->to);
-		if (v[i]->owner[0]) {
-			out_str(o, "owner", v[i]->owner);
-		}
-		out_end(o);
-	}
-	out_end(o);
-}
-
-void cli_out_time(struct out *o, const char *key, int64_t wall_ns)
-{
-	char text[32];
-
-	out_str(o, key, wall_ns ? clk_iso(wall_ns, text, sizeof(text)) : NULL);
-}
-
-void cli_out_ns(const struct cli *c, struct out *o, const char *key,
-		int64_t ns)
-{
-	char text[64];
-
-	if (c->format == OUT_TABLE) {
-		out_str(o, key,
-			unit_human(UNIT_NS, (double)ns, text, sizeof(text)));
-		return;
-	}
-	snprintf(text, sizeof(text), "%s_ns", key);
-	out_int(o, text, ns);
 }
 
 void cli_out_gap(const struct cli *c, struct out *o, const char *key,

@@ -34,7 +34,7 @@ static void add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 
 	buf_printf(b, "{\"sequence\":%" PRId64 ",\"at\":\"%s\"", ev->sequence,
 		   clk_iso(ev->at_ns, text, sizeof(text)));
-	add_text(b, "kind", cli_enum(&weft__v1__event_kind__descriptor,
+	add_text(b, "kind", wire_enum(&weft__v1__event_kind__descriptor,
 				     (int)ev->kind, text, sizeof(text)));
 	buf_printf(b, ",\"generation\":%" PRId64, ev->generation);
 	add_text(b, "device", ev->device);
@@ -44,7 +44,7 @@ static void add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 	}
 	if (ev->kind == WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED) {
 		add_text(b, "verdict",
-			 cli_enum(&weft__v1__verdict__descriptor,
+			 wire_enum(&weft__v1__verdict__descriptor,
 				  (int)ev->verdict, text, sizeof(text)));
 	}
 	add_text(b, "trace_id", ev->trace_id);
@@ -58,7 +58,7 @@ static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
 
 	buf_printf(b, "%s  %4" PRId64 "  %-18s  %s\n",
 		   clk_iso(ev->at_ns, when, sizeof(when)), ev->generation,
-		   cli_enum(&weft__v1__event_kind__descriptor, (int)ev->kind,
+		   wire_enum(&weft__v1__event_kind__descriptor, (int)ev->kind,
 			    kind, sizeof(kind)),
 		   ev->text);
 }

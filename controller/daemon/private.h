@@ -204,6 +204,15 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req,
 
 /* ---- state.c ---- */
 
+struct daemon_status;
+
+/* All that is known now, as a message that is valid until the state changes.
+ * Touches no device. daemon_status_free(NULL) is fine. */
+int daemon_status_new(struct daemon *d, struct daemon_status **out,
+		      struct err *err);
+void daemon_status_free(struct daemon_status *s);
+const Weft__V1__StatusResponse *
+daemon_status_message(const struct daemon_status *s);
 void handle_status(struct rpc_call *call, const ProtobufCMessage *req,
 		   void *arg);
 void handle_diff(struct rpc_call *call, const ProtobufCMessage *req,

@@ -5,6 +5,7 @@
 
 #include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
+#include "controller/wire/report.h"
 #include "lib/base/vec.h"
 
 #define HISTORY_LIMIT 100
@@ -235,14 +236,6 @@ static bool moved_by_hand(const Weft__V1__DeviceState *m)
 	return !m->driver[0];
 }
 
-static bool is_same(const Weft__V1__DeviceState *m)
-{
-	const Weft__V1__ProgramState *p = m->program;
-
-	return m->n_missing == 0 && m->n_unexpected == 0 &&
-	       m->n_pending == 0 && (!p || (p->equal && p->unlocked == 0));
-}
-
 /* ---- diff ---------------------------------------------------------------- */
 
 void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
@@ -262,7 +255,7 @@ void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
 		const Weft__V1__DeviceState *v = &s.v[i].m;
 
 		if (v->ever_read) {
-			m.same = m.same && is_same(v);
+			m.same = m.same && wire_is_same(v);
 		}
 		m.complete = m.complete &&
 			     (moved_by_hand(v) ||
@@ -433,7 +426,7 @@ static void advise(const struct daemon *d, const struct views *s,
 		    !m->reachable && m->problem[0] && !moved_by_hand(m)) {
 			snprintf(text, size, "%s does not answer: its light "
 				 "is as it was, but not verified", m->name);
-		} else if (m->ever_read && !is_same(m) &&
+		} else if (m->ever_read && !wire_is_same(m) &&
 			   state == WEFT__V1__STATE__STATE_READY) {
 			snprintf(text, size, "%s is not as intended: \"weft "
 				 "plan\" shows what \"weft apply\" would do",
@@ -501,63 +494,101 @@ static int fill_holds(const struct daemon *d, Weft__V1__StatusResponse *m,
 	return 0;
 }
 
+struct daemon_status {
+	Weft__V1__StatusResponse m;
+	Weft__V1__Confirm confirm;
+	Weft__V1__Change last, open;
+	struct store_change *history;	/* that last is of */
+	int n_history;
+	Weft__V1__Hold *holds;
+	char advice[ERR_MSG_MAX];
+	struct hosts_view hosts;
+	struct views views;
+};
+
+void daemon_status_free(struct daemon_status *s)
+{
+	if (s) {
+		free(s->holds);
+		free(s->m.holds);
+		store_history_free(s->history, s->n_history);
+		hosts_view_fini(&s->hosts);
+		views_fini(&s->views);
+		free(s);
+	}
+}
+
+static void fill_changes(const struct daemon *d, struct daemon_status *s,
+			 bool found)
+{
+	if (d->confirm.change) {
+		weft__v1__confirm__init(&s->confirm);
+		s->confirm.change = d->confirm.change;
+		s->confirm.by_at_ns = d->confirm.by_ns;
+		s->confirm.back_to = d->confirm.back_to;
+		s->m.confirm = &s->confirm;
+	}
+	if (found) {
+		s->m.last = &s->last;
+	}
+	if (s->views.n_open > 0) {
+		fill_change(&s->open, &s->views.open[0].change);
+		s->m.open = &s->open;
+	}
+}
+
+int daemon_status_new(struct daemon *d, struct daemon_status **out,
+		      struct err *err)
+{
+	struct daemon_status *s = calloc(1, sizeof(*s));
+	bool found = false;
+	int r = s ? 0 : err_nomem(err);
+
+	if (r || (r = views_init(&s->views, d, err)) ||
+	    (r = last_change(d, &s->history, &s->n_history, &s->last, &found,
+			     err))) {
+		daemon_status_free(s);
+		return r;
+	}
+	weft__v1__status_response__init(&s->m);
+	if ((r = fill_holds(d, &s->m, &s->holds, err)) ||
+	    (r = daemon_hosts_view(d, &s->hosts, err))) {
+		daemon_status_free(s);
+		return r;
+	}
+	s->m.hosts = s->hosts.known ? &s->hosts.m : NULL;
+	fill_fabric(d, &s->m);
+	s->m.state = state_of(d, &s->views);
+	advise(d, &s->views, s->m.state, s->advice, sizeof(s->advice));
+	if (s->m.state == WEFT__V1__STATE__STATE_READY && !s->advice[0]) {
+		advise_loss(&s->m, s->advice, sizeof(s->advice));
+	}
+	s->m.advice = s->advice;
+	s->m.n_devices = (size_t)s->views.n;
+	s->m.devices = s->views.list;
+	fill_changes(d, s, found);
+	*out = s;
+	return 0;
+}
+
+const Weft__V1__StatusResponse *
+daemon_status_message(const struct daemon_status *s)
+{
+	return &s->m;
+}
+
 void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
-	Weft__V1__StatusResponse m = WEFT__V1__STATUS_RESPONSE__INIT;
-	Weft__V1__Confirm confirm = WEFT__V1__CONFIRM__INIT;
-	Weft__V1__Change last, open;
-	struct store_change *v = NULL;
-	Weft__V1__Hold *holds = NULL;
-	struct daemon *d = arg;
+	struct daemon_status *s = NULL;
 	struct err err = { 0 };
-	char advice[ERR_MSG_MAX];
-	struct hosts_view hosts = { 0 };
-	struct views s;
-	bool found = false;
-	int n = 0, r = views_init(&s, d, &err);
+	int r = daemon_status_new(arg, &s, &err);
 
 	(void)msg;
-	if (r == 0) {
-		r = last_change(d, &v, &n, &last, &found, &err);
-	}
-	if (r == 0) {
-		r = fill_holds(d, &m, &holds, &err);
-	}
-	if (r == 0) {
-		r = daemon_hosts_view(d, &hosts, &err);
-	}
-	m.hosts = hosts.known ? &hosts.m : NULL;
-	fill_fabric(d, &m);
-	m.state = state_of(d, &s);
-	advise(d, &s, m.state, advice, sizeof(advice));
-	if (m.state == WEFT__V1__STATE__STATE_READY && !advice[0]) {
-		advise_loss(&m, advice, sizeof(advice));
-	}
-	m.advice = advice;
-	m.n_devices = (size_t)s.n;
-	m.devices = s.list;
-	if (d->confirm.change) {
-		confirm.change = d->confirm.change;
-		confirm.by_at_ns = d->confirm.by_ns;
-		confirm.back_to = d->confirm.back_to;
-		m.confirm = &confirm;
-	}
-	if (found) {
-		m.last = &last;
-	}
-	if (s.n_open > 0) {
-		fill_change(&open, &s.open[0].change);
-		m.open = &open;
-	}
-	if (r || (r = rpc_send(call, &m.base, &err))) {
+	if (r || (r = rpc_send(call, &s->m.base, &err))) {
 		rpc_finish_err(call, &err);
 	} else {
 		rpc_finish(call, RPC_OK, NULL);
 	}
-	free(holds);
-	free(m.holds);
-	store_history_free(v, n);
-	hosts_view_fini(&hosts);
-	views_fini(&s);
+	daemon_status_free(s);
 }

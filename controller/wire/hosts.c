@@ -1,7 +1,7 @@
 /* What hosts of weftd's machine say of the light that they receive. */
-#include "controller/cli/private.h"
+#include "controller/wire/report.h"
 
-static void out_port(const struct cli *c, struct out *o,
+static void out_port(struct out *o, enum out_format format,
 		     const Weft__V1__PortState *p)
 {
 	out_object(o, NULL);
@@ -10,7 +10,7 @@ static void out_port(const struct cli *c, struct out *o,
 	out_str(o, "layer", p->layer);
 	out_str(o, "from", p->from[0] ? p->from : NULL);
 	out_str(o, "heard", p->heard[0] ? p->heard : NULL);
-	if (c->format != OUT_TABLE) {
+	if (format != OUT_TABLE) {
 		out_str(o, "instead", p->instead[0] ? p->instead : NULL);
 		out_str(o, "reason", p->reason[0] ? p->reason : NULL);
 		if (p->has_power) {
@@ -28,43 +28,43 @@ static void out_port(const struct cli *c, struct out *o,
 }
 
 /* In a table without --full only ports that are not as intended. */
-static void out_ports(const struct cli *c, struct out *o,
-		      const Weft__V1__HostsState *h, bool full)
+static void out_ports(struct out *o, enum out_format format,
+		     const Weft__V1__HostsState *h, bool full)
 {
 	size_t wrong = 0;
 
 	for (size_t i = 0; i < h->n_ports; i++) {
 		wrong += h->ports[i]->problem[0] != '\0';
 	}
-	full = full || c->format != OUT_TABLE;
+	full = full || format != OUT_TABLE;
 	if (!full && wrong == 0) {
 		return;
 	}
 	out_array(o, "ports");
 	for (size_t i = 0; i < h->n_ports; i++) {
 		if (full || h->ports[i]->problem[0]) {
-			out_port(c, o, h->ports[i]);
+			out_port(o, format, h->ports[i]);
 		}
 	}
 	out_end(o);
 }
 
-static void out_silent(const struct cli *c, struct out *o,
-		       const Weft__V1__HostsState *h)
+static void out_silent(struct out *o, enum out_format format,
+		     const Weft__V1__HostsState *h)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->n_hosts; i++) {
 		n += h->hosts[i]->problem[0] != '\0';
 	}
-	if (c->format == OUT_TABLE && n == 0) {
+	if (format == OUT_TABLE && n == 0) {
 		return;
 	}
 	out_array(o, "hosts");
 	for (size_t i = 0; i < h->n_hosts; i++) {
 		const Weft__V1__HostState *s = h->hosts[i];
 
-		if (c->format == OUT_TABLE && !s->problem[0]) {
+		if (format == OUT_TABLE && !s->problem[0]) {
 			continue;
 		}
 		out_object(o, NULL);
@@ -77,8 +77,8 @@ static void out_silent(const struct cli *c, struct out *o,
 	out_end(o);
 }
 
-void cli_out_hosts(const struct cli *c, struct out *o,
-		   const Weft__V1__HostsState *h, bool full)
+void wire_out_hosts(struct out *o, enum out_format format,
+		    const Weft__V1__HostsState *h, bool full)
 {
 	if (!h) {
 		return;
@@ -87,12 +87,12 @@ void cli_out_hosts(const struct cli *c, struct out *o,
 	out_str(o, "layer", h->layer);
 	out_int(o, "lit", h->lit);
 	out_int(o, "good", h->good);
-	if (c->format == OUT_TABLE) {
-		cli_out_age(o, "looked", h->looked_at_ns);
+	if (format == OUT_TABLE) {
+		wire_out_age(o, "looked", h->looked_at_ns);
 	} else {
-		cli_out_time(o, "looked_at", h->looked_at_ns);
+		wire_out_time(o, "looked_at", h->looked_at_ns);
 	}
-	out_silent(c, o, h);
-	out_ports(c, o, h, full);
+	out_silent(o, format, h);
+	out_ports(o, format, h, full);
 	out_end(o);
 }

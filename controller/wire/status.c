@@ -1,0 +1,396 @@
+/* What weftd knows, as table, JSON and YAML: devices, jobs, changes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/wire/report.h"
+#include "lib/base/clk.h"
+
+#define SHOWN 20	/* differences of a device in a table, unless full */
+
+static const char *level_name(Weft__V1__Level level, char *buf, int size)
+{
+	return wire_enum(&weft__v1__level__descriptor, (int)level, buf, size);
+}
+
+bool wire_is_same(const Weft__V1__DeviceState *d)
+{
+	const Weft__V1__ProgramState *p = d->program;
+
+	return d->n_missing == 0 && d->n_unexpected == 0 &&
+	       d->n_pending == 0 && (!p || (p->equal && p->unlocked == 0));
+}
+
+/* ---- devices ---- */
+
+static const char *program_text(const Weft__V1__ProgramState *p, char *buf,
+				int size)
+{
+	if (!p || (!p->wanted && !p->loaded)) {
+		return "";
+	}
+	if (p->equal && p->unlocked > 0) {
+		snprintf(buf, (size_t)size, "%u steps, %d not locked",
+			 p->loaded_steps, p->unlocked);
+	} else if (p->equal) {
+		snprintf(buf, (size_t)size, "%u steps", p->loaded_steps);
+	} else if (!p->wanted) {
+		snprintf(buf, (size_t)size, "unexpected");
+	} else {
+		snprintf(buf, (size_t)size, "%s",
+			 p->loaded ? "another one" : "missing");
+	}
+	return buf;
+}
+
+static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
+{
+	char text[64];
+
+	out_object(o, NULL);
+	out_str(o, "device", d->name);
+	out_str(o, "driver", d->driver);
+	out_str(o, "reachable", d->reachable ? "yes" : "NO");
+	out_str(o, "proof", level_name(d->level, text, sizeof(text)));
+	wire_out_age(o, "read", d->read_at_ns);
+	out_int(o, "circuits", d->circuits);
+	out_int(o, "missing", (int64_t)d->n_missing);
+	out_int(o, "unexpected", (int64_t)d->n_unexpected);
+	out_int(o, "pending", d->pending_count);
+	out_str(o, "program", program_text(d->program, text, sizeof(text)));
+	out_str(o, "problem", d->problem);
+	out_end(o);
+}
+
+static void out_program(struct out *o, const Weft__V1__ProgramState *p)
+{
+	out_object(o, "program");
+	out_bool(o, "wanted", p->wanted);
+	out_bool(o, "loaded", p->loaded);
+	out_bool(o, "equal", p->equal);
+	out_int(o, "wanted_steps", p->wanted_steps);
+	out_int(o, "loaded_steps", p->loaded_steps);
+	out_int(o, "unlocked", p->unlocked);
+	out_str(o, "lock_detail", p->lock_detail);
+	out_end(o);
+}
+
+static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
+{
+	char text[64];
+
+	out_object(o, NULL);
+	out_str(o, "name", d->name);
+	out_str(o, "kind", wire_enum(&weft__v1__device_kind__descriptor,
+				    (int)d->kind, text, sizeof(text)));
+	out_str(o, "driver", d->driver);
+	out_str(o, "address", d->address);
+	out_bool(o, "reachable", d->reachable);
+	out_bool(o, "ever_read", d->ever_read);
+	wire_out_time(o, "read_at", d->read_at_ns);
+	out_bool(o, "restarted", d->restarted);
+	out_str(o, "identity", d->identity);
+	out_str(o, "problem", d->problem);
+	out_str(o, "proof", level_name(d->level, text, sizeof(text)));
+	out_int(o, "circuits", d->circuits);
+	wire_out_circuits(o, "missing", d->missing, d->n_missing);
+	wire_out_circuits(o, "unexpected", d->unexpected, d->n_unexpected);
+	wire_out_circuits(o, "pending", d->pending, d->n_pending);
+	out_int(o, "pending_count", d->pending_count);
+	if (d->program) {
+		out_program(o, d->program);
+	}
+	out_end(o);
+}
+
+static void out_devices(struct out *o, enum out_format format,
+			Weft__V1__DeviceState *const *v, size_t n)
+{
+	out_array(o, "devices");
+	for (size_t i = 0; i < n; i++) {
+		if (format == OUT_TABLE) {
+			out_device_row(o, v[i]);
+		} else {
+			out_device_object(o, v[i]);
+		}
+	}
+	out_end(o);
+}
+
+/* Tables name each difference in a list of its own. */
+static void out_one_kind(struct out *o, const Weft__V1__DeviceState *d,
+			 const char *what, Weft__V1__Circuit *const *v,
+			 size_t n, bool full)
+{
+	size_t shown = full || n <= SHOWN ? n : SHOWN;
+
+	for (size_t i = 0; i < shown; i++) {
+		out_object(o, NULL);
+		out_str(o, "device", d->name);
+		out_str(o, "what", what);
+		out_fmt(o, "circuit", "in %d -> out %d", v[i]->in, v[i]->out);
+		if (v[i]->from[0] || v[i]->to[0]) {
+			out_fmt(o, "ports", "%s -> %s",
+				v[i]->from[0] ? v[i]->from : "?",
+				v[i]->to[0] ? v[i]->to : "?");
+		} else {
+			out_str(o, "ports", "");
+		}
+		out_str(o, "owner", v[i]->owner);
+		out_end(o);
+	}
+	if (shown < n) {
+		out_object(o, NULL);
+		out_str(o, "device", d->name);
+		out_str(o, "what", what);
+		out_fmt(o, "circuit", "and %zu more (--full)", n - shown);
+		out_str(o, "ports", "");
+		out_str(o, "owner", "");
+		out_end(o);
+	}
+}
+
+static void out_differences(struct out *o, enum out_format format,
+			    Weft__V1__DeviceState *const *v, size_t n,
+			    bool full)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		count += v[i]->n_missing + v[i]->n_unexpected +
+			 v[i]->n_pending;
+	}
+	if (format != OUT_TABLE || count == 0) {
+		return;
+	}
+	out_array(o, "differences");
+	for (size_t i = 0; i < n; i++) {
+		const Weft__V1__DeviceState *d = v[i];
+
+		out_one_kind(o, d, "missing", d->missing, d->n_missing, full);
+		out_one_kind(o, d, "unexpected", d->unexpected,
+			     d->n_unexpected, full);
+		out_one_kind(o, d, "pending", d->pending, d->n_pending, full);
+	}
+	out_end(o);
+}
+
+/* ---- changes ---- */
+
+void wire_out_change(struct out *o, enum out_format format,
+		     const Weft__V1__Change *ch)
+{
+	out_int(o, format == OUT_TABLE ? "change" : "id", ch->id);
+	out_str(o, "outcome", ch->outcome);
+	out_int(o, "generation", ch->generation);
+	wire_out_time(o, "started_at", ch->started_at_ns);
+	wire_out_time(o, "ended_at", ch->ended_at_ns);
+	out_str(o, "who", ch->who);
+	out_str(o, "config", ch->config_name);
+	out_str(o, "comment", ch->comment);
+	out_str(o, "summary", ch->summary);
+	if (format != OUT_TABLE) {
+		out_str(o, "config_sha256", ch->config_sha256);
+		out_bool(o, "undoing", ch->undoing);
+		out_int(o, "superseded_by", ch->superseded_by);
+		out_str(o, "trace_id", ch->trace_id);
+	}
+}
+
+/* ---- jobs ---- */
+
+static const Weft__V1__DeviceState *
+find_device(const Weft__V1__StatusResponse *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_devices; i++) {
+		if (strcmp(s->devices[i]->name, name) == 0) {
+			return s->devices[i];
+		}
+	}
+	return NULL;
+}
+
+/* A job's light is as good as that of its worst device, and unverified when
+ * one does not answer or differs from what is intended. */
+static Weft__V1__Level job_level(const Weft__V1__StatusResponse *s,
+				 const Weft__V1__PlanJob *j)
+{
+	Weft__V1__Level least = WEFT__V1__LEVEL__LEVEL_MEASURED;
+
+	for (size_t i = 0; i < j->n_devices; i++) {
+		const Weft__V1__DeviceState *d = find_device(s, j->devices[i]);
+
+		if (!d || !d->reachable || !wire_is_same(d)) {
+			return WEFT__V1__LEVEL__LEVEL_UNVERIFIED;
+		}
+		least = d->level < least ? d->level : least;
+	}
+	return j->n_devices ? least : WEFT__V1__LEVEL__LEVEL_UNVERIFIED;
+}
+
+static const char *light_name(const Weft__V1__PlanJob *j,
+			      Weft__V1__Level level)
+{
+	if (j->loss) {
+		return j->loss->rate > 0 ? "degraded" : "cut off";
+	}
+	return level >= WEFT__V1__LEVEL__LEVEL_READ_BACK ? "up" : "unverified";
+}
+
+/* What is left of a job, and what was: its own row is of the whole. */
+static void out_loss(struct out *o, enum out_format format,
+		     const Weft__V1__JobLoss *l)
+{
+	out_object(o, "loss");
+	out_int(o, "dead_circuits", l->dead);
+	out_str(o, "device", l->device);
+	out_int(o, "in", l->in);
+	out_int(o, "out", l->out);
+	out_int(o, "dead_arcs", l->dead_arcs);
+	out_int(o, "arcs", l->arcs);
+	out_real(o, "rate", l->rate);
+	if (l->rate > 0) {
+		out_int(o, "steps", l->steps);
+		out_str(o, "bandwidth_factor", l->bandwidth_factor);
+		wire_out_ns(o, format, "time", l->time_ns);
+		wire_out_ns(o, format, "bound", l->bound_ns);
+	} else {
+		out_str(o, "problem", l->problem);
+	}
+	out_end(o);
+}
+
+static void out_job(struct out *o, enum out_format format,
+		    const Weft__V1__StatusResponse *s,
+		    const Weft__V1__PlanJob *j)
+{
+	Weft__V1__Level level = job_level(s, j);
+	char text[32];
+
+	out_object(o, NULL);
+	out_str(o, format == OUT_TABLE ? "job" : "name", j->name);
+	out_str(o, "light", light_name(j, level));
+	out_str(o, "proof", level_name(level, text, sizeof(text)));
+	out_str(o, "collective", j->collective);
+	out_str(o, "algorithm", j->algorithm);
+	out_str(o, "topology",
+		!j->topology[0] && j->n_devices == 1 ? j->devices[0]
+						     : j->topology);
+	out_int(o, "nodes", j->nodes);
+	if (format == OUT_TABLE) {
+		out_fmt(o, "rate", "%.1f %%",
+			j->loss ? 100 * j->loss->rate : 100.0);
+	}
+	out_int(o, "steps", j->steps);
+	wire_out_ns(o, format, "time", j->time_ns);
+	wire_out_ns(o, format, "bound", j->bound_ns);
+	if (format != OUT_TABLE && j->loss) {
+		out_loss(o, format, j->loss);
+	}
+	if (format != OUT_TABLE) {
+		out_real(o, "gap", j->gap);
+		out_int(o, "retune_hidden_ns", j->retune_hidden_ns);
+		out_fmt(o, "schedule", "weft schedule export --job %s",
+			j->name);
+	}
+	out_end(o);
+}
+
+static void out_jobs(struct out *o, enum out_format format,
+		     const Weft__V1__StatusResponse *s)
+{
+	if (!s->jobs_known && s->jobs_problem[0]) {
+		out_str(o, "jobs_problem", s->jobs_problem);
+	} else if (!s->jobs_known && s->fabric[0]) {
+		out_note(o, "jobs: still being planned");
+	}
+	out_array(o, "jobs");
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		out_job(o, format, s, s->jobs[i]);
+	}
+	out_end(o);
+	wire_note_hidden(o, s->jobs, s->n_jobs);
+	if (s->n_jobs > 0) {
+		out_note(o, "schedules: weft schedule export --job NAME -o "
+			    "FILE");
+	}
+}
+
+static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
+{
+	char text[32];
+
+	out_str(o, "state", wire_enum(&weft__v1__state__descriptor,
+				     (int)s->state, text, sizeof(text)));
+	if (s->advice[0]) {
+		out_str(o, "advice", s->advice);
+	}
+	out_str(o, "fabric", s->fabric);
+	out_int(o, "generation", s->generation);
+	out_machine_only(o);
+	out_str(o, "state_uuid", s->state_uuid);
+	out_machine_only(o);
+	out_str(o, "config_sha256", s->config_sha256);
+	out_machine_only(o);
+	out_str(o, "version", s->version);
+}
+
+static void out_named_change(struct out *o, enum out_format format,
+			     const char *key, const Weft__V1__Change *ch)
+{
+	if (!ch) {
+		return;
+	}
+	if (format == OUT_TABLE) {
+		char when[32];
+
+		out_fmt(o, key, "%lld %s at %s by %s%s%s%s%s",
+			(long long)ch->id, ch->outcome,
+			clk_iso(ch->started_at_ns, when, sizeof(when)),
+			ch->who, ch->comment[0] ? ": " : "", ch->comment,
+			ch->summary[0] ? "; " : "", ch->summary);
+		return;
+	}
+	out_object(o, key);
+	wire_out_change(o, format, ch);
+	out_end(o);
+}
+
+static void out_confirm(struct out *o, const Weft__V1__Confirm *m)
+{
+	if (m) {
+		out_object(o, "confirm");
+		out_int(o, "change", m->change);
+		wire_out_time(o, "by", m->by_at_ns);
+		out_int(o, "back_to", m->back_to);
+		out_end(o);
+	}
+}
+
+/* ---- all of it ---- */
+
+void wire_out_diff(struct out *o, enum out_format format, bool full,
+		   const Weft__V1__DiffResponse *d)
+{
+	out_int(o, "generation", d->generation);
+	out_bool(o, "same", d->same);
+	out_bool(o, "complete", d->complete);
+	out_devices(o, format, d->devices, d->n_devices);
+	out_differences(o, format, d->devices, d->n_devices, full);
+	wire_out_hosts(o, format, d->hosts, full);
+}
+
+void wire_out_status(struct out *o, enum out_format format, bool full,
+		     const Weft__V1__StatusResponse *s)
+{
+	out_head(o, s);
+	out_named_change(o, format, "last_change", s->last);
+	out_named_change(o, format, "open_change", s->open);
+	out_confirm(o, s->confirm);
+	if (s->n_holds > 0) {
+		wire_out_holds(o, s->holds, s->n_holds);
+	}
+	out_devices(o, format, s->devices, s->n_devices);
+	out_differences(o, format, s->devices, s->n_devices, full);
+	wire_out_hosts(o, format, s->hosts, full);
+	out_jobs(o, format, s);
+}
