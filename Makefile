@@ -22,15 +22,17 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
-	netcat-openbsd openssl python3-grpcio python3-protobuf python3-yaml
+	netcat-openbsd openssl curl python3-grpcio python3-protobuf python3-yaml
 DEB_PACKAGES := debhelper dpkg-dev
+# For tests/integration/page.sh, which is skipped without them.
+BROWSER := chromium chromium-driver
 
 # ---- rooms -----------------------------------------------------------------
 # A room is a folder and an archive. DEPS_x: the rooms that x may include.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base lp rpc http proto light host topology collective rwa optree drivers \
-	emulators model plan wire store apply testbed daemon cli
+	emulators model plan wire page store apply testbed daemon cli
 
 DIR_base := lib/base
 DIR_lp := lib/lp
@@ -48,6 +50,7 @@ DIR_emulators := drivers/emulators
 DIR_model := controller/model
 DIR_plan := controller/plan
 DIR_wire := controller/wire
+DIR_page := controller/page
 DIR_store := controller/store
 DIR_apply := controller/apply
 DIR_testbed := controller/testbed
@@ -70,14 +73,15 @@ DEPS_emulators := base light drivers
 DEPS_model := base topology collective rwa light
 DEPS_plan := base lp topology collective rwa optree model light
 DEPS_wire := base light collective model plan proto
+DEPS_page := base model plan light
 DEPS_store := base model light
 DEPS_apply := base model light drivers plan store
 DEPS_testbed := base topology collective rwa optree model light host drivers plan
-DEPS_daemon := base host model light drivers plan wire store apply rpc http proto collective
+DEPS_daemon := base host model light drivers plan wire page store apply rpc http proto collective
 DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire testbed rpc proto
 
 # Archives in link order: a room before the rooms it uses.
-LINK_ORDER := cli testbed daemon apply store wire plan model emulators drivers optree \
+LINK_ORDER := cli testbed daemon apply store wire page plan model emulators drivers optree \
 	collective rwa topology lp rpc http proto light host base
 closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
 	$(call closure,$(d)))))
@@ -130,7 +134,15 @@ $(FILES_C): $(FILES_BIN)
 		od -An -v -tu1 $< | sed 's/\([0-9][0-9]*\)/\1,/g'; \
 		printf '};\nconst size_t weft_files_len = sizeof(weft_files);\n'; } >$@
 
-.SECONDARY: $(PB_C) $(PB_H) $(FILES_BIN) $(FILES_C)
+# The files of the page that weftd serves, likewise.
+WEB := $(sort $(wildcard controller/page/web/*))
+WEB_C := $(GEN)/page/web.c
+
+$(WEB_C): controller/page/embed $(WEB)
+	@mkdir -p $(@D)
+	$(Q)controller/page/embed $(WEB) >$@.tmp && mv $@.tmp $@
+
+.SECONDARY: $(PB_C) $(PB_H) $(FILES_BIN) $(FILES_C) $(WEB_C)
 
 # ---- room archives ---------------------------------------------------------
 
@@ -141,7 +153,8 @@ objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 define room_rules
 OBJ_$(1) := $(if $(filter proto,$(1)),\
 	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C) $(FILES_C)),\
-	$(call objects,$(call sources,$(1))))
+	$(call objects,$(call sources,$(1)))) \
+	$(if $(filter page,$(1)),$(B)/obj/gen/page/web.o)
 $(B)/lib$(1).a: $$(OBJ_$(1))
 	@rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -229,7 +242,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all deps demo check bench lint check-deps fuzz soak install deb clean help
+.PHONY: all deps browser demo check bench lint check-deps fuzz soak install deb clean help
 .DEFAULT_GOAL := all
 
 help:
@@ -248,7 +261,10 @@ demo: deps
 	@$(MAKE) -j2 all
 	@B=$(B) configs/demo/run
 
-check: deps
+browser:
+	@tests/deps $(BROWSER) || echo "no browser: its tests are skipped" >&2
+
+check: deps browser
 	@$(MAKE) check-builds
 	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" \
 		TSAN_TESTS="$(TSAN_TESTS)" tests/run
@@ -299,7 +315,7 @@ fuzz:
 
 fuzz-build: $(FUZZ_BIN)
 
-soak: deps
+soak: deps browser
 	@$(MAKE) check-builds
 	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" \
 		TSAN_TESTS="$(TSAN_TESTS)" tests/run --soak

@@ -83,6 +83,7 @@ static void on_event(const struct apply_event *ev, void *arg)
 	m.total = ev->total;
 	m.eta_ns = ev->eta_ns;
 	send_all(arg, &m);
+	daemon_page_progress(((struct change *)arg)->d, ev);
 	if (ev->is_problem) {
 		log_warn("apply", "%s%s%s: %s", ev->device,
 			 ev->device[0] ? ": " : "", ev->phase, ev->text);
@@ -122,6 +123,7 @@ static void tell_all_started(const struct change *c)
 		.trace = c->trace,
 	};
 
+	daemon_page_begins(c->d, c->who, c->comment);
 	daemon_event(c->d, &ev, "change of %s begins%s%s", c->who,
 		     c->comment[0] ? ": " : "", c->comment);
 }
@@ -138,6 +140,8 @@ static void tell_all_ended(const struct change *c,
 	};
 
 	daemon_count_change(c->d, res);
+	daemon_page_ended(c->d, apply_verdict_name(res->verdict),
+			  rc ? err : NULL);
 	daemon_event(c->d, &ev, "change of %s: %s%s%s", c->who,
 		     apply_verdict_name(res->verdict), rc ? ": " : "",
 		     rc ? err->msg : "");
@@ -300,7 +304,7 @@ static void on_planned(struct work *w)
 						  "anything was sent");
 	}
 	if (r || (r = check_digest(c, w->plan, &err)) ||
-	    (r = job_rows_take(&c->rows, w->plan, &err))) {
+	    (r = job_rows_take(&c->rows, w, &err))) {
 		end_change(c, NULL, r, &err);
 		return;
 	}
@@ -470,6 +474,7 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 	}
 	c->w = w;
 	w->arg = c;
+	w->with_picture = true;
 	w->done = on_planned;
 	d->change = c;
 	tell_all_started(c);

@@ -12,6 +12,7 @@
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "weft/v1/jobs.pb-c.h"
+#include "lib/base/clk.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 
@@ -59,8 +60,16 @@ static void *copy_message(const ProtobufCMessage *m)
 	return out;
 }
 
-int job_rows_take(struct job_rows *rows, const struct plan *p, struct err *err)
+static void job_rows_draw(struct job_rows *rows, struct work *w)
 {
+	rows->picture_id = clk_wall_ns() / 1000;
+	rows->picture_len = w->picture.len;
+	rows->picture = w->picture.len ? buf_steal(&w->picture) : NULL;
+}
+
+int job_rows_take(struct job_rows *rows, struct work *w, struct err *err)
+{
+	const struct plan *p = w->plan;
 	int r = 0;
 
 	job_rows_fini(rows);
@@ -79,6 +88,7 @@ int job_rows_take(struct job_rows *rows, const struct plan *p, struct err *err)
 		}
 		wire_job_fini(&j);
 	}
+	job_rows_draw(rows, w);
 	memcpy(rows->hash, p->fabric->hash, sizeof(rows->hash));
 	rows->known = r == 0;
 	return r;
@@ -90,6 +100,7 @@ void job_rows_fini(struct job_rows *rows)
 		weft__v1__plan_job__free_unpacked(rows->v[i], NULL);
 	}
 	free(rows->v);
+	free(rows->picture);
 	memset(rows, 0, sizeof(*rows));
 }
 
@@ -105,13 +116,15 @@ static void on_jobs_planned(struct work *w)
 		daemon_work_free(w);
 		return;
 	}
-	if (w->rc || job_rows_take(&d->jobs, w->plan, &err)) {
+	if (w->rc || job_rows_take(&d->jobs, w, &err)) {
 		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
 		job_rows_fini(&d->jobs);
 		d->jobs.err = err;
+		job_rows_draw(&d->jobs, w);
 	} else {
 		daemon_hosts_route(d, host_routes_of(w->plan));
 	}
+	daemon_page_changed(d);
 	daemon_work_free(w);
 	if (!d->draining) {
 		jobs_look(d->orders);
@@ -128,7 +141,8 @@ void daemon_refresh_jobs(struct daemon *d)
 	if (r) {
 		return;		/* no configuration, no jobs */
 	}
-	w->pure = true;
+	w->pure = w->with_picture = true;
+	w->unlit = !d->applied;
 	d->n_refresh++;
 	w->done = on_jobs_planned;
 	daemon_work_start(w);
@@ -283,6 +297,7 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		.tcp_port = cfg->listen_port,
 		.tls = cfg->tls,
 		.permit = permit,
+		.get = daemon_page_get,
 		/* A plan file quotes a whole configuration. */
 		.limits = { .max_request = 2 * MODEL_MAX_TEXT + MIB,
 			    .max_decoded = 4 * (size_t)MODEL_MAX_TEXT,
@@ -360,6 +375,9 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 					 cfg->metrics_port, err);
 	}
 	if (r == 0) {
+		r = daemon_page_start(d, cfg->page_host, cfg->page_port, err);
+	}
+	if (r == 0) {
 		r = daemon_poll_init(d, cfg->poll_ms, err);
 	}
 	if (r == 0) {
@@ -370,6 +388,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	if (r) {
 		daemon_metrics_stop(d);
+		daemon_page_stop(d);
 		if (d->server) {
 			rpc_server_stop(d->server, 0, NULL, NULL);
 		}
@@ -447,6 +466,7 @@ void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
 {
 	d->draining = true;
 	daemon_metrics_stop(d);
+	daemon_page_stop(d);
 	daemon_health_changed(d);
 	daemon_watch_end(d);
 	d->stopped = done;

@@ -32,6 +32,8 @@ struct daemon_config {
 	struct rpc_tls_files tls; /* of TCP */
 	const char *metrics_host; /* loopback address, NULL: no metrics */
 	int metrics_port;	/* 0: any */
+	const char *page_host;	/* likewise, for the page */
+	int page_port;
 	int64_t poll_ms;	/* between readings nobody asked for; 0: none */
 };
 
@@ -54,6 +56,9 @@ int daemon_port(const struct daemon *d);
 
 /* The port that metrics are served on, 0 without one. */
 int daemon_metrics_port(const struct daemon *d);
+
+/* The port that the page is served on over plain HTTP, 0 without one. */
+int daemon_page_port(const struct daemon *d);
 
 /* Drains: refuses new changes, lets a running one end, closes socket,
  * devices (light stays) and store, frees, then calls done. Call once. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/daemon/jobs.h"
+#include "controller/wire/report.h"
 #include "lib/base/clk.h"
 #include "lib/base/log.h"
 
@@ -563,6 +564,26 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
 		job_save(j);
 	}
 	jobs_tick(d->orders);
+}
+
+int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
+{
+	int r = 0;
+
+	out_array(o, "requests");
+	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+		struct row row;
+
+		if (job_lives(jobs->v.v[i])) {
+			r = row_init(&row, jobs->v.v[i], err);
+			out_object(o, NULL);
+			wire_out_request(o, OUT_JSON, &row.m);
+			out_end(o);
+			row_fini(&row);
+		}
+	}
+	out_end(o);
+	return r;
 }
 
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,

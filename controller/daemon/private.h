@@ -15,6 +15,7 @@
  *   hosts.c     hosts of this machine: links, neighbours, routes; see hosts.h
  *   hold.c      drained parts, the frozen fabric
  *   metrics.c   for Prometheus
+ *   page.c      the page to look at, and its JSON
  *   watch.c     what happens, told to those who watch
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
@@ -36,6 +37,7 @@
 #include "controller/store/store.h"
 #include "controller/wire/wire.h"
 #include "lib/base/buf.h"
+#include "lib/base/out.h"
 #include "lib/http/http.h"
 #include "lib/rpc/rpc.h"
 #include "weft/v1/weft.pb-c.h"
@@ -80,6 +82,9 @@ struct work {
 	struct model_fabric *fabric;
 	struct snapshot snap;
 	struct plan *plan;
+	struct buf picture;	/* see page.h; with the plan's light */
+	bool with_picture;	/* wanted */
+	bool unlit;		/* it is to show no light: nothing is applied */
 	int rc;
 	struct err err;
 	void (*done)(struct work *w);
@@ -169,6 +174,8 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req,
 			void *arg);
 void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req,
 			void *arg);
+/* Jobs that live, as an array of o. */
+int jobs_out(const struct jobs *jobs, struct out *o, struct err *err);
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req,
 		      void *arg);
 
@@ -296,6 +303,27 @@ int daemon_metrics_start(struct daemon *d, const char *host, int port,
 			 struct err *err);
 void daemon_metrics_stop(struct daemon *d);
 
+/* ---- page.c ---- */
+
+struct page;
+
+/* Also on a loopback address, if host is one; browsers with a certificate
+ * come over the gRPC listener (daemon_page_get). WEFT_EINVAL, WEFT_EIO. */
+int daemon_page_start(struct daemon *d, const char *host, int port,
+		      struct err *err);
+/* Answers all who wait, and takes no more. */
+void daemon_page_stop(struct daemon *d);
+/* A GET over HTTP/2: needs a viewer. */
+void daemon_page_get(struct rpc_call *call, void *arg);
+/* What the page shows is no longer what it was. O(1). */
+void daemon_page_changed(struct daemon *d);
+/* How a change goes: it has begun, goes on, has ended. */
+void daemon_page_begins(struct daemon *d, const char *who,
+			const char *comment);
+void daemon_page_progress(struct daemon *d, const struct apply_event *ev);
+void daemon_page_ended(struct daemon *d, const char *verdict,
+		       const struct err *err);
+
 /* ---- watch.c ---- */
 
 struct events;
@@ -315,6 +343,8 @@ void daemon_events_fini(struct daemon *d);
 /* Tells it, with one sentence, to all who watch. O(watchers). */
 void daemon_event(struct daemon *d, const struct daemon_event *what,
 		  const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The newest `most` events as an array of o, newest first. */
+void daemon_out_events(const struct daemon *d, struct out *o, int most);
 /* Tells what the last readings have shown: devices that are away, are back,
  * have restarted, are not as intended. O(devices). */
 void daemon_observe(struct daemon *d);
@@ -375,12 +405,14 @@ struct job_rows {
 	char hash[65];		/* of the configuration they are of */
 	size_t n;
 	Weft__V1__PlanJob **v;
+	char *picture;		/* of the fabric with their light, JSON */
+	size_t picture_len;
+	int64_t picture_id;	/* grows, also over restarts */
 	struct err err;		/* why they are not known */
 };
 
-/* Copies the rows of a plan's jobs. */
-int job_rows_take(struct job_rows *rows, const struct plan *p,
-		  struct err *err);
+/* Copies the rows of the request's plan, and takes its picture over. */
+int job_rows_take(struct job_rows *rows, struct work *w, struct err *err);
 void job_rows_fini(struct job_rows *rows);
 
 /* ---- the daemon ---- */
@@ -397,6 +429,7 @@ struct daemon {
 	TAILQ_HEAD(, health_watch) watches;
 	struct events *events;
 	struct counts counts;
+	struct page *page;
 	struct http_server *metrics;	/* NULL: not served */
 	struct store_hold *holds;	/* as in the store */
 	int n_holds;

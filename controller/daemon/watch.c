@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "controller/daemon/private.h"
+#include "controller/wire/report.h"
 #include "lib/base/clk.h"
 #include "lib/base/log.h"
 
@@ -228,10 +229,33 @@ void daemon_event(struct daemon *d, const struct daemon_event *what,
 		/* Nobody may have been watching. */
 		log_with(LOG_INFO, "weftd", &f, 1, "%s", ev->text);
 	}
+	daemon_page_changed(d);
 	for (w = TAILQ_FIRST(&e->watchers); w; w = next) {
 		next = TAILQ_NEXT(w, link);
 		pump(w);
 	}
+}
+
+void daemon_out_events(const struct daemon *d, struct out *o, int most)
+{
+	const struct events *e = d->events;
+	char kind[32];
+
+	out_array(o, "events");
+	for (int64_t i = e->next - 1; i >= e->first && most-- > 0; i--) {
+		const Weft__V1__WatchEvent *m = &e->ring[i % RING].m;
+
+		out_object(o, NULL);
+		out_int(o, "sequence", m->sequence);
+		wire_out_time(o, "at", m->at_ns);
+		out_str(o, "kind", wire_enum(&weft__v1__event_kind__descriptor,
+					     (int)m->kind, kind,
+					     sizeof(kind)));
+		out_str(o, "text", m->text);
+		out_str(o, "device", m->device);
+		out_end(o);
+	}
+	out_end(o);
 }
 
 /* ---- devices ------------------------------------------------------------- */
@@ -322,6 +346,7 @@ void daemon_observe(struct daemon *d)
 			compare(d, before, &now[k++], &a[i]);
 		}
 	}
+	daemon_page_changed(d);
 	free(e->seen);
 	e->seen = now;
 	e->n_seen = k;

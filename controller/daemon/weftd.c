@@ -21,6 +21,7 @@ static const char usage[] =
 "  --socket-mode MODE octal mode of the socket file (0660)\n"
 "  --listen HOST:PORT also over TCP, with certificates on both sides\n"
 "  --metrics HOST:PORT  Prometheus metrics, on a loopback address\n"
+"  --page HOST:PORT   a page to look at, on a loopback address\n"
 "  --tls-cert FILE    own certificate and its chain, PEM\n"
 "  --tls-key FILE     its key\n"
 "  --tls-ca FILE      authorities that vouch for clients\n"
@@ -39,7 +40,7 @@ struct options {
 	struct daemon_config cfg;
 	bool help, version, json;
 	char host[64];		/* of --listen */
-	char metrics_host[64];
+	char metrics_host[64], page_host[64];
 };
 
 static int parse_levels(const char *text, struct err *err)
@@ -132,6 +133,10 @@ static int take_option(struct options *o, int option, const char *word,
 		o->cfg.metrics_host = o->metrics_host;
 		return parse_listen("--metrics", optarg, o->metrics_host,
 				    &o->cfg.metrics_port, err);
+	case 'P':
+		o->cfg.page_host = o->page_host;
+		return parse_listen("--page", optarg, o->page_host,
+				    &o->cfg.page_port, err);
 	case 'c':
 		o->cfg.tls.cert = optarg;
 		return 0;
@@ -200,6 +205,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 		{ "socket-mode", required_argument, NULL, 'm' },
 		{ "listen", required_argument, NULL, 'L' },
 		{ "metrics", required_argument, NULL, 'M' },
+		{ "page", required_argument, NULL, 'P' },
 		{ "tls-cert", required_argument, NULL, 'c' },
 		{ "tls-key", required_argument, NULL, 'k' },
 		{ "tls-ca", required_argument, NULL, 'a' },
@@ -318,6 +324,10 @@ static int run(const struct options *o, struct err *err)
 			log_info("weftd", "metrics on %s port %d",
 				 o->cfg.metrics_host,
 				 daemon_metrics_port(p.daemon));
+		}
+		if (o->cfg.page_host) {
+			log_info("weftd", "page on http://%s:%d/",
+				 o->cfg.page_host, daemon_page_port(p.daemon));
 		}
 		uv_run(&loop, UV_RUN_DEFAULT);
 	}

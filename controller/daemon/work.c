@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controller/daemon/private.h"
+#include "controller/page/page.h"
 #include "lib/base/log.h"
 
 /* ---- life ---------------------------------------------------------------- */
@@ -176,6 +177,7 @@ void daemon_work_free(struct work *w)
 	model_free(w->fabric);
 	model_free(w->probe);
 	daemon_snapshot_fini(&w->snap);
+	buf_fini(&w->picture);
 	free(w->name);
 	free(w->text);
 	free(w->only);
@@ -234,6 +236,18 @@ static void run_parse(uv_work_t *req)
 	w->rc = parse(w, &w->fabric, &w->err);
 }
 
+/* Without a picture there is still a plan. */
+static void draw(struct work *w)
+{
+	struct err err = { 0 };
+
+	if (page_picture(w->fabric, w->unlit ? NULL : w->plan, &w->picture,
+			 &err)) {
+		log_warn("weftd", "the page has no picture: %s", err.msg);
+		buf_fini(&w->picture);
+	}
+}
+
 static void run_plan(uv_work_t *req)
 {
 	struct work *w = req->data;
@@ -246,6 +260,9 @@ static void run_plan(uv_work_t *req)
 		w->snap.base.no_floor = true;
 		w->rc = plan_make(w->fabric, &w->snap.base, &w->plan,
 				  &w->err);
+	}
+	if (w->with_picture && (w->rc == 0 || w->pure)) {
+		draw(w);
 	}
 }
 

@@ -52,6 +52,7 @@ struct http_server {
 	uv_prepare_t prepare;	/* answers given since it has run */
 	int n_handles;
 	LIST_HEAD(, client) clients;
+	bool closed;		/* a connection, since it has run */
 };
 
 /* ---- the host ------------------------------------------------------------ */
@@ -319,6 +320,7 @@ static void on_connection(void *arg, struct MHD_Connection *conn, void **slot,
 		LIST_REMOVE(c, link);
 		free(c);
 		*slot = NULL;
+		s->closed = true;
 	}
 }
 
@@ -340,11 +342,16 @@ static void on_sweep(uv_timer_t *timer)
 
 static void on_timer(uv_timer_t *timer);
 
+/* When connections end that were as many as may be, libmicrohttpd looks for
+ * new ones again only the next time it runs. */
 static void run(struct http_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	MHD_run(s->mhd);
+	do {
+		s->closed = false;
+		MHD_run(s->mhd);
+	} while (s->closed);
 	if (MHD_get_timeout(s->mhd, &ms) == MHD_YES) {
 		uv_timer_start(&s->timer, on_timer, ms, 0);
 	} else {
@@ -394,6 +401,14 @@ void http_server_free(struct http_server *s)
 	MHD_stop_daemon(s->mhd);
 }
 
+/* Nothing that is served has a name that needs escapes; decoded ones could
+ * end a path early. */
+static size_t keep(void *arg, struct MHD_Connection *conn, char *text)
+{
+	(void)arg, (void)conn;
+	return strlen(text);
+}
+
 static int start_mhd(struct http_server *s, const struct http_config *cfg,
 		     const struct sockaddr_storage *addr, struct err *err)
 {
@@ -408,6 +423,7 @@ static int start_mhd(struct http_server *s, const struct http_config *cfg,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, MAX_HEAD,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep, NULL,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
 		MHD_OPTION_END);

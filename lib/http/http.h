@@ -12,6 +12,7 @@
 #ifndef WEFT_HTTP_HTTP_H
 #define WEFT_HTTP_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
 
@@ -46,9 +47,9 @@ int http_server_port(const struct http_server *s);
  * are closed by the loop. NULL is fine. */
 void http_server_free(struct http_server *s);
 
-/* "/metrics"; decoded, without the query. */
+/* "/metrics"; as it was sent, without the query. */
 const char *http_path(const struct http_request *q);
-/* Value of a key of the query, or NULL. */
+/* Value of a key of the query, as it was sent, or NULL. */
 const char *http_query(const struct http_request *q, const char *key);
 /* Is told of a client that has hung up before its answer. */
 void http_on_gone(struct http_request *q, http_gone_cb cb, void *arg);

@@ -1,5 +1,6 @@
 /* One call on the server; see rpc.h and server.h. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,8 +101,10 @@ static ssize_t read_response(nghttp2_session *session, int32_t stream,
 		buf_reset(&call->out);
 		call->out_sent = 0;
 		if (call->ended) {
-			*flags |= NGHTTP2_DATA_FLAG_EOF |
-				  NGHTTP2_DATA_FLAG_NO_END_STREAM;
+			*flags |= NGHTTP2_DATA_FLAG_EOF;
+		}
+		if (call->ended && !call->plain) {
+			*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
 			submit_trailers(call);
 		}
 	}
@@ -326,6 +329,15 @@ static int check_grpc(struct rpc_call *call, struct err *err)
 	return read_timeout(call, err);
 }
 
+static bool is_plain_get(const struct rpc_call *call, const char *verb)
+{
+	const char *type = rpc_call_metadata(call, "content-type");
+
+	return call->conn->server->cfg.get && !call->headers_bad && verb &&
+	       strcmp(verb, "GET") == 0 && !is_grpc(type) &&
+	       rpc_call_metadata(call, ":path");
+}
+
 void rpc_call_headers_done(struct rpc_call *call)
 {
 	const char *verb = rpc_call_metadata(call, ":method");
@@ -336,6 +348,11 @@ void rpc_call_headers_done(struct rpc_call *call)
 	if (call->headers.failed) {
 		err_nomem(&err);
 		end_err(call, &err);
+		return;
+	}
+	if (complete && is_plain_get(call, verb)) {
+		call->plain = call->held = true;
+		call->conn->server->cfg.get(call, call->conn->server->cfg.arg);
 		return;
 	}
 	if (complete && (!verb || strcmp(verb, "POST") != 0)) {
@@ -429,7 +446,7 @@ void rpc_call_input(struct rpc_call *call, const uint8_t *data, size_t len)
 {
 	struct err err;
 
-	if (!call->ended && input(call, data, len, &err)) {
+	if (!call->ended && !call->plain && input(call, data, len, &err)) {
 		break_off(call, rpc_status_of_code(err.code), &err);
 	}
 }
@@ -439,7 +456,7 @@ void rpc_call_half_closed(struct rpc_call *call)
 	struct err err;
 
 	call->half_closed = true;
-	if (call->ended) {
+	if (call->ended || call->plain) {
 		return;
 	}
 	if (rpc_deframer_partial(&call->in)) {
@@ -499,7 +516,8 @@ const struct rpc_peer *rpc_call_peer(const struct rpc_call *call)
 
 const char *rpc_call_path(const struct rpc_call *call)
 {
-	return call->method->path;
+	return call->method ? call->method->path
+			    : rpc_call_metadata(call, ":path");
 }
 
 int64_t rpc_call_deadline_ns(const struct rpc_call *call)
@@ -579,6 +597,44 @@ int rpc_send(struct rpc_call *call, const ProtobufCMessage *response,
 	}
 	resume(call);
 	return 0;
+}
+
+/* Headers, and the body if there is room for it. */
+static void submit_answer(struct rpc_call *call, int status,
+			  const struct rpc_header *headers, const void *body,
+			  size_t len)
+{
+	struct rpc_headers h = { .n = 0 };
+	bool fits = len <= room(call);
+	char number[16];
+
+	if (fits) {
+		buf_add(&call->out, body, len);
+		fits = !call->out.failed;
+	}
+	snprintf(number, sizeof(number), "%d", fits ? status : 503);
+	rpc_headers_add(&h, ":status", number);
+	for (; fits && headers && headers->name; headers++) {
+		rpc_headers_add(&h, headers->name, headers->value);
+	}
+	call->ended = true;
+	call->conn->queued += call->out.len;
+	submit_headers(call, &h, fits);
+}
+
+void rpc_answer(struct rpc_call *call, int status,
+		const struct rpc_header *headers, const void *body, size_t len)
+{
+	assert(call->plain);
+	if (call->cancelling) {
+		return;		/* detach does the rest */
+	}
+	call->held = false;
+	if (!call->conn) {
+		call_free(call);
+	} else {
+		submit_answer(call, status, headers, body, len);
+	}
 }
 
 bool rpc_call_add_resource(struct rpc_call *call, const char *type,

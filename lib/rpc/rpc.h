@@ -109,12 +109,20 @@ struct rpc_limits {		/* zero: the default in brackets */
 	int max_calls;		/* calls at a time on a connection [100] */
 };
 
+/* A header of a plain answer; the name in lower case. */
+struct rpc_header {
+	const char *name, *value;
+};
+
 /* authorise: may this peer connect? NULL lets in whom the file mode lets
  * in, and whose certificate is good. Refused peers get a GOAWAY and are closed
  * before any call is read.
  * permit: may this call be made? NULL: yes. Asked as soon as the method is
  * known (rpc_call_peer, _path, _metadata), before the request is read;
  * an error ends the call with it.
+ * get: a plain GET, of a browser: rpc_call_path has path and query, nobody was
+ * asked whether it is permitted, and rpc_answer must end it exactly once, now
+ * or later. NULL: every GET is 405.
  * All strings must outlive the server. */
 struct rpc_server_config {
 	const char *unix_path;
@@ -125,8 +133,9 @@ struct rpc_server_config {
 	struct rpc_limits limits;
 	bool (*authorise)(const struct rpc_peer *peer, void *arg);
 	int (*permit)(struct rpc_call *call, void *arg, struct err *err);
+	void (*get)(struct rpc_call *call, void *arg);
 	const struct rpc_method *methods;	/* path NULL ends the table */
-	void *arg;	/* for handlers, authorise, permit */
+	void *arg;	/* for handlers, authorise, permit, get */
 };
 
 /* Listens (replacing a stale socket file: the caller holds the lock that
@@ -152,7 +161,7 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
 		     void *arg);
 
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *call);
-/* The path being called. */
+/* The path being called; of a plain GET with its query. */
 const char *rpc_call_path(const struct rpc_call *call);
 /* Monotonic ns of the client's deadline, 0 when there is none. */
 int64_t rpc_call_deadline_ns(const struct rpc_call *call);
@@ -181,6 +190,13 @@ void rpc_call_on_ready(struct rpc_call *call, rpc_ready_cb cb, void *arg);
  * NULL. */
 void rpc_finish(struct rpc_call *call, enum rpc_status status,
 		const char *message);
+
+/* Ends a plain GET. headers end with a name NULL and are at most
+ * RPC_MAX_ANSWER_HEADERS; the body is copied. A body that the limits do not
+ * allow becomes 503. The call must not be touched afterwards. */
+#define RPC_MAX_ANSWER_HEADERS 10
+void rpc_answer(struct rpc_call *call, int status,
+		const struct rpc_header *headers, const void *body, size_t len);
 
 /* Names something that a failure is about ("circuit", "ocs0: in 3 -> out 4",
  * "refused: port is dark") for the status that will end the call. False when

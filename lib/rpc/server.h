@@ -107,6 +107,7 @@ struct rpc_call {
 	struct err err;
 	bool headers_done;	/* the request's headers are complete */
 	bool headers_bad;
+	bool plain;		/* a GET that is no gRPC */
 	bool half_closed;	/* the client has sent everything */
 	bool answered;		/* the response's headers are submitted */
 	bool deferred;		/* nghttp2 waits for more data */
