@@ -309,6 +309,32 @@ static void test_rapid_reset(void **state)
 	stop(f);
 }
 
+/* Header fields without end, each too small to be refused by itself. */
+static void test_header_flood(void **state)
+{
+	struct fixture *f = start();
+	struct wire w = wire_open(f->path);
+	struct buf field = { 0 };
+	char value[200];
+
+	(void)state;
+	memset(value, 'v', sizeof(value));
+	put_header(&field, "x", value, sizeof(value));
+	put_hello(&w.out, WINDOW);
+	put_frame(&w.out, NGHTTP2_HEADERS, 0, 1, field.data, field.len);
+	for (int i = 0; i < 20000; i++) {
+		put_frame(&w.out, NGHTTP2_CONTINUATION, 0, 1, field.data,
+			  field.len);
+	}
+	wire_send(&w);
+	wire_expect(&w, "eof\n");
+	assert_int_equal(f->started, 0);
+	wire_close(&w);
+	buf_fini(&field);
+	expect_alive(f);
+	stop(f);
+}
+
 static void put_flood(struct wire *w, int stream, const struct buf *more)
 {
 	put_call(&w->out, stream, "/test.T/Flood", more);
@@ -483,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_ping_flood),
 		cmocka_unit_test(test_rapid_reset),
+		cmocka_unit_test(test_header_flood),
 		cmocka_unit_test(test_slow_reader),
 		cmocka_unit_test(test_slow_reader_deadline),
 		cmocka_unit_test(test_deadlines),
