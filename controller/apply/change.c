@@ -82,13 +82,72 @@ static void op_done(struct change *c)
 		change_fail(c, err.code, &err);
 	}
 	next = c->rc ? PHASE_UNDO : next_phase(c);
-	enter(c, c->rc ? PHASE_UNDO : next);
+	next = c->rc ? PHASE_UNDO : next;
+	enter(c, c->rc && c->stop ? PHASE_STOP : next);
 }
 
 static void op_failed(struct run *r, int rc, const struct err *err)
 {
 	change_fail(r->c, rc, err);
 	op_done(r->c);
+}
+
+/* ---- the gate ------------------------------------------------------------ */
+
+/* Whether the change goes on without one more circuit of the stage in scope:
+ * if so the circuit is left to be repaired, else err is what stops it. */
+static bool may_straggle(struct run *r, int step, const struct err *err)
+{
+	struct change *c = r->c;
+	const struct model_changes *ch = &c->set->fabric->changes;
+	struct store_step *st = &r->w->steps[step];
+	int64_t verified = c->n_stage_adds - c->n_stragglers - 1;
+
+	if (st->op != STORE_ADD || st->stage != r->stage || r->replace) {
+		return false;
+	}
+	if (verified * MODEL_PPM < c->n_stage_adds * ch->gate_ppm) {
+		c->stop = c->stop || (ch->stop && !c->rc);
+		return false;
+	}
+	c->n_stragglers++;
+	st->is_straggler = true;
+	snprintf(st->note, sizeof(st->note), "%.*s", STORE_NOTE_MAX - 1,
+		 err->msg);
+	change_event(c, r->dev, true, "left to be repaired: %s", err->msg);
+	return true;
+}
+
+/* Puts the circuits that the change was carried out without on the list. */
+static int record_stragglers(struct change *c, int *n, struct err *err)
+{
+	struct store_repair *v;
+	int rc, max = 0;
+
+	for (int i = 0; i < c->journal.n_works; i++) {
+		max += c->journal.works[i].n_steps;
+	}
+	v = calloc(max + 1, sizeof(*v));
+	if (!v) {
+		return err_nomem(err);
+	}
+	*n = 0;
+	for (int i = 0; i < c->journal.n_works; i++) {
+		struct store_work *w = &c->journal.works[i];
+
+		for (int k = 0; k < w->n_steps; k++) {
+			if (w->steps[k].is_straggler) {
+				v[(*n)++] = (struct store_repair){
+					.device = w->device,
+					.xc = w->steps[k].xc,
+					.change = c->journal.change.id,
+					.why = w->steps[k].note };
+			}
+		}
+	}
+	rc = *n ? store_repairs_put(c->a->store, v, *n, err) : 0;
+	free(v);
+	return rc;
 }
 
 /* ---- check --------------------------------------------------------------- */
@@ -442,9 +501,47 @@ static bool has_more(struct run *r)
 {
 	enum store_op op = r->w->steps[r->first].op;
 
-	r->first += r->n_sent;
+	while (r->first < r->end && r->w->steps[r->first].op == op &&
+	       (r->w->steps[r->first].state != STORE_PLANNED ||
+		r->w->steps[r->first].is_straggler)) {
+		r->first++;
+	}
 	return !r->replace && r->first < r->end &&
 	       r->w->steps[r->first].op == op;
+}
+
+/* Circuits that the device refused may be some that the change goes on
+ * without, unless what became of others is unknown; those that were skipped
+ * follow. err names the first. */
+static void on_refused(struct run *r, int n,
+		       const struct drv_outcome *outcomes, int rc,
+		       const struct err *err)
+{
+	bool left = false;
+	char what[48];
+
+	for (int i = 0; i < n && n == r->n_sent; i++) {
+		const struct drv_outcome *o = &outcomes[i];
+		struct err own = *err;
+
+		if (o->result == DRV_DONE || o->result == DRV_SKIPPED) {
+			continue;
+		}
+		if (left) {
+			step_text(&r->w->steps[r->item_step[i]], what,
+				  sizeof(what));
+			err_set(&own, rc, "%s: %s: %s %s", r->dev->name, what,
+				o->code, o->text);
+		}
+		left = o->result == DRV_REFUSED &&
+		       may_straggle(r, r->item_step[i], &own);
+		if (!left) {
+			break;
+		}
+	}
+	if (!left) {
+		change_fail(r->c, rc, err);
+	}
 }
 
 static void on_sent(struct device *d, int rc, int n,
@@ -459,7 +556,7 @@ static void on_sent(struct device *d, int rc, int n,
 	if (rc) {
 		keep_failed(r, n, outcomes);
 		rc = name_failure(r, n, outcomes, rc, err, &own);
-		change_fail(r->c, rc, &own);
+		on_refused(r, n, outcomes, rc, &own);
 	} else {
 		report_progress(r);
 	}
@@ -514,16 +611,34 @@ static void check_neighbours(struct run *r)
 	}
 }
 
+/* Circuits that are not there are left to be repaired while the gate allows
+ * it, unless the device restarted: then more than a circuit went. */
+static int compare_run(struct run *r, struct err *err)
+{
+	bool restarted = strcmp(r->epoch, r->dev->now.snap.epoch) != 0;
+	int rc, at;
+
+	do {
+		*err = (struct err){ 0 };
+		rc = compare_after(r->w, r->stage, r->dev, &r->settling, &at,
+				   err);
+	} while (rc == WEFT_EVERIFY && at >= 0 && !restarted &&
+		 compare_gap(&r->w->steps[at], r->dev) &&
+		 may_straggle(r, at, err));
+	return rc;
+}
+
 static void on_read(struct device *d, int rc, const struct err *err,
 		    void *arg)
 {
 	struct run *r = arg;
 	struct err own = { 0 };
 
+	(void)d;
 	r->settling = false;
 	if (rc == 0) {
 		err = &own;
-		rc = compare_after(r->w, r->stage, d, &r->settling, &own);
+		rc = compare_run(r, &own);
 		note_restart(r, &own);
 	}
 	if (rc) {
@@ -593,8 +708,8 @@ static enum apply_level least_proof(const struct change *c)
 
 static void enter_commit(struct change *c)
 {
-	int n[4], n_devices = 0;
-	char text[160];
+	int n[4], n_devices = 0, n_left;
+	char text[200];
 
 	for (int i = 0; i < c->n_runs; i++) {
 		n_devices += c->runs[i].is_first;
@@ -604,6 +719,15 @@ static void enter_commit(struct change *c)
 		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
 		 n[STORE_LOAD] == 1 ? "" : "s", n_devices,
 		 n_devices == 1 ? "" : "s");
+	c->rc = record_stragglers(c, &n_left, &c->err);
+	if (c->rc) {
+		enter(c, PHASE_UNDO);
+		return;
+	}
+	if (n_left) {
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %d of them to be repaired", n_left);
+	}
 	c->rc = store_commit(c->a->store, c->journal.change.id, text,
 			     least_proof(c), &c->err);
 	if (c->rc) {
@@ -619,6 +743,19 @@ static void enter_commit(struct change *c)
 		c->res.verdict = APPLY_COMMITTED;
 		change_event(c, NULL, false, "committed: %s", text);
 	}
+	change_end(c);
+}
+
+/* Under the gate, where the fabric says that somebody is to look at it: the
+ * journal stays open and explains every circuit. */
+static void enter_stop(struct change *c)
+{
+	err_wrap(&c->err, "stopped under the gate of %g%%",
+		 (double)c->set->fabric->changes.gate_ppm / 10000);
+	err_hint(&c->err, "nothing was rolled back; apply again or roll "
+		 "back");
+	change_event(c, NULL, true, "%s", c->err.msg);
+	c->res.verdict = APPLY_STUCK;
 	change_end(c);
 }
 
@@ -751,6 +888,7 @@ static const struct phase_def {
 			       PHASE_COMMIT },
 	[PHASE_COMMIT] = { .name = "commit", .enter = enter_commit },
 	[PHASE_UNDO] = { .name = "undo", .enter = undo_begin },
+	[PHASE_STOP] = { .name = "stop", .enter = enter_stop },
 	[PHASE_END] = { .name = "end" },
 };
 
@@ -793,6 +931,10 @@ static void scope_stage(struct change *c, int first)
 		c->end++;
 	}
 	c->settle_rounds = 0;
+	c->n_stage_adds = c->n_stragglers = 0;
+	for (int i = c->first; i < c->end; i++) {
+		c->n_stage_adds += run_count(&c->runs[i], STORE_ADD);
+	}
 	if (c->plan->n_stages > 1 && first < c->n_runs) {
 		st = &c->plan->stages[c->runs[first].stage];
 		change_event(c, NULL, false, "stage %d of %d, domain %s: %d to "
@@ -812,26 +954,46 @@ static bool still_settling(const struct change *c)
 	return false;
 }
 
+static bool has_stragglers(const struct run *r)
+{
+	for (int i = r->begin; i < r->end; i++) {
+		if (r->w->steps[i].is_straggler) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void prove(struct change *c)
 {
 	for (int i = c->first; i < c->end; i++) {
 		struct run *r = &c->runs[i];
 
-		r->proof = r->unmeasured ? APPLY_SETTLED : APPLY_MEASURED;
-		change_event(c, r->dev, false, "read back twice: as planned");
+		r->proof = has_stragglers(r) ? APPLY_UNVERIFIED :
+			   r->unmeasured ? APPLY_SETTLED : APPLY_MEASURED;
+		change_event(c, r->dev, false, "read back twice: as planned%s",
+			     r->proof ? "" : ", but what is to be repaired");
 	}
 }
 
-static void fail_unsettled(struct change *c)
+/* Light that never settled: to be repaired, or too much of it. */
+static void give_up_settling(struct change *c)
 {
 	struct err err = { 0 };
-	bool settling;
 
-	for (int i = c->first; i < c->end && !err.code; i++) {
-		compare_after(c->runs[i].w, c->runs[i].stage,
-			      c->runs[i].dev, &settling, &err);
+	for (int i = c->first; i < c->end && !c->rc; i++) {
+		struct run *r = &c->runs[i];
+		int at;
+
+		do {
+			err = (struct err){ 0 };
+			compare_after(r->w, r->stage, r->dev, &r->settling,
+				      &at, &err);
+			if (r->settling && !may_straggle(r, at, &err)) {
+				change_fail(c, WEFT_EVERIFY, &err);
+			}
+		} while (r->settling && !c->rc);
 	}
-	change_fail(c, WEFT_EVERIFY, &err);
 }
 
 static enum phase after_read_again(struct change *c)
@@ -840,8 +1002,10 @@ static enum phase after_read_again(struct change *c)
 		if (++c->settle_rounds < SETTLE_ROUNDS) {
 			return PHASE_SETTLE;
 		}
-		fail_unsettled(c);
-		return PHASE_UNDO;
+		give_up_settling(c);
+		if (c->rc) {
+			return PHASE_UNDO;
+		}
 	}
 	prove(c);
 	if (c->end == c->n_runs) {

@@ -281,21 +281,37 @@ static int check_loaded(const struct store_work *w, const struct device *d,
 }
 
 int compare_after(const struct store_work *w, int stage,
-		  const struct device *d, bool *settling, struct err *err)
+		  const struct device *d, bool *settling, int *at,
+		  struct err *err)
 {
 	int rc = 0;
 
 	*settling = false;
+	*at = -1;
 	for (int i = 0; i < w->n_steps && rc == 0; i++) {
 		int op = step_op(&w->steps[i], stage);
+		bool moves = false;
 
 		if (op == STORE_LOAD) {
-			rc = check_loaded(w, d, settling, err);
+			rc = check_loaded(w, d, &moves, err);
 		} else if (op != STEP_NONE) {
-			rc = check_light(&w->steps[i], op, d, settling, err);
+			rc = check_light(&w->steps[i], op, d, &moves, err);
 		}
+		*settling |= moves;
+		*at = rc || moves ? i : *at;
 	}
 	return rc;
+}
+
+bool compare_gap(const struct store_step *st, const struct device *d)
+{
+	const struct drv_xc *x = snap_find(&d->now.snap, st->xc);
+	int at = 0;
+
+	if (x) {
+		return x->state != DRV_TUNED;
+	}
+	return !snap_holder(&d->now.snap, d->any_to_any, st->xc, &at);
 }
 
 enum store_step_state compare_step(const struct store_work *w,

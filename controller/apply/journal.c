@@ -23,7 +23,7 @@ int work_moves(const struct store_work *w)
 
 int step_op(const struct store_step *st, int stage)
 {
-	if (st->op == STORE_LEAVE) {
+	if (st->op == STORE_LEAVE || st->is_straggler) {
 		return STEP_NONE;
 	}
 	if (stage == STAGE_ALL || st->stage == stage || st->op == STORE_KEEP) {

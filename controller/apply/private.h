@@ -119,10 +119,15 @@ const struct light_ring *work_new(const struct store_work *w);
  * WEFT_EDEVICE a failed port; WEFT_ELIMIT a program that does not fit. */
 int compare_before(const struct store_work *w, int stage,
 		   const struct device *d, struct err *err);
-/* WEFT_EVERIFY names the first circuit that is not as planned. *settling:
- * the map is right, but light is still moving. */
+/* WEFT_EVERIFY names the first circuit that is not as planned; *at is its
+ * step, -1 for none. *settling: the map is right, but light is still moving,
+ * of the step *at. */
 int compare_after(const struct store_work *w, int stage,
-		  const struct device *d, bool *settling, struct err *err);
+		  const struct device *d, bool *settling, int *at,
+		  struct err *err);
+/* True when a step's circuit is missing, failed or not settled and nothing
+ * else is on its ports. */
+bool compare_gap(const struct store_step *st, const struct device *d);
 /* Where one step stands by the last reading. */
 enum store_step_state compare_step(const struct store_work *w,
 				   const struct store_step *step,
@@ -152,7 +157,7 @@ int work_moves(const struct store_work *w);
 enum phase {
 	PHASE_PREPARE, PHASE_CHECK, PHASE_DELETE, PHASE_ADD, PHASE_LOAD,
 	PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN, PHASE_COMMIT,
-	PHASE_UNDO, PHASE_END,
+	PHASE_UNDO, PHASE_STOP, PHASE_END,
 };
 
 /* A stage of a change on one device that has something to send. */
@@ -204,6 +209,8 @@ struct change {
 	int rc;				/* the first failure */
 	struct err err;
 	int settle_rounds;
+	int n_stage_adds, n_stragglers;	/* of the stage in scope */
+	bool stop;			/* under the gate: nothing is undone */
 	int undo_at;
 	int n_left;			/* circuits that undo could not move */
 	struct buf left;		/* their names */

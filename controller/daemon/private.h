@@ -284,6 +284,18 @@ void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req,
 void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req,
 		     void *arg);
 
+/* ---- repair.c ---- */
+
+struct repairs {
+	struct store_repair *stored;
+	int n_stored;
+	Weft__V1__Repair *rows, **list;	/* of those that are not there */
+	size_t n;
+};
+
+int daemon_repairs(struct daemon *d, struct repairs *r, struct err *err);
+void daemon_repairs_fini(struct repairs *r);
+
 /* ---- metrics.c ---- */
 
 #define DAEMON_BUCKETS 7

@@ -503,6 +503,7 @@ struct daemon_status {
 	Weft__V1__Hold *holds;
 	char advice[ERR_MSG_MAX];
 	struct hosts_view hosts;
+	struct repairs repairs;
 	struct views views;
 };
 
@@ -513,6 +514,7 @@ void daemon_status_free(struct daemon_status *s)
 		free(s->m.holds);
 		store_history_free(s->history, s->n_history);
 		hosts_view_fini(&s->hosts);
+		daemon_repairs_fini(&s->repairs);
 		views_fini(&s->views);
 		free(s);
 	}
@@ -552,10 +554,13 @@ int daemon_status_new(struct daemon *d, struct daemon_status **out,
 	}
 	weft__v1__status_response__init(&s->m);
 	if ((r = fill_holds(d, &s->m, &s->holds, err)) ||
+	    (r = daemon_repairs(d, &s->repairs, err)) ||
 	    (r = daemon_hosts_view(d, &s->hosts, err))) {
 		daemon_status_free(s);
 		return r;
 	}
+	s->m.repairs = s->repairs.list;
+	s->m.n_repairs = s->repairs.n;
 	s->m.hosts = s->hosts.known ? &s->hosts.m : NULL;
 	fill_fabric(d, &s->m);
 	s->m.state = state_of(d, &s->views);

@@ -112,6 +112,8 @@ static void build_changes(struct build *b, const struct value *map)
 	b->f->pub.changes = (struct model_changes){
 		.keep_ppm = v[CHANGES_KEEP].num,
 		.keep_pair_ppm = v[CHANGES_KEEP_PAIR].num,
+		.gate_ppm = v[CHANGES_GATE].num,
+		.stop = v[CHANGES_BELOW].num,
 		.place = node ? node->at : (struct model_place){ 0, 0 },
 	};
 }

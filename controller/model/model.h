@@ -132,6 +132,10 @@ struct model_changes {
 				 * there before and after: what stays in
 				 * service at any time */
 	int64_t keep_pair_ppm;	/* the same for each pair of hosts */
+	int64_t gate_ppm;	/* of a stage's new circuits: verified, for the
+				 * change to go on */
+	bool stop;		/* under the gate: not rolled back, but left as
+				 * it is */
 	struct model_place place;
 };
 

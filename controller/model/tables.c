@@ -188,12 +188,22 @@ static const struct key job_keys[] = {
 	{ key_name, KEY_QUANTITY, .unit = UNIT_PPM, .max = MODEL_PPM,   \
 	  .def = (key_def), .help = (key_help) }
 
+/* false and true of model_changes.stop. */
+static const char *const below_gates[] = { "roll-back", "stop", NULL };
+
 static const struct key changes_keys[] = {
 	[CHANGES_KEEP] = SHARE("keep", "0%",
 			       "share of each host's capacity that stays in "
 			       "service during a change, such as 75%"),
 	[CHANGES_KEEP_PAIR] = SHARE("keep-pair", "0%",
 				    "the same for each pair of hosts"),
+	[CHANGES_GATE] = SHARE("gate", "90%",
+			       "share of a stage's new circuits that must be "
+			       "verified for the change to go on"),
+	[CHANGES_BELOW] = { "below-gate", KEY_CHOICE, .choices = below_gates,
+			    .def = "roll-back",
+			    .help = "what becomes of a change under the gate: "
+				    "roll-back or stop" },
 };
 
 static const struct key fabric_keys[] = {

@@ -530,6 +530,7 @@ int store_commit(struct store *s, int64_t change, const char *summary,
 	rc = require_open(s, change, err);
 	rc = rc ? rc : move_intent(s, change, err);
 	rc = rc ? rc : move_confirm(s, change, err);
+	rc = rc ? rc : store_repairs_prune(s, change, err);
 	rc = rc ? rc : db_run(s, err, "UPDATE change SET proof = ? "
 			      "WHERE id = ?", "ii", (int64_t)proof, change);
 	rc = rc ? rc : db_run(s, err, "UPDATE state SET generation = "

@@ -84,4 +84,7 @@ int store_change_read(struct store *s, sqlite3_stmt *st,
 /* An index into names by its text, or -1. */
 int store_name_index(const char *const *names, int n, const unsigned char *t);
 
+/* Within a commit: forgets repairs of earlier changes. repair.c */
+int store_repairs_prune(struct store *s, int64_t change, struct err *err);
+
 #endif

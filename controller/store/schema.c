@@ -180,6 +180,18 @@ static const char v6[] =
 static const char v7[] =
 	"ALTER TABLE change ADD COLUMN trace TEXT NOT NULL DEFAULT '';";
 
+/* Circuits that a change was committed without. */
+static const char v8[] =
+	"CREATE TABLE repair ("
+	"  device TEXT NOT NULL,"
+	"  in_port INTEGER NOT NULL,"
+	"  out_port INTEGER NOT NULL,"
+	"  change INTEGER NOT NULL,"
+	"  since_ns INTEGER NOT NULL,"
+	"  why TEXT NOT NULL,"
+	"  PRIMARY KEY (device, in_port, out_port)"
+	") STRICT, WITHOUT ROWID;";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7,
+	v1, v2, v3, v4, v5, v6, v7, v8,
 };

@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 7		/* of the file format (user_version) */
+#define STORE_VERSION 8		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -192,6 +192,8 @@ struct store_step {
 	enum store_step_state state;
 	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
 	int stage;			/* of the change; not in the file */
+	bool is_straggler;		/* an ADD that the change goes on
+					 * without; not in the file */
 };
 
 /* What a change does on one device; undo is the same read backwards. The
@@ -300,6 +302,26 @@ void store_jobs_free(struct store_job *v, int n);
 /* Makes a job durable; a new one (id 0) gets its id. Name, who, request_id
  * and spec stay as they were first given. */
 int store_job_put(struct store *s, struct store_job *j, struct err *err);
+
+/* ---- repairs ------------------------------------------------------------- */
+
+/* A circuit that is intended, and that its change was committed without. */
+struct store_repair {
+	char *device;
+	struct light_xc xc;
+	int64_t change, since_ns;	/* wall clock */
+	char *why;
+};
+
+/* Remembers circuits of a change before its commit, in one transaction;
+ * since_ns is set by the store. A commit forgets those of earlier changes,
+ * but what it leaves alone. */
+int store_repairs_put(struct store *s, const struct store_repair *v, int n,
+		      struct err *err);
+/* All, in order of device and circuit. Free with store_repairs_free. */
+int store_repairs(struct store *s, struct store_repair **v, int *n,
+		  struct err *err);
+void store_repairs_free(struct store_repair *v, int n);
 
 /* ---- holds --------------------------------------------------------------- */
 

@@ -379,6 +379,30 @@ void wire_out_diff(struct out *o, enum out_format format, bool full,
 	wire_out_hosts(o, format, d->hosts, full);
 }
 
+static void out_repairs(struct out *o, const Weft__V1__StatusResponse *s)
+{
+	char circuit[64];
+
+	if (!s->n_repairs) {
+		return;
+	}
+	out_array(o, "repairs");
+	for (size_t i = 0; i < s->n_repairs; i++) {
+		const Weft__V1__Repair *r = s->repairs[i];
+
+		snprintf(circuit, sizeof(circuit), "in %d -> out %d", r->in,
+			 r->out);
+		out_object(o, NULL);
+		out_str(o, "device", r->device);
+		out_str(o, "circuit", circuit);
+		out_int(o, "change", r->change);
+		wire_out_time(o, "since", r->since_ns);
+		out_str(o, "why", r->why);
+		out_end(o);
+	}
+	out_end(o);
+}
+
 void wire_out_status(struct out *o, enum out_format format, bool full,
 		     const Weft__V1__StatusResponse *s)
 {
@@ -389,6 +413,7 @@ void wire_out_status(struct out *o, enum out_format format, bool full,
 	if (s->n_holds > 0) {
 		wire_out_holds(o, s->holds, s->n_holds);
 	}
+	out_repairs(o, s);
 	out_devices(o, format, s->devices, s->n_devices);
 	out_differences(o, format, s->devices, s->n_devices, full);
 	wire_out_hosts(o, format, s->hosts, full);

@@ -695,6 +695,132 @@ static void test_stages_and_a_lost_map(void **state)
 	}
 }
 
+static void two_with(struct rig *r, const char *options_b,
+		     const char *changes)
+{
+	rig_fabric(r);
+	rig_switch(r, "a", "east", "");
+	rig_switch(r, "b", "west", options_b);
+	buf_printf(&r->yaml, "changes: { %s }\n", changes);
+	rig_use(r);
+}
+
+static void assert_repair(struct rig *r, int in, int out, const char *why)
+{
+	struct store_repair *v;
+	int n;
+
+	assert_int_equal(store_repairs(r->store, &v, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0].device, "b");
+	assert_int_equal(v[0].xc.in, in);
+	assert_int_equal(v[0].xc.out, out);
+	assert_int_equal(v[0].change, r->res.change);
+	assert_says(v[0].why, why);
+	store_repairs_free(v, n);
+}
+
+/* One of two new circuits fails, and half are enough: the change goes on, and
+ * the next one repairs it. */
+static void test_gate(void **state)
+{
+	static const struct {
+		const char *options, *why;
+		int in, out;
+	} cases[] = {
+		{ ", refuse: o4", "refused", 6, 4 },
+		{ ", refuse: o7", "refused", 5, 7 },
+		{ ", lie: o4", "was to be made", 6, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig *r = *state;
+		struct store_repair *v;
+		int n;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_with(r, cases[i].options, "gate: 50%");
+		rig_go(r, PLAN_SAFE, first, 2);
+		assert_int_equal(rig_go(r, PLAN_SAFE, third, 2),
+				 APPLY_COMMITTED);
+		assert_says(buf_cstr(&r->events), "left to be repaired: b: ");
+		assert_says(buf_cstr(&r->events), "1 of them to be repaired");
+		assert_int_equal(r->res.level, APPLY_UNVERIFIED);
+		assert_repair(r, cases[i].in, cases[i].out, cases[i].why);
+		rig_read(r);
+		assert_int_equal(rig_device(r, "b")->n_missing, 1);
+		assert_int_equal(rig_device(r, "b")->n_unexpected, 0);
+		assert_int_equal(rig_device(r, "b")->snap.n_xcs, 2);
+		two_with(r, "", "gate: 50%");
+		assert_int_equal(rig_go(r, PLAN_SAFE, third, 2),
+				 APPLY_COMMITTED);
+		assert_int_equal(rig_device(r, "b")->n_missing, 0);
+		assert_int_equal(store_repairs(r->store, &v, &n, NULL), 0);
+		assert_int_equal(n, 0);
+		store_repairs_free(v, n);
+	}
+}
+
+/* A circuit too much is missing: the default is nine of ten. */
+static void test_gate_closed(void **state)
+{
+	static const char *const gates[] = { "gate: 51%", "keep: 0%" };
+
+	for (int i = 0; i < 2; i++) {
+		struct rig *r = *state;
+
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_with(r, i ? ", lie: o4" : ", refuse: o4", gates[i]);
+		rig_go(r, PLAN_SAFE, first, 2);
+		assert_int_equal(rig_go(r, PLAN_SAFE, third, 2),
+				 APPLY_ROLLED_BACK);
+		assert_says(r->err.msg, "b: in 7 -> out 5");
+		assert_first(r);
+	}
+}
+
+/* Somebody else on the port is no gap in the map. */
+static void test_gate_and_a_stranger(void **state)
+{
+	struct rig *r = *state;
+
+	two_with(r, "", "gate: 0%");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_wrap_b(r);
+	rig_b.hook_at = 3;
+	rig_b.hook = lose_kept_circuit;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_says(r->err.msg, "b: in 7 -> out 6 was to be kept");
+}
+
+/* Under the gate the light is left for somebody to look at. */
+static void test_gate_stops(void **state)
+{
+	struct rig *r = *state;
+
+	two_with(r, ", refuse: o4", "below-gate: stop");
+	rig_go(r, PLAN_SAFE, first, 2);
+	assert_int_equal(rig_go(r, PLAN_SAFE, third, 2), APPLY_STUCK);
+	assert_says(r->err.msg, "stopped under the gate of 90%: b: in 7");
+	assert_null(strstr(buf_cstr(&r->events), "undo"));
+	assert_history(r, STORE_STUCK);
+	rig_read(r);
+	assert_true(rig_has(r, "a", 0, 2) && rig_has(r, "b", 5, 7));
+	assert_false(rig_has(r, "b", 5, 6));
+	for (int i = 0; i < 2; i++) {
+		const struct apply_device *d = rig_device(r, i ? "a" : "b");
+
+		assert_int_equal(d->n_missing + d->n_unexpected, 0);
+		assert_true(d->n_pending > 0);
+	}
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_first(r);
+}
+
 /* A foreign circuit is taken over in UPDATE mode, and given back by undo. */
 static void test_steal(void **state)
 {
@@ -870,7 +996,9 @@ int main(void)
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),
 		T(test_cancel), T(test_stages), T(test_stages_undone),
-		T(test_stages_and_a_lost_map),
+		T(test_stages_and_a_lost_map), T(test_gate),
+		T(test_gate_closed), T(test_gate_and_a_stranger),
+		T(test_gate_stops),
 		T(test_restart_kept), T(test_restart_dark),
 		T(test_restart_between_checks), T(test_steal),
 		T(test_replace), T(test_replace_undone), T(test_stale_plan),

@@ -66,6 +66,38 @@ static void test_new_store(void **state)
 	store_free(NULL);
 }
 
+/* Kept over a restart; the next commit forgets them. */
+static void test_repairs(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(3, -1, 7);
+	struct store_repair r = { .device = "sw", .xc = { 1, 3 }, .change = 1,
+				  .why = "refused" }, *v;
+	int n;
+
+	OK(begin(s, &j, "aa", &err));
+	OK(store_repairs_put(s, &r, 1, &err));
+	OK(store_commit(s, 1, "done", 0, &err));
+	store_free(s);
+	s = must_open(*state);
+	OK(store_repairs(s, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0].device, "sw");
+	assert_string_equal(v[0].why, "refused");
+	assert_int_equal(v[0].xc.out, 3);
+	assert_true(v[0].since_ns > 0);
+	store_repairs_free(v, n);
+	store_journal_fini(&j);
+	j = journal_of(3, -1, 7);
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit(s, 2, "done", 0, &err));
+	OK(store_repairs(s, &v, &n, &err));
+	assert_int_equal(n, 0);
+	store_repairs_free(v, n);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
 static void test_commit_moves_intent(void **state)
 {
 	struct store *s = must_open(*state);
@@ -359,7 +391,8 @@ static void refused(const struct place *p, int code, const char *words)
 
 /* Takes back what formats 3 to 7 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V7 "ALTER TABLE change DROP COLUMN trace;"
+#define WITHOUT_V7 "DROP TABLE repair;" \
+	"ALTER TABLE change DROP COLUMN trace;"
 
 #define WITHOUT_V6 WITHOUT_V7 \
 	"ALTER TABLE job DROP COLUMN repairs;" \
@@ -775,7 +808,7 @@ int main(void)
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_audit_is_bounded),
-		T(test_jobs), T(test_holds), T(test_jobs_are_bounded),
+		T(test_jobs), T(test_holds), T(test_repairs), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),

@@ -1,0 +1,84 @@
+/* Circuits that are intended and that a change was committed without. */
+#include <stdlib.h>
+
+#include "controller/store/private.h"
+#include "lib/base/clk.h"
+#include "lib/base/vec.h"
+
+void store_repairs_free(struct store_repair *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		free(v[i].device);
+		free(v[i].why);
+	}
+	free(v);
+}
+
+int store_repairs_put(struct store *s, const struct store_repair *v, int n,
+		      struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = db_run(s, err, "INSERT OR REPLACE INTO repair VALUES "
+			    "(?, ?, ?, ?, ?, ?)", "siiiis", v[i].device,
+			    (int64_t)v[i].xc.in, (int64_t)v[i].xc.out,
+			    v[i].change, clk_wall_ns(), v[i].why);
+	}
+	return db_end(s, rc, err);
+}
+
+int store_repairs_prune(struct store *s, int64_t change, struct err *err)
+{
+	return db_run(s, err, "DELETE FROM repair WHERE change <> ? AND "
+		      "NOT EXISTS (SELECT 1 FROM journal_device AS d, "
+		      "journal_step AS t WHERE d.change = ? AND "
+		      "d.device = repair.device AND t.change = d.change AND "
+		      "t.device_seq = d.seq AND t.op = 'leave' AND "
+		      "t.in_port = repair.in_port AND "
+		      "t.out_port = repair.out_port)", "ii", change, change);
+}
+
+static int read_repair(sqlite3_stmt *st, struct store_repair *r,
+		       struct err *err)
+{
+	r->device = db_text(st, 0);
+	r->xc.in = sqlite3_column_int(st, 1);
+	r->xc.out = sqlite3_column_int(st, 2);
+	r->change = sqlite3_column_int64(st, 3);
+	r->since_ns = sqlite3_column_int64(st, 4);
+	r->why = db_text(st, 5);
+	return r->device && r->why ? 0 : err_nomem(err);
+}
+
+int store_repairs(struct store *s, struct store_repair **out, int *n,
+		  struct err *err)
+{
+	VEC(struct store_repair) v = { 0 };
+	sqlite3_stmt *st = NULL;
+	int rc = db_prepare(s, err, &st, "SELECT device, in_port, out_port, "
+			    "change, since_ns, why FROM repair "
+			    "ORDER BY device, in_port, out_port", "");
+
+	while (rc == 0 && (rc = db_step(s, err, st)) == 1) {
+		struct store_repair r = { 0 };
+
+		rc = read_repair(st, &r, err);
+		if (vec_push(&v, r)) {
+			free(r.device);
+			free(r.why);
+			rc = err_nomem(err);
+		}
+	}
+	sqlite3_finalize(st);
+	if (rc) {
+		store_repairs_free(v.v, (int)v.n);
+		return rc;
+	}
+	*out = v.v;
+	*n = (int)v.n;
+	return 0;
+}

@@ -1,0 +1,57 @@
+#!/bin/bash
+# The gate (line 11 of the list in docs/drivers.md) on an emulated switch:
+# nineteen of twenty circuits are enough, status lists the other one with the
+# reason, also after a restart of weftd, and the next apply makes it; eighteen
+# are not enough for a gate of 95 %.
+source "$(dirname "$0")/../lib.sh"
+asan_daemon
+emulator ocs0 polatis-scpi 20x20 || exit 1
+cat >"$T/a.yaml" <<-END
+	weft: 1
+	fabric: gate
+	hosts:
+	  - { name: "h[0-19]", ports: p0, rate: 100Gbps }
+	switches:
+	  - name: ocs0
+	    size: 20x20
+	    driver: polatis-scpi
+	    address: ${ADDR[ocs0]}
+	    options: { gap_ms: 1, settle_ms: 20 }
+	    timeout: 1s
+	fibres:
+	  - { from: "h[0-19].p0", to: "ocs0.[1-20]" }
+	jobs:
+	  - { name: sum, nodes: all, collective: allreduce, size: 1MiB, topology: 'UniRing(1,20)' }
+	changes: { gate: 95% }
+END
+daemon || exit 1
+count() { control ocs0 map | grep -c ,; }
+repairs() { weft status --format json | jq -e "(.repairs // []) | length == $1"; }
+
+control ocs0 "fault ignore-port=o4" >"$T/answer"
+control ocs0 "fault ignore-port=o7" >"$T/answer"
+expect 3 "two of twenty are under the gate" weft apply -f "$T/a.yaml"
+[[ $(count) == 0 ]]
+tap "and all goes back"
+control ocs0 clear >"$T/answer"
+control ocs0 "fault ignore-port=o4" >"$T/answer"
+expect 0 "one of twenty is not" weft apply -f "$T/a.yaml"
+has err "it is said" 'left to be repaired: ocs0: in [0-9]+ -> out 5 was to be made'
+[[ $(count) == 19 ]]
+tap "the others are there"
+expect 0 "status has a list" weft status
+has out "with the circuit and the reason" 'ocs0 +in [0-9]+ -> out 5 +2 .* was to be made'
+stop weftd
+daemon || exit 1
+wait_for 10 repairs 1
+tap "also after a restart"
+control ocs0 clear >"$T/answer"
+expect 0 "the next apply repairs it" weft apply -f "$T/a.yaml"
+[[ $(count) == 20 ]] && repairs 0 >"$T/out"
+tap "and nothing is left"
+expect 0 "as it was meant to be" weft verify
+stop weftd
+grep -q 'ERROR: \|runtime error' "$T/weftd.log"
+[[ $? == 1 ]]
+tap "the sanitizers found nothing in weftd"
+finish
