@@ -59,6 +59,20 @@ static void on_fail(struct rpc_call *call, const ProtobufCMessage *request,
 	rpc_finish_err(call, &err);
 }
 
+/* Answers at once, or never. */
+static void on_get(struct rpc_call *call, void *arg)
+{
+	const char *path = rpc_call_path(call);
+
+	(void)arg;
+	if (strcmp(path, "/later") == 0) {
+		running++;
+		rpc_call_on_cancel(call, on_cancel, NULL);
+	} else {
+		rpc_answer(call, 200, NULL, path, strlen(path));
+	}
+}
+
 static const struct rpc_method methods[] = {
 	{ "/t/Echo", &item_type, &item_type, false, on_echo },
 	{ "/t/Flood", &item_type, &item_type, true, on_flood },
@@ -78,7 +92,8 @@ static void remove_folder(void)
 
 static void start_server(void)
 {
-	struct rpc_server_config cfg = { .mode = 0600, .methods = methods };
+	struct rpc_server_config cfg = { .mode = 0600, .methods = methods,
+					 .get = on_get };
 	char dir[] = "/tmp/weft-fuzz-XXXXXX";
 
 	cfg.limits.max_request = 1 << 16;

@@ -523,14 +523,14 @@ def test_large():
     s = status()
     wait_fact("circuits", "{:,}".format(sum(d["circuits"] for d in s["devices"]))
               .replace(",", "\u202f"))
-    assert browser.run("return document.querySelectorAll('svg.chords .place').length") <= 130
+    assert browser.run("return document.querySelectorAll('svg.chords .place').length") <= 200
     browser.run("document.querySelector('#fabric summary').click()")
     assert browser.wait("return document.querySelector('#fabric .window')")
     drawn = browser.run("return document.querySelectorAll('*').length")
     assert drawn < 12000, drawn
     found = browser.wait("""
         const input = document.querySelector('#fabric input');
-        input.value = 'h0777.p1 ';
+        input.value = 'h0777.p1';
         input.dispatchEvent(new Event('input'));
         return [...document.querySelectorAll('#fabric details tbody tr')].map(
             (tr) => tr.textContent);""")

@@ -170,8 +170,12 @@ export function drawRing(view, device, open) {
 // ---- wavelengths ----
 
 const CELL = 10;	// units of the drawing
-const TALL = 12;
-const SIDE = 46;
+const SIDE = 46;	// for the names of the rows
+
+// The more rows, the lower they are.
+function height(device) {
+	return device.rows <= 40 ? 12 : device.rows <= 80 ? 8 : 5;
+}
 
 // The letter stands where a job begins in a row.
 function drawRun(view, device, [row, first, n, job, share], i) {
@@ -179,25 +183,28 @@ function drawRun(view, device, [row, first, n, job, share], i) {
 	const begins = !before || before[0] !== row || before[3] !== job ||
 		before[1] + before[2] !== first;
 	const m = jobOf(view, job);
-	const at = { x: SIDE + first * CELL, y: row * TALL + 1, width: n * CELL - 0.6,
-		height: TALL - 2 };
+	const tall = height(device);
+	const at = { x: SIDE + first * CELL, y: row * tall + tall / 12, width: n * CELL - 0.6,
+		height: tall * 5 / 6 };
 
 	return svg("g", { class: `run c${m?.colour ?? 0}` },
 		svg("rect", { ...at, class: "fill", "fill-opacity": (0.15 + 0.6 * share / 1000).toFixed(2) }),
 		svg("rect", { ...at, class: "hatch", fill: `url(#hatch-${m?.pattern ?? 0})` }),
-		begins && n * CELL > 8 ? svg("text", { class: "letter small", x: at.x + 5, y: at.y + at.height / 2 },
+		begins && tall > 9 ? svg("text", { class: "letter small", x: at.x + 5, y: at.y + at.height / 2 },
 			m?.letter ?? "?") : null,
-		svg("rect", { x: at.x, y: at.y + at.height - 2, height: 2, class: "share",
+		svg("rect", { x: at.x, y: at.y + at.height - tall / 6, height: tall / 6, class: "share",
 			width: Math.max(0.5, at.width * share / 1000).toFixed(1) }));
 }
 
 function rowLabel(device, row) {
+	const tall = height(device);
 	const perFibre = device.rows / (2 * device.fibres);
 	const line = Math.floor(row / perFibre);
 	const arrow = line < device.fibres ? "↻" : "↺";
 	const fibre = device.fibres > 1 ? `${line % device.fibres}.` : "";
 
-	return svg("text", { class: "label", x: SIDE - 4, y: row * TALL + TALL / 2 },
+	return row % Math.ceil(10 / tall) ? null : svg("text", { class: "label", x: SIDE - 4,
+		y: row * tall + tall / 2 },
 		`${arrow} ${fibre}${(row % perFibre) * device.row_size}`);
 }
 
@@ -224,9 +231,9 @@ function runsTable(view, device) {
 		(r) => columns.map((c) => c.cell(r)).join(" "));
 }
 
-function placeCursor(cursor, row, column) {
-	cursor.setAttribute("x", SIDE + column * CELL - 1);
-	cursor.setAttribute("y", row * TALL);
+function placeCursor(cursor, x, y) {
+	cursor.setAttribute("x", x);
+	cursor.setAttribute("y", y);
 	cursor.removeAttribute("visibility");
 }
 
@@ -237,7 +244,7 @@ function explore(picture, view, device, cursor, box) {
 	const show = (r, c) => {
 		row = Math.max(0, Math.min(device.rows - 1, r));
 		column = (c + device.columns) % device.columns;
-		placeCursor(cursor, row, column);
+		placeCursor(cursor, SIDE + column * CELL - 1, row * height(device));
 		box.replaceChildren(el("p", {}, cellText(view, device, row, column)));
 	};
 
@@ -257,7 +264,7 @@ function explore(picture, view, device, cursor, box) {
 		const c = Math.floor(((e.clientX - at.left) * scale - SIDE) / CELL);
 
 		if (c >= 0 && c < device.columns) {
-			show(Math.floor((e.clientY - at.top) * scale / TALL), c);
+			show(Math.floor((e.clientY - at.top) * scale / height(device)), c);
 		}
 	});
 }
@@ -268,24 +275,24 @@ function columnNames(view, device) {
 
 	for (let c = 0; c < device.columns; c += every) {
 		names.push(svg("text", { class: "label start", x: SIDE + c * CELL,
-			y: device.rows * TALL + 9 }, hostName(view, device, c * device.segment_size)));
+			y: device.rows * height(device) + 9 }, hostName(view, device, c * device.segment_size)));
 	}
 	return names;
 }
 
 export function drawGrid(view, device, open) {
 	const box = detail("Channels down, segments across: arrow keys or pointer.");
-	const cursor = svg("rect", { class: "cursor", width: CELL + 1.4, height: TALL,
+	const cursor = svg("rect", { class: "cursor", width: CELL + 1.4, height: height(device),
 		visibility: "hidden" });
 	const width = SIDE + device.columns * CELL;
-	const height = device.rows * TALL + 14;
-	const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "grid", tabindex: "0",
+	const ground = device.rows * height(device);
+	const picture = svg("svg", { viewBox: `0 0 ${width} ${ground + 14}`, class: "grid", tabindex: "0",
 		role: "application", "aria-roledescription": "grid of wavelengths",
 		"aria-label": `${device.name}: ${plural(device.rows, "channel")} by ${
 			plural(device.columns, "segment")}, arrow keys look at one`,
 		"data-key": `grid ${device.name}` },
 		svg("rect", { class: "ground", x: SIDE, y: 0, width: device.columns * CELL,
-			height: device.rows * TALL }),
+			height: ground }),
 		device.lit.map((run, i) => drawRun(view, device, run, i)),
 		Array.from({ length: device.rows }, (_, r) => rowLabel(device, r)),
 		columnNames(view, device), cursor);

@@ -21,7 +21,7 @@ function places(view, device) {
 		const name = view.picture.hosts[h][0];
 		const k = Math.floor(i / size);
 
-		names[k] = i % size === 0 ? name : `${names[k].split(" … ")[0]} … ${name}`;
+		names[k] = i % size === 0 ? name : `${names[k].split(" – ")[0]} – ${name}`;
 		at.set(h, k);
 	});
 	const other = (what) => {
@@ -74,6 +74,10 @@ function bend(a, b) {
 
 const SIGNS = { missing: "✕", unexpected: "!", pending: "…" };
 
+function thick(n) {
+	return (1.4 + 0.6 * Math.min(5, Math.log2(n))).toFixed(1);
+}
+
 // The line itself; an arrow where light goes one way only, a sign where the
 // device is not as intended.
 function drawLine(line, angle) {
@@ -88,7 +92,7 @@ function drawLine(line, angle) {
 
 	return svg("g", { class: `line ${style} ${state.replace(" ", "-")}` },
 		svg("path", { d: `M${xy(from)}Q${xy(by)} ${xy(to)}`,
-			"stroke-width": Math.min(6, 1 + Math.log2(line.links.length)).toFixed(1) }),
+			"stroke-width": thick(line.links.length) }),
 		head, sign);
 }
 
@@ -97,18 +101,26 @@ function arc(from, to, radius) {
 		to - from > Math.PI ? 1 : 0} 1 ${xy(point(to, radius))}`;
 }
 
+// Of several hosts the first; their number is in the label.
+function shortName(name) {
+	const [first, more] = name.split(" – ");
+	const text = first.length > 10 ? `${first.slice(0, 9)}…` : first;
+
+	return more ? `${text} …` : text;
+}
+
 function drawPlace(name, i, n, lines) {
 	const step = 2 * Math.PI / n;
 	const [x, y] = point(i * step, R + 10);
 	const turn = (i * step * 180 / Math.PI + 270) % 360;
 	const flip = turn > 90 && turn < 270;
-	const every = Math.ceil(n / 40);
+	const every = Math.ceil(n / 36);
 	const uses = lines.filter((l) => l.a === i || l.b === i)
 		.reduce((sum, l) => sum + l.links.length, 0);
 	const text = i % every ? null : svg("text", { class: "name", x: 0, y: 0,
 		"text-anchor": flip ? "end" : "start",
 		transform: `translate(${xy([x, y])}) rotate(${(flip ? turn - 180 : turn).toFixed(1)})` },
-		name.length > 14 ? `${name.slice(0, 13)}…` : name);
+		shortName(name));
 
 	return svg("g", { class: uses ? "place" : "place dark",
 		"aria-label": `${name}, ${plural(uses, "circuit")}` },

@@ -119,6 +119,96 @@ static void test_not_grpc(void **state)
 	stop(f);
 }
 
+static void count_plain_cancel(struct rpc_call *call, void *arg)
+{
+	struct fixture *f = arg;
+
+	(void)call;
+	f->cancelled++;
+}
+
+/* "/N" answers with N bytes, "/later" never. */
+static void on_get(struct rpc_call *call, void *arg)
+{
+	static const struct rpc_header headers[] = {
+		{ "content-type", "text/plain" }, { NULL, NULL },
+	};
+	static const char bytes[4096];
+	const char *path = rpc_call_path(call);
+	struct fixture *f = arg;
+
+	f->started++;
+	if (strcmp(path, "/later") == 0) {
+		rpc_call_on_cancel(call, count_plain_cancel, f);
+		return;
+	}
+	rpc_answer(call, 200, headers, bytes, (size_t)atoi(path + 1));
+}
+
+static struct wire ask(struct fixture *f, const char *verb, const char *path,
+		       const char *type, bool with_body)
+{
+	struct wire w = wire_open(f->path);
+	struct buf h = { 0 };
+
+	put_hello(&w.out, WINDOW);
+	put_text(&h, ":method", verb);
+	put_text(&h, ":scheme", "http");
+	put_text(&h, ":path", path);
+	if (type) {
+		put_text(&h, "content-type", type);
+	}
+	put_frame(&w.out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS |
+		  (with_body ? 0 : NGHTTP2_FLAG_END_STREAM), 1, h.data,
+		  h.len);
+	if (with_body) {
+		put_data(&w.out, 1, true, "body", 4);
+	}
+	buf_fini(&h);
+	wire_send(&w);
+	return w;
+}
+
+/* What a browser asks. */
+static void test_plain_get(void **state)
+{
+	static const struct {
+		const char *verb, *path, *type;
+		bool with_body;
+		const char *want;
+	} cases[] = {
+		{ "GET", "/3?x=y", NULL, false,
+		  ":status: 200\ncontent-type: text/plain\nheaders 1 more\n"
+		  "data 1 3\n" },
+		{ "GET", "/0", NULL, false, ":status: 200\n" },
+		{ "GET", "/4000", NULL, false, ":status: 503\n" },
+		{ "GET", "/5", "text/html", true, "data 1 5\n" },
+		{ "GET", "/3", "application/grpc", false, ":status: 405\n" },
+		{ "HEAD", "/3", NULL, false, ":status: 405\n" },
+		{ "PUT", "/3", NULL, true, ":status: 405\n" },
+		{ "POST", "/3", NULL, true, ":status: 415\n" },
+	};
+	struct fixture *f = start_as((struct rpc_server_config){
+		.get = on_get, .limits = { .max_queued = 1000 } });
+	struct wire w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		w = ask(f, cases[i].verb, cases[i].path, cases[i].type,
+			cases[i].with_body);
+		wire_expect(&w, cases[i].want);
+		assert_null(strstr(buf_cstr(&w.log), "grpc-status"));
+		wire_close(&w);
+	}
+	assert_int_equal(f->started, 4);
+	w = ask(f, "GET", "/later", NULL, false);
+	await(&f->started, 5);
+	wire_close(&w);
+	await(&f->cancelled, 1);
+	expect_alive(f);
+	stop(f);
+}
+
 static void test_bad_bodies(void **state)
 {
 	struct fixture *f = start();
@@ -501,6 +591,7 @@ int main(void)
 		cmocka_unit_test(test_authority_is_a_path),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_not_grpc),
+		cmocka_unit_test(test_plain_get),
 		cmocka_unit_test(test_bad_bodies),
 		cmocka_unit_test(test_bad_headers),
 		cmocka_unit_test(test_early_answer),
