@@ -18,7 +18,9 @@ struct read {
 struct build {
 	struct lower *p;
 	const struct lower_limits *lim;
-	int rank, phases, blocks;	/* blocks: channels in use */
+	int rank, phases, blocks;	/* blocks: parts that time is cut in */
+	int groups;		/* of peers; a block has a channel for each */
+	int32_t *group;		/* by (receiver - sender) modulo ranks */
 	bool pair_all;
 	struct lower_op *ops;
 	int n_ops;
@@ -104,6 +106,70 @@ static void trace_values(struct build *b)
 	}
 }
 
+/* ---- groups of peers ---- */
+
+static int group_of(const struct build *b, int from, int to)
+{
+	int n = b->p->ranks;
+
+	return b->group[(to - from + n) % n];
+}
+
+/* The most peers that a rank sends to, or receives from; marks in `group`
+ * how far these are. -1: no memory. */
+static int mark_peers(struct build *b, const struct lower_ops *ops)
+{
+	int n = b->p->ranks, most = 0;
+	int32_t *seen = malloc((size_t)n * 2 * sizeof(*seen));
+
+	for (int i = 0; i < 2 * n && seen; i++) {
+		seen[i] = NONE;
+	}
+	for (int r = 0; r < n && seen; r++) {
+		int count[2] = { 0, 0 };
+
+		for (size_t i = 0; i < ops[r].ops.n; i++) {
+			const struct lower_op *op = &ops[r].ops.v[i];
+			bool in = op->recv != NONE;
+			int peer = in ? op->recv : op->send;
+
+			if (peer == NONE || seen[in * n + peer] == r) {
+				continue;
+			}
+			seen[in * n + peer] = r;
+			b->group[(in ? r - peer + n : peer - r + n) % n] = 1;
+			most = ++count[in] > most ? count[in] : most;
+		}
+	}
+	free(seen);
+	return seen ? most : -1;
+}
+
+/* A channel takes LOWER_MAX_PEERS peers of a rank in a direction. Ranks with
+ * more have several, dealt by how far a peer is: of any distance a rank has
+ * one peer in each direction, and both ends agree. */
+static int group_peers(struct build *b, const struct lower_ops *ops)
+{
+	int n = b->p->ranks, most, known = 0;
+
+	b->group = calloc((size_t)n, sizeof(*b->group));
+	most = b->group ? mark_peers(b, ops) : -1;
+	if (most < 0) {
+		return WEFT_ENOMEM;
+	}
+	for (int k = 0; k < n; k++) {
+		bool used = b->group[k];
+
+		b->group[k] = most > LOWER_MAX_PEERS ? known / LOWER_MAX_PEERS
+						     : 0;
+		known += used;
+	}
+	b->groups = most > LOWER_MAX_PEERS
+			    ? (known + LOWER_MAX_PEERS - 1) / LOWER_MAX_PEERS
+			    : 1;
+	return 0;
+}
+
 /* ---- pairing of peers ---- */
 
 struct bond {
@@ -135,7 +201,8 @@ static int cmp_peers(const void *a, const void *b)
 
 static void take_bond(struct build *b, const struct bond *x)
 {
-	if (b->mate[x->recv] == NONE && b->mated[x->send] == NONE) {
+	if (b->mate[x->recv] == NONE && b->mated[x->send] == NONE &&
+	    group_of(b, x->recv, b->rank) == group_of(b, b->rank, x->send)) {
 		b->mate[x->recv] = x->send;
 		b->mated[x->send] = x->recv;
 	}
@@ -143,18 +210,20 @@ static void take_bond(struct build *b, const struct bond *x)
 
 /* Peers without a bond share threadblocks all the same when these are
  * scarce. */
-static void pair_rest(struct build *b)
+static void pair_group(struct build *b, int group)
 {
 	int in = NONE, out = NONE;
 
 	for (int i = 0, j = 0; i < b->n_ops; i++) {
 		in = b->ops[i].recv;
-		if (in == NONE || b->mate[in] != NONE) {
+		if (in == NONE || b->mate[in] != NONE ||
+		    group_of(b, in, b->rank) != group) {
 			continue;
 		}
 		for (; j < b->n_ops; j++) {
 			out = b->ops[j].send;
-			if (out != NONE && b->mated[out] == NONE) {
+			if (out != NONE && b->mated[out] == NONE &&
+			    group_of(b, b->rank, out) == group) {
 				break;
 			}
 		}
@@ -203,7 +272,9 @@ static int pair_peers(struct build *b)
 	}
 	vec_fini(&bonds);
 	if (b->pair_all) {
-		pair_rest(b);
+		for (int g = 0; g < b->groups; g++) {
+			pair_group(b, g);
+		}
 	}
 	return rc;
 }
@@ -246,11 +317,14 @@ static int place_ops(struct build *b)
 	for (int i = 0; i < b->n_ops; i++) {
 		struct lower_op *op = &b->ops[i];
 		int recv = op->recv, send = op->send;
-		int chan = (int)((int64_t)op->phase * b->blocks / b->phases);
+		int chan = (int)((int64_t)op->phase * b->blocks / b->phases) *
+			   b->groups;
 
 		if (op->type == LOWER_COPY) {
 			op->tb = local_tb(b, copies++);
 		} else {
+			chan += recv != NONE ? group_of(b, recv, b->rank)
+					     : group_of(b, b->rank, send);
 			send = recv != NONE ? b->mate[recv] : send;
 			recv = recv == NONE ? b->mated[send] : recv;
 			op->tb = find_tb(&b->p->gpus[b->rank], recv, send,
@@ -624,64 +698,116 @@ static void clear_tbs(struct lower *p)
 	}
 }
 
-/* The most a threadblock has in steps, and a rank in threadblocks. */
-static void measure(const struct lower *p, int *steps, int *tbs)
+/* The most of all ranks. */
+struct extent {
+	int steps;	/* of a threadblock */
+	int tbs;	/* of a rank */
+	int waited;	/* threadblocks of a rank that others wait for */
+};
+
+static struct extent measure(const struct lower *p)
 {
-	*steps = *tbs = 0;
+	struct extent e = { 0 };
+
 	for (int r = 0; r < p->ranks; r++) {
 		const struct lower_gpu *g = &p->gpus[r];
 
-		*tbs = (int)g->tbs.n > *tbs ? (int)g->tbs.n : *tbs;
+		e.tbs = (int)g->tbs.n > e.tbs ? (int)g->tbs.n : e.tbs;
 		for (size_t t = 0; t < g->tbs.n; t++) {
 			int n = (int)g->tbs.v[t].steps.n;
 
-			*steps = n > *steps ? n : *steps;
+			e.steps = n > e.steps ? n : e.steps;
+			/* Those that are waited for have the low numbers. */
+			for (int k = 0; k < n; k++) {
+				int w = g->tbs.v[t].steps.v[k].dep_tb + 1;
+
+				e.waited = w > e.waited ? w : e.waited;
+			}
 		}
 	}
+	return e;
 }
 
-static int too_long(const struct lower_limits *lim, int steps, int blocks,
-		    struct err *err)
+static int too_long(const struct build *b, int steps, struct err *err)
 {
+	const struct lower_limits *lim = b->lim;
+	int channels = b->blocks * b->groups;
+
 	err_set(err, WEFT_ELIMIT,
 		"a threadblock needs %d steps on %d channels, %s runs %d "
-		"steps on up to %d", steps, blocks, lim->runtime, lim->steps,
-		lim->channels);
-	err_hint(err, "fits: about %d sends of %d chunks a connection; take "
-		 "fewer chunks a shard or fewer ranks",
-		 lim->steps / 2 * lim->channels, LOWER_MAX_COUNT);
+		"steps on up to %d", steps, channels, lim->runtime,
+		lim->steps, lim->channels);
+	err_hint(err, "fits: about %d sends of %d chunks a connection",
+		 lim->steps / 2 * (lim->channels / b->groups),
+		 LOWER_MAX_COUNT);
 	return WEFT_ELIMIT;
 }
 
-/* Cuts time into as many channels as the limit of steps needs. */
+static int too_many_peers(const struct build *b, struct err *err)
+{
+	err_set(err, WEFT_ELIMIT, "the peers of a rank need %d channels of "
+		"%d, %s has %d channels", b->groups, LOWER_MAX_PEERS,
+		b->lim->runtime, b->lim->channels);
+	err_hint(err, "fits: ranks with peers at up to %d distances",
+		 b->lim->channels * LOWER_MAX_PEERS);
+	return WEFT_ELIMIT;
+}
+
+static int too_many_waits(int waited, struct err *err)
+{
+	err_set(err, WEFT_ELIMIT, "others wait for %d threadblocks of a rank, "
+		"the runtimes let them wait for %d", waited,
+		LOWER_MAX_DEP_TB + 1);
+	err_hint(err, "fits: at most %d threadblocks that others wait for",
+		 LOWER_MAX_DEP_TB + 1);
+	return WEFT_ELIMIT;
+}
+
+static int build_ranks(struct build *b, const struct lower_ops *ops,
+		       struct err *err)
+{
+	clear_tbs(b->p);
+	for (b->rank = 0; b->rank < b->p->ranks; b->rank++) {
+		if (build_rank(b, &ops[b->rank])) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+/* Cuts time into as many blocks as the limit of steps needs. */
 static int build_all(struct build *b, const struct lower_ops *ops,
 		     struct err *err)
 {
-	int steps, tbs, next;
+	int next, most = b->lim->channels / b->groups, rc;
+	struct extent e;
 
+	if (most == 0) {
+		return too_many_peers(b, err);
+	}
 	for (b->blocks = 1;; b->blocks = next) {
-		clear_tbs(b->p);
-		for (b->rank = 0; b->rank < b->p->ranks; b->rank++) {
-			if (build_rank(b, &ops[b->rank])) {
-				return err_nomem(err);
-			}
+		rc = build_ranks(b, ops, err);
+		if (rc) {
+			return rc;
 		}
-		measure(b->p, &steps, &tbs);
-		if (tbs > b->lim->tbs && !b->pair_all) {
+		e = measure(b->p);
+		if ((e.tbs > b->lim->tbs || e.waited > LOWER_MAX_DEP_TB + 1) &&
+		    !b->pair_all) {
 			b->pair_all = true;
 			next = b->blocks;
 			continue;
 		}
-		if (steps <= b->lim->steps) {
-			b->p->channels = b->blocks;
-			return 0;
+		if (e.steps <= b->lim->steps) {
+			b->p->channels = b->blocks * b->groups;
+			return e.waited > LOWER_MAX_DEP_TB + 1
+				       ? too_many_waits(e.waited, err) : 0;
 		}
-		if (b->blocks == b->lim->channels || b->blocks >= b->phases) {
-			return too_long(b->lim, steps, b->blocks, err);
+		if (b->blocks == most || b->blocks >= b->phases) {
+			return too_long(b, e.steps, err);
 		}
-		next = (int)((int64_t)b->blocks * steps / b->lim->steps);
+		next = (int)((int64_t)b->blocks * e.steps / b->lim->steps);
 		next = next > b->blocks ? next : b->blocks + 1;
-		next = next < b->lim->channels ? next : b->lim->channels;
+		next = next < most ? next : most;
 	}
 }
 
@@ -695,7 +821,11 @@ int lower_schedule(const struct coll_sched *s, enum lower_dialect dialect,
 	int rc = lower_walk(s, &bounds, out, &ops, &b.phases, err);
 
 	b.phases += b.phases == 0;
+	if (!rc && group_peers(&b, ops)) {
+		rc = err_nomem(err);
+	}
 	rc = rc ? rc : build_all(&b, ops, err);
+	free(b.group);
 	lower_ops_free(ops, coll_ranks(s));
 	snprintf(out->name, sizeof(out->name), "weft-%s",
 		 coll_kind_name(out->kind));

@@ -22,8 +22,7 @@ static int limit(struct err *err, const struct lower_limits *lim, int rank,
 {
 	err_set(err, WEFT_ELIMIT, "rank %d: %s: %lld, %s takes %lld", rank,
 		what, have, lim->runtime, most);
-	err_hint(err, "fits: %s up to %lld; take fewer chunks a shard or "
-		 "fewer ranks", what, most);
+	err_hint(err, "fits: %s up to %lld", what, most);
 	return WEFT_ELIMIT;
 }
 
@@ -266,8 +265,7 @@ static int check_cells(const struct lower *p, struct err *err)
 		err_set(err, WEFT_ELIMIT,
 			"%lld chunks in the buffers of all ranks",
 			(long long)cells);
-		err_hint(err, "fits: %d; take fewer chunks a shard or fewer "
-			 "ranks", LOWER_MAX_CELLS);
+		err_hint(err, "fits: %d chunks", LOWER_MAX_CELLS);
 		return WEFT_ELIMIT;
 	}
 	return 0;

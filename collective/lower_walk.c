@@ -43,6 +43,8 @@ struct walk {
 	int unit;
 	int64_t ids;
 	struct lower_ops *ops;
+	int64_t *count;		/* of ops by rank, those not kept included */
+	bool over;		/* too many for the runtimes: only counts */
 	int phases;
 	uint8_t *got;		/* rank * ids + id: no longer in the input */
 	int32_t *stamp;		/* 2 step + 1: written this step; + 2: done */
@@ -327,23 +329,37 @@ int lower_elements_error(int rank, int64_t elements, int ranks,
 		"rank %d needs at least %lld elements (1 + %d ranks + "
 		"threadblocks + steps), and the runtimes hold %d", rank,
 		(long long)elements, ranks, LOWER_MAX_ELEMENTS);
-	err_hint(err, "fits: at most %d steps and threadblocks a rank; take "
-		 "fewer chunks a shard or fewer ranks",
+	err_hint(err, "fits: at most %d steps and threadblocks a rank",
 		 LOWER_MAX_ELEMENTS - 1 - ranks);
 	return WEFT_ELIMIT;
 }
 
+/* What a rank stores of a file at least: two ops are at best one step. */
+static int64_t elements_of(const struct walk *w, int rank)
+{
+	return (w->count[rank] + 1) / 2 + 1 + w->n;
+}
+
 static int emit(struct walk *w, int rank, struct lower_op op, struct err *err)
 {
-	struct lower_ops *o = &w->ops[rank];
-	int64_t steps = (int64_t)(o->ops.n + 1) / 2;
-
-	/* Two ops are at best one step. */
-	if (w->bounds->elements &&
-	    steps + 1 + w->n > w->bounds->elements) {
-		return lower_elements_error(rank, steps + 1 + w->n, w->n, err);
+	w->count[rank]++;
+	if (w->bounds->elements && elements_of(w, rank) > w->bounds->elements) {
+		w->over = true;
 	}
-	return vec_push(&o->ops, op) ? err_nomem(err) : 0;
+	return !w->over && vec_push(&w->ops[rank].ops, op) ? err_nomem(err)
+							   : 0;
+}
+
+/* After all steps, so that the error tells the whole of what is needed. */
+static int check_elements(const struct walk *w, struct err *err)
+{
+	int most = 0;
+
+	for (int r = 1; r < w->n; r++) {
+		most = w->count[r] > w->count[most] ? r : most;
+	}
+	return w->over ? lower_elements_error(most, elements_of(w, most), w->n,
+					      err) : 0;
 }
 
 static int emit_send(struct walk *w, const struct piece *q, struct err *err)
@@ -505,12 +521,13 @@ static int walk_init(struct walk *w, const struct coll_sched *s,
 		return rc;
 	}
 	w->ops = calloc((size_t)n, sizeof(*w->ops));
+	w->count = calloc((size_t)n, sizeof(*w->count));
 	if (sums(w)) {
 		w->got = calloc((size_t)(w->ids * n), sizeof(*w->got));
 		w->stamp = calloc((size_t)(w->ids * n), sizeof(*w->stamp));
 	}
-	return !w->ops || (sums(w) && (!w->got || !w->stamp)) ? err_nomem(err)
-							      : 0;
+	return !w->ops || !w->count || (sums(w) && (!w->got || !w->stamp))
+		       ? err_nomem(err) : 0;
 }
 
 /* Refuses early what cannot fit however it is merged. */
@@ -588,6 +605,8 @@ int lower_walk(const struct coll_sched *s, const struct lower_bounds *bounds,
 		/* A stamp of the step before is never taken for one of this. */
 		rc = walk_step(&w, x, i, j, err);
 	}
+	rc = rc ? rc : check_elements(&w, err);
+	free(w.count);
 	free(w.got);
 	free(w.stamp);
 	vec_fini(&w.pieces);

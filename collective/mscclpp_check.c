@@ -19,8 +19,7 @@ static int limit(struct err *err, int rank, const char *what, long long have,
 {
 	err_set(err, WEFT_ELIMIT, "rank %d: %s: %lld, MSCCL++ takes %lld",
 		rank, what, have, most);
-	err_hint(err, "fits: %s up to %lld; take fewer chunks a shard or "
-		 "fewer ranks", what, most);
+	err_hint(err, "fits: %s up to %lld", what, most);
 	return WEFT_ELIMIT;
 }
 
@@ -299,9 +298,10 @@ static int check_bytes(const struct mscclpp *p, struct err *err)
 	if (cells > LOWER_MAX_CELLS || tbs > MSCCLPP_MAX_ALL_TBS) {
 		err_set(err, WEFT_ELIMIT,
 			"%lld chunks in the buffers and %lld threadblocks of "
-			"all ranks", (long long)cells, (long long)tbs);
-		err_hint(err, "fits: %d and %d; take fewer chunks a shard or "
-			 "fewer ranks", LOWER_MAX_CELLS, MSCCLPP_MAX_ALL_TBS);
+			"all ranks are more than weft proves",
+			(long long)cells, (long long)tbs);
+		err_hint(err, "fits: %d chunks and %d threadblocks",
+			 LOWER_MAX_CELLS, MSCCLPP_MAX_ALL_TBS);
 		return WEFT_ELIMIT;
 	}
 	return 0;

@@ -138,6 +138,23 @@ static void test_several_channels(void **state)
 	coll_free(s);
 }
 
+/* A channel takes 32 peers in a direction, so ranks with more peers have
+ * several, also where these are cut in time. */
+static void test_many_peers(void **state)
+{
+	static const char *const wide[] = {
+		"K(34)", "K(33,33)",
+		"C(40,{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17})", NULL,
+	};
+
+	(void)state;
+	for (const char *const *e = wide; *e; e++) {
+		runs(bfb(COLL_ALLGATHER, *e), LOWER_AZURE, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_AZURE, 1);
+	}
+	runs(bfb(COLL_ALLREDUCE, "K(42)"), LOWER_RCCL, 1);
+}
+
 /* A ring passes everything on: all but the first and last steps fuse. */
 static void test_fusing(void **state)
 {
@@ -170,6 +187,7 @@ int main(void)
 		cmocka_unit_test(test_alltoall_broadcast),
 		cmocka_unit_test(test_made_otherwise),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_many_peers),
 		cmocka_unit_test(test_several_channels),
 		cmocka_unit_test(test_fusing),
 	};

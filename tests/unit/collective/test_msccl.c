@@ -478,10 +478,10 @@ static void test_limits(void **state)
 	s = empty(COLL_ALLGATHER, "UniRing(1,1025)", 1);
 	finish(s);
 	does_not_fit(s, LOWER_AZURE, "1025 ranks");
-	does_not_fit(bfb(COLL_ALLGATHER, "K(34)"), LOWER_RCCL,
-		     "peers of a channel");
-	does_not_fit(bfb(COLL_ALLGATHER, "K(34)"), LOWER_AZURE,
-		     "peers of a channel");
+	does_not_fit(bfb(COLL_ALLGATHER, "K(66)"), LOWER_RCCL,
+		     "threadblocks: 66, RCCL takes 64");
+	does_not_fit(bfb(COLL_ALLREDUCE, "K(131)"), LOWER_AZURE,
+		     "others wait for 130 threadblocks");
 	p = crossing(1);
 	for (int k = 0; k < 70 * 60; k++) {
 		struct lower_gpu *g = &p.gpus[1];
