@@ -118,6 +118,8 @@ static const struct cli_option export_options[] = {
 		"docs/lowering.md)", EXPORTS },
 	{ 0, "layers", "L", "route tables: at most so many layers (default: "
 	  "as many as it takes)", NULL },
+	{ 0, "fit", NULL, "fewer chunks a shard when the runtime's limits "
+	  "allow no more", NULL },
 	OUTPUT("default: standard output"), END,
 };
 

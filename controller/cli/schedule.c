@@ -1,11 +1,8 @@
-/* weft schedule: verify, cost, export, show. */
+/* weft schedule: verify, cost, show. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/lower.h"
-#include "collective/mscclpp.h"
 #include "controller/cli/private.h"
-#include "lib/base/file.h"
 #include "lib/base/rat.h"
 
 #define FRACTION 256
@@ -164,111 +161,6 @@ int cmd_schedule_verify(struct cli *c, struct err *err)
 	}
 out:
 	coll_report_fini(&rep);
-	coll_free(s);
-	return r;
-}
-
-/* ---- export ---- */
-
-static int serialize(const struct coll_sched *s, const char *to,
-		     int max_layers, struct buf *b, struct err *err)
-{
-	/* A plan of MSCCL++ serves calls in place, or out of place. */
-	bool inplace = coll_kind_of(s) != COLL_ALLTOALL;
-
-	if (strcmp(to, "json") == 0) {
-		return coll_to_json(s, b, err);
-	}
-	if (strcmp(to, "proto") == 0) {
-		return coll_to_proto(s, b, err);
-	}
-	if (strcmp(to, "msccl-xml") == 0) {
-		return msccl_export(s, LOWER_AZURE, b, err);
-	}
-	if (strcmp(to, "msccl-legacy-xml") == 0) {
-		return msccl_export(s, LOWER_MICROSOFT, b, err);
-	}
-	if (strcmp(to, "rccl-xml") == 0) {
-		return msccl_export(s, LOWER_RCCL, b, err);
-	}
-	if (strcmp(to, "mscclpp-json") == 0) {
-		return mscclpp_export(s, inplace, b, err);
-	}
-	if (strcmp(to, "mscclpp-json-oop") == 0) {
-		return mscclpp_export(s, false, b, err);
-	}
-	if (cli_is_route_table(to)) {
-		return cli_write_routes(s, to, max_layers, b, err);
-	}
-	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
-	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
-		 "rccl-xml, mscclpp-json, mscclpp-json-oop, "
-		 "routes-text, routes-json, routes-proto");
-	return err->code;
-}
-
-/* The format that a file name asks for: JSON when it ends so, or is "-". */
-static const char *format_of(const char *path)
-{
-	size_t n = strlen(path);
-
-	return strcmp(path, "-") == 0 ||
-			       (n > 5 && strcmp(path + n - 5, ".json") == 0)
-		       ? "json"
-		       : "proto";
-}
-
-/* max_layers is for route tables; 0: as many as it takes. */
-static int write_as(const struct coll_sched *s, const char *to,
-		    int max_layers, const char *path, struct err *err)
-{
-	struct buf b = { 0 };
-	int r = serialize(s, to, max_layers, &b, err);
-
-	if (r == 0) {
-		r = file_write_atomic(path, b.data, b.len, 0644, err);
-	}
-	buf_fini(&b);
-	return r;
-}
-
-int cli_write_schedule(const struct coll_sched *s, const char *path,
-		       struct err *err)
-{
-	return write_as(s, format_of(path), 0, path, err);
-}
-
-/* What --to and --layers ask for. */
-static int read_format(const struct cli *c, const char *path,
-		       const char **to, int *max_layers, struct err *err)
-{
-	int64_t layers = 0;
-	int r = cli_opt_int(c, "layers", 1, CLI_MAX_LAYERS, &layers, err);
-
-	*to = cli_opt(c, "to") ? cli_opt(c, "to") : format_of(path);
-	*max_layers = (int)layers;
-	return r || !layers || cli_is_route_table(*to)
-		       ? r
-		       : err_set(err, WEFT_EUSAGE, "--layers is for --to "
-				 "routes-text, routes-json and routes-proto");
-}
-
-int cmd_schedule_export(struct cli *c, struct err *err)
-{
-	const char *path = cli_opt(c, "output"), *to;
-	struct coll_sched *s = NULL;
-	int max_layers;
-	int r = read_format(c, path ? path : "-", &to, &max_layers, err);
-
-	r = r ? r : cli_load_schedule(c, &s, err);
-
-	/* What leaves weft was replayed, wherever it came from. */
-	if (r == 0) {
-		r = coll_verify(s, NULL, err);
-	}
-	if (r == 0) {
-		r = write_as(s, to, max_layers, path ? path : "-", err);
-	}
 	coll_free(s);
 	return r;
 }
