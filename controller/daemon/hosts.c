@@ -470,6 +470,7 @@ static void on_heard(uv_timer_t *timer)
 	struct daemon *d = h->d;
 
 	h->looked_at_ns = clk_wall_ns();
+	daemon_page_changed(d);
 	wake(d);
 }
 

@@ -55,12 +55,13 @@ function point(turn, radius) {
 	return `${(radius * Math.sin(a)).toFixed(1)} ${(-radius * Math.cos(a)).toFixed(1)}`;
 }
 
+// In two halves: an arc that ends where it begins is none.
 function band(from, to, inner, outer) {
-	const end = Math.min(to, from + 0.9999);
-	const large = end - from > 0.5 ? 1 : 0;
-
-	return `M${point(from, outer)}A${outer} ${outer} 0 ${large} 1 ${point(end, outer)}` +
-		`L${point(end, inner)}A${inner} ${inner} 0 ${large} 0 ${point(from, inner)}Z`;
+	if (to - from > 0.5) {
+		return band(from, from + 0.5, inner, outer) + band(from + 0.5, to, inner, outer);
+	}
+	return `M${point(from, outer)}A${outer} ${outer} 0 0 1 ${point(to, outer)}` +
+		`L${point(to, inner)}A${inner} ${inner} 0 0 0 ${point(from, inner)}Z`;
 }
 
 // Thicker where more is lit: clockwise outside the fibre, the other inside.
@@ -286,7 +287,8 @@ export function drawGrid(view, device, open) {
 		visibility: "hidden" });
 	const width = SIDE + device.columns * CELL;
 	const ground = device.rows * height(device);
-	const picture = svg("svg", { viewBox: `0 0 ${width} ${ground + 14}`, class: "grid", tabindex: "0",
+	const picture = svg("svg", { viewBox: `0 0 ${width} ${ground + 14}`,
+		width: Math.round(1.6 * width), class: "grid", tabindex: "0",
 		role: "application", "aria-roledescription": "grid of wavelengths",
 		"aria-label": `${device.name}: ${plural(device.rows, "channel")} by ${
 			plural(device.columns, "segment")}, arrow keys look at one`,

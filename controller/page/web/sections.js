@@ -34,6 +34,8 @@ function facts(view) {
 		fact("circuits", count(circuits)),
 		fact("jobs", status.jobs.filter((j) => j.light === "up").length,
 			`of ${status.jobs.length} up`),
+		status.received ? fact("ports in light", status.received.good,
+			`of ${status.received.lit} as intended`) : "",
 		fact("differences", count(view.differences.length)),
 		status.last_change ? fact("last change", status.last_change.id,
 			status.last_change.outcome) : "",
@@ -232,8 +234,8 @@ export function renderDevices(view) {
 		(d) => `${d.name} ${d.driver} ${d.address} ${d.problem}`));
 }
 
-const WOULD = { missing: ["warn", "＋ made"], unexpected: ["warn", "not weft's intent"],
-	pending: ["busy", "in an open change"], program: ["warn", "loaded"] };
+const WOULD = { missing: ["warn", "makes it"], unexpected: ["warn", "not intended"],
+	pending: ["busy", "in an open change"], program: ["warn", "loads it"] };
 
 export function renderDifferences(view) {
 	const ports = (c) => (c.from || c.to ? `${c.from || "?"} → ${c.to || "?"}` : "");
