@@ -256,6 +256,14 @@ struct drv_class {
 };
 
 /* The common head of every handle; private to drivers. */
+/* What was asked of a device since it was opened. */
+enum drv_work { DRV_WORK_SNAPSHOT, DRV_WORK_SUBMIT, DRV_N_WORKS };
+
+struct drv_use {
+	int64_t n, failed;	/* operations that have ended */
+	int64_t ns;		/* how long they took in all */
+};
+
 struct drv {
 	const struct drv_class *cls;
 	uv_loop_t *loop;
@@ -265,6 +273,7 @@ struct drv {
 	drv_event_fn event;	/* may be NULL */
 	void *event_arg;
 	bool busy;
+	struct drv_use use[DRV_N_WORKS];
 };
 
 /* Class by name, or NULL. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clk.h"
+
 static const struct drv_option *find_option(const struct drv_config *cfg,
 					    const char *key)
 {
@@ -255,6 +257,7 @@ static void begin(struct handle *h, enum handle_op op)
 	assert(!h->drv.busy && !h->closing);
 	h->drv.busy = true;
 	h->op = op;
+	h->begun_ns = clk_now_ns();
 	uv_timer_start(&h->tick, on_tick, 0, 0);
 }
 
@@ -289,8 +292,15 @@ void handle_submit(struct drv *dev, const struct drv_batch *batch,
 	h->arg = arg;
 }
 
-static void end(struct handle *h)
+static void end(struct handle *h, int rc)
 {
+	struct drv_use *use = &h->drv.use[h->op == HANDLE_SUBMIT
+						  ? DRV_WORK_SUBMIT
+						  : DRV_WORK_SNAPSHOT];
+
+	use->n++;
+	use->failed += rc != 0;
+	use->ns += clk_now_ns() - h->begun_ns;
 	h->op = HANDLE_IDLE;
 	h->drv.busy = false;
 }
@@ -302,7 +312,7 @@ void handle_snapshot_done(struct handle *h, int rc, const struct err *err)
 
 	assert(h->op == HANDLE_SNAPSHOT);
 	memset(&h->snap, 0, sizeof(h->snap));
-	end(h);
+	end(h, rc);
 	if (rc == 0 && snap.n_xcs) {
 		qsort(snap.xcs, snap.n_xcs, sizeof(*snap.xcs), light_xc_cmp);
 	}
@@ -341,7 +351,7 @@ void handle_submit_done(struct handle *h, int rc, const struct err *err)
 	h->outcomes = NULL;
 	h->n_outcomes = 0;
 	h->batch = NULL;
-	end(h);
+	end(h, rc);
 	h->submit_cb(&h->drv, rc, n, outcomes, err ? err : &own, h->arg);
 	free(outcomes);
 }

@@ -45,6 +45,7 @@ struct handle {
 
 	uv_timer_t tick;		/* the later turn of the loop */
 	enum handle_op op;
+	int64_t begun_ns;	/* monotonic */
 	bool closing;
 	drv_snapshot_cb snapshot_cb;
 	drv_submit_cb submit_cb;

@@ -187,7 +187,13 @@ const struct apply_device *apply_devices(const struct apply *a, int *n)
 {
 	*n = a->set ? a->set->n : 0;
 	for (int i = 0; i < *n; i++) {
-		a->set->view[i] = a->set->v[i]->now;
+		const struct device *d = a->set->v[i];
+
+		a->set->view[i] = d->now;
+		if (d->drv) {
+			memcpy(a->set->view[i].use, d->drv->use,
+			       sizeof(d->drv->use));
+		}
 	}
 	return *n ? a->set->view : NULL;
 }

@@ -85,6 +85,7 @@ struct apply_device {
 	struct drv_snapshot snap;	/* last reading (zero if never) */
 	int n_missing, n_unexpected;	/* against intent */
 	int n_pending;			/* explained by an open change */
+	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 };
 
 /* An engine over an open store. No device is touched. */

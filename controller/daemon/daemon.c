@@ -43,6 +43,11 @@ static int permit(struct rpc_call *call, void *arg, struct err *err)
 			     rpc_call_path(call), err);
 }
 
+static void count_answer(const char *path, enum rpc_status status, void *arg)
+{
+	daemon_count_answer(arg, path, status);
+}
+
 /* ---- jobs ---------------------------------------------------------------- */
 
 static void *copy_message(const ProtobufCMessage *m)
@@ -297,6 +302,7 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 		.tcp_port = cfg->listen_port,
 		.tls = cfg->tls,
 		.permit = permit,
+		.ended = count_answer,
 		.get = daemon_page_get,
 		/* A plan file quotes a whole configuration. */
 		.limits = { .max_request = 2 * MODEL_MAX_TEXT + MIB,

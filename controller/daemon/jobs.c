@@ -586,6 +586,14 @@ int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
 	return r;
 }
 
+void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1])
+{
+	memset(n, 0, (STORE_JOB_FAILED + 1) * sizeof(*n));
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		n[jobs->v.v[i]->s.state]++;
+	}
+}
+
 void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
 		      void *arg)
 {

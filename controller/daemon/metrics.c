@@ -11,6 +11,7 @@
 
 #define MAX_CLIENTS 16
 #define NS_PER_S 1e9
+#define DARK_MDBM (-50000)	/* nothing but noise */
 
 /* ---- what is told -------------------------------------------------------- */
 
@@ -28,14 +29,41 @@ void daemon_count_change(struct daemon *d, const struct apply_result *res)
 	}
 }
 
-void daemon_count_call(struct daemon *d, const char *path)
+/* -1: no method of ours. */
+static int find_method(const struct daemon *d, const char *path)
 {
 	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
 		if (strcmp(d->methods[i].path, path) == 0) {
-			d->counts.calls[i]++;
-			return;
+			return i;
 		}
 	}
+	return -1;
+}
+
+void daemon_count_call(struct daemon *d, const char *path)
+{
+	int i = find_method(d, path);
+
+	if (i >= 0) {
+		d->counts.calls[i]++;
+	}
+}
+
+void daemon_count_answer(struct daemon *d, const char *path,
+			 enum rpc_status status)
+{
+	int i = path ? find_method(d, path) : -1;
+
+	if (i >= 0) {
+		d->counts.handled[i][status]++;
+	}
+}
+
+void daemon_count_plan(struct daemon *d, int rc, int64_t took_ns)
+{
+	d->counts.plans++;
+	d->counts.plans_failed += rc != 0;
+	d->counts.plan_ns += took_ns;
 }
 
 static void head(struct buf *b, const char *name, const char *type,
@@ -50,12 +78,134 @@ static void gauge(struct buf *b, const char *name, const char *help, int64_t v)
 	buf_printf(b, "%s %" PRId64 "\n", name, v);
 }
 
+/* Count and sum of durations. */
+static void summary(struct buf *b, const char *name, const char *labels,
+		    int64_t n, int64_t ns)
+{
+	buf_printf(b, "%s_sum%s %.9g\n%s_count%s %" PRId64 "\n", name, labels,
+		   (double)ns / NS_PER_S, name, labels, n);
+}
+
+static const char *const work_names[] = {
+	[DRV_WORK_SNAPSHOT] = "read", [DRV_WORK_SUBMIT] = "change",
+};
+
+static void tell_operations(const struct apply_device *a, int n, struct buf *b)
+{
+	static const char took[] = "weft_device_operation_duration_seconds";
+	char labels[256];
+
+	head(b, took, "summary", "Operations of devices, and their time.");
+	for (int i = 0; i < n * DRV_N_WORKS; i++) {
+		const struct apply_device *d = &a[i / DRV_N_WORKS];
+		const struct drv_use *use = &d->use[i % DRV_N_WORKS];
+
+		snprintf(labels, sizeof(labels), "{device=\"%s\",op=\"%s\"}",
+			 d->name, work_names[i % DRV_N_WORKS]);
+		summary(b, took, labels, use->n, use->ns);
+	}
+	head(b, "weft_device_operation_failures_total", "counter",
+	     "Operations that failed or were not done as a whole.");
+	for (int i = 0; i < n * DRV_N_WORKS; i++) {
+		const struct apply_device *d = &a[i / DRV_N_WORKS];
+
+		buf_printf(b, "weft_device_operation_failures_total{device="
+			   "\"%s\",op=\"%s\"} %" PRId64 "\n", d->name,
+			   work_names[i % DRV_N_WORKS],
+			   d->use[i % DRV_N_WORKS].failed);
+	}
+}
+
+/* The weakest light of each side: what a single port has is for `status`. */
+static void tell_power(const struct apply_device *a, int n, struct buf *b)
+{
+	head(b, "weft_optical_power_dbm", "gauge",
+	     "Least power that a device measures at a port with light.");
+	for (int i = 0; i < n; i++) {
+		const struct drv_snapshot *s = &a[i].snap;
+		int32_t least[2] = { INT32_MAX, INT32_MAX };
+
+		for (int k = 0; k < s->n_ports; k++) {
+			const struct drv_port *p = &s->ports[k];
+
+			if (p->has_power && p->power_mdbm > DARK_MDBM &&
+			    p->power_mdbm < least[p->is_out]) {
+				least[p->is_out] = p->power_mdbm;
+			}
+		}
+		for (int k = 0; k < 2; k++) {
+			if (least[k] != INT32_MAX) {
+				buf_printf(b, "weft_optical_power_dbm{device="
+					   "\"%s\",direction=\"%s\"} %.2f\n",
+					   a[i].name, k ? "out" : "in",
+					   least[k] / 1000.0);
+			}
+		}
+	}
+}
+
+static void tell_circuits(const struct apply_device *a, int n, struct buf *b)
+{
+	head(b, "weft_circuits", "gauge",
+	     "Circuits that a device holds, and those of an open change.");
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, "weft_circuits{device=\"%s\",state=\"present\"} "
+			   "%d\nweft_circuits{device=\"%s\",state="
+			   "\"pending\"} %d\n", a[i].name, a[i].snap.n_xcs,
+			   a[i].name, a[i].n_pending);
+	}
+}
+
+static void tell_jobs(const struct daemon *d, struct buf *b)
+{
+	int n[STORE_JOB_FAILED + 1];
+	double gap = 0;
+
+	jobs_count(d->orders, n);
+	head(b, "weft_jobs", "gauge", "Jobs of orchestrators, by state; of "
+	     "those that are over the ones that are remembered.");
+	for (int i = 0; i <= STORE_JOB_FAILED; i++) {
+		buf_printf(b, "weft_jobs{state=\"%s\"} %d\n",
+			   store_job_state_name((enum store_job_state)i), n[i]);
+	}
+	for (size_t i = 0; i < d->jobs.n; i++) {
+		gap = d->jobs.v[i]->gap > gap ? d->jobs.v[i]->gap : gap;
+	}
+	head(b, "weft_solver_gap_ratio", "gauge",
+	     "Largest gap between a job's schedule and its bound.");
+	buf_printf(b, "weft_solver_gap_ratio %.6g\n", gap);
+}
+
+static void tell_work(const struct daemon *d, struct buf *b)
+{
+	const struct store_use use = store_use(d->store);
+
+	head(b, "weft_plan_duration_seconds", "summary", "Plans that were made, "
+	     "and their time.");
+	summary(b, "weft_plan_duration_seconds", "", d->counts.plans,
+		d->counts.plan_ns);
+	head(b, "weft_plan_failures_total", "counter",
+	     "Plans that could not be made.");
+	buf_printf(b, "weft_plan_failures_total %" PRId64 "\n",
+		   d->counts.plans_failed);
+	head(b, "weft_store_commit_duration_seconds", "summary",
+	     "What the store made durable, and the time that took.");
+	summary(b, "weft_store_commit_duration_seconds", "", use.commits,
+		use.ns);
+	head(b, "weft_store_failures_total", "counter",
+	     "What the store could not make durable.");
+	buf_printf(b, "weft_store_failures_total %" PRId64 "\n", use.failed);
+}
+
 static void tell_devices(struct daemon *d, struct buf *b)
 {
 	const struct apply_device *a;
 	int n;
 
 	a = apply_devices(d->apply, &n);
+	tell_operations(a, n, b);
+	tell_power(a, n, b);
+	tell_circuits(a, n, b);
 	head(b, "weft_device_up", "gauge",
 	     "Whether the device answered when it was last asked.");
 	for (int i = 0; i < n; i++) {
@@ -123,6 +273,28 @@ static void tell_calls(const struct daemon *d, struct buf *b)
 	}
 }
 
+static void tell_answers(const struct daemon *d, struct buf *b)
+{
+	head(b, "grpc_server_handled_total", "counter",
+	     "Calls that were answered, by status.");
+	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
+		const char *service = d->methods[i].path + 1;
+		const char *slash = strchr(service, '/');
+
+		for (int k = 0; k <= RPC_UNAUTHENTICATED; k++) {
+			if (d->counts.handled[i][k] == 0) {
+				continue;
+			}
+			buf_printf(b, "grpc_server_handled_total{grpc_service="
+				   "\"%.*s\",grpc_method=\"%s\",grpc_code="
+				   "\"%s\"} %" PRId64 "\n",
+				   (int)(slash - service), service, slash + 1,
+				   rpc_status_name((enum rpc_status)k),
+				   d->counts.handled[i][k]);
+		}
+	}
+}
+
 static void tell(struct daemon *d, struct buf *b)
 {
 	struct err err;
@@ -142,7 +314,10 @@ static void tell(struct daemon *d, struct buf *b)
 	      d->n_holds - (daemon_check_frozen(d, &err) != 0));
 	tell_devices(d, b);
 	tell_changes(&d->counts, b);
+	tell_jobs(d, b);
+	tell_work(d, b);
 	tell_calls(d, b);
+	tell_answers(d, b);
 }
 
 /* ---- HTTP ---------------------------------------------------------------- */

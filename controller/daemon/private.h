@@ -90,6 +90,7 @@ struct work {
 	void (*done)(struct work *w);
 	void *arg;
 	/* private to work.c */
+	int64_t plan_ns;
 	struct model_fabric *probe;
 	bool probed;		/* other devices than the present ones */
 	uv_work_t req;
@@ -160,6 +161,9 @@ void jobs_free(struct jobs *jobs);
 /* The present configuration has changed, or was found at the start: jobs
  * that are in it run, those that are no longer in it have ended. */
 void jobs_settle(struct jobs *jobs);
+/* How many there are in each state; those that are over as far as they are
+ * remembered. */
+void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1]);
 /* A change has ended, or the devices are known: what waits may go on. */
 void jobs_tick(struct jobs *jobs);
 /* What is left of running jobs is known anew. */
@@ -306,10 +310,15 @@ struct counts {
 	int64_t buckets[DAEMON_BUCKETS];	/* of their duration */
 	double change_seconds;
 	int64_t calls[DAEMON_MAX_METHODS];	/* like daemon.methods */
+	int64_t handled[DAEMON_MAX_METHODS][RPC_UNAUTHENTICATED + 1];
+	int64_t plans, plans_failed, plan_ns;
 };
 
 void daemon_count_change(struct daemon *d, const struct apply_result *res);
 void daemon_count_call(struct daemon *d, const char *path);
+void daemon_count_answer(struct daemon *d, const char *path,
+			 enum rpc_status status);
+void daemon_count_plan(struct daemon *d, int rc, int64_t took_ns);
 /* Serves them. WEFT_EINVAL for an address that is not loopback. */
 int daemon_metrics_start(struct daemon *d, const char *host, int port,
 			 struct err *err);

@@ -6,6 +6,7 @@
 
 #include "controller/daemon/private.h"
 #include "controller/page/page.h"
+#include "lib/base/clk.h"
 #include "lib/base/log.h"
 
 /* ---- life ---------------------------------------------------------------- */
@@ -251,6 +252,7 @@ static void draw(struct work *w)
 static void run_plan(uv_work_t *req)
 {
 	struct work *w = req->data;
+	int64_t begun_ns = clk_now_ns();
 
 	w->rc = w->pure ? plan_remains(w->fabric, &w->snap.base, &w->plan,
 				       &w->err)
@@ -261,6 +263,7 @@ static void run_plan(uv_work_t *req)
 		w->rc = plan_make(w->fabric, &w->snap.base, &w->plan,
 				  &w->err);
 	}
+	w->plan_ns = clk_now_ns() - begun_ns;
 	if (w->with_picture && (w->rc == 0 || w->pure)) {
 		draw(w);
 	}
@@ -292,6 +295,7 @@ static void after_plan(uv_work_t *req, int status)
 	struct work *w = req->data;
 
 	(void)status;
+	daemon_count_plan(w->d, w->rc, w->plan_ns);
 	if (w->rc == 0 && !w->pure) {
 		w->rc = daemon_check_holds(w->d, w->plan, &w->err);
 	} else if (w->rc && w->d->n_holds > 0 && !w->err.hint[0]) {

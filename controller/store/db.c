@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "controller/store/private.h"
+#include "lib/base/clk.h"
 
 static enum weft_err code_of(int sqlite_code)
 {
@@ -180,7 +181,12 @@ int db_end(struct store *s, int rc, struct err *err)
 		rc = store_audit_write(s, err);
 	}
 	if (rc == 0) {
+		int64_t begun_ns = clk_now_ns();
+
 		rc = db_run(s, err, "COMMIT", "");
+		s->use.commits++;
+		s->use.failed += rc != 0;
+		s->use.ns += clk_now_ns() - begun_ns;
 	}
 	if (rc == 0) {
 		store_audit_drop(s);

@@ -18,6 +18,7 @@ struct store {
 	uint64_t fence;
 	struct store_audit *waiting;
 	int n_waiting, n_lost;
+	struct store_use use;
 };
 
 /* Sets err from the connection's last error: "store PATH: what: why". */

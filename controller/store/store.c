@@ -284,6 +284,11 @@ const char *store_uuid(const struct store *s)
 	return s->uuid;
 }
 
+struct store_use store_use(const struct store *s)
+{
+	return s->use;
+}
+
 int64_t store_generation(const struct store *s)
 {
 	return s->generation;

@@ -45,6 +45,14 @@ int store_open(const char *path, struct store **out, struct err *err);
 /* Writes buffered audit lines, closes, gives the lock back. NULL is fine. */
 void store_free(struct store *s);
 
+/* What was made durable since it was opened. */
+struct store_use {
+	int64_t commits, failed;
+	int64_t ns;		/* how long that took in all */
+};
+
+struct store_use store_use(const struct store *s);
+
 /* Identity of this store: a random UUID from its creation. */
 const char *store_uuid(const struct store *s);
 /* Counts every change of what is intended; plans name the one they were

@@ -162,9 +162,14 @@ static void end(struct rpc_call *call, enum rpc_status status,
 	struct rpc_headers h = { .n = 0 };
 	struct buf details = { 0 };
 
+	const struct rpc_server_config *cfg = &call->conn->server->cfg;
+
 	call->ended = true;
 	call->status = status;
 	call->err = *err;
+	if (cfg->ended) {
+		cfg->ended(rpc_call_path(call), status, cfg->arg);
+	}
 	if (!call->held) {
 		drop_request(call);
 	}

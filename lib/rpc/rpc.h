@@ -123,6 +123,7 @@ struct rpc_header {
  * get: a plain GET, of a browser: rpc_call_path has path and query, nobody was
  * asked whether it is permitted, and rpc_answer must end it exactly once, now
  * or later. NULL: every GET is 405.
+ * ended: told of each answer, which is on its way then.
  * All strings must outlive the server. */
 struct rpc_server_config {
 	const char *unix_path;
@@ -134,8 +135,9 @@ struct rpc_server_config {
 	bool (*authorise)(const struct rpc_peer *peer, void *arg);
 	int (*permit)(struct rpc_call *call, void *arg, struct err *err);
 	void (*get)(struct rpc_call *call, void *arg);
+	void (*ended)(const char *path, enum rpc_status status, void *arg);
 	const struct rpc_method *methods;	/* path NULL ends the table */
-	void *arg;	/* for handlers, authorise, permit, get */
+	void *arg;	/* for handlers and these functions */
 };
 
 /* Listens (replacing a stale socket file: the caller holds the lock that

@@ -32,6 +32,28 @@ tap "one change was committed"
 tap "the switch answers"
 [[ $(value weft_generation) == $(weft status --format json | jq .generation) ]]
 tap "the generation is that of status"
+[[ $(value 'weft_device_operation_duration_seconds_count{device="ocs0",op="change"}') -ge 1 ]]
+tap "a change was sent to the switch"
+[[ $(value 'weft_device_operation_failures_total{device="ocs0",op="change"}') == 0 ]]
+tap "and none failed"
+[[ $(value 'weft_circuits{device="ocs0",state="present"}') == "$(control ocs0 map | grep -c ,)" ]]
+tap "its circuits are those of its map"
+(($(value weft_plan_duration_seconds_count) >= 1 && $(value weft_store_commit_duration_seconds_count) >= 2))
+tap "plans and transactions are counted"
+[[ $(value 'grpc_server_handled_total{grpc_service="weft.v1.Fabric",grpc_method="Apply",grpc_code="OK"}') == 1 ]]
+tap "answers are counted by status"
+[[ $(tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '$1 == "#" && $2 == "TYPE" { print $3 }' | sort | uniq -d) == "" ]]
+tap "no metric is described twice"
+tr -d '\r' <"$T/out" | sed '1,/^$/d' | awk '
+	$1 == "#" && $2 == "TYPE" { known = $3; kind = $4; next }
+	$1 == "#" { next }
+	{ name = $1; sub(/\{.*/, "", name); base = name
+	  if (kind == "histogram" || kind == "summary") sub(/_(sum|count|bucket)$/, "", base)
+	  if (base != known) { print "# " name " stands under " known; bad = 1 }
+	  if (kind == "counter" && name !~ /_total$/) { print "# counter " name; bad = 1 }
+	  if (seen[$1]++) { print "# twice: " $1; bad = 1 } }
+	END { exit bad }'
+tap "every value stands under its own description, once"
 [[ $(value weft_frozen) == 0 ]]
 tap "not frozen"
 body=$(tr -d '\r' <"$T/out" | sed '1,/^$/d' | wc -c)
