@@ -16,9 +16,9 @@ for f in files.file:
 factory = message_factory.MessageFactory(pool)
 
 
-def open_channel():
+def open_channel(options=()):
     if sys.argv[2].startswith("/"):
-        return grpc.insecure_channel("unix:" + sys.argv[2])
+        return grpc.insecure_channel("unix:" + sys.argv[2], options=options)
 
     def read(name):
         with open(os.path.join(os.environ["CERTS"], name), "rb") as f:
@@ -26,7 +26,8 @@ def open_channel():
 
     own = os.environ["NAME"]
     return grpc.secure_channel(sys.argv[2], grpc.ssl_channel_credentials(
-        read("ca.pem"), read(own + ".key"), read(own + ".pem")))
+        read("ca.pem"), read(own + ".key"), read(own + ".pem")),
+        options=options)
 
 
 channel = open_channel()
@@ -209,6 +210,40 @@ def watchers():
         call.cancel()
     passed("%d watchers, nearly all asleep: weftd takes %d MiB" %
            (len(calls), peak))
+
+
+def crowd():
+    """2000 calls at a time on 25 connections: streams that wait, a tenth of
+    them called off, a tenth with a deadline that passes; status for all."""
+    global channel
+    first, streams, late, plain = channel, [], [], []
+    for n in range(25):
+        channel = open_channel([("grpc.use_local_subchannel_pool", 1)])
+        watch = method(HEALTH, "Watch")
+        asked = message("grpc.health.v1.HealthCheckRequest")
+        streams += [(channel, watch(asked, timeout=120)) for _ in range(36)]
+        late += [(channel, watch(asked, timeout=3)) for _ in range(4)]
+        state = method(FABRIC, "Status")
+        plain += [(channel, state.future(message("weft.v1.StatusRequest"),
+                                         timeout=120)) for _ in range(40)]
+    channel = first
+    assert len(streams) + len(late) + len(plain) == 2000
+    generation = {call.result().generation for _, call in plain}
+    assert len(generation) == 1, generation
+    assert all(next(call).status == 1 for _, call in streams)
+    for _, call in streams[::9]:
+        call.cancel()
+    for _, call in late:
+        assert code_of(lambda: [m for m in call]) == \
+            grpc.StatusCode.DEADLINE_EXCEEDED
+    for i, (_, call) in enumerate(streams):
+        if i % 9:
+            assert call.is_active(), call.code()
+            call.cancel()
+        else:
+            assert call.code() == grpc.StatusCode.CANCELLED
+    assert status(ask, timeout=10) is not None
+    passed("2000 calls at a time, cancelled, late and answered")
 
 
 # What a viewer may call; whatever else there is must be refused to him.

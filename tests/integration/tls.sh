@@ -63,7 +63,7 @@ client look viewer
 client jobs nobody
 client alien stranger
 client gone stranger
-client ops unary stream errors health deadline reflection
+client ops unary stream errors health deadline reflection crowd
 
 # The access file and the certificates change under a stream.
 NAME=ops /usr/bin/python3 - "$port" >"$T/stream" 2>&1 <<-'END' &
