@@ -20,6 +20,7 @@
  *   health.c    grpc.health.v1
  *   reflection.c  grpc.reflection
  *   notify.c    the service manager
+ *   privileges.c  becoming a user without any
  *   trace.c     traceparent
  *   logs.c      sinks and levels of the log
  *   journal.c   the journal of systemd
@@ -391,6 +392,15 @@ struct reflection;
 void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
 		       void *arg);
 void reflection_free(struct reflection *r);
+
+/* ---- privileges.c ---- */
+
+/* Root becomes this user for good, in a process of one thread; of root's
+ * capabilities those for network namespaces stay if asked for. Folders of the
+ * store and the socket that are missing are made, and are the user's. WEFT_EUSAGE
+ * for an unknown user; WEFT_EDENIED without root; WEFT_EIO. */
+int daemon_become(const struct daemon_config *cfg, const char *user,
+		  bool netlink, struct err *err);
 
 /* ---- notify.c ---- */
 

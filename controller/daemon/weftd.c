@@ -32,6 +32,8 @@ static const char usage[] =
 "  --poll SECONDS     between readings that nobody asked for; 0: none (60)\n"
 "  --log-level LEVELS error, warn, info or debug (info); drivers=debug,...\n"
 "  --log-format FORMAT text, or json: one object a line (text)\n"
+"  --user NAME        root becomes this user before anything else\n"
+"  --netlink          and keeps what network namespaces need\n"
 "  --foreground       accepted; weftd never leaves the foreground\n"
 "  --version\n"
 "  --help\n";
@@ -39,6 +41,8 @@ static const char usage[] =
 struct options {
 	struct daemon_config cfg;
 	bool help, version, json;
+	const char *user;
+	bool netlink;
 	char host[64];		/* of --listen */
 	char metrics_host[64], page_host[64];
 };
@@ -166,6 +170,12 @@ static int take_option(struct options *o, int option, const char *word,
 		return parse_log_format(optarg, &o->json, err);
 	case 'F':
 		return 0;
+	case 'u':
+		o->user = optarg;
+		return 0;
+	case 'N':
+		o->netlink = true;
+		return 0;
 	case 'V':
 		o->version = true;
 		return 0;
@@ -216,6 +226,8 @@ static int parse_options(int argc, char **argv, struct options *o,
 		{ "poll", required_argument, NULL, 'p' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "log-format", required_argument, NULL, 'J' },
+		{ "user", required_argument, NULL, 'u' },
+		{ "netlink", no_argument, NULL, 'N' },
 		{ "foreground", no_argument, NULL, 'F' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -227,7 +239,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 	*o = (struct options){
 		.cfg = { .socket = socket && *socket ? socket : DAEMON_SOCKET,
 			 .socket_mode = DAEMON_SOCKET_MODE,
-			 .state_dir = DAEMON_STATE_DIR, .owner = geteuid(),
+			 .state_dir = DAEMON_STATE_DIR,
 			 .poll_ms = POLL_S * 1000 },
 	};
 	log_set_level(LOG_INFO);
@@ -359,5 +371,9 @@ int daemon_main(int argc, char **argv)
 		return 0;
 	}
 	daemon_log_init(o.json);
+	if (o.user && daemon_become(&o.cfg, o.user, o.netlink, &err)) {
+		return report(&err);
+	}
+	o.cfg.owner = geteuid();
 	return run(&o, &err) ? report(&err) : 0;
 }

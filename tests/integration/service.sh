@@ -23,4 +23,40 @@ wait_for 10 grep -q 'READY=1' "$T/told"
 stop weftd
 ! grep -q 'WATCHDOG' "$T/told"
 tap "no signs of life where another process is watched"
+stop weftd
+
+# ---- privileges ------------------------------------------------------------
+
+expect 64 "nobody of that name" weftd --user no-such-user
+has err "is said" 'nobody is called "no-such-user"'
+if [[ $(id -u) != 0 ]]; then
+	expect 77 "without root nobody becomes another" weftd --user nobody \
+		--socket "$T/x" --state-dir "$T/y"
+	finish
+fi
+chmod 711 "$T"
+mkdir -m 777 "$T/home"
+SOCK=$T/home/run/weftd.sock STATE=$T/home/state
+export WEFT_SOCKET=$SOCK
+
+# status_of FIELD: of weftd's process.
+status_of() {
+	awk -v f="$1:" '$1 == f { print $2 }' "/proc/${PID[weftd]}/status"
+}
+
+DAEMON_OPTIONS=(--user nobody)
+daemon
+[[ $(status_of Uid) == "$(id -u nobody)" && $(status_of Gid) == "$(id -g nobody)" ]]
+tap "root becomes the user"
+[[ $(status_of CapPrm) =~ ^0+$ && $(status_of NoNewPrivs) == 1 ]]
+tap "and has nothing of root any more"
+[[ $(stat -c %U "$STATE/weft.db") == nobody ]]
+tap "the store is the user's"
+expect 0 "root is an operator" weft freeze
+expect 0 "as before" weft unfreeze
+stop weftd
+DAEMON_OPTIONS=(--user nobody --netlink)
+daemon
+[[ $(status_of Uid) == "$(id -u nobody)" && $(status_of CapEff) =~ ^0+201000$ ]]
+tap "only what network namespaces need is kept"
 finish
