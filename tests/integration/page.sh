@@ -38,7 +38,7 @@ client() {
 	[[ $reached == $# ]] || tap "all of: $*" 1
 }
 
-client traversal methods rebinding headers huge_headers slow_client many_connections live_answer
+client traversal methods rebinding headers huge_headers slow_client many_connections live_answer noise
 client loads pictures wavelengths live hostile_names differences keyboard names without_colour \
 	schemes narrow outside
 

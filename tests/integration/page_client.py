@@ -7,6 +7,7 @@ there is no browser here. Devices are the emulators of page.sh.
 
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -172,6 +173,36 @@ def test_many_connections():
     for s in waiting:
         s.close()
     assert fetch("/")[0] == 200
+
+
+def test_noise():
+    """Requests with bytes changed, cut and doubled, always the same ones."""
+    dice = random.Random(20261121)
+    seeds = [b"GET /live.json?after=%d HTTP/1.1\r\n" % n + HOST + b"\r\n" for n in (0, 7)]
+    seeds += [b"GET / HTTP/1.0\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+              b"GET http://localhost/ HTTP/1.1\r\n" + HOST + b"Connection: keep-alive\r\n\r\n",
+              b"GET /page.js HTTP/1.1\r\n" + HOST + b"Range: bytes=0-1\r\n"
+              b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]
+    for _ in range(400):
+        data = bytearray(dice.choice(seeds))
+        for _ in range(dice.randrange(1, 6)):
+            at = dice.randrange(len(data))
+            what = dice.randrange(3)
+            if what == 0:
+                data[at] = dice.randrange(256)
+            elif what == 1:
+                del data[at:at + dice.randrange(1, 9)]
+            else:
+                data[at:at] = data[at:at + 20] * dice.randrange(1, 4)
+            data = data or bytearray(b"G")
+        s, _ = raw(bytes(data), wait=False)
+        s.settimeout(0.01)
+        try:
+            s.recv(4096)
+        except OSError:
+            pass
+        s.close()
+    assert fetch("/state.json")[0] == 200
 
 
 def test_live_answer():
@@ -549,7 +580,7 @@ def test_large():
 
 
 BARE = {"traversal", "methods", "rebinding", "headers", "huge_headers", "slow_client",
-        "many_connections", "live_answer"}
+        "many_connections", "live_answer", "noise"}
 
 
 def main():

@@ -49,6 +49,7 @@ class Browser:
         for line in self.driver.stdout:
             if "successfully on port" in line:
                 return int(line.rstrip().rstrip(".").rsplit(" ", 1)[1])
+        self.driver.wait(timeout=20)
         raise Missing("chromedriver does not start")
 
     def _call(self, method, path, body=None):
