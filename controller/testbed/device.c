@@ -63,6 +63,7 @@ void testbed_device_free(struct testbed_device *dev)
 	}
 }
 
+/* Until it has answered: a driver that listens keeps the loop alive. */
 static int answer(struct testbed_device *dev, struct err *err)
 {
 	uv_run(&dev->loop, UV_RUN_DEFAULT);
@@ -78,6 +79,7 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 	struct testbed_device *dev = arg;
 
 	(void)drv;
+	uv_stop(&dev->loop);
 	dev->rc = rc;
 	dev->err = *err;
 	if (rc) {
@@ -126,6 +128,7 @@ static void on_submit(struct drv *drv, int rc, int n,
 	(void)drv;
 	(void)n;
 	(void)outcomes;
+	uv_stop(&dev->loop);
 	dev->rc = rc;
 	dev->err = *err;
 }
