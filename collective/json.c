@@ -166,9 +166,12 @@ static int read_head(const json_t *root, struct format_head *head,
 		     struct err *err)
 {
 	const char *format, *kind;
-	int rc = get_text(root, "format", NULL, &format, err);
+	int rc = get_text(root, "format", "", &format, err);
 
-	if (!rc && strcmp(format, FORMAT_NAME) != 0) {
+	if (!rc && !*format) {
+		rc = err_set(err, WEFT_EINVAL, "it has no \"format\": \""
+			     FORMAT_NAME "\"");
+	} else if (!rc && strcmp(format, FORMAT_NAME) != 0) {
 		rc = err_set(err, WEFT_EINVAL,
 			     "format: \"%.64s\" is not \"" FORMAT_NAME "\"",
 			     format);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
+#include "lib/base/nearest.h"
 #include "topology/topology_private.h"
 
 /* Far above every limit, far below overflow. */
@@ -223,8 +224,16 @@ static const struct topo_family *named(const char *name)
 
 static int unknown_family(const struct parser *p, const char *name)
 {
+	const struct topo_family *f = NULL;
+	struct nearest near;
+	int list = 0;
+
 	topo_err_at(p->err, column(p), "no family '%s'", name);
-	if (p->err) {
+	nearest_init(&near, name);
+	while ((f = next_family(f, &list))) {
+		nearest_try(&near, f->name);
+	}
+	if (p->err && !nearest_hint(&near, p->err)) {
 		err_hint(p->err, "\"weft topology info\" lists the families");
 	}
 	return WEFT_EINVAL;

@@ -154,7 +154,6 @@ static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
 static int read_query(const struct cli *c, struct coll_query *q,
 		      struct err *err)
 {
-	const char *kind = cli_opt(c, "collective");
 	int64_t n = 0, degree = 0;
 	int r;
 
@@ -168,7 +167,7 @@ static int read_query(const struct cli *c, struct coll_query *q,
 	}
 	q->n = (int)n;
 	q->degree = (int)degree;
-	return kind ? coll_kind_parse(kind, &q->kind, err) : 0;
+	return cli_opt_kind(c, &q->kind, err);
 }
 
 static void out_time(const struct cli *c, struct out *o,
@@ -216,11 +215,10 @@ static void out_frontier(const struct cli *c, struct out *o,
 
 static bool is_all_to_all(const struct cli *c)
 {
-	const char *name = cli_opt(c, "collective");
-	enum coll_kind kind;
+	enum coll_kind kind = COLL_ALLREDUCE;
+	struct err ignored = { 0 };
 
-	return name && coll_kind_parse(name, &kind, NULL) == 0 &&
-	       kind == COLL_ALLTOALL;
+	return cli_opt_kind(c, &kind, &ignored) == 0 && kind == COLL_ALLTOALL;
 }
 
 int cmd_topology_find(struct cli *c, struct err *err)

@@ -171,8 +171,7 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 {
 	struct coll_query q = { .kind = COLL_ALLREDUCE,
 				.both_ways = cli_has(c, "bidirectional") };
-	const char *kind = cli_opt(c, "collective");
-	int r = kind ? coll_kind_parse(kind, &q.kind, err) : 0;
+	int r = cli_opt_kind(c, &q.kind, err);
 
 	if (!r && nodes->list.n * degrees->list.n > MAX_QUERIES) {
 		r = err_set(err, WEFT_ELIMIT, "%zu sizes times %zu degrees "

@@ -47,9 +47,13 @@ static int load_schedule_file(const char *path, struct coll_sched **out,
 	size_t len;
 	int r = file_read(path, CLI_MAX_SCHEDULE, &data, &len, err);
 
-	if (r == 0) {
+	if (r == 0 && len == 0) {
+		r = err_set(err, WEFT_EINVAL, "%s: the file is empty", path);
+	} else if (r == 0) {
 		r = coll_from_bytes(data, len, out, err);
-		if (r) {
+		if (r && err->line > 0) {
+			err_at(err, path, err->line, err->col);
+		} else if (r) {
 			err_wrap(err, "%s", path);
 		}
 	}
@@ -109,6 +113,8 @@ int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
  * optional. */
 static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
 {
+	static const char *const fields[] = { "source", "destination",
+					      "capacity", "latency" };
 	json_int_t v[4] = { 0, 0, 1, 0 };
 	size_t n = json_array_size(row);
 
@@ -121,11 +127,20 @@ static int add_arc(struct topo *t, json_t *row, size_t i, struct err *err)
 		json_t *x = json_array_get(row, k);
 
 		v[k] = json_integer_value(x);
-		if (!json_is_integer(x) || v[k] < 0 ||
-		    (k < 2 && v[k] >= topo_n(t))) {
-			return err_set(err, WEFT_EINVAL,
-				       "arc %zu: number %zu is out of range",
-				       i, k + 1);
+		if (!json_is_integer(x)) {
+			return err_set(err, WEFT_EINVAL, "arc %zu: the %s is "
+				       "no whole number", i, fields[k]);
+		}
+		if (k < 2 && (v[k] < 0 || v[k] >= topo_n(t))) {
+			return err_set(err, WEFT_EINVAL, "arc %zu: the %s %lld "
+				       "is none of the nodes 0 to %d", i,
+				       fields[k], (long long)v[k],
+				       topo_n(t) - 1);
+		}
+		if (v[k] < 0) {
+			return err_set(err, WEFT_EINVAL, "arc %zu: the %s %lld "
+				       "is negative", i, fields[k],
+				       (long long)v[k]);
 		}
 	}
 	return topo_add_arc(t, (int)v[0], (int)v[1], v[2], v[3], err);
@@ -141,12 +156,16 @@ static int topology_from_json(json_t *root, struct topo **out, char **name,
 	struct topo *t = NULL;
 	int r;
 
-	if (!json_is_integer(nodes) || !json_is_array(arcs) ||
-	    json_integer_value(nodes) < 1 ||
-	    json_integer_value(nodes) > TOPO_MAX_NODES) {
+	if (!json_is_integer(nodes) || !json_is_array(arcs)) {
 		return err_set(err, WEFT_EINVAL,
-			       "not a topology: \"nodes\" (1 to %d) and "
-			       "\"arcs\" expected", TOPO_MAX_NODES);
+			       "not a topology: \"nodes\", a whole number, and "
+			       "\"arcs\", a list, expected");
+	}
+	if (json_integer_value(nodes) < 1 ||
+	    json_integer_value(nodes) > TOPO_MAX_NODES) {
+		return err_set(err, WEFT_EINVAL, "nodes: %lld is not in 1 to "
+			       "%d", (long long)json_integer_value(nodes),
+			       TOPO_MAX_NODES);
 	}
 	r = topo_new((int)json_integer_value(nodes), &t, err);
 	for (size_t i = 0; r == 0 && i < json_array_size(arcs); i++) {
@@ -225,10 +244,15 @@ int cli_load_topology(const char *text, struct topo **out, char **name,
 	if (strcmp(text, "-") == 0 || access(text, F_OK) == 0) {
 		return load_topology_file(text, out, name, err);
 	}
+	/* No expression has these in it. */
+	if (strpbrk(text, "/.") && !strchr(text, '(')) {
+		return err_set(err, WEFT_ENOTFOUND, "%s: No such file", text);
+	}
 	r = topo_parse(text, out, name, err);
 	if (r && err && !err->hint[0]) {
-		err_hint(err, "families: weft topology info --help; or the "
-			      "name of a file of \"weft topology build -o\"");
+		err_hint(err, "\"weft topology info\" lists the families; a "
+			      "file of \"weft topology build -o\" is taken "
+			      "too");
 	}
 	return r;
 }

@@ -95,6 +95,8 @@ int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
 /* What every command tells of a schedule, and of its replay. */
 void cli_out_schedule(struct out *o, const struct coll_sched *s);
 void cli_out_replay(struct out *o, const struct coll_report *r);
+/* --collective; *kind stays without it. */
+int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
 /* --alpha, --bandwidth (of a node, as B in the papers) or --link-bandwidth,
  * --size. */
 int cli_read_cost(const struct cli *c, const struct coll_sched *s,

@@ -56,7 +56,8 @@ static int read_loss_term(const char *term, struct rwa_loss *loss,
 			r = err_set(err, WEFT_ELIMIT, "out of range");
 		}
 		if (r) {
-			return err_wrap(err, "--loss: %s", term);
+			err_wrap(err, "--loss: %s", term);
+			return err->code = WEFT_EUSAGE;
 		}
 		*(int32_t *)((char *)loss + l->offset) = (int32_t)v;
 		return 0;
@@ -83,18 +84,6 @@ static int read_loss(const char *text, struct rwa_loss *loss, struct err *err)
 	}
 	free(copy);
 	return r;
-}
-
-static int read_kind(const struct cli *c, enum coll_kind *kind,
-		     struct err *err)
-{
-	const char *name = cli_opt(c, "collective");
-
-	*kind = COLL_ALLGATHER;
-	if (name && coll_kind_parse(name, kind, err)) {
-		return err->code = WEFT_EUSAGE;
-	}
-	return 0;
 }
 
 /* Channels of the fibres of one direction: "64,32" up to `end`. */
@@ -369,7 +358,7 @@ int cmd_ring_plan(struct cli *c, struct err *err)
 	struct out *o;
 	int r = read_ring(c, &p, &how, &loss, light, err);
 
-	if (r || (r = read_kind(c, &kind, err)) ||
+	if (r || (r = cli_opt_kind(c, &kind, err)) ||
 	    (r = optree_collective(&p, kind, 0, how, &plan, err))) {
 		return r;
 	}
@@ -430,12 +419,21 @@ out:
 
 int cmd_rwa_solve(struct cli *c, struct err *err)
 {
+	static const char *const of_files[] = {
+		"demands", "time-limit", "seed", "svg", "objective",
+		"previous", "output", NULL
+	};
 	int64_t n = 0, channels = 0;
 	struct rwa_result res;
 	struct out *o;
 	int r;
 
-	if ((r = cli_need(c, "ring", err)) ||
+	if (!cli_has(c, "ring")) {
+		return err_set(err, WEFT_EUSAGE, "weft rwa solve: give a file "
+			       "of demands or --ring N");
+	}
+	if ((r = cli_refuse(c, of_files, "goes with a file, not with --ring",
+			    err)) ||
 	    (r = cli_opt_int(c, "ring", 2, MAX_SOLVE, &n, err)) ||
 	    (r = cli_opt_int(c, "channels", 1, UINT16_MAX, &channels, err)) ||
 	    (r = solve_ring(n, channels, &res, err))) {

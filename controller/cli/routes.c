@@ -146,6 +146,9 @@ int cmd_routes_make(struct cli *c, struct err *err)
 
 	r = r ? r : cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
 	r = r ? r : make_table(c, t, name, err);
+	if (r == WEFT_EINFEASIBLE) {
+		err_wrap(err, "%s", name);
+	}
 	topo_free(t);
 	free(name);
 	return r;

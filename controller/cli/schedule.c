@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/cli/private.h"
+#include "lib/base/nearest.h"
 #include "lib/base/rat.h"
 
 #define FRACTION 256
@@ -33,6 +34,23 @@ void cli_out_replay(struct out *o, const struct coll_report *r)
 	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
 }
 
+int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err)
+{
+	const char *name = cli_opt(c, "collective");
+	struct nearest near;
+
+	if (!name || coll_kind_parse(name, kind, err) == 0) {
+		return 0;
+	}
+	err_wrap(err, "--collective");
+	nearest_init(&near, name);
+	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
+		nearest_try(&near, coll_kind_name(k));
+	}
+	nearest_hint(&near, err);
+	return err->code = WEFT_EUSAGE;
+}
+
 /* ---- cost ---- */
 
 int cli_read_cost(const struct cli *c, const struct coll_sched *s,
@@ -43,9 +61,11 @@ int cli_read_cost(const struct cli *c, const struct coll_sched *s,
 
 	memset(cost, 0, sizeof(*cost));
 	if (cli_has(c, "bandwidth") == cli_has(c, "link-bandwidth")) {
-		return err_set(err, WEFT_EUSAGE,
-			       "weft %s: give --bandwidth of a node or "
-			       "--link-bandwidth, and not both", c->verb);
+		return err_set(err, WEFT_EUSAGE, cli_has(c, "bandwidth")
+			       ? "weft %s: --bandwidth of a node and "
+				 "--link-bandwidth: only one of them"
+			       : "weft %s: for a time, --bandwidth of a node "
+				 "or --link-bandwidth is missing", c->verb);
 	}
 	if ((r = cli_need(c, "alpha", err)) ||
 	    (r = cli_need(c, "size", err)) ||

@@ -258,17 +258,46 @@ static int make_pairs(const struct cli *c, struct made *m,
 
 /* ---- the command ---- */
 
+/* What would do nothing is refused. */
+static int check_options(const struct cli *c, enum coll_kind kind,
+			 struct err *err)
+{
+	static const char *const of_pairs[] = {
+		"gap", "exact", "rate", "host-bandwidth", "nic-forwards",
+		"steps", "loss", "time-limit", NULL
+	};
+	static const char *const of_sums[] = { "batches", NULL };
+	static const char *const of_schedules[] = { "output", NULL };
+	int r;
+
+	if (kind == COLL_BROADCAST) {
+		err_set(err, WEFT_EUNSUPPORTED, "schedules of broadcast on a "
+			"topology: not supported in this version");
+		err_hint(err, "supported: allgather, reduce-scatter, "
+			 "allreduce, all-to-all; broadcast on rings: weft ring "
+			 "plan");
+		return err->code;
+	}
+	r = kind != COLL_ALLTOALL
+		    ? cli_refuse(c, of_pairs, "is for all-to-all", err)
+		    : cli_refuse(c, of_sums, "is not for all-to-all", err);
+	return r || !cli_has(c, "rate")
+		       ? r : cli_refuse(c, of_schedules, "does not go with "
+					"--rate, which makes no schedule", err);
+}
+
 static int synthesise(const struct cli *c, struct made *made,
 		      struct err *err)
 {
 	const char *algorithm;
-	enum coll_kind kind;
+	enum coll_kind kind = COLL_ALLGATHER;
 	struct topo *t = NULL;
 	int r;
 
 	if ((r = cli_need(c, "topology", err)) ||
 	    (r = cli_need(c, "collective", err)) ||
-	    (r = coll_kind_parse(cli_opt(c, "collective"), &kind, err)) ||
+	    (r = cli_opt_kind(c, &kind, err)) ||
+	    (r = check_options(c, kind, err)) ||
 	    (r = choose_algorithm(c, kind, &algorithm, err)) ||
 	    (r = read_chunks(c, kind, &algorithm, &made->chunks, err)) ||
 	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &made->topology,
@@ -280,6 +309,9 @@ static int synthesise(const struct cli *c, struct made *made,
 	r = kind == COLL_ALLTOALL
 		    ? make_pairs(c, made, algorithm, t, err)
 		    : make_gather(c, made, kind, algorithm, t, err);
+	if (r == WEFT_EINFEASIBLE) {
+		err_wrap(err, "%s", made->topology);
+	}
 	if (r == 0 && made->sched) {
 		coll_set_topo_name(made->sched, made->topology);
 	}

@@ -6,11 +6,33 @@
 
 #define TRANSITIVE_MAX_NODES 4096
 
-static int families(struct err *err)
+static int out_families(struct out *o, struct err *err)
+{
+	const char *form, *help;
+
+	if (o) {
+		out_array(o, "families");
+		for (int i = 0; (form = topo_family_help(i, &help)); i++) {
+			out_object(o, NULL);
+			out_str(o, "form", form);
+			out_str(o, "help", help);
+			out_end(o);
+		}
+		out_end(o);
+	}
+	return cli_print(o, err);
+}
+
+/* Rows for programs, lines for people. */
+static int families(const struct cli *c, struct err *err)
 {
 	const char *form, *help;
 	struct buf b = { 0 };
 	int r;
+
+	if (c->format != OUT_TABLE) {
+		return out_families(out_new(c->format), err);
+	}
 
 	for (int i = 0; (form = topo_family_help(i, &help)); i++) {
 		buf_printf(&b, "%-24s %s\n", form, help);
@@ -52,7 +74,7 @@ int cmd_topology_info(struct cli *c, struct err *err)
 	int r;
 
 	if (c->argc == 0) {
-		return families(err);
+		return families(c, err);
 	}
 	r = cli_load_topology(c->argv[0], &t, &name, err);
 	if (r) {

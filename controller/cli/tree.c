@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "controller/cli/tree.h"
+#include "lib/base/nearest.h"
 
-#define MAX_NAMES 64
 
 struct parser {
 	struct cli *c;
@@ -28,67 +28,31 @@ const struct cli_command *cli_find(const struct cli_command *table,
 	return NULL;
 }
 
-/* Edit distance of two short words: insert, delete, replace. */
-static int distance(const char *a, const char *b)
+static void try_options(struct nearest *near, const struct cli_option *table)
 {
-	int row[64], la = (int)strlen(a), lb = (int)strlen(b);
-
-	if (la > 63 || lb > 63) {
-		return INT_MAX;
+	for (; table && table->name; table++) {
+		nearest_try(near, table->name);
 	}
-	for (int j = 0; j <= lb; j++) {
-		row[j] = j;
-	}
-	for (int i = 1; i <= la; i++) {
-		int corner = row[0];
-
-		row[0] = i;
-		for (int j = 1; j <= lb; j++) {
-			int best = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			best = row[j] + 1 < best ? row[j] + 1 : best;
-			row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-		}
-	}
-	return row[lb];
-}
-
-const char *cli_nearest(const char *word, const char *const *words, int n)
-{
-	int limit = (int)strlen(word) / 3 + 1, best = limit + 1;
-	const char *found = NULL;
-
-	for (int i = 0; i < n; i++) {
-		int d = distance(word, words[i]);
-
-		if (d < best && d < (int)strlen(words[i])) {
-			best = d;
-			found = words[i];
-		}
-	}
-	return found;
 }
 
 static int unknown_command(const struct cli *c,
 			   const struct cli_command *table, const char *word,
 			   struct err *err)
 {
-	const char *names[MAX_NAMES];
-	const char *near, *gap = c->verb[0] ? " " : "";
-	int n = 0;
+	const char *gap = c->verb[0] ? " " : "";
+	struct nearest near;
 
-	for (; table->name && n < MAX_NAMES; table++) {
+	nearest_init(&near, word);
+	for (; table->name; table++) {
 		if (!table->raw) {
-			names[n++] = table->name;
+			nearest_try(&near, table->name);
 		}
 	}
-	near = cli_nearest(word, names, n);
 	err_set(err, WEFT_EUSAGE, "%s%s%s: no such command", c->verb, gap,
 		word);
-	if (near) {
+	if (near.best) {
 		err_hint(err, "did you mean \"weft %s%s%s\"?", c->verb, gap,
-			 near);
+			 near.best);
 	} else {
 		err_hint(err, "\"weft %s%s--help\" lists the commands",
 			 c->verb, gap);
@@ -113,24 +77,17 @@ static int find_option(const struct cli_option *table, const char *name,
 static int unknown_option(const struct cli *c, const char *word,
 			  struct err *err)
 {
-	const struct cli_option *tables[] = {
-		c->cmd ? c->cmd->options : NULL, cli_globals
-	};
-	const char *names[MAX_NAMES], *near = NULL;
-	int n = 0;
+	struct nearest near = { 0 };
 
-	for (int t = 0; t < 2; t++) {
-		for (int i = 0; tables[t] && tables[t][i].name; i++) {
-			names[n++] = tables[t][i].name;
-		}
-	}
 	if (strncmp(word, "--", 2) == 0) {
-		near = cli_nearest(word + 2, names, n);
+		nearest_init(&near, word + 2);
+		try_options(&near, c->cmd ? c->cmd->options : NULL);
+		try_options(&near, cli_globals);
 	}
 	err_set(err, WEFT_EUSAGE, "%s: no such option%s%s", word,
 		c->verb[0] ? " of weft " : "", c->verb);
-	if (near) {
-		err_hint(err, "did you mean --%s?", near);
+	if (near.best) {
+		err_hint(err, "did you mean --%s?", near.best);
 	} else {
 		err_hint(err, "\"weft %s%s--help\" lists the options",
 			 c->verb, c->verb[0] ? " " : "");
@@ -262,6 +219,13 @@ static int positional(struct parser *p, const struct cli_command **table,
 	size_t used = strlen(c->verb);
 
 	if (c->cmd && !c->cmd->sub) {
+		if (c->cmd->max_args == 0) {
+			err_set(err, WEFT_EUSAGE, "%s: weft %s takes options "
+				"only", word, c->verb);
+			err_hint(err, "\"weft %s --help\" shows all options",
+				 c->verb);
+			return err->code;
+		}
 		if (c->argc == c->cmd->max_args) {
 			err_set(err, WEFT_EUSAGE, "%s: one argument too many",
 				word);
@@ -393,6 +357,18 @@ int cli_need(const struct cli *c, const char *name, struct err *err)
 		o->name, o->arg);
 	err_hint(err, "\"weft %s --help\" shows all options", c->verb);
 	return err->code;
+}
+
+int cli_refuse(const struct cli *c, const char *const *names,
+	       const char *why, struct err *err)
+{
+	for (; *names; names++) {
+		if (cli_has(c, *names)) {
+			return err_set(err, WEFT_EUSAGE, "weft %s: --%s %s",
+				       c->verb, *names, why);
+		}
+	}
+	return 0;
 }
 
 int cli_opt_int(const struct cli *c, const char *name, int64_t min,

@@ -90,6 +90,10 @@ int cli_opt_unit(const struct cli *c, const char *name, enum unit_kind kind,
 		 int64_t *value, struct err *err);
 /* WEFT_EUSAGE unless the option was given. */
 int cli_need(const struct cli *c, const char *name, struct err *err);
+/* WEFT_EUSAGE "--name why" when one of these options (NULL ends) was given,
+ * which would otherwise do nothing. */
+int cli_refuse(const struct cli *c, const char *const *names,
+	       const char *why, struct err *err);
 
 /* Help of a group or command; path is the verb so far, "" at the top. */
 void cli_help(const struct cli_command *table, const struct cli_command *cmd,
@@ -101,8 +105,5 @@ void cli_complete(const struct cli_command *root, int n, char **words,
 		  struct buf *b);
 /* Every verb, one a line: "schedule make". */
 void cli_list_verbs(const struct cli_command *root, struct buf *b);
-
-/* The one of n words nearest to `word`, or NULL when none is near. */
-const char *cli_nearest(const char *word, const char *const *words, int n);
 
 #endif

@@ -16,6 +16,7 @@
 #include "controller/model/arena.h"
 #include "controller/model/model.h"
 #include "lib/base/err.h"
+#include "lib/base/nearest.h"
 
 /* Names that ranges of one fabric may expand to, counted each time one is
  * written, before memory is spent on them. */
@@ -52,19 +53,5 @@ char *reader_copy(struct reader *r, struct arena *a, const char *s,
 		  size_t len);
 /* The same for anything else that failed to get memory. */
 void reader_nomem(struct reader *r);
-
-/* Finds what the user may have meant: the candidate with the smallest edit
- * distance, if that is small for the word's length. Words that differ from
- * it in digits only are no help and are passed over. */
-struct nearest {
-	const char *word;
-	const char *best;	/* borrowed, NULL: none is near */
-	int distance;
-};
-
-void nearest_init(struct nearest *n, const char *word);
-void nearest_try(struct nearest *n, const char *candidate);
-/* "did you mean 'x'?"; false when there is nothing to say. */
-bool nearest_hint(const struct nearest *n, struct err *e);
 
 #endif

@@ -135,9 +135,12 @@ int err_from_name(const char *name)
 
 const char *err_str(const struct err *err, char *buf, int size)
 {
-	if (err->file[0] && err->line > 0) {
+	if (err->file[0] && err->line > 0 && err->col > 0) {
 		snprintf(buf, size, "%s:%d:%d: %s", err->file, err->line,
 			 err->col, err->msg);
+	} else if (err->file[0] && err->line > 0) {
+		snprintf(buf, size, "%s:%d: %s", err->file, err->line,
+			 err->msg);
 	} else if (err->file[0]) {
 		snprintf(buf, size, "%s: %s", err->file, err->msg);
 	} else {

@@ -48,6 +48,10 @@ int file_read(const char *path, size_t max, char **data, size_t *len,
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	int rc;
 
+	if (!*path) {
+		return err_set(err, WEFT_ENOTFOUND, "the name of the file is "
+			       "empty");
+	}
 	if (fd < 0) {
 		return err_errno(err, errno == ENOENT ? WEFT_ENOTFOUND
 						      : WEFT_EIO,
@@ -114,7 +118,8 @@ static int write_plain(const char *path, const void *data, size_t len,
 	int rc = fd < 0 ? -1 : write_all(fd, data, len);
 
 	if (rc) {
-		rc = err_errno(err, WEFT_EIO, errno, "%s", path);
+		rc = err_errno(err, WEFT_EIO, errno, "%s",
+			       is_stdout ? "standard output" : path);
 	}
 	if (fd >= 0 && !is_stdout) {
 		close(fd);
@@ -128,6 +133,10 @@ int file_write_atomic(const char *path, const void *data, size_t len, int mode,
 	char tmp[PATH_MAX];
 	int fd, saved;
 
+	if (!*path) {
+		return err_set(err, WEFT_EINVAL, "the name of the file is "
+			       "empty");
+	}
 	if (strcmp(path, "-") == 0 || writes_through(path)) {
 		return write_plain(path, data, len, err);
 	}
