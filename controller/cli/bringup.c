@@ -20,6 +20,7 @@ struct run {
 	bool bar;
 	int64_t begun_ns;
 	int first;		/* ports known when it began, -1: not begun */
+	int told;		/* tenths that a line was printed for */
 };
 
 /* "dir/lab.yaml" with another end: "dir/lab.found.yaml". */
@@ -101,6 +102,16 @@ static void draw(struct run *r, int done, int total, const char *text)
 	fflush(stderr);
 }
 
+/* Without a terminal: a line for each tenth, or with -v for each circuit. */
+static void say_line(struct run *r, int done, int total, const char *text)
+{
+	int tenth = total ? done * 10 / total : 0;
+
+	cli_say(r->c, tenth > r->told ? CLI_NORMAL : CLI_VERBOSE,
+		"%d/%d %s", done, total, text);
+	r->told = tenth > r->told ? tenth : r->told;
+}
+
 static int on_step(const struct bringup *b, int done, int total,
 		   const char *text, void *arg, struct err *err)
 {
@@ -113,7 +124,7 @@ static int on_step(const struct bringup *b, int done, int total,
 	if (r->bar) {
 		draw(r, done, total, text);
 	} else {
-		cli_say(r->c, CLI_VERBOSE, "%d/%d %s", done, total, text);
+		say_line(r, done, total, text);
 	}
 	if (cli_interrupted) {
 		return 1;
@@ -263,6 +274,10 @@ int cmd_bringup(struct cli *c, struct err *err)
 	}
 	if (rc == 0) {
 		rc = testbed_check(f, err);
+		if (rc) {
+			err_wrap(err, "bring-up listens at netdevs, so it is "
+				 "of testbeds only");
+		}
 	}
 	if (rc == 0) {
 		rc = bringup_new(f, &b, err);

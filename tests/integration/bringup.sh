@@ -77,6 +77,16 @@ tap "without those that do not work"
 grep -q 'ocs0.out25.*ocs1.in25' "$T/found.yaml" &&
 	grep -q '^# not of the fibres' "$T/found.yaml"
 tap "and the rest as it was"
+daemon || exit 1
+expect 0 "it applies" weft apply -f "$T/found.yaml"
+expect 0 "its light arrives where it says" weft testbed probe "$T/found.yaml" --format json
+[[ $(jq '[.heard[] | select(.at == "rx")] | length' "$T/out") -ge 24 ]]
+tap "on every arc of its job"
+expect 75 "a fabric with light is not brought up" weft bringup --again "$T/found.yaml"
+sed '/^jobs:/,$d' "$T/found.yaml" >"$T/dark.yaml"
+echo 'jobs: []' >>"$T/dark.yaml"
+expect 0 "dark again" weft apply -f "$T/dark.yaml"
+stop weftd
 rm "$T"/*.bringup.json
 expect 2 "the corrected file: what is not in it is dark" \
 	weft bringup "$T/found.yaml" --format json
@@ -86,6 +96,9 @@ tap "only the reversed pair is told again"
 expect 0 "wired as written" weft testbed down "$T/lab.yaml"
 weft testbed up "$T/lab.yaml" >/dev/null
 expect 0 "nothing differs" weft bringup "$T/lab.yaml" --format json
+sed 's/driver: linux-tc/driver: sim/; /options:/d' "$T/lab.yaml" >"$T/sim.yaml"
+expect 65 "switches without netdevs are not supported" weft bringup "$T/sim.yaml"
+has err "in one sentence" 'of testbeds only: .*its driver is sim'
 echo '{' >"$T/lab.bringup.json"
 expect 65 "a damaged state is refused" weft bringup "$T/lab.yaml"
 finish
