@@ -361,3 +361,9 @@ void apply_on_news(struct apply *a, apply_news_cb fn, void *arg)
 	a->news = fn;
 	a->news_arg = arg;
 }
+
+void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg)
+{
+	a->before_command = fn;
+	a->before_arg = arg;
+}

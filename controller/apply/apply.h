@@ -91,6 +91,9 @@ struct apply_device {
 /* An engine over an open store. No device is touched. */
 int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
 	      struct err *err);
+/* fn is called right before each command to a device; it does not return when
+ * none may be sent any more. */
+void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
 /* Closes all devices (light stays), then calls done. */
 void apply_free(struct apply *a, void (*done)(void *), void *arg);
 

@@ -32,6 +32,9 @@ static void on_trace(const char *name, const char *line, bool is_reply,
 	struct change *c = d->a->change;
 
 	(void)name;
+	if (!is_reply && d->a->before_command) {
+		d->a->before_command(d->a->before_arg);
+	}
 	if (!c || !c->journal.change.id) {
 		return;
 	}

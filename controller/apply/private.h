@@ -262,6 +262,8 @@ struct apply {
 	struct base *base;		/* memory of the last plan base */
 	apply_news_cb news;		/* may be NULL */
 	void *news_arg;
+	void (*before_command)(void *arg);	/* or NULL */
+	void *before_arg;
 	bool closing, timer_closed;
 	void (*closed_cb)(void *arg);
 	void *closed_arg;

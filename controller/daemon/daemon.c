@@ -37,10 +37,12 @@ bool daemon_may_change(struct daemon *d, struct rpc_call *call)
 static int permit(struct rpc_call *call, void *arg, struct err *err)
 {
 	struct daemon *d = arg;
+	int r = access_permit(d->access, rpc_call_peer(call),
+			      rpc_call_path(call), err);
 
 	daemon_count_call(d, rpc_call_path(call));
-	return access_permit(d->access, rpc_call_peer(call),
-			     rpc_call_path(call), err);
+	return r || !d->standby ? r : standby_permit(d, rpc_call_path(call),
+						     err);
 }
 
 static void count_answer(const char *path, enum rpc_status status, void *arg)
@@ -203,18 +205,30 @@ static void begin_reading(struct work *w)
 	apply_recover(w->d->apply, after_recovery, w);
 }
 
-static int open_store(struct daemon *d, const char *dir, struct err *err)
+int daemon_store_path(const char *dir, char *path, size_t size,
+		      struct err *err)
 {
-	char path[512];
 
 	if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
 		return err_errno(err, WEFT_EIO, errno, "%s", dir);
 	}
-	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >=
-	    (int)sizeof(path)) {
+	if (snprintf(path, size, "%s/" STORE_FILE, dir) >= (int)size) {
 		return err_set(err, WEFT_EINVAL, "--state-dir: too long");
 	}
-	return store_open(path, &d->store, err);
+	return 0;
+}
+
+static int open_store(struct daemon *d, const struct daemon_config *cfg,
+		      struct err *err)
+{
+	char path[512];
+	int r;
+
+	if (d->store) {
+		return 0;	/* led already */
+	}
+	r = daemon_store_path(cfg->state_dir, path, sizeof(path), err);
+	return r ? r : store_open(path, &d->store, err);
 }
 
 static int read_fabric(struct daemon *d, const char *path, struct err *err)
@@ -230,8 +244,8 @@ static int read_fabric(struct daemon *d, const char *path, struct err *err)
 			 &d->fabric_len, err);
 }
 
-static int listen_on(struct daemon *d, const struct daemon_config *cfg,
-		     struct err *err)
+int daemon_listen(struct daemon *d, const struct daemon_config *cfg,
+		  struct err *err)
 {
 #define METHOD(name, req, res, streams, fn) \
 	{ "/weft.v1.Fabric/" name, &weft__v1__##req##__descriptor, \
@@ -320,8 +334,9 @@ static int listen_on(struct daemon *d, const struct daemon_config *cfg,
 	return rpc_server_new(d->loop, &rpc, &d->server, err);
 }
 
-static void daemon_free(struct daemon *d)
+void daemon_free(struct daemon *d)
 {
+	daemon_lease_fini(d);
 	store_free(d->store);
 	job_rows_fini(&d->jobs);
 	daemon_finished_fini(d);
@@ -357,11 +372,12 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	d->loop = loop;
 	d->cfg = *cfg;
+	d->store = cfg->led;
 	d->reading = true;
 	TAILQ_INIT(&d->watches);
 	if ((r = daemon_events_init(d, err)) ||
 	    (r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
-	    (r = open_store(d, cfg->state_dir, err)) ||
+	    (r = open_store(d, cfg, err)) ||
 	    (r = store_confirming(d->store, &d->confirm, err)) ||
 	    (r = daemon_holds_read(d, err)) ||
 	    (r = jobs_new(d, &d->orders, err)) ||
@@ -375,7 +391,8 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	if (daemon_settle_fabric(d, &fabric_err)) {
 		log_error("weftd", "the configuration: %s", fabric_err.msg);
 	}
-	r = listen_on(d, cfg, err);
+	r = daemon_lease_init(d, err);
+	r = r ? r : daemon_listen(d, cfg, err);
 	if (r == 0 && cfg->metrics_host) {
 		r = daemon_metrics_start(d, cfg->metrics_host,
 					 cfg->metrics_port, err);

@@ -34,6 +34,10 @@ struct daemon_config {
 	int metrics_port;	/* 0: any */
 	const char *page_host;	/* likewise, for the page */
 	int page_port;
+	int64_t lease_ms;	/* the store is shared: how long a leader that
+				 * is silent stays one; 0: it is not */
+	struct store *led;	/* a shared store that this process leads, taken
+				 * over; NULL: opened from state_dir */
 	int64_t poll_ms;	/* between readings nobody asked for; 0: none */
 };
 

@@ -332,6 +332,11 @@ void daemon_page_get(struct rpc_call *call, void *arg)
 		answer_text(&a, 403, err.msg);
 		return;
 	}
+	if (d->standby) {
+		standby_permit(d, whole, &err);
+		answer_text(&a, 503, err.msg);
+		return;
+	}
 	serve(d, &a, path, strncmp(whole + len, key, strlen(key)) == 0
 				   ? whole + len + strlen(key) : NULL);
 }

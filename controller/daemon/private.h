@@ -8,6 +8,8 @@
  *   confirm.c   committed changes that go back unless confirmed
  *   poll.c      devices are read now and then
  *   news.c      and when they say something of their own accord
+ *   lease.c     leading others who share the store
+ *   standby.c   while another one leads
  *   jobs*.c     jobs that orchestrators ask for; see jobs.h
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
@@ -204,6 +206,39 @@ void daemon_poll_fini(struct daemon *d);
 /* Listens to the devices from now on. */
 int daemon_news_init(struct daemon *d, struct err *err);
 void daemon_news_fini(struct daemon *d);
+
+/* ---- lease.c ---- */
+
+/* The weftd that leads proves that it lives, and ends at once, with its light
+ * as it is, when it cannot or when another leads: it looks before every
+ * command to a device, and its store refuses what it writes. */
+int daemon_lease_init(struct daemon *d, struct err *err);
+/* The next one may lead at once. */
+void daemon_lease_fini(struct daemon *d);
+
+/* ---- standby.c ---- */
+
+struct standby;
+
+/* Looks on while another leads, and answers what the store can tell, until
+ * this process leads: *led is the store. WEFT_ECANCELED: stopped by a signal.
+ * Runs the loop. */
+int standby_run(uv_loop_t *loop, const struct daemon_config *cfg,
+		struct store **led, struct err *err);
+/* Who leads. */
+const char *standby_leader(const struct standby *s);
+/* 0 for what a standby answers; WEFT_EUNAVAIL names the leader. */
+int standby_permit(struct daemon *d, const char *path, struct err *err);
+
+/* ---- daemon.c ---- */
+
+/* The store's file in the state folder, which is made when missing. */
+int daemon_store_path(const char *dir, char *path, size_t size,
+		      struct err *err);
+int daemon_listen(struct daemon *d, const struct daemon_config *cfg,
+		  struct err *err);
+/* What is left once server and engine have stopped. */
+void daemon_free(struct daemon *d);
 
 /* ---- query.c ---- */
 
@@ -478,6 +513,8 @@ struct daemon {
 	struct confirm_clock *clock;	/* for it, or NULL */
 	struct poll *poll;		/* the slow round, or NULL */
 	struct news *news;		/* what devices said */
+	struct lease *lease;		/* while leading others, or NULL */
+	struct standby *standby;	/* while another leads, or NULL */
 	struct jobs *orders;		/* jobs of orchestrators */
 	struct finished finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */

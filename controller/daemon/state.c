@@ -353,6 +353,9 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
 
 static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
 {
+	if (d->standby) {
+		return WEFT__V1__STATE__STATE_STANDBY;
+	}
 	if (d->reading) {
 		return WEFT__V1__STATE__STATE_READING;
 	}
@@ -395,6 +398,11 @@ static void advise(const struct daemon *d, const struct views *s,
 	struct err frozen;
 
 	text[0] = '\0';
+	if (d->standby) {
+		snprintf(text, size, "%s leads; this one takes over when it "
+			 "does not any more", standby_leader(d->standby));
+		return;
+	}
 	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
 		snprintf(text, size,
 			 "change %lld is open (%s): its circuits are listed "

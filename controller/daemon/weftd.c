@@ -11,6 +11,8 @@
 
 #define POLL_S 60
 #define POLL_MAX_S 86400
+#define LEASE_S 10
+#define LEASE_MAX_S 3600
 
 static const char usage[] =
 "usage: weftd [option...]\n"
@@ -28,6 +30,9 @@ static const char usage[] =
 "  --tls-crl FILE     revoked certificates\n"
 "  --access FILE      who may look, have jobs, change the fabric\n"
 "  --state-dir DIR    where it remembers (" DAEMON_STATE_DIR ")\n"
+"  --standby          share the state with another weftd: one leads, the other\n"
+"                     takes over\n"
+"  --lease SECONDS    how long a leader that is silent stays one (10)\n"
 "  --fabric FILE      shown and planned while nothing was ever applied\n"
 "  --poll SECONDS     between readings that nobody asked for; 0: none (60)\n"
 "  --log-level LEVELS error, warn, info or debug (info); drivers=debug,...\n"
@@ -40,7 +45,7 @@ static const char usage[] =
 
 struct options {
 	struct daemon_config cfg;
-	bool help, version, json;
+	bool help, version, json, standby;
 	const char *user;
 	bool netlink;
 	char host[64];		/* of --listen */
@@ -69,6 +74,20 @@ static int parse_poll(const char *text, int64_t *ms, struct err *err)
 	if (*text < '0' || *text > '9' || *end || v > POLL_MAX_S) {
 		return err_set(err, WEFT_EUSAGE, "--poll: \"%s\" is not a "
 			       "number of seconds up to %d", text, POLL_MAX_S);
+	}
+	*ms = (int64_t)v * 1000;
+	return 0;
+}
+
+static int parse_lease(const char *text, int64_t *ms, struct err *err)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || v < 1 || v > LEASE_MAX_S) {
+		return err_set(err, WEFT_EUSAGE, "--lease: \"%s\" is not a "
+			       "number of seconds from 1 to %d", text,
+			       LEASE_MAX_S);
 	}
 	*ms = (int64_t)v * 1000;
 	return 0;
@@ -162,6 +181,11 @@ static int take_option(struct options *o, int option, const char *word,
 	case 'f':
 		o->cfg.fabric = optarg;
 		return 0;
+	case 'B':
+		o->standby = true;
+		return 0;
+	case 'E':
+		return parse_lease(optarg, &o->cfg.lease_ms, err);
 	case 'p':
 		return parse_poll(optarg, &o->cfg.poll_ms, err);
 	case 'l':
@@ -223,6 +247,8 @@ static int parse_options(int argc, char **argv, struct options *o,
 		{ "access", required_argument, NULL, 'A' },
 		{ "state-dir", required_argument, NULL, 'd' },
 		{ "fabric", required_argument, NULL, 'f' },
+		{ "standby", no_argument, NULL, 'B' },
+		{ "lease", required_argument, NULL, 'E' },
 		{ "poll", required_argument, NULL, 'p' },
 		{ "log-level", required_argument, NULL, 'l' },
 		{ "log-format", required_argument, NULL, 'J' },
@@ -250,6 +276,13 @@ static int parse_options(int argc, char **argv, struct options *o,
 	}
 	if (r == 0) {
 		r = check_remote(&o->cfg, err);
+	}
+	if (r == 0 && o->cfg.lease_ms && !o->standby) {
+		r = err_set(err, WEFT_EUSAGE,
+			    "--lease without --standby has no effect");
+	}
+	if (o->standby && !o->cfg.lease_ms) {
+		o->cfg.lease_ms = LEASE_S * 1000;
 	}
 	if (r == 0 && optind < argc) {
 		r = err_set(err, WEFT_EUSAGE, "%s: no argument expected",
@@ -313,6 +346,7 @@ static void watch(uv_loop_t *loop, uv_signal_t *handle, struct program *p,
 static int run(const struct options *o, struct err *err)
 {
 	struct program p = { .daemon = NULL };
+	struct daemon_config cfg = o->cfg;
 	uv_loop_t loop;
 	int r = uv_loop_init(&loop);
 
@@ -320,7 +354,10 @@ static int run(const struct options *o, struct err *err)
 		return err_set(err, WEFT_EIO, "event loop: %s",
 			       uv_strerror(r));
 	}
-	r = daemon_new(&loop, &o->cfg, &p.daemon, err);
+	if (o->standby) {
+		r = standby_run(&loop, &cfg, &cfg.led, err);
+	}
+	r = r ? r : daemon_new(&loop, &cfg, &p.daemon, err);
 	if (r == 0) {
 		watch(&loop, &p.term, &p, on_stop_signal, SIGTERM);
 		watch(&loop, &p.intr, &p, on_stop_signal, SIGINT);
@@ -344,7 +381,7 @@ static int run(const struct options *o, struct err *err)
 		uv_run(&loop, UV_RUN_DEFAULT);
 	}
 	uv_loop_close(&loop);
-	return r;
+	return r == WEFT_ECANCELED ? 0 : r;	/* while standing by */
 }
 
 static int report(const struct err *err)

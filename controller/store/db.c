@@ -172,7 +172,12 @@ int db_run(struct store *s, struct err *err, const char *sql,
 
 int db_begin(struct store *s, struct err *err)
 {
-	return db_run(s, err, "BEGIN IMMEDIATE", "");
+	int rc = db_run(s, err, "BEGIN IMMEDIATE", "");
+
+	if (rc == 0 && s->shared && (rc = store_check_term(s, err)) != 0) {
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	}
+	return rc;
 }
 
 int db_end(struct store *s, int rc, struct err *err)

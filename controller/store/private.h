@@ -16,6 +16,7 @@ struct store {
 	char uuid[37];
 	int64_t generation;
 	uint64_t fence;
+	bool shared, leads;	/* leads: only if shared */
 	struct store_audit *waiting;
 	int n_waiting, n_lost;
 	struct store_use use;
@@ -45,6 +46,8 @@ int db_run(struct store *s, struct err *err, const char *sql,
 	   const char *types, ...);
 
 int db_begin(struct store *s, struct err *err);
+/* WEFT_ESTALE unless this process leads. Within a transaction. lease.c */
+int store_check_term(struct store *s, struct err *err);
 /* Commits with the waiting audit lines if rc is 0, takes everything back
  * otherwise. Returns rc or the error of committing. */
 int db_end(struct store *s, int rc, struct err *err);

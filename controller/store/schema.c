@@ -192,6 +192,15 @@ static const char v8[] =
 	"  PRIMARY KEY (device, in_port, out_port)"
 	") STRICT, WITHOUT ROWID;";
 
+/* Who leads, where several weftd share the store. */
+static const char v9[] =
+	"CREATE TABLE lease ("
+	"  one INTEGER PRIMARY KEY CHECK (one = 1),"
+	"  holder TEXT NOT NULL,"
+	"  beat INTEGER NOT NULL"
+	") STRICT;"
+	"INSERT INTO lease VALUES (1, '', 0);";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9,
 };

@@ -12,6 +12,7 @@
 #include "lib/base/file.h"
 
 #define APPLICATION_ID 2003134068
+#define SHARED_WAIT_MS 2000	/* for others who have the store too */
 
 static int pragma_int(struct store *s, const char *sql, int64_t *out,
 		      struct err *err)
@@ -66,8 +67,9 @@ static int check_identity(struct store *s, int64_t *version, struct err *err)
 static int set_modes(struct store *s, struct err *err)
 {
 	/* The size limit gives the disk back after a large ring program. */
-	static const char *const modes[] = {
-		"PRAGMA journal_mode = WAL",
+	const char *const modes[] = {
+		s->shared ? "PRAGMA journal_mode = DELETE"
+			  : "PRAGMA journal_mode = WAL",
 		"PRAGMA synchronous = FULL",
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA journal_size_limit = 4194304",
@@ -122,6 +124,8 @@ int store_migrate(struct store *s, struct err *err)
 	if (rc) {
 		return rc;
 	}
+	/* Another one may have done it meanwhile. */
+	rc = check_identity(s, &version, err);
 	for (int64_t v = version; v < STORE_VERSION && rc == 0; v++) {
 		if (sqlite3_exec(s->db, store_migrations[v], NULL, NULL,
 				 NULL)) {
@@ -212,6 +216,7 @@ static int take_lock(struct store *s, struct err *err)
 
 	buf_printf(&name, "%s.lock", s->path);
 	rc = name.failed ? err_nomem(err) :
+	     s->shared ? file_lock_shared(buf_cstr(&name), &s->lock_fd, err) :
 			   file_lock(buf_cstr(&name), &s->lock_fd, err);
 	buf_fini(&name);
 	return rc;
@@ -227,6 +232,9 @@ static int open_db(struct store *s, struct err *err)
 		return db_fail(s, err, "open");
 	}
 	sqlite3_extended_result_codes(s->db, 1);
+	if (s->shared) {
+		sqlite3_busy_timeout(s->db, SHARED_WAIT_MS);
+	}
 	if (sqlite3_db_readonly(s->db, "main") == 1) {
 		err_set(err, WEFT_EDENIED, "store %s is read-only", s->path);
 		err_hint(err, "the file and its folder must be writable");
@@ -235,11 +243,12 @@ static int open_db(struct store *s, struct err *err)
 	return 0;
 }
 
-int store_open(const char *path, struct store **out, struct err *err)
+static int open_as(const char *path, bool shared, struct store **out,
+		   struct err *err)
 {
-	static int (*const stages[])(struct store *, struct err *) = {
+	int (*const stages[])(struct store *, struct err *) = {
 		create_file, take_lock, open_db, store_migrate, set_modes,
-		check_pages, new_epoch,
+		check_pages, shared ? store_refresh : new_epoch,
 	};
 	struct store *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -249,6 +258,7 @@ int store_open(const char *path, struct store **out, struct err *err)
 		return err_nomem(err);
 	}
 	s->lock_fd = -1;
+	s->shared = shared;
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc;
 	     i++) {
 		rc = stages[i](s, err);
@@ -259,6 +269,16 @@ int store_open(const char *path, struct store **out, struct err *err)
 	}
 	*out = s;
 	return 0;
+}
+
+int store_open(const char *path, struct store **out, struct err *err)
+{
+	return open_as(path, false, out, err);
+}
+
+int store_open_shared(const char *path, struct store **out, struct err *err)
+{
+	return open_as(path, true, out, err);
 }
 
 void store_free(struct store *s)

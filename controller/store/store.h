@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 8		/* of the file format (user_version) */
+#define STORE_VERSION 9		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -61,6 +61,36 @@ int64_t store_generation(const struct store *s);
 /* Grows with every store_open: the epoch of this writer, for devices that
  * can refuse an older one. */
 uint64_t store_fence(const struct store *s);
+
+/* ---- one store, several weftd -------------------------------------------- */
+
+#define STORE_HOLDER_MAX 160
+
+/* Who leads. */
+struct store_lease {
+	uint64_t term;			/* grows whenever somebody begins to */
+	int64_t beat;			/* grows while he lives */
+	char holder[STORE_HOLDER_MAX];	/* how to reach him; "": he has gone */
+};
+
+/*
+ * The same for a store that several open at a time, on one machine or on a
+ * disk that both see and whose locks work. It can be read; writing calls fail
+ * with WEFT_ESTALE, naming who leads, until store_lead, and again from the
+ * moment that somebody else leads. No process that has the store for itself
+ * may be there, nor the other way round. The file is not in WAL mode then.
+ */
+int store_open_shared(const char *path, struct store **out, struct err *err);
+/* Who leads at present; the generation is read anew with it. */
+int store_lease(struct store *s, struct store_lease *out, struct err *err);
+/* Begins the next term, as `holder`, if all is still as it was seen.
+ * WEFT_ESTALE: it is not. The fence of the store is the term. */
+int store_lead(struct store *s, const struct store_lease *seen,
+	       const char *holder, struct err *err);
+/* Durable proof that the leader lives. WEFT_ESTALE: it leads no more. */
+int store_beat(struct store *s, struct err *err);
+/* The leader goes, and the next one need not wait. */
+int store_yield(struct store *s, struct err *err);
 
 /* ---- the applied configuration ------------------------------------------- */
 

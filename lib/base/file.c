@@ -166,7 +166,7 @@ fail:
 	return err_errno(err, WEFT_EIO, saved, "%s", path);
 }
 
-int file_lock(const char *path, int *fd, struct err *err)
+static int lock(const char *path, int how, int *fd, struct err *err)
 {
 	char pid[32] = { 0 };
 	int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -174,7 +174,7 @@ int file_lock(const char *path, int *fd, struct err *err)
 	if (f < 0) {
 		return err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
-	if (flock(f, LOCK_EX | LOCK_NB)) {
+	if (flock(f, how | LOCK_NB)) {
 		if (read(f, pid, sizeof(pid) - 1) < 0) {
 			pid[0] = '\0';
 		}
@@ -182,6 +182,23 @@ int file_lock(const char *path, int *fd, struct err *err)
 		close(f);
 		return err_set(err, WEFT_ESTALE, "%s: held by process %s",
 			       path, pid[0] ? pid : "(unknown)");
+	}
+	*fd = f;
+	return 0;
+}
+
+int file_lock_shared(const char *path, int *fd, struct err *err)
+{
+	return lock(path, LOCK_SH, fd, err);
+}
+
+int file_lock(const char *path, int *fd, struct err *err)
+{
+	char pid[32];
+	int f, rc = lock(path, LOCK_EX, &f, err);
+
+	if (rc) {
+		return rc;
 	}
 	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(f, 0) || write_all(f, pid, strlen(pid))) {

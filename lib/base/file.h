@@ -22,5 +22,8 @@ int file_write_atomic(const char *path, const void *data, size_t len, int mode,
  * process id into it. *fd holds the lock until closed. WEFT_ESTALE when
  * another process holds it; the message names its process id. */
 int file_lock(const char *path, int *fd, struct err *err);
+/* The same beside others who lock it so; keeps file_lock out, and is kept out
+ * by it. No process id is written. */
+int file_lock_shared(const char *path, int *fd, struct err *err);
 
 #endif

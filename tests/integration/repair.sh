@@ -23,7 +23,7 @@ map() { control ocs0 map | grep , | sort -n; }
 light() { map | awk -F, -v a="$1" -v b="$2" '$1 >= a && $1 <= b'; }
 job() { weft job list --all --format json "$1" | jq -c '.jobs[-1]'; }
 is() { # NAME FILTER: true of its JSON
-	job "$1" | jq -e "$2" >/dev/null
+	[[ $(job "$1" | jq "$2") == true ]]
 }
 look() { weft verify >/dev/null 2>&1; }
 

@@ -391,7 +391,8 @@ static void refused(const struct place *p, int code, const char *words)
 
 /* Takes back what formats 3 to 7 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V7 "DROP TABLE repair;" \
+#define WITHOUT_V9 "DROP TABLE lease;"
+#define WITHOUT_V7 WITHOUT_V9 "DROP TABLE repair;" \
 	"ALTER TABLE change DROP COLUMN trace;"
 
 #define WITHOUT_V6 WITHOUT_V7 \
@@ -403,6 +404,60 @@ static void refused(const struct place *p, int code, const char *words)
 	"ALTER TABLE change DROP COLUMN request;" \
 	"ALTER TABLE change DROP COLUMN confirm_within_ns;" \
 	"ALTER TABLE change DROP COLUMN proof;"
+
+/* Two that share a store: whoever has led before writes nothing more. */
+static void test_lease(void **state)
+{
+	const struct place *p = *state;
+	struct store *a, *b, *c = NULL;
+	struct store_lease seen, late;
+	struct store_journal j = journal_of(1, -1, 7);
+	uint64_t term;
+
+	OK(store_open_shared(p->path, &a, &err));
+	OK(store_open_shared(p->path, &b, &err));
+	/* Nobody leads: nobody writes, and nobody has it for himself. */
+	assert_int_equal(store_hold(a, "h0", "me", "", &err), WEFT_ESTALE);
+	assert_int_equal(store_open(p->path, &c, &err), WEFT_ESTALE);
+	OK(store_lease(a, &seen, &err));
+	OK(store_lease(b, &late, &err));
+	assert_string_equal(seen.holder, "");
+	OK(store_lead(a, &seen, "a", &err));
+	term = store_fence(a);
+	/* Of two who saw the same only one leads. */
+	assert_int_equal(store_lead(b, &late, "b", &err), WEFT_ESTALE);
+	assert_non_null(strstr(err.msg, "a was faster"));
+	OK(begin(a, &j, "aa", &err));
+	assert_int_equal(store_hold(b, "h0", "me", "", &err), WEFT_ESTALE);
+	assert_non_null(strstr(err.msg, "a leads now"));
+	/* A beat in between is seen as well. */
+	OK(store_lease(b, &late, &err));
+	OK(store_beat(a, &err));
+	assert_int_equal(store_lead(b, &late, "b", &err), WEFT_ESTALE);
+	OK(store_lease(b, &late, &err));
+	OK(store_lead(b, &late, "b", &err));
+	assert_true(store_fence(b) > term);
+	/* Every writing call of the old one fails, and changes nothing. */
+	assert_int_equal(store_beat(a, &err), WEFT_ESTALE);
+	assert_non_null(strstr(err.msg, "b leads now"));
+	assert_int_equal(store_mark(a, &j, 0, 0, 1, &err), WEFT_ESTALE);
+	assert_int_equal(store_commit(a, 1, "", 3, &err), WEFT_ESTALE);
+	assert_int_equal(store_end(a, 1, STORE_ABORTED, "", &err),
+			 WEFT_ESTALE);
+	assert_int_equal(store_yield(a, &err), WEFT_ESTALE);
+	store_free(a);
+	/* The new one goes on with what the old one has begun. */
+	OK(store_commit(b, 1, "done", 3, &err));
+	OK(store_yield(b, &err));
+	assert_int_equal(store_beat(b, &err), WEFT_ESTALE);
+	OK(store_lease(b, &seen, &err));
+	assert_string_equal(seen.holder, "");
+	store_free(b);
+	c = must_open(p);
+	assert_int_equal(store_generation(c), 2);
+	store_free(c);
+	store_journal_fini(&j);
+}
 
 /* A change that is open keeps its journal, and takes what is dead with it. */
 static void test_format_5(void **state)
@@ -809,7 +864,7 @@ int main(void)
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_audit_is_bounded),
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_jobs_are_bounded),
-		T(test_format_2), T(test_format_5), T(test_confirm), T(test_request_ids),
+		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
 		T(test_damaged_program), T(test_read_only), T(test_no_folder),
