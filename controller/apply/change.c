@@ -708,7 +708,7 @@ static enum apply_level least_proof(const struct change *c)
 
 static void enter_commit(struct change *c)
 {
-	int n[4], n_devices = 0, n_left;
+	int n[4], n_devices = 0, n_left = 0;
 	char text[200];
 
 	for (int i = 0; i < c->n_runs; i++) {
