@@ -107,6 +107,15 @@ const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
 void coll_set_topo_name(struct coll_sched *s, const char *name);
 const char *coll_topo_name(const struct coll_sched *s);
 
+/* The transfers, and the light, of the arcs into and out of one rank, on the
+ * whole digraph: what that rank has to know to do its part. It can be written
+ * and read, but not proven: coll_verify refuses it. WEFT_EINVAL for a rank that
+ * is none. O(transfers). */
+int coll_part_of(const struct coll_sched *s, int rank,
+		 struct coll_sched **out, struct err *err);
+/* The rank that it is the part of, -1 for a whole schedule. */
+int coll_part(const struct coll_sched *s);
+
 /* What replay found. Initialise with coll_report_init. */
 struct coll_report {
 	int nodes, steps;

@@ -128,6 +128,8 @@ static int check_head(const struct format_head *h, struct err *err)
 			     WEFT_ELIMIT, err);
 	rc = rc ? rc : check("root", h->root, 0, h->nodes - 1, WEFT_EINVAL,
 			     err);
+	rc = rc ? rc : check("part", h->part - 1, -1, h->nodes - 1,
+			     WEFT_EINVAL, err);
 	return rc ? rc : check("topology length", strlen(h->topology), 0,
 			       COLL_MAX_NAME, WEFT_ELIMIT, err);
 }
@@ -234,6 +236,7 @@ int format_finish(struct format_load *l, struct coll_sched **out,
 	int rc = coll_finish(l->sched, err);
 
 	if (!rc) {
+		l->sched->part = (int)l->head.part;
 		*out = l->sched;
 		l->sched = NULL;
 	}

@@ -39,6 +39,7 @@ void format_present(const struct coll_sched *s, enum format_which which,
 
 struct format_head {
 	int64_t version, nodes, chunks, ports, root;
+	int64_t part;		/* rank + 1, 0: whole */
 	enum coll_kind kind;
 	const char *topology;	/* "" when unknown */
 };

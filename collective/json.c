@@ -83,6 +83,9 @@ int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 	if (s->kind == COLL_BROADCAST) {
 		buf_printf(out, ",\n  \"root\": %d", s->root);
 	}
+	if (s->part) {
+		buf_printf(out, ",\n  \"part\": %d", coll_part(s));
+	}
 	buf_printf(out, ",\n  \"steps\": %d", s->steps);
 	put_table(out, s, FORMAT_ARCS);
 	put_table(out, s, FORMAT_TRANSFERS);
@@ -101,7 +104,7 @@ static bool known_key(const char *key)
 {
 	static const char *const keys[] = {
 		"format", "version", "collective", "topology", "nodes",
-		"chunks", "ports", "root", "steps",
+		"chunks", "ports", "root", "part", "steps",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -183,7 +186,12 @@ static int read_head(const json_t *root, struct format_head *head,
 	rc = rc ? rc : get_int(root, "nodes", -1, &head->nodes, err);
 	rc = rc ? rc : get_int(root, "chunks", -1, &head->chunks, err);
 	rc = rc ? rc : get_int(root, "ports", 0, &head->ports, err);
-	return rc ? rc : get_int(root, "root", 0, &head->root, err);
+	rc = rc ? rc : get_int(root, "root", 0, &head->root, err);
+	if (rc == 0 && json_object_get(root, "part")) {
+		rc = get_int(root, "part", -1, &head->part, err);
+		head->part += head->part < INT64_MAX;
+	}
+	return rc;
 }
 
 /* The columns of a table in the order of the file. */

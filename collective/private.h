@@ -9,6 +9,7 @@ struct coll_sched {
 	enum coll_kind kind;
 	struct topo *topo;	/* owned */
 	int ranks, chunks, ports, root;
+	int part;		/* of this rank + 1 only; 0: all of it */
 	int steps;		/* largest step + 1, set by coll_finish */
 	bool finished;
 	bool proven;		/* replayed as it is now */

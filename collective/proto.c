@@ -127,6 +127,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	Weft__V1__Schedule__Transfers transfers =
 		WEFT__V1__SCHEDULE__TRANSFERS__INIT;
 	Weft__V1__Schedule__Lights lights = WEFT__V1__SCHEDULE__LIGHTS__INIT;
+	Weft__V1__Schedule__Part part = WEFT__V1__SCHEDULE__PART__INIT;
 	ProtobufCMessage *tables[FORMAT_TABLES] = {
 		&arcs.base, &transfers.base, &lights.base,
 	};
@@ -142,6 +143,8 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	msg.arcs = &arcs;
 	msg.transfers = &transfers;
 	msg.lights = s->lights.n ? &lights : NULL;
+	part.rank = (uint32_t)coll_part(s);
+	msg.part = s->part ? &part : NULL;
 	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
 		rc = fill_columns(s, which, tables[which]);
 	}
@@ -210,6 +213,7 @@ static int read_head(const pb_schedule *msg, struct format_head *head,
 		.nodes = msg->nodes, .chunks = msg->chunks,
 		.ports = msg->ports, .root = msg->root,
 		.topology = msg->topology,
+		.part = msg->part ? (int64_t)msg->part->rank + 1 : 0,
 	};
 	return 0;
 }

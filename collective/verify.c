@@ -746,6 +746,11 @@ int coll_verify(const struct coll_sched *s, struct coll_report *report,
 	int rc;
 
 	assert(s->finished);
+	if (s->part) {
+		return err_set(err, WEFT_EVERIFY, "only the part of rank %d: "
+			       "the whole schedule can be replayed",
+			       coll_part(s));
+	}
 	coll_report_init(&own);
 	rc = check_xfers(s, err);
 	rc = rc ? rc : check_lights(s, err);

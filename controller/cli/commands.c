@@ -116,6 +116,7 @@ static const struct cli_option cost_options[] = { COST_OPTIONS, JOB, END };
 static const struct cli_option export_options[] = {
 	JOB, { 0, "to", "FORMAT", "json, proto, or a runtime's (see "
 		"docs/lowering.md)", EXPORTS },
+	{ 0, "rank", "R", "only what this rank has to know", NULL },
 	{ 0, "layers", "L", "route tables: at most so many layers (default: "
 	  "as many as it takes)", NULL },
 	{ 0, "fit", NULL, "fewer chunks a shard when the runtime's limits "

@@ -206,6 +206,30 @@ static int read_format(const struct cli *c, const char *path,
 		r = err_set(err, WEFT_EUSAGE, "--fit is for --to of a runtime "
 			    "with limits, such as msccl-xml");
 	}
+	if (r == 0 && cli_has(c, "rank") && strcmp(*to, "json") != 0 &&
+	    strcmp(*to, "proto") != 0) {
+		r = err_set(err, WEFT_EUSAGE, "--rank is for --to json and "
+			    "proto");
+	}
+	return r;
+}
+
+/* Leaves of a whole schedule, which is proven, the part of --rank. */
+static int keep_rank(const struct cli *c, struct coll_sched **s,
+		     struct err *err)
+{
+	struct coll_sched *part;
+	int64_t rank = 0;
+	int r = cli_opt_int(c, "rank", 0, coll_ranks(*s) - 1, &rank, err);
+
+	if (r || !cli_has(c, "rank")) {
+		return r;
+	}
+	r = coll_part_of(*s, (int)rank, &part, err);
+	if (r == 0) {
+		coll_free(*s);
+		*s = part;
+	}
 	return r;
 }
 
@@ -217,11 +241,11 @@ int cmd_schedule_export(struct cli *c, struct err *err)
 	int r = read_format(c, path ? path : "-", &to, &max_layers, err);
 
 	r = r ? r : cli_load_schedule(c, &s, err);
-
 	/* What leaves weft was replayed, wherever it came from. */
 	if (r == 0) {
 		r = coll_verify(s, NULL, err);
 	}
+	r = r ? r : keep_rank(c, &s, err);
 	if (r == 0) {
 		r = write_as(c, s, to, max_layers, path ? path : "-", err);
 	}

@@ -1,4 +1,5 @@
 /* Plan, verify, schedule: questions that take a while. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,6 +200,8 @@ struct piece_call {
 	size_t at;
 	bool degraded;		/* on what remains of its light */
 	bool whole;		/* or none at all */
+	bool has_rank;		/* the part of one */
+	int64_t rank;
 	int rc;
 	struct err err;
 };
@@ -255,11 +258,29 @@ static void pump(uv_timer_t *timer)
 	end_schedule(p);
 }
 
+/* All of it, or one rank's part. */
+static int write_schedule(const struct coll_sched *s, struct piece_call *p)
+{
+	struct coll_sched *part;
+	int rank = p->rank < 0 || p->rank > INT_MAX ? -1 : (int)p->rank;
+	int r;
+
+	if (!p->has_rank) {
+		return coll_to_proto(s, &p->bytes, &p->err);
+	}
+	r = coll_part_of(s, rank, &part, &p->err);
+	if (r == 0) {
+		r = coll_to_proto(part, &p->bytes, &p->err);
+		coll_free(part);
+	}
+	return r;
+}
+
 /* The schedule on what remains where light has died. */
 static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 {
 	if (!pj->loss) {
-		return coll_to_proto(pj->sched, &p->bytes, &p->err);
+		return write_schedule(pj->sched, p);
 	}
 	if (p->whole) {
 		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its circuits "
@@ -270,7 +291,7 @@ static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 	}
 	p->degraded = true;
 	if (pj->loss->sched) {
-		return coll_to_proto(pj->loss->sched, &p->bytes, &p->err);
+		return write_schedule(pj->loss->sched, p);
 	}
 	p->err = pj->loss->why;
 	return err_wrap(&p->err, "job %s: %d of its circuits are dead, and "
@@ -330,12 +351,13 @@ static void on_schedule_planned(struct work *w)
 void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 		     void *arg)
 {
-	const char *job = ((const Weft__V1__GetScheduleRequest *)msg)->job;
+	const Weft__V1__GetScheduleRequest *req =
+		(const Weft__V1__GetScheduleRequest *)msg;
 	struct daemon *d = arg;
 	struct piece_call *p = calloc(1, sizeof(*p));
 	struct err err = { 0 };
 	struct work *w;
-	int r = p && (p->job = strdup(job)) ? 0 : err_nomem(&err);
+	int r = p && (p->job = strdup(req->job)) ? 0 : err_nomem(&err);
 
 	if (r == 0) {
 		r = daemon_work_new(d, NULL, NULL, 0, &w, &err);
@@ -346,6 +368,8 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 		rpc_finish_err(call, &err);
 		return;
 	}
+	p->has_rank = req->rank != NULL;
+	p->rank = req->rank ? req->rank->value : 0;
 	p->call = call;
 	rpc_call_on_cancel(call, on_schedule_gone, p);
 	uv_timer_init(d->loop, &p->timer);

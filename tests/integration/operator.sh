@@ -47,6 +47,17 @@ tap "an all-reduce on four nodes at 3/2 M/B"
 expect 0 "and as protobuf" \
 	weft schedule export --job gather --to proto -o "$T/gather.pb"
 expect 0 "it verifies" weft schedule verify "$T/gather.pb"
+# What each rank has to know, together, is every transfer at both its ends.
+parts=0
+for r in $(seq 0 $(($(jq .nodes "$T/reduce.json") - 1))); do
+	weft schedule export --job reduce --rank "$r" --to json -o "$T/rank.json" &&
+		[[ $(jq .part "$T/rank.json") == "$r" ]] || break
+	parts=$((parts + $(jq '.transfers | length' "$T/rank.json")))
+done
+[[ $parts == $((2 * $(jq '.transfers | length' "$T/reduce.json"))) ]]
+tap "the parts of all ranks are the schedule, twice"
+expect 1 "a part cannot be proven" weft schedule verify "$T/rank.json"
+has err "and says so" 'only the part of rank'
 expect 65 "a job that is not there" weft schedule export --job nobody --to json
 has err "is named" nobody
 

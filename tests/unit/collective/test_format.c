@@ -299,6 +299,39 @@ static void test_proto_by_hand(void **state)
 	coll_free(s);
 }
 
+/* Every transfer is in the parts of the ranks at its ends, and in no other;
+ * parts are written and read like the whole, but never pass for it. */
+static void test_parts(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "GenKautz(2,9)"), *part;
+	const struct coll_xfer *x;
+	struct err err = { 0 };
+	int64_t n, all = 0, whole;
+
+	(void)state;
+	assert_int_equal(coll_part(s), -1);
+	coll_xfers(s, &whole);
+	for (int rank = 0; rank < coll_ranks(s); rank++) {
+		must(coll_part_of(s, rank, &part, &err), &err);
+		assert_int_equal(coll_part(part), rank);
+		x = coll_xfers(part, &n);
+		for (int64_t i = 0; i < n; i++) {
+			const struct topo_arc *a =
+				topo_arc(coll_topo(part), x[i].arc);
+
+			assert_true(a->src == rank || a->dst == rank);
+		}
+		all += n;
+		round_trip(part);
+		assert_int_equal(coll_verify(part, NULL, &err), WEFT_EVERIFY);
+		coll_free(part);
+	}
+	assert_int_equal(all, 2 * whole);
+	assert_int_equal(coll_part_of(s, -1, &part, &err), WEFT_EINVAL);
+	assert_int_equal(coll_part_of(s, 9, &part, &err), WEFT_EINVAL);
+	coll_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_json_names_the_place),
 		cmocka_unit_test(test_proto_refuses),
 		cmocka_unit_test(test_proto_by_hand),
+		cmocka_unit_test(test_parts),
 	};
 
 	return cmocka_run_group_tests_name("collective/format", tests, NULL,
