@@ -198,6 +198,12 @@ const struct apply_device *apply_devices(const struct apply *a, int *n)
 	return *n ? a->set->view : NULL;
 }
 
+void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
+		struct apply_loss *out)
+{
+	loss_judge(a->set->v[device], x, out);
+}
+
 /* ---- readings ------------------------------------------------------------ */
 
 static void observe(const struct device *d, struct store_observed *o,
@@ -263,6 +269,12 @@ void apply_save_readings(struct apply *a)
 
 	if (save_readings(a, &err)) {
 		log_error("apply", "readings are not saved: %s", err.msg);
+	}
+	for (struct device *d = a->devices; d; d = d->next) {
+		if (loss_save(d, &err)) {
+			log_error("apply", "losses are not saved: %s",
+				  err.msg);
+		}
 	}
 }
 

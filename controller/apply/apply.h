@@ -86,6 +86,16 @@ struct apply_device {
 	int n_missing, n_unexpected;	/* against intent */
 	int n_pending;			/* explained by an open change */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
+	int n_lossy;			/* circuits that lose too much, or more
+					 * than they did */
+};
+
+/* What a circuit's loss is measured by. */
+struct apply_loss {
+	int32_t limit_mdb;	/* the fabric's figure for the device */
+	bool has_good;
+	int32_t good_mdb;	/* the least seen while all was well */
+	bool over, worse;	/* than that, than this and half a dB */
 };
 
 /* An engine over an open store. No device is touched. */
@@ -127,6 +137,10 @@ void apply_on_news(struct apply *a, apply_news_cb fn, void *arg);
 /* One per device of the fabric, in its order. Valid until the loop runs or
  * the fabric changes. */
 const struct apply_device *apply_devices(const struct apply *a, int *n);
+
+/* For a circuit of apply_devices(a)[device].snap. O(log circuits). */
+void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
+		struct apply_loss *out);
 
 /* A base for planning `fabric` (which may be another than the present) from
  * intent and last readings. Valid until the next call or change of state. */

@@ -142,6 +142,7 @@ static void destroy(struct device *d)
 {
 	drv_snapshot_fini(&d->now.snap);
 	store_light_fini(&d->intent);
+	free(d->losses);
 	free(d->name);
 	free(d->driver);
 	free(d->signature);
@@ -206,6 +207,7 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
 	rc = rc ? rc : open_driver(d, f, m, err);
 	rc = rc ? rc : load_reading(d, err);
+	rc = rc ? rc : loss_load(d, err);
 	rc = rc ? rc : device_load_intent(d, err);
 	if (rc) {
 		device_unref(d);
@@ -326,6 +328,9 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 		now->read_at_ns = clk_wall_ns();
 		d->unsaved = true;
 		warn(d, &now->snap);
+		loss_learn(d);
+		now->n_lossy = loss_assess(d, now->problem,
+					   sizeof(now->problem));
 	}
 	device_assess(d);
 	finish_head(d, rc, 0, NULL, err);

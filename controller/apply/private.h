@@ -3,6 +3,7 @@
  *
  *   apply.c    the engine: life, fabric, readings, base for planning
  *   device.c   one device: its session, its queue of operations, its state
+ *   loss.c     what its circuits lose
  *   set.c      the devices of one fabric
  *   base.c     what a plan starts from
  *   compare.c  readings against plans and intent (pure)
@@ -54,6 +55,10 @@ struct device {
 	struct store_light intent;
 	enum apply_level proof;		/* of the last change */
 	bool unsaved;			/* a reading the store has not got */
+	int32_t limit_mdb;		/* of a circuit's loss; 0: none */
+	int n_losses;
+	struct store_loss *losses;	/* learned, by xc */
+	bool losses_unsaved;
 };
 
 /* Opens a handle for a fabric's device; nothing is sent. refs is 1. */
@@ -79,6 +84,18 @@ void device_submit(struct device *d, struct device_op *op,
 int device_load_intent(struct device *d, struct err *err);
 /* Compares the last reading with intent and open changes. */
 void device_assess(struct device *d);
+
+/* ---- losses (loss.c) ----------------------------------------------------- */
+
+/* Takes from the last reading what circuits lose that are well. */
+void loss_learn(struct device *d);
+void loss_judge(const struct device *d, const struct drv_xc *x,
+		struct apply_loss *out);
+/* How many circuits of the last reading lose too much; the first of them goes
+ * to an empty text, in words. O(circuits log circuits). */
+int loss_assess(const struct device *d, char *text, int size);
+int loss_load(struct device *d, struct err *err);
+int loss_save(struct device *d, struct err *err);
 
 /* ---- the devices of a fabric --------------------------------------------- */
 

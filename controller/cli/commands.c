@@ -379,6 +379,8 @@ static const struct cli_command device_commands[] = {
 	  "options", NULL, NULL, 0, 1, false, cmd_device_drivers },
 	{ "list", NULL, "", "Devices that weftd knows", NULL, NULL, 0, 0,
 	  false, cmd_device_list },
+	{ "show", NULL, "NAME", "One of them, its circuits and what they "
+	  "lose", NULL, NULL, 1, 1, false, cmd_device_show },
 	GROUP_END,
 };
 

@@ -247,6 +247,7 @@ int cmd_rwa_change(struct cli *c, struct err *err);
 int cmd_emulate(struct cli *c, struct err *err);
 int cmd_device_drivers(struct cli *c, struct err *err);
 int cmd_device_list(struct cli *c, struct err *err);
+int cmd_device_show(struct cli *c, struct err *err);
 int cmd_bringup(struct cli *c, struct err *err);
 int cmd_testbed_up(struct cli *c, struct err *err);
 int cmd_testbed_down(struct cli *c, struct err *err);

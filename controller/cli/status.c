@@ -1,4 +1,6 @@
 /* weft status, diff, verify, history, device list: what weftd knows. */
+#include <string.h>
+
 #include "controller/cli/private.h"
 
 #define READ_CALL_MS 120000
@@ -123,15 +125,18 @@ static int print_status(struct cli *c, const Weft__V1__StatusResponse *s,
 	return cli_print(o, err);
 }
 
-static int get_status(struct cli *c, Weft__V1__StatusResponse **out,
-		      struct err *err)
+/* circuits_of: a device all of whose circuits are wanted, or "". */
+static int get_status(struct cli *c, const char *circuits_of,
+		      Weft__V1__StatusResponse **out, struct err *err)
 {
 	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
 	ProtobufCMessage *msg = NULL;
-	int r = cli_unary(c, CLI_METHOD("Status"), &req.base,
-			  &weft__v1__status_response__descriptor, CLI_CALL_MS,
-			  &msg, err);
+	int r;
 
+	req.circuits_of = (char *)circuits_of;
+	r = cli_unary(c, CLI_METHOD("Status"), &req.base,
+		      &weft__v1__status_response__descriptor, CLI_CALL_MS,
+		      &msg, err);
 	*out = (Weft__V1__StatusResponse *)msg;
 	return r;
 }
@@ -139,7 +144,7 @@ static int get_status(struct cli *c, Weft__V1__StatusResponse **out,
 int cmd_status(struct cli *c, struct err *err)
 {
 	Weft__V1__StatusResponse *s;
-	int r = get_status(c, &s, err);
+	int r = get_status(c, "", &s, err);
 
 	if (r == 0) {
 		r = print_status(c, s, err);
@@ -154,7 +159,7 @@ int cmd_device_list(struct cli *c, struct err *err)
 {
 	Weft__V1__StatusResponse *s;
 	struct out *o;
-	int r = get_status(c, &s, err);
+	int r = get_status(c, "", &s, err);
 
 	if (r) {
 		return r;
@@ -182,4 +187,34 @@ int cmd_device_list(struct cli *c, struct err *err)
 	}
 	weft__v1__status_response__free_unpacked(s, NULL);
 	return cli_print(o, err);
+}
+
+/* ---- device show ---- */
+
+static int print_device(struct cli *c, const Weft__V1__DeviceState *d,
+			struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (o) {
+		wire_out_device(o, c->format, d);
+	}
+	return cli_print(o, err);
+}
+
+int cmd_device_show(struct cli *c, struct err *err)
+{
+	Weft__V1__StatusResponse *s;
+	int r = get_status(c, c->argv[0], &s, err);
+
+	if (r) {
+		return r;
+	}
+	for (size_t i = 0; i < s->n_devices; i++) {
+		if (strcmp(s->devices[i]->name, c->argv[0]) == 0) {
+			r = print_device(c, s->devices[i], err);
+		}
+	}
+	weft__v1__status_response__free_unpacked(s, NULL);
+	return r;
 }

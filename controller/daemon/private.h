@@ -13,6 +13,7 @@
  *   jobs*.c     jobs that orchestrators ask for; see jobs.h
  *   query.c     plan, verify, schedule
  *   state.c     status, diff, history
+ *   light.c     the circuits of one device, with what they lose
  *   access.c    roles: who may call what
  *   hosts.c     hosts of this machine: links, neighbours, routes; see hosts.h
  *   hold.c      drained parts, the frozen fabric
@@ -268,6 +269,19 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
 		    void *arg);
 /* Answers with intent against the last readings. */
 void daemon_finish_diff(struct daemon *d, struct rpc_call *call);
+
+/* ---- light.c ---- */
+
+struct light_view {
+	struct wire_circuits circuits;
+	void *memory;
+};
+
+/* Strings are those of `a`, which is apply_devices()[device]. A zeroed v is
+ * fine for fini, also after an error. O(circuits log circuits). */
+int daemon_light_init(struct light_view *v, struct daemon *d, int device,
+		      const struct apply_device *a, struct err *err);
+void daemon_light_fini(struct light_view *v);
 
 /* ---- access.c ---- */
 

@@ -203,6 +203,7 @@ static int fill_device(struct daemon *d, const struct views *s,
 	m->level = (Weft__V1__Level)a->level;
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
+	m->lossy = a->n_lossy;
 	if (md->kind == MODEL_RING) {
 		fill_program(v, a);
 	}
@@ -502,6 +503,26 @@ static int fill_holds(const struct daemon *d, Weft__V1__StatusResponse *m,
 	return 0;
 }
 
+/* The circuits of one device, when they are asked for. */
+static int add_light(struct daemon *d, struct views *s, const char *name,
+		     struct light_view *light, struct err *err)
+{
+	const struct apply_device *a;
+	int n, r;
+
+	a = apply_devices(d->apply, &n);
+	for (int i = 0; i < n && name[0]; i++) {
+		if (strcmp(a[i].name, name) == 0) {
+			r = daemon_light_init(light, d, i, &a[i], err);
+			s->v[i].m.n_read = light->circuits.n;
+			s->v[i].m.read = light->circuits.v;
+			return r;
+		}
+	}
+	return name[0] ? err_set(err, WEFT_ENOTFOUND, "there is no device "
+				 "\"%s\"", name) : 0;
+}
+
 struct daemon_status {
 	Weft__V1__StatusResponse m;
 	Weft__V1__Confirm confirm;
@@ -594,14 +615,20 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
 	struct daemon_status *s = NULL;
+	struct light_view light = { 0 };
 	struct err err = { 0 };
 	int r = daemon_status_new(arg, &s, &err);
 
-	(void)msg;
+	if (r == 0) {
+		r = add_light(arg, &s->views,
+			      ((const Weft__V1__StatusRequest *)msg)->circuits_of,
+			      &light, &err);
+	}
 	if (r || (r = rpc_send(call, &s->m.base, &err))) {
 		rpc_finish_err(call, &err);
 	} else {
 		rpc_finish(call, RPC_OK, NULL);
 	}
 	daemon_status_free(s);
+	daemon_light_fini(&light);
 }

@@ -201,6 +201,16 @@ static const char v9[] =
 	") STRICT;"
 	"INSERT INTO lease VALUES (1, '', 0);";
 
+/* What circuits lose while they are well. */
+static const char v10[] =
+	"CREATE TABLE circuit_loss ("
+	"  device TEXT NOT NULL,"
+	"  in_port INTEGER NOT NULL,"
+	"  out_port INTEGER NOT NULL,"
+	"  mdb INTEGER NOT NULL,"
+	"  PRIMARY KEY (device, in_port, out_port)"
+	") STRICT, WITHOUT ROWID;";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10,
 };

@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 9		/* of the file format (user_version) */
+#define STORE_VERSION 10		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -147,6 +147,19 @@ int store_observed_put(struct store *s, const struct store_observed *v, int n,
 /* WEFT_ENOTFOUND: never read. */
 int store_observed_get(struct store *s, const char *device,
 		       struct store_observed *out, struct err *err);
+
+/* What a circuit was seen to lose while it was well. */
+struct store_loss {
+	struct light_xc xc;
+	int32_t mdb;
+};
+
+/* Those of a device, by xc; *v is the caller's. */
+int store_losses(struct store *s, const char *device, struct store_loss **v,
+		 int *n, struct err *err);
+/* Replaces them, in one transaction. */
+int store_losses_put(struct store *s, const char *device,
+		     const struct store_loss *v, int n, struct err *err);
 
 /* The programs known by their digest. WEFT_ENOTFOUND when neither an intent nor an
  * open change holds it. */

@@ -40,6 +40,12 @@ void wire_out_request(struct out *o, enum out_format format,
 void wire_out_hosts(struct out *o, enum out_format format,
 		    const Weft__V1__HostsState *h, bool full);
 
+/* ---- light.c ---- */
+
+/* The fields of a device all of whose circuits were asked for. */
+void wire_out_device(struct out *o, enum out_format format,
+		     const Weft__V1__DeviceState *d);
+
 /* ---- status.c ---- */
 
 /* True when a device that was read is as intended. */

@@ -96,6 +96,7 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	wire_out_circuits(o, "unexpected", d->unexpected, d->n_unexpected);
 	wire_out_circuits(o, "pending", d->pending, d->n_pending);
 	out_int(o, "pending_count", d->pending_count);
+	out_int(o, "lossy", d->lossy);
 	if (d->program) {
 		out_program(o, d->program);
 	}

@@ -54,6 +54,8 @@ static const struct {
 				  "the port reports disabled and refuses" },
 	[FAULT_REFUSE_PORT] = { "refuse-port", PORT, false,
 				"connecting the port is an error" },
+	[FAULT_DIM] = { "dim", PORT, false,
+			"light through the port gets 3 dB weaker" },
 	[FAULT_IGNORE_PORT] = { "ignore-port", PORT, false,
 				"connecting the port does nothing, silently" },
 	[FAULT_HALF] = { "half", NUMBER, false,

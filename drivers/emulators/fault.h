@@ -45,6 +45,7 @@ enum fault_kind {
 	FAULT_PORT_FAILED,	/* level, port */
 	FAULT_PORT_DISABLED,	/* level, port */
 	FAULT_REFUSE_PORT,	/* level, port: connects end in an error */
+	FAULT_DIM,		/* level, port: 3 dB less light than before */
 	FAULT_IGNORE_PORT,	/* level, port: connects do nothing, no error */
 	FAULT_HALF,		/* level, n: the first n pairs of a list only */
 	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */

@@ -31,11 +31,12 @@ static int power_in(const struct tl1_device *d, int in)
 	return -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
 }
 
-static int loss(const struct tl1_device *d, struct light_xc xc)
+static int loss(struct tl1_device *d, struct light_xc xc)
 {
 	uint64_t pair = ((uint64_t)(uint32_t)xc.in << 32) | (uint32_t)xc.out;
 
-	return (int)(500 + rng_mix(d->e->conf.seed ^ pair) % 1000);
+	return (int)(500 + rng_mix(d->e->conf.seed ^ pair) % 1000) +
+	       (tl1_holds_xc(d, FAULT_DIM, xc) ? 3000 : 0);
 }
 
 static void say_circuit(struct tl1_device *d, struct light_xc xc, int id)

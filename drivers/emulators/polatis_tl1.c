@@ -162,9 +162,11 @@ static const char *powers(struct tl1_device *d, const struct tl1_request *q)
 	}
 	for (int i = first; i <= last; i++) {
 		bool lit = d->e->mem.peer[i - 1] >= 0;
+		int dbm = !lit ? 60 : faults_hold_port(&d->e->faults,
+						FAULT_DIM, i - 1) ? 6 : 3;
 		int cdb = (int)(rng_mix(d->e->conf.seed + (uint64_t)i) % 100);
 
-		tl1_say(d, "%d:-%d.%02d", i, lit ? 3 : 60, lit ? cdb : 0);
+		tl1_say(d, "%d:-%d.%02d", i, dbm, lit ? cdb : 0);
 	}
 	return NULL;
 }

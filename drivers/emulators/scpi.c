@@ -364,10 +364,12 @@ static void powers(struct scpi_device *d, char *args, struct buf *out)
 		for (size_t i = 0; i < ports.n; i++) {
 			int flat = ports.v[i] - 1;
 			bool lit = d->e->mem.peer[flat] >= 0;
+			int dbm = !lit ? 60 : faults_hold_port(&d->e->faults,
+						FAULT_DIM, flat) ? 6 : 3;
 			int cdb = (int)(rng_mix(d->e->conf.seed + flat) % 100);
 
 			buf_printf(out, "%s-%d.%02d", i ? "," : "(",
-				   lit ? 3 : 60, lit ? cdb : 0);
+				   dbm, lit ? cdb : 0);
 		}
 		buf_str(out, ports.n ? ")" : "()");
 	} else if (ports.n > POWERS_A_QUERY) {

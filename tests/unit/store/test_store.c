@@ -331,6 +331,30 @@ static void test_observed(void **state)
 	store_free(s);
 }
 
+static void test_losses(void **state)
+{
+	const struct store_loss two[] = { { { 1, 2 }, 900 },
+					  { { 3, 4 }, 1250 } };
+	struct store *s = must_open(*state);
+	struct store_loss *got = NULL;
+	int n = 9;
+
+	OK(store_losses(s, "sw", &got, &n, &err));
+	assert_int_equal(n, 0);
+	OK(store_losses_put(s, "sw", two, 2, &err));
+	OK(store_losses_put(s, "other", two, 1, &err));
+	OK(store_losses(s, "sw", &got, &n, &err));
+	assert_int_equal(n, 2);
+	assert_memory_equal(got, two, sizeof(two));
+	free(got);
+	OK(store_losses_put(s, "sw", two + 1, 1, &err));
+	OK(store_losses(s, "sw", &got, &n, &err));
+	assert_int_equal(n, 1);
+	assert_int_equal(got[0].xc.in, 3);
+	free(got);
+	store_free(s);
+}
+
 static void test_audit_is_bounded(void **state)
 {
 	struct store *s = must_open(*state);
@@ -389,9 +413,9 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
-/* Takes back what formats 3 to 7 have added; the list of ops that a journal
+/* Takes back what formats 3 to 10 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V9 "DROP TABLE lease;"
+#define WITHOUT_V9 "DROP TABLE circuit_loss; DROP TABLE lease;"
 #define WITHOUT_V7 WITHOUT_V9 "DROP TABLE repair;" \
 	"ALTER TABLE change DROP COLUMN trace;"
 
@@ -862,7 +886,7 @@ int main(void)
 		T(test_journal_comes_back),
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
-		T(test_observed), T(test_audit_is_bounded),
+		T(test_observed), T(test_losses), T(test_audit_is_bounded),
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),

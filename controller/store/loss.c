@@ -1,0 +1,67 @@
+/* What circuits were seen to lose while they were well. */
+#include <stdlib.h>
+
+#include "controller/store/private.h"
+#include "lib/base/vec.h"
+
+int store_losses(struct store *s, const char *device, struct store_loss **v,
+		 int *n, struct err *err)
+{
+	VEC(struct store_loss) list = { 0 };
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port, mdb FROM "
+			    "circuit_loss WHERE device = ? "
+			    "ORDER BY in_port, out_port", "s", device);
+
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		struct store_loss l = { { sqlite3_column_int(st, 0),
+					  sqlite3_column_int(st, 1) },
+					sqlite3_column_int(st, 2) };
+
+		if (vec_push(&list, l)) {
+			rc = err_nomem(err);
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	if (rc) {
+		vec_fini(&list);
+		return rc;
+	}
+	*v = list.v;
+	*n = (int)list.n;
+	return 0;
+}
+
+static int put_all(struct store *s, const char *device,
+		   const struct store_loss *v, int n, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "INSERT INTO circuit_loss "
+			    "VALUES (?, ?, ?, ?)", "");
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = db_bind(s, err, st, "siii", device, (int64_t)v[i].xc.in,
+			     (int64_t)v[i].xc.out, (int64_t)v[i].mdb);
+		rc = rc ? rc : db_finish(s, err, st);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_losses_put(struct store *s, const char *device,
+		     const struct store_loss *v, int n, struct err *err)
+{
+	int rc = db_begin(s, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_run(s, err, "DELETE FROM circuit_loss WHERE device = ?", "s",
+		    device);
+	rc = rc ? rc : put_all(s, device, v, n, err);
+	return db_end(s, rc, err);
+}

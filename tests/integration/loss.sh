@@ -1,0 +1,84 @@
+#!/bin/bash
+# What circuits lose, where the device measures it: shown one by one, compared
+# with the fabric's figure and with what was when all was well.
+source "$(dirname "$0")/../lib.sh"
+emulator ggn glimmerglass-tl1 8x8 || exit 1
+emulator pol polatis-scpi 8x8 || exit 1
+fabric_of() { # FILE LOSS
+	cat >"$1" <<-END
+	weft: 1
+	fabric: lossy
+	hosts:
+	  - { name: "a[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 10ms }
+	  - { name: "b[0-3]", ports: "p[0-1]", rate: 100Gbps, reactivation: 10ms }
+	switches:
+	  - { name: ggn, size: 8x8, driver: glimmerglass-tl1, address: "${ADDR[ggn]}",
+	      loss: $2, options: { gap_ms: 0 } }
+	  - { name: pol, size: 8x8, driver: polatis-scpi, address: "${ADDR[pol]}",
+	      options: { gap_ms: 0 } }
+	fibres:
+	  - { from: "a[0-3].p[0-1]", to: "ggn.[1-8]" }
+	  - { from: "b[0-3].p[0-1]", to: "pol.[1-8]" }
+	jobs:
+	  - { name: ja, nodes: "a[0-3]", collective: allreduce, size: 1MiB, topology: "UniRing(1,4)" }
+	  - { name: jb, nodes: "b[0-3]", collective: allreduce, size: 1MiB, topology: "UniRing(1,4)" }
+	END
+}
+fabric_of "$T/wide.yaml" 9dB
+fabric_of "$T/tight.yaml" 1.6dB
+DAEMON_OPTIONS=(--poll 0)
+daemon || exit 1
+expect 0 "a switch that measures loss is applied" weft apply -f "$T/wide.yaml"
+expect 0 "its circuits are shown" weft device show ggn
+has out "with what they lose, beside the fabric's figure" \
+	'tuned +[01]\.[0-9]{2} dB +9\.00 dB +[01]\.[0-9]{2} dB +-'
+expect 0 "and as JSON" weft device show ggn --format json
+python3 - "$T/out" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+assert len(d["read"]) == 4 and d["lossy"] == 0, d
+for x in d["read"]:
+    assert 0.5 <= x["loss_db"] < 1.5 and x["limit_db"] == 9, x
+    assert x["good_loss_db"] == x["loss_db"], x
+    assert x["factory_loss_db"] is None, x
+    assert not x["over"] and not x["worse"], x
+END
+tap "with the numbers in dB"
+expect 0 "one that does not measure it says so" weft device show pol
+has out "with a dash" 'tuned +- +2\.00 dB +- +-'
+expect 65 "a device that is not there" weft device show nobody
+has err "is named" 'nobody'
+
+# A circuit that gets worse, but not as bad as the fabric says.
+port=$(control ggn map | head -n 1)
+control ggn "fault dim=i${port%,*}" >"$T/out"
+weft verify >"$T/out" 2>&1
+expect 0 "a circuit that loses 3 dB more" weft device show ggn
+has out "is marked" "^ +$((${port%,*} + 1)) .*WORSE"
+expect 0 "status" weft status
+has out "says what it was" \
+	"ggn .*in $((${port%,*} + 1)) -> out .* loses [34]\.[0-9]{2} dB, was [01]\.[0-9]{2} dB"
+stop weftd
+daemon || exit 1
+weft verify >"$T/out" 2>&1
+expect 0 "weftd was away" weft device show ggn
+has out "and knows what it was" 'WORSE'
+control ggn clear >"$T/out"
+weft verify >"$T/out" 2>&1
+expect 0 "repaired" weft status
+grep -q 'loses' "$T/out"
+tap "nothing is said any more" $((! $?))
+
+# A limit that is not kept.
+expect 0 "the fabric says less" weft apply -f "$T/tight.yaml"
+control ggn "fault dim=i${port%,*}" >"$T/out"
+weft verify >"$T/out" 2>&1
+expect 0 "a circuit over the fabric's figure" weft status --format json
+python3 - "$T/out" <<'END'
+import json, sys
+d = {x["name"]: x for x in json.load(open(sys.argv[1]))["devices"]}
+assert d["ggn"]["lossy"] == 1 and d["pol"]["lossy"] == 0
+assert "the fabric says 1.60 dB" in d["ggn"]["problem"], d["ggn"]["problem"]
+END
+tap "is counted and explained"
+finish
