@@ -1,0 +1,171 @@
+/*
+ * Every switch driver under every common fault of its emulator: whatever goes
+ * wrong, what is claimed of an item is true by the device's own account, and
+ * when the fault is over a reading shows what the device holds.
+ */
+#include "tests/unit/drivers/rig.h"
+
+static const char *const drivers[] = {
+	"polatis-scpi", "polatis-tl1", "glimmerglass-tl1", "calient-tl1",
+	"sonic-ocs", "rome-cli", "telescent-cli",
+};
+
+static const char *const faults[] = {
+	/* replies */
+	"slow=3", "bytewise", "duplicate", "late=20", "garbage", "garbage=2",
+	"garbage=3", "drop-reply", "drop-reply=2", "drop-reply=3", "endless",
+	"lines", "noise", "huge=64",
+	/* commands */
+	"eat-set", "drop-set", "silence-set", "silence", "refuse",
+	"wrong-ctag", "wrong-ctag=3", "log-out", "log-out=2", "autonomous",
+	"page=1", "tid-required", "half=1", "chain-stop", "queue-full",
+	"stale", "homing",
+	/* ports */
+	"port-failed=i1", "port-failed=o5", "port-disabled=i1",
+	"port-disabled=o5", "refuse-port=o5", "ignore-port=i1",
+	"conn-failed=o5", "locked=i1", "tuning=o5", "dim=i1",
+	/* the device, and others */
+	"@restart kept", "@restart old", "@restart dark", "@set 1,5",
+	"@set 1,6", "@set 3,5",
+};
+
+#define N_DRIVERS (sizeof(drivers) / sizeof(drivers[0]))
+#define N_FAULTS_TRIED (sizeof(faults) / sizeof(faults[0]))
+
+static const struct drv_item first[] = { ADD(2, 6) };
+static const struct drv_item batch[] = { ADD(0, 4), ADD(1, 5), DEL(2, 6) };
+
+static struct rig *set_up(const char *driver)
+{
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	rig_init(r, driver, 8, 8, false);
+	r->cfg.timeout_ms = 150;
+	rig_option(r, "gap_ms", "0");
+	if (strcmp(driver, "rome-cli") == 0 ||
+	    strcmp(driver, "telescent-cli") == 0) {
+		rig_option(r, "poll_ms", "1");
+		rig_option(r, "move_ms", "50");
+	} else {
+		rig_option(r, "settle_ms", "1");
+	}
+	if (strcmp(driver, "sonic-ocs") == 0) {
+		rig_option(r, "tune_ms", "20");
+	}
+	rig_start_emulator(r, "8x8", NULL);
+	rig_open(r);
+	return r;
+}
+
+/* What the device really holds. */
+static bool holds(struct rig *r, struct light_xc xc)
+{
+	char map[512], line[32];
+	const char *at;
+
+	rig_control(r, "map", map, sizeof(map));
+	snprintf(line, sizeof(line), "%d,%d\n", xc.in, xc.out);
+	at = strstr(map, line);
+	return at && (at == map || at[-1] == '\n');
+}
+
+/* Nothing else is going on: reads until the session is well, which may take
+ * finding it dead, and compares. */
+static void read_well(struct rig *r, const char *fault)
+{
+	char map[512];
+	int n = 0, shown = 0;
+
+	for (int i = 0; i < 6 && rig_snapshot(r); i++) {
+		/* what is out of order ends a session each time */
+	}
+	if (r->rc) {
+		fail_msg("%s, after %s: %s", r->driver, fault, r->err.msg);
+	}
+	rig_control(r, "map", map, sizeof(map));
+	for (const char *p = map; (p = strchr(p, '\n')); p++) {
+		n++;
+	}
+	for (int i = 0; i < r->snap.n_xcs; i++) {
+		/* What is entered and not activated is no light. */
+		if (r->snap.xcs[i].state != DRV_BLOCKED) {
+			assert_true(holds(r, r->snap.xcs[i].xc));
+			shown++;
+		}
+	}
+	assert_int_equal(shown, n);
+}
+
+static void check_claims(struct rig *r, const char *fault)
+{
+	for (int i = 0; i < 3; i++) {
+		const struct drv_outcome *o = &r->outcomes[i];
+		bool as_asked = holds(r, batch[i].xc) ==
+				(batch[i].op == DRV_ADD);
+		bool wrong = o->result == DRV_DONE &&
+			     o->evidence >= DRV_READ_BACK && !as_asked;
+
+		/* A port that is there already was not refused. */
+		wrong = wrong || (o->result == DRV_REFUSED && as_asked &&
+				  batch[i].op == DRV_ADD);
+		if (wrong) {
+			fail_msg("%s, %s: item %d is %s (%s): %s", r->driver,
+				 fault, i, drv_result_name(o->result),
+				 drv_evidence_name(o->evidence), o->text);
+		}
+		if (o->result != DRV_DONE) {
+			assert_true(o->text[0] || r->err.msg[0]);
+		}
+	}
+	if (r->rc) {
+		assert_non_null(strstr(r->err.msg, "dut"));
+	}
+}
+
+static void run(struct rig *r, const char *fault)
+{
+	char command[64];
+
+	rig_control(r, "clear", NULL, 0);
+	rig_control(r, "unset", NULL, 0);
+	read_well(r, "nothing");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, first), 0);
+	snprintf(command, sizeof(command), "%s%s",
+		 fault[0] == '@' ? "" : "fault ", fault + (fault[0] == '@'));
+	rig_control(r, command, NULL, 0);
+	rig_submit(r, DRV_SAFE, 3, batch);
+	check_claims(r, fault);
+	rig_control(r, "clear", NULL, 0);
+	if (strcmp(fault, "homing") == 0) {
+		rig_control(r, "restart kept", NULL, 0);
+	}
+	if (strcmp(fault, "stale") != 0) {
+		read_well(r, fault);
+	} else {
+		rig_control(r, "restart dark", NULL, 0);
+	}
+}
+
+static void claims_are_true_under_every_fault(void **state)
+{
+	struct rig *r = set_up(*state);
+
+	for (size_t i = 0; i < N_FAULTS_TRIED; i++) {
+		run(r, faults[i]);
+	}
+	rig_fini(r);
+	test_free(r);
+}
+
+int main(void)
+{
+	static struct CMUnitTest all[N_DRIVERS];
+
+	for (size_t i = 0; i < N_DRIVERS; i++) {
+		all[i].name = drivers[i];
+		all[i].test_func = claims_are_true_under_every_fault;
+		all[i].initial_state = (void *)drivers[i];
+	}
+	return cmocka_run_group_tests_name("drivers/faults", all, NULL, NULL);
+}
