@@ -114,8 +114,10 @@ static const char *do_map(struct emu *e, struct buf *answer)
 static const char *do_stats(struct emu *e, struct buf *answer)
 {
 	buf_printf(answer, "commands %" PRIu64 "\nsets %" PRIu64
-		   "\nsessions %" PRIu64 "\nboots %" PRIu64 "\n",
-		   e->n_commands, e->n_sets, e->n_sessions, e->mem.boots);
+		   "\nsessions %" PRIu64 "\nboots %" PRIu64
+		   "\nfaults %" PRIu64 "\n",
+		   e->n_commands, e->n_sets, e->n_sessions, e->mem.boots,
+		   e->faults.struck);
 	return NULL;
 }
 

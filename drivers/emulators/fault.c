@@ -255,6 +255,7 @@ bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value)
 		if (value) {
 			*value = fault->value;
 		}
+		f->struck++;
 		if (fault->permille < 0) {
 			memmove(fault, fault + 1,
 				(--f->n - i) * sizeof(*fault));
@@ -264,10 +265,20 @@ bool faults_strike(struct faults *f, enum fault_kind kind, int64_t *value)
 	return false;
 }
 
+/* Once for each fault that is met, however often. */
+static bool holds(struct faults *f, struct fault *fault)
+{
+	bool does = by_chance(f, fault);
+
+	f->struck += does && !fault->met;
+	fault->met = fault->met || does;
+	return does;
+}
+
 bool faults_hold(struct faults *f, enum fault_kind kind, int64_t *value)
 {
 	for (size_t i = 0; i < f->n; i++) {
-		if (f->v[i].kind == kind && by_chance(f, &f->v[i])) {
+		if (f->v[i].kind == kind && holds(f, &f->v[i])) {
 			if (value) {
 				*value = f->v[i].value;
 			}
@@ -281,7 +292,7 @@ bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->v[i].kind == kind && f->v[i].value == flat &&
-		    by_chance(f, &f->v[i])) {
+		    holds(f, &f->v[i])) {
 			return true;
 		}
 	}
@@ -293,7 +304,7 @@ bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->v[i].kind == kind && f->v[i].value == node &&
-		    f->v[i].channel == channel && by_chance(f, &f->v[i])) {
+		    f->v[i].channel == channel && holds(f, &f->v[i])) {
 			return true;
 		}
 	}

@@ -84,11 +84,14 @@ struct fault {
 	int64_t channel;	/* of a place NODE:CHANNEL */
 	int64_t seen;
 	int permille;		/* -1: always */
+	bool met;		/* a level fault has held */
 };
 
 struct faults {
 	struct fault *v;
 	size_t n, cap;
+	uint64_t struck;	/* events that struck, and level faults that
+				 * were met, since the start */
 	struct rng rng;
 	const struct devmem *mem;	/* for the size of the device */
 };
