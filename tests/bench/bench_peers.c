@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	printf("all-gather: steps, T_B / bound, CPU s; weft with "
 	       "verification, peers as measured once\n"
 	       "(SCCL: 16 nodes BW-optimal had not ended after 700 s; "
-	       "ForestColl: tree height; TACOS: rounds)\n");
+	       "ForestColl: tree height; TACOS: rounds; -: not run)\n");
 	printf("%-16s %5s %6s %7s | %-20s | %-20s | %-20s\n", "", "weft", "",
 	       "", "SCCL", "ForestColl", "TACOS");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && !rc; i++) {
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 		if (rc) {
 			break;
 		}
-		printf("%-16s %5d %6.3f %7.3g", rows[i].expr, f.steps, f.ratio,
+		printf("%-16s %5d %6.3f %7.5f", rows[i].expr, f.steps, f.ratio,
 		       f.cpu);
 		show_peer(&rows[i].sccl);
 		show_peer(&rows[i].forestcoll);
@@ -149,6 +149,9 @@ int main(int argc, char **argv)
 			record(json, i, &f);
 		}
 	}
+	/* Direct-connect-topologies, table 6. */
+	printf("SCCL as published: Torus(5,5) in 3286 s; Hypercube(5) and "
+	       "Torus(6,6) did not end in 10000 s\n");
 	if (json) {
 		fclose(json);
 	}
