@@ -252,18 +252,6 @@ static int find_bound(struct solve *s, struct err *err)
 	return rc;
 }
 
-/* Of the channels given, as many as can ever be of use: one for each
- * lightpath beside those with something in use. */
-static int useful_channels(const struct solve *s)
-{
-	int64_t n = s->m->lightpaths + 1;
-
-	for (size_t i = 0; i < s->m->blocks.n; i++) {
-		n += s->m->blocks.v[i].channel >= 0;
-	}
-	return n < s->opt->channels ? (int)n : s->opt->channels;
-}
-
 static int find_fit(struct solve *s, struct err *err)
 {
 	struct stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
@@ -275,14 +263,15 @@ static int find_fit(struct solve *s, struct err *err)
 /* As many as fit in the channels given. */
 static int fill(struct solve *s, struct err *err)
 {
+	int64_t most = most_channels(s);
 	struct stop stop = final_stop(s);
 	bool all;
 
+	most = most < s->opt->channels ? most : s->opt->channels;
 	if (s->wanted < s->res->lightpaths_bound) {
 		s->res->lightpaths_bound = s->wanted;
 	}
-	return attempt(s, useful_channels(s), effort(s, 1), &stop,
-				 &all, err);
+	return attempt(s, (int)most, effort(s, 1), &stop, &all, err);
 }
 
 /* One channel fewer may be impossible. */

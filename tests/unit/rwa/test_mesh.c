@@ -328,6 +328,12 @@ static void guard_channels_stay_dark(void **state)
 	/* 1, 4 and 7, then three dark ones. */
 	snprintf(buf, sizeof(buf), text, "");
 	expect_channels(yaml(buf), 11);
+	/* With more than enough for that given, all are served. */
+	m = yaml(buf);
+	solve(m, 16, &res);
+	assert_int_equal(res.lightpaths, 3);
+	rwa_mesh_result_fini(&res);
+	rwa_mesh_free(m);
 	/* In use is lit: what is near stays dark, 2 to 6 on one fibre. */
 	snprintf(buf, sizeof(buf), text,
 		 "in_use:\n- {from: 0, to: 1, channel: 4}\n");
