@@ -170,6 +170,7 @@ export function drawRing(view, device, open) {
 
 // ---- wavelengths ----
 
+const LETTER = 5;	// about as wide as one of a label
 const CELL = 10;	// units of the drawing
 const SIDE = 46;	// for the names of the rows
 
@@ -271,14 +272,14 @@ function explore(picture, view, device, cursor, box) {
 }
 
 function columnNames(view, device) {
-	const every = Math.max(1, Math.ceil(device.columns / 12));
-	const names = [];
+	const all = Array.from({ length: device.columns },
+		(_, c) => hostName(view, device, c * device.segment_size));
+	const longest = Math.max(...all.map((name) => name.length));
+	const every = Math.ceil(Math.max(device.columns / 12, (longest + 1) * LETTER / CELL));
 
-	for (let c = 0; c < device.columns; c += every) {
-		names.push(svg("text", { class: "label start", x: SIDE + c * CELL,
-			y: device.rows * height(device) + 9 }, hostName(view, device, c * device.segment_size)));
-	}
-	return names;
+	return all.map((name, c) => c % every ? null
+		: svg("text", { class: "label start", x: SIDE + c * CELL,
+			y: device.rows * height(device) + 9 }, name));
 }
 
 export function drawGrid(view, device, open) {
