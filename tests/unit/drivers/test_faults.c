@@ -12,9 +12,9 @@ static const char *const drivers[] = {
 
 static const char *const faults[] = {
 	/* replies */
-	"slow=3", "bytewise", "duplicate", "late=20", "garbage", "garbage=2",
-	"garbage=3", "drop-reply", "drop-reply=2", "drop-reply=3", "endless",
-	"lines", "noise", "huge=64",
+	"slow=3", "bytewise", "duplicate", "late=20", "late=200", "overrate=2",
+	"garbage", "garbage=2", "garbage=3", "drop-reply", "drop-reply=2",
+	"drop-reply=3", "endless", "lines", "noise", "huge=64",
 	/* commands */
 	"eat-set", "drop-set", "silence-set", "silence", "refuse",
 	"wrong-ctag", "wrong-ctag=3", "log-out", "log-out=2", "autonomous",
