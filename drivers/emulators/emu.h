@@ -58,6 +58,7 @@ struct emu {
 	void *device;
 	uv_loop_t loop;
 	struct devmem mem;	/* the map that is in effect */
+	struct devmem noted;	/* as it was when it was last in the log */
 	struct devmem old;	/* the map at the start of the program */
 	struct faults faults;
 	uint64_t n_commands, n_sets, n_sessions;

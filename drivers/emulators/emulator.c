@@ -320,11 +320,30 @@ static void on_lost(uv_timer_t *t)
 	save(e);
 }
 
+static void note_move(struct light_xc xc, bool connect, void *arg)
+{
+	(void)arg;
+	printf("circuit %d,%d %s\n", xc.in, xc.out,
+	       connect ? "made" : "gone");
+	fflush(stdout);
+}
+
+/* Every circuit that moves is told, whatever came of it in the end. */
+static void note_moves(struct emu *e)
+{
+	if (e->mem.n_ports > 0) {
+		emu_changes(&e->noted, &e->mem, note_move, NULL);
+		memcpy(e->noted.peer, e->mem.peer,
+		       (size_t)e->mem.n_ports * sizeof(*e->mem.peer));
+	}
+}
+
 void emu_changed(struct emu *e)
 {
 	int64_t ms;
 
 	save(e);
+	note_moves(e);
 	if (faults_strike(&e->faults, FAULT_LOST, &ms)) {
 		uv_timer_start(&e->lost, on_lost, (uint64_t)ms, 0);
 	}
@@ -645,7 +664,14 @@ static int init_device(struct emu *e, struct err *err)
 		rc = devmem_init(&e->old, e->dialect->kind, c->n_in, c->n_out,
 				 c->any_to_any, err);
 	}
-	return rc ? rc : load_state(e, err);
+	rc = rc ? rc : devmem_init(&e->noted, e->dialect->kind, c->n_in,
+				   c->n_out, c->any_to_any, err);
+	rc = rc ? rc : load_state(e, err);
+	if (rc == 0 && e->mem.n_ports > 0) {
+		memcpy(e->noted.peer, e->mem.peer,
+		       (size_t)e->mem.n_ports * sizeof(*e->mem.peer));
+	}
+	return rc;
 }
 
 static int serve(struct emu *e, struct err *err)
@@ -718,6 +744,7 @@ static int run(struct emu *e, const struct emu_args *args, struct err *err)
 	}
 	devmem_fini(&e->mem);
 	devmem_fini(&e->old);
+	devmem_fini(&e->noted);
 	faults_fini(&e->faults);
 	return rc;
 }
