@@ -23,6 +23,7 @@ struct entry {
 	struct build *b;
 	char object[OBJECT_MAX];
 	int32_t loss_mdb;
+	bool amplified;
 	int n_channels;		/* 0: not filtered */
 	int *channels;		/* of each pair of ends */
 	int channel;		/* of the pair at hand, -1: not filtered */
@@ -297,12 +298,14 @@ static void join(struct entry *e, const struct end *host,
 		p->tx_device = dev->device;
 		p->tx_port = dev->index;
 		p->tx_loss_mdb = e->loss_mdb;
+		p->tx_amplified = e->amplified;
 		d->in_port[dev->index] = host->port;
 		b->tx_at[host->port] = host->name->at;
 	} else {
 		p->rx_device = dev->device;
 		p->rx_port = dev->index;
 		p->rx_loss_mdb = e->loss_mdb;
+		p->rx_amplified = e->amplified;
 		d->out_port[dev->index] = host->port;
 		b->rx_at[host->port] = host->name->at;
 	}
@@ -345,6 +348,7 @@ static void join_trunk(struct entry *e, const struct end *from,
 	struct build *b = e->b;
 	struct model_trunk t = { from->device, from->index, to->device,
 				 to->index, .loss_mdb = e->loss_mdb,
+				 .amplified = e->amplified,
 				 .channel = e->channel };
 
 	t.from_name = end_name(e, from);
@@ -488,7 +492,8 @@ static void add_fibre(struct build *b, const struct node *node, int nth)
 		b->fibres_unsure = true;
 		return;
 	}
-	e.loss_mdb = (int32_t)v[FIBRE_LOSS].num;
+	e.loss_mdb = (int32_t)(v[FIBRE_LOSS].num - v[FIBRE_GAIN].num);
+	e.amplified = v[FIBRE_GAIN].num > 0;
 	from = build_names(b, e.object, "from", v[FIBRE_FROM].node,
 			   &b->r->work, MODEL_MAX_PORTS);
 	to = build_names(b, e.object, "to", v[FIBRE_TO].node, &b->r->work,

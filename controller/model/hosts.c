@@ -72,6 +72,12 @@ static void add_host(struct build *b, const struct name *name, int class,
 		.place = name->at,
 		.n_channels = c->n_channels,
 		.channels = c->channels,
+		.has_launch = v[HOST_LAUNCH].ok,
+		.launch_mdbm = (int32_t)v[HOST_LAUNCH].num,
+		.has_receive_min = v[HOST_RECEIVE_MIN].ok,
+		.receive_min_mdbm = (int32_t)v[HOST_RECEIVE_MIN].num,
+		.has_receive_max = v[HOST_RECEIVE_MAX].ok,
+		.receive_max_mdbm = (int32_t)v[HOST_RECEIVE_MAX].num,
 	};
 
 	h.name = reader_copy(b->r, b->r->keep, name->text, strlen(name->text));

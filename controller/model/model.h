@@ -33,7 +33,9 @@ struct model_port {
 				 * transmit fibre reaches; -1: dark */
 	int rx_device, rx_port; /* device and egress port that feeds the
 				 * receive fibre; -1: dark */
-	int32_t tx_loss_mdb, rx_loss_mdb;	/* of the fibres */
+	int32_t tx_loss_mdb, rx_loss_mdb;	/* of the fibres, less the
+						 * gain of amplifiers */
+	bool tx_amplified, rx_amplified;
 };
 
 struct model_host {
@@ -45,6 +47,8 @@ struct model_host {
 	int *channels;
 	char *netns;		/* namespace of weftd's machine that it is, "":
 				 * weftd's own; NULL: a machine of its own */
+	bool has_launch, has_receive_min, has_receive_max;
+	int32_t launch_mdbm, receive_min_mdbm, receive_max_mdbm;
 	struct model_place place;
 };
 
@@ -99,7 +103,8 @@ struct model_trunk {
 	int from_device, from_port;	/* egress, 0-based */
 	int to_device, to_port;		/* ingress */
 	char *from_name, *to_name;	/* "ocs0.9", counted from 1 */
-	int32_t loss_mdb;
+	int32_t loss_mdb;	/* less the gain of its amplifier */
+	bool amplified;
 	int channel;		/* the one wavelength that its multiplexers
 				 * pass, -1: whatever there is */
 };

@@ -21,6 +21,10 @@ static const char *const algorithms[] = { "auto", "composed", "optree",
 /* As in enum model_overlap. */
 static const char *const overlaps[] = { "auto", "true", "false", NULL };
 
+#define POWER(key_name, key_help)                                 \
+	{ key_name, KEY_QUANTITY, .unit = UNIT_MDBM, .min = -MAX_DB, \
+	  .max = MAX_DB, .help = key_help }
+
 static const struct key host_keys[] = {
 	[HOST_NAME] = { "name", KEY_NAMES, .required = true,
 			.help = "names of hosts, such as gpu[00-15]" },
@@ -39,6 +43,12 @@ static const struct key host_keys[] = {
 	[HOST_NETNS] = { "netns", KEY_TEXT,
 			 .help = "network namespace of this machine that the "
 				 "host is, such as weft.lab.%, or self" },
+	[HOST_LAUNCH] = POWER("launch", "power that its transmitters send, "
+					"such as 1dBm"),
+	[HOST_RECEIVE_MIN] = POWER("receive-min", "least power that its "
+						  "receivers need"),
+	[HOST_RECEIVE_MAX] = POWER("receive-max", "most power that its "
+						  "receivers stand"),
 };
 
 #define COMMON_KEYS(name_type, name_help)                                     \
@@ -149,6 +159,9 @@ static const struct key fibre_keys[] = {
 	[FIBRE_CHANNELS] = { "channels", KEY_TEXT,
 			     .help = "between switches: the one wavelength "
 				     "that each passes, such as 0-7" },
+	[FIBRE_GAIN] = { "gain", KEY_QUANTITY, .unit = UNIT_MDB,
+			 .max = MAX_DB, .def = "0dB",
+			 .help = "of an amplifier on each fibre" },
 };
 
 static const struct key job_keys[] = {

@@ -51,6 +51,9 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
 	}
 	rc = pj->is_ring ? plan_ring_job(ctx, pj, err)
 			 : plan_switched_job(ctx, pj, err);
+	if (rc == 0 && !pj->is_ring) {
+		rc = plan_check_power(ctx, pj, err);
+	}
 	ctx->base = base;
 	if (rc) {
 		rc = err_wrap(err, "job %s", job->name);

@@ -62,6 +62,12 @@ int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
  * circuits.c */
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
+/* Every lightpath that is to be connected, as far as the fabric knows what is
+ * launched and what its receiver needs and stands; light of an amplifier only
+ * where it knows both. WEFT_EINFEASIBLE: the ports and the numbers. power.c */
+int plan_check_power(const struct plan_ctx *ctx, const struct plan_job *pj,
+		     struct err *err);
+
 /* True when a port may be given out: attached, not failed, not taken.
  * circuits.c */
 bool plan_tx_usable(const struct plan_ctx *ctx, int port);
