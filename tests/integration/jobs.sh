@@ -117,6 +117,35 @@ wait_for 60 state g ended
 tap "and ends when the switch is back"
 wait "${PID[g]}"
 unset 'PID[g]'
+# A circuit that the switch silently does not make: read back, and taken back.
+map >"$T/before"
+control ocs0 "fault ignore-port=o13" >"$T/ctl"
+expect 65 "a circuit that is silently ignored" weft job request m --nodes h6,h7 -c allgather --size 1MB
+state m failed && job m | jq -r .problem | grep -q 'was to be made, but the device does not have it'
+tap "fails the job, and says which"
+control ocs0 clear >"$T/ctl"
+map | cmp -s - "$T/before"
+tap "and leaves no light of it"
+
+# Given back while it starts: it is over once it has started.
+control ocs0 "fault slow=200" >"$T/ctl"
+weft job request s --nodes h6,h7 -c allgather --size 1MB --no-wait >/dev/null 2>&1
+wait_for 10 state s starting
+tap "a job on a slow switch is starting"
+expect 0 "it is given back meanwhile" weft job release s
+control ocs0 clear >"$T/ctl"
+state s ended && map | cmp -s - "$T/before"
+tap "and is over, without light"
+
+# Its time is over while the switch is away.
+expect 0 "a job for two seconds" weft job request t --nodes h6,h7 -c allgather --size 1MB --duration 2s
+kill -STOP "${PID[ocs0]}"
+wait_for 30 bash -c "weft job list --format json t | jq '.jobs[0] | .state == \"ending\" and .problem != \"its time is over\"' | grep -q true"
+tap "its time is over while its switch is away"
+kill -CONT "${PID[ocs0]}"
+wait_for 60 state t ended
+map | cmp -s - "$T/before"
+tap "it ends when the switch is back, with its light"
 # Another configuration of the operator, and back: jobs stay.
 map >"$T/with-b"
 sed 's/collective: allreduce, size: 1MB }/collective: allreduce, size: 1MB, topology: "UniRing(1,2)" }/' \
