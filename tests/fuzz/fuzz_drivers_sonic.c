@@ -38,6 +38,14 @@ static void check_line(int which, char *line)
 	}
 }
 
+/* A frame that comes in two pieces is the same frame. */
+static void check_pieces(const uint8_t *data, size_t size, int64_t n)
+{
+	if (sonic_frame(data, size / 2, 0, NULL) == 0) {
+		assert(sonic_frame(data, size, size / 2, NULL) == n);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int64_t n = size ? sonic_frame(data + 1, size - 1, 0, NULL) : 0;
@@ -46,6 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int status;
 	char *text, *rest, *line;
 
+	if (size) {
+		check_pieces(data + 1, size - 1, n);
+	}
 	if (n <= 0 || sonic_parse_end(data + 1, (size_t)n, &text_len, &tag,
 				      &status, NULL)) {
 		return 0;

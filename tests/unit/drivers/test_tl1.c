@@ -47,7 +47,11 @@ static void finds_the_end_of_a_frame(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < len; i++) {
-		assert_int_equal(tl1_frame((const uint8_t *)reply, i, 0, NULL), 0);
+		assert_int_equal(tl1_frame((const uint8_t *)reply, i, 0, NULL),
+				 0);
+		/* The rest of it, later: the same frame. */
+		assert_int_equal(tl1_frame((const uint8_t *)reply, len, i,
+					   NULL), len);
 	}
 	assert_int_equal(tl1_frame((const uint8_t *)reply, len, 0, NULL), len);
 	assert_true(tl1_frame((const uint8_t *)"\x07", 1, 0, NULL) < 0);
