@@ -17,20 +17,15 @@ static const char *phase_name(enum phase phase);
 
 /* ---- what is said -------------------------------------------------------- */
 
-void change_event(struct change *c, const struct device *d, bool is_problem,
-		  const char *fmt, ...)
+static void tell(struct change *c, enum phase phase, const struct device *d,
+		 bool is_problem, const char *text)
 {
-	char text[ERR_MSG_MAX];
 	struct apply_event ev = {
-		.phase = phase_name(c->phase), .device = d ? d->name : "",
+		.phase = phase_name(phase), .device = d ? d->name : "",
 		.text = text, .is_problem = is_problem,
 		.done = c->done, .total = c->total,
 	};
-	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	if (c->journal.change.id) {
 		store_audit(c->a->store, c->journal.change.id, ev.device,
 			    STORE_EVENT, text);
@@ -38,6 +33,18 @@ void change_event(struct change *c, const struct device *d, bool is_problem,
 	if (c->on_event) {
 		c->on_event(&ev, c->arg);
 	}
+}
+
+void change_event(struct change *c, const struct device *d, bool is_problem,
+		  const char *fmt, ...)
+{
+	char text[ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	tell(c, c->phase, d, is_problem, text);
 }
 
 void change_progress(struct change *c, const struct device *d,
@@ -923,6 +930,7 @@ static void enter(struct change *c, enum phase phase)
 static void scope_stage(struct change *c, int first)
 {
 	const struct plan_stage *st;
+	char text[ERR_MSG_MAX];
 
 	c->whole = false;
 	c->first = c->end = first;
@@ -937,10 +945,12 @@ static void scope_stage(struct change *c, int first)
 	}
 	if (c->plan->n_stages > 1 && first < c->n_runs) {
 		st = &c->plan->stages[c->runs[first].stage];
-		change_event(c, NULL, false, "stage %d of %d, domain %s: %d to "
-			     "delete, %d to make, %d to load",
-			     c->runs[first].stage + 1, c->plan->n_stages,
-			     st->domain, st->n_del, st->n_add, st->n_loads);
+		snprintf(text, sizeof(text), "stage %d of %d, domain %s: %d to "
+			 "delete, %d to make, %d to load",
+			 c->runs[first].stage + 1, c->plan->n_stages,
+			 st->domain, st->n_del, st->n_add, st->n_loads);
+		/* A stage begins with its check, whatever went before. */
+		tell(c, PHASE_CHECK, NULL, false, text);
 	}
 }
 

@@ -13,6 +13,7 @@ struct column {
 	const char *key;
 	int width;
 	bool numeric;		/* every value is a number or missing */
+	bool blank;		/* every value is an empty text */
 };
 
 struct table {
@@ -170,7 +171,8 @@ static int collect_columns(const struct out *o, int at, struct table *t)
 			if (n->kind != OUT_NOTE &&
 			    find_column(t, n->key) < 0 &&
 			    vec_push(&t->cols, (struct column){
-					n->key, out_width(n->key), true })) {
+					.key = n->key, .numeric = true,
+					.width = out_width(n->key) })) {
 				return WEFT_ENOMEM;
 			}
 		}
@@ -229,6 +231,20 @@ static int fill_table(const struct out *o, int at, struct table *t)
 	return 0;
 }
 
+/* A column without a word in it tells nothing: no problems, no comments. The
+ * first one stays, so that there is a line for every row. */
+static void hide_blank(struct table *t)
+{
+	for (size_t c = 1; c < t->cols.n; c++) {
+		t->cols.v[c].blank = true;
+	}
+	for (size_t i = 0; i < t->cells.n; i++) {
+		if (!t->cells.v[i] || t->cells.v[i][0]) {
+			t->cols.v[i % t->cols.n].blank = false;
+		}
+	}
+}
+
 static void put_cell(const struct column *c, const char *text, struct buf *b)
 {
 	int pad = c->width - out_width(text);
@@ -245,6 +261,9 @@ static void put_header(const struct table *t, int indent, struct buf *b)
 	for (size_t c = 0; c < t->cols.n; c++) {
 		struct buf key = { 0 };
 
+		if (t->cols.v[c].blank) {
+			continue;
+		}
 		put_key(t->cols.v[c].key, &key);
 		for (size_t i = 0; i < key.len; i++) {
 			if (key.data[i] >= 'a' && key.data[i] <= 'z') {
@@ -267,6 +286,7 @@ static void put_table(const struct out *o, int at, int indent, struct buf *b)
 		free_table(&t);
 		return;
 	}
+	hide_blank(&t);
 	put_header(&t, indent, b);
 	for (size_t i = 0; i < t.cells.n; i += t.cols.n) {
 		size_t start = b->len;
@@ -275,6 +295,9 @@ static void put_table(const struct out *o, int at, int indent, struct buf *b)
 		for (size_t c = 0; c < t.cols.n; c++) {
 			const char *text = t.cells.v[i + c];
 
+			if (t.cols.v[c].blank) {
+				continue;
+			}
 			put_cell(&t.cols.v[c], text ? text : "-", b);
 		}
 		end_line(b, start);

@@ -102,6 +102,49 @@ static void table_golden(void **state)
 	      "none        -\n");
 }
 
+/* Columns that say nothing in any row are left out, but never the first;
+ * null is something, and for programs all are there. */
+static void blank_columns(struct out *o)
+{
+	out_array(o, "rows");
+	for (int i = 0; i < 2; i++) {
+		out_object(o, NULL);
+		out_str(o, "name", "");
+		out_str(o, "problem", "");
+		out_str(o, "comment", i ? "late" : "");
+		out_null(o, "end");
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static void blank_columns_golden(void **state)
+{
+	(void)state;
+	check(OUT_TABLE, blank_columns,
+	      "rows:\n"
+	      "  NAME  COMMENT  END\n"
+	      "                   -\n"
+	      "        late       -\n");
+	check(OUT_JSON, blank_columns,
+	      "{\n"
+	      "  \"rows\": [\n"
+	      "    {\n"
+	      "      \"name\": \"\",\n"
+	      "      \"problem\": \"\",\n"
+	      "      \"comment\": \"\",\n"
+	      "      \"end\": null\n"
+	      "    },\n"
+	      "    {\n"
+	      "      \"name\": \"\",\n"
+	      "      \"problem\": \"\",\n"
+	      "      \"comment\": \"late\",\n"
+	      "      \"end\": null\n"
+	      "    }\n"
+	      "  ]\n"
+	      "}\n");
+}
+
 static void json_golden(void **state)
 {
 	(void)state;
@@ -498,6 +541,7 @@ int main(void)
 		cmocka_unit_test(json_golden),
 		cmocka_unit_test(yaml_golden),
 		cmocka_unit_test(nested_golden),
+		cmocka_unit_test(blank_columns_golden),
 		cmocka_unit_test(empty_root),
 		cmocka_unit_test(json_round_trip),
 		cmocka_unit_test(yaml_round_trip),
