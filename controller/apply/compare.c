@@ -318,6 +318,7 @@ enum store_step_state compare_step(const struct store_work *w,
 				   const struct store_step *step,
 				   const struct drv_snapshot *snap)
 {
+	const struct drv_xc *x;
 	bool there;
 
 	if (step->op == STORE_LOAD) {
@@ -330,7 +331,13 @@ enum store_step_state compare_step(const struct store_work *w,
 	if (step->op == STORE_LEAVE) {
 		return step->state;
 	}
-	there = snap_find(snap, step->xc) != NULL;
+	x = snap_find(snap, step->xc);
+	there = x != NULL;
+	/* Half deleted: a device of two phases still lists it, without
+	 * light. */
+	if (step->op == STORE_DEL && x && x->state == DRV_BLOCKED) {
+		return STORE_UNKNOWN;
+	}
 	if (step->op == STORE_KEEP) {
 		return there ? STORE_AS_PLANNED : STORE_UNKNOWN;
 	}

@@ -80,7 +80,8 @@ static bool is_free(struct run *r, int step)
 	do {
 		holder = snap_holder(&r->dev->now.snap, r->dev->any_to_any,
 				     st->xc, &at);
-	} while (holder && in_batch(r, holder->xc));
+	} while (holder && (in_batch(r, holder->xc) ||
+			    light_xc_cmp(&holder->xc, &st->xc) == 0));
 	if (!holder) {
 		return true;
 	}

@@ -292,6 +292,8 @@ static struct {
 	bool dead;			/* readings fail */
 	int tuning;			/* readings that say light moves */
 	int max_batch;
+	bool blocked;			/* 5 -> 6 is listed, without light, until
+					 * it is asked for again */
 	bool measures;			/* outcomes claim measured light */
 	int hook_at;			/* readings until the hook is called */
 	void (*hook)(struct rig *r);
@@ -316,6 +318,11 @@ static inline void rig_b_read(struct drv *dev, int rc,
 	}
 	for (int i = 0; i < snap->n_xcs && rig_b.tuning > 0; i++) {
 		snap->xcs[i].state = DRV_TUNING;
+	}
+	for (int i = 0; i < snap->n_xcs && rig_b.blocked; i++) {
+		if (snap->xcs[i].xc.in == 5 && snap->xcs[i].xc.out == 6) {
+			snap->xcs[i].state = DRV_BLOCKED;
+		}
 	}
 	rig_b.tuning -= rig_b.tuning > 0;
 	snap->caps.max_batch = rig_b.max_batch;
@@ -350,6 +357,12 @@ static inline void rig_b_submit(struct drv *dev, const struct drv_batch *batch,
 				drv_submit_cb cb, void *arg)
 {
 	rig_b.submit_cb = cb;
+	for (int i = 0; i < batch->n_items; i++) {
+		if (batch->items[i].op == DRV_ADD &&
+		    batch->items[i].xc.in == 5 && batch->items[i].xc.out == 6) {
+			rig_b.blocked = false;
+		}
+	}
 	drv_find("sim")->submit(dev, batch, rig_b_sent, arg);
 }
 

@@ -596,6 +596,29 @@ static void test_restart_between_checks(void **state)
 	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
 }
 
+static void block_b(struct rig *r)
+{
+	(void)r;
+	rig_b.blocked = true;
+}
+
+/* A delete that was cut short left the circuit in the list, but dark: it is
+ * made again. */
+static void test_half_deleted(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, ", drop: 4");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_wrap_b(r);
+	r->cue = "taking back";
+	r->on_cue = block_b;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_says(r->err.msg, "b: in 6 -> out 7: delete unknown");
+	assert_false(rig_b.blocked);
+	assert_first(r);
+}
+
 /* All circuits of a move on, around in a circle; two of b. */
 static const struct want third[] = {
 	{ "a", 3, { { 0, 2 }, { 1, 3 }, { 2, 1 } }, NULL },
@@ -995,7 +1018,7 @@ int main(void)
 		T(test_unreachable),
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),
-		T(test_cancel), T(test_stages), T(test_stages_undone),
+		T(test_cancel), T(test_half_deleted), T(test_stages), T(test_stages_undone),
 		T(test_stages_and_a_lost_map), T(test_gate),
 		T(test_gate_closed), T(test_gate_and_a_stranger),
 		T(test_gate_stops),

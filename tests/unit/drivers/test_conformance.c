@@ -269,6 +269,36 @@ static void times_out_on_silence(void **state)
 	tear_down(r);
 }
 
+/* A device that loses what comes less than 8 ms after another command loses
+ * nothing to a driver that keeps 25. */
+static void keeps_its_pace(void **state)
+{
+	static const struct drv_item items[] = {
+		{ DRV_ADD, { 0, 5 } }, { DRV_ADD, { 1, 6 } },
+		{ DRV_ADD, { 2, 7 } },
+	};
+	const struct model *m = *state;
+	struct rig *r = plain(state);
+
+	if (!m->option || strcmp(m->option, "gap_ms") != 0) {
+		tear_down(r);
+		return;
+	}
+	rig_close(r);
+	for (int i = 0; i < r->cfg.n_options; i++) {
+		if (strcmp(r->options[i].key, "gap_ms") == 0) {
+			r->options[i].value = "25";
+		}
+	}
+	rig_open(r);
+	rig_control(r, "fault overrate=8", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_xcs, 3);
+	tear_down(r);
+}
+
 static void notices_a_restart(void **state)
 {
 	struct rig *r = plain(state);
@@ -768,6 +798,7 @@ static const struct {
 	CASE(ALL | DEVICE, survives_a_session_cut_in_mid_reply),
 	CASE(ALL | DEVICE, reads_replies_in_pieces),
 	CASE(ALL | DEVICE, times_out_on_silence),
+	CASE(SPACE | DEVICE, keeps_its_pace),
 	CASE(ALL | DEVICE, notices_a_restart),
 	CASE(SPACE, adds_and_deletes),
 	CASE(SPACE, safe_mode_names_the_victim),
