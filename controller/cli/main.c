@@ -1,7 +1,10 @@
 /* weft: see weft(1). */
+#include <stdlib.h>
+
 #include "controller/cli/cli.h"
+#include "lib/base/file.h"
 
 int main(int argc, char **argv)
 {
-	return cli_main(argc, argv);
+	return file_open_standard() ? EXIT_FAILURE : cli_main(argc, argv);
 }

@@ -1,7 +1,10 @@
 /* weft-emulator: see docs/drivers.md. */
+#include <stdlib.h>
+
 #include "drivers/emulators/emu.h"
+#include "lib/base/file.h"
 
 int main(int argc, char **argv)
 {
-	return emulator_main(argc, argv);
+	return file_open_standard() ? EXIT_FAILURE : emulator_main(argc, argv);
 }

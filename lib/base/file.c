@@ -14,6 +14,21 @@
 
 #include "lib/base/buf.h"
 
+int file_open_standard(void)
+{
+	/* The wrong way round, so that neither end is mistaken for one. */
+	static const int modes[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		/* The lowest free number is the one that is closed. */
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", modes[fd]) != fd) {
+			return WEFT_EIO;
+		}
+	}
+	return 0;
+}
+
 static int read_all(int fd, const char *path, size_t max, struct buf *out,
 		    struct err *err)
 {

@@ -259,6 +259,33 @@ static void locks_exclude(void **state)
 #define in_fresh_dir(test) \
 	cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* In a child, as the test speaks on standard output. */
+static void closed_standard_files(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		char c = 0;
+		int fd;
+
+		close(STDIN_FILENO);
+		close(STDERR_FILENO);
+		if (file_open_standard() || file_open_standard()) {
+			_exit(1);
+		}
+		fd = open("/dev/null", O_RDWR);
+		_exit(fd <= STDERR_FILENO ? 2
+		      : read(STDIN_FILENO, &c, 1) >= 0 ? 3
+		      : write(STDERR_FILENO, &c, 1) >= 0 ? 4 : 0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +296,7 @@ int main(void)
 		in_fresh_dir(full_directory),
 		in_fresh_dir(other_write_errors),
 		in_fresh_dir(locks_exclude),
+		cmocka_unit_test(closed_standard_files),
 	};
 
 	return cmocka_run_group_tests_name("base/file", tests, NULL, NULL);
