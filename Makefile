@@ -222,9 +222,9 @@ $(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) $(FUZZ_MAIN) \
 endef
 $(foreach t,$(FUZZ),$(eval $(call fuzz_rules,$(t))))
 
-# Preloaded by the crash tests; always a plain shared object.
-CRASH_SO := $(BUILD)/release/tests/fault/crash_at_sync.so
-$(CRASH_SO): tests/fault/crash_at_sync.c
+# Preloaded by tests of the store; always plain shared objects.
+SHIMS := $(patsubst %,$(BUILD)/release/tests/fault/%.so,crash_at_sync full_disk)
+$(BUILD)/release/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror -shared \
 		-fPIC $< -ldl -o $@
@@ -276,7 +276,7 @@ TSAN_TESTS := base/test_parallel collective/test_find rwa/test_portfolio
 
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
-	@$(MAKE) -j2 MODE=release all $(CRASH_SO)
+	@$(MAKE) -j2 MODE=release all $(SHIMS)
 	@$(MAKE) -j2 MODE=tsan tsan-tests
 
 programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)

@@ -148,8 +148,12 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		    enum plan_mode mode, struct plan_base *out,
 		    struct err *err);
 
-/* Resolves a change that was open when the process ended, by reading the
- * devices first: all as before -> aborted; all as planned -> committed;
+/* The change of which the store could not be told how it ended, or whose
+ * process ended first, or 0: apply_recover() must come before another. */
+int64_t apply_unsettled(const struct apply *a);
+
+/* Resolves a change that is open and does not run, by reading the devices
+ * first: all as before -> aborted; all as planned -> committed;
  * mixed -> stays open as "interrupted", every circuit explained, nothing
  * sent. done(rc, text): one sentence for log and status. */
 void apply_recover(struct apply *a,

@@ -742,8 +742,8 @@ static void enter_commit(struct change *c)
 		 * recovery decides by reading the devices. */
 		err_wrap(&c->err, "the light is as planned, but that could "
 			 "not be recorded");
-		err_hint(&c->err, "after a restart the devices are read and "
-			 "the change is settled");
+		err_hint(&c->err, "once the disk takes it, the change is "
+			 "settled by reading the devices");
 		change_event(c, NULL, true, "%s", c->err.msg);
 		c->res.verdict = APPLY_STUCK;
 	} else {
@@ -1246,15 +1246,12 @@ static int check_start(const struct apply *a, const struct plan *p,
 	if (a->change || a->recovery) {
 		return err_set(err, WEFT_ESTALE, "another change is under way");
 	}
-	for (int i = 0; i < a->n_open; i++) {
-		if (a->open[i].change.verdict == STORE_RUNNING) {
-			err_set(err, WEFT_ESTALE, "change %lld was left open "
-				"and must be settled first",
-				(long long)a->open[i].change.id);
-			err_hint(err, "a start of weftd reads the devices and "
-				 "settles it");
-			return WEFT_ESTALE;
-		}
+	if (apply_unsettled(a)) {
+		err_set(err, WEFT_ESTALE, "change %lld was left open and must "
+			"be settled first", (long long)apply_unsettled(a));
+		err_hint(err, "that is tried before every request: \"weft "
+			 "status\" says what is wrong");
+		return WEFT_ESTALE;
 	}
 	if (strcmp(p->state_uuid, store_uuid(a->store)) != 0) {
 		return err_set(err, WEFT_ESTALE, "the plan was made from "

@@ -1,7 +1,8 @@
 /*
- * Changes that were open when the process ended: the devices are read, the
- * readings decide, and nothing is sent. Newest first, as a change that turns
- * out to have happened covers the older ones.
+ * Changes that were open when the process ended, or whose end the disk did
+ * not take: the devices are read, the readings decide, and nothing is sent.
+ * Newest first, as a change that turns out to have happened covers the older
+ * ones.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,15 +161,15 @@ static int settle_undone(struct recovery *r, struct err *err)
 	say(r, undone ? "is rolled back: the devices hold what was before" :
 			"never happened: the devices hold what was before");
 	return store_end(r->a->store, ch->id, undone ? STORE_ROLLED_BACK :
-			 STORE_ABORTED, "settled after a restart by reading "
-			 "the devices: all as before", err);
+			 STORE_ABORTED, "settled by reading the devices: "
+			 "all as before", err);
 }
 
 static int settle_done(struct recovery *r, struct err *err)
 {
 	int rc = store_commit(r->a->store, r->v[r->at].change.id,
-			      "settled after a restart by reading the "
-			      "devices: all as planned", APPLY_READ_BACK,
+			      "settled by reading the devices: all as "
+			      "planned", APPLY_READ_BACK,
 			      err);
 
 	if (rc) {
@@ -363,6 +364,16 @@ static void on_begin(void *arg)
 		return;
 	}
 	next_change(r);
+}
+
+int64_t apply_unsettled(const struct apply *a)
+{
+	for (int i = 0; i < a->n_open && !apply_busy(a); i++) {
+		if (a->open[i].change.verdict == STORE_RUNNING) {
+			return a->open[i].change.id;
+		}
+	}
+	return 0;
 }
 
 void apply_recover(struct apply *a,

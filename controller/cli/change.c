@@ -282,6 +282,7 @@ int cmd_confirm(struct cli *c, struct err *err)
 int cmd_cancel(struct cli *c, struct err *err)
 {
 	Weft__V1__CancelRequest req = WEFT__V1__CANCEL_REQUEST__INIT;
+	struct err print = { 0 };
 	struct progress p;
 	int r;
 
@@ -297,10 +298,17 @@ int cmd_cancel(struct cli *c, struct err *err)
 	if (!p.has_result) {
 		return r;
 	}
-	/* What was asked for is that the change stops: rolled back is fine. */
-	r = print_result(c, &p, err);
-	if (r == 0 && p.verdict == WEFT__V1__VERDICT__VERDICT_STUCK) {
-		r = cli_exit_verdict(p.verdict, 0);
+	/* What was asked for is that the change stops: rolled back is fine,
+	 * but not that going back failed. */
+	if (r == WEFT_ECANCELED &&
+	    p.verdict != WEFT__V1__VERDICT__VERDICT_STUCK) {
+		r = 0;
 	}
-	return r;
+	if (r) {
+		cli_report(err);
+	}
+	if (print_result(c, &p, &print)) {
+		cli_report(&print);
+	}
+	return r ? cli_exit_verdict(p.verdict, r) : 0;
 }

@@ -185,19 +185,9 @@ static void after_first_reading(int rc, const struct err *err, void *arg)
 static void after_recovery(int rc, const char *text, void *arg)
 {
 	struct work *w = arg;
-	struct daemon *d = w->d;
-	struct err err = { 0 };
 
-	if (rc) {
-		log_warn("weftd", "%s", text);
-	} else {
-		log_info("weftd", "%s", text);
-	}
-	snprintf(d->recovered, sizeof(d->recovered), "%s", text);
-	if (daemon_settle_fabric(d, &err)) {
-		log_warn("weftd", "%s", err.msg);
-	}
-	apply_read(d->apply, after_first_reading, w);
+	daemon_recovered(w->d, rc, text);
+	apply_read(w->d->apply, after_first_reading, w);
 }
 
 static void begin_reading(struct work *w)

@@ -310,6 +310,9 @@ static void tell(struct daemon *d, struct buf *b)
 	      d->confirm.change != 0);
 	gauge(b, "weft_frozen", "1 while every change is refused.",
 	      daemon_check_frozen(d, &err) != 0);
+	gauge(b, "weft_store_failing",
+	      "1 while the disk takes no transaction of the store.",
+	      store_trouble(d->store)[0] != '\0');
 	gauge(b, "weft_holds", "Drained parts of the fabric.",
 	      d->n_holds - (daemon_check_frozen(d, &err) != 0));
 	tell_devices(d, b);

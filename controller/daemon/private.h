@@ -117,6 +117,8 @@ int daemon_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
  * While nothing was ever applied, what is there stays. Happens by itself
  * after a request that looked at other devices. */
 int daemon_settle_fabric(struct daemon *d, struct err *err);
+/* The same after apply_recover, which has found (rc, text). */
+void daemon_recovered(struct daemon *d, int rc, const char *text);
 
 /* ---- change.c ---- */
 
@@ -515,7 +517,6 @@ struct daemon {
 	int n_holds;
 	bool applied;			/* a configuration is on record */
 	bool draining;
-	char recovered[ERR_MSG_MAX];	/* what recovery found, or "" */
 	char *fabric_name, *fabric_text; /* of --fabric, or NULL */
 	size_t fabric_len;
 

@@ -404,6 +404,12 @@ static void advise(const struct daemon *d, const struct views *s,
 			 "does not any more", standby_leader(d->standby));
 		return;
 	}
+	if (store_trouble(d->store)[0]) {
+		snprintf(text, size, "nothing can be recorded (%s), so no "
+			 "change begins: check the disk of the state folder "
+			 "and its free space", store_trouble(d->store));
+		return;
+	}
 	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
 		snprintf(text, size,
 			 "change %lld is open (%s): its circuits are listed "

@@ -386,7 +386,7 @@ static int probe(struct work *w)
 	return r;
 }
 
-static void begin_turn(struct work *w)
+static void take_turn(struct work *w)
 {
 	if (!w->text) {
 		w->done(w);
@@ -398,6 +398,31 @@ static void begin_turn(struct work *w)
 		return;
 	}
 	apply_read(w->d->apply, after_read, w);
+}
+
+/* Asked as if weftd had just started: what was found may be the commit. */
+static void after_settling(int rc, const char *text, void *arg)
+{
+	struct work *w = arg;
+	struct daemon *d = w->d;
+
+	daemon_recovered(d, rc, text);
+	daemon_refresh_jobs(d);
+	daemon_confirm_watch(d);
+	jobs_settle(d->orders);
+	take_turn(w);
+}
+
+/* A change whose end could not be recorded is settled before anything else,
+ * as at a start. */
+static void begin_turn(struct work *w)
+{
+	if (apply_unsettled(w->d->apply) && !w->d->reading &&
+	    !w->d->standby) {
+		apply_recover(w->d->apply, after_settling, w);
+	} else {
+		take_turn(w);
+	}
 }
 
 /* ---- the present fabric -------------------------------------------------- */
@@ -452,4 +477,18 @@ int daemon_settle_fabric(struct daemon *d, struct err *err)
 	}
 	store_config_fini(&cfg);
 	return r;
+}
+
+void daemon_recovered(struct daemon *d, int rc, const char *text)
+{
+	struct err err = { 0 };
+
+	if (rc) {
+		log_warn("weftd", "%s", text);
+	} else {
+		log_info("weftd", "%s", text);
+	}
+	if (daemon_settle_fabric(d, &err)) {
+		log_warn("weftd", "%s", err.msg);
+	}
 }

@@ -491,8 +491,9 @@ int store_confirming(struct store *s, struct store_confirm *out,
 		     struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT change, by_ns, back_to "
-			    "FROM confirm", "");
+	int rc = db_prepare(s, err, &st, "SELECT f.change, f.by_ns, "
+			    "f.back_to, c.confirm_within_ns FROM confirm "
+			    "AS f JOIN change AS c ON c.id = f.change", "");
 
 	*out = (struct store_confirm){ 0 };
 	if (rc) {
@@ -503,6 +504,7 @@ int store_confirming(struct store *s, struct store_confirm *out,
 		out->change = sqlite3_column_int64(st, 0);
 		out->by_ns = sqlite3_column_int64(st, 1);
 		out->back_to = sqlite3_column_int64(st, 2);
+		out->within_ns = sqlite3_column_int64(st, 3);
 		rc = 0;
 	}
 	sqlite3_finalize(st);

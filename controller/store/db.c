@@ -54,6 +54,10 @@ int db_fail(struct store *s, struct err *err, const char *what)
 	err_set(err, code, "store %s: %s: %s", s->path, what,
 		s->db ? sqlite3_errmsg(s->db) : sqlite3_errstr(raw));
 	err_hint(err, "%s", hint_of(code));
+	if (code == WEFT_EIO || code == WEFT_EDENIED) {
+		snprintf(s->trouble, sizeof(s->trouble), "%s: %s", what,
+			 sqlite3_errmsg(s->db));
+	}
 	return code;
 }
 
@@ -195,6 +199,7 @@ int db_end(struct store *s, int rc, struct err *err)
 	}
 	if (rc == 0) {
 		store_audit_drop(s);
+		s->trouble[0] = '\0';
 		return 0;
 	}
 	/* Some failures have rolled back already. */

@@ -17,6 +17,7 @@ struct store {
 	int64_t generation;
 	uint64_t fence;
 	bool shared, leads;	/* leads: only if shared */
+	char trouble[ERR_MSG_MAX];	/* "": the last transaction is kept */
 	struct store_audit *waiting;
 	int n_waiting, n_lost;
 	struct store_use use;

@@ -318,3 +318,8 @@ uint64_t store_fence(const struct store *s)
 {
 	return s->fence;
 }
+
+const char *store_trouble(const struct store *s)
+{
+	return s->trouble;
+}

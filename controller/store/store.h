@@ -58,6 +58,10 @@ const char *store_uuid(const struct store *s);
 /* Counts every change of what is intended; plans name the one they were
  * made from. */
 int64_t store_generation(const struct store *s);
+/* Why the disk did not take the last transaction, or "": a full disk, a
+ * failing one, one that is read-only. Nothing is recorded until one is
+ * taken. The text lives until the next call. */
+const char *store_trouble(const struct store *s);
 /* Grows with every store_open: the epoch of this writer, for devices that
  * can refuse an older one. */
 uint64_t store_fence(const struct store *s);
@@ -304,6 +308,8 @@ int store_end(struct store *s, int64_t change, enum store_verdict verdict,
 struct store_confirm {
 	int64_t change;		/* 0: none waits */
 	int64_t by_ns;		/* wall clock */
+	int64_t within_ns;	/* as asked for: by_ns is no later than that
+				 * after its commit */
 	int64_t back_to;	/* the change to return to */
 };
 
