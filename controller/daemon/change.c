@@ -10,6 +10,7 @@
 #include "lib/base/vec.h"
 
 #define HISTORY_PAGE 64
+#define CONFIRM_MAX_NS (INT64_C(365) * 24 * 3600 * 1000000000)
 
 _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
 	       (int)APPLY_MEASURED == (int)WEFT__V1__LEVEL__LEVEL_MEASURED,
@@ -414,9 +415,11 @@ static int check_free(const struct daemon *d, const struct wish *wish,
 		return err_set(err, WEFT_ENOTFOUND, "there is no earlier "
 			       "configuration to go back to");
 	}
-	if (wish->confirm_within_ns < 0) {
-		return err_set(err, WEFT_EINVAL, "confirm_within_ns is %" PRId64,
-			       wish->confirm_within_ns);
+	if (wish->confirm_within_ns < 0 ||
+	    wish->confirm_within_ns > CONFIRM_MAX_NS) {
+		return err_set(err, WEFT_EINVAL, "confirm_within_ns is %" PRId64
+			       ", and may be 0 to %" PRId64 " (a year)",
+			       wish->confirm_within_ns, CONFIRM_MAX_NS);
 	}
 	if (wish->expected && wish->expected->value != now) {
 		return err_set(err, WEFT_ESTALE,

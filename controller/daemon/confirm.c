@@ -19,6 +19,8 @@
 struct confirm_clock {
 	uv_timer_t timer;
 	struct daemon *d;
+	int64_t change;		/* whose time it is */
+	int64_t due_ns;		/* monotonic: who sets the clock moves nothing */
 	int64_t tried;		/* the change whose going back was begun */
 };
 
@@ -69,16 +71,30 @@ static int need_clock(struct daemon *d)
 	return 0;
 }
 
+/* What a restart left of its time. A clock that was set meanwhile, or was not
+ * yet set, may say anything: nobody waits longer than was asked for. */
+static int64_t left_ns(const struct store_confirm *c)
+{
+	int64_t left = c->by_ns - clk_wall_ns();
+
+	return left < 0 ? 0 : left > c->within_ns ? c->within_ns : left;
+}
+
 /* Milliseconds until what waits goes back, or is tried again. */
 static uint64_t wait_ms(const struct daemon *d)
 {
-	int64_t left_ns = d->confirm.by_ns - clk_wall_ns();
+	struct confirm_clock *clock = d->clock;
+	int64_t left;
 
-	if (d->clock->tried == d->confirm.change) {
+	if (clock->tried == d->confirm.change) {
 		return RETRY_MS;
 	}
-	return left_ns > 0 ? (uint64_t)((left_ns + NS_PER_MS - 1) / NS_PER_MS)
-			   : 0;
+	if (clock->change != d->confirm.change) {
+		clock->change = d->confirm.change;
+		clock->due_ns = clk_now_ns() + left_ns(&d->confirm);
+	}
+	left = clock->due_ns - clk_now_ns();
+	return left > 0 ? (uint64_t)((left + NS_PER_MS - 1) / NS_PER_MS) : 0;
 }
 
 void daemon_confirm_watch(struct daemon *d)

@@ -56,7 +56,9 @@ int64_t job_repair_wait_ns(const struct job *j)
 	}
 	hold = j->died_ns + HOLD_NS - clk_now_ns();
 	if (j->s.repairs > 0) {
+		/* A clock that was set back makes nobody wait longer. */
 		wait = j->s.repair_ns + back_off_ns(j) - clk_wall_ns();
+		wait = wait < back_off_ns(j) ? wait : back_off_ns(j);
 	}
 	wait = wait > hold ? wait : hold;
 	return wait > 0 ? wait : 0;

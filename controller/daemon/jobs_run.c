@@ -52,9 +52,16 @@ static struct job_clock *need_clock(struct jobs *jobs)
 	return clock;
 }
 
+/* 0: when it is ended. A duration may be any number. */
 static int64_t ends_ns(const struct job *j)
 {
-	return j->s.duration_ns ? j->s.started_ns + j->s.duration_ns : 0;
+	int64_t end;
+
+	if (!j->s.duration_ns) {
+		return 0;
+	}
+	return __builtin_add_overflow(j->s.started_ns, j->s.duration_ns, &end)
+		? INT64_MAX : end;
 }
 
 /* Nanoseconds until something is due by itself, 0: nothing is. */

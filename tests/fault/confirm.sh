@@ -18,6 +18,8 @@ expect 65 "nothing to go back to" weft apply -f "$T/a.yaml" --confirm-within 1mi
 has err "is what it says" 'there is no earlier configuration to go back to'
 expect 0 "the first configuration" weft apply -f "$T/a.yaml"
 expect 64 "a time that is none" weft apply -f "$T/b.yaml" --confirm-within soon
+expect 65 "a time without end" weft apply -f "$T/b.yaml" --confirm-within 2200000h
+has err "is refused before anything is sent" 'confirm_within_ns is .*, and may be 0 to .* \(a year\)'
 expect 65 "nothing to confirm" weft confirm
 
 expect 0 "applied, to be confirmed" weft apply -f "$T/b.yaml" --confirm-within 1h
@@ -66,6 +68,14 @@ sleep 0.3
 daemon || exit 1
 wait_for 20 holds "$T/b.yaml"
 tap "the next weftd goes back at its start"
+
+expect 0 "applied, killed, and the clock is set back" \
+	weft apply -f "$T/a.yaml" --confirm-within 700ms
+stop weftd KILL
+sqlite3 "$STATE/weft.db" 'UPDATE confirm SET by_ns = by_ns + 3600000000000'
+daemon || exit 1
+wait_for 20 holds "$T/b.yaml"
+tap "the next weftd waits no longer than was asked for"
 
 expect 0 "applied, and the switch goes away" \
 	weft apply -f "$T/a.yaml" --confirm-within 1s

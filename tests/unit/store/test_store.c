@@ -577,6 +577,7 @@ static void test_confirm(void **state)
 	assert_int_equal(c.change, 2);
 	assert_int_equal(c.back_to, 1);
 	assert_true(c.by_ns >= before_ns + 3600000000000);
+	assert_true(c.within_ns == 3600000000000);
 	OK(store_confirm(s, &err));
 	OK(store_confirming(s, &c, &err));
 	assert_int_equal(c.change, 0);
