@@ -6,15 +6,6 @@
 #include "controller/apply/private.h"
 #include "lib/base/log.h"
 
-const char *apply_level_name(enum apply_level level)
-{
-	static const char *const names[] = {
-		"unverified", "acked", "read back", "settled", "measured",
-	};
-
-	return names[level];
-}
-
 const char *apply_verdict_name(enum apply_verdict v)
 {
 	static const char *const names[] = {

@@ -27,8 +27,6 @@ enum apply_level {
 	APPLY_MEASURED,
 };
 
-const char *apply_level_name(enum apply_level level);
-
 /* What became of a change. Maps to exit codes 0, 0, 1, 3, 4. */
 enum apply_verdict {
 	APPLY_NOTHING_TO_DO, APPLY_COMMITTED, APPLY_REFUSED, /* unchanged */

@@ -525,11 +525,6 @@ const char *rpc_call_path(const struct rpc_call *call)
 			    : rpc_call_metadata(call, ":path");
 }
 
-int64_t rpc_call_deadline_ns(const struct rpc_call *call)
-{
-	return call->deadline_ns;
-}
-
 void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg)
 {
 	call->on_cancel = cb;
@@ -545,16 +540,6 @@ void rpc_call_on_ready(struct rpc_call *call, rpc_ready_cb cb, void *arg)
 size_t rpc_call_unsent(const struct rpc_call *call)
 {
 	return unsent(call);
-}
-
-void rpc_call_set_data(struct rpc_call *call, void *data)
-{
-	call->data = data;
-}
-
-void *rpc_call_data(const struct rpc_call *call)
-{
-	return call->data;
 }
 
 /* Bytes that may still be queued on this call. */

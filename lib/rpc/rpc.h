@@ -165,14 +165,9 @@ void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *call);
 /* The path being called; of a plain GET with its query. */
 const char *rpc_call_path(const struct rpc_call *call);
-/* Monotonic ns of the client's deadline, 0 when there is none. */
-int64_t rpc_call_deadline_ns(const struct rpc_call *call);
 /* Value of a request metadata key (lower case), or NULL. */
 const char *rpc_call_metadata(const struct rpc_call *call, const char *key);
 void rpc_call_on_cancel(struct rpc_call *call, rpc_cancel_cb cb, void *arg);
-/* The call's handler argument slot, for the handler's own state. */
-void rpc_call_set_data(struct rpc_call *call, void *data);
-void *rpc_call_data(const struct rpc_call *call);
 
 /* Queues one response message (copied). WEFT_ELIMIT when the queue bound is
  * reached: the message is dropped and the caller decides. WEFT_ECANCELED

@@ -99,7 +99,6 @@ struct rpc_call {
 	void *cancel_arg;
 	rpc_ready_cb on_ready;
 	void *ready_arg;
-	void *data;
 	struct buf out;		/* framed responses; from out_sent unsent */
 	size_t out_sent;
 	struct buf details;	/* of a failure, see detail.h */
