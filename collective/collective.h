@@ -239,6 +239,15 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
 int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
 		 struct err *err);
 
+/*
+ * The same with other numbers for the nodes: node v becomes to[v], a
+ * permutation, with its shard. New schedule, not yet verified.
+ * WEFT_EUNSUPPORTED for broadcasts, where shards are not their nodes'.
+ * O(m log m + transfers + lights).
+ */
+int coll_rename(const struct coll_sched *s, const int *to,
+		struct coll_sched **out, struct err *err);
+
 /* first then second, both on equal digraphs and chunk counts brought to
  * their least common multiple: reduce-scatter + all-gather = all-reduce.
  * WEFT_EUNSUPPORTED for other pairs, WEFT_EINVAL when digraphs or ports

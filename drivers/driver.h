@@ -131,6 +131,8 @@ struct drv_snapshot {
 	int n_unlocked;			/* ring: settings of active programs
 					 * whose resonators are not locked */
 	char lock_detail[DRV_TEXT_MAX];	/* ring: the first of them, in words */
+	int n_dead;			/* ring: parts that failed, in use or */
+	struct light_dead *dead;	/* not; sorted, none twice */
 };
 
 void drv_snapshot_fini(struct drv_snapshot *s);

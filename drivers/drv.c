@@ -108,6 +108,7 @@ void drv_snapshot_fini(struct drv_snapshot *s)
 {
 	free(s->xcs);
 	free(s->ports);
+	free(s->dead);
 	light_ring_fini(&s->programs);
 	memset(s, 0, sizeof(*s));
 }

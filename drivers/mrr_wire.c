@@ -156,6 +156,23 @@ void mrr_get_tune(const uint8_t *p, struct light_tune *t)
 	t->fibre = p[7];
 }
 
+void mrr_put_dead(uint8_t *p, const struct light_dead *d)
+{
+	p[0] = d->part;
+	p[1] = d->dir;
+	p[2] = d->fibre;
+	p[3] = d->why;
+	mrr_put16(p + 4, d->node);
+	mrr_put16(p + 6, d->channel);
+}
+
+void mrr_get_dead(const uint8_t *p, struct light_dead *d)
+{
+	*d = (struct light_dead){
+		.part = p[0], .dir = p[1], .fibre = p[2], .why = p[3],
+		.node = mrr_get16(p + 4), .channel = mrr_get16(p + 6) };
+}
+
 void mrr_put_window(uint8_t *p, const struct light_window *w)
 {
 	mrr_put16(p, w->first_node);
@@ -195,14 +212,4 @@ const char *mrr_code_text(uint8_t code)
 	};
 
 	return code < MRR_N_CODES ? texts[code] : "unknown code";
-}
-
-const char *mrr_lock_text(uint32_t state)
-{
-	static const char *const texts[MRR_N_LOCKS] = {
-		"locked", "lock not started", "no wave found",
-		"wave not in tuning range", "duplicate lock", "zero lock",
-	};
-
-	return state < MRR_N_LOCKS ? texts[state] : "unknown lock state";
 }

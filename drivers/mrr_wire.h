@@ -89,7 +89,7 @@ enum mrr_slot_register {
 	MRR_LOCK_TOTAL = 0x60,
 	MRR_LOCK_FAILED = 0x64,
 	MRR_LOCK_TUNE = 0x68,		/* 8: the first that failed */
-	MRR_LOCK_STATE = 0x70,		/* enum mrr_lock */
+	MRR_LOCK_STATE = 0x70,		/* enum light_lock */
 	MRR_STEP = 0x78,		/* step in effect */
 	MRR_STEP_CONTROL = 0x7c,	/* rw: MRR_AUTOSTEP, MRR_TRIGGER */
 	MRR_STAGE = 0x80,		/* rw: enum mrr_stage */
@@ -113,21 +113,13 @@ enum mrr_flag {
 
 /* OVERLAP: resonators are set for a later step while others carry data, none
  * while light is on it. */
-enum mrr_feature { MRR_OVERLAP = 1 };
+/* FAILURES: page MRR_FAILURE_TABLE says what has failed, whether a program uses
+ * it or not. */
+enum mrr_feature { MRR_OVERLAP = 1, MRR_FAILURES = 2 };
 enum mrr_status { MRR_HAS_PROGRAM = 1, MRR_LOCKING = 2 };
 enum mrr_step_control { MRR_AUTOSTEP = 1, MRR_TRIGGER = 2 };
 /* What a commit makes of a slot. */
 enum mrr_stage { MRR_STAGE_NOTHING, MRR_STAGE_LOAD, MRR_STAGE_CLEAR };
-
-enum mrr_lock {
-	MRR_LOCK_DONE,
-	MRR_LOCK_NOT_STARTED,
-	MRR_LOCK_NO_WAVE,
-	MRR_LOCK_NOT_IN_RANGE,
-	MRR_LOCK_DUPLICATE,
-	MRR_LOCK_ZERO,
-	MRR_N_LOCKS
-};
 
 /* Each slot has two banks for packed programs (drivers/light/pack.h), seen
  * through pages of 32 KiB: byte b of slot s is at offset b % 32 KiB of page
@@ -138,6 +130,13 @@ enum mrr_lock {
 #define MRR_SLOT_PAGES 0x0100u
 #define MRR_SLOT_MEMORY (MRR_SLOT_PAGES * MRR_PAGE_BYTES)
 enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
+
+/* The table of failures: how many there are (4), then the first of them, as
+ * many as fit into one frame; each a part (1, enum light_part), direction (1), fibre (1),
+ * why (1, enum light_lock), node (2), channel (2). */
+#define MRR_FAILURE_TABLE 0x0200
+#define MRR_FAILURE_BYTES 8
+#define MRR_MAX_FAILURES ((MRR_MAX_DATA - 4) / MRR_FAILURE_BYTES)
 
 /* One setting in a lock register: step (2), node (2), channel (2),
  * direction << 7 | mode (1), fibre (1). */
@@ -171,12 +170,13 @@ void mrr_encode(struct buf *b, const struct mrr_frame *frame);
 
 void mrr_put_tune(uint8_t *p, const struct light_tune *t);
 void mrr_get_tune(const uint8_t *p, struct light_tune *t);
+void mrr_put_dead(uint8_t *p, const struct light_dead *d);
+void mrr_get_dead(const uint8_t *p, struct light_dead *d);
 void mrr_put_window(uint8_t *p, const struct light_window *w);
 void mrr_get_window(const uint8_t *p, struct light_window *w);
 /* Text of `size` bytes with at least one zero, all zero from the first on. */
 bool mrr_is_text(const uint8_t *p, size_t size);
 
 const char *mrr_code_text(uint8_t code);
-const char *mrr_lock_text(uint32_t state);
 
 #endif

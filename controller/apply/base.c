@@ -17,6 +17,7 @@ static void light_fini(struct plan_light *l)
 	free((void *)l->xcs);
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
+	free((void *)l->dead);
 }
 
 void base_free(struct base *b)
@@ -81,6 +82,22 @@ static int copy_bad_ports(const struct drv_snapshot *s,
 	return 0;
 }
 
+static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
+		     struct err *err)
+{
+	struct light_dead *dead = calloc((size_t)s->n_dead + 1, sizeof(*dead));
+
+	if (!dead) {
+		return err_nomem(err);
+	}
+	if (s->n_dead) {
+		memcpy(dead, s->dead, (size_t)s->n_dead * sizeof(*dead));
+	}
+	out->dead = dead;
+	out->n_dead = s->n_dead;
+	return 0;
+}
+
 static int fill_observed(const struct device *d, struct plan_light *out,
 			 struct err *err)
 {
@@ -96,6 +113,7 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 	out->max_programs = s->caps.max_programs;
 	out->overlap = s->caps.overlap;
 	rc = copy_map(s, out, err);
+	rc = rc ? rc : copy_dead(s, out, err);
 	return rc ? rc : copy_bad_ports(s, out, err);
 }
 

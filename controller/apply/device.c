@@ -292,6 +292,18 @@ static void answer_all(struct device *d)
 	}
 }
 
+static void warn_dead(struct device *d, const struct drv_snapshot *s)
+{
+	char part[LIGHT_DEAD_TEXT], more[32] = "";
+
+	light_dead_text(&s->dead[0], s->caps.n_in, part);
+	if (s->n_dead > 1) {
+		snprintf(more, sizeof(more), " and %d more", s->n_dead - 1);
+	}
+	snprintf(d->now.problem, sizeof(d->now.problem), "failed: %s%s", part,
+		 more);
+}
+
 /* What a reading says beside the map that somebody should know. */
 static void warn(struct device *d, const struct drv_snapshot *s)
 {
@@ -299,7 +311,9 @@ static void warn(struct device *d, const struct drv_snapshot *s)
 	int size = sizeof(d->now.problem);
 
 	text[0] = '\0';
-	if (s->n_unlocked) {
+	if (s->n_dead) {
+		warn_dead(d, s);
+	} else if (s->n_unlocked) {
 		snprintf(text, size, "%d settings not locked: %.80s",
 			 s->n_unlocked, s->lock_detail);
 	} else if (d->now.restarted) {

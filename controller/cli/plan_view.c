@@ -290,6 +290,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 			out_int(o, "lightpaths", j->lightpaths);
 			out_int(o, "worst_loss_mdb", j->worst_loss_mdb);
 			out_int(o, "retune_hidden_ns", j->retune_hidden_ns);
+			wire_out_without(o, j);
 			out_array(o, "devices");
 			for (size_t k = 0; k < j->n_devices; k++) {
 				out_str(o, NULL, j->devices[k]);
@@ -301,6 +302,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	wire_note_hidden(o, jobs, n);
+	wire_note_without(o, jobs, n);
 }
 
 static int render_jobs(const struct cli *c, const struct plan_view *v,

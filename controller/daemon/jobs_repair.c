@@ -75,9 +75,15 @@ static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
 	} else {
 		snprintf(rest, sizeof(rest), "what is left is cut off");
 	}
-	snprintf(text, sizeof(text), "%d of %d circuits dead (%s, in %d -> "
-		 "out %d%s): %s", l->dead, row->circuits, l->device, l->in,
-		 l->out, l->dead > 1 ? ", ..." : "", rest);
+	if (l->part[0]) {
+		snprintf(text, sizeof(text), "%s: %s%s failed: %s", l->device,
+			 l->part, l->dead > 1 ? ", ..." : "", rest);
+	} else {
+		snprintf(text, sizeof(text), "%d of %d circuits dead (%s, in "
+			 "%d -> out %d%s): %s", l->dead, row->circuits,
+			 l->device, l->in, l->out, l->dead > 1 ? ", ..." : "",
+			 rest);
+	}
 	if (!j->died_ns) {
 		j->died_ns = clk_now_ns();
 		if (clk_wall_ns() - j->s.repair_ns > FORGET_NS) {

@@ -276,6 +276,11 @@ static int write_schedule(const struct coll_sched *s, struct piece_call *p)
 	return r;
 }
 
+static const char *what_of(const struct plan_job *pj)
+{
+	return pj->is_ring ? "ring's parts" : "circuits";
+}
+
 /* The schedule on what remains where light has died. */
 static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 {
@@ -283,10 +288,18 @@ static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 		return write_schedule(pj->sched, p);
 	}
 	if (p->whole) {
-		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its circuits "
-			"are dead", p->job, pj->loss->dead);
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead",
+			p->job, pj->loss->dead, what_of(pj));
 		err_hint(&p->err, "it was asked for without repair: a "
 				  "schedule for all of its light, or none");
+		return p->err.code;
+	}
+	if (pj->is_ring && pj->loss->sched) {
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %s failed, and its "
+			"program needs it", p->job, pj->loss->part);
+		err_hint(&p->err, "\"weft apply\" loads one that does without, "
+				  "at %.1f %% of the rate; its schedule is "
+				  "served then", 100 * pj->loss->rate);
 		return p->err.code;
 	}
 	p->degraded = true;
@@ -294,9 +307,9 @@ static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 		return write_schedule(pj->loss->sched, p);
 	}
 	p->err = pj->loss->why;
-	return err_wrap(&p->err, "job %s: %d of its circuits are dead, and "
-			"what remains has no schedule", p->job,
-			pj->loss->dead);
+	return err_wrap(&p->err, "job %s: %d of its %s are dead, and what "
+			"remains has no schedule", p->job, pj->loss->dead,
+			what_of(pj));
 }
 
 static int serialize(const struct plan *plan, struct piece_call *p)

@@ -25,7 +25,8 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 				sizeof(*from->bad_in));
 	to->bad_out = copy_array(from->bad_out, from->n_bad_out,
 				 sizeof(*from->bad_out));
-	if (!to->xcs || !to->bad_in || !to->bad_out) {
+	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
+	if (!to->xcs || !to->bad_in || !to->bad_out || !to->dead) {
 		return err_nomem(err);
 	}
 	if (!from->programs) {
@@ -85,6 +86,7 @@ static void free_lights(struct plan_light *v, int n)
 		free((void *)v[i].xcs);
 		free((void *)v[i].bad_in);
 		free((void *)v[i].bad_out);
+		free((void *)v[i].dead);
 	}
 	free(v);
 }

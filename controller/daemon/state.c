@@ -21,6 +21,7 @@ struct device_view {
 	Weft__V1__ProgramState program;
 	struct store_light intent;
 	struct wire_circuits missing, unexpected, pending;
+	struct wire_dead dead;
 };
 
 struct views {
@@ -38,6 +39,7 @@ static void views_fini(struct views *s)
 		wire_circuits_fini(&s->v[i].missing);
 		wire_circuits_fini(&s->v[i].unexpected);
 		wire_circuits_fini(&s->v[i].pending);
+		wire_dead_fini(&s->v[i].dead);
 	}
 	free(s->v);
 	free(s->list);
@@ -163,7 +165,10 @@ static int fill_circuits(const struct views *s, struct device_view *v,
 	return r;
 }
 
-static void fill_program(struct device_view *v, const struct apply_device *a)
+#define FAILED_SHOWN 64
+
+static int fill_program(struct device_view *v, const struct apply_device *a,
+			int nodes, struct err *err)
 {
 	const struct light_ring *want = &v->intent.programs;
 	const struct light_ring *has = &a->snap.programs;
@@ -179,6 +184,11 @@ static void fill_program(struct device_view *v, const struct apply_device *a)
 	p->unlocked = a->snap.n_unlocked;
 	p->lock_detail = (char *)a->snap.lock_detail;
 	v->m.program = p;
+	p->failed_count = a->snap.n_dead;
+	return wire_dead_init(&v->dead, a->snap.dead,
+			      a->snap.n_dead < FAILED_SHOWN ? a->snap.n_dead
+							    : FAILED_SHOWN,
+			      nodes, &p->n_failed, &p->failed, err);
 }
 
 static int fill_device(struct daemon *d, const struct views *s,
@@ -204,8 +214,8 @@ static int fill_device(struct daemon *d, const struct views *s,
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
-	if (md->kind == MODEL_RING) {
-		fill_program(v, a);
+	if (r == 0 && md->kind == MODEL_RING) {
+		r = fill_program(v, a, md->n_members, err);
 	}
 	return r ? r : fill_circuits(s, v, f, device, a, err);
 }
@@ -375,20 +385,8 @@ static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
 			size_t size)
 {
 	for (size_t i = 0; i < m->n_jobs && !text[0]; i++) {
-		const Weft__V1__PlanJob *j = m->jobs[i];
-
-		if (j->loss && j->loss->rate > 0) {
-			snprintf(text, size, "job %s: %d of %d circuits dead "
-				 "(%s, in %d -> out %d ...): its schedule is "
-				 "now the one on what remains, at %.1f %% of "
-				 "the rate", j->name, j->loss->dead,
-				 j->circuits, j->loss->device, j->loss->in,
-				 j->loss->out, 100 * j->loss->rate);
-		} else if (j->loss) {
-			snprintf(text, size, "job %s: %d of %d circuits dead, "
-				 "and no schedule on what remains: %s",
-				 j->name, j->loss->dead, j->circuits,
-				 j->loss->problem);
+		if (m->jobs[i]->loss) {
+			wire_loss_text(m->jobs[i], text, size);
 		}
 	}
 }

@@ -38,6 +38,7 @@ struct seen {
 	char name[MODEL_MAX_NAME + 1];
 	bool reachable, drift;
 	char epoch[sizeof(((struct drv_snapshot *)0)->epoch)];
+	uint64_t failed;	/* parts of a ring, mixed; 0: none */
 };
 
 struct events {
@@ -301,6 +302,11 @@ static void compare(struct daemon *d, const struct seen *before,
 	    strcmp(before->epoch, now->epoch) != 0) {
 		tell(d, KIND(DEVICE_RESTARTED), now->name, "restarted");
 	}
+	if (before->failed != now->failed) {
+		tell(d, now->failed ? KIND(PART_FAILED) : KIND(PART_BACK),
+		     now->name, now->failed ? a->problem
+					    : "all parts work again");
+	}
 	if (before->drift == now->drift) {
 		return;
 	}
@@ -312,16 +318,30 @@ static void compare(struct daemon *d, const struct seen *before,
 	     now->drift ? text : "as intended again");
 }
 
+static uint64_t mix_failed(const struct drv_snapshot *snap)
+{
+	const uint8_t *at = (const uint8_t *)snap->dead;
+	uint64_t hash = (uint64_t)snap->n_dead;
+
+	for (size_t i = 0; i < (size_t)snap->n_dead * sizeof(*snap->dead);
+	     i++) {
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
 static void look(struct seen *s, const struct seen *before,
 		 const struct apply_device *a)
 {
 	snprintf(s->name, sizeof(s->name), "%s", a->name);
 	s->reachable = a->reachable;
 	s->drift = before && before->drift;
+	s->failed = before ? before->failed : 0;
 	snprintf(s->epoch, sizeof(s->epoch), "%s",
 		 before ? before->epoch : "");
 	if (a->reachable) {
 		s->drift = a->n_missing > 0 || a->n_unexpected > 0;
+		s->failed = mix_failed(&a->snap);
 		snprintf(s->epoch, sizeof(s->epoch), "%s", a->snap.epoch);
 	}
 }

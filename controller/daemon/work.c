@@ -269,6 +269,25 @@ static void run_plan(uv_work_t *req)
 	}
 }
 
+static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
+{
+	const Weft__V1__JobLoss *l = row->loss;
+
+	if (l->part[0]) {
+		err_hint(err, "job %s needs %s, which has failed", row->name,
+			 l->part);
+	} else if (l->rate > 0) {
+		err_hint(err, "%d of %d circuits of job %s are dead; "
+			 "until they are repaired its schedule is the "
+			 "one on what remains, at %.1f %% of the rate",
+			 l->dead, row->circuits, row->name, 100 * l->rate);
+	} else {
+		err_hint(err, "%d of %d circuits of job %s are dead, "
+			 "and what remains is cut off", l->dead,
+			 row->circuits, row->name);
+	}
+}
+
 /* Light that died is often why there is no plan: what it costs until it is
  * repaired. */
 static void hint_loss(const struct daemon *d, struct err *err)
@@ -276,16 +295,8 @@ static void hint_loss(const struct daemon *d, struct err *err)
 	for (size_t i = 0; i < d->jobs.n && !err->hint[0]; i++) {
 		const Weft__V1__PlanJob *row = d->jobs.v[i];
 
-		if (row->loss && row->loss->rate > 0) {
-			err_hint(err, "%d of %d circuits of job %s are dead; "
-				 "until they are repaired its schedule is the "
-				 "one on what remains, at %.1f %% of the rate",
-				 row->loss->dead, row->circuits, row->name,
-				 100 * row->loss->rate);
-		} else if (row->loss) {
-			err_hint(err, "%d of %d circuits of job %s are dead, "
-				 "and what remains is cut off",
-				 row->loss->dead, row->circuits, row->name);
+		if (row->loss) {
+			hint_row(row, err);
 		}
 	}
 }

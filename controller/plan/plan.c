@@ -67,6 +67,7 @@ static void job_fini(struct plan_job *pj)
 {
 	if (pj->is_ring) {
 		optree_plan_fini(&pj->ring);
+		free(pj->without);
 	} else {
 		coll_free(pj->sched);
 	}

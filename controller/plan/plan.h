@@ -27,6 +27,8 @@ struct plan_light {
 	bool overlap;			/* ring: as drv_caps.overlap */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
+	int n_dead;			/* ring: parts that failed, sorted */
+	const struct light_dead *dead;
 };
 
 /* SAFE: a port held by a circuit that weft did not make is not taken.
@@ -44,6 +46,9 @@ struct plan_base {
 	/* The only job whose light may move: the ports of all others stay as
 	 * they are, dead circuits and all. NULL: every job's may; "": none. */
 	const char *only;
+	/* The light is that of `intent`: jobs on rings do without what they
+	 * did without when that was made, not what has failed since. */
+	bool as_made;
 };
 
 /* One lit arc of a job's topology on a switch; an arc over several switches
@@ -62,14 +67,22 @@ struct plan_circuit {
 struct plan_share {
 	struct light_window window;
 	int32_t *at;		/* [ranks] position on the ring; owned */
+	/* Of the window, what its plan numbers from 0: channels from this one
+	 * on, and of its i-th fibre the number on the ring. */
+	int first_channel;
+	uint8_t fibre[MODEL_MAX_FIBRES];
 };
 
-/* What is left of a job on switches when some of its light is dead. */
+/* What is left of a job when some of its light is dead. */
 struct plan_loss {
 	int dead;			/* circuits: gone from their device, or
-					 * at a failed or disabled port */
+					 * at a failed or disabled port; of a
+					 * ring its parts that the job needs */
 	int device;			/* of the first of them */
 	struct light_xc xc;
+	/* Rings: the first of them in words, "" on switches. The schedule has
+	 * light only when its program is loaded: plan_make gives it. */
+	char part[LIGHT_DEAD_TEXT];
 	int arcs, dead_arcs;		/* of the job's digraph; without light */
 	struct coll_sched *sched;	/* on the arcs that have light,
 					 * verified; NULL: there is none */
@@ -77,7 +90,8 @@ struct plan_loss {
 	int64_t time_ns, bound_ns;
 	double rate;			/* part of the rate that is left: load
 					 * of the fullest arcs before over
-					 * now; 0 without a schedule */
+					 * now, on rings time before over now;
+					 * 0 without a schedule */
 	struct err why;			/* there is none */
 };
 
@@ -98,6 +112,11 @@ struct plan_job {
 	bool kept;			/* base->only is another */
 	struct plan_share share;	/* rings */
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
+	int n_without;			/* parts of the ring that have failed
+					 * and that it does without; owned */
+	struct light_dead *without;
+	int64_t whole_ns;		/* what it would take with them; 0: it
+					 * has all */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
@@ -182,9 +201,11 @@ void plan_free(struct plan *p);
 
 /*
  * The plan of a fabric as it was applied (its light is that of `base`'s
- * intent), and for every job on switches whose light is partly dead by what
+ * intent), and for every job whose light is partly dead by what
  * was observed the schedule on what remains: all-to-all by the flow that goes
  * on from that of the whole digraph (mcf_without), the others breadth first.
+ * On a ring that is the plan that does without what has failed: plan_make
+ * gives the same, and its program is to be loaded.
  * Devices that were never read, and circuits that were never made, count as
  * alive. Where the intent is of another configuration nothing is lost. A job
  * that is cut off has a loss without a schedule, and is no error. The errors

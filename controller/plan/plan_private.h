@@ -36,8 +36,37 @@ bool plan_is_foreign(const struct plan_ctx *ctx, int device,
 int plan_shares(struct plan_ctx *ctx, struct plan *p, struct err *err);
 struct light_geometry plan_ring_geometry(const struct model_device *dev);
 
-/* Plans a job on a ring: schedule, light, times. ring.c */
+/*
+ * Plans a job on a ring: schedule, light, times; where a part that has failed
+ * is in its way, without those parts. ring.c
+ */
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
+/* The same, of what has failed as given, sorted. */
+int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
+		      const struct light_dead *dead, int n_dead,
+		      struct err *err);
+
+/*
+ * A plan of the job, not yet expanded, that does without the parts given:
+ * all-gather, reduce-scatter and all-reduce by composed plans on the channels
+ * that are left, round the ring on the fibres that are whole or on a line that
+ * begins behind a break, whichever is fastest; all else on the fibres that are
+ * whole both ways and the longest run of channels that work on all of them.
+ * inout: the params of the whole, then of the plan; *fibres is the caller's,
+ * params->light. *first: the rank that is the plan's node 0. Also sets what of
+ * pj->share the plan numbers. WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED name what has
+ * failed. ring_rest.c
+ */
+int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
+		   const struct light_dead *dead, int n_dead,
+		   struct optree_params *inout, struct optree_fibre **fibres,
+		   int32_t **at, int *first, struct err *err);
+
+/* How many of the parts (sorted) the light of the job's schedule needs; *which
+ * the first of them. O(lights * (log parts + spans)). ring_rest.c */
+int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
+		    const struct light_dead *dead, int n_dead, int *which,
+		    struct err *err);
 /* The device program of a planned ring job (owned by the caller). */
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 		      struct light_pack *out, struct err *err);

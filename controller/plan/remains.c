@@ -51,6 +51,34 @@ static uint64_t mix(uint64_t hash, int value)
 	return (hash ^ (uint32_t)value) * UINT64_C(0x100000001b3);
 }
 
+static uint64_t mix_part(uint64_t hash, const struct light_dead *d)
+{
+	hash = mix(hash, d->part);
+	hash = mix(hash, d->node);
+	hash = mix(hash, d->channel);
+	return mix(hash, d->dir << 8 | d->fibre);
+}
+
+/* True when a program may need the part, and was not made without it. */
+static bool is_news(const struct model_device *ring,
+		    const struct plan_light *intent, const struct light_dead *d)
+{
+	for (int i = 0; intent->programs && i < intent->programs->n; i++) {
+		const struct light_pack *p = &intent->programs->v[i];
+		int channel = d->part == LIGHT_RESONATOR
+				      ? d->channel : p->window.first_channel;
+
+		if (light_window_has(&p->window, ring->ring.n, d->node,
+				     channel) &&
+		    (!p->n_without ||
+		     !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
+			      light_dead_cmp))) {
+			return true;
+		}
+	}
+	return false;
+}
+
 uint64_t plan_dead_light(const struct model_fabric *fabric,
 			 const struct plan_base *base)
 {
@@ -60,6 +88,13 @@ uint64_t plan_dead_light(const struct model_fabric *fabric,
 		const struct plan_light *seen = &base->observed[d];
 		const struct plan_light *intent = &base->intent[d];
 
+		for (int i = 0; seen->known && i < seen->n_dead; i++) {
+			if (is_news(&fabric->devices[d], intent,
+				    &seen->dead[i])) {
+				hash = mix_part(mix(hash + 1, d),
+						&seen->dead[i]);
+			}
+		}
 		for (int i = 0; seen->known && i < intent->n_xcs; i++) {
 			if (plan_has_died(seen, fabric->devices[d].any_to_any,
 					  intent->xcs[i])) {
@@ -183,6 +218,67 @@ static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj,
 	return rc;
 }
 
+/* The plan without what has failed, of a job that needs some of it. */
+static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
+		      const struct plan_light *seen, struct plan_loss *loss)
+{
+	struct plan_job again = { .job = pj->job, .is_ring = true,
+				  .share = pj->share };
+	int rc;
+
+	again.share.first_channel = 0;
+	coll_report_init(&again.report);
+	rc = plan_ring_without(ctx, &again, seen->dead, seen->n_dead,
+			       &loss->why);
+	if (rc == 0) {
+		loss->sched = again.ring.sched;
+		again.ring.sched = NULL;
+		loss->time_ns = again.time_ns;
+		loss->bound_ns = again.bound_ns;
+		loss->rate = again.time_ns > pj->time_ns
+				     ? (double)pj->time_ns /
+					       (double)again.time_ns
+				     : 1;
+		rc = coll_verify(loss->sched, &loss->report, &loss->why);
+	}
+	optree_plan_fini(&again.ring);
+	coll_report_fini(&again.report);
+	free(again.without);
+	free(again.topology);
+	return rc;
+}
+
+static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
+			   struct err *err)
+{
+	int device = ctx->fabric->jobs[pj->job].device, which = 0, n;
+	const struct plan_light *seen = plan_observed(ctx, device);
+	struct plan_loss *loss;
+
+	if (!seen->known || seen->n_dead == 0 ||
+	    !plan_intent(ctx, device)->programs) {
+		return 0;
+	}
+	n = plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which, err);
+	if (n <= 0) {
+		return n;
+	}
+	loss = calloc(1, sizeof(*loss));
+	if (!loss) {
+		return err_nomem(err);
+	}
+	coll_report_init(&loss->report);
+	pj->loss = loss;
+	loss->dead = n;
+	loss->device = device;
+	light_dead_text(&seen->dead[which], ctx->fabric->devices[device].ring.n,
+			loss->part);
+	if (plan_again(ctx, pj, seen, loss) == WEFT_ENOMEM) {
+		return err_nomem(err);
+	}
+	return 0;
+}
+
 int plan_remains(const struct model_fabric *fabric,
 		 const struct plan_base *base, struct plan **out,
 		 struct err *err)
@@ -195,11 +291,12 @@ int plan_remains(const struct model_fabric *fabric,
 	 * circuits that it got when it was applied. */
 	applied.observed = base->intent;
 	applied.only = NULL;
+	applied.as_made = true;
 	rc = plan_make(fabric, &applied, out, err);
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
-		if (!(*out)->jobs[i].is_ring) {
-			rc = assess_job(&ctx, &(*out)->jobs[i], err);
-		}
+		rc = (*out)->jobs[i].is_ring
+			? assess_ring_job(&ctx, &(*out)->jobs[i], err)
+			: assess_job(&ctx, &(*out)->jobs[i], err);
 		if (rc) {
 			plan_free(*out);
 			*out = NULL;

@@ -49,13 +49,19 @@ static bool has_overlap(const struct plan_ctx *ctx, int device)
 	}
 }
 
-int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+/* Light passes the resonators of all channels, not just the job's. */
+static void fill_params(const struct plan_ctx *ctx, const struct plan_job *pj,
+			struct optree_params *p, struct rwa_loss *loss)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
 	const struct plan_share *share = &pj->share;
-	struct rwa_loss loss = dev->loss;
-	struct optree_params params = {
+
+	*loss = dev->loss;
+	if (loss->rings_per_node == 0) {
+		loss->rings_per_node = dev->ring.channels;
+	}
+	*p = (struct optree_params){
 		.n = job->n_hosts,
 		.channels = share->window.channels,
 		.fibres = dev->ring.fibres,
@@ -66,33 +72,26 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		.alpha_ns = job->alpha_ns >= 0
 				    ? job->alpha_ns
 				    : dev->retune_ns + dev->conversion_ns,
-		.loss = dev->has_loss ? &loss : NULL,
+		.loss = dev->has_loss ? loss : NULL,
 		.at = job->n_hosts < dev->n_members ? share->at : NULL,
 		.ring_nodes = dev->n_members,
 		.line = job->segment,
 		.overlap = has_overlap(ctx, job->device),
 		.max_lights = COLL_MAX_LIGHTS,
 	};
-	int rc = check_ring_job(ctx, job, err);
+	if (p->overlap) {
+		p->convert_ns = dev->conversion_ns < p->alpha_ns
+					? dev->conversion_ns : p->alpha_ns;
+	}
+}
 
-	if (rc) {
-		return rc;
-	}
-	if (params.overlap) {
-		params.convert_ns = dev->conversion_ns < params.alpha_ns
-					    ? dev->conversion_ns
-					    : params.alpha_ns;
-	}
-	/* Light passes the resonators of all channels, not just the job's. */
-	if (loss.rings_per_node == 0) {
-		loss.rings_per_node = dev->ring.channels;
-	}
-	rc = make_plan(&params, job, &pj->ring, err);
-	if (rc) {
-		return rc;
-	}
+/* What a plan says of its job. */
+static int take_plan(struct plan_job *pj, struct err *err)
+{
 	pj->algorithm = optree_algorithm_name(pj->ring.algorithm);
-	pj->topology = strdup("");
+	if (!pj->topology) {
+		pj->topology = strdup("");
+	}
 	if (!pj->topology) {
 		return err_nomem(err);
 	}
@@ -101,6 +100,121 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	pj->bound_ns = pj->ring.bound_ns;
 	pj->gap = pj->ring.gap;
 	return coll_verify(pj->sched, &pj->report, err);
+}
+
+/* Node v of the plan is rank (v + first) mod n of the job. */
+static int turn_ranks(struct plan_job *pj, int n, int first, struct err *err)
+{
+	struct coll_sched *turned;
+	int *to = calloc((size_t)n, sizeof(*to)), rc;
+
+	if (!to) {
+		return err_nomem(err);
+	}
+	for (int v = 0; v < n; v++) {
+		to[v] = (v + first) % n;
+	}
+	rc = coll_rename(pj->ring.sched, to, &turned, err);
+	free(to);
+	if (rc == 0) {
+		coll_free(pj->ring.sched);
+		pj->ring.sched = turned;
+	}
+	return rc;
+}
+
+static int keep_without(struct plan_job *pj, const struct light_dead *dead,
+			int n_dead, struct err *err)
+{
+	pj->without = malloc((size_t)n_dead * sizeof(*dead));
+	if (!pj->without) {
+		return err_nomem(err);
+	}
+	memcpy(pj->without, dead, (size_t)n_dead * sizeof(*dead));
+	pj->n_without = n_dead;
+	return 0;
+}
+
+/* The plan that does without; proven to need nothing of what is dead. */
+static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
+		       const struct light_dead *dead, int n_dead,
+		       struct err *err)
+{
+	struct optree_fibre *fibres = NULL;
+	struct optree_params params;
+	struct rwa_loss loss;
+	int32_t *at = NULL;
+	int first, which, rc;
+
+	fill_params(ctx, pj, &params, &loss);
+	rc = plan_ring_rest(ctx, pj, dead, n_dead, &params, &fibres, &at,
+			    &first, err);
+	rc = rc ? rc : optree_plan_expand(&params, &pj->ring, err);
+	if (rc == 0 && first) {
+		rc = turn_ranks(pj, params.n, first, err);
+	}
+	free(fibres);
+	free(at);
+	rc = rc ? rc : take_plan(pj, err);
+	rc = rc ? rc : keep_without(pj, dead, n_dead, err);
+	if (rc == 0 && plan_ring_needs(ctx, pj, dead, n_dead, &which, err)) {
+		rc = err->code ? err->code
+			: err_set(err, WEFT_EVERIFY, "the plan needs a part "
+				  "of the ring that has failed");
+	}
+	return rc;
+}
+
+static void forget_plan(struct plan_job *pj)
+{
+	optree_plan_fini(&pj->ring);
+	coll_report_fini(&pj->report);
+	coll_report_init(&pj->report);
+	pj->sched = NULL;
+}
+
+int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
+		      const struct light_dead *dead, int n_dead,
+		      struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct optree_params params;
+	struct rwa_loss loss;
+	int which, n, rc = check_ring_job(ctx, job, err);
+
+	fill_params(ctx, pj, &params, &loss);
+	for (int i = 0; i < params.fibres; i++) {
+		pj->share.fibre[i] = (uint8_t)i;
+	}
+	rc = rc ? rc : make_plan(&params, job, &pj->ring, err);
+	rc = rc ? rc : take_plan(pj, err);
+	if (rc || n_dead == 0) {
+		return rc;
+	}
+	n = plan_ring_needs(ctx, pj, dead, n_dead, &which, err);
+	if (n <= 0) {
+		return n;
+	}
+	pj->whole_ns = pj->time_ns;
+	forget_plan(pj);
+	return plan_around(ctx, pj, dead, n_dead, err);
+}
+
+int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	const struct plan_light *seen = plan_observed(ctx, job->device);
+	const struct plan_light *made = plan_intent(ctx, job->device);
+	const struct light_pack *now;
+
+	if (!pj->kept && !ctx->base->as_made) {
+		return plan_ring_without(ctx, pj, seen->dead, seen->n_dead,
+					 err);
+	}
+	now = made->programs ? light_ring_find(made->programs, job->name)
+			     : NULL;
+	return plan_ring_without(ctx, pj, now ? now->without : NULL,
+				 now ? now->n_without : 0, err);
 }
 
 /* Light of a job on a segment that goes round its ends is another's. */
@@ -126,9 +240,9 @@ static int set_ends(const struct plan_job *pj, int n_ring,
 		.step = (uint16_t)l->step,
 		.node = (uint16_t)pj->share.at[arc->src],
 		.channel = (uint16_t)(pj->share.window.first_channel +
-				      l->channel),
+				      pj->share.first_channel + l->channel),
 		.dir = l->dir,
-		.fibre = l->fibre,
+		.fibre = pj->share.fibre[l->fibre],
 		.mode = LIGHT_ADD,
 	};
 	tune[1] = tune[0];
@@ -179,5 +293,10 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 	rc = rc ? rc : pack_steps(pj, ring.nodes, packer, err);
 	rc = rc ? rc : light_packer_end(packer, job->name, out, err);
 	light_packer_free(packer);
+	if (rc == 0 && light_pack_without(out, pj->without, pj->n_without,
+					  err)) {
+		light_pack_fini(out);
+		rc = WEFT_ENOMEM;
+	}
 	return rc ? err_wrap(err, "job %s", job->name) : 0;
 }

@@ -119,6 +119,40 @@ void wire_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 	}
 }
 
+void wire_out_without(struct out *o, const Weft__V1__PlanJob *j)
+{
+	if (j->n_without == 0) {
+		return;
+	}
+	out_array(o, "without");
+	for (size_t i = 0; i < j->n_without; i++) {
+		out_str(o, NULL, j->without[i]);
+	}
+	out_end(o);
+	out_int(o, "whole_time_ns", j->whole_time_ns);
+}
+
+void wire_note_without(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const Weft__V1__PlanJob *j = jobs[i];
+		char more[32] = "";
+
+		if (j->n_without == 0) {
+			continue;
+		}
+		if (j->n_without > 1) {
+			snprintf(more, sizeof(more), " and %zu more",
+				 j->n_without - 1);
+		}
+		out_note(o, "job %s: does without %s%s, which failed: %.1f %% "
+			 "of the rate", j->name, j->without[0], more,
+			 j->time_ns > j->whole_time_ns
+				 ? 100 * (double)j->whole_time_ns /
+					   (double)j->time_ns : 100.0);
+	}
+}
+
 void wire_out_request(struct out *o, enum out_format format,
 		      const Weft__V1__Job *j)
 {

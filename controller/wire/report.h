@@ -30,6 +30,12 @@ void wire_out_ns(struct out *o, enum out_format format, const char *key,
 void wire_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n);
 /* A line for each job that hides retuning, in tables. */
 void wire_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n);
+/* What a job on a ring does without, as it has failed: fields of the job where
+ * there are any, and a line for each such job in tables. */
+void wire_out_without(struct out *o, const Weft__V1__PlanJob *j);
+void wire_note_without(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n);
+/* What a job has lost, in a sentence; j->loss is there. */
+void wire_loss_text(const Weft__V1__PlanJob *j, char *text, size_t size);
 /* The fields of a job that was asked for. */
 void wire_out_request(struct out *o, enum out_format format,
 		      const Weft__V1__Job *j);

@@ -71,6 +71,12 @@ static void out_program(struct out *o, const Weft__V1__ProgramState *p)
 	out_int(o, "loaded_steps", p->loaded_steps);
 	out_int(o, "unlocked", p->unlocked);
 	out_str(o, "lock_detail", p->lock_detail);
+	out_array(o, "failed");
+	for (size_t i = 0; i < p->n_failed; i++) {
+		out_str(o, NULL, p->failed[i]);
+	}
+	out_end(o);
+	out_int(o, "failed_count", p->failed_count);
 	out_end(o);
 }
 
@@ -237,17 +243,61 @@ static const char *light_name(const Weft__V1__PlanJob *j,
 	return level >= WEFT__V1__LEVEL__LEVEL_READ_BACK ? "up" : "unverified";
 }
 
+void wire_loss_text(const Weft__V1__PlanJob *j, char *text, size_t size)
+{
+	const Weft__V1__JobLoss *l = j->loss;
+	char what[256], more[32] = "";
+
+	if (l->dead > 1) {
+		snprintf(more, sizeof(more), " and %d more", l->dead - 1);
+	}
+	if (l->part[0]) {
+		snprintf(what, sizeof(what), "%s: %s%s failed", l->device,
+			 l->part, more);
+	} else {
+		snprintf(what, sizeof(what), "%d of %d circuits dead (%s, in "
+			 "%d -> out %d ...)", l->dead, j->circuits, l->device,
+			 l->in, l->out);
+	}
+	if (l->rate <= 0) {
+		snprintf(text, size, "job %s: %s%s and no schedule on what "
+			 "remains: %s", j->name, what, l->part[0] ? "" : ",",
+			 l->problem);
+	} else if (l->part[0]) {
+		snprintf(text, size, "job %s: %s: \"weft apply\" does without, "
+			 "at %.1f %% of the rate", j->name, what,
+			 100 * l->rate);
+	} else {
+		snprintf(text, size, "job %s: %s: its schedule is now the one "
+			 "on what remains, at %.1f %% of the rate", j->name,
+			 what, 100 * l->rate);
+	}
+}
+
+static double rate_of(const Weft__V1__PlanJob *j)
+{
+	if (j->loss) {
+		return j->loss->rate;
+	}
+	return j->whole_time_ns > 0 && j->time_ns > j->whole_time_ns
+		       ? (double)j->whole_time_ns / (double)j->time_ns : 1;
+}
+
 /* What is left of a job, and what was: its own row is of the whole. */
 static void out_loss(struct out *o, enum out_format format,
 		     const Weft__V1__JobLoss *l)
 {
 	out_object(o, "loss");
-	out_int(o, "dead_circuits", l->dead);
+	out_int(o, l->part[0] ? "failed_parts" : "dead_circuits", l->dead);
 	out_str(o, "device", l->device);
-	out_int(o, "in", l->in);
-	out_int(o, "out", l->out);
-	out_int(o, "dead_arcs", l->dead_arcs);
-	out_int(o, "arcs", l->arcs);
+	if (l->part[0]) {
+		out_str(o, "part", l->part);
+	} else {
+		out_int(o, "in", l->in);
+		out_int(o, "out", l->out);
+		out_int(o, "dead_arcs", l->dead_arcs);
+		out_int(o, "arcs", l->arcs);
+	}
 	out_real(o, "rate", l->rate);
 	if (l->rate > 0) {
 		out_int(o, "steps", l->steps);
@@ -279,7 +329,7 @@ static void out_job(struct out *o, enum out_format format,
 	out_int(o, "nodes", j->nodes);
 	if (format == OUT_TABLE) {
 		out_fmt(o, "rate", "%.1f %%",
-			j->loss ? 100 * j->loss->rate : 100.0);
+			100 * rate_of(j));
 	}
 	out_int(o, "steps", j->steps);
 	wire_out_ns(o, format, "time", j->time_ns);
@@ -288,6 +338,7 @@ static void out_job(struct out *o, enum out_format format,
 		out_loss(o, format, j->loss);
 	}
 	if (format != OUT_TABLE) {
+		wire_out_without(o, j);
 		out_real(o, "gap", j->gap);
 		out_int(o, "retune_hidden_ns", j->retune_hidden_ns);
 		out_fmt(o, "schedule", "weft schedule export --job %s",
@@ -310,6 +361,7 @@ static void out_jobs(struct out *o, enum out_format format,
 	}
 	out_end(o);
 	wire_note_hidden(o, s->jobs, s->n_jobs);
+	wire_note_without(o, s->jobs, s->n_jobs);
 	if (s->n_jobs > 0) {
 		out_note(o, "schedules: weft schedule export --job NAME -o "
 			    "FILE");

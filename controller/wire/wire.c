@@ -318,6 +318,45 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
+int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
+		   int nodes, size_t *n_out, char ***out, struct err *err)
+{
+	w->text = calloc((size_t)n + 1, sizeof(*w->text));
+	w->list = calloc((size_t)n + 1, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		wire_dead_fini(w);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		light_dead_text(&dead[i], nodes, w->text[i]);
+		w->list[i] = w->text[i];
+	}
+	*n_out = (size_t)n;
+	*out = w->list;
+	return 0;
+}
+
+void wire_dead_fini(struct wire_dead *w)
+{
+	free(w->text);
+	free(w->list);
+	memset(w, 0, sizeof(*w));
+}
+
+static int list_without(struct wire_job *j, const struct plan *p,
+			const struct plan_job *pj, struct err *err)
+{
+	const struct model_job *mj = &p->fabric->jobs[pj->job];
+
+	j->row.whole_time_ns = pj->whole_ns;
+	if (pj->n_without == 0) {
+		return 0;
+	}
+	return wire_dead_init(&j->without, pj->without, pj->n_without,
+			      p->fabric->devices[mj->device].ring.n,
+			      &j->row.n_without, &j->row.without, err);
+}
+
 /* Wavelengths of transmitters, by the circuits of their first switches. */
 static int list_tuning(struct wire_job *j, const struct plan *p,
 		       const struct plan_job *pj, struct err *err)
@@ -355,8 +394,11 @@ static void fill_loss(struct wire_job *j, const struct plan *p,
 	weft__v1__job_loss__init(out);
 	out->dead = loss->dead;
 	out->device = p->fabric->devices[loss->device].name;
-	out->in = loss->xc.in + 1;
-	out->out = loss->xc.out + 1;
+	out->part = (char *)loss->part;
+	if (!loss->part[0]) {
+		out->in = loss->xc.in + 1;
+		out->out = loss->xc.out + 1;
+	}
 	out->dead_arcs = loss->dead_arcs;
 	out->arcs = loss->arcs;
 	out->rate = loss->rate;
@@ -406,7 +448,8 @@ int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 	out->gap = pj->gap;
 	out->circuits = pj->n_circuits;
 	out->size_bytes = mj->size_bytes;
-	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err)) {
+	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
+	    list_without(j, p, pj, err)) {
 		wire_job_fini(j);
 		return err->code;
 	}
@@ -418,6 +461,7 @@ void wire_job_fini(struct wire_job *j)
 	free(j->devices);
 	free(j->tunings);
 	free(j->tuning);
+	wire_dead_fini(&j->without);
 	j->devices = NULL;
 	j->tunings = NULL;
 	j->tuning = NULL;

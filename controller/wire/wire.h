@@ -44,6 +44,17 @@ typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
 int wire_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, wire_part_fn fn, void *arg, struct err *err);
 
+/* Parts of a ring of `nodes` nodes that have failed, in words. WEFT_ENOMEM. The
+ * texts are the caller's, wire_dead_fini frees them. */
+struct wire_dead {
+	char (*text)[LIGHT_DEAD_TEXT];
+	char **list;
+};
+
+int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
+		   int nodes, size_t *n_out, char ***out, struct err *err);
+void wire_dead_fini(struct wire_dead *w);
+
 /* The row of one job. Strings are borrowed from the plan and its fabric. */
 struct wire_job {
 	Weft__V1__PlanJob row;
@@ -51,6 +62,7 @@ struct wire_job {
 	char factor[64], loss_factor[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;
+	struct wire_dead without;
 };
 
 /* WEFT_ENOMEM. wire_job_fini frees what is inside. */

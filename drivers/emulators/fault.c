@@ -6,7 +6,7 @@
 
 #include "lib/base/vec.h"
 
-enum value { NONE, COUNT, MS, NUMBER, PORT, PLACE };
+enum value { NONE, COUNT, MS, NUMBER, PORT, PLACE, NODE, FIBRE };
 
 static const struct {
 	const char *name;
@@ -103,11 +103,20 @@ static const struct {
 	[FAULT_ZERO_LOCK] = { "zero-lock", PLACE, false,
 			      "the search ends without a lock" },
 	[FAULT_LOL] = { "lol", PLACE, false, "a lock is lost" },
+	[FAULT_NODE_DEAD] = { "node-dead", NODE, false,
+			      "the node's resonators find no wave" },
+	[FAULT_CUT] = { "cut", NODE, false,
+			"all fibres between NODE and the next are cut" },
+	[FAULT_CUT_CW] = { "cut-cw", FIBRE, false,
+			   "a clockwise fibre from NODE to the next is cut" },
+	[FAULT_CUT_CCW] = { "cut-ccw", FIBRE, false,
+			    "a counter-clockwise one to NODE is cut" },
 };
 
 static const char *const value_text[] = {
 	[NONE] = "", [COUNT] = "[=K]", [MS] = "=MS", [NUMBER] = "=N",
 	[PORT] = "=iN|oN", [PLACE] = "=NODE:CHANNEL",
+	[NODE] = "=NODE", [FIBRE] = "=NODE:FIBRE",
 };
 
 void faults_fini(struct faults *f)
@@ -172,6 +181,18 @@ static bool parse_place(const struct devmem *m, char *s, struct fault *f)
 	       whole(colon + 1, m->n_out - 1, &f->channel);
 }
 
+static bool parse_fibre(const struct devmem *m, char *s, struct fault *f)
+{
+	char *colon = strchr(s, ':');
+
+	if (!colon) {
+		return false;
+	}
+	*colon = '\0';
+	return whole(s, m->n_in - 1, &f->value) &&
+	       whole(colon + 1, UINT8_MAX, &f->channel);
+}
+
 static bool parse_value(const struct devmem *m, char *s, struct fault *f)
 {
 	switch (kinds[f->kind].value) {
@@ -188,6 +209,11 @@ static bool parse_value(const struct devmem *m, char *s, struct fault *f)
 		       parse_port(m, s, &f->value);
 	case PLACE:
 		return s && m->kind == DRV_RING && parse_place(m, s, f);
+	case NODE:
+		return s && m->kind == DRV_RING &&
+		       whole(s, m->n_in - 1, &f->value);
+	case FIBRE:
+		return s && m->kind == DRV_RING && parse_fibre(m, s, f);
 	}
 	return false;
 }

@@ -75,13 +75,17 @@ enum fault_kind {
 	FAULT_DUPLICATE_LOCK,	/* level, place */
 	FAULT_ZERO_LOCK,	/* level, place */
 	FAULT_LOL,		/* level, place: lock lost, latched */
+	FAULT_NODE_DEAD,	/* level, node: its resonators do nothing */
+	FAULT_CUT,		/* level, node: all fibres to the next one */
+	FAULT_CUT_CW,		/* level, node and fibre, in a place's way */
+	FAULT_CUT_CCW,
 	N_FAULTS
 };
 
 struct fault {
 	enum fault_kind kind;
 	int64_t value;		/* count, ms, number, flat port or node */
-	int64_t channel;	/* of a place NODE:CHANNEL */
+	int64_t channel;	/* of a place NODE:CHANNEL, or its fibre */
 	int64_t seen;
 	int permille;		/* -1: always */
 	bool met;		/* a level fault has held */

@@ -15,41 +15,14 @@
 
 /* ---- locks ------------------------------------------------------------------ */
 
-static enum mrr_lock lock_of(struct mrr_device *d, const struct light_tune *t)
-{
-	static const struct {
-		enum fault_kind fault;
-		enum mrr_lock lock;
-	} map[] = {
-		{ FAULT_NO_WAVE, MRR_LOCK_NO_WAVE },
-		{ FAULT_NOT_IN_RANGE, MRR_LOCK_NOT_IN_RANGE },
-		{ FAULT_DUPLICATE_LOCK, MRR_LOCK_DUPLICATE },
-		{ FAULT_ZERO_LOCK, MRR_LOCK_ZERO },
-		{ FAULT_LOL, MRR_LOCK_NO_WAVE },
-	};
-	struct faults *f = &d->e->faults;
-
-	if (faults_hold(f, FAULT_INTERLOCK, NULL)) {
-		return MRR_LOCK_NOT_STARTED;
-	}
-	for (size_t i = 0; f->n && i < sizeof(map) / sizeof(map[0]); i++) {
-		if (faults_hold_place(f, map[i].fault, t->node, t->channel)) {
-			d->flags |= map[i].fault == FAULT_LOL ?
-				    MRR_FLAG_LOL : 0;
-			return map[i].lock;
-		}
-	}
-	return MRR_LOCK_DONE;
-}
-
 static void search_step(struct mrr_device *d, struct slot *s,
 		       const struct light_reader *r)
 {
 	for (size_t i = 0; i < r->cells.n; i++) {
 		struct light_tune t = light_cell_tune(r, &r->cells.v[i]);
-		enum mrr_lock lock = lock_of(d, &t);
+		enum light_lock lock = mrr_lock_of(d, r, &t);
 
-		if (lock != MRR_LOCK_DONE && s->n_unlocked++ == 0) {
+		if (lock != LIGHT_LOCKED && s->n_unlocked++ == 0) {
 			mrr_put_tune(s->first_unlocked, &t);
 			s->lock_state = lock;
 		}
@@ -406,7 +379,8 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put32(r + MRR_FIBRES, (uint32_t)d->e->conf.fibres);
 	mrr_put32(r + MRR_MAX_STEPS, MAX_STEPS);
 	mrr_put32(r + MRR_MAX_TUNES, LIGHT_MAX_TUNES);
-	mrr_put32(r + MRR_FEATURES, d->e->conf.overlap ? MRR_OVERLAP : 0);
+	mrr_put32(r + MRR_FEATURES, MRR_FAILURES |
+		  (d->e->conf.overlap ? MRR_OVERLAP : 0));
 	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
 	mrr_put32(r + MRR_MEMORY_USED,
 		  (uint32_t)light_ring_bytes(&mem->programs));
@@ -524,6 +498,21 @@ static size_t page_registers(struct mrr_device *d, const struct mrr_frame *f,
 	return MRR_SLOT_REGISTERS;
 }
 
+static void answer_failures(struct emu_client *c, const struct mrr_device *d,
+			    const struct mrr_frame *f, uint32_t n)
+{
+	struct buf table = { 0 };
+
+	mrr_put_failures(d, &table);
+	if (table.failed || f->offset + (size_t)n > table.len) {
+		nack(c, f, MRR_BAD_ADDRESS, (uint32_t)table.len);
+	} else {
+		answer(c, f, MRR_READ_OK, 0,
+		       (uint8_t *)table.data + f->offset, n);
+	}
+	buf_fini(&table);
+}
+
 static void answer_read(struct emu_client *c, struct mrr_device *d,
 			const struct mrr_frame *f)
 {
@@ -535,6 +524,10 @@ static void answer_read(struct emu_client *c, struct mrr_device *d,
 
 	if (n == 0 || n > MRR_MAX_DATA) {
 		nack(c, f, MRR_BAD_LENGTH, n);
+		return;
+	}
+	if (f->page == MRR_FAILURE_TABLE) {
+		answer_failures(c, d, f, n);
 		return;
 	}
 	if ((s = in_bank(d, MRR_SHADOW, f, &at)) != NULL) {

@@ -41,6 +41,13 @@ void mrr_step(struct slot *s, uint32_t control);
 /* Turns one setting of a program into another. False when it has none. */
 bool mrr_corrupt(struct light_pack *p);
 
+/* Whether a setting of the step that r is at locks, by the faults. mrr_fail.c */
+enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
+			    const struct light_tune *t);
+/* Appends the table of failures: the parts that faults hold, whether programs
+ * use them or not. */
+void mrr_put_failures(const struct mrr_device *d, struct buf *out);
+
 /* Forgets the settings of the rings, as another program comes. */
 void mrr_stop_light(struct slot *s);
 /* When each resonator is set in a program, one a line. mrr_tune.c */

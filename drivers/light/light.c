@@ -2,6 +2,7 @@
 #include "drivers/light/light.h"
 
 #include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,4 +232,52 @@ int light_xc_cmp(const void *a, const void *b)
 		return x->in < y->in ? -1 : 1;
 	}
 	return (x->out > y->out) - (x->out < y->out);
+}
+
+int light_dead_cmp(const void *a, const void *b)
+{
+	const struct light_dead *x = a, *y = b;
+
+	if (x->part != y->part) {
+		return x->part - y->part;
+	}
+	if (x->node != y->node) {
+		return x->node - y->node;
+	}
+	if (x->dir != y->dir) {
+		return x->dir - y->dir;
+	}
+	return x->fibre != y->fibre ? x->fibre - y->fibre
+				    : x->channel - y->channel;
+}
+
+const char *light_lock_text(unsigned lock)
+{
+	static const char *const texts[LIGHT_N_LOCKS] = {
+		"locked", "lock not started", "no wave found",
+		"wave not in tuning range", "duplicate lock", "zero lock",
+	};
+
+	return lock < LIGHT_N_LOCKS ? texts[lock] : "unknown lock state";
+}
+
+void light_dead_text(const struct light_dead *d, int nodes,
+		     char text[LIGHT_DEAD_TEXT])
+{
+	const char *dir = d->dir == LIGHT_CW ? "cw" : "ccw";
+
+	switch (d->part) {
+	case LIGHT_NODE:
+		snprintf(text, LIGHT_DEAD_TEXT, "node %u", d->node);
+		break;
+	case LIGHT_SPAN:
+		snprintf(text, LIGHT_DEAD_TEXT, "%s fibre %u between nodes %u "
+			 "and %u", dir, d->fibre, d->node,
+			 (d->node + 1u) % (unsigned)nodes);
+		break;
+	default:
+		snprintf(text, LIGHT_DEAD_TEXT, "node %u %s fibre %u channel "
+			 "%u: %s", d->node, dir, d->fibre, d->channel,
+			 light_lock_text(d->why));
+	}
 }

@@ -38,6 +38,33 @@ struct light_tune {
 	uint8_t mode;	/* enum light_mode */
 };
 
+/* A part of a ring that carries no light any more. */
+enum light_part {
+	LIGHT_RESONATOR = 1,	/* of node, direction, fibre, channel */
+	LIGHT_SPAN,		/* a fibre of a direction between node and the
+				 * next one clockwise, whichever way it goes */
+	LIGHT_NODE,		/* all its resonators; light passes it */
+};
+
+/* Why a resonator does not hold its wave, as devices tell it. */
+enum light_lock {
+	LIGHT_LOCKED,
+	LIGHT_LOCK_NOT_STARTED,
+	LIGHT_LOCK_NO_WAVE,
+	LIGHT_LOCK_NOT_IN_RANGE,
+	LIGHT_LOCK_DUPLICATE,
+	LIGHT_LOCK_ZERO,
+	LIGHT_N_LOCKS
+};
+
+/* Fields that the part does not have are 0. */
+struct light_dead {
+	uint8_t part;		/* enum light_part */
+	uint8_t dir, fibre;
+	uint8_t why;		/* enum light_lock; 0: not known */
+	uint16_t node, channel;
+};
+
 /* A ring's program: settings for steps 0..steps-1, sorted by step, node,
  * dir, fibre, channel; no two with the same key. Owned arrays. */
 struct light_program {
@@ -66,6 +93,19 @@ int light_program_copy(struct light_program *dst,
 		       const struct light_program *src, struct err *err);
 
 void light_program_fini(struct light_program *p);
+
+/* qsort order: by part, node, direction, fibre, channel; why does not count,
+ * it is no other part. */
+int light_dead_cmp(const void *a, const void *b);
+
+#define LIGHT_DEAD_TEXT 96	/* bytes of a part in words */
+/* "node 2 cw fibre 0 channel 3: no wave found", "cw fibre 0 between nodes 7 and
+ * 0", "node 5"; of a ring of so many nodes. */
+void light_dead_text(const struct light_dead *d, int nodes,
+		     char text[LIGHT_DEAD_TEXT]);
+
+/* "no wave found"; "unknown lock state" for what is none. */
+const char *light_lock_text(unsigned lock);
 
 /* qsort order: by in, then out. */
 int light_xc_cmp(const void *a, const void *b);

@@ -40,6 +40,11 @@ struct light_pack {
 	uint32_t steps, settings;	/* as the head of the bytes says */
 	size_t len;
 	uint8_t *bytes;
+	/* What its plan did without, as it had failed: to find the plan again.
+	 * No part of the program, nothing that a device holds or that is
+	 * compared or digested. Owned. */
+	int n_without;
+	struct light_dead *without;
 };
 
 /* All programs of a ring, sorted by name, no two with one name. */
@@ -90,6 +95,9 @@ int light_pack_read(struct light_pack *inout, uint8_t *bytes, size_t len,
 int light_pack_open(const struct light_pack *p, struct light_program *out,
 		    struct err *err);
 
+/* Copies dead[0..n-1] into p->without, in place of what is there. WEFT_ENOMEM. */
+int light_pack_without(struct light_pack *p, const struct light_dead *dead,
+		       int n, struct err *err);
 int light_pack_copy(struct light_pack *out, const struct light_pack *from,
 		    struct err *err);
 bool light_pack_equal(const struct light_pack *a, const struct light_pack *b);

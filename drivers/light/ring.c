@@ -1,4 +1,5 @@
 /* All programs of a ring together; see pack.h. */
+#include <limits.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,13 +7,36 @@
 #include "drivers/light/pack_private.h"
 #include "lib/base/log.h"
 
-/* A program in a file: name (64), window (8), length (4), bytes. */
+/* A program in a file: name (64), window (8), length (4), bytes; where the top
+ * bit of the length is set, the parts that its plan did without: their number
+ * (4), then each as part, direction, fibre, why (1 each), node, channel (2). */
 #define SAVED_HEAD (LIGHT_NAME_MAX + 1 + 12)
+#define SAVED_WITHOUT 0x80000000u
+#define SAVED_DEAD 8
 
 void light_pack_fini(struct light_pack *p)
 {
 	free(p->bytes);
+	free(p->without);
 	memset(p, 0, sizeof(*p));
+}
+
+int light_pack_without(struct light_pack *p, const struct light_dead *dead,
+		       int n, struct err *err)
+{
+	struct light_dead *copy = NULL;
+
+	if (n > 0) {
+		copy = malloc((size_t)n * sizeof(*copy));
+		if (!copy) {
+			return err_nomem(err);
+		}
+		memcpy(copy, dead, (size_t)n * sizeof(*copy));
+	}
+	free(p->without);
+	p->without = copy;
+	p->n_without = n;
+	return 0;
 }
 
 int light_pack_copy(struct light_pack *out, const struct light_pack *from,
@@ -20,12 +44,16 @@ int light_pack_copy(struct light_pack *out, const struct light_pack *from,
 {
 	uint8_t *bytes = malloc(from->len ? from->len : 1);
 
-	if (!bytes) {
+	*out = *from;
+	out->bytes = bytes;
+	out->without = NULL;
+	out->n_without = 0;
+	if (!bytes || light_pack_without(out, from->without, from->n_without,
+					 err)) {
+		light_pack_fini(out);
 		return err_nomem(err);
 	}
 	memcpy(bytes, from->bytes, from->len);
-	*out = *from;
-	out->bytes = bytes;
 	return 0;
 }
 
@@ -198,7 +226,8 @@ uint32_t light_ring_steps(const struct light_ring *r)
 
 /* ---- in one piece ---- */
 
-static void put_saved_head(const struct light_pack *p, uint8_t *to)
+static void put_saved_head(const struct light_pack *p, uint32_t flags,
+			   uint8_t *to)
 {
 	memset(to, 0, SAVED_HEAD);
 	memcpy(to, p->name, strlen(p->name));
@@ -207,7 +236,26 @@ static void put_saved_head(const struct light_pack *p, uint8_t *to)
 	light_put_le(to + 2, p->window.nodes, 2);
 	light_put_le(to + 4, p->window.first_channel, 2);
 	light_put_le(to + 6, p->window.channels, 2);
-	light_put_le(to + 8, p->len, 4);
+	light_put_le(to + 8, p->len | flags, 4);
+}
+
+static uint8_t *put_without(const struct light_pack *p, uint8_t *to)
+{
+	if (p->n_without) {
+		light_put_le(to, (uint64_t)p->n_without, 4);
+		to += 4;
+	}
+	for (int i = 0; i < p->n_without; i++, to += SAVED_DEAD) {
+		const struct light_dead *d = &p->without[i];
+
+		to[0] = d->part;
+		to[1] = d->dir;
+		to[2] = d->fibre;
+		to[3] = d->why;
+		light_put_le(to + 4, d->node, 2);
+		light_put_le(to + 6, d->channel, 2);
+	}
+	return to;
 }
 
 int light_ring_save(const struct light_ring *r, uint8_t **bytes, size_t *len,
@@ -216,44 +264,120 @@ int light_ring_save(const struct light_ring *r, uint8_t **bytes, size_t *len,
 	uint8_t *to;
 
 	*len = (size_t)r->n * SAVED_HEAD + light_ring_bytes(r);
+	for (int i = 0; i < r->n; i++) {
+		*len += r->v[i].n_without ?
+			4 + (size_t)r->v[i].n_without * SAVED_DEAD : 0;
+	}
 	*bytes = to = malloc(*len ? *len : 1);
 	if (!to) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < r->n; i++) {
-		put_saved_head(&r->v[i], to);
-		memcpy(to + SAVED_HEAD, r->v[i].bytes, r->v[i].len);
-		to += SAVED_HEAD + r->v[i].len;
+		const struct light_pack *p = &r->v[i];
+
+		put_saved_head(p, p->n_without ? SAVED_WITHOUT : 0, to);
+		memcpy(to + SAVED_HEAD, p->bytes, p->len);
+		to = put_without(p, to + SAVED_HEAD + p->len);
 	}
 	return 0;
 }
 
-static int load_one(struct light_ring *out, const uint8_t *from, size_t len,
-		    struct err *err)
-{
-	struct light_pack p = { 0 };
-	const uint8_t *w = from + LIGHT_NAME_MAX + 1;
-	uint8_t *bytes = malloc(len ? len : 1);
-	int rc;
+/* What is being read. */
+struct saved {
+	const uint8_t *at;
+	size_t left;
+};
 
+static const uint8_t *take(struct saved *s, size_t n)
+{
+	const uint8_t *at = s->at;
+
+	if (n > s->left) {
+		return NULL;
+	}
+	s->at += n;
+	s->left -= n;
+	return at;
+}
+
+static int load_without(struct light_pack *p, struct saved *s, struct err *err)
+{
+	const uint8_t *head = take(s, 4), *from;
+	size_t n = head ? light_get_le(head, 4) : 0;
+
+	from = n <= s->left / SAVED_DEAD ? take(s, n * SAVED_DEAD) : NULL;
+	if (n == 0 || n > INT_MAX || !from) {
+		return err_set(err, WEFT_EINVAL, "a ring program that is cut");
+	}
+	p->without = calloc(n, sizeof(*p->without));
+	if (!p->without) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n; i++, from += SAVED_DEAD) {
+		p->without[i] = (struct light_dead){
+			.part = from[0], .dir = from[1], .fibre = from[2],
+			.why = from[3],
+			.node = (uint16_t)light_get_le(from + 4, 2),
+			.channel = (uint16_t)light_get_le(from + 6, 2),
+		};
+		if (i && light_dead_cmp(&p->without[i - 1],
+					&p->without[i]) >= 0) {
+			return err_set(err, WEFT_EINVAL, "program %s: failed "
+				       "parts out of order", p->name);
+		}
+	}
+	p->n_without = (int)n;
+	return 0;
+}
+
+/* Name, window and bytes. *more: what it did without follows. */
+static int load_program(struct light_pack *p, struct saved *s, bool *more,
+			struct err *err)
+{
+	const uint8_t *head = take(s, SAVED_HEAD), *from = NULL, *w;
+	uint8_t *bytes;
+	size_t len = 0;
+
+	if (head) {
+		len = light_get_le(head + SAVED_HEAD - 4, 4);
+		*more = len & SAVED_WITHOUT;
+		len &= ~(size_t)SAVED_WITHOUT;
+		from = take(s, len);
+	}
+	if (!from) {
+		return err_set(err, WEFT_EINVAL, "a ring program that is cut");
+	}
+	bytes = malloc(len ? len : 1);
 	if (!bytes) {
 		return err_nomem(err);
 	}
-	memcpy(p.name, from, LIGHT_NAME_MAX);
-	p.window = (struct light_window){
+	memcpy(p->name, head, LIGHT_NAME_MAX);
+	w = head + LIGHT_NAME_MAX + 1;
+	p->window = (struct light_window){
 		.first_node = (uint16_t)light_get_le(w, 2),
 		.nodes = (uint16_t)light_get_le(w + 2, 2),
 		.first_channel = (uint16_t)light_get_le(w + 4, 2),
 		.channels = (uint16_t)light_get_le(w + 6, 2),
 	};
-	memcpy(bytes, from + SAVED_HEAD, len);
-	rc = light_pack_read(&p, bytes, len, err);
-	if (rc) {
-		return rc;
+	memcpy(bytes, from, len);
+	return light_pack_read(p, bytes, len, err);
+}
+
+static int load_one(struct light_ring *out, struct saved *s, struct err *err)
+{
+	struct light_pack p = { 0 };
+	bool more = false;
+	int rc = load_program(&p, s, &more, err);
+
+	if (rc == 0 && more) {
+		rc = load_without(&p, s, err);
 	}
-	if (out->n && strcmp(out->v[out->n - 1].name, p.name) >= 0) {
+	if (rc == 0 && out->n && strcmp(out->v[out->n - 1].name, p.name) >= 0) {
+		rc = err_set(err, WEFT_EINVAL, "programs out of order");
+	}
+	if (rc) {
 		light_pack_fini(&p);
-		return err_set(err, WEFT_EINVAL, "programs out of order");
+		return rc;
 	}
 	return light_ring_add(out, &p, err);
 }
@@ -261,20 +385,12 @@ static int load_one(struct light_ring *out, const uint8_t *from, size_t len,
 int light_ring_load(struct light_ring *out, const uint8_t *bytes, size_t len,
 		    struct err *err)
 {
-	size_t at = 0, n;
+	struct saved s = { bytes, len };
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	while (at < len && rc == 0) {
-		n = len - at < SAVED_HEAD ? len :
-		    light_get_le(bytes + at + SAVED_HEAD - 4, 4);
-		if (n > len - at - SAVED_HEAD || len - at < SAVED_HEAD) {
-			rc = err_set(err, WEFT_EINVAL,
-				     "a ring program that is cut");
-		} else {
-			rc = load_one(out, bytes + at, n, err);
-			at += SAVED_HEAD + n;
-		}
+	while (s.left > 0 && rc == 0) {
+		rc = load_one(out, &s, err);
 	}
 	if (rc) {
 		light_ring_fini(out);
@@ -291,7 +407,7 @@ void light_ring_digest(const struct light_ring *r,
 	for (int i = 0; i < r->n && ok; i++) {
 		uint8_t head[SAVED_HEAD];
 
-		put_saved_head(&r->v[i], head);
+		put_saved_head(&r->v[i], 0, head);
 		ok = EVP_DigestUpdate(ctx, head, sizeof(head)) &&
 		     EVP_DigestUpdate(ctx, r->v[i].bytes, r->v[i].len);
 	}

@@ -108,6 +108,48 @@ static void test_reverse_refuses(void **state)
 	coll_free(s);
 }
 
+/* Other numbers: as good as before, every arc with its light and its shards;
+ * numbered back it is what it was. */
+static void test_rename(void **state)
+{
+	static const int to[] = { 3, 0, 4, 1, 2 }, fro[] = { 1, 3, 4, 0, 2 };
+	static const enum coll_kind kinds[] = {
+		COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct coll_sched *s = bfb(kinds[i], "UniRing(2,5)"), *r, *back;
+		struct buf a = { 0 }, b = { 0 }, c = { 0 };
+		struct coll_report rep, now;
+		struct err err = { 0 };
+
+		must(coll_rename(s, to, &r, &err), &err);
+		must(coll_rename(r, fro, &back, &err), &err);
+		coll_report_init(&rep);
+		coll_report_init(&now);
+		must(coll_verify(s, &rep, &err), &err);
+		must(coll_verify(r, &now, &err), &err);
+		assert_int_equal(rep.steps, now.steps);
+		assert_true(mpq_equal(rep.bandwidth_factor,
+				      now.bandwidth_factor));
+		must(coll_to_proto(s, &a, &err), &err);
+		must(coll_to_proto(r, &b, &err), &err);
+		must(coll_to_proto(back, &c, &err), &err);
+		assert_false(a.len == b.len &&
+			     memcmp(a.data, b.data, a.len) == 0);
+		assert_int_equal(a.len, c.len);
+		assert_memory_equal(a.data, c.data, a.len);
+		buf_fini(&a);
+		buf_fini(&b);
+		buf_fini(&c);
+		coll_report_fini(&rep);
+		coll_report_fini(&now);
+		coll_free(s);
+		coll_free(r);
+		coll_free(back);
+	}
+}
+
 /* The reduce-scatter is made on the transpose and turned round, so its
  * digraph may number parallel and sister arcs differently. */
 static void test_sequence(void **state)
@@ -183,6 +225,7 @@ int main(void)
 		cmocka_unit_test(test_reverse_alltoall),
 		cmocka_unit_test(test_reverse_light),
 		cmocka_unit_test(test_reverse_refuses),
+		cmocka_unit_test(test_rename),
 		cmocka_unit_test(test_sequence),
 		cmocka_unit_test(test_sequence_common_chunks),
 		cmocka_unit_test(test_sequence_refuses),

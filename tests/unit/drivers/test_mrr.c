@@ -265,6 +265,39 @@ static void reports_the_first_unlocked_setting(void **state)
 	}
 }
 
+/* What has failed is told whether a program uses it or not, and no longer when
+ * it works again; what comes and goes is no failure. */
+static void the_table_of_failures_is_read(void **state)
+{
+	static const char *const want[] = {
+		"node 1 cw fibre 0 channel 0: zero lock",
+		"node 1 cw fibre 1 channel 0: zero lock",
+		"node 1 ccw fibre 0 channel 0: zero lock",
+		"node 1 ccw fibre 1 channel 0: zero lock",
+		"ccw fibre 1 between nodes 5 and 0", "node 3" };
+	struct rig *r = set_up("node-dead=3");
+	char text[LIGHT_DEAD_TEXT];
+
+	(void)state;
+	rig_control(r, "fault zero-lock=1:0", NULL, 0);
+	rig_control(r, "fault zero-lock=1:0", NULL, 0);
+	rig_control(r, "fault lol=4:0~500", NULL, 0);
+	rig_control(r, "fault cut-ccw=5:1", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_dead, 6);
+	for (int i = 0; i < r->snap.n_dead; i++) {
+		light_dead_text(&r->snap.dead[i], 6, text);
+		assert_string_equal(text, want[i]);
+	}
+	rig_control(r, "clear", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_dead, 0);
+	rig_control(r, "fault cut=2", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_dead, 4);
+	tear_down(r);
+}
+
 static void another_user_takes_the_program_away(void **state)
 {
 	struct rig *r = set_up(NULL);
@@ -323,6 +356,7 @@ int main(void)
 		cmocka_unit_test(a_session_lost_after_the_commit_is_unknown),
 		cmocka_unit_test(repeated_and_late_answers_do_no_harm),
 		cmocka_unit_test(reports_the_first_unlocked_setting),
+		cmocka_unit_test(the_table_of_failures_is_read),
 		cmocka_unit_test(another_user_takes_the_program_away),
 		cmocka_unit_test(moves_programs_larger_than_a_page),
 	};

@@ -353,6 +353,51 @@ static void rings_are_sorted_saved_and_checked(void **state)
 	light_ring_fini(&r);
 }
 
+/* What a plan did without is kept with its program, and is no part of it. */
+static void what_it_did_without_is_kept(void **state)
+{
+	static const struct light_dead dead[] = {
+		{ .part = LIGHT_RESONATOR, .dir = LIGHT_CCW, .fibre = 1,
+		  .node = 300, .channel = 513, .why = LIGHT_LOCK_ZERO },
+		{ .part = LIGHT_SPAN, .node = 7 },
+		{ .part = LIGHT_NODE, .node = 9 },
+	};
+	const struct light_window low = { 0, 8, 0, 2 };
+	struct light_pack a = part("a", low, 0), plain = part("a", low, 0);
+	struct light_ring r = { 0 }, back;
+	uint8_t one[LIGHT_DIGEST_LEN], two[LIGHT_DIGEST_LEN], *bytes;
+	size_t len, whole;
+
+	(void)state;
+	assert_int_equal(light_pack_without(&a, dead, 3, NULL), 0);
+	assert_true(light_pack_equal(&a, &plain));
+	whole = a.len;
+	assert_int_equal(light_ring_add(&r, &a, NULL), 0);
+	light_ring_digest(&r, one);
+	assert_int_equal(light_ring_save(&r, &bytes, &len, NULL), 0);
+	assert_true(len > whole);
+	for (size_t n = 1; n < len; n++) {
+		assert_int_equal(light_ring_load(&back, bytes, n, NULL),
+				 WEFT_EINVAL);
+	}
+	assert_int_equal(light_ring_load(&back, bytes, len, NULL), 0);
+	light_ring_digest(&back, two);
+	assert_memory_equal(one, two, sizeof(one));
+	assert_int_equal(back.v[0].n_without, 3);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(light_dead_cmp(&back.v[0].without[i],
+						&dead[i]), 0);
+		assert_int_equal(back.v[0].without[i].why, dead[i].why);
+	}
+	light_ring_fini(&back);
+	bytes[len - 8] = LIGHT_RESONATOR;	/* the node before the span */
+	assert_int_equal(light_ring_load(&back, bytes, len, NULL),
+			 WEFT_EINVAL);
+	free(bytes);
+	light_ring_fini(&r);
+	light_pack_fini(&plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +409,7 @@ int main(void)
 		cmocka_unit_test(steps_pack_as_whole_programs_do),
 		cmocka_unit_test(windows_meet_where_a_resonator_is_in_both),
 		cmocka_unit_test(rings_are_sorted_saved_and_checked),
+		cmocka_unit_test(what_it_did_without_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("light/pack", tests, NULL, NULL);

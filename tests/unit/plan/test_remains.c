@@ -219,18 +219,228 @@ static void cut_off(void **state)
 	}
 }
 
-/* Rings are not re-planned: their job is as it was. */
-static void rings_are_left(void **state)
+/* ---- rings ---------------------------------------------------------------- */
+
+#define RING_OF(collective, more)                                       \
+	RING "jobs:\n"                                                  \
+	"  - { name: g, ring: r0, size: 1MiB, collective: " collective \
+	more " }\n"
+
+#define DEAD_RING(node_, dir_, channel_)                                \
+	{ .part = LIGHT_RESONATOR, .node = node_, .dir = dir_,          \
+	  .channel = channel_, .why = LIGHT_LOCK_NO_WAVE }
+#define DEAD_SPAN(node_, dir_)                                          \
+	{ .part = LIGHT_SPAN, .node = node_, .dir = dir_ }
+
+static void fail_parts(struct applied *a, const struct light_dead *dead, int n)
 {
-	struct applied a = apply(RING RING_JOB);
+	a->seen[0].dead = dead;
+	a->seen[0].n_dead = n;
+}
+
+/* Walks every lightpath of the program that is to be loaded, on its own: none
+ * uses, or goes over, what is dead. */
+static bool crosses(const struct light_dead *d, const struct light_tune *add,
+		    const struct light_program *p)
+{
+	const int n = 8;
+
+	for (int k = 0, node = add->node; k < n; k++) {
+		int next = (node + (add->dir ? n - 1 : 1)) % n;
+
+		if (d->node == (add->dir ? next : node)) {
+			return true;
+		}
+		node = next;
+		for (size_t i = 0; i < p->n; i++) {
+			const struct light_tune *t = &p->v[i];
+
+			if (t->step == add->step && t->node == node &&
+			    t->dir == add->dir && t->fibre == add->fibre &&
+			    t->channel == add->channel &&
+			    (t->mode & LIGHT_DROP)) {
+				return false;
+			}
+		}
+	}
+	fail_msg("light that nobody drops");
+	return true;
+}
+
+static void check_program(const struct light_pack *pack,
+			  const struct light_dead *dead, int n)
+{
+	struct light_program p;
+	struct err err = { 0 };
+
+	assert_int_equal(light_pack_open(pack, &p, &err), 0);
+	assert_true(p.n > 0);
+	for (size_t i = 0; i < p.n; i++) {
+		for (int k = 0; k < n; k++) {
+			const struct light_tune *t = &p.v[i];
+			const struct light_dead *d = &dead[k];
+
+			if (t->dir != d->dir || t->fibre != d->fibre) {
+				continue;
+			}
+			if (d->part == LIGHT_RESONATOR) {
+				assert_false(t->node == d->node &&
+					     t->channel == d->channel);
+			} else if (t->mode & LIGHT_ADD) {
+				assert_false(crosses(d, t, &p));
+			}
+		}
+	}
+	light_program_fini(&p);
+}
+
+/* What has failed is told with what it costs; the plan that follows brings just
+ * that; when it was applied nothing is lost any more, and when all is back the
+ * first plan is. */
+static void check_repair(const char *text, const struct light_dead *dead, int n,
+			 double least_rate)
+{
+	struct applied a = apply(text);
+	struct plan *p, *repair, *after;
+	struct plan_light *made;
+	const struct plan_loss *loss;
+	struct plan_base base;
+
+	fail_parts(&a, dead, n);
+	assert_true(plan_dead_light(a.f, &a.base) != 0);
+	p = remains(&a);
+	loss = p->jobs[0].loss;
+	assert_non_null(loss);
+	assert_true(loss->part[0] && loss->dead > 0);
+	assert_non_null(loss->sched);
+	assert_true(loss->rate >= least_rate && loss->rate <= 1);
+	repair = plan_of(a.f, &a.base);
+	assert_int_equal(repair->n_loads, 1);
+	assert_int_equal(repair->jobs[0].time_ns, loss->time_ns);
+	assert_true(repair->jobs[0].whole_ns == p->jobs[0].time_ns);
+	assert_int_equal(repair->jobs[0].n_without, n);
+	check_program(&repair->devices[0].programs.v[0], dead, n);
+
+	made = light_after(repair);
+	base = (struct plan_base){ .intent = made, .observed = a.seen };
+	a.seen[0].programs = made[0].programs;
+	assert_true(plan_dead_light(a.f, &base) == 0);
+	plan_free(p);
+	p = NULL;
+	assert_int_equal(plan_remains(a.f, &base, &p, &(struct err){ 0 }), 0);
+	assert_null(p->jobs[0].loss);
+	assert_int_equal(p->jobs[0].time_ns, repair->jobs[0].time_ns);
+	after = plan_of(a.f, &base);
+	assert_true(plan_is_empty(after));
+	plan_free(after);
+
+	fail_parts(&a, NULL, 0);
+	after = plan_of(a.f, &base);
+	assert_true(light_ring_equal(&after->devices[0].programs,
+				     &a.whole->devices[0].programs));
+	plan_free(after);
+	plan_free(p);
+	plan_free(repair);
+	free(made);
+	applied_free(&a);
+}
+
+static void a_resonator_costs_its_channel(void **state)
+{
+	static const struct light_dead one[] = { DEAD_RING(2, LIGHT_CW, 1) };
+	static const struct light_dead both[] = { DEAD_RING(2, LIGHT_CW, 1),
+						  DEAD_RING(2, LIGHT_CCW, 1) };
+
+	(void)state;
+	check_repair(RING_OF("allgather", ""), one, 1, 0.6);
+	check_repair(RING_OF("allgather", ""), both, 2, 0.6);
+	check_repair(RING_OF("reduce-scatter", ""), one, 1, 0.6);
+	check_repair(RING_OF("allreduce", ""), both, 2, 0.6);
+	check_repair(RING_OF("all-to-all", ""), both, 2, 0.4);
+	check_repair(RING_OF("broadcast", ""), both, 2, 0.4);
+	check_repair(RING_OF("allgather", ", algorithm: optree"), both, 2, 0.4);
+}
+
+/* A cable: a line of the same nodes. A fibre: that, or the other direction. */
+static void a_break_leaves_a_line(void **state)
+{
+	(void)state;
+	for (int at = 0; at < 8; at++) {
+		const struct light_dead cable[] = { DEAD_SPAN(at, LIGHT_CW),
+						    DEAD_SPAN(at, LIGHT_CCW) };
+
+		check_repair(RING_OF("allgather", ""), cable, 2, 0.2);
+		check_repair(RING_OF("allreduce", ""), cable, 1, 0.2);
+		check_repair(RING_OF("reduce-scatter", ""), cable + 1, 1, 0.2);
+		check_repair(RING_OF("allgather", ", nodes: 'n[3,4,6,1]'"),
+			     cable, 2, 0.2);
+	}
+}
+
+/* Two breaks: no line is left, but one direction may be. */
+static void two_breaks(void **state)
+{
+	static const struct light_dead one_way[] = { DEAD_SPAN(1, LIGHT_CW),
+						     DEAD_SPAN(5, LIGHT_CW) };
+
+	(void)state;
+	check_repair(RING_OF("allgather", ""), one_way, 2, 0.2);
+}
+
+static void refused(const char *text, const struct light_dead *dead, int n,
+		    int code, const char *words)
+{
+	struct applied a = apply(text);
+	struct plan *p, *none = NULL;
+	struct err err = { 0 };
+
+	fail_parts(&a, dead, n);
+	p = remains(&a);
+	assert_non_null(p->jobs[0].loss);
+	assert_null(p->jobs[0].loss->sched);
+	assert_true(p->jobs[0].loss->rate == 0);
+	assert_non_null(strstr(p->jobs[0].loss->why.msg, words));
+	assert_int_equal(plan_make(a.f, &a.base, &none, &err), code);
+	assert_non_null(strstr(err.msg, words));
+	plan_free(p);
+	applied_free(&a);
+}
+
+static void what_cannot_be_is_named(void **state)
+{
+	static const struct light_dead node[] = { { .part = LIGHT_NODE,
+						    .node = 5 } };
+	static const struct light_dead cables[] = {
+		DEAD_SPAN(1, LIGHT_CW), DEAD_SPAN(1, LIGHT_CCW),
+		DEAD_SPAN(5, LIGHT_CW), DEAD_SPAN(5, LIGHT_CCW) };
+
+	(void)state;
+	refused(RING_OF("allgather", ""), node, 1, WEFT_EINFEASIBLE,
+		"r0: node 5 has failed, and the job runs on it");
+	refused(RING_OF("allgather", ""), cables, 4, WEFT_EINFEASIBLE,
+		"r0: failed: cw fibre 0 between nodes 1 and 2 and 3 more; what "
+		"is left of the ring does not do");
+	refused(RING_OF("all-to-all", ""), cables, 2, WEFT_EUNSUPPORTED,
+		"all-to-all of algorithm auto without a fibre that is whole "
+		"both ways: not supported");
+}
+
+/* A node that is not the job's, a channel that another job has. */
+static void what_is_not_needed_costs_nothing(void **state)
+{
+	static const struct light_dead dead[] = {
+		DEAD_RING(2, LIGHT_CW, 3), { .part = LIGHT_NODE, .node = 5 } };
+	struct applied a = apply(RING_OF("allgather",
+		", nodes: 'n[0-4]', channels: 0-2"));
 	struct plan *p;
 
 	(void)state;
-	a.seen[0].programs = NULL;
+	fail_parts(&a, dead, 2);
 	p = remains(&a);
-	assert_true(p->jobs[0].is_ring);
 	assert_null(p->jobs[0].loss);
-	assert_non_null(p->jobs[0].sched);
+	plan_free(p);
+	p = plan_of(a.f, &a.base);
+	assert_true(plan_is_empty(p));
 	plan_free(p);
 	applied_free(&a);
 }
@@ -267,7 +477,11 @@ int main(void)
 		cmocka_unit_test(bad_ports_kill),
 		cmocka_unit_test(the_unknown_is_alive),
 		cmocka_unit_test(cut_off),
-		cmocka_unit_test(rings_are_left),
+		cmocka_unit_test(a_resonator_costs_its_channel),
+		cmocka_unit_test(a_break_leaves_a_line),
+		cmocka_unit_test(two_breaks),
+		cmocka_unit_test(what_cannot_be_is_named),
+		cmocka_unit_test(what_is_not_needed_costs_nothing),
 		cmocka_unit_test(remains_are_pure),
 	};
 

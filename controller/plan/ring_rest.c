@@ -1,0 +1,443 @@
+/* Which parts of a ring that have failed are in a job's way, and how it does
+ * without them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "lib/base/vec.h"
+
+/* ---- what a schedule needs ------------------------------------------------- */
+
+/* A schedule's light against what has failed. */
+struct needs {
+	const struct plan_share *share;
+	int n_ring;
+	const struct light_dead *dead;
+	int n_dead;
+	bool *needed;		/* [n_dead] */
+	int first_span, end_span;	/* in dead, which is sorted by part */
+};
+
+static void need_part(struct needs *s, const struct light_dead *key)
+{
+	const struct light_dead *d = bsearch(key, s->dead, (size_t)s->n_dead,
+					     sizeof(*key), light_dead_cmp);
+
+	if (d) {
+		s->needed[d - s->dead] = true;
+	}
+}
+
+static void need_resonator(struct needs *s, int node, const struct light_dead *l)
+{
+	struct light_dead key = *l;
+
+	key.part = LIGHT_RESONATOR;
+	key.node = (uint16_t)node;
+	need_part(s, &key);
+	need_part(s, &(struct light_dead){ .part = LIGHT_NODE,
+					   .node = (uint16_t)node });
+}
+
+/* Spans are counted by the end that clockwise light comes to first. */
+static void need_spans(struct needs *s, int from, int to,
+		       const struct light_dead *l)
+{
+	int begin = l->dir == LIGHT_CW ? from : to;
+	int end = l->dir == LIGHT_CW ? to : from, n = s->n_ring;
+
+	for (int i = s->first_span; i < s->end_span; i++) {
+		const struct light_dead *d = &s->dead[i];
+
+		if (d->dir == l->dir && d->fibre == l->fibre &&
+		    (d->node - begin + n) % n < (end - begin + n) % n) {
+			s->needed[i] = true;
+		}
+	}
+}
+
+static void need_light(struct needs *s, const struct topo_arc *arc,
+		       const struct coll_light *l)
+{
+	const struct plan_share *share = s->share;
+	const struct light_dead at = {
+		.dir = l->dir,
+		.fibre = share->fibre[l->fibre],
+		.channel = (uint16_t)(share->window.first_channel +
+				      share->first_channel + l->channel),
+	};
+	int from = share->at[arc->src], to = share->at[arc->dst];
+
+	need_resonator(s, from, &at);
+	need_resonator(s, to, &at);
+	need_spans(s, from, to, &at);
+}
+
+int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
+		    const struct light_dead *dead, int n_dead, int *which,
+		    struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct needs s = { &pj->share, ctx->fabric->devices[job->device].ring.n,
+			   dead, n_dead, NULL, 0, 0 };
+	int64_t n;
+	const struct coll_light *l = coll_lights(pj->sched, &n);
+	int count = 0;
+
+	s.needed = calloc((size_t)n_dead + 1, sizeof(*s.needed));
+	if (!s.needed) {
+		return err_nomem(err);
+	}
+	while (s.first_span < n_dead && dead[s.first_span].part < LIGHT_SPAN) {
+		s.first_span++;
+	}
+	s.end_span = s.first_span;
+	while (s.end_span < n_dead && dead[s.end_span].part == LIGHT_SPAN) {
+		s.end_span++;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		need_light(&s, topo_arc(coll_topo(pj->sched), l[i].arc), &l[i]);
+	}
+	for (int i = n_dead - 1; i >= 0; i--) {
+		count += s.needed[i];
+		*which = s.needed[i] ? i : *which;
+	}
+	free(s.needed);
+	return count;
+}
+
+/* ---- ways to do without ---------------------------------------------------- */
+
+/* One way of doing without, as it is being tried. */
+struct way {
+	struct optree_params p;
+	VEC(struct optree_fibre) light;
+	int32_t *at;		/* as p.at, from rank `first` on; owned */
+	int first;
+	int first_channel;
+	uint8_t fibre[MODEL_MAX_FIBRES];
+};
+
+struct rest {
+	const struct plan_ctx *ctx;
+	struct plan_job *pj;
+	const struct model_job *job;
+	const struct model_device *ring;
+	const struct optree_params *whole;
+	const struct light_dead *dead;
+	int n_dead;
+	struct way best;
+	struct optree_plan plan;	/* of best */
+	bool found;
+	struct err why;			/* the first way that was none */
+};
+
+static void way_fini(struct way *w)
+{
+	vec_fini(&w->light);
+	free(w->at);
+}
+
+/* The rank that comes next clockwise behind a span. */
+static int rank_behind(const struct rest *r, int span)
+{
+	const int32_t *at = r->pj->share.at;
+	int n = r->job->n_hosts, ring = r->ring->ring.n, best = 0;
+	int least = ring;
+
+	for (int v = 0; v < n; v++) {
+		int links = (at[v] - span - 1 + ring) % ring;
+
+		if (links < least) {
+			least = links;
+			best = v;
+		}
+	}
+	return best;
+}
+
+/* A job on a segment has no light beyond its ends. */
+static bool is_outside(const struct rest *r, int span)
+{
+	return r->job->segment && rank_behind(r, span) == 0;
+}
+
+static bool has_rank_at(const struct rest *r, int node)
+{
+	for (int v = 0; v < r->job->n_hosts; v++) {
+		if (r->pj->share.at[v] == node) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* gap: the rank that a line begins with, -1: there is none. */
+static bool is_broken(const struct rest *r, int dir, int fibre, int gap)
+{
+	for (int i = 0; i < r->n_dead; i++) {
+		const struct light_dead *d = &r->dead[i];
+
+		if (d->part == LIGHT_SPAN && d->dir == dir &&
+		    d->fibre == fibre && !is_outside(r, d->node) &&
+		    (gap < 0 || rank_behind(r, d->node) != gap)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* [channels of the window] those that some node of the job cannot use. */
+static void mark_channels(const struct rest *r, int dir, int fibre, bool *bad)
+{
+	const struct light_window *w = &r->pj->share.window;
+
+	for (int i = 0; i < r->n_dead; i++) {
+		const struct light_dead *d = &r->dead[i];
+		int channel = d->channel - w->first_channel;
+
+		if (d->part == LIGHT_RESONATOR && d->dir == dir &&
+		    d->fibre == fibre && channel >= 0 &&
+		    channel < w->channels && has_rank_at(r, d->node)) {
+			bad[channel] = true;
+		}
+	}
+}
+
+/* Runs of channels that work, on one fibre of one direction. */
+static int add_runs(struct way *w, int dir, int fibre, const bool *bad,
+		    int channels, struct err *err)
+{
+	for (int c = 0, first; c < channels; c++) {
+		for (first = c; c < channels && !bad[c]; c++) {
+		}
+		if (c > first && vec_push(&w->light, ((struct optree_fibre){
+				.dir = (uint8_t)dir, .fibre = (uint8_t)fibre,
+				.first = first, .channels = c - first }))) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+static int collect_light(const struct rest *r, struct way *w, int gap,
+			 struct err *err)
+{
+	int channels = r->whole->channels, rc = 0;
+	bool *bad = calloc((size_t)channels, sizeof(*bad));
+
+	if (!bad) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < 2 * r->whole->fibres && rc == 0; i++) {
+		int dir = i % 2, fibre = i / 2;
+
+		if (!is_broken(r, dir, fibre, gap)) {
+			memset(bad, 0, (size_t)channels * sizeof(*bad));
+			mark_channels(r, dir, fibre, bad);
+			rc = add_runs(w, dir, fibre, bad, channels, err);
+		}
+	}
+	free(bad);
+	return rc;
+}
+
+/* Positions from rank `first` on, where the job is not on all nodes. */
+static int turn_places(const struct rest *r, struct way *w, struct err *err)
+{
+	int n = r->job->n_hosts;
+
+	w->p.at = NULL;
+	if (!r->whole->at) {
+		return 0;
+	}
+	w->at = calloc((size_t)n, sizeof(*w->at));
+	if (!w->at) {
+		return err_nomem(err);
+	}
+	for (int v = 0; v < n; v++) {
+		w->at[v] = r->whole->at[(v + w->first) % n];
+	}
+	w->p.at = w->at;
+	return 0;
+}
+
+/* Takes the way over. */
+static int try_way(struct rest *r, struct way *w, struct err *err)
+{
+	struct optree_plan plan = { 0 };
+	struct err why = { 0 };
+	enum optree_algorithm how;
+	int rc;
+
+	w->p.light = w->light.v;
+	w->p.n_light = (int)w->light.n;
+	rc = optree_algorithm_parse(r->job->algorithm, &how, &why);
+	rc = rc ? rc : optree_collective(&w->p, r->job->collective, 0, how,
+					 &plan, &why);
+	if (rc == 0 && (!r->found || plan.time_ns < r->plan.time_ns)) {
+		optree_plan_fini(&r->plan);
+		way_fini(&r->best);
+		r->plan = plan;
+		r->best = *w;
+		r->found = true;
+		return 0;
+	}
+	optree_plan_fini(&plan);
+	way_fini(w);
+	if (rc && !r->why.code) {
+		r->why = why;
+	}
+	if (rc == WEFT_ENOMEM) {
+		*err = why;
+	}
+	return rc == WEFT_ENOMEM ? rc : 0;
+}
+
+/* On the light that is left: gap -1 round the ring, else on a line that begins
+ * with that rank. */
+static int try_light(struct rest *r, int gap, struct err *err)
+{
+	struct way w = { .p = *r->whole, .first = gap < 0 ? 0 : gap };
+	int rc = collect_light(r, &w, gap, err);
+
+	for (int i = 0; i < r->whole->fibres; i++) {
+		w.fibre[i] = (uint8_t)i;
+	}
+	w.p.line = gap >= 0;
+	rc = rc ? rc : turn_places(r, &w, err);
+	if (rc || w.light.n == 0) {
+		way_fini(&w);
+		return rc;
+	}
+	return try_way(r, &w, err);
+}
+
+static bool is_first_of_gap(const struct rest *r, int i)
+{
+	int gap = rank_behind(r, r->dead[i].node);
+
+	for (int k = 0; k < i; k++) {
+		if (r->dead[k].part == LIGHT_SPAN &&
+		    rank_behind(r, r->dead[k].node) == gap) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int try_parts(struct rest *r, struct err *err)
+{
+	int rc;
+
+	if (r->job->segment) {
+		return try_light(r, 0, err);
+	}
+	rc = try_light(r, -1, err);
+	for (int i = 0; i < r->n_dead && rc == 0; i++) {
+		if (r->dead[i].part == LIGHT_SPAN && is_first_of_gap(r, i)) {
+			rc = try_light(r, rank_behind(r, r->dead[i].node),
+				       err);
+		}
+	}
+	return rc;
+}
+
+/* All light alike: whole fibres, and channels that work on all of them. */
+static int try_alike(struct rest *r, struct err *err)
+{
+	struct way w = { .p = *r->whole };
+	int channels = r->whole->channels, run = 0;
+	bool *bad = calloc((size_t)channels, sizeof(*bad));
+
+	if (!bad) {
+		return err_nomem(err);
+	}
+	w.p.fibres = w.p.channels = 0;
+	for (int f = 0; f < r->whole->fibres; f++) {
+		if (!is_broken(r, LIGHT_CW, f, -1) &&
+		    !is_broken(r, LIGHT_CCW, f, -1)) {
+			w.fibre[w.p.fibres++] = (uint8_t)f;
+			mark_channels(r, LIGHT_CW, f, bad);
+			mark_channels(r, LIGHT_CCW, f, bad);
+		}
+	}
+	for (int c = 0; c < channels; c++) {
+		run = bad[c] ? 0 : run + 1;
+		if (run > w.p.channels) {
+			w.p.channels = run;
+			w.first_channel = c + 1 - run;
+		}
+	}
+	free(bad);
+	if (w.p.fibres == 0 || w.p.channels == 0) {
+		return 0;
+	}
+	return try_way(r, &w, err);
+}
+
+static bool takes_parts(const struct model_job *job)
+{
+	return (job->collective == COLL_ALLGATHER ||
+		job->collective == COLL_REDUCE_SCATTER ||
+		job->collective == COLL_ALLREDUCE) && !job->depth &&
+	       strcmp(job->algorithm, "optree") != 0;
+}
+
+static int refuse(const struct rest *r, const struct light_dead *d,
+		  struct err *err)
+{
+	char part[LIGHT_DEAD_TEXT], more[32] = "";
+
+	light_dead_text(d, r->ring->n_members, part);
+	if (r->n_dead > 1) {
+		snprintf(more, sizeof(more), " and %d more", r->n_dead - 1);
+	}
+	if (d->part == LIGHT_NODE) {
+		return err_set(err, WEFT_EINFEASIBLE, "%s: %s%s has failed, and "
+			       "the job runs on it", r->ring->name, part, more);
+	}
+	if (takes_parts(r->job)) {
+		return err_set(err, WEFT_EINFEASIBLE, "%s: failed: %s%s; "
+			       "what is left of the ring does not do%s%s",
+			       r->ring->name, part, more,
+			       r->why.code ? ": " : "",
+			       r->why.code ? r->why.msg : "");
+	}
+	return err_set(err, WEFT_EUNSUPPORTED, "%s: failed: %s%s; %s of "
+		       "algorithm %s without a fibre that is whole both ways: "
+		       "not supported", r->ring->name, part, more,
+		       coll_kind_name(r->job->collective), r->job->algorithm);
+}
+
+int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
+		   const struct light_dead *dead, int n_dead,
+		   struct optree_params *inout, struct optree_fibre **fibres,
+		   int32_t **at, int *first, struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct rest r = { ctx, pj, job, &ctx->fabric->devices[job->device],
+			  inout, dead, n_dead, .found = false };
+	int rc = 0;
+
+	for (int i = 0; i < n_dead; i++) {
+		if (dead[i].part == LIGHT_NODE && has_rank_at(&r, dead[i].node)) {
+			return refuse(&r, &dead[i], err);
+		}
+	}
+	rc = takes_parts(job) ? try_parts(&r, err) : try_alike(&r, err);
+	if (rc || !r.found) {
+		optree_plan_fini(&r.plan);
+		way_fini(&r.best);
+		return rc ? rc : refuse(&r, &dead[0], err);
+	}
+	pj->ring = r.plan;
+	pj->share.first_channel = r.best.first_channel;
+	memcpy(pj->share.fibre, r.best.fibre, sizeof(pj->share.fibre));
+	*inout = r.best.p;
+	*fibres = r.best.light.v;
+	*at = r.best.at;
+	*first = r.best.first;
+	return 0;
+}

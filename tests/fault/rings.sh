@@ -1,0 +1,188 @@
+#!/bin/bash
+# Parts of a ring fail under running jobs: what failed is named, a plan brings
+# light that does without, what the emulated resonators then drop and add still
+# carries every shard, and the whole returns with the light.
+source "$(dirname "$0")/../lib.sh"
+asan_daemon
+REPLAY=$(dirname "$0")/../integration/ring_replay.py
+emulator ring0 mrr-reg 8x8 || exit 1
+fabric() { # COLLECTIVE [MORE]
+	cat >"$T/a.yaml" <<-END
+	weft: 1
+	fabric: broken
+	hosts:
+	  - { name: "n[0-7]" }
+	rings:
+	  - name: ring0
+	    nodes: "n[0-7]"
+	    channels: 8
+	    channel-rate: 40Gbps
+	    driver: mrr-reg
+	    address: ${ADDR[ring0]}
+	    timeout: 2s
+	jobs:
+	  - { name: a, ring: ring0, size: 16MiB, channels: 0-5, collective: $1 }
+	  - { name: b, ring: ring0, size: 1MiB, channels: 6-7, collective: allgather, nodes: 'n[0-3]', segment: true }
+	END
+}
+job() {
+	weft status --format json 2>/dev/null |
+		jq -ce ".jobs[] | select(.name == \"$1\")"
+}
+light() { # NAME LIGHT
+	[[ $(job "$1" | jq -r .light) == "$2" ]]
+}
+fault() {
+	control ring0 "fault $1" >"$T/answer"
+	weft verify >"$T/out" 2>"$T/err"
+}
+replay() { # WHAT NAME [RANKS...]
+	local what=$1 name=$2 steps
+	shift 2
+	control ring0 "light $name" >"$T/trace"
+	steps=$(awk 'NR == 1 { print $4 }' "$T/trace")
+	for ((i = 1; i < steps; i++)); do
+		control ring0 "step $name" >>"$T/trace"
+	done
+	control ring0 "step $name" >/dev/null
+	expect 0 "$what: its schedule is served" \
+		weft schedule export --job "$name" --to json -o "$T/s.json"
+	expect 0 "$what: all arrives" python3 "$REPLAY" "$T/s.json" \
+		"$T/trace" "$@"
+}
+touched() { # NAME
+	control ring0 slots | awk -v p="$1" '$4 == p { print $6, $8 }'
+}
+
+fabric allgather
+daemon || exit 1
+weft watch --format json >"$T/watch" 2>/dev/null </dev/null &
+PID[watch]=$!
+expect 0 "applied" weft apply -f "$T/a.yaml"
+wait_for 20 light a up
+tap "all light is there"
+time_whole=$(job a | jq .time_ns)
+
+# One resonator pair does not lock any more.
+b=$(touched b)
+fault lol=2:3
+wait_for 20 light a degraded
+tap "a lock is lost: degraded"
+weft status --format json >"$T/out"
+jq -e '.devices[0].program.failed == [
+	"node 2 cw fibre 0 channel 3: no wave found",
+	"node 2 ccw fibre 0 channel 3: no wave found"]' "$T/out" >/dev/null
+tap "status names the resonators"
+jq -e '.devices[0].problem | test("^failed: node 2 cw fibre 0 channel 3")' \
+	"$T/out" >/dev/null
+tap "and the device's problem"
+job a | jq -e '.loss.rate > 0.7 and .loss.rate < 1 and .loss.failed_parts == 2
+	and (.loss.part | test("node 2 cw .* channel 3"))' >/dev/null
+tap "the job's loss"
+rate=$(job a | jq .loss.rate)
+wait_for 10 grep -q '"part-failed"' "$T/watch"
+tap "an event"
+job b | jq -e 'has("loss") | not' >/dev/null
+tap "the other job needs none of it"
+expect 69 "no schedule whose light is not loaded" \
+	weft schedule export --job a --to json
+has err "says what to do" 'weft apply.* loads one that does without, at [0-9.]+ %'
+expect 2 "plan proposes the repair" weft plan -f "$T/a.yaml"
+has out "and what it does without" 'job a: does without node 2 .* 1 more.* % of the rate'
+expect 0 "apply brings it" weft apply -f "$T/a.yaml"
+wait_for 20 light a up
+tap "all the light that it wants is there"
+job a | jq -e "(.without | length) == 2 and .whole_time_ns == $time_whole and
+	((.whole_time_ns / .time_ns - $rate) | fabs) < 1e-9" >/dev/null
+tap "at the rate that was told"
+[[ $(touched b) == "$b" ]]
+tap "nothing of the other job was written"
+replay "without a channel" a
+! grep -q ' node 2 .* channel 3 ' "$T/trace"
+tap "the resonator is not used"
+expect 0 "verify agrees" weft verify
+expect 0 "nothing more to do" weft plan -f "$T/a.yaml"
+
+# A new weftd still knows what the light was made without.
+stop watch
+stop weftd
+daemon || exit 1
+weft watch --format json >"$T/watch" 2>/dev/null </dev/null &
+PID[watch]=$!
+wait_for 20 light a up
+tap "after a restart"
+replay "after a restart" a
+
+# It works again: the whole program is back with the next apply.
+control ring0 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 10 light a up
+replay "meanwhile" a
+expect 2 "plan proposes the whole" weft plan -f "$T/a.yaml"
+expect 0 "apply" weft apply -f "$T/a.yaml"
+wait_for 10 light a up
+[[ $(job a | jq .time_ns) == "$time_whole" ]]
+tap "as fast as before"
+
+# A cable is cut: a line of the same nodes. A fibre: the others.
+while read -r cut kind; do
+	control ring0 clear >"$T/answer"
+	weft verify >"$T/out" 2>"$T/err"
+	fabric "$kind"
+	expect 0 "$kind" weft apply -f "$T/a.yaml"
+	fault "$cut"
+	wait_for 20 light a degraded
+	tap "$cut: $kind is degraded"
+	expect 0 "$cut: apply brings $kind" weft apply -f "$T/a.yaml"
+	wait_for 20 light a up
+	replay "$cut: $kind" a
+	expect 0 "$cut: all of it locks" weft verify
+done <<-END
+	cut=4 allgather
+	cut=7 allreduce
+	cut-cw=6:0 allgather
+	cut-ccw=5:0 reduce-scatter
+END
+
+# A segment has no way round. No job is changed while one cannot be planned.
+control ring0 clear >"$T/answer"
+fault cut-ccw=0:0
+wait_for 20 light b "cut off"
+tap "a segment without one of its fibres is cut off"
+expect 65 "it has no schedule" weft schedule export --job b --to json
+expect 65 "nor a plan" weft plan -f "$T/a.yaml"
+has err "the job, the part and the reason" 'job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a segment needs channels in both directions'
+
+# What cannot be repaired is named, and goes on as it was.
+control ring0 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+fabric all-to-all
+expect 0 "an all-to-all" weft apply -f "$T/a.yaml"
+fault cut=4
+wait_for 20 light a "cut off"
+tap "an all-to-all has no line"
+expect 65 "plan says so" weft plan -f "$T/a.yaml"
+has err "and why" 'job a: ring0: failed: cw fibre 0 between nodes 4 and 5 and 1 more; all-to-all .* not supported'
+control ring0 clear >"$T/answer"
+fault node-dead=5
+wait_for 20 light a "cut off"
+tap "a dead node"
+expect 65 "no plan with it" weft plan -f "$T/a.yaml"
+has err "names it" 'job a: ring0: node 5 has failed, and the job runs on it'
+job b | jq -e 'has("loss") | not' >/dev/null
+tap "who does not run on it has lost nothing"
+control ring0 clear >"$T/answer"
+
+# An open interlock is no failure of a part.
+fault interlock
+weft status --format json >"$T/out"
+jq -e '.devices[0].program.failed_count == 0 and
+	.devices[0].program.unlocked > 0' "$T/out" >/dev/null
+tap "an open interlock is no dead resonator"
+control ring0 clear >"$T/answer"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 light a up
+tap "all is back"
+wait_for 10 grep -q '"part-back"' "$T/watch"
+tap "and told"
+finish
