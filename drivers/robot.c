@@ -64,12 +64,12 @@ static int moves_over(const struct robot *r)
 
 /* Those that are over tell what the others will take; before, it is what such
  * a robot usually takes. */
-static void tell_progress(struct robot *r)
+static void tell_progress(struct robot *r, const char *obstacle)
 {
 	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns :
 					   TYP_SWITCH_US * INT64_C(1000);
 	int over = moves_over(r), total = (int)r->queue.n;
-	char text[64];
+	char text[96];
 	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = over,
 				.total = total, .text = text };
 
@@ -82,7 +82,8 @@ static void tell_progress(struct robot *r)
 	}
 	ev.eta_ms = (each * total - (now - r->began_ns)) / 1000000;
 	ev.eta_ms = over == total || ev.eta_ms < 0 ? 0 : ev.eta_ms;
-	snprintf(text, sizeof(text), "%d of %d moves are over", over, total);
+	snprintf(text, sizeof(text), "%d of %d moves are over%s%s", over, total,
+		 obstacle ? "; " : "", obstacle ? obstacle : "");
 	r->told = over;
 	r->told_ns = now;
 	handle_event(&r->h, &ev);
@@ -116,7 +117,7 @@ static void listen_to_line(struct robot *r, const char *line, bool unasked)
 
 	if (ours && r->h.op == HANDLE_SUBMIT) {
 		if (r->began_ns) {
-			tell_progress(r);
+			tell_progress(r, NULL);
 		}
 	} else if (unasked && r->dialect->news(line, &ev)) {
 		handle_event(&r->h, &ev);
@@ -519,17 +520,36 @@ bool robot_all_over(const struct robot *r)
 	return moves_over(r) == (int)r->queue.n;
 }
 
+/* A robot that waits for people does nothing: they have as long as one move
+ * may take, not as long as all that wait. */
+static void note_obstacle(struct robot *r, const char *why)
+{
+	int64_t until_ns;
+
+	if (!why) {
+		r->blocked_ns = 0;
+		return;
+	}
+	if (!r->blocked_ns) {
+		r->blocked_ns = clk_now_ns();
+		r->told_ns = 0;		/* to be told at once */
+	}
+	until_ns = r->blocked_ns + r->move_ms * 1000000;
+	r->until_ns = until_ns < r->until_ns ? until_ns : r->until_ns;
+}
+
 static void on_pending(struct robot *r, char *text)
 {
 	const struct robot_dialect *d = r->dialect;
 	const char *why = d->obstacle ? d->obstacle(text) : NULL;
 
+	note_obstacle(r, why);
 	if (d->idle(r, text)) {
 		read_table(r, after_run);
 	} else if (clk_now_ns() >= r->until_ns) {
 		too_long(r, why ? why : "moves wait in its queue");
 	} else {
-		tell_progress(r);
+		tell_progress(r, why);
 		uv_timer_start(&r->timer, ask_pending, (uint64_t)r->poll_ms,
 			       0);
 	}
@@ -545,6 +565,7 @@ static void ask_pending(uv_timer_t *t)
 static void wait_for_queue(struct robot *r)
 {
 	r->told_ns = 0;
+	r->blocked_ns = 0;
 	r->until_ns = clk_now_ns() + r->move_ms * 1000000 *
 		      (int64_t)(r->at_move + 1);
 	ask(r, r->dialect->ask_pending, on_pending);

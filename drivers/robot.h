@@ -103,6 +103,7 @@ struct robot {
 	int64_t until_ns, began_ns;	/* of the wait for the moves */
 	int64_t move_ns;	/* what a move takes, as seen; 0: none seen */
 	int64_t told_ns;	/* when progress was told last */
+	int64_t blocked_ns;	/* since when it waits for people, or 0 */
 	int told;		/* and how many moves were over then */
 	char failed[DRV_TEXT_MAX];	/* what the robot said last of it */
 };

@@ -60,6 +60,21 @@ static void a_homing_run_is_left_to_people(void **state)
 	robot_tear_down(r);
 }
 
+/* Who watches is told what the robot waits for, while it waits. */
+static void people_are_asked_for_a_homing_run(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };
+	struct rig *r = robot_rig(*state, "homing", "move_ms", "100");
+	bool asked = false;
+
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), WEFT_ETIMEOUT);
+	for (int i = 0; i < r->n_events; i++) {
+		asked |= strstr(r->events[i].text, "homing run") != NULL;
+	}
+	assert_int_equal(asked, word(r, "yes", "no")[0] == 'y');
+	robot_tear_down(r);
+}
+
 static void a_victim_is_moved_out_of_the_way(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };
@@ -153,6 +168,7 @@ static const struct {
 	CASE(slow_moves_are_waited_for),
 	CASE(half_of_a_duplex_link_is_told),
 	CASE(a_homing_run_is_left_to_people),
+	CASE(people_are_asked_for_a_homing_run),
 	CASE(a_victim_is_moved_out_of_the_way),
 	CASE(a_locked_port_is_left_alone),
 	CASE(what_others_move_is_told),
