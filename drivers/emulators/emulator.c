@@ -328,10 +328,11 @@ static void note_move(struct light_xc xc, bool connect, void *arg)
 	fflush(stdout);
 }
 
-/* Every circuit that moves is told, whatever came of it in the end. */
+/* Every circuit that moves is told, whatever came of it in the end; by programs,
+ * not by a dialect that is tried without one. */
 static void note_moves(struct emu *e)
 {
-	if (e->mem.n_ports > 0) {
+	if (e->noted.n_ports > 0) {
 		emu_changes(&e->noted, &e->mem, note_move, NULL);
 		memcpy(e->noted.peer, e->mem.peer,
 		       (size_t)e->mem.n_ports * sizeof(*e->mem.peer));
