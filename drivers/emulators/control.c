@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "drivers/emulators/emu.h"
+#include "drivers/emulators/lab.h"
 
 static bool parse_xc(const struct emu *e, const char *text,
 		     struct light_xc *xc)
@@ -21,6 +22,14 @@ static bool parse_xc(const struct emu *e, const char *text,
 	       devmem_check(&e->mem, *xc, NULL) == 0;
 }
 
+/* A port may be dim now, or no more. */
+static const char *faults_changed(struct emu *e)
+{
+	emu_apply_refuse(e);
+	e->dialect->refresh(e, EMU_OTHER_USER);
+	return lab_publish(e, NULL) ? "the lab cannot be written" : NULL;
+}
+
 static const char *do_fault(struct emu *e, const char *arg)
 {
 	static char text[ERR_MSG_MAX];
@@ -30,17 +39,13 @@ static const char *do_fault(struct emu *e, const char *arg)
 		snprintf(text, sizeof(text), "%s", err.msg);
 		return text;
 	}
-	emu_apply_refuse(e);
-	e->dialect->refresh(e, EMU_OTHER_USER);
-	return NULL;
+	return faults_changed(e);
 }
 
 static const char *do_clear(struct emu *e)
 {
 	faults_clear(&e->faults);
-	emu_apply_refuse(e);
-	e->dialect->refresh(e, EMU_OTHER_USER);
-	return NULL;
+	return faults_changed(e);
 }
 
 static const char *do_set(struct emu *e, const char *arg)

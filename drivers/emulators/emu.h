@@ -50,6 +50,7 @@ struct emu_conf {
 	int64_t memory;		/* rings: bytes of programs */
 	int slots;		/* rings: programs at a time */
 	bool overlap;		/* rings: retune while others carry data */
+	const char *lab;	/* folder of light that is shared; NULL: none */
 };
 
 struct emu {

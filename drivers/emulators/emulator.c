@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "drivers/emulators/hostile.h"
+#include "drivers/emulators/lab.h"
 #include "drivers/line.h"
 #include "lib/base/clk.h"
 #include "lib/base/file.h"
@@ -307,6 +308,9 @@ static void save(struct emu *e)
 	struct err err = { 0 };
 
 	if (e->conf.state && devmem_save(&e->mem, e->conf.state, &err)) {
+		log_error("emulators", "%s: %s", e->conf.name, err.msg);
+	}
+	if (lab_publish(e, &err)) {
 		log_error("emulators", "%s: %s", e->conf.name, err.msg);
 	}
 }
@@ -675,6 +679,23 @@ static int init_device(struct emu *e, struct err *err)
 	return rc;
 }
 
+/* A wiring that cannot be read is told before anybody measures. */
+static int start_lab(struct emu *e, struct err *err)
+{
+	int32_t mdbm;
+	int rc;
+
+	if (!e->conf.lab) {
+		return 0;
+	}
+	if (e->dialect->kind == DRV_RING || e->conf.any_to_any) {
+		return err_set(err, WEFT_EUNSUPPORTED, "--lab is for switches "
+			       "with two sides");
+	}
+	rc = lab_arriving(e->conf.lab, "", &mdbm, err);
+	return rc ? rc : lab_publish(e, err);
+}
+
 static int serve(struct emu *e, struct err *err)
 {
 	int rc = e->dialect->open(e, err);
@@ -682,7 +703,10 @@ static int serve(struct emu *e, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	rc = parse_listen(e, err);
+	rc = start_lab(e, err);
+	if (rc == 0) {
+		rc = parse_listen(e, err);
+	}
 	if (rc == 0) {
 		rc = listen_start(e, err);
 	}

@@ -2,6 +2,7 @@
  * The device side of Polatis' TL1 dialect. Reconstructed: the word for a
  * port that failed, and the codes of denials.
  */
+#include "drivers/emulators/lab.h"
 #include "drivers/emulators/tl1.h"
 
 #include <stdlib.h>
@@ -152,7 +153,6 @@ static const char *open_shutters(struct tl1_device *d,
 	return set_shutters(d, q, false);
 }
 
-/* Light enters every connected port at about -3 dBm, by the seed. */
 static const char *powers(struct tl1_device *d, const struct tl1_request *q)
 {
 	int first, last;
@@ -161,12 +161,7 @@ static const char *powers(struct tl1_device *d, const struct tl1_request *q)
 		return tl1_deny(d, "IIAC", "");
 	}
 	for (int i = first; i <= last; i++) {
-		bool lit = d->e->mem.peer[i - 1] >= 0;
-		int dbm = !lit ? 60 : faults_hold_port(&d->e->faults,
-						FAULT_DIM, i - 1) ? 6 : 3;
-		int cdb = (int)(rng_mix(d->e->conf.seed + (uint64_t)i) % 100);
-
-		tl1_say(d, "%d:-%d.%02d", i, dbm, lit ? cdb : 0);
+		tl1_say(d, "%d:%.2f", i, lab_port_mdbm(d->e, i - 1) / 1000.0);
 	}
 	return NULL;
 }

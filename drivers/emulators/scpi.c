@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/emulators/lab.h"
 #include "drivers/scpi.h"
 #include "lib/base/clk.h"
 #include "lib/base/vec.h"
@@ -355,21 +356,15 @@ static void states(struct scpi_device *d, char *args, struct buf *out)
 	vec_fini(&ports);
 }
 
-/* Light enters every connected port at about -3 dBm, by the seed. */
 static void powers(struct scpi_device *d, char *args, struct buf *out)
 {
 	port_list ports = { 0 };
 
 	if (only_ports(d, args, &ports) && ports.n <= POWERS_A_QUERY) {
 		for (size_t i = 0; i < ports.n; i++) {
-			int flat = ports.v[i] - 1;
-			bool lit = d->e->mem.peer[flat] >= 0;
-			int dbm = !lit ? 60 : faults_hold_port(&d->e->faults,
-						FAULT_DIM, flat) ? 6 : 3;
-			int cdb = (int)(rng_mix(d->e->conf.seed + flat) % 100);
-
-			buf_printf(out, "%s-%d.%02d", i ? "," : "(",
-				   dbm, lit ? cdb : 0);
+			buf_printf(out, "%s%.2f", i ? "," : "(",
+				   lab_port_mdbm(d->e, ports.v[i] - 1) /
+				   1000.0);
 		}
 		buf_str(out, ports.n ? ")" : "()");
 	} else if (ports.n > POWERS_A_QUERY) {

@@ -1,0 +1,35 @@
+/*
+ * Light that emulators share: a folder with a file `wiring`, which says what
+ * lasers and fibres there are, and a file NAME.map of each switch, which it
+ * writes when its circuits change. Power at a port is found by going back from
+ * it to the laser that lights it. Private to emulators.
+ *
+ *     laser ocs0.in1 -3.0              dBm as it arrives there
+ *     fibre ocs0.out3 ocs1.in3 0.5     dB
+ *
+ * Ports count from 1, as in fabrics. A pair that is reversed ends at an output:
+ * light that comes in there is seen by the output's monitor, and goes no
+ * further. `wiring` is read again for each question, so that a test may pull a
+ * fibre.
+ */
+#ifndef WEFT_EMULATORS_LAB_H
+#define WEFT_EMULATORS_LAB_H
+
+#include "drivers/emulators/emu.h"
+
+#define LAB_DARK_MDBM (-60000)
+
+/* Milli-dBm at a flat port; LAB_DARK_MDBM: no light. Without a lab, light
+ * enters every connected port at about -3 dBm, by the seed. */
+int32_t lab_port_mdbm(struct emu *e, int flat);
+
+/* Writes NAME.map, if there is a lab. WEFT_EIO, WEFT_ENOMEM. */
+int lab_publish(struct emu *e, struct err *err);
+
+/* Light that arrives at a place such as "ocs0.in1" by the wiring's text; maps
+ * are read from the folder. WEFT_EINVAL names the line that is wrong.
+ * O(hops x lines). */
+int lab_arriving(const char *folder, const char *place, int32_t *mdbm,
+		 struct err *err);
+
+#endif
