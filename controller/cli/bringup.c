@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "controller/cli/private.h"
-#include "controller/testbed/bringup.h"
+#include "controller/testbed/power.h"
 #include "lib/base/clk.h"
 #include "lib/base/file.h"
 
@@ -14,8 +14,11 @@
 #define MAX_STATE (64u << 20)
 #define PATH_MAX_LEN 4096
 
+struct walker;
+
 struct run {
 	struct cli *c;
+	const struct walker *walker;
 	const char *state;	/* path */
 	bool bar;
 	int64_t begun_ns;
@@ -45,11 +48,31 @@ static int beside(const char *path, const char *end, char out[PATH_MAX_LEN],
 
 /* ---- the state file ---- */
 
-static int save_state(const char *path, const struct bringup *b,
-		      struct err *err)
+/* Either walk: over netdevs, or with the switches' power monitors. */
+struct walker {
+	struct bringup *frames;
+	struct power *power;	/* one of them is NULL */
+};
+
+static int pack(const struct walker *w, struct buf *out, struct err *err)
+{
+	return w->power ? power_save(w->power, out, err) :
+			  bringup_save(w->frames, out, err);
+}
+
+static int pack_corrected(const struct walker *w, struct buf *out,
+			  struct err *err)
+{
+	return w->power ? power_yaml(w->power, out, err) :
+			  bringup_yaml(w->frames, out, err);
+}
+
+static int write_packed(const struct walker *w, const char *path,
+			int (*fn)(const struct walker *w, struct buf *out,
+				  struct err *err), struct err *err)
 {
 	struct buf out = { 0 };
-	int rc = bringup_save(b, &out, err);
+	int rc = fn(w, &out, err);
 
 	if (rc == 0) {
 		rc = out.failed ? err_nomem(err) :
@@ -59,7 +82,7 @@ static int save_state(const char *path, const struct bringup *b,
 	return rc;
 }
 
-static int load_state(const char *path, bool again, struct bringup *b,
+static int load_state(const char *path, bool again, const struct walker *w,
 		      struct err *err)
 {
 	char *data = NULL;
@@ -71,7 +94,8 @@ static int load_state(const char *path, bool again, struct bringup *b,
 	}
 	rc = file_read(path, MAX_STATE, &data, &len, err);
 	if (rc == 0) {
-		rc = bringup_load(b, data, len, err);
+		rc = w->power ? power_load(w->power, data, len, err) :
+				bringup_load(w->frames, data, len, err);
 		if (rc) {
 			err_wrap(err, "%s", path);
 			err_hint(err, "weft bringup --again begins anew");
@@ -112,11 +136,9 @@ static void say_line(struct run *r, int done, int total, const char *text)
 	r->told = tenth > r->told ? tenth : r->told;
 }
 
-static int on_step(const struct bringup *b, int done, int total,
-		   const char *text, void *arg, struct err *err)
+static int step(struct run *r, int done, int total, const char *text,
+		struct err *err)
 {
-	struct run *r = arg;
-
 	if (r->first < 0) {
 		r->first = done;
 		r->begun_ns = clk_now_ns();
@@ -129,7 +151,21 @@ static int on_step(const struct bringup *b, int done, int total,
 	if (cli_interrupted) {
 		return 1;
 	}
-	return save_state(r->state, b, err);
+	return write_packed(r->walker, r->state, pack, err);
+}
+
+static int on_step(const struct bringup *b, int done, int total,
+		   const char *text, void *arg, struct err *err)
+{
+	(void)b;
+	return step(arg, done, total, text, err);
+}
+
+static int on_power_step(const struct power *p, int done, int total,
+			 const char *text, void *arg, struct err *err)
+{
+	(void)p;
+	return step(arg, done, total, text, err);
 }
 
 /* ---- what was found ---- */
@@ -180,18 +216,44 @@ static void out_finding(struct out *o, const struct model_fabric *f,
 	out_end(o);
 }
 
-static int print_findings(struct cli *c, const struct bringup *b,
-			  const struct bringup_finding *v, int n,
+static void out_text(struct out *o, const char *key, const char *text)
+{
+	out_str(o, key, text[0] ? text : NULL);
+}
+
+static void out_power_finding(struct out *o, const struct power_finding *d)
+{
+	out_object(o, NULL);
+	out_str(o, "kind", bringup_kind_name(d->kind));
+	out_text(o, "fibre", d->fibre);
+	out_text(o, "with", d->with);
+	out_text(o, "written", d->written);
+	out_text(o, "found", d->found);
+	if (d->kind == BRINGUP_LOSSY) {
+		out_real(o, "loss_db", d->loss_mdb / 1000.0);
+		out_real(o, "limit_db", d->limit_mdb / 1000.0);
+	}
+	out_end(o);
+}
+
+/* One of the arrays is NULL. */
+static int print_findings(struct cli *c, const struct model_fabric *f,
+			  const struct bringup_finding *v,
+			  const struct power_finding *power, int n,
 			  const char *corrected, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
 	if (o) {
-		out_str(o, "fabric", b->fabric->name);
+		out_str(o, "fabric", f->name);
 		out_int(o, "differences", n);
 		out_array(o, "findings");
 		for (int i = 0; i < n; i++) {
-			out_finding(o, b->fabric, &v[i]);
+			if (power) {
+				out_power_finding(o, &power[i]);
+			} else {
+				out_finding(o, f, &v[i]);
+			}
 		}
 		out_end(o);
 		out_str(o, "corrected", n ? corrected : NULL);
@@ -199,54 +261,56 @@ static int print_findings(struct cli *c, const struct bringup *b,
 	return cli_print(o, err);
 }
 
-static int write_corrected(const struct bringup *b, const char *path,
-			   struct err *err)
-{
-	struct buf out = { 0 };
-	int rc = bringup_yaml(b, &out, err);
-
-	if (rc == 0) {
-		rc = out.failed ? err_nomem(err) :
-		     file_write_atomic(path, out.data, out.len, 0644, err);
-	}
-	buf_fini(&out);
-	return rc;
-}
-
-static int finish(struct cli *c, const struct bringup *b, const char *path,
-		  struct err *err)
+static int finish(struct cli *c, const struct model_fabric *f,
+		  const struct walker *w, const char *path, struct err *err)
 {
 	char corrected[PATH_MAX_LEN];
 	struct bringup_finding *v = NULL;
-	int n = 0, rc = bringup_findings(b, &v, &n, err);
+	struct power_finding *power = NULL;
+	int n = 0, rc = w->power ? power_findings(w->power, &power, &n, err) :
+				   bringup_findings(w->frames, &v, &n, err);
 
 	if (rc == 0) {
 		rc = beside(path, ".found.yaml", corrected, err);
 	}
 	if (rc == 0 && n) {
-		rc = write_corrected(b, corrected, err);
+		rc = write_packed(w, corrected, pack_corrected, err);
 	}
 	if (rc == 0) {
-		rc = print_findings(c, b, v, n, corrected, err);
+		rc = print_findings(c, f, v, power, n, corrected, err);
 	}
 	free(v);
+	free(power);
 	return rc ? rc : n ? CLI_PENDING : 0;
 }
 
-static int walk(struct cli *c, struct bringup *b, const char *state,
+static int run_frames(struct run *r, struct err *err)
+{
+	struct bringup *b = r->walker->frames;
+	struct testbed *t = NULL;
+	int rc = testbed_open(b->fabric, &t, err);
+
+	if (rc == 0) {
+		rc = bringup_run(b, t, on_step, r, err);
+	}
+	testbed_close(t);
+	return rc;
+}
+
+static int walk(struct cli *c, const struct walker *w, const char *state,
 		struct err *err)
 {
-	struct run r = { .c = c, .state = state, .first = -1,
+	struct run r = { .c = c, .walker = w, .state = state, .first = -1,
 			 .bar = isatty(STDERR_FILENO) &&
 				c->talk == CLI_NORMAL };
-	struct testbed *t = NULL;
 	struct err own = { 0 };
-	int kept, rc = testbed_open(b->fabric, &t, err);
+	int kept, rc;
 
 	cli_catch_signals();
-	if (rc == 0) {
-		rc = bringup_run(b, t, on_step, &r, err);
-		kept = save_state(state, b, &own);
+	rc = w->power ? power_run(w->power, on_power_step, &r, err) :
+			run_frames(&r, err);
+	if (r.first >= 0 || rc == 0) {
+		kept = write_packed(w, state, pack, &own);
 		if (rc == 0 && kept) {
 			rc = kept;
 			*err = own;
@@ -258,40 +322,50 @@ static int walk(struct cli *c, struct bringup *b, const char *state,
 	if (rc == WEFT_ECANCELED) {
 		err_hint(err, "the same command goes on from here");
 	}
-	testbed_close(t);
 	return rc;
+}
+
+/* Over netdevs where the switches are network namespaces. */
+static int new_walker(const struct model_fabric *f, struct walker *w,
+		      struct err *err)
+{
+	bool netns = false;
+	int rc;
+
+	for (int d = 0; d < f->n_devices; d++) {
+		netns |= strncmp(f->devices[d].driver, "linux-", 6) == 0;
+	}
+	if (!netns) {
+		return power_new(f, &w->power, err);
+	}
+	rc = testbed_check(f, err);
+	return rc ? rc : bringup_new(f, &w->frames, err);
 }
 
 int cmd_bringup(struct cli *c, struct err *err)
 {
 	char state[PATH_MAX_LEN];
 	struct model_fabric *f = NULL;
-	struct bringup *b = NULL;
+	struct walker w = { 0 };
 	int rc = beside(c->argv[0], ".bringup.json", state, err);
 
 	if (rc == 0) {
 		rc = cli_load_fabric(c->argv[0], &f, err);
 	}
 	if (rc == 0) {
-		rc = testbed_check(f, err);
-		if (rc) {
-			err_wrap(err, "bring-up listens at netdevs, so it is "
-				 "of testbeds only");
-		}
+		rc = new_walker(f, &w, err);
 	}
 	if (rc == 0) {
-		rc = bringup_new(f, &b, err);
+		rc = load_state(state, cli_has(c, "again"), &w, err);
 	}
 	if (rc == 0) {
-		rc = load_state(state, cli_has(c, "again"), b, err);
+		rc = walk(c, &w, state, err);
 	}
 	if (rc == 0) {
-		rc = walk(c, b, state, err);
+		rc = finish(c, f, &w, c->argv[0], err);
 	}
-	if (rc == 0) {
-		rc = finish(c, b, c->argv[0], err);
-	}
-	bringup_free(b);
+	bringup_free(w.frames);
+	power_free(w.power);
 	model_free(f);
 	return rc;
 }

@@ -458,7 +458,7 @@ const struct cli_command cli_root[] = {
 	  0, false, NULL },
 	{ "emulate", NULL, "FABRIC", "Emulate the devices that a fabric "
 	  "names", NULL, emulate_options, 1, 1, false, cmd_emulate },
-	{ "bringup", NULL, "FABRIC", "Find out how a testbed is wired, and "
+	{ "bringup", NULL, "FABRIC", "Find out how a fabric is wired, and "
 	  "what differs from the file", NULL, bringup_options, 1, 1, false,
 	  cmd_bringup },
 	{ "testbed", NULL, "", "Fabrics of network namespaces, with real "

@@ -60,7 +60,8 @@ int bringup_run(struct bringup *b, struct testbed *t, bringup_step_fn fn,
 		void *arg, struct err *err);
 
 enum bringup_kind { BRINGUP_SWAPPED, BRINGUP_MOVED, BRINGUP_MISSING,
-		    BRINGUP_REVERSED, BRINGUP_LOSSY, BRINGUP_UNWRITTEN };
+		    BRINGUP_REVERSED, BRINGUP_LOSSY, BRINGUP_UNWRITTEN,
+		    BRINGUP_UNLIT };
 
 struct bringup_finding {
 	enum bringup_kind kind;
@@ -79,5 +80,9 @@ const char *bringup_kind_name(enum bringup_kind kind);
 /* The fabric's text with the fibres as found; broken and reversed ones are
  * left out. It is read again before it is given away. */
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err);
+
+/* The same with these lines, from `fibres:` on, in place of its own. */
+int bringup_rewrite(const struct model_fabric *f, const struct buf *fibres,
+		    struct buf *out, struct err *err);
 
 #endif

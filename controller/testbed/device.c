@@ -12,9 +12,8 @@ struct testbed_device {
 	uv_loop_t loop;
 	struct drv *drv;
 	/* the last answer */
-	int rc, n;
-	struct light_xc *xcs;
-	struct light_ring programs;
+	int rc;
+	struct drv_snapshot snap;
 	struct err err;
 };
 
@@ -82,40 +81,50 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 	uv_stop(&dev->loop);
 	dev->rc = rc;
 	dev->err = *err;
-	if (rc) {
-		return;
+	if (rc == 0) {
+		dev->snap = *snap;
+		memset(snap, 0, sizeof(*snap));
 	}
-	dev->xcs = calloc((size_t)snap->n_xcs + 1, sizeof(*dev->xcs));
-	if (!dev->xcs) {
-		dev->rc = err_nomem(&dev->err);
-		return;
-	}
-	for (int i = 0; i < snap->n_xcs; i++) {
-		if (snap->xcs[i].state == DRV_TUNED) {
-			dev->xcs[dev->n++] = snap->xcs[i].xc;
-		}
-	}
-	dev->programs = snap->programs;
-	memset(&snap->programs, 0, sizeof(snap->programs));
+}
+
+int testbed_device_snapshot(struct testbed_device *dev,
+			    struct drv_snapshot *out, struct err *err)
+{
+	int rc;
+
+	memset(&dev->snap, 0, sizeof(dev->snap));
+	drv_snapshot(dev->drv, on_snapshot, dev);
+	rc = answer(dev, err);
+	*out = dev->snap;
+	return rc;
 }
 
 int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
 			int *n, struct light_ring *programs, struct err *err)
 {
-	int rc;
+	struct drv_snapshot snap;
+	int rc = testbed_device_snapshot(dev, &snap, err);
 
-	memset(&dev->programs, 0, sizeof(dev->programs));
-	dev->xcs = NULL;
-	dev->n = 0;
-	drv_snapshot(dev->drv, on_snapshot, dev);
-	rc = answer(dev, err);
-	*xcs = dev->xcs;
-	*n = dev->n;
+	*xcs = NULL;
+	*n = 0;
 	if (programs) {
-		*programs = dev->programs;
-	} else {
-		light_ring_fini(&dev->programs);
+		memset(programs, 0, sizeof(*programs));
 	}
+	if (rc) {
+		return rc;
+	}
+	*xcs = calloc((size_t)snap.n_xcs + 1, sizeof(**xcs));
+	for (int i = 0; *xcs && i < snap.n_xcs; i++) {
+		if (snap.xcs[i].state == DRV_TUNED) {
+			(*xcs)[(*n)++] = snap.xcs[i].xc;
+		}
+	}
+	if (*xcs && programs) {
+		*programs = snap.programs;
+		memset(&snap.programs, 0, sizeof(snap.programs));
+	}
+	rc = *xcs ? 0 : err_nomem(err);
+	drv_snapshot_fini(&snap);
 	return rc;
 }
 
@@ -133,16 +142,31 @@ static void on_submit(struct drv *drv, int rc, int n,
 	dev->err = *err;
 }
 
+static int submit(struct testbed_device *dev, enum drv_mode mode,
+		  const struct drv_item *items, int n, struct err *err)
+{
+	struct drv_batch batch = { .mode = mode, .n_items = n,
+				   .items = items };
+
+	drv_submit(dev->drv, &batch, on_submit, dev);
+	return answer(dev, err);
+}
+
 int testbed_device_light(struct testbed_device *dev,
 			 const struct light_xc *xc, struct err *err)
 {
 	struct drv_item item = { .op = DRV_ADD };
-	struct drv_batch batch = { .mode = DRV_REPLACE,
-				   .n_items = xc ? 1 : 0, .items = &item };
 
 	if (xc) {
 		item.xc = *xc;
 	}
-	drv_submit(dev->drv, &batch, on_submit, dev);
-	return answer(dev, err);
+	return submit(dev, DRV_REPLACE, &item, xc ? 1 : 0, err);
+}
+
+int testbed_device_change(struct testbed_device *dev, bool add,
+			  struct light_xc xc, struct err *err)
+{
+	struct drv_item item = { .op = add ? DRV_ADD : DRV_DEL, .xc = xc };
+
+	return submit(dev, DRV_SAFE, &item, 1, err);
 }

@@ -125,6 +125,13 @@ void testbed_device_free(struct testbed_device *dev);
  * the caller's; may be NULL. */
 int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
 			int *n, struct light_ring *programs, struct err *err);
+/* All that the device says; *out: drv_snapshot_fini(), also on error. */
+struct drv_snapshot;
+int testbed_device_snapshot(struct testbed_device *dev,
+			    struct drv_snapshot *out, struct err *err);
+/* One circuit more or less. One more fails if a port of it is in use. */
+int testbed_device_change(struct testbed_device *dev, bool add,
+			  struct light_xc xc, struct err *err);
 /* Makes this the whole map: one circuit, or none (xc NULL). */
 int testbed_device_light(struct testbed_device *dev,
 			 const struct light_xc *xc, struct err *err);

@@ -22,7 +22,7 @@ const char *bringup_kind_name(enum bringup_kind kind)
 {
 	static const char *const names[] = { "swapped", "moved", "missing",
 					     "reversed", "lossy",
-					     "unwritten" };
+					     "unwritten", "unlit" };
 
 	return names[kind];
 }
@@ -264,9 +264,9 @@ static bool find_block(const char *text, const char **start, const char **end)
 	return *start != NULL;
 }
 
-int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err)
+int bringup_rewrite(const struct model_fabric *f, const struct buf *fibres,
+		    struct buf *out, struct err *err)
 {
-	const struct model_fabric *f = b->fabric;
 	struct model_fabric *again = NULL;
 	struct err_list errs = { 0 };
 	const char *start, *end;
@@ -277,11 +277,11 @@ int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err)
 			       "with 'fibres:'", f->file);
 	}
 	buf_add(out, f->text, (size_t)(start - f->text));
-	rc = put_fibres(out, b, err);
-	if (rc) {
-		return rc;
-	}
+	buf_str(out, buf_cstr(fibres));
 	buf_add(out, end, strlen(end));
+	if (out->failed || fibres->failed) {
+		return err_nomem(err);
+	}
 	rc = model_parse("the fabric as found", out->data, out->len, &again,
 			 &errs);
 	if (rc && errs.n) {
@@ -289,6 +289,18 @@ int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err)
 	}
 	err_list_fini(&errs);
 	model_free(again);
+	return rc;
+}
+
+int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err)
+{
+	struct buf fibres = { 0 };
+	int rc = put_fibres(&fibres, b, err);
+
+	if (rc == 0) {
+		rc = bringup_rewrite(b->fabric, &fibres, out, err);
+	}
+	buf_fini(&fibres);
 	return rc;
 }
 

@@ -11,24 +11,16 @@
 
 #define MAX_HOPS 64		/* circuits may close a ring without a laser */
 #define MAX_FILE (4u << 20)
-#define PLACE_MAX 128
 #define MAX_DB 200.0
-
-/* One line of `wiring`. */
-struct strand {
-	char from[PLACE_MAX];	/* "": a laser */
-	char to[PLACE_MAX];
-	double db;		/* loss; of a laser: dBm */
-};
 
 /* ---- the wiring ---- */
 
-static bool parse_strand(const char *line, struct strand *s)
+static bool parse_strand(const char *line, struct lab_strand *s)
 {
 	char rest;
 	bool ok;
 
-	*s = (struct strand){ 0 };
+	*s = (struct lab_strand){ 0 };
 	ok = sscanf(line, "laser %127s %lf %c", s->to, &s->db, &rest) == 2;
 	if (!ok) {
 		ok = sscanf(line, "fibre %127s %127s %lf %c", s->from, s->to,
@@ -37,23 +29,14 @@ static bool parse_strand(const char *line, struct strand *s)
 	return ok && isfinite(s->db) && fabs(s->db) <= MAX_DB;
 }
 
-/* What ends at `place`; s->to "" when nothing does. Every line is looked at,
- * so that a wrong one is told. */
-static int find_strand(const char *folder, const char *place,
-		       struct strand *found, struct err *err)
+int lab_find_strand(char *text, const char *place, struct lab_strand *found,
+		    struct err *err)
 {
-	char path[4096], *text;
-	size_t len;
-	int n = 0, rc;
+	int n = 0;
 
-	*found = (struct strand){ 0 };
-	snprintf(path, sizeof(path), "%s/wiring", folder);
-	rc = file_read(path, MAX_FILE, &text, &len, err);
-	if (rc) {
-		return rc;
-	}
-	for (char *line = text, *next; rc == 0 && line; line = next) {
-		struct strand s;
+	*found = (struct lab_strand){ 0 };
+	for (char *line = text, *next; line; line = next) {
+		struct lab_strand s;
 
 		next = strchr(line, '\n');
 		if (next) {
@@ -64,12 +47,32 @@ static int find_strand(const char *folder, const char *place,
 			continue;
 		}
 		if (!parse_strand(line, &s)) {
-			rc = err_set(err, WEFT_EINVAL, "%s: line %d: expected "
-				     "laser PLACE DBM or fibre FROM TO DB",
-				     path, n);
-		} else if (strcmp(s.to, place) == 0) {
+			return err_set(err, WEFT_EINVAL, "line %d: expected "
+				       "laser PLACE DBM or fibre FROM TO DB",
+				       n);
+		}
+		if (strcmp(s.to, place) == 0) {
 			*found = s;
 		}
+	}
+	return 0;
+}
+
+static int read_strand(const char *folder, const char *place,
+		       struct lab_strand *found, struct err *err)
+{
+	char path[4096], *text;
+	size_t len;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/wiring", folder);
+	rc = file_read(path, MAX_FILE, &text, &len, err);
+	if (rc) {
+		return rc;
+	}
+	rc = lab_find_strand(text, place, found, err);
+	if (rc) {
+		err_wrap(err, "%s", path);
 	}
 	free(text);
 	return rc;
@@ -78,7 +81,7 @@ static int find_strand(const char *folder, const char *place,
 /* ---- what the switches hold ---- */
 
 /* "ocs0.out3" into name and number. */
-static bool split_out(const char *place, char name[PLACE_MAX], int *port)
+static bool split_out(const char *place, char name[LAB_PLACE_MAX], int *port)
 {
 	const char *dot = strrchr(place, '.');
 	char rest;
@@ -86,7 +89,7 @@ static bool split_out(const char *place, char name[PLACE_MAX], int *port)
 	if (!dot || sscanf(dot, ".out%d%c", port, &rest) != 1) {
 		return false;
 	}
-	snprintf(name, PLACE_MAX, "%.*s", (int)(dot - place), place);
+	snprintf(name, LAB_PLACE_MAX, "%.*s", (int)(dot - place), place);
 	return true;
 }
 
@@ -116,16 +119,16 @@ static bool find_circuit(const char *folder, const char *name, int out, int *in,
 int lab_arriving(const char *folder, const char *place, int32_t *mdbm,
 		 struct err *err)
 {
-	char at[PLACE_MAX], name[PLACE_MAX];
+	char at[LAB_PLACE_MAX], name[LAB_PLACE_MAX];
 	int32_t lost = 0, loss;
 	int rc = 0, out, in;
 
 	*mdbm = LAB_DARK_MDBM;
 	snprintf(at, sizeof(at), "%s", place);
 	for (int hop = 0; rc == 0 && hop < MAX_HOPS; hop++) {
-		struct strand s;
+		struct lab_strand s;
 
-		rc = find_strand(folder, at, &s, err);
+		rc = read_strand(folder, at, &s, err);
 		if (rc == 0 && s.to[0] && !s.from[0]) {
 			int32_t left = (int32_t)lround(s.db * 1000) - lost;
 
@@ -197,7 +200,7 @@ int32_t lab_port_mdbm(struct emu *e, int flat)
 	bool is_out = flat >= m->n_in;
 	int in = is_out ? m->peer[flat] : flat;
 	struct err err = { 0 };
-	char place[PLACE_MAX];
+	char place[LAB_PLACE_MAX];
 	int32_t mdbm;
 
 	if (!e->conf.lab) {

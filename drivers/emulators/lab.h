@@ -18,6 +18,20 @@
 #include "drivers/emulators/emu.h"
 
 #define LAB_DARK_MDBM (-60000)
+#define LAB_PLACE_MAX 128
+
+/* One line of `wiring`. */
+struct lab_strand {
+	char from[LAB_PLACE_MAX];	/* "": a laser */
+	char to[LAB_PLACE_MAX];
+	double db;		/* loss; of a laser: dBm */
+};
+
+/* What ends at a place by the wiring's text, which is cut into lines;
+ * found->to "": nothing does. Every line is looked at, so that a wrong one is
+ * told. WEFT_EINVAL names it. */
+int lab_find_strand(char *text, const char *place, struct lab_strand *found,
+		    struct err *err);
 
 /* Milli-dBm at a flat port; LAB_DARK_MDBM: no light. Without a lab, light
  * enters every connected port at about -3 dBm, by the seed. */

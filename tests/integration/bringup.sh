@@ -98,7 +98,7 @@ weft testbed up "$T/lab.yaml" >/dev/null
 expect 0 "nothing differs" weft bringup "$T/lab.yaml" --format json
 sed 's/driver: linux-tc/driver: sim/; /options:/d' "$T/lab.yaml" >"$T/sim.yaml"
 expect 65 "switches without netdevs are not supported" weft bringup "$T/sim.yaml"
-has err "in one sentence" 'of testbeds only: .*its driver is sim'
+has err "in one sentence" "ocs0 does not measure power at both sides"
 echo '{' >"$T/lab.bringup.json"
 expect 65 "a damaged state is refused" weft bringup "$T/lab.yaml"
 finish
