@@ -21,6 +21,14 @@ tap "it names the package"
 version=$(weftd --version | awk '{ print $2 }')
 [[ $(dpkg-deb -f "$DEB" Version) == "$version" ]]
 tap "its version is that of the programs"
+# What the Makefile installs to build with, but for the tests' own.
+missing=0
+for p in $(sed -n '/^PACKAGES :=/,/[^\\]$/p' "$TOP/Makefile" | grep -oE 'lib[a-z0-9.-]+-dev' |
+	grep -vE '^(libc6|libclang-rt-14|libcmocka)-dev$'); do
+	grep -qE "[ ,]$p(,|\$)" "$TOP/configs/debian/control" ||
+		{ echo "# not in Build-Depends: $p" && missing=1; }
+done
+tap "what it is built with is named" $missing
 dpkg-deb -c "$DEB" | awk '{ print $6 }' >"$T/files"
 missing=0
 for f in ./usr/bin/weft ./usr/bin/weft-emulator ./usr/sbin/weftd \
