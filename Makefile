@@ -23,7 +23,7 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libnghttp2-dev libmicrohttpd-dev libssl-dev libsystemd-dev libsqlite3-dev libnauty2-dev libgmp-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml
-DEB_PACKAGES := debhelper dpkg-dev
+DEB_PACKAGES := build-essential debhelper dpkg-dev
 # For tests/integration/page.sh, which is skipped without them.
 BROWSER := chromium chromium-driver
 

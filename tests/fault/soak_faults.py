@@ -134,7 +134,8 @@ class Namespace:
         self.count = 0
 
     def tc(self, *words):
-        return subprocess.run(["tc", "-n", self.netns, *words],
+        return subprocess.run(["nsenter", "--net=/run/netns/" + self.netns, "tc",
+                               *words],
                               capture_output=True, text=True).stdout
 
     def pairs(self):

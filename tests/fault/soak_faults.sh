@@ -17,13 +17,17 @@ for driver in polatis-scpi polatis-tl1 glimmerglass-tl1 calient-tl1 sonic-ocs \
 	devices+=(--device "x-$driver,$driver,${ADDR[x-$driver]},${CTL[x-$driver]}")
 done
 netns=weft-soak.$$
+# Not `ip -n`: it mounts, which not every root folder allows.
+within() {
+	nsenter --net="/run/netns/$netns" "$@"
+}
 if ip netns add "$netns" 2>"$T/netns"; then
 	trap 'ip netns del "$netns"; cleanup' EXIT
 	for i in {1..10}; do
-		ip -n "$netns" link add "in$i" type veth peer name "a$i" &&
-			ip -n "$netns" link set "in$i" up &&
-			tc -n "$netns" qdisc add dev "in$i" ingress &&
-			ip -n "$netns" link add "out$i" type veth \
+		within ip link add "in$i" type veth peer name "a$i" &&
+			within ip link set "in$i" up &&
+			within tc qdisc add dev "in$i" ingress &&
+			within ip link add "out$i" type veth \
 				peer name "b$i" || exit 1
 	done
 	devices+=(--netns "$netns")
