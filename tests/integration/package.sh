@@ -44,6 +44,8 @@ tap "and nothing else"
 # ---- a copy of this machine ------------------------------------------------
 
 [[ $(id -u) == 0 ]] || skip_rest "needs root"
+unshare -m --propagation private true 2>/dev/null ||
+	skip_rest "no mounts of its own here"
 mkdir "$T/over" "$T/root"
 # The mounts are in a namespace of their own: they end with the script below.
 # shellcheck disable=SC2016
