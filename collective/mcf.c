@@ -145,6 +145,10 @@ static int init(struct mcf *p, const struct topo *t, const bool *dropped,
 	if (rc) {
 		return rc;
 	}
+	if (!flow_orbits_check(&p->net, &p->orbits)) {
+		return err_set(err, WEFT_EVERIFY, "the symmetry that was found "
+			       "is not one of this digraph");
+	}
 	if (choose_sources(p) || alloc_state(p)) {
 		return err_nomem(err);
 	}

@@ -42,7 +42,7 @@ int flow_orbits_find(const struct flow_net *net, bool symmetry,
 		     struct flow_orbits *out, struct err *err);
 void flow_orbits_fini(struct flow_orbits *o);
 /* True when every generator is an automorphism and the classes and orbits
- * are closed under it. */
+ * are closed under it; also false without memory. O(generators m log d). */
 bool flow_orbits_check(const struct flow_net *net,
 		       const struct flow_orbits *o);
 

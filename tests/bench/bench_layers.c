@@ -14,6 +14,7 @@
 
 #include "collective/routes.h"
 #include "lib/base/clk.h"
+#include "tests/bench/program.h"
 
 #define MOST_LAYERS 4
 /* For the integer program, which may not end. */
@@ -113,20 +114,5 @@ static int run(FILE *table, FILE *json)
 
 int main(int argc, char **argv)
 {
-	FILE *json = NULL;
-	int status;
-
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = argc > 2 ? fopen(argv[2], "a") : stdout;
-		if (!json) {
-			perror(argv[2]);
-			return 1;
-		}
-	}
-	status = run(json == stdout ? NULL : stdout, json);
-	if (json && fclose(json) != 0) {
-		perror("bench_layers");
-		return 1;
-	}
-	return status;
+	return bench_main(argc, argv, "bench_layers", run);
 }

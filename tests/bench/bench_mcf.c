@@ -15,6 +15,7 @@
 #include "collective/mcf.h"
 #include "lib/base/clk.h"
 #include "lib/base/rng.h"
+#include "tests/bench/program.h"
 
 #define FAILURES 25
 #define SEED 12345
@@ -199,20 +200,5 @@ static int run(FILE *table, FILE *json)
 
 int main(int argc, char **argv)
 {
-	FILE *json = NULL;
-	int status;
-
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = argc > 2 ? fopen(argv[2], "a") : stdout;
-		if (!json) {
-			perror(argv[2]);
-			return 1;
-		}
-	}
-	status = run(json == stdout ? NULL : stdout, json);
-	if (json && fclose(json) != 0) {
-		perror("bench_mcf");
-		return 1;
-	}
-	return status;
+	return bench_main(argc, argv, "bench_mcf", run);
 }

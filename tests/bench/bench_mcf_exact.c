@@ -13,6 +13,7 @@
 
 #include "collective/mcf_proof.h"
 #include "lib/base/clk.h"
+#include "tests/bench/program.h"
 
 static const char *const exprs[] = {
 	"K(4,4)", "Hypercube(3)", "Hypercube(4)", "Hypercube(5)",
@@ -88,20 +89,5 @@ static int run(FILE *table, FILE *json)
 
 int main(int argc, char **argv)
 {
-	FILE *json = NULL;
-	int status;
-
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = argc > 2 ? fopen(argv[2], "a") : stdout;
-		if (!json) {
-			perror(argv[2]);
-			return 1;
-		}
-	}
-	status = run(json == stdout ? NULL : stdout, json);
-	if (json && fclose(json) != 0) {
-		perror("bench_mcf_exact");
-		return 1;
-	}
-	return status;
+	return bench_main(argc, argv, "bench_mcf_exact", run);
 }

@@ -17,6 +17,7 @@
 #include "collective/disjoint.h"
 #include "collective/single_path.h"
 #include "lib/base/clk.h"
+#include "tests/bench/program.h"
 
 #define GAP 1e-4
 
@@ -157,20 +158,5 @@ static int run(FILE *table, FILE *json)
 
 int main(int argc, char **argv)
 {
-	FILE *json = NULL;
-	int status;
-
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = argc > 2 ? fopen(argv[2], "a") : stdout;
-		if (!json) {
-			perror(argv[2]);
-			return 1;
-		}
-	}
-	status = run(json == stdout ? NULL : stdout, json);
-	if (json && fclose(json) != 0) {
-		perror("bench_paths");
-		return 1;
-	}
-	return status;
+	return bench_main(argc, argv, "bench_paths", run);
 }

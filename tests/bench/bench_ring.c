@@ -16,6 +16,7 @@
 
 #include "lib/base/clk.h"
 #include "optree/optree.h"
+#include "tests/bench/program.h"
 
 #define SHARD_BYTES 4000000
 #define CHANNEL_BPS 40000000000
@@ -140,20 +141,5 @@ static int run(FILE *table, FILE *json)
 
 int main(int argc, char **argv)
 {
-	FILE *json = NULL;
-	int status;
-
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = argc > 2 ? fopen(argv[2], "a") : stdout;
-		if (!json) {
-			perror(argv[2]);
-			return 1;
-		}
-	}
-	status = run(json == stdout ? NULL : stdout, json);
-	if (json && fclose(json) != 0) {
-		perror("bench_ring");
-		return 1;
-	}
-	return status;
+	return bench_main(argc, argv, "bench_ring", run);
 }

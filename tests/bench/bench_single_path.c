@@ -16,6 +16,7 @@
 
 #include "collective/single_path.h"
 #include "lib/base/clk.h"
+#include "tests/bench/program.h"
 
 static const struct {
 	const char *expr;
@@ -116,20 +117,5 @@ static int run(FILE *table, FILE *json)
 
 int main(int argc, char **argv)
 {
-	FILE *json = NULL;
-	int status;
-
-	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
-		json = argc > 2 ? fopen(argv[2], "a") : stdout;
-		if (!json) {
-			perror(argv[2]);
-			return 1;
-		}
-	}
-	status = run(json == stdout ? NULL : stdout, json);
-	if (json && fclose(json) != 0) {
-		perror("bench_single_path");
-		return 1;
-	}
-	return status;
+	return bench_main(argc, argv, "bench_single_path", run);
 }

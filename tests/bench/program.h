@@ -1,0 +1,31 @@
+/* What benchmarks are as programs: a table for people, rows for the others. */
+#ifndef WEFT_TESTS_BENCH_PROGRAM_H
+#define WEFT_TESTS_BENCH_PROGRAM_H
+
+#include <stdio.h>
+#include <string.h>
+
+/* run(table, json) gets the table's stream unless JSON goes to standard
+ * output, and that of `--json [FILE]`, or NULL; FILE is appended to. */
+static inline int bench_main(int argc, char **argv, const char *name,
+			     int (*run)(FILE *table, FILE *json))
+{
+	FILE *json = NULL;
+	int status;
+
+	if (argc > 1 && strcmp(argv[1], "--json") == 0) {
+		json = argc > 2 ? fopen(argv[2], "a") : stdout;
+		if (!json) {
+			perror(argv[2]);
+			return 1;
+		}
+	}
+	status = run(json == stdout ? NULL : stdout, json);
+	if (json && fclose(json) != 0) {
+		perror(name);
+		return 1;
+	}
+	return status;
+}
+
+#endif
