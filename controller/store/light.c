@@ -233,10 +233,39 @@ static int put_circuits(struct store *s, const struct store_observed *o,
 	return rc;
 }
 
+/* Whether the circuits of the last reading are these, in this order: most
+ * readings find what was there, and a row for each is a lot to write. */
+static int same_circuits(struct store *s, const struct store_observed *o,
+			 bool *same, struct err *err)
+{
+	sqlite3_stmt *st;
+	int64_t n = 0;
+	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port "
+			    "FROM observed_circuit WHERE device = ? "
+			    "ORDER BY in_port, out_port", "s", o->device);
+
+	*same = true;
+	if (rc) {
+		return rc;
+	}
+	while (*same && (rc = db_step(s, err, st)) == 1) {
+		*same = n < o->n_xcs &&
+			o->xcs[n].in == sqlite3_column_int(st, 0) &&
+			o->xcs[n].out == sqlite3_column_int(st, 1);
+		n++;
+	}
+	*same = *same && n == o->n_xcs;
+	sqlite3_finalize(st);
+	return rc < 0 ? rc : 0;
+}
+
 static int put_observed(struct store *s, const struct store_observed *o,
 			struct err *err)
 {
-	int rc = db_run(s, err, "INSERT INTO observed_device "
+	bool same;
+	int rc = same_circuits(s, o, &same, err);
+
+	rc = rc ? rc : db_run(s, err, "INSERT INTO observed_device "
 			"VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
 			"DO UPDATE SET read_at_ns = excluded.read_at_ns, "
 			"epoch = excluded.epoch, identity = excluded.identity, "
@@ -246,8 +275,11 @@ static int put_observed(struct store *s, const struct store_observed *o,
 			o->has_program ? o->program_digest : NULL,
 			LIGHT_DIGEST_LEN);
 
-	rc = rc ? rc : db_run(s, err, "DELETE FROM observed_circuit "
-			      "WHERE device = ?", "s", o->device);
+	if (rc || same) {
+		return rc;
+	}
+	rc = db_run(s, err, "DELETE FROM observed_circuit WHERE device = ?",
+		    "s", o->device);
 	return rc ? rc : put_circuits(s, o, err);
 }
 

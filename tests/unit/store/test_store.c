@@ -331,6 +331,38 @@ static void test_observed(void **state)
 	store_free(s);
 }
 
+/* Rows are written only where a reading differs; whatever comes after what, the
+ * last one is what is read. */
+static void test_observed_again(void **state)
+{
+	static const struct light_xc maps[][3] = {
+		{ { 1, 2 }, { 3, 4 } }, { { 1, 2 }, { 3, 4 } },
+		{ { 1, 2 }, { 3, 5 } }, { { 1, 2 } }, { { 0, 0 } },
+		{ { 1, 2 }, { 3, 4 }, { 5, 6 } }, { { 2, 2 }, { 3, 4 } },
+	};
+	static const int n[] = { 2, 2, 2, 1, 0, 3, 2 };
+	struct store *s = must_open(*state);
+	struct store_observed o = { .device = (char *)"sw" }, got;
+
+	for (int i = 0; i < 7; i++) {
+		for (int k = 0; k < 7; k++) {
+			o.xcs = (struct light_xc *)maps[k == 0 ? i : k];
+			o.n_xcs = n[k == 0 ? i : k];
+			o.read_at_ns = 10 * i + k;
+			OK(store_observed_put(s, &o, 1, &err));
+			OK(store_observed_get(s, "sw", &got, &err));
+			assert_int_equal(got.read_at_ns, 10 * i + k);
+			assert_int_equal(got.n_xcs, o.n_xcs);
+			for (int c = 0; c < o.n_xcs; c++) {
+				assert_int_equal(got.xcs[c].in, o.xcs[c].in);
+				assert_int_equal(got.xcs[c].out, o.xcs[c].out);
+			}
+			store_observed_fini(&got);
+		}
+	}
+	store_free(s);
+}
+
 static void test_losses(void **state)
 {
 	const struct store_loss two[] = { { { 1, 2 }, 900 },
@@ -887,7 +919,8 @@ int main(void)
 		T(test_journal_comes_back),
 		T(test_open_changes_are_superseded), T(test_end_keeps_intent),
 		T(test_history), T(test_devices_leave_intent),
-		T(test_observed), T(test_losses), T(test_audit_is_bounded),
+		T(test_observed), T(test_observed_again), T(test_losses),
+		T(test_audit_is_bounded),
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
