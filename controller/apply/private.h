@@ -9,6 +9,11 @@
  *   compare.c  readings against plans and intent (pure)
  *   journal.c  a plan as a journal (pure)
  *   change.c   a change on its way through the phases
+ *   record.c   its beginning and its commit in the store
+ *   check.c    is all as its plan found it?
+ *   send.c     its commands
+ *   proof.c    read back, settled, read again
+ *   gate.c     what it goes on without
  *   undo.c     taking a change back
  *   recover.c  changes that were open when the process ended
  */
@@ -247,6 +252,43 @@ void change_progress(struct change *c, const struct device *d,
 void change_end(struct change *c);
 /* The engine is closed in the middle: light and journal stay. */
 void change_abandon(struct change *c);
+
+/* The change goes on with this phase, unless the engine is being closed. */
+void change_enter(struct change *c, enum phase phase);
+const char *change_phase_name(enum phase phase);
+/* One of the operations that the phase waits for has been answered; after the
+ * last one the next phase begins. */
+void change_op_done(struct change *c);
+void change_op_failed(struct run *r, int rc, const struct err *err);
+
+/* Steps that are `op` to the run's stage. */
+int run_count(const struct run *r, enum store_op op);
+
+/* ---- the phases ---------------------------------------------------------- */
+
+/* Durable before anything is sent; nothing to do ends the change. */
+void record_prepare(struct change *c);
+/* True now; what is to be repaired is put on the list with it. */
+void record_commit(struct change *c);
+/* Under the gate, where the fabric says that somebody is to look at it: the
+ * journal stays open and explains every circuit. */
+void record_stop(struct change *c);
+
+void check_begin(struct run *r);
+void send_begin(struct run *r);
+void proof_read(struct run *r);
+void proof_settle(struct change *c);
+/* The phase after a reading that was the second. */
+enum phase proof_next(struct change *c);
+
+/* Whether the change goes on without one more circuit of the stage in scope:
+ * if so the circuit is left to be repaired, else err is what stops it. */
+bool gate_pass(struct run *r, int step, const struct err *err);
+/* Puts the circuits that the change was carried out without on the list. */
+int gate_record(struct change *c, int *n, struct err *err);
+
+/* Narrows the scope to the stage that begins at run `first`. */
+void change_scope(struct change *c, int first);
 
 /* Takes back everything that was sent; ends in change_end(). */
 void undo_begin(struct change *c);

@@ -1,0 +1,58 @@
+/* The gate: what a change goes on without, and what stops it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controller/apply/private.h"
+
+bool gate_pass(struct run *r, int step, const struct err *err)
+{
+	struct change *c = r->c;
+	const struct model_changes *ch = &c->set->fabric->changes;
+	struct store_step *st = &r->w->steps[step];
+	int64_t verified = c->n_stage_adds - c->n_stragglers - 1;
+
+	if (st->op != STORE_ADD || st->stage != r->stage || r->replace) {
+		return false;
+	}
+	if (verified * MODEL_PPM < c->n_stage_adds * ch->gate_ppm) {
+		c->stop = c->stop || (ch->stop && !c->rc);
+		return false;
+	}
+	c->n_stragglers++;
+	st->is_straggler = true;
+	snprintf(st->note, sizeof(st->note), "%.*s", STORE_NOTE_MAX - 1,
+		 err->msg);
+	change_event(c, r->dev, true, "left to be repaired: %s", err->msg);
+	return true;
+}
+
+int gate_record(struct change *c, int *n, struct err *err)
+{
+	struct store_repair *v;
+	int rc, max = 0;
+
+	for (int i = 0; i < c->journal.n_works; i++) {
+		max += c->journal.works[i].n_steps;
+	}
+	v = calloc(max + 1, sizeof(*v));
+	if (!v) {
+		return err_nomem(err);
+	}
+	*n = 0;
+	for (int i = 0; i < c->journal.n_works; i++) {
+		struct store_work *w = &c->journal.works[i];
+
+		for (int k = 0; k < w->n_steps; k++) {
+			if (w->steps[k].is_straggler) {
+				v[(*n)++] = (struct store_repair){
+					.device = w->device,
+					.xc = w->steps[k].xc,
+					.change = c->journal.change.id,
+					.why = w->steps[k].note };
+			}
+		}
+	}
+	rc = *n ? store_repairs_put(c->a->store, v, *n, err) : 0;
+	free(v);
+	return rc;
+}

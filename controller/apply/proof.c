@@ -1,0 +1,187 @@
+/* Read back, settle, read again: what a stage has proven of its light. */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+
+/* Light that still moves is read again, each time after a longer wait. */
+#define SETTLE_ROUNDS 8
+#define SETTLE_MOST_US 1000000
+
+static void note_restart(struct run *r, struct err *err)
+{
+	const char *epoch = r->dev->now.snap.epoch;
+
+	if (!r->epoch[0] || strcmp(r->epoch, epoch) == 0) {
+		return;
+	}
+	change_event(r->c, r->dev, true, "%s restarted during the change",
+		     r->dev->name);
+	snprintf(r->epoch, sizeof(r->epoch), "%s", epoch);
+	r->restarted = true;
+	if (err->code) {
+		err_wrap(err, "%s restarted during the change",
+			 r->dev->name);
+	}
+}
+
+/* A circuit of somebody else's that went away while weft worked on the same
+ * device is not weft's to restore, but it must not go unnoticed. */
+static void check_neighbours(struct run *r)
+{
+	char xc[48];
+
+	for (int i = 0; i < r->n_before; i++) {
+		bool ours = false;
+
+		for (int k = 0; k < r->w->n_steps && !ours; k++) {
+			ours = light_xc_cmp(&r->w->steps[k].xc,
+					    &r->before[i]) == 0;
+		}
+		if (!ours && !snap_find(&r->dev->now.snap, r->before[i])) {
+			change_event(r->c, r->dev, true, "%s, not part of "
+				     "this change, went away during it",
+				     xc_text(r->before[i], xc, sizeof(xc)));
+		}
+	}
+}
+
+/* Circuits that are not there are left to be repaired while the gate allows
+ * it, unless the device restarted: then more than a circuit went. */
+static int compare_run(struct run *r, struct err *err)
+{
+	bool restarted = strcmp(r->epoch, r->dev->now.snap.epoch) != 0;
+	int rc, at;
+
+	do {
+		*err = (struct err){ 0 };
+		rc = compare_after(r->w, r->stage, r->dev, &r->settling, &at,
+				   err);
+	} while (rc == WEFT_EVERIFY && at >= 0 && !restarted &&
+		 compare_gap(&r->w->steps[at], r->dev) &&
+		 gate_pass(r, at, err));
+	return rc;
+}
+
+static void on_read(struct device *d, int rc, const struct err *err,
+		    void *arg)
+{
+	struct run *r = arg;
+	struct err own = { 0 };
+
+	(void)d;
+	r->settling = false;
+	if (rc == 0) {
+		err = &own;
+		rc = compare_run(r, &own);
+		note_restart(r, &own);
+	}
+	if (rc) {
+		change_op_failed(r, rc, err);
+		return;
+	}
+	if (r->c->phase == PHASE_READ_AGAIN && !r->settling) {
+		check_neighbours(r);
+	}
+	change_op_done(r->c);
+}
+
+void proof_read(struct run *r)
+{
+	device_read(r->dev, &r->op, on_read, r);
+}
+
+static void on_settled(void *arg)
+{
+	change_enter(arg, PHASE_READ_AGAIN);
+}
+
+void proof_settle(struct change *c)
+{
+	int64_t wait_us = 0, longest;
+
+	for (int i = c->first; i < c->end; i++) {
+		const struct drv_caps *caps = &c->runs[i].dev->now.snap.caps;
+
+		wait_us = caps->settle_us > wait_us ? caps->settle_us :
+						      wait_us;
+	}
+	longest = wait_us > SETTLE_MOST_US ? wait_us : SETTLE_MOST_US;
+	if (c->settle_rounds > 0) {
+		wait_us = (wait_us > 10000 ? wait_us : 10000)
+			  << c->settle_rounds;
+	}
+	apply_later(c->a, wait_us < longest ? wait_us : longest, on_settled,
+		    c);
+}
+
+static bool still_settling(const struct change *c)
+{
+	for (int i = c->first; i < c->end; i++) {
+		if (c->runs[i].settling) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_stragglers(const struct run *r)
+{
+	for (int i = r->begin; i < r->end; i++) {
+		if (r->w->steps[i].is_straggler) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void prove(struct change *c)
+{
+	for (int i = c->first; i < c->end; i++) {
+		struct run *r = &c->runs[i];
+
+		r->proof = has_stragglers(r) ? APPLY_UNVERIFIED :
+			   r->unmeasured ? APPLY_SETTLED : APPLY_MEASURED;
+		change_event(c, r->dev, false, "read back twice: as planned%s",
+			     r->proof ? "" : ", but what is to be repaired");
+	}
+}
+
+/* Light that never settled: to be repaired, or too much of it. */
+static void give_up_settling(struct change *c)
+{
+	struct err err = { 0 };
+
+	for (int i = c->first; i < c->end && !c->rc; i++) {
+		struct run *r = &c->runs[i];
+		int at;
+
+		do {
+			err = (struct err){ 0 };
+			compare_after(r->w, r->stage, r->dev, &r->settling,
+				      &at, &err);
+			if (r->settling && !gate_pass(r, at, &err)) {
+				change_fail(c, WEFT_EVERIFY, &err);
+			}
+		} while (r->settling && !c->rc);
+	}
+}
+
+enum phase proof_next(struct change *c)
+{
+	if (still_settling(c)) {
+		if (++c->settle_rounds < SETTLE_ROUNDS) {
+			return PHASE_SETTLE;
+		}
+		give_up_settling(c);
+		if (c->rc) {
+			return PHASE_UNDO;
+		}
+	}
+	prove(c);
+	if (c->end == c->n_runs) {
+		return PHASE_COMMIT;
+	}
+	change_scope(c, c->end);
+	return PHASE_CHECK;
+}

@@ -1,0 +1,186 @@
+/* What the store is told of a change: how it begins, and that it is true. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+
+/* ---- prepare ------------------------------------------------------------- */
+
+static int config_of(const struct model_fabric *f, struct store_config *out,
+		     struct err *err)
+{
+	*out = (struct store_config){
+		.name = strdup(f->file ? f->file : ""),
+		.text = malloc(f->text_len + 1),
+		.len = f->text_len,
+	};
+	if (!out->name || !out->text) {
+		store_config_fini(out);
+		return err_nomem(err);
+	}
+	memcpy(out->text, f->text ? f->text : "", f->text_len);
+	out->text[f->text_len] = '\0';
+	snprintf(out->hash, sizeof(out->hash), "%s", f->hash);
+	return 0;
+}
+
+static bool same_intent(const struct store_work *w,
+			const struct store_light *l)
+{
+	const struct light_ring *has = l->has_program &&
+		l->programs.n ? &l->programs : NULL;
+
+	if (w->n_steps != l->n_xcs || !program_same(has, work_new(w))) {
+		return false;
+	}
+	for (int i = 0; i < w->n_steps; i++) {
+		if (light_xc_cmp(&w->steps[i].xc, &l->xcs[i]) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Nothing to send, and nothing to remember that is not remembered yet. */
+static bool nothing_to_do(struct change *c)
+{
+	struct store_config cfg;
+	bool same;
+
+	if (c->n_runs || c->a->n_open ||
+	    store_config(c->a->store, &cfg, NULL)) {
+		return false;
+	}
+	same = strcmp(cfg.hash, c->set->fabric->hash) == 0;
+	store_config_fini(&cfg);
+	for (int i = 0; i < c->journal.n_works && same; i++) {
+		const struct store_work *w = &c->journal.works[i];
+
+		same = same_intent(w, &devset_find(c->set, w->device)->intent);
+	}
+	return same;
+}
+
+static void tell_removed(struct change *c)
+{
+	char **names;
+	int n;
+
+	if (store_intent_devices(c->a->store, &names, &n, NULL)) {
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		if (!devset_find(c->set, names[i])) {
+			change_event(c, NULL, true, "%s is no longer in the "
+				     "configuration: its light stays as it is "
+				     "and is forgotten", names[i]);
+		}
+	}
+	model_names_free(names);
+}
+
+void record_prepare(struct change *c)
+{
+	struct store_config cfg;
+	int rc;
+
+	if (nothing_to_do(c)) {
+		c->res.verdict = APPLY_NOTHING_TO_DO;
+		change_end(c);
+		return;
+	}
+	rc = config_of(c->set->fabric, &cfg, &c->err);
+	if (rc == 0) {
+		rc = store_begin(c->a->store, &c->journal, &cfg, &c->err);
+		store_config_fini(&cfg);
+	}
+	if (rc) {
+		c->rc = rc;
+		c->res.verdict = APPLY_REFUSED;
+		change_end(c);
+		return;
+	}
+	c->res.change = c->journal.change.id;
+	change_event(c, NULL, false, "change %lld is in the journal",
+		     (long long)c->res.change);
+	tell_removed(c);
+	change_enter(c, c->n_runs ? PHASE_CHECK : PHASE_COMMIT);
+}
+
+/* ---- commit -------------------------------------------------------------- */
+
+static void count_steps(const struct change *c, int counts[4])
+{
+	memset(counts, 0, 4 * sizeof(*counts));
+	for (int i = 0; i < c->journal.n_works; i++) {
+		for (int op = 0; op < 4; op++) {
+			counts[op] += work_count(&c->journal.works[i],
+						 (enum store_op)op);
+		}
+	}
+}
+
+/* Of what this change has touched. */
+static enum apply_level least_proof(const struct change *c)
+{
+	enum apply_level least = APPLY_MEASURED;
+
+	for (int i = 0; i < c->n_runs; i++) {
+		if (c->runs[i].proof < least) {
+			least = c->runs[i].proof;
+		}
+	}
+	return least;
+}
+
+void record_commit(struct change *c)
+{
+	int n[4], n_devices = 0, n_left = 0;
+	char text[200];
+
+	for (int i = 0; i < c->n_runs; i++) {
+		n_devices += c->runs[i].is_first;
+	}
+	count_steps(c, n);
+	snprintf(text, sizeof(text), "%d deleted, %d made, %d program%s loaded "
+		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
+		 n[STORE_LOAD] == 1 ? "" : "s", n_devices,
+		 n_devices == 1 ? "" : "s");
+	c->rc = gate_record(c, &n_left, &c->err);
+	if (c->rc) {
+		change_enter(c, PHASE_UNDO);
+		return;
+	}
+	if (n_left) {
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "; %d of them to be repaired", n_left);
+	}
+	c->rc = store_commit(c->a->store, c->journal.change.id, text,
+			     least_proof(c), &c->err);
+	if (c->rc) {
+		/* Undoing now could contradict what the disk may yet hold;
+		 * recovery decides by reading the devices. */
+		err_wrap(&c->err, "the light is as planned, but that could "
+			 "not be recorded");
+		err_hint(&c->err, "once the disk takes it, the change is "
+			 "settled by reading the devices");
+		change_event(c, NULL, true, "%s", c->err.msg);
+		c->res.verdict = APPLY_STUCK;
+	} else {
+		c->res.verdict = APPLY_COMMITTED;
+		change_event(c, NULL, false, "committed: %s", text);
+	}
+	change_end(c);
+}
+
+void record_stop(struct change *c)
+{
+	err_wrap(&c->err, "stopped under the gate of %g%%",
+		 (double)c->set->fabric->changes.gate_ppm / 10000);
+	err_hint(&c->err, "nothing was rolled back; apply again or roll "
+		 "back");
+	change_event(c, NULL, true, "%s", c->err.msg);
+	c->res.verdict = APPLY_STUCK;
+	change_end(c);
+}
