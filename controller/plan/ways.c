@@ -115,14 +115,33 @@ int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
 
 /* ---- light ---- */
 
+/* The first circuit at this in-port or behind it. */
+static int lower_bound(const struct plan_light *l, int in)
+{
+	int low = 0, high = l->n_xcs;
+
+	while (low < high) {
+		int mid = low + (high - low) / 2;
+
+		if (l->xcs[mid].in < in) {
+			low = mid + 1;
+		} else {
+			high = mid;
+		}
+	}
+	return low;
+}
+
 /* On an any-to-any switch light goes both ways through a circuit. */
 static int out_of(const struct plan_light *l, int in, bool any_to_any)
 {
-	for (int i = 0; i < l->n_xcs; i++) {
-		if (l->xcs[i].in == in) {
-			return l->xcs[i].out;
-		}
-		if (any_to_any && l->xcs[i].out == in) {
+	int at = lower_bound(l, in);
+
+	if (at < l->n_xcs && l->xcs[at].in == in) {
+		return l->xcs[at].out;
+	}
+	for (int i = 0; i < l->n_xcs && any_to_any; i++) {
+		if (l->xcs[i].out == in) {
 			return l->xcs[i].in;
 		}
 	}

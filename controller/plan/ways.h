@@ -30,10 +30,30 @@ int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
 	      struct err *err);
 
 /* The port that a port's light reaches through these circuits (one
- * plan_light a device) and the fibres as written, or -1. O(circuits) a switch
- * on the way. */
+ * plan_light a device) and the fibres as written, or -1. O(log circuits +
+ * trunks) a switch on the way, O(circuits) for any-to-any ones. */
 int plan_trace(const struct model_fabric *f, const struct plan_light *light,
 	       int tx_port);
+
+/*
+ * Light from port to port that a stage of the plan takes away before it makes
+ * its own: what is sent from these ports must go another way, or wait, from
+ * the stage's first delete on. Sorted. By the circuits that the plan goes by;
+ * programs of rings carry no traffic of ports. *arcs: free().
+ * O(circuits + ports x hops x log circuits), on any-to-any switches without
+ * the logarithm.
+ */
+int plan_drained(const struct plan *p, int stage, struct plan_arc **arcs,
+		 int *n, struct err *err);
+/* Light that is there once the stage is done, and was not before: all its
+ * circuits are there then, whatever stage made the others. The same
+ * otherwise. */
+int plan_lit(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
+	     struct err *err);
+/* All light from port to port that is there once stages up to and with this
+ * one are done; -1: before the first. The same otherwise. */
+int plan_light_after(const struct plan *p, int stage, struct plan_arc **arcs,
+		     int *n, struct err *err);
 
 /* Address of a host, network byte order: 10.119.0.1 is the first's. */
 uint32_t plan_host_address(int host);

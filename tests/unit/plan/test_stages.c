@@ -1,6 +1,7 @@
 /* Stages that keep a floor of capacity (line 10 of the list in
  * docs/drivers.md): every plan is replayed stage by stage, and what each host
- * and pair has left is counted from the ports alone. */
+ * and pair has left is counted from the ports alone, as is whose light each
+ * stage takes away (checklist 6). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/plan/plan.h"
+#include "controller/plan/ways.h"
 #include "lib/base/rng.h"
 
 #define HEAD "weft: 1\nfabric: t\n"
@@ -223,13 +224,51 @@ static void fill(const struct model_fabric *f, const struct plan_light *l,
 	}
 }
 
+/* These arcs are the light of `has` that `lacks` (NULL: nothing) has not. */
+static void check_arcs(const struct model_fabric *f, const struct maps *has,
+		       const struct maps *lacks, struct plan_arc *arcs, int n)
+{
+	int k = 0;
+
+	for (int p = 0; p < f->n_ports; p++) {
+		int rx = reached(f, has, p);
+
+		if (rx >= 0 && !(lacks && reached(f, lacks, p) == rx)) {
+			assert_true(k < n);
+			assert_int_equal(arcs[k].tx_port, p);
+			assert_int_equal(arcs[k++].rx_port, rx);
+		}
+	}
+	assert_int_equal(k, n);
+	free(arcs);
+}
+
+/* What a stage takes away and brings, against what the replay has seen. */
+static void check_light(const struct plan *p, int stage,
+			const struct maps *before, const struct maps *deleted,
+			const struct maps *made)
+{
+	const struct model_fabric *f = p->fabric;
+	struct plan_arc *arcs;
+	int n;
+
+	assert_int_equal(plan_light_after(p, stage - 1, &arcs, &n, NULL), 0);
+	check_arcs(f, before, NULL, arcs, n);
+	assert_int_equal(plan_drained(p, stage, &arcs, &n, NULL), 0);
+	check_arcs(f, before, deleted, arcs, n);
+	assert_int_equal(plan_lit(p, stage, &arcs, &n, NULL), 0);
+	check_arcs(f, made, deleted, arcs, n);
+	assert_int_equal(plan_light_after(p, stage, &arcs, &n, NULL), 0);
+	check_arcs(f, made, NULL, arcs, n);
+}
+
 /* Every circuit once, in no stage less than the floor, in the end what was
  * wanted; each domain's stages follow each other. */
 static void replay(const struct plan *p, const struct plan_light *from)
 {
 	const struct model_fabric *f = p->fabric;
 	struct plan_light *to = light_after(p);
-	struct maps begin, end, m;
+	struct maps begin, end, m, earlier, deleted;
 	struct capacity before, after, now;
 	int n = 0;
 
@@ -240,8 +279,11 @@ static void replay(const struct plan *p, const struct plan_light *from)
 	after = count(f, &end, &begin, &end);
 	for (int s = 0; s < p->n_stages; s++) {
 		const struct plan_stage *st = &p->stages[s];
-		int n_del = do_steps(p, s, false, &m), n_add;
+		int n_del, n_add;
 
+		earlier = m;
+		n_del = do_steps(p, s, false, &m);
+		deleted = m;
 		now = count(f, &m, &begin, &end);
 		check_floors(f, &now, &before, &after);
 		if (st->host >= 0) {
@@ -251,6 +293,7 @@ static void replay(const struct plan *p, const struct plan_light *from)
 					 at[st->host]);
 		}
 		n_add = do_steps(p, s, true, &m);
+		check_light(p, s, &earlier, &deleted, &m);
 		assert_int_equal(n_del, st->n_del);
 		assert_int_equal(n_add, st->n_add);
 		assert_true(n_del + n_add > 0);
