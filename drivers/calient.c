@@ -117,7 +117,7 @@ static int note_side(struct tl1_switch *s, const char *line, bool is_out,
 	if (s->h.op != HANDLE_SNAPSHOT || (!disabled && !failed)) {
 		return 0;
 	}
-	port = tl1_port(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -252,8 +252,26 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	return step < 2;
 }
 
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
+			 struct err *err)
+{
+	struct calient *c = (struct calient *)s;
+	const struct drv_class *cls = s->h.drv.cls;
+	const struct handle_number numbers[] = {
+		{ "slot_ports", 1, 1024, &c->slot_ports },
+		{ "shelf_slots", 1, 1024, &c->shelf_slots },
+	};
+	int rc = tl1_text_option(cls, cfg, "group", s->extra,
+				 sizeof(s->extra), err);
+
+	return rc ? rc : handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+					    sizeof(numbers[0]), err);
+}
+
 static const struct tl1_dialect dialect = {
 	.cls = &drv_calient_tl1,
+	.size = sizeof(struct calient),
+	.init = parse_options,
 	.vendor = "CALIENT",
 	.verify = true,
 	.typ_switch_us = TYP_SWITCH_US,
@@ -262,29 +280,10 @@ static const struct tl1_dialect dialect = {
 	.port = reported_port,
 };
 
-static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
-			 struct err *err)
-{
-	struct calient *c = (struct calient *)s;
-	int rc = tl1_text_option(dialect.cls, cfg, "group", s->extra,
-				 sizeof(s->extra), err);
-
-	if (rc == 0) {
-		rc = handle_option_int(dialect.cls, cfg, "slot_ports", 1, 1024,
-				       &c->slot_ports, err);
-	}
-	if (rc == 0) {
-		rc = handle_option_int(dialect.cls, cfg, "shelf_slots", 1, 1024,
-				       &c->shelf_slots, err);
-	}
-	return rc;
-}
-
 static int calient_open(uv_loop_t *loop, const struct drv_config *cfg,
 			struct drv **out, struct err *err)
 {
-	return tl1_switch_open(&dialect, loop, cfg, sizeof(struct calient),
-			       parse_options, out, err);
+	return tl1_switch_open(&dialect, loop, cfg, out, err);
 }
 
 const struct drv_class drv_calient_tl1 = {

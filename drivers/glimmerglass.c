@@ -120,7 +120,7 @@ static int note_power(struct tl1_switch *s, const char *line, const char *name,
 	    !tl1_milli(value, &mdbm)) {
 		return 0;
 	}
-	port = tl1_port(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -191,7 +191,7 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 	    strcmp(health, "bad") != 0) {
 		return 0;
 	}
-	port = tl1_port(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -225,8 +225,22 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	return step == 0;
 }
 
+static int parse_opmode(struct tl1_switch *s, const struct drv_config *cfg,
+			struct err *err)
+{
+	bool sync;
+	int rc = handle_option_choice(s->h.drv.cls, cfg, "opmode", "sync",
+				      "async", &sync, err);
+
+	snprintf(s->extra, sizeof(s->extra), "%s", sync ? "sync" : "async");
+	s->want_power = true;
+	return rc;
+}
+
 static const struct tl1_dialect dialect = {
 	.cls = &drv_glimmerglass_tl1,
+	.size = sizeof(struct tl1_switch),
+	.init = parse_opmode,
 	.vendor = "Glimmerglass",
 	.verify = true,
 	.typ_switch_us = TYP_SWITCH_US,
@@ -235,26 +249,10 @@ static const struct tl1_dialect dialect = {
 	.port = reported_port,
 };
 
-static int parse_opmode(struct tl1_switch *s, const struct drv_config *cfg,
-			struct err *err)
-{
-	const char *mode = handle_option(dialect.cls, cfg, "opmode");
-
-	if (strcmp(mode, "sync") != 0 && strcmp(mode, "async") != 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "option opmode=%s: expected sync or async",
-			       mode);
-	}
-	snprintf(s->extra, sizeof(s->extra), "%s", mode);
-	s->want_power = true;
-	return 0;
-}
-
 static int glimmerglass_open(uv_loop_t *loop, const struct drv_config *cfg,
 			     struct drv **out, struct err *err)
 {
-	return tl1_switch_open(&dialect, loop, cfg, sizeof(struct tl1_switch),
-			       parse_opmode, out, err);
+	return tl1_switch_open(&dialect, loop, cfg, out, err);
 }
 
 const struct drv_class drv_glimmerglass_tl1 = {

@@ -2,149 +2,25 @@
 #include "drivers/handle.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clk.h"
 
-static const struct drv_option *find_option(const struct drv_config *cfg,
-					    const char *key)
+#define DEFAULT_TIMEOUT_MS 5000
+
+static void take_config(struct handle *h, const struct drv_config *cfg)
 {
-	for (int i = 0; i < cfg->n_options; i++) {
-		if (strcmp(cfg->options[i].key, key) == 0) {
-			return &cfg->options[i];
-		}
-	}
-	return NULL;
-}
-
-static const struct drv_option_spec *find_spec(const struct drv_class *cls,
-					       const char *key)
-{
-	const struct drv_option_spec *s = cls->options;
-
-	while (s && s->key && strcmp(s->key, key) != 0) {
-		s++;
-	}
-	return s && s->key ? s : NULL;
-}
-
-static int unknown_option(const struct drv_class *cls, const char *key,
-			  struct err *err)
-{
-	char known[ERR_FILE_MAX] = "";
-	size_t len = 0;
-
-	for (const struct drv_option_spec *s = cls->options;
-	     s && s->key && len < sizeof(known); s++) {
-		len += snprintf(known + len, sizeof(known) - len, "%s%s",
-				len ? ", " : "", s->key);
-	}
-	err_set(err, WEFT_EINVAL, "driver %s has no option '%s'", cls->name,
-		key);
-	err_hint(err, "options: %s", known[0] ? known : "none");
-	return WEFT_EINVAL;
-}
-
-static int check_options(const struct drv_class *cls,
-			 const struct drv_config *cfg, struct err *err)
-{
-	for (int i = 0; i < cfg->n_options; i++) {
-		const char *key = cfg->options[i].key;
-
-		if (!find_spec(cls, key)) {
-			return unknown_option(cls, key, err);
-		}
-		if (find_option(cfg, key) != &cfg->options[i]) {
-			return err_set(err, WEFT_EINVAL,
-				       "option '%s' is given twice", key);
-		}
-	}
-	return 0;
-}
-
-const char *handle_option(const struct drv_class *cls,
-			  const struct drv_config *cfg, const char *key)
-{
-	const struct drv_option *o = find_option(cfg, key);
-
-	return o ? o->value : find_spec(cls, key)->def;
-}
-
-int handle_option_int(const struct drv_class *cls,
-		      const struct drv_config *cfg, const char *key,
-		      int64_t min, int64_t max, int64_t *out, struct err *err)
-{
-	const char *text = handle_option(cls, cfg, key);
-	char *end;
-
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	if (errno || end == text || *end || *out < min || *out > max) {
-		return err_set(err, WEFT_EINVAL,
-			       "option %s=%s: expected a whole number from "
-			       "%lld to %lld", key, text, (long long)min,
-			       (long long)max);
-	}
-	return 0;
-}
-
-static int check_sizes(const struct drv_class *cls,
-		       const struct drv_config *cfg, struct err *err)
-{
-	bool ring = cls->kind == DRV_RING;
-	int max = ring ? UINT16_MAX : DRV_MAX_PORTS;
-	int least_out = cfg->any_to_any ? 0 : 1;
-
-	if (cfg->n_in < 1 || cfg->n_in > max || cfg->n_out < least_out ||
-	    cfg->n_out > max) {
-		return err_set(err, WEFT_EINVAL,
-			       "size %dx%d: %s must be from 1 to %d",
-			       cfg->n_in, cfg->n_out,
-			       ring ? "nodes and channels" : "ports a side",
-			       max);
-	}
-	if (ring && (cfg->ring_fibres < 1 || cfg->ring_fibres > 255)) {
-		return err_set(err, WEFT_EINVAL,
-			       "%d fibres per direction: must be from 1 to 255",
-			       cfg->ring_fibres);
-	}
-	if (cfg->any_to_any && cfg->n_out && cfg->n_out != cfg->n_in) {
-		return err_set(err, WEFT_EINVAL,
-			       "size %dx%d: an any-to-any switch has one side",
-			       cfg->n_in, cfg->n_out);
-	}
-	return 0;
-}
-
-int handle_check(const struct drv_class *cls, const struct drv_config *cfg,
-		 struct err *err)
-{
-	int rc = check_options(cls, cfg, err);
-
-	if (rc == 0) {
-		rc = check_sizes(cls, cfg, err);
-	}
-	if (rc) {
-		return rc;
-	}
-	if (strlen(cfg->name) >= DRV_NAME_MAX) {
-		return err_set(err, WEFT_EINVAL,
-			       "device name is over %d characters",
-			       DRV_NAME_MAX - 1);
-	}
-	if (cfg->address && strlen(cfg->address) >= DRV_ADDRESS_MAX) {
-		return err_set(err, WEFT_EINVAL,
-			       "address is over %d characters",
-			       DRV_ADDRESS_MAX - 1);
-	}
-	if (cfg->timeout_ms < 0 || cfg->timeout_ms > 3600 * 1000) {
-		return err_set(err, WEFT_EINVAL,
-			       "time-out must be from 0 to one hour");
-	}
-	return 0;
+	snprintf(h->drv.name, sizeof(h->drv.name), "%s", cfg->name);
+	snprintf(h->address, sizeof(h->address), "%s",
+		 cfg->address ? cfg->address : "");
+	h->n_in = cfg->n_in;
+	h->n_out = cfg->any_to_any ? cfg->n_in : cfg->n_out;
+	h->any_to_any = cfg->any_to_any;
+	h->ring_fibres = cfg->ring_fibres;
+	h->timeout_ms = cfg->timeout_ms;
+	h->fence = cfg->fence;
 }
 
 void handle_init(struct handle *h, const struct drv_class *cls,
@@ -153,18 +29,84 @@ void handle_init(struct handle *h, const struct drv_class *cls,
 {
 	h->drv.cls = cls;
 	h->drv.loop = loop;
-	snprintf(h->drv.name, sizeof(h->drv.name), "%s", cfg->name);
-	snprintf(h->address, sizeof(h->address), "%s",
-		 cfg->address ? cfg->address : "");
 	h->ops = ops;
-	h->n_in = cfg->n_in;
-	h->n_out = cfg->any_to_any ? cfg->n_in : cfg->n_out;
-	h->any_to_any = cfg->any_to_any;
-	h->ring_fibres = cfg->ring_fibres;
-	h->timeout_ms = cfg->timeout_ms;
-	h->fence = cfg->fence;
+	take_config(h, cfg);
 	uv_timer_init(loop, &h->tick);
-	h->tick.data = h;
+	uv_timer_init(loop, &h->timer);
+	h->tick.data = h->timer.data = h;
+}
+
+void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
+		 size_t size)
+{
+	struct handle *h = calloc(1, size);
+
+	assert(size >= sizeof(*h));
+	if (h) {
+		h->drv.cls = cls;
+		h->ops = ops;
+	}
+	return h;
+}
+
+static void on_lost(int rc, const struct err *err, bool sent, void *arg)
+{
+	handle_lost(arg, rc, err, sent);
+}
+
+static int open_line(struct handle *h, uv_loop_t *loop,
+		     const struct drv_config *cfg, struct line_conf *conf,
+		     struct err *err)
+{
+	conf->device = h->drv.name;
+	conf->address = h->address;
+	conf->arg = h;
+	conf->window = conf->window ? conf->window : 1;
+	conf->failed = conf->failed ? conf->failed : on_lost;
+	conf->timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
+			   conf->timeout_ms ? conf->timeout_ms :
+					      DEFAULT_TIMEOUT_MS;
+	return line_new(loop, conf, &h->line, err);
+}
+
+/* Everything that can fail, in an order that leaves nothing for the loop to
+ * close when something does: the line is last. */
+static int prepare(struct handle *h, uv_loop_t *loop,
+		   const struct drv_config *cfg, struct err *err)
+{
+	struct line_conf conf = { 0 };
+	int rc = handle_check(h->drv.cls, cfg, err);
+
+	if (rc == 0) {
+		take_config(h, cfg);
+		conf = h->ops->line ? *h->ops->line : conf;
+		rc = h->ops->init(h, cfg, &conf, err);
+	}
+	return rc || !h->ops->line ? rc :
+	       open_line(h, loop, cfg, &conf, err);
+}
+
+static void free_handle(struct handle *h)
+{
+	if (h->ops->fini) {
+		h->ops->fini(h);
+	}
+	free(h);
+}
+
+int handle_open(struct handle *h, uv_loop_t *loop,
+		const struct drv_config *cfg, struct drv **out,
+		struct err *err)
+{
+	int rc = h ? prepare(h, loop, cfg, err) : err_nomem(err);
+
+	if (rc == 0) {
+		handle_init(h, h->drv.cls, h->ops, loop, cfg);
+		*out = &h->drv;
+	} else if (h) {
+		free_handle(h);
+	}
+	return rc;
 }
 
 static void on_stopped(uv_handle_t *tick)
@@ -173,16 +115,33 @@ static void on_stopped(uv_handle_t *tick)
 	drv_close_cb cb = h->close_cb;
 	void *arg = h->close_arg;
 
-	h->ops->fini(h);
-	free(h);
+	free_handle(h);
 	if (cb) {
 		cb(arg);
 	}
 }
 
+static void on_line_closed(void *arg)
+{
+	struct handle *h = arg;
+
+	uv_close((uv_handle_t *)&h->tick, on_stopped);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+	struct handle *h = timer->data;
+
+	if (h->line) {
+		line_close(h->line, on_line_closed, h);
+	} else {
+		on_line_closed(h);
+	}
+}
+
 void handle_stopped(struct handle *h)
 {
-	uv_close((uv_handle_t *)&h->tick, on_stopped);
+	uv_close((uv_handle_t *)&h->timer, on_timer_closed);
 }
 
 /* A batch that is not for this kind of device is the caller's mistake, but
@@ -244,7 +203,11 @@ static void on_tick(uv_timer_t *tick)
 
 	if (h->closing) {
 		cancel_operation(h);
-		h->ops->stop(h);
+		if (h->ops->stop) {
+			h->ops->stop(h);
+		} else {
+			handle_stopped(h);
+		}
 	} else if (h->op == HANDLE_SNAPSHOT) {
 		h->ops->snapshot(h);
 	} else if (h->op == HANDLE_SUBMIT) {
@@ -401,30 +364,66 @@ void handle_trace(struct handle *h, const char *line, bool is_reply)
 	}
 }
 
-int handle_netns(const struct drv_class *cls, const struct drv_config *cfg,
-		 char *buf, size_t size, struct err *err)
-{
-	const char *fabric = handle_option(cls, cfg, "fabric");
-	const char *netns = handle_option(cls, cfg, "netns");
-	int n;
-
-	if (!fabric[0] == !netns[0]) {
-		return err_set(err, WEFT_EINVAL, "options: give either fabric "
-			       "or netns, which name the namespace");
-	}
-	n = netns[0] ? snprintf(buf, size, "%s", netns) :
-	    snprintf(buf, size, "weft.%s.%s", fabric, cfg->name);
-	if (n >= (int)size || strchr(buf, '/')) {
-		return err_set(err, WEFT_EINVAL, "option %s: no name of a "
-			       "network namespace",
-			       netns[0] ? "netns" : "fabric");
-	}
-	return 0;
-}
-
 void handle_event(struct handle *h, const struct drv_event *ev)
 {
 	if (h->drv.event && !h->closing) {
 		h->drv.event(&h->drv, ev, h->drv.event_arg);
 	}
+}
+
+/* ---- over a line ---------------------------------------------------------- */
+
+void handle_misunderstood(struct handle *h, int rc, struct err *err)
+{
+	err_wrap(err, "%s", h->drv.name);
+	line_reset(h->line);
+	handle_settle_unknown(h, DRV_UNKNOWN, err->msg);
+	handle_end(h, rc, err);
+}
+
+void handle_lost(struct handle *h, int rc, const struct err *err, bool sent)
+{
+	handle_settle_unknown(h, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
+	handle_end(h, rc, err);
+}
+
+void handle_ask(struct handle *h, struct buf *b, uint64_t tag)
+{
+	struct err err = { 0 };
+
+	if (b->failed || line_ask(h->line, b->data, b->len, tag)) {
+		handle_settle_unknown(h, DRV_SKIPPED, "out of memory");
+		handle_end(h, err_nomem(&err), &err);
+	}
+	buf_fini(b);
+}
+
+struct drv_port *handle_port(struct handle *h, bool is_out, int index,
+			     struct err *err)
+{
+	struct drv_snapshot *snap = &h->snap;
+
+	for (int i = 0; i < snap->n_ports; i++) {
+		if (snap->ports[i].is_out == is_out &&
+		    snap->ports[i].index == index) {
+			return &snap->ports[i];
+		}
+	}
+	if (index >= (is_out ? h->n_out : h->n_in)) {
+		err_set(err, WEFT_EVERIFY, "the device tells of %s %d, the "
+			"fabric says %dx%d", is_out ? "out" : "in", index,
+			h->n_in, h->n_out);
+		return NULL;
+	}
+	if (!snap->ports) {
+		snap->ports = calloc((size_t)h->n_in + (size_t)h->n_out,
+				     sizeof(*snap->ports));
+		if (!snap->ports) {
+			err_nomem(err);
+			return NULL;
+		}
+	}
+	snap->ports[snap->n_ports] = (struct drv_port){
+		.is_out = is_out, .index = index, .enabled = true };
+	return &snap->ports[snap->n_ports++];
 }

@@ -2,15 +2,18 @@
  * What all drivers do alike: one operation at a time, begun from the loop,
  * answered exactly once, cancelled by close. Private to drivers.
  *
- * A driver embeds struct handle as its first member, points `ops` at three
- * functions and puts handle_close(), handle_snapshot() and handle_submit()
- * into its class. Every operation begins in a later turn of the loop, so
- * whatever the driver does from there on is outside the caller's call.
+ * A driver embeds struct handle as its first member, gives its functions in
+ * `ops`, makes handles by handle_new() and handle_open(), and puts
+ * handle_close(), handle_snapshot() and handle_submit() into its class. Every
+ * operation begins in a later turn of the loop, so whatever the driver does
+ * from there on is outside the caller's call.
  */
 #ifndef WEFT_DRIVERS_HANDLE_H
 #define WEFT_DRIVERS_HANDLE_H
 
 #include "drivers/driver.h"
+#include "drivers/line.h"
+#include "lib/base/buf.h"
 
 #define DRV_ADDRESS_MAX 256
 #define DRV_MAX_PORTS 4096
@@ -18,6 +21,16 @@
 struct handle;
 
 struct handle_ops {
+	/* For handle_open(): what the session's dialect is, where the driver
+	 * talks over a line; handle_open() sees to device, address and arg,
+	 * which is the handle. No window is one question at a time, no
+	 * time-out 5 s, and no `failed` is handle_lost(). */
+	const struct line_conf *line;
+	/* Reads the options of a checked cfg into a handle that is zero but
+	 * for its class, ops, name and sizes; conf, a copy of *line, may be
+	 * changed. After a failure there is only fini. */
+	int (*init)(struct handle *h, const struct drv_config *cfg,
+		    struct line_conf *conf, struct err *err);
 	/* Begins to read; ends in handle_snapshot_done(). h->snap is empty. */
 	void (*snapshot)(struct handle *h);
 	/* Begins to send h->batch; ends in handle_submit_done(). All of
@@ -25,10 +38,12 @@ struct handle_ops {
 	 * it sends it and the true result when it knows, so that a close in
 	 * between tells the truth. */
 	void (*submit)(struct handle *h);
-	/* Ends the session; no operation is under way and none may call
-	 * back any more. Ends in handle_stopped(). */
+	/* What must be done while line and timer are still there; no
+	 * operation is under way and none may call back any more. Ends in
+	 * handle_stopped(). NULL: nothing. */
 	void (*stop)(struct handle *h);
-	/* Frees what the driver's struct owns, not the struct. */
+	/* Frees what the driver's struct owns, not the struct; NULL:
+	 * nothing. */
 	void (*fini)(struct handle *h);
 };
 
@@ -42,6 +57,8 @@ struct handle {
 	bool any_to_any;
 	int64_t timeout_ms;
 	uint64_t fence;
+	struct line *line;	/* the session, or NULL: none is needed */
+	uv_timer_t timer;	/* what the driver waits for; data: h */
 
 	uv_timer_t tick;		/* the later turn of the loop */
 	enum handle_op op;
@@ -62,6 +79,16 @@ struct handle {
  * names what is wrong. */
 int handle_check(const struct drv_class *cls, const struct drv_config *cfg,
 		 struct err *err);
+/* A zeroed handle in `size` bytes, the driver's own struct; NULL: no memory.
+ * What must be there for ops.init, such as a dialect, is set now. */
+void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
+		 size_t size);
+/* Opens h, which may be NULL for want of memory: checks cfg, runs ops.init,
+ * makes the line. It is the whole rest of a class's open(); after a failure h
+ * is freed. WEFT_EINVAL, WEFT_ENOMEM, and what ops.init says. */
+int handle_open(struct handle *h, uv_loop_t *loop,
+		const struct drv_config *cfg, struct drv **out,
+		struct err *err);
 /* Fills a zeroed handle from a checked cfg. Nothing may fail between this
  * and the return of open(): from here on only drv_close() ends it. */
 void handle_init(struct handle *h, const struct drv_class *cls,
@@ -81,6 +108,7 @@ void handle_snapshot_done(struct handle *h, int rc, const struct err *err);
 void handle_submit_done(struct handle *h, int rc, const struct err *err);
 /* Answers whatever is under way; nothing when that is nothing. */
 void handle_end(struct handle *h, int rc, const struct err *err);
+/* Ends the line, if there is one, and the timer, then frees the handle. */
 void handle_stopped(struct handle *h);
 
 /* Sets outcomes first..last-1 alike. code and text may be NULL. */
@@ -95,16 +123,55 @@ void handle_settle_unknown(struct handle *h, enum drv_result r,
 
 void handle_trace(struct handle *h, const char *line, bool is_reply);
 
+/* The answer cannot be used and the session may be out of step: it ends, and
+ * so does the operation, with rc; what was sent stays unknown. err gets the
+ * device's name before it. */
+void handle_misunderstood(struct handle *h, int rc, struct err *err);
+/* The session ended: so does the operation. Items that are out are unknown if
+ * `sent`, else they were never sent. */
+void handle_lost(struct handle *h, int rc, const struct err *err, bool sent);
+/* Puts the bytes of b, which it frees, to the device as the question `tag`.
+ * Without memory for that the operation ends. */
+void handle_ask(struct handle *h, struct buf *b, uint64_t tag);
+
+/* The entry of a port in the snapshot under way, made (enabled) when there is
+ * none. NULL, with WEFT_ENOMEM, or WEFT_EVERIFY for a port that the fabric's
+ * size has no room for. O(ports entered). */
+struct drv_port *handle_port(struct handle *h, bool is_out, int index,
+			     struct err *err);
+
 /* Tells an event, unless the handle is being closed. */
 void handle_event(struct handle *h, const struct drv_event *ev);
 
-/* Value of an option, or its default from the class's table. */
+/* Value of an option, or its default from the class's table; NULL when the
+ * class has no such option. */
 const char *handle_option(const struct drv_class *cls,
 			  const struct drv_config *cfg, const char *key);
 /* The same as a whole number from min to max. WEFT_EINVAL. */
 int handle_option_int(const struct drv_class *cls,
 		      const struct drv_config *cfg, const char *key,
 		      int64_t min, int64_t max, int64_t *out, struct err *err);
+
+/* A table of such options. */
+struct handle_number {
+	const char *key;	/* one that the class lacks is passed over */
+	int64_t min, max, *out;
+};
+
+int handle_option_ints(const struct drv_class *cls,
+		       const struct drv_config *cfg,
+		       const struct handle_number *numbers, size_t n,
+		       struct err *err);
+/* An option that is one of two words, the second of which may be empty:
+ * whether it is the first. WEFT_EINVAL. */
+int handle_option_choice(const struct drv_class *cls,
+			 const struct drv_config *cfg, const char *key,
+			 const char *first, const char *second, bool *is_first,
+			 struct err *err);
+/* WEFT_EUNSUPPORTED when cfg is about an any-to-any device; `why` may be
+ * empty. */
+int handle_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
+		     const char *why, struct err *err);
 
 /* Name of the namespace that a driver of this machine's kernel works in, by
  * its options `fabric` (weft.FABRIC.DEVICE) or `netns`; one must be given.

@@ -31,7 +31,6 @@ struct ring {
 	char netns[HOST_NETNS_MAX];
 	int64_t switch_ms;
 	struct light_geometry g;
-	uv_timer_t work;
 	int tries;
 	struct resonators *r;	/* during a submit, once it is begun */
 };
@@ -56,7 +55,7 @@ static bool comes_again(struct ring *ring, int rc, uv_timer_cb fn)
 	if (rc != WEFT_ESTALE || ring->tries++ >= RETRIES) {
 		return false;
 	}
-	uv_timer_start(&ring->work, fn, RETRY_MS, 0);
+	uv_timer_start(&ring->h.timer, fn, RETRY_MS, 0);
 	return true;
 }
 
@@ -105,7 +104,7 @@ static void ring_snapshot(struct handle *h)
 
 	handle_trace(h, "filter dump", false);
 	ring->tries = 0;
-	uv_timer_start(&ring->work, on_snapshot, 0, 0);
+	uv_timer_start(&ring->h.timer, on_snapshot, 0, 0);
 }
 
 /* ---- submit ---------------------------------------------------------------- */
@@ -167,7 +166,7 @@ static void on_submit(uv_timer_t *work)
 	if (rc) {
 		finish(ring, rc, &err);
 	} else {
-		uv_timer_start(&ring->work, on_dark, (uint64_t)ring->switch_ms,
+		uv_timer_start(&ring->h.timer, on_dark, (uint64_t)ring->switch_ms,
 			       0);
 	}
 }
@@ -204,62 +203,44 @@ static void ring_submit(struct handle *h)
 		ring_explain(&h->drv, h->batch, trace_line, h);
 	}
 	ring->tries = 0;
-	uv_timer_start(&ring->work, on_submit, 0, 0);
+	uv_timer_start(&ring->h.timer, on_submit, 0, 0);
 }
 
 /* ---- life ------------------------------------------------------------------ */
-
-static void on_stopped(uv_handle_t *work)
-{
-	struct ring *ring = work->data;
-
-	handle_stopped(&ring->h);
-}
-
-static void ring_stop(struct handle *h)
-{
-	uv_close((uv_handle_t *)&((struct ring *)h)->work, on_stopped);
-}
 
 static void ring_fini(struct handle *h)
 {
 	resonators_close(((struct ring *)h)->r);
 }
 
+static int ring_init(struct handle *h, const struct drv_config *cfg,
+		     struct line_conf *conf, struct err *err)
+{
+	struct ring *ring = (struct ring *)h;
+	int rc = handle_netns(h->drv.cls, cfg, ring->netns,
+			      sizeof(ring->netns), err);
+
+	(void)conf;
+	ring->g = (struct light_geometry){
+		.nodes = (uint16_t)cfg->n_in, .channels = (uint16_t)cfg->n_out,
+		.fibres = (uint8_t)cfg->ring_fibres };
+	return rc ? rc : handle_option_int(h->drv.cls, cfg, "switch_ms", 0,
+					   600000, &ring->switch_ms, err);
+}
+
 static const struct handle_ops ops = {
+	.init = ring_init,
 	.snapshot = ring_snapshot,
 	.submit = ring_submit,
-	.stop = ring_stop,
 	.fini = ring_fini,
 };
 
 static int ring_open(uv_loop_t *loop, const struct drv_config *cfg,
 		     struct drv **out, struct err *err)
 {
-	struct ring *ring = calloc(1, sizeof(*ring));
-	int rc = ring ? handle_check(&drv_linux_ring, cfg, err) :
-		 err_nomem(err);
-
-	if (rc == 0) {
-		rc = handle_netns(&drv_linux_ring, cfg, ring->netns,
-				  sizeof(ring->netns), err);
-	}
-	if (rc == 0) {
-		rc = handle_option_int(&drv_linux_ring, cfg, "switch_ms", 0,
-				       600000, &ring->switch_ms, err);
-	}
-	if (rc) {
-		free(ring);
-		return rc;
-	}
-	ring->g = (struct light_geometry){
-		.nodes = (uint16_t)cfg->n_in, .channels = (uint16_t)cfg->n_out,
-		.fibres = (uint8_t)cfg->ring_fibres };
-	handle_init(&ring->h, &drv_linux_ring, &ops, loop, cfg);
-	uv_timer_init(loop, &ring->work);
-	ring->work.data = ring;
-	*out = &ring->h.drv;
-	return 0;
+	return handle_open(handle_new(&drv_linux_ring, &ops,
+				      sizeof(struct ring)), loop, cfg, out,
+			   err);
 }
 
 const struct drv_class drv_linux_ring = {

@@ -53,7 +53,6 @@ struct tc {
 	struct handle h;
 	char netns[HOST_NETNS_MAX];
 	int64_t switch_ms;
-	uv_timer_t work;
 	struct host_net *net;	/* NULL: no session */
 	struct listener *listener;
 	bool quiet;		/* changes are taken in and not told */
@@ -65,57 +64,7 @@ struct tc {
 	int n_walked;		/* items of it that are in `want` */
 };
 
-/* ---- open ---------------------------------------------------------------- */
-
-static const struct handle_ops ops;
-
-static int read_options(struct tc *t, const struct drv_config *cfg,
-			struct err *err)
-{
-	int rc = handle_netns(&drv_linux_tc, cfg, t->netns, sizeof(t->netns),
-			      err);
-
-	if (rc) {
-		return rc;
-	}
-	if (cfg->any_to_any) {
-		return err_set(err, WEFT_EUNSUPPORTED, "linux-tc has in-ports "
-			       "and out-ports; any-to-any is not supported");
-	}
-	return handle_option_int(&drv_linux_tc, cfg, "switch_ms", 0, 600000,
-				 &t->switch_ms, err);
-}
-
-static int tc_open(uv_loop_t *loop, const struct drv_config *cfg,
-		   struct drv **out, struct err *err)
-{
-	struct tc *t = calloc(1, sizeof(*t));
-	int rc = t ? handle_check(&drv_linux_tc, cfg, err) : err_nomem(err);
-
-	if (rc == 0) {
-		rc = read_options(t, cfg, err);
-	}
-	if (rc == 0) {
-		t->in = calloc((size_t)cfg->n_in, sizeof(*t->in));
-		t->out = calloc((size_t)cfg->n_out, sizeof(*t->out));
-		rc = t->in && t->out ?
-		     devmem_init(&t->want, DRV_SPACE, cfg->n_in, cfg->n_out,
-				 false, err) : err_nomem(err);
-	}
-	if (rc) {
-		if (t) {
-			free(t->in);
-			free(t->out);
-		}
-		free(t);
-		return rc;
-	}
-	handle_init(&t->h, &drv_linux_tc, &ops, loop, cfg);
-	uv_timer_init(loop, &t->work);
-	t->work.data = t;
-	*out = &t->h.drv;
-	return 0;
-}
+/* ---- life ---------------------------------------------------------------- */
 
 static void on_unheard(uv_handle_t *poll)
 {
@@ -145,19 +94,10 @@ static void tc_fini(struct handle *h)
 	free(t->out);
 }
 
-static void on_stopped(uv_handle_t *work)
-{
-	struct tc *t = work->data;
-
-	handle_stopped(&t->h);
-}
-
 static void tc_stop(struct handle *h)
 {
-	struct tc *t = (struct tc *)h;
-
-	end_session(t);
-	uv_close((uv_handle_t *)&t->work, on_stopped);
+	end_session((struct tc *)h);
+	handle_stopped(h);
 }
 
 /* ---- what others do ------------------------------------------------------ */
@@ -495,7 +435,7 @@ static void tc_snapshot(struct handle *h)
 	struct tc *t = (struct tc *)h;
 
 	handle_trace(h, "filter dump", false);
-	uv_timer_start(&t->work, on_snapshot, 0, 0);
+	uv_timer_start(&t->h.timer, on_snapshot, 0, 0);
 }
 
 /* ---- submit ---------------------------------------------------------------- */
@@ -726,7 +666,7 @@ static void on_submit(uv_timer_t *work)
 	if (rc) {
 		finish(t, rc, &err);
 	} else if (changes || any_dark(t)) {
-		uv_timer_start(&t->work, on_lit, (uint64_t)t->switch_ms, 0);
+		uv_timer_start(&t->h.timer, on_lit, (uint64_t)t->switch_ms, 0);
 	} else {
 		finish(t, 0, NULL);
 	}
@@ -767,15 +707,45 @@ static void tc_submit(struct handle *h)
 	if (h->drv.trace) {
 		tc_explain(&h->drv, h->batch, trace_line, h);
 	}
-	uv_timer_start(&t->work, on_submit, 0, 0);
+	uv_timer_start(&t->h.timer, on_submit, 0, 0);
+}
+
+static int tc_init(struct handle *h, const struct drv_config *cfg,
+		   struct line_conf *conf, struct err *err)
+{
+	struct tc *t = (struct tc *)h;
+	int rc = handle_netns(h->drv.cls, cfg, t->netns, sizeof(t->netns),
+			      err);
+
+	(void)conf;
+	rc = rc ? rc : handle_two_sides(h->drv.cls, cfg, "in-ports lead to "
+					"out-ports", err);
+	rc = rc ? rc : handle_option_int(h->drv.cls, cfg, "switch_ms", 0,
+					 600000, &t->switch_ms, err);
+	if (rc) {
+		return rc;
+	}
+	t->in = calloc((size_t)cfg->n_in, sizeof(*t->in));
+	t->out = calloc((size_t)cfg->n_out, sizeof(*t->out));
+	return t->in && t->out ?
+	       devmem_init(&t->want, DRV_SPACE, cfg->n_in, cfg->n_out, false,
+			   err) : err_nomem(err);
 }
 
 static const struct handle_ops ops = {
+	.init = tc_init,
 	.snapshot = tc_snapshot,
 	.submit = tc_submit,
 	.stop = tc_stop,
 	.fini = tc_fini,
 };
+
+static int tc_open(uv_loop_t *loop, const struct drv_config *cfg,
+		   struct drv **out, struct err *err)
+{
+	return handle_open(handle_new(&drv_linux_tc, &ops, sizeof(struct tc)),
+			   loop, cfg, out, err);
+}
 
 const struct drv_class drv_linux_tc = {
 	.name = "linux-tc",

@@ -39,10 +39,8 @@ static const struct drv_option_spec options[] = {
 
 struct polatis {
 	struct handle h;
-	struct line *line;
 	int64_t gap_ms, settle_ms;
 	enum drv_power power;
-	uv_timer_t settle;
 	struct devmem map;	/* as last read, with our changes since */
 	/* What to do with the answer to the question that is out. */
 	void (*next)(struct polatis *p, const char *reply);
@@ -60,14 +58,9 @@ static void ask_buf(struct polatis *p,
 		    void (*next)(struct polatis *, const char *),
 		    struct buf *line)
 {
-	struct err err = { 0 };
-
 	p->next = next;
 	buf_char(line, '\n');
-	if (line->failed || line_ask(p->line, line->data, line->len, 0)) {
-		handle_end(&p->h, err_nomem(&err), &err);
-	}
-	buf_fini(line);
+	handle_ask(&p->h, line, 0);
 }
 
 static void ask(struct polatis *p,
@@ -77,25 +70,6 @@ static void ask(struct polatis *p,
 
 	buf_str(&b, line);
 	ask_buf(p, next, &b);
-}
-
-/* The answer cannot be used: the operation and the session, which may be out
- * of step, are over; what was sent stays unknown. */
-static void misunderstood(struct polatis *p, int rc, struct err *err)
-{
-	err_wrap(err, "%s", p->h.drv.name);
-	line_reset(p->line);
-	handle_settle_unknown(&p->h, DRV_UNKNOWN, err->msg);
-	handle_end(&p->h, rc, err);
-}
-
-static void on_failed(int rc, const struct err *err, bool sent, void *arg)
-{
-	struct polatis *p = arg;
-
-	handle_settle_unknown(&p->h, sent ? DRV_UNKNOWN : DRV_SKIPPED,
-			      err->msg);
-	handle_end(&p->h, rc, err);
 }
 
 /* The text of a frame: no terminator, no zero byte. */
@@ -122,7 +96,7 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	if (text) {
 		p->next(p, text);
 	} else {
-		misunderstood(p, err_set(&err, WEFT_EDEVICE,
+		handle_misunderstood(&p->h, err_set(&err, WEFT_EDEVICE,
 					 "the answer is garbage"), &err);
 	}
 	free(text);
@@ -213,7 +187,7 @@ static void on_boot_mode(struct polatis *p, const char *reply)
 	} else {
 		err_set(&err, WEFT_EDEVICE, "boot mode '%.40s' is none of "
 			"DARK, RESTore, AUTosave", reply);
-		misunderstood(p, err.code, &err);
+		handle_misunderstood(&p->h, err.code, &err);
 		return;
 	}
 	handle_end(&p->h, 0, &err);
@@ -240,31 +214,13 @@ static int next_ports(const struct polatis *p, int32_t *ports, bool monitored)
 	return n;
 }
 
-/* The snapshot's entry for a flat port, made when there is none. */
-static struct drv_port *port_entry(struct polatis *p, int flat)
+static struct drv_port *port_entry(struct polatis *p, int flat,
+				   struct err *err)
 {
-	struct drv_snapshot *snap = &p->h.snap;
 	bool is_out = !p->map.any_to_any && flat >= p->map.n_in;
-	int index = is_out ? flat - p->map.n_in : flat;
-	struct drv_port *port;
 
-	for (int i = 0; i < snap->n_ports; i++) {
-		if (snap->ports[i].is_out == is_out &&
-		    snap->ports[i].index == index) {
-			return &snap->ports[i];
-		}
-	}
-	if (!snap->ports) {
-		snap->ports = calloc(p->map.n_ports, sizeof(*snap->ports));
-		if (!snap->ports) {
-			return NULL;
-		}
-	}
-	port = &snap->ports[snap->n_ports++];
-	port->is_out = is_out;
-	port->index = index;
-	port->enabled = true;
-	return port;
+	return handle_port(&p->h, is_out, is_out ? flat - p->map.n_in : flat,
+			   err);
 }
 
 static void ask_powers(struct polatis *p);
@@ -277,17 +233,17 @@ static void on_powers(struct polatis *p, const char *reply)
 	int rc = scpi_parse_powers(reply, n, mdbm, &err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
-		struct drv_port *port = port_entry(p, ports[i] - 1);
+		struct drv_port *port = port_entry(p, ports[i] - 1, &err);
 
 		if (!port) {
-			rc = err_nomem(&err);
+			rc = err.code;
 			break;
 		}
 		port->has_power = true;
 		port->power_mdbm = mdbm[i];
 	}
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = ports[n - 1];
@@ -321,17 +277,17 @@ static void on_ports(struct polatis *p, const char *reply)
 
 	for (int i = 0; rc == 0 && i < n; i++) {
 		struct drv_port *port = states[i] == 'E' ? NULL :
-					port_entry(p, ports[i] - 1);
+					port_entry(p, ports[i] - 1, &err);
 
 		if (port) {
 			port->enabled = states[i] != 'D';
 			port->failed = states[i] == 'F';
 		} else if (states[i] != 'E') {
-			rc = err_nomem(&err);
+			rc = err.code;
 		}
 	}
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = ports[n - 1];
@@ -363,7 +319,7 @@ static void on_map(struct polatis *p, const char *reply)
 		rc = devmem_snapshot(&p->map, &p->h.snap, &err);
 	}
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = 0;
@@ -382,7 +338,7 @@ static void on_size(struct polatis *p, const char *reply)
 		rc = wrong_size(p, n_in, n_out, p->h.any_to_any, &err);
 	}
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	ask(p, on_map, ":oxc:swit:conn:stat?");
@@ -402,10 +358,10 @@ static bool check_identity(struct polatis *p, const char *reply)
 		rc = wrong_size(p, n_in, n_out, any, &err);
 	}
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return false;
 	}
-	p->checked_session = line_sessions(p->line);
+	p->checked_session = line_sessions(p->h.line);
 	return true;
 }
 
@@ -486,7 +442,7 @@ static void on_read_back(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	snprintf(code, sizeof(code), "%d", p->code);
@@ -514,7 +470,7 @@ static int take_error(struct polatis *p, const char *reply, int *code,
 			     "the error queue does not get empty");
 	}
 	if (rc) {
-		misunderstood(p, rc, err);
+		handle_misunderstood(&p->h, rc, err);
 	}
 	return rc;
 }
@@ -531,7 +487,7 @@ static void on_more_errors(struct polatis *p, const char *reply)
 	if (code) {
 		ask(p, on_more_errors, ":syst:err?");
 	} else {
-		uv_timer_start(&p->settle, on_settled, (uint64_t)p->settle_ms,
+		uv_timer_start(&p->h.timer, on_settled, (uint64_t)p->settle_ms,
 			       0);
 	}
 }
@@ -579,7 +535,7 @@ static void on_map_before(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc) {
-		misunderstood(p, rc, &err);
+		handle_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	next_command(p);
@@ -615,7 +571,7 @@ static void on_stale_error(struct polatis *p, const char *reply)
 	}
 	if (code) {
 		ask(p, on_stale_error, ":syst:err?");
-	} else if (p->checked_session != line_sessions(p->line)) {
+	} else if (p->checked_session != line_sessions(p->h.line)) {
 		ask(p, on_identity_before, "*idn?");
 	} else {
 		begin_changes(p);
@@ -668,35 +624,10 @@ static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void on_line_closed(void *arg)
-{
-	handle_stopped(arg);
-}
-
-static void on_settle_closed(uv_handle_t *settle)
-{
-	struct polatis *p = settle->data;
-
-	line_close(p->line, on_line_closed, &p->h);
-}
-
-static void polatis_stop(struct handle *h)
-{
-	uv_close((uv_handle_t *)&((struct polatis *)h)->settle,
-		 on_settle_closed);
-}
-
 static void polatis_fini(struct handle *h)
 {
 	devmem_fini(&((struct polatis *)h)->map);
 }
-
-static const struct handle_ops ops = {
-	.snapshot = polatis_snapshot,
-	.submit = polatis_submit,
-	.stop = polatis_stop,
-	.fini = polatis_fini,
-};
 
 static int parse_power(struct polatis *p, const char *text, struct err *err)
 {
@@ -717,77 +648,51 @@ static int parse_power(struct polatis *p, const char *text, struct err *err)
 		       text);
 }
 
-static int parse_options(struct polatis *p, const struct drv_config *cfg,
-			 struct err *err)
+static int polatis_init(struct handle *h, const struct drv_config *cfg,
+			struct line_conf *conf, struct err *err)
 {
-	const struct drv_class *cls = &drv_polatis_scpi;
-	int rc = handle_option_int(cls, cfg, "gap_ms", 0, 60000, &p->gap_ms,
-				   err);
-
-	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "chunk", 1, 512,
-				       &p->batch.chunk,
-				       err);
-	}
-	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "settle_ms", 0, 60000,
-				       &p->settle_ms, err);
-	}
-	return rc ? rc : parse_power(p, handle_option(cls, cfg, "power"), err);
-}
-
-static int open_line(struct polatis *p, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct err *err)
-{
-	struct line_conf conf = {
-		.device = cfg->name,
-		.address = cfg->address ? cfg->address : "",
-		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
-						DEFAULT_TIMEOUT_MS,
-		.gap_us = p->gap_ms * 1000,
-		.window = 1,
-		.max_frame = SCPI_MAX_LINE,
-		.arg = p,
-		.frame = line_frame_text,
-		.answer = on_answer,
-		.failed = on_failed,
-		.trace = on_trace,
+	struct polatis *p = (struct polatis *)h;
+	const struct handle_number numbers[] = {
+		{ "gap_ms", 0, 60000, &p->gap_ms },
+		{ "chunk", 1, 512, &p->batch.chunk },
+		{ "settle_ms", 0, 60000, &p->settle_ms },
 	};
+	int rc = handle_option_ints(h->drv.cls, cfg, numbers,
+				    sizeof(numbers) / sizeof(numbers[0]), err);
 
-	return line_new(loop, &conf, &p->line, err);
+	if (rc == 0) {
+		rc = parse_power(p, handle_option(h->drv.cls, cfg, "power"),
+				 err);
+	}
+	p->batch.h = h;
+	p->batch.map = &p->map;
+	conf->gap_us = p->gap_ms * 1000;
+	return rc ? rc : devmem_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				     cfg->any_to_any, err);
 }
+
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.max_frame = SCPI_MAX_LINE,
+	.frame = line_frame_text,
+	.answer = on_answer,
+	.trace = on_trace,
+};
+
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = polatis_init,
+	.snapshot = polatis_snapshot,
+	.submit = polatis_submit,
+	.fini = polatis_fini,
+};
 
 static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
 			struct drv **out, struct err *err)
 {
-	struct polatis *p = calloc(1, sizeof(*p));
-	int rc = p ? handle_check(&drv_polatis_scpi, cfg, err) :
-		     err_nomem(err);
-
-	if (rc == 0) {
-		rc = parse_options(p, cfg, err);
-	}
-	if (rc == 0) {
-		rc = devmem_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				 cfg->any_to_any, err);
-	}
-	if (rc == 0) {
-		rc = open_line(p, loop, cfg, err);
-	}
-	if (rc) {
-		if (p) {
-			polatis_fini(&p->h);
-		}
-		free(p);
-		return rc;
-	}
-	handle_init(&p->h, &drv_polatis_scpi, &ops, loop, cfg);
-	p->batch.h = &p->h;
-	p->batch.map = &p->map;
-	uv_timer_init(loop, &p->settle);
-	p->settle.data = p;
-	*out = &p->h.drv;
-	return 0;
+	return handle_open(handle_new(&drv_polatis_scpi, &ops,
+				      sizeof(struct polatis)), loop, cfg, out,
+			   err);
 }
 
 const struct drv_class drv_polatis_scpi = {

@@ -155,7 +155,7 @@ static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 	if (!failed && strncmp(p, "CLOSE", 5) != 0) {
 		return tl1_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
 	}
-	port = tl1_port(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -176,7 +176,7 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	if (!take_port(s, &p, &is_out, &index) || !tl1_milli(p, &mdbm)) {
 		return tl1_unexpected(line, "PORT:POWER", err);
 	}
-	port = tl1_port(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -213,8 +213,17 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	return step == 0;
 }
 
+static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,
+		       struct err *err)
+{
+	return handle_option_choice(s->h.drv.cls, cfg, "power", "yes", "no",
+				    &s->want_power, err);
+}
+
 static const struct tl1_dialect dialect = {
 	.cls = &drv_polatis_tl1,
+	.size = sizeof(struct tl1_switch),
+	.init = parse_power,
 	.vendor = "Polatis",
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
@@ -222,24 +231,10 @@ static const struct tl1_dialect dialect = {
 	.port = reported_port,
 };
 
-static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,
-		       struct err *err)
-{
-	const char *text = handle_option(dialect.cls, cfg, "power");
-
-	s->want_power = strcmp(text, "yes") == 0;
-	if (!s->want_power && strcmp(text, "no") != 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "option power=%s: expected yes or no", text);
-	}
-	return 0;
-}
-
 static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
 			struct drv **out, struct err *err)
 {
-	return tl1_switch_open(&dialect, loop, cfg, sizeof(struct tl1_switch),
-			       parse_power, out, err);
+	return tl1_switch_open(&dialect, loop, cfg, out, err);
 }
 
 const struct drv_class drv_polatis_tl1 = {

@@ -16,38 +16,23 @@
 
 /* ---- questions and answers ----------------------------------------------- */
 
-static void misunderstood(struct robot *r, int rc, struct err *err)
-{
-	err_wrap(err, "%s", r->h.drv.name);
-	line_reset(r->line);
-	handle_settle_unknown(&r->h, DRV_UNKNOWN, err->msg);
-	handle_end(&r->h, rc, err);
-}
-
 /* A move that is in the queue goes on without us. */
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct robot *r = arg;
-	bool queued = r->at_move > 0;
 
-	handle_settle_unknown(&r->h, sent || queued ? DRV_UNKNOWN :
-						      DRV_SKIPPED, err->msg);
-	handle_end(&r->h, rc, err);
+	handle_lost(&r->h, rc, err, sent || r->at_move > 0);
 }
 
 static void ask(struct robot *r, const char *command,
 		void (*next)(struct robot *, char *))
 {
-	struct err err = { 0 };
-	char line[sizeof(r->command) + 1];
-	int n = snprintf(line, sizeof(line), "%s\n", command);
+	struct buf line = { 0 };
 
+	buf_printf(&line, "%s\n", command);
 	snprintf(r->command, sizeof(r->command), "%s", command);
 	r->next = next;
-	if (line_ask(r->line, line, (size_t)n, ++r->tag)) {
-		handle_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
-		handle_end(&r->h, err_nomem(&err), &err);
-	}
+	handle_ask(&r->h, &line, ++r->tag);
 }
 
 /* ---- what it says unasked ------------------------------------------------ */
@@ -154,7 +139,7 @@ static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
 	int64_t n = robot_frame(data, len, from, r->dialect->prompt, r);
 
 	/* What comes while nothing was asked comes line by line. */
-	return n == 0 && !line_waiting(r->line) ?
+	return n == 0 && !line_waiting(r->h.line) ?
 	       line_frame_text(data, len, from, NULL) : n;
 }
 
@@ -184,7 +169,7 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 
 	(void)tag;
 	if (!text) {
-		misunderstood(r, err_nomem(&err), &err);
+		handle_misunderstood(&r->h, err_nomem(&err), &err);
 	} else if (r->h.op != HANDLE_IDLE) {
 		char *asked = (char *)robot_answer(text, r->command);
 
@@ -210,22 +195,6 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 
 /* ---- reading ------------------------------------------------------------- */
 
-static struct drv_port *new_port(struct robot *r, bool is_out, int index)
-{
-	struct drv_snapshot *snap = &r->h.snap;
-
-	if (!snap->ports) {
-		snap->ports = calloc((size_t)r->map.n_ports,
-				     sizeof(*snap->ports));
-	}
-	if (!snap->ports || snap->n_ports == r->map.n_ports) {
-		return NULL;
-	}
-	snap->ports[snap->n_ports] = (struct drv_port){
-		.is_out = is_out, .index = index, .enabled = true };
-	return &snap->ports[snap->n_ports++];
-}
-
 static bool is_worn(const struct robot *r, int flat)
 {
 	return r->wear_limit > 0 && r->moves[flat] >= r->wear_limit;
@@ -243,9 +212,9 @@ static int take_state(struct robot *r, const struct robot_port *row, int flat,
 					   !is_worn(r, flat))) {
 		return 0;
 	}
-	port = new_port(r, row->is_out, row->index);
+	port = handle_port(&r->h, row->is_out, row->index, err);
 	if (!port) {
-		return err_nomem(err);
+		return WEFT_ENOMEM;
 	}
 	port->enabled = !row->locked;
 	port->failed = row->disabled;
@@ -303,7 +272,7 @@ static void on_table(struct robot *r, char *text)
 	int rc = robot_read_table(r, text, &err);
 
 	if (rc) {
-		misunderstood(r, rc, &err);
+		handle_misunderstood(&r->h, rc, &err);
 		return;
 	}
 	r->after_table(r);
@@ -550,7 +519,7 @@ static void on_pending(struct robot *r, char *text)
 		too_long(r, why ? why : "moves wait in its queue");
 	} else {
 		tell_progress(r, why);
-		uv_timer_start(&r->timer, ask_pending, (uint64_t)r->poll_ms,
+		uv_timer_start(&r->h.timer, ask_pending, (uint64_t)r->poll_ms,
 			       0);
 	}
 }
@@ -816,23 +785,6 @@ void robot_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void on_line_closed(void *arg)
-{
-	handle_stopped(arg);
-}
-
-static void on_timer_closed(uv_handle_t *timer)
-{
-	struct robot *r = timer->data;
-
-	line_close(r->line, on_line_closed, &r->h);
-}
-
-static void robot_stop(struct handle *h)
-{
-	uv_close((uv_handle_t *)&((struct robot *)h)->timer, on_timer_closed);
-}
-
 static void robot_fini(struct handle *h)
 {
 	struct robot *r = (struct robot *)h;
@@ -843,53 +795,8 @@ static void robot_fini(struct handle *h)
 	free(r->bars);
 }
 
-static const struct handle_ops ops = {
-	.snapshot = robot_snapshot,
-	.submit = robot_submit,
-	.stop = robot_stop,
-	.fini = robot_fini,
-};
-
-static bool has_option(const struct drv_class *cls, const char *key)
+static int take_prompt(struct robot *r, const char *prompt, struct err *err)
 {
-	const struct drv_option_spec *s = cls->options;
-
-	while (s->key && strcmp(s->key, key) != 0) {
-		s++;
-	}
-	return s->key;
-}
-
-static int parse_options(struct robot *r, const struct drv_config *cfg,
-			 struct err *err)
-{
-	const struct {
-		const char *key;
-		int64_t min, max, *out;
-	} numbers[] = {
-		{ "gap_ms", 0, 60000, &r->gap_ms },
-		{ "queue", 1, 64, &r->batch.chunk },
-		{ "poll_ms", 1, 60000, &r->poll_ms },
-		{ "move_ms", 1, 3600000, &r->move_ms },
-		{ "wear_limit", 0, INT32_MAX, &r->wear_limit },
-		{ "idle_s", 0, 86400, &r->idle_s },
-	};
-	const struct drv_class *cls = r->dialect->cls;
-	const char *prompt;
-	int rc = 0;
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) &&
-	     rc == 0; i++) {
-		if (has_option(cls, numbers[i].key)) {
-			rc = handle_option_int(cls, cfg, numbers[i].key,
-					       numbers[i].min, numbers[i].max,
-					       numbers[i].out, err);
-		}
-	}
-	if (rc || !has_option(cls, "prompt")) {
-		return rc;
-	}
-	prompt = handle_option(cls, cfg, "prompt");
 	if (!prompt[0] || strlen(prompt) >= sizeof(r->prompt)) {
 		return err_set(err, WEFT_EINVAL, "option prompt='%s': expected "
 			       "1 to %zu characters", prompt,
@@ -899,80 +806,82 @@ static int parse_options(struct robot *r, const struct drv_config *cfg,
 	return 0;
 }
 
-static int open_line(struct robot *r, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct err *err)
+static int parse_options(struct robot *r, const struct drv_config *cfg,
+			 struct err *err)
 {
-	struct line_conf conf = {
-		.device = cfg->name,
-		.address = cfg->address ? cfg->address : "",
-		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
-						DEFAULT_TIMEOUT_MS,
-		.gap_us = r->gap_ms * 1000,
-		.idle_ms = r->idle_s * 1000,
-		.window = 1,
-		.max_frame = ROBOT_MAX_FRAME,
-		.arg = r,
-		.frame = next_frame,
-		.judge = judge,
-		.answer = on_answer,
-		.failed = on_failed,
-		.trace = on_trace,
+	const struct handle_number numbers[] = {
+		{ "gap_ms", 0, 60000, &r->gap_ms },
+		{ "queue", 1, 64, &r->batch.chunk },
+		{ "poll_ms", 1, 60000, &r->poll_ms },
+		{ "move_ms", 1, 3600000, &r->move_ms },
+		{ "wear_limit", 0, INT32_MAX, &r->wear_limit },
+		{ "idle_s", 0, 86400, &r->idle_s },
 	};
+	const struct drv_class *cls = r->h.drv.cls;
+	const char *prompt = handle_option(cls, cfg, "prompt");
+	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				    sizeof(numbers[0]), err);
 
-	return line_new(loop, &conf, &r->line, err);
+	return rc || !prompt ? rc : take_prompt(r, prompt, err);
 }
 
-static int prepare(struct robot *r, uv_loop_t *loop,
-		   const struct drv_config *cfg, struct err *err)
+static int take_tables(struct robot *r, struct err *err)
 {
-	const struct drv_class *cls = r->dialect->cls;
-	int rc = handle_check(cls, cfg, err);
+	int rc = devmem_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false,
+			     err);
 
-	if (rc == 0 && cfg->any_to_any) {
-		rc = err_set(err, WEFT_EUNSUPPORTED, "%s knows no any-to-any "
-			     "panels: %s joins %s", cls->name,
-			     r->dialect->in_letter, r->dialect->out_letter);
-	}
-	if (rc == 0) {
-		rc = parse_options(r, cfg, err);
-	}
-	if (rc == 0) {
-		rc = devmem_init(&r->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				 false, err);
-	}
 	if (rc) {
 		return rc;
 	}
 	r->moves = calloc((size_t)r->map.n_ports, sizeof(*r->moves));
 	r->bars = calloc((size_t)r->map.n_ports, sizeof(*r->bars));
-	if (!r->moves || !r->bars) {
-		return err_nomem(err);
-	}
-	return open_line(r, loop, cfg, err);
+	return r->moves && r->bars ? 0 : err_nomem(err);
 }
+
+static int robot_init(struct handle *h, const struct drv_config *cfg,
+		      struct line_conf *conf, struct err *err)
+{
+	struct robot *r = (struct robot *)h;
+	char sides[32];
+	int rc;
+
+	snprintf(sides, sizeof(sides), "%s joins %s", r->dialect->in_letter,
+		 r->dialect->out_letter);
+	rc = handle_two_sides(h->drv.cls, cfg, sides, err);
+	rc = rc ? rc : parse_options(r, cfg, err);
+	r->batch.h = h;
+	r->batch.map = &r->map;
+	conf->gap_us = r->gap_ms * 1000;
+	conf->idle_ms = r->idle_s * 1000;
+	return rc ? rc : take_tables(r, err);
+}
+
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.max_frame = ROBOT_MAX_FRAME,
+	.frame = next_frame,
+	.judge = judge,
+	.answer = on_answer,
+	.failed = on_failed,
+	.trace = on_trace,
+};
+
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = robot_init,
+	.snapshot = robot_snapshot,
+	.submit = robot_submit,
+	.fini = robot_fini,
+};
 
 int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
 	       const struct drv_config *cfg, struct drv **out,
 	       struct err *err)
 {
-	struct robot *r = calloc(1, sizeof(*r));
-	int rc;
+	struct robot *r = handle_new(dialect->cls, &ops, sizeof(*r));
 
-	if (!r) {
-		return err_nomem(err);
+	if (r) {
+		r->dialect = dialect;
 	}
-	r->dialect = dialect;
-	rc = prepare(r, loop, cfg, err);
-	if (rc) {
-		robot_fini(&r->h);
-		free(r);
-		return rc;
-	}
-	handle_init(&r->h, dialect->cls, &ops, loop, cfg);
-	r->batch.h = &r->h;
-	r->batch.map = &r->map;
-	uv_timer_init(loop, &r->timer);
-	r->timer.data = r;
-	*out = &r->h.drv;
-	return 0;
+	return handle_open((struct handle *)r, loop, cfg, out, err);
 }

@@ -83,8 +83,6 @@ struct robot_dialect {
 struct robot {
 	struct handle h;
 	const struct robot_dialect *dialect;
-	struct line *line;
-	uv_timer_t timer;
 	int64_t gap_ms, poll_ms, move_ms, wear_limit, idle_s;
 	char prompt[32];	/* by option, where a dialect has that */
 	char banner[DRV_TEXT_MAX];

@@ -39,7 +39,6 @@ static const struct drv_option_spec options[] = {
 struct sim {
 	struct handle h;
 	struct devmem mem;
-	uv_timer_t work;
 	struct rng rng;
 	char *state_path;
 	int64_t delay_ms, half, drop, hang, restart, foreign, unavailable;
@@ -92,12 +91,8 @@ static int parse_ports(const struct drv_class *cls, struct sim *s,
 static int parse_options(const struct drv_class *cls, struct sim *s,
 			 const struct drv_config *cfg, struct err *err)
 {
-	const char *map = handle_option(cls, cfg, "restart_map");
 	int64_t seed = 0;
-	const struct {
-		const char *key;
-		int64_t min, max, *to;
-	} numbers[] = {
+	const struct handle_number numbers[] = {
 		{ "seed", 0, INT64_MAX, &seed },
 		{ "delay_ms", 0, 3600000, &s->delay_ms },
 		{ "half", -1, INT32_MAX, &s->half },
@@ -109,23 +104,15 @@ static int parse_options(const struct drv_class *cls, struct sim *s,
 		{ "chaos", 0, 1000, &s->chaos },
 		{ "unlocked", 0, INT32_MAX, &s->unlocked },
 	};
+	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				    sizeof(numbers[0]), err);
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		int rc = handle_option_int(cls, cfg, numbers[i].key,
-					   numbers[i].min, numbers[i].max,
-					   numbers[i].to, err);
-
-		if (rc) {
-			return rc;
-		}
-	}
 	rng_seed(&s->rng, (uint64_t)seed);
-	s->restart_kept = strcmp(map, "kept") == 0;
-	if (!s->restart_kept && strcmp(map, "dark") != 0) {
-		return err_set(err, WEFT_EINVAL, "option restart_map=%s: "
-			       "expected kept or dark", map);
+	if (rc == 0) {
+		rc = handle_option_choice(cls, cfg, "restart_map", "kept",
+					  "dark", &s->restart_kept, err);
 	}
-	return parse_ports(cls, s, cfg, err);
+	return rc ? rc : parse_ports(cls, s, cfg, err);
 }
 
 /* ---- what happens behind the controller's back --------------------------- */
@@ -282,7 +269,7 @@ static void sim_snapshot(struct handle *h)
 	struct sim *s = (struct sim *)h;
 
 	handle_trace(h, "map?", false);
-	uv_timer_start(&s->work, on_snapshot, (uint64_t)s->delay_ms, 0);
+	uv_timer_start(&s->h.timer, on_snapshot, (uint64_t)s->delay_ms, 0);
 }
 
 /* ---- submit -------------------------------------------------------------- */
@@ -501,7 +488,7 @@ static void sim_submit(struct handle *h)
 	/* Until the delay is over nobody can say. */
 	handle_mark(h, 0, h->n_outcomes, DRV_UNKNOWN, DRV_SENT,
 		    DRV_ERR_TRANSPORT, NULL, "not answered");
-	uv_timer_start(&s->work, on_submit, (uint64_t)s->delay_ms, 0);
+	uv_timer_start(&s->h.timer, on_submit, (uint64_t)s->delay_ms, 0);
 }
 
 static void sim_explain_programs(struct drv *dev, const struct light_ring *r,
@@ -543,16 +530,6 @@ static void sim_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void on_work_closed(uv_handle_t *work)
-{
-	handle_stopped(work->data);
-}
-
-static void sim_stop(struct handle *h)
-{
-	uv_close((uv_handle_t *)&((struct sim *)h)->work, on_work_closed);
-}
-
 static void sim_fini(struct handle *h)
 {
 	struct sim *s = (struct sim *)h;
@@ -560,13 +537,6 @@ static void sim_fini(struct handle *h)
 	devmem_fini(&s->mem);
 	free(s->state_path);
 }
-
-static const struct handle_ops ops = {
-	.snapshot = sim_snapshot,
-	.submit = sim_submit,
-	.stop = sim_stop,
-	.fini = sim_fini,
-};
 
 static int load_state(const struct drv_class *cls, struct sim *s,
 		      const struct drv_config *cfg, struct err *err)
@@ -585,35 +555,31 @@ static int load_state(const struct drv_class *cls, struct sim *s,
 	return rc == WEFT_ENOTFOUND ? 0 : rc;
 }
 
+static int sim_init(struct handle *h, const struct drv_config *cfg,
+		    struct line_conf *conf, struct err *err)
+{
+	struct sim *s = (struct sim *)h;
+	int rc = devmem_init(&s->mem, h->drv.cls->kind, cfg->n_in, cfg->n_out,
+			     cfg->any_to_any, err);
+
+	(void)conf;
+	rc = rc ? rc : parse_options(h->drv.cls, s, cfg, err);
+	return rc ? rc : load_state(h->drv.cls, s, cfg, err);
+}
+
+static const struct handle_ops ops = {
+	.init = sim_init,
+	.snapshot = sim_snapshot,
+	.submit = sim_submit,
+	.fini = sim_fini,
+};
+
 static int open_class(const struct drv_class *cls, uv_loop_t *loop,
 		      const struct drv_config *cfg, struct drv **out,
 		      struct err *err)
 {
-	struct sim *s = calloc(1, sizeof(*s));
-	int rc = s ? handle_check(cls, cfg, err) : err_nomem(err);
-
-	if (rc == 0) {
-		rc = devmem_init(&s->mem, cls->kind, cfg->n_in, cfg->n_out,
-				 cfg->any_to_any, err);
-	}
-	if (rc == 0) {
-		rc = parse_options(cls, s, cfg, err);
-	}
-	if (rc == 0) {
-		rc = load_state(cls, s, cfg, err);
-	}
-	if (rc) {
-		if (s) {
-			sim_fini(&s->h);
-		}
-		free(s);
-		return rc;
-	}
-	handle_init(&s->h, cls, &ops, loop, cfg);
-	uv_timer_init(loop, &s->work);
-	s->work.data = s;
-	*out = &s->h.drv;
-	return 0;
+	return handle_open(handle_new(cls, &ops, sizeof(struct sim)), loop,
+			   cfg, out, err);
 }
 
 static int open_space(uv_loop_t *loop, const struct drv_config *cfg,

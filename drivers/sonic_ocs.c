@@ -58,8 +58,6 @@ typedef VEC(struct sonic_xc) sonic_xcs;
 
 struct sonic {
 	struct handle h;
-	struct line *line;
-	uv_timer_t timer;
 	int64_t gap_ms, chunk, settle_ms, tune_ms;
 	char sudo[8];
 	bool want_losses;
@@ -80,36 +78,15 @@ struct sonic {
 
 /* ---- questions and answers ----------------------------------------------- */
 
-static void misunderstood(struct sonic *s, int rc, struct err *err)
-{
-	err_wrap(err, "%s", s->h.drv.name);
-	line_reset(s->line);
-	handle_settle_unknown(&s->h, DRV_UNKNOWN, err->msg);
-	handle_end(&s->h, rc, err);
-}
-
-static void on_failed(int rc, const struct err *err, bool sent, void *arg)
-{
-	struct sonic *s = arg;
-
-	handle_settle_unknown(&s->h, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
-	handle_end(&s->h, rc, err);
-}
-
 static void ask(struct sonic *s, const char *command,
 		void (*next)(struct sonic *, char *, int))
 {
-	struct err err = { 0 };
 	struct buf b = { 0 };
 
 	s->next = next;
 	buf_printf(&b, "{ %s; } 2>&1; echo " SONIC_END "%" PRIu64 ":$?\n",
 		   command, ++s->tag);
-	if (b.failed || line_ask(s->line, b.data, b.len, s->tag)) {
-		handle_settle_unknown(&s->h, DRV_SKIPPED, "out of memory");
-		handle_end(&s->h, err_nomem(&err), &err);
-	}
-	buf_fini(&b);
+	handle_ask(&s->h, &b, s->tag);
 }
 
 static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
@@ -143,7 +120,7 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 
 	(void)tag;
 	if (!text) {
-		misunderstood(s, err_nomem(&err), &err);
+		handle_misunderstood(&s->h, err_nomem(&err), &err);
 	} else if (s->h.op != HANDLE_IDLE) {
 		s->next(s, text, status);
 	}
@@ -232,33 +209,6 @@ static int read_boot(struct sonic *s, char *line, struct err *err)
 	return 0;
 }
 
-/* The snapshot's entry of a port, made when there is none. */
-static struct drv_port *port_entry(struct sonic *s, bool is_out, int index,
-				   struct err *err)
-{
-	struct drv_snapshot *snap = &s->h.snap;
-
-	for (int i = 0; i < snap->n_ports; i++) {
-		if (snap->ports[i].is_out == is_out &&
-		    snap->ports[i].index == index) {
-			return &snap->ports[i];
-		}
-	}
-	if (!snap->ports) {
-		snap->ports = calloc((size_t)s->map.n_ports,
-				     sizeof(*snap->ports));
-	}
-	if (!snap->ports || index >= (is_out ? s->h.n_out : s->h.n_in)) {
-		err_set(err, snap->ports ? WEFT_EVERIFY : WEFT_ENOMEM,
-			"port %d%c is not in a switch of %dx%d", index + 1,
-			is_out ? 'B' : 'A', s->h.n_in, s->h.n_out);
-		return NULL;
-	}
-	snap->ports[snap->n_ports] = (struct drv_port){
-		.is_out = is_out, .index = index, .enabled = true };
-	return &snap->ports[snap->n_ports++];
-}
-
 static int read_port_config(struct sonic *s, char *line, struct err *err)
 {
 	const char *word;
@@ -274,7 +224,7 @@ static int read_port_config(struct sonic *s, char *line, struct err *err)
 	if (s->h.op != HANDLE_SNAPSHOT || strcmp(word, "normal") == 0) {
 		return 0;
 	}
-	port = port_entry(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return err->code;
 	}
@@ -292,7 +242,7 @@ static int read_port_status(struct sonic *s, char *line, struct err *err)
 	if (rc <= 0 || strcmp(word, drv_state_name(DRV_FAILED)) != 0) {
 		return rc < 0 ? rc : 0;
 	}
-	port = port_entry(s, is_out, index, err);
+	port = handle_port(&s->h, is_out, index, err);
 	if (!port) {
 		return err->code;
 	}
@@ -393,8 +343,8 @@ static const struct {
 static bool wanted(const struct sonic *s, int i)
 {
 	bool snapshot = s->h.op == HANDLE_SNAPSHOT;
-	bool fresh = !line_connected(s->line) ||
-		     s->ready_session != line_sessions(s->line);
+	bool fresh = !line_connected(s->h.line) ||
+		     s->ready_session != line_sessions(s->h.line);
 
 	switch (reads[i].when) {
 	case SNAPSHOT:
@@ -426,7 +376,7 @@ static int take_lines(struct sonic *s, char *text, struct err *err)
 				       "%dx%d, the fabric says %dx%d", s->n_in,
 				       s->n_out, s->h.n_in, s->h.n_out);
 		}
-		s->ready_session = line_sessions(s->line);
+		s->ready_session = line_sessions(s->h.line);
 	}
 	return rc;
 }
@@ -445,7 +395,7 @@ static void on_read(struct sonic *s, char *text, int status)
 	}
 	rc = rc ? rc : take_lines(s, text, &err);
 	if (rc) {
-		misunderstood(s, rc, &err);
+		handle_misunderstood(&s->h, rc, &err);
 		return;
 	}
 	s->at_read++;
@@ -681,7 +631,7 @@ static void on_verify(uv_timer_t *t)
 
 static void verify_later(struct sonic *s)
 {
-	uv_timer_start(&s->timer, on_verify, (uint64_t)s->settle_ms, 0);
+	uv_timer_start(&s->h.timer, on_verify, (uint64_t)s->settle_ms, 0);
 }
 
 static void end_batch(struct sonic *s)
@@ -754,7 +704,7 @@ static void on_set(struct sonic *s, char *text, int status)
 	}
 	snprintf(s->code, sizeof(s->code), "status %d", status);
 	first_words(text, s->text, sizeof(s->text));
-	uv_timer_start(&s->timer, on_settled, (uint64_t)s->settle_ms, 0);
+	uv_timer_start(&s->h.timer, on_settled, (uint64_t)s->settle_ms, 0);
 }
 
 static void send_command(struct sonic *s)
@@ -884,23 +834,6 @@ static void sonic_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void on_line_closed(void *arg)
-{
-	handle_stopped(arg);
-}
-
-static void on_timer_closed(uv_handle_t *timer)
-{
-	struct sonic *s = timer->data;
-
-	line_close(s->line, on_line_closed, &s->h);
-}
-
-static void sonic_stop(struct handle *h)
-{
-	uv_close((uv_handle_t *)&((struct sonic *)h)->timer, on_timer_closed);
-}
-
 static void sonic_fini(struct handle *h)
 {
 	struct sonic *s = (struct sonic *)h;
@@ -910,124 +843,69 @@ static void sonic_fini(struct handle *h)
 	free(s->losses);
 }
 
-static const struct handle_ops ops = {
-	.snapshot = sonic_snapshot,
-	.submit = sonic_submit,
-	.stop = sonic_stop,
-	.fini = sonic_fini,
-};
-
-/* One of two words. */
-static int parse_choice(const struct drv_config *cfg, const char *key,
-			const char *yes, const char *no, bool *out,
-			struct err *err)
-{
-	const char *text = handle_option(&drv_sonic_ocs, cfg, key);
-
-	*out = strcmp(text, yes) == 0;
-	if (!*out && strcmp(text, no) != 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "option %s=%s: expected %s or %s", key, text,
-			       yes, no[0] ? no : "nothing");
-	}
-	return 0;
-}
-
 static int parse_options(struct sonic *s, const struct drv_config *cfg,
 			 struct err *err)
 {
-	const struct {
-		const char *key;
-		int64_t min, max, *out;
-	} numbers[] = {
+	const struct drv_class *cls = s->h.drv.cls;
+	const struct handle_number numbers[] = {
 		{ "gap_ms", 0, 60000, &s->gap_ms },
 		{ "chunk", 1, 512, &s->chunk },
 		{ "settle_ms", 1, 60000, &s->settle_ms },
 		{ "tune_ms", 0, 600000, &s->tune_ms },
 	};
-	bool sudo;
-	int rc = parse_choice(cfg, "sudo", "sudo", "", &sudo, err);
+	bool sudo = false;
+	int rc = handle_option_choice(cls, cfg, "sudo", "sudo", "", &sudo,
+				      err);
 
 	if (rc == 0) {
-		rc = parse_choice(cfg, "factory_loss", "yes", "no",
-				  &s->want_losses, err);
-	}
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) &&
-	     rc == 0; i++) {
-		rc = handle_option_int(&drv_sonic_ocs, cfg, numbers[i].key,
-				       numbers[i].min, numbers[i].max,
-				       numbers[i].out, err);
+		rc = handle_option_choice(cls, cfg, "factory_loss", "yes",
+					  "no", &s->want_losses, err);
 	}
 	snprintf(s->sudo, sizeof(s->sudo), "%s", sudo ? "sudo" : "");
 	s->want_losses = s->want_losses &&
 			 (int64_t)cfg->n_in * cfg->n_out <= MAX_LOSSES;
-	return rc;
+	return rc ? rc : handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+					    sizeof(numbers[0]), err);
 }
 
-static int open_line(struct sonic *s, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct err *err)
+static int sonic_init(struct handle *h, const struct drv_config *cfg,
+		      struct line_conf *conf, struct err *err)
 {
-	struct line_conf conf = {
-		.device = cfg->name,
-		.address = cfg->address ? cfg->address : "",
-		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
-						DEFAULT_TIMEOUT_MS,
-		.gap_us = s->gap_ms * 1000,
-		.window = 1,
-		.max_frame = SONIC_MAX_FRAME,
-		.arg = s,
-		.frame = sonic_frame,
-		.judge = judge,
-		.answer = on_answer,
-		.failed = on_failed,
-		.trace = on_trace,
-	};
+	struct sonic *s = (struct sonic *)h;
+	int rc = handle_two_sides(h->drv.cls, cfg, "A joins B", err);
 
-	return line_new(loop, &conf, &s->line, err);
+	rc = rc ? rc : parse_options(s, cfg, err);
+	s->batch.h = h;
+	s->batch.map = &s->map;
+	s->batch.chunk = s->chunk;
+	conf->gap_us = s->gap_ms * 1000;
+	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				     false, err);
 }
 
-static int prepare(struct sonic *s, uv_loop_t *loop,
-		   const struct drv_config *cfg, struct err *err)
-{
-	int rc = handle_check(&drv_sonic_ocs, cfg, err);
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.max_frame = SONIC_MAX_FRAME,
+	.frame = sonic_frame,
+	.judge = judge,
+	.answer = on_answer,
+	.trace = on_trace,
+};
 
-	if (rc == 0 && cfg->any_to_any) {
-		rc = err_set(err, WEFT_EUNSUPPORTED, "sonic-ocs knows no "
-			     "any-to-any switches: A joins B");
-	}
-	if (rc == 0) {
-		rc = parse_options(s, cfg, err);
-	}
-	if (rc == 0) {
-		rc = devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				 false, err);
-	}
-	return rc ? rc : open_line(s, loop, cfg, err);
-}
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = sonic_init,
+	.snapshot = sonic_snapshot,
+	.submit = sonic_submit,
+	.fini = sonic_fini,
+};
 
 static int sonic_open(uv_loop_t *loop, const struct drv_config *cfg,
 		      struct drv **out, struct err *err)
 {
-	struct sonic *s = calloc(1, sizeof(*s));
-	int rc;
-
-	if (!s) {
-		return err_nomem(err);
-	}
-	rc = prepare(s, loop, cfg, err);
-	if (rc) {
-		sonic_fini(&s->h);
-		free(s);
-		return rc;
-	}
-	handle_init(&s->h, &drv_sonic_ocs, &ops, loop, cfg);
-	s->batch.h = &s->h;
-	s->batch.map = &s->map;
-	s->batch.chunk = s->chunk;
-	uv_timer_init(loop, &s->timer);
-	s->timer.data = s;
-	*out = &s->h.drv;
-	return 0;
+	return handle_open(handle_new(&drv_sonic_ocs, &ops,
+				      sizeof(struct sonic)), loop, cfg, out,
+			   err);
 }
 
 const struct drv_class drv_sonic_ocs = {

@@ -1,7 +1,6 @@
 /* Switches that speak TL1; see tl1_switch.h. */
 #include "drivers/tl1_switch.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,19 +10,9 @@
 #include "lib/base/buf.h"
 #include "lib/base/log.h"
 
-#define DEFAULT_TIMEOUT_MS 5000
 #define LOG_OUT_MS 1000
 
 /* ---- operations end ------------------------------------------------------ */
-
-/* The answer cannot be used: the session may be out of step. */
-static void misunderstood(struct tl1_switch *s, int rc, struct err *err)
-{
-	err_wrap(err, "%s", s->h.drv.name);
-	line_reset(s->line);
-	handle_settle_unknown(&s->h, DRV_UNKNOWN, err->msg);
-	handle_end(&s->h, rc, err);
-}
 
 static void denied_text(const struct tl1_message *m, char *text, size_t size)
 {
@@ -82,23 +71,18 @@ static void forget_pages(struct tl1_switch *s)
 
 static void send_command(struct tl1_switch *s, const struct tl1_command *c)
 {
-	struct err err = { 0 };
 	struct buf b = { 0 };
 
 	forget_pages(s);
 	put_command(&b, c, s->use_tid ? s->tid : "", ++s->tag);
 	buf_char(&b, '\n');
-	if (b.failed || line_ask(s->line, b.data, b.len, s->tag)) {
-		handle_settle_unknown(&s->h, DRV_SKIPPED, "out of memory");
-		handle_end(&s->h, err_nomem(&err), &err);
-	}
-	buf_fini(&b);
+	handle_ask(&s->h, &b, s->tag);
 }
 
 static bool logged_in(const struct tl1_switch *s)
 {
-	return line_connected(s->line) &&
-	       s->logged_session == line_sessions(s->line);
+	return line_connected(s->h.line) &&
+	       s->logged_session == line_sessions(s->h.line);
 }
 
 static void log_in(struct tl1_switch *s)
@@ -145,7 +129,7 @@ static void on_log_in(struct tl1_switch *s, const struct tl1_message *m)
 		fail_denied(s, "log-in", m);
 		return;
 	}
-	s->logged_session = line_sessions(s->line);
+	s->logged_session = line_sessions(s->h.line);
 	send_or_log_in(s);
 }
 
@@ -310,7 +294,7 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	}
 	if (rc) {
 		tl1_message_fini(&m);
-		misunderstood(s, rc, &err);
+		handle_misunderstood(&s->h, rc, &err);
 		return;
 	}
 	/* The next question forgets the pages of this one, which are still
@@ -330,15 +314,13 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct tl1_switch *s = arg;
-	struct err own = *err;
 	bool unknown = s->gone_too_far || (sent && s->phase == TL1_ASKING);
 
 	if (s->phase == TL1_LOGGING_OUT) {
 		stop_for_good(s);
 		return;
 	}
-	handle_settle_unknown(&s->h, unknown ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
-	handle_end(&s->h, rc, &own);
+	handle_lost(&s->h, rc, err, unknown);
 }
 
 /* Passwords are nobody's business. */
@@ -424,32 +406,6 @@ int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 	return vec_push(&s->circuits, *c) ? err_nomem(err) : 0;
 }
 
-struct drv_port *tl1_port(struct tl1_switch *s, bool is_out, int index,
-			  struct err *err)
-{
-	struct drv_snapshot *snap = &s->h.snap;
-	struct drv_port *port;
-
-	for (int i = 0; i < snap->n_ports; i++) {
-		if (snap->ports[i].is_out == is_out &&
-		    snap->ports[i].index == index) {
-			return &snap->ports[i];
-		}
-	}
-	if (!snap->ports) {
-		snap->ports = calloc((size_t)s->map.n_ports,
-				     sizeof(*snap->ports));
-		if (!snap->ports) {
-			err_nomem(err);
-			return NULL;
-		}
-	}
-	port = &snap->ports[snap->n_ports++];
-	*port = (struct drv_port){ .is_out = is_out, .index = index,
-				   .enabled = true };
-	return port;
-}
-
 /* ---- reading ------------------------------------------------------------- */
 
 static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
@@ -461,8 +417,8 @@ static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 	case TL1_PORTS:
 		return snapshot;
 	case TL1_SIZE:
-		return snapshot || !line_connected(s->line) ||
-		       s->checked_session != line_sessions(s->line);
+		return snapshot || !line_connected(s->h.line) ||
+		       s->checked_session != line_sessions(s->h.line);
 	case TL1_POWER:
 		return snapshot && s->want_power;
 	case TL1_MAP:
@@ -493,11 +449,11 @@ static void on_read(struct tl1_switch *s, const struct tl1_message *m)
 		rc = r->end(s, m->n_lines, &err);
 	}
 	if (rc) {
-		misunderstood(s, rc, &err);
+		handle_misunderstood(&s->h, rc, &err);
 		return;
 	}
 	if (r->when == TL1_SIZE) {
-		s->checked_session = line_sessions(s->line);
+		s->checked_session = line_sessions(s->h.line);
 	}
 	s->at_read++;
 	next_read(s);
@@ -618,7 +574,7 @@ static void on_settled(uv_timer_t *t)
 static void end_batch(struct tl1_switch *s)
 {
 	if (s->dialect->verify && s->any_done) {
-		uv_timer_start(&s->timer, on_settled, (uint64_t)s->settle_ms,
+		uv_timer_start(&s->h.timer, on_settled, (uint64_t)s->settle_ms,
 			       0);
 	} else {
 		handle_end(&s->h, 0, NULL);
@@ -702,7 +658,7 @@ static void finish_circuit(struct tl1_switch *s)
 	if (s->now_op == DRV_ADD) {
 		s->now.state = DRV_TUNED;
 		if (tl1_found_circuit(s, &s->now, &err)) {
-			misunderstood(s, err.code, &err);
+			handle_misunderstood(&s->h, err.code, &err);
 			return;
 		}
 	}
@@ -934,22 +890,10 @@ void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void on_line_closed(void *arg)
-{
-	handle_stopped(arg);
-}
-
-static void on_timer_closed(uv_handle_t *timer)
-{
-	struct tl1_switch *s = timer->data;
-
-	line_close(s->line, on_line_closed, &s->h);
-}
-
 static void stop_for_good(struct tl1_switch *s)
 {
-	if (!uv_is_closing((uv_handle_t *)&s->timer)) {
-		uv_close((uv_handle_t *)&s->timer, on_timer_closed);
+	if (!uv_is_closing((uv_handle_t *)&s->h.timer)) {
+		handle_stopped(&s->h);
 	}
 }
 
@@ -965,15 +909,15 @@ static void tl1_stop(struct handle *h)
 	struct tl1_switch *s = (struct tl1_switch *)h;
 	struct tl1_command c;
 
-	uv_timer_stop(&s->timer);
-	if (!s->user[0] || !logged_in(s) || line_open_questions(s->line)) {
+	uv_timer_stop(&s->h.timer);
+	if (!s->user[0] || !logged_in(s) || line_open_questions(s->h.line)) {
 		stop_for_good(s);
 		return;
 	}
 	s->phase = TL1_LOGGING_OUT;
 	tl1_command(&c, "CANC-USER", s->user, "");
 	send_command(s, &c);
-	uv_timer_start(&s->timer, on_log_out_late, LOG_OUT_MS, 0);
+	uv_timer_start(&s->h.timer, on_log_out_late, LOG_OUT_MS, 0);
 }
 
 static void tl1_fini(struct handle *h)
@@ -984,13 +928,6 @@ static void tl1_fini(struct handle *h)
 	vec_fini(&s->circuits);
 	devmem_fini(&s->map);
 }
-
-static const struct handle_ops ops = {
-	.snapshot = tl1_snapshot,
-	.submit = tl1_submit,
-	.stop = tl1_stop,
-	.fini = tl1_fini,
-};
 
 int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
 		    const char *key, char *out, size_t size, struct err *err)
@@ -1016,14 +953,14 @@ int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
 static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 			 struct err *err)
 {
-	const struct drv_class *cls = s->dialect->cls;
-	int rc = handle_option_int(cls, cfg, "gap_ms", 0, 60000, &s->gap_ms,
-				   err);
+	const struct drv_class *cls = s->h.drv.cls;
+	const struct handle_number numbers[] = {
+		{ "gap_ms", 0, 60000, &s->gap_ms },
+		{ "settle_ms", 0, 60000, &s->settle_ms },
+	};
+	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				    sizeof(numbers[0]), err);
 
-	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "settle_ms", 0, 60000,
-				       &s->settle_ms, err);
-	}
 	if (rc == 0) {
 		rc = tl1_text_option(cls, cfg, "user", s->user,
 				     sizeof(s->user), err);
@@ -1040,76 +977,45 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 	return rc;
 }
 
-static int open_line(struct tl1_switch *s, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct err *err)
+static int tl1_init(struct handle *h, const struct drv_config *cfg,
+		    struct line_conf *conf, struct err *err)
 {
-	struct line_conf conf = {
-		.device = cfg->name,
-		.address = cfg->address ? cfg->address : "",
-		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
-						DEFAULT_TIMEOUT_MS,
-		.gap_us = s->gap_ms * 1000,
-		.window = 1,
-		.max_frame = TL1_MAX_FRAME,
-		.arg = s,
-		.frame = tl1_frame,
-		.judge = judge,
-		.answer = on_answer,
-		.failed = on_failed,
-		.trace = on_trace,
-	};
+	struct tl1_switch *s = (struct tl1_switch *)h;
+	int rc = handle_two_sides(h->drv.cls, cfg, "", err);
 
-	return line_new(loop, &conf, &s->line, err);
+	rc = rc ? rc : parse_options(s, cfg, err);
+	conf->gap_us = s->gap_ms * 1000;
+	rc = rc ? rc : s->dialect->init(s, cfg, err);
+	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				     false, err);
 }
 
-static int prepare(struct tl1_switch *s, uv_loop_t *loop,
-		   const struct drv_config *cfg,
-		   int (*init)(struct tl1_switch *s,
-			       const struct drv_config *cfg, struct err *err),
-		   struct err *err)
-{
-	int rc = handle_check(s->dialect->cls, cfg, err);
+static const struct line_conf line = {
+	.max_frame = TL1_MAX_FRAME,
+	.frame = tl1_frame,
+	.judge = judge,
+	.answer = on_answer,
+	.failed = on_failed,
+	.trace = on_trace,
+};
 
-	if (rc == 0 && cfg->any_to_any) {
-		rc = err_set(err, WEFT_EUNSUPPORTED, "%s knows no any-to-any "
-			     "switches", s->dialect->cls->name);
-	}
-	if (rc == 0) {
-		rc = parse_options(s, cfg, err);
-	}
-	if (rc == 0 && init) {
-		rc = init(s, cfg, err);
-	}
-	if (rc == 0) {
-		rc = devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				 false, err);
-	}
-	return rc ? rc : open_line(s, loop, cfg, err);
-}
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = tl1_init,
+	.snapshot = tl1_snapshot,
+	.submit = tl1_submit,
+	.stop = tl1_stop,
+	.fini = tl1_fini,
+};
 
 int tl1_switch_open(const struct tl1_dialect *d, uv_loop_t *loop,
-		    const struct drv_config *cfg, size_t size,
-		    int (*init)(struct tl1_switch *s,
-				const struct drv_config *cfg, struct err *err),
-		    struct drv **out, struct err *err)
+		    const struct drv_config *cfg, struct drv **out,
+		    struct err *err)
 {
-	struct tl1_switch *s = calloc(1, size);
-	int rc;
+	struct tl1_switch *s = handle_new(d->cls, &ops, d->size);
 
-	assert(size >= sizeof(*s));
-	if (!s) {
-		return err_nomem(err);
+	if (s) {
+		s->dialect = d;
 	}
-	s->dialect = d;
-	rc = prepare(s, loop, cfg, init, err);
-	if (rc) {
-		tl1_fini(&s->h);
-		free(s);
-		return rc;
-	}
-	handle_init(&s->h, d->cls, &ops, loop, cfg);
-	uv_timer_init(loop, &s->timer);
-	s->timer.data = s;
-	*out = &s->h.drv;
-	return 0;
+	return handle_open((struct handle *)s, loop, cfg, out, err);
 }

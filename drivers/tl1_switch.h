@@ -68,6 +68,10 @@ struct tl1_read {
 
 struct tl1_dialect {
 	const struct drv_class *cls;
+	size_t size;	/* of the driver's own struct, whose first member is a
+			 * tl1_switch */
+	int (*init)(struct tl1_switch *s, const struct drv_config *cfg,
+		    struct err *err);	/* reads its options */
 	const char *vendor;		/* begins the identity */
 	bool verify;	/* a confirmed circuit may still fail: read again */
 	int64_t typ_switch_us;
@@ -99,8 +103,6 @@ typedef VEC(struct tl1_circuit) tl1_circuits;
 struct tl1_switch {
 	struct handle h;
 	const struct tl1_dialect *dialect;
-	struct line *line;
-	uv_timer_t timer;	/* settling; a log-out that takes too long */
 	int64_t gap_ms, settle_ms;
 	bool want_power;
 	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
@@ -133,13 +135,10 @@ struct tl1_switch {
 	bool any_done;			/* something may need verification */
 };
 
-/* open() of every TL1 class. size is that of the driver's own struct, whose
- * first member is a tl1_switch; init, which may be NULL, reads its options. */
+/* open() of every TL1 class. */
 int tl1_switch_open(const struct tl1_dialect *d, uv_loop_t *loop,
-		    const struct drv_config *cfg, size_t size,
-		    int (*init)(struct tl1_switch *s,
-				const struct drv_config *cfg, struct err *err),
-		    struct drv **out, struct err *err);
+		    const struct drv_config *cfg, struct drv **out,
+		    struct err *err);
 void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
 			drv_trace_fn fn, void *arg);
 
@@ -149,10 +148,6 @@ void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
  * are in use already. */
 int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 		      struct err *err);
-/* The snapshot's entry of a port, made when there is none. WEFT_ENOMEM is a
- * NULL. Outside a snapshot there is none either. */
-struct drv_port *tl1_port(struct tl1_switch *s, bool is_out, int index,
-			  struct err *err);
 /* Adds words to the snapshot's identity. */
 void tl1_identify(struct tl1_switch *s, const char *words);
 /* Copies an option's text into out (size bytes) if it may stand in commands.
