@@ -23,19 +23,6 @@ static void take_config(struct handle *h, const struct drv_config *cfg)
 	h->fence = cfg->fence;
 }
 
-void handle_init(struct handle *h, const struct drv_class *cls,
-		 const struct handle_ops *ops, uv_loop_t *loop,
-		 const struct drv_config *cfg)
-{
-	h->drv.cls = cls;
-	h->drv.loop = loop;
-	h->ops = ops;
-	take_config(h, cfg);
-	uv_timer_init(loop, &h->tick);
-	uv_timer_init(loop, &h->timer);
-	h->tick.data = h->timer.data = h;
-}
-
 void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
 		 size_t size)
 {
@@ -101,7 +88,10 @@ int handle_open(struct handle *h, uv_loop_t *loop,
 	int rc = h ? prepare(h, loop, cfg, err) : err_nomem(err);
 
 	if (rc == 0) {
-		handle_init(h, h->drv.cls, h->ops, loop, cfg);
+		h->drv.loop = loop;
+		uv_timer_init(loop, &h->tick);
+		uv_timer_init(loop, &h->timer);
+		h->tick.data = h->timer.data = h;
 		*out = &h->drv;
 	} else if (h) {
 		free_handle(h);

@@ -44,7 +44,7 @@ void mrr_end(struct mrr *m, int rc, const struct err *err)
 
 void mrr_give_up(struct mrr *m, struct err *err)
 {
-	line_reset(m->line);
+	line_reset(m->h.line);
 	if (m->h.op == HANDLE_SUBMIT) {
 		handle_mark(&m->h, 0, 1, m->committed ? DRV_UNKNOWN :
 			    DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL,
@@ -65,7 +65,7 @@ void mrr_refuse(struct mrr *m, enum drv_evidence e,
 		enum drv_class_of_error c, const char *code,
 		const char *text)
 {
-	line_reset(m->line);
+	line_reset(m->h.line);
 	handle_mark(&m->h, 0, 1, DRV_REFUSED, e, c, code, text);
 	mrr_end(m, 0, NULL);
 }
@@ -130,7 +130,7 @@ void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 	struct buf b = { 0 };
 
 	mrr_encode(&b, &f);
-	if (b.failed || line_ask(m->line, b.data, b.len, f.seq)) {
+	if (b.failed || line_ask(m->h.line, b.data, b.len, f.seq)) {
 		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
 	}
 	buf_fini(&b);
@@ -196,83 +196,49 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 
 /* ---- life -------------------------------------------------------- */
 
-static void on_line_closed(void *arg)
-{
-	handle_stopped(arg);
-}
-
-static void on_poll_closed(uv_handle_t *poll)
-{
-	struct mrr *m = poll->data;
-
-	line_close(m->line, on_line_closed, &m->h);
-}
-
-static void mrr_stop(struct handle *h)
-{
-	uv_close((uv_handle_t *)&((struct mrr *)h)->poll, on_poll_closed);
-}
-
 static void mrr_fini(struct handle *h)
 {
 	drop_banks((struct mrr *)h);
 }
 
-static const struct handle_ops ops = {
-	.snapshot = mrr_snapshot,
-	.submit = mrr_submit,
-	.stop = mrr_stop,
-	.fini = mrr_fini,
-};
-
-static int open_line(struct mrr *m, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct err *err)
+static int mrr_init(struct handle *h, const struct drv_config *cfg,
+		    struct line_conf *conf, struct err *err)
 {
-	struct line_conf conf = {
-		.device = cfg->name,
-		.address = cfg->address ? cfg->address : "",
-		.timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
-						DEFAULT_TIMEOUT_MS,
-		.window = FRAMES_OUT,
-		.max_frame = MRR_MAX_FRAME,
-		.arg = m,
-		.frame = mrr_frame_length,
-		.judge = judge,
-		.answer = on_answer,
-		.failed = on_failed,
-		.trace = on_trace,
+	struct mrr *m = (struct mrr *)h;
+	const struct handle_number numbers[] = {
+		{ "window", 8, MRR_MAX_DATA, &m->window },
+		{ "lock_ms", 0, 60000, &m->lock_ms },
 	};
 
-	return line_new(loop, &conf, &m->line, err);
+	(void)conf;
+	return handle_option_ints(h->drv.cls, cfg, numbers, sizeof(numbers) /
+				  sizeof(numbers[0]), err);
 }
+
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.window = FRAMES_OUT,
+	.max_frame = MRR_MAX_FRAME,
+	.frame = mrr_frame_length,
+	.judge = judge,
+	.answer = on_answer,
+	.failed = on_failed,
+	.trace = on_trace,
+};
+
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = mrr_init,
+	.snapshot = mrr_snapshot,
+	.submit = mrr_submit,
+	.fini = mrr_fini,
+};
 
 static int mrr_open(uv_loop_t *loop, const struct drv_config *cfg,
 		    struct drv **out, struct err *err)
 {
-	const struct drv_class *cls = &drv_mrr_reg;
-	struct mrr *m = calloc(1, sizeof(*m));
-	int rc = m ? handle_check(cls, cfg, err) : err_nomem(err);
-
-	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "window", 8,
-				       MRR_MAX_DATA, &m->window, err);
-	}
-	if (rc == 0) {
-		rc = handle_option_int(cls, cfg, "lock_ms", 0, 60000,
-				       &m->lock_ms, err);
-	}
-	if (rc == 0) {
-		rc = open_line(m, loop, cfg, err);
-	}
-	if (rc) {
-		free(m);
-		return rc;
-	}
-	handle_init(&m->h, cls, &ops, loop, cfg);
-	uv_timer_init(loop, &m->poll);
-	m->poll.data = m;
-	*out = &m->h.drv;
-	return 0;
+	return handle_open(handle_new(&drv_mrr_reg, &ops, sizeof(struct mrr)),
+			   loop, cfg, out, err);
 }
 
 const struct drv_class drv_mrr_reg = {

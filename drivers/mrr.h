@@ -21,9 +21,7 @@ struct mrr_slot {
 
 struct mrr {
 	struct handle h;
-	struct line *line;
 	int64_t window, lock_ms;
-	uv_timer_t poll;
 	uint32_t seq;
 	uint8_t regs[MRR_REGISTERS];	/* as last read */
 	int n_slots;

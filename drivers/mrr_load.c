@@ -78,7 +78,7 @@ static void poll_locks(struct mrr *m)
 {
 	if ((mrr_reg(m, MRR_STATUS) & MRR_LOCKING) &&
 	    ++m->polls * LOCK_POLL_MS <= m->lock_ms) {
-		uv_timer_start(&m->poll, on_poll, LOCK_POLL_MS, 0);
+		uv_timer_start(&m->h.timer, on_poll, LOCK_POLL_MS, 0);
 	} else {
 		mrr_read_banks(m, on_read_back);
 	}
@@ -167,7 +167,7 @@ static void write_more(struct mrr *m)
 	const uint8_t *bytes = m->slots[m->at_slot].want->bytes;
 
 	while (m->h.op == HANDLE_SUBMIT && m->asked < m->total &&
-	       line_open_questions(m->line) < FRAMES_OUT) {
+	       line_open_questions(m->h.line) < FRAMES_OUT) {
 		uint32_t n = mrr_piece(m, m->asked), at = m->asked;
 
 		m->asked += n;

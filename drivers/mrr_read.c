@@ -89,7 +89,7 @@ static int next_slot(const struct mrr *m, int slot)
 static void read_more_slots(struct mrr *m)
 {
 	while (m->h.op != HANDLE_IDLE && m->slots_asked < m->n_slots &&
-	       line_open_questions(m->line) < FRAMES_OUT) {
+	       line_open_questions(m->h.line) < FRAMES_OUT) {
 		int slot = m->slots_asked;
 
 		m->slots_asked = next_slot(m, slot + 1);
@@ -172,7 +172,7 @@ void mrr_begin_bank(struct mrr *m, uint32_t total)
 static void read_more(struct mrr *m)
 {
 	while (m->h.op != HANDLE_IDLE && m->asked < m->total &&
-	       line_open_questions(m->line) < FRAMES_OUT) {
+	       line_open_questions(m->h.line) < FRAMES_OUT) {
 		uint32_t n = mrr_piece(m, m->asked), at = m->asked;
 
 		m->asked += n;
