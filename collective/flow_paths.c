@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collective/flow_paths.h"
+#include "lib/base/heap.h"
 #include "lib/base/parallel.h"
 
 /* What is left of a unit demand below this is rounding. */
@@ -25,6 +26,8 @@ struct entry {
 	int32_t hops, node;
 };
 
+HEAP(entry_heap, struct entry);
+
 struct widest {
 	const struct flow_net *net;
 	double *width;		/* n; of nodes with the present stamp */
@@ -32,45 +35,15 @@ struct widest {
 	int32_t *next;		/* n: arc towards the sink */
 	uint32_t *seen;		/* n: stamps */
 	uint32_t stamp;
-	struct entry *heap;	/* m + 1; removed lazily */
-	int size;
+	struct entry_heap heap;	/* room for m + 1; removed lazily */
 };
 
-static bool before(struct entry a, struct entry b)
+static inline bool before(struct entry a, struct entry b)
 {
 	return a.width > b.width || (a.width == b.width && a.hops < b.hops);
 }
 
-static void heap_push(struct widest *w, struct entry e)
-{
-	int i = w->size++;
-
-	while (i > 0 && before(e, w->heap[(i - 1) / 2])) {
-		w->heap[i] = w->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	w->heap[i] = e;
-}
-
-static struct entry heap_pop(struct widest *w)
-{
-	struct entry top = w->heap[0], last = w->heap[--w->size];
-	int i = 0, child;
-
-	while ((child = 2 * i + 1) < w->size) {
-		if (child + 1 < w->size &&
-		    before(w->heap[child + 1], w->heap[child])) {
-			child++;
-		}
-		if (!before(w->heap[child], last)) {
-			break;
-		}
-		w->heap[i] = w->heap[child];
-		i = child;
-	}
-	w->heap[i] = last;
-	return top;
-}
+HEAP_FUNCTIONS(entry_heap, struct entry, before)
 
 /* Ways that lead over one arc to a node whose best way is e. */
 static void extend(struct widest *w, struct entry e, int a, double flow)
@@ -86,7 +59,7 @@ static void extend(struct widest *w, struct entry e, int a, double flow)
 	w->width[u] = f.width;
 	w->hops[u] = f.hops;
 	w->next[u] = a;
-	heap_push(w, f);
+	entry_heap_add(&w->heap, f);
 }
 
 /*
@@ -100,13 +73,13 @@ static double find_widest(struct widest *w, const double *flow, int s, int t,
 	const struct flow_net *net = w->net;
 
 	w->stamp++;
-	w->size = 0;
+	w->heap.n = 0;
 	w->seen[t] = w->stamp;
 	w->width[t] = enough;
 	w->hops[t] = 0;
-	heap_push(w, (struct entry){ enough, 0, t });
-	while (w->size > 0) {
-		struct entry e = heap_pop(w);
+	entry_heap_add(&w->heap, (struct entry){ enough, 0, t });
+	while (w->heap.n > 0) {
+		struct entry e = entry_heap_pop(&w->heap);
 		int v = e.node;
 
 		if (v == s) {
@@ -225,7 +198,7 @@ static void widest_fini(struct widest *w)
 	free(w->hops);
 	free(w->next);
 	free(w->seen);
-	free(w->heap);
+	vec_fini(&w->heap);
 }
 
 static int widest_init(struct widest *w, const struct flow_net *net)
@@ -237,9 +210,8 @@ static int widest_init(struct widest *w, const struct flow_net *net)
 	w->hops = malloc(n * sizeof(*w->hops));
 	w->next = malloc(n * sizeof(*w->next));
 	w->seen = calloc(n, sizeof(*w->seen));
-	w->heap = malloc((m + 1) * sizeof(*w->heap));
-	return w->width && w->hops && w->next && w->seen && w->heap
-		       ? 0 : WEFT_ENOMEM;
+	return w->width && w->hops && w->next && w->seen
+		       ? vec_reserve(&w->heap, m + 1) : WEFT_ENOMEM;
 }
 
 /* Consecutive sources, on one thread. */

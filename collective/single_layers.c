@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collective/layers.h"
+#include "lib/base/heap.h"
 
 /* Searches of a layer that leave out what closed a cycle, before the one
  * that keeps to the order. */
@@ -23,6 +24,8 @@ struct reached {
 	double key;
 	int32_t arc;
 };
+
+HEAP(reached_heap, struct reached);
 
 struct single_joint {
 	struct single_routes *r;
@@ -39,8 +42,7 @@ struct single_joint {
 	double *rest;		/* n: to the sink, were there no layers */
 	double *dist;		/* m */
 	int32_t *parent;	/* m: the arc before, -1: the first */
-	struct reached *heap;	/* as many as there are turns and arcs */
-	int n_heap;
+	struct reached_heap heap;	/* room for all turns and arcs */
 	bool *settled;		/* m: popped already */
 	int32_t *queue;		/* n + 1 */
 	bool *queued;		/* n */
@@ -59,7 +61,7 @@ void single_joint_free(struct single_joint *this)
 	free(this->layer);
 	free(this->turn_first);
 	free(this->closed);
-	free(this->heap);
+	vec_fini(&this->heap);
 	free(this->settled);
 	free(this->rest);
 	free(this->dist);
@@ -90,8 +92,8 @@ static int count_turns(struct single_joint *this)
 	}
 	this->turn_first[net->m] = n;
 	this->closed = calloc((size_t)n + 1, sizeof(*this->closed));
-	this->heap = malloc((size_t)(n + net->m + 1) * sizeof(*this->heap));
-	return this->closed && this->heap ? 0 : WEFT_ENOMEM;
+	return this->closed ? vec_reserve(&this->heap, (size_t)(n + net->m + 1))
+			    : WEFT_ENOMEM;
 }
 
 static int alloc_search(struct single_joint *this)
@@ -328,35 +330,12 @@ int single_joint_layer(const struct single_joint *this, size_t pair)
 
 /* ---- search in a layer ---- */
 
-static void heap_push(struct single_joint *this, struct reached e)
+static inline bool is_cheaper(struct reached a, struct reached b)
 {
-	struct reached *heap = this->heap;
-	int i = this->n_heap++;
-
-	for (; i > 0 && heap[(i - 1) / 2].key > e.key; i = (i - 1) / 2) {
-		heap[i] = heap[(i - 1) / 2];
-	}
-	heap[i] = e;
+	return a.key < b.key;
 }
 
-static struct reached heap_pop(struct single_joint *this)
-{
-	struct reached *heap = this->heap;
-	struct reached top = heap[0], last = heap[--this->n_heap];
-	int i = 0, child;
-
-	while ((child = 2 * i + 1) < this->n_heap) {
-		child += child + 1 < this->n_heap &&
-			 heap[child + 1].key < heap[child].key;
-		if (heap[child].key >= last.key) {
-			break;
-		}
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = last;
-	return top;
-}
+HEAP_FUNCTIONS(reached_heap, struct reached, is_cheaper)
 
 /* Arc a is reached at this cost from `before`: kept when that helps. */
 static void reach_arc(struct single_joint *this, int a, int before, double d,
@@ -368,7 +347,7 @@ static void reach_arc(struct single_joint *this, int a, int before, double d,
 	    !this->settled[a]) {
 		this->dist[a] = d;
 		this->parent[a] = before;
-		heap_push(this, (struct reached){ key, a });
+		reached_heap_add(&this->heap, (struct reached){ key, a });
 	}
 }
 
@@ -429,12 +408,12 @@ static int search_arcs(struct single_joint *this, int k, bool strict, int s,
 		this->dist[a] = HUGE_VAL;
 		this->settled[a] = false;
 	}
-	this->n_heap = 0;
+	this->heap.n = 0;
 	for (int a = net->out_first[s]; a < net->out_first[s + 1]; a++) {
 		reach_arc(this, a, -1, weight[a], enough);
 	}
-	while (this->n_heap > 0) {
-		struct reached e = heap_pop(this);
+	while (this->heap.n > 0) {
+		struct reached e = reached_heap_pop(&this->heap);
 		int v = net->dst[e.arc];
 
 		if (v == t) {

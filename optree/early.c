@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/base/heap.h"
 #include "optree/tree.h"
 
 struct reach {
@@ -15,14 +16,16 @@ struct reach {
 	int64_t arc;
 };
 
+HEAP(reach_heap, struct reach);
+
 struct early {
 	int n, boundary, room;
 	int32_t *load;		/* n + 1: of the level, per link */
 	int32_t *cover;		/* n: by the chosen arcs */
 	int64_t *first;		/* n + 1: arcs by first link, in order[] */
 	int64_t *order;
-	struct reach *heap;	/* candidates, furthest end on top */
-	int64_t n_heap;
+	struct reach_heap heap;	/* candidates, furthest end on top; room for
+				 * all arcs */
 };
 
 static void early_fini(struct early *e)
@@ -31,7 +34,7 @@ static void early_fini(struct early *e)
 	free(e->cover);
 	free(e->first);
 	free(e->order);
-	free(e->heap);
+	vec_fini(&e->heap);
 }
 
 static int32_t lo_of(const struct rwa_arc *a)
@@ -53,8 +56,8 @@ static int early_init(struct early *e, const struct rwa_arc *arcs,
 	e->cover = calloc(n, sizeof(*e->cover));
 	e->first = calloc(n, sizeof(*e->first));
 	e->order = malloc(((size_t)n_arcs + 1) * sizeof(*e->order));
-	e->heap = malloc(((size_t)n_arcs + 1) * sizeof(*e->heap));
-	if (!e->load || !e->cover || !e->first || !e->order || !e->heap) {
+	if (!e->load || !e->cover || !e->first || !e->order ||
+	    vec_reserve(&e->heap, (size_t)n_arcs)) {
 		return err_nomem(err);
 	}
 	for (int64_t k = 0; k < n_arcs; k++) {
@@ -82,42 +85,12 @@ static int early_init(struct early *e, const struct rwa_arc *arcs,
 }
 
 /* Further ends above, then lower numbers. */
-static int above(struct reach a, struct reach b)
+static inline bool above(struct reach a, struct reach b)
 {
 	return a.end != b.end ? a.end > b.end : a.arc < b.arc;
 }
 
-static void heap_push(struct early *e, struct reach r)
-{
-	int64_t k = e->n_heap++;
-
-	for (; k > 0 && above(r, e->heap[(k - 1) / 2]); k = (k - 1) / 2) {
-		e->heap[k] = e->heap[(k - 1) / 2];
-	}
-	e->heap[k] = r;
-}
-
-static struct reach heap_pop(struct early *e)
-{
-	struct reach top = e->heap[0], last = e->heap[--e->n_heap];
-	int64_t k = 0;
-
-	for (;;) {
-		int64_t c = 2 * k + 1;
-
-		if (c >= e->n_heap) {
-			break;
-		}
-		c += c + 1 < e->n_heap && above(e->heap[c + 1], e->heap[c]);
-		if (!above(e->heap[c], last)) {
-			break;
-		}
-		e->heap[k] = e->heap[c];
-		k = c;
-	}
-	e->heap[k] = last;
-	return top;
-}
+HEAP_FUNCTIONS(reach_heap, struct reach, above)
 
 /* Covers the links of the arc unless one of them has no room. */
 static int cover(struct early *e, const struct rwa_arc *a)
@@ -144,12 +117,12 @@ static void choose(struct early *e, const struct rwa_arc *arcs, uint8_t *take)
 		int32_t lacks = e->load[v] - most + e->room;
 
 		for (int64_t k = e->first[v]; k < e->first[v + 1]; k++) {
-			heap_push(e, (struct reach){
+			reach_heap_add(&e->heap, (struct reach){
 				end_of(&arcs[e->order[k]]), e->order[k] });
 		}
-		while (e->cover[v] < lacks && e->n_heap &&
-		       e->heap[0].end > v) {
-			struct reach r = heap_pop(e);
+		while (e->cover[v] < lacks && e->heap.n &&
+		       e->heap.v[0].end > v) {
+			struct reach r = reach_heap_pop(&e->heap);
 
 			take[r.arc] |= (uint8_t)cover(e, &arcs[r.arc]);
 		}

@@ -38,6 +38,8 @@ struct pair {
 	VEC(struct way) ways;
 };
 
+HEAP(node_heap, int32_t);
+
 struct flow_state {
 	const struct rwa_mesh *m;
 	struct adjacency out;
@@ -53,8 +55,8 @@ struct flow_state {
 	/* shortest ways of one source */
 	double *dist;
 	int32_t *via;		/* arc that enters the node */
-	int32_t *heap, *place;
-	int32_t heap_n;
+	struct node_heap heap;	/* room for all nodes */
+	int32_t *place;		/* in it; -1: not yet, -2: not any more */
 	/* stamps: arcs of the cheapest way */
 	int32_t *mark;
 	int32_t stamp;
@@ -63,52 +65,28 @@ struct flow_state {
 
 /* ---- shortest ways by Dijkstra on an indexed heap ---- */
 
-static void sift_up(struct flow_state *s, int32_t i)
-{
-	int32_t v = s->heap[i];
+struct nearness {
+	const double *dist;
+	int32_t *place;
+};
 
-	while (i && s->dist[s->heap[(i - 1) / 2]] > s->dist[v]) {
-		s->heap[i] = s->heap[(i - 1) / 2];
-		s->place[s->heap[i]] = i;
-		i = (i - 1) / 2;
-	}
-	s->heap[i] = v;
-	s->place[v] = i;
+static inline bool is_nearer(int32_t v, int32_t w, const struct nearness *by)
+{
+	return by->dist[v] < by->dist[w];
 }
 
-static int32_t pop_least(struct flow_state *s)
+static inline void put(int32_t v, size_t at, const struct nearness *by)
 {
-	int32_t top = s->heap[0], v = s->heap[--s->heap_n], i = 0;
-
-	for (;;) {
-		int32_t c = 2 * i + 1;
-
-		if (c >= s->heap_n) {
-			break;
-		}
-		if (c + 1 < s->heap_n &&
-		    s->dist[s->heap[c + 1]] < s->dist[s->heap[c]]) {
-			c++;
-		}
-		if (s->dist[s->heap[c]] >= s->dist[v]) {
-			break;
-		}
-		s->heap[i] = s->heap[c];
-		s->place[s->heap[i]] = i;
-		i = c;
-	}
-	if (s->heap_n) {
-		s->heap[i] = v;
-		s->place[v] = i;
-	}
-	s->place[top] = -2;
-	return top;
+	by->place[v] = (int32_t)at;
 }
+
+HEAP_FUNCTIONS_BY(node_heap, int32_t, const struct nearness *, is_nearer, put)
 
 /* floor: added to every price, so that among free ways the short one wins. */
 static void shortest(struct flow_state *s, int32_t source, double floor_price)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
+	const struct nearness by = { s->dist, s->place };
 
 	for (int32_t v = 0; v < n; v++) {
 		s->dist[v] = INFINITY;
@@ -116,12 +94,12 @@ static void shortest(struct flow_state *s, int32_t source, double floor_price)
 	}
 	s->dist[source] = 0;
 	s->via[source] = -1;
-	s->heap_n = 1;
-	s->heap[0] = source;
-	s->place[source] = 0;
-	while (s->heap_n) {
-		int32_t v = pop_least(s);
+	s->heap.n = 0;
+	node_heap_add(&s->heap, &by, source);
+	while (s->heap.n) {
+		int32_t v = node_heap_pop(&s->heap, &by);
 
+		s->place[v] = -2;
 		for (int32_t k = s->out.first[v]; k < s->out.first[v + 1]; k++) {
 			int32_t e = s->out.arc[k], w = s->m->arcs.v[e].dst;
 			double d = s->dist[v] + s->price[e] + floor_price;
@@ -132,10 +110,11 @@ static void shortest(struct flow_state *s, int32_t source, double floor_price)
 			s->dist[w] = d;
 			s->via[w] = e;
 			if (s->place[w] == -1) {
-				s->heap[s->heap_n] = w;
-				s->place[w] = s->heap_n++;
+				node_heap_add(&s->heap, &by, w);
+			} else {
+				node_heap_rise(&s->heap, &by,
+					       (size_t)s->place[w]);
 			}
-			sift_up(s, s->place[w]);
 		}
 	}
 }
@@ -201,12 +180,12 @@ static int state_init(struct flow_state *s, const struct rwa_mesh *m,
 	s->mark = calloc(e, sizeof(*s->mark));
 	s->dist = calloc(n, sizeof(*s->dist));
 	s->via = calloc(n, sizeof(*s->via));
-	s->heap = calloc(n, sizeof(*s->heap));
 	s->place = calloc(n, sizeof(*s->place));
 	s->way = calloc(2 * n, sizeof(*s->way));
 	s->tilted = calloc(e, sizeof(*s->tilted));
 	if (!s->tilted || !s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
-	    !s->dist || !s->via || !s->heap || !s->place || !s->way ||
+	    !s->dist || !s->via || !s->place || !s->way ||
+	    vec_reserve(&s->heap, n) ||
 	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
 		return err_nomem(err);
 	}
@@ -233,7 +212,7 @@ static void state_fini(struct flow_state *s)
 	free(s->mark);
 	free(s->dist);
 	free(s->via);
-	free(s->heap);
+	vec_fini(&s->heap);
 	free(s->place);
 	free(s->way);
 	free(s->tilted);

@@ -2,6 +2,7 @@
 #ifndef WEFT_RWA_MESH_PRIVATE_H
 #define WEFT_RWA_MESH_PRIVATE_H
 
+#include "lib/base/heap.h"
 #include "lib/base/map.h"
 #include "lib/base/rng.h"
 #include "rwa/mesh.h"
@@ -59,6 +60,7 @@ int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
 
 /* mesh_ways.c: cheapest ways under a loss budget or in pairs. */
 struct way_label;
+HEAP(label_heap, int32_t);
 
 struct mesh_ways {
 	const struct rwa_mesh *m;
@@ -74,9 +76,8 @@ struct mesh_ways {
 	double *dist;
 	int32_t *via, *queue, *top;
 	bool *queued;
-	int32_t *heap;
-	size_t heap_n, heap_cap;
 	VEC(struct way_label) labels;
+	struct label_heap heap;	/* labels to go on from */
 };
 
 /* Number of the link of each arc: those between the same two nodes. */

@@ -53,6 +53,8 @@ struct label {
 	int32_t arc, fibre;	/* entered by; arc -1: channel changed */
 };
 
+HEAP(key_heap, uint64_t);
+
 struct search {
 	const struct rwa_mesh *m;
 	struct adjacency out, in;
@@ -79,8 +81,7 @@ struct search {
 				 * taken in for another may be */
 	struct label *labels;
 	uint32_t stamp;
-	uint64_t *heap;
-	size_t heap_n, heap_cap;
+	struct key_heap heap;
 	bool *changed;		/* node's channels were all reached */
 	int32_t filled;		/* lightpaths placed at first */
 	int32_t scale;		/* cost of a taken slot at penalty 1 */
@@ -206,54 +207,22 @@ static void eject(struct search *s, int32_t unit)
 
 /* ---- cheapest way ---- */
 
+static inline bool is_less(uint64_t a, uint64_t b)
+{
+	return a < b;
+}
+
+HEAP_FUNCTIONS(key_heap, uint64_t, is_less)
+
 /* Of equal costs the state nearer to the end comes first, then chance. */
-static int heap_push(struct search *s, uint32_t cost, uint32_t to_go,
+static int push_state(struct search *s, uint32_t cost, uint32_t to_go,
 		     int32_t state)
 {
 	uint64_t near = to_go / BASE < 63 ? to_go / BASE : 63;
 	uint64_t key = (uint64_t)(cost + to_go) << 36 | near << 30 |
 		       (rng_u64(&s->rng) & 0xf) << 26 | (uint32_t)state;
-	size_t i = s->heap_n++;
 
-	if (s->heap_n > s->heap_cap) {
-		size_t cap = s->heap_cap ? 2 * s->heap_cap : 1024;
-		uint64_t *heap = realloc(s->heap, cap * sizeof(*heap));
-
-		if (!heap) {
-			s->heap_n--;
-			return WEFT_ENOMEM;
-		}
-		s->heap = heap;
-		s->heap_cap = cap;
-	}
-	while (i && s->heap[(i - 1) / 2] > key) {
-		s->heap[i] = s->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	s->heap[i] = key;
-	return 0;
-}
-
-static uint64_t heap_pop(struct search *s)
-{
-	uint64_t top = s->heap[0], key = s->heap[--s->heap_n];
-	size_t i = 0;
-
-	for (;;) {
-		size_t c = 2 * i + 1;
-
-		if (c >= s->heap_n) {
-			break;
-		}
-		c += c + 1 < s->heap_n && s->heap[c + 1] < s->heap[c];
-		if (s->heap[c] >= key) {
-			break;
-		}
-		s->heap[i] = s->heap[c];
-		i = c;
-	}
-	s->heap[i] = key;
-	return top;
+	return key_heap_push(&s->heap, key);
 }
 
 /* Price of ejecting whoever is within the guard channels of a slot, -1 when
@@ -357,7 +326,7 @@ static int reach(struct search *s, const struct want *w, int32_t state,
 	*old = *l;
 	old->cost = cost;
 	old->stamp = s->stamp;
-	return heap_push(s, cost, still_to_go(w, v), state);
+	return push_state(s, cost, still_to_go(w, v), state);
 }
 
 static int expand_arcs(struct search *s, const struct want *w, int32_t state)
@@ -410,8 +379,8 @@ static int expand_channels(struct search *s, const struct want *w,
 
 static int32_t take_top(struct search *s, const struct want *w)
 {
-	while (s->heap_n) {
-		uint64_t key = heap_pop(s);
+	while (s->heap.n) {
+		uint64_t key = key_heap_pop(&s->heap);
 		int32_t state = (int32_t)(key & 0x3ffffff);
 		int32_t v = state % (int32_t)s->m->nodes.n;
 
@@ -432,7 +401,7 @@ static int cheapest(struct search *s, const struct want *w, bool few,
 	struct label start = { .from = -1, .arc = -1 };
 	int rc = 0;
 
-	s->heap_n = 0;
+	s->heap.n = 0;
 	s->stamp++;
 	memset(s->changed, 0, (size_t)n);
 	for (int32_t k = 0; !rc && k < (few ? SAMPLE : s->channels); k++) {
@@ -1336,7 +1305,7 @@ void search_free(struct search *s)
 	free(s->dist);
 	free(s->least);
 	free(s->labels);
-	free(s->heap);
+	vec_fini(&s->heap);
 	free(s->changed);
 	free(s->lit);
 	free(s->tune);

@@ -99,7 +99,7 @@ void mesh_ways_fini(struct mesh_ways *w)
 	free(w->queued);
 	free(w->top);
 	free(w->arcs);
-	free(w->heap);
+	vec_fini(&w->heap);
 	vec_fini(&w->labels);
 	adjacency_fini(&w->out);
 	adjacency_fini(&w->in);
@@ -146,59 +146,16 @@ static int least_losses(struct mesh_ways *w, int32_t dst)
 	return 0;
 }
 
-static bool is_before(const struct mesh_ways *w, int32_t a, int32_t b)
+static inline bool is_before(int32_t a, int32_t b, const struct way_label *by)
 {
-	const struct way_label *x = &w->labels.v[a], *y = &w->labels.v[b];
+	const struct way_label *x = &by[a], *y = &by[b];
 
 	return x->price < y->price ||
 	       (x->price == y->price && x->loss < y->loss);
 }
 
-static int push(struct mesh_ways *w, int32_t label)
-{
-	size_t i = w->heap_n++;
-
-	if (w->heap_n > w->heap_cap) {
-		size_t cap = w->heap_cap ? 2 * w->heap_cap : 256;
-		int32_t *heap = realloc(w->heap, cap * sizeof(*heap));
-
-		if (!heap) {
-			w->heap_n--;
-			return WEFT_ENOMEM;
-		}
-		w->heap = heap;
-		w->heap_cap = cap;
-	}
-	for (; i && is_before(w, label, w->heap[(i - 1) / 2]);
-	     i = (i - 1) / 2) {
-		w->heap[i] = w->heap[(i - 1) / 2];
-	}
-	w->heap[i] = label;
-	return 0;
-}
-
-static int32_t pop(struct mesh_ways *w)
-{
-	int32_t top = w->heap[0], last = w->heap[--w->heap_n];
-	size_t i = 0;
-
-	for (;;) {
-		size_t c = 2 * i + 1;
-
-		if (c >= w->heap_n) {
-			break;
-		}
-		c += c + 1 < w->heap_n &&
-		     is_before(w, w->heap[c + 1], w->heap[c]);
-		if (!is_before(w, w->heap[c], last)) {
-			break;
-		}
-		w->heap[i] = w->heap[c];
-		i = c;
-	}
-	w->heap[i] = last;
-	return top;
-}
+HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct way_label *, is_before,
+		  HEAP_NOT_TOLD)
 
 /* Adds a label unless the budget or another label of the node forbids it. */
 static int add_label(struct mesh_ways *w, const struct way_label *l,
@@ -219,7 +176,7 @@ static int add_label(struct mesh_ways *w, const struct way_label *l,
 	}
 	w->labels.v[w->labels.n - 1].next = w->top[l->node];
 	w->top[l->node] = (int32_t)w->labels.n - 1;
-	return push(w, (int32_t)w->labels.n - 1);
+	return label_heap_push(&w->heap, w->labels.v, (int32_t)w->labels.n - 1);
 }
 
 static int expand(struct mesh_ways *w, const double *price, int32_t src,
@@ -254,12 +211,12 @@ int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
 
 	w->n_arcs = 0;
 	w->labels.n = 0;
-	w->heap_n = 0;
+	w->heap.n = 0;
 	*cost = INFINITY;
 	memset(w->top, 0xff, w->m->nodes.n * sizeof(*w->top));
 	rc = rc ? rc : add_label(w, &start, w->least[dst]);
-	while (!rc && w->heap_n && w->labels.n < MAX_LABELS) {
-		int32_t at = pop(w);
+	while (!rc && w->heap.n && w->labels.n < MAX_LABELS) {
+		int32_t at = label_heap_pop(&w->heap, w->labels.v);
 
 		if (w->labels.v[at].node == dst) {
 			goal = at;
@@ -267,7 +224,7 @@ int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
 		}
 		rc = expand(w, price, src, at, w->least[dst]);
 	}
-	if (!rc && goal < 0 && w->heap_n) {
+	if (!rc && goal < 0 && w->heap.n) {
 		return WEFT_ELIMIT;
 	}
 	if (!rc && goal >= 0) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/heap.h"
 #include "lib/base/rng.h"
 #include "topology/topology_private.h"
 
@@ -23,6 +24,8 @@
 /* How often a digraph that closed too early is begun again. */
 #define MAX_DRAWS 64
 
+HEAP(node_heap, int32_t);
+
 struct forming {
 	int n, d;
 	int64_t use;		/* what a use adds to the price of an arc */
@@ -35,8 +38,8 @@ struct forming {
 	int64_t *dist;		/* n */
 	int32_t *from;		/* n */
 	bool *settled;		/* n */
-	int32_t *heap, *place;	/* n: nodes by distance; -1: not in it */
-	int heaped;
+	struct node_heap heap;	/* nodes by distance, room for all */
+	int32_t *place;		/* n: in the heap; -1: never */
 	int32_t *offered;	/* n: nodes that no offer has reached */
 	int n_offered;
 	uint32_t *mark, stamp;	/* n: heads of the node that offers */
@@ -52,7 +55,7 @@ static void forming_fini(struct forming *f)
 	free(f->dist);
 	free(f->from);
 	free(f->settled);
-	free(f->heap);
+	vec_fini(&f->heap);
 	free(f->place);
 	free(f->offered);
 	free(f->mark);
@@ -72,57 +75,28 @@ static int forming_init(struct forming *f, int64_t n, int64_t d,
 	f->dist = malloc(nodes * sizeof(*f->dist));
 	f->from = malloc(nodes * sizeof(*f->from));
 	f->settled = malloc(nodes * sizeof(*f->settled));
-	f->heap = malloc(nodes * sizeof(*f->heap));
 	f->place = malloc(nodes * sizeof(*f->place));
 	f->offered = malloc(nodes * sizeof(*f->offered));
 	f->mark = calloc(nodes, sizeof(*f->mark));
 	return f->to && f->back && f->price && f->outs && f->ins && f->dist &&
-	       f->from && f->settled && f->heap && f->place && f->offered &&
-	       f->mark ? 0 : err_nomem(err);
+	       f->from && f->settled && f->place && f->offered && f->mark &&
+	       !vec_reserve(&f->heap, nodes) ? 0 : err_nomem(err);
 }
 
 /* ---- the cheapest path ---- */
 
-static bool is_before(const struct forming *f, int u, int v)
+static inline bool is_before(int32_t u, int32_t v, const struct forming *by)
 {
-	return f->dist[u] < f->dist[v] || (f->dist[u] == f->dist[v] && u < v);
+	return by->dist[u] < by->dist[v] ||
+	       (by->dist[u] == by->dist[v] && u < v);
 }
 
-static void put(struct forming *f, int at, int u)
+static inline void put(int32_t u, size_t at, const struct forming *by)
 {
-	f->heap[at] = u;
-	f->place[u] = at;
+	by->place[u] = (int32_t)at;
 }
 
-static void sift_up(struct forming *f, int u)
-{
-	int at = f->place[u];
-
-	while (at > 0 && is_before(f, u, f->heap[(at - 1) / 2])) {
-		put(f, at, f->heap[(at - 1) / 2]);
-		at = (at - 1) / 2;
-	}
-	put(f, at, u);
-}
-
-static int pop(struct forming *f)
-{
-	int first = f->heap[0], u = f->heap[--f->heaped], at = 0, child;
-
-	while ((child = 2 * at + 1) < f->heaped) {
-		if (child + 1 < f->heaped &&
-		    is_before(f, f->heap[child + 1], f->heap[child])) {
-			child++;
-		}
-		if (!is_before(f, f->heap[child], u)) {
-			break;
-		}
-		put(f, at, f->heap[child]);
-		at = child;
-	}
-	put(f, at, u);
-	return first;
-}
+HEAP_FUNCTIONS_BY(node_heap, int32_t, const struct forming *, is_before, put)
 
 static void reach(struct forming *f, int u, int v, int64_t dist)
 {
@@ -132,9 +106,10 @@ static void reach(struct forming *f, int u, int v, int64_t dist)
 	f->dist[v] = dist;
 	f->from[v] = u;
 	if (f->place[v] < 0) {
-		f->place[v] = f->heaped++;
+		node_heap_add(&f->heap, f, v);
+	} else {
+		node_heap_rise(&f->heap, f, (size_t)f->place[v]);
 	}
-	sift_up(f, v);
 }
 
 static int find_arc(const struct forming *f, int u, int v)
@@ -173,7 +148,7 @@ static void offer(struct forming *f, int u)
 static bool find_path(struct forming *f, int s, int t)
 {
 	f->n_offered = 0;
-	f->heaped = 0;
+	f->heap.n = 0;
 	for (int v = 0; v < f->n; v++) {
 		f->dist[v] = -1;
 		f->settled[v] = false;
@@ -183,8 +158,8 @@ static bool find_path(struct forming *f, int s, int t)
 		}
 	}
 	reach(f, s, s, 0);
-	while (f->heaped > 0) {
-		int u = pop(f);
+	while (f->heap.n > 0) {
+		int u = node_heap_pop(&f->heap, f);
 		size_t first = (size_t)u * f->d;
 
 		f->settled[u] = true;
@@ -279,19 +254,20 @@ static int add_arcs(const struct forming *f, struct topo *t, struct err *err)
 /* Nodes reached from node 0 along the arcs, or against them. */
 static int count_reached(struct forming *f, bool against)
 {
+	int32_t *queue = f->heap.v;	/* its room is free now */
 	int tail = 1;
 
 	memset(f->settled, 0, (size_t)f->n * sizeof(*f->settled));
 	f->settled[0] = true;
-	f->heap[0] = 0;
+	queue[0] = 0;
 	for (int head = 0; head < tail; head++) {
 		const int32_t *next = against ? f->back : f->to;
 
-		next += (size_t)f->heap[head] * f->d;
+		next += (size_t)queue[head] * f->d;
 		for (int i = 0; i < f->d; i++) {
 			if (!f->settled[next[i]]) {
 				f->settled[next[i]] = true;
-				f->heap[tail++] = next[i];
+				queue[tail++] = next[i];
 			}
 		}
 	}
