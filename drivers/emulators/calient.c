@@ -257,4 +257,5 @@ const struct emu_dialect emu_calient_tl1 = {
 	.close = tl1_emu_close,
 	.input = tl1_emu_input,
 	.refresh = tl1_emu_refresh,
+	.dark = tl1_emu_dark,
 };

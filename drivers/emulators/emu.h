@@ -36,6 +36,11 @@ struct emu_dialect {
 	int64_t (*input)(struct emu_client *c, const uint8_t *data, size_t len);
 	/* e->mem is another. */
 	void (*refresh)(struct emu *e, enum emu_news news);
+	/* That a circuit of e->mem lets no light by; NULL: all do. */
+	bool (*dark)(struct emu *e, struct light_xc xc);
+	/* The i-th circuit that light takes and e->mem has not, false: there
+	 * are no more; NULL: there are none. */
+	bool (*stale)(const struct emu *e, size_t i, struct light_xc *xc);
 	/* A word on the control socket that only this device knows; NULL: it
 	 * knows none. Returns what is wrong, NULL when nothing is. */
 	const char *(*command)(struct emu *e, const char *verb,

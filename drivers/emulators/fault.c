@@ -6,7 +6,8 @@
 
 #include "lib/base/vec.h"
 
-enum value { NONE, COUNT, MS, NUMBER, PORT, PLACE, NODE, FIBRE };
+enum value { NONE, COUNT, MS, NUMBER, PORT, PATH, PLACE, NODE,
+	     FIBRE };
 
 static const struct {
 	const char *name;
@@ -52,6 +53,9 @@ static const struct {
 				"the port reports failed and refuses" },
 	[FAULT_PORT_DISABLED] = { "port-disabled", PORT, false,
 				  "the port reports disabled and refuses" },
+	[FAULT_ASTRAY] = { "astray", PATH, false,
+			   "the input's light leaves by that output, "
+			   "whatever the map says" },
 	[FAULT_REFUSE_PORT] = { "refuse-port", PORT, false,
 				"connecting the port is an error" },
 	[FAULT_DIM] = { "dim", PORT, false,
@@ -115,7 +119,7 @@ static const struct {
 
 static const char *const value_text[] = {
 	[NONE] = "", [COUNT] = "[=K]", [MS] = "=MS", [NUMBER] = "=N",
-	[PORT] = "=iN|oN", [PLACE] = "=NODE:CHANNEL",
+	[PORT] = "=iN|oN", [PATH] = "=iN:oM", [PLACE] = "=NODE:CHANNEL",
 	[NODE] = "=NODE", [FIBRE] = "=NODE:FIBRE",
 };
 
@@ -169,6 +173,24 @@ static bool parse_port(const struct devmem *m, const char *s, int64_t *flat)
 	return false;
 }
 
+/* "i3:o5" */
+static bool parse_path(const struct devmem *m, char *s, struct fault *f)
+{
+	char *colon = strchr(s, ':');
+
+	if (!colon || m->any_to_any) {
+		return false;
+	}
+	*colon = '\0';
+	if (s[0] != 'i' || colon[1] != 'o' ||
+	    !parse_port(m, s, &f->value) ||
+	    !parse_port(m, colon + 1, &f->channel)) {
+		return false;
+	}
+	f->channel -= m->n_in;
+	return true;
+}
+
 static bool parse_place(const struct devmem *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
@@ -207,6 +229,8 @@ static bool parse_value(const struct devmem *m, char *s, struct fault *f)
 	case PORT:
 		return s && m->kind == DRV_SPACE &&
 		       parse_port(m, s, &f->value);
+	case PATH:
+		return s && m->kind == DRV_SPACE && parse_path(m, s, f);
 	case PLACE:
 		return s && m->kind == DRV_RING && parse_place(m, s, f);
 	case NODE:
@@ -323,6 +347,17 @@ bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat)
 		}
 	}
 	return false;
+}
+
+int faults_hold_path(struct faults *f, enum fault_kind kind, int in)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].kind == kind && f->v[i].value == in &&
+		    holds(f, &f->v[i])) {
+			return (int)f->v[i].channel;
+		}
+	}
+	return -1;
 }
 
 bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,

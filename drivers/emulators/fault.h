@@ -46,6 +46,7 @@ enum fault_kind {
 	FAULT_PORT_DISABLED,	/* level, port */
 	FAULT_REFUSE_PORT,	/* level, port: connects end in an error */
 	FAULT_DIM,		/* level, port: 3 dB less light than before */
+	FAULT_ASTRAY,		/* level, path: an input's light leaves there */
 	FAULT_IGNORE_PORT,	/* level, port: connects do nothing, no error */
 	FAULT_HALF,		/* level, n: the first n pairs of a list only */
 	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */
@@ -85,7 +86,8 @@ enum fault_kind {
 struct fault {
 	enum fault_kind kind;
 	int64_t value;		/* count, ms, number, flat port or node */
-	int64_t channel;	/* of a place NODE:CHANNEL, or its fibre */
+	int64_t channel;	/* of a place NODE:CHANNEL, or its fibre; of a
+				 * path its output */
 	int64_t seen;
 	int permille;		/* -1: always */
 	bool met;		/* a level fault has held */
@@ -113,6 +115,8 @@ bool faults_hold(struct faults *f, enum fault_kind kind, int64_t *value);
 bool faults_hold_port(struct faults *f, enum fault_kind kind, int flat);
 bool faults_hold_place(struct faults *f, enum fault_kind kind, int node,
 		       int channel);
+/* Of a path: the output, from 0, that the input's light leaves by, or -1. */
+int faults_hold_path(struct faults *f, enum fault_kind kind, int in);
 /* One line a fault: name, value and what it does. */
 void faults_help(struct buf *b);
 

@@ -1,8 +1,10 @@
 /*
  * The device side of Glimmerglass' TL1 dialect. Reconstructed: the form of
- * LicensedPortMatrix, the words of denials, and that sync and async differ
- * in nothing that a client can see here.
+ * LicensedPortMatrix, the words of denials, that sync and async differ in
+ * nothing that a client can see here, and that powers of outputs are told
+ * with those of inputs.
  */
+#include "drivers/emulators/lab.h"
 #include "drivers/emulators/tl1.h"
 
 #include <stdlib.h>
@@ -24,19 +26,36 @@ static const char *system_info(struct tl1_device *d,
 	return NULL;
 }
 
-/* Milli-dBm of the light into an input, and the loss of a path, by the
- * seed. */
-static int power_in(const struct tl1_device *d, int in)
+/* Milli-dBm of the light into an input, and the loss of a path; without a lab
+ * by the seed. */
+static int power_in(struct tl1_device *d, int in)
 {
-	return -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
+	return d->e->conf.lab ? lab_port_mdbm(d->e, in) :
+	       -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
 }
 
 static int loss(struct tl1_device *d, struct light_xc xc)
 {
 	uint64_t pair = ((uint64_t)(uint32_t)xc.in << 32) | (uint32_t)xc.out;
 
+	if (d->e->conf.lab) {
+		return power_in(d, xc.in) -
+		       lab_port_mdbm(d->e, d->e->mem.n_in + xc.out);
+	}
 	return (int)(500 + rng_mix(d->e->conf.seed ^ pair) % 1000) +
 	       (tl1_holds_xc(d, FAULT_DIM, xc) ? 3000 : 0);
+}
+
+static int power_out(struct tl1_device *d, int out)
+{
+	const struct devmem *m = &d->e->mem;
+	int in = m->peer[m->n_in + out];
+
+	if (d->e->conf.lab) {
+		return lab_port_mdbm(d->e, m->n_in + out);
+	}
+	return in < 0 ? LAB_DARK_MDBM :
+	       power_in(d, in) - loss(d, (struct light_xc){ in, out });
 }
 
 static void say_circuit(struct tl1_device *d, struct light_xc xc, int id)
@@ -152,6 +171,10 @@ static const char *powers(struct tl1_device *d, const struct tl1_request *q)
 		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", IN_BASE + 1 + i,
 			power_in(d, i) / 1000.0);
 	}
+	for (int i = 0; i < d->e->mem.n_out; i++) {
+		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", OUT_BASE + 1 + i,
+			power_out(d, i) / 1000.0);
+	}
 	return NULL;
 }
 
@@ -189,4 +212,5 @@ const struct emu_dialect emu_glimmerglass_tl1 = {
 	.close = tl1_emu_close,
 	.input = tl1_emu_input,
 	.refresh = tl1_emu_refresh,
+	.dark = tl1_emu_dark,
 };

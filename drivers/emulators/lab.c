@@ -160,6 +160,25 @@ static int32_t loss_of(struct emu *e, int in, int out)
 	       (dim ? 3000 : 0);
 }
 
+/* The flat output that the light of an input leaves by, or -1. */
+static int leaves_by(struct emu *e, int in)
+{
+	struct light_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
+	bool lit = e->mem.peer[in] >= 0 &&
+		   !(e->dialect->dark && e->dialect->dark(e, xc));
+	int astray;
+
+	for (size_t k = 0; !lit && e->dialect->stale &&
+	     e->dialect->stale(e, k, &xc); k++) {
+		lit = xc.in == in;
+	}
+	if (!lit) {
+		return -1;
+	}
+	astray = faults_hold_path(&e->faults, FAULT_ASTRAY, in);
+	return e->mem.n_in + (astray >= 0 ? astray : xc.out);
+}
+
 int lab_publish(struct emu *e, struct err *err)
 {
 	struct buf text = { 0 };
@@ -170,7 +189,7 @@ int lab_publish(struct emu *e, struct err *err)
 		return 0;
 	}
 	for (int i = 0; i < e->mem.n_in; i++) {
-		int out = e->mem.peer[i];
+		int out = leaves_by(e, i);
 
 		if (out >= 0) {
 			buf_printf(&text, "%d %d %d\n", i + 1,
@@ -185,20 +204,36 @@ int lab_publish(struct emu *e, struct err *err)
 	return rc;
 }
 
+/* The first input whose light leaves by an output, or -1. */
+static int lit_from(struct emu *e, int out)
+{
+	int in = e->mem.peer[out];
+
+	if (in >= 0 && leaves_by(e, in) == out) {
+		return in;
+	}
+	in = 0;
+	while (in < e->mem.n_in && leaves_by(e, in) != out) {
+		in++;
+	}
+	return in < e->mem.n_in ? in : -1;
+}
+
 static int32_t by_seed(struct emu *e, int flat)
 {
 	int dbm = faults_hold_port(&e->faults, FAULT_DIM, flat) ? 6 : 3;
 	int cdb = (int)(rng_mix(e->conf.seed + (uint64_t)flat) % 100);
+	bool is_out = flat >= e->mem.n_in && !e->mem.any_to_any;
+	int from = is_out ? lit_from(e, flat) : e->mem.peer[flat];
 
-	return e->mem.peer[flat] < 0 ? LAB_DARK_MDBM :
-				       -(dbm * 1000 + cdb * 10);
+	return from < 0 ? LAB_DARK_MDBM : -(dbm * 1000 + cdb * 10);
 }
 
 int32_t lab_port_mdbm(struct emu *e, int flat)
 {
 	const struct devmem *m = &e->mem;
 	bool is_out = flat >= m->n_in;
-	int in = is_out ? m->peer[flat] : flat;
+	int in;
 	struct err err = { 0 };
 	char place[LAB_PLACE_MAX];
 	int32_t mdbm;
@@ -206,6 +241,7 @@ int32_t lab_port_mdbm(struct emu *e, int flat)
 	if (!e->conf.lab) {
 		return by_seed(e, flat);
 	}
+	in = is_out ? lit_from(e, flat) : flat;
 	snprintf(place, sizeof(place), "%.100s.%s%d", e->conf.name,
 		 in < 0 ? "out" : "in", in < 0 ? flat - m->n_in + 1 : in + 1);
 	if (lab_arriving(e->conf.lab, place, &mdbm, &err)) {

@@ -2,7 +2,9 @@
  * Light that emulators share: a folder with a file `wiring`, which says what
  * lasers and fibres there are, and a file NAME.map of each switch, which it
  * writes when its circuits change. Power at a port is found by going back from
- * it to the laser that lights it. Private to emulators.
+ * it to the laser that lights it. What a switch writes is where light goes,
+ * which faults keep from being what it holds (astray, conn-failed, stale).
+ * Robots write when a move is over. Private to emulators.
  *
  *     laser ocs0.in1 -3.0              dBm as it arrives there
  *     fibre ocs0.out3 ocs1.in3 0.5     dB
@@ -33,7 +35,8 @@ struct lab_strand {
 int lab_find_strand(char *text, const char *place, struct lab_strand *found,
 		    struct err *err);
 
-/* Milli-dBm at a flat port; LAB_DARK_MDBM: no light. Without a lab, light
+/* Milli-dBm at a flat port of a switch with two sides, for any dialect that
+ * measures; LAB_DARK_MDBM: no light. Without a lab, light
  * enters every connected port at about -3 dBm, by the seed. */
 int32_t lab_port_mdbm(struct emu *e, int flat);
 

@@ -138,6 +138,7 @@ static const char *set_shutters(struct tl1_device *d,
 	for (int i = first; i <= last; i++) {
 		d->disabled[i - 1] = closed;
 	}
+	emu_changed(d->e);
 	return NULL;
 }
 
@@ -202,4 +203,5 @@ const struct emu_dialect emu_polatis_tl1 = {
 	.close = tl1_emu_close,
 	.input = tl1_emu_input,
 	.refresh = tl1_emu_refresh,
+	.dark = tl1_emu_dark,
 };

@@ -654,6 +654,12 @@ static void emu_scpi_refresh(struct emu *e, enum emu_news news)
 	}
 }
 
+static bool is_dark(struct emu *e, struct light_xc xc)
+{
+	return port_state(e->device, devmem_flat_in(&e->mem, xc.in)) == 'D' ||
+	       port_state(e->device, devmem_flat_out(&e->mem, xc.out)) == 'D';
+}
+
 const struct emu_dialect emu_scpi = {
 	.name = "polatis-scpi",
 	.kind = DRV_SPACE,
@@ -662,4 +668,5 @@ const struct emu_dialect emu_scpi = {
 	.close = emu_scpi_close,
 	.input = emu_scpi_input,
 	.refresh = emu_scpi_refresh,
+	.dark = is_dark,
 };

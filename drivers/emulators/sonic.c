@@ -474,6 +474,24 @@ static void sonic_refresh(struct emu *e, enum emu_news news)
 	}
 }
 
+static bool sonic_dark(struct emu *e, struct light_xc xc)
+{
+	enum drv_state state = state_of(e->device, xc);
+
+	return state == DRV_FAILED || state == DRV_BLOCKED;
+}
+
+static bool sonic_stale(const struct emu *e, size_t i, struct light_xc *xc)
+{
+	const struct sonic_device *d = e->device;
+
+	if (i >= d->stale.n) {
+		return false;
+	}
+	*xc = d->stale.v[i];
+	return true;
+}
+
 const struct emu_dialect emu_sonic = {
 	.name = "sonic-ocs",
 	.kind = DRV_SPACE,
@@ -482,4 +500,6 @@ const struct emu_dialect emu_sonic = {
 	.close = sonic_close,
 	.input = sonic_input,
 	.refresh = sonic_refresh,
+	.dark = sonic_dark,
+	.stale = sonic_stale,
 };

@@ -405,6 +405,16 @@ static void report_failures(struct tl1_device *d)
 	}
 }
 
+bool tl1_emu_dark(struct emu *e, struct light_xc xc)
+{
+	struct tl1_device *d = e->device;
+
+	return tl1_holds_xc(d, FAULT_CONN_FAILED, xc) ||
+	       tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
+	       d->disabled[devmem_flat_in(&e->mem, xc.in)] ||
+	       d->disabled[devmem_flat_out(&e->mem, xc.out)];
+}
+
 void tl1_emu_refresh(struct emu *e, enum emu_news news)
 {
 	struct tl1_device *d = e->device;

@@ -76,5 +76,7 @@ int tl1_emu_open(struct emu *e, const struct tl1_vendor *v, struct err *err);
 void tl1_emu_close(struct emu *e);
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
 void tl1_emu_refresh(struct emu *e, enum emu_news news);
+/* It failed after it was made, or a port of it is closed. */
+bool tl1_emu_dark(struct emu *e, struct light_xc xc);
 
 #endif

@@ -101,6 +101,26 @@ static void places_are_of_rings(void **state)
 	tear_down(&f, &m);
 }
 
+static void a_path_is_an_input_and_an_output(void **state)
+{
+	static const char *const wrong[] = {
+		"astray", "astray=i1", "astray=i8:o0", "astray=i0:o8",
+		"astray=o1:i2", "astray=1:2",
+	};
+	struct faults f;
+	struct devmem m;
+
+	(void)state;
+	set_up(&f, &m, DRV_SPACE);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(faults_add(&f, wrong[i], NULL), WEFT_EINVAL);
+	}
+	assert_int_equal(faults_add(&f, "astray=i1:o3", NULL), 0);
+	assert_int_equal(faults_hold_path(&f, FAULT_ASTRAY, 1), 3);
+	assert_int_equal(faults_hold_path(&f, FAULT_ASTRAY, 3), -1);
+	tear_down(&f, &m);
+}
+
 static void chance_follows_the_seed(void **state)
 {
 	struct faults a, b;
@@ -130,6 +150,7 @@ int main(void)
 		cmocka_unit_test(an_event_strikes_once),
 		cmocka_unit_test(a_level_holds_until_cleared),
 		cmocka_unit_test(places_are_of_rings),
+		cmocka_unit_test(a_path_is_an_input_and_an_output),
 		cmocka_unit_test(chance_follows_the_seed),
 	};
 

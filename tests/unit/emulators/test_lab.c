@@ -104,6 +104,101 @@ static void wrong_lines_are_named(void **state)
 	}
 }
 
+/* ---- what a switch writes ---- */
+
+static bool input_1_is_dark(struct emu *e, struct light_xc xc)
+{
+	(void)e;
+	return xc.in == 1;
+}
+
+static bool one_is_stale(const struct emu *e, size_t i, struct light_xc *xc)
+{
+	(void)e;
+	*xc = (struct light_xc){ 2, 0 };
+	return i == 0;
+}
+
+static const struct emu_dialect own = { .name = "own", .kind = DRV_SPACE,
+					.dark = input_1_is_dark,
+					.stale = one_is_stale };
+
+static void begin(struct emu *e)
+{
+	*e = (struct emu){ .conf = { .name = "a", .lab = folder },
+			   .dialect = &own };
+	assert_int_equal(devmem_init(&e->mem, DRV_SPACE, 4, 4, false, NULL),
+			 0);
+	e->faults.mem = &e->mem;
+	for (int i = 0; i < 2; i++) {
+		devmem_connect(&e->mem, (struct light_xc){ i, i + 1 });
+	}
+	put("wiring", "laser a.in1 -3\nlaser a.in2 -3\nlaser a.in3 -4\n"
+	    "fibre a.out1 b.in1 0\nfibre a.out2 b.in2 0\n"
+	    "fibre a.out3 b.in3 0\nfibre a.out4 b.in4 0\n");
+	assert_int_equal(lab_publish(e, NULL), 0);
+}
+
+static void end(struct emu *e)
+{
+	devmem_fini(&e->mem);
+	faults_fini(&e->faults);
+}
+
+/* Light is where the hardware has it: not by a circuit that failed, and by one
+ * that is deleted in words only. */
+static void light_that_is_not_the_map(void **state)
+{
+	struct emu e;
+
+	(void)state;
+	begin(&e);
+	assert_true(at("b.in2") > LAB_DARK_MDBM);
+	assert_int_equal(lab_port_mdbm(&e, 4 + 1), at("b.in2"));
+	assert_int_equal(at("b.in3"), LAB_DARK_MDBM);
+	assert_int_equal(lab_port_mdbm(&e, 4 + 2), LAB_DARK_MDBM);
+	assert_true(at("b.in1") < -4000 && at("b.in1") > -5500);
+	end(&e);
+}
+
+/* The fault `astray`: the map is as commanded, the light elsewhere. */
+static void light_goes_astray(void **state)
+{
+	struct emu e;
+
+	(void)state;
+	begin(&e);
+	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
+	assert_int_equal(lab_publish(&e, NULL), 0);
+	assert_true(devmem_has(&e.mem, (struct light_xc){ 0, 1 }));
+	assert_int_equal(at("b.in2"), LAB_DARK_MDBM);
+	assert_int_equal(lab_port_mdbm(&e, 4 + 1), LAB_DARK_MDBM);
+	assert_true(at("b.in4") > LAB_DARK_MDBM);
+	assert_int_equal(lab_port_mdbm(&e, 4 + 3), at("b.in4"));
+	assert_int_equal(lab_port_mdbm(&e, 0), -3000);
+	devmem_clear(&e.mem);
+	assert_int_equal(lab_publish(&e, NULL), 0);
+	assert_int_equal(at("b.in4"), LAB_DARK_MDBM);
+	end(&e);
+}
+
+/* Without a lab there is light at every circuit, also then. */
+static void astray_without_a_lab(void **state)
+{
+	struct emu e;
+
+	(void)state;
+	begin(&e);
+	e.conf.lab = NULL;
+	assert_true(lab_port_mdbm(&e, 4 + 1) > LAB_DARK_MDBM);
+	assert_int_equal(lab_port_mdbm(&e, 4 + 3), LAB_DARK_MDBM);
+	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
+	assert_int_equal(lab_port_mdbm(&e, 4 + 1), LAB_DARK_MDBM);
+	assert_true(lab_port_mdbm(&e, 4 + 3) > LAB_DARK_MDBM);
+	assert_true(lab_port_mdbm(&e, 0) > LAB_DARK_MDBM);
+	end(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +206,9 @@ int main(void)
 		cmocka_unit_test(dark_without_circuit),
 		cmocka_unit_test(a_ring_without_laser_is_dark),
 		cmocka_unit_test(wrong_lines_are_named),
+		cmocka_unit_test(light_that_is_not_the_map),
+		cmocka_unit_test(light_goes_astray),
+		cmocka_unit_test(astray_without_a_lab),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
