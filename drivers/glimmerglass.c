@@ -3,8 +3,9 @@
  * 10001.., outputs 20001... The device knows locks of circuits with their
  * owners, and measures the loss of each.
  *
- * Reconstructed: how the size is written (LicensedPortMatrix=NxM) and that
- * CONNSTATE values other than steady and fault mean work in progress.
+ * Reconstructed: how the size is written (LicensedPortMatrix=NxM), that
+ * CONNSTATE values other than steady and fault mean work in progress, and that
+ * powers of outputs are told with those of inputs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 static const struct drv_option_spec options[] = {
 	TL1_OPTIONS("admin", "admin"),
 	{ "opmode", "when a connect is answered: sync or async", "sync" },
+	{ "power", "read the power of ports without a circuit too: yes or no",
+	  "no" },
 	{ NULL, NULL, NULL },
 };
 
@@ -40,6 +43,12 @@ static void ask_ports(const struct tl1_switch *s, struct tl1_command *c)
 {
 	(void)s;
 	tl1_command(c, "rtrv-cfg-fiber", "all", NULL);
+}
+
+static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "rtrv-port-power", "all", NULL);
 }
 
 static bool reported_port(const struct tl1_switch *s, const char *text,
@@ -176,15 +185,34 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	return rc ? rc : tl1_found_circuit(s, &c, err);
 }
 
+static bool any_port(const struct tl1_switch *s, const char *line,
+		     bool *is_out, int *index)
+{
+	*is_out = !port_value(line, "PORTID", IN_BASE, s->h.n_in, index);
+	return !*is_out ||
+	       port_value(line, "PORTID", OUT_BASE, s->h.n_out, index);
+}
+
+/* Of ports without a circuit too. */
+static int read_power(struct tl1_switch *s, char *line, struct err *err)
+{
+	bool is_out;
+	int index;
+
+	if (!any_port(s, line, &is_out, &index)) {
+		return tl1_unexpected(line, "PORTID", err);
+	}
+	return note_power(s, line, "PORTPOWER", is_out, index, err);
+}
+
 static int read_port(struct tl1_switch *s, char *line, struct err *err)
 {
 	char health[8];
 	struct drv_port *port;
+	bool is_out;
 	int index;
-	bool is_out = !port_value(line, "PORTID", IN_BASE, s->h.n_in, &index);
 
-	if (is_out && !port_value(line, "PORTID", OUT_BASE, s->h.n_out,
-				  &index)) {
+	if (!any_port(s, line, &is_out, &index)) {
 		return tl1_unexpected(line, "PORTID", err);
 	}
 	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) ||
@@ -203,6 +231,7 @@ static const struct tl1_read reads[] = {
 	{ TL1_SIZE, ask_system, read_system, NULL },
 	{ TL1_MAP, ask_map, read_circuit, NULL },
 	{ TL1_PORTS, ask_ports, read_port, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL },
 	{ 0 },
 };
 
@@ -225,22 +254,22 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	return step == 0;
 }
 
-static int parse_opmode(struct tl1_switch *s, const struct drv_config *cfg,
-			struct err *err)
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
+			 struct err *err)
 {
 	bool sync;
 	int rc = handle_option_choice(s->h.drv.cls, cfg, "opmode", "sync",
 				      "async", &sync, err);
 
 	snprintf(s->extra, sizeof(s->extra), "%s", sync ? "sync" : "async");
-	s->want_power = true;
-	return rc;
+	return rc ? rc : handle_option_choice(s->h.drv.cls, cfg, "power", "yes",
+					      "no", &s->want_power, err);
 }
 
 static const struct tl1_dialect dialect = {
 	.cls = &drv_glimmerglass_tl1,
 	.size = sizeof(struct tl1_switch),
-	.init = parse_opmode,
+	.init = parse_options,
 	.vendor = "Glimmerglass",
 	.verify = true,
 	.typ_switch_us = TYP_SWITCH_US,

@@ -516,6 +516,32 @@ static void a_circuit_that_fails_is_done_without_light(void **state)
 	tear_down(r);
 }
 
+/* Of ports without a circuit too, each told once. */
+static void power_of_all_ports_when_told_to(void **state)
+{
+	static const struct drv_item items[] = { ADD(1, 2) };
+	struct rig *r = set_up_as("glimmerglass-tl1", NULL);
+	int lit = 0;
+
+	(void)state;
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.caps.power, DRV_POWER_NONE);
+	rig_close(r);
+	rig_option(r, "power", "yes");
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.caps.power, DRV_POWER_BOTH);
+	assert_int_equal(r->snap.n_ports, 16);
+	for (int i = 0; i < 16; i++) {
+		assert_true(r->snap.ports[i].has_power);
+		lit += r->snap.ports[i].is_out &&
+		       r->snap.ports[i].power_mdbm > -5000;
+	}
+	assert_int_equal(lit, 1);
+	tear_down(r);
+}
+
 static void loss_is_told_per_circuit(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0) };
@@ -638,6 +664,7 @@ int main(void)
 		cmocka_unit_test(honours_the_locks_of_others),
 		cmocka_unit_test(our_own_lock_is_no_obstacle),
 		cmocka_unit_test(a_circuit_that_fails_is_done_without_light),
+		cmocka_unit_test(power_of_all_ports_when_told_to),
 		cmocka_unit_test(loss_is_told_per_circuit),
 		cmocka_unit_test(circuits_are_made_and_ended_in_two_steps),
 		cmocka_unit_test(an_entered_circuit_is_blocked_and_resumed),
