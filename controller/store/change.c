@@ -80,6 +80,9 @@ int store_change_read(struct store *s, sqlite3_stmt *st,
 	out->confirm_within_ns = sqlite3_column_int64(st, 13);
 	out->proof = sqlite3_column_int(st, 14);
 	out->trace = db_text(st, 15);
+	out->expected_down_ns = sqlite3_column_int64(st, 16);
+	out->down_ns = sqlite3_column_int64(st, 17);
+	out->down_by = sqlite3_column_int(st, 18);
 	if (!out->who || !out->comment || !out->config_name ||
 	    !out->summary || !out->request_id || !out->trace) {
 		store_change_fini(out);
@@ -312,7 +315,7 @@ static int insert_journal(struct store *s, const struct store_journal *j,
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "INSERT INTO journal_step "
-			    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "");
+			    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", "");
 
 	for (int i = 0; i < j->n_works && rc == 0; i++) {
 		rc = insert_work(s, st, id, i, &j->works[i], err);
@@ -332,13 +335,15 @@ static int insert_change(struct store *s, const struct store_journal *j,
 	return rc ? rc : db_run(s, err, "INSERT INTO change (generation, "
 				"started_ns, who, comment, config_name, "
 				"config, verdict, request, confirm_within_ns, "
-				"trace) VALUES (?, ?, ?, ?, ?, ?, 'running', "
-				"?, ?, ?)", "iisssssis", s->generation, now_ns,
+				"trace, expected_down_ns) VALUES (?, ?, ?, ?, "
+				"?, ?, 'running', ?, ?, ?, ?)", "iisssssisi",
+				s->generation, now_ns,
 				ch->who ? ch->who : "",
 				ch->comment ? ch->comment : "", c->name,
 				c->hash, ch->request_id ? ch->request_id : "",
 				ch->confirm_within_ns,
-				ch->trace ? ch->trace : "");
+				ch->trace ? ch->trace : "",
+				ch->expected_down_ns);
 }
 
 int store_begin(struct store *s, struct store_journal *j,
@@ -435,17 +440,58 @@ static int drop_closed_journals(struct store *s, struct err *err)
 	return rc ? rc : store_sweep(s, err);
 }
 
+/* What stays is proven as far as it was. */
+static int keep_proofs(struct store *s, int64_t id, struct err *err)
+{
+	return db_run(s, err, "UPDATE journal_step SET proof = i.proof FROM "
+		      "journal_device AS d JOIN intent_circuit AS i ON "
+		      "i.device = d.device WHERE d.change = ? AND "
+		      "journal_step.change = d.change AND "
+		      "journal_step.device_seq = d.seq AND journal_step.op IN "
+		      "('keep', 'leave') AND journal_step.in_port = i.in_port "
+		      "AND journal_step.out_port = i.out_port", "i", id);
+}
+
+static int write_proofs(struct store *s, const struct store_journal *j,
+			struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "UPDATE journal_step SET proof = ? "
+			    "WHERE change = ? AND device_seq = ? AND seq = ?",
+			    "");
+
+	for (int i = 0; i < j->n_works; i++) {
+		const struct store_work *w = &j->works[i];
+
+		for (int k = 0; k < w->n_steps && rc == 0; k++) {
+			if (w->steps[k].op == STORE_ADD) {
+				rc = db_bind(s, err, st, "iiii",
+					     (int64_t)w->steps[k].proof,
+					     j->change.id, (int64_t)i,
+					     (int64_t)k);
+				rc = rc ? rc : db_finish(s, err, st);
+			}
+		}
+	}
+	sqlite3_finalize(st);
+	return rc ? rc : db_run(s, err, "UPDATE change SET down_ns = ?, "
+				"down_by = ? WHERE id = ?", "iii",
+				j->change.down_ns, (int64_t)j->change.down_by,
+				j->change.id);
+}
+
 static int move_intent(struct store *s, int64_t id, struct err *err)
 {
-	int rc = db_run(s, err, "DELETE FROM intent_circuit", "");
+	int rc = keep_proofs(s, id, err);
 
+	rc = rc ? rc : db_run(s, err, "DELETE FROM intent_circuit", "");
 	rc = rc ? rc : db_run(s, err, "DELETE FROM intent_device", "");
 	rc = rc ? rc : db_run(s, err, "INSERT INTO intent_device "
 			      "SELECT device, new_program FROM journal_device "
 			      "WHERE change = ?", "i", id);
 	return rc ? rc : db_run(s, err, "INSERT INTO intent_circuit "
-				"SELECT d.device, st.in_port, st.out_port "
-				"FROM journal_step AS st JOIN journal_device "
+				"SELECT d.device, st.in_port, st.out_port, "
+				"st.proof FROM journal_step AS st JOIN journal_device "
 				"AS d ON d.change = st.change "
 				"AND d.seq = st.device_seq WHERE d.change = ? "
 				"AND st.op IN ('keep', 'add', "
@@ -521,8 +567,10 @@ int store_confirm(struct store *s, struct err *err)
 	return db_end(s, db_run(s, err, "DELETE FROM confirm", ""), err);
 }
 
-int store_commit(struct store *s, int64_t change, const char *summary,
-		 int proof, struct err *err)
+/* j NULL: found true by reading, after a restart. */
+static int commit(struct store *s, int64_t change,
+		  const struct store_journal *j, const char *summary,
+		  int proof, struct err *err)
 {
 	int rc = db_begin(s, err);
 
@@ -530,6 +578,9 @@ int store_commit(struct store *s, int64_t change, const char *summary,
 		return rc;
 	}
 	rc = require_open(s, change, err);
+	if (rc == 0 && j) {
+		rc = write_proofs(s, j, err);
+	}
 	rc = rc ? rc : move_intent(s, change, err);
 	rc = rc ? rc : move_confirm(s, change, err);
 	rc = rc ? rc : store_repairs_prune(s, change, err);
@@ -541,6 +592,18 @@ int store_commit(struct store *s, int64_t change, const char *summary,
 	rc = rc ? rc : supersede(s, change, err);
 	rc = rc ? rc : drop_closed_journals(s, err);
 	return end_and_refresh(s, rc, err);
+}
+
+int store_commit(struct store *s, int64_t change, const char *summary,
+		 int proof, struct err *err)
+{
+	return commit(s, change, NULL, summary, proof, err);
+}
+
+int store_commit_proven(struct store *s, const struct store_journal *j,
+			const char *summary, int proof, struct err *err)
+{
+	return commit(s, j->change.id, j, summary, proof, err);
 }
 
 int store_end(struct store *s, int64_t change, enum store_verdict verdict,

@@ -182,6 +182,29 @@ int store_intent(struct store *s, const char *device, struct store_light *out,
 	return rc;
 }
 
+int store_circuit_proof(struct store *s, const char *device,
+			struct light_xc xc, int *proof, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT proof FROM intent_circuit "
+			    "WHERE device = ? AND in_port = ? AND out_port = ?",
+			    "sii", device, (int64_t)xc.in, (int64_t)xc.out);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		*proof = sqlite3_column_int(st, 0);
+		rc = 0;
+	} else if (rc == 0) {
+		rc = err_set(err, WEFT_ENOTFOUND, "%s: no such circuit is "
+			     "intended", device);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int store_intent_devices(struct store *s, char ***names, int *n,
 			 struct err *err)
 {

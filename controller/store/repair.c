@@ -24,9 +24,10 @@ int store_repairs_put(struct store *s, const struct store_repair *v, int n,
 	}
 	for (int i = 0; i < n && rc == 0; i++) {
 		rc = db_run(s, err, "INSERT OR REPLACE INTO repair VALUES "
-			    "(?, ?, ?, ?, ?, ?)", "siiiis", v[i].device,
+			    "(?, ?, ?, ?, ?, ?, ?)", "siiiisi", v[i].device,
 			    (int64_t)v[i].xc.in, (int64_t)v[i].xc.out,
-			    v[i].change, clk_wall_ns(), v[i].why);
+			    v[i].change, clk_wall_ns(), v[i].why,
+			    (int64_t)v[i].layer);
 	}
 	return db_end(s, rc, err);
 }
@@ -37,7 +38,8 @@ int store_repairs_prune(struct store *s, int64_t change, struct err *err)
 		      "NOT EXISTS (SELECT 1 FROM journal_device AS d, "
 		      "journal_step AS t WHERE d.change = ? AND "
 		      "d.device = repair.device AND t.change = d.change AND "
-		      "t.device_seq = d.seq AND t.op = 'leave' AND "
+		      "t.device_seq = d.seq AND (t.op = 'leave' OR "
+		      "(t.op = 'keep' AND repair.layer > 0)) AND "
 		      "t.in_port = repair.in_port AND "
 		      "t.out_port = repair.out_port)", "ii", change, change);
 }
@@ -51,6 +53,7 @@ static int read_repair(sqlite3_stmt *st, struct store_repair *r,
 	r->change = sqlite3_column_int64(st, 3);
 	r->since_ns = sqlite3_column_int64(st, 4);
 	r->why = db_text(st, 5);
+	r->layer = sqlite3_column_int(st, 6);
 	return r->device && r->why ? 0 : err_nomem(err);
 }
 
@@ -60,7 +63,7 @@ int store_repairs(struct store *s, struct store_repair **out, int *n,
 	VEC(struct store_repair) v = { 0 };
 	sqlite3_stmt *st = NULL;
 	int rc = db_prepare(s, err, &st, "SELECT device, in_port, out_port, "
-			    "change, since_ns, why FROM repair "
+			    "change, since_ns, why, layer FROM repair "
 			    "ORDER BY device, in_port, out_port", "");
 
 	while (rc == 0 && (rc = db_step(s, err, st)) == 1) {

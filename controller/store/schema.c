@@ -211,6 +211,25 @@ static const char v10[] =
 	"  PRIMARY KEY (device, in_port, out_port)"
 	") STRICT, WITHOUT ROWID;";
 
+/* How far each circuit was proven; how long things take to come back, and how
+ * long they were away. */
+static const char v11[] =
+	"ALTER TABLE journal_step ADD COLUMN proof INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE intent_circuit ADD COLUMN proof INTEGER NOT NULL"
+	"  DEFAULT 0;"
+	"ALTER TABLE repair ADD COLUMN layer INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE change ADD COLUMN expected_down_ns INTEGER NOT NULL"
+	"  DEFAULT 0;"
+	"ALTER TABLE change ADD COLUMN down_ns INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE change ADD COLUMN down_by INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TABLE timing ("
+	"  kind TEXT NOT NULL CHECK (kind IN ('reactivation', 'switching')),"
+	"  name TEXT NOT NULL,"
+	"  seq INTEGER NOT NULL,"
+	"  ns INTEGER NOT NULL,"
+	"  PRIMARY KEY (kind, name, seq)"
+	") STRICT, WITHOUT ROWID;";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11,
 };

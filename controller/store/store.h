@@ -25,7 +25,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 10		/* of the file format (user_version) */
+#define STORE_VERSION 11		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_MAX 50000	/* lines kept */
@@ -165,6 +165,28 @@ int store_losses(struct store *s, const char *device, struct store_loss **v,
 int store_losses_put(struct store *s, const char *device,
 		     const struct store_loss *v, int n, struct err *err);
 
+/* How long things took of late. */
+enum store_timing_kind {
+	STORE_REACTIVATION,	/* of a host port: light to link */
+	STORE_SWITCHING,	/* of a device: command to map */
+};
+
+#define STORE_TIMINGS_MAX 9	/* times kept of each */
+
+struct store_timing {
+	char *name;
+	int n;
+	int64_t ns[STORE_TIMINGS_MAX];	/* the oldest first */
+};
+
+/* Those of a kind, by name. Free with store_timings_free. */
+int store_timings(struct store *s, enum store_timing_kind kind,
+		  struct store_timing **v, int *n, struct err *err);
+void store_timings_free(struct store_timing *v, int n);
+/* Replaces what is known of these names, in one transaction. */
+int store_timings_put(struct store *s, enum store_timing_kind kind,
+		      const struct store_timing *v, int n, struct err *err);
+
 /* The programs known by their digest. WEFT_ENOTFOUND when neither an intent nor an
  * open change holds it. */
 int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
@@ -201,6 +223,9 @@ struct store_change {
 	char *trace;		/* the trace of who asked for it, or "" */
 	int64_t confirm_within_ns; /* to be confirmed after its commit, or 0 */
 	int proof;		/* how well its light was proven, as given */
+	int64_t expected_down_ns;	/* of the plan, as given */
+	int64_t down_ns;	/* longest outage of a stage, 0: not known */
+	int down_by;		/* the level that its end was seen by */
 };
 
 void store_change_fini(struct store_change *c);
@@ -246,6 +271,8 @@ struct store_step {
 	struct light_xc xc;		/* not for LOAD */
 	enum store_step_state state;
 	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
+	int proof;			/* how far an ADD was proven, as given;
+					 * in the file once committed */
 	int stage;			/* of the change; not in the file */
 	bool is_straggler;		/* an ADD that the change goes on
 					 * without; not in the file */
@@ -297,6 +324,16 @@ int store_undoing(struct store *s, int64_t change, struct err *err);
  */
 int store_commit(struct store *s, int64_t change, const char *summary,
 		 int proof, struct err *err);
+
+/* The same, and remembers of each circuit that was made how far it was proven,
+ * and from change.down_ns and .down_by how long light was away. */
+int store_commit_proven(struct store *s, const struct store_journal *j,
+			const char *summary, int proof, struct err *err);
+
+/* How far a circuit of the intent was proven when it was made.
+ * WEFT_ENOTFOUND: it is not intended. */
+int store_circuit_proof(struct store *s, const char *device,
+			struct light_xc xc, int *proof, struct err *err);
 
 /* Ends a change without it having happened. Intent stays. INTERRUPTED and
  * STUCK keep the journal and let the generation grow, as older plans do not
@@ -362,17 +399,20 @@ int store_job_put(struct store *s, struct store_job *j, struct err *err);
 
 /* ---- repairs ------------------------------------------------------------- */
 
-/* A circuit that is intended, and that its change was committed without. */
+/* A circuit that is intended, and that its change was committed without: it
+ * was not made, or not proven. */
 struct store_repair {
 	char *device;
 	struct light_xc xc;
 	int64_t change, since_ns;	/* wall clock */
+	int layer;			/* the level that it failed to reach, as
+					 * given; 0: it was not made */
 	char *why;
 };
 
 /* Remembers circuits of a change before its commit, in one transaction;
  * since_ns is set by the store. A commit forgets those of earlier changes,
- * but what it leaves alone. */
+ * but what it leaves alone, and what was made, not proven and stays. */
 int store_repairs_put(struct store *s, const struct store_repair *v, int n,
 		      struct err *err);
 /* All, in order of device and circuit. Free with store_repairs_free. */

@@ -98,6 +98,79 @@ static void test_repairs(void **state)
 	store_free(s);
 }
 
+/* How far a circuit was proven is known as long as it is intended (checklist
+ * 7); what was made and failed a layer stays on the list as long as well. */
+static void test_proofs(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_journal j = journal_of(3, -1, 7);
+	struct store_repair r = { .device = "sw", .change = 1, .layer = 5,
+				  .why = "not the neighbour" }, *repairs;
+	struct store_change ch;
+	int n, proof, at;
+
+	for (at = 0; j.works[0].steps[at].op != STORE_ADD; at++) {
+	}
+	r.xc = j.works[0].steps[at].xc;
+	j.works[0].steps[at].proof = 5;
+	j.change.expected_down_ns = 40;
+	OK(begin(s, &j, "aa", &err));
+	OK(store_repairs_put(s, &r, 1, &err));
+	j.change.down_ns = 77;
+	j.change.down_by = 3;
+	OK(store_commit_proven(s, &j, "done", 3, &err));
+	store_journal_fini(&j);
+	store_free(s);
+	s = must_open(*state);
+	OK(store_circuit_proof(s, "sw", r.xc, &proof, &err));
+	assert_int_equal(proof, 5);
+	assert_int_equal(store_circuit_proof(s, "sw", (struct light_xc){ 99, 1 },
+					     &proof, &err), WEFT_ENOTFOUND);
+	OK(store_change_get(s, 1, &ch, &err));
+	assert_int_equal(ch.expected_down_ns, 40);
+	assert_int_equal(ch.down_ns, 77);
+	assert_int_equal(ch.down_by, 3);
+	store_change_fini(&ch);
+
+	j = journal_of(3, -1, 7);
+	j.works[0].steps[at].op = STORE_KEEP;
+	OK(begin(s, &j, "aa", &err));
+	OK(store_commit_proven(s, &j, "done", 3, &err));
+	OK(store_circuit_proof(s, "sw", r.xc, &proof, &err));
+	assert_int_equal(proof, 5);
+	OK(store_repairs(s, &repairs, &n, &err));
+	assert_int_equal(n, 1);
+	assert_int_equal(repairs[0].layer, 5);
+	store_repairs_free(repairs, n);
+	store_journal_fini(&j);
+	store_free(s);
+}
+
+/* The last times of each are kept, by kind and name (checklist 26). */
+static void test_timings(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_timing a = { "h0.p0", 2, { 30, 10 } };
+	struct store_timing b = { "ocs0", 1, { 5 } }, *v;
+	int n;
+
+	OK(store_timings_put(s, STORE_REACTIVATION, &a, 1, &err));
+	OK(store_timings_put(s, STORE_SWITCHING, &b, 1, &err));
+	a.n = 3;
+	a.ns[2] = 20;
+	OK(store_timings_put(s, STORE_REACTIVATION, &a, 1, &err));
+	store_free(s);
+	s = must_open(*state);
+	OK(store_timings(s, STORE_REACTIVATION, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0].name, "h0.p0");
+	assert_int_equal(v[0].n, 3);
+	assert_int_equal(v[0].ns[0], 30);
+	assert_int_equal(v[0].ns[2], 20);
+	store_timings_free(v, n);
+	store_free(s);
+}
+
 static void test_commit_moves_intent(void **state)
 {
 	struct store *s = must_open(*state);
@@ -445,9 +518,15 @@ static void refused(const struct place *p, int code, const char *words)
 	assert_non_null(strstr(err.msg, "state"));
 }
 
-/* Takes back what formats 3 to 10 have added; the list of ops that a journal
+/* Takes back what formats 3 to 11 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V9 "DROP TABLE circuit_loss; DROP TABLE lease;"
+#define WITHOUT_V10 "DROP TABLE timing;" \
+	"ALTER TABLE journal_step DROP COLUMN proof;" \
+	"ALTER TABLE intent_circuit DROP COLUMN proof;" \
+	"ALTER TABLE change DROP COLUMN expected_down_ns;" \
+	"ALTER TABLE change DROP COLUMN down_ns;" \
+	"ALTER TABLE change DROP COLUMN down_by;"
+#define WITHOUT_V9 WITHOUT_V10 "DROP TABLE circuit_loss; DROP TABLE lease;"
 #define WITHOUT_V7 WITHOUT_V9 "DROP TABLE repair;" \
 	"ALTER TABLE change DROP COLUMN trace;"
 
@@ -921,7 +1000,8 @@ int main(void)
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_observed_again), T(test_losses),
 		T(test_audit_is_bounded),
-		T(test_jobs), T(test_holds), T(test_repairs), T(test_jobs_are_bounded),
+		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
+		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
