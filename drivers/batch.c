@@ -31,16 +31,22 @@ static void refuse(struct batch *b, int i, enum drv_class_of_error c,
 	handle_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
 }
 
-static void refuse_busy(struct batch *b, int i, struct light_xc victim)
+void batch_busy_text(const struct drv_item *item, struct light_xc victim,
+		     char *text, size_t size)
 {
-	const struct drv_item *item = &b->h->batch->items[i];
 	bool add = item->op == DRV_ADD;
-	char text[DRV_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "%s %d-%d: %s %d-%d",
+	snprintf(text, size, "%s %d-%d: %s %d-%d",
 		 add ? "cannot connect" : "cannot remove", item->xc.in,
 		 item->xc.out, add ? "it would cut" : "connected is",
 		 victim.in, victim.out);
+}
+
+static void refuse_busy(struct batch *b, int i, struct light_xc victim)
+{
+	char text[DRV_TEXT_MAX];
+
+	batch_busy_text(&b->h->batch->items[i], victim, text, sizeof(text));
 	refuse(b, i, DRV_ERR_STATE, text);
 }
 

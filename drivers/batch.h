@@ -22,6 +22,10 @@ struct batch {
 bool batch_may_join(const struct batch *b, const struct drv_batch *items,
 		    int first, int end);
 
+/* What stands in the way of an item, in words. */
+void batch_busy_text(const struct drv_item *item, struct light_xc victim,
+		     char *text, size_t size);
+
 /* Finds the longest run of items from b->end that can share a command: then
  * true, and they are marked unknown. False when the batch is over: all is
  * done, or an item was refused. */

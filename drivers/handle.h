@@ -84,12 +84,13 @@ int handle_check(const struct drv_class *cls, const struct drv_config *cfg,
 void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
 		 size_t size);
 /* Opens h, which may be NULL for want of memory: checks cfg, runs ops.init,
- * makes the line. It is the whole rest of a class's open(); after a failure h
- * is freed, after it only drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and
- * what ops.init says. */
+ * makes the line. It is the whole rest of a class's open(). After a failure h
+ * is freed; else only drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what
+ * ops.init says. */
 int handle_open(struct handle *h, uv_loop_t *loop,
 		const struct drv_config *cfg, struct drv **out,
 		struct err *err);
+
 void handle_close(struct drv *dev, drv_close_cb cb, void *arg);
 void handle_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
 void handle_submit(struct drv *dev, const struct drv_batch *batch,

@@ -1,0 +1,45 @@
+/*
+ * What the files of the TL1 switches have of each other: tl1_session.c talks,
+ * tl1_switch.c reads, tl1_batch.c changes. For them alone; dialects see
+ * tl1_switch.h.
+ */
+#ifndef WEFT_DRIVERS_TL1_PARTS_H
+#define WEFT_DRIVERS_TL1_PARTS_H
+
+#include "drivers/tl1_switch.h"
+
+/* ---- tl1_session.c ------------------------------------------------------- */
+
+extern const struct line_conf tl1_line;
+
+/* Appends VERB:TID:AID:CTAG TAIL; to b. */
+void tl1_put_command(struct buf *b, const struct tl1_command *c,
+		     const char *tid, uint64_t tag);
+/* Asks, after a log-in if one is due; the whole answer goes to next, which
+ * must not keep it. A denial that a log-in or the device's name cures never
+ * gets there. */
+void tl1_ask(struct tl1_switch *s, const struct tl1_command *c,
+	     void (*next)(struct tl1_switch *, const struct tl1_message *));
+/* What a denial means and the device's remark, cut to size. */
+void tl1_denied_text(const struct tl1_message *m, char *text, size_t size);
+/* Ends the operation: `what` was denied. */
+void tl1_fail_denied(struct tl1_switch *s, const char *what,
+		     const struct tl1_message *m);
+/* Frees the pages of an answer that is not whole. */
+void tl1_forget_pages(struct tl1_switch *s);
+void tl1_stop(struct handle *h);
+
+/* ---- tl1_switch.c -------------------------------------------------------- */
+
+/* Asks what is wanted now (all for a snapshot; map, and size if this session
+ * was not asked for it yet, for a batch), then calls after. */
+void tl1_start_reads(struct tl1_switch *s,
+		     void (*after)(struct tl1_switch *s));
+/* Place of a circuit in s->circuits, or -1. O(circuits). */
+int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc);
+
+/* ---- tl1_batch.c --------------------------------------------------------- */
+
+void tl1_submit(struct handle *h);
+
+#endif
