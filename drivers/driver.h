@@ -140,7 +140,8 @@ void drv_snapshot_fini(struct drv_snapshot *s);
 enum drv_op { DRV_ADD, DRV_DEL };
 
 /* SAFE: an add on a busy port fails. UPDATE: it takes the port over.
- * REPLACE: the items (all DRV_ADD) become the whole map. */
+ * REPLACE: the items (all DRV_ADD) become the whole map. An add of a circuit
+ * that is listed and BLOCKED brings it to light. */
 enum drv_mode { DRV_SAFE, DRV_UPDATE, DRV_REPLACE };
 
 struct drv_item {

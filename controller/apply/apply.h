@@ -81,7 +81,8 @@ struct apply_device {
 	bool restarted;			/* epoch changed since the one before */
 	enum apply_level level;		/* of its intended light */
 	struct drv_snapshot snap;	/* last reading (zero if never) */
-	int n_missing, n_unexpected;	/* against intent */
+	int n_missing, n_unexpected;	/* against intent; one that is listed
+					 * and blocked is missing */
 	int n_pending;			/* explained by an open change */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 	int n_lossy;			/* circuits that lose too much, or more

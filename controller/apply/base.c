@@ -15,6 +15,7 @@ struct base {
 static void light_fini(struct plan_light *l)
 {
 	free((void *)l->xcs);
+	free((void *)l->dark);
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
 	free((void *)l->dead);
@@ -44,14 +45,19 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
 		    struct err *err)
 {
 	struct light_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
+	struct light_xc *dark = calloc(s->n_xcs + 1, sizeof(*dark));
 
-	if (!xcs) {
+	out->xcs = xcs;
+	out->dark = dark;
+	if (!xcs || !dark) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < s->n_xcs; i++) {
 		xcs[i] = s->xcs[i].xc;
+		if (s->xcs[i].state == DRV_BLOCKED) {
+			dark[out->n_dark++] = xcs[i];
+		}
 	}
-	out->xcs = xcs;
 	out->n_xcs = s->n_xcs;
 	return 0;
 }

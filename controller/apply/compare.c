@@ -120,7 +120,14 @@ static bool deletes(const struct store_work *w, struct light_xc xc)
 	return false;
 }
 
-/* The ports of xc may be held only by circuits that the change deletes. */
+/* Listed without light: to make it is to bring it to light. */
+static bool is_half_made(const struct drv_xc *x, struct light_xc xc)
+{
+	return x->state == DRV_BLOCKED && light_xc_cmp(&x->xc, &xc) == 0;
+}
+
+/* The ports of xc may be held only by circuits that the change deletes, and
+ * by xc itself as long as it has no light. */
 static const struct drv_xc *stranger(const struct store_work *w,
 				     const struct device *d,
 				     struct light_xc xc)
@@ -130,7 +137,7 @@ static const struct drv_xc *stranger(const struct store_work *w,
 
 	do {
 		x = snap_holder(&d->now.snap, d->any_to_any, xc, &at);
-	} while (x && deletes(w, x->xc));
+	} while (x && (deletes(w, x->xc) || is_half_made(x, xc)));
 	return x;
 }
 
@@ -333,10 +340,13 @@ enum store_step_state compare_step(const struct store_work *w,
 	}
 	x = snap_find(snap, step->xc);
 	there = x != NULL;
-	/* Half deleted: a device of two phases still lists it, without
-	 * light. */
-	if (step->op == STORE_DEL && x && x->state == DRV_BLOCKED) {
-		return STORE_UNKNOWN;
+	/* Half deleted or half made: a device of two phases lists it, without
+	 * light. What was never sent was so before. */
+	if (x && x->state == DRV_BLOCKED) {
+		return step->op != STORE_KEEP &&
+		       (step->state == STORE_PLANNED ||
+			step->state == STORE_AS_BEFORE) ? STORE_AS_BEFORE :
+							  STORE_UNKNOWN;
 	}
 	if (step->op == STORE_KEEP) {
 		return there ? STORE_AS_PLANNED : STORE_UNKNOWN;

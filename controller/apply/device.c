@@ -304,6 +304,34 @@ static void warn_dead(struct device *d, const struct drv_snapshot *s)
 		 more);
 }
 
+static bool intended(const struct device *d, struct light_xc xc)
+{
+	return d->intent.n_xcs && bsearch(&xc, d->intent.xcs, d->intent.n_xcs,
+					  sizeof(xc), light_xc_cmp);
+}
+
+/* Names the first of weft's circuits that are listed without light. */
+static void warn_blocked(struct device *d, const struct drv_snapshot *s)
+{
+	char what[48] = "", more[32] = "";
+	int n = 0;
+
+	for (int i = 0; i < s->n_xcs; i++) {
+		const struct drv_xc *x = &s->xcs[i];
+
+		if (x->state == DRV_BLOCKED && intended(d, x->xc) && !n++) {
+			xc_text(x->xc, what, sizeof(what));
+		}
+	}
+	if (n > 1) {
+		snprintf(more, sizeof(more), ", and %d more", n - 1);
+	}
+	if (n) {
+		snprintf(d->now.problem, sizeof(d->now.problem), "%s is listed"
+			 ", but blocked: it has no light%s", what, more);
+	}
+}
+
 /* What a reading says beside the map that somebody should know. */
 static void warn(struct device *d, const struct drv_snapshot *s)
 {
@@ -318,6 +346,8 @@ static void warn(struct device *d, const struct drv_snapshot *s)
 			 s->n_unlocked, s->lock_detail);
 	} else if (d->now.restarted) {
 		snprintf(text, size, "restarted since the last reading");
+	} else {
+		warn_blocked(d, s);
 	}
 }
 
@@ -480,12 +510,6 @@ static void assess_program(struct device *d)
 	d->now.n_unexpected += has != NULL;
 }
 
-static bool intended(const struct device *d, struct light_xc xc)
-{
-	return d->intent.n_xcs && bsearch(&xc, d->intent.xcs, d->intent.n_xcs,
-					  sizeof(xc), light_xc_cmp);
-}
-
 /* Also tells, by *lit, whether all intended circuits carry light. */
 static void assess_circuits(struct device *d, bool *lit)
 {
@@ -495,7 +519,7 @@ static void assess_circuits(struct device *d, bool *lit)
 		struct light_xc xc = d->intent.xcs[i];
 		const struct drv_xc *x = snap_find(s, xc);
 
-		if (x) {
+		if (x && x->state != DRV_BLOCKED) {
 			*lit = *lit && x->state == DRV_TUNED;
 		} else if (pending(d, STORE_DEL, xc)) {
 			d->now.n_pending++;

@@ -21,12 +21,14 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	*to = *from;
 	to->programs = NULL;
 	to->xcs = copy_array(from->xcs, from->n_xcs, sizeof(*from->xcs));
+	to->dark = copy_array(from->dark, from->n_dark, sizeof(*from->dark));
 	to->bad_in = copy_array(from->bad_in, from->n_bad_in,
 				sizeof(*from->bad_in));
 	to->bad_out = copy_array(from->bad_out, from->n_bad_out,
 				 sizeof(*from->bad_out));
 	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
-	if (!to->xcs || !to->bad_in || !to->bad_out || !to->dead) {
+	if (!to->xcs || !to->dark || !to->bad_in || !to->bad_out ||
+	    !to->dead) {
 		return err_nomem(err);
 	}
 	if (!from->programs) {
@@ -84,6 +86,7 @@ static void free_lights(struct plan_light *v, int n)
 {
 	for (int i = 0; v && i < n; i++) {
 		free((void *)v[i].xcs);
+		free((void *)v[i].dark);
 		free((void *)v[i].bad_in);
 		free((void *)v[i].bad_out);
 		free((void *)v[i].dead);

@@ -93,6 +93,7 @@ static int compare_maps(const struct views *s, const struct apply_device *a,
 {
 	int i = 0, k = 0, r = 0;
 
+	/* A circuit that is listed and blocked is missing all the same. */
 	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
 		int order = i == intent->n_xcs	  ? 1
 			    : k == a->snap.n_xcs ? -1
@@ -100,7 +101,8 @@ static int compare_maps(const struct views *s, const struct apply_device *a,
 							&intent->xcs[i],
 							&a->snap.xcs[k].xc);
 
-		if (order < 0) {
+		if (order < 0 ||
+		    (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
 			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i],
 				     missing, pending);
 		} else if (order > 0) {

@@ -275,7 +275,7 @@ static int *cell(const struct work *w, int *table, const struct wish *wish,
 /* ---- giving circuits out ---- */
 
 static void emit(struct work *w, struct wish *wish, int site,
-		 struct light_xc xc, int tx, int rx, bool moved)
+		 struct light_xc xc, int tx, int rx)
 {
 	const struct model_device *dev =
 		&w->fabric->devices[w->site_device[site]];
@@ -293,18 +293,18 @@ static void emit(struct work *w, struct wish *wish, int site,
 		.channel = host->n_channels ? host->channels[0] : -1,
 		.loss_mdb = ports[tx].tx_loss_mdb + dev->loss_mdb +
 			    ports[rx].rx_loss_mdb,
-		.moved = moved,
+		.moved = !plan_is_lit(plan_observed(w->ctx,
+						    w->site_device[site]), xc),
 	};
 }
 
 /* Emits a circuit, and on a duplex site its way back. */
 static void emit_both(struct work *w, struct wish *wish, int site,
-		      struct light_xc xc, int tx, int rx, bool moved)
+		      struct light_xc xc, int tx, int rx)
 {
-	emit(w, wish, site, xc, tx, rx, moved);
+	emit(w, wish, site, xc, tx, rx);
 	if (w->duplex) {
-		emit(w, find_wish(w, wish->v, wish->u), site, xc, rx, tx,
-		     moved);
+		emit(w, find_wish(w, wish->v, wish->u), site, xc, rx, tx);
 	}
 }
 
@@ -318,7 +318,7 @@ static void adopt_foreign(struct work *w, int site, struct light_xc xc,
 	}
 	wish = wish_of(w, tx, rx);
 	if (wish && wish->used < wish->n) {
-		emit_both(w, wish, site, xc, tx, rx, false);
+		emit_both(w, wish, site, xc, tx, rx);
 	}
 }
 
@@ -357,7 +357,7 @@ static void keep_present(struct work *w, int site, struct light_xc xc, int tx,
 
 	if (give && *give > 0) {
 		--*give;
-		emit_both(w, wish, site, xc, tx, rx, false);
+		emit_both(w, wish, site, xc, tx, rx);
 	}
 }
 
@@ -409,7 +409,7 @@ static void restore_missing(struct work *w, int site, struct light_xc xc,
 
 	if (give && *give > 0) {
 		--*give;
-		emit_both(w, wish, site, xc, tx, rx, true);
+		emit_both(w, wish, site, xc, tx, rx);
 	}
 }
 
@@ -467,8 +467,7 @@ static int fill_site(struct work *w, int site, struct err *err)
 					       w->fabric->devices[device].name);
 			}
 			--*cell(w, w->give, wish, site);
-			emit_both(w, wish, site, xc_between(w, tx, rx), tx, rx,
-				  true);
+			emit_both(w, wish, site, xc_between(w, tx, rx), tx, rx);
 		}
 	}
 	return 0;

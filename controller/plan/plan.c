@@ -28,6 +28,14 @@ bool plan_light_has(const struct plan_light *light, struct light_xc xc)
 	       bsearch(&xc, light->xcs, light->n_xcs, sizeof(xc), light_xc_cmp);
 }
 
+bool plan_is_lit(const struct plan_light *light, struct light_xc xc)
+{
+	const struct plan_light dark = { .n_xcs = light->n_dark,
+					 .xcs = light->dark };
+
+	return plan_light_has(light, xc) && !plan_light_has(&dark, xc);
+}
+
 bool plan_is_foreign(const struct plan_ctx *ctx, int device,
 		     struct light_xc xc)
 {

@@ -21,6 +21,9 @@ struct plan_light {
 	bool known;			/* false: never read; taken as dark */
 	int n_xcs;
 	const struct light_xc *xcs;	/* sorted */
+	int n_dark;			/* of xcs, sorted: listed, and without
+					 * light until they are made again */
+	const struct light_xc *dark;
 	const struct light_ring *programs;	/* rings; NULL: none */
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */

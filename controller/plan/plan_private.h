@@ -19,6 +19,8 @@ const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
 
 /* True when the sorted list holds xc. O(log n). */
 bool plan_light_has(const struct plan_light *light, struct light_xc xc);
+/* The same, and not dark. */
+bool plan_is_lit(const struct plan_light *light, struct light_xc xc);
 
 /* True when a circuit that was made is not there any more, or a port of it
  * has failed; either: an input is an output as well. remains.c */

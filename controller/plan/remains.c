@@ -28,7 +28,7 @@ static bool has_port(int n, const int *ports, int port)
 bool plan_has_died(const struct plan_light *seen, bool either,
 		   struct light_xc xc)
 {
-	return !plan_light_has(seen, xc) ||
+	return !plan_is_lit(seen, xc) ||
 	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
 	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
 	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||

@@ -199,14 +199,14 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 
 	for (int i = 0; i < seen->n_xcs && rc == 0; i++) {
 		if (plan_light_has(&want, seen->xcs[i])) {
-			d->n_keep++;
+			d->n_keep += plan_is_lit(seen, seen->xcs[i]);
 		} else {
 			rc = place_unwanted(ctx, d, seen->xcs[i], seen->n_xcs,
 					    err);
 		}
 	}
 	for (int i = 0; i < d->n_want && rc == 0; i++) {
-		if (!plan_light_has(seen, d->want[i]) &&
+		if (!plan_is_lit(seen, d->want[i]) &&
 		    !plan_light_has(&leave, d->want[i])) {
 			rc = push_xc(&d->add, &d->n_add, d->n_want,
 				     d->want[i], err);

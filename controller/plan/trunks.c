@@ -609,8 +609,7 @@ static int emit_path(struct work *w, const struct rwa_path *p,
 			w->kind.v[hops[h].arc] == TRUNK ? &f->trunks[id] : NULL;
 
 		c.xc.out = t ? t->from_port : f->ports[rx].rx_port;
-		c.moved = !plan_light_has(plan_observed(w->ctx, c.device),
-					  c.xc);
+		c.moved = !plan_is_lit(plan_observed(w->ctx, c.device), c.xc);
 		if (vec_push(&w->out, c)) {
 			return err_nomem(err);
 		}

@@ -407,7 +407,8 @@ static inline void plan_switch(const struct plan_base *b, const struct want *w,
 	d->del = calloc(seen->n_xcs + 1, sizeof(*d->del));
 	for (int i = 0; i < w->n; i++) {
 		d->want[d->n_want++] = w->xcs[i];
-		if (!xc_in(seen->xcs, seen->n_xcs, w->xcs[i])) {
+		if (!xc_in(seen->xcs, seen->n_xcs, w->xcs[i]) ||
+		    xc_in(seen->dark, seen->n_dark, w->xcs[i])) {
 			d->add[d->n_add++] = w->xcs[i];
 		}
 	}

@@ -619,6 +619,30 @@ static void test_half_deleted(void **state)
 	assert_first(r);
 }
 
+/* What is intended and listed without light is missing, and the next apply of
+ * the same brings it to light. */
+static void test_blocked_is_made_again(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	rig_wrap_b(r);
+	rig_b.blocked = true;
+	rig_read(r);
+	assert_int_equal(rig_device(r, "b")->n_missing, 1);
+	assert_int_equal(rig_device(r, "b")->n_unexpected, 0);
+	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
+	assert_string_equal(rig_device(r, "b")->problem, "in 6 -> out 7 is "
+			    "listed, but blocked: it has no light");
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_says(buf_cstr(&r->events), "0 deleted, 1 made");
+	assert_false(rig_b.blocked);
+	assert_first(r);
+	assert_string_equal(rig_device(r, "b")->problem, "");
+	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_NOTHING_TO_DO);
+}
+
 /* All circuits of a move on, around in a circle; two of b. */
 static const struct want third[] = {
 	{ "a", 3, { { 0, 2 }, { 1, 3 }, { 2, 1 } }, NULL },
@@ -1018,7 +1042,8 @@ int main(void)
 		T(test_unreachable),
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),
-		T(test_cancel), T(test_half_deleted), T(test_stages), T(test_stages_undone),
+		T(test_cancel), T(test_half_deleted),
+		T(test_blocked_is_made_again), T(test_stages), T(test_stages_undone),
 		T(test_stages_and_a_lost_map), T(test_gate),
 		T(test_gate_closed), T(test_gate_and_a_stranger),
 		T(test_gate_stops),

@@ -194,24 +194,31 @@ static void test_mixed(void **state)
 	assert_string_equal(r->text, "no change was open");
 }
 
-/* A device that restarted has lost what was only to be kept. */
-static void test_kept_lost(void **state)
+/* All steps of one device of the open change were sent. */
+static void mark_sent(struct rig *r, int work)
 {
-	struct rig *r = *state;
 	struct store_journal *v;
 	struct err err = { 0 };
 	int n;
 
+	assert_int_equal(store_open_changes(r->store, &v, &n, &err), 0);
+	for (int i = 0; i < v[0].works[work].n_steps; i++) {
+		v[0].works[work].steps[i].state = STORE_SENT;
+	}
+	assert_int_equal(store_mark(r->store, &v[0], work, 0,
+				    v[0].works[work].n_steps, &err), 0);
+	store_journals_free(v, n);
+}
+
+/* A device that restarted has lost what was only to be kept. */
+static void test_kept_lost(void **state)
+{
+	struct rig *r = *state;
+
 	two_switches(r, "");
 	rig_go(r, PLAN_SAFE, first, 2);
 	leave_open(r);
-	assert_int_equal(store_open_changes(r->store, &v, &n, &err), 0);
-	for (int i = 0; i < v[0].works[0].n_steps; i++) {
-		v[0].works[0].steps[i].state = STORE_SENT;
-	}
-	assert_int_equal(store_mark(r->store, &v[0], 0, 0,
-				    v[0].works[0].n_steps, &err), 0);
-	store_journals_free(v, n);
+	mark_sent(r, 0);
 	rig_meddle(r, "a", DRV_DEL, 2, 3);
 	restart(r);
 	rig_recover(r);
@@ -221,6 +228,39 @@ static void test_kept_lost(void **state)
 	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
 	rig_read(r);
 	assert_explained(r, 0);
+}
+
+/* A circuit that is listed without light was neither made nor left as it was,
+ * unless nothing was sent. */
+static void test_half_made(void **state)
+{
+	struct rig *r = *state;
+
+	for (int sent = 0; sent < 2; sent++) {
+		rig_fini(r);
+		rig_init(r);
+		rig_up(r);
+		two_switches(r, "");
+		rig_go(r, PLAN_SAFE, first, 2);
+		leave_open(r);
+		if (sent) {
+			mark_sent(r, 1);
+		}
+		restart(r);
+		rig_wrap_b(r);
+		rig_b.blocked = true;
+		rig_recover(r);
+		assert_int_equal(r->rc, sent ? WEFT_EUNAVAIL : 0);
+		assert_verdict(r, sent ? STORE_INTERRUPTED : STORE_ABORTED);
+		assert_int_equal(r->n_commands, 0);
+		assert_int_equal(rig_device(r, "b")->n_pending, sent);
+		assert_int_equal(rig_device(r, "b")->n_missing, !sent);
+		assert_int_equal(rig_go(r, PLAN_SAFE, first, 2),
+				 APPLY_COMMITTED);
+		assert_false(rig_b.blocked);
+		rig_read(r);
+		assert_explained(r, 0);
+	}
 }
 
 /* Nothing begins while the state of the devices is not known. */
@@ -582,7 +622,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_nothing_open), T(test_as_before), T(test_as_planned),
-		T(test_mixed), T(test_kept_lost),
+		T(test_mixed), T(test_kept_lost), T(test_half_made),
 		T(test_must_be_settled_first), T(test_forward_after_mixed),
 		T(test_failed_after_mixed), T(test_device_away),
 		T(test_while_undoing), T(test_stuck_is_freed),

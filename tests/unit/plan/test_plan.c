@@ -172,7 +172,8 @@ static void another_topology_keeps_what_it_shares(void **state)
 	model_free(f);
 }
 
-/* Circuits of a random part go missing: just those are made again. Those of
+/* Circuits of a random part go missing, or lose their light while they stay in
+ * the list: just those are made again. Those of
  * `more` came first, so what `text` has is not on the ports of its first
  * choice. */
 static void check_repair(const char *more, const char *text, uint64_t seed)
@@ -190,16 +191,26 @@ static void check_repair(const char *more, const char *text, uint64_t seed)
 	for (int d = 0; d < f->n_devices; d++) {
 		struct light_xc *left = calloc((size_t)intent[d].n_xcs + 1,
 					       sizeof(*left));
+		struct light_xc *dark = calloc((size_t)intent[d].n_xcs + 1,
+					       sizeof(*dark));
 		int n = 0;
 
 		assert_non_null(left);
+		assert_non_null(dark);
 		for (int i = 0; i < intent[d].n_xcs; i++) {
-			if (rng_mix(seed + (uint64_t)(d * 100 + i)) % 2) {
+			uint64_t what = rng_mix(seed + (uint64_t)(d * 100 + i)) %
+					4;
+
+			if (what > 0) {
 				left[n++] = intent[d].xcs[i];
 			}
+			if (what == 1) {
+				dark[seen[d].n_dark++] = intent[d].xcs[i];
+			}
 		}
-		n_gone += intent[d].n_xcs - n;
+		n_gone += intent[d].n_xcs - n + seen[d].n_dark;
 		seen[d].xcs = left;
+		seen[d].dark = dark;
 		seen[d].n_xcs = n;
 	}
 	second = plan_of(f, &base);
@@ -218,6 +229,7 @@ static void check_repair(const char *more, const char *text, uint64_t seed)
 	plan_free(second);
 	for (int d = 0; d < f->n_devices; d++) {
 		free((void *)seen[d].xcs);
+		free((void *)seen[d].dark);
 	}
 	free(seen);
 	free(intent);
