@@ -583,8 +583,10 @@ def main():
         soak.stop_weftd(signal.SIGTERM)
     with open(f"{args.dir}/weftd.log", errors="replace") as log:
         text = log.read()
-    good.append(tap("ERROR: " not in text and "runtime error" not in text,
-                    "the sanitizers found nothing in weftd"))
+    found = re.search(r"^.*(ERROR: |runtime error)(.*\n){,40}", text, re.M)
+    if found:
+        print("# " + found[0].replace("\n", "\n# "))
+    good.append(tap(not found, "the sanitizers found nothing in weftd"))
     print(f"1..{n}")
     sys.exit(not all(good))
 
