@@ -32,7 +32,7 @@ BROWSER := chromium chromium-driver
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base lp rpc http proto light host topology collective rwa optree drivers \
-	emulators model plan wire page store apply testbed daemon cli
+	emulators model plan wire page store dispatch apply testbed daemon cli
 
 DIR_base := lib/base
 DIR_lp := lib/lp
@@ -52,6 +52,7 @@ DIR_plan := controller/plan
 DIR_wire := controller/wire
 DIR_page := controller/page
 DIR_store := controller/store
+DIR_dispatch := controller/dispatch
 DIR_apply := controller/apply
 DIR_testbed := controller/testbed
 DIR_daemon := controller/daemon
@@ -72,16 +73,17 @@ DEPS_drivers := base light host
 DEPS_emulators := base light drivers
 DEPS_model := base topology collective rwa light
 DEPS_plan := base lp topology collective rwa optree model light
-DEPS_wire := base light collective model plan proto
+DEPS_wire := base light collective model plan dispatch proto
 DEPS_page := base model plan light
 DEPS_store := base model light
-DEPS_apply := base model light drivers plan store
+DEPS_dispatch := base model light drivers plan
+DEPS_apply := base model light drivers plan store dispatch
 DEPS_testbed := base topology collective rwa optree model light host drivers plan
-DEPS_daemon := base host model light drivers plan wire page store apply rpc http proto collective
-DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire testbed rpc proto
+DEPS_daemon := base host model light drivers plan wire page store dispatch apply rpc http proto collective
+DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire dispatch testbed rpc proto
 
 # Archives in link order: a room before the rooms it uses.
-LINK_ORDER := cli testbed daemon apply store wire page plan model emulators drivers optree \
+LINK_ORDER := cli testbed daemon apply store wire dispatch page plan model emulators drivers optree \
 	collective rwa topology lp rpc http proto light host base
 closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
 	$(call closure,$(d)))))

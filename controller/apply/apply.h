@@ -14,6 +14,7 @@
 
 #include <uv.h>
 
+#include "controller/dispatch/dispatch.h"
 #include "controller/model/model.h"
 #include "controller/plan/plan.h"
 #include "controller/store/store.h"
@@ -146,6 +147,12 @@ void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
 int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		    enum plan_mode mode, struct plan_base *out,
 		    struct err *err);
+
+/* What carrying out a plan made from apply_plan_base would send. Devices that
+ * are not open are opened for the time, without a connection. The errors of
+ * dispatch_open and dispatch_explain. */
+int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
+		  void *arg, struct err *err);
 
 /* The change of which the store could not be told how it ended, or whose
  * process ended first, or 0: apply_recover() must come before another. */

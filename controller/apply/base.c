@@ -183,9 +183,8 @@ static int fill_intent(const struct apply *a, const struct device *d,
 	return rc;
 }
 
-/* A device of another fabric is the same one only if its session is. */
-static const struct device *same_device(const struct apply *a,
-					const struct model_device *m)
+const struct device *base_device(const struct apply *a,
+				 const struct model_device *m)
 {
 	struct device *d = devset_find(a->set, m->name);
 	char *signature = d ? device_signature(m) : NULL;
@@ -214,7 +213,7 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < b->n && rc == 0; i++) {
-		const struct device *d = same_device(a, &fabric->devices[i]);
+		const struct device *d = base_device(a, &fabric->devices[i]);
 
 		if (d) {
 			rc = fill_intent(a, d, &b->intent[i], err);

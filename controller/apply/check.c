@@ -4,21 +4,17 @@
 
 #include "controller/apply/private.h"
 
-/* Whether one command for the whole map is right: it must save commands and
- * put no circuit at risk that the plan does not move, as a device may cut the
- * command short and this process may not live to repair it. */
-static bool replace_saves(const struct run *r)
+static bool replaces(const struct run *r)
 {
 	const struct drv_snapshot *s = &r->dev->now.snap;
-	int n_del = run_count(r, STORE_DEL);
-	int n_add = run_count(r, STORE_ADD);
-	int max = s->caps.max_batch;
+	const struct dispatch_stage stage = {
+		.n_del = run_count(r, STORE_DEL),
+		.n_add = run_count(r, STORE_ADD),
+		.n_keep = run_count(r, STORE_KEEP),
+		.n_there = s->n_xcs,
+	};
 
-	/* All deleted ones are there, so an equal count means that there are
-	 * no others. */
-	return s->caps.atomic_replace && n_del && n_add && !r->w->is_ring &&
-	       run_count(r, STORE_KEEP) == 0 && (max == 0 || n_add <= max) &&
-	       s->n_xcs == n_del;
+	return !r->w->is_ring && dispatch_replaces(&s->caps, &stage);
 }
 
 static int remember_before(struct run *r, struct err *err)
@@ -34,7 +30,7 @@ static int remember_before(struct run *r, struct err *err)
 		r->before[r->n_before] = s->xcs[r->n_before].xc;
 	}
 	snprintf(r->epoch, sizeof(r->epoch), "%s", s->epoch);
-	r->replace = replace_saves(r);
+	r->replace = replaces(r);
 	return 0;
 }
 

@@ -63,48 +63,16 @@ static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 }
 
 static int open_driver(struct device *d, const struct model_fabric *f,
-		       const struct model_device *m, struct err *err)
+		       int index, struct err *err)
 {
-	bool ring = m->kind == MODEL_RING;
-	struct drv_option *options = calloc(m->n_options + 1,
-					    sizeof(*options));
-	struct drv_config cfg = {
-		.name = m->name,
-		.address = m->address,
-		.n_in = ring ? m->n_members : m->n_in,
-		.n_out = ring ? m->ring.channels : m->n_out,
-		.any_to_any = m->any_to_any,
-		.ring_fibres = ring ? m->ring.fibres : 0,
-		.timeout_ms = m->timeout_ms,
-		.fence = store_fence(d->a->store),
-		.options = options,
-		.n_options = m->n_options,
-	};
-	int rc;
+	int rc = dispatch_open(d->a->loop, f, index, store_fence(d->a->store),
+			       &d->drv, err);
 
-	if (!options) {
-		return err_nomem(err);
+	if (rc == 0) {
+		drv_set_trace(d->drv, on_trace, d);
+		drv_set_events(d->drv, on_event, d);
 	}
-	for (int i = 0; i < m->n_options; i++) {
-		options[i].key = m->options[i].key;
-		options[i].value = m->options[i].value;
-	}
-	rc = drv_open(d->a->loop, m->driver, &cfg, &d->drv, err);
-	free(options);
-	if (rc == 0 && (d->drv->cls->kind == DRV_RING) != ring) {
-		rc = err_set(err, WEFT_EINVAL, "device %s: driver %s is not "
-			     "for a %s", m->name, m->driver,
-			     model_device_kind_name(m->kind));
-	}
-	if (rc) {
-		rc = err && rc == WEFT_ENOTFOUND ? err->code = WEFT_EINVAL :
-						   rc;
-		err_at(err, f->file, m->place.line, m->place.col);
-		return rc;
-	}
-	drv_set_trace(d->drv, on_trace, d);
-	drv_set_events(d->drv, on_event, d);
-	return 0;
+	return rc;
 }
 
 /* The last reading of an earlier process: shown until the first of this
@@ -205,7 +173,7 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	d->driver = strdup(m->driver);
 	d->signature = device_signature(m);
 	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
-	rc = rc ? rc : open_driver(d, f, m, err);
+	rc = rc ? rc : open_driver(d, f, index, err);
 	rc = rc ? rc : load_reading(d, err);
 	rc = rc ? rc : loss_load(d, err);
 	rc = rc ? rc : device_load_intent(d, err);

@@ -6,6 +6,7 @@
  *   loss.c     what its circuits lose
  *   set.c      the devices of one fabric
  *   base.c     what a plan starts from
+ *   dry_run.c  what a plan would send
  *   compare.c  readings against plans and intent (pure)
  *   journal.c  a plan as a journal (pure)
  *   change.c   a change on its way through the phases
@@ -302,6 +303,10 @@ void recovery_abandon(struct recovery *r);
 
 struct base;
 void base_free(struct base *b);
+/* The device in the present set that m means, NULL when none does: one of
+ * another fabric is the same one only if its session is. */
+const struct device *base_device(const struct apply *a,
+				 const struct model_device *m);
 
 /* ---- the engine ---------------------------------------------------------- */
 

@@ -16,15 +16,18 @@ static void put_item(struct run *r, int step)
 /* The next steps of one kind, from r->first on, as many as fit a batch. */
 static void collect_steps(struct run *r, enum store_op op)
 {
-	int max = r->dev->now.snap.caps.max_batch;
+	int n = 0;
 
 	r->n_sent = 0;
 	while (r->first < r->end && r->w->steps[r->first].op != op) {
 		r->first++;
 	}
-	for (int i = r->first; i < r->end &&
-	     r->w->steps[i].op == op && (max == 0 || r->n_sent < max); i++) {
-		put_item(r, i);
+	while (r->first + n < r->end && r->w->steps[r->first + n].op == op) {
+		n++;
+	}
+	n = dispatch_batch(&r->dev->now.snap.caps, n);
+	for (int i = 0; i < n; i++) {
+		put_item(r, r->first + i);
 	}
 	r->batch = (struct drv_batch){ .mode = DRV_SAFE, .items = r->items,
 				       .n_items = r->n_sent };

@@ -27,8 +27,9 @@ static int take_part(const Weft__V1__PlanPart *part, void *arg,
 }
 
 /* No weftd: nothing is known of the devices, so that all is new. */
-static int plan_offline(const struct model_fabric *f, Weft__V1__Mode mode,
-			struct plan_view *v, struct err *err)
+static int plan_offline(const struct cli *c, const struct model_fabric *f,
+			Weft__V1__Mode mode, struct plan_view *v,
+			struct err *err)
 {
 	struct plan_base base = {
 		.mode = mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
@@ -39,6 +40,9 @@ static int plan_offline(const struct model_fabric *f, Weft__V1__Mode mode,
 
 	if (r == 0) {
 		r = wire_plan(p, &base, true, take_part, v, err);
+	}
+	if (r == 0 && cli_has(c, "commands")) {
+		r = plan_commands(p, take_part, v, err);
 	}
 	plan_free(p);
 	return r;
@@ -57,8 +61,8 @@ static int on_part(const ProtobufCMessage *msg, void *arg)
 			     &rec->err);
 }
 
-static int plan_online(struct rpc_client *client, const struct model_fabric *f,
-		       Weft__V1__Mode mode, bool want_file,
+static int plan_online(const struct cli *c, struct rpc_client *client,
+		       const struct model_fabric *f, Weft__V1__Mode mode,
 		       struct plan_view *v, struct err *err)
 {
 	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
@@ -71,7 +75,8 @@ static int plan_online(struct rpc_client *client, const struct model_fabric *f,
 		req.config.len = f->text_len;
 	}
 	req.mode = mode;
-	req.want_file = want_file;
+	req.want_file = cli_has(c, "output");
+	req.want_commands = cli_has(c, "commands");
 	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
 			    &weft__v1__plan_part__descriptor, 0, on_part,
 			    &rec, NULL, err);
@@ -91,17 +96,17 @@ static int make_plan(struct cli *c, const struct model_fabric *f,
 	int r = cli_read_mode(c, &mode, err);
 
 	if (r || (f && cli_has(c, "offline"))) {
-		return r ? r : plan_offline(f, mode, v, err);
+		return r ? r : plan_offline(c, f, mode, v, err);
 	}
 	r = cli_connect(c, &client, err);
 	if (r == WEFT_EUNAVAIL && f) {
 		cli_say(c, CLI_NORMAL, "%s: planning against dark devices",
 			err->msg);
 		err_clear(err);
-		return plan_offline(f, mode, v, err);
+		return plan_offline(c, f, mode, v, err);
 	}
 	if (r == 0) {
-		r = plan_online(client, f, mode, cli_has(c, "output"), v, err);
+		r = plan_online(c, client, f, mode, v, err);
 	}
 	rpc_client_close(client);
 	return r;

@@ -66,6 +66,9 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
 	case WEFT__V1__PLAN_PART__PART_JOB:
 		return append((void ***)&v->jobs, &v->n_jobs, &v->cap_jobs,
 			      &part->job->base, err);
+	case WEFT__V1__PLAN_PART__PART_BATCH:
+		return append((void ***)&v->batches, &v->n_batches,
+			      &v->cap_batches, &part->batch->base, err);
 	case WEFT__V1__PLAN_PART__PART_FILE:
 		buf_add(&v->file, part->file.data, part->file.len);
 		return v->file.failed ? err_nomem(err) : 0;
@@ -85,8 +88,12 @@ void plan_view_fini(struct plan_view *v)
 	for (size_t i = 0; i < v->n_jobs; i++) {
 		weft__v1__plan_job__free_unpacked(v->jobs[i], NULL);
 	}
+	for (size_t i = 0; i < v->n_batches; i++) {
+		weft__v1__plan_batch__free_unpacked(v->batches[i], NULL);
+	}
 	free(v->devices);
 	free(v->jobs);
+	free(v->batches);
 	buf_fini(&v->file);
 	memset(v, 0, sizeof(*v));
 }
@@ -347,6 +354,7 @@ static int print_table(struct cli *c, const struct plan_view *v,
 	if (r == 0) {
 		buf_str(&p.b, v->n_jobs ? "\n" : "");
 		draw_summary(&p, v->summary);
+		plan_commands_draw(&p.b, v);
 	}
 	if (r || p.b.failed) {
 		r = err_nomem(err);
@@ -457,6 +465,9 @@ static void out_plan(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	cli_out_jobs(c, o, v->jobs, v->n_jobs);
+	if (cli_has(c, "commands")) {
+		plan_commands_out(o, v);
+	}
 }
 
 int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err)

@@ -11,6 +11,7 @@
 #include "controller/cli/tree.h"
 #include "controller/model/model.h"
 #include "controller/wire/report.h"
+#include "controller/wire/wire.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/out.h"
@@ -150,6 +151,8 @@ struct plan_view {
 	size_t n_devices, n_jobs, cap_devices, cap_jobs;
 	Weft__V1__PlanDevice **devices;
 	Weft__V1__PlanJob **jobs;
+	size_t n_batches, cap_batches;
+	Weft__V1__PlanBatch **batches;
 	struct buf file;
 };
 
@@ -162,6 +165,17 @@ int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
 /* Jobs as an array of o. */
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n);
+
+/* ---- plan_commands.c: what a plan would send ---- */
+
+/* The batches of a plan made without weftd, with handles that connect to
+ * nothing. The errors of dispatch_open and dispatch_explain, and fn's. */
+int plan_commands(const struct plan *p, wire_part_fn fn, void *arg,
+		  struct err *err);
+/* For people, a heading a batch. */
+void plan_commands_draw(struct buf *b, const struct plan_view *v);
+/* For programs, as the array "commands" of o. */
+void plan_commands_out(struct out *o, const struct plan_view *v);
 
 /* Value of --mode. WEFT_EUSAGE. */
 int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);

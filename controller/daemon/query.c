@@ -13,7 +13,7 @@
 
 struct plan_call {
 	struct rpc_call *call;	/* NULL: nobody waits any more */
-	bool want_file;
+	bool want_file, want_commands;
 };
 
 static void on_plan_gone(struct rpc_call *call, void *arg)
@@ -76,6 +76,14 @@ static int send_part(const Weft__V1__PlanPart *part, void *arg,
 		       : rpc_send(p->call, &part->base, err);
 }
 
+static int send_batch(const struct dispatch_order *o, void *arg,
+		      struct err *err)
+{
+	const struct work *w = arg;
+
+	return wire_batch(w->fabric, o, send_part, arg, err);
+}
+
 static void on_planned(struct work *w)
 {
 	struct plan_call *p = w->arg;
@@ -84,6 +92,10 @@ static void on_planned(struct work *w)
 	if (p->call && r == 0) {
 		r = wire_plan(w->plan, &w->snap.base, p->want_file, send_part,
 			      w, &w->err);
+	}
+	if (p->call && r == 0 && p->want_commands) {
+		r = apply_explain(w->d->apply, w->plan, send_batch, w,
+				  &w->err);
 	}
 	if (p->call && r) {
 		rpc_finish_err(p->call, &w->err);
@@ -114,6 +126,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	}
 	p->call = call;
 	p->want_file = req->want_file;
+	p->want_commands = req->want_commands;
 	rpc_call_on_cancel(call, on_plan_gone, p);
 	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
 							   : PLAN_SAFE;

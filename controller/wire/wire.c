@@ -514,3 +514,22 @@ int wire_plan(const struct plan *p, const struct plan_base *base,
 	}
 	return r || !want_file ? r : send_file(p, fn, arg, err);
 }
+
+int wire_batch(const struct model_fabric *fabric,
+	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
+	       struct err *err)
+{
+	Weft__V1__PlanBatch m = WEFT__V1__PLAN_BATCH__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+
+	m.stage = o->stage + 1;
+	m.phase = (char *)dispatch_phase_name(o->phase);
+	m.device = fabric->devices[o->device].name;
+	m.items = o->n_items;
+	m.n_lines = (size_t)o->n_lines;
+	m.lines = (char **)o->lines;
+	m.guessed = o->guessed;
+	part.part_case = WEFT__V1__PLAN_PART__PART_BATCH;
+	part.batch = &m;
+	return fn(&part, arg, err);
+}

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "controller/dispatch/dispatch.h"
 #include "controller/model/model.h"
 #include "controller/plan/plan.h"
 #include "drivers/light/pack.h"
@@ -43,6 +44,11 @@ typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
  */
 int wire_plan(const struct plan *p, const struct plan_base *base,
 	      bool want_file, wire_part_fn fn, void *arg, struct err *err);
+
+/* A batch of a dry run (dispatch_explain). Errors are fn's. */
+int wire_batch(const struct model_fabric *fabric,
+	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
+	       struct err *err);
 
 /* Parts of a ring of `nodes` nodes that have failed, in words. WEFT_ENOMEM. The
  * texts are the caller's, wire_dead_fini frees them. */
