@@ -360,7 +360,7 @@ static void join_trunk(struct entry *e, const struct end *from,
 	}
 }
 
-/* From switch to switch: one fibre, or of whole ports one each way. */
+/* From switch or panel to another: one fibre, or of whole ports one each way. */
 static void join_switches(struct entry *e, const struct end *from,
 			  const struct end *to)
 {
@@ -388,8 +388,8 @@ static bool are_switches(const struct build *b, const struct end *x,
 	const struct model_device *d = &b->devices.v[x->device];
 	const struct model_device *f = &b->devices.v[y->device];
 
-	return x->device != y->device && d->kind == MODEL_SWITCH &&
-	       f->kind == MODEL_SWITCH && !d->any_to_any && !f->any_to_any;
+	return x->device != y->device && d->kind != MODEL_RING &&
+	       f->kind != MODEL_RING && !d->any_to_any && !f->any_to_any;
 }
 
 /* Light must have a way: out of a host into a device, or the other way. */

@@ -98,7 +98,7 @@ struct model_device {
 	struct rwa_loss loss;
 };
 
-/* A fibre from an output of one switch to an input of another. */
+/* A fibre from an output of one switch or panel to an input of another. */
 struct model_trunk {
 	int from_device, from_port;	/* egress, 0-based */
 	int to_device, to_port;		/* ingress */
@@ -157,8 +157,8 @@ struct model_fabric {
 	int n_devices;
 	struct model_device *devices;
 	int n_trunks;
-	struct model_trunk *trunks;	/* as in the file; none at switches
-					 * that are any-to-any, nor panels */
+	struct model_trunk *trunks;	/* as in the file; none at devices
+					 * that are any-to-any */
 	int n_jobs;
 	struct model_job *jobs;
 	struct model_changes changes;

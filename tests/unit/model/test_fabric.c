@@ -231,6 +231,25 @@ static void panels_have_their_own_defaults(void **state)
 	model_free(f);
 }
 
+static void fibres_join_panels_to_switches(void **state)
+{
+	struct model_fabric *f = accept(
+		HOSTS SWITCH
+		"panels:\n  - { name: p, size: 4x8, driver: sim }\n"
+		"fibres:\n  - { from: 'p.out8', to: 's.in1', "
+		"loss: 0.5dB }\n");
+	const struct model_trunk *t = &f->trunks[0];
+
+	(void)state;
+	assert_int_equal(f->n_trunks, 1);
+	assert_int_equal(f->devices[t->from_device].kind, MODEL_PANEL);
+	assert_int_equal(t->from_port, 7);
+	assert_int_equal(f->devices[t->to_device].kind, MODEL_SWITCH);
+	assert_int_equal(t->loss_mdb, 500);
+	assert_int_equal(f->devices[1].out_port[7], MODEL_AT_TRUNK);
+	model_free(f);
+}
+
 static void jobs_default_to_all_hosts_with_ports(void **state)
 {
 	struct model_fabric *f = accept(
@@ -519,6 +538,7 @@ int main(void)
 		cmocka_unit_test(simplex_fibres_may_cross),
 		cmocka_unit_test(ports_without_sides_carry_both_ways),
 		cmocka_unit_test(panels_have_their_own_defaults),
+		cmocka_unit_test(fibres_join_panels_to_switches),
 		cmocka_unit_test(jobs_default_to_all_hosts_with_ports),
 		cmocka_unit_test(names_are_found_or_not),
 		cmocka_unit_test(text_and_hash_are_kept),
