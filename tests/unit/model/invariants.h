@@ -35,7 +35,8 @@ static inline void check_ports(const struct model_fabric *f)
 		      f->devices[p->tx_device].in_port[p->tx_port] == i);
 		HOLDS(p->rx_device < 0 ||
 		      f->devices[p->rx_device].out_port[p->rx_port] == i);
-		HOLDS(p->tx_loss_mdb >= 0 && p->rx_loss_mdb >= 0);
+		HOLDS(p->tx_loss_mdb >= 0 || p->tx_amplified);
+		HOLDS(p->rx_loss_mdb >= 0 || p->rx_amplified);
 	}
 }
 
@@ -48,7 +49,7 @@ static inline void check_space(const struct model_fabric *f, int d)
 	for (int i = 0; i < dev->n_in; i++) {
 		int p = dev->in_port[i];
 
-		HOLDS(p >= -1 && p < f->n_ports);
+		HOLDS(p >= MODEL_AT_TRUNK && p < f->n_ports);
 		HOLDS(p < 0 || (f->ports[p].tx_device == d &&
 				f->ports[p].tx_port == i));
 		HOLDS(!dev->any_to_any || dev->out_port[i] == p);
@@ -56,9 +57,23 @@ static inline void check_space(const struct model_fabric *f, int d)
 	for (int i = 0; i < dev->n_out; i++) {
 		int p = dev->out_port[i];
 
-		HOLDS(p >= -1 && p < f->n_ports);
+		HOLDS(p >= MODEL_AT_TRUNK && p < f->n_ports);
 		HOLDS(p < 0 || (f->ports[p].rx_device == d &&
 				f->ports[p].rx_port == i));
+	}
+}
+
+static inline void check_trunks(const struct model_fabric *f)
+{
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		HOLDS(t->from_device != t->to_device);
+		HOLDS(f->devices[t->from_device].out_port[t->from_port] ==
+		      MODEL_AT_TRUNK);
+		HOLDS(f->devices[t->to_device].in_port[t->to_port] ==
+		      MODEL_AT_TRUNK);
+		HOLDS(t->loss_mdb >= 0 || t->amplified);
 	}
 }
 
@@ -117,6 +132,7 @@ static inline void check_invariants(const struct model_fabric *f)
 	}
 	check_ports(f);
 	check_devices(f);
+	check_trunks(f);
 	check_jobs(f);
 }
 
