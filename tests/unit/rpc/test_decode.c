@@ -129,7 +129,7 @@ static void test_malformed(void **state)
 static int decode_nested(int depth, struct err *err)
 {
 	size_t size = 6 * (size_t)depth + 1, len = 0;
-	uint8_t *bytes = malloc(size), *p = bytes + size;
+	uint8_t *bytes = calloc(1, size), *p = bytes + size;
 	int r;
 
 	for (int i = 1; i < depth; i++) {
