@@ -1,12 +1,9 @@
 /* Values that describe light; see light.h. */
 #include "drivers/light/light.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "lib/base/log.h"
 
 /* Step, node, dir, fibre and channel fill 64 bits exactly, so the order of
  * tunes is the order of these numbers. */
@@ -132,89 +129,6 @@ int light_program_normalise(struct light_program *p, struct err *err)
 		}
 	}
 	p->n = kept;
-	return 0;
-}
-
-static uint8_t *put_le(uint8_t *to, uint64_t value, int bytes)
-{
-	for (int i = 0; i < bytes; i++) {
-		*to++ = (uint8_t)(value >> (8 * i));
-	}
-	return to;
-}
-
-static uint8_t *put_tune(uint8_t *to, const struct light_tune *t)
-{
-	to = put_le(to, t->step, 2);
-	to = put_le(to, t->node, 2);
-	to = put_le(to, t->channel, 2);
-	*to++ = t->dir;
-	*to++ = t->fibre;
-	*to++ = t->mode;
-	return to;
-}
-
-static bool digest_tunes(EVP_MD_CTX *ctx, const struct light_program *p)
-{
-	uint8_t block[9 * 1024], *end = block;
-
-	for (size_t i = 0; i < p->n; i++) {
-		end = put_tune(end, &p->v[i]);
-		if (end == block + sizeof(block) || i + 1 == p->n) {
-			if (!EVP_DigestUpdate(ctx, block, end - block)) {
-				return false;
-			}
-			end = block;
-		}
-	}
-	return true;
-}
-
-void light_program_digest(const struct light_program *p,
-			  uint8_t digest[LIGHT_DIGEST_LEN])
-{
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	uint8_t head[12];
-
-	put_le(put_le(head, p->steps, 4), p->n, 8);
-	if (!ctx || !EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) ||
-	    !EVP_DigestUpdate(ctx, head, sizeof(head)) ||
-	    !digest_tunes(ctx, p) || !EVP_DigestFinal_ex(ctx, digest, NULL)) {
-		/* A made-up digest could pass for another program's. */
-		log_error("light", "cannot compute SHA-256");
-		abort();
-	}
-	EVP_MD_CTX_free(ctx);
-}
-
-bool light_program_equal(const struct light_program *a,
-			 const struct light_program *b)
-{
-	if (a->steps != b->steps || a->n != b->n) {
-		return false;
-	}
-	for (size_t i = 0; i < a->n; i++) {
-		if (light_tune_cmp(&a->v[i], &b->v[i]) != 0 ||
-		    a->v[i].mode != b->v[i].mode) {
-			return false;
-		}
-	}
-	return true;
-}
-
-int light_program_copy(struct light_program *dst,
-		       const struct light_program *src, struct err *err)
-{
-	dst->steps = src->steps;
-	if (src->n == 0) {
-		return 0;
-	}
-	dst->v = malloc(src->n * sizeof(*dst->v));
-	if (!dst->v) {
-		return err_nomem(err);
-	}
-	memcpy(dst->v, src->v, src->n * sizeof(*dst->v));
-	dst->n = src->n;
 	return 0;
 }
 

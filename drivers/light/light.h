@@ -80,18 +80,6 @@ int light_tune_cmp(const struct light_tune *a, const struct light_tune *b);
  * on one key are WEFT_EINVAL naming step, node and channel. O(n log n). */
 int light_program_normalise(struct light_program *p, struct err *err);
 
-/* SHA-256 over steps and settings in order (little-endian fields, no
- * padding). Equal digests mean equal programs. */
-void light_program_digest(const struct light_program *p,
-			  uint8_t digest[LIGHT_DIGEST_LEN]);
-
-bool light_program_equal(const struct light_program *a,
-			 const struct light_program *b);
-
-/* Deep copy; dst must be empty. WEFT_ENOMEM. */
-int light_program_copy(struct light_program *dst,
-		       const struct light_program *src, struct err *err);
-
 void light_program_fini(struct light_program *p);
 
 /* qsort order: by part, node, direction, fibre, channel; why does not count,

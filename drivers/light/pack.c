@@ -27,12 +27,6 @@ bool light_windows_meet(const struct light_window *a,
 	       (ab < a->nodes || ba < b->nodes);
 }
 
-struct light_window light_whole(const struct light_geometry *ring)
-{
-	return (struct light_window){ .nodes = ring->nodes,
-				      .channels = ring->channels };
-}
-
 /* ---- cells ---- */
 
 /* By place, 11 bits at a time: programs reach millions of settings. */

@@ -58,7 +58,6 @@ bool light_windows_meet(const struct light_window *a,
 			const struct light_window *b, int ring_nodes);
 bool light_window_has(const struct light_window *w, int ring_nodes, int node,
 		      int channel);
-struct light_window light_whole(const struct light_geometry *ring);
 
 /* Packs a normalised program. WEFT_EINVAL names a setting outside the ring
  * or the window; WEFT_ELIMIT too many steps or settings. O(n log n). */

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/light/pack.h"
 #include "lib/base/clk.h"
 #include "lib/base/vec.h"
 #include "optree/optree.h"
+#include "tests/light_program.h"
 #include "topology/topology.h"
 
 struct figures {
@@ -48,7 +48,7 @@ static int pack_and_open(int n, int w, const struct light_program *p,
 			 struct figures *f, struct err *err)
 {
 	const struct light_geometry g = { (uint16_t)n, (uint16_t)w, 1 };
-	const struct light_window all = light_whole(&g);
+	const struct light_window all = whole_ring(&g);
 	struct light_program back = { 0 };
 	struct light_pack pack = { 0 };
 	int64_t start = clk_now_ns();
@@ -58,7 +58,7 @@ static int pack_and_open(int n, int w, const struct light_program *p,
 	start = clk_now_ns();
 	rc = rc ? rc : light_pack_open(&pack, &back, err);
 	f->open_ns = clk_now_ns() - start;
-	if (rc == 0 && !light_program_equal(p, &back)) {
+	if (rc == 0 && !same_program(p, &back)) {
 		rc = err_set(err, WEFT_EVERIFY, "another program came back");
 	}
 	f->settings = p->n;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/light/pack.h"
+#include "tests/light_program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,7 +18,7 @@ static void check(struct light_pack *p)
 	assert(light_pack_make(&again, "f", &p->window, &p->ring, &once,
 			       NULL) == 0);
 	assert(light_pack_open(&again, &twice, NULL) == 0);
-	assert(light_program_equal(&once, &twice));
+	assert(same_program(&once, &twice));
 	light_program_fini(&once);
 	light_program_fini(&twice);
 	light_pack_fini(&again);

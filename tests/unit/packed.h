@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/light/pack.h"
+#include "tests/light_program.h"
 
 /* A second one into the same ring; nobody else has the window. */
 static inline void pack_into(struct light_ring *r, const char *name, int nodes,
@@ -32,7 +32,7 @@ static inline struct light_ring packed(int nodes, int channels, int fibres,
 	struct light_ring r = { 0 };
 
 	if (p->steps) {
-		pack_into(&r, "job", nodes, channels, fibres, light_whole(&g),
+		pack_into(&r, "job", nodes, channels, fibres, whole_ring(&g),
 			  p);
 	}
 	return r;

@@ -1,4 +1,4 @@
-/* drivers/light: order, merging, digests of ring programs. */
+/* drivers/light: order and merging of ring programs. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -127,68 +127,6 @@ static void normalise_refuses_what_is_outside(void **state)
 	}
 }
 
-static void digest_tells_programs_apart(void **state)
-{
-	const struct light_tune v[] = { tune(0, 1, 0, 0, 2, LIGHT_ADD),
-					tune(0, 2, 0, 0, 2, LIGHT_DROP) };
-	struct light_program a = program(1, 2, v), b = program(1, 2, v);
-	uint8_t da[LIGHT_DIGEST_LEN], db[LIGHT_DIGEST_LEN];
-
-	(void)state;
-	light_program_digest(&a, da);
-	light_program_digest(&b, db);
-	assert_memory_equal(da, db, sizeof(da));
-	assert_true(light_program_equal(&a, &b));
-	b.v[1].mode = LIGHT_ADD;
-	light_program_digest(&b, db);
-	assert_memory_not_equal(da, db, sizeof(da));
-	assert_false(light_program_equal(&a, &b));
-	b.v[1].mode = LIGHT_DROP;
-	b.steps = 2;
-	light_program_digest(&b, db);
-	assert_memory_not_equal(da, db, sizeof(da));
-	assert_false(light_program_equal(&a, &b));
-	light_program_fini(&a);
-	light_program_fini(&b);
-}
-
-/* The stored history holds digests: their bytes must never change. The value
- * is sha256 of 01000000 0100000000000000 0000 0100 0200 00 00 01. */
-static void digest_bytes_are_fixed(void **state)
-{
-	static const uint8_t want[LIGHT_DIGEST_LEN] = {
-		0xa5, 0xeb, 0xe0, 0xf6, 0x3f, 0xe3, 0x7f, 0xc9,
-		0xd3, 0x28, 0x40, 0x2a, 0x9e, 0xd4, 0x8e, 0x7c,
-		0xa7, 0xfd, 0x47, 0x69, 0xad, 0x4d, 0xf1, 0x54,
-		0xc4, 0xa0, 0x44, 0xf0, 0x44, 0x92, 0x9d, 0x8b,
-	};
-	const struct light_tune v = tune(0, 1, 0, 0, 2, LIGHT_ADD);
-	struct light_program p = program(1, 1, &v);
-	uint8_t d[LIGHT_DIGEST_LEN];
-
-	(void)state;
-	light_program_digest(&p, d);
-	assert_memory_equal(d, want, sizeof(d));
-	light_program_fini(&p);
-}
-
-static void copy_is_deep(void **state)
-{
-	const struct light_tune v = tune(0, 1, 0, 0, 2, LIGHT_ADD);
-	struct light_program a = program(1, 1, &v), b = { 0 };
-	struct light_program empty = { .steps = 4 }, c = { 0 };
-
-	(void)state;
-	assert_int_equal(light_program_copy(&b, &a, NULL), 0);
-	assert_true(light_program_equal(&a, &b));
-	assert_ptr_not_equal(a.v, b.v);
-	assert_int_equal(light_program_copy(&c, &empty, NULL), 0);
-	assert_true(light_program_equal(&c, &empty));
-	light_program_fini(&a);
-	light_program_fini(&b);
-	light_program_fini(&c);
-}
-
 static void xcs_sort_by_in_then_out(void **state)
 {
 	struct light_xc v[] = { { 2, 1 }, { 1, 9 }, { 1, 3 } };
@@ -208,9 +146,6 @@ int main(void)
 		cmocka_unit_test(normalise_merges_add_and_drop),
 		cmocka_unit_test(normalise_names_a_double_use),
 		cmocka_unit_test(normalise_refuses_what_is_outside),
-		cmocka_unit_test(digest_tells_programs_apart),
-		cmocka_unit_test(digest_bytes_are_fixed),
-		cmocka_unit_test(copy_is_deep),
 		cmocka_unit_test(xcs_sort_by_in_then_out),
 	};
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/light/pack.h"
 #include "lib/base/rng.h"
+#include "tests/light_program.h"
 
 static const struct light_geometry small = { .nodes = 8, .channels = 4,
 					     .fibres = 2 };
@@ -18,7 +18,7 @@ static const struct light_geometry small = { .nodes = 8, .channels = 4,
 static struct light_pack pack(const struct light_geometry *g,
 			      const struct light_program *p)
 {
-	struct light_window w = light_whole(g);
+	struct light_window w = whole_ring(g);
 	struct light_pack out;
 	struct err err = { 0 };
 
@@ -36,7 +36,7 @@ static void comes_back(const struct light_geometry *g,
 	uint8_t *bytes = malloc(a.len);
 
 	assert_int_equal(light_pack_open(&a, &back, NULL), 0);
-	assert_true(light_program_equal(p, &back));
+	assert_true(same_program(p, &back));
 	light_program_fini(&back);
 	memcpy(bytes, a.bytes, a.len);
 	assert_int_equal(light_pack_read(&b, bytes, a.len, NULL), 0);
@@ -191,7 +191,7 @@ static void damage_is_never_overlooked(void **state)
 			assert_int_equal(light_pack_open(&b, &back, NULL), 0);
 			/* From dark rings "full" makes no difference. */
 			assert_false(bit % 8 != 0 &&
-				     light_program_equal(&p, &back) &&
+				     same_program(&p, &back) &&
 				     memcmp(&a.ring, &b.ring,
 					    sizeof(a.ring)) == 0);
 			light_program_fini(&back);

@@ -15,6 +15,7 @@
 #include "controller/page/occupancy.h"
 #include "controller/page/page.h"
 #include "lib/base/rng.h"
+#include "tests/light_program.h"
 
 static void test_files(void **state)
 {
@@ -95,7 +96,7 @@ static void check_program(struct rng *r)
 {
 	const struct light_geometry g = { .nodes = NODES, .channels = CHANNELS,
 					  .fibres = 2 };
-	const struct light_window whole = light_whole(&g);
+	const struct light_window whole = whole_ring(&g);
 	int64_t lit[2 * 2 * CHANNELS * NODES] = { 0 }, cells = 1 << 20;
 	struct light_program p = { 0 };
 	struct light_pack pack = { 0 };
@@ -137,7 +138,7 @@ static void test_bins(void **state)
 {
 	const struct light_geometry g = { .nodes = 1000, .channels = 300,
 					  .fibres = 1 };
-	const struct light_window whole = light_whole(&g);
+	const struct light_window whole = whole_ring(&g);
 	const struct light_tune v[] = {
 		{ .node = 1, .channel = 299, .mode = LIGHT_ADD },
 		{ .node = 0, .channel = 299, .mode = LIGHT_DROP },
