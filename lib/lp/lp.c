@@ -185,15 +185,15 @@ static double row_miss(const struct lp_row *row, double activity)
 	}
 }
 
-static double bound_miss(const struct lp_col *c, double x, bool relative)
+static double bound_miss(const struct lp_col *c, double x)
 {
-	double below = (c->lower - x) / (relative ? 1 + fabs(c->lower) : 1);
-	double above = (x - c->upper) / (relative ? 1 + fabs(c->upper) : 1);
+	double below = (c->lower - x) / (1 + fabs(c->lower));
+	double above = (x - c->upper) / (1 + fabs(c->upper));
 
 	return fmax(below, above);
 }
 
-static double violation(const struct lp *lp, bool relative)
+double lp_relative_violation(const struct lp *lp)
 {
 	double *activity = calloc(2 * lp->rows.n + 1, sizeof(*activity));
 	double *largest = activity + lp->rows.n;
@@ -207,7 +207,7 @@ static double violation(const struct lp *lp, bool relative)
 		double x = lp_value(lp, (int)j);
 
 		worst = isnan(x) ? INFINITY
-				 : fmax(worst, bound_miss(c, x, relative));
+				 : fmax(worst, bound_miss(c, x));
 		for (size_t k = c->first; k < c->first + c->n; k++) {
 			const struct lp_entry *e = &lp->entries.v[k];
 
@@ -219,20 +219,10 @@ static double violation(const struct lp *lp, bool relative)
 	for (size_t i = 0; i < lp->rows.n; i++) {
 		double miss = row_miss(&lp->rows.v[i], activity[i]);
 
-		worst = fmax(worst, relative ? miss / (1 + largest[i]) : miss);
+		worst = fmax(worst, miss / (1 + largest[i]));
 	}
 	free(activity);
 	return worst;
-}
-
-double lp_violation(const struct lp *lp)
-{
-	return violation(lp, false);
-}
-
-double lp_relative_violation(const struct lp *lp)
-{
-	return violation(lp, true);
 }
 
 double lp_fractionality(const struct lp *lp)

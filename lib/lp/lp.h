@@ -82,8 +82,4 @@ double lp_dual(const struct lp *lp, int row);
 int lp_rows(const struct lp *lp);
 int lp_cols(const struct lp *lp);
 
-/* Largest violation of any row or bound by the present values: what the
- * caller checks before it trusts them. O(non-zeros). */
-double lp_violation(const struct lp *lp);
-
 #endif

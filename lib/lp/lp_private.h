@@ -66,8 +66,9 @@ double lp_reduced_cost(const struct lp *lp, int j, const double *y, size_t n_y,
 double lp_dual_bound(const struct lp *lp, const double *y, size_t n_y,
 		     int n_cols);
 
-/* Like lp_violation(), but each violation divided by one plus the largest
- * term of its row or bound. */
+/* Largest violation of any row or bound by the present values, each divided
+ * by one plus the largest term of its row or bound; infinite for values that
+ * are no numbers. O(non-zeros). */
 double lp_relative_violation(const struct lp *lp);
 
 /* Distance of the integer columns' values from integers. */

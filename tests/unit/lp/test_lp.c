@@ -9,6 +9,7 @@
 
 #include "lib/base/rng.h"
 #include "lib/lp/lp.h"
+#include "tests/unit/lp/violation.h"
 
 static struct lp *new_lp(void)
 {
@@ -74,7 +75,7 @@ static void maximum_with_duals(void **state)
 	near(lp_value(lp, y), 1);
 	near(lp_dual(lp, a), 2);
 	near(lp_dual(lp, b), 0);
-	assert_true(lp_violation(lp) <= 1e-9);
+	assert_true(violation(lp) <= 1e-9);
 	lp_free(lp);
 }
 
@@ -422,7 +423,7 @@ static void strong_duality(void **state)
 		}
 		res = run(lp);
 		assert_int_equal(res.outcome, LP_OPTIMAL);
-		assert_true(lp_violation(lp) < 1e-6);
+		assert_true(violation(lp) < 1e-6);
 		for (int i = 0; i < m; i++) {
 			double y = sign * lp_dual(lp, i);
 
@@ -628,7 +629,7 @@ static void time_limit_keeps_bound(void **state)
 	near(res.bound, 0);
 	if (res.outcome == LP_FEASIBLE) {
 		assert_true(res.objective > 0);
-		assert_true(lp_violation(lp) < 1e-6);
+		assert_true(violation(lp) < 1e-6);
 	}
 	lp_free(lp);
 }
