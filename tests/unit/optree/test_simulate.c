@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-#include "optree/simulate.h"
+#include "tests/unit/optree/ring_sim.h"
 
-static struct optree_sim_params params(int n, int channels, int64_t bytes)
+static struct ring_sim_params params(int n, int channels, int64_t bytes)
 {
-	return (struct optree_sim_params){
+	return (struct ring_sim_params){
 		.ring = { .n = n, .channels = channels, .fibres = 1,
 			  .shard_bytes = bytes, .channel_bps = 40000000000,
 			  .alpha_ns = 25000 },
@@ -19,15 +19,15 @@ static struct optree_sim_params params(int n, int channels, int64_t bytes)
 	};
 }
 
-static int64_t simulated(const struct optree_sim_params *p,
+static int64_t simulated(const struct ring_sim_params *p,
 			 enum optree_algorithm how, struct optree_plan *plan)
 {
-	struct optree_sim sim;
+	struct ring_sim_result sim;
 	struct err err = { 0 };
 
 	if (optree_make(&p->ring, how, plan, &err) ||
 	    optree_plan_expand(&p->ring, plan, &err) ||
-	    optree_simulate(plan->sched, p, &sim, &err)) {
+	    ring_simulate(plan->sched, p, &sim, &err)) {
 		fail_msg("n=%d w=%d: %s", p->ring.n, p->ring.channels,
 			 err.msg);
 	}
@@ -42,7 +42,7 @@ static void closed_forms_hold(void **state)
 	for (int n = 4; n <= 64; n += 6) {
 		for (int how = OPTREE_TREE; how <= OPTREE_BY_ONE_STAGE;
 		     how++) {
-			struct optree_sim_params p = params(n, 5, 32 * 5000);
+			struct ring_sim_params p = params(n, 5, 32 * 5000);
 			struct optree_plan plan;
 			int64_t ns = simulated(&p, (enum optree_algorithm)how,
 					       &plan);
@@ -60,7 +60,7 @@ static void composed_plans_hold(void **state)
 {
 	(void)state;
 	for (int n = 2; n <= 64; n++) {
-		struct optree_sim_params p = params(n, 1 + n % 9, 100000);
+		struct ring_sim_params p = params(n, 1 + n % 9, 100000);
 		struct optree_plan plan;
 		int64_t ns = simulated(&p, OPTREE_COMPOSED, &plan);
 
@@ -82,10 +82,10 @@ static void overlap_holds(void **state)
 
 	(void)state;
 	for (int n = 2; n <= 64; n++) {
-		struct optree_sim_params p = params(n, 1 + n * 7 % 33,
+		struct ring_sim_params p = params(n, 1 + n * 7 % 33,
 						    bytes[n % 4]);
 		struct optree_plan plan;
-		struct optree_sim sim;
+		struct ring_sim_result sim;
 		struct err err = { 0 };
 
 		p.ring.overlap = true;
@@ -95,7 +95,7 @@ static void overlap_holds(void **state)
 		if (optree_collective(&p.ring, kinds[n % 5], 0,
 				      OPTREE_COMPOSED, &plan, &err) ||
 		    optree_plan_expand(&p.ring, &plan, &err) ||
-		    optree_simulate(plan.sched, &p, &sim, &err)) {
+		    ring_simulate(plan.sched, &p, &sim, &err)) {
 			fail_msg("n=%d: %s", n, err.msg);
 		}
 		/* Chunks need not be whole bytes. */
@@ -117,7 +117,7 @@ static void overlap_holds(void **state)
 /* A cycle a flit adds one cycle a step, unless it is slower than light. */
 static void conversion_of_flits(void **state)
 {
-	struct optree_sim_params p = params(16, 4, 3200);
+	struct ring_sim_params p = params(16, 4, 3200);
 	struct optree_plan plan;
 	int64_t free, cycle, slow;
 
@@ -135,24 +135,6 @@ static void conversion_of_flits(void **state)
 	assert_int_equal(slow, 15 * 25000 + (15 * 1006400 + 999) / 1000);
 }
 
-static void nonsense_is_refused(void **state)
-{
-	struct optree_sim_params p = params(8, 4, 3200);
-	struct optree_plan plan;
-	struct optree_sim sim;
-	struct err err;
-
-	(void)state;
-	simulated(&p, OPTREE_BY_NE, &plan);
-	p.flit_bytes = 0;
-	assert_int_equal(optree_simulate(plan.sched, &p, &sim, &err),
-			 WEFT_EINVAL);
-	p = params(9, 4, 3200);
-	assert_int_equal(optree_simulate(plan.sched, &p, &sim, &err),
-			 WEFT_EINVAL);
-	optree_plan_fini(&plan);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,7 +142,6 @@ int main(void)
 		cmocka_unit_test(composed_plans_hold),
 		cmocka_unit_test(overlap_holds),
 		cmocka_unit_test(conversion_of_flits),
-		cmocka_unit_test(nonsense_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("optree/simulate", tests, NULL,

@@ -1,9 +1,37 @@
-/* Event by event: what a ring of resonators does with a plan's lightpaths. */
-#include "optree/simulate.h"
+/*
+ * A step simulator of the ring, event by event, held against the closed forms.
+ *
+ * Every (direction, link, fibre, channel) is a slot that a lightpath holds
+ * from when its resonators are tuned until its last flit has left the light.
+ * A step begins when all of the one before has arrived. With ring.overlap a
+ * slot is retuned as soon as the step that used it last is over, while others
+ * carry data; a lightpath stays tuned until another takes one of its slots.
+ */
+#ifndef WEFT_TESTS_OPTREE_RING_SIM_H
+#define WEFT_TESTS_OPTREE_RING_SIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "collective/collective.h"
+#include "lib/base/err.h"
+#include "optree/optree.h"
+
+struct ring_sim_params {
+	struct optree_params ring;	/* n, channels, fibres, shard_bytes,
+					 * channel_bps */
+	int64_t retune_ns;	/* of the resonators, before each step; with
+				 * ring.overlap each step ends with
+				 * ring.convert_ns, which is not in it */
+	int64_t flit_bytes;	/* whole flits are sent (the paper: 32) */
+	int64_t flit_cycle_ps;	/* to convert a flit (the paper: one cycle) */
+};
+
+struct ring_sim_result {
+	int steps;
+	int64_t time_ns;
+};
 
 /* One direction, link and colour. */
 struct slot {
@@ -14,7 +42,7 @@ struct slot {
 
 struct ring_sim {
 	const struct coll_sched *s;
-	const struct optree_sim_params *p;
+	const struct ring_sim_params *p;
 	struct slot *slots;
 	int64_t *ends;		/* of steps; ends[0] is the beginning */
 	int64_t *chunks;	/* per arc: this step's */
@@ -25,7 +53,7 @@ struct ring_sim {
 /* Time in ps of bytes as flits over one channel: whole flits. Packets of
  * whole flits change nothing, as the last one ends with its last flit. Each
  * flit is converted while the next arrives, so one conversion shows. */
-static int64_t sending_ps(const struct optree_sim_params *p, int64_t bytes)
+static int64_t sending_ps(const struct ring_sim_params *p, int64_t bytes)
 {
 	int64_t flits = (bytes + p->flit_bytes - 1) / p->flit_bytes;
 	__int128 bits = (__int128)flits * p->flit_bytes * 8;
@@ -174,7 +202,7 @@ static int run_step(struct ring_sim *m, const struct coll_xfer *x,
 	return rc;
 }
 
-static int run(struct ring_sim *m, struct optree_sim *out, struct err *err)
+static int run(struct ring_sim *m, struct ring_sim_result *out, struct err *err)
 {
 	int64_t n_x, n_l, i = 0, j = 0, now = 0;
 	const struct coll_xfer *x = coll_xfers(m->s, &n_x);
@@ -198,22 +226,21 @@ static int run(struct ring_sim *m, struct optree_sim *out, struct err *err)
 	return rc;
 }
 
-int optree_simulate(const struct coll_sched *s,
-		    const struct optree_sim_params *p,
-		    struct optree_sim *out, struct err *err)
+/*
+ * Verifies the schedule (with light) and runs it. WEFT_EVERIFY when it does
+ * not verify or two lightpaths would hold a slot at a time.
+ * O(transfers + hops of all lights).
+ */
+static inline int ring_simulate(const struct coll_sched *s,
+				const struct ring_sim_params *p,
+				struct ring_sim_result *out, struct err *err)
 {
 	struct ring_sim m = { .s = s, .p = p, .n = p->ring.n,
 			      .width = p->ring.channels * p->ring.fibres };
 	size_t arcs = (size_t)topo_m(coll_topo(s)) + 1;
 	int rc = coll_verify(s, NULL, err);
 
-	memset(out, 0, sizeof(*out));
-	if (!rc && (p->flit_bytes < 1 || p->flit_cycle_ps < 0 ||
-		    p->retune_ns < 0 || coll_ranks(s) != p->ring.n)) {
-		rc = err_set(err, WEFT_EINVAL,
-			     "a simulation needs the schedule's ring, flits "
-			     "of at least a byte, and no negative times");
-	}
+	*out = (struct ring_sim_result){ 0 };
 	if (rc) {
 		return rc;
 	}
@@ -229,3 +256,5 @@ int optree_simulate(const struct coll_sched *s,
 	free(m.lights);
 	return rc;
 }
+
+#endif
