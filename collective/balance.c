@@ -6,7 +6,6 @@
 
 #include "collective/private.h"
 #include "lib/lp/flow.h"
-#include "lib/lp/lp.h"
 
 int ratio_cmp(struct ratio a, struct ratio b)
 {
@@ -18,149 +17,6 @@ int ratio_cmp(struct ratio a, struct ratio b)
 int64_t ratio_ceil_mul(struct ratio r, int64_t factor)
 {
 	return (int64_t)(((__int128)r.num * factor + r.den - 1) / r.den);
-}
-
-/* ---- the linear program, for a guess of the tight set ---- */
-
-/* Items that have no choice, by link. */
-static void preload(const struct balance *b, int64_t *fixed)
-{
-	memset(fixed, 0, (size_t)b->n_links * sizeof(*fixed));
-	for (int g = 0; g < b->n_groups; g++) {
-		if (b->groups[g].n == 1) {
-			fixed[b->use[b->groups[g].first]] += b->groups[g].items;
-		}
-	}
-}
-
-/* Rows 0..n_links-1: capacity * U - shares >= fixed load of the link; then
- * one row a group: its shares sum to its items. */
-static int add_rows(const struct balance *b, const int64_t *fixed,
-		    struct lp *lp, int *group_row, struct err *err)
-{
-	int row, rc = 0;
-
-	for (int w = 0; w < b->n_links && !rc; w++) {
-		rc = lp_add_row(lp, LP_GE, (double)fixed[w], &row, err);
-	}
-	for (int g = 0; g < b->n_groups && !rc; g++) {
-		if (b->groups[g].n > 1) {
-			rc = lp_add_row(lp, LP_EQ, (double)b->groups[g].items,
-					&group_row[g], err);
-		}
-	}
-	return rc;
-}
-
-static int add_shares(const struct balance *b, const struct balance_group *g,
-		      int group_row, struct lp *lp, struct err *err)
-{
-	const double sign[2] = { -1, 1 };
-	int rc = 0;
-
-	for (int i = g->first; i < g->first + g->n && !rc; i++) {
-		int rows[2] = { b->use[i], group_row };
-
-		rc = lp_add_col(lp, 0, 0, LP_INF, false, 2, rows, sign, NULL,
-				err);
-	}
-	return rc;
-}
-
-/* The column of U, then one a group and link. */
-static int add_cols(const struct balance *b, struct lp *lp,
-		    const int *group_row, struct err *err)
-{
-	int *rows = malloc((size_t)b->n_links * sizeof(*rows));
-	double *caps = malloc((size_t)b->n_links * sizeof(*caps));
-	int rc;
-
-	if (!rows || !caps) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	for (int w = 0; w < b->n_links; w++) {
-		rows[w] = w;
-		caps[w] = (double)b->cap[w];
-	}
-	rc = lp_add_col(lp, 1, 0, LP_INF, false, b->n_links, rows, caps, NULL,
-			err);
-	for (int g = 0; g < b->n_groups && !rc; g++) {
-		if (b->groups[g].n > 1) {
-			rc = add_shares(b, &b->groups[g], group_row[g], lp,
-					err);
-		}
-	}
-out:
-	free(rows);
-	free(caps);
-	return rc;
-}
-
-/* Marks the links whose rows have a dual: in an optimum every set of links
- * with duals above some threshold is tight. A solver that breaks down
- * leaves all links marked; the flow finds the way from there. */
-static int guess_by_lp(const struct balance *b, const int64_t *fixed,
-		       bool *tight, struct err *err)
-{
-	int *group_row = malloc(((size_t)b->n_groups + 1) * sizeof(*group_row));
-	struct lp_result res = { .outcome = LP_UNKNOWN };
-	struct lp *lp = NULL;
-	int rc = group_row ? lp_new(&lp, err) : err_nomem(err);
-
-	rc = rc ? rc : add_rows(b, fixed, lp, group_row, err);
-	rc = rc ? rc : add_cols(b, lp, group_row, err);
-	rc = rc ? rc : lp_run(lp, NULL, &res, err);
-	if (rc == WEFT_EINTERNAL) {
-		err_clear(err);
-		rc = 0;
-	} else if (!rc && res.outcome == LP_OPTIMAL) {
-		for (int w = 0; w < b->n_links; w++) {
-			tight[w] = lp_dual(lp, w) * (double)b->cap[w] > 1e-6;
-		}
-	}
-	lp_free(lp);
-	free(group_row);
-	return rc;
-}
-
-/* Without any choice the fullest link is the tight set. */
-static void guess_fixed(const struct balance *b, const int64_t *fixed,
-			bool *tight)
-{
-	int top = 0;
-
-	for (int w = 0; w < b->n_links; w++) {
-		tight[w] = false;
-		if (ratio_cmp((struct ratio){ fixed[w], b->cap[w] },
-			      (struct ratio){ fixed[top], b->cap[top] }) > 0) {
-			top = w;
-		}
-	}
-	tight[top] = true;
-}
-
-static int guess(const struct balance *b, bool *tight, struct err *err)
-{
-	int64_t *fixed = malloc((size_t)b->n_links * sizeof(*fixed));
-	bool choice = false;
-	int rc = 0;
-
-	if (!fixed) {
-		return err_nomem(err);
-	}
-	preload(b, fixed);
-	for (int g = 0; g < b->n_groups; g++) {
-		choice = choice || b->groups[g].n > 1;
-	}
-	memset(tight, true, (size_t)b->n_links * sizeof(*tight));
-	if (choice) {
-		rc = guess_by_lp(b, fixed, tight, err);
-	} else {
-		guess_fixed(b, fixed, tight);
-	}
-	free(fixed);
-	return rc;
 }
 
 /* ---- the flow, for proof and for whole chunks ---- */
@@ -329,17 +185,6 @@ int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 		}
 		net_fini(&n);
 	}
-	return rc;
-}
-
-int balance_solve_by_lp(const struct balance *b, struct ratio *load,
-			struct err *err)
-{
-	bool *tight = malloc(((size_t)b->n_links + 1) * sizeof(*tight));
-	int rc = tight ? guess(b, tight, err) : err_nomem(err);
-
-	rc = rc ? rc : balance_prove(b, tight, load, err);
-	free(tight);
 	return rc;
 }
 

@@ -42,11 +42,6 @@ struct ratio {
 int balance_solve(const struct balance *b, struct ratio *load,
 		  struct err *err);
 
-/* The same with lp_solve proposing S by its duals: slower, and of other
- * descent, for tests. */
-int balance_solve_by_lp(const struct balance *b, struct ratio *load,
-			struct err *err);
-
 /* The same for up to BALANCE_MAX_SUBSETS links from items[set], the number of
  * items that may use exactly the links of that set (bits): 2^n_links
  * numbers, which it overwrites. */

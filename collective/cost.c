@@ -122,6 +122,8 @@ static int measure_steps(struct meter *mt, mpq_t total, struct err *err)
 	return rc;
 }
 
+/* ---- bounds ---- */
+
 static void mul_int(mpq_t q, int64_t num, int64_t den)
 {
 	mpq_t f;
@@ -131,46 +133,6 @@ static void mul_int(mpq_t q, int64_t num, int64_t den)
 	mpq_mul(q, q, f);
 	mpq_clear(f);
 }
-
-int coll_measure(const struct coll_sched *s, struct coll_report *r,
-		 struct err *err)
-{
-	struct meter mt = { .s = s };
-	int rc;
-
-	mt.out = malloc((size_t)s->ranks * sizeof(*mt.out));
-	mt.in = malloc((size_t)s->ranks * sizeof(*mt.in));
-	mt.seen = malloc((size_t)s->ranks * sizeof(*mt.seen));
-	if (!mt.out || !mt.in || !mt.seen) {
-		rc = err_nomem(err);
-		goto out;
-	}
-	for (int u = 0; u < s->ranks; u++) {
-		mt.seen[u] = -1;
-	}
-	mpq_set_ui(r->shard_times, 0, 1);
-	rc = measure_steps(&mt, r->shard_times, err);
-	if (rc) {
-		goto out;
-	}
-	mul_int(r->shard_times, 1, s->chunks);
-	r->nodes = s->ranks;
-	r->steps = s->steps;
-	r->transfers = (int64_t)s->xfers.n;
-	r->chunk_hops = mt.hops;
-	mpq_set(r->bandwidth_factor, r->shard_times);
-	mul_int(r->bandwidth_factor, s->ports, s->ranks);
-	rc = coll_bandwidth_bound(s, r->bandwidth_bound, err);
-	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor,
-						r->bandwidth_bound);
-out:
-	free(mt.out);
-	free(mt.in);
-	free(mt.seen);
-	return rc;
-}
-
-/* ---- bounds ---- */
 
 /* Sum of the distances between all pairs. */
 static int total_distance(const struct topo *t, int64_t *sum, struct err *err)
@@ -236,8 +198,9 @@ static int distance_bound(const struct coll_sched *s, mpq_t bound,
 	return 0;
 }
 
-int coll_bandwidth_bound(const struct coll_sched *s, mpq_t bound,
-			 struct err *err)
+/* The lower bound of collective.h for this collective, in M/B. */
+static int bandwidth_bound(const struct coll_sched *s, mpq_t bound,
+			   struct err *err)
 {
 	int n = s->ranks;
 
@@ -257,6 +220,46 @@ int coll_bandwidth_bound(const struct coll_sched *s, mpq_t bound,
 	}
 	rat_set(bound, n - 1, n);
 	return 0;
+}
+
+/* ---- the report ---- */
+
+int coll_measure(const struct coll_sched *s, struct coll_report *r,
+		 struct err *err)
+{
+	struct meter mt = { .s = s };
+	int rc;
+
+	mt.out = malloc((size_t)s->ranks * sizeof(*mt.out));
+	mt.in = malloc((size_t)s->ranks * sizeof(*mt.in));
+	mt.seen = malloc((size_t)s->ranks * sizeof(*mt.seen));
+	if (!mt.out || !mt.in || !mt.seen) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	for (int u = 0; u < s->ranks; u++) {
+		mt.seen[u] = -1;
+	}
+	mpq_set_ui(r->shard_times, 0, 1);
+	rc = measure_steps(&mt, r->shard_times, err);
+	if (rc) {
+		goto out;
+	}
+	mul_int(r->shard_times, 1, s->chunks);
+	r->nodes = s->ranks;
+	r->steps = s->steps;
+	r->transfers = (int64_t)s->xfers.n;
+	r->chunk_hops = mt.hops;
+	mpq_set(r->bandwidth_factor, r->shard_times);
+	mul_int(r->bandwidth_factor, s->ports, s->ranks);
+	rc = bandwidth_bound(s, r->bandwidth_bound, err);
+	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor,
+						r->bandwidth_bound);
+out:
+	free(mt.out);
+	free(mt.in);
+	free(mt.seen);
+	return rc;
 }
 
 /* ---- times ---- */

@@ -182,11 +182,6 @@ int mcf_sources(const struct mcf *p)
 	return p->n_sources;
 }
 
-int mcf_classes(const struct mcf *p)
-{
-	return p->orbits.n_classes;
-}
-
 int mcf_terminals(const struct mcf *p)
 {
 	return p->net.terminals;
@@ -467,7 +462,9 @@ static void map_flow(const struct flow_net *net, const int32_t *g,
 	}
 }
 
-int flow_expand(const struct mcf *p, double *all)
+/* Flows of all sources, solved or moved there by automorphisms, into
+ * all[n][m] (zeroed; rows of nodes that are no terminals stay zero). */
+static int expand_flow(const struct mcf *p, double *all)
 {
 	const struct flow_net *net = &p->net;
 	size_t m = (size_t)net->m;
@@ -571,7 +568,7 @@ static int warm_start(const struct mcf *p, struct mcf *q, struct err *err)
 			 sizeof(*q->mean));
 	q->mean_load = malloc(((size_t)q->orbits.n_classes + 1) *
 			      sizeof(*q->mean_load));
-	if (!all || !q->mean || !q->mean_load || flow_expand(p, all)) {
+	if (!all || !q->mean || !q->mean_load || expand_flow(p, all)) {
 		free(all);
 		return err_nomem(err);
 	}

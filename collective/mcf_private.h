@@ -120,9 +120,6 @@ void flow_improve(struct mcf *p, int s);
 void flow_send(struct mcf *p, int s, int v, double amount);
 /* Takes back an amount that reaches u from source s. */
 void flow_withdraw(struct mcf *p, int s, int u, double amount);
-/* Flows of all sources, solved or moved there by automorphisms, into
- * all[n][m] (zeroed; rows of nodes that are no terminals stay zero). */
-int flow_expand(const struct mcf *p, double *all);
 /* Lower bound that prices prove; the best is kept. */
 void mcf_prove(struct mcf *p, const double *price);
 /* Best congestion, present or told before, against the best bound. */

@@ -114,20 +114,6 @@ static int check_batches(int batches, struct err *err)
 				     COLL_MAX_BATCHES);
 }
 
-int coll_pipeline_factor(const struct coll_sched *s, int batches,
-			 mpq_t factor, struct err *err)
-{
-	struct loads l = { 0 };
-	int rc = check_batches(batches, err);
-
-	rc = rc ? rc : loads_init(s, &l, err);
-	if (!rc) {
-		to_factor(s, &l, total(&l, batches), batches, factor);
-		loads_fini(&l);
-	}
-	return rc;
-}
-
 /* Time in ns, exactly: (steps + batches - 1) alpha + T_B M ports / rate. */
 static void time_of(const struct coll_sched *s, const struct coll_cost *c,
 		    int steps, const mpq_t factor, mpq_t time)

@@ -31,8 +31,4 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 		       int most, int *batches, struct err *err);
 
-/* T_B of coll_pipeline(s, batches) in M/B, without making it. */
-int coll_pipeline_factor(const struct coll_sched *s, int batches,
-			 mpq_t factor, struct err *err);
-
 #endif

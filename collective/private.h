@@ -48,8 +48,4 @@ int coll_prove(struct coll_sched *s, struct coll_report *report,
 int coll_measure(const struct coll_sched *s, struct coll_report *r,
 		 struct err *err);
 
-/* The lower bound of collective.h for this collective, in M/B. */
-int coll_bandwidth_bound(const struct coll_sched *s, mpq_t bound,
-			 struct err *err);
-
 #endif

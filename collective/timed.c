@@ -8,8 +8,9 @@
 
 /* ---- one link ---- */
 
-int64_t timed_room(const struct timed *p, const mpq_t until, int64_t latency,
-		   int64_t cap)
+/* Whole chunks that a link has carried by `until` (ns). */
+static int64_t room_by(const struct timed *p, const mpq_t until,
+		       int64_t latency, int64_t cap)
 {
 	int64_t room = 0;
 	mpq_t q, f;
@@ -130,7 +131,7 @@ static void wait_for(const struct timed *p, const struct balance *b,
 
 		for (int i = 0; i < n; i++) {
 			int w = order[i];
-			int64_t room = timed_room(p, until, latency[w],
+			int64_t room = room_by(p, until, latency[w],
 						  b->cap[w]);
 
 			sum += room;
@@ -172,7 +173,7 @@ int timed_solve(const struct timed *p, const struct balance *b,
 		int count;
 
 		for (int w = 0; w < b->n_links; w++) {
-			room[w] = timed_room(p, until, latency[w], b->cap[w]);
+			room[w] = room_by(p, until, latency[w], b->cap[w]);
 		}
 		rc = balance_fit(b, p->chunks, room, share, cut, &fits, err);
 		if (rc || fits) {

@@ -19,10 +19,6 @@ struct timed {
 	int chunks;		/* of a shard */
 };
 
-/* Whole chunks that a link has carried by `until` (ns). */
-int64_t timed_room(const struct timed *p, const mpq_t until, int64_t latency,
-		   int64_t cap);
-
 /*
  * Raises *until (ns) to the least time by which the links, of these
  * latencies, have carried all items of b in whole chunks, when it is later:

@@ -239,9 +239,11 @@ static void set_rooms(const struct compose_shape *shape, struct optree_sym *s)
 	}
 }
 
-int compose_build(const struct optree_params *p,
-		  const struct compose_shape *shape, struct optree_sym *out,
-		  struct err *err)
+/* The all-gather of these levels, with its light. *out is initialised.
+ * O(n log n) a level. */
+static int compose_build(const struct optree_params *p,
+			 const struct compose_shape *shape,
+			 struct optree_sym *out, struct err *err)
 {
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	struct weave w;

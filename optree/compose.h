@@ -56,12 +56,6 @@ int compose_gather(struct compose_records *rec, const int *ends,
 /* Chunks an item may be cut into: at most one a byte. */
 int compose_max_chunks(const struct optree_params *p);
 
-/* The all-gather of these levels, with its light. *out is initialised.
- * O(n log n) a level. */
-int compose_build(const struct optree_params *p,
-		  const struct compose_shape *shape, struct optree_sym *out,
-		  struct err *err);
-
 /* Time of a symmetric schedule: steps and chunks, rounded up to whole ns;
  * -1 when it does not fit 64 bits. */
 int64_t compose_time_ns(const struct optree_params *p,

@@ -74,7 +74,7 @@ int optree_sym_class(int n, int len, int start)
 	return (int)(start - first);
 }
 
-int optree_sym_classes_of(const struct optree_sym *s, int len)
+static int classes_for(const struct optree_sym *s, int len)
 {
 	if (!s->line) {
 		return optree_sym_classes(s->ring.n, len);
@@ -131,7 +131,7 @@ static int64_t gcd(int64_t a, int64_t b)
 static void count_units(struct optree_sym *s, struct sym_move *m, bool *cut)
 {
 	m->chunks = 0;
-	m->classes = optree_sym_classes_of(s, m->len);
+	m->classes = classes_for(s, m->len);
 	s->max_len = m->len > s->max_len ? m->len : s->max_len;
 	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
 		int units = s->hops.v[h].last - s->hops.v[h].first + 1;

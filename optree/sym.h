@@ -86,8 +86,7 @@ int optree_sym_classes(int n, int len);
  * class is the place in the block, so two of a class are a block apart. */
 int optree_sym_class(int n, int len, int start);
 
-/* The same on the line: len at most, and the link where it begins. */
-int optree_sym_classes_of(const struct optree_sym *s, int len);
+/* The same, or on the line (len classes at most) the link where it begins. */
 int optree_sym_class_of(const struct optree_sym *s, int len, int start);
 
 /* Fibre and channel of a colour. */

@@ -24,7 +24,7 @@ int exact_put(struct exact_matrix *m, int col, int value, struct err *err)
 		       ? err_nomem(err) : 0;
 }
 
-int exact_rows(const struct exact_matrix *m)
+static int exact_rows(const struct exact_matrix *m)
 {
 	return (int)m->first.n;
 }

@@ -30,7 +30,6 @@ void exact_fini(struct exact_matrix *m);
  * row. */
 int exact_row(struct exact_matrix *m, struct err *err);
 int exact_put(struct exact_matrix *m, int col, int value, struct err *err);
-int exact_rows(const struct exact_matrix *m);
 /* One past the entries of row i. */
 int64_t exact_row_end(const struct exact_matrix *m, int i);
 

@@ -11,6 +11,7 @@
 #include "collective/shift.h"
 #include "lib/base/rng.h"
 #include "lib/lp/lp.h"
+#include "tests/unit/collective/balance_lp.h"
 #include "tests/unit/collective/common.h"
 
 /* T_B, in M/B, of an all-gather and a reduce-scatter. */
@@ -484,42 +485,6 @@ static void random_program(struct rng *rng, struct balance *b)
 	}
 }
 
-/* Program (12), with capacities, by branch and bound: the least load per unit
- * of capacity when every item is `chunks` whole chunks. */
-static double least_by_milp(const struct balance *b, int64_t chunks)
-{
-	struct lp_result res;
-	struct err err = { 0 };
-	struct lp *lp;
-	int rows[8], row;
-	double caps[8];
-
-	must(lp_new(&lp, &err), &err);
-	for (int w = 0; w < b->n_links; w++) {
-		must(lp_add_row(lp, LP_GE, 0, &rows[w], &err), &err);
-		caps[w] = (double)b->cap[w];
-	}
-	must(lp_add_col(lp, 1, 0, LP_INF, false, b->n_links, rows, caps, NULL,
-			&err), &err);
-	for (int g = 0; g < b->n_groups; g++) {
-		const struct balance_group *gr = &b->groups[g];
-
-		must(lp_add_row(lp, LP_EQ, (double)(gr->items * chunks), &row,
-				&err), &err);
-		for (int i = gr->first; i < gr->first + gr->n; i++) {
-			int of[2] = { rows[b->use[i]], row };
-			double sign[2] = { -1, 1 };
-
-			must(lp_add_col(lp, 0, 0, (double)gr->items * chunks,
-					true, 2, of, sign, NULL, &err), &err);
-		}
-	}
-	must(lp_run(lp, NULL, &res, &err), &err);
-	assert_int_equal(res.outcome, LP_OPTIMAL);
-	lp_free(lp);
-	return res.objective;
-}
-
 static void test_whole_chunks_are_optimal(void **state)
 {
 	int64_t cap[7], share[63];
@@ -548,14 +513,12 @@ static void test_whole_chunks_are_optimal(void **state)
 		least = (double)most.num / (double)most.den;
 		must(balance_split(&b, chunks, &most, share, &err), &err);
 		raised += (double)most.num / (double)most.den > least + 1e-9;
-		least = least_by_milp(&b, chunks);
-		assert_true(fabs((double)most.num / (double)most.den - least) <
-			    1e-6);
+		assert_load(most, least_by_lp(&b, chunks, true));
 	}
 	assert_true(raised > 10);
 }
 
-/* From all sets, from lp_solve's proposal and from any set at all, the same
+/* From all sets, from any set at all and by a linear program, the same
  * load. */
 static void test_any_start_is_proven(void **state)
 {
@@ -570,7 +533,7 @@ static void test_any_start_is_proven(void **state)
 	(void)state;
 	rng_seed(&rng, 3);
 	for (int i = 0; i < 500; i++) {
-		struct ratio solved, proven, by_lp;
+		struct ratio solved, proven;
 		bool tight[7];
 
 		random_program(&rng, &b);
@@ -579,9 +542,8 @@ static void test_any_start_is_proven(void **state)
 		}
 		must(balance_solve(&b, &solved, &err), &err);
 		must(balance_prove(&b, tight, &proven, &err), &err);
-		must(balance_solve_by_lp(&b, &by_lp, &err), &err);
 		assert_int_equal(ratio_cmp(solved, proven), 0);
-		assert_int_equal(ratio_cmp(solved, by_lp), 0);
+		assert_load(solved, least_by_lp(&b, 1, false));
 		assert_false(balance_is_below(&b, solved));
 		below += balance_is_below(&b, (struct ratio){
 					  solved.num * 11, solved.den * 10 });

@@ -32,42 +32,92 @@ static void floor_of(const struct coll_sched *s, mpq_t out)
 	free(sum);
 }
 
+/* steps alpha + T_B, in the units of the ratio alpha : M/B that is asked. */
+static void time_of(const struct coll_report *r, long alpha, long mb, mpq_t out)
+{
+	mpq_t x;
+
+	mpq_init(x);
+	mpq_set_si(x, mb, 1);
+	mpq_mul(out, r->bandwidth_factor, x);
+	mpq_set_si(x, alpha * r->steps, 1);
+	mpq_add(out, out, x);
+	mpq_clear(x);
+}
+
+/* Batches made and replayed, for one schedule. */
+static void replay_all(const struct coll_sched *s, struct coll_report *r,
+		       int most)
+{
+	struct err err = { 0 };
+	mpq_t least;
+
+	mpq_init(least);
+	floor_of(s, least);
+	for (int k = 1; k <= most; k++) {
+		struct coll_sched *p;
+
+		coll_report_init(&r[k]);
+		must(coll_pipeline(s, k, &p, &err), &err);
+		must(coll_verify(p, &r[k], &err), &err);
+		assert_int_equal(r[k].steps, coll_steps(s) + k - 1);
+		assert_true(mpq_cmp(r[k].bandwidth_factor,
+				    r[1].bandwidth_factor) <= 0);
+		assert_true(mpq_cmp(r[k].bandwidth_factor, least) >= 0);
+		if (r[1].bandwidth_optimal) {
+			assert_true(r[k].bandwidth_optimal);
+		}
+		coll_free(p);
+	}
+	mpq_clear(least);
+}
+
+/* The number of batches that is the best unmade is the first of the best that
+ * were made and replayed. */
 static void test_replayed(void **state)
 {
+	enum { MOST = 24 };
+	int chosen[MOST + 1] = { 0 }, cases = 0;
+
 	(void)state;
 	for (const char *const *e = graphs; *e; e++) {
-		struct coll_sched *s = bfb(COLL_ALLREDUCE, *e), *p;
-		struct coll_report r, r1;
+		struct coll_sched *s = bfb(COLL_ALLREDUCE, *e);
+		struct coll_report r[MOST + 1];
 		struct err err = { 0 };
-		mpq_t factor, least;
+		mpq_t time, best;
 
-		mpq_init(factor);
-		mpq_init(least);
-		floor_of(s, least);
-		coll_report_init(&r1);
-		must(coll_verify(s, &r1, &err), &err);
-		for (int k = 1; k <= 9; k += 2) {
-			coll_report_init(&r);
-			must(coll_pipeline(s, k, &p, &err), &err);
-			must(coll_verify(p, &r, &err), &err);
-			must(coll_pipeline_factor(s, k, factor, &err), &err);
-			assert_int_equal(mpq_cmp(r.bandwidth_factor, factor),
-					 0);
-			assert_int_equal(r.steps, r1.steps + k - 1);
-			assert_true(mpq_cmp(factor, r1.bandwidth_factor) <=
-				    0);
-			assert_true(mpq_cmp(factor, least) >= 0);
-			if (r1.bandwidth_optimal) {
-				assert_true(r.bandwidth_optimal);
+		mpq_inits(time, best, NULL);
+		replay_all(s, r, MOST);
+		/* M/B of 3 us to 11 ms. */
+		for (long kib = 1; kib <= 4096; kib *= 2) {
+			struct coll_cost c = {
+				.alpha_ns = 10000,
+				.link_bps = 1024L * 3000000 / coll_ports(s),
+				.size_bytes = kib * 1024 };
+			int want = 1, got;
+
+			for (int k = 1; k <= MOST; k++) {
+				time_of(&r[k], 3 * 10000, kib * 8000, time);
+				if (k == 1 || mpq_cmp(time, best) < 0) {
+					mpq_set(best, time);
+					want = k;
+				}
 			}
-			coll_report_fini(&r);
-			coll_free(p);
+			must(coll_pipeline_best(s, &c, MOST, &got, &err),
+			     &err);
+			assert_int_equal(got, want);
+			chosen[got]++;
+			cases++;
 		}
-		coll_report_fini(&r1);
-		mpq_clear(factor);
-		mpq_clear(least);
+		for (int k = 1; k <= MOST; k++) {
+			coll_report_fini(&r[k]);
+		}
+		mpq_clears(time, best, NULL);
 		coll_free(s);
 	}
+	/* None, all that may be, and numbers between. */
+	assert_true(chosen[1] > 10 && chosen[MOST] > 1);
+	assert_true(chosen[1] + chosen[MOST] < cases - 5);
 }
 
 /* Nothing to gain where all links are full; much where they are not. */
