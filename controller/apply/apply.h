@@ -166,9 +166,13 @@ void apply_recover(struct apply *a,
 		   void (*done)(int rc, const char *text, void *arg),
 		   void *arg);
 
+#define APPLY_PEER_MAX 280
+
 /* What goes to history with a change. */
 struct apply_request {
 	const char *who, *comment;
+	const char *peer;		/* who as the transport knows him, for
+					 * the audit trail, or NULL */
 	const char *id;			/* chosen by who asks, or NULL */
 	const char *trace;		/* id of who asks, or NULL */
 	int64_t confirm_within_ns;	/* 0: needs no confirmation */
@@ -183,6 +187,8 @@ int apply_start(struct apply *a, struct plan *plan,
 		struct err *err);
 
 bool apply_busy(const struct apply *a);
+/* The id of the change that runs; 0: none, or not in the journal yet. */
+int64_t apply_running(const struct apply *a);
 
 /* Asks the running change to stop after the present atomic step and to roll
  * back. */

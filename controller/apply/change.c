@@ -490,6 +490,7 @@ int apply_start(struct apply *a, struct plan *plan,
 		change_free(c);
 		return rc;
 	}
+	snprintf(c->peer, sizeof(c->peer), "%s", req->peer ? req->peer : "");
 	c->before = a->set;
 	a->set = c->set;
 	a->change = c;
@@ -500,6 +501,11 @@ int apply_start(struct apply *a, struct plan *plan,
 bool apply_busy(const struct apply *a)
 {
 	return a->change || a->recovery;
+}
+
+int64_t apply_running(const struct apply *a)
+{
+	return a->change ? a->change->journal.change.id : 0;
 }
 
 void apply_cancel(struct apply *a)

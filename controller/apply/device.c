@@ -1,5 +1,6 @@
 /* One device: its session, its queue of operations, what is known of it. */
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,25 +26,38 @@ char *device_signature(const struct model_device *m)
 	return buf_steal(&b);
 }
 
+/*
+ * What the lines of the present operation are to the audit trail: of one that
+ * may move light on a switch each is kept; of readings in a change and of
+ * loading programs (thousands of register writes) the first ones; what is read
+ * beside changes is nobody's business.
+ */
+static int lines_kept(const struct device *d)
+{
+	const struct drv_batch *batch = d->head ? d->head->batch : NULL;
+
+	if (batch && !batch->programs) {
+		return INT_MAX;
+	}
+	return batch || apply_running(d->a) ? AUDIT_LINES_PER_OP : 0;
+}
+
 static void on_trace(const char *name, const char *line, bool is_reply,
 		     void *arg)
 {
 	struct device *d = arg;
-	struct change *c = d->a->change;
+	int keep = lines_kept(d);
 
 	(void)name;
 	if (!is_reply && d->a->before_command) {
 		d->a->before_command(d->a->before_arg);
 	}
-	if (!c || !c->journal.change.id) {
-		return;
-	}
-	if (d->lines == AUDIT_LINES_PER_OP) {
-		d->lines_dropped++;
+	if (d->lines >= keep) {
+		d->lines_dropped += keep > 0;
 		return;
 	}
 	d->lines++;
-	store_audit(d->a->store, c->journal.change.id, d->name,
+	store_audit(d->a->store, apply_running(d->a), d->name,
 		    is_reply ? STORE_REPLY : STORE_COMMAND, line);
 }
 
@@ -229,13 +243,13 @@ static void finish_head(struct device *d, int rc, int n,
 {
 	struct device_op *op = d->head;
 
-	if (d->lines_dropped && d->a->change) {
+	if (d->lines_dropped) {
 		char text[64];
 
 		snprintf(text, sizeof(text), "%d more lines not kept",
 			 d->lines_dropped);
-		store_audit(d->a->store, d->a->change->journal.change.id,
-			    d->name, STORE_EVENT, text);
+		store_audit(d->a->store, apply_running(d->a), d->name,
+			    STORE_EVENT, text);
 	}
 	d->head = op->next;
 	if (!d->head) {

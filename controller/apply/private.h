@@ -24,7 +24,8 @@
 #include "controller/apply/apply.h"
 #include "lib/base/buf.h"
 
-/* Lines of one operation that reach the audit trail; the rest is counted. */
+/* Lines of a reading in a change, or of loading programs, that reach the audit
+ * trail; the rest is counted. */
 #define AUDIT_LINES_PER_OP 64
 
 /* ---- devices ------------------------------------------------------------- */
@@ -222,6 +223,7 @@ struct change {
 	apply_event_cb on_event;
 	apply_done_cb on_done;
 	void *arg;
+	char peer[APPLY_PEER_MAX];
 	enum phase phase;
 	int n_runs;
 	struct run *runs;

@@ -102,8 +102,9 @@ void record_prepare(struct change *c)
 		return;
 	}
 	c->res.change = c->journal.change.id;
-	change_event(c, NULL, false, "change %lld is in the journal",
-		     (long long)c->res.change);
+	change_event(c, NULL, false, "change %lld is in the journal%s%s",
+		     (long long)c->res.change,
+		     c->peer[0] ? ", asked for by " : "", c->peer);
 	tell_removed(c);
 	change_enter(c, c->n_runs ? PHASE_CHECK : PHASE_COMMIT);
 }

@@ -60,6 +60,15 @@ static const struct cli_option history_options[] = {
 	{ 'n', "limit", "N", "at most so many (default: 20)", NULL }, END,
 };
 
+static const struct cli_option audit_options[] = {
+	{ 0, "change", "N", "only of this change", NULL },
+	{ 0, "device", "NAME", "only about this device", NULL },
+	{ 0, "since", "TIME", "only so far back, e.g. 2h", NULL },
+	{ 'n', "limit", "N", "the newest so many lines (default: 200; with "
+	  "--change: all)", NULL },
+	END,
+};
+
 static const struct cli_option hold_options[] = {
 	{ 'm', "comment", "TEXT", "why; status shows it", NULL }, END,
 };
@@ -428,6 +437,9 @@ const struct cli_command cli_root[] = {
 	  NULL, cancel_options, 0, 0, false, cmd_cancel },
 	{ "history", NULL, "", "Changes, newest first", NULL,
 	  history_options, 0, 0, false, cmd_history },
+	{ "audit", NULL, "", "What was said to devices to move light, by whom, "
+	  "and what they answered", NULL, audit_options, 0, 0, false,
+	  cmd_audit },
 	{ "drain", NULL, "WHAT", "No new light on a host, a device or a port",
 	  NULL, hold_options, 1, 1, false, cmd_drain },
 	{ "undrain", NULL, "WHAT", "Allow it new light again", NULL, NULL, 1,

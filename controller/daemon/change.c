@@ -23,6 +23,7 @@ struct change {
 	int64_t confirm_within_ns;
 	char digest[65];	/* the plan must have it; "": any */
 	char trace[DAEMON_TRACE_SIZE];
+	char peer[RPC_PEER_TEXT_MAX];
 	bool started;		/* the engine has it */
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
@@ -294,7 +295,7 @@ static void on_planned(struct work *w)
 	struct change *c = w->arg;
 	const struct apply_request req = {
 		.who = c->who, .comment = c->comment, .id = c->request_id,
-		.trace = c->trace,
+		.trace = c->trace, .peer = c->peer,
 		.confirm_within_ns = c->confirm_within_ns,
 	};
 	struct err err = w->err;
@@ -462,6 +463,10 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 		c->ended = wish->own ? wish->own->ended : NULL;
 		snprintf(c->digest, sizeof(c->digest), "%s", digest);
 		daemon_trace_of(call, c->trace);
+		if (call) {
+			rpc_peer_text(rpc_call_peer(call), c->peer,
+				      sizeof(c->peer));
+		}
 		r = c->request_id && c->comment && c->who ? 0 : err_nomem(err);
 	}
 	r = r ? r : daemon_check_frozen(d, err);
@@ -772,6 +777,8 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 			rpc_finish_err(call, &err);
 		}
 		c->cancelled = true;
+		daemon_audit_call(d, call, apply_running(d->apply),
+				  "asked to stop");
 		if (c->started) {
 			apply_cancel(d->apply);
 		}
@@ -779,6 +786,7 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	f = id[0] ? find_finished(d, id) : NULL;
 	if (waits(d, f, id)) {
+		daemon_audit_call(d, call, d->confirm.change, "cancelled");
 		if (daemon_go_back(d, call, d->confirm.back_to,
 				   "cancelled instead of confirmed", &err)) {
 			rpc_finish_err(call, &err);

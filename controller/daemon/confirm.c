@@ -172,6 +172,7 @@ void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg,
 		return;
 	}
 	log_info("weftd", "change %" PRId64 " is confirmed", res.change);
+	daemon_audit_call(d, call, res.change, "confirmed");
 	tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRMED, res.change,
 	     "is confirmed");
 	daemon_confirm_watch(d);

@@ -12,7 +12,8 @@
  *   standby.c   while another one leads
  *   jobs*.c     jobs that orchestrators ask for; see jobs.h
  *   query.c     plan, verify, schedule
- *   state.c     status, diff, history
+ *   state.c     status, diff
+ *   history.c   changes, and what was said to devices
  *   light.c     the circuits of one device, with what they lose
  *   access.c    roles: who may call what
  *   hosts.c     hosts of this machine: links, neighbours, routes; see hosts.h
@@ -267,10 +268,22 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *req,
 		   void *arg);
 void handle_diff(struct rpc_call *call, const ProtobufCMessage *req,
 		 void *arg);
-void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
-		    void *arg);
 /* Answers with intent against the last readings. */
 void daemon_finish_diff(struct daemon *d, struct rpc_call *call);
+
+/* ---- history.c ---- */
+
+/* As the API calls it. */
+char *daemon_outcome_name(enum store_verdict v);
+/* Strings are borrowed. */
+void daemon_fill_change(Weft__V1__Change *m, const struct store_change *c);
+void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+/* What a caller did, for the audit trail: "WHAT by user 0, process 7". */
+void daemon_audit_call(struct daemon *d, const struct rpc_call *call,
+		       int64_t change, const char *what);
+void handle_audit(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
 
 /* ---- light.c ---- */
 

@@ -1,4 +1,4 @@
-/* Status, diff, history: what is known, told without touching a device. */
+/* Status, diff: what is known, told without touching a device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,6 @@
 #include "controller/daemon/private.h"
 #include "controller/wire/report.h"
 #include "lib/base/vec.h"
-
-#define HISTORY_LIMIT 100
-#define HISTORY_MOST 10000
 
 /* ---- devices ------------------------------------------------------------- */
 
@@ -296,72 +293,6 @@ void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	daemon_finish_diff(arg, call);
 }
 
-/* ---- changes ------------------------------------------------------------- */
-
-static char *outcome_name(enum store_verdict v)
-{
-	return v == STORE_ROLLED_BACK ? "rolled-back"
-				      : (char *)store_verdict_name(v);
-}
-
-static char *or_empty(char *s)
-{
-	return s ? s : "";
-}
-
-static void fill_change(Weft__V1__Change *m, const struct store_change *c)
-{
-	weft__v1__change__init(m);
-	m->id = c->id;
-	m->outcome = outcome_name(c->verdict);
-	m->generation = c->generation;
-	m->who = or_empty(c->who);
-	m->comment = or_empty(c->comment);
-	m->started_at_ns = c->started_ns;
-	m->ended_at_ns = c->ended_ns;
-	m->summary = or_empty(c->summary);
-	m->config_name = or_empty(c->config_name);
-	m->config_sha256 = (char *)c->config_hash;
-	m->undoing = c->undoing;
-	m->superseded_by = c->superseded_by;
-	m->request_id = c->request_id;
-	m->trace_id = or_empty(c->trace);
-}
-
-void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
-		    void *arg)
-{
-	const Weft__V1__HistoryRequest *req =
-		(const Weft__V1__HistoryRequest *)msg;
-	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
-	struct daemon *d = arg;
-	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
-	struct store_change *v = NULL;
-	Weft__V1__Change *rows = NULL;
-	struct err err = { 0 };
-	int r = store_history(d->store, req->before,
-			      limit < HISTORY_MOST ? limit : HISTORY_MOST, &v,
-			      &n, &err);
-
-	if (r == 0) {
-		rows = calloc((size_t)n + 1, sizeof(*rows));
-		m.changes = calloc((size_t)n + 1, sizeof(*m.changes));
-		r = rows && m.changes ? 0 : err_nomem(&err);
-	}
-	for (int i = 0; i < n && r == 0; i++) {
-		fill_change(&rows[i], &v[i]);
-		m.changes[m.n_changes++] = &rows[i];
-	}
-	if (r || (r = rpc_send(call, &m.base, &err))) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
-	store_history_free(v, n);
-	free(rows);
-	free(m.changes);
-}
-
 /* ---- status -------------------------------------------------------------- */
 
 static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
@@ -416,7 +347,7 @@ static void advise(const struct daemon *d, const struct views *s,
 			 "as pending; \"weft apply\" carries a configuration "
 			 "through, \"weft rollback\" goes back",
 			 (long long)s->open[0].change.id,
-			 outcome_name(s->open[0].change.verdict));
+			 daemon_outcome_name(s->open[0].change.verdict));
 		return;
 	}
 	if (daemon_check_frozen(d, &frozen)) {
@@ -459,7 +390,7 @@ static int last_change(struct daemon *d, struct store_change **v, int *n,
 	*found = false;
 	for (int i = 0; r == 0 && i < *n && !*found; i++) {
 		if ((*v)[i].verdict >= STORE_COMMITTED) {
-			fill_change(m, &(*v)[i]);
+			daemon_fill_change(m, &(*v)[i]);
 			*found = true;
 		}
 	}
@@ -569,7 +500,7 @@ static void fill_changes(const struct daemon *d, struct daemon_status *s,
 		s->m.last = &s->last;
 	}
 	if (s->views.n_open > 0) {
-		fill_change(&s->open, &s->views.open[0].change);
+		daemon_fill_change(&s->open, &s->views.open[0].change);
 		s->m.open = &s->open;
 	}
 }

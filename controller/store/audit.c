@@ -27,6 +27,16 @@ static char *copy_cut(const char *text, size_t max)
 	return strndup(text, len);
 }
 
+static int flush(struct store *s, struct err *err)
+{
+	int rc = s->n_waiting || s->n_lost ? db_begin(s, err) : 1;
+
+	if (rc) {
+		return rc == 1 ? 0 : rc;
+	}
+	return db_end(s, 0, err);
+}
+
 void store_audit(struct store *s, int64_t change, const char *device,
 		 enum store_audit_kind kind, const char *text)
 {
@@ -36,12 +46,17 @@ void store_audit(struct store *s, int64_t change, const char *device,
 	if (!s->waiting) {
 		s->waiting = calloc(STORE_AUDIT_BUFFER, sizeof(*s->waiting));
 	}
+	if (s->n_waiting == STORE_AUDIT_BUFFER) {
+		flush(s, NULL);
+	}
 	if (!s->waiting || s->n_waiting == STORE_AUDIT_BUFFER) {
 		s->n_lost++;
 		return;
 	}
 	line.device = copy_cut(device, STORE_AUDIT_TEXT_MAX);
-	line.text = copy_cut(text, STORE_AUDIT_TEXT_MAX);
+	line.text = copy_cut(text, kind == STORE_COMMAND ?
+				   STORE_AUDIT_COMMAND_MAX :
+				   STORE_AUDIT_TEXT_MAX);
 	if (!line.device || !line.text) {
 		free(line.device);
 		free(line.text);
@@ -67,6 +82,9 @@ static int write_line(struct store *s, sqlite3_stmt *st,
 	int rc = db_bind(s, err, st, "iisss", a->at_ns, a->change, a->device,
 			 kind_names[a->kind], a->text);
 
+	if (s->audit_bytes >= 0) {
+		s->audit_bytes += (int64_t)strlen(a->text);
+	}
 	return rc ? rc : db_finish(s, err, st);
 }
 
@@ -78,6 +96,36 @@ static int write_lost(struct store *s, sqlite3_stmt *st, struct err *err)
 
 	snprintf(text, sizeof(text), "%d lines were not kept", s->n_lost);
 	return s->n_lost ? write_line(s, st, &a, err) : 0;
+}
+
+static int count_bytes(struct store *s, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT ifnull(sum(length(text)), 0) "
+			    "FROM audit", "");
+
+	rc = rc ? rc : db_step(s, err, st);
+	if (rc == 1) {
+		s->audit_bytes = sqlite3_column_int64(st, 0);
+		rc = 0;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Commands may be long: the older half goes when their texts are too much.
+ * What is deleted is not taken off the sum, which is then taken anew. */
+static int bound_bytes(struct store *s, struct err *err)
+{
+	int rc = s->audit_bytes < 0 || s->audit_bytes > STORE_AUDIT_BYTES
+			 ? count_bytes(s, err) : 0;
+
+	if (rc == 0 && s->audit_bytes > STORE_AUDIT_BYTES) {
+		rc = db_run(s, err, "DELETE FROM audit WHERE id < (SELECT "
+			    "(min(id) + max(id)) / 2 FROM audit)", "");
+		s->audit_bytes = -1;
+	}
+	return rc;
 }
 
 int store_audit_write(struct store *s, struct err *err)
@@ -95,9 +143,10 @@ int store_audit_write(struct store *s, struct err *err)
 	}
 	rc = rc ? rc : write_lost(s, st, err);
 	sqlite3_finalize(st);
-	return rc ? rc : db_run(s, err, "DELETE FROM audit WHERE id <= "
-				"(SELECT max(id) FROM audit) - ?", "i",
-				(int64_t)STORE_AUDIT_MAX);
+	rc = rc ? rc : db_run(s, err, "DELETE FROM audit WHERE id <= "
+			      "(SELECT max(id) FROM audit) - ?", "i",
+			      (int64_t)STORE_AUDIT_MAX);
+	return rc ? rc : bound_bytes(s, err);
 }
 
 void store_audit_free(struct store_audit *v, int n)
@@ -128,32 +177,41 @@ static int read_line(struct store *s, sqlite3_stmt *st,
 	return out->device && out->text ? 0 : err_nomem(err);
 }
 
-static int flush(struct store *s, struct err *err)
+static int select_lines(struct store *s, const struct store_audit_query *q,
+			sqlite3_stmt **st, struct err *err)
 {
-	int rc = s->n_waiting || s->n_lost ? db_begin(s, err) : 1;
-
-	if (rc) {
-		return rc == 1 ? 0 : rc;
-	}
-	return db_end(s, 0, err);
+	return db_prepare(s, err, st, "SELECT id, at_ns, change, device, "
+			  "kind, text FROM audit WHERE (?1 = 0 OR change = ?1) "
+			  "AND (?2 = '' OR device = ?2) AND at_ns >= ?3 AND "
+			  "(?4 = 0 OR id < ?4) ORDER BY id DESC LIMIT ?5",
+			  "isiii", q->change, q->device ? q->device : "",
+			  q->since_ns, q->before, (int64_t)q->limit);
 }
 
-int store_audit_read(struct store *s, int64_t change, int limit,
+static void reverse(struct store_audit *v, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct store_audit a = v[i];
+
+		v[i] = v[n - 1 - i];
+		v[n - 1 - i] = a;
+	}
+}
+
+int store_audit_read(struct store *s, const struct store_audit_query *q,
 		     struct store_audit **v, int *n, struct err *err)
 {
 	VEC(struct store_audit) list = { 0 };
 	sqlite3_stmt *st;
+	size_t bytes = 0;
 	int rc = flush(s, err);
 
-	rc = rc ? rc : db_prepare(s, err, &st, "SELECT * FROM (SELECT id, "
-				  "at_ns, change, device, kind, text "
-				  "FROM audit WHERE ?1 = 0 OR change = ?1 "
-				  "ORDER BY id DESC LIMIT ?2) ORDER BY id",
-				  "ii", change, (int64_t)limit);
+	rc = rc ? rc : select_lines(s, q, &st, err);
 	if (rc) {
 		return rc;
 	}
-	while ((rc = db_step(s, err, st)) == 1) {
+	while ((!q->most_bytes || bytes < q->most_bytes) &&
+	       (rc = db_step(s, err, st)) == 1) {
 		struct store_audit a = { 0 };
 
 		rc = read_line(s, st, &a, err);
@@ -165,12 +223,14 @@ int store_audit_read(struct store *s, int64_t change, int limit,
 			free(a.text);
 			break;
 		}
+		bytes += strlen(a.text);
 	}
 	sqlite3_finalize(st);
 	if (rc) {
 		store_audit_free(list.v, (int)list.n);
 		return rc;
 	}
+	reverse(list.v, list.n);
 	*v = list.v;
 	*n = (int)list.n;
 	return 0;

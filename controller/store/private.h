@@ -20,6 +20,7 @@ struct store {
 	char trouble[ERR_MSG_MAX];	/* "": the last transaction is kept */
 	struct store_audit *waiting;
 	int n_waiting, n_lost;
+	int64_t audit_bytes;	/* of the lines kept; -1: not counted yet */
 	struct store_use use;
 };
 

@@ -258,6 +258,7 @@ static int open_as(const char *path, bool shared, struct store **out,
 		return err_nomem(err);
 	}
 	s->lock_fd = -1;
+	s->audit_bytes = -1;
 	s->shared = shared;
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !rc;
 	     i++) {

@@ -28,7 +28,9 @@
 #define STORE_VERSION 11		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
+#define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
 #define STORE_AUDIT_MAX 50000	/* lines kept */
+#define STORE_AUDIT_BYTES (64 << 20)	/* and their texts in all */
 #define STORE_HISTORY_MAX 10000	/* closed changes kept */
 #define STORE_JOBS_MAX 1000	/* jobs kept that are over */
 
@@ -450,15 +452,27 @@ struct store_audit {
 	char *text;
 };
 
-/* Remembers one line (cut at STORE_AUDIT_TEXT_MAX); written with the next
- * transaction, or by store_free. Never fails: lines that do not fit in
- * memory are counted and the count is written. */
+/* Remembers one line (cut at STORE_AUDIT_COMMAND_MAX if it is a command, else
+ * at STORE_AUDIT_TEXT_MAX); written with the next transaction, or by
+ * store_free. Not within a transaction: when many wait it is one itself.
+ * Never fails: lines that do not fit in memory while the disk takes none are
+ * counted and the count is written. */
 void store_audit(struct store *s, int64_t change, const char *device,
 		 enum store_audit_kind kind, const char *text);
 
-/* The newest `limit` lines of a change (0: of all), oldest first; buffered
- * ones are written first. Free with store_audit_free. */
-int store_audit_read(struct store *s, int64_t change, int limit,
+struct store_audit_query {
+	int64_t change;		/* only of this one; 0: of all, and what
+				 * belongs to none */
+	const char *device;	/* only about it; NULL or "": about all */
+	int64_t since_ns;	/* not before this, wall clock; 0: any time */
+	int64_t before;		/* only ids below; 0: from the newest */
+	int limit;		/* the newest so many of those */
+	size_t most_bytes;	/* of texts, then no more; 0: no limit */
+};
+
+/* Lines, oldest first; buffered ones are written first. Free with
+ * store_audit_free. O(lines kept). */
+int store_audit_read(struct store *s, const struct store_audit_query *q,
 		     struct store_audit **v, int *n, struct err *err);
 void store_audit_free(struct store_audit *v, int n);
 

@@ -59,6 +59,10 @@ bool wire_is_same(const Weft__V1__DeviceState *d);
 /* The fields of a change. */
 void wire_out_change(struct out *o, enum out_format format,
 		     const Weft__V1__Change *ch);
+/* Lines of the audit trail, as an array of o; each with who made its change and
+ * what became of that. */
+void wire_out_audit(struct out *o, enum out_format format,
+		    const Weft__V1__AuditResponse *a);
 /* The fields of a whole answer. Tables name no more than a few differences of
  * a device, unless full. */
 void wire_out_status(struct out *o, enum out_format format, bool full,

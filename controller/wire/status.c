@@ -183,15 +183,64 @@ static void out_differences(struct out *o, enum out_format format,
 
 /* ---- changes ---- */
 
+/* What was proven is known of changes that were committed. */
+static const char *change_proof(const Weft__V1__Change *ch, char *buf, int size)
+{
+	return strcmp(ch->outcome, "committed") == 0
+		       ? level_name(ch->level, buf, size) : "";
+}
+
+static const Weft__V1__Change *find_change(const Weft__V1__AuditResponse *a,
+					   int64_t id)
+{
+	for (size_t i = 0; i < a->n_changes; i++) {
+		if (a->changes[i]->id == id) {
+			return a->changes[i];
+		}
+	}
+	return NULL;
+}
+
+void wire_out_audit(struct out *o, enum out_format format,
+		    const Weft__V1__AuditResponse *a)
+{
+	char text[32];
+
+	out_array(o, "audit");
+	for (size_t i = 0; i < a->n_lines; i++) {
+		const Weft__V1__AuditLine *l = a->lines[i];
+		const Weft__V1__Change *ch = find_change(a, l->change);
+
+		out_object(o, NULL);
+		if (format != OUT_TABLE) {
+			out_int(o, "id", l->id);
+		}
+		wire_out_time(o, "at", l->at_ns);
+		out_int(o, "change", l->change);
+		out_str(o, "who", ch ? ch->who : "");
+		out_str(o, "outcome", ch ? ch->outcome : "");
+		out_str(o, "proof", ch ? change_proof(ch, text, sizeof(text))
+				       : "");
+		out_str(o, "device", l->device);
+		out_str(o, "kind", l->kind);
+		out_str(o, "text", l->text);
+		out_end(o);
+	}
+	out_end(o);
+}
+
 void wire_out_change(struct out *o, enum out_format format,
 		     const Weft__V1__Change *ch)
 {
+	char text[32];
+
 	out_int(o, format == OUT_TABLE ? "change" : "id", ch->id);
 	out_str(o, "outcome", ch->outcome);
 	out_int(o, "generation", ch->generation);
 	wire_out_time(o, "started_at", ch->started_at_ns);
 	wire_out_time(o, "ended_at", ch->ended_at_ns);
 	out_str(o, "who", ch->who);
+	out_str(o, "proof", change_proof(ch, text, sizeof(text)));
 	out_str(o, "config", ch->config_name);
 	out_str(o, "comment", ch->comment);
 	out_str(o, "summary", ch->summary);

@@ -132,6 +132,8 @@ const TESTS = {
 		assert(diff.same && verified.same && verified.complete, verified);
 		assert.strictEqual(diff.generation, status.generation);
 		assert(history.changes.length > 0 && history.changes.length <= 5);
+		const [audit] = await ask(fabric, "Audit", { limit: 3 });
+		assert(audit.lines.length === 3 && audit.more && audit.changes.length > 0);
 		const pieces = await ask(fabric, "GetSchedule", { job: "reduce" });
 		const bytes = pieces.reduce((n, p) => n + p.data.length, 0);
 		assert(bytes > 0 && bytes === pieces[0].total_bytes, bytes);
@@ -261,7 +263,7 @@ const TESTS = {
 	},
 };
 
-const LOOKING = new Set(["Plan", "Status", "Diff", "Verify", "History", "GetSchedule", "Watch",
+const LOOKING = new Set(["Plan", "Status", "Diff", "Verify", "History", "Audit", "GetSchedule", "Watch",
 	"ListJobs"]);
 
 // The code of a call that is ended at its first answer.

@@ -1009,6 +1009,7 @@ static void test_device_leaves(void **state)
 static void test_audit(void **state)
 {
 	struct rig *r = *state;
+	const struct store_audit_query q = { .change = 1, .limit = 1000 };
 	struct store_audit *v;
 	struct err err = { 0 };
 	bool command = false, event = false;
@@ -1016,7 +1017,7 @@ static void test_audit(void **state)
 
 	two_switches(r, "");
 	rig_go(r, PLAN_SAFE, first, 2);
-	assert_int_equal(store_audit_read(r->store, 1, 1000, &v, &n, &err), 0);
+	assert_int_equal(store_audit_read(r->store, &q, &v, &n, &err), 0);
 	for (int i = 0; i < n; i++) {
 		command |= v[i].kind == STORE_COMMAND &&
 			   strcmp(v[i].device, "a") == 0 &&
