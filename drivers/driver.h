@@ -133,6 +133,11 @@ struct drv_snapshot {
 	char lock_detail[DRV_TEXT_MAX];	/* ring: the first of them, in words */
 	int n_dead;			/* ring: parts that failed, in use or */
 	struct light_dead *dead;	/* not; sorted, none twice */
+	int n_lost;			/* ring: resonators that programs use */
+	struct light_dead *lost;	/* and that hold no wave, likewise; a
+					 * device may not tell all of them */
+	char alarm[DRV_TEXT_MAX];	/* what is wrong with all of it, in
+					 * words, or "" */
 };
 
 void drv_snapshot_fini(struct drv_snapshot *s);

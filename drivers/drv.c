@@ -109,6 +109,7 @@ void drv_snapshot_fini(struct drv_snapshot *s)
 	free(s->xcs);
 	free(s->ports);
 	free(s->dead);
+	free(s->lost);
 	light_ring_fini(&s->programs);
 	memset(s, 0, sizeof(*s));
 }

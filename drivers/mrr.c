@@ -15,6 +15,7 @@
 
 #include "drivers/drivers.h"
 #include "drivers/mrr.h"
+#include "lib/base/log.h"
 
 #define DEFAULT_TIMEOUT_MS 2000
 
@@ -39,6 +40,10 @@ static void drop_banks(struct mrr *m)
 void mrr_end(struct mrr *m, int rc, const struct err *err)
 {
 	drop_banks(m);
+	free(m->parts);
+	m->parts = NULL;
+	m->n_parts = 0;
+	m->events_out = false;
 	handle_end(&m->h, rc, err);
 }
 
@@ -70,32 +75,70 @@ void mrr_refuse(struct mrr *m, enum drv_evidence e,
 	mrr_end(m, 0, NULL);
 }
 
+bool mrr_has_restarted(struct mrr *m)
+{
+	char text[DRV_TEXT_MAX];
+
+	if (mrr_reg(m, MRR_BOOTS) == m->boots) {
+		return false;
+	}
+	snprintf(text, sizeof(text), "the controller restarted meanwhile, code "
+		 "%" PRIu32 ": %s", mrr_reg(m, MRR_LAST_CODE),
+		 mrr_last_code_text(mrr_reg(m, MRR_LAST_CODE)));
+	mrr_give_up_text(m, WEFT_EDEVICE, text);
+	return true;
+}
+
+static void on_registers_after_no(struct mrr *m, const struct mrr_frame *f)
+{
+	if (mrr_take_registers(m, f) && !mrr_has_restarted(m)) {
+		mrr_refuse(m, m->why_evidence, m->why_class, m->why_code,
+			   m->why);
+	}
+}
+
+void mrr_refuse_unless_restarted(struct mrr *m)
+{
+	m->committed = m->commit_out = false;
+	mrr_read_registers(m, on_registers_after_no);
+}
+
+static enum drv_class_of_error nack_class(uint8_t code)
+{
+	return code == MRR_BUSY || code == MRR_STALE_WRITER ||
+	       code == MRR_INTERLOCK ? DRV_ERR_STATE :
+	       code == MRR_BUS ? DRV_ERR_TRANSPORT : DRV_ERR_CONFIGURATION;
+}
+
 /* The device said no. Before and at the commit that leaves all as it was. */
 static void on_nack(struct mrr *m, const struct mrr_frame *f)
 {
 	uint32_t detail = f->len >= 4 ? mrr_get32(f->data) : 0;
-	bool state = f->code == MRR_BUSY || f->code == MRR_STALE_WRITER ||
-		     f->code == MRR_INTERLOCK;
 	bool after = m->committed && !m->commit_out;
-	char text[DRV_TEXT_MAX], code[16];
 
-	snprintf(text, sizeof(text), "page %04x offset %04x: %s (detail %"
+	snprintf(m->why, sizeof(m->why), "page %04x offset %04x: %s (detail %"
 		 PRIu32 ")", f->page, f->offset, mrr_code_text(f->code),
 		 detail);
-	if (m->h.op != HANDLE_SUBMIT || after) {
-		mrr_give_up_text(m, WEFT_EDEVICE, text);
-		return;
+	snprintf(m->why_code, sizeof(m->why_code), "%u", f->code);
+	m->why_class = nack_class(f->code);
+	m->why_evidence = DRV_ACKED;
+	if (m->events_out) {
+		m->events_out = false;	/* then it is polled */
+		mrr_read_slots(m);
+	} else if (m->h.op != HANDLE_SUBMIT || after) {
+		mrr_give_up_text(m, WEFT_EDEVICE, m->why);
+	} else if (m->commit_out) {
+		mrr_refuse_unless_restarted(m);
+	} else {
+		mrr_refuse(m, DRV_ACKED, m->why_class, m->why_code, m->why);
 	}
-	snprintf(code, sizeof(code), "%u", f->code);
-	mrr_refuse(m, DRV_ACKED, state ? DRV_ERR_STATE : DRV_ERR_CONFIGURATION,
-		   code, text);
 }
 
 /* ---- frames ---------------------------------------------------------------- */
 
 static void trace(struct mrr *m, const struct mrr_frame *f, bool is_reply)
 {
-	static const char *const ops[] = { "?", "read", "write" };
+	static const char *const ops[] = { "?", "read", "write", "event" };
 	char line[96];
 	uint32_t bytes = f->op == MRR_READ && f->len == 4 ?
 			 mrr_get32(f->data) : f->len;
@@ -105,8 +148,9 @@ static void trace(struct mrr *m, const struct mrr_frame *f, bool is_reply)
 			 mrr_code_text(f->code));
 	} else {
 		snprintf(line, sizeof(line), "%s page %04x offset %04x bytes "
-			 "%" PRIu32 "%s", ops[(f->op & 0x7f) % 3], f->page,
-			 f->offset, bytes, is_reply ? " ok" : "");
+			 "%" PRIu32 "%s", ops[f->op & 3], f->page,
+			 f->offset, bytes,
+			 is_reply && f->op != MRR_EVENT ? " ok" : "");
 	}
 	handle_trace(&m->h, line, is_reply);
 }
@@ -145,15 +189,51 @@ void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset,
 	mrr_ask(m, MRR_READ, page, offset, len, sizeof(len));
 }
 
+bool mrr_is_part(const struct mrr *m, const struct light_dead *d)
+{
+	return d->part >= LIGHT_RESONATOR && d->part <= LIGHT_NODE &&
+	       d->dir <= LIGHT_CCW && d->fibre < m->h.ring_fibres &&
+	       d->node < m->h.n_in && d->channel < m->h.n_out;
+}
+
+/* What happened is told as the device does; the state is read. */
+static bool hand_on(struct mrr *m, const struct mrr_frame *f)
+{
+	char part[LIGHT_DEAD_TEXT], text[2 * DRV_TEXT_MAX];
+	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
+	struct mrr_news news;
+
+	if (!mrr_get_news(f, &news) ||
+	    (news.has_place && !mrr_is_part(m, &news.place))) {
+		return false;
+	}
+	if (news.has_place) {
+		light_dead_text(&news.place, m->h.n_in, part);
+		snprintf(text, sizeof(text), "%s", part);
+	} else {
+		snprintf(text, sizeof(text), "flags %" PRIu32 ", code %" PRIu32
+			 ": %s", news.flags, news.code,
+			 mrr_last_code_text(news.code));
+	}
+	if (!m->h.drv.event) {
+		log_warn("drivers", "%s: %s", m->h.drv.name, text);
+	}
+	handle_event(&m->h, &ev);
+	return true;
+}
+
 /* Old sequence numbers are answers that come twice or too late. */
 static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 			       uint64_t tag, void *arg)
 {
-	const struct mrr *m = arg;
+	struct mrr *m = arg;
 	struct mrr_frame f;
 
 	if (!mrr_decode(frame, len, &f)) {
 		return LINE_NONSENSE;
+	}
+	if (f.op == MRR_EVENT) {
+		return hand_on(m, &f) ? LINE_IGNORE : LINE_NONSENSE;
 	}
 	if (waiting && f.seq == (uint32_t)tag) {
 		return LINE_ANSWER;
@@ -199,6 +279,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 static void mrr_fini(struct handle *h)
 {
 	drop_banks((struct mrr *)h);
+	free(((struct mrr *)h)->parts);
 }
 
 static int mrr_init(struct handle *h, const struct drv_config *cfg,

@@ -35,8 +35,23 @@ struct mrr {
 	int at_slot;
 	uint32_t total, asked, answered, frame_bytes;
 	void (*moved)(struct mrr *m);	/* all banks */
-	uint32_t boots, generation;	/* before the commit */
+	uint32_t boots, generation;	/* as the operation began */
 	bool committed, commit_out;	/* sent; not answered yet */
+	/* Why the submit is to be refused. */
+	char why[DRV_TEXT_MAX], why_code[16];
+	enum drv_class_of_error why_class;
+	enum drv_evidence why_evidence;
+	uint32_t boots_seen;		/* by any operation; */
+	bool was_read;			/* once there was one */
+	/* The session and the start that were asked for events. */
+	uint64_t heard_session;
+	uint32_t heard_boots;
+	bool events_out;		/* that question is out */
+	/* A table of parts on its way: page, what then, what it held. */
+	uint16_t parts_page;
+	void (*parts_read)(struct mrr *m);
+	struct light_dead *parts;
+	int n_parts;
 	int64_t polls;
 };
 
@@ -66,6 +81,13 @@ void mrr_give_up_text(struct mrr *m, enum weft_err code, const char *text);
 /* Ends a submit that left everything as it was. */
 void mrr_refuse(struct mrr *m, enum drv_evidence e,
 		enum drv_class_of_error c, const char *code, const char *text);
+/* The same by m->why, before anything was committed; but a controller that
+ * restarted forgot what was staged, and then that is why. */
+void mrr_refuse_unless_restarted(struct mrr *m);
+/* The device started anew since the operation began: ends it, and says so. */
+bool mrr_has_restarted(struct mrr *m);
+/* A part that this ring has. */
+bool mrr_is_part(const struct mrr *m, const struct light_dead *d);
 /* Questions; the answer goes to m->next. */
 void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 	     const void *data, uint32_t len);
@@ -74,9 +96,16 @@ void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset,
 
 /* ---- mrr_read.c ------------------------------------------------------------- */
 
+/* The device's registers, to next(). Keeps them; false when they were not fit
+ * and the operation ended over it. */
+void mrr_read_registers(struct mrr *m,
+			void (*next)(struct mrr *, const struct mrr_frame *));
+bool mrr_take_registers(struct mrr *m, const struct mrr_frame *f);
 /* The device's registers and those of all slots in use or staged, then
  * done(). */
 void mrr_read_table(struct mrr *m, void (*done)(struct mrr *));
+/* The second half of it: the slots'. */
+void mrr_read_slots(struct mrr *m);
 /* The active banks of all slots in use, then moved(). */
 void mrr_read_banks(struct mrr *m, void (*moved)(struct mrr *));
 /* A bank of m->at_slot moves in pieces, from its first byte on. */
@@ -92,7 +121,7 @@ void mrr_snapshot(struct handle *h);
 uint32_t mrr_n_unlocked(const struct mrr *m);
 /* The first of them in words; there must be one. */
 void mrr_lock_words(const struct mrr *m, char *text, size_t size);
-/* The last of a snapshot: what has failed. Ends it. */
+/* The last of a snapshot: what has failed, what is lost. Ends it. */
 void mrr_read_failures(struct mrr *m);
 
 /* ---- mrr_load.c ------------------------------------------------------------- */

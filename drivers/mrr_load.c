@@ -76,6 +76,9 @@ static void on_poll(uv_timer_t *t)
 
 static void poll_locks(struct mrr *m)
 {
+	if (mrr_has_restarted(m)) {
+		return;
+	}
 	if ((mrr_reg(m, MRR_STATUS) & MRR_LOCKING) &&
 	    ++m->polls * LOCK_POLL_MS <= m->lock_ms) {
 		uv_timer_start(&m->h.timer, on_poll, LOCK_POLL_MS, 0);
@@ -87,10 +90,10 @@ static void poll_locks(struct mrr *m)
 /* After the commit: did it happen, and is what is active ours? */
 static void on_table_committed(struct mrr *m)
 {
-	if (mrr_reg(m, MRR_BOOTS) != m->boots) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "the device restarted at the commit");
-	} else if (mrr_reg(m, MRR_GENERATION) == m->generation) {
+	if (mrr_has_restarted(m)) {
+		return;
+	}
+	if (mrr_reg(m, MRR_GENERATION) == m->generation) {
 		mrr_refuse(m, DRV_READ_BACK, DRV_ERR_STATE, NULL, "the commit was "
 			   "confirmed but the old program is still in effect");
 	} else if (!runs_as_wanted(m, false)) {
@@ -134,6 +137,9 @@ static void on_shadows_checked(struct mrr *m)
 	uint8_t who[MRR_COMMIT - MRR_FENCE];
 	uint64_t mask = 0;
 
+	if (mrr_has_restarted(m)) {
+		return;
+	}
 	for (int i = 0; i < m->n_slots; i++) {
 		const struct mrr_slot *s = &m->slots[i];
 
@@ -141,9 +147,12 @@ static void on_shadows_checked(struct mrr *m)
 		if (s->staged && s->want &&
 		    mrr_slot_reg(s, MRR_STAGE_CRC_FOUND) !=
 		    mrr_crc32(0, s->want->bytes, s->want->len)) {
-			mrr_refuse(m, DRV_READ_BACK, DRV_ERR_TRANSPORT, "crc",
-				   "the shadow bank does not hold what was "
-				   "written");
+			snprintf(m->why, sizeof(m->why), "the shadow bank does "
+				 "not hold what was written");
+			snprintf(m->why_code, sizeof(m->why_code), "crc");
+			m->why_class = DRV_ERR_TRANSPORT;
+			m->why_evidence = DRV_READ_BACK;
+			mrr_refuse_unless_restarted(m);
 			return;
 		}
 	}

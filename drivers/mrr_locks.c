@@ -32,44 +32,92 @@ void mrr_lock_words(const struct mrr *m, char *text, size_t size)
 		 light_lock_text(mrr_slot_reg(s, MRR_LOCK_STATE)));
 }
 
-/* ---- what has failed --------------------------------------------------------- */
+/* ---- tables of parts --------------------------------------------------------- */
 
-static bool dead_plausible(const struct mrr *m, const struct light_dead *d)
+/* Room for n parts, none there yet. */
+static bool make_parts(struct mrr *m, size_t n)
 {
-	return d->part >= LIGHT_RESONATOR && d->part <= LIGHT_NODE &&
-	       d->dir <= LIGHT_CCW && d->fibre < m->h.ring_fibres &&
-	       d->node < m->h.n_in && d->channel < m->h.n_out;
+	free(m->parts);
+	m->n_parts = 0;
+	m->parts = calloc(n + 1, sizeof(*m->parts));
+	return m->parts;
 }
 
-/* Room for n parts. False when there is none. */
-static bool make_dead(struct drv_snapshot *s, size_t n)
-{
-	free(s->dead);
-	s->n_dead = 0;
-	s->dead = calloc(n + 1, sizeof(*s->dead));
-	return s->dead;
-}
-
-static void sort_dead(struct drv_snapshot *s)
+static void sort_parts(struct mrr *m)
 {
 	int n = 0;
 
-	qsort(s->dead, (size_t)s->n_dead, sizeof(*s->dead), light_dead_cmp);
-	for (int i = 0; i < s->n_dead; i++) {
-		if (n == 0 || light_dead_cmp(&s->dead[n - 1], &s->dead[i])) {
-			s->dead[n++] = s->dead[i];
+	qsort(m->parts, (size_t)m->n_parts, sizeof(*m->parts), light_dead_cmp);
+	for (int i = 0; i < m->n_parts; i++) {
+		if (n == 0 || light_dead_cmp(&m->parts[n - 1], &m->parts[i])) {
+			m->parts[n++] = m->parts[i];
 		}
 	}
-	s->n_dead = n;
+	m->n_parts = n;
+}
+
+static void on_parts(struct mrr *m, const struct mrr_frame *f)
+{
+	uint32_t n = f->len / MRR_FAILURE_BYTES;
+
+	if (f->op != MRR_READ_OK || f->len != m->total) {
+		mrr_give_up_text(m, WEFT_EDEVICE,
+				 "the table of failures is not whole");
+		return;
+	}
+	if (!make_parts(m, n)) {
+		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct light_dead *d = &m->parts[m->n_parts++];
+
+		mrr_get_dead(f->data + i * MRR_FAILURE_BYTES, d);
+		if (!mrr_is_part(m, d)) {
+			mrr_give_up_text(m, WEFT_EDEVICE, "its table of "
+					 "failures names what it does not "
+					 "have");
+			return;
+		}
+	}
+	sort_parts(m);
+	m->parts_read(m);
+}
+
+static void on_part_count(struct mrr *m, const struct mrr_frame *f)
+{
+	uint32_t n = f->op == MRR_READ_OK && f->len == 4 ?
+		     mrr_get32(f->data) : UINT32_MAX;
+	uint32_t most = (mrr_reg(m, MRR_MAX_WINDOW) - 4) / MRR_FAILURE_BYTES;
+
+	if (n == UINT32_MAX) {
+		mrr_give_up_text(m, WEFT_EDEVICE,
+				 "the table of failures is not whole");
+	} else if (n == 0) {
+		m->parts_read(m);
+	} else {
+		most = most < MRR_MAX_FAILURES ? most : MRR_MAX_FAILURES;
+		m->total = (n < most ? n : most) * MRR_FAILURE_BYTES;
+		m->next = on_parts;
+		mrr_ask_read(m, m->parts_page, 4, m->total);
+	}
+}
+
+static void read_parts(struct mrr *m, uint16_t page,
+		       void (*parts_read)(struct mrr *))
+{
+	m->parts_page = page;
+	m->parts_read = parts_read;
+	m->next = on_part_count;
+	mrr_ask_read(m, page, 0, 4);
 }
 
 /* From a device that keeps no table: the first setting of each program that is
  * not locked. That nothing locks as the laser is off is no failure. */
-static bool dead_of_locks(struct mrr *m)
+static bool parts_of_locks(struct mrr *m)
 {
-	struct drv_snapshot *snap = &m->h.snap;
-
-	if (!make_dead(snap, MRR_MAX_SLOTS)) {
+	if (!make_parts(m, MRR_MAX_SLOTS)) {
+		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
 		return false;
 	}
 	for (int i = 0; i < m->n_slots; i++) {
@@ -87,71 +135,46 @@ static bool dead_of_locks(struct mrr *m)
 			.fibre = t.fibre, .node = t.node,
 			.channel = t.channel,
 			.why = (uint8_t)mrr_slot_reg(s, MRR_LOCK_STATE) };
-		if (dead_plausible(m, &d)) {
-			snap->dead[snap->n_dead++] = d;
+		if (mrr_is_part(m, &d)) {
+			m->parts[m->n_parts++] = d;
 		}
 	}
-	sort_dead(snap);
+	sort_parts(m);
 	return true;
 }
 
-static void on_failures(struct mrr *m, const struct mrr_frame *f)
+/* ---- what has failed, what is lost ---------------------------------------------- */
+
+static void keep_parts(struct mrr *m, struct light_dead **v, int *n)
 {
-	struct drv_snapshot *s = &m->h.snap;
-	uint32_t n = f->len / MRR_FAILURE_BYTES;
+	free(*v);
+	*v = m->parts;
+	*n = m->n_parts;
+	m->parts = NULL;
+	m->n_parts = 0;
+}
 
-	if (f->op != MRR_READ_OK || f->len != m->total) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "the table of failures is not whole");
-		return;
-	}
-	if (!make_dead(s, n)) {
-		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
-		return;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct light_dead *d = &s->dead[s->n_dead];
-
-		mrr_get_dead(f->data + i * MRR_FAILURE_BYTES, d);
-		if (!dead_plausible(m, d)) {
-			mrr_give_up_text(m, WEFT_EDEVICE, "its table of failures "
-					 "names what it does not have");
-			return;
-		}
-		s->n_dead++;
-	}
-	sort_dead(s);
+static void on_lost(struct mrr *m)
+{
+	keep_parts(m, &m->h.snap.lost, &m->h.snap.n_lost);
 	mrr_end(m, 0, NULL);
 }
 
-static void on_failure_count(struct mrr *m, const struct mrr_frame *f)
+static void on_dead(struct mrr *m)
 {
-	uint32_t n = f->op == MRR_READ_OK && f->len == 4 ?
-		     mrr_get32(f->data) : UINT32_MAX;
-	uint32_t most = (mrr_reg(m, MRR_MAX_WINDOW) - 4) / MRR_FAILURE_BYTES;
-
-	if (n == UINT32_MAX) {
-		mrr_give_up_text(m, WEFT_EDEVICE,
-				 "the table of failures is not whole");
-	} else if (n == 0) {
-		mrr_end(m, 0, NULL);
-	} else {
-		most = most < MRR_MAX_FAILURES ? most : MRR_MAX_FAILURES;
-		m->total = (n < most ? n : most) * MRR_FAILURE_BYTES;
-		m->next = on_failures;
-		mrr_ask_read(m, MRR_FAILURE_TABLE, 4, m->total);
+	keep_parts(m, &m->h.snap.dead, &m->h.snap.n_dead);
+	if (mrr_reg(m, MRR_FEATURES) & MRR_LOCKS) {
+		read_parts(m, MRR_LOCK_TABLE, on_lost);
+	} else if (parts_of_locks(m)) {
+		on_lost(m);
 	}
 }
 
-/* The last of a snapshot. */
 void mrr_read_failures(struct mrr *m)
 {
 	if (mrr_reg(m, MRR_FEATURES) & MRR_FAILURES) {
-		m->next = on_failure_count;
-		mrr_ask_read(m, MRR_FAILURE_TABLE, 0, 4);
-	} else if (dead_of_locks(m)) {
-		mrr_end(m, 0, NULL);
-	} else {
-		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
+		read_parts(m, MRR_FAILURE_TABLE, on_dead);
+	} else if (parts_of_locks(m)) {
+		on_dead(m);
 	}
 }

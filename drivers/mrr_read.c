@@ -27,8 +27,23 @@ static const char *implausible(const struct mrr *m)
 	return NULL;
 }
 
-/* Keeps the register page; false when the operation ended over it. */
-static bool take_registers(struct mrr *m, const struct mrr_frame *f)
+/* Nobody asked it to, or somebody else did. */
+static void note_start(struct mrr *m)
+{
+	char text[DRV_TEXT_MAX];
+	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
+
+	if (m->was_read && m->boots_seen != mrr_reg(m, MRR_BOOTS)) {
+		snprintf(text, sizeof(text), "the controller restarted, code %"
+			 PRIu32 ": %s", mrr_reg(m, MRR_LAST_CODE),
+			 mrr_last_code_text(mrr_reg(m, MRR_LAST_CODE)));
+		handle_event(&m->h, &ev);
+	}
+	m->was_read = true;
+	m->boots_seen = mrr_reg(m, MRR_BOOTS);
+}
+
+bool mrr_take_registers(struct mrr *m, const struct mrr_frame *f)
 {
 	const char *wrong;
 	struct err err = { 0 };
@@ -56,11 +71,12 @@ static bool take_registers(struct mrr *m, const struct mrr_frame *f)
 		mrr_give_up(m, &err);
 		return false;
 	}
+	note_start(m);
 	return true;
 }
 
-static void read_registers(struct mrr *m,
-			   void (*next)(struct mrr *, const struct mrr_frame *))
+void mrr_read_registers(struct mrr *m,
+			void (*next)(struct mrr *, const struct mrr_frame *))
 {
 	m->next = next;
 	mrr_ask_read(m, 0, 0, MRR_REGISTERS);
@@ -119,11 +135,8 @@ static void on_slot(struct mrr *m, const struct mrr_frame *f)
 	}
 }
 
-static void on_table_registers(struct mrr *m, const struct mrr_frame *f)
+void mrr_read_slots(struct mrr *m)
 {
-	if (!take_registers(m, f)) {
-		return;
-	}
 	for (int i = 0; i < m->n_slots; i++) {
 		memset(m->slots[i].regs, 0, sizeof(m->slots[i].regs));
 	}
@@ -136,11 +149,44 @@ static void on_table_registers(struct mrr *m, const struct mrr_frame *f)
 	}
 }
 
+static void on_events(struct mrr *m, const struct mrr_frame *f)
+{
+	(void)f;
+	m->events_out = false;
+	mrr_read_slots(m);
+}
+
+/* Once in a session, and again when the device forgot it. */
+static bool asks_for_events(struct mrr *m)
+{
+	uint8_t on[4];
+
+	if (!(mrr_reg(m, MRR_FEATURES) & MRR_TELLS) ||
+	    (m->heard_session == line_sessions(m->h.line) &&
+	     m->heard_boots == mrr_reg(m, MRR_BOOTS))) {
+		return false;
+	}
+	m->heard_session = line_sessions(m->h.line);
+	m->heard_boots = mrr_reg(m, MRR_BOOTS);
+	m->events_out = true;
+	m->next = on_events;
+	mrr_put32(on, 1);
+	mrr_ask(m, MRR_WRITE, 0, MRR_EVENTS, on, sizeof(on));
+	return true;
+}
+
+static void on_table_registers(struct mrr *m, const struct mrr_frame *f)
+{
+	if (mrr_take_registers(m, f) && !asks_for_events(m)) {
+		mrr_read_slots(m);
+	}
+}
+
 /* Device and slots. */
 void mrr_read_table(struct mrr *m, void (*done)(struct mrr *))
 {
 	m->table_read = done;
-	read_registers(m, on_table_registers);
+	mrr_read_registers(m, on_table_registers);
 }
 
 /* ---- moving banks ----------------------------------------------------------- */
@@ -275,6 +321,10 @@ static void fill_snapshot(struct mrr *m)
 		.overlap = mrr_reg(m, MRR_FEATURES) & MRR_OVERLAP,
 	};
 	s->n_unlocked = (int)mrr_n_unlocked(m);
+	if (mrr_reg(m, MRR_STATUS) & MRR_INTERLOCKED) {
+		snprintf(s->alarm, sizeof(s->alarm),
+			 "the laser interlock is open");
+	}
 	if (s->n_unlocked) {
 		mrr_lock_words(m, s->lock_detail, sizeof(s->lock_detail));
 	}
@@ -315,7 +365,10 @@ static void on_registers_after(struct mrr *m, const struct mrr_frame *f)
 	uint32_t generation = mrr_reg(m, MRR_GENERATION);
 	struct err err = { 0 };
 
-	if (!take_registers(m, f)) {
+	if (!mrr_take_registers(m, f)) {
+		return;
+	}
+	if (mrr_has_restarted(m)) {
 		return;
 	}
 	if (mrr_reg(m, MRR_GENERATION) != generation) {
@@ -334,11 +387,12 @@ static void on_registers_after(struct mrr *m, const struct mrr_frame *f)
 
 static void on_programs_read(struct mrr *m)
 {
-	read_registers(m, on_registers_after);
+	mrr_read_registers(m, on_registers_after);
 }
 
 static void on_snapshot_table(struct mrr *m)
 {
+	m->boots = mrr_reg(m, MRR_BOOTS);
 	mrr_read_banks(m, on_programs_read);
 }
 

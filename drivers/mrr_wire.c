@@ -173,6 +173,35 @@ void mrr_get_dead(const uint8_t *p, struct light_dead *d)
 		.node = mrr_get16(p + 4), .channel = mrr_get16(p + 6) };
 }
 
+uint32_t mrr_put_news(uint8_t p[MRR_NEWS_BYTES + MRR_FAILURE_BYTES],
+		      const struct mrr_news *n)
+{
+	mrr_put32(p, n->flags);
+	mrr_put32(p + 4, n->code);
+	mrr_put32(p + 8, n->boots);
+	if (!n->has_place) {
+		return MRR_NEWS_BYTES;
+	}
+	mrr_put_dead(p + MRR_NEWS_BYTES, &n->place);
+	return MRR_NEWS_BYTES + MRR_FAILURE_BYTES;
+}
+
+bool mrr_get_news(const struct mrr_frame *f, struct mrr_news *n)
+{
+	*n = (struct mrr_news){ .has_place = f->len > MRR_NEWS_BYTES };
+	if (f->op != MRR_EVENT || (f->len != MRR_NEWS_BYTES &&
+	    f->len != MRR_NEWS_BYTES + MRR_FAILURE_BYTES)) {
+		return false;
+	}
+	n->flags = mrr_get32(f->data);
+	n->code = mrr_get32(f->data + 4);
+	n->boots = mrr_get32(f->data + 8);
+	if (n->has_place) {
+		mrr_get_dead(f->data + MRR_NEWS_BYTES, &n->place);
+	}
+	return true;
+}
+
 void mrr_put_window(uint8_t *p, const struct light_window *w)
 {
 	mrr_put16(p, w->first_node);
@@ -209,7 +238,25 @@ const char *mrr_code_text(uint8_t code)
 		"a newer writer has committed", "interlock is open",
 		"another program has that part of the ring",
 		"not enough program memory",
+		"no answer from the resonators' bus",
 	};
 
 	return code < MRR_N_CODES ? texts[code] : "unknown code";
+}
+
+const char *mrr_last_code_text(uint32_t code)
+{
+	switch (code) {
+	case MRR_CODE_NONE:
+		return "nothing";
+	case MRR_CODE_OUT_OF_RANGE:
+		return "out of range";
+	case MRR_CODE_BUS:
+		return "bus error";
+	case MRR_CODE_INTERLOCK:
+		return "interlock";
+	case MRR_CODE_POWERED_UP:
+		return "powered up";
+	}
+	return "unknown code";
 }

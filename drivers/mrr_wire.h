@@ -28,6 +28,7 @@ enum mrr_op {
 	MRR_WRITE = 2,
 	MRR_READ_OK = 0x81,
 	MRR_WRITE_OK = 0x82,
+	MRR_EVENT = 0x83,	/* unasked, sequence 0: struct mrr_news */
 	MRR_NACK = 0xff,	/* code, data: detail (4) */
 };
 
@@ -44,6 +45,7 @@ enum mrr_code {
 	MRR_INTERLOCK,
 	MRR_CONFLICT,		/* detail: slot that has it already */
 	MRR_NO_MEMORY,		/* detail: bytes there are */
+	MRR_BUS,		/* the resonators' bus did not answer */
 	MRR_N_CODES
 };
 
@@ -62,8 +64,8 @@ enum mrr_register {
 	MRR_GENERATION = 0x44,		/* commits since the start */
 	MRR_WRITER = 0x48,		/* 8: highest fence that committed */
 	MRR_FLAGS = 0x50,		/* latched; writing 1 clears */
-	MRR_LAST_CODE = 0x54,		/* 90: powered up */
-	MRR_STATUS = 0x58,
+	MRR_LAST_CODE = 0x54,		/* enum mrr_last_code */
+	MRR_STATUS = 0x58,		/* enum mrr_status */
 	MRR_SLOTS = 0x5c,
 	MRR_FENCE = 0x60,		/* 8, rw: who is about to commit */
 	MRR_MASK = 0x68,		/* 8, rw: slots to commit, a bit each */
@@ -72,7 +74,10 @@ enum mrr_register {
 	MRR_MAX_TUNES = 0x78,		/* settings of a program */
 	MRR_FEATURES = 0x7c,		/* enum mrr_feature */
 	MRR_USED = 0x80,		/* 8: slots that run a program */
-	MRR_REGISTERS = 0x88,		/* bytes of the page in use */
+	MRR_REGISTERS = 0x88,		/* bytes of the page that are read */
+	/* Only with the feature that they belong to. */
+	MRR_RELOCK = 0x88,		/* w: MRR_RELOCK_WORD */
+	MRR_EVENTS = 0x8c,		/* w: 1: events come in this session */
 };
 
 /* Page MRR_SLOT + s: registers of slot s, which runs one program. */
@@ -103,20 +108,41 @@ enum mrr_slot_register {
 
 #define MRR_REVISION_NOW 2
 #define MRR_COMMIT_WORD 0x54494d43u	/* "CMIT" */
-#define MRR_CODE_POWERED_UP 90
+#define MRR_RELOCK_WORD 0x4b434c52u	/* "RLCK" */
+
+/* What the controller met last. */
+enum mrr_last_code {
+	MRR_CODE_NONE = 0,
+	MRR_CODE_OUT_OF_RANGE = 1,	/* a tuner is at its limit */
+	MRR_CODE_BUS = 19,
+	MRR_CODE_INTERLOCK = 20,
+	MRR_CODE_POWERED_UP = 90,	/* nobody asked it to */
+};
 
 enum mrr_flag {
 	MRR_FLAG_LOL = 1,		/* a lock was lost */
 	MRR_FLAG_INTERLOCK = 2,
 	MRR_FLAG_POWERED_UP = 4,
+	MRR_FLAG_LIMIT = 8,		/* a tuner came to its limit */
+	MRR_FLAG_BUS = 16,		/* the resonators' bus was silent */
 };
 
 /* OVERLAP: resonators are set for a later step while others carry data, none
  * while light is on it. */
 /* FAILURES: page MRR_FAILURE_TABLE says what has failed, whether a program uses
  * it or not. */
-enum mrr_feature { MRR_OVERLAP = 1, MRR_FAILURES = 2 };
-enum mrr_status { MRR_HAS_PROGRAM = 1, MRR_LOCKING = 2 };
+/* LOCKS: page MRR_LOCK_TABLE says which resonators that programs use hold no
+ * wave. EVENTS: what happens is told at once, in sessions that asked for it.
+ * RELOCKS: resonators that hold no wave search anew without a commit. */
+enum mrr_feature {
+	MRR_OVERLAP = 1,
+	MRR_FAILURES = 2,
+	MRR_LOCKS = 4,
+	MRR_TELLS = 8,
+	MRR_RELOCKS = 16,
+};
+
+enum mrr_status { MRR_HAS_PROGRAM = 1, MRR_LOCKING = 2, MRR_INTERLOCKED = 4 };
 enum mrr_step_control { MRR_AUTOSTEP = 1, MRR_TRIGGER = 2 };
 /* What a commit makes of a slot. */
 enum mrr_stage { MRR_STAGE_NOTHING, MRR_STAGE_LOAD, MRR_STAGE_CLEAR };
@@ -135,12 +161,24 @@ enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
  * many as fit into one frame; each a part (1, enum light_part), direction (1), fibre (1),
  * why (1, enum light_lock), node (2), channel (2). */
 #define MRR_FAILURE_TABLE 0x0200
+/* Of the same form: resonators that programs use and that hold no wave. Not
+ * those that have not begun to search, as while the interlock is open. */
+#define MRR_LOCK_TABLE 0x0201
 #define MRR_FAILURE_BYTES 8
 #define MRR_MAX_FAILURES ((MRR_MAX_DATA - 4) / MRR_FAILURE_BYTES)
 
 /* One setting in a lock register: step (2), node (2), channel (2),
  * direction << 7 | mode (1), fibre (1). */
 #define MRR_TUNE_BYTES 8
+
+/* What an event says: FLAGS (4), LAST_CODE (4), BOOTS (4), then, if it is about
+ * a resonator, that as in a table (8). */
+struct mrr_news {
+	uint32_t flags, code, boots;
+	bool has_place;
+	struct light_dead place;
+};
+#define MRR_NEWS_BYTES 12
 
 struct mrr_frame {
 	uint8_t op, code;
@@ -172,11 +210,18 @@ void mrr_put_tune(uint8_t *p, const struct light_tune *t);
 void mrr_get_tune(const uint8_t *p, struct light_tune *t);
 void mrr_put_dead(uint8_t *p, const struct light_dead *d);
 void mrr_get_dead(const uint8_t *p, struct light_dead *d);
+/* Its length. */
+uint32_t mrr_put_news(uint8_t p[MRR_NEWS_BYTES + MRR_FAILURE_BYTES],
+		      const struct mrr_news *n);
+/* False when it is no event's data. */
+bool mrr_get_news(const struct mrr_frame *f, struct mrr_news *n);
 void mrr_put_window(uint8_t *p, const struct light_window *w);
 void mrr_get_window(const uint8_t *p, struct light_window *w);
 /* Text of `size` bytes with at least one zero, all zero from the first on. */
 bool mrr_is_text(const uint8_t *p, size_t size);
 
 const char *mrr_code_text(uint8_t code);
+/* "powered up" */
+const char *mrr_last_code_text(uint32_t code);
 
 #endif

@@ -97,6 +97,9 @@ void emu_reply(struct emu_client *c, const void *bytes, size_t len);
  * wait there. */
 void emu_say_to(struct emu_client *c, const void *bytes, size_t len);
 void emu_say(struct emu *e, const void *bytes, size_t len);
+/* The same in the sessions with this mark. */
+void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
+		    size_t len);
 
 /* What `now` has that `known` has not, after what it has no longer: one call
  * for each. */

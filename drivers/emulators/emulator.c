@@ -279,6 +279,19 @@ void emu_say(struct emu *e, const void *bytes, size_t len)
 	}
 }
 
+void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
+		    size_t len)
+{
+	struct emu_client *next;
+
+	for (struct emu_client *c = e->clients; c; c = next) {
+		next = c->next;
+		if (c->mark == mark) {
+			emu_say_to(c, bytes, len);
+		}
+	}
+}
+
 void emu_drop(struct emu_client *c)
 {
 	queue_piece(c, "", 0, 0, true);

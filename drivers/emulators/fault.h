@@ -76,6 +76,13 @@ enum fault_kind {
 	FAULT_DUPLICATE_LOCK,	/* level, place */
 	FAULT_ZERO_LOCK,	/* level, place */
 	FAULT_LOL,		/* level, place: lock lost, latched */
+	FAULT_LANE_ORDER,	/* level, place: locked on another lane's wave */
+	FAULT_DAC_CLAMP,	/* level, place: tuner at its limit */
+	FAULT_DRIFT,		/* level, ms: a lock is lost each so often */
+	FAULT_LOCK_TIME,	/* level, ms: what resonators take to lock */
+	FAULT_BUS_NACK,		/* event: the resonators' bus is silent */
+	FAULT_PLAIN,		/* level: no tables, events or relocking */
+	FAULT_RESET,		/* event: it restarts, the session stays */
 	FAULT_NODE_DEAD,	/* level, node: its resonators do nothing */
 	FAULT_CUT,		/* level, node: all fibres to the next one */
 	FAULT_CUT_CW,		/* level, node and fibre, in a place's way */

@@ -10,10 +10,30 @@
 
 #include "drivers/emulators/mrr.h"
 #include "lib/base/clk.h"
+#include "lib/base/log.h"
 
 #define MAX_STEPS 65535
 
 /* ---- locks ------------------------------------------------------------------ */
+
+#define MOST_LOST (64u << 10)
+
+static void note_unlocked(struct slot *s, const struct light_tune *t,
+			  enum light_lock lock)
+{
+	const struct light_dead d = {
+		.part = LIGHT_RESONATOR, .dir = t->dir, .fibre = t->fibre,
+		.why = (uint8_t)lock, .node = t->node, .channel = t->channel };
+
+	if (s->n_unlocked++ == 0) {
+		mrr_put_tune(s->first_unlocked, t);
+		s->lock_state = lock;
+	}
+	if (lock != LIGHT_LOCK_NOT_STARTED && s->lost.n < MOST_LOST &&
+	    vec_push(&s->lost, d)) {
+		log_error("emulators", "out of memory, a lost lock is left out");
+	}
+}
 
 static void search_step(struct mrr_device *d, struct slot *s,
 		       const struct light_reader *r)
@@ -22,19 +42,37 @@ static void search_step(struct mrr_device *d, struct slot *s,
 		struct light_tune t = light_cell_tune(r, &r->cells.v[i]);
 		enum light_lock lock = mrr_lock_of(d, r, &t);
 
-		if (lock != LIGHT_LOCKED && s->n_unlocked++ == 0) {
-			mrr_put_tune(s->first_unlocked, &t);
-			s->lock_state = lock;
+		if (lock != LIGHT_LOCKED) {
+			note_unlocked(s, &t, lock);
 		}
 	}
 }
 
-static void search_slot(struct mrr_device *d, struct slot *s)
+/* A resonator is used in many steps and lost once. */
+static void sort_lost(struct slot *s)
+{
+	size_t n = 0;
+
+	if (s->lost.n) {
+		qsort(s->lost.v, s->lost.n, sizeof(*s->lost.v),
+		      light_dead_cmp);
+	}
+	for (size_t i = 0; i < s->lost.n; i++) {
+		if (n == 0 || light_dead_cmp(&s->lost.v[n - 1],
+					     &s->lost.v[i])) {
+			s->lost.v[n++] = s->lost.v[i];
+		}
+	}
+	s->lost.n = n;
+}
+
+void mrr_search_slot(struct mrr_device *d, struct slot *s)
 {
 	struct light_reader r;
 
 	s->n_unlocked = 0;
-	if (!s->p.bytes || d->e->faults.n == 0 ||
+	s->lost.n = 0;
+	if (!s->p.bytes || (d->e->faults.n == 0 && d->drifted.n == 0) ||
 	    light_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
 		return;
 	}
@@ -42,15 +80,17 @@ static void search_slot(struct mrr_device *d, struct slot *s)
 		search_step(d, s, &r);
 	}
 	light_reader_fini(&r);
+	sort_lost(s);
 }
 
-static void search_locks(struct mrr_device *d)
+void mrr_search_locks(struct mrr_device *d)
 {
 	for (int i = 0; i < d->n_slots; i++) {
-		search_slot(d, &d->slots[i]);
+		mrr_search_slot(d, &d->slots[i]);
 	}
 	if (faults_hold(&d->e->faults, FAULT_INTERLOCK, NULL)) {
 		d->flags |= MRR_FLAG_INTERLOCK;
+		d->last_code = MRR_CODE_INTERLOCK;
 	}
 }
 
@@ -106,7 +146,7 @@ static void recall(struct mrr_device *d)
 			fill_slot(&d->slots[i], &copy);
 		}
 	}
-	search_locks(d);
+	mrr_search_locks(d);
 }
 
 bool mrr_corrupt(struct light_pack *p)
@@ -290,7 +330,8 @@ static void put_in_effect(struct mrr_device *d, struct light_pack *next)
 		}
 		s->stage = MRR_STAGE_NOTHING;
 		s->generation++;
-		search_slot(d, s);
+		mrr_settle(d, s);
+		mrr_search_slot(d, s);
 	}
 }
 
@@ -366,6 +407,11 @@ static void fill_slot_registers(const struct slot *s, uint8_t *r)
 	mrr_put32(r + MRR_STEP_CONTROL, s->step_control);
 }
 
+static bool is_plain(const struct mrr_device *d)
+{
+	return faults_hold(&d->e->faults, FAULT_PLAIN, NULL);
+}
+
 static void fill_registers(const struct mrr_device *d, uint8_t *r)
 {
 	const struct devmem *mem = &d->e->mem;
@@ -379,8 +425,9 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put32(r + MRR_FIBRES, (uint32_t)d->e->conf.fibres);
 	mrr_put32(r + MRR_MAX_STEPS, MAX_STEPS);
 	mrr_put32(r + MRR_MAX_TUNES, LIGHT_MAX_TUNES);
-	mrr_put32(r + MRR_FEATURES, MRR_FAILURES |
-		  (d->e->conf.overlap ? MRR_OVERLAP : 0));
+	mrr_put32(r + MRR_FEATURES, (is_plain(d) ? 0u : MRR_FAILURES |
+		  MRR_LOCKS | MRR_TELLS | MRR_RELOCKS) |
+		  (d->e->conf.overlap ? MRR_OVERLAP : 0u));
 	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
 	mrr_put32(r + MRR_MEMORY_USED,
 		  (uint32_t)light_ring_bytes(&mem->programs));
@@ -393,7 +440,10 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put64(r + MRR_WRITER, d->writer);
 	mrr_put32(r + MRR_FLAGS, d->flags);
 	mrr_put32(r + MRR_LAST_CODE, d->last_code);
-	mrr_put32(r + MRR_STATUS, mem->programs.n ? MRR_HAS_PROGRAM : 0);
+	mrr_put32(r + MRR_STATUS, (mem->programs.n ? MRR_HAS_PROGRAM : 0u) |
+		  (clk_now_ns() < d->locked_ns ? MRR_LOCKING : 0u) |
+		  (faults_hold(&d->e->faults, FAULT_INTERLOCK, NULL) ?
+		   MRR_INTERLOCKED : 0u));
 	for (int i = 0; i < d->n_slots; i++) {
 		used |= (uint64_t)(d->slots[i].p.bytes != NULL) << i;
 	}
@@ -403,12 +453,24 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 }
 
 /* Writes the registers from offset on; all must be writable. */
-static enum mrr_code write_registers(struct mrr_device *d,
+static enum mrr_code write_registers(struct emu_client *c,
+				     struct mrr_device *d,
 				     const struct mrr_frame *f)
 {
 	uint8_t r[MRR_REGISTERS];
 	uint32_t end = f->offset + f->len;
 
+	if (f->offset >= MRR_RELOCK && is_plain(d)) {
+		return MRR_BAD_ADDRESS;
+	}
+	if (f->offset == MRR_EVENTS && f->len == 4) {
+		*emu_client_mark(c) = mrr_get32(f->data) ? mrr_event_mark(d) : 0;
+		return MRR_OK;
+	}
+	if (f->offset == MRR_RELOCK && f->len == 4) {
+		return mrr_get32(f->data) == MRR_RELOCK_WORD ? mrr_relock(d) :
+							       MRR_BAD_LENGTH;
+	}
 	if (f->len % 4 || f->offset % 4 || end > MRR_REGISTERS) {
 		return MRR_BAD_LENGTH;
 	}
@@ -498,12 +560,16 @@ static size_t page_registers(struct mrr_device *d, const struct mrr_frame *f,
 	return MRR_SLOT_REGISTERS;
 }
 
-static void answer_failures(struct emu_client *c, const struct mrr_device *d,
-			    const struct mrr_frame *f, uint32_t n)
+static void answer_table(struct emu_client *c, const struct mrr_device *d,
+			 const struct mrr_frame *f, uint32_t n)
 {
 	struct buf table = { 0 };
 
-	mrr_put_failures(d, &table);
+	if (f->page == MRR_LOCK_TABLE) {
+		mrr_put_lost(d, &table);
+	} else {
+		mrr_put_failures(d, &table);
+	}
 	if (table.failed || f->offset + (size_t)n > table.len) {
 		nack(c, f, MRR_BAD_ADDRESS, (uint32_t)table.len);
 	} else {
@@ -526,8 +592,9 @@ static void answer_read(struct emu_client *c, struct mrr_device *d,
 		nack(c, f, MRR_BAD_LENGTH, n);
 		return;
 	}
-	if (f->page == MRR_FAILURE_TABLE) {
-		answer_failures(c, d, f, n);
+	if ((f->page == MRR_FAILURE_TABLE || f->page == MRR_LOCK_TABLE) &&
+	    !is_plain(d)) {
+		answer_table(c, d, f, n);
 		return;
 	}
 	if ((s = in_bank(d, MRR_SHADOW, f, &at)) != NULL) {
@@ -563,14 +630,14 @@ static enum mrr_code write_shadow(struct mrr_device *d, struct slot *s,
 	return MRR_OK;
 }
 
-static enum mrr_code write_page(struct mrr_device *d,
+static enum mrr_code write_page(struct emu_client *c, struct mrr_device *d,
 				const struct mrr_frame *f)
 {
 	struct slot *s;
 	size_t at;
 
 	if (f->page == 0) {
-		return write_registers(d, f);
+		return write_registers(c, d, f);
 	}
 	if (f->page >= MRR_SLOT && f->page < MRR_SLOT + d->n_slots) {
 		return write_slot(&d->slots[f->page - MRR_SLOT], f);
@@ -599,7 +666,7 @@ static void answer_write(struct emu_client *c, struct mrr_device *d,
 			code = commit(d, &detail);
 		}
 	} else {
-		code = write_page(d, f);
+		code = write_page(c, d, f);
 	}
 	if (fate == EMU_DO_AND_DROP) {
 		emu_drop(c);
@@ -608,6 +675,32 @@ static void answer_write(struct emu_client *c, struct mrr_device *d,
 	} else if (fate == EMU_DO) {
 		nack(c, f, code, detail);
 	}
+}
+
+/* The controller's own registers are not behind the bus. */
+static bool bus_is_silent(struct mrr_device *d, const struct mrr_frame *f)
+{
+	if (f->page == 0 ||
+	    !faults_strike(&d->e->faults, FAULT_BUS_NACK, NULL)) {
+		return false;
+	}
+	d->flags |= MRR_FLAG_BUS;
+	d->last_code = MRR_CODE_BUS;
+	return true;
+}
+
+static void power_up(struct mrr_device *d)
+{
+	d->flags = MRR_FLAG_POWERED_UP;
+	d->last_code = MRR_CODE_POWERED_UP;
+	d->writer = d->fence = d->mask = 0;
+	d->generation = 0;
+	d->drifted.n = 0;
+	for (int i = 0; i < d->n_slots; i++) {
+		d->slots[i].stage = MRR_STAGE_NOTHING;
+		d->slots[i].generation = d->slots[i].writes = 0;
+	}
+	recall(d);
 }
 
 static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
@@ -621,10 +714,18 @@ static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
 		return n;
 	}
 	d->e->n_commands++;
+	if (faults_strike(&d->e->faults, FAULT_RESET, NULL)) {
+		devmem_clear(&d->e->mem);
+		d->e->mem.boots++;
+		power_up(d);
+		emu_changed(d->e);
+	}
 	if (!mrr_decode(data, (size_t)n, &f)) {
 		memset(&f, 0, sizeof(f));
 		f.seq = mrr_get32(data + 4);
 		nack(c, &f, MRR_BAD_FRAME, 0);
+	} else if (bus_is_silent(d, &f)) {
+		nack(c, &f, MRR_BUS, 0);
 	} else if (f.op == MRR_READ) {
 		answer_read(c, d, &f);
 	} else if (f.op == MRR_WRITE) {
@@ -637,19 +738,6 @@ static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
 
 /* ---- as a dialect ------------------------------------------------------------------- */
 
-static void power_up(struct mrr_device *d)
-{
-	d->flags = MRR_FLAG_POWERED_UP;
-	d->last_code = MRR_CODE_POWERED_UP;
-	d->writer = d->fence = d->mask = 0;
-	d->generation = 0;
-	for (int i = 0; i < d->n_slots; i++) {
-		d->slots[i].stage = MRR_STAGE_NOTHING;
-		d->slots[i].generation = d->slots[i].writes = 0;
-	}
-	recall(d);
-}
-
 static int emu_mrr_open(struct emu *e, struct err *err)
 {
 	struct mrr_device *d = calloc(1, sizeof(*d));
@@ -660,7 +748,9 @@ static int emu_mrr_open(struct emu *e, struct err *err)
 	d->e = e;
 	d->n_slots = e->conf.slots;
 	e->device = d;
+	mrr_drift_init(d);
 	power_up(d);
+	mrr_drift(d);
 	return 0;
 }
 
@@ -671,8 +761,35 @@ static void emu_mrr_close(struct emu *e)
 	for (int i = 0; i < d->n_slots; i++) {
 		clear_slot(&d->slots[i]);
 		free(d->slots[i].shadow);
+		vec_fini(&d->slots[i].lost);
 	}
+	mrr_drift_fini(d);
 	free(d);
+}
+
+static uint32_t n_unlocked(const struct mrr_device *d)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < d->n_slots; i++) {
+		n += d->slots[i].n_unlocked;
+	}
+	return n;
+}
+
+/* The faults are others. What got worse is told. */
+static void look_again(struct mrr_device *d)
+{
+	uint32_t before = n_unlocked(d), flags = d->flags;
+	const struct light_dead *place = NULL;
+
+	mrr_search_locks(d);
+	for (int i = 0; i < d->n_slots && !place; i++) {
+		place = d->slots[i].lost.n ? d->slots[i].lost.v : NULL;
+	}
+	if (n_unlocked(d) > before || d->flags != flags) {
+		mrr_tell(d, place);
+	}
 }
 
 static void emu_mrr_refresh(struct emu *e, enum emu_news news)
@@ -690,8 +807,9 @@ static void emu_mrr_refresh(struct emu *e, enum emu_news news)
 		d->generation++;
 		recall(d);
 	} else {
-		search_locks(d);
+		look_again(d);
 	}
+	mrr_drift(d);
 }
 
 const struct emu_dialect emu_mrr = {

@@ -10,7 +10,9 @@ static const struct {
 	{ FAULT_NOT_IN_RANGE, LIGHT_LOCK_NOT_IN_RANGE },
 	{ FAULT_DUPLICATE_LOCK, LIGHT_LOCK_DUPLICATE },
 	{ FAULT_ZERO_LOCK, LIGHT_LOCK_ZERO },
-	{ FAULT_LOL, LIGHT_LOCK_NO_WAVE },
+	{ FAULT_LOL, LIGHT_LOCK_LOST },
+	{ FAULT_LANE_ORDER, LIGHT_LOCK_ORDER },
+	{ FAULT_DAC_CLAMP, LIGHT_LOCK_LIMIT },
 };
 
 #define N_LOCKS ((int)(sizeof(locks) / sizeof(locks[0])))
@@ -84,6 +86,17 @@ static bool comes_over_a_cut(const struct faults *f,
 	return false;
 }
 
+/* What is latched until somebody clears it. */
+static void note(struct mrr_device *d, enum light_lock lock)
+{
+	if (lock == LIGHT_LOCK_LOST) {
+		d->flags |= MRR_FLAG_LOL;
+	} else if (lock == LIGHT_LOCK_LIMIT) {
+		d->flags |= MRR_FLAG_LIMIT;
+		d->last_code = MRR_CODE_OUT_OF_RANGE;
+	}
+}
+
 enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
 			    const struct light_tune *t)
 {
@@ -94,8 +107,7 @@ enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
 	}
 	for (int i = 0; f->n && i < N_LOCKS; i++) {
 		if (faults_hold_place(f, locks[i].fault, t->node, t->channel)) {
-			d->flags |= locks[i].fault == FAULT_LOL ?
-				    MRR_FLAG_LOL : 0;
+			note(d, locks[i].lock);
 			return locks[i].lock;
 		}
 	}
@@ -104,18 +116,18 @@ enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
 	     comes_over_a_cut(f, r, t))) {
 		return LIGHT_LOCK_NO_WAVE;
 	}
-	return LIGHT_LOCKED;
+	return mrr_has_drifted(d, t) ? LIGHT_LOCK_LOST : LIGHT_LOCKED;
 }
 
 /* ---- the table ------------------------------------------------------------- */
 
-static void put_failure(struct buf *b, uint32_t *n, const struct light_dead *d)
+void mrr_put_entry(struct buf *table, uint32_t *n, const struct light_dead *d)
 {
 	uint8_t entry[MRR_FAILURE_BYTES];
 
 	if (++*n <= MRR_MAX_FAILURES) {
 		mrr_put_dead(entry, d);
-		buf_add(b, entry, sizeof(entry));
+		buf_add(table, entry, sizeof(entry));
 	}
 }
 
@@ -128,7 +140,7 @@ static void put_each(struct buf *b, uint32_t *n, const struct fault *f,
 		d.fibre = (uint8_t)(i % fibres);
 		if (d.part == LIGHT_RESONATOR ||
 		    cuts(f, d.node, d.dir, d.fibre)) {
-			put_failure(b, n, &d);
+			mrr_put_entry(b, n, &d);
 		}
 	}
 }
@@ -144,7 +156,7 @@ static void put_fault(struct buf *b, uint32_t *n, const struct fault *f,
 	if (f->kind == FAULT_NODE_DEAD) {
 		d.part = LIGHT_NODE;
 		d.why = LIGHT_LOCK_NO_WAVE;
-		put_failure(b, n, &d);
+		mrr_put_entry(b, n, &d);
 	} else if (f->kind >= FAULT_CUT && f->kind <= FAULT_CUT_CCW) {
 		d.part = LIGHT_SPAN;
 		d.why = LIGHT_LOCK_NO_WAVE;

@@ -143,10 +143,11 @@ static void put_slots(const struct mrr_device *d, struct buf *b)
 		if (s->p.bytes || s->writes) {
 			buf_printf(b, "slot %d program %s generation %" PRIu32
 				   " writes %" PRIu32 " step %" PRIu32
-				   " of %" PRIu32 " moved %" PRIu64 "\n", i,
+				   " of %" PRIu32 " moved %" PRIu64 " searched %"
+				   PRIu64 "\n", i,
 				   s->p.bytes ? s->p.name : "-", s->generation,
 				   s->writes, mrr_current_step(s), s->p.steps,
-				   s->moved);
+				   s->moved, s->searched);
 		}
 	}
 }

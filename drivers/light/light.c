@@ -170,6 +170,7 @@ const char *light_lock_text(unsigned lock)
 	static const char *const texts[LIGHT_N_LOCKS] = {
 		"locked", "lock not started", "no wave found",
 		"wave not in tuning range", "duplicate lock", "zero lock",
+		"wave of another lane", "tuner at its limit", "lock lost",
 	};
 
 	return lock < LIGHT_N_LOCKS ? texts[lock] : "unknown lock state";

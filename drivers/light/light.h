@@ -54,6 +54,9 @@ enum light_lock {
 	LIGHT_LOCK_NOT_IN_RANGE,
 	LIGHT_LOCK_DUPLICATE,
 	LIGHT_LOCK_ZERO,
+	LIGHT_LOCK_ORDER,	/* it holds the wave of another lane */
+	LIGHT_LOCK_LIMIT,	/* its tuner is at the end of its range */
+	LIGHT_LOCK_LOST,	/* it held its wave, and does no longer */
 	LIGHT_N_LOCKS
 };
 

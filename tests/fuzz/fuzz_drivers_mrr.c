@@ -9,6 +9,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_news(const struct mrr_frame *f)
+{
+	uint8_t again[MRR_NEWS_BYTES + MRR_FAILURE_BYTES];
+	struct mrr_news n;
+
+	if (mrr_get_news(f, &n)) {
+		assert(mrr_put_news(again, &n) == f->len);
+		assert(memcmp(again, f->data, f->len) == 0);
+		assert(mrr_last_code_text(n.code)[0]);
+	}
+}
+
 static void check_frame(uint8_t *bytes, size_t len)
 {
 	struct mrr_frame f;
@@ -21,6 +33,7 @@ static void check_frame(uint8_t *bytes, size_t len)
 	assert(b.len == len && memcmp(b.data, bytes, len) == 0);
 	buf_fini(&b);
 	assert(mrr_code_text(f.code)[0]);
+	check_news(&f);
 	for (uint32_t i = 0; i + MRR_TUNE_BYTES <= f.len;
 	     i += MRR_TUNE_BYTES) {
 		uint8_t again[MRR_TUNE_BYTES];

@@ -210,8 +210,9 @@ static void a_session_lost_after_the_commit_is_unknown(void **state)
 	struct rig *r = set_up(NULL);
 
 	(void)state;
-	/* registers, shadow, stage, registers, slot, mask, commit, registers */
-	rig_control(r, "fault drop-reply=8", NULL, 0);
+	/* registers, events, shadow, stage, registers, slot, mask, commit,
+	 * registers */
+	rig_control(r, "fault drop-reply=9", NULL, 0);
 	assert_int_equal(rig_program(r, &program), WEFT_EUNAVAIL);
 	rig_expect(r, 0, DRV_UNKNOWN);
 	expect_active(r, &program);
@@ -234,6 +235,16 @@ static void repeated_and_late_answers_do_no_harm(void **state)
 	tear_down(r);
 }
 
+/* The one resonator that is lost, in words. */
+static void expect_lost(const struct rig *r, const char *want)
+{
+	char text[LIGHT_DEAD_TEXT];
+
+	assert_int_equal(r->snap.n_lost, 1);
+	light_dead_text(&r->snap.lost[0], 6, text);
+	assert_string_equal(text, want);
+}
+
 static void reports_the_first_unlocked_setting(void **state)
 {
 	static const struct {
@@ -243,7 +254,9 @@ static void reports_the_first_unlocked_setting(void **state)
 		{ "not-in-range=2:3", "wave not in tuning range" },
 		{ "duplicate-lock=2:3", "duplicate lock" },
 		{ "zero-lock=2:3", "zero lock" },
-		{ "lol=2:3", "no wave found" },
+		{ "lol=2:3", "lock lost" },
+		{ "lane-order=2:3", "wave of another lane" },
+		{ "dac-clamp=2:3", "tuner at its limit" },
 	};
 
 	(void)state;
@@ -261,8 +274,193 @@ static void reports_the_first_unlocked_setting(void **state)
 		assert_int_equal(rig_snapshot(r), 0);
 		assert_int_equal(r->snap.n_unlocked, 1);
 		assert_string_equal(r->snap.lock_detail, want);
+		expect_lost(r, strstr(want, "node"));
 		tear_down(r);
 	}
+}
+
+/* ---- locks that get lost ------------------------------------------------------ */
+
+/* Heat takes lock after lock, each told when it happens, and nothing else
+ * changes; what is told and what is read name the same resonators. */
+static void drift_takes_lock_after_lock(void **state)
+{
+	struct rig *r = set_up(NULL);
+	char text[LIGHT_DEAD_TEXT], told[3 * 256] = "";
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_lost, 0);
+	rig_control(r, "fault drift=5", NULL, 0);
+	while (r->n_events < 3) {
+		assert_true(uv_run(&r->loop, UV_RUN_ONCE));
+	}
+	rig_control(r, "clear", NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(r->events[i].ev.kind, DRV_EVENT_ALARM);
+		strcat(told, r->events[i].text);
+	}
+	expect_active(r, &program);
+	assert_int_equal(r->snap.n_lost, 3);
+	assert_int_equal(r->snap.n_unlocked, 3);
+	assert_int_equal(r->snap.n_dead, 0);
+	for (int i = 0; i < 3; i++) {
+		light_dead_text(&r->snap.lost[i], 6, text);
+		assert_non_null(strstr(text, ": lock lost"));
+		assert_non_null(strstr(told, text));
+	}
+	assert_non_null(strstr(r->snap.lock_detail, ": lock lost"));
+	tear_down(r);
+}
+
+/* What was lost without anybody listening is found by reading; a program that
+ * is loaded anew locks all it uses. */
+static void lost_locks_are_found_by_reading(void **state)
+{
+	struct rig *r = set_up(NULL);
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_close(r);
+	rig_control(r, "fault drift=1", NULL, 0);
+	rig_open(r);
+	for (int i = 0; i < 2000 && n < 3; i++) {
+		assert_int_equal(rig_snapshot(r), 0);
+		assert_true(r->snap.n_lost >= n);
+		n = r->snap.n_lost;
+	}
+	assert_int_equal(n, 3);
+	rig_control(r, "clear", NULL, 0);
+	assert_int_equal(rig_program(r, &other), 0);
+	assert_int_equal(rig_program(r, &program), 0);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.n_lost, 0);
+	tear_down(r);
+}
+
+static void an_open_interlock_is_told(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	assert_string_equal(r->snap.alarm, "");
+	rig_control(r, "fault interlock", NULL, 0);
+	rig_wait_event(r, DRV_EVENT_ALARM);
+	assert_non_null(strstr(r->events[0].text, "interlock"));
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_string_equal(r->snap.alarm, "the laser interlock is open");
+	assert_int_equal(r->snap.n_unlocked, 3);
+	assert_int_equal(r->snap.n_lost, 0);
+	rig_control(r, "clear", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_string_equal(r->snap.alarm, "");
+	assert_int_equal(r->snap.n_unlocked, 0);
+	tear_down(r);
+}
+
+static void waits_until_resonators_have_locked(void **state)
+{
+	struct rig *r = set_up("lock-time=40");
+	int before;
+
+	(void)state;
+	assert_int_equal(rig_program(r, &other), 0);
+	before = rig_stat(r, "commands");
+	assert_int_equal(rig_program(r, &program), 0);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	/* It asked several times whether they have. */
+	assert_true(rig_stat(r, "commands") > before + 14);
+	tear_down(r);
+}
+
+/* A controller without tables and events is read as far as it goes. */
+static void a_plain_controller_is_understood(void **state)
+{
+	struct rig *r = set_up("plain");
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_control(r, "fault zero-lock=2:3", NULL, 0);
+	expect_active(r, &program);
+	assert_int_equal(r->n_events, 0);
+	expect_lost(r, "node 2 ccw fibre 1 channel 3: zero lock");
+	assert_int_equal(r->snap.n_dead, 1);
+	tear_down(r);
+}
+
+/* ---- the controller itself ------------------------------------------------------ */
+
+static void a_silent_bus_changes_nothing(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	old_program_stays("bus-nack=2", DRV_ERR_TRANSPORT, "bus");
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_control(r, "fault bus-nack", NULL, 0);
+	assert_int_equal(rig_snapshot(r), WEFT_EDEVICE);
+	assert_non_null(strstr(r->err.msg, "no answer from the resonators' "
+			       "bus"));
+	expect_active(r, &program);
+	tear_down(r);
+}
+
+/* checklist 17: it restarts in the middle, at each of its frames, and goes dark. The
+ * session stays, so only the controller's own registers tell. */
+static void a_reset_in_the_middle_is_noticed(void **state)
+{
+	struct rig *r = set_up(NULL);
+	const struct rig_event *e;
+	char command[32];
+	int n_unknown = 0, n_skipped = 0;
+
+	(void)state;
+	for (int k = 1; k <= 14; k++) {
+		assert_int_equal(rig_program(r, &program), 0);
+		r->n_events = 0;
+		snprintf(command, sizeof(command), "fault reset=%d", k);
+		rig_control(r, command, NULL, 0);
+		if (rig_program(r, &other) == 0) {
+			rig_control(r, "clear", NULL, 0);
+			expect_active(r, &other);
+			continue;
+		}
+		n_unknown += r->outcomes[0].result == DRV_UNKNOWN;
+		n_skipped += r->outcomes[0].result == DRV_SKIPPED;
+		assert_true(r->outcomes[0].result == DRV_UNKNOWN ||
+			    r->outcomes[0].result == DRV_SKIPPED);
+		assert_true(r->outcomes[0].result == DRV_UNKNOWN ||
+			    strstr(r->err.msg, "restarted meanwhile, code 90: "
+				   "powered up"));
+		expect_active(r, NULL);
+		e = rig_wait_event(r, DRV_EVENT_ALARM);
+		assert_string_equal(e->text, "the controller restarted, code "
+				    "90: powered up");
+	}
+	assert_true(n_unknown >= 2);
+	assert_true(n_skipped >= 4);
+	tear_down(r);
+}
+
+/* And it listens for events again afterwards. */
+static void events_come_after_a_reset(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_control(r, "fault reset", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(rig_program(r, &program), 0);
+	r->n_events = 0;
+	rig_control(r, "fault lol=2:3", NULL, 0);
+	assert_string_equal(rig_wait_event(r, DRV_EVENT_ALARM)->text,
+			    "node 2 ccw fibre 1 channel 3: lock lost");
+	tear_down(r);
 }
 
 /* What has failed is told whether a program uses it or not, and no longer when
@@ -356,6 +554,14 @@ int main(void)
 		cmocka_unit_test(a_session_lost_after_the_commit_is_unknown),
 		cmocka_unit_test(repeated_and_late_answers_do_no_harm),
 		cmocka_unit_test(reports_the_first_unlocked_setting),
+		cmocka_unit_test(drift_takes_lock_after_lock),
+		cmocka_unit_test(lost_locks_are_found_by_reading),
+		cmocka_unit_test(an_open_interlock_is_told),
+		cmocka_unit_test(waits_until_resonators_have_locked),
+		cmocka_unit_test(a_plain_controller_is_understood),
+		cmocka_unit_test(a_silent_bus_changes_nothing),
+		cmocka_unit_test(a_reset_in_the_middle_is_noticed),
+		cmocka_unit_test(events_come_after_a_reset),
 		cmocka_unit_test(the_table_of_failures_is_read),
 		cmocka_unit_test(another_user_takes_the_program_away),
 		cmocka_unit_test(moves_programs_larger_than_a_page),
