@@ -88,19 +88,34 @@ static int copy_bad_ports(const struct drv_snapshot *s,
 	return 0;
 }
 
+/* What failed, and resonators whose lock got lost: until they are locked again
+ * there is no light by them either. That one finds no wave is no failure of its
+ * own. */
 static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
 		     struct err *err)
 {
-	struct light_dead *dead = calloc((size_t)s->n_dead + 1, sizeof(*dead));
+	struct light_dead *dead = calloc((size_t)s->n_dead + s->n_lost + 1,
+					 sizeof(*dead));
+	int n = s->n_dead;
 
 	if (!dead) {
 		return err_nomem(err);
 	}
-	if (s->n_dead) {
-		memcpy(dead, s->dead, (size_t)s->n_dead * sizeof(*dead));
+	if (n) {
+		memcpy(dead, s->dead, (size_t)n * sizeof(*dead));
 	}
+	for (int i = 0; i < s->n_lost; i++) {
+		const struct light_dead *d = &s->lost[i];
+
+		if (d->why == LIGHT_LOCK_LOST &&
+		    !(s->n_dead && bsearch(d, s->dead, (size_t)s->n_dead,
+					   sizeof(*d), light_dead_cmp))) {
+			dead[n++] = *d;
+		}
+	}
+	qsort(dead, (size_t)n, sizeof(*dead), light_dead_cmp);
 	out->dead = dead;
-	out->n_dead = s->n_dead;
+	out->n_dead = n;
 	return 0;
 }
 

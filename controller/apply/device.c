@@ -321,7 +321,9 @@ static void warn(struct device *d, const struct drv_snapshot *s)
 	int size = sizeof(d->now.problem);
 
 	text[0] = '\0';
-	if (s->n_dead) {
+	if (s->alarm[0]) {
+		snprintf(text, size, "%s", s->alarm);
+	} else if (s->n_dead) {
 		warn_dead(d, s);
 	} else if (s->n_unlocked) {
 		snprintf(text, size, "%d settings not locked: %.80s",

@@ -18,7 +18,7 @@ struct device_view {
 	Weft__V1__ProgramState program;
 	struct store_light intent;
 	struct wire_circuits missing, unexpected, pending;
-	struct wire_dead dead;
+	struct wire_dead dead, lost;
 };
 
 struct views {
@@ -37,6 +37,7 @@ static void views_fini(struct views *s)
 		wire_circuits_fini(&s->v[i].unexpected);
 		wire_circuits_fini(&s->v[i].pending);
 		wire_dead_fini(&s->v[i].dead);
+		wire_dead_fini(&s->v[i].lost);
 	}
 	free(s->v);
 	free(s->list);
@@ -166,12 +167,20 @@ static int fill_circuits(const struct views *s, struct device_view *v,
 
 #define FAILED_SHOWN 64
 
+static int fill_parts(struct wire_dead *w, const struct light_dead *v, int n,
+		      int nodes, size_t *n_out, char ***out, struct err *err)
+{
+	return wire_dead_init(w, v, n < FAILED_SHOWN ? n : FAILED_SHOWN, nodes,
+			      n_out, out, err);
+}
+
 static int fill_program(struct device_view *v, const struct apply_device *a,
 			int nodes, struct err *err)
 {
 	const struct light_ring *want = &v->intent.programs;
 	const struct light_ring *has = &a->snap.programs;
 	Weft__V1__ProgramState *p = &v->program;
+	int r;
 
 	weft__v1__program_state__init(p);
 	p->wanted = v->intent.has_program && want->n > 0;
@@ -184,10 +193,11 @@ static int fill_program(struct device_view *v, const struct apply_device *a,
 	p->lock_detail = (char *)a->snap.lock_detail;
 	v->m.program = p;
 	p->failed_count = a->snap.n_dead;
-	return wire_dead_init(&v->dead, a->snap.dead,
-			      a->snap.n_dead < FAILED_SHOWN ? a->snap.n_dead
-							    : FAILED_SHOWN,
-			      nodes, &p->n_failed, &p->failed, err);
+	p->lost_count = a->snap.n_lost;
+	r = fill_parts(&v->dead, a->snap.dead, a->snap.n_dead, nodes,
+		       &p->n_failed, &p->failed, err);
+	return r ? r : fill_parts(&v->lost, a->snap.lost, a->snap.n_lost,
+				  nodes, &p->n_lost, &p->lost, err);
 }
 
 static int fill_device(struct daemon *d, const struct views *s,

@@ -38,7 +38,8 @@ struct seen {
 	char name[MODEL_MAX_NAME + 1];
 	bool reachable, drift;
 	char epoch[sizeof(((struct drv_snapshot *)0)->epoch)];
-	uint64_t failed;	/* parts of a ring, mixed; 0: none */
+	uint64_t failed;	/* parts of a ring that failed or lost their
+				 * wave, mixed; 0: none */
 };
 
 struct events {
@@ -318,16 +319,20 @@ static void compare(struct daemon *d, const struct seen *before,
 	     now->drift ? text : "as intended again");
 }
 
-static uint64_t mix_failed(const struct drv_snapshot *snap)
+static uint64_t mix_parts(uint64_t hash, const struct light_dead *v, int n)
 {
-	const uint8_t *at = (const uint8_t *)snap->dead;
-	uint64_t hash = (uint64_t)snap->n_dead;
+	const uint8_t *at = (const uint8_t *)v;
 
-	for (size_t i = 0; i < (size_t)snap->n_dead * sizeof(*snap->dead);
-	     i++) {
+	for (size_t i = 0; i < (size_t)n * sizeof(*v); i++) {
 		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
 	}
 	return hash;
+}
+
+static uint64_t mix_failed(const struct drv_snapshot *s)
+{
+	return mix_parts(mix_parts((uint64_t)s->n_dead + (uint64_t)s->n_lost,
+				   s->dead, s->n_dead), s->lost, s->n_lost);
 }
 
 static void look(struct seen *s, const struct seen *before,

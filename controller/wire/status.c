@@ -61,6 +61,15 @@ static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
 	out_end(o);
 }
 
+static void out_strings(struct out *o, const char *name, char **v, size_t n)
+{
+	out_array(o, name);
+	for (size_t i = 0; i < n; i++) {
+		out_str(o, NULL, v[i]);
+	}
+	out_end(o);
+}
+
 static void out_program(struct out *o, const Weft__V1__ProgramState *p)
 {
 	out_object(o, "program");
@@ -71,12 +80,10 @@ static void out_program(struct out *o, const Weft__V1__ProgramState *p)
 	out_int(o, "loaded_steps", p->loaded_steps);
 	out_int(o, "unlocked", p->unlocked);
 	out_str(o, "lock_detail", p->lock_detail);
-	out_array(o, "failed");
-	for (size_t i = 0; i < p->n_failed; i++) {
-		out_str(o, NULL, p->failed[i]);
-	}
-	out_end(o);
+	out_strings(o, "failed", p->failed, p->n_failed);
 	out_int(o, "failed_count", p->failed_count);
+	out_strings(o, "lost", p->lost, p->n_lost);
+	out_int(o, "lost_count", p->lost_count);
 	out_end(o);
 }
 

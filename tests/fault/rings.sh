@@ -70,8 +70,8 @@ wait_for 20 light a degraded
 tap "a lock is lost: degraded"
 weft status --format json >"$T/out"
 jq -e '.devices[0].program.failed == [
-	"node 2 cw fibre 0 channel 3: no wave found",
-	"node 2 ccw fibre 0 channel 3: no wave found"]' "$T/out" >/dev/null
+	"node 2 cw fibre 0 channel 3: lock lost",
+	"node 2 ccw fibre 0 channel 3: lock lost"]' "$T/out" >/dev/null
 tap "status names the resonators"
 jq -e '.devices[0].problem | test("^failed: node 2 cw fibre 0 channel 3")' \
 	"$T/out" >/dev/null
