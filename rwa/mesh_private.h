@@ -131,7 +131,7 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 			int *bound, struct rwa_assignment *start,
 			struct err *err);
 
-/* mesh_search.c: guided ejection search at a fixed number of channels. */
+/* mesh_search*.c: guided ejection search at a fixed number of channels. */
 struct search;
 
 /* prices: of the certificate. fit: not all can be served, as many as fit are
