@@ -2,8 +2,11 @@
  * The device side of CALIENT's TL1 dialect: eight ports a slot, eight slots
  * a shelf, each port with an input and an output. Reconstructed: the state
  * of a circuit that is not active (OS=OOS), INOC and OUTOC of a port that
- * failed, and the codes of denials.
+ * failed, the codes of denials, the `&` in the list of a bulk, what stands
+ * around the words of RTRV-SAVERECALL, and that a bulk puts circuits in the
+ * group that others are in.
  */
+#include "drivers/emulators/lab.h"
 #include "drivers/emulators/tl1.h"
 
 #include <stdio.h>
@@ -74,6 +77,35 @@ static const char *ports(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
+static const char *power(struct tl1_device *d, bool exists, int flat,
+			 char *text, size_t size)
+{
+	int32_t mdbm = exists ? lab_port_mdbm(d->e, flat) : LAB_DARK_MDBM;
+
+	if (mdbm <= LAB_DARK_MDBM) {
+		return "NONE";
+	}
+	snprintf(text, size, "%.3f", mdbm / 1000.0);
+	return text;
+}
+
+static const char *port_sums(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
+	char text[24], in[16], out[16];
+
+	(void)q;
+	for (int i = 0; i < n; i++) {
+		put_port(i, text, sizeof(text));
+		tl1_say(d, "%s:ALIAS=NONE,INPWR=%s,OUTPWR=%s,CONNNAME1=NONE,"
+			"CONNSTATE1=NONE,CONNNAME2=NONE,CONNSTATE2=NONE", text,
+			power(d, i < m->n_in, i, in, sizeof(in)),
+			power(d, i < m->n_out, m->n_in + i, out, sizeof(out)));
+	}
+	return NULL;
+}
+
 static void say_circuit(struct tl1_device *d, struct light_xc xc, bool active)
 {
 	bool failed = active && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
@@ -98,7 +130,10 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 		}
 	}
 	for (size_t i = 0; i < d->n_entered; i++) {
-		say_circuit(d, d->entered[i], false);
+		/* One that is being cancelled is active until that is done. */
+		if (!devmem_has(m, d->entered[i])) {
+			say_circuit(d, d->entered[i], false);
+		}
 	}
 	return NULL;
 }
@@ -176,7 +211,7 @@ static const char *activate(struct tl1_device *d, const struct tl1_request *q)
 		return tl1_deny(d, "SNVS", "no such connection");
 	}
 	code = tl1_obstacle(d, xc);
-	if (!code) {
+	if (!code && !tl1_holds_xc(d, FAULT_NOT_ACTIVATED, xc)) {
 		forget_entered(d, at);
 		tl1_connect(d, xc);
 	}
@@ -211,14 +246,122 @@ static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 	if (!take_name(d, q, &xc)) {
 		return tl1_deny(d, "IIAC", "");
 	}
-	if (devmem_has(&d->e->mem, xc)) {
+	at = find_entered(d, xc);
+	if (at < 0 && devmem_has(&d->e->mem, xc)) {
 		return tl1_deny(d, "SNVS", "connection is active");
 	}
-	at = find_entered(d, xc);
 	if (at < 0) {
 		return tl1_deny(d, "SROU", "no such connection");
 	}
 	forget_entered(d, at);
+	return NULL;
+}
+
+/* ---- many circuits at a time ---------------------------------------------- */
+
+/* One circuit of a bulk: it takes its ports over. False: not made. */
+static bool enter_of_bulk(struct tl1_device *d, struct light_xc xc)
+{
+	struct devmem *m = &d->e->mem;
+	int at = find_entered(d, xc);
+
+	if (!devmem_has(m, xc)) {
+		devmem_release(m, devmem_flat_in(m, xc.in));
+		devmem_release(m, devmem_flat_out(m, xc.out));
+	}
+	if (devmem_has(m, xc)) {
+		return true;
+	}
+	if (tl1_obstacle(d, xc)) {
+		return false;
+	}
+	if (at >= 0) {
+		forget_entered(d, at);
+	}
+	if (!tl1_holds_xc(d, FAULT_NOT_ACTIVATED, xc)) {
+		tl1_connect(d, xc);
+	} else if (d->n_entered < (size_t)m->n_ports) {
+		d->entered[d->n_entered++] = xc;
+	}
+	return true;
+}
+
+static bool delete_of_bulk(struct tl1_device *d, struct light_xc xc)
+{
+	struct devmem *m = &d->e->mem;
+	int at = find_entered(d, xc);
+
+	if (devmem_has(m, xc)) {
+		devmem_release(m, devmem_flat_in(m, xc.in));
+	} else if (at >= 0) {
+		forget_entered(d, at);
+	}
+	return true;
+}
+
+/* `1.1.1>1.1.2&1.1.3>1.1.4`. A list that cannot be read changes nothing. */
+static const char *run_bulk(struct tl1_device *d, char *list,
+			    bool (*run)(struct tl1_device *, struct light_xc))
+{
+	int64_t most = INT64_MAX;
+	char *rest = NULL, *copy = strdup(list);
+	struct light_xc xc;
+	bool good = copy && list[0];
+
+	for (char *name = good ? strtok_r(copy, "&", &rest) : NULL;
+	     name && good; name = strtok_r(NULL, "&", &rest)) {
+		good = take_pair(d, name, '>', &xc);
+	}
+	free(copy);
+	if (!good) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	faults_hold(&d->e->faults, FAULT_HALF, &most);
+	d->n_failed = 0;
+	for (char *name = strtok_r(list, "&", &rest); name;
+	     name = strtok_r(NULL, "&", &rest)) {
+		take_pair(d, name, '>', &xc);
+		d->n_failed += most-- <= 0 || !run(d, xc);
+	}
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *enter_bulk(struct tl1_device *d, const struct tl1_request *q)
+{
+	return run_bulk(d, q->aid, enter_of_bulk);
+}
+
+static const char *delete_bulk(struct tl1_device *d,
+			       const struct tl1_request *q)
+{
+	return run_bulk(d, q->aid, delete_of_bulk);
+}
+
+static const char *delete_all(struct tl1_device *d, const struct tl1_request *q)
+{
+	(void)q;
+	for (int i = 0; i < d->e->mem.n_in; i++) {
+		devmem_release(&d->e->mem, i);
+	}
+	d->n_entered = 0;
+	d->n_failed = 0;
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *save_recall(struct tl1_device *d,
+			       const struct tl1_request *q)
+{
+	(void)q;
+	if (emu_is_completing(d->e)) {
+		tl1_say(d, "SAVERECALL:STATUS=In progress");
+	} else if (d->n_failed) {
+		tl1_say(d, "SAVERECALL:STATUS=%d connections failed",
+			d->n_failed);
+	} else {
+		tl1_say(d, "SAVERECALL:STATUS=Completed");
+	}
 	return NULL;
 }
 
@@ -231,6 +374,11 @@ static const struct tl1_verb verbs[] = {
 	{ "ACT-CRS", true, activate },
 	{ "CANC-CRS", true, cancel },
 	{ "DLT-CRS", false, delete },
+	{ "ENT-CRS-BULK", true, enter_bulk },
+	{ "DLT-CRS-BULK", true, delete_bulk },
+	{ "DLT-CRS-ALL", true, delete_all },
+	{ "RTRV-SAVERECALL", false, save_recall },
+	{ "RTRV-PORT-SUM", false, port_sums },
 	{ 0 },
 };
 

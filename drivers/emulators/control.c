@@ -45,6 +45,7 @@ static const char *do_fault(struct emu *e, const char *arg)
 static const char *do_clear(struct emu *e)
 {
 	faults_clear(&e->faults);
+	emu_complete_now(e);
 	return faults_changed(e);
 }
 

@@ -27,6 +27,7 @@ struct emu_dialect {
 	const char *name;	/* of the driver on the other side */
 	enum drv_kind kind;
 	size_t max_input;	/* longest command */
+	bool completes;		/* the fault `complete` is its own business */
 
 	/* Makes e->device from e->mem. WEFT_ENOMEM. */
 	int (*open)(struct emu *e, struct err *err);
@@ -72,7 +73,9 @@ struct emu {
 	struct sockaddr_storage addr;
 	uv_tcp_t *server;
 	uv_pipe_t control;
-	uv_timer_t down, lost, stop;
+	uv_timer_t down, lost, stop, completion;
+	struct emu_later *later;	/* changes to come, by time */
+	bool holding;		/* a change is about to be put off */
 	uv_signal_t sigterm, sigint;
 	struct emu_client *clients;
 };
@@ -113,6 +116,13 @@ enum emu_fate emu_set_command(struct emu_client *c);
 
 /* After a change of e->mem: saves it, and lets `lost` take its course. */
 void emu_changed(struct emu *e);
+
+/* complete.c: takes commands as the dialect does; what they change is put off
+ * as the fault `complete` says. */
+int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len);
+bool emu_is_completing(const struct emu *e);
+void emu_complete_now(struct emu *e);
+void emu_forget_later(struct emu *e);
 
 /* Ends the session once its replies so far are out. */
 void emu_drop(struct emu_client *c);

@@ -360,6 +360,9 @@ void emu_changed(struct emu *e)
 {
 	int64_t ms;
 
+	if (e->holding) {
+		return;
+	}
 	save(e);
 	note_moves(e);
 	if (faults_strike(&e->faults, FAULT_LOST, &ms)) {
@@ -415,8 +418,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 	}
 	buf_add(&c->in, bytes->base, (size_t)n);
 	while (!c->dying && used > 0 && at < c->in.len) {
-		used = c->e->dialect->input(c, (uint8_t *)c->in.data + at,
-					    c->in.len - at);
+		used = emu_input(c, (uint8_t *)c->in.data + at, c->in.len - at);
 		at += used > 0 ? (size_t)used : 0;
 	}
 	if (c->dying) {
@@ -516,6 +518,8 @@ void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 {
 	end_clients(e);
 	uv_timer_stop(&e->lost);
+	uv_timer_stop(&e->completion);
+	emu_forget_later(e);
 	e->mem.boots++;
 	if (strcmp(map, "dark") == 0) {
 		devmem_clear(&e->mem);
@@ -660,13 +664,14 @@ static void init_loop(struct emu *e)
 	uv_pipe_init(&e->loop, &e->control, 0);
 	uv_timer_init(&e->loop, &e->down);
 	uv_timer_init(&e->loop, &e->lost);
+	uv_timer_init(&e->loop, &e->completion);
 	uv_timer_init(&e->loop, &e->stop);
 	/* A session may end while answers are on their way. */
 	signal(SIGPIPE, SIG_IGN);
 	uv_signal_init(&e->loop, &e->sigterm);
 	uv_signal_init(&e->loop, &e->sigint);
 	e->control.data = e->down.data = e;
-	e->lost.data = e->stop.data = e;
+	e->lost.data = e->stop.data = e->completion.data = e;
 	e->sigterm.data = e->sigint.data = e;
 	uv_signal_start(&e->sigterm, on_signal, SIGTERM);
 	uv_signal_start(&e->sigint, on_signal, SIGINT);
@@ -780,6 +785,7 @@ static int run(struct emu *e, const struct emu_args *args, struct err *err)
 		rc = serve(e, err);
 		uv_loop_close(&e->loop);
 	}
+	emu_forget_later(e);
 	devmem_fini(&e->mem);
 	devmem_fini(&e->old);
 	devmem_fini(&e->noted);

@@ -33,6 +33,8 @@ enum fault_kind {
 	FAULT_SLOW,		/* level, ms: every reply takes that long */
 	FAULT_BYTEWISE,		/* level: replies in tiny pieces */
 	FAULT_OVERRATE,		/* level, ms: quicker commands are lost */
+	FAULT_COMPLETE,		/* level, ms: sets are done so long after the
+				 * answer */
 	FAULT_LOST,		/* event, ms: the map is lost that much later */
 	/* any device, meaning harm */
 	FAULT_ENDLESS,		/* level: a line without end for a reply */
@@ -57,6 +59,7 @@ enum fault_kind {
 	FAULT_TID_REQUIRED,	/* level: commands must name the device */
 	FAULT_WRONG_CTAG,	/* event: an answer has another's tag */
 	FAULT_PAGE,		/* level, n: lines in a page of an answer */
+	FAULT_NOT_ACTIVATED,	/* level, port: accepted, not activated */
 	FAULT_CONN_FAILED,	/* level, port: accepted, then no light */
 	FAULT_LOCKED,		/* level, port: locked by user noc */
 	/* sonic-ocs */

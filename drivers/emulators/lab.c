@@ -221,12 +221,15 @@ static int lit_from(struct emu *e, int out)
 
 static int32_t by_seed(struct emu *e, int flat)
 {
-	int dbm = faults_hold_port(&e->faults, FAULT_DIM, flat) ? 6 : 3;
-	int cdb = (int)(rng_mix(e->conf.seed + (uint64_t)flat) % 100);
 	bool is_out = flat >= e->mem.n_in && !e->mem.any_to_any;
-	int from = is_out ? lit_from(e, flat) : e->mem.peer[flat];
+	int from = is_out ? lit_from(e, flat) : flat;
+	int32_t mdbm;
 
-	return from < 0 ? LAB_DARK_MDBM : -(dbm * 1000 + cdb * 10);
+	if (from < 0 || (!is_out && e->mem.peer[flat] < 0)) {
+		return LAB_DARK_MDBM;
+	}
+	mdbm = -3000 - (int32_t)(rng_mix(e->conf.seed + (uint64_t)from) % 100) * 10;
+	return is_out ? mdbm - loss_of(e, from, flat) : mdbm;
 }
 
 int32_t lab_port_mdbm(struct emu *e, int flat)

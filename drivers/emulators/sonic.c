@@ -11,6 +11,7 @@
 
 #include "drivers/emulators/emu.h"
 #include "drivers/sonic.h"
+#include "lib/base/clk.h"
 #include "lib/base/vec.h"
 
 #define MAX_COMMAND (256 << 10)
@@ -21,6 +22,7 @@
 struct sonic_device {
 	struct emu *e;
 	VEC(struct light_xc) stale;	/* in the hardware only */
+	int64_t *made_ns;	/* [in], by command; 0: never */
 	enum emu_fate fate;
 	struct emu_client *client;	/* who is being answered */
 	int status;			/* of the last command */
@@ -86,13 +88,24 @@ static int show_config(struct sonic_device *d, struct buf *out)
 	return 0;
 }
 
+/* A circuit is configured at once, and its mirrors take their time. */
+static bool is_on_its_way(const struct sonic_device *d, struct light_xc xc)
+{
+	int64_t ms;
+
+	return faults_hold(&d->e->faults, FAULT_COMPLETE, &ms) &&
+	       d->made_ns[xc.in] &&
+	       clk_now_ns() < d->made_ns[xc.in] + ms * 1000000;
+}
+
 static enum drv_state state_of(const struct sonic_device *d,
 			       struct light_xc xc)
 {
 	return holds(d, FAULT_CONN_FAILED, xc) ||
 	       holds(d, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
 	       holds(d, FAULT_PORT_DISABLED, xc) ? DRV_BLOCKED :
-	       holds(d, FAULT_TUNING, xc) ? DRV_TUNING : DRV_TUNED;
+	       holds(d, FAULT_TUNING, xc) || is_on_its_way(d, xc) ?
+	       DRV_TUNING : DRV_TUNED;
 }
 
 static void put_status(const struct sonic_device *d, struct light_xc xc,
@@ -220,6 +233,9 @@ static int add(struct sonic_device *d, const struct light_xc *v, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		if (!holds(d, FAULT_IGNORE_PORT, v[i])) {
 			is_stale(d, v[i], true);
+			if (!devmem_has(&d->e->mem, v[i])) {
+				d->made_ns[v[i].in] = clk_now_ns();
+			}
 			devmem_connect(&d->e->mem, v[i]);
 		}
 	}
@@ -425,6 +441,11 @@ static int sonic_open(struct emu *e, struct err *err)
 	if (!d) {
 		return err_nomem(err);
 	}
+	d->made_ns = calloc((size_t)e->mem.n_in, sizeof(*d->made_ns));
+	if (!d->made_ns) {
+		free(d);
+		return err_nomem(err);
+	}
 	d->e = e;
 	e->device = d;
 	return 0;
@@ -435,6 +456,7 @@ static void sonic_close(struct emu *e)
 	struct sonic_device *d = e->device;
 
 	vec_fini(&d->stale);
+	free(d->made_ns);
 	free(d);
 }
 
@@ -496,6 +518,7 @@ const struct emu_dialect emu_sonic = {
 	.name = "sonic-ocs",
 	.kind = DRV_SPACE,
 	.max_input = MAX_COMMAND,
+	.completes = true,
 	.open = sonic_open,
 	.close = sonic_close,
 	.input = sonic_input,

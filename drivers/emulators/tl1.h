@@ -40,6 +40,7 @@ struct tl1_device {
 	bool *disabled;		/* by command, per flat port */
 	struct light_xc *entered;	/* two-phase: not active yet */
 	size_t n_entered;
+	int n_failed;		/* of the last bulk */
 	uint64_t n_reports;
 	struct devmem known;	/* what was reported, or done by command */
 	bool *failed;		/* reported, per flat port */
