@@ -2,9 +2,12 @@
  * `calient-tl1`: CALIENT switches over TL1 on TCP. A circuit is entered, then
  * activated; cancelled, then deleted. A port is SHELF.SLOT.PORT and has an
  * input and an output. A circuit that was accepted can still show OC=FAIL,
- * so the map is read again after a batch.
+ * so the map is read again after a batch. Several circuits of a batch go in
+ * one bulk command, which takes ports over without a word and is done some
+ * time after its answer.
  *
- * Reconstructed: eight ports a slot and eight slots a shelf (options say
+ * Reconstructed: the `&` between the circuits of a bulk, that those are put
+ * in the group SYSTEM, eight ports a slot and eight slots a shelf (options say
  * otherwise), that the ports RTRV-PORT lists are all there are, OS=OOS of a
  * circuit that is entered but not activated, and OOS-MA of a port taken out
  * of service.
@@ -16,12 +19,19 @@
 #include "drivers/tl1_switch.h"
 
 #define TYP_SWITCH_US 50000
+/* The group of circuits that were entered without one, as those of a bulk
+ * are. */
+#define DEFAULT_GROUP "SYSTEM"
 
 static const struct drv_option_spec options[] = {
 	TL1_OPTIONS("admin", "admin"),
+	TL1_VERIFY_OPTIONS,
 	{ "group", "the group that our circuits are entered in", "WEFT" },
 	{ "slot_ports", "ports of a slot", "8" },
 	{ "shelf_slots", "slots of a shelf", "8" },
+	TL1_BULK_OPTIONS,
+	{ "power", "read the power monitors: yes or no", "yes" },
+	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
@@ -84,6 +94,12 @@ static void ask_map(const struct tl1_switch *s, struct tl1_command *c)
 {
 	(void)s;
 	tl1_command(c, "RTRV-CRS", NULL, "::ALL");
+}
+
+static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "RTRV-PORT-SUM", "0", NULL);
 }
 
 /* ---- what is answered ----------------------------------------------------- */
@@ -198,16 +214,52 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 		return found_two_way(s, &c, err);
 	}
 	tl1_value(line, "GRPNAME", c.owner, sizeof(c.owner));
-	if (strcmp(c.owner, s->extra) == 0) {
+	if (strcmp(c.owner, s->extra) == 0 ||
+	    strcmp(c.owner, DEFAULT_GROUP) == 0) {
 		c.owner[0] = '\0';
 	}
 	return tl1_found_circuit(s, &c, err);
+}
+
+static int note_power(struct tl1_switch *s, const char *line, const char *name,
+		      bool is_out, int index, struct err *err)
+{
+	struct drv_port *port;
+	char value[16];
+	int32_t mdbm;
+
+	/* NONE: the monitor sees no light. */
+	if (!tl1_value(line, name, value, sizeof(value)) ||
+	    !tl1_milli(value, &mdbm)) {
+		return 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return err->code;
+	}
+	port->has_power = true;
+	port->power_mdbm = mdbm;
+	return 0;
+}
+
+/* `1.1.1:ALIAS=NONE,INPWR=-3.210,OUTPWR=NONE,CONNNAME1=...`. */
+static int read_power(struct tl1_switch *s, char *line, struct err *err)
+{
+	const char *p = line;
+	int index, rc;
+
+	if (!take_port((struct calient *)s, &p, &index) || *p != ':') {
+		return tl1_unexpected(line, "PORT:...,INPWR=,OUTPWR=", err);
+	}
+	rc = note_power(s, line, "INPWR", false, index, err);
+	return rc ? rc : note_power(s, line, "OUTPWR", true, index, err);
 }
 
 static const struct tl1_read reads[] = {
 	{ TL1_IDENTITY, ask_device, read_device, NULL },
 	{ TL1_SIZE, ask_ports, read_port, count_ports },
 	{ TL1_MAP, ask_map, read_circuit, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL },
 	{ 0 },
 };
 
@@ -229,6 +281,22 @@ static void add_command(const struct calient *d, int step, const char *src,
 	}
 }
 
+/* The name that it has, or will get. */
+static void put_name(const struct tl1_switch *s, const struct tl1_circuit *c,
+		     char *text, size_t size)
+{
+	const struct calient *d = (const struct calient *)s;
+	char src[24], dst[24];
+
+	put_port(d, c->xc.in, src, sizeof(src));
+	put_port(d, c->xc.out, dst, sizeof(dst));
+	if (c->name[0]) {
+		snprintf(text, size, "%s", c->name);
+	} else {
+		snprintf(text, size, "%s>%s", src, dst);
+	}
+}
+
 static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 			 const struct tl1_circuit *c, struct tl1_command *cmd)
 {
@@ -237,11 +305,7 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 
 	put_port(d, c->xc.in, src, sizeof(src));
 	put_port(d, c->xc.out, dst, sizeof(dst));
-	if (c->name[0]) {
-		snprintf(name, sizeof(name), "%s", c->name);
-	} else {
-		snprintf(name, sizeof(name), "%s>%s", src, dst);
-	}
+	put_name(s, c, name, sizeof(name));
 	if (op == DRV_ADD) {
 		add_command(d, step, src, dst, name, cmd);
 	} else {
@@ -251,6 +315,23 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	}
 	return step < 2;
 }
+
+static enum tl1_progress progress(const char *line)
+{
+	return strstr(line, "progress") ? TL1_UNDER_WAY :
+	       strstr(line, "Completed") ? TL1_COMPLETED :
+	       strstr(line, "ailed") ? TL1_FAILED : TL1_NO_WORD;
+}
+
+static const struct tl1_bulk bulk = {
+	.enter = "ENT-CRS-BULK",
+	.end = "DLT-CRS-BULK",
+	.between = '&',
+	.name = put_name,
+	.end_all = "DLT-CRS-ALL",
+	.ask = "RTRV-SAVERECALL",
+	.progress = progress,
+};
 
 static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 			 struct err *err)
@@ -264,6 +345,8 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 	int rc = tl1_text_option(cls, cfg, "group", s->extra,
 				 sizeof(s->extra), err);
 
+	rc = rc ? rc : handle_option_choice(cls, cfg, "power", "yes", "no",
+					    &s->want_power, err);
 	return rc ? rc : handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
 					    sizeof(numbers[0]), err);
 }
@@ -274,6 +357,8 @@ static const struct tl1_dialect dialect = {
 	.init = parse_options,
 	.vendor = "CALIENT",
 	.verify = true,
+	.reckons = true,
+	.bulk = &bulk,
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,

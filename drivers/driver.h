@@ -101,7 +101,9 @@ struct drv_xc {
 	char owner[DRV_NAME_MAX];	/* "" when the device knows none */
 	bool has_loss;
 	int32_t loss_mdb;		/* of this light path, as the device
-					 * measures it */
+					 * measures it, or its monitors */
+	int32_t loss_error_mdb;		/* it may be so much more or less;
+					 * 0: the device does not say */
 	bool has_factory_loss;
 	int32_t factory_loss_mdb;	/* as its maker measured it */
 };

@@ -19,6 +19,7 @@
 #include "drivers/drivers.h"
 #include "drivers/handle.h"
 #include "drivers/line.h"
+#include "drivers/monitors.h"
 #include "drivers/scpi.h"
 
 #define DEFAULT_TIMEOUT_MS 2000
@@ -34,6 +35,7 @@ static const struct drv_option_spec options[] = {
 	{ "settle_ms", "wait before a read-back after an error", "50" },
 	{ "power", "sides with power monitors: none, in, out or both",
 	  "none" },
+	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
@@ -41,6 +43,7 @@ struct polatis {
 	struct handle h;
 	int64_t gap_ms, settle_ms;
 	enum drv_power power;
+	struct monitors monitors;
 	struct devmem map;	/* as last read, with our changes since */
 	/* What to do with the answer to the question that is out. */
 	void (*next)(struct polatis *p, const char *reply);
@@ -190,7 +193,7 @@ static void on_boot_mode(struct polatis *p, const char *reply)
 		handle_misunderstood(&p->h, err.code, &err);
 		return;
 	}
-	handle_end(&p->h, 0, &err);
+	handle_end(&p->h, monitors_losses(&p->monitors, &p->h, &err), &err);
 }
 
 static bool is_monitored(const struct polatis *p, int port)
@@ -660,6 +663,7 @@ static int polatis_init(struct handle *h, const struct drv_config *cfg,
 	int rc = handle_option_ints(h->drv.cls, cfg, numbers,
 				    sizeof(numbers) / sizeof(numbers[0]), err);
 
+	rc = rc ? rc : monitors_init(&p->monitors, h->drv.cls, cfg, err);
 	if (rc == 0) {
 		rc = parse_power(p, handle_option(h->drv.cls, cfg, "power"),
 				 err);

@@ -13,6 +13,7 @@
 static const struct drv_option_spec options[] = {
 	TL1_OPTIONS("root", "root"),
 	{ "power", "read the power monitors: yes or no", "no" },
+	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },
 };
 
@@ -225,6 +226,7 @@ static const struct tl1_dialect dialect = {
 	.size = sizeof(struct tl1_switch),
 	.init = parse_power,
 	.vendor = "Polatis",
+	.reckons = true,
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,

@@ -8,33 +8,57 @@
 
 #include "drivers/batch.h"
 #include "drivers/tl1_parts.h"
+#include "lib/base/clk.h"
 
 /* ---- a batch: its end ---------------------------------------------------- */
+
+/* Whether the map shows an item as it was asked for, light or no light. */
+static bool shows(const struct tl1_circuit *c, enum drv_op op)
+{
+	return op == DRV_DEL ? !c : c && c->state != DRV_TUNING;
+}
+
+static const struct tl1_circuit *circuit_of(const struct tl1_switch *s, int i)
+{
+	int at = tl1_find_circuit(s, s->h.batch->items[i].xc);
+
+	return at < 0 ? NULL : &s->circuits.v[at];
+}
 
 /* What the map says about an item that was confirmed. One that the map does
  * not show stays confirmed and no more. */
 static void verify_item(struct tl1_switch *s, int i)
 {
-	const struct drv_item *item = &s->h.batch->items[i];
+	enum drv_op op = s->h.batch->items[i].op;
 	struct drv_outcome *o = &s->h.outcomes[i];
-	int at = tl1_find_circuit(s, item->xc);
-	const struct tl1_circuit *c = at < 0 ? NULL : &s->circuits.v[at];
+	const struct tl1_circuit *c = circuit_of(s, i);
 
 	if (o->result != DRV_DONE) {
 		return;
 	}
-	if (item->op == DRV_DEL) {
-		o->evidence = c ? o->evidence : DRV_READ_BACK;
-	} else if (c && c->state == DRV_TUNED) {
-		o->evidence = DRV_READ_BACK;
-	} else if (c && c->state == DRV_FAILED) {
+	o->evidence = shows(c, op) ? DRV_READ_BACK : DRV_ACKED;
+	if (op == DRV_ADD && c && c->state == DRV_FAILED) {
 		handle_mark(&s->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
 			    DRV_ERR_TRAFFIC, NULL, c->trouble);
+	} else if (op == DRV_ADD && c && c->state == DRV_BLOCKED) {
+		handle_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED,
+			    DRV_ERR_TRAFFIC, NULL, "entered, not activated");
 	}
 }
 
+static void verify_later(struct tl1_switch *s);
+
+/* What was confirmed may be done some time after that. */
 static void verify_items(struct tl1_switch *s)
 {
+	for (int i = 0; i < s->h.n_outcomes; i++) {
+		if (s->h.outcomes[i].result == DRV_DONE &&
+		    !shows(circuit_of(s, i), s->h.batch->items[i].op) &&
+		    clk_now_ns() < s->until_ns) {
+			verify_later(s);
+			return;
+		}
+	}
 	for (int i = 0; i < s->h.n_outcomes; i++) {
 		verify_item(s, i);
 	}
@@ -43,17 +67,20 @@ static void verify_items(struct tl1_switch *s)
 
 static void on_settled(uv_timer_t *t)
 {
-	struct tl1_switch *s = t->data;
-
-	s->gone_too_far = false;
-	tl1_start_reads(s, verify_items);
+	tl1_start_reads(t->data, verify_items);
 }
 
-static void end_batch(struct tl1_switch *s)
+static void verify_later(struct tl1_switch *s)
+{
+	uv_timer_start(&s->h.timer, on_settled, (uint64_t)s->settle_ms, 0);
+}
+
+void tl1_end_batch(struct tl1_switch *s)
 {
 	if (s->dialect->verify && s->any_done) {
-		uv_timer_start(&s->h.timer, on_settled, (uint64_t)s->settle_ms,
-			       0);
+		s->gone_too_far = false;
+		s->until_ns = clk_now_ns() + s->complete_ms * 1000000;
+		verify_later(s);
 	} else {
 		handle_end(&s->h, 0, NULL);
 	}
@@ -61,7 +88,6 @@ static void end_batch(struct tl1_switch *s)
 
 /* ---- a batch: commands --------------------------------------------------- */
 
-static void next_item(struct tl1_switch *s);
 static void next_step(struct tl1_switch *s);
 
 /* The items that the command which is out is for: one, or all of a REPLACE
@@ -80,7 +106,7 @@ static void refuse(struct tl1_switch *s, enum drv_class_of_error c,
 {
 	mark(s, s->gone_too_far ? DRV_UNKNOWN : DRV_REFUSED, DRV_READ_BACK, c,
 	     NULL, text);
-	end_batch(s);
+	tl1_end_batch(s);
 }
 
 static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
@@ -100,7 +126,7 @@ static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
 		handle_end(&s->h, WEFT_EDEVICE, &err);
 		return;
 	}
-	end_batch(s);
+	tl1_end_batch(s);
 }
 
 static void on_step(struct tl1_switch *s, const struct tl1_message *m)
@@ -145,7 +171,7 @@ static void finish_circuit(struct tl1_switch *s)
 		s->item++;
 		s->gone_too_far = false;
 	}
-	next_item(s);
+	tl1_next_item(s);
 }
 
 static void next_step(struct tl1_switch *s)
@@ -237,7 +263,7 @@ static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 	return false;
 }
 
-static bool is_asked_for(const struct drv_batch *batch, struct light_xc xc)
+bool tl1_is_asked_for(const struct drv_batch *batch, struct light_xc xc)
 {
 	for (int i = 0; i < batch->n_items; i++) {
 		if (light_xc_cmp(&batch->items[i].xc, &xc) == 0) {
@@ -247,13 +273,16 @@ static bool is_asked_for(const struct drv_batch *batch, struct light_xc xc)
 	return false;
 }
 
-static void next_item(struct tl1_switch *s)
+void tl1_next_item(struct tl1_switch *s)
 {
 	const struct drv_batch *batch = s->h.batch;
 	struct err err = { 0 };
 
+	if (s->item < 0 && tl1_bulk_begin(s)) {
+		return;
+	}
 	for (size_t i = 0; s->item < 0 && i < s->circuits.n; i++) {
-		if (!is_asked_for(batch, s->circuits.v[i].xc)) {
+		if (!tl1_is_asked_for(batch, s->circuits.v[i].xc)) {
 			end_circuit(s, &s->circuits.v[i]);
 			return;
 		}
@@ -267,6 +296,13 @@ static void next_item(struct tl1_switch *s)
 	while (s->item < batch->n_items) {
 		const struct drv_item *item = &batch->items[s->item];
 
+		if (s->h.outcomes[s->item].result == DRV_DONE) {
+			s->item++;
+			continue;
+		}
+		if (tl1_bulk_begin(s)) {
+			return;
+		}
 		if (devmem_check(&s->map, item->xc, &err)) {
 			refuse(s, DRV_ERR_CONFIGURATION, err.msg);
 			return;
@@ -275,7 +311,7 @@ static void next_item(struct tl1_switch *s)
 			return;
 		}
 	}
-	end_batch(s);
+	tl1_end_batch(s);
 }
 
 /* REPLACE clears the way first, so a list that is wrong in itself must be
@@ -317,7 +353,7 @@ static bool check_replace(struct tl1_switch *s)
 static void begin_batch(struct tl1_switch *s)
 {
 	s->item = s->h.batch->mode == DRV_REPLACE ? -1 : 0;
-	next_item(s);
+	tl1_next_item(s);
 }
 
 void tl1_submit(struct handle *h)
@@ -325,7 +361,9 @@ void tl1_submit(struct handle *h)
 	struct tl1_switch *s = (struct tl1_switch *)h;
 	bool replace = h->batch->mode == DRV_REPLACE;
 
-	s->gone_too_far = s->any_done = false;
+	s->gone_too_far = s->any_done = s->no_bulk = false;
+	s->bulk_cutting = s->bulk_cut = false;
+	s->bulk_left = 0;
 	if (h->batch->n_items == 0 && !replace) {
 		handle_end(&s->h, 0, NULL);
 	} else if (!replace || check_replace(s)) {
@@ -333,31 +371,55 @@ void tl1_submit(struct handle *h)
 	}
 }
 
+struct explained {
+	const struct tl1_switch *s;
+	uint64_t tag;
+	drv_trace_fn fn;
+	void *arg;
+};
+
+static void explain_command(struct explained *x, const struct tl1_command *c)
+{
+	const struct tl1_switch *s = x->s;
+	struct buf b = { 0 };
+
+	tl1_put_command(&b, c, s->use_tid ? s->tid : "", ++x->tag);
+	x->fn(s->h.drv.name, buf_cstr(&b), false, x->arg);
+	buf_fini(&b);
+}
+
+static void explain_item(struct explained *x, const struct drv_item *item)
+{
+	struct tl1_circuit now = { .xc = item->xc };
+	struct tl1_command c;
+
+	for (int step = 0; x->s->dialect->command(x->s, item->op, step, &now,
+						  &c); step++) {
+		explain_command(x, &c);
+	}
+}
+
 void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
 			drv_trace_fn fn, void *arg)
 {
-	const struct tl1_switch *s = (struct tl1_switch *)dev;
+	struct tl1_switch *s = (struct tl1_switch *)dev;
 	const struct tl1_read *r = s->dialect->reads;
-	struct tl1_command c;
-	struct buf b = { 0 };
-	uint64_t tag = s->tag;
+	struct explained x = { s, s->tag, fn, arg };
+	struct tl1_command c[2];
 
 	while (r->when != TL1_MAP) {
 		r++;
 	}
-	r->ask(s, &c);
-	tl1_put_command(&b, &c, s->use_tid ? s->tid : "", ++tag);
-	fn(dev->name, buf_cstr(&b), false, arg);
-	for (int i = 0; i < batch->n_items; i++) {
-		const struct drv_item *item = &batch->items[i];
-		struct tl1_circuit now = { .xc = item->xc };
-
-		for (int step = 0; s->dialect->command(s, item->op, step, &now,
-						       &c); step++) {
-			buf_reset(&b);
-			tl1_put_command(&b, &c, s->use_tid ? s->tid : "", ++tag);
-			fn(dev->name, buf_cstr(&b), false, arg);
+	r->ask(s, &c[0]);
+	explain_command(&x, &c[0]);
+	for (int i = 0, end; i < batch->n_items; i = end) {
+		end = tl1_bulk_explain(s, batch, i, c);
+		if (end > i) {
+			explain_command(&x, &c[0]);
+			explain_command(&x, &c[1]);
+		} else {
+			explain_item(&x, &batch->items[i]);
+			end = i + 1;
 		}
 	}
-	buf_fini(&b);
 }

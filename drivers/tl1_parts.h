@@ -41,5 +41,21 @@ int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc);
 /* ---- tl1_batch.c --------------------------------------------------------- */
 
 void tl1_submit(struct handle *h);
+/* Goes on with s->item, or with what is in the way of a REPLACE (-1). */
+void tl1_next_item(struct tl1_switch *s);
+/* Reads again what was confirmed, where that is due, and ends the batch. */
+void tl1_end_batch(struct tl1_switch *s);
+/* O(items). */
+bool tl1_is_asked_for(const struct drv_batch *batch, struct light_xc xc);
+
+/* ---- tl1_bulk.c ---------------------------------------------------------- */
+
+/* Sends one command for as many as it may of what is next. False: there is no
+ * such command, or fewer than two fit into it; then nothing was done. */
+bool tl1_bulk_begin(struct tl1_switch *s);
+/* The commands for a run of items from `first`, and where it ends: `first`
+ * when they go one by one. c lives until the next call. */
+int tl1_bulk_explain(struct tl1_switch *s, const struct drv_batch *b,
+		     int first, struct tl1_command c[2]);
 
 #endif

@@ -47,6 +47,7 @@ void tl1_command(struct tl1_command *c, const char *verb, const char *aid,
 	snprintf(c->verb, sizeof(c->verb), "%s", verb);
 	snprintf(c->aid, sizeof(c->aid), "%s", aid ? aid : "");
 	snprintf(c->tail, sizeof(c->tail), "%s", tail ? tail : "");
+	c->list = NULL;
 }
 
 void tl1_put_command(struct buf *b, const struct tl1_command *c,
@@ -56,7 +57,8 @@ void tl1_put_command(struct buf *b, const struct tl1_command *c,
 	if (tid[0]) {
 		buf_printf(b, "\"%s\"", tid);
 	}
-	buf_printf(b, ":%s:%" PRIu64 "%s;", c->aid, tag, c->tail);
+	buf_printf(b, ":%s:%" PRIu64 "%s;", c->list ? c->list : c->aid, tag,
+		   c->tail);
 }
 
 void tl1_forget_pages(struct tl1_switch *s)

@@ -164,7 +164,8 @@ static void fill_snapshot(struct tl1_switch *s)
 		x->loss_mdb = c->loss_mdb;
 		memcpy(x->owner, c->owner, sizeof(x->owner));
 	}
-	handle_end(&s->h, 0, &err);
+	handle_end(&s->h, s->want_power && s->dialect->reckons ?
+		   monitors_losses(&s->monitors, &s->h, &err) : 0, &err);
 }
 
 static void tl1_snapshot(struct handle *h)
@@ -193,6 +194,7 @@ static void tl1_fini(struct handle *h)
 	struct tl1_switch *s = (struct tl1_switch *)h;
 
 	tl1_forget_pages(s);
+	buf_fini(&s->bulk_list);
 	vec_fini(&s->circuits);
 	devmem_fini(&s->map);
 }
@@ -225,6 +227,9 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 	const struct handle_number numbers[] = {
 		{ "gap_ms", 0, 60000, &s->gap_ms },
 		{ "settle_ms", 0, 60000, &s->settle_ms },
+		{ "complete_ms", 0, 600000, &s->complete_ms },
+		{ "bulk", 0, 512, &s->bulk },
+		{ "bulk_ms", 1, 600000, &s->bulk_ms },
 	};
 	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
 				    sizeof(numbers[0]), err);
@@ -253,6 +258,9 @@ static int tl1_init(struct handle *h, const struct drv_config *cfg,
 
 	rc = rc ? rc : parse_options(s, cfg, err);
 	conf->gap_us = s->gap_ms * 1000;
+	if (rc == 0 && s->dialect->reckons) {
+		rc = monitors_init(&s->monitors, h->drv.cls, cfg, err);
+	}
 	rc = rc ? rc : s->dialect->init(s, cfg, err);
 	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
 				     false, err);

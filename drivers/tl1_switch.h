@@ -20,6 +20,7 @@
 #include "drivers/devmem.h"
 #include "drivers/handle.h"
 #include "drivers/line.h"
+#include "drivers/monitors.h"
 #include "drivers/tl1.h"
 #include "lib/base/vec.h"
 
@@ -31,6 +32,8 @@ struct tl1_switch;
 struct tl1_command {
 	char verb[32];
 	char aid[TL1_PART_MAX];
+	const char *list;	/* in place of aid where that has no room;
+				 * lives until the answer. NULL: aid */
 	char tail[TL1_PART_MAX];	/* with its leading colons */
 };
 
@@ -66,6 +69,22 @@ struct tl1_read {
 	int (*end)(struct tl1_switch *s, size_t n, struct err *err);
 };
 
+/* How the last command about many circuits goes. */
+enum tl1_progress { TL1_UNDER_WAY, TL1_COMPLETED, TL1_FAILED, TL1_NO_WORD };
+
+/* Commands about many circuits at a time. What they did is read from the map
+ * afterwards, whatever the device says of them. */
+struct tl1_bulk {
+	const char *enter, *end;	/* verbs; a list of names follows */
+	char between;			/* two names */
+	/* The name of a circuit in such a list. */
+	void (*name)(const struct tl1_switch *s, const struct tl1_circuit *c,
+		     char *text, size_t size);
+	const char *end_all;		/* verb; ends every circuit there is */
+	const char *ask;		/* verb; how far is it? */
+	enum tl1_progress (*progress)(const char *line);
+};
+
 struct tl1_dialect {
 	const struct drv_class *cls;
 	size_t size;	/* of the driver's own struct, whose first member is a
@@ -74,6 +93,9 @@ struct tl1_dialect {
 		    struct err *err);	/* reads its options */
 	const char *vendor;		/* begins the identity */
 	bool verify;	/* a confirmed circuit may still fail: read again */
+	bool reckons;	/* losses come from powers; has MONITOR_OPTIONS */
+	const struct tl1_bulk *bulk;	/* NULL: knows none. Has the options
+					 * of TL1_BULK_OPTIONS */
 	int64_t typ_switch_us;
 	const struct tl1_read *reads;	/* in order of `when`; ends at a NULL
 					 * ask */
@@ -96,6 +118,15 @@ struct tl1_dialect {
 	{ "gap_ms", "least time between two commands", "20" },               \
 	{ "settle_ms", "wait before a read-back", "50" }
 
+/* What those that verify have as well. */
+#define TL1_VERIFY_OPTIONS                                                    \
+	{ "complete_ms", "longest wait until what was confirmed shows",       \
+	  "2000" }
+
+#define TL1_BULK_OPTIONS                                                      \
+	{ "bulk", "most circuits in one command; 0: one by one", "128" },     \
+	{ "bulk_ms", "longest wait for such a command to be done", "25000" }
+
 enum tl1_phase { TL1_ASKING, TL1_LOGGING_IN, TL1_LOGGING_OUT };
 
 typedef VEC(struct tl1_circuit) tl1_circuits;
@@ -103,8 +134,9 @@ typedef VEC(struct tl1_circuit) tl1_circuits;
 struct tl1_switch {
 	struct handle h;
 	const struct tl1_dialect *dialect;
-	int64_t gap_ms, settle_ms;
+	int64_t gap_ms, settle_ms, complete_ms;
 	bool want_power;
+	struct monitors monitors;	/* where the dialect reckons */
 	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
 	char extra[DRV_NAME_MAX];	/* an option of the dialect */
 
@@ -133,6 +165,19 @@ struct tl1_switch {
 					 * about */
 	enum drv_op now_op;
 	bool any_done;			/* something may need verification */
+	int64_t until_ns;		/* of the wait for what was confirmed */
+
+	/* commands about many circuits */
+	int64_t bulk, bulk_ms;
+	bool no_bulk;			/* it was denied: one by one */
+	int bulk_end;			/* the items item..bulk_end-1 that are
+					 * UNKNOWN are in the command */
+	bool bulk_cutting;		/* it ends what is in their way */
+	bool bulk_cut;			/* that is done */
+	size_t bulk_left;		/* of a REPLACE: what was in the way
+					 * before it */
+	char bulk_text[DRV_TEXT_MAX];	/* what the device said of it */
+	struct buf bulk_list;
 };
 
 /* open() of every TL1 class. */

@@ -16,9 +16,12 @@ static struct store_loss *find(const struct device *d, struct light_xc xc)
 				     sizeof(*d->losses), light_xc_cmp) : NULL;
 }
 
+/* What is measured with an error is only too much when it would be so at its
+ * least. */
 static bool over_limit(const struct device *d, const struct drv_xc *x)
 {
-	return x->has_loss && d->limit_mdb > 0 && x->loss_mdb > d->limit_mdb;
+	return x->has_loss && d->limit_mdb > 0 &&
+	       x->loss_mdb - x->loss_error_mdb > d->limit_mdb;
 }
 
 static int learn(struct device *d, const struct drv_xc *x)
@@ -67,7 +70,8 @@ void loss_judge(const struct device *d, const struct drv_xc *x,
 				    .has_good = l, .good_mdb = l ? l->mdb : 0 };
 	if (x->has_loss) {
 		out->over = over_limit(d, x);
-		out->worse = l && x->loss_mdb > l->mdb + TOLERANCE_MDB;
+		out->worse = l && x->loss_mdb - x->loss_error_mdb >
+				  l->mdb + TOLERANCE_MDB;
 	}
 }
 

@@ -51,6 +51,7 @@ struct rig {
 		struct drv_event ev;	/* text is below */
 		char text[256];
 	} events[64];
+	bool only_sent;		/* of what is traced */
 	int n_lines;
 	char lines[64][512];	/* traced, "> " sent, "< " received */
 };
@@ -191,10 +192,22 @@ static inline void rig_trace(const char *device, const char *line,
 	struct rig *r = arg;
 
 	assert_string_equal(device, "dut");
-	if (r->n_lines < 64) {
+	if (r->n_lines < 64 && !(is_reply && r->only_sent)) {
 		snprintf(r->lines[r->n_lines++], sizeof(r->lines[0]), "%s %s",
 			 is_reply ? "<" : ">", line);
 	}
+}
+
+/* Lines sent ('>') or received ('<') that hold this text. */
+static inline int rig_n_lines(const struct rig *r, char direction,
+			      const char *text)
+{
+	int n = 0;
+
+	for (int i = 0; i < r->n_lines; i++) {
+		n += r->lines[i][0] == direction && strstr(r->lines[i], text);
+	}
+	return n;
 }
 
 static inline void rig_on_event(struct drv *dev, const struct drv_event *ev,

@@ -27,6 +27,8 @@ static const struct model models[] = {
 	  false, "gap_ms", "0" },
 	{ "calient-tl1", "calient-tl1", "8x8", "9x9", 8, 8, false, false,
 	  "gap_ms", "0" },
+	{ "calient-tl1 one by one", "calient-tl1", "8x8", "9x9", 8, 8, false,
+	  false, "bulk", "0" },
 	{ "linux-tc", "linux-tc", NULL, NULL, 8, 8, false, true, NULL, NULL },
 	{ "sonic-ocs", "sonic-ocs", "8x8", "8x9", 8, 8, false, true, "gap_ms",
 	  "0" },

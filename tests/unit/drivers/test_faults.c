@@ -5,8 +5,10 @@
  */
 #include "tests/unit/drivers/rig.h"
 
+/* A word behind a name is an option that makes its ways other ones. */
 static const char *const drivers[] = {
-	"polatis-scpi", "polatis-tl1", "glimmerglass-tl1", "calient-tl1",
+	"polatis-scpi", "polatis-tl1", "glimmerglass-tl1",
+	"glimmerglass-tl1 opmode=async", "calient-tl1", "calient-tl1 bulk=0",
 	"sonic-ocs", "rome-cli", "telescent-cli",
 };
 
@@ -19,11 +21,11 @@ static const char *const faults[] = {
 	"eat-set", "drop-set", "silence-set", "silence", "refuse",
 	"wrong-ctag", "wrong-ctag=3", "log-out", "log-out=2", "autonomous",
 	"page=1", "tid-required", "half=1", "chain-stop", "queue-full",
-	"stale", "homing",
+	"stale", "homing", "complete=8", "complete=300",
 	/* ports */
 	"port-failed=i1", "port-failed=o5", "port-disabled=i1",
 	"port-disabled=o5", "refuse-port=o5", "ignore-port=i1",
-	"conn-failed=o5", "locked=i1", "tuning=o5", "dim=i1",
+	"conn-failed=o5", "not-activated=o5", "locked=i1", "tuning=o5", "dim=i1",
 	/* the device, and others */
 	"@restart kept", "@restart old", "@restart dark", "@set 1,5",
 	"@set 1,6", "@set 3,5",
@@ -35,23 +37,44 @@ static const char *const faults[] = {
 static const struct drv_item first[] = { ADD(2, 6) };
 static const struct drv_item batch[] = { ADD(0, 4), ADD(1, 5), DEL(2, 6) };
 
-static struct rig *set_up(const char *driver)
+static bool speaks(const char *driver, const char *name)
+{
+	return strncmp(driver, name, strlen(name)) == 0;
+}
+
+/* `text` is a name, perhaps with an option; words is cut from it and lives as
+ * long as the rig. */
+static struct rig *set_up(const char *text, char words[64])
 {
 	struct rig *r = test_calloc(1, sizeof(*r));
+	char *driver = words, *key, *value;
 
 	assert_non_null(r);
+	snprintf(words, 64, "%s", text);
+	key = strchr(words, ' ');
+	value = strchr(words, '=');
+	if (key) {
+		*key++ = *value++ = '\0';
+	}
 	rig_init(r, driver, 8, 8, false);
+	if (key) {
+		rig_option(r, key, value);
+	}
 	r->cfg.timeout_ms = 150;
 	rig_option(r, "gap_ms", "0");
-	if (strcmp(driver, "rome-cli") == 0 ||
-	    strcmp(driver, "telescent-cli") == 0) {
+	if (speaks(driver, "rome-cli") || speaks(driver, "telescent-cli")) {
 		rig_option(r, "poll_ms", "1");
 		rig_option(r, "move_ms", "50");
 	} else {
 		rig_option(r, "settle_ms", "1");
 	}
-	if (strcmp(driver, "sonic-ocs") == 0) {
+	if (speaks(driver, "sonic-ocs")) {
 		rig_option(r, "tune_ms", "20");
+	} else if (speaks(driver, "calient") || speaks(driver, "glimmer")) {
+		rig_option(r, "complete_ms", "20");
+	}
+	if (speaks(driver, "calient")) {
+		rig_option(r, "bulk_ms", "50");
 	}
 	rig_start_emulator(r, "8x8", NULL);
 	rig_open(r);
@@ -149,7 +172,8 @@ static void run(struct rig *r, const char *fault)
 
 static void claims_are_true_under_every_fault(void **state)
 {
-	struct rig *r = set_up(*state);
+	char words[64];
+	struct rig *r = set_up(*state, words);
 
 	for (size_t i = 0; i < N_FAULTS_TRIED; i++) {
 		run(r, faults[i]);

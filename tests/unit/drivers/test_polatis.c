@@ -338,17 +338,64 @@ static void nothing_is_sent_to_another_size(void **state)
 	tear_down(r);
 }
 
+static struct rig *set_up_monitored(const char *sides)
+{
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	rig_init(r, "polatis-scpi", 8, 8, false);
+	rig_option(r, "gap_ms", "0");
+	rig_option(r, "power", sides);
+	rig_start_emulator(r, "8x8", NULL);
+	rig_open(r);
+	return r;
+}
+
+/* Only where both ends are monitored and lit; what two monitors may be wrong
+ * by is told with it. */
+static void loss_is_reckoned_from_both_monitors(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 5) };
+	struct rig *r = set_up_monitored("both");
+	int32_t before;
+
+	(void)state;
+	rig_close(r);
+	rig_option(r, "dark_dbm", "-9");
+	rig_option(r, "power_error_mdb", "200");
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(r->snap.xcs[i].has_loss);
+		assert_in_range(r->snap.xcs[i].loss_mdb, 490, 1010);
+		assert_int_equal(r->snap.xcs[i].loss_error_mdb, 400);
+	}
+	before = r->snap.xcs[1].loss_mdb;
+	rig_control(r, "fault dim=o5", NULL, 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.xcs[1].loss_mdb, before + 3000);
+	/* A monitor that is all but dark has nothing to tell. */
+	rig_control(r, "fault dim=i0", NULL, 0);
+	rig_control(r, "fault dim=o0", NULL, 0);
+	rig_close(r);
+	r->options[2].value = "-6";
+	rig_open(r);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_false(r->snap.xcs[0].has_loss);
+	tear_down(r);
+	r = set_up_monitored("out");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_false(r->snap.xcs[0].has_loss || r->snap.xcs[1].has_loss);
+	tear_down(r);
+}
+
 static void reads_power_where_there_are_monitors(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0) };
-	struct rig *r = test_calloc(1, sizeof(*r));
+	struct rig *r = set_up_monitored("out");
 
 	(void)state;
-	rig_init(r, "polatis-scpi", 8, 8, false);
-	rig_option(r, "gap_ms", "0");
-	rig_option(r, "power", "out");
-	rig_start_emulator(r, "8x8", NULL);
-	rig_open(r);
 	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_int_equal(r->snap.n_ports, 8);
@@ -356,7 +403,7 @@ static void reads_power_where_there_are_monitors(void **state)
 		assert_true(r->snap.ports[i].is_out);
 		assert_true(r->snap.ports[i].has_power);
 		if (r->snap.ports[i].index == 0) {
-			assert_true(r->snap.ports[i].power_mdbm > -4000);
+			assert_true(r->snap.ports[i].power_mdbm > -5000);
 		} else {
 			assert_int_equal(r->snap.ports[i].power_mdbm, -60000);
 		}
@@ -415,6 +462,7 @@ int main(void)
 		cmocka_unit_test(a_repeated_answer_never_deceives),
 		cmocka_unit_test(nothing_is_sent_to_another_size),
 		cmocka_unit_test(reads_power_where_there_are_monitors),
+		cmocka_unit_test(loss_is_reckoned_from_both_monitors),
 		cmocka_unit_test(a_map_lost_later_shows_in_the_map),
 		cmocka_unit_test(restarts_with_the_map_of_old),
 	};

@@ -1,40 +1,11 @@
 /* TL1: reading messages, and the ways of the switches that speak it. */
-#include "tests/unit/drivers/rig.h"
+#include "tests/unit/drivers/tl1_switches.h"
 
 #include "drivers/tl1.h"
-
-static struct rig *set_up_as(const char *driver, const char *fault)
-{
-	struct rig *r = test_calloc(1, sizeof(*r));
-
-	rig_init(r, driver, 8, 8, false);
-	rig_option(r, "gap_ms", "0");
-	rig_option(r, "settle_ms", "0");
-	rig_start_emulator(r, "8x8", fault);
-	rig_open(r);
-	return r;
-}
 
 static struct rig *set_up(const char *fault)
 {
 	return set_up_as("polatis-tl1", fault);
-}
-
-static void tear_down(struct rig *r)
-{
-	rig_fini(r);
-	test_free(r);
-}
-
-/* Lines sent that begin like this, and lines received that hold it. */
-static int n_lines(const struct rig *r, char direction, const char *text)
-{
-	int n = 0;
-
-	for (int i = 0; i < r->n_lines; i++) {
-		n += r->lines[i][0] == direction && strstr(r->lines[i], text);
-	}
-	return n;
 }
 
 /* ---- messages -------------------------------------------------------------- */
@@ -174,13 +145,13 @@ static void logs_in_and_out_and_hides_the_password(void **state)
 
 	(void)state;
 	assert_int_equal(rig_snapshot(r), 0);
-	assert_int_equal(n_lines(r, '>', "ACT-USER::root:1::*;"), 1);
+	assert_int_equal(rig_n_lines(r, '>', "ACT-USER::root:1::*;"), 1);
 	assert_int_equal(rig_snapshot(r), 0);
-	assert_int_equal(n_lines(r, '>', "ACT-USER"), 1);
+	assert_int_equal(rig_n_lines(r, '>', "ACT-USER"), 1);
 	r->n_lines = 0;
 	rig_close(r);
-	assert_int_equal(n_lines(r, '>', "CANC-USER::root:"), 1);
-	assert_int_equal(n_lines(r, '<', "COMPLD"), 1);
+	assert_int_equal(rig_n_lines(r, '>', "CANC-USER::root:"), 1);
+	assert_int_equal(rig_n_lines(r, '<', "COMPLD"), 1);
 	tear_down(r);
 }
 
@@ -214,7 +185,7 @@ static void logs_in_again_after_an_idle_log_out(void **state)
 		snprintf(fault, sizeof(fault), "fault log-out=%d", k);
 		rig_control(r, fault, NULL, 0);
 		assert_int_equal(rig_submit(r, DRV_SAFE, 2, del), 0);
-		assert_int_equal(n_lines(r, '>', "ACT-USER"), 2);
+		assert_int_equal(rig_n_lines(r, '>', "ACT-USER"), 2);
 		rig_expect_map(r, "");
 		tear_down(r);
 	}
@@ -227,8 +198,8 @@ static void learns_the_name_of_the_device(void **state)
 
 	(void)state;
 	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
-	assert_int_equal(n_lines(r, '>', "ENT-PATCH:\"emulator\":1,9:"), 1);
-	assert_int_equal(n_lines(r, '<', "IITA"), 1);
+	assert_int_equal(rig_n_lines(r, '>', "ENT-PATCH:\"emulator\":1,9:"), 1);
+	assert_int_equal(rig_n_lines(r, '<', "IITA"), 1);
 	tear_down(r);
 }
 
@@ -242,7 +213,7 @@ static void reports_in_between_do_no_harm(void **state)
 	rig_control(r, "fault page=1", NULL, 0);
 	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
 	rig_expect_map(r, "0-0 1-1 2-2");
-	assert_true(n_lines(r, '<', "REPT ALM") > 3);
+	assert_true(rig_n_lines(r, '<', "REPT ALM") > 3);
 	tear_down(r);
 }
 
@@ -405,6 +376,9 @@ static void reads_power_when_told_to(void **state)
 		assert_int_equal(r->snap.ports[i].power_mdbm > -5000,
 				 r->snap.ports[i].index == 0);
 	}
+	assert_true(r->snap.xcs[0].has_loss);
+	assert_in_range(r->snap.xcs[0].loss_mdb, 490, 1010);
+	assert_int_equal(r->snap.xcs[0].loss_error_mdb, 1000);
 	tear_down(r);
 }
 
@@ -563,79 +537,6 @@ static void loss_is_told_per_circuit(void **state)
 	tear_down(r);
 }
 
-/* ---- calient-tl1 ------------------------------------------------------------------ */
-
-static void circuits_are_made_and_ended_in_two_steps(void **state)
-{
-	static const struct drv_item add[] = { ADD(0, 7) };
-	static const struct drv_item del[] = { DEL(0, 7) };
-	struct rig *r = set_up_as("calient-tl1", NULL);
-
-	(void)state;
-	assert_int_equal(rig_submit(r, DRV_SAFE, 1, add), 0);
-	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
-	assert_int_equal(n_lines(r, '>', "ENT-CRS::1.1.1,1.1.8:"), 1);
-	assert_int_equal(n_lines(r, '>', "::1.1.1>1.1.8,WEFT;"), 1);
-	assert_int_equal(rig_submit(r, DRV_SAFE, 1, del), 0);
-	assert_int_equal(n_lines(r, '>', "CANC-CRS:::"), 1);
-	assert_int_equal(n_lines(r, '>', "DLT-CRS:::"), 1);
-	rig_expect_map(r, "");
-	tear_down(r);
-}
-
-static void an_entered_circuit_is_blocked_and_resumed(void **state)
-{
-	static const struct drv_item items[] = { ADD(0, 0) };
-	struct rig *r = set_up_as("calient-tl1", NULL);
-
-	(void)state;
-	rig_close(r);
-	r->cfg.timeout_ms = 1000;
-	rig_open(r);
-	rig_control(r, "fault eat-set", NULL, 0);
-	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), WEFT_ETIMEOUT);
-	rig_expect(r, 0, DRV_UNKNOWN);
-	assert_int_equal(rig_snapshot(r), 0);
-	assert_int_equal(r->snap.n_xcs, 1);
-	assert_int_equal(r->snap.xcs[0].state, DRV_BLOCKED);
-	assert_int_equal(rig_submit(r, DRV_SAFE, 1, items), 0);
-	assert_int_equal(n_lines(r, '>', "ENT-CRS"), 1);
-	rig_expect_map(r, "0-0");
-	tear_down(r);
-}
-
-static void accepted_and_then_failed_is_said(void **state)
-{
-	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
-	struct rig *r = set_up_as("calient-tl1", "conn-failed=i1");
-
-	(void)state;
-	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
-	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
-	assert_int_equal(r->outcomes[1].evidence, DRV_READ_BACK);
-	assert_int_equal(r->outcomes[1].error, DRV_ERR_TRAFFIC);
-	assert_string_equal(r->outcomes[1].text, "OC=FAIL");
-	assert_int_equal(rig_snapshot(r), 0);
-	assert_int_equal(r->snap.xcs[1].state, DRV_FAILED);
-	tear_down(r);
-}
-
-static void large_switches_answer_in_pages(void **state)
-{
-	static const struct drv_item items[] = { ADD(0, 99), ADD(99, 0),
-						 ADD(64, 8) };
-	struct rig *r = test_calloc(1, sizeof(*r));
-
-	(void)state;
-	rig_init(r, "calient-tl1", 100, 100, false);
-	rig_option(r, "gap_ms", "0");
-	rig_start_emulator(r, "100x100", NULL);
-	rig_open(r);
-	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
-	rig_expect_map(r, "0-99 64-8 99-0");
-	tear_down(r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -666,10 +567,6 @@ int main(void)
 		cmocka_unit_test(a_circuit_that_fails_is_done_without_light),
 		cmocka_unit_test(power_of_all_ports_when_told_to),
 		cmocka_unit_test(loss_is_told_per_circuit),
-		cmocka_unit_test(circuits_are_made_and_ended_in_two_steps),
-		cmocka_unit_test(an_entered_circuit_is_blocked_and_resumed),
-		cmocka_unit_test(accepted_and_then_failed_is_said),
-		cmocka_unit_test(large_switches_answer_in_pages),
 	};
 
 	return cmocka_run_group_tests_name("drivers/tl1", tests, NULL, NULL);
