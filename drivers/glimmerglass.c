@@ -167,11 +167,23 @@ static void read_state(const char *line, struct tl1_circuit *c)
 		      tl1_milli(loss, &c->loss_mdb);
 }
 
+/* An input without a circuit has a line as well. */
+static bool is_single(const char *line)
+{
+	char value[16];
+
+	return tl1_value(line, "OPORTID", value, sizeof(value)) &&
+	       strcmp(value, "0") == 0;
+}
+
 static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 {
 	struct tl1_circuit c = { 0 };
 	int in, out, rc;
 
+	if (is_single(line)) {
+		return 0;
+	}
 	if (!port_value(line, "IPORTID", IN_BASE, s->h.n_in, &in) ||
 	    !port_value(line, "OPORTID", OUT_BASE, s->h.n_out, &out)) {
 		return tl1_unexpected(line, "IPORTID and OPORTID", err);

@@ -47,11 +47,15 @@ enum fault_kind {
 	FAULT_PORT_FAILED,	/* level, port */
 	FAULT_PORT_DISABLED,	/* level, port */
 	FAULT_REFUSE_PORT,	/* level, port: connects end in an error */
+	FAULT_BUSY,		/* level, port: in use, says the device */
+	FAULT_RACE,		/* event: somebody makes the same circuit */
 	FAULT_DIM,		/* level, port: 3 dB less light than before */
 	FAULT_ASTRAY,		/* level, path: an input's light leaves there */
 	FAULT_IGNORE_PORT,	/* level, port: connects do nothing, no error */
 	FAULT_HALF,		/* level, n: the first n pairs of a list only */
 	FAULT_CHAIN_STOP,	/* event: a chain ends after its first command */
+	FAULT_OTHERS_ERROR,	/* event: another session's in the queue */
+	FAULT_STOLEN_ERROR,	/* event: another session reads it away */
 	FAULT_QUEUE_FULL,	/* event: the error queue is full already */
 	/* TL1 */
 	FAULT_AUTONOMOUS,	/* level: reports come between the pages */

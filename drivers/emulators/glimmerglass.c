@@ -1,6 +1,7 @@
 /*
  * The device side of Glimmerglass' TL1 dialect. Reconstructed: the form of
- * LicensedPortMatrix, the words of denials, that sync and async differ in
+ * LicensedPortMatrix, the words of denials, the state `initial` of a circuit
+ * whose connection timer runs, that sync and async differ in
  * nothing that a client can see here, and that powers of outputs are told
  * with those of inputs.
  */
@@ -12,6 +13,7 @@
 #include <strings.h>
 
 #include "drivers/tl1.h"
+#include "lib/base/clk.h"
 
 #define IN_BASE 10000
 #define OUT_BASE 20000
@@ -58,9 +60,28 @@ static int power_out(struct tl1_device *d, int out)
 	       power_in(d, in) - loss(d, (struct light_xc){ in, out });
 }
 
+/* The connection timer of a circuit runs. */
+static bool is_initial(struct tl1_device *d, struct light_xc xc)
+{
+	int64_t ms, made = d->made_ns[xc.in];
+
+	return made && faults_hold(&d->e->faults, FAULT_COMPLETE, &ms) &&
+	       clk_now_ns() < made + ms * 1000000;
+}
+
+/* An input without a circuit is in the list as well. */
+static void say_single(struct tl1_device *d, int in)
+{
+	tl1_say(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0,"
+		"CONNSTATE=single,CONNCAUSE=none,INPWR=%.3f,OUTPWR=0.000,"
+		"PWRLOSS=0.000,CONNLOCK=0,CONNLOCKUSER=", IN_BASE + 1 + in,
+		power_in(d, in) / 1000.0);
+}
+
 static void say_circuit(struct tl1_device *d, struct light_xc xc, int id)
 {
-	bool failed = tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
+	bool initial = is_initial(d, xc);
+	bool failed = !initial && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
 	bool locked = tl1_holds_xc(d, FAULT_LOCKED, xc);
 	double in = power_in(d, xc.in) / 1000.0, lost = loss(d, xc) / 1000.0;
 
@@ -68,7 +89,7 @@ static void say_circuit(struct tl1_device *d, struct light_xc xc, int id)
 		"CONNSTATE=%s,CONNCAUSE=%s,INPWR=%.3f,OUTPWR=%.3f,"
 		"PWRLOSS=%.3f,CONNLOCK=%d,CONNLOCKUSER=%s",
 		IN_BASE + 1 + xc.in, OUT_BASE + 1 + xc.out, id,
-		failed ? "fault" : "steady",
+		initial ? "initial" : failed ? "fault" : "steady",
 		failed ? "initial_connection_timer_expired" : "none", in,
 		failed ? -60.0 : in - lost, failed ? 60.0 + in : lost, locked,
 		locked ? "noc" : "");
@@ -83,6 +104,8 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 		if (m->peer[i] >= 0) {
 			say_circuit(d, (struct light_xc){ i, m->peer[i] -
 				    m->n_in }, i);
+		} else {
+			say_single(d, i);
 		}
 	}
 	return NULL;
@@ -208,6 +231,7 @@ const struct emu_dialect emu_glimmerglass_tl1 = {
 	.name = "glimmerglass-tl1",
 	.kind = DRV_SPACE,
 	.max_input = TL1_MAX_COMMAND,
+	.completes = true,
 	.open = open_device,
 	.close = tl1_emu_close,
 	.input = tl1_emu_input,

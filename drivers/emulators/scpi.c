@@ -215,7 +215,8 @@ static void connect_pair(struct scpi_device *d, struct light_xc xc)
 			push_error(d, not_usable);
 			return;
 		}
-		if (faults_hold_port(f, FAULT_REFUSE_PORT, ends[i])) {
+		if (faults_hold_port(f, FAULT_REFUSE_PORT, ends[i]) ||
+		    faults_hold_port(f, FAULT_BUSY, ends[i])) {
 			push_error(d, failed);
 			return;
 		}
@@ -490,6 +491,17 @@ static void fill_queue(struct scpi_device *d)
 	}
 }
 
+/* The queue is everybody's: what others leave there before a set command. */
+static void other_sessions(struct scpi_device *d)
+{
+	if (faults_strike(&d->e->faults, FAULT_QUEUE_FULL, NULL)) {
+		fill_queue(d);
+	}
+	if (faults_strike(&d->e->faults, FAULT_OTHERS_ERROR, NULL)) {
+		push_error(d, undefined);
+	}
+}
+
 static enum emu_fate run_command(struct scpi_device *d, char *command,
 				 struct buf *out,
 				 enum emu_fate (*set)(void *arg), void *arg)
@@ -503,13 +515,14 @@ static enum emu_fate run_command(struct scpi_device *d, char *command,
 		}
 		if (commands[i].set) {
 			fate = set(arg);
-			if (faults_strike(&d->e->faults, FAULT_QUEUE_FULL,
-					  NULL)) {
-				fill_queue(d);
-			}
+			other_sessions(d);
 		}
 		if (fate != EMU_EAT) {
 			commands[i].run(d, args + strspn(args, " "), out);
+		}
+		if (commands[i].set && d->n_queue &&
+		    faults_strike(&d->e->faults, FAULT_STOLEN_ERROR, NULL)) {
+			d->n_queue = 0;
 		}
 		return fate;
 	}

@@ -210,6 +210,9 @@ static bool is_refused(struct sonic_device *d, struct light_xc xc,
 		   holds(d, FAULT_REFUSE_PORT, xc)) {
 		buf_printf(out, "Error: %dA-%dB: the port has failed\n",
 			   xc.in + 1, xc.out + 1);
+	} else if (holds(d, FAULT_BUSY, xc)) {
+		buf_printf(out, "Error: existing cross-connect at %dA-%dB\n",
+			   xc.in + 1, xc.out + 1);
 	} else if (mode == SAFE && devmem_victim(&d->e->mem, xc, &other)) {
 		buf_printf(out, "Error: existing cross-connect %dA-%dB\n",
 			   other.in + 1, other.out + 1);

@@ -13,6 +13,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "lib/base/clk.h"
+
 /* ---- answers ------------------------------------------------------------- */
 
 void tl1_say(struct tl1_device *d, const char *fmt, ...)
@@ -134,6 +136,13 @@ const char *tl1_obstacle(struct tl1_device *d, struct light_xc xc)
 	if (tl1_holds_xc(d, FAULT_REFUSE_PORT, xc)) {
 		return tl1_deny(d, "SROF", "");
 	}
+	if (tl1_holds_xc(d, FAULT_BUSY, xc)) {
+		return tl1_deny(d, "SARB", "port is in use");
+	}
+	if (faults_strike(&d->e->faults, FAULT_RACE, NULL)) {
+		devmem_connect(&d->e->mem, xc);
+		emu_changed(d->e);
+	}
 	if (devmem_has(m, xc)) {
 		return tl1_deny(d, "SROU", "connected already");
 	}
@@ -147,6 +156,7 @@ void tl1_connect(struct tl1_device *d, struct light_xc xc)
 {
 	if (!tl1_holds_xc(d, FAULT_IGNORE_PORT, xc)) {
 		devmem_connect(&d->e->mem, xc);
+		d->made_ns[xc.in] = clk_now_ns();
 		emu_changed(d->e);
 	}
 }
@@ -280,8 +290,10 @@ struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
 		d->entered = calloc((size_t)e->mem.n_ports,
 				    sizeof(*d->entered));
 		d->failed = calloc((size_t)e->mem.n_ports, sizeof(bool));
+		d->made_ns = calloc((size_t)e->mem.n_in, sizeof(int64_t));
 	}
 	if (!d || !d->disabled || !d->entered || !d->failed ||
+	    !d->made_ns ||
 	    devmem_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
 			e->mem.any_to_any, err) ||
 	    devmem_copy(&d->known, &e->mem, err)) {
@@ -300,6 +312,7 @@ void tl1_device_free(struct tl1_device *d)
 		free(d->disabled);
 		free(d->entered);
 		free(d->failed);
+		free(d->made_ns);
 		devmem_fini(&d->known);
 		free(d);
 	}

@@ -41,6 +41,7 @@ struct tl1_device {
 	struct light_xc *entered;	/* two-phase: not active yet */
 	size_t n_entered;
 	int n_failed;		/* of the last bulk */
+	int64_t *made_ns;	/* [in], by command; 0: never */
 	uint64_t n_reports;
 	struct devmem known;	/* what was reported, or done by command */
 	bool *failed;		/* reported, per flat port */

@@ -235,6 +235,26 @@ static void stale_errors_are_not_ours(void **state)
 	tear_down(r);
 }
 
+/* The queue is everybody's. An error of another session is not laid at our
+ * door; ours that another session reads away leaves no more than "confirmed",
+ * and never "read back". */
+static void the_error_queue_is_shared(void **state)
+{
+	static const struct drv_item one[] = { ADD(0, 0) };
+	static const struct drv_item two[] = { ADD(1, 1), ADD(2, 2) };
+	struct rig *r = set_up("refuse-port=o2");
+
+	(void)state;
+	rig_control(r, "fault others-error", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, one), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	rig_control(r, "fault stolen-error", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, two), 0);
+	assert_int_equal(r->outcomes[1].evidence, DRV_ACKED);
+	rig_expect_map(r, "0-0 1-1");
+	tear_down(r);
+}
+
 static void a_list_done_by_half_shows_in_the_map(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1),
@@ -455,6 +475,7 @@ int main(void)
 		cmocka_unit_test(an_error_is_laid_at_the_right_door),
 		cmocka_unit_test(replace_reports_item_by_item),
 		cmocka_unit_test(stale_errors_are_not_ours),
+		cmocka_unit_test(the_error_queue_is_shared),
 		cmocka_unit_test(a_list_done_by_half_shows_in_the_map),
 		cmocka_unit_test(a_chain_that_stops_is_unknown),
 		cmocka_unit_test(a_command_eaten_is_unknown),

@@ -340,6 +340,25 @@ static void a_denial_keeps_its_code_and_words(void **state)
 	tear_down(r);
 }
 
+/* Done already, by somebody else or by us, is done. */
+static void what_somebody_did_just_before_is_done(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
+	struct rig *r = set_up("race");
+
+	(void)state;
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(rig_n_lines(r, '<', "SROU"), 1);
+	rig_expect_map(r, "0-0 1-1");
+	rig_control(r, "fault busy=o2", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 1, &(struct drv_item)
+			 ADD(2, 2)), WEFT_EDEVICE);
+	rig_expect(r, 0, DRV_REFUSED);
+	assert_string_equal(r->outcomes[0].code, "SARB");
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_STATE);
+	tear_down(r);
+}
+
 /* Taking over is two commands; when the second is denied, the item is not as
  * before, and nobody may believe so. */
 static void a_take_over_done_by_half_is_unknown(void **state)
@@ -516,6 +535,39 @@ static void power_of_all_ports_when_told_to(void **state)
 	tear_down(r);
 }
 
+/* Confirmed at once, and without light when its timer has run out. */
+static void an_async_circuit_may_fail_later(void **state)
+{
+	static const struct drv_item items[] = { ADD(0, 0), ADD(1, 1) };
+	struct rig *r = set_up_as("glimmerglass-tl1", "conn-failed=o1");
+
+	(void)state;
+	rig_close(r);
+	rig_option(r, "opmode", "async");
+	rig_option(r, "complete_ms", "1000");
+	r->options[1].value = "1";	/* settle_ms */
+	rig_open(r);
+	rig_control(r, "fault complete=60", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(rig_n_lines(r, '>', "opmode=async"), 2);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(r->outcomes[0].error, DRV_ERR_NONE);
+	assert_int_equal(r->outcomes[1].error, DRV_ERR_TRAFFIC);
+	assert_non_null(strstr(r->outcomes[1].text,
+			       "initial_connection_timer_expired"));
+	tear_down(r);
+	/* Nobody waits for ever: what is then still going on is confirmed. */
+	r = set_up_as("glimmerglass-tl1", "complete=5000");
+	rig_close(r);
+	rig_option(r, "complete_ms", "20");
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_ACKED);
+	assert_int_equal(rig_snapshot(r), 0);
+	assert_int_equal(r->snap.xcs[0].state, DRV_TUNING);
+	tear_down(r);
+}
+
 static void loss_is_told_per_circuit(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0) };
@@ -558,6 +610,7 @@ int main(void)
 		cmocka_unit_test(a_repeated_answer_is_passed_over),
 		cmocka_unit_test(a_late_answer_is_nobodys),
 		cmocka_unit_test(a_denial_keeps_its_code_and_words),
+		cmocka_unit_test(what_somebody_did_just_before_is_done),
 		cmocka_unit_test(a_take_over_done_by_half_is_unknown),
 		cmocka_unit_test(reads_power_when_told_to),
 		cmocka_unit_test(repeating_a_full_map_sends_no_set_command),
@@ -566,6 +619,7 @@ int main(void)
 		cmocka_unit_test(our_own_lock_is_no_obstacle),
 		cmocka_unit_test(a_circuit_that_fails_is_done_without_light),
 		cmocka_unit_test(power_of_all_ports_when_told_to),
+		cmocka_unit_test(an_async_circuit_may_fail_later),
 		cmocka_unit_test(loss_is_told_per_circuit),
 	};
 
