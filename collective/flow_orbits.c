@@ -6,11 +6,11 @@
  * capacity. Only the generators are taken from nauty; the orbits follow from
  * them here, so that a proof needs no trust in it (flow_orbits_check).
  */
-#include <nauty/nausparse.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/mcf_private.h"
+#include "topology/nauty_graph.h"
 
 void flow_orbits_fini(struct flow_orbits *o)
 {
@@ -48,8 +48,7 @@ static void on_generator(int count, int *perm, int *orbits, int numorbits,
 }
 
 struct problem {
-	sparsegraph sg;
-	int *lab, *ptn, *orbits;
+	struct nauty_graph graph;
 	int64_t plain;		/* capacity of the plain arcs */
 	int32_t *middles;	/* arcs that are not, by capacity */
 	int n_middles;
@@ -96,36 +95,6 @@ static int split_arcs(const struct flow_net *net, struct problem *p)
 	return 0;
 }
 
-static int alloc_problem(struct problem *p)
-{
-	int nv = p->net->n + p->n_middles;
-	size_t ne = (size_t)p->net->m + (size_t)p->n_middles;
-
-	p->sg.nv = nv;
-	p->sg.nde = ne;
-	p->sg.vlen = p->sg.dlen = (size_t)nv;
-	p->sg.elen = ne;
-	p->sg.v = calloc((size_t)nv, sizeof(*p->sg.v));
-	p->sg.d = calloc((size_t)nv, sizeof(*p->sg.d));
-	p->sg.e = calloc(ne + 1, sizeof(*p->sg.e));
-	p->lab = calloc((size_t)nv, sizeof(*p->lab));
-	p->ptn = calloc((size_t)nv, sizeof(*p->ptn));
-	p->orbits = calloc((size_t)nv, sizeof(*p->orbits));
-	return p->sg.v && p->sg.d && p->sg.e && p->lab && p->ptn && p->orbits
-		       ? 0 : WEFT_ENOMEM;
-}
-
-static void free_problem(struct problem *p)
-{
-	free(p->sg.v);
-	free(p->sg.d);
-	free(p->sg.e);
-	free(p->lab);
-	free(p->ptn);
-	free(p->orbits);
-	free(p->middles);
-}
-
 static int fill_graph(struct problem *p)
 {
 	const struct flow_net *net = p->net;
@@ -139,17 +108,17 @@ static int fill_graph(struct problem *p)
 		middle[p->middles[i]] = net->n + i;
 	}
 	for (int u = 0; u < net->n; u++) {
-		p->sg.v[u] = e;
+		p->graph.sg.v[u] = e;
 		for (int a = net->out_first[u]; a < net->out_first[u + 1];
 		     a++) {
-			p->sg.e[e++] = middle[a] ? middle[a] : net->dst[a];
+			p->graph.sg.e[e++] = middle[a] ? middle[a] : net->dst[a];
 		}
-		p->sg.d[u] = (int)(e - p->sg.v[u]);
+		p->graph.sg.d[u] = (int)(e - p->graph.sg.v[u]);
 	}
 	for (int i = 0; i < p->n_middles; i++) {
-		p->sg.v[net->n + i] = e;
-		p->sg.d[net->n + i] = 1;
-		p->sg.e[e++] = net->dst[p->middles[i]];
+		p->graph.sg.v[net->n + i] = e;
+		p->graph.sg.d[net->n + i] = 1;
+		p->graph.sg.e[e++] = net->dst[p->middles[i]];
 	}
 	free(middle);
 	return 0;
@@ -164,12 +133,12 @@ static void fill_colours(struct problem *p)
 	for (int kind = 1; kind >= 0; kind--) {
 		for (int u = 0; u < net->n; u++) {
 			if (net->terminal[u] == (kind == 1)) {
-				p->lab[at] = u;
-				p->ptn[at++] = 1;
+				p->graph.lab[at] = u;
+				p->graph.ptn[at++] = 1;
 			}
 		}
 		if (at > 0) {
-			p->ptn[at - 1] = 0;
+			p->graph.ptn[at - 1] = 0;
 		}
 	}
 	for (int i = 0; i < p->n_middles; i++) {
@@ -177,8 +146,8 @@ static void fill_colours(struct problem *p)
 			    net->units[p->middles[i]] !=
 				    net->units[p->middles[i + 1]];
 
-		p->lab[at] = net->n + i;
-		p->ptn[at++] = !last;
+		p->graph.lab[at] = net->n + i;
+		p->graph.ptn[at++] = !last;
 	}
 }
 
@@ -196,33 +165,23 @@ static bool is_undirected(const struct flow_net *net)
 
 static int find_generators(const struct flow_net *net, struct flow_orbits *o)
 {
-	DEFAULTOPTIONS_SPARSEDIGRAPH(options);
 	struct problem p = { .net = net };
-	statsblk stats;
 	int rc = split_arcs(net, &p);
 
-	rc = rc ? rc : alloc_problem(&p);
+	rc = rc ? rc : nauty_graph_init(&p.graph, net->n + p.n_middles,
+					(size_t)net->m + (size_t)p.n_middles);
 	rc = rc ? rc : fill_graph(&p);
 	if (rc == 0) {
 		fill_colours(&p);
-		options.defaultptn = FALSE;
-		options.userautomproc = on_generator;
-		if (p.n_middles == 0 && is_undirected(net)) {
-			options.digraph = FALSE;
-			options.invarproc = NULL;
-		}
 		gather.to = o;
 		gather.n = net->n;
 		gather.failed = false;
-		sparsenauty(&p.sg, p.lab, p.ptn, p.orbits, &options, &stats,
-			    NULL);
-		/* Its workspaces belong to the thread and would leak. */
-		nausparse_freedyn();
-		nauty_freedyn();
-		nautil_freedyn();
+		nauty_graph_run(&p.graph, p.n_middles == 0 && is_undirected(net),
+				on_generator);
 		rc = gather.failed ? WEFT_ENOMEM : 0;
 	}
-	free_problem(&p);
+	nauty_graph_fini(&p.graph);
+	free(p.middles);
 	return rc;
 }
 

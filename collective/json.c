@@ -1,9 +1,9 @@
 /* Schedules as JSON, as docs/schedule.md describes it; see collective.h. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/format.h"
+#include "collective/json_root.h"
 #include "lib/base/out.h"
 
 #define FORMAT_NAME "weft-schedule"
@@ -330,15 +330,12 @@ static int read_root(const json_t *root, struct coll_sched **out,
 int coll_from_json(const char *text, size_t len, struct coll_sched **out,
 		   struct err *err)
 {
-	json_error_t at;
-	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+	json_t *root = json_root(text, len, err);
 	int rc;
 
 	*out = NULL;
 	if (!root) {
-		rc = err_set(err, WEFT_EINVAL, "not valid JSON: %s", at.text);
-		err_at(err, NULL, at.line, at.column);
-		return rc;
+		return WEFT_EINVAL;
 	}
 	rc = read_root(root, out, err);
 	json_decref(root);

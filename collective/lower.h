@@ -93,6 +93,8 @@ const struct lower_limits *lower_limits(enum lower_dialect dialect);
 /* "s", "rcs", ...; the type of a name, or -1. */
 const char *lower_type_name(enum lower_type type);
 int lower_type_parse(const char *name);
+/* "allgather", "reducescatter", ...: as NCCL's heirs spell them. */
+const char *lower_kind_name(enum coll_kind kind);
 /* What a type does: takes from the receive peer, gives to the send peer,
  * reads src, writes dst. */
 bool lower_receives(enum lower_type type);

@@ -35,6 +35,23 @@ int lower_type_parse(const char *name)
 	return -1;
 }
 
+const char *lower_kind_name(enum coll_kind kind)
+{
+	switch (kind) {
+	case COLL_ALLGATHER:
+		return "allgather";
+	case COLL_REDUCE_SCATTER:
+		return "reducescatter";
+	case COLL_ALLREDUCE:
+		return "allreduce";
+	case COLL_ALLTOALL:
+		return "alltoall";
+	case COLL_BROADCAST:
+		break;
+	}
+	return "broadcast";
+}
+
 bool lower_receives(enum lower_type type)
 {
 	return types[type].receives;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collective/mcf_proof.h"
+#include "lib/base/rat.h"
 
 struct check {
 	const struct topo *t;
@@ -339,24 +340,6 @@ static int check_prices(struct check *c, struct err *err)
 	return rc;
 }
 
-static mpz_t *new_numbers(int n)
-{
-	mpz_t *v = malloc(((size_t)n + 1) * sizeof(*v));
-
-	for (int i = 0; v && i < n; i++) {
-		mpz_init(v[i]);
-	}
-	return v;
-}
-
-static void free_numbers(mpz_t *v, int n)
-{
-	for (int i = 0; v && i < n; i++) {
-		mpz_clear(v[i]);
-	}
-	free(v);
-}
-
 int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
 		    struct err *err)
 {
@@ -368,8 +351,8 @@ int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
 		.node_root = malloc(n * sizeof(*c.node_root)),
 		.arc_root = malloc(m * sizeof(*c.arc_root)),
 		.orbit_size = calloc(n, sizeof(*c.orbit_size)),
-		.number = new_numbers(proof->n),
-		.load = new_numbers(proof->m),
+		.number = numbers_new(proof->n),
+		.load = numbers_new(proof->m),
 	};
 	int rc;
 
@@ -389,7 +372,7 @@ out:
 	free(c.node_root);
 	free(c.arc_root);
 	free(c.orbit_size);
-	free_numbers(c.number, proof->n);
-	free_numbers(c.load, proof->m);
+	numbers_free(c.number, proof->n);
+	numbers_free(c.load, proof->m);
 	return rc;
 }

@@ -22,6 +22,7 @@
 #include "collective/flow_limit.h"
 #include "collective/mcf_private.h"
 #include "collective/mcf_proof.h"
+#include "lib/base/rat.h"
 #include "lib/lp/exact.h"
 
 /* Rounded flows and prices are multiples of one over these powers of 2. */
@@ -70,24 +71,6 @@ struct attempt {
 	mpz_t *load;		/* a class */
 };
 
-static mpz_t *new_numbers(size_t n)
-{
-	mpz_t *v = malloc((n + 1) * sizeof(*v));
-
-	for (size_t i = 0; v && i < n; i++) {
-		mpz_init(v[i]);
-	}
-	return v;
-}
-
-static void free_numbers(mpz_t *v, size_t n)
-{
-	for (size_t i = 0; v && i < n; i++) {
-		mpz_clear(v[i]);
-	}
-	free(v);
-}
-
 static int attempt_init(struct attempt *at)
 {
 	const struct mcf *p = at->p;
@@ -105,9 +88,9 @@ static int attempt_init(struct attempt *at)
 	at->prices.col = malloc(k * sizeof(*at->prices.col));
 	at->flows.row = malloc(k * sizeof(*at->flows.row));
 	at->flows.col = malloc(k * sizeof(*at->flows.col));
-	at->price = new_numbers((size_t)p->orbits.n_classes);
-	at->load = new_numbers((size_t)p->orbits.n_classes);
-	at->flow = new_numbers(s * (size_t)p->net.m);
+	at->price = numbers_new((size_t)p->orbits.n_classes);
+	at->load = numbers_new((size_t)p->orbits.n_classes);
+	at->flow = numbers_new(s * (size_t)p->net.m);
 	return at->column && at->class_of && at->tree && at->order &&
 	       at->reached && at->prices.row && at->prices.col &&
 	       at->flows.row && at->flows.col && at->price && at->load &&
@@ -138,9 +121,9 @@ static void attempt_fini(struct attempt *at)
 	free(at->tree);
 	free(at->order);
 	free(at->reached);
-	free_numbers(at->price, (size_t)p->orbits.n_classes);
-	free_numbers(at->load, (size_t)p->orbits.n_classes);
-	free_numbers(at->flow, (size_t)p->n_sources * p->net.m);
+	numbers_free(at->price, (size_t)p->orbits.n_classes);
+	numbers_free(at->load, (size_t)p->orbits.n_classes);
+	numbers_free(at->flow, (size_t)p->n_sources * p->net.m);
 }
 
 /* ---- what is used and what is full ---- */
@@ -397,8 +380,8 @@ static int solve_prices(struct attempt *at, struct err *err)
 {
 	const struct system *sys = &at->prices;
 	int n = at->p->orbits.n_classes, rc;
-	mpz_t *rhs = new_numbers((size_t)sys->rank);
-	mpz_t *num = new_numbers((size_t)sys->rank), den, gcd;
+	mpz_t *rhs = numbers_new((size_t)sys->rank);
+	mpz_t *num = numbers_new((size_t)sys->rank), den, gcd;
 
 	mpz_inits(den, gcd, NULL);
 	if (!rhs || !num) {
@@ -422,8 +405,8 @@ static int solve_prices(struct attempt *at, struct err *err)
 		mpz_divexact(at->price[k], at->price[k], gcd);
 	}
 out:
-	free_numbers(rhs, (size_t)sys->rank);
-	free_numbers(num, (size_t)sys->rank);
+	numbers_free(rhs, (size_t)sys->rank);
+	numbers_free(num, (size_t)sys->rank);
 	mpz_clears(den, gcd, NULL);
 	return rc;
 }
@@ -434,7 +417,7 @@ static bool compute_u(struct attempt *at, const struct mcf_result *res)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
-	mpz_t *dist = new_numbers((size_t)net->n), t;
+	mpz_t *dist = numbers_new((size_t)net->n), t;
 	bool good = dist != NULL;
 	double u;
 
@@ -471,7 +454,7 @@ static bool compute_u(struct attempt *at, const struct mcf_result *res)
 	} else {
 		mpq_set_ui(at->u, 0, 1);
 	}
-	free_numbers(dist, (size_t)net->n);
+	numbers_free(dist, (size_t)net->n);
 	mpz_clear(t);
 	return good;
 }
@@ -591,8 +574,8 @@ static void set_unknowns(struct attempt *at, mpz_t *solved, const mpz_t den)
 static int solve_flows(struct attempt *at, struct err *err)
 {
 	const struct system *sys = &at->flows;
-	mpz_t *rhs = new_numbers((size_t)sys->rank);
-	mpz_t *num = new_numbers((size_t)sys->rank), den;
+	mpz_t *rhs = numbers_new((size_t)sys->rank);
+	mpz_t *num = numbers_new((size_t)sys->rank), den;
 	int rc;
 
 	mpz_init(den);
@@ -608,8 +591,8 @@ static int solve_flows(struct attempt *at, struct err *err)
 		fill_flows(at);
 	}
 out:
-	free_numbers(rhs, (size_t)sys->rank);
-	free_numbers(num, (size_t)sys->rank);
+	numbers_free(rhs, (size_t)sys->rank);
+	numbers_free(num, (size_t)sys->rank);
 	mpz_clear(den);
 	return rc;
 }
@@ -628,7 +611,7 @@ void mcf_proof_free(struct mcf_proof *proof)
 	     i++) {
 		mpz_clear(proof->flow[i].amount);
 	}
-	free_numbers(proof->price, (size_t)proof->m);
+	numbers_free(proof->price, (size_t)proof->m);
 	mpq_clear(proof->congestion);
 	mpz_clear(proof->flow_den);
 	free(proof->gens);
@@ -662,7 +645,7 @@ static int copy_graph(const struct mcf *p, struct mcf_proof *proof)
 	proof->source = copy_of(p->source, p->n_sources);
 	proof->first = calloc((size_t)p->n_sources + 1,
 			      sizeof(*proof->first));
-	proof->price = new_numbers((size_t)p->net.m);
+	proof->price = numbers_new((size_t)p->net.m);
 	if (!proof->gens || !proof->tail || !proof->head || !proof->source ||
 	    !proof->first || !proof->price) {
 		return WEFT_ENOMEM;

@@ -3,20 +3,8 @@
 
 const char *msccl_kind_name(enum coll_kind kind, enum lower_dialect dialect)
 {
-	switch (kind) {
-	case COLL_ALLGATHER:
-		return "allgather";
-	case COLL_REDUCE_SCATTER:
-		return dialect == LOWER_MICROSOFT ? "reduce_scatter"
-						  : "reducescatter";
-	case COLL_ALLREDUCE:
-		return "allreduce";
-	case COLL_ALLTOALL:
-		return "alltoall";
-	case COLL_BROADCAST:
-		break;
-	}
-	return "broadcast";
+	return kind == COLL_REDUCE_SCATTER && dialect == LOWER_MICROSOFT
+		       ? "reduce_scatter" : lower_kind_name(kind);
 }
 
 static void write_step(struct buf *b, size_t k, const struct lower_step *s)

@@ -27,23 +27,6 @@ int mscclpp_op_parse(const char *name)
 	return -1;
 }
 
-const char *mscclpp_kind_name(enum coll_kind kind)
-{
-	switch (kind) {
-	case COLL_ALLGATHER:
-		return "allgather";
-	case COLL_REDUCE_SCATTER:
-		return "reducescatter";
-	case COLL_ALLREDUCE:
-		return "allreduce";
-	case COLL_ALLTOALL:
-		return "alltoall";
-	case COLL_BROADCAST:
-		break;
-	}
-	return "broadcast";
-}
-
 void mscclpp_fini(struct mscclpp *p)
 {
 	for (int r = 0; p->gpus && r < p->ranks; r++) {

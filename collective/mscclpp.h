@@ -89,8 +89,6 @@ void mscclpp_fini(struct mscclpp *p);
 
 const char *mscclpp_op_name(enum mscclpp_name name);
 int mscclpp_op_parse(const char *name);		/* or -1 */
-/* "allgather", "reducescatter", ... */
-const char *mscclpp_kind_name(enum coll_kind kind);
 
 /*
  * A verified schedule as a plan, checked (mscclpp_check) before it is

@@ -755,7 +755,7 @@ static int take_over(const struct lower *from, bool inplace,
 		       sizeof(out->gpus[r].chunks));
 	}
 	snprintf(out->name, sizeof(out->name), "weft-%s",
-		 mscclpp_kind_name(from->kind));
+		 lower_kind_name(from->kind));
 	return out->gpus ? 0 : WEFT_ENOMEM;
 }
 

@@ -2,13 +2,13 @@
  * Execution plans from JSON; see mscclpp.h. Only what weft writes is read: a
  * key that could change the meaning of another is refused, not ignored.
  */
-#include <jansson.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/json_root.h"
 #include "collective/mscclpp.h"
 
 /* Where in the file, for errors. */
@@ -416,7 +416,7 @@ static int read_kind(const struct place *at, const json_t *root,
 							     "collective"));
 
 	for (int k = COLL_ALLGATHER; text && k <= COLL_BROADCAST; k++) {
-		if (strcmp(text, mscclpp_kind_name(k)) == 0) {
+		if (strcmp(text, lower_kind_name(k)) == 0) {
 			out->kind = (enum coll_kind)k;
 			return out->kind == COLL_BROADCAST
 				? get_int32(at, root, "root", 0,
@@ -513,15 +513,12 @@ static int read_root(const json_t *root, struct mscclpp *out, struct err *err)
 int mscclpp_read(const char *text, size_t len, struct mscclpp *out,
 		 struct err *err)
 {
-	json_error_t at;
-	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+	json_t *root = json_root(text, len, err);
 	int rc;
 
 	*out = (struct mscclpp){ 0 };
 	if (!root) {
-		rc = err_set(err, WEFT_EINVAL, "not valid JSON: %s", at.text);
-		err_at(err, NULL, at.line, at.column);
-		return rc;
+		return WEFT_EINVAL;
 	}
 	rc = read_root(root, out, err);
 	json_decref(root);

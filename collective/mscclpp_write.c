@@ -117,7 +117,7 @@ int mscclpp_write(const struct mscclpp *p, struct buf *out, struct err *err)
 {
 	buf_printf(out, "{\"name\": \"%s\",\n  \"collective\": \"%s\", "
 		   "\"protocol\": \"Simple\", \"inplace\": %s", p->name,
-		   mscclpp_kind_name(p->kind), p->inplace ? "true" : "false");
+		   lower_kind_name(p->kind), p->inplace ? "true" : "false");
 	if (p->kind == COLL_BROADCAST) {
 		buf_printf(out, ", \"root\": %d", p->root);
 	}

@@ -1,7 +1,7 @@
 /* Route tables out of JSON; see routes.h. */
-#include <jansson.h>
 #include <string.h>
 
+#include "collective/json_root.h"
 #include "collective/routes_private.h"
 
 /* A whole number; -1, which no field allows, when it is none. */
@@ -60,14 +60,11 @@ static int read_root(struct routes_load *l, const json_t *root,
 int routes_from_json(const char *text, size_t len, struct routes_load *l,
 		     struct err *err)
 {
-	json_error_t at;
-	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+	json_t *root = json_root(text, len, err);
 	int rc;
 
 	if (!root) {
-		rc = err_set(err, WEFT_EINVAL, "not valid JSON: %s", at.text);
-		err_at(err, NULL, at.line, at.column);
-		return rc;
+		return WEFT_EINVAL;
 	}
 	rc = read_root(l, root, err);
 	json_decref(root);

@@ -7,10 +7,10 @@
  * path over a middle vertex that carries the colour of its class: the
  * automorphisms of that graph, seen on the nodes, are exactly ours.
  */
-#include <nauty/nausparse.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology/nauty_graph.h"
 #include "topology/topology_private.h"
 
 struct bundle {
@@ -135,40 +135,9 @@ static bool make_bundles(const struct topo *t, struct bundles *b)
 	return classify(b);
 }
 
-/* nauty's graph and partition: nodes, then the middle vertices by class. */
-struct problem {
-	sparsegraph sg;
-	int *lab, *ptn, *orbits;
-};
-
-static bool alloc_problem(struct problem *p, int nv, size_t arcs)
-{
-	p->sg.nv = nv;
-	p->sg.nde = arcs;
-	p->sg.vlen = p->sg.dlen = (size_t)nv;
-	p->sg.elen = arcs;
-	p->sg.v = calloc((size_t)nv, sizeof(*p->sg.v));
-	p->sg.d = calloc((size_t)nv, sizeof(*p->sg.d));
-	p->sg.e = calloc(arcs + 1, sizeof(*p->sg.e));
-	p->lab = calloc((size_t)nv, sizeof(*p->lab));
-	p->ptn = calloc((size_t)nv, sizeof(*p->ptn));
-	p->orbits = calloc((size_t)nv, sizeof(*p->orbits));
-	return p->sg.v && p->sg.d && p->sg.e && p->lab && p->ptn && p->orbits;
-}
-
-static void free_problem(struct problem *p)
-{
-	free(p->sg.v);
-	free(p->sg.d);
-	free(p->sg.e);
-	free(p->lab);
-	free(p->ptn);
-	free(p->orbits);
-}
-
 /* Adds the arcs; middle vertices are numbered in the order of bundles. */
 static void fill_graph(const struct topo *t, const struct bundles *b,
-		       struct problem *p)
+		       struct nauty_graph *p)
 {
 	size_t e = 0;
 	int middle = t->n, i = 0;
@@ -194,7 +163,7 @@ static void fill_graph(const struct topo *t, const struct bundles *b,
 
 /* One cell for the nodes and one for each class of middle vertices. */
 static void fill_colours(const struct topo *t, const struct bundles *b,
-			 struct problem *p)
+			 struct nauty_graph *p)
 {
 	int at = 0;
 
@@ -220,23 +189,8 @@ static void fill_colours(const struct topo *t, const struct bundles *b,
 	}
 }
 
-/* Undirected graphs are far cheaper: nauty recognises cells that are alike
- * without looking at each permutation, and needs no vertex invariant. */
-static bool run_nauty(struct problem *p, int n, bool undirected)
+static bool is_one_orbit(const struct nauty_graph *p, int n)
 {
-	DEFAULTOPTIONS_SPARSEDIGRAPH(options);
-	statsblk stats;
-
-	options.defaultptn = FALSE;
-	if (undirected) {
-		options.digraph = FALSE;
-		options.invarproc = NULL;
-	}
-	sparsenauty(&p->sg, p->lab, p->ptn, p->orbits, &options, &stats, NULL);
-	/* Its workspaces belong to the thread and would leak with it. */
-	nausparse_freedyn();
-	nauty_freedyn();
-	nautil_freedyn();
 	for (int u = 1; u < n; u++) {
 		if (p->orbits[u] != p->orbits[0]) {
 			return false;
@@ -257,7 +211,7 @@ static bool are_nodes_alike(const struct topo *t)
 
 bool topo_vertex_transitive(const struct topo *t)
 {
-	struct problem p = { 0 };
+	struct nauty_graph p = { 0 };
 	struct bundles b = { 0 };
 	bool transitive = false;
 
@@ -272,14 +226,15 @@ bool topo_vertex_transitive(const struct topo *t)
 		return false;
 	}
 	if (make_bundles(t, &b) &&
-	    alloc_problem(&p, t->n + b.middles,
-			  (size_t)b.n + (size_t)b.middles)) {
+	    !nauty_graph_init(&p, t->n + b.middles,
+			      (size_t)b.n + (size_t)b.middles)) {
 		fill_graph(t, &b, &p);
 		fill_colours(t, &b, &p);
-		transitive = run_nauty(&p, t->n, b.middles == 0 &&
-						 topo_is_symmetric(t));
+		nauty_graph_run(&p, b.middles == 0 && topo_is_symmetric(t),
+				NULL);
+		transitive = is_one_orbit(&p, t->n);
 	}
-	free_problem(&p);
+	nauty_graph_fini(&p);
 	free_bundles(&b);
 	return transitive;
 }

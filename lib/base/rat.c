@@ -50,3 +50,21 @@ int rat_parse(mpq_t q, const char *s)
 	mpq_canonicalize(q);
 	return 0;
 }
+
+mpz_t *numbers_new(size_t n)
+{
+	mpz_t *v = malloc((n + 1) * sizeof(*v));
+
+	for (size_t i = 0; v && i < n; i++) {
+		mpz_init(v[i]);
+	}
+	return v;
+}
+
+void numbers_free(mpz_t *v, size_t n)
+{
+	for (size_t i = 0; v && i < n; i++) {
+		mpz_clear(v[i]);
+	}
+	free(v);
+}

@@ -1,4 +1,4 @@
-/* Exact rationals: thin helpers over GMP's mpq_t. */
+/* Exact numbers: thin helpers over GMP's mpq_t and mpz_t. */
 #ifndef WEFT_BASE_RAT_H
 #define WEFT_BASE_RAT_H
 
@@ -15,5 +15,10 @@ const char *rat_str(const mpq_t q, char *buf, int size);
 /* Parses "a/b" or "a" (decimal, optional minus, at most 1000 characters).
  * 0, or WEFT_EINVAL and q is 0. */
 int rat_parse(mpq_t q, const char *s);
+
+/* n integers, all zero, for numbers_free; NULL without memory. */
+mpz_t *numbers_new(size_t n);
+/* NULL is fine; n as in numbers_new. */
+void numbers_free(mpz_t *v, size_t n);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rat.h"
+
 /* Below 2^31, so that a product of residues plus one fits 64 bits. */
 #define PRIME UINT64_C(2147483629)
 
@@ -133,32 +135,14 @@ struct system {
 	mpz_t modulus;
 };
 
-static mpz_t *new_numbers(int n)
-{
-	mpz_t *v = malloc(((size_t)n + 1) * sizeof(*v));
-
-	for (int i = 0; v && i < n; i++) {
-		mpz_init(v[i]);
-	}
-	return v;
-}
-
-static void free_numbers(mpz_t *v, int n)
-{
-	for (int i = 0; v && i < n; i++) {
-		mpz_clear(v[i]);
-	}
-	free(v);
-}
-
 static void system_fini(struct system *s)
 {
 	free(s->a);
 	free(s->inv);
 	free(s->digit);
 	free(s->reduced);
-	free_numbers(s->residual, s->n);
-	free_numbers(s->x, s->n);
+	numbers_free(s->residual, s->n);
+	numbers_free(s->x, s->n);
 	mpz_clear(s->modulus);
 }
 
@@ -421,8 +405,8 @@ int exact_solve(const struct exact_matrix *m, int n, const int32_t *row,
 	mpz_init_set_ui(s.modulus, 1);
 	s.digit = calloc((size_t)n + 1, sizeof(*s.digit));
 	s.reduced = calloc((size_t)n + 1, sizeof(*s.reduced));
-	s.residual = new_numbers(n);
-	s.x = new_numbers(n);
+	s.residual = numbers_new(n);
+	s.x = numbers_new(n);
 	if (!s.digit || !s.reduced || !s.residual || !s.x ||
 	    gather(&s, m, row, col, transposed)) {
 		rc = err_nomem(err);

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "collective/collective.h"
+#include "tests/bench/program.h"
 
 /* Steps (SCCL), rounds of one chunk a link (TACOS) or tree height
  * (ForestColl); T_B over its bound; CPU seconds. The best of three runs; up
@@ -53,15 +53,6 @@ struct figures {
 	int nodes, steps;
 	double ratio, cpu;
 };
-
-static double cpu_seconds(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
 
 static int measure(const char *expr, struct figures *f)
 {

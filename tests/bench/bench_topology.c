@@ -19,6 +19,7 @@
 #include "lib/base/parallel.h"
 #include "lib/base/rat.h"
 #include "tests/bench/draw.h"
+#include "tests/bench/program.h"
 
 /* The paper's cost model: 10 us a step, 1 MB = 2^20 bytes, 100 Gbit/s. */
 #define ALPHA_US 10.0
@@ -34,15 +35,6 @@ struct figures {
 	char exact[48];
 	bool optimal;
 };
-
-static double cpu_seconds(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
 
 static int measure(const char *expr, enum coll_kind kind, struct figures *f)
 {

@@ -4,6 +4,17 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+
+/* Processor time of the program so far. */
+static inline double cpu_seconds(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
 
 /* run(table, json) gets the table's stream unless JSON goes to standard
  * output, and that of `--json [FILE]`, or NULL; FILE is appended to. */

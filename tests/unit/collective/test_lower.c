@@ -5,11 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/expand.h"
 #include "collective/lower.h"
-#include "collective/pipeline.h"
-#include "tests/unit/collective/common.h"
 #include "tests/unit/collective/lower_sim.h"
+#include "tests/unit/collective/lowered.h"
 
 static const enum lower_dialect dialects[] = {
 	LOWER_MICROSOFT, LOWER_AZURE, LOWER_RCCL,
@@ -38,14 +36,6 @@ static void sweep(const char *const *exprs, enum coll_kind kind)
 		}
 	}
 }
-
-static const char *const graphs[] = {
-	"UniRing(1,2)", "Ring(3)", "UniRing(1,5)", "Ring(8)", "K(4)", "K(9)",
-	"K(3,3)", "K(4,4)", "Torus(3,3)", "Torus(2,4)", "Torus(3,2,2)",
-	"Hypercube(3)", "Hypercube(4)", "C(9,{1,2})", "C(12,{2,3})",
-	"DiC(7,{1,3})", "GenKautz(2,6)", "GenKautz(3,10)", "GenKautz(2,11)",
-	"Diamond", "Mesh(3,3)", "Deg(K(3),2)", NULL,
-};
 
 static void test_allgather(void **state)
 {
@@ -77,23 +67,15 @@ static void test_alltoall_broadcast(void **state)
 	}
 }
 
-/* Constructions, and batches that overlap. */
+static void runs_on_rccl(struct coll_sched *s)
+{
+	runs(s, LOWER_RCCL, 2);
+}
+
 static void test_made_otherwise(void **state)
 {
-	static const char *const exprs[] = {
-		"L(K(3,3))", "Deg(UniRing(1,4),2)", "Pow(UniRing(1,3),2)",
-		"Bi(DiC(7,{1,3}))", "L(Pow(K(2),2))", NULL,
-	};
-	struct err err = { 0 };
-	struct coll_sched *s, *p;
-
 	(void)state;
-	for (const char *const *e = exprs; *e; e++) {
-		must(coll_expand(COLL_ALLREDUCE, *e, &s, &err), &err);
-		must(coll_pipeline(s, 3, &p, &err), &err);
-		runs(s, LOWER_RCCL, 2);
-		runs(p, LOWER_RCCL, 2);
-	}
+	for_each_construction(runs_on_rccl);
 }
 
 /* 64 ranks, in the dialect of the tightest limits. */
