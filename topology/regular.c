@@ -192,15 +192,19 @@ static int build_johnson(const struct topo_call *c,
 	return rc;
 }
 
+static bool is_doubled(const struct topo_call *c)
+{
+	return strcmp(c->family->name, "Odd") != 0;
+}
+
 static int measure_odd(const struct topo_call *c, struct topo_size *s,
 		       struct err *err)
 {
 	int64_t k = c->number[0].value;
-	bool doubled = strcmp(c->family->name, "Odd") != 0;
 	int rc = topo_check_arg(&c->number[0], "degree", 2, 8, err);
 
 	if (rc == 0) {
-		s->n = choose((int)(2 * k - 1), (int)k) * (doubled ? 2 : 1);
+		s->n = choose((int)(2 * k - 1), (int)k) * (is_doubled(c) ? 2 : 1);
 		s->degree = k;
 		s->m = s->n * k;
 		s->transitive = s->loopless = true;
@@ -208,7 +212,8 @@ static int measure_odd(const struct topo_call *c, struct topo_size *s,
 	return rc;
 }
 
-/* (k-1)-subsets of 2k-1 elements, disjoint ones joined. */
+/* Odd: (k-1)-subsets of 2k-1 elements, disjoint ones joined. Doubled: those
+ * and the k-subsets, joined when one holds the other. */
 static int build_odd(const struct topo_call *c,
 		     const struct topo *const *parts, struct topo *t,
 		     struct err *err)
@@ -221,26 +226,12 @@ static int build_odd(const struct topo_call *c,
 		return err_nomem(err);
 	}
 	list_subsets(2 * k - 1, k - 1, v);
-	rc = join_subsets(t, v, n, 0, n, 0, err);
-	free(v);
-	return rc;
-}
-
-/* (k-1)- and k-subsets of 2k-1 elements, joined when one holds the other. */
-static int build_doubled_odd(const struct topo_call *c,
-			     const struct topo *const *parts, struct topo *t,
-			     struct err *err)
-{
-	int n = topo_n(t), k = (int)c->number[0].value, rc;
-	uint32_t *v = malloc((size_t)n * sizeof(*v));
-
-	(void)parts;
-	if (!v) {
-		return err_nomem(err);
+	if (is_doubled(c)) {
+		list_subsets(2 * k - 1, k, v + n / 2);
+		rc = join_subsets(t, v, n / 2, n / 2, n, k - 1, err);
+	} else {
+		rc = join_subsets(t, v, n, 0, n, 0, err);
 	}
-	list_subsets(2 * k - 1, k - 1, v);
-	list_subsets(2 * k - 1, k, v + n / 2);
-	rc = join_subsets(t, v, n / 2, n / 2, n, k - 1, err);
 	free(v);
 	return rc;
 }
@@ -589,7 +580,7 @@ const struct topo_family topo_regular[] = {
 	{ "Odd", "n", "Odd(k)", "disjoint (k-1)-subsets of 2k-1, k ports; "
 	  "Odd(3) is Petersen's graph", measure_odd, build_odd },
 	{ "DoubledOdd", "n", "DoubledOdd(k)", "(k-1)- and k-subsets of 2k-1, "
-	  "k ports", measure_odd, build_doubled_odd },
+	  "k ports", measure_odd, build_odd },
 	{ "Crown", "n", "Crown(n)", "K(n,n) without a perfect matching, n-1 "
 	  "ports", measure_crown, build_crown },
 	{ "Paley", "n", "Paley(q)", "differences that are squares in GF(q), "
