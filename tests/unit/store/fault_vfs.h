@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum fault_what { FAULT_NONE, FAULT_IOERR, FAULT_FULL, FAULT_KILL };
+/* FAULT_WATCH: every operation is announced, and none fails. */
+enum fault_what {
+	FAULT_NONE, FAULT_IOERR, FAULT_FULL, FAULT_KILL, FAULT_WATCH,
+};
 
 static struct {
 	enum fault_what what;
@@ -22,6 +25,8 @@ static struct {
 	bool read_only;		/* open everything read-only */
 	int count;
 	bool hit;
+	void (*watch)(void *arg);
+	void *arg;
 } fault;
 
 struct fault_file {
@@ -38,6 +43,10 @@ static int fault_strike(bool is_sync)
 		return 0;
 	}
 	fault.count++;
+	if (fault.what == FAULT_WATCH) {
+		fault.watch(fault.arg);
+		return 0;
+	}
 	if (fault.count != fault.at &&
 	    !(fault.for_ever && fault.count > fault.at)) {
 		return 0;
