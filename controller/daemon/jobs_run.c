@@ -457,3 +457,20 @@ void jobs_settle(struct jobs *jobs)
 		}
 	}
 }
+
+void jobs_looked(struct jobs *jobs)
+{
+	int n;
+	const struct apply_device *v = apply_devices(jobs->d->apply, &n);
+	bool all = true;
+
+	for (int i = 0; i < n; i++) {
+		/* A panel that is moved by hand never answers. */
+		all = all && (v[i].reachable || !v[i].driver ||
+			      !v[i].driver[0]);
+	}
+	if (all) {
+		jobs->retry_ns = 0;
+	}
+	jobs_tick(jobs);
+}

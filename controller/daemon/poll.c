@@ -40,7 +40,7 @@ static void set_next(struct daemon *d)
 static void after_look(struct daemon *d, void *arg)
 {
 	daemon_work_free(arg);
-	jobs_tick(d->orders);
+	jobs_looked(d->orders);
 	set_next(d);
 }
 

@@ -173,6 +173,9 @@ void jobs_settle(struct jobs *jobs);
 void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1]);
 /* A change has ended, or the devices are known: what waits may go on. */
 void jobs_tick(struct jobs *jobs);
+/* Somebody has looked at the devices: when all answer, what failed for a
+ * device's sake is tried again now and not when its time comes. */
+void jobs_looked(struct jobs *jobs);
 /* What is left of running jobs is known anew. */
 void jobs_look(struct jobs *jobs);
 /* True for a job that has no schedule unless all its light is there. */

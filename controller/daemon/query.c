@@ -160,7 +160,7 @@ static void after_look(struct daemon *d, void *arg)
 	}
 	free(v);
 	daemon_work_free(w);
-	jobs_tick(d->orders);
+	jobs_looked(d->orders);
 }
 
 static void after_read(int rc, const struct err *err, void *arg)

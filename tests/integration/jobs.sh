@@ -11,7 +11,8 @@ fabric: shared
 hosts:
   - { name: "h[0-7]", ports: "p[0-1]", rate: 100Gbps, reactivation: 1ms }
 switches:
-  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}" }
+  - { name: ocs0, size: 16x16, driver: polatis-scpi, address: "${ADDR[ocs0]}",
+      timeout: 1s, options: { gap_ms: 1, settle_ms: 20 } }
 fibres:
   - { from: "h[0-7].p[0-1]", to: "ocs0.[1-16]" }
 jobs:
@@ -113,6 +114,8 @@ PID[g]=$!
 wait_for 30 bash -c "weft job list --format json g | jq -e '.jobs[0].problem != \"\"'"
 tap "a job whose switch is away says that it cannot end"
 kill -CONT "${PID[ocs0]}"
+# Who reads finds it back, and what waited for it goes on at once.
+weft verify >"$T/verify" 2>&1
 wait_for 60 state g ended
 tap "and ends when the switch is back"
 wait "${PID[g]}"
@@ -128,7 +131,7 @@ map | cmp -s - "$T/before"
 tap "and leaves no light of it"
 
 # Given back while it starts: it is over once it has started.
-control ocs0 "fault slow=200" >"$T/ctl"
+control ocs0 "fault slow=50" >"$T/ctl"
 weft job request s --nodes h6,h7 -c allgather --size 1MB --no-wait >/dev/null 2>&1
 wait_for 10 state s starting
 tap "a job on a slow switch is starting"
@@ -143,6 +146,7 @@ kill -STOP "${PID[ocs0]}"
 wait_for 30 bash -c "weft job list --format json t | jq '.jobs[0] | .state == \"ending\" and .problem != \"its time is over\"' | grep -q true"
 tap "its time is over while its switch is away"
 kill -CONT "${PID[ocs0]}"
+weft verify >"$T/verify" 2>&1
 wait_for 60 state t ended
 map | cmp -s - "$T/before"
 tap "it ends when the switch is back, with its light"
