@@ -26,7 +26,7 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define DRV_ABI 1
+#define DRV_ABI 2
 #define DRV_NAME_MAX 64
 #define DRV_TEXT_MAX 128
 
@@ -201,6 +201,17 @@ typedef void (*drv_submit_cb)(struct drv *dev, int rc, int n,
 
 typedef void (*drv_close_cb)(void *arg);
 
+/* What people ask of a device beside its light, a bit each. HOMING: a robot
+ * finds its place again, and goes on. RELOCK: resonators that hold no wave
+ * search anew; those that do are left alone. CLEAR: errors that wait in the
+ * device are read and forgotten. */
+enum drv_recovery { DRV_HOMING = 1, DRV_RELOCK = 2, DRV_CLEAR = 4 };
+
+struct drv_port_id {
+	bool is_out;
+	int index;
+};
+
 /* One exact command as it would go over the wire, for dry runs and audit. */
 typedef void (*drv_trace_fn)(const char *device, const char *line,
 			     bool is_reply, void *arg);
@@ -263,6 +274,24 @@ struct drv_class {
 	 * connection; caps default to the fabric's sizes. */
 	void (*explain)(struct drv *dev, const struct drv_batch *batch,
 			drv_trace_fn fn, void *arg);
+
+	/* The rest may be missing: the device, or what is known of its
+	 * dialect, cannot do it. */
+
+	/* Enables or disables a port, then reads its state back; one outcome.
+	 * What becomes of a circuit on it is the device's: read. */
+	void (*port_set)(struct drv *dev, struct drv_port_id port, bool enable,
+			 drv_submit_cb cb, void *arg);
+	/* What recover() knows, enum drv_recovery. */
+	unsigned recoveries;
+	/* One outcome; its text says what was found. DONE with class TRAFFIC:
+	 * tried, and not all is well. */
+	void (*recover)(struct drv *dev, enum drv_recovery what,
+			drv_submit_cb cb, void *arg);
+	/* Of the submit under way nothing more is sent, and what waits in the
+	 * device's queue is withdrawn where the dialect can. It ends as soon
+	 * as it can, WEFT_ECANCELED if anything was not sent. */
+	void (*cancel)(struct drv *dev);
 };
 
 /* The common head of every handle; private to drivers. */
@@ -300,6 +329,14 @@ void drv_close(struct drv *dev, drv_close_cb cb, void *arg);
 void drv_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
 void drv_submit(struct drv *dev, const struct drv_batch *batch,
 		drv_submit_cb cb, void *arg);
+/* WEFT_EUNSUPPORTED when the driver cannot, WEFT_EINVAL when there is no such
+ * port; then cb is not called. */
+int drv_port_set(struct drv *dev, struct drv_port_id port, bool enable,
+		 drv_submit_cb cb, void *arg, struct err *err);
+int drv_recover(struct drv *dev, enum drv_recovery what, drv_submit_cb cb,
+		void *arg, struct err *err);
+/* Does nothing when nothing runs, or what runs cannot be cancelled. */
+void drv_cancel(struct drv *dev);
 void drv_explain(struct drv *dev, const struct drv_batch *batch,
 		 drv_trace_fn fn, void *arg);
 /* Every line sent and received from now on goes to fn as well. */
@@ -311,5 +348,7 @@ const char *drv_result_name(enum drv_result r);
 const char *drv_evidence_name(enum drv_evidence e);
 const char *drv_state_name(enum drv_state s);
 const char *drv_event_name(enum drv_event_kind k);
+/* "homing", "relock", "clear" */
+const char *drv_recovery_name(enum drv_recovery r);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "drivers/drivers.h"
+#include "drivers/handle.h"
 
 static const struct drv_class *const classes[] = {
 	&drv_calient_tl1,
@@ -86,6 +87,45 @@ void drv_submit(struct drv *dev, const struct drv_batch *batch,
 	dev->cls->submit(dev, batch, cb, arg);
 }
 
+int drv_port_set(struct drv *dev, struct drv_port_id port, bool enable,
+		 drv_submit_cb cb, void *arg, struct err *err)
+{
+	const struct handle *h = (const struct handle *)dev;
+
+	if (!dev->cls->port_set) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s: driver %s knows no "
+			       "way to enable or disable ports", dev->name,
+			       dev->cls->name);
+	}
+	if (port.index < 0 ||
+	    port.index >= (port.is_out ? h->n_out : h->n_in)) {
+		return err_set(err, WEFT_EINVAL, "%s: there is no port %s %d",
+			       dev->name, port.is_out ? "out" : "in",
+			       port.index + 1);
+	}
+	dev->cls->port_set(dev, port, enable, cb, arg);
+	return 0;
+}
+
+int drv_recover(struct drv *dev, enum drv_recovery what, drv_submit_cb cb,
+		void *arg, struct err *err)
+{
+	if (!(dev->cls->recoveries & what)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s: driver %s knows no "
+			       "%s", dev->name, dev->cls->name,
+			       drv_recovery_name(what));
+	}
+	dev->cls->recover(dev, what, cb, arg);
+	return 0;
+}
+
+void drv_cancel(struct drv *dev)
+{
+	if (dev->busy && dev->cls->cancel) {
+		dev->cls->cancel(dev);
+	}
+}
+
 void drv_explain(struct drv *dev, const struct drv_batch *batch,
 		 drv_trace_fn fn, void *arg)
 {
@@ -144,4 +184,10 @@ const char *drv_event_name(enum drv_event_kind k)
 					     "progress" };
 
 	return names[k];
+}
+
+const char *drv_recovery_name(enum drv_recovery r)
+{
+	return r == DRV_HOMING ? "homing" : r == DRV_RELOCK ? "relock" :
+							      "clear";
 }

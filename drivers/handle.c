@@ -145,7 +145,14 @@ static int check_batch(struct handle *h, struct err *err)
 			       ring ? "a ring takes programs, not items" :
 			       "a switch takes items, not programs");
 	}
-	h->n_outcomes = ring ? 1 : h->batch->n_items;
+	return 0;
+}
+
+static int make_outcomes(struct handle *h, struct err *err)
+{
+	bool one = h->op != HANDLE_SUBMIT || h->drv.cls->kind == DRV_RING;
+
+	h->n_outcomes = one ? 1 : h->batch->n_items;
 	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1,
 			     sizeof(*h->outcomes));
 	if (!h->outcomes) {
@@ -165,25 +172,31 @@ static void cancel_operation(struct handle *h)
 		h->drv.name);
 	if (h->op == HANDLE_SNAPSHOT) {
 		handle_snapshot_done(h, WEFT_ECANCELED, &err);
-	} else if (h->op == HANDLE_SUBMIT) {
+	} else if (handle_acts(h)) {
 		if (!h->outcomes) {
 			/* It has not begun; its items are answered all the
 			 * same. */
-			check_batch(h, NULL);
+			make_outcomes(h, NULL);
 		}
 		handle_submit_done(h, WEFT_ECANCELED, &err);
 	}
 }
 
-static void start_submit(struct handle *h)
+static void start_acting(struct handle *h)
 {
 	struct err err = { 0 };
-	int rc = check_batch(h, &err);
+	int rc = h->op == HANDLE_SUBMIT ? check_batch(h, &err) : 0;
 
+	/* A batch that is for another kind of device has no outcomes. */
+	rc = rc ? rc : make_outcomes(h, &err);
 	if (rc) {
 		handle_submit_done(h, rc, &err);
-	} else {
+	} else if (h->op == HANDLE_SUBMIT) {
 		h->ops->submit(h);
+	} else if (h->op == HANDLE_PORT) {
+		h->ops->port_set(h);
+	} else {
+		h->ops->recover(h);
 	}
 }
 
@@ -200,8 +213,8 @@ static void on_tick(uv_timer_t *tick)
 		}
 	} else if (h->op == HANDLE_SNAPSHOT) {
 		h->ops->snapshot(h);
-	} else if (h->op == HANDLE_SUBMIT) {
-		start_submit(h);
+	} else if (handle_acts(h)) {
+		start_acting(h);
 	}
 }
 
@@ -245,16 +258,52 @@ void handle_submit(struct drv *dev, const struct drv_batch *batch,
 	h->arg = arg;
 }
 
+void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
+		     drv_submit_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	begin(h, HANDLE_PORT);
+	h->port = port;
+	h->enable = enable;
+	h->submit_cb = cb;
+	h->arg = arg;
+}
+
+void handle_recover(struct drv *dev, enum drv_recovery what,
+		    drv_submit_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	begin(h, HANDLE_RECOVER);
+	h->recovery = what;
+	h->submit_cb = cb;
+	h->arg = arg;
+}
+
+void handle_cancel_submit(struct drv *dev)
+{
+	struct handle *h = (struct handle *)dev;
+
+	h->cancelled = h->op == HANDLE_SUBMIT;
+}
+
+bool handle_acts(const struct handle *h)
+{
+	return h->op != HANDLE_IDLE && h->op != HANDLE_SNAPSHOT;
+}
+
 static void end(struct handle *h, int rc)
 {
-	struct drv_use *use = &h->drv.use[h->op == HANDLE_SUBMIT
-						  ? DRV_WORK_SUBMIT
-						  : DRV_WORK_SNAPSHOT];
+	struct drv_use *use = &h->drv.use[h->op == HANDLE_SNAPSHOT
+						  ? DRV_WORK_SNAPSHOT
+						  : DRV_WORK_SUBMIT];
 
 	use->n++;
 	use->failed += rc != 0;
 	use->ns += clk_now_ns() - h->begun_ns;
 	h->op = HANDLE_IDLE;
+	h->cancelled = false;
 	h->drv.busy = false;
 }
 
@@ -277,15 +326,21 @@ void handle_snapshot_done(struct handle *h, int rc, const struct err *err)
 /* The first outcome that is not DONE gives the operation's error. */
 static int verdict(const struct handle *h, struct err *err)
 {
+	char item[24] = "";
+
 	for (int i = 0; i < h->n_outcomes; i++) {
 		const struct drv_outcome *o = &h->outcomes[i];
 
-		if (o->result != DRV_DONE) {
-			return err_set(err, WEFT_EDEVICE,
-				       "%s: item %d %s: %s%s%s", h->drv.name,
-				       i, drv_result_name(o->result), o->code,
-				       o->code[0] ? " " : "", o->text);
+		if (o->result == DRV_DONE) {
+			continue;
 		}
+		if (h->op == HANDLE_SUBMIT) {
+			snprintf(item, sizeof(item), "item %d ", i);
+		}
+		return err_set(err, h->cancelled && o->result == DRV_SKIPPED ?
+			       WEFT_ECANCELED : WEFT_EDEVICE, "%s: %s%s: %s%s%s",
+			       h->drv.name, item, drv_result_name(o->result),
+			       o->code, o->code[0] ? " " : "", o->text);
 	}
 	return 0;
 }
@@ -296,7 +351,7 @@ void handle_submit_done(struct handle *h, int rc, const struct err *err)
 	int n = h->n_outcomes;
 	struct err own = { 0 };
 
-	assert(h->op == HANDLE_SUBMIT);
+	assert(handle_acts(h));
 	if (rc == 0) {
 		rc = verdict(h, &own);
 		err = &own;
@@ -304,6 +359,7 @@ void handle_submit_done(struct handle *h, int rc, const struct err *err)
 	h->outcomes = NULL;
 	h->n_outcomes = 0;
 	h->batch = NULL;
+	drv_snapshot_fini(&h->snap);	/* what was read back on the way */
 	end(h, rc);
 	h->submit_cb(&h->drv, rc, n, outcomes, err ? err : &own, h->arg);
 	free(outcomes);
@@ -316,7 +372,7 @@ void handle_end(struct handle *h, int rc, const struct err *err)
 			drv_snapshot_fini(&h->snap);
 		}
 		handle_snapshot_done(h, rc, err);
-	} else if (h->op == HANDLE_SUBMIT) {
+	} else if (handle_acts(h)) {
 		handle_submit_done(h, rc, err);
 	}
 }

@@ -38,6 +38,10 @@ struct handle_ops {
 	 * it sends it and the true result when it knows, so that a close in
 	 * between tells the truth. */
 	void (*submit)(struct handle *h);
+	/* The same for h->port and h->enable, and for h->recovery, with one
+	 * outcome; NULL when the class has none. */
+	void (*port_set)(struct handle *h);
+	void (*recover)(struct handle *h);
 	/* What must be done while line and timer are still there; no
 	 * operation is under way and none may call back any more. Ends in
 	 * handle_stopped(). NULL: nothing. */
@@ -47,7 +51,10 @@ struct handle_ops {
 	void (*fini)(struct handle *h);
 };
 
-enum handle_op { HANDLE_IDLE, HANDLE_SNAPSHOT, HANDLE_SUBMIT };
+enum handle_op {
+	HANDLE_IDLE, HANDLE_SNAPSHOT, HANDLE_SUBMIT, HANDLE_PORT,
+	HANDLE_RECOVER,
+};
 
 struct handle {
 	struct drv drv;
@@ -69,6 +76,10 @@ struct handle {
 	void *arg;
 	struct drv_snapshot snap;
 	const struct drv_batch *batch;
+	struct drv_port_id port;
+	bool enable;
+	enum drv_recovery recovery;
+	bool cancelled;		/* the submit under way is to end soon */
 	struct drv_outcome *outcomes;
 	int n_outcomes;
 	drv_close_cb close_cb;
@@ -95,10 +106,19 @@ void handle_close(struct drv *dev, drv_close_cb cb, void *arg);
 void handle_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
 void handle_submit(struct drv *dev, const struct drv_batch *batch,
 		   drv_submit_cb cb, void *arg);
+void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
+		     drv_submit_cb cb, void *arg);
+void handle_recover(struct drv *dev, enum drv_recovery what,
+		    drv_submit_cb cb, void *arg);
+/* Only says so: the driver looks at h->cancelled before it sends more. */
+void handle_cancel_submit(struct drv *dev);
+
+/* What is under way has outcomes: it is no reading. */
+bool handle_acts(const struct handle *h);
 
 /* Answers the snapshot under way: h->snap when rc is 0, else err. */
 void handle_snapshot_done(struct handle *h, int rc, const struct err *err);
-/* Answers the submit under way from h->outcomes. rc 0 asks for the verdict
+/* Answers the submit, or what else has outcomes, from h->outcomes. rc 0 asks for the verdict
  * to be made from them: WEFT_EDEVICE with the first bad item's text when one
  * is not DONE. */
 void handle_submit_done(struct handle *h, int rc, const struct err *err);

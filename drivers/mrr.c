@@ -50,7 +50,7 @@ void mrr_end(struct mrr *m, int rc, const struct err *err)
 void mrr_give_up(struct mrr *m, struct err *err)
 {
 	line_reset(m->h.line);
-	if (m->h.op == HANDLE_SUBMIT) {
+	if (handle_acts(&m->h)) {
 		handle_mark(&m->h, 0, 1, m->committed ? DRV_UNKNOWN :
 			    DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL,
 			    err->msg);
@@ -125,7 +125,7 @@ static void on_nack(struct mrr *m, const struct mrr_frame *f)
 	if (m->events_out) {
 		m->events_out = false;	/* then it is polled */
 		mrr_read_slots(m);
-	} else if (m->h.op != HANDLE_SUBMIT || after) {
+	} else if (!handle_acts(&m->h) || after) {
 		mrr_give_up_text(m, WEFT_EDEVICE, m->why);
 	} else if (m->commit_out) {
 		mrr_refuse_unless_restarted(m);
@@ -262,10 +262,10 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag,
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct mrr *m = arg;
-	bool unknown = m->h.op == HANDLE_SUBMIT &&
+	bool unknown = handle_acts(&m->h) &&
 		       m->h.outcomes[0].result == DRV_UNKNOWN;
 
-	if (m->h.op == HANDLE_SUBMIT) {
+	if (handle_acts(&m->h)) {
 		/* The commit may be the question that never left. */
 		unknown = unknown && (sent || !m->commit_out);
 		handle_mark(&m->h, 0, 1, unknown ? DRV_UNKNOWN : DRV_SKIPPED,
@@ -312,6 +312,7 @@ static const struct handle_ops ops = {
 	.init = mrr_init,
 	.snapshot = mrr_snapshot,
 	.submit = mrr_submit,
+	.recover = mrr_recover,
 	.fini = mrr_fini,
 };
 
@@ -333,4 +334,6 @@ const struct drv_class drv_mrr_reg = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = mrr_explain,
+	.recoveries = DRV_RELOCK,
+	.recover = handle_recover,
 };

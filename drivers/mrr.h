@@ -36,7 +36,7 @@ struct mrr {
 	uint32_t total, asked, answered, frame_bytes;
 	void (*moved)(struct mrr *m);	/* all banks */
 	uint32_t boots, generation;	/* as the operation began */
-	bool committed, commit_out;	/* sent; not answered yet */
+	bool committed, commit_out;	/* (or relocked) sent; not answered yet */
 	/* Why the submit is to be refused. */
 	char why[DRV_TEXT_MAX], why_code[16];
 	enum drv_class_of_error why_class;
@@ -123,6 +123,10 @@ uint32_t mrr_n_unlocked(const struct mrr *m);
 void mrr_lock_words(const struct mrr *m, char *text, size_t size);
 /* The last of a snapshot: what has failed, what is lost. Ends it. */
 void mrr_read_failures(struct mrr *m);
+/* Resonators still search, and may: asks again in a moment, to go on with
+ * next(), and is true. */
+bool mrr_wait_for_locks(struct mrr *m, void (*next)(struct mrr *));
+void mrr_recover(struct handle *h);
 
 /* ---- mrr_load.c ------------------------------------------------------------- */
 

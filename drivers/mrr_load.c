@@ -6,8 +6,6 @@
 
 #include "drivers/mrr.h"
 
-#define LOCK_POLL_MS 2
-
 /* ---- submit: after the commit ---------------------------------------------------- */
 
 static const struct light_ring *wanted(const struct mrr *m)
@@ -67,22 +65,12 @@ static void on_read_back(struct mrr *m)
 	mrr_end(m, 0, NULL);
 }
 
-static void poll_locks(struct mrr *m);
-
-static void on_poll(uv_timer_t *t)
-{
-	mrr_read_table(t->data, poll_locks);
-}
-
 static void poll_locks(struct mrr *m)
 {
 	if (mrr_has_restarted(m)) {
 		return;
 	}
-	if ((mrr_reg(m, MRR_STATUS) & MRR_LOCKING) &&
-	    ++m->polls * LOCK_POLL_MS <= m->lock_ms) {
-		uv_timer_start(&m->h.timer, on_poll, LOCK_POLL_MS, 0);
-	} else {
+	if (!mrr_wait_for_locks(m, poll_locks)) {
 		mrr_read_banks(m, on_read_back);
 	}
 }

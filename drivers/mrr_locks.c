@@ -6,6 +6,8 @@
 
 #include "drivers/mrr.h"
 
+#define LOCK_POLL_MS 2
+
 uint32_t mrr_n_unlocked(const struct mrr *m)
 {
 	uint32_t n = 0;
@@ -177,4 +179,105 @@ void mrr_read_failures(struct mrr *m)
 	} else if (parts_of_locks(m)) {
 		on_dead(m);
 	}
+}
+
+/* ---- locked again ---------------------------------------------------------------- */
+
+static void on_poll(uv_timer_t *t)
+{
+	struct mrr *m = t->data;
+
+	mrr_read_table(m, m->table_read);
+}
+
+bool mrr_wait_for_locks(struct mrr *m, void (*next)(struct mrr *))
+{
+	if (!(mrr_reg(m, MRR_STATUS) & MRR_LOCKING) ||
+	    ++m->polls * LOCK_POLL_MS > m->lock_ms) {
+		return false;
+	}
+	m->table_read = next;
+	uv_timer_start(&m->h.timer, on_poll, LOCK_POLL_MS, 0);
+	return true;
+}
+
+/* The rest did not lock: tried, and it is told what is left. */
+static void end_relock(struct mrr *m)
+{
+	uint32_t left = mrr_n_unlocked(m);
+	char first[DRV_TEXT_MAX] = "", text[DRV_TEXT_MAX];
+
+	if (left) {
+		mrr_lock_words(m, first, sizeof(first));
+		snprintf(text, sizeof(text), "%" PRIu32 " settings are still "
+			 "not locked: %.80s", left, first);
+	} else {
+		snprintf(text, sizeof(text), "all settings are locked");
+	}
+	handle_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
+		    left ? DRV_ERR_TRAFFIC : DRV_ERR_NONE, NULL, text);
+	mrr_end(m, 0, NULL);
+}
+
+static void on_table_relocked(struct mrr *m)
+{
+	if (!mrr_has_restarted(m) &&
+	    !mrr_wait_for_locks(m, on_table_relocked)) {
+		end_relock(m);
+	}
+}
+
+static void on_relock(struct mrr *m, const struct mrr_frame *f)
+{
+	(void)f;
+	m->commit_out = false;
+	mrr_read_table(m, on_table_relocked);
+}
+
+static void on_masked(struct mrr *m, const struct mrr_frame *f)
+{
+	uint8_t word[4];
+
+	(void)f;
+	mrr_put32(word, MRR_RELOCK_WORD);
+	m->committed = m->commit_out = true;
+	m->next = on_relock;
+	handle_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		    NULL, "relock not answered");
+	mrr_ask(m, MRR_WRITE, 0, MRR_RELOCK, word, sizeof(word));
+}
+
+/* Slots all of whose resonators hold their wave are left out. */
+static void on_table_before(struct mrr *m)
+{
+	uint8_t who[MRR_COMMIT - MRR_FENCE];
+	uint64_t mask = 0;
+
+	m->boots = mrr_reg(m, MRR_BOOTS);
+	for (int i = 0; i < m->n_slots; i++) {
+		const struct mrr_slot *s = &m->slots[i];
+
+		mask |= (uint64_t)(mrr_in_use(s) &&
+				   mrr_slot_reg(s, MRR_LOCK_FAILED)) << i;
+	}
+	if (!mask) {
+		end_relock(m);
+	} else if (!(mrr_reg(m, MRR_FEATURES) & MRR_RELOCKS)) {
+		mrr_give_up_text(m, WEFT_EUNSUPPORTED, "its controller searches"
+				 " with a commit only");
+	} else {
+		mrr_put64(who, m->h.fence);
+		mrr_put64(who + MRR_MASK - MRR_FENCE, mask);
+		m->next = on_masked;
+		mrr_ask(m, MRR_WRITE, 0, MRR_FENCE, who, sizeof(who));
+	}
+}
+
+void mrr_recover(struct handle *h)
+{
+	struct mrr *m = (struct mrr *)h;
+
+	m->committed = m->commit_out = false;
+	m->polls = 0;
+	mrr_read_table(m, on_table_before);
 }

@@ -457,9 +457,17 @@ static void on_read_back(struct polatis *p, const char *reply)
 	}
 }
 
+static void ask_port_state(struct polatis *p);
+
 static void on_settled(uv_timer_t *t)
 {
-	ask(t->data, on_read_back, ":oxc:swit:conn:stat?");
+	struct polatis *p = t->data;
+
+	if (p->h.op == HANDLE_PORT) {
+		ask_port_state(p);
+	} else {
+		ask(p, on_read_back, ":oxc:swit:conn:stat?");
+	}
 }
 
 /* An error read from the queue; 0 ends it. WEFT_EDEVICE for nonsense. */
@@ -507,6 +515,10 @@ static void on_set(struct polatis *p, const char *reply)
 		ask(p, on_more_errors, ":syst:err?");
 		return;
 	}
+	if (p->h.op == HANDLE_PORT) {
+		ask_port_state(p);
+		return;
+	}
 	batch_done(&p->batch);
 	if (p->h.batch->mode == DRV_REPLACE) {
 		handle_end(&p->h, 0, NULL);
@@ -544,9 +556,95 @@ static void on_map_before(struct polatis *p, const char *reply)
 	next_command(p);
 }
 
+/* ---- ports and errors ---------------------------------------------------- */
+
+static int wire_port(const struct polatis *p)
+{
+	return p->h.port.index + 1 +
+	       (p->h.port.is_out && !p->map.any_to_any ? p->map.n_in : 0);
+}
+
+static void on_port_state(struct polatis *p, const char *reply)
+{
+	char state, code[16] = "";
+	struct err err = { 0 };
+	int rc = scpi_parse_states(reply, 1, &state, &err);
+	bool as_asked = rc == 0 && state == (p->h.enable ? 'E' : 'D');
+
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	if (p->code) {
+		snprintf(code, sizeof(code), "%d", p->code);
+	}
+	handle_mark(&p->h, 0, 1, as_asked ? DRV_DONE : DRV_REFUSED,
+		    DRV_READ_BACK, as_asked ? DRV_ERR_NONE : DRV_ERR_STATE,
+		    as_asked ? NULL : code, as_asked ? NULL :
+		    p->code ? p->text : state == 'F' ? "the port has failed" :
+		    "the port is as it was");
+	handle_end(&p->h, 0, NULL);
+}
+
+static void ask_port_state(struct polatis *p)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, ":oxc:swit:port:stat? (@%d)", wire_port(p));
+	ask_buf(p, on_port_state, &b);
+}
+
+static void set_port(struct polatis *p)
+{
+	struct buf b = { 0 };
+
+	handle_mark(&p->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		    NULL, "sent and not answered");
+	buf_printf(&b, ":oxc:swit:port:%s (@%d);:syst:err?",
+		   p->h.enable ? "enab" : "dis", wire_port(p));
+	ask_buf(p, on_set, &b);
+}
+
+static void on_cleared(struct polatis *p, const char *reply)
+{
+	char text[DRV_TEXT_MAX];
+	struct err err = { 0 };
+	int code;
+
+	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
+		return;
+	}
+	if (code) {
+		if (p->stale == 1) {
+			snprintf(p->text, sizeof(p->text), "%d %.100s", code,
+				 text);
+		}
+		ask(p, on_cleared, ":syst:err?");
+		return;
+	}
+	snprintf(text, sizeof(text), "%d errors%s%.90s", p->stale,
+		 p->stale ? ", the first: " : " waited",
+		 p->stale ? p->text : "");
+	handle_mark(&p->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
+		    text);
+	handle_end(&p->h, 0, NULL);
+}
+
+static void polatis_recover(struct handle *h)
+{
+	struct polatis *p = (struct polatis *)h;
+
+	p->stale = 0;
+	ask(p, on_cleared, ":syst:err?");
+}
+
+/* ---- submit: it begins --------------------------------------------------- */
+
 static void begin_changes(struct polatis *p)
 {
-	if (p->h.batch->mode != DRV_REPLACE) {
+	if (p->h.op == HANDLE_PORT) {
+		set_port(p);
+	} else if (p->h.batch->mode != DRV_REPLACE) {
 		ask(p, on_map_before, ":oxc:swit:conn:stat?");
 	} else if (batch_replace(&p->batch)) {
 		send_command(p);
@@ -586,7 +684,7 @@ static void polatis_submit(struct handle *h)
 	struct polatis *p = (struct polatis *)h;
 
 	p->batch.first = p->batch.end = p->stale = p->code = 0;
-	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+	if (h->op == HANDLE_SUBMIT && h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
 		handle_end(&p->h, 0, NULL);
 		return;
 	}
@@ -688,6 +786,8 @@ static const struct handle_ops ops = {
 	.init = polatis_init,
 	.snapshot = polatis_snapshot,
 	.submit = polatis_submit,
+	.port_set = polatis_submit,
+	.recover = polatis_recover,
 	.fini = polatis_fini,
 };
 
@@ -710,4 +810,7 @@ const struct drv_class drv_polatis_scpi = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = polatis_explain,
+	.port_set = handle_port_set,
+	.recoveries = DRV_CLEAR,
+	.recover = handle_recover,
 };

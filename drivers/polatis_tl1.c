@@ -214,6 +214,18 @@ static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
 	return step == 0;
 }
 
+/* A shutter is operated, which closes it, or released. */
+static void port_command(const struct tl1_switch *s, struct drv_port_id port,
+			 bool enable, struct tl1_command *cmd)
+{
+	char aid[32];
+
+	snprintf(aid, sizeof(aid), "%d",
+		 port.index + 1 + (port.is_out ? s->h.n_in : 0));
+	tl1_command(cmd, enable ? "RLS-PORT-SHUTTER" : "OPR-PORT-SHUTTER", aid,
+		    ":");
+}
+
 static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,
 		       struct err *err)
 {
@@ -230,6 +242,7 @@ static const struct tl1_dialect dialect = {
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,
+	.port_command = port_command,
 	.port = reported_port,
 };
 
@@ -250,4 +263,5 @@ const struct drv_class drv_polatis_tl1 = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = tl1_switch_explain,
+	.port_set = handle_port_set,
 };

@@ -79,6 +79,8 @@ static bool listen_to(struct robot *r, const char *line)
 {
 	bool ours = false;
 
+	r->homed = r->homed ||
+		   (r->dialect->homed && strstr(line, r->dialect->homed));
 	for (size_t i = 0; i < r->queue.n; i++) {
 		struct robot_move *m = &r->queue.v[i];
 		int said = r->dialect->said(line, m);
@@ -594,10 +596,27 @@ static void on_taken(struct robot *r, char *text)
 	next_move(r);
 }
 
+/* What was not put into the queue yet is left out. No dialect is known that
+ * takes a move back out of it: for those it is too late. */
+static void leave_out(struct robot *r)
+{
+	int first = item_of(r, r->at_move);
+
+	if (first >= 0) {
+		handle_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
+			    DRV_ERR_NONE, NULL, "cancelled before it was "
+			    "sent");
+	}
+	r->queue.n = r->at_move;
+}
+
 static void next_move(struct robot *r)
 {
 	char text[ROBOT_COMMAND_MAX];
 
+	if (r->h.cancelled && r->at_command == 0) {
+		leave_out(r);
+	}
 	if (r->at_move == r->queue.n) {
 		wait_for_queue(r);
 		return;
@@ -688,7 +707,7 @@ static void next_run(struct robot *r)
 {
 	struct drv_outcome why = { 0 };
 	int spared = -1;
-	bool ok = true, more = batch_next(&r->batch);
+	bool ok = true, more = !r->h.cancelled && batch_next(&r->batch);
 
 	if (more) {
 		ok = plan_run(r, r->batch.first, r->batch.end);
@@ -761,6 +780,96 @@ static void robot_submit(struct handle *h)
 	} else {
 		read_table(r, begin_batch);
 	}
+}
+
+/* ---- a homing run -------------------------------------------------------- */
+
+static void ask_homed(uv_timer_t *t);
+
+static void end_homing(struct robot *r, enum drv_result result,
+		       const char *text)
+{
+	char words[DRV_TEXT_MAX];
+
+	text += strspn(text, "\r\n ");
+	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
+		 text);
+	handle_mark(&r->h, 0, 1, result, DRV_READ_BACK,
+		    result == DRV_DONE ? DRV_ERR_NONE : DRV_ERR_STATE, NULL,
+		    words);
+	handle_end(&r->h, 0, NULL);
+}
+
+static void on_moves_again(struct robot *r, char *text)
+{
+	const char *why = r->dialect->obstacle(text);
+
+	end_homing(r, why ? DRV_REFUSED : DRV_DONE, why ? why :
+		   "the homing run is over, moves that wait go on");
+}
+
+static void on_enabled(struct robot *r, char *text)
+{
+	const char *bad = strstr(text, "ERROR");
+
+	if (bad) {
+		end_homing(r, DRV_REFUSED, bad);
+	} else {
+		ask(r, r->dialect->ask_pending, on_moves_again);
+	}
+}
+
+static void look_homed(struct robot *r, char *text)
+{
+	(void)text;
+	if (r->homed) {
+		ask(r, r->dialect->enable, on_enabled);
+	} else if (clk_now_ns() >= r->until_ns) {
+		too_long(r, "its homing run is not over");
+	} else {
+		uv_timer_start(&r->h.timer, ask_homed, (uint64_t)r->poll_ms,
+			       0);
+	}
+}
+
+static void ask_homed(uv_timer_t *t)
+{
+	struct robot *r = t->data;
+
+	ask(r, r->dialect->ask_pending, look_homed);
+}
+
+static void on_homing(struct robot *r, char *text)
+{
+	const char *bad = strstr(text, "ERROR");
+
+	if (bad) {
+		end_homing(r, DRV_REFUSED, bad);
+	} else {
+		look_homed(r, text);
+	}
+}
+
+/* It takes the robot away from the moves that it is at. */
+static void on_pending_before(struct robot *r, char *text)
+{
+	if (!r->dialect->obstacle(text) && !r->dialect->idle(r, text)) {
+		end_homing(r, DRV_REFUSED, "moves are under way");
+		return;
+	}
+	r->homed = false;
+	r->until_ns = clk_now_ns() + r->move_ms * 1000000;
+	handle_mark(&r->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		    NULL, "homing run not confirmed");
+	ask(r, r->dialect->homing, on_homing);
+}
+
+static void robot_recover(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	forget_moves(r);
+	ask(r, r->dialect->ask_pending, on_pending_before);
 }
 
 void robot_explain(struct drv *dev, const struct drv_batch *batch,
@@ -871,6 +980,7 @@ static const struct handle_ops ops = {
 	.init = robot_init,
 	.snapshot = robot_snapshot,
 	.submit = robot_submit,
+	.recover = robot_recover,
 	.fini = robot_fini,
 };
 

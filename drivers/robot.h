@@ -8,7 +8,8 @@
  * robot's queue; later, at any place in the session, a line says how the move
  * ended, and the table of ports shows it. So every batch ends in waiting until
  * the robot is done and reading the table. A robot is never told to do again
- * what it did not confirm, and never sent on a homing run: that is for people.
+ * what it did not confirm, and goes on a homing run only when people ask for
+ * one.
  *
  * A move joins one fibre of a pair. When one half of a duplex link fails the
  * caller takes the other back, as it does with any change.
@@ -72,6 +73,10 @@ struct robot_dialect {
 	 * NULL: its moves take long. */
 	const char *(*obstacle)(const char *text);
 
+	/* What sends it on a homing run, what it says when that is over, and
+	 * what lets it move again then; NULL: none is known. */
+	const char *homing, *homed, *enable;
+
 	/* A line about a move, said in passing: 1 it succeeded, -1 it failed,
 	 * 0 something else. */
 	int (*said)(const char *line, const struct robot_move *m);
@@ -103,6 +108,7 @@ struct robot {
 	int64_t told_ns;	/* when progress was told last */
 	int64_t blocked_ns;	/* since when it waits for people, or 0 */
 	int told;		/* and how many moves were over then */
+	bool homed;		/* recover: it said that it is done */
 	char failed[DRV_TEXT_MAX];	/* what the robot said last of it */
 };
 

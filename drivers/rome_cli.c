@@ -79,7 +79,9 @@ static bool idle(struct robot *r, char *text)
 
 static const char *obstacle(const char *text)
 {
-	return strstr(text, "homing run") ? "it asks for a homing run" : NULL;
+	return strstr(text, "homing run") ? "it asks for a homing run" :
+	       strstr(text, "status: disabled") ? "its moves are disabled" :
+						  NULL;
 }
 
 static int said(const char *line, const struct robot_move *m)
@@ -102,6 +104,9 @@ static const struct robot_dialect dialect = {
 	.ask_pending = "connection show pending",
 	.idle = idle,
 	.obstacle = obstacle,
+	.homing = "homing run",
+	.homed = "RECOVERY FINISHED SUCCESSFULLY",
+	.enable = "connection set command-execution enable",
 	.said = said,
 	.news = rome_news,
 };
@@ -123,4 +128,7 @@ const struct drv_class drv_rome_cli = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = robot_explain,
+	.recoveries = DRV_HOMING,
+	.recover = handle_recover,
+	.cancel = handle_cancel_submit,
 };

@@ -138,6 +138,7 @@ static const struct handle_ops ops = {
 	.init = sonic_init,
 	.snapshot = sonic_snapshot,
 	.submit = sonic_submit,
+	.port_set = sonic_port_set,
 	.fini = sonic_fini,
 };
 
@@ -160,4 +161,5 @@ const struct drv_class drv_sonic_ocs = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = sonic_explain,
+	.port_set = handle_port_set,
 };

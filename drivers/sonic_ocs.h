@@ -62,6 +62,10 @@ const char *sonic_map_command(int i);
 /* The circuit as read last, or NULL. O(circuits). */
 struct sonic_xc *sonic_find_xc(const struct sonic *s, struct light_xc xc);
 
+/* ---- sonic_ports.c ------------------------------------------------------- */
+
+void sonic_port_set(struct handle *h);
+
 /* ---- sonic_batch.c ------------------------------------------------------- */
 
 void sonic_submit(struct handle *h);

@@ -157,7 +157,7 @@ static int read_port_config(struct sonic *s, char *line, struct err *err)
 	}
 	s->n_in += !is_out;
 	s->n_out += is_out;
-	if (s->h.op != HANDLE_SNAPSHOT || strcmp(word, "normal") == 0) {
+	if (s->h.op == HANDLE_SUBMIT || strcmp(word, "normal") == 0) {
 		return 0;
 	}
 	port = handle_port(&s->h, is_out, index, err);
@@ -253,7 +253,7 @@ static int read_loss(struct sonic *s, char *line, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-enum when { ALWAYS, SNAPSHOT, NEW_SESSION, LOSSES };
+enum when { ALWAYS, SNAPSHOT, NEW_SESSION, LOSSES, PORTS };
 
 /* In this order; the map last of what a batch needs. */
 static const struct {
@@ -265,7 +265,7 @@ static const struct {
 	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", NEW_SESSION, NULL },
 	{ "show version", SNAPSHOT, read_version },
 	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot },
-	{ "show ocs port config", NEW_SESSION, read_port_config },
+	{ "show ocs port config", PORTS, read_port_config },
 	{ "show ocs port status", SNAPSHOT, read_port_status },
 	{ "show ocs factory-insertion-loss", LOSSES, read_loss },
 	{ "show ocs cross-connect config", ALWAYS, read_config },
@@ -286,13 +286,15 @@ static bool wanted(const struct sonic *s, int i)
 	case SNAPSHOT:
 		return snapshot;
 	case NEW_SESSION:
-		return fresh || (snapshot && reads[i].line);
+		return fresh;
+	case PORTS:
+		return fresh || s->h.op != HANDLE_SUBMIT;
 	case LOSSES:
 		return snapshot && s->want_losses && !s->losses;
 	case ALWAYS:
 		break;
 	}
-	return true;
+	return s->h.op != HANDLE_PORT;
 }
 
 static void next_read(struct sonic *s);

@@ -149,4 +149,5 @@ const struct drv_class drv_telescent_cli = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = robot_explain,
+	.cancel = handle_cancel_submit,
 };

@@ -1,6 +1,6 @@
 /*
  * What the files of the TL1 switches have of each other: tl1_session.c talks,
- * tl1_switch.c reads, tl1_batch.c changes. For them alone; dialects see
+ * tl1_switch.c reads, tl1_batch.c and tl1_ports.c change. For them alone; dialects see
  * tl1_switch.h.
  */
 #ifndef WEFT_DRIVERS_TL1_PARTS_H
@@ -37,6 +37,10 @@ void tl1_start_reads(struct tl1_switch *s,
 		     void (*after)(struct tl1_switch *s));
 /* Place of a circuit in s->circuits, or -1. O(circuits). */
 int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc);
+
+/* ---- tl1_ports.c --------------------------------------------------------- */
+
+void tl1_port_set(struct handle *h);
 
 /* ---- tl1_batch.c --------------------------------------------------------- */
 

@@ -69,8 +69,10 @@ static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 
 	switch (r->when) {
 	case TL1_IDENTITY:
-	case TL1_PORTS:
 		return snapshot;
+	case TL1_PORTS:
+		return snapshot ||
+		       (s->h.op == HANDLE_PORT && s->port_was_set);
 	case TL1_SIZE:
 		return snapshot || !line_connected(s->h.line) ||
 		       s->checked_session != line_sessions(s->h.line);
@@ -79,7 +81,7 @@ static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 	case TL1_MAP:
 		break;
 	}
-	return true;
+	return s->h.op != HANDLE_PORT;
 }
 
 static void next_read(struct tl1_switch *s);
@@ -271,6 +273,7 @@ static const struct handle_ops ops = {
 	.init = tl1_init,
 	.snapshot = tl1_snapshot,
 	.submit = tl1_submit,
+	.port_set = tl1_port_set,
 	.stop = tl1_stop,
 	.fini = tl1_fini,
 };

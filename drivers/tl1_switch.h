@@ -104,6 +104,11 @@ struct tl1_dialect {
 	 * activated begins at step 1. */
 	bool (*command)(const struct tl1_switch *s, enum drv_op op, int step,
 			const struct tl1_circuit *c, struct tl1_command *cmd);
+	/* The command that enables or disables a port; NULL: none is known,
+	 * and the class has no port_set. */
+	void (*port_command)(const struct tl1_switch *s,
+			     struct drv_port_id port, bool enable,
+			     struct tl1_command *cmd);
 	/* The port that a report is about: its address at the head of text,
 	 * before a colon. False when that is none. */
 	bool (*port)(const struct tl1_switch *s, const char *text,
@@ -165,6 +170,7 @@ struct tl1_switch {
 					 * about */
 	enum drv_op now_op;
 	bool any_done;			/* something may need verification */
+	bool port_was_set;		/* now its state is read back */
 	int64_t until_ns;		/* of the wait for what was confirmed */
 
 	/* commands about many circuits */

@@ -87,22 +87,47 @@ static void on_due(uv_timer_t *t)
 	buf_reset(&d->said);
 }
 
+static bool may_move(const struct robot_device *d)
+{
+	return d->queue.n && !d->homing && !d->stopped;
+}
+
 static void catch_up(struct robot_device *d)
 {
 	int64_t now = clk_now_ns();
 
-	while (d->queue.n && !d->homing && d->queue.v[0].due_ns <= now) {
+	if (d->homed_ns && d->homed_ns <= now) {
+		d->homed_ns = 0;
+		d->homing = false;
+		buf_str(&d->said, d->words->homed);
+	}
+	while (may_move(d) && d->queue.v[0].due_ns <= now) {
 		struct robot_job j = d->queue.v[0];
 
 		memmove(d->queue.v, d->queue.v + 1,
 			--d->queue.n * sizeof(j));
 		d->words->say(&j, run_job(d, &j), &d->said);
 	}
-	if (d->queue.n && !d->homing) {
-		uv_timer_start(&d->due, on_due, (uint64_t)
-			       (d->queue.v[0].due_ns - now + 999999) / 1000000,
-			       0);
+	if (d->homed_ns || may_move(d)) {
+		int64_t at = d->homed_ns ? d->homed_ns : d->queue.v[0].due_ns;
+
+		uv_timer_start(&d->due, on_due, (uint64_t)(at - now + 999999) /
+						1000000, 0);
 	}
+}
+
+enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c)
+{
+	enum emu_fate fate = emu_set_command(c);
+	int64_t ms = 0;
+
+	if (fate != EMU_EAT) {
+		faults_hold(&d->e->faults, FAULT_MOVE, &ms);
+		d->stopped = true;
+		d->homing = true;
+		d->homed_ns = clk_now_ns() + ms * 1000000;
+	}
+	return fate;
 }
 
 enum emu_fate robot_device_enqueue(struct robot_device *d,
@@ -200,7 +225,8 @@ void robot_device_refresh(struct emu *e, enum emu_news news)
 
 	if (news == EMU_RESTARTED) {
 		d->queue.n = 0;
-		d->homing = false;
+		d->homing = d->stopped = false;
+		d->homed_ns = 0;
 		uv_timer_stop(&d->due);
 	} else if (news == EMU_OTHER_USER) {
 		emu_changes(&d->known, &e->mem, say_change, d);

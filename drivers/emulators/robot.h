@@ -22,6 +22,7 @@ struct robot_device;
 
 struct robot_words {
 	const char *banner, *prompt;
+	const char *homed;	/* said when a homing run is over, or NULL */
 	/* Answers a line; EMU_EAT and the like from robot_request(). */
 	enum emu_fate (*run)(struct robot_device *d, struct emu_client *c,
 			     const char *line, struct buf *out);
@@ -40,6 +41,8 @@ struct robot_device {
 	int *last;		/* [flat port] the port it was connected to */
 	struct devmem known;	/* what was said about the map so far */
 	bool homing;		/* nothing moves until people came */
+	bool stopped;		/* nor until they let it, after that */
+	int64_t homed_ns;	/* a homing run is over then; 0: none */
 };
 
 /* For a dialect's open: e->device is a struct robot_device. WEFT_ENOMEM. */
@@ -57,6 +60,10 @@ bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
 /* Why nothing can be connected there, NULL when it can. */
 const char *robot_device_obstacle(const struct robot_device *d,
 				  struct light_xc xc);
+
+/* A homing run begins; it is over as soon as a move would be, and nothing moves
+ * until d->stopped is lifted. */
+enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c);
 
 /* A move enters the queue, unless a fault has it otherwise. */
 enum emu_fate robot_device_enqueue(struct robot_device *d,

@@ -2,7 +2,7 @@
  * The device side of `rome-cli`: a queue of moves that take their time, and
  * text of its own accord in front of the next echo. Reconstructed: the words
  * of refusals (`ERROR: ...`) but for "Ports are not of the same matrix", and
- * what is said of a move that fails severely.
+ * what is said of a move that fails severely, and when a homing run is refused.
  */
 #include "drivers/rome.h"
 
@@ -85,9 +85,10 @@ static void show_pending(struct robot_device *d, struct buf *out)
 	size_t n = d->queue.n;
 
 	buf_printf(out, "Connection execution status: %s\r\n%s\r\n",
-		   d->homing ? "delayed due to command in process" : "enabled",
-		   d->homing ? "                Perform \"homing run\"\r\n" :
-			       "");
+		   d->homing ? "delayed due to command in process" :
+		   d->stopped ? "disabled" : "enabled",
+		   d->homing && !d->homed_ns ?
+		   "                Perform \"homing run\"\r\n" : "");
 	if (n) {
 		const struct robot_job *j = &d->queue.v[0];
 
@@ -106,10 +107,14 @@ static void show_pending(struct robot_device *d, struct buf *out)
 	}
 }
 
-static void run_homing(struct robot_device *d, struct buf *out)
+static void set_enabled(struct robot_device *d, struct buf *out)
 {
-	d->homing = false;
-	buf_str(out, "RECOVERY FINISHED SUCCESSFULLY\r\n");
+	if (d->homing) {
+		buf_str(out, "ERROR: perform \"homing run\" first\r\n");
+	} else {
+		d->stopped = false;
+		buf_str(out, "OK\r\n");
+	}
 }
 
 static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
@@ -138,7 +143,7 @@ static const struct {
 	{ "show board", show_board },
 	{ "port show", show_ports },
 	{ "connection show pending", show_pending },
-	{ "homing run", run_homing },
+	{ "connection set command-execution enable", set_enabled },
 };
 
 static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
@@ -152,6 +157,9 @@ static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 			shows[i].run(d, out);
 			return EMU_DO;
 		}
+	}
+	if (strcmp(line, "homing run") == 0) {
+		return robot_device_home(d, c);
 	}
 	if (sscanf(line, "connection create E%d to W%d%c", &xc.in, &xc.out,
 		   &rest) == 2) {
@@ -171,6 +179,7 @@ static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 
 static const struct robot_words words = {
 	.prompt = "ROME[OPER]# ",
+	.homed = "RECOVERY FINISHED SUCCESSFULLY\r\n",
 	.run = run_line,
 	.say = say,
 };

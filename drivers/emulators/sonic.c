@@ -26,6 +26,7 @@ struct sonic_device {
 	enum emu_fate fate;
 	struct emu_client *client;	/* who is being answered */
 	int status;			/* of the last command */
+	bool *blocked;			/* [flat port] by command */
 };
 
 static bool holds(const struct sonic_device *d, enum fault_kind kind,
@@ -36,6 +37,12 @@ static bool holds(const struct sonic_device *d, enum fault_kind kind,
 
 	return faults_hold_port(f, kind, devmem_flat_in(m, xc.in)) ||
 	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
+}
+
+static bool is_blocked(const struct sonic_device *d, int flat)
+{
+	return d->blocked[flat] ||
+	       faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, flat);
 }
 
 static bool is_stale(struct sonic_device *d, struct light_xc xc, bool forget)
@@ -103,7 +110,8 @@ static enum drv_state state_of(const struct sonic_device *d,
 {
 	return holds(d, FAULT_CONN_FAILED, xc) ||
 	       holds(d, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
-	       holds(d, FAULT_PORT_DISABLED, xc) ? DRV_BLOCKED :
+	       is_blocked(d, xc.in) ||
+	       is_blocked(d, devmem_flat_out(&d->e->mem, xc.out)) ? DRV_BLOCKED :
 	       holds(d, FAULT_TUNING, xc) || is_on_its_way(d, xc) ?
 	       DRV_TUNING : DRV_TUNED;
 }
@@ -145,8 +153,7 @@ static int show_port_config(struct sonic_device *d, struct buf *out)
 
 		buf_printf(out, "%d%c             %s\n",
 			   b ? i - m->n_in + 1 : i + 1, b ? 'B' : 'A',
-			   faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED,
-					    i) ? "force_blocked" : "normal");
+			   is_blocked(d, i) ? "force_blocked" : "normal");
 	}
 	return 0;
 }
@@ -363,6 +370,32 @@ static int run_words(struct sonic_device *d, char *command, struct buf *out)
 	return run_config(d, words, n, out);
 }
 
+/* `1A force_blocked`. */
+static int set_port_state(struct sonic_device *d, const char *words,
+			  struct buf *out)
+{
+	const struct devmem *m = &d->e->mem;
+	char side, state[16], rest;
+	int n = 0, flat;
+
+	if (sscanf(words, "%d%c %15s%c", &n, &side, state, &rest) != 3 ||
+	    n < 1 || (side != 'A' && side != 'B') ||
+	    n > (side == 'A' ? m->n_in : m->n_out) ||
+	    (strcmp(state, "normal") != 0 &&
+	     strcmp(state, "force_blocked") != 0)) {
+		buf_str(out, "Error: invalid arguments\n");
+		return FAILED;
+	}
+	flat = side == 'A' ? n - 1 : m->n_in + n - 1;
+	d->fate = emu_set_command(d->client);
+	if (d->fate != EMU_EAT && !faults_hold_port(&d->e->faults,
+						    FAULT_IGNORE_PORT, flat)) {
+		d->blocked[flat] = state[0] == 'f';
+	}
+	buf_str(out, "Port state succeeded\n");
+	return 0;
+}
+
 static int run_command(struct sonic_device *d, char *c, struct buf *out)
 {
 	static const char *const quiet[] = { "stty ", "PS1=", "LC_ALL=",
@@ -379,6 +412,9 @@ static int run_command(struct sonic_device *d, char *c, struct buf *out)
 	}
 	if (strncmp(c, "config ocs cross-connect ", 25) == 0) {
 		return run_words(d, c, out);
+	}
+	if (strncmp(c, "config ocs port state ", 22) == 0) {
+		return set_port_state(d, c + 22, out);
 	}
 	for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++) {
 		if (strncmp(c, quiet[i], strlen(quiet[i])) == 0) {
@@ -441,11 +477,15 @@ static int sonic_open(struct emu *e, struct err *err)
 {
 	struct sonic_device *d = calloc(1, sizeof(*d));
 
-	if (!d) {
-		return err_nomem(err);
+	if (d) {
+		d->blocked = calloc((size_t)e->mem.n_ports, sizeof(bool));
+		d->made_ns = calloc((size_t)e->mem.n_in, sizeof(*d->made_ns));
 	}
-	d->made_ns = calloc((size_t)e->mem.n_in, sizeof(*d->made_ns));
-	if (!d->made_ns) {
+	if (!d || !d->blocked || !d->made_ns) {
+		if (d) {
+			free(d->blocked);
+			free(d->made_ns);
+		}
 		free(d);
 		return err_nomem(err);
 	}
@@ -460,6 +500,7 @@ static void sonic_close(struct emu *e)
 
 	vec_fini(&d->stale);
 	free(d->made_ns);
+	free(d->blocked);
 	free(d);
 }
 
@@ -496,6 +537,7 @@ static void sonic_refresh(struct emu *e, enum emu_news news)
 
 	if (news == EMU_RESTARTED) {
 		d->stale.n = 0;
+		memset(d->blocked, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	}
 }
 

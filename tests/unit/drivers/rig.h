@@ -402,6 +402,39 @@ static inline void rig_expect_program(struct rig *r,
 	light_ring_fini(&one);
 }
 
+/* drv_port_set and drv_recover; WEFT_EUNSUPPORTED and WEFT_EINVAL are answered
+ * at once. */
+static inline int rig_port(struct rig *r, bool is_out, int index, bool enable)
+{
+	const struct drv_port_id port = { is_out, index };
+	int rc;
+
+	r->n_answers = 0;
+	r->inside = true;
+	rc = drv_port_set(r->dev, port, enable, rig_on_submit, r, &r->err);
+	r->inside = false;
+	if (rc == 0) {
+		rig_wait(r);
+		assert_int_equal(r->n_outcomes, 1);
+	}
+	return rc ? rc : r->rc;
+}
+
+static inline int rig_recover(struct rig *r, enum drv_recovery what)
+{
+	int rc;
+
+	r->n_answers = 0;
+	r->inside = true;
+	rc = drv_recover(r->dev, what, rig_on_submit, r, &r->err);
+	r->inside = false;
+	if (rc == 0) {
+		rig_wait(r);
+		assert_int_equal(r->n_outcomes, 1);
+	}
+	return rc ? rc : r->rc;
+}
+
 /* Lets the loop run until an event of this kind has come. */
 static inline const struct rig_event *rig_wait_event(struct rig *r,
 						     enum drv_event_kind kind)
