@@ -24,6 +24,7 @@ struct run {
 	int64_t begun_ns;
 	int first;		/* ports known when it began, -1: not begun */
 	int told;		/* tenths that a line was printed for */
+	int64_t moves;		/* that were made when it was */
 };
 
 /* "dir/lab.yaml" with another end: "dir/lab.found.yaml". */
@@ -107,46 +108,80 @@ static int load_state(const char *path, bool again, const struct walker *w,
 
 /* ---- progress ---- */
 
-static void draw(struct run *r, int done, int total, const char *text)
+/* ", left: 24min", by the moves of robots where there are some, and otherwise
+ * by what took how long so far; "" when nobody knows. */
+static void time_left(const struct run *r, const struct power_progress *now,
+		      char text[64])
 {
-	char cells[BAR_CELLS + 1], left[32] = "";
-	int64_t took = clk_now_ns() - r->begun_ns;
-	int fresh = done - r->first;
-	int full = total ? done * BAR_CELLS / total : 0;
+	double took = (double)(clk_now_ns() - r->begun_ns), ns = 0;
+	int fresh = now->done - r->first;
+	char left[32];
+
+	text[0] = '\0';
+	if (now->moves_left > 0) {
+		ns = (double)now->left_ns;
+	} else if (fresh > 0) {
+		ns = took / fresh * (now->total - now->done);
+	}
+	if (ns > 0) {
+		unit_human(UNIT_NS, ns, left, sizeof(left));
+		snprintf(text, 64, ", left: %s", left);
+	}
+}
+
+/* "4 of 24 moves, ", of robots. */
+static void moves_made(const struct power_progress *now, char text[64])
+{
+	text[0] = '\0';
+	if (now->moves_left > 0) {
+		snprintf(text, 64, "%lld of %lld moves, ",
+			 (long long)now->moves,
+			 (long long)(now->moves + now->moves_left));
+	}
+}
+
+static void draw(struct run *r, const struct power_progress *now)
+{
+	char cells[BAR_CELLS + 1], left[64], moves[64];
+	int full = now->total ? now->done * BAR_CELLS / now->total : 0;
 
 	memset(cells, '-', BAR_CELLS);
 	memset(cells, '#', (size_t)full);
 	cells[BAR_CELLS] = '\0';
-	if (fresh > 0) {
-		unit_human(UNIT_NS, (double)took / fresh * (total - done),
-			   left, sizeof(left));
-	}
-	fprintf(stderr, "\r\033[K[%s] %d/%d %s%s%s", cells, done, total, text,
-		left[0] ? ", left: " : "", left);
+	moves_made(now, moves);
+	time_left(r, now, left);
+	fprintf(stderr, "\r\033[K[%s] %d/%d %s%s%s", cells, now->done,
+		now->total, moves, now->text, left);
 	fflush(stderr);
 }
 
-/* Without a terminal: a line for each tenth, or with -v for each circuit. */
-static void say_line(struct run *r, int done, int total, const char *text)
+/* Without a terminal: a line for each tenth, or for each circuit with -v and
+ * where robots move. */
+static void say_line(struct run *r, const struct power_progress *now)
 {
-	int tenth = total ? done * 10 / total : 0;
+	int tenth = now->total ? now->done * 10 / now->total : 0;
+	bool tell = tenth > r->told || now->moves != r->moves;
+	char left[64], moves[64];
 
-	cli_say(r->c, tenth > r->told ? CLI_NORMAL : CLI_VERBOSE,
-		"%d/%d %s", done, total, text);
+	moves_made(now, moves);
+	time_left(r, now, left);
+	cli_say(r->c, tell ? CLI_NORMAL : CLI_VERBOSE, "%d/%d %s%s%s",
+		now->done, now->total, moves, now->text, left);
 	r->told = tenth > r->told ? tenth : r->told;
+	r->moves = now->moves;
 }
 
-static int step(struct run *r, int done, int total, const char *text,
+static int step(struct run *r, const struct power_progress *now,
 		struct err *err)
 {
 	if (r->first < 0) {
-		r->first = done;
+		r->first = now->done;
 		r->begun_ns = clk_now_ns();
 	}
 	if (r->bar) {
-		draw(r, done, total, text);
+		draw(r, now);
 	} else {
-		say_line(r, done, total, text);
+		say_line(r, now);
 	}
 	if (cli_interrupted) {
 		return 1;
@@ -157,15 +192,19 @@ static int step(struct run *r, int done, int total, const char *text,
 static int on_step(const struct bringup *b, int done, int total,
 		   const char *text, void *arg, struct err *err)
 {
+	const struct power_progress now = { .done = done, .total = total,
+					    .text = text };
+
 	(void)b;
-	return step(arg, done, total, text, err);
+	return step(arg, &now, err);
 }
 
-static int on_power_step(const struct power *p, int done, int total,
-			 const char *text, void *arg, struct err *err)
+static int on_power_step(const struct power *p,
+			 const struct power_progress *now, void *arg,
+			 struct err *err)
 {
 	(void)p;
-	return step(arg, done, total, text, err);
+	return step(arg, now, err);
 }
 
 /* ---- what was found ---- */
@@ -236,12 +275,34 @@ static void out_power_finding(struct out *o, const struct power_finding *d)
 	out_end(o);
 }
 
+/* Fibres that nothing measures, and what robots had to do. */
+static int out_power(struct out *o, const struct power *p, struct err *err)
+{
+	char (*v)[256];
+	int n, rc = power_unseen(p, &v, &n, err);
+
+	if (rc == 0 && n) {
+		out_array(o, "unseen");
+		for (int i = 0; i < n; i++) {
+			out_str(o, NULL, v[i]);
+		}
+		out_end(o);
+	}
+	if (rc == 0 && p->moves) {
+		out_int(o, "moves", p->moves);
+	}
+	free(v);
+	return rc;
+}
+
 /* One of the arrays is NULL. */
-static int print_findings(struct cli *c, const struct model_fabric *f,
+static int print_findings(struct cli *c, const struct walker *w,
+			  const struct model_fabric *f,
 			  const struct bringup_finding *v,
 			  const struct power_finding *power, int n,
 			  const char *corrected, struct err *err)
 {
+	int rc = 0;
 	struct out *o = out_new(c->format);
 
 	if (o) {
@@ -256,9 +317,10 @@ static int print_findings(struct cli *c, const struct model_fabric *f,
 			}
 		}
 		out_end(o);
+		rc = w->power ? out_power(o, w->power, err) : 0;
 		out_str(o, "corrected", n ? corrected : NULL);
 	}
-	return cli_print(o, err);
+	return rc ? rc : cli_print(o, err);
 }
 
 static int finish(struct cli *c, const struct model_fabric *f,
@@ -277,7 +339,7 @@ static int finish(struct cli *c, const struct model_fabric *f,
 		rc = write_packed(w, corrected, pack_corrected, err);
 	}
 	if (rc == 0) {
-		rc = print_findings(c, f, v, power, n, corrected, err);
+		rc = print_findings(c, w, f, v, power, n, corrected, err);
 	}
 	free(v);
 	free(power);
@@ -297,17 +359,29 @@ static int run_frames(struct run *r, struct err *err)
 	return rc;
 }
 
+static int read_options(struct cli *c, struct power_options *options,
+			struct err *err)
+{
+	*options = (struct power_options){ .keep = cli_has(c,
+							   "keep-circuits") };
+	return cli_opt_int(c, "moves", 0, INT32_MAX, &options->max_moves, err);
+}
+
 static int walk(struct cli *c, const struct walker *w, const char *state,
 		struct err *err)
 {
+	struct power_options options;
 	struct run r = { .c = c, .walker = w, .state = state, .first = -1,
 			 .bar = isatty(STDERR_FILENO) &&
 				c->talk == CLI_NORMAL };
 	struct err own = { 0 };
-	int kept, rc;
+	int kept, rc = read_options(c, &options, err);
 
+	if (rc) {
+		return rc;
+	}
 	cli_catch_signals();
-	rc = w->power ? power_run(w->power, on_power_step, &r, err) :
+	rc = w->power ? power_run(w->power, &options, on_power_step, &r, err) :
 			run_frames(&r, err);
 	if (r.first >= 0 || rc == 0) {
 		kept = write_packed(w, state, pack, &own);

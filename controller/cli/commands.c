@@ -245,6 +245,10 @@ static const struct cli_option emulate_options[] = {
 
 static const struct cli_option bringup_options[] = {
 	{ 0, "again", NULL, "begin anew, whatever an earlier one found", NULL },
+	{ 0, "keep-circuits", NULL, "leave the circuits that panels hold, and "
+	  "their ports, as they are", NULL },
+	{ 0, "moves", "N", "let robots make so many moves (default: none)",
+	  NULL },
 	END,
 };
 

@@ -1,10 +1,9 @@
 /* Fibres between switches as found against as written; see power.h. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/testbed/power.h"
+#include "controller/testbed/blind.h"
 
 /* ---- words ---- */
 
@@ -67,8 +66,32 @@ static bool rx_is_gone(const struct power *p, const struct model_port *h)
 
 static bool tx_is_dark(const struct power *p, const struct model_port *h)
 {
-	return h->tx_device >= 0 &&
-	       !has_light(p->devices[h->tx_device].in[h->tx_port]);
+	const struct power_device *dev = h->tx_device < 0 ? NULL :
+					 &p->devices[h->tx_device];
+
+	return dev && (dev->blind ? dev->seen[h->tx_port] == POWER_DARK :
+				    !has_light(dev->in[h->tx_port]));
+}
+
+/* Light could be seen behind a blind device, and none was that told of the
+ * input or output. */
+static bool could_tell(const struct power *p, int device, bool out, int port)
+{
+	const struct model_device *m = &p->fabric->devices[device];
+	int n = out ? m->n_in : m->n_out;
+
+	for (int i = 0; i < n && blind_has_way(p, device, out, port); i++) {
+		if (blind_has_way(p, device, !out, i)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_unseen(const struct power *p, int device, int in)
+{
+	return p->devices[device].blind &&
+	       p->devices[device].seen[in] == POWER_UNSEEN;
 }
 
 static void compare_host(struct list *l, const struct model_port *h)
@@ -86,6 +109,12 @@ static void compare_host(struct list *l, const struct model_port *h)
 		snprintf(d->fibre, sizeof(d->fibre), "%.250s.tx", h->name);
 	}
 	if (dark) {
+		put_place(p, h->tx_device, "in", h->tx_port, d->written);
+	}
+	if (h->tx_device >= 0 && is_unseen(p, h->tx_device, h->tx_port) &&
+	    could_tell(p, h->tx_device, false, h->tx_port)) {
+		d = add(l, BRINGUP_UNLIT);
+		snprintf(d->fibre, sizeof(d->fibre), "%.250s.tx", h->name);
 		put_place(p, h->tx_device, "in", h->tx_port, d->written);
 	}
 	if (rx_is_gone(p, h)) {
@@ -135,12 +164,40 @@ static struct power_finding *add_trunk(struct list *l, enum bringup_kind kind,
 	return d;
 }
 
+/* Nothing that measures can tell of it, but what was seen all the same. */
+static bool trunk_is_unseen(const struct power *p, const struct model_trunk *t)
+{
+	const struct power_far *far = far_of(p, t);
+
+	if (p->devices[t->from_device].blind && far->way == POWER_UNKNOWN) {
+		return !could_tell(p, t->from_device, true, t->from_port);
+	}
+	return far->way == POWER_NOTHING &&
+	       is_unseen(p, t->to_device, t->to_port) &&
+	       !could_tell(p, t->to_device, false, t->to_port);
+}
+
+/* A fibre into a blind device that was never seen through. */
+static bool trunk_is_unlit(const struct power *p, const struct model_trunk *t)
+{
+	return far_of(p, t)->way == POWER_NOTHING &&
+	       is_unseen(p, t->to_device, t->to_port);
+}
+
 static void compare_trunk(struct list *l, int index)
 {
 	const struct model_fabric *f = l->p->fabric;
 	const struct model_trunk *t = &f->trunks[index];
 	const struct power_far *far = far_of(l->p, t);
 	struct power_finding *d;
+
+	if (trunk_is_unseen(l->p, t)) {
+		return;
+	}
+	if (trunk_is_unlit(l->p, t)) {
+		add_trunk(l, BRINGUP_UNLIT, t);
+		return;
+	}
 
 	if (far->way == POWER_INPUT && far->fibre_mdb > limit_of(t)) {
 		d = add_trunk(l, BRINGUP_LOSSY, t);
@@ -180,7 +237,7 @@ static void compare_output(struct list *l, int device, int port)
 		d = add(l, BRINGUP_UNWRITTEN);
 		put_place(l->p, device, "out", port, d->found);
 	}
-	if (far->way == POWER_UNKNOWN || far->in < 0 ||
+	if (dev->blind || far->way == POWER_UNKNOWN || far->in < 0 ||
 	    (!dark && (!m->loss_mdb ||
 		       far->path_mdb <= m->loss_mdb + POWER_SLACK_MDB))) {
 		return;
@@ -197,7 +254,7 @@ static void compare_device(struct list *l, int device)
 	const struct model_device *m = &l->p->fabric->devices[device];
 
 	for (int i = 0; i < m->n_in; i++) {
-		if (m->in_port[i] < 0 &&
+		if (m->in_port[i] < 0 && !l->p->devices[device].blind &&
 		    has_light(l->p->devices[device].in[i])) {
 			struct power_finding *d = add(l, BRINGUP_UNWRITTEN);
 
@@ -209,12 +266,73 @@ static void compare_device(struct list *l, int device)
 	}
 }
 
+/* The fibre into a blind device's input, as the file has it. */
+static void put_feeder(const struct power *p, const struct power_try *t,
+		       char out[256])
+{
+	const struct model_device *m = &p->fabric->devices[t->device];
+	int host = m->in_port[t->xc.in];
+
+	if (t->from_device >= 0) {
+		put_place(p, t->from_device, "out", t->from_out, out);
+	} else if (host >= 0) {
+		snprintf(out, 256, "%.250s.tx", p->fabric->ports[host].name);
+	} else {
+		put_place(p, t->device, "in", t->xc.in, out);
+	}
+}
+
+/* An earlier try told it. */
+static bool is_told(const struct power *p, size_t k, enum blind_fault fault)
+{
+	const struct power_try *t = &p->tries.v[k];
+
+	for (size_t i = 0; i < k; i++) {
+		const struct power_try *e = &p->tries.v[i];
+
+		if (e->device == t->device && fault != BLIND_AT_PATH &&
+		    (fault == BLIND_AT_IN ? e->xc.in == t->xc.in :
+					    e->xc.out == t->xc.out) &&
+		    blind_judge(p, e) == fault) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What loses too much on a way through a blind device. */
+static void compare_try(struct list *l, size_t k)
+{
+	const struct power_try *t = &l->p->tries.v[k];
+	enum blind_fault fault = blind_judge(l->p, t);
+	struct power_finding *d;
+
+	if (fault == BLIND_GOOD || is_told(l->p, k, fault)) {
+		return;
+	}
+	d = add(l, BRINGUP_LOSSY);
+	d->loss_mdb = t->loss_mdb;
+	d->limit_mdb = t->limit_mdb;
+	if (fault == BLIND_AT_IN) {
+		put_feeder(l->p, t, d->fibre);
+		put_place(l->p, t->device, "in", t->xc.in, d->found);
+	} else if (fault == BLIND_AT_OUT) {
+		put_place(l->p, t->device, "out", t->xc.out, d->fibre);
+		put_place(l->p, t->to_device, "in", t->to_port, d->found);
+	} else {
+		snprintf(d->fibre, sizeof(d->fibre), "%.200s.in%d -> out%d",
+			 l->p->fabric->devices[t->device].name, t->xc.in + 1,
+			 t->xc.out + 1);
+	}
+}
+
 int power_findings(const struct power *p, struct power_finding **v, int *n,
 		   struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	struct list l = { .p = p };
-	size_t most = 2 * (size_t)f->n_ports + 2 * (size_t)f->n_trunks + 1;
+	size_t most = 3 * (size_t)f->n_ports + 2 * (size_t)f->n_trunks +
+		      p->tries.n + 1;
 
 	for (int d = 0; d < f->n_devices; d++) {
 		most += (size_t)f->devices[d].n_in +
@@ -235,7 +353,47 @@ int power_findings(const struct power *p, struct power_finding **v, int *n,
 	for (int d = 0; d < f->n_devices; d++) {
 		compare_device(&l, d);
 	}
+	for (size_t k = 0; k < p->tries.n; k++) {
+		compare_try(&l, k);
+	}
 	*n = l.n;
+	return 0;
+}
+
+/* ---- what nobody can see ---- */
+
+static void add_unseen_host(const struct power *p, const struct model_port *h,
+			    char (*v)[256], int *n)
+{
+	if (h->tx_device >= 0 && is_unseen(p, h->tx_device, h->tx_port) &&
+	    !could_tell(p, h->tx_device, false, h->tx_port)) {
+		snprintf(v[(*n)++], sizeof(*v), "%.250s.tx", h->name);
+	}
+	if (h->rx_device >= 0 && p->devices[h->rx_device].blind) {
+		snprintf(v[(*n)++], sizeof(*v), "%.250s.rx", h->name);
+	}
+}
+
+int power_unseen(const struct power *p, char (**v)[256], int *n,
+		 struct err *err)
+{
+	const struct model_fabric *f = p->fabric;
+
+	*n = 0;
+	*v = calloc(2 * (size_t)f->n_ports + (size_t)f->n_trunks + 1,
+		    sizeof(**v));
+	if (!*v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < f->n_ports; i++) {
+		add_unseen_host(p, &f->ports[i], *v, n);
+	}
+	for (int i = 0; i < f->n_trunks; i++) {
+		if (trunk_is_unseen(p, &f->trunks[i])) {
+			put_place(p, f->trunks[i].from_device, "out",
+				  f->trunks[i].from_port, (*v)[(*n)++]);
+		}
+	}
 	return 0;
 }
 
@@ -284,6 +442,19 @@ static int32_t loss_to_write(const struct power *p, const struct power_far *far,
 	       far->fibre_mdb <= limit_of(t) ? t->loss_mdb : far->fibre_mdb;
 }
 
+/* Another fibre was found at its end. */
+static bool is_taken(const struct power *p, const struct model_trunk *t)
+{
+	for (int d = 0; d < p->fabric->n_devices; d++) {
+		for (int i = 0; i < p->fabric->devices[d].n_out; i++) {
+			if (leads_to(&p->devices[d].far[i], t)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 static void put_trunks(struct buf *out, const struct power *p)
 {
 	const struct model_fabric *f = p->fabric;
@@ -304,7 +475,8 @@ static void put_trunks(struct buf *out, const struct power *p)
 	for (int i = 0; i < f->n_trunks; i++) {
 		const struct model_trunk *t = &f->trunks[i];
 
-		if (far_of(p, t)->way == POWER_UNKNOWN) {
+		if (far_of(p, t)->way == POWER_UNKNOWN ||
+		    (trunk_is_unlit(p, t) && !is_taken(p, t))) {
 			put_place(p, t->from_device, "out", t->from_port,
 				  from);
 			put_place(p, t->to_device, "in", t->to_port, to);
@@ -325,134 +497,5 @@ int power_yaml(const struct power *p, struct buf *out, struct err *err)
 	put_trunks(&fibres, p);
 	rc = bringup_rewrite(p->fabric, &fibres, out, err);
 	buf_fini(&fibres);
-	return rc;
-}
-
-/* ---- the state file ---- */
-
-static json_t *pack_device(const struct power_far *far, int n)
-{
-	json_t *v = json_array();
-
-	for (int i = 0; v && i < n; i++) {
-		json_array_append_new(v, json_pack("[i,i,i,i,i,i]",
-			(int)far[i].way, far[i].device, far[i].port, far[i].in,
-			far[i].path_mdb, far[i].fibre_mdb));
-	}
-	return v;
-}
-
-int power_save(const struct power *p, struct buf *out, struct err *err)
-{
-	json_t *devices = json_array(), *lit = json_array(), *root;
-	char *text;
-
-	for (int d = 0; d < p->fabric->n_devices; d++) {
-		json_array_append_new(devices, pack_device(p->devices[d].far,
-					p->fabric->devices[d].n_out));
-	}
-	for (int i = 0; i < p->n_lit; i++) {
-		json_array_append_new(lit, json_pack("[i,i,i]",
-			p->lit[i].device, p->lit[i].xc.in, p->lit[i].xc.out));
-	}
-	root = json_pack("{s:s,s:s,s:o,s:o}", "weft", "bringup power",
-			 "fabric", p->fabric->hash, "lit", lit, "devices",
-			 devices);
-	text = root ? json_dumps(root, JSON_INDENT(1) | JSON_COMPACT) : NULL;
-	json_decref(root);
-	if (!text) {
-		return err_nomem(err);
-	}
-	buf_printf(out, "%s\n", text);
-	free(text);
-	return 0;
-}
-
-static bool is_port(const struct model_fabric *f, int device, bool out,
-		    int port)
-{
-	return device >= 0 && device < f->n_devices && port >= 0 &&
-	       port < (out ? f->devices[device].n_out :
-			     f->devices[device].n_in);
-}
-
-static bool load_far(const struct model_fabric *f, int device, json_t *item,
-		     struct power_far *far)
-{
-	int way;
-
-	if (json_unpack(item, "[i,i,i,i,i,i!]", &way, &far->device, &far->port,
-			&far->in, &far->path_mdb, &far->fibre_mdb) != 0 ||
-	    way < POWER_UNKNOWN || way > POWER_OUTPUT ||
-	    (way >= POWER_NOTHING && far->in != -1 &&
-	     !is_port(f, device, false, far->in))) {
-		return false;
-	}
-	far->way = (enum power_way)way;
-	return way < POWER_INPUT ||
-	       is_port(f, far->device, way == POWER_OUTPUT, far->port);
-}
-
-static bool load_devices(struct power *p, json_t *devices)
-{
-	const struct model_fabric *f = p->fabric;
-	bool ok = json_array_size(devices) == (size_t)f->n_devices;
-
-	for (int d = 0; ok && d < f->n_devices; d++) {
-		json_t *v = json_array_get(devices, (size_t)d);
-		size_t n = (size_t)f->devices[d].n_out;
-
-		ok = json_array_size(v) == n;
-		for (size_t i = 0; ok && i < n; i++) {
-			ok = load_far(f, d, json_array_get(v, i),
-				      &p->devices[d].far[i]);
-		}
-	}
-	return ok;
-}
-
-static bool load_lit(struct power *p, json_t *lit)
-{
-	size_t n = json_array_size(lit);
-	bool ok = n <= (size_t)p->fabric->n_devices;
-
-	for (size_t i = 0; ok && i < n; i++) {
-		struct power_circuit *c = &p->lit[i];
-
-		ok = json_unpack(json_array_get(lit, i), "[i,i,i!]",
-				 &c->device, &c->xc.in, &c->xc.out) == 0 &&
-		     is_port(p->fabric, c->device, false, c->xc.in) &&
-		     is_port(p->fabric, c->device, true, c->xc.out);
-	}
-	p->n_lit = ok ? (int)n : 0;
-	return ok;
-}
-
-int power_load(struct power *p, const char *data, size_t len,
-	       struct err *err)
-{
-	json_error_t where;
-	json_t *root = json_loadb(data, len, JSON_REJECT_DUPLICATES, &where);
-	const char *what = NULL, *hash = NULL;
-	json_t *devices = NULL, *lit = NULL;
-	int rc = 0;
-
-	if (!root) {
-		return err_set(err, WEFT_EINVAL, "line %d: %s", where.line,
-			       where.text);
-	}
-	if (json_unpack(root, "{s:s,s:s,s:o,s:o}", "weft", &what, "fabric",
-			&hash, "lit", &lit, "devices", &devices) != 0 ||
-	    strcmp(what, "bringup power") != 0) {
-		rc = err_set(err, WEFT_EINVAL, "no state of a bring-up with "
-			     "power");
-	} else if (strcmp(hash, p->fabric->hash) != 0) {
-		rc = err_set(err, WEFT_ESTALE, "it is of another text of the "
-			     "fabric");
-	} else if (!load_devices(p, devices) || !load_lit(p, lit)) {
-		rc = err_set(err, WEFT_EINVAL, "its ports are not those of "
-			     "the fabric");
-	}
-	json_decref(root);
 	return rc;
 }

@@ -284,7 +284,7 @@ int bringup_rewrite(const struct model_fabric *f, const struct buf *fibres,
 	}
 	rc = model_parse("the fabric as found", out->data, out->len, &again,
 			 &errs);
-	if (rc && errs.n) {
+	if (rc && errs.n && err) {
 		*err = errs.v[0];
 	}
 	err_list_fini(&errs);

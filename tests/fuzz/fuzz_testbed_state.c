@@ -7,6 +7,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
+static const char rest[] =
+	"switches:\n  - { name: s, size: 2x2, driver: linux-tc, "
+	"options: { fabric: t } }\n"
+	"fibres:\n  - { from: \"h[0-1].p0\", to: \"s.[1-2]\" }\n";
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct bringup *b = NULL;
@@ -14,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct buf out = { 0 };
 	int n;
 
-	if (bringup_new(two_hosts("linux-tc, options: { fabric: t }"), &b, NULL)) {
+	if (bringup_new(two_hosts(rest), &b, NULL)) {
 		abort();
 	}
 	if (bringup_load(b, (const char *)data, len, NULL) == 0) {

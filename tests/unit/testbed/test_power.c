@@ -180,16 +180,25 @@ static void state_file_comes_back(void **state)
 	struct model_fabric *f;
 	struct power *p = found(&f), *q;
 	struct buf out = { 0 }, again = { 0 };
+	const struct power_try seen = { 0, { 1, 2 }, 1, 3, POWER_INPUT, 1, 2,
+					4000, POWER_NO_LOSS };
 
 	(void)state;
 	p->n_lit = 1;
-	p->lit[0] = (struct power_circuit){ 1, { 2, 3 }, true };
+	p->lit[0] = (struct power_circuit){ 1, { 2, 3 }, true, true };
+	p->has_levels = true;
+	assert_int_equal(vec_push(&p->tries, seen), 0);
 	assert_int_equal(power_save(p, &out, NULL), 0);
 	assert_int_equal(power_new(f, &q, NULL), 0);
 	assert_int_equal(power_load(q, out.data, out.len, NULL), 0);
 	assert_int_equal(q->n_lit, 1);
 	assert_int_equal(q->lit[0].xc.out, 3);
 	assert_false(q->lit[0].made);	/* the switch is asked */
+	assert_true(q->lit[0].going);
+	assert_true(q->has_levels);
+	assert_int_equal(q->devices[1].in[1], LIT);
+	assert_int_equal(q->tries.n, 1);
+	assert_memory_equal(&q->tries.v[0], &seen, sizeof(seen));
 	assert_int_equal(power_save(q, &again, NULL), 0);
 	assert_string_equal(out.data, again.data);
 	f->hash[0] ^= 1;

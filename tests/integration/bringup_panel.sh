@@ -1,0 +1,117 @@
+#!/bin/bash
+# A robotic panel between the lasers of hosts and a switch, and between that
+# switch and another one: it measures nothing, and its moves take their time.
+# Wiring that is not as written: two fibres exchanged, one dead on each side, a
+# pair reversed, one that loses too much. Killed in a move, it goes on.
+source "$(dirname "$0")/../lib.sh"
+BIN=$BUILD/asan
+PATH=$BIN:$PATH
+
+mkdir "$T/light"
+# Lasers of h0..h7 end at inputs 1 to 8 of the panel, outputs 1 to 8 lead to
+# ocs0. ocs0 goes back to the panel's inputs 9 to 12, whose outputs 9 to 12 lead
+# to ocs1; outputs 13 to 16 lead to hosts.
+good() {
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		echo "laser rome0.in$i -3.0"
+		echo "fibre rome0.out$i ocs0.in$i 0.5"
+	done
+	for i in 9 10 11 12; do
+		echo "fibre ocs0.out$i rome0.in$i 0.5"
+		echo "fibre rome0.out$i ocs1.in$i 0.5"
+	done
+}
+good >"$T/good"
+cp "$T/good" "$T/light/wiring"
+emulator rome0 rome-cli 16x16 --lab "$T/light" --fault move=40 || exit 1
+emulator ocs0 polatis-scpi 12x12 --lab "$T/light" || exit 1
+emulator ocs1 polatis-tl1 12x12 --lab "$T/light" || exit 1
+
+cat >"$T/lab.yaml" <<END
+weft: 1
+fabric: panelled
+hosts:
+  - { name: "h[0-7]", ports: "p0", rate: 100Gbps, launch: -3dBm }
+switches:
+  - { name: ocs0, size: 12x12, driver: polatis-scpi, address: "${ADDR[ocs0]}", loss: 1.5dB, options: { power: both, gap_ms: 0 } }
+  - { name: ocs1, size: 12x12, driver: polatis-tl1, address: "${ADDR[ocs1]}", loss: 1.5dB, options: { power: yes, gap_ms: 0 } }
+panels:
+  - { name: rome0, size: 16x16, driver: rome-cli, address: "${ADDR[rome0]}", options: { poll_ms: 20, gap_ms: 0, wear_limit: 100 } }
+fibres:
+  - { from: "h[0-7].p0.tx", to: "rome0.in[1-8]" }
+  - { from: "rome0.out[1-8]", to: "ocs0.in[1-8]", loss: 0.5dB }
+  - { from: "ocs0.out[9-12]", to: "rome0.in[9-12]", loss: 0.5dB }
+  - { from: "rome0.out[9-12]", to: "ocs1.in[9-12]", loss: 0.5dB }
+  - { from: "rome0.out[13-16]", to: "h[0-3].p0.rx" }
+jobs: []
+END
+dark() {
+	local s
+	for s in rome0 ocs0 ocs1; do
+		[[ $(control $s map) == ok ]] || return 1
+	done
+}
+find_one() { # WHAT FILTER
+	[[ $(jq "[.findings[] | select($2)] | length" "$T/out") == 1 ]]
+	tap "$1"
+}
+B=(weft bringup "$T/lab.yaml" --format json)
+
+expect 65 "robots move nothing unasked" "${B[@]}"
+has err "how many moves, and how long" 'rome0: robots have to make 24 moves, which takes about 48'
+has err "and how to let them" '--moves'
+[[ $(sets rome0) == 0 ]]
+tap "none was made"
+expect 65 "less than it takes is not begun" "${B[@]}" --moves 23
+[[ $(sets rome0) == 0 ]]
+tap "none was made then either"
+expect 0 "wired as written" "${B[@]}" --moves 24
+[[ $(jq .differences "$T/out") == 0 && $(jq .moves "$T/out") == 24 && $(sets rome0) == 24 ]]
+tap "nothing differs, and it took two moves for each pair of fibres"
+[[ $(jq -c '[.unseen[]]' "$T/out") == '["h0.p0.rx","h1.p0.rx","h2.p0.rx","h3.p0.rx"]' ]]
+tap "what nothing measures is unseen"
+has err "the moves are counted, with the time that is left" '2 of 24 moves, .*left: '
+dark
+tap "no circuit is left"
+
+# Out 5 and 6 of the panel exchanged, h2 dark, out 7 broken, out 8 laid to an
+# output of ocs0, out 10 dirty, and ocs0's 11 and 12 exchanged at the panel.
+sed -e 's/rome0.out5 ocs0.in5/rome0.out5 ocs0.in6/;t' \
+	-e 's/rome0.out6 ocs0.in6/rome0.out6 ocs0.in5/' \
+	-e '/laser rome0.in3/d' -e '/rome0.out7/d' \
+	-e 's/rome0.out8 ocs0.in8/rome0.out8 ocs0.out8/' \
+	-e 's/rome0.out10 ocs1.in10 0.5/rome0.out10 ocs1.in10 4.5/' \
+	-e 's/ocs0.out11 rome0.in11/ocs0.out11 rome0.in12/;t' \
+	-e 's/ocs0.out12 rome0.in12/ocs0.out12 rome0.in11/' \
+	"$T/good" >"$T/light/wiring"
+control rome0 clear >/dev/null
+control rome0 "fault move=400" >/dev/null
+"${B[@]}" --again --moves 60 >"$T/out" 2>"$T/first" &
+PID[bringup]=$!
+wait_for 60 grep -q 'rome0.in4 -> out4' "$T/first"
+stop bringup KILL
+[[ $(control rome0 map) != *3,3* ]]
+tap "killed while the robot moves"
+control rome0 clear >/dev/null
+control rome0 "fault move=40" >/dev/null
+expect 2 "it goes on and finds differences" "${B[@]}" -v --moves 60
+! grep -qE 'rome0.in2 -> out2( |$)' "$T/err"
+tap "what was known is not moved again"
+dark
+tap "no circuit is left"
+find_one "the exchanged fibres out of the panel are named" \
+	'.kind == "swapped" and .fibre == "rome0.out5" and .with == "rome0.out6" and .found == "ocs0.in6"'
+find_one "and those into it" \
+	'.kind == "swapped" and .fibre == "ocs0.out11" and .with == "ocs0.out12" and .found == "rome0.in12"'
+find_one "the dark host is named" \
+	'.kind == "missing" and .fibre == "h2.p0.tx" and .written == "rome0.in3"'
+find_one "the broken fibre is named" \
+	'.kind == "missing" and .fibre == "rome0.out7" and .written == "ocs0.in7"'
+find_one "the reversed one is named" \
+	'.kind == "reversed" and .fibre == "rome0.out8" and .found == "ocs0.out8"'
+find_one "the lossy one is named, with the loss of the way" \
+	'.kind == "lossy" and .fibre == "rome0.out10" and .loss_db > 5 and .limit_db <= 3 and .found == "ocs1.in10"'
+[[ $(jq .differences "$T/out") == 6 ]]
+tap "and nothing else is"
+finish
