@@ -142,6 +142,9 @@ const struct apply_device *apply_devices(const struct apply *a, int *n);
 void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
 		struct apply_loss *out);
 
+/* Measured power is planned with while it is no older. */
+#define APPLY_POWER_AGE_NS ((int64_t)300 * 1000000000)
+
 /* A base for planning `fabric` (which may be another than the present) from
  * intent and last readings. Valid until the next call or change of state. */
 int apply_plan_base(struct apply *a, const struct model_fabric *fabric,

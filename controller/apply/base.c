@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/clk.h"
 #include "lib/base/vec.h"
 
 /* Memory behind one plan base. Programs are borrowed from devices and open
@@ -19,6 +20,8 @@ static void light_fini(struct plan_light *l)
 	free((void *)l->bad_in);
 	free((void *)l->bad_out);
 	free((void *)l->dead);
+	free((void *)l->losses);
+	free((void *)l->powers);
 }
 
 void base_free(struct base *b)
@@ -119,6 +122,81 @@ static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
 	return 0;
 }
 
+static int by_xc(const void *a, const void *b)
+{
+	const struct plan_known_loss *x = a, *y = b;
+	int c = light_xc_cmp(&x->xc, &y->xc);
+
+	return c ? c : (x->source > y->source) - (x->source < y->source);
+}
+
+/* What was learned goes before what the maker says. */
+static int copy_losses(const struct device *d, struct plan_light *out,
+		       struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	struct plan_known_loss *v = calloc((size_t)d->n_losses + s->n_xcs + 1,
+					   sizeof(*v));
+	int n = 0, kept = 0;
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < d->n_losses; i++) {
+		v[n++] = (struct plan_known_loss){
+			d->losses[i].xc, d->losses[i].mdb, PLAN_LEARNED };
+	}
+	for (int i = 0; i < s->n_xcs; i++) {
+		if (s->xcs[i].has_factory_loss) {
+			v[n++] = (struct plan_known_loss){
+				s->xcs[i].xc, s->xcs[i].factory_loss_mdb,
+				PLAN_FACTORY };
+		}
+	}
+	qsort(v, (size_t)n, sizeof(*v), by_xc);
+	for (int i = 0; i < n; i++) {
+		if (kept == 0 || light_xc_cmp(&v[kept - 1].xc, &v[i].xc)) {
+			v[kept++] = v[i];
+		}
+	}
+	out->losses = v;
+	out->n_losses = kept;
+	return 0;
+}
+
+static int by_input(const void *a, const void *b)
+{
+	const struct plan_known_power *x = a, *y = b;
+
+	return (x->in > y->in) - (x->in < y->in);
+}
+
+/* Only while the reading is young: lasers are switched off and on, fibres are
+ * pulled. */
+static int copy_powers(const struct device *d, struct plan_light *out,
+		       struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	int64_t age_ns = clk_wall_ns() - d->now.read_at_ns;
+	bool young = age_ns >= 0 && age_ns <= APPLY_POWER_AGE_NS;
+	struct plan_known_power *v = calloc((size_t)s->n_ports + 1, sizeof(*v));
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	out->powers = v;
+	for (int i = 0; i < s->n_ports && young; i++) {
+		const struct drv_port *p = &s->ports[i];
+
+		if (p->has_power && !p->is_out) {
+			v[out->n_powers++] = (struct plan_known_power){
+				p->index, p->power_mdbm };
+		}
+	}
+	qsort(v, (size_t)out->n_powers, sizeof(*v), by_input);
+	return 0;
+}
+
 static int fill_observed(const struct device *d, struct plan_light *out,
 			 struct err *err)
 {
@@ -135,6 +213,8 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 	out->overlap = s->caps.overlap;
 	rc = copy_map(s, out, err);
 	rc = rc ? rc : copy_dead(s, out, err);
+	rc = rc ? rc : copy_losses(d, out, err);
+	rc = rc ? rc : copy_powers(d, out, err);
 	return rc ? rc : copy_bad_ports(s, out, err);
 }
 

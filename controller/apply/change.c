@@ -219,6 +219,13 @@ static enum phase next_phase(struct change *c)
 	/* The first check is of all devices, so that a plan that cannot be
 	 * carried through moves nothing at all. */
 	if (c->phase == PHASE_CHECK && c->whole) {
+		struct err err = { 0 };
+		int rc = check_power(c, &err);
+
+		if (rc) {
+			change_fail(c, rc, &err);
+			return PHASE_UNDO;
+		}
 		change_scope(c, 0);
 	}
 	return c->phase == PHASE_READ_AGAIN ? proof_next(c) :

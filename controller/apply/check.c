@@ -62,3 +62,37 @@ void check_begin(struct run *r)
 {
 	device_read(r->dev, &r->op, on_checked, r);
 }
+
+/* ---- power --------------------------------------------------------------- */
+
+static void tell_doubts(struct change *c)
+{
+	char text[PLAN_DOUBT_TEXT];
+
+	for (int i = 0; i < c->plan->n_jobs; i++) {
+		const struct plan_job *pj = &c->plan->jobs[i];
+
+		for (int k = 0; k < pj->n_paths; k++) {
+			if (plan_power_doubt(c->plan->fabric, &pj->paths[k],
+					     text, sizeof(text))) {
+				change_event(c, NULL, true, "%s", text);
+			}
+		}
+	}
+}
+
+/* The plan may have been made before its devices were read, and lasers since
+ * then switched on or off. */
+int check_power(struct change *c, struct err *err)
+{
+	struct plan_base base;
+	int rc = apply_plan_base(c->a, c->set->fabric, c->plan->mode, &base,
+				 err);
+
+	base.go_back = c->plan->go_back;
+	rc = rc ? rc : plan_recheck_power(c->plan, &base, err);
+	if (rc == 0) {
+		tell_doubts(c);
+	}
+	return rc;
+}

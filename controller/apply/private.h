@@ -278,6 +278,8 @@ void record_commit(struct change *c);
 void record_stop(struct change *c);
 
 void check_begin(struct run *r);
+/* Once all is read: does the power suit the receivers? */
+int check_power(struct change *c, struct err *err);
 void send_begin(struct run *r);
 void proof_read(struct run *r);
 void proof_settle(struct change *c);

@@ -39,6 +39,8 @@ static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,
 	{ 0, "commands", NULL, "what would be sent to each device, in order",
 	  NULL },
+	{ 0, "light", NULL, "each lightpath that comes, with its power, and "
+	  "each that goes", NULL },
 	{ 0, "offline", NULL, "do not ask weftd: all devices are dark", NULL },
 	END,
 };

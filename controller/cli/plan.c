@@ -41,6 +41,9 @@ static int plan_offline(const struct cli *c, const struct model_fabric *f,
 	if (r == 0) {
 		r = wire_plan(p, &base, true, take_part, v, err);
 	}
+	if (r == 0 && plan_light_wanted(c)) {
+		r = wire_plan_light(p, take_part, v, err);
+	}
 	if (r == 0 && cli_has(c, "commands")) {
 		r = plan_commands(p, take_part, v, err);
 	}
@@ -77,6 +80,7 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 	req.mode = mode;
 	req.want_file = cli_has(c, "output");
 	req.want_commands = cli_has(c, "commands");
+	req.want_light = plan_light_wanted(c);
 	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
 			    &weft__v1__plan_part__descriptor, 0, on_part,
 			    &rec, NULL, err);
@@ -145,6 +149,9 @@ int cmd_plan(struct cli *c, struct err *err)
 		cli_say(c, CLI_NORMAL,
 			"%s does not answer: planned from its last reading",
 			v.summary->silent[i]);
+	}
+	for (size_t i = 0; v.summary && i < v.summary->n_warnings; i++) {
+		cli_say(c, CLI_NORMAL, "warning: %s", v.summary->warnings[i]);
 	}
 	if (output) {
 		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,

@@ -69,6 +69,14 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
 	case WEFT__V1__PLAN_PART__PART_BATCH:
 		return append((void ***)&v->batches, &v->n_batches,
 			      &v->cap_batches, &part->batch->base, err);
+	case WEFT__V1__PLAN_PART__PART_PATH:
+		return append((void ***)&v->paths, &v->n_paths,
+			      &v->cap_paths, &part->path->base, err);
+	case WEFT__V1__PLAN_PART__PART_DARK:
+		if (!v->dark) {
+			v->dark = copy(&part->dark->base);
+		}
+		return v->dark ? 0 : err_nomem(err);
 	case WEFT__V1__PLAN_PART__PART_FILE:
 		buf_add(&v->file, part->file.data, part->file.len);
 		return v->file.failed ? err_nomem(err) : 0;
@@ -94,6 +102,13 @@ void plan_view_fini(struct plan_view *v)
 	free(v->devices);
 	free(v->jobs);
 	free(v->batches);
+	for (size_t i = 0; i < v->n_paths; i++) {
+		weft__v1__plan_path__free_unpacked(v->paths[i], NULL);
+	}
+	free(v->paths);
+	if (v->dark) {
+		weft__v1__plan_dark__free_unpacked(v->dark, NULL);
+	}
 	buf_fini(&v->file);
 	memset(v, 0, sizeof(*v));
 }
@@ -354,6 +369,7 @@ static int print_table(struct cli *c, const struct plan_view *v,
 	if (r == 0) {
 		buf_str(&p.b, v->n_jobs ? "\n" : "");
 		draw_summary(&p, v->summary);
+		r = plan_light_draw(&p.b, v, p.full);
 		plan_commands_draw(&p.b, v);
 	}
 	if (r || p.b.failed) {
@@ -455,6 +471,11 @@ static void out_plan(const struct cli *c, struct out *o,
 		out_str(o, NULL, s->silent[i]);
 	}
 	out_end(o);
+	out_array(o, "warnings");
+	for (size_t i = 0; i < s->n_warnings; i++) {
+		out_str(o, NULL, s->warnings[i]);
+	}
+	out_end(o);
 	out_int(o, "down_ns", s->down_ns);
 	out_stages(o, s);
 	out_array(o, "devices");
@@ -465,6 +486,7 @@ static void out_plan(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	cli_out_jobs(c, o, v->jobs, v->n_jobs);
+	plan_light_out(o, v);
 	if (cli_has(c, "commands")) {
 		plan_commands_out(o, v);
 	}

@@ -153,6 +153,9 @@ struct plan_view {
 	Weft__V1__PlanJob **jobs;
 	size_t n_batches, cap_batches;
 	Weft__V1__PlanBatch **batches;
+	size_t n_paths, cap_paths;
+	Weft__V1__PlanPath **paths;
+	Weft__V1__PlanDark *dark;
 	struct buf file;
 };
 
@@ -176,6 +179,15 @@ int plan_commands(const struct plan *p, wire_part_fn fn, void *arg,
 void plan_commands_draw(struct buf *b, const struct plan_view *v);
 /* For programs, as the array "commands" of o. */
 void plan_commands_out(struct out *o, const struct plan_view *v);
+
+/* ---- plan_light.c: the light that a plan makes and takes away ---- */
+
+/* True when it is to be asked for. */
+bool plan_light_wanted(const struct cli *c);
+/* Long lists are cut unless `full`. WEFT_ENOMEM. */
+int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
+/* For programs: "lightpaths", "outages", "downtime". */
+void plan_light_out(struct out *o, const struct plan_view *v);
 
 /* Value of --mode. WEFT_EUSAGE. */
 int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);

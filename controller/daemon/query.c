@@ -13,7 +13,7 @@
 
 struct plan_call {
 	struct rpc_call *call;	/* NULL: nobody waits any more */
-	bool want_file, want_commands;
+	bool want_file, want_commands, want_light;
 };
 
 static void on_plan_gone(struct rpc_call *call, void *arg)
@@ -93,6 +93,9 @@ static void on_planned(struct work *w)
 		r = wire_plan(w->plan, &w->snap.base, p->want_file, send_part,
 			      w, &w->err);
 	}
+	if (p->call && r == 0 && p->want_light) {
+		r = wire_plan_light(w->plan, send_part, w, &w->err);
+	}
 	if (p->call && r == 0 && p->want_commands) {
 		r = apply_explain(w->d->apply, w->plan, send_batch, w,
 				  &w->err);
@@ -127,6 +130,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	p->call = call;
 	p->want_file = req->want_file;
 	p->want_commands = req->want_commands;
+	p->want_light = req->want_light;
 	rpc_call_on_cancel(call, on_plan_gone, p);
 	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
 							   : PLAN_SAFE;

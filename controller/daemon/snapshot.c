@@ -27,8 +27,12 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 	to->bad_out = copy_array(from->bad_out, from->n_bad_out,
 				 sizeof(*from->bad_out));
 	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
+	to->losses = copy_array(from->losses, from->n_losses,
+				sizeof(*from->losses));
+	to->powers = copy_array(from->powers, from->n_powers,
+				sizeof(*from->powers));
 	if (!to->xcs || !to->dark || !to->bad_in || !to->bad_out ||
-	    !to->dead) {
+	    !to->dead || !to->losses || !to->powers) {
 		return err_nomem(err);
 	}
 	if (!from->programs) {
@@ -90,6 +94,8 @@ static void free_lights(struct plan_light *v, int n)
 		free((void *)v[i].bad_in);
 		free((void *)v[i].bad_out);
 		free((void *)v[i].dead);
+		free((void *)v[i].losses);
+		free((void *)v[i].powers);
 	}
 	free(v);
 }

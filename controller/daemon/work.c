@@ -254,6 +254,7 @@ static void run_plan(uv_work_t *req)
 	struct work *w = req->data;
 	int64_t begun_ns = clk_now_ns();
 
+	w->snap.base.go_back = w->must;
 	w->rc = w->pure ? plan_remains(w->fabric, &w->snap.base, &w->plan,
 				       &w->err)
 			: plan_make(w->fabric, &w->snap.base, &w->plan,

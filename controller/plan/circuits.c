@@ -277,8 +277,6 @@ static int *cell(const struct work *w, int *table, const struct wish *wish,
 static void emit(struct work *w, struct wish *wish, int site,
 		 struct light_xc xc, int tx, int rx)
 {
-	const struct model_device *dev =
-		&w->fabric->devices[w->site_device[site]];
 	const struct model_port *ports = w->fabric->ports;
 	const struct model_host *host = &w->fabric->hosts[ports[tx].host];
 
@@ -291,8 +289,6 @@ static void emit(struct work *w, struct wish *wish, int site,
 		.tx_port = tx,
 		.rx_port = rx,
 		.channel = host->n_channels ? host->channels[0] : -1,
-		.loss_mdb = ports[tx].tx_loss_mdb + dev->loss_mdb +
-			    ports[rx].rx_loss_mdb,
 		.moved = !plan_is_lit(plan_observed(w->ctx,
 						    w->site_device[site]), xc),
 	};

@@ -2,6 +2,7 @@
 #include "controller/plan/plan.h"
 
 #include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,10 @@ static void job_fini(struct plan_job *pj)
 	plan_loss_free(pj->loss);
 	free(pj->topology);
 	free(pj->circuits);
+	for (int i = 0; i < pj->n_paths; i++) {
+		free(pj->paths[i].elements);
+	}
+	free(pj->paths);
 	free(pj->share.at);
 }
 
@@ -112,10 +117,37 @@ void plan_free(struct plan *p)
 	for (int i = 0; i < p->n_devices; i++) {
 		device_fini(&p->devices[i]);
 	}
+	for (int i = 0; i < p->n_warnings; i++) {
+		free(p->warnings[i]);
+	}
+	free(p->warnings);
 	free(p->jobs);
 	free(p->devices);
 	free(p->stages);
 	free(p);
+}
+
+int plan_warn(struct plan *p, struct err *err, const char *fmt, ...)
+{
+	char **more = realloc(p->warnings, ((size_t)p->n_warnings + 1) *
+					   sizeof(*more));
+	struct buf b = { 0 };
+	char *text;
+	va_list ap;
+
+	if (!more) {
+		return err_nomem(err);
+	}
+	p->warnings = more;
+	va_start(ap, fmt);
+	buf_vprintf(&b, fmt, ap);
+	va_end(ap);
+	text = buf_steal(&b);
+	if (!text) {
+		return err_nomem(err);
+	}
+	more[p->n_warnings++] = text;
+	return 0;
 }
 
 bool plan_is_empty(const struct plan *p)
@@ -135,6 +167,7 @@ static int plan_new(const struct model_fabric *fabric,
 	p->fabric = fabric;
 	p->generation = base->generation;
 	p->mode = base->mode;
+	p->go_back = base->go_back;
 	snprintf(p->state_uuid, sizeof(p->state_uuid), "%s", base->state_uuid);
 	p->jobs = calloc(fabric->n_jobs + 1, sizeof(*p->jobs));
 	p->devices = calloc(fabric->n_devices + 1, sizeof(*p->devices));
@@ -212,6 +245,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	rc = plan_shares(&ctx, p, err);
 	rc = rc ? rc : plan_jobs(&ctx, p, err);
 	rc = rc ? rc : plan_steps(&ctx, p, err);
+	rc = rc ? rc : plan_warn_power(p, err);
 	if (rc == 0) {
 		plan_digest(p, p->digest);
 	}

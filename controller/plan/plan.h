@@ -16,6 +16,29 @@
 #include "lib/base/err.h"
 #include "optree/optree.h"
 
+/* Where a figure comes from. */
+enum plan_source {
+	PLAN_CONFIGURED,	/* the fabric file */
+	PLAN_LEARNED,		/* the least that was measured */
+	PLAN_FACTORY,		/* the maker measured it */
+};
+
+/* "configured", "learned", "factory". */
+const char *plan_source_name(enum plan_source s);
+
+/* What a circuit of a device loses when it is connected. */
+struct plan_known_loss {
+	struct light_xc xc;
+	int32_t mdb;
+	enum plan_source source;
+};
+
+/* Power that arrives at an input of a device. */
+struct plan_known_power {
+	int in;
+	int32_t mdbm;
+};
+
 /* What one device holds (or is meant to hold). Borrowed by plan_make. */
 struct plan_light {
 	bool known;			/* false: never read; taken as dark */
@@ -32,6 +55,9 @@ struct plan_light {
 	const int *bad_in, *bad_out;
 	int n_dead;			/* ring: parts that failed, sorted */
 	const struct light_dead *dead;
+	int n_losses, n_powers;		/* as far as they are known; sorted */
+	const struct plan_known_loss *losses;
+	const struct plan_known_power *powers;	/* measured of late */
 };
 
 /* SAFE: a port held by a circuit that weft did not make is not taken.
@@ -44,6 +70,8 @@ struct plan_base {
 	int64_t generation;
 	enum plan_mode mode;
 	bool no_floor;			/* fabric->changes' need not be kept */
+	bool go_back;			/* to what was: receivers that will get
+					 * too little do not stand against it */
 	const struct plan_light *intent;	/* committed; NULL: nothing */
 	const struct plan_light *observed;	/* as read; NULL: all dark */
 	/* The only job whose light may move: the ports of all others stay as
@@ -61,10 +89,42 @@ struct plan_circuit {
 	int device;
 	struct light_xc xc;
 	int tx_port, rx_port;	/* host ports (fabric->ports) */
-	int32_t loss_mdb;		/* of the whole way */
 	int channel;		/* that tx_port is to send, -1: as it is */
 	bool moved;		/* not connected in `observed` */
 };
+
+/* A fibre or a circuit on the way of light. */
+struct plan_element {
+	int device;		/* fabric->devices, -1: a fibre */
+	struct light_xc xc;	/* the circuit on it */
+	int32_t loss_mdb;	/* under 0: gained */
+	enum plan_source source;
+};
+
+/* A lightpath with a circuit that the plan makes, and what is to be expected
+ * of its power. */
+struct plan_path {
+	int arc;			/* of the job's digraph */
+	int tx_port, rx_port;
+	int n_elements;
+	struct plan_element *elements;	/* from tx_port on; owned */
+	int64_t loss_mdb;		/* of all of them */
+	bool amplified;
+	/* What arrives at the first switch: as measured, and as the host's
+	 * launch and the fibre say. */
+	bool has_measured, has_launch;
+	int32_t measured_mdbm, launched_mdbm;
+	bool is_dark;			/* measured, and no light: that tells
+					 * nothing of light to come */
+	/* At the receiver, by both: the worst either way. */
+	bool has_power;
+	int64_t least_mdbm, most_mdbm;
+};
+
+/* No light is less than this. */
+#define PLAN_DARK_MDBM (-40000)
+/* Launch and measurement may differ by as much before it is worth a word. */
+#define PLAN_DOUBT_MDB 3000
 
 /* What of its ring a job has. */
 struct plan_share {
@@ -122,6 +182,8 @@ struct plan_job {
 					 * has all */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
+	int n_paths;
+	struct plan_path *paths;	/* switches: those that are new, by arc */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
 					 * NULL: none */
 	struct plan_loss *loss;		/* NULL: all its light is there, or
@@ -171,6 +233,7 @@ struct plan {
 	char state_uuid[37];
 	int64_t generation;		/* made from this generation */
 	enum plan_mode mode;
+	bool go_back;			/* as in its base */
 	char digest[65];		/* SHA-256 hex over every device's
 					 * steps: equal digests, equal work */
 	int n_jobs;
@@ -185,6 +248,8 @@ struct plan {
 					 * fabric->changes has a floor */
 	int n_add, n_del, n_keep, n_loads;	/* totals */
 	int64_t down_ns;		/* longest expected outage of a port */
+	int n_warnings;
+	char **warnings;		/* what somebody should know */
 };
 
 /*
@@ -222,6 +287,51 @@ int plan_remains(const struct model_fabric *fabric,
  * plan_remains' sense; 0: all are alive. base has both arrays. */
 uint64_t plan_dead_light(const struct model_fabric *fabric,
 			 const struct plan_base *base);
+
+/* Light from port to port that a stage takes away. */
+struct plan_outage {
+	int stage;
+	int tx_port, rx_port;
+	int back_stage;		/* once it is done the receiver has light
+				 * again, of whatever sender; -1: not by this
+				 * plan */
+	int64_t down_ns;	/* of the receiver: switching, and coming back;
+				 * -1: until another plan */
+};
+
+struct plan_downtime {
+	int links;		/* outages that concern it */
+	int64_t down_ns;	/* the longest of those that end */
+	bool ends;		/* some do not */
+};
+
+struct plan_outages {
+	int n;
+	struct plan_outage *v;		/* in the order of change */
+	struct plan_downtime *hosts;	/* [fabric->n_hosts] at either end */
+	struct plan_downtime *jobs;	/* [plan->n_jobs] whose receivers they
+					 * are; of a ring's, whether its program
+					 * is replaced */
+};
+
+/* What goes dark while the plan is carried out, and how long, as far as the
+ * times of devices and transceivers are known. WEFT_ENOMEM. *out is to be freed
+ * by plan_outages_fini (zeroed is fine). O(stages * (circuits + ports * hops *
+ * log circuits)). outage.c */
+int plan_outages(const struct plan *p, struct plan_outages *out,
+		 struct err *err);
+void plan_outages_fini(struct plan_outages *o);
+
+/* Checks the power of the plan's new lightpaths once more, by what is known of
+ * the devices now (base->observed); their figures become those of now.
+ * WEFT_EINFEASIBLE as in plan_make. power.c */
+int plan_recheck_power(struct plan *p, const struct plan_base *base,
+		       struct err *err);
+/* Whether what is measured of a lightpath is far from what its launch says, in
+ * a sentence. power.c */
+#define PLAN_DOUBT_TEXT 320
+bool plan_power_doubt(const struct model_fabric *f, const struct plan_path *p,
+		      char *text, size_t size);
 
 /* True when no device has anything to do. */
 bool plan_is_empty(const struct plan *p);

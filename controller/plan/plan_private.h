@@ -93,11 +93,18 @@ int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
  * circuits.c */
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
-/* Every lightpath that is to be connected, as far as the fabric knows what is
- * launched and what its receiver needs and stands; light of an amplifier only
- * where it knows both. WEFT_EINFEASIBLE: the ports and the numbers. power.c */
-int plan_check_power(const struct plan_ctx *ctx, const struct plan_job *pj,
+/* Every lightpath that is to be connected, with the power that will reach its
+ * receiver, and what its receiver needs and stands: by what is measured at the
+ * first switch and by what is launched, whichever is worse. Light of an
+ * amplifier only where both ends are known. WEFT_EINFEASIBLE: the ports and
+ * the numbers. O(circuits * (log circuits + trunks)). power.c */
+int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj,
 		     struct err *err);
+/* A warning for each port of the plan's new lightpaths whose measured power is
+ * not as its launch says. power.c */
+int plan_warn_power(struct plan *p, struct err *err);
+int plan_warn(struct plan *p, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* True when a port may be given out: attached, not failed, not taken.
  * circuits.c */
@@ -144,6 +151,11 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);
  * that this order finds no way. O(stages * (hosts + moves)). stages.c
  */
 int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err);
+
+/* Expected time in which light moves: two batches of a switch, all moves of a
+ * panel. outage.c */
+int64_t plan_switching_ns(const struct model_device *dev, int n_del,
+			  int n_add);
 
 /* SHA-256 over all steps. steps.c */
 void plan_digest(const struct plan *p, char hex[65]);

@@ -1,115 +1,367 @@
 /* Optical power at receivers, before anything is connected. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "controller/plan/plan_private.h"
 #include "lib/base/units.h"
 
-/* The circuit's light goes on into an amplified fibre between switches. */
-static bool leaves_amplified(const struct model_fabric *f,
-			     const struct plan_circuit *c)
+const char *plan_source_name(enum plan_source s)
 {
-	if (f->devices[c->device].out_port[c->xc.out] != MODEL_AT_TRUNK) {
-		return false;
-	}
-	for (int i = 0; i < f->n_trunks; i++) {
-		const struct model_trunk *t = &f->trunks[i];
+	static const char *const names[] = { "configured", "learned",
+					     "factory" };
 
-		if (t->from_device == c->device && t->from_port == c->xc.out) {
-			return t->amplified;
+	return names[s];
+}
+
+/* ---- the way of the light ------------------------------------------------ */
+
+static int by_loss(const void *xc, const void *known)
+{
+	return light_xc_cmp(xc, &((const struct plan_known_loss *)known)->xc);
+}
+
+/* What is known best: measured here, else by the maker, else as written. */
+static struct plan_element circuit(const struct plan_ctx *ctx, int device,
+				   struct light_xc xc)
+{
+	const struct plan_light *seen = plan_observed(ctx, device);
+	const struct plan_known_loss *l = seen->n_losses ?
+		bsearch(&xc, seen->losses, (size_t)seen->n_losses,
+			sizeof(*l), by_loss) : NULL;
+
+	return (struct plan_element){
+		.device = device, .xc = xc,
+		.loss_mdb = l ? l->mdb : ctx->fabric->devices[device].loss_mdb,
+		.source = l ? l->source : PLAN_CONFIGURED,
+	};
+}
+
+static const struct model_trunk *trunk_from(const struct model_fabric *f,
+					    int device, int port)
+{
+	for (int i = 0; i < f->n_trunks; i++) {
+		if (f->trunks[i].from_device == device &&
+		    f->trunks[i].from_port == port) {
+			return &f->trunks[i];
+		}
+	}
+	return NULL;
+}
+
+static void put(struct plan_path *p, struct plan_element e)
+{
+	p->elements[p->n_elements++] = e;
+	p->loss_mdb += e.loss_mdb;
+}
+
+static void put_fibre(struct plan_path *p, int32_t loss_mdb, bool amplified)
+{
+	put(p, (struct plan_element){ .device = -1, .loss_mdb = loss_mdb });
+	p->amplified |= amplified;
+}
+
+/* Of the n circuits of an arc, the one that light enters here. An any-to-any
+ * switch is the only one of its arcs. */
+static const struct plan_circuit *enters(const struct plan_circuit *const *v,
+					 int n, int device, int port)
+{
+	for (int i = 0; i < n; i++) {
+		if (n == 1 || (v[i]->device == device &&
+			       v[i]->xc.in == port)) {
+			return v[i];
+		}
+	}
+	return NULL;
+}
+
+static int find_elements(const struct plan_ctx *ctx,
+			 const struct plan_circuit *const *v, int n,
+			 struct plan_path *p, struct err *err)
+{
+	const struct model_fabric *f = ctx->fabric;
+	const struct model_port *tx = &f->ports[p->tx_port];
+	const struct model_port *rx = &f->ports[p->rx_port];
+	int device = tx->tx_device, port = tx->tx_port;
+
+	p->elements = calloc(2 * (size_t)n + 1, sizeof(*p->elements));
+	if (!p->elements) {
+		return err_nomem(err);
+	}
+	put_fibre(p, tx->tx_loss_mdb, tx->tx_amplified);
+	for (int i = 0; i < n; i++) {
+		const struct plan_circuit *c = enters(v, n, device, port);
+		const struct model_trunk *t = NULL;
+
+		if (c) {
+			put(p, circuit(ctx, device, c->xc));
+			t = trunk_from(f, device, c->xc.out);
+		}
+		if (t && i + 1 < n) {
+			put_fibre(p, t->loss_mdb, t->amplified);
+			device = t->to_device;
+			port = t->to_port;
+		}
+	}
+	put_fibre(p, rx->rx_loss_mdb, rx->rx_amplified);
+	return 0;
+}
+
+/* ---- the power ----------------------------------------------------------- */
+
+static int by_input(const void *in, const void *known)
+{
+	return *(const int *)in - ((const struct plan_known_power *)known)->in;
+}
+
+static void find_power(const struct plan_ctx *ctx, struct plan_path *p)
+{
+	const struct model_port *tx = &ctx->fabric->ports[p->tx_port];
+	const struct model_host *host = &ctx->fabric->hosts[tx->host];
+	const struct plan_light *seen = plan_observed(ctx, tx->tx_device);
+	const struct plan_known_power *m = seen->n_powers ?
+		bsearch(&tx->tx_port, seen->powers, (size_t)seen->n_powers,
+			sizeof(*m), by_input) : NULL;
+	int64_t rest = p->loss_mdb - tx->tx_loss_mdb;
+	int64_t least = INT64_MAX, most = INT64_MIN;
+
+	if (host->has_launch) {
+		p->has_launch = true;
+		p->launched_mdbm = host->launch_mdbm - tx->tx_loss_mdb;
+		least = most = p->launched_mdbm - rest;
+	}
+	if (m) {
+		p->has_measured = true;
+		p->measured_mdbm = m->mdbm;
+		p->is_dark = m->mdbm <= PLAN_DARK_MDBM;
+	}
+	if (m && !p->is_dark) {
+		int64_t power = m->mdbm - rest;
+
+		least = power < least ? power : least;
+		most = power > most ? power : most;
+	}
+	p->has_power = least <= most;
+	if (p->has_power) {
+		p->least_mdbm = least;
+		p->most_mdbm = most;
+	}
+}
+
+/* ---- the check ----------------------------------------------------------- */
+
+static int refuse_unknown(const struct model_fabric *f,
+			  const struct plan_path *p, struct err *err)
+{
+	const struct model_port *tx = &f->ports[p->tx_port];
+	const struct model_port *rx = &f->ports[p->rx_port];
+
+	err_set(err, WEFT_EINFEASIBLE, "%s -> %s: an amplifier leads into a "
+		"receiver, and %s is not known", tx->name, rx->name,
+		p->has_power ? "the most power that it stands" :
+			       "what is launched");
+	err_hint(err, "%s of host %s says it",
+		 p->has_power ? "receive-max" : "launch",
+		 f->hosts[p->has_power ? rx->host : tx->host].name);
+	return WEFT_EINFEASIBLE;
+}
+
+/* What is known of the light as it enters: first what `by_measure` says. */
+static void describe_power(const struct model_fabric *f,
+			   const struct plan_path *p, bool by_measure,
+			   char *out, size_t size)
+{
+	const struct model_port *tx = &f->ports[p->tx_port];
+	char sent[40], found[MODEL_MAX_NAME + 60], dbm[32];
+	bool both = p->has_launch && p->has_measured && !p->is_dark;
+
+	unit_str(UNIT_MDBM, f->hosts[tx->host].launch_mdbm, dbm, sizeof(dbm));
+	snprintf(sent, sizeof(sent), "%s launched", dbm);
+	unit_str(UNIT_MDBM, p->measured_mdbm, dbm, sizeof(dbm));
+	snprintf(found, sizeof(found), "%s measured at %s in %d", dbm,
+		 f->devices[tx->tx_device].name, tx->tx_port + 1);
+	snprintf(out, size, "%s%s%s%s", by_measure ? found : sent,
+		 both ? " (" : "", !both ? "" : by_measure ? sent : found,
+		 both ? ")" : "");
+}
+
+static int refuse_power(const struct model_fabric *f,
+			const struct plan_path *p, int64_t power, int64_t limit,
+			const char *bound, struct err *err)
+{
+	int64_t loss = p->loss_mdb;
+	int64_t rest = loss - f->ports[p->tx_port].tx_loss_mdb;
+	bool by_measure = p->has_measured && !p->is_dark &&
+			  power == p->measured_mdbm - rest;
+	char source[200], way[32], got[32], lim[32];
+
+	loss = by_measure ? rest : loss;
+	describe_power(f, p, by_measure, source, sizeof(source));
+	unit_str(UNIT_MDB, loss < 0 ? -loss : loss, way, sizeof(way));
+	unit_str(UNIT_MDBM, power, got, sizeof(got));
+	unit_str(UNIT_MDBM, limit, lim, sizeof(lim));
+	return err_set(err, WEFT_EINFEASIBLE, "%s -> %s: %s, %s %s %s: %s "
+		       "would reach the receiver, %s is the %s",
+		       f->ports[p->tx_port].name, f->ports[p->rx_port].name,
+		       source, way, loss < 0 ? "gained" : "lost",
+		       by_measure ? "from there on" : "on the way", got, lim,
+		       bound);
+}
+
+static int check_path(const struct plan_ctx *ctx, const struct plan_path *p,
+		      struct err *err)
+{
+	const struct model_fabric *f = ctx->fabric;
+	const struct model_host *to = &f->hosts[f->ports[p->rx_port].host];
+
+	if (p->amplified && !(p->has_power && to->has_receive_max)) {
+		return refuse_unknown(f, p, err);
+	}
+	if (!p->has_power) {
+		return 0;
+	}
+	if (to->has_receive_max && p->most_mdbm > to->receive_max_mdbm) {
+		return refuse_power(f, p, p->most_mdbm, to->receive_max_mdbm,
+				    "most", err);
+	}
+	if (to->has_receive_min && p->least_mdbm < to->receive_min_mdbm &&
+	    !ctx->base->go_back) {
+		return refuse_power(f, p, p->least_mdbm, to->receive_min_mdbm,
+				    "least", err);
+	}
+	return 0;
+}
+
+/* ---- all of a job -------------------------------------------------------- */
+
+static int by_arc(const void *a, const void *b)
+{
+	const struct plan_circuit *x = *(const struct plan_circuit *const *)a;
+	const struct plan_circuit *y = *(const struct plan_circuit *const *)b;
+
+	return x->arc != y->arc ? (x->arc > y->arc) - (x->arc < y->arc) :
+	       (x > y) - (x < y);
+}
+
+static bool any_moved(const struct plan_circuit *const *v, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (v[i]->moved) {
+			return true;
 		}
 	}
 	return false;
 }
 
-static int refuse_unknown(const struct model_fabric *f,
-			  const struct plan_circuit *c, struct err *err)
+static int add_path(const struct plan_ctx *ctx, struct plan_job *pj,
+		    const struct plan_circuit *const *v, int n,
+		    struct err *err)
 {
-	const struct model_port *tx = &f->ports[c->tx_port];
-	const struct model_port *rx = &f->ports[c->rx_port];
-	bool launch = f->hosts[tx->host].has_launch;
+	struct plan_path *p = &pj->paths[pj->n_paths++];
+	int rc;
 
-	err_set(err, WEFT_EINFEASIBLE, "%s -> %s: an amplifier leads into a "
-		"receiver, and %s is not known", tx->name, rx->name,
-		launch ? "the most power that it stands" : "what is launched");
-	err_hint(err, "%s of host %s says it", launch ? "receive-max" : "launch",
-		 f->hosts[launch ? rx->host : tx->host].name);
-	return WEFT_EINFEASIBLE;
+	*p = (struct plan_path){ .arc = v[0]->arc, .tx_port = v[0]->tx_port,
+				 .rx_port = v[0]->rx_port };
+	rc = find_elements(ctx, v, n, p, err);
+	if (rc == 0) {
+		find_power(ctx, p);
+		rc = check_path(ctx, p, err);
+	}
+	return rc;
 }
 
-static int refuse_power(const struct model_fabric *f,
-			const struct plan_circuit *c, int64_t limit,
-			const char *bound, struct err *err)
-{
-	const struct model_port *tx = &f->ports[c->tx_port];
-	const struct model_port *rx = &f->ports[c->rx_port];
-	int64_t launch = f->hosts[tx->host].launch_mdbm, loss = c->loss_mdb;
-	char sent[32], way[32], got[32], lim[32];
-
-	unit_str(UNIT_MDBM, launch, sent, sizeof(sent));
-	unit_str(UNIT_MDB, loss < 0 ? -loss : loss, way, sizeof(way));
-	unit_str(UNIT_MDBM, launch - loss, got, sizeof(got));
-	unit_str(UNIT_MDBM, limit, lim, sizeof(lim));
-	return err_set(err, WEFT_EINFEASIBLE, "%s -> %s: %s launched, %s %s on "
-		       "the way: %s would reach the receiver, %s is the %s",
-		       tx->name, rx->name, sent, way,
-		       loss < 0 ? "gained" : "lost", got, lim, bound);
-}
-
-static int check_circuit(const struct model_fabric *f,
-			 const struct plan_circuit *c, bool amplified,
-			 struct err *err)
-{
-	const struct model_host *from = &f->hosts[f->ports[c->tx_port].host];
-	const struct model_host *to = &f->hosts[f->ports[c->rx_port].host];
-	int64_t power = (int64_t)from->launch_mdbm - c->loss_mdb;
-
-	if (amplified && !(from->has_launch && to->has_receive_max)) {
-		return refuse_unknown(f, c, err);
-	}
-	if (!from->has_launch) {
-		return 0;
-	}
-	if (to->has_receive_max && power > to->receive_max_mdbm) {
-		return refuse_power(f, c, to->receive_max_mdbm, "most", err);
-	}
-	if (to->has_receive_min && power < to->receive_min_mdbm) {
-		return refuse_power(f, c, to->receive_min_mdbm, "least", err);
-	}
-	return 0;
-}
-
-static int count_arcs(const struct plan_job *pj)
-{
-	int n = 0;
-
-	for (int i = 0; i < pj->n_circuits; i++) {
-		n = pj->circuits[i].arc >= n ? pj->circuits[i].arc + 1 : n;
-	}
-	return n;
-}
-
-int plan_check_power(const struct plan_ctx *ctx, const struct plan_job *pj,
+int plan_check_power(const struct plan_ctx *ctx, struct plan_job *pj,
 		     struct err *err)
 {
-	const struct model_fabric *f = ctx->fabric;
-	bool *amplified = calloc((size_t)count_arcs(pj) + 1,
-				 sizeof(*amplified));
-	int rc = amplified ? 0 : err_nomem(err);
+	size_t n = (size_t)pj->n_circuits;
+	const struct plan_circuit **v = calloc(n + 1, sizeof(*v));
+	int rc = 0;
 
-	for (int i = 0; i < pj->n_circuits && rc == 0; i++) {
-		const struct plan_circuit *c = &pj->circuits[i];
-
-		amplified[c->arc] |= f->ports[c->tx_port].tx_amplified ||
-				     f->ports[c->rx_port].rx_amplified ||
-				     leaves_amplified(f, c);
+	pj->paths = calloc(n + 1, sizeof(*pj->paths));
+	if (!v || !pj->paths) {
+		free(v);
+		return err_nomem(err);
 	}
-	for (int i = 0; i < pj->n_circuits && rc == 0; i++) {
-		const struct plan_circuit *c = &pj->circuits[i];
-
-		if (c->moved) {
-			rc = check_circuit(f, c, amplified[c->arc], err);
+	for (size_t i = 0; i < n; i++) {
+		v[i] = &pj->circuits[i];
+	}
+	qsort(v, n, sizeof(*v), by_arc);
+	for (size_t i = 0, end; i < n && rc == 0; i = end) {
+		for (end = i + 1; end < n && v[end]->arc == v[i]->arc; end++) {
+		}
+		if (any_moved(v + i, (int)(end - i))) {
+			rc = add_path(ctx, pj, v + i, (int)(end - i), err);
 		}
 	}
-	free(amplified);
+	free(v);
+	return rc;
+}
+
+/* ---- doubts -------------------------------------------------------------- */
+
+bool plan_power_doubt(const struct model_fabric *f, const struct plan_path *p,
+		      char *text, size_t size)
+{
+	const struct model_port *tx = &f->ports[p->tx_port];
+	int64_t more = (int64_t)p->launched_mdbm - p->measured_mdbm;
+	char said[32], found[32];
+
+	if (!p->has_launch || !p->has_measured ||
+	    (llabs(more) <= PLAN_DOUBT_MDB && !p->is_dark)) {
+		return false;
+	}
+	unit_str(UNIT_MDBM, p->launched_mdbm, said, sizeof(said));
+	unit_str(UNIT_MDBM, p->measured_mdbm, found, sizeof(found));
+	snprintf(text, size, "%s: %s should arrive at %s in %d, %s%s", tx->name,
+		 said, f->devices[tx->tx_device].name, tx->tx_port + 1,
+		 p->is_dark ? "and no light does" : found,
+		 p->is_dark ? "" : " is measured");
+	return true;
+}
+
+int plan_warn_power(struct plan *p, struct err *err)
+{
+	char text[PLAN_DOUBT_TEXT];
+	int rc = 0;
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		const struct plan_job *pj = &p->jobs[i];
+
+		for (int k = 0; k < pj->n_paths && rc == 0; k++) {
+			if (plan_power_doubt(p->fabric, &pj->paths[k], text,
+					     sizeof(text))) {
+				rc = plan_warn(p, err, "%s", text);
+			}
+		}
+	}
+	return rc;
+}
+
+/* ---- again --------------------------------------------------------------- */
+
+static int recheck_path(const struct plan_ctx *ctx, struct plan_path *p,
+			struct err *err)
+{
+	p->has_launch = p->has_measured = p->is_dark = false;
+	find_power(ctx, p);
+	return check_path(ctx, p, err);
+}
+
+int plan_recheck_power(struct plan *p, const struct plan_base *base,
+		       struct err *err)
+{
+	const struct plan_ctx ctx = { .fabric = p->fabric, .base = base };
+	int rc = 0;
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		struct plan_job *pj = &p->jobs[i];
+
+		for (int k = 0; k < pj->n_paths && rc == 0; k++) {
+			rc = recheck_path(&ctx, &pj->paths[k], err);
+			if (rc) {
+				err_wrap(err, "job %s",
+					 p->fabric->jobs[pj->job].name);
+			}
+		}
+	}
 	return rc;
 }

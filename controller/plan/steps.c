@@ -347,7 +347,7 @@ static void expect_downtime(const struct model_fabric *f,
 		d->down_ns = d->switch_ns;
 		return;
 	}
-	d->switch_ns = dev->switch_ns * ((d->n_del > 0) + (d->n_add > 0));
+	d->switch_ns = plan_switching_ns(dev, d->n_del, d->n_add);
 	d->down_ns = d->switch_ns;
 	if (d->n_add > 0) {
 		d->down_ns += reactivation_ns(f, dev, d->add, d->n_add);

@@ -596,11 +596,7 @@ static int emit_path(struct work *w, const struct rwa_path *p,
 		.xc.in = f->ports[tx].tx_port,
 		.tx_port = tx, .rx_port = rx,
 		.channel = tuned_to(w, hops, p->hops),
-		.loss_mdb = f->ports[tx].tx_loss_mdb +
-			    f->ports[rx].rx_loss_mdb +
-			    f->devices[f->ports[tx].tx_device].loss_mdb,
 	};
-	size_t first = w->out.n;
 
 	w->ctx->tx_taken[tx] = w->ctx->rx_taken[rx] = true;
 	for (int32_t h = 1; h < p->hops; h++) {
@@ -615,14 +611,9 @@ static int emit_path(struct work *w, const struct rwa_path *p,
 		}
 		if (t) {
 			w->ctx->trunk_taken[id] = true;
-			c.loss_mdb += t->loss_mdb +
-				      f->devices[t->to_device].loss_mdb;
 			c.device = t->to_device;
 			c.xc.in = t->to_port;
 		}
-	}
-	for (size_t i = first; i < w->out.n; i++) {
-		w->out.v[i].loss_mdb = c.loss_mdb;
 	}
 	return 0;
 }

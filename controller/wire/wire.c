@@ -159,6 +159,8 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	}
 	s.n_stages = (size_t)p->n_stages;
 	s.stages = stages.v;
+	s.n_warnings = (size_t)p->n_warnings;
+	s.warnings = p->warnings;
 	part.part_case = WEFT__V1__PLAN_PART__PART_SUMMARY;
 	part.summary = &s;
 	r = fn(&part, arg, err);

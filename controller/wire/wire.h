@@ -50,6 +50,11 @@ int wire_batch(const struct model_fabric *fabric,
 	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
 	       struct err *err);
 
+/* The lightpaths that a plan makes, then what goes dark meanwhile. WEFT_ENOMEM,
+ * and fn's errors. light_parts.c */
+int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
+		    struct err *err);
+
 /* Parts of a ring of `nodes` nodes that have failed, in words. WEFT_ENOMEM. The
  * texts are the caller's, wire_dead_fini frees them. */
 struct wire_dead {

@@ -113,12 +113,175 @@ static void light_that_stays_is_let_be(void **state)
 	model_free(g);
 }
 
+/* A plan of the fabric above on dark switches of which this is known. */
+static struct plan *plan_with(const char *host,
+			      const struct plan_known_loss *losses, int n_losses,
+			      const struct plan_known_power *powers,
+			      int n_powers, const char *words)
+{
+	struct model_fabric *f = fabric(host, "");
+	struct plan_light seen[2] = {
+		{ .known = true, .losses = losses, .n_losses = n_losses,
+		  .powers = powers, .n_powers = n_powers },
+		{ .known = true },
+	};
+	struct plan_base base = { .observed = seen };
+	struct plan *p = NULL;
+	struct err err = { 0 };
+	int rc = plan_make(f, &base, &p, &err);
+
+	if ((rc != 0) != (words != NULL) ||
+	    (words && !strstr(err.msg, words))) {
+		fail_msg("%s", err.msg);
+	}
+	if (rc) {
+		model_free(f);
+	}
+	return p;
+}
+
+static void release(struct plan *p)
+{
+	const struct model_fabric *f = p->fabric;
+
+	plan_free(p);
+	model_free((struct model_fabric *)f);
+}
+
+/* The path from n0.p0, which goes over s0 first. */
+static const struct plan_path *path_of(const struct plan *p)
+{
+	assert_int_equal(p->jobs[0].n_paths, 2);
+	return &p->jobs[0].paths[p->jobs[0].paths[0].tx_port != 0];
+}
+
+static void every_element_is_named(void **state)
+{
+	static const struct plan_known_loss known[] = {
+		{ { 0, 1 }, 1200, PLAN_LEARNED },
+		{ { 1, 0 }, 700, PLAN_FACTORY },
+	};
+	struct plan *p = plan_with(", launch: 0dBm", known, 2, NULL, 0, NULL);
+	const struct plan_path *path = path_of(p);
+	static const struct plan_element want[] = {
+		{ -1, { 0, 0 }, 1000, PLAN_CONFIGURED },
+		{ 0, { 0, 1 }, 1200, PLAN_LEARNED },
+		{ -1, { 0, 0 }, 3000, PLAN_CONFIGURED },
+		{ 1, { 1, 0 }, 2000, PLAN_CONFIGURED },
+		{ -1, { 0, 0 }, 1000, PLAN_CONFIGURED },
+	};
+
+	(void)state;
+	assert_int_equal(path->n_elements, 5);
+	for (int i = 0; i < 5; i++) {
+		const struct plan_element *e = &path->elements[i];
+
+		assert_int_equal(e->device, want[i].device);
+		assert_int_equal(e->loss_mdb, want[i].loss_mdb);
+		assert_int_equal(e->source, want[i].source);
+		if (e->device >= 0) {
+			assert_int_equal(light_xc_cmp(&e->xc, &want[i].xc), 0);
+		}
+	}
+	assert_int_equal(path->loss_mdb, 8200);
+	assert_true(path->has_power && path->has_launch);
+	assert_int_equal(path->least_mdbm, -8200);
+	assert_int_equal(path->most_mdbm, -8200);
+	assert_int_equal(path->launched_mdbm, -1000);
+	release(p);
+	/* The way back goes over the circuit whose maker measured it. */
+	p = plan_with("", known, 2, NULL, 0, NULL);
+	path = &p->jobs[0].paths[p->jobs[0].paths[0].tx_port == 0];
+	assert_false(path->has_power);
+	assert_int_equal(path->loss_mdb, 7700);
+	assert_int_equal(path->elements[3].source, PLAN_FACTORY);
+	release(p);
+}
+
+/* True when it is planned. */
+static bool going_back(const char *host, const struct plan_known_power *power)
+{
+	struct model_fabric *f = fabric(host, "");
+	struct plan_light seen[2] = {
+		{ .known = true, .powers = power, .n_powers = 1 },
+	};
+	struct plan_base base = { .observed = seen, .go_back = true };
+	struct plan *p = NULL;
+	struct err err = { 0 };
+	bool planned = plan_make(f, &base, &p, &err) == 0;
+
+	plan_free(p);
+	model_free(f);
+	return planned;
+}
+
+/* checklist 19: measured light counts, the worse of both. */
+static void measured_power_counts(void **state)
+{
+	static const struct plan_known_power weak[] = { { 0, -5000 } };
+	static const struct plan_known_power strong[] = { { 0, 3000 } };
+	struct plan *p;
+
+	(void)state;
+	p = plan_with(", launch: 0dBm", NULL, 0, weak, 1, NULL);
+	assert_int_equal(path_of(p)->least_mdbm, -13000);
+	assert_int_equal(path_of(p)->most_mdbm, -9000);
+	release(p);
+	plan_with(", launch: 0dBm, receive-min: -12dBm", NULL, 0, weak, 1,
+		  "n0.p0 -> n1.p0: -5dBm measured at s0 in 1 (0dBm launched), "
+		  "8dB lost from there on: -13dBm would reach the receiver, "
+		  "-12dBm is the least");
+	plan_with(", launch: 0dBm, receive-max: -6dBm", NULL, 0, strong, 1,
+		  "3dBm measured at s0 in 1 (0dBm launched), 8dB lost from "
+		  "there on: -5dBm would reach the receiver, -6dBm is the most");
+	/* What is worse by launch is refused by launch. */
+	plan_with(", launch: -4dBm, receive-min: -12dBm", NULL, 0, strong, 1,
+		  "-4dBm launched (3dBm measured at s0 in 1), 9dB lost on the "
+		  "way: -13dBm would reach");
+	/* Light that goes back to what it was is not held up by it. */
+	assert_true(going_back(", launch: 0dBm, receive-min: -12dBm", weak));
+	assert_false(going_back(", launch: 0dBm, receive-max: -6dBm", strong));
+	/* Measured alone is enough. */
+	plan_with(", receive-min: -12dBm", NULL, 0, weak, 1,
+		  "-5dBm measured at s0 in 1, 8dB lost from there on: -13dBm");
+}
+
+/* checklist 19: launch and measurement that do not go together are told. */
+static void doubts_are_told(void **state)
+{
+	static const struct plan_known_power off[] = { { 0, -4100 } };
+	static const struct plan_known_power near[] = { { 0, -4000 } };
+	static const struct plan_known_power dark[] = { { 0, -60000 } };
+	struct plan *p = plan_with(", launch: 0dBm", NULL, 0, off, 1, NULL);
+
+	(void)state;
+	assert_int_equal(p->n_warnings, 1);
+	assert_string_equal(p->warnings[0], "n0.p0: -1dBm should arrive at s0 "
+			    "in 1, -4.1dBm is measured");
+	release(p);
+	p = plan_with(", launch: 0dBm", NULL, 0, near, 1, NULL);
+	assert_int_equal(p->n_warnings, 0);
+	release(p);
+	/* A laser that is off says nothing of its power. */
+	p = plan_with(", launch: 0dBm, receive-min: -12dBm", NULL, 0, dark, 1,
+		      NULL);
+	assert_true(path_of(p)->is_dark);
+	assert_int_equal(path_of(p)->least_mdbm, -9000);
+	assert_int_equal(p->n_warnings, 1);
+	assert_string_equal(p->warnings[0], "n0.p0: -1dBm should arrive at s0 "
+			    "in 1, and no light does");
+	release(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(power_is_within_the_receivers_limits),
 		cmocka_unit_test(amplified_light_needs_a_known_receiver),
 		cmocka_unit_test(light_that_stays_is_let_be),
+		cmocka_unit_test(every_element_is_named),
+		cmocka_unit_test(measured_power_counts),
+		cmocka_unit_test(doubts_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

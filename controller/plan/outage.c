@@ -1,0 +1,214 @@
+/* Light that a plan takes away, and when the receivers have light again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "controller/plan/ways.h"
+#include "lib/base/vec.h"
+
+/* ---- how long a stage takes ---------------------------------------------- */
+
+int64_t plan_switching_ns(const struct model_device *dev, int n_del, int n_add)
+{
+	/* Switches move all mirrors of a batch at once, a robot has one arm. */
+	bool one_by_one = dev->kind == MODEL_PANEL;
+
+	return dev->switch_ns * (one_by_one ? (int64_t)n_del + n_add :
+				 (n_del > 0) + (n_add > 0));
+}
+
+static int count_in(const int *stages, int n, int stage)
+{
+	int found = 0;
+
+	for (int i = 0; i < n; i++) {
+		found += stages[i] == stage;
+	}
+	return found;
+}
+
+/* Its devices work at the same time. */
+static int64_t stage_ns(const struct plan *p, int stage)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < p->n_devices; i++) {
+		const struct plan_device *d = &p->devices[i];
+		int64_t ns = plan_switching_ns(
+			&p->fabric->devices[d->device],
+			count_in(d->del_stage, d->n_del, stage),
+			count_in(d->add_stage, d->n_add, stage));
+
+		most = ns > most ? ns : most;
+	}
+	return most;
+}
+
+/* ---- receivers ----------------------------------------------------------- */
+
+struct watch {
+	const struct plan *plan;
+	VEC(struct plan_outage) v;
+	int *open;		/* [n_ports] of v, by receiver; -1: has light */
+	int64_t now_ns;		/* since the first stage began */
+	int64_t *since_ns;	/* [n_ports] */
+};
+
+static int drain(struct watch *w, int stage, struct err *err)
+{
+	struct plan_arc *arcs = NULL;
+	int n = 0, rc = plan_drained(w->plan, stage, &arcs, &n, err);
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		struct plan_outage o = { .stage = stage, .back_stage = -1,
+					 .down_ns = -1,
+					 .tx_port = arcs[i].tx_port,
+					 .rx_port = arcs[i].rx_port };
+
+		w->open[o.rx_port] = (int)w->v.n;
+		w->since_ns[o.rx_port] = w->now_ns;
+		rc = vec_push(&w->v, o) ? err_nomem(err) : 0;
+	}
+	free(arcs);
+	return rc;
+}
+
+static int light_up(struct watch *w, int stage, struct err *err)
+{
+	const struct model_fabric *f = w->plan->fabric;
+	struct plan_arc *arcs = NULL;
+	int n = 0, rc = plan_light_after(w->plan, stage, &arcs, &n, err);
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		int rx = arcs[i].rx_port, at = w->open[rx];
+
+		if (at >= 0) {
+			w->v.v[at].back_stage = stage;
+			w->v.v[at].down_ns = w->now_ns - w->since_ns[rx] +
+				f->hosts[f->ports[rx].host].reactivation_ns;
+			w->open[rx] = -1;
+		}
+	}
+	free(arcs);
+	return rc;
+}
+
+/* ---- hosts and jobs ------------------------------------------------------ */
+
+static void count(struct plan_downtime *t, const struct plan_outage *o)
+{
+	t->links++;
+	t->ends |= o->back_stage < 0;
+	t->down_ns = o->down_ns > t->down_ns ? o->down_ns : t->down_ns;
+}
+
+static void count_hosts(const struct plan *p, struct plan_outages *out)
+{
+	const struct model_port *ports = p->fabric->ports;
+
+	for (int i = 0; i < out->n; i++) {
+		const struct plan_outage *o = &out->v[i];
+		int from = ports[o->tx_port].host, to = ports[o->rx_port].host;
+
+		count(&out->hosts[to], o);
+		if (from != to) {
+			count(&out->hosts[from], o);
+		}
+	}
+}
+
+/* A program that is the same is not touched. */
+static void count_ring(const struct plan *p, int job, struct plan_downtime *t)
+{
+	const struct model_job *mj = &p->fabric->jobs[p->jobs[job].job];
+
+	for (int i = 0; i < p->n_devices; i++) {
+		const struct plan_device *d = &p->devices[i];
+		const struct light_pack *old, *now;
+
+		if (d->device != mj->device || !d->load_program) {
+			continue;
+		}
+		old = light_ring_find(&d->old_programs, mj->name);
+		now = light_ring_find(&d->programs, mj->name);
+		if (old && !(now && light_pack_equal(old, now))) {
+			t->links = 1;
+			t->down_ns = d->down_ns;
+		}
+	}
+}
+
+/* The job to receive at each port once the plan is done, or -1. */
+static void count_jobs(const struct plan *p, int *job_of,
+		       struct plan_outages *out)
+{
+	memset(job_of, -1, (size_t)p->fabric->n_ports * sizeof(*job_of));
+	for (int i = 0; i < p->n_jobs; i++) {
+		const struct plan_job *pj = &p->jobs[i];
+
+		for (int k = 0; k < pj->n_circuits; k++) {
+			job_of[pj->circuits[k].rx_port] = i;
+		}
+		if (pj->is_ring) {
+			count_ring(p, i, &out->jobs[i]);
+		}
+	}
+	for (int i = 0; i < out->n; i++) {
+		int job = job_of[out->v[i].rx_port];
+
+		if (job >= 0) {
+			count(&out->jobs[job], &out->v[i]);
+		}
+	}
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+int plan_outages(const struct plan *p, struct plan_outages *out,
+		 struct err *err)
+{
+	const struct model_fabric *f = p->fabric;
+	size_t n_ports = (size_t)f->n_ports + 1;
+	struct watch w = { .plan = p,
+			   .open = malloc(n_ports * sizeof(*w.open)),
+			   .since_ns = calloc(n_ports, sizeof(*w.since_ns)) };
+	int rc = 0;
+
+	*out = (struct plan_outages){
+		.hosts = calloc((size_t)f->n_hosts + 1, sizeof(*out->hosts)),
+		.jobs = calloc((size_t)p->n_jobs + 1, sizeof(*out->jobs)),
+	};
+	if (!w.open || !w.since_ns || !out->hosts || !out->jobs) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	memset(w.open, -1, n_ports * sizeof(*w.open));
+	for (int s = 0; s < p->n_stages && rc == 0; s++) {
+		rc = drain(&w, s, err);
+		w.now_ns += stage_ns(p, s);
+		rc = rc ? rc : light_up(&w, s, err);
+	}
+	if (rc == 0) {
+		out->v = w.v.v;
+		out->n = (int)w.v.n;
+		w.v.v = NULL;
+		count_hosts(p, out);
+		count_jobs(p, w.open, out);
+	}
+out:
+	vec_fini(&w.v);
+	free(w.open);
+	free(w.since_ns);
+	if (rc) {
+		plan_outages_fini(out);
+	}
+	return rc;
+}
+
+void plan_outages_fini(struct plan_outages *o)
+{
+	free(o->v);
+	free(o->hosts);
+	free(o->jobs);
+	memset(o, 0, sizeof(*o));
+}

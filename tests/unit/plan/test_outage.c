@@ -1,0 +1,136 @@
+/* checklist 23: what goes dark while a plan is carried out, and how long. */
+#include "tests/unit/plan/fixture.h"
+
+/* Four hosts on two switches with a port each on both; moving light takes
+ * 20 ms on the first, 30 ms on the second, a transceiver 1 s to come back. */
+#define HOSTS                                                           \
+	"weft: 1\nfabric: t\nhosts:\n"                                  \
+	"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 100Gbps, "       \
+	"reactivation: 1s }\n"
+#define SWITCHES(kind)                                                  \
+	kind ":\n"                                                      \
+	"  - { name: a, size: 8x8, driver: sim, switch-time: 20ms }\n"     \
+	"  - { name: b, size: 8x8, driver: sim, switch-time: 30ms }\n"     \
+	"fibres:\n"                                                     \
+	"  - { from: 'h[0-3].p0', to: 'a.[1-4]' }\n"                  \
+	"  - { from: 'h[0-3].p1', to: 'b.[1-4]' }\n"
+#define JOB(nodes)                                                      \
+	"jobs:\n"                                                       \
+	"  - { name: j, nodes: [" nodes "], collective: allreduce, "    \
+	"size: 1MiB, topology: 'UniRing(2,4)' }\n"
+
+static struct model_fabric *fabric;
+
+/* From the light of one configuration to another. */
+static struct plan *change(const char *before, const char *after,
+			   struct plan_outages *out)
+{
+	struct model_fabric *f = fabric_of(before);
+	struct plan *p = NULL, *q = NULL;
+	struct plan_light light[2] = { 0 };
+	struct plan_base base = { .intent = light, .observed = light };
+	struct err err = { 0 };
+
+	assert_int_equal(plan_make(f, NULL, &p, &err), 0);
+	for (int i = 0; i < p->n_devices; i++) {
+		light[p->devices[i].device] = (struct plan_light){
+			.known = true, .xcs = p->devices[i].want,
+			.n_xcs = p->devices[i].n_want };
+	}
+	fabric = fabric_of(after);
+	assert_int_equal(plan_make(fabric, &base, &q, &err), 0);
+	plan_free(p);
+	model_free(f);
+	assert_int_equal(plan_outages(q, out, &err), 0);
+	return q;
+}
+
+static void end(struct plan *p, struct plan_outages *o)
+{
+	plan_outages_fini(o);
+	plan_free(p);
+	model_free(fabric);
+}
+
+/* Each switch is a stage, and its receivers have light again with it. */
+static void switches_are_dark_one_after_the_other(void **state)
+{
+	struct plan_outages o;
+	struct plan *p = change(HOSTS SWITCHES("switches")
+				JOB("h0, h1, h2, h3"),
+				HOSTS SWITCHES("switches")
+				JOB("h3, h2, h1, h0"), &o);
+
+	(void)state;
+	assert_int_equal(p->n_stages, 2);
+	assert_int_equal(o.n, 8);
+	for (int i = 0; i < o.n; i++) {
+		assert_int_equal(o.v[i].stage, i / 4);
+		assert_int_equal(o.v[i].back_stage, i / 4);
+		assert_int_equal(o.v[i].down_ns, i < 4 ? 1040000000 :
+							 1060000000);
+		assert_int_equal(fabric->ports[o.v[i].rx_port].rx_device,
+				 i / 4);
+	}
+	for (int h = 0; h < 4; h++) {
+		assert_int_equal(o.hosts[h].links, 4);
+		assert_int_equal(o.hosts[h].down_ns, 1060000000);
+		assert_false(o.hosts[h].ends);
+	}
+	assert_int_equal(o.jobs[0].links, 8);
+	assert_int_equal(o.jobs[0].down_ns, 1060000000);
+	end(p, &o);
+}
+
+/* A robot moves one fibre after the other. */
+static void a_panel_takes_all_its_moves(void **state)
+{
+	struct plan_outages o;
+	struct plan *p = change(HOSTS SWITCHES("panels")
+				JOB("h0, h1, h2, h3"),
+				HOSTS SWITCHES("panels")
+				JOB("h3, h2, h1, h0"), &o);
+
+	(void)state;
+	assert_int_equal(o.n, 8);
+	assert_int_equal(o.v[0].down_ns, 8 * 20000000LL + 1000000000);
+	assert_int_equal(o.v[7].down_ns, 8 * 30000000LL + 1000000000);
+	assert_int_equal(p->down_ns, o.v[7].down_ns);
+	end(p, &o);
+}
+
+static void what_is_not_lit_again_ends(void **state)
+{
+	struct plan_outages o;
+	struct plan *p = change(HOSTS SWITCHES("switches")
+				JOB("h0, h1, h2, h3"),
+				HOSTS SWITCHES("switches"), &o);
+
+	(void)state;
+	assert_int_equal(o.n, 8);
+	for (int i = 0; i < o.n; i++) {
+		assert_int_equal(o.v[i].back_stage, -1);
+		assert_int_equal(o.v[i].down_ns, -1);
+	}
+	assert_true(o.hosts[2].ends);
+	assert_int_equal(o.hosts[2].down_ns, 0);
+	end(p, &o);
+	/* And what was not lit is not missed. */
+	p = change(HOSTS SWITCHES("switches"),
+		   HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"), &o);
+	assert_int_equal(o.n, 0);
+	assert_int_equal(o.hosts[0].links, 0);
+	assert_int_equal(o.jobs[0].links, 0);
+	end(p, &o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(switches_are_dark_one_after_the_other),
+		cmocka_unit_test(a_panel_takes_all_its_moves),
+		cmocka_unit_test(what_is_not_lit_again_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
