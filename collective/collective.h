@@ -91,6 +91,8 @@ int coll_add_light(struct coll_sched *s, const struct coll_light *l,
 		   struct err *err);
 int coll_finish(struct coll_sched *s, struct err *err);
 
+/* What coll_new was given, the ports counted when they were 0; the digraph is
+ * the schedule's. Steps after coll_finish. O(1). */
 enum coll_kind coll_kind_of(const struct coll_sched *s);
 const struct topo *coll_topo(const struct coll_sched *s);
 int coll_ranks(const struct coll_sched *s);
@@ -130,6 +132,7 @@ struct coll_report {
 	bool bandwidth_optimal;	  /* factor == bound */
 };
 
+/* Every report before its first use, and after its last. */
 void coll_report_init(struct coll_report *r);
 void coll_report_fini(struct coll_report *r);
 

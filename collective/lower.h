@@ -88,6 +88,7 @@ struct lower_limits {
 	int channels;
 };
 
+/* What the runtime that reads a dialect can hold. Static. */
 const struct lower_limits *lower_limits(enum lower_dialect dialect);
 
 /* "s", "rcs", ...; the type of a name, or -1. */

@@ -87,6 +87,7 @@ struct mscclpp {
 /* Frees what p holds, not p. */
 void mscclpp_fini(struct mscclpp *p);
 
+/* "put", "re", ... as in the plan, and back. */
 const char *mscclpp_op_name(enum mscclpp_name name);
 int mscclpp_op_parse(const char *name);		/* or -1 */
 

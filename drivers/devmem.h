@@ -27,12 +27,14 @@ int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
 		bool any_to_any, struct err *err);
 void devmem_fini(struct devmem *m);
 
+/* Index into `peer` of an input or output. O(1). */
 int devmem_flat_in(const struct devmem *m, int32_t in);
 int devmem_flat_out(const struct devmem *m, int32_t out);
 
 /* Ports in range and, on an any-to-any switch, in < out. WEFT_EINVAL. */
 int devmem_check(const struct devmem *m, struct light_xc xc, struct err *err);
 
+/* True when this very cross-connect is made. O(1). */
 bool devmem_has(const struct devmem *m, struct light_xc xc);
 
 /* A cross-connect that stands in the way of adding xc (not xc itself). */

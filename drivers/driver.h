@@ -294,7 +294,6 @@ struct drv_class {
 	void (*cancel)(struct drv *dev);
 };
 
-/* The common head of every handle; private to drivers. */
 /* What was asked of a device since it was opened. */
 enum drv_work { DRV_WORK_SNAPSHOT, DRV_WORK_SUBMIT, DRV_N_WORKS };
 
@@ -303,6 +302,7 @@ struct drv_use {
 	int64_t ns;		/* how long they took in all */
 };
 
+/* The common head of every handle; private to drivers. */
 struct drv {
 	const struct drv_class *cls;
 	uv_loop_t *loop;
@@ -325,6 +325,7 @@ const struct drv_class *const *drv_all(void);
 int drv_open(uv_loop_t *loop, const char *driver, const struct drv_config *cfg,
 	     struct drv **out, struct err *err);
 
+/* The class's functions of the same names. */
 void drv_close(struct drv *dev, drv_close_cb cb, void *arg);
 void drv_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
 void drv_submit(struct drv *dev, const struct drv_batch *batch,
@@ -344,6 +345,7 @@ void drv_set_trace(struct drv *dev, drv_trace_fn fn, void *arg);
 /* What the device says from now on goes to fn. */
 void drv_set_events(struct drv *dev, drv_event_fn fn, void *arg);
 
+/* "done", "read-back", "tuned", "changed", ... */
 const char *drv_result_name(enum drv_result r);
 const char *drv_evidence_name(enum drv_evidence e);
 const char *drv_state_name(enum drv_state s);

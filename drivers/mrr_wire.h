@@ -188,6 +188,7 @@ struct mrr_frame {
 	const uint8_t *data;	/* into the bytes that were decoded */
 };
 
+/* Little-endian, at any alignment. */
 uint16_t mrr_get16(const uint8_t *p);
 uint32_t mrr_get32(const uint8_t *p);
 uint64_t mrr_get64(const uint8_t *p);
@@ -206,6 +207,7 @@ bool mrr_decode(const uint8_t *data, size_t len, struct mrr_frame *frame);
 /* Appends a whole frame. */
 void mrr_encode(struct buf *b, const struct mrr_frame *frame);
 
+/* MRR_TUNE_BYTES of a setting, MRR_FAILURE_BYTES of a part that failed. */
 void mrr_put_tune(uint8_t *p, const struct light_tune *t);
 void mrr_get_tune(const uint8_t *p, struct light_tune *t);
 void mrr_put_dead(uint8_t *p, const struct light_dead *d);
@@ -220,6 +222,7 @@ void mrr_get_window(const uint8_t *p, struct light_window *w);
 /* Text of `size` bytes with at least one zero, all zero from the first on. */
 bool mrr_is_text(const uint8_t *p, size_t size);
 
+/* Of a reply's code: "busy". */
 const char *mrr_code_text(uint8_t code);
 /* "powered up" */
 const char *mrr_last_code_text(uint32_t code);

@@ -58,6 +58,7 @@ int resonators_open(const char *netns, const struct light_geometry *g,
 		    struct resonators **out, struct err *err);
 void resonators_close(struct resonators *r);
 
+/* What the ring holds now; borrowed, until resonators_close. */
 const char *resonators_epoch(const struct resonators *r);
 const struct light_ring *resonators_programs(const struct resonators *r);
 /* Step of the i-th program. */

@@ -90,6 +90,8 @@ struct rwa_mesh {
 	int64_t self_demands;	/* of a .trf file, left out */
 };
 
+/* Nodes without arcs or demands, all free to add and drop. WEFT_EINVAL for a
+ * number outside 1..RWA_MESH_MAX_NODES. */
 int rwa_mesh_new(int nodes, struct rwa_mesh **out, struct err *err);
 /* A duplex ring of at least three nodes: arc i leads from node i to the next,
  * arc nodes + i back. Guard channels, tuning ranges, what is in use and pairs

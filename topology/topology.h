@@ -48,6 +48,8 @@ void topo_set_node(struct topo *t, int node, enum topo_kind kind,
  * the queries below. */
 int topo_freeze(struct topo *t, struct err *err);
 
+/* Nodes, arcs, and the arc of a number below topo_m(): by source, then as
+ * they were added. O(1). */
 int topo_n(const struct topo *t);
 int topo_m(const struct topo *t);
 const struct topo_arc *topo_arc(const struct topo *t, int arc);

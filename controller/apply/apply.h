@@ -34,6 +34,7 @@ enum apply_verdict {
 	APPLY_ROLLED_BACK, APPLY_STUCK,	/* not fully rolled back */
 };
 
+/* "committed", "rolled back", ... */
 const char *apply_verdict_name(enum apply_verdict v);
 
 /* One thing that happened; strings live during the callback. */
@@ -189,6 +190,7 @@ int apply_start(struct apply *a, struct plan *plan,
 		apply_event_cb on_event, apply_done_cb on_done, void *arg,
 		struct err *err);
 
+/* True while a change runs, or what a crash left is looked at. */
 bool apply_busy(const struct apply *a);
 /* The id of the change that runs; 0: none, or not in the journal yet. */
 int64_t apply_running(const struct apply *a);

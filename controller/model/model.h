@@ -209,6 +209,7 @@ int model_find_host(const struct model_fabric *f, const char *name);
 int model_find_device(const struct model_fabric *f, const char *name);
 int model_find_job(const struct model_fabric *f, const char *name);
 
+/* "ring", "switch" or "panel". */
 const char *model_device_kind_name(enum model_device_kind kind);
 
 /* "gpu[00-15].p[0-3]" and comma lists to names, in order; for the command

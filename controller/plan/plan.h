@@ -349,6 +349,7 @@ struct plan_file {
 	size_t config_len;
 };
 
+/* Appends. WEFT_ENOMEM. O(text of the configuration). */
 int plan_file_write(const struct plan *p, struct buf *out, struct err *err);
 /* WEFT_EINVAL names the field (or line and column of broken JSON). */
 int plan_file_read(const void *data, size_t len, struct plan_file *out,

@@ -53,6 +53,7 @@ struct store_use {
 	int64_t ns;		/* how long that took in all */
 };
 
+/* O(1). */
 struct store_use store_use(const struct store *s);
 
 /* Identity of this store: a random UUID from its creation. */
@@ -208,6 +209,7 @@ enum store_verdict {
 	STORE_ABORTED,		/* found undone after a restart */
 };
 
+/* "committed", "rolled back", ...: as they are stored and shown. */
 const char *store_verdict_name(enum store_verdict v);
 
 struct store_change {
@@ -265,6 +267,7 @@ enum store_step_state {
 	STORE_AS_PLANNED,	/* read: as the change wanted it */
 };
 
+/* "add", ... and "as before", ...: as they are stored and shown. */
 const char *store_op_name(enum store_op op);
 const char *store_step_state_name(enum store_step_state st);
 
@@ -352,6 +355,7 @@ struct store_confirm {
 	int64_t back_to;	/* the change to return to */
 };
 
+/* out->change 0 when nothing waits. WEFT_EIO. */
 int store_confirming(struct store *s, struct store_confirm *out,
 		     struct err *err);
 /* Nothing waits any more. */
@@ -370,6 +374,7 @@ enum store_job_state {
 	STORE_JOB_ENDING, STORE_JOB_ENDED, STORE_JOB_FAILED,
 };
 
+/* "queued", "running", ...: as they are stored and shown. */
 const char *store_job_state_name(enum store_job_state st);
 
 struct store_job {

@@ -35,6 +35,7 @@ struct testbed_end {
 	struct light_tune at;	/* that place; mode and step are 0 */
 };
 
+/* Their number, and the one of a number. O(devices). */
 int testbed_n_ends(const struct model_fabric *f);
 struct testbed_end testbed_end(const struct model_fabric *f, int end);
 /* "gpu0.p1"; of a resonator "mem3.ring0+0.5", host, ring, direction, fibre

@@ -55,13 +55,14 @@ int wire_batch(const struct model_fabric *fabric,
 int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
 		    struct err *err);
 
-/* Parts of a ring of `nodes` nodes that have failed, in words. WEFT_ENOMEM. The
- * texts are the caller's, wire_dead_fini frees them. */
+/* Parts of a ring that have failed, in words. */
 struct wire_dead {
 	char (*text)[LIGHT_DEAD_TEXT];
 	char **list;
 };
 
+/* Words for n parts of a ring of `nodes` nodes, also as a message's field in
+ * *n_out and *out, which lives as long as w. WEFT_ENOMEM. */
 int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
 		   int nodes, size_t *n_out, char ***out, struct err *err);
 void wire_dead_fini(struct wire_dead *w);

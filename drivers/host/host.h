@@ -173,6 +173,8 @@ int host_redirect_del(struct host_net *net, int from,
  * taken away. */
 #define HOST_PROTOCOL 119
 
+/* Gives a link the address, again too; prefix in bits. WEFT_EDENIED,
+ * WEFT_ENOTFOUND (the link), WEFT_EDEVICE. */
 int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
 		  int prefix, struct err *err);
 

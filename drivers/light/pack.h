@@ -138,6 +138,7 @@ int light_reader_init(struct light_reader *r, const uint8_t *bytes, size_t len,
 int light_reader_next(struct light_reader *r, struct err *err);
 void light_reader_fini(struct light_reader *r);
 
+/* A cell of the step that light_reader_next read last, as a setting. O(1). */
 struct light_tune light_cell_tune(const struct light_reader *r,
 				  const struct light_cell *c);
 

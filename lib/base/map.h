@@ -27,6 +27,7 @@ struct u64map {
 };
 
 void u64map_fini(struct u64map *m);
+/* Adds or replaces. 0 or WEFT_ENOMEM (map unchanged). */
 int u64map_set(struct u64map *m, uint64_t key, uint64_t value);
 /* True and *value (when not NULL) if present. */
 bool u64map_get(const struct u64map *m, uint64_t key, uint64_t *value);

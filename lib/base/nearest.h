@@ -15,6 +15,7 @@ struct nearest {
 	int distance;
 };
 
+/* The word must outlive n; then every candidate, which must too. */
 void nearest_init(struct nearest *n, const char *word);
 void nearest_try(struct nearest *n, const char *candidate);
 /* "did you mean 'x'?"; false when there is nothing to say. */

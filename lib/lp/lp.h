@@ -79,6 +79,7 @@ int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
 double lp_value(const struct lp *lp, int col);
 double lp_dual(const struct lp *lp, int row);
 
+/* How many were added. O(1). */
 int lp_rows(const struct lp *lp);
 int lp_cols(const struct lp *lp);
 

@@ -162,6 +162,7 @@ int rpc_server_reload_tls(struct rpc_server *s, struct err *err);
 void rpc_server_stop(struct rpc_server *s, int grace_ms, void (*done)(void *),
 		     void *arg);
 
+/* Who calls; lives as long as the call. */
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *call);
 /* The path being called; of a plain GET with its query. */
 const char *rpc_call_path(const struct rpc_call *call);
