@@ -305,6 +305,7 @@ bench-build: $(PROGRAMS) $(BENCH_BIN)
 lint: check-deps
 	@tests/lint/functions
 	@tests/lint/contracts
+	@tests/lint/callers
 	@tests/lint/logs
 	@tests/lint/man
 	@$(MAKE) -j2 BUILD=$(BUILD) MODE=release CC=clang B=$(BUILD)/clang all
