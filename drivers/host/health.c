@@ -24,6 +24,8 @@ struct answer {
 	int ext_state;		/* -1: none given */
 	int len;
 	uint8_t data[DATA_MAX];
+	bool has_fec;
+	uint64_t fec_lost;
 };
 
 const char *host_source_name(enum host_source s)
@@ -48,6 +50,25 @@ static const char *ext_state_name(int state)
 	       names[state] : "other";
 }
 
+/* The first of the counters is the total of all lanes. */
+static void take_fec(struct nl_msg *msg, struct answer *out)
+{
+	struct nlattr *a[ETHTOOL_A_FEC_MAX + 1], *s[ETHTOOL_A_FEC_STAT_MAX + 1];
+	struct nlattr *lost;
+
+	if (genlmsg_parse(nlmsg_hdr(msg), 0, a, ETHTOOL_A_FEC_MAX, NULL) < 0 ||
+	    !a[ETHTOOL_A_FEC_STATS] ||
+	    nla_parse_nested(s, ETHTOOL_A_FEC_STAT_MAX, a[ETHTOOL_A_FEC_STATS],
+			     NULL) < 0) {
+		return;
+	}
+	lost = s[ETHTOOL_A_FEC_STAT_UNCORR];
+	if (lost && nla_len(lost) >= (int)sizeof(out->fec_lost)) {
+		memcpy(&out->fec_lost, nla_data(lost), sizeof(out->fec_lost));
+		out->has_fec = true;
+	}
+}
+
 static int on_answer(struct nl_msg *msg, void *arg)
 {
 	struct genlmsghdr *head = genlmsg_hdr(nlmsg_hdr(msg));
@@ -67,6 +88,9 @@ static int on_answer(struct nl_msg *msg, void *arg)
 			out->ext_state =
 				nla_get_u8(a[ETHTOOL_A_LINKSTATE_EXT_STATE]);
 		}
+	}
+	if (head->cmd == ETHTOOL_MSG_FEC_GET_REPLY) {
+		take_fec(msg, out);
 	}
 	data = a[ETHTOOL_A_MODULE_EEPROM_DATA];
 	if (head->cmd == ETHTOOL_MSG_MODULE_EEPROM_GET_REPLY && data) {
@@ -112,7 +136,7 @@ static int ask(struct host_net *net, struct nl_msg *msg, struct answer *out)
 }
 
 static struct nl_msg *request(struct host_net *net, int ifindex, uint8_t cmd,
-			      int header)
+			      int header, uint32_t flags)
 {
 	struct nl_msg *msg = nlmsg_alloc();
 	struct nlattr *nest;
@@ -125,7 +149,8 @@ static struct nl_msg *request(struct host_net *net, int ifindex, uint8_t cmd,
 	}
 	nest = nla_nest_start(msg, header | NLA_F_NESTED);
 	if (!nest || nla_put_u32(msg, ETHTOOL_A_HEADER_DEV_INDEX,
-				 (uint32_t)ifindex) != 0) {
+				 (uint32_t)ifindex) != 0 ||
+	    (flags && nla_put_u32(msg, ETHTOOL_A_HEADER_FLAGS, flags) != 0)) {
 		nlmsg_free(msg);
 		return NULL;
 	}
@@ -136,7 +161,7 @@ static struct nl_msg *request(struct host_net *net, int ifindex, uint8_t cmd,
 static int ask_link(struct host_net *net, int ifindex, struct answer *out)
 {
 	struct nl_msg *msg = request(net, ifindex, ETHTOOL_MSG_LINKSTATE_GET,
-				     ETHTOOL_A_LINKSTATE_HEADER);
+				     ETHTOOL_A_LINKSTATE_HEADER, 0);
 	int rc = msg ? ask(net, msg, out) : -NLE_NOMEM;
 
 	nlmsg_free(msg);
@@ -149,7 +174,7 @@ static int ask_module(struct host_net *net, int ifindex, uint8_t i2c,
 {
 	struct nl_msg *msg = request(net, ifindex,
 				     ETHTOOL_MSG_MODULE_EEPROM_GET,
-				     ETHTOOL_A_MODULE_EEPROM_HEADER);
+				     ETHTOOL_A_MODULE_EEPROM_HEADER, 0);
 	int rc = msg ? 0 : -NLE_NOMEM;
 
 	out->len = 0;
@@ -249,4 +274,22 @@ int host_health(struct host_net *net, const struct host_link *link,
 		out->source = HOST_BY_MODULE;
 	}
 	return 0;
+}
+
+int host_fec_lost(struct host_net *net, const struct host_link *link,
+		  uint64_t *lost)
+{
+	struct answer a = { .ext_state = -1 };
+	struct nl_msg *msg = NULL;
+	int rc = open_genl(net, NULL);
+
+	*lost = 0;
+	if (rc == 0 && net->ethtool >= 0) {
+		msg = request(net, link->ifindex, ETHTOOL_MSG_FEC_GET,
+			      ETHTOOL_A_FEC_HEADER, ETHTOOL_FLAG_STATS);
+	}
+	rc = msg ? ask(net, msg, &a) : WEFT_EUNSUPPORTED;
+	nlmsg_free(msg);
+	*lost = a.fec_lost;
+	return rc == 0 && a.has_fec ? 0 : WEFT_EUNSUPPORTED;
 }

@@ -65,6 +65,7 @@ struct host_link {
 	const char *operstate;	/* "up", "lowerlayerdown", ... */
 	uint32_t carrier_changes, carrier_ups, carrier_downs;
 	uint64_t rx_errors, tx_errors;
+	uint64_t tx_frames;
 	uint8_t mac[6];
 	bool gone;		/* in an event: it was removed */
 };
@@ -126,6 +127,10 @@ struct host_health {
  * answered. WEFT_EIO when not even the carrier can be read. */
 int host_health(struct host_net *net, const struct host_link *link,
 		struct host_health *out, struct err *err);
+/* Blocks that forward error correction could not repair, since the link's
+ * driver counts. WEFT_EUNSUPPORTED where ethtool does not know. */
+int host_fec_lost(struct host_net *net, const struct host_link *link,
+		  uint64_t *lost);
 const char *host_source_name(enum host_source s);
 
 /* ---- probe frames: who is at the other end ---- */

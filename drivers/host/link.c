@@ -53,6 +53,7 @@ static void read_errors(struct nlattr *a, struct host_link *l)
 		       (size_t)nla_len(a) : sizeof(stats));
 		l->rx_errors = stats.rx_errors;
 		l->tx_errors = stats.tx_errors;
+		l->tx_frames = stats.tx_packets;
 	}
 }
 

@@ -307,28 +307,40 @@ static int note(struct setting *s, int rc, int next)
 	return rc ? rc : next;
 }
 
-/* What is there already, or in the way, is marked `own` in want: not to be
- * added. */
-static int clear_way(struct setting *s, const struct kind *k,
-		     struct table *have, struct table *want)
+/* What is there already, or somebody else's, is marked `own` in want: not to
+ * be added. What differs is replaced, which the kernel does at once. */
+static int mark_present(struct setting *s, const struct kind *k,
+			struct table *have, struct table *want)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < have->v.n; i++) {
 		const struct entry *e = &have->v.v[i];
 		struct entry *w = find(k, want, e);
-		bool same = w && e->fixed && equal(e, w);
 		int r = 0;
 
-		if (e->own && !same) {
-			r = k->set(s, e, false);
-		} else if (same) {
+		if (w && e->fixed && equal(e, w)) {
 			w->own = true;
-		} else if (w && e->fixed) {
+		} else if (w && e->fixed && !e->own) {
 			w->own = true;
 			r = foreign(s, k, e->dst);
 		}
 		rc = note(s, rc, r);
+	}
+	return rc;
+}
+
+/* What weft made and nobody wants any more; what has been replaced is gone by
+ * itself. */
+static int remove_stale(struct setting *s, const struct kind *k,
+			struct table *have, struct table *want)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < have->v.n; i++) {
+		if (have->v.v[i].own && !find(k, want, &have->v.v[i])) {
+			rc = note(s, rc, k->set(s, &have->v.v[i], false));
+		}
 	}
 	return rc;
 }
@@ -399,6 +411,31 @@ static int read_tables(struct host_net *net, struct tables *t,
 				    on_route, &t->routes[0], err);
 }
 
+/* Traffic goes one way or the other at every moment: what a route needs comes
+ * before it, and goes after it. */
+static int change_all(struct setting *s, struct tables *t)
+{
+	struct {
+		const struct kind *kind;
+		struct table *tables;
+	} all[] = { { &address, t->addresses },
+		    { &neighbour, t->neighbours }, { &route, t->routes } };
+	int rc = 0;
+
+	for (int i = 0; i < 3; i++) {
+		struct table *v = all[i].tables;
+
+		rc = note(s, rc, mark_present(s, all[i].kind, &v[0], &v[1]));
+		rc = note(s, rc, add_missing(s, all[i].kind, &v[1]));
+	}
+	for (int i = 2; i >= 0; i--) {
+		struct table *v = all[i].tables;
+
+		rc = note(s, rc, remove_stale(s, all[i].kind, &v[0], &v[1]));
+	}
+	return rc;
+}
+
 int host_ways_set(struct host_net *net, uint32_t addr,
 		  const struct host_way *ways, int n, int *changed,
 		  struct err *err)
@@ -413,15 +450,7 @@ int host_ways_set(struct host_net *net, uint32_t addr,
 		rc = err_nomem(err);
 	}
 	if (rc == 0) {
-		rc = clear_way(&s, &route, &t.routes[0], &t.routes[1]);
-		rc = note(&s, rc, clear_way(&s, &neighbour, &t.neighbours[0],
-					    &t.neighbours[1]));
-		rc = note(&s, rc, clear_way(&s, &address, &t.addresses[0],
-					    &t.addresses[1]));
-		rc = note(&s, rc, add_missing(&s, &address, &t.addresses[1]));
-		rc = note(&s, rc, add_missing(&s, &neighbour,
-					      &t.neighbours[1]));
-		rc = note(&s, rc, add_missing(&s, &route, &t.routes[1]));
+		rc = change_all(&s, &t);
 	}
 	for (int i = 0; i < 2; i++) {
 		vec_fini(&t.addresses[i].v);
