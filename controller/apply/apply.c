@@ -59,8 +59,10 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
 	}
 	a->loop = loop;
 	a->store = store;
-	rc = apply_refresh(a, err);
+	rc = timings_load(a, err);
+	rc = rc ? rc : apply_refresh(a, err);
 	if (rc) {
+		timings_free(a);
 		free(a);
 		return rc;
 	}
@@ -87,6 +89,7 @@ static void finish_free(struct apply *a)
 	devset_free(a->set);
 	store_journals_free(a->open, a->n_open);
 	base_free(a->base);
+	timings_free(a);
 	free(a);
 	if (done) {
 		done(arg);
@@ -113,6 +116,9 @@ void apply_free(struct apply *a, void (*done)(void *), void *arg)
 {
 	assert(!a->closing);
 	a->closing = true;
+	if (a->hosts.withdraw) {
+		a->hosts.withdraw(a->hosts.arg);
+	}
 	a->closed_cb = done;
 	a->closed_arg = arg;
 	uv_close((uv_handle_t *)&a->timer, on_timer_closed);
@@ -267,6 +273,7 @@ void apply_save_readings(struct apply *a)
 				  err.msg);
 		}
 	}
+	timings_save(a);
 }
 
 struct read_all {
@@ -363,6 +370,11 @@ void apply_on_news(struct apply *a, apply_news_cb fn, void *arg)
 {
 	a->news = fn;
 	a->news_arg = arg;
+}
+
+void apply_ask_hosts(struct apply *a, const struct apply_hosts *hosts)
+{
+	a->hosts = *hosts;
 }
 
 void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg)

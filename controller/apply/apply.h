@@ -2,9 +2,10 @@
  * Change with a memory: takes a plan to the devices and proves it, or takes
  * it back. Everything runs on the loop; one change at a time.
  *
- *   prepare (journal durable, with undo) -> per failure domain: re-read and
- *   compare with what the plan was made from -> deletes -> adds -> read back
- *   -> settle -> read again -> next domain -> commit, or undo in reverse.
+ *   prepare (journal durable, with undo) -> per stage: re-read and compare
+ *   with what the plan was made from -> drain -> deletes -> adds -> read back
+ *   -> settle -> read again -> prove -> next stage -> commit, or undo in
+ *   reverse.
  *
  * Nothing is sent for an empty plan. Unknown outcomes are re-read before
  * anything else is sent. Loss of this process changes no light.
@@ -16,16 +17,17 @@
 
 #include "controller/dispatch/dispatch.h"
 #include "controller/model/model.h"
-#include "controller/plan/plan.h"
+#include "controller/plan/ways.h"
 #include "controller/store/store.h"
 #include "drivers/driver.h"
 
 struct apply;
 
-/* The layer of proof a device's light has reached. */
+/* The layer of proof that light has reached; of a device the least of its
+ * circuits. The last two are what hosts say that receive it. */
 enum apply_level {
 	APPLY_UNVERIFIED, APPLY_ACKED, APPLY_READ_BACK, APPLY_SETTLED,
-	APPLY_MEASURED,
+	APPLY_MEASURED, APPLY_NEIGHBOUR, APPLY_ERROR_FREE,
 };
 
 /* What became of a change. Maps to exit codes 0, 0, 1, 3, 4. */
@@ -39,8 +41,9 @@ const char *apply_verdict_name(enum apply_verdict v);
 
 /* One thing that happened; strings live during the callback. */
 struct apply_event {
-	const char *phase;	/* prepare, check, delete, add, load, read
-				 * back, settle, commit, undo, ... */
+	const char *phase;	/* prepare, check, drain, delete, add, load,
+				 * read back, settle, read again, prove,
+				 * commit, undo, ... */
 	const char *device;	/* "" for the change as a whole */
 	const char *text;	/* one sentence */
 	bool is_problem;
@@ -105,6 +108,67 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
 /* fn is called right before each command to a device; it does not return when
  * none may be sent any more. */
 void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
+/* How long something took of late to come back. */
+struct apply_timing {
+	int n;			/* times */
+	int64_t median_ns, most_ns;
+};
+
+/* Keeps one time more; it reaches the store with the next readings. */
+void apply_learn(struct apply *a, enum store_timing_kind kind,
+		 const char *name, int64_t ns);
+/* False: nothing is known of it. O(log names). */
+bool apply_learned(const struct apply *a, enum store_timing_kind kind,
+		   const char *name, struct apply_timing *out);
+
+/* ---- hosts that are asked ---- */
+
+/* Light from one host port to another, and what is found of it. */
+struct apply_path {
+	struct plan_arc arc;
+	/* answers: */
+	enum apply_level level;	/* reached; APPLY_UNVERIFIED: nobody could be
+				 * asked */
+	enum apply_level failed;	/* the layer that it failed, or 0 */
+	int64_t up_ns;		/* clk_now_ns of link and neighbour, 0: not
+				 * seen */
+	char why[STORE_NOTE_MAX];	/* of a failure, or why not asked */
+};
+
+/* What is asked of hosts; all of it is apply's and lives until done. */
+struct apply_question {
+	const struct plan *plan;
+	int stage;
+	enum apply_level want;	/* as far as the fabric wants it proven */
+	int n;
+	struct apply_path *paths;
+	int64_t began_ns;	/* clk_now_ns of the stage's first command */
+	int64_t lit_ns;		/* when devices had made it all */
+	/* One sentence of how it goes (NULL: none); true: nobody wants to wait any more,
+	 * answer with what is known. */
+	bool (*progress)(const struct apply_question *q, const char *text);
+	void (*done)(struct apply_question *q);	/* once, also at once */
+	void *arg;
+};
+
+/*
+ * Who can ask hosts, as this room knows no network. All but withdraw may be
+ * NULL. prove is called once each stage has settled, whatever is wanted: it
+ * may wait only for what question->want asks. drain is called before its first
+ * delete with the light that goes: each path that still carries traffic in the
+ * end is failed. proven tells what the gate has let pass, before the next
+ * stage. withdraw: the question is forgotten, done must not be called.
+ */
+struct apply_hosts {
+	void (*prove)(struct apply_question *q, void *arg);
+	void (*drain)(struct apply_question *q, void *arg);
+	void (*proven)(const struct apply_question *q, void *arg);
+	void (*withdraw)(void *arg);
+	void *arg;
+};
+
+void apply_ask_hosts(struct apply *a, const struct apply_hosts *hosts);
+
 /* Closes all devices (light stays), then calls done. */
 void apply_free(struct apply *a, void (*done)(void *), void *arg);
 
@@ -180,6 +244,8 @@ struct apply_request {
 	const char *id;			/* chosen by who asks, or NULL */
 	const char *trace;		/* id of who asks, or NULL */
 	int64_t confirm_within_ns;	/* 0: needs no confirmation */
+	bool must;		/* nobody is there to help: traffic that does
+				 * not stop is told, and stops nothing */
 };
 
 /* Runs a plan made from apply_plan_base. The plan and its fabric are taken

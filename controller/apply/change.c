@@ -118,7 +118,9 @@ static const struct phase_def {
 } phases[] = {
 	[PHASE_PREPARE] = { .name = "prepare", .enter = record_prepare },
 	[PHASE_CHECK] = { "check", NULL, wants_check, check_begin,
-			  PHASE_DELETE },
+			  PHASE_DRAIN },
+	[PHASE_DRAIN] = { .name = "drain", .enter = drain_begin,
+			  .next = PHASE_DELETE },
 	[PHASE_DELETE] = { "delete", NULL, wants_delete, send_begin,
 			   PHASE_ADD },
 	[PHASE_ADD] = { "add", NULL, wants_add, send_begin, PHASE_LOAD },
@@ -128,7 +130,8 @@ static const struct phase_def {
 			      PHASE_SETTLE },
 	[PHASE_SETTLE] = { .name = "settle", .enter = proof_settle },
 	[PHASE_READ_AGAIN] = { "read again", NULL, wants_all, proof_read,
-			       PHASE_COMMIT },
+			       PHASE_PROVE },
+	[PHASE_PROVE] = { .name = "prove", .enter = prove_begin },
 	[PHASE_COMMIT] = { .name = "commit", .enter = record_commit },
 	[PHASE_UNDO] = { .name = "undo", .enter = undo_begin },
 	[PHASE_STOP] = { .name = "stop", .enter = record_stop },
@@ -174,6 +177,7 @@ void change_scope(struct change *c, int first)
 		c->end++;
 	}
 	c->settle_rounds = 0;
+	c->began_ns = c->lit_ns = 0;
 	c->n_stage_adds = c->n_stragglers = 0;
 	for (int i = c->first; i < c->end; i++) {
 		c->n_stage_adds += run_count(&c->runs[i], STORE_ADD);
@@ -229,7 +233,8 @@ static enum phase next_phase(struct change *c)
 		change_scope(c, 0);
 	}
 	return c->phase == PHASE_READ_AGAIN ? proof_next(c) :
-					      phases[c->phase].next;
+	       c->phase == PHASE_PROVE ? prove_next(c) :
+					 phases[c->phase].next;
 }
 
 /* ---- end ----------------------------------------------------------------- */
@@ -243,6 +248,7 @@ static void change_free(struct change *c)
 		free(c->runs[i].tries);
 	}
 	free(c->runs);
+	free(c->question.paths);
 	buf_fini(&c->left);
 	store_journal_fini(&c->journal);
 	plan_free(c->plan);
@@ -287,7 +293,7 @@ static void settle_set(struct change *c)
 static enum apply_level least_level(const struct change *c)
 {
 	const struct devset *s = c->a->set;
-	enum apply_level least = APPLY_MEASURED;
+	enum apply_level least = APPLY_ERROR_FREE;
 
 	for (int i = 0; i < s->n; i++) {
 		const struct device *d = s->v[i];
@@ -304,6 +310,18 @@ static enum apply_level least_level(const struct change *c)
 	return least;
 }
 
+/* The least of what a device holds now, whichever change made it. */
+static void take_proof(struct run *r)
+{
+	int proof;
+
+	if (r->w->is_ring ||
+	    store_device_proof(r->c->a->store, r->dev->name, &proof, NULL)) {
+		proof = (int)r->proof;
+	}
+	r->dev->proof = (enum apply_level)proof;
+}
+
 /* Intent is the new one now, and what was proven is proven of it. */
 static void refresh_devices(struct change *c)
 {
@@ -311,11 +329,7 @@ static void refresh_devices(struct change *c)
 
 	for (int i = 0; i < c->n_runs &&
 	     c->res.verdict == APPLY_COMMITTED; i++) {
-		struct run *r = &c->runs[i];
-
-		if (r->is_first || r->proof < r->dev->proof) {
-			r->dev->proof = r->proof;
-		}
+		take_proof(&c->runs[i]);
 	}
 	for (int i = 0; i < c->a->set->n; i++) {
 		if (device_load_intent(c->a->set->v[i], &err)) {
@@ -485,6 +499,7 @@ int apply_start(struct apply *a, struct plan *plan,
 	}
 	*c = (struct change){ .a = a, .plan = plan, .on_event = on_event,
 			      .on_done = on_done, .arg = arg,
+			      .must = req->must,
 			      .started_ns = clk_now_ns() };
 	rc = devset_new(a, fabric, a->set, &c->set, err);
 	if (rc) {

@@ -4,14 +4,16 @@
 
 #include "controller/apply/private.h"
 
-bool gate_pass(struct run *r, int step, const struct err *err)
+bool gate_pass(struct run *r, int step, enum apply_level layer,
+	       const struct err *err)
 {
 	struct change *c = r->c;
 	const struct model_changes *ch = &c->set->fabric->changes;
 	struct store_step *st = &r->w->steps[step];
 	int64_t verified = c->n_stage_adds - c->n_stragglers - 1;
 
-	if (st->op != STORE_ADD || st->stage != r->stage || r->replace) {
+	if (st->op != STORE_ADD || st->stage != r->stage ||
+	    (r->replace && !layer)) {
 		return false;
 	}
 	if (verified * MODEL_PPM < c->n_stage_adds * ch->gate_ppm) {
@@ -20,6 +22,7 @@ bool gate_pass(struct run *r, int step, const struct err *err)
 	}
 	c->n_stragglers++;
 	st->is_straggler = true;
+	st->layer = (int)layer;
 	snprintf(st->note, sizeof(st->note), "%.*s", STORE_NOTE_MAX - 1,
 		 err->msg);
 	change_event(c, r->dev, true, "left to be repaired: %s", err->msg);
@@ -48,6 +51,7 @@ int gate_record(struct change *c, int *n, struct err *err)
 					.device = w->device,
 					.xc = w->steps[k].xc,
 					.change = c->journal.change.id,
+					.layer = w->steps[k].layer,
 					.why = w->steps[k].note };
 			}
 		}

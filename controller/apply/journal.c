@@ -55,6 +55,17 @@ static int by_order(const void *a, const void *b)
 				light_xc_cmp(&s->xc, &t->xc);
 }
 
+int step_find(const struct store_work *w, int stage, enum store_op op,
+	      struct light_xc xc)
+{
+	const struct store_step key = { .op = op, .xc = xc, .stage = stage };
+	const struct store_step *found =
+		w->n_steps ? bsearch(&key, w->steps, (size_t)w->n_steps,
+				     sizeof(key), by_order) : NULL;
+
+	return found ? (int)(found - w->steps) : -1;
+}
+
 static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
 {
 	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), light_xc_cmp);
@@ -125,6 +136,7 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 	out->change.request_id = strdup(req->id ? req->id : "");
 	out->change.trace = strdup(req->trace ? req->trace : "");
 	out->change.confirm_within_ns = req->confirm_within_ns;
+	out->change.expected_down_ns = p->down_ns;
 	out->change.config_name = strdup(p->fabric->file ? p->fabric->file :
 							   "");
 	out->change.summary = strdup("");

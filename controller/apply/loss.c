@@ -75,29 +75,31 @@ void loss_judge(const struct device *d, const struct drv_xc *x,
 	}
 }
 
+void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text,
+	       int size)
+{
+	int32_t than = l->over ? l->limit_mdb : l->good_mdb;
+	char xc[48];
+
+	snprintf(text, (size_t)size, "%s loses %d.%02d dB, %s %d.%02d dB",
+		 xc_text(x->xc, xc, sizeof(xc)), x->loss_mdb / 1000,
+		 x->loss_mdb % 1000 / 10,
+		 l->over ? "the fabric says" : "was", than / 1000,
+		 than % 1000 / 10);
+}
+
 int loss_assess(const struct device *d, char *text, int size)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 	struct apply_loss l;
-	char xc[48];
 	int n = 0;
 
 	for (int i = 0; i < s->n_xcs; i++) {
 		const struct drv_xc *x = &s->xcs[i];
-		int32_t than;
 
 		loss_judge(d, x, &l);
-		if (!l.over && !l.worse) {
-			continue;
-		}
-		than = l.over ? l.limit_mdb : l.good_mdb;
-		if (n++ == 0 && !text[0]) {
-			snprintf(text, (size_t)size, "%s loses %d.%02d dB, "
-				 "%s %d.%02d dB",
-				 xc_text(x->xc, xc, sizeof(xc)),
-				 x->loss_mdb / 1000, x->loss_mdb % 1000 / 10,
-				 l.over ? "the fabric says" : "was",
-				 than / 1000, than % 1000 / 10);
+		if ((l.over || l.worse) && n++ == 0 && !text[0]) {
+			loss_text(x, &l, text, size);
 		}
 	}
 	return n;

@@ -4,6 +4,7 @@
  *   apply.c    the engine: life, fabric, readings, base for planning
  *   device.c   one device: its session, its queue of operations, its state
  *   loss.c     what its circuits lose
+ *   timing.c   how long ports and devices take to come back
  *   set.c      the devices of one fabric
  *   base.c     what a plan starts from
  *   dry_run.c  what a plan would send
@@ -14,6 +15,8 @@
  *   check.c    is all as its plan found it?
  *   send.c     its commands
  *   proof.c    read back, settled, read again
+ *   prove.c    loss, neighbours, errors: what decides beyond that
+ *   drain.c    traffic leaves light before it goes
  *   gate.c     what it goes on without
  *   undo.c     taking a change back
  *   recover.c  changes that were open when the process ended
@@ -101,8 +104,21 @@ void loss_judge(const struct device *d, const struct drv_xc *x,
 /* How many circuits of the last reading lose too much; the first of them goes
  * to an empty text, in words. O(circuits log circuits). */
 int loss_assess(const struct device *d, char *text, int size);
+/* "in 3 -> out 7 loses 4.20 dB, was 1.10 dB": of one that loses too much. */
+void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text,
+	       int size);
 int loss_load(struct device *d, struct err *err);
 int loss_save(struct device *d, struct err *err);
+
+/* ---- times (timing.c) ---------------------------------------------------- */
+
+#define TIMING_KINDS 2
+struct timings;
+
+int timings_load(struct apply *a, struct err *err);
+void timings_free(struct apply *a);
+/* Writes what was learned to the store; a failure is logged. */
+void timings_save(struct apply *a);
 
 /* ---- the devices of a fabric --------------------------------------------- */
 
@@ -172,6 +188,10 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 #define STEP_NONE (-1)
 int step_op(const struct store_step *st, int stage);
 
+/* The step of a circuit in a stage, or -1. O(log steps). */
+int step_find(const struct store_work *w, int stage, enum store_op op,
+	      struct light_xc xc);
+
 int work_count(const struct store_work *w, enum store_op op);
 /* Steps that send something. */
 int work_moves(const struct store_work *w);
@@ -179,9 +199,9 @@ int work_moves(const struct store_work *w);
 /* ---- a change ------------------------------------------------------------ */
 
 enum phase {
-	PHASE_PREPARE, PHASE_CHECK, PHASE_DELETE, PHASE_ADD, PHASE_LOAD,
-	PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN, PHASE_COMMIT,
-	PHASE_UNDO, PHASE_STOP, PHASE_END,
+	PHASE_PREPARE, PHASE_CHECK, PHASE_DRAIN, PHASE_DELETE, PHASE_ADD,
+	PHASE_LOAD, PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN,
+	PHASE_PROVE, PHASE_COMMIT, PHASE_UNDO, PHASE_STOP, PHASE_END,
 };
 
 /* A stage of a change on one device that has something to send. */
@@ -236,6 +256,10 @@ struct change {
 	int settle_rounds;
 	int n_stage_adds, n_stragglers;	/* of the stage in scope */
 	bool stop;			/* under the gate: nothing is undone */
+	bool must;			/* as asked for */
+	struct apply_question question;	/* to hosts; paths are owned */
+	int64_t began_ns, lit_ns;	/* of the stage in scope: its first
+					 * command, and that all is made */
 	int undo_at;
 	int n_left;			/* circuits that undo could not move */
 	struct buf left;		/* their names */
@@ -285,10 +309,19 @@ void proof_read(struct run *r);
 void proof_settle(struct change *c);
 /* The phase after a reading that was the second. */
 enum phase proof_next(struct change *c);
+/* A question to hosts about these arcs, which are taken over. */
+int question_set(struct change *c, struct plan_arc *arcs, int n,
+		 void (*done)(struct apply_question *q), struct err *err);
+void drain_begin(struct change *c);
+void prove_begin(struct change *c);
+/* The phase after all that could be asked. */
+enum phase prove_next(struct change *c);
 
 /* Whether the change goes on without one more circuit of the stage in scope:
- * if so the circuit is left to be repaired, else err is what stops it. */
-bool gate_pass(struct run *r, int step, const struct err *err);
+ * if so the circuit is left to be repaired, else err is what stops it. layer:
+ * the one that it failed although it was made, or 0. */
+bool gate_pass(struct run *r, int step, enum apply_level layer,
+	       const struct err *err);
 /* Puts the circuits that the change was carried out without on the list. */
 int gate_record(struct change *c, int *n, struct err *err);
 
@@ -327,11 +360,13 @@ struct apply {
 	struct recovery *recovery;
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
+	struct timings *timings[TIMING_KINDS];
 	struct base *base;		/* memory of the last plan base */
 	apply_news_cb news;		/* may be NULL */
 	void *news_arg;
 	void (*before_command)(void *arg);	/* or NULL */
 	void *before_arg;
+	struct apply_hosts hosts;		/* zero: nobody can be asked */
 	bool closing, timer_closed;
 	void (*closed_cb)(void *arg);
 	void *closed_arg;

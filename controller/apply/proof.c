@@ -59,7 +59,7 @@ static int compare_run(struct run *r, struct err *err)
 				   err);
 	} while (rc == WEFT_EVERIFY && at >= 0 && !restarted &&
 		 compare_gap(&r->w->steps[at], r->dev) &&
-		 gate_pass(r, at, err));
+		 gate_pass(r, at, APPLY_UNVERIFIED, err));
 	return rc;
 }
 
@@ -135,15 +135,13 @@ static bool has_stragglers(const struct run *r)
 	return false;
 }
 
-static void prove(struct change *c)
+static void tell_read_back(struct change *c)
 {
 	for (int i = c->first; i < c->end; i++) {
-		struct run *r = &c->runs[i];
-
-		r->proof = has_stragglers(r) ? APPLY_UNVERIFIED :
-			   r->unmeasured ? APPLY_SETTLED : APPLY_MEASURED;
-		change_event(c, r->dev, false, "read back twice: as planned%s",
-			     r->proof ? "" : ", but what is to be repaired");
+		change_event(c, c->runs[i].dev, false,
+			     "read back twice: as planned%s",
+			     !has_stragglers(&c->runs[i]) ? "" :
+			     ", but what is to be repaired");
 	}
 }
 
@@ -160,7 +158,8 @@ static void give_up_settling(struct change *c)
 			err = (struct err){ 0 };
 			compare_after(r->w, r->stage, r->dev, &r->settling,
 				      &at, &err);
-			if (r->settling && !gate_pass(r, at, &err)) {
+			if (r->settling && !gate_pass(r, at, APPLY_UNVERIFIED,
+						       &err)) {
 				change_fail(c, WEFT_EVERIFY, &err);
 			}
 		} while (r->settling && !c->rc);
@@ -178,10 +177,6 @@ enum phase proof_next(struct change *c)
 			return PHASE_UNDO;
 		}
 	}
-	prove(c);
-	if (c->end == c->n_runs) {
-		return PHASE_COMMIT;
-	}
-	change_scope(c, c->end);
-	return PHASE_CHECK;
+	tell_read_back(c);
+	return PHASE_PROVE;
 }

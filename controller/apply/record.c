@@ -125,7 +125,7 @@ static void count_steps(const struct change *c, int counts[4])
 /* Of what this change has touched. */
 static enum apply_level least_proof(const struct change *c)
 {
-	enum apply_level least = APPLY_MEASURED;
+	enum apply_level least = APPLY_ERROR_FREE;
 
 	for (int i = 0; i < c->n_runs; i++) {
 		if (c->runs[i].proof < least) {
@@ -157,8 +157,8 @@ void record_commit(struct change *c)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %d of them to be repaired", n_left);
 	}
-	c->rc = store_commit(c->a->store, c->journal.change.id, text,
-			     least_proof(c), &c->err);
+	c->rc = store_commit_proven(c->a->store, &c->journal, text,
+				    (int)least_proof(c), &c->err);
 	if (c->rc) {
 		/* Undoing now could contradict what the disk may yet hold;
 		 * recovery decides by reading the devices. */

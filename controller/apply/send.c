@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/clk.h"
 
 static void put_item(struct run *r, int step)
 {
@@ -94,6 +95,7 @@ static void send_batch(struct run *r)
 		return;
 	}
 	r->sent = true;
+	r->c->began_ns = r->c->began_ns ? r->c->began_ns : clk_now_ns();
 	device_submit(r->dev, &r->op, &r->batch, on_sent, r);
 }
 
@@ -286,7 +288,8 @@ static void on_refused(struct run *r, int n,
 				o->code, o->text);
 		}
 		left = o->result == DRV_REFUSED &&
-		       gate_pass(r, r->item_step[i], &own);
+		       gate_pass(r, r->item_step[i], APPLY_UNVERIFIED,
+				 &own);
 		if (!left) {
 			break;
 		}
@@ -305,6 +308,7 @@ static void on_sent(struct device *d, int rc, int n,
 
 	(void)d;
 	take_outcomes(r, n, outcomes);
+	r->c->lit_ns = clk_now_ns();
 	if (rc) {
 		keep_failed(r, n, outcomes);
 		rc = name_failure(r, n, outcomes, rc, err, &own);

@@ -13,7 +13,8 @@
 #define CONFIRM_MAX_NS (INT64_C(365) * 24 * 3600 * 1000000000)
 
 _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
-	       (int)APPLY_MEASURED == (int)WEFT__V1__LEVEL__LEVEL_MEASURED,
+	       (int)APPLY_ERROR_FREE ==
+		       (int)WEFT__V1__LEVEL__LEVEL_ERROR_FREE,
 	       "the API's enumerations are those of apply.h");
 
 struct change {
@@ -236,6 +237,7 @@ static void end_change(struct change *c, const struct apply_result *res,
 	};
 	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
 		      const struct err *err);
+	bool moved = c->started && daemon_prover_moved(d);
 
 	res = res ? res : &none;
 	log_end(c, res, rc, err);
@@ -251,6 +253,9 @@ static void end_change(struct change *c, const struct apply_result *res,
 	change_free(c);
 	if (!d->draining) {
 		daemon_confirm_watch(d);
+	}
+	if (moved && rc && !d->draining) {
+		daemon_refresh_jobs(d);	/* gives the hosts their ways again */
 	}
 	if (ended) {
 		ended(d, res, rc, err);
@@ -297,6 +302,7 @@ static void on_planned(struct work *w)
 		.who = c->who, .comment = c->comment, .id = c->request_id,
 		.trace = c->trace, .peer = c->peer,
 		.confirm_within_ns = c->confirm_within_ns,
+		.must = w->must,
 	};
 	struct err err = w->err;
 	int r = w->rc;
@@ -318,7 +324,9 @@ static void on_planned(struct work *w)
 	w->fabric = NULL;
 	if (r) {
 		end_change(c, NULL, r, &err);
+		return;
 	}
+	daemon_prover_begin(c->d);
 }
 
 /* ---- the start of a change ----------------------------------------------- */

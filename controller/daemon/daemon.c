@@ -337,6 +337,7 @@ void daemon_free(struct daemon *d)
 	daemon_confirm_fini(d);
 	daemon_poll_fini(d);
 	daemon_news_fini(d);
+	daemon_prover_fini(d);
 	daemon_hosts_fini(d);
 	jobs_free(d->orders);
 	reflection_free(d->reflection);
@@ -384,6 +385,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		log_error("weftd", "the configuration: %s", fabric_err.msg);
 	}
 	r = daemon_lease_init(d, err);
+	r = r ? r : daemon_prover_init(d, err);
 	r = r ? r : daemon_listen(d, cfg, err);
 	if (r == 0 && cfg->metrics_host) {
 		r = daemon_metrics_start(d, cfg->metrics_host,

@@ -26,6 +26,19 @@ void host_routes_free(struct host_routes *r);	/* NULL is fine */
 void daemon_hosts_route(struct daemon *d, struct host_routes *r);
 void daemon_hosts_fini(struct daemon *d);
 
+/* True when all light through this circuit, which is intended, was heard where
+ * it leads in the last look. O(ports x hops). */
+bool daemon_hosts_hear(struct daemon *d, int device, struct light_xc xc);
+
+/* Answers what the engine asks of hosts during changes. */
+int daemon_prover_init(struct daemon *d, struct err *err);
+void daemon_prover_fini(struct daemon *d);
+/* A change has begun: its hosts are those that are asked, and links are
+ * followed from here on. */
+void daemon_prover_begin(struct daemon *d);
+/* The change has moved ways of hosts, which are to go back if it does. */
+bool daemon_prover_moved(const struct daemon *d);
+
 struct port_row {
 	Weft__V1__PortState m;
 	char problem[160];

@@ -553,6 +553,7 @@ struct daemon {
 	uint64_t dead_light;	/* plan_dead_light when they were planned */
 
 	struct hosts *hosts;		/* of this machine, or NULL */
+	struct prover *prover;		/* asks them during changes */
 	struct host_wait *host_waits;	/* for a look at them */
 
 	void (*stopped)(void *arg);

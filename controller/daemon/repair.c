@@ -1,24 +1,47 @@
-/* Circuits that changes were committed without, while they are not there. */
+/* Circuits that changes were committed without, while they are not there, or
+ * not what they should be. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 
-static bool is_there(const struct daemon *d, const struct store_repair *r)
+static const struct drv_xc *find_circuit(const struct apply_device *a,
+					 struct light_xc xc)
+{
+	/* drv_xc begins with its light_xc. */
+	return a->snap.n_xcs ? bsearch(&xc, a->snap.xcs,
+				       (size_t)a->snap.n_xcs,
+				       sizeof(*a->snap.xcs),
+				       light_xc_cmp) : NULL;
+}
+
+/* The layer that it failed is passed by now, as far as the last readings and
+ * the last look at hosts tell. */
+static bool is_proven(struct daemon *d, int device, const struct drv_xc *x,
+		      int layer)
+{
+	struct apply_loss loss;
+
+	if (layer >= APPLY_NEIGHBOUR) {
+		return daemon_hosts_hear(d, device, x->xc);
+	}
+	apply_loss(d->apply, device, x, &loss);
+	return !loss.over && !loss.worse;
+}
+
+static bool is_repaired(struct daemon *d, const struct store_repair *r)
 {
 	int n;
 	const struct apply_device *v = apply_devices(d->apply, &n);
 
 	for (int i = 0; i < n; i++) {
-		const struct drv_xc *x = NULL;
+		const struct drv_xc *x =
+			strcmp(v[i].name, r->device) == 0 ?
+			find_circuit(&v[i], r->xc) : NULL;
 
-		if (strcmp(v[i].name, r->device) == 0 && v[i].snap.n_xcs) {
-			/* drv_xc begins with its light_xc. */
-			x = bsearch(&r->xc, v[i].snap.xcs, v[i].snap.n_xcs,
-				    sizeof(*x), light_xc_cmp);
-		}
 		if (x && x->state == DRV_TUNED) {
-			return true;
+			return r->layer == 0 || is_proven(d, i, x, r->layer);
 		}
 	}
 	return false;
@@ -51,7 +74,7 @@ int daemon_repairs(struct daemon *d, struct repairs *r, struct err *err)
 		const struct store_repair *s = &r->stored[i];
 		Weft__V1__Repair *m = &r->rows[r->n];
 
-		if (is_there(d, s)) {
+		if (is_repaired(d, s)) {
 			continue;
 		}
 		weft__v1__repair__init(m);

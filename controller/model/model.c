@@ -114,6 +114,8 @@ static void build_changes(struct build *b, const struct value *map)
 		.keep_pair_ppm = v[CHANGES_KEEP_PAIR].num,
 		.gate_ppm = v[CHANGES_GATE].num,
 		.stop = v[CHANGES_BELOW].num,
+		.verify = (enum model_verify)v[CHANGES_VERIFY].num,
+		.drain = (enum model_drain)v[CHANGES_DRAIN].num,
 		.place = node ? node->at : (struct model_place){ 0, 0 },
 	};
 }

@@ -131,6 +131,21 @@ struct model_job {
 
 #define MODEL_PPM 1000000
 
+/* What a change must reach where it can be asked. */
+enum model_verify {
+	MODEL_VERIFY_SETTLED,		/* maps are read twice */
+	MODEL_VERIFY_MEASURED,		/* loss is as it should be */
+	MODEL_VERIFY_NEIGHBOUR,		/* receivers hear the right port */
+	MODEL_VERIFY_ERROR_FREE,	/* and count no errors */
+};
+
+/* What becomes of traffic on light that a stage takes away. */
+enum model_drain {
+	MODEL_DRAIN_REQUIRE,		/* it must stop first */
+	MODEL_DRAIN_TRY,		/* it is sent another way */
+	MODEL_DRAIN_OFF,		/* it is not looked at */
+};
+
 /* How changes are carried out. Shares in parts per million. */
 struct model_changes {
 	int64_t keep_ppm;	/* of each host's capacity, each way, that is
@@ -141,6 +156,8 @@ struct model_changes {
 				 * change to go on */
 	bool stop;		/* under the gate: not rolled back, but left as
 				 * it is */
+	enum model_verify verify;
+	enum model_drain drain;
 	struct model_place place;
 };
 

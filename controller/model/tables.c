@@ -204,6 +204,10 @@ static const struct key job_keys[] = {
 /* false and true of model_changes.stop. */
 static const char *const below_gates[] = { "roll-back", "stop", NULL };
 
+static const char *const verify_levels[] = { "settled", "measured", "neighbour",
+					     "error-free", NULL };
+static const char *const drains[] = { "require", "try", "off", NULL };
+
 static const struct key changes_keys[] = {
 	[CHANGES_KEEP] = SHARE("keep", "0%",
 			       "share of each host's capacity that stays in "
@@ -217,6 +221,15 @@ static const struct key changes_keys[] = {
 			    .def = "roll-back",
 			    .help = "what becomes of a change under the gate: "
 				    "roll-back or stop" },
+	[CHANGES_VERIFY] = { "verify", KEY_CHOICE, .choices = verify_levels,
+			     .def = "settled",
+			     .help = "how far new light must be proven, where "
+				     "that can be asked: settled, measured, "
+				     "neighbour or error-free" },
+	[CHANGES_DRAIN] = { "drain", KEY_CHOICE, .choices = drains,
+			    .def = "require",
+			    .help = "traffic on light that goes: require (it "
+				    "must stop first), try or off" },
 };
 
 static const struct key fabric_keys[] = {

@@ -70,24 +70,35 @@ static void free_light(struct plan_light *v, int n)
 	free(v);
 }
 
+/* Of all devices, by device of the fabric; *out is free_light's. */
+static int light_at(const struct plan *p, const struct moment *at,
+		    struct plan_light **out, struct err *err)
+{
+	struct plan_light *light = calloc((size_t)p->fabric->n_devices + 1,
+					  sizeof(*light));
+	int rc = light ? 0 : err_nomem(err);
+
+	for (int i = 0; i < p->n_devices && rc == 0; i++) {
+		const struct plan_device *d = &p->devices[i];
+
+		rc = light_of(d, at, &light[d->device], err);
+	}
+	*out = light;
+	return rc;
+}
+
 /* Where each port's light arrives at that moment: *to is [n_ports], -1
  * nowhere. */
 static int trace_all(const struct plan *p, const struct moment *at, int **to,
 		     struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
-	struct plan_light *light = calloc((size_t)f->n_devices + 1,
-					  sizeof(*light));
-	int rc = 0;
+	struct plan_light *light;
+	int rc = light_at(p, at, &light, err);
 
 	*to = calloc((size_t)f->n_ports + 1, sizeof(**to));
-	if (!light || !*to) {
+	if (rc == 0 && !*to) {
 		rc = err_nomem(err);
-	}
-	for (int i = 0; i < p->n_devices && rc == 0; i++) {
-		const struct plan_device *d = &p->devices[i];
-
-		rc = light_of(d, at, &light[d->device], err);
 	}
 	for (int i = 0; i < f->n_ports && rc == 0; i++) {
 		(*to)[i] = plan_trace(f, light, i);
@@ -149,4 +160,33 @@ int plan_light_after(const struct plan *p, int stage, struct plan_arc **arcs,
 {
 	return list_arcs(p, &(struct moment){ stage, MADE }, NULL, arcs, n,
 			 err);
+}
+
+int plan_arc_hops(const struct plan *p, int stage,
+		  const struct plan_arc *arcs, int n_arcs,
+		  struct plan_hop **hops, int **first, struct err *err)
+{
+	struct plan_light *light;
+	int rx, n = 0, rc = light_at(p, &(struct moment){ stage, MADE },
+				     &light, err);
+
+	*hops = NULL;
+	*first = calloc((size_t)n_arcs + 1, sizeof(**first));
+	if (rc == 0 && !*first) {
+		rc = err_nomem(err);
+	}
+	for (int i = 0; i < n_arcs && rc == 0; i++) {
+		(*first)[i] = n;
+		rc = plan_trace_hops(p->fabric, light, arcs[i].tx_port, hops,
+				     &n, &rx, err);
+		(*first)[i + 1] = n;
+	}
+	free_light(light, p->fabric->n_devices);
+	if (rc) {
+		free(*hops);
+		free(*first);
+		*hops = NULL;
+		*first = NULL;
+	}
+	return rc;
 }

@@ -132,20 +132,22 @@ static int lower_bound(const struct plan_light *l, int in)
 	return low;
 }
 
-/* On an any-to-any switch light goes both ways through a circuit. */
-static int out_of(const struct plan_light *l, int in, bool any_to_any)
+/* The circuit that light at this in-port goes through; on an any-to-any switch
+ * it goes both ways. */
+static const struct light_xc *circuit_at(const struct plan_light *l, int in,
+					 bool any_to_any)
 {
 	int at = lower_bound(l, in);
 
 	if (at < l->n_xcs && l->xcs[at].in == in) {
-		return l->xcs[at].out;
+		return &l->xcs[at];
 	}
 	for (int i = 0; i < l->n_xcs && any_to_any; i++) {
 		if (l->xcs[i].out == in) {
-			return l->xcs[i].in;
+			return &l->xcs[i];
 		}
 	}
-	return -1;
+	return NULL;
 }
 
 /* Where a fibre from this out-port leads: a host port, or the next switch. */
@@ -168,8 +170,12 @@ static int follow(const struct model_fabric *f, int *device, int *port)
 	return -1;
 }
 
-int plan_trace(const struct model_fabric *f, const struct plan_light *light,
-	       int tx_port)
+/* Circuits on the way are told to fn, unless that is NULL; it ends the walk
+ * by an error. */
+typedef int (*hop_fn)(const struct plan_hop *hop, void *arg);
+
+static int walk(const struct model_fabric *f, const struct plan_light *light,
+		int tx_port, hop_fn fn, void *arg)
 {
 	int device = f->ports[tx_port].tx_device;
 	int port = f->ports[tx_port].tx_port;
@@ -178,9 +184,61 @@ int plan_trace(const struct model_fabric *f, const struct plan_light *light,
 	/* Circuits may run in a circle; no way is longer than all trunks. */
 	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks;
 	     hops++) {
-		port = out_of(&light[device], port,
-			      f->devices[device].any_to_any);
-		found = port < 0 ? -1 : follow(f, &device, &port);
+		const struct light_xc *xc =
+			circuit_at(&light[device], port,
+				   f->devices[device].any_to_any);
+
+		if (!xc) {
+			return -1;
+		}
+		if (fn && fn(&(struct plan_hop){ device, *xc }, arg)) {
+			return -1;
+		}
+		port = xc->in == port ? xc->out : xc->in;
+		found = follow(f, &device, &port);
 	}
 	return found < 0 ? -1 : found;
+}
+
+int plan_trace(const struct model_fabric *f, const struct plan_light *light,
+	       int tx_port)
+{
+	return walk(f, light, tx_port, NULL, NULL);
+}
+
+struct hop_list {
+	struct plan_hop **v;
+	int *n;
+	bool failed;
+};
+
+static int add_hop(const struct plan_hop *hop, void *arg)
+{
+	struct hop_list *l = arg;
+	struct plan_hop *more = realloc(*l->v, ((size_t)*l->n + 1) *
+					sizeof(*more));
+
+	l->failed = !more;
+	if (!more) {
+		return WEFT_ENOMEM;
+	}
+	*l->v = more;
+	more[(*l->n)++] = *hop;
+	return 0;
+}
+
+int plan_trace_hops(const struct model_fabric *f,
+		    const struct plan_light *light, int tx_port,
+		    struct plan_hop **hops, int *n, int *rx_port,
+		    struct err *err)
+{
+	struct hop_list l = { hops, n, false };
+
+	*rx_port = walk(f, light, tx_port, add_hop, &l);
+	if (l.failed) {
+		return err_nomem(err);
+	}
+	return *rx_port >= 0 ? 0 :
+	       err_set(err, WEFT_ENOTFOUND, "the light of %s reaches no port",
+		       f->ports[tx_port].name);
 }

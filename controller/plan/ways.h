@@ -35,6 +35,20 @@ int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
 int plan_trace(const struct model_fabric *f, const struct plan_light *light,
 	       int tx_port);
 
+/* A circuit that light goes through. */
+struct plan_hop {
+	int device;
+	struct light_xc xc;
+};
+
+/* The same with the circuits on the way, in order, put behind the n of *hops,
+ * which grows (realloc; the caller's, also on error). WEFT_ENOTFOUND: the
+ * light reaches no port. */
+int plan_trace_hops(const struct model_fabric *f,
+		    const struct plan_light *light, int tx_port,
+		    struct plan_hop **hops, int *n, int *rx_port,
+		    struct err *err);
+
 /*
  * Light from port to port that a stage of the plan takes away before it makes
  * its own: what is sent from these ports must go another way, or wait, from
@@ -50,6 +64,12 @@ int plan_drained(const struct plan *p, int stage, struct plan_arc **arcs,
  * otherwise. */
 int plan_lit(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
 	     struct err *err);
+/* The circuits of each of these arcs, which are there once the stage is done:
+ * those of arc i are (*hops)[(*first)[i]] to before (*first)[i + 1]. *hops,
+ * *first: free(). */
+int plan_arc_hops(const struct plan *p, int stage,
+		  const struct plan_arc *arcs, int n_arcs,
+		  struct plan_hop **hops, int **first, struct err *err);
 /* All light from port to port that is there once stages up to and with this
  * one are done; -1: before the first. The same otherwise. */
 int plan_light_after(const struct plan *p, int stage, struct plan_arc **arcs,

@@ -440,7 +440,7 @@ static int drop_closed_journals(struct store *s, struct err *err)
 	return rc ? rc : store_sweep(s, err);
 }
 
-/* What stays is proven as far as it was. */
+/* What stays is proven no less than it was. */
 static int keep_proofs(struct store *s, int64_t id, struct err *err)
 {
 	return db_run(s, err, "UPDATE journal_step SET proof = i.proof FROM "
@@ -449,7 +449,8 @@ static int keep_proofs(struct store *s, int64_t id, struct err *err)
 		      "journal_step.change = d.change AND "
 		      "journal_step.device_seq = d.seq AND journal_step.op IN "
 		      "('keep', 'leave') AND journal_step.in_port = i.in_port "
-		      "AND journal_step.out_port = i.out_port", "i", id);
+		      "AND journal_step.out_port = i.out_port "
+		      "AND journal_step.proof < i.proof", "i", id);
 }
 
 static int write_proofs(struct store *s, const struct store_journal *j,
@@ -464,7 +465,7 @@ static int write_proofs(struct store *s, const struct store_journal *j,
 		const struct store_work *w = &j->works[i];
 
 		for (int k = 0; k < w->n_steps && rc == 0; k++) {
-			if (w->steps[k].op == STORE_ADD) {
+			if (w->steps[k].proof > 0) {
 				rc = db_bind(s, err, st, "iiii",
 					     (int64_t)w->steps[k].proof,
 					     j->change.id, (int64_t)i,

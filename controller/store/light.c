@@ -182,6 +182,23 @@ int store_intent(struct store *s, const char *device, struct store_light *out,
 	return rc;
 }
 
+/* Ends a statement that gives one level, or none. */
+static int read_proof(struct store *s, sqlite3_stmt *st, const char *device,
+		      int *proof, struct err *err)
+{
+	int rc = db_step(s, err, st);
+
+	if (rc == 1 && sqlite3_column_type(st, 0) != SQLITE_NULL) {
+		*proof = sqlite3_column_int(st, 0);
+		rc = 0;
+	} else if (rc >= 0) {
+		rc = err_set(err, WEFT_ENOTFOUND, "%s: no such circuit is "
+			     "intended", device);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
 int store_circuit_proof(struct store *s, const char *device,
 			struct light_xc xc, int *proof, struct err *err)
 {
@@ -190,19 +207,17 @@ int store_circuit_proof(struct store *s, const char *device,
 			    "WHERE device = ? AND in_port = ? AND out_port = ?",
 			    "sii", device, (int64_t)xc.in, (int64_t)xc.out);
 
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	if (rc == 1) {
-		*proof = sqlite3_column_int(st, 0);
-		rc = 0;
-	} else if (rc == 0) {
-		rc = err_set(err, WEFT_ENOTFOUND, "%s: no such circuit is "
-			     "intended", device);
-	}
-	sqlite3_finalize(st);
-	return rc;
+	return rc ? rc : read_proof(s, st, device, proof, err);
+}
+
+int store_device_proof(struct store *s, const char *device, int *proof,
+		       struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT MIN(proof) FROM "
+			    "intent_circuit WHERE device = ?", "s", device);
+
+	return rc ? rc : read_proof(s, st, device, proof, err);
 }
 
 int store_intent_devices(struct store *s, char ***names, int *n,

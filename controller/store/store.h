@@ -276,11 +276,12 @@ struct store_step {
 	struct light_xc xc;		/* not for LOAD */
 	enum store_step_state state;
 	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
-	int proof;			/* how far an ADD was proven, as given;
-					 * in the file once committed */
+	int proof;			/* how far an ADD or KEEP was proven,
+					 * as given; in the file once committed */
 	int stage;			/* of the change; not in the file */
 	bool is_straggler;		/* an ADD that the change goes on
 					 * without; not in the file */
+	int layer;			/* of such a one: store_repair.layer */
 };
 
 /* What a change does on one device; undo is the same read backwards. The
@@ -330,11 +331,15 @@ int store_undoing(struct store *s, int64_t change, struct err *err);
 int store_commit(struct store *s, int64_t change, const char *summary,
 		 int proof, struct err *err);
 
-/* The same, and remembers of each circuit that was made how far it was proven,
- * and from change.down_ns and .down_by how long light was away. */
+/* The same, and remembers of each circuit that was made or kept how far it was
+ * proven (of one kept no less than before), and from change.down_ns and .down_by how long light was away. */
 int store_commit_proven(struct store *s, const struct store_journal *j,
 			const char *summary, int proof, struct err *err);
 
+/* The least that the intended circuits of a device were proven; WEFT_ENOTFOUND:
+ * it is to have none. */
+int store_device_proof(struct store *s, const char *device, int *proof,
+		       struct err *err);
 /* How far a circuit of the intent was proven when it was made.
  * WEFT_ENOTFOUND: it is not intended. */
 int store_circuit_proof(struct store *s, const char *device,

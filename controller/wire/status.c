@@ -277,7 +277,7 @@ find_device(const Weft__V1__StatusResponse *s, const char *name)
 static Weft__V1__Level job_level(const Weft__V1__StatusResponse *s,
 				 const Weft__V1__PlanJob *j)
 {
-	Weft__V1__Level least = WEFT__V1__LEVEL__LEVEL_MEASURED;
+	Weft__V1__Level least = WEFT__V1__LEVEL__LEVEL_ERROR_FREE;
 
 	for (size_t i = 0; i < j->n_devices; i++) {
 		const Weft__V1__DeviceState *d = find_device(s, j->devices[i]);

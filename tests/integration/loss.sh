@@ -81,4 +81,24 @@ assert d["ggn"]["lossy"] == 1 and d["pol"]["lossy"] == 0
 assert "the fabric says 1.60 dB" in d["ggn"]["problem"], d["ggn"]["problem"]
 END
 tap "is counted and explained"
+
+# Where the fabric says so, such a circuit is no part of a change (checklist 7).
+sed '/^  - { name: j/d' "$T/tight.yaml" >"$T/dark.yaml"
+sed -i 's/^jobs:/jobs: []/' "$T/dark.yaml"
+sed 's/^jobs:/changes: { verify: measured }\njobs:/' "$T/tight.yaml" >"$T/measured.yaml"
+control ggn clear >"$T/out"
+expect 0 "no jobs" weft apply -f "$T/dark.yaml"
+control ggn "fault dim=i${port%,*}" >"$T/out"
+expect 3 "new light that loses too much is taken back" weft apply -f "$T/measured.yaml"
+has err "and the circuit is named" \
+	"ggn: in $((${port%,*} + 1)) -> out [0-9]+ loses [34]\.[0-9]{2} dB, the fabric says 1.60 dB"
+control ggn clear >"$T/out"
+expect 0 "repaired" weft apply -f "$T/measured.yaml"
+expect 0 "what measures it is proven so far" weft status --format json
+python3 - "$T/out" <<'END'
+import json, sys
+d = {x["name"]: x for x in json.load(open(sys.argv[1]))["devices"]}
+assert d["ggn"]["proof"] == "measured" and d["pol"]["proof"] == "settled", d
+END
+tap "what does not is not"
 finish

@@ -516,7 +516,7 @@ static void test_cancel(void **state)
 {
 	static const char *const cues[] = {
 		"prepare", "delete a", "add a", "read again a", "delete b",
-		"add b", "read again b",
+		"add b", "read again b", "commit",
 	};
 
 	for (size_t i = 0; i < sizeof(cues) / sizeof(cues[0]); i++) {
@@ -536,7 +536,7 @@ static void test_cancel(void **state)
 		} else if (i + 1 < sizeof(cues) / sizeof(cues[0])) {
 			assert_int_equal(r->res.verdict, APPLY_ROLLED_BACK);
 		} else {
-			/* Too late: all is proven. */
+			/* Too late: it is on record. */
 			assert_int_equal(r->res.verdict, APPLY_COMMITTED);
 			continue;
 		}

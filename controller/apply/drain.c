@@ -1,0 +1,86 @@
+/* Traffic leaves light before a stage takes it away. */
+#include <stdlib.h>
+
+#include "controller/apply/private.h"
+
+static bool progress(const struct apply_question *q, const char *text)
+{
+	struct change *c = q->arg;
+
+	if (text) {
+		change_event(c, NULL, false, "%s", text);
+	}
+	return c->cancel || c->a->closing;
+}
+
+int question_set(struct change *c, struct plan_arc *arcs, int n,
+		 void (*done)(struct apply_question *q), struct err *err)
+{
+	struct apply_question *q = &c->question;
+
+	free(q->paths);
+	*q = (struct apply_question){
+		.plan = c->plan, .stage = c->runs[c->first].stage, .n = n,
+		.want = (enum apply_level)(APPLY_SETTLED +
+					   c->set->fabric->changes.verify),
+		.paths = calloc((size_t)n + 1, sizeof(*q->paths)),
+		.began_ns = c->began_ns, .lit_ns = c->lit_ns,
+		.progress = progress,
+		.done = done, .arg = c,
+	};
+	for (int i = 0; i < n && q->paths; i++) {
+		q->paths[i].arc = arcs[i];
+	}
+	free(arcs);
+	return q->paths ? 0 : err_nomem(err);
+}
+
+static void on_drained(struct apply_question *q)
+{
+	struct change *c = q->arg;
+	const struct model_changes *ch = &c->set->fabric->changes;
+	bool refuse = ch->drain == MODEL_DRAIN_REQUIRE && !c->must;
+	struct err err = { 0 };
+
+	for (int i = 0; i < q->n; i++) {
+		if (!q->paths[i].failed) {
+			continue;
+		}
+		if (!refuse) {
+			change_event(c, NULL, true, "goes all the same: %s",
+				     q->paths[i].why);
+			continue;
+		}
+		err_set(&err, WEFT_EVERIFY, "not drained: %s",
+			q->paths[i].why);
+		err_hint(&err, "stop it, or go on all the same with "
+			 "\"changes: { drain: try }\"");
+		change_fail(c, err.code, &err);
+	}
+	change_op_done(c);
+}
+
+void drain_begin(struct change *c)
+{
+	const struct apply_hosts *h = &c->a->hosts;
+	struct plan_arc *arcs;
+	struct err err = { 0 };
+	int n, rc;
+
+	c->waiting = 1;
+	if (!h->drain || c->set->fabric->changes.drain == MODEL_DRAIN_OFF ||
+	    c->first == c->end) {
+		change_op_done(c);
+		return;
+	}
+	rc = plan_drained(c->plan, c->runs[c->first].stage, &arcs, &n, &err);
+	rc = rc ? rc : question_set(c, arcs, n, on_drained, &err);
+	if (rc) {
+		change_fail(c, rc, &err);
+	}
+	if (rc || n == 0) {
+		change_op_done(c);
+		return;
+	}
+	h->drain(&c->question, h->arg);
+}
