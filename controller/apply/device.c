@@ -109,7 +109,9 @@ static int load_reading(struct device *d, struct err *err)
 		rc = err_nomem(err);
 	}
 	for (int i = 0; i < o.n_xcs && rc == 0; i++) {
-		s->xcs[s->n_xcs++].xc = o.xcs[i];
+		/* Nothing was said against it when it was read. */
+		s->xcs[s->n_xcs++] = (struct drv_xc){ .xc = o.xcs[i],
+						      .state = DRV_TUNED };
 	}
 	if (rc == 0 && o.has_program) {
 		rc = store_program(d->a->store, o.program_digest, &s->programs,
