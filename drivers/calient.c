@@ -24,7 +24,7 @@
 #define DEFAULT_GROUP "SYSTEM"
 
 static const struct drv_option_spec options[] = {
-	TL1_OPTIONS("admin", "admin"),
+	TL1_OPTIONS("admin", "admin", "0"),
 	TL1_VERIFY_OPTIONS,
 	{ "group", "the group that our circuits are entered in", "WEFT" },
 	{ "slot_ports", "ports of a slot", "8" },

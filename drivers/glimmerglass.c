@@ -18,7 +18,7 @@
 #define OUT_BASE 20000
 
 static const struct drv_option_spec options[] = {
-	TL1_OPTIONS("admin", "admin"),
+	TL1_OPTIONS("admin", "admin", "80"),
 	TL1_VERIFY_OPTIONS,
 	{ "opmode", "when a connect is answered: sync or async", "sync" },
 	{ "power", "read the power of ports without a circuit too: yes or no",

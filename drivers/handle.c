@@ -224,6 +224,7 @@ static void begin(struct handle *h, enum handle_op op)
 	h->drv.busy = true;
 	h->op = op;
 	h->begun_ns = clk_now_ns();
+	h->asked = false;
 	uv_timer_start(&h->tick, on_tick, 0, 0);
 }
 
@@ -437,10 +438,13 @@ void handle_ask(struct handle *h, struct buf *b, uint64_t tag)
 {
 	struct err err = { 0 };
 
-	if (b->failed || line_ask(h->line, b->data, b->len, tag)) {
+	/* Every operation begins with a question that changes nothing. */
+	if (b->failed || (h->asked ? line_ask : line_ask_harmless)
+				(h->line, b->data, b->len, tag)) {
 		handle_settle_unknown(h, DRV_SKIPPED, "out of memory");
 		handle_end(h, err_nomem(&err), &err);
 	}
+	h->asked = true;
 	buf_fini(b);
 }
 

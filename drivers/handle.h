@@ -70,6 +70,7 @@ struct handle {
 	uv_timer_t tick;		/* the later turn of the loop */
 	enum handle_op op;
 	int64_t begun_ns;	/* monotonic */
+	bool asked;		/* its first question is out, or was */
 	bool closing;
 	drv_snapshot_cb snapshot_cb;
 	drv_submit_cb submit_cb;
@@ -147,7 +148,9 @@ void handle_misunderstood(struct handle *h, int rc, struct err *err);
  * `sent`, else they were never sent. */
 void handle_lost(struct handle *h, int rc, const struct err *err, bool sent);
 /* Puts the bytes of b, which it frees, to the device as the question `tag`.
- * Without memory for that the operation ends. */
+ * Without memory for that the operation ends. The first question of an
+ * operation must be one that changes nothing: it is asked again when the
+ * session was dead (see line.h). */
 void handle_ask(struct handle *h, struct buf *b, uint64_t tag);
 
 /* The entry of a port in the snapshot under way, made (enabled) when there is

@@ -14,13 +14,17 @@
 #define BACK_OFF_MIN_MS 50
 #define BACK_OFF_MAX_MS 2000
 #define READ_BYTES (64 << 10)
+/* A session unused for so long may be dead without anybody having said so. */
+#define DOUBT_NS (500 * INT64_C(1000000))
 
 struct question {
 	struct question *next;
 	uint64_t tag;
 	bool sent;
+	bool again;		/* may be asked again in another session */
 	size_t len;
-	uint8_t *bytes;		/* handed to the write when sent */
+	uint8_t *bytes;		/* handed to the write when sent, unless it
+				 * may be asked again */
 };
 
 /* One TCP session. It outlives the line's interest in it (line == NULL)
@@ -51,6 +55,8 @@ struct line {
 	struct question *first, **last;
 	int n_questions, n_out;
 	uint64_t n_sessions;
+	bool in_doubt;		/* unused when the oldest one went out, and not
+				 * a byte has come since */
 	struct buf in;
 	size_t looked;		/* bytes of in that hold no whole frame */
 	int64_t sent_ns, used_ns, not_before_ns;
@@ -150,10 +156,33 @@ static void forget_questions(struct line *l)
 	l->n_questions = l->n_out = 0;
 }
 
+static void wake_up(struct line *l);
+
+/* The session was dead, by all appearances before the only question went out
+ * in it: that is asked again, once. */
+static bool try_again(struct line *l, int rc, const struct err *err)
+{
+	struct question *q = l->first;
+
+	if (!q || !q->again || !q->sent || q->next || !l->in_doubt ||
+	    rc == WEFT_EDEVICE || rc == WEFT_ENOMEM) {
+		return false;
+	}
+	log_info("drivers", "%s: a new session is made", err->msg);
+	drop_session(l);
+	q->again = q->sent = l->in_doubt = false;
+	l->n_out = 0;
+	wake_up(l);
+	return true;
+}
+
 static void fail(struct line *l, int rc, const struct err *err)
 {
 	bool any = l->first, sent = any && l->first->sent;
 
+	if (try_again(l, rc, err)) {
+		return;
+	}
 	drop_session(l);
 	forget_questions(l);
 	if (any) {
@@ -219,6 +248,7 @@ static void answered(struct line *l, const uint8_t *frame, size_t len)
 	l->n_questions--;
 	l->n_out--;
 	l->back_off_ms = 0;
+	free(q->bytes);
 	free(q);
 	arm_deadline(l);
 	l->conf.answer(frame, len, tag, l->conf.arg);
@@ -312,6 +342,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 			  uv_strerror((int)n));
 		return;
 	}
+	l->in_doubt = false;
 	buf_add(&l->in, bytes->base, (size_t)n);
 	if (l->in.failed) {
 		fail_text(l, WEFT_ENOMEM, "out of memory");
@@ -424,30 +455,54 @@ static void on_written(uv_write_t *req, int status)
 	}
 }
 
+/* The bytes for a write, which is their owner from then on. */
+static uint8_t *bytes_to_send(struct question *q)
+{
+	uint8_t *bytes = q->again ? malloc(q->len) : q->bytes;
+
+	if (q->again && bytes) {
+		memcpy(bytes, q->bytes, q->len);
+	}
+	return bytes;
+}
+
+static void note_doubt(struct line *l)
+{
+	l->in_doubt = l->n_out == 0 && l->used_ns &&
+		      clk_now_ns() - l->used_ns > DOUBT_NS;
+}
+
 static void send_question(struct line *l, struct question *q)
 {
 	struct write *w = malloc(sizeof(*w));
-	uv_buf_t bytes = uv_buf_init((char *)q->bytes, (unsigned)q->len);
+	uint8_t *copy = w ? bytes_to_send(q) : NULL;
+	uv_buf_t bytes = uv_buf_init((char *)copy, (unsigned)q->len);
 	int rc;
 
-	if (!w) {
+	if (!copy) {
+		free(w);
 		fail_text(l, WEFT_ENOMEM, "out of memory");
 		return;
 	}
 	if (l->conf.trace) {
 		l->conf.trace(q->bytes, q->len, false, l->conf.arg);
 	}
+	note_doubt(l);
 	w->req.data = w;
 	w->session = l->session;
-	w->bytes = q->bytes;
+	w->bytes = copy;
 	rc = uv_write(&w->req, (uv_stream_t *)&l->session->tcp, &bytes, 1,
 		      on_written);
 	if (rc < 0) {
+		if (q->again) {
+			free(copy);
+		}
 		free(w);
+		q->sent = q->again;	/* which is what may be done again */
 		fail_text(l, WEFT_EUNAVAIL, uv_strerror(rc));
 		return;
 	}
-	q->bytes = NULL;
+	q->bytes = q->again ? q->bytes : NULL;
 	q->sent = true;
 	l->sent_ns = l->used_ns = clk_now_ns();
 	if (l->n_out++ == 0) {
@@ -514,7 +569,15 @@ static void send_more(struct line *l)
 	}
 }
 
-int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag)
+static void wake_up(struct line *l)
+{
+	if (!uv_is_active((uv_handle_t *)&l->wake)) {
+		uv_timer_start(&l->wake, on_wake, 0, 0);
+	}
+}
+
+static int queue_question(struct line *l, const void *bytes, size_t len,
+			  uint64_t tag, bool again)
 {
 	struct question *q = calloc(1, sizeof(*q));
 
@@ -529,13 +592,23 @@ int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag)
 	memcpy(q->bytes, bytes, len);
 	q->len = len;
 	q->tag = tag;
+	q->again = again;
 	*l->last = q;
 	l->last = &q->next;
 	l->n_questions++;
-	if (!uv_is_active((uv_handle_t *)&l->wake)) {
-		uv_timer_start(&l->wake, on_wake, 0, 0);
-	}
+	wake_up(l);
 	return 0;
+}
+
+int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag)
+{
+	return queue_question(l, bytes, len, tag, false);
+}
+
+int line_ask_harmless(struct line *l, const void *bytes, size_t len,
+		      uint64_t tag)
+{
+	return queue_question(l, bytes, len, tag, true);
 }
 
 bool line_waiting(const struct line *l)

@@ -74,6 +74,13 @@ int line_new(uv_loop_t *loop, const struct line_conf *conf, struct line **out,
  * call. The answer comes to conf.answer with the tag. WEFT_ENOMEM. */
 int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag);
 
+/* The same, for a question that changes nothing. When the session was unused
+ * for a while and turns out to be dead (no answer, or its end), the question is
+ * asked again in a new one, once, and nobody need know: devices and what
+ * stands between end sessions that nobody uses, and not all say so. */
+int line_ask_harmless(struct line *l, const void *bytes, size_t len,
+		      uint64_t tag);
+
 /* A question is out: what comes now is, or comes before, its answer. */
 bool line_waiting(const struct line *l);
 

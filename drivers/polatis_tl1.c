@@ -11,7 +11,7 @@
 #define TYP_SWITCH_US 42000
 
 static const struct drv_option_spec options[] = {
-	TL1_OPTIONS("root", "root"),
+	TL1_OPTIONS("root", "root", "0"),
 	{ "power", "read the power monitors: yes or no", "no" },
 	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },

@@ -253,7 +253,7 @@ static int read_loss(struct sonic *s, char *line, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-enum when { ALWAYS, SNAPSHOT, NEW_SESSION, LOSSES, PORTS };
+enum when { ALWAYS, SNAPSHOT, LOSSES, PORTS };
 
 /* In this order; the map last of what a batch needs. */
 static const struct {
@@ -261,8 +261,10 @@ static const struct {
 	enum when when;
 	line_fn line;	/* NULL: the output is nobody's business */
 } reads[] = {
-	/* A terminal's echo and prompt would stand among the answers. */
-	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", NEW_SESSION, NULL },
+	/* A terminal's echo and prompt would stand among the answers. Asked
+	 * each time: should the session have died, this is the first question
+	 * of a new one. */
+	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", ALWAYS, NULL },
 	{ "show version", SNAPSHOT, read_version },
 	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot },
 	{ "show ocs port config", PORTS, read_port_config },
@@ -285,8 +287,6 @@ static bool wanted(const struct sonic *s, int i)
 	switch (reads[i].when) {
 	case SNAPSHOT:
 		return snapshot;
-	case NEW_SESSION:
-		return fresh;
 	case PORTS:
 		return fresh || s->h.op != HANDLE_SUBMIT;
 	case LOSSES:

@@ -124,6 +124,13 @@ static void next_read(struct tl1_switch *s)
 	while (reads[s->at_read].ask && !wanted(s, &reads[s->at_read])) {
 		s->at_read++;
 	}
+	if (!reads[s->at_read].ask && s->h.op == HANDLE_SUBMIT &&
+	    s->checked_session != line_sessions(s->h.line)) {
+		/* The session is another than it was when they began. */
+		s->at_read = 0;
+		next_read(s);
+		return;
+	}
 	if (!reads[s->at_read].ask) {
 		s->after_reads(s);
 		return;
@@ -229,6 +236,7 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 	const struct handle_number numbers[] = {
 		{ "gap_ms", 0, 60000, &s->gap_ms },
 		{ "settle_ms", 0, 60000, &s->settle_ms },
+		{ "idle_s", 0, 86400, &s->idle_s },
 		{ "complete_ms", 0, 600000, &s->complete_ms },
 		{ "bulk", 0, 512, &s->bulk },
 		{ "bulk_ms", 1, 600000, &s->bulk_ms },
@@ -260,6 +268,7 @@ static int tl1_init(struct handle *h, const struct drv_config *cfg,
 
 	rc = rc ? rc : parse_options(s, cfg, err);
 	conf->gap_us = s->gap_ms * 1000;
+	conf->idle_ms = s->idle_s * 1000;
 	if (rc == 0 && s->dialect->reckons) {
 		rc = monitors_init(&s->monitors, h->drv.cls, cfg, err);
 	}

@@ -116,12 +116,13 @@ struct tl1_dialect {
 };
 
 /* What every TL1 class has among its options. */
-#define TL1_OPTIONS(user, password)                                           \
+#define TL1_OPTIONS(user, password, idle)                                           \
 	{ "user", "who logs in; empty: nobody", user },                       \
 	{ "password", "the user's password", password },                     \
 	{ "tid", "target name in commands; learned when empty", "" },        \
 	{ "gap_ms", "least time between two commands", "20" },               \
-	{ "settle_ms", "wait before a read-back", "50" }
+	{ "settle_ms", "wait before a read-back", "50" },                    \
+	{ "idle_s", "an unused session is made anew after; 0: never", idle }
 
 /* What those that verify have as well. */
 #define TL1_VERIFY_OPTIONS                                                    \
@@ -139,7 +140,7 @@ typedef VEC(struct tl1_circuit) tl1_circuits;
 struct tl1_switch {
 	struct handle h;
 	const struct tl1_dialect *dialect;
-	int64_t gap_ms, settle_ms, complete_ms;
+	int64_t gap_ms, settle_ms, complete_ms, idle_s;
 	bool want_power;
 	struct monitors monitors;	/* where the dialect reckons */
 	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];

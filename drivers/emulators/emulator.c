@@ -34,7 +34,8 @@ struct emu_client {
 	struct buf in;
 	struct buf late;	/* to be said when nobody listens any more */
 	struct piece *pieces;	/* by due_ns */
-	bool dying;
+	bool dying, deaf;
+	int64_t heard_ns;	/* its last command */
 	int open_handles;
 	char bytes[64 << 10];
 };
@@ -400,6 +401,22 @@ static void on_alloc(uv_handle_t *h, size_t hint, uv_buf_t *out)
 	*out = uv_buf_init(c->bytes, sizeof(c->bytes));
 }
 
+/* A session that was not used for long is of no use any more. */
+static bool is_gone(struct emu_client *c)
+{
+	struct faults *f = &c->e->faults;
+	int64_t now = clk_now_ns(), ms, idle = now - c->heard_ns;
+
+	if (faults_hold(f, FAULT_IDLE_END, &ms) && idle > ms * 1000000) {
+		end_client(c);
+		return true;
+	}
+	c->deaf = c->deaf || (faults_hold(f, FAULT_IDLE_DEAD, &ms) &&
+			      idle > ms * 1000000);
+	c->heard_ns = now;
+	return c->deaf;
+}
+
 static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 {
 	struct emu_client *c = tcp->data;
@@ -414,6 +431,9 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 		} else if (n < 0) {
 			end_client(c);
 		}
+		return;
+	}
+	if (is_gone(c)) {
 		return;
 	}
 	buf_add(&c->in, bytes->base, (size_t)n);
@@ -440,6 +460,7 @@ static void on_accept(uv_stream_t *server, int status)
 		return;
 	}
 	c->e = e;
+	c->heard_ns = clk_now_ns();
 	c->open_handles = 2;
 	uv_tcp_init(&e->loop, &c->tcp);
 	uv_timer_init(&e->loop, &c->timer);

@@ -32,6 +32,9 @@ enum fault_kind {
 	FAULT_LATE,		/* event, ms: a reply sent that much later */
 	FAULT_SLOW,		/* level, ms: every reply takes that long */
 	FAULT_BYTEWISE,		/* level: replies in tiny pieces */
+	FAULT_IDLE_DEAD,	/* level, ms: a session unused for so long is
+				 * dead, and nobody says so */
+	FAULT_IDLE_END,		/* level, ms: it is ended when it is used */
 	FAULT_OVERRATE,		/* level, ms: quicker commands are lost */
 	FAULT_COMPLETE,		/* level, ms: sets are done so long after the
 				 * answer */

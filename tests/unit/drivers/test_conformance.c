@@ -556,6 +556,45 @@ static void a_session_lost_half_way_is_unknown(void **state)
 	tear_down(r);
 }
 
+static void be_idle(struct rig *r)
+{
+	uint64_t until = uv_hrtime() + 550 * UINT64_C(1000000);
+
+	while (uv_hrtime() < until) {
+		uv_run(&r->loop, UV_RUN_NOWAIT);
+		usleep(5000);
+	}
+}
+
+/* checklist 20: a session that nobody used, and that is dead by now, costs a
+ * new one and no failed change. */
+static void an_idle_session_costs_no_change(void **state)
+{
+	static const char *const faults[] = { "fault idle-dead=400",
+					      "fault idle-end=400" };
+	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };
+	struct rig *r = plain(state);
+
+	rig_close(r);
+	r->cfg.timeout_ms = 300;
+	rig_open(r);
+	assert_int_equal(rig_snapshot(r), 0);
+	for (int i = 0; i < 2; i++) {
+		int sessions = rig_stat(r, "sessions");
+
+		rig_control(r, faults[i], NULL, 0);
+		be_idle(r);
+		if (rig_submit(r, DRV_SAFE, 1, &items[i])) {
+			fail_msg("%s: %s", faults[i], r->err.msg);
+		}
+		rig_expect(r, 0, DRV_DONE);
+		assert_int_equal(rig_stat(r, "sessions"), sessions + 1);
+		rig_control(r, "clear", NULL, 0);
+	}
+	rig_expect_map(r, "0-4 1-5");
+	tear_down(r);
+}
+
 static void a_silent_refusal_shows_in_the_map(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };
@@ -819,6 +858,7 @@ static const struct {
 	CASE(SPACE | TROUBLE, a_silent_refusal_shows_in_the_map),
 	CASE(SPACE | TROUBLE, a_failed_port_is_reported_and_refused),
 	CASE(SPACE | DEVICE, another_user_shows_in_the_map),
+	CASE(SPACE | DEVICE, an_idle_session_costs_no_change),
 	CASE(SPACE | TROUBLE, the_state_outlives_the_device),
 	CASE(RING, loads_and_reads_back_programs),
 	CASE(RING, refuses_programs_of_another_ring),
