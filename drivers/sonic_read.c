@@ -253,7 +253,7 @@ static int read_loss(struct sonic *s, char *line, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-enum when { ALWAYS, SNAPSHOT, LOSSES, PORTS };
+enum when { FIRST, ALWAYS, SNAPSHOT, LOSSES, PORTS };
 
 /* In this order; the map last of what a batch needs. */
 static const struct {
@@ -264,7 +264,7 @@ static const struct {
 	/* A terminal's echo and prompt would stand among the answers. Asked
 	 * each time: should the session have died, this is the first question
 	 * of a new one. */
-	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", ALWAYS, NULL },
+	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", FIRST, NULL },
 	{ "show version", SNAPSHOT, read_version },
 	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot },
 	{ "show ocs port config", PORTS, read_port_config },
@@ -285,6 +285,8 @@ static bool wanted(const struct sonic *s, int i)
 		     s->ready_session != line_sessions(s->h.line);
 
 	switch (reads[i].when) {
+	case FIRST:
+		return true;
 	case SNAPSHOT:
 		return snapshot;
 	case PORTS:

@@ -74,7 +74,9 @@ static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 		return snapshot ||
 		       (s->h.op == HANDLE_PORT && s->port_was_set);
 	case TL1_SIZE:
-		return snapshot || !line_connected(s->h.line) ||
+		/* An operation begins with a question that changes nothing. */
+		return s->h.op != HANDLE_SUBMIT ||
+		       !line_connected(s->h.line) ||
 		       s->checked_session != line_sessions(s->h.line);
 	case TL1_POWER:
 		return snapshot && s->want_power;
