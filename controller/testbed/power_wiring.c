@@ -172,7 +172,7 @@ static bool trunk_is_unseen(const struct power *p, const struct model_trunk *t)
 	if (p->devices[t->from_device].blind && far->way == POWER_UNKNOWN) {
 		return !could_tell(p, t->from_device, true, t->from_port);
 	}
-	return far->way == POWER_NOTHING &&
+	return far->way <= POWER_NOTHING &&
 	       is_unseen(p, t->to_device, t->to_port) &&
 	       !could_tell(p, t->to_device, false, t->to_port);
 }
@@ -249,13 +249,23 @@ static void compare_output(struct list *l, int device, int port)
 	d->limit_mdb = m->loss_mdb + POWER_SLACK_MDB;
 }
 
+/* A blind device has a circuit of somebody else to this input. */
+static bool is_kept(const struct power *p, int device, int in)
+{
+	int t = p->devices[device].in_trunk[in];
+	const struct model_trunk *trunk = t < 0 ? NULL : &p->fabric->trunks[t];
+
+	return trunk && p->devices[trunk->from_device].blind &&
+	       p->devices[trunk->from_device].out_bar[trunk->from_port];
+}
+
 static void compare_device(struct list *l, int device)
 {
 	const struct model_device *m = &l->p->fabric->devices[device];
 
 	for (int i = 0; i < m->n_in; i++) {
 		if (m->in_port[i] < 0 && !l->p->devices[device].blind &&
-		    has_light(l->p->devices[device].in[i])) {
+		    !is_kept(l->p, device, i) && has_light(l->p->devices[device].in[i])) {
 			struct power_finding *d = add(l, BRINGUP_UNWRITTEN);
 
 			put_place(l->p, device, "in", i, d->found);

@@ -114,4 +114,42 @@ find_one "the lossy one is named, with the loss of the way" \
 	'.kind == "lossy" and .fibre == "rome0.out10" and .loss_db > 5 and .limit_db <= 3 and .found == "ocs1.in10"'
 [[ $(jq .differences "$T/out") == 6 ]]
 tap "and nothing else is"
+expect 0 "the corrected file is a fabric" weft check "$T/lab.found.yaml"
+grep -q 'rome0.out5".*ocs0.in6"' "$T/lab.found.yaml" &&
+	grep -q 'ocs0.out11".*rome0.in12"' "$T/lab.found.yaml" &&
+	grep -q 'rome0.out13".*h0.p0.rx"' "$T/lab.found.yaml" &&
+	! grep -qE 'rome0.out[78]"|h2.p0.tx' "$T/lab.found.yaml"
+tap "with what was found, and what is unseen as it was"
+
+# A robot that waits for people, circuits of others, and ports that are worn.
+cp "$T/good" "$T/light/wiring"
+control rome0 "fault homing=3" >/dev/null
+sed 's/wear_limit: 100/wear_limit: 100, move_ms: 300/' "$T/lab.yaml" >"$T/slow.yaml"
+S=(weft bringup "$T/slow.yaml" --format json --moves 40)
+expect 1 "a move that fails ends it" "${S[@]}"
+has err "in the robot's words" 'rome0: .*OPERATION FAILED:E2.*disconnect'
+expect 124 "a robot that waits for people ends it" "${S[@]}"
+has err "with the reason" 'homing run|moves are disabled'
+{
+	echo 'homing run'
+	sleep 0.3
+	echo 'connection set command-execution enable'
+} | nc -q 1 "${ADDR[rome0]%:*}" "${ADDR[rome0]##*:}" >/dev/null
+expect 0 "when they have been, it goes on" "${S[@]}"
+dark
+tap "no circuit is left"
+control rome0 "set 3,3" >/dev/null
+expect 75 "a circuit of somebody else is not touched" "${B[@]}" --again --moves 40
+has err "and named" 'rome0 holds in4 -> out4'
+expect 0 "it may stay" "${B[@]}" --again --moves 40 --keep-circuits
+[[ $(control rome0 map) == "3,3"* && $(jq .moves "$T/out") == 22 ]]
+tap "it is still there, and its ports were not used"
+[[ $(jq -c '[.unseen[]]' "$T/out") == *'"h3.p0.tx"'*'"rome0.out4"'* ]]
+tap "what is joined to them is unseen"
+control rome0 unset >/dev/null
+sed 's/wear_limit: 100/wear_limit: 1/' "$T/lab.yaml" >"$T/worn.yaml"
+moved=$(sets rome0)
+expect 0 "worn ports are left alone" weft bringup "$T/worn.yaml" --format json
+[[ $(sets rome0) == "$moved" && $(jq '.unseen | length' "$T/out") == 28 ]]
+tap "what is joined to them is unseen"
 finish
