@@ -222,6 +222,29 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
 		  void *arg, struct err *err);
 
+/* What people ask of a device beside its light. */
+struct apply_care {
+	enum drv_recovery recovery;	/* 0: the port is set */
+	struct drv_port_id port;
+	bool enable;
+};
+
+/* rc 0: done, and all is well. Otherwise err says what is not; outcome tells
+ * what became of it in any case (SKIPPED: nothing was sent). */
+typedef void (*apply_care_cb)(int rc, const struct drv_outcome *outcome,
+			      const struct err *err, void *arg);
+
+/* WEFT_ENOTFOUND: no such device; WEFT_EUNSUPPORTED: its driver cannot. */
+int apply_care_check(const struct apply *a, const char *device,
+		     const struct apply_care *what, struct err *err);
+/* Reads the device, does it, reads again. Its commands and their answers go to
+ * the audit trail. WEFT_ESTALE while a change runs, and none starts meanwhile;
+ * relocking also wants the programs to be as intended. On an error here cb is
+ * not called. */
+int apply_care(struct apply *a, const char *device,
+	       const struct apply_care *what, apply_care_cb cb, void *arg,
+	       struct err *err);
+
 /* The change of which the store could not be told how it ended, or whose
  * process ended first, or 0: apply_recover() must come before another. */
 int64_t apply_unsettled(const struct apply *a);

@@ -453,7 +453,7 @@ static int init_runs(struct change *c, struct err *err)
 static int check_start(const struct apply *a, const struct plan *p,
 		       struct err *err)
 {
-	if (a->change || a->recovery) {
+	if (apply_busy(a)) {
 		return err_set(err, WEFT_ESTALE, "another change is under way");
 	}
 	if (apply_unsettled(a)) {
@@ -522,7 +522,7 @@ int apply_start(struct apply *a, struct plan *plan,
 
 bool apply_busy(const struct apply *a)
 {
-	return a->change || a->recovery;
+	return a->change || a->recovery || a->care;
 }
 
 int64_t apply_running(const struct apply *a)
@@ -532,7 +532,12 @@ int64_t apply_running(const struct apply *a)
 
 void apply_cancel(struct apply *a)
 {
-	if (a->change) {
-		a->change->cancel = true;
+	if (!a->change) {
+		return;
+	}
+	a->change->cancel = true;
+	for (int i = 0; i < a->change->n_runs &&
+	     a->change->phase < PHASE_UNDO; i++) {
+		device_cancel(a->change->runs[i].dev);
 	}
 }

@@ -36,7 +36,7 @@ static int lines_kept(const struct device *d)
 {
 	const struct drv_batch *batch = d->head ? d->head->batch : NULL;
 
-	if (batch && !batch->programs) {
+	if ((batch && !batch->programs) || (d->head && d->head->care)) {
 		return INT_MAX;
 	}
 	return batch || apply_running(d->a) ? AUDIT_LINES_PER_OP : 0;
@@ -231,7 +231,7 @@ static void answer_all(struct device *d);
 static void answer(struct device *d, struct device_op *op, int rc, int n,
 		   const struct drv_outcome *outcomes, const struct err *err)
 {
-	if (op->batch) {
+	if (op->batch || op->care) {
 		op->submit_cb(d, rc, n, outcomes, err, op->arg);
 	} else {
 		op->read_cb(d, rc, err, op->arg);
@@ -374,11 +374,30 @@ static void on_submit(struct drv *drv, int rc, int n,
 	finish_head(arg, rc, n, outcomes, err);
 }
 
+static void run_care(struct device *d)
+{
+	const struct apply_care *what = d->head->care;
+	struct err err = { 0 };
+	int rc;
+
+	if (what->recovery) {
+		rc = drv_recover(d->drv, what->recovery, on_submit, d, &err);
+	} else {
+		rc = drv_port_set(d->drv, what->port, what->enable, on_submit,
+				  d, &err);
+	}
+	if (rc) {
+		finish_head(d, rc, 0, NULL, &err);
+	}
+}
+
 static void run_head(struct device *d)
 {
 	d->lines = 0;
 	d->lines_dropped = 0;
-	if (d->head->batch) {
+	if (d->head->care) {
+		run_care(d);
+	} else if (d->head->batch) {
 		drv_submit(d->drv, d->head->batch, on_submit, d);
 	} else {
 		drv_snapshot(d->drv, on_snapshot, d);
@@ -413,6 +432,20 @@ void device_submit(struct device *d, struct device_op *op,
 	*op = (struct device_op){ .batch = batch, .submit_cb = cb,
 				  .arg = arg };
 	enqueue(d, op);
+}
+
+void device_care(struct device *d, struct device_op *op,
+		 const struct apply_care *what, device_submit_cb cb, void *arg)
+{
+	*op = (struct device_op){ .care = what, .submit_cb = cb, .arg = arg };
+	enqueue(d, op);
+}
+
+void device_cancel(struct device *d)
+{
+	if (d->head && d->head->batch && !d->closing) {
+		drv_cancel(d->drv);
+	}
 }
 
 /* ---- state --------------------------------------------------------------- */

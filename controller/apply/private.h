@@ -19,6 +19,7 @@
  *   drain.c    traffic leaves light before it goes
  *   gate.c     what it goes on without
  *   undo.c     taking a change back
+ *   care.c     what is asked of a device beside its light
  *   recover.c  changes that were open when the process ended
  */
 #ifndef WEFT_APPLY_PRIVATE_H
@@ -43,7 +44,8 @@ typedef void (*device_submit_cb)(struct device *d, int rc, int n,
 
 /* A request to a device; owned by who asks, in use until its callback. */
 struct device_op {
-	const struct drv_batch *batch;	/* NULL: read */
+	const struct drv_batch *batch;	/* NULL: read, or */
+	const struct apply_care *care;
 	device_read_cb read_cb;
 	device_submit_cb submit_cb;
 	void *arg;
@@ -89,6 +91,13 @@ void device_read(struct device *d, struct device_op *op, device_read_cb cb,
 void device_submit(struct device *d, struct device_op *op,
 		   const struct drv_batch *batch, device_submit_cb cb,
 		   void *arg);
+
+/* `what` lives until the callback, and the driver can do it. */
+void device_care(struct device *d, struct device_op *op,
+		 const struct apply_care *what, device_submit_cb cb,
+		 void *arg);
+/* The batch that runs is to end soon. */
+void device_cancel(struct device *d);
 
 /* Takes the committed intent from the store again. */
 int device_load_intent(struct device *d, struct err *err);
@@ -358,6 +367,7 @@ struct apply {
 	void *timer_arg;
 	struct change *change;		/* under way, or NULL */
 	struct recovery *recovery;
+	struct care *care;		/* under way, or NULL */
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
 	struct timings *timings[TIMING_KINDS];

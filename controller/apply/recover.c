@@ -382,7 +382,7 @@ void apply_recover(struct apply *a,
 {
 	struct recovery *r = NULL;
 
-	if (a->change || a->recovery) {
+	if (apply_busy(a)) {
 		done(WEFT_ESTALE, "a change is under way", arg);
 		return;
 	}

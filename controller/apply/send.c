@@ -309,7 +309,9 @@ static void on_sent(struct device *d, int rc, int n,
 	(void)d;
 	take_outcomes(r, n, outcomes);
 	r->c->lit_ns = clk_now_ns();
-	if (rc) {
+	if (rc == WEFT_ECANCELED && r->c->cancel) {
+		rc = 0;		/* what was not sent is as it was */
+	} else if (rc) {
 		keep_failed(r, n, outcomes);
 		rc = name_failure(r, n, outcomes, rc, err, &own);
 		on_refused(r, n, outcomes, rc, &own);

@@ -75,6 +75,25 @@ static const struct cli_option hold_options[] = {
 	{ 'm', "comment", "TEXT", "why; status shows it", NULL }, END,
 };
 
+#define REASON { 'm', "reason", "TEXT", "why; the audit trail has it", NULL }
+
+static const struct cli_option port_options[] = {
+	REASON,
+	{ 0, "force", NULL, "also when light that is meant to be there goes",
+	  NULL },
+	END,
+};
+
+static const struct cli_option recover_options[] = {
+	{ 0, "homing", NULL, "a robot finds its place again, and goes on",
+	  NULL },
+	{ 0, "relock", NULL, "resonators that hold no wave search anew",
+	  NULL },
+	{ 0, "clear", NULL, "errors that wait in the device are forgotten",
+	  NULL },
+	REASON, END,
+};
+
 static const struct cli_option watch_options[] = {
 	{ 0, "after", "SEQUENCE", "go on after this event (default: from now)",
 	  NULL },
@@ -398,6 +417,12 @@ static const struct cli_command device_commands[] = {
 	  false, cmd_device_list },
 	{ "show", NULL, "NAME", "One of them, its circuits and what they "
 	  "lose", NULL, NULL, 1, 1, false, cmd_device_show },
+	{ "port", NULL, "NAME PORT enable|disable", "Enable or disable a port "
+	  "of a switch by hand", NULL, port_options, 3, 3, false,
+	  cmd_device_port },
+	{ "recover", NULL, "NAME", "A homing run, lost waves searched anew, "
+	  "errors forgotten", NULL, recover_options, 1, 1, false,
+	  cmd_device_recover },
 	GROUP_END,
 };
 

@@ -17,6 +17,7 @@
  *   light.c     the circuits of one device, with what they lose
  *   access.c    roles: who may call what
  *   hosts.c     hosts of this machine: links, neighbours, routes; see hosts.h
+ *   care.c      ports set and devices recovered by hand
  *   hold.c      drained parts, the frozen fabric
  *   metrics.c   for Prometheus
  *   page.c      the page to look at, and its JSON
@@ -201,6 +202,13 @@ void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req,
  * going back has just failed, set to try again. */
 void daemon_confirm_watch(struct daemon *d);
 void daemon_confirm_fini(struct daemon *d);
+
+/* ---- care.c ---- */
+
+void handle_set_port(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req,
+			   void *arg);
 
 /* ---- poll.c ---- */
 

@@ -1,0 +1,150 @@
+/*
+ * What people ask of a device beside its light: a port enabled or disabled,
+ * a robot's homing run, resonators that search anew, errors forgotten. No
+ * plan, and no undo: one operation, read before and after.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+
+struct care {
+	struct apply *a;
+	struct device *d;
+	struct device_op op;
+	struct apply_care what;
+	apply_care_cb cb;
+	void *arg;
+	int rc;
+	struct err err;
+	struct drv_outcome outcome;
+};
+
+static void finish(struct care *c)
+{
+	struct apply *a = c->a;
+
+	a->care = NULL;
+	if (!a->closing) {
+		apply_save_readings(a);
+	}
+	c->cb(c->rc, &c->outcome, &c->err, c->arg);
+	device_unref(c->d);
+	free(c);
+}
+
+/* What became of it was read already; this is for whoever asks next. */
+static void on_read_after(struct device *d, int rc, const struct err *err,
+			  void *arg)
+{
+	(void)d;
+	(void)rc;
+	(void)err;
+	finish(arg);
+}
+
+static void on_done(struct device *d, int rc, int n,
+		    const struct drv_outcome *outcomes, const struct err *err,
+		    void *arg)
+{
+	struct care *c = arg;
+
+	c->rc = rc;
+	c->err = *err;
+	if (n == 1) {
+		c->outcome = outcomes[0];
+	}
+	if (rc == 0 && c->outcome.error == DRV_ERR_TRAFFIC) {
+		c->rc = err_set(&c->err, WEFT_EVERIFY, "%s: %s", d->name,
+				c->outcome.text);
+	}
+	if (d->closing) {
+		finish(c);
+	} else {
+		device_read(d, &c->op, on_read_after, c);
+	}
+}
+
+/* Resonators search for the waves that are there, so these must be the ones
+ * that are meant. */
+static int check_light(const struct device *d, struct err *err)
+{
+	const struct apply_device *now = &d->now;
+
+	if (now->n_missing || now->n_unexpected || now->n_pending) {
+		err_set(err, WEFT_ESTALE, "%s: its programs are not as "
+			"intended", d->name);
+		err_hint(err, "\"weft diff\" shows what differs, \"weft "
+			      "apply\" loads them");
+		return err->code;
+	}
+	return 0;
+}
+
+static void on_read_before(struct device *d, int rc, const struct err *err,
+			   void *arg)
+{
+	struct care *c = arg;
+
+	c->rc = rc;
+	c->err = *err;
+	if (rc == 0 && c->what.recovery == DRV_RELOCK) {
+		c->rc = check_light(d, &c->err);
+	}
+	if (c->rc == 0 && d->closing) {
+		c->rc = err_set(&c->err, WEFT_ECANCELED, "%s: the device was "
+				"closed", d->name);
+	}
+	if (c->rc) {
+		finish(c);
+	} else {
+		device_care(d, &c->op, &c->what, on_done, c);
+	}
+}
+
+int apply_care_check(const struct apply *a, const char *device,
+		     const struct apply_care *what, struct err *err)
+{
+	const struct device *d = a->set ? devset_find(a->set, device) : NULL;
+	const struct drv_class *cls = d && d->drv ? d->drv->cls : NULL;
+
+	if (!cls) {
+		return err_set(err, WEFT_ENOTFOUND, "there is no device \"%s\" "
+			       "with a driver", device);
+	}
+	if (what->recovery ? !(cls->recoveries & what->recovery) :
+			     !cls->port_set) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s: driver %s knows no "
+			       "%s", device, cls->name, what->recovery ?
+			       drv_recovery_name(what->recovery) :
+			       "way to enable or disable ports");
+	}
+	return 0;
+}
+
+int apply_care(struct apply *a, const char *device,
+	       const struct apply_care *what, apply_care_cb cb, void *arg,
+	       struct err *err)
+{
+	struct care *c;
+	int rc = apply_care_check(a, device, what, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (apply_busy(a)) {
+		return err_set(err, WEFT_ESTALE, "a change is under way");
+	}
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		return err_nomem(err);
+	}
+	c->a = a;
+	c->d = device_ref(devset_find(a->set, device));
+	c->what = *what;
+	c->cb = cb;
+	c->arg = arg;
+	a->care = c;
+	device_read(c->d, &c->op, on_read_before, c);
+	return 0;
+}

@@ -1,0 +1,138 @@
+#!/bin/bash
+# What operators ask of devices beside light: ports enabled and disabled,
+# waves that were lost found again, a homing run, moves cancelled. Who, why and
+# every command is in the audit trail; nothing of it while a change runs or
+# the fabric is frozen.
+cd "$(dirname "$0")" || exit 1
+. ../lib.sh
+asan_daemon
+
+emulators && emulator rome0 rome-cli 8x8 && fabric "$T/a.yaml" 'UniRing(1,4)'
+tap "a fabric of emulators"
+sed -i "s|^rings:|  - name: rome0\n    size: 8x8\n    driver: rome-cli\n    address: ${ADDR[rome0]}\n    options: { gap_ms: 0, poll_ms: 20, move_ms: 2000, queue: 2 }\n    timeout: 1s\n&|" "$T/a.yaml"
+sed -i 's|^hosts:|&\n  - { name: "r[0-7]", ports: p0, rate: 100Gbps, reactivation: 10ms }|' "$T/a.yaml"
+sed -i 's|^jobs:|  - { from: "r[0-7].p0", to: "rome0.[1-8]" }\n&|' "$T/a.yaml"
+{
+	cat "$T/a.yaml"
+	echo "  - { name: slow, nodes: 'r[0-7]', collective: allreduce, size: 1MiB, topology: 'UniRing(1,8)', alpha: 10us }"
+} >"$T/b.yaml"
+daemon
+expect 0 "applied" weft apply -f "$T/a.yaml"
+weft watch --format json >"$T/watch" 2>/dev/null </dev/null &
+PID[watch]=$!
+
+# ---- ports
+victim=$(control ocs0 map | head -n 1)
+in=$((${victim%,*} + 1))
+expect 64 "a port to be disabled wants a reason" weft device port ocs0 "in$in" disable
+expect 64 "a port is in3 or out3" weft device port ocs0 3 disable --reason x
+expect 65 "there is no such port" weft device port ocs0 in9 disable --reason x
+expect 65 "there is no such device" weft device port ocs9 in1 disable --reason x
+expect 65 "not every driver can" weft device port rome0 in1 disable --reason x
+has err "which says so" 'rome0: driver rome-cli knows no way to enable or disable ports'
+expect 75 "light that is meant to be there is not taken" \
+	weft device port ocs0 "in$in" disable --reason "dirty"
+has err "its circuit, ends and job are named" \
+	"that takes the light of in $in -> out [0-9]+ \(h[0-3]\.p[01] to h[0-3]\.p[01], job reduce\)"
+has err "and what does it" 'force'
+[[ $(control ocs0 map | head -n 1) == "$victim" ]]
+tap "nothing was sent"
+expect 0 "by force" weft device port ocs0 "in$in" disable --reason "dirty connector" --force --format json
+jq -e ".device == \"ocs0\" and .done == \"in $in disabled\" and .evidence == \"read-back\"
+	and (.victims | length) == 1" "$T/out" >/dev/null
+tap "what was done, in JSON"
+expect 2 "the light that went is a difference" weft diff
+expect 0 "the audit trail" weft audit --device ocs0
+has out "has the command" ":oxc:swit:port:dis \(@$in\)"
+has out "who asked, and why" "in $in disabled by .*, dirty connector: done, read back"
+wait_for 10 grep -q '"device-care".*dirty connector' "$T/watch"
+tap "who watches is told"
+expect 0 "a plan goes around the port" weft apply -f "$T/a.yaml"
+! control ocs0 map | grep -q "^${victim%,*},"
+tap "the port has no light"
+expect 0 "all is as intended" weft diff
+expect 0 "enabled again" weft device port ocs0 "in$in" enable
+expect 0 "and plans use it" weft apply -f "$T/a.yaml"
+
+control ocs0 "fault silence-set" >/dev/null
+expect 124 "without an answer nobody knows" weft device port ocs0 in8 disable --reason test --force
+expect 0 "the audit trail says so" weft audit --device ocs0 --limit 4
+has out "" 'in 8 disabled by .*, test: .*'
+expect 0 "enabled" weft device port ocs0 in8 enable
+expect 0 "errors are forgotten" weft device recover ocs0 --clear
+has out "in words" '0 errors waited'
+expect 0 "all is well" weft apply -f "$T/a.yaml"
+
+# ---- rings: checklist 16, lost locks are differences that name resonators.
+control ring0 "fault drift=20" >/dev/null
+wait_for 10 eval 'weft status --format json | jq -e ".devices[] | select(.name == \"ring0\").program.lost_count >= 2"'
+tap "weftd hears of lost locks"
+control ring0 clear >/dev/null
+weft verify >/dev/null 2>&1
+expect 2 "which are differences" weft diff --format json
+jq -e '.devices[] | select(.name == "ring0").program |
+	.lost_count == (.lost | length) and .unlocked > 0 and .failed_count == 0 and
+	all(.lost[]; test("^node [0-9] c?cw fibre 0 channel [0-9]: lock lost$"))' "$T/out" >/dev/null
+tap "node, direction, fibre, channel and kind"
+grep -qE '"device-says".*alarm: node [0-9] c?cw fibre 0 channel [0-9]: lock lost' "$T/watch"
+tap "each was told when it happened"
+sets=$(sets ring0)
+generation=$(control ring0 slots | awk '$4 == "gather" { print $6 }')
+expect 0 "they search anew" weft device recover ring0 --relock --reason "after the heat" --format json
+jq -e '.done == "relock" and .text == "all settings are locked"' "$T/out" >/dev/null
+tap "and find it"
+expect 0 "no difference is left" weft verify
+[[ $(sets ring0) == "$sets" && $(control ring0 slots | awk '$4 == "gather" { print $6 }') == "$generation" ]]
+tap "without a commit"
+control ring0 "fault zero-lock=2:1" >/dev/null
+expect 1 "what does not lock" weft device recover ring0 --relock
+has err "is named" 'ring0: [0-9]+ settings are still not locked: .*node 2 .*channel 1: zero lock'
+control ring0 clear >/dev/null
+control ring0 "fault interlock" >/dev/null
+weft verify >/dev/null 2>&1
+weft status --format json |
+	jq -e '.devices[] | select(.name == "ring0").problem == "the laser interlock is open"' >/dev/null
+tap "an open interlock is the device's problem"
+control ring0 clear >/dev/null
+control ring0 unset >/dev/null
+expect 75 "no search for waves that are not meant" weft device recover ring0 --relock
+has err "which says why" 'its programs are not as intended'
+expect 0 "the program is loaded again" weft apply -f "$T/a.yaml"
+
+# ---- not now
+expect 0 "frozen" weft freeze -m smoke
+expect 75 "no port is set" weft device port ocs0 in8 disable --reason test
+has err "and why" 'frozen by .*smoke'
+expect 75 "nothing recovers" weft device recover ring0 --relock
+expect 0 "no longer frozen" weft unfreeze
+
+# ---- robots: checklist 22, a change is cancelled; moves that were not put into
+# the robot's queue are left out, those in it end, and what was made goes back.
+control rome0 "fault move=400" >/dev/null
+weft apply -f "$T/b.yaml" >"$T/apply" 2>&1 </dev/null &
+PID[apply]=$!
+wait_for 10 eval '(($(sets rome0) >= 2))'
+expect 75 "no port is set in the middle" weft device port ocs0 in8 disable --reason test
+has err "as a change runs" 'a change is under way'
+weft cancel >"$T/cancel" 2>&1
+wait "${PID[apply]}"
+[[ $? == 3 ]]
+tap "cancelled: rolled back"
+unset 'PID[apply]'
+! control rome0 map | grep -q ,
+tap "the robot's circuits are gone"
+moves=$(control rome0 stats | awk '$1 == "sets" { print $2 }')
+((moves <= 4))
+tap "of eight moves two were made, and taken back ($moves)"
+control rome0 clear >/dev/null
+control rome0 "fault homing" >/dev/null
+weft apply -f "$T/b.yaml" >"$T/apply" 2>&1
+grep -q 'homing run' "$T/apply"
+tap "a robot asks for a homing run"
+expect 0 "it gets one" weft device recover rome0 --homing --reason "it asked"
+has out "and goes on" 'the homing run is over'
+expect 0 "the audit trail" weft audit --device rome0 --limit 60
+has out "has the command" "command +homing run"
+expect 0 "what it owes is made" weft apply -f "$T/b.yaml"
+expect 0 "and true" weft verify
+finish
