@@ -172,6 +172,26 @@ int devmem_copy(struct devmem *dst, const struct devmem *src,
 	return 0;
 }
 
+void devmem_changes(const struct devmem *known, const struct devmem *now,
+		    void (*fn)(struct light_xc xc, bool made, void *arg),
+		    void *arg)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		const struct devmem *a = pass ? now : known;
+		const struct devmem *b = pass ? known : now;
+
+		for (int i = 0; i < a->n_in; i++) {
+			int out = a->any_to_any ? a->peer[i] :
+						  a->peer[i] - a->n_in;
+
+			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i] &&
+			    !(a->any_to_any && out < i)) {
+				fn((struct light_xc){ i, out }, pass, arg);
+			}
+		}
+	}
+}
+
 /* ---- the state file ------------------------------------------------------- */
 
 static void put_head(const struct devmem *m, struct buf *b)

@@ -59,6 +59,12 @@ int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
 int devmem_copy(struct devmem *dst, const struct devmem *src,
 		struct err *err);
 
+/* What `now` has that `known` has not, after what it has no longer: one call
+ * for each circuit. Same kind and size. */
+void devmem_changes(const struct devmem *known, const struct devmem *now,
+		    void (*fn)(struct light_xc xc, bool made, void *arg),
+		    void *arg);
+
 /* Writes everything to a text file, atomically. WEFT_EIO, WEFT_ENOMEM. */
 int devmem_save(const struct devmem *m, const char *path, struct err *err);
 /* Reads it back into an m of the same kind and size. WEFT_ENOTFOUND when

@@ -3,6 +3,7 @@
  * For tests and planners: no socket, every kind of trouble by option, and
  * the same trouble again for the same seed.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ static const struct drv_option_spec options[] = {
 	  "0" },
 	{ "unavailable", "do not answer the first n operations", "0" },
 	{ "chaos", "permille of items struck by a random fault", "0" },
+	{ "log", "file that gets a line for each move of light and each fault "
+	  "of chaos", "" },
 	{ "unlocked", "ring: settings that do not lock", "0" },
 	{ NULL, NULL, NULL },
 };
@@ -39,8 +42,10 @@ static const struct drv_option_spec options[] = {
 struct sim {
 	struct handle h;
 	struct devmem mem;
+	struct devmem noted;	/* as it was in the log's last line */
 	struct rng rng;
 	char *state_path;
+	FILE *log;
 	int64_t delay_ms, half, drop, hang, restart, foreign, unavailable;
 	int64_t chaos, unlocked;
 	int fail_port, refuse_port, lie_port;	/* flat, or -1 */
@@ -126,6 +131,34 @@ static void save(struct sim *s)
 	}
 }
 
+static void on_move(struct light_xc xc, bool made, void *arg)
+{
+	struct sim *s = arg;
+
+	fprintf(s->log, "%s %d,%d\n", made ? "made" : "gone", xc.in, xc.out);
+}
+
+/* Each item by itself, so that what goes away and comes back is seen. */
+static void note_moves(struct sim *s)
+{
+	if (!s->log || s->mem.kind == DRV_RING) {
+		return;
+	}
+	devmem_changes(&s->noted, &s->mem, on_move, s);
+	if (devmem_copy(&s->noted, &s->mem, NULL)) {
+		fprintf(s->log, "lost\n");
+	}
+	fflush(s->log);
+}
+
+static void note_fault(struct sim *s)
+{
+	if (s->log) {
+		fprintf(s->log, "fault\n");
+		fflush(s->log);
+	}
+}
+
 static void foreign_change(struct sim *s)
 {
 	struct light_xc xc;
@@ -154,6 +187,7 @@ static void after_operation(struct sim *s)
 	if (s->n_operations == s->foreign) {
 		foreign_change(s);
 	}
+	note_moves(s);
 	save(s);
 }
 
@@ -282,17 +316,32 @@ static bool touches(const struct sim *s, struct light_xc xc, int flat)
 			     devmem_flat_out(&s->mem, xc.out) == flat);
 }
 
+static enum fate chaos(struct sim *s)
+{
+	static const enum fate any[] = { LIE, REFUSE, DROP, HANG };
+
+	if (!s->chaos || (int64_t)rng_below(&s->rng, 1000) >= s->chaos) {
+		return DO_IT;
+	}
+	note_fault(s);
+	return any[rng_below(&s->rng, 4)];
+}
+
+static enum fate counted_fate(struct sim *s)
+{
+	s->n_items++;
+	return s->n_items == s->hang ? HANG :
+	       s->n_items == s->drop ? DROP : DO_IT;
+}
+
 /* What the options have in store for the i-th item of a batch. */
 static enum fate fate_of(struct sim *s, const struct drv_item *item, int i)
 {
 	bool add = item->op == DRV_ADD;
+	enum fate counted = counted_fate(s);
 
-	s->n_items++;
-	if (s->n_items == s->hang) {
-		return HANG;
-	}
-	if (s->n_items == s->drop) {
-		return DROP;
+	if (counted != DO_IT) {
+		return counted;
 	}
 	if (add && touches(s, item->xc, s->fail_port)) {
 		return FAILED_PORT;
@@ -304,12 +353,7 @@ static enum fate fate_of(struct sim *s, const struct drv_item *item, int i)
 	    (s->half >= 0 && i >= s->half)) {
 		return LIE;
 	}
-	if (s->chaos && (int64_t)rng_below(&s->rng, 1000) < s->chaos) {
-		static const enum fate any[] = { LIE, REFUSE, DROP, HANG };
-
-		return any[rng_below(&s->rng, 4)];
-	}
-	return DO_IT;
+	return chaos(s);
 }
 
 static void refuse(struct sim *s, int i, enum drv_class_of_error c,
@@ -352,6 +396,19 @@ static void carry_out(struct sim *s, const struct drv_item *item)
 	} else {
 		devmem_release(&s->mem, devmem_flat_in(&s->mem, item->xc.in));
 	}
+	note_moves(s);
+}
+
+static int leave_unknown(struct sim *s, int i, enum fate fate, struct err *err)
+{
+	bool drop = fate == DROP;
+	int rc = err_set(err, drop ? WEFT_EUNAVAIL : WEFT_ETIMEOUT, "%s: %s",
+			 s->h.drv.name, drop ? "the session was lost" :
+			 "no answer in time");
+
+	handle_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		    NULL, err->msg);
+	return rc;
 }
 
 /* One item; false when the batch stops there. *rc is set when the session is
@@ -378,12 +435,7 @@ static bool do_item(struct sim *s, int i, const struct drv_batch *batch,
 		if (fate == DROP) {
 			carry_out(s, item);
 		}
-		*rc = err_set(err, fate == DROP ? WEFT_EUNAVAIL :
-			      WEFT_ETIMEOUT, "%s: %s", s->h.drv.name,
-			      fate == DROP ? "the session was lost" :
-			      "no answer in time");
-		handle_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err->msg);
+		*rc = leave_unknown(s, i, fate, err);
 		return false;
 	case DO_IT:
 		carry_out(s, item);
@@ -412,41 +464,45 @@ static int do_items(struct sim *s, struct err *err)
 	return rc;
 }
 
+static int put_programs(struct sim *s, struct err *err)
+{
+	struct light_ring copy;
+	int rc = light_ring_copy(&copy, s->h.batch->programs, err);
+
+	if (rc == 0) {
+		light_ring_fini(&s->mem.programs);
+		s->mem.programs = copy;
+	}
+	return rc;
+}
+
 static int do_programs(struct sim *s, struct err *err)
 {
-	const struct light_ring *p = s->h.batch->programs;
 	const struct light_geometry ring = {
 		.nodes = (uint16_t)s->mem.n_in,
 		.channels = (uint16_t)s->mem.n_out,
 		.fibres = (uint8_t)s->h.ring_fibres };
-	struct light_ring copy;
 	struct err own = { 0 };
-	int rc;
+	enum fate fate = counted_fate(s);
+	int rc = 0;
 
-	s->n_items++;
-	if (light_ring_check(p, &ring, &own)) {
+	fate = fate == DO_IT ? chaos(s) : fate;
+	if (light_ring_check(s->h.batch->programs, &ring, &own)) {
 		refuse(s, 0, DRV_ERR_CONFIGURATION, "range", own.msg);
 		return 0;
 	}
-	if (s->n_items == s->hang) {
-		rc = err_set(err, WEFT_ETIMEOUT, "%s: no answer in time",
-			     s->h.drv.name);
-		handle_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err->msg);
-		return rc;
+	if (fate == REFUSE) {
+		refuse(s, 0, DRV_ERR_STATE, "-200", "execution error");
+		return 0;
 	}
-	rc = light_ring_copy(&copy, p, err);
+	if (fate == DO_IT || fate == DROP) {
+		rc = put_programs(s, err);
+	}
 	if (rc) {
 		return rc;
 	}
-	light_ring_fini(&s->mem.programs);
-	s->mem.programs = copy;
-	if (s->n_items == s->drop) {
-		rc = err_set(err, WEFT_EUNAVAIL, "%s: the session was lost",
-			     s->h.drv.name);
-		handle_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err->msg);
-		return rc;
+	if (fate == HANG || fate == DROP) {
+		return leave_unknown(s, 0, fate, err);
 	}
 	handle_mark(&s->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 	return 0;
@@ -535,7 +591,11 @@ static void sim_fini(struct handle *h)
 	struct sim *s = (struct sim *)h;
 
 	devmem_fini(&s->mem);
+	devmem_fini(&s->noted);
 	free(s->state_path);
+	if (s->log) {
+		fclose(s->log);
+	}
 }
 
 static int load_state(const struct drv_class *cls, struct sim *s,
@@ -555,6 +615,22 @@ static int load_state(const struct drv_class *cls, struct sim *s,
 	return rc == WEFT_ENOTFOUND ? 0 : rc;
 }
 
+static int open_log(const struct drv_class *cls, struct sim *s,
+		    const struct drv_config *cfg, struct err *err)
+{
+	const char *path = handle_option(cls, cfg, "log");
+
+	if (!path[0]) {
+		return 0;
+	}
+	s->log = fopen(path, "a");
+	if (!s->log) {
+		return err_set(err, WEFT_EINVAL, "option log=%s: %s", path,
+			       strerror(errno));
+	}
+	return devmem_copy(&s->noted, &s->mem, err);
+}
+
 static int sim_init(struct handle *h, const struct drv_config *cfg,
 		    struct line_conf *conf, struct err *err)
 {
@@ -564,7 +640,10 @@ static int sim_init(struct handle *h, const struct drv_config *cfg,
 
 	(void)conf;
 	rc = rc ? rc : parse_options(h->drv.cls, s, cfg, err);
-	return rc ? rc : load_state(h->drv.cls, s, cfg, err);
+	rc = rc ? rc : devmem_init(&s->noted, h->drv.cls->kind, cfg->n_in,
+				   cfg->n_out, cfg->any_to_any, err);
+	rc = rc ? rc : load_state(h->drv.cls, s, cfg, err);
+	return rc ? rc : open_log(h->drv.cls, s, cfg, err);
 }
 
 static const struct handle_ops ops = {

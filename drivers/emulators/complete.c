@@ -109,7 +109,7 @@ static void put_off(struct emu *e, const struct devmem *before, int64_t ms)
 		log_error("emulators", "out of memory, a change is early");
 		return;
 	}
-	emu_changes(before, &e->mem, note, l);
+	devmem_changes(before, &e->mem, note, l);
 	if (l->changes.n == 0 || devmem_copy(&e->mem, before, NULL)) {
 		free_later(l);
 		return;

@@ -58,7 +58,7 @@ static const char *do_set(struct emu *e, const char *arg)
 	}
 	devmem_connect(&e->mem, xc);
 	e->dialect->refresh(e, EMU_OTHER_USER);
-	emu_changed(e);
+	emu_changed_by(e, EMU_BY_USER);
 	return NULL;
 }
 
@@ -76,7 +76,7 @@ static const char *do_unset(struct emu *e, const char *arg)
 		devmem_release(&e->mem, devmem_flat_in(&e->mem, xc.in));
 	}
 	e->dialect->refresh(e, EMU_OTHER_USER);
-	emu_changed(e);
+	emu_changed_by(e, EMU_BY_USER);
 	return NULL;
 }
 
@@ -97,12 +97,15 @@ static const char *do_map(struct emu *e, struct buf *answer)
 
 	for (int i = 0; i < e->mem.programs.n; i++) {
 		const struct light_pack *p = &e->mem.programs.v[i];
+		char digest[65];
 
+		emu_pack_digest(p, digest);
 		buf_printf(answer, "program %s steps %" PRIu32 " settings %"
-			   PRIu32 " bytes %zu nodes %u+%u channels %u+%u\n",
+			   PRIu32 " bytes %zu nodes %u+%u channels %u+%u "
+			   "sha256 %s\n",
 			   p->name, p->steps, p->settings, p->len,
 			   p->window.first_node, p->window.nodes,
-			   p->window.first_channel, p->window.channels);
+			   p->window.first_channel, p->window.channels, digest);
 	}
 	if (e->mem.kind == DRV_RING) {
 		return NULL;
@@ -130,7 +133,8 @@ static const char *do_stats(struct emu *e, struct buf *answer)
 static const char *do_help(struct buf *answer)
 {
 	buf_str(answer, "fault SPEC | clear | map | set IN,OUT | "
-		"unset [IN,OUT] | restart kept|dark|old [MS] | stats | quit\n"
+		"unset [IN,OUT] | restart kept|dark|old [MS] | stats | "
+		"log [FROM] | quit\n"
 		"rings: slots | light PROGRAM | step PROGRAM | tunings PROGRAM | "
 		"flip PROGRAM\n");
 	faults_help(answer);
@@ -161,6 +165,9 @@ static void run(struct emu *e, char *line, struct buf *answer)
 		wrong = do_restart(e, arg, more);
 	} else if (strcmp(verb, "stats") == 0) {
 		wrong = do_stats(e, answer);
+	} else if (strcmp(verb, "log") == 0) {
+		wrong = emu_tell_moves(e, arg ? strtoull(arg, NULL, 10) : 0,
+				       answer);
 	} else if (strcmp(verb, "help") == 0) {
 		wrong = do_help(answer);
 	} else if (strcmp(verb, "quit") == 0) {

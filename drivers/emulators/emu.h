@@ -16,6 +16,7 @@
 #include "drivers/emulators/fault.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/base/vec.h"
 
 struct emu;
 struct emu_client;
@@ -59,13 +60,34 @@ struct emu_conf {
 	const char *lab;	/* folder of light that is shared; NULL: none */
 };
 
+/* Who moved light: a session of the device, the control socket's second user,
+ * a fault that strikes by itself, a restart. */
+enum emu_by { EMU_BY_SESSION, EMU_BY_USER, EMU_BY_FAULT, EMU_BY_RESTART };
+
+struct emu_move {
+	enum emu_by by;
+	bool made;
+	int64_t at_ns;
+	struct light_xc xc;
+	char program[LIGHT_NAME_MAX + 1];	/* rings, else "" */
+	char digest[65];
+};
+
+struct emu_moves {
+	struct devmem noted;	/* as it was at the last of them */
+	enum emu_by by;		/* of those that are added */
+	VEC(struct emu_move) list;
+	uint64_t first;		/* the number of list.v[0] */
+	bool lost;		/* there was no memory for one */
+};
+
 struct emu {
 	struct emu_conf conf;
 	const struct emu_dialect *dialect;
 	void *device;
 	uv_loop_t loop;
 	struct devmem mem;	/* the map that is in effect */
-	struct devmem noted;	/* as it was when it was last in the log */
+	struct emu_moves moves;
 	struct devmem old;	/* the map at the start of the program */
 	struct faults faults;
 	uint64_t n_commands, n_sets, n_sessions;
@@ -104,18 +126,25 @@ void emu_say(struct emu *e, const void *bytes, size_t len);
 void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
 		    size_t len);
 
-/* What `now` has that `known` has not, after what it has no longer: one call
- * for each. */
-void emu_changes(const struct devmem *known, const struct devmem *now,
-		 void (*fn)(struct light_xc xc, bool connect, void *arg),
-		 void *arg);
-
 /* What is to become of a set command; counts it. */
 enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
 enum emu_fate emu_set_command(struct emu_client *c);
 
 /* After a change of e->mem: saves it, and lets `lost` take its course. */
 void emu_changed(struct emu *e);
+/* The same where it was not a session's doing. */
+void emu_changed_by(struct emu *e, enum emu_by by);
+
+/* moves.c */
+int emu_moves_init(struct emu *e, struct err *err);
+void emu_moves_fini(struct emu *e);
+/* Adds what has moved since it was last called. */
+void emu_note_moves(struct emu *e, enum emu_by by);
+/* From this number on, a line each. Returns what is wrong, or NULL. */
+const char *emu_tell_moves(const struct emu *e, uint64_t from,
+			   struct buf *answer);
+/* SHA-256 over a program's name, window and bytes. */
+void emu_pack_digest(const struct light_pack *p, char hex[65]);
 
 /* complete.c: takes commands as the dialect does; what they change is put off
  * as the fault `complete` says. */

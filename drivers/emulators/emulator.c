@@ -336,28 +336,15 @@ static void on_lost(uv_timer_t *t)
 	devmem_clear(&e->mem);
 	e->dialect->refresh(e, EMU_LOST_SILENTLY);
 	save(e);
-}
-
-static void note_move(struct light_xc xc, bool connect, void *arg)
-{
-	(void)arg;
-	printf("circuit %d,%d %s\n", xc.in, xc.out,
-	       connect ? "made" : "gone");
-	fflush(stdout);
-}
-
-/* Every circuit that moves is told, whatever came of it in the end; by programs,
- * not by a dialect that is tried without one. */
-static void note_moves(struct emu *e)
-{
-	if (e->noted.n_ports > 0) {
-		emu_changes(&e->noted, &e->mem, note_move, NULL);
-		memcpy(e->noted.peer, e->mem.peer,
-		       (size_t)e->mem.n_ports * sizeof(*e->mem.peer));
-	}
+	emu_note_moves(e, EMU_BY_FAULT);
 }
 
 void emu_changed(struct emu *e)
+{
+	emu_changed_by(e, EMU_BY_SESSION);
+}
+
+void emu_changed_by(struct emu *e, enum emu_by by)
 {
 	int64_t ms;
 
@@ -365,29 +352,9 @@ void emu_changed(struct emu *e)
 		return;
 	}
 	save(e);
-	note_moves(e);
+	emu_note_moves(e, by);
 	if (faults_strike(&e->faults, FAULT_LOST, &ms)) {
 		uv_timer_start(&e->lost, on_lost, (uint64_t)ms, 0);
-	}
-}
-
-void emu_changes(const struct devmem *known, const struct devmem *now,
-		 void (*fn)(struct light_xc xc, bool connect, void *arg),
-		 void *arg)
-{
-	for (int pass = 0; pass < 2; pass++) {
-		const struct devmem *a = pass ? now : known;
-		const struct devmem *b = pass ? known : now;
-
-		for (int i = 0; i < a->n_in; i++) {
-			int out = a->any_to_any ? a->peer[i] :
-						  a->peer[i] - a->n_in;
-
-			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i] &&
-			    !(a->any_to_any && out < i)) {
-				fn((struct light_xc){ i, out }, pass, arg);
-			}
-		}
 	}
 }
 
@@ -551,6 +518,7 @@ void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 	}
 	e->dialect->refresh(e, EMU_RESTARTED);
 	save(e);
+	emu_note_moves(e, EMU_BY_RESTART);
 	if (down_ms > 0) {
 		listen_stop(e);
 		uv_timer_start(&e->down, on_up_again, (uint64_t)down_ms, 0);
@@ -708,14 +676,8 @@ static int init_device(struct emu *e, struct err *err)
 		rc = devmem_init(&e->old, e->dialect->kind, c->n_in, c->n_out,
 				 c->any_to_any, err);
 	}
-	rc = rc ? rc : devmem_init(&e->noted, e->dialect->kind, c->n_in,
-				   c->n_out, c->any_to_any, err);
 	rc = rc ? rc : load_state(e, err);
-	if (rc == 0 && e->mem.n_ports > 0) {
-		memcpy(e->noted.peer, e->mem.peer,
-		       (size_t)e->mem.n_ports * sizeof(*e->mem.peer));
-	}
-	return rc;
+	return rc ? rc : emu_moves_init(e, err);
 }
 
 /* A wiring that cannot be read is told before anybody measures. */
@@ -809,7 +771,7 @@ static int run(struct emu *e, const struct emu_args *args, struct err *err)
 	emu_forget_later(e);
 	devmem_fini(&e->mem);
 	devmem_fini(&e->old);
-	devmem_fini(&e->noted);
+	emu_moves_fini(e);
 	faults_fini(&e->faults);
 	return rc;
 }

@@ -718,7 +718,7 @@ static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
 		devmem_clear(&d->e->mem);
 		d->e->mem.boots++;
 		power_up(d);
-		emu_changed(d->e);
+		emu_changed_by(d->e, EMU_BY_FAULT);
 	}
 	if (!mrr_decode(data, (size_t)n, &f)) {
 		memset(&f, 0, sizeof(f));

@@ -229,7 +229,7 @@ void robot_device_refresh(struct emu *e, enum emu_news news)
 		d->homed_ns = 0;
 		uv_timer_stop(&d->due);
 	} else if (news == EMU_OTHER_USER) {
-		emu_changes(&d->known, &e->mem, say_change, d);
+		devmem_changes(&d->known, &e->mem, say_change, d);
 		emu_say(e, d->said.data, d->said.len);
 		buf_reset(&d->said);
 	}

@@ -436,7 +436,7 @@ void tl1_emu_refresh(struct emu *e, enum emu_news news)
 		d->n_entered = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	} else if (news == EMU_OTHER_USER) {
-		emu_changes(&d->known, &e->mem, report_change, d);
+		devmem_changes(&d->known, &e->mem, report_change, d);
 		report_failures(d);
 	}
 	keep_known(d);

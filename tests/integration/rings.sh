@@ -99,9 +99,9 @@ ring_fabric "$T/first.yaml" \
 expect 0 "a third job, first in the file" weft apply -f "$T/first.yaml"
 [[ $(touched b) == "$b" ]]
 tap "b was not touched"
-control ring0 map | grep -q '^program a .* channels 0+3$'
+control ring0 map | grep -q '^program a .* channels 0+3 sha256 '
 tap "a keeps the channels that it has"
-control ring0 map | grep -q '^program c .* channels 3+1$'
+control ring0 map | grep -q '^program c .* channels 3+1 sha256 '
 tap "c takes what is free"
 expect 0 "rollback" weft rollback
 [[ $(touched b) == "$b" ]]

@@ -90,6 +90,31 @@ static void another_user_comes_by(void **state)
 	tear_down(r);
 }
 
+/* What went away and came back is in no map. */
+static void the_log_has_every_move(void **state)
+{
+	static const struct drv_item again[] = {
+		DEL(1, 1), ADD(1, 5), DEL(1, 5), ADD(1, 1),
+	};
+	char path[] = "/tmp/weft-sim-XXXXXX";
+	int fd = mkstemp(path);
+	struct rig *r = set_up("log", path);
+	char *text;
+	size_t len;
+
+	(void)state;
+	assert_true(fd >= 0 && close(fd) == 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 3, three), 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 4, again), 0);
+	rig_expect_map(r, "0-0 1-1 2-2");
+	assert_int_equal(file_read(path, 4096, &text, &len, NULL), 0);
+	assert_string_equal(text, "made 0,0\nmade 1,1\nmade 2,2\ngone 1,1\n"
+			    "made 1,5\ngone 1,5\nmade 1,1\n");
+	free(text);
+	unlink(path);
+	tear_down(r);
+}
+
 /* All results of 60 random changes under chaos, as one string. */
 static void run_chaos(const char *seed, char *text)
 {
@@ -255,6 +280,7 @@ int main(void)
 		cmocka_unit_test(restarts_after_an_operation),
 		cmocka_unit_test(does_not_answer_at_first),
 		cmocka_unit_test(another_user_comes_by),
+		cmocka_unit_test(the_log_has_every_move),
 		cmocka_unit_test(chaos_repeats_with_the_seed),
 		cmocka_unit_test(refuses_bad_options),
 		cmocka_unit_test(a_damaged_state_is_refused),
