@@ -3,7 +3,9 @@ killed. Called by soak_faults.sh, which has started the emulators.
 
 Every round asks for other jobs, arms faults on the devices, applies, disturbs
 the client or the daemon, and then counts, from what the emulators themselves
-hold and not from what weftd says of them:
+hold and not from what weftd says of them. Of a ring that is its programs, byte
+by byte. Emulators and `sim` also keep a log of all that moved, and who moved it:
+what was touched for a moment in the middle of a round is in there.
 
   lost         the store says that a configuration is in force, and the light
                of its jobs is not there: an apply that ended well, a change
@@ -11,8 +13,9 @@ hold and not from what weftd says of them:
                confirmed
   unexplained  circuits that no plan named, that were not there before, and
                that nobody else made
-  touched      circuits that went away and that no plan named: other users',
-               and such that were to stay
+  touched      circuits that went away, if only for a moment, and that no plan
+               named: other users', and such that were to stay; programs that
+               a plan did not replace
   unresolved   after the faults a device still cannot be read, a change is
                left running, or no apply brings the light back
 
@@ -54,8 +57,8 @@ SPACE = "lost=5 port-failed=o5 port-disabled=i3 refuse-port=o5 ignore-port=o5"
 RING = ("nack corrupt-shadow corrupt-active ignore-commit interlock "
         "no-wave=3:1 not-in-range=2:0 duplicate-lock=1:1 zero-lock=4:2 "
         "lol=5:0").split()
-# The device itself loses circuits, or says that they are gone.
-LOSES = ("lost", "half", "conn-failed", "tuning", "rules")
+# The device itself loses light, or says that it is gone.
+LOSES = ("lost", "half", "conn-failed", "tuning", "rules", "corrupt")
 QUIET = "late=2~600"
 TOPOLOGIES = {
     None: [],
@@ -65,14 +68,46 @@ TOPOLOGIES = {
 }
 
 
-class Emulator:
+class Device:
+    """What the soak knows of any: how it is written in the fabric, what it
+    holds by its own word, and what moved since it was last asked."""
+    is_ring, address, options = False, "", ""
+
+    def pairs(self):
+        """Its circuits; of a ring, its programs as lines."""
+        raise NotImplementedError
+
+    def moved(self):
+        """(who, "made" or "gone", circuit), oldest first."""
+        return []
+
+    def struck(self):
+        return 0
+
+    def make(self, pair, there=True):
+        """Another user's."""
+
+    def faults(self, rng, hard):
+        return []
+
+    def arm(self, spec):
+        pass
+
+    def clear(self):
+        pass
+
+
+class Emulator(Device):
     """A device in a program of its own, by its control socket."""
 
     def __init__(self, name, driver, address, control):
-        self.name, self.driver, self.address = name, driver, address
-        self.control = control
+        self.name, self.driver = name, driver
+        self.address = f"address: '{address}', timeout: 400ms, "
+        self.endpoint, self.control = address, control
         self.is_ring = driver == "mrr-reg"
+        self.options = "" if self.is_ring else SWITCHES[driver][0]
         self.waits_for_people = False
+        self.n_moved = 0
 
     def ask(self, line):
         for _ in range(50):
@@ -91,11 +126,29 @@ class Emulator:
         raise SystemExit(f"Bail out! {self.name}: no answer to {line}")
 
     def pairs(self):
-        """Its circuits; of a ring, its programs as lines."""
         lines = self.ask("map").split("\n")
         if self.is_ring:
             return set(l for l in lines if l and l != "ok")
         return set(tuple(map(int, l.split(","))) for l in lines if "," in l)
+
+    def moved(self):
+        lines = self.ask(f"log {self.n_moved}").split("\n")
+        if lines[0].startswith("error"):
+            raise SystemExit(f"Bail out! {self.name}: {lines[0]}")
+        found = [l.split(" ")[2:] for l in lines if l and l != "ok"]
+        self.n_moved += len(found)
+        return [(who, what, tuple(map(int, light[0].split(","))))
+                for who, what, *light in found if light[0] != "program"]
+
+    def blink(self, pair):
+        """A command ends a circuit, the next one makes it again: SCPI."""
+        host, port = self.endpoint.rsplit(":", 1)
+        ports = f"(@{pair[0] + 1}),(@{pair[1] + 11})"
+        with socket.create_connection((host, int(port)), timeout=5) as s:
+            for verb in ("sub", "add"):
+                s.sendall(f":oxc:swit:conn:{verb} {ports};:syst:err?\n"
+                          .encode())
+                s.recv(256)
 
     def struck(self):
         return int(re.search(r"^faults (\d+)", self.ask("stats"), re.M)[1])
@@ -125,12 +178,13 @@ class Emulator:
             self.waits_for_people = False
 
 
-class Namespace:
+class Namespace(Device):
     """A switch of packets: rules of the kernel, read by tc."""
-    name, driver, is_ring = "tc0", "linux-tc", False
+    name, driver = "tc0", "linux-tc"
 
     def __init__(self, netns):
         self.netns = netns
+        self.options = f"netns: {netns}"
         self.count = 0
 
     def tc(self, *words):
@@ -169,8 +223,75 @@ class Namespace:
             self.make(ours[0], False)
             self.count += 1
 
-    def clear(self):
-        pass
+
+class Sim(Device):
+    """In weftd itself; its map and its log are files. Trouble comes by
+    chance, and never stops."""
+    name, driver, chaos = "sim0", "sim", 15
+
+    def __init__(self, folder, seed):
+        self.path = f"{folder}/{self.name}"
+        self.options = (f"state: '{self.path}.map', log: '{self.path}.log', "
+                        f"seed: {seed}, chaos: {self.chaos}")
+        self.n_moved = self.count = 0
+
+    def lines(self, kind):
+        try:
+            with open(f"{self.path}.{kind}") as f:
+                return f.read().split("\n")
+        except FileNotFoundError:
+            return []
+
+    def pairs(self):
+        return set(tuple(map(int, l.split()[1:])) for l in self.lines("map")
+                   if l.startswith("xc "))
+
+    def moved(self):
+        lines = self.lines("log")[:-1]
+        news, self.n_moved = lines[self.n_moved:], len(lines)
+        self.count += news.count("fault")
+        if "lost" in news:
+            raise SystemExit(f"Bail out! {self.name}: its log has a gap")
+        return [("session", l[:4], tuple(map(int, l[5:].split(","))))
+                for l in news if l != "fault"]
+
+    def struck(self):
+        return self.count
+
+
+class SimRing(Sim):
+    name, driver, chaos, is_ring = "simring0", "sim-ring", 150, True
+
+    def pairs(self):
+        return set(l for l in self.lines("map")
+                   if l.startswith(("program ", "x ")))
+
+
+class NamespaceRing(Device):
+    """A ring of packets: what it keeps of its programs, and the rules that
+    are in force."""
+    name, driver, is_ring = "lr0", "linux-ring", True
+
+    def __init__(self, fabric):
+        self.netns = f"weft.{fabric}.{self.name}"
+        self.options = f"fabric: {fabric}"
+
+    def within(self, words, text=""):
+        return subprocess.run(["nsenter", "--net=/run/netns/" + self.netns,
+                               *words], input=text, capture_output=True,
+                              text=True).stdout
+
+    def pairs(self):
+        names = re.findall(r"^\d+: ([^@:]+)", self.within(
+            ["ip", "-o", "link"]), re.M)
+        rules = self.within(["tc", "-b", "-"], "".join(
+            f"filter show dev {n} ingress\n" for n in names))
+        try:
+            with open(f"/run/weft-testbed/{self.netns}.ring", "rb") as f:
+                kept = hashlib.sha256(f.read()).hexdigest()
+        except FileNotFoundError:
+            return set()
+        return set([kept, *sorted(re.findall(r"to device (\S+)\)", rules))])
 
 
 class Soak:
@@ -183,6 +304,11 @@ class Soak:
             self.devices.append(Emulator(name, driver, address, control))
         if args.netns:
             self.devices.append(Namespace(args.netns))
+        if args.testbed:
+            self.devices.append(NamespaceRing(args.testbed))
+        self.devices += [Sim(args.dir, args.seed), SimRing(args.dir,
+                                                           args.seed)]
+        self.programs = {}          # of a ring, by what was wished
         self.counts = collections.Counter(
             lost=0, unexplained=0, touched=0, unresolved=0)
         self.exits = collections.Counter()
@@ -247,24 +373,25 @@ class Soak:
 
     def config(self, wish):
         """Writes a fabric with a job for each device that is to have one."""
-        hosts, switches, fibres, jobs = [], [], [], []
+        hosts, switches, fibres, rings, jobs = [], [], [], [], []
         for k, d in enumerate(self.devices):
+            where = (f"driver: {d.driver}, {d.address}"
+                     f"options: {{ {d.options} }}")
             if d.is_ring:
+                hosts.append(f"  - {{ name: 'n{k}-[0-7]' }}")
+                rings.append(
+                    f"  - {{ name: {d.name}, nodes: 'n{k}-[0-7]', channels: 4, "
+                    f"channel-rate: 40Gbps, retune: 25us, {where} }}")
                 jobs.append(
                     f"  - {{ name: j-{d.name}, ring: {d.name}, nodes: all, "
                     f"collective: allgather, size: 1MiB, "
                     f"depth: {wish[d.name]} }}")
                 continue
             # Devices of one domain are changed at the same time.
-            where = ("" if d.driver == "linux-tc"
-                     else f"address: '{d.address}', timeout: 400ms, ")
-            options = (f"netns: {d.netns}" if d.driver == "linux-tc"
-                       else SWITCHES[d.driver][0])
             hosts.append(f"  - {{ name: 'h{k}-[0-3]', ports: 'p[0-1]', "
                          f"rate: 100Gbps, reactivation: 1ms }}")
-            switches.append(
-                f"  - {{ name: {d.name}, size: 10x10, driver: {d.driver}, "
-                f"{where}domain: d{k % 2}, options: {{ {options} }} }}")
+            switches.append(f"  - {{ name: {d.name}, size: 10x10, "
+                            f"domain: d{k % 2}, {where} }}")
             fibres.append(f"  - {{ from: 'h{k}-[0-3].p[0-1]', "
                           f"to: '{d.name}.[1-8]' }}")
             if wish[d.name]:
@@ -272,15 +399,9 @@ class Soak:
                     f"  - {{ name: j-{d.name}, nodes: 'h{k}-[0-3]', "
                     f"collective: allreduce, size: 1MiB, "
                     f"topology: '{wish[d.name]}', alpha: 1us }}")
-        rings = [d for d in self.devices if d.is_ring]
         text = "\n".join(
-            ["weft: 1", "fabric: soak", "hosts:", *hosts,
-             "  - { name: 'n[0-7]' }", "switches:", *switches, "fibres:",
-             *fibres, "rings:"] +
-            [f"  - {{ name: {d.name}, nodes: 'n[0-7]', channels: 4, "
-             f"channel-rate: 40Gbps, retune: 25us, driver: mrr-reg, "
-             f"address: '{d.address}', timeout: 400ms }}" for d in rings] +
-            ["jobs:", *jobs,
+            ["weft: 1", "fabric: soak", "hosts:", *hosts, "switches:",
+             *switches, "fibres:", *fibres, "rings:", *rings, "jobs:", *jobs,
              # What is missing after a commit is lost here, not to be repaired.
              "changes: { gate: 100% }", ""])
         path = f"{self.args.dir}/{'%04d' % self.rounds}.yaml"
@@ -296,6 +417,32 @@ class Soak:
                                         list(TOPOLOGIES))
                 for d in self.devices}
 
+    def learn_programs(self):
+        """What a ring holds for each wish, without faults; what the plan says
+        of it must be true of that."""
+        for depth in (0, 1, 2):
+            wish = {d.name: depth if d.is_ring else "UniRing(1,4)"
+                    for d in self.devices}
+            path = self.config(wish)
+            plan = self.json("plan", "-f", path)
+            if not self.commit(path):
+                raise SystemExit("Bail out! nothing works without faults")
+            for d in self.devices:
+                if d.is_ring:
+                    self.programs[d.name, depth] = d.pairs()
+            for row in plan["devices"]:
+                for p in row.get("programs", []):
+                    line = (f"program {p['job']} steps {p['steps']} settings "
+                            f"{p['settings']} bytes {p['bytes']} nodes "
+                            f"{p['first_node']}+{p['nodes']} channels "
+                            f"{p['first_channel']}+{p['channels']} ")
+                    d = next(d for d in self.devices
+                             if d.name == row["name"])
+                    if d.driver == "mrr-reg" and not any(
+                            l.startswith(line) for l in d.pairs()):
+                        self.bad("lost", f"{d.name} is to have {line}, has "
+                                 f"{d.pairs()}")
+
     @staticmethod
     def arcs(pairs):
         """Which hosts a switch joins; its ports 2i and 2i+1 are host i's."""
@@ -303,7 +450,7 @@ class Soak:
 
     def has_light(self, device, pairs, wish):
         if device.is_ring:
-            return bool(pairs)
+            return pairs == self.programs[device.name, wish[device.name]]
         return self.arcs(pairs) == sorted(TOPOLOGIES[wish[device.name]])
 
     # ---- a round ----
@@ -314,12 +461,14 @@ class Soak:
             print(f"# {counter} in round {self.rounds} (seed "
                   f"{self.args.seed}): {self.story}: {text}", flush=True)
 
-    def named(self, path):
-        """What the plan deletes and makes, by device."""
-        plan = self.json("plan", "-f", path)
-        return {d["name"]: tuple(
+    def named(self, path, *words):
+        """What the plan deletes and makes, and whether it loads a program, by
+        device."""
+        plan = self.json("plan", *words, "-f", path)
+        return {d["name"]: (*(
             set((c["in"] - 1, c["out"] - 1) for c in d.get(key, []))
-            for key in ("delete", "add")) for d in plan.get("devices", [])}
+            for key in ("delete", "add")), d.get("load_program"))
+                for d in plan.get("devices", [])}
 
     def pick(self):
         """Faults by device. Drawn before the apply, as what comes of that is
@@ -395,20 +544,41 @@ class Soak:
             d.make((9, 8))
         elif self.forge == "touched":
             d.make(FOREIGN, False)
+        elif self.forge == "touched for a moment":
+            d.blink(FOREIGN)
+        elif self.forge == "lost programs":
+            next(d for d in self.devices if d.driver == "mrr-reg").ask(
+                "restart dark")
         elif self.forge == "unresolved":
             d.arm("silence")
 
+    @staticmethod
+    def cut(device, named):
+        """Circuits that went away by commands since this was last asked, and
+        that the plan did not name. What a change makes it may take back."""
+        deletes, adds, _ = named.get(device.name, (set(), set(), False))
+        return set(xc for who, what, xc in device.moved()
+                   if who == "session" and what == "gone") - deletes - adds
+
     def count_light(self, before, now, named, self_made):
         for d in self.devices:
+            deletes, adds, loads = named.get(d.name, (set(), set(), False))
+            brief = self.cut(d, named)
             if d.is_ring:
+                if d.name not in self_made and not loads and \
+                        now[d.name] != before[d.name]:
+                    self.bad("touched", f"{d.name}: {before[d.name]} is "
+                             f"{now[d.name]}")
                 continue
-            deletes, adds = named.get(d.name, (set(), set()))
             new = now[d.name] - before[d.name] - adds
             gone = before[d.name] - now[d.name] - deletes
             if new:
                 self.bad("unexplained", f"{d.name}: {sorted(new)}")
             if gone and d.name not in self_made:
                 self.bad("touched", f"{d.name}: {sorted(gone)}")
+            elif brief:
+                self.bad("touched", f"{d.name}, for a moment: "
+                         f"{sorted(brief)}")
 
     def count_lost(self, now, status, self_made):
         """The light of the configuration in force, unless a change is open
@@ -422,6 +592,22 @@ class Soak:
                 self.bad("lost", f"{d.name} is to have {wish[d.name]}, has "
                          f"{sorted(now[d.name])}")
 
+    def commit(self, path):
+        """Without faults, and naming what it touches."""
+        for _ in range(8):
+            named = self.named(path, "--mode", "update")
+            code, _, self.err = self.weft("apply", "--mode", "update", "-f",
+                                          path)
+            for d in self.devices:
+                brief = self.cut(d, named)
+                if brief:
+                    self.bad("touched", f"{d.name}, without faults: "
+                             f"{sorted(brief)}")
+            if code == 0:
+                return True
+            time.sleep(0.2)
+        return False
+
     def heal(self, path, wish):
         """Without faults an apply must bring all light, and nothing else."""
         for d in self.devices:
@@ -429,22 +615,17 @@ class Soak:
             if not d.is_ring:
                 d.make((9, 8), False)
                 d.make(FOREIGN)
-        err = ""
-        for _ in range(8):
-            code, _, err = self.weft("apply", "--mode", "update", "-f", path)
-            if code == 0:
-                break
-            time.sleep(0.2)
-        else:
+        if not self.commit(path):
             self.bad("unresolved", "no apply succeeds without faults: " +
-                     err.strip().split("\n")[-1])
+                     self.err.strip().split("\n")[-1])
             return
         for d in self.devices:
             now = d.pairs()
             if not self.has_light(d, now, wish):
                 self.bad("lost", f"{d.name} after an apply without faults: "
                          f"{wish[d.name]} is not {sorted(now)}")
-            if not d.is_ring and FOREIGN not in now:
+            if not d.is_ring and FOREIGN not in now and \
+                    d.driver != "sim":
                 self.bad("touched", f"{d.name}: another user's")
 
     def round(self):
@@ -472,9 +653,10 @@ class Soak:
         if how == "expire" and code == 0:
             # The way back has a plan of its own.
             back = self.named(self.path_of[old_sha])
-            for name, (deletes, adds) in named.items():
-                more = back.get(name, (set(), set()))
-                named[name] = (deletes | more[0], adds | more[1])
+            for name, (deletes, adds, loads) in named.items():
+                more = back.get(name, (set(), set(), False))
+                named[name] = (deletes | more[0], adds | more[1],
+                               loads or more[2])
         self.end_confirmation(how, code, old_sha)
         if self.forge:
             self.forged(before)
@@ -509,17 +691,19 @@ class Soak:
         for d in self.devices:
             if not d.is_ring:
                 d.make(FOREIGN)
+        self.learn_programs()
         self.heal(self.config(wish), wish)
 
     def prove_counters(self):
         """Each counter finds what it is there for."""
         proven = {}
         kept = collections.Counter(self.counts)
-        for kind in ("lost", "unexplained", "touched", "unresolved"):
+        for kind in ("lost", "lost programs", "unexplained", "touched",
+                     "touched for a moment", "unresolved"):
             self.counts.clear()
             self.forge = kind
             self.round()
-            proven[kind] = self.counts[kind] > 0
+            proven[kind] = self.counts[kind.split()[0]] > 0
         self.forge = None
         self.counts = kept
         return proven
@@ -557,6 +741,7 @@ def main():
     p.add_argument("--dir", required=True)
     p.add_argument("--state", required=True)
     p.add_argument("--netns", default="")
+    p.add_argument("--testbed", default="")
     p.add_argument("--device", action="append", default=[])
     p.add_argument("--verbose", action="store_true")
     args = p.parse_args()
@@ -583,7 +768,7 @@ def main():
         soak.stop_weftd(signal.SIGTERM)
     with open(f"{args.dir}/weftd.log", errors="replace") as log:
         text = log.read()
-    found = re.search(r"^.*(ERROR: |runtime error)(.*\n){,40}", text, re.M)
+    found = re.search(r"^.*(Sanitizer|runtime error: )(.*\n){,40}", text, re.M)
     if found:
         print("# " + found[0].replace("\n", "\n# "))
     good.append(tap(not found, "the sanitizers found nothing in weftd"))

@@ -3,8 +3,7 @@
 # weftd is killed: soak_faults.py says what is counted. The run is chosen by
 # WEFT_SEED (printed; random if unset) and lasts WEFT_SECONDS (600), in which
 # at least WEFT_FAULTS (5000) must have struck; with WEFT_VERBOSE every round is
-# told. linux-tc takes part where
-# network namespaces can be made.
+# told. linux-tc and linux-ring take part where network namespaces can be made.
 source "$(dirname "$0")/../lib.sh"
 asan_daemon
 SEED=${WEFT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
@@ -33,6 +32,21 @@ if ip netns add "$netns" 2>"$T/netns"; then
 	devices+=(--netns "$netns")
 else
 	echo "# no namespaces here: without linux-tc"
+fi
+testbed=s$$
+cat >"$T/ring.yaml" <<END
+weft: 1
+fabric: $testbed
+hosts:
+  - { name: "l[0-7]" }
+rings:
+  - { name: lr0, nodes: "l[0-7]", channels: 4, channel-rate: 40Gbps, retune: 25us, driver: linux-ring, options: { fabric: $testbed } }
+END
+if weft testbed up "$T/ring.yaml" >"$T/testbed" 2>&1; then
+	trap 'weft testbed down "$T/ring.yaml" >"$T/testbed"; ip netns del "$netns"; cleanup' EXIT
+	devices+=(--testbed "$testbed")
+else
+	echo "# no testbed here: without linux-ring"
 fi
 python3 "$(dirname "$0")/soak_faults.py" --seed "$SEED" --dir "$T" \
 	--state "$STATE" --seconds "${WEFT_SECONDS:-600}" \
