@@ -167,6 +167,7 @@ struct apply_hosts {
 	void *arg;
 };
 
+/* From now on these are asked; copied. */
 void apply_ask_hosts(struct apply *a, const struct apply_hosts *hosts);
 
 /* Closes all devices (light stays), then calls done. */
