@@ -18,7 +18,7 @@ struct device_view {
 	Weft__V1__ProgramState program;
 	struct store_light intent;
 	struct wire_circuits missing, unexpected, pending;
-	struct wire_dead dead, lost;
+	struct wire_dead dead, lost, marked;
 };
 
 struct views {
@@ -38,6 +38,7 @@ static void views_fini(struct views *s)
 		wire_circuits_fini(&s->v[i].pending);
 		wire_dead_fini(&s->v[i].dead);
 		wire_dead_fini(&s->v[i].lost);
+		wire_dead_fini(&s->v[i].marked);
 	}
 	free(s->v);
 	free(s->list);
@@ -223,6 +224,8 @@ static int fill_device(struct daemon *d, const struct views *s,
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
+	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
+				    &m->marked_count, err);
 	if (r == 0 && md->kind == MODEL_RING) {
 		r = fill_program(v, a, md->n_members, err);
 	}

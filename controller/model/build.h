@@ -33,6 +33,21 @@ struct host_class {
 	int n_channels, *channels;	/* as in model_host */
 };
 
+/* A part that the file marks as dead. */
+struct mark {
+	int device;
+	bool is_out;		/* of a port */
+	int index;
+	struct light_dead part;	/* rings */
+};
+
+/* A port by its name: of a host, or of a device on one side or both. */
+struct port_end {
+	int port;		/* of the fabric, or -1 */
+	bool tx, rx;		/* its fibres; a device's input and output */
+	int device, index;
+};
+
 struct build {
 	struct reader *r;
 	struct fabric *f;
@@ -49,6 +64,7 @@ struct build {
 	bool requested;			/* jobs being read are requests */
 	int64_t device_ports;
 	bool hosts_unsure, devices_unsure, fibres_unsure;
+	VEC(struct mark) marks;
 };
 
 /* Each reads its part of the root mapping's values. Out of memory is left in
@@ -57,6 +73,8 @@ void build_hosts(struct build *b, const struct value *root);
 void build_devices(struct build *b, const struct value *root);
 void build_fibres(struct build *b, const struct value *root);
 void build_jobs(struct build *b, const struct value *root);
+/* After fibres. */
+void build_dead(struct build *b, const struct value *root);
 /* After devices: hosts that nothing can reach. */
 void build_check_hosts(struct build *b);
 
@@ -82,6 +100,10 @@ struct names *build_plain_names(struct build *b, const char *object,
  * as the fabric; reports what is wrong and returns false. */
 bool build_channels(struct build *b, const char *object, const struct value *v,
 		    int **list, int *n);
+
+/* Finds the port of this name, or reports why there is none. fibres.c */
+bool build_find_port(struct build *b, const char *object,
+		     const struct name *name, struct port_end *out);
 
 /* The same fault in many names of one list is one error with a count. */
 struct tally {

@@ -248,6 +248,25 @@ static bool find_end(struct entry *e, enum fault_kind kind,
 	return false;
 }
 
+bool build_find_port(struct build *b, const char *object,
+		     const struct name *name, struct port_end *out)
+{
+	struct entry e = { .b = b };
+	struct end end;
+	bool ok;
+
+	snprintf(e.object, sizeof(e.object), "%s", object);
+	ok = find_end(&e, FAULT_FROM, name, &end);
+	report_faults(&e);
+	*out = (struct port_end){
+		.port = end.is_host ? end.port : -1,
+		.device = end.device, .index = end.index,
+		.tx = end.side != SIDE_RX && end.side != SIDE_OUT,
+		.rx = end.side != SIDE_TX && end.side != SIDE_IN,
+	};
+	return ok;
+}
+
 /* ---- joining ---- */
 
 /* The host's transmitter or receiver, and the device port, must be dark. */

@@ -140,6 +140,7 @@ static void build_all(struct build *b, const struct node *root)
 	build_devices(b, v);
 	build_check_hosts(b);
 	build_fibres(b, v);
+	build_dead(b, v);
 	build_jobs(b, v);
 	build_changes(b, &v[FABRIC_CHANGES]);
 }
@@ -162,6 +163,7 @@ static void build_fini(struct build *b)
 	for (size_t i = 0; i < b->classes.n; i++) {
 		strmap_fini(&b->classes.v[i].ports);
 	}
+	vec_fini(&b->marks);
 	vec_fini(&b->classes);
 	vec_fini(&b->class_of);
 	vec_fini(&b->device_unsure);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "collective/collective.h"
+#include "drivers/light/light.h"
 #include "lib/base/err.h"
 #include "rwa/rwa.h"
 
@@ -75,6 +76,12 @@ struct model_device {
 	int n_options;
 	int64_t timeout_ms;		/* 0: the driver's default */
 	struct model_place place;
+
+	/* what the file marks as dead; sorted, none twice */
+	int n_dead_in, n_dead_out;	/* switches and panels: ports */
+	int *dead_in, *dead_out;
+	int n_dead;			/* rings: parts */
+	struct light_dead *dead;
 
 	/* switches and panels */
 	int n_in, n_out;	/* any_to_any: n_out == n_in, one side */
@@ -192,6 +199,7 @@ struct model_fabric {
 #define MODEL_MAX_JOBS 4096
 #define MODEL_MAX_FIBRES 64		/* of a ring, per direction */
 #define MODEL_MAX_CHANNELS 4096		/* of a ring, per fibre */
+#define MODEL_MAX_DEAD 65536		/* parts that are marked as dead */
 #define MODEL_MAX_DEPTH 32		/* of a job's tree */
 #define MODEL_MAX_NAME 63		/* bytes of a name */
 #define MODEL_MAX_NETNS 180		/* bytes of a namespace's name */

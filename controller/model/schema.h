@@ -60,7 +60,9 @@ struct value {
 
 enum { FABRIC_WEFT, FABRIC_NAME, FABRIC_HOSTS, FABRIC_SWITCHES, FABRIC_PANELS,
        FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS,
-       FABRIC_REQUESTS, FABRIC_CHANGES, FABRIC_KEYS };
+       FABRIC_REQUESTS, FABRIC_CHANGES, FABRIC_DEAD, FABRIC_KEYS };
+enum { DEAD_PORT, DEAD_RING, DEAD_NODE, DEAD_SPAN, DEAD_CHANNEL, DEAD_DIRECTION,
+       DEAD_FIBRE, DEAD_KEYS };
 enum { CHANGES_KEEP, CHANGES_KEEP_PAIR, CHANGES_GATE, CHANGES_BELOW,
        CHANGES_VERIFY, CHANGES_DRAIN,
        CHANGES_KEYS };
@@ -85,7 +87,7 @@ enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
 
 extern const struct section section_fabric, section_host, section_switch,
 	section_panel, section_ring, section_loss, section_fibre, section_job,
-	section_changes;
+	section_changes, section_dead;
 
 /* All of them, NULL-terminated: for tests of the documentation. */
 extern const struct section *const schema_sections[];

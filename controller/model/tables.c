@@ -232,6 +232,28 @@ static const struct key changes_keys[] = {
 				    "must stop first), try or off" },
 };
 
+static const char *const directions[] = { "cw", "ccw", NULL };
+
+static const struct key dead_keys[] = {
+	[DEAD_PORT] = { "port", KEY_NAMES,
+			.help = "ports of hosts, switches and panels, such as "
+				"gpu03.p1 or ocs0.in[5-8]" },
+	[DEAD_RING] = { "ring", KEY_NAME,
+			.help = "the ring that the part is of" },
+	[DEAD_NODE] = { "node", KEY_INT, .max = UINT16_MAX,
+			.help = "position of a node, from 0" },
+	[DEAD_SPAN] = { "span", KEY_INT, .max = UINT16_MAX,
+			.help = "the fibres between this node and the next "
+				"one clockwise" },
+	[DEAD_CHANNEL] = { "channel", KEY_INT, .max = MODEL_MAX_CHANNELS - 1,
+			   .help = "a wavelength, at one node or all" },
+	[DEAD_DIRECTION] = { "direction", KEY_CHOICE, .choices = directions,
+			     .help = "cw or ccw; both unless given" },
+	[DEAD_FIBRE] = { "fibre", KEY_INT, .max = MODEL_MAX_FIBRES - 1,
+			 .help = "one fibre of a direction; all unless "
+				 "given" },
+};
+
 static const struct key fabric_keys[] = {
 	[FABRIC_WEFT] = { "weft", KEY_INT, .required = true, .min = 1,
 			  .max = 1, .help = "version of this format: 1" },
@@ -257,6 +279,8 @@ static const struct key fabric_keys[] = {
 				      "weftd writes them" },
 	[FABRIC_CHANGES] = { "changes", KEY_MAP, .section = &section_changes,
 			     .help = "how changes are carried out" },
+	[FABRIC_DEAD] = { "dead", KEY_ENTRIES, .section = &section_dead,
+			  .help = "parts that carry no light" },
 };
 
 const struct section section_fabric = SECTION("fabric", fabric_keys);
@@ -268,9 +292,10 @@ const struct section section_loss = SECTION("loss", loss_keys);
 const struct section section_fibre = SECTION("fibre", fibre_keys);
 const struct section section_job = SECTION("job", job_keys);
 const struct section section_changes = SECTION("changes", changes_keys);
+const struct section section_dead = SECTION("dead part", dead_keys);
 
 const struct section *const schema_sections[] = {
 	&section_fabric, &section_host, &section_switch, &section_panel,
 	&section_ring, &section_loss, &section_fibre, &section_job,
-	&section_changes, NULL,
+	&section_changes, &section_dead, NULL,
 };

@@ -223,11 +223,15 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err)
 {
 	static const struct plan_base offline;
-	struct plan_ctx ctx = { .fabric = fabric,
-				.base = base ? base : &offline };
+	struct plan_marks marks;
+	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
 	struct plan *p = NULL;
-	int rc;
+	int rc = plan_marks_init(&marks, fabric, base ? base : &offline, err);
 
+	if (rc) {
+		plan_marks_fini(&marks);
+		return rc;
+	}
 	ctx.tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx.rx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
 	ctx.trunk_taken = calloc(fabric->n_trunks + 1, sizeof(bool));
@@ -250,6 +254,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 		plan_digest(p, p->digest);
 	}
 out:
+	plan_marks_fini(&marks);
 	free(ctx.tx_taken);
 	free(ctx.rx_taken);
 	free(ctx.trunk_taken);

@@ -13,6 +13,20 @@ struct plan_ctx {
 	bool *kept_port;		/* [n_ports] of hosts of kept jobs */
 };
 
+/* What a plan starts from, with the parts that the fabric marks as dead among
+ * those that devices report. plan_marks_fini also after an error; base lives
+ * as long as the one given. marks.c */
+struct plan_marks {
+	struct plan_base base;
+	const struct model_fabric *fabric;
+	struct plan_light *seen;	/* NULL: nothing is marked */
+};
+
+int plan_marks_init(struct plan_marks *m, const struct model_fabric *f,
+		    const struct plan_base *base, struct err *err);
+void plan_marks_fini(struct plan_marks *m);
+bool plan_has_marks(const struct model_fabric *f);
+
 /* The observed and intended light of a device; both NULL-safe. */
 const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device);
 const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);

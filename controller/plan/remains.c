@@ -82,7 +82,8 @@ static bool is_news(const struct model_device *ring,
 uint64_t plan_dead_light(const struct model_fabric *fabric,
 			 const struct plan_base *base)
 {
-	uint64_t hash = 0;
+	/* Those that the file marks are looked into by plan_remains. */
+	uint64_t hash = plan_has_marks(fabric);
 
 	for (int d = 0; d < fabric->n_devices; d++) {
 		const struct plan_light *seen = &base->observed[d];
@@ -284,15 +285,16 @@ int plan_remains(const struct model_fabric *fabric,
 		 struct err *err)
 {
 	struct plan_base applied = *base;
-	struct plan_ctx ctx = { .fabric = fabric, .base = base };
-	int rc;
+	struct plan_marks marks;
+	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
+	int rc = plan_marks_init(&marks, fabric, base, err);
 
 	/* As though every circuit were as it was made: each arc then has the
 	 * circuits that it got when it was applied. */
 	applied.observed = base->intent;
 	applied.only = NULL;
 	applied.as_made = true;
-	rc = plan_make(fabric, &applied, out, err);
+	rc = rc ? rc : plan_make(fabric, &applied, out, err);
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
 		rc = (*out)->jobs[i].is_ring
 			? assess_ring_job(&ctx, &(*out)->jobs[i], err)
@@ -302,5 +304,6 @@ int plan_remains(const struct model_fabric *fabric,
 			*out = NULL;
 		}
 	}
+	plan_marks_fini(&marks);
 	return rc;
 }

@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "controller/wire/report.h"
+#include "lib/base/buf.h"
 #include "lib/base/clk.h"
 
 #define SHOWN 20	/* differences of a device in a table, unless full */
+#define MARKED_SHOWN 4	/* parts of a device named in tables */
 
 static const char *level_name(Weft__V1__Level level, char *buf, int size)
 {
@@ -110,10 +112,30 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	wire_out_circuits(o, "pending", d->pending, d->n_pending);
 	out_int(o, "pending_count", d->pending_count);
 	out_int(o, "lossy", d->lossy);
+	out_strings(o, "marked_dead", d->marked, d->n_marked);
+	out_int(o, "marked_dead_count", d->marked_count);
 	if (d->program) {
 		out_program(o, d->program);
 	}
 	out_end(o);
+}
+
+static void note_marked(struct out *o, const Weft__V1__DeviceState *d)
+{
+	struct buf b = { 0 };
+	int shown = 0;
+
+	for (size_t i = 0; i < d->n_marked && i < MARKED_SHOWN; i++) {
+		buf_printf(&b, "%s%s", i ? ", " : "", d->marked[i]);
+		shown++;
+	}
+	if (shown < d->marked_count) {
+		buf_printf(&b, " and %d more", d->marked_count - shown);
+	}
+	if (shown) {
+		out_note(o, "%s: marked as dead: %s", d->name, buf_cstr(&b));
+	}
+	buf_fini(&b);
 }
 
 static void out_devices(struct out *o, enum out_format format,
@@ -128,6 +150,9 @@ static void out_devices(struct out *o, enum out_format format,
 		}
 	}
 	out_end(o);
+	for (size_t i = 0; i < n && format == OUT_TABLE; i++) {
+		note_marked(o, v[i]);
+	}
 }
 
 /* Tables name each difference in a list of its own. */

@@ -1,4 +1,5 @@
 /* Plans as messages of weft.v1; see wire.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,6 +334,44 @@ int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
 		light_dead_text(&dead[i], nodes, w->text[i]);
 		w->list[i] = w->text[i];
 	}
+	*n_out = (size_t)n;
+	*out = w->list;
+	return 0;
+}
+
+/* One side's ports, or the whole ones of a device without sides. */
+static void put_ports(struct wire_dead *w, const char *side, const int *ports,
+		      int n_ports, int *n)
+{
+	for (int i = 0; i < n_ports && *n < WIRE_MARKS_SHOWN; i++) {
+		snprintf(w->text[*n], sizeof(w->text[0]), "%s %d", side,
+			 ports[i] + 1);
+		w->list[*n] = w->text[*n];
+		++*n;
+	}
+}
+
+int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
+		    size_t *n_out, char ***out, int *count, struct err *err)
+{
+	bool sides = !dev->any_to_any;
+	int n = 0, outs = sides ? dev->n_dead_out : 0;
+	int parts = dev->n_dead < WIRE_MARKS_SHOWN ? dev->n_dead :
+						     WIRE_MARKS_SHOWN;
+
+	*count = dev->n_dead + dev->n_dead_in + outs;
+	if (dev->kind == MODEL_RING) {
+		return wire_dead_init(w, dev->dead, parts, dev->n_members,
+				      n_out, out, err);
+	}
+	w->text = calloc(WIRE_MARKS_SHOWN, sizeof(*w->text));
+	w->list = calloc(WIRE_MARKS_SHOWN, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		wire_dead_fini(w);
+		return err_nomem(err);
+	}
+	put_ports(w, sides ? "in" : "port", dev->dead_in, dev->n_dead_in, &n);
+	put_ports(w, "out", dev->dead_out, outs, &n);
 	*n_out = (size_t)n;
 	*out = w->list;
 	return 0;

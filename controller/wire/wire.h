@@ -67,6 +67,12 @@ int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
 		   int nodes, size_t *n_out, char ***out, struct err *err);
 void wire_dead_fini(struct wire_dead *w);
 
+/* The same for the first parts that the fabric marks as dead, of any device:
+ * ports count from 1. Returns how many there are in all in *count. */
+#define WIRE_MARKS_SHOWN 64
+int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
+		    size_t *n_out, char ***out, int *count, struct err *err);
+
 /* The row of one job. Strings are borrowed from the plan and its fabric. */
 struct wire_job {
 	Weft__V1__PlanJob row;

@@ -192,7 +192,8 @@ void light_dead_text(const struct light_dead *d, int nodes,
 		break;
 	default:
 		snprintf(text, LIGHT_DEAD_TEXT, "node %u %s fibre %u channel "
-			 "%u: %s", d->node, dir, d->fibre, d->channel,
-			 light_lock_text(d->why));
+			 "%u%s%s", d->node, dir, d->fibre, d->channel,
+			 d->why ? ": " : "",
+			 d->why ? light_lock_text(d->why) : "");
 	}
 }

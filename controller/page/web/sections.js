@@ -227,7 +227,8 @@ export function renderDevices(view) {
 		{ name: "Program", cell: (d) => programText(d.program) },
 		{ name: "Driver", cell: (d) => d.driver },
 		{ name: "Address", cell: (d) => d.address },
-		{ name: "Problem", cell: (d) => d.problem },
+		{ name: "Problem", cell: (d) => [d.problem, d.marked_dead_count ?
+			`marked as dead: ${d.marked_dead.join(", ")}` : ""].filter(Boolean).join(" · ") },
 	];
 
 	replace(body("devices"), ...filtered(columns, view.status.devices, "Devices", "No devices.",

@@ -1,0 +1,267 @@
+/* Parts that carry no light, as their owner knows: ports, and parts of rings. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+
+static bool push(struct build *b, struct mark m)
+{
+	/* One more than may be, so that it is seen. */
+	if (b->r->stop || b->marks.n > MODEL_MAX_DEAD) {
+		return false;
+	}
+	if (vec_push(&b->marks, m)) {
+		reader_nomem(b->r);
+		return false;
+	}
+	return true;
+}
+
+/* ---- ports ---- */
+
+static void mark_port(struct build *b, int device, int index, bool is_out)
+{
+	if (device >= 0) {
+		push(b, (struct mark){ .device = device, .index = index,
+				       .is_out = is_out });
+	}
+}
+
+/* A host's port is dead at the other ends of its fibres. */
+static void mark_end(struct build *b, const struct port_end *end)
+{
+	const struct model_port *p = end->port >= 0 ? &b->ports.v[end->port] :
+						      NULL;
+
+	if (end->tx) {
+		mark_port(b, p ? p->tx_device : end->device,
+			  p ? p->tx_port : end->index, false);
+	}
+	if (end->rx) {
+		mark_port(b, p ? p->rx_device : end->device,
+			  p ? p->rx_port : end->index, true);
+	}
+}
+
+static void add_ports(struct build *b, const char *object,
+		      const struct value *v)
+{
+	struct names *names = build_names(b, object, "port", v->node,
+					  &b->r->work, MODEL_MAX_DEAD);
+
+	for (int i = 0; names && i < names->n && !b->r->stop; i++) {
+		struct port_end end;
+
+		if (build_find_port(b, object, &names->v[i], &end)) {
+			mark_end(b, &end);
+		}
+	}
+}
+
+/* ---- rings ---- */
+
+/* What an entry leaves open stands for all. */
+struct span {
+	int first, end;
+};
+
+static struct span span_of(const struct value *v, int n)
+{
+	return v->node ? (struct span){ (int)v->num, (int)v->num + 1 } :
+			 (struct span){ 0, n };
+}
+
+static bool check_index(struct build *b, const char *object,
+			const struct value *v, const char *what,
+			const struct model_device *ring, int n)
+{
+	if (!v->node || v->num < n) {
+		return true;
+	}
+	reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: %s %lld: ring %s has "
+		     "0 to %d", object, what, (long long)v->num, ring->name,
+		     n - 1);
+	return false;
+}
+
+static void mark_parts(struct build *b, int device, const struct value *v)
+{
+	const struct model_device *ring = &b->devices.v[device];
+	bool is_span = v[DEAD_SPAN].node;
+	struct span node = span_of(&v[is_span ? DEAD_SPAN : DEAD_NODE],
+				   ring->n_members);
+	struct span channel = is_span ? (struct span){ 0, 1 } :
+		span_of(&v[DEAD_CHANNEL], ring->ring.channels);
+	struct span dir = span_of(&v[DEAD_DIRECTION], 2);
+	struct span fibre = span_of(&v[DEAD_FIBRE], ring->ring.fibres);
+	struct mark m = { .device = device };
+
+	m.part.part = is_span ? LIGHT_SPAN : LIGHT_RESONATOR;
+	for (int n = node.first; n < node.end; n++) {
+		for (int d = dir.first; d < dir.end; d++) {
+			for (int f = fibre.first; f < fibre.end; f++) {
+				for (int c = channel.first; c < channel.end;
+				     c++) {
+					m.part.node = (uint16_t)n;
+					m.part.dir = (uint8_t)d;
+					m.part.fibre = (uint8_t)f;
+					m.part.channel = (uint16_t)c;
+					if (!push(b, m)) {
+						return;
+					}
+				}
+			}
+		}
+	}
+}
+
+static bool check_form(struct build *b, const char *object,
+		       const struct node *node, const struct value *v)
+{
+	bool ring = v[DEAD_RING].node, span = v[DEAD_SPAN].node;
+	bool part = v[DEAD_NODE].node || span || v[DEAD_CHANNEL].node ||
+		    v[DEAD_DIRECTION].node || v[DEAD_FIBRE].node;
+	const char *wrong = NULL;
+
+	if (!ring == !v[DEAD_PORT].node) {
+		wrong = "either 'port' or 'ring' says where it is";
+	} else if (!ring && part) {
+		wrong = "a port has no parts";
+	} else if (ring && !part) {
+		wrong = "'node', 'span', 'channel', 'direction' or 'fibre' "
+			"says which part of the ring it is";
+	} else if (span && (v[DEAD_NODE].node || v[DEAD_CHANNEL].node)) {
+		wrong = "a span has neither 'node' nor 'channel'";
+	}
+	if (wrong) {
+		reader_error(b->r, node->at, WEFT_EINVAL, "%s: %s", object,
+			     wrong);
+	}
+	return !wrong;
+}
+
+static void add_ring_part(struct build *b, const char *object,
+			  const struct value *v)
+{
+	int device = build_find(&b->f->devices, v[DEAD_RING].text);
+	const struct model_device *ring;
+	bool ok;
+
+	if (device < 0 || b->devices.v[device].kind != MODEL_RING) {
+		if (!b->devices_unsure) {
+			reader_error(b->r, v[DEAD_RING].node->at, WEFT_EINVAL,
+				     "%s: there is no ring '%.64s'", object,
+				     v[DEAD_RING].text);
+		}
+		return;
+	}
+	ring = &b->devices.v[device];
+	ok = check_index(b, object, &v[DEAD_NODE], "node", ring,
+			 ring->n_members);
+	ok &= check_index(b, object, &v[DEAD_SPAN], "span", ring,
+			  ring->n_members);
+	ok &= check_index(b, object, &v[DEAD_CHANNEL], "channel", ring,
+			  ring->ring.channels);
+	ok &= check_index(b, object, &v[DEAD_FIBRE], "fibre", ring,
+			  ring->ring.fibres);
+	if (!ok) {
+		return;
+	}
+	if (v[DEAD_NODE].node && !v[DEAD_CHANNEL].node &&
+	    !v[DEAD_DIRECTION].node && !v[DEAD_FIBRE].node) {
+		push(b, (struct mark){
+			.device = device,
+			.part = { .part = LIGHT_NODE,
+				  .node = (uint16_t)v[DEAD_NODE].num } });
+	} else {
+		mark_parts(b, device, v);
+	}
+}
+
+static void add_dead(struct build *b, const struct node *node, int nth)
+{
+	struct value v[SECTION_MAX_KEYS];
+	char object[OBJECT_MAX];
+
+	if (b->marks.n > MODEL_MAX_DEAD) {
+		return;		/* reported */
+	}
+	section_object(&section_dead, node, nth, object);
+	section_read(b->r, &section_dead, object, node, v);
+	for (int i = 0; i < DEAD_KEYS; i++) {
+		if (v[i].node && !v[i].ok) {
+			return;
+		}
+	}
+	if (!check_form(b, object, node, v)) {
+		return;
+	}
+	if (v[DEAD_PORT].node) {
+		add_ports(b, object, &v[DEAD_PORT]);
+	} else {
+		add_ring_part(b, object, v);
+	}
+	if (b->marks.n > MODEL_MAX_DEAD) {
+		reader_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d "
+			     "dead parts in all", object, MODEL_MAX_DEAD);
+	}
+}
+
+/* ---- to the devices ---- */
+
+static int by_device(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	if (x->device != y->device) {
+		return x->device - y->device;
+	}
+	if (x->is_out != y->is_out) {
+		return x->is_out - y->is_out;
+	}
+	return x->index != y->index ? x->index - y->index :
+				      light_dead_cmp(&x->part, &y->part);
+}
+
+/* The marks of one device, sorted, none twice. */
+static void give(struct build *b, struct model_device *dev,
+		 const struct mark *v, int n)
+{
+	struct arena *keep = b->r->keep;
+
+	dev->dead_in = reader_alloc(b->r, keep, (size_t)n, sizeof(int));
+	dev->dead_out = reader_alloc(b->r, keep, (size_t)n, sizeof(int));
+	dev->dead = reader_alloc(b->r, keep, (size_t)n, sizeof(*dev->dead));
+	for (int i = 0; i < n && !b->r->stop; i++) {
+		if (i > 0 && by_device(&v[i - 1], &v[i]) == 0) {
+			continue;
+		}
+		if (dev->kind == MODEL_RING) {
+			dev->dead[dev->n_dead++] = v[i].part;
+		} else if (v[i].is_out) {
+			dev->dead_out[dev->n_dead_out++] = v[i].index;
+		} else {
+			dev->dead_in[dev->n_dead_in++] = v[i].index;
+		}
+	}
+}
+
+void build_dead(struct build *b, const struct value *root)
+{
+	int n, end;
+
+	build_each(b, &root[FABRIC_DEAD], add_dead);
+	n = (int)b->marks.n;
+	if (n > 0) {
+		qsort(b->marks.v, b->marks.n, sizeof(*b->marks.v), by_device);
+	}
+	for (int i = 0; i < n && !b->r->stop; i = end) {
+		const struct mark *v = b->marks.v;
+
+		for (end = i + 1; end < n && v[end].device == v[i].device;
+		     end++) {
+		}
+		give(b, &b->devices.v[v[i].device], v + i, end - i);
+	}
+}

@@ -1,0 +1,114 @@
+/* Parts that the fabric file marks as dead, beside what devices report. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+
+/* Both lists in one; *out is the caller's. */
+static int join_ports(const int *a, int n_a, const int *b, int n_b,
+		      const int **out, int *n, struct err *err)
+{
+	int *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n_a; i++) {
+		v[i] = a[i];
+	}
+	for (int i = 0; i < n_b; i++) {
+		v[n_a + i] = b[i];
+	}
+	*out = v;
+	*n = n_a + n_b;
+	return 0;
+}
+
+/* Merged by their order; a part in both is told as the device tells it. */
+static int join_parts(const struct plan_light *seen,
+		      const struct model_device *dev, struct plan_light *out,
+		      struct err *err)
+{
+	int n_a = seen->n_dead, n_b = dev->n_dead, a = 0, b = 0, n = 0;
+	struct light_dead *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	while (a < n_a || b < n_b) {
+		int c = a == n_a ? 1 : b == n_b ? -1 :
+			light_dead_cmp(&seen->dead[a], &dev->dead[b]);
+
+		v[n++] = c <= 0 ? seen->dead[a] : dev->dead[b];
+		a += c <= 0;
+		b += c >= 0;
+	}
+	out->dead = v;
+	out->n_dead = n;
+	return 0;
+}
+
+static bool is_marked(const struct model_device *dev)
+{
+	return dev->n_dead || dev->n_dead_in || dev->n_dead_out;
+}
+
+bool plan_has_marks(const struct model_fabric *f)
+{
+	for (int i = 0; i < f->n_devices; i++) {
+		if (is_marked(&f->devices[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int plan_marks_init(struct plan_marks *m, const struct model_fabric *f,
+		    const struct plan_base *base, struct err *err)
+{
+	int rc = 0;
+
+	*m = (struct plan_marks){ .base = *base, .fabric = f };
+	if (!plan_has_marks(f)) {
+		return 0;
+	}
+	m->seen = calloc((size_t)f->n_devices + 1, sizeof(*m->seen));
+	if (!m->seen) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < f->n_devices && rc == 0; i++) {
+		const struct model_device *dev = &f->devices[i];
+		struct plan_light was = { 0 };
+		struct plan_light *l = &m->seen[i];
+
+		if (base->observed) {
+			was = *l = base->observed[i];
+		}
+		if (!is_marked(dev)) {
+			continue;
+		}
+		l->dead = NULL;
+		l->bad_in = l->bad_out = NULL;
+		rc = join_ports(was.bad_in, was.n_bad_in, dev->dead_in,
+				dev->n_dead_in, &l->bad_in, &l->n_bad_in, err);
+		rc = rc ? rc : join_ports(was.bad_out, was.n_bad_out,
+					  dev->dead_out, dev->n_dead_out,
+					  &l->bad_out, &l->n_bad_out, err);
+		rc = rc ? rc : join_parts(&was, dev, l, err);
+	}
+	m->base.observed = m->seen;
+	return rc;
+}
+
+void plan_marks_fini(struct plan_marks *m)
+{
+	for (int i = 0; m->seen && i < m->fabric->n_devices; i++) {
+		if (is_marked(&m->fabric->devices[i])) {
+			free((void *)m->seen[i].bad_in);
+			free((void *)m->seen[i].bad_out);
+			free((void *)m->seen[i].dead);
+		}
+	}
+	free(m->seen);
+	m->seen = NULL;
+}
