@@ -66,6 +66,9 @@ struct drv_caps {
 	int max_programs;	 /* ring: 0: no limit */
 	bool overlap;		 /* ring: sets channels for later steps while
 				  * others carry data */
+	bool relights;		 /* ring: submitting the programs it runs brings
+				  * back settings that were lost, and touches
+				  * no other */
 };
 
 struct drv_option {

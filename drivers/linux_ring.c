@@ -3,7 +3,8 @@
  * its netdevs and rules. A program is packed as on any ring; the rules are
  * those of the step that each program is at, and `weft testbed step` takes it
  * to another. Every snapshot reads all rules: a resonator whose rules are not
- * those of its step counts as not locked.
+ * those of its step counts as not locked. It gets its rules back when the same
+ * programs are submitted again, or by a relock.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static void fill_caps(const struct ring *ring, struct drv_caps *caps)
 	caps->typ_switch_us = ring->switch_ms * 1000;
 	caps->max_steps = LIGHT_MAX_STEPS;
 	caps->max_tunes = LIGHT_MAX_TUNES;
+	caps->relights = true;
 }
 
 /* Another process is at it for a moment: again soon; true then. */
@@ -206,6 +208,38 @@ static void ring_submit(struct handle *h)
 	uv_timer_start(&ring->h.timer, on_submit, 0, 0);
 }
 
+/* ---- relock ---------------------------------------------------------------- */
+
+/* Its own programs, loaded again: only what is not as they want it changes. */
+static void on_relock(uv_timer_t *work)
+{
+	struct ring *ring = work->data;
+	struct err err = { 0 };
+	int rc = resonators_open(ring->netns, &ring->g, &ring->r, &err);
+
+	if (comes_again(ring, rc, on_relock)) {
+		return;
+	}
+	if (rc) {
+		handle_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
+			    DRV_ERR_TRANSPORT, NULL, err.msg);
+		handle_submit_done(&ring->h, rc, &err);
+		return;
+	}
+	rc = resonators_load(ring->r, resonators_programs(ring->r), &err);
+	rc = rc ? rc : resonators_light(ring->r, &err);
+	finish(ring, rc, &err);
+}
+
+static void ring_relock(struct handle *h)
+{
+	struct ring *ring = (struct ring *)h;
+
+	handle_trace(h, "rules of the programs' present steps", false);
+	ring->tries = 0;
+	uv_timer_start(&h->timer, on_relock, 0, 0);
+}
+
 /* ---- life ------------------------------------------------------------------ */
 
 static void ring_fini(struct handle *h)
@@ -232,6 +266,7 @@ static const struct handle_ops ops = {
 	.init = ring_init,
 	.snapshot = ring_snapshot,
 	.submit = ring_submit,
+	.recover = ring_relock,
 	.fini = ring_fini,
 };
 
@@ -254,4 +289,6 @@ const struct drv_class drv_linux_ring = {
 	.snapshot = handle_snapshot,
 	.submit = handle_submit,
 	.explain = ring_explain,
+	.recoveries = DRV_RELOCK,
+	.recover = handle_recover,
 };

@@ -51,6 +51,9 @@ struct plan_light {
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */
 	bool overlap;			/* ring: as drv_caps.overlap */
+	bool relight;			/* ring: light of its programs was lost
+					 * that loading them again brings
+					 * back */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
 	int n_dead;			/* ring: parts that failed, sorted */

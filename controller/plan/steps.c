@@ -303,7 +303,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 				  !is_foreign_program(ctx, d);
 		return 0;
 	}
-	d->load_program = !d->had_program ||
+	d->load_program = !d->had_program || seen->relight ||
 			  !light_ring_equal(&d->programs, &d->old_programs);
 	if (d->load_program && is_foreign_program(ctx, d) &&
 	    ctx->base->mode == PLAN_SAFE) {

@@ -121,14 +121,17 @@ has err "the error says which there are" 'a has steps 0 to 3'
 expect 65 "no such job" weft testbed step "$T/other.yaml" nobody
 
 # Somebody takes a receiver down.
-nsenter --net="/run/netns/weft.$F.ring0" python3 - r3+0.0 <<-END
-	import fcntl, socket, struct, sys
-	s, name = socket.socket(), sys.argv[1].encode()
-	SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
-	flags = fcntl.ioctl(s, SIOCGIFFLAGS, struct.pack("16s16x", name))
-	flags = struct.unpack("16xh14x", flags)[0] & ~IFF_UP
-	fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh14x", name, flags))
-END
+take_down() {
+	nsenter --net="/run/netns/weft.$F.ring0" python3 - "$1" <<-END
+		import fcntl, socket, struct, sys
+		s, name = socket.socket(), sys.argv[1].encode()
+		SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+		flags = fcntl.ioctl(s, SIOCGIFFLAGS, struct.pack("16s16x", name))
+		flags = struct.unpack("16xh14x", flags)[0] & ~IFF_UP
+		fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh14x", name, flags))
+	END
+}
+take_down r3+0.0
 expect 2 "light is missing" weft testbed probe "$T/other.yaml" --format json
 [[ $(jq -c .missing "$T/out") == '["n2.ring0+0.0 -> n3.ring0+0.0"]' ]]
 tap "at that resonator and no other"
@@ -137,6 +140,14 @@ has out "and names it" 'node 3 cw fibre 0 channel 0'
 expect 0 "the step lit again" weft testbed step "$T/other.yaml" a --to 0
 expect 0 "light as it should be" weft testbed probe "$T/other.yaml"
 expect 0 "verify agrees" weft verify
+take_down r3+0.0
+expect 2 "verify finds it again" weft verify
+expect 2 "a plan brings it back" weft plan -f "$T/other.yaml"
+has out "by the ring's programs" '1 programs? to load'
+expect 0 "so does the same configuration" weft apply -f "$T/other.yaml"
+expect 0 "light as it should be" weft testbed probe "$T/other.yaml"
+expect 0 "verify agrees" weft verify
+expect 0 "then nothing is left to do" weft plan -f "$T/other.yaml"
 
 # Jobs on segments of the ring share channels.
 S='collective: allreduce, size: 1MiB, segment: true, channels: 0-3'

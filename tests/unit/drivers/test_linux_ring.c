@@ -255,24 +255,53 @@ static void a_program_that_stays_goes_on(void **state)
 	tear_down(b);
 }
 
-static void a_rule_that_is_gone_is_not_locked(void **state)
+static void take_rule(struct ring_bench *b, const char *link)
 {
-	struct ring_bench *b = set_up();
+	int at = bench_link(b->net, link).ifindex, n;
 	struct host_redirect *v;
-	int n, at;
 
-	(void)state;
-	load(b, &program);
-	at = bench_link(b->net, "i2+0.1").ifindex;
 	assert_int_equal(host_redirects(b->net, at, &v, &n, NULL), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(host_redirect_del(b->net, at, v, NULL), 0);
 	free(v);
+}
+
+static void a_rule_that_is_gone_is_not_locked(void **state)
+{
+	struct ring_bench *b = set_up();
+
+	(void)state;
+	load(b, &program);
+	take_rule(b, "i2+0.1");
 	assert_int_equal(rig_snapshot(&b->rig), 0);
 	assert_int_equal(b->rig.snap.n_unlocked, 1);
 	assert_string_equal(b->rig.snap.lock_detail, "node 2 cw fibre 0 "
 			    "channel 1: its rules are not those of its step");
 	load(b, &program);
+	assert_int_equal(rig_snapshot(&b->rig), 0);
+	assert_int_equal(b->rig.snap.n_unlocked, 0);
+	expect_light(b, &program, 0);
+	tear_down(b);
+}
+
+/* The step stays, and so do those that hold theirs. */
+static void relocking_brings_back_what_is_gone(void **state)
+{
+	struct ring_bench *b = set_up();
+
+	(void)state;
+	load(b, &program);
+	go(b, 1);
+	assert_int_equal(rig_recover(&b->rig, DRV_RELOCK), 0);
+	rig_expect(&b->rig, 0, DRV_DONE);
+	expect_light(b, &program, 1);
+	go(b, 0);
+	take_rule(b, "i2+0.1");
+	assert_int_equal(rig_snapshot(&b->rig), 0);
+	assert_int_equal(b->rig.snap.n_unlocked, 1);
+	assert_true(b->rig.snap.caps.relights);
+	assert_int_equal(rig_recover(&b->rig, DRV_RELOCK), 0);
+	assert_int_equal(b->rig.outcomes[0].error, DRV_ERR_NONE);
 	assert_int_equal(rig_snapshot(&b->rig), 0);
 	assert_int_equal(b->rig.snap.n_unlocked, 0);
 	expect_light(b, &program, 0);
@@ -343,6 +372,7 @@ int main(void)
 		cmocka_unit_test(any_program_in_any_step),
 		cmocka_unit_test(a_program_that_stays_goes_on),
 		cmocka_unit_test(a_rule_that_is_gone_is_not_locked),
+		cmocka_unit_test(relocking_brings_back_what_is_gone),
 		cmocka_unit_test(a_namespace_made_anew_is_dark),
 		cmocka_unit_test(a_damaged_file_is_told),
 		cmocka_unit_test(another_size_is_refused),
