@@ -1,11 +1,16 @@
 /*
  * `polatis-tl1`: HUBER+SUHNER Polatis switches over TL1 on TCP. Ingress
- * ports are 1..N, egress ports N+1..N+M.
+ * ports are 1..N, egress ports N+1..N+M; any-to-any models have ports 1..N.
+ *
+ * What RTRV-EQPT says of the size of an any-to-any model is not known, so it is
+ * taken from the model's name, as over SCPI. Reconstructed: that the lower
+ * port comes first in a patch.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "drivers/drivers.h"
+#include "drivers/scpi.h"
 #include "drivers/tl1_switch.h"
 
 #define TYP_SWITCH_US 42000
@@ -22,22 +27,35 @@ static int wire_in(struct light_xc xc)
 	return xc.in + 1;
 }
 
+/* What the numbers of egress ports begin after. */
+static int out_base(const struct tl1_switch *s)
+{
+	return s->h.any_to_any ? 0 : s->h.n_in;
+}
+
 static int wire_out(const struct tl1_switch *s, struct light_xc xc)
 {
-	return s->h.n_in + xc.out + 1;
+	return out_base(s) + xc.out + 1;
+}
+
+/* `p:` of a line about a port; moves *p behind it. */
+static bool take_port(const struct tl1_switch *s, const char **p, bool *is_out,
+		      int *index)
+{
+	int n_in = s->h.n_in;
+
+	if (!tl1_number(p, 1, out_base(s) + s->h.n_out, ':', index)) {
+		return false;
+	}
+	*is_out = *index > n_in;
+	*index -= *is_out ? n_in + 1 : 1;
+	return true;
 }
 
 static bool reported_port(const struct tl1_switch *s, const char *text,
 			  bool *is_out, int *index)
 {
-	int n = s->h.n_in;
-
-	if (!tl1_number(&text, 1, n + s->h.n_out, ':', index)) {
-		return false;
-	}
-	*is_out = *index > n;
-	*index -= *is_out ? n + 1 : 1;
-	return true;
+	return take_port(s, &text, is_out, index);
 }
 
 /* ---- what is asked -------------------------------------------------------- */
@@ -56,8 +74,11 @@ static void ask_inventory(const struct tl1_switch *s, struct tl1_command *c)
 
 static void ask_size(const struct tl1_switch *s, struct tl1_command *c)
 {
-	(void)s;
-	tl1_command(c, "RTRV-EQPT", "SYSTEM", ":::PARAMETER=SIZE");
+	if (s->h.any_to_any) {
+		ask_type(s, c);
+	} else {
+		tl1_command(c, "RTRV-EQPT", "SYSTEM", ":::PARAMETER=SIZE");
+	}
 }
 
 static void ask_map(const struct tl1_switch *s, struct tl1_command *c)
@@ -71,7 +92,7 @@ static void ask_about_ports(const struct tl1_switch *s, const char *verb,
 {
 	char aid[32];
 
-	snprintf(aid, sizeof(aid), "1&&%d", s->h.n_in + s->h.n_out);
+	snprintf(aid, sizeof(aid), "1&&%d", out_base(s) + s->h.n_out);
 	tl1_command(c, verb, aid, ":");
 }
 
@@ -87,11 +108,36 @@ static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
 
 /* ---- what is answered ----------------------------------------------------- */
 
-static int read_identity(struct tl1_switch *s, char *line, struct err *err)
+static int read_inventory(struct tl1_switch *s, char *line, struct err *err)
 {
 	(void)err;
 	tl1_identify(s, line);
 	return 0;
+}
+
+/* `Polatis,N-VST-32xCC-LU1-DMHNV,OCS,6.7.3.9`: what the model's name says. */
+static int check_model(const struct tl1_switch *s, const char *line,
+		       bool must_say, struct err *err)
+{
+	int n_in, n_out;
+	bool any;
+	int rc = scpi_parse_identity(line, &n_in, &n_out, &any, err);
+
+	if (rc) {
+		return must_say ? rc : 0;
+	}
+	if (any != s->h.any_to_any) {
+		return err_set(err, WEFT_EVERIFY, "the device is %san "
+			       "any-to-any model, the fabric says it is%s",
+			       any ? "" : "not ", any ? " not" : "");
+	}
+	return any ? tl1_check_size(s, n_in, n_in, err) : 0;
+}
+
+static int read_type(struct tl1_switch *s, char *line, struct err *err)
+{
+	tl1_identify(s, line);
+	return check_model(s, line, s->h.any_to_any, err);
 }
 
 /* `SYSTEM:SIZE=16x16`. */
@@ -101,6 +147,9 @@ static int read_size(struct tl1_switch *s, char *line, struct err *err)
 	const char *p = value;
 	int n_in, n_out;
 
+	if (s->h.any_to_any) {
+		return check_model(s, line, true, err);
+	}
 	if (!tl1_value(line, "SIZE", value, sizeof(value)) ||
 	    !tl1_number(&p, 1, 99999, 'x', &n_in) ||
 	    !tl1_number(&p, 1, 99999, '\0', &n_out) || *p) {
@@ -109,33 +158,22 @@ static int read_size(struct tl1_switch *s, char *line, struct err *err)
 	return tl1_check_size(s, n_in, n_out, err);
 }
 
-/* `1,17`. */
+/* `1,17`. An any-to-any switch may list a patch from both its ends. */
 static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 {
 	struct tl1_circuit c = { .state = DRV_TUNED };
 	const char *p = line;
-	int in, out, n = s->h.n_in;
+	int in, out, n = out_base(s);
+	bool any = s->h.any_to_any;
 
-	if (!tl1_number(&p, 1, n, ',', &in) ||
+	if (!tl1_number(&p, 1, s->h.n_in, ',', &in) ||
 	    !tl1_number(&p, n + 1, n + s->h.n_out, '\0', &out) || *p) {
 		return tl1_unexpected(line, "a pair of ports", err);
 	}
-	c.xc = (struct light_xc){ in - 1, out - 1 - n };
-	return tl1_found_circuit(s, &c, err);
-}
-
-/* `p:` of a line about a port. */
-static bool take_port(const struct tl1_switch *s, const char **p, bool *is_out,
-		      int *index)
-{
-	int n_in = s->h.n_in;
-
-	if (!tl1_number(p, 1, n_in + s->h.n_out, ':', index)) {
-		return false;
-	}
-	*is_out = *index > n_in;
-	*index -= *is_out ? n_in + 1 : 1;
-	return true;
+	c.xc = any && out < in ? (struct light_xc){ out - 1, in - 1 } :
+				 (struct light_xc){ in - 1, out - 1 - n };
+	return any && devmem_has(&s->map, c.xc) ? 0 :
+	       tl1_found_circuit(s, &c, err);
 }
 
 /* `3:OPEN`; the word for a port that failed is reconstructed. */
@@ -187,8 +225,8 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 }
 
 static const struct tl1_read reads[] = {
-	{ TL1_IDENTITY, ask_type, read_identity, NULL },
-	{ TL1_IDENTITY, ask_inventory, read_identity, NULL },
+	{ TL1_IDENTITY, ask_type, read_type, NULL },
+	{ TL1_IDENTITY, ask_inventory, read_inventory, NULL },
 	{ TL1_SIZE, ask_size, read_size, NULL },
 	{ TL1_MAP, ask_map, read_circuit, NULL },
 	{ TL1_PORTS, ask_shutters, read_shutter, NULL },
@@ -221,7 +259,7 @@ static void port_command(const struct tl1_switch *s, struct drv_port_id port,
 	char aid[32];
 
 	snprintf(aid, sizeof(aid), "%d",
-		 port.index + 1 + (port.is_out ? s->h.n_in : 0));
+		 port.index + 1 + (port.is_out ? out_base(s) : 0));
 	tl1_command(cmd, enable ? "RLS-PORT-SHUTTER" : "OPR-PORT-SHUTTER", aid,
 		    ":");
 }
@@ -238,6 +276,7 @@ static const struct tl1_dialect dialect = {
 	.size = sizeof(struct tl1_switch),
 	.init = parse_power,
 	.vendor = "Polatis",
+	.any_to_any = true,
 	.reckons = true,
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,

@@ -185,7 +185,7 @@ static void tl1_snapshot(struct handle *h)
 
 	h->snap.caps = (struct drv_caps){
 		.kind = DRV_SPACE,
-		.numbering = DRV_SPLIT,
+		.numbering = h->any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT,
 		.n_in = h->n_in,
 		.n_out = h->n_out,
 		.power = s->want_power ? DRV_POWER_BOTH : DRV_POWER_NONE,
@@ -266,7 +266,8 @@ static int tl1_init(struct handle *h, const struct drv_config *cfg,
 		    struct line_conf *conf, struct err *err)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
-	int rc = handle_two_sides(h->drv.cls, cfg, "", err);
+	int rc = s->dialect->any_to_any ? 0 :
+		 handle_two_sides(h->drv.cls, cfg, "", err);
 
 	rc = rc ? rc : parse_options(s, cfg, err);
 	conf->gap_us = s->gap_ms * 1000;
@@ -276,7 +277,7 @@ static int tl1_init(struct handle *h, const struct drv_config *cfg,
 	}
 	rc = rc ? rc : s->dialect->init(s, cfg, err);
 	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				     false, err);
+				     cfg->any_to_any, err);
 }
 
 static const struct handle_ops ops = {

@@ -93,6 +93,7 @@ struct tl1_dialect {
 		    struct err *err);	/* reads its options */
 	const char *vendor;		/* begins the identity */
 	bool verify;	/* a confirmed circuit may still fail: read again */
+	bool any_to_any;	/* knows such models */
 	bool reckons;	/* losses come from powers; has MONITOR_OPTIONS */
 	const struct tl1_bulk *bulk;	/* NULL: knows none. Has the options
 					 * of TL1_BULK_OPTIONS */

@@ -12,9 +12,16 @@
 
 static const char *net_type(struct tl1_device *d, const struct tl1_request *q)
 {
+	const struct devmem *m = &d->e->mem;
+
 	(void)q;
-	tl1_say(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9",
-		d->e->mem.n_in, d->e->mem.n_out);
+	if (m->any_to_any) {
+		tl1_say(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9",
+			m->n_in);
+	} else {
+		tl1_say(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9",
+			m->n_in, m->n_out);
+	}
 	return NULL;
 }
 
@@ -40,7 +47,8 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
-		if (m->peer[i] >= 0) {
+		/* An any-to-any switch tells a patch from its lower port. */
+		if (m->peer[i] > i) {
 			tl1_say(d, "%d,%d", i + 1, (int)m->peer[i] + 1);
 		}
 	}
@@ -58,7 +66,8 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 	    !tl1_number(&p, 1, m->n_ports, '\0', &out) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	}
-	xc = (struct light_xc){ in - 1, out - 1 - m->n_in };
+	xc = (struct light_xc){ in - 1,
+				out - 1 - (m->any_to_any ? 0 : m->n_in) };
 	code = tl1_obstacle(d, xc);
 	if (!code) {
 		tl1_connect(d, xc);

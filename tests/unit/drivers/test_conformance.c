@@ -23,6 +23,8 @@ static const struct model models[] = {
 	  true, false, "gap_ms", "0" },
 	{ "polatis-tl1", "polatis-tl1", "8x8", "8x9", 8, 8, false, false,
 	  "gap_ms", "0" },
+	{ "polatis-tl1 any-to-any", "polatis-tl1", "8xCC", "9xCC", 8, 0, true,
+	  false, "gap_ms", "0" },
 	{ "glimmerglass-tl1", "glimmerglass-tl1", "8x8", "8x9", 8, 8, false,
 	  false, "gap_ms", "0" },
 	{ "calient-tl1", "calient-tl1", "8x8", "9x9", 8, 8, false, false,

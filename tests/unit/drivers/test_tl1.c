@@ -424,6 +424,37 @@ static void repeating_a_full_map_sends_no_set_command(void **state)
 	test_free(items);
 }
 
+/* The model's name decides; a size that fits does not help. */
+static void an_any_to_any_model_is_known_by_its_name(void **state)
+{
+	static const struct drv_item items[] = { ADD(1, 5), ADD(0, 7) };
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	(void)state;
+	rig_init(r, "polatis-tl1", 8, 8, false);
+	rig_option(r, "gap_ms", "0");
+	rig_start_emulator(r, "8xCC", NULL);
+	rig_open(r);
+	assert_int_equal(rig_snapshot(r), WEFT_EVERIFY);
+	assert_non_null(strstr(r->err.msg, "any-to-any"));
+	rig_close(r);
+	r->cfg.any_to_any = true;
+	r->cfg.n_out = 0;
+	rig_open(r);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), 0);
+	assert_int_equal(rig_n_lines(r, '>', "ENT-PATCH::2,6:"), 1);
+	rig_expect_map(r, "0-7 1-5");
+	assert_int_equal(r->snap.caps.numbering, DRV_ANY_TO_ANY);
+	/* Not a two-sided one of that size either. */
+	rig_stop_emulator(r);
+	unlink(r->state);
+	rig_start_emulator(r, "8x8", NULL);
+	rig_snapshot(r);	/* finds that the session has ended */
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, items), WEFT_EVERIFY);
+	rig_expect(r, 0, DRV_SKIPPED);
+	tear_down(r);
+}
+
 static void any_to_any_is_not_supported(void **state)
 {
 	struct drv_config cfg = { .name = "dut", .address = "127.0.0.1:1",
@@ -434,7 +465,7 @@ static void any_to_any_is_not_supported(void **state)
 
 	(void)state;
 	uv_loop_init(&loop);
-	assert_int_equal(drv_open(&loop, "polatis-tl1", &cfg, &dev, &err),
+	assert_int_equal(drv_open(&loop, "calient-tl1", &cfg, &dev, &err),
 			 WEFT_EUNSUPPORTED);
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
@@ -614,6 +645,7 @@ int main(void)
 		cmocka_unit_test(a_take_over_done_by_half_is_unknown),
 		cmocka_unit_test(reads_power_when_told_to),
 		cmocka_unit_test(repeating_a_full_map_sends_no_set_command),
+		cmocka_unit_test(an_any_to_any_model_is_known_by_its_name),
 		cmocka_unit_test(any_to_any_is_not_supported),
 		cmocka_unit_test(honours_the_locks_of_others),
 		cmocka_unit_test(our_own_lock_is_no_obstacle),
