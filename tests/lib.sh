@@ -180,6 +180,20 @@ emulators() {
 	emulator ocs0 polatis-scpi 8x8 && emulator ring0 mrr-reg 8x4
 }
 
+# astray NETNS FROM TO: behind the driver's back, what a switch of namespaces
+# sends out of out<FROM> leaves by out<TO>: its map is as commanded.
+# astray NETNS FROM: no more.
+astray() {
+	if [[ -n ${3:-} ]]; then
+		ip netns exec "$1" tc qdisc add dev "out$2" clsact &&
+			ip netns exec "$1" tc filter add dev "out$2" egress \
+				u32 match u32 0 0 action mirred egress \
+				redirect dev "out$3"
+	else
+		ip netns exec "$1" tc filter del dev "out$2" egress
+	fi
+}
+
 # sets NAME: how many changing commands an emulator has received.
 sets() {
 	control "$1" stats | awk '$1 == "sets" { print $2 }'
