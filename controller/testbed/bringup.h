@@ -81,6 +81,10 @@ const char *bringup_kind_name(enum bringup_kind kind);
  * left out. It is read again before it is given away. */
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err);
 
+/* ", loss: 0.500dB" of a fibre; of one with an amplifier a gain too, so that
+ * what is left of both is this. Nothing for 0 dB. */
+void bringup_put_loss(struct buf *out, int32_t mdb, bool amplified);
+
 /* The same with these lines, from `fibres:` on, in place of its own. */
 int bringup_rewrite(const struct model_fabric *f, const struct buf *fibres,
 		    struct buf *out, struct err *err);

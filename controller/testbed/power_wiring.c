@@ -410,13 +410,10 @@ int power_unseen(const struct power *p, char (**v)[256], int *n,
 /* ---- the corrected file ---- */
 
 static void put_fibre(struct buf *out, const char *from, const char *to,
-		      int32_t loss_mdb)
+		      int32_t loss_mdb, bool amplified)
 {
 	buf_printf(out, "  - { from: \"%s\", to: \"%s\"", from, to);
-	if (loss_mdb > 0) {
-		buf_printf(out, ", loss: %d.%03ddB", loss_mdb / 1000,
-			   loss_mdb % 1000);
-	}
+	bringup_put_loss(out, loss_mdb, amplified);
 	buf_printf(out, " }\n");
 }
 
@@ -431,25 +428,30 @@ static void put_host(struct buf *out, const struct power *p,
 	if (h->tx_device >= 0 && !tx_is_dark(p, h)) {
 		put_place(p, h->tx_device, "in", h->tx_port, place);
 		snprintf(name, sizeof(name), "%.250s.tx", h->name);
-		put_fibre(out, name, place, h->tx_loss_mdb);
+		put_fibre(out, name, place, h->tx_loss_mdb, h->tx_amplified);
 	}
 	if (h->rx_device >= 0 && !rx_is_gone(p, h)) {
 		put_place(p, h->rx_device, "out", h->rx_port, place);
 		snprintf(name, sizeof(name), "%.250s.rx", h->name);
-		put_fibre(out, place, name, h->rx_loss_mdb);
+		put_fibre(out, place, name, h->rx_loss_mdb, h->rx_amplified);
 	}
 }
 
 /* The loss that is written where the fibre is, and is within the limit. */
 static int32_t loss_to_write(const struct power *p, const struct power_far *far,
-			     int device, int port)
+			     int device, int port, bool *amplified)
 {
 	int owner = owner_of(p, far);
 	const struct model_trunk *t = owner < 0 ? NULL :
 					      &p->fabric->trunks[owner];
 
-	return t && t->from_device == device && t->from_port == port &&
-	       far->fibre_mdb <= limit_of(t) ? t->loss_mdb : far->fibre_mdb;
+	if (t && t->from_device == device && t->from_port == port &&
+	    far->fibre_mdb <= limit_of(t)) {
+		*amplified = t->amplified;
+		return t->loss_mdb;
+	}
+	*amplified = far->fibre_mdb < 0 && far->fibre_mdb != POWER_NO_LOSS;
+	return far->fibre_mdb == POWER_NO_LOSS ? 0 : far->fibre_mdb;
 }
 
 /* Another fibre was found at its end. */
@@ -469,6 +471,8 @@ static void put_trunks(struct buf *out, const struct power *p)
 {
 	const struct model_fabric *f = p->fabric;
 	char from[256], to[256];
+	bool amplified;
+	int32_t loss;
 
 	for (int d = 0; d < f->n_devices; d++) {
 		for (int i = 0; i < f->devices[d].n_out; i++) {
@@ -477,8 +481,8 @@ static void put_trunks(struct buf *out, const struct power *p)
 			if (far->way == POWER_INPUT) {
 				put_place(p, d, "out", i, from);
 				put_place(p, far->device, "in", far->port, to);
-				put_fibre(out, from, to,
-					  loss_to_write(p, far, d, i));
+				loss = loss_to_write(p, far, d, i, &amplified);
+				put_fibre(out, from, to, loss, amplified);
 			}
 		}
 	}
@@ -490,7 +494,7 @@ static void put_trunks(struct buf *out, const struct power *p)
 			put_place(p, t->from_device, "out", t->from_port,
 				  from);
 			put_place(p, t->to_device, "in", t->to_port, to);
-			put_fibre(out, from, to, t->loss_mdb);
+			put_fibre(out, from, to, t->loss_mdb, t->amplified);
 		}
 	}
 }

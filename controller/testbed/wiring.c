@@ -187,6 +187,23 @@ int bringup_findings(const struct bringup *b, struct bringup_finding **v,
 
 /* ---- the corrected file ---- */
 
+static void put_db(struct buf *out, const char *key, int32_t mdb)
+{
+	buf_printf(out, ", %s: %d.%03ddB", key, mdb / 1000, mdb % 1000);
+}
+
+void bringup_put_loss(struct buf *out, int32_t mdb, bool amplified)
+{
+	int32_t gain = !amplified ? 0 : mdb < 0 ? -mdb : 1;
+
+	if (mdb + gain > 0) {
+		put_db(out, "loss", mdb + gain);
+	}
+	if (gain) {
+		put_db(out, "gain", gain);
+	}
+}
+
 static void put_fibre(struct buf *out, const struct bringup *b, int port,
 		      bool rx, const struct place *at)
 {
@@ -201,9 +218,7 @@ static void put_fibre(struct buf *out, const struct bringup *b, int port,
 		buf_printf(out, "  - { from: \"%s.tx\", to: \"%s.in%d\"",
 			   h->name, device, at->port + 1);
 	}
-	if (loss) {
-		buf_printf(out, ", loss: %d.%03ddB", loss / 1000, loss % 1000);
-	}
+	bringup_put_loss(out, loss, rx ? h->rx_amplified : h->tx_amplified);
 	buf_printf(out, " }\n");
 }
 
@@ -230,9 +245,9 @@ static int put_fibres(struct buf *out, const struct bringup *b,
 		buf_printf(out, "  - { from: \"%s.out%d\", to: \"%s.in%d\"",
 			   f->devices[t->from_device].name, t->from_port + 1,
 			   f->devices[t->to_device].name, t->to_port + 1);
-		if (t->loss_mdb) {
-			buf_printf(out, ", loss: %d.%03ddB",
-				   t->loss_mdb / 1000, t->loss_mdb % 1000);
+		bringup_put_loss(out, t->loss_mdb, t->amplified);
+		if (t->channel >= 0) {
+			buf_printf(out, ", channels: %d", t->channel);
 		}
 		buf_printf(out, " }\n");
 	}

@@ -178,6 +178,45 @@ static void the_corrected_file_says_what_was_found(void **state)
 	model_free(f);
 }
 
+/* What a fibre between switches has beside its ends stays as well. */
+static void channels_and_gain_stay(void **state)
+{
+	static const char wdm[] =
+		"weft: 1\nfabric: f\n"
+		"hosts:\n  - { name: \"h[0-1]\", ports: \"p[0-1]\", rate: 1Gbps, "
+		"channels: 0-3 }\n"
+		"switches:\n  - { name: \"s[0-1]\", size: 6x6, driver: linux-tc, "
+		"options: { fabric: f } }\n"
+		"fibres:\n"
+		"  - { from: \"h0.p[0-1]\", to: \"s0.[1-2]\" }\n"
+		"  - { from: \"h1.p[0-1]\", to: \"s1.[1-2]\" }\n"
+		"  - { from: \"s0.[3-4]\", to: \"s1.[3-4]\", channels: 2-3 }\n"
+		"  - { from: \"s0.out5\", to: \"s1.in5\", loss: 2dB, "
+		"gain: 5dB }\n"
+		"jobs: []\n";
+	struct model_fabric *f = parse(wdm), *again;
+	struct buf out = { 0 };
+	struct bringup *b;
+
+	(void)state;
+	assert_int_equal(bringup_new(f, &b, NULL), 0);
+	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
+	again = parse(out.data);
+	assert_int_equal(again->n_trunks, 5);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(again->trunks[i].channel, f->trunks[i].channel);
+		assert_int_equal(again->trunks[i].loss_mdb,
+				 f->trunks[i].loss_mdb);
+		assert_int_equal(again->trunks[i].amplified,
+				 f->trunks[i].amplified);
+	}
+	assert_int_equal(again->trunks[4].loss_mdb, -3000);
+	model_free(again);
+	bringup_free(b);
+	model_free(f);
+	buf_fini(&out);
+}
+
 static void the_state_is_kept_for_one_text(void **state)
 {
 	struct model_fabric *f = parse(text), *g = parse(text);
@@ -229,6 +268,7 @@ int main(void)
 		cmocka_unit_test(broken_moved_and_lossy_are_told_apart),
 		cmocka_unit_test(a_reversed_pair_is_one_finding),
 		cmocka_unit_test(the_corrected_file_says_what_was_found),
+		cmocka_unit_test(channels_and_gain_stay),
 		cmocka_unit_test(the_state_is_kept_for_one_text),
 		cmocka_unit_test(light_is_traced_through_circuits_and_fibres),
 	};
