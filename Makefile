@@ -307,6 +307,7 @@ lint: check-deps
 	@tests/lint/contracts
 	@tests/lint/callers
 	@tests/lint/logs
+	@tests/lint/checklist
 	@tests/lint/man
 	@$(MAKE) -j2 BUILD=$(BUILD) MODE=release CC=clang B=$(BUILD)/clang all
 

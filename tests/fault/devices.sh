@@ -1,5 +1,5 @@
 #!/bin/bash
-# Devices that misbehave during an apply: each fault is named, nothing is
+# checklist 5, 8: devices that misbehave during an apply: each fault is named, nothing is
 # committed that was not read back, and what is left is what the message says.
 source "$(dirname "$0")/../lib.sh"
 BIN=$BUILD/asan

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Two weftd share one store: one leads and the other stands by. Frozen, killed
+# checklist 15: two weftd share one store: one leads and the other stands by. Frozen, killed
 # or told to stop, the leader is followed by the other, which reads before it
 # does anything; a leader that thaws sends nothing more.
 source "$(dirname "$0")/../lib.sh"

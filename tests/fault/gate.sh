@@ -1,5 +1,5 @@
 #!/bin/bash
-# The gate (line 11 of the list in docs/drivers.md) on an emulated switch:
+# checklist 11: the gate on an emulated switch:
 # nineteen of twenty circuits are enough, status lists the other one with the
 # reason, also after a restart of weftd, and the next apply makes it; eighteen
 # are not enough for a gate of 95 %.

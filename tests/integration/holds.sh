@@ -1,5 +1,5 @@
 #!/bin/bash
-# Draining and freezing: no new light where it is not wanted, over a restart
+# checklist 22: draining and freezing: no new light where it is not wanted, over a restart
 # of weftd too.
 cd "$(dirname "$0")" || exit 1
 . ../lib.sh

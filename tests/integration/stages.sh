@@ -1,5 +1,5 @@
 #!/bin/bash
-# A floor of capacity (line 10 of the list in docs/drivers.md): while all
+# checklist 10: a floor of capacity: while all
 # circuits of a switch move, its map is looked at all the time, and no host
 # ever has less than it was promised - on the way forth, back, and after weftd
 # was killed in the middle.

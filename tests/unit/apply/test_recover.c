@@ -1,5 +1,5 @@
 /*
- * Changes that were open when the process ended. Whatever the moment, the
+ * checklist 1, 13: changes that were open when the process ended. Whatever the moment, the
  * next start reads the devices, sends nothing, and leaves every circuit
  * either intended or explained.
  */

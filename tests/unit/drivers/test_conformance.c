@@ -223,6 +223,7 @@ static void refuses_a_device_of_another_size(void **state)
 	tear_down(r);
 }
 
+/* checklist 20: it is tried again, and not in a hurry. */
 static void says_when_nobody_listens_and_comes_back(void **state)
 {
 	struct rig *r = set_up(*state, "refuse", NULL);
@@ -261,6 +262,7 @@ static void reads_replies_in_pieces(void **state)
 	tear_down(r);
 }
 
+/* checklist 20: no answer is an answer in time. */
 static void times_out_on_silence(void **state)
 {
 	struct rig *r = plain(state);
@@ -273,7 +275,7 @@ static void times_out_on_silence(void **state)
 	tear_down(r);
 }
 
-/* A device that loses what comes less than 8 ms after another command loses
+/* checklist 20: a device that loses what comes less than 8 ms after another command loses
  * nothing to a driver that keeps 25. */
 static void keeps_its_pace(void **state)
 {
@@ -346,6 +348,7 @@ static void adds_and_deletes(void **state)
 	tear_down(r);
 }
 
+/* checklist 5: nobody's circuit is cut without being named. */
 static void safe_mode_names_the_victim(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 4) };
@@ -364,6 +367,7 @@ static void safe_mode_names_the_victim(void **state)
 	tear_down(r);
 }
 
+/* checklist 5: with consent it is. */
 static void update_mode_takes_ports_over(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };
@@ -391,6 +395,7 @@ static void replace_is_the_whole_map(void **state)
 	tear_down(r);
 }
 
+/* checklist 4: what is there already is asked for again. */
 static void repeating_changes_nothing(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(1, 5) };
@@ -653,6 +658,7 @@ static void another_user_shows_in_the_map(void **state)
 	tear_down(r);
 }
 
+/* checklist 3: light is the device's own business. */
 static void the_state_outlives_the_device(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 4), ADD(3, 7) };

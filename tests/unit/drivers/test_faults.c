@@ -1,6 +1,6 @@
 /*
- * Every switch driver under every common fault of its emulator: whatever goes
- * wrong, what is claimed of an item is true by the device's own account, and
+ * checklist 27: every switch driver under every common fault of its emulator:
+ * whatever goes wrong, what is claimed of an item is true by the device's own account, and
  * when the fault is over a reading shows what the device holds.
  */
 #include "tests/unit/drivers/rig.h"

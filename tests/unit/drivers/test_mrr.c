@@ -172,6 +172,7 @@ static void a_bit_lost_in_the_swap_is_noticed(void **state)
 	tear_down(r);
 }
 
+/* checklist 15: the device itself knows who is the newest writer. */
 static void a_stale_writer_is_refused(void **state)
 {
 	struct rig *r = set_up(NULL);

@@ -23,7 +23,7 @@ static void slow_moves_are_waited_for(void **state)
 	robot_tear_down(r);
 }
 
-/* The second fibre of a duplex link fails: the first is told as done, so
+/* checklist 12: the second fibre of a duplex link fails: the first is told as done, so
  * that whoever asked can take it back. */
 static void half_of_a_duplex_link_is_told(void **state)
 {
@@ -42,7 +42,7 @@ static void half_of_a_duplex_link_is_told(void **state)
 	robot_tear_down(r);
 }
 
-/* A robot that waits for people: what is queued stays unknown, and nothing
+/* checklist 20: a robot that waits for people: what is queued stays unknown, and nothing
  * is sent a second time. */
 static void a_homing_run_is_left_to_people(void **state)
 {

@@ -47,7 +47,7 @@ static void a_row_of_a_port_that_is_not_connected(void **state)
 	assert_false(rome_parse_row(heading, &p));
 }
 
-/* Checklist line 18: what a disconnected port names is no circuit. */
+/* checklist 18: what a disconnected port names is no circuit. */
 static void a_stale_peer_is_no_circuit(void **state)
 {
 	static const struct drv_item make[] = { ADD(0, 4) };
@@ -62,7 +62,7 @@ static void a_stale_peer_is_no_circuit(void **state)
 	robot_tear_down(r);
 }
 
-/* Checklist line 21. */
+/* checklist 21: a port that has made its moves is left alone. */
 static void worn_ports_are_moved_no_more(void **state)
 {
 	static const struct drv_item make[] = { ADD(0, 4) };

@@ -121,7 +121,7 @@ static void accepted_by_configuration_failed_in_hardware(void **state)
 	tear_down(r);
 }
 
-/* Checklist line 18. */
+/* checklist 18: it is only in the hardware's table. */
 static void a_stale_circuit_is_flagged_and_cleared(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 4), ADD(1, 5) };

@@ -472,6 +472,7 @@ static void any_to_any_is_not_supported(void **state)
 
 /* ---- glimmerglass-tl1 ------------------------------------------------------------ */
 
+/* checklist 14: it is named, and not ended. */
 static void honours_the_locks_of_others(void **state)
 {
 	static const struct drv_item first[] = { ADD(0, 0), ADD(1, 1) };

@@ -375,6 +375,7 @@ static int random_light(struct rng *r, struct light_xc *xcs, int ports)
 	return n;
 }
 
+/* checklist 25: against every assignment there is. */
 static void moves_are_the_fewest_possible(void **state)
 {
 	static const char text[] =
@@ -501,6 +502,7 @@ static void foreign_light_that_is_wanted_is_adopted(void **state)
 	model_free(f);
 }
 
+/* checklist 21: whatever the mode. */
 static void failed_ports_are_not_used(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
