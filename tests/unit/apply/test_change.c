@@ -576,7 +576,7 @@ static void test_restart_dark(void **state)
 	assert_first(r);
 }
 
-/* The second domain is looked at again before it is touched. */
+/* checklist 9: the second domain is looked at again before it is touched. */
 static void test_restart_between_checks(void **state)
 {
 	struct rig *r = *state;
@@ -660,7 +660,36 @@ static int position(struct rig *r, const char *words)
 	return (int)(at - buf_cstr(&r->events));
 }
 
-/* Each stage is verified before the next one begins. */
+static void begin_another(struct rig *r)
+{
+	struct model_fabric *f = rig_parse(r);
+	struct plan *p = rig_plan(r, f, PLAN_SAFE, first, 2);
+	struct err err = { 0 };
+
+	assert_int_equal(apply_start(r->apply, p, f,
+				     &(struct apply_request){ .who = "bob" },
+				     NULL, rig_on_done, r, &err), WEFT_ESTALE);
+	assert_says(err.msg, "another change is under way");
+}
+
+/* checklist 9: a domain is proven before the next one is touched, and nobody
+ * else comes between. */
+static void test_one_domain_at_a_time(void **state)
+{
+	struct rig *r = *state;
+
+	two_switches(r, "");
+	rig_go(r, PLAN_SAFE, first, 2);
+	r->cue = "add a";
+	r->on_cue = begin_another;
+	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_true(position(r, "delete a") < position(r, "add a"));
+	assert_true(position(r, "add a") < position(r, "read again a"));
+	assert_true(position(r, "read again a") < position(r, "delete b"));
+	assert_true(position(r, "delete b") < position(r, "add b"));
+}
+
+/* checklist 10: each stage is verified before the next one begins. */
 static void test_stages(void **state)
 {
 	struct rig *r = *state;
@@ -767,7 +796,7 @@ static void assert_repair(struct rig *r, int in, int out, const char *why)
 	store_repairs_free(v, n);
 }
 
-/* One of two new circuits fails, and half are enough: the change goes on, and
+/* checklist 11: one of two new circuits fails, and half are enough: the change goes on, and
  * the next one repairs it. */
 static void test_gate(void **state)
 {
@@ -810,7 +839,7 @@ static void test_gate(void **state)
 	}
 }
 
-/* A circuit too much is missing: the default is nine of ten. */
+/* checklist 11: a circuit too much is missing: the default is nine of ten. */
 static void test_gate_closed(void **state)
 {
 	static const char *const gates[] = { "gate: 51%", "keep: 0%" };
@@ -1044,7 +1073,8 @@ int main(void)
 		T(test_lost_for_good), T(test_tuning), T(test_small_batches),
 		T(test_measured), T(test_any_to_any), T(test_failed_port),
 		T(test_cancel), T(test_half_deleted),
-		T(test_blocked_is_made_again), T(test_stages), T(test_stages_undone),
+		T(test_blocked_is_made_again),
+		T(test_one_domain_at_a_time), T(test_stages), T(test_stages_undone),
 		T(test_stages_and_a_lost_map), T(test_gate),
 		T(test_gate_closed), T(test_gate_and_a_stranger),
 		T(test_gate_stops),
