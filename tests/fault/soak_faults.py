@@ -1,5 +1,5 @@
-"""Random jobs on a fabric of every driver, while faults fire and weftd is
-killed. Called by soak_faults.sh, which has started the emulators.
+"""checklist 13: random jobs on a fabric of every driver, while faults fire and
+weftd is killed. Called by soak_faults.sh, which has started the emulators.
 
 Every round asks for other jobs, arms faults on the devices, applies, disturbs
 the client or the daemon, and then counts, from what the emulators themselves
@@ -470,6 +470,12 @@ class Soak:
             for key in ("delete", "add")), d.get("load_program"))
                 for d in plan.get("devices", [])}
 
+    @staticmethod
+    def add_named(named, more):
+        for name, (deletes, adds, loads) in more.items():
+            was = named.get(name, (set(), set(), False))
+            named[name] = (was[0] | deletes, was[1] | adds, was[2] or loads)
+
     def pick(self):
         """Faults by device. Drawn before the apply, as what comes of that is
         the clock's business too."""
@@ -496,16 +502,23 @@ class Soak:
         elif how == "interrupt" and client.poll() is None:
             client.send_signal(signal.SIGINT)
 
-    def apply(self, path, how, picked):
+    def apply(self, path, how, picked, named):
         """The exit code, and what arm() said. Mostly the faults come when the
-        change is in the journal and its first commands are on their way."""
+        change is in the journal and its first commands are on their way.
+        Otherwise the plan may be another, as it does without ports that have
+        failed; what that names is added to named."""
         words = ["weft", "apply", "-f", path]
         if how in ("confirm", "expire"):
             words += ["--confirm-within", "30s" if how == "confirm" else "3s"]
+        late, delay = self.rng.random() < 0.7, self.rng.random() ** 2
+        if not late and any(spec.startswith("port-") for _, spec in picked):
+            for d, spec in picked:
+                if spec.startswith("port-"):
+                    d.arm(spec)
+            self.add_named(named, self.named(path))
         client = subprocess.Popen(words, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
-        late, delay = self.rng.random() < 0.7, self.rng.random() ** 2
         armed = None if late else self.arm(picked)
         while late and (line := client.stderr.readline()):
             self.said = line.strip()
@@ -641,7 +654,8 @@ class Soak:
         old_sha = self.status().get("config_sha256", "")
         named = self.named(path)
         before = {d.name: d.pairs() for d in self.devices}
-        code, (self_made, story) = self.apply(path, how, self.pick())
+        code, (self_made, story) = self.apply(path, how, self.pick(),
+                                              named)
         self.story = f"{os.path.basename(path)} {how or 'apply'}: " + \
             ", ".join(s for s in story if QUIET not in s)
         self.exits[code] += 1
@@ -652,11 +666,7 @@ class Soak:
             self.start_weftd()
         if how == "expire" and code == 0:
             # The way back has a plan of its own.
-            back = self.named(self.path_of[old_sha])
-            for name, (deletes, adds, loads) in named.items():
-                more = back.get(name, (set(), set(), False))
-                named[name] = (deletes | more[0], adds | more[1],
-                               loads or more[2])
+            self.add_named(named, self.named(self.path_of[old_sha]))
         self.end_confirmation(how, code, old_sha)
         if self.forge:
             self.forged(before)
