@@ -8,17 +8,8 @@
 
 #include <stdlib.h>
 
-#include "optree/optree.h"
 #include "optree/sym.h"
-
-static struct optree_params params(int n, int channels, int64_t bytes)
-{
-	return (struct optree_params){
-		.n = n, .channels = channels, .fibres = 1,
-		.shard_bytes = bytes, .channel_bps = 40000000000,
-		.alpha_ns = 25000,
-	};
-}
+#include "tests/unit/optree/common.h"
 
 static void check_light(const struct optree_params *p,
 			const struct coll_sched *s, int reach)
@@ -60,12 +51,8 @@ static int64_t worst_of(const struct coll_sched *s)
 static void check(const struct optree_params *p, enum coll_kind kind,
 		  int root, int reach)
 {
-	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
-				  p->shard_bytes * p->n };
 	struct optree_plan plan;
-	struct coll_report report;
 	struct err err = { 0 };
-	int64_t ns;
 
 	if (optree_collective(p, kind, root, OPTREE_AUTO, &plan, &err) ||
 	    optree_plan_expand(p, &plan, &err)) {
@@ -74,17 +61,10 @@ static void check(const struct optree_params *p, enum coll_kind kind,
 	}
 	assert_int_equal(plan.kind, kind);
 	assert_int_equal(coll_kind_of(plan.sched), kind);
-	coll_report_init(&report);
-	assert_int_equal(coll_verify(plan.sched, &report, &err), 0);
-	assert_int_equal(report.steps, plan.steps);
-	assert_int_equal(coll_time(plan.sched, &report, &cost, &ns, NULL,
-				   &err), 0);
-	/* Chunks are whole, so a plan may take longer than the load says. */
-	assert_true(ns <= plan.time_ns);
+	replay(p, &plan);
 	assert_true(plan.time_ns >= plan.bound_ns);
 	check_light(p, plan.sched, reach);
 	assert_int_equal(plan.worst_loss_mdb, worst_of(plan.sched));
-	coll_report_fini(&report);
 	optree_plan_fini(&plan);
 }
 

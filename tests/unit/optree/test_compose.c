@@ -10,17 +10,8 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "optree/optree.h"
 #include "optree/sym.h"
-
-static struct optree_params params(int n, int channels, int64_t bytes)
-{
-	return (struct optree_params){
-		.n = n, .channels = channels, .fibres = 1,
-		.shard_bytes = bytes, .channel_bps = 40000000000,
-		.alpha_ns = 25000,
-	};
-}
+#include "tests/unit/optree/common.h"
 
 static void make(const struct optree_params *p, enum optree_algorithm how,
 		 struct optree_plan *out)
@@ -38,27 +29,18 @@ static void make(const struct optree_params *p, enum optree_algorithm how,
 static void check_expanded(const struct optree_params *p)
 {
 	struct optree_plan plan;
-	struct coll_report report;
-	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
-				  p->shard_bytes * p->n };
 	struct err err = { 0 };
 	int64_t ns, lights;
 
 	make(p, OPTREE_COMPOSED, &plan);
 	assert_int_equal(optree_plan_expand(p, &plan, &err), 0);
-	coll_report_init(&report);
-	assert_int_equal(coll_verify(plan.sched, &report, &err), 0);
-	assert_int_equal(report.steps, plan.steps);
-	assert_int_equal(coll_time(plan.sched, &report, &cost, &ns, NULL,
-				   &err), 0);
-	assert_true(ns <= plan.time_ns);
+	ns = replay(p, &plan);
 	if (plan.chunks < 5040 && plan.chunks < p->shard_bytes) {
 		assert_int_equal(ns, plan.time_ns);
 	}
 	coll_lights(plan.sched, &lights);
 	assert_int_equal(lights, plan.lightpaths);
 	assert_true(plan.time_ns >= plan.bound_ns);
-	coll_report_fini(&report);
 	optree_plan_fini(&plan);
 }
 

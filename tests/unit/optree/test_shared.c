@@ -9,16 +9,7 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "optree/optree.h"
-
-static struct optree_params params(int n, int channels, int64_t bytes)
-{
-	return (struct optree_params){
-		.n = n, .channels = channels, .fibres = 1,
-		.shard_bytes = bytes, .channel_bps = 40000000000,
-		.alpha_ns = 25000,
-	};
-}
+#include "tests/unit/optree/common.h"
 
 static void make(const struct optree_params *p, struct optree_plan *out)
 {

@@ -29,16 +29,7 @@ static struct rwa_mesh *ring(int n)
 {
 	struct rwa_mesh *m;
 
-	assert_int_equal(rwa_mesh_new(n, &m, NULL), 0);
-	for (int i = 0; i < 2 * n; i++) {
-		struct rwa_mesh_arc a = { i % n, (i + 1) % n, 1, 0 };
-
-		if (i >= n) {
-			a.src = (i + 1) % n;
-			a.dst = i % n;
-		}
-		assert_int_equal(rwa_mesh_add_arc(m, &a, NULL), 0);
-	}
+	assert_int_equal(rwa_mesh_new_ring(n, 1, &m, NULL), 0);
 	return m;
 }
 
@@ -58,6 +49,15 @@ static void plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	if (rwa_change_plan(m, from, to, opt, c, &err)) {
 		fail_msg("%s", err.msg);
 	}
+}
+
+static void forget(struct rwa_mesh *m, struct rwa_assignment *from,
+		   struct rwa_assignment *to, struct rwa_change *c)
+{
+	rwa_change_fini(c);
+	rwa_assignment_fini(from);
+	rwa_assignment_fini(to);
+	rwa_mesh_free(m);
 }
 
 /* Two lightpaths on one link change their channels. */
@@ -135,10 +135,7 @@ static void needless_cuts_are_found(void **state)
 	c.steps.v[1].kind = RWA_STEP_ADD;
 	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
 			 WEFT_EVERIFY);
-	rwa_change_fini(&c);
-	rwa_assignment_fini(&from);
-	rwa_assignment_fini(&to);
-	rwa_mesh_free(m);
+	forget(m, &from, &to, &c);
 }
 
 /* Two lightpaths that go in each of three ducts, and one in the first that
@@ -186,10 +183,7 @@ static void one_domain_after_the_other(void **state)
 			 0);
 	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
 			 WEFT_EVERIFY);
-	rwa_change_fini(&c);
-	rwa_assignment_fini(&from);
-	rwa_assignment_fini(&to);
-	rwa_mesh_free(m);
+	forget(m, &from, &to, &c);
 }
 
 /* One lightpath on one link changes its channel. */
@@ -256,10 +250,7 @@ static void tuning_ranges_are_kept_on_the_way(void **state)
 	plan(m, &from, &to, &opt, &c);
 	assert_int_equal(c.parked, 0);
 	assert_int_equal(c.cuts.n, 1);
-	rwa_change_fini(&c);
-	rwa_assignment_fini(&from);
-	rwa_assignment_fini(&to);
-	rwa_mesh_free(m);
+	forget(m, &from, &to, &c);
 }
 
 /* A pair goes over to another channel, named the other way round. */
@@ -295,10 +286,7 @@ static void a_pair_stays_apart(void **state)
 	c.lightpaths.v[1].partner = -1;
 	assert_int_equal(rwa_change_check(m, &from, &to, &opt, &c, NULL),
 			 WEFT_EVERIFY);
-	rwa_change_fini(&c);
-	rwa_assignment_fini(&from);
-	rwa_assignment_fini(&to);
-	rwa_mesh_free(m);
+	forget(m, &from, &to, &c);
 }
 
 /* ---- random changes ---- */
@@ -497,10 +485,7 @@ static void ten_thousand_random_changes(void **state)
 		for (size_t i = 0; i < c.steps.n; i++) {
 			paired += lights_pair(&c, i);
 		}
-		rwa_change_fini(&c);
-		rwa_assignment_fini(&from);
-		rwa_assignment_fini(&to);
-		rwa_mesh_free(m);
+		forget(m, &from, &to, &c);
 	}
 	/* All kinds of change were met. */
 	assert_true(parked > 1000);

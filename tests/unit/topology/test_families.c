@@ -8,18 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology.h"
-
-static struct topo *parse(const char *expr)
-{
-	struct topo *t;
-	struct err err = { 0 };
-
-	if (topo_parse(expr, &t, NULL, &err)) {
-		fail_msg("%s", err.msg);
-	}
-	return t;
-}
+#include "tests/unit/topology/parse.h"
 
 static int self_loops(const struct topo *t)
 {

@@ -9,18 +9,7 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "topology/topology.h"
-
-static struct topo *parse(const char *expr)
-{
-	struct topo *t;
-	struct err err = { 0 };
-
-	if (topo_parse(expr, &t, NULL, &err)) {
-		fail_msg("%s", err.msg);
-	}
-	return t;
-}
+#include "tests/unit/topology/parse.h"
 
 static struct topo *empty(int n)
 {
