@@ -119,6 +119,7 @@ struct drv_port {
 	int32_t power_mdbm;
 	bool has_moves;
 	int64_t moves;		/* a robot's, of this port so far: its wear */
+	bool worn;		/* so many that it is moved no more */
 };
 
 /* What a device says it holds. */

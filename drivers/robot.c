@@ -222,6 +222,7 @@ static int take_state(struct robot *r, const struct robot_port *row, int flat,
 	port->failed = row->disabled;
 	port->has_moves = row->moves >= 0;
 	port->moves = port->has_moves ? row->moves : 0;
+	port->worn = is_worn(r, flat);
 	return 0;
 }
 

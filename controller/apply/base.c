@@ -65,6 +65,18 @@ static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
 	return 0;
 }
 
+/* A worn port keeps what it has. */
+static bool has_circuit(const struct drv_snapshot *s, const struct drv_port *p)
+{
+	for (int i = 0; i < s->n_xcs; i++) {
+		if ((p->is_out ? s->xcs[i].xc.out : s->xcs[i].xc.in) ==
+		    p->index) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static int copy_bad_ports(const struct drv_snapshot *s,
 			  struct plan_light *out, struct err *err)
 {
@@ -79,7 +91,8 @@ static int copy_bad_ports(const struct drv_snapshot *s,
 	for (int i = 0; i < s->n_ports; i++) {
 		const struct drv_port *p = &s->ports[i];
 
-		if (p->enabled && !p->failed) {
+		if (p->enabled && !p->failed &&
+		    (!p->worn || has_circuit(s, p))) {
 			continue;
 		}
 		if (p->is_out) {

@@ -135,4 +135,16 @@ expect 0 "the audit trail" weft audit --device rome0 --limit 60
 has out "has the command" "command +homing run"
 expect 0 "what it owes is made" weft apply -f "$T/b.yaml"
 expect 0 "and true" weft verify
+
+# checklist 21: ports that are worn keep what they have, and plans use no other
+# worn port.
+sed 's/queue: 2 }/queue: 2, wear_limit: 1 }/' "$T/b.yaml" >"$T/c.yaml"
+expect 0 "worn ports keep their circuits" weft apply -f "$T/c.yaml"
+expect 0 "without the limit they are moved" weft apply -f "$T/a.yaml"
+sets=$(sets rome0)
+expect 0 "with it, and dark" weft apply -f <(sed 's/queue: 2 }/queue: 2, wear_limit: 1 }/' "$T/a.yaml")
+expect 65 "plans do not use them" weft plan -f "$T/c.yaml"
+has err "which says where ports are missing" 'ports at r[0-7]'
+[[ $(sets rome0) == "$sets" ]]
+tap "and nothing was sent"
 finish

@@ -223,7 +223,7 @@ static void refuses_a_device_of_another_size(void **state)
 	tear_down(r);
 }
 
-/* checklist 20: it is tried again, and not in a hurry. */
+/* checklist 20: as often as it is asked, and it goes on when somebody does. */
 static void says_when_nobody_listens_and_comes_back(void **state)
 {
 	struct rig *r = set_up(*state, "refuse", NULL);
@@ -302,6 +302,41 @@ static void keeps_its_pace(void **state)
 	assert_int_equal(rig_submit(r, DRV_SAFE, 3, items), 0);
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_int_equal(r->snap.n_xcs, 3);
+	tear_down(r);
+}
+
+/* checklist 20: what changes light is sent once. Without an answer it is unknown,
+ * and it is the caller who reads; an operation that fails makes one attempt at a
+ * session and no more. */
+static void sends_once_and_asks_no_more(void **state)
+{
+	static const char *const faults[] = { "fault eat-set",
+					      "fault drop-set" };
+	static const struct drv_item items[] = {
+		{ DRV_ADD, { 0, 5 } }, { DRV_ADD, { 1, 6 } },
+	};
+	struct rig *r = plain(state);
+	int sets, sessions;
+
+	rig_close(r);
+	r->cfg.timeout_ms = 150;
+	rig_open(r);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rig_snapshot(r), 0);
+		sets = rig_stat(r, "sets");
+		rig_control(r, faults[i], NULL, 0);
+		assert_int_not_equal(rig_submit(r, DRV_SAFE, 1, &items[i]), 0);
+		rig_expect(r, 0, DRV_UNKNOWN);
+		assert_int_equal(rig_stat(r, "sets"), sets + 1);
+		assert_int_equal(rig_snapshot(r), 0);
+		assert_int_equal(rig_stat(r, "sets"), sets + 1);
+	}
+	rig_control(r, "fault silence", NULL, 0);
+	sessions = rig_stat(r, "sessions");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rig_snapshot(r), WEFT_ETIMEOUT);
+		assert_true(rig_stat(r, "sessions") <= sessions + i + 1);
+	}
 	tear_down(r);
 }
 
@@ -848,6 +883,7 @@ static const struct {
 	CASE(ALL | DEVICE, reads_replies_in_pieces),
 	CASE(ALL | DEVICE, times_out_on_silence),
 	CASE(SPACE | DEVICE, keeps_its_pace),
+	CASE(SPACE | DEVICE, sends_once_and_asks_no_more),
 	CASE(ALL | DEVICE, notices_a_restart),
 	CASE(SPACE, adds_and_deletes),
 	CASE(SPACE, safe_mode_names_the_victim),

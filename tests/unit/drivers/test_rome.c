@@ -62,7 +62,7 @@ static void a_stale_peer_is_no_circuit(void **state)
 	robot_tear_down(r);
 }
 
-/* checklist 21: a port that has made its moves is left alone. */
+/* checklist 21: worn ports are not moved, and told to those who plan. */
 static void worn_ports_are_moved_no_more(void **state)
 {
 	static const struct drv_item make[] = { ADD(0, 4) };
@@ -78,6 +78,7 @@ static void worn_ports_are_moved_no_more(void **state)
 	assert_int_equal(r->snap.n_ports, 2);
 	assert_true(r->snap.ports[0].has_moves && r->snap.ports[0].enabled);
 	assert_int_equal(r->snap.ports[0].moves, 2);
+	assert_true(r->snap.ports[0].worn && r->snap.ports[1].worn);
 	robot_tear_down(r);
 }
 

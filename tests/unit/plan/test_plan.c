@@ -502,7 +502,7 @@ static void foreign_light_that_is_wanted_is_adopted(void **state)
 	model_free(f);
 }
 
-/* checklist 21: whatever the mode. */
+/* checklist 21: failed, disabled and worn ports are left out of plans. */
 static void failed_ports_are_not_used(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
