@@ -277,6 +277,19 @@ static void draw_tuning(struct buf *b, const struct plan_view *v)
 	}
 }
 
+/* How far the plan is from the fewest moves, where that is known. */
+static void out_moves(struct out *o, const Weft__V1__PlanJob *j)
+{
+	out_int(o, "moves", j->moves);
+	if (j->moves_bound >= 0) {
+		out_int(o, "moves_bound", j->moves_bound);
+		out_int(o, "moves_gap", j->moves - j->moves_bound);
+	} else {
+		out_null(o, "moves_bound");
+		out_null(o, "moves_gap");
+	}
+}
+
 void cli_out_jobs(const struct cli *c, struct out *o,
 		  Weft__V1__PlanJob *const *jobs, size_t n)
 {
@@ -307,6 +320,7 @@ void cli_out_jobs(const struct cli *c, struct out *o,
 			out_int(o, "chunks", j->chunks);
 			out_int(o, "transfers", j->transfers);
 			out_int(o, "circuits", j->circuits);
+			out_moves(o, j);
 			out_int(o, "depth", j->depth);
 			out_int(o, "closed_form_steps", j->closed_form_steps);
 			out_int(o, "lightpaths", j->lightpaths);

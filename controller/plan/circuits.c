@@ -7,8 +7,9 @@
  * a bipartite degree-constrained subgraph), then within a site any transmit
  * port can be joined to any receive port. A circuit that is already there
  * and joins a wanted pair is kept; the flow's costs count the others, so for
- * one or two sites the number of moved circuits is the least possible. One
- * that is intended and missing is made again where it was.
+ * one or two sites the number of moved circuits is the least possible; for
+ * more, spread.c looks for fewer. One that is intended and missing is made
+ * again where it was.
  *
  * A circuit of an any-to-any (duplex) switch serves an arc and its way back.
  * Each such pair is treated as one arc with a direction of its own; where
@@ -675,7 +676,8 @@ done:
 	return rc;
 }
 
-static int split(struct work *w, struct err *err)
+/* One site after the other. */
+static int split_in_turn(struct work *w, struct err *err)
 {
 	int rc = 0;
 
@@ -689,6 +691,104 @@ static int split(struct work *w, struct err *err)
 		rc = split_site(w, s, err);
 	}
 	return rc;
+}
+
+/* Every wish has all of its circuits. */
+static bool is_spread(const struct work *w)
+{
+	for (int i = 0; i < w->n_wishes; i++) {
+		if (still_open(w, &w->wishes[i], w->n_sites) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The tables of a spread, beside those that w has. */
+struct tables {
+	struct plan_spread s;
+	int (*ends)[2];
+	int *open, *tx, *rx;
+};
+
+static int tables_init(struct tables *t, const struct work *w, struct err *err)
+{
+	size_t sides = (size_t)w->n * w->n_sites + 1;
+
+	t->ends = malloc(((size_t)w->n_wishes + 1) * sizeof(*t->ends));
+	t->open = malloc(((size_t)w->n_wishes + 1) * sizeof(*t->open));
+	t->tx = malloc(sides * sizeof(*t->tx));
+	t->rx = malloc(sides * sizeof(*t->rx));
+	if (!t->ends || !t->open || !t->tx || !t->rx) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < w->n_wishes; i++) {
+		t->ends[i][0] = w->wishes[i].u;
+		t->ends[i][1] = w->wishes[i].v;
+		t->open[i] = w->wishes[i].open;
+	}
+	for (int i = 0; i < w->n * w->n_sites; i++) {
+		t->tx[i] = count_free(w, i / w->n_sites, i % w->n_sites, true);
+		t->rx[i] = count_free(w, i / w->n_sites, i % w->n_sites, false);
+	}
+	t->s = (struct plan_spread){
+		.n_ranks = w->n, .n_wishes = w->n_wishes,
+		.n_sites = w->n_sites, .ends = (const int (*)[2])t->ends,
+		.open = t->open, .have = w->have, .lost = w->lost,
+		.tx = t->tx, .rx = t->rx };
+	return 0;
+}
+
+static void tables_fini(struct tables *t)
+{
+	free(t->ends);
+	free(t->open);
+	free(t->tx);
+	free(t->rx);
+}
+
+/* A duplex circuit serves its pair of ranks whichever way round. */
+static int most_pairs(const struct work *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->n_wishes; i++) {
+		const struct wish *x = &w->wishes[i];
+		const struct wish *back = find_wish(w, x->v, x->u);
+		int open = x->open + back->open, have = 0;
+
+		for (int s = 0; s < w->n_sites; s++) {
+			have += *cell(w, w->have, x, s) +
+				*cell(w, w->have, back, s);
+		}
+		n += x->u > x->v ? 0 : have < open ? have : open;
+	}
+	return n;
+}
+
+/* *most: no spread keeps more circuits. */
+static int split(struct work *w, int *most, struct err *err)
+{
+	struct tables t = { 0 };
+	struct err own = { 0 };
+	int rc = split_in_turn(w, &own), r = tables_init(&t, w, err);
+	bool exact = w->n_sites < 3 && !w->duplex;
+
+	*most = r ? 0 : w->duplex ? most_pairs(w) : plan_spread_most(&t.s);
+	if (r == 0 && rc == 0 && exact) {
+		*most = plan_spread_kept(&t.s, w->give);
+	} else if (r == 0 && !w->duplex && w->n_sites > 2 &&
+		   (rc ? rc == WEFT_EINFEASIBLE :
+			 plan_spread_kept(&t.s, w->give) < *most)) {
+		r = plan_spread_exact(&t.s, rc == 0, w->give, most, err);
+	}
+	/* In turn is no proof that there is none. */
+	if (r == 0 && rc && !(rc == WEFT_EINFEASIBLE && is_spread(w))) {
+		*err = own;
+		r = rc;
+	}
+	tables_fini(&t);
+	return r;
 }
 
 /* ---- one way or the other ---- */
@@ -917,7 +1017,7 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 		.topo = coll_topo(pj->sched),
 		.n = coll_ranks(pj->sched),
 	};
-	int rc;
+	int rc, most, n_adopted;
 
 	if ((rc = work_init(&w, err)) || (rc = check_sites(&w, err)) ||
 	    (rc = group_arcs(&w, err)) || (rc = check_both_ways(&w, err)) ||
@@ -932,7 +1032,8 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	for (int s = 0; s < w.n_sites; s++) {
 		each_missing(&w, s, count_lost);
 	}
-	if ((rc = split(&w, err))) {
+	n_adopted = (int)w.out.n;
+	if ((rc = split(&w, &most, err))) {
 		goto out;
 	}
 	each_observed(&w, keep_present);
@@ -947,6 +1048,8 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	pj->n_circuits = (int)w.out.n;
 	pj->circuits = w.out.v;
 	w.out.v = NULL;
+	pj->moves_bound = pj->n_circuits - n_adopted -
+			  (w.duplex ? 2 : 1) * most;
 out:
 	work_fini(&w);
 	return rc;

@@ -60,6 +60,9 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
 	}
 	rc = pj->is_ring ? plan_ring_job(ctx, pj, err)
 			 : plan_switched_job(ctx, pj, err);
+	for (int i = 0; rc == 0 && i < pj->n_circuits; i++) {
+		pj->n_moves += pj->circuits[i].moved;
+	}
 	if (rc == 0 && !pj->is_ring) {
 		rc = plan_check_power(ctx, pj, err);
 	}
@@ -179,6 +182,7 @@ static int plan_new(const struct model_fabric *fabric,
 	p->n_jobs = fabric->n_jobs;
 	for (int i = 0; i < p->n_jobs; i++) {
 		p->jobs[i].job = i;
+		p->jobs[i].moves_bound = -1;
 		p->jobs[i].is_ring = fabric->jobs[i].device >= 0;
 		coll_report_init(&p->jobs[i].report);
 	}

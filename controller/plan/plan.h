@@ -185,6 +185,10 @@ struct plan_job {
 					 * has all */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
+	int n_moves;			/* of the circuits: not there yet */
+	int moves_bound;		/* with this topology on these ranks no
+					 * plan moves fewer; -1: not known, as
+					 * over fibres between switches */
 	int n_paths;
 	struct plan_path *paths;	/* switches: those that are new, by arc */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
@@ -259,9 +263,9 @@ struct plan {
  * Plans all jobs of the fabric from `base` (NULL: offline, all dark).
  * WEFT_EINVAL / WEFT_EINFEASIBLE name the job (with its place in the file)
  * and the fact: too few ports, ports on the wrong switches, reach, a busy
- * port, a failed port. Moves as few circuits as possible for the topology
- * and ranks given: exact for hosts whose ports all go to one switch, by an
- * lp_solve program over arcs and switches otherwise.
+ * port, a failed port. Moves few circuits for the topology and ranks given, and
+ * says how far that is from the fewest (moves_bound): none for one switch or
+ * two; for more by an integer program where it is small enough.
  *
  * Stages: see plan_stages in plan_private.h; WEFT_EINFEASIBLE names the host
  * or pair whose floor cannot be kept.

@@ -107,6 +107,30 @@ int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
  * circuits.c */
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
+/*
+ * Arcs that are to be spread over switches. Tables of wishes (all arcs from
+ * one rank to another) and of ranks by sites.
+ */
+struct plan_spread {
+	int n_ranks, n_wishes, n_sites;
+	const int (*ends)[2];	/* [n_wishes] ranks */
+	const int *open;	/* [n_wishes] circuits to be given */
+	const int *have, *lost;	/* [n_wishes * n_sites] there now; intended and
+				 * not there */
+	const int *tx, *rx;	/* [n_ranks * n_sites] ports */
+};
+
+/* Circuits that stay when the sites are given so many; and the most that can
+ * for each wish by itself, which is a bound. O(cells). spread.c */
+int plan_spread_kept(const struct plan_spread *s, const int *give);
+int plan_spread_most(const struct plan_spread *s);
+/* Puts a spread into give, [n_wishes * n_sites], that keeps more than the one
+ * that is there (given), and the least bound that it finds into *most; both
+ * are left as they are when there is none, or the program is too large.
+ * WEFT_ENOMEM. spread.c */
+int plan_spread_exact(const struct plan_spread *s, bool given, int *give,
+		      int *most, struct err *err);
+
 /* Every lightpath that is to be connected, with the power that will reach its
  * receiver, and what its receiver needs and stands: by what is measured at the
  * first switch and by what is launched, whichever is worse. Light of an

@@ -488,6 +488,8 @@ int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 	out->bound_ns = pj->bound_ns;
 	out->gap = pj->gap;
 	out->circuits = pj->n_circuits;
+	out->moves = pj->n_moves;
+	out->moves_bound = pj->moves_bound;
 	out->size_bytes = mj->size_bytes;
 	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
 	    list_without(j, p, pj, err)) {

@@ -1,0 +1,191 @@
+/*
+ * Arcs over three and more switches so that as many circuits stay as can be.
+ *
+ * Giving one switch after the other its arcs is exact for two; for more it is
+ * a good guess, and an integer program over all of them decides:
+ *
+ *   most  W * sum k[w,s] + sum l[w,s]
+ *   s.t.  sum_s x[w,s] = open[w]                  every wish is served
+ *         sum_{w from r} x[w,s] <= tx[r,s]        by the ports that hosts have
+ *         sum_{w to r} x[w,s] <= rx[r,s]
+ *         x = k + l + z, k <= have, l <= lost     what stays, what is restored
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/plan/plan_private.h"
+#include "lib/lp/lp.h"
+
+/* Beyond these the first answer stands, with the bound that it has. */
+#define MOST_COLUMNS 6000
+#define MOST_ITERATIONS 10000
+
+enum kind { STAYS, RESTORED, NEW, KINDS };
+
+struct program {
+	const struct plan_spread *s;
+	struct lp *lp;
+	int *wish_row, *tx_row, *rx_row;
+	int *col;		/* [cells * KINDS], -1: none */
+	double weight;		/* of one that stays */
+};
+
+static int most_of(const struct program *p, int cell, int wish, enum kind kind)
+{
+	int open = p->s->open[wish];
+	int most = kind == STAYS ? p->s->have[cell] :
+		   kind == RESTORED ? p->s->lost[cell] : open;
+
+	return most < open ? most : open;
+}
+
+static int add_cell(struct program *p, int wish, int site, struct err *err)
+{
+	const struct plan_spread *s = p->s;
+	const double ones[] = { 1, 1, 1 };
+	const double costs[KINDS] = { p->weight, 1, 0 };
+	int cell = wish * s->n_sites + site, rc = 0;
+	const int rows[] = {
+		p->wish_row[wish],
+		p->tx_row[s->ends[wish][0] * s->n_sites + site],
+		p->rx_row[s->ends[wish][1] * s->n_sites + site],
+	};
+
+	for (int k = 0; k < KINDS && rc == 0; k++) {
+		int most = most_of(p, cell, wish, (enum kind)k);
+
+		p->col[cell * KINDS + k] = -1;
+		if (most > 0) {
+			rc = lp_add_col(p->lp, costs[k], 0, most, true, 3, rows,
+					ones, &p->col[cell * KINDS + k], err);
+		}
+	}
+	return rc;
+}
+
+static int add_rows(struct program *p, struct err *err)
+{
+	const struct plan_spread *s = p->s;
+	int rc = 0;
+
+	for (int i = 0; i < s->n_wishes && rc == 0; i++) {
+		rc = lp_add_row(p->lp, LP_EQ, s->open[i], &p->wish_row[i], err);
+	}
+	for (int i = 0; i < s->n_ranks * s->n_sites && rc == 0; i++) {
+		rc = lp_add_row(p->lp, LP_LE, s->tx[i], &p->tx_row[i], err);
+		rc = rc ? rc : lp_add_row(p->lp, LP_LE, s->rx[i], &p->rx_row[i],
+					  err);
+	}
+	return rc;
+}
+
+static int program_init(struct program *p, const struct plan_spread *s,
+			struct err *err)
+{
+	size_t cells = (size_t)s->n_wishes * s->n_sites;
+	size_t sides = (size_t)s->n_ranks * s->n_sites;
+	int rc = lp_new(&p->lp, err), total = 0;
+
+	p->s = s;
+	p->wish_row = calloc((size_t)s->n_wishes + 1, sizeof(int));
+	p->tx_row = calloc(sides + 1, sizeof(int));
+	p->rx_row = calloc(sides + 1, sizeof(int));
+	p->col = calloc(cells * KINDS + 1, sizeof(int));
+	if (rc == 0 && (!p->wish_row || !p->tx_row || !p->rx_row || !p->col)) {
+		rc = err_nomem(err);
+	}
+	for (int i = 0; i < s->n_wishes; i++) {
+		total += s->open[i];
+	}
+	/* All that are restored count less than one that stays. */
+	p->weight = total + 1;
+	if (rc == 0) {
+		lp_maximise(p->lp);
+		rc = add_rows(p, err);
+	}
+	for (int w = 0; w < s->n_wishes && rc == 0; w++) {
+		for (int site = 0; site < s->n_sites && rc == 0; site++) {
+			rc = add_cell(p, w, site, err);
+		}
+	}
+	return rc;
+}
+
+static void program_fini(struct program *p)
+{
+	lp_free(p->lp);
+	free(p->wish_row);
+	free(p->tx_row);
+	free(p->rx_row);
+	free(p->col);
+}
+
+static void read_give(const struct program *p, int *give)
+{
+	for (int c = 0; c < p->s->n_wishes * p->s->n_sites; c++) {
+		give[c] = 0;
+		for (int k = 0; k < KINDS; k++) {
+			int col = p->col[c * KINDS + k];
+
+			give[c] += col < 0 ? 0 :
+				   (int)lround(lp_value(p->lp, col));
+		}
+	}
+}
+
+int plan_spread_kept(const struct plan_spread *s, const int *give)
+{
+	int n = 0;
+
+	for (int c = 0; c < s->n_wishes * s->n_sites; c++) {
+		n += give[c] < s->have[c] ? give[c] : s->have[c];
+	}
+	return n;
+}
+
+int plan_spread_most(const struct plan_spread *s)
+{
+	int n = 0;
+
+	for (int w = 0; w < s->n_wishes; w++) {
+		int have = 0;
+
+		for (int i = 0; i < s->n_sites; i++) {
+			have += s->have[w * s->n_sites + i];
+		}
+		n += have < s->open[w] ? have : s->open[w];
+	}
+	return n;
+}
+
+int plan_spread_exact(const struct plan_spread *s, bool given, int *give,
+		      int *most, struct err *err)
+{
+	static const struct lp_options opt = {
+		.max_iterations = MOST_ITERATIONS };
+	struct program p = { 0 };
+	struct lp_result res;
+	int rc, bound;
+
+	if ((int64_t)s->n_wishes * s->n_sites * KINDS > MOST_COLUMNS) {
+		return 0;
+	}
+	rc = program_init(&p, s, err);
+	if (rc) {
+		program_fini(&p);
+		return rc;
+	}
+	if (lp_run(p.lp, &opt, &res, NULL) == 0) {
+		bound = res.bound < LP_INF ? (int)(res.bound / p.weight +
+						   1e-9) : *most;
+		*most = bound < *most ? bound : *most;
+		if ((res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
+		    (!given || res.objective / p.weight >=
+				       plan_spread_kept(s, give) + 1)) {
+			read_give(&p, give);
+		}
+	}
+	program_fini(&p);
+	return 0;
+}

@@ -1,0 +1,160 @@
+/* checklist 25: as few circuits are moved as can be, held against all spreads
+ * of small fabrics. */
+#include "tests/unit/plan/fixture.h"
+
+#include <stdio.h>
+
+#include "collective/collective.h"
+#include "topology/topology.h"
+
+#define HOSTS 5
+#define MOST_SITES 3
+
+/* Every host has a port on every switch, so that a switch carries a part of
+ * the digraph in which every host sends and receives at most once. */
+static struct model_fabric *fabric(int sites, const char *ranks,
+				   const char *topology)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), "weft: 1\nfabric: t\nhosts:\n"
+		 "  - { name: 'h[0-%d]', ports: 'p[0-%d]', rate: 100Gbps }\n"
+		 "switches:\n"
+		 "  - { name: 's[0-%d]', size: 8x8, driver: sim }\nfibres:\n",
+		 HOSTS - 1, sites - 1, sites - 1);
+	for (int s = 0; s < sites; s++) {
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "  - { from: 'h[0-%d].p%d', to: 's%d.[1-%d]' }\n",
+			 HOSTS - 1, s, s, HOSTS);
+	}
+	snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		 "jobs:\n  - { name: j, nodes: [%s], collective: allreduce, "
+		 "size: 1MiB, topology: '%s' }\n", ranks, topology);
+	return fabric_of(text);
+}
+
+struct search {
+	int sites, n_arcs;
+	int from[HOSTS * MOST_SITES], to[HOSTS * MOST_SITES];
+	bool there[MOST_SITES][HOSTS][HOSTS];
+	bool sends[MOST_SITES][HOSTS], receives[MOST_SITES][HOSTS];
+	int best;
+};
+
+static void search(struct search *s, int arc, int kept)
+{
+	if (arc == s->n_arcs) {
+		s->best = kept > s->best ? kept : s->best;
+		return;
+	}
+	for (int i = 0; i < s->sites; i++) {
+		bool *tx = &s->sends[i][s->from[arc]];
+		bool *rx = &s->receives[i][s->to[arc]];
+
+		if (!*tx && !*rx) {
+			*tx = *rx = true;
+			search(s, arc + 1, kept + s->there[i][s->from[arc]]
+							  [s->to[arc]]);
+			*tx = *rx = false;
+		}
+	}
+}
+
+/* The most circuits that can stay, by trying everything. */
+static int most_kept(const struct plan *p, int sites,
+		     const struct plan_light *light)
+{
+	struct search s = { .sites = sites, .best = -1 };
+	const struct topo *t = coll_topo(p->jobs[0].sched);
+	const struct model_job *job = &p->fabric->jobs[0];
+
+	for (int i = 0; i < sites; i++) {
+		for (int k = 0; k < light[i].n_xcs; k++) {
+			s.there[i][light[i].xcs[k].in][light[i].xcs[k].out] =
+				true;
+		}
+	}
+	for (int a = 0; a < topo_m(t); a++) {
+		const struct topo_arc *arc = topo_arc(t, a);
+
+		s.from[s.n_arcs] = job->hosts[arc->src];
+		s.to[s.n_arcs++] = job->hosts[arc->dst];
+	}
+	search(&s, 0, 0);
+	return s.best;
+}
+
+static void shuffle(unsigned *seed, char text[64])
+{
+	int order[HOSTS];
+
+	text[0] = '\0';
+	for (int i = 0; i < HOSTS; i++) {
+		int k = (int)((*seed = *seed * 1103515245 + 12345) >> 16) %
+			(i + 1);
+
+		order[i] = order[k];
+		order[k] = i;
+	}
+	for (int i = 0; i < HOSTS; i++) {
+		snprintf(text + strlen(text), 64 - strlen(text), "%sh%d",
+			 i ? ", " : "", order[i]);
+	}
+}
+
+/* From the light of one arrangement of the ranks to another. */
+static void compare(int sites, const char *before, const char *after,
+		    unsigned *seed)
+{
+	char ranks[64];
+	struct model_fabric *f, *g;
+	struct plan *p = NULL, *q = NULL;
+	struct plan_light light[MOST_SITES] = { 0 };
+	struct plan_base base = { .intent = light, .observed = light };
+	struct err err = { 0 };
+	int kept;
+
+	shuffle(seed, ranks);
+	f = fabric(sites, ranks, before);
+	shuffle(seed, ranks);
+	g = fabric(sites, ranks, after);
+	assert_int_equal(plan_make(f, NULL, &p, &err), 0);
+	for (int i = 0; i < p->n_devices; i++) {
+		light[p->devices[i].device] = (struct plan_light){
+			.known = true, .xcs = p->devices[i].want,
+			.n_xcs = p->devices[i].n_want };
+	}
+	assert_int_equal(plan_make(g, &base, &q, &err), 0);
+	kept = most_kept(q, sites, light);
+	assert_int_equal(q->jobs[0].n_circuits - q->jobs[0].n_moves, kept);
+	assert_int_equal(q->jobs[0].moves_bound, q->jobs[0].n_moves);
+	assert_int_equal(q->n_add, q->jobs[0].n_moves);
+	plan_free(p);
+	plan_free(q);
+	model_free(f);
+	model_free(g);
+}
+
+static void moves_are_the_fewest(void **state)
+{
+	unsigned seed = 7;
+
+	(void)state;
+	for (int i = 0; i < 12; i++) {
+		compare(2, "DiC(5,{1,2})", "C(5,{1})", &seed);
+		compare(2, "C(5,{1})", "DiC(5,{1,3})", &seed);
+		compare(3, "DiC(5,{1,2,3})", "DiC(5,{1,2,4})", &seed);
+		compare(3, "C(5,{1})", "DiC(5,{1,2,3})", &seed);
+		compare(3, "DiC(5,{1,2,3})", "C(5,{2})", &seed);
+		compare(3, "UniRing(3,5)", "DiC(5,{1,2,4})", &seed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(moves_are_the_fewest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
