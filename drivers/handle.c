@@ -266,6 +266,7 @@ void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 
 	begin(h, HANDLE_PORT);
 	h->port = port;
+	h->port.is_out = port.is_out && !h->any_to_any;	/* one side */
 	h->enable = enable;
 	h->submit_cb = cb;
 	h->arg = arg;

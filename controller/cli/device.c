@@ -117,6 +117,14 @@ static void out_driver(const struct cli *c, struct out *o,
 	if (!options && c->format == OUT_TABLE) {
 		return;
 	}
+	out_bool(o, "sets_ports", cls->port_set != NULL);
+	out_array(o, "recovers");
+	for (unsigned bit = DRV_HOMING; bit <= DRV_CLEAR; bit <<= 1) {
+		if (cls->recoveries & bit) {
+			out_str(o, NULL, drv_recovery_name(bit));
+		}
+	}
+	out_end(o);
 	out_array(o, "options");
 	for (const struct drv_option_spec *s = cls->options; s && s->key;
 	     s++) {

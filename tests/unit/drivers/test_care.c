@@ -67,6 +67,28 @@ static void a_port_is_disabled_and_enabled(void **state)
 	tear_down(r);
 }
 
+/* An any-to-any switch has one side; a port is the same whatever it is called. */
+static void a_port_of_one_side(void **state)
+{
+	struct rig *r = test_calloc(1, sizeof(*r));
+
+	rig_init(r, *state, 8, 8, true);
+	rig_option(r, "gap_ms", "0");
+	rig_start_emulator(r, "8xCC", NULL);
+	rig_open(r);
+	for (int side = 0; side < 2; side++) {
+		assert_int_equal(rig_port(r, side, 5, false), 0);
+		assert_int_equal(rig_snapshot(r), 0);
+		assert_int_equal(r->snap.n_ports, 1);
+		assert_false(r->snap.ports[0].enabled);
+		assert_int_equal(r->snap.ports[0].index, 5);
+		assert_int_equal(rig_port(r, side, 5, true), 0);
+		assert_int_equal(rig_snapshot(r), 0);
+		assert_int_equal(r->snap.n_ports, 0);
+	}
+	tear_down(r);
+}
+
 /* A failed port does not become enabled by a command. */
 static void a_failed_port_stays_failed(void **state)
 {
@@ -348,6 +370,8 @@ int main(void)
 		PORTS("polatis-scpi"),
 		PORTS("polatis-tl1"),
 		PORTS("sonic-ocs"),
+		CASE(a_port_of_one_side, "polatis-scpi"),
+		CASE(a_port_of_one_side, "polatis-tl1"),
 		CASE(a_failed_port_stays_failed, "polatis-scpi"),
 		CASE(a_failed_port_stays_failed, "polatis-tl1"),
 		cmocka_unit_test(what_cannot_be_is_said_at_once),
