@@ -11,6 +11,7 @@
 struct base {
 	int n;
 	struct plan_light *intent, *observed;
+	int64_t *port_ns, *device_ns;
 };
 
 static void light_fini(struct plan_light *l)
@@ -39,6 +40,8 @@ void base_free(struct base *b)
 	}
 	free(b->intent);
 	free(b->observed);
+	free(b->port_ns);
+	free(b->device_ns);
 	free(b);
 }
 
@@ -303,6 +306,36 @@ const struct device *base_device(const struct apply *a,
 	return same ? d : NULL;
 }
 
+static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind,
+			  const char *name)
+{
+	struct apply_timing t;
+
+	return apply_learned(a, kind, name, &t) ? t.median_ns : 0;
+}
+
+static int fill_times(const struct apply *a, const struct model_fabric *f,
+		      struct base *b, struct plan_times *out, struct err *err)
+{
+	b->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*b->port_ns));
+	b->device_ns = calloc((size_t)f->n_devices + 1,
+			      sizeof(*b->device_ns));
+	if (!b->port_ns || !b->device_ns) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < f->n_ports; i++) {
+		b->port_ns[i] = learned_ns(a, STORE_REACTIVATION,
+					   f->ports[i].name);
+	}
+	for (int i = 0; i < f->n_devices; i++) {
+		b->device_ns[i] = learned_ns(a, STORE_SWITCHING,
+					     f->devices[i].name);
+	}
+	*out = (struct plan_times){ f->n_ports, f->n_devices, b->port_ns,
+				    b->device_ns };
+	return 0;
+}
+
 int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		    enum plan_mode mode, struct plan_base *out,
 		    struct err *err)
@@ -336,5 +369,5 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 				   .observed = b->observed };
 	memcpy(out->state_uuid, store_uuid(a->store),
 	       sizeof(out->state_uuid));
-	return rc;
+	return rc ? rc : fill_times(a, fabric, b, &out->times, err);
 }

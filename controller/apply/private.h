@@ -229,6 +229,10 @@ struct run {
 	int first, n_sent;		/* steps of the batch under way */
 	int n_done;			/* for progress */
 	bool sent;			/* something may have reached it */
+	int n_sends, n_moves;		/* commands, circuits that they were
+					 * for, not learned from yet */
+	int64_t since_ns, took_ns;	/* when the command or reading under
+					 * way began; how long all took */
 	bool replace;			/* the whole map in one command */
 	bool settling;
 	bool unmeasured;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
+#include "lib/base/clk.h"
 
 /* Light that still moves is read again, each time after a longer wait. */
 #define SETTLE_ROUNDS 8
@@ -63,6 +64,23 @@ static int compare_run(struct run *r, struct err *err)
 	return rc;
 }
 
+/* From its commands to a map that is as planned: of a switch a batch, of a
+ * robot a move. What others took meanwhile is not counted. */
+static void learn_switching(struct run *r)
+{
+	const struct model_fabric *f = r->c->set->fabric;
+	int device = model_find_device(f, r->dev->name);
+	int n = device >= 0 && f->devices[device].kind == MODEL_PANEL ?
+		r->n_moves : r->n_sends;
+
+	if (n > 0 && !r->w->is_ring && !r->settling) {
+		r->took_ns += clk_now_ns() - r->since_ns;
+		apply_learn(r->c->a, STORE_SWITCHING, r->dev->name,
+			    r->took_ns / n);
+		r->n_sends = r->n_moves = 0;
+	}
+}
+
 static void on_read(struct device *d, int rc, const struct err *err,
 		    void *arg)
 {
@@ -80,6 +98,7 @@ static void on_read(struct device *d, int rc, const struct err *err,
 		change_op_failed(r, rc, err);
 		return;
 	}
+	learn_switching(r);
 	if (r->c->phase == PHASE_READ_AGAIN && !r->settling) {
 		check_neighbours(r);
 	}
@@ -88,6 +107,9 @@ static void on_read(struct device *d, int rc, const struct err *err,
 
 void proof_read(struct run *r)
 {
+	if (r->c->phase == PHASE_READ_BACK) {
+		r->since_ns = clk_now_ns();
+	}
 	device_read(r->dev, &r->op, on_read, r);
 }
 

@@ -95,7 +95,10 @@ static void send_batch(struct run *r)
 		return;
 	}
 	r->sent = true;
-	r->c->began_ns = r->c->began_ns ? r->c->began_ns : clk_now_ns();
+	r->since_ns = clk_now_ns();
+	r->n_sends++;
+	r->n_moves += r->n_sent;
+	r->c->began_ns = r->c->began_ns ? r->c->began_ns : r->since_ns;
 	device_submit(r->dev, &r->op, &r->batch, on_sent, r);
 }
 
@@ -309,6 +312,7 @@ static void on_sent(struct device *d, int rc, int n,
 	(void)d;
 	take_outcomes(r, n, outcomes);
 	r->c->lit_ns = clk_now_ns();
+	r->took_ns += r->c->lit_ns - r->since_ns;
 	if (rc == WEFT_ECANCELED && r->c->cancel) {
 		rc = 0;		/* what was not sent is as it was */
 	} else if (rc) {

@@ -231,13 +231,17 @@ static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
 
 static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 {
+	bool is_learned = s->down_by[0] &&
+			  strcmp(s->down_by, "configured") != 0;
 	char text[64];
 
 	draw_stages(p, s);
 	if (s->down_ns > 0 && !s->empty) {
-		buf_printf(&p->b, "a port is dark for up to %s\n",
+		buf_printf(&p->b, "a port is dark for up to %s%s%s%s\n",
 			   unit_human(UNIT_NS, (double)s->down_ns, text,
-				      sizeof(text)));
+				      sizeof(text)), is_learned ? " (times " :
+			   "", is_learned ? s->down_by : "",
+			   is_learned ? ")" : "");
 	}
 	buf_printf(&p->b, "%d to add, %d to delete, %d kept, %d program%s to "
 			  "load%s\n", s->add, s->delete_, s->keep, s->loads,
@@ -491,6 +495,7 @@ static void out_plan(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	out_int(o, "down_ns", s->down_ns);
+	out_str(o, "down_by", s->down_by);
 	out_stages(o, s);
 	out_array(o, "devices");
 	for (size_t i = 0; i < v->n_devices; i++) {

@@ -27,6 +27,9 @@ static char *or_empty(char *s)
 void daemon_fill_change(Weft__V1__Change *m, const struct store_change *c)
 {
 	weft__v1__change__init(m);
+	m->expected_down_ns = c->expected_down_ns;
+	m->down_ns = c->down_ns;
+	m->down_by = (Weft__V1__Level)c->down_by;
 	m->id = c->id;
 	m->outcome = daemon_outcome_name(c->verdict);
 	m->generation = c->generation;

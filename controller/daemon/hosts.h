@@ -41,6 +41,7 @@ bool daemon_prover_moved(const struct daemon *d);
 
 struct port_row {
 	Weft__V1__PortState m;
+	Weft__V1__Timing reactivation;
 	char problem[160];
 };
 

@@ -46,6 +46,17 @@ void hosts_learn(struct hosts *h, int port, int64_t up_ns)
 	}
 }
 
+/* The link of a port has come or gone, seen by an event or a reading. */
+static void note_link(struct hosts *h, int port, const struct host_link *l)
+{
+	struct view *v = &h->views[port];
+
+	v->health.link = l->carrier;
+	v->up_ns = l->carrier && !l->gone ? clk_now_ns() : 0;
+	hosts_learn(h, port, v->up_ns);
+	say_link(h, port, l);
+}
+
 static void on_link(const struct host_link *l, void *arg)
 {
 	const struct reading *r = arg;
@@ -57,10 +68,7 @@ static void on_link(const struct host_link *l, void *arg)
 			continue;
 		}
 		if (v->rx.carrier != l->carrier || l->gone) {
-			v->health.link = l->carrier;
-			v->up_ns = l->carrier && !l->gone ? clk_now_ns() : 0;
-			hosts_learn(r->h, i, v->up_ns);
-			say_link(r->h, i, l);
+			note_link(r->h, i, l);
 		}
 		v->rx = *l;
 		v->rx.ifindex = l->gone ? 0 : l->ifindex;
@@ -170,12 +178,17 @@ static void refresh(struct hosts *h, int local, const struct model_fabric *f)
 	for (int p = host->first_port; p < host->first_port + host->n_ports;
 	     p++) {
 		struct view *v = &h->views[p];
+		struct host_link was = v->rx;
 
 		memset(&v->tx, 0, sizeof(v->tx));
 		memset(&v->rx, 0, sizeof(v->rx));
 		for (int i = 0; i < n; i++) {
 			take_link(v, h->names[p] + strlen(host->name) + 1,
 				  &links[i]);
+		}
+		if (was.ifindex && was.ifindex == v->rx.ifindex &&
+		    was.carrier != v->rx.carrier) {
+			note_link(h, p, &v->rx);
 		}
 	}
 	free(links);

@@ -108,6 +108,8 @@ static bool can_ask(const struct hosts *h, struct apply_path *p, int port,
 	return false;
 }
 
+#define ENOUGH 3	/* times seen before they go before the file's */
+
 /* The longest that it took of late, or what the file says. */
 static int64_t patience(const struct prover *p, int port)
 {
@@ -117,7 +119,7 @@ static int64_t patience(const struct prover *p, int port)
 
 	if (apply_learned(p->d->apply, STORE_REACTIVATION,
 			  f->ports[port].name, &t)) {
-		ns = t.most_ns > ns ? t.most_ns : ns;
+		ns = t.n >= ENOUGH || t.most_ns > ns ? t.most_ns : ns;
 	}
 	return ns + ns / 2 + MARGIN_NS;
 }
@@ -401,7 +403,12 @@ int daemon_prover_init(struct daemon *d, struct err *err)
 
 void daemon_prover_begin(struct daemon *d)
 {
+	const struct model_fabric *f = apply_fabric(d->apply);
+
 	hosts_settle(d);
+	if (d->hosts) {
+		hosts_refresh(d->hosts, f);
+	}
 	d->prover->moved = false;
 }
 

@@ -71,6 +71,8 @@ static void fill_port(const struct hosts *h, int port, struct port_row *row)
 	m->tx_errors = v->tx.tx_errors;
 	m->heard = (char *)name_or(h, v->heard);
 	m->problem = row->problem;
+	m->reactivation = daemon_timing(h->d, STORE_REACTIVATION,
+					h->names[port], &row->reactivation);
 }
 
 static void fill_host(const struct model_fabric *f, const struct local *l,

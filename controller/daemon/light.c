@@ -19,7 +19,7 @@ static Weft__V1__Number *number(Weft__V1__Number *at, bool known,
 }
 
 static void fill(struct lit *l, const struct drv_xc *x,
-		 const struct apply_loss *loss)
+		 const struct apply_loss *loss, int proof)
 {
 	weft__v1__light__init(&l->m);
 	l->m.state = (char *)drv_state_name(x->state);
@@ -30,6 +30,7 @@ static void fill(struct lit *l, const struct drv_xc *x,
 	l->m.limit_mdb = loss->limit_mdb;
 	l->m.over = loss->over;
 	l->m.worse = loss->worse;
+	l->m.level = (Weft__V1__Level)proof;
 }
 
 int daemon_light_init(struct light_view *v, struct daemon *d, int device,
@@ -39,6 +40,7 @@ int daemon_light_init(struct light_view *v, struct daemon *d, int device,
 	struct light_xc *xcs = calloc((size_t)n + 1, sizeof(*xcs));
 	struct lit *lit = calloc((size_t)n + 1, sizeof(*lit));
 	struct apply_loss loss;
+	int proof;
 
 	v->memory = lit;
 	if (!xcs || !lit) {
@@ -54,7 +56,9 @@ int daemon_light_init(struct light_view *v, struct daemon *d, int device,
 		const struct drv_xc *x = &a->snap.xcs[i];
 
 		apply_loss(d->apply, device, x, &loss);
-		fill(&lit[i], x, &loss);
+		proof = APPLY_UNVERIFIED;
+		store_circuit_proof(d->store, a->name, x->xc, &proof, NULL);
+		fill(&lit[i], x, &loss, proof);
 		v->circuits.v[i]->owner = (char *)x->owner;
 		v->circuits.v[i]->light = &lit[i].m;
 	}

@@ -59,6 +59,7 @@ struct snapshot {
 	int n;
 	struct plan_light *intent, *observed;
 	struct light_ring *programs;	/* [2 n] */
+	int64_t *port_ns, *device_ns;	/* base.times */
 };
 
 int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
@@ -273,6 +274,10 @@ struct daemon_status;
 int daemon_status_new(struct daemon *d, struct daemon_status **out,
 		      struct err *err);
 void daemon_status_free(struct daemon_status *s);
+/* What was learned of a port or device, in out; NULL when that is nothing. */
+Weft__V1__Timing *daemon_timing(const struct daemon *d,
+				enum store_timing_kind kind, const char *name,
+				Weft__V1__Timing *out);
 const Weft__V1__StatusResponse *
 daemon_status_message(const struct daemon_status *s);
 void handle_status(struct rpc_call *call, const ProtobufCMessage *req,

@@ -83,6 +83,16 @@ int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
 	}
 	s->base.intent = s->intent;
 	s->base.observed = s->observed;
+	s->port_ns = copy_array(base->times.port_ns, base->times.n_ports,
+				sizeof(*s->port_ns));
+	s->device_ns = copy_array(base->times.device_ns, base->times.n_devices,
+				  sizeof(*s->device_ns));
+	if (!s->port_ns || !s->device_ns) {
+		daemon_snapshot_fini(s);
+		return err_nomem(err);
+	}
+	s->base.times.port_ns = s->port_ns;
+	s->base.times.device_ns = s->device_ns;
 	return 0;
 }
 
@@ -108,5 +118,7 @@ void daemon_snapshot_fini(struct snapshot *s)
 		light_ring_fini(&s->programs[i]);
 	}
 	free(s->programs);
+	free(s->port_ns);
+	free(s->device_ns);
 	memset(s, 0, sizeof(*s));
 }

@@ -19,6 +19,7 @@ struct device_view {
 	struct store_light intent;
 	struct wire_circuits missing, unexpected, pending;
 	struct wire_dead dead, lost, marked;
+	Weft__V1__Timing switching;
 };
 
 struct views {
@@ -201,6 +202,22 @@ static int fill_program(struct device_view *v, const struct apply_device *a,
 				  nodes, &p->n_lost, &p->lost, err);
 }
 
+Weft__V1__Timing *daemon_timing(const struct daemon *d,
+				enum store_timing_kind kind, const char *name,
+				Weft__V1__Timing *out)
+{
+	struct apply_timing t;
+
+	weft__v1__timing__init(out);
+	if (!apply_learned(d->apply, kind, name, &t)) {
+		return NULL;
+	}
+	out->count = t.n;
+	out->median_ns = t.median_ns;
+	out->most_ns = t.most_ns;
+	return out;
+}
+
 static int fill_device(struct daemon *d, const struct views *s,
 		       struct device_view *v, const struct model_fabric *f,
 		       int device, const struct apply_device *a,
@@ -224,6 +241,8 @@ static int fill_device(struct daemon *d, const struct views *s,
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
+	m->switching = daemon_timing(d, STORE_SWITCHING, a->name,
+				     &v->switching);
 	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
 				    &m->marked_count, err);
 	if (r == 0 && md->kind == MODEL_RING) {

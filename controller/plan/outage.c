@@ -8,12 +8,55 @@
 
 /* ---- how long a stage takes ---------------------------------------------- */
 
-int64_t plan_switching_ns(const struct model_device *dev, int n_del, int n_add)
+const char *plan_times_name(enum plan_times_of of)
 {
+	static const char *const names[] = { "configured", "learned",
+					     "some learned" };
+
+	return names[of];
+}
+
+int plan_take_times(struct plan *p, const struct plan_times *known,
+		    struct err *err)
+{
+	const struct model_fabric *f = p->fabric;
+
+	p->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*p->port_ns));
+	p->device_ns = calloc((size_t)f->n_devices + 1,
+			      sizeof(*p->device_ns));
+	if (!p->port_ns || !p->device_ns) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < f->n_ports; i++) {
+		bool is = i < known->n_ports && known->port_ns[i];
+
+		p->port_ns[i] = is ? known->port_ns[i] :
+				f->hosts[f->ports[i].host].reactivation_ns;
+	}
+	for (int i = 0; i < f->n_devices; i++) {
+		bool is = i < known->n_devices && known->device_ns[i];
+
+		p->device_ns[i] = is ? known->device_ns[i] :
+				       f->devices[i].switch_ns;
+	}
+	return 0;
+}
+
+int64_t plan_reactivation_ns(const struct plan *p, int port)
+{
+	return p->port_ns ? p->port_ns[port] :
+	       p->fabric->hosts[p->fabric->ports[port].host].reactivation_ns;
+}
+
+int64_t plan_switching_ns(const struct plan *p, int device, int n_del,
+			  int n_add)
+{
+	const struct model_device *dev = &p->fabric->devices[device];
+	int64_t once = p->device_ns ? p->device_ns[device] : dev->switch_ns;
 	/* Switches move all mirrors of a batch at once, a robot has one arm. */
 	bool one_by_one = dev->kind == MODEL_PANEL;
 
-	return dev->switch_ns * (one_by_one ? (int64_t)n_del + n_add :
+	return once * (one_by_one ? (int64_t)n_del + n_add :
 				 (n_del > 0) + (n_add > 0));
 }
 
@@ -35,7 +78,7 @@ static int64_t stage_ns(const struct plan *p, int stage)
 	for (int i = 0; i < p->n_devices; i++) {
 		const struct plan_device *d = &p->devices[i];
 		int64_t ns = plan_switching_ns(
-			&p->fabric->devices[d->device],
+			p, d->device,
 			count_in(d->del_stage, d->n_del, stage),
 			count_in(d->add_stage, d->n_add, stage));
 
@@ -75,7 +118,6 @@ static int drain(struct watch *w, int stage, struct err *err)
 
 static int light_up(struct watch *w, int stage, struct err *err)
 {
-	const struct model_fabric *f = w->plan->fabric;
 	struct plan_arc *arcs = NULL;
 	int n = 0, rc = plan_light_after(w->plan, stage, &arcs, &n, err);
 
@@ -85,7 +127,7 @@ static int light_up(struct watch *w, int stage, struct err *err)
 		if (at >= 0) {
 			w->v.v[at].back_stage = stage;
 			w->v.v[at].down_ns = w->now_ns - w->since_ns[rx] +
-				f->hosts[f->ports[rx].host].reactivation_ns;
+				plan_reactivation_ns(w->plan, rx);
 			w->open[rx] = -1;
 		}
 	}

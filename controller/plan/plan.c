@@ -124,6 +124,8 @@ void plan_free(struct plan *p)
 		free(p->warnings[i]);
 	}
 	free(p->warnings);
+	free(p->port_ns);
+	free(p->device_ns);
 	free(p->jobs);
 	free(p->devices);
 	free(p->stages);

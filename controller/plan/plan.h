@@ -67,6 +67,21 @@ struct plan_light {
  * UPDATE: it is taken, and the plan names the victim. */
 enum plan_mode { PLAN_SAFE, PLAN_UPDATE };
 
+/* How long things were seen to take to come back, which goes before what the
+ * fabric says; 0: not known. */
+struct plan_times {
+	int n_ports, n_devices;		/* of the fabric, or 0: nothing known */
+	const int64_t *port_ns;		/* light to link */
+	const int64_t *device_ns;	/* light moving: a batch of a switch, a
+					 * move of a panel */
+};
+
+/* Whose times an expectation is made of. */
+enum plan_times_of { PLAN_TIMES_CONFIGURED, PLAN_TIMES_LEARNED,
+		     PLAN_TIMES_SOME_LEARNED };
+
+const char *plan_times_name(enum plan_times_of of);
+
 /* What a plan starts from. Arrays are indexed like fabric->devices. */
 struct plan_base {
 	char state_uuid[37];		/* of the store, "" when offline */
@@ -83,6 +98,7 @@ struct plan_base {
 	/* The light is that of `intent`: jobs on rings do without what they
 	 * did without when that was made, not what has failed since. */
 	bool as_made;
+	struct plan_times times;
 };
 
 /* One lit arc of a job's topology on a switch; an arc over several switches
@@ -217,6 +233,7 @@ struct plan_device {
 	struct light_ring old_programs;	/* for undo */
 	int64_t switch_ns;		/* expected time of light moving */
 	int64_t down_ns;		/* plus transceivers coming back */
+	enum plan_times_of down_by;
 	int *del_stage, *add_stage;	/* [n_del], [n_add] plan->stages */
 	int load_stage;			/* of load_program */
 };
@@ -255,6 +272,10 @@ struct plan {
 					 * fabric->changes has a floor */
 	int n_add, n_del, n_keep, n_loads;	/* totals */
 	int64_t down_ns;		/* longest expected outage of a port */
+	enum plan_times_of down_by;
+	int64_t *port_ns, *device_ns;	/* times that were expected, of ports
+					 * and devices of the fabric; NULL: as
+					 * it says */
 	int n_warnings;
 	char **warnings;		/* what somebody should know */
 };

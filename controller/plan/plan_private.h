@@ -192,8 +192,13 @@ int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err);
 
 /* Expected time in which light moves: two batches of a switch, all moves of a
  * panel. outage.c */
-int64_t plan_switching_ns(const struct model_device *dev, int n_del,
+int64_t plan_switching_ns(const struct plan *p, int device, int n_del,
 			  int n_add);
+/* Light to link at a host port. outage.c */
+int64_t plan_reactivation_ns(const struct plan *p, int port);
+/* What is expected to take how long: as seen, else as configured. outage.c */
+int plan_take_times(struct plan *p, const struct plan_times *known,
+		    struct err *err);
 
 /* SHA-256 over all steps. steps.c */
 void plan_digest(const struct plan *p, char hex[65]);

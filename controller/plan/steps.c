@@ -312,13 +312,14 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 	return 0;
 }
 
-/* The slowest transceiver among the hosts whose light moves. */
-static int64_t reactivation_ns(const struct model_fabric *f,
+/* The slowest transceiver among the ports whose light moves; *port: it. */
+static int64_t reactivation_ns(const struct plan *p,
 			       const struct model_device *dev,
-			       const struct light_xc *list, int n)
+			       const struct light_xc *list, int n, int *port)
 {
 	int64_t most = 0;
 
+	*port = -1;
 	for (int i = 0; i < n; i++) {
 		int in = list[i].in, out = list[i].out;
 		int ends[2] = {
@@ -327,36 +328,48 @@ static int64_t reactivation_ns(const struct model_fabric *f,
 		};
 
 		for (int k = 0; k < 2; k++) {
-			int64_t t = ends[k] < 0 ? 0
-				    : f->hosts[f->ports[ends[k]].host]
-					      .reactivation_ns;
+			int64_t t = ends[k] < 0 ? 0 :
+				    plan_reactivation_ns(p, ends[k]);
 
+			*port = t > most ? ends[k] : *port;
 			most = t > most ? t : most;
 		}
 	}
 	return most;
 }
 
-static void expect_downtime(const struct model_fabric *f,
+static enum plan_times_of times_of(const struct plan_times *t, int device,
+				   int port)
+{
+	bool of_device = t->n_devices && t->device_ns[device];
+	bool of_port = port >= 0 && t->n_ports && t->port_ns[port];
+
+	return of_device && (of_port || port < 0) ? PLAN_TIMES_LEARNED :
+	       of_device || of_port ? PLAN_TIMES_SOME_LEARNED : PLAN_TIMES_CONFIGURED;
+}
+
+static void expect_downtime(const struct plan_ctx *ctx, const struct plan *p,
 			    struct plan_device *d)
 {
-	const struct model_device *dev = &f->devices[d->device];
+	const struct model_device *dev = &p->fabric->devices[d->device];
+	int port = -1;
 
 	if (dev->kind == MODEL_RING) {
 		d->switch_ns = d->load_program ? dev->retune_ns : 0;
 		d->down_ns = d->switch_ns;
 		return;
 	}
-	d->switch_ns = plan_switching_ns(dev, d->n_del, d->n_add);
+	d->switch_ns = plan_switching_ns(p, d->device, d->n_del, d->n_add);
 	d->down_ns = d->switch_ns;
 	if (d->n_add > 0) {
-		d->down_ns += reactivation_ns(f, dev, d->add, d->n_add);
+		d->down_ns += reactivation_ns(p, dev, d->add, d->n_add, &port);
 	}
+	d->down_by = times_of(&ctx->base->times, d->device, port);
 }
 
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 {
-	int rc = 0;
+	int rc = plan_take_times(p, &ctx->base->times, err);
 
 	order_devices(ctx->fabric, p);
 	for (int i = 0; i < p->n_devices && rc == 0; i++) {
@@ -368,12 +381,15 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 			rc = collect_want(ctx, p, d, err);
 			rc = rc ? rc : diff_space(ctx, d, err);
 		}
-		expect_downtime(ctx->fabric, d);
+		expect_downtime(ctx, p, d);
 		p->n_add += d->n_add;
 		p->n_del += d->n_del;
 		p->n_keep += d->n_keep;
 		p->n_loads += d->load_program;
-		p->down_ns = d->down_ns > p->down_ns ? d->down_ns : p->down_ns;
+		if (d->down_ns > p->down_ns) {
+			p->down_ns = d->down_ns;
+			p->down_by = d->down_by;
+		}
 	}
 	return rc ? rc : plan_stages(ctx, p, err);
 }

@@ -17,6 +17,9 @@ static void out_port(struct out *o, enum out_format format,
 			out_real(o, "rx_dbm", p->rx_mdbm / 1000.0);
 			out_real(o, "tx_dbm", p->tx_mdbm / 1000.0);
 		}
+		if (p->reactivation) {
+			wire_out_timing(o, "reactivation", p->reactivation);
+		}
 		out_int(o, "carrier_ups", p->carrier_ups);
 		out_int(o, "carrier_downs", p->carrier_downs);
 	}

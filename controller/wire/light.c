@@ -19,6 +19,7 @@ static void out_db(struct out *o, enum out_format format, const char *column,
 static void out_light(struct out *o, enum out_format format,
 		      const Weft__V1__Light *l)
 {
+	char text[32];
 	Weft__V1__Number limit = WEFT__V1__NUMBER__INIT;
 
 	limit.value = l->limit_mdb;
@@ -30,9 +31,22 @@ static void out_light(struct out *o, enum out_format format,
 	if (format == OUT_TABLE) {
 		out_str(o, "note", l->over ? "OVER" : l->worse ? "WORSE" : "");
 	} else {
+		out_str(o, "proof", wire_enum(&weft__v1__level__descriptor,
+					      (int)l->level, text,
+					      sizeof(text)));
 		out_bool(o, "over", l->over);
 		out_bool(o, "worse", l->worse);
 	}
+}
+
+void wire_out_timing(struct out *o, const char *name,
+		     const Weft__V1__Timing *t)
+{
+	out_object(o, name);
+	out_int(o, "count", t->count);
+	out_int(o, "median_ns", t->median_ns);
+	out_int(o, "most_ns", t->most_ns);
+	out_end(o);
 }
 
 void wire_out_device(struct out *o, enum out_format format,
@@ -50,6 +64,9 @@ void wire_out_device(struct out *o, enum out_format format,
 				      (int)d->level, text, sizeof(text)));
 	out_str(o, "problem", d->problem);
 	out_int(o, "lossy", d->lossy);
+	if (d->switching) {
+		wire_out_timing(o, "switching", d->switching);
+	}
 	out_array(o, "read");
 	for (size_t i = 0; i < d->n_read; i++) {
 		const Weft__V1__Circuit *x = d->read[i];

@@ -49,6 +49,9 @@ void wire_out_hosts(struct out *o, enum out_format format,
 /* ---- light.c ---- */
 
 /* The fields of a device all of whose circuits were asked for. */
+/* Times of late, as an object. */
+void wire_out_timing(struct out *o, const char *name,
+		     const Weft__V1__Timing *t);
 void wire_out_device(struct out *o, enum out_format format,
 		     const Weft__V1__DeviceState *d);
 

@@ -5,6 +5,7 @@
 #include "controller/wire/report.h"
 #include "lib/base/buf.h"
 #include "lib/base/clk.h"
+#include "lib/base/units.h"
 
 #define SHOWN 20	/* differences of a device in a table, unless full */
 #define MARKED_SHOWN 4	/* parts of a device named in tables */
@@ -114,6 +115,9 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	out_int(o, "lossy", d->lossy);
 	out_strings(o, "marked_dead", d->marked, d->n_marked);
 	out_int(o, "marked_dead_count", d->marked_count);
+	if (d->switching) {
+		wire_out_timing(o, "switching", d->switching);
+	}
 	if (d->program) {
 		out_program(o, d->program);
 	}
@@ -222,6 +226,21 @@ static const char *change_proof(const Weft__V1__Change *ch, char *buf, int size)
 		       ? level_name(ch->level, buf, size) : "";
 }
 
+/* How long light was away, and was expected to be. */
+static const char *dark_text(const Weft__V1__Change *ch, char *buf, int size)
+{
+	char is[32], was[32];
+
+	if (!ch->down_ns) {
+		return "";
+	}
+	snprintf(buf, (size_t)size, "%s of %s",
+		 unit_human(UNIT_NS, (double)ch->down_ns, is, sizeof(is)),
+		 unit_human(UNIT_NS, (double)ch->expected_down_ns, was,
+			    sizeof(was)));
+	return buf;
+}
+
 static const Weft__V1__Change *find_change(const Weft__V1__AuditResponse *a,
 					   int64_t id)
 {
@@ -264,7 +283,7 @@ void wire_out_audit(struct out *o, enum out_format format,
 void wire_out_change(struct out *o, enum out_format format,
 		     const Weft__V1__Change *ch)
 {
-	char text[32];
+	char text[80];
 
 	out_int(o, format == OUT_TABLE ? "change" : "id", ch->id);
 	out_str(o, "outcome", ch->outcome);
@@ -281,6 +300,12 @@ void wire_out_change(struct out *o, enum out_format format,
 		out_bool(o, "undoing", ch->undoing);
 		out_int(o, "superseded_by", ch->superseded_by);
 		out_str(o, "trace_id", ch->trace_id);
+		out_int(o, "expected_down_ns", ch->expected_down_ns);
+		out_int(o, "down_ns", ch->down_ns);
+		out_str(o, "down_by", ch->down_ns ?
+			level_name(ch->down_by, text, sizeof(text)) : NULL);
+	} else {
+		out_str(o, "dark", dark_text(ch, text, sizeof(text)));
 	}
 }
 

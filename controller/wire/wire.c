@@ -154,6 +154,7 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	s.keep = p->n_keep;
 	s.loads = p->n_loads;
 	s.down_ns = p->down_ns;
+	s.down_by = (char *)plan_times_name(p->down_by);
 	s.empty = plan_is_empty(p);
 	for (int i = 0; i < p->n_devices; i++) {
 		s.unread += !was_read(base, p->devices[i].device);

@@ -99,6 +99,24 @@ again || exit 1
 expect 0 "two rings, one way" weft apply -f "$T/errors.yaml" --format json
 [[ $(jq -r .proof "$T/out") == error-free ]]
 tap "all of it is proven, and counts no errors"
+# What was seen goes before what the file says (checklist 26).
+weft status --format json >"$T/out"
+[[ $(jq '[.received.ports[] | select(.reactivation.count > 0 and .reactivation.median_ns > 0)] | length' "$T/out") == 12 ]]
+tap "each port's time to link was learned"
+expect 0 "the switch's too" weft device show ocs0 --format json
+[[ $(jq '.switching.count > 0 and ([.read[].proof] | unique == ["error-free"])' "$T/out") == true ]]
+tap "and each circuit has its proof"
+expect 2 "a plan" weft plan -f "$T/turned.yaml" --format json
+[[ $(jq -r .down_by "$T/out") == learned ]]
+tap "expects what was learned"
+weft history --format json >"$T/out"
+jq -e '.changes[0] | .down_ns > 0 and .down_by == "neighbour" and .expected_down_ns > 0' "$T/out" >/dev/null
+tap "history has how long light was away, and was expected to be"
+stop weftd KILL
+daemon || exit 1
+weft device show ocs0 --format json | jq -e '.switching.count > 0' >/dev/null
+tap "weftd killed: it is known"
+
 cat >"$T/flow.py" <<-'END'
 	import signal, socket, sys, time
 	end = []

@@ -20,6 +20,7 @@
 	"size: 1MiB, topology: 'UniRing(2,4)' }\n"
 
 static struct model_fabric *fabric;
+static struct plan_times learned;	/* of the second plan */
 
 /* From the light of one configuration to another. */
 static struct plan *change(const char *before, const char *after,
@@ -28,7 +29,8 @@ static struct plan *change(const char *before, const char *after,
 	struct model_fabric *f = fabric_of(before);
 	struct plan *p = NULL, *q = NULL;
 	struct plan_light light[2] = { 0 };
-	struct plan_base base = { .intent = light, .observed = light };
+	struct plan_base base = { .intent = light, .observed = light,
+				  .times = learned };
 	struct err err = { 0 };
 
 	assert_int_equal(plan_make(f, NULL, &p, &err), 0);
@@ -124,12 +126,40 @@ static void what_is_not_lit_again_ends(void **state)
 	end(p, &o);
 }
 
+/* checklist 26: what was seen goes before what the file says, port by port and
+ * device by device, and it is said which was taken. */
+static void learned_times_go_first(void **state)
+{
+	static const int64_t ports[8] = { 5, 5, 5, 5, 5, 5, 5, 5 };
+	static const int64_t devices[2] = { 2000, 0 };
+	struct plan_outages o;
+	struct plan *p;
+
+	(void)state;
+	learned = (struct plan_times){ 8, 2, ports, devices };
+	p = change(HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"),
+		   HOSTS SWITCHES("switches") JOB("h3, h2, h1, h0"), &o);
+	assert_int_equal(o.v[0].down_ns, 4005);
+	assert_int_equal(p->devices[0].switch_ns, 4000);
+	assert_int_equal(p->devices[0].down_by, PLAN_TIMES_LEARNED);
+	assert_int_equal(p->devices[1].down_ns, 60000005);
+	assert_int_equal(p->devices[1].down_by, PLAN_TIMES_SOME_LEARNED);
+	assert_int_equal(p->down_by, PLAN_TIMES_SOME_LEARNED);
+	end(p, &o);
+	learned = (struct plan_times){ 0 };
+	p = change(HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"),
+		   HOSTS SWITCHES("switches") JOB("h3, h2, h1, h0"), &o);
+	assert_int_equal(p->down_by, PLAN_TIMES_CONFIGURED);
+	end(p, &o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switches_are_dark_one_after_the_other),
 		cmocka_unit_test(a_panel_takes_all_its_moves),
 		cmocka_unit_test(what_is_not_lit_again_ends),
+		cmocka_unit_test(learned_times_go_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
