@@ -255,6 +255,36 @@ static void out_finding(struct out *o, const struct model_fabric *f,
 	out_end(o);
 }
 
+/* "ocs0.out25" */
+static void out_trunk(struct out *o, const char *key,
+		      const struct model_fabric *f, int trunk)
+{
+	const struct model_trunk *t = trunk < 0 ? NULL : &f->trunks[trunk];
+	char text[128];
+
+	out_str(o, key, t ? place(f, t->from_device, true, t->from_port,
+				  text) : NULL);
+}
+
+static void out_trunk_finding(struct out *o, const struct model_fabric *f,
+			      const struct bringup_trunk *d)
+{
+	const struct model_trunk *t = &f->trunks[d->trunk];
+	char text[128];
+
+	out_object(o, NULL);
+	out_str(o, "kind", bringup_kind_name(d->kind));
+	out_trunk(o, "fibre", f, d->trunk);
+	out_trunk(o, "with", f, d->other);
+	out_str(o, "written", place(f, t->to_device, false, t->to_port, text));
+	out_str(o, "found", place(f, d->device, false, d->port, text));
+	if (d->kind == BRINGUP_LOSSY) {
+		out_int(o, "sent", d->sent);
+		out_int(o, "received", d->received);
+	}
+	out_end(o);
+}
+
 static void out_text(struct out *o, const char *key, const char *text)
 {
 	out_str(o, key, text[0] ? text : NULL);
@@ -295,26 +325,52 @@ static int out_power(struct out *o, const struct power *p, struct err *err)
 	return rc;
 }
 
-/* One of the arrays is NULL. */
+/* What differs, of either walk. */
+struct found {
+	struct bringup_finding *v;
+	struct bringup_trunk *trunks;
+	struct power_finding *power;
+	int n, n_trunks, n_power;
+};
+
+static int find(const struct walker *w, struct found *d, struct err *err)
+{
+	int rc;
+
+	if (w->power) {
+		return power_findings(w->power, &d->power, &d->n_power, err);
+	}
+	rc = bringup_findings(w->frames, &d->v, &d->n, err);
+	return rc ? rc : bringup_trunks(w->frames, &d->trunks, &d->n_trunks,
+					err);
+}
+
+static void found_fini(struct found *d)
+{
+	free(d->v);
+	free(d->trunks);
+	free(d->power);
+}
+
 static int print_findings(struct cli *c, const struct walker *w,
-			  const struct model_fabric *f,
-			  const struct bringup_finding *v,
-			  const struct power_finding *power, int n,
+			  const struct model_fabric *f, const struct found *d,
 			  const char *corrected, struct err *err)
 {
-	int rc = 0;
+	int n = d->n + d->n_trunks + d->n_power, rc = 0;
 	struct out *o = out_new(c->format);
 
 	if (o) {
 		out_str(o, "fabric", f->name);
 		out_int(o, "differences", n);
 		out_array(o, "findings");
-		for (int i = 0; i < n; i++) {
-			if (power) {
-				out_power_finding(o, &power[i]);
-			} else {
-				out_finding(o, f, &v[i]);
-			}
+		for (int i = 0; i < d->n; i++) {
+			out_finding(o, f, &d->v[i]);
+		}
+		for (int i = 0; i < d->n_trunks; i++) {
+			out_trunk_finding(o, f, &d->trunks[i]);
+		}
+		for (int i = 0; i < d->n_power; i++) {
+			out_power_finding(o, &d->power[i]);
 		}
 		out_end(o);
 		rc = w->power ? out_power(o, w->power, err) : 0;
@@ -327,10 +383,8 @@ static int finish(struct cli *c, const struct model_fabric *f,
 		  const struct walker *w, const char *path, struct err *err)
 {
 	char corrected[PATH_MAX_LEN];
-	struct bringup_finding *v = NULL;
-	struct power_finding *power = NULL;
-	int n = 0, rc = w->power ? power_findings(w->power, &power, &n, err) :
-				   bringup_findings(w->frames, &v, &n, err);
+	struct found d = { 0 };
+	int rc = find(w, &d, err), n = d.n + d.n_trunks + d.n_power;
 
 	if (rc == 0) {
 		rc = beside(path, ".found.yaml", corrected, err);
@@ -339,10 +393,9 @@ static int finish(struct cli *c, const struct model_fabric *f,
 		rc = write_packed(w, corrected, pack_corrected, err);
 	}
 	if (rc == 0) {
-		rc = print_findings(c, w, f, v, power, n, corrected, err);
+		rc = print_findings(c, w, f, &d, corrected, err);
 	}
-	free(v);
-	free(power);
+	found_fini(&d);
 	return rc ? rc : n ? CLI_PENDING : 0;
 }
 

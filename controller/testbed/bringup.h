@@ -8,6 +8,10 @@
  * dark then is tried again with a partner that works, so that a broken fibre
  * is told from its partner's. N circuits for N healthy ports, one more for
  * each port that is not.
+ *
+ * Then fibres between switches: one that hosts are known to send to and one
+ * that hosts are known to hear are lit from end to end, over the fibre that the
+ * file says, or over each other one that is not known.
  */
 #ifndef WEFT_TESTBED_BRINGUP_H
 #define WEFT_TESTBED_BRINGUP_H
@@ -26,8 +30,15 @@ struct bringup_end {
 	int64_t sent, received;	/* frames over the circuit that told */
 };
 
+/* Where an output's fibre to another switch leads. */
+struct bringup_far {
+	int device, port;	/* its input; device may be as above */
+	int64_t sent, received;
+};
+
 struct bringup_device {
 	struct bringup_end *in, *out;	/* [n_in], [n_out] */
+	struct bringup_far *far;	/* [n_out] */
 };
 
 struct bringup {
@@ -35,6 +46,8 @@ struct bringup {
 	struct bringup_device *devices;		/* [n_devices] */
 	int lit_device;		/* whose circuit is lit, -1: none */
 	struct light_xc lit;
+	int next_device;	/* the same of a switch behind it */
+	struct light_xc next;
 };
 
 int bringup_new(const struct model_fabric *f, struct bringup **out,
@@ -71,6 +84,19 @@ struct bringup_finding {
 	int found_device;
 	int64_t sent, received;		/* lossy */
 };
+
+/* The same of a fibre between switches. */
+struct bringup_trunk {
+	enum bringup_kind kind;
+	int trunk, other;	/* fabric->trunks; other: swapped or moved to
+				 * its place, -1: none */
+	int device, port;	/* the input where it was found, -1: none */
+	int64_t sent, received;	/* lossy */
+};
+
+/* What differs between switches. *v: free(). O(trunks^2). */
+int bringup_trunks(const struct bringup *b, struct bringup_trunk **v, int *n,
+		   struct err *err);
 
 /* What differs from the file, by host port. *v: free(). O(ports). */
 int bringup_findings(const struct bringup *b, struct bringup_finding **v,

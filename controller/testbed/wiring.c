@@ -185,6 +185,77 @@ int bringup_findings(const struct bringup *b, struct bringup_finding **v,
 	return rc;
 }
 
+/* ---- between switches ---- */
+
+static const struct bringup_far *far_of(const struct bringup *b, int trunk)
+{
+	const struct model_trunk *t = &b->fabric->trunks[trunk];
+
+	return &b->devices[t->from_device].far[t->from_port];
+}
+
+static bool ends_at(const struct bringup_far *far, const struct model_trunk *t)
+{
+	return far->device == t->to_device && far->port == t->to_port;
+}
+
+/* The trunk whose written end this one was found at, or -1. */
+static int trunk_there(const struct bringup *b, const struct bringup_far *far)
+{
+	for (int i = 0; i < b->fabric->n_trunks; i++) {
+		if (ends_at(far, &b->fabric->trunks[i])) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static void compare_trunk(const struct bringup *b, int trunk,
+			  struct bringup_trunk *v, int *n)
+{
+	const struct bringup_far *far = far_of(b, trunk);
+	const struct model_trunk *t = &b->fabric->trunks[trunk];
+	struct bringup_trunk d = { .trunk = trunk, .other = -1, .device = -1,
+				   .port = -1, .sent = far->sent,
+				   .received = far->received };
+
+	if (far->device < 0) {
+		d.kind = far->device == BRINGUP_NONE ? BRINGUP_MISSING :
+						       BRINGUP_UNLIT;
+		v[(*n)++] = d;
+		return;
+	}
+	d.device = far->device;
+	d.port = far->port;
+	if (far->received < far->sent) {
+		d.kind = BRINGUP_LOSSY;
+		v[(*n)++] = d;
+	}
+	if (ends_at(far, t)) {
+		return;
+	}
+	d.other = trunk_there(b, far);
+	d.kind = d.other >= 0 && ends_at(far_of(b, d.other), t) ?
+		 BRINGUP_SWAPPED : BRINGUP_MOVED;
+	if (d.kind == BRINGUP_MOVED || trunk < d.other) {
+		v[(*n)++] = d;	/* an exchange is told once */
+	}
+}
+
+int bringup_trunks(const struct bringup *b, struct bringup_trunk **v, int *n,
+		   struct err *err)
+{
+	*n = 0;
+	*v = calloc(2 * (size_t)b->fabric->n_trunks + 1, sizeof(**v));
+	if (!*v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < b->fabric->n_trunks; i++) {
+		compare_trunk(b, i, *v, n);
+	}
+	return 0;
+}
+
 /* ---- the corrected file ---- */
 
 static void put_db(struct buf *out, const char *key, int32_t mdb)
@@ -222,6 +293,32 @@ static void put_fibre(struct buf *out, const struct bringup *b, int port,
 	buf_printf(out, " }\n");
 }
 
+/* One that could not be lit stays as it is written, one that is broken is left
+ * out. */
+static void put_trunks(struct buf *out, const struct bringup *b)
+{
+	const struct model_fabric *f = b->fabric;
+
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+		const struct bringup_far *far = far_of(b, i);
+		bool found = far->device >= 0;
+
+		if (far->device == BRINGUP_NONE) {
+			continue;
+		}
+		buf_printf(out, "  - { from: \"%s.out%d\", to: \"%s.in%d\"",
+			   f->devices[t->from_device].name, t->from_port + 1,
+			   f->devices[found ? far->device : t->to_device].name,
+			   (found ? far->port : t->to_port) + 1);
+		bringup_put_loss(out, t->loss_mdb, t->amplified);
+		if (t->channel >= 0) {
+			buf_printf(out, ", channels: %d", t->channel);
+		}
+		buf_printf(out, " }\n");
+	}
+}
+
 static int put_fibres(struct buf *out, const struct bringup *b,
 		      struct err *err)
 {
@@ -239,18 +336,7 @@ static int put_fibres(struct buf *out, const struct bringup *b,
 		}
 		places_fini(&p[rx]);
 	}
-	for (int i = 0; i < f->n_trunks; i++) {
-		const struct model_trunk *t = &f->trunks[i];
-
-		buf_printf(out, "  - { from: \"%s.out%d\", to: \"%s.in%d\"",
-			   f->devices[t->from_device].name, t->from_port + 1,
-			   f->devices[t->to_device].name, t->to_port + 1);
-		bringup_put_loss(out, t->loss_mdb, t->amplified);
-		if (t->channel >= 0) {
-			buf_printf(out, ", channels: %d", t->channel);
-		}
-		buf_printf(out, " }\n");
-	}
+	put_trunks(out, b);
 	return rc;
 }
 
@@ -335,6 +421,20 @@ static json_t *pack_side(const struct bringup_end *v, int n)
 	return side;
 }
 
+static json_t *pack_far(const struct bringup_far *v, int n)
+{
+	json_t *side = json_array();
+
+	for (int i = 0; side && i < n; i++) {
+		json_array_append_new(side, json_pack("[i,i,I,I]", v[i].device,
+						      v[i].port,
+						      (json_int_t)v[i].sent,
+						      (json_int_t)
+						      v[i].received));
+	}
+	return side;
+}
+
 int bringup_save(const struct bringup *b, struct buf *out, struct err *err)
 {
 	const struct model_fabric *f = b->fabric;
@@ -342,14 +442,17 @@ int bringup_save(const struct bringup *b, struct buf *out, struct err *err)
 	char *text;
 
 	for (int d = 0; d < f->n_devices; d++) {
-		json_array_append_new(devices, json_pack("{s:o,s:o}",
+		json_array_append_new(devices, json_pack("{s:o,s:o,s:o}",
+			"far", pack_far(b->devices[d].far,
+					f->devices[d].n_out),
 			"in", pack_side(b->devices[d].in, f->devices[d].n_in),
 			"out", pack_side(b->devices[d].out,
 					 f->devices[d].n_out)));
 	}
-	root = json_pack("{s:s,s:s,s:[i,i,i],s:o}", "weft", "bringup",
-			 "fabric", f->hash, "lit", b->lit_device, b->lit.in,
-			 b->lit.out, "devices", devices);
+	root = json_pack("{s:s,s:s,s:[i,i,i],s:[i,i,i],s:o}", "weft",
+			 "bringup", "fabric", f->hash, "lit", b->lit_device,
+			 b->lit.in, b->lit.out, "next", b->next_device,
+			 b->next.in, b->next.out, "devices", devices);
 	text = root ? json_dumps(root, JSON_INDENT(1) | JSON_COMPACT) : NULL;
 	json_decref(root);
 	if (!text) {
@@ -380,6 +483,27 @@ static bool load_side(const struct model_fabric *f, json_t *side,
 	return true;
 }
 
+static bool load_far(const struct model_fabric *f, json_t *side,
+		     struct bringup_far *v, int n)
+{
+	bool ok = json_array_size(side) == (size_t)n;
+
+	for (int i = 0; ok && i < n; i++) {
+		json_int_t sent, received;
+		int d, port;
+
+		ok = json_unpack(json_array_get(side, (size_t)i),
+				 "[i,i,I,I!]", &d, &port, &sent,
+				 &received) == 0 &&
+		     d >= BRINGUP_UNKNOWN && d < f->n_devices &&
+		     (d < 0 || (port >= 0 && port < f->devices[d].n_in));
+		if (ok) {
+			v[i] = (struct bringup_far){ d, port, sent, received };
+		}
+	}
+	return ok;
+}
+
 static bool load_devices(struct bringup *b, json_t *devices)
 {
 	const struct model_fabric *f = b->fabric;
@@ -391,7 +515,9 @@ static bool load_devices(struct bringup *b, json_t *devices)
 		ok = load_side(f, json_object_get(dev, "in"), b->devices[d].in,
 			       f->devices[d].n_in) &&
 		     load_side(f, json_object_get(dev, "out"),
-			       b->devices[d].out, f->devices[d].n_out);
+			       b->devices[d].out, f->devices[d].n_out) &&
+		     load_far(f, json_object_get(dev, "far"),
+			      b->devices[d].far, f->devices[d].n_out);
 	}
 	return ok;
 }
@@ -409,9 +535,10 @@ int bringup_load(struct bringup *b, const char *data, size_t len,
 		return err_set(err, WEFT_EINVAL, "line %d: %s", where.line,
 			       where.text);
 	}
-	if (json_unpack(root, "{s:s,s:s,s:[i,i,i],s:o}", "weft", &what,
-			"fabric", &hash, "lit", &b->lit_device, &b->lit.in,
-			&b->lit.out, "devices", &devices) != 0 ||
+	if (json_unpack(root, "{s:s,s:s,s:[i,i,i],s:[i,i,i],s:o}", "weft",
+			&what, "fabric", &hash, "lit", &b->lit_device,
+			&b->lit.in, &b->lit.out, "next", &b->next_device,
+			&b->next.in, &b->next.out, "devices", &devices) != 0 ||
 	    strcmp(what, "bringup") != 0) {
 		rc = err_set(err, WEFT_EINVAL, "no state of a bring-up");
 	} else if (strcmp(hash, b->fabric->hash) != 0) {

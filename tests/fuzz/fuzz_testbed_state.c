@@ -8,15 +8,18 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const char rest[] =
-	"switches:\n  - { name: s, size: 2x2, driver: linux-tc, "
+	"switches:\n  - { name: \"s[0-1]\", size: 2x2, driver: linux-tc, "
 	"options: { fabric: t } }\n"
-	"fibres:\n  - { from: \"h[0-1].p0\", to: \"s.[1-2]\" }\n";
+	"fibres:\n  - { from: \"h0.p0\", to: \"s0.1\" }\n"
+	"  - { from: \"h1.p0\", to: \"s1.1\" }\n"
+	"  - { from: \"s0.2\", to: \"s1.2\" }\n";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct bringup *b = NULL;
 	struct bringup_finding *v = NULL;
-	struct buf out = { 0 };
+	struct bringup_trunk *trunks = NULL;
+	struct buf out = { 0 }, yaml = { 0 };
 	int n;
 
 	if (bringup_new(two_hosts(rest), &b, NULL)) {
@@ -25,11 +28,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (bringup_load(b, (const char *)data, len, NULL) == 0) {
 		if (bringup_save(b, &out, NULL) ||
 		    bringup_load(b, out.data, out.len, NULL) ||
-		    bringup_findings(b, &v, &n, NULL)) {
+		    bringup_findings(b, &v, &n, NULL) ||
+		    bringup_trunks(b, &trunks, &n, NULL)) {
 			abort();
 		}
+		bringup_yaml(b, &yaml, NULL);	/* may be no fabric */
+		free(trunks);
 		free(v);
 	}
+	buf_fini(&yaml);
 	buf_fini(&out);
 	bringup_free(b);
 	return 0;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # A testbed of twelve hosts whose wiring is not as written: two fibres
-# exchanged, one broken, one pair reversed. Bring-up finds and names them, goes
-# on after it was killed, and writes the file as it should read.
+# exchanged, one broken, one pair reversed, and between its switches two
+# exchanged and one broken. Bring-up finds and names them, goes on after it was
+# killed, and writes the file as it should read.
 source "$(dirname "$0")/../lib.sh"
 BIN=$BUILD/asan
 PATH=$BIN:$PATH
@@ -26,14 +27,16 @@ switches:
 fibres:        # two ports of each host to each switch
   - { from: "h[00-11].p[0-1]", to: "ocs0.[1-24]", loss: 0.2dB }
   - { from: "h[00-11].p[2-3]", to: "ocs1.[1-24]" }
-  - { from: "ocs0.out25", to: "ocs1.in25" }
+  - { from: "ocs0.out[25-26]", to: "ocs1.in[25-26]" }
+  - { from: "ocs1.out25", to: "ocs0.in25" }
 # not of the fibres
 jobs:
   - { name: j, nodes: "h[00-11]", collective: allreduce, size: 1MiB, topology: "C(12,{1})", alpha: 10us }
 END
 FAULTS=(--swap h01.p0.tx,h05.p1.tx --dead h07.p2.rx --reverse h09.p3)
 
-weft testbed up "$T/lab.yaml" "${FAULTS[@]}" >"$T/out" 2>"$T/err"
+sed -e 's/ocs1.in\[25-26\]/ocs1.in[26,25]/' -e '/ocs1.out25/d' "$T/lab.yaml" >"$T/wrong.yaml"
+weft testbed up "$T/wrong.yaml" "${FAULTS[@]}" >"$T/out" 2>"$T/err"
 status=$?
 if [[ $status == 77 ]] || grep -q 'network namespace: ' "$T/err"; then
 	echo "ok 1 - bringup # SKIP $(head -n 1 "$T/err")"
@@ -64,7 +67,11 @@ find_one "the exchanged fibres are named" \
 find_one "the broken fibre is named" \
 	'.kind == "missing" and .fibre == "h07.p2.rx" and .written == "ocs1.out15"'
 find_one "the reversed pair is named" '.kind == "reversed" and .fibre == "h09.p3"'
-[[ $(jq .differences "$T/out") == 3 ]]
+find_one "so are exchanged fibres between switches" \
+	'.kind == "swapped" and .fibre == "ocs0.out25" and .with == "ocs0.out26" and .written == "ocs1.in25" and .found == "ocs1.in26"'
+find_one "and a broken one" \
+	'.kind == "missing" and .fibre == "ocs1.out25" and .written == "ocs0.in25"'
+[[ $(jq .differences "$T/out") == 5 ]]
 tap "and nothing else is"
 expect 0 "no circuit is left" weft testbed probe "$T/lab.yaml"
 cp "$T/lab.found.yaml" "$T/found.yaml"
@@ -74,8 +81,8 @@ expect 0 "the corrected file is a fabric" weft check "$T/found.yaml"
 tap "with the exchanged fibres where they are"
 ! grep -qE 'h07.p2.rx|h09.p3' "$T/found.yaml"
 tap "without those that do not work"
-grep -q 'ocs0.out25.*ocs1.in25' "$T/found.yaml" &&
-	grep -q '^# not of the fibres' "$T/found.yaml"
+grep -q 'ocs0.out25.*ocs1.in26' "$T/found.yaml" &&
+	! grep -q 'ocs1.out25' "$T/found.yaml" && grep -q '^# not of the fibres' "$T/found.yaml"
 tap "and the rest as it was"
 daemon || exit 1
 expect 0 "it applies" weft apply -f "$T/found.yaml"

@@ -217,6 +217,71 @@ static void channels_and_gain_stay(void **state)
 	buf_fini(&out);
 }
 
+static struct bringup_trunk *trunks_that_differ(const struct bringup *b,
+						int want)
+{
+	struct bringup_trunk *v;
+	int n;
+
+	assert_int_equal(bringup_trunks(b, &v, &n, NULL), 0);
+	assert_int_equal(n, want);
+	return v;
+}
+
+static void fibres_between_switches_are_told_apart(void **state)
+{
+	static const char two[] =
+		"weft: 1\nfabric: f\n"
+		"hosts:\n  - { name: \"h[0-1]\", ports: p0, rate: 1Gbps }\n"
+		"switches:\n  - { name: \"s[0-1]\", size: 6x6, driver: linux-tc, "
+		"options: { fabric: f } }\n"
+		"fibres:\n"
+		"  - { from: \"h[0-1].p0\", to: \"s0.1,s1.1\" }\n"
+		"  - { from: \"s0.out[2-4]\", to: \"s1.in[2-4]\" }\n"
+		"jobs: []\n";
+	struct model_fabric *f = parse(two), *again;
+	struct bringup_trunk *v;
+	struct buf out = { 0 };
+	struct bringup_far *far;
+	struct bringup *b;
+
+	(void)state;
+	assert_int_equal(bringup_new(f, &b, NULL), 0);
+	far = b->devices[0].far;
+	v = trunks_that_differ(b, 3);
+	assert_int_equal(v[0].kind, BRINGUP_UNLIT);
+	free(v);
+	for (int i = 1; i < 4; i++) {
+		far[i] = (struct bringup_far){ 1, i, 10, 10 };
+	}
+	free(trunks_that_differ(b, 0));
+	far[1].port = 2;
+	far[2].port = 1;
+	far[3].received = 9;
+	v = trunks_that_differ(b, 2);
+	assert_int_equal(v[0].kind, BRINGUP_SWAPPED);
+	assert_int_equal(v[0].trunk, 0);
+	assert_int_equal(v[0].other, 1);
+	assert_int_equal(v[0].port, 2);
+	assert_int_equal(v[1].kind, BRINGUP_LOSSY);
+	free(v);
+	far[1].device = BRINGUP_NONE;
+	v = trunks_that_differ(b, 3);
+	assert_int_equal(v[0].kind, BRINGUP_MISSING);
+	assert_int_equal(v[1].kind, BRINGUP_MOVED);
+	assert_int_equal(v[1].other, 0);
+	free(v);
+	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
+	again = parse(out.data);
+	assert_int_equal(again->n_trunks, 2);
+	assert_int_equal(again->trunks[0].from_port, 2);
+	assert_int_equal(again->trunks[0].to_port, 1);
+	model_free(again);
+	buf_fini(&out);
+	bringup_free(b);
+	model_free(f);
+}
+
 static void the_state_is_kept_for_one_text(void **state)
 {
 	struct model_fabric *f = parse(text), *g = parse(text);
@@ -269,6 +334,7 @@ int main(void)
 		cmocka_unit_test(a_reversed_pair_is_one_finding),
 		cmocka_unit_test(the_corrected_file_says_what_was_found),
 		cmocka_unit_test(channels_and_gain_stay),
+		cmocka_unit_test(fibres_between_switches_are_told_apart),
 		cmocka_unit_test(the_state_is_kept_for_one_text),
 		cmocka_unit_test(light_is_traced_through_circuits_and_fibres),
 	};
