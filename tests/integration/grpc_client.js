@@ -121,6 +121,11 @@ const TESTS = {
 		assert.strictEqual(last(await ask(fabric, "Apply", { config })).verdict,
 			"VERDICT_COMMITTED");
 		assert.strictEqual(await codeOf(ask(fabric, "Cancel", {})), code.NOT_FOUND);
+		// What they do is shown elsewhere; here, that they are called.
+		assert.strictEqual(await codeOf(ask(fabric, "SetPort", { device: "nobody",
+			port: 1 })), code.NOT_FOUND);
+		assert.strictEqual(await codeOf(ask(fabric, "Recover", { device: "nobody",
+			what: "RECOVERY_CLEAR" })), code.NOT_FOUND);
 	},
 
 	async questions() {
