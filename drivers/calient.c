@@ -221,27 +221,6 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	return tl1_found_circuit(s, &c, err);
 }
 
-static int note_power(struct tl1_switch *s, const char *line, const char *name,
-		      bool is_out, int index, struct err *err)
-{
-	struct drv_port *port;
-	char value[16];
-	int32_t mdbm;
-
-	/* NONE: the monitor sees no light. */
-	if (!tl1_value(line, name, value, sizeof(value)) ||
-	    !tl1_milli(value, &mdbm)) {
-		return 0;
-	}
-	port = handle_port(&s->h, is_out, index, err);
-	if (!port) {
-		return err->code;
-	}
-	port->has_power = true;
-	port->power_mdbm = mdbm;
-	return 0;
-}
-
 /* `1.1.1:ALIAS=NONE,INPWR=-3.210,OUTPWR=NONE,CONNNAME1=...`. */
 static int read_power(struct tl1_switch *s, char *line, struct err *err)
 {
@@ -251,8 +230,8 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	if (!take_port((struct calient *)s, &p, &index) || *p != ':') {
 		return tl1_unexpected(line, "PORT:...,INPWR=,OUTPWR=", err);
 	}
-	rc = note_power(s, line, "INPWR", false, index, err);
-	return rc ? rc : note_power(s, line, "OUTPWR", true, index, err);
+	rc = tl1_note_power(s, line, "INPWR", false, index, err);
+	return rc ? rc : tl1_note_power(s, line, "OUTPWR", true, index, err);
 }
 
 static const struct tl1_read reads[] = {

@@ -118,27 +118,6 @@ static int read_system(struct tl1_switch *s, char *line, struct err *err)
 	return tl1_check_size(s, n_in, n_out, err);
 }
 
-static int note_power(struct tl1_switch *s, const char *line, const char *name,
-		      bool is_out, int index, struct err *err)
-{
-	struct drv_port *port;
-	char value[16];
-	int32_t mdbm;
-
-	if (s->h.op != HANDLE_SNAPSHOT ||
-	    !tl1_value(line, name, value, sizeof(value)) ||
-	    !tl1_milli(value, &mdbm)) {
-		return 0;
-	}
-	port = handle_port(&s->h, is_out, index, err);
-	if (!port) {
-		return WEFT_ENOMEM;
-	}
-	port->has_power = true;
-	port->power_mdbm = mdbm;
-	return 0;
-}
-
 static void read_lock(const struct tl1_switch *s, const char *line,
 		      struct tl1_circuit *c)
 {
@@ -191,9 +170,9 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	c.xc = (struct light_xc){ in, out };
 	read_lock(s, line, &c);
 	read_state(line, &c);
-	rc = note_power(s, line, "INPWR", false, in, err);
+	rc = tl1_note_power(s, line, "INPWR", false, in, err);
 	if (rc == 0) {
-		rc = note_power(s, line, "OUTPWR", true, out, err);
+		rc = tl1_note_power(s, line, "OUTPWR", true, out, err);
 	}
 	return rc ? rc : tl1_found_circuit(s, &c, err);
 }
@@ -215,7 +194,7 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	if (!any_port(s, line, &is_out, &index)) {
 		return tl1_unexpected(line, "PORTID", err);
 	}
-	return note_power(s, line, "PORTPOWER", is_out, index, err);
+	return tl1_note_power(s, line, "PORTPOWER", is_out, index, err);
 }
 
 static int read_port(struct tl1_switch *s, char *line, struct err *err)

@@ -174,9 +174,13 @@ void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 	struct buf b = { 0 };
 
 	mrr_encode(&b, &f);
-	if (b.failed || line_ask(m->h.line, b.data, b.len, f.seq)) {
+	/* Every operation begins by reading registers. */
+	if (b.failed || (m->h.asked || op != MRR_READ ? line_ask :
+						line_ask_harmless)
+				(m->h.line, b.data, b.len, f.seq)) {
 		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
 	}
+	m->h.asked = true;
 	buf_fini(&b);
 }
 

@@ -773,11 +773,25 @@ static int polatis_init(struct handle *h, const struct drv_config *cfg,
 				     cfg->any_to_any, err);
 }
 
+/* A model without monitors is silent when it is asked for powers. */
+static void on_failed(int rc, const struct err *err, bool sent, void *arg)
+{
+	struct polatis *p = arg;
+	struct err own = *err;
+
+	if (rc == WEFT_ETIMEOUT && p->next == on_powers) {
+		err_set(&own, rc, "%.300s when asked for powers: has the "
+			"switch monitors, as option power says?", err->msg);
+	}
+	handle_lost(&p->h, rc, &own, sent);
+}
+
 static const struct line_conf line = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = SCPI_MAX_LINE,
 	.frame = line_frame_text,
 	.answer = on_answer,
+	.failed = on_failed,
 	.trace = on_trace,
 };
 

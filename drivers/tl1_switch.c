@@ -61,6 +61,27 @@ int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 	return vec_push(&s->circuits, *c) ? err_nomem(err) : 0;
 }
 
+int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
+		   bool is_out, int index, struct err *err)
+{
+	struct drv_port *port;
+	char value[16];
+	int32_t mdbm;
+
+	if (s->h.op != HANDLE_SNAPSHOT ||
+	    !tl1_value(line, name, value, sizeof(value)) ||
+	    !tl1_milli(value, &mdbm)) {
+		return 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return err->code;
+	}
+	port->has_power = true;
+	port->power_mdbm = mdbm;
+	return 0;
+}
+
 /* ---- reading ------------------------------------------------------------- */
 
 static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)

@@ -201,6 +201,11 @@ void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
  * are in use already. */
 int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 		      struct err *err);
+/* Notes the power of a port, in a snapshot, if NAME=VALUE of the line is a
+ * number (a monitor without light says another word). WEFT_ENOMEM,
+ * WEFT_EVERIFY as handle_port(). */
+int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
+		   bool is_out, int index, struct err *err);
 /* Adds words to the snapshot's identity. */
 void tl1_identify(struct tl1_switch *s, const char *words);
 /* Copies an option's text into out (size bytes) if it may stand in commands.

@@ -392,16 +392,12 @@ static const struct tl1_vendor vendor = { .prompt = "agent> ",
 					  .page = PAGE_LINES,
 					  .verbs = verbs };
 
-static int open_device(struct emu *e, struct err *err)
-{
-	return tl1_emu_open(e, &vendor, err);
-}
-
 const struct emu_dialect emu_calient_tl1 = {
 	.name = "calient-tl1",
 	.kind = DRV_SPACE,
 	.max_input = TL1_MAX_COMMAND,
-	.open = open_device,
+	.table = &vendor,
+	.open = tl1_emu_open,
 	.close = tl1_emu_close,
 	.input = tl1_emu_input,
 	.refresh = tl1_emu_refresh,

@@ -30,6 +30,7 @@ struct emu_dialect {
 	size_t max_input;	/* longest command */
 	bool completes;		/* the fault `complete` is its own business */
 
+	const void *table;	/* what is the dialect's own, or NULL */
 	/* Makes e->device from e->mem. WEFT_ENOMEM. */
 	int (*open)(struct emu *e, struct err *err);
 	void (*close)(struct emu *e);

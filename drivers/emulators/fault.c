@@ -76,6 +76,8 @@ static const struct {
 			 "only the first N pairs of a list are done" },
 	[FAULT_CHAIN_STOP] = { "chain-stop", COUNT, true,
 			       "a chain ends after its first command" },
+	[FAULT_NO_MONITORS] = { "no-monitors", NONE, false,
+				"a model that measures no power" },
 	[FAULT_OTHERS_ERROR] = { "others-error", COUNT, true,
 				 "another session's error comes before a set" },
 	[FAULT_STOLEN_ERROR] = { "stolen-error", COUNT, true,

@@ -199,16 +199,12 @@ static void put_port(const struct emu *e, int flat, char *text, size_t size)
 static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
 					  .port = put_port };
 
-static int open_device(struct emu *e, struct err *err)
-{
-	return tl1_emu_open(e, &vendor, err);
-}
-
 const struct emu_dialect emu_polatis_tl1 = {
 	.name = "polatis-tl1",
 	.kind = DRV_SPACE,
 	.max_input = TL1_MAX_COMMAND,
-	.open = open_device,
+	.table = &vendor,
+	.open = tl1_emu_open,
 	.close = tl1_emu_close,
 	.input = tl1_emu_input,
 	.refresh = tl1_emu_refresh,

@@ -361,6 +361,10 @@ static void powers(struct scpi_device *d, char *args, struct buf *out)
 {
 	port_list ports = { 0 };
 
+	if (faults_hold(&d->e->faults, FAULT_NO_MONITORS, NULL)) {
+		push_error(d, undefined);
+		return;
+	}
 	if (only_ports(d, args, &ports) && ports.n <= POWERS_A_QUERY) {
 		for (size_t i = 0; i < ports.n; i++) {
 			buf_printf(out, "%s%.2f", i ? "," : "(",

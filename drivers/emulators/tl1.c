@@ -318,9 +318,9 @@ void tl1_device_free(struct tl1_device *d)
 	}
 }
 
-int tl1_emu_open(struct emu *e, const struct tl1_vendor *v, struct err *err)
+int tl1_emu_open(struct emu *e, struct err *err)
 {
-	e->device = tl1_device_new(e, v, err);
+	e->device = tl1_device_new(e, e->dialect->table, err);
 	return e->device ? 0 : WEFT_ENOMEM;
 }
 

@@ -74,7 +74,8 @@ bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
 		  struct light_xc xc);
 
 /* What the three vendors' dialects have as functions. */
-int tl1_emu_open(struct emu *e, const struct tl1_vendor *v, struct err *err);
+/* The dialect's table is its tl1_vendor. */
+int tl1_emu_open(struct emu *e, struct err *err);
 void tl1_emu_close(struct emu *e);
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
 void tl1_emu_refresh(struct emu *e, enum emu_news news);

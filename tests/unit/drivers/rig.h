@@ -435,6 +435,16 @@ static inline int rig_recover(struct rig *r, enum drv_recovery what)
 	return rc ? rc : r->rc;
 }
 
+static inline void rig_be_idle(struct rig *r, int ms)
+{
+	uint64_t until = uv_hrtime() + (uint64_t)ms * UINT64_C(1000000);
+
+	while (uv_hrtime() < until) {
+		uv_run(&r->loop, UV_RUN_NOWAIT);
+		usleep(5000);
+	}
+}
+
 /* Lets the loop run until an event of this kind has come. */
 static inline const struct rig_event *rig_wait_event(struct rig *r,
 						     enum drv_event_kind kind)

@@ -136,6 +136,25 @@ static void old_program_stays(const char *fault, enum drv_class_of_error c,
 	tear_down(r);
 }
 
+/* checklist 20: a session that died of idleness costs a new one, and no
+ * load. */
+static void an_idle_session_costs_no_load(void **state)
+{
+	struct rig *r = set_up(NULL);
+
+	(void)state;
+	rig_close(r);
+	r->cfg.timeout_ms = 300;
+	rig_open(r);
+	assert_int_equal(rig_snapshot(r), 0);
+	rig_control(r, "fault idle-dead=400", NULL, 0);
+	rig_be_idle(r, 550);
+	assert_int_equal(rig_program(r, &program), 0);
+	rig_expect(r, 0, DRV_DONE);
+	assert_int_equal(rig_stat(r, "sessions"), 2);
+	tear_down(r);
+}
+
 static void a_corrupt_shadow_is_not_committed(void **state)
 {
 	(void)state;
@@ -545,6 +564,7 @@ int main(void)
 		cmocka_unit_test(frames_survive_the_wire),
 		cmocka_unit_test(tunes_survive_the_wire),
 		cmocka_unit_test(done_means_read_back),
+		cmocka_unit_test(an_idle_session_costs_no_load),
 		cmocka_unit_test(a_corrupt_shadow_is_not_committed),
 		cmocka_unit_test(a_nack_leaves_the_program),
 		cmocka_unit_test(an_ignored_commit_is_noticed),

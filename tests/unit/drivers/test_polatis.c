@@ -410,6 +410,20 @@ static void loss_is_reckoned_from_both_monitors(void **state)
 	tear_down(r);
 }
 
+static void a_model_without_monitors_is_said_to_be_one(void **state)
+{
+	struct rig *r = set_up_monitored("both");
+
+	(void)state;
+	rig_close(r);
+	r->cfg.timeout_ms = 100;
+	rig_open(r);
+	rig_control(r, "fault no-monitors", NULL, 0);
+	assert_int_equal(rig_snapshot(r), WEFT_ETIMEOUT);
+	assert_non_null(strstr(r->err.msg, "has the switch monitors"));
+	tear_down(r);
+}
+
 static void reads_power_where_there_are_monitors(void **state)
 {
 	static const struct drv_item items[] = { ADD(0, 0) };
@@ -483,6 +497,7 @@ int main(void)
 		cmocka_unit_test(a_repeated_answer_never_deceives),
 		cmocka_unit_test(nothing_is_sent_to_another_size),
 		cmocka_unit_test(reads_power_where_there_are_monitors),
+		cmocka_unit_test(a_model_without_monitors_is_said_to_be_one),
 		cmocka_unit_test(loss_is_reckoned_from_both_monitors),
 		cmocka_unit_test(a_map_lost_later_shows_in_the_map),
 		cmocka_unit_test(restarts_with_the_map_of_old),
