@@ -80,6 +80,7 @@ struct plan_times {
 enum plan_times_of { PLAN_TIMES_CONFIGURED, PLAN_TIMES_LEARNED,
 		     PLAN_TIMES_SOME_LEARNED };
 
+/* "configured", "learned" or "some learned". */
 const char *plan_times_name(enum plan_times_of of);
 
 /* What a plan starts from. Arrays are indexed like fabric->devices. */
