@@ -275,17 +275,34 @@ class NamespaceRing(Device):
     def __init__(self, fabric):
         self.netns = f"weft.{fabric}.{self.name}"
         self.options = f"fabric: {fabric}"
+        self.count = 0
 
     def within(self, words, text=""):
         return subprocess.run(["nsenter", "--net=/run/netns/" + self.netns,
                                *words], input=text, capture_output=True,
                               text=True).stdout
 
-    def pairs(self):
-        names = re.findall(r"^\d+: ([^@:]+)", self.within(
+    def struck(self):
+        return self.count
+
+    def faults(self, rng, hard):
+        return ["rules"] if hard and rng.random() < 0.5 else []
+
+    def arm(self, spec):
+        """Somebody flushes the rules of a netdev that has some."""
+        for dev in self.netdevs():
+            if self.within(["tc", "filter", "show", "dev", dev, "ingress"]):
+                self.within(["tc", "filter", "del", "dev", dev, "ingress"])
+                self.count += 1
+                return
+
+    def netdevs(self):
+        return re.findall(r"^\d+: ([^@:]+)", self.within(
             ["ip", "-o", "link"]), re.M)
+
+    def pairs(self):
         rules = self.within(["tc", "-b", "-"], "".join(
-            f"filter show dev {n} ingress\n" for n in names))
+            f"filter show dev {n} ingress\n" for n in self.netdevs()))
         try:
             with open(f"/run/weft-testbed/{self.netns}.ring", "rb") as f:
                 kept = hashlib.sha256(f.read()).hexdigest()
@@ -493,9 +510,9 @@ class Soak:
                 [f"{d.name} {spec}" for d, spec in picked])
 
     def disturb(self, how, client, delay):
-        if how in ("kill", "term", "interrupt"):
+        if how in ("kill", "kill twice", "term", "interrupt"):
             time.sleep(delay)
-        if how == "kill":
+        if how.startswith("kill"):
             self.stop_weftd(signal.SIGKILL)
         elif how == "term":
             self.stop_weftd(signal.SIGTERM)
@@ -645,8 +662,9 @@ class Soak:
         begin = time.monotonic()
         self.rounds += 1
         how = "" if self.forge else self.rng.choice(
-            ["", "", "kill", "kill", "term", "interrupt", "confirm",
-             "expire"])
+            ["", "", "kill", "kill", "kill twice", "term", "interrupt",
+             "confirm", "expire"])
+        again = self.rng.random() * 0.3
         wish = self.wish()
         if self.forge:
             wish[self.devices[0].name] = "Ring(4)"
@@ -663,6 +681,11 @@ class Soak:
         for d in self.devices:
             d.clear()
         if not self.weftd:
+            self.start_weftd()
+        if how == "kill twice":
+            # While it reads, and settles what the first end left open.
+            time.sleep(again)
+            self.stop_weftd(signal.SIGKILL)
             self.start_weftd()
         if how == "expire" and code == 0:
             # The way back has a plan of its own.
@@ -725,7 +748,8 @@ class Soak:
                 self.rounds < self.args.rounds:
             self.round()
         faults = sum(d.struck() for d in self.devices)
-        kills = self.how["kill"] + self.how["term"]
+        kills = (self.how["kill"] + 2 * self.how["kill twice"] +
+                 self.how["term"])
         rounds = self.rounds
         proven = self.prove_counters()
         self.stop_weftd(signal.SIGTERM)
