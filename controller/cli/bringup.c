@@ -325,6 +325,25 @@ static int out_power(struct out *o, const struct power *p, struct err *err)
 	return rc;
 }
 
+/* Rings are not walked. */
+static void out_rings(struct out *o, const struct model_fabric *f)
+{
+	bool any = false;
+
+	for (int d = 0; d < f->n_devices; d++) {
+		if (f->devices[d].kind == MODEL_RING && !any) {
+			out_array(o, "unseen");
+			any = true;
+		}
+		if (f->devices[d].kind == MODEL_RING) {
+			out_str(o, NULL, f->devices[d].name);
+		}
+	}
+	if (any) {
+		out_end(o);
+	}
+}
+
 /* What differs, of either walk. */
 struct found {
 	struct bringup_finding *v;
@@ -373,7 +392,11 @@ static int print_findings(struct cli *c, const struct walker *w,
 			out_power_finding(o, &d->power[i]);
 		}
 		out_end(o);
-		rc = w->power ? out_power(o, w->power, err) : 0;
+		if (w->power) {
+			rc = out_power(o, w->power, err);
+		} else {
+			out_rings(o, f);
+		}
 		out_str(o, "corrected", n ? corrected : NULL);
 	}
 	return rc ? rc : cli_print(o, err);

@@ -17,8 +17,9 @@ static int check_fabric(const struct model_fabric *f, struct err *err)
 
 		if (m->kind == MODEL_RING || m->any_to_any) {
 			return err_set(err, WEFT_EUNSUPPORTED, "%s: bring-up "
-				       "with power is of switches with two "
-				       "sides", m->name);
+				       "with power does not support %s",
+				       m->name, m->kind == MODEL_RING ?
+				       "rings" : "any-to-any switches");
 		}
 	}
 	for (int i = 0; i < f->n_trunks; i++) {

@@ -60,6 +60,9 @@ fi
 expect 0 "up again: nothing to do" weft testbed up "$T/two.yaml" --format json
 [[ $(jq -c '[.built, .resonators]' "$T/out") == '[false,128]' ]]
 tap "it says so"
+expect 0 "bring-up walks the switch" weft bringup "$T/two.yaml" --format json
+[[ $(jq -c '[.differences, .unseen]' "$T/out") == '[0,["ring0"]]' ]]
+tap "and says that it does not walk the ring"
 expect 0 "dark: nothing arrives" weft testbed probe "$T/two.yaml" --format json
 [[ $(jq '.heard | length' "$T/out") == 0 ]]
 tap "anywhere"
