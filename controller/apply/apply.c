@@ -377,6 +377,17 @@ void apply_ask_hosts(struct apply *a, const struct apply_hosts *hosts)
 	a->hosts = *hosts;
 }
 
+void apply_on_foreign(struct apply *a, apply_foreign_cb fn, void *arg)
+{
+	a->foreign = fn;
+	a->foreign_arg = arg;
+}
+
+void apply_reading_for(struct apply *a, enum store_foreign_how how)
+{
+	a->how = how;
+}
+
 void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg)
 {
 	a->before_command = fn;

@@ -200,6 +200,14 @@ typedef void (*apply_news_cb)(const char *device, const struct drv_event *ev,
 			      void *arg);
 void apply_on_news(struct apply *a, apply_news_cb fn, void *arg);
 
+/* Changes that weft did not make, of one device: those just noticed (outcome
+ * open) and those that are over. From the loop; fn must not call this room. */
+typedef void (*apply_foreign_cb)(const struct store_foreign *v, int n,
+				 void *arg);
+void apply_on_foreign(struct apply *a, apply_foreign_cb fn, void *arg);
+/* What the next readings are for: goes to the records of what they find. */
+void apply_reading_for(struct apply *a, enum store_foreign_how how);
+
 /* One per device of the fabric, in its order. Valid until the loop runs or
  * the fabric changes. */
 const struct apply_device *apply_devices(const struct apply *a, int *n);
@@ -270,6 +278,7 @@ struct apply_request {
 	int64_t confirm_within_ns;	/* 0: needs no confirmation */
 	bool must;		/* nobody is there to help: traffic that does
 				 * not stop is told, and stops nothing */
+	bool restores;			/* brings back what others changed */
 };
 
 /* Runs a plan made from apply_plan_base. The plan and its fabric are taken

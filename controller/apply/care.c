@@ -20,6 +20,14 @@ struct care {
 	struct drv_outcome outcome;
 };
 
+bool care_explains(const struct device *d, struct light_xc xc)
+{
+	const struct care *c = d->a->care;
+
+	return c && c->d == d && !c->what.recovery &&
+	       c->what.port.index == (c->what.port.is_out ? xc.out : xc.in);
+}
+
 static void finish(struct care *c)
 {
 	struct apply *a = c->a;

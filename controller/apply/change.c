@@ -335,6 +335,13 @@ static void refresh_devices(struct change *c)
 		if (device_load_intent(c->a->set->v[i], &err)) {
 			log_error("apply", "%s", err.msg);
 		}
+		if (c->res.verdict == APPLY_COMMITTED) {
+			foreign_committed(c->a->set->v[i], c->res.change,
+					  c->restores);
+		}
+	}
+	if (c->res.verdict == APPLY_COMMITTED) {
+		foreign_retire(c->a, c->res.change);
 	}
 }
 
@@ -513,6 +520,7 @@ int apply_start(struct apply *a, struct plan *plan,
 		return rc;
 	}
 	snprintf(c->peer, sizeof(c->peer), "%s", req->peer ? req->peer : "");
+	c->restores = req->restores;
 	c->before = a->set;
 	a->set = c->set;
 	a->change = c;

@@ -71,7 +71,10 @@ static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 		if (a->change) {
 			change_progress(a->change, d, ev);
 		}
-	} else if (a->news && !a->closing) {
+		return;
+	}
+	foreign_said(d, ev);
+	if (a->news && !a->closing) {
 		a->news(d->name, ev, a->news_arg);
 	}
 }
@@ -100,7 +103,7 @@ static int load_reading(struct device *d, struct err *err)
 	if (rc) {
 		return rc == WEFT_ENOTFOUND ? 0 : rc;
 	}
-	d->now.ever_read = true;
+	d->now.ever_read = d->from_store = true;
 	d->now.read_at_ns = o.read_at_ns;
 	snprintf(s->identity, sizeof(s->identity), "%s", o.identity);
 	snprintf(s->epoch, sizeof(s->epoch), "%s", o.epoch);
@@ -126,6 +129,7 @@ static void destroy(struct device *d)
 {
 	drv_snapshot_fini(&d->now.snap);
 	store_light_fini(&d->intent);
+	vec_fini(&d->foreign);
 	free(d->losses);
 	free(d->name);
 	free(d->driver);
@@ -288,7 +292,7 @@ static void warn_dead(struct device *d, const struct drv_snapshot *s)
 		 more);
 }
 
-static bool intended(const struct device *d, struct light_xc xc)
+bool device_intends(const struct device *d, struct light_xc xc)
 {
 	return d->intent.n_xcs && bsearch(&xc, d->intent.xcs, d->intent.n_xcs,
 					  sizeof(xc), light_xc_cmp);
@@ -303,7 +307,7 @@ static void warn_blocked(struct device *d, const struct drv_snapshot *s)
 	for (int i = 0; i < s->n_xcs; i++) {
 		const struct drv_xc *x = &s->xcs[i];
 
-		if (x->state == DRV_BLOCKED && intended(d, x->xc) && !n++) {
+		if (x->state == DRV_BLOCKED && device_intends(d, x->xc) && !n++) {
 			xc_text(x->xc, what, sizeof(what));
 		}
 	}
@@ -342,6 +346,9 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 {
 	struct device *d = arg;
 	struct apply_device *now = &d->now;
+	struct drv_snapshot before = now->snap;
+	int64_t before_ns = now->read_at_ns;
+	bool had = now->ever_read;
 
 	(void)drv;
 	now->reachable = rc == 0;
@@ -351,7 +358,6 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 	} else {
 		now->restarted = now->ever_read && now->snap.epoch[0] &&
 				 strcmp(now->snap.epoch, snap->epoch) != 0;
-		drv_snapshot_fini(&now->snap);
 		now->snap = *snap;
 		memset(snap, 0, sizeof(*snap));
 		now->ever_read = true;
@@ -361,6 +367,9 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 		loss_learn(d);
 		now->n_lossy = loss_assess(d, now->problem,
 					   sizeof(now->problem));
+		foreign_look(d, had ? &before : NULL, before_ns);
+		d->from_store = false;
+		drv_snapshot_fini(&before);
 	}
 	device_assess(d);
 	finish_head(d, rc, 0, NULL, err);
@@ -548,7 +557,7 @@ static void assess_circuits(struct device *d, bool *lit)
 		}
 	}
 	for (int i = 0; i < s->n_xcs; i++) {
-		if (intended(d, s->xcs[i].xc)) {
+		if (device_intends(d, s->xcs[i].xc)) {
 			continue;
 		}
 		if (pending(d, STORE_ADD, s->xcs[i].xc)) {

@@ -5,6 +5,7 @@
  *   device.c   one device: its session, its queue of operations, its state
  *   loss.c     what its circuits lose
  *   timing.c   how long ports and devices take to come back
+ *   foreign.c  changes of its light that weft did not make
  *   set.c      the devices of one fabric
  *   base.c     what a plan starts from
  *   dry_run.c  what a plan would send
@@ -27,6 +28,7 @@
 
 #include "controller/apply/apply.h"
 #include "lib/base/buf.h"
+#include "lib/base/vec.h"
 
 /* Lines of a reading in a change, or of loading programs, that reach the audit
  * trail; the rest is counted. */
@@ -52,6 +54,18 @@ struct device_op {
 	struct device_op *next;
 };
 
+/* What a device said of its own accord, for a while. */
+#define SAID_KEPT 16
+
+struct said {
+	int64_t at_ns;			/* wall clock */
+	bool has_port, is_out;
+	int index;
+	char text[DRV_TEXT_MAX];
+};
+
+typedef VEC(struct store_foreign) foreign_list;
+
 struct device {
 	struct apply *a;
 	struct device *next;		/* of all devices of the engine */
@@ -71,6 +85,10 @@ struct device {
 	int n_losses;
 	struct store_loss *losses;	/* learned, by xc */
 	bool losses_unsaved;
+	bool from_store;		/* the reading is an earlier process's */
+	struct said said[SAID_KEPT];
+	unsigned int n_said;
+	foreign_list foreign;		/* that the store has not got */
 };
 
 /* Opens a handle for a fabric's device; nothing is sent. refs is 1. */
@@ -98,11 +116,28 @@ void device_care(struct device *d, struct device_op *op,
 		 void *arg);
 /* The batch that runs is to end soon. */
 void device_cancel(struct device *d);
+/* True while an operator sets a port of the circuit. care.c */
+bool care_explains(const struct device *d, struct light_xc xc);
 
 /* Takes the committed intent from the store again. */
 int device_load_intent(struct device *d, struct err *err);
 /* Compares the last reading with intent and open changes. */
 void device_assess(struct device *d);
+bool device_intends(const struct device *d, struct light_xc xc);
+
+/* ---- changes by others (foreign.c) --------------------------------------- */
+
+/* Compares a fresh reading with the one before (NULL: none), records what
+ * weft did not change, and what of earlier records is right again. */
+void foreign_look(struct device *d, const struct drv_snapshot *before,
+		  int64_t before_ns);
+/* The same of earlier records when a change was committed; restores: it was
+ * made for that. */
+void foreign_committed(struct device *d, int64_t change, bool restores);
+/* Records of devices that the change has done away with are over. */
+void foreign_retire(struct apply *a, int64_t change);
+/* Remembers words of the device, which may tell who it was. */
+void foreign_said(struct device *d, const struct drv_event *ev);
 
 /* ---- losses (loss.c) ----------------------------------------------------- */
 
@@ -257,6 +292,7 @@ struct change {
 	apply_done_cb on_done;
 	void *arg;
 	char peer[APPLY_PEER_MAX];
+	bool restores;
 	enum phase phase;
 	int n_runs;
 	struct run *runs;
@@ -378,6 +414,9 @@ struct apply {
 	struct base *base;		/* memory of the last plan base */
 	apply_news_cb news;		/* may be NULL */
 	void *news_arg;
+	apply_foreign_cb foreign;	/* may be NULL */
+	void *foreign_arg;
+	enum store_foreign_how how;	/* what the present readings are for */
 	void (*before_command)(void *arg);	/* or NULL */
 	void *before_arg;
 	struct apply_hosts hosts;		/* zero: nobody can be asked */

@@ -182,6 +182,8 @@ static int settle_done(struct recovery *r, struct err *err)
 	}
 	for (int i = 0; r->a->set && i < r->a->set->n && rc == 0; i++) {
 		rc = device_load_intent(r->a->set->v[i], err);
+		foreign_committed(r->a->set->v[i], r->v[r->at].change.id,
+				  false);
 	}
 	r->at = r->n;		/* the older ones are superseded */
 	return rc;

@@ -71,6 +71,11 @@ static const struct cli_option audit_options[] = {
 	END,
 };
 
+static const struct cli_option foreign_options[] = {
+	{ 0, "open", NULL, "only those that are still so", NULL },
+	{ 'n', "limit", "N", "the newest so many (default: 100)", NULL }, END,
+};
+
 static const struct cli_option hold_options[] = {
 	{ 'm', "comment", "TEXT", "why; status shows it", NULL }, END,
 };
@@ -471,6 +476,9 @@ const struct cli_command cli_root[] = {
 	{ "audit", NULL, "", "What was said to devices to move light, by whom, "
 	  "and what they answered", NULL, audit_options, 0, 0, false,
 	  cmd_audit },
+	{ "foreign", NULL, "[DEVICE]", "Changes of light that weft did not "
+	  "make, newest first", NULL, foreign_options, 0, 1, false,
+	  cmd_foreign },
 	{ "drain", NULL, "WHAT", "No new light on a host, a device or a port",
 	  NULL, hold_options, 1, 1, false, cmd_drain },
 	{ "undrain", NULL, "WHAT", "Allow it new light again", NULL, NULL, 1,

@@ -250,6 +250,7 @@ int cmd_diff(struct cli *c, struct err *err);
 int cmd_verify(struct cli *c, struct err *err);
 int cmd_history(struct cli *c, struct err *err);
 int cmd_audit(struct cli *c, struct err *err);
+int cmd_foreign(struct cli *c, struct err *err);
 int cmd_drain(struct cli *c, struct err *err);
 int cmd_undrain(struct cli *c, struct err *err);
 int cmd_freeze(struct cli *c, struct err *err);

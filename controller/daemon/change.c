@@ -29,6 +29,7 @@ struct change {
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
 	struct host_routes *routes;	/* for hosts of this machine, then */
+	bool restores;		/* jobs stay as they are */
 	VEC(struct rpc_call *) watchers;
 	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
 		      const struct err *err);	/* or NULL */
@@ -263,22 +264,32 @@ static void end_change(struct change *c, const struct apply_result *res,
 	jobs_tick(d->orders);
 }
 
+/* The jobs are now those of the change. */
+static void take_jobs(struct change *c)
+{
+	struct daemon *d = c->d;
+
+	d->applied = true;
+	if (c->restores) {
+		return;
+	}
+	job_rows_fini(&d->jobs);
+	d->jobs = c->rows;
+	d->dead_light = 0;
+	memset(&c->rows, 0, sizeof(c->rows));
+	daemon_hosts_route(d, c->routes);
+	c->routes = NULL;
+	jobs_settle(d->orders);
+}
+
 static void on_applied(int rc, const struct apply_result *res,
 		       const struct err *err, void *arg)
 {
 	struct change *c = arg;
-	struct daemon *d = c->d;
 
 	if (res->verdict == APPLY_COMMITTED ||
 	    res->verdict == APPLY_NOTHING_TO_DO) {
-		d->applied = true;
-		job_rows_fini(&d->jobs);
-		d->jobs = c->rows;
-		d->dead_light = 0;
-		memset(&c->rows, 0, sizeof(c->rows));
-		daemon_hosts_route(d, c->routes);
-		c->routes = NULL;
-		jobs_settle(d->orders);
+		take_jobs(c);
 	}
 	end_change(c, res, rc, err);
 }
@@ -303,6 +314,7 @@ static void on_planned(struct work *w)
 		.trace = c->trace, .peer = c->peer,
 		.confirm_within_ns = c->confirm_within_ns,
 		.must = w->must,
+		.restores = c->restores,
 	};
 	struct err err = w->err;
 	int r = w->rc;
@@ -312,12 +324,12 @@ static void on_planned(struct work *w)
 						  "anything was sent");
 	}
 	if (r || (r = check_digest(c, w->plan, &err)) ||
-	    (r = job_rows_take(&c->rows, w, &err))) {
+	    (!c->restores && (r = job_rows_take(&c->rows, w, &err)))) {
 		end_change(c, NULL, r, &err);
 		return;
 	}
 	c->started = true;
-	c->routes = host_routes_of(w->plan);
+	c->routes = c->restores ? NULL : host_routes_of(w->plan);
 	r = apply_start(c->d->apply, w->plan, w->fabric, &req, on_event,
 			on_applied, c, &err);
 	w->plan = NULL;
@@ -490,7 +502,8 @@ static int start_change(struct daemon *d, struct rpc_call *call,
 	}
 	c->w = w;
 	w->arg = c;
-	w->with_picture = true;
+	c->restores = w->restoring != NULL;
+	w->with_picture = !c->restores;
 	w->done = on_planned;
 	d->change = c;
 	tell_all_started(c);
@@ -703,6 +716,24 @@ int daemon_change_jobs(struct daemon *d, const struct own_change *own,
 	r = start_earlier(d, NULL, &wish, cfg.change, err);
 	store_config_fini(&cfg);
 	return r;
+}
+
+int daemon_change_restore(struct daemon *d, const struct own_change *own,
+			  struct err *err)
+{
+	const struct wish wish = { .request_id = "", .own = own,
+				   .comment = own->comment };
+	struct work *w;
+	int r = check_free(d, &wish, err);
+
+	r = r ? r : daemon_work_new(d, NULL, NULL, 0, &w, err);
+	if (r) {
+		restoring_free(own->restoring);
+		return r;
+	}
+	w->restoring = own->restoring;
+	w->mode = PLAN_UPDATE;
+	return start_change(d, NULL, &wish, w, "", err);
 }
 
 int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,

@@ -192,6 +192,7 @@ static void after_recovery(int rc, const char *text, void *arg)
 
 static void begin_reading(struct work *w)
 {
+	apply_reading_for(w->d->apply, STORE_BY_START);
 	apply_recover(w->d->apply, after_recovery, w);
 }
 
@@ -273,6 +274,8 @@ int daemon_listen(struct daemon *d, const struct daemon_config *cfg,
 		       handle_history),
 		METHOD("Audit", audit_request, audit_response, RPC_UNARY,
 		       handle_audit),
+		METHOD("Foreign", foreign_request, foreign_response, RPC_UNARY,
+		       handle_foreign),
 		METHOD("Drain", hold_request, hold_response, RPC_UNARY,
 		       handle_drain),
 		METHOD("Undrain", hold_request, hold_response, RPC_UNARY,
@@ -342,6 +345,7 @@ void daemon_free(struct daemon *d)
 	daemon_poll_fini(d);
 	daemon_news_fini(d);
 	daemon_prover_fini(d);
+	daemon_restore_fini(d);
 	daemon_hosts_fini(d);
 	jobs_free(d->orders);
 	reflection_free(d->reflection);
@@ -383,6 +387,7 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 		daemon_free(d);
 		return r;
 	}
+	daemon_foreign_init(d);
 	/* A configuration that can no longer be read must not keep the
 	 * operator from looking, and from applying a better one. */
 	if (daemon_settle_fabric(d, &fabric_err)) {
@@ -403,6 +408,9 @@ int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	}
 	if (r == 0) {
 		r = daemon_news_init(d, err);
+	}
+	if (r == 0) {
+		r = daemon_restore_init(d, err);
 	}
 	if (r == 0) {
 		r = daemon_turn(d, begin_reading, NULL, err);

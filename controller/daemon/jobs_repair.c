@@ -281,6 +281,7 @@ static void after_reading(int rc, const struct err *err, void *arg)
 
 static void read_now(struct work *w)
 {
+	apply_reading_for(w->d->apply, STORE_BY_PLAN);
 	apply_read(w->d->apply, after_reading, w);
 }
 

@@ -2,6 +2,7 @@
  * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels are devices, methods and outcomes, never
  * circuits or hosts, so their number stays small; nothing secret is told.
  */
+#include <stdlib.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -197,6 +198,36 @@ static void tell_work(const struct daemon *d, struct buf *b)
 	buf_printf(b, "weft_store_failures_total %" PRId64 "\n", use.failed);
 }
 
+/* By device and outcome, from the records that are kept. */
+static void tell_foreign(const struct daemon *d, const struct apply_device *a,
+			 int n, struct buf *b)
+{
+	head(b, "weft_foreign_changes", "gauge", "Changes of light that weft "
+	     "did not make, by what became of them; of those that are over the "
+	     "ones that are remembered.");
+	for (int i = 0; i < n; i++) {
+		const struct store_foreign_query q = { .device = a[i].name };
+		int count[STORE_FOREIGN_BY_ITSELF + 1] = { 0 };
+		struct store_foreign *v = NULL;
+		int n_v = 0;
+
+		if (store_foreign(d->store, &q, &v, &n_v, NULL)) {
+			continue;
+		}
+		for (int k = 0; k < n_v; k++) {
+			count[v[k].outcome]++;
+		}
+		free(v);
+		for (int k = 0; k <= STORE_FOREIGN_BY_ITSELF; k++) {
+			buf_printf(b, "weft_foreign_changes{device=\"%s\","
+				   "state=\"%s\"} %d\n", a[i].name,
+				   store_foreign_outcome_name(
+					(enum store_foreign_outcome)k),
+				   count[k]);
+		}
+	}
+}
+
 static void tell_devices(struct daemon *d, struct buf *b)
 {
 	const struct apply_device *a;
@@ -206,6 +237,7 @@ static void tell_devices(struct daemon *d, struct buf *b)
 	tell_operations(a, n, b);
 	tell_power(a, n, b);
 	tell_circuits(a, n, b);
+	tell_foreign(d, a, n, b);
 	head(b, "weft_device_up", "gauge",
 	     "Whether the device answered when it was last asked.");
 	for (int i = 0; i < n; i++) {

@@ -138,6 +138,7 @@ static void read_now(struct work *w)
 		s->wants_reading = false;
 		names[k++] = s->name;
 	}
+	apply_reading_for(w->d->apply, STORE_BY_EVENT);
 	apply_read_some(w->d->apply, names, k, after_reading, w);
 	free(names);
 }

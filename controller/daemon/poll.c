@@ -56,6 +56,7 @@ static void after_round(int rc, const struct err *err, void *arg)
 
 static void read_now(struct work *w)
 {
+	apply_reading_for(w->d->apply, STORE_BY_POLL);
 	apply_read(w->d->apply, after_round, w);
 }
 

@@ -14,6 +14,8 @@
  *   query.c     plan, verify, schedule
  *   state.c     status, diff
  *   history.c   changes, and what was said to devices
+ *   foreign.c   changes of light by others, told
+ *   restore*.c  and brought back, where the fabric says so
  *   light.c     the circuits of one device, with what they lose
  *   access.c    roles: who may call what
  *   hosts.c     hosts of this machine: links, neighbours, routes; see hosts.h
@@ -86,6 +88,7 @@ struct work {
 	size_t len;
 	enum plan_mode mode;
 	char *only;		/* as plan_base.only; owned */
+	struct restoring *restoring;	/* instead of jobs; owned, or NULL */
 	struct model_fabric *fabric;
 	struct snapshot snap;
 	struct plan *plan;
@@ -150,6 +153,7 @@ int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
 struct own_change {
 	const char *who, *comment;
 	const char *job;	/* no other job's light is touched */
+	struct restoring *restoring;	/* daemon_change_restore */
 	/* Called at its end, when the next change may begin. */
 	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
 		      const struct err *err);
@@ -160,6 +164,51 @@ struct own_change {
  * waits for its confirmation; WEFT_ENOTFOUND when nothing was ever applied. */
 int daemon_change_jobs(struct daemon *d, const struct own_change *own,
 		       struct err *err);
+
+/* Starts a change of weftd's own that brings back own->restoring (taken over,
+ * also on error) and nothing else. The same errors. */
+int daemon_change_restore(struct daemon *d, const struct own_change *own,
+			  struct err *err);
+
+/* ---- foreign.c ---- */
+
+/* Records, as messages; a zeroed v is fine for fini, also after an error. */
+struct foreign_view {
+	struct store_foreign *stored;
+	int n_stored;
+	Weft__V1__ForeignChange *rows, **list;
+	size_t n;
+};
+
+int foreign_view_init(struct foreign_view *v, struct daemon *d,
+		      const struct store_foreign_query *q, struct err *err);
+void foreign_view_fini(struct foreign_view *v);
+/* Changes by others are told from now on. */
+void daemon_foreign_init(struct daemon *d);
+void handle_foreign(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+
+/* ---- restore.c ---- */
+
+struct restoring;
+struct restore;
+
+/* What weftd does about changes by others on a device. */
+enum model_foreign daemon_foreign_policy(const struct model_fabric *f,
+					 const struct model_device *md,
+					 const struct apply_device *a);
+int daemon_restore_init(struct daemon *d, struct err *err);
+void daemon_restore_fini(struct daemon *d);
+/* Begins a change for what is due. A turn has ended. */
+void daemon_restore_look(struct daemon *d);
+void daemon_restore_due(uv_timer_t *timer);
+/* What of it may be done now goes to the base of s. WEFT_ESTALE: nothing,
+ * and why. */
+int restoring_base(struct restoring *r, struct daemon *d,
+		   const struct model_fabric *f, struct snapshot *s,
+		   struct err *err);
+/* NULL is fine. */
+void restoring_free(struct restoring *r);
 
 /* ---- jobs.c ---- */
 
@@ -557,6 +606,7 @@ struct daemon {
 	struct confirm_clock *clock;	/* for it, or NULL */
 	struct poll *poll;		/* the slow round, or NULL */
 	struct news *news;		/* what devices said */
+	struct restore *restore;	/* of what others changed */
 	struct lease *lease;		/* while leading others, or NULL */
 	struct standby *standby;	/* while another leads, or NULL */
 	struct jobs *orders;		/* jobs of orchestrators */

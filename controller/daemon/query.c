@@ -182,6 +182,7 @@ static void read_now(struct work *w)
 	struct verify_call *v = w->arg;
 
 	v->w = w;
+	apply_reading_for(w->d->apply, STORE_BY_VERIFY);
 	apply_read(w->d->apply, after_read, v);
 }
 

@@ -20,6 +20,7 @@ struct device_view {
 	struct wire_circuits missing, unexpected, pending;
 	struct wire_dead dead, lost, marked;
 	Weft__V1__Timing switching;
+	struct foreign_view foreign;
 };
 
 struct views {
@@ -40,6 +41,7 @@ static void views_fini(struct views *s)
 		wire_dead_fini(&s->v[i].dead);
 		wire_dead_fini(&s->v[i].lost);
 		wire_dead_fini(&s->v[i].marked);
+		foreign_view_fini(&s->v[i].foreign);
 	}
 	free(s->v);
 	free(s->list);
@@ -245,6 +247,13 @@ static int fill_device(struct daemon *d, const struct views *s,
 				     &v->switching);
 	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
 				    &m->marked_count, err);
+	m->restores = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
+	r = r ? r : foreign_view_init(&v->foreign, d,
+				      &(struct store_foreign_query){
+						.device = a->name,
+						.open = true }, err);
+	m->n_foreign = v->foreign.n;
+	m->foreign = v->foreign.list;
 	if (r == 0 && md->kind == MODEL_RING) {
 		r = fill_program(v, a, md->n_members, err);
 	}
@@ -400,7 +409,11 @@ static void advise(const struct daemon *d, const struct views *s,
 	for (int i = 0; i < s->n && !text[0]; i++) {
 		const Weft__V1__DeviceState *m = &s->v[i].m;
 
-		if (state != WEFT__V1__STATE__STATE_READING &&
+		if (m->n_foreign && m->foreign[0]->given_up) {
+			snprintf(text, size, "%s is changed by somebody else "
+				 "again and again and is not restored any more: "
+				 "\"weft foreign %s\" tells", m->name, m->name);
+		} else if (state != WEFT__V1__STATE__STATE_READING &&
 		    !m->reachable && m->problem[0] && !moved_by_hand(m)) {
 			snprintf(text, size, "%s does not answer: its light "
 				 "is as it was, but not verified", m->name);

@@ -98,6 +98,7 @@ static void after_reading_again(int rc, const struct err *err, void *arg)
 
 static void read_again(struct work *w)
 {
+	apply_reading_for(w->d->apply, STORE_BY_START);
 	apply_read(w->d->apply, after_reading_again, w);
 }
 
@@ -182,9 +183,13 @@ void daemon_work_free(struct work *w)
 	free(w->name);
 	free(w->text);
 	free(w->only);
+	restoring_free(w->restoring);
 	free(w);
 	/* A plan may have been large, and the daemon is small. */
 	malloc_trim(0);
+	if (had_turn) {
+		daemon_restore_look(d);
+	}
 	if (had_turn && d->turn) {
 		begin_turn(d->turn);
 	} else if (!d->turn && d->draining) {
@@ -338,6 +343,10 @@ static void copy_base(struct work *w)
 	if (w->rc == 0) {
 		w->rc = daemon_steer(w->d, w->fabric, &w->snap, &w->err);
 	}
+	if (w->rc == 0 && w->restoring) {
+		w->rc = restoring_base(w->restoring, w->d, w->fabric, &w->snap,
+				       &w->err);
+	}
 	if (w->rc) {
 		w->done(w);
 	} else {
@@ -409,6 +418,7 @@ static void take_turn(struct work *w)
 		w->done(w);
 		return;
 	}
+	apply_reading_for(w->d->apply, STORE_BY_PLAN);
 	apply_read(w->d->apply, after_read, w);
 }
 

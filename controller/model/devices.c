@@ -120,6 +120,10 @@ static void read_common(struct build *b, const struct entry *e,
 	if (e->v[DEVICE_DOMAIN].ok) {
 		dev->domain = keep_text(b, e->v[DEVICE_DOMAIN].text);
 	}
+	if (e->v[DEVICE_FOREIGN].ok) {
+		dev->foreign = (enum model_foreign)
+			       (e->v[DEVICE_FOREIGN].num + 1);
+	}
 	read_options(b, &e->v[DEVICE_OPTIONS], dev);
 	if (timeout->ok) {
 		dev->timeout_ms = timeout->num / 1000000;

@@ -116,6 +116,8 @@ static void build_changes(struct build *b, const struct value *map)
 		.stop = v[CHANGES_BELOW].num,
 		.verify = (enum model_verify)v[CHANGES_VERIFY].num,
 		.drain = (enum model_drain)v[CHANGES_DRAIN].num,
+		.foreign = (enum model_foreign)(v[CHANGES_FOREIGN].num + 1),
+		.restore_after_ns = v[CHANGES_RESTORE_AFTER].num,
 		.place = node ? node->at : (struct model_place){ 0, 0 },
 	};
 }

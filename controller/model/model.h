@@ -66,6 +66,12 @@ enum model_overlap {
 	MODEL_OVERLAP_ON, MODEL_OVERLAP_OFF,
 };
 
+/* What weftd does about light that somebody else took away. */
+enum model_foreign {
+	MODEL_FOREIGN_UNSET,	/* of a device: as the fabric's */
+	MODEL_FOREIGN_REPORT, MODEL_FOREIGN_RESTORE,
+};
+
 struct model_device {
 	char *name;
 	enum model_device_kind kind;
@@ -75,6 +81,7 @@ struct model_device {
 	struct model_option *options;	/* for the driver */
 	int n_options;
 	int64_t timeout_ms;		/* 0: the driver's default */
+	enum model_foreign foreign;
 	struct model_place place;
 
 	/* what the file marks as dead; sorted, none twice */
@@ -165,6 +172,8 @@ struct model_changes {
 				 * it is */
 	enum model_verify verify;
 	enum model_drain drain;
+	enum model_foreign foreign;
+	int64_t restore_after_ns;
 	struct model_place place;
 };
 

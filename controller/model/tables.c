@@ -51,6 +51,9 @@ static const struct key host_keys[] = {
 						  "receivers stand"),
 };
 
+/* enum model_foreign less one. */
+static const char *const foreign_policies[] = { "report", "restore", NULL };
+
 #define COMMON_KEYS(name_type, name_help)                                     \
 	[DEVICE_NAME] = { "name", name_type, .required = true,                \
 			  .help = name_help },                                \
@@ -66,7 +69,10 @@ static const struct key host_keys[] = {
 				    "are changed together" },                 \
 	[DEVICE_TIMEOUT] = { "timeout", KEY_QUANTITY, .unit = UNIT_NS,        \
 			     .min = 1000000, .max = NS_PER_HOUR,              \
-			     .help = "time it has for one answer" }
+			     .help = "time it has for one answer" },          \
+	[DEVICE_FOREIGN] = { "foreign", KEY_CHOICE,                           \
+			     .choices = foreign_policies,                     \
+			     .help = "as in changes, for these devices" }
 
 #define SPACE_TABLE(loss_def, time_def)                                       \
 	COMMON_KEYS(KEY_NAMES, "names of devices, such as ocs[0-1]"),         \
@@ -230,6 +236,15 @@ static const struct key changes_keys[] = {
 			    .def = "require",
 			    .help = "traffic on light that goes: require (it "
 				    "must stop first), try or off" },
+	[CHANGES_FOREIGN] = { "foreign", KEY_CHOICE,
+			      .choices = foreign_policies, .def = "report",
+			      .help = "light that somebody else took away: "
+				      "report or restore" },
+	[CHANGES_RESTORE_AFTER] = { "restore-after", KEY_QUANTITY,
+				    .unit = UNIT_NS, .min = 10000000,
+				    .max = NS_PER_HOUR, .def = "1s",
+				    .help = "time before light is restored; ten "
+					    "times that before the next" },
 };
 
 static const char *const directions[] = { "cw", "ccw", NULL };

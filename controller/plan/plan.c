@@ -181,7 +181,7 @@ static int plan_new(const struct model_fabric *fabric,
 		return err_nomem(err);
 	}
 	p->n_devices = fabric->n_devices;
-	p->n_jobs = fabric->n_jobs;
+	p->n_jobs = base->restore ? 0 : fabric->n_jobs;
 	for (int i = 0; i < p->n_jobs; i++) {
 		p->jobs[i].job = i;
 		p->jobs[i].moves_bound = -1;
@@ -251,9 +251,11 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	if (rc) {
 		goto out;
 	}
-	mark_kept(&ctx, p);
-	rc = plan_shares(&ctx, p, err);
-	rc = rc ? rc : plan_jobs(&ctx, p, err);
+	if (!ctx.base->restore) {
+		mark_kept(&ctx, p);
+		rc = plan_shares(&ctx, p, err);
+		rc = rc ? rc : plan_jobs(&ctx, p, err);
+	}
 	rc = rc ? rc : plan_steps(&ctx, p, err);
 	rc = rc ? rc : plan_warn_power(p, err);
 	if (rc == 0) {

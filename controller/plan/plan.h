@@ -83,6 +83,14 @@ enum plan_times_of { PLAN_TIMES_CONFIGURED, PLAN_TIMES_LEARNED,
 /* "configured", "learned" or "some learned". */
 const char *plan_times_name(enum plan_times_of of);
 
+/* What of a device's intent is to be brought back. */
+struct plan_restore {
+	int device;
+	int n_xcs;
+	const struct light_xc *xcs;	/* sorted */
+	bool program;			/* rings */
+};
+
 /* What a plan starts from. Arrays are indexed like fabric->devices. */
 struct plan_base {
 	char state_uuid[37];		/* of the store, "" when offline */
@@ -100,6 +108,11 @@ struct plan_base {
 	 * did without when that was made, not what has failed since. */
 	bool as_made;
 	struct plan_times times;
+	/* Not the fabric's jobs, but this of the intent: circuits that are not
+	 * there are made, what holds their ports is taken away as `mode` says,
+	 * and nothing else moves. The plan has no jobs. NULL: not. */
+	const struct plan_restore *restore;
+	int n_restore;
 };
 
 /* One lit arc of a job's topology on a switch; an arc over several switches

@@ -102,7 +102,59 @@ static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
 }
 
 static int push_xc(struct light_xc **list, int *n, int cap,
-		   struct light_xc xc, struct err *err);
+		   struct light_xc xc, struct err *err)
+{
+	if (!*list && !(*list = malloc(cap * sizeof(**list)))) {
+		return err_nomem(err);
+	}
+	(*list)[(*n)++] = xc;
+	return 0;
+}
+
+static const struct plan_restore *find_restore(const struct plan_ctx *ctx,
+					       int device)
+{
+	for (int i = 0; i < ctx->base->n_restore; i++) {
+		if (ctx->base->restore[i].device == device) {
+			return &ctx->base->restore[i];
+		}
+	}
+	return NULL;
+}
+
+/* All of the intent; what is dead is left but for what is to be restored. */
+static int want_intent(const struct plan_ctx *ctx, struct plan_device *d,
+		       struct err *err)
+{
+	const struct plan_light *intent = plan_intent(ctx, d->device);
+	const struct plan_light *seen = plan_observed(ctx, d->device);
+	const struct plan_restore *r = find_restore(ctx, d->device);
+	const struct plan_light back = { .n_xcs = r ? r->n_xcs : 0,
+					 .xcs = r ? r->xcs : NULL };
+	bool either = ctx->fabric->devices[d->device].any_to_any;
+	int rc = 0;
+
+	for (int i = 0; i < intent->n_xcs && rc == 0; i++) {
+		struct light_xc xc = intent->xcs[i];
+
+		rc = push_xc(&d->want, &d->n_want, intent->n_xcs, xc, err);
+		if (rc == 0 && plan_has_died(seen, either, xc) &&
+		    !plan_light_has(&back, xc)) {
+			rc = push_xc(&d->leave, &d->n_leave, intent->n_xcs, xc,
+				     err);
+		}
+	}
+	return rc;
+}
+
+static int want_intended_programs(const struct plan_ctx *ctx,
+				  struct plan_device *d, struct err *err)
+{
+	const struct light_ring *want = plan_intent(ctx, d->device)->programs;
+
+	d->has_program = want && want->n > 0;
+	return d->has_program ? light_ring_copy(&d->programs, want, err) : 0;
+}
 
 static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 			struct plan_device *d, struct err *err)
@@ -150,16 +202,6 @@ static const struct light_xc *find_victim_of(const struct model_device *dev,
 		}
 	}
 	return NULL;
-}
-
-static int push_xc(struct light_xc **list, int *n, int cap,
-		   struct light_xc xc, struct err *err)
-{
-	if (!*list && !(*list = malloc(cap * sizeof(**list)))) {
-		return err_nomem(err);
-	}
-	(*list)[(*n)++] = xc;
-	return 0;
 }
 
 /* Sorts one observed circuit that is not wanted into delete or foreign. */
@@ -283,13 +325,21 @@ static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
 	return rc ? rc : check_memory(ctx, d, err);
 }
 
+static bool restores_program(const struct plan_ctx *ctx, int device)
+{
+	const struct plan_restore *r = find_restore(ctx, device);
+
+	return r && r->program;
+}
+
 /* A ring's programs: loaded when they differ, emptied when no job wants the
  * ring any more but what there is is weft's own. */
 static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		     struct plan_device *d, struct err *err)
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
-	int rc = want_programs(ctx, p, d, err);
+	int rc = ctx->base->restore ? want_intended_programs(ctx, d, err)
+				    : want_programs(ctx, p, d, err);
 
 	if (rc == 0 && seen->programs && seen->programs->n > 0) {
 		d->had_program = true;
@@ -297,6 +347,9 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 	}
 	if (rc) {
 		return rc;
+	}
+	if (ctx->base->restore && !restores_program(ctx, d->device)) {
+		return 0;
 	}
 	if (!d->has_program) {
 		d->load_program = d->had_program &&
@@ -378,7 +431,8 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 		if (ctx->fabric->devices[d->device].kind == MODEL_RING) {
 			rc = diff_ring(ctx, p, d, err);
 		} else {
-			rc = collect_want(ctx, p, d, err);
+			rc = ctx->base->restore ? want_intent(ctx, d, err)
+						: collect_want(ctx, p, d, err);
 			rc = rc ? rc : diff_space(ctx, d, err);
 		}
 		expect_downtime(ctx, p, d);

@@ -230,6 +230,28 @@ static const char v11[] =
 	"  PRIMARY KEY (kind, name, seq)"
 	") STRICT, WITHOUT ROWID;";
 
+/* Changes of light by others. */
+static const char v12[] =
+	"CREATE TABLE foreign_change ("
+	"  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	"  device TEXT NOT NULL,"
+	"  kind TEXT NOT NULL CHECK (kind IN ('gone', 'appeared', 'dark',"
+	"    'disabled', 'program')),"
+	"  in_port INTEGER NOT NULL,"
+	"  out_port INTEGER NOT NULL,"
+	"  right_ns INTEGER NOT NULL,"
+	"  noticed_ns INTEGER NOT NULL,"
+	"  how TEXT NOT NULL,"
+	"  who TEXT NOT NULL,"
+	"  outcome TEXT NOT NULL DEFAULT 'open' CHECK (outcome IN ('open',"
+	"    'restored', 'repaired', 'accepted', 'by itself')),"
+	"  resolved_ns INTEGER NOT NULL DEFAULT 0,"
+	"  change INTEGER NOT NULL DEFAULT 0,"
+	"  given_up INTEGER NOT NULL DEFAULT 0 CHECK (given_up IN (0, 1))"
+	") STRICT;"
+	"CREATE UNIQUE INDEX foreign_open ON foreign_change (device, kind,"
+	"  in_port, out_port) WHERE resolved_ns = 0;";
+
 const char *const store_migrations[STORE_VERSION] = {
-	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11,
+	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12,
 };

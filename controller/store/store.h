@@ -25,13 +25,14 @@
 #include "drivers/light/pack.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 11		/* of the file format (user_version) */
+#define STORE_VERSION 12		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
 #define STORE_AUDIT_MAX 50000	/* lines kept */
 #define STORE_AUDIT_BYTES (64 << 20)	/* and their texts in all */
 #define STORE_HISTORY_MAX 10000	/* closed changes kept */
+#define STORE_FOREIGN_MAX 2000	/* of changes by others that are over */
 #define STORE_JOBS_MAX 1000	/* jobs kept that are over */
 
 struct store;
@@ -431,6 +432,73 @@ int store_repairs_put(struct store *s, const struct store_repair *v, int n,
 int store_repairs(struct store *s, struct store_repair **v, int *n,
 		  struct err *err);
 void store_repairs_free(struct store_repair *v, int n);
+
+/* ---- changes by others --------------------------------------------------- */
+
+/* What became of light that weft had made or left alone, without weft. */
+enum store_foreign_kind {
+	STORE_FOREIGN_GONE,	/* a circuit of intent */
+	STORE_FOREIGN_APPEARED,	/* one that is in no intent */
+	STORE_FOREIGN_DARK,	/* a circuit of intent: listed, not in effect */
+	STORE_FOREIGN_DISABLED,	/* a port; the other index is -1 */
+	STORE_FOREIGN_PROGRAM,	/* a ring's: another, or none; no circuit */
+};
+
+/* By which reading it was noticed. */
+enum store_foreign_how {
+	STORE_BY_POLL, STORE_BY_EVENT, STORE_BY_VERIFY, STORE_BY_PLAN,
+	STORE_BY_CHANGE, STORE_BY_START,
+};
+
+enum store_foreign_outcome {
+	STORE_FOREIGN_OPEN,
+	STORE_FOREIGN_RESTORED,	/* by a change that weftd made for it */
+	STORE_FOREIGN_REPAIRED,	/* by somebody's change */
+	STORE_FOREIGN_ACCEPTED,	/* a change made it the intent */
+	STORE_FOREIGN_BY_ITSELF,	/* or by whoever had done it */
+};
+
+/* "gone", "appeared", ...: the words of the file and of the API. */
+const char *store_foreign_kind_name(enum store_foreign_kind k);
+/* "poll", "before a change", ... */
+const char *store_foreign_how_name(enum store_foreign_how h);
+/* "open", "by itself", ... */
+const char *store_foreign_outcome_name(enum store_foreign_outcome o);
+
+struct store_foreign {
+	int64_t id;		/* 0: not stored yet */
+	char device[MODEL_MAX_NAME + 1];
+	enum store_foreign_kind kind;
+	struct light_xc xc;
+	/* It happened between these two (wall clock). */
+	int64_t right_ns, noticed_ns;
+	enum store_foreign_how how;
+	char who[STORE_NOTE_MAX];	/* as the device tells, or "unknown" */
+	enum store_foreign_outcome outcome;
+	int64_t resolved_ns;	/* 0: it is still so */
+	int64_t change;		/* of the outcome, or 0 */
+	bool given_up;		/* restoring it again and again was a fight */
+};
+
+/* "gone: in 1 -> out 7", ports counted from 1, into buf; returns it. */
+const char *store_foreign_text(const struct store_foreign *f, char *buf,
+			       int size);
+/* Makes them durable, in one transaction. New ones (id 0) get their ids; of
+ * others only outcome, resolved_ns, change and given_up. Of those that are over
+ * the newest STORE_FOREIGN_MAX are kept. */
+int store_foreign_put(struct store *s, struct store_foreign *v, int n,
+		      struct err *err);
+
+struct store_foreign_query {
+	const char *device;	/* NULL or "": all */
+	bool open;		/* only those that are still so */
+	int64_t before;		/* only ids below; 0: from the newest */
+	int limit;		/* 0: none */
+};
+
+/* Newest first; *v is the caller's. */
+int store_foreign(struct store *s, const struct store_foreign_query *q,
+		  struct store_foreign **v, int *n, struct err *err);
 
 /* ---- holds --------------------------------------------------------------- */
 

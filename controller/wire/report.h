@@ -62,6 +62,13 @@ bool wire_is_same(const Weft__V1__DeviceState *d);
 /* The fields of a change. */
 void wire_out_change(struct out *o, enum out_format format,
 		     const Weft__V1__Change *ch);
+/* Changes by others, as an array of o called key. */
+void wire_out_foreign(struct out *o, enum out_format format, const char *key,
+		      Weft__V1__ForeignChange *const *v, size_t n);
+/* Those of all devices that are still so, in tables; nothing when there are
+ * none. Not all of a device, unless full. */
+void wire_note_foreign(struct out *o, Weft__V1__DeviceState *const *v, size_t n,
+		       bool full);
 /* Lines of the audit trail, as an array of o; each with who made its change and
  * what became of that. */
 void wire_out_audit(struct out *o, enum out_format format,

@@ -118,6 +118,8 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	if (d->switching) {
 		wire_out_timing(o, "switching", d->switching);
 	}
+	out_bool(o, "restores", d->restores);
+	wire_out_foreign(o, OUT_JSON, "foreign", d->foreign, d->n_foreign);
 	if (d->program) {
 		out_program(o, d->program);
 	}
@@ -535,6 +537,9 @@ void wire_out_diff(struct out *o, enum out_format format, bool full,
 	out_bool(o, "complete", d->complete);
 	out_devices(o, format, d->devices, d->n_devices);
 	out_differences(o, format, d->devices, d->n_devices, full);
+	if (format == OUT_TABLE) {
+		wire_note_foreign(o, d->devices, d->n_devices, full);
+	}
 	wire_out_hosts(o, format, d->hosts, full);
 }
 
@@ -575,6 +580,9 @@ void wire_out_status(struct out *o, enum out_format format, bool full,
 	out_repairs(o, s);
 	out_devices(o, format, s->devices, s->n_devices);
 	out_differences(o, format, s->devices, s->n_devices, full);
+	if (format == OUT_TABLE) {
+		wire_note_foreign(o, s->devices, s->n_devices, full);
+	}
 	wire_out_hosts(o, format, s->hosts, full);
 	out_jobs(o, format, s);
 }

@@ -636,6 +636,63 @@ static void light_of_other_jobs_stays_dead_or_alive(void **state)
 	assert_true(n_left > 0);
 }
 
+/* ---- light that somebody else took away ---- */
+
+/* Exactly what is asked for is made, what is in its way goes, and nothing else
+ * moves: neither other dead circuits nor circuits of others. */
+static void only_what_is_restored_moves(void **state)
+{
+	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,2})"));
+	struct plan *first = plan_of(f, NULL), *p;
+	struct plan_light *intent = light_after(first);
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 64; seed++) {
+		struct plan_light *seen = light_after(first);
+		size_t bytes = (size_t)seen[0].n_xcs * sizeof(*seen[0].xcs);
+		struct light_xc *xcs = memcpy(malloc(bytes), seen[0].xcs,
+					      bytes);
+		struct plan_restore back = { .device = 0, .n_xcs = 1 };
+		struct plan_base base = { .intent = intent, .observed = seen,
+					  .mode = PLAN_UPDATE,
+					  .restore = &back, .n_restore = 1 };
+		int gone = (int)(rng_mix(seed) % (uint64_t)seen[0].n_xcs);
+		struct light_xc lost = xcs[gone], thief;
+		const struct plan_device *d;
+
+		/* Somebody moved it: its input now lights another output, and
+		 * one more circuit is gone without being asked for. */
+		thief = (struct light_xc){ lost.in, xcs[(gone + 1) %
+					   seen[0].n_xcs].out };
+		memmove(xcs + gone, xcs + gone + 1,
+			(size_t)(seen[0].n_xcs - gone - 1) * sizeof(*xcs));
+		seen[0].n_xcs--;
+		xcs[gone % seen[0].n_xcs] = thief;
+		qsort(xcs, (size_t)seen[0].n_xcs, sizeof(*xcs), light_xc_cmp);
+		seen[0].xcs = xcs;
+		back.xcs = &lost;
+		p = plan_of(f, &base);
+		d = steps_of(p, 0);
+		assert_int_equal(p->n_jobs, 0);
+		assert_int_equal(d->n_add, 1);
+		assert_int_equal(light_xc_cmp(d->add, &lost), 0);
+		assert_int_equal(d->n_del, 1);
+		assert_int_equal(light_xc_cmp(d->del, &thief), 0);
+		assert_int_equal(d->n_stolen, 1);
+		assert_int_equal(d->n_want, intent[0].n_xcs);
+		assert_int_equal(d->n_leave, 1);
+		assert_int_equal(steps_of(p, 1)->n_add, 0);
+		assert_int_equal(steps_of(p, 1)->n_del, 0);
+		assert_int_equal(steps_of(p, 1)->n_want, intent[1].n_xcs);
+		plan_free(p);
+		free(xcs);
+		free(seen);
+	}
+	free(intent);
+	plan_free(first);
+	model_free(f);
+}
+
 /* ---- topology: auto ---- */
 
 #define ANY(ports, n, switch_keys, size)                                \
@@ -1471,6 +1528,7 @@ int main(void)
 		cmocka_unit_test(what_is_missing_is_repaired_where_it_was),
 		cmocka_unit_test(a_job_that_is_gone_is_cleared),
 		cmocka_unit_test(light_of_other_jobs_stays_dead_or_alive),
+		cmocka_unit_test(only_what_is_restored_moves),
 		cmocka_unit_test(moves_are_the_fewest_possible),
 		cmocka_unit_test(foreign_light_is_left_alone_or_named),
 		cmocka_unit_test(foreign_light_out_of_the_way_stays),

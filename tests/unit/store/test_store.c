@@ -559,6 +559,49 @@ static void test_audit_is_asked(void **state)
 	store_free(s);
 }
 
+static void test_foreign_is_bounded(void **state)
+{
+	struct store *s = must_open(*state);
+	struct store_foreign f = { .device = "a", .kind = STORE_FOREIGN_GONE,
+				   .xc = { 1, 2 }, .noticed_ns = 7,
+				   .how = STORE_BY_EVENT, .who = "noc" };
+	struct store_foreign_query q = { .device = "a", .open = true };
+	struct store_foreign open = f, *v;
+	int n;
+
+	OK(store_foreign_put(s, &open, 1, &err));
+	assert_int_equal(open.id, 1);
+	/* The same thing does not happen twice before it is over. */
+	assert_true(store_foreign_put(s, &f, 1, &err) < 0);
+	for (int i = 0; i < STORE_FOREIGN_MAX + 50; i++) {
+		f = (struct store_foreign){ .device = "b", .xc = { i, 1 } };
+		OK(store_foreign_put(s, &f, 1, &err));
+		f.outcome = STORE_FOREIGN_RESTORED;
+		f.resolved_ns = i + 1;
+		f.change = i;
+		OK(store_foreign_put(s, &f, 1, &err));
+	}
+	OK(store_foreign(s, &q, &v, &n, &err));
+	assert_int_equal(n, 1);
+	assert_int_equal(v->id, 1);
+	assert_int_equal(v->how, STORE_BY_EVENT);
+	assert_string_equal(v->who, "noc");
+	free(v);
+	q = (struct store_foreign_query){ .device = "b" };
+	OK(store_foreign(s, &q, &v, &n, &err));
+	assert_in_range(n, STORE_FOREIGN_MAX - 1, STORE_FOREIGN_MAX);
+	assert_int_equal(v[0].outcome, STORE_FOREIGN_RESTORED);
+	assert_int_equal(v[0].change, STORE_FOREIGN_MAX + 49);
+	q.before = v[0].id;
+	free(v);
+	q.limit = 3;
+	OK(store_foreign(s, &q, &v, &n, &err));
+	assert_int_equal(n, 3);
+	assert_true(v[0].id < q.before && v[0].id > v[1].id);
+	free(v);
+	store_free(s);
+}
+
 /* ---- files that are not right -------------------------------------------- */
 
 static void sql(const struct place *p, const char *text)
@@ -584,7 +627,7 @@ static void refused(const struct place *p, int code, const char *words)
 
 /* Takes back what formats 3 to 11 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V10 "DROP TABLE timing;" \
+#define WITHOUT_V10 "DROP TABLE foreign_change; DROP TABLE timing;" \
 	"ALTER TABLE journal_step DROP COLUMN proof;" \
 	"ALTER TABLE intent_circuit DROP COLUMN proof;" \
 	"ALTER TABLE change DROP COLUMN expected_down_ns;" \
@@ -1064,7 +1107,7 @@ int main(void)
 		T(test_history), T(test_devices_leave_intent),
 		T(test_observed), T(test_observed_again), T(test_losses),
 		T(test_audit_is_bounded), T(test_audit_bytes_are_bounded),
-		T(test_audit_is_asked),
+		T(test_audit_is_asked), T(test_foreign_is_bounded),
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
 		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
