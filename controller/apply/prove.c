@@ -200,32 +200,59 @@ static void tell_paths(struct change *c)
 	}
 }
 
-static void on_proven(struct apply_question *q)
+static bool any_answer(const struct apply_question *q)
 {
-	struct change *c = q->arg;
-	struct ways w = { 0 };
+	for (int i = 0; i < q->n; i++) {
+		if (q->paths[i].level || q->paths[i].failed) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int find_ways(const struct apply_question *q, struct ways *w,
+		     struct err *err)
+{
 	struct plan_arc *arcs = calloc((size_t)q->n + 1, sizeof(*arcs));
-	struct err err = { 0 };
-	int rc = arcs ? 0 : err_nomem(&err);
+	int rc = arcs ? 0 : err_nomem(err);
 
 	for (int i = 0; i < q->n && arcs; i++) {
 		arcs[i] = q->paths[i].arc;
 	}
-	rc = rc ? rc : plan_arc_hops(q->plan, q->stage, arcs, q->n, &w.hops,
-				     &w.first, &err);
+	rc = rc ? rc : plan_arc_hops(q->plan, q->stage, arcs, q->n, &w->hops,
+				     &w->first, err);
+	free(arcs);
+	return rc;
+}
+
+static void take_answers(struct change *c)
+{
+	const struct apply_question *q = &c->question;
+	struct ways w = { 0 };
+	struct err err = { 0 };
+	int rc = find_ways(q, &w, &err);
+
 	if (rc) {
 		change_fail(c, rc, &err);
 	} else {
 		raise_levels(c, &w, false);
 		raise_levels(c, &w, true);
-		tell_paths(c);
 	}
 	for (int i = 0; i < q->n && !c->rc; i++) {
 		judge_path(c, &w, i);
 	}
-	free(arcs);
 	free(w.hops);
 	free(w.first);
+}
+
+static void on_proven(struct apply_question *q)
+{
+	struct change *c = q->arg;
+
+	tell_paths(c);
+	if (any_answer(q)) {
+		take_answers(c);
+	}
 	change_op_done(c);
 }
 

@@ -200,6 +200,16 @@ int64_t plan_reactivation_ns(const struct plan *p, int port);
 int plan_take_times(struct plan *p, const struct plan_times *known,
 		    struct err *err);
 
+/* The fibre between switches at each egress: (*at)[device] is NULL or by port,
+ * numbers in fabric->trunks (of other ports: 0). Freed by plan_trunks_free,
+ * also after an error. ways.c */
+int plan_map_trunks(const struct model_fabric *f, int ***at, struct err *err);
+void plan_trunks_free(const struct model_fabric *f, int **at);
+/* plan_trace with such a map, so that a switch on the way takes O(log
+ * circuits). ways.c */
+int plan_trace_by(const struct model_fabric *f, int *const *trunk_at,
+		  const struct plan_light *light, int tx_port);
+
 /* SHA-256 over all steps. steps.c */
 void plan_digest(const struct plan *p, char hex[65]);
 

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "controller/plan/plan_private.h"
 #include "controller/plan/ways.h"
 #include "lib/base/vec.h"
 
@@ -94,16 +95,19 @@ static int trace_all(const struct plan *p, const struct moment *at, int **to,
 {
 	const struct model_fabric *f = p->fabric;
 	struct plan_light *light;
+	int **trunk_at = NULL;
 	int rc = light_at(p, at, &light, err);
 
+	rc = rc ? rc : plan_map_trunks(f, &trunk_at, err);
 	*to = calloc((size_t)f->n_ports + 1, sizeof(**to));
 	if (rc == 0 && !*to) {
 		rc = err_nomem(err);
 	}
 	for (int i = 0; i < f->n_ports && rc == 0; i++) {
-		(*to)[i] = plan_trace(f, light, i);
+		(*to)[i] = plan_trace_by(f, trunk_at, light, i);
 	}
 	free_light(light, f->n_devices);
+	plan_trunks_free(f, trunk_at);
 	if (rc) {
 		free(*to);
 		*to = NULL;

@@ -170,24 +170,6 @@ static int map_ports(struct work *w, int row, struct err *err)
 
 /* ---- ways ---------------------------------------------------------------- */
 
-static int map_trunks(struct work *w, struct err *err)
-{
-	for (int i = 0; i < w->f->n_trunks; i++) {
-		const struct model_trunk *t = &w->f->trunks[i];
-		int **at = &w->trunk_at[t->from_device];
-
-		if (!*at) {
-			*at = calloc(w->f->devices[t->from_device].n_out + 1,
-				     sizeof(**at));
-		}
-		if (!*at) {
-			return err_nomem(err);
-		}
-		(*at)[t->from_port] = i;
-	}
-	return 0;
-}
-
 /* The egress that light at an ingress leaves by, -1: none. *move: the circuit
  * is that one, else it stays. */
 static int egress(const struct work *w, int row, int in, bool after,
@@ -951,10 +933,9 @@ static int work_init(struct work *w, struct err *err)
 	w->ports = calloc(w->p->n_devices + 1, sizeof(*w->ports));
 	w->first_move = calloc(w->p->n_devices + 1, sizeof(*w->first_move));
 	w->row_of = calloc(w->f->n_devices + 1, sizeof(*w->row_of));
-	w->trunk_at = calloc(w->f->n_devices + 1, sizeof(*w->trunk_at));
 	w->tx = calloc(w->f->n_hosts + 1, sizeof(*w->tx));
 	w->rx = calloc(w->f->n_hosts + 1, sizeof(*w->rx));
-	if (!w->ports || !w->first_move || !w->row_of || !w->trunk_at ||
+	if (!w->ports || !w->first_move || !w->row_of ||
 	    !w->tx || !w->rx) {
 		return err_nomem(err);
 	}
@@ -975,7 +956,7 @@ static int work_init(struct work *w, struct err *err)
 			vec_reserve(&w->taken, w->moves.n + 1))) {
 		rc = err_nomem(err);
 	}
-	return rc ? rc : map_trunks(w, err);
+	return rc ? rc : plan_map_trunks(w->f, &w->trunk_at, err);
 }
 
 static void work_fini(struct work *w)
@@ -985,15 +966,12 @@ static void work_fini(struct work *w)
 		free(w->ports[r].add);
 		free(w->ports[r].to);
 	}
-	for (int d = 0; d < w->f->n_devices && w->trunk_at; d++) {
-		free(w->trunk_at[d]);
-	}
 	free(w->ports);
 	free(w->first_move);
 	free(w->row_of);
 	free(w->parent);
 	free(w->grouped);
-	free(w->trunk_at);
+	plan_trunks_free(w->f, w->trunk_at);
 	free(w->tx);
 	free(w->rx);
 	vec_fini(&w->moves);

@@ -1,4 +1,5 @@
 /* Ways of hosts over the light of a plan; see ways.h. */
+#include "controller/plan/plan_private.h"
 #include "controller/plan/ways.h"
 
 #include <arpa/inet.h>
@@ -150,32 +151,76 @@ static const struct light_xc *circuit_at(const struct plan_light *l, int in,
 	return NULL;
 }
 
+int plan_map_trunks(const struct model_fabric *f, int ***at, struct err *err)
+{
+	int **map = calloc((size_t)f->n_devices + 1, sizeof(*map));
+
+	*at = map;
+	for (int i = 0; i < f->n_trunks && map; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+		int **row = &map[t->from_device];
+
+		if (!*row) {
+			*row = calloc((size_t)f->devices[t->from_device].n_out +
+				      1, sizeof(**row));
+		}
+		if (!*row) {
+			return err_nomem(err);
+		}
+		(*row)[t->from_port] = i;
+	}
+	return map ? 0 : err_nomem(err);
+}
+
+void plan_trunks_free(const struct model_fabric *f, int **at)
+{
+	for (int d = 0; d < f->n_devices && at; d++) {
+		free(at[d]);
+	}
+	free(at);
+}
+
+/* The fibre between switches at an out-port that has one. */
+static const struct model_trunk *trunk_of(const struct model_fabric *f,
+					  int *const *trunk_at, int device,
+					  int port)
+{
+	for (int i = 0; i < f->n_trunks && !trunk_at; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		if (t->from_device == device && t->from_port == port) {
+			return t;
+		}
+	}
+	return trunk_at ? &f->trunks[trunk_at[device][port]] : NULL;
+}
+
 /* Where a fibre from this out-port leads: a host port, or the next switch. */
-static int follow(const struct model_fabric *f, int *device, int *port)
+static int follow(const struct model_fabric *f, int *const *trunk_at,
+		  int *device, int *port)
 {
 	int host_port = f->devices[*device].out_port[*port];
+	const struct model_trunk *t;
 
 	if (host_port != MODEL_AT_TRUNK) {
 		return host_port;
 	}
-	for (int i = 0; i < f->n_trunks; i++) {
-		const struct model_trunk *t = &f->trunks[i];
-
-		if (t->from_device == *device && t->from_port == *port) {
-			*device = t->to_device;
-			*port = t->to_port;
-			return MODEL_AT_TRUNK;
-		}
+	t = trunk_of(f, trunk_at, *device, *port);
+	if (!t) {
+		return -1;
 	}
-	return -1;
+	*device = t->to_device;
+	*port = t->to_port;
+	return MODEL_AT_TRUNK;
 }
 
 /* Circuits on the way are told to fn, unless that is NULL; it ends the walk
  * by an error. */
 typedef int (*hop_fn)(const struct plan_hop *hop, void *arg);
 
-static int walk(const struct model_fabric *f, const struct plan_light *light,
-		int tx_port, hop_fn fn, void *arg)
+static int walk(const struct model_fabric *f, int *const *trunk_at,
+		const struct plan_light *light, int tx_port, hop_fn fn,
+		void *arg)
 {
 	int device = f->ports[tx_port].tx_device;
 	int port = f->ports[tx_port].tx_port;
@@ -195,7 +240,7 @@ static int walk(const struct model_fabric *f, const struct plan_light *light,
 			return -1;
 		}
 		port = xc->in == port ? xc->out : xc->in;
-		found = follow(f, &device, &port);
+		found = follow(f, trunk_at, &device, &port);
 	}
 	return found < 0 ? -1 : found;
 }
@@ -203,7 +248,13 @@ static int walk(const struct model_fabric *f, const struct plan_light *light,
 int plan_trace(const struct model_fabric *f, const struct plan_light *light,
 	       int tx_port)
 {
-	return walk(f, light, tx_port, NULL, NULL);
+	return walk(f, NULL, light, tx_port, NULL, NULL);
+}
+
+int plan_trace_by(const struct model_fabric *f, int *const *trunk_at,
+		  const struct plan_light *light, int tx_port)
+{
+	return walk(f, trunk_at, light, tx_port, NULL, NULL);
 }
 
 struct hop_list {
@@ -234,7 +285,7 @@ int plan_trace_hops(const struct model_fabric *f,
 {
 	struct hop_list l = { hops, n, false };
 
-	*rx_port = walk(f, light, tx_port, add_hop, &l);
+	*rx_port = walk(f, NULL, light, tx_port, add_hop, &l);
 	if (l.failed) {
 		return err_nomem(err);
 	}
