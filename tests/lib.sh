@@ -10,6 +10,7 @@ T=$(mktemp -d)
 SOCK=$T/weftd.sock
 STATE=$T/state
 export WEFT_SOCKET=$SOCK
+unset COLUMNS
 PATH=$BIN:$PATH
 declare -A PID ADDR CTL
 TAP_N=0

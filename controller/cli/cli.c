@@ -17,6 +17,17 @@ static void set_log_level(enum cli_talk talk)
 	log_set_level(levels[talk]);
 }
 
+/* Not every command has --full. */
+static bool wants_full(const struct cli *c)
+{
+	const struct cli_option *o = c->cmd ? c->cmd->options : NULL;
+
+	while (o && o->name && strcmp(o->name, "full") != 0) {
+		o++;
+	}
+	return o && o->name && cli_has(c, "full");
+}
+
 static int print_help(const struct cli *c, struct err *err)
 {
 	struct buf b = { 0 };
@@ -43,6 +54,9 @@ int cli_main(int argc, char **argv)
 	r = cli_parse(cli_root, argc, argv, &c, &err);
 	if (r == 0) {
 		set_log_level(c.talk);
+		if (wants_full(&c)) {
+			cli_any_width();
+		}
 		r = c.help ? print_help(&c, &err) : c.cmd->run(&c, &err);
 	}
 	cli_fini(&c);

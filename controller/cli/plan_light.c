@@ -172,6 +172,7 @@ int plan_light_draw(struct buf *b, const struct plan_view *v, bool full)
 	if (!o) {
 		return WEFT_ENOMEM;
 	}
+	out_set_width(o, cli_width());
 	buf_char(b, '\n');
 	draw_paths(o, v, full);
 	if (v->dark) {

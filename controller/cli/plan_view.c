@@ -358,6 +358,7 @@ static int render_jobs(const struct cli *c, const struct plan_view *v,
 	if (!o) {
 		return WEFT_ENOMEM;
 	}
+	out_set_width(o, cli_width());
 	cli_out_jobs(c, o, v->jobs, v->n_jobs);
 	r = out_render(o, b);
 	out_free(o);

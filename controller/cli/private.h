@@ -189,6 +189,11 @@ int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
 /* For programs: "lightpaths", "outages", "downtime". */
 void plan_light_out(struct out *o, const struct plan_view *v);
 
+/* Columns that tables may have: those of COLUMNS, else of the terminal; 0: any,
+ * as for pipes and files, and always after cli_any_width(). report.c */
+int cli_width(void);
+void cli_any_width(void);
+
 /* Value of --mode. WEFT_EUSAGE. */
 int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);
 

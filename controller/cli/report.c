@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "controller/cli/private.h"
+
+#define LEAST_COLUMNS 60	/* narrower tables are not worth reading */
 
 void cli_report(const struct err *err)
 {
@@ -63,11 +66,38 @@ int cli_print_bytes(const char *data, size_t len, struct err *err)
 	return 0;
 }
 
+static bool any_width;
+
+void cli_any_width(void)
+{
+	any_width = true;
+}
+
+int cli_width(void)
+{
+	const char *text = getenv("COLUMNS");
+	int columns = text ? atoi(text) : 0;
+	struct winsize w;
+
+	if (any_width) {
+		return 0;
+	}
+	if (columns <= 0 && isatty(STDOUT_FILENO) &&
+	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
+		columns = w.ws_col;
+	}
+	return columns > 0 && columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns;
+}
+
 int cli_print(struct out *o, struct err *err)
 {
 	struct buf b = { 0 };
-	int r = o ? out_render(o, &b) : WEFT_ENOMEM;
+	int r = WEFT_ENOMEM;
 
+	if (o) {
+		out_set_width(o, cli_width());
+		r = out_render(o, &b);
+	}
 	if (r) {
 		r = err_nomem(err);
 	} else {

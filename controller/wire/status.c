@@ -282,12 +282,34 @@ void wire_out_audit(struct out *o, enum out_format format,
 	out_end(o);
 }
 
+/* A line of a list of changes; their times to the second. */
+static void out_change_row(struct out *o, const Weft__V1__Change *ch)
+{
+	bool both = ch->comment[0] && ch->summary[0];
+	char text[80];
+
+	out_int(o, "change", ch->id);
+	out_str(o, "outcome", ch->outcome);
+	out_int(o, "gen", ch->generation);
+	clk_iso(ch->started_at_ns, text, sizeof(text));
+	out_fmt(o, "began", "%.19sZ", text);
+	out_str(o, "who", ch->who);
+	out_str(o, "proof", change_proof(ch, text, sizeof(text)));
+	out_str(o, "dark", dark_text(ch, text, sizeof(text)));
+	out_fmt(o, "what", "%s%s%s", ch->comment, both ? ": " : "",
+		ch->summary);
+}
+
 void wire_out_change(struct out *o, enum out_format format,
 		     const Weft__V1__Change *ch)
 {
 	char text[80];
 
-	out_int(o, format == OUT_TABLE ? "change" : "id", ch->id);
+	if (format == OUT_TABLE) {
+		out_change_row(o, ch);
+		return;
+	}
+	out_int(o, "id", ch->id);
 	out_str(o, "outcome", ch->outcome);
 	out_int(o, "generation", ch->generation);
 	wire_out_time(o, "started_at", ch->started_at_ns);
@@ -297,18 +319,14 @@ void wire_out_change(struct out *o, enum out_format format,
 	out_str(o, "config", ch->config_name);
 	out_str(o, "comment", ch->comment);
 	out_str(o, "summary", ch->summary);
-	if (format != OUT_TABLE) {
-		out_str(o, "config_sha256", ch->config_sha256);
-		out_bool(o, "undoing", ch->undoing);
-		out_int(o, "superseded_by", ch->superseded_by);
-		out_str(o, "trace_id", ch->trace_id);
-		out_int(o, "expected_down_ns", ch->expected_down_ns);
-		out_int(o, "down_ns", ch->down_ns);
-		out_str(o, "down_by", ch->down_ns ?
-			level_name(ch->down_by, text, sizeof(text)) : NULL);
-	} else {
-		out_str(o, "dark", dark_text(ch, text, sizeof(text)));
-	}
+	out_str(o, "config_sha256", ch->config_sha256);
+	out_bool(o, "undoing", ch->undoing);
+	out_int(o, "superseded_by", ch->superseded_by);
+	out_str(o, "trace_id", ch->trace_id);
+	out_int(o, "expected_down_ns", ch->expected_down_ns);
+	out_int(o, "down_ns", ch->down_ns);
+	out_str(o, "down_by", ch->down_ns ?
+		level_name(ch->down_by, text, sizeof(text)) : NULL);
 }
 
 /* ---- jobs ---- */
@@ -436,8 +454,7 @@ static void out_job(struct out *o, enum out_format format,
 						     : j->topology);
 	out_int(o, "nodes", j->nodes);
 	if (format == OUT_TABLE) {
-		out_fmt(o, "rate", "%.1f %%",
-			100 * rate_of(j));
+		out_fmt(o, "rate", "%.4g %%", 100 * rate_of(j));
 	}
 	out_int(o, "steps", j->steps);
 	wire_out_ns(o, format, "time", j->time_ns);

@@ -35,6 +35,11 @@ struct out *out_new(enum out_format format)
 	return o;
 }
 
+void out_set_width(struct out *o, int columns)
+{
+	o->width = columns;
+}
+
 void out_free(struct out *o)
 {
 	if (!o) {
@@ -318,6 +323,26 @@ static int char_width(int32_t c)
 		}
 	}
 	return 1;
+}
+
+size_t out_fit(const char *s, int width)
+{
+	const char *at = s, *cut = NULL;
+	int used = 0;
+
+	while (*at) {
+		const char *next = at;
+
+		used += char_width(out_utf8(&next));
+		if (used > width && at > s) {
+			return (size_t)((cut ? cut : at) - s);
+		}
+		if (*at == ' ' || *at == ',') {
+			cut = next;
+		}
+		at = next;
+	}
+	return (size_t)(at - s);
 }
 
 int out_width(const char *s)

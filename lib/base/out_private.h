@@ -34,6 +34,7 @@ struct out {
 	VEC(struct out_node) nodes;	/* the root is the first */
 	int open;			/* innermost open object or array */
 	bool machine_next;
+	int width;			/* of tables, 0: any */
 	bool failed;			/* sticky: out of memory */
 };
 
@@ -55,6 +56,10 @@ static inline bool out_is_scalar(const struct out_node *n)
  * shortest decimals that read back as the same double; null for a number
  * that is not finite. */
 void out_put_literal(const struct out_node *n, struct buf *b);
+
+/* Bytes of s that stand in a line of `width` columns: up to the last blank or
+ * comma that fits, else as much as fits; at least one character. */
+size_t out_fit(const char *s, int width);
 
 /* Decodes one character and moves *s behind it; -1 for a byte that is not
  * part of valid UTF-8 (and moves by one). */

@@ -8,10 +8,12 @@
 #include "lib/base/out_private.h"
 
 #define GAP 2			/* blanks between columns */
+#define NARROW 12		/* no column of text is made narrower */
 
 struct column {
 	const char *key;
 	int width;
+	int word;		/* the longest that is not to be cut */
 	bool numeric;		/* every value is a number or missing */
 	bool blank;		/* every value is an empty text */
 };
@@ -180,6 +182,23 @@ static int collect_columns(const struct out *o, int at, struct table *t)
 	return 0;
 }
 
+/* Of the pieces that out_fit does not cut unless it must. */
+static int longest_word(const char *text)
+{
+	int longest = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, " ,"), tail = text[n] == ',';
+		char *word = strndup(text, n + tail);
+		int width = word ? out_width(word) : 0;
+
+		longest = width > longest ? width : longest;
+		free(word);
+		text += n + (text[n] != '\0');
+	}
+	return longest;
+}
+
 static int fill_row(const struct out *o, int row, char **cells,
 		    struct table *t)
 {
@@ -201,6 +220,10 @@ static int fill_row(const struct out *o, int row, char **cells,
 		width = out_width(cells[c]);
 		if (width > t->cols.v[c].width) {
 			t->cols.v[c].width = width;
+		}
+		width = longest_word(cells[c]);
+		if (width > t->cols.v[c].word) {
+			t->cols.v[c].word = width;
 		}
 		if (n->kind != OUT_INT && n->kind != OUT_REAL &&
 		    n->kind != OUT_NULL) {
@@ -245,6 +268,45 @@ static void hide_blank(struct table *t)
 	}
 }
 
+/* The widest column that may still be made narrower. */
+static struct column *widest_column(const struct table *t, bool cut_words)
+{
+	struct column *widest = NULL;
+
+	for (size_t c = 0; c < t->cols.n; c++) {
+		struct column *col = &t->cols.v[c];
+		int least = out_width(col->key);
+
+		least = least > NARROW ? least : NARROW;
+		least = !cut_words && col->word > least ? col->word : least;
+		if (!col->blank && !col->numeric && col->width > least &&
+		    (!widest || col->width > widest->width)) {
+			widest = col;
+		}
+	}
+	return widest;
+}
+
+/* Makes the widest columns of text narrower until the table fits, or nothing is
+ * left to be made narrower; words are cut last. */
+static void fit(struct table *t, int indent, int most)
+{
+	int excess = indent - GAP - most;
+
+	for (size_t c = 0; c < t->cols.n; c++) {
+		excess += t->cols.v[c].blank ? 0 : t->cols.v[c].width + GAP;
+	}
+	for (int cut = 0; cut < 2 && most > 0; cut++) {
+		struct column *c = widest_column(t, cut);
+
+		while (excess > 0 && c) {
+			c->width--;
+			excess--;
+			c = widest_column(t, cut);
+		}
+	}
+}
+
 static void put_cell(const struct column *c, const char *text, struct buf *b)
 {
 	int pad = c->width - out_width(text);
@@ -277,31 +339,60 @@ static void put_header(const struct table *t, int indent, struct buf *b)
 	end_line(b, start);
 }
 
+/* A line of a row: what each cell still has that fits. True when some have
+ * more. */
+static bool put_line(const struct table *t, const char **rest, int indent,
+		     struct buf *b)
+{
+	size_t start = b->len;
+	bool more = false;
+
+	buf_printf(b, "%*s", indent, "");
+	for (size_t c = 0; c < t->cols.n; c++) {
+		const struct column *col = &t->cols.v[c];
+		size_t n = out_fit(rest[c], col->width);
+		struct buf piece = { 0 };
+
+		if (col->blank) {
+			continue;
+		}
+		buf_add(&piece, rest[c], n);
+		rest[c] += n;
+		more = more || *rest[c];
+		while (piece.len > 0 && *rest[c] &&
+		       piece.data[piece.len - 1] == ' ') {
+			piece.data[--piece.len] = '\0';
+		}
+		put_cell(col, buf_cstr(&piece), b);
+		b->failed = b->failed || piece.failed;
+		buf_fini(&piece);
+	}
+	end_line(b, start);
+	return more;
+}
+
 static void put_table(const struct out *o, int at, int indent, struct buf *b)
 {
 	struct table t = { 0 };
+	const char **rest = NULL;
 
-	if (fill_table(o, at, &t)) {
+	if (fill_table(o, at, &t) ||
+	    !(rest = calloc(t.cols.n + 1, sizeof(*rest)))) {
 		b->failed = true;
 		free_table(&t);
 		return;
 	}
 	hide_blank(&t);
+	fit(&t, indent, o->width);
 	put_header(&t, indent, b);
 	for (size_t i = 0; i < t.cells.n; i += t.cols.n) {
-		size_t start = b->len;
-
-		buf_printf(b, "%*s", indent, "");
 		for (size_t c = 0; c < t.cols.n; c++) {
-			const char *text = t.cells.v[i + c];
-
-			if (t.cols.v[c].blank) {
-				continue;
-			}
-			put_cell(&t.cols.v[c], text ? text : "-", b);
+			rest[c] = t.cells.v[i + c] ? t.cells.v[i + c] : "-";
 		}
-		end_line(b, start);
+		while (put_line(&t, rest, indent, b)) {
+		}
 	}
+	free(rest);
 	free_table(&t);
 }
 
@@ -361,6 +452,28 @@ static int widest_field(const struct out *o, int object)
 	return widest;
 }
 
+/* A value that begins at this column, with as many lines as it takes. */
+static void put_long(const struct out *o, int at, int column, struct buf *b)
+{
+	struct buf text = { 0 };
+	int room = o->width - column;
+	const char *rest;
+
+	put_value(o, at, &text);
+	rest = buf_cstr(&text);
+	while (room >= NARROW && out_width(rest) > room) {
+		size_t n = out_fit(rest, room), start = b->len;
+
+		buf_add(b, rest, n);
+		end_line(b, start);
+		buf_printf(b, "%*s", column, "");
+		rest += n;
+	}
+	buf_str(b, rest);
+	b->failed = b->failed || text.failed;
+	buf_fini(&text);
+}
+
 static void put_field(const struct out *o, int at, int indent, int width,
 		      struct buf *b)
 {
@@ -370,7 +483,7 @@ static void put_field(const struct out *o, int at, int indent, int width,
 	buf_printf(b, "%*s", indent, "");
 	put_key(n->key, b);
 	buf_printf(b, "%*s", width - out_width(n->key) + GAP, "");
-	put_value(o, at, b);
+	put_long(o, at, indent + width + GAP, b);
 	end_line(b, start);
 }
 

@@ -534,6 +534,44 @@ static void format_names(void **state)
 	assert_non_null(strstr(err.msg, "table, json or yaml"));
 }
 
+/* Long texts go on in their column; numbers and short ones stay. */
+static void tables_fit_the_width_that_they_have(void **state)
+{
+	static const char *const want =
+		"verdict  all is well and\n"
+		"         nothing is left to do\n"
+		"\n"
+		"changes:\n"
+		"  N  WHAT              WHY\n"
+		"  7  0 deleted, 64     planned\n"
+		"     made, 1 program\n"
+		"     loaded\n"
+		"  8  averyveryverylon  -\n"
+		"     gword\n";
+	struct out *o = out_new(OUT_TABLE);
+	struct buf b = { 0 };
+
+	(void)state;
+	out_set_width(o, 30);
+	out_str(o, "verdict", "all is well and nothing is left to do");
+	out_array(o, "changes");
+	out_object(o, NULL);
+	out_int(o, "n", 7);
+	out_str(o, "what", "0 deleted, 64 made, 1 program loaded");
+	out_str(o, "why", "planned");
+	out_end(o);
+	out_object(o, NULL);
+	out_int(o, "n", 8);
+	out_str(o, "what", "averyveryverylongword");
+	out_str(o, "why", "-");
+	out_end(o);
+	out_end(o);
+	assert_int_equal(out_render(o, &b), 0);
+	assert_string_equal(buf_cstr(&b), want);
+	buf_fini(&b);
+	out_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,6 +587,7 @@ int main(void)
 		cmocka_unit_test(reals_round_trip),
 		cmocka_unit_test(random_trees),
 		cmocka_unit_test(format_names),
+		cmocka_unit_test(tables_fit_the_width_that_they_have),
 	};
 
 	return cmocka_run_group_tests_name("base/out", tests, NULL, NULL);
