@@ -106,6 +106,7 @@ static void on_read_before(struct device *d, int rc, const struct err *err,
 	if (c->rc) {
 		finish(c);
 	} else {
+		apply_save_readings(c->a);	/* with the audit so far */
 		device_care(d, &c->op, &c->what, on_done, c);
 	}
 }

@@ -208,6 +208,16 @@ static void answer(const struct care *c, const struct drv_outcome *o)
 	}
 }
 
+/* Durable before anything is sent: the reading before it is written first. */
+static void note_begin(const struct care *c)
+{
+	char text[RPC_PEER_TEXT_MAX + 256];
+
+	snprintf(text, sizeof(text), "%s asked for by %s%s%.100s", c->words,
+		 c->who, c->reason[0] ? ", " : "", c->reason);
+	store_audit(c->d->store, 0, c->device, STORE_EVENT, text);
+}
+
 static void note(const struct care *c, const char *end)
 {
 	char text[RPC_PEER_TEXT_MAX + 512];
@@ -251,6 +261,9 @@ static void do_now(struct work *w)
 	int r = check(c, &err);
 
 	c->w = w;
+	if (r == 0) {
+		note_begin(c);
+	}
 	r = r ? r : apply_care(c->d->apply, c->device, &c->what, on_done, c,
 			       &err);
 	if (r == 0) {

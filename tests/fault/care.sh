@@ -136,6 +136,22 @@ has out "has the command" "command +homing run"
 expect 0 "what it owes is made" weft apply -f "$T/b.yaml"
 expect 0 "and true" weft verify
 
+# Who asked is on record even if weftd does not live to see the end.
+control rome0 "fault move=1500" >/dev/null
+sets=$(sets rome0)
+weft device recover rome0 --homing --reason "last words" >"$T/recover" 2>&1 </dev/null &
+PID[recover]=$!
+wait_for 10 eval '(($(sets rome0) > sets))'
+stop weftd KILL
+stop recover
+daemon
+expect 0 "the audit trail of a weftd that was killed" weft audit --device rome0 --limit 5
+has out "has who asked, and why" 'homing asked for by .*, last words'
+control rome0 clear >/dev/null
+wait_for 10 eval 'control rome0 stats'
+expect 0 "once more" weft device recover rome0 --homing
+expect 0 "all is as it was" weft verify
+
 # checklist 21: ports that are worn keep what they have, and plans use no other
 # worn port.
 sed 's/queue: 2 }/queue: 2, wear_limit: 1 }/' "$T/b.yaml" >"$T/c.yaml"
