@@ -111,6 +111,8 @@ struct prover {
 	struct path_watch *paths;	/* [q->n] */
 	int64_t begun_ns, told_ns;
 	bool moved;			/* ways were changed for this change */
+	bool remade;			/* its hosts are others: those that are
+					 * gone have lost their ways */
 };
 
 /* In the middle of a question, tells how far it is, now and then; true: to be

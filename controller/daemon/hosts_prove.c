@@ -404,17 +404,20 @@ int daemon_prover_init(struct daemon *d, struct err *err)
 void daemon_prover_begin(struct daemon *d)
 {
 	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct hosts *before = d->hosts;
 
 	hosts_settle(d);
+	d->prover->moved = false;
+	d->prover->remade = d->hosts != before;
 	if (d->hosts) {
+		d->hosts->renumbered &= d->prover->remade;
 		hosts_refresh(d->hosts, f);
 	}
-	d->prover->moved = false;
 }
 
 bool daemon_prover_moved(const struct daemon *d)
 {
-	return d->prover->moved;
+	return d->prover->moved || d->prover->remade;
 }
 
 static void on_closed(uv_handle_t *handle)
