@@ -119,7 +119,7 @@ static void time_left(const struct run *r, const struct power_progress *now,
 
 	text[0] = '\0';
 	if (now->moves_left > 0) {
-		ns = (double)now->left_ns;
+		ns = (double)(now->left_ns - now->waiting_ns);
 	} else if (fresh > 0) {
 		ns = took / fresh * (now->total - now->done);
 	}
@@ -180,8 +180,11 @@ static int step(struct run *r, const struct power_progress *now,
 	}
 	if (r->bar) {
 		draw(r, now);
-	} else {
+	} else if (!now->waiting_ns) {
 		say_line(r, now);
+	}
+	if (now->waiting_ns) {
+		return 0;
 	}
 	if (cli_interrupted) {
 		return 1;

@@ -7,15 +7,27 @@
 #include "drivers/driver.h"
 
 #define MAX_OPTIONS 16
+#define TICK_MS 1000
 
 struct testbed_device {
 	uv_loop_t loop;
 	struct drv *drv;
+	uv_timer_t tick;
+	testbed_tick_fn on_tick;	/* or NULL */
+	void *tick_arg;
 	/* the last answer */
 	int rc;
 	struct drv_snapshot snap;
 	struct err err;
 };
+
+/* Once nothing else keeps it alive. */
+static void end_loop(struct testbed_device *dev)
+{
+	uv_close((uv_handle_t *)&dev->tick, NULL);
+	uv_run(&dev->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&dev->loop);
+}
 
 int testbed_device_new(const struct model_device *d,
 		       struct testbed_device **out, struct err *err)
@@ -42,9 +54,12 @@ int testbed_device_new(const struct model_device *d,
 			d->options[i].key, d->options[i].value };
 	}
 	uv_loop_init(&dev->loop);
+	uv_timer_init(&dev->loop, &dev->tick);
+	uv_unref((uv_handle_t *)&dev->tick);
+	dev->tick.data = dev;
 	rc = drv_open(&dev->loop, d->driver, &cfg, &dev->drv, err);
 	if (rc) {
-		uv_loop_close(&dev->loop);
+		end_loop(dev);
 		free(dev);
 		return rc;
 	}
@@ -56,9 +71,27 @@ void testbed_device_free(struct testbed_device *dev)
 {
 	if (dev) {
 		drv_close(dev->drv, NULL, NULL);
-		uv_run(&dev->loop, UV_RUN_DEFAULT);
-		uv_loop_close(&dev->loop);
+		end_loop(dev);
 		free(dev);
+	}
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+	struct testbed_device *dev = tick->data;
+
+	dev->on_tick(dev->tick_arg);
+}
+
+void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn,
+			 void *arg)
+{
+	dev->on_tick = fn;
+	dev->tick_arg = arg;
+	if (fn) {
+		uv_timer_start(&dev->tick, on_tick, TICK_MS, TICK_MS);
+	} else {
+		uv_timer_stop(&dev->tick);
 	}
 }
 

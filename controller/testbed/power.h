@@ -83,11 +83,13 @@ struct power_options {
 	bool keep;		/* circuits of others on blind devices stay */
 };
 
-/* Before a circuit is made or taken out. */
+/* Before a circuit is made or taken out, and each second that a robot takes. */
 struct power_progress {
 	int done, total;	/* outputs; of blind devices inputs too */
 	int64_t moves, moves_left;	/* of robots, in this run */
 	int64_t left_ns;	/* what those take, by those made so far */
+	int64_t waiting_ns;	/* it is said again, so long after: a robot
+				 * moves; an answer ends nothing */
 	const char *text;	/* the circuit */
 };
 

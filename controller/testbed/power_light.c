@@ -170,19 +170,30 @@ static int tell(struct walk *w, const struct power_circuit *c, bool make,
 		struct err *err)
 {
 	struct power *p = w->p;
-	char text[160];
-	struct power_progress now = { .text = text, .moves = p->moves,
-				      .moves_left = blind_moves_left(p) };
 	int rc;
 
-	now.left_ns = now.moves_left * move_ns(p);
-	count(p, &now.done, &now.total);
-	snprintf(text, sizeof(text), "%s.in%d -> out%d%s",
+	w->said = (struct power_progress){ .text = w->text, .moves = p->moves,
+					   .moves_left = blind_moves_left(p) };
+	w->said.left_ns = w->said.moves_left * move_ns(p);
+	count(p, &w->said.done, &w->said.total);
+	snprintf(w->text, sizeof(w->text), "%s.in%d -> out%d%s",
 		 p->fabric->devices[c->device].name, c->xc.in + 1,
 		 c->xc.out + 1, make ? "" : " out");
-	rc = w->fn ? w->fn(p, &now, w->arg, err) : 0;
-	return rc > 0 ? err_set(err, WEFT_ECANCELED, "stopped at %s", text) :
+	rc = w->fn ? w->fn(p, &w->said, w->arg, err) : 0;
+	return rc > 0 ? err_set(err, WEFT_ECANCELED, "stopped at %s", w->text) :
 	       rc;
+}
+
+/* The same again, a second later: what is left has become less. */
+static void tell_again(void *arg)
+{
+	struct walk *w = arg;
+	int64_t took = clk_now_ns() - w->move_began_ns;
+
+	w->said.waiting_ns = took;
+	if (w->fn) {
+		w->fn(w->p, &w->said, w->arg, NULL);
+	}
 }
 
 /* ---- circuits ---- */
@@ -191,12 +202,17 @@ static int change(struct walk *w, struct power_circuit *c, bool add,
 		  struct err *err)
 {
 	struct power *p = w->p;
-	int64_t begun = clk_now_ns();
-	int rc = testbed_device_change(w->devices[c->device], add, c->xc, err);
+	bool robot = p->devices[c->device].robot;
+	int rc;
 
-	if (rc == 0 && p->devices[c->device].robot) {
+	w->move_began_ns = clk_now_ns();
+	testbed_device_tick(w->devices[c->device], robot ? tell_again : NULL,
+			    w);
+	rc = testbed_device_change(w->devices[c->device], add, c->xc, err);
+	testbed_device_tick(w->devices[c->device], NULL, NULL);
+	if (rc == 0 && robot) {
 		p->moves++;
-		p->moves_ns += clk_now_ns() - begun;
+		p->moves_ns += clk_now_ns() - w->move_began_ns;
 	}
 	return rc;
 }

@@ -22,6 +22,9 @@ struct walk {
 	struct level *now;
 	power_step_fn fn;
 	void *arg;
+	struct power_progress said;	/* last, and its text */
+	char text[160];
+	int64_t move_began_ns;
 };
 
 /* ---- power_light.c ---- */

@@ -122,6 +122,10 @@ struct testbed_device;
 int testbed_device_new(const struct model_device *d,
 		       struct testbed_device **out, struct err *err);
 void testbed_device_free(struct testbed_device *dev);
+/* fn is called each second while the device is waited for; NULL: no more. */
+typedef void (*testbed_tick_fn)(void *arg);
+void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn,
+			 void *arg);
 /* *xcs: the circuits that carry light, sorted; free(). programs of a ring,
  * the caller's; may be NULL. */
 int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
