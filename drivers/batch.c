@@ -9,6 +9,39 @@ static bool shares_port(struct light_xc a, struct light_xc b, bool any)
 	       (any && (a.in == b.out || a.out == b.in));
 }
 
+bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any)
+{
+	for (int k = i + 1; k < items->n_items; k++) {
+		if (shares_port(items->items[i].xc, items->items[k].xc,
+				any_to_any)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool batch_shows(const struct batch *b)
+{
+	const struct drv_batch *items = b->h->batch;
+	bool all = true;
+
+	for (int i = 0; i < items->n_items; i++) {
+		const struct drv_item *item = &items->items[i];
+		struct drv_outcome *o = &b->h->outcomes[i];
+
+		if (o->result != DRV_DONE) {
+			continue;
+		}
+		if (devmem_has(b->map, item->xc) == (item->op == DRV_ADD)) {
+			o->evidence = DRV_READ_BACK;
+		} else if (!batch_overtaken(items, i, b->map->any_to_any)) {
+			o->evidence = DRV_ACKED;
+			all = false;
+		}
+	}
+	return all;
+}
+
 bool batch_may_join(const struct batch *b, const struct drv_batch *items,
 		    int first, int end)
 {

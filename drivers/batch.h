@@ -22,6 +22,14 @@ struct batch {
 bool batch_may_join(const struct batch *b, const struct drv_batch *items,
 		    int first, int end);
 
+/* A later item of the batch moves one of item i's ports, so the map need not
+ * show item i in the end. O(items). */
+bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any);
+
+/* After the batch: what is confirmed and shows in the map as read just now is
+ * read back. False when something confirmed does not show yet, and should. */
+bool batch_shows(const struct batch *b);
+
 /* What stands in the way of an item, in words. */
 void batch_busy_text(const struct drv_item *item, struct light_xc victim,
 		     char *text, size_t size);

@@ -336,6 +336,7 @@ static const struct tl1_dialect dialect = {
 	.init = parse_options,
 	.vendor = "CALIENT",
 	.verify = true,
+	.settles = true,
 	.reckons = true,
 	.bulk = &bulk,
 	.typ_switch_us = TYP_SWITCH_US,

@@ -264,6 +264,7 @@ static const struct tl1_dialect dialect = {
 	.init = parse_options,
 	.vendor = "Glimmerglass",
 	.verify = true,
+	.settles = true,
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,
 	.command = make_command,

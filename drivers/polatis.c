@@ -21,6 +21,7 @@
 #include "drivers/line.h"
 #include "drivers/monitors.h"
 #include "drivers/scpi.h"
+#include "lib/base/clk.h"
 
 #define DEFAULT_TIMEOUT_MS 2000
 #define TYP_SWITCH_US 25000
@@ -33,6 +34,8 @@ static const struct drv_option_spec options[] = {
 	{ "gap_ms", "least time between two commands", "100" },
 	{ "chunk", "most pairs in one command", "16" },
 	{ "settle_ms", "wait before a read-back after an error", "50" },
+	{ "complete_ms", "longest wait until what was confirmed shows",
+	  "2000" },
 	{ "power", "sides with power monitors: none, in, out or both",
 	  "none" },
 	MONITOR_OPTIONS,
@@ -41,7 +44,8 @@ static const struct drv_option_spec options[] = {
 
 struct polatis {
 	struct handle h;
-	int64_t gap_ms, settle_ms;
+	int64_t gap_ms, settle_ms, complete_ms;
+	int64_t until_ns;	/* of the wait for what was confirmed */
 	enum drv_power power;
 	struct monitors monitors;
 	struct devmem map;	/* as last read, with our changes since */
@@ -428,6 +432,51 @@ static void put_command(const struct polatis *p, const struct drv_batch *batch,
 
 static void next_command(struct polatis *p);
 
+/* ---- submit: what was confirmed may be done some time after that --------- */
+
+static void look(struct polatis *p);
+
+static void on_look(uv_timer_t *t)
+{
+	look(t->data);
+}
+
+static void on_seen(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int rc = read_map(p, reply, &err);
+
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+	} else if (!batch_shows(&p->batch) && clk_now_ns() < p->until_ns) {
+		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms,
+			       0);
+	} else {
+		handle_end(&p->h, 0, NULL);
+	}
+}
+
+static void look(struct polatis *p)
+{
+	ask(p, on_seen, ":oxc:swit:conn:stat?");
+}
+
+static void end_batch(struct polatis *p)
+{
+	bool acked = false;
+
+	for (int i = 0; i < p->h.n_outcomes; i++) {
+		acked = acked || (p->h.outcomes[i].result == DRV_DONE &&
+				  p->h.outcomes[i].evidence == DRV_ACKED);
+	}
+	p->until_ns = clk_now_ns() + p->complete_ms * 1000000;
+	if (acked) {
+		look(p);
+	} else {
+		handle_end(&p->h, 0, NULL);
+	}
+}
+
 static enum drv_class_of_error class_of(int code)
 {
 	/* SCPI: -1xx the command, -2xx its execution; -220..-229 are about
@@ -451,7 +500,7 @@ static void on_read_back(struct polatis *p, const char *reply)
 	snprintf(code, sizeof(code), "%d", p->code);
 	if (!batch_read_back(&p->batch, class_of(p->code), code, p->text) ||
 	    p->h.batch->mode == DRV_REPLACE) {
-		handle_end(&p->h, 0, NULL);
+		end_batch(p);
 	} else {
 		next_command(p);
 	}
@@ -521,7 +570,7 @@ static void on_set(struct polatis *p, const char *reply)
 	}
 	batch_done(&p->batch);
 	if (p->h.batch->mode == DRV_REPLACE) {
-		handle_end(&p->h, 0, NULL);
+		end_batch(p);
 	} else {
 		next_command(p);
 	}
@@ -540,7 +589,7 @@ static void next_command(struct polatis *p)
 	if (batch_next(&p->batch)) {
 		send_command(p);
 	} else {
-		handle_end(&p->h, 0, NULL);
+		end_batch(p);
 	}
 }
 
@@ -757,6 +806,7 @@ static int polatis_init(struct handle *h, const struct drv_config *cfg,
 		{ "gap_ms", 0, 60000, &p->gap_ms },
 		{ "chunk", 1, 512, &p->batch.chunk },
 		{ "settle_ms", 0, 60000, &p->settle_ms },
+		{ "complete_ms", 0, 600000, &p->complete_ms },
 	};
 	int rc = handle_option_ints(h->drv.cls, cfg, numbers,
 				    sizeof(numbers) / sizeof(numbers[0]), err);

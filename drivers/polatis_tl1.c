@@ -17,6 +17,7 @@
 
 static const struct drv_option_spec options[] = {
 	TL1_OPTIONS("root", "root", "0"),
+	TL1_VERIFY_OPTIONS,
 	{ "power", "read the power monitors: yes or no", "no" },
 	MONITOR_OPTIONS,
 	{ NULL, NULL, NULL },
@@ -277,6 +278,7 @@ static const struct tl1_dialect dialect = {
 	.init = parse_power,
 	.vendor = "Polatis",
 	.any_to_any = true,
+	.verify = true,
 	.reckons = true,
 	.typ_switch_us = TYP_SWITCH_US,
 	.reads = reads,

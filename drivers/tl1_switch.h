@@ -92,7 +92,8 @@ struct tl1_dialect {
 	int (*init)(struct tl1_switch *s, const struct drv_config *cfg,
 		    struct err *err);	/* reads its options */
 	const char *vendor;		/* begins the identity */
-	bool verify;	/* a confirmed circuit may still fail: read again */
+	bool verify;	/* what is confirmed is read back */
+	bool settles;	/* some time later: it may still fail */
 	bool any_to_any;	/* knows such models */
 	bool reckons;	/* losses come from powers; has MONITOR_OPTIONS */
 	const struct tl1_bulk *bulk;	/* NULL: knows none. Has the options

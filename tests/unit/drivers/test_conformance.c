@@ -598,6 +598,24 @@ static void a_session_lost_half_way_is_unknown(void **state)
 	tear_down(r);
 }
 
+/* Confirmed now and done later: it is waited for, and read back. */
+static void what_is_done_later_is_waited_for(void **state)
+{
+	static const struct drv_item add[] = { ADD(0, 4), ADD(1, 5) };
+	static const struct drv_item del[] = { DEL(0, 4), DEL(1, 5) };
+	struct rig *r = plain(state);
+	bool robot = strstr(r->driver, "-cli");
+
+	rig_control(r, robot ? "fault move=60" : "fault complete=60", NULL, 0);
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, add), 0);
+	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
+	assert_int_equal(r->outcomes[1].evidence, DRV_READ_BACK);
+	rig_expect_map(r, "0-4 1-5");
+	assert_int_equal(rig_submit(r, DRV_SAFE, 2, del), 0);
+	rig_expect_map(r, "");
+	tear_down(r);
+}
+
 /* What was read back was true, and is so no more: the next reading says so,
  * and the same batch makes it again. */
 static void a_map_lost_later_shows_in_the_map(void **state)
@@ -911,6 +929,7 @@ static const struct {
 	CASE(SPACE | TROUBLE, a_silent_refusal_shows_in_the_map),
 	CASE(SPACE | TROUBLE, a_failed_port_is_reported_and_refused),
 	CASE(SPACE | DEVICE, another_user_shows_in_the_map),
+	CASE(SPACE | DEVICE, what_is_done_later_is_waited_for),
 	CASE(SPACE | DEVICE, a_map_lost_later_shows_in_the_map),
 	CASE(SPACE | DEVICE, an_idle_session_costs_no_change),
 	CASE(SPACE | TROUBLE, the_state_outlives_the_device),

@@ -71,7 +71,7 @@ static struct rig *set_up(const char *text, char words[64])
 	}
 	if (speaks(driver, "sonic-ocs")) {
 		rig_option(r, "tune_ms", "20");
-	} else if (speaks(driver, "calient") || speaks(driver, "glimmer")) {
+	} else if (!speaks(driver, "rome") && !speaks(driver, "telescent")) {
 		rig_option(r, "complete_ms", "20");
 	}
 	if (speaks(driver, "calient")) {

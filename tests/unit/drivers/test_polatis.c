@@ -11,6 +11,7 @@ static struct rig *set_up(const char *fault)
 	rig_init(r, "polatis-scpi", 8, 8, false);
 	rig_option(r, "gap_ms", "0");
 	rig_option(r, "settle_ms", "0");
+	rig_option(r, "complete_ms", "20");
 	rig_start_emulator(r, "8x8", fault);
 	rig_open(r);
 	return r;
