@@ -161,6 +161,39 @@ static void out_devices(struct out *o, enum out_format format,
 	}
 }
 
+static size_t n_lost(const Weft__V1__DeviceState *d)
+{
+	return d->program ? d->program->n_lost : 0;
+}
+
+static void out_lost_row(struct out *o, const Weft__V1__DeviceState *d,
+			 const char *text)
+{
+	out_object(o, NULL);
+	out_str(o, "device", d->name);
+	out_str(o, "what", "not locked");
+	out_str(o, "circuit", text);
+	out_str(o, "ports", "");
+	out_str(o, "owner", "");
+	out_end(o);
+}
+
+/* Resonators that hold no wave; the message has the first of them. */
+static void out_lost(struct out *o, const Weft__V1__DeviceState *d, bool full)
+{
+	size_t n = n_lost(d), shown = full || n <= SHOWN ? n : SHOWN;
+	char more[48];
+
+	for (size_t i = 0; i < shown; i++) {
+		out_lost_row(o, d, d->program->lost[i]);
+	}
+	if (n > 0 && shown < (size_t)d->program->lost_count) {
+		snprintf(more, sizeof(more), "and %zu more",
+			 (size_t)d->program->lost_count - shown);
+		out_lost_row(o, d, more);
+	}
+}
+
 /* Tables name each difference in a list of its own. */
 static void out_one_kind(struct out *o, const Weft__V1__DeviceState *d,
 			 const char *what, Weft__V1__Circuit *const *v,
@@ -202,7 +235,7 @@ static void out_differences(struct out *o, enum out_format format,
 
 	for (size_t i = 0; i < n; i++) {
 		count += v[i]->n_missing + v[i]->n_unexpected +
-			 v[i]->n_pending;
+			 v[i]->n_pending + n_lost(v[i]);
 	}
 	if (format != OUT_TABLE || count == 0) {
 		return;
@@ -215,6 +248,7 @@ static void out_differences(struct out *o, enum out_format format,
 		out_one_kind(o, d, "unexpected", d->unexpected,
 			     d->n_unexpected, full);
 		out_one_kind(o, d, "pending", d->pending, d->n_pending, full);
+		out_lost(o, d, full);
 	}
 	out_end(o);
 }
