@@ -181,6 +181,10 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 	for (size_t i = 0; i < d->n_programs; i++) {
 		draw_program(p, d, d->programs[i]);
 	}
+	if (d->n_add > 0 && wire_power_loss(d->power_loss)) {
+		open_line(p, '!', d->name);
+		buf_printf(&p->b, "%s\n", wire_power_loss(d->power_loss));
+	}
 	if (d->n_stolen > 0) {
 		open_line(p, '!', d->name);
 		buf_printf(&p->b, "takes %zu circuit%s that weft did not make "
@@ -444,6 +448,7 @@ static void out_device(struct out *o, const Weft__V1__PlanDevice *d)
 	}
 	out_int(o, "switch_ns", d->switch_ns);
 	out_int(o, "down_ns", d->down_ns);
+	out_str(o, "power_loss", d->power_loss);
 }
 
 static void out_stages(struct out *o, const Weft__V1__PlanSummary *s)

@@ -318,6 +318,8 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req,
 
 struct daemon_status;
 
+/* What a loss of power leaves of a device's map, as the API says it. */
+const char *daemon_power_loss(const struct apply_device *a);
 /* All that is known now, as a message that is valid until the state changes.
  * Touches no device. daemon_status_free(NULL) is fine. */
 int daemon_status_new(struct daemon *d, struct daemon_status **out,

@@ -65,15 +65,40 @@ static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 	return r;
 }
 
+/* Nor does it know what a device forgets. */
+static int send_device(const struct work *w, const Weft__V1__PlanPart *part,
+		       struct err *err)
+{
+	const struct plan_call *p = w->arg;
+	Weft__V1__PlanDevice d = *part->device;
+	Weft__V1__PlanPart m = *part;
+	const struct apply_device *a;
+	int n;
+
+	a = apply_devices(w->d->apply, &n);
+	for (int i = 0; i < n; i++) {
+		if (strcmp(a[i].name, d.name) == 0) {
+			d.power_loss = (char *)daemon_power_loss(&a[i]);
+		}
+	}
+	m.device = &d;
+	return rpc_send(p->call, &m.base, err);
+}
+
 static int send_part(const Weft__V1__PlanPart *part, void *arg,
 		     struct err *err)
 {
 	const struct work *w = arg;
 	const struct plan_call *p = w->arg;
 
-	return part->part_case == WEFT__V1__PLAN_PART__PART_SUMMARY
-		       ? send_summary(w, part, err)
-		       : rpc_send(p->call, &part->base, err);
+	switch (part->part_case) {
+	case WEFT__V1__PLAN_PART__PART_SUMMARY:
+		return send_summary(w, part, err);
+	case WEFT__V1__PLAN_PART__PART_DEVICE:
+		return send_device(w, part, err);
+	default:
+		return rpc_send(p->call, &part->base, err);
+	}
 }
 
 static int send_batch(const struct dispatch_order *o, void *arg,

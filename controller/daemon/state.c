@@ -220,6 +220,17 @@ Weft__V1__Timing *daemon_timing(const struct daemon *d,
 	return out;
 }
 
+const char *daemon_power_loss(const struct apply_device *a)
+{
+	static const char *const names[] = {
+		[DRV_PERSIST_UNKNOWN] = "", [DRV_PERSIST_DARK] = "dark",
+		[DRV_PERSIST_RESTORE] = "saved map",
+		[DRV_PERSIST_AUTOSAVE] = "last map",
+	};
+
+	return names[a->snap.caps.persistence];
+}
+
 static int fill_device(struct daemon *d, const struct views *s,
 		       struct device_view *v, const struct model_fabric *f,
 		       int device, const struct apply_device *a,
@@ -247,6 +258,7 @@ static int fill_device(struct daemon *d, const struct views *s,
 				     &v->switching);
 	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
 				    &m->marked_count, err);
+	m->power_loss = (char *)daemon_power_loss(a);
 	m->restores = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
 	r = r ? r : foreign_view_init(&v->foreign, d,
 				      &(struct store_foreign_query){

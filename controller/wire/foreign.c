@@ -84,6 +84,31 @@ void wire_out_foreign(struct out *o, enum out_format format, const char *key,
 	out_end(o);
 }
 
+const char *wire_power_loss(const char *power_loss)
+{
+	if (strcmp(power_loss, "dark") == 0) {
+		return "forgets its map when it loses power";
+	}
+	return strcmp(power_loss, "saved map") == 0
+		       ? "goes back to a map that was saved when it loses power"
+		       : NULL;
+}
+
+void wire_note_power_loss(struct out *o, Weft__V1__DeviceState *const *v,
+			  size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *text = wire_power_loss(v[i]->power_loss);
+
+		if (text && v[i]->circuits > 0) {
+			out_note(o, "%s %s: %s", v[i]->name, text,
+				 v[i]->restores ? "weftd brings it back"
+						: "\"weft apply\" brings it "
+						  "back");
+		}
+	}
+}
+
 void wire_note_foreign(struct out *o, Weft__V1__DeviceState *const *v, size_t n,
 		       bool full)
 {

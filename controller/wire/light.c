@@ -67,6 +67,7 @@ void wire_out_device(struct out *o, enum out_format format,
 	if (d->switching) {
 		wire_out_timing(o, "switching", d->switching);
 	}
+	out_str(o, "power_loss", d->power_loss[0] ? d->power_loss : "unknown");
 	out_str(o, "foreign_policy", d->restores ? "restore" : "report");
 	wire_out_foreign(o, format, "foreign", d->foreign, d->n_foreign);
 	out_array(o, "read");

@@ -62,6 +62,13 @@ bool wire_is_same(const Weft__V1__DeviceState *d);
 /* The fields of a change. */
 void wire_out_change(struct out *o, enum out_format format,
 		     const Weft__V1__Change *ch);
+/* What becomes of light when the device loses its power, as a warning: "forgets
+ * its map ..."; NULL: it keeps it, or nobody knows. */
+const char *wire_power_loss(const char *power_loss);
+/* A line for each device with light that a loss of power would take, in
+ * tables. */
+void wire_note_power_loss(struct out *o, Weft__V1__DeviceState *const *v,
+			  size_t n);
 /* Changes by others, as an array of o called key. */
 void wire_out_foreign(struct out *o, enum out_format format, const char *key,
 		      Weft__V1__ForeignChange *const *v, size_t n);

@@ -118,6 +118,7 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	if (d->switching) {
 		wire_out_timing(o, "switching", d->switching);
 	}
+	out_str(o, "power_loss", d->power_loss);
 	out_bool(o, "restores", d->restores);
 	wire_out_foreign(o, OUT_JSON, "foreign", d->foreign, d->n_foreign);
 	if (d->program) {
@@ -633,6 +634,7 @@ void wire_out_status(struct out *o, enum out_format format, bool full,
 	out_differences(o, format, s->devices, s->n_devices, full);
 	if (format == OUT_TABLE) {
 		wire_note_foreign(o, s->devices, s->n_devices, full);
+		wire_note_power_loss(o, s->devices, s->n_devices);
 	}
 	wire_out_hosts(o, format, s->hosts, full);
 	out_jobs(o, format, s);
