@@ -692,6 +692,9 @@ class Soak:
             self.add_named(named, self.named(self.path_of[old_sha]))
         self.end_confirmation(how, code, old_sha)
         if self.forge:
+            # A forgery is of light that is there; `sim` may have refused it.
+            if code and not self.commit(path):
+                raise SystemExit("Bail out! nothing works without faults")
             self.forged(before)
         resolved = self.settle()
         if not resolved:
