@@ -404,11 +404,14 @@ class Soak:
                     f"collective: allgather, size: 1MiB, "
                     f"depth: {wish[d.name]} }}")
                 continue
-            # Devices of one domain are changed at the same time.
+            # Devices of one domain are changed at the same time. Of some weftd
+            # takes back what somebody else took; not of the first, which is
+            # forged.
+            policy = ", foreign: restore" if k and k % 2 == 0 else ""
             hosts.append(f"  - {{ name: 'h{k}-[0-3]', ports: 'p[0-1]', "
                          f"rate: 100Gbps, reactivation: 1ms }}")
             switches.append(f"  - {{ name: {d.name}, size: 10x10, "
-                            f"domain: d{k % 2}, {where} }}")
+                            f"domain: d{k % 2}, {where}{policy} }}")
             fibres.append(f"  - {{ from: 'h{k}-[0-3].p[0-1]', "
                           f"to: '{d.name}.[1-8]' }}")
             if wish[d.name]:
@@ -420,7 +423,7 @@ class Soak:
             ["weft: 1", "fabric: soak", "hosts:", *hosts, "switches:",
              *switches, "fibres:", *fibres, "rings:", *rings, "jobs:", *jobs,
              # What is missing after a commit is lost here, not to be repaired.
-             "changes: { gate: 100% }", ""])
+             "changes: { gate: 100%, restore-after: 100ms }", ""])
         path = f"{self.args.dir}/{'%04d' % self.rounds}.yaml"
         with open(path, "w") as f:
             f.write(text)
@@ -638,6 +641,14 @@ class Soak:
             time.sleep(0.2)
         return False
 
+    def meddle(self, device):
+        """Another user ends a circuit of weft's, and somebody looks: it comes
+        back by itself, or with the next apply, which may meet that."""
+        ours = sorted(device.pairs() - {FOREIGN})
+        if ours and not device.is_ring:
+            device.make(ours[-1], False)
+            self.weft("verify")
+
     def heal(self, path, wish):
         """Without faults an apply must bring all light, and nothing else."""
         for d in self.devices:
@@ -665,6 +676,7 @@ class Soak:
             ["", "", "kill", "kill", "kill twice", "term", "interrupt",
              "confirm", "expire"])
         again = self.rng.random() * 0.3
+        meddled = self.rng.choice(self.devices + [None] * 12)
         wish = self.wish()
         if self.forge:
             wish[self.devices[0].name] = "Ring(4)"
@@ -709,6 +721,8 @@ class Soak:
         if code == 0 and how != "expire" and \
                 self.light.get(status.get("config_sha256")) != wish:
             self.bad("lost", "the store holds another configuration")
+        if meddled and not self.forge:
+            self.meddle(meddled)
         self.heal(path, wish)
         if self.args.verbose:
             print(f"# {time.monotonic() - begin:.1f} s: {self.story}",
@@ -805,6 +819,9 @@ def main():
         soak.stop_weftd(signal.SIGTERM)
     with open(f"{args.dir}/weftd.log", errors="replace") as log:
         text = log.read()
+    own = re.findall(r"change of weftd: (\w+)", text)
+    print("# changes of weftd's own: " + (", ".join(
+        f"{own.count(w)} {w}" for w in sorted(set(own))) or "none"))
     found = re.search(r"^.*(Sanitizer|runtime error: )(.*\n){,40}", text, re.M)
     if found:
         print("# " + found[0].replace("\n", "\n# "))
