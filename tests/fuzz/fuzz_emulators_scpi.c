@@ -42,7 +42,8 @@ static void run_lines(struct emu *e, char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct emu e = { .conf = { .name = "fuzz", .listen = "nowhere" } };
+	struct emu e = { .conf = { .name = "fuzz", .listen = "nowhere" },
+			 .dialect = &emu_scpi };
 	char *text = size ? strndup((const char *)data + 1, size - 1) : NULL;
 
 	e.faults.mem = &e.mem;
