@@ -41,6 +41,8 @@ static const struct cli_option plan_options[] = {
 	  NULL },
 	{ 0, "light", NULL, "each lightpath that comes, with its power, and "
 	  "each that goes", NULL },
+	{ 0, "keep", "SHARE", "what if so much capacity had to stay in service",
+	  NULL },
 	{ 0, "offline", NULL, "do not ask weftd: all devices are dark", NULL },
 	END,
 };

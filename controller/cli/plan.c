@@ -81,6 +81,9 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 	req.want_file = cli_has(c, "output");
 	req.want_commands = cli_has(c, "commands");
 	req.want_light = plan_light_wanted(c);
+	if (cli_has(c, "keep")) {
+		req.keep = (char *)cli_opt(c, "keep");
+	}
 	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
 			    &weft__v1__plan_part__descriptor, 0, on_part,
 			    &rec, NULL, err);
@@ -103,7 +106,7 @@ static int make_plan(struct cli *c, const struct model_fabric *f,
 		return r ? r : plan_offline(c, f, mode, v, err);
 	}
 	r = cli_connect(c, &client, err);
-	if (r == WEFT_EUNAVAIL && f) {
+	if (r == WEFT_EUNAVAIL && f && !cli_has(c, "keep")) {
 		cli_say(c, CLI_NORMAL, "%s: planning against dark devices",
 			err->msg);
 		err_clear(err);
@@ -127,6 +130,11 @@ static int load(struct cli *c, struct model_fabric **f, struct err *err)
 	}
 	if (!path && c->argc > 0) {
 		path = c->argv[0];
+	}
+	if (cli_has(c, "keep") && (cli_has(c, "output") ||
+				   cli_has(c, "offline"))) {
+		return err_set(err, WEFT_EUSAGE, "weft plan: --keep asks weftd "
+			       "what if: no --output, no --offline");
 	}
 	if (!path && cli_has(c, "offline")) {
 		return err_set(err, WEFT_EUSAGE,

@@ -87,6 +87,8 @@ struct work {
 	char *name, *text;	/* the configuration; owned */
 	size_t len;
 	enum plan_mode mode;
+	bool has_keep;		/* in place of the configuration's; only for */
+	int64_t keep_ppm;	/* what is not applied */
 	char *only;		/* as plan_base.only; owned */
 	struct restoring *restoring;	/* instead of jobs; owned, or NULL */
 	struct model_fabric *fabric;

@@ -6,6 +6,7 @@
 #include "controller/daemon/hosts.h"
 #include "controller/daemon/private.h"
 #include "lib/base/log.h"
+#include "lib/base/units.h"
 
 #define PUMP_MS 5	/* how long a full queue is given to drain */
 
@@ -134,6 +135,26 @@ static void on_planned(struct work *w)
 	daemon_work_free(w);
 }
 
+/* A floor of capacity that is only asked about. */
+static int read_keep(const Weft__V1__PlanRequest *req, struct work *w,
+		     struct err *err)
+{
+	if (!req->keep[0]) {
+		return 0;
+	}
+	if (req->want_file) {
+		return err_set(err, WEFT_EINVAL, "keep: a plan file follows "
+			       "the configuration");
+	}
+	w->has_keep = true;
+	if (unit_parse(UNIT_PPM, req->keep, &w->keep_ppm, err)) {
+		return err_wrap(err, "keep");
+	}
+	return w->keep_ppm >= 0 && w->keep_ppm <= MODEL_PPM ? 0 :
+		err_set(err, WEFT_EINVAL, "keep: %s is not between 0%% and "
+			"100%%", req->keep);
+}
+
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__PlanRequest *req = (const Weft__V1__PlanRequest *)msg;
@@ -146,6 +167,9 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 		r = daemon_work_new(arg, req->name,
 				    req->config.len ? req->config.data : NULL,
 				    req->config.len, &w, &err);
+	}
+	if (r == 0 && (r = read_keep(req, w, &err))) {
+		daemon_work_free(w);
 	}
 	if (r) {
 		free(p);

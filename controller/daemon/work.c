@@ -259,6 +259,9 @@ static void run_plan(uv_work_t *req)
 	struct work *w = req->data;
 	int64_t begun_ns = clk_now_ns();
 
+	if (w->has_keep) {
+		w->fabric->changes.keep_ppm = w->keep_ppm;
+	}
 	w->snap.base.go_back = w->must;
 	w->rc = w->pure ? plan_remains(w->fabric, &w->snap.base, &w->plan,
 				       &w->err)

@@ -76,6 +76,14 @@ has out "which names them" \
 	"stage 2 of $stages, domain ocs0: .* h[0-7] (sends|receives) 75% meanwhile"
 expect 65 "more cannot be kept" weft plan -f "$T/c.yaml"
 has err "and says what" 'c.yaml:17:3: .*the floor cannot be kept in domain ocs0: keep: what h[0-7] (sends|receives) would fall to 300Gbps of 400Gbps, at least 304Gbps must stay'
+expect 65 "nor what is only asked for" weft plan -f "$T/b.yaml" --keep 76%
+has err "for the same reason" 'at least 304Gbps must stay'
+expect 2 "what if less had to stay" weft plan -f "$T/c.yaml" --keep 0% --format json
+[[ $(jq '.stages | length' "$T/out") == 1 ]]
+tap "is a plan in one stage"
+expect 64 "which is no plan to apply" weft plan -f "$T/c.yaml" --keep 0% -o "$T/keep.plan"
+expect 65 "a share that is none" weft plan -f "$T/b.yaml" --keep 101%
+has err "is named" 'keep: 101% is not between 0% and 100%'
 
 watch_map
 expect 0 "forth" weft apply -f "$T/b.yaml"
