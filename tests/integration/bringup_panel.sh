@@ -121,7 +121,8 @@ grep -q 'rome0.out5".*ocs0.in6"' "$T/lab.found.yaml" &&
 	! grep -qE 'rome0.out[78]"|h2.p0.tx' "$T/lab.found.yaml"
 tap "with what was found, and what is unseen as it was"
 
-# A robot that waits for people, circuits of others, and ports that are worn.
+# checklist 20, checklist 21: a robot that waits for people, circuits of others,
+# and ports that are worn.
 cp "$T/good" "$T/light/wiring"
 control rome0 "fault homing=3" >/dev/null
 sed 's/wear_limit: 100/wear_limit: 100, move_ms: 300/' "$T/lab.yaml" >"$T/slow.yaml"
