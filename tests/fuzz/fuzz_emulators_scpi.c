@@ -28,6 +28,7 @@ static void run_lines(struct emu *e, char *text)
 	struct scpi_device *d = scpi_device_new(e, NULL);
 	char *save = NULL;
 
+	e->device = d;
 	for (char *line = strtok_r(text, "\r\n", &save); d && line;
 	     line = strtok_r(NULL, "\r\n", &save)) {
 		struct buf out = { 0 };
