@@ -169,6 +169,32 @@ wait_for 20 both
 tap "and one that holds none is left alone"
 control scpi "unset 5,5" >"$T/out"
 
+# Another one's circuit, with an owner.
+in=$(victim gg)
+expect 0 "hands in the rack" weft freeze
+control gg "fault locked=o7" >"$T/out"
+control gg "unset $in" >"$T/out"
+control gg "set ${in%%,*},7" >"$T/out"
+weft verify >"$T/out" 2>"$T/err"
+before=$(sets gg)
+expect 0 "that leave" weft unfreeze
+wait_for 20 grep -q 'is in the way of .* and belongs to noc' "$T/weftd.log"
+tap "the owner of what is in the way is named"
+[[ $(sets gg) == "$before" ]] && control gg map | grep -qx "${in%%,*},7"
+tap "and keeps it"
+control gg clear >"$T/out"
+weft verify >"$T/out" 2>"$T/err"
+wait_for 20 restored gg
+tap "until it is nobody's any more"
+
+control ring map >"$T/map-ring"
+control ring unset >"$T/out"
+weft verify >"$T/out" 2>"$T/err"
+says ring '"kind": "program"'
+tap "a ring's program that somebody ended is on record"
+wait_for 20 restored ring
+tap "and loaded again"
+
 before=$(sets rome)
 control rome "unset $(victim rome)" >"$T/out"
 wait_for 10 says rome '"outcome": "open"'
