@@ -78,7 +78,7 @@ DEPS_page := base model plan light
 DEPS_store := base model light
 DEPS_dispatch := base model light drivers plan
 DEPS_apply := base model light drivers plan store dispatch
-DEPS_testbed := base topology collective rwa optree model light host drivers plan
+DEPS_testbed := base topology collective rwa optree model light host drivers plan dispatch
 DEPS_daemon := base host model light drivers plan wire page store dispatch apply rpc http proto collective
 DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire dispatch testbed rpc proto
 

@@ -466,8 +466,7 @@ static int open_devices(struct walk *w, struct err *err)
 	rc = w->devices ? 0 : err_nomem(err);
 	for (int d = 0; rc == 0 && d < f->n_devices; d++) {
 		if (f->devices[d].kind != MODEL_RING) {
-			rc = testbed_device_new(&f->devices[d], &w->devices[d],
-						err);
+			rc = testbed_device_new(f, d, &w->devices[d], err);
 		}
 	}
 	return rc;

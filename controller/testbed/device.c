@@ -3,10 +3,10 @@
 #include <string.h>
 #include <uv.h>
 
+#include "controller/dispatch/dispatch.h"
 #include "controller/testbed/testbed.h"
 #include "drivers/driver.h"
 
-#define MAX_OPTIONS 16
 #define TICK_MS 1000
 
 struct testbed_device {
@@ -29,19 +29,9 @@ static void end_loop(struct testbed_device *dev)
 	uv_loop_close(&dev->loop);
 }
 
-int testbed_device_new(const struct model_device *d,
+int testbed_device_new(const struct model_fabric *f, int device,
 		       struct testbed_device **out, struct err *err)
 {
-	bool ring = d->kind == MODEL_RING;
-	struct drv_option options[MAX_OPTIONS];
-	struct drv_config cfg = {
-		.name = d->name, .address = d->address,
-		.n_in = ring ? d->n_members : d->n_in,
-		.n_out = ring ? d->ring.channels : d->n_out,
-		.ring_fibres = ring ? d->ring.fibres : 0,
-		.any_to_any = d->any_to_any, .timeout_ms = d->timeout_ms,
-		.options = options,
-	};
 	struct testbed_device *dev = calloc(1, sizeof(*dev));
 	int rc;
 
@@ -49,15 +39,11 @@ int testbed_device_new(const struct model_device *d,
 	if (!dev) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < d->n_options && i < MAX_OPTIONS; i++) {
-		options[cfg.n_options++] = (struct drv_option){
-			d->options[i].key, d->options[i].value };
-	}
 	uv_loop_init(&dev->loop);
 	uv_timer_init(&dev->loop, &dev->tick);
 	uv_unref((uv_handle_t *)&dev->tick);
 	dev->tick.data = dev;
-	rc = drv_open(&dev->loop, d->driver, &cfg, &dev->drv, err);
+	rc = dispatch_open(&dev->loop, f, device, 0, &dev->drv, err);
 	if (rc) {
 		end_loop(dev);
 		free(dev);

@@ -131,13 +131,14 @@ void testbed_close(struct testbed *t)
 
 /* ---- what the switches hold ---- */
 
-static int read_device(const struct model_device *d, struct plan_light *light,
-		       struct err *err)
+static int read_device(const struct model_fabric *f, int device,
+		       struct plan_light *light, struct err *err)
 {
 	struct testbed_device *dev;
 	struct light_ring *programs = calloc(1, sizeof(*programs));
 	struct light_xc *xcs = NULL;
-	int rc = programs ? testbed_device_new(d, &dev, err) : err_nomem(err);
+	int rc = programs ? testbed_device_new(f, device, &dev, err)
+			  : err_nomem(err);
 
 	if (rc == 0) {
 		rc = testbed_device_read(dev, &xcs, &light->n_xcs, programs,
@@ -160,7 +161,7 @@ int testbed_read(const struct model_fabric *f, struct plan_light **light,
 		return err_nomem(err);
 	}
 	for (int i = 0; rc == 0 && i < f->n_devices; i++) {
-		rc = read_device(&f->devices[i], &(*light)[i], err);
+		rc = read_device(f, i, &(*light)[i], err);
 	}
 	if (rc) {
 		testbed_light_free(f, *light);

@@ -343,7 +343,7 @@ int power_run(struct power *p, const struct power_options *options,
 		rc = err_nomem(err);
 	}
 	for (int d = 0; rc == 0 && d < f->n_devices; d++) {
-		rc = testbed_device_new(&f->devices[d], &w.devices[d], err);
+		rc = testbed_device_new(f, d, &w.devices[d], err);
 	}
 	if (rc == 0) {
 		rc = walk_all(&w, err);

@@ -117,9 +117,11 @@ void testbed_close(struct testbed *t);
 /* Reads tx and rx again. */
 int testbed_links(struct testbed *t, struct err *err);
 
-/* A switch's driver, in plain calls that return when it has answered. */
+/* A device's driver, in plain calls that return when it has answered; nothing
+ * is sent before the first. Errors as of dispatch_open(). The fabric is not
+ * kept. */
 struct testbed_device;
-int testbed_device_new(const struct model_device *d,
+int testbed_device_new(const struct model_fabric *f, int device,
 		       struct testbed_device **out, struct err *err);
 void testbed_device_free(struct testbed_device *dev);
 /* fn is called each second while the device is waited for; NULL: no more. */
