@@ -244,7 +244,7 @@ $(foreach t,$(BENCH),$(eval $(call bench_rules,$(t))))
 
 # ---- targets ---------------------------------------------------------------
 
-.PHONY: all deps browser demo check bench lint check-deps fuzz soak install deb clean help
+.PHONY: all shims deps browser demo check bench lint check-deps fuzz soak install deb clean help
 .DEFAULT_GOAL := all
 
 help:
@@ -278,8 +278,10 @@ TSAN_TESTS := base/test_parallel collective/test_find rwa/test_portfolio
 
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
-	@$(MAKE) -j2 MODE=release all $(SHIMS)
+	@$(MAKE) -j2 MODE=release all shims
 	@$(MAKE) -j2 MODE=tsan tsan-tests
+
+shims: $(SHIMS)
 
 programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)
 
