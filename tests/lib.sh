@@ -185,13 +185,15 @@ emulators() {
 # sends out of out<FROM> leaves by out<TO>: its map is as commanded.
 # astray NETNS FROM: no more.
 astray() {
+	# Not `ip netns exec`: it mounts, which not every root folder allows.
+	local within=(nsenter --net="/run/netns/$1")
 	if [[ -n ${3:-} ]]; then
-		ip netns exec "$1" tc qdisc add dev "out$2" clsact &&
-			ip netns exec "$1" tc filter add dev "out$2" egress \
+		"${within[@]}" tc qdisc add dev "out$2" clsact &&
+			"${within[@]}" tc filter add dev "out$2" egress \
 				u32 match u32 0 0 action mirred egress \
 				redirect dev "out$3"
 	else
-		ip netns exec "$1" tc filter del dev "out$2" egress
+		"${within[@]}" tc filter del dev "out$2" egress
 	fi
 }
 
