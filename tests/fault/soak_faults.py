@@ -46,8 +46,9 @@ SWITCHES = {
                     "autonomous log-out wrong-ctag page=2 conn-failed=o5"),
     "sonic-ocs": ("gap_ms: 0, settle_ms: 10, tune_ms: 300",
                   "conn-failed=o5 tuning=o3"),
-    "rome-cli": ("gap_ms: 0", "conn-failed=o5 homing"),
-    "telescent-cli": ("gap_ms: 0", "conn-failed=o5"),
+    # Nobody sends it on its homing run before the round is over.
+    "rome-cli": ("gap_ms: 0, move_ms: 5000", "conn-failed=o5 homing"),
+    "telescent-cli": ("gap_ms: 0, move_ms: 5000", "conn-failed=o5"),
 }
 COMMON = ("refuse silence silence-set eat-set drop-set drop-reply garbage "
           "duplicate late=500 slow=10 bytewise garbage=3 drop-set=2 "
