@@ -18,7 +18,7 @@ struct device_view {
 	Weft__V1__ProgramState program;
 	struct store_light intent;
 	struct wire_circuits missing, unexpected, pending;
-	struct wire_dead dead, lost, marked;
+	struct wire_dead dead, lost, marked, unusable;
 	Weft__V1__Timing switching;
 	struct foreign_view foreign;
 };
@@ -41,6 +41,7 @@ static void views_fini(struct views *s)
 		wire_dead_fini(&s->v[i].dead);
 		wire_dead_fini(&s->v[i].lost);
 		wire_dead_fini(&s->v[i].marked);
+		wire_dead_fini(&s->v[i].unusable);
 		foreign_view_fini(&s->v[i].foreign);
 	}
 	free(s->v);
@@ -231,6 +232,39 @@ const char *daemon_power_loss(const struct apply_device *a)
 	return names[a->snap.caps.persistence];
 }
 
+/* Ports that the last reading found out of use. */
+static int fill_unusable(struct device_view *v, const struct model_device *md,
+			 const struct apply_device *a, struct err *err)
+{
+	struct wire_dead *w = &v->unusable;
+	Weft__V1__DeviceState *m = &v->m;
+
+	w->text = calloc(WIRE_MARKS_SHOWN, sizeof(*w->text));
+	w->list = calloc(WIRE_MARKS_SHOWN, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < a->snap.n_ports; i++) {
+		const struct drv_port *p = &a->snap.ports[i];
+		size_t n = m->n_unusable;
+
+		if (p->enabled && !p->failed) {
+			continue;
+		}
+		m->unusable_count++;
+		if (n == WIRE_MARKS_SHOWN) {
+			continue;
+		}
+		snprintf(w->text[n], sizeof(w->text[n]), "%s %d %s",
+			 md->any_to_any ? "port" : p->is_out ? "out" : "in",
+			 p->index + 1, p->failed ? "failed" : "disabled");
+		w->list[n] = w->text[n];
+		m->n_unusable++;
+	}
+	m->unusable = w->list;
+	return 0;
+}
+
 static int fill_device(struct daemon *d, const struct views *s,
 		       struct device_view *v, const struct model_fabric *f,
 		       int device, const struct apply_device *a,
@@ -258,6 +292,7 @@ static int fill_device(struct daemon *d, const struct views *s,
 				     &v->switching);
 	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
 				    &m->marked_count, err);
+	r = r ? r : fill_unusable(v, md, a, err);
 	m->power_loss = (char *)daemon_power_loss(a);
 	m->restores = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
 	r = r ? r : foreign_view_init(&v->foreign, d,

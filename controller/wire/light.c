@@ -64,6 +64,8 @@ void wire_out_device(struct out *o, enum out_format format,
 				      (int)d->level, text, sizeof(text)));
 	out_str(o, "problem", d->problem);
 	out_int(o, "lossy", d->lossy);
+	wire_out_strings(o, "unusable", d->unusable, d->n_unusable);
+	out_int(o, "unusable_count", d->unusable_count);
 	if (d->switching) {
 		wire_out_timing(o, "switching", d->switching);
 	}

@@ -20,6 +20,9 @@ void wire_out_circuits(struct out *o, const char *key,
 		       Weft__V1__Circuit *const *v, size_t n);
 /* ISO time, or null for 0. */
 void wire_out_time(struct out *o, const char *key, int64_t wall_ns);
+/* A list of texts. */
+void wire_out_strings(struct out *o, const char *name, char *const *v,
+		      size_t n);
 /* "12 s ago", "never" for 0. */
 void wire_out_age(struct out *o, const char *key, int64_t at_ns);
 /* A duration: key_ns in whole ns for programs, key in three digits for

@@ -64,7 +64,8 @@ static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
 	out_end(o);
 }
 
-static void out_strings(struct out *o, const char *name, char **v, size_t n)
+void wire_out_strings(struct out *o, const char *name, char *const *v,
+		      size_t n)
 {
 	out_array(o, name);
 	for (size_t i = 0; i < n; i++) {
@@ -83,9 +84,9 @@ static void out_program(struct out *o, const Weft__V1__ProgramState *p)
 	out_int(o, "loaded_steps", p->loaded_steps);
 	out_int(o, "unlocked", p->unlocked);
 	out_str(o, "lock_detail", p->lock_detail);
-	out_strings(o, "failed", p->failed, p->n_failed);
+	wire_out_strings(o, "failed", p->failed, p->n_failed);
 	out_int(o, "failed_count", p->failed_count);
-	out_strings(o, "lost", p->lost, p->n_lost);
+	wire_out_strings(o, "lost", p->lost, p->n_lost);
 	out_int(o, "lost_count", p->lost_count);
 	out_end(o);
 }
@@ -113,8 +114,10 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	wire_out_circuits(o, "pending", d->pending, d->n_pending);
 	out_int(o, "pending_count", d->pending_count);
 	out_int(o, "lossy", d->lossy);
-	out_strings(o, "marked_dead", d->marked, d->n_marked);
+	wire_out_strings(o, "marked_dead", d->marked, d->n_marked);
 	out_int(o, "marked_dead_count", d->marked_count);
+	wire_out_strings(o, "unusable", d->unusable, d->n_unusable);
+	out_int(o, "unusable_count", d->unusable_count);
 	if (d->switching) {
 		wire_out_timing(o, "switching", d->switching);
 	}
@@ -127,22 +130,32 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	out_end(o);
 }
 
-static void note_marked(struct out *o, const Weft__V1__DeviceState *d)
+/* The first parts of a list that has `count` in all; nothing without any. */
+static void note_parts(struct out *o, const char *device, const char *what,
+		       char *const *parts, size_t n, int count)
 {
 	struct buf b = { 0 };
 	int shown = 0;
 
-	for (size_t i = 0; i < d->n_marked && i < MARKED_SHOWN; i++) {
-		buf_printf(&b, "%s%s", i ? ", " : "", d->marked[i]);
+	for (size_t i = 0; i < n && i < MARKED_SHOWN; i++) {
+		buf_printf(&b, "%s%s", i ? ", " : "", parts[i]);
 		shown++;
 	}
-	if (shown < d->marked_count) {
-		buf_printf(&b, " and %d more", d->marked_count - shown);
+	if (shown < count) {
+		buf_printf(&b, " and %d more", count - shown);
 	}
 	if (shown) {
-		out_note(o, "%s: marked as dead: %s", d->name, buf_cstr(&b));
+		out_note(o, "%s: %s: %s", device, what, buf_cstr(&b));
 	}
 	buf_fini(&b);
+}
+
+static void note_ports(struct out *o, const Weft__V1__DeviceState *d)
+{
+	note_parts(o, d->name, "marked as dead", d->marked, d->n_marked,
+		   d->marked_count);
+	note_parts(o, d->name, "out of use", d->unusable, d->n_unusable,
+		   d->unusable_count);
 }
 
 static void out_devices(struct out *o, enum out_format format,
@@ -158,7 +171,7 @@ static void out_devices(struct out *o, enum out_format format,
 	}
 	out_end(o);
 	for (size_t i = 0; i < n && format == OUT_TABLE; i++) {
-		note_marked(o, v[i]);
+		note_ports(o, v[i]);
 	}
 }
 

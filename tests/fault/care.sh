@@ -42,6 +42,10 @@ jq -e ".device == \"ocs0\" and .done == \"in $in disabled\" and .evidence == \"r
 	and (.victims | length) == 1" "$T/out" >/dev/null
 tap "what was done, in JSON"
 expect 2 "the light that went is a difference" weft diff
+has out "beside the port that is out of use" "^ocs0: out of use: in $in disabled"
+expect 0 "the device" weft device show ocs0 --format json
+jq -e ".unusable == [\"in $in disabled\"] and .unusable_count == 1" "$T/out" >/dev/null
+tap "tells it too"
 expect 0 "the audit trail" weft audit --device ocs0
 has out "has the command" ":oxc:swit:port:dis \(@$in\)"
 has out "who asked, and why" "in $in disabled by .*, dirty connector: done, read back"

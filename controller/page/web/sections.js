@@ -228,7 +228,8 @@ export function renderDevices(view) {
 		{ name: "Driver", cell: (d) => d.driver },
 		{ name: "Address", cell: (d) => d.address },
 		{ name: "Problem", cell: (d) => [d.problem, d.marked_dead_count ?
-			`marked as dead: ${d.marked_dead.join(", ")}` : ""].filter(Boolean).join(" · ") },
+			`marked as dead: ${d.marked_dead.join(", ")}` : "", d.unusable_count ?
+			`out of use: ${d.unusable.join(", ")}` : ""].filter(Boolean).join(" · ") },
 	];
 
 	replace(body("devices"), ...filtered(columns, view.status.devices, "Devices", "No devices.",
