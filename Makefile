@@ -24,71 +24,114 @@ PACKAGES := gcc libc6-dev make pkg-config clang libclang-rt-14-dev \
 	libjansson-dev libcmocka-dev mandoc sqlite3 jq procps \
 	netcat-openbsd openssl curl iproute2 python3-grpcio python3-protobuf python3-yaml
 DEB_PACKAGES := build-essential debhelper dpkg-dev
-# For tests/integration/page.sh, which is skipped without them.
+# For tests/integration/webui.sh, which is skipped without them.
 BROWSER := chromium chromium-driver
 
 # ---- rooms -----------------------------------------------------------------
-# A room is a folder and an archive. DEPS_x: the rooms that x may include.
+# A room is a folder and an archive. ROOMS is ordered from the ground up: a
+# room may include only rooms before it, those of its DEPS line.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base lp rpc http proto light host topology collective rwa optree drivers \
-	emulators model plan wire page store dispatch apply testbed daemon cli
+ROOMS := base output conf lp rpc http proto optics host topology \
+	schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree \
+	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
+	model plan dry_run proto_convert webui store apply testbed daemon cli
 
 DIR_base := lib/base
+DIR_output := lib/output
+DIR_conf := lib/conf
 DIR_lp := lib/lp
 DIR_rpc := lib/rpc
 DIR_http := lib/http
 DIR_proto := $(GEN)/proto
-DIR_light := drivers/light
+DIR_optics := drivers/optics
 DIR_host := drivers/host
 DIR_topology := topology
-DIR_collective := collective
-DIR_rwa := rwa
+DIR_schedule := collective/schedule
+DIR_bfb := collective/bfb
+DIR_flow := collective/flow
+DIR_routing := collective/routing
+DIR_finder := collective/finder
+DIR_msccl := runtime/msccl
+DIR_mscclpp := runtime/mscclpp
+DIR_ring := rwa/ring
+DIR_mesh := rwa/mesh
+DIR_reconfigure := rwa/reconfigure
 DIR_optree := optree
+DIR_drv_core := drivers/core
+DIR_scpi := drivers/scpi
+DIR_tl1 := drivers/tl1
+DIR_sonic := drivers/sonic
+DIR_robot := drivers/robot
+DIR_mrr := drivers/mrr
+DIR_linux := drivers/linux
+DIR_sim := drivers/sim
 DIR_drivers := drivers
 DIR_emulators := drivers/emulators
 DIR_model := controller/model
 DIR_plan := controller/plan
-DIR_wire := controller/wire
-DIR_page := controller/page
+DIR_dry_run := controller/dry_run
+DIR_proto_convert := controller/proto_convert
+DIR_webui := controller/webui
 DIR_store := controller/store
-DIR_dispatch := controller/dispatch
 DIR_apply := controller/apply
 DIR_testbed := controller/testbed
 DIR_daemon := controller/daemon
 DIR_cli := controller/cli
 
+# Rooms of several folders.
+PARTS_emulators := core tl1 scpi sonic robot mrr
+PARTS_daemon := core change jobs hosts ha views
+PARTS_cli := core schedules fabric
+
 DEPS_base :=
+DEPS_output := base
+DEPS_conf := base
 DEPS_lp := base
 DEPS_rpc := base
 DEPS_http := base
 DEPS_proto :=
-DEPS_light := base
+DEPS_optics := base
 DEPS_host := base
 DEPS_topology := base lp
-DEPS_collective := base lp topology proto rpc
-DEPS_rwa := base lp topology
-DEPS_optree := base topology collective rwa
-DEPS_drivers := base light host
-DEPS_emulators := base light drivers
-DEPS_model := base topology collective rwa light
-DEPS_plan := base lp topology collective rwa optree model light
-DEPS_wire := base light collective model plan dispatch proto
-DEPS_page := base model plan light
-DEPS_store := base model light
-DEPS_dispatch := base model light drivers plan
-DEPS_apply := base model light drivers plan store dispatch
-DEPS_testbed := base topology collective rwa optree model light host drivers plan dispatch
-DEPS_daemon := base host model light drivers plan wire page store dispatch apply rpc http proto collective
-DEPS_cli := base lp topology collective rwa optree model light host drivers plan wire dispatch testbed rpc proto
+DEPS_schedule := base output rpc proto topology
+DEPS_bfb := base lp topology schedule
+DEPS_flow := base lp topology schedule
+DEPS_routing := base rpc proto schedule flow
+DEPS_finder := base topology schedule bfb flow
+DEPS_msccl := base schedule
+DEPS_mscclpp := base schedule msccl
+DEPS_ring := base lp
+DEPS_mesh := base output lp ring
+DEPS_reconfigure := base mesh
+DEPS_optree := base output topology schedule ring
+DEPS_drv_core := base optics
+DEPS_scpi := base drv_core
+DEPS_tl1 := base drv_core scpi
+DEPS_sonic := base drv_core tl1
+DEPS_robot := base drv_core tl1 sonic
+DEPS_mrr := base optics drv_core
+DEPS_linux := base optics host drv_core
+DEPS_sim := base drv_core
+DEPS_drivers := base drv_core scpi tl1 sonic robot mrr linux sim
+DEPS_emulators := base optics drv_core scpi tl1 sonic robot mrr
+DEPS_model := base conf optics topology schedule ring
+DEPS_plan := base output lp optics topology schedule bfb flow finder ring mesh optree model
+DEPS_dry_run := base drv_core drivers model plan
+DEPS_proto_convert := base output optics proto schedule model plan dry_run
+DEPS_webui := base output optics model plan
+DEPS_store := base optics model
+DEPS_apply := base drv_core drivers model plan store dry_run
+DEPS_testbed := base host drv_core drivers linux model plan dry_run
+DEPS_daemon := base output rpc http proto host optics schedule drivers model plan proto_convert webui store apply
+DEPS_cli := base output lp rpc proto topology schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
-# Archives in link order: a room before the rooms it uses.
-LINK_ORDER := cli testbed daemon apply store wire dispatch page plan model emulators drivers optree \
-	collective rwa topology lp rpc http proto light host base
-closure = $(sort $(1) $(foreach r,$(1),$(foreach d,$(DEPS_$(r)),\
-	$(call closure,$(d)))))
-archives = $(foreach r,$(LINK_ORDER),$(if $(filter $(r),\
-	$(call closure,$(1))),$(B)/lib$(r).a))
+# CLOSURE_x: x and all that it may reach, made once a room.
+$(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))
+# The archives of some rooms, each before those it uses.
+reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+LINK_ORDER := $(call reverse,$(ROOMS))
+archives = $(patsubst %,$(B)/lib%.a,$(filter $(foreach r,$(1),$(CLOSURE_$(r))),$(LINK_ORDER)))
 
 # ---- compilers -------------------------------------------------------------
 
@@ -137,26 +180,27 @@ $(FILES_C): $(FILES_BIN)
 		printf '};\nconst size_t weft_files_len = sizeof(weft_files);\n'; } >$@
 
 # The files of the page that weftd serves, likewise.
-WEB := $(sort $(wildcard controller/page/web/*))
-WEB_C := $(GEN)/page/web.c
+WEB := $(sort $(wildcard controller/webui/web/*))
+WEB_C := $(GEN)/webui/web.c
 
-$(WEB_C): controller/page/embed $(WEB)
+$(WEB_C): controller/webui/embed $(WEB)
 	@mkdir -p $(@D)
-	$(Q)controller/page/embed $(WEB) >$@.tmp && mv $@.tmp $@
+	$(Q)controller/webui/embed $(WEB) >$@.tmp && mv $@.tmp $@
 
 .SECONDARY: $(PB_C) $(PB_H) $(FILES_BIN) $(FILES_C) $(WEB_C)
 
 # ---- room archives ---------------------------------------------------------
 
 # Every C file of a folder except a program's main.c.
-sources = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c))
+sources = $(filter-out %/main.c,$(wildcard $(DIR_$(1))/*.c \
+	$(PARTS_$(1):%=$(DIR_$(1))/%/*.c)))
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 define room_rules
 OBJ_$(1) := $(if $(filter proto,$(1)),\
 	$(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(PB_C) $(FILES_C)),\
 	$(call objects,$(call sources,$(1)))) \
-	$(if $(filter page,$(1)),$(B)/obj/gen/page/web.o)
+	$(if $(filter webui,$(1)),$(B)/obj/gen/webui/web.o)
 $(B)/lib$(1).a: $$(OBJ_$(1))
 	@rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -175,8 +219,8 @@ $(B)/obj/%.o: %.c | $(PB_H)
 # ---- programs --------------------------------------------------------------
 
 PROGRAMS := $(B)/weft $(B)/weftd $(B)/weft-emulator
-MAIN_weft := controller/cli/main.c
-MAIN_weftd := controller/daemon/main.c
+MAIN_weft := controller/cli/core/main.c
+MAIN_weftd := controller/daemon/core/main.c
 MAIN_weft-emulator := drivers/emulators/main.c
 ROOM_weft := cli
 ROOM_weftd := daemon
@@ -190,12 +234,19 @@ endef
 $(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
 
 # ---- tests -----------------------------------------------------------------
-# tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM and
-# what ROOM may include (drivers are tested against the emulators).
+# tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
+# ROOM may include, and TEST_ROOM: what gives its tests something to work on.
+TEST_schedule := bfb
+TEST_bfb := msccl
+TEST_flow := bfb
+TEST_routing := bfb
+TEST_msccl := bfb flow
+TEST_mscclpp := bfb flow
+TEST_drivers := emulators
 
 UNIT := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(patsubst %.c,$(B)/%,$(UNIT))
-test_rooms = $(if $(filter drivers,$(1)),drivers emulators,$(1))
+test_rooms = $(1) $(TEST_$(1))
 room_of = $(word 3,$(subst /, ,$(1)))
 
 define unit_rules
@@ -274,7 +325,7 @@ check: deps browser
 # Rooms with threads: their unit tests also run under TSan.
 TSAN_ROOMS := daemon rpc
 # And of rooms that hardly have any, the tests that start some.
-TSAN_TESTS := base/test_parallel collective/test_find rwa/test_portfolio
+TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
@@ -290,13 +341,13 @@ tsan-tests: $(foreach r,$(TSAN_ROOMS),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN
 
 # One room's unit tests, in asan unless MODE is given on the command line.
 test-%:
-	@$(MAKE) MODE=$(if $(filter command%,$(origin MODE)),$(MODE),asan) \
-		run-unit-$*
+	@$(MAKE) MODE=$(if $(filter command%,$(origin MODE)),$(MODE),asan) run-unit-$*
 
-run-unit-%:
-	@$(MAKE) $(filter $(B)/tests/unit/$*/%,$(UNIT_BIN))
-	@for t in $(filter $(B)/tests/unit/$*/%,$(UNIT_BIN)); do \
-		echo "== $$t"; $$t || exit 1; done
+define run_unit_rules
+run-unit-$(1): $(filter $(B)/tests/unit/$(1)/%,$(UNIT_BIN))
+	@for t in $$^; do echo "== $$$$t"; $$$$t || exit 1; done
+endef
+$(foreach r,$(ROOMS),$(eval $(call run_unit_rules,$(r))))
 
 bench: deps
 	@$(MAKE) -j2 bench-build

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/svg.h"
+#include "lib/output/svg.h"
 #include "optree/compose.h"
 #include "optree/tree.h"
 

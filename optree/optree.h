@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
-#include "rwa/rwa.h"
+#include "rwa/ring/ring.h"
 
 /* Channels first..first+channels-1 of one fibre of one direction. */
 struct optree_fibre {

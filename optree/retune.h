@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
 #include "optree/optree.h"

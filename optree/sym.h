@@ -10,11 +10,11 @@
 
 #include <stdint.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/err.h"
 #include "lib/base/vec.h"
 #include "optree/optree.h"
-#include "rwa/rwa.h"
+#include "rwa/ring/ring.h"
 
 /* A part of the item leaves the node at offset `at` from its origin. */
 struct sym_hop {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "drivers/light/pack.h"
+#include "drivers/optics/program.h"
 
 /* The same settings in the same order. */
 static inline bool same_program(const struct light_program *a,

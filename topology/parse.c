@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
-#include "lib/base/nearest.h"
+#include "lib/base/suggest.h"
 #include "topology/topology_private.h"
 
 /* Far above every limit, far below overflow. */

@@ -15,11 +15,11 @@
 
 #include <uv.h>
 
-#include "controller/dispatch/dispatch.h"
+#include "controller/dry_run/dry_run.h"
 #include "controller/model/model.h"
-#include "controller/plan/ways.h"
+#include "controller/plan/host_paths.h"
 #include "controller/store/store.h"
-#include "drivers/driver.h"
+#include "drivers/core/driver.h"
 
 struct apply;
 
@@ -54,7 +54,7 @@ struct apply_event {
 
 /* A circuit that a device did not do. */
 struct apply_failed {
-	char name[MODEL_MAX_NAME + 49];	/* "ocs0: in 3 -> out 4" */
+	char name[CONF_MAX_NAME + 49];	/* "ocs0: in 3 -> out 4" */
 	char why[96];
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "controller/apply/private.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 
 static enum phase next_phase(struct change *c);

@@ -7,7 +7,7 @@
 
 #include "controller/apply/private.h"
 #include "lib/base/buf.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 
 /* ---- open and close ------------------------------------------------------ */
 

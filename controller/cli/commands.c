@@ -1,7 +1,7 @@
 /* The command tree of weft. */
 #include <stddef.h>
 
-#include "controller/cli/private.h"
+#include "controller/cli/core/private.h"
 
 #define END { 0, NULL, NULL, NULL, NULL }
 #define CONFIG { 'f', "file", "FABRIC", "the fabric's YAML file", "@file" }

@@ -111,7 +111,7 @@ struct names *build_plain_names(struct build *b, const char *object,
 				 names->v[i].text);
 		err_hint(e, "a name has up to %d letters, digits, '-' and "
 			 "'_' and starts with a letter or digit",
-			 MODEL_MAX_NAME);
+			 CONF_MAX_NAME);
 		return NULL;
 	}
 	return names;
@@ -153,7 +153,7 @@ bool build_is_taken(const struct build *b, const char *name)
 void build_report_taken(struct build *b, const char *object,
 			const struct tally *taken)
 {
-	const struct model_place *at;
+	const struct conf_place *at;
 	const char *kind = "host";
 	char more[MORE_MAX];
 	int index;

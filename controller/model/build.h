@@ -10,12 +10,12 @@
 
 #include <stdbool.h>
 
+#include "controller/model/hostlist.h"
+#include "controller/model/fabric_schema.h"
 #include "controller/model/model.h"
-#include "controller/model/names.h"
-#include "controller/model/reader.h"
-#include "controller/model/schema.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
+#include "lib/conf/reader.h"
 
 /* What model_parse hands out: the public fabric and what finds its names.
  * Map values are index + 1. */
@@ -59,7 +59,7 @@ struct build {
 	VEC(struct host_class) classes;
 	VEC(int) class_of;		/* [hosts] */
 	VEC(bool) device_unsure;	/* [devices] its size is not known */
-	struct model_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
+	struct conf_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
 	int *switch_job;		/* [hosts] job on switches, or -1 */
 	bool requested;			/* jobs being read are requests */
 	int64_t device_ports;

@@ -8,7 +8,7 @@
 static void add_ports(struct build *b, int host, const struct host_class *class,
 		      int64_t rate_bps)
 {
-	char name[2 * (MODEL_MAX_NAME + 1)];
+	char name[2 * (CONF_MAX_NAME + 1)];
 
 	for (int i = 0; class->names && i < class->names->n; i++) {
 		struct model_port p = { .host = host, .rate_bps = rate_bps,

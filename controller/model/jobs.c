@@ -16,7 +16,7 @@ struct entry {
 	struct model_job job;
 };
 
-static struct model_place place_of(const struct entry *e, int key)
+static struct conf_place place_of(const struct entry *e, int key)
 {
 	return e->v[key].node ? e->v[key].node->at : e->node->at;
 }
@@ -191,7 +191,7 @@ static int position_on(const struct model_device *ring, int host)
 static void check_order(struct build *b, const struct entry *e)
 {
 	const struct model_device *ring = &b->devices.v[e->job.device];
-	struct model_place at = place_of(e, JOB_NODES);
+	struct conf_place at = place_of(e, JOB_NODES);
 	int first = position_on(ring, e->job.hosts[0]), before = -1;
 
 	for (int i = 0; i < e->job.n_hosts; i++) {

@@ -118,7 +118,7 @@ static void build_changes(struct build *b, const struct value *map)
 		.drain = (enum model_drain)v[CHANGES_DRAIN].num,
 		.foreign = (enum model_foreign)(v[CHANGES_FOREIGN].num + 1),
 		.restore_after_ns = v[CHANGES_RESTORE_AFTER].num,
-		.place = node ? node->at : (struct model_place){ 0, 0 },
+		.place = node ? node->at : (struct conf_place){ 0, 0 },
 	};
 }
 
@@ -178,7 +178,7 @@ static void read_fabric(struct reader *r, struct fabric *f, const char *name,
 	const struct node *root;
 
 	if (len > MODEL_MAX_TEXT) {
-		reader_error(r, (struct model_place){ 0, 0 }, WEFT_ELIMIT,
+		reader_error(r, (struct conf_place){ 0, 0 }, WEFT_ELIMIT,
 			     "text: %zu bytes, at most %u are read", len,
 			     MODEL_MAX_TEXT);
 		return;

@@ -14,15 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collective/collective.h"
-#include "drivers/light/light.h"
+#include "collective/schedule/schedule.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/err.h"
-#include "rwa/rwa.h"
-
-/* Where in the user's file a thing was said. */
-struct model_place {
-	int line, col;
-};
+#include "lib/conf/reader.h"
+#include "rwa/ring/ring.h"
 
 /* A transceiver: one transmit and one receive fibre. On an any-to-any
  * switch both directions share the one switch port. */
@@ -50,7 +46,7 @@ struct model_host {
 				 * weftd's own; NULL: a machine of its own */
 	bool has_launch, has_receive_min, has_receive_max;
 	int32_t launch_mdbm, receive_min_mdbm, receive_max_mdbm;
-	struct model_place place;
+	struct conf_place place;
 };
 
 #define MODEL_AT_TRUNK (-2)
@@ -82,7 +78,7 @@ struct model_device {
 	int n_options;
 	int64_t timeout_ms;		/* 0: the driver's default */
 	enum model_foreign foreign;
-	struct model_place place;
+	struct conf_place place;
 
 	/* what the file marks as dead; sorted, none twice */
 	int n_dead_in, n_dead_out;	/* switches and panels: ports */
@@ -140,7 +136,7 @@ struct model_job {
 	int first_channel;	/* the lowest of them; -1: any that are free */
 	bool segment;		/* its light stays between its first and its
 				 * last host */
-	struct model_place place;
+	struct conf_place place;
 };
 
 #define MODEL_PPM 1000000
@@ -174,7 +170,7 @@ struct model_changes {
 	enum model_drain drain;
 	enum model_foreign foreign;
 	int64_t restore_after_ns;
-	struct model_place place;
+	struct conf_place place;
 };
 
 struct model_fabric {
@@ -210,7 +206,6 @@ struct model_fabric {
 #define MODEL_MAX_CHANNELS 4096		/* of a ring, per fibre */
 #define MODEL_MAX_DEAD 65536		/* parts that are marked as dead */
 #define MODEL_MAX_DEPTH 32		/* of a job's tree */
-#define MODEL_MAX_NAME 63		/* bytes of a name */
 #define MODEL_MAX_NETNS 180		/* bytes of a namespace's name */
 
 /* Reads and checks a fabric. On failure returns the first error's code,

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controller/plan/host_paths.h"
 #include "controller/plan/plan_private.h"
-#include "controller/plan/ways.h"
 #include "lib/base/vec.h"
 
 /* ---- how long a stage takes ---------------------------------------------- */

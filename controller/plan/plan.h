@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "controller/model/model.h"
-#include "drivers/light/pack.h"
+#include "drivers/optics/program.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "optree/optree.h"

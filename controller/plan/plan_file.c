@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "controller/plan/plan.h"
-#include "lib/base/out.h"
+#include "lib/output/writer.h"
 
 #define PLAN_FORMAT "weft-plan-1"
 

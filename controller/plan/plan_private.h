@@ -1,6 +1,6 @@
 /* Shared by the files of the plan room. */
-#ifndef WEFT_PLAN_PRIVATE_H
-#define WEFT_PLAN_PRIVATE_H
+#ifndef WEFT_PLAN_PLAN_PRIVATE_H
+#define WEFT_PLAN_PLAN_PRIVATE_H
 
 #include "controller/plan/plan.h"
 

@@ -171,7 +171,7 @@ static void describe_power(const struct model_fabric *f,
 			   char *out, size_t size)
 {
 	const struct model_port *tx = &f->ports[p->tx_port];
-	char sent[40], found[MODEL_MAX_NAME + 60], dbm[32];
+	char sent[40], found[CONF_MAX_NAME + 60], dbm[32];
 	bool both = p->has_launch && p->has_measured && !p->is_dark;
 
 	unit_str(UNIT_MDBM, f->hosts[tx->host].launch_mdbm, dbm, sizeof(dbm));

@@ -739,7 +739,7 @@ static int refuse(const struct work *w, const char *domain, struct err *err)
 	const struct room *r = w->short_of;
 	bool is_tx = r >= w->tx && r < w->tx + w->f->n_hosts;
 	bool is_rx = r >= w->rx && r < w->rx + w->f->n_hosts;
-	char what[2 * MODEL_MAX_NAME + 48], of[32], floor[32], left[32];
+	char what[2 * CONF_MAX_NAME + 48], of[32], floor[32], left[32];
 
 	if (is_tx || is_rx) {
 		snprintf(what, sizeof(what), "keep: what %s %s",

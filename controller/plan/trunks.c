@@ -20,7 +20,7 @@
 #include "controller/plan/plan_private.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-#include "rwa/mesh.h"
+#include "rwa/mesh/mesh.h"
 
 enum kind { SENDS, TRUNK, RECEIVES };
 

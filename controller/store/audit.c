@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "controller/store/private.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
 static const char *const kind_names[] = {

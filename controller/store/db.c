@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "controller/store/private.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 
 static enum weft_err code_of(int sqlite_code)
 {

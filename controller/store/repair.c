@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "controller/store/private.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/vec.h"
 
 void store_repairs_free(struct store_repair *v, int n)

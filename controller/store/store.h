@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "controller/model/model.h"
-#include "drivers/light/pack.h"
+#include "drivers/optics/program.h"
 #include "lib/base/err.h"
 
 #define STORE_VERSION 12		/* of the file format (user_version) */
@@ -467,7 +467,7 @@ const char *store_foreign_outcome_name(enum store_foreign_outcome o);
 
 struct store_foreign {
 	int64_t id;		/* 0: not stored yet */
-	char device[MODEL_MAX_NAME + 1];
+	char device[CONF_MAX_NAME + 1];
 	enum store_foreign_kind kind;
 	struct light_xc xc;
 	/* It happened between these two (wall clock). */

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <uv.h>
 
-#include "controller/dispatch/dispatch.h"
+#include "controller/dry_run/dry_run.h"
 #include "controller/testbed/testbed.h"
-#include "drivers/driver.h"
+#include "drivers/core/driver.h"
 
 #define TICK_MS 1000
 

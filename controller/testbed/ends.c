@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "controller/testbed/testbed.h"
-#include "drivers/resonators.h"
+#include "drivers/linux/netns_ring.h"
 
 struct light_geometry testbed_ring(const struct model_device *d)
 {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "controller/testbed/testbed.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 
 #define NS_PER_MS 1000000
 #define PING_ROUNDS 3

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "controller/testbed/testbed.h"
-#include "drivers/resonators.h"
+#include "drivers/linux/netns_ring.h"
 
 #define RETRY_NS 5000000
 #define RETRIES 400

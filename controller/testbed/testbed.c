@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/resonators.h"
+#include "drivers/linux/netns_ring.h"
 
 #define PREFIX "weft."
 #define SWITCH_DRIVER "linux-tc"

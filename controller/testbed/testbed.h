@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "controller/model/model.h"
+#include "controller/plan/host_paths.h"
 #include "controller/plan/plan.h"
-#include "controller/plan/ways.h"
 #include "drivers/host/host.h"
 #include "lib/base/err.h"
 
@@ -26,7 +26,7 @@
 /*
  * Where light leaves and enters a host: at a port, or at a resonator of a
  * ring. Ends count from 0: the ports as in the fabric, then the resonators,
- * ring by ring, in the order of their places (drivers/resonators.h).
+ * ring by ring, in the order of their places (drivers/linux/netns_ring.h).
  */
 struct testbed_end {
 	int host;

@@ -1,7 +1,7 @@
 /* weft-emulator: see docs/drivers.md. */
 #include <stdlib.h>
 
-#include "drivers/emulators/emu.h"
+#include "drivers/emulators/core/emulator.h"
 #include "lib/base/file.h"
 
 int main(int argc, char **argv)

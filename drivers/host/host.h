@@ -9,8 +9,8 @@
  * that enter a namespace do so for the calling thread alone and come back
  * before they return.
  */
-#ifndef WEFT_DRIVERS_HOST_H
-#define WEFT_DRIVERS_HOST_H
+#ifndef WEFT_DRIVERS_HOST_HOST_H
+#define WEFT_DRIVERS_HOST_HOST_H
 
 #include <stdbool.h>
 #include <stddef.h>

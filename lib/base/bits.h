@@ -3,8 +3,8 @@
  * x86 the functions come once for each generation of processors and the
  * loader takes the fastest that runs: the results are the same.
  */
-#ifndef WEFT_BASE_BITS_H
-#define WEFT_BASE_BITS_H
+#ifndef WEFT_LIB_BASE_BITS_H
+#define WEFT_LIB_BASE_BITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

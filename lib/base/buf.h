@@ -3,8 +3,8 @@
  * Failure is sticky: after an allocation fails every append is a no-op and
  * `failed` stays set, so a writer checks once at the end.
  */
-#ifndef WEFT_BASE_BUF_H
-#define WEFT_BASE_BUF_H
+#ifndef WEFT_LIB_BASE_BUF_H
+#define WEFT_LIB_BASE_BUF_H
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * the place in a user's file. An error is filled where it happens, wrapped on
  * the way up, and printed once at the edge (command line, gRPC status, log).
  */
-#ifndef WEFT_BASE_ERR_H
-#define WEFT_BASE_ERR_H
+#ifndef WEFT_LIB_BASE_ERR_H
+#define WEFT_LIB_BASE_ERR_H
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Files: bounded reading, atomic durable writing, advisory locks. */
-#ifndef WEFT_BASE_FILE_H
-#define WEFT_BASE_FILE_H
+#ifndef WEFT_LIB_BASE_FILE_H
+#define WEFT_LIB_BASE_FILE_H
 
 #include <stddef.h>
 

@@ -34,8 +34,8 @@
  * to be called when the item at h->v[at] comes earlier than it did. O(log n).
  * Popped items are not reported.
  */
-#ifndef WEFT_BASE_HEAP_H
-#define WEFT_BASE_HEAP_H
+#ifndef WEFT_LIB_BASE_HEAP_H
+#define WEFT_LIB_BASE_HEAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

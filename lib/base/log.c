@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 
 /* Every room that speaks; tests/lint/rooms compares. Others are "other". */
 static const char *const rooms[] = {

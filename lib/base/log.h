@@ -3,8 +3,8 @@
  * speaks. Levels are global, one for each room, and may be changed at run time
  * from any thread.
  */
-#ifndef WEFT_BASE_LOG_H
-#define WEFT_BASE_LOG_H
+#ifndef WEFT_LIB_BASE_LOG_H
+#define WEFT_LIB_BASE_LOG_H
 
 #include "lib/base/err.h"
 

@@ -2,8 +2,8 @@
  * Hash maps: string keys to pointers, and 64-bit keys to 64-bit values.
  * Open addressing, O(1) expected. Keys of strmap are copied.
  */
-#ifndef WEFT_BASE_MAP_H
-#define WEFT_BASE_MAP_H
+#ifndef WEFT_LIB_BASE_MAP_H
+#define WEFT_LIB_BASE_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Work in independent parts on several processors. */
-#ifndef WEFT_BASE_PARALLEL_H
-#define WEFT_BASE_PARALLEL_H
+#ifndef WEFT_LIB_BASE_PARALLEL_H
+#define WEFT_LIB_BASE_PARALLEL_H
 
 #define PARALLEL_MAX 16
 

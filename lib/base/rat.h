@@ -1,6 +1,6 @@
 /* Exact numbers: thin helpers over GMP's mpq_t and mpz_t. */
-#ifndef WEFT_BASE_RAT_H
-#define WEFT_BASE_RAT_H
+#ifndef WEFT_LIB_BASE_RAT_H
+#define WEFT_LIB_BASE_RAT_H
 
 #include <gmp.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Seeded random numbers (splitmix64): same seed, same sequence, anywhere. */
-#ifndef WEFT_BASE_RNG_H
-#define WEFT_BASE_RNG_H
+#ifndef WEFT_LIB_BASE_RNG_H
+#define WEFT_LIB_BASE_RNG_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  * bare number, an unknown unit, a negative size or a value that is not a
  * whole number of the base unit is refused with the list of units.
  */
-#ifndef WEFT_BASE_UNITS_H
-#define WEFT_BASE_UNITS_H
+#ifndef WEFT_LIB_BASE_UNITS_H
+#define WEFT_LIB_BASE_UNITS_H
 
 #include <stdint.h>
 

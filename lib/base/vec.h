@@ -2,8 +2,8 @@
  * Typed growing arrays: declare `VEC(struct thing) things;`, zero it, push.
  * Elements may move when the array grows; indices stay.
  */
-#ifndef WEFT_BASE_VEC_H
-#define WEFT_BASE_VEC_H
+#ifndef WEFT_LIB_BASE_VEC_H
+#define WEFT_LIB_BASE_VEC_H
 
 #include <stddef.h>
 

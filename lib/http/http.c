@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 
 #define MAX_HEAD ((size_t)16 << 10)	/* of a request, with MHD's own use */
 #define IDLE_S 15u			/* without a byte in either direction */

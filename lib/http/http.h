@@ -9,8 +9,8 @@
  * connections, the bytes of a request's head and the time that it may take
  * are bounded.
  */
-#ifndef WEFT_HTTP_HTTP_H
-#define WEFT_HTTP_HTTP_H
+#ifndef WEFT_LIB_HTTP_HTTP_H
+#define WEFT_LIB_HTTP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/lp/lp_private.h"
 
 /* A reduced cost counts when it is below this share of its largest term. */

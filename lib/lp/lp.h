@@ -3,8 +3,8 @@
  * describe rows and columns sparsely; what comes back always carries the
  * objective, a proven bound and whether the two meet.
  */
-#ifndef WEFT_LIB_LP_H
-#define WEFT_LIB_LP_H
+#ifndef WEFT_LIB_LP_LP_H
+#define WEFT_LIB_LP_LP_H
 
 #include <stdbool.h>
 #include <stdint.h>

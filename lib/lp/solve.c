@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/lp/lp_private.h"
 
 struct lp_solver {

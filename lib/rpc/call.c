@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/rpc/decode.h"
 #include "lib/rpc/server.h"
 #include "lib/rpc/status.h"

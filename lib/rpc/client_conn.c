@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/rpc/client.h"
 
 #define SLICE_MS 100

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/rpc/server.h"
 

@@ -1,6 +1,6 @@
 /* The decode boundary with its costs told; private to this room. */
-#ifndef WEFT_RPC_DECODE_H
-#define WEFT_RPC_DECODE_H
+#ifndef WEFT_LIB_RPC_DECODE_H
+#define WEFT_LIB_RPC_DECODE_H
 
 #include "lib/rpc/rpc.h"
 

@@ -1,6 +1,6 @@
 /* google.rpc.Status, written by hand; see detail.h. */
-#include "lib/rpc/detail.h"
 #include "lib/rpc/decode.h"
+#include "lib/rpc/detail.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * What a failure is about, for programs: google.rpc.Status with ErrorInfo and
  * ResourceInfo, as the trailer grpc-status-details-bin. Private to this room.
  */
-#ifndef WEFT_RPC_DETAIL_H
-#define WEFT_RPC_DETAIL_H
+#ifndef WEFT_LIB_RPC_DETAIL_H
+#define WEFT_LIB_RPC_DETAIL_H
 
 #include "lib/base/buf.h"
 #include "lib/base/err.h"

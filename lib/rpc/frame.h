@@ -2,8 +2,8 @@
  * The gRPC message framing: a flag byte, the length in four bytes, the
  * message. Shared by server and client; private to this room.
  */
-#ifndef WEFT_RPC_FRAME_H
-#define WEFT_RPC_FRAME_H
+#ifndef WEFT_LIB_RPC_FRAME_H
+#define WEFT_LIB_RPC_FRAME_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>

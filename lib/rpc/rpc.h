@@ -11,8 +11,8 @@
  * string, bounded nesting; a message that breaks one is INVALID_ARGUMENT or
  * RESOURCE_EXHAUSTED and never reaches a handler.
  */
-#ifndef WEFT_RPC_RPC_H
-#define WEFT_RPC_RPC_H
+#ifndef WEFT_LIB_RPC_RPC_H
+#define WEFT_LIB_RPC_RPC_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/rpc/decode.h"
 #include "lib/rpc/server.h"

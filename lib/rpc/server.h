@@ -11,8 +11,8 @@
  * is flushed after each read, and by the server once a loop turn if it was
  * made dirty by something else; that also coalesces writes.
  */
-#ifndef WEFT_RPC_SERVER_H
-#define WEFT_RPC_SERVER_H
+#ifndef WEFT_LIB_RPC_SERVER_H
+#define WEFT_LIB_RPC_SERVER_H
 
 #include <nghttp2/nghttp2.h>
 #include <sys/queue.h>

@@ -2,8 +2,8 @@
  * gRPC statuses, errors and the header fields that carry them. Shared by
  * server and client; private to this room.
  */
-#ifndef WEFT_RPC_STATUS_H
-#define WEFT_RPC_STATUS_H
+#ifndef WEFT_LIB_RPC_STATUS_H
+#define WEFT_LIB_RPC_STATUS_H
 
 #include <nghttp2/nghttp2.h>
 

@@ -3,8 +3,8 @@
  * the socket. TLS 1.2 or newer, ALPN "h2", no renegotiation, no resumption:
  * each connection shows its certificate. Private to this room.
  */
-#ifndef WEFT_RPC_TLS_H
-#define WEFT_RPC_TLS_H
+#ifndef WEFT_LIB_RPC_TLS_H
+#define WEFT_LIB_RPC_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "drivers/driver.h"
-#include "drivers/emulators/emu.h"
-#include "lib/base/clk.h"
+#include "drivers/core/driver.h"
+#include "drivers/emulators/core/emulator.h"
+#include "lib/base/clock.h"
 #include "tests/bench/program.h"
 
 #define PORTS 384

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/routes.h"
-#include "lib/base/clk.h"
+#include "collective/routing/routes.h"
+#include "lib/base/clock.h"
 #include "tests/bench/program.h"
 
 #define MOST_LAYERS 4

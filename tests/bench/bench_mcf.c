@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "collective/mcf.h"
-#include "lib/base/clk.h"
+#include "collective/flow/mcf.h"
+#include "lib/base/clock.h"
 #include "lib/base/rng.h"
 #include "tests/bench/program.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/mcf_proof.h"
-#include "lib/base/clk.h"
+#include "collective/flow/mcf_proof.h"
+#include "lib/base/clock.h"
 #include "tests/bench/program.h"
 
 static const char *const exprs[] = {

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collective/mcf.h"
-#include "collective/mcf_hosts.h"
+#include "collective/flow/mcf.h"
+#include "collective/flow/mcf_nic_split.h"
 #include "tests/bench/draw.h"
 
 #define GAP 1e-3

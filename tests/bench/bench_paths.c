@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/disjoint.h"
-#include "collective/single_path.h"
-#include "lib/base/clk.h"
+#include "collective/flow/disjoint.h"
+#include "collective/flow/unsplittable.h"
+#include "lib/base/clock.h"
 #include "tests/bench/program.h"
 
 #define GAP 1e-4

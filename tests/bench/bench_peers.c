@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "tests/bench/program.h"
 
 /* Steps (SCCL), rounds of one chunk a link (TACOS) or tree height

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "optree/optree.h"
 #include "tests/bench/program.h"
 

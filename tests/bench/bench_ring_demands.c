@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
-#include "tests/unit/rwa/ring_demands.h"
+#include "lib/base/clock.h"
+#include "tests/unit/mesh/ring_demands.h"
 
 static const char *const kinds[] = { "uniform", "hot spots", "permutations",
 				     "local" };

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
-#include "tests/bench/draw.h"
+#include "lib/base/clock.h"
 #include "optree/optree.h"
+#include "tests/bench/draw.h"
 
 #define CHANNEL_BPS 40000000000
 #define ALPHA_NS 25000

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/vec.h"
 #include "optree/optree.h"
 #include "tests/light_program.h"

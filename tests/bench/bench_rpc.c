@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controller/daemon/daemon.h"
+#include "controller/daemon/core/daemon.h"
 #include "grpc/health/v1/health.pb-c.h"
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/rpc/rpc.h"
 #include "weft/v1/weft.pb-c.h"
 

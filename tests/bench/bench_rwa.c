@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/rng.h"
-#include "rwa/mesh.h"
-#include "rwa/rwa.h"
+#include "rwa/mesh/mesh.h"
+#include "rwa/ring/ring.h"
 
 #define DATA "tests/data/rwa"
 #define TIME_LIMIT_S 30

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/single_path.h"
-#include "lib/base/clk.h"
+#include "collective/flow/unsplittable.h"
+#include "lib/base/clock.h"
 #include "tests/bench/program.h"
 
 static const struct {

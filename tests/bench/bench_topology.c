@@ -14,8 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collective/find.h"
-#include "lib/base/clk.h"
+#include "collective/bfb/bfb.h"
+#include "collective/finder/find.h"
+#include "lib/base/clock.h"
 #include "lib/base/parallel.h"
 #include "lib/base/rat.h"
 #include "tests/bench/draw.h"

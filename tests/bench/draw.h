@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/file.h"
-#include "lib/base/svg.h"
+#include "lib/output/svg.h"
 
 /* Draws charts below each other into NAME.svg beside the JSON file; nothing
  * when there is none. 0, or 1 after saying what failed. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/rome.h"
-#include "drivers/sonic.h"
+#include "drivers/robot/rome.h"
+#include "drivers/sonic/sonic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

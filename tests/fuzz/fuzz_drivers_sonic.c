@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/sonic.h"
+#include "drivers/sonic/sonic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/sonic.h"
-#include "drivers/telescent.h"
+#include "drivers/robot/telescent.h"
+#include "drivers/sonic/sonic.h"
 
 #define PROMPT "telescent> "
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1.h"
+#include "drivers/tl1/tl1.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/emulators/scpi.h"
+#include "drivers/emulators/scpi/scpi.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

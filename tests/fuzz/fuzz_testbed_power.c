@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "controller/testbed/blind.h"
+#include "controller/testbed/cabling_power_only.h"
 #include "tests/fuzz/two_hosts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

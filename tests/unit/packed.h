@@ -1,6 +1,6 @@
 /* A program of a few settings as the one program of a ring. */
-#ifndef WEFT_TESTS_PACKED_H
-#define WEFT_TESTS_PACKED_H
+#ifndef WEFT_TESTS_UNIT_PACKED_H
+#define WEFT_TESTS_UNIT_PACKED_H
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * live in files there, so that they outlast the engine as real switches
  * would. Plans are made here by plain set differences.
  */
-#ifndef WEFT_TEST_APPLY_RIG_H
-#define WEFT_TEST_APPLY_RIG_H
+#ifndef WEFT_TESTS_UNIT_APPLY_RIG_H
+#define WEFT_TESTS_UNIT_APPLY_RIG_H
 
 #include <dirent.h>
 #include <stdio.h>

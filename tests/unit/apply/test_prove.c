@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "lib/base/clock.h"
 #include "rig.h"
-#include "lib/base/clk.h"
 
 /* What the hosts say. */
 static struct hosts {

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/rat.h"

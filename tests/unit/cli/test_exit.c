@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "controller/cli/private.h"
+#include "controller/cli/core/private.h"
 
 static void test_errors(void **state)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controller/cli/cli.h"
+#include "controller/cli/core/cli.h"
 
 #define MAX_WORDS 32
 #define MAX_OUTPUT (1 << 20)

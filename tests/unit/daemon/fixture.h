@@ -1,7 +1,7 @@
 /* A whole daemon on a loop in a thread of its own, with simulated devices
  * whose maps outlive it in files, and a client beside it. */
-#ifndef WEFT_TESTS_DAEMON_FIXTURE_H
-#define WEFT_TESTS_DAEMON_FIXTURE_H
+#ifndef WEFT_TESTS_UNIT_DAEMON_FIXTURE_H
+#define WEFT_TESTS_UNIT_DAEMON_FIXTURE_H
 
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "controller/daemon/daemon.h"
+#include "controller/daemon/core/daemon.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/rpc/rpc.h"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <sys/wait.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "tests/unit/daemon/fixture.h"
 
 #define METHOD(name) "/weft.v1.Fabric/" name

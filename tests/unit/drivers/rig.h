@@ -4,8 +4,8 @@
  * asynchronous calls into plain ones and checks, for each of them, that the
  * call back comes once and never from inside the call.
  */
-#ifndef WEFT_TESTS_RIG_H
-#define WEFT_TESTS_RIG_H
+#ifndef WEFT_TESTS_UNIT_DRIVERS_RIG_H
+#define WEFT_TESTS_UNIT_DRIVERS_RIG_H
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "drivers/driver.h"
-#include "drivers/emulators/emu.h"
+#include "drivers/core/driver.h"
+#include "drivers/emulators/core/emulator.h"
 #include "tests/unit/packed.h"
 
 #define RIG_MAX_OPTIONS 8

@@ -1,8 +1,8 @@
 /* A ring of resonators in a namespace, with both ends of all netdevs. */
-#ifndef WEFT_TESTS_RING_BENCH_H
-#define WEFT_TESTS_RING_BENCH_H
+#ifndef WEFT_TESTS_UNIT_DRIVERS_RING_BENCH_H
+#define WEFT_TESTS_UNIT_DRIVERS_RING_BENCH_H
 
-#include "drivers/resonators.h"
+#include "drivers/linux/netns_ring.h"
 #include "tests/unit/host/bench.h"
 
 /* The far ends of t and r, the node's side, are ft and fr. */

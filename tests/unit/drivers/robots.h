@@ -1,6 +1,6 @@
 /* A robot on the bench: quick to be asked again, with an emulator. */
-#ifndef WEFT_TESTS_ROBOTS_H
-#define WEFT_TESTS_ROBOTS_H
+#ifndef WEFT_TESTS_UNIT_DRIVERS_ROBOTS_H
+#define WEFT_TESTS_UNIT_DRIVERS_ROBOTS_H
 
 #include "tests/unit/drivers/rig.h"
 

@@ -2,7 +2,7 @@
  * active bank. */
 #include "tests/unit/drivers/rig.h"
 
-#include "drivers/mrr_wire.h"
+#include "drivers/mrr/mrr_protocol.h"
 
 static struct light_tune tunes[] = {
 	{ 0, 0, 1, LIGHT_CW, 0, LIGHT_ADD },

@@ -2,7 +2,7 @@
  * nothing to a command. */
 #include "tests/unit/drivers/rig.h"
 
-#include "drivers/scpi.h"
+#include "drivers/scpi/scpi.h"
 
 static struct rig *set_up(const char *fault)
 {

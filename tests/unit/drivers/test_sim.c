@@ -2,7 +2,7 @@
  * state file that it shares with the emulators. */
 #include "tests/unit/drivers/rig.h"
 
-#include "drivers/devmem.h"
+#include "drivers/core/xc_map.h"
 #include "lib/base/file.h"
 
 static struct rig *set_up(const char *key, const char *value)

@@ -1,7 +1,7 @@
 /* `sonic-ocs`: its rows, its states and what is particular to its tables. */
 #include "tests/unit/drivers/rig.h"
 
-#include "drivers/sonic.h"
+#include "drivers/sonic/sonic.h"
 
 static struct rig *rig_of(const char *fault)
 {

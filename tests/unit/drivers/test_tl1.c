@@ -1,7 +1,7 @@
 /* TL1: reading messages, and the ways of the switches that speak it. */
 #include "tests/unit/drivers/tl1_switches.h"
 
-#include "drivers/tl1.h"
+#include "drivers/tl1/tl1.h"
 
 static struct rig *set_up(const char *fault)
 {

@@ -1,6 +1,6 @@
 /* A TL1 switch of 8 x 8 on the bench, without waits. */
-#ifndef WEFT_TESTS_TL1_SWITCHES_H
-#define WEFT_TESTS_TL1_SWITCHES_H
+#ifndef WEFT_TESTS_UNIT_DRIVERS_TL1_SWITCHES_H
+#define WEFT_TESTS_UNIT_DRIVERS_TL1_SWITCHES_H
 
 #include "tests/unit/drivers/rig.h"
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "drivers/emulators/fault.h"
+#include "drivers/emulators/core/fault.h"
 
 static void set_up(struct faults *f, struct devmem *m, enum drv_kind kind)
 {

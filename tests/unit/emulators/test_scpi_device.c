@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/emulators/scpi.h"
+#include "drivers/emulators/scpi/scpi.h"
 
 struct bench {
 	struct emu e;

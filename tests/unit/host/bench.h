@@ -2,8 +2,8 @@
  * A namespace of a test's own, or a reason why there cannot be one: those
  * who may not make namespaces skip what needs them.
  */
-#ifndef WEFT_TESTS_HOST_BENCH_H
-#define WEFT_TESTS_HOST_BENCH_H
+#ifndef WEFT_TESTS_UNIT_HOST_BENCH_H
+#define WEFT_TESTS_UNIT_HOST_BENCH_H
 
 #include <stdarg.h>
 #include <stddef.h>

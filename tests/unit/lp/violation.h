@@ -1,7 +1,7 @@
 /* How far the values of a program that was solved miss its rows and bounds,
  * summed row by row and not as the solver does it. Include after cmocka.h. */
-#ifndef WEFT_TESTS_LP_VIOLATION_H
-#define WEFT_TESTS_LP_VIOLATION_H
+#ifndef WEFT_TESTS_UNIT_LP_VIOLATION_H
+#define WEFT_TESTS_UNIT_LP_VIOLATION_H
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* What holds for every fabric that was accepted. Ends the program when not:
  * for unit tests and for the fuzz target. */
-#ifndef WEFT_TESTS_MODEL_INVARIANTS_H
-#define WEFT_TESTS_MODEL_INVARIANTS_H
+#ifndef WEFT_TESTS_UNIT_MODEL_INVARIANTS_H
+#define WEFT_TESTS_UNIT_MODEL_INVARIANTS_H
 
 #include <stdio.h>
 #include <stdlib.h>

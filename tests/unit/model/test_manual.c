@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "controller/model/model.h"
-#include "controller/model/schema.h"
 #include "lib/base/file.h"
+#include "controller/model/fabric_schema.h"
 
 #define MANUAL "docs/man/weft.yaml.5"
 #define GUIDE "docs/fabric.md"

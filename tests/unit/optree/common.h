@@ -1,6 +1,6 @@
 /* What the tests of the room share. Include after cmocka.h. */
-#ifndef WEFT_TESTS_OPTREE_COMMON_H
-#define WEFT_TESTS_OPTREE_COMMON_H
+#ifndef WEFT_TESTS_UNIT_OPTREE_COMMON_H
+#define WEFT_TESTS_UNIT_OPTREE_COMMON_H
 
 #include "optree/optree.h"
 

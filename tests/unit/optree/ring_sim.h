@@ -7,14 +7,14 @@
  * slot is retuned as soon as the step that used it last is over, while others
  * carry data; a lightpath stays tuned until another takes one of its slots.
  */
-#ifndef WEFT_TESTS_OPTREE_RING_SIM_H
-#define WEFT_TESTS_OPTREE_RING_SIM_H
+#ifndef WEFT_TESTS_UNIT_OPTREE_RING_SIM_H
+#define WEFT_TESTS_UNIT_OPTREE_RING_SIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/err.h"
 #include "optree/optree.h"
 

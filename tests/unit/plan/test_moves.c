@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "collective/collective.h"
+#include "collective/schedule/schedule.h"
 #include "topology/topology.h"
 
 #define HOSTS 5

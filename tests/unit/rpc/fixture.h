@@ -1,7 +1,7 @@
 /* A server on its own thread and loop, with methods that behave well and
  * badly; and what the tests count about it. */
-#ifndef WEFT_TESTS_RPC_FIXTURE_H
-#define WEFT_TESTS_RPC_FIXTURE_H
+#ifndef WEFT_TESTS_UNIT_RPC_FIXTURE_H
+#define WEFT_TESTS_UNIT_RPC_FIXTURE_H
 
 #include <poll.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/clk.h"
+#include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/rpc/rpc.h"
 #include "tests/unit/rpc/message.h"

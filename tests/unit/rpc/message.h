@@ -10,8 +10,8 @@
  *		repeated string tag = 6;
  *	}
  */
-#ifndef WEFT_TESTS_RPC_MESSAGE_H
-#define WEFT_TESTS_RPC_MESSAGE_H
+#ifndef WEFT_TESTS_UNIT_RPC_MESSAGE_H
+#define WEFT_TESTS_UNIT_RPC_MESSAGE_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* HTTP/2 spoken by hand: what no proper client would send. */
-#ifndef WEFT_TESTS_RPC_WIRE_H
-#define WEFT_TESTS_RPC_WIRE_H
+#ifndef WEFT_TESTS_UNIT_RPC_WIRE_H
+#define WEFT_TESTS_UNIT_RPC_WIRE_H
 
 #include <nghttp2/nghttp2.h>
 #include <sys/socket.h>

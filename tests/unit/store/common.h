@@ -1,6 +1,6 @@
 /* A store in a folder of its own, and journals to put into it. */
-#ifndef WEFT_TEST_STORE_COMMON_H
-#define WEFT_TEST_STORE_COMMON_H
+#ifndef WEFT_TESTS_UNIT_STORE_COMMON_H
+#define WEFT_TESTS_UNIT_STORE_COMMON_H
 
 #include <dirent.h>
 #include <stdio.h>

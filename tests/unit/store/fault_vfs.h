@@ -3,8 +3,8 @@
  * disk: writes, syncs, truncations, deletes. At the chosen operation it
  * fails (once, or from then on), or ends the process.
  */
-#ifndef WEFT_TEST_FAULT_VFS_H
-#define WEFT_TEST_FAULT_VFS_H
+#ifndef WEFT_TESTS_UNIT_STORE_FAULT_VFS_H
+#define WEFT_TESTS_UNIT_STORE_FAULT_VFS_H
 
 #include <signal.h>
 #include <sqlite3.h>

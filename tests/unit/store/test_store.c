@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "common.h"
-#include "lib/base/clk.h"
 #include "fault_vfs.h"
+#include "lib/base/clock.h"
 
 static struct err err;
 

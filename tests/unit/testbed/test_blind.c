@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "controller/testbed/blind.h"
+#include "controller/testbed/cabling_power_only.h"
 #include "lib/base/rng.h"
 
 #define N 8

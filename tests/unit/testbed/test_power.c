@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "controller/testbed/power.h"
+#include "controller/testbed/cabling_power.h"
 
 #define LIT (-3000)
 

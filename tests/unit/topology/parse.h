@@ -1,6 +1,6 @@
 /* Graphs of expressions. Include after cmocka.h. */
-#ifndef WEFT_TESTS_TOPOLOGY_PARSE_H
-#define WEFT_TESTS_TOPOLOGY_PARSE_H
+#ifndef WEFT_TESTS_UNIT_TOPOLOGY_PARSE_H
+#define WEFT_TESTS_UNIT_TOPOLOGY_PARSE_H
 
 #include "topology/topology.h"
 

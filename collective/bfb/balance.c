@@ -1,0 +1,385 @@
+/* Balancing the links into a node; see balance.h. */
+#include "collective/bfb/balance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+#include "lib/lp/flow.h"
+
+int ratio_cmp(struct ratio a, struct ratio b)
+{
+	__int128 l = (__int128)a.num * b.den, r = (__int128)b.num * a.den;
+
+	return l < r ? -1 : l > r;
+}
+
+int64_t ratio_ceil_mul(struct ratio r, int64_t factor)
+{
+	return (int64_t)(((__int128)r.num * factor + r.den - 1) / r.den);
+}
+
+/* ---- the flow, for proof and for whole chunks ---- */
+
+/* Source 0, groups, links, sink. */
+struct net {
+	struct flow *flow;
+	int *group, *use, *link;	/* edges */
+	int64_t wanted, reached;
+};
+
+static void net_fini(struct net *n)
+{
+	flow_free(n->flow);
+	free(n->group);
+}
+
+/* Whole units that fit a link. */
+static int64_t room_of(int64_t cap, struct ratio per_cap)
+{
+	return (int64_t)((__int128)per_cap.num * cap / per_cap.den);
+}
+
+static int net_add(const struct balance *b, struct net *n, int64_t per_item,
+		   const int64_t *room, struct err *err)
+{
+	int sink = 1 + b->n_groups + b->n_links, link0 = 1 + b->n_groups;
+	int rc = 0;
+
+	for (int g = 0; g < b->n_groups && !rc; g++) {
+		const struct balance_group *gr = &b->groups[g];
+		int64_t amount = gr->items * per_item;
+
+		n->wanted += amount;
+		rc = flow_add(n->flow, 0, 1 + g, amount, 0, &n->group[g], err);
+		for (int i = gr->first; i < gr->first + gr->n && !rc; i++) {
+			rc = flow_add(n->flow, 1 + g, link0 + b->use[i],
+				      amount, 0, &n->use[i], err);
+		}
+	}
+	for (int w = 0; w < b->n_links && !rc; w++) {
+		rc = flow_add(n->flow, link0 + w, sink, room[w], 0,
+			      &n->link[w], err);
+	}
+	return rc;
+}
+
+/* Sends per_item for every item over links with so much room. net_fini also
+ * after an error. */
+static int net_fill(const struct balance *b, int64_t per_item,
+		    const int64_t *room, struct net *n, struct err *err)
+{
+	int sink = 1 + b->n_groups + b->n_links;
+	size_t edges = (size_t)b->n_groups + b->n_use + b->n_links;
+	int rc;
+
+	memset(n, 0, sizeof(*n));
+	n->group = malloc(edges * sizeof(*n->group));
+	if (!n->group) {
+		return err_nomem(err);
+	}
+	n->use = n->group + b->n_groups;
+	n->link = n->use + b->n_use;
+	rc = flow_new(sink + 1, &n->flow, err);
+	rc = rc ? rc : net_add(b, n, per_item, room, err);
+	return rc ? rc : flow_run(n->flow, 0, sink, INT64_MAX, &n->reached,
+				  NULL, err);
+}
+
+/* The same with per_cap for each unit of the links' capacity. */
+static int net_run(const struct balance *b, int64_t per_item,
+		   struct ratio per_cap, struct net *n, struct err *err)
+{
+	int64_t *room = malloc(((size_t)b->n_links + 1) * sizeof(*room));
+	int rc;
+
+	memset(n, 0, sizeof(*n));
+	if (!room) {
+		return err_nomem(err);
+	}
+	for (int w = 0; w < b->n_links; w++) {
+		room[w] = room_of(b->cap[w], per_cap);
+	}
+	rc = net_fill(b, per_item, room, n, err);
+	free(room);
+	return rc;
+}
+
+/* Marks the links that a group with unsent items still reaches: those are
+ * full, and their groups have no other links (a minimum cut). */
+static int mark_cut(const struct balance *b, const struct net *n,
+		    int64_t per_item, bool *tight, struct err *err)
+{
+	bool *seen = calloc((size_t)b->n_groups + 1, sizeof(*seen));
+	bool grown = true;
+
+	if (!seen) {
+		return err_nomem(err);
+	}
+	memset(tight, 0, (size_t)b->n_links * sizeof(*tight));
+	for (int g = 0; g < b->n_groups; g++) {
+		seen[g] = flow_on(n->flow, n->group[g]) <
+			  b->groups[g].items * per_item;
+	}
+	while (grown) {
+		grown = false;
+		for (int g = 0; g < b->n_groups; g++) {
+			const struct balance_group *gr = &b->groups[g];
+
+			for (int i = gr->first; i < gr->first + gr->n; i++) {
+				int w = b->use[i];
+
+				if (seen[g] && !tight[w]) {
+					tight[w] = grown = true;
+				} else if (!seen[g] && tight[w] &&
+					   flow_on(n->flow, n->use[i]) > 0) {
+					seen[g] = grown = true;
+				}
+			}
+		}
+	}
+	free(seen);
+	return 0;
+}
+
+/* Items that can use only marked links, per unit of their capacity. */
+static struct ratio density(const struct balance *b, const bool *tight)
+{
+	struct ratio r = { 0, 0 };
+	int64_t common;
+
+	for (int w = 0; w < b->n_links; w++) {
+		r.den += tight[w] ? b->cap[w] : 0;
+	}
+	for (int g = 0; g < b->n_groups; g++) {
+		const struct balance_group *gr = &b->groups[g];
+		bool inside = true;
+
+		for (int i = gr->first; i < gr->first + gr->n; i++) {
+			inside = inside && tight[b->use[i]];
+		}
+		r.num += inside ? gr->items : 0;
+	}
+	if (r.den == 0) {
+		return (struct ratio){ 0, 1 };
+	}
+	common = coll_gcd(r.den, r.num);
+	return (struct ratio){ r.num / common, r.den / common };
+}
+
+int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
+		  struct err *err)
+{
+	bool proven = false;
+	int rc = 0;
+
+	while (!rc && !proven) {
+		struct net n;
+
+		*load = density(b, tight);
+		rc = net_run(b, load->den, (struct ratio){ load->num, 1 }, &n,
+			     err);
+		proven = n.reached == n.wanted;
+		if (!rc && !proven) {
+			rc = mark_cut(b, &n, load->den, tight, err);
+		}
+		net_fini(&n);
+	}
+	return rc;
+}
+
+struct ratio balance_subsets(int64_t *items, const int64_t *cap, int n_links)
+{
+	int64_t caps[1 << BALANCE_MAX_SUBSETS];
+	struct ratio best = { 0, 1 };
+	int64_t common;
+
+	caps[0] = 0;
+	for (int w = 0; w < n_links; w++) {
+		for (int set = 0; set < 1 << n_links; set++) {
+			if (set >> w & 1) {
+				items[set] += items[set ^ 1 << w];
+			}
+		}
+		for (int set = 0; set < 1 << w; set++) {
+			caps[set | 1 << w] = caps[set] + cap[w];
+		}
+	}
+	for (int set = 1; set < 1 << n_links; set++) {
+		struct ratio r = { items[set], caps[set] };
+
+		best = ratio_cmp(r, best) > 0 ? r : best;
+	}
+	common = coll_gcd(best.den, best.num);
+	return (struct ratio){ best.num / common, best.den / common };
+}
+
+int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+{
+	bool *tight;
+	int rc;
+
+	if (b->n_links <= BALANCE_MAX_SUBSETS) {
+		int64_t items[1 << BALANCE_MAX_SUBSETS] = { 0 };
+
+		for (int g = 0; g < b->n_groups; g++) {
+			const struct balance_group *gr = &b->groups[g];
+			int set = 0;
+
+			for (int i = gr->first; i < gr->first + gr->n; i++) {
+				set |= 1 << b->use[i];
+			}
+			items[set] += gr->items;
+		}
+		*load = balance_subsets(items, b->cap, b->n_links);
+		return 0;
+	}
+	tight = malloc((size_t)b->n_links * sizeof(*tight));
+	if (!tight) {
+		return err_nomem(err);
+	}
+	memset(tight, true, (size_t)b->n_links * sizeof(*tight));
+	rc = balance_prove(b, tight, load, err);
+	free(tight);
+	return rc;
+}
+
+/* ---- a quick look ---- */
+
+#define FILL_ROUNDS 24
+
+struct fill {
+	double *load;	/* of a link, per unit of capacity */
+	double *share;	/* of use[i] */
+	int *order;	/* room for a group's links */
+};
+
+/* The level to which the links of a group rise when its items are poured onto
+ * them, lowest first; f->order holds them by load. */
+static double find_level(const struct balance *b,
+			 const struct balance_group *g, struct fill *f)
+{
+	double room = 0, caps = 0, level = 0;
+
+	for (int i = 0; i < g->n; i++) {
+		int w = b->use[g->first + i], k = i;
+
+		for (; k > 0 && f->load[f->order[k - 1]] > f->load[w]; k--) {
+			f->order[k] = f->order[k - 1];
+		}
+		f->order[k] = w;
+	}
+	for (int i = 0; i < g->n; i++) {
+		double step = f->load[f->order[i]] - level;
+
+		if (i > 0 && room + step * caps >= (double)g->items) {
+			break;
+		}
+		room += step * caps;
+		level += step;
+		caps += (double)b->cap[f->order[i]];
+	}
+	return level + ((double)g->items - room) / caps;
+}
+
+static void pour(const struct balance *b, const struct balance_group *g,
+		 struct fill *f)
+{
+	double level;
+
+	for (int i = g->first; i < g->first + g->n; i++) {
+		f->load[b->use[i]] -= f->share[i] / (double)b->cap[b->use[i]];
+	}
+	level = find_level(b, g, f);
+	for (int i = g->first; i < g->first + g->n; i++) {
+		int w = b->use[i];
+		double rise = level - f->load[w];
+
+		f->share[i] = rise > 0 ? rise * (double)b->cap[w] : 0;
+		f->load[w] += f->share[i] / (double)b->cap[w];
+	}
+}
+
+static bool is_below(const struct balance *b, const struct fill *f,
+		     double limit)
+{
+	for (int w = 0; w < b->n_links; w++) {
+		if (f->load[w] > limit) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool balance_is_below(const struct balance *b, struct ratio limit)
+{
+	/* Far above what rounding adds up to. */
+	double most = (double)limit.num / (double)limit.den * (1 - 1e-9);
+	size_t numbers = (size_t)b->n_links + (size_t)b->n_use;
+	struct fill f = { calloc(numbers, sizeof(double)), NULL,
+			  malloc((size_t)b->n_links * sizeof(int)) };
+	bool below = false;
+
+	if (f.load && f.order) {
+		f.share = f.load + b->n_links;
+		for (int k = 0; k < FILL_ROUNDS && !below; k++) {
+			for (int g = 0; g < b->n_groups; g++) {
+				pour(b, &b->groups[g], &f);
+			}
+			below = is_below(b, &f, most);
+		}
+	}
+	free(f.load);
+	free(f.order);
+	return below;
+}
+
+/* The least load above `most` at which a link takes one more unit. */
+static struct ratio next_room(const struct balance *b, struct ratio most)
+{
+	struct ratio next = { INT64_MAX, 1 };
+
+	for (int w = 0; w < b->n_links; w++) {
+		struct ratio r = { room_of(b->cap[w], most) + 1, b->cap[w] };
+
+		next = ratio_cmp(r, next) < 0 ? r : next;
+	}
+	return next;
+}
+
+int balance_fit(const struct balance *b, int64_t chunks, const int64_t *room,
+		int64_t *share, bool *cut, bool *fits, struct err *err)
+{
+	struct net n;
+	int rc = net_fill(b, chunks, room, &n, err);
+
+	*fits = n.reached == n.wanted;
+	for (int i = 0; i < b->n_use && !rc && *fits; i++) {
+		share[i] = flow_on(n.flow, n.use[i]);
+	}
+	if (!rc && !*fits) {
+		rc = mark_cut(b, &n, chunks, cut, err);
+	}
+	net_fini(&n);
+	return rc;
+}
+
+int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,
+		  int64_t *share, struct err *err)
+{
+	bool fits = false;
+	int rc = 0;
+
+	while (!rc && !fits) {
+		struct net n;
+
+		rc = net_run(b, chunks, *most, &n, err);
+		fits = n.reached == n.wanted;
+		for (int i = 0; i < b->n_use && !rc && fits; i++) {
+			share[i] = flow_on(n.flow, n.use[i]);
+		}
+		net_fini(&n);
+		*most = rc || fits ? *most : next_room(b, *most);
+	}
+	return rc;
+}

@@ -1,0 +1,228 @@
+/* Whole chunks of what the programs say, node by node or moved from those that
+ * stand for the rest, as transfers of the schedule. */
+#include <stdlib.h>
+
+#include "collective/bfb/private.h"
+#include "lib/base/parallel.h"
+
+/* Nodes from which on the receipts are made on several threads. */
+#define SHARED_NODES 256
+
+/* A part of a shard that the node that was solved takes. */
+struct receipt {
+	int32_t dist, link, origin, first, last;
+};
+
+struct receipts {
+	struct receipt *v;
+	size_t n, cap;
+};
+
+/* Deals the shares of one group out to its ranks, whole shards as far as
+ * they go: at most ranks + links - 1 ranges. Consumes share. */
+static int deal(const struct balance *b, const struct balance_group *g,
+		const int32_t *ranks, int t, int chunks, int64_t *share,
+		struct receipts *out, struct err *err)
+{
+	int i = g->first;
+
+	for (int64_t k = 0; k < g->items; k++) {
+		for (int from = 0; from < chunks;) {
+			int64_t left = chunks - from;
+			int part;
+
+			while (share[i] == 0) {
+				i++;
+			}
+			part = (int)(share[i] < left ? share[i] : left);
+			share[i] -= part;
+			if (vec_push(out, (struct receipt){ t, b->use[i],
+				     ranks[k], from, from + part - 1 })) {
+				return err_nomem(err);
+			}
+			from += part;
+		}
+	}
+	return 0;
+}
+
+/* Whole chunks by the time at which level t is done, which is known. */
+static int split_timed(const struct bfb_side *s, const struct bfb_view *v, int t,
+		       const struct balance *b, int64_t *share,
+		       struct err *err)
+{
+	mpq_t until, bound;
+	int rc;
+
+	mpq_inits(until, bound, NULL);
+	mpq_set(until, s->until.v[t - 1]);
+	rc = timed_solve(s->timed, b, v->latencies, until, bound, share, err);
+	mpq_clears(until, bound, NULL);
+	return rc;
+}
+
+/* What the view's node takes at distance t, with the load of that distance or
+ * the least above it that whole chunks allow. */
+static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int chunks,
+		       struct receipts *out, struct err *err)
+{
+	const int32_t *ranks = v->queue + v->level[t];
+	struct balance b;
+	int64_t *share = NULL;
+	int rc = bfb_load_program(v, t, &b, err);
+
+	if (!rc) {
+		share = malloc(((size_t)b.n_use + 1) * sizeof(*share));
+		rc = share ? 0 : err_nomem(err);
+	}
+	if (!rc && s->timed) {
+		rc = split_timed(s, v, t, &b, share, err);
+	} else if (!rc) {
+		struct ratio load = s->tops.v[t - 1];
+		struct ratio most = { load.num * chunks, load.den };
+
+		rc = balance_split(&b, chunks, &most, share, err);
+	}
+	for (int g = 0; g < b.n_groups && !rc; g++) {
+		rc = deal(&b, &b.groups[g], ranks, t, chunks, share, out, err);
+		ranks += b.groups[g].items;
+	}
+	free(share);
+	bfb_program_fini(&b);
+	return rc;
+}
+
+/* The transfers of a part of the nodes, or of the translations. */
+struct yield {
+	VEC(struct coll_xfer) xfers;
+	int rc;
+	struct err err;
+};
+
+struct crew {
+	const struct bfb_side *s;
+	const struct bfb_target *to;
+	int chunks, n_parts;
+	struct yield parts[PARALLEL_MAX];
+};
+
+static int emit(const struct crew *c, const struct receipt *r, int origin,
+		int arc, struct yield *out)
+{
+	struct coll_xfer x = {
+		.step = c->to->base + r->dist - 1, .arc = arc,
+		.origin = origin, .dest = COLL_NO_DEST, .first = r->first,
+		.last = r->last, .op = COLL_COPY,
+	};
+
+	if (c->to->back) {
+		x.step = c->to->base + c->s->diameter - r->dist;
+		x.arc = c->to->back[arc];
+		x.op = COLL_REDUCE;
+	}
+	return vec_push(&out->xfers, x) ? err_nomem(&out->err) : 0;
+}
+
+/* The view's node's receipts, moved by translations from .. to - 1. */
+static int emit_moved(const struct crew *c, const struct bfb_view *v,
+		      const struct receipts *rs, int from, int to,
+		      struct yield *out)
+{
+	const struct shift *shift = &c->s->shift;
+	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
+	int rc = moved ? 0 : err_nomem(&out->err);
+
+	for (int by = from; by < to && !rc; by++) {
+		rc = shift_links(c->s->t, shift, v->node, by, v->links,
+				 v->n_links, moved, &out->err);
+		for (size_t i = 0; i < rs->n && !rc; i++) {
+			const struct receipt *r = &rs->v[i];
+
+			rc = emit(c, r, shift_node(shift, r->origin, by),
+				  moved[r->link], out);
+		}
+	}
+	free(moved);
+	return rc;
+}
+
+static int emit_node(const struct crew *c, const struct bfb_view *v,
+		     const struct receipts *rs, struct yield *out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < rs->n && !rc; i++) {
+		const struct receipt *r = &rs->v[i];
+
+		rc = emit(c, r, r->origin, v->links[r->link], out);
+	}
+	return rc;
+}
+
+static int make_receipts(const struct crew *c, struct bfb_view *v, int node,
+			 struct receipts *rs, struct err *err)
+{
+	int rc = bfb_view_load(v, node, err);
+
+	rs->n = 0;
+	for (int t = 1; t <= v->levels && !rc; t++) {
+		rc = split_level(c->s, v, t, c->chunks, rs, err);
+	}
+	return rc;
+}
+
+/* Some of the nodes; or, where they move, all that stand for the rest, moved
+ * some of the ways. */
+static void emit_part(void *arg, int i)
+{
+	struct crew *c = arg;
+	const struct bfb_side *s = c->s;
+	struct yield *out = &c->parts[i];
+	struct receipts rs = { 0 };
+	struct bfb_view v;
+	int from, to, lo = 0, hi = s->sources;
+	int rc = bfb_view_init(&v, s->t, &out->err);
+
+	parallel_cut(s->moved ? s->shift.moves : s->sources, c->n_parts, i,
+		     &from, &to);
+	if (!s->moved) {
+		lo = from;
+		hi = to;
+	}
+	for (int u = lo; u < hi && !rc; u++) {
+		rc = make_receipts(c, &v, u, &rs, &out->err);
+		if (!rc) {
+			rc = s->moved ? emit_moved(c, &v, &rs, from, to, out)
+				      : emit_node(c, &v, &rs, out);
+		}
+	}
+	out->rc = rc;
+	vec_fini(&rs);
+	bfb_view_fini(&v);
+}
+
+/* Part by part, so that the threads do not show. */
+int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
+		  struct coll_sched *sched, struct err *err)
+{
+	struct crew c = { .s = s, .to = to, .chunks = sched->chunks };
+	int rc = 0;
+
+	c.n_parts = topo_n(s->t) < SHARED_NODES ? 1 : parallel_width();
+	parallel_run(c.n_parts, emit_part, &c);
+	for (int i = 0; i < c.n_parts; i++) {
+		struct yield *p = &c.parts[i];
+
+		if (!rc && p->rc) {
+			rc = p->rc;
+			if (err) {
+				*err = p->err;
+			}
+		}
+		for (size_t k = 0; k < p->xfers.n && !rc; k++) {
+			rc = coll_add(sched, &p->xfers.v[k], err);
+		}
+		vec_fini(&p->xfers);
+	}
+	return rc;
+}

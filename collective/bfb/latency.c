@@ -1,0 +1,224 @@
+/* Balancing with latencies; see latency.h. */
+#include "collective/bfb/latency.h"
+
+#include <stdlib.h>
+
+#include "lib/base/rat.h"
+#include "lib/base/vec.h"
+
+/* ---- one link ---- */
+
+/* Whole chunks that a link has carried by `until` (ns). */
+static int64_t room_by(const struct timed *p, const mpq_t until,
+		       int64_t latency, int64_t cap)
+{
+	int64_t room = 0;
+	mpq_t q, f;
+	mpz_t whole;
+
+	mpq_inits(q, f, NULL);
+	mpz_init(whole);
+	rat_set(q, latency, 1);
+	mpq_sub(q, until, q);
+	if (mpq_sgn(q) > 0) {
+		rat_set(f, cap, 1);
+		mpq_mul(q, q, f);
+		rat_set(f, p->chunks, 1);
+		mpq_mul(q, q, f);
+		mpq_div(q, q, p->shard_ns);
+		mpz_fdiv_q(whole, mpq_numref(q), mpq_denref(q));
+		room = mpz_fits_slong_p(whole) ? mpz_get_si(whole)
+					       : INT64_MAX;
+	}
+	mpq_clears(q, f, NULL);
+	mpz_clear(whole);
+	/* Sums over links stay in range. */
+	return room < INT64_MAX >> 20 ? room : INT64_MAX >> 20;
+}
+
+/* When it has carried one chunk more than `room`. */
+static void next_done(const struct timed *p, int64_t room, int64_t latency,
+		      int64_t cap, mpq_t out)
+{
+	mpq_t f;
+
+	mpq_init(f);
+	rat_set(out, room + 1, cap);
+	rat_set(f, 1, p->chunks);
+	mpq_mul(out, out, f);
+	mpq_mul(out, out, p->shard_ns);
+	rat_set(f, latency, 1);
+	mpq_add(out, out, f);
+	mpq_clear(f);
+}
+
+/* ---- a set of links ---- */
+
+/* Links of the set by latency; returns how many. */
+static int sort_set(const bool *in, int n, const int64_t *latency, int *order)
+{
+	int count = 0;
+
+	for (int w = 0; w < n; w++) {
+		int k = count;
+
+		if (!in[w]) {
+			continue;
+		}
+		for (; k > 0 && latency[order[k - 1]] > latency[w]; k--) {
+			order[k] = order[k - 1];
+		}
+		order[k] = w;
+		count++;
+	}
+	return count;
+}
+
+/* When the first of the set, by latency, have carried so many items: as many
+ * links as begin before that. */
+static void finish_time(const struct timed *p, const struct balance *b,
+			const int64_t *latency, const int *order, int n,
+			int64_t items, mpq_t out)
+{
+	mpq_t sum, caps, f;
+	bool enough = false;
+
+	mpq_inits(sum, caps, f, NULL);
+	rat_set(f, items, 1);
+	mpq_mul(sum, p->shard_ns, f);
+	for (int i = 0; i < n && !enough; i++) {
+		rat_set(f, b->cap[order[i]], 1);
+		mpq_add(caps, caps, f);
+		rat_set(out, latency[order[i]], 1);
+		mpq_mul(f, f, out);
+		mpq_add(sum, sum, f);
+		mpq_div(out, sum, caps);
+		if (i + 1 < n) {
+			rat_set(f, latency[order[i + 1]], 1);
+			enough = mpq_cmp(out, f) <= 0;
+		}
+	}
+	mpq_clears(sum, caps, f, NULL);
+}
+
+/* Items of the groups that can use only these links. */
+static int64_t items_inside(const struct balance *b, const bool *in)
+{
+	int64_t items = 0;
+
+	for (int g = 0; g < b->n_groups; g++) {
+		const struct balance_group *gr = &b->groups[g];
+		bool inside = true;
+
+		for (int i = gr->first; i < gr->first + gr->n; i++) {
+			inside = inside && in[b->use[i]];
+		}
+		items += inside ? gr->items : 0;
+	}
+	return items;
+}
+
+/* Raises *until to when these links have carried so many whole chunks. */
+static void wait_for(const struct timed *p, const struct balance *b,
+		     const int64_t *latency, const int *order, int n,
+		     int64_t chunks, mpq_t until)
+{
+	mpq_t done, first;
+
+	mpq_inits(done, first, NULL);
+	for (;;) {
+		int64_t sum = 0;
+
+		for (int i = 0; i < n; i++) {
+			int w = order[i];
+			int64_t room = room_by(p, until, latency[w],
+						  b->cap[w]);
+
+			sum += room;
+			next_done(p, room, latency[w], b->cap[w], done);
+			if (i == 0 || mpq_cmp(done, first) < 0) {
+				mpq_set(first, done);
+			}
+		}
+		if (sum >= chunks) {
+			break;
+		}
+		mpq_set(until, first);
+	}
+	mpq_clears(done, first, NULL);
+}
+
+static void raise_to(mpq_t to, const mpq_t q)
+{
+	if (mpq_cmp(q, to) > 0) {
+		mpq_set(to, q);
+	}
+}
+
+int timed_solve(const struct timed *p, const struct balance *b,
+		const int64_t *latency, mpq_t until, mpq_t bound,
+		int64_t *share, struct err *err)
+{
+	size_t n = (size_t)b->n_links + 1;
+	int64_t *room = malloc(n * sizeof(*room));
+	bool *cut = malloc(n * sizeof(*cut));
+	int *order = malloc(n * sizeof(*order));
+	bool fits = false;
+	int rc = room && cut && order ? 0 : err_nomem(err);
+	mpq_t done;
+
+	mpq_init(done);
+	while (!rc && !fits) {
+		int64_t items;
+		int count;
+
+		for (int w = 0; w < b->n_links; w++) {
+			room[w] = room_by(p, until, latency[w], b->cap[w]);
+		}
+		rc = balance_fit(b, p->chunks, room, share, cut, &fits, err);
+		if (rc || fits) {
+			break;
+		}
+		items = items_inside(b, cut);
+		count = sort_set(cut, b->n_links, latency, order);
+		finish_time(p, b, latency, order, count, items, done);
+		raise_to(bound, done);
+		raise_to(until, done);
+		wait_for(p, b, latency, order, count, items * p->chunks,
+			 until);
+	}
+	mpq_clear(done);
+	free(room);
+	free(cut);
+	free(order);
+	return rc;
+}
+
+/* ---- lists of times ---- */
+
+int timed_list_need(struct timed_list *l, size_t n, struct err *err)
+{
+	if (vec_grow((void **)&l->v, &l->cap, n, sizeof(*l->v))) {
+		return err_nomem(err);
+	}
+	while (l->n < n) {
+		mpq_init(l->v[l->n++]);
+	}
+	return 0;
+}
+
+void timed_list_fini(struct timed_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		mpq_clear(l->v[i]);
+	}
+	free(l->v);
+	*l = (struct timed_list){ 0 };
+}
+
+void timed_list_add(const struct timed_list *l, mpq_t sum)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		mpq_add(sum, sum, l->v[i]);
+	}
+}

@@ -1,0 +1,246 @@
+/* Levels within a load; see level_fit.h. */
+#include "collective/bfb/level_fit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+#include "lib/base/vec.h"
+
+void spread_fini(struct spread *s)
+{
+	free(s->groups);
+	free(s->order);
+	free(s->slot);
+	free(s->flow);
+}
+
+int spread_begin(struct spread *s, int n_links, const int64_t *cap,
+		 int most_items, struct err *err)
+{
+	size_t slots = 16;
+
+	while (slots < 2 * (size_t)most_items) {
+		slots *= 2;
+	}
+	if (vec_grow((void **)&s->groups, &s->group_room, (size_t)most_items,
+		     sizeof(*s->groups)) ||
+	    vec_grow((void **)&s->order, &s->order_room, (size_t)most_items,
+		     sizeof(*s->order)) ||
+	    vec_grow((void **)&s->slot, &s->slot_room, slots,
+		     sizeof(*s->slot))) {
+		return err_nomem(err);
+	}
+	memset(s->slot, 0, slots * sizeof(*s->slot));
+	s->slot_mask = (uint32_t)slots - 1;
+	s->n_links = n_links;
+	s->n_groups = 0;
+	s->cap = cap;
+	return 0;
+}
+
+void spread_add(struct spread *s, uint64_t links)
+{
+	uint64_t hash = links * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t at = (uint32_t)(hash >> 32) & s->slot_mask;
+
+	while (s->slot[at] && s->groups[s->slot[at] - 1].links != links) {
+		at = (at + 1) & s->slot_mask;
+	}
+	if (!s->slot[at]) {
+		s->groups[s->n_groups++] = (struct spread_group){
+			links, __builtin_popcountll(links), 0 };
+		s->slot[at] = s->n_groups;
+	}
+	s->groups[s->slot[at] - 1].items++;
+}
+
+/* ---- pouring ---- */
+
+/* Numbers of the links of a set. */
+static int list_links(uint64_t set, int *list)
+{
+	int n = 0;
+
+	for (; set; set &= set - 1) {
+		list[n++] = __builtin_ctzll(set);
+	}
+	return n;
+}
+
+/* The links of a group by their room, most first. */
+static int list_by_room(const struct spread *s, uint64_t set, int *list)
+{
+	int n = list_links(set, list);
+
+	for (int i = 1; i < n; i++) {
+		int w = list[i], k = i;
+
+		for (; k > 0 && s->room[list[k - 1]] < s->room[w]; k--) {
+			list[k] = list[k - 1];
+		}
+		list[k] = w;
+	}
+	return n;
+}
+
+/* Pours so many units onto the group's links, so that the rooms left are as
+ * equal as can be; they may fall below zero. */
+static void pour(struct spread *s, int group, int64_t units)
+{
+	int64_t *flow = s->flow + (size_t)group * s->n_links, level, extra;
+	int list[SPREAD_MAX_LINKS];
+	int n = list_by_room(s, s->groups[group].links, list), k = 1;
+	int64_t sum = s->room[list[0]];
+
+	/* With k links in use the room left is (sum - units) / k each. */
+	while (k < n && (sum - units) < s->room[list[k]] * k) {
+		sum += s->room[list[k++]];
+	}
+	level = (sum - units) / k;
+	level -= (sum - units) % k < 0;
+	extra = sum - units - level * k;
+	for (int i = 0; i < k; i++) {
+		int64_t left = level + (i < extra);
+
+		flow[list[i]] = s->room[list[i]] - left;
+		s->room[list[i]] = left;
+	}
+}
+
+/* s->order: groups by their number of links. */
+static void sort_groups(struct spread *s)
+{
+	int first[SPREAD_MAX_LINKS + 2] = { 0 };
+
+	for (int g = 0; g < s->n_groups; g++) {
+		first[s->groups[g].n_links + 1]++;
+	}
+	for (int n = 1; n <= s->n_links; n++) {
+		first[n] += first[n - 1];
+	}
+	for (int g = 0; g < s->n_groups; g++) {
+		s->order[first[s->groups[g].n_links]++] = g;
+	}
+}
+
+static void pour_all(struct spread *s, struct ratio load)
+{
+	memset(s->flow, 0,
+	       (size_t)s->n_groups * s->n_links * sizeof(*s->flow));
+	for (int w = 0; w < s->n_links; w++) {
+		s->room[w] = load.num * s->cap[w];
+	}
+	/* Those with the least choice first. */
+	sort_groups(s);
+	for (int i = 0; i < s->n_groups; i++) {
+		int g = s->order[i];
+
+		pour(s, g, s->groups[g].items * load.den);
+	}
+}
+
+/* ---- moving ---- */
+
+/* from[w] = the link from which w is reached, by group via[w]. */
+struct path {
+	int from[SPREAD_MAX_LINKS], via[SPREAD_MAX_LINKS];
+	uint64_t seen;
+};
+
+/* Finds links to which what is on `start` can move; returns one with room, -1
+ * when there is none: then p->seen are full and nobody on them can leave. */
+static int search(const struct spread *s, int start, struct path *p)
+{
+	int queue[SPREAD_MAX_LINKS], head = 0, tail = 0;
+
+	p->seen = UINT64_C(1) << start;
+	queue[tail++] = start;
+	while (head < tail) {
+		int a = queue[head++];
+
+		for (int g = 0; g < s->n_groups; g++) {
+			uint64_t fresh = s->groups[g].links & ~p->seen;
+
+			if (!fresh ||
+			    s->flow[(size_t)g * s->n_links + a] <= 0) {
+				continue;
+			}
+			p->seen |= fresh;
+			for (; fresh; fresh &= fresh - 1) {
+				int b = __builtin_ctzll(fresh);
+
+				p->from[b] = a;
+				p->via[b] = g;
+				queue[tail++] = b;
+				if (s->room[b] > 0) {
+					return b;
+				}
+			}
+		}
+	}
+	return -1;
+}
+
+/* Moves as much as the path from `start` to `end` allows. */
+static void augment(struct spread *s, int start, int end, const struct path *p)
+{
+	int64_t amount = -s->room[start];
+
+	amount = s->room[end] < amount ? s->room[end] : amount;
+	for (int b = end; b != start; b = p->from[b]) {
+		int64_t on = s->flow[(size_t)p->via[b] * s->n_links +
+				     p->from[b]];
+
+		amount = on < amount ? on : amount;
+	}
+	for (int b = end; b != start; b = p->from[b]) {
+		int64_t *flow = s->flow + (size_t)p->via[b] * s->n_links;
+
+		flow[p->from[b]] -= amount;
+		flow[b] += amount;
+	}
+	s->room[start] += amount;
+	s->room[end] -= amount;
+}
+
+/* Items that can use only these links, per unit of their capacity. */
+static struct ratio density(const struct spread *s, uint64_t set)
+{
+	int64_t num = 0, den = 0, common;
+
+	for (int g = 0; g < s->n_groups; g++) {
+		num += s->groups[g].links & ~set ? 0 : s->groups[g].items;
+	}
+	for (int w = 0; w < s->n_links; w++) {
+		den += set >> w & 1 ? s->cap[w] : 0;
+	}
+	common = coll_gcd(den, num);
+	return (struct ratio){ num / common, den / common };
+}
+
+int spread_fits(struct spread *s, struct ratio *load, bool *fits,
+		struct err *err)
+{
+	struct path p;
+
+	if (vec_grow((void **)&s->flow, &s->flow_room,
+		     (size_t)s->n_groups * s->n_links, sizeof(*s->flow))) {
+		return err_nomem(err);
+	}
+	*fits = true;
+	pour_all(s, *load);
+	for (int w = 0; w < s->n_links && *fits; w++) {
+		while (s->room[w] < 0) {
+			int end = search(s, w, &p);
+
+			if (end < 0) {
+				*load = density(s, p.seen);
+				*fits = false;
+				break;
+			}
+			augment(s, w, end, &p);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,423 @@
+/* Circulants of small diameter; see circulant.h. */
+#include "collective/finder/circulant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/bfb/level_fit.h"
+#include "collective/schedule/private.h"
+#include "lib/base/rng.h"
+
+#define RANDOM_SETS 24
+#define CHANGES 120
+#define MAX_ROOT 40	/* powers of 2 .. this modulo n */
+
+struct search {
+	int n, ports, words;
+	bool both;
+	int n_offsets;
+	uint64_t *reach;	/* bit v: v is reached; then once more from
+				 * bit n on, so that any turn is a window */
+	uint64_t *next;
+	struct circulant *kept;
+	int n_kept;
+	struct rng rng;
+};
+
+/* ---- distances by sets of bits ---- */
+
+/* Writes the n bits of `from` twice. */
+static void write_twice(const struct search *s, const uint64_t *from)
+{
+	uint64_t *to = s->reach;
+	int at = s->n / 64, by = s->n % 64;
+
+	memset(to, 0, (2 * (size_t)s->words + 2) * sizeof(*to));
+	memcpy(to, from, (size_t)s->words * sizeof(*to));
+	for (int i = 0; i < s->words; i++) {
+		to[at + i] |= from[i] << by;
+		to[at + i + 1] |= by ? from[i] >> (64 - by) : 0;
+	}
+}
+
+/* Adds to `next` what is one offset further. */
+static void add_turned(const struct search *s, int offset)
+{
+	int at = (s->n - offset) / 64, by = (s->n - offset) % 64;
+	const uint64_t *from = s->reach + at;
+
+	for (int i = 0; i < s->words; i++) {
+		s->next[i] |= by ? from[i] >> by | from[i + 1] << (64 - by)
+				 : from[i];
+	}
+	if (s->n % 64) {
+		s->next[s->words - 1] &= (UINT64_C(1) << s->n % 64) - 1;
+	}
+}
+
+static int count_reached(const struct search *s)
+{
+	int sum = 0;
+
+	for (int i = 0; i < s->words; i++) {
+		sum += __builtin_popcountll(s->next[i]);
+	}
+	return sum;
+}
+
+/* The worst of those kept, when there is no room for more. */
+static const struct circulant *to_beat(const struct search *s)
+{
+	return s->n_kept == CIRCULANT_KEPT ? &s->kept[s->n_kept - 1] : NULL;
+}
+
+/* Fills steps and distances; false when not connected or no better than what
+ * is kept. */
+static bool measure(const struct search *s, struct circulant *c)
+{
+	const struct circulant *worst = to_beat(s);
+	int reached = 1, before = 0;
+
+	memset(s->next, 0, (size_t)s->words * sizeof(*s->next));
+	s->next[0] = 1;
+	c->steps = 0;
+	c->distances = 0;
+	while (reached < s->n && reached > before) {
+		c->distances += s->n - reached;
+		if (worst && c->distances >= worst->distances &&
+		    c->steps + 1 >= worst->steps) {
+			return false;
+		}
+		write_twice(s, s->next);
+		for (int k = 0; k < c->n_offsets; k++) {
+			add_turned(s, c->offset[k]);
+			if (s->both) {
+				add_turned(s, s->n - c->offset[k]);
+			}
+		}
+		before = reached;
+		reached = count_reached(s);
+		c->steps++;
+	}
+	return reached == s->n;
+}
+
+/* ---- sets of offsets ---- */
+
+static bool better(const struct circulant *a, const struct circulant *b)
+{
+	return a->steps != b->steps ? a->steps < b->steps
+				    : a->distances < b->distances;
+}
+
+static int cmp_int(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Puts c among those kept, when it is one of the best and new. */
+static void offer(struct search *s, struct circulant *c)
+{
+	int k = 0;
+
+	qsort(c->offset, (size_t)c->n_offsets, sizeof(*c->offset), cmp_int);
+	for (int i = 1; i < c->n_offsets; i++) {
+		if (c->offset[i] == c->offset[i - 1]) {
+			return;
+		}
+	}
+	if (!measure(s, c)) {
+		return;
+	}
+	while (k < s->n_kept && !better(c, &s->kept[k])) {
+		if (memcmp(c->offset, s->kept[k].offset,
+			   (size_t)c->n_offsets * sizeof(*c->offset)) == 0) {
+			return;
+		}
+		k++;
+	}
+	if (k == CIRCULANT_KEPT) {
+		return;
+	}
+	s->n_kept += s->n_kept < CIRCULANT_KEPT;
+	memmove(&s->kept[k + 1], &s->kept[k],
+		(size_t)(s->n_kept - k - 1) * sizeof(*s->kept));
+	s->kept[k] = *c;
+}
+
+/* Offsets that one can choose: with an odd number of ports both ways, n/2 is
+ * always among the set. */
+static int n_free(const struct search *s)
+{
+	return s->both ? s->ports / 2 : s->ports;
+}
+
+static int largest(const struct search *s)
+{
+	return s->both ? (s->n - 1) / 2 : s->n - 1;
+}
+
+static struct circulant empty(const struct search *s)
+{
+	struct circulant c = { .n = s->n, .both = s->both,
+			       .n_offsets = s->n_offsets };
+
+	if (s->n_offsets > n_free(s)) {
+		c.offset[s->n_offsets - 1] = s->n / 2;
+	}
+	return c;
+}
+
+/* The number, or when both ways count its negative, as an offset; 0: none. */
+static int as_offset(const struct search *s, int64_t x)
+{
+	int v = (int)(x % s->n);
+
+	v = s->both && v > s->n / 2 ? s->n - v : v;
+	return v <= largest(s) ? v : 0;
+}
+
+/* 1, g, g^2, ... modulo n. */
+static void offer_powers(struct search *s, int64_t g)
+{
+	struct circulant c = empty(s);
+	int64_t x = 1;
+
+	for (int i = 0; i < n_free(s); i++, x = x * g % s->n) {
+		c.offset[i] = as_offset(s, x);
+		if (!c.offset[i]) {
+			return;
+		}
+	}
+	offer(s, &c);
+}
+
+static void offer_neighbours(struct search *s, int first)
+{
+	struct circulant c = empty(s);
+
+	for (int i = 0; i < n_free(s); i++) {
+		c.offset[i] = first + i;
+	}
+	if (first + n_free(s) - 1 <= largest(s)) {
+		offer(s, &c);
+	}
+}
+
+static int draw(struct search *s)
+{
+	return 1 + (int)rng_below(&s->rng, (uint64_t)largest(s));
+}
+
+static void offer_random(struct search *s)
+{
+	struct circulant c = empty(s);
+
+	for (int i = 0; i < n_free(s); i++) {
+		c.offset[i] = draw(s);
+	}
+	offer(s, &c);
+}
+
+/* One offset of one of the best changes. */
+static void offer_change(struct search *s)
+{
+	struct circulant c = s->kept[rng_below(&s->rng, (uint64_t)s->n_kept)];
+	int k = (int)rng_below(&s->rng, (uint64_t)c.n_offsets);
+
+	if (!c.both || c.offset[k] * 2 != c.n) {
+		c.offset[k] = draw(s);
+		offer(s, &c);
+	}
+}
+
+/* As many as the numbers of so many offsets have within `steps` of 0, were
+ * all sums different. */
+static bool is_least(const struct search *s, int steps)
+{
+	/* Of exactly so many steps, by the offsets so far. */
+	int64_t within[CIRCULANT_MAX_PORTS + 1] = { 0 }, sum;
+	int k = s->n_offsets;
+
+	steps--;
+	if (steps > CIRCULANT_MAX_PORTS) {
+		return false;
+	}
+	within[0] = 1;
+	for (int i = 0; i < k; i++) {
+		sum = 0;
+		for (int t = 0; t <= steps; t++) {
+			int64_t old = within[t];
+
+			within[t] += s->both ? 2 * sum : sum;
+			within[t] = within[t] > s->n ? s->n : within[t];
+			sum += old;
+		}
+	}
+	sum = 0;
+	for (int t = 0; t <= steps; t++) {
+		sum += within[t];
+	}
+	return sum < s->n;
+}
+
+static void run(struct search *s)
+{
+	for (int g = 2; g <= MAX_ROOT && g < s->n; g++) {
+		offer_powers(s, g);
+	}
+	for (int m = 1; m <= 8; m++) {
+		offer_neighbours(s, m);
+	}
+	for (int i = 0; i < RANDOM_SETS; i++) {
+		offer_random(s);
+	}
+	for (int i = 0; i < CHANGES && s->n_kept > 0; i++) {
+		if (s->n_kept == CIRCULANT_KEPT && i % 16 == 0 &&
+		    is_least(s, s->kept[CIRCULANT_KEPT - 1].steps)) {
+			break;
+		}
+		offer_change(s);
+	}
+}
+
+int circulant_search(int n, int ports, bool both, struct circulant *out,
+		     int *error)
+{
+	struct search s = { .n = n, .ports = ports, .both = both,
+			    .words = (n + 63) / 64, .kept = out };
+	bool half = both && ports % 2;
+
+	*error = 0;
+	s.n_offsets = n_free(&s) + half;
+	if (ports < 1 || ports > CIRCULANT_MAX_PORTS ||
+	    (half && n % 2) || n_free(&s) > largest(&s) || n_free(&s) < 1) {
+		return 0;
+	}
+	rng_seed(&s.rng, (uint64_t)n << 32 | (uint64_t)ports << 1 | both);
+	s.reach = malloc((2 * (size_t)s.words + 2) * sizeof(*s.reach));
+	s.next = malloc((size_t)s.words * sizeof(*s.next));
+	if (s.reach && s.next) {
+		run(&s);
+	} else {
+		*error = WEFT_ENOMEM;
+	}
+	free(s.reach);
+	free(s.next);
+	return s.n_kept;
+}
+
+/* ---- what broadcast takes ---- */
+
+struct level {
+	int32_t *queue, *dist;
+	uint64_t *usable;
+};
+
+/* Offsets of the arcs out of a node. */
+static int list_ports(const struct circulant *c, int *port)
+{
+	int n = 0;
+
+	for (int i = 0; i < c->n_offsets; i++) {
+		port[n++] = c->offset[i];
+		if (c->both && c->offset[i] * 2 != c->n) {
+			port[n++] = c->n - c->offset[i];
+		}
+	}
+	return n;
+}
+
+/* Breadth-first from 0, the arcs as they are: from a node that takes its
+ * mirror image. A number can use the ports that may stand first. */
+static void load_levels(const struct circulant *c, const int *port, int ports,
+			const struct level *l)
+{
+	int tail = 1;
+
+	for (int v = 0; v < c->n; v++) {
+		l->dist[v] = -1;
+	}
+	l->dist[0] = 0;
+	l->queue[0] = 0;
+	for (int head = 0; head < tail; head++) {
+		int x = l->queue[head];
+
+		for (int i = 0; i < ports; i++) {
+			int v = x + port[i] - (x + port[i] >= c->n ? c->n : 0);
+
+			if (l->dist[v] < 0) {
+				l->dist[v] = l->dist[x] + 1;
+				l->queue[tail++] = v;
+				l->usable[v] = 0;
+			}
+			if (l->dist[v] == l->dist[x] + 1) {
+				l->usable[v] |= x ? l->usable[x]
+						  : UINT64_C(1) << i;
+			}
+		}
+	}
+}
+
+static struct ratio plus(struct ratio a, struct ratio b)
+{
+	int64_t den = a.den / coll_gcd(a.den, b.den) * b.den;
+	int64_t num = a.num * (den / a.den) + b.num * (den / b.den);
+	int64_t common = coll_gcd(den, num);
+
+	return (struct ratio){ num / common, den / common };
+}
+
+/* The least load of the numbers queue[from .. to - 1]. */
+static int solve_level(struct spread *s, const struct level *l, int from,
+		       int to, int ports, const int64_t *cap,
+		       struct ratio *load, struct err *err)
+{
+	int64_t common = coll_gcd(ports, to - from);
+	bool fits = false;
+	int rc = spread_begin(s, ports, cap, to - from, err);
+
+	*load = (struct ratio){ (to - from) / common, ports / common };
+	for (int i = from; i < to && !rc; i++) {
+		spread_add(s, l->usable[l->queue[i]]);
+	}
+	while (!rc && !fits) {
+		rc = spread_fits(s, load, &fits, err);
+	}
+	return rc;
+}
+
+int circulant_factor(const struct circulant *c, struct ratio *factor,
+		     struct err *err)
+{
+	size_t n = (size_t)c->n;
+	struct level l = { malloc(n * sizeof(*l.queue)),
+			   malloc(n * sizeof(*l.dist)),
+			   malloc(n * sizeof(*l.usable)) };
+	struct spread s = { 0 };
+	int port[CIRCULANT_MAX_PORTS], ports = list_ports(c, port), to;
+	int64_t cap[CIRCULANT_MAX_PORTS];
+	struct ratio sum = { 0, 1 }, load;
+	int rc = l.queue && l.dist && l.usable ? 0 : err_nomem(err);
+
+	for (int i = 0; i < ports; i++) {
+		cap[i] = 1;
+	}
+	if (!rc) {
+		load_levels(c, port, ports, &l);
+	}
+	for (int from = 1; from < c->n && !rc; from = to) {
+		for (to = from; to < c->n && l.dist[l.queue[to]] ==
+					     l.dist[l.queue[from]]; to++) {
+		}
+		rc = solve_level(&s, &l, from, to, ports, cap, &load, err);
+		sum = plus(sum, load);
+	}
+	*factor = plus((struct ratio){ sum.num * ports, sum.den * c->n },
+		       (struct ratio){ 0, 1 });
+	free(l.queue);
+	free(l.dist);
+	free(l.usable);
+	spread_fini(&s);
+	return rc;
+}

@@ -1,0 +1,71 @@
+/*
+ * The best digraphs to build for n nodes of d ports, with their schedules.
+ *
+ * A point is a digraph (an expression of topo_parse) with the steps and the
+ * exact T_B of a breadth-first-broadcast schedule on it. The frontier holds
+ * every point that no other known one beats in both.
+ */
+#ifndef WEFT_COLLECTIVE_FINDER_FIND_H
+#define WEFT_COLLECTIVE_FINDER_FIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collective/schedule/schedule.h"
+#include "lib/base/vec.h"
+
+struct coll_query {
+	int n, degree;
+	bool both_ways;		/* every arc needs its reverse */
+	enum coll_kind kind;	/* allgather, reduce-scatter, allreduce */
+};
+
+/* A digraph and what its schedule takes; T_B = num / den in M/B. */
+struct coll_point {
+	char *expr;		/* owned */
+	int steps;
+	int64_t num, den;
+	bool exact;		/* computed on the digraph; else a theorem's
+				 * value, which is never too small */
+};
+
+struct coll_frontier {
+	VEC(struct coll_point) points;	/* by steps, then T_B falls */
+	int steps_bound;		/* Moore bound of n, d */
+	int64_t bound_num, bound_den;	/* of T_B */
+};
+
+/*
+ * All Pareto-efficient points known to weft for a query. With `prove` every
+ * point's digraph is built and its steps and T_B computed on it, so that a
+ * schedule with these figures exists; without it the figures of expansions
+ * are those of theorems 1, 10, 11, 12, 13 and corollary 10.1. WEFT_EINVAL for
+ * n < 2 or degree < 1, WEFT_EUNSUPPORTED for other collectives,
+ * WEFT_EINFEASIBLE when nothing is known. coll_frontier_fini also after an
+ * error.
+ */
+int coll_find(const struct coll_query *q, bool prove,
+	      struct coll_frontier *out, struct err *err);
+void coll_frontier_fini(struct coll_frontier *f);
+
+/* The same for many queries: a finder remembers what it built of smaller
+ * sizes, and what it computed for the nodes and the collective asked for
+ * last. One thread at a time; the answers do not depend on what was asked
+ * before. */
+struct coll_finder;
+int coll_finder_new(struct coll_finder **out, struct err *err);
+void coll_finder_free(struct coll_finder *f);
+int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
+		    bool prove, struct coll_frontier *out, struct err *err);
+
+/*
+ * coll_finder_run for n queries into out[n], on `threads` threads with a
+ * finder each; queries of equal n side by side share most. A query for which
+ * nothing is known leaves a frontier without points and is no error; of other
+ * errors that of the first query is returned. coll_frontier_fini for all n,
+ * also after an error. The same result with any number of threads.
+ */
+int coll_sweep(const struct coll_query *qs, size_t n, bool prove, int threads,
+	       struct coll_frontier *out, struct err *err);
+
+#endif

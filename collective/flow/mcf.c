@@ -1,0 +1,607 @@
+/* The flow problem, its passes and its certificates; see mcf.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/deadline.h"
+#include "collective/flow/private.h"
+
+/* First value of the penalty, relative to what turns a congestion into
+ * prices that sum to one; its change a pass when primal and dual distances
+ * are further apart than the balance. */
+#define RHO_START 2.0
+#define RHO_CHANGE 1.1
+#define RHO_BALANCE 10.0
+/* Part of the way that multipliers follow the prices after a pass: all of it
+ * may circle for ever where optimal flows abound, as on tori. */
+#define TAU 0.5
+/* After a failure only a few arcs are far from their level, and the prices
+ * around them have far to go: a larger penalty and steps beyond the whole
+ * (below 2 they converge) bring them there; after so many passes as usual
+ * again. Of penalties 1 to 8 and steps 1 to 1.9 these took the fewest passes
+ * over fourteen links of GenKautz(4,1000). Steps that long make the loads
+ * jump: once they are within so many gaps of the level, the flows of the
+ * passes go by half into a mean, which is feasible as well and mostly better
+ * than each. */
+#define RHO_WARM 3.0
+#define TAU_WARM 1.6
+#define WARM_PASSES 40
+#define MEAN_WITHIN 5.0
+
+void mcf_free(struct mcf *p)
+{
+	if (!p) {
+		return;
+	}
+	flow_net_fini(&p->net);
+	flow_orbits_fini(&p->orbits);
+	free(p->source);
+	free(p->weight);
+	free(p->class_cap);
+	free(p->flow);
+	free(p->parent);
+	free(p->order);
+	free(p->mean);
+	free(p->mean_load);
+	free(p->load);
+	free(p->mult);
+	free(p->price);
+	free(p->best_price);
+	free(p->dist);
+	free(p->arc_price);
+	free(p->queue);
+	free(p->queued);
+	free(p->walk);
+	free(p->on_tree);
+	free(p->on_walk);
+	free(p->walk_pos);
+	free(p->coef);
+	free(p->touched);
+	free(p);
+}
+
+/* One representative of each orbit of terminals. */
+static int choose_sources(struct mcf *p)
+{
+	const struct flow_net *net = &p->net;
+	int32_t *index = malloc((size_t)net->n * sizeof(*index));
+
+	p->source = malloc((size_t)net->n * sizeof(*p->source));
+	p->weight = calloc((size_t)net->n, sizeof(*p->weight));
+	if (!index || !p->source || !p->weight) {
+		free(index);
+		return WEFT_ENOMEM;
+	}
+	for (int u = 0; u < net->n; u++) {
+		int r = p->orbits.orbit_of[u];
+
+		if (!net->terminal[u]) {
+			continue;
+		}
+		if (r == u) {
+			index[u] = p->n_sources;
+			p->source[p->n_sources++] = u;
+		}
+		p->weight[index[r]]++;
+	}
+	free(index);
+	return 0;
+}
+
+static int alloc_state(struct mcf *p)
+{
+	size_t n = (size_t)p->net.n, m = (size_t)p->net.m + 1;
+	size_t k = (size_t)p->orbits.n_classes + 1, s = (size_t)p->n_sources;
+
+	p->class_cap = calloc(k, sizeof(*p->class_cap));
+	p->flow = calloc(s * m, sizeof(*p->flow));
+	p->parent = malloc(s * n * sizeof(*p->parent));
+	p->order = malloc(s * n * sizeof(*p->order));
+	p->load = calloc(k, sizeof(*p->load));
+	p->mult = calloc(k, sizeof(*p->mult));
+	p->price = calloc(k, sizeof(*p->price));
+	p->best_price = calloc(k, sizeof(*p->best_price));
+	p->dist = malloc(n * sizeof(*p->dist));
+	p->arc_price = malloc(m * sizeof(*p->arc_price));
+	p->queue = malloc((n + 1) * sizeof(*p->queue));
+	p->queued = calloc(n, sizeof(*p->queued));
+	p->walk = malloc((n + 1) * sizeof(*p->walk));
+	p->on_tree = calloc(n, sizeof(*p->on_tree));
+	p->on_walk = calloc(n, sizeof(*p->on_walk));
+	p->walk_pos = malloc(n * sizeof(*p->walk_pos));
+	p->coef = calloc(k, sizeof(*p->coef));
+	p->touched = malloc((2 * n + 2) * sizeof(*p->touched));
+	return p->class_cap && p->flow && p->parent && p->order && p->load &&
+	       p->mult && p->price && p->best_price && p->dist &&
+	       p->arc_price && p->queue && p->queued && p->walk &&
+	       p->on_tree && p->on_walk && p->walk_pos && p->coef &&
+	       p->touched ? 0 : WEFT_ENOMEM;
+}
+
+/* Hop trees of all sources; every terminal must be in each. */
+static int plant_trees(struct mcf *p, struct err *err)
+{
+	for (int s = 0; s < p->n_sources; s++) {
+		const int32_t *parent = mcf_parent_of(p, s);
+
+		flow_tree_init(p, s);
+		for (int v = 0; v < p->net.n; v++) {
+			if (p->net.terminal[v] && parent[v] == -2) {
+				return err_set(err, WEFT_EINFEASIBLE,
+					       "no path from node %d to node "
+					       "%d", p->source[s], v);
+			}
+		}
+	}
+	return 0;
+}
+
+static int init(struct mcf *p, const struct topo *t, const bool *dropped,
+		bool symmetry, struct err *err)
+{
+	int rc = flow_net_from(t, dropped, &p->net, err);
+
+	rc = rc ? rc : flow_orbits_find(&p->net, symmetry, &p->orbits, err);
+	if (rc) {
+		return rc;
+	}
+	if (!flow_orbits_check(&p->net, &p->orbits)) {
+		return err_set(err, WEFT_EVERIFY, "the symmetry that was found "
+			       "is not one of this digraph");
+	}
+	if (choose_sources(p) || alloc_state(p)) {
+		return err_nomem(err);
+	}
+	for (int a = 0; a < p->net.m; a++) {
+		p->class_cap[p->orbits.arc_class[a]] += (double)p->net.units[a];
+	}
+	return plant_trees(p, err);
+}
+
+int mcf_new(const struct topo *t, bool symmetry, struct mcf **out,
+	    struct err *err)
+{
+	struct mcf *p = calloc(1, sizeof(*p));
+	int rc;
+
+	*out = NULL;
+	if (!p) {
+		return err_nomem(err);
+	}
+	rc = init(p, t, NULL, symmetry, err);
+	if (rc) {
+		mcf_free(p);
+		return rc;
+	}
+	*out = p;
+	return 0;
+}
+
+int mcf_sources(const struct mcf *p)
+{
+	return p->n_sources;
+}
+
+int mcf_terminals(const struct mcf *p)
+{
+	return p->net.terminals;
+}
+
+/* Depths of a tree of n nodes whose root has d children and the others `on`,
+ * over d. */
+static double depths_over(int n, int d, int on)
+{
+	double depths = 0, level = d;
+	int64_t left = n - 1;
+
+	for (int depth = 1; left > 0; depth++) {
+		level = fmin(level, (double)left);
+		depths += depth * level;
+		left -= (int64_t)level;
+		level *= on;
+	}
+	return depths / d;
+}
+
+double mcf_degree_bound(int n, int d)
+{
+	return depths_over(n, d, d);
+}
+
+double mcf_edge_bound(int n, int d)
+{
+	/* One edge a node joins no more than two. */
+	return depths_over(n, d, d > 1 ? d - 1 : 1);
+}
+
+/* ---- passes ---- */
+
+static double total_cap(const struct mcf *p)
+{
+	double sum = 0;
+
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		sum += p->class_cap[k];
+	}
+	return sum;
+}
+
+/* Equal prices a unit of capacity, all demands on their cheapest paths. */
+static void start(struct mcf *p)
+{
+	double sum = total_cap(p);
+
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		p->mult[k] = p->price[k] = 1 / sum;
+	}
+	for (int s = 0; s < p->n_sources; s++) {
+		flow_tree_route(p, s);
+	}
+	flow_measure(p);
+	p->rho = RHO_START / sum / flow_congestion(p);
+	p->started = true;
+}
+
+void mcf_prove(struct mcf *p, const double *price)
+{
+	const int32_t *class = p->orbits.arc_class;
+	double sum = 0, scale = 0, bound;
+
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		scale += p->class_cap[k] * price[k];
+	}
+	for (int a = 0; a < p->net.m; a++) {
+		p->arc_price[a] = price[class[a]];
+	}
+	for (int s = 0; s < p->n_sources; s++) {
+		double one = 0;
+
+		flow_tree_update(p, s);
+		for (int v = 0; v < p->net.n; v++) {
+			one += p->net.terminal[v] ? p->dist[v] : 0;
+		}
+		sum += p->weight[s] * one;
+	}
+	bound = sum / scale;
+	p->last_bound = bound;
+	if (bound > p->best_bound) {
+		p->best_bound = bound;
+		memcpy(p->best_price, price, (size_t)p->orbits.n_classes *
+					     sizeof(*p->best_price));
+	}
+}
+
+/* Visits all sources; true when it was broken off. */
+static bool pass(struct mcf *p, const struct flow_limit *limit,
+		 struct mcf_result *res)
+{
+	int every = p->n_sources / 8 + 1;
+
+	for (int s = 0; s < p->n_sources; s++) {
+		if (s % every == 0) {
+			flow_price(p);
+		}
+		flow_improve(p, s);
+		if (s % 16 == 0 &&
+		    (res->stop = flow_limit_stop(limit)) != MCF_REACHED) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static double largest_use(const struct mcf *p, const double *load)
+{
+	double worst = 0;
+
+	for (int k = 0; k < p->orbits.n_classes; k++) {
+		worst = fmax(worst, load[k] / p->class_cap[k]);
+	}
+	return worst;
+}
+
+double flow_congestion(const struct mcf *p)
+{
+	return largest_use(p, p->load);
+}
+
+/* Of the flow or of the mean of flows, whichever is better. */
+static double least_congestion(const struct mcf *p)
+{
+	double u = flow_congestion(p);
+
+	return p->averages ? fmin(u, largest_use(p, p->mean_load)) : u;
+}
+
+void mcf_set_gap(struct mcf *p, struct mcf_result *res)
+{
+	double u = least_congestion(p);
+
+	res->congestion = res->congestion > 0 ? fmin(res->congestion, u) : u;
+	res->bound = p->best_bound;
+	res->gap = res->bound > 0 ? res->congestion / res->bound - 1
+				  : HUGE_VAL;
+	res->gap = fmax(res->gap, 0);
+	res->passes = p->passes;
+}
+
+/* A large penalty brings the flow below the level soon, a small one the
+ * prices to their optimum: whichever is behind gets its way. */
+static void adapt(struct mcf *p)
+{
+	double primal = flow_congestion(p) - p->level;
+	double dual = p->level - p->last_bound;
+
+	if (primal > RHO_BALANCE * dual) {
+		p->rho *= RHO_CHANGE;
+	} else if (dual > RHO_BALANCE * primal) {
+		p->rho /= RHO_CHANGE;
+	}
+}
+
+static bool is_warm(const struct mcf *p)
+{
+	return p->passes < p->warm_passes;
+}
+
+/* Takes the flow into the mean. */
+static void average(struct mcf *p, double gap)
+{
+	size_t n = (size_t)p->n_sources * p->net.m;
+	size_t k = (size_t)p->orbits.n_classes;
+
+	if (flow_congestion(p) > p->level * (1 + MEAN_WITHIN * gap)) {
+		p->averages = false;
+		return;
+	}
+	if (!p->averages) {
+		memcpy(p->mean, p->flow, n * sizeof(*p->mean));
+		memcpy(p->mean_load, p->load, k * sizeof(*p->mean_load));
+		p->averages = true;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		p->mean[i] = (p->mean[i] + p->flow[i]) / 2;
+	}
+	for (size_t i = 0; i < k; i++) {
+		p->mean_load[i] = (p->mean_load[i] + p->load[i]) / 2;
+	}
+}
+
+/* The mean becomes the flow where it is better. */
+static void adopt_mean(struct mcf *p)
+{
+	double *flow = p->flow;
+
+	if (p->averages && least_congestion(p) < flow_congestion(p)) {
+		p->flow = p->mean;
+		p->mean = flow;
+		flow_measure(p);
+	}
+	p->averages = false;
+}
+
+/* A proof costs a third of a pass. The level is no bound but near one, so
+ * after a failure, where the penalty stays, proofs wait for the flow. */
+static bool wants_proof(const struct mcf *p, double gap)
+{
+	return !is_warm(p) || least_congestion(p) <= p->level * (1 + gap);
+}
+
+static void run_passes(struct mcf *p, const struct mcf_options *opt,
+		       const struct flow_limit *limit, struct mcf_result *res)
+{
+	int most = opt->max_passes > 0 ? opt->max_passes : MCF_MAX_PASSES;
+
+	for (int i = 0; i < most; i++) {
+		bool over = pass(p, limit, res);
+		double tau = is_warm(p) ? TAU_WARM : TAU;
+
+		flow_measure(p);
+		flow_price(p);
+		if (is_warm(p) && p->mean && !over) {
+			average(p, opt->gap);
+		}
+		if ((!over && wants_proof(p, opt->gap)) ||
+		    p->best_bound == 0) {
+			mcf_prove(p, p->price);
+		}
+		p->passes++;
+		mcf_set_gap(p, res);
+		if (res->gap <= opt->gap) {
+			res->stop = MCF_REACHED;
+			return;
+		}
+		if (over) {
+			return;
+		}
+		for (int k = 0; k < p->orbits.n_classes; k++) {
+			p->mult[k] += tau * (p->price[k] - p->mult[k]);
+		}
+		if (!is_warm(p)) {
+			adapt(p);
+		}
+	}
+	mcf_prove(p, p->price);
+	mcf_set_gap(p, res);
+	res->stop = MCF_PASSES;
+}
+
+int mcf_run(struct mcf *p, const struct mcf_options *opt,
+	    struct mcf_result *res, struct err *err)
+{
+	struct flow_limit limit;
+
+	if (!(opt->gap >= 0) || !(opt->time_limit_s >= 0)) {
+		return err_set(err, WEFT_EINVAL, "gap and time limit must not "
+			       "be negative");
+	}
+	limit = flow_limit_of(opt, 1);
+	memset(res, 0, sizeof(*res));
+	if (!p->started) {
+		start(p);
+		mcf_prove(p, p->price);
+	}
+	mcf_set_gap(p, res);
+	if (res->gap > opt->gap) {
+		run_passes(p, opt, &limit, res);
+		adopt_mean(p);
+	}
+	return 0;
+}
+
+/* ---- after a failure ---- */
+
+/* Image of a flow under an automorphism. */
+static void map_flow(const struct flow_net *net, const int32_t *g,
+		     const double *from, double *to)
+{
+	for (int a = 0; a < net->m; a++) {
+		to[flow_net_arc(net, g[net->src[a]], g[net->dst[a]])] =
+			from[a];
+	}
+}
+
+/* Flows of all sources, solved or moved there by automorphisms, into
+ * all[n][m] (zeroed; rows of nodes that are no terminals stay zero). */
+static int expand_flow(const struct mcf *p, double *all)
+{
+	const struct flow_net *net = &p->net;
+	size_t m = (size_t)net->m;
+	int32_t *queue = malloc((size_t)net->n * sizeof(*queue));
+	bool *known = calloc((size_t)net->n, sizeof(*known));
+	int head = 0, tail = 0;
+
+	if (!queue || !known) {
+		free(queue);
+		free(known);
+		return WEFT_ENOMEM;
+	}
+	for (int s = 0; s < p->n_sources; s++) {
+		memcpy(all + p->source[s] * m, mcf_flow_of(p, s),
+		       m * sizeof(*all));
+		known[p->source[s]] = true;
+		queue[tail++] = p->source[s];
+	}
+	while (head < tail) {
+		int u = queue[head++];
+
+		for (size_t i = 0; i < p->orbits.gens.n; i++) {
+			int v = p->orbits.gens.v[i][u];
+
+			if (!known[v]) {
+				known[v] = true;
+				queue[tail++] = v;
+				map_flow(net, p->orbits.gens.v[i],
+					 all + u * m, all + v * m);
+			}
+		}
+	}
+	free(queue);
+	free(known);
+	return 0;
+}
+
+/* Flow of q on the arcs that it still has; what went over the others is sent
+ * to their heads along q's trees and withdrawn from their tails. */
+static void inherit(const struct mcf *p, struct mcf *q, const double *all)
+{
+	const struct flow_net *old = &p->net, *net = &q->net;
+
+	for (int s = 0; s < q->n_sources; s++) {
+		const double *from = all + q->source[s] * (size_t)old->m;
+		double *flow = mcf_flow_of(q, s);
+
+		for (int a = 0; a < old->m; a++) {
+			int b = flow_net_arc(net, old->src[a], old->dst[a]);
+
+			if (b >= 0) {
+				flow[b] = from[a];
+			}
+		}
+		for (int pull = 0; pull < 2; pull++) {
+			for (int a = 0; a < old->m; a++) {
+				if (from[a] <= 0 ||
+				    flow_net_arc(net, old->src[a],
+						 old->dst[a]) >= 0) {
+					continue;
+				}
+				if (pull) {
+					flow_withdraw(q, s, old->src[a],
+						      from[a]);
+				} else {
+					flow_send(q, s, old->dst[a], from[a]);
+				}
+			}
+		}
+	}
+}
+
+static void inherit_prices(const struct mcf *p, struct mcf *q)
+{
+	const struct flow_net *old = &p->net;
+	double sum = 0;
+
+	for (int a = 0; a < old->m; a++) {
+		int b = flow_net_arc(&q->net, old->src[a], old->dst[a]);
+
+		if (b >= 0) {
+			q->mult[b] = p->price[p->orbits.arc_class[a]];
+			sum += q->mult[b] * q->class_cap[b];
+		}
+	}
+	for (int b = 0; b < q->net.m; b++) {
+		q->mult[b] = sum > 0 ? q->mult[b] / sum
+				     : 1 / (total_cap(q) * q->net.m);
+	}
+	memcpy(q->price, q->mult, (size_t)q->net.m * sizeof(*q->price));
+	q->rho = RHO_WARM * p->rho;
+	q->warm_passes = WARM_PASSES;
+	q->level = p->level;
+}
+
+static int warm_start(const struct mcf *p, struct mcf *q, struct err *err)
+{
+	double *all = calloc((size_t)p->net.n * p->net.m + 1, sizeof(*all));
+
+	q->mean = malloc(((size_t)q->n_sources * q->net.m + 1) *
+			 sizeof(*q->mean));
+	q->mean_load = malloc(((size_t)q->orbits.n_classes + 1) *
+			      sizeof(*q->mean_load));
+	if (!all || !q->mean || !q->mean_load || expand_flow(p, all)) {
+		free(all);
+		return err_nomem(err);
+	}
+	inherit(p, q, all);
+	free(all);
+	inherit_prices(p, q);
+	flow_measure(q);
+	mcf_prove(q, q->price);
+	q->started = true;
+	return 0;
+}
+
+int mcf_without(const struct mcf *p, const struct topo *t, const bool *dropped,
+		struct mcf **out, struct err *err)
+{
+	struct mcf *q = calloc(1, sizeof(*q));
+	int rc;
+
+	*out = NULL;
+	if (!q) {
+		return err_nomem(err);
+	}
+	rc = topo_n(t) == p->net.n && topo_m(t) == p->net.topo_arcs
+		     ? init(q, t, dropped, false, err)
+		     : err_set(err, WEFT_EINVAL, "the digraph is not the one "
+			       "that was solved");
+	if (rc == 0 && p->started) {
+		rc = warm_start(p, q, err);
+	}
+	if (rc) {
+		mcf_free(q);
+		return rc;
+	}
+	*out = q;
+	return 0;
+}

@@ -1,0 +1,329 @@
+/* Chunks and steps; see mcf_schedule.h. */
+#include "collective/flow/mcf_schedule.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/disjoint.h"
+#include "collective/flow/step_stagger.h"
+#include "collective/flow/unsplittable.h"
+#include "collective/schedule/private.h"
+
+/* Congestion that chunks and steps are measured by: of the shares, where
+ * paths are disjoint. */
+static double target_of(const struct mcf_sched_info *info)
+{
+	return fmax(info->flow.congestion, info->routed);
+}
+
+/* Smallest P within the loss, else the best so far when time is over, else
+ * the best. */
+static int choose_chunks(const struct flow_net *net,
+			 struct flow_paths *paths, double congestion,
+			 const struct mcf_sched_options *opt,
+			 const struct flow_limit *limit, int *chunks)
+{
+	int most = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	double least = HUGE_VAL, use;
+
+	for (int p = 1; p <= most; p += 1 + p / 8) {
+		use = flow_paths_round(net, paths, p);
+		if (use < 0) {
+			return WEFT_ENOMEM;
+		}
+		if (use / p < least * (1 - 1e-9)) {
+			least = use / p;
+			*chunks = p;
+		}
+		if (least <= congestion * (1 + opt->loss) ||
+		    flow_limit_over(limit)) {
+			break;
+		}
+	}
+	return 0;
+}
+
+/* Rounds to P chunks and chooses their steps; *use of an arc, and *sum of
+ * the steps, both a unit of demand. */
+static int try_steps(const struct topo *t, const struct mcf *p,
+		     struct flow_paths *paths, int chunks,
+		     const struct flow_steps_options *opt,
+		     struct flow_steps **out, double *use, double *sum,
+		     struct err *err)
+{
+	int rc;
+
+	*out = NULL;
+	*sum = HUGE_VAL;
+	*use = flow_paths_round(&p->net, paths, chunks);
+	if (*use < 0) {
+		return err_nomem(err);
+	}
+	rc = flow_steps_new(t, &p->net, paths, out, err);
+	rc = rc ? rc : flow_steps_choose(*out, *use, opt, sum, err);
+	*sum /= chunks;
+	*use /= chunks;
+	return rc;
+}
+
+/* Multiples of P chunks, as long as steps lose more than they may: smaller
+ * chunks fill the arcs sooner. *best: the steps chosen. */
+static int choose_multiple(const struct topo *t, const struct mcf *p,
+			   struct flow_paths *paths,
+			   const struct mcf_sched_options *opt,
+			   const struct flow_limit *limit,
+			   struct mcf_sched_info *info,
+			   struct flow_steps **best, struct err *err)
+{
+	const struct flow_steps_options steps = {
+		opt->loss, opt->max_steps ? opt->max_steps : MCF_SCHED_STEPS,
+		*limit,
+	};
+	int most = opt->max_chunks ? opt->max_chunks : MCF_SCHED_CHUNKS;
+	int first = info->chunks, rc = 0;
+	double least = HUGE_VAL;
+
+	for (int k = 1; k * first <= most && rc == 0; k *= 2) {
+		struct flow_steps *st;
+		double use, sum;
+
+		rc = try_steps(t, p, paths, k * first, &steps, &st, &use,
+			       &sum, err);
+		if (rc == 0 && sum < least * (1 - 1e-9)) {
+			struct flow_steps *old = *best;
+
+			*best = st;
+			st = old;
+			least = sum;
+			info->chunks = k * first;
+			info->chunked = use;
+		}
+		flow_steps_free(st);
+		if (rc == WEFT_ELIMIT && k > 1) {
+			rc = 0;	/* finer chunks are too many */
+			break;
+		}
+		if (least <= target_of(info) * (1 + 2 * opt->loss) ||
+		    flow_limit_over(limit)) {
+			break;
+		}
+	}
+	return rc;
+}
+
+static int make_steps(const struct topo *t, const struct flow_steps *st,
+		      struct mcf_sched_info *info, struct coll_sched **out,
+		      struct err *err)
+{
+	struct topo *copy = NULL;
+	int rc = mcf_copy_topo(t, &copy, err);
+
+	rc = rc ? rc : coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
+				err);
+	rc = rc ? rc : flow_steps_emit(st, *out, &info->steps, &info->stepped,
+				       err);
+	info->stepped /= info->chunks;
+	rc = rc ? rc : coll_finish(*out, err);
+	return rc ? rc : coll_prove(*out, NULL, err);
+}
+
+/* A chunk of every pair needs as many transfers as its hops, however it
+ * goes. */
+static int check_size(const struct topo *t, struct err *err)
+{
+	int n = topo_n(t);
+	int32_t *dist = malloc((size_t)n * sizeof(*dist));
+	int64_t hops = 0;
+
+	if (!dist) {
+		return err_nomem(err);
+	}
+	for (int u = 0; u < n && hops <= COLL_MAX_XFERS; u++) {
+		topo_bfs(t, u, dist);
+		for (int v = 0; v < n; v++) {
+			hops += dist[v] > 0 ? dist[v] : 0;
+		}
+	}
+	free(dist);
+	return hops <= COLL_MAX_XFERS
+		       ? 0
+		       : err_set(err, WEFT_ELIMIT, "an all-to-all on these %d "
+				 "nodes takes more than %d transfers, the most "
+				 "a schedule holds", n, COLL_MAX_XFERS);
+}
+
+bool mcf_paths_parse(const char *name, enum mcf_paths *paths)
+{
+	static const char *const names[] = {
+		[MCF_PATHS_SINGLE] = "single-path",
+		[MCF_PATHS_SHORTEST] = "shortest-path",
+		[MCF_PATHS_DISJOINT] = "disjoint",
+	};
+
+	for (size_t i = 1; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]) == 0) {
+			*paths = (enum mcf_paths)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where single paths are searched for; beyond, the flow's are rounded. */
+#define SINGLE_MOST 256
+
+static bool is_single(const struct mcf *p, const struct mcf_sched_options *opt)
+{
+	return opt->paths == MCF_PATHS_SHORTEST ||
+	       (opt->paths == MCF_PATHS_SINGLE &&
+		mcf_terminals(p) <= SINGLE_MOST);
+}
+
+static int find_single(const struct topo *t,
+		       const struct mcf_sched_options *opt,
+		       const struct mcf_options *flow,
+		       struct flow_paths *paths, struct mcf_sched_info *info,
+		       struct err *err)
+{
+	struct single_options one = {
+		/* Without a limit the integer program may never end. */
+		.effort = opt->paths == MCF_PATHS_SHORTEST ? SINGLE_SHORTEST
+			: flow->time_limit_s > 0 ? SINGLE_INTEGER
+						 : SINGLE_SEARCH,
+		.flow_gap = flow->gap, .flow_passes = flow->max_passes,
+		.tolerance = opt->loss,
+		.time_limit_s = flow->time_limit_s, .cancel = flow->cancel,
+		.is_over = flow->is_over, .arg = flow->arg,
+	};
+	struct single_result single;
+	int rc = single_path(t, &one, paths, &single, err);
+
+	info->flow = single.flow;
+	info->routed = single.congestion;
+	info->routed_bound = single.bound;
+	return rc;
+}
+
+static int find_disjoint(const struct mcf *p, const struct mcf_options *flow,
+			 const struct flow_limit *limit,
+			 struct flow_paths *paths, struct mcf_sched_info *info,
+			 struct err *err)
+{
+	struct balance_result res = { 0 };
+	int rc = disjoint_paths(&p->net, paths, err);
+
+	rc = rc ? rc : balance_paths(&p->net, flow->gap, limit, paths, &res,
+				     err);
+	info->routed = res.congestion;
+	info->routed_bound = res.bound;
+	return rc;
+}
+
+/* The paths, and what is known of the flow behind them. */
+static int find_paths(const struct topo *t, struct mcf *p,
+		      const struct mcf_sched_options *opt,
+		      const struct flow_limit *limit, struct flow_paths *paths,
+		      struct mcf_sched_info *info, struct err *err)
+{
+	struct mcf_options flow = opt->flow;
+	int rc;
+
+	flow.time_limit_s = flow_limit_left_s(limit) * MCF_SCHED_FLOW_TIME;
+	if (is_single(p, opt)) {
+		return find_single(t, opt, &flow, paths, info, err);
+	}
+	rc = mcf_solve_form(p, opt->form, &flow, &info->flow, err);
+	if (rc == 0 && opt->paths == MCF_PATHS_DISJOINT) {
+		return find_disjoint(p, &flow, limit, paths, info, err);
+	}
+	return rc ? rc : flow_paths_cut(p, limit, paths, err);
+}
+
+/* The flow of before without the arcs dropped; numbered as t, which has the
+ * others in the same order. */
+static int start_warm(const struct topo *t,
+		      const struct mcf_sched_options *opt, struct mcf **out,
+		      struct err *err)
+{
+	struct flow_net net = { 0 };
+	int rc = mcf_without(opt->before, opt->before_topo, opt->dropped, out,
+			     err);
+
+	rc = rc ? rc : flow_net_from(t, NULL, &net, err);
+	if (rc == 0 && net.m != (*out)->net.m) {
+		rc = err_set(err, WEFT_EINVAL, "the digraph is not what is "
+			     "left of the one that was solved");
+	}
+	if (rc == 0) {
+		struct flow_net old = (*out)->net;
+
+		(*out)->net = net;
+		net = old;
+	}
+	flow_net_fini(&net);
+	return rc;
+}
+
+static int longest_path(const struct flow_paths *paths)
+{
+	int longest = 0;
+
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		if (q->chunks > 0 && q->n_arcs > longest) {
+			longest = q->n_arcs;
+		}
+	}
+	return longest;
+}
+
+int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
+		 struct coll_sched **out, struct mcf_sched_info *info,
+		 struct err *err)
+{
+	struct mcf_sched_info mine = { 0 };
+	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
+	struct flow_paths paths = { 0 };
+	struct flow_steps *steps = NULL;
+	struct mcf *p = NULL;
+	int rc;
+
+	*out = NULL;
+	if (opt->kept) {
+		*opt->kept = NULL;
+	}
+	if ((rc = check_size(t, err)) ||
+	    (rc = opt->before ? start_warm(t, opt, &p, err)
+			      : mcf_new(t, false, &p, err)) ||
+	    (rc = find_paths(t, p, opt, &limit, &paths, &mine, err))) {
+		goto out;
+	}
+	mine.paths = (int64_t)paths.v.n;
+	if (choose_chunks(&p->net, &paths, target_of(&mine), opt, &limit,
+			  &mine.chunks) < 0) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	rc = choose_multiple(t, p, &paths, opt, &limit, &mine, &steps, err);
+	mine.longest = longest_path(&paths);
+	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
+						  : mine.flow.stop;
+	rc = rc ? rc : make_steps(t, steps, &mine, out, err);
+out:
+	if (rc) {
+		coll_free(*out);
+		*out = NULL;
+	} else if (info) {
+		*info = mine;
+	}
+	flow_steps_free(steps);
+	flow_paths_fini(&paths);
+	if (rc == 0 && opt->kept && !is_single(p, opt)) {
+		*opt->kept = p;
+	} else {
+		mcf_free(p);
+	}
+	return rc;
+}

@@ -1,0 +1,751 @@
+/* Time-stepped flows and their schedules; see mcf_steps.h. */
+#include "collective/flow/mcf_steps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/deadline.h"
+#include "collective/flow/mcf_forms.h"
+#include "collective/flow/private.h"
+#include "collective/schedule/private.h"
+#include "collective/schedule/translation.h"
+#include "lib/lp/lp.h"
+
+/* Less than this of a unit demand is the linear solver's rounding. */
+#define CRUMB 1e-7
+/* Share of a time limit for the flow of any number of steps. */
+#define MCF_STEPS_FLOW_TIME 0.25
+/* How near to a bound is equal to it, as linear programs are solved. */
+#define LP_TOLERANCE 1e-6
+
+/* A way through time from a source to a sink. */
+struct way {
+	int32_t source, sink;
+	double weight;		/* those of a pair sum to one */
+	int32_t chunks;
+	int64_t first;		/* in hops */
+	int32_t n;
+};
+
+struct hop {
+	int32_t arc, step;
+};
+
+struct stepped {
+	const struct topo *t;
+	struct flow_net net;
+	struct shift shift;
+	int moves;		/* translations; 1: none but the identity */
+	int n_sources;		/* sources 0 .. n_sources - 1 are solved */
+	int32_t *class_of;	/* an arc's orbit under the translations */
+	int n_classes;
+	double *units;		/* capacity of one arc of a class */
+	int32_t *dist;		/* n_sources x n: hops */
+	int steps;
+	struct lp *lp;
+	double *sent;		/* n_sources x m x steps */
+	double *held;		/* n_sources x n x steps: through step k */
+	VEC(struct way) ways;
+	VEC(struct hop) hops;
+	double total, bound;
+};
+
+static void stepped_fini(struct stepped *st)
+{
+	free(st->sent);
+	free(st->held);
+	vec_fini(&st->ways);
+	vec_fini(&st->hops);
+	flow_net_fini(&st->net);
+	free(st->class_of);
+	free(st->units);
+	free(st->dist);
+}
+
+/* ---- symmetry ---- */
+
+/* The arc moved to begin at one of the solved nodes. */
+static int base_arc(const struct stepped *st, int a)
+{
+	int u = st->net.src[a], fixed = st->shift.fixed;
+
+	if (st->moves == 1) {
+		return a;
+	}
+	for (int w = 0; w < st->net.n; w++) {
+		if (shift_node(&st->shift, w, u / fixed) == st->net.dst[a]) {
+			return flow_net_arc(&st->net, u % fixed, w);
+		}
+	}
+	return a;
+}
+
+static int find_symmetry(struct stepped *st, struct err *err)
+{
+	bool found = false;
+	int rc = shift_find(st->t, &st->shift, &found, err);
+
+	if (rc) {
+		return rc;
+	}
+	st->moves = found ? st->shift.moves : 1;
+	st->n_sources = st->net.n / st->moves;
+	st->class_of = malloc(((size_t)st->net.m + 1) * sizeof(int32_t));
+	st->units = malloc(((size_t)st->net.m + 1) * sizeof(double));
+	st->dist = malloc((size_t)st->n_sources * st->net.n *
+			  sizeof(*st->dist));
+	if (!st->class_of || !st->units || !st->dist) {
+		return err_nomem(err);
+	}
+	/* Base arcs leave the first nodes, so they are numbered first. */
+	for (int a = 0; a < st->net.m; a++) {
+		int base = base_arc(st, a);
+
+		if (base == a) {
+			st->units[st->n_classes] = (double)st->net.units[a];
+			st->class_of[a] = st->n_classes++;
+		} else {
+			st->class_of[a] = st->class_of[base];
+		}
+	}
+	for (int s = 0; s < st->n_sources; s++) {
+		topo_bfs(st->t, s, st->dist + (size_t)s * st->net.n);
+	}
+	return 0;
+}
+
+/* ---- the program ---- */
+
+static bool is_there(const struct stepped *st, int s, int u, int step)
+{
+	return u == s || st->dist[(size_t)s * st->net.n + u] <= step;
+}
+
+/* Row of what node u has of source s after `step` steps; the source itself
+ * has no row. rows[0] is the first. */
+static int node_row(const struct stepped *st, const int32_t *rows, int u,
+		    int step)
+{
+	return rows[(size_t)u * (st->steps + 1) + step];
+}
+
+static int add_node_rows(struct stepped *st, int s, int32_t *rows,
+			 struct err *err)
+{
+	int rc = 0;
+
+	for (int u = 0; u < st->net.n; u++) {
+		for (int k = 0; k <= st->steps && rc == 0; k++) {
+			int row = -1;
+
+			if (u != s && is_there(st, s, u, k)) {
+				rc = lp_add_row(st->lp, LP_EQ, k == st->steps,
+						&row, err);
+			}
+			rows[(size_t)u * (st->steps + 1) + k] = row;
+		}
+	}
+	return rc;
+}
+
+/* A column that takes from (u, k) and gives to (v, k + 1). */
+static int add_move(struct stepped *st, const int32_t *rows, int class, int u,
+		    int v, int k, struct err *err)
+{
+	int row[3] = { node_row(st, rows, v, k + 1),
+		       node_row(st, rows, u, k),
+		       class < 0 ? -1 : class * st->steps + k };
+	double value[3] = { 1, -1, 1 };
+	int n = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (row[i] >= 0) {
+			row[n] = row[i];
+			value[n++] = value[i];
+		}
+	}
+	return lp_add_col(st->lp, 0, 0, LP_INF, false, n, row, value, NULL,
+			  err);
+}
+
+/* Columns in the order in which read_source takes their values. */
+static int add_source(struct stepped *st, int s, int32_t *rows,
+		      struct err *err)
+{
+	const struct flow_net *net = &st->net;
+	int rc = add_node_rows(st, s, rows, err);
+
+	for (int a = 0; a < net->m; a++) {
+		for (int k = 0; k < st->steps && rc == 0; k++) {
+			if (net->dst[a] != s &&
+			    is_there(st, s, net->src[a], k)) {
+				rc = add_move(st, rows, st->class_of[a],
+					      net->src[a], net->dst[a], k,
+					      err);
+			}
+		}
+	}
+	for (int u = 0; u < net->n; u++) {
+		for (int k = 0; k < st->steps && rc == 0; k++) {
+			if (u != s && is_there(st, s, u, k)) {
+				rc = add_move(st, rows, -1, u, u, k, err);
+			}
+		}
+	}
+	return rc;
+}
+
+static int make_program(struct stepped *st, struct err *err)
+{
+	int32_t *rows = malloc(((size_t)st->steps + 1) * st->net.n *
+			       sizeof(*rows));
+	int *at = malloc(((size_t)st->n_classes + 1) * sizeof(*at));
+	double *minus = malloc(((size_t)st->n_classes + 1) * sizeof(*minus));
+	int rc = lp_new(&st->lp, err);
+
+	if (rc == 0 && (!rows || !at || !minus)) {
+		rc = err_nomem(err);
+	}
+	for (int i = 0; i < st->n_classes * st->steps && rc == 0; i++) {
+		rc = lp_add_row(st->lp, LP_LE, 0, NULL, err);
+	}
+	for (int k = 0; k < st->steps && rc == 0; k++) {
+		for (int c = 0; c < st->n_classes; c++) {
+			at[c] = c * st->steps + k;
+			minus[c] = -st->units[c];
+		}
+		rc = lp_add_col(st->lp, 1, 0, LP_INF, false, st->n_classes, at,
+				minus, NULL, err);
+	}
+	for (int s = 0; s < st->n_sources && rc == 0; s++) {
+		rc = add_source(st, s, rows, err);
+	}
+	free(rows);
+	free(at);
+	free(minus);
+	return rc;
+}
+
+static int read_source(struct stepped *st, int s, int col)
+{
+	const struct flow_net *net = &st->net;
+	size_t steps = (size_t)st->steps;
+	double *sent = st->sent + (size_t)s * net->m * steps;
+	double *held = st->held + (size_t)s * net->n * steps;
+
+	for (int a = 0; a < net->m; a++) {
+		for (int k = 0; k < st->steps; k++) {
+			if (net->dst[a] != s &&
+			    is_there(st, s, net->src[a], k)) {
+				sent[a * steps + k] =
+					fmax(0, lp_value(st->lp, col++));
+			}
+		}
+	}
+	for (int u = 0; u < net->n; u++) {
+		for (int k = 0; k < st->steps; k++) {
+			if (u != s && is_there(st, s, u, k)) {
+				held[u * steps + k] =
+					fmax(0, lp_value(st->lp, col++));
+			}
+		}
+	}
+	return col;
+}
+
+/* Replaces the solution kept before. */
+static int read_solution(struct stepped *st, struct err *err)
+{
+	size_t room = (size_t)st->n_sources * (size_t)st->steps;
+	int col = st->steps;
+
+	st->sent = calloc(room * st->net.m + 1, sizeof(*st->sent));
+	st->held = calloc(room * st->net.n + 1, sizeof(*st->held));
+	if (!st->sent || !st->held) {
+		return err_nomem(err);
+	}
+	for (int s = 0; s < st->n_sources; s++) {
+		col = read_source(st, s, col);
+	}
+	return 0;
+}
+
+static void keep_solution(struct stepped *st, struct stepped *of)
+{
+	free(st->sent);
+	free(st->held);
+	st->sent = of->sent;
+	st->held = of->held;
+	st->steps = of->steps;
+	st->total = of->total;
+	st->bound = of->bound;
+	of->sent = of->held = NULL;
+}
+
+/* Solves with this many steps; st keeps what it has unless that succeeds.
+ * *solved false: stopped. */
+static int solve_steps(struct stepped *st, int steps,
+		       const struct flow_limit *limit, bool *solved,
+		       struct err *err)
+{
+	double cols = (double)st->n_sources * steps *
+		      (st->net.m + st->net.n);
+	struct lp_options lopt = {
+		.cancel = limit->cancel,
+		.time_limit_s = flow_limit_left_s(limit),
+	};
+	struct stepped one = *st;
+	struct lp_result res;
+	int rc;
+
+	*solved = false;
+	if (cols > MCF_FORM_MAX_COLS) {
+		return err_set(err, WEFT_ELIMIT, "tsmcf of %d steps has %.0f "
+			       "columns here, more than the %d that are "
+			       "solved: use mcf", steps, cols,
+			       MCF_FORM_MAX_COLS);
+	}
+	if (flow_limit_over(limit)) {
+		return 0;
+	}
+	one.sent = one.held = NULL;
+	one.lp = NULL;
+	one.steps = steps;
+	rc = make_program(&one, err);
+	rc = rc ? rc : lp_run(one.lp, &lopt, &res, err);
+	if (rc == 0 && res.outcome == LP_OPTIMAL) {
+		one.total = res.objective;
+		one.bound = fmin(res.bound, res.objective);
+		rc = read_solution(&one, err);
+		*solved = rc == 0;
+	}
+	if (*solved) {
+		keep_solution(st, &one);
+	}
+	free(one.sent);
+	free(one.held);
+	lp_free(one.lp);
+	return rc;
+}
+
+/* ---- ways through time ---- */
+
+/* Removes rounds: a chunk that comes back to a node has just waited. */
+static void cut_rounds(const struct flow_net *net, struct hop *hops, int *n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < *n; i++) {
+		int head = net->dst[hops[i].arc];
+
+		hops[kept++] = hops[i];
+		for (int j = 0; j < kept; j++) {
+			if (net->src[hops[j].arc] == head) {
+				kept = j;
+			}
+		}
+	}
+	*n = kept;
+}
+
+/* The fullest way back from the sink to the source; its width, and its hops
+ * appended from the source on. chosen[k]: arc into place at the end of step
+ * k, or -1 when held. */
+static double trace(const struct stepped *st, int s, int sink,
+		    int32_t *chosen, int *first)
+{
+	const struct flow_net *net = &st->net;
+	size_t steps = (size_t)st->steps;
+	const double *sent = st->sent + (size_t)s * net->m * steps;
+	const double *held = st->held + (size_t)s * net->n * steps;
+	double width = HUGE_VAL;
+	int v = sink, k;
+
+	for (k = st->steps - 1; k >= 0 && v != s; k--) {
+		double best = held[v * steps + (size_t)k];
+		int arc = -1;
+
+		for (int i = net->in_first[v]; i < net->in_first[v + 1]; i++) {
+			int a = net->in_arcs[i];
+
+			if (sent[a * steps + (size_t)k] > best) {
+				best = sent[a * steps + (size_t)k];
+				arc = a;
+			}
+		}
+		chosen[k] = arc;
+		width = fmin(width, best);
+		v = arc < 0 ? v : net->src[arc];
+	}
+	*first = k + 1;
+	return v == s ? width : 0;
+}
+
+static int keep_way(struct stepped *st, int s, int sink,
+		    const int32_t *chosen, int first, double weight)
+{
+	const struct flow_net *net = &st->net;
+	size_t steps = (size_t)st->steps;
+	struct way w = { s, sink, weight, 0, (int64_t)st->hops.n, 0 };
+	int v = sink, n = 0;
+
+	if (vec_reserve(&st->hops, steps)) {
+		return WEFT_ENOMEM;
+	}
+	for (int k = st->steps - 1; k >= first; k--) {
+		double *x = chosen[k] < 0
+			? &st->held[((size_t)s * net->n + v) * steps + k]
+			: &st->sent[((size_t)s * net->m + chosen[k]) * steps +
+				    k];
+
+		*x -= weight;
+		v = chosen[k] < 0 ? v : net->src[chosen[k]];
+	}
+	for (int k = first; k < st->steps; k++) {
+		if (chosen[k] >= 0) {
+			st->hops.v[st->hops.n + n++] =
+				(struct hop){ chosen[k], k };
+		}
+	}
+	cut_rounds(net, st->hops.v + st->hops.n, &n);
+	st->hops.n += (size_t)n;
+	w.n = n;
+	return vec_push(&st->ways, w);
+}
+
+/* The unit of one sink; what rounding lost goes to the widest way. */
+static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
+{
+	size_t begin = st->ways.n, widest = begin;
+	double left = 1;
+
+	while (left > CRUMB) {
+		int first;
+		double width = fmin(left, trace(st, s, sink, chosen, &first));
+
+		if (width <= CRUMB) {
+			break;
+		}
+		if (keep_way(st, s, sink, chosen, first, width)) {
+			return WEFT_ENOMEM;
+		}
+		left -= width;
+		if (width > st->ways.v[widest].weight) {
+			widest = st->ways.n - 1;
+		}
+	}
+	if (st->ways.n == begin) {
+		return WEFT_EINTERNAL;
+	}
+	st->ways.v[widest].weight += left;
+	return 0;
+}
+
+static int cut_ways(struct stepped *st, struct err *err)
+{
+	int32_t *chosen = malloc((size_t)st->steps * sizeof(*chosen));
+	int rc = chosen ? 0 : WEFT_ENOMEM;
+
+	for (int s = 0; s < st->n_sources; s++) {
+		for (int v = 0; v < st->net.n && rc == 0; v++) {
+			rc = v == s ? 0 : cut_sink(st, s, v, chosen);
+		}
+	}
+	free(chosen);
+	if (rc == WEFT_EINTERNAL) {
+		return err_set(err, rc, "tsmcf: the program's flow does not "
+			       "reach a sink");
+	}
+	return rc ? err_nomem(err) : 0;
+}
+
+/* ---- chunks ---- */
+
+/* Whole chunks for the ways first .. end-1 of a pair, largest remainders
+ * first. */
+static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
+{
+	int left = chunks;
+
+	for (size_t i = first; i < end; i++) {
+		struct way *w = &st->ways.v[i];
+
+		w->chunks = (int32_t)floor(w->weight * chunks + CRUMB);
+		left -= w->chunks;
+	}
+	while (left > 0) {
+		double most = -HUGE_VAL;
+		size_t at = first;
+
+		for (size_t i = first; i < end; i++) {
+			double lack = st->ways.v[i].weight * chunks -
+				      st->ways.v[i].chunks;
+
+			if (lack > most + CRUMB) {
+				most = lack;
+				at = i;
+			}
+		}
+		st->ways.v[at].chunks++;
+		left--;
+	}
+}
+
+/* Sum over steps of the largest load of the rounded ways, a unit of demand;
+ * negative when out of memory. */
+static double round_ways(struct stepped *st, int chunks)
+{
+	size_t cells = (size_t)st->n_classes * st->steps;
+	double *load = calloc(cells + 1, sizeof(*load)), sum = 0;
+
+	if (!load) {
+		return -1;
+	}
+	for (size_t i = 0, end; i < st->ways.n; i = end) {
+		for (end = i; end < st->ways.n &&
+			      st->ways.v[end].source == st->ways.v[i].source &&
+			      st->ways.v[end].sink == st->ways.v[i].sink;
+		     end++) {
+		}
+		apportion(st, i, end, chunks);
+	}
+	for (size_t i = 0; i < st->ways.n; i++) {
+		const struct way *w = &st->ways.v[i];
+
+		for (int64_t h = w->first; h < w->first + w->n; h++) {
+			const struct hop *hop = &st->hops.v[h];
+			int c = st->class_of[hop->arc];
+
+			load[(size_t)c * st->steps + hop->step] +=
+				w->chunks / st->units[c];
+		}
+	}
+	for (int k = 0; k < st->steps; k++) {
+		double most = 0;
+
+		for (int c = 0; c < st->n_classes; c++) {
+			most = fmax(most, load[(size_t)c * st->steps + k]);
+		}
+		sum += most;
+	}
+	free(load);
+	return sum / chunks;
+}
+
+static int choose_chunks(struct stepped *st,
+			 const struct mcf_steps_options *opt,
+			 const struct flow_limit *limit, int *chunks)
+{
+	int most = opt->max_chunks ? opt->max_chunks : MCF_STEPS_CHUNKS;
+	double least = HUGE_VAL;
+
+	for (int p = 1; p <= most; p++) {
+		double sum = round_ways(st, p);
+
+		if (sum < 0) {
+			return WEFT_ENOMEM;
+		}
+		if (sum < least * (1 - 1e-9)) {
+			least = sum;
+			*chunks = p;
+		}
+		if (least <= st->total * (1 + opt->loss + LP_TOLERANCE) ||
+		    flow_limit_over(limit)) {
+			break;
+		}
+	}
+	return round_ways(st, *chunks) < 0 ? WEFT_ENOMEM : 0;
+}
+
+/* ---- the schedule ---- */
+
+/* The lane u -> v that this step has used least for its capacity. */
+static int pick_lane(const struct topo *t, const int32_t *used, int u, int v)
+{
+	int first, n = topo_out(t, u, &first), best = -1;
+
+	for (int a = first; a < first + n; a++) {
+		if (topo_arc(t, a)->dst == v &&
+		    (best < 0 || (double)used[a] / topo_arc(t, a)->cap <
+				 (double)used[best] / topo_arc(t, best)->cap)) {
+			best = a;
+		}
+	}
+	return best;
+}
+
+static int moved(const struct stepped *st, int u, int by)
+{
+	return st->moves == 1 ? u : shift_node(&st->shift, u, by);
+}
+
+/* All chunks of a way, moved by a translation. used: a step's arcs. */
+static int emit_way(const struct stepped *st, const struct way *w, int chunk,
+		    int by, int32_t *used, struct coll_sched *s,
+		    struct err *err)
+{
+	size_t m = (size_t)topo_m(st->t);
+	int rc = 0;
+
+	for (int64_t h = w->first; h < w->first + w->n; h++) {
+		const struct hop *hop = &st->hops.v[h];
+		int u = moved(st, st->net.src[hop->arc], by);
+		int v = moved(st, st->net.dst[hop->arc], by);
+
+		for (int i = 0; i < w->chunks && rc == 0; i++) {
+			int32_t *step = used + (size_t)hop->step * m;
+			int a = pick_lane(st->t, step, u, v);
+
+			step[a]++;
+			rc = coll_add(s, &(struct coll_xfer){
+				hop->step, a, moved(st, w->source, by),
+				moved(st, w->sink, by), chunk + i, chunk + i,
+				COLL_COPY }, err);
+		}
+	}
+	return rc;
+}
+
+static int emit(const struct stepped *st, struct coll_sched *s,
+		struct err *err)
+{
+	int32_t *used = calloc((size_t)topo_m(st->t) * st->steps + 1,
+			       sizeof(*used));
+	int rc = used ? 0 : err_nomem(err);
+
+	for (int by = 0; by < st->moves; by++) {
+		int chunk = 0;
+
+		for (size_t i = 0; i < st->ways.n && rc == 0; i++) {
+			const struct way *w = &st->ways.v[i];
+
+			chunk = i > 0 && w->source == w[-1].source &&
+				w->sink == w[-1].sink ? chunk : 0;
+			rc = emit_way(st, w, chunk, by, used, s, err);
+			chunk += w->chunks;
+		}
+	}
+	free(used);
+	return rc;
+}
+
+static int make_schedule(const struct stepped *st, int chunks,
+			 struct coll_sched **out, struct mcf_steps_info *info,
+			 struct err *err)
+{
+	struct coll_report rep;
+	struct topo *copy = NULL;
+	int rc = mcf_copy_topo(st->t, &copy, err);
+
+	coll_report_init(&rep);
+	if (rc == 0 &&
+	    (rc = coll_new(COLL_ALLTOALL, copy, chunks, 0, 0, out, err)) == 0 &&
+	    (rc = emit(st, *out, err)) == 0 &&
+	    (rc = coll_finish(*out, err)) == 0 &&
+	    (rc = coll_prove(*out, &rep, err)) == 0) {
+		info->chunks = chunks;
+		info->stepped = mpq_get_d(rep.shard_times);
+	}
+	coll_report_fini(&rep);
+	return rc;
+}
+
+/* ---- the number of steps ---- */
+
+/* The best flow of any number of steps. */
+static int solve_flow(const struct topo *t, const struct mcf_options *opt,
+		      struct mcf_result *res, struct err *err)
+{
+	struct mcf *p = NULL;
+	int rc = mcf_new(t, true, &p, err);
+
+	rc = rc ? rc : mcf_run(p, opt, res, err);
+	mcf_free(p);
+	return rc;
+}
+
+static int stopped(const struct mcf_options *opt, struct err *err)
+{
+	if (opt->cancel && *opt->cancel) {
+		return err_set(err, WEFT_ECANCELED, "tsmcf: interrupted before "
+			       "a first solution");
+	}
+	return err_set(err, WEFT_ETIMEOUT, "tsmcf: time limit before a first "
+		       "solution");
+}
+
+/* Tries numbers of steps; leaves the solution of the last that was solved,
+ * whose number is in st->steps, in st: the best, as more steps never cost
+ * more. */
+static int choose_steps(struct stepped *st,
+			const struct mcf_steps_options *opt,
+			const struct flow_limit *limit,
+			struct mcf_steps_info *info, struct err *err)
+{
+	int least = topo_diameter(st->t), last;
+
+	if (opt->steps && opt->steps < least) {
+		return err_set(err, WEFT_EINVAL, "tsmcf: %d steps are fewer "
+			       "than the diameter, %d", opt->steps, least);
+	}
+	last = opt->steps ? opt->steps : least + MCF_STEPS_MORE;
+	for (int k = opt->steps ? opt->steps : least; k <= last; k++) {
+		bool solved;
+		int rc = solve_steps(st, k, limit, &solved, err);
+
+		if (rc) {
+			return rc;
+		}
+		if (!solved) {
+			info->flow.stop = limit->cancel && *limit->cancel
+						? MCF_CANCELED : MCF_TIME;
+			return st->steps ? 0 : stopped(&opt->flow, err);
+		}
+		if (st->total <= info->flow.bound *
+				 (1 + opt->flow.gap + LP_TOLERANCE)) {
+			break;
+		}
+	}
+	return 0;
+}
+
+int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt,
+	      struct coll_sched **out, struct mcf_steps_info *info,
+	      struct err *err)
+{
+	struct stepped st = { .t = t };
+	struct flow_limit limit = flow_limit_of(&opt->flow, 1);
+	struct mcf_options flow = opt->flow;
+	struct mcf_steps_info mine = { 0 };
+	int chunks = 1, rc;
+
+	*out = NULL;
+	for (int u = 0; u < topo_n(t); u++) {
+		if (topo_node_kind(t, u) != TOPO_TERMINAL) {
+			return err_set(err, WEFT_EUNSUPPORTED, "tsmcf: node "
+				       "%d is not a terminal", u);
+		}
+	}
+	flow.time_limit_s *= MCF_STEPS_FLOW_TIME;
+	rc = solve_flow(t, &flow, &mine.flow, err);
+	rc = rc ? rc : flow_net_from(t, NULL, &st.net, err);
+	rc = rc ? rc : find_symmetry(&st, err);
+	rc = rc ? rc : choose_steps(&st, opt, &limit, &mine, err);
+	rc = rc ? rc : cut_ways(&st, err);
+	if (rc == 0 && choose_chunks(&st, opt, &limit, &chunks)) {
+		rc = err_nomem(err);
+	}
+	mine.steps = st.steps;
+	mine.total = st.total;
+	mine.bound = st.bound;
+	rc = rc ? rc : make_schedule(&st, chunks, out, &mine, err);
+	if (rc) {
+		coll_free(*out);
+		*out = NULL;
+	} else if (info) {
+		*info = mine;
+	}
+	stepped_fini(&st);
+	return rc;
+}

@@ -1,0 +1,173 @@
+/* Trees of cheapest paths, kept from pass to pass. */
+#include <math.h>
+#include <string.h>
+
+#include "collective/flow/private.h"
+
+int flow_tree_init(struct mcf *p, int s)
+{
+	const struct flow_net *net = &p->net;
+	int32_t *parent = mcf_parent_of(p, s), *order = mcf_order_of(p, s);
+	int head = 0, tail = 0, reached;
+
+	for (int v = 0; v < net->n; v++) {
+		parent[v] = -2;
+	}
+	parent[p->source[s]] = -1;
+	order[tail++] = p->source[s];
+	while (head < tail) {
+		int u = order[head++];
+
+		for (int a = net->out_first[u]; a < net->out_first[u + 1];
+		     a++) {
+			int v = net->dst[a];
+
+			if (parent[v] == -2) {
+				parent[v] = a;
+				order[tail++] = v;
+			}
+		}
+	}
+	reached = tail;
+	for (int v = 0; v < net->n; v++) {
+		if (parent[v] == -2) {
+			order[tail++] = v;
+		}
+	}
+	return reached;
+}
+
+/* Puts every node behind its parent again. */
+static void reorder(struct mcf *p, int s)
+{
+	const struct flow_net *net = &p->net;
+	const int32_t *parent = mcf_parent_of(p, s);
+	int32_t *order = mcf_order_of(p, s), *stack = p->queue;
+	uint32_t stamp = ++p->stamp;
+	int tail = 0;
+
+	for (int v = 0; v < net->n; v++) {
+		int depth = 0, u = v;
+
+		while (p->on_walk[u] != stamp) {
+			stack[depth++] = u;
+			if (parent[u] < 0) {
+				break;
+			}
+			u = net->src[parent[u]];
+		}
+		while (depth > 0) {
+			u = stack[--depth];
+			p->on_walk[u] = stamp;
+			order[tail++] = u;
+		}
+	}
+}
+
+/* Queues the heads of all arcs that improve; true when there are any. */
+static int find_improvements(struct mcf *p, int s, double slack)
+{
+	const struct flow_net *net = &p->net;
+	int32_t *parent = mcf_parent_of(p, s);
+	double *dist = p->dist;
+	int tail = 0;
+
+	for (int u = 0; u < net->n; u++) {
+		double du = dist[u] + slack;
+
+		for (int a = net->out_first[u]; a < net->out_first[u + 1];
+		     a++) {
+			int v = net->dst[a];
+
+			if (du + p->arc_price[a] < dist[v]) {
+				dist[v] = dist[u] + p->arc_price[a];
+				parent[v] = a;
+				if (!p->queued[v]) {
+					p->queued[v] = true;
+					p->queue[tail++] = v;
+				}
+			}
+		}
+	}
+	return tail;
+}
+
+/* Label correction from the `tail` queued nodes on; a ring of n + 1. */
+static void correct(struct mcf *p, int s, int tail, double slack)
+{
+	const struct flow_net *net = &p->net;
+	int32_t *parent = mcf_parent_of(p, s);
+	double *dist = p->dist;
+	int head = 0, size = net->n + 1;
+
+	while (head != tail) {
+		int u = p->queue[head];
+
+		head = head + 1 == size ? 0 : head + 1;
+		p->queued[u] = false;
+		for (int a = net->out_first[u]; a < net->out_first[u + 1];
+		     a++) {
+			int v = net->dst[a];
+
+			if (dist[u] + p->arc_price[a] + slack >= dist[v]) {
+				continue;
+			}
+			dist[v] = dist[u] + p->arc_price[a];
+			parent[v] = a;
+			if (!p->queued[v]) {
+				p->queued[v] = true;
+				p->queue[tail] = v;
+				tail = tail + 1 == size ? 0 : tail + 1;
+			}
+		}
+	}
+}
+
+void flow_tree_update(struct mcf *p, int s)
+{
+	const struct flow_net *net = &p->net;
+	const int32_t *parent = mcf_parent_of(p, s);
+	const int32_t *order = mcf_order_of(p, s);
+	double largest = 0, slack;
+	int tail;
+
+	p->dist[order[0]] = 0;
+	for (int i = 1; i < net->n; i++) {
+		int v = order[i], a = parent[v];
+
+		/* Only nodes that nobody must reach have no parent. */
+		p->dist[v] = a < 0 ? HUGE_VAL
+				   : p->dist[net->src[a]] + p->arc_price[a];
+		largest = p->dist[v] > largest && a >= 0 ? p->dist[v]
+							 : largest;
+	}
+	/* What rounding alone explains is no improvement; without this,
+	 * arcs of price zero could close a cycle of parents. */
+	slack = largest * 1e-14;
+	tail = find_improvements(p, s, slack);
+	if (tail > 0) {
+		correct(p, s, tail, slack);
+		reorder(p, s);
+	}
+}
+
+void flow_tree_route(struct mcf *p, int s)
+{
+	const struct flow_net *net = &p->net;
+	const int32_t *parent = mcf_parent_of(p, s);
+	const int32_t *order = mcf_order_of(p, s);
+	double *flow = mcf_flow_of(p, s), *below = p->dist;
+
+	memset(flow, 0, (size_t)net->m * sizeof(*flow));
+	for (int v = 0; v < net->n; v++) {
+		below[v] = net->terminal[v] ? 1 : 0;
+	}
+	for (int i = net->n - 1; i > 0; i--) {
+		int v = order[i], a = parent[v];
+
+		if (a >= 0) {
+			flow[a] = below[v];
+			below[net->src[a]] += below[v];
+		}
+	}
+}

@@ -1,0 +1,194 @@
+/* Steps by first fit; see step_first_fit.h. */
+#include "collective/flow/step_first_fit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rng.h"
+
+struct fit {
+	const struct flow_net *net;
+	const struct flow_paths *paths;
+	int64_t quantum;
+	int width, last;	/* steps at most, steps used */
+	int32_t *turns;		/* paths, shuffled */
+	int64_t *first;		/* a path: of its first chunk, in steps */
+	int32_t *steps;		/* of each hop, chunk after chunk */
+	int64_t n_hops;
+	int64_t *used;		/* width x m: chunks */
+	int32_t *next;		/* m x (width + 1): at k, k when the arc may
+				 * have room in step k, else a later step */
+};
+
+void flow_timetable_fini(struct flow_timetable *tt)
+{
+	vec_fini(&tt->v);
+	vec_fini(&tt->end);
+}
+
+static void fit_fini(struct fit *f)
+{
+	free(f->turns);
+	free(f->first);
+	free(f->steps);
+	free(f->used);
+	free(f->next);
+}
+
+/* Paths in the order of their sources would block each other for longer. */
+static void shuffle(struct fit *f)
+{
+	struct rng rng;
+
+	rng_seed(&rng, 1);
+	for (size_t i = 0; i < f->paths->v.n; i++) {
+		size_t j = (size_t)rng_below(&rng, i + 1);
+
+		f->turns[i] = f->turns[j];
+		f->turns[j] = (int32_t)i;
+	}
+}
+
+static int fit_init(struct fit *f)
+{
+	size_t m = (size_t)f->net->m, n = f->paths->v.n + 1;
+	size_t row = (size_t)f->width + 1;
+
+	f->turns = calloc(n, sizeof(*f->turns));
+	f->first = malloc(n * sizeof(*f->first));
+	if (!f->turns || !f->first) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < f->paths->v.n; i++) {
+		const struct flow_path *q = &f->paths->v.v[i];
+
+		f->first[i] = f->n_hops;
+		f->n_hops += (int64_t)q->chunks * q->n_arcs;
+	}
+	shuffle(f);
+	f->steps = malloc(((size_t)f->n_hops + 1) * sizeof(*f->steps));
+	f->used = calloc(m * row, sizeof(*f->used));
+	f->next = malloc(m * row * sizeof(*f->next));
+	if (!f->steps || !f->used || !f->next) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < m * row; i++) {
+		f->next[i] = (int32_t)(i % row);
+	}
+	return 0;
+}
+
+/* First step >= k in which arc a has room; width: none. */
+static int find_room(struct fit *f, int a, int k)
+{
+	int32_t *next = f->next + (size_t)a * (f->width + 1);
+
+	while (next[k] != k) {
+		next[k] = next[next[k]];
+		k = next[k];
+	}
+	return k;
+}
+
+/* Steps for one chunk; false when it comes too late. */
+static bool place(struct fit *f, const struct flow_path *q, int32_t *steps)
+{
+	const int32_t *arcs = f->paths->arcs.v + q->first;
+	int k = -1;
+
+	for (int i = 0; i < q->n_arcs; i++) {
+		int a = arcs[i];
+		int64_t *used;
+
+		k = find_room(f, a, k + 1);
+		if (k == f->width) {
+			return false;
+		}
+		used = &f->used[(size_t)k * f->net->m + (size_t)a];
+		if (++*used == f->quantum * f->net->units[a]) {
+			f->next[(size_t)a * (f->width + 1) + k] = k + 1;
+		}
+		steps[i] = k;
+	}
+	f->last = k + 1 > f->last ? k + 1 : f->last;
+	return true;
+}
+
+static bool place_all(struct fit *f)
+{
+	for (size_t i = 0; i < f->paths->v.n; i++) {
+		const struct flow_path *q = &f->paths->v.v[f->turns[i]];
+		int32_t *steps = f->steps + f->first[f->turns[i]];
+
+		for (int c = 0; c < q->chunks; c++, steps += q->n_arcs) {
+			if (!place(f, q, steps)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* Where the entries of each step (major) and arc begin. */
+static size_t *list_cells(const struct fit *f, struct flow_timetable *tt)
+{
+	size_t m = (size_t)f->net->m, cells = (size_t)f->last * m, sum = 0;
+	size_t *at = malloc((cells + 1) * sizeof(*at));
+
+	for (size_t i = 0; at && i < cells; i++) {
+		at[i] = sum;
+		sum += (size_t)f->used[i];
+		if ((i + 1) % m == 0 && vec_push(&tt->end, sum)) {
+			free(at);
+			return NULL;
+		}
+	}
+	return at;
+}
+
+static int list_all(const struct fit *f, const int32_t *chunk0,
+		    struct flow_timetable *tt)
+{
+	size_t *at = list_cells(f, tt);
+
+	if (!at || vec_reserve(&tt->v, (size_t)f->n_hops)) {
+		free(at);
+		return WEFT_ENOMEM;
+	}
+	tt->v.n = (size_t)f->n_hops;
+	for (size_t i = 0; i < f->paths->v.n; i++) {
+		const struct flow_path *q = &f->paths->v.v[i];
+		const int32_t *step = f->steps + f->first[i];
+
+		for (int c = 0; c < q->chunks; c++) {
+			for (int k = 0; k < q->n_arcs; k++, step++) {
+				int32_t a = f->paths->arcs.v[q->first + k];
+				size_t cell = (size_t)*step * f->net->m +
+					      (size_t)a;
+
+				tt->v.v[at[cell]++] = (struct flow_sent){
+					(int32_t)i, a, chunk0[i] + c, 1,
+				};
+			}
+		}
+	}
+	free(at);
+	return 0;
+}
+
+int flow_fit(const struct flow_net *net, const struct flow_paths *paths,
+	     const int32_t *chunk0, int64_t quantum, int width,
+	     struct flow_timetable *tt, bool *fits)
+{
+	struct fit f = {
+		.net = net, .paths = paths, .quantum = quantum,
+		.width = width,
+	};
+	int rc = fit_init(&f);
+
+	tt->v.n = tt->end.n = 0;
+	*fits = rc == 0 && place_all(&f);
+	rc = *fits ? list_all(&f, chunk0, tt) : rc;
+	fit_fini(&f);
+	return rc;
+}

@@ -1,0 +1,595 @@
+/*
+ * Steps by staggering; see step_stagger.h. Chunks wait at each arc in lists,
+ * one for every turn, so that a step touches only what moves in it. What
+ * moves is kept, so that the best trial need not run again.
+ */
+#include "collective/flow/step_stagger.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/step_first_fit.h"
+
+/* Next number of quanta to try, relative to the last; where there are many
+ * hops. */
+#define FINER 1.25
+#define FINER_MANY 4
+#define MANY_HOPS (1 << 20)
+/* Lists of an arc for every hop of the longest path. */
+#define LEVELS_A_HOP 32
+#define MAX_LEVELS 4096
+/* Starts are spread over so many times the longest path: more would let
+ * short paths delay long ones. */
+#define SPREAD 3
+
+/* Chunks of one path at one of its hops: the same number as the arc has in
+ * paths->arcs. */
+struct hop {
+	int32_t ready, sent;	/* arrived at its tail; gone over the arc */
+	int32_t next;		/* in its list, -1: last */
+	int32_t path, arc;
+	uint16_t level;		/* its list at the arc */
+	bool ends;		/* the path's last */
+};
+
+struct list {
+	int32_t first, last;	/* hops, -1: none */
+};
+
+/* What goes over an arc in the present step. */
+struct move {
+	int32_t hop, chunks;
+};
+
+struct flow_steps {
+	const struct topo *t;
+	const struct flow_net *net;
+	const struct flow_paths *paths;
+	struct hop *hops;
+	int32_t *chunk0;	/* a path: its first chunk */
+	int longest;		/* path, in arcs */
+	int levels;		/* lists an arc */
+	bool many;		/* hops: search the steps coarsely */
+	struct list *lists;	/* net.m x levels, the last is urgent */
+	uint64_t *full;		/* net.m x words: lists that hold some */
+	int words;
+	VEC(struct move) moves;
+	struct flow_timetable best, trial;
+	double best_sum;	/* of the largest loads of the steps */
+	int32_t (*lanes)[2];	/* net arc: topology arcs in lane_arcs */
+	int32_t *lane_arcs;
+};
+
+void flow_steps_free(struct flow_steps *st)
+{
+	if (!st) {
+		return;
+	}
+	free(st->hops);
+	free(st->chunk0);
+	free(st->lists);
+	free(st->full);
+	vec_fini(&st->moves);
+	flow_timetable_fini(&st->best);
+	flow_timetable_fini(&st->trial);
+	free(st->lanes);
+	free(st->lane_arcs);
+	free(st);
+}
+
+/* The topology's arcs behind each arc of the net. */
+static void list_lanes(struct flow_steps *st)
+{
+	const struct flow_net *net = st->net;
+	int32_t at = 0;
+
+	for (int a = 0; a < net->topo_arcs; a++) {
+		if (net->arc_of[a] >= 0) {
+			st->lanes[net->arc_of[a]][1]++;
+		}
+	}
+	for (int a = 0; a < net->m; a++) {
+		st->lanes[a][0] = at;
+		at += st->lanes[a][1];
+		st->lanes[a][1] = 0;
+	}
+	for (int a = 0; a < net->topo_arcs; a++) {
+		int b = net->arc_of[a];
+
+		if (b >= 0) {
+			st->lane_arcs[st->lanes[b][0] + st->lanes[b][1]++] = a;
+		}
+	}
+}
+
+/* Chunks of a pair are numbered path after path. */
+static void number_chunks(struct flow_steps *st)
+{
+	const struct flow_paths *paths = st->paths;
+	int32_t pair = -1, chunk = 0;
+
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		chunk = q->pair == pair ? chunk : 0;
+		pair = q->pair;
+		st->chunk0[i] = chunk;
+		chunk += q->chunks;
+		for (int k = 0; k < q->n_arcs; k++) {
+			struct hop *h = &st->hops[q->first + k];
+
+			h->path = (int32_t)i;
+			h->arc = paths->arcs.v[q->first + k];
+			h->ends = k == q->n_arcs - 1;
+		}
+	}
+}
+
+static int check_size(const struct flow_paths *paths, int *longest,
+		      struct err *err)
+{
+	int64_t hops = 0;
+
+	*longest = 1;
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		hops += q->chunks > 0 ? q->n_arcs : 0;
+		*longest = q->n_arcs > *longest ? q->n_arcs : *longest;
+	}
+	if (hops > COLL_MAX_XFERS || paths->arcs.n > INT32_MAX ||
+	    paths->v.n > INT32_MAX) {
+		return err_set(err, WEFT_ELIMIT, "%lld hops of chunks: a "
+			       "schedule holds at most %d transfers",
+			       (long long)hops, COLL_MAX_XFERS);
+	}
+	return 0;
+}
+
+int flow_steps_new(const struct topo *t, const struct flow_net *net,
+		   const struct flow_paths *paths, struct flow_steps **out,
+		   struct err *err)
+{
+	size_t m = (size_t)net->m + 1;
+	struct flow_steps *st;
+	int longest, levels, rc = check_size(paths, &longest, err);
+
+	*out = NULL;
+	if (rc) {
+		return rc;
+	}
+	levels = longest < MAX_LEVELS / LEVELS_A_HOP ? LEVELS_A_HOP * longest
+						     : MAX_LEVELS;
+	st = calloc(1, sizeof(*st));
+	if (!st) {
+		return err_nomem(err);
+	}
+	*st = (struct flow_steps){
+		.t = t, .net = net, .paths = paths, .longest = longest,
+		.levels = levels, .many = paths->arcs.n > MANY_HOPS,
+		.words = (levels + 63) / 64,
+	};
+	st->hops = malloc((paths->arcs.n + 1) * sizeof(*st->hops));
+	st->chunk0 = malloc((paths->v.n + 1) * sizeof(*st->chunk0));
+	st->lists = malloc(m * (size_t)levels * sizeof(*st->lists));
+	st->full = malloc(m * (size_t)st->words * sizeof(*st->full));
+	st->lanes = calloc(m, sizeof(*st->lanes));
+	st->lane_arcs = malloc(((size_t)net->topo_arcs + 1) *
+			       sizeof(*st->lane_arcs));
+	if (!st->hops || !st->chunk0 || !st->lists || !st->full ||
+	    !st->lanes || !st->lane_arcs) {
+		flow_steps_free(st);
+		return err_nomem(err);
+	}
+	list_lanes(st);
+	number_chunks(st);
+	*out = st;
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+static void enqueue(struct flow_steps *st, int32_t i)
+{
+	struct hop *h = &st->hops[i];
+	struct list *l = &st->lists[(size_t)h->arc * st->levels + h->level];
+
+	h->next = -1;
+	if (l->first < 0) {
+		l->first = i;
+		st->full[(size_t)h->arc * st->words + h->level / 64] |=
+			UINT64_C(1) << (h->level % 64);
+	} else {
+		st->hops[l->last].next = i;
+	}
+	l->last = i;
+}
+
+/* The most urgent list that holds some, or -1. */
+static int top_level(const struct flow_steps *st, int a)
+{
+	const uint64_t *full = st->full + (size_t)a * st->words;
+
+	for (int w = st->words - 1; w >= 0; w--) {
+		if (full[w]) {
+			return w * 64 + 63 - __builtin_clzll(full[w]);
+		}
+	}
+	return -1;
+}
+
+static void dequeue(struct flow_steps *st, int a, int level)
+{
+	struct list *l = &st->lists[(size_t)a * st->levels + level];
+
+	l->first = st->hops[l->first].next;
+	if (l->first < 0) {
+		st->full[(size_t)a * st->words + level / 64] &=
+			~(UINT64_C(1) << (level % 64));
+	}
+}
+
+/*
+ * Who goes first. LONGEST_FIRST is best where the arcs' loads are alike at
+ * every distance, as on symmetric digraphs; among equals the sources take
+ * turns in their order. Elsewhere arcs would wait for what others hold back,
+ * and STAGGERED spreads the starts of the paths evenly, after which every
+ * hop of a path is due two turns after the one before.
+ */
+enum order { LONGEST_FIRST, STAGGERED };
+
+/* Turn 0 is the first. */
+static int turn_of(const struct flow_steps *st, enum order order, size_t i,
+		   int hop)
+{
+	const struct flow_path *q = &st->paths->v.v[i];
+	/* Multiples of the golden ratio fill an interval evenly. */
+	uint32_t golden = (uint32_t)i * UINT32_C(2654435769);
+	int64_t spread = SPREAD * st->longest - 2 * q->n_arcs + 1;
+	int64_t a_hop = st->levels / st->longest;
+
+	if (order == STAGGERED) {
+		return 2 * hop + (int)((int64_t)golden * spread >> 32);
+	}
+	return (int)((st->longest - q->n_arcs + hop) * a_hop +
+		     (int64_t)i * a_hop / (int64_t)st->paths->v.n);
+}
+
+static void set_levels(struct flow_steps *st, enum order order)
+{
+	int top = st->levels - 1;
+
+	for (size_t i = 0; i < st->paths->v.n; i++) {
+		const struct flow_path *q = &st->paths->v.v[i];
+
+		for (int k = 0; k < q->n_arcs; k++) {
+			int turn = turn_of(st, order, i, k);
+
+			st->hops[q->first + k].level =
+				(uint16_t)(turn < top ? top - turn : 0);
+		}
+	}
+}
+
+static void rewind_steps(struct flow_steps *st, enum order order)
+{
+	const struct flow_paths *paths = st->paths;
+	size_t lists = (size_t)st->net->m * (size_t)st->levels;
+
+	set_levels(st, order);
+	memset(st->full, 0,
+	       (size_t)st->net->m * (size_t)st->words * sizeof(*st->full));
+	for (size_t i = 0; i < lists; i++) {
+		st->lists[i] = (struct list){ -1, -1 };
+	}
+	for (size_t i = 0; i < paths->arcs.n; i++) {
+		st->hops[i].ready = st->hops[i].sent = 0;
+	}
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		if (q->chunks > 0) {
+			st->hops[q->first].ready = q->chunks;
+			enqueue(st, (int32_t)q->first);
+		}
+	}
+}
+
+/* Largest use of a lane when the arc carries this much. */
+static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
+{
+	double use = (double)used / (double)st->net->units[a];
+
+	return st->lanes[a][1] > 1 ? ceil(use) : use;
+}
+
+/* ---- steps ---- */
+
+/* Appends the moves of one arc in one step; *used: their chunks. */
+static int step_arc(struct flow_steps *st, int a, int64_t quantum,
+		    int64_t *used)
+{
+	int64_t room = quantum * st->net->units[a];
+	int level;
+
+	*used = 0;
+	while (*used < room && (level = top_level(st, a)) >= 0) {
+		int32_t i = st->lists[(size_t)a * st->levels + level].first;
+		struct hop *h = &st->hops[i];
+		int64_t can = h->ready - h->sent, left = room - *used;
+		int32_t now = (int32_t)(can < left ? can : left);
+
+		if (vec_push(&st->moves, (struct move){ i, now }) ||
+		    vec_push(&st->trial.v, (struct flow_sent){
+			    h->path, a, st->chunk0[h->path] + h->sent, now })) {
+			return WEFT_ENOMEM;
+		}
+		h->sent += now;
+		*used += now;
+		if (now == can) {
+			dequeue(st, a, level);
+		}
+	}
+	return 0;
+}
+
+/* What moved arrives, and waits at the next arc. */
+static void deliver(struct flow_steps *st)
+{
+	for (size_t i = 0; i < st->moves.n; i++) {
+		struct move mv = st->moves.v[i];
+		struct hop *h = &st->hops[mv.hop];
+
+		if (h->ends) {
+			continue;
+		}
+		h++;
+		h->ready += mv.chunks;
+		if (h->ready - h->sent == mv.chunks) {
+			enqueue(st, mv.hop + 1);
+		}
+	}
+	st->moves.n = 0;
+}
+
+/* One step; *largest: use of an arc in it, 0 when all has arrived. */
+static int run_step(struct flow_steps *st, int64_t quantum, double *largest)
+{
+	*largest = 0;
+	for (int a = 0; a < st->net->m; a++) {
+		int64_t used;
+
+		if (step_arc(st, a, quantum, &used)) {
+			return WEFT_ENOMEM;
+		}
+		*largest = fmax(*largest, use_of_lanes(st, a, used));
+	}
+	deliver(st);
+	return *largest > 0 ? vec_push(&st->trial.end, st->trial.v.n) : 0;
+}
+
+/* The trial becomes the best. */
+static void keep_trial(struct flow_steps *st, double sum)
+{
+	struct flow_timetable old = st->best;
+
+	st->best = st->trial;
+	st->trial = old;
+	st->best_sum = sum;
+}
+
+/* Steps until all has arrived; kept when they are at most opt->max_steps and
+ * better than the best. */
+static int run_steps(struct flow_steps *st, enum order order, int64_t quantum,
+		     const struct flow_steps_options *opt, struct err *err)
+{
+	double sum = 0, largest;
+
+	rewind_steps(st, order);
+	st->moves.n = st->trial.v.n = st->trial.end.n = 0;
+	for (int k = 0; k <= opt->max_steps && sum < st->best_sum; k++) {
+		if (flow_limit_over(&opt->limit)) {
+			break;
+		}
+		if (run_step(st, quantum, &largest)) {
+			return err_nomem(err);
+		}
+		if (largest == 0) {
+			if (sum < st->best_sum * (1 - 1e-9)) {
+				keep_trial(st, sum);
+			}
+			break;
+		}
+		sum += largest;
+	}
+	return 0;
+}
+
+/* Quanta that together make `use` and let the filling of the pipeline be
+ * within the loss. */
+static double guess_slots(const struct flow_steps *st,
+			  const struct flow_steps_options *opt)
+{
+	double slots = st->longest / fmax(opt->loss, 1e-3);
+
+	return fmax(1, fmin(slots, opt->max_steps / 2 - st->longest));
+}
+
+/* Both orders with one quantum. */
+static int try_quantum(struct flow_steps *st, int64_t quantum, double enough,
+		       const struct flow_steps_options *opt, struct err *err)
+{
+	/* On a large digraph, both would take twice the time for little. */
+	int order = st->many ? STAGGERED : LONGEST_FIRST, rc = 0;
+
+	for (; order <= STAGGERED && st->best_sum > enough && rc == 0;
+	     order++) {
+		rc = run_steps(st, order, quantum, opt, err);
+	}
+	return rc;
+}
+
+/* Largest loads of the steps of the trial. */
+static double sum_trial(const struct flow_steps *st)
+{
+	const struct flow_timetable *tt = &st->trial;
+	double sum = 0;
+
+	for (size_t k = 0, i = 0; k < tt->end.n; k++) {
+		double most = 0;
+
+		while (i < tt->end.v[k]) {
+			int a = tt->v.v[i].arc;
+			int64_t used = 0;
+
+			for (; i < tt->end.v[k] && tt->v.v[i].arc == a; i++) {
+				used += tt->v.v[i].chunks;
+			}
+			most = fmax(most, use_of_lanes(st, a, used));
+		}
+		sum += most;
+	}
+	return sum;
+}
+
+/* Something quick to return whenever time is over; at last all that an arc
+ * ever carries in one step, so that hops alone count. */
+static int fit_quickly(struct flow_steps *st, double use,
+		       const struct flow_steps_options *opt, struct err *err)
+{
+	double slots = fmax(1, guess_slots(st, opt) / FINER_MANY);
+	bool fits = false;
+
+	for (int i = 0; i < 2 && !fits; i++, slots = 1) {
+		if (flow_fit(st->net, st->paths, st->chunk0,
+			     (int64_t)ceil(use / slots - 1e-9),
+			     opt->max_steps, &st->trial, &fits)) {
+			return err_nomem(err);
+		}
+	}
+	if (fits) {
+		keep_trial(st, sum_trial(st));
+	}
+	return 0;
+}
+
+int flow_steps_choose(struct flow_steps *st, double use,
+		      const struct flow_steps_options *opt, double *sum,
+		      struct err *err)
+{
+	double enough = use * (1 + opt->loss);
+	double slots = st->many ? fmax(1, guess_slots(st, opt) / FINER_MANY)
+				: 1;
+	int64_t last = 0;
+	int rc = 0;
+
+	st->best_sum = HUGE_VAL;
+	if (flow_limit_is_set(&opt->limit)) {
+		rc = fit_quickly(st, use, opt, err);
+	}
+	for (; slots <= opt->max_steps && rc == 0 && last != 1 &&
+	       st->best_sum > enough && !flow_limit_over(&opt->limit);
+	     slots *= st->many ? FINER_MANY : FINER) {
+		int64_t quantum = (int64_t)ceil(use / slots - 1e-9);
+
+		if (quantum != last) {
+			rc = try_quantum(st, quantum, enough, opt, err);
+		}
+		last = quantum;
+	}
+	*sum = st->best_sum;
+	if (rc == 0 && st->best_sum == HUGE_VAL) {
+		rc = err_set(err, WEFT_ELIMIT, "all-to-all takes more than %d "
+			     "steps", opt->max_steps);
+	}
+	return rc;
+}
+
+/* ---- transfers ---- */
+
+/* The lane of an arc that is being filled, and what it still takes. */
+struct lane {
+	int32_t arc;		/* of the net */
+	int i;
+	int64_t room, quota;	/* quota: chunks a unit of capacity */
+};
+
+static int lane_arc(const struct flow_steps *st, const struct lane *lane)
+{
+	return st->lane_arcs[st->lanes[lane->arc][0] + lane->i];
+}
+
+static void open_lane(const struct flow_steps *st, struct lane *lane)
+{
+	lane->room = lane->quota * topo_arc(st->t, lane_arc(st, lane))->cap;
+}
+
+/* Puts what goes over an arc on its lanes. */
+static int emit(const struct flow_steps *st, struct coll_sched *s, int step,
+		struct flow_sent x, struct lane *lane, struct err *err)
+{
+	int32_t pair = st->paths->v.v[x.path].pair;
+	int rc = 0;
+
+	while (x.chunks > 0 && rc == 0) {
+		int part;
+
+		if (lane->room == 0) {
+			lane->i++;
+			open_lane(st, lane);
+		}
+		part = lane->room < x.chunks ? (int)lane->room : x.chunks;
+		rc = coll_add(s, &(struct coll_xfer){
+			step, lane_arc(st, lane), pair / st->net->n,
+			pair % st->net->n, x.first, x.first + part - 1,
+			COLL_COPY }, err);
+		x.first += part;
+		x.chunks -= part;
+		lane->room -= part;
+	}
+	return rc;
+}
+
+/* What goes over one arc in one step. Parallel arcs share evenly what their
+ * bundle carries. */
+static int emit_arc(const struct flow_steps *st, struct coll_sched *s,
+		    int step, const struct flow_sent *v, size_t n,
+		    struct err *err)
+{
+	struct lane lane = { .arc = v->arc };
+	int64_t units = st->net->units[v->arc], used = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		used += v[i].chunks;
+	}
+	lane.quota = (used + units - 1) / units;
+	open_lane(st, &lane);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = emit(st, s, step, v[i], &lane, err);
+	}
+	return rc;
+}
+
+int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
+		    int *steps, double *sum, struct err *err)
+{
+	const struct flow_timetable *tt = &st->best;
+	size_t from = 0, to;
+	int rc = 0;
+
+	for (size_t k = 0; k < tt->end.n; k++) {
+		for (; from < tt->end.v[k] && rc == 0; from = to) {
+			const struct flow_sent *v = &tt->v.v[from];
+
+			for (to = from; to < tt->end.v[k] &&
+					tt->v.v[to].arc == v->arc; to++) {
+			}
+			rc = emit_arc(st, s, (int)k, v, to - from, err);
+		}
+	}
+	*steps = (int)tt->end.n;
+	*sum = st->best_sum;
+	return rc;
+}

@@ -1,0 +1,524 @@
+/* One path a pair; see unsplittable.h. */
+#include "collective/flow/unsplittable_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Powers of the local search, and sweeps over all pairs with each. */
+#define FIRST_POWER 2.0
+#define LAST_POWER 64.0
+#define SWEEPS 8
+
+struct run {
+	const struct topo *t;
+	const struct single_options *opt;
+	struct flow_limit limit;
+	struct mcf *p;		/* the fractional optimum */
+	struct single_routes r;
+	struct single_joint *joint;	/* NULL: layers do not matter */
+	struct single_result *res;
+	struct flow_paths best;
+};
+
+/* ---- load-aware shortest paths ---- */
+
+/* All pairs of terminals; shuffled by the seed. */
+static int64_t *list_pairs(const struct flow_net *net, uint64_t seed,
+			   int64_t *n)
+{
+	int64_t *pairs = malloc((size_t)net->terminals * net->terminals *
+				sizeof(*pairs));
+	struct rng rng;
+
+	*n = 0;
+	for (int s = 0; pairs && s < net->n; s++) {
+		for (int v = 0; v < net->n; v++) {
+			if (s != v && net->terminal[s] && net->terminal[v]) {
+				pairs[(*n)++] = (int64_t)s * net->n + v;
+			}
+		}
+	}
+	rng_seed(&rng, seed);
+	for (int64_t i = *n - 1; pairs && i > 0; i--) {
+		int64_t j = (int64_t)rng_below(&rng, (uint64_t)i + 1);
+		int64_t swap = pairs[i];
+
+		pairs[i] = pairs[j];
+		pairs[j] = swap;
+	}
+	return pairs;
+}
+
+static void route_shortest(struct single_routes *r, const int64_t *pairs, int64_t n)
+{
+	r->flat = true;
+	single_weigh_all(r);
+	for (int64_t i = 0; i < n; i++) {
+		size_t pair = (size_t)pairs[i];
+
+		single_measure(r, (int)(pair / (size_t)r->net->n));
+		/* No shortest path is longer than the diameter. */
+		single_take(r, pair, (int)(pair % (size_t)r->net->n));
+		single_count(r, pair, 1);
+	}
+	r->flat = false;
+}
+
+/* ---- local search ---- */
+
+static int keep_best(struct run *run)
+{
+	const struct single_routes *r = &run->r;
+	size_t pairs = (size_t)r->net->n * r->net->n;
+	double now = single_congestion(r);
+
+	if (run->best.v.n > 0 && now >= run->res->congestion) {
+		return 0;
+	}
+	run->res->congestion = now;
+	run->best.v.n = run->best.arcs.n = 0;
+	for (size_t pair = 0; pair < pairs; pair++) {
+		int n = r->len[pair];
+
+		if (n == 0) {
+			continue;
+		}
+		if (vec_push(&run->best.v, (struct flow_path){
+			    (int32_t)pair, 1, (int64_t)run->best.arcs.n, n,
+			    run->joint ? single_joint_layer(run->joint, pair)
+				       : 0, 1 }) ||
+		    vec_reserve(&run->best.arcs, (size_t)n)) {
+			return WEFT_ENOMEM;
+		}
+		for (int i = n - 1; i >= 0; i--) {
+			run->best.arcs.v[run->best.arcs.n++] =
+				single_arcs_of(r, pair)[i];
+		}
+	}
+	return 0;
+}
+
+/* One pair to its best path: 1 when that is another. */
+static int reroute(struct run *run, size_t pair)
+{
+	struct single_routes *r = &run->r;
+	int v = (int)(pair % (size_t)r->net->n);
+	bool changed;
+
+	if (run->joint) {
+		return single_joint_move(run->joint, pair);
+	}
+	single_count(r, pair, -1);
+	single_measure(r, (int)(pair / (size_t)r->net->n));
+	changed = r->dist[v] < single_cost(r, pair) * (1 - 1e-12) &&
+		  single_take(r, pair, v);
+	single_count(r, pair, 1);
+	return changed;
+}
+
+static int search(struct run *run, const int64_t *pairs, int64_t n)
+{
+	struct single_routes *r = &run->r;
+	int rc = 0;
+
+	for (double power = FIRST_POWER; power <= LAST_POWER && rc == 0;
+	     power *= 2) {
+		bool moved = true;
+
+		r->power = power;
+		for (int sweep = 0; sweep < SWEEPS && moved && rc == 0;
+		     sweep++) {
+			moved = false;
+			r->scale = single_congestion(r);
+			single_weigh_all(r);
+			for (int64_t i = 0; i < n; i++) {
+				if (i % 64 == 0 && flow_limit_over(&run->limit)) {
+					return keep_best(run);
+				}
+				int did = reroute(run, (size_t)pairs[i]);
+
+				if (did < 0) {
+					return did;
+				}
+				run->res->moves += did;
+				moved = moved || did;
+			}
+			rc = keep_best(run);
+			if (run->res->congestion <= run->res->bound) {
+				return rc;
+			}
+		}
+	}
+	return rc;
+}
+
+/* ---- the integer program ---- */
+
+static int add_paths(struct flow_paths *to, const struct flow_paths *from,
+		     size_t i)
+{
+	struct flow_path q = from->v.v[i];
+
+	if (vec_reserve(&to->arcs, (size_t)q.n_arcs)) {
+		return WEFT_ENOMEM;
+	}
+	memcpy(to->arcs.v + to->arcs.n, from->arcs.v + q.first,
+	       (size_t)q.n_arcs * sizeof(*to->arcs.v));
+	q.first = (int64_t)to->arcs.n;
+	q.weight = q.chunks = 1;
+	to->arcs.n += (size_t)q.n_arcs;
+	return vec_push(&to->v, q);
+}
+
+/* Both sorted by pair: merged, a pair's own first. */
+static int merge_paths(const struct flow_paths *a, const struct flow_paths *b,
+		       struct flow_paths *out)
+{
+	size_t i = 0, j = 0;
+	int rc = 0;
+
+	while ((i < a->v.n || j < b->v.n) && rc == 0) {
+		bool first = j == b->v.n ||
+			     (i < a->v.n && a->v.v[i].pair <= b->v.v[j].pair);
+
+		rc = first ? add_paths(out, a, i++) : add_paths(out, b, j++);
+	}
+	return rc;
+}
+
+static int solve_integer(struct run *run, struct err *err)
+{
+	struct flow_paths pool = { 0 }, flow = { 0 }, chosen = { 0 };
+	int64_t *index = malloc((run->best.v.n + 1) * sizeof(*index));
+	bool better = false;
+	int rc = index ? flow_paths_cut(run->p, &run->limit, &flow, err)
+		       : err_nomem(err);
+
+	if (rc == 0 && merge_paths(&run->best, &flow, &pool)) {
+		rc = err_nomem(err);
+	}
+	rc = rc ? rc : single_integer(run->r.net, &pool, run->opt,
+				      flow_limit_left_s(&run->limit),
+				      &run->res->congestion, &better, index,
+				      err);
+	for (size_t i = 0; better && i < run->best.v.n && rc == 0; i++) {
+		rc = add_paths(&chosen, &pool, (size_t)index[i])
+			     ? err_nomem(err) : 0;
+	}
+	if (rc == 0 && better) {
+		struct flow_paths old = run->best;
+
+		run->best = chosen;
+		chosen = old;
+	}
+	flow_paths_fini(&pool);
+	flow_paths_fini(&flow);
+	flow_paths_fini(&chosen);
+	free(index);
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static void set_bound(struct run *run)
+{
+	double relaxed = run->res->flow.bound;
+	const struct flow_net *net = &run->p->net;
+	double unit = (double)net->units[0];
+	bool equal = true;
+
+	for (int a = 1; a < net->m; a++) {
+		equal = equal && net->units[a] == net->units[0];
+	}
+	run->res->bound = equal ? ceil(relaxed * unit - 1e-6) / unit : relaxed;
+}
+
+/* The paths without regard to layers. */
+static int solve(struct run *run, const int64_t *pairs, int64_t n,
+		 struct err *err)
+{
+	int rc;
+
+	route_shortest(&run->r, pairs, n);
+	rc = keep_best(run);
+	run->res->shortest = run->res->congestion;
+	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH) {
+		rc = search(run, pairs, n);
+	}
+	if (rc) {
+		return err_nomem(err);
+	}
+	return run->opt->effort < SINGLE_INTEGER ||
+	       run->res->congestion <= run->res->bound || flow_limit_over(&run->limit)
+		       ? 0 : solve_integer(run, err);
+}
+
+/* ---- with layers ---- */
+
+/* Power of the weights by which paths without a layer are led. */
+#define HOME_POWER 8
+
+/* Ways to begin: with the paths that were found without layers, or with none.
+ * Where layers are scarce the second is often better, as the first fill the
+ * layers with what suits no other path. */
+enum start { WITH_PATHS, ANEW };
+
+/* The paths given become the present ones. */
+static void restore(struct run *run, const struct flow_paths *given)
+{
+	struct single_routes *r = &run->r;
+
+	memset(r->load, 0, (size_t)r->net->m * sizeof(*r->load));
+	for (size_t i = 0; i < given->v.n; i++) {
+		const struct flow_path *q = &given->v.v[i];
+		int32_t *arcs = single_arcs_of(r, (size_t)q->pair);
+
+		r->len[q->pair] = q->n_arcs;
+		for (int k = 0; k < q->n_arcs; k++) {
+			arcs[q->n_arcs - 1 - k] =
+				given->arcs.v[q->first + k];
+			r->load[arcs[q->n_arcs - 1 - k]]++;
+		}
+	}
+	r->flat = run->opt->effort < SINGLE_SEARCH;
+	r->power = HOME_POWER;
+	r->scale = single_congestion(r);
+	single_weigh_all(r);
+}
+
+/* First those that fit as they are, unless all begins anew; homeless[] gets
+ * the others, whose paths no longer count. */
+static int place_fitting(struct run *run, const int64_t *pairs, int64_t n,
+			 enum start start, int64_t *homeless,
+			 int64_t *n_homeless)
+{
+	*n_homeless = 0;
+	for (int64_t i = 0; i < n; i++) {
+		size_t pair = (size_t)pairs[i];
+		int rc = start == ANEW
+				 ? 1 : single_joint_place(run->joint, pair);
+
+		if (rc < 0) {
+			return rc;
+		}
+		if (rc > 0) {
+			single_count(&run->r, pair, -1);
+			run->r.len[pair] = 0;
+			homeless[(*n_homeless)++] = pairs[i];
+		}
+	}
+	return 0;
+}
+
+/* A way and a layer for each of those without. */
+static int place_homeless(struct run *run, const int64_t *homeless, int64_t n,
+			  struct err *err)
+{
+	int64_t nodes = run->r.net->n;
+
+	for (int64_t i = 0; i < n; i++) {
+		int did;
+
+		if (i % 64 == 0 && flow_limit_over(&run->limit)) {
+			return err_set(err, WEFT_ETIMEOUT, "stopped before "
+				       "%lld routes had a layer",
+				       (long long)(n - i));
+		}
+		did = single_joint_move(run->joint, (size_t)homeless[i]);
+		if (did < 0) {
+			return err_nomem(err);
+		}
+		if (did == 0) {
+			return err_set(err, WEFT_ELIMIT, "%lld -> %lld: no way "
+				       "was found that closes no cycle in %d "
+				       "layer%s",
+				       (long long)(homeless[i] / nodes),
+				       (long long)(homeless[i] % nodes),
+				       run->opt->layers,
+				       run->opt->layers == 1 ? "" : "s");
+		}
+	}
+	return 0;
+}
+
+/* Every pair gets a layer; WEFT_ELIMIT when one did not. */
+static int place_all(struct run *run, const struct flow_paths *given,
+		     const int64_t *pairs, int64_t n, enum start start,
+		     bool escape, struct err *err)
+{
+	int64_t *homeless = malloc(((size_t)n + 1) * sizeof(*homeless));
+	int64_t left = 0;
+	int rc = homeless ? 0 : err_nomem(err);
+
+	single_joint_free(run->joint);
+	run->joint = NULL;
+	restore(run, given);
+	rc = rc ? rc : single_joint_new(&run->r, run->opt->layers, escape,
+					&run->joint, err);
+	if (rc == 0 &&
+	    place_fitting(run, pairs, n, start, homeless, &left)) {
+		rc = err_nomem(err);
+	}
+	if (start == WITH_PATHS) {
+		run->res->homeless = (int)left;
+	}
+	rc = rc ? rc : place_homeless(run, homeless, left, err);
+	free(homeless);
+	return rc;
+}
+
+/* One start, its search, and the best of it when it beats the others. */
+static int solve_from(struct run *run, const struct flow_paths *given,
+		      const int64_t *pairs, int64_t n, enum start start,
+		      struct err *err)
+{
+	struct err none = { 0 };
+	int rc = place_all(run, given, pairs, n, start, false, err);
+
+	if (rc == WEFT_ELIMIT) {
+		int again = place_all(run, given, pairs, n, start, true,
+				      &none);
+
+		/* Where nothing is gained, the first one names the pair. */
+		if (again != WEFT_ELIMIT && again != WEFT_EINFEASIBLE) {
+			*err = none;
+			rc = again;
+		}
+	}
+	if (rc) {
+		return rc;
+	}
+	run->r.flat = false;
+	rc = keep_best(run);
+	if (rc == 0 && run->opt->effort >= SINGLE_SEARCH &&
+	    single_congestion(&run->r) > run->res->bound) {
+		rc = search(run, pairs, n);
+	}
+	return rc ? err_nomem(err) : 0;
+}
+
+/* Routes and layers together. */
+static int solve_layers(struct run *run, const int64_t *pairs, int64_t n,
+			struct err *err)
+{
+	struct flow_paths given = run->best;
+	struct err why = { 0 };
+	int rc = 0;
+
+	run->best = (struct flow_paths){ 0 };
+	run->res->unlimited = run->res->congestion;
+	for (enum start start = WITH_PATHS; start <= ANEW; start++) {
+		bool some = run->best.v.n > 0;
+
+		if (some && (flow_limit_over(&run->limit) ||
+			     run->res->congestion <= run->res->bound)) {
+			break;
+		}
+		rc = solve_from(run, &given, pairs, n, start, &why);
+		if (rc == WEFT_ENOMEM) {
+			break;
+		}
+	}
+	flow_paths_fini(&given);
+	if (rc && (rc == WEFT_ENOMEM || run->best.v.n == 0)) {
+		*err = why;
+		return rc;
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int solve_flow(struct run *run, struct err *err)
+{
+	double gap = run->opt->flow_gap;
+	struct mcf_options flow = {
+		.gap = gap > 0 ? gap : MCF_DEFAULT_GAP,
+		.max_passes = run->opt->flow_passes,
+		.time_limit_s = run->opt->time_limit_s / 4,
+		.cancel = run->opt->cancel, .is_over = run->opt->is_over,
+		.arg = run->opt->arg,
+	};
+	int rc = mcf_run(run->p, &flow, &run->res->flow, err);
+
+	if (rc == 0) {
+		set_bound(run);
+	}
+	return rc;
+}
+
+/* A way up and down the trees of escape is longer than others. */
+static int longest_path(const struct run *run)
+{
+	int diameter = topo_diameter(run->t), n = run->p->net.n;
+
+	diameter = diameter < 0 ? n : diameter;
+	return (run->opt->layers ? 3 : 1) * diameter + SINGLE_DETOUR;
+}
+
+/* `share` of the time from now on. */
+static struct flow_limit limit_of(const struct single_options *opt,
+				  double share)
+{
+	struct mcf_options limits = {
+		.time_limit_s = opt->time_limit_s, .cancel = opt->cancel,
+		.is_over = opt->is_over, .arg = opt->arg,
+	};
+
+	return flow_limit_of(&limits, share);
+}
+
+static int run_all(struct run *run, struct err *err)
+{
+	struct flow_limit whole = limit_of(run->opt, 1);
+	int64_t *pairs, n;
+	int rc;
+
+	run->limit = limit_of(run->opt, run->opt->layers ? 0.5 : 1);
+	rc = solve_flow(run, err);
+	if (rc) {
+		return rc;
+	}
+	pairs = list_pairs(&run->p->net, run->opt->seed, &n);
+	if (!pairs ||
+	    single_routes_init(&run->r, &run->p->net, longest_path(run))) {
+		free(pairs);
+		return err_nomem(err);
+	}
+	rng_seed(&run->r.rng, run->opt->seed);
+	rc = solve(run, pairs, n, err);
+	run->limit = whole;
+	if (rc == 0 && run->opt->layers) {
+		rc = solve_layers(run, pairs, n, err);
+	}
+	free(pairs);
+	return rc;
+}
+
+int single_path(const struct topo *t, const struct single_options *opt,
+		struct flow_paths *out, struct single_result *res,
+		struct err *err)
+{
+	struct run run = { .t = t, .opt = opt, .res = res };
+	int rc;
+
+	memset(res, 0, sizeof(*res));
+	memset(out, 0, sizeof(*out));
+	if (!(opt->flow_gap >= 0 && opt->tolerance >= 0 &&
+	      opt->time_limit_s >= 0 && opt->layers >= 0)) {
+		return err_set(err, WEFT_EINVAL, "gap, tolerance, time limit "
+			       "and layers must not be negative");
+	}
+	rc = mcf_new(t, false, &run.p, err);
+	rc = rc ? rc : run_all(&run, err);
+	single_joint_free(run.joint);
+	single_routes_fini(&run.r);
+	mcf_free(run.p);
+	if (rc) {
+		flow_paths_fini(&run.best);
+	} else {
+		*out = run.best;
+	}
+	return rc;
+}

@@ -1,0 +1,163 @@
+/* Route tables of single paths; see routes.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/paths.h"
+#include "collective/routing/private.h"
+
+struct making {
+	const struct topo *t;
+	const struct flow_net *net;
+	int64_t *load;		/* arc of the topology: routes */
+	int32_t *lanes;		/* topology arcs by net arc */
+	int32_t *first_lane;	/* net.m + 1 */
+};
+
+/* The arcs of the topology behind each arc of the net. */
+static int list_lanes(struct making *m)
+{
+	const struct flow_net *net = m->net;
+	int32_t *at;
+
+	m->load = calloc((size_t)net->topo_arcs + 1, sizeof(*m->load));
+	m->lanes = malloc(((size_t)net->topo_arcs + 1) * sizeof(*m->lanes));
+	m->first_lane = calloc((size_t)net->m + 2, sizeof(*m->first_lane));
+	if (!m->load || !m->lanes || !m->first_lane) {
+		return WEFT_ENOMEM;
+	}
+	/* Filling moves every first_lane[a + 1] on to where the next begins. */
+	at = m->first_lane + 1;
+	for (int a = 0; a < net->topo_arcs; a++) {
+		if (net->arc_of[a] >= 0 && net->arc_of[a] + 1 < net->m) {
+			at[net->arc_of[a] + 1]++;
+		}
+	}
+	for (int a = 1; a < net->m; a++) {
+		at[a] += at[a - 1];
+	}
+	for (int a = 0; a < net->topo_arcs; a++) {
+		if (net->arc_of[a] >= 0) {
+			m->lanes[at[net->arc_of[a]]++] = a;
+		}
+	}
+	return 0;
+}
+
+/* The lane of an arc of the net that one route more fills least. */
+static int pick_lane(const struct making *m, int a)
+{
+	int best = m->lanes[m->first_lane[a]];
+
+	for (int i = m->first_lane[a] + 1; i < m->first_lane[a + 1]; i++) {
+		int b = m->lanes[i];
+
+		if ((m->load[b] + 1) * topo_arc(m->t, best)->cap <
+		    (m->load[best] + 1) * topo_arc(m->t, b)->cap) {
+			best = b;
+		}
+	}
+	return best;
+}
+
+static int alloc_table(const struct making *m, const struct flow_paths *paths,
+		       struct coll_routes *out)
+{
+	size_t n = paths->v.n + 1;
+
+	out->nodes = topo_n(m->t);
+	out->chunks = 1;
+	out->route = malloc(n * sizeof(*out->route));
+	out->first = malloc(n * sizeof(*out->first));
+	out->arcs = malloc((paths->arcs.n + 1) * sizeof(*out->arcs));
+	out->layer = malloc(n * sizeof(*out->layer));
+	return out->route && out->first && out->arcs && out->layer
+		       ? 0 : WEFT_ENOMEM;
+}
+
+static void fill_table(struct making *m, const struct flow_paths *paths,
+		       struct coll_routes *out)
+{
+	int64_t k = 0;
+
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		out->first[i] = k;
+		out->layer[i] = q->layer;
+		out->route[i] = (struct coll_route){
+			q->pair / m->net->n, q->pair % m->net->n, 1, q->layer,
+		};
+		out->n_layers = q->layer >= out->n_layers ? q->layer + 1
+							  : out->n_layers;
+		for (int j = 0; j < q->n_arcs; j++, k++) {
+			int a = pick_lane(m, paths->arcs.v[q->first + j]);
+
+			m->load[a]++;
+			out->arcs[k] = a;
+		}
+	}
+	out->first[paths->v.n] = k;
+	out->table = (struct layer_routes){
+		m->net->topo_arcs, (int64_t)paths->v.n, out->first, out->arcs,
+	};
+}
+
+static int make_table(const struct topo *t, const struct flow_paths *paths,
+		      struct coll_routes *out, struct err *err)
+{
+	struct flow_net net = { 0 };
+	struct making m = { .t = t, .net = &net };
+	int rc = flow_net_from(t, NULL, &net, err);
+
+	if (rc == 0 && (list_lanes(&m) || alloc_table(&m, paths, out))) {
+		rc = err_nomem(err);
+	}
+	if (rc == 0) {
+		fill_table(&m, paths, out);
+		rc = routes_state_rate(out, t, err);
+	}
+	free(m.load);
+	free(m.lanes);
+	free(m.first_lane);
+	flow_net_fini(&net);
+	return rc;
+}
+
+static int prove_layers(struct coll_routes *r, struct err *err)
+{
+	int rc = layers_prove(&r->table, r->layer, r->n_layers, &r->rank, err);
+
+	return rc || layers_proven(&r->table, r->layer, r->n_layers, r->rank)
+		       ? rc
+		       : err_set(err, WEFT_EINTERNAL, "layers of routes "
+				 "without proof");
+}
+
+int coll_routes_choose(const struct topo *t, const struct single_options *opt,
+		       struct coll_routes *out, struct single_result *res,
+		       struct err *err)
+{
+	struct flow_paths paths = { 0 };
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	for (int u = 0; u < topo_n(t); u++) {
+		if (topo_node_kind(t, u) != TOPO_TERMINAL) {
+			return err_set(err, WEFT_EUNSUPPORTED, "node %d: not "
+				       "supported, only digraphs of terminals",
+				       u);
+		}
+	}
+	rc = single_path(t, opt, &paths, res, err);
+	rc = rc ? rc : make_table(t, &paths, out, err);
+	flow_paths_fini(&paths);
+	if (rc) {
+		return rc;
+	}
+	if (opt->layers) {
+		return prove_layers(out, err);
+	}
+	free(out->layer);
+	out->layer = NULL;
+	return routes_assign_layers(out, 0, err);
+}

@@ -1,0 +1,253 @@
+/* Reading route tables, and their text form; see routes.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/routing/private.h"
+#include "lib/base/rat.h"
+
+#define MAX_LAYERS (1 << 16)
+
+/* ---- what the forms share ---- */
+
+static int check_range(const char *what, int64_t value, int64_t least,
+		       int64_t most, struct err *err)
+{
+	return value >= least && value <= most
+		       ? 0
+		       : err_set(err, WEFT_EINVAL, "%s: %lld is not from %lld "
+				 "to %lld", what, (long long)value,
+				 (long long)least, (long long)most);
+}
+
+/* Of route number i of the table. */
+static int check_field(const struct routes_load *l, const char *what,
+		       int64_t value, int64_t least, int64_t most,
+		       struct err *err)
+{
+	int rc = check_range(what, value, least, most, err);
+
+	return rc ? err_wrap(err, "route %zu", l->route.n) : 0;
+}
+
+int routes_load_head(struct routes_load *l, const struct routes_head *head,
+		     struct err *err)
+{
+	struct coll_routes *out = l->out;
+	mpq_t rate;
+	int rc;
+
+	if ((rc = check_range("version", head->version, ROUTES_VERSION,
+			      ROUTES_VERSION, err)) ||
+	    (rc = check_range("chunks", head->chunks, 1, COLL_MAX_CHUNKS,
+			      err)) ||
+	    (rc = check_range("layers", head->layers, 1, MAX_LAYERS, err))) {
+		return rc;
+	}
+	if (head->nodes != topo_n(l->t)) {
+		return err_set(err, WEFT_EINVAL, "nodes: the table has %lld, "
+			       "the topology %d", (long long)head->nodes,
+			       topo_n(l->t));
+	}
+	mpq_init(rate);
+	rc = rat_parse(rate, head->rate);
+	rc = rc || mpq_sgn(rate) <= 0
+		     ? err_set(err, WEFT_EINVAL, "rate: \"%.64s\" is no "
+			       "fraction above 0", head->rate) : 0;
+	mpq_clear(rate);
+	if (rc) {
+		return rc;
+	}
+	out->nodes = (int)head->nodes;
+	out->chunks = (int)head->chunks;
+	out->n_layers = (int)head->layers;
+	out->rate = strdup(head->rate);
+	return out->rate ? 0 : err_nomem(err);
+}
+
+int routes_load_row(struct routes_load *l, const struct routes_row *row,
+		    struct err *err)
+{
+	const struct coll_routes *out = l->out;
+	int rc;
+
+	if ((rc = check_field(l, "origin", row->origin, 0, out->nodes - 1,
+			      err)) ||
+	    (rc = check_field(l, "destination", row->dest, 0, out->nodes - 1,
+			      err)) ||
+	    (rc = check_field(l, "chunks", row->chunks, 1, out->chunks,
+			      err)) ||
+	    (rc = check_field(l, "layer", row->layer, 0, out->n_layers - 1,
+			      err))) {
+		return rc;
+	}
+	l->at = (int)row->origin;
+	return vec_push(&l->first, (int64_t)l->arcs.n) ||
+	       vec_push(&l->route, (struct coll_route){
+		       (int32_t)row->origin, (int32_t)row->dest,
+		       (int32_t)row->chunks, (int32_t)row->layer })
+		       ? err_nomem(err) : 0;
+}
+
+int routes_load_port(struct routes_load *l, int64_t port, struct err *err)
+{
+	int first, degree = topo_out(l->t, l->at, &first);
+
+	if (port < 0 || port >= degree) {
+		return err_set(err, WEFT_EINVAL, "route %zu: node %d has no "
+			       "port %lld", l->route.n - 1, l->at,
+			       (long long)port);
+	}
+	l->at = topo_arc(l->t, first + (int)port)->dst;
+	return vec_push(&l->arcs, first + (int32_t)port) ? err_nomem(err) : 0;
+}
+
+/* Hands the routes over, also those of a table that ended in an error. */
+static int hand_over(struct routes_load *l, struct err *err)
+{
+	struct coll_routes *out = l->out;
+	int rc = vec_push(&l->first, (int64_t)l->arcs.n);
+
+	out->route = l->route.v;
+	out->first = l->first.v;
+	out->arcs = l->arcs.v;
+	if (rc) {
+		return err_nomem(err);
+	}
+	out->table = (struct layer_routes){
+		topo_m(l->t), (int64_t)l->route.n, out->first, out->arcs,
+	};
+	out->layer = malloc((l->route.n + 1) * sizeof(*out->layer));
+	if (!out->layer) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < l->route.n; i++) {
+		out->layer[i] = out->route[i].layer;
+	}
+	return 0;
+}
+
+/* ---- text ---- */
+
+/* A number and the blanks behind it; -1 when there is none. */
+static int64_t take_number(const char **at)
+{
+	int64_t v = 0;
+
+	if (**at < '0' || **at > '9') {
+		return -1;
+	}
+	for (; **at >= '0' && **at <= '9'; (*at)++) {
+		v = v < INT32_MAX ? v * 10 + (**at - '0') : v;
+	}
+	while (**at == ' ') {
+		(*at)++;
+	}
+	return v;
+}
+
+static int read_line(struct routes_load *l, const char *line, struct err *err)
+{
+	struct routes_row row;
+	int rc;
+
+	row.origin = take_number(&line);
+	row.dest = take_number(&line);
+	row.chunks = take_number(&line);
+	row.layer = take_number(&line);
+	rc = routes_load_row(l, &row, err);
+	for (bool more = true; rc == 0 && more; line += more) {
+		int64_t port = take_number(&line);
+
+		if (port < 0) {
+			return err_set(err, WEFT_EINVAL, "expected a port");
+		}
+		rc = routes_load_port(l, port, err);
+		more = *line == ',';
+	}
+	if (rc == 0 && *line && *line != '\n' && *line != '\r') {
+		rc = err_set(err, WEFT_EINVAL, "unexpected \"%.8s\"", line);
+	}
+	return rc;
+}
+
+static int read_first_line(struct routes_load *l, const char *line,
+			   struct err *err)
+{
+	int version, nodes, chunks, layers;
+	char rate[256];
+
+	if (sscanf(line, "# weft routes %9d: %9d nodes, %9d chunks, %9d "
+		   "layers, rate %255[0-9/]", &version, &nodes, &chunks,
+		   &layers, rate) != 5) {
+		return err_set(err, WEFT_EINVAL, "not a route table: it "
+			       "begins otherwise");
+	}
+	return routes_load_head(l, &(struct routes_head){
+		version, nodes, chunks, layers, rate }, err);
+}
+
+/* text ends with a zero byte and has no other; lines are cut in place. */
+static int from_text(struct routes_load *l, char *text, struct err *err)
+{
+	int rc = 0;
+
+	for (int n = 1; rc == 0 && text; n++) {
+		char *end = strchr(text, '\n');
+
+		if (end) {
+			*end++ = '\0';
+		}
+		if (n == 1) {
+			rc = read_first_line(l, text, err);
+		} else if (*text && *text != '#' && *text != '\r') {
+			rc = read_line(l, text, err);
+		}
+		if (rc) {
+			err_at(err, NULL, n, 1);
+		}
+		text = end;
+	}
+	return rc;
+}
+
+static int copy_and_read(struct routes_load *l, const void *data, size_t len,
+			 struct err *err)
+{
+	char *text;
+	int rc;
+
+	if (memchr(data, 0, len)) {
+		return err_set(err, WEFT_EINVAL, "a zero byte in text");
+	}
+	text = malloc(len + 1);
+	if (!text) {
+		return err_nomem(err);
+	}
+	memcpy(text, data, len);
+	text[len] = '\0';
+	rc = from_text(l, text, err);
+	free(text);
+	return rc;
+}
+
+/* ---- any form ---- */
+
+int coll_routes_read(const void *data, size_t len, const struct topo *t,
+		     struct coll_routes *out, struct err *err)
+{
+	const char *text = data;
+	struct routes_load l = { .t = t, .out = out };
+	int rc, over;
+
+	memset(out, 0, sizeof(*out));
+	if (len == 0) {
+		return err_set(err, WEFT_EINVAL, "route table: empty");
+	}
+	/* A message begins with the tag of its version, byte 8. */
+	rc = text[0] == '{'   ? routes_from_json(text, len, &l, err)
+	     : text[0] == '#' ? copy_and_read(&l, data, len, err)
+			      : routes_from_proto(data, len, &l, err);
+	over = hand_over(&l, rc ? NULL : err);
+	return rc ? err_wrap(err, "route table") : over;
+}

@@ -1,0 +1,275 @@
+/* Transfers in other steps; see compact_steps.h. */
+#include "collective/schedule/compact_steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+
+#define MAX_SCALE (INT64_C(1) << 31)
+
+struct overlap {
+	const struct topo *t;
+	int n, m, steps, chunks;
+	struct coll_xfer *x;	/* by origin, then step */
+	size_t n_x;
+	int64_t scale;		/* a chunk takes scale / capacity of an arc */
+	int64_t *load;		/* step * m + arc */
+	int64_t *top;		/* of a step: its fullest arc */
+	int32_t *bound;		/* of the shard at hand, node * chunks + chunk:
+				 * the first step it can leave in, or the last
+				 * it can arrive in */
+};
+
+static void overlap_fini(struct overlap *o)
+{
+	free(o->x);
+	free(o->load);
+	free(o->top);
+	free(o->bound);
+}
+
+static int64_t cost(const struct overlap *o, const struct coll_xfer *x)
+{
+	return (x->last - x->first + 1) *
+	       (o->scale / topo_arc(o->t, x->arc)->cap);
+}
+
+static int64_t *load_of(const struct overlap *o, int step, int arc)
+{
+	return &o->load[(size_t)step * (size_t)o->m + (size_t)arc];
+}
+
+static int find_scale(struct overlap *o, struct err *err)
+{
+	o->scale = 1;
+	for (int a = 0; a < o->m; a++) {
+		int64_t cap = topo_arc(o->t, a)->cap;
+
+		o->scale = o->scale / coll_gcd(o->scale, cap) * cap;
+		if (o->scale > MAX_SCALE) {
+			return err_set(err, WEFT_ELIMIT,
+				       "capacities have no common multiple "
+				       "below 2^31");
+		}
+	}
+	return 0;
+}
+
+static int by_shard(const void *pa, const void *pb)
+{
+	const struct coll_xfer *a = pa, *b = pb;
+
+	if (a->origin != b->origin) {
+		return a->origin < b->origin ? -1 : 1;
+	}
+	if (a->step != b->step) {
+		return a->step < b->step ? -1 : 1;
+	}
+	if (a->arc != b->arc) {
+		return a->arc < b->arc ? -1 : 1;
+	}
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+/* The sum of the fullest arcs; sets them too. */
+static int64_t find_tops(struct overlap *o)
+{
+	int64_t sum = 0;
+
+	for (int t = 0; t < o->steps; t++) {
+		o->top[t] = 0;
+		for (int a = 0; a < o->m; a++) {
+			int64_t l = *load_of(o, t, a);
+
+			o->top[t] = l > o->top[t] ? l : o->top[t];
+		}
+		sum += o->top[t];
+	}
+	return sum;
+}
+
+static int overlap_init(struct overlap *o, const struct coll_sched *s,
+			struct err *err)
+{
+	*o = (struct overlap){ .t = s->topo, .n = s->ranks,
+			       .m = topo_m(s->topo), .steps = s->steps,
+			       .chunks = s->chunks, .n_x = s->xfers.n };
+	o->x = malloc((o->n_x + 1) * sizeof(*o->x));
+	o->load = calloc((size_t)o->steps * (size_t)o->m + 1,
+			 sizeof(*o->load));
+	o->top = calloc((size_t)o->steps + 1, sizeof(*o->top));
+	o->bound = malloc((size_t)o->n * (size_t)o->chunks *
+			  sizeof(*o->bound));
+	if (!o->x || !o->load || !o->top || !o->bound) {
+		return err_nomem(err);
+	}
+	if (o->n_x > 0) {
+		memcpy(o->x, s->xfers.v, o->n_x * sizeof(*o->x));
+	}
+	return find_scale(o, err);
+}
+
+static void fill_loads(struct overlap *o)
+{
+	for (size_t i = 0; i < o->n_x; i++) {
+		*load_of(o, o->x[i].step, o->x[i].arc) += cost(o, &o->x[i]);
+	}
+}
+
+static void set_bounds(struct overlap *o, int32_t value)
+{
+	for (size_t i = 0; i < (size_t)o->n * (size_t)o->chunks; i++) {
+		o->bound[i] = value;
+	}
+}
+
+static int32_t *bounds_at(const struct overlap *o, int node)
+{
+	return o->bound + (size_t)node * (size_t)o->chunks;
+}
+
+/* Moves x to the first step of from, from + by, ... with room; its own has. */
+static void move(struct overlap *o, struct coll_xfer *x, int from, int by)
+{
+	int64_t need = cost(o, x);
+
+	*load_of(o, x->step, x->arc) -= need;
+	while (from != x->step &&
+	       *load_of(o, from, x->arc) + need > o->top[from]) {
+		from += by;
+	}
+	x->step = from;
+	*load_of(o, x->step, x->arc) += need;
+}
+
+/* Where a shard's transfers, from..to - 1, were sorted by the steps they had:
+ * all that a transfer needs has moved before. */
+static void move_earlier(struct overlap *o, size_t from, size_t to)
+{
+	set_bounds(o, 0);
+	for (size_t i = from; i < to; i++) {
+		struct coll_xfer *x = &o->x[i];
+		const struct topo_arc *a = topo_arc(o->t, x->arc);
+		const int32_t *have = bounds_at(o, a->src);
+		int32_t *get = bounds_at(o, a->dst), ready = 0;
+
+		for (int c = x->first; c <= x->last; c++) {
+			ready = have[c] > ready ? have[c] : ready;
+		}
+		move(o, x, ready, 1);
+		for (int c = x->first; c <= x->last; c++) {
+			get[c] = x->step + 1 > get[c] ? x->step + 1 : get[c];
+		}
+	}
+}
+
+static void move_later(struct overlap *o, size_t from, size_t to)
+{
+	set_bounds(o, o->steps - 1);
+	for (size_t i = to; i-- > from;) {
+		struct coll_xfer *x = &o->x[i];
+		const struct topo_arc *a = topo_arc(o->t, x->arc);
+		const int32_t *due_at = bounds_at(o, a->dst);
+		int32_t *due = bounds_at(o, a->src), last = o->steps - 1;
+
+		for (int c = x->first; c <= x->last; c++) {
+			last = due_at[c] < last ? due_at[c] : last;
+		}
+		move(o, x, last, -1);
+		for (int c = x->first; c <= x->last; c++) {
+			due[c] = x->step - 1 < due[c] ? x->step - 1 : due[c];
+		}
+	}
+}
+
+/* All shards one way; returns T_B in units of loads. */
+static int64_t turn(struct overlap *o, bool later)
+{
+	qsort(o->x, o->n_x, sizeof(*o->x), by_shard);
+	for (size_t from = 0, to; from < o->n_x; from = to) {
+		for (to = from; to < o->n_x &&
+		     o->x[to].origin == o->x[from].origin; to++) {
+		}
+		if (later) {
+			move_later(o, from, to);
+		} else {
+			move_earlier(o, from, to);
+		}
+	}
+	return find_tops(o);
+}
+
+/* Leaves empty steps out: o->top becomes what a step is called now. */
+static int emit(struct overlap *o, struct coll_sched *out, struct err *err)
+{
+	int64_t kept = 0;
+	int rc = 0;
+
+	for (int t = 0; t < o->steps; t++) {
+		bool empty = o->top[t] == 0;
+
+		o->top[t] = kept;
+		kept += !empty;
+	}
+	for (size_t i = 0; i < o->n_x && !rc; i++) {
+		struct coll_xfer x = o->x[i];
+
+		x.step = (int32_t)o->top[x.step];
+		rc = coll_add(out, &x, err);
+	}
+	return rc;
+}
+
+static int check_kind(const struct coll_sched *s, struct err *err)
+{
+	if (s->kind == COLL_ALLTOALL || s->kind == COLL_BROADCAST ||
+	    s->lights.n > 0) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "overlap of %s: not supported",
+			       s->lights.n > 0 ? "a schedule with light"
+					       : coll_kind_name(s->kind));
+	}
+	return 0;
+}
+
+int coll_overlap(const struct coll_sched *s, struct coll_sched **out,
+		 struct err *err)
+{
+	struct coll_sched *p = NULL;
+	struct topo *graph = NULL;
+	struct overlap o = { 0 };
+	int64_t best, now;
+	int rc = check_kind(s, err);
+
+	*out = NULL;
+	rc = rc ? rc : overlap_init(&o, s, err);
+	if (rc) {
+		goto out;
+	}
+	fill_loads(&o);
+	best = find_tops(&o);
+	for (int k = 0; k < OVERLAP_TURNS; k++) {
+		now = turn(&o, k % 2);
+		if (k > 1 && now == best) {
+			break;
+		}
+		best = now;
+	}
+	if ((rc = coll_copy_graph(s->topo, &graph, err)) ||
+	    (rc = coll_new(s->kind, graph, s->chunks, s->ports, s->root, &p,
+			   err)) ||
+	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) ||
+	    (rc = coll_prove(p, NULL, err))) {
+		goto out;
+	}
+	if (s->topo_name) {
+		coll_set_topo_name(p, s->topo_name);
+	}
+	*out = p;
+	p = NULL;
+out:
+	coll_free(p);
+	overlap_fini(&o);
+	return rc;
+}

@@ -1,0 +1,355 @@
+/* Schedules as JSON, as docs/schedule.md describes it; see schedule.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/format.h"
+#include "collective/schedule/json_root.h"
+#include "lib/output/writer.h"
+
+#define FORMAT_NAME "weft-schedule"
+
+/* ---- writing ---- */
+
+/* Decimal text; printf's way costs more than all the rest. */
+static void put_int(struct buf *b, int64_t value)
+{
+	char text[24], *p = text + sizeof(text);
+	uint64_t v = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+	do {
+		*--p = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	if (value < 0) {
+		*--p = '-';
+	}
+	buf_add(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+static void put_row(struct buf *b, const struct format_table *t,
+		    const bool *present, const int64_t *v)
+{
+	char before = '[';
+
+	for (int c = 0; c < t->n_columns; c++) {
+		if (present[c]) {
+			buf_char(b, before);
+			put_int(b, v[c]);
+			before = ',';
+		}
+	}
+	buf_char(b, ']');
+}
+
+/* "T_columns" names the columns that are present, "T" has the rows. */
+static void put_table(struct buf *b, const struct coll_sched *s,
+		      enum format_which which)
+{
+	const struct format_table *t = &format_tables[which];
+	int64_t n = format_n_rows(s, which), v[FORMAT_COLUMNS];
+	bool present[FORMAT_COLUMNS];
+	const char *before = "";
+
+	format_present(s, which, present);
+	buf_printf(b, ",\n  \"%s_columns\": [", t->name);
+	for (int c = 0; c < t->n_columns; c++) {
+		if (present[c]) {
+			buf_printf(b, "%s\"%s\"", before, t->columns[c].name);
+			before = ", ";
+		}
+	}
+	buf_printf(b, "],\n  \"%s\": [", t->name);
+	for (int64_t i = 0; i < n; i++) {
+		buf_str(b, i ? ",\n    " : "\n    ");
+		format_get(s, which, i, v);
+		put_row(b, t, present, v);
+	}
+	buf_str(b, n ? "\n  ]" : "]");
+}
+
+int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
+{
+	buf_str(out, "{\n  \"format\": \"" FORMAT_NAME "\"");
+	buf_printf(out, ",\n  \"version\": %d", FORMAT_VERSION);
+	buf_printf(out, ",\n  \"collective\": \"%s\"",
+		   coll_kind_name(s->kind));
+	if (s->topo_name) {
+		buf_str(out, ",\n  \"topology\": ");
+		out_json_quote(out, s->topo_name);
+	}
+	buf_printf(out, ",\n  \"nodes\": %d", s->ranks);
+	buf_printf(out, ",\n  \"chunks\": %d", s->chunks);
+	buf_printf(out, ",\n  \"ports\": %d", s->ports);
+	if (s->kind == COLL_BROADCAST) {
+		buf_printf(out, ",\n  \"root\": %d", s->root);
+	}
+	if (s->part) {
+		buf_printf(out, ",\n  \"part\": %d", coll_part(s));
+	}
+	buf_printf(out, ",\n  \"steps\": %d", s->steps);
+	put_table(out, s, FORMAT_ARCS);
+	put_table(out, s, FORMAT_TRANSFERS);
+	if (s->lights.n) {
+		put_table(out, s, FORMAT_LIGHTS);
+	}
+	buf_str(out, "\n}\n");
+	return out->failed ? err_nomem(err) : 0;
+}
+
+/* ---- reading ---- */
+
+/* Keys that may be there; those of the tables follow from their names.
+ * "steps" is for people: it follows from the transfers. */
+static bool known_key(const char *key)
+{
+	static const char *const keys[] = {
+		"format", "version", "collective", "topology", "nodes",
+		"chunks", "ports", "root", "part", "steps",
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(key, keys[i]) == 0) {
+			return true;
+		}
+	}
+	for (int i = 0; i < FORMAT_TABLES; i++) {
+		size_t len = strlen(format_tables[i].name);
+
+		if (strncmp(key, format_tables[i].name, len) == 0 &&
+		    (key[len] == '\0' || strcmp(key + len, "_columns") == 0)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int check_keys(const json_t *root, struct err *err)
+{
+	const char *key;
+	json_t *value;
+
+	if (!json_is_object(root)) {
+		return err_set(err, WEFT_EINVAL, "expected an object");
+	}
+	json_object_foreach ((json_t *)root, key, value) {
+		if (!known_key(key)) {
+			return err_set(err, WEFT_EINVAL,
+				       "unknown key \"%.64s\"", key);
+		}
+	}
+	return 0;
+}
+
+/* A string of the head; absent NULL: it must be there. */
+static int get_text(const json_t *root, const char *key, const char *absent,
+		    const char **out, struct err *err)
+{
+	const json_t *v = json_object_get(root, key);
+
+	*out = v ? json_string_value(v) : absent;
+	return *out ? 0 : err_set(err, WEFT_EINVAL, "%s: expected a string",
+				  key);
+}
+
+/* A whole number of the head; absent < 0: it must be there. */
+static int get_int(const json_t *root, const char *key, int64_t absent,
+		   int64_t *out, struct err *err)
+{
+	const json_t *v = json_object_get(root, key);
+
+	if ((v && !json_is_integer(v)) || (!v && absent < 0)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s: expected a whole number", key);
+	}
+	*out = v ? json_integer_value(v) : absent;
+	return 0;
+}
+
+static int read_head(const json_t *root, struct format_head *head,
+		     struct err *err)
+{
+	const char *format, *kind;
+	int rc = get_text(root, "format", "", &format, err);
+
+	if (!rc && !*format) {
+		rc = err_set(err, WEFT_EINVAL, "it has no \"format\": \""
+			     FORMAT_NAME "\"");
+	} else if (!rc && strcmp(format, FORMAT_NAME) != 0) {
+		rc = err_set(err, WEFT_EINVAL,
+			     "format: \"%.64s\" is not \"" FORMAT_NAME "\"",
+			     format);
+	}
+	rc = rc ? rc : get_int(root, "version", -1, &head->version, err);
+	rc = rc ? rc : get_text(root, "collective", NULL, &kind, err);
+	rc = rc ? rc : coll_kind_parse(kind, &head->kind, err);
+	rc = rc ? rc : get_text(root, "topology", "", &head->topology, err);
+	rc = rc ? rc : get_int(root, "nodes", -1, &head->nodes, err);
+	rc = rc ? rc : get_int(root, "chunks", -1, &head->chunks, err);
+	rc = rc ? rc : get_int(root, "ports", 0, &head->ports, err);
+	rc = rc ? rc : get_int(root, "root", 0, &head->root, err);
+	if (rc == 0 && json_object_get(root, "part")) {
+		rc = get_int(root, "part", -1, &head->part, err);
+		head->part += head->part < INT64_MAX;
+	}
+	return rc;
+}
+
+/* The columns of a table in the order of the file. */
+struct layout {
+	int n;
+	int column[FORMAT_COLUMNS];
+};
+
+static int find_column(const struct format_table *t, const char *name)
+{
+	for (int c = 0; name && c < t->n_columns; c++) {
+		if (strcmp(name, t->columns[c].name) == 0) {
+			return c;
+		}
+	}
+	return -1;
+}
+
+static int check_required(const struct format_table *t, const bool *present,
+			  struct err *err)
+{
+	for (int c = 0; c < t->n_columns; c++) {
+		if (t->columns[c].required && !present[c]) {
+			return err_set(err, WEFT_EINVAL,
+				       "%s_columns: \"%s\" is missing",
+				       t->name, t->columns[c].name);
+		}
+	}
+	return 0;
+}
+
+/* Without names the columns are those that a table must have. */
+static int read_layout(const json_t *names, const struct format_table *t,
+		       struct layout *out, struct err *err)
+{
+	bool present[FORMAT_COLUMNS] = { false };
+	size_t n = json_array_size(names);
+
+	out->n = 0;
+	for (int c = 0; c < t->n_columns && !names; c++) {
+		if (t->columns[c].required) {
+			out->column[out->n++] = c;
+			present[c] = true;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		const json_t *name = json_array_get(names, i);
+		int c = find_column(t, json_string_value(name));
+
+		if (c < 0 || present[c]) {
+			return err_set(err, WEFT_EINVAL,
+				       "%s_columns[%zu]: %s", t->name, i,
+				       c < 0 ? "no such column"
+					     : "given twice");
+		}
+		present[c] = true;
+		out->column[out->n++] = c;
+	}
+	return check_required(t, present, err);
+}
+
+static int read_row(struct format_load *l, enum format_which which,
+		    const struct layout *layout, const json_t *row, size_t i,
+		    struct err *err)
+{
+	const struct format_table *t = &format_tables[which];
+	int64_t v[FORMAT_COLUMNS];
+
+	if (json_array_size(row) != (size_t)layout->n) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s[%zu]: expected an array of %d numbers",
+			       t->name, i, layout->n);
+	}
+	for (int c = 0; c < t->n_columns; c++) {
+		v[c] = t->columns[c].absent;
+	}
+	for (int k = 0; k < layout->n; k++) {
+		const json_t *cell = json_array_get(row, (size_t)k);
+
+		if (!json_is_integer(cell)) {
+			return err_set(err, WEFT_EINVAL,
+				       "%s[%zu]: %s: expected a whole number",
+				       t->name, i,
+				       t->columns[layout->column[k]].name);
+		}
+		v[layout->column[k]] = json_integer_value(cell);
+	}
+	return format_add(l, which, (int64_t)i, v, err);
+}
+
+static int read_table(struct format_load *l, enum format_which which,
+		      const json_t *root, struct err *err)
+{
+	const struct format_table *t = &format_tables[which];
+	const json_t *rows = json_object_get(root, t->name);
+	const json_t *names;
+	struct layout layout;
+	char key[32];
+	int rc = 0;
+
+	strcpy(stpcpy(key, t->name), "_columns");
+	names = json_object_get(root, key);
+	if ((names && !json_is_array(names)) ||
+	    (rows && !json_is_array(rows)) ||
+	    (!rows && which != FORMAT_LIGHTS)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s: expected an array of rows and an array "
+			       "of column names", t->name);
+	}
+	rc = read_layout(names, t, &layout, err);
+	for (size_t i = 0; i < json_array_size(rows) && !rc; i++) {
+		rc = read_row(l, which, &layout, json_array_get(rows, i), i,
+			      err);
+	}
+	return rc;
+}
+
+static int read_root(const json_t *root, struct coll_sched **out,
+		     struct err *err)
+{
+	struct format_load l = { .sched = NULL };
+	struct format_head head = { .version = 0 };
+	int rc = check_keys(root, err);
+
+	rc = rc ? rc : read_head(root, &head, err);
+	rc = rc ? rc : format_start(&l, &head, err);
+	rc = rc ? rc : read_table(&l, FORMAT_ARCS, root, err);
+	rc = rc ? rc : format_graph(&l, err);
+	rc = rc ? rc : read_table(&l, FORMAT_TRANSFERS, root, err);
+	rc = rc ? rc : read_table(&l, FORMAT_LIGHTS, root, err);
+	rc = rc ? rc : format_finish(&l, out, err);
+	format_abort(&l);
+	return rc;
+}
+
+int coll_from_json(const char *text, size_t len, struct coll_sched **out,
+		   struct err *err)
+{
+	json_t *root = json_root(text, len, err);
+	int rc;
+
+	*out = NULL;
+	if (!root) {
+		return WEFT_EINVAL;
+	}
+	rc = read_root(root, out, err);
+	json_decref(root);
+	return rc ? err_wrap(err, "schedule") : 0;
+}
+
+int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
+		    struct err *err)
+{
+	const char *text = data;
+
+	/* A message begins with the tag of its version, byte 8. */
+	if (len > 0 && strchr("{ \t\r\n", text[0]) && text[0]) {
+		return coll_from_json(text, len, out, err);
+	}
+	return coll_from_proto(data, len, out, err);
+}

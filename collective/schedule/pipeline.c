@@ -1,0 +1,206 @@
+/* Overlapping batches; see pipeline.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/pipeline.h"
+#include "collective/schedule/private.h"
+
+#define MAX_SCALE (INT64_C(1) << 31)
+
+/* What each arc carries in each step, in time units of a chunk over a link of
+ * capacity `scale`. */
+struct loads {
+	int steps, arcs;
+	int64_t scale;
+	int64_t *load;		/* step * arcs + arc */
+	int64_t *window;	/* by arc: the batches that are under way */
+};
+
+static int refuse_light(const struct coll_sched *s, struct err *err)
+{
+	return s->lights.n == 0
+		       ? 0 : err_set(err, WEFT_EUNSUPPORTED,
+				     "a schedule with light in batches: not "
+				     "supported");
+}
+
+static void loads_fini(struct loads *l)
+{
+	free(l->load);
+	free(l->window);
+}
+
+static int loads_init(const struct coll_sched *s, struct loads *l,
+		      struct err *err)
+{
+	const struct topo *t = s->topo;
+	int rc = refuse_light(s, err);
+
+	*l = (struct loads){ .steps = s->steps, .arcs = topo_m(t),
+			     .scale = 1 };
+	for (int a = 0; a < l->arcs && !rc; a++) {
+		int64_t cap = topo_arc(t, a)->cap;
+
+		l->scale = l->scale / coll_gcd(l->scale, cap) * cap;
+		if (l->scale > MAX_SCALE) {
+			rc = err_set(err, WEFT_ELIMIT,
+				     "capacities have no common multiple "
+				     "below 2^31");
+		}
+	}
+	if (rc) {
+		return rc;
+	}
+	l->load = calloc((size_t)l->steps * (size_t)l->arcs + 1,
+			 sizeof(*l->load));
+	l->window = calloc((size_t)l->arcs + 1, sizeof(*l->window));
+	if (!l->load || !l->window) {
+		loads_fini(l);
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < s->xfers.n; i++) {
+		const struct coll_xfer *x = &s->xfers.v[i];
+		int64_t unit = l->scale / topo_arc(t, x->arc)->cap;
+
+		l->load[(int64_t)x->step * l->arcs + x->arc] +=
+			(x->last - x->first + 1) * unit;
+	}
+	return 0;
+}
+
+/* Sum over the steps of the pipeline of the fullest arc, in units of loads a
+ * batch. */
+static int64_t total(struct loads *l, int batches)
+{
+	int64_t sum = 0;
+
+	memset(l->window, 0, (size_t)l->arcs * sizeof(*l->window));
+	for (int t = 0; t < l->steps + batches - 1; t++) {
+		int64_t most = 0;
+
+		for (int a = 0; a < l->arcs; a++) {
+			int64_t *w = &l->window[a];
+
+			*w += t < l->steps
+				? l->load[(int64_t)t * l->arcs + a] : 0;
+			*w -= t >= batches
+				? l->load[(int64_t)(t - batches) * l->arcs + a]
+				: 0;
+			most = *w > most ? *w : most;
+		}
+		sum += most;
+	}
+	return sum;
+}
+
+/* total / (scale * P * batches) shards; times ports / N in M/B. */
+static void to_factor(const struct coll_sched *s, const struct loads *l,
+		      int64_t sum, int batches, mpq_t factor)
+{
+	mpz_set_si(mpq_numref(factor), sum);
+	mpz_mul_si(mpq_numref(factor), mpq_numref(factor), s->ports);
+	mpz_set_si(mpq_denref(factor), l->scale);
+	mpz_mul_si(mpq_denref(factor), mpq_denref(factor), s->chunks);
+	mpz_mul_si(mpq_denref(factor), mpq_denref(factor), batches);
+	mpz_mul_si(mpq_denref(factor), mpq_denref(factor), s->ranks);
+	mpq_canonicalize(factor);
+}
+
+static int check_batches(int batches, struct err *err)
+{
+	return batches >= 1 && batches <= COLL_MAX_BATCHES
+		       ? 0 : err_set(err, WEFT_EINVAL,
+				     "%d batches: expected 1 to %d", batches,
+				     COLL_MAX_BATCHES);
+}
+
+/* Time in ns, exactly: (steps + batches - 1) alpha + T_B M ports / rate. */
+static void time_of(const struct coll_sched *s, const struct coll_cost *c,
+		    int steps, const mpq_t factor, mpq_t time)
+{
+	mpq_t x;
+
+	mpq_init(x);
+	mpz_set_si(mpq_numref(x), c->size_bytes);
+	mpz_mul_ui(mpq_numref(x), mpq_numref(x), 8000000000u);
+	mpz_set_si(mpq_denref(x), c->link_bps);
+	mpz_mul_si(mpq_denref(x), mpq_denref(x), s->ports);
+	mpq_canonicalize(x);
+	mpq_mul(time, factor, x);
+	mpz_set_si(mpq_numref(x), c->alpha_ns);
+	mpz_mul_si(mpq_numref(x), mpq_numref(x), steps);
+	mpz_set_ui(mpq_denref(x), 1);
+	mpq_add(time, time, x);
+	mpq_clear(x);
+}
+
+int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
+		       int most, int *batches, struct err *err)
+{
+	struct loads l = { 0 };
+	mpq_t factor, time, best;
+	int rc = loads_init(s, &l, err);
+
+	*batches = 1;
+	if (rc) {
+		return rc;
+	}
+	mpq_init(factor);
+	mpq_init(time);
+	mpq_init(best);
+	for (int k = 1; k <= most && k <= COLL_MAX_BATCHES &&
+	     (int64_t)k * s->chunks <= COLL_MAX_CHUNKS &&
+	     (int64_t)k * (int64_t)s->xfers.n <= COLL_MAX_XFERS; k++) {
+		to_factor(s, &l, total(&l, k), k, factor);
+		time_of(s, c, l.steps + k - 1, factor, time);
+		if (k == 1 || mpq_cmp(time, best) < 0) {
+			mpq_set(best, time);
+			*batches = k;
+		}
+	}
+	mpq_clear(factor);
+	mpq_clear(time);
+	mpq_clear(best);
+	loads_fini(&l);
+	return 0;
+}
+
+int coll_pipeline(const struct coll_sched *s, int batches,
+		  struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *p = NULL;
+	struct topo *graph = NULL;
+	int rc = check_batches(batches, err);
+
+	*out = NULL;
+	rc = rc ? rc : refuse_light(s, err);
+	if (!rc && (int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {
+		rc = err_set(err, WEFT_ELIMIT,
+			     "%d batches of %d chunks: more than %d chunks a "
+			     "shard", batches, s->chunks, COLL_MAX_CHUNKS);
+	}
+	rc = rc ? rc : coll_copy_graph(s->topo, &graph, err);
+	rc = rc ? rc : coll_new(s->kind, graph, batches * s->chunks, s->ports,
+				s->root, &p, err);
+	for (int b = 0; b < batches && !rc; b++) {
+		for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+			struct coll_xfer x = s->xfers.v[i];
+
+			x.step += b;
+			x.first += b * s->chunks;
+			x.last += b * s->chunks;
+			rc = coll_add(p, &x, err);
+		}
+	}
+	rc = rc ? rc : coll_finish(p, err);
+	rc = rc ? rc : coll_prove(p, NULL, err);
+	if (rc) {
+		coll_free(p);
+		return rc;
+	}
+	if (s->topo_name) {
+		coll_set_topo_name(p, s->topo_name);
+	}
+	*out = p;
+	return 0;
+}

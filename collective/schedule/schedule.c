@@ -1,0 +1,476 @@
+/* The schedule as a container; see schedule.h. */
+#include "collective/schedule/private.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[] = {
+	[COLL_ALLGATHER] = "allgather",
+	[COLL_REDUCE_SCATTER] = "reduce-scatter",
+	[COLL_ALLREDUCE] = "allreduce",
+	[COLL_ALLTOALL] = "all-to-all",
+	[COLL_BROADCAST] = "broadcast",
+};
+
+#define N_KINDS (int)(sizeof(kind_names) / sizeof(kind_names[0]))
+
+const char *coll_kind_name(enum coll_kind kind)
+{
+	return kind_names[kind];
+}
+
+int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err)
+{
+	for (int i = 0; i < N_KINDS; i++) {
+		if (strcmp(name, kind_names[i]) == 0) {
+			*kind = i;
+			return 0;
+		}
+	}
+	return err_set(err, WEFT_EINVAL,
+		       "unknown collective \"%.64s\": expected allgather, "
+		       "reduce-scatter, allreduce, all-to-all or broadcast",
+		       name);
+}
+
+/* Refuses graphs that a schedule cannot speak about and finds the largest
+ * total capacity at a node, out or in. */
+static int check_graph(const struct topo *t, int64_t *degree, struct err *err)
+{
+	const struct topo_arc *arcs = topo_arcs(t);
+	int n = topo_n(t), m = topo_m(t);
+	int64_t *sum = calloc(2 * (size_t)n, sizeof(*sum));
+
+	if (!sum) {
+		return err_nomem(err);
+	}
+	*degree = 0;
+	for (int a = 0; a < m; a++) {
+		if (arcs[a].cap > COLL_MAX_CAP) {
+			free(sum);
+			return err_set(err, WEFT_ELIMIT,
+				       "arc %d (%d -> %d): capacity above "
+				       "%lld, the most a schedule counts with",
+				       a, arcs[a].src, arcs[a].dst,
+				       (long long)COLL_MAX_CAP);
+		}
+		sum[arcs[a].src] += arcs[a].cap;
+		sum[n + arcs[a].dst] += arcs[a].cap;
+	}
+	for (int u = 0; u < 2 * n; u++) {
+		*degree = sum[u] > *degree ? sum[u] : *degree;
+	}
+	free(sum);
+	for (int u = 0; u < n; u++) {
+		if (topo_node_kind(t, u) != TOPO_TERMINAL) {
+			return err_set(err, WEFT_EUNSUPPORTED,
+				       "node %d is not a terminal: schedules "
+				       "through switches are not supported",
+				       u);
+		}
+	}
+	return 0;
+}
+
+static int check_shape(const struct topo *t, int chunks, int64_t ports,
+		       int root, struct err *err)
+{
+	if (chunks < 1 || chunks > COLL_MAX_CHUNKS) {
+		return err_set(err, chunks < 1 ? WEFT_EINVAL : WEFT_ELIMIT,
+			       "%d chunks a shard: expected 1 to %d", chunks,
+			       COLL_MAX_CHUNKS);
+	}
+	if (ports < 0 || ports > COLL_MAX_PORTS) {
+		return err_set(err, ports < 0 ? WEFT_EINVAL : WEFT_ELIMIT,
+			       "%lld ports: expected 0 to %d",
+			       (long long)ports, COLL_MAX_PORTS);
+	}
+	if (root < 0 || root >= topo_n(t)) {
+		return err_set(err, WEFT_EINVAL,
+			       "root %d is not one of the %d ranks", root,
+			       topo_n(t));
+	}
+	return 0;
+}
+
+int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
+	     int root, struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *s;
+	int64_t degree;
+	int rc = check_graph(topo, &degree, err);
+
+	*out = NULL;
+	degree = ports ? ports : degree;
+	rc = rc ? rc : check_shape(topo, chunks, degree, root, err);
+	if (rc) {
+		topo_free(topo);
+		return rc;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		topo_free(topo);
+		return err_nomem(err);
+	}
+	s->kind = kind;
+	s->topo = topo;
+	s->ranks = topo_n(topo);
+	s->chunks = chunks;
+	s->ports = (int)degree;
+	s->root = kind == COLL_BROADCAST ? root : 0;
+	*out = s;
+	return 0;
+}
+
+void coll_free(struct coll_sched *s)
+{
+	if (!s) {
+		return;
+	}
+	topo_free(s->topo);
+	vec_fini(&s->xfers);
+	vec_fini(&s->lights);
+	free(s->topo_name);
+	free(s);
+}
+
+/* The step and the arc of a transfer or a light exist. */
+static int check_place(const struct coll_sched *s, int step, int arc,
+		       struct err *err)
+{
+	if (step < 0) {
+		return err_set(err, WEFT_EINVAL, "step %d is negative", step);
+	}
+	if (step >= COLL_MAX_STEPS) {
+		return err_set(err, WEFT_ELIMIT, "step %d: at most %d steps",
+			       step, COLL_MAX_STEPS);
+	}
+	if (arc < 0 || arc >= topo_m(s->topo)) {
+		return err_set(err, WEFT_EINVAL,
+			       "step %d: arc %d is missing: the digraph has "
+			       "%d arcs", step, arc, topo_m(s->topo));
+	}
+	return 0;
+}
+
+static int check_xfer(const struct coll_sched *s, const struct coll_xfer *x,
+		      struct err *err)
+{
+	const char *what;
+	int rc = check_place(s, x->step, x->arc, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (x->origin < 0 || x->origin >= s->ranks) {
+		what = "origin is not a rank";
+	} else if (s->kind == COLL_ALLTOALL &&
+		   (x->dest < 0 || x->dest >= s->ranks)) {
+		what = "destination is not a rank";
+	} else if (s->kind != COLL_ALLTOALL && x->dest != COLL_NO_DEST) {
+		what = "a destination belongs to all-to-all only";
+	} else if (x->first < 0 || x->first > x->last ||
+		   x->last >= s->chunks) {
+		what = "chunks are not a range of the shard";
+	} else if (x->op != COLL_COPY && x->op != COLL_REDUCE) {
+		what = "operation is neither copy nor reduce";
+	} else {
+		return 0;
+	}
+	return err_set(err, WEFT_EINVAL,
+		       "step %d: arc %d: shard %d chunks %d to %d: %s",
+		       x->step, x->arc, x->origin, x->first, x->last, what);
+}
+
+int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err)
+{
+	int rc = check_xfer(s, x, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (s->xfers.n >= COLL_MAX_XFERS) {
+		return err_set(err, WEFT_ELIMIT, "more than %d transfers",
+			       COLL_MAX_XFERS);
+	}
+	s->finished = s->proven = false;
+	return vec_push(&s->xfers, *x) ? err_nomem(err) : 0;
+}
+
+int coll_add_light(struct coll_sched *s, const struct coll_light *l,
+		   struct err *err)
+{
+	int rc = check_place(s, l->step, l->arc, err);
+
+	if (rc) {
+		return err_wrap(err, "light");
+	}
+	if (l->dir > 1) {
+		return err_set(err, WEFT_EINVAL,
+			       "step %d: light of arc %d: direction %d is "
+			       "neither 0 nor 1", l->step, l->arc, l->dir);
+	}
+	if (s->lights.n >= COLL_MAX_LIGHTS) {
+		return err_set(err, WEFT_ELIMIT, "more than %d lights",
+			       COLL_MAX_LIGHTS);
+	}
+	s->finished = s->proven = false;
+	return vec_push(&s->lights, *l) ? err_nomem(err) : 0;
+}
+
+/* The limits make the sort keys of a transfer fit two words. */
+_Static_assert(COLL_MAX_STEPS <= 1 << 20 && TOPO_MAX_ARCS <= 1 << 24 &&
+	       TOPO_MAX_NODES <= 1 << 16 && COLL_MAX_CHUNKS <= 1 << 20,
+	       "sort keys overflow");
+
+static uint64_t place_key(int step, int arc)
+{
+	return (uint64_t)step << 24 | (uint64_t)arc;
+}
+
+static uint64_t range_key(const struct coll_xfer *x)
+{
+	return (uint64_t)(x->dest + 1) << 41 | (uint64_t)x->first << 21 |
+	       (uint64_t)x->last << 1 | x->op;
+}
+
+static int cmp_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int cmp_xfer(const void *pa, const void *pb)
+{
+	const struct coll_xfer *a = pa, *b = pb;
+	uint64_t ka = place_key(a->step, a->arc) << 16 | (uint64_t)a->origin;
+	uint64_t kb = place_key(b->step, b->arc) << 16 | (uint64_t)b->origin;
+
+	return ka != kb ? cmp_u64(ka, kb)
+			: cmp_u64(range_key(a), range_key(b));
+}
+
+static int cmp_light(const void *pa, const void *pb)
+{
+	const struct coll_light *a = pa, *b = pb;
+	uint64_t ka = place_key(a->step, a->arc);
+	uint64_t kb = place_key(b->step, b->arc);
+
+	if (ka != kb) {
+		return cmp_u64(ka, kb);
+	}
+	ka = (uint64_t)a->dir << 24 | a->fibre << 16 | a->channel;
+	kb = (uint64_t)b->dir << 24 | b->fibre << 16 | b->channel;
+	return ka != kb ? cmp_u64(ka, kb)
+			: cmp_u64((uint32_t)a->loss_mdb, (uint32_t)b->loss_mdb);
+}
+
+/* Synthesisers and files mostly deliver in order already. */
+static void sort_unless_sorted(void *v, size_t n, size_t size,
+			       int (*cmp)(const void *, const void *))
+{
+	const char *p = v;
+
+	for (size_t i = 1; i < n; i++) {
+		if (cmp(p + (i - 1) * size, p + i * size) > 0) {
+			qsort(v, n, size, cmp);
+			return;
+		}
+	}
+}
+
+/* Sorts transfers by (step, arc) with one counting pass, then the short runs
+ * of one arc in a step by the rest. Only where places are few beside
+ * transfers; false when not done, out of memory included. */
+static bool sort_by_place(struct coll_sched *s)
+{
+	size_t n = s->xfers.n, m = (size_t)topo_m(s->topo), places, at = 0;
+	struct coll_xfer *v = s->xfers.v, *out = NULL;
+	uint32_t *end = NULL;
+	int last = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		last = v[i].step > last ? v[i].step : last;
+	}
+	places = m * ((size_t)last + 1);
+	if (n < 1024 || places > n) {
+		return false;
+	}
+	end = calloc(places + 1, sizeof(*end));
+	out = malloc(n * sizeof(*out));
+	if (!end || !out) {
+		free(end);
+		free(out);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		end[(size_t)v[i].step * m + (size_t)v[i].arc + 1]++;
+	}
+	for (size_t p = 0; p < places; p++) {
+		end[p + 1] += end[p];
+	}
+	for (size_t i = 0; i < n; i++) {
+		out[end[(size_t)v[i].step * m + (size_t)v[i].arc]++] = v[i];
+	}
+	for (size_t p = 0; p < places; at = end[p++]) {
+		sort_unless_sorted(out + at, end[p] - at, sizeof(*out),
+				   cmp_xfer);
+	}
+	free(end);
+	free(v);
+	s->xfers.v = out;
+	s->xfers.cap = n;
+	return true;
+}
+
+static void sort_xfers(struct coll_sched *s)
+{
+	const struct coll_xfer *v = s->xfers.v;
+
+	for (size_t i = 1; i < s->xfers.n; i++) {
+		if (cmp_xfer(&v[i - 1], &v[i]) > 0) {
+			if (!sort_by_place(s)) {
+				qsort(s->xfers.v, s->xfers.n,
+				      sizeof(*s->xfers.v), cmp_xfer);
+			}
+			return;
+		}
+	}
+}
+
+static bool adjoins(const struct coll_xfer *a, const struct coll_xfer *b)
+{
+	return a->step == b->step && a->arc == b->arc &&
+	       a->origin == b->origin && a->dest == b->dest &&
+	       a->op == b->op && a->last + 1 == b->first;
+}
+
+static void merge(struct coll_sched *s)
+{
+	struct coll_xfer *v = s->xfers.v;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->xfers.n; i++) {
+		if (kept > 0 && adjoins(&v[kept - 1], &v[i])) {
+			v[kept - 1].last = v[i].last;
+		} else {
+			v[kept++] = v[i];
+		}
+	}
+	s->xfers.n = kept;
+}
+
+int coll_finish(struct coll_sched *s, struct err *err)
+{
+	(void)err;
+	sort_xfers(s);
+	sort_unless_sorted(s->lights.v, s->lights.n, sizeof(*s->lights.v),
+			   cmp_light);
+	merge(s);
+	s->steps = s->xfers.n ? s->xfers.v[s->xfers.n - 1].step + 1 : 0;
+	s->finished = true;
+	return 0;
+}
+
+enum coll_kind coll_kind_of(const struct coll_sched *s)
+{
+	return s->kind;
+}
+
+const struct topo *coll_topo(const struct coll_sched *s)
+{
+	return s->topo;
+}
+
+int coll_ranks(const struct coll_sched *s)
+{
+	return s->ranks;
+}
+
+int coll_chunks(const struct coll_sched *s)
+{
+	return s->chunks;
+}
+
+int coll_ports(const struct coll_sched *s)
+{
+	return s->ports;
+}
+
+int coll_root(const struct coll_sched *s)
+{
+	return s->root;
+}
+
+int coll_steps(const struct coll_sched *s)
+{
+	assert(s->finished);
+	return s->steps;
+}
+
+const struct coll_xfer *coll_xfers(const struct coll_sched *s, int64_t *n)
+{
+	assert(s->finished);
+	*n = (int64_t)s->xfers.n;
+	return s->xfers.v;
+}
+
+const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n)
+{
+	assert(s->finished);
+	*n = (int64_t)s->lights.n;
+	return s->lights.v;
+}
+
+void coll_set_topo_name(struct coll_sched *s, const char *name)
+{
+	bool keep = name[0] && strlen(name) <= COLL_MAX_NAME;
+
+	free(s->topo_name);
+	s->topo_name = keep ? strdup(name) : NULL;
+}
+
+const char *coll_topo_name(const struct coll_sched *s)
+{
+	return s->topo_name ? s->topo_name : "";
+}
+
+int64_t coll_gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t r = a % b;
+
+		a = b;
+		b = r;
+	}
+	return a;
+}
+
+struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from)
+{
+	const struct coll_xfer *x = s->xfers.v + from;
+	int64_t n = 1, left = (int64_t)s->xfers.n - from;
+
+	while (n < left && x[n].step == x->step && x[n].arc == x->arc) {
+		n++;
+	}
+	return (struct coll_run){ from, n };
+}
+
+struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
+			       int step, int arc)
+{
+	const struct coll_light *l = s->lights.v;
+	struct coll_run run = { from, 0 };
+	int64_t end = (int64_t)s->lights.n;
+
+	while (run.first < end && place_key(l[run.first].step,
+		l[run.first].arc) < place_key(step, arc)) {
+		run.first++;
+	}
+	while (run.first + run.n < end && l[run.first + run.n].step == step &&
+	       l[run.first + run.n].arc == arc) {
+		run.n++;
+	}
+	return run;
+}

@@ -1,0 +1,278 @@
+/*
+ * Collective schedules: which chunk crosses which arc in which step.
+ *
+ * Each of the N terminals (ranks 0..N-1 = nodes 0..N-1 of the digraph) owns
+ * one shard of M/N; a shard is cut into P equal chunks. Steps are
+ * synchronous: what a transfer sends must be held when the step begins.
+ *
+ *   allgather       shard `origin` spreads from rank origin to all (copy)
+ *   broadcast       shard 0..: the root's vector is N shards, all held by it
+ *   reduce-scatter  shard `origin` is summed towards rank origin (reduce)
+ *   allreduce       a reduce-scatter then an allgather of the sums
+ *   all-to-all      chunk of (origin -> destination), moved hop by hop
+ *
+ * Everything is exact: P, steps and loads are integers, T_B is a rational.
+ */
+#ifndef WEFT_COLLECTIVE_SCHEDULE_SCHEDULE_H
+#define WEFT_COLLECTIVE_SCHEDULE_SCHEDULE_H
+
+#include <gmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "topology/topology.h"
+
+enum coll_kind {
+	COLL_ALLGATHER, COLL_REDUCE_SCATTER, COLL_ALLREDUCE, COLL_ALLTOALL,
+	COLL_BROADCAST,
+};
+
+enum coll_op { COLL_COPY, COLL_REDUCE };
+
+#define COLL_NO_DEST (-1)
+
+/* Limits of a schedule; crossing one is WEFT_ELIMIT. */
+#define COLL_MAX_STEPS (1 << 20)
+#define COLL_MAX_CHUNKS (1 << 20)
+#define COLL_MAX_XFERS (1 << 26)
+#define COLL_MAX_LIGHTS (1 << 26)
+#define COLL_MAX_CAP (INT64_C(1) << 32)	/* of an arc */
+#define COLL_MAX_PORTS (1 << 30)
+#define COLL_MAX_NAME 4096		/* bytes of the digraph's name */
+
+/* Chunks first..last (inclusive) of a shard over one arc in one step. */
+struct coll_xfer {
+	int32_t step;	/* 0-based */
+	int32_t arc;	/* of the schedule's digraph */
+	int32_t origin; /* whose shard */
+	int32_t dest;	/* all-to-all: for whom; else COLL_NO_DEST */
+	int32_t first, last;
+	uint8_t op;	/* enum coll_op */
+};
+
+/* The light that carries an arc during a step of a ring schedule (empty on
+ * switched fabrics, where arcs are lit throughout). Several lights on an arc
+ * in a step add up: its capacity in that step is their number times the
+ * arc's own. */
+struct coll_light {
+	int32_t step, arc;
+	uint16_t channel;
+	uint8_t dir;	/* 0 clockwise, 1 counter-clockwise */
+	uint8_t fibre;
+	int32_t loss_mdb;
+};
+
+struct coll_sched;
+
+/* "allgather", "reduce-scatter", "allreduce", "all-to-all", "broadcast". */
+const char *coll_kind_name(enum coll_kind kind);
+int coll_kind_parse(const char *name, enum coll_kind *kind, struct err *err);
+
+/* An empty schedule over a frozen digraph, which it takes over (freed with
+ * it, also on error). chunks = P >= 1. ports: units of capacity a node may
+ * drive (and receive) at a time, so that node bandwidth B = ports * link
+ * bandwidth; 0 takes the largest total capacity of the arcs out of or into
+ * a node, self-loops counted: the degree, when all capacities are 1. root:
+ * of a broadcast, else 0. WEFT_EINVAL, WEFT_ELIMIT, WEFT_EUNSUPPORTED when
+ * a node is not a terminal. */
+int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
+	     int root, struct coll_sched **out, struct err *err);
+void coll_free(struct coll_sched *s);
+
+/* Appends; coll_finish sorts by (step, arc, origin, dest, first), merges
+ * adjoining chunk ranges and counts the steps. WEFT_EINVAL when a number is
+ * outside the digraph, the ranks or the chunks; WEFT_ELIMIT, WEFT_ENOMEM.
+ * Adding again after coll_finish needs another coll_finish.
+ * coll_finish: O(transfers log transfers). */
+int coll_add(struct coll_sched *s, const struct coll_xfer *x, struct err *err);
+int coll_add_light(struct coll_sched *s, const struct coll_light *l,
+		   struct err *err);
+int coll_finish(struct coll_sched *s, struct err *err);
+
+/* What coll_new was given, the ports counted when they were 0; the digraph is
+ * the schedule's. Steps after coll_finish. O(1). */
+enum coll_kind coll_kind_of(const struct coll_sched *s);
+const struct topo *coll_topo(const struct coll_sched *s);
+int coll_ranks(const struct coll_sched *s);
+int coll_chunks(const struct coll_sched *s);
+int coll_ports(const struct coll_sched *s);
+int coll_root(const struct coll_sched *s);
+int coll_steps(const struct coll_sched *s);
+/* Transfers sorted as above; after coll_finish. */
+const struct coll_xfer *coll_xfers(const struct coll_sched *s, int64_t *n);
+/* Light sorted by step, arc, dir, fibre, channel. */
+const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n);
+/* Name of the digraph for people (UTF-8), "" when unknown; copied. A name
+ * longer than COLL_MAX_NAME is as good as unknown. */
+void coll_set_topo_name(struct coll_sched *s, const char *name);
+const char *coll_topo_name(const struct coll_sched *s);
+
+/* The transfers, and the light, of the arcs into and out of one rank, on the
+ * whole digraph: what that rank has to know to do its part. It can be written
+ * and read, but not proven: coll_verify refuses it. WEFT_EINVAL for a rank that
+ * is none. O(transfers). */
+int coll_part_of(const struct coll_sched *s, int rank,
+		 struct coll_sched **out, struct err *err);
+/* The rank that it is the part of, -1 for a whole schedule. */
+int coll_part(const struct coll_sched *s);
+
+/* What replay found. Initialise with coll_report_init. */
+struct coll_report {
+	int nodes, steps;
+	int64_t transfers;
+	int64_t chunk_hops;	  /* chunks times arcs crossed */
+	mpq_t shard_times;	  /* sum over steps of the largest load on an
+				   * arc, in shards per unit capacity */
+	mpq_t bandwidth_factor;	  /* T_B in units of M/B:
+				   * shard_times * ports / N */
+	mpq_t bandwidth_bound;	  /* no schedule of this collective can be
+				   * below this on nodes of this bandwidth */
+	bool bandwidth_optimal;	  /* factor == bound */
+};
+
+/* Every report before its first use, and after its last. */
+void coll_report_init(struct coll_report *r);
+void coll_report_fini(struct coll_report *r);
+
+/*
+ * Replays a finished schedule and proves its post-condition. WEFT_EVERIFY
+ * names the first fault, with step, arc, nodes, shard and chunk: a transfer
+ * on a self-loop, a chunk sent before it is held, a chunk delivered twice, a
+ * contribution summed twice, a copy of an incomplete sum, a chunk that does
+ * not arrive, light that is missing or counted twice, a node that drives or
+ * receives more capacity in a step than its ports have. (Arcs that are not
+ * in the digraph never get past coll_add.) report may be NULL. A schedule
+ * that was replayed when it was made and did not change since is not replayed
+ * again. On several processors, the same result on any number.
+ *
+ * Chunks of a shard that travel alike are replayed once. O(transfers +
+ * N^2 ceil(P / 64)) time for copies and for sums along trees (every rank
+ * sends its sum once, after all that it gets), O(N^2 / 64) words a shard and
+ * chunk for other sums; memory O(N^2) bits for sums, O(N) words for copies, beside an index
+ * of the transfers.
+ *
+ * The bounds reported, in M/B, from what any schedule must do:
+ *   allgather, reduce-scatter  (N-1)/N: every node takes in (sends out) a
+ *                  shard for each other rank
+ *   allreduce      2(N-1)/N: a chunk needs N-1 transfers before its sum is
+ *                  complete anywhere and N-1 more to bring it to the others
+ *   broadcast      1: every node but the root takes in the whole vector
+ *   all-to-all     the larger of (N-1)/N and the distance bound: the hops
+ *                  that all shards need over the capacity of all arcs (or
+ *                  of all ports, when these are fewer or light is switched)
+ */
+int coll_verify(const struct coll_sched *s, struct coll_report *report,
+		struct err *err);
+
+/* Time of a schedule in the alpha-beta model. */
+struct coll_cost {
+	int64_t alpha_ns;	/* of a step, retuning included */
+	int64_t link_bps;	/* of an arc of capacity 1 */
+	int64_t size_bytes;	/* M, the whole vector */
+};
+
+/* steps * alpha + what each step waits for: the largest, over the arcs it
+ * uses, of the latency and the load * (M/N) / link_bps; rounded up to whole
+ * ns. Where all latencies are equal the loads add up to shard_times. r: what coll_verify
+ * found for s. *bound_ns (may be NULL): lower bound for any schedule on this
+ * digraph with these parameters: as many steps as the largest distance that
+ * must be covered, each with alpha and the smallest latency of an arc, and
+ * the bandwidth bound. WEFT_EINVAL (negative alpha or size, link_bps < 1),
+ * WEFT_ELIMIT when a time does not fit 64 bits, WEFT_EINFEASIBLE when some
+ * rank cannot be reached. O(transfers), with the bound O(N (N + m)). */
+int coll_time(const struct coll_sched *s, const struct coll_report *r,
+	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
+	      struct err *err);
+
+/* ---- synthesis (every result is verified before it is returned) ---- */
+
+/*
+ * Breadth-first-broadcast schedules of all-gather, reduce-scatter and
+ * all-reduce: the balancing programs of direct-connect-topologies eq. (3)
+ * (eq. (13) for unequal capacities), one per node and distance, solved
+ * exactly; reduce-scatter is the reversed all-gather of the
+ * transpose (definition 7); all-reduce is their sequence. Where the digraph
+ * has translations (circulants, tori, hypercubes, complete graphs, ...) one
+ * node is solved and moved. Steps = diameter, twice for all-reduce.
+ *
+ * P is the least common denominator of the steps' loads. When that exceeds
+ * COLL_BFB_MAX_CHUNKS, the P up to it with the smallest T_B is taken and the
+ * loads are rounded up (appendix D.2): the report of coll_verify has the
+ * T_B that results.
+ *
+ * Takes over topo. WEFT_EINFEASIBLE when not strongly connected,
+ * WEFT_EUNSUPPORTED for other collectives. O(N (N + m) d / 64) beside N
+ * times diameter small programs.
+ */
+#define COLL_BFB_MAX_CHUNKS 5040
+int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
+	     struct err *err);
+
+/*
+ * The same with shards of exactly `chunks` chunks, or of as many as coll_bfb
+ * takes when 0. The integer program (12) of appendix D.2 is a flow, so each
+ * level has the least load of any breadth-first broadcast with so many chunks,
+ * not only one within theorem 20: with unit capacities the sum over the levels
+ * of ceil(P U) / P, U the exact load. WEFT_EINVAL beyond COLL_MAX_CHUNKS.
+ */
+int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
+		 struct coll_sched **out, struct err *err);
+
+/*
+ * The same with the latencies of arcs, the program (13) of appendix D.3: every
+ * level is done as early as its links allow, each busy for its latency and
+ * for what it carries, so that slow arcs carry less and very slow ones
+ * nothing. chunks as above; 0 tries more and more up to COLL_BFB_MAX_CHUNKS
+ * until the time is within 0.1% of *bound_ns: no breadth-first broadcast on
+ * this digraph takes less, cut as it may be. What it takes, coll_time tells.
+ * WEFT_EINVAL for a cost without size or link rate. Every node is solved, but
+ * for translations: a few flows a node and distance.
+ */
+int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
+		   const struct coll_cost *cost, struct coll_sched **out,
+		   int64_t *bound_ns, struct err *err);
+
+/* The other way round in time on the transposed digraph: an all-gather
+ * becomes a reduce-scatter and back, an all-to-all the one that returns
+ * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse
+ * of a broadcast is no collective here, that of an all-reduce no all-reduce
+ * in general. */
+int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
+		 struct err *err);
+
+/*
+ * The same with other numbers for the nodes: node v becomes to[v], a
+ * permutation, with its shard. New schedule, not yet verified.
+ * WEFT_EUNSUPPORTED for broadcasts, where shards are not their nodes'.
+ * O(m log m + transfers + lights).
+ */
+int coll_rename(const struct coll_sched *s, const int *to,
+		struct coll_sched **out, struct err *err);
+
+/* first then second, both on equal digraphs and chunk counts brought to
+ * their least common multiple: reduce-scatter + all-gather = all-reduce.
+ * WEFT_EUNSUPPORTED for other pairs, WEFT_EINVAL when digraphs or ports
+ * differ. */
+int coll_sequence(const struct coll_sched *first,
+		  const struct coll_sched *second, struct coll_sched **out,
+		  struct err *err);
+
+/* ---- formats ---- */
+
+/* JSON as documented in docs/schedule.md; O(transfers). */
+int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err);
+int coll_from_json(const char *text, size_t len, struct coll_sched **out,
+		   struct err *err);
+/* The weft.v1.Schedule message. */
+int coll_to_proto(const struct coll_sched *s, struct buf *out,
+		  struct err *err);
+int coll_from_proto(const void *data, size_t len, struct coll_sched **out,
+		    struct err *err);
+/* Either, told apart by the first byte. All sizes are checked: WEFT_EINVAL
+ * or WEFT_ELIMIT names the field. Reading does not verify. */
+int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* Schedules made from schedules; see schedule.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+
+/* An empty schedule of this kind over graph (taken over), like s otherwise. */
+static int new_like(const struct coll_sched *s, enum coll_kind kind,
+		    struct topo *graph, int chunks, struct coll_sched **out,
+		    struct err *err)
+{
+	int rc = coll_new(kind, graph, chunks, s->ports, 0, out, err);
+
+	if (!rc && s->topo_name) {
+		coll_set_topo_name(*out, s->topo_name);
+	}
+	return rc;
+}
+
+/* ---- reversal ---- */
+
+static int reversed_kind(enum coll_kind kind, enum coll_kind *out,
+			 struct err *err)
+{
+	switch (kind) {
+	case COLL_ALLGATHER:
+		*out = COLL_REDUCE_SCATTER;
+		return 0;
+	case COLL_REDUCE_SCATTER:
+		*out = COLL_ALLGATHER;
+		return 0;
+	case COLL_ALLTOALL:
+		*out = COLL_ALLTOALL;
+		return 0;
+	case COLL_ALLREDUCE:
+	case COLL_BROADCAST:
+		break;
+	}
+	return err_set(err, WEFT_EUNSUPPORTED,
+		       "the reverse of %s is not supported",
+		       coll_kind_name(kind));
+}
+
+static int reverse_xfers(const struct coll_sched *s, const int32_t *forth,
+			 struct coll_sched *out, struct err *err)
+{
+	bool pairs = s->kind == COLL_ALLTOALL;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+		struct coll_xfer x = s->xfers.v[i];
+
+		x.step = s->steps - 1 - x.step;
+		x.arc = forth[x.arc];
+		if (pairs) {
+			x.origin = s->xfers.v[i].dest;
+			x.dest = s->xfers.v[i].origin;
+		} else {
+			x.op = x.op == COLL_COPY ? COLL_REDUCE : COLL_COPY;
+		}
+		rc = coll_add(out, &x, err);
+	}
+	return rc;
+}
+
+/* Light runs the other way round the ring. Light of steps after the last
+ * transfer has no place in the reverse and carries nothing. */
+static int reverse_lights(const struct coll_sched *s, const int32_t *forth,
+			  struct coll_sched *out, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->lights.n && !rc; i++) {
+		struct coll_light l = s->lights.v[i];
+
+		if (l.step < s->steps) {
+			l.step = s->steps - 1 - l.step;
+			l.arc = forth[l.arc];
+			l.dir = !l.dir;
+			rc = coll_add_light(out, &l, err);
+		}
+	}
+	return rc;
+}
+
+/* The transposed digraph and, at *forth (free()), its arc for each arc of
+ * t. */
+static int transpose(const struct topo *t, struct topo **out, int32_t **forth,
+		     struct err *err)
+{
+	size_t m = topo_m(t);
+	int32_t *back = malloc((m + 1) * sizeof(*back));
+	int rc;
+
+	*forth = malloc((m + 1) * sizeof(**forth));
+	rc = back && *forth ? topo_transpose(t, out, back, err)
+			    : err_nomem(err);
+	for (size_t a = 0; a < m && !rc; a++) {
+		(*forth)[back[a]] = (int32_t)a;
+	}
+	free(back);
+	return rc;
+}
+
+int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
+		 struct err *err)
+{
+	struct coll_sched *r = NULL;
+	struct topo *graph = NULL;
+	int32_t *forth = NULL;
+	enum coll_kind kind = s->kind;
+	int rc = reversed_kind(s->kind, &kind, err);
+
+	*out = NULL;
+	rc = rc ? rc : transpose(s->topo, &graph, &forth, err);
+	rc = rc ? rc : new_like(s, kind, graph, s->chunks, &r, err);
+	rc = rc ? rc : reverse_xfers(s, forth, r, err);
+	rc = rc ? rc : reverse_lights(s, forth, r, err);
+	rc = rc ? rc : coll_finish(r, err);
+	free(forth);
+	if (rc) {
+		coll_free(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+/* ---- sequence ---- */
+
+static int cmp_arc(const void *pa, const void *pb, void *arcs)
+{
+	int32_t ia = *(const int32_t *)pa, ib = *(const int32_t *)pb;
+	const struct topo_arc *a = (const struct topo_arc *)arcs + ia;
+	const struct topo_arc *b = (const struct topo_arc *)arcs + ib;
+
+	if (a->src != b->src) {
+		return a->src < b->src ? -1 : 1;
+	}
+	if (a->dst != b->dst) {
+		return a->dst < b->dst ? -1 : 1;
+	}
+	if (a->cap != b->cap) {
+		return a->cap < b->cap ? -1 : 1;
+	}
+	if (a->latency_ns != b->latency_ns) {
+		return a->latency_ns < b->latency_ns ? -1 : 1;
+	}
+	return ia < ib ? -1 : ia > ib;
+}
+
+static bool same_arc(const struct topo_arc *a, const struct topo_arc *b)
+{
+	return a->src == b->src && a->dst == b->dst && a->cap == b->cap &&
+	       a->latency_ns == b->latency_ns;
+}
+
+static int32_t *sorted_arcs(const struct topo *t)
+{
+	int m = topo_m(t);
+	int32_t *order = malloc(((size_t)m + 1) * sizeof(*order));
+
+	for (int a = 0; order && a < m; a++) {
+		order[a] = a;
+	}
+	if (order) {
+		qsort_r(order, m, sizeof(*order), cmp_arc,
+			(void *)topo_arcs(t));
+	}
+	return order;
+}
+
+/* map[arc of b] = arc of a: equal digraphs may number the arcs out of a node
+ * differently (a digraph transposed twice does). */
+static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map,
+		      struct err *err)
+{
+	int32_t *ia = sorted_arcs(a), *ib = sorted_arcs(b);
+	bool equal = topo_n(a) == topo_n(b) && topo_m(a) == topo_m(b);
+	int rc = ia && ib ? 0 : err_nomem(err);
+
+	for (int i = 0; i < topo_m(b) && equal && !rc; i++) {
+		equal = same_arc(topo_arc(a, ia[i]), topo_arc(b, ib[i]));
+		map[ib[i]] = ia[i];
+	}
+	free(ia);
+	free(ib);
+	if (!rc && !equal) {
+		rc = err_set(err, WEFT_EINVAL,
+			     "the two schedules are for different digraphs");
+	}
+	return rc;
+}
+
+int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err)
+{
+	struct topo *copy;
+	int rc = topo_new(topo_n(t), &copy, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; i < topo_m(t) && !rc; i++) {
+		const struct topo_arc *a = topo_arc(t, i);
+
+		rc = topo_add_arc(copy, a->src, a->dst, a->cap, a->latency_ns,
+				  err);
+	}
+	rc = rc ? rc : topo_freeze(copy, err);
+	if (rc) {
+		topo_free(copy);
+		return rc;
+	}
+	*out = copy;
+	return 0;
+}
+
+/* Appends s from step `base` on; map NULL: arcs keep their numbers. */
+static int append(const struct coll_sched *s, int base, const int32_t *map,
+		  struct coll_sched *out, struct err *err)
+{
+	int scale = out->chunks / s->chunks, rc = 0;
+
+	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+		struct coll_xfer x = s->xfers.v[i];
+
+		x.step += base;
+		x.arc = map ? map[x.arc] : x.arc;
+		x.first *= scale;
+		x.last = x.last * scale + scale - 1;
+		rc = coll_add(out, &x, err);
+	}
+	for (size_t i = 0; i < s->lights.n && !rc; i++) {
+		struct coll_light l = s->lights.v[i];
+
+		l.step += base;
+		l.arc = map ? map[l.arc] : l.arc;
+		rc = l.step < base + s->steps ? coll_add_light(out, &l, err)
+					      : 0;
+	}
+	return rc;
+}
+
+static int check_pair(const struct coll_sched *a, const struct coll_sched *b,
+		      struct err *err)
+{
+	if (a->kind != COLL_REDUCE_SCATTER || b->kind != COLL_ALLGATHER) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "%s followed by %s is not supported: expected "
+			       "reduce-scatter and allgather",
+			       coll_kind_name(a->kind),
+			       coll_kind_name(b->kind));
+	}
+	if (a->ports != b->ports) {
+		return err_set(err, WEFT_EINVAL,
+			       "the two schedules have %d and %d ports",
+			       a->ports, b->ports);
+	}
+	if ((a->lights.n == 0) != (b->lights.n == 0)) {
+		return err_set(err, WEFT_EINVAL,
+			       "only one of the two schedules has light");
+	}
+	return 0;
+}
+
+int coll_sequence(const struct coll_sched *first,
+		  const struct coll_sched *second, struct coll_sched **out,
+		  struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *graph = NULL;
+	int64_t chunks = first->chunks /
+			 coll_gcd(first->chunks, second->chunks) *
+			 (int64_t)second->chunks;
+	size_t arcs = (size_t)topo_m(second->topo) + 1;
+	int32_t *map = malloc(arcs * sizeof(*map));
+	int rc = map ? check_pair(first, second, err) : err_nomem(err);
+
+	*out = NULL;
+	rc = rc ? rc : match_arcs(first->topo, second->topo, map, err);
+	if (!rc && chunks > COLL_MAX_CHUNKS) {
+		rc = err_set(err, WEFT_ELIMIT,
+			     "%d and %d chunks have no common multiple up to "
+			     "%d", first->chunks, second->chunks,
+			     COLL_MAX_CHUNKS);
+	}
+	rc = rc ? rc : coll_copy_graph(first->topo, &graph, err);
+	rc = rc ? rc : new_like(first, COLL_ALLREDUCE, graph, (int)chunks, &s,
+				err);
+	rc = rc ? rc : append(first, 0, NULL, s, err);
+	rc = rc ? rc : append(second, first->steps, map, s, err);
+	rc = rc ? rc : coll_finish(s, err);
+	free(map);
+	if (rc) {
+		coll_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}

@@ -1,0 +1,284 @@
+/* Translations; see translation.h. */
+#include "collective/schedule/translation.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+
+#define MAX_TRIES 4096
+
+/* An arc into some node, as far as translations care. */
+struct end {
+	int32_t src, tag;	/* tag: for the caller */
+	int64_t cap, latency_ns;
+};
+
+static int cmp_end(const void *pa, const void *pb)
+{
+	const struct end *a = pa, *b = pb;
+
+	if (a->src != b->src) {
+		return a->src < b->src ? -1 : 1;
+	}
+	if (a->cap != b->cap) {
+		return a->cap < b->cap ? -1 : 1;
+	}
+	if (a->latency_ns != b->latency_ns) {
+		return a->latency_ns < b->latency_ns ? -1 : 1;
+	}
+	return a->tag < b->tag ? -1 : a->tag > b->tag;
+}
+
+static bool same_end(const struct end *a, const struct end *b)
+{
+	return a->src == b->src && a->cap == b->cap &&
+	       a->latency_ns == b->latency_ns;
+}
+
+int shift_node(const struct shift *s, int u, int by)
+{
+	int moved = u % s->fixed, stride = s->fixed;
+
+	u /= s->fixed;
+	for (int i = 0; i < s->n_digits; i++) {
+		int r = s->radix[i];
+
+		moved += (u % r + by % r) % r * stride;
+		stride *= r;
+		u /= r;
+		by /= r;
+	}
+	return moved;
+}
+
+static bool in_order(const struct end *v, int n)
+{
+	for (int i = 1; i < n; i++) {
+		if (cmp_end(&v[i - 1], &v[i]) > 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Most often they are in order already, or in the reverse order. */
+static void sort_ends(struct end *v, int n)
+{
+	if (n > 1 && cmp_end(&v[0], &v[n - 1]) > 0) {
+		for (int i = 0, k = n - 1; i < k; i++, k--) {
+			struct end e = v[i];
+
+			v[i] = v[k];
+			v[k] = e;
+		}
+	}
+	if (!in_order(v, n)) {
+		qsort(v, (size_t)n, sizeof(*v), cmp_end);
+	}
+}
+
+/* Arcs into a node, sources moved, sorted. tag = position in `arcs`. */
+static void load_ends(const struct topo *t, const struct shift *s, int by,
+		      const int32_t *arcs, int n, struct end *out)
+{
+	for (int i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(t, arcs[i]);
+
+		out[i] = (struct end){ shift_node(s, a->src, by), i, a->cap,
+				       a->latency_ns };
+	}
+	sort_ends(out, n);
+}
+
+/* True when moving by `by` brings the arcs into u to those into u's image.
+ * room: twice the largest in-degree. */
+static bool moves_node(const struct topo *t, const struct shift *s, int by,
+		       int u, struct end *room)
+{
+	const int32_t *from, *to;
+	int n = topo_in(t, u, &from);
+	int image = shift_node(s, u, by);
+
+	if (topo_in(t, image, &to) != n) {
+		return false;
+	}
+	load_ends(t, s, by, from, n, room);
+	load_ends(t, s, 0, to, n, room + n);
+	for (int i = 0; i < n; i++) {
+		if (!same_end(&room[i], &room[n + i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* One step of every digit must be an automorphism; they generate the rest. */
+static bool translates(const struct topo *t, const struct shift *s,
+		       struct end *room)
+{
+	for (int u = 0; u < topo_n(t); u++) {
+		int unit = 1;
+
+		for (int i = 0; i < s->n_digits; i++) {
+			if (!moves_node(t, s, unit, u, room)) {
+				return false;
+			}
+			unit *= s->radix[i];
+		}
+	}
+	return true;
+}
+
+struct finder {
+	const struct topo *t;
+	struct shift *s;
+	struct end *room;
+	int tries;
+};
+
+/* Completes the first `have` radices, whose product leaves `rest`, to
+ * n_digits of them in every way, until one translates. */
+static bool try_radices(struct finder *f, int have, int rest)
+{
+	struct shift *s = f->s;
+
+	if (f->tries >= MAX_TRIES) {
+		return false;
+	}
+	if (have == s->n_digits - 1) {
+		s->radix[have] = rest;
+		f->tries++;
+		return rest > 1 && translates(f->t, s, f->room);
+	}
+	for (int r = 2; r <= rest / 2; r++) {
+		if (rest % r == 0) {
+			s->radix[have] = r;
+			if (try_radices(f, have + 1, rest / r)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool try_fixed(struct finder *f, int fixed)
+{
+	int n = topo_n(f->t) / fixed;
+	bool found = false;
+
+	f->tries = 0;
+	f->s->fixed = fixed;
+	f->s->moves = n;
+	for (int k = 1; k <= SHIFT_MAX_DIGITS && 1 << k <= n && !found; k++) {
+		f->s->n_digits = k;
+		found = try_radices(f, 0, n);
+	}
+	return found;
+}
+
+int shift_find(const struct topo *t, struct shift *out, bool *found,
+	       struct err *err)
+{
+	int n = topo_n(t), degree = topo_regular_degree(t);
+	size_t most = (size_t)topo_max_degree(t) + 1;
+	struct finder f = { .t = t, .s = out };
+
+	f.room = malloc(2 * most * sizeof(*f.room));
+	if (!f.room) {
+		return err_nomem(err);
+	}
+	*found = try_fixed(&f, 1);
+	for (int64_t fixed = degree; !*found && degree > 1 && fixed < n &&
+	     n % fixed == 0; fixed *= degree) {
+		*found = try_fixed(&f, (int)fixed);
+	}
+	/* u -> -d u - a commutes with adding x when (d + 1) x = 0 modulo n,
+	 * u -> d u + a when (d - 1) x = 0: generalized Kautz and de Bruijn. */
+	for (int k = degree + 1; !*found && degree > 1 && k >= degree - 1;
+	     k -= 2) {
+		int common = (int)coll_gcd(n, k);
+
+		*found = common > 1 && common < n &&
+			 try_fixed(&f, n / common);
+	}
+	free(f.room);
+	return 0;
+}
+
+/* The mirror brings the arcs into u to those into its image. room: twice the
+ * largest in-degree. */
+static bool mirrors_node(const struct topo *t, int u, struct end *room)
+{
+	const struct shift as_is = { .fixed = topo_n(t) };
+	const int32_t *from, *to;
+	int last = topo_n(t) - 1, n = topo_in(t, u, &from);
+
+	if (topo_in(t, last - u, &to) != n) {
+		return false;
+	}
+	load_ends(t, &as_is, 0, from, n, room);
+	load_ends(t, &as_is, 0, to, n, room + n);
+	for (int i = 0; i < n; i++) {
+		room[i].src = last - room[i].src;
+	}
+	sort_ends(room, n);
+	for (int i = 0; i < n; i++) {
+		if (!same_end(&room[i], &room[n + i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool shift_mirrors(const struct topo *t)
+{
+	size_t most = (size_t)topo_max_degree(t) + 1;
+	struct end *room = malloc(2 * most * sizeof(*room));
+	bool mirrors = room != NULL;
+
+	/* Its own inverse: a node's image need not be looked at. */
+	for (int u = 0; u < (topo_n(t) + 1) / 2 && mirrors; u++) {
+		mirrors = mirrors_node(t, u, room);
+	}
+	free(room);
+	return mirrors;
+}
+
+int shift_links(const struct topo *t, const struct shift *s, int node, int by,
+		const int32_t *links, int n, int32_t *moved, struct err *err)
+{
+	struct end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
+	struct end *have = want ? want + n : NULL;
+	const int32_t *arcs;
+	int32_t *real = calloc((size_t)n + 1, sizeof(*real));
+	int k = 0, n_in = topo_in(t, shift_node(s, node, by), &arcs), rc = 0;
+
+	if (!want || !real) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	for (int i = 0; i < n_in && k < n; i++) {
+		const struct topo_arc *a = topo_arc(t, arcs[i]);
+
+		if (a->src != a->dst) {
+			real[k++] = arcs[i];
+		}
+	}
+	load_ends(t, s, by, links, n, want);
+	load_ends(t, s, 0, real, k, have);
+	for (int i = 0; i < n && !rc; i++) {
+		if (k != n || !same_end(&want[i], &have[i])) {
+			rc = err_set(err, WEFT_EINTERNAL,
+				     "moving node %d by %d is no automorphism",
+				     node, by);
+		} else {
+			moved[want[i].tag] = real[have[i].tag];
+		}
+	}
+out:
+	free(want);
+	free(real);
+	return rc;
+}

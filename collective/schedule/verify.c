@@ -1,0 +1,770 @@
+/*
+ * Replay of a schedule; see schedule.h.
+ *
+ * The transfers of one shard (in all-to-all: of one origin and destination)
+ * touch no other shard, so shards are replayed one after the other. Chunks
+ * of a shard that appear in the same transfers form a class and are replayed
+ * once. What is sent must be held when the step begins: all of a step is
+ * checked before any of it is applied.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+#include "lib/base/parallel.h"
+
+/* Transfers from which on shards are replayed on several threads. */
+#define SHARED_XFERS 65536
+#define MAX_SHARED_RANKS 16384	/* of sums: 64 MiB a thread */
+
+/* Transfers of a shard lie far apart: so many ahead are fetched. */
+#define FETCH_AHEAD 16
+
+/* A transfer of the shard at hand, its chunks as classes. */
+struct move {
+	int32_t step, arc, src, dst;
+	int32_t from, to;	/* classes, inclusive */
+	uint8_t op;
+};
+
+struct replay {
+	const struct coll_sched *s;
+	int n;			/* ranks */
+
+	const uint32_t *order;	/* transfers by origin, destination, step */
+	int64_t next;		/* first of the shards to come */
+	int origin, dest;	/* the shard at hand */
+	struct move *moves;	/* its transfers */
+	int n_moves;
+	size_t moves_cap;
+
+	uint64_t *marks;	/* bit c: a class begins at chunk c */
+	int32_t *class_at;	/* the class that begins at a marked chunk */
+	int32_t *class_first;	/* first chunk of a class, chunks at the end */
+	int n_classes;
+
+	uint64_t *have;		/* copies: bit = class of the block, a node */
+
+	size_t words;		/* sums: words of a set of ranks */
+	uint64_t *sum, *sum_old; /* rows of contributions, a node */
+	int *count, *count_old;	/* contributions at a node */
+	int64_t *arrives;	/* stamp of the last step that changed a row */
+	int64_t stamp;
+	struct leaf *leaves;	/* of each node, while sums form a tree */
+};
+
+/* A node of a tree of sums. Steps; NEVER when not (yet). */
+#define NEVER INT32_MAX
+struct leaf {
+	int32_t sent;		/* its sum */
+	int32_t arrived;	/* the last sum to it; -1: none */
+	int32_t whole;		/* the sum of all arrived */
+};
+
+static void replay_fini(struct replay *r)
+{
+	free(r->moves);
+	free(r->marks);
+	free(r->class_at);
+	free(r->class_first);
+	free(r->have);
+	free(r->sum);
+	free(r->sum_old);
+	free(r->count);
+	free(r->count_old);
+	free(r->arrives);
+	free(r->leaves);
+}
+
+static bool sums(enum coll_kind kind)
+{
+	return kind == COLL_REDUCE_SCATTER || kind == COLL_ALLREDUCE;
+}
+
+/* One stable counting-sort pass over the transfers' origin or destination.
+ * from NULL: the transfers in their own order. */
+static int sort_pass(const struct coll_sched *s, bool by_origin,
+		     const uint32_t *from, uint32_t *to)
+{
+	const struct coll_xfer *x = s->xfers.v;
+	size_t *start = calloc((size_t)s->ranks + 1, sizeof(*start));
+
+	if (!start) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < s->xfers.n; i++) {
+		start[(by_origin ? x[i].origin : x[i].dest) + 1]++;
+	}
+	for (int u = 0; u < s->ranks; u++) {
+		start[u + 1] += start[u];
+	}
+	for (size_t i = 0; i < s->xfers.n; i++) {
+		uint32_t k = from ? from[i] : (uint32_t)i;
+
+		to[start[by_origin ? x[k].origin : x[k].dest]++] = k;
+	}
+	free(start);
+	return 0;
+}
+
+/* order: room for all transfers. */
+static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
+{
+	uint32_t *by_dest = NULL;
+	int rc = WEFT_ENOMEM;
+
+	if (s->kind != COLL_ALLTOALL) {
+		return sort_pass(s, true, NULL, order);
+	}
+	by_dest = malloc((s->xfers.n + 1) * sizeof(*by_dest));
+	if (by_dest) {
+		rc = sort_pass(s, false, NULL, by_dest);
+	}
+	rc = rc ? rc : sort_pass(s, true, by_dest, order);
+	free(by_dest);
+	return rc;
+}
+
+static int replay_init(struct replay *r, const struct coll_sched *s,
+		       const uint32_t *order)
+{
+	size_t n = s->ranks, p = s->chunks;
+
+	*r = (struct replay){ .s = s, .n = s->ranks, .order = order };
+	r->marks = calloc(p / 64 + 1, sizeof(*r->marks));
+	r->class_at = malloc((p + 1) * sizeof(*r->class_at));
+	r->class_first = malloc((p + 1) * sizeof(*r->class_first));
+	if (!r->marks || !r->class_at || !r->class_first) {
+		return WEFT_ENOMEM;
+	}
+	if (sums(s->kind)) {
+		r->words = (n + 63) / 64;
+		r->sum = malloc(n * r->words * sizeof(*r->sum));
+		r->sum_old = malloc(n * r->words * sizeof(*r->sum_old));
+		r->count = malloc(n * sizeof(*r->count));
+		r->count_old = malloc(n * sizeof(*r->count_old));
+		r->arrives = calloc(n, sizeof(*r->arrives));
+		r->leaves = malloc(n * sizeof(*r->leaves));
+		if (!r->leaves || !r->sum || !r->sum_old || !r->count || !r->count_old ||
+		    !r->arrives) {
+			return WEFT_ENOMEM;
+		}
+	} else {
+		r->have = calloc(n, sizeof(*r->have));
+		if (!r->have) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+struct place {
+	char text[80];
+};
+
+/* "shard 2 chunk 5" or "shard 2 for rank 9 chunk 5". */
+static struct place chunk_name(const struct replay *r, int class)
+{
+	struct place p;
+	char dest[32] = "";
+
+	if (r->s->kind == COLL_ALLTOALL) {
+		snprintf(dest, sizeof(dest), " for rank %d", r->dest);
+	}
+	snprintf(p.text, sizeof(p.text), "shard %d%s chunk %d", r->origin,
+		 dest, r->class_first[class]);
+	return p;
+}
+
+static int fault(const struct replay *r, const struct move *m, int class,
+		 struct err *err, const char *what)
+{
+	return err_set(err, WEFT_EVERIFY,
+		       "step %d: arc %d (%d -> %d): %s: %s", m->step, m->arc,
+		       m->src, m->dst, chunk_name(r, class).text, what);
+}
+
+/* ---- one shard's transfers and classes ---- */
+
+static void mark(struct replay *r, int chunk)
+{
+	r->marks[chunk / 64] |= UINT64_C(1) << (chunk % 64);
+}
+
+/* Numbers the marked chunks in order and clears the marks. */
+static void number_classes(struct replay *r)
+{
+	int words = r->s->chunks / 64 + 1, k = 0;
+
+	for (int w = 0; w < words; w++) {
+		for (; r->marks[w]; r->marks[w] &= r->marks[w] - 1) {
+			int chunk = w * 64 + __builtin_ctzll(r->marks[w]);
+
+			r->class_at[chunk] = k;
+			r->class_first[k++] = chunk;
+		}
+	}
+	r->n_classes = k - 1;	/* the last mark ends the shard */
+}
+
+/* Takes the transfers of shard (origin, dest) off the order and cuts the
+ * shard into classes. */
+static int load_shard(struct replay *r, int origin, int dest)
+{
+	const struct coll_xfer *x = r->s->xfers.v;
+	const struct topo_arc *arcs = topo_arcs(r->s->topo);
+	int64_t end = r->next, total = (int64_t)r->s->xfers.n;
+
+	r->origin = origin;
+	r->dest = dest;
+	while (end < total && x[r->order[end]].origin == origin &&
+	       x[r->order[end]].dest == dest) {
+		end++;
+	}
+	r->n_moves = (int)(end - r->next);
+	if (vec_grow((void **)&r->moves, &r->moves_cap, r->n_moves + 1,
+		     sizeof(*r->moves))) {
+		return WEFT_ENOMEM;
+	}
+	mark(r, 0);
+	mark(r, r->s->chunks);
+	for (int i = 0; i < r->n_moves; i++) {
+		const struct coll_xfer *t = &x[r->order[r->next + i]];
+
+		/* r->order has room for what is fetched beyond its end. */
+		__builtin_prefetch(&x[r->order[r->next + i + FETCH_AHEAD]]);
+		mark(r, t->first);
+		mark(r, t->last + 1);
+	}
+	number_classes(r);
+	for (int i = 0; i < r->n_moves; i++) {
+		const struct coll_xfer *t = &x[r->order[r->next + i]];
+
+		r->moves[i] = (struct move){
+			t->step, t->arc, arcs[t->arc].src, arcs[t->arc].dst,
+			r->class_at[t->first], r->class_at[t->last + 1] - 1,
+			t->op,
+		};
+	}
+	r->next = end;
+	return 0;
+}
+
+/* The end of the step that begins at move i. */
+static int step_end(const struct replay *r, int i)
+{
+	int step = r->moves[i].step;
+
+	while (i < r->n_moves && r->moves[i].step == step) {
+		i++;
+	}
+	return i;
+}
+
+/* ---- copies: all-gather, broadcast, all-to-all ---- */
+
+/* Classes from..to as bits of the block that begins at class `base`. */
+static uint64_t block_mask(int from, int to, int base)
+{
+	int lo = from > base ? from - base : 0;
+	int hi = to - base < 63 ? to - base : 63;
+
+	if (hi < lo || lo > 63) {
+		return 0;
+	}
+	return (~UINT64_C(0) >> (63 - hi)) & (~UINT64_C(0) << lo);
+}
+
+/* Moves i..end are one step: all must hold what they send; in all-to-all
+ * what is sent leaves its sender. Then all arrive. */
+static int copy_step(struct replay *r, int i, int end, int base,
+		     struct err *err)
+{
+	bool moving = r->s->kind == COLL_ALLTOALL;
+	uint64_t bits, bad;
+
+	for (int k = i; k < end; k++) {
+		const struct move *m = &r->moves[k];
+
+		bits = block_mask(m->from, m->to, base);
+		bad = bits & ~r->have[m->src];
+		if (bad) {
+			return fault(r, m, base + __builtin_ctzll(bad), err,
+				     "sent before it is held");
+		}
+		r->have[m->src] &= moving ? ~bits : ~UINT64_C(0);
+	}
+	for (int k = i; k < end; k++) {
+		const struct move *m = &r->moves[k];
+
+		bits = block_mask(m->from, m->to, base);
+		bad = bits & r->have[m->dst];
+		if (bad) {
+			return fault(r, m, base + __builtin_ctzll(bad), err,
+				     "delivered twice");
+		}
+		r->have[m->dst] |= bits;
+	}
+	return 0;
+}
+
+static int missing(const struct replay *r, int rank, int class,
+		   struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY, "%s does not arrive at rank %d",
+		       chunk_name(r, class).text, rank);
+}
+
+/* One block of up to 64 classes. In all-to-all a chunk is in one place only,
+ * so when all are at their destination `have` is zero elsewhere. */
+static int copy_block(struct replay *r, int holder, int base, struct err *err)
+{
+	uint64_t full = block_mask(0, r->n_classes - 1, base);
+	bool moving = r->s->kind == COLL_ALLTOALL;
+	int lo = moving ? r->dest : 0, hi = moving ? r->dest + 1 : r->n;
+	int rc = 0;
+
+	r->have[holder] = full;
+	for (int i = 0, end; i < r->n_moves && !rc; i = end) {
+		end = step_end(r, i);
+		rc = copy_step(r, i, end, base, err);
+	}
+	for (int v = lo; v < hi && !rc; v++) {
+		if (r->have[v] != full) {
+			rc = missing(r, v, base + __builtin_ctzll(
+				     full & ~r->have[v]), err);
+		}
+		r->have[v] = 0;
+	}
+	return rc;
+}
+
+static int copy_shard(struct replay *r, struct err *err)
+{
+	int holder = r->s->kind == COLL_BROADCAST ? r->s->root : r->origin;
+	int rc = 0;
+
+	for (int base = 0; base < r->n_classes && !rc; base += 64) {
+		rc = copy_block(r, holder, base, err);
+	}
+	return rc;
+}
+
+/* ---- sums: reduce-scatter, all-reduce ---- */
+
+static uint64_t *row(const struct replay *r, uint64_t *rows, int node)
+{
+	return rows + (size_t)node * r->words;
+}
+
+static bool covers(const struct move *m, int class)
+{
+	return m->from <= class && class <= m->to;
+}
+
+/* Keeps what the senders among moves i..end hold now, where it is about to
+ * change in this step. A count of 1 means the rank's own contribution and
+ * a full count all of them: neither has a row. */
+static void keep_old(struct replay *r, int i, int end, int class)
+{
+	r->stamp++;
+	for (int k = i; k < end; k++) {
+		if (covers(&r->moves[k], class)) {
+			r->arrives[r->moves[k].dst] = r->stamp;
+		}
+	}
+	for (int k = i; k < end; k++) {
+		int u = r->moves[k].src;
+
+		r->count_old[u] = r->count[u];
+		if (covers(&r->moves[k], class) &&
+		    r->arrives[u] == r->stamp && r->count[u] > 1 &&
+		    r->count[u] < r->n) {
+			memcpy(row(r, r->sum_old, u), row(r, r->sum, u),
+			       r->words * sizeof(*r->sum));
+		}
+	}
+}
+
+/* Adds one rank to a node's sum; false when it is there already. */
+static bool add_one(struct replay *r, int node, int rank)
+{
+	uint64_t bit = UINT64_C(1) << (rank % 64);
+	uint64_t *to = &row(r, r->sum, node)[rank / 64];
+	bool fresh = !(*to & bit);
+
+	*to |= bit;
+	return fresh;
+}
+
+/* Adds the sum of src, as the step began, to that of dst; false when they
+ * have a contribution in common. */
+static bool add_sum(struct replay *r, int src, int dst)
+{
+	bool changed = r->arrives[src] == r->stamp;
+	const uint64_t *from = row(r, changed ? r->sum_old : r->sum, src);
+	uint64_t *to = row(r, r->sum, dst), common = 0;
+	int n = r->count_old[src];
+
+	if (n == r->n || r->count[dst] == r->n) {
+		return false;
+	}
+	if (r->count[dst] == 1) {
+		memset(to, 0, r->words * sizeof(*to));
+		add_one(r, dst, dst);
+	}
+	r->count[dst] += n;
+	if (n == 1) {
+		return add_one(r, dst, src);
+	}
+	for (size_t w = 0; w < r->words; w++) {
+		common |= to[w] & from[w];
+		to[w] |= from[w];
+	}
+	return common == 0;
+}
+
+/* Copies go first: a sum that arrives beside a copy counts twice whichever
+ * is the faster. */
+static int sum_step(struct replay *r, int i, int end, int class,
+		    struct err *err)
+{
+	keep_old(r, i, end, class);
+	for (int k = i; k < end; k++) {
+		const struct move *m = &r->moves[k];
+
+		if (m->op != COLL_COPY || !covers(m, class)) {
+			continue;
+		}
+		if (r->count_old[m->src] != r->n) {
+			return fault(r, m, class, err,
+				     "copy of an incomplete sum");
+		}
+		if (r->count[m->dst] == r->n) {
+			return fault(r, m, class, err, "delivered twice");
+		}
+		r->count[m->dst] = r->n;
+	}
+	for (int k = i; k < end; k++) {
+		const struct move *m = &r->moves[k];
+
+		if (m->op == COLL_REDUCE && covers(m, class) &&
+		    !add_sum(r, m->src, m->dst)) {
+			return fault(r, m, class, err,
+				     "a contribution is summed twice");
+		}
+	}
+	return 0;
+}
+
+/* Names the first rank whose contribution a node lacks. */
+static int incomplete(struct replay *r, int node, int class, struct err *err)
+{
+	const uint64_t *have = row(r, r->sum, node);
+	int v = 0;
+
+	if (r->count[node] == 1) {
+		v = node == 0;
+	} else {
+		while (have[v / 64] >> (v % 64) & 1) {
+			v++;
+		}
+	}
+	return err_set(err, WEFT_EVERIFY,
+		       "%s: the sum at rank %d has %d of %d contributions: "
+		       "that of rank %d does not arrive",
+		       chunk_name(r, class).text, node, r->count[node], r->n,
+		       v);
+}
+
+static int replay_sums(struct replay *r, int class, struct err *err)
+{
+	bool all = r->s->kind == COLL_ALLREDUCE;
+	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
+	int rc = 0;
+
+	for (int v = 0; v < r->n; v++) {
+		r->count[v] = 1;
+	}
+	for (int i = 0, end; i < r->n_moves && !rc; i = end) {
+		end = step_end(r, i);
+		rc = sum_step(r, i, end, class, err);
+	}
+	for (int v = lo; v < hi && !rc; v++) {
+		if (r->count[v] != r->n) {
+			rc = incomplete(r, v, class, err);
+		}
+	}
+	return rc;
+}
+
+/* Every rank but one sends its sum once, after all that it gets: that is a
+ * tree, and in its root every contribution arrives once. Returns the root, -1
+ * when this is no such tree. */
+static int sum_tree(struct replay *r, int class)
+{
+	int sent = 0, root = 0;
+
+	for (int v = 0; v < r->n; v++) {
+		r->leaves[v] = (struct leaf){ NEVER, -1, NEVER };
+	}
+	for (int i = 0; i < r->n_moves; i++) {
+		const struct move *m = &r->moves[i];
+		struct leaf *from = &r->leaves[m->src];
+		struct leaf *to = &r->leaves[m->dst];
+
+		if (m->op != COLL_REDUCE || !covers(m, class)) {
+			continue;
+		}
+		if (from->sent != NEVER || from->arrived == m->step ||
+		    to->sent != NEVER) {
+			return -1;
+		}
+		from->sent = m->step;
+		to->arrived = m->step;
+		sent++;
+	}
+	while (root < r->n && r->leaves[root].sent != NEVER) {
+		root++;
+	}
+	return sent == r->n - 1 ? root : -1;
+}
+
+/* What is sent of the sum of all is held, and comes once, and comes to every
+ * rank that wants it. */
+static bool sum_spreads(struct replay *r, int class, int root)
+{
+	bool all = r->s->kind == COLL_ALLREDUCE;
+	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
+
+	r->leaves[root].whole = r->leaves[root].arrived;
+	for (int i = 0; i < r->n_moves; i++) {
+		const struct move *m = &r->moves[i];
+		struct leaf *to = &r->leaves[m->dst];
+
+		if (m->op != COLL_COPY || !covers(m, class)) {
+			continue;
+		}
+		if (r->leaves[m->src].whole >= m->step || to->whole != NEVER) {
+			return false;
+		}
+		to->whole = m->step;
+	}
+	for (int v = lo; v < hi; v++) {
+		if (r->leaves[v].whole == NEVER) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Trees are proven without a set of contributions for every node. Whatever is
+ * none is replayed with these, which also names the fault. */
+static int sum_class(struct replay *r, int class, struct err *err)
+{
+	int root = sum_tree(r, class);
+
+	return root >= 0 && sum_spreads(r, class, root)
+		       ? 0 : replay_sums(r, class, err);
+}
+
+static int sum_shard(struct replay *r, struct err *err)
+{
+	int rc = 0;
+
+	for (int c = 0; c < r->n_classes && !rc; c++) {
+		rc = sum_class(r, c, err);
+	}
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+/* What needs no replay: no transfer on a self-loop, and only the operations
+ * that the collective knows. */
+static int check_xfers(const struct coll_sched *s, struct err *err)
+{
+	const struct topo_arc *arcs = topo_arcs(s->topo);
+
+	for (size_t i = 0; i < s->xfers.n; i++) {
+		const struct coll_xfer *x = &s->xfers.v[i];
+		const struct topo_arc *a = &arcs[x->arc];
+		const char *what;
+
+		if (a->src == a->dst) {
+			what = "a self-loop carries nothing";
+		} else if (x->op == COLL_REDUCE && !sums(s->kind)) {
+			what = "this collective does not reduce";
+		} else if (s->kind == COLL_ALLTOALL && x->origin == x->dest) {
+			what = "the shard is at its destination already";
+		} else {
+			continue;
+		}
+		return err_set(err, WEFT_EVERIFY,
+			       "step %d: arc %d (%d -> %d): shard %d chunk "
+			       "%d: %s", x->step, x->arc, a->src, a->dst,
+			       x->origin, x->first, what);
+	}
+	return 0;
+}
+
+static int check_lights(const struct coll_sched *s, struct err *err)
+{
+	for (size_t i = 1; i < s->lights.n; i++) {
+		const struct coll_light *l = &s->lights.v[i], *k = l - 1;
+
+		if (l->step == k->step && l->arc == k->arc &&
+		    l->dir == k->dir && l->fibre == k->fibre &&
+		    l->channel == k->channel) {
+			return err_set(err, WEFT_EVERIFY,
+				       "step %d: arc %d: light on channel %d "
+				       "of fibre %d, direction %d, is counted "
+				       "twice", l->step, l->arc, l->channel,
+				       l->fibre, l->dir);
+		}
+	}
+	return 0;
+}
+
+/* Replays shard (origin, dest); rank to itself in all-to-all has nothing to
+ * do. */
+static int replay_shard(struct replay *r, int origin, int dest,
+			struct err *err)
+{
+	if (origin == dest) {
+		return 0;
+	}
+	if (load_shard(r, origin, dest)) {
+		return err_nomem(err);
+	}
+	return sums(r->s->kind) ? sum_shard(r, err) : copy_shard(r, err);
+}
+
+/* Shards of consecutive origins, on one thread. */
+struct part {
+	int rc;
+	struct err err;
+};
+
+struct whole {
+	const struct coll_sched *s;
+	uint32_t *order;
+	int n_parts;
+	struct part parts[PARALLEL_MAX];
+};
+
+/* The first transfer, in the order of shards, of an origin from `origin` on. */
+static int64_t first_of(const struct whole *w, int origin)
+{
+	const struct coll_xfer *x = w->s->xfers.v;
+	int64_t lo = 0, hi = (int64_t)w->s->xfers.n;
+
+	while (lo < hi) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (x[w->order[mid]].origin < origin) {
+			lo = mid + 1;
+		} else {
+			hi = mid;
+		}
+	}
+	return lo;
+}
+
+static void replay_part(void *arg, int i)
+{
+	struct whole *w = arg;
+	struct part *p = &w->parts[i];
+	struct replay r;
+	bool pairs = w->s->kind == COLL_ALLTOALL;
+	int lo = pairs ? 0 : COLL_NO_DEST, hi = pairs ? w->s->ranks : 0;
+	int from, to;
+
+	parallel_cut(w->s->ranks, w->n_parts, i, &from, &to);
+	p->rc = replay_init(&r, w->s, w->order) ? err_nomem(&p->err) : 0;
+	r.next = first_of(w, from);
+	for (int origin = from; origin < to && !p->rc; origin++) {
+		for (int dest = lo; dest < hi && !p->rc; dest++) {
+			p->rc = replay_shard(&r, origin, dest, &p->err);
+		}
+	}
+	replay_fini(&r);
+}
+
+/* Threads gain nothing on small schedules; sums of very many ranks take too
+ * much memory to have several at a time. */
+static int count_parts(const struct coll_sched *s)
+{
+	bool large = s->xfers.n >= SHARED_XFERS && s->ranks >= PARALLEL_MAX;
+
+	return large && !(sums(s->kind) && s->ranks > MAX_SHARED_RANKS)
+		       ? parallel_width() : 1;
+}
+
+/* The fault told is that of the first shard, on any number of threads. */
+static int replay_all(const struct coll_sched *s, struct err *err)
+{
+	struct whole w = { .s = s, .n_parts = count_parts(s) };
+	int rc = 0;
+
+	w.order = calloc(s->xfers.n + FETCH_AHEAD, sizeof(*w.order));
+	if (!w.order || sort_by_shard(s, w.order)) {
+		free(w.order);
+		return err_nomem(err);
+	}
+	parallel_run(w.n_parts, replay_part, &w);
+	for (int i = 0; i < w.n_parts && !rc; i++) {
+		rc = w.parts[i].rc;
+		if (rc && err) {
+			*err = w.parts[i].err;
+		}
+	}
+	free(w.order);
+	return rc;
+}
+
+void coll_report_init(struct coll_report *r)
+{
+	memset(r, 0, sizeof(*r));
+	mpq_inits(r->shard_times, r->bandwidth_factor, r->bandwidth_bound,
+		  NULL);
+}
+
+void coll_report_fini(struct coll_report *r)
+{
+	mpq_clears(r->shard_times, r->bandwidth_factor, r->bandwidth_bound,
+		   NULL);
+}
+
+int coll_verify(const struct coll_sched *s, struct coll_report *report,
+		struct err *err)
+{
+	struct coll_report own;
+	struct coll_report *r = report ? report : &own;
+	int rc;
+
+	assert(s->finished);
+	if (s->part) {
+		return err_set(err, WEFT_EVERIFY, "only the part of rank %d: "
+			       "the whole schedule can be replayed",
+			       coll_part(s));
+	}
+	coll_report_init(&own);
+	rc = check_xfers(s, err);
+	rc = rc ? rc : check_lights(s, err);
+	rc = rc || s->proven ? rc : replay_all(s, err);
+	rc = rc ? rc : coll_measure(s, r, err);
+	coll_report_fini(&own);
+	return rc;
+}
+
+int coll_prove(struct coll_sched *s, struct coll_report *report,
+	       struct err *err)
+{
+	int rc = coll_verify(s, report, err);
+
+	s->proven = rc == 0;
+	return rc;
+}

@@ -1,0 +1,441 @@
+/*
+ * Changes of light that weft did not make: told by comparing each reading of a
+ * device with the one before. What a change of weft's own has sent explains
+ * itself; the rest is recorded with when it happened, as far as readings tell,
+ * and whom the device names, and stays on record until it is right again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+/* One comparison of a device's readings. */
+struct look {
+	struct device *d;
+	const struct drv_snapshot *before;	/* NULL: none */
+	int64_t before_ns;
+	int n_open;
+	struct store_foreign *open;
+	foreign_list *out;
+};
+
+/* ---- what a change of weft's own explains -------------------------------- */
+
+/* The open change that has sent a command about this circuit, or 0. */
+static int64_t moved_by(const struct device *d, struct light_xc xc)
+{
+	const struct store_journal *j;
+
+	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
+		for (int w = 0; w < j->n_works; w++) {
+			const struct store_work *work = &j->works[w];
+			int n = strcmp(work->device, d->name) ? 0 :
+				work->n_steps;
+
+			for (int i = 0; i < n; i++) {
+				const struct store_step *st = &work->steps[i];
+
+				if ((st->op == STORE_ADD ||
+				     st->op == STORE_DEL) &&
+				    st->state != STORE_PLANNED &&
+				    light_xc_cmp(&st->xc, &xc) == 0) {
+					return j->change.id;
+				}
+			}
+		}
+	}
+	return 0;
+}
+
+static int64_t loaded_by(const struct device *d)
+{
+	const struct store_journal *j;
+
+	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
+		for (int w = 0; w < j->n_works; w++) {
+			const struct store_work *work = &j->works[w];
+
+			if (strcmp(work->device, d->name) == 0 &&
+			    work->is_ring && work_moves(work) &&
+			    work->steps[0].state != STORE_PLANNED) {
+				return j->change.id;
+			}
+		}
+	}
+	return 0;
+}
+
+static int64_t explained_by(const struct device *d,
+			    const struct store_foreign *f)
+{
+	switch (f->kind) {
+	case STORE_FOREIGN_PROGRAM:
+		return loaded_by(d);
+	case STORE_FOREIGN_DISABLED:
+		return 0;
+	default:
+		return moved_by(d, f->xc);
+	}
+}
+
+/* ---- by whom ------------------------------------------------------------- */
+
+static bool same_port(const struct said *s, struct light_xc xc)
+{
+	return s->has_port && s->index == (s->is_out ? xc.out : xc.in);
+}
+
+/* The device's newest words since the reading before, about this port, or
+ * about none. */
+static const struct said *find_words(const struct look *l, struct light_xc xc)
+{
+	const struct said *best = NULL;
+
+	for (int i = 0; i < SAID_KEPT; i++) {
+		const struct said *s = &l->d->said[i];
+
+		if (!s->text[0] || s->at_ns < l->before_ns ||
+		    (s->has_port && !same_port(s, xc))) {
+			continue;
+		}
+		if (!best || s->has_port > best->has_port ||
+		    (s->has_port == best->has_port && s->at_ns > best->at_ns)) {
+			best = s;
+		}
+	}
+	return best;
+}
+
+/* Who holds a port of the circuit now, as the device names him; or "". */
+static const char *find_owner(const struct device *d, struct light_xc xc)
+{
+	const struct drv_xc *x;
+	int at = 0;
+
+	while ((x = snap_holder(&d->now.snap, d->any_to_any, xc, &at))) {
+		if (x->owner[0]) {
+			return x->owner;
+		}
+	}
+	return "";
+}
+
+static void name_who(const struct look *l, struct store_foreign *f)
+{
+	const struct device *d = l->d;
+	const char *owner = f->kind == STORE_FOREIGN_PROGRAM ||
+			    f->kind == STORE_FOREIGN_DISABLED ? "" :
+			    find_owner(d, f->xc);
+	const struct said *words = find_words(l, f->xc);
+	char *text = f->who;
+
+	if (d->now.restarted) {
+		snprintf(text, sizeof(f->who), "the device restarted");
+	} else if (strcmp(owner, "stale") == 0) {
+		snprintf(text, sizeof(f->who), "a stale entry of the device");
+	} else if (owner[0]) {
+		snprintf(text, sizeof(f->who), "%s", owner);
+	} else if (words) {
+		snprintf(text, sizeof(f->who), "the device says: %.130s",
+			 words->text);
+	} else if (f->kind == STORE_FOREIGN_GONE && !d->now.snap.n_xcs) {
+		snprintf(text, sizeof(f->who), "unknown; the map is empty, as "
+			 "after a loss of power");
+	} else {
+		snprintf(text, sizeof(f->who), "unknown");
+	}
+}
+
+static enum store_foreign_how how(const struct look *l, struct light_xc xc)
+{
+	const struct apply *a = l->d->a;
+
+	return a->change ? STORE_BY_CHANGE :
+	       a->how != STORE_BY_VERIFY && find_words(l, xc) ? STORE_BY_EVENT
+							      : a->how;
+}
+
+/* ---- noticing ------------------------------------------------------------ */
+
+static bool is_known(const struct look *l, enum store_foreign_kind kind,
+		     struct light_xc xc)
+{
+	for (int i = 0; i < l->n_open; i++) {
+		if (l->open[i].kind == kind &&
+		    light_xc_cmp(&l->open[i].xc, &xc) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int note(struct look *l, enum store_foreign_kind kind,
+		struct light_xc xc)
+{
+	struct store_foreign f = { .kind = kind, .xc = xc,
+				   .right_ns = l->before_ns,
+				   .noticed_ns = l->d->now.read_at_ns,
+				   .how = how(l, xc) };
+
+	if (is_known(l, kind, xc) || explained_by(l->d, &f) ||
+	    care_explains(l->d, xc)) {
+		return 0;
+	}
+	snprintf(f.device, sizeof(f.device), "%s", l->d->name);
+	name_who(l, &f);
+	return vec_push(l->out, f);
+}
+
+static bool is_out_of_effect(const struct drv_xc *x)
+{
+	return x->state == DRV_BLOCKED || x->state == DRV_FAILED;
+}
+
+static int note_circuits(struct look *l)
+{
+	const struct device *d = l->d;
+	const struct drv_snapshot *now = &d->now.snap;
+	int r = 0;
+
+	for (int i = 0; i < d->intent.n_xcs && r == 0; i++) {
+		struct light_xc xc = d->intent.xcs[i];
+		const struct drv_xc *had = snap_find(l->before, xc);
+		const struct drv_xc *has = snap_find(now, xc);
+
+		if (had && !has) {
+			r = note(l, STORE_FOREIGN_GONE, xc);
+		} else if (had && had->state == DRV_TUNED &&
+			   is_out_of_effect(has)) {
+			r = note(l, STORE_FOREIGN_DARK, xc);
+		}
+	}
+	for (int i = 0; i < now->n_xcs && r == 0; i++) {
+		struct light_xc xc = now->xcs[i].xc;
+
+		if (!device_intends(d, xc) && !snap_find(l->before, xc)) {
+			r = note(l, STORE_FOREIGN_APPEARED, xc);
+		}
+	}
+	return r;
+}
+
+static const struct drv_port *find_disabled(const struct drv_snapshot *s,
+					    bool is_out, int index)
+{
+	for (int i = 0; i < s->n_ports; i++) {
+		const struct drv_port *p = &s->ports[i];
+
+		if (p->is_out == is_out && p->index == index && !p->enabled) {
+			return p;
+		}
+	}
+	return NULL;
+}
+
+static int note_ports(struct look *l)
+{
+	const struct drv_snapshot *now = &l->d->now.snap;
+	int r = 0;
+
+	for (int i = 0; i < now->n_ports && r == 0; i++) {
+		const struct drv_port *p = &now->ports[i];
+
+		if (!p->enabled &&
+		    !find_disabled(l->before, p->is_out, p->index)) {
+			r = note(l, STORE_FOREIGN_DISABLED, (struct light_xc){
+					p->is_out ? -1 : p->index,
+					p->is_out ? p->index : -1 });
+		}
+	}
+	return r;
+}
+
+static const struct light_ring *wanted_program(const struct device *d)
+{
+	return d->intent.has_program && d->intent.programs.n
+		       ? &d->intent.programs : NULL;
+}
+
+static int note_program(struct look *l)
+{
+	const struct light_ring *want = wanted_program(l->d);
+
+	return program_same(snap_program(l->before), want) &&
+			       !program_same(snap_program(&l->d->now.snap),
+					     want)
+		       ? note(l, STORE_FOREIGN_PROGRAM,
+			      (struct light_xc){ -1, -1 }) : 0;
+}
+
+/* ---- right again --------------------------------------------------------- */
+
+static bool is_right(const struct device *d, const struct store_foreign *f)
+{
+	const struct drv_snapshot *now = &d->now.snap;
+	const struct drv_xc *x = snap_find(now, f->xc);
+
+	switch (f->kind) {
+	case STORE_FOREIGN_GONE:
+		return x != NULL;
+	case STORE_FOREIGN_DARK:
+		return x && x->state == DRV_TUNED;
+	case STORE_FOREIGN_APPEARED:
+		return !x;
+	case STORE_FOREIGN_DISABLED:
+		return !find_disabled(now, f->xc.in < 0,
+				      f->xc.in < 0 ? f->xc.out : f->xc.in);
+	default:
+		return program_same(snap_program(now), wanted_program(d));
+	}
+}
+
+/* True when it is as the present intent has it. */
+static bool is_accepted(const struct device *d, const struct store_foreign *f)
+{
+	switch (f->kind) {
+	case STORE_FOREIGN_GONE:
+	case STORE_FOREIGN_DARK:
+		return !device_intends(d, f->xc);
+	case STORE_FOREIGN_APPEARED:
+		return device_intends(d, f->xc);
+	default:
+		return false;
+	}
+}
+
+/* change: the one that has just been committed, or 0. */
+static int settle(struct look *l, int64_t change, bool restores)
+{
+	int r = 0;
+
+	for (int i = 0; i < l->n_open && r == 0; i++) {
+		struct store_foreign f = l->open[i];
+		bool accepted = is_accepted(l->d, &f);
+
+		if (!accepted && !is_right(l->d, &f)) {
+			continue;
+		}
+		f.change = change ? change : explained_by(l->d, &f);
+		f.outcome = accepted ? STORE_FOREIGN_ACCEPTED :
+			    !f.change ? STORE_FOREIGN_BY_ITSELF :
+			    restores ? STORE_FOREIGN_RESTORED :
+				       STORE_FOREIGN_REPAIRED;
+		f.resolved_ns = clk_wall_ns();
+		r = vec_push(l->out, f);
+	}
+	return r;
+}
+
+/* ---- looking ------------------------------------------------------------- */
+
+/* What the disk does not take now is written after the next reading. */
+static void save(struct device *d)
+{
+	struct apply *a = d->a;
+	struct err err = { 0 };
+
+	if (!d->foreign.n) {
+		return;
+	}
+	if (store_foreign_put(a->store, d->foreign.v, (int)d->foreign.n,
+			      &err)) {
+		log_error("apply", "%s: changes by others are not recorded: "
+			  "%s", d->name, err.msg);
+		return;
+	}
+	if (a->foreign && !a->closing) {
+		a->foreign(d->foreign.v, (int)d->foreign.n, a->foreign_arg);
+	}
+	d->foreign.n = 0;
+}
+
+static int begin(struct look *l, struct err *err)
+{
+	const struct store_foreign_query q = { .device = l->d->name,
+					       .open = true };
+
+	l->out = &l->d->foreign;
+	return store_foreign(l->d->a->store, &q, &l->open, &l->n_open, err);
+}
+
+static void report(const struct device *d, int rc, const struct err *err)
+{
+	if (rc) {
+		log_error("apply", "%s: changes by others are not known: %s",
+			  d->name, err->msg);
+	}
+}
+
+void foreign_look(struct device *d, const struct drv_snapshot *before,
+		  int64_t before_ns)
+{
+	struct look l = { .d = d, .before = before, .before_ns = before_ns };
+	struct err err = { 0 };
+	int r;
+
+	save(d);
+	r = begin(&l, &err);
+	if (r == 0 && before) {
+		r = note_circuits(&l) || note_program(&l) ||
+				    (!d->from_store && note_ports(&l))
+			    ? err_nomem(&err) : 0;
+	}
+	/* While a change runs it may yet be taken back. */
+	if (r == 0 && !d->a->change && settle(&l, 0, false)) {
+		r = err_nomem(&err);
+	}
+	report(d, r, &err);
+	free(l.open);
+	save(d);
+}
+
+void foreign_committed(struct device *d, int64_t change, bool restores)
+{
+	struct look l = { .d = d };
+	struct err err = { 0 };
+	int r = d->now.reachable ? begin(&l, &err) : 0;
+
+	if (r == 0 && settle(&l, change, restores)) {
+		r = err_nomem(&err);
+	}
+	report(d, r, &err);
+	free(l.open);
+	save(d);
+}
+
+void foreign_retire(struct apply *a, int64_t change)
+{
+	const struct store_foreign_query q = { .open = true };
+	struct store_foreign *v = NULL;
+	struct err err = { 0 };
+	int n = 0, kept = 0, r = store_foreign(a->store, &q, &v, &n, &err);
+
+	for (int i = 0; i < n && r == 0; i++) {
+		if (devset_find(a->set, v[i].device)) {
+			continue;
+		}
+		v[kept] = v[i];
+		v[kept].outcome = STORE_FOREIGN_ACCEPTED;
+		v[kept].resolved_ns = clk_wall_ns();
+		v[kept++].change = change;
+	}
+	if (r == 0 && kept) {
+		r = store_foreign_put(a->store, v, kept, &err);
+	}
+	if (r) {
+		log_error("apply", "changes by others: %s", err.msg);
+	}
+	free(v);
+}
+
+void foreign_said(struct device *d, const struct drv_event *ev)
+{
+	struct said *s = &d->said[d->n_said++ % SAID_KEPT];
+
+	*s = (struct said){ .at_ns = clk_wall_ns(), .has_port = ev->has_port,
+			    .is_out = ev->is_out, .index = ev->index };
+	snprintf(s->text, sizeof(s->text), "%s", ev->text ? ev->text : "");
+}

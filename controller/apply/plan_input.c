@@ -1,0 +1,373 @@
+/* What a plan starts from: intent and last readings in plan.h's terms. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/apply/private.h"
+#include "lib/base/clock.h"
+#include "lib/base/vec.h"
+
+/* Memory behind one plan base. Programs are borrowed from devices and open
+ * changes. */
+struct base {
+	int n;
+	struct plan_light *intent, *observed;
+	int64_t *port_ns, *device_ns;
+};
+
+static void light_fini(struct plan_light *l)
+{
+	free((void *)l->xcs);
+	free((void *)l->dark);
+	free((void *)l->bad_in);
+	free((void *)l->bad_out);
+	free((void *)l->dead);
+	free((void *)l->losses);
+	free((void *)l->powers);
+}
+
+void base_free(struct base *b)
+{
+	if (!b) {
+		return;
+	}
+	for (int i = 0; i < b->n; i++) {
+		if (b->intent) {
+			light_fini(&b->intent[i]);
+		}
+		if (b->observed) {
+			light_fini(&b->observed[i]);
+		}
+	}
+	free(b->intent);
+	free(b->observed);
+	free(b->port_ns);
+	free(b->device_ns);
+	free(b);
+}
+
+/* ---- observed ------------------------------------------------------------ */
+
+static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
+		    struct err *err)
+{
+	struct light_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
+	struct light_xc *dark = calloc(s->n_xcs + 1, sizeof(*dark));
+
+	out->xcs = xcs;
+	out->dark = dark;
+	if (!xcs || !dark) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < s->n_xcs; i++) {
+		xcs[i] = s->xcs[i].xc;
+		if (s->xcs[i].state == DRV_BLOCKED) {
+			dark[out->n_dark++] = xcs[i];
+		}
+	}
+	out->n_xcs = s->n_xcs;
+	return 0;
+}
+
+/* A worn port keeps what it has. */
+static bool has_circuit(const struct drv_snapshot *s, const struct drv_port *p)
+{
+	for (int i = 0; i < s->n_xcs; i++) {
+		if ((p->is_out ? s->xcs[i].xc.out : s->xcs[i].xc.in) ==
+		    p->index) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int copy_bad_ports(const struct drv_snapshot *s,
+			  struct plan_light *out, struct err *err)
+{
+	int *in = calloc(s->n_ports + 1, sizeof(*in));
+	int *egress = calloc(s->n_ports + 1, sizeof(*egress));
+
+	out->bad_in = in;
+	out->bad_out = egress;
+	if (!in || !egress) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < s->n_ports; i++) {
+		const struct drv_port *p = &s->ports[i];
+
+		if (p->enabled && !p->failed &&
+		    (!p->worn || has_circuit(s, p))) {
+			continue;
+		}
+		if (p->is_out) {
+			egress[out->n_bad_out++] = p->index;
+		} else {
+			in[out->n_bad_in++] = p->index;
+		}
+	}
+	return 0;
+}
+
+/* What failed, and resonators whose lock got lost: until they are locked again
+ * there is no light by them either. That one finds no wave is no failure of its
+ * own. */
+static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
+		     struct err *err)
+{
+	struct light_dead *dead = calloc((size_t)s->n_dead + s->n_lost + 1,
+					 sizeof(*dead));
+	int n = s->n_dead;
+
+	if (!dead) {
+		return err_nomem(err);
+	}
+	if (n) {
+		memcpy(dead, s->dead, (size_t)n * sizeof(*dead));
+	}
+	for (int i = 0; i < s->n_lost; i++) {
+		const struct light_dead *d = &s->lost[i];
+
+		if (d->why == LIGHT_LOCK_LOST &&
+		    !(s->n_dead && bsearch(d, s->dead, (size_t)s->n_dead,
+					   sizeof(*d), light_dead_cmp))) {
+			dead[n++] = *d;
+		}
+	}
+	qsort(dead, (size_t)n, sizeof(*dead), light_dead_cmp);
+	out->dead = dead;
+	out->n_dead = n;
+	return 0;
+}
+
+static int by_xc(const void *a, const void *b)
+{
+	const struct plan_known_loss *x = a, *y = b;
+	int c = light_xc_cmp(&x->xc, &y->xc);
+
+	return c ? c : (x->source > y->source) - (x->source < y->source);
+}
+
+/* What was learned goes before what the maker says. */
+static int copy_losses(const struct device *d, struct plan_light *out,
+		       struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	struct plan_known_loss *v = calloc((size_t)d->n_losses + s->n_xcs + 1,
+					   sizeof(*v));
+	int n = 0, kept = 0;
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < d->n_losses; i++) {
+		v[n++] = (struct plan_known_loss){
+			d->losses[i].xc, d->losses[i].mdb, PLAN_LEARNED };
+	}
+	for (int i = 0; i < s->n_xcs; i++) {
+		if (s->xcs[i].has_factory_loss) {
+			v[n++] = (struct plan_known_loss){
+				s->xcs[i].xc, s->xcs[i].factory_loss_mdb,
+				PLAN_FACTORY };
+		}
+	}
+	qsort(v, (size_t)n, sizeof(*v), by_xc);
+	for (int i = 0; i < n; i++) {
+		if (kept == 0 || light_xc_cmp(&v[kept - 1].xc, &v[i].xc)) {
+			v[kept++] = v[i];
+		}
+	}
+	out->losses = v;
+	out->n_losses = kept;
+	return 0;
+}
+
+static int by_input(const void *a, const void *b)
+{
+	const struct plan_known_power *x = a, *y = b;
+
+	return (x->in > y->in) - (x->in < y->in);
+}
+
+/* Only while the reading is young: lasers are switched off and on, fibres are
+ * pulled. */
+static int copy_powers(const struct device *d, struct plan_light *out,
+		       struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	int64_t age_ns = clk_wall_ns() - d->now.read_at_ns;
+	bool young = age_ns >= 0 && age_ns <= APPLY_POWER_AGE_NS;
+	struct plan_known_power *v = calloc((size_t)s->n_ports + 1, sizeof(*v));
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	out->powers = v;
+	for (int i = 0; i < s->n_ports && young; i++) {
+		const struct drv_port *p = &s->ports[i];
+
+		if (p->has_power && !p->is_out) {
+			v[out->n_powers++] = (struct plan_known_power){
+				p->index, p->power_mdbm };
+		}
+	}
+	qsort(v, (size_t)out->n_powers, sizeof(*v), by_input);
+	return 0;
+}
+
+static int fill_observed(const struct device *d, struct plan_light *out,
+			 struct err *err)
+{
+	const struct drv_snapshot *s = &d->now.snap;
+	int rc;
+
+	if (!d->now.ever_read) {
+		return 0;
+	}
+	out->known = true;
+	out->programs = snap_program(s);
+	out->memory = s->caps.memory;
+	out->max_programs = s->caps.max_programs;
+	out->overlap = s->caps.overlap;
+	out->relight = s->caps.relights && s->n_unlocked > 0;
+	rc = copy_map(s, out, err);
+	rc = rc ? rc : copy_dead(s, out, err);
+	rc = rc ? rc : copy_losses(d, out, err);
+	rc = rc ? rc : copy_powers(d, out, err);
+	return rc ? rc : copy_bad_ports(s, out, err);
+}
+
+/* ---- intent -------------------------------------------------------------- */
+
+typedef VEC(struct light_xc) xc_list;
+
+static const struct store_work *find_work(const struct store_journal *j,
+					  const char *device)
+{
+	for (int i = 0; i < j->n_works; i++) {
+		if (strcmp(j->works[i].device, device) == 0) {
+			return &j->works[i];
+		}
+	}
+	return NULL;
+}
+
+/* Light that an open change made is weft's own as well, though it is in no
+ * committed intent. */
+static int add_pending(const struct apply *a, const struct device *d,
+		       xc_list *list, struct plan_light *out,
+		       struct err *err)
+{
+	for (int k = 0; k < a->n_open; k++) {
+		const struct store_work *w = find_work(&a->open[k], d->name);
+
+		for (int i = 0; w && i < w->n_steps; i++) {
+			if (w->steps[i].op == STORE_ADD &&
+			    vec_push(list, w->steps[i].xc)) {
+				return err_nomem(err);
+			}
+		}
+		if (w && w->is_ring && work_moves(w) && work_new(w) &&
+		    program_same(work_new(w), snap_program(&d->now.snap))) {
+			out->programs = work_new(w);
+		}
+	}
+	return 0;
+}
+
+static int fill_intent(const struct apply *a, const struct device *d,
+		       struct plan_light *out, struct err *err)
+{
+	xc_list list = { 0 };
+	int rc = 0;
+
+	out->known = true;
+	if (d->intent.has_program) {
+		out->programs = &d->intent.programs;
+	}
+	for (int i = 0; i < d->intent.n_xcs && rc == 0; i++) {
+		rc = vec_push(&list, d->intent.xcs[i]) ? err_nomem(err) : 0;
+	}
+	rc = rc ? rc : add_pending(a, d, &list, out, err);
+	if (rc == 0 && list.n) {
+		qsort(list.v, list.n, sizeof(*list.v), light_xc_cmp);
+	}
+	out->xcs = list.v;
+	out->n_xcs = (int)list.n;
+	return rc;
+}
+
+const struct device *base_device(const struct apply *a,
+				 const struct model_device *m)
+{
+	struct device *d = devset_find(a->set, m->name);
+	char *signature = d ? device_signature(m) : NULL;
+	bool same = signature && strcmp(signature, d->signature) == 0;
+
+	free(signature);
+	return same ? d : NULL;
+}
+
+static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind,
+			  const char *name)
+{
+	struct apply_timing t;
+
+	return apply_learned(a, kind, name, &t) ? t.median_ns : 0;
+}
+
+static int fill_times(const struct apply *a, const struct model_fabric *f,
+		      struct base *b, struct plan_times *out, struct err *err)
+{
+	b->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*b->port_ns));
+	b->device_ns = calloc((size_t)f->n_devices + 1,
+			      sizeof(*b->device_ns));
+	if (!b->port_ns || !b->device_ns) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < f->n_ports; i++) {
+		b->port_ns[i] = learned_ns(a, STORE_REACTIVATION,
+					   f->ports[i].name);
+	}
+	for (int i = 0; i < f->n_devices; i++) {
+		b->device_ns[i] = learned_ns(a, STORE_SWITCHING,
+					     f->devices[i].name);
+	}
+	*out = (struct plan_times){ f->n_ports, f->n_devices, b->port_ns,
+				    b->device_ns };
+	return 0;
+}
+
+int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
+		    enum plan_mode mode, struct plan_base *out,
+		    struct err *err)
+{
+	struct base *b = calloc(1, sizeof(*b));
+	int rc = 0;
+
+	base_free(a->base);
+	a->base = b;
+	if (!b) {
+		return err_nomem(err);
+	}
+	b->n = fabric->n_devices;
+	b->intent = calloc(b->n + 1, sizeof(*b->intent));
+	b->observed = calloc(b->n + 1, sizeof(*b->observed));
+	if (!b->intent || !b->observed) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < b->n && rc == 0; i++) {
+		const struct device *d = base_device(a, &fabric->devices[i]);
+
+		if (d) {
+			rc = fill_intent(a, d, &b->intent[i], err);
+			rc = rc ? rc : fill_observed(d, &b->observed[i], err);
+			/* What is intended was planned for what it can. */
+			b->intent[i].overlap = b->observed[i].overlap;
+		}
+	}
+	*out = (struct plan_base){ .generation = store_generation(a->store),
+				   .mode = mode, .intent = b->intent,
+				   .observed = b->observed };
+	memcpy(out->state_uuid, store_uuid(a->store),
+	       sizeof(out->state_uuid));
+	return rc ? rc : fill_times(a, fabric, b, &out->times, err);
+}

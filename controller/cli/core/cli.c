@@ -1,0 +1,67 @@
+/* One command line from start to exit code; see cli.h. */
+#include "controller/cli/core/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+#include "lib/base/log.h"
+
+static void set_log_level(enum cli_talk talk)
+{
+	static const enum log_level levels[] = {
+		[CLI_QUIET] = LOG_ERROR, [CLI_NORMAL] = LOG_WARN,
+		[CLI_VERBOSE] = LOG_INFO, [CLI_DEBUG] = LOG_DEBUG,
+	};
+
+	log_set_level(levels[talk]);
+}
+
+/* Not every command has --full. */
+static bool wants_full(const struct cli *c)
+{
+	const struct cli_option *o = c->cmd ? c->cmd->options : NULL;
+
+	while (o && o->name && strcmp(o->name, "full") != 0) {
+		o++;
+	}
+	return o && o->name && cli_has(c, "full");
+}
+
+static int print_help(const struct cli *c, struct err *err)
+{
+	struct buf b = { 0 };
+	int r;
+
+	cli_help(cli_root, c->cmd, c->verb, &b);
+	r = b.failed ? err_nomem(err)
+		     : cli_print_bytes(buf_cstr(&b), b.len, err);
+	buf_fini(&b);
+	return r;
+}
+
+int cli_main(int argc, char **argv)
+{
+	static char version[] = "version";
+	struct err err = { 0 };
+	struct cli c;
+	int r;
+
+	/* Every program is asked this way, so the command has a second name. */
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		argv[1] = version;
+	}
+	r = cli_parse(cli_root, argc, argv, &c, &err);
+	if (r == 0) {
+		set_log_level(c.talk);
+		if (wants_full(&c)) {
+			cli_any_width();
+		}
+		r = c.help ? print_help(&c, &err) : c.cmd->run(&c, &err);
+	}
+	cli_fini(&c);
+	if (r < 0) {
+		cli_report(&err);
+	}
+	return cli_exit_code(r);
+}

@@ -1,0 +1,235 @@
+/* Help and completion out of the command tree. */
+#include <stdio.h>
+#include <string.h>
+
+#include "controller/cli/core/tree.h"
+
+#define COLUMN 26
+
+const struct cli_option cli_globals[] = {
+	{ 0, "format", "F", "table, json or yaml (default: table)",
+	  "table json yaml" },
+	{ 'q', "quiet", NULL, "say only errors", NULL },
+	{ 'v', "verbose", NULL, "say more", NULL },
+	{ 0, "debug", NULL, "say everything", NULL },
+	{ 0, "color", "WHEN", "auto, always or never", "auto always never" },
+	{ 0, "socket", "PATH",
+	  "of weftd (default: $WEFT_SOCKET or " CLI_SOCKET ")", "@file" },
+	{ 0, "server", "HOST:PORT", "weftd over TCP ($WEFT_SERVER)", NULL },
+	{ 0, "tls-cert", "FILE", "own certificate ($WEFT_TLS_CERT)", "@file" },
+	{ 0, "tls-key", "FILE", "its key ($WEFT_TLS_KEY)", "@file" },
+	{ 0, "tls-ca", "FILE", "who vouches for weftd ($WEFT_TLS_CA)",
+	  "@file" },
+	{ 'h', "help", NULL, "show this help", NULL },
+	{ 0, NULL, NULL, NULL, NULL },
+};
+
+/* "  left        right", on two lines when left is long. */
+static void add_row(struct buf *b, const char *left, const char *right)
+{
+	if (strlen(left) < COLUMN - 3) {
+		buf_printf(b, "  %-*s %s\n", COLUMN - 3, left, right);
+	} else {
+		buf_printf(b, "  %s\n%*s%s\n", left, COLUMN, "", right);
+	}
+}
+
+static void help_options(struct buf *b, const char *title,
+			 const struct cli_option *table)
+{
+	char left[96];
+
+	if (!table || !table->name) {
+		return;
+	}
+	buf_printf(b, "\n%s:\n", title);
+	for (; table->name; table++) {
+		if (table->letter) {
+			snprintf(left, sizeof(left), "-%c, --%s%s%s",
+				 table->letter, table->name,
+				 table->arg ? " " : "",
+				 table->arg ? table->arg : "");
+		} else {
+			snprintf(left, sizeof(left), "    --%s%s%s",
+				 table->name, table->arg ? " " : "",
+				 table->arg ? table->arg : "");
+		}
+		add_row(b, left, table->help);
+	}
+}
+
+static void help_group(struct buf *b, const struct cli_command *table,
+		       const char *path)
+{
+	char left[96];
+
+	buf_str(b, "\nCommands:\n");
+	for (; table->name; table++) {
+		if (table->raw) {
+			continue;
+		}
+		snprintf(left, sizeof(left), "%s%s%s%s", table->name,
+			 table->alias ? ", " : "",
+			 table->alias ? table->alias : "",
+			 table->sub ? " ..." : "");
+		add_row(b, left, table->help);
+	}
+	buf_printf(b, "\n\"weft %s%sCOMMAND --help\" tells more.\n", path,
+		   *path ? " " : "");
+}
+
+void cli_help(const struct cli_command *table, const struct cli_command *cmd,
+	      const char *path, struct buf *b)
+{
+	if (cmd && !cmd->sub) {
+		buf_printf(b, "Usage: weft %s%s%s%s\n\n%s.\n", path,
+			   cmd->options ? " [OPTIONS]" : "",
+			   *cmd->args ? " " : "", cmd->args, cmd->help);
+		help_options(b, "Options", cmd->options);
+		help_options(b, "Everywhere", cli_globals);
+		return;
+	}
+	buf_printf(b, "Usage: weft %s%sCOMMAND [OPTIONS] [ARGUMENTS]\n\n%s.\n",
+		   path, *path ? " " : "",
+		   cmd ? cmd->help
+		       : "weft controls optical fabrics: it plans circuits "
+			 "and collective\nschedules that match, brings "
+			 "devices there and proves it");
+	help_group(b, cmd ? cmd->sub : table, path);
+	if (!cmd) {
+		help_options(b, "Everywhere", cli_globals);
+		buf_str(b, "\nExit codes: 0 done or nothing to do, 1 failed "
+			   "(fabric unchanged), 2 differences or\nchanges "
+			   "pending, 3 failed (rolled back), 4 failed (not "
+			   "fully rolled back), 64 usage,\n65 bad data, 69 "
+			   "unavailable, 75 stale or locked, 77 denied, 78 "
+			   "not revertable,\n124 timed out. See weft(1).\n");
+	}
+}
+
+/* ---- completion ---- */
+
+static void add_if_prefix(struct buf *b, const char *prefix, const char *dash,
+			  const char *word, size_t len)
+{
+	size_t nd = strlen(dash), np = strlen(prefix);
+
+	if (np <= nd ? strncmp(prefix, dash, np) == 0
+		     : strncmp(prefix, dash, nd) == 0 && np - nd <= len &&
+			       memcmp(prefix + nd, word, np - nd) == 0) {
+		buf_str(b, dash);
+		buf_add(b, word, len);
+		buf_char(b, '\n');
+	}
+}
+
+static void complete_options(struct buf *b, const struct cli_option *table,
+			     const char *prefix)
+{
+	for (; table && table->name; table++) {
+		add_if_prefix(b, prefix, "--", table->name,
+			      strlen(table->name));
+	}
+}
+
+static void complete_values(struct buf *b, const char *values,
+			    const char *prefix)
+{
+	while (values && *values) {
+		size_t len = strcspn(values, " ");
+
+		if (*values == '@') {
+			buf_add(b, values, len);
+			buf_char(b, '\n');
+		} else {
+			add_if_prefix(b, prefix, "", values, len);
+		}
+		values += len + (values[len] == ' ');
+	}
+}
+
+/* The option that `word` names in either table and that wants a value. */
+static const struct cli_option *awaits(const struct cli_command *cmd,
+				       const char *word)
+{
+	const struct cli_option *tables[] = { cmd ? cmd->options : NULL,
+					      cli_globals };
+
+	for (int t = 0; t < 2; t++) {
+		for (const struct cli_option *o = tables[t]; o && o->name;
+		     o++) {
+			bool named = word[0] == '-' && word[1] == '-'
+					     ? strcmp(word + 2, o->name) == 0
+					     : word[0] == '-' && word[1] &&
+						       word[1] == o->letter &&
+						       !word[2];
+
+			if (named && o->arg) {
+				return o;
+			}
+		}
+	}
+	return NULL;
+}
+
+void cli_complete(const struct cli_command *root, int n, char **words,
+		  struct buf *b)
+{
+	const struct cli_command *table = root, *cmd = NULL;
+	const struct cli_option *open = NULL;
+	const char *last = n > 0 ? words[n - 1] : "";
+
+	for (int i = 0; i + 1 < n; i++) {
+		const struct cli_command *found;
+
+		if (open) {
+			open = NULL;
+			continue;
+		}
+		open = awaits(cmd, words[i]);
+		found = words[i][0] == '-' ? NULL : cli_find(table, words[i]);
+		if (found) {
+			cmd = found;
+			table = found->sub;
+		}
+	}
+	if (open) {
+		complete_values(b, open->values, last);
+	} else if (last[0] == '-') {
+		complete_options(b, cmd ? cmd->options : NULL, last);
+		complete_options(b, cli_globals, last);
+	} else if (table) {
+		for (; table->name; table++) {
+			if (!table->raw) {
+				add_if_prefix(b, last, "", table->name,
+					      strlen(table->name));
+			}
+		}
+	} else if (cmd && cmd->max_args > 0) {
+		buf_str(b, "@file\n");
+	}
+}
+
+static void list_verbs(const struct cli_command *table, const char *path,
+		       struct buf *b)
+{
+	for (; table && table->name; table++) {
+		char verb[64];
+
+		if (table->raw) {
+			continue;
+		}
+		snprintf(verb, sizeof(verb), "%s%s%s", path, *path ? " " : "",
+			 table->name);
+		if (table->sub) {
+			list_verbs(table->sub, verb, b);
+		} else {
+			buf_printf(b, "%s\n", verb);
+		}
+	}
+}
+
+void cli_list_verbs(const struct cli_command *root, struct buf *b)
+{
+	list_verbs(root, "", b);
+}

@@ -1,0 +1,298 @@
+/* Shared by the files of the command line. */
+#ifndef WEFT_CLI_CORE_PRIVATE_H
+#define WEFT_CLI_CORE_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collective/flow/mcf_schedule.h"
+#include "collective/flow/mcf_steps.h"
+#include "collective/schedule/schedule.h"
+#include "controller/cli/core/tree.h"
+#include "controller/model/model.h"
+#include "controller/proto_convert/proto_convert.h"
+#include "controller/proto_convert/report.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/output/writer.h"
+#include "lib/rpc/rpc.h"
+#include "rwa/mesh/mesh.h"
+#include "weft/v1/weft.pb-c.h"
+
+#define WEFT_VERSION "0.1.0"
+#define CLI_PENDING 2		/* exit code: differences or changes pending */
+#define CLI_NOT_REVERTABLE 78
+#define CLI_MAX_SCHEDULE ((size_t)1 << 30)
+
+/* ---- exit.c ---- */
+
+struct cli_exit {
+	int code;
+	const char *name, *meaning, *advice;
+};
+
+/* The exit codes of the contract; name NULL ends the table. */
+extern const struct cli_exit cli_exits[];
+
+/* Exit code of what a command returned (see struct cli_command). */
+int cli_exit_code(int rc);
+/* Exit code of a finished change; rc: the error that came with it, or 0. */
+int cli_exit_verdict(Weft__V1__Verdict verdict, int rc);
+
+/* ---- report.c ---- */
+
+/* Prints "weft: place: fact" and the hint on stderr. */
+void cli_report(const struct err *err);
+/* Prints all errors of a file but the last, which is left in *last for the
+ * edge to print. */
+void cli_report_list(struct err_list *errs, struct err *last);
+/* Says something on stderr if `talk` is at least that. */
+void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* True when this stream shall be coloured: --color, NO_COLOR, TERM, tty. */
+bool cli_colour(const struct cli *c, int fd);
+
+/* Prints on stdout: what out holds (and frees it), or plain bytes.
+ * WEFT_EIO when stdout does not take it. */
+int cli_print(struct out *o, struct err *err);
+int cli_print_bytes(const char *data, size_t len, struct err *err);
+
+/* A gap to a bound: the fraction for programs, percent for tables. */
+void cli_out_gap(const struct cli *c, struct out *o, const char *key,
+		 double gap);
+
+/* ---- load.c ---- */
+
+/* Reads a fabric; on failure all errors but the last are printed. */
+int cli_load_fabric(const char *path, struct model_fabric **out,
+		    struct err *err);
+int cli_parse_fabric(const char *name, const char *text, size_t len,
+		     struct model_fabric **out, struct err *err);
+/* A schedule from a file, or (job given) from weftd. */
+int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);
+/* The schedule of a job that weftd has applied. */
+int cli_load_job_schedule(struct cli *c, const char *job,
+			  struct coll_sched **out, struct err *err);
+/* Writes one in the form that the file name asks for. */
+int cli_write_schedule(const struct coll_sched *s, const char *path,
+		       struct err *err);
+/* True for the values of --to that are route tables. */
+bool cli_is_route_table(const char *to);
+#define CLI_MAX_LAYERS 65536
+/* The routes of s, verified, in at most max_layers (0: as many as it
+ * takes). */
+int cli_write_routes(const struct coll_sched *s, const char *to,
+		     int max_layers, struct buf *b, struct err *err);
+/* A topology: a file written by `weft topology build -o`, or an expression.
+ * name: free(). */
+int cli_load_topology(const char *text, struct topo **out, char **name,
+		      struct err *err);
+/* The JSON of a topology file. */
+int cli_topology_json(const struct topo *t, const char *name, struct buf *b,
+		      struct err *err);
+
+/* ---- schedule.c ---- */
+
+/* What every command tells of a schedule, and of its replay. */
+void cli_out_schedule(struct out *o, const struct coll_sched *s);
+void cli_out_replay(struct out *o, const struct coll_report *r);
+/* --collective; *kind stays without it. */
+int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err);
+/* --alpha, --bandwidth (of a node, as B in the papers) or --link-bandwidth,
+ * --size. */
+int cli_read_cost(const struct cli *c, const struct coll_sched *s,
+		  struct coll_cost *cost, struct err *err);
+/* Time and bound. */
+int cli_out_cost(const struct cli *c, struct out *o,
+		 const struct coll_sched *s, const struct coll_report *rep,
+		 const struct coll_cost *cost, struct err *err);
+
+/* ---- all_to_all.c ---- */
+
+/* What is told of the flow behind an all-to-all. */
+struct cli_flow {
+	struct mcf_sched_info info;
+	struct mcf_steps_info steps;	/* of "tsmcf" */
+	bool stepped;	/* steps is filled, of info only the flow */
+	char *exact;	/* --exact: the rate as "p/q", owned; else NULL */
+};
+
+/* The algorithms that --algorithm takes for all-to-all, separated by ", ". */
+#define CLI_ALL_TO_ALL "mcf, link-mcf, grouped, pmcf, tsmcf, single-path, " \
+	"shortest-path, disjoint"
+bool cli_is_all_to_all(const char *algorithm);
+
+/* "0.1%" or a plain number; *value stays when the option is absent. */
+int cli_opt_share(const struct cli *c, const char *name, double *value,
+		  struct err *err);
+
+/* Makes it from a flow, as --gap, --exact, --loss, --steps and --time-limit
+ * ask; with --rate only the flow is solved and *out stays NULL. Frees t. */
+int cli_make_all_to_all(const struct cli *c, const char *algorithm,
+			struct topo *t, struct coll_sched **out,
+			struct cli_flow *flow, struct err *err);
+/* Rate, gap and losses of the flow behind it. */
+void cli_out_flow(const struct cli *c, struct out *o,
+		  const struct cli_flow *flow);
+
+/* ---- rwa.c ---- */
+
+/* Reads a .net file or a YAML instance; text with lightpaths of it, as
+ * rwa_mesh_read_lightpaths(). */
+int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err);
+int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
+			struct rwa_assignment *out, int64_t *left_out,
+			struct err *err);
+
+/* ---- plan_view.c: a plan told in parts ---- */
+
+struct plan_view {
+	Weft__V1__PlanSummary *summary;
+	size_t n_devices, n_jobs, cap_devices, cap_jobs;
+	Weft__V1__PlanDevice **devices;
+	Weft__V1__PlanJob **jobs;
+	size_t n_batches, cap_batches;
+	Weft__V1__PlanBatch **batches;
+	size_t n_paths, cap_paths;
+	Weft__V1__PlanPath **paths;
+	Weft__V1__PlanDark *dark;
+	struct buf file;
+};
+
+/* Takes a copy of one part. */
+int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
+		  struct err *err);
+void plan_view_fini(struct plan_view *v);
+/* Prints as --format and --full ask. */
+int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
+/* Jobs as an array of o. */
+void cli_out_jobs(const struct cli *c, struct out *o,
+		  Weft__V1__PlanJob *const *jobs, size_t n);
+
+/* ---- plan_commands.c: what a plan would send ---- */
+
+/* The batches of a plan made without weftd, with handles that connect to
+ * nothing. The errors of dispatch_open and dispatch_explain, and fn's. */
+int plan_commands(const struct plan *p, wire_part_fn fn, void *arg,
+		  struct err *err);
+/* For people, a heading a batch. */
+void plan_commands_draw(struct buf *b, const struct plan_view *v);
+/* For programs, as the array "commands" of o. */
+void plan_commands_out(struct out *o, const struct plan_view *v);
+
+/* ---- plan_circuits.c: the light that a plan makes and takes away ---- */
+
+/* True when it is to be asked for. */
+bool plan_light_wanted(const struct cli *c);
+/* Long lists are cut unless `full`. WEFT_ENOMEM. */
+int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
+/* For programs: "lightpaths", "outages", "downtime". */
+void plan_light_out(struct out *o, const struct plan_view *v);
+
+/* Columns that tables may have: those of COLUMNS, else of the terminal; 0: any,
+ * as for pipes and files, and always after cli_any_width(). report.c */
+int cli_width(void);
+void cli_any_width(void);
+
+/* Value of --mode. WEFT_EUSAGE. */
+int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err);
+
+/* ---- remote.c: talking to weftd ---- */
+
+#define CLI_CALL_MS 30000
+#define CLI_CONNECT_MS 2000
+
+/* Connects to weftd; the hint of a failure tells how to start it. */
+int cli_connect(struct cli *c, struct rpc_client **out, struct err *err);
+/* One unary call on a connection of its own. */
+int cli_unary(struct cli *c, const char *method,
+	      const ProtobufCMessage *request,
+	      const ProtobufCMessageDescriptor *response, int timeout_ms,
+	      ProtobufCMessage **out, struct err *err);
+/* Set by Ctrl-C and SIGTERM once cli_catch_signals was called. */
+extern volatile bool cli_interrupted;
+void cli_catch_signals(void);
+/* Path of a method of weft.v1.Fabric, e.g. CLI_METHOD("Plan"). */
+#define CLI_METHOD(name) "/weft.v1.Fabric/" name
+
+/* Fetches the serialized schedule of a job. */
+int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
+		       struct err *err);
+
+/* ---- progress.c: the events of a change ---- */
+
+struct progress {
+	const struct cli *c;
+	bool bar;		/* stderr is a terminal: one line, redrawn */
+	bool drawn;
+	bool has_result;
+	Weft__V1__Verdict verdict;
+	int64_t change, generation, took_ns;
+	Weft__V1__Level level;
+	int problems;
+};
+
+void progress_init(struct progress *p, const struct cli *c);
+void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev);
+/* Ends the line of a bar. */
+void progress_end(struct progress *p);
+
+/* ---- commands ---- */
+
+int cmd_check(struct cli *c, struct err *err);
+int cmd_plan(struct cli *c, struct err *err);
+int cmd_apply(struct cli *c, struct err *err);
+int cmd_rollback(struct cli *c, struct err *err);
+int cmd_confirm(struct cli *c, struct err *err);
+int cmd_job_request(struct cli *c, struct err *err);
+int cmd_job_release(struct cli *c, struct err *err);
+int cmd_job_list(struct cli *c, struct err *err);
+int cmd_export_slurm(struct cli *c, struct err *err);
+int cmd_export_topograph(struct cli *c, struct err *err);
+int cmd_cancel(struct cli *c, struct err *err);
+int cmd_status(struct cli *c, struct err *err);
+int cmd_diff(struct cli *c, struct err *err);
+int cmd_verify(struct cli *c, struct err *err);
+int cmd_history(struct cli *c, struct err *err);
+int cmd_audit(struct cli *c, struct err *err);
+int cmd_foreign(struct cli *c, struct err *err);
+int cmd_drain(struct cli *c, struct err *err);
+int cmd_undrain(struct cli *c, struct err *err);
+int cmd_freeze(struct cli *c, struct err *err);
+int cmd_log(struct cli *c, struct err *err);
+int cmd_unfreeze(struct cli *c, struct err *err);
+int cmd_watch(struct cli *c, struct err *err);
+int cmd_wait(struct cli *c, struct err *err);
+int cmd_schedule_make(struct cli *c, struct err *err);
+int cmd_schedule_verify(struct cli *c, struct err *err);
+int cmd_schedule_cost(struct cli *c, struct err *err);
+int cmd_schedule_export(struct cli *c, struct err *err);
+int cmd_schedule_show(struct cli *c, struct err *err);
+int cmd_routes_make(struct cli *c, struct err *err);
+int cmd_routes_verify(struct cli *c, struct err *err);
+int cmd_topology_info(struct cli *c, struct err *err);
+int cmd_topology_build(struct cli *c, struct err *err);
+int cmd_topology_find(struct cli *c, struct err *err);
+int cmd_ring_plan(struct cli *c, struct err *err);
+int cmd_rwa_instance(struct cli *c, struct err *err);
+int cmd_rwa_solve(struct cli *c, struct err *err);
+int cmd_rwa_change(struct cli *c, struct err *err);
+int cmd_emulate(struct cli *c, struct err *err);
+int cmd_device_drivers(struct cli *c, struct err *err);
+int cmd_device_list(struct cli *c, struct err *err);
+int cmd_device_show(struct cli *c, struct err *err);
+int cmd_device_port(struct cli *c, struct err *err);
+int cmd_device_recover(struct cli *c, struct err *err);
+int cmd_bringup(struct cli *c, struct err *err);
+int cmd_testbed_up(struct cli *c, struct err *err);
+int cmd_testbed_down(struct cli *c, struct err *err);
+int cmd_testbed_status(struct cli *c, struct err *err);
+int cmd_testbed_route(struct cli *c, struct err *err);
+int cmd_testbed_ping(struct cli *c, struct err *err);
+int cmd_testbed_probe(struct cli *c, struct err *err);
+int cmd_testbed_step(struct cli *c, struct err *err);
+int cmd_explain(struct cli *c, struct err *err);
+int cmd_version(struct cli *c, struct err *err);
+int cmd_complete(struct cli *c, struct err *err);
+
+#endif

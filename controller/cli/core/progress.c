@@ -1,0 +1,114 @@
+/* The events of a change on stderr: a bar on a terminal, else lines. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "controller/cli/core/private.h"
+
+#define BAR_CELLS 24
+#define MIN_COLUMNS 40
+
+void progress_init(struct progress *p, const struct cli *c)
+{
+	memset(p, 0, sizeof(*p));
+	p->c = c;
+	p->bar = isatty(STDERR_FILENO) && c->talk == CLI_NORMAL;
+}
+
+static int columns(void)
+{
+	struct winsize w;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 ||
+	    w.ws_col < MIN_COLUMNS) {
+		return MIN_COLUMNS * 2;
+	}
+	return w.ws_col;
+}
+
+static void erase(struct progress *p)
+{
+	if (p->drawn) {
+		fputs("\r\033[K", stderr);
+		p->drawn = false;
+	}
+}
+
+static void draw_bar(struct progress *p, const Weft__V1__ApplyEvent *ev,
+		     const char *text)
+{
+	char cells[BAR_CELLS + 1], line[512];
+	int total = ev->total > 0 ? ev->total : 1;
+	int64_t full = (int64_t)ev->done * BAR_CELLS / total;
+
+	full = full < 0 ? 0 : full > BAR_CELLS ? BAR_CELLS : full;
+	memset(cells, '-', BAR_CELLS);
+	memset(cells, '#', (size_t)full);
+	cells[BAR_CELLS] = '\0';
+	snprintf(line, sizeof(line), "[%s] %d/%d %s", cells, ev->done,
+		 ev->total, text);
+	erase(p);
+	fprintf(stderr, "%.*s", columns() - 1, line);
+	fflush(stderr);
+	p->drawn = true;
+}
+
+static void take_result(struct progress *p, const Weft__V1__ChangeResult *r)
+{
+	p->has_result = true;
+	p->verdict = r->verdict;
+	p->change = r->change;
+	p->generation = r->generation;
+	p->level = r->level;
+	p->took_ns = r->took_ns;
+}
+
+/* Robots take minutes; nobody wants their seconds to the last digit. */
+static void put_eta(int64_t ns, char *text, size_t size)
+{
+	int64_t s = (ns + 999999999) / 1000000000;
+
+	text[0] = '\0';
+	if (s >= 120) {
+		snprintf(text, size, ", about %" PRId64 " min left",
+			 (s + 30) / 60);
+	} else if (s > 0) {
+		snprintf(text, size, ", about %" PRId64 " s left", s);
+	}
+}
+
+void progress_event(struct progress *p, const Weft__V1__ApplyEvent *ev)
+{
+	char text[384], eta[48];
+
+	if (ev->result) {
+		take_result(p, ev->result);
+	}
+	if (!ev->text[0] && !ev->phase[0]) {
+		return;
+	}
+	put_eta(ev->eta_ns, eta, sizeof(eta));
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s", ev->device,
+		 ev->device[0] ? ": " : "", ev->phase,
+		 ev->phase[0] && ev->text[0] ? ": " : "", ev->text, eta);
+	if (ev->is_problem) {
+		p->problems++;
+		erase(p);
+		fprintf(stderr, "weft: %s\n", text);
+	} else if (p->bar) {
+		draw_bar(p, ev, text);
+	} else if (ev->total > 0) {
+		cli_say(p->c, CLI_NORMAL, "%s (%d/%d)", text, ev->done,
+			ev->total);
+	} else {
+		cli_say(p->c, CLI_NORMAL, "%s", text);
+	}
+}
+
+void progress_end(struct progress *p)
+{
+	erase(p);
+	fflush(stderr);
+}

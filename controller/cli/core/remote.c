@@ -1,0 +1,150 @@
+/* Talking to weftd. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+
+volatile bool cli_interrupted;
+
+static void on_signal(int number)
+{
+	(void)number;
+	cli_interrupted = true;
+}
+
+void cli_catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+/* Over TCP, to HOST:PORT or [V6]:PORT. */
+static int connect_server(struct cli *c, struct rpc_client **out,
+			  struct err *err)
+{
+	const struct rpc_tls_files files = { .cert = c->tls_cert,
+					     .key = c->tls_key,
+					     .ca = c->tls_ca };
+	const char *colon = strrchr(c->server, ':');
+	const char *host = c->server + (c->server[0] == '[');
+	char name[256], *end = NULL;
+	size_t len = colon ? (size_t)(colon - host) : 0;
+	long port = colon ? strtol(colon + 1, &end, 10) : 0;
+
+	len -= host > c->server && len > 0;	/* the other bracket */
+	if (len == 0 || len >= sizeof(name) || *end || port <= 0 ||
+	    port > 65535) {
+		return err_set(err, WEFT_EUSAGE,
+			       "--server: \"%s\" is not HOST:PORT", c->server);
+	}
+	if (!files.cert || !files.key || !files.ca) {
+		return err_set(err, WEFT_EUSAGE, "--server needs --tls-cert, "
+			       "--tls-key and --tls-ca");
+	}
+	memcpy(name, host, len);
+	name[len] = '\0';
+	return rpc_client_open_tls(name, (int)port, &files, CLI_CONNECT_MS,
+				   out, err);
+}
+
+static int connect_socket(struct cli *c, struct rpc_client **out,
+			  struct err *err)
+{
+	int r;
+
+	r = rpc_client_open(c->socket, CLI_CONNECT_MS, out, err);
+	if (r == WEFT_EUNAVAIL) {
+		err_hint(err, "is weftd running? --socket or WEFT_SOCKET "
+			      "names another socket");
+	} else if (r == WEFT_EDENIED) {
+		err_hint(err, "the mode of the socket file says who may "
+			      "connect");
+	}
+	return r;
+}
+
+/* What started us may be a piece of somebody's work; weftd is told so. */
+static const char *trace_parent(void)
+{
+	const char *text = getenv("TRACEPARENT");
+
+	return text && strlen(text) == 55 &&
+	       strspn(text, "0123456789abcdef-") == 55 ? text : NULL;
+}
+
+int cli_connect(struct cli *c, struct rpc_client **out, struct err *err)
+{
+	int r = c->server ? connect_server(c, out, err)
+			  : connect_socket(c, out, err);
+
+	if (r == 0) {
+		rpc_client_trace(*out, trace_parent());
+	}
+	return r;
+}
+
+int cli_unary(struct cli *c, const char *method,
+	      const ProtobufCMessage *request,
+	      const ProtobufCMessageDescriptor *response, int timeout_ms,
+	      ProtobufCMessage **out, struct err *err)
+{
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	if (r == 0) {
+		r = rpc_client_unary(client, method, request, response,
+				     timeout_ms, out, err);
+	}
+	rpc_client_close(client);
+	return r;
+}
+
+/* ---- schedules ---- */
+
+struct pieces {
+	struct buf *bytes;
+	bool degraded;
+};
+
+static int on_piece(const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__SchedulePiece *p =
+		(const Weft__V1__SchedulePiece *)msg;
+	struct pieces *to = arg;
+
+	buf_add(to->bytes, p->data.data, p->data.len);
+	to->degraded = p->degraded;
+	return to->bytes->failed || to->bytes->len > CLI_MAX_SCHEDULE;
+}
+
+int cli_fetch_schedule(struct cli *c, const char *job, struct buf *bytes,
+		       struct err *err)
+{
+	Weft__V1__GetScheduleRequest req =
+		WEFT__V1__GET_SCHEDULE_REQUEST__INIT;
+	struct pieces to = { .bytes = bytes };
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	req.job = (char *)job;
+	if (r == 0) {
+		r = rpc_client_call(client, CLI_METHOD("GetSchedule"),
+				    &req.base,
+				    &weft__v1__schedule_piece__descriptor, 0,
+				    on_piece, &to, NULL, err);
+	}
+	if (r == 0 && to.degraded) {
+		cli_say(c, CLI_NORMAL, "job %s: some of its light is dead; "
+			"this is the schedule on what remains (weft status)",
+			job);
+	}
+	if (r == WEFT_ECANCELED) {
+		r = err_set(err, WEFT_ELIMIT,
+			    "job %s: its schedule does not fit", job);
+	}
+	rpc_client_close(client);
+	return r;
+}

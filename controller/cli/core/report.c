@@ -1,0 +1,119 @@
+/* What the command line says: data on stdout, the rest on stderr. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "controller/cli/core/private.h"
+
+#define LEAST_COLUMNS 60	/* narrower tables are not worth reading */
+
+void cli_report(const struct err *err)
+{
+	char text[ERR_MSG_MAX + ERR_FILE_MAX + 32];
+
+	fprintf(stderr, "weft: %s\n", err_str(err, text, sizeof(text)));
+	if (err->hint[0]) {
+		fprintf(stderr, "hint: %s\n", err->hint);
+	}
+}
+
+void cli_report_list(struct err_list *errs, struct err *last)
+{
+	for (int i = 0; i + 1 < errs->n; i++) {
+		cli_report(&errs->v[i]);
+	}
+	if (errs->n > 0 && last) {
+		*last = errs->v[errs->n - 1];
+	}
+	if (errs->n > 0 && errs->dropped > 0) {
+		err_hint(last, "and %d more", errs->dropped);
+	}
+}
+
+void cli_say(const struct cli *c, enum cli_talk talk, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->talk < talk) {
+		return;
+	}
+	va_start(ap, fmt);
+	fputs("weft: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+bool cli_colour(const struct cli *c, int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (strcmp(c->colour, "auto") != 0) {
+		return strcmp(c->colour, "always") == 0;
+	}
+	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
+}
+
+int cli_print_bytes(const char *data, size_t len, struct err *err)
+{
+	if (fwrite(data, 1, len, stdout) != len || fflush(stdout) != 0) {
+		return err_errno(err, WEFT_EIO, errno, "standard output");
+	}
+	return 0;
+}
+
+static bool any_width;
+
+void cli_any_width(void)
+{
+	any_width = true;
+}
+
+int cli_width(void)
+{
+	const char *text = getenv("COLUMNS");
+	int columns = text ? atoi(text) : 0;
+	struct winsize w;
+
+	if (any_width) {
+		return 0;
+	}
+	if (columns <= 0 && isatty(STDOUT_FILENO) &&
+	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
+		columns = w.ws_col;
+	}
+	return columns > 0 && columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns;
+}
+
+int cli_print(struct out *o, struct err *err)
+{
+	struct buf b = { 0 };
+	int r = WEFT_ENOMEM;
+
+	if (o) {
+		out_set_width(o, cli_width());
+		r = out_render(o, &b);
+	}
+	if (r) {
+		r = err_nomem(err);
+	} else {
+		r = cli_print_bytes(buf_cstr(&b), b.len, err);
+	}
+	buf_fini(&b);
+	out_free(o);
+	return r;
+}
+
+void cli_out_gap(const struct cli *c, struct out *o, const char *key,
+		 double gap)
+{
+	if (c->format == OUT_TABLE) {
+		out_fmt(o, key, "%.1f %%", gap * 100);
+	} else {
+		out_real(o, key, gap);
+	}
+}

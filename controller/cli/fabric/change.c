@@ -1,0 +1,314 @@
+/* weft apply, rollback, cancel: changes, with their progress and result. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "controller/cli/core/private.h"
+#include "controller/plan/plan.h"
+#include "lib/base/file.h"
+
+#define MAX_SOURCE ((size_t)64 << 20)
+#define ID_BYTES 16
+
+/* Names this request to weftd, so that it can be cancelled. */
+static int new_request_id(char id[2 * ID_BYTES + 1], struct err *err)
+{
+	unsigned char random[ID_BYTES];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+		return err_set(err, WEFT_EIO, "no random numbers");
+	}
+	for (int i = 0; i < ID_BYTES; i++) {
+		snprintf(id + 2 * i, 3, "%02x", random[i]);
+	}
+	return 0;
+}
+
+static int on_event(const ProtobufCMessage *msg, void *arg)
+{
+	progress_event(arg, (const Weft__V1__ApplyEvent *)msg);
+	return 0;
+}
+
+static int stream(struct cli *c, const char *method,
+		  const ProtobufCMessage *req, struct progress *p,
+		  struct err *err)
+{
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	if (r == 0) {
+		r = rpc_client_call(client, method, req,
+				    &weft__v1__apply_event__descriptor, 0,
+				    on_event, p, &cli_interrupted, err);
+	}
+	rpc_client_close(client);
+	progress_end(p);
+	return r;
+}
+
+/* After Ctrl-C: weftd takes back what was done; its events go on here. */
+static int cancel(struct cli *c, const char *id, struct progress *p,
+		  struct err *err)
+{
+	Weft__V1__CancelRequest req = WEFT__V1__CANCEL_REQUEST__INIT;
+	int r;
+
+	cli_interrupted = false;
+	cli_say(c, CLI_NORMAL, "stopping; what was done is taken back");
+	err_clear(err);
+	req.request_id = (char *)id;
+	r = stream(c, CLI_METHOD("Cancel"), &req.base, p, err);
+	if (r == WEFT_ECANCELED && cli_interrupted) {
+		err_set(err, WEFT_ECANCELED, "no longer waiting; weftd goes "
+					     "on rolling back");
+		err_hint(err, "\"weft status\" shows how it ended");
+	}
+	return r;
+}
+
+static int print_result(struct cli *c, const struct progress *p,
+			struct err *err)
+{
+	struct out *o = out_new(c->format);
+	char text[32];
+
+	if (o) {
+		out_str(o, "verdict",
+			wire_enum(&weft__v1__verdict__descriptor,
+				 (int)p->verdict, text, sizeof(text)));
+		out_int(o, "change", p->change);
+		out_int(o, "generation", p->generation);
+		if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
+			out_str(o, "proof",
+				wire_enum(&weft__v1__level__descriptor,
+					 (int)p->level, text, sizeof(text)));
+		}
+		wire_out_ns(o, c->format, "took", p->took_ns);
+	}
+	return cli_print(o, err);
+}
+
+/* Runs a change to its end. Returns an exit code of its own once there is a
+ * verdict, whatever it says. */
+static int run_change(struct cli *c, const char *method,
+		      const ProtobufCMessage *req, const char *id,
+		      struct err *err)
+{
+	struct progress p;
+	struct err print = { 0 };
+	int r;
+
+	progress_init(&p, c);
+	cli_catch_signals();
+	r = stream(c, method, req, &p, err);
+	if (r == WEFT_ECANCELED && cli_interrupted) {
+		r = cancel(c, id, &p, err);
+	}
+	if (!p.has_result) {
+		return r ? r : err_set(err, WEFT_EUNAVAIL,
+				       "weftd ended the call without a "
+				       "result");
+	}
+	if (r) {
+		cli_report(err);
+	}
+	if (print_result(c, &p, &print)) {
+		cli_report(&print);
+	}
+	return cli_exit_verdict(p.verdict, r);
+}
+
+/* ---- apply ---- */
+
+static int expected_generation(const struct cli *c, Weft__V1__Number *n,
+			       Weft__V1__Number **field, struct err *err)
+{
+	if (!cli_has(c, "expect-generation")) {
+		return 0;
+	}
+	weft__v1__number__init(n);
+	*field = n;
+	return cli_opt_int(c, "expect-generation", 0, INT64_MAX, &n->value,
+			   err);
+}
+
+/* The options that all changes share. id: room for a new request id. */
+static int common(const struct cli *c, char **comment, char **request_id,
+		  char id[2 * ID_BYTES + 1], int64_t *confirm_within_ns,
+		  struct err *err)
+{
+	int r = new_request_id(id, err);
+
+	if (cli_opt(c, "comment")) {
+		*comment = (char *)cli_opt(c, "comment");
+	}
+	*request_id = cli_opt(c, "request-id")
+			      ? (char *)cli_opt(c, "request-id")
+			      : id;
+	return r ? r : cli_opt_unit(c, "confirm-within", UNIT_NS,
+				    confirm_within_ns, err);
+}
+
+static int read_source(struct cli *c, Weft__V1__ApplyRequest *req, char **data,
+		       struct err *err)
+{
+	const char *path = cli_opt(c, "file");
+	struct model_fabric *f = NULL;
+	size_t len;
+	int r;
+
+	if ((path != NULL) == (c->argc == 1)) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft apply: give a plan file or -f "
+			       "FABRIC.yaml, and not both");
+	}
+	path = path ? path : c->argv[0];
+	r = file_read(path, MAX_SOURCE, data, &len, err);
+	if (r) {
+		return r;
+	}
+	req->name = (char *)path;
+	if (plan_file_is(*data, len)) {
+		req->source_case = WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE;
+		req->plan_file.data = (uint8_t *)*data;
+		req->plan_file.len = len;
+		return 0;
+	}
+	/* Read here as well: all mistakes at once, and none sent. */
+	r = cli_parse_fabric(path, *data, len, &f, err);
+	model_free(f);
+	req->source_case = WEFT__V1__APPLY_REQUEST__SOURCE_CONFIG;
+	req->config.data = (uint8_t *)*data;
+	req->config.len = len;
+	return r;
+}
+
+int cmd_apply(struct cli *c, struct err *err)
+{
+	char id[2 * ID_BYTES + 1];
+	Weft__V1__ApplyRequest req;
+	Weft__V1__Number generation;
+	char *data = NULL;
+	int r;
+
+	weft__v1__apply_request__init(&req);
+	if ((r = cli_read_mode(c, &req.mode, err)) ||
+	    (r = expected_generation(c, &generation, &req.expected_generation,
+				     err)) ||
+	    (r = common(c, &req.comment, &req.request_id, id,
+			&req.confirm_within_ns, err)) ||
+	    (r = read_source(c, &req, &data, err))) {
+		free(data);
+		return r;
+	}
+	r = run_change(c, CLI_METHOD("Apply"), &req.base, req.request_id, err);
+	free(data);
+	return r;
+}
+
+/* ---- rollback ---- */
+
+int cmd_rollback(struct cli *c, struct err *err)
+{
+	char id[2 * ID_BYTES + 1];
+	Weft__V1__RollbackRequest req = WEFT__V1__ROLLBACK_REQUEST__INIT;
+	Weft__V1__Number generation, to = WEFT__V1__NUMBER__INIT;
+	int r;
+
+	if (c->argc == 1) {
+		char *end;
+
+		to.value = strtoll(c->argv[0], &end, 10);
+		if (end == c->argv[0] || *end || to.value < 0) {
+			return err_set(err, WEFT_EUSAGE,
+				       "weft rollback: \"%s\" is not a "
+				       "generation", c->argv[0]);
+		}
+		req.to = &to;
+	}
+	if ((r = expected_generation(c, &generation, &req.expected_generation,
+				     err)) ||
+	    (r = common(c, &req.comment, &req.request_id, id,
+			&req.confirm_within_ns, err))) {
+		return r;
+	}
+	r = run_change(c, CLI_METHOD("Rollback"), &req.base, req.request_id,
+		       err);
+	if (r == WEFT_ENOTFOUND) {
+		cli_report(err);
+		return CLI_NOT_REVERTABLE;
+	}
+	return r;
+}
+
+/* ---- confirm ---- */
+
+int cmd_confirm(struct cli *c, struct err *err)
+{
+	Weft__V1__ConfirmRequest req = WEFT__V1__CONFIRM_REQUEST__INIT;
+	ProtobufCMessage *res;
+	struct out *o;
+	int r;
+
+	if (c->argc == 1) {
+		char *end;
+
+		req.change = strtoll(c->argv[0], &end, 10);
+		if (*end || req.change <= 0) {
+			return err_set(err, WEFT_EUSAGE, "weft confirm: \"%s\" "
+				       "is not the number of a change",
+				       c->argv[0]);
+		}
+	}
+	r = cli_unary(c, CLI_METHOD("Confirm"), &req.base,
+		      &weft__v1__confirm_response__descriptor, CLI_CALL_MS,
+		      &res, err);
+	if (r) {
+		return r;
+	}
+	o = out_new(c->format);
+	if (o) {
+		out_int(o, "confirmed",
+			((Weft__V1__ConfirmResponse *)res)->change);
+	}
+	rpc_free_message(res);
+	return cli_print(o, err);
+}
+
+/* ---- cancel ---- */
+
+int cmd_cancel(struct cli *c, struct err *err)
+{
+	Weft__V1__CancelRequest req = WEFT__V1__CANCEL_REQUEST__INIT;
+	struct err print = { 0 };
+	struct progress p;
+	int r;
+
+	if (cli_opt(c, "request-id")) {
+		req.request_id = (char *)cli_opt(c, "request-id");
+	}
+	progress_init(&p, c);
+	r = stream(c, CLI_METHOD("Cancel"), &req.base, &p, err);
+	if (r == WEFT_ENOTFOUND && !cli_has(c, "request-id")) {
+		cli_say(c, CLI_NORMAL, "no change is under way");
+		return 0;
+	}
+	if (!p.has_result) {
+		return r;
+	}
+	/* What was asked for is that the change stops: rolled back is fine,
+	 * but not that going back failed. */
+	if (r == WEFT_ECANCELED &&
+	    p.verdict != WEFT__V1__VERDICT__VERDICT_STUCK) {
+		r = 0;
+	}
+	if (r) {
+		cli_report(err);
+	}
+	if (print_result(c, &p, &print)) {
+		cli_report(&print);
+	}
+	return r ? cli_exit_verdict(p.verdict, r) : 0;
+}

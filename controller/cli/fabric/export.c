@@ -1,0 +1,410 @@
+/*
+ * weft export: the fabric as schedulers of jobs want to see it.
+ *
+ * Light can join two hosts when their ports reach one switch, or switches that
+ * fibres join, so that is the tree: hosts whose ports go to the same devices
+ * in the same way are together (they can stand in for each other), and what
+ * fibres or common devices join has one switch above it. There is no root over
+ * parts that no light joins: no job could run across them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+#include "controller/plan/place.h"
+#include "controller/plan/plan.h"
+#include "lib/base/file.h"
+#include "lib/base/vec.h"
+
+/* Hosts that are wired alike. */
+struct leaf {
+	char name[2 * CONF_MAX_NAME + 16];
+	int first;		/* host that stands for the others */
+	int part;		/* which of the parts that light joins */
+	VEC(int) hosts;
+};
+
+struct tree {
+	const struct model_fabric *f;
+	VEC(struct leaf) leaves;
+	int *part_of;		/* [devices] one of the devices joined to it */
+	int *ring_of;		/* [hosts] ring, or -1 */
+};
+
+static void tree_fini(struct tree *t)
+{
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		vec_fini(&t->leaves.v[i].hosts);
+	}
+	vec_fini(&t->leaves);
+	free(t->part_of);
+	free(t->ring_of);
+}
+
+/* ---- what light joins ---------------------------------------------------- */
+
+static int find(const struct tree *t, int device)
+{
+	while (t->part_of[device] != device) {
+		device = t->part_of[device];
+	}
+	return device;
+}
+
+static void join(struct tree *t, int a, int b)
+{
+	if (a >= 0 && b >= 0) {
+		a = find(t, a);
+		b = find(t, b);
+		t->part_of[a > b ? a : b] = a > b ? b : a;
+	}
+}
+
+/* The first device that a host reaches, or -1. */
+static int device_of(const struct tree *t, int host)
+{
+	const struct model_host *h = &t->f->hosts[host];
+
+	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
+		if (t->f->ports[p].tx_device >= 0) {
+			return t->f->ports[p].tx_device;
+		}
+	}
+	return t->ring_of[host];
+}
+
+static void join_all(struct tree *t)
+{
+	const struct model_fabric *f = t->f;
+
+	for (int d = 0; d < f->n_devices; d++) {
+		t->part_of[d] = d;
+		for (int i = 0; f->devices[d].kind == MODEL_RING &&
+				i < f->devices[d].n_members; i++) {
+			t->ring_of[f->devices[d].members[i]] = d;
+		}
+	}
+	for (int i = 0; i < f->n_trunks; i++) {
+		join(t, f->trunks[i].from_device, f->trunks[i].to_device);
+	}
+	for (int p = 0; p < f->n_ports; p++) {
+		int first = device_of(t, f->ports[p].host);
+
+		join(t, first, f->ports[p].tx_device);
+		join(t, first, f->ports[p].rx_device);
+	}
+}
+
+/* ---- leaves -------------------------------------------------------------- */
+
+static bool same_leaf(const struct tree *t, int a, int b)
+{
+	int x = device_of(t, a), y = device_of(t, b);
+
+	if (x < 0 || y < 0 || t->f->devices[x].kind == MODEL_RING) {
+		return x == y;
+	}
+	return place_alike(t->f, a, b);
+}
+
+/* "ocs0.ocs1": the devices that it reaches; "dark" without any. */
+static void name_leaf(const struct tree *t, struct leaf *l)
+{
+	const struct model_host *h = &t->f->hosts[l->first];
+	int last = -1, n = 0;
+	size_t at = 0;
+
+	snprintf(l->name, sizeof(l->name), "%s", l->part < 0 ? "dark" :
+		 t->f->devices[device_of(t, l->first)].name);
+	for (int p = h->first_port; p < h->first_port + h->n_ports &&
+			at < sizeof(l->name); p++) {
+		int d = t->f->ports[p].tx_device;
+
+		if (d >= 0 && d != last) {
+			at += (size_t)snprintf(l->name + at,
+					       sizeof(l->name) - at, "%s%s",
+					       at ? "." : "",
+					       t->f->devices[d].name);
+			last = d;
+		}
+	}
+	at = strlen(l->name);
+	for (size_t i = 0; i + 1 < t->leaves.n; i++) {
+		const char *other = t->leaves.v[i].name;
+
+		n += strncmp(other, l->name, at) == 0 &&
+		     (!other[at] || other[at] == '-');
+	}
+	if (n > 0 && at < sizeof(l->name) - 8) {
+		snprintf(l->name + at, sizeof(l->name) - at, "-%d", n + 1);
+	}
+}
+
+static int add_host(struct tree *t, int host)
+{
+	struct leaf fresh = { .first = host };
+	int d = device_of(t, host);
+	size_t i = 0;
+
+	while (i < t->leaves.n && !same_leaf(t, t->leaves.v[i].first, host)) {
+		i++;
+	}
+	if (i == t->leaves.n) {
+		fresh.part = d < 0 ? -1 : find(t, d);
+		if (vec_push(&t->leaves, fresh)) {
+			return WEFT_ENOMEM;
+		}
+		name_leaf(t, &t->leaves.v[i]);
+	}
+	return vec_push(&t->leaves.v[i].hosts, host);
+}
+
+static int tree_init(struct tree *t, const struct model_fabric *f,
+		     struct err *err)
+{
+	int r = 0;
+
+	*t = (struct tree){ .f = f };
+	t->part_of = calloc((size_t)f->n_devices + 1, sizeof(int));
+	t->ring_of = malloc(((size_t)f->n_hosts + 1) * sizeof(int));
+	if (!t->part_of || !t->ring_of) {
+		return err_nomem(err);
+	}
+	for (int h = 0; h < f->n_hosts; h++) {
+		t->ring_of[h] = -1;
+	}
+	join_all(t);
+	for (int h = 0; h < f->n_hosts && r == 0; h++) {
+		r = add_host(t, h);
+	}
+	return r ? err_nomem(err) : 0;
+}
+
+/* How many leaves this part has, and the number of the part among those that
+ * have several. */
+static int leaves_of(const struct tree *t, int part)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < t->leaves.n && part >= 0; i++) {
+		n += t->leaves.v[i].part == part;
+	}
+	return n;
+}
+
+/* True for the first leaf of a part that needs a switch above it. */
+static bool opens_part(const struct tree *t, size_t leaf)
+{
+	int part = t->leaves.v[leaf].part;
+
+	for (size_t i = 0; i < leaf; i++) {
+		if (t->leaves.v[i].part == part) {
+			return false;
+		}
+	}
+	return leaves_of(t, part) > 1;
+}
+
+/* ---- text ---------------------------------------------------------------- */
+
+static void put_leaf_names(const struct tree *t, int part, const char *between,
+			   struct buf *b)
+{
+	const char *comma = "";
+
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		if (t->leaves.v[i].part == part) {
+			buf_printf(b, "%s%s", comma, t->leaves.v[i].name);
+			comma = between;
+		}
+	}
+}
+
+static void put_hosts(const struct tree *t, const struct leaf *l,
+		      const char *between, struct buf *b)
+{
+	for (size_t i = 0; i < l->hosts.n; i++) {
+		buf_printf(b, "%s%s", i ? between : "",
+			   t->f->hosts[l->hosts.v[i]].name);
+	}
+}
+
+static void put_head(const struct tree *t, struct buf *b)
+{
+	buf_printf(b, "# The fabric %s, written by weft export.\n",
+		   t->f->name ? t->f->name : "");
+}
+
+static void put_slurm_tree(const struct tree *t, struct buf *b)
+{
+	buf_str(b, "- topology: optical\n  cluster_default: true\n"
+		   "  tree:\n    switches:\n");
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		const struct leaf *l = &t->leaves.v[i];
+
+		if (opens_part(t, i)) {
+			buf_printf(b, "      - switch: \"joined.%s\"\n"
+				   "        children: \"", l->name);
+			put_leaf_names(t, l->part, ",", b);
+			buf_str(b, "\"\n");
+		}
+		buf_printf(b, "      - switch: \"%s\"\n        nodes: \"",
+			   l->name);
+		put_hosts(t, l, ",", b);
+		buf_str(b, "\"\n");
+	}
+}
+
+static void put_slurm_block(const struct tree *t, struct buf *b)
+{
+	size_t least = 0;
+
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		size_t n = t->leaves.v[i].hosts.n;
+
+		least = least == 0 || n < least ? n : least;
+	}
+	buf_printf(b, "- topology: optical\n  cluster_default: true\n"
+		   "  block:\n    block_sizes:\n      - %zu\n    blocks:\n",
+		   least);
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		buf_printf(b, "      - block: \"%s\"\n        nodes: \"",
+			   t->leaves.v[i].name);
+		put_hosts(t, &t->leaves.v[i], ",", b);
+		buf_str(b, "\"\n");
+	}
+}
+
+static void put_topograph(const struct tree *t, struct buf *b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		if (opens_part(t, i)) {
+			buf_printf(b, "%s  \"joined.%s\":\n    switches: [\"",
+				   any ? "" : "switches:\n",
+				   t->leaves.v[i].name);
+			put_leaf_names(t, t->leaves.v[i].part, "\", \"", b);
+			buf_str(b, "\"]\n");
+			any = true;
+		}
+	}
+	buf_str(b, any ? "blocks:\n" : "switches: {}\nblocks:\n");
+	for (size_t i = 0; i < t->leaves.n; i++) {
+		buf_printf(b, "  - switch: \"%s\"\n    nodes: [\"",
+			   t->leaves.v[i].name);
+		put_hosts(t, &t->leaves.v[i], "\", \"", b);
+		buf_str(b, "\"]\n");
+	}
+}
+
+/* ---- where the fabric comes from ----------------------------------------- */
+
+static int on_part(const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__PlanPart *part = (const Weft__V1__PlanPart *)msg;
+	struct buf *file = arg;
+
+	if (part->part_case == WEFT__V1__PLAN_PART__PART_FILE) {
+		buf_add(file, part->file.data, part->file.len);
+	}
+	return file->failed;
+}
+
+/* The configuration in force: a plan of it quotes it. */
+static int fetch_fabric(struct cli *c, struct model_fabric **out,
+			struct err *err)
+{
+	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
+	struct rpc_client *client = NULL;
+	struct plan_file file;
+	struct buf bytes = { 0 };
+	int r = cli_connect(c, &client, err);
+
+	req.want_file = true;
+	r = r ? r : rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
+				    &weft__v1__plan_part__descriptor, 0,
+				    on_part, &bytes, NULL, err);
+	r = r ? r : plan_file_read(buf_cstr(&bytes), bytes.len, &file, err);
+	if (r == 0) {
+		r = cli_parse_fabric(file.config_name, file.config,
+				     file.config_len, out, err);
+		plan_file_fini(&file);
+	}
+	rpc_client_close(client);
+	buf_fini(&bytes);
+	return r;
+}
+
+/* For those who look after nodes: weftd gives these no new light. */
+static int put_drained(struct cli *c, const struct model_fabric *f,
+		       struct buf *b, struct err *err)
+{
+	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
+	const Weft__V1__StatusResponse *s;
+	ProtobufCMessage *msg = NULL;
+	int r = cli_unary(c, CLI_METHOD("Status"), &req.base,
+			  &weft__v1__status_response__descriptor, CLI_CALL_MS,
+			  &msg, err);
+
+	if (r) {
+		return r;
+	}
+	s = (const Weft__V1__StatusResponse *)msg;
+	buf_printf(b, "# Generation %lld.\n", (long long)s->generation);
+	for (size_t i = 0; i < s->n_holds; i++) {
+		if (model_find_host(f, s->holds[i]->what) >= 0) {
+			buf_printf(b, "# %s is drained in weft.\n",
+				   s->holds[i]->what);
+		}
+	}
+	rpc_free_message(msg);
+	return 0;
+}
+
+static int export_as(struct cli *c,
+		     void (*put)(const struct tree *t, struct buf *b),
+		     struct err *err)
+{
+	const char *output = cli_opt(c, "output");
+	struct model_fabric *f = NULL;
+	struct tree t = { 0 };
+	struct buf b = { 0 };
+	int r = c->argc ? cli_load_fabric(c->argv[0], &f, err)
+			: fetch_fabric(c, &f, err);
+
+	r = r ? r : tree_init(&t, f, err);
+	if (r == 0) {
+		put_head(&t, &b);
+		r = c->argc ? 0 : put_drained(c, f, &b, err);
+	}
+	if (r == 0) {
+		put(&t, &b);
+		r = b.failed ? err_nomem(err)
+		    : output && strcmp(output, "-") != 0
+			    ? file_write_atomic(output, buf_cstr(&b), b.len,
+						0644, err)
+			    : cli_print_bytes(buf_cstr(&b), b.len, err);
+	}
+	buf_fini(&b);
+	tree_fini(&t);
+	model_free(f);
+	return r;
+}
+
+int cmd_export_slurm(struct cli *c, struct err *err)
+{
+	const char *plugin = cli_opt(c, "plugin");
+	bool block = plugin && strcmp(plugin, "block") == 0;
+
+	if (plugin && !block && strcmp(plugin, "tree") != 0) {
+		return err_set(err, WEFT_EUSAGE, "--plugin: \"%s\" is not tree "
+			       "or block", plugin);
+	}
+	return export_as(c, block ? put_slurm_block : put_slurm_tree, err);
+}
+
+int cmd_export_topograph(struct cli *c, struct err *err)
+{
+	return export_as(c, put_topograph, err);
+}

@@ -1,0 +1,211 @@
+/* weft job: ask for light for a job, give it back, look. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+#include "weft/v1/jobs.pb-c.h"
+
+#define JOBS_METHOD(name) "/weft.v1.Jobs/" name
+
+/* ---- calls that stream the job ------------------------------------------- */
+
+struct follow {
+	struct cli *c;
+	Weft__V1__Job *last;
+};
+
+/* Keeps a copy, as the message goes. */
+static int on_job(const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__Job *j = (const Weft__V1__Job *)msg;
+	struct follow *f = arg;
+	size_t len = weft__v1__job__get_packed_size(j);
+	uint8_t *data = malloc(len + 1);
+	char state[32];
+
+	cli_say(f->c, CLI_NORMAL, "job %s: %s%s%s", j->name,
+		wire_enum(&weft__v1__job_state__descriptor, (int)j->state,
+			 state, sizeof(state)),
+		j->problem[0] ? ": " : "", j->problem);
+	if (data) {
+		weft__v1__job__pack(j, data);
+		weft__v1__job__free_unpacked(f->last, NULL);
+		f->last = weft__v1__job__unpack(NULL, len, data);
+	}
+	free(data);
+	return 0;
+}
+
+static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (o) {
+		wire_out_request(o, c->format, j);
+	}
+	return cli_print(o, err);
+}
+
+static int follow_job(struct cli *c, const char *method,
+		      const ProtobufCMessage *req, struct err *err)
+{
+	struct follow f = { .c = c };
+	struct rpc_client *client = NULL;
+	int r = cli_connect(c, &client, err);
+
+	cli_catch_signals();
+	if (r == 0) {
+		r = rpc_client_call(client, method, req,
+				    &weft__v1__job__descriptor, 0, on_job, &f,
+				    &cli_interrupted, err);
+	}
+	rpc_client_close(client);
+	if (r == WEFT_ECANCELED && cli_interrupted) {
+		err_set(err, WEFT_ECANCELED, "no longer waiting; the job stays "
+					     "as it is");
+		err_hint(err, "\"weft job list\" shows it, \"weft job "
+			      "release\" gives it back");
+	}
+	if (r == 0 && f.last) {
+		r = print_job(c, f.last, err);
+	}
+	weft__v1__job__free_unpacked(f.last, NULL);
+	return r;
+}
+
+/* ---- verbs --------------------------------------------------------------- */
+
+static int read_repair(const char *word, Weft__V1__JobRepair *out,
+		       struct err *err)
+{
+	static const char *const words[] = {
+		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED] = "degraded",
+		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_NONE] = "none",
+		[WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE] = "spare",
+	};
+
+	for (size_t i = 0; word && i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(word, words[i]) == 0) {
+			*out = (Weft__V1__JobRepair)i;
+			return 0;
+		}
+	}
+	return word ? err_set(err, WEFT_EUSAGE, "--repair: \"%s\" is not "
+			      "none, degraded or spare", word)
+		    : 0;
+}
+
+/* Numbers of the request that options give. */
+static int read_numbers(const struct cli *c, Weft__V1__RequestJobRequest *q,
+			struct err *err)
+{
+	int64_t count = 0, ports = 0, channels = 0, priority = 0;
+	int r;
+
+	if ((r = cli_opt_int(c, "count", 2, MODEL_MAX_HOSTS, &count, err)) ||
+	    (r = cli_opt_int(c, "min-ports", 1, MODEL_MAX_PORTS, &ports,
+			     err)) ||
+	    (r = cli_opt_int(c, "channels", 1, MODEL_MAX_CHANNELS, &channels,
+			     err)) ||
+	    (r = cli_opt_int(c, "priority", INT32_MIN, INT32_MAX, &priority,
+			     err)) ||
+	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &q->size_bytes, err)) ||
+	    (r = cli_opt_unit(c, "duration", UNIT_NS, &q->duration_ns,
+			      err)) ||
+	    (r = read_repair(cli_opt(c, "repair"), &q->repair, err))) {
+		return r;
+	}
+	q->count = (int32_t)count;
+	q->min_ports = (int32_t)ports;
+	q->channels = (int32_t)channels;
+	q->priority = (int32_t)priority;
+	q->preemptible = cli_has(c, "preemptible");
+	q->no_wait = cli_has(c, "no-wait");
+	return 0;
+}
+
+static void read_text(const struct cli *c, const char *option, char **field)
+{
+	if (cli_opt(c, option)) {
+		*field = (char *)cli_opt(c, option);
+	}
+}
+
+int cmd_job_request(struct cli *c, struct err *err)
+{
+	Weft__V1__RequestJobRequest q = WEFT__V1__REQUEST_JOB_REQUEST__INIT;
+	char **names = NULL;
+	int n = 0, r;
+
+	if ((r = cli_need(c, "collective", err)) ||
+	    (r = cli_need(c, "size", err)) || (r = read_numbers(c, &q, err))) {
+		return r;
+	}
+	if (cli_has(c, "nodes") == (q.count > 0)) {
+		return err_set(err, WEFT_EUSAGE, "weft job request: give "
+			       "--nodes or --count, and not both");
+	}
+	if (cli_has(c, "nodes")) {
+		r = model_expand(cli_opt(c, "nodes"), MODEL_MAX_HOSTS, &names,
+				 &n, err);
+		if (r) {
+			err_wrap(err, "--nodes");
+			return r;
+		}
+	}
+	q.nodes = names;
+	q.n_nodes = (size_t)n;
+	if (c->argc == 1) {
+		q.name = (char *)c->argv[0];
+	}
+	read_text(c, "collective", &q.collective);
+	read_text(c, "topology", &q.topology);
+	read_text(c, "algorithm", &q.algorithm);
+	read_text(c, "ring", &q.ring);
+	read_text(c, "request-id", &q.request_id);
+	r = follow_job(c, JOBS_METHOD("RequestJob"), &q.base, err);
+	model_names_free(names);
+	return r;
+}
+
+int cmd_job_release(struct cli *c, struct err *err)
+{
+	Weft__V1__ReleaseJobRequest q = WEFT__V1__RELEASE_JOB_REQUEST__INIT;
+
+	q.name = (char *)c->argv[0];
+	return follow_job(c, JOBS_METHOD("ReleaseJob"), &q.base, err);
+}
+
+int cmd_job_list(struct cli *c, struct err *err)
+{
+	Weft__V1__ListJobsRequest q = WEFT__V1__LIST_JOBS_REQUEST__INIT;
+	const Weft__V1__ListJobsResponse *m;
+	ProtobufCMessage *msg = NULL;
+	struct out *o;
+	int r;
+
+	q.over = cli_has(c, "all");
+	if (c->argc == 1) {
+		q.name = (char *)c->argv[0];
+	}
+	r = cli_unary(c, JOBS_METHOD("ListJobs"), &q.base,
+		      &weft__v1__list_jobs_response__descriptor, CLI_CALL_MS,
+		      &msg, err);
+	if (r) {
+		return r;
+	}
+	m = (const Weft__V1__ListJobsResponse *)msg;
+	o = out_new(c->format);
+	if (o) {
+		out_array(o, "jobs");
+		for (size_t i = 0; i < m->n_jobs; i++) {
+			out_object(o, NULL);
+			wire_out_request(o, c->format, m->jobs[i]);
+			out_end(o);
+		}
+		out_end(o);
+	}
+	r = cli_print(o, err);
+	rpc_free_message(msg);
+	return r;
+}

@@ -1,0 +1,116 @@
+/* weft device port, device recover: what people ask of a device beside its
+ * light. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+
+#define CARE_MS (40 * 60 * 1000)	/* a robot's homing run takes minutes */
+
+static int print(struct cli *c, const Weft__V1__CareResponse *res,
+		 struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (o) {
+		out_str(o, "device", res->device);
+		out_str(o, "done", res->what);
+		out_str(o, "evidence", res->evidence);
+		out_str(o, "text", res->text);
+		out_array(o, "victims");
+		for (size_t i = 0; i < res->n_victims; i++) {
+			out_str(o, NULL, res->victims[i]);
+		}
+		out_end(o);
+	}
+	return cli_print(o, err);
+}
+
+static int call(struct cli *c, const char *method, const ProtobufCMessage *req,
+		struct err *err)
+{
+	ProtobufCMessage *msg;
+	int r = cli_unary(c, method, req, &weft__v1__care_response__descriptor,
+			  CARE_MS, &msg, err);
+
+	if (r == 0) {
+		r = print(c, (const Weft__V1__CareResponse *)msg, err);
+		protobuf_c_message_free_unpacked(msg, NULL);
+	}
+	return r;
+}
+
+/* "in3" or "out12". */
+static int parse_port(const char *word, Weft__V1__SetPortRequest *req,
+		      struct err *err)
+{
+	const char *number = NULL;
+	char *end = NULL;
+	long n = 0;
+
+	req->is_out = strncmp(word, "out", 3) == 0;
+	if (req->is_out || strncmp(word, "in", 2) == 0) {
+		number = word + (req->is_out ? 3 : 2);
+		n = strtol(number, &end, 10);
+	}
+	if (!number || *number < '1' || *number > '9' || *end ||
+	    n > MODEL_MAX_SIDE) {
+		return err_set(err, WEFT_EUSAGE, "port \"%s\": expected in1, "
+			       "in2, ... or out1, out2, ...", word);
+	}
+	req->port = (int32_t)n;
+	return 0;
+}
+
+int cmd_device_port(struct cli *c, struct err *err)
+{
+	Weft__V1__SetPortRequest req = WEFT__V1__SET_PORT_REQUEST__INIT;
+	const char *reason = cli_opt(c, "reason"), *verb = c->argv[2];
+	int r = parse_port(c->argv[1], &req, err);
+
+	if (r) {
+		return r;
+	}
+	req.enable = strcmp(verb, "enable") == 0;
+	if (!req.enable && strcmp(verb, "disable") != 0) {
+		return err_set(err, WEFT_EUSAGE, "\"%s\": expected enable or "
+			       "disable", verb);
+	}
+	if (!req.enable && !reason) {
+		return err_set(err, WEFT_EUSAGE, "why is it disabled? --reason "
+			       "says so");
+	}
+	req.device = c->argv[0];
+	req.reason = (char *)(reason ? reason : "");
+	req.force = cli_has(c, "force");
+	return call(c, CLI_METHOD("SetPort"), &req.base, err);
+}
+
+int cmd_device_recover(struct cli *c, struct err *err)
+{
+	static const struct {
+		const char *option;
+		Weft__V1__Recovery what;
+	} kinds[] = {
+		{ "homing", WEFT__V1__RECOVERY__RECOVERY_HOMING },
+		{ "relock", WEFT__V1__RECOVERY__RECOVERY_RELOCK },
+		{ "clear", WEFT__V1__RECOVERY__RECOVERY_CLEAR },
+	};
+	Weft__V1__RecoverRequest req = WEFT__V1__RECOVER_REQUEST__INIT;
+	const char *reason = cli_opt(c, "reason");
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (cli_has(c, kinds[i].option)) {
+			req.what = kinds[i].what;
+			n++;
+		}
+	}
+	if (n != 1) {
+		return err_set(err, WEFT_EUSAGE, "expected one of --homing, "
+			       "--relock and --clear");
+	}
+	req.device = c->argv[0];
+	req.reason = (char *)(reason ? reason : "");
+	return call(c, CLI_METHOD("Recover"), &req.base, err);
+}

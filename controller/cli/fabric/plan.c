@@ -1,0 +1,178 @@
+/* weft plan: what would change. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+#include "controller/proto_convert/proto_convert.h"
+#include "lib/base/file.h"
+
+int cli_read_mode(const struct cli *c, Weft__V1__Mode *mode, struct err *err)
+{
+	const char *name = cli_opt(c, "mode");
+
+	*mode = WEFT__V1__MODE__MODE_SAFE;
+	if (name && strcmp(name, "update") == 0) {
+		*mode = WEFT__V1__MODE__MODE_UPDATE;
+	} else if (name && strcmp(name, "safe") != 0) {
+		return err_set(err, WEFT_EUSAGE,
+			       "--mode: \"%s\" is not safe or update", name);
+	}
+	return 0;
+}
+
+static int take_part(const Weft__V1__PlanPart *part, void *arg,
+		     struct err *err)
+{
+	return plan_view_add(arg, part, err);
+}
+
+/* No weftd: nothing is known of the devices, so that all is new. */
+static int plan_offline(const struct cli *c, const struct model_fabric *f,
+			Weft__V1__Mode mode, struct plan_view *v,
+			struct err *err)
+{
+	struct plan_base base = {
+		.mode = mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
+							    : PLAN_SAFE,
+	};
+	struct plan *p = NULL;
+	int r = plan_make(f, &base, &p, err);
+
+	if (r == 0) {
+		r = wire_plan(p, &base, true, take_part, v, err);
+	}
+	if (r == 0 && plan_light_wanted(c)) {
+		r = wire_plan_light(p, take_part, v, err);
+	}
+	if (r == 0 && cli_has(c, "commands")) {
+		r = plan_commands(p, take_part, v, err);
+	}
+	plan_free(p);
+	return r;
+}
+
+struct reception {
+	struct plan_view *view;
+	struct err err;
+};
+
+static int on_part(const ProtobufCMessage *msg, void *arg)
+{
+	struct reception *rec = arg;
+
+	return plan_view_add(rec->view, (const Weft__V1__PlanPart *)msg,
+			     &rec->err);
+}
+
+static int plan_online(const struct cli *c, struct rpc_client *client,
+		       const struct model_fabric *f, Weft__V1__Mode mode,
+		       struct plan_view *v, struct err *err)
+{
+	Weft__V1__PlanRequest req = WEFT__V1__PLAN_REQUEST__INIT;
+	struct reception rec = { .view = v };
+	int r;
+
+	if (f) {
+		req.name = f->file;
+		req.config.data = (uint8_t *)f->text;
+		req.config.len = f->text_len;
+	}
+	req.mode = mode;
+	req.want_file = cli_has(c, "output");
+	req.want_commands = cli_has(c, "commands");
+	req.want_light = plan_light_wanted(c);
+	if (cli_has(c, "keep")) {
+		req.keep = (char *)cli_opt(c, "keep");
+	}
+	r = rpc_client_call(client, CLI_METHOD("Plan"), &req.base,
+			    &weft__v1__plan_part__descriptor, 0, on_part,
+			    &rec, NULL, err);
+	if (r == WEFT_ECANCELED && rec.err.code) {
+		*err = rec.err;
+		r = rec.err.code;
+	}
+	return r;
+}
+
+/* Asks weftd when it listens; else, with a file, plans here. */
+static int make_plan(struct cli *c, const struct model_fabric *f,
+		     struct plan_view *v, struct err *err)
+{
+	struct rpc_client *client = NULL;
+	Weft__V1__Mode mode;
+	int r = cli_read_mode(c, &mode, err);
+
+	if (r || (f && cli_has(c, "offline"))) {
+		return r ? r : plan_offline(c, f, mode, v, err);
+	}
+	r = cli_connect(c, &client, err);
+	if (r == WEFT_EUNAVAIL && f && !cli_has(c, "keep")) {
+		cli_say(c, CLI_NORMAL, "%s: planning against dark devices",
+			err->msg);
+		err_clear(err);
+		return plan_offline(c, f, mode, v, err);
+	}
+	if (r == 0) {
+		r = plan_online(c, client, f, mode, v, err);
+	}
+	rpc_client_close(client);
+	return r;
+}
+
+static int load(struct cli *c, struct model_fabric **f, struct err *err)
+{
+	const char *path = cli_opt(c, "file");
+
+	if (path && c->argc > 0) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft plan: two files: %s and %s", path,
+			       c->argv[0]);
+	}
+	if (!path && c->argc > 0) {
+		path = c->argv[0];
+	}
+	if (cli_has(c, "keep") && (cli_has(c, "output") ||
+				   cli_has(c, "offline"))) {
+		return err_set(err, WEFT_EUSAGE, "weft plan: --keep asks weftd "
+			       "what if: no --output, no --offline");
+	}
+	if (!path && cli_has(c, "offline")) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft plan: --offline needs -f FABRIC.yaml");
+	}
+	return path ? cli_load_fabric(path, f, err) : 0;
+}
+
+int cmd_plan(struct cli *c, struct err *err)
+{
+	const char *output = cli_opt(c, "output");
+	struct model_fabric *f = NULL;
+	struct plan_view v = { 0 };
+	int r = load(c, &f, err);
+
+	if (r || (r = make_plan(c, f, &v, err))) {
+		goto out;
+	}
+	for (size_t i = 0; v.summary && i < v.summary->n_silent; i++) {
+		cli_say(c, CLI_NORMAL,
+			"%s does not answer: planned from its last reading",
+			v.summary->silent[i]);
+	}
+	for (size_t i = 0; v.summary && i < v.summary->n_warnings; i++) {
+		cli_say(c, CLI_NORMAL, "warning: %s", v.summary->warnings[i]);
+	}
+	if (output) {
+		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,
+				      0644, err);
+	}
+	if (r == 0 && !(output && strcmp(output, "-") == 0)) {
+		r = plan_view_print(c, &v, err);
+	}
+	if (r == 0) {
+		r = v.summary->empty ? 0 : CLI_PENDING;
+	}
+out:
+	plan_view_fini(&v);
+	model_free(f);
+	return r;
+}

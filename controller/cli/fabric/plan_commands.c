@@ -1,0 +1,106 @@
+/* What a plan would send to the devices. */
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "controller/cli/core/private.h"
+#include "controller/dry_run/dry_run.h"
+
+/* ---- without weftd ---- */
+
+struct telling {
+	const struct model_fabric *fabric;
+	wire_part_fn fn;
+	void *arg;
+};
+
+static int tell(const struct dispatch_order *o, void *arg, struct err *err)
+{
+	const struct telling *t = arg;
+
+	return wire_batch(t->fabric, o, t->fn, t->arg, err);
+}
+
+int plan_commands(const struct plan *p, wire_part_fn fn, void *arg,
+		  struct err *err)
+{
+	struct telling t = { .fabric = p->fabric, .fn = fn, .arg = arg };
+	int n = p->fabric->n_devices, opened = 0, r = 0;
+	struct dispatch_device *v = calloc((size_t)n + 1, sizeof(*v));
+	uv_loop_t loop;
+
+	if (!v || uv_loop_init(&loop)) {
+		free(v);
+		return err_nomem(err);
+	}
+	while (opened < n && r == 0) {
+		r = dispatch_open(&loop, p->fabric, opened, 0,
+				  &v[opened].drv, err);
+		opened += r == 0;
+	}
+	r = r ? r : dispatch_explain(p, v, tell, &t, err);
+	for (int i = 0; i < opened; i++) {
+		drv_close(v[i].drv, NULL, NULL);
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	free(v);
+	return r;
+}
+
+/* ---- shown ---- */
+
+static const char *what_of(const Weft__V1__PlanBatch *m)
+{
+	bool load = strcmp(m->phase, "load") == 0;
+
+	return m->items == 1 ? load ? "program" : "circuit" :
+	       load ? "programs" : "circuits";
+}
+
+void plan_commands_draw(struct buf *b, const struct plan_view *v)
+{
+	bool guessed = false;
+
+	for (size_t i = 0; i < v->n_batches; i++) {
+		const Weft__V1__PlanBatch *m = v->batches[i];
+
+		buf_printf(b, "%sstage %d, %s, %s: %d %s\n", i ? "" : "\n",
+			   m->stage, m->device, m->phase, m->items,
+			   what_of(m));
+		for (size_t k = 0; k < m->n_lines; k++) {
+			buf_printf(b, "    %s\n", m->lines[k]);
+		}
+		guessed |= m->guessed;
+	}
+	if (v->n_batches) {
+		buf_str(b, "log-in and most readings are not shown; tags are "
+			   "numbered anew when they are sent\n");
+	}
+	if (guessed) {
+		buf_str(b, "devices that were never read may take fewer "
+			   "circuits at a time\n");
+	}
+}
+
+void plan_commands_out(struct out *o, const struct plan_view *v)
+{
+	out_array(o, "commands");
+	for (size_t i = 0; i < v->n_batches; i++) {
+		const Weft__V1__PlanBatch *m = v->batches[i];
+
+		out_object(o, NULL);
+		out_int(o, "stage", m->stage);
+		out_str(o, "device", m->device);
+		out_str(o, "step", m->phase);
+		out_int(o, "items", m->items);
+		out_bool(o, "guessed", m->guessed);
+		out_array(o, "lines");
+		for (size_t k = 0; k < m->n_lines; k++) {
+			out_str(o, NULL, m->lines[k]);
+		}
+		out_end(o);
+		out_end(o);
+	}
+	out_end(o);
+}

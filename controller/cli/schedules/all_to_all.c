@@ -1,0 +1,296 @@
+/* weft schedule make --collective all-to-all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/deadline.h"
+#include "collective/flow/mcf_nic_split.h"
+#include "collective/flow/mcf_proof.h"
+#include "controller/cli/core/private.h"
+
+/* Parts of a link that --host-bandwidth is rounded to. */
+#define HOST_PARTS 1000
+
+/* "0.001" or "0.1%". */
+int cli_opt_share(const struct cli *c, const char *name, double *value,
+		  struct err *err)
+{
+	const char *text = cli_opt(c, name);
+	char *end;
+	double v;
+
+	if (!text) {
+		return 0;
+	}
+	v = strtod(text, &end);
+	if (end != text && strcmp(end, "%") == 0) {
+		v /= 100;
+		end++;
+	}
+	if (end == text || *end || !(v >= 0 && v < 1)) {
+		return err_set(err, WEFT_EUSAGE, "--%s %s: expected a share "
+			       "such as 0.001 or 0.1%%, below 1", name, text);
+	}
+	*value = v;
+	return 0;
+}
+
+/* Share of a time limit that goes to the exact optimum; the rest is for what
+ * is made beside it. */
+#define EXACT_TIME 0.5
+
+/* Why a solver stopped short of what was asked. */
+static const char *stopped_by(enum mcf_stop stop)
+{
+	return stop == MCF_TIME ? "time limit"
+	       : stop == MCF_CANCELED ? "interrupted" : "no more passes";
+}
+
+/* The rate as a fraction, its proof checked, and res of it; stays NULL, and
+ * says so, when none is found. Capacities of t are `scale` times what they are called. */
+static int find_exact(const struct cli *c, const struct topo *t,
+		      const struct mcf_options *opt, int64_t scale,
+		      char **rate, struct mcf_result *res, struct err *err)
+{
+	struct mcf_proof *proof = NULL;
+	struct mcf *p = NULL;
+	mpq_t f;
+	int r = mcf_new(t, true, &p, err);
+
+	r = r ? r : mcf_exact(p, t, opt, res, &proof, err);
+	if (r == 0 && proof) {
+		mpq_init(f);
+		mpq_inv(f, proof->congestion);
+		mpz_mul_si(mpq_denref(f), mpq_denref(f), scale);
+		mpq_canonicalize(f);
+		*rate = mpq_get_str(NULL, 10, f);
+		mpq_clear(f);
+	} else if (r == 0) {
+		cli_say(c, CLI_NORMAL, "%s: no exact optimum; the rate is "
+			"between %.12g and %.12g", stopped_by(res->stop),
+			1 / res->congestion / (double)scale,
+			1 / res->bound / (double)scale);
+	}
+	mcf_proof_free(proof);
+	mcf_free(p);
+	return r;
+}
+
+bool cli_is_all_to_all(const char *algorithm)
+{
+	enum mcf_form form;
+	enum mcf_paths paths;
+
+	return mcf_form_parse(algorithm, &form) ||
+	       mcf_paths_parse(algorithm, &paths) ||
+	       strcmp(algorithm, "tsmcf") == 0;
+}
+
+static int read_options(const struct cli *c, const char *algorithm,
+			struct mcf_sched_options *opt, struct err *err)
+{
+	int64_t limit_ns = 0;
+	int r;
+
+	*opt = (struct mcf_sched_options){
+		.flow = { .gap = MCF_DEFAULT_GAP, .cancel = &cli_interrupted },
+		.loss = MCF_SCHED_LOSS,
+	};
+	mcf_paths_parse(algorithm, &opt->paths);
+	opt->max_chunks = opt->paths == MCF_PATHS_SINGLE ||
+			  opt->paths == MCF_PATHS_SHORTEST;
+	mcf_form_parse(algorithm, &opt->form);
+	if ((r = cli_opt_share(c, "gap", &opt->flow.gap, err)) ||
+	    (r = cli_opt_share(c, "loss", &opt->loss, err)) ||
+	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit_ns, err))) {
+		return r;
+	}
+	opt->flow.time_limit_s = (double)limit_ns / 1e9;
+	return 0;
+}
+
+/* --host-bandwidth in whole parts of a link; *scale of them are a link. */
+static int read_hosts(const struct cli *c, int64_t *cap, int64_t *scale,
+		      struct err *err)
+{
+	const char *text = cli_opt(c, "host-bandwidth");
+	double v;
+	char *end;
+
+	*cap = *scale = 1;
+	if (!text) {
+		return cli_has(c, "nic-forwards")
+			? err_set(err, WEFT_EUSAGE, "--nic-forwards needs "
+				  "--host-bandwidth") : 0;
+	}
+	v = strtod(text, &end);
+	if (end == text || *end || !(v >= 0.001 && v <= 1e6)) {
+		return err_set(err, WEFT_EUSAGE, "--host-bandwidth %s: expected "
+			       "a number of links such as 1.5", text);
+	}
+	if (!cli_has(c, "rate")) {
+		return err_set(err, WEFT_EUSAGE, "--host-bandwidth needs "
+			       "--rate");
+	}
+	*cap = (int64_t)(v * HOST_PARTS + 0.5);
+	for (*scale = HOST_PARTS; *cap % 2 == 0 && *scale % 2 == 0;) {
+		*cap /= 2;
+		*scale /= 2;
+	}
+	while (*cap % 5 == 0 && *scale % 5 == 0) {
+		*cap /= 5;
+		*scale /= 5;
+	}
+	return 0;
+}
+
+/* The flow alone, solved with symmetry; on hosts with interfaces when asked
+ * for. */
+static int solve_rate(const struct cli *c, const struct topo *t,
+		      const struct mcf_sched_options *opt,
+		      struct cli_flow *flow, struct err *err)
+{
+	struct mcf_result *res = &flow->info.flow;
+	struct topo *split = NULL;
+	struct mcf *p = NULL;
+	struct flow_limit started = flow_limit_of(&opt->flow, 1);
+	struct mcf_options left = opt->flow;
+	int64_t cap, scale;
+	int r = read_hosts(c, &cap, &scale, err);
+
+	if (r == 0 && cli_has(c, "host-bandwidth")) {
+		r = mcf_split_hosts(t, cap, scale, cli_has(c, "nic-forwards"),
+				    &split, err);
+		t = split;
+	}
+	if (r == 0 && cli_has(c, "exact")) {
+		left.time_limit_s *= EXACT_TIME;
+		r = find_exact(c, t, &left, scale, &flow->exact, res, err);
+	}
+	if (!flow->exact) {
+		left.time_limit_s = flow_limit_left_s(&started);
+		r = r ? r : mcf_new(t, true, &p, err);
+		r = r ? r : mcf_solve_form(p, opt->form, &left, res, err);
+	}
+	res->congestion *= (double)scale;
+	res->bound *= (double)scale;
+	mcf_free(p);
+	topo_free(split);
+	return r;
+}
+
+static int make_stepped(const struct cli *c, const struct topo *t,
+			const struct mcf_sched_options *opt,
+			struct coll_sched **out, struct cli_flow *flow,
+			struct err *err)
+{
+	struct mcf_steps_options steps = {
+		.flow = opt->flow, .loss = opt->loss,
+	};
+	int64_t n = 0;
+	int r = cli_opt_int(c, "steps", 1, COLL_MAX_STEPS, &n, err);
+
+	steps.steps = (int)n;
+	r = r ? r : mcf_steps(t, &steps, out, &flow->steps, err);
+	flow->stepped = r == 0;
+	flow->info.flow = flow->steps.flow;
+	return r;
+}
+
+static int make(const struct cli *c, const char *algorithm,
+		const struct topo *t, struct coll_sched **out,
+		struct cli_flow *flow, struct err *err)
+{
+	struct mcf_sched_options opt;
+	struct flow_limit started;
+	bool stepped = strcmp(algorithm, "tsmcf") == 0;
+	int r = read_options(c, algorithm, &opt, err);
+
+	if (r) {
+		return r;
+	}
+	if (!stepped && cli_has(c, "steps")) {
+		return err_set(err, WEFT_EUSAGE, "--steps is for --algorithm "
+			       "tsmcf");
+	}
+	if (cli_has(c, "rate") && !mcf_form_parse(algorithm, &opt.form)) {
+		return err_set(err, WEFT_EUSAGE, "--rate is not for "
+			       "--algorithm %s", algorithm);
+	}
+	cli_catch_signals();
+	started = flow_limit_of(&opt.flow, 1);
+	if (cli_has(c, "rate") || cli_has(c, "host-bandwidth") ||
+	    cli_has(c, "nic-forwards")) {
+		return solve_rate(c, t, &opt, flow, err);
+	}
+	if (cli_has(c, "exact")) {
+		struct mcf_options exact = opt.flow;
+		struct mcf_result of_exact;
+
+		exact.time_limit_s *= EXACT_TIME;
+		r = find_exact(c, t, &exact, 1, &flow->exact, &of_exact, err);
+		opt.flow.time_limit_s = flow_limit_left_s(&started);
+	}
+	if (r) {
+		return r;
+	}
+	return stepped ? make_stepped(c, t, &opt, out, flow, err)
+		       : mcf_schedule(t, &opt, out, &flow->info, err);
+}
+
+int cli_make_all_to_all(const struct cli *c, const char *algorithm,
+			struct topo *t, struct coll_sched **out,
+			struct cli_flow *flow, struct err *err)
+{
+	int r = make(c, algorithm, t, out, flow, err);
+
+	topo_free(t);
+	if (r == 0 && flow->info.flow.stop != MCF_REACHED) {
+		cli_say(c, CLI_NORMAL, "%s: the best flow so far is within "
+			"%.3g %% of the best possible",
+			stopped_by(flow->info.flow.stop),
+			flow->info.flow.gap * 100);
+	} else if (r == 0 && flow->info.stop != MCF_REACHED) {
+		cli_say(c, CLI_NORMAL, "%s: paths, chunks or steps are the "
+			"best so far", stopped_by(flow->info.stop));
+	}
+	return r;
+}
+
+void cli_out_flow(const struct cli *c, struct out *o,
+		  const struct cli_flow *flow)
+{
+	const struct mcf_sched_info *info = &flow->info;
+	double best = info->flow.congestion;
+
+	if (flow->exact) {
+		out_str(o, "flow_rate_exact", flow->exact);
+	}
+	out_real(o, "flow_rate", 1 / best);
+	out_real(o, "flow_rate_bound", 1 / info->flow.bound);
+	cli_out_gap(c, o, "flow_gap", info->flow.gap);
+	if (info->flow.stop != MCF_REACHED || info->stop != MCF_REACHED) {
+		out_str(o, "stopped_by", stopped_by(
+			info->flow.stop != MCF_REACHED ? info->flow.stop
+						       : info->stop));
+	}
+	if (flow->stepped) {
+		out_real(o, "steps_rate", 1 / flow->steps.total);
+		out_real(o, "steps_rate_bound", 1 / flow->steps.bound);
+		cli_out_gap(c, o, "loss_to_chunks",
+			    1 - flow->steps.total / flow->steps.stepped);
+	} else if (info->chunks > 0) {
+		out_int(o, "paths", info->paths);
+		if (info->routed > 0) {
+			out_real(o, "paths_rate", 1 / info->routed);
+			out_real(o, "paths_rate_bound",
+				 1 / info->routed_bound);
+			cli_out_gap(c, o, "paths_gap",
+				    info->routed / info->routed_bound - 1);
+		}
+		cli_out_gap(c, o, "loss_to_chunks", 1 - best / info->chunked);
+		cli_out_gap(c, o, "loss_to_steps",
+			    1 - info->chunked / info->stepped);
+		out_int(o, "longest_path", info->longest);
+		out_int(o, "steps_to_stagger", info->steps - info->longest);
+	}
+}

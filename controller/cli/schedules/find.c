@@ -1,0 +1,262 @@
+/* weft topology find: the frontier of a size, and its memory on disk. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "collective/finder/find.h"
+#include "controller/cli/schedules/find.h"
+#include "lib/base/file.h"
+#include "lib/base/map.h"
+#include "lib/base/rat.h"
+
+/* The first word of a cache file: another version is another word. */
+#define CACHE_MAGIC "weft-frontier-2"
+#define MAX_CACHE (1 << 20)
+#define MAX_LINE 320
+
+/* ---- the cache ---- */
+
+/* $XDG_CACHE_HOME/weft, or $HOME/.cache/weft, made when absent. False when
+ * there is no such place: then nothing is kept. */
+static bool cache_folder(char *path, size_t size)
+{
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	int len;
+
+	if (base && base[0] == '/') {
+		len = snprintf(path, size, "%s", base);
+	} else if (home && home[0] == '/') {
+		len = snprintf(path, size, "%s/.cache", home);
+	} else {
+		return false;
+	}
+	if (len < 0 || (size_t)len + sizeof("/weft") > size) {
+		return false;
+	}
+	if (mkdir(path, 0700) && errno != EEXIST) {
+		return false;
+	}
+	strcat(path, "/weft");
+	return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+static bool cache_path(const struct coll_query *q, char *path, size_t size)
+{
+	char folder[512];
+	int len;
+
+	if (!cache_folder(folder, sizeof(folder))) {
+		return false;
+	}
+	len = snprintf(path, size, "%s/frontier-%d-%d-%s-%s", folder, q->n,
+		       q->degree, q->both_ways ? "both" : "one",
+		       coll_kind_name(q->kind));
+	return len > 0 && (size_t)len < size;
+}
+
+/* "MAGIC hash" and then the text that the hash is of. */
+static void cache_write(const struct coll_query *q,
+			const struct coll_frontier *f)
+{
+	struct buf body = { 0 }, all = { 0 };
+	char path[768];
+
+	buf_printf(&body, "%d %" PRId64 " %" PRId64 "\n", f->steps_bound,
+		   f->bound_num, f->bound_den);
+	for (size_t i = 0; i < f->points.n; i++) {
+		const struct coll_point *p = &f->points.v[i];
+
+		buf_printf(&body, "%d %" PRId64 " %" PRId64 " %s\n", p->steps,
+			   p->num, p->den, p->expr);
+	}
+	buf_printf(&all, "%s %016" PRIx64 "\n%s", CACHE_MAGIC,
+		   hash_bytes(buf_cstr(&body), body.len), buf_cstr(&body));
+	/* A cache that cannot be written is no failure of the search. */
+	if (!body.failed && !all.failed && cache_path(q, path, sizeof(path))) {
+		file_write_atomic(path, all.data, all.len, 0600, NULL);
+	}
+	buf_fini(&body);
+	buf_fini(&all);
+}
+
+static bool read_point(const char *line, const struct coll_query *q,
+		       struct coll_frontier *f)
+{
+	struct coll_point p = { .exact = true };
+	char expr[MAX_LINE];
+	struct topo *t = NULL;
+	bool good;
+
+	if (strlen(line) >= MAX_LINE ||
+	    sscanf(line, "%d %" SCNd64 " %" SCNd64 " %319[^\n]", &p.steps,
+		   &p.num, &p.den, expr) != 4 ||
+	    p.steps < 1 || p.num < 1 || p.den < 1 ||
+	    topo_parse(expr, &t, NULL, NULL)) {
+		return false;
+	}
+	good = topo_n(t) == q->n && topo_max_degree(t) == q->degree;
+	topo_free(t);
+	p.expr = good ? strdup(expr) : NULL;
+	if (!p.expr || vec_push(&f->points, p)) {
+		free(p.expr);
+		return false;
+	}
+	return true;
+}
+
+static bool read_body(char *body, const struct coll_query *q,
+		      struct coll_frontier *f)
+{
+	char *save = NULL, *line = strtok_r(body, "\n", &save);
+
+	if (!line || sscanf(line, "%d %" SCNd64 " %" SCNd64, &f->steps_bound,
+			    &f->bound_num, &f->bound_den) != 3 ||
+	    f->bound_den < 1) {
+		return false;
+	}
+	while ((line = strtok_r(NULL, "\n", &save))) {
+		if (!read_point(line, q, f)) {
+			return false;
+		}
+	}
+	return f->points.n > 0;
+}
+
+/* False when there is none, or it is of another version or damaged. */
+static bool cache_read(const struct coll_query *q, struct coll_frontier *f)
+{
+	char path[768], *data = NULL, *body;
+	uint64_t hash;
+	size_t len;
+	bool good;
+
+	memset(f, 0, sizeof(*f));
+	if (!cache_path(q, path, sizeof(path)) ||
+	    file_read(path, MAX_CACHE, &data, &len, NULL)) {
+		return false;
+	}
+	body = memchr(data, '\n', len);
+	good = body && sscanf(data, CACHE_MAGIC " %" SCNx64, &hash) == 1 &&
+	       hash == hash_bytes(body + 1, len - (size_t)(body + 1 - data)) &&
+	       read_body(body + 1, q, f);
+	free(data);
+	if (!good) {
+		coll_frontier_fini(f);
+	}
+	return good;
+}
+
+/* ---- the verb ---- */
+
+static int read_query(const struct cli *c, struct coll_query *q,
+		      struct err *err)
+{
+	int64_t n = 0, degree = 0;
+	int r;
+
+	*q = (struct coll_query){ .kind = COLL_ALLREDUCE,
+				  .both_ways = cli_has(c, "bidirectional") };
+	if ((r = cli_need(c, "nodes", err)) ||
+	    (r = cli_need(c, "degree", err)) ||
+	    (r = cli_opt_int(c, "nodes", 2, 8192, &n, err)) ||
+	    (r = cli_opt_int(c, "degree", 1, 8191, &degree, err))) {
+		return r;
+	}
+	q->n = (int)n;
+	q->degree = (int)degree;
+	return cli_opt_kind(c, &q->kind, err);
+}
+
+static void out_time(const struct cli *c, struct out *o,
+		     const struct find_price *p, const char *key, int steps,
+		     int64_t num, int64_t den)
+{
+	if (p->asked) {
+		wire_out_ns(o, c->format, key, find_time(p, 0, steps, num, den));
+	}
+}
+
+static void out_frontier(const struct cli *c, struct out *o,
+			 const struct coll_query *q,
+			 const struct coll_frontier *f, const struct find_price *p)
+{
+	const struct coll_point *best = find_best(f, p, 0);
+
+	out_int(o, "nodes", q->n);
+	out_int(o, "degree", q->degree);
+	out_bool(o, "bidirectional", q->both_ways);
+	out_str(o, "collective", coll_kind_name(q->kind));
+	out_int(o, "steps_bound", f->steps_bound);
+	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
+	out_time(c, o, p, "bound", f->steps_bound, f->bound_num,
+		 f->bound_den);
+	if (best) {
+		out_str(o, "best", best->expr);
+	}
+	out_array(o, "points");
+	for (size_t i = 0; i < f->points.n; i++) {
+		const struct coll_point *x = &f->points.v[i];
+
+		out_object(o, NULL);
+		out_int(o, "steps", x->steps);
+		find_out_ratio(o, "bandwidth_factor", x->num, x->den);
+		out_bool(o, "bandwidth_optimal",
+			 (__int128)x->num * f->bound_den ==
+				 (__int128)f->bound_num * x->den);
+		out_time(c, o, p, "time", x->steps, x->num, x->den);
+		out_str(o, "topology", x->expr);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static bool is_all_to_all(const struct cli *c)
+{
+	enum coll_kind kind = COLL_ALLREDUCE;
+	struct err ignored = { 0 };
+
+	return cli_opt_kind(c, &kind, &ignored) == 0 && kind == COLL_ALLTOALL;
+}
+
+int cmd_topology_find(struct cli *c, struct err *err)
+{
+	struct coll_frontier f = { 0 };
+	struct coll_query q;
+	struct find_price price;
+	struct out *o;
+	int r;
+
+	if (is_all_to_all(c)) {
+		return find_flow(c, err);
+	}
+	r = find_price_read(c, &price, err);
+	if (r == 0 && (price.sizes.n > 1 || find_is_sweep(c))) {
+		r = find_sweep(c, &price, err);
+		vec_fini(&price.sizes);
+		return r;
+	}
+	r = r ? r : read_query(c, &q, err);
+	if (r) {
+		vec_fini(&price.sizes);
+		return r;
+	}
+	if (cli_has(c, "no-cache") || !cache_read(&q, &f)) {
+		r = coll_find(&q, true, &f, err);
+		if (r == 0 && !cli_has(c, "no-cache")) {
+			cache_write(&q, &f);
+		}
+	}
+	if (r == 0) {
+		o = out_new(c->format);
+		if (o) {
+			out_frontier(c, o, &q, &f, &price);
+		}
+		r = cli_print(o, err);
+	}
+	coll_frontier_fini(&f);
+	vec_fini(&price.sizes);
+	return r;
+}

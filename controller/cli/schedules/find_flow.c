@@ -1,0 +1,155 @@
+/* weft topology find --collective all-to-all: by the rate of a flow. */
+#include <stdlib.h>
+
+#include "collective/finder/find_flow.h"
+#include "controller/cli/schedules/find.h"
+
+#define DEFAULT_GAP 1e-3
+#define DEFAULT_MOST 8
+/* Where a flow that hardly comes nearer is left. */
+#define MAX_PASSES 2000
+
+static int refuse_price(const struct cli *c, struct err *err)
+{
+	static const char *const names[] = { "alpha", "bandwidth", "size" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (cli_has(c, names[i])) {
+			return err_set(err, WEFT_EUSAGE, "weft %s: --%s: not "
+				       "supported for all-to-all, where the "
+				       "best rate is best for all sizes",
+				       c->verb, names[i]);
+		}
+	}
+	return 0;
+}
+
+static int read_flow(const struct cli *c, struct coll_flow_query *q,
+		     struct err *err)
+{
+	int64_t most = DEFAULT_MOST;
+	int r;
+
+	*q = (struct coll_flow_query){
+		.flow = { .gap = DEFAULT_GAP, .max_passes = MAX_PASSES,
+			  .cancel = &cli_interrupted },
+	};
+	if ((r = refuse_price(c, err)) ||
+	    (r = cli_opt_share(c, "gap", &q->flow.gap, err)) ||
+	    (r = cli_opt_int(c, "most", 1, 1000, &most, err))) {
+		return r;
+	}
+	q->most = (int)most;
+	return 0;
+}
+
+static void out_flow_point(const struct cli *c, struct out *o,
+			   const struct coll_flow_query *q,
+			   const struct coll_flow_list *l, size_t i)
+{
+	const struct coll_flow_point *p = &l->points.v[i];
+
+	out_real(o, "flow_rate", 1 / p->flow.congestion);
+	out_real(o, "flow_rate_bound", 1 / p->flow.bound);
+	cli_out_gap(c, o, "flow_gap", p->flow.gap);
+	out_real(o, "bandwidth_factor", p->flow.congestion * q->degree / q->n);
+	cli_out_gap(c, o, "gap", p->flow.congestion / l->bound - 1);
+	out_int(o, "diameter", p->diameter);
+	out_str(o, "topology", p->expr);
+}
+
+static void out_one(const struct cli *c, struct out *o,
+		    const struct coll_flow_query *q,
+		    const struct coll_flow_list *l)
+{
+	out_int(o, "nodes", q->n);
+	out_int(o, "degree", q->degree);
+	out_bool(o, "bidirectional", q->both_ways);
+	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
+	out_real(o, "rate_bound", 1 / l->bound);
+	out_int(o, "considered", l->considered);
+	out_str(o, "best", l->points.v[0].expr);
+	out_array(o, "points");
+	for (size_t i = 0; i < l->points.n; i++) {
+		out_object(o, NULL);
+		out_flow_point(c, o, q, l, i);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* The best of each; sizes for which nothing is known are left out. */
+static int out_sweep(const struct cli *c, struct out *o,
+		     const struct find_queries *qs, struct coll_flow_query *q,
+		     struct err *err)
+{
+	int r = 0;
+
+	out_bool(o, "bidirectional", cli_has(c, "bidirectional"));
+	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
+	out_array(o, "best");
+	for (size_t i = 0; i < qs->list.n && r == 0 && !cli_interrupted; i++) {
+		struct coll_flow_list l;
+
+		q->n = qs->list.v[i].n;
+		q->degree = qs->list.v[i].degree;
+		q->both_ways = qs->list.v[i].both_ways;
+		r = coll_find_flow(q, &l, err);
+		if (r == 0) {
+			out_object(o, NULL);
+			out_int(o, "nodes", q->n);
+			out_int(o, "degree", q->degree);
+			out_real(o, "rate_bound", 1 / l.bound);
+			out_flow_point(c, o, q, &l, 0);
+			out_end(o);
+		}
+		r = r == WEFT_EINFEASIBLE ? 0 : r;
+		coll_flow_list_fini(&l);
+	}
+	out_end(o);
+	return r;
+}
+
+static int find_one(const struct cli *c, struct out *o,
+		    const struct find_queries *qs, struct coll_flow_query *q,
+		    struct err *err)
+{
+	struct coll_flow_list l;
+	int r;
+
+	q->n = qs->list.v[0].n;
+	q->degree = qs->list.v[0].degree;
+	q->both_ways = qs->list.v[0].both_ways;
+	r = coll_find_flow(q, &l, err);
+	if (r == 0) {
+		out_one(c, o, q, &l);
+	}
+	coll_flow_list_fini(&l);
+	return r;
+}
+
+int find_flow(const struct cli *c, struct err *err)
+{
+	struct find_queries qs = { 0 };
+	struct coll_flow_query q;
+	struct out *o = NULL;
+	int r;
+
+	(void)((r = read_flow(c, &q, err)) ||
+	       (r = find_queries_read(c, &qs, err)));
+	if (r == 0) {
+		o = out_new(c->format);
+		r = o ? 0 : err_nomem(err);
+	}
+	if (r == 0) {
+		r = find_is_sweep(c) ? out_sweep(c, o, &qs, &q, err)
+				     : find_one(c, o, &qs, &q, err);
+	}
+	if (r == 0) {
+		r = cli_print(o, err);
+	} else {
+		out_free(o);
+	}
+	vec_fini(&qs.list);
+	return r;
+}

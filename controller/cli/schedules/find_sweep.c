@@ -1,0 +1,288 @@
+/* weft topology find for many sizes at once, and what time a point takes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/cli/schedules/find.h"
+#include "lib/base/rat.h"
+
+#define MAX_SIZES 64
+#define MAX_QUERIES 65536
+
+/* ---- prices ---- */
+
+static int read_sizes(const struct cli *c, struct find_price *p,
+		      struct err *err)
+{
+	char *text = strdup(cli_opt(c, "size")), *save = NULL;
+	int r = text ? 0 : err_nomem(err);
+
+	for (char *word = text ? strtok_r(text, ",", &save) : NULL; word && !r;
+	     word = strtok_r(NULL, ",", &save)) {
+		int64_t bytes;
+
+		r = unit_parse(UNIT_BYTES, word, &bytes, err);
+		if (r) {
+			r = err_set(err, WEFT_EUSAGE, "--size: \"%s\" is "
+				    "not a size such as 64KiB or 1MB", word);
+		} else if (p->sizes.n == MAX_SIZES) {
+			r = err_set(err, WEFT_EUSAGE,
+				    "--size: more than %d sizes", MAX_SIZES);
+		} else if (vec_push(&p->sizes, bytes)) {
+			r = err_nomem(err);
+		}
+	}
+	if (!r && p->sizes.n == 0) {
+		r = err_set(err, WEFT_EUSAGE, "--size: expected a size");
+	}
+	free(text);
+	return r;
+}
+
+int find_price_read(const struct cli *c, struct find_price *p,
+		    struct err *err)
+{
+	int r = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->asked = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
+		   cli_has(c, "size");
+	if (!p->asked) {
+		return 0;
+	}
+	if ((r = cli_need(c, "alpha", err)) ||
+	    (r = cli_need(c, "bandwidth", err)) ||
+	    (r = cli_need(c, "size", err)) ||
+	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &p->alpha_ns, err)) ||
+	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &p->node_bps, err)) ||
+	    (r = read_sizes(c, p, err))) {
+		return r;
+	}
+	return p->node_bps > 0 ? 0
+		: err_set(err, WEFT_EUSAGE, "weft %s: --bandwidth is zero",
+			  c->verb);
+}
+
+static double time_of(const struct find_price *p, size_t i, int steps,
+		      int64_t num, int64_t den)
+{
+	return (double)steps * (double)p->alpha_ns +
+	       (double)num / (double)den * (double)p->sizes.v[i] * 8e9 /
+		       (double)p->node_bps;
+}
+
+int64_t find_time(const struct find_price *p, size_t i, int steps, int64_t num,
+		  int64_t den)
+{
+	return (int64_t)(time_of(p, i, steps, num, den) + 0.5);
+}
+
+const struct coll_point *find_best(const struct coll_frontier *f,
+				   const struct find_price *p, size_t i)
+{
+	const struct coll_point *best = NULL;
+
+	for (size_t k = 0; k < f->points.n && p->asked; k++) {
+		const struct coll_point *x = &f->points.v[k];
+
+		if (!best ||
+		    time_of(p, i, x->steps, x->num, x->den) <
+			    time_of(p, i, best->steps, best->num, best->den)) {
+			best = x;
+		}
+	}
+	return best;
+}
+
+void find_out_ratio(struct out *o, const char *key, int64_t num, int64_t den)
+{
+	char text[64];
+	mpq_t q;
+
+	mpq_init(q);
+	rat_set(q, num, den);
+	out_str(o, key, rat_str(q, text, sizeof(text)));
+	mpq_clear(q);
+}
+
+/* ---- lists of numbers ---- */
+
+struct numbers {
+	VEC(int) list;
+};
+
+static int bad_list(const char *name, const char *text, int min, int max,
+		    struct err *err)
+{
+	return err_set(err, WEFT_EUSAGE, "--%s: \"%s\" is not a list of whole "
+		       "numbers from %d to %d, such as 8,16,32-64", name, text,
+		       min, max);
+}
+
+/* "8", "2-2000", "2,4,8-10" */
+static int read_numbers(const struct cli *c, const char *name, int min,
+			int max, struct numbers *out, struct err *err)
+{
+	const char *text = cli_opt(c, name), *at = text;
+	char *end;
+
+	for (;;) {
+		long from, to;
+
+		errno = 0;
+		from = to = strtol(at, &end, 10);
+		if (end != at && *end == '-') {
+			at = end + 1;
+			to = strtol(at, &end, 10);
+		}
+		if (end == at || errno || from < min || to > max ||
+		    to < from || (*end && *end != ',')) {
+			return bad_list(name, text, min, max, err);
+		}
+		for (; from <= to; from++) {
+			if (vec_push(&out->list, (int)from)) {
+				return err_nomem(err);
+			}
+		}
+		if (!*end) {
+			return 0;
+		}
+		at = end + 1;
+	}
+}
+
+static bool is_list(const char *text)
+{
+	/* A minus in front is for read_query to refuse. */
+	return text && text[0] && strpbrk(text + 1, ",-");
+}
+
+bool find_is_sweep(const struct cli *c)
+{
+	return is_list(cli_opt(c, "nodes")) || is_list(cli_opt(c, "degree"));
+}
+
+/* ---- the sweep ---- */
+
+static int make_queries(const struct cli *c, const struct numbers *nodes,
+			const struct numbers *degrees,
+			struct find_queries *out, struct err *err)
+{
+	struct coll_query q = { .kind = COLL_ALLREDUCE,
+				.both_ways = cli_has(c, "bidirectional") };
+	int r = cli_opt_kind(c, &q.kind, err);
+
+	if (!r && nodes->list.n * degrees->list.n > MAX_QUERIES) {
+		r = err_set(err, WEFT_ELIMIT, "%zu sizes times %zu degrees "
+			    "are more than %d", nodes->list.n,
+			    degrees->list.n, MAX_QUERIES);
+	}
+	for (size_t i = 0; i < nodes->list.n && !r; i++) {
+		for (size_t k = 0; k < degrees->list.n && !r; k++) {
+			q.n = nodes->list.v[i];
+			q.degree = degrees->list.v[k];
+			r = vec_push(&out->list, q) ? err_nomem(err) : 0;
+		}
+	}
+	return r;
+}
+
+int find_queries_read(const struct cli *c, struct find_queries *out,
+		      struct err *err)
+{
+	struct numbers nodes = { 0 }, degrees = { 0 };
+	int r;
+
+	(void)((r = cli_need(c, "nodes", err)) ||
+	       (r = cli_need(c, "degree", err)) ||
+	       (r = read_numbers(c, "nodes", 2, 8192, &nodes, err)) ||
+	       (r = read_numbers(c, "degree", 1, 8191, &degrees, err)) ||
+	       (r = make_queries(c, &nodes, &degrees, out, err)));
+	vec_fini(&nodes.list);
+	vec_fini(&degrees.list);
+	return r;
+}
+
+static void out_point(const struct cli *c, struct out *o,
+		      const struct coll_query *q,
+		      const struct coll_frontier *f,
+		      const struct coll_point *x, const struct find_price *p,
+		      size_t size)
+{
+	out_object(o, NULL);
+	out_int(o, "nodes", q->n);
+	out_int(o, "degree", q->degree);
+	out_int(o, "steps", x->steps);
+	out_int(o, "steps_bound", f->steps_bound);
+	find_out_ratio(o, "bandwidth_factor", x->num, x->den);
+	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
+	if (p->asked) {
+		out_int(o, "size_bytes", p->sizes.v[size]);
+		wire_out_ns(o, c->format, "time", find_time(p, size, x->steps, x->num,
+						   x->den));
+		wire_out_ns(o, c->format, "bound", find_time(p, size, f->steps_bound,
+						    f->bound_num,
+						    f->bound_den));
+	}
+	out_str(o, "topology", x->expr);
+	out_end(o);
+}
+
+static void out_sweep(const struct cli *c, struct out *o,
+		      const struct find_queries *qs,
+		      const struct coll_frontier *fs,
+		      const struct find_price *p)
+{
+	out_bool(o, "bidirectional", qs->list.v[0].both_ways);
+	out_str(o, "collective", coll_kind_name(qs->list.v[0].kind));
+	out_array(o, p->asked ? "best" : "points");
+	for (size_t i = 0; i < qs->list.n; i++) {
+		const struct coll_query *q = &qs->list.v[i];
+		const struct coll_frontier *f = &fs[i];
+
+		for (size_t k = 0; !p->asked && k < f->points.n; k++) {
+			out_point(c, o, q, f, &f->points.v[k], p, 0);
+		}
+		for (size_t k = 0; k < p->sizes.n && f->points.n > 0; k++) {
+			out_point(c, o, q, f, find_best(f, p, k), p, k);
+		}
+	}
+	out_end(o);
+}
+
+static int processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > 64 ? 64 : (int)n;
+}
+
+int find_sweep(const struct cli *c, const struct find_price *p,
+	       struct err *err)
+{
+	struct find_queries qs = { 0 };
+	struct coll_frontier *fs = NULL;
+	struct out *o;
+	int r = find_queries_read(c, &qs, err);
+
+	if (!r) {
+		fs = calloc(qs.list.n, sizeof(*fs));
+		r = fs ? coll_sweep(qs.list.v, qs.list.n, true, processors(),
+				    fs, err)
+		       : err_nomem(err);
+	}
+	if (!r) {
+		o = out_new(c->format);
+		if (o) {
+			out_sweep(c, o, &qs, fs, p);
+		}
+		r = cli_print(o, err);
+	}
+	for (size_t i = 0; fs && i < qs.list.n; i++) {
+		coll_frontier_fini(&fs[i]);
+	}
+	free(fs);
+	vec_fini(&qs.list);
+	return r;
+}

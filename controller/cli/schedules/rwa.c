@@ -1,0 +1,322 @@
+/* weft rwa solve: instances from files. Rings by --ring are in ring.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+#include "lib/base/clock.h"
+#include "lib/base/file.h"
+#include "lib/base/parallel.h"
+#include "rwa/mesh/mesh.h"
+
+#define DEFAULT_LIMIT_NS INT64_C(30000000000)
+#define MAX_SEED INT64_MAX
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+/* Demands from a .trf file, or "all"; a .net file has none of its own. */
+static int read_demands(const struct cli *c, struct rwa_mesh *m,
+			struct err *err)
+{
+	const char *path = cli_opt(c, "demands");
+	char *text;
+	size_t len;
+	int r;
+
+	if (!path && m->demands.n) {
+		return 0;
+	}
+	if (!path) {
+		err_set(err, WEFT_EUSAGE, "%s has no demands", c->argv[0]);
+		err_hint(err, "name them: --demands FILE.trf, or --demands "
+			      "all");
+		return err->code;
+	}
+	if (m->demands.n) {
+		return err_set(err, WEFT_EUSAGE,
+			       "%s has demands of its own beside --demands",
+			       c->argv[0]);
+	}
+	if (strcmp(path, "all") == 0) {
+		return rwa_mesh_all_to_all(m, err);
+	}
+	r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
+	if (r == 0) {
+		r = rwa_mesh_read_trf(m, path, text, err);
+		free(text);
+	}
+	return r;
+}
+
+int cli_read_network(const char *path, struct rwa_mesh **out, struct err *err)
+{
+	char *text;
+	size_t len;
+	int r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
+
+	*out = NULL;
+	if (r) {
+		return r;
+	}
+	r = ends_with(path, ".net") ? rwa_mesh_read_net(path, text, out, err)
+				    : rwa_mesh_read_yaml(path, text, len, out,
+							 err);
+	free(text);
+	return r;
+}
+
+int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
+			struct rwa_assignment *out, int64_t *left_out,
+			struct err *err)
+{
+	char *text;
+	size_t len;
+	int r = file_read(path, RWA_MESH_MAX_FILE, &text, &len, err);
+
+	if (r) {
+		return r;
+	}
+	r = rwa_mesh_read_lightpaths(m, path, text, len, add, out, left_out,
+				     err);
+	free(text);
+	return r;
+}
+
+static int read_instance(const struct cli *c, struct rwa_mesh **out,
+			 struct err *err)
+{
+	int r = cli_read_network(c->argv[0], out, err);
+
+	r = r ? r : read_demands(c, *out, err);
+	if (r) {
+		rwa_mesh_free(*out);
+		*out = NULL;
+	}
+	return r;
+}
+
+static int read_options(const struct cli *c, const struct rwa_mesh *m,
+			struct rwa_mesh_options *opt, struct err *err)
+{
+	int64_t channels = m->channels, seed = 1, limit = DEFAULT_LIMIT_NS;
+	int r;
+
+	if ((r = cli_opt_int(c, "channels", 1, RWA_MESH_MAX_CHANNELS,
+			     &channels, err)) ||
+	    (r = cli_opt_int(c, "seed", 0, MAX_SEED, &seed, err)) ||
+	    (r = cli_opt_unit(c, "time-limit", UNIT_NS, &limit, err))) {
+		return r;
+	}
+	*opt = (struct rwa_mesh_options){
+		.channels = (int)channels, .seed = (uint64_t)seed,
+		.time_limit_s = (double)limit / 1e9,
+		.threads = parallel_width() > 1 ? 2 : 1,
+		.cancel = &cli_interrupted,
+	};
+	return 0;
+}
+
+/* --objective and --previous; the lightpaths of the latter go to *before. */
+static int read_objective(const struct cli *c, struct rwa_mesh *m,
+			  struct rwa_mesh_options *opt,
+			  struct rwa_assignment *before, struct err *err)
+{
+	const char *name = cli_opt(c, "objective");
+	const char *path = cli_opt(c, "previous");
+	int64_t left_out;
+
+	if (!name || strcmp(name, "min-channels") == 0) {
+		opt->objective = path && !name ? RWA_FEWEST_MOVED : RWA_ANY;
+	} else if (strcmp(name, "fewest-moved") == 0) {
+		opt->objective = RWA_FEWEST_MOVED;
+	} else if (strcmp(name, "least-longest-loss") == 0) {
+		opt->objective = RWA_LEAST_LONGEST_LOSS;
+	} else {
+		return err_set(err, WEFT_EUSAGE, "--objective %s: min-channels, "
+			       "fewest-moved or least-longest-loss", name);
+	}
+	if ((opt->objective == RWA_FEWEST_MOVED) != (path != NULL)) {
+		err_set(err, WEFT_EUSAGE, path ? "--previous is for --objective "
+			"fewest-moved" : "fewest moved since what?");
+		err_hint(err, "--previous FILE names the lightpaths before, as "
+			      "-o wrote them");
+		return err->code;
+	}
+	opt->before = path ? before : NULL;
+	return path ? cli_read_lightpaths(m, path, false, before, &left_out,
+					  err)
+		    : 0;
+}
+
+static void out_paths(struct out *o, const struct rwa_mesh *m,
+		      const struct rwa_assignment *a)
+{
+	bool pair = false;	/* the first of two */
+	char name[16];
+
+	out_array(o, "lightpaths");
+	for (size_t i = 0; i < a->paths.n; i++) {
+		const struct rwa_path *p = &a->paths.v[i];
+		const struct rwa_mesh_demand *d = &m->demands.v[p->demand];
+
+		out_object(o, NULL);
+		out_str(o, "from", rwa_mesh_node_name(m, d->src, name,
+						      sizeof(name)));
+		out_str(o, "to", rwa_mesh_node_name(m, d->dst, name,
+						    sizeof(name)));
+		if (d->protect) {
+			pair = !pair || a->paths.v[i - 1].demand != p->demand;
+			out_str(o, "role", pair ? "working" : "backup");
+		}
+		out_array(o, "hops");
+		for (int32_t h = 0; h < p->hops; h++) {
+			const struct rwa_hop *hop = &a->hops.v[p->first + h];
+
+			out_object(o, NULL);
+			out_str(o, "to",
+				rwa_mesh_node_name(m, m->arcs.v[hop->arc].dst,
+						   name, sizeof(name)));
+			out_int(o, "fibre", hop->fibre);
+			out_int(o, "channel", hop->channel);
+			out_end(o);
+		}
+		out_end(o);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static int write_assignment(const struct rwa_mesh *m,
+			    const struct rwa_mesh_result *res, const char *path,
+			    struct err *err)
+{
+	struct out *o = out_new(ends_with(path, ".yaml") ? OUT_YAML : OUT_JSON);
+	struct buf b = { 0 };
+	int r = 0;
+
+	if (!o) {
+		return err_nomem(err);
+	}
+	out_int(o, "channels", res->channels);
+	out_int(o, "bound", res->bound);
+	out_paths(o, m, &res->assignment);
+	if (out_render(o, &b)) {
+		r = err_nomem(err);
+	}
+	r = r ? r : file_write_atomic(path, b.data, b.len, 0644, err);
+	out_free(o);
+	buf_fini(&b);
+	return r;
+}
+
+static int write_drawing(const struct rwa_mesh *m,
+			 const struct rwa_mesh_result *res, const char *path,
+			 struct err *err)
+{
+	struct buf b = { 0 };
+	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
+
+	r = r ? r : file_write_atomic(path, b.data, b.len, 0644, err);
+	buf_fini(&b);
+	return r;
+}
+
+static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
+			  const struct rwa_mesh_result *res)
+{
+	if (opt->objective == RWA_FEWEST_MOVED) {
+		out_int(o, "moved", res->moved);
+		out_int(o, "moved_bound", res->moved_bound);
+		out_int(o, "moved_gap", res->moved - res->moved_bound);
+	} else if (opt->objective == RWA_LEAST_LONGEST_LOSS) {
+		out_real(o, "longest_loss_db", (double)res->loss_mdb / 1e3);
+		out_real(o, "longest_loss_bound_db",
+			 (double)res->loss_bound_mdb / 1e3);
+		out_real(o, "longest_loss_gap_db",
+			 (double)(res->loss_mdb - res->loss_bound_mdb) / 1e3);
+	}
+}
+
+static int print_result(const struct cli *c, const struct rwa_mesh *m,
+			const struct rwa_mesh_options *opt,
+			const struct rwa_mesh_result *res, int64_t took_ns,
+			struct err *err)
+{
+	struct out *o = out_new(c->format);
+	int64_t bound = opt->channels ? res->lightpaths_bound : res->bound;
+	int64_t got = opt->channels ? res->lightpaths : res->channels;
+	int64_t miss = opt->channels ? bound - got : got - bound;
+
+	if (o) {
+		out_int(o, "nodes", (int64_t)m->nodes.n);
+		out_int(o, "arcs", (int64_t)m->arcs.n);
+		out_int(o, "demands", m->lightpaths);
+		out_int(o, "channels", res->channels);
+		out_int(o, "bound", res->bound);
+		if (opt->channels) {
+			out_int(o, "served", res->lightpaths);
+			out_int(o, "served_bound", res->lightpaths_bound);
+		}
+		cli_out_gap(c, o, "gap",
+			    bound ? (double)miss / (double)bound : 0);
+		out_objective(o, opt, res);
+		out_str(o, "method", res->method);
+		out_str(o, "proof", res->proof);
+		out_real(o, "seconds", (double)(took_ns / 1000000) / 1e3);
+	}
+	return cli_print(o, err);
+}
+
+static int solve(const struct cli *c, struct rwa_mesh *m, struct err *err)
+{
+	const char *path = cli_opt(c, "output"), *svg = cli_opt(c, "svg");
+	int64_t start = clk_now_ns();
+	struct rwa_mesh_options opt;
+	struct rwa_assignment before = { 0 };
+	struct rwa_mesh_result res;
+	int r = read_options(c, m, &opt, err);
+
+	r = r ? r : read_objective(c, m, &opt, &before, err);
+	r = r ? r : rwa_mesh_solve(m, &opt, &res, err);
+	rwa_assignment_fini(&before);
+	if (r) {
+		return r;
+	}
+	start = clk_now_ns() - start;
+	if (path) {
+		r = write_assignment(m, &res, path, err);
+	}
+	if (r == 0 && svg) {
+		r = write_drawing(m, &res, svg, err);
+	}
+	if (r == 0 && !(path && strcmp(path, "-") == 0)) {
+		r = print_result(c, m, &opt, &res, start, err);
+	}
+	rwa_mesh_result_fini(&res);
+	return r;
+}
+
+int cmd_rwa_instance(struct cli *c, struct err *err)
+{
+	struct rwa_mesh *m;
+	int r;
+
+	if (c->argc == 0) {
+		return cmd_rwa_solve(c, err);
+	}
+	if (cli_has(c, "ring")) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft rwa solve: --ring beside a file");
+	}
+	cli_catch_signals();
+	r = read_instance(c, &m, err);
+	if (r == 0) {
+		r = solve(c, m, err);
+		rwa_mesh_free(m);
+	}
+	return r;
+}

@@ -1,0 +1,176 @@
+/* weft rwa change: the order in which lightpaths move. */
+#include <stdlib.h>
+
+#include "controller/cli/core/private.h"
+#include "rwa/reconfigure/reconfigure.h"
+
+struct moves {
+	struct rwa_mesh *m;
+	struct rwa_assignment from, to;
+	struct rwa_change_options opt;
+	struct rwa_change change;
+	int64_t step_ns;	/* 0: not given */
+};
+
+static void moves_fini(struct moves *v)
+{
+	rwa_mesh_free(v->m);
+	rwa_assignment_fini(&v->from);
+	rwa_assignment_fini(&v->to);
+	rwa_change_fini(&v->change);
+}
+
+static int64_t channels_of(const struct rwa_assignment *a, int64_t least)
+{
+	for (size_t h = 0; h < a->hops.n; h++) {
+		if (a->hops.v[h].channel >= least) {
+			least = a->hops.v[h].channel + 1;
+		}
+	}
+	return least;
+}
+
+static int read_moves(const struct cli *c, struct moves *v, struct err *err)
+{
+	int64_t left_out, channels = 1;
+	int r = cli_read_network(c->argv[0], &v->m, err);
+
+	if (r) {
+		return r;
+	}
+	/* The lightpaths alone say who wants what. */
+	rwa_mesh_clear_demands(v->m);
+	if ((r = cli_read_lightpaths(v->m, c->argv[1], true, &v->from,
+				     &left_out, err)) ||
+	    (r = cli_read_lightpaths(v->m, c->argv[2], true, &v->to,
+				     &left_out, err))) {
+		return r;
+	}
+	channels = channels_of(&v->to, channels_of(&v->from, channels)) +
+		   v->m->guard.above;
+	if ((r = cli_opt_int(c, "channels", channels, RWA_MESH_MAX_CHANNELS,
+			     &channels, err)) ||
+	    (r = cli_opt_unit(c, "switch-time", UNIT_NS, &v->step_ns, err))) {
+		return r;
+	}
+	v->opt = (struct rwa_change_options){
+		.channels = (int)channels,
+		.by_domain = cli_has(c, "by-domain"),
+	};
+	return rwa_change_plan(v->m, &v->from, &v->to, &v->opt, &v->change,
+			       err);
+}
+
+static const struct rwa_mesh_demand *ends(const struct moves *v, int32_t i)
+{
+	const struct rwa_changed *l = &v->change.lightpaths.v[i];
+	int32_t d = l->old_path >= 0 ? v->from.paths.v[l->old_path].demand
+				     : v->to.paths.v[l->new_path].demand;
+
+	return &v->m->demands.v[d];
+}
+
+static void out_ends(struct out *o, const struct moves *v, int32_t i)
+{
+	const struct rwa_mesh_demand *d = ends(v, i);
+	char name[16];
+
+	out_int(o, "lightpath", i);
+	out_str(o, "from", rwa_mesh_node_name(v->m, d->src, name,
+					      sizeof(name)));
+	out_str(o, "to", rwa_mesh_node_name(v->m, d->dst, name, sizeof(name)));
+}
+
+/* "b/0:3 c/0:3": each hop's end, fibre and channel. */
+static void out_way(struct out *o, const struct moves *v,
+		    const struct rwa_step *s)
+{
+	struct buf b = { 0 };
+	char name[16];
+
+	for (int32_t k = 0; k < s->hops; k++) {
+		const struct rwa_hop *h = &v->change.hops.v[s->first + k];
+
+		buf_printf(&b, "%s%s/%d:%d", k ? " " : "",
+			   rwa_mesh_node_name(v->m, v->m->arcs.v[h->arc].dst,
+					      name, sizeof(name)),
+			   h->fibre, h->channel);
+	}
+	out_str(o, "way", b.data ? b.data : "");
+	buf_fini(&b);
+}
+
+static const char *domain_name(const struct moves *v, int32_t domain)
+{
+	return domain < 0 ? "-" : v->m->domains.v[domain];
+}
+
+static void out_steps(struct out *o, const struct moves *v)
+{
+	static const char *const kinds[] = { "add", "drop", "move", "park",
+					     "cut" };
+	size_t phase = 0;
+
+	out_array(o, "steps");
+	for (int64_t k = 0; k < (int64_t)v->change.steps.n; k++) {
+		const struct rwa_step *s = &v->change.steps.v[k];
+		const struct rwa_phase *p = v->change.phases.v + phase;
+
+		out_object(o, NULL);
+		out_int(o, "step", k);
+		if (v->opt.by_domain) {
+			phase += k == p->first + p->steps;
+			p = v->change.phases.v + phase;
+			out_str(o, "domain", domain_name(v, p->domain));
+		}
+		out_str(o, "do", kinds[s->kind]);
+		out_ends(o, v, s->lightpath);
+		out_way(o, v, s);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+static void out_interruptions(const struct cli *c, struct out *o,
+			      const struct moves *v)
+{
+	out_array(o, "interruptions");
+	for (size_t k = 0; k < v->change.cuts.n; k++) {
+		const struct rwa_cut *cut = &v->change.cuts.v[k];
+
+		out_object(o, NULL);
+		out_ends(o, v, cut->lightpath);
+		out_int(o, "after_step", cut->first);
+		out_int(o, "steps", cut->steps);
+		if (v->step_ns) {
+			wire_out_ns(o, c->format, "time", cut->steps * v->step_ns);
+		}
+		out_end(o);
+	}
+	out_end(o);
+}
+
+int cmd_rwa_change(struct cli *c, struct err *err)
+{
+	struct moves v = { 0 };
+	int r = read_moves(c, &v, err);
+
+	if (r == 0) {
+		struct out *o = out_new(c->format);
+
+		if (o) {
+			out_int(o, "kept", v.change.kept);
+			out_int(o, "moved", v.change.moved);
+			out_int(o, "added", v.change.added);
+			out_int(o, "dropped", v.change.dropped);
+			out_int(o, "parked", v.change.parked);
+			out_int(o, "interrupted", (int64_t)v.change.cuts.n);
+			out_int(o, "phases", (int64_t)v.change.phases.n);
+			out_interruptions(c, o, &v);
+			out_steps(o, &v);
+		}
+		r = cli_print(o, err);
+	}
+	moves_fini(&v);
+	return r;
+}

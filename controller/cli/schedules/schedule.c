@@ -1,0 +1,272 @@
+/* weft schedule: verify, cost, show. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/cli/core/private.h"
+#include "lib/base/rat.h"
+#include "lib/base/suggest.h"
+
+#define FRACTION 256
+
+static void out_fraction(struct out *o, const char *key, const mpq_t q)
+{
+	char text[FRACTION];
+
+	out_str(o, key, rat_str(q, text, sizeof(text)));
+}
+
+void cli_out_schedule(struct out *o, const struct coll_sched *s)
+{
+	out_str(o, "collective", coll_kind_name(coll_kind_of(s)));
+	out_str(o, "topology", coll_topo_name(s));
+	out_int(o, "nodes", coll_ranks(s));
+	out_int(o, "chunks", coll_chunks(s));
+	out_int(o, "ports", coll_ports(s));
+	out_int(o, "steps", coll_steps(s));
+}
+
+void cli_out_replay(struct out *o, const struct coll_report *r)
+{
+	out_int(o, "transfers", r->transfers);
+	out_int(o, "chunk_hops", r->chunk_hops);
+	out_fraction(o, "bandwidth_factor", r->bandwidth_factor);
+	out_fraction(o, "bandwidth_bound", r->bandwidth_bound);
+	out_bool(o, "bandwidth_optimal", r->bandwidth_optimal);
+}
+
+int cli_opt_kind(const struct cli *c, enum coll_kind *kind, struct err *err)
+{
+	const char *name = cli_opt(c, "collective");
+	struct nearest near;
+
+	if (!name || coll_kind_parse(name, kind, err) == 0) {
+		return 0;
+	}
+	err_wrap(err, "--collective");
+	nearest_init(&near, name);
+	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
+		nearest_try(&near, coll_kind_name(k));
+	}
+	nearest_hint(&near, err);
+	return err->code = WEFT_EUSAGE;
+}
+
+/* ---- cost ---- */
+
+int cli_read_cost(const struct cli *c, const struct coll_sched *s,
+		  struct coll_cost *cost, struct err *err)
+{
+	int64_t node_bps = 0;
+	int r = 0;
+
+	memset(cost, 0, sizeof(*cost));
+	if (cli_has(c, "bandwidth") == cli_has(c, "link-bandwidth")) {
+		return err_set(err, WEFT_EUSAGE, cli_has(c, "bandwidth")
+			       ? "weft %s: --bandwidth of a node and "
+				 "--link-bandwidth: only one of them"
+			       : "weft %s: for a time, --bandwidth of a node "
+				 "or --link-bandwidth is missing", c->verb);
+	}
+	if ((r = cli_need(c, "alpha", err)) ||
+	    (r = cli_need(c, "size", err)) ||
+	    (r = cli_opt_unit(c, "alpha", UNIT_NS, &cost->alpha_ns, err)) ||
+	    (r = cli_opt_unit(c, "size", UNIT_BYTES, &cost->size_bytes,
+			      err)) ||
+	    (r = cli_opt_unit(c, "bandwidth", UNIT_BPS, &node_bps, err)) ||
+	    (r = cli_opt_unit(c, "link-bandwidth", UNIT_BPS, &cost->link_bps,
+			      err))) {
+		return r;
+	}
+	if (node_bps > 0) {
+		cost->link_bps = node_bps / coll_ports(s);
+	}
+	if (cost->link_bps < 1) {
+		return err_set(err, WEFT_EUSAGE,
+			       "weft %s: the bandwidth is less than 1 bit/s a "
+			       "port", c->verb);
+	}
+	return 0;
+}
+
+int cli_out_cost(const struct cli *c, struct out *o,
+		 const struct coll_sched *s, const struct coll_report *rep,
+		 const struct coll_cost *cost, struct err *err)
+{
+	int64_t time_ns, bound_ns;
+	int r = coll_time(s, rep, cost, &time_ns, &bound_ns, err);
+
+	if (r) {
+		return r;
+	}
+	wire_out_ns(o, c->format, "alpha", cost->alpha_ns);
+	out_int(o, "link_bps", cost->link_bps);
+	out_int(o, "size_bytes", cost->size_bytes);
+	wire_out_ns(o, c->format, "time", time_ns);
+	/* T_L of the papers, and T_B. */
+	wire_out_ns(o, c->format, "latency_time", rep->steps * cost->alpha_ns);
+	wire_out_ns(o, c->format, "bandwidth_time",
+		   time_ns - rep->steps * cost->alpha_ns);
+	wire_out_ns(o, c->format, "bound", bound_ns);
+	cli_out_gap(c, o, "gap",
+		    bound_ns > 0 ? (double)time_ns / (double)bound_ns - 1 : 0);
+	return 0;
+}
+
+int cmd_schedule_cost(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct coll_report rep;
+	struct coll_cost cost;
+	struct out *o = NULL;
+	int r = cli_load_schedule(c, &s, err);
+
+	coll_report_init(&rep);
+	if (r || (r = cli_read_cost(c, s, &cost, err)) ||
+	    (r = coll_verify(s, &rep, err))) {
+		goto out;
+	}
+	o = out_new(c->format);
+	if (!o) {
+		r = err_nomem(err);
+		goto out;
+	}
+	cli_out_schedule(o, s);
+	cli_out_replay(o, &rep);
+	r = cli_out_cost(c, o, s, &rep, &cost, err);
+	if (r == 0) {
+		r = cli_print(o, err);
+		o = NULL;
+	}
+out:
+	out_free(o);
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
+
+/* ---- verify ---- */
+
+int cmd_schedule_verify(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct coll_report rep;
+	struct out *o;
+	struct err fault = { 0 };
+	int r = cli_load_schedule(c, &s, err), bad;
+
+	if (r) {
+		return r;
+	}
+	coll_report_init(&rep);
+	bad = coll_verify(s, &rep, &fault);
+	if (bad && bad != WEFT_EVERIFY) {
+		*err = fault;
+		r = bad;
+		goto out;
+	}
+	o = out_new(c->format);
+	if (o) {
+		out_bool(o, "valid", bad == 0);
+		cli_out_schedule(o, s);
+		if (bad) {
+			out_str(o, "fault", fault.msg);
+		} else {
+			cli_out_replay(o, &rep);
+		}
+	}
+	r = cli_print(o, err);
+	if (r == 0 && bad) {
+		*err = fault;
+		r = bad;
+	}
+out:
+	coll_report_fini(&rep);
+	coll_free(s);
+	return r;
+}
+
+/* ---- show ---- */
+
+static void out_transfers(struct out *o, const struct coll_sched *s,
+			  int64_t step)
+{
+	const struct topo *t = coll_topo(s);
+	const struct coll_xfer *x;
+	int64_t n;
+
+	x = coll_xfers(s, &n);
+	out_array(o, "transfers");
+	for (int64_t i = 0; i < n; i++) {
+		const struct topo_arc *a = topo_arc(t, x[i].arc);
+
+		if (step > 0 && x[i].step + 1 != step) {
+			continue;
+		}
+		out_object(o, NULL);
+		out_int(o, "step", x[i].step + 1);
+		out_int(o, "from", a->src);
+		out_int(o, "to", a->dst);
+		out_int(o, "arc", x[i].arc);
+		out_int(o, "shard", x[i].origin);
+		if (coll_kind_of(s) == COLL_ALLTOALL) {
+			out_int(o, "destination", x[i].dest);
+		}
+		out_int(o, "first_chunk", x[i].first);
+		out_int(o, "last_chunk", x[i].last);
+		out_str(o, "op", x[i].op == COLL_REDUCE ? "reduce" : "copy");
+		out_end(o);
+	}
+	out_end(o);
+}
+
+/* One row a step: transfers, chunks moved, arcs in use. */
+static void out_steps(struct out *o, const struct coll_sched *s)
+{
+	const struct coll_xfer *x;
+	int64_t n, i = 0;
+
+	x = coll_xfers(s, &n);
+	out_array(o, "step_summary");
+	while (i < n) {
+		int64_t first = i, chunks = 0, arcs = 0;
+
+		for (; i < n && x[i].step == x[first].step; i++) {
+			chunks += x[i].last - x[i].first + 1;
+			arcs += i == first || x[i].arc != x[i - 1].arc;
+		}
+		out_object(o, NULL);
+		out_int(o, "step", x[first].step + 1);
+		out_int(o, "transfers", i - first);
+		out_int(o, "chunks", chunks);
+		out_int(o, "arcs", arcs);
+		out_end(o);
+	}
+	out_end(o);
+}
+
+int cmd_schedule_show(struct cli *c, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct out *o;
+	int64_t step = 0;
+	int r = cli_load_schedule(c, &s, err);
+
+	if (r == 0) {
+		r = cli_opt_int(c, "step", 1, coll_steps(s), &step, err);
+	}
+	if (r) {
+		coll_free(s);
+		return r;
+	}
+	o = out_new(c->format);
+	if (o) {
+		cli_out_schedule(o, s);
+		out_steps(o, s);
+		if (step > 0 || cli_has(c, "full")) {
+			out_transfers(o, s, step);
+		}
+	}
+	r = cli_print(o, err);
+	coll_free(s);
+	return r;
+}

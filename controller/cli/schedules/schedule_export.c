@@ -1,0 +1,254 @@
+/* weft schedule export: schedules in the formats of others. */
+#include <string.h>
+
+#include "collective/bfb/fewer_chunks.h"
+#include "controller/cli/core/private.h"
+#include "lib/base/file.h"
+#include "lib/base/rat.h"
+#include "runtime/msccl/msccl.h"
+#include "runtime/mscclpp/mscclpp.h"
+
+#define FRACTION 256
+
+/* What runs schedules, with limits of its own. */
+struct runtime {
+	const char *to;
+	int dialect;		/* of MSCCL, or -1: MSCCL++ */
+	bool outofplace;	/* of MSCCL++: for calls out of place */
+};
+
+static const struct runtime runtimes[] = {
+	{ "msccl-xml", LOWER_AZURE, false },
+	{ "rccl-xml", LOWER_RCCL, false },
+	{ "msccl-legacy-xml", LOWER_MICROSOFT, false },
+	{ "mscclpp-json", -1, false },
+	{ "mscclpp-json-oop", -1, true },
+};
+
+static const struct runtime *runtime_of(const char *to)
+{
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
+		if (strcmp(runtimes[i].to, to) == 0) {
+			return &runtimes[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- what runs on a runtime ---- */
+
+struct lowering {
+	const struct runtime *r;
+	struct buf *out;	/* what the last try wrote */
+};
+
+static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
+{
+	const struct lowering *l = arg;
+	/* A plan of MSCCL++ serves calls in place, or out of place. */
+	bool inplace = !l->r->outofplace && coll_kind_of(s) != COLL_ALLTOALL;
+
+	buf_fini(l->out);
+	return l->r->dialect < 0
+		       ? mscclpp_export(s, inplace, l->out, err)
+		       : msccl_export(s, (enum lower_dialect)l->r->dialect,
+				      l->out, err);
+}
+
+/* "2 chunks a shard, T_B 2 instead of 63/32": s is what fits, old what did
+ * not. */
+static int describe_fit(const struct coll_sched *s,
+			const struct coll_sched *old, char *text, size_t size,
+			struct err *err)
+{
+	char mine[FRACTION], his[FRACTION];
+	struct coll_report a, b;
+	int rc;
+
+	coll_report_init(&a);
+	coll_report_init(&b);
+	rc = coll_verify(s, &a, err);
+	rc = rc ? rc : coll_verify(old, &b, err);
+	if (rc == 0) {
+		snprintf(text, size, "%d chunk%s a shard, in %d steps and "
+			 "%.16s M/B instead of %d and %.16s", coll_chunks(s),
+			 coll_chunks(s) == 1 ? "" : "s", a.steps,
+			 rat_str(a.bandwidth_factor, mine, sizeof(mine)),
+			 b.steps, rat_str(b.bandwidth_factor, his,
+					  sizeof(his)));
+	}
+	coll_report_fini(&a);
+	coll_report_fini(&b);
+	return rc;
+}
+
+/* Why is the limit that s exceeds; adds what would fit. */
+static void advise(const struct lowering *l, const struct coll_sched *s,
+		   const struct coll_sched *fit, int found, struct err *why)
+{
+	char text[ERR_FILE_MAX], old[ERR_FILE_MAX];
+	struct err err = { 0 };
+
+	snprintf(old, sizeof(old), "%s", why->hint);
+	if (found == 0 && describe_fit(fit, s, text, sizeof(text), &err) == 0) {
+		err_hint(why, "fits: %s (--fit)", text);
+	} else if (found == WEFT_ELIMIT) {
+		err_hint(why, "%s; not even one chunk a shard does, so take "
+			 "fewer ranks%s", old, l->r->dialect < 0 ? "" :
+			 " or --to mscclpp-json");
+	} else {
+		err_hint(why, "%s; take fewer ranks%s", old,
+			 l->r->dialect < 0 ? "" : " or --to mscclpp-json");
+	}
+}
+
+/* Fewer chunks when s exceeds a limit: with --fit they are what is written,
+ * else what the error advises. */
+static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
+			   struct lowering *l, struct err *err)
+{
+	char text[ERR_FILE_MAX];
+	struct coll_sched *fit = NULL;
+	struct err why = { 0 };
+	int found, rc = lower_one(s, l, err);
+
+	if (rc != WEFT_ELIMIT || coll_ranks(s) > LOWER_MAX_RANKS) {
+		return rc;
+	}
+	found = lower_fit(s, lower_one, l, &fit, &why);
+	if (found == 0 && cli_has(c, "fit")) {
+		/* The last try is not the one that is taken. */
+		rc = lower_one(fit, l, err);
+		rc = rc ? rc : describe_fit(fit, s, text, sizeof(text), err);
+		if (rc == 0) {
+			cli_say(c, CLI_NORMAL, "exported in %s", text);
+		}
+	} else {
+		advise(l, s, fit, found, err);
+	}
+	coll_free(fit);
+	return rc;
+}
+
+/* ---- formats ---- */
+
+static int serialize(const struct cli *c, const struct coll_sched *s,
+		     const char *to, int max_layers, struct buf *b,
+		     struct err *err)
+{
+	struct lowering l = { runtime_of(to), b };
+
+	if (l.r) {
+		return lower_or_advise(c, s, &l, err);
+	}
+	if (strcmp(to, "json") == 0) {
+		return coll_to_json(s, b, err);
+	}
+	if (strcmp(to, "proto") == 0) {
+		return coll_to_proto(s, b, err);
+	}
+	if (cli_is_route_table(to)) {
+		return cli_write_routes(s, to, max_layers, b, err);
+	}
+	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
+	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
+		 "rccl-xml, mscclpp-json, mscclpp-json-oop, "
+		 "routes-text, routes-json, routes-proto");
+	return err->code;
+}
+
+/* The format that a file name asks for: JSON when it ends so, or is "-". */
+static const char *format_of(const char *path)
+{
+	size_t n = strlen(path);
+
+	return strcmp(path, "-") == 0 ||
+			       (n > 5 && strcmp(path + n - 5, ".json") == 0)
+		       ? "json"
+		       : "proto";
+}
+
+/* max_layers is for route tables; 0: as many as it takes. */
+static int write_as(const struct cli *c, const struct coll_sched *s,
+		    const char *to, int max_layers, const char *path,
+		    struct err *err)
+{
+	struct buf b = { 0 };
+	int r = serialize(c, s, to, max_layers, &b, err);
+
+	if (r == 0) {
+		r = file_write_atomic(path, b.data, b.len, 0644, err);
+	}
+	buf_fini(&b);
+	return r;
+}
+
+int cli_write_schedule(const struct coll_sched *s, const char *path,
+		       struct err *err)
+{
+	return write_as(NULL, s, format_of(path), 0, path, err);
+}
+
+/* What --to, --layers and --fit ask for. */
+static int read_format(const struct cli *c, const char *path,
+		       const char **to, int *max_layers, struct err *err)
+{
+	int64_t layers = 0;
+	int r = cli_opt_int(c, "layers", 1, CLI_MAX_LAYERS, &layers, err);
+
+	*to = cli_opt(c, "to") ? cli_opt(c, "to") : format_of(path);
+	*max_layers = (int)layers;
+	if (r == 0 && layers && !cli_is_route_table(*to)) {
+		r = err_set(err, WEFT_EUSAGE, "--layers is for --to "
+			    "routes-text, routes-json and routes-proto");
+	}
+	if (r == 0 && cli_has(c, "fit") && !runtime_of(*to)) {
+		r = err_set(err, WEFT_EUSAGE, "--fit is for --to of a runtime "
+			    "with limits, such as msccl-xml");
+	}
+	if (r == 0 && cli_has(c, "rank") && strcmp(*to, "json") != 0 &&
+	    strcmp(*to, "proto") != 0) {
+		r = err_set(err, WEFT_EUSAGE, "--rank is for --to json and "
+			    "proto");
+	}
+	return r;
+}
+
+/* Leaves of a whole schedule, which is proven, the part of --rank. */
+static int keep_rank(const struct cli *c, struct coll_sched **s,
+		     struct err *err)
+{
+	struct coll_sched *part;
+	int64_t rank = 0;
+	int r = cli_opt_int(c, "rank", 0, coll_ranks(*s) - 1, &rank, err);
+
+	if (r || !cli_has(c, "rank")) {
+		return r;
+	}
+	r = coll_part_of(*s, (int)rank, &part, err);
+	if (r == 0) {
+		coll_free(*s);
+		*s = part;
+	}
+	return r;
+}
+
+int cmd_schedule_export(struct cli *c, struct err *err)
+{
+	const char *path = cli_opt(c, "output"), *to;
+	struct coll_sched *s = NULL;
+	int max_layers;
+	int r = read_format(c, path ? path : "-", &to, &max_layers, err);
+
+	r = r ? r : cli_load_schedule(c, &s, err);
+	/* What leaves weft was replayed, wherever it came from. */
+	if (r == 0) {
+		r = coll_verify(s, NULL, err);
+	}
+	r = r ? r : keep_rank(c, &s, err);
+	if (r == 0) {
+		r = write_as(c, s, to, max_layers, path ? path : "-", err);
+	}
+	coll_free(s);
+	return r;
+}

@@ -1,0 +1,400 @@
+/* weft schedule make: the algorithms, and the best of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/bfb/expand.h"
+#include "collective/schedule/compact_steps.h"
+#include "collective/schedule/pipeline.h"
+#include "controller/cli/core/private.h"
+
+struct made {
+	struct coll_sched *sched;
+	struct coll_report report;	/* of sched */
+	const char *algorithm;
+	int64_t batches, chunks;	/* chunks: a shard, 0 as needed */
+	bool wants_time;
+	struct coll_cost cost;		/* when it does */
+	int64_t bfb_bound;		/* ns, with unequal latencies; else 0 */
+	struct cli_flow flow;		/* of an all-to-all */
+	char *topology;			/* owned */
+};
+
+/* ---- one candidate ---- */
+
+static int choose_algorithm(const struct cli *c, enum coll_kind kind,
+			    const char **algorithm, struct err *err)
+{
+	const char *name = cli_opt(c, "algorithm");
+
+	*algorithm = name ? name : "auto";
+	if (strcmp(*algorithm, "auto") == 0 ||
+	    (kind == COLL_ALLTOALL && cli_is_all_to_all(name)) ||
+	    (kind != COLL_ALLTOALL && (strcmp(name, "bfb") == 0 ||
+				       strcmp(name, "expand") == 0))) {
+		return 0;
+	}
+	err_set(err, WEFT_EUNSUPPORTED,
+		"--algorithm %s: not supported for %s in this version", name,
+		coll_kind_name(kind));
+	err_hint(err, "supported: auto, %s", kind == COLL_ALLTOALL
+						     ? CLI_ALL_TO_ALL
+						     : "bfb, expand");
+	return err->code;
+}
+
+/* --chunks: breadth-first broadcast in one batch, and nothing else. */
+static int read_chunks(const struct cli *c, enum coll_kind kind,
+		       const char **algorithm, int64_t *chunks,
+		       struct err *err)
+{
+	if (!cli_has(c, "chunks")) {
+		return 0;
+	}
+	if (kind == COLL_ALLTOALL || strcmp(*algorithm, "expand") == 0 ||
+	    cli_has(c, "batches")) {
+		return err_set(err, WEFT_EUSAGE, "--chunks: only for "
+			       "--algorithm bfb, without --batches");
+	}
+	*algorithm = "bfb";
+	return cli_opt_int(c, "chunks", 1, COLL_MAX_CHUNKS, chunks, err);
+}
+
+/* Time in the alpha-beta model when the command line has what it takes,
+ * else T_B and then steps. */
+static int is_better(const struct made *m, const struct coll_sched *s,
+		     const struct coll_report *r, bool *better,
+		     struct err *err)
+{
+	int64_t mine, other;
+	int cmp = mpq_cmp(r->bandwidth_factor, m->report.bandwidth_factor);
+	int rc = 0;
+
+	*better = cmp ? cmp < 0 : r->steps < m->report.steps;
+	if (m->wants_time) {
+		rc = coll_time(m->sched, &m->report, &m->cost, &mine, NULL,
+			       err);
+		rc = rc ? rc : coll_time(s, r, &m->cost, &other, NULL, err);
+		*better = !rc && other < mine;
+	}
+	return rc;
+}
+
+/* Takes s over; it becomes the schedule made when it is the better one. */
+static int offer(struct made *m, struct coll_sched *s, const char *algorithm,
+		 int64_t batches, struct err *err)
+{
+	struct coll_report r;
+	bool better = true;
+	int rc;
+
+	coll_report_init(&r);
+	rc = coll_verify(s, &r, err);
+	if (!rc && m->sched) {
+		rc = is_better(m, s, &r, &better, err);
+	}
+	if (!rc && better) {
+		struct coll_report old = m->report;
+
+		coll_free(m->sched);
+		m->sched = s;
+		m->report = r;
+		m->algorithm = algorithm;
+		m->batches = batches;
+		r = old;
+		s = NULL;
+	}
+	coll_report_fini(&r);
+	coll_free(s);
+	return rc;
+}
+
+/* What the command line says of cost; its node bandwidth needs the ports of
+ * a schedule. */
+static int read_cost(const struct cli *c, struct made *m, struct err *err)
+{
+	m->wants_time = cli_has(c, "alpha") || cli_has(c, "bandwidth") ||
+			cli_has(c, "link-bandwidth") || cli_has(c, "size");
+	return m->wants_time ? cli_read_cost(c, m->sched, &m->cost, err) : 0;
+}
+
+/* ---- all-gather, reduce-scatter, all-reduce ---- */
+
+/* The construction, where the topology has one; with `must`, else an
+ * error. */
+static int try_expand(struct made *m, enum coll_kind kind, const char *expr,
+		      bool must, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct err why = { 0 };
+	int rc = coll_expand(kind, expr, &s, &why);
+
+	if (rc && (must || rc == WEFT_ENOMEM)) {
+		*err = why;
+		return rc;
+	}
+	return rc ? 0 : offer(m, s, "expand", 1, err);
+}
+
+/* In batches, and then what can move to idle links. */
+static int overlap_batches(const struct coll_sched *s, int batches,
+			   struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *p = NULL;
+	int rc = coll_pipeline(s, batches, &p, err);
+
+	rc = rc ? rc : coll_overlap(p, out, err);
+	coll_free(p);
+	return rc;
+}
+
+/* In the batches asked for, or in those that take the least time. */
+static int try_batches(const struct cli *c, struct made *m, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	int64_t asked = 1;
+	int batches = 1, rc = 0;
+
+	if (cli_has(c, "batches")) {
+		rc = cli_opt_int(c, "batches", 1, COLL_MAX_BATCHES, &asked,
+				 err);
+		batches = (int)asked;
+	} else if (m->wants_time) {
+		rc = coll_pipeline_best(m->sched, &m->cost, COLL_MAX_BATCHES,
+					&batches, err);
+	}
+	if (rc || batches == 1) {
+		return rc;
+	}
+	rc = cli_has(c, "batches")
+		     ? coll_pipeline(m->sched, batches, &s, err)
+		     : overlap_batches(m->sched, batches, &s, err);
+	if (rc) {
+		return rc;
+	}
+	if (cli_has(c, "batches")) {
+		coll_free(m->sched);
+		m->sched = NULL;
+	}
+	return offer(m, s, m->algorithm, batches, err);
+}
+
+static bool latencies_differ(const struct topo *t)
+{
+	const struct topo_arc *arcs = topo_arcs(t);
+
+	for (int a = 1; a < topo_m(t); a++) {
+		if (arcs[a].latency_ns != arcs[0].latency_ns) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Shares by latency and capacity, where latencies differ and the cost is
+ * known. */
+static int try_timed(const struct cli *c, struct made *m, enum coll_kind kind,
+		     struct err *err)
+{
+	struct coll_sched *s = NULL;
+	struct topo *t = NULL;
+	char *name = NULL;
+	int rc;
+
+	if (!m->wants_time || m->cost.size_bytes < 1 ||
+	    !latencies_differ(coll_topo(m->sched))) {
+		return 0;
+	}
+	rc = cli_load_topology(cli_opt(c, "topology"), &t, &name, err);
+	free(name);
+	rc = rc ? rc : coll_bfb_timed(kind, t, (int)m->chunks, &m->cost, &s,
+				      &m->bfb_bound, err);
+	return rc ? rc : offer(m, s, "bfb", 1, err);
+}
+
+/* t is taken over. */
+static int make_gather(const struct cli *c, struct made *m,
+		       enum coll_kind kind, const char *algorithm,
+		       struct topo *t, struct err *err)
+{
+	const char *expr = cli_opt(c, "topology");
+	bool any = strcmp(algorithm, "auto") == 0;
+	struct coll_sched *s = NULL;
+	int rc = 0;
+
+	if (any || strcmp(algorithm, "bfb") == 0) {
+		rc = coll_bfb_cut(kind, t, (int)m->chunks, &s, err);
+		rc = rc ? rc : offer(m, s, "bfb", 1, err);
+		rc = rc ? rc : read_cost(c, m, err);
+		rc = rc ? rc : try_timed(c, m, kind, err);
+	} else {
+		topo_free(t);
+	}
+	if (!rc && strcmp(algorithm, "bfb") != 0) {
+		rc = try_expand(m, kind, expr, !any, err);
+	}
+	if (!rc && !any) {
+		rc = read_cost(c, m, err);
+	}
+	return rc || m->chunks ? rc : try_batches(c, m, err);
+}
+
+/* ---- all-to-all ---- */
+
+static int make_pairs(const struct cli *c, struct made *m,
+		      const char *algorithm, struct topo *t, struct err *err)
+{
+	struct coll_sched *s = NULL;
+	int rc;
+
+	algorithm = strcmp(algorithm, "auto") == 0 ? "mcf" : algorithm;
+	m->algorithm = algorithm;
+	rc = cli_make_all_to_all(c, algorithm, t, &s, &m->flow, err);
+	if (rc || !s) {
+		return rc;
+	}
+	rc = offer(m, s, algorithm, 1, err);
+	return rc ? rc : read_cost(c, m, err);
+}
+
+/* ---- the command ---- */
+
+/* What would do nothing is refused. */
+static int check_options(const struct cli *c, enum coll_kind kind,
+			 struct err *err)
+{
+	static const char *const of_pairs[] = {
+		"gap", "exact", "rate", "host-bandwidth", "nic-forwards",
+		"steps", "loss", "time-limit", NULL
+	};
+	static const char *const of_sums[] = { "batches", NULL };
+	static const char *const of_schedules[] = { "output", NULL };
+	int r;
+
+	if (kind == COLL_BROADCAST) {
+		err_set(err, WEFT_EUNSUPPORTED, "schedules of broadcast on a "
+			"topology: not supported in this version");
+		err_hint(err, "supported: allgather, reduce-scatter, "
+			 "allreduce, all-to-all; broadcast on rings: weft ring "
+			 "plan");
+		return err->code;
+	}
+	r = kind != COLL_ALLTOALL
+		    ? cli_refuse(c, of_pairs, "is for all-to-all", err)
+		    : cli_refuse(c, of_sums, "is not for all-to-all", err);
+	return r || !cli_has(c, "rate")
+		       ? r : cli_refuse(c, of_schedules, "does not go with "
+					"--rate, which makes no schedule", err);
+}
+
+static int synthesise(const struct cli *c, struct made *made,
+		      struct err *err)
+{
+	const char *algorithm;
+	enum coll_kind kind = COLL_ALLGATHER;
+	struct topo *t = NULL;
+	int r;
+
+	if ((r = cli_need(c, "topology", err)) ||
+	    (r = cli_need(c, "collective", err)) ||
+	    (r = cli_opt_kind(c, &kind, err)) ||
+	    (r = check_options(c, kind, err)) ||
+	    (r = choose_algorithm(c, kind, &algorithm, err)) ||
+	    (r = read_chunks(c, kind, &algorithm, &made->chunks, err)) ||
+	    (r = cli_load_topology(cli_opt(c, "topology"), &t, &made->topology,
+			       err))) {
+		return r;
+	}
+	cli_say(c, CLI_VERBOSE, "%s on %s: %d nodes, %d arcs",
+		coll_kind_name(kind), made->topology, topo_n(t), topo_m(t));
+	r = kind == COLL_ALLTOALL
+		    ? make_pairs(c, made, algorithm, t, err)
+		    : make_gather(c, made, kind, algorithm, t, err);
+	if (r == WEFT_EINFEASIBLE) {
+		err_wrap(err, "%s", made->topology);
+	}
+	if (r == 0 && made->sched) {
+		coll_set_topo_name(made->sched, made->topology);
+	}
+	return r;
+}
+
+/* --rate: the flow without a schedule. */
+static int print_rate(struct cli *c, const struct made *made, struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (!o) {
+		return err_nomem(err);
+	}
+	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
+	out_str(o, "topology", made->topology);
+	out_str(o, "algorithm", made->algorithm);
+	cli_out_flow(c, o, &made->flow);
+	return cli_print(o, err);
+}
+
+/* The summary on stdout, unless the schedule itself goes there. */
+static int print_made(struct cli *c, const struct made *made, struct err *err)
+{
+	const struct coll_sched *s = made->sched;
+	const char *path = cli_opt(c, "output");
+	struct out *o;
+	int r = 0;
+
+	if (path && strcmp(path, "-") == 0) {
+		return 0;
+	}
+	o = out_new(c->format);
+	if (!o) {
+		return err_nomem(err);
+	}
+	cli_out_schedule(o, s);
+	out_str(o, "algorithm", made->algorithm);
+	if (made->batches > 1) {
+		out_int(o, "batches", made->batches);
+	}
+	cli_out_replay(o, &made->report);
+	if (coll_kind_of(s) == COLL_ALLTOALL) {
+		cli_out_flow(c, o, &made->flow);
+	}
+	if (made->wants_time) {
+		r = cli_out_cost(c, o, s, &made->report, &made->cost, err);
+	}
+	if (made->bfb_bound > 0 && made->batches <= 1) {
+		wire_out_ns(o, c->format, "breadth_first_bound", made->bfb_bound);
+	}
+	if (path) {
+		out_str(o, "file", path);
+	}
+	if (r) {
+		out_free(o);
+		return r;
+	}
+	return cli_print(o, err);
+}
+
+int cmd_schedule_make(struct cli *c, struct err *err)
+{
+	const char *path = cli_opt(c, "output");
+	struct made made = { .batches = 1 };
+	int r;
+
+	coll_report_init(&made.report);
+	r = synthesise(c, &made, err);
+	if (r == 0 && !made.sched) {
+		r = print_rate(c, &made, err);
+		goto out;
+	}
+	if (r == 0 && path) {
+		r = cli_write_schedule(made.sched, path, err);
+	}
+	if (r == 0) {
+		r = print_made(c, &made, err);
+	}
+out:
+	coll_report_fini(&made.report);
+	coll_free(made.sched);
+	free(made.flow.exact);
+	free(made.topology);
+	return r;
+}

@@ -1,0 +1,422 @@
+/*
+ * Parts of the fabric that get no new light (drain), and the big red button
+ * (freeze). What has light keeps it: draining keeps new circuits away from
+ * ports, switches and hosts, freezing refuses every change.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "lib/base/log.h"
+
+#define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
+#define NAME_SIZE (CONF_MAX_NAME + 16)
+
+int daemon_holds_read(struct daemon *d, struct err *err)
+{
+	struct store_hold *v;
+	int n, r = store_holds(d->store, &v, &n, err);
+
+	if (r == 0) {
+		store_holds_free(d->holds, d->n_holds);
+		d->holds = v;
+		d->n_holds = n;
+	}
+	return r;
+}
+
+static const struct store_hold *find(const struct daemon *d, const char *what)
+{
+	for (int i = 0; i < d->n_holds; i++) {
+		if (strcmp(d->holds[i].what, what) == 0) {
+			return &d->holds[i];
+		}
+	}
+	return NULL;
+}
+
+int daemon_check_frozen(const struct daemon *d, struct err *err)
+{
+	const struct store_hold *h = find(d, "");
+
+	if (!h) {
+		return 0;
+	}
+	err_set(err, WEFT_ESTALE, "the fabric is frozen by %s%s%s", h->who,
+		h->reason[0] ? ": " : "", h->reason);
+	err_hint(err, "\"weft unfreeze\" allows changes again");
+	return err->code;
+}
+
+/* ---- what a circuit touches ---------------------------------------------- */
+
+static const struct store_hold *find_port(const struct daemon *d,
+					  const char *device, int port)
+{
+	char name[NAME_SIZE];
+
+	snprintf(name, sizeof(name), "%s.%d", device, port + 1);
+	return find(d, name);
+}
+
+/* The host port at the other end of a fibre (may be none), or its host. */
+static const struct store_hold *find_far_end(const struct daemon *d,
+					     const struct model_fabric *f,
+					     int port)
+{
+	const struct store_hold *h;
+
+	if (port < 0) {
+		return NULL;
+	}
+	h = find(d, f->ports[port].name);
+	return h ? h : find(d, f->hosts[f->ports[port].host].name);
+}
+
+static const struct store_hold *find_side(const struct daemon *d,
+					  const struct model_fabric *f,
+					  const struct model_device *md,
+					  const int *far_ends, int port)
+{
+	const struct store_hold *h = find(d, md->name);
+
+	h = h ? h : find_port(d, md->name, port);
+	return h ? h : find_far_end(d, f, far_ends ? far_ends[port] : -1);
+}
+
+bool daemon_host_is_held(const struct daemon *d, const struct model_fabric *f,
+			 int host)
+{
+	const struct model_host *h = &f->hosts[host];
+	bool held = find(d, h->name) != NULL;
+
+	for (int i = h->first_port; i < h->first_port + h->n_ports; i++) {
+		const struct model_port *p = &f->ports[i];
+
+		held = held || find(d, p->name) ||
+		       (p->tx_device >= 0 &&
+			find_side(d, f, &f->devices[p->tx_device], NULL,
+				  p->tx_port)) ||
+		       (p->rx_device >= 0 &&
+			find_side(d, f, &f->devices[p->rx_device], NULL,
+				  p->rx_port));
+	}
+	return held;
+}
+
+static int refuse(const struct store_hold *h, struct err *err, const char *what)
+{
+	err_set(err, WEFT_ESTALE, "%s is drained by %s%s%s: no %s there",
+		h->what, h->who, h->reason[0] ? ": " : "", h->reason, what);
+	err_hint(err, "\"weft undrain %s\" allows it again", h->what);
+	return err->code;
+}
+
+static int check_circuits(const struct daemon *d, const struct model_fabric *f,
+			  const struct plan_device *pd, struct err *err)
+{
+	const struct model_device *md = &f->devices[pd->device];
+	const struct store_hold *h;
+	char what[64];
+
+	for (int i = 0; i < pd->n_add; i++) {
+		struct light_xc xc = pd->add[i];
+
+		h = find_side(d, f, md, md->in_port, xc.in);
+		h = h ? h : find_side(d, f, md, md->out_port, xc.out);
+		if (h) {
+			snprintf(what, sizeof(what), "circuit in %d -> out %d",
+				 xc.in + 1, xc.out + 1);
+			return refuse(h, err, what);
+		}
+	}
+	return 0;
+}
+
+static bool has_program(const struct light_ring *ring, const char *name)
+{
+	for (int i = 0; i < ring->n; i++) {
+		if (strcmp(ring->v[i].name, name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct store_hold *find_job(const struct daemon *d,
+					 const struct model_fabric *f,
+					 const struct model_device *md,
+					 const char *name)
+{
+	const struct store_hold *h = find(d, md->name);
+	int job = model_find_job(f, name);
+
+	for (int i = 0; job >= 0 && !h && i < f->jobs[job].n_hosts; i++) {
+		h = find(d, f->hosts[f->jobs[job].hosts[i]].name);
+	}
+	return h;
+}
+
+/* Programs of a ring: those of jobs that it does not carry yet. */
+static int check_programs(const struct daemon *d, const struct model_fabric *f,
+			  const struct plan_device *pd, struct err *err)
+{
+	const struct model_device *md = &f->devices[pd->device];
+	const struct store_hold *h;
+	char what[CONF_MAX_NAME + 32];
+
+	for (int i = 0; pd->load_program && i < pd->programs.n; i++) {
+		const char *job = pd->programs.v[i].name;
+
+		if (has_program(&pd->old_programs, job)) {
+			continue;
+		}
+		h = find_job(d, f, md, job);
+		if (h) {
+			snprintf(what, sizeof(what), "program of job %s", job);
+			return refuse(h, err, what);
+		}
+	}
+	return 0;
+}
+
+int daemon_check_holds(const struct daemon *d, const struct plan *p,
+		       struct err *err)
+{
+	int r = 0;
+
+	for (int i = 0; i < p->n_devices && d->n_holds > 0 && r == 0; i++) {
+		r = check_circuits(d, p->fabric, &p->devices[i], err);
+		r = r ? r : check_programs(d, p->fabric, &p->devices[i], err);
+	}
+	return r;
+}
+
+/* ---- steering the planner ------------------------------------------------ */
+
+/* The ports of one side that are drained and dark, added to those that
+ * cannot be used. lit: those with light, which they keep. */
+static int add_bad(const struct daemon *d, const struct model_fabric *f,
+		   const struct model_device *md, const int *far_ends, int n,
+		   const bool *lit, const int **bad, int *n_bad,
+		   struct err *err)
+{
+	int *v = realloc((void *)*bad, ((size_t)*n_bad + n + 1) * sizeof(*v));
+
+	if (!v) {
+		return err_nomem(err);
+	}
+	*bad = v;
+	for (int i = 0; i < n; i++) {
+		if (!lit[i] && find_side(d, f, md, far_ends, i)) {
+			v[(*n_bad)++] = i;
+		}
+	}
+	return 0;
+}
+
+static int steer_device(const struct daemon *d, const struct model_fabric *f,
+			const struct model_device *md, struct plan_light *l,
+			struct err *err)
+{
+	bool *in = calloc((size_t)md->n_in + 1, 1);
+	bool *out = calloc((size_t)md->n_out + 1, 1);
+	int r = in && out ? 0 : err_nomem(err);
+
+	for (int i = 0; r == 0 && i < l->n_xcs; i++) {
+		if (l->xcs[i].in < md->n_in && l->xcs[i].out < md->n_out) {
+			in[l->xcs[i].in] = out[l->xcs[i].out] = true;
+		}
+	}
+	r = r ? r : add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in,
+			    &l->n_bad_in, err);
+	r = r ? r : add_bad(d, f, md, md->out_port, md->n_out, out,
+			    &l->bad_out, &l->n_bad_out, err);
+	free(in);
+	free(out);
+	return r;
+}
+
+int daemon_steer(const struct daemon *d, const struct model_fabric *f,
+		 struct snapshot *s, struct err *err)
+{
+	int r = 0;
+
+	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed && r == 0;
+	     i++) {
+		if (f->devices[i].kind != MODEL_RING) {
+			r = steer_device(d, f, &f->devices[i], &s->observed[i],
+					 err);
+		}
+	}
+	return r;
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+void daemon_fill_hold(Weft__V1__Hold *m, const struct store_hold *h)
+{
+	weft__v1__hold__init(m);
+	m->what = h->what;
+	m->who = h->who;
+	m->reason = h->reason;
+	m->since_at_ns = h->since_ns;
+}
+
+static bool is_number(const char *text, int most)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	return text[0] >= '1' && text[0] <= '9' && !*end && v <= most;
+}
+
+/* HOST, HOST.PORT, DEVICE or DEVICE.N of the present fabric. */
+static int check_name(const struct daemon *d, const char *what, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	const char *dot = strrchr(what, '.');
+	char device[NAME_SIZE];
+	int i;
+
+	if (!f) {
+		return err_set(err, WEFT_ENOTFOUND,
+			       "no configuration was ever applied");
+	}
+	if (model_find_host(f, what) >= 0 || model_find_device(f, what) >= 0) {
+		return 0;
+	}
+	for (i = 0; dot && i < f->n_ports; i++) {
+		if (strcmp(f->ports[i].name, what) == 0) {
+			return 0;
+		}
+	}
+	snprintf(device, sizeof(device), "%.*s",
+		 dot && dot - what <= CONF_MAX_NAME ? (int)(dot - what) : 0,
+		 what);
+	i = model_find_device(f, device);
+	if (i >= 0 && f->devices[i].kind != MODEL_RING &&
+	    is_number(dot + 1, f->devices[i].n_in > f->devices[i].n_out
+				       ? f->devices[i].n_in
+				       : f->devices[i].n_out)) {
+		return 0;
+	}
+	return err_set(err, WEFT_ENOTFOUND, "no host, device or port is "
+		       "called \"%.100s\"", what);
+}
+
+/* Notes it, tells everybody, and answers with all that is held now. */
+static void finish_hold(struct daemon *d, struct rpc_call *call, int r,
+			Weft__V1__EventKind kind, const char *text,
+			struct err *err)
+{
+	const struct daemon_event ev = { .kind = kind };
+	Weft__V1__HoldResponse res = WEFT__V1__HOLD_RESPONSE__INIT;
+	Weft__V1__Hold *rows = NULL;
+
+	r = r ? r : daemon_holds_read(d, err);
+	if (r == 0) {
+		log_warn("weftd", "%s", text);
+		store_audit(d->store, 0, "", STORE_EVENT, text);
+		daemon_event(d, &ev, "%s", text);
+		rows = calloc((size_t)d->n_holds + 1, sizeof(*rows));
+		res.holds = calloc((size_t)d->n_holds + 1, sizeof(*res.holds));
+		r = rows && res.holds ? 0 : err_nomem(err);
+	}
+	for (int i = 0; i < d->n_holds && r == 0; i++) {
+		daemon_fill_hold(&rows[i], &d->holds[i]);
+		res.holds[res.n_holds++] = &rows[i];
+	}
+	if (r || rpc_send(call, &res.base, err)) {
+		rpc_finish_err(call, err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	free(rows);
+	free(res.holds);
+}
+
+static void hold(struct daemon *d, struct rpc_call *call, const char *what,
+		 const char *reason)
+{
+	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
+	struct err err = { 0 };
+	int r;
+
+	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
+	r = store_hold(d->store, what, who, reason, &err);
+	snprintf(text, sizeof(text), "%.80s is %s by %s%s%.100s",
+		 *what ? what : "the fabric", *what ? "drained" : "frozen",
+		 who, reason[0] ? ": " : "", reason);
+	finish_hold(d, call, r, *what ? KIND(DRAINED) : KIND(FROZEN), text,
+		    &err);
+}
+
+static void release(struct daemon *d, struct rpc_call *call, const char *what)
+{
+	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
+	struct err err = { 0 };
+	int r = store_release(d->store, what, &err);
+
+	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
+	snprintf(text, sizeof(text), "%.80s is no longer %s: %s",
+		 *what ? what : "the fabric", *what ? "drained" : "frozen",
+		 who);
+	finish_hold(d, call, r, *what ? KIND(UNDRAINED) : KIND(UNFROZEN), text,
+		    &err);
+	jobs_tick(d->orders);
+}
+
+void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__HoldRequest *req = (const Weft__V1__HoldRequest *)msg;
+	struct daemon *d = arg;
+	struct err err = { 0 };
+
+	if (!daemon_may_change(d, call)) {
+		return;
+	}
+	if (check_name(d, req->what, &err)) {
+		rpc_finish_err(call, &err);
+	} else {
+		hold(d, call, req->what, req->reason);
+	}
+}
+
+void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
+		    void *arg)
+{
+	const char *what = ((const Weft__V1__HoldRequest *)msg)->what;
+	struct daemon *d = arg;
+	struct err err = { 0 };
+
+	if (!daemon_may_change(d, call)) {
+		return;
+	}
+	if (!*what) {
+		err_set(&err, WEFT_EINVAL, "what is not to be drained any "
+					   "more?");
+		rpc_finish_err(call, &err);
+	} else {
+		release(d, call, what);
+	}
+}
+
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg,
+		   void *arg)
+{
+	if (daemon_may_change(arg, call)) {
+		hold(arg, call, "", ((const Weft__V1__HoldRequest *)msg)
+					    ->reason);
+	}
+}
+
+void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *msg,
+		     void *arg)
+{
+	(void)msg;
+	if (daemon_may_change(arg, call)) {
+		release(arg, call, "");
+	}
+}

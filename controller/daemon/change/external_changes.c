@@ -1,0 +1,138 @@
+/*
+ * Changes of light that weft did not make, told to people: as events when they
+ * are noticed and when they are over, with each device in status and diff, and
+ * all that are on record on request.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "lib/base/log.h"
+#include "lib/base/vec.h"
+
+#define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
+#define LIST_LIMIT 100
+#define LIST_MOST 5000
+
+/* ---- events -------------------------------------------------------------- */
+
+/* The n records of one kind of news, in one sentence: many circuits of a device
+ * go at once when it restarts. */
+static void tell(struct daemon *d, const struct store_foreign *first, int n)
+{
+	bool over = first->outcome != STORE_FOREIGN_OPEN;
+	const struct daemon_event ev = {
+		.kind = over ? KIND(FOREIGN_OVER) : KIND(FOREIGN_CHANGE),
+		.device = first->device, .change = first->change,
+	};
+	char what[64], more[32] = "", by[48] = "";
+
+	store_foreign_text(first, what, sizeof(what));
+	if (n > 1) {
+		snprintf(more, sizeof(more), " and %d more", n - 1);
+	}
+	if (first->change) {
+		snprintf(by, sizeof(by), " by change %lld",
+			 (long long)first->change);
+	}
+	if (over) {
+		daemon_event(d, &ev, "%s: %s%s: %s%s", first->device, what, more,
+			     store_foreign_outcome_name(first->outcome), by);
+	} else {
+		log_warn("weftd", "%s: %s%s, not by weft: %s", first->device,
+			 what, more, first->who);
+		daemon_event(d, &ev, "%s: %s%s, not by weft: %s", first->device,
+			     what, more, first->who);
+	}
+}
+
+static void on_foreign(const struct store_foreign *v, int n, void *arg)
+{
+	for (int from = 0, i = 1; i <= n; i++) {
+		if (i == n || v[i].outcome != v[from].outcome ||
+		    v[i].kind != v[from].kind) {
+			tell(arg, &v[from], i - from);
+			from = i;
+		}
+	}
+}
+
+void daemon_foreign_init(struct daemon *d)
+{
+	apply_on_foreign(d->apply, on_foreign, d);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static void fill(Weft__V1__ForeignChange *m, const struct store_foreign *f)
+{
+	weft__v1__foreign_change__init(m);
+	m->id = f->id;
+	m->device = (char *)f->device;
+	m->kind = (char *)store_foreign_kind_name(f->kind);
+	m->in = f->xc.in + 1;
+	m->out = f->xc.out + 1;
+	m->right_at_ns = f->right_ns;
+	m->noticed_at_ns = f->noticed_ns;
+	m->how = (char *)store_foreign_how_name(f->how);
+	m->who = (char *)f->who;
+	m->outcome = (char *)store_foreign_outcome_name(f->outcome);
+	m->resolved_at_ns = f->resolved_ns;
+	m->change = f->change;
+	m->given_up = f->given_up;
+}
+
+int foreign_view_init(struct foreign_view *v, struct daemon *d,
+		      const struct store_foreign_query *q, struct err *err)
+{
+	int r = store_foreign(d->store, q, &v->stored, &v->n_stored, err);
+
+	if (r) {
+		return r;
+	}
+	v->rows = calloc((size_t)v->n_stored + 1, sizeof(*v->rows));
+	v->list = calloc((size_t)v->n_stored + 1, sizeof(*v->list));
+	if (!v->rows || !v->list) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < v->n_stored; i++) {
+		fill(&v->rows[i], &v->stored[i]);
+		v->list[v->n++] = &v->rows[i];
+	}
+	return 0;
+}
+
+void foreign_view_fini(struct foreign_view *v)
+{
+	free(v->stored);
+	free(v->rows);
+	free(v->list);
+	*v = (struct foreign_view){ 0 };
+}
+
+void handle_foreign(struct rpc_call *call, const ProtobufCMessage *msg,
+		    void *arg)
+{
+	const Weft__V1__ForeignRequest *req =
+		(const Weft__V1__ForeignRequest *)msg;
+	Weft__V1__ForeignResponse m = WEFT__V1__FOREIGN_RESPONSE__INIT;
+	int limit = req->limit > 0 ? req->limit : LIST_LIMIT;
+	const struct store_foreign_query q = {
+		.device = req->device, .open = req->open,
+		.before = req->before,
+		.limit = limit < LIST_MOST ? limit : LIST_MOST,
+	};
+	struct foreign_view v = { 0 };
+	struct err err = { 0 };
+	int r = foreign_view_init(&v, arg, &q, &err);
+
+	m.n_changes = v.n;
+	m.changes = v.list;
+	if (r || rpc_send(call, &m.base, &err)) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	foreign_view_fini(&v);
+}

@@ -1,0 +1,354 @@
+/*
+ * Ports enabled and disabled and devices recovered, by hand: one operation in
+ * a turn of its own, while no change runs or waits to be confirmed. Who asked,
+ * why and what came of it is in the audit trail, with what was said to the
+ * device. Intent stays as it is: light that goes shows as missing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "lib/base/log.h"
+#include "lib/base/vec.h"
+
+#define WHAT_MAX 64
+
+struct care {
+	struct daemon *d;
+	struct work *w;
+	struct rpc_call *call;		/* NULL: gone */
+	struct apply_care what;
+	char device[CONF_MAX_NAME + 1];
+	char words[WHAT_MAX];		/* "in 3 disabled" */
+	char who[RPC_PEER_TEXT_MAX];
+	char *reason;
+	bool force;
+	VEC(char *) victims;
+};
+
+static void forget_victims(struct care *c)
+{
+	for (size_t i = 0; i < c->victims.n; i++) {
+		free(c->victims.v[i]);
+	}
+	vec_fini(&c->victims);
+}
+
+static void care_free(struct care *c)
+{
+	forget_victims(c);
+	free(c->reason);
+	free(c);
+}
+
+/* ---- whose light goes ---------------------------------------------------- */
+
+/* The host at the far end of a port's fibre, or -1. */
+static int far_host(const struct model_fabric *f, const int *far_ends, int port)
+{
+	return far_ends && far_ends[port] >= 0 ?
+	       f->ports[far_ends[port]].host : -1;
+}
+
+static bool runs_on(const struct model_job *job, int host)
+{
+	bool found = false;
+
+	for (int i = 0; i < job->n_hosts; i++) {
+		found = found || job->hosts[i] == host;
+	}
+	return found;
+}
+
+/* "in 3 -> out 4 (h0.1 to h1.1, job a)". */
+static char *victim_text(const struct model_fabric *f, int device,
+			 struct light_xc xc)
+{
+	const struct model_device *md = &f->devices[device];
+	int from = far_host(f, md->in_port, xc.in);
+	int to = far_host(f, md->out_port, xc.out);
+	const char *comma = "";
+	struct buf b = { 0 };
+
+	buf_printf(&b, "in %d -> out %d", xc.in + 1, xc.out + 1);
+	if (from >= 0 && to >= 0) {
+		buf_printf(&b, " (%s to %s", f->ports[md->in_port[xc.in]].name,
+			   f->ports[md->out_port[xc.out]].name);
+		comma = ", job ";
+	}
+	for (int i = 0; from >= 0 && to >= 0 && i < f->n_jobs; i++) {
+		if (f->jobs[i].device < 0 && runs_on(&f->jobs[i], from) &&
+		    runs_on(&f->jobs[i], to)) {
+			buf_printf(&b, "%s%s", comma, f->jobs[i].name);
+			comma = ", ";
+		}
+	}
+	if (from >= 0 && to >= 0) {
+		buf_char(&b, ')');
+	}
+	return buf_steal(&b);
+}
+
+static bool is_on_port(const struct model_device *md, struct light_xc xc,
+		       struct drv_port_id port)
+{
+	return md->any_to_any ? xc.in == port.index || xc.out == port.index :
+	       (port.is_out ? xc.out : xc.in) == port.index;
+}
+
+/* Intended circuits on the port. */
+static int find_victims(struct care *c, int device, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(c->d->apply);
+	struct store_light intent = { 0 };
+	int r = store_intent(c->d->store, c->device, &intent, err);
+
+	forget_victims(c);
+	for (int i = 0; r == 0 && i < intent.n_xcs; i++) {
+		char *text;
+
+		if (!is_on_port(&f->devices[device], intent.xcs[i],
+				c->what.port)) {
+			continue;
+		}
+		text = victim_text(f, device, intent.xcs[i]);
+		if (!text || vec_push(&c->victims, text)) {
+			free(text);
+			r = err_nomem(err);
+		}
+	}
+	store_light_fini(&intent);
+	return r;
+}
+
+static int check_victims(struct care *c, int device, struct err *err)
+{
+	char more[32] = "";
+	int r;
+
+	if (c->what.recovery || c->what.enable) {
+		return 0;
+	}
+	r = find_victims(c, device, err);
+	if (r || c->victims.n == 0 || c->force) {
+		return r;
+	}
+	if (c->victims.n > 1) {
+		snprintf(more, sizeof(more), ", and %zu more",
+			 c->victims.n - 1);
+	}
+	err_set(err, WEFT_ESTALE, "%s: that takes the light of %.200s%s",
+		c->device, c->victims.v[0], more);
+	err_hint(err, "--force does it all the same");
+	return err->code;
+}
+
+/* ---- may it be ----------------------------------------------------------- */
+
+static int check_port(const struct care *c, const struct model_device *md,
+		      struct err *err)
+{
+	int n = c->what.port.is_out && !md->any_to_any ? md->n_out : md->n_in;
+
+	if (c->what.recovery || (c->what.port.index >= 0 &&
+				 c->what.port.index < n)) {
+		return 0;
+	}
+	return err_set(err, WEFT_ENOTFOUND, "%s: there is no port %s %d",
+		       c->device, c->what.port.is_out ? "out" : "in",
+		       c->what.port.index + 1);
+}
+
+static int check_idle(const struct daemon *d, struct err *err)
+{
+	if (d->change || apply_busy(d->apply)) {
+		return err_set(err, WEFT_ESTALE, "a change is under way");
+	}
+	if (d->confirm.change) {
+		return err_set(err, WEFT_ESTALE, "change %" PRId64 " waits for "
+			       "its confirmation", d->confirm.change);
+	}
+	return daemon_check_frozen(d, err);
+}
+
+static int check(struct care *c, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(c->d->apply);
+	int device = f ? model_find_device(f, c->device) : -1;
+	int r = check_idle(c->d, err);
+
+	if (r == 0 && device < 0) {
+		r = err_set(err, WEFT_ENOTFOUND, "no device is called "
+			    "\"%s\"", c->device);
+	}
+	r = r ? r : apply_care_check(c->d->apply, c->device, &c->what, err);
+	r = r ? r : check_port(c, &f->devices[device], err);
+	return r ? r : check_victims(c, device, err);
+}
+
+/* ---- it is done ---------------------------------------------------------- */
+
+static void answer(const struct care *c, const struct drv_outcome *o)
+{
+	Weft__V1__CareResponse m = WEFT__V1__CARE_RESPONSE__INIT;
+	struct err err = { 0 };
+
+	m.device = (char *)c->device;
+	m.what = (char *)c->words;
+	m.text = (char *)o->text;
+	m.evidence = (char *)drv_evidence_name(o->evidence);
+	m.victims = c->victims.v;
+	m.n_victims = c->victims.n;
+	if (rpc_send(c->call, &m.base, &err)) {
+		rpc_finish_err(c->call, &err);
+	} else {
+		rpc_finish(c->call, RPC_OK, NULL);
+	}
+}
+
+/* Durable before anything is sent: the reading before it is written first. */
+static void note_begin(const struct care *c)
+{
+	char text[RPC_PEER_TEXT_MAX + 256];
+
+	snprintf(text, sizeof(text), "%s asked for by %s%s%.100s", c->words,
+		 c->who, c->reason[0] ? ", " : "", c->reason);
+	store_audit(c->d->store, 0, c->device, STORE_EVENT, text);
+}
+
+static void note(const struct care *c, const char *end)
+{
+	char text[RPC_PEER_TEXT_MAX + 512];
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_DEVICE_CARE,
+		.device = c->device };
+
+	snprintf(text, sizeof(text), "%s by %s%s%.100s: %.200s", c->words,
+		 c->who, c->reason[0] ? ", " : "", c->reason, end);
+	store_audit(c->d->store, 0, c->device, STORE_EVENT, text);
+	daemon_event(c->d, &ev, "%s: %s", c->device, text);
+}
+
+static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
+		    void *arg)
+{
+	struct care *c = arg;
+	struct work *w = c->w;
+
+	note(c, rc ? err->msg : o->text[0] ? o->text : "done, read back");
+	if (c->call && rc) {
+		rpc_finish_err(c->call, err);
+	} else if (c->call) {
+		answer(c, o);
+	}
+	care_free(c);
+	daemon_work_free(w);
+}
+
+static void on_gone(struct rpc_call *call, void *arg)
+{
+	(void)call;
+	((struct care *)arg)->call = NULL;
+}
+
+/* Its turn: nobody plans or reads meanwhile. */
+static void do_now(struct work *w)
+{
+	struct care *c = w->arg;
+	struct err err = { 0 };
+	int r = check(c, &err);
+
+	c->w = w;
+	if (r == 0) {
+		note_begin(c);
+	}
+	r = r ? r : apply_care(c->d->apply, c->device, &c->what, on_done, c,
+			       &err);
+	if (r == 0) {
+		return;
+	}
+	if (c->call) {
+		rpc_finish_err(c->call, &err);
+	}
+	care_free(c);
+	daemon_work_free(w);
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+static void start(struct daemon *d, struct rpc_call *call, const char *device,
+		  const char *reason, const struct care *like)
+{
+	struct care *c = calloc(1, sizeof(*c));
+	struct err err = { 0 };
+
+	if (!c || !(*c = *like, c->reason = strdup(reason))) {
+		free(c);
+		err_nomem(&err);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	c->d = d;
+	c->call = call;
+	snprintf(c->device, sizeof(c->device), "%s", device);
+	rpc_peer_text(rpc_call_peer(call), c->who, sizeof(c->who));
+	if (check(c, &err)) {
+		care_free(c);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	rpc_call_on_cancel(call, on_gone, c);
+	if (daemon_turn(d, do_now, c, &err)) {
+		care_free(c);
+		rpc_finish_err(call, &err);
+	}
+}
+
+void handle_set_port(struct rpc_call *call, const ProtobufCMessage *msg,
+		     void *arg)
+{
+	const Weft__V1__SetPortRequest *req =
+		(const Weft__V1__SetPortRequest *)msg;
+	struct care c = {
+		.what = { .port = { req->is_out, req->port - 1 },
+			  .enable = req->enable },
+		.force = req->force };
+
+	snprintf(c.words, sizeof(c.words), "%s %d %s",
+		 req->is_out ? "out" : "in", req->port,
+		 req->enable ? "enabled" : "disabled");
+	if (daemon_may_change(arg, call)) {
+		start(arg, call, req->device, req->reason, &c);
+	}
+}
+
+void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *msg,
+			   void *arg)
+{
+	static const enum drv_recovery kinds[] = {
+		[WEFT__V1__RECOVERY__RECOVERY_HOMING] = DRV_HOMING,
+		[WEFT__V1__RECOVERY__RECOVERY_RELOCK] = DRV_RELOCK,
+		[WEFT__V1__RECOVERY__RECOVERY_CLEAR] = DRV_CLEAR,
+	};
+	const Weft__V1__RecoverRequest *req =
+		(const Weft__V1__RecoverRequest *)msg;
+	struct care c = { 0 };
+	struct err err = { 0 };
+
+	if (!daemon_may_change(arg, call)) {
+		return;
+	}
+	if ((size_t)req->what >= sizeof(kinds) / sizeof(kinds[0]) ||
+	    !kinds[req->what]) {
+		err_set(&err, WEFT_EINVAL, "%s: how is it to recover?",
+			req->device);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	c.what.recovery = kinds[req->what];
+	snprintf(c.words, sizeof(c.words), "%s",
+		 drv_recovery_name(c.what.recovery));
+	start(arg, call, req->device, req->reason, &c);
+}

@@ -1,0 +1,74 @@
+/*
+ * weftd: one loop that owns store, devices and socket. Calls are answered
+ * from it; planning runs on workers over copies. Whatever concerns devices
+ * goes through one queue, so that one thing happens to the light at a time.
+ */
+#ifndef WEFT_DAEMON_CORE_DAEMON_H
+#define WEFT_DAEMON_CORE_DAEMON_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "lib/base/err.h"
+#include "lib/rpc/rpc.h"
+
+#define DAEMON_VERSION "0.1.0"
+#define DAEMON_SOCKET "/run/weft/weftd.sock"
+#define DAEMON_STATE_DIR "/var/lib/weft"
+#define DAEMON_SOCKET_MODE 0660
+
+struct daemon;
+
+struct daemon_config {
+	const char *socket;
+	int socket_mode;	/* of the socket file: who may connect */
+	const char *state_dir;	/* holds the store; made when missing */
+	const char *fabric;	/* shown and planned while nothing was ever
+				 * applied; NULL: none */
+	uid_t owner;		/* may change things, like root */
+	const char *access;	/* file that grants roles, NULL: none */
+	const char *listen_host; /* address for TCP, NULL: no TCP */
+	int listen_port;	/* 0: any */
+	struct rpc_tls_files tls; /* of TCP */
+	const char *metrics_host; /* loopback address, NULL: no metrics */
+	int metrics_port;	/* 0: any */
+	const char *page_host;	/* likewise, for the page */
+	int page_port;
+	int64_t lease_ms;	/* the store is shared: how long a leader that
+				 * is silent stays one; 0: it is not */
+	struct store *led;	/* a shared store that this process leads, taken
+				 * over; NULL: opened from state_dir */
+	int64_t poll_ms;	/* between readings nobody asked for; 0: none */
+};
+
+/*
+ * Locks and opens the store, opens the devices of the applied configuration,
+ * listens, and begins to read the devices in the background: calls are
+ * served from the moment this returns, with state "reading" until that is
+ * done. Touches no light. The strings of cfg must outlive it. WEFT_ESTALE when another weftd has the store, and
+ * the errors of store_open, rpc_server_new.
+ */
+int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
+	       struct daemon **out, struct err *err);
+
+/* Reads the certificates and the access file again. What is wrong with them
+ * is logged, and the old ones stay in use. */
+void daemon_reload(struct daemon *d);
+
+/* The TCP port listened on, 0 without one. */
+int daemon_port(const struct daemon *d);
+
+/* The port that metrics are served on, 0 without one. */
+int daemon_metrics_port(const struct daemon *d);
+
+/* The port that the page is served on over plain HTTP, 0 without one. */
+int daemon_page_port(const struct daemon *d);
+
+/* Drains: refuses new changes, lets a running one end, closes socket,
+ * devices (light stays) and store, frees, then calls done. Call once. */
+void daemon_stop(struct daemon *d, void (*done)(void *arg), void *arg);
+
+/* The program: options, signals, notification of the service manager. */
+int daemon_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,387 @@
+/*
+ * grpc.reflection: hands out the compiled .proto files of all services, so
+ * that generic clients need no files of their own. v1 and v1alpha differ in
+ * the package's name only. The files are part of the program; they are read
+ * and indexed when somebody asks for the first time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "grpc/reflection/v1/reflection.pb-c.h"
+#include "lib/base/vec.h"
+#include "weft/meta/files.pb-c.h"
+
+typedef Grpc__Reflection__V1__ServerReflectionRequest request;
+typedef Grpc__Reflection__V1__ServerReflectionResponse response;
+
+#define ASKS(kind) \
+	GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_##kind
+#define TELLS(kind) \
+	GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_##kind
+
+extern const unsigned char weft_files[];
+extern const size_t weft_files_len;
+
+enum symbol_kind { SERVICE, METHOD, MESSAGE, ENUM };
+
+struct symbol {
+	char *name;		/* with its package */
+	enum symbol_kind kind;
+	size_t file;
+};
+
+struct reflection {
+	Weft__Meta__FileSet *set;
+	Weft__Meta__File **files;	/* set->n_file, decoded */
+	VEC(struct symbol) symbols;
+};
+
+/* ---- the index ----------------------------------------------------------- */
+
+void reflection_free(struct reflection *r)
+{
+	if (!r) {
+		return;
+	}
+	for (size_t i = 0; i < r->symbols.n; i++) {
+		free(r->symbols.v[i].name);
+	}
+	vec_fini(&r->symbols);
+	for (size_t i = 0; r->files && i < r->set->n_file; i++) {
+		rpc_free_message(r->files[i] ? &r->files[i]->base : NULL);
+	}
+	free(r->files);
+	rpc_free_message(r->set ? &r->set->base : NULL);
+	free(r);
+}
+
+/* Adds scope.name. The name lives as long as the index. */
+static int add_symbol(struct reflection *r, enum symbol_kind kind, size_t file,
+		      const char *scope, const char *name, const char **out,
+		      struct err *err)
+{
+	size_t len = strlen(scope) + strlen(name) + 2;
+	struct symbol s = { .name = malloc(len), .kind = kind, .file = file };
+
+	if (!s.name || vec_push(&r->symbols, s)) {
+		free(s.name);
+		return err_nomem(err);
+	}
+	snprintf(s.name, len, "%s%s%s", scope, scope[0] ? "." : "", name);
+	*out = s.name;
+	return 0;
+}
+
+static int add_enums(struct reflection *r, size_t file, const char *scope,
+		     size_t n, Weft__Meta__Named **v, struct err *err)
+{
+	const char *name;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		rc = add_symbol(r, ENUM, file, scope, v[i]->name, &name, err);
+	}
+	return rc;
+}
+
+/* A message type and those inside it. */
+static int add_messages(struct reflection *r, size_t file, const char *scope,
+			size_t n, const ProtobufCBinaryData *v,
+			struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		ProtobufCMessage *decoded;
+		Weft__Meta__Message *m;
+		const char *name;
+
+		rc = rpc_decode(&weft__meta__message__descriptor, v[i].data,
+				v[i].len, 0, &decoded, err);
+		if (rc) {
+			break;
+		}
+		m = (Weft__Meta__Message *)decoded;
+		rc = add_symbol(r, MESSAGE, file, scope, m->name, &name, err);
+		if (rc == 0) {
+			rc = add_messages(r, file, name, m->n_nested_type,
+					  m->nested_type, err);
+		}
+		if (rc == 0) {
+			rc = add_enums(r, file, name, m->n_enum_type,
+				       m->enum_type, err);
+		}
+		rpc_free_message(decoded);
+	}
+	return rc;
+}
+
+static int add_services(struct reflection *r, size_t file,
+			const Weft__Meta__File *f, struct err *err)
+{
+	const char *name, *method;
+	int rc = 0;
+
+	for (size_t i = 0; i < f->n_service && rc == 0; i++) {
+		const Weft__Meta__Service *s = f->service[i];
+
+		rc = add_symbol(r, SERVICE, file, f->package, s->name, &name,
+				err);
+		for (size_t k = 0; k < s->n_method && rc == 0; k++) {
+			rc = add_symbol(r, METHOD, file, name,
+					s->method[k]->name, &method, err);
+		}
+	}
+	return rc;
+}
+
+static int add_file(struct reflection *r, size_t file, struct err *err)
+{
+	const ProtobufCBinaryData *bytes = &r->set->file[file];
+	ProtobufCMessage *decoded;
+	Weft__Meta__File *f;
+	int rc;
+
+	rc = rpc_decode(&weft__meta__file__descriptor, bytes->data, bytes->len,
+			0, &decoded, err);
+	if (rc) {
+		return rc;
+	}
+	f = r->files[file] = (Weft__Meta__File *)decoded;
+	rc = add_services(r, file, f, err);
+	if (rc == 0) {
+		rc = add_messages(r, file, f->package, f->n_message_type,
+				  f->message_type, err);
+	}
+	if (rc == 0) {
+		rc = add_enums(r, file, f->package, f->n_enum_type,
+			       f->enum_type, err);
+	}
+	return rc;
+}
+
+static int reflection_new(struct reflection **out, struct err *err)
+{
+	struct reflection *r = calloc(1, sizeof(*r));
+	ProtobufCMessage *decoded;
+	int rc;
+
+	if (!r) {
+		return err_nomem(err);
+	}
+	rc = rpc_decode(&weft__meta__file_set__descriptor, weft_files,
+			weft_files_len, 0, &decoded, err);
+	if (rc) {
+		goto fail;
+	}
+	r->set = (Weft__Meta__FileSet *)decoded;
+	r->files = calloc(r->set->n_file, sizeof(*r->files));
+	if (!r->files) {
+		rc = err_nomem(err);
+		goto fail;
+	}
+	for (size_t i = 0; i < r->set->n_file && rc == 0; i++) {
+		rc = add_file(r, i, err);
+	}
+	if (rc) {
+		goto fail;
+	}
+	*out = r;
+	return 0;
+fail:
+	reflection_free(r);
+	return rc;
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static const struct symbol *find_symbol(const struct reflection *r,
+					const char *name)
+{
+	for (size_t i = 0; i < r->symbols.n; i++) {
+		if (strcmp(r->symbols.v[i].name, name) == 0) {
+			return &r->symbols.v[i];
+		}
+	}
+	return NULL;
+}
+
+/* The file's index, or n_file. */
+static size_t find_file(const struct reflection *r, const char *name)
+{
+	size_t i = 0;
+
+	while (i < r->set->n_file && strcmp(r->files[i]->name, name) != 0) {
+		i++;
+	}
+	return i;
+}
+
+/* Marks a file and all that it imports. */
+static void mark(const struct reflection *r, size_t file, bool *wanted)
+{
+	const Weft__Meta__File *f = r->files[file];
+
+	if (wanted[file]) {
+		return;
+	}
+	wanted[file] = true;
+	for (size_t i = 0; i < f->n_dependency; i++) {
+		size_t k = find_file(r, f->dependency[i]);
+
+		if (k < r->set->n_file) {
+			mark(r, k, wanted);
+		}
+	}
+}
+
+static int send_file(struct rpc_call *call, const struct reflection *r,
+		     size_t file, response *res, struct err *err)
+{
+	Grpc__Reflection__V1__FileDescriptorResponse body =
+		GRPC__REFLECTION__V1__FILE_DESCRIPTOR_RESPONSE__INIT;
+	ProtobufCBinaryData *v = calloc(r->set->n_file, sizeof(*v));
+	bool *wanted = calloc(r->set->n_file, sizeof(*wanted));
+	int rc;
+
+	if (!v || !wanted) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	mark(r, file, wanted);
+	body.file_descriptor_proto = v;
+	v[body.n_file_descriptor_proto++] = r->set->file[file];
+	for (size_t i = 0; i < r->set->n_file; i++) {
+		if (wanted[i] && i != file) {
+			v[body.n_file_descriptor_proto++] = r->set->file[i];
+		}
+	}
+	res->message_response_case = TELLS(FILE_DESCRIPTOR_RESPONSE);
+	res->file_descriptor_response = &body;
+	rc = rpc_send(call, &res->base, err);
+out:
+	free(v);
+	free(wanted);
+	return rc;
+}
+
+static int send_services(struct rpc_call *call, const struct reflection *r,
+			 response *res, struct err *err)
+{
+	Grpc__Reflection__V1__ListServiceResponse body =
+		GRPC__REFLECTION__V1__LIST_SERVICE_RESPONSE__INIT;
+	Grpc__Reflection__V1__ServiceResponse *rows =
+		calloc(r->symbols.n, sizeof(*rows));
+	Grpc__Reflection__V1__ServiceResponse **v =
+		calloc(r->symbols.n, sizeof(*v));
+	int rc;
+
+	if (!rows || !v) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	body.service = v;
+	for (size_t i = 0; i < r->symbols.n; i++) {
+		if (r->symbols.v[i].kind == SERVICE) {
+			grpc__reflection__v1__service_response__init(&rows[i]);
+			rows[i].name = r->symbols.v[i].name;
+			v[body.n_service++] = &rows[i];
+		}
+	}
+	res->message_response_case = TELLS(LIST_SERVICES_RESPONSE);
+	res->list_services_response = &body;
+	rc = rpc_send(call, &res->base, err);
+out:
+	free(v);
+	free(rows);
+	return rc;
+}
+
+static int send_error(struct rpc_call *call, enum rpc_status code,
+		      const char *text, response *res, struct err *err)
+{
+	Grpc__Reflection__V1__ErrorResponse body =
+		GRPC__REFLECTION__V1__ERROR_RESPONSE__INIT;
+
+	body.error_code = (int32_t)code;
+	body.error_message = (char *)text;
+	res->message_response_case = TELLS(ERROR_RESPONSE);
+	res->error_response = &body;
+	return rpc_send(call, &res->base, err);
+}
+
+/* proto3 has no extensions: a type that exists has none. */
+static int send_extensions(struct rpc_call *call, char *type, response *res,
+			   struct err *err)
+{
+	Grpc__Reflection__V1__ExtensionNumberResponse body =
+		GRPC__REFLECTION__V1__EXTENSION_NUMBER_RESPONSE__INIT;
+
+	body.base_type_name = type;
+	res->message_response_case = TELLS(ALL_EXTENSION_NUMBERS_RESPONSE);
+	res->all_extension_numbers_response = &body;
+	return rpc_send(call, &res->base, err);
+}
+
+static int answer(struct rpc_call *call, const struct reflection *r,
+		  request *req, struct err *err)
+{
+	response res = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
+	const struct symbol *s = NULL;
+	size_t file = r->set->n_file;
+
+	res.valid_host = req->host;
+	res.original_request = req;
+	switch (req->message_request_case) {
+	case ASKS(LIST_SERVICES):
+		return send_services(call, r, &res, err);
+	case ASKS(FILE_BY_FILENAME):
+		file = find_file(r, req->file_by_filename);
+		break;
+	case ASKS(FILE_CONTAINING_SYMBOL):
+		s = find_symbol(r, req->file_containing_symbol);
+		file = s ? s->file : file;
+		break;
+	case ASKS(ALL_EXTENSION_NUMBERS_OF_TYPE):
+		s = find_symbol(r, req->all_extension_numbers_of_type);
+		if (s && s->kind == MESSAGE) {
+			return send_extensions(call, s->name, &res, err);
+		}
+		break;
+	case ASKS(FILE_CONTAINING_EXTENSION):
+		break;
+	default:
+		return send_error(call, RPC_INVALID_ARGUMENT,
+				  "nothing is asked for", &res, err);
+	}
+	if (file == r->set->n_file) {
+		return send_error(call, RPC_NOT_FOUND,
+				  "no such file, symbol or extension", &res,
+				  err);
+	}
+	return send_file(call, r, file, &res, err);
+}
+
+void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
+		       void *arg)
+{
+	struct daemon *d = arg;
+	struct err err = { 0 };
+	int rc = 0;
+
+	if (!req) {
+		rpc_finish(call, RPC_OK, NULL);
+		return;
+	}
+	if (!d->reflection) {
+		rc = reflection_new(&d->reflection, &err);
+	}
+	if (rc == 0) {
+		rc = answer(call, d->reflection, (request *)req, &err);
+	}
+	if (rc) {
+		rpc_finish_err(call, &err);
+	}
+}

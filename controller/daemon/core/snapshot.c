@@ -1,0 +1,124 @@
+/* A copy of what a plan starts from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+
+static void *copy_array(const void *from, int n, size_t size)
+{
+	void *to = malloc((size_t)n * size + 1);
+
+	if (to && n > 0) {
+		memcpy(to, from, (size_t)n * size);
+	}
+	return to;
+}
+
+/* program: where a copy of the program goes, if there is one. */
+static int copy_light(struct plan_light *to, const struct plan_light *from,
+		      struct light_ring *program, struct err *err)
+{
+	*to = *from;
+	to->programs = NULL;
+	to->xcs = copy_array(from->xcs, from->n_xcs, sizeof(*from->xcs));
+	to->dark = copy_array(from->dark, from->n_dark, sizeof(*from->dark));
+	to->bad_in = copy_array(from->bad_in, from->n_bad_in,
+				sizeof(*from->bad_in));
+	to->bad_out = copy_array(from->bad_out, from->n_bad_out,
+				 sizeof(*from->bad_out));
+	to->dead = copy_array(from->dead, from->n_dead, sizeof(*from->dead));
+	to->losses = copy_array(from->losses, from->n_losses,
+				sizeof(*from->losses));
+	to->powers = copy_array(from->powers, from->n_powers,
+				sizeof(*from->powers));
+	if (!to->xcs || !to->dark || !to->bad_in || !to->bad_out ||
+	    !to->dead || !to->losses || !to->powers) {
+		return err_nomem(err);
+	}
+	if (!from->programs) {
+		return 0;
+	}
+	to->programs = program;
+	return light_ring_copy(program, from->programs, err);
+}
+
+static int copy_lights(const struct plan_light *from, int n,
+		       struct plan_light **to, struct light_ring *programs,
+		       struct err *err)
+{
+	int r = 0;
+
+	if (!from) {
+		return 0;
+	}
+	*to = calloc((size_t)n + 1, sizeof(**to));
+	if (!*to) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n && r == 0; i++) {
+		r = copy_light(&(*to)[i], &from[i], &programs[i], err);
+	}
+	return r;
+}
+
+int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
+			 int n, struct err *err)
+{
+	int r;
+
+	memset(s, 0, sizeof(*s));
+	s->base = *base;
+	s->base.intent = s->base.observed = NULL;
+	s->n = n;
+	s->programs = calloc(2 * (size_t)n + 1, sizeof(*s->programs));
+	if (!s->programs) {
+		return err_nomem(err);
+	}
+	if ((r = copy_lights(base->intent, n, &s->intent, s->programs,
+			     err)) ||
+	    (r = copy_lights(base->observed, n, &s->observed,
+			     s->programs + n, err))) {
+		daemon_snapshot_fini(s);
+		return r;
+	}
+	s->base.intent = s->intent;
+	s->base.observed = s->observed;
+	s->port_ns = copy_array(base->times.port_ns, base->times.n_ports,
+				sizeof(*s->port_ns));
+	s->device_ns = copy_array(base->times.device_ns, base->times.n_devices,
+				  sizeof(*s->device_ns));
+	if (!s->port_ns || !s->device_ns) {
+		daemon_snapshot_fini(s);
+		return err_nomem(err);
+	}
+	s->base.times.port_ns = s->port_ns;
+	s->base.times.device_ns = s->device_ns;
+	return 0;
+}
+
+static void free_lights(struct plan_light *v, int n)
+{
+	for (int i = 0; v && i < n; i++) {
+		free((void *)v[i].xcs);
+		free((void *)v[i].dark);
+		free((void *)v[i].bad_in);
+		free((void *)v[i].bad_out);
+		free((void *)v[i].dead);
+		free((void *)v[i].losses);
+		free((void *)v[i].powers);
+	}
+	free(v);
+}
+
+void daemon_snapshot_fini(struct snapshot *s)
+{
+	free_lights(s->intent, s->n);
+	free_lights(s->observed, s->n);
+	for (int i = 0; s->programs && i < 2 * s->n; i++) {
+		light_ring_fini(&s->programs[i]);
+	}
+	free(s->programs);
+	free(s->port_ns);
+	free(s->device_ns);
+	memset(s, 0, sizeof(*s));
+}

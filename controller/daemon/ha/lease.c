@@ -1,0 +1,122 @@
+/*
+ * Leading others who share the store. The leader writes a beat into the store
+ * every quarter of the lease, and believes to lead for two thirds of it after
+ * the beginning of the last beat that was durable; another takes over no
+ * earlier than a whole lease after it has seen the last one. Both measure
+ * intervals by their own clocks only.
+ *
+ * A leader that was stopped, or cut off from the store, ends on the spot when
+ * it finds out: at its next beat, and before its next command to a device. It
+ * leaves the light as it is, and whoever leads then reads the devices before
+ * anything else.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "controller/daemon/core/private.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define NS_PER_MS 1000000
+#define EXIT_DEPOSED 75
+
+/* Lives until the loop has closed its timer. */
+struct lease {
+	uv_timer_t timer;
+	struct daemon *d;
+	int64_t lease_ns;
+	int64_t until_ns;	/* monotonic: it leads for sure */
+};
+
+/* Nothing is put in order: any order would be of what is no longer ours. */
+static void end_now(const char *why)
+{
+	log_error("weftd", "leads no more, and ends: %s", why);
+	_exit(EXIT_DEPOSED);
+}
+
+static void before_command(void *arg)
+{
+	const struct lease *l = arg;
+
+	if (clk_now_ns() > l->until_ns) {
+		end_now("its lease ran out before a command to a device");
+	}
+}
+
+static int beat(struct lease *l, struct err *err)
+{
+	int64_t began = clk_now_ns();
+	int r = store_beat(l->d->store, err);
+
+	if (r == 0) {
+		l->until_ns = began + l->lease_ns / 3 * 2;
+	}
+	return r;
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+	struct lease *l = timer->data;
+	struct err err = { 0 };
+	struct store_lease now = { 0 };
+	int r = beat(l, &err);
+
+	if (r && (store_lease(l->d->store, &now, NULL) ||
+		  now.term != store_fence(l->d->store))) {
+		end_now(err.msg);
+	}
+	if (r) {
+		log_warn("weftd", "%s", err.msg);
+	}
+	if (clk_now_ns() > l->until_ns) {
+		end_now("its lease ran out");
+	}
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+int daemon_lease_init(struct daemon *d, struct err *err)
+{
+	struct lease *l;
+	int r;
+
+	if (!d->cfg.led) {
+		return 0;
+	}
+	l = calloc(1, sizeof(*l));
+	if (!l) {
+		return err_nomem(err);
+	}
+	l->d = d;
+	l->lease_ns = d->cfg.lease_ms * NS_PER_MS;
+	r = beat(l, err);
+	if (r) {
+		free(l);
+		return r;
+	}
+	uv_timer_init(d->loop, &l->timer);
+	l->timer.data = l;
+	uv_timer_start(&l->timer, on_beat, (uint64_t)d->cfg.lease_ms / 4,
+		       (uint64_t)d->cfg.lease_ms / 4);
+	d->lease = l;
+	apply_before_command(d->apply, before_command, l);
+	return 0;
+}
+
+void daemon_lease_fini(struct daemon *d)
+{
+	struct err err = { 0 };
+
+	if (!d->lease) {
+		return;
+	}
+	if (store_yield(d->store, &err)) {
+		log_warn("weftd", "%s", err.msg);
+	}
+	uv_close((uv_handle_t *)&d->lease->timer, on_closed);
+	d->lease = NULL;
+}

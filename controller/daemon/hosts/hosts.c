@@ -1,0 +1,259 @@
+/*
+ * Hosts that are of this machine: what arrives at their ports, asked over
+ * netlink. A look reads carriers, error counters, ethtool's link state and
+ * the modules' powers, and sends one frame from every port that says where it
+ * is from; what is heard a moment later is the neighbour. Links are followed
+ * live in between. Nothing here ever changes light.
+ *
+ * What a fabric's hosts need is kept in one piece, made anew when the fabric
+ * changes; it lives until the loop has closed its handles.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/daemon/hosts/hosts_private.h"
+#include "lib/base/log.h"
+
+/* ---- who waits for a look ---- */
+
+void hosts_wake(struct daemon *d)
+{
+	struct host_wait *w = d->host_waits;
+
+	d->host_waits = NULL;
+	while (w) {
+		struct host_wait *next = w->next;
+
+		w->done(d, w->arg);
+		free(w);
+		w = next;
+	}
+}
+
+/* ---- ends ---- */
+
+static void free_hosts(struct hosts *h)
+{
+	for (int i = 0; i < h->n; i++) {
+		if (h->v[i].frame_fd >= 0) {
+			close(h->v[i].frame_fd);
+		}
+		host_close(h->v[i].net);
+		free(h->v[i].netns);
+	}
+	for (int i = 0; h->names && i < h->n_ports; i++) {
+		free(h->names[i]);
+	}
+	free(h->names);
+	free(h->v);
+	free(h->local_of);
+	free(h->views);
+	free(h);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct hosts *h = handle->data;
+
+	if (--h->n_handles == 0) {
+		free_hosts(h);
+	}
+}
+
+static void close_hosts(struct hosts *h)
+{
+	h->d = NULL;
+	for (int i = 0; i < h->n; i++) {
+		if (h->v[i].frame_fd >= 0) {
+			uv_close((uv_handle_t *)&h->v[i].frames, on_closed);
+			uv_close((uv_handle_t *)&h->v[i].events, on_closed);
+		}
+	}
+	uv_close((uv_handle_t *)&h->timer, on_closed);
+}
+
+void daemon_hosts_fini(struct daemon *d)
+{
+	if (d->hosts) {
+		close_hosts(d->hosts);
+		d->hosts = NULL;
+	}
+	hosts_wake(d);
+}
+
+/* ---- opening ---- */
+
+static void complain(struct local *l, const struct err *err)
+{
+	snprintf(l->problem, sizeof(l->problem), "%s", err->msg);
+}
+
+static void open_local(struct hosts *h, struct local *l)
+{
+	struct err err = { 0 };
+	int fd = -1, rc = 0;
+
+	if (l->netns[0]) {
+		rc = host_netns_epoch(l->netns, l->epoch, sizeof(l->epoch),
+				      &err);
+	}
+	if (rc == 0) {
+		rc = host_open(l->netns[0] ? l->netns : NULL, &l->net, &err);
+	}
+	if (rc == 0) {
+		rc = host_watch(l->net, &fd, &err);
+	}
+	if (rc == 0) {
+		rc = host_frame_socket(l->net, &l->frame_fd, &err);
+	}
+	if (rc) {
+		l->frame_fd = -1;
+		complain(l, &err);
+		return;
+	}
+	uv_poll_init(h->d->loop, &l->events, fd);
+	uv_poll_init(h->d->loop, &l->frames, l->frame_fd);
+	l->events.data = l->frames.data = h;
+	h->n_handles += 2;
+	uv_poll_start(&l->events, UV_READABLE, hosts_on_events);
+	uv_poll_start(&l->frames, UV_READABLE, hosts_on_frames);
+}
+
+int hosts_local(const struct model_fabric *f)
+{
+	int n = 0;
+
+	for (int i = 0; f && i < f->n_hosts; i++) {
+		n += f->hosts[i].netns != NULL;
+	}
+	return n;
+}
+
+static int fill_hosts(struct hosts *h, const struct model_fabric *f)
+{
+	h->n_ports = f->n_ports;
+	h->v = calloc((size_t)hosts_local(f), sizeof(*h->v));
+	h->local_of = calloc((size_t)f->n_hosts, sizeof(*h->local_of));
+	h->views = calloc((size_t)f->n_ports + 1, sizeof(*h->views));
+	h->names = calloc((size_t)f->n_ports + 1, sizeof(*h->names));
+	if (!h->v || !h->local_of || !h->views || !h->names) {
+		return WEFT_ENOMEM;
+	}
+	for (int i = 0; i < f->n_hosts; i++) {
+		h->local_of[i] = f->hosts[i].netns ? h->n : -1;
+		if (f->hosts[i].netns) {
+			struct local *l = &h->v[h->n++];
+
+			l->host = i;
+			l->frame_fd = -1;
+			l->netns = strdup(f->hosts[i].netns);
+			if (!l->netns) {
+				return WEFT_ENOMEM;
+			}
+		}
+	}
+	for (int i = 0; i < f->n_ports; i++) {
+		h->views[i].local = h->local_of[f->ports[i].host];
+		h->views[i].from = h->views[i].heard = -1;
+		h->names[i] = strdup(f->ports[i].name);
+		if (!h->names[i]) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static struct hosts *make_hosts(struct daemon *d, const struct model_fabric *f)
+{
+	struct hosts *h = calloc(1, sizeof(*h));
+
+	if (!h || fill_hosts(h, f)) {
+		log_warn("weftd", "hosts: out of memory");
+		if (h) {
+			free_hosts(h);
+		}
+		return NULL;
+	}
+	h->d = d;
+	memcpy(h->hash, f->hash, sizeof(h->hash));
+	uv_timer_init(d->loop, &h->timer);
+	h->timer.data = h;
+	h->n_handles = 1;
+	for (int i = 0; i < h->n; i++) {
+		open_local(h, &h->v[i]);
+	}
+	return h;
+}
+
+static bool has_netns(const struct model_fabric *f, const char *netns)
+{
+	for (int i = 0; f && i < f->n_hosts; i++) {
+		if (f->hosts[i].netns &&
+		    strcmp(f->hosts[i].netns, netns) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Hosts that the fabric has no more lose what they were given. */
+static void release(struct hosts *h, const struct model_fabric *f)
+{
+	for (int i = 0; i < h->n; i++) {
+		if (h->v[i].net && !has_netns(f, h->v[i].netns)) {
+			host_ways_set(h->v[i].net, 0, NULL, 0, NULL, NULL);
+		}
+	}
+}
+
+/* The same ports of the same hosts in the same order. */
+static bool same_hosts(const struct hosts *h, const struct model_fabric *f)
+{
+	bool same = f && f->n_ports == h->n_ports;
+
+	for (int i = 0; same && i < h->n_ports; i++) {
+		same = strcmp(f->ports[i].name, h->names[i]) == 0;
+	}
+	return same;
+}
+
+/* A namespace that was not there is tried again; one made anew is another. */
+static bool is_stale(const struct local *l)
+{
+	char now[sizeof(l->epoch)];
+
+	if (l->frame_fd < 0) {
+		return true;
+	}
+	return l->netns[0] &&
+	       (host_netns_epoch(l->netns, now, sizeof(now), NULL) != 0 ||
+		strcmp(now, l->epoch) != 0);
+}
+
+void hosts_settle(struct daemon *d)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	bool renumbered = false;
+	bool again = !d->hosts || !f || strcmp(d->hosts->hash, f->hash) != 0;
+
+	for (int i = 0; d->hosts && !again && i < d->hosts->n; i++) {
+		again = is_stale(&d->hosts->v[i]);
+	}
+	if (!again) {
+		return;
+	}
+	if (d->hosts) {
+		release(d->hosts, f);
+		renumbered = !same_hosts(d->hosts, f);
+		close_hosts(d->hosts);
+		d->hosts = NULL;
+	}
+	if (hosts_local(f)) {
+		d->hosts = make_hosts(d, f);
+	}
+	if (d->hosts) {
+		d->hosts->renumbered = renumbered;
+	}
+}

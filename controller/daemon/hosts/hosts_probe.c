@@ -1,0 +1,294 @@
+/* Looking at hosts: links live, and a frame from every port that says where
+ * it is from. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "controller/daemon/hosts/hosts_private.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define LISTEN_MS 60	/* a frame needs microseconds, a busy machine more */
+
+/* ---- links, live ---- */
+
+static void say_link(struct hosts *h, int port, const struct host_link *l)
+{
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_LINK };
+
+	daemon_event(h->d, &ev, "%s: %s, %u changes of the carrier",
+		     h->names[port], l->gone ? "its netdev is gone" :
+		     l->carrier ? "link" : "no link", l->carrier_changes);
+}
+
+struct reading {
+	struct hosts *h;
+	int local;
+};
+
+/* Longer than any transceiver takes: what comes then has another cause. */
+#define LEARN_WITHIN_NS (INT64_C(600) * 1000000000)
+
+void hosts_learn(struct hosts *h, int port, int64_t up_ns)
+{
+	struct view *v = &h->views[port];
+	int64_t took = up_ns > v->lit_ns ? up_ns - v->lit_ns : 0;
+
+	if (!v->lit_ns || !up_ns) {
+		return;
+	}
+	v->lit_ns = 0;
+	if (took <= LEARN_WITHIN_NS) {
+		apply_learn(h->d->apply, STORE_REACTIVATION, h->names[port],
+			    took);
+	}
+}
+
+/* The link of a port has come or gone, seen by an event or a reading. */
+static void note_link(struct hosts *h, int port, const struct host_link *l)
+{
+	struct view *v = &h->views[port];
+
+	v->health.link = l->carrier;
+	v->up_ns = l->carrier && !l->gone ? clk_now_ns() : 0;
+	hosts_learn(h, port, v->up_ns);
+	say_link(h, port, l);
+}
+
+static void on_link(const struct host_link *l, void *arg)
+{
+	const struct reading *r = arg;
+
+	for (int i = 0; i < r->h->n_ports; i++) {
+		struct view *v = &r->h->views[i];
+
+		if (v->local != r->local || v->rx.ifindex != l->ifindex) {
+			continue;
+		}
+		if (v->rx.carrier != l->carrier || l->gone) {
+			note_link(r->h, i, l);
+		}
+		v->rx = *l;
+		v->rx.ifindex = l->gone ? 0 : l->ifindex;
+	}
+}
+
+void hosts_on_events(uv_poll_t *poll, int status, int events)
+{
+	struct hosts *h = poll->data;
+	struct err err = { 0 };
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < h->n; i++) {
+		struct reading r = { h, i };
+
+		/* Lost events are made up for by the next look. */
+		if (&h->v[i].events == poll &&
+		    host_watch_read(h->v[i].net, on_link, &r, &err) &&
+		    err.code != WEFT_ELIMIT) {
+			log_warn("weftd", "%s", err.msg);
+			uv_poll_stop(poll);
+		}
+	}
+}
+
+/* ---- frames ---- */
+
+void hosts_on_frames(uv_poll_t *poll, int status, int events)
+{
+	struct hosts *h = poll->data;
+	struct host_frame f;
+	int ifindex;
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < h->n; i++) {
+		while (&h->v[i].frames == poll &&
+		       host_frame_receive(h->v[i].frame_fd, &ifindex, &f)) {
+			for (int p = 0; p < h->n_ports; p++) {
+				struct view *v = &h->views[p];
+
+				if (v->local == i && v->rx.ifindex == ifindex &&
+				    f.run == h->run &&
+				    f.from < (uint32_t)h->n_ports) {
+					v->heard = (int)f.from;
+				}
+			}
+		}
+	}
+}
+
+/* A netdev of one fibre passes what the other end of a duplex one sends on,
+ * so that a host whose port has one netdev hears no frame of its own. */
+void hosts_send(struct hosts *h)
+{
+	h->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid() << 16;
+	for (int i = 0; i < h->n_ports; i++) {
+		struct view *v = &h->views[i];
+
+		v->heard = -1;
+		if (v->local >= 0 && v->tx.ifindex &&
+		    h->v[v->local].frame_fd >= 0) {
+			const struct host_frame f = { h->run, (uint32_t)i };
+
+			host_frame_send(h->v[v->local].frame_fd, &v->tx, &f);
+		}
+	}
+}
+
+/* ---- looking ---- */
+
+static void take_link(struct view *v, const char *port,
+		      const struct host_link *l)
+{
+	size_t len = strlen(port);
+
+	if (strncmp(l->name, port, len) != 0) {
+		return;
+	}
+	if (strcmp(l->name + len, ".tx") == 0) {
+		v->tx = *l;
+	} else if (strcmp(l->name + len, ".rx") == 0) {
+		v->rx = *l;
+	} else if (l->name[len] == '\0') {
+		v->tx = v->tx.ifindex ? v->tx : *l;
+		v->rx = v->rx.ifindex ? v->rx : *l;
+	}
+}
+
+/* The links of one host, without anything that a module may be slow to say. */
+static void refresh(struct hosts *h, int local, const struct model_fabric *f)
+{
+	struct local *l = &h->v[local];
+	const struct model_host *host = &f->hosts[l->host];
+	struct host_link *links;
+	struct err err = { 0 };
+	int n;
+
+	if (l->frame_fd < 0 || host_links(l->net, &links, &n, &err)) {
+		if (err.code) {
+			snprintf(l->problem, sizeof(l->problem), "%s",
+				 err.msg);
+		}
+		return;
+	}
+	for (int p = host->first_port; p < host->first_port + host->n_ports;
+	     p++) {
+		struct view *v = &h->views[p];
+		struct host_link was = v->rx;
+
+		memset(&v->tx, 0, sizeof(v->tx));
+		memset(&v->rx, 0, sizeof(v->rx));
+		for (int i = 0; i < n; i++) {
+			take_link(v, h->names[p] + strlen(host->name) + 1,
+				  &links[i]);
+		}
+		if (was.ifindex && was.ifindex == v->rx.ifindex &&
+		    was.carrier != v->rx.carrier) {
+			note_link(h, p, &v->rx);
+		}
+	}
+	free(links);
+}
+
+void hosts_refresh(struct hosts *h, const struct model_fabric *f)
+{
+	for (int i = 0; i < h->n; i++) {
+		refresh(h, i, f);
+	}
+}
+
+static void look_at(struct hosts *h, int local, const struct model_fabric *f)
+{
+	struct local *l = &h->v[local];
+	const struct model_host *host = &f->hosts[l->host];
+	struct err err = { 0 };
+
+	refresh(h, local, f);
+	for (int p = host->first_port; l->frame_fd >= 0 &&
+	     p < host->first_port + host->n_ports; p++) {
+		struct view *v = &h->views[p];
+
+		memset(&v->health, 0, sizeof(v->health));
+		if (v->rx.ifindex &&
+		    host_health(l->net, &v->rx, &v->health, &err)) {
+			v->health.source = HOST_BY_CARRIER;
+			v->health.link = v->rx.carrier;
+			snprintf(v->health.why, sizeof(v->health.why), "%.95s",
+				 err.msg);
+		}
+	}
+}
+
+/* By what is intended, as the file has the fibres. */
+static void find_senders(struct hosts *h, const struct model_fabric *f)
+{
+	struct plan_base base;
+	struct err err = { 0 };
+	int rc = apply_plan_base(h->d->apply, f, PLAN_SAFE, &base, &err);
+
+	for (int i = 0; i < h->n_ports; i++) {
+		h->views[i].from = -1;
+		h->views[i].asked = false;
+	}
+	for (int i = 0; rc == 0 && i < h->n_ports; i++) {
+		int to = plan_trace(f, base.intent, i);
+
+		if (to >= 0) {
+			h->views[to].from = i;
+			h->views[to].asked = h->views[i].local >= 0 &&
+					     h->views[i].tx.ifindex;
+		}
+	}
+	if (rc) {
+		log_warn("weftd", "hosts: %s", err.msg);
+	}
+}
+
+static void on_heard(uv_timer_t *timer)
+{
+	struct hosts *h = timer->data;
+	struct daemon *d = h->d;
+
+	h->looked_at_ns = clk_wall_ns();
+	daemon_page_changed(d);
+	hosts_wake(d);
+}
+
+static void start_look(struct daemon *d)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	struct hosts *h;
+
+	hosts_settle(d);
+	h = d->hosts;
+	if (!h) {
+		hosts_wake(d);
+		return;
+	}
+	for (int i = 0; i < h->n; i++) {
+		look_at(h, i, f);
+	}
+	find_senders(h, f);
+	hosts_send(h);
+	uv_timer_start(&h->timer, on_heard, LISTEN_MS, 0);
+}
+
+void daemon_hosts_look(struct daemon *d,
+		       void (*done)(struct daemon *d, void *arg), void *arg)
+{
+	struct host_wait *w = calloc(1, sizeof(*w));
+
+	if (!w) {
+		done(d, arg);
+		return;
+	}
+	*w = (struct host_wait){ .next = d->host_waits, .done = done,
+				 .arg = arg };
+	d->host_waits = w;
+	/* One that is under way begins anew: it may have looked too early. */
+	start_look(d);
+}

@@ -1,0 +1,192 @@
+/* What the last look at hosts has shown, as a message. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/hosts/hosts_private.h"
+
+static const char *layer_name(const struct view *v)
+{
+	if (v->asked && v->heard == v->from) {
+		return "neighbour";
+	}
+	return host_source_name(v->rx.ifindex ? v->health.source :
+				HOST_BY_NONE);
+}
+
+static int layer_rank(const struct view *v)
+{
+	return v->asked && v->heard == v->from ? HOST_BY_MODULE + 1 :
+	       v->rx.ifindex ? (int)v->health.source : HOST_BY_NONE;
+}
+
+static const char *name_or(const struct hosts *h, int port)
+{
+	return port < 0 ? "" : h->names[port];
+}
+
+static void find_problem(const struct hosts *h, const struct view *v,
+			 char *text, size_t size)
+{
+	text[0] = '\0';
+	if (h->v[v->local].frame_fd < 0) {
+		return;		/* the host's problem, told there */
+	}
+	if (v->from >= 0 && !v->rx.ifindex) {
+		snprintf(text, size, "it has no netdev");
+	} else if (v->from >= 0 && !v->health.link) {
+		snprintf(text, size, "no link, light of %s is to arrive",
+			 h->names[v->from]);
+	} else if (v->asked && v->heard < 0) {
+		snprintf(text, size, "no frame of %s arrives",
+			 h->names[v->from]);
+	} else if (v->heard >= 0 && v->heard != v->from) {
+		snprintf(text, size, "frames of %s arrive, %s%s",
+			 h->names[v->heard], v->from < 0 ?
+			 "and no light is to" : "not of ",
+			 name_or(h, v->from));
+	}
+}
+
+static void fill_port(const struct hosts *h, int port, struct port_row *row)
+{
+	const struct view *v = &h->views[port];
+	Weft__V1__PortState *m = &row->m;
+
+	weft__v1__port_state__init(m);
+	find_problem(h, v, row->problem, sizeof(row->problem));
+	m->name = h->names[port];
+	m->from = (char *)name_or(h, v->from);
+	m->link = v->health.link;
+	m->layer = (char *)layer_name(v);
+	m->instead = (char *)v->health.why;
+	m->reason = v->health.ext_state ? (char *)v->health.ext_state : "";
+	m->has_power = v->health.has_power;
+	m->rx_mdbm = v->health.rx_mdbm;
+	m->tx_mdbm = v->health.tx_mdbm;
+	m->carrier_changes = v->rx.carrier_changes;
+	m->carrier_ups = v->rx.carrier_ups;
+	m->carrier_downs = v->rx.carrier_downs;
+	m->rx_errors = v->rx.rx_errors;
+	m->tx_errors = v->tx.tx_errors;
+	m->heard = (char *)name_or(h, v->heard);
+	m->problem = row->problem;
+	m->reactivation = daemon_timing(h->d, STORE_REACTIVATION,
+					h->names[port], &row->reactivation);
+}
+
+static void fill_host(const struct model_fabric *f, const struct local *l,
+		      Weft__V1__HostState *m)
+{
+	weft__v1__host_state__init(m);
+	m->name = f->hosts[l->host].name;
+	m->netns = l->netns;
+	m->problem = (char *)l->problem;
+	m->ways = l->n_ways;
+}
+
+static int allocate(const struct hosts *h, struct hosts_view *out,
+		    struct err *err)
+{
+	out->ports = calloc((size_t)h->n_ports + 1, sizeof(*out->ports));
+	out->hosts = calloc((size_t)h->n + 1, sizeof(*out->hosts));
+	out->port_list = calloc((size_t)h->n_ports + 1,
+				sizeof(*out->port_list));
+	out->host_list = calloc((size_t)h->n + 1, sizeof(*out->host_list));
+	return out->ports && out->hosts && out->port_list && out->host_list ?
+	       0 : err_nomem(err);
+}
+
+/* Duplex circuits have two ways. */
+static bool all_heard(const struct hosts *h, const struct model_fabric *f,
+		      const struct plan_light *intent, int device,
+		      struct light_xc xc)
+{
+	struct plan_hop *hops = NULL;
+	int n, rx, n_ways = 0, n_heard = 0;
+
+	for (int tx = 0; tx < h->n_ports; tx++) {
+		n = 0;
+		if (plan_trace_hops(f, intent, tx, &hops, &n, &rx, NULL)) {
+			continue;
+		}
+		for (int i = 0; i < n; i++) {
+			if (hops[i].device == device &&
+			    light_xc_cmp(&hops[i].xc, &xc) == 0) {
+				n_ways++;
+				n_heard += h->views[rx].heard == tx;
+			}
+		}
+	}
+	free(hops);
+	return n_ways > 0 && n_heard == n_ways;
+}
+
+bool daemon_hosts_hear(struct daemon *d, int device, struct light_xc xc)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct hosts *h = d->hosts;
+	struct plan_base base;
+
+	return h && f && strcmp(h->hash, f->hash) == 0 && h->looked_at_ns &&
+	       apply_plan_base(d->apply, f, PLAN_SAFE, &base, NULL) == 0 &&
+	       all_heard(h, f, base.intent, device, xc);
+}
+
+int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
+		      struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct hosts *h = d->hosts;
+	int rc, least = HOST_BY_MODULE + 1;
+	const char *layer = "none";
+
+	memset(out, 0, sizeof(*out));
+	if (!h || !f || strcmp(h->hash, f->hash) != 0 || !h->looked_at_ns) {
+		return 0;
+	}
+	rc = allocate(h, out, err);
+	if (rc) {
+		hosts_view_fini(out);
+		return rc;
+	}
+	weft__v1__hosts_state__init(&out->m);
+	for (int i = 0; i < h->n_ports; i++) {
+		const struct view *v = &h->views[i];
+		struct port_row *row = &out->ports[out->m.n_ports];
+
+		if (v->local < 0) {
+			continue;
+		}
+		fill_port(h, i, row);
+		out->port_list[out->m.n_ports++] = &row->m;
+		out->m.lit += v->from >= 0;
+		out->m.good += v->from >= 0 && v->health.link &&
+			       !row->problem[0];
+		out->wrong = out->wrong || row->problem[0];
+		if (v->from >= 0 && layer_rank(v) <= least) {
+			least = layer_rank(v);
+			layer = layer_name(v);
+		}
+	}
+	for (int i = 0; i < h->n; i++) {
+		fill_host(f, &h->v[i], &out->hosts[i]);
+		out->host_list[out->m.n_hosts++] = &out->hosts[i];
+		out->silent = out->silent || h->v[i].frame_fd < 0;
+	}
+	out->m.layer = (char *)layer;
+	out->m.looked_at_ns = h->looked_at_ns;
+	out->m.ports = out->port_list;
+	out->m.hosts = out->host_list;
+	out->known = true;
+	return 0;
+}
+
+void hosts_view_fini(struct hosts_view *v)
+{
+	free(v->ports);
+	free(v->hosts);
+	free(v->port_list);
+	free(v->host_list);
+	memset(v, 0, sizeof(*v));
+}

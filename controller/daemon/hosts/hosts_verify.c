@@ -1,0 +1,435 @@
+/*
+ * What hosts of this machine say of the light that a change has made: their
+ * link comes up in the time that it is known to take, frames of the right port
+ * arrive, and errors are not counted meanwhile. Asked again every few
+ * milliseconds, never longer than the slowest of the ports may need.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/hosts/hosts_private.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/units.h"
+
+#define AGAIN_MS 25
+#define TELL_NS INT64_C(1000000000)
+#define MARGIN_NS INT64_C(1000000000)	/* of waiting, beside half of the time */
+#define COUNT_NS INT64_C(300000000)	/* errors are counted for so long */
+#define SURE 2		/* rounds that a wrong neighbour must be heard in */
+
+/* ---- a question's way ---------------------------------------------------- */
+
+bool prover_tell(struct prover *p, const char *text)
+{
+	int64_t now = clk_now_ns();
+
+	if (now - p->told_ns >= TELL_NS) {
+		p->told_ns = now;
+		return p->q->progress(p->q, text);
+	}
+	return p->q->progress(p->q, NULL);
+}
+
+void prover_answer(struct prover *p)
+{
+	struct apply_question *q = p->q;
+
+	uv_timer_stop(&p->timer);
+	free(p->paths);
+	p->paths = NULL;
+	p->q = NULL;
+	q->done(q);
+}
+
+static void tick(struct prover *p);
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct prover *p = timer->data;
+
+	if (p->q && p->draining) {
+		hosts_drain_tick(p);
+	} else if (p->q) {
+		tick(p);
+	}
+}
+
+void prover_again(struct prover *p)
+{
+	uv_timer_start(&p->timer, on_timer, AGAIN_MS, 0);
+}
+
+/* False: the question was answered, as nobody can be asked. */
+static bool begin(struct prover *p, struct apply_question *q, bool draining)
+{
+	hosts_settle(p->d);
+	p->q = q;
+	p->draining = draining;
+	p->begun_ns = p->told_ns = clk_now_ns();
+	p->paths = calloc((size_t)q->n + 1, sizeof(*p->paths));
+	if (p->paths && p->d->hosts) {
+		hosts_refresh(p->d->hosts, q->plan->fabric);
+		return true;
+	}
+	for (int i = 0; i < q->n; i++) {
+		snprintf(q->paths[i].why, sizeof(q->paths[i].why),
+			 "no host is of this machine");
+	}
+	prover_answer(p);
+	return false;
+}
+
+/* ---- what can be asked --------------------------------------------------- */
+
+static void cannot(struct apply_path *p, const struct hosts *h, int port,
+		   const char *why)
+{
+	snprintf(p->why, sizeof(p->why), "%s: %s", h->names[port], why);
+}
+
+/* Says why not. */
+static bool can_ask(const struct hosts *h, struct apply_path *p, int port,
+		    bool sends)
+{
+	const struct view *v = &h->views[port];
+	const struct host_link *l = sends ? &v->tx : &v->rx;
+
+	if (v->local < 0) {
+		cannot(p, h, port, "its host is another machine");
+	} else if (h->v[v->local].frame_fd < 0) {
+		cannot(p, h, port, h->v[v->local].problem);
+	} else if (!l->ifindex) {
+		cannot(p, h, port, "it has no netdev");
+	} else {
+		return true;
+	}
+	return false;
+}
+
+#define ENOUGH 3	/* times seen before they go before the file's */
+
+/* The longest that it took of late, or what the file says. */
+static int64_t patience(const struct prover *p, int port)
+{
+	const struct model_fabric *f = p->q->plan->fabric;
+	struct apply_timing t;
+	int64_t ns = f->hosts[f->ports[port].host].reactivation_ns;
+
+	if (apply_learned(p->d->apply, STORE_REACTIVATION,
+			  f->ports[port].name, &t)) {
+		ns = t.n >= ENOUGH || t.most_ns > ns ? t.most_ns : ns;
+	}
+	return ns + ns / 2 + MARGIN_NS;
+}
+
+/* Light that came while the devices were still read is learned at once. */
+static void expect(struct prover *p, int i)
+{
+	struct apply_path *path = &p->q->paths[i];
+	struct hosts *h = p->d->hosts;
+	struct view *v = &h->views[path->arc.rx_port];
+
+	p->paths[i].state = PATH_DONE;
+	if (!can_ask(h, path, path->arc.rx_port, false)) {
+		return;
+	}
+	v->lit_ns = p->q->lit_ns;
+	if (v->up_ns >= p->q->began_ns && v->rx.carrier) {
+		path->up_ns = v->up_ns;
+		hosts_learn(h, path->arc.rx_port, v->up_ns);
+	}
+	if (p->q->want >= APPLY_NEIGHBOUR) {
+		p->paths[i].state = PATH_WAITS;
+		p->paths[i].by_ns = p->q->lit_ns +
+				    patience(p, path->arc.rx_port);
+	}
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+static void fail(struct prover *p, int i, enum apply_level layer)
+{
+	p->q->paths[i].level = APPLY_UNVERIFIED;
+	p->q->paths[i].failed = layer;
+	p->paths[i].state = PATH_DONE;
+}
+
+/* Waiting is over: what there is, and what is missing. */
+static void give_up(struct prover *p, int i)
+{
+	struct apply_path *path = &p->q->paths[i];
+	const struct hosts *h = p->d->hosts;
+	struct view *v = &p->d->hosts->views[path->arc.rx_port];
+	struct err err = { 0 };
+	char waited[32];
+
+	unit_human(UNIT_NS, (double)(clk_now_ns() - p->q->lit_ns), waited,
+		   sizeof(waited));
+	if (v->rx.carrier) {
+		snprintf(path->why, sizeof(path->why), "%s has link, but no "
+			 "frame of %s arrives in %s",
+			 h->names[path->arc.rx_port],
+			 h->names[path->arc.tx_port], waited);
+	} else {
+		host_health(h->v[v->local].net, &v->rx, &v->health, &err);
+		snprintf(path->why, sizeof(path->why), "%s has no link %s "
+			 "after %s was connected to it%s%s",
+			 h->names[path->arc.rx_port], waited,
+			 h->names[path->arc.tx_port],
+			 v->health.ext_state ? ": " : "",
+			 v->health.ext_state ? v->health.ext_state : "");
+	}
+	fail(p, i, APPLY_NEIGHBOUR);
+}
+
+static uint64_t errors_of(const struct prover *p, int port)
+{
+	const struct hosts *h = p->d->hosts;
+	const struct view *v = &h->views[port];
+	uint64_t lost = 0;
+
+	/* What ethtool does not know counts as none. */
+	host_fec_lost(h->v[v->local].net, &v->rx, &lost);
+	return v->rx.rx_errors + lost;
+}
+
+static void on_heard(struct prover *p, int i)
+{
+	struct apply_path *path = &p->q->paths[i];
+	struct view *v = &p->d->hosts->views[path->arc.rx_port];
+	int64_t now = clk_now_ns();
+
+	/* The frame is the first that was sent, so the link may have been up
+	 * for long. */
+	path->up_ns = path->up_ns ? path->up_ns :
+		      v->up_ns >= p->q->began_ns ? v->up_ns : now;
+	v->lit_ns = 0;
+	path->level = APPLY_NEIGHBOUR;
+	path->why[0] = '\0';
+	p->paths[i].state = PATH_DONE;
+	if (p->q->want >= APPLY_ERROR_FREE) {
+		p->paths[i].state = PATH_COUNTS;
+		p->paths[i].by_ns = now + COUNT_NS;
+		p->paths[i].counter = errors_of(p, path->arc.rx_port);
+	}
+}
+
+static void hear(struct prover *p, int i)
+{
+	struct apply_path *path = &p->q->paths[i];
+	struct hosts *h = p->d->hosts;
+	const struct view *v = &h->views[path->arc.rx_port];
+	bool late = clk_now_ns() >= p->paths[i].by_ns;
+
+	if (v->heard == path->arc.tx_port) {
+		on_heard(p, i);
+	} else if (v->heard >= 0 && ++p->paths[i].wrong >= SURE) {
+		snprintf(path->why, sizeof(path->why),
+			 "%s hears %s instead of %s",
+			 h->names[path->arc.rx_port], h->names[v->heard],
+			 h->names[path->arc.tx_port]);
+		fail(p, i, APPLY_NEIGHBOUR);
+	} else if (v->rx.carrier &&
+		   !can_ask(h, path, path->arc.tx_port, true)) {
+		/* Who sends cannot be told: link is all there is. */
+		path->up_ns = v->up_ns >= p->q->began_ns ? v->up_ns : 0;
+		p->paths[i].state = late ? PATH_DONE : PATH_WAITS;
+	} else if (late) {
+		give_up(p, i);
+	}
+}
+
+static void count(struct prover *p, int i)
+{
+	struct apply_path *path = &p->q->paths[i];
+	uint64_t now = errors_of(p, path->arc.rx_port);
+
+	if (now != p->paths[i].counter) {
+		snprintf(path->why, sizeof(path->why), "%s counts %llu errors "
+			 "of the light of %s",
+			 p->d->hosts->names[path->arc.rx_port],
+			 (unsigned long long)(now - p->paths[i].counter),
+			 p->d->hosts->names[path->arc.tx_port]);
+		fail(p, i, APPLY_ERROR_FREE);
+		path->level = APPLY_NEIGHBOUR;
+	} else if (clk_now_ns() >= p->paths[i].by_ns) {
+		path->level = APPLY_ERROR_FREE;
+		p->paths[i].state = PATH_DONE;
+	}
+}
+
+/* How many are not done, and one of them in words. */
+static int waiting(const struct prover *p, char *text, size_t size)
+{
+	const struct hosts *h = p->d->hosts;
+	int n = 0;
+
+	for (int i = 0; i < p->q->n; i++) {
+		const struct apply_path *path = &p->q->paths[i];
+
+		if (p->paths[i].state != PATH_DONE && n++ == 0) {
+			snprintf(text, size, "%s, %s", h->names[path->arc.rx_port],
+				 p->paths[i].state == PATH_COUNTS ?
+				 "errors are counted" :
+				 h->views[path->arc.rx_port].rx.carrier ?
+				 "no frame yet" : "no link yet");
+		}
+	}
+	return n;
+}
+
+/* The fabric's hosts are others now, or gone: what is known must do. */
+static bool is_lost(const struct prover *p)
+{
+	return !p->d->hosts || strcmp(p->d->hosts->hash,
+				      p->q->plan->fabric->hash) != 0;
+}
+
+static void tick(struct prover *p)
+{
+	char one[128], text[192];
+	int n;
+
+	if (is_lost(p)) {
+		prover_answer(p);
+		return;
+	}
+	hosts_refresh(p->d->hosts, p->q->plan->fabric);
+	for (int i = 0; i < p->q->n; i++) {
+		if (p->paths[i].state == PATH_WAITS) {
+			hear(p, i);
+		} else if (p->paths[i].state == PATH_COUNTS) {
+			count(p, i);
+		}
+	}
+	n = waiting(p, one, sizeof(one));
+	snprintf(text, sizeof(text), "%d of %d lightpaths are waited for: %s",
+		 n, p->q->n, n ? one : "");
+	if (n == 0 || prover_tell(p, text)) {
+		prover_answer(p);
+		return;
+	}
+	hosts_send(p->d->hosts);
+	prover_again(p);
+}
+
+static void prove(struct apply_question *q, void *arg)
+{
+	struct prover *p = arg;
+
+	if (!begin(p, q, false)) {
+		return;
+	}
+	for (int i = 0; i < q->n; i++) {
+		expect(p, i);
+	}
+	if (q->want < APPLY_NEIGHBOUR) {
+		prover_answer(p);
+		return;
+	}
+	hosts_send(p->d->hosts);
+	prover_again(p);
+}
+
+/* ---- draining, and back -------------------------------------------------- */
+
+static void drain(struct apply_question *q, void *arg)
+{
+	struct prover *p = arg;
+
+	if (begin(p, q, true)) {
+		hosts_drain_begin(p);
+	}
+}
+
+/* What the stage has brought carries traffic again, but what failed. */
+static void proven(const struct apply_question *q, void *arg)
+{
+	struct prover *p = arg;
+	struct plan_arc *arcs;
+	struct err err = { 0 };
+	int n, kept = 0;
+
+	if (!p->moved || !p->d->hosts ||
+	    plan_light_after(q->plan, q->stage, &arcs, &n, &err)) {
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		bool failed = false;
+
+		for (int k = 0; k < q->n; k++) {
+			failed |= q->paths[k].failed &&
+				  q->paths[k].arc.tx_port == arcs[i].tx_port;
+		}
+		if (!failed) {
+			arcs[kept++] = arcs[i];
+		}
+	}
+	hosts_install(p->d->hosts, q->plan->fabric, arcs, kept);
+	free(arcs);
+}
+
+static void withdraw(void *arg)
+{
+	struct prover *p = arg;
+
+	if (p->q) {
+		uv_timer_stop(&p->timer);
+		free(p->paths);
+		p->paths = NULL;
+		p->q = NULL;
+	}
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int daemon_prover_init(struct daemon *d, struct err *err)
+{
+	struct prover *p = calloc(1, sizeof(*p));
+	const struct apply_hosts hosts = { prove, drain, proven, withdraw, p };
+
+	if (!p) {
+		return err_nomem(err);
+	}
+	p->d = d;
+	d->prover = p;
+	uv_timer_init(d->loop, &p->timer);
+	p->timer.data = p;
+	apply_ask_hosts(d->apply, &hosts);
+	return 0;
+}
+
+void daemon_prover_begin(struct daemon *d)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct hosts *before = d->hosts;
+
+	hosts_settle(d);
+	d->prover->moved = false;
+	d->prover->remade = d->hosts != before;
+	if (d->hosts) {
+		d->hosts->renumbered &= d->prover->remade;
+		hosts_refresh(d->hosts, f);
+	}
+}
+
+bool daemon_prover_moved(const struct daemon *d)
+{
+	return d->prover->moved || d->prover->remade;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+void daemon_prover_fini(struct daemon *d)
+{
+	if (d->prover) {
+		withdraw(d->prover);
+		uv_close((uv_handle_t *)&d->prover->timer, on_closed);
+		d->prover = NULL;
+	}
+}

@@ -1,0 +1,631 @@
+/* The list of jobs, and the calls about them; see jobs.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/jobs/jobs.h"
+#include "controller/proto_convert/report.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define MAX_LIVING 4096
+#define MAX_CALLS 64		/* that wait for one job */
+
+_Static_assert((int)STORE_JOB_FAILED ==
+		       (int)WEFT__V1__JOB_STATE__JOB_STATE_FAILED,
+	       "the API's states are those of the store");
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void job_free(struct job *j)
+{
+	store_job_fini(&j->s);
+	rpc_free_message(j->req ? &j->req->base : NULL);
+	vec_fini(&j->calls);
+	free(j->moving);
+	free(j);
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	if (!jobs) {
+		return;
+	}
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		job_free(jobs->v.v[i]);
+	}
+	vec_fini(&jobs->v);
+	jobs_clock_fini(jobs);
+	free(jobs);
+}
+
+/* Takes s over, also on error. */
+static int add_job(struct jobs *jobs, struct store_job *s, struct job **out,
+		   struct err *err)
+{
+	struct job *j = calloc(1, sizeof(*j));
+	int r;
+
+	if (!j) {
+		store_job_fini(s);
+		return err_nomem(err);
+	}
+	j->jobs = jobs;
+	j->rate = 1;
+	j->s = *s;
+	memset(s, 0, sizeof(*s));
+	r = job_unpack(j->s.spec, &j->req, err);
+	if (r == 0 && vec_push(&jobs->v, j)) {
+		r = err_nomem(err);
+	}
+	if (r) {
+		job_free(j);
+		return r;
+	}
+	*out = j;
+	return 0;
+}
+
+int jobs_new(struct daemon *d, struct jobs **out, struct err *err)
+{
+	struct jobs *jobs = calloc(1, sizeof(*jobs));
+	struct store_job *v = NULL;
+	struct job *j;
+	int n = 0, r = jobs ? store_jobs(d->store, &v, &n, err)
+			    : err_nomem(err);
+
+	for (int i = 0; i < n && r == 0; i++) {
+		r = add_job(jobs, &v[i], &j, err);
+	}
+	store_jobs_free(v, n);
+	if (r) {
+		jobs_free(jobs);
+		return r;
+	}
+	jobs->d = d;
+	*out = jobs;
+	return 0;
+}
+
+struct job *jobs_find(const struct jobs *jobs, const char *name)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+
+		if (job_lives(j) && strcmp(j->s.name, name) == 0) {
+			return j;
+		}
+	}
+	return NULL;
+}
+
+/* ---- as messages --------------------------------------------------------- */
+
+int job_position(const struct job *j)
+{
+	int ahead = 0;
+
+	if (j->s.state != STORE_JOB_QUEUED) {
+		return 0;
+	}
+	for (size_t i = 0; i < j->jobs->v.n; i++) {
+		const struct job *o = j->jobs->v.v[i];
+
+		ahead += o->s.state == STORE_JOB_QUEUED &&
+			 (o->s.priority > j->s.priority ||
+			  (o->s.priority == j->s.priority &&
+			   o->s.id < j->s.id));
+	}
+	return ahead + 1;
+}
+
+/* What a message borrows. */
+struct row {
+	Weft__V1__Job m;
+	char *nodes;
+	char **list;
+	struct buf spec;
+};
+
+static void row_fini(struct row *row)
+{
+	free(row->nodes);
+	free(row->list);
+	buf_fini(&row->spec);
+}
+
+static int split_nodes(struct row *row, const char *nodes)
+{
+	size_t n = 0;
+	char *rest, *name;
+
+	row->nodes = strdup(nodes);
+	row->list = calloc(strlen(nodes) / 2 + 2, sizeof(*row->list));
+	if (!row->nodes || !row->list) {
+		return WEFT_ENOMEM;
+	}
+	rest = row->nodes;
+	while ((name = strsep(&rest, " ")) != NULL) {
+		if (*name) {
+			row->list[n++] = name;
+		}
+	}
+	row->m.nodes = row->list;
+	row->m.n_nodes = n;
+	return 0;
+}
+
+static int row_init(struct row *row, const struct job *j, struct err *err)
+{
+	memset(row, 0, sizeof(*row));
+	weft__v1__job__init(&row->m);
+	if (split_nodes(row, j->s.nodes)) {
+		return err_nomem(err);
+	}
+	if (job_entry(j, &row->spec, err)) {
+		return err->code;
+	}
+	row->m.id = j->s.id;
+	row->m.name = j->s.name;
+	row->m.who = j->s.who;
+	row->m.state = (Weft__V1__JobState)j->s.state;
+	row->m.problem = j->s.problem;
+	row->m.position = job_position(j);
+	row->m.spec = (char *)buf_cstr(&row->spec);
+	row->m.priority = j->s.priority;
+	row->m.preemptible = j->s.preemptible;
+	row->m.duration_ns = j->s.duration_ns;
+	row->m.asked_at_ns = j->s.asked_ns;
+	row->m.started_at_ns = j->s.started_ns;
+	row->m.ended_at_ns = j->s.ended_ns;
+	row->m.repair = j->req->repair;
+	row->m.rate = j->s.state == STORE_JOB_RUNNING ? j->rate : 0;
+	row->m.repairs = j->s.repairs;
+	return 0;
+}
+
+/* ---- those who wait ------------------------------------------------------ */
+
+static bool is_over_for(const struct job *j, const struct job_call *c)
+{
+	return !job_lives(j) ||
+	       (!c->release && (j->s.state == STORE_JOB_RUNNING ||
+				j->req->no_wait));
+}
+
+static void finish_call(const struct job *j, const struct job_call *c)
+{
+	struct err err = { 0 };
+
+	if (!c->release && j->s.state == STORE_JOB_FAILED) {
+		err_set(&err, WEFT_EINFEASIBLE, "%s", j->s.problem);
+		rpc_finish_err(c->call, &err);
+	} else if (!c->release && j->s.state == STORE_JOB_ENDED) {
+		err_set(&err, WEFT_ECANCELED, "the job was released");
+		rpc_finish_err(c->call, &err);
+	} else {
+		rpc_finish(c->call, RPC_OK, NULL);
+	}
+}
+
+/* Tells one who waits; false when he waits no more. */
+static bool tell(const struct job *j, const struct job_call *c)
+{
+	struct err err = { 0 };
+	struct row row;
+	int r = row_init(&row, j, &err);
+
+	if (r == 0) {
+		r = rpc_send(c->call, &row.m.base, &err);
+	}
+	row_fini(&row);
+	if (r) {
+		rpc_finish_err(c->call, &err);
+		return false;
+	}
+	if (is_over_for(j, c)) {
+		finish_call(j, c);
+		return false;
+	}
+	return true;
+}
+
+static void tell_all(struct job *j)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < j->calls.n; i++) {
+		struct job_call c = j->calls.v[i];
+
+		if (tell(j, &c)) {
+			j->calls.v[kept++] = c;
+		}
+	}
+	j->calls.n = kept;
+}
+
+static void on_gone(struct rpc_call *call, void *arg)
+{
+	struct job *j = arg;
+
+	for (size_t i = 0; i < j->calls.n; i++) {
+		if (j->calls.v[i].call == call) {
+			j->calls.v[i] = j->calls.v[--j->calls.n];
+			return;
+		}
+	}
+}
+
+/* Tells the call where the job is; keeps it while there is more to come. */
+static void attach(struct job *j, struct rpc_call *call, bool release)
+{
+	struct job_call c = { call, release };
+	struct err err = { 0 };
+
+	if (j->calls.n >= MAX_CALLS) {
+		err_set(&err, WEFT_ELIMIT, "more than %d calls wait for job "
+			"%s", MAX_CALLS, j->s.name);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	if (!tell(j, &c)) {
+		return;
+	}
+	if (vec_push(&j->calls, c)) {
+		err_nomem(&err);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	rpc_call_on_cancel(call, on_gone, j);
+}
+
+/* What the store does not hear of now it finds out at the next start, from the
+ * configuration. */
+void job_save(struct job *j)
+{
+	struct err err = { 0 };
+
+	if (store_job_put(j->jobs->d->store, &j->s, &err)) {
+		log_error("jobs", "job %s: %s", j->s.name, err.msg);
+	}
+}
+
+void job_move(struct job *j, enum store_job_state state, const char *problem)
+{
+	const struct daemon_event ev = {
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_JOB,
+	};
+	char *text = strdup(problem);	/* which may be the job's own */
+
+	if (j->s.state == state && strcmp(j->s.problem, problem) == 0) {
+		free(text);
+		return;
+	}
+	if (text) {
+		free(j->s.problem);
+		j->s.problem = text;
+	}
+	if (state == STORE_JOB_RUNNING && j->s.state != state) {
+		j->s.started_ns = clk_wall_ns();
+	}
+	j->s.state = state;
+	if (!job_lives(j)) {
+		j->s.ended_ns = clk_wall_ns();
+	}
+	log_info("jobs", "job %s: %s%s%s", j->s.name,
+		 store_job_state_name(state), j->s.problem[0] ? ": " : "",
+		 j->s.problem);
+	daemon_event(j->jobs->d, &ev, "job %s is %s%s%s", j->s.name,
+		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
+		     j->s.problem);
+	job_save(j);
+	tell_all(j);
+}
+
+/* ---- RequestJob ---------------------------------------------------------- */
+
+static const char *who_calls(const struct rpc_call *call, char *text,
+			     size_t size)
+{
+	const struct rpc_peer *peer = rpc_call_peer(call);
+
+	if (peer->remote) {
+		return peer->name;
+	}
+	snprintf(text, size, peer->uid == 0 ? "root" : "uid %u",
+		 (unsigned)peer->uid);
+	return text;
+}
+
+static int check_name(const struct jobs *jobs, const char *name,
+		      struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+
+	if (strlen(name) > CONF_MAX_NAME ||
+	    name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")]) {
+		return err_set(err, WEFT_EINVAL, "name: \"%.70s\" is not up "
+			       "to %d letters, digits, - and _", name,
+			       CONF_MAX_NAME);
+	}
+	if (jobs_find(jobs, name) || (f && model_find_job(f, name) >= 0)) {
+		return err_set(err, WEFT_EINVAL,
+			       "name: there is a job \"%s\" already", name);
+	}
+	return 0;
+}
+
+static int check_numbers(const Weft__V1__RequestJobRequest *q,
+			 struct err *err)
+{
+	if (q->n_nodes == 0 && (q->count < 2 || q->count > MODEL_MAX_HOSTS)) {
+		return err_set(err, WEFT_EINVAL, "count: %d is not 2 to %d",
+			       q->count, MODEL_MAX_HOSTS);
+	}
+	if (q->n_nodes > 0 && q->count && (size_t)q->count != q->n_nodes) {
+		return err_set(err, WEFT_EINVAL, "count: %d, but %zu nodes",
+			       q->count, q->n_nodes);
+	}
+	if (q->size_bytes <= 0 || q->duration_ns < 0 || q->min_ports < 0 ||
+	    q->channels < 0) {
+		return err_set(err, WEFT_EINVAL, "size_bytes, duration_ns, "
+			       "min_ports or channels is out of range");
+	}
+	if (q->repair < WEFT__V1__JOB_REPAIR__JOB_REPAIR_DEGRADED ||
+	    q->repair > WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE) {
+		return err_set(err, WEFT_EINVAL, "repair: %d is unknown",
+			       (int)q->repair);
+	}
+	if (q->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE && q->ring[0]) {
+		return err_set(err, WEFT_EUNSUPPORTED, "repair: spares are for "
+			       "jobs on switches, not on a ring");
+	}
+	return 0;
+}
+
+/* Hosts and ring are there. */
+static int check_places(const struct jobs *jobs,
+			const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+	int ring;
+
+	if (!jobs->d->applied || !f) {
+		return err_set(err, WEFT_ENOTFOUND,
+			       "no configuration was ever applied");
+	}
+	for (size_t i = 0; i < q->n_nodes; i++) {
+		if (model_find_host(f, q->nodes[i]) < 0) {
+			return err_set(err, WEFT_EINVAL, "nodes: there is no "
+				       "host \"%.70s\"", q->nodes[i]);
+		}
+	}
+	ring = q->ring[0] ? model_find_device(f, q->ring) : -1;
+	if (q->ring[0] && (ring < 0 || f->devices[ring].kind != MODEL_RING)) {
+		return err_set(err, WEFT_EINVAL, "ring: there is no ring "
+			       "\"%.70s\"", q->ring);
+	}
+	return 0;
+}
+
+static int check_request(const struct jobs *jobs,
+			 const Weft__V1__RequestJobRequest *q, struct err *err)
+{
+	enum coll_kind kind;
+	size_t living = 0;
+	int r;
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		living += job_lives(jobs->v.v[i]);
+	}
+	if (living >= MAX_LIVING) {
+		return err_set(err, WEFT_ELIMIT, "there are %d jobs already",
+			       MAX_LIVING);
+	}
+	if ((q->name[0] && (r = check_name(jobs, q->name, err))) ||
+	    (r = check_numbers(q, err)) || (r = check_places(jobs, q, err))) {
+		return r;
+	}
+	return coll_kind_parse(q->collective, &kind, err)
+		       ? err_wrap(err, "collective")
+		       : 0;
+}
+
+static char *default_name(const struct jobs *jobs)
+{
+	int64_t id = jobs->v.n ? jobs->v.v[jobs->v.n - 1]->s.id : 0;
+	char text[32];
+	struct err err;
+
+	do {
+		snprintf(text, sizeof(text), "job-%" PRId64, ++id);
+	} while (check_name(jobs, text, &err));
+	return strdup(text);
+}
+
+static int new_job(struct jobs *jobs, struct rpc_call *call,
+		   const Weft__V1__RequestJobRequest *q, struct job **out,
+		   struct err *err)
+{
+	char who[32];
+	struct store_job s = {
+		.name = q->name[0] ? strdup(q->name) : default_name(jobs),
+		.who = strdup(who_calls(call, who, sizeof(who))),
+		.request_id = strdup(q->request_id),
+		.nodes = strdup(""), .problem = strdup(""),
+		.priority = q->priority, .preemptible = q->preemptible,
+		.duration_ns = q->duration_ns, .asked_ns = clk_wall_ns(),
+	};
+	struct buf entry = { 0 };
+	int r = job_pack(q, &s.spec, err);
+
+	if (r == 0 && (!s.name || !s.who || !s.request_id || !s.nodes ||
+		       !s.problem)) {
+		r = err_nomem(err);
+	}
+	if (r) {
+		store_job_fini(&s);
+		return r;
+	}
+	r = add_job(jobs, &s, out, err);
+	if (r) {
+		return r;
+	}
+	r = job_entry(*out, &entry, err);
+	buf_fini(&entry);
+	r = r ? r : store_job_put(jobs->d->store, &(*out)->s, err);
+	if (r) {
+		jobs->v.n--;
+		job_free(*out);
+	}
+	return r;
+}
+
+/* The job that this request has made before, or NULL. */
+static struct job *made_before(const struct jobs *jobs, const char *id)
+{
+	for (size_t i = jobs->v.n; id[0] && i-- > 0;) {
+		if (strcmp(jobs->v.v[i]->s.request_id, id) == 0) {
+			return jobs->v.v[i];
+		}
+	}
+	return NULL;
+}
+
+void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg,
+			void *arg)
+{
+	const Weft__V1__RequestJobRequest *q =
+		(const Weft__V1__RequestJobRequest *)msg;
+	struct daemon *d = arg;
+	struct jobs *jobs = d->orders;
+	struct job *j = made_before(jobs, q->request_id);
+	struct err err = { 0 };
+
+	if (!daemon_may_change(d, call)) {
+		return;
+	}
+	if (!j && (check_request(jobs, q, &err) ||
+		   new_job(jobs, call, q, &j, &err))) {
+		rpc_finish_err(call, &err);
+		return;
+	}
+	log_info("jobs", "job %s: asked for by %s", j->s.name, j->s.who);
+	attach(j, call, false);
+	jobs_tick(jobs);
+}
+
+/* ---- ReleaseJob, ListJobs ------------------------------------------------ */
+
+/* A job is its owner's; operators may end any. */
+static int check_owner(const struct job *j, struct rpc_call *call,
+		       struct err *err)
+{
+	const struct rpc_peer *peer = rpc_call_peer(call);
+	char who[32];
+
+	if (strcmp(j->s.who, who_calls(call, who, sizeof(who))) == 0) {
+		return 0;
+	}
+	return access_need(j->jobs->d->access, peer, ACCESS_OPERATOR,
+			   "a job of somebody else", err);
+}
+
+void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
+			void *arg)
+{
+	const char *name = ((const Weft__V1__ReleaseJobRequest *)msg)->name;
+	struct daemon *d = arg;
+	struct job *j = jobs_find(d->orders, name);
+	struct err err = { 0 };
+
+	if (!daemon_may_change(d, call)) {
+		return;
+	}
+	if (!j) {
+		err_set(&err, WEFT_ENOTFOUND, "there is no job \"%.70s\"",
+			name);
+	} else {
+		check_owner(j, call, &err);
+	}
+	if (err.code) {
+		rpc_finish_err(call, &err);
+		return;
+	}
+	attach(j, call, true);
+	if (j->s.state == STORE_JOB_QUEUED) {
+		job_move(j, STORE_JOB_ENDED, "");
+	} else if (j->s.state == STORE_JOB_RUNNING) {
+		job_move(j, STORE_JOB_ENDING, "");
+	} else if (j->s.state == STORE_JOB_STARTING) {
+		j->s.duration_ns = JOB_RELEASED;
+		job_save(j);
+	}
+	jobs_tick(d->orders);
+}
+
+int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
+{
+	int r = 0;
+
+	out_array(o, "requests");
+	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+		struct row row;
+
+		if (job_lives(jobs->v.v[i])) {
+			r = row_init(&row, jobs->v.v[i], err);
+			out_object(o, NULL);
+			wire_out_request(o, OUT_JSON, &row.m);
+			out_end(o);
+			row_fini(&row);
+		}
+	}
+	out_end(o);
+	return r;
+}
+
+void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1])
+{
+	memset(n, 0, (STORE_JOB_FAILED + 1) * sizeof(*n));
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		n[jobs->v.v[i]->s.state]++;
+	}
+}
+
+void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
+		      void *arg)
+{
+	const Weft__V1__ListJobsRequest *q =
+		(const Weft__V1__ListJobsRequest *)msg;
+	Weft__V1__ListJobsResponse m = WEFT__V1__LIST_JOBS_RESPONSE__INIT;
+	const struct jobs *jobs = ((struct daemon *)arg)->orders;
+	struct row *rows = calloc(jobs->v.n + 1, sizeof(*rows));
+	Weft__V1__Job **list = calloc(jobs->v.n + 1, sizeof(*list));
+	struct err err = { 0 };
+	int r = rows && list ? 0 : err_nomem(&err);
+
+	m.jobs = list;
+	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
+		const struct job *j = jobs->v.v[i];
+
+		if ((job_lives(j) || q->over) &&
+		    (!q->name[0] || strcmp(q->name, j->s.name) == 0)) {
+			struct row *row = &rows[m.n_jobs];
+
+			list[m.n_jobs++] = &row->m;
+			r = row_init(row, j, &err);
+		}
+	}
+	if (r || (r = rpc_send(call, &m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	for (size_t i = 0; rows && i < m.n_jobs; i++) {
+		row_fini(&rows[i]);
+	}
+	free(rows);
+	free(list);
+}

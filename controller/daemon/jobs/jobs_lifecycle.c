@@ -1,0 +1,476 @@
+/* Placing, starting and ending jobs; see jobs.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/jobs/jobs.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define RETRY_NS ((int64_t)10 * 1000000000)
+#define NS_PER_MS 1000000
+
+/* ---- the clock ----------------------------------------------------------- */
+
+/* Lives until the loop has closed its timer. */
+struct job_clock {
+	uv_timer_t timer;
+	struct jobs *jobs;
+};
+
+static void on_time(uv_timer_t *timer)
+{
+	struct job_clock *clock = timer->data;
+
+	jobs_tick(clock->jobs);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+void jobs_clock_fini(struct jobs *jobs)
+{
+	if (jobs->clock) {
+		uv_close((uv_handle_t *)&jobs->clock->timer, on_closed);
+		jobs->clock = NULL;
+	}
+}
+
+static struct job_clock *need_clock(struct jobs *jobs)
+{
+	struct job_clock *clock = jobs->clock;
+
+	if (!clock && (clock = calloc(1, sizeof(*clock)))) {
+		clock->jobs = jobs;
+		uv_timer_init(jobs->d->loop, &clock->timer);
+		clock->timer.data = clock;
+		jobs->clock = clock;
+	}
+	return clock;
+}
+
+/* 0: when it is ended. A duration may be any number. */
+static int64_t ends_ns(const struct job *j)
+{
+	int64_t end;
+
+	if (!j->s.duration_ns) {
+		return 0;
+	}
+	return __builtin_add_overflow(j->s.started_ns, j->s.duration_ns, &end)
+		? INT64_MAX : end;
+}
+
+/* Nanoseconds until something is due by itself, 0: nothing is. */
+static int64_t next_due(const struct jobs *jobs)
+{
+	int64_t now = clk_wall_ns(), wait = 0;
+
+	if (jobs->retry_ns) {
+		wait = jobs->retry_ns - clk_now_ns();
+		wait = wait > 0 ? wait : 1;
+	}
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		const struct job *j = jobs->v.v[i];
+
+		if (j->s.state == STORE_JOB_RUNNING && ends_ns(j)) {
+			int64_t left = ends_ns(j) - now;
+
+			left = left > 0 ? left : 1;
+			wait = !wait || left < wait ? left : wait;
+		}
+		if (job_repair_wait_ns(j) > 0) {
+			int64_t left = job_repair_wait_ns(j);
+
+			wait = !wait || left < wait ? left : wait;
+		}
+	}
+	return wait;
+}
+
+static void set_clock(struct jobs *jobs)
+{
+	int64_t wait = next_due(jobs);
+	struct job_clock *clock = wait ? need_clock(jobs) : jobs->clock;
+
+	if (wait && clock) {
+		uv_update_time(jobs->d->loop);
+		uv_timer_start(&clock->timer, on_time,
+			       (uint64_t)((wait + NS_PER_MS - 1) / NS_PER_MS),
+			       0);
+	} else if (clock) {
+		uv_timer_stop(&clock->timer);
+	}
+}
+
+/* ---- placing ------------------------------------------------------------- */
+
+/* Gives a queued job its hosts. */
+static int place(struct jobs *jobs, struct job *j, struct err *err)
+{
+	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
+	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
+	struct job_view v;
+	char *names;
+	int r = job_view_init(&v, jobs->d, err);
+
+	if (r == 0 && !hosts) {
+		r = err_nomem(err);
+	}
+	if (r == 0) {
+		job_view_mark(&v, NULL, 0);
+		r = job_find_place(&v, j, hosts, err);
+	}
+	r = r ? r : job_node_names(v.f, hosts, n, &names, err);
+	if (r == 0) {
+		free(j->s.nodes);
+		j->s.nodes = names;
+	}
+	job_view_fini(&v);
+	free(hosts);
+	return r;
+}
+
+/* ---- making room --------------------------------------------------------- */
+
+/* Whom j may push out: the least important, the youngest first. */
+static int collect_victims(struct jobs *jobs, const struct job *j,
+			   struct job **out)
+{
+	int n = 0;
+
+	for (size_t i = jobs->v.n; i-- > 0;) {
+		struct job *o = jobs->v.v[i];
+		int at = n;
+
+		if (o->s.state != STORE_JOB_RUNNING || !o->s.preemptible ||
+		    o->s.priority >= j->s.priority || o->req->ring[0]) {
+			continue;
+		}
+		while (at > 0 &&
+		       out[at - 1]->s.priority > o->s.priority) {
+			out[at] = out[at - 1];
+			at--;
+		}
+		out[at] = o;
+		n++;
+	}
+	return n;
+}
+
+static bool has_host(const struct job *j, const char *host)
+{
+	size_t len = strlen(host);
+	const char *p = j->s.nodes;
+
+	while ((p = strstr(p, host)) != NULL) {
+		if ((p == j->s.nodes || p[-1] == ' ') &&
+		    (p[len] == ' ' || p[len] == '\0')) {
+			return true;
+		}
+		p += len;
+	}
+	return false;
+}
+
+/* Ends those of the victims whose hosts j is going to have. */
+static void end_victims(const struct model_fabric *f, struct job **victims,
+			int n, const int *hosts, int n_hosts,
+			const struct job *j)
+{
+	char why[CONF_MAX_NAME + 40];
+
+	snprintf(why, sizeof(why), "makes room for job %s", j->s.name);
+	for (int i = 0; i < n; i++) {
+		bool needed = false;
+
+		for (int k = 0; k < n_hosts; k++) {
+			needed |= has_host(victims[i], f->hosts[hosts[k]].name);
+		}
+		if (needed) {
+			job_move(victims[i], STORE_JOB_ENDING, why);
+		}
+	}
+}
+
+/* Tries to fit j in with more and more of the others gone, who have agreed to
+ * that. True when some are to go. */
+static bool make_room(struct jobs *jobs, struct job *j)
+{
+	struct job **victims = calloc(jobs->v.n + 1, sizeof(struct job *));
+	const char **names = calloc(jobs->v.n + 1, sizeof(*names));
+	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
+	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
+	int n_victims = victims && names && hosts && !j->req->ring[0] ?
+				collect_victims(jobs, j, victims) : 0;
+	bool found = false;
+
+	for (int k = 1; k <= n_victims && !found; k++) {
+		struct err err = { 0 };
+		struct job_view v;
+
+		names[k - 1] = victims[k - 1]->s.name;
+		if (job_view_init(&v, jobs->d, &err) == 0) {
+			job_view_mark(&v, names, k);
+			found = job_find_place(&v, j, hosts, &err) == 0;
+		}
+		if (found) {
+			end_victims(v.f, victims, k, hosts, n, j);
+		}
+		job_view_fini(&v);
+	}
+	free(victims);
+	free(names);
+	free(hosts);
+	return found;
+}
+
+/* ---- starting and ending ------------------------------------------------- */
+
+/* Not the job's fault: it stays where it was, and is tried again. */
+static bool may_pass(int rc)
+{
+	return rc == WEFT_ESTALE || rc == WEFT_ECANCELED ||
+	       rc == WEFT_EUNAVAIL || rc == WEFT_ETIMEOUT || rc == WEFT_EIO;
+}
+
+/* On a ring it may be that other jobs have the channels. */
+static bool may_fit_later(const struct job *j, int rc)
+{
+	if (rc != WEFT_EINFEASIBLE || !j->req->ring[0]) {
+		return false;
+	}
+	for (size_t i = 0; i < j->jobs->v.n; i++) {
+		const struct job *o = j->jobs->v.v[i];
+
+		if (o != j && job_has_light(o) &&
+		    strcmp(o->req->ring, j->req->ring) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Given back while it was starting. */
+static bool was_released(const struct job *j)
+{
+	return j->s.duration_ns == JOB_RELEASED;
+}
+
+static void failed_to_start(struct job *j, int rc, const struct err *err)
+{
+	struct jobs *jobs = j->jobs;
+
+	if (may_pass(rc) && !was_released(j)) {
+		jobs->retry_ns = clk_now_ns() + RETRY_NS;
+	}
+	if (was_released(j)) {
+		job_move(j, STORE_JOB_ENDED, "");
+	} else if (may_pass(rc) || may_fit_later(j, rc)) {
+		free(j->s.nodes);
+		j->s.nodes = strdup("");
+		job_move(j, STORE_JOB_QUEUED, err->msg);
+	} else {
+		job_move(j, STORE_JOB_FAILED, err->msg);
+	}
+}
+
+static void on_ended(struct daemon *d, const struct apply_result *res, int rc,
+		     const struct err *err)
+{
+	struct jobs *jobs = d->orders;
+	struct job *j = jobs->busy;
+
+	(void)res;
+	jobs->busy = NULL;
+	if (j->moving) {
+		job_repaired(j, rc, err);
+		return;
+	}
+	if (j->s.state == STORE_JOB_STARTING) {
+		failed_to_start(j, rc, err);
+	} else if (j->s.state == STORE_JOB_ENDING) {
+		job_move(j, STORE_JOB_ENDING, err->msg);
+		jobs->retry_ns = clk_now_ns() + RETRY_NS;
+	}
+}
+
+bool job_begin(struct job *j, const char *verb)
+{
+	struct jobs *jobs = j->jobs;
+	char comment[CONF_MAX_NAME + 16];
+	struct own_change own = { .who = j->s.who, .comment = comment,
+				  .job = j->s.name, .ended = on_ended };
+	struct err err = { 0 };
+	int r;
+
+	snprintf(comment, sizeof(comment), "job %s %s", j->s.name, verb);
+	jobs->busy = j;
+	r = daemon_change_jobs(jobs->d, &own, &err);
+	if (r) {
+		on_ended(jobs->d, NULL, r, &err);
+	}
+	return r == 0;
+}
+
+/* Ends what is to end. True when a change has begun. */
+static bool end_one(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (jobs->v.v[i]->s.state == STORE_JOB_ENDING) {
+			return job_begin(jobs->v.v[i], "ends");
+		}
+	}
+	return false;
+}
+
+/* The queued job at this position. */
+static struct job *queued(const struct jobs *jobs, int position)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		if (job_position(jobs->v.v[i]) == position) {
+			return jobs->v.v[i];
+		}
+	}
+	return NULL;
+}
+
+/* Starts the first in the queue that fits; one that does not fit does not
+ * hold up those behind it, unless others make room for it. */
+static void start_one(struct jobs *jobs)
+{
+	struct job *j;
+	int at = 1;
+
+	while ((j = queued(jobs, at)) != NULL) {
+		struct err err = { 0 };
+		int r = place(jobs, j, &err);
+
+		if (r == 0) {
+			job_move(j, STORE_JOB_STARTING, "");
+			if (job_begin(j, "starts") || jobs->retry_ns) {
+				return;
+			}
+			at += j->s.state == STORE_JOB_QUEUED;
+			continue;
+		}
+		if (r != WEFT_EINFEASIBLE) {
+			job_move(j, STORE_JOB_FAILED, err.msg);
+			continue;
+		}
+		job_move(j, STORE_JOB_QUEUED, err.msg);
+		if (make_room(jobs, j)) {
+			end_one(jobs);
+			return;
+		}
+		at++;
+	}
+}
+
+static void end_those_in_time(struct jobs *jobs)
+{
+	int64_t now = clk_wall_ns();
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+
+		if (j->s.state == STORE_JOB_RUNNING && ends_ns(j) &&
+		    ends_ns(j) <= now) {
+			job_move(j, STORE_JOB_ENDING, "its time is over");
+		}
+	}
+}
+
+bool jobs_may_begin(const struct jobs *jobs)
+{
+	const struct daemon *d = jobs->d;
+
+	return !jobs->busy && !jobs->suspect && !d->change && !d->reading &&
+	       d->applied && !d->confirm.change;
+}
+
+void jobs_tick(struct jobs *jobs)
+{
+	struct daemon *d = jobs->d;
+
+	if (d->draining) {
+		return;
+	}
+	end_those_in_time(jobs);
+	if (jobs_may_begin(jobs) &&
+	    (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
+		jobs->retry_ns = 0;
+		if (!end_one(jobs) && !jobs_repair_one(jobs)) {
+			start_one(jobs);
+		}
+	}
+	set_clock(jobs);
+}
+
+/* Its hosts are those of the configuration, in which it may have moved. */
+static void take_nodes(struct job *j, const struct model_fabric *f, int at)
+{
+	const struct model_job *m = &f->jobs[at];
+	struct err err = { 0 };
+	char *names;
+
+	if (job_node_names(f, m->hosts, m->n_hosts, &names, &err)) {
+		log_error("jobs", "job %s: %s", j->s.name, err.msg);
+		return;
+	}
+	if (strcmp(names, j->s.nodes) == 0) {
+		free(names);
+		return;
+	}
+	free(j->s.nodes);
+	j->s.nodes = names;
+	job_save(j);
+}
+
+void jobs_settle(struct jobs *jobs)
+{
+	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+		int at = f && job_lives(j) ? model_find_job(f, j->s.name) : -1;
+		bool lit = at >= 0 && f->jobs[at].requested;
+
+		if (!job_lives(j) || j->s.state == STORE_JOB_QUEUED) {
+			continue;
+		}
+		if (lit) {
+			take_nodes(j, f, at);
+		}
+		if (lit && (j->s.state == STORE_JOB_STARTING || j->moving)) {
+			job_move(j, j->moving ? j->s.state : STORE_JOB_RUNNING,
+				 "");
+		} else if (!lit && j->s.state == STORE_JOB_STARTING &&
+			   j != jobs->busy) {
+			job_move(j, was_released(j) ? STORE_JOB_ENDED
+						    : STORE_JOB_QUEUED, "");
+		} else if (!lit && j->s.state != STORE_JOB_STARTING) {
+			job_move(j, STORE_JOB_ENDED, j->s.problem);
+		}
+	}
+}
+
+void jobs_looked(struct jobs *jobs)
+{
+	int n;
+	const struct apply_device *v = apply_devices(jobs->d->apply, &n);
+	bool all = true;
+
+	for (int i = 0; i < n; i++) {
+		/* A panel that is moved by hand never answers. */
+		all = all && (v[i].reachable || !v[i].driver ||
+			      !v[i].driver[0]);
+	}
+	if (all) {
+		jobs->retry_ns = 0;
+	}
+	jobs_tick(jobs);
+}

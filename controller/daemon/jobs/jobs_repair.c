@@ -1,0 +1,314 @@
+/*
+ * Jobs whose light has died. What is left of them is found by planning (plan_queue.c
+ * notices that light has died and plans anew); here it is told to those who
+ * wait and watch, and, where a job was asked for with repair by spares, its
+ * light is made anew on hosts that are free. That is a change of this one job
+ * like its start and its end. It waits a moment, as a link that flaps is often
+ * back at once, reads the devices before it believes that it is not, and waits
+ * twice as long after each try, which the store remembers.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/jobs/jobs.h"
+#include "controller/plan/place.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define NS_PER_S ((int64_t)1000000000)
+#define HOLD_NS NS_PER_S		/* that light must be dead */
+#define BACK_OFF_NS (10 * NS_PER_S)	/* after the first try */
+#define BACK_OFF_MOST_NS (600 * NS_PER_S)
+#define FORGET_NS (3600 * NS_PER_S)	/* tries that are older */
+
+static bool wants_spare(const struct job *j)
+{
+	return j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_SPARE &&
+	       !j->req->ring[0];
+}
+
+bool jobs_wants_whole(const struct jobs *jobs, const char *name)
+{
+	const struct job *j = jobs_find(jobs, name);
+
+	return j && j->req->repair == WEFT__V1__JOB_REPAIR__JOB_REPAIR_NONE;
+}
+
+/* ---- what is left -------------------------------------------------------- */
+
+static int64_t back_off_ns(const struct job *j)
+{
+	int64_t wait = BACK_OFF_NS;
+
+	for (int i = 1; i < j->s.repairs && wait < BACK_OFF_MOST_NS; i++) {
+		wait *= 2;
+	}
+	return wait < BACK_OFF_MOST_NS ? wait : BACK_OFF_MOST_NS;
+}
+
+int64_t job_repair_wait_ns(const struct job *j)
+{
+	int64_t hold, wait = 0;
+
+	if (j->s.state != STORE_JOB_RUNNING || !j->died_ns || !wants_spare(j)) {
+		return -1;
+	}
+	hold = j->died_ns + HOLD_NS - clk_now_ns();
+	if (j->s.repairs > 0) {
+		/* A clock that was set back makes nobody wait longer. */
+		wait = j->s.repair_ns + back_off_ns(j) - clk_wall_ns();
+		wait = wait < back_off_ns(j) ? wait : back_off_ns(j);
+	}
+	wait = wait > hold ? wait : hold;
+	return wait > 0 ? wait : 0;
+}
+
+static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
+{
+	const Weft__V1__JobLoss *l = row->loss;
+	char text[STORE_NOTE_MAX], rest[64];
+
+	if (l->rate > 0) {
+		snprintf(rest, sizeof(rest), "%.1f %% of the rate is left",
+			 100 * l->rate);
+	} else {
+		snprintf(rest, sizeof(rest), "what is left is cut off");
+	}
+	if (l->part[0]) {
+		snprintf(text, sizeof(text), "%s: %s%s failed: %s", l->device,
+			 l->part, l->dead > 1 ? ", ..." : "", rest);
+	} else {
+		snprintf(text, sizeof(text), "%d of %d circuits dead (%s, in "
+			 "%d -> out %d%s): %s", l->dead, row->circuits,
+			 l->device, l->in, l->out, l->dead > 1 ? ", ..." : "",
+			 rest);
+	}
+	if (!j->died_ns) {
+		j->died_ns = clk_now_ns();
+		if (clk_wall_ns() - j->s.repair_ns > FORGET_NS) {
+			j->s.repairs = 0;
+		}
+	}
+	j->rate = l->rate;
+	job_move(j, STORE_JOB_RUNNING, text);
+}
+
+/* All its light is there (again). */
+static void tell_whole(struct job *j)
+{
+	j->rate = 1;
+	if (j->died_ns) {
+		j->died_ns = 0;
+		job_move(j, STORE_JOB_RUNNING, "");
+	}
+}
+
+static const Weft__V1__PlanJob *find_row(const struct job_rows *rows,
+					 const char *name)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		if (strcmp(rows->v[i]->name, name) == 0) {
+			return rows->v[i];
+		}
+	}
+	return NULL;
+}
+
+void jobs_look(struct jobs *jobs)
+{
+	const struct job_rows *rows = &jobs->d->jobs;
+	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+
+	if (!f || !rows->known || strcmp(rows->hash, f->hash) != 0) {
+		return;
+	}
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+		const Weft__V1__PlanJob *row = find_row(rows, j->s.name);
+
+		if (j->s.state != STORE_JOB_RUNNING || !row) {
+			continue;
+		}
+		if (row->loss) {
+			tell_loss(j, row);
+		} else {
+			tell_whole(j);
+		}
+	}
+}
+
+/* ---- where to ------------------------------------------------------------ */
+
+static int hosts_of(const struct model_fabric *f, const struct job *j, int **out,
+		    int *n, struct err *err)
+{
+	int at = model_find_job(f, j->s.name);
+
+	if (at < 0) {
+		return err_set(err, WEFT_ENOTFOUND, "it has no light");
+	}
+	*n = f->jobs[at].n_hosts;
+	*out = calloc((size_t)*n + 1, sizeof(**out));
+	if (!*out) {
+		return err_nomem(err);
+	}
+	memcpy(*out, f->jobs[at].hosts, (size_t)*n * sizeof(**out));
+	return 0;
+}
+
+static bool all_usable(const struct job_view *v, const int *hosts, int n)
+{
+	bool all = true;
+
+	for (int i = 0; i < n; i++) {
+		all = all && v->usable[hosts[i]];
+	}
+	return all;
+}
+
+/*
+ * The hosts that the job is to have, in rank order: those it has where they
+ * are good. A job whose hosts were named keeps them, and is made anew only
+ * where that cannot leave it with less than it has: on the topology that it
+ * asked for.
+ */
+static int choose(const struct job_view *v, const struct job *j, int *hosts,
+		  int n, struct err *err)
+{
+	struct place_wish w = { .n = n, .ring = -1,
+				.min_ports = j->req->min_ports };
+	int *spare, r;
+
+	if (all_usable(v, hosts, n)) {
+		return 0;
+	}
+	if (j->req->n_nodes) {
+		return j->req->topology[0] ? 0 :
+		       err_set(err, WEFT_EINFEASIBLE, "its hosts were named");
+	}
+	spare = calloc((size_t)n + 1, sizeof(*spare));
+	if (!spare) {
+		return err_nomem(err);
+	}
+	r = place_spare(v->f, &w, hosts, v->usable, v->busy, spare, err);
+	if (r == 0) {
+		memcpy(hosts, spare, (size_t)n * sizeof(*hosts));
+	} else if (r == WEFT_EINFEASIBLE && j->req->topology[0]) {
+		err_clear(err);		/* perhaps other ports will do */
+		r = 0;
+	}
+	free(spare);
+	return r;
+}
+
+/* Where the job is to move, as names; WEFT_EINFEASIBLE: nowhere. */
+static int find_spares(struct job *j, char **nodes, struct err *err)
+{
+	struct job_view v = { 0 };
+	int *hosts = NULL, n = 0;
+	int r = job_view_init(&v, j->jobs->d, err);
+
+	r = r ? r : hosts_of(v.f, j, &hosts, &n, err);
+	if (r == 0) {
+		job_view_mark(&v, NULL, 0);
+		r = choose(&v, j, hosts, n, err);
+	}
+	r = r ? r : job_node_names(v.f, hosts, n, nodes, err);
+	job_view_fini(&v);
+	free(hosts);
+	return r;
+}
+
+/* ---- doing it ------------------------------------------------------------ */
+
+static void make_anew(struct job *j)
+{
+	char text[STORE_NOTE_MAX];
+	struct err err = { 0 };
+
+	free(j->moving);
+	if (find_spares(j, &j->moving, &err)) {
+		log_info("jobs", "job %s: %s", j->s.name, err.msg);
+		return;
+	}
+	if (strcmp(j->moving, j->s.nodes) == 0) {
+		snprintf(text, sizeof(text), "its light is made anew");
+	} else {
+		snprintf(text, sizeof(text), "moves to %.120s", j->moving);
+	}
+	j->s.repairs++;
+	j->s.repair_ns = clk_wall_ns();
+	job_move(j, STORE_JOB_RUNNING, text);
+	job_begin(j, "is repaired");
+}
+
+void job_repaired(struct job *j, int rc, const struct err *err)
+{
+	char text[STORE_NOTE_MAX];
+
+	free(j->moving);
+	j->moving = NULL;
+	if (rc && j->s.state == STORE_JOB_RUNNING) {
+		snprintf(text, sizeof(text), "not repaired: %.130s", err->msg);
+		job_move(j, STORE_JOB_RUNNING, text);
+	}
+}
+
+static void after_reading(int rc, const struct err *err, void *arg)
+{
+	struct work *w = arg;
+	struct daemon *d = w->d;
+	struct jobs *jobs = d->orders;
+	struct job *j = jobs->suspect;
+	uint64_t dead = d->dead_light;
+
+	if (rc) {
+		log_info("jobs", "%s", err->msg);
+	}
+	jobs->suspect = NULL;
+	daemon_work_free(w);
+	/* When there is less or more dead light now, what is left is being
+	 * planned anew, and this is looked at again after that. */
+	if (dead == d->dead_light && !d->draining && jobs_may_begin(jobs) &&
+	    job_repair_wait_ns(j) == 0) {
+		make_anew(j);
+	}
+	if (!jobs->busy) {
+		jobs_tick(jobs);
+	}
+}
+
+static void read_now(struct work *w)
+{
+	apply_reading_for(w->d->apply, STORE_BY_PLAN);
+	apply_read(w->d->apply, after_reading, w);
+}
+
+bool jobs_repair_one(struct jobs *jobs)
+{
+	if (jobs->d->n_refresh > 0) {
+		return false;	/* what is left is being found out */
+	}
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		struct job *j = jobs->v.v[i];
+		struct err err = { 0 };
+		char *nodes = NULL;
+
+		if (job_repair_wait_ns(j) != 0) {
+			continue;
+		}
+		j->no_spare = find_spares(j, &nodes, &err) != 0;
+		free(nodes);
+		if (j->no_spare) {
+			log_debug("jobs", "job %s: %s", j->s.name, err.msg);
+			continue;
+		}
+		jobs->suspect = j;
+		if (daemon_turn(jobs->d, read_now, NULL, &err) == 0) {
+			return true;
+		}
+		jobs->suspect = NULL;
+	}
+	return false;
+}

@@ -1,0 +1,236 @@
+/* The changes that there were, and what was said to devices in them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controller/daemon/core/private.h"
+#include "lib/base/vec.h"
+
+#define HISTORY_LIMIT 100
+#define HISTORY_MOST 10000
+#define AUDIT_LIMIT 200
+#define AUDIT_MOST 5000
+#define AUDIT_BYTES ((size_t)4 << 20)	/* of an answer's texts */
+
+/* ---- changes ------------------------------------------------------------- */
+
+char *daemon_outcome_name(enum store_verdict v)
+{
+	return v == STORE_ROLLED_BACK ? "rolled-back"
+				      : (char *)store_verdict_name(v);
+}
+
+static char *or_empty(char *s)
+{
+	return s ? s : "";
+}
+
+void daemon_fill_change(Weft__V1__Change *m, const struct store_change *c)
+{
+	weft__v1__change__init(m);
+	m->expected_down_ns = c->expected_down_ns;
+	m->down_ns = c->down_ns;
+	m->down_by = (Weft__V1__Level)c->down_by;
+	m->id = c->id;
+	m->outcome = daemon_outcome_name(c->verdict);
+	m->generation = c->generation;
+	m->who = or_empty(c->who);
+	m->comment = or_empty(c->comment);
+	m->started_at_ns = c->started_ns;
+	m->ended_at_ns = c->ended_ns;
+	m->summary = or_empty(c->summary);
+	m->config_name = or_empty(c->config_name);
+	m->config_sha256 = (char *)c->config_hash;
+	m->undoing = c->undoing;
+	m->superseded_by = c->superseded_by;
+	m->request_id = c->request_id;
+	m->trace_id = or_empty(c->trace);
+	m->level = (Weft__V1__Level)c->proof;
+}
+
+void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
+		    void *arg)
+{
+	const Weft__V1__HistoryRequest *req =
+		(const Weft__V1__HistoryRequest *)msg;
+	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
+	struct daemon *d = arg;
+	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
+	struct store_change *v = NULL;
+	Weft__V1__Change *rows = NULL;
+	struct err err = { 0 };
+	int r = store_history(d->store, req->before,
+			      limit < HISTORY_MOST ? limit : HISTORY_MOST, &v,
+			      &n, &err);
+
+	if (r == 0) {
+		rows = calloc((size_t)n + 1, sizeof(*rows));
+		m.changes = calloc((size_t)n + 1, sizeof(*m.changes));
+		r = rows && m.changes ? 0 : err_nomem(&err);
+	}
+	for (int i = 0; i < n && r == 0; i++) {
+		daemon_fill_change(&rows[i], &v[i]);
+		m.changes[m.n_changes++] = &rows[i];
+	}
+	if (r || (r = rpc_send(call, &m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	store_history_free(v, n);
+	free(rows);
+	free(m.changes);
+}
+
+/* ---- what was said to devices -------------------------------------------- */
+
+void daemon_audit_call(struct daemon *d, const struct rpc_call *call,
+		       int64_t change, const char *what)
+{
+	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 64];
+
+	snprintf(text, sizeof(text), "%s by %s", what,
+		 rpc_peer_text(rpc_call_peer(call), who, sizeof(who)));
+	store_audit(d->store, change, "", STORE_EVENT, text);
+}
+
+struct audit_view {
+	Weft__V1__AuditResponse m;
+	struct store_audit *stored;
+	int n;
+	Weft__V1__AuditLine *rows;
+	VEC(struct store_change) changes;
+	Weft__V1__Change *change_rows;
+};
+
+static void audit_fini(struct audit_view *v)
+{
+	store_audit_free(v->stored, v->n);
+	for (size_t i = 0; i < v->changes.n; i++) {
+		store_change_fini(&v->changes.v[i]);
+	}
+	vec_fini(&v->changes);
+	free(v->rows);
+	free(v->change_rows);
+	free(v->m.lines);
+	free(v->m.changes);
+}
+
+static int fill_lines(struct audit_view *v, struct err *err)
+{
+	static char *const kinds[] = {
+		[STORE_COMMAND] = "command", [STORE_REPLY] = "reply",
+		[STORE_EVENT] = "event",
+	};
+
+	v->rows = calloc((size_t)v->n + 1, sizeof(*v->rows));
+	v->m.lines = calloc((size_t)v->n + 1, sizeof(*v->m.lines));
+	if (!v->rows || !v->m.lines) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < v->n; i++) {
+		Weft__V1__AuditLine *m = &v->rows[i];
+
+		weft__v1__audit_line__init(m);
+		m->id = v->stored[i].id;
+		m->at_ns = v->stored[i].at_ns;
+		m->change = v->stored[i].change;
+		m->device = v->stored[i].device;
+		m->kind = kinds[v->stored[i].kind];
+		m->text = v->stored[i].text;
+		v->m.lines[v->m.n_lines++] = m;
+	}
+	return 0;
+}
+
+static bool is_known(const struct audit_view *v, int64_t change)
+{
+	for (size_t i = 0; i < v->changes.n; i++) {
+		if (v->changes.v[i].id == change) {
+			return true;
+		}
+	}
+	return change == 0;
+}
+
+/* Lines outlive the changes that they are of. */
+static int find_changes(struct daemon *d, struct audit_view *v,
+			struct err *err)
+{
+	int64_t last = 0;
+	int r = 0;
+
+	for (int i = v->n - 1; i >= 0 && r == 0; i--) {
+		struct store_change c;
+		int64_t id = v->stored[i].change;
+
+		if (id == last || is_known(v, id)) {
+			continue;
+		}
+		last = id;
+		r = store_change_get(d->store, id, &c, err);
+		if (r == 0 && vec_push(&v->changes, c)) {
+			store_change_fini(&c);
+			r = err_nomem(err);
+		} else if (r == WEFT_ENOTFOUND) {
+			err_clear(err);
+			r = 0;
+		}
+	}
+	return r;
+}
+
+static int fill_changes(struct audit_view *v, struct err *err)
+{
+	v->change_rows = calloc(v->changes.n + 1, sizeof(*v->change_rows));
+	v->m.changes = calloc(v->changes.n + 1, sizeof(*v->m.changes));
+	if (!v->change_rows || !v->m.changes) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < v->changes.n; i++) {
+		daemon_fill_change(&v->change_rows[i], &v->changes.v[i]);
+		v->m.changes[v->m.n_changes++] = &v->change_rows[i];
+	}
+	return 0;
+}
+
+static int audit_init(struct daemon *d, const Weft__V1__AuditRequest *req,
+		      struct audit_view *v, struct err *err)
+{
+	int limit = req->limit > 0 && req->limit < AUDIT_MOST ? req->limit :
+		    req->limit > 0 ? AUDIT_MOST : AUDIT_LIMIT;
+	const struct store_audit_query q = {
+		.change = req->change, .device = req->device,
+		.since_ns = req->since_at_ns, .before = req->before,
+		.limit = limit, .most_bytes = AUDIT_BYTES,
+	};
+	struct store_audit_query older = q;
+	struct store_audit *rest = NULL;
+	int n_rest = 0;
+	int r = store_audit_read(d->store, &q, &v->stored, &v->n, err);
+
+	if (r == 0 && v->n > 0) {
+		older.before = v->stored[0].id;
+		older.limit = 1;
+		r = store_audit_read(d->store, &older, &rest, &n_rest, err);
+		v->m.more = n_rest > 0;
+		store_audit_free(rest, n_rest);
+	}
+	r = r ? r : fill_lines(v, err);
+	r = r ? r : find_changes(d, v, err);
+	return r ? r : fill_changes(v, err);
+}
+
+void handle_audit(struct rpc_call *call, const ProtobufCMessage *msg,
+		  void *arg)
+{
+	struct audit_view v = { .m = WEFT__V1__AUDIT_RESPONSE__INIT };
+	struct err err = { 0 };
+	int r = audit_init(arg, (const Weft__V1__AuditRequest *)msg, &v, &err);
+
+	if (r || rpc_send(call, &v.m.base, &err)) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	audit_fini(&v);
+}

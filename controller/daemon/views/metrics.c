@@ -1,0 +1,399 @@
+/*
+ * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels are devices, methods and outcomes, never
+ * circuits or hosts, so their number stays small; nothing secret is told.
+ */
+#include <stdlib.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "lib/base/buf.h"
+#include "lib/http/http.h"
+
+#define MAX_CLIENTS 16
+#define NS_PER_S 1e9
+#define DARK_MDBM (-50000)	/* nothing but noise */
+
+/* ---- what is told -------------------------------------------------------- */
+
+static const double bounds[DAEMON_BUCKETS] = { 0.1, 0.5, 1, 5, 10, 30, 60 };
+
+void daemon_count_change(struct daemon *d, const struct apply_result *res)
+{
+	struct counts *c = &d->counts;
+	double seconds = (double)res->took_ns / NS_PER_S;
+
+	c->changes[res->verdict]++;
+	c->change_seconds += seconds;
+	for (int i = 0; i < DAEMON_BUCKETS; i++) {
+		c->buckets[i] += seconds <= bounds[i];
+	}
+}
+
+/* -1: no method of ours. */
+static int find_method(const struct daemon *d, const char *path)
+{
+	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
+		if (strcmp(d->methods[i].path, path) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+void daemon_count_call(struct daemon *d, const char *path)
+{
+	int i = find_method(d, path);
+
+	if (i >= 0) {
+		d->counts.calls[i]++;
+	}
+}
+
+void daemon_count_answer(struct daemon *d, const char *path,
+			 enum rpc_status status)
+{
+	int i = path ? find_method(d, path) : -1;
+
+	if (i >= 0) {
+		d->counts.handled[i][status]++;
+	}
+}
+
+void daemon_count_plan(struct daemon *d, int rc, int64_t took_ns)
+{
+	d->counts.plans++;
+	d->counts.plans_failed += rc != 0;
+	d->counts.plan_ns += took_ns;
+}
+
+static void head(struct buf *b, const char *name, const char *type,
+		 const char *help)
+{
+	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void gauge(struct buf *b, const char *name, const char *help, int64_t v)
+{
+	head(b, name, "gauge", help);
+	buf_printf(b, "%s %" PRId64 "\n", name, v);
+}
+
+/* Count and sum of durations. */
+static void summary(struct buf *b, const char *name, const char *labels,
+		    int64_t n, int64_t ns)
+{
+	buf_printf(b, "%s_sum%s %.9g\n%s_count%s %" PRId64 "\n", name, labels,
+		   (double)ns / NS_PER_S, name, labels, n);
+}
+
+static const char *const work_names[] = {
+	[DRV_WORK_SNAPSHOT] = "read", [DRV_WORK_SUBMIT] = "change",
+};
+
+static void tell_operations(const struct apply_device *a, int n, struct buf *b)
+{
+	static const char took[] = "weft_device_operation_duration_seconds";
+	char labels[256];
+
+	head(b, took, "summary", "Operations of devices, and their time.");
+	for (int i = 0; i < n * DRV_N_WORKS; i++) {
+		const struct apply_device *d = &a[i / DRV_N_WORKS];
+		const struct drv_use *use = &d->use[i % DRV_N_WORKS];
+
+		snprintf(labels, sizeof(labels), "{device=\"%s\",op=\"%s\"}",
+			 d->name, work_names[i % DRV_N_WORKS]);
+		summary(b, took, labels, use->n, use->ns);
+	}
+	head(b, "weft_device_operation_failures_total", "counter",
+	     "Operations that failed or were not done as a whole.");
+	for (int i = 0; i < n * DRV_N_WORKS; i++) {
+		const struct apply_device *d = &a[i / DRV_N_WORKS];
+
+		buf_printf(b, "weft_device_operation_failures_total{device="
+			   "\"%s\",op=\"%s\"} %" PRId64 "\n", d->name,
+			   work_names[i % DRV_N_WORKS],
+			   d->use[i % DRV_N_WORKS].failed);
+	}
+}
+
+/* The weakest light of each side: what a single port has is for `status`. */
+static void tell_power(const struct apply_device *a, int n, struct buf *b)
+{
+	head(b, "weft_optical_power_dbm", "gauge",
+	     "Least power that a device measures at a port with light.");
+	for (int i = 0; i < n; i++) {
+		const struct drv_snapshot *s = &a[i].snap;
+		int32_t least[2] = { INT32_MAX, INT32_MAX };
+
+		for (int k = 0; k < s->n_ports; k++) {
+			const struct drv_port *p = &s->ports[k];
+
+			if (p->has_power && p->power_mdbm > DARK_MDBM &&
+			    p->power_mdbm < least[p->is_out]) {
+				least[p->is_out] = p->power_mdbm;
+			}
+		}
+		for (int k = 0; k < 2; k++) {
+			if (least[k] != INT32_MAX) {
+				buf_printf(b, "weft_optical_power_dbm{device="
+					   "\"%s\",direction=\"%s\"} %.2f\n",
+					   a[i].name, k ? "out" : "in",
+					   least[k] / 1000.0);
+			}
+		}
+	}
+}
+
+static void tell_circuits(const struct apply_device *a, int n, struct buf *b)
+{
+	head(b, "weft_circuits", "gauge",
+	     "Circuits that a device holds, and those of an open change.");
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, "weft_circuits{device=\"%s\",state=\"present\"} "
+			   "%d\nweft_circuits{device=\"%s\",state="
+			   "\"pending\"} %d\n", a[i].name, a[i].snap.n_xcs,
+			   a[i].name, a[i].n_pending);
+	}
+}
+
+static void tell_jobs(const struct daemon *d, struct buf *b)
+{
+	int n[STORE_JOB_FAILED + 1];
+	double gap = 0;
+
+	jobs_count(d->orders, n);
+	head(b, "weft_jobs", "gauge", "Jobs of orchestrators, by state; of "
+	     "those that are over the ones that are remembered.");
+	for (int i = 0; i <= STORE_JOB_FAILED; i++) {
+		buf_printf(b, "weft_jobs{state=\"%s\"} %d\n",
+			   store_job_state_name((enum store_job_state)i), n[i]);
+	}
+	for (size_t i = 0; i < d->jobs.n; i++) {
+		gap = d->jobs.v[i]->gap > gap ? d->jobs.v[i]->gap : gap;
+	}
+	head(b, "weft_solver_gap_ratio", "gauge",
+	     "Largest gap between a job's schedule and its bound.");
+	buf_printf(b, "weft_solver_gap_ratio %.6g\n", gap);
+}
+
+static void tell_work(const struct daemon *d, struct buf *b)
+{
+	const struct store_use use = store_use(d->store);
+
+	head(b, "weft_plan_duration_seconds", "summary", "Plans that were made, "
+	     "and their time.");
+	summary(b, "weft_plan_duration_seconds", "", d->counts.plans,
+		d->counts.plan_ns);
+	head(b, "weft_plan_failures_total", "counter",
+	     "Plans that could not be made.");
+	buf_printf(b, "weft_plan_failures_total %" PRId64 "\n",
+		   d->counts.plans_failed);
+	head(b, "weft_store_commit_duration_seconds", "summary",
+	     "What the store made durable, and the time that took.");
+	summary(b, "weft_store_commit_duration_seconds", "", use.commits,
+		use.ns);
+	head(b, "weft_store_failures_total", "counter",
+	     "What the store could not make durable.");
+	buf_printf(b, "weft_store_failures_total %" PRId64 "\n", use.failed);
+}
+
+/* By device and outcome, from the records that are kept. */
+static void tell_foreign(const struct daemon *d, const struct apply_device *a,
+			 int n, struct buf *b)
+{
+	head(b, "weft_foreign_changes", "gauge", "Changes of light that weft "
+	     "did not make, by what became of them; of those that are over the "
+	     "ones that are remembered.");
+	for (int i = 0; i < n; i++) {
+		const struct store_foreign_query q = { .device = a[i].name };
+		int count[STORE_FOREIGN_BY_ITSELF + 1] = { 0 };
+		struct store_foreign *v = NULL;
+		int n_v = 0;
+
+		if (store_foreign(d->store, &q, &v, &n_v, NULL)) {
+			continue;
+		}
+		for (int k = 0; k < n_v; k++) {
+			count[v[k].outcome]++;
+		}
+		free(v);
+		for (int k = 0; k <= STORE_FOREIGN_BY_ITSELF; k++) {
+			buf_printf(b, "weft_foreign_changes{device=\"%s\","
+				   "state=\"%s\"} %d\n", a[i].name,
+				   store_foreign_outcome_name(
+					(enum store_foreign_outcome)k),
+				   count[k]);
+		}
+	}
+}
+
+static void tell_devices(struct daemon *d, struct buf *b)
+{
+	const struct apply_device *a;
+	int n;
+
+	a = apply_devices(d->apply, &n);
+	tell_operations(a, n, b);
+	tell_power(a, n, b);
+	tell_circuits(a, n, b);
+	tell_foreign(d, a, n, b);
+	head(b, "weft_device_up", "gauge",
+	     "Whether the device answered when it was last asked.");
+	for (int i = 0; i < n; i++) {
+		if (a[i].driver && a[i].driver[0]) {
+			buf_printf(b, "weft_device_up{device=\"%s\","
+				   "driver=\"%s\"} %d\n", a[i].name,
+				   a[i].driver, a[i].reachable);
+		}
+	}
+	head(b, "weft_device_last_read_seconds", "gauge",
+	     "Unix time of the device's last reading.");
+	for (int i = 0; i < n; i++) {
+		if (a[i].ever_read) {
+			buf_printf(b, "weft_device_last_read_seconds{device="
+				   "\"%s\"} %.3f\n", a[i].name,
+				   (double)a[i].read_at_ns / NS_PER_S);
+		}
+	}
+	head(b, "weft_drift_circuits", "gauge",
+	     "Circuits that are not as intended.");
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, "weft_drift_circuits{device=\"%s\",kind="
+			   "\"missing\"} %d\nweft_drift_circuits{device=\"%s\""
+			   ",kind=\"unexpected\"} %d\n", a[i].name,
+			   a[i].n_missing, a[i].name, a[i].n_unexpected);
+	}
+}
+
+static void tell_changes(const struct counts *c, struct buf *b)
+{
+	int64_t n = 0;
+
+	head(b, "weft_apply_total", "counter",
+	     "Changes that have ended, by outcome.");
+	for (int v = 0; v <= APPLY_STUCK; v++) {
+		buf_printf(b, "weft_apply_total{outcome=\"%s\"} %" PRId64 "\n",
+			   apply_verdict_name((enum apply_verdict)v),
+			   c->changes[v]);
+		n += c->changes[v];
+	}
+	head(b, "weft_apply_duration_seconds", "histogram",
+	     "How long changes took, from the journal to the proof.");
+	for (int i = 0; i < DAEMON_BUCKETS; i++) {
+		buf_printf(b, "weft_apply_duration_seconds_bucket{le=\"%g\"} "
+			   "%" PRId64 "\n", bounds[i], c->buckets[i]);
+	}
+	buf_printf(b, "weft_apply_duration_seconds_bucket{le=\"+Inf\"} %" PRId64
+		   "\nweft_apply_duration_seconds_sum %.9g\n"
+		   "weft_apply_duration_seconds_count %" PRId64 "\n",
+		   n, c->change_seconds, n);
+}
+
+static void tell_calls(const struct daemon *d, struct buf *b)
+{
+	head(b, "grpc_server_started_total", "counter",
+	     "Calls that were begun, refused ones as well.");
+	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
+		const char *service = d->methods[i].path + 1;
+		const char *slash = strchr(service, '/');
+
+		buf_printf(b, "grpc_server_started_total{grpc_service=\"%.*s\","
+			   "grpc_method=\"%s\"} %" PRId64 "\n",
+			   (int)(slash - service), service, slash + 1,
+			   d->counts.calls[i]);
+	}
+}
+
+static void tell_answers(const struct daemon *d, struct buf *b)
+{
+	head(b, "grpc_server_handled_total", "counter",
+	     "Calls that were answered, by status.");
+	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
+		const char *service = d->methods[i].path + 1;
+		const char *slash = strchr(service, '/');
+
+		for (int k = 0; k <= RPC_UNAUTHENTICATED; k++) {
+			if (d->counts.handled[i][k] == 0) {
+				continue;
+			}
+			buf_printf(b, "grpc_server_handled_total{grpc_service="
+				   "\"%.*s\",grpc_method=\"%s\",grpc_code="
+				   "\"%s\"} %" PRId64 "\n",
+				   (int)(slash - service), service, slash + 1,
+				   rpc_status_name((enum rpc_status)k),
+				   d->counts.handled[i][k]);
+		}
+	}
+}
+
+static void tell(struct daemon *d, struct buf *b)
+{
+	struct err err;
+
+	head(b, "weft_build_info", "gauge", "The version that runs.");
+	buf_str(b, "weft_build_info{version=\"" DAEMON_VERSION "\"} 1\n");
+	gauge(b, "weft_generation", "Generation of the fabric.",
+	      store_generation(d->store));
+	gauge(b, "weft_reading", "1 while devices are not known.", d->reading);
+	gauge(b, "weft_changing", "1 while a change runs.", d->change != NULL);
+	gauge(b, "weft_confirm_waiting",
+	      "1 while a change waits for its confirmation.",
+	      d->confirm.change != 0);
+	gauge(b, "weft_frozen", "1 while every change is refused.",
+	      daemon_check_frozen(d, &err) != 0);
+	gauge(b, "weft_store_failing",
+	      "1 while the disk takes no transaction of the store.",
+	      store_trouble(d->store)[0] != '\0');
+	gauge(b, "weft_holds", "Drained parts of the fabric.",
+	      d->n_holds - (daemon_check_frozen(d, &err) != 0));
+	tell_devices(d, b);
+	tell_changes(&d->counts, b);
+	tell_jobs(d, b);
+	tell_work(d, b);
+	tell_calls(d, b);
+	tell_answers(d, b);
+}
+
+/* ---- HTTP ---------------------------------------------------------------- */
+
+static void answer(struct http_request *q, void *arg)
+{
+	static const struct http_header headers[] = {
+		{ "Content-Type", "text/plain; version=0.0.4; charset=utf-8" },
+		{ NULL, NULL },
+	};
+	struct buf b = { 0 };
+	int status = 200;
+
+	if (strcmp(http_path(q), "/metrics") == 0) {
+		tell(arg, &b);
+	} else {
+		status = 404;
+		buf_str(&b, "Not Found\n");
+	}
+	http_answer(q, b.failed ? 500 : status, headers, buf_cstr(&b), b.len);
+	buf_fini(&b);
+}
+
+int daemon_metrics_start(struct daemon *d, const char *host, int port,
+			 struct err *err)
+{
+	const struct http_config cfg = {
+		.option = "--metrics", .host = host, .port = port,
+		.max_conns = MAX_CLIENTS, .handler = answer, .arg = d,
+	};
+
+	return http_server_new(d->loop, &cfg, &d->metrics, err);
+}
+
+void daemon_metrics_stop(struct daemon *d)
+{
+	http_server_free(d->metrics);
+	d->metrics = NULL;
+}
+
+int daemon_metrics_port(const struct daemon *d)
+{
+	return d->metrics ? http_server_port(d->metrics) : 0;
+}

@@ -1,0 +1,462 @@
+/* Plan, verify, schedule: questions that take a while. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "controller/daemon/hosts/hosts.h"
+#include "lib/base/log.h"
+#include "lib/base/units.h"
+
+#define PUMP_MS 5	/* how long a full queue is given to drain */
+
+/* ---- plan ---------------------------------------------------------------- */
+
+struct plan_call {
+	struct rpc_call *call;	/* NULL: nobody waits any more */
+	bool want_file, want_commands, want_light;
+};
+
+static void on_plan_gone(struct rpc_call *call, void *arg)
+{
+	struct plan_call *p = arg;
+
+	(void)call;
+	p->call = NULL;
+}
+
+static bool is_new_config(struct daemon *d, const struct model_fabric *f)
+{
+	struct store_config cfg;
+	bool same;
+
+	if (store_config(d->store, &cfg, NULL)) {
+		return true;
+	}
+	same = strcmp(cfg.hash, f->hash) == 0;
+	store_config_fini(&cfg);
+	return !same;
+}
+
+/* The plan does not know who answered, and what was applied before; the
+ * summary must say. */
+static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
+			struct err *err)
+{
+	const struct plan_call *p = w->arg;
+	Weft__V1__PlanSummary s = *part->summary;
+	Weft__V1__PlanPart m = *part;
+	const struct apply_device *a;
+	int n, r;
+
+	a = apply_devices(w->d->apply, &n);
+	s.silent = calloc((size_t)n + 1, sizeof(*s.silent));
+	if (!s.silent) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		if (!a[i].reachable && a[i].driver && a[i].driver[0]) {
+			s.silent[s.n_silent++] = (char *)a[i].name;
+		}
+	}
+	s.new_config = is_new_config(w->d, w->fabric);
+	m.summary = &s;
+	r = rpc_send(p->call, &m.base, err);
+	free(s.silent);
+	return r;
+}
+
+/* Nor does it know what a device forgets. */
+static int send_device(const struct work *w, const Weft__V1__PlanPart *part,
+		       struct err *err)
+{
+	const struct plan_call *p = w->arg;
+	Weft__V1__PlanDevice d = *part->device;
+	Weft__V1__PlanPart m = *part;
+	const struct apply_device *a;
+	int n;
+
+	a = apply_devices(w->d->apply, &n);
+	for (int i = 0; i < n; i++) {
+		if (strcmp(a[i].name, d.name) == 0) {
+			d.power_loss = (char *)daemon_power_loss(&a[i]);
+		}
+	}
+	m.device = &d;
+	return rpc_send(p->call, &m.base, err);
+}
+
+static int send_part(const Weft__V1__PlanPart *part, void *arg,
+		     struct err *err)
+{
+	const struct work *w = arg;
+	const struct plan_call *p = w->arg;
+
+	switch (part->part_case) {
+	case WEFT__V1__PLAN_PART__PART_SUMMARY:
+		return send_summary(w, part, err);
+	case WEFT__V1__PLAN_PART__PART_DEVICE:
+		return send_device(w, part, err);
+	default:
+		return rpc_send(p->call, &part->base, err);
+	}
+}
+
+static int send_batch(const struct dispatch_order *o, void *arg,
+		      struct err *err)
+{
+	const struct work *w = arg;
+
+	return wire_batch(w->fabric, o, send_part, arg, err);
+}
+
+static void on_planned(struct work *w)
+{
+	struct plan_call *p = w->arg;
+	int r = w->rc;
+
+	if (p->call && r == 0) {
+		r = wire_plan(w->plan, &w->snap.base, p->want_file, send_part,
+			      w, &w->err);
+	}
+	if (p->call && r == 0 && p->want_light) {
+		r = wire_plan_light(w->plan, send_part, w, &w->err);
+	}
+	if (p->call && r == 0 && p->want_commands) {
+		r = apply_explain(w->d->apply, w->plan, send_batch, w,
+				  &w->err);
+	}
+	if (p->call && r) {
+		rpc_finish_err(p->call, &w->err);
+	} else if (p->call) {
+		rpc_finish(p->call, RPC_OK, NULL);
+	}
+	free(p);
+	daemon_work_free(w);
+}
+
+/* A floor of capacity that is only asked about. */
+static int read_keep(const Weft__V1__PlanRequest *req, struct work *w,
+		     struct err *err)
+{
+	if (!req->keep[0]) {
+		return 0;
+	}
+	if (req->want_file) {
+		return err_set(err, WEFT_EINVAL, "keep: a plan file follows "
+			       "the configuration");
+	}
+	w->has_keep = true;
+	if (unit_parse(UNIT_PPM, req->keep, &w->keep_ppm, err)) {
+		return err_wrap(err, "keep");
+	}
+	return w->keep_ppm >= 0 && w->keep_ppm <= MODEL_PPM ? 0 :
+		err_set(err, WEFT_EINVAL, "keep: %s is not between 0%% and "
+			"100%%", req->keep);
+}
+
+void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	const Weft__V1__PlanRequest *req = (const Weft__V1__PlanRequest *)msg;
+	struct plan_call *p = calloc(1, sizeof(*p));
+	struct err err = { 0 };
+	struct work *w;
+	int r = p ? 0 : err_nomem(&err);
+
+	if (r == 0) {
+		r = daemon_work_new(arg, req->name,
+				    req->config.len ? req->config.data : NULL,
+				    req->config.len, &w, &err);
+	}
+	if (r == 0 && (r = read_keep(req, w, &err))) {
+		daemon_work_free(w);
+	}
+	if (r) {
+		free(p);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	p->call = call;
+	p->want_file = req->want_file;
+	p->want_commands = req->want_commands;
+	p->want_light = req->want_light;
+	rpc_call_on_cancel(call, on_plan_gone, p);
+	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
+							   : PLAN_SAFE;
+	w->arg = p;
+	w->done = on_planned;
+	daemon_work_start(w);
+}
+
+/* ---- verify -------------------------------------------------------------- */
+
+struct verify_call {
+	struct rpc_call *call;
+	struct work *w;
+};
+
+static void on_verify_gone(struct rpc_call *call, void *arg)
+{
+	struct verify_call *v = arg;
+
+	(void)call;
+	v->call = NULL;
+}
+
+static void after_look(struct daemon *d, void *arg)
+{
+	struct verify_call *v = arg;
+	struct work *w = v->w;
+
+	if (v->call) {
+		daemon_finish_diff(d, v->call);
+	}
+	free(v);
+	daemon_work_free(w);
+	jobs_looked(d->orders);
+}
+
+static void after_read(int rc, const struct err *err, void *arg)
+{
+	struct verify_call *v = arg;
+
+	if (rc) {
+		log_info("weftd", "verify: %s", err->msg);
+	}
+	daemon_hosts_look(v->w->d, after_look, v);
+}
+
+static void read_now(struct work *w)
+{
+	struct verify_call *v = w->arg;
+
+	v->w = w;
+	apply_reading_for(w->d->apply, STORE_BY_VERIFY);
+	apply_read(w->d->apply, after_read, v);
+}
+
+void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
+		   void *arg)
+{
+	struct verify_call *v = calloc(1, sizeof(*v));
+	struct err err = { 0 };
+
+	(void)msg;
+	if (!v) {
+		err_nomem(&err);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	v->call = call;
+	rpc_call_on_cancel(call, on_verify_gone, v);
+	if (daemon_turn(arg, read_now, v, &err)) {
+		free(v);
+		rpc_finish_err(call, &err);
+	}
+}
+
+/* ---- schedule ------------------------------------------------------------ */
+
+struct piece_call {
+	struct rpc_call *call;
+	char *job;
+	struct work *w;		/* holds the plan while it is serialized */
+	uv_work_t req;
+	uv_timer_t timer;
+	struct buf bytes;
+	size_t at;
+	bool degraded;		/* on what remains of its light */
+	bool whole;		/* or none at all */
+	bool has_rank;		/* the part of one */
+	int64_t rank;
+	int rc;
+	struct err err;
+};
+
+static void on_schedule_gone(struct rpc_call *call, void *arg)
+{
+	struct piece_call *p = arg;
+
+	(void)call;
+	p->call = NULL;
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+	struct piece_call *p = h->data;
+
+	buf_fini(&p->bytes);
+	free(p->job);
+	free(p);
+}
+
+static void end_schedule(struct piece_call *p)
+{
+	if (p->call && p->rc) {
+		rpc_finish_err(p->call, &p->err);
+	} else if (p->call) {
+		rpc_finish(p->call, RPC_OK, NULL);
+	}
+	p->call = NULL;
+	uv_close((uv_handle_t *)&p->timer, on_timer_closed);
+}
+
+/* Sends until the call's queue is full, and again when it has drained. */
+static void pump(uv_timer_t *timer)
+{
+	struct piece_call *p = timer->data;
+	Weft__V1__SchedulePiece m = WEFT__V1__SCHEDULE_PIECE__INIT;
+
+	m.total_bytes = (int64_t)p->bytes.len;
+	m.degraded = p->degraded;
+	while (p->call && p->rc == 0 && p->at < p->bytes.len) {
+		size_t left = p->bytes.len - p->at;
+
+		m.data.data = (uint8_t *)p->bytes.data + p->at;
+		m.data.len = left < WIRE_PIECE ? left : WIRE_PIECE;
+		p->rc = rpc_send(p->call, &m.base, &p->err);
+		if (p->rc == WEFT_ELIMIT && p->at > 0) {
+			p->rc = 0;
+			uv_timer_start(timer, pump, PUMP_MS, 0);
+			return;
+		}
+		p->at += m.data.len;
+	}
+	end_schedule(p);
+}
+
+/* All of it, or one rank's part. */
+static int write_schedule(const struct coll_sched *s, struct piece_call *p)
+{
+	struct coll_sched *part;
+	int rank = p->rank < 0 || p->rank > INT_MAX ? -1 : (int)p->rank;
+	int r;
+
+	if (!p->has_rank) {
+		return coll_to_proto(s, &p->bytes, &p->err);
+	}
+	r = coll_part_of(s, rank, &part, &p->err);
+	if (r == 0) {
+		r = coll_to_proto(part, &p->bytes, &p->err);
+		coll_free(part);
+	}
+	return r;
+}
+
+static const char *what_of(const struct plan_job *pj)
+{
+	return pj->is_ring ? "ring's parts" : "circuits";
+}
+
+/* The schedule on what remains where light has died. */
+static int serialize_job(const struct plan_job *pj, struct piece_call *p)
+{
+	if (!pj->loss) {
+		return write_schedule(pj->sched, p);
+	}
+	if (p->whole) {
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead",
+			p->job, pj->loss->dead, what_of(pj));
+		err_hint(&p->err, "it was asked for without repair: a "
+				  "schedule for all of its light, or none");
+		return p->err.code;
+	}
+	if (pj->is_ring && pj->loss->sched) {
+		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %s failed, and its "
+			"program needs it", p->job, pj->loss->part);
+		err_hint(&p->err, "\"weft apply\" loads one that does without, "
+				  "at %.1f %% of the rate; its schedule is "
+				  "served then", 100 * pj->loss->rate);
+		return p->err.code;
+	}
+	p->degraded = true;
+	if (pj->loss->sched) {
+		return write_schedule(pj->loss->sched, p);
+	}
+	p->err = pj->loss->why;
+	return err_wrap(&p->err, "job %s: %d of its %s are dead, and what "
+			"remains has no schedule", p->job, pj->loss->dead,
+			what_of(pj));
+}
+
+static int serialize(const struct plan *plan, struct piece_call *p)
+{
+	struct err *err = &p->err;
+
+	for (int i = 0; i < plan->n_jobs; i++) {
+		const struct plan_job *pj = &plan->jobs[i];
+
+		if (strcmp(plan->fabric->jobs[pj->job].name, p->job) == 0) {
+			return serialize_job(pj, p);
+		}
+	}
+	err_set(err, WEFT_ENOTFOUND, "no job is called \"%s\"", p->job);
+	err_hint(err, "\"weft status\" lists the jobs");
+	return err->code;
+}
+
+static void run_serialize(uv_work_t *req)
+{
+	struct piece_call *p = req->data;
+
+	p->rc = serialize(p->w->plan, p);
+}
+
+static void after_serialize(uv_work_t *req, int status)
+{
+	struct piece_call *p = req->data;
+
+	(void)status;
+	daemon_work_free(p->w);
+	pump(&p->timer);
+}
+
+static void on_schedule_planned(struct work *w)
+{
+	struct piece_call *p = w->arg;
+
+	p->rc = w->rc;
+	p->whole = jobs_wants_whole(w->d->orders, p->job);
+	if (w->rc) {
+		p->err = w->err;
+		daemon_work_free(w);
+		end_schedule(p);
+		return;
+	}
+	p->w = w;
+	p->req.data = p;
+	uv_queue_work(w->d->loop, &p->req, run_serialize, after_serialize);
+}
+
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
+		     void *arg)
+{
+	const Weft__V1__GetScheduleRequest *req =
+		(const Weft__V1__GetScheduleRequest *)msg;
+	struct daemon *d = arg;
+	struct piece_call *p = calloc(1, sizeof(*p));
+	struct err err = { 0 };
+	struct work *w;
+	int r = p && (p->job = strdup(req->job)) ? 0 : err_nomem(&err);
+
+	if (r == 0) {
+		r = daemon_work_new(d, NULL, NULL, 0, &w, &err);
+	}
+	if (r) {
+		free(p ? p->job : NULL);
+		free(p);
+		rpc_finish_err(call, &err);
+		return;
+	}
+	p->has_rank = req->rank != NULL;
+	p->rank = req->rank ? req->rank->value : 0;
+	p->call = call;
+	rpc_call_on_cancel(call, on_schedule_gone, p);
+	uv_timer_init(d->loop, &p->timer);
+	p->timer.data = p;
+	/* It follows from the configuration and the light that is known. */
+	w->pure = true;
+	w->arg = p;
+	w->done = on_schedule_planned;
+	daemon_work_start(w);
+}

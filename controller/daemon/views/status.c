@@ -1,0 +1,663 @@
+/* Status, diff: what is known, told without touching a device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/private.h"
+#include "controller/daemon/hosts/hosts.h"
+#include "controller/proto_convert/report.h"
+#include "lib/base/vec.h"
+
+/* ---- devices ------------------------------------------------------------- */
+
+typedef VEC(struct light_xc) xc_list;
+
+/* One device as a message, and the memory behind it. */
+struct device_view {
+	Weft__V1__DeviceState m;
+	Weft__V1__ProgramState program;
+	struct store_light intent;
+	struct wire_circuits missing, unexpected, pending;
+	struct wire_dead dead, lost, marked, unusable;
+	Weft__V1__Timing switching;
+	struct foreign_view foreign;
+};
+
+struct views {
+	int n;
+	struct device_view *v;
+	Weft__V1__DeviceState **list;	/* [n], for a response */
+	struct store_journal *open;
+	int n_open;
+};
+
+static void views_fini(struct views *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		store_light_fini(&s->v[i].intent);
+		wire_circuits_fini(&s->v[i].missing);
+		wire_circuits_fini(&s->v[i].unexpected);
+		wire_circuits_fini(&s->v[i].pending);
+		wire_dead_fini(&s->v[i].dead);
+		wire_dead_fini(&s->v[i].lost);
+		wire_dead_fini(&s->v[i].marked);
+		wire_dead_fini(&s->v[i].unusable);
+		foreign_view_fini(&s->v[i].foreign);
+	}
+	free(s->v);
+	free(s->list);
+	store_journals_free(s->open, s->n_open);
+}
+
+/* A step that may have made (ADD) or taken away (DEL) its circuit: one that
+ * was to be kept may be gone when the device restarted meanwhile. */
+static bool may_have(const struct store_step *step, enum store_op op)
+{
+	return step->op == op || (op == STORE_DEL && step->op == STORE_KEEP &&
+				  step->state != STORE_PLANNED);
+}
+
+/* True when an open change made (ADD) or deleted (DEL) this circuit. */
+static bool explained(const struct views *s, const char *device,
+		      enum store_op op, struct light_xc xc)
+{
+	for (int i = 0; i < s->n_open; i++) {
+		const struct store_journal *j = &s->open[i];
+
+		for (int k = 0; k < j->n_works; k++) {
+			const struct store_work *w = &j->works[k];
+
+			if (strcmp(w->device, device) != 0) {
+				continue;
+			}
+			for (int x = 0; x < w->n_steps; x++) {
+				if (may_have(&w->steps[x], op) &&
+				    light_xc_cmp(&w->steps[x].xc, &xc) == 0) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+static int sort_out(const struct views *s, const char *device,
+		    enum store_op op, struct light_xc xc, xc_list *odd,
+		    xc_list *pending)
+{
+	return explained(s, device, op, xc) ? vec_push(pending, xc)
+					    : vec_push(odd, xc);
+}
+
+/* Walks both sorted maps once. */
+static int compare_maps(const struct views *s, const struct apply_device *a,
+			const struct store_light *intent, xc_list *missing,
+			xc_list *unexpected, xc_list *pending)
+{
+	int i = 0, k = 0, r = 0;
+
+	/* A circuit that is listed and blocked is missing all the same. */
+	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
+		int order = i == intent->n_xcs	  ? 1
+			    : k == a->snap.n_xcs ? -1
+						  : light_xc_cmp(
+							&intent->xcs[i],
+							&a->snap.xcs[k].xc);
+
+		if (order < 0 ||
+		    (order == 0 && a->snap.xcs[k].state == DRV_BLOCKED)) {
+			r = sort_out(s, a->name, STORE_DEL, intent->xcs[i],
+				     missing, pending);
+		} else if (order > 0) {
+			r = sort_out(s, a->name, STORE_ADD,
+				     a->snap.xcs[k].xc, unexpected, pending);
+		}
+		i += order <= 0;
+		k += order >= 0;
+	}
+	return r;
+}
+
+/* What the device says of who made a circuit. */
+static void name_owners(struct wire_circuits *c, const struct apply_device *a)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		for (int k = 0; k < a->snap.n_xcs; k++) {
+			const struct drv_xc *x = &a->snap.xcs[k];
+
+			if (x->xc.in + 1 == c->v[i]->in &&
+			    x->xc.out + 1 == c->v[i]->out) {
+				c->v[i]->owner = (char *)x->owner;
+			}
+		}
+	}
+}
+
+static int fill_circuits(const struct views *s, struct device_view *v,
+			 const struct model_fabric *f, int device,
+			 const struct apply_device *a, struct err *err)
+{
+	xc_list missing = { 0 }, unexpected = { 0 }, pending = { 0 };
+	int r = 0;
+
+	if (a->ever_read &&
+	    compare_maps(s, a, &v->intent, &missing, &unexpected, &pending)) {
+		r = err_nomem(err);
+	}
+	if (r == 0) {
+		r = wire_circuits_init(&v->missing, f, device, missing.v,
+				       (int)missing.n, err);
+	}
+	if (r == 0) {
+		r = wire_circuits_init(&v->unexpected, f, device,
+				       unexpected.v, (int)unexpected.n, err);
+	}
+	if (r == 0) {
+		r = wire_circuits_init(&v->pending, f, device, pending.v,
+				       (int)pending.n, err);
+	}
+	name_owners(&v->unexpected, a);
+	v->m.n_missing = v->missing.n;
+	v->m.missing = v->missing.v;
+	v->m.n_unexpected = v->unexpected.n;
+	v->m.unexpected = v->unexpected.v;
+	v->m.n_pending = v->pending.n;
+	v->m.pending = v->pending.v;
+	v->m.pending_count = a->n_pending;
+	vec_fini(&missing);
+	vec_fini(&unexpected);
+	vec_fini(&pending);
+	return r;
+}
+
+#define FAILED_SHOWN 64
+
+static int fill_parts(struct wire_dead *w, const struct light_dead *v, int n,
+		      int nodes, size_t *n_out, char ***out, struct err *err)
+{
+	return wire_dead_init(w, v, n < FAILED_SHOWN ? n : FAILED_SHOWN, nodes,
+			      n_out, out, err);
+}
+
+static int fill_program(struct device_view *v, const struct apply_device *a,
+			int nodes, struct err *err)
+{
+	const struct light_ring *want = &v->intent.programs;
+	const struct light_ring *has = &a->snap.programs;
+	Weft__V1__ProgramState *p = &v->program;
+	int r;
+
+	weft__v1__program_state__init(p);
+	p->wanted = v->intent.has_program && want->n > 0;
+	p->loaded = has->n > 0;
+	p->wanted_steps = light_ring_steps(want);
+	p->loaded_steps = light_ring_steps(has);
+	p->equal = p->wanted == p->loaded &&
+		   (!p->wanted || light_ring_equal(want, has));
+	p->unlocked = a->snap.n_unlocked;
+	p->lock_detail = (char *)a->snap.lock_detail;
+	v->m.program = p;
+	p->failed_count = a->snap.n_dead;
+	p->lost_count = a->snap.n_lost;
+	r = fill_parts(&v->dead, a->snap.dead, a->snap.n_dead, nodes,
+		       &p->n_failed, &p->failed, err);
+	return r ? r : fill_parts(&v->lost, a->snap.lost, a->snap.n_lost,
+				  nodes, &p->n_lost, &p->lost, err);
+}
+
+Weft__V1__Timing *daemon_timing(const struct daemon *d,
+				enum store_timing_kind kind, const char *name,
+				Weft__V1__Timing *out)
+{
+	struct apply_timing t;
+
+	weft__v1__timing__init(out);
+	if (!apply_learned(d->apply, kind, name, &t)) {
+		return NULL;
+	}
+	out->count = t.n;
+	out->median_ns = t.median_ns;
+	out->most_ns = t.most_ns;
+	return out;
+}
+
+const char *daemon_power_loss(const struct apply_device *a)
+{
+	static const char *const names[] = {
+		[DRV_PERSIST_UNKNOWN] = "", [DRV_PERSIST_DARK] = "dark",
+		[DRV_PERSIST_RESTORE] = "saved map",
+		[DRV_PERSIST_AUTOSAVE] = "last map",
+	};
+
+	return names[a->snap.caps.persistence];
+}
+
+/* Ports that the last reading found out of use. */
+static int fill_unusable(struct device_view *v, const struct model_device *md,
+			 const struct apply_device *a, struct err *err)
+{
+	struct wire_dead *w = &v->unusable;
+	Weft__V1__DeviceState *m = &v->m;
+
+	w->text = calloc(WIRE_MARKS_SHOWN, sizeof(*w->text));
+	w->list = calloc(WIRE_MARKS_SHOWN, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < a->snap.n_ports; i++) {
+		const struct drv_port *p = &a->snap.ports[i];
+		size_t n = m->n_unusable;
+
+		if (p->enabled && !p->failed) {
+			continue;
+		}
+		m->unusable_count++;
+		if (n == WIRE_MARKS_SHOWN) {
+			continue;
+		}
+		snprintf(w->text[n], sizeof(w->text[n]), "%s %d %s",
+			 md->any_to_any ? "port" : p->is_out ? "out" : "in",
+			 p->index + 1, p->failed ? "failed" : "disabled");
+		w->list[n] = w->text[n];
+		m->n_unusable++;
+	}
+	m->unusable = w->list;
+	return 0;
+}
+
+static int fill_device(struct daemon *d, const struct views *s,
+		       struct device_view *v, const struct model_fabric *f,
+		       int device, const struct apply_device *a,
+		       struct err *err)
+{
+	const struct model_device *md = &f->devices[device];
+	Weft__V1__DeviceState *m = &v->m;
+	int r = store_intent(d->store, a->name, &v->intent, err);
+
+	weft__v1__device_state__init(m);
+	m->name = md->name;
+	m->kind = (Weft__V1__DeviceKind)md->kind;
+	m->driver = md->driver ? md->driver : "";
+	m->address = md->address ? md->address : "";
+	m->reachable = a->reachable;
+	m->ever_read = a->ever_read;
+	m->problem = (char *)a->problem;
+	m->read_at_ns = a->read_at_ns;
+	m->restarted = a->restarted;
+	m->level = (Weft__V1__Level)a->level;
+	m->identity = (char *)a->snap.identity;
+	m->circuits = v->intent.n_xcs;
+	m->lossy = a->n_lossy;
+	m->switching = daemon_timing(d, STORE_SWITCHING, a->name,
+				     &v->switching);
+	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
+				    &m->marked_count, err);
+	r = r ? r : fill_unusable(v, md, a, err);
+	m->power_loss = (char *)daemon_power_loss(a);
+	m->restores = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
+	r = r ? r : foreign_view_init(&v->foreign, d,
+				      &(struct store_foreign_query){
+						.device = a->name,
+						.open = true }, err);
+	m->n_foreign = v->foreign.n;
+	m->foreign = v->foreign.list;
+	if (r == 0 && md->kind == MODEL_RING) {
+		r = fill_program(v, a, md->n_members, err);
+	}
+	return r ? r : fill_circuits(s, v, f, device, a, err);
+}
+
+static int views_init(struct views *s, struct daemon *d, struct err *err)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct apply_device *a;
+	int n, r;
+
+	memset(s, 0, sizeof(*s));
+	a = apply_devices(d->apply, &n);
+	s->v = calloc((size_t)n + 1, sizeof(*s->v));
+	s->list = calloc((size_t)n + 1, sizeof(*s->list));
+	if (!s->v || !s->list) {
+		return err_nomem(err);
+	}
+	r = store_open_changes(d->store, &s->open, &s->n_open, err);
+	for (int i = 0; i < n && r == 0; i++) {
+		s->list[i] = &s->v[i].m;
+		s->n++;
+		r = fill_device(d, s, &s->v[i], f, i, &a[i], err);
+	}
+	return r;
+}
+
+static bool moved_by_hand(const Weft__V1__DeviceState *m)
+{
+	return !m->driver[0];
+}
+
+/* ---- diff ---------------------------------------------------------------- */
+
+void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
+{
+	Weft__V1__DiffResponse m = WEFT__V1__DIFF_RESPONSE__INIT;
+	struct err err = { 0 };
+	struct hosts_view hosts = { 0 };
+	struct views s;
+	int r = views_init(&s, d, &err);
+
+	if (r == 0) {
+		r = daemon_hosts_view(d, &hosts, &err);
+	}
+	m.generation = store_generation(d->store);
+	m.same = m.complete = true;
+	for (int i = 0; i < s.n; i++) {
+		const Weft__V1__DeviceState *v = &s.v[i].m;
+
+		if (v->ever_read) {
+			m.same = m.same && wire_is_same(v);
+		}
+		m.complete = m.complete &&
+			     (moved_by_hand(v) ||
+			      (v->ever_read && v->reachable));
+	}
+	m.n_devices = (size_t)s.n;
+	m.devices = s.list;
+	if (hosts.known) {
+		m.hosts = &hosts.m;
+		m.same = m.same && !hosts.wrong;
+		m.complete = m.complete && !hosts.silent;
+	}
+	if (r || (r = rpc_send(call, &m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	hosts_view_fini(&hosts);
+	views_fini(&s);
+}
+
+void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
+{
+	(void)msg;
+	daemon_finish_diff(arg, call);
+}
+
+/* ---- status -------------------------------------------------------------- */
+
+static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
+{
+	if (d->standby) {
+		return WEFT__V1__STATE__STATE_STANDBY;
+	}
+	if (d->reading) {
+		return WEFT__V1__STATE__STATE_READING;
+	}
+	if (d->change) {
+		return WEFT__V1__STATE__STATE_CHANGING;
+	}
+	if (s->n_open > 0) {
+		return WEFT__V1__STATE__STATE_INTERRUPTED;
+	}
+	return d->applied ? WEFT__V1__STATE__STATE_READY
+			  : WEFT__V1__STATE__STATE_EMPTY;
+}
+
+/* The first job that has lost light. */
+static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
+			size_t size)
+{
+	for (size_t i = 0; i < m->n_jobs && !text[0]; i++) {
+		if (m->jobs[i]->loss) {
+			wire_loss_text(m->jobs[i], text, size);
+		}
+	}
+}
+
+static void advise(const struct daemon *d, const struct views *s,
+		   Weft__V1__State state, char *text, size_t size)
+{
+	struct err frozen;
+
+	text[0] = '\0';
+	if (d->standby) {
+		snprintf(text, size, "%s leads; this one takes over when it "
+			 "does not any more", standby_leader(d->standby));
+		return;
+	}
+	if (store_trouble(d->store)[0]) {
+		snprintf(text, size, "nothing can be recorded (%s), so no "
+			 "change begins: check the disk of the state folder "
+			 "and its free space", store_trouble(d->store));
+		return;
+	}
+	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
+		snprintf(text, size,
+			 "change %lld is open (%s): its circuits are listed "
+			 "as pending; \"weft apply\" carries a configuration "
+			 "through, \"weft rollback\" goes back",
+			 (long long)s->open[0].change.id,
+			 daemon_outcome_name(s->open[0].change.verdict));
+		return;
+	}
+	if (daemon_check_frozen(d, &frozen)) {
+		snprintf(text, size, "%s: %s", frozen.msg, frozen.hint);
+		return;
+	}
+	if (state == WEFT__V1__STATE__STATE_EMPTY) {
+		snprintf(text, size, "nothing was ever applied: weft apply -f "
+				     "FABRIC.yaml");
+		return;
+	}
+	if (d->confirm.change && state == WEFT__V1__STATE__STATE_READY) {
+		snprintf(text, size, "change %lld goes back unless it is "
+			 "confirmed: \"weft confirm\", or \"weft cancel\" "
+			 "to go back now", (long long)d->confirm.change);
+		return;
+	}
+	for (int i = 0; i < s->n && !text[0]; i++) {
+		const Weft__V1__DeviceState *m = &s->v[i].m;
+
+		if (m->n_foreign && m->foreign[0]->given_up) {
+			snprintf(text, size, "%s is changed by somebody else "
+				 "again and again and is not restored any more: "
+				 "\"weft foreign %s\" tells", m->name, m->name);
+		} else if (state != WEFT__V1__STATE__STATE_READING &&
+		    !m->reachable && m->problem[0] && !moved_by_hand(m)) {
+			snprintf(text, size, "%s does not answer: its light "
+				 "is as it was, but not verified", m->name);
+		} else if (m->ever_read && !wire_is_same(m) &&
+			   state == WEFT__V1__STATE__STATE_READY) {
+			snprintf(text, size, "%s is not as intended: \"weft "
+				 "plan\" shows what \"weft apply\" would do",
+				 m->name);
+		}
+	}
+}
+
+/* The newest change that has ended. */
+static int last_change(struct daemon *d, struct store_change **v, int *n,
+		       Weft__V1__Change *m, bool *found, struct err *err)
+{
+	int r = store_history(d->store, 0, 8, v, n, err);
+
+	*found = false;
+	for (int i = 0; r == 0 && i < *n && !*found; i++) {
+		if ((*v)[i].verdict >= STORE_COMMITTED) {
+			daemon_fill_change(m, &(*v)[i]);
+			*found = true;
+		}
+	}
+	return r;
+}
+
+static void fill_fabric(struct daemon *d, Weft__V1__StatusResponse *m)
+{
+	const struct model_fabric *f = apply_fabric(d->apply);
+
+	m->version = DAEMON_VERSION;
+	m->state_uuid = (char *)store_uuid(d->store);
+	m->generation = store_generation(d->store);
+	if (!f) {
+		m->jobs_known = true;
+		return;
+	}
+	m->fabric = f->name ? f->name : "";
+	m->config_sha256 = (char *)f->hash;
+	m->jobs_known = !d->applied ||
+			(d->jobs.known && strcmp(d->jobs.hash, f->hash) == 0);
+	if (!d->applied) {
+		return;
+	}
+	if (m->jobs_known) {
+		m->n_jobs = d->jobs.n;
+		m->jobs = d->jobs.v;
+	} else {
+		m->jobs_problem = d->jobs.err.msg;
+	}
+}
+
+static int fill_holds(const struct daemon *d, Weft__V1__StatusResponse *m,
+		      Weft__V1__Hold **rows, struct err *err)
+{
+	size_t n = (size_t)d->n_holds;
+
+	*rows = calloc(n + 1, sizeof(**rows));
+	m->holds = calloc(n + 1, sizeof(*m->holds));
+	if (!*rows || !m->holds) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		daemon_fill_hold(&(*rows)[i], &d->holds[i]);
+		m->holds[m->n_holds++] = &(*rows)[i];
+	}
+	return 0;
+}
+
+/* The circuits of one device, when they are asked for. */
+static int add_light(struct daemon *d, struct views *s, const char *name,
+		     struct light_view *light, struct err *err)
+{
+	const struct apply_device *a;
+	int n, r;
+
+	a = apply_devices(d->apply, &n);
+	for (int i = 0; i < n && name[0]; i++) {
+		if (strcmp(a[i].name, name) == 0) {
+			r = daemon_light_init(light, d, i, &a[i], err);
+			s->v[i].m.n_read = light->circuits.n;
+			s->v[i].m.read = light->circuits.v;
+			return r;
+		}
+	}
+	return name[0] ? err_set(err, WEFT_ENOTFOUND, "there is no device "
+				 "\"%s\"", name) : 0;
+}
+
+struct daemon_status {
+	Weft__V1__StatusResponse m;
+	Weft__V1__Confirm confirm;
+	Weft__V1__Change last, open;
+	struct store_change *history;	/* that last is of */
+	int n_history;
+	Weft__V1__Hold *holds;
+	char advice[ERR_MSG_MAX];
+	struct hosts_view hosts;
+	struct repairs repairs;
+	struct views views;
+};
+
+void daemon_status_free(struct daemon_status *s)
+{
+	if (s) {
+		free(s->holds);
+		free(s->m.holds);
+		store_history_free(s->history, s->n_history);
+		hosts_view_fini(&s->hosts);
+		daemon_repairs_fini(&s->repairs);
+		views_fini(&s->views);
+		free(s);
+	}
+}
+
+static void fill_changes(const struct daemon *d, struct daemon_status *s,
+			 bool found)
+{
+	if (d->confirm.change) {
+		weft__v1__confirm__init(&s->confirm);
+		s->confirm.change = d->confirm.change;
+		s->confirm.by_at_ns = d->confirm.by_ns;
+		s->confirm.back_to = d->confirm.back_to;
+		s->m.confirm = &s->confirm;
+	}
+	if (found) {
+		s->m.last = &s->last;
+	}
+	if (s->views.n_open > 0) {
+		daemon_fill_change(&s->open, &s->views.open[0].change);
+		s->m.open = &s->open;
+	}
+}
+
+int daemon_status_new(struct daemon *d, struct daemon_status **out,
+		      struct err *err)
+{
+	struct daemon_status *s = calloc(1, sizeof(*s));
+	bool found = false;
+	int r = s ? 0 : err_nomem(err);
+
+	if (r || (r = views_init(&s->views, d, err)) ||
+	    (r = last_change(d, &s->history, &s->n_history, &s->last, &found,
+			     err))) {
+		daemon_status_free(s);
+		return r;
+	}
+	weft__v1__status_response__init(&s->m);
+	if ((r = fill_holds(d, &s->m, &s->holds, err)) ||
+	    (r = daemon_repairs(d, &s->repairs, err)) ||
+	    (r = daemon_hosts_view(d, &s->hosts, err))) {
+		daemon_status_free(s);
+		return r;
+	}
+	s->m.repairs = s->repairs.list;
+	s->m.n_repairs = s->repairs.n;
+	s->m.hosts = s->hosts.known ? &s->hosts.m : NULL;
+	fill_fabric(d, &s->m);
+	s->m.state = state_of(d, &s->views);
+	advise(d, &s->views, s->m.state, s->advice, sizeof(s->advice));
+	if (s->m.state == WEFT__V1__STATE__STATE_READY && !s->advice[0]) {
+		advise_loss(&s->m, s->advice, sizeof(s->advice));
+	}
+	s->m.advice = s->advice;
+	s->m.n_devices = (size_t)s->views.n;
+	s->m.devices = s->views.list;
+	fill_changes(d, s, found);
+	*out = s;
+	return 0;
+}
+
+const Weft__V1__StatusResponse *
+daemon_status_message(const struct daemon_status *s)
+{
+	return &s->m;
+}
+
+void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
+		   void *arg)
+{
+	struct daemon_status *s = NULL;
+	struct light_view light = { 0 };
+	struct err err = { 0 };
+	int r = daemon_status_new(arg, &s, &err);
+
+	if (r == 0) {
+		r = add_light(arg, &s->views,
+			      ((const Weft__V1__StatusRequest *)msg)->circuits_of,
+			      &light, &err);
+	}
+	if (r || (r = rpc_send(call, &s->m.base, &err))) {
+		rpc_finish_err(call, &err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+	daemon_status_free(s);
+	daemon_light_fini(&light);
+}

@@ -1,0 +1,545 @@
+/*
+ * Fibres: ranges of host ports to ranges of device ports, pair by pair.
+ *
+ * A range may go wrong in hundreds of pairs for one reason. So each entry
+ * reports the first fault of a kind and counts the rest.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/build.h"
+
+enum fault_kind { FAULT_FROM, FAULT_TO, FAULT_FORM, FAULT_USED, FAULT_KINDS };
+
+struct fault {
+	int n;
+	struct conf_place at;
+	char text[ERR_MSG_MAX - OBJECT_MAX - MORE_MAX];
+	char hint[120];
+};
+
+struct entry {
+	struct build *b;
+	char object[OBJECT_MAX];
+	int32_t loss_mdb;
+	bool amplified;
+	int n_channels;		/* 0: not filtered */
+	int *channels;		/* of each pair of ends */
+	int channel;		/* of the pair at hand, -1: not filtered */
+	struct fault faults[FAULT_KINDS];
+};
+
+enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_IN, SIDE_OUT };
+
+/* One end of a fibre (or of a pair of them). */
+struct end {
+	const struct name *name;
+	bool is_host;
+	int device, index;	/* device end: 0-based port */
+	int port;		/* host end: of the fabric */
+	enum side side;
+};
+
+static void fault(struct entry *e, enum fault_kind kind, struct conf_place at,
+		  const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+static void fault(struct entry *e, enum fault_kind kind, struct conf_place at,
+		  const char *hint, const char *fmt, ...)
+{
+	struct fault *f = &e->faults[kind];
+	va_list ap;
+
+	if (f->n++ > 0) {
+		return;
+	}
+	f->at = at;
+	snprintf(f->hint, sizeof(f->hint), "%s", hint ? hint : "");
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof(f->text), fmt, ap);
+	va_end(ap);
+}
+
+static void report_faults(struct entry *e)
+{
+	for (int k = 0; k < FAULT_KINDS; k++) {
+		const struct fault *f = &e->faults[k];
+		char more[MORE_MAX];
+		struct err *err;
+
+		if (f->n == 0) {
+			continue;
+		}
+		err = reader_error(e->b->r, f->at, WEFT_EINVAL, "%s: %s%s",
+				   e->object, f->text, tally_more(f->n, more));
+		if (f->hint[0]) {
+			err_hint(err, "%s", f->hint);
+		}
+	}
+}
+
+/* ---- ends ---- */
+
+static bool host_end(struct entry *e, enum fault_kind kind, struct end *end,
+		     int host, const char *rest)
+{
+	struct build *b = e->b;
+	const struct model_host *h = &b->hosts.v[host];
+	const struct host_class *class = &b->classes.v[b->class_of.v[host]];
+	char port[NAMES_MAX_LEN + 1];
+	const char *dot = strrchr(rest, '.');
+	int number;
+
+	end->is_host = true;
+	end->side = SIDE_BOTH;
+	snprintf(port, sizeof(port), "%s", rest);
+	if (dot && (strcmp(dot, ".tx") == 0 || strcmp(dot, ".rx") == 0)) {
+		end->side = dot[1] == 't' ? SIDE_TX : SIDE_RX;
+		port[dot - rest] = '\0';
+	}
+	number = build_find(&class->ports, port);
+	if (number >= 0) {
+		end->port = h->first_port + number;
+		return true;
+	}
+	if (class->unsure) {
+		return false;
+	}
+	if (h->n_ports == 0) {
+		fault(e, kind, end->name->at, NULL, "host %s has no ports",
+		      h->name);
+	} else {
+		fault(e, kind, end->name->at, NULL,
+		      "host %s has no port '%.64s', only %s%s%s", h->name,
+		      port, class->names->v[0].text,
+		      h->n_ports > 1 ? " to " : "",
+		      h->n_ports > 1 ? class->names->v[h->n_ports - 1].text
+				     : "");
+	}
+	return false;
+}
+
+/* "7", "in7" or "out7", counted from 1. */
+static bool parse_device_port(const char *text, struct end *end)
+{
+	const char *p = text;
+	long n;
+
+	end->side = SIDE_BOTH;
+	if (strncmp(p, "in", 2) == 0) {
+		end->side = SIDE_IN;
+		p += 2;
+	} else if (strncmp(p, "out", 3) == 0) {
+		end->side = SIDE_OUT;
+		p += 3;
+	}
+	if (!*p || p[strspn(p, "0123456789")] || strlen(p) > 9) {
+		return false;
+	}
+	n = strtol(p, NULL, 10);
+	end->index = (int)n - 1;
+	return true;
+}
+
+/* The port exists on the sides that the end asks for. */
+static bool check_device_port(struct entry *e, enum fault_kind kind,
+			      const struct end *end,
+			      const struct model_device *dev)
+{
+	bool in = end->side != SIDE_OUT, out = end->side != SIDE_IN;
+
+	if (dev->any_to_any && end->side != SIDE_BOTH) {
+		fault(e, kind, end->name->at,
+		      "name the whole port, on both ends",
+		      "%s is any-to-any: its ports have no in and out",
+		      dev->name);
+		return false;
+	}
+	if (end->index >= 0 && (!in || end->index < dev->n_in) &&
+	    (!out || end->index < dev->n_out)) {
+		return true;
+	}
+	if (dev->any_to_any) {
+		fault(e, kind, end->name->at, NULL,
+		      "port %d: %s has ports 1 to %d", end->index + 1,
+		      dev->name, dev->n_in);
+	} else {
+		fault(e, kind, end->name->at, NULL,
+		      "port %d: %s has inputs 1 to %d and outputs 1 to %d",
+		      end->index + 1, dev->name, dev->n_in, dev->n_out);
+	}
+	return false;
+}
+
+static bool device_end(struct entry *e, enum fault_kind kind, struct end *end,
+		       int device, const char *rest)
+{
+	const struct model_device *dev = &e->b->devices.v[device];
+
+	end->device = device;
+	if (dev->kind == MODEL_RING) {
+		fault(e, kind, end->name->at,
+		      "a ring's nodes are listed under its key 'nodes'",
+		      "%s is a ring: no fibres are joined to it", dev->name);
+		return false;
+	}
+	if (!parse_device_port(rest, end)) {
+		fault(e, kind, end->name->at,
+		      "write a number from 1, in[n] or out[n]",
+		      "'%.64s' is no port of %s", rest, dev->name);
+		return false;
+	}
+	return !e->b->device_unsure.v[device] &&
+	       check_device_port(e, kind, end, dev);
+}
+
+static void unknown_owner(struct entry *e, enum fault_kind kind,
+			  const struct name *name, const char *owner)
+{
+	struct build *b = e->b;
+	char hint[96] = "";
+	struct nearest near;
+
+	if (b->hosts_unsure || b->devices_unsure) {
+		return;
+	}
+	nearest_init(&near, owner);
+	if (e->faults[kind].n == 0 && b->r->errs->dropped == 0) {
+		for (size_t i = 0; i < b->devices.n; i++) {
+			nearest_try(&near, b->devices.v[i].name);
+		}
+		for (size_t i = 0; i < b->hosts.n && i < 4096; i++) {
+			nearest_try(&near, b->hosts.v[i].name);
+		}
+	}
+	if (near.best) {
+		snprintf(hint, sizeof(hint), "did you mean '%s'?", near.best);
+	}
+	fault(e, kind, name->at, hint,
+	      "there is no host or device '%.64s'", owner);
+}
+
+static bool find_end(struct entry *e, enum fault_kind kind,
+		     const struct name *name, struct end *end)
+{
+	const char *dot = strchr(name->text, '.');
+	size_t len = dot ? (size_t)(dot - name->text) : 0;
+	char owner[NAMES_MAX_LEN + 1];
+	int index;
+
+	*end = (struct end){ .name = name };
+	if (!dot || len == 0 || !dot[1]) {
+		fault(e, kind, name->at, "write HOST.PORT or DEVICE.NUMBER",
+		      "'%.64s' is not a port", name->text);
+		return false;
+	}
+	memcpy(owner, name->text, len);
+	owner[len] = '\0';
+	index = build_find(&e->b->f->hosts, owner);
+	if (index >= 0) {
+		return host_end(e, kind, end, index, dot + 1);
+	}
+	index = build_find(&e->b->f->devices, owner);
+	if (index >= 0) {
+		return device_end(e, kind, end, index, dot + 1);
+	}
+	unknown_owner(e, kind, name, owner);
+	return false;
+}
+
+bool build_find_port(struct build *b, const char *object,
+		     const struct name *name, struct port_end *out)
+{
+	struct entry e = { .b = b };
+	struct end end;
+	bool ok;
+
+	snprintf(e.object, sizeof(e.object), "%s", object);
+	ok = find_end(&e, FAULT_FROM, name, &end);
+	report_faults(&e);
+	*out = (struct port_end){
+		.port = end.is_host ? end.port : -1,
+		.device = end.device, .index = end.index,
+		.tx = end.side != SIDE_RX && end.side != SIDE_OUT,
+		.rx = end.side != SIDE_TX && end.side != SIDE_IN,
+	};
+	return ok;
+}
+
+/* ---- joining ---- */
+
+/* The host's transmitter or receiver, and the device port, must be dark. */
+static bool is_dark(struct entry *e, const struct end *host,
+		    const struct end *dev, bool tx)
+{
+	struct build *b = e->b;
+	const struct model_port *p = &b->ports.v[host->port];
+	const struct model_device *d = &b->devices.v[dev->device];
+	int other = tx ? d->in_port[dev->index] : d->out_port[dev->index];
+	const struct conf_place *first;
+
+	if ((tx ? p->tx_device : p->rx_device) >= 0) {
+		first = tx ? &b->tx_at[host->port] : &b->rx_at[host->port];
+		fault(e, FAULT_USED, host->name->at, NULL,
+		      "%s.%s already has a fibre, from line %d", p->name,
+		      tx ? "tx" : "rx", first->line);
+		return false;
+	}
+	if (other == MODEL_AT_TRUNK) {
+		fault(e, FAULT_USED, dev->name->at, NULL,
+		      "%s %d of %s already has a fibre, to another switch",
+		      tx ? "input" : "output", dev->index + 1, d->name);
+		return false;
+	}
+	if (other >= 0) {
+		first = tx ? &b->tx_at[other] : &b->rx_at[other];
+		fault(e, FAULT_USED, dev->name->at, NULL,
+		      "%s %d of %s already has a fibre, to %s from line %d",
+		      d->any_to_any ? "port"
+		      : tx	    ? "input"
+				    : "output",
+		      dev->index + 1, d->name, b->ports.v[other].name,
+		      first->line);
+		return false;
+	}
+	return true;
+}
+
+static void join(struct entry *e, const struct end *host,
+		 const struct end *dev, bool tx)
+{
+	struct build *b = e->b;
+	struct model_port *p = &b->ports.v[host->port];
+	struct model_device *d = &b->devices.v[dev->device];
+
+	if (tx) {
+		p->tx_device = dev->device;
+		p->tx_port = dev->index;
+		p->tx_loss_mdb = e->loss_mdb;
+		p->tx_amplified = e->amplified;
+		d->in_port[dev->index] = host->port;
+		b->tx_at[host->port] = host->name->at;
+	} else {
+		p->rx_device = dev->device;
+		p->rx_port = dev->index;
+		p->rx_loss_mdb = e->loss_mdb;
+		p->rx_amplified = e->amplified;
+		d->out_port[dev->index] = host->port;
+		b->rx_at[host->port] = host->name->at;
+	}
+}
+
+/* The output and the input must be dark, and of switches that are one-way. */
+static bool may_join(struct entry *e, const struct end *from,
+		     const struct end *to)
+{
+	const struct end *ends[2] = { from, to };
+
+	for (int k = 0; k < 2; k++) {
+		const struct model_device *d =
+			&e->b->devices.v[ends[k]->device];
+		const int *map = k ? d->in_port : d->out_port;
+
+		if (map[ends[k]->index] != -1) {
+			fault(e, FAULT_USED, ends[k]->name->at, NULL,
+			      "%s %d of %s already has a fibre",
+			      k ? "input" : "output", ends[k]->index + 1,
+			      d->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static char *end_name(struct entry *e, const struct end *end)
+{
+	char name[NAMES_MAX_LEN + 16];
+	int n = snprintf(name, sizeof(name), "%s.%d",
+			 e->b->devices.v[end->device].name, end->index + 1);
+
+	return reader_copy(e->b->r, e->b->r->keep, name, (size_t)n);
+}
+
+static void join_trunk(struct entry *e, const struct end *from,
+		       const struct end *to)
+{
+	struct build *b = e->b;
+	struct model_trunk t = { from->device, from->index, to->device,
+				 to->index, .loss_mdb = e->loss_mdb,
+				 .amplified = e->amplified,
+				 .channel = e->channel };
+
+	t.from_name = end_name(e, from);
+	t.to_name = end_name(e, to);
+	b->devices.v[from->device].out_port[from->index] = MODEL_AT_TRUNK;
+	b->devices.v[to->device].in_port[to->index] = MODEL_AT_TRUNK;
+	if (vec_push(&b->trunks, t)) {
+		reader_nomem(b->r);
+	}
+}
+
+/* From switch or panel to another: one fibre, or of whole ports one each way. */
+static void join_switches(struct entry *e, const struct end *from,
+			  const struct end *to)
+{
+	bool both = from->side == SIDE_BOTH && to->side == SIDE_BOTH;
+
+	if (!both && (from->side != SIDE_OUT || to->side != SIDE_IN)) {
+		fault(e, FAULT_FORM, from->name->at,
+		      "write SWITCH.n to SWITCH.n, or SWITCH.out[n] to "
+		      "SWITCH.in[n]", "%s to %s: the two ends do not fit",
+		      from->name->text, to->name->text);
+		return;
+	}
+	if (!may_join(e, from, to) || (both && !may_join(e, to, from))) {
+		return;
+	}
+	join_trunk(e, from, to);
+	if (both) {
+		join_trunk(e, to, from);
+	}
+}
+
+static bool are_switches(const struct build *b, const struct end *x,
+			 const struct end *y)
+{
+	const struct model_device *d = &b->devices.v[x->device];
+	const struct model_device *f = &b->devices.v[y->device];
+
+	return x->device != y->device && d->kind != MODEL_RING &&
+	       f->kind != MODEL_RING && !d->any_to_any && !f->any_to_any;
+}
+
+/* Light must have a way: out of a host into a device, or the other way. */
+static void join_pair(struct entry *e, const struct end *from,
+		      const struct end *to)
+{
+	bool is_trunk = !from->is_host && !to->is_host &&
+			are_switches(e->b, from, to);
+	bool outward = from->is_host && !to->is_host;
+	bool inward = !from->is_host && to->is_host;
+	bool duplex = outward && from->side == SIDE_BOTH &&
+		      to->side == SIDE_BOTH;
+	bool simplex = (outward && from->side == SIDE_TX &&
+			to->side == SIDE_IN) ||
+		       (inward && from->side == SIDE_OUT &&
+			to->side == SIDE_RX);
+
+	if (e->n_channels && !is_trunk) {
+		fault(e, FAULT_FORM, from->name->at,
+		      "a host's own key 'channels' says what it can send",
+		      "%s to %s: only fibres between switches have channels",
+		      from->name->text, to->name->text);
+	} else if (duplex) {
+		if (is_dark(e, from, to, true) && is_dark(e, from, to, false)) {
+			join(e, from, to, true);
+			join(e, from, to, false);
+		}
+	} else if (simplex) {
+		const struct end *host = outward ? from : to;
+		const struct end *dev = outward ? to : from;
+
+		if (is_dark(e, host, dev, outward)) {
+			join(e, host, dev, outward);
+		}
+	} else if (is_trunk) {
+		join_switches(e, from, to);
+	} else if (from->is_host == to->is_host) {
+		fault(e, FAULT_FORM, from->name->at, NULL,
+		      "%s to %s: a fibre between two %s is not supported",
+		      from->name->text, to->name->text,
+		      from->is_host ? "hosts" : "such devices");
+	} else {
+		fault(e, FAULT_FORM, from->name->at,
+		      "write HOST.PORT to DEVICE.n, HOST.PORT.tx to "
+		      "DEVICE.in[n], or DEVICE.out[n] to HOST.PORT.rx",
+		      "%s to %s: the two ends do not fit", from->name->text,
+		      to->name->text);
+	}
+}
+
+static void join_all(struct entry *e, const struct names *from,
+		     const struct names *to)
+{
+	for (int i = 0; i < from->n; i++) {
+		struct end a, z;
+		bool ok = find_end(e, FAULT_FROM, &from->v[i], &a);
+
+		/* Both ends are looked at, even if the first is wrong. */
+		ok &= find_end(e, FAULT_TO, &to->v[i], &z);
+		e->channel = e->n_channels ? e->channels[i] : -1;
+		if (ok) {
+			join_pair(e, &a, &z);
+		} else {
+			e->b->fibres_unsure = true;
+		}
+	}
+}
+
+/* One channel for each pair of ends. */
+static bool read_filters(struct entry *e, const struct value *v, int pairs)
+{
+	if (!v->node) {
+		return true;
+	}
+	if (!v->ok || !build_channels(e->b, e->object, v, &e->channels,
+				      &e->n_channels)) {
+		e->b->fibres_unsure = true;
+		return false;
+	}
+	if (e->n_channels != pairs) {
+		reader_error(e->b->r, v->node->at, WEFT_EINVAL,
+			     "%s: %d channel%s for %d port%s", e->object,
+			     e->n_channels, e->n_channels == 1 ? "" : "s",
+			     pairs, pairs == 1 ? "" : "s");
+		e->b->fibres_unsure = true;
+		return false;
+	}
+	return true;
+}
+
+static void add_fibre(struct build *b, const struct node *node, int nth)
+{
+	struct value v[SECTION_MAX_KEYS];
+	struct entry e = { .b = b };
+	struct names *from, *to;
+
+	section_object(&section_fibre, node, nth, e.object);
+	section_read(b->r, &section_fibre, e.object, node, v);
+	if (!v[FIBRE_FROM].ok || !v[FIBRE_TO].ok) {
+		b->fibres_unsure = true;
+		return;
+	}
+	e.loss_mdb = (int32_t)(v[FIBRE_LOSS].num - v[FIBRE_GAIN].num);
+	e.amplified = v[FIBRE_GAIN].num > 0;
+	from = build_names(b, e.object, "from", v[FIBRE_FROM].node,
+			   &b->r->work, MODEL_MAX_PORTS);
+	to = build_names(b, e.object, "to", v[FIBRE_TO].node, &b->r->work,
+			 MODEL_MAX_PORTS);
+	if (!from || !to) {
+		b->fibres_unsure = true;
+		return;
+	}
+	if (from->n != to->n) {
+		reader_error(b->r, v[FIBRE_TO].node->at, WEFT_EINVAL,
+			     "%s: %d port%s on one end, %d on the other",
+			     e.object, from->n, from->n == 1 ? "" : "s", to->n);
+		b->fibres_unsure = true;
+		return;
+	}
+	if (read_filters(&e, &v[FIBRE_CHANNELS], from->n)) {
+		join_all(&e, from, to);
+		report_faults(&e);
+	}
+}
+
+void build_fibres(struct build *b, const struct value *root)
+{
+	const struct value *list = &root[FABRIC_FIBRES];
+
+	if (list->node && !list->ok) {
+		b->fibres_unsure = true;
+	}
+	build_each(b, list, add_fibre);
+}

@@ -1,0 +1,309 @@
+/* What remains of a fabric as applied when light is dead; see plan_remains in
+ * plan.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/flow/mcf.h"
+#include "controller/plan/plan_private.h"
+
+void plan_loss_free(struct plan_loss *loss)
+{
+	if (loss) {
+		coll_free(loss->sched);
+		coll_report_fini(&loss->report);
+		free(loss);
+	}
+}
+
+static bool has_port(int n, const int *ports, int port)
+{
+	for (int i = 0; i < n; i++) {
+		if (ports[i] == port) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool plan_has_died(const struct plan_light *seen, bool either,
+		   struct light_xc xc)
+{
+	return !plan_is_lit(seen, xc) ||
+	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
+	       has_port(seen->n_bad_out, seen->bad_out, xc.out) ||
+	       (either && (has_port(seen->n_bad_in, seen->bad_in, xc.out) ||
+			   has_port(seen->n_bad_out, seen->bad_out, xc.in)));
+}
+
+static bool is_dead(const struct plan_ctx *ctx, const struct plan_circuit *c)
+{
+	const struct plan_light *seen = plan_observed(ctx, c->device);
+
+	return seen->known &&
+	       plan_light_has(plan_intent(ctx, c->device), c->xc) &&
+	       plan_has_died(seen, ctx->fabric->devices[c->device].any_to_any,
+			     c->xc);
+}
+
+/* FNV-1a of one number. */
+static uint64_t mix(uint64_t hash, int value)
+{
+	return (hash ^ (uint32_t)value) * UINT64_C(0x100000001b3);
+}
+
+static uint64_t mix_part(uint64_t hash, const struct light_dead *d)
+{
+	hash = mix(hash, d->part);
+	hash = mix(hash, d->node);
+	hash = mix(hash, d->channel);
+	return mix(hash, d->dir << 8 | d->fibre);
+}
+
+/* True when a program may need the part, and was not made without it. */
+static bool is_news(const struct model_device *ring,
+		    const struct plan_light *intent, const struct light_dead *d)
+{
+	for (int i = 0; intent->programs && i < intent->programs->n; i++) {
+		const struct light_pack *p = &intent->programs->v[i];
+		int channel = d->part == LIGHT_RESONATOR
+				      ? d->channel : p->window.first_channel;
+
+		if (light_window_has(&p->window, ring->ring.n, d->node,
+				     channel) &&
+		    (!p->n_without ||
+		     !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
+			      light_dead_cmp))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+uint64_t plan_dead_light(const struct model_fabric *fabric,
+			 const struct plan_base *base)
+{
+	/* Those that the file marks are looked into by plan_remains. */
+	uint64_t hash = plan_has_marks(fabric);
+
+	for (int d = 0; d < fabric->n_devices; d++) {
+		const struct plan_light *seen = &base->observed[d];
+		const struct plan_light *intent = &base->intent[d];
+
+		for (int i = 0; seen->known && i < seen->n_dead; i++) {
+			if (is_news(&fabric->devices[d], intent,
+				    &seen->dead[i])) {
+				hash = mix_part(mix(hash + 1, d),
+						&seen->dead[i]);
+			}
+		}
+		for (int i = 0; seen->known && i < intent->n_xcs; i++) {
+			if (plan_has_died(seen, fabric->devices[d].any_to_any,
+					  intent->xcs[i])) {
+				hash = mix(hash + 1, d);
+				hash = mix(hash, intent->xcs[i].in);
+				hash = mix(hash, intent->xcs[i].out);
+			}
+		}
+	}
+	return hash;
+}
+
+/* Marks the arcs of dead circuits; what is lost goes to loss. */
+static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj,
+		      bool *dead, struct plan_loss *loss)
+{
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+
+		if (!is_dead(ctx, c)) {
+			continue;
+		}
+		if (loss->dead++ == 0) {
+			loss->device = c->device;
+			loss->xc = c->xc;
+		}
+		loss->dead_arcs += !dead[c->arc];
+		dead[c->arc] = true;
+	}
+}
+
+/* The digraph without the dead arcs: the same nodes, the others in their
+ * order. */
+static int copy_alive(const struct topo *t, const bool *dead,
+		      struct topo **out, struct err *err)
+{
+	struct topo *copy = NULL;
+	int rc = topo_new(topo_n(t), &copy, err);
+
+	for (int u = 0; u < topo_n(t) && rc == 0; u++) {
+		topo_set_node(copy, u, topo_node_kind(t, u),
+			      topo_node_flags(t, u));
+	}
+	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+		const struct topo_arc *x = topo_arc(t, a);
+
+		rc = dead[a] ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap,
+						x->latency_ns, err);
+	}
+	rc = rc ? rc : topo_freeze(copy, err);
+	if (rc) {
+		topo_free(copy);
+		return rc;
+	}
+	*out = copy;
+	return 0;
+}
+
+static double load_ratio(const struct coll_report *before,
+			 const struct coll_report *now)
+{
+	double after = mpq_get_d(now->shard_times);
+
+	return after > 0 ? mpq_get_d(before->shard_times) / after : 0;
+}
+
+/* A fabric that is cut in two is no reason not to tell of it. */
+static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj,
+			 const bool *dead, struct plan_loss *loss,
+			 struct err *err)
+{
+	const struct model_job *job = &ctx->fabric->jobs[pj->job];
+	struct topo *rest;
+	int rc = copy_alive(coll_topo(pj->sched), dead, &rest, err);
+
+	if (rc) {
+		return rc;
+	}
+	rc = plan_reschedule(job, pj, rest, dead, &loss->sched, &loss->why);
+	if (rc == 0) {
+		coll_set_topo_name(loss->sched, pj->topology);
+		rc = plan_time(ctx, job, loss->sched, &loss->report,
+			       &loss->time_ns, &loss->bound_ns, &loss->why);
+	}
+	if (rc == 0) {
+		loss->rate = load_ratio(&pj->report, &loss->report);
+		return 0;
+	}
+	coll_free(loss->sched);
+	loss->sched = NULL;
+	if (rc == WEFT_ENOMEM) {
+		*err = loss->why;
+		return rc;
+	}
+	return 0;
+}
+
+static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj,
+		      struct err *err)
+{
+	int m = topo_m(coll_topo(pj->sched)), rc;
+	struct plan_loss *loss = calloc(1, sizeof(*loss));
+	bool *dead = calloc((size_t)m + 1, sizeof(*dead));
+
+	if (!loss || !dead) {
+		free(loss);
+		free(dead);
+		return err_nomem(err);
+	}
+	coll_report_init(&loss->report);
+	loss->arcs = m;
+	mark_dead(ctx, pj, dead, loss);
+	if (loss->dead == 0) {
+		plan_loss_free(loss);
+		free(dead);
+		return 0;
+	}
+	pj->loss = loss;
+	rc = schedule_rest(ctx, pj, dead, loss, err);
+	free(dead);
+	return rc;
+}
+
+/* The plan without what has failed, of a job that needs some of it. */
+static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
+		      const struct plan_light *seen, struct plan_loss *loss)
+{
+	struct plan_job again = { .job = pj->job, .is_ring = true,
+				  .share = pj->share };
+	int rc;
+
+	again.share.first_channel = 0;
+	coll_report_init(&again.report);
+	rc = plan_ring_without(ctx, &again, seen->dead, seen->n_dead,
+			       &loss->why);
+	if (rc == 0) {
+		loss->sched = again.ring.sched;
+		again.ring.sched = NULL;
+		loss->time_ns = again.time_ns;
+		loss->bound_ns = again.bound_ns;
+		loss->rate = again.time_ns > pj->time_ns
+				     ? (double)pj->time_ns /
+					       (double)again.time_ns
+				     : 1;
+		rc = coll_verify(loss->sched, &loss->report, &loss->why);
+	}
+	optree_plan_fini(&again.ring);
+	coll_report_fini(&again.report);
+	free(again.without);
+	free(again.topology);
+	return rc;
+}
+
+static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
+			   struct err *err)
+{
+	int device = ctx->fabric->jobs[pj->job].device, which = 0, n;
+	const struct plan_light *seen = plan_observed(ctx, device);
+	struct plan_loss *loss;
+
+	if (!seen->known || seen->n_dead == 0 ||
+	    !plan_intent(ctx, device)->programs) {
+		return 0;
+	}
+	n = plan_ring_needs(ctx, pj, seen->dead, seen->n_dead, &which, err);
+	if (n <= 0) {
+		return n;
+	}
+	loss = calloc(1, sizeof(*loss));
+	if (!loss) {
+		return err_nomem(err);
+	}
+	coll_report_init(&loss->report);
+	pj->loss = loss;
+	loss->dead = n;
+	loss->device = device;
+	light_dead_text(&seen->dead[which], ctx->fabric->devices[device].ring.n,
+			loss->part);
+	if (plan_again(ctx, pj, seen, loss) == WEFT_ENOMEM) {
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+int plan_remains(const struct model_fabric *fabric,
+		 const struct plan_base *base, struct plan **out,
+		 struct err *err)
+{
+	struct plan_base applied = *base;
+	struct plan_marks marks;
+	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
+	int rc = plan_marks_init(&marks, fabric, base, err);
+
+	/* As though every circuit were as it was made: each arc then has the
+	 * circuits that it got when it was applied. */
+	applied.observed = base->intent;
+	applied.only = NULL;
+	applied.as_made = true;
+	rc = rc ? rc : plan_make(fabric, &applied, out, err);
+	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
+		rc = (*out)->jobs[i].is_ring
+			? assess_ring_job(&ctx, &(*out)->jobs[i], err)
+			: assess_job(&ctx, &(*out)->jobs[i], err);
+		if (rc) {
+			plan_free(*out);
+			*out = NULL;
+		}
+	}
+	plan_marks_fini(&marks);
+	return rc;
+}

@@ -1,0 +1,295 @@
+/* Ways of hosts over the light of a plan; see host_paths.h. */
+#include "controller/plan/host_paths.h"
+#include "controller/plan/plan_private.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t plan_host_address(int host)
+{
+	return htonl((10u << 24 | 119u << 16) + (uint32_t)host + 1);
+}
+
+/* ---- arcs ---- */
+
+static int by_ports(const void *a, const void *b)
+{
+	const struct plan_arc *x = a, *y = b;
+
+	if (x->tx_port != y->tx_port) {
+		return x->tx_port < y->tx_port ? -1 : 1;
+	}
+	return (x->rx_port > y->rx_port) - (x->rx_port < y->rx_port);
+}
+
+int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
+		 struct err *err)
+{
+	size_t total = 1;
+
+	*n = 0;
+	for (int j = 0; j < p->n_jobs; j++) {
+		total += (size_t)p->jobs[j].n_circuits;
+	}
+	*arcs = calloc(total, sizeof(**arcs));
+	if (!*arcs) {
+		return err_nomem(err);
+	}
+	total = 0;
+	for (int j = 0; j < p->n_jobs; j++) {
+		for (int i = 0; i < p->jobs[j].n_circuits; i++) {
+			const struct plan_circuit *c = &p->jobs[j].circuits[i];
+
+			(*arcs)[total++] = (struct plan_arc){
+				c->tx_port, c->rx_port };
+		}
+	}
+	qsort(*arcs, total, sizeof(**arcs), by_ports);
+	/* An arc over several switches has a circuit on each. */
+	for (size_t i = 0; i < total; i++) {
+		if (i == 0 || by_ports(&(*arcs)[i - 1], &(*arcs)[i]) != 0) {
+			(*arcs)[(*n)++] = (*arcs)[i];
+		}
+	}
+	return 0;
+}
+
+/* ---- ways ---- */
+
+/* Breadth first, arcs in order: the fewest arcs, then the lowest ports.
+ * first[to]: the arc that leaves the host, -1: no way. */
+static void find_ways(const struct model_fabric *f,
+		      const struct plan_arc *arcs, int n, int host, int *first,
+		      int *queue)
+{
+	int head = 0, tail = 0;
+
+	memset(first, 0xff, (size_t)f->n_hosts * sizeof(*first));
+	queue[tail++] = host;
+	while (head < tail) {
+		int at = queue[head++];
+
+		for (int i = 0; i < n; i++) {
+			int to = f->ports[arcs[i].rx_port].host;
+
+			if (f->ports[arcs[i].tx_port].host == at &&
+			    to != host && first[to] < 0) {
+				first[to] = at == host ? i : first[at];
+				queue[tail++] = to;
+			}
+		}
+	}
+}
+
+int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
+	      int n_arcs, int host, struct plan_way **ways, int *n,
+	      struct err *err)
+{
+	size_t hosts = (size_t)f->n_hosts + 1;
+	int *first = calloc(hosts, sizeof(*first));
+	int *queue = calloc(hosts, sizeof(*queue));
+
+	*n = 0;
+	*ways = calloc(hosts, sizeof(**ways));
+	if (!first || !queue || !*ways) {
+		free(first);
+		free(queue);
+		free(*ways);
+		*ways = NULL;
+		return err_nomem(err);
+	}
+	find_ways(f, arcs, n_arcs, host, first, queue);
+	for (int to = 0; to < f->n_hosts; to++) {
+		if (first[to] >= 0) {
+			const struct plan_arc *a = &arcs[first[to]];
+
+			(*ways)[(*n)++] = (struct plan_way){
+				to, f->ports[a->rx_port].host, a->tx_port,
+				a->rx_port };
+		}
+	}
+	free(first);
+	free(queue);
+	return 0;
+}
+
+/* ---- light ---- */
+
+/* The first circuit at this in-port or behind it. */
+static int lower_bound(const struct plan_light *l, int in)
+{
+	int low = 0, high = l->n_xcs;
+
+	while (low < high) {
+		int mid = low + (high - low) / 2;
+
+		if (l->xcs[mid].in < in) {
+			low = mid + 1;
+		} else {
+			high = mid;
+		}
+	}
+	return low;
+}
+
+/* The circuit that light at this in-port goes through; on an any-to-any switch
+ * it goes both ways. */
+static const struct light_xc *circuit_at(const struct plan_light *l, int in,
+					 bool any_to_any)
+{
+	int at = lower_bound(l, in);
+
+	if (at < l->n_xcs && l->xcs[at].in == in) {
+		return &l->xcs[at];
+	}
+	for (int i = 0; i < l->n_xcs && any_to_any; i++) {
+		if (l->xcs[i].out == in) {
+			return &l->xcs[i];
+		}
+	}
+	return NULL;
+}
+
+int plan_map_trunks(const struct model_fabric *f, int ***at, struct err *err)
+{
+	int **map = calloc((size_t)f->n_devices + 1, sizeof(*map));
+
+	*at = map;
+	for (int i = 0; i < f->n_trunks && map; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+		int **row = &map[t->from_device];
+
+		if (!*row) {
+			*row = calloc((size_t)f->devices[t->from_device].n_out +
+				      1, sizeof(**row));
+		}
+		if (!*row) {
+			return err_nomem(err);
+		}
+		(*row)[t->from_port] = i;
+	}
+	return map ? 0 : err_nomem(err);
+}
+
+void plan_trunks_free(const struct model_fabric *f, int **at)
+{
+	for (int d = 0; d < f->n_devices && at; d++) {
+		free(at[d]);
+	}
+	free(at);
+}
+
+/* The fibre between switches at an out-port that has one. */
+static const struct model_trunk *trunk_of(const struct model_fabric *f,
+					  int *const *trunk_at, int device,
+					  int port)
+{
+	for (int i = 0; i < f->n_trunks && !trunk_at; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		if (t->from_device == device && t->from_port == port) {
+			return t;
+		}
+	}
+	return trunk_at ? &f->trunks[trunk_at[device][port]] : NULL;
+}
+
+/* Where a fibre from this out-port leads: a host port, or the next switch. */
+static int follow(const struct model_fabric *f, int *const *trunk_at,
+		  int *device, int *port)
+{
+	int host_port = f->devices[*device].out_port[*port];
+	const struct model_trunk *t;
+
+	if (host_port != MODEL_AT_TRUNK) {
+		return host_port;
+	}
+	t = trunk_of(f, trunk_at, *device, *port);
+	if (!t) {
+		return -1;
+	}
+	*device = t->to_device;
+	*port = t->to_port;
+	return MODEL_AT_TRUNK;
+}
+
+/* Circuits on the way are told to fn, unless that is NULL; it ends the walk
+ * by an error. */
+typedef int (*hop_fn)(const struct plan_hop *hop, void *arg);
+
+static int walk(const struct model_fabric *f, int *const *trunk_at,
+		const struct plan_light *light, int tx_port, hop_fn fn,
+		void *arg)
+{
+	int device = f->ports[tx_port].tx_device;
+	int port = f->ports[tx_port].tx_port;
+	int found = device < 0 ? -1 : MODEL_AT_TRUNK;
+
+	/* Circuits may run in a circle; no way is longer than all trunks. */
+	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks;
+	     hops++) {
+		const struct light_xc *xc =
+			circuit_at(&light[device], port,
+				   f->devices[device].any_to_any);
+
+		if (!xc) {
+			return -1;
+		}
+		if (fn && fn(&(struct plan_hop){ device, *xc }, arg)) {
+			return -1;
+		}
+		port = xc->in == port ? xc->out : xc->in;
+		found = follow(f, trunk_at, &device, &port);
+	}
+	return found < 0 ? -1 : found;
+}
+
+int plan_trace(const struct model_fabric *f, const struct plan_light *light,
+	       int tx_port)
+{
+	return walk(f, NULL, light, tx_port, NULL, NULL);
+}
+
+int plan_trace_by(const struct model_fabric *f, int *const *trunk_at,
+		  const struct plan_light *light, int tx_port)
+{
+	return walk(f, trunk_at, light, tx_port, NULL, NULL);
+}
+
+struct hop_list {
+	struct plan_hop **v;
+	int *n;
+	bool failed;
+};
+
+static int add_hop(const struct plan_hop *hop, void *arg)
+{
+	struct hop_list *l = arg;
+	struct plan_hop *more = realloc(*l->v, ((size_t)*l->n + 1) *
+					sizeof(*more));
+
+	l->failed = !more;
+	if (!more) {
+		return WEFT_ENOMEM;
+	}
+	*l->v = more;
+	more[(*l->n)++] = *hop;
+	return 0;
+}
+
+int plan_trace_hops(const struct model_fabric *f,
+		    const struct plan_light *light, int tx_port,
+		    struct plan_hop **hops, int *n, int *rx_port,
+		    struct err *err)
+{
+	struct hop_list l = { hops, n, false };
+
+	*rx_port = walk(f, NULL, light, tx_port, add_hop, &l);
+	if (l.failed) {
+		return err_nomem(err);
+	}
+	return *rx_port >= 0 ? 0 :
+	       err_set(err, WEFT_ENOTFOUND, "the light of %s reaches no port",
+		       f->ports[tx_port].name);
+}

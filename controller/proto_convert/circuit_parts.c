@@ -1,0 +1,183 @@
+/* The light that a plan makes and takes away, as messages; see proto_convert.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/proto_convert/proto_convert.h"
+
+/* ---- lightpaths ---------------------------------------------------------- */
+
+static void fill_element(const struct model_fabric *f,
+			 const struct plan_element *e, Weft__V1__PlanElement *m)
+{
+	weft__v1__plan_element__init(m);
+	if (e->device >= 0) {
+		m->device = f->devices[e->device].name;
+		m->in = e->xc.in + 1;
+		m->out = e->xc.out + 1;
+	}
+	m->loss_mdb = e->loss_mdb;
+	m->source = (char *)plan_source_name(e->source);
+}
+
+static void fill_power(const struct model_fabric *f, const struct plan_path *p,
+		       Weft__V1__PlanPath *m)
+{
+	const struct model_host *to = &f->hosts[f->ports[p->rx_port].host];
+
+	m->loss_mdb = p->loss_mdb;
+	m->has_launch = p->has_launch;
+	m->launched_mdbm = p->has_launch ? p->launched_mdbm : 0;
+	m->has_measured = p->has_measured;
+	m->measured_mdbm = p->has_measured ? p->measured_mdbm : 0;
+	m->is_dark = p->is_dark;
+	m->has_power = p->has_power;
+	m->least_mdbm = p->least_mdbm;
+	m->most_mdbm = p->most_mdbm;
+	m->has_receive_min = to->has_receive_min;
+	m->receive_min_mdbm = to->receive_min_mdbm;
+	m->has_receive_max = to->has_receive_max;
+	m->receive_max_mdbm = to->receive_max_mdbm;
+}
+
+static int send_path(const struct plan *p, const struct plan_job *pj,
+		     const struct plan_path *path, wire_part_fn fn, void *arg,
+		     struct err *err)
+{
+	const struct model_fabric *f = p->fabric;
+	Weft__V1__PlanPath m = WEFT__V1__PLAN_PATH__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	size_t n = (size_t)path->n_elements;
+	Weft__V1__PlanElement *items = calloc(n + 1, sizeof(*items));
+	Weft__V1__PlanElement **v = calloc(n + 1, sizeof(*v));
+	int r = items && v ? 0 : err_nomem(err);
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		fill_element(f, &path->elements[i], &items[i]);
+		v[i] = &items[i];
+	}
+	if (r == 0) {
+		m.job = f->jobs[pj->job].name;
+		m.from = f->ports[path->tx_port].name;
+		m.to = f->ports[path->rx_port].name;
+		m.n_elements = n;
+		m.elements = v;
+		fill_power(f, path, &m);
+		part.part_case = WEFT__V1__PLAN_PART__PART_PATH;
+		part.path = &m;
+		r = fn(&part, arg, err);
+	}
+	free(items);
+	free(v);
+	return r;
+}
+
+/* ---- what goes dark ------------------------------------------------------ */
+
+struct dark {
+	struct plan_outages all;
+	Weft__V1__PlanOutage *outages, **outage;
+	Weft__V1__PlanDowntime *downs, **down;	/* hosts, then jobs */
+	size_t n_downs;
+};
+
+static int dark_init(struct dark *d, const struct plan *p, struct err *err)
+{
+	size_t n_downs = (size_t)p->fabric->n_hosts + (size_t)p->n_jobs + 1;
+	int r = plan_outages(p, &d->all, err);
+	size_t n = (size_t)d->all.n + 1;
+
+	d->outages = calloc(n, sizeof(*d->outages));
+	d->outage = calloc(n, sizeof(*d->outage));
+	d->downs = calloc(n_downs, sizeof(*d->downs));
+	d->down = calloc(n_downs, sizeof(*d->down));
+	return r ? r : d->outages && d->outage && d->downs && d->down ? 0 :
+								err_nomem(err);
+}
+
+static void dark_fini(struct dark *d)
+{
+	plan_outages_fini(&d->all);
+	free(d->outages);
+	free(d->outage);
+	free(d->downs);
+	free(d->down);
+}
+
+static void fill_outages(struct dark *d, const struct model_fabric *f,
+			 Weft__V1__PlanDark *m)
+{
+	for (int i = 0; i < d->all.n; i++) {
+		const struct plan_outage *o = &d->all.v[i];
+		Weft__V1__PlanOutage *to = d->outage[i] = &d->outages[i];
+
+		weft__v1__plan_outage__init(to);
+		to->stage = o->stage + 1;
+		to->from = f->ports[o->tx_port].name;
+		to->to = f->ports[o->rx_port].name;
+		to->back_stage = o->back_stage + 1;
+		to->down_ns = o->down_ns;
+	}
+	m->n_outages = (size_t)d->all.n;
+	m->outages = d->outage;
+}
+
+static void put_down(struct dark *d, const char *name,
+		     const struct plan_downtime *t)
+{
+	Weft__V1__PlanDowntime *m = &d->downs[d->n_downs];
+
+	if (t->links == 0) {
+		return;
+	}
+	weft__v1__plan_downtime__init(m);
+	m->name = (char *)name;
+	m->links = t->links;
+	m->down_ns = t->down_ns;
+	m->ends = t->ends;
+	d->down[d->n_downs++] = m;
+}
+
+static int send_dark(const struct plan *p, wire_part_fn fn, void *arg,
+		     struct err *err)
+{
+	const struct model_fabric *f = p->fabric;
+	Weft__V1__PlanDark m = WEFT__V1__PLAN_DARK__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct dark d = { 0 };
+	int r = dark_init(&d, p, err);
+
+	if (r == 0) {
+		fill_outages(&d, f, &m);
+		for (int i = 0; i < f->n_hosts; i++) {
+			put_down(&d, f->hosts[i].name, &d.all.hosts[i]);
+		}
+		m.n_hosts = d.n_downs;
+		m.hosts = d.down;
+		for (int i = 0; i < p->n_jobs; i++) {
+			put_down(&d, f->jobs[p->jobs[i].job].name,
+				 &d.all.jobs[i]);
+		}
+		m.n_jobs = d.n_downs - m.n_hosts;
+		m.jobs = d.down + m.n_hosts;
+		part.part_case = WEFT__V1__PLAN_PART__PART_DARK;
+		part.dark = &m;
+		r = fn(&part, arg, err);
+	}
+	dark_fini(&d);
+	return r;
+}
+
+int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
+		    struct err *err)
+{
+	int r = 0;
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		const struct plan_job *pj = &p->jobs[i];
+
+		for (int k = 0; k < pj->n_paths && r == 0; k++) {
+			r = send_path(p, pj, &pj->paths[k], fn, arg, err);
+		}
+	}
+	return r ? r : send_dark(p, fn, arg, err);
+}

@@ -1,0 +1,579 @@
+/* Plans as messages of weft.v1; see proto_convert.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/proto_convert/proto_convert.h"
+#include "lib/base/rat.h"
+
+static char *port_name(const struct model_fabric *f, const int *map, int n,
+		       int port)
+{
+	if (!map || port < 0 || port >= n || map[port] < 0) {
+		return NULL;
+	}
+	return f->ports[map[port]].name;
+}
+
+/* The far end of the fibre between switches at an input (or output). */
+static char *trunk_name(const struct model_fabric *f,
+			const struct model_device *d, int port, bool in)
+{
+	int device = (int)(d - f->devices);
+
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		if (in ? t->to_device == device && t->to_port == port
+		       : t->from_device == device && t->from_port == port) {
+			return in ? t->from_name : t->to_name;
+		}
+	}
+	return NULL;
+}
+
+/* The host ports at both ends. A port of an any-to-any switch may be known
+ * by either of its two fibres. */
+static void name_ends(const struct model_fabric *f,
+		      const struct model_device *d, struct light_xc xc,
+		      Weft__V1__Circuit *c)
+{
+	char *from = port_name(f, d->in_port, d->n_in, xc.in);
+	char *to = port_name(f, d->out_port, d->n_out, xc.out);
+
+	if (!from && d->any_to_any) {
+		from = port_name(f, d->out_port, d->n_out, xc.in);
+	}
+	if (!to && d->any_to_any) {
+		to = port_name(f, d->in_port, d->n_in, xc.out);
+	}
+	from = from ? from : trunk_name(f, d, xc.in, true);
+	to = to ? to : trunk_name(f, d, xc.out, false);
+	if (from) {
+		c->from = from;
+	}
+	if (to) {
+		c->to = to;
+	}
+}
+
+int wire_circuits_init(struct wire_circuits *c,
+		       const struct model_fabric *fabric, int device,
+		       const struct light_xc *xcs, int n, struct err *err)
+{
+	Weft__V1__Circuit *items;
+
+	memset(c, 0, sizeof(*c));
+	if (n == 0) {
+		return 0;
+	}
+	/* One block: the pointers, then what they point to. */
+	c->v = malloc((size_t)n * (sizeof(*c->v) + sizeof(*items)));
+	if (!c->v) {
+		return err_nomem(err);
+	}
+	items = (Weft__V1__Circuit *)(c->v + n);
+	for (int i = 0; i < n; i++) {
+		weft__v1__circuit__init(&items[i]);
+		items[i].in = xcs[i].in + 1;
+		items[i].out = xcs[i].out + 1;
+		name_ends(fabric, &fabric->devices[device], xcs[i],
+			  &items[i]);
+		c->v[i] = &items[i];
+	}
+	c->n = (size_t)n;
+	return 0;
+}
+
+void wire_circuits_fini(struct wire_circuits *c)
+{
+	free(c->v);
+	memset(c, 0, sizeof(*c));
+}
+
+static bool was_read(const struct plan_base *base, int device)
+{
+	return base && base->observed && base->observed[device].known;
+}
+
+struct stages {
+	Weft__V1__PlanStage *items, **v;
+};
+
+static int list_stages(const struct plan *p, struct stages *to,
+		       struct err *err)
+{
+	size_t n = (size_t)p->n_stages + 1;
+
+	*to = (struct stages){ .items = calloc(n, sizeof(*to->items)),
+			       .v = calloc(n, sizeof(*to->v)) };
+	if (!to->items || !to->v) {
+		free(to->items);
+		free(to->v);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < p->n_stages; i++) {
+		const struct plan_stage *st = &p->stages[i];
+		Weft__V1__PlanStage *m = to->v[i] = &to->items[i];
+
+		weft__v1__plan_stage__init(m);
+		m->domain = (char *)st->domain;
+		m->delete_ = st->n_del;
+		m->add = st->n_add;
+		m->loads = st->n_loads;
+		if (st->host >= 0) {
+			m->host = p->fabric->hosts[st->host].name;
+			m->receiving = st->is_rx;
+			m->left_bps = st->bps;
+			m->of_bps = st->of_bps;
+		}
+	}
+	return 0;
+}
+
+static int send_summary(const struct plan *p, const struct plan_base *base,
+			wire_part_fn fn, void *arg, struct err *err)
+{
+	Weft__V1__PlanSummary s = WEFT__V1__PLAN_SUMMARY__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct stages stages;
+	int r = list_stages(p, &stages, err);
+
+	if (r) {
+		return r;
+	}
+
+	s.fabric = p->fabric->name;
+	s.state_uuid = (char *)p->state_uuid;
+	s.generation = p->generation;
+	s.digest = (char *)p->digest;
+	s.mode = p->mode == PLAN_UPDATE ? WEFT__V1__MODE__MODE_UPDATE
+					: WEFT__V1__MODE__MODE_SAFE;
+	s.add = p->n_add;
+	s.delete_ = p->n_del;
+	s.keep = p->n_keep;
+	s.loads = p->n_loads;
+	s.down_ns = p->down_ns;
+	s.down_by = (char *)plan_times_name(p->down_by);
+	s.empty = plan_is_empty(p);
+	for (int i = 0; i < p->n_devices; i++) {
+		s.unread += !was_read(base, p->devices[i].device);
+	}
+	s.n_stages = (size_t)p->n_stages;
+	s.stages = stages.v;
+	s.n_warnings = (size_t)p->n_warnings;
+	s.warnings = p->warnings;
+	part.part_case = WEFT__V1__PLAN_PART__PART_SUMMARY;
+	part.summary = &s;
+	r = fn(&part, arg, err);
+	free(stages.items);
+	free(stages.v);
+	return r;
+}
+
+static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
+{
+	m->load_program = d->load_program;
+	if (d->has_program) {
+		m->program_steps = light_ring_steps(&d->programs);
+		m->program_settings = light_ring_settings(&d->programs);
+	}
+	m->had_program = d->had_program;
+	if (d->had_program) {
+		m->old_program_steps = light_ring_steps(&d->old_programs);
+	}
+}
+
+struct programs {
+	Weft__V1__PlanProgram *items, **v;
+	size_t n;
+};
+
+static void put_program(struct programs *to, const struct light_pack *p,
+			const char *change)
+{
+	Weft__V1__PlanProgram *m = &to->items[to->n];
+
+	weft__v1__plan_program__init(m);
+	m->name = (char *)p->name;
+	m->change = (char *)change;
+	m->steps = p->steps;
+	m->settings = p->settings;
+	m->bytes = p->len;
+	m->first_node = p->window.first_node;
+	m->nodes = p->window.nodes;
+	m->first_channel = p->window.first_channel;
+	m->channels = p->window.channels;
+	to->v[to->n++] = m;
+}
+
+/* What becomes of each program of a ring. */
+static int list_programs(const struct plan_device *d, struct programs *to,
+			 struct err *err)
+{
+	const struct light_ring *old = &d->old_programs, *now = &d->programs;
+	size_t n = (size_t)old->n + (size_t)now->n + 1;
+
+	*to = (struct programs){ .items = calloc(n, sizeof(*to->items)),
+				 .v = calloc(n, sizeof(*to->v)) };
+	if (!to->items || !to->v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < now->n; i++) {
+		const struct light_pack *had =
+			light_ring_find(old, now->v[i].name);
+
+		put_program(to, &now->v[i], !had ? "load" :
+			    light_pack_equal(had, &now->v[i]) ? "keep" :
+							       "replace");
+	}
+	for (int i = 0; i < old->n && d->load_program; i++) {
+		if (!light_ring_find(now, old->v[i].name)) {
+			put_program(to, &old->v[i], "end");
+		}
+	}
+	return 0;
+}
+
+static int send_device(const struct plan *p, const struct plan_base *base,
+		       const struct plan_device *d, wire_part_fn fn, void *arg,
+		       struct err *err)
+{
+	const struct model_device *md = &p->fabric->devices[d->device];
+	Weft__V1__PlanDevice m = WEFT__V1__PLAN_DEVICE__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	const struct light_xc *from[] = { d->del, d->add, d->stolen,
+					  d->foreign };
+	const int count[] = { d->n_del, d->n_add, d->n_stolen, d->n_foreign };
+	struct wire_circuits list[4];
+	struct programs programs;
+	int r = list_programs(d, &programs, err);
+
+	memset(list, 0, sizeof(list));
+	for (int i = 0; i < 4 && r == 0; i++) {
+		r = wire_circuits_init(&list[i], p->fabric, d->device,
+				       from[i], count[i], err);
+	}
+	if (r) {
+		goto out;
+	}
+	m.name = md->name;
+	m.kind = (Weft__V1__DeviceKind)md->kind;
+	m.read = was_read(base, d->device);
+	m.n_delete_ = list[0].n;
+	m.delete_ = list[0].v;
+	m.n_add = list[1].n;
+	m.add = list[1].v;
+	m.n_stolen = list[2].n;
+	m.stolen = list[2].v;
+	m.n_foreign = list[3].n;
+	m.foreign = list[3].v;
+	m.keep = d->n_keep;
+	fill_program(d, &m);
+	m.programs = programs.v;
+	m.n_programs = programs.n;
+	m.switch_ns = d->switch_ns;
+	m.down_ns = d->down_ns;
+	part.part_case = WEFT__V1__PLAN_PART__PART_DEVICE;
+	part.device = &m;
+	r = fn(&part, arg, err);
+out:
+	for (int i = 0; i < 4; i++) {
+		wire_circuits_fini(&list[i]);
+	}
+	free(programs.items);
+	free(programs.v);
+	return r;
+}
+
+/* The devices that carry a job's light, each once. Circuits are sorted by
+ * device. */
+static int list_devices(struct wire_job *j, const struct plan *p,
+			const struct plan_job *pj, struct err *err)
+{
+	const struct model_device *devices = p->fabric->devices;
+	size_t n = 0, max = 1 + (pj->is_ring ? 0 : (size_t)pj->n_circuits);
+
+	j->devices = calloc(max, sizeof(*j->devices));
+	if (!j->devices) {
+		return err_nomem(err);
+	}
+	if (pj->is_ring) {
+		j->devices[n++] = devices[p->fabric->jobs[pj->job].device].name;
+	}
+	for (int i = 0; !pj->is_ring && i < pj->n_circuits; i++) {
+		int d = pj->circuits[i].device;
+
+		if (i == 0 || d != pj->circuits[i - 1].device) {
+			j->devices[n++] = devices[d].name;
+		}
+	}
+	j->row.n_devices = n;
+	j->row.devices = j->devices;
+	return 0;
+}
+
+static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
+{
+	out->depth = pj->ring.depth;
+	out->closed_form_steps = pj->ring.closed_form_steps;
+	out->lightpaths = pj->ring.lightpaths;
+	out->retune_hidden_ns = pj->ring.retune_hidden_ns;
+	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
+}
+
+int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
+		   int nodes, size_t *n_out, char ***out, struct err *err)
+{
+	w->text = calloc((size_t)n + 1, sizeof(*w->text));
+	w->list = calloc((size_t)n + 1, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		wire_dead_fini(w);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < n; i++) {
+		light_dead_text(&dead[i], nodes, w->text[i]);
+		w->list[i] = w->text[i];
+	}
+	*n_out = (size_t)n;
+	*out = w->list;
+	return 0;
+}
+
+/* One side's ports, or the whole ones of a device without sides. */
+static void put_ports(struct wire_dead *w, const char *side, const int *ports,
+		      int n_ports, int *n)
+{
+	for (int i = 0; i < n_ports && *n < WIRE_MARKS_SHOWN; i++) {
+		snprintf(w->text[*n], sizeof(w->text[0]), "%s %d", side,
+			 ports[i] + 1);
+		w->list[*n] = w->text[*n];
+		++*n;
+	}
+}
+
+int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
+		    size_t *n_out, char ***out, int *count, struct err *err)
+{
+	bool sides = !dev->any_to_any;
+	int n = 0, outs = sides ? dev->n_dead_out : 0;
+	int parts = dev->n_dead < WIRE_MARKS_SHOWN ? dev->n_dead :
+						     WIRE_MARKS_SHOWN;
+
+	*count = dev->n_dead + dev->n_dead_in + outs;
+	if (dev->kind == MODEL_RING) {
+		return wire_dead_init(w, dev->dead, parts, dev->n_members,
+				      n_out, out, err);
+	}
+	w->text = calloc(WIRE_MARKS_SHOWN, sizeof(*w->text));
+	w->list = calloc(WIRE_MARKS_SHOWN, sizeof(*w->list));
+	if (!w->text || !w->list) {
+		wire_dead_fini(w);
+		return err_nomem(err);
+	}
+	put_ports(w, sides ? "in" : "port", dev->dead_in, dev->n_dead_in, &n);
+	put_ports(w, "out", dev->dead_out, outs, &n);
+	*n_out = (size_t)n;
+	*out = w->list;
+	return 0;
+}
+
+void wire_dead_fini(struct wire_dead *w)
+{
+	free(w->text);
+	free(w->list);
+	memset(w, 0, sizeof(*w));
+}
+
+static int list_without(struct wire_job *j, const struct plan *p,
+			const struct plan_job *pj, struct err *err)
+{
+	const struct model_job *mj = &p->fabric->jobs[pj->job];
+
+	j->row.whole_time_ns = pj->whole_ns;
+	if (pj->n_without == 0) {
+		return 0;
+	}
+	return wire_dead_init(&j->without, pj->without, pj->n_without,
+			      p->fabric->devices[mj->device].ring.n,
+			      &j->row.n_without, &j->row.without, err);
+}
+
+/* Wavelengths of transmitters, by the circuits of their first switches. */
+static int list_tuning(struct wire_job *j, const struct plan *p,
+		       const struct plan_job *pj, struct err *err)
+{
+	size_t n = 0;
+
+	j->tunings = calloc((size_t)pj->n_circuits + 1, sizeof(*j->tunings));
+	j->tuning = calloc((size_t)pj->n_circuits + 1, sizeof(*j->tuning));
+	if (!j->tunings || !j->tuning) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < pj->n_circuits; i++) {
+		const struct plan_circuit *c = &pj->circuits[i];
+		const struct model_port *port = &p->fabric->ports[c->tx_port];
+
+		if (c->channel >= 0 && c->device == port->tx_device &&
+		    c->xc.in == port->tx_port) {
+			weft__v1__plan_tuning__init(&j->tunings[n]);
+			j->tunings[n].port = port->name;
+			j->tunings[n].channel = c->channel;
+			j->tuning[n] = &j->tunings[n];
+			n++;
+		}
+	}
+	j->row.n_tuning = n;
+	j->row.tuning = j->tuning;
+	return 0;
+}
+
+static void fill_loss(struct wire_job *j, const struct plan *p,
+		      const struct plan_loss *loss)
+{
+	Weft__V1__JobLoss *out = &j->loss;
+
+	weft__v1__job_loss__init(out);
+	out->dead = loss->dead;
+	out->device = p->fabric->devices[loss->device].name;
+	out->part = (char *)loss->part;
+	if (!loss->part[0]) {
+		out->in = loss->xc.in + 1;
+		out->out = loss->xc.out + 1;
+	}
+	out->dead_arcs = loss->dead_arcs;
+	out->arcs = loss->arcs;
+	out->rate = loss->rate;
+	out->bandwidth_factor = j->loss_factor;
+	if (loss->sched) {
+		out->steps = loss->report.steps;
+		out->time_ns = loss->time_ns;
+		out->bound_ns = loss->bound_ns;
+		rat_str(loss->report.bandwidth_factor, j->loss_factor,
+			sizeof(j->loss_factor));
+	} else {
+		out->problem = (char *)loss->why.msg;
+	}
+	j->row.loss = out;
+}
+
+int wire_job_init(struct wire_job *j, const struct plan *p, int job,
+		  struct err *err)
+{
+	const struct plan_job *pj = &p->jobs[job];
+	const struct model_job *mj = &p->fabric->jobs[pj->job];
+	Weft__V1__PlanJob *out = &j->row;
+
+	memset(j, 0, sizeof(*j));
+	weft__v1__plan_job__init(out);
+	out->name = mj->name;
+	out->collective = (char *)coll_kind_name(mj->collective);
+	out->algorithm = (char *)pj->algorithm;
+	if (pj->topology) {
+		out->topology = pj->topology;
+	}
+	if (pj->is_ring) {
+		fill_ring(pj, out);
+	}
+	if (pj->loss) {
+		fill_loss(j, p, pj->loss);
+	}
+	out->nodes = mj->n_hosts;
+	out->steps = pj->report.steps;
+	out->transfers = pj->report.transfers;
+	out->chunks = coll_chunks(pj->sched);
+	out->bandwidth_factor = j->factor;
+	rat_str(pj->report.bandwidth_factor, j->factor, sizeof(j->factor));
+	out->bandwidth_optimal = pj->report.bandwidth_optimal;
+	out->time_ns = pj->time_ns;
+	out->bound_ns = pj->bound_ns;
+	out->gap = pj->gap;
+	out->circuits = pj->n_circuits;
+	out->moves = pj->n_moves;
+	out->moves_bound = pj->moves_bound;
+	out->size_bytes = mj->size_bytes;
+	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
+	    list_without(j, p, pj, err)) {
+		wire_job_fini(j);
+		return err->code;
+	}
+	return 0;
+}
+
+void wire_job_fini(struct wire_job *j)
+{
+	free(j->devices);
+	free(j->tunings);
+	free(j->tuning);
+	wire_dead_fini(&j->without);
+	j->devices = NULL;
+	j->tunings = NULL;
+	j->tuning = NULL;
+}
+
+static int send_job(const struct plan *p, int job, wire_part_fn fn, void *arg,
+		    struct err *err)
+{
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct wire_job j;
+	int r = wire_job_init(&j, p, job, err);
+
+	if (r == 0) {
+		part.part_case = WEFT__V1__PLAN_PART__PART_JOB;
+		part.job = &j.row;
+		r = fn(&part, arg, err);
+	}
+	wire_job_fini(&j);
+	return r;
+}
+
+static int send_file(const struct plan *p, wire_part_fn fn, void *arg,
+		     struct err *err)
+{
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct buf b = { 0 };
+	int r = plan_file_write(p, &b, err);
+
+	part.part_case = WEFT__V1__PLAN_PART__PART_FILE;
+	for (size_t at = 0; r == 0 && at < b.len; at += part.file.len) {
+		part.file.data = (uint8_t *)b.data + at;
+		part.file.len = b.len - at < WIRE_PIECE ? b.len - at
+							: WIRE_PIECE;
+		r = fn(&part, arg, err);
+	}
+	buf_fini(&b);
+	return r;
+}
+
+int wire_plan(const struct plan *p, const struct plan_base *base,
+	      bool want_file, wire_part_fn fn, void *arg, struct err *err)
+{
+	int r = send_summary(p, base, fn, arg, err);
+
+	for (int i = 0; r == 0 && i < p->n_devices; i++) {
+		r = send_device(p, base, &p->devices[i], fn, arg, err);
+	}
+	for (int i = 0; r == 0 && i < p->n_jobs; i++) {
+		r = send_job(p, i, fn, arg, err);
+	}
+	return r || !want_file ? r : send_file(p, fn, arg, err);
+}
+
+int wire_batch(const struct model_fabric *fabric,
+	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
+	       struct err *err)
+{
+	Weft__V1__PlanBatch m = WEFT__V1__PLAN_BATCH__INIT;
+	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+
+	m.stage = o->stage + 1;
+	m.phase = (char *)dispatch_phase_name(o->phase);
+	m.device = fabric->devices[o->device].name;
+	m.items = o->n_items;
+	m.n_lines = (size_t)o->n_lines;
+	m.lines = (char **)o->lines;
+	m.guessed = o->guessed;
+	part.part_case = WEFT__V1__PLAN_PART__PART_BATCH;
+	part.batch = &m;
+	return fn(&part, arg, err);
+}

@@ -1,0 +1,91 @@
+/*
+ * Plans and light as messages of weft.v1: what weftd sends, and what the
+ * command line shows when it plans by itself. One direction only.
+ */
+#ifndef WEFT_PROTO_CONVERT_PROTO_CONVERT_H
+#define WEFT_PROTO_CONVERT_PROTO_CONVERT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "controller/dry_run/dry_run.h"
+#include "controller/model/model.h"
+#include "controller/plan/plan.h"
+#include "drivers/optics/program.h"
+#include "lib/base/err.h"
+#include "weft/v1/weft.pb-c.h"
+
+/* Bytes of a plan file or a schedule in one message. */
+#define WIRE_PIECE ((size_t)256 << 10)
+
+/* Cross-connects as messages; names are borrowed from the fabric. */
+struct wire_circuits {
+	size_t n;
+	Weft__V1__Circuit **v;
+};
+
+/* The n cross-connects of fabric->devices[device], with the names of the
+ * host ports on their fibres and ports counted from 1. O(n). WEFT_ENOMEM.
+ * wire_circuits_fini frees what is inside (a zeroed one is fine). */
+int wire_circuits_init(struct wire_circuits *c,
+		       const struct model_fabric *fabric, int device,
+		       const struct light_xc *xcs, int n, struct err *err);
+void wire_circuits_fini(struct wire_circuits *c);
+
+/* Takes one part; the message lives during the call only. Non-zero stops
+ * and is what wire_plan returns. */
+typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
+			    struct err *err);
+
+/*
+ * Tells a plan in parts: summary, every device in order of change, every
+ * job, and the plan file in pieces if wanted. base: what the plan was made
+ * from (NULL: all dark).
+ */
+int wire_plan(const struct plan *p, const struct plan_base *base,
+	      bool want_file, wire_part_fn fn, void *arg, struct err *err);
+
+/* A batch of a dry run (dispatch_explain). Errors are fn's. */
+int wire_batch(const struct model_fabric *fabric,
+	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
+	       struct err *err);
+
+/* The lightpaths that a plan makes, then what goes dark meanwhile. WEFT_ENOMEM,
+ * and fn's errors. circuit_parts.c */
+int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
+		    struct err *err);
+
+/* Parts of a ring that have failed, in words. */
+struct wire_dead {
+	char (*text)[LIGHT_DEAD_TEXT];
+	char **list;
+};
+
+/* Words for n parts of a ring of `nodes` nodes, also as a message's field in
+ * *n_out and *out, which lives as long as w. WEFT_ENOMEM. */
+int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
+		   int nodes, size_t *n_out, char ***out, struct err *err);
+void wire_dead_fini(struct wire_dead *w);
+
+/* The same for the first parts that the fabric marks as dead, of any device:
+ * ports count from 1. Returns how many there are in all in *count. */
+#define WIRE_MARKS_SHOWN 64
+int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
+		    size_t *n_out, char ***out, int *count, struct err *err);
+
+/* The row of one job. Strings are borrowed from the plan and its fabric. */
+struct wire_job {
+	Weft__V1__PlanJob row;
+	Weft__V1__JobLoss loss;
+	char factor[64], loss_factor[64];
+	char **devices;
+	Weft__V1__PlanTuning *tunings, **tuning;
+	struct wire_dead without;
+};
+
+/* WEFT_ENOMEM. wire_job_fini frees what is inside. */
+int wire_job_init(struct wire_job *j, const struct plan *p, int job,
+		  struct err *err);
+void wire_job_fini(struct wire_job *j);
+
+#endif

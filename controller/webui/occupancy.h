@@ -1,0 +1,37 @@
+/* How much of a ring its programs light; private to this room. */
+#ifndef WEFT_WEBUI_OCCUPANCY_H
+#define WEFT_WEBUI_OCCUPANCY_H
+
+#include <stdint.h>
+
+#include "drivers/optics/program.h"
+#include "lib/base/err.h"
+
+/*
+ * Segment s of a ring lies between positions s and s + 1. A row is a channel
+ * of a fibre of a direction, in the order of packed programs: ((dir * fibres +
+ * fibre) * channels + channel). Rows and segments are put together in bins
+ * where there are too many; rows of one bin share direction and fibre.
+ */
+struct occupancy {
+	struct light_geometry ring;
+	int row_size, col_size;		/* channels, segments of a bin */
+	int rows, cols;			/* bins */
+	uint32_t steps, seen;		/* of the program; looked at */
+	int64_t *lit;			/* [rows][cols] of one program, in
+					 * (step, channel, segment) */
+	int32_t *edges;			/* [rows][nodes + 1] */
+};
+
+/* Finish with occupancy_fini, also after an error. WEFT_ENOMEM. */
+int occupancy_init(struct occupancy *o, const struct light_geometry *ring,
+		   struct err *err);
+void occupancy_fini(struct occupancy *o);
+/* Replaces lit by that of one program; looks at no more than *cells settings,
+ * and takes those that it has looked at away. WEFT_EINVAL. */
+int occupancy_of(struct occupancy *o, const struct light_pack *p,
+		 int64_t *cells, struct err *err);
+/* Share of a bin's light, 0 to 1000; what is lit at all is at least 1. */
+int occupancy_share(const struct occupancy *o, int row, int col);
+
+#endif

@@ -1,0 +1,251 @@
+/* The picture of a fabric: what is where, who is connected, what is lit. */
+#include <stdlib.h>
+
+#include "controller/webui/occupancy.h"
+#include "controller/webui/webui.h"
+#include "lib/output/writer.h"
+
+/* ---- what is there ------------------------------------------------------- */
+
+static void put_name(struct buf *b, const char *key, const char *name)
+{
+	buf_printf(b, "\"%s\":", key);
+	out_json_quote(b, name ? name : "");
+}
+
+static void put_ints(struct buf *b, const char *key, const int *v, int n)
+{
+	buf_printf(b, ",\"%s\":[", key);
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, i ? ",%d" : "%d", v[i]);
+	}
+	buf_char(b, ']');
+}
+
+static void put_hosts(struct buf *b, const struct model_fabric *f)
+{
+	buf_str(b, "\"hosts\":[");
+	for (int i = 0; i < f->n_hosts; i++) {
+		const struct model_host *h = &f->hosts[i];
+
+		buf_str(b, i ? ",[" : "[");
+		out_json_quote(b, h->name);
+		buf_printf(b, ",%d,%d]", h->first_port, h->n_ports);
+	}
+	buf_str(b, "],\"ports\":[");
+	for (int i = 0; i < f->n_ports; i++) {
+		buf_str(b, i ? "," : "");
+		out_json_quote(b, f->ports[i].name);
+	}
+	buf_char(b, ']');
+}
+
+static void put_trunks(struct buf *b, const struct model_fabric *f)
+{
+	buf_str(b, ",\"trunks\":[");
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		buf_printf(b, "%s[%d,%d,%d,%d,%d]", i ? "," : "",
+			   t->from_device, t->from_port + 1, t->to_device,
+			   t->to_port + 1, t->channel);
+	}
+	buf_char(b, ']');
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
+static const struct plan_device *find_device(const struct plan *p, int device)
+{
+	for (int i = 0; p && i < p->n_devices; i++) {
+		if (p->devices[i].device == device) {
+			return &p->devices[i];
+		}
+	}
+	return NULL;
+}
+
+static int find_job(const struct plan *p, const char *name)
+{
+	int job = model_find_job(p->fabric, name);
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		if (p->jobs[i].job == job) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/* Equal neighbours of a row as one run: [row, first, n, job, share]. */
+static void put_runs(struct buf *b, const struct occupancy *o, int job,
+		     bool *comma)
+{
+	for (int row = 0; row < o->rows; row++) {
+		for (int col = 0, end; col < o->cols; col = end) {
+			int share = occupancy_share(o, row, col);
+
+			for (end = col + 1;
+			     end < o->cols &&
+			     occupancy_share(o, row, end) == share; end++) {
+			}
+			if (share > 0) {
+				buf_printf(b, "%s[%d,%d,%d,%d,%d]",
+					   *comma ? "," : "", row, col,
+					   end - col, job, share);
+				*comma = true;
+			}
+		}
+	}
+}
+
+static int put_occupancy(struct buf *b, const struct plan *p,
+			 const struct light_ring *programs,
+			 const struct light_geometry *ring, struct err *err)
+{
+	int64_t cells = PAGE_MAX_CELLS;
+	struct occupancy o;
+	bool comma = false;
+	int r = occupancy_init(&o, ring, err);
+
+	buf_printf(b, ",\"row_size\":%d,\"segment_size\":%d,\"rows\":%d,"
+		   "\"columns\":%d,\"lit\":[",
+		   o.row_size, o.col_size, o.rows, o.cols);
+	for (int i = 0; i < programs->n && r == 0; i++) {
+		r = occupancy_of(&o, &programs->v[i], &cells, err);
+		if (r == 0) {
+			put_runs(b, &o, find_job(p, programs->v[i].name),
+				 &comma);
+		}
+	}
+	buf_printf(b, "],\"whole\":%s", cells > 0 ? "true" : "false");
+	occupancy_fini(&o);
+	return r;
+}
+
+static void put_programs(struct buf *b, const struct plan *p,
+			 const struct light_ring *programs)
+{
+	buf_str(b, ",\"programs\":[");
+	for (int i = 0; i < programs->n; i++) {
+		const struct light_pack *k = &programs->v[i];
+
+		buf_printf(b, "%s{\"job\":%d,\"steps\":%u,\"settings\":%u,"
+			   "\"first_node\":%u,\"nodes\":%u,\"first_channel\":"
+			   "%u,\"channels\":%u}", i ? "," : "",
+			   find_job(p, k->name), k->steps, k->settings,
+			   k->window.first_node, k->window.nodes,
+			   k->window.first_channel, k->window.channels);
+	}
+	buf_char(b, ']');
+}
+
+static int put_ring(struct buf *b, const struct model_device *d,
+		    const struct plan *p, const struct plan_device *pd,
+		    struct err *err)
+{
+	const struct light_geometry ring = {
+		.nodes = (uint16_t)d->n_members,
+		.channels = (uint16_t)d->ring.channels,
+		.fibres = (uint8_t)d->ring.fibres,
+	};
+	int r = 0;
+
+	put_ints(b, "members", d->members, d->n_members);
+	buf_printf(b, ",\"channels\":%d,\"fibres\":%d", ring.channels,
+		   ring.fibres);
+	if (pd && pd->has_program) {
+		put_programs(b, p, &pd->programs);
+		r = put_occupancy(b, p, &pd->programs, &ring, err);
+	}
+	return r;
+}
+
+static int put_devices(struct buf *b, const struct model_fabric *f,
+		       const struct plan *p, struct err *err)
+{
+	int r = 0;
+
+	buf_str(b, ",\"devices\":[");
+	for (int i = 0; i < f->n_devices && r == 0; i++) {
+		const struct model_device *d = &f->devices[i];
+
+		buf_str(b, i ? ",{" : "{");
+		put_name(b, "name", d->name);
+		buf_char(b, ',');
+		put_name(b, "kind", model_device_kind_name(d->kind));
+		if (d->kind == MODEL_RING) {
+			r = put_ring(b, d, p, find_device(p, i), err);
+		} else {
+			buf_printf(b, ",\"any_to_any\":%s",
+				   d->any_to_any ? "true" : "false");
+			put_ints(b, "in", d->in_port, d->n_in);
+			put_ints(b, "out", d->out_port, d->n_out);
+		}
+		buf_char(b, '}');
+	}
+	buf_char(b, ']');
+	return r;
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static void put_circuits(struct buf *b, const struct plan *p)
+{
+	const char *comma = "";
+
+	buf_str(b, ",\"circuits\":[");
+	for (int i = 0; i < p->n_jobs; i++) {
+		const struct plan_job *j = &p->jobs[i];
+
+		for (int k = 0; k < j->n_circuits; k++) {
+			const struct plan_circuit *c = &j->circuits[k];
+
+			buf_printf(b, "%s[%d,%d,%d,%d,%d,%d,%d]", comma,
+				   c->device, c->xc.in + 1, c->xc.out + 1,
+				   c->tx_port, c->rx_port, i, c->channel);
+			comma = ",";
+		}
+	}
+	buf_char(b, ']');
+}
+
+static void put_jobs(struct buf *b, const struct plan *p)
+{
+	buf_str(b, ",\"jobs\":[");
+	for (int i = 0; i < p->n_jobs; i++) {
+		const struct model_job *j =
+			&p->fabric->jobs[p->jobs[i].job];
+
+		buf_str(b, i ? ",{" : "{");
+		put_name(b, "name", j->name);
+		put_ints(b, "hosts", j->hosts, j->n_hosts);
+		buf_char(b, '}');
+	}
+	buf_char(b, ']');
+	put_circuits(b, p);
+}
+
+int page_picture(const struct model_fabric *f, const struct plan *plan,
+		 struct buf *out, struct err *err)
+{
+	int r = 0;
+
+	buf_char(out, '{');
+	put_name(out, "fabric", f->name);
+	buf_printf(out, ",\"too_large\":%s,",
+		   f->n_ports > PAGE_MAX_PORTS ? "true" : "false");
+	if (f->n_ports <= PAGE_MAX_PORTS) {
+		put_hosts(out, f);
+		put_trunks(out, f);
+		r = put_devices(out, f, plan, err);
+	} else {
+		buf_str(out, "\"hosts\":[],\"ports\":[],\"trunks\":[],"
+			     "\"devices\":[]");
+	}
+	if (r == 0 && plan && f->n_ports <= PAGE_MAX_PORTS) {
+		put_jobs(out, plan);
+	}
+	buf_char(out, '}');
+	return r ? r : out->failed ? err_nomem(err) : 0;
+}

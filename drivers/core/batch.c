@@ -1,0 +1,210 @@
+/* Thinking a batch through; see batch.h. */
+#include "drivers/core/batch.h"
+
+#include <stdio.h>
+
+static bool shares_port(struct light_xc a, struct light_xc b, bool any)
+{
+	return a.in == b.in || a.out == b.out ||
+	       (any && (a.in == b.out || a.out == b.in));
+}
+
+bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any)
+{
+	for (int k = i + 1; k < items->n_items; k++) {
+		if (shares_port(items->items[i].xc, items->items[k].xc,
+				any_to_any)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool batch_shows(const struct batch *b)
+{
+	const struct drv_batch *items = b->h->batch;
+	bool all = true;
+
+	for (int i = 0; i < items->n_items; i++) {
+		const struct drv_item *item = &items->items[i];
+		struct drv_outcome *o = &b->h->outcomes[i];
+
+		if (o->result != DRV_DONE) {
+			continue;
+		}
+		if (devmem_has(b->map, item->xc) == (item->op == DRV_ADD)) {
+			o->evidence = DRV_READ_BACK;
+		} else if (!batch_overtaken(items, i, b->map->any_to_any)) {
+			o->evidence = DRV_ACKED;
+			all = false;
+		}
+	}
+	return all;
+}
+
+bool batch_may_join(const struct batch *b, const struct drv_batch *items,
+		    int first, int end)
+{
+	if (end - first >= b->chunk || items->items[end].op !=
+	    items->items[first].op) {
+		return false;
+	}
+	for (int i = first; i < end; i++) {
+		if (shares_port(items->items[i].xc, items->items[end].xc,
+				b->map->any_to_any)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void refuse(struct batch *b, int i, enum drv_class_of_error c,
+		   const char *text)
+{
+	handle_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
+}
+
+void batch_busy_text(const struct drv_item *item, struct light_xc victim,
+		     char *text, size_t size)
+{
+	bool add = item->op == DRV_ADD;
+
+	snprintf(text, size, "%s %d-%d: %s %d-%d",
+		 add ? "cannot connect" : "cannot remove", item->xc.in,
+		 item->xc.out, add ? "it would cut" : "connected is",
+		 victim.in, victim.out);
+}
+
+static void refuse_busy(struct batch *b, int i, struct light_xc victim)
+{
+	char text[DRV_TEXT_MAX];
+
+	batch_busy_text(&b->h->batch->items[i], victim, text, sizeof(text));
+	refuse(b, i, DRV_ERR_STATE, text);
+}
+
+enum admission { SEND, ALREADY, STOP };
+
+/* Looks at item i against the map. */
+static enum admission admit(struct batch *b, int i)
+{
+	const struct drv_item *item = &b->h->batch->items[i];
+	struct light_xc victim;
+	struct err err = { 0 };
+
+	if (devmem_check(b->map, item->xc, &err)) {
+		refuse(b, i, DRV_ERR_CONFIGURATION, err.msg);
+		return STOP;
+	}
+	if (item->op == DRV_ADD && devmem_has(b->map, item->xc)) {
+		return ALREADY;
+	}
+	if (!devmem_victim(b->map, item->xc, &victim)) {
+		return item->op == DRV_ADD || devmem_has(b->map, item->xc) ?
+		       SEND : ALREADY;
+	}
+	if (item->op == DRV_ADD && b->h->batch->mode == DRV_UPDATE) {
+		return SEND;
+	}
+	refuse_busy(b, i, victim);
+	return STOP;
+}
+
+static void mark_sent(struct batch *b)
+{
+	handle_mark(b->h, b->first, b->end, DRV_UNKNOWN, DRV_SENT,
+		    DRV_ERR_TRANSPORT, NULL, "not answered");
+}
+
+bool batch_next(struct batch *b)
+{
+	const struct drv_batch *items = b->h->batch;
+	enum admission a = SEND;
+
+	b->first = b->end;
+	for (; b->end < items->n_items; b->end++) {
+		if (b->end > b->first &&
+		    !batch_may_join(b, items, b->first, b->end)) {
+			break;
+		}
+		a = admit(b, b->end);
+		if (a == ALREADY && b->end == b->first) {
+			handle_mark(b->h, b->end, b->end + 1, DRV_DONE,
+				    DRV_READ_BACK, DRV_ERR_NONE, NULL,
+				    "as asked already");
+			b->first++;
+		} else if (a != SEND) {
+			break;
+		}
+	}
+	if (b->end == b->first) {
+		return false;
+	}
+	if (a == STOP) {
+		/* It is looked at again once those before it are done. */
+		handle_mark(b->h, b->end, b->end + 1, DRV_SKIPPED, DRV_SENT,
+			    DRV_ERR_NONE, NULL, "not sent");
+	}
+	mark_sent(b);
+	return true;
+}
+
+bool batch_replace(struct batch *b)
+{
+	const struct drv_batch *items = b->h->batch;
+	struct light_xc other;
+	struct err err = { 0 };
+
+	devmem_clear(b->map);
+	for (int i = 0; i < items->n_items; i++) {
+		const struct light_xc xc = items->items[i].xc;
+
+		if (devmem_check(b->map, xc, &err) ||
+		    devmem_victim(b->map, xc, &other)) {
+			refuse(b, i, DRV_ERR_CONFIGURATION, err.code ? err.msg :
+			       "a port of it is in the list twice");
+			return false;
+		}
+		devmem_connect(b->map, xc);
+	}
+	b->first = 0;
+	b->end = items->n_items;
+	mark_sent(b);
+	return true;
+}
+
+void batch_done(struct batch *b)
+{
+	handle_mark(b->h, b->first, b->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
+		    NULL, NULL);
+	for (int i = b->first; i < b->end; i++) {
+		const struct drv_item *item = &b->h->batch->items[i];
+
+		if (item->op == DRV_ADD) {
+			devmem_connect(b->map, item->xc);
+		} else {
+			devmem_release(b->map, devmem_flat_in(b->map,
+							      item->xc.in));
+		}
+	}
+}
+
+bool batch_read_back(struct batch *b, enum drv_class_of_error c,
+		     const char *code, const char *text)
+{
+	bool all = true;
+
+	for (int i = b->first; i < b->end; i++) {
+		const struct drv_item *item = &b->h->batch->items[i];
+
+		if (devmem_has(b->map, item->xc) == (item->op == DRV_ADD)) {
+			handle_mark(b->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				    DRV_ERR_NONE, NULL, NULL);
+		} else {
+			handle_mark(b->h, i, i + 1, DRV_REFUSED,
+				    DRV_READ_BACK, c, code, text);
+			all = false;
+		}
+	}
+	return all;
+}

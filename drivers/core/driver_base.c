@@ -1,0 +1,480 @@
+/* What all drivers do alike; see driver_base.h. */
+#include "drivers/core/driver_base.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+#define DEFAULT_TIMEOUT_MS 5000
+
+static void take_config(struct handle *h, const struct drv_config *cfg)
+{
+	snprintf(h->drv.name, sizeof(h->drv.name), "%s", cfg->name);
+	snprintf(h->address, sizeof(h->address), "%s",
+		 cfg->address ? cfg->address : "");
+	h->n_in = cfg->n_in;
+	h->n_out = cfg->any_to_any ? cfg->n_in : cfg->n_out;
+	h->any_to_any = cfg->any_to_any;
+	h->ring_fibres = cfg->ring_fibres;
+	h->timeout_ms = cfg->timeout_ms;
+	h->fence = cfg->fence;
+}
+
+void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
+		 size_t size)
+{
+	struct handle *h = calloc(1, size);
+
+	assert(size >= sizeof(*h));
+	if (h) {
+		h->drv.cls = cls;
+		h->ops = ops;
+	}
+	return h;
+}
+
+static void on_lost(int rc, const struct err *err, bool sent, void *arg)
+{
+	handle_lost(arg, rc, err, sent);
+}
+
+static int open_line(struct handle *h, uv_loop_t *loop,
+		     const struct drv_config *cfg, struct line_conf *conf,
+		     struct err *err)
+{
+	conf->device = h->drv.name;
+	conf->address = h->address;
+	conf->arg = h;
+	conf->window = conf->window ? conf->window : 1;
+	conf->failed = conf->failed ? conf->failed : on_lost;
+	conf->timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
+			   conf->timeout_ms ? conf->timeout_ms :
+					      DEFAULT_TIMEOUT_MS;
+	return line_new(loop, conf, &h->line, err);
+}
+
+/* Everything that can fail, in an order that leaves nothing for the loop to
+ * close when something does: the line is last. */
+static int prepare(struct handle *h, uv_loop_t *loop,
+		   const struct drv_config *cfg, struct err *err)
+{
+	struct line_conf conf = { 0 };
+	int rc = handle_check(h->drv.cls, cfg, err);
+
+	if (rc == 0) {
+		take_config(h, cfg);
+		conf = h->ops->line ? *h->ops->line : conf;
+		rc = h->ops->init(h, cfg, &conf, err);
+	}
+	return rc || !h->ops->line ? rc :
+	       open_line(h, loop, cfg, &conf, err);
+}
+
+static void free_handle(struct handle *h)
+{
+	if (h->ops->fini) {
+		h->ops->fini(h);
+	}
+	free(h);
+}
+
+int handle_open(struct handle *h, uv_loop_t *loop,
+		const struct drv_config *cfg, struct drv **out,
+		struct err *err)
+{
+	int rc = h ? prepare(h, loop, cfg, err) : err_nomem(err);
+
+	if (rc == 0) {
+		h->drv.loop = loop;
+		uv_timer_init(loop, &h->tick);
+		uv_timer_init(loop, &h->timer);
+		h->tick.data = h->timer.data = h;
+		*out = &h->drv;
+	} else if (h) {
+		free_handle(h);
+	}
+	return rc;
+}
+
+static void on_stopped(uv_handle_t *tick)
+{
+	struct handle *h = tick->data;
+	drv_close_cb cb = h->close_cb;
+	void *arg = h->close_arg;
+
+	free_handle(h);
+	if (cb) {
+		cb(arg);
+	}
+}
+
+static void on_line_closed(void *arg)
+{
+	struct handle *h = arg;
+
+	uv_close((uv_handle_t *)&h->tick, on_stopped);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+	struct handle *h = timer->data;
+
+	if (h->line) {
+		line_close(h->line, on_line_closed, h);
+	} else {
+		on_line_closed(h);
+	}
+}
+
+void handle_stopped(struct handle *h)
+{
+	uv_close((uv_handle_t *)&h->timer, on_timer_closed);
+}
+
+/* A batch that is not for this kind of device is the caller's mistake, but
+ * it may come from a file, so it is answered. */
+static int check_batch(struct handle *h, struct err *err)
+{
+	bool ring = h->drv.cls->kind == DRV_RING;
+
+	if (ring != (h->batch->programs != NULL)) {
+		return err_set(err, WEFT_EINVAL, "%s: %s", h->drv.name,
+			       ring ? "a ring takes programs, not items" :
+			       "a switch takes items, not programs");
+	}
+	return 0;
+}
+
+static int make_outcomes(struct handle *h, struct err *err)
+{
+	bool one = h->op != HANDLE_SUBMIT || h->drv.cls->kind == DRV_RING;
+
+	h->n_outcomes = one ? 1 : h->batch->n_items;
+	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1,
+			     sizeof(*h->outcomes));
+	if (!h->outcomes) {
+		h->n_outcomes = 0;
+		return err_nomem(err);
+	}
+	handle_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE,
+		    NULL, "not sent");
+	return 0;
+}
+
+static void cancel_operation(struct handle *h)
+{
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_ECANCELED, "%s: the device was closed",
+		h->drv.name);
+	if (h->op == HANDLE_SNAPSHOT) {
+		handle_snapshot_done(h, WEFT_ECANCELED, &err);
+	} else if (handle_acts(h)) {
+		if (!h->outcomes) {
+			/* It has not begun; its items are answered all the
+			 * same. */
+			make_outcomes(h, NULL);
+		}
+		handle_submit_done(h, WEFT_ECANCELED, &err);
+	}
+}
+
+static void start_acting(struct handle *h)
+{
+	struct err err = { 0 };
+	int rc = h->op == HANDLE_SUBMIT ? check_batch(h, &err) : 0;
+
+	/* A batch that is for another kind of device has no outcomes. */
+	rc = rc ? rc : make_outcomes(h, &err);
+	if (rc) {
+		handle_submit_done(h, rc, &err);
+	} else if (h->op == HANDLE_SUBMIT) {
+		h->ops->submit(h);
+	} else if (h->op == HANDLE_PORT) {
+		h->ops->port_set(h);
+	} else {
+		h->ops->recover(h);
+	}
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+	struct handle *h = tick->data;
+
+	if (h->closing) {
+		cancel_operation(h);
+		if (h->ops->stop) {
+			h->ops->stop(h);
+		} else {
+			handle_stopped(h);
+		}
+	} else if (h->op == HANDLE_SNAPSHOT) {
+		h->ops->snapshot(h);
+	} else if (handle_acts(h)) {
+		start_acting(h);
+	}
+}
+
+static void begin(struct handle *h, enum handle_op op)
+{
+	assert(!h->drv.busy && !h->closing);
+	h->drv.busy = true;
+	h->op = op;
+	h->begun_ns = clk_now_ns();
+	h->asked = false;
+	uv_timer_start(&h->tick, on_tick, 0, 0);
+}
+
+void handle_close(struct drv *dev, drv_close_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	assert(!h->closing);
+	h->closing = true;
+	h->close_cb = cb;
+	h->close_arg = arg;
+	uv_timer_start(&h->tick, on_tick, 0, 0);
+}
+
+void handle_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	begin(h, HANDLE_SNAPSHOT);
+	h->snapshot_cb = cb;
+	h->arg = arg;
+}
+
+void handle_submit(struct drv *dev, const struct drv_batch *batch,
+		   drv_submit_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	begin(h, HANDLE_SUBMIT);
+	h->batch = batch;
+	h->submit_cb = cb;
+	h->arg = arg;
+}
+
+void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
+		     drv_submit_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	begin(h, HANDLE_PORT);
+	h->port = port;
+	h->port.is_out = port.is_out && !h->any_to_any;	/* one side */
+	h->enable = enable;
+	h->submit_cb = cb;
+	h->arg = arg;
+}
+
+void handle_recover(struct drv *dev, enum drv_recovery what,
+		    drv_submit_cb cb, void *arg)
+{
+	struct handle *h = (struct handle *)dev;
+
+	begin(h, HANDLE_RECOVER);
+	h->recovery = what;
+	h->submit_cb = cb;
+	h->arg = arg;
+}
+
+void handle_cancel_submit(struct drv *dev)
+{
+	struct handle *h = (struct handle *)dev;
+
+	h->cancelled = h->op == HANDLE_SUBMIT;
+}
+
+bool handle_acts(const struct handle *h)
+{
+	return h->op != HANDLE_IDLE && h->op != HANDLE_SNAPSHOT;
+}
+
+static void end(struct handle *h, int rc)
+{
+	struct drv_use *use = &h->drv.use[h->op == HANDLE_SNAPSHOT
+						  ? DRV_WORK_SNAPSHOT
+						  : DRV_WORK_SUBMIT];
+
+	use->n++;
+	use->failed += rc != 0;
+	use->ns += clk_now_ns() - h->begun_ns;
+	h->op = HANDLE_IDLE;
+	h->cancelled = false;
+	h->drv.busy = false;
+}
+
+void handle_snapshot_done(struct handle *h, int rc, const struct err *err)
+{
+	struct drv_snapshot snap = h->snap;
+	struct err none = { 0 };
+
+	assert(h->op == HANDLE_SNAPSHOT);
+	memset(&h->snap, 0, sizeof(h->snap));
+	end(h, rc);
+	if (rc == 0 && snap.n_xcs) {
+		qsort(snap.xcs, snap.n_xcs, sizeof(*snap.xcs), light_xc_cmp);
+	}
+	h->snapshot_cb(&h->drv, rc, rc ? NULL : &snap, err ? err : &none,
+		       h->arg);
+	drv_snapshot_fini(&snap);
+}
+
+/* The first outcome that is not DONE gives the operation's error. */
+static int verdict(const struct handle *h, struct err *err)
+{
+	char item[24] = "";
+
+	for (int i = 0; i < h->n_outcomes; i++) {
+		const struct drv_outcome *o = &h->outcomes[i];
+
+		if (o->result == DRV_DONE) {
+			continue;
+		}
+		if (h->op == HANDLE_SUBMIT) {
+			snprintf(item, sizeof(item), "item %d ", i);
+		}
+		return err_set(err, h->cancelled && o->result == DRV_SKIPPED ?
+			       WEFT_ECANCELED : WEFT_EDEVICE, "%s: %s%s: %s%s%s",
+			       h->drv.name, item, drv_result_name(o->result),
+			       o->code, o->code[0] ? " " : "", o->text);
+	}
+	return 0;
+}
+
+void handle_submit_done(struct handle *h, int rc, const struct err *err)
+{
+	struct drv_outcome *outcomes = h->outcomes;
+	int n = h->n_outcomes;
+	struct err own = { 0 };
+
+	assert(handle_acts(h));
+	if (rc == 0) {
+		rc = verdict(h, &own);
+		err = &own;
+	}
+	h->outcomes = NULL;
+	h->n_outcomes = 0;
+	h->batch = NULL;
+	drv_snapshot_fini(&h->snap);	/* what was read back on the way */
+	end(h, rc);
+	h->submit_cb(&h->drv, rc, n, outcomes, err ? err : &own, h->arg);
+	free(outcomes);
+}
+
+void handle_end(struct handle *h, int rc, const struct err *err)
+{
+	if (h->op == HANDLE_SNAPSHOT) {
+		if (rc) {
+			drv_snapshot_fini(&h->snap);
+		}
+		handle_snapshot_done(h, rc, err);
+	} else if (handle_acts(h)) {
+		handle_submit_done(h, rc, err);
+	}
+}
+
+void handle_mark(struct handle *h, int first, int last, enum drv_result r,
+		 enum drv_evidence e, enum drv_class_of_error c,
+		 const char *code, const char *text)
+{
+	for (int i = first; i < last; i++) {
+		struct drv_outcome *o = &h->outcomes[i];
+
+		o->result = r;
+		o->evidence = e;
+		o->error = c;
+		snprintf(o->code, sizeof(o->code), "%s", code ? code : "");
+		snprintf(o->text, sizeof(o->text), "%s", text ? text : "");
+	}
+}
+
+void handle_settle_unknown(struct handle *h, enum drv_result r,
+			   const char *text)
+{
+	for (int i = 0; i < h->n_outcomes; i++) {
+		if (h->outcomes[i].result == DRV_UNKNOWN) {
+			handle_mark(h, i, i + 1, r, DRV_SENT,
+				    DRV_ERR_TRANSPORT, NULL, text);
+		}
+	}
+}
+
+void handle_trace(struct handle *h, const char *line, bool is_reply)
+{
+	if (h->drv.trace) {
+		h->drv.trace(h->drv.name, line, is_reply, h->drv.trace_arg);
+	}
+}
+
+void handle_event(struct handle *h, const struct drv_event *ev)
+{
+	if (h->drv.event && !h->closing) {
+		h->drv.event(&h->drv, ev, h->drv.event_arg);
+	}
+}
+
+/* ---- over a line ---------------------------------------------------------- */
+
+void handle_misunderstood(struct handle *h, int rc, struct err *err)
+{
+	err_wrap(err, "%s", h->drv.name);
+	line_reset(h->line);
+	handle_settle_unknown(h, DRV_UNKNOWN, err->msg);
+	handle_end(h, rc, err);
+}
+
+void handle_lost(struct handle *h, int rc, const struct err *err, bool sent)
+{
+	handle_settle_unknown(h, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
+	handle_end(h, rc, err);
+}
+
+void handle_ask(struct handle *h, struct buf *b, uint64_t tag)
+{
+	struct err err = { 0 };
+
+	/* Every operation begins with a question that changes nothing. */
+	if (b->failed || (h->asked ? line_ask : line_ask_harmless)
+				(h->line, b->data, b->len, tag)) {
+		handle_settle_unknown(h, DRV_SKIPPED, "out of memory");
+		handle_end(h, err_nomem(&err), &err);
+	}
+	h->asked = true;
+	buf_fini(b);
+}
+
+struct drv_port *handle_port(struct handle *h, bool is_out, int index,
+			     struct err *err)
+{
+	struct drv_snapshot *snap = &h->snap;
+
+	for (int i = 0; i < snap->n_ports; i++) {
+		if (snap->ports[i].is_out == is_out &&
+		    snap->ports[i].index == index) {
+			return &snap->ports[i];
+		}
+	}
+	if (index >= (is_out ? h->n_out : h->n_in)) {
+		err_set(err, WEFT_EVERIFY, "the device tells of %s %d, the "
+			"fabric says %dx%d", is_out ? "out" : "in", index,
+			h->n_in, h->n_out);
+		return NULL;
+	}
+	if (!snap->ports) {
+		snap->ports = calloc((size_t)h->n_in + (size_t)h->n_out,
+				     sizeof(*snap->ports));
+		if (!snap->ports) {
+			err_nomem(err);
+			return NULL;
+		}
+	}
+	snap->ports[snap->n_ports] = (struct drv_port){
+		.is_out = is_out, .index = index, .enabled = true };
+	return &snap->ports[snap->n_ports++];
+}

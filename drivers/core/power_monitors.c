@@ -1,0 +1,65 @@
+/* Losses from power monitors; see power_monitors.h. */
+#include "drivers/core/power_monitors.h"
+
+#include <stdlib.h>
+
+int monitors_init(struct monitors *m, const struct drv_class *cls,
+		  const struct drv_config *cfg, struct err *err)
+{
+	const struct handle_number numbers[] = {
+		{ "dark_dbm", -100, 30, &m->dark_dbm },
+		{ "power_error_mdb", 0, 10000, &m->error_mdb },
+	};
+
+	return handle_option_ints(cls, cfg, numbers,
+				  sizeof(numbers) / sizeof(numbers[0]), err);
+}
+
+static bool is_lit(const struct monitors *m, const struct drv_port *p)
+{
+	return p && p->has_power && p->power_mdbm >= m->dark_dbm * 1000;
+}
+
+static void reckon(const struct monitors *m, struct drv_xc *x,
+		   const struct drv_port *in, const struct drv_port *out)
+{
+	int32_t error = (int32_t)(2 * m->error_mdb), loss;
+
+	if (x->has_loss || x->state != DRV_TUNED || !is_lit(m, in) ||
+	    !is_lit(m, out)) {
+		return;
+	}
+	loss = in->power_mdbm - out->power_mdbm;
+	if (loss >= -error) {
+		x->has_loss = true;
+		x->loss_mdb = loss > 0 ? loss : 0;
+		x->loss_error_mdb = error;
+	}
+}
+
+int monitors_losses(const struct monitors *m, struct handle *h,
+		    struct err *err)
+{
+	struct drv_snapshot *snap = &h->snap;
+	const struct drv_port **at;
+
+	if (h->any_to_any) {
+		return 0;
+	}
+	at = calloc((size_t)h->n_in + (size_t)h->n_out, sizeof(*at));
+	if (!at) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < snap->n_ports; i++) {
+		const struct drv_port *p = &snap->ports[i];
+
+		at[p->is_out ? h->n_in + p->index : p->index] = p;
+	}
+	for (int i = 0; i < snap->n_xcs; i++) {
+		struct drv_xc *x = &snap->xcs[i];
+
+		reckon(m, x, at[x->xc.in], at[h->n_in + x->xc.out]);
+	}
+	free(at);
+	return 0;
+}

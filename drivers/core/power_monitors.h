@@ -1,0 +1,36 @@
+/*
+ * What a circuit loses, reckoned from the power monitors at both its ends,
+ * for drivers whose devices measure power and no loss. Private to drivers.
+ *
+ * Both monitors may be wrong, each by its own error and in either direction,
+ * so a loss is good to the sum of the two. Monitors that see no light have
+ * nothing to tell.
+ */
+#ifndef WEFT_DRIVERS_CORE_POWER_MONITORS_H
+#define WEFT_DRIVERS_CORE_POWER_MONITORS_H
+
+#include "drivers/core/driver_base.h"
+
+#define MONITOR_OPTIONS                                                       \
+	{ "dark_dbm", "power below this is no light to reckon losses from",   \
+	  "-40" },                                                            \
+	{ "power_error_mdb", "how wrong a monitor may be, in 0.001 dB",       \
+	  "500" }
+
+struct monitors {
+	int64_t dark_dbm, error_mdb;
+};
+
+/* Reads the options above. WEFT_EINVAL. */
+int monitors_init(struct monitors *m, const struct drv_class *cls,
+		  const struct drv_config *cfg, struct err *err);
+
+/* Gives each tuned circuit of the snapshot under way that has no loss the
+ * difference of the powers at its ends, where both carry light. A difference
+ * below zero by no more than the error is zero, a larger one is no loss. Not
+ * for any-to-any switches, where nobody knows which end light enters by.
+ * O(circuits + ports). WEFT_ENOMEM. */
+int monitors_losses(const struct monitors *m, struct handle *h,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,439 @@
+/* What a simulated device remembers; see xc_map.h. */
+#include "drivers/core/xc_map.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/buf.h"
+#include "lib/base/file.h"
+
+#define STATE_MAX_BYTES ((size_t)512 << 20)
+#define STATE_LINE "weft device state 1"
+#define HEX "0123456789abcdef"
+#define HEX_BYTES 48u
+
+int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
+		bool any_to_any, struct err *err)
+{
+	memset(m, 0, sizeof(*m));
+	m->kind = kind;
+	m->n_in = n_in;
+	m->n_out = any_to_any ? n_in : n_out;
+	m->any_to_any = any_to_any;
+	m->boots = 1;
+	if (kind == DRV_RING) {
+		return 0;
+	}
+	m->n_ports = any_to_any ? n_in : n_in + n_out;
+	m->peer = malloc(m->n_ports * sizeof(*m->peer));
+	if (!m->peer) {
+		return err_nomem(err);
+	}
+	devmem_clear(m);
+	return 0;
+}
+
+void devmem_fini(struct devmem *m)
+{
+	free(m->peer);
+	light_ring_fini(&m->programs);
+	memset(m, 0, sizeof(*m));
+}
+
+int devmem_flat_in(const struct devmem *m, int32_t in)
+{
+	(void)m;
+	return in;
+}
+
+int devmem_flat_out(const struct devmem *m, int32_t out)
+{
+	return m->any_to_any ? out : m->n_in + out;
+}
+
+int devmem_check(const struct devmem *m, struct light_xc xc, struct err *err)
+{
+	if (xc.in < 0 || xc.in >= m->n_in || xc.out < 0 || xc.out >= m->n_out) {
+		return err_set(err, WEFT_EINVAL,
+			       "cross-connect %d-%d: the device has %d inputs "
+			       "and %d outputs", xc.in, xc.out, m->n_in,
+			       m->n_out);
+	}
+	if (m->any_to_any && xc.in >= xc.out) {
+		return err_set(err, WEFT_EINVAL,
+			       "cross-connect %d-%d: the lower port comes "
+			       "first on an any-to-any switch", xc.in, xc.out);
+	}
+	return 0;
+}
+
+bool devmem_has(const struct devmem *m, struct light_xc xc)
+{
+	return m->peer[devmem_flat_in(m, xc.in)] ==
+	       devmem_flat_out(m, xc.out);
+}
+
+static struct light_xc xc_at(const struct devmem *m, int flat)
+{
+	int a = flat, b = m->peer[flat];
+	int low = a < b ? a : b, high = a < b ? b : a;
+
+	return (struct light_xc){ low, m->any_to_any ? high : high - m->n_in };
+}
+
+bool devmem_victim(const struct devmem *m, struct light_xc xc,
+		   struct light_xc *victim)
+{
+	int in = devmem_flat_in(m, xc.in), out = devmem_flat_out(m, xc.out);
+
+	if (devmem_has(m, xc) || (m->peer[in] < 0 && m->peer[out] < 0)) {
+		return false;
+	}
+	*victim = xc_at(m, m->peer[in] >= 0 ? in : out);
+	return true;
+}
+
+void devmem_release(struct devmem *m, int flat)
+{
+	if (m->peer[flat] >= 0) {
+		m->peer[m->peer[flat]] = -1;
+		m->peer[flat] = -1;
+	}
+}
+
+void devmem_connect(struct devmem *m, struct light_xc xc)
+{
+	int in = devmem_flat_in(m, xc.in), out = devmem_flat_out(m, xc.out);
+
+	devmem_release(m, in);
+	devmem_release(m, out);
+	m->peer[in] = out;
+	m->peer[out] = in;
+}
+
+void devmem_clear(struct devmem *m)
+{
+	for (int i = 0; i < m->n_ports; i++) {
+		m->peer[i] = -1;
+	}
+	light_ring_fini(&m->programs);
+}
+
+int devmem_xcs(const struct devmem *m, struct light_xc **v, int *n,
+	       struct err *err)
+{
+	*n = 0;
+	*v = malloc((m->n_in ? m->n_in : 1) * sizeof(**v));
+	if (!*v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; m->n_ports && i < m->n_in; i++) {
+		if (m->peer[i] > i) {
+			(*v)[(*n)++] = xc_at(m, i);
+		}
+	}
+	return 0;
+}
+
+int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
+		    struct err *err)
+{
+	struct light_xc *v;
+	int rc = devmem_xcs(m, &v, &snap->n_xcs, err);
+
+	if (rc) {
+		return rc;
+	}
+	snap->xcs = calloc(snap->n_xcs ? snap->n_xcs : 1, sizeof(*snap->xcs));
+	for (int i = 0; snap->xcs && i < snap->n_xcs; i++) {
+		snap->xcs[i].xc = v[i];
+		snap->xcs[i].state = DRV_TUNED;
+	}
+	free(v);
+	return snap->xcs ? 0 : err_nomem(err);
+}
+
+int devmem_copy(struct devmem *dst, const struct devmem *src,
+		struct err *err)
+{
+	struct light_ring programs;
+	int rc = light_ring_copy(&programs, &src->programs, err);
+
+	if (rc) {
+		return rc;
+	}
+	light_ring_fini(&dst->programs);
+	dst->programs = programs;
+	if (src->n_ports) {
+		memcpy(dst->peer, src->peer, src->n_ports * sizeof(*dst->peer));
+	}
+	return 0;
+}
+
+void devmem_changes(const struct devmem *known, const struct devmem *now,
+		    void (*fn)(struct light_xc xc, bool made, void *arg),
+		    void *arg)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		const struct devmem *a = pass ? now : known;
+		const struct devmem *b = pass ? known : now;
+
+		for (int i = 0; i < a->n_in; i++) {
+			int out = a->any_to_any ? a->peer[i] :
+						  a->peer[i] - a->n_in;
+
+			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i] &&
+			    !(a->any_to_any && out < i)) {
+				fn((struct light_xc){ i, out }, pass, arg);
+			}
+		}
+	}
+}
+
+/* ---- the state file ------------------------------------------------------- */
+
+static void put_head(const struct devmem *m, struct buf *b)
+{
+	buf_printf(b, STATE_LINE "\n%s %d %d %d\nboots %" PRIu64 "\n",
+		   m->kind == DRV_RING ? "ring" : "space", m->n_in, m->n_out,
+		   m->any_to_any, m->boots);
+}
+
+/* A program's window and name, then its bytes in lines of hexadecimals. */
+static void put_program(const struct light_pack *p, struct buf *b)
+{
+	const struct light_window *w = &p->window;
+	char line[2 * HEX_BYTES + 1];
+
+	buf_printf(b, "program %u %u %u %u %s\n", w->first_node, w->nodes,
+		   w->first_channel, w->channels, p->name);
+	for (size_t at = 0; at < p->len; at += HEX_BYTES) {
+		size_t n = p->len - at < HEX_BYTES ? p->len - at : HEX_BYTES;
+
+		for (size_t i = 0; i < n; i++) {
+			line[2 * i] = HEX[p->bytes[at + i] >> 4];
+			line[2 * i + 1] = HEX[p->bytes[at + i] & 15];
+		}
+		buf_str(b, "x ");
+		buf_add(b, line, 2 * n);
+		buf_char(b, '\n');
+	}
+}
+
+int devmem_save(const struct devmem *m, const char *path, struct err *err)
+{
+	struct buf b = { 0 };
+	int rc;
+
+	put_head(m, &b);
+	for (int i = 0; m->n_ports && i < m->n_in; i++) {
+		if (m->peer[i] > i) {
+			struct light_xc xc = xc_at(m, i);
+
+			buf_printf(&b, "xc %d %d\n", xc.in, xc.out);
+		}
+	}
+	for (int i = 0; i < m->programs.n; i++) {
+		put_program(&m->programs.v[i], &b);
+	}
+	buf_str(&b, "end\n");
+	rc = b.failed ? err_nomem(err) :
+	     file_write_atomic(path, b.data, b.len, 0600, err);
+	buf_fini(&b);
+	return rc;
+}
+
+/* A cursor over the file's lines. */
+struct reader {
+	char *next;
+	int line;
+	bool in_program;
+	struct light_pack program;	/* its head, bytes follow */
+	struct buf bytes;
+};
+
+static char *next_line(struct reader *r)
+{
+	char *line = r->next, *end = strchr(line, '\n');
+
+	if (!end) {
+		return NULL;
+	}
+	*end = '\0';
+	r->next = end + 1;
+	r->line++;
+	return line;
+}
+
+/* n non-negative numbers, each after one space. The rest, or NULL. */
+static const char *some_numbers(const char *s, int n, uint64_t *v)
+{
+	for (int i = 0; i < n; i++) {
+		int digits = 0;
+
+		if (*s++ != ' ') {
+			return NULL;
+		}
+		for (v[i] = 0; *s >= '0' && *s <= '9' && digits < 18; s++) {
+			v[i] = v[i] * 10 + (uint64_t)(*s - '0');
+			digits++;
+		}
+		if (digits == 0) {
+			return NULL;
+		}
+	}
+	return s;
+}
+
+/* Exactly n. */
+static bool numbers(const char *s, int n, uint64_t *v)
+{
+	s = some_numbers(s, n, v);
+	return s && *s == '\0';
+}
+
+static bool read_head(struct devmem *m, struct reader *r)
+{
+	const char *kind = m->kind == DRV_RING ? "ring" : "space";
+	char *line = next_line(r);
+	uint64_t v[3];
+
+	if (!line || strcmp(line, STATE_LINE) != 0) {
+		return false;
+	}
+	line = next_line(r);
+	if (!line || strncmp(line, kind, strlen(kind)) != 0 ||
+	    !numbers(line + strlen(kind), 3, v) || v[0] != (uint64_t)m->n_in ||
+	    v[1] != (uint64_t)m->n_out || v[2] != (uint64_t)m->any_to_any) {
+		return false;
+	}
+	line = next_line(r);
+	if (!line || strncmp(line, "boots", 5) != 0 ||
+	    !numbers(line + 5, 1, v)) {
+		return false;
+	}
+	m->boots = v[0];
+	return true;
+}
+
+static bool read_xc(struct devmem *m, const char *text)
+{
+	struct light_xc xc, victim;
+	uint64_t v[2];
+
+	if (m->kind != DRV_SPACE || !numbers(text, 2, v) ||
+	    v[0] > INT32_MAX || v[1] > INT32_MAX) {
+		return false;
+	}
+	xc = (struct light_xc){ (int32_t)v[0], (int32_t)v[1] };
+	if (devmem_check(m, xc, NULL) || devmem_victim(m, xc, &victim)) {
+		return false;
+	}
+	devmem_connect(m, xc);
+	return true;
+}
+
+/* The bytes of a program are all there: is it one? */
+static bool end_program(struct devmem *m, struct reader *r)
+{
+	size_t len = r->bytes.len;
+	uint8_t *bytes;
+
+	if (!r->in_program) {
+		return true;
+	}
+	r->in_program = false;
+	buf_char(&r->bytes, '\0');	/* so that there is memory */
+	bytes = (uint8_t *)buf_steal(&r->bytes);
+	return bytes && light_pack_read(&r->program, bytes, len, NULL) == 0 &&
+	       light_ring_add(&m->programs, &r->program, NULL) == 0;
+}
+
+static bool begin_program(struct devmem *m, struct reader *r, const char *text)
+{
+	uint64_t v[4];
+	struct light_window *w = &r->program.window;
+
+	if (m->kind != DRV_RING || !end_program(m, r)) {
+		return false;
+	}
+	text = some_numbers(text, 4, v);
+	if (!text || *text++ != ' ' || !*text || strlen(text) > LIGHT_NAME_MAX ||
+	    v[0] >= (uint64_t)m->n_in || v[1] > (uint64_t)m->n_in ||
+	    v[2] >= (uint64_t)m->n_out || v[3] > (uint64_t)m->n_out) {
+		return false;
+	}
+	memset(&r->program, 0, sizeof(r->program));
+	strcpy(r->program.name, text);
+	*w = (struct light_window){ (uint16_t)v[0], (uint16_t)v[1],
+				    (uint16_t)v[2], (uint16_t)v[3] };
+	r->in_program = true;
+	return true;
+}
+
+static bool read_bytes(struct reader *r, const char *text)
+{
+	if (!r->in_program || *text++ != ' ') {
+		return false;
+	}
+	for (; text[0] && text[1]; text += 2) {
+		const char *high = strchr(HEX, text[0]);
+		const char *low = strchr(HEX, text[1]);
+
+		if (!high || !low) {
+			return false;
+		}
+		buf_char(&r->bytes, (char)((high - HEX) << 4 | (low - HEX)));
+	}
+	return !text[0];
+}
+
+static bool read_body(struct devmem *m, struct reader *r)
+{
+	char *line;
+
+	while ((line = next_line(r))) {
+		bool ok = false;
+
+		if (strcmp(line, "end") == 0) {
+			return *r->next == '\0' && end_program(m, r);
+		} else if (line[0] == 'x' && line[1] == ' ') {
+			ok = read_bytes(r, line + 1);
+		} else if (strncmp(line, "xc", 2) == 0) {
+			ok = read_xc(m, line + 2);
+		} else if (strncmp(line, "program", 7) == 0) {
+			ok = begin_program(m, r, line + 7);
+		}
+		if (!ok) {
+			return false;
+		}
+	}
+	return false;
+}
+
+int devmem_load(struct devmem *m, const char *path, struct err *err)
+{
+	struct reader r = { 0 };
+	char *data;
+	size_t len;
+	int rc = file_read(path, STATE_MAX_BYTES, &data, &len, err);
+
+	if (rc) {
+		return rc;
+	}
+	r.next = data;
+	devmem_clear(m);
+	if (!read_head(m, &r) || !read_body(m, &r)) {
+		rc = err_set(err, WEFT_EINVAL,
+			     "%s:%d: not the state of this device", path,
+			     r.line);
+	}
+	if (rc) {
+		devmem_clear(m);
+	}
+	buf_fini(&r.bytes);
+	free(data);
+	return rc;
+}

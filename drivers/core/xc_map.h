@@ -1,0 +1,75 @@
+/*
+ * What a simulated device remembers: a map of cross-connects or a ring's
+ * program, and how often it started. The `sim` drivers and the emulators
+ * keep one each; `polatis-scpi` uses one to think a batch through against
+ * the map that it read. Private to drivers and emulators.
+ *
+ * Ports are numbered flat: inputs from 0, outputs from n_in; on an
+ * any-to-any switch there is one side and the two coincide.
+ */
+#ifndef WEFT_DRIVERS_CORE_XC_MAP_H
+#define WEFT_DRIVERS_CORE_XC_MAP_H
+
+#include "drivers/core/driver.h"
+
+struct devmem {
+	enum drv_kind kind;
+	int n_in, n_out;	/* ring: nodes, channels */
+	bool any_to_any;
+	int n_ports;		/* flat; 0 for a ring */
+	int32_t *peer;		/* the flat port at the other end, or -1 */
+	uint64_t boots;
+	struct light_ring programs;
+};
+
+/* WEFT_ENOMEM. */
+int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
+		bool any_to_any, struct err *err);
+void devmem_fini(struct devmem *m);
+
+/* Index into `peer` of an input or output. O(1). */
+int devmem_flat_in(const struct devmem *m, int32_t in);
+int devmem_flat_out(const struct devmem *m, int32_t out);
+
+/* Ports in range and, on an any-to-any switch, in < out. WEFT_EINVAL. */
+int devmem_check(const struct devmem *m, struct light_xc xc, struct err *err);
+
+/* True when this very cross-connect is made. O(1). */
+bool devmem_has(const struct devmem *m, struct light_xc xc);
+
+/* A cross-connect that stands in the way of adding xc (not xc itself). */
+bool devmem_victim(const struct devmem *m, struct light_xc xc,
+		   struct light_xc *victim);
+
+/* Connects, and ends whatever held either port. */
+void devmem_connect(struct devmem *m, struct light_xc xc);
+/* Ends the cross-connect that holds a flat port, if any. */
+void devmem_release(struct devmem *m, int flat);
+/* Forgets map and program. */
+void devmem_clear(struct devmem *m);
+
+/* All cross-connects sorted by in; *v is the caller's. WEFT_ENOMEM. */
+int devmem_xcs(const struct devmem *m, struct light_xc **v, int *n,
+	       struct err *err);
+/* The same as a snapshot's array, all tuned. */
+int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
+		    struct err *err);
+
+/* Makes dst remember what src does (same kind and size). WEFT_ENOMEM. */
+int devmem_copy(struct devmem *dst, const struct devmem *src,
+		struct err *err);
+
+/* What `now` has that `known` has not, after what it has no longer: one call
+ * for each circuit. Same kind and size. */
+void devmem_changes(const struct devmem *known, const struct devmem *now,
+		    void (*fn)(struct light_xc xc, bool made, void *arg),
+		    void *arg);
+
+/* Writes everything to a text file, atomically. WEFT_EIO, WEFT_ENOMEM. */
+int devmem_save(const struct devmem *m, const char *path, struct err *err);
+/* Reads it back into an m of the same kind and size. WEFT_ENOTFOUND when
+ * there is no file, WEFT_EINVAL (line named) when it is damaged or another
+ * device's; then m is cleared. */
+int devmem_load(struct devmem *m, const char *path, struct err *err);
+
+#endif

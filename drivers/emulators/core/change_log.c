@@ -1,0 +1,132 @@
+/*
+ * Every move of light that an emulated device makes, in order: what, when, and
+ * by whom. A map tells only how it ended; a circuit that went away and came
+ * back is in this list.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/emulators/core/emulator.h"
+#include "lib/base/clock.h"
+
+/* The oldest half goes when there are so many. */
+#define MOST_MOVES (1 << 16)
+
+static const char *const by_names[] = {
+	[EMU_BY_SESSION] = "session", [EMU_BY_USER] = "user",
+	[EMU_BY_FAULT] = "fault", [EMU_BY_RESTART] = "restart",
+};
+
+static void add_move(struct emu *e, struct emu_move m)
+{
+	struct emu_moves *l = &e->moves;
+
+	if (l->list.n == MOST_MOVES) {
+		size_t half = MOST_MOVES / 2;
+
+		memmove(l->list.v, l->list.v + half,
+			half * sizeof(*l->list.v));
+		l->list.n = half;
+		l->first += half;
+	}
+	m.by = l->by;
+	m.at_ns = clk_now_ns();
+	if (vec_push(&l->list, m)) {
+		l->lost = true;
+	}
+}
+
+static void on_circuit(struct light_xc xc, bool made, void *arg)
+{
+	printf("circuit %d,%d %s\n", xc.in, xc.out, made ? "made" : "gone");
+	fflush(stdout);
+	add_move(arg, (struct emu_move){ .made = made, .xc = xc });
+}
+
+void emu_pack_digest(const struct light_pack *p, char hex[65])
+{
+	/* A ring of one; nothing in it is changed. */
+	const struct light_ring one = { .n = 1, .v = (struct light_pack *)p };
+	uint8_t digest[LIGHT_DIGEST_LEN];
+
+	light_ring_digest(&one, digest);
+	for (int i = 0; i < LIGHT_DIGEST_LEN; i++) {
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	}
+}
+
+/* The programs of `a` that `b` has not. */
+static void note_programs(struct emu *e, const struct light_ring *a,
+			  const struct light_ring *b, bool made)
+{
+	for (int i = 0; i < a->n; i++) {
+		const struct light_pack *p = &a->v[i];
+		const struct light_pack *q = light_ring_find(b, p->name);
+		struct emu_move m = { .made = made };
+
+		if (q && light_pack_equal(p, q)) {
+			continue;
+		}
+		snprintf(m.program, sizeof(m.program), "%s", p->name);
+		emu_pack_digest(p, m.digest);
+		add_move(e, m);
+	}
+}
+
+void emu_note_moves(struct emu *e, enum emu_by by)
+{
+	struct devmem *noted = &e->moves.noted;
+
+	/* Not by a dialect that is tried without a program. */
+	if (noted->n_in == 0) {
+		return;
+	}
+	e->moves.by = by;
+	if (noted->n_ports > 0) {
+		devmem_changes(noted, &e->mem, on_circuit, e);
+	}
+	note_programs(e, &noted->programs, &e->mem.programs, false);
+	note_programs(e, &e->mem.programs, &noted->programs, true);
+	if (devmem_copy(noted, &e->mem, NULL)) {
+		e->moves.lost = true;
+	}
+}
+
+const char *emu_tell_moves(const struct emu *e, uint64_t from,
+			   struct buf *answer)
+{
+	const struct emu_moves *l = &e->moves;
+
+	if (l->lost || from < l->first) {
+		return "older moves are not kept";
+	}
+	for (size_t i = from - l->first; i < l->list.n; i++) {
+		const struct emu_move *m = &l->list.v[i];
+
+		buf_printf(answer, "%zu %" PRId64 " %s %s ",
+			   (size_t)l->first + i, m->at_ns / 1000,
+			   by_names[m->by], m->made ? "made" : "gone");
+		if (m->program[0]) {
+			buf_printf(answer, "program %s %s\n", m->program,
+				   m->digest);
+		} else {
+			buf_printf(answer, "%d,%d\n", m->xc.in, m->xc.out);
+		}
+	}
+	return NULL;
+}
+
+int emu_moves_init(struct emu *e, struct err *err)
+{
+	int rc = devmem_init(&e->moves.noted, e->mem.kind, e->mem.n_in,
+			     e->mem.n_out, e->mem.any_to_any, err);
+
+	return rc ? rc : devmem_copy(&e->moves.noted, &e->mem, err);
+}
+
+void emu_moves_fini(struct emu *e)
+{
+	devmem_fini(&e->moves.noted);
+	vec_fini(&e->moves.list);
+}

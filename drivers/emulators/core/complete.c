@@ -1,0 +1,147 @@
+/* Set commands that are answered first and done later; see emulator.h. */
+#include "drivers/emulators/core/emulator.h"
+
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+#include "lib/base/vec.h"
+
+struct change {
+	struct light_xc xc;
+	bool connect;
+};
+
+/* What one command changes, in order. */
+struct emu_later {
+	struct emu_later *next;
+	int64_t due_ns;
+	VEC(struct change) changes;
+};
+
+static void free_later(struct emu_later *l)
+{
+	vec_fini(&l->changes);
+	free(l);
+}
+
+void emu_forget_later(struct emu *e)
+{
+	while (e->later) {
+		struct emu_later *l = e->later;
+
+		e->later = l->next;
+		free_later(l);
+	}
+}
+
+bool emu_is_completing(const struct emu *e)
+{
+	return e->later;
+}
+
+static void wait_for_first(struct emu *e);
+
+static void complete_first(struct emu *e)
+{
+	struct emu_later *l = e->later;
+
+	e->later = l->next;
+	for (size_t i = 0; i < l->changes.n; i++) {
+		const struct change *c = &l->changes.v[i];
+
+		if (c->connect) {
+			devmem_connect(&e->mem, c->xc);
+		} else if (devmem_has(&e->mem, c->xc)) {
+			devmem_release(&e->mem, devmem_flat_in(&e->mem,
+							       c->xc.in));
+		}
+	}
+	free_later(l);
+	/* Nobody else's change: it is not reported. */
+	e->dialect->refresh(e, EMU_LOST_SILENTLY);
+	emu_changed(e);
+}
+
+static void on_due(uv_timer_t *t)
+{
+	struct emu *e = t->data;
+
+	if (e->later) {
+		complete_first(e);
+	}
+	wait_for_first(e);
+}
+
+void emu_complete_now(struct emu *e)
+{
+	while (e->later) {
+		complete_first(e);
+	}
+}
+
+static void wait_for_first(struct emu *e)
+{
+	int64_t ns;
+
+	if (e->later) {
+		ns = e->later->due_ns - clk_now_ns();
+		uv_timer_start(&e->completion, on_due, ns > 0 ?
+			       (uint64_t)(ns + 999999) / 1000000 : 0, 0);
+	}
+}
+
+static void note(struct light_xc xc, bool connect, void *arg)
+{
+	struct emu_later *l = arg;
+
+	if (vec_push(&l->changes, ((struct change){ xc, connect }))) {
+		log_error("emulators", "out of memory, a change is lost");
+	}
+}
+
+/* Takes back what a command did, to be done ms from now. */
+static void put_off(struct emu *e, const struct devmem *before, int64_t ms)
+{
+	struct emu_later *l = calloc(1, sizeof(*l)), **at = &e->later;
+
+	if (!l) {
+		log_error("emulators", "out of memory, a change is early");
+		return;
+	}
+	devmem_changes(before, &e->mem, note, l);
+	if (l->changes.n == 0 || devmem_copy(&e->mem, before, NULL)) {
+		free_later(l);
+		return;
+	}
+	l->due_ns = clk_now_ns() + ms * 1000000;
+	while (*at && (*at)->due_ns <= l->due_ns) {
+		at = &(*at)->next;
+	}
+	l->next = *at;
+	*at = l;
+	wait_for_first(e);
+}
+
+int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len)
+{
+	struct emu *e = emu_of(c);
+	struct devmem before = { 0 };
+	int64_t ms, used;
+
+	if (e->dialect->completes || e->mem.kind == DRV_RING ||
+	    !faults_hold(&e->faults, FAULT_COMPLETE, &ms) ||
+	    devmem_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+			e->mem.any_to_any, NULL)) {
+		return e->dialect->input(c, data, len);
+	}
+	used = devmem_copy(&before, &e->mem, NULL);
+	if (used == 0) {
+		e->holding = true;
+		used = e->dialect->input(c, data, len);
+		e->holding = false;
+		put_off(e, &before, ms);
+	}
+	devmem_fini(&before);
+	return used;
+}

@@ -1,0 +1,186 @@
+/*
+ * The common part of the emulators: sessions, replies with their faults, the
+ * control socket, the kept state. A dialect only reads commands and answers.
+ * Private to emulators.
+ */
+#ifndef WEFT_DRIVERS_EMULATORS_CORE_EMULATOR_H
+#define WEFT_DRIVERS_EMULATORS_CORE_EMULATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <uv.h>
+
+#include "drivers/core/xc_map.h"
+#include "drivers/emulators/core/fault.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/vec.h"
+
+struct emu;
+struct emu_client;
+
+/* Why a map is another. */
+enum emu_news { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
+
+struct emu_dialect {
+	const char *name;	/* of the driver on the other side */
+	enum drv_kind kind;
+	size_t max_input;	/* longest command */
+	bool completes;		/* the fault `complete` is its own business */
+
+	const void *table;	/* what is the dialect's own, or NULL */
+	/* Makes e->device from e->mem. WEFT_ENOMEM. */
+	int (*open)(struct emu *e, struct err *err);
+	void (*close)(struct emu *e);
+	/* Takes whole commands off data and answers them. Returns the bytes
+	 * taken, or a negative number to end the session. */
+	int64_t (*input)(struct emu_client *c, const uint8_t *data, size_t len);
+	/* e->mem is another. */
+	void (*refresh)(struct emu *e, enum emu_news news);
+	/* That a circuit of e->mem lets no light by; NULL: all do. */
+	bool (*dark)(struct emu *e, struct light_xc xc);
+	/* The i-th circuit that light takes and e->mem has not, false: there
+	 * are no more; NULL: there are none. */
+	bool (*stale)(const struct emu *e, size_t i, struct light_xc *xc);
+	/* A word on the control socket that only this device knows; NULL: it
+	 * knows none. Returns what is wrong, NULL when nothing is. */
+	const char *(*command)(struct emu *e, const char *verb,
+			       const char *arg, struct buf *answer);
+};
+
+struct emu_conf {
+	const char *driver, *listen, *name, *control, *state, *address_file;
+	int n_in, n_out, fibres;
+	bool any_to_any;
+	uint64_t seed;
+	int64_t memory;		/* rings: bytes of programs */
+	int slots;		/* rings: programs at a time */
+	bool overlap;		/* rings: retune while others carry data */
+	const char *lab;	/* folder of light that is shared; NULL: none */
+};
+
+/* Who moved light: a session of the device, the control socket's second user,
+ * a fault that strikes by itself, a restart. */
+enum emu_by { EMU_BY_SESSION, EMU_BY_USER, EMU_BY_FAULT, EMU_BY_RESTART };
+
+struct emu_move {
+	enum emu_by by;
+	bool made;
+	int64_t at_ns;
+	struct light_xc xc;
+	char program[LIGHT_NAME_MAX + 1];	/* rings, else "" */
+	char digest[65];
+};
+
+struct emu_moves {
+	struct devmem noted;	/* as it was at the last of them */
+	enum emu_by by;		/* of those that are added */
+	VEC(struct emu_move) list;
+	uint64_t first;		/* the number of list.v[0] */
+	bool lost;		/* there was no memory for one */
+};
+
+struct emu {
+	struct emu_conf conf;
+	const struct emu_dialect *dialect;
+	void *device;
+	uv_loop_t loop;
+	struct devmem mem;	/* the map that is in effect */
+	struct emu_moves moves;
+	struct devmem old;	/* the map at the start of the program */
+	struct faults faults;
+	uint64_t n_commands, n_sets, n_sessions;
+	/* the rest is emulator.c's */
+	struct sockaddr_storage addr;
+	uv_tcp_t *server;
+	uv_pipe_t control;
+	uv_timer_t down, lost, stop, completion;
+	struct emu_later *later;	/* changes to come, by time */
+	bool holding;		/* a change is about to be put off */
+	uv_signal_t sigterm, sigint;
+	struct emu_client *clients;
+};
+
+extern const struct emu_dialect emu_calient_tl1;
+extern const struct emu_dialect emu_glimmerglass_tl1;
+extern const struct emu_dialect emu_mrr;
+extern const struct emu_dialect emu_polatis_tl1;
+extern const struct emu_dialect emu_rome;
+extern const struct emu_dialect emu_scpi;
+extern const struct emu_dialect emu_sonic;
+extern const struct emu_dialect emu_telescent;
+
+struct emu *emu_of(struct emu_client *c);
+/* A number for each session that is the dialect's own, 0 at first. */
+int64_t *emu_client_mark(struct emu_client *c);
+
+/* Sends a reply, subject to faults. */
+void emu_reply(struct emu_client *c, const void *bytes, size_t len);
+
+/* Says something unasked, in one session or in all, behind the replies that
+ * wait there. */
+void emu_say_to(struct emu_client *c, const void *bytes, size_t len);
+void emu_say(struct emu *e, const void *bytes, size_t len);
+/* The same in the sessions with this mark. */
+void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
+		    size_t len);
+
+/* What is to become of a set command; counts it. */
+enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
+enum emu_fate emu_set_command(struct emu_client *c);
+
+/* After a change of e->mem: saves it, and lets `lost` take its course. */
+void emu_changed(struct emu *e);
+/* The same where it was not a session's doing. */
+void emu_changed_by(struct emu *e, enum emu_by by);
+
+/* change_log.c */
+int emu_moves_init(struct emu *e, struct err *err);
+void emu_moves_fini(struct emu *e);
+/* Adds what has moved since it was last called. */
+void emu_note_moves(struct emu *e, enum emu_by by);
+/* From this number on, a line each. Returns what is wrong, or NULL. */
+const char *emu_tell_moves(const struct emu *e, uint64_t from,
+			   struct buf *answer);
+/* SHA-256 over a program's name, window and bytes. */
+void emu_pack_digest(const struct light_pack *p, char hex[65]);
+
+/* complete.c: takes commands as the dialect does; what they change is put off
+ * as the fault `complete` says. */
+int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len);
+bool emu_is_completing(const struct emu *e);
+void emu_complete_now(struct emu *e);
+void emu_forget_later(struct emu *e);
+
+/* Ends the session once its replies so far are out. */
+void emu_drop(struct emu_client *c);
+
+void emu_restart(struct emu *e, const char *map, int64_t down_ms);
+/* Starts or stops to listen, as the fault `refuse` says. */
+void emu_apply_refuse(struct emu *e);
+void emu_stop(struct emu *e);
+
+/* control.c: listens on the control socket, if one is wanted. */
+int emu_control_start(struct emu *e, struct err *err);
+/* Ends one session of it. */
+void emu_control_end(uv_handle_t *pipe);
+
+/* The command line. The faults wait until the size of the device is known. */
+struct emu_args {
+	struct emu_conf conf;
+	const char **faults;
+	int n_faults;
+	bool help;
+};
+
+/* args->faults is the caller's to free, also on error. WEFT_EUSAGE. */
+int emu_args_parse(struct emu_args *args, int argc, char **argv,
+		   struct err *err);
+void emu_usage(FILE *to);
+
+/* The whole program. */
+int emulator_main(int argc, char **argv);
+
+#endif

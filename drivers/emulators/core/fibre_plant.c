@@ -1,0 +1,257 @@
+/* Light between emulators; see fibre_plant.h. */
+#include "drivers/emulators/core/fibre_plant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/file.h"
+#include "lib/base/log.h"
+#include "lib/base/rng.h"
+
+#define MAX_HOPS 64		/* circuits may close a ring without a laser */
+#define MAX_FILE (4u << 20)
+#define MAX_DB 200.0
+
+/* ---- the wiring ---- */
+
+static bool parse_strand(const char *line, struct lab_strand *s)
+{
+	char rest;
+	bool ok;
+
+	*s = (struct lab_strand){ 0 };
+	ok = sscanf(line, "laser %127s %lf %c", s->to, &s->db, &rest) == 2;
+	if (!ok) {
+		ok = sscanf(line, "fibre %127s %127s %lf %c", s->from, s->to,
+			    &s->db, &rest) == 3 && s->db >= 0;
+	}
+	return ok && isfinite(s->db) && fabs(s->db) <= MAX_DB;
+}
+
+int lab_find_strand(char *text, const char *place, struct lab_strand *found,
+		    struct err *err)
+{
+	int n = 0;
+
+	*found = (struct lab_strand){ 0 };
+	for (char *line = text, *next; line; line = next) {
+		struct lab_strand s;
+
+		next = strchr(line, '\n');
+		if (next) {
+			*next++ = '\0';
+		}
+		n++;
+		if (line[strspn(line, " \t\r")] == '\0' || *line == '#') {
+			continue;
+		}
+		if (!parse_strand(line, &s)) {
+			return err_set(err, WEFT_EINVAL, "line %d: expected "
+				       "laser PLACE DBM or fibre FROM TO DB",
+				       n);
+		}
+		if (strcmp(s.to, place) == 0) {
+			*found = s;
+		}
+	}
+	return 0;
+}
+
+static int read_strand(const char *folder, const char *place,
+		       struct lab_strand *found, struct err *err)
+{
+	char path[4096], *text;
+	size_t len;
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/wiring", folder);
+	rc = file_read(path, MAX_FILE, &text, &len, err);
+	if (rc) {
+		return rc;
+	}
+	rc = lab_find_strand(text, place, found, err);
+	if (rc) {
+		err_wrap(err, "%s", path);
+	}
+	free(text);
+	return rc;
+}
+
+/* ---- what the switches hold ---- */
+
+/* "ocs0.out3" into name and number. */
+static bool split_out(const char *place, char name[LAB_PLACE_MAX], int *port)
+{
+	const char *dot = strrchr(place, '.');
+	char rest;
+
+	if (!dot || sscanf(dot, ".out%d%c", port, &rest) != 1) {
+		return false;
+	}
+	snprintf(name, LAB_PLACE_MAX, "%.*s", (int)(dot - place), place);
+	return true;
+}
+
+/* The input that feeds an output of a switch, and the loss between. False: it
+ * is dark, or nobody has that name. */
+static bool find_circuit(const char *folder, const char *name, int out, int *in,
+			 int32_t *loss_mdb)
+{
+	char path[4096], *text;
+	bool found = false;
+	size_t len;
+	int to;
+
+	snprintf(path, sizeof(path), "%s/%s.map", folder, name);
+	if (file_read(path, MAX_FILE, &text, &len, NULL)) {
+		return false;
+	}
+	for (const char *line = text; line && !found;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		found = sscanf(line, "%d %d %d", in, &to, loss_mdb) == 3 &&
+			to == out;
+	}
+	free(text);
+	return found;
+}
+
+int lab_arriving(const char *folder, const char *place, int32_t *mdbm,
+		 struct err *err)
+{
+	char at[LAB_PLACE_MAX], name[LAB_PLACE_MAX];
+	int32_t lost = 0, loss;
+	int rc = 0, out, in;
+
+	*mdbm = LAB_DARK_MDBM;
+	snprintf(at, sizeof(at), "%s", place);
+	for (int hop = 0; rc == 0 && hop < MAX_HOPS; hop++) {
+		struct lab_strand s;
+
+		rc = read_strand(folder, at, &s, err);
+		if (rc == 0 && s.to[0] && !s.from[0]) {
+			int32_t left = (int32_t)lround(s.db * 1000) - lost;
+
+			*mdbm = left > LAB_DARK_MDBM ? left : LAB_DARK_MDBM;
+			return 0;
+		}
+		if (rc || !s.to[0] || !split_out(s.from, name, &out) ||
+		    !find_circuit(folder, name, out, &in, &loss)) {
+			return rc;
+		}
+		lost += (int32_t)lround(s.db * 1000) + loss;
+		if (snprintf(at, sizeof(at), "%.100s.in%d", name, in) < 0) {
+			return 0;
+		}
+	}
+	return rc;
+}
+
+/* ---- this switch ---- */
+
+/* From 0.5 to 1 dB, by the path; 3 dB more where a port is dim. */
+static int32_t loss_of(struct emu *e, int in, int out)
+{
+	uint64_t pair = ((uint64_t)(uint32_t)in << 32) | (uint32_t)out;
+	bool dim = faults_hold_port(&e->faults, FAULT_DIM, in) ||
+		   faults_hold_port(&e->faults, FAULT_DIM, out);
+
+	return (int32_t)(500 + rng_mix(e->conf.seed ^ pair) % 500) +
+	       (dim ? 3000 : 0);
+}
+
+/* The flat output that the light of an input leaves by, or -1. */
+static int leaves_by(struct emu *e, int in)
+{
+	struct light_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
+	bool lit = e->mem.peer[in] >= 0 &&
+		   !(e->dialect->dark && e->dialect->dark(e, xc));
+	int astray;
+
+	for (size_t k = 0; !lit && e->dialect->stale &&
+	     e->dialect->stale(e, k, &xc); k++) {
+		lit = xc.in == in;
+	}
+	if (!lit) {
+		return -1;
+	}
+	astray = faults_hold_path(&e->faults, FAULT_ASTRAY, in);
+	return e->mem.n_in + (astray >= 0 ? astray : xc.out);
+}
+
+int lab_publish(struct emu *e, struct err *err)
+{
+	struct buf text = { 0 };
+	char path[4096];
+	int rc;
+
+	if (!e->conf.lab) {
+		return 0;
+	}
+	for (int i = 0; i < e->mem.n_in; i++) {
+		int out = leaves_by(e, i);
+
+		if (out >= 0) {
+			buf_printf(&text, "%d %d %d\n", i + 1,
+				   out - e->mem.n_in + 1,
+				   (int)loss_of(e, i, out));
+		}
+	}
+	snprintf(path, sizeof(path), "%s/%s.map", e->conf.lab, e->conf.name);
+	rc = text.failed ? err_nomem(err) :
+	     file_write_atomic(path, buf_cstr(&text), text.len, 0644, err);
+	buf_fini(&text);
+	return rc;
+}
+
+/* The first input whose light leaves by an output, or -1. */
+static int lit_from(struct emu *e, int out)
+{
+	int in = e->mem.peer[out];
+
+	if (in >= 0 && leaves_by(e, in) == out) {
+		return in;
+	}
+	in = 0;
+	while (in < e->mem.n_in && leaves_by(e, in) != out) {
+		in++;
+	}
+	return in < e->mem.n_in ? in : -1;
+}
+
+static int32_t by_seed(struct emu *e, int flat)
+{
+	bool is_out = flat >= e->mem.n_in && !e->mem.any_to_any;
+	int from = is_out ? lit_from(e, flat) : flat;
+	int32_t mdbm;
+
+	if (from < 0 || (!is_out && e->mem.peer[flat] < 0)) {
+		return LAB_DARK_MDBM;
+	}
+	mdbm = -3000 - (int32_t)(rng_mix(e->conf.seed + (uint64_t)from) % 100) * 10;
+	return is_out ? mdbm - loss_of(e, from, flat) : mdbm;
+}
+
+int32_t lab_port_mdbm(struct emu *e, int flat)
+{
+	const struct devmem *m = &e->mem;
+	bool is_out = flat >= m->n_in;
+	int in;
+	struct err err = { 0 };
+	char place[LAB_PLACE_MAX];
+	int32_t mdbm;
+
+	if (!e->conf.lab) {
+		return by_seed(e, flat);
+	}
+	in = is_out ? lit_from(e, flat) : flat;
+	snprintf(place, sizeof(place), "%.100s.%s%d", e->conf.name,
+		 in < 0 ? "out" : "in", in < 0 ? flat - m->n_in + 1 : in + 1);
+	if (lab_arriving(e->conf.lab, place, &mdbm, &err)) {
+		log_error("emulators", "%s: %s", e->conf.name, err.msg);
+	}
+	if (is_out && in >= 0 && mdbm > LAB_DARK_MDBM) {
+		mdbm -= loss_of(e, in, flat);
+	}
+	return mdbm > LAB_DARK_MDBM ? mdbm : LAB_DARK_MDBM;
+}

@@ -1,0 +1,125 @@
+/* Replies of a device that means harm; see malformed_replies.h. */
+#include "drivers/emulators/core/malformed_replies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK (64 << 10)
+#define MIB (INT64_C(1) << 20)
+
+/* What is being sent: a head, blocks, and for a reply that ends a tail. */
+struct flood {
+	uv_write_t req;
+	uv_stream_t *stream;
+	struct rng rng;
+	bool noise;		/* every block is another */
+	int64_t left;		/* bytes of blocks, INT64_MAX: no end */
+	size_t block_len, tail_len;
+	uint8_t *tail;
+	uint8_t block[BLOCK];
+};
+
+static void flood_free(struct flood *f)
+{
+	free(f->tail);
+	free(f);
+}
+
+static void next_block(uv_write_t *req, int status);
+
+static void send_bytes(struct flood *f, const uint8_t *bytes, size_t len)
+{
+	uv_buf_t b = uv_buf_init((char *)bytes, (unsigned)len);
+
+	f->req.data = f;
+	if (uv_write(&f->req, f->stream, &b, 1, next_block)) {
+		flood_free(f);
+	}
+}
+
+static void next_block(uv_write_t *req, int status)
+{
+	struct flood *f = req->data;
+	size_t n = f->tail_len;
+
+	if (status < 0 || (f->left <= 0 && n == 0)) {
+		flood_free(f);
+	} else if (f->left > 0) {
+		for (size_t i = 0; f->noise && i < f->block_len; i += 8) {
+			uint64_t r = rng_u64(&f->rng);
+
+			memcpy(f->block + i, &r, 8);
+		}
+		f->left -= f->left == INT64_MAX ? 0 : (int64_t)f->block_len;
+		send_bytes(f, f->block, f->block_len);
+	} else {
+		f->tail_len = 0;
+		send_bytes(f, f->tail, n);
+	}
+}
+
+static void fill(struct flood *f, const void *pattern, size_t len)
+{
+	f->block_len = BLOCK / len * len;
+	for (size_t i = 0; i < f->block_len; i += len) {
+		memcpy(f->block + i, pattern, len);
+	}
+}
+
+/* A reply of so many bytes that begins and ends as it should: its middle line,
+ * or of a reply of one line a piece, again and again. */
+static bool stretch(struct flood *f, const uint8_t *reply, size_t len,
+		    int64_t bytes)
+{
+	size_t half = len / 2, from = half;
+
+	f->tail_len = len - half;
+	f->tail = malloc(f->tail_len + 1);
+	if (!f->tail) {
+		return false;
+	}
+	memcpy(f->tail, reply + half, f->tail_len);
+	while (from > 0 && from + 256 > half && reply[from - 1] != '\n') {
+		from--;
+	}
+	if (from == half) {
+		from -= half > 8 ? 8 : half;
+	}
+	fill(f, from < half ? reply + from : (const uint8_t *)" ",
+	     from < half ? half - from : 1);
+	f->left = bytes;
+	send_bytes(f, reply, half);
+	return true;
+}
+
+bool hostile_reply(uv_stream_t *stream, struct faults *faults,
+		   const uint8_t *reply, size_t len)
+{
+	bool endless = faults_hold(faults, FAULT_ENDLESS, NULL);
+	bool lines = faults_hold(faults, FAULT_LINES, NULL);
+	bool noise = faults_hold(faults, FAULT_NOISE, NULL);
+	int64_t mib = 0;
+	bool huge = faults_hold(faults, FAULT_HUGE, &mib);
+	struct flood *f;
+
+	if (!endless && !lines && !noise && !huge) {
+		return false;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f) {
+		return false;
+	}
+	f->stream = stream;
+	f->left = INT64_MAX;
+	f->noise = noise;
+	rng_seed(&f->rng, rng_u64(&faults->rng));
+	if (huge) {
+		if (!stretch(f, reply, len, mib * MIB)) {
+			flood_free(f);
+		}
+		return true;
+	}
+	fill(f, lines ? "A1 nothing\r\n" : "1,", lines ? 12 : 2);
+	send_bytes(f, f->block, f->block_len);
+	return true;
+}

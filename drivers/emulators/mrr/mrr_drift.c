@@ -1,0 +1,183 @@
+/* Locks of the emulated ring that get lost as it warms, ring by ring, the
+ * search that finds them again, and the word of it to those who listen. */
+#include <stdlib.h>
+
+#include "drivers/emulators/mrr/mrr.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+/* ---- told ------------------------------------------------------------------ */
+
+int64_t mrr_event_mark(const struct mrr_device *d)
+{
+	return (int64_t)d->e->mem.boots + 1;
+}
+
+void mrr_tell(struct mrr_device *d, const struct light_dead *place)
+{
+	struct mrr_news news = { .flags = d->flags, .code = d->last_code,
+				 .boots = (uint32_t)d->e->mem.boots,
+				 .has_place = place != NULL };
+	uint8_t data[MRR_NEWS_BYTES + MRR_FAILURE_BYTES];
+	struct mrr_frame f = { .op = MRR_EVENT, .offset = MRR_FLAGS,
+			       .data = data };
+	struct buf b = { 0 };
+
+	if (place) {
+		news.place = *place;
+	}
+	f.len = mrr_put_news(data, &news);
+	mrr_encode(&b, &f);
+	if (!b.failed) {
+		emu_say_marked(d->e, mrr_event_mark(d), b.data, b.len);
+	}
+	buf_fini(&b);
+}
+
+void mrr_put_lost(const struct mrr_device *d, struct buf *out)
+{
+	uint8_t count[4] = { 0 };
+	uint32_t n = 0;
+
+	buf_add(out, count, sizeof(count));
+	for (int i = 0; i < d->n_slots; i++) {
+		for (size_t k = 0; k < d->slots[i].lost.n; k++) {
+			mrr_put_entry(out, &n, &d->slots[i].lost.v[k]);
+		}
+	}
+	if (!out->failed) {
+		mrr_put32((uint8_t *)out->data, n);
+	}
+}
+
+/* ---- lost ------------------------------------------------------------------ */
+
+static bool is_at(const struct light_dead *d, const struct light_tune *t)
+{
+	return d->node == t->node && d->dir == t->dir &&
+	       d->fibre == t->fibre && d->channel == t->channel;
+}
+
+bool mrr_has_drifted(const struct mrr_device *d, const struct light_tune *t)
+{
+	for (size_t i = 0; i < d->drifted.n; i++) {
+		if (is_at(&d->drifted.v[i], t)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Any setting whose resonator holds its wave, each as likely: the n-th takes
+ * the place of the one chosen before with probability 1/n. */
+static void choose_of(struct mrr_device *d, const struct slot *s, uint64_t *n,
+		      struct light_tune *chosen)
+{
+	struct light_reader r;
+
+	if (!s->p.bytes ||
+	    light_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
+		return;
+	}
+	while (light_reader_next(&r, NULL) == 0) {
+		for (size_t i = 0; i < r.cells.n; i++) {
+			struct light_tune t = light_cell_tune(&r,
+							      &r.cells.v[i]);
+
+			if (mrr_lock_of(d, &r, &t) == LIGHT_LOCKED &&
+			    rng_below(&d->e->faults.rng, ++*n) == 0) {
+				*chosen = t;
+			}
+		}
+	}
+	light_reader_fini(&r);
+}
+
+static void on_drift(uv_timer_t *timer)
+{
+	struct mrr_device *d = timer->data;
+	struct light_tune t = { 0 };
+	struct light_dead place;
+	uint64_t n = 0;
+
+	for (int i = 0; i < d->n_slots; i++) {
+		choose_of(d, &d->slots[i], &n, &t);
+	}
+	place = (struct light_dead){
+		.part = LIGHT_RESONATOR, .dir = t.dir, .fibre = t.fibre,
+		.why = LIGHT_LOCK_LOST, .node = t.node, .channel = t.channel };
+	if (n > 0 && vec_push(&d->drifted, place)) {
+		log_error("emulators", "out of memory, a lock is kept");
+	} else if (n > 0) {
+		d->flags |= MRR_FLAG_LOL;
+		mrr_search_locks(d);
+		mrr_tell(d, &place);
+	}
+	mrr_drift(d);
+}
+
+void mrr_drift(struct mrr_device *d)
+{
+	int64_t ms;
+
+	if (!faults_hold(&d->e->faults, FAULT_DRIFT, &ms)) {
+		uv_timer_stop(&d->drift);
+	} else if (!uv_is_active((uv_handle_t *)&d->drift)) {
+		uv_timer_start(&d->drift, on_drift, (uint64_t)ms, 0);
+	}
+}
+
+void mrr_drift_init(struct mrr_device *d)
+{
+	uv_timer_init(&d->e->loop, &d->drift);
+	d->drift.data = d;
+}
+
+void mrr_drift_fini(struct mrr_device *d)
+{
+	vec_fini(&d->drifted);
+}
+
+/* ---- found again ----------------------------------------------------------- */
+
+void mrr_settle(struct mrr_device *d, const struct slot *s)
+{
+	const struct light_window *w = &s->p.window;
+	int nodes = d->e->mem.n_in;
+	int64_t ms;
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->drifted.n; i++) {
+		const struct light_dead *x = &d->drifted.v[i];
+
+		if ((x->node - w->first_node + nodes) % nodes >= w->nodes ||
+		    x->channel < w->first_channel ||
+		    x->channel >= w->first_channel + w->channels) {
+			d->drifted.v[n++] = *x;
+		}
+	}
+	d->drifted.n = n;
+	if (s->p.bytes && faults_hold(&d->e->faults, FAULT_LOCK_TIME, &ms)) {
+		d->locked_ns = clk_now_ns() + ms * 1000000;
+	}
+}
+
+enum mrr_code mrr_relock(struct mrr_device *d)
+{
+	if (faults_hold(&d->e->faults, FAULT_INTERLOCK, NULL)) {
+		return MRR_INTERLOCK;
+	}
+	if (d->fence < d->writer) {
+		return MRR_STALE_WRITER;
+	}
+	for (int i = 0; i < d->n_slots; i++) {
+		struct slot *s = &d->slots[i];
+
+		if (d->mask >> i & 1) {
+			s->searched += s->lost.n;
+			mrr_settle(d, s);
+		}
+	}
+	mrr_search_locks(d);
+	return MRR_OK;
+}

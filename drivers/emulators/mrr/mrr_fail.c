@@ -1,0 +1,188 @@
+/* What of the emulated ring has failed: which settings lock, and the table of
+ * failures that it keeps. */
+#include "drivers/emulators/mrr/mrr.h"
+
+static const struct {
+	enum fault_kind fault;
+	enum light_lock lock;
+} locks[] = {
+	{ FAULT_NO_WAVE, LIGHT_LOCK_NO_WAVE },
+	{ FAULT_NOT_IN_RANGE, LIGHT_LOCK_NOT_IN_RANGE },
+	{ FAULT_DUPLICATE_LOCK, LIGHT_LOCK_DUPLICATE },
+	{ FAULT_ZERO_LOCK, LIGHT_LOCK_ZERO },
+	{ FAULT_LOL, LIGHT_LOCK_LOST },
+	{ FAULT_LANE_ORDER, LIGHT_LOCK_ORDER },
+	{ FAULT_DAC_CLAMP, LIGHT_LOCK_LIMIT },
+};
+
+#define N_LOCKS ((int)(sizeof(locks) / sizeof(locks[0])))
+
+static bool cuts(const struct fault *f, int node, int dir, int fibre)
+{
+	return f->value == node &&
+	       (f->kind == FAULT_CUT ||
+		(f->kind == (dir ? FAULT_CUT_CCW : FAULT_CUT_CW) &&
+		 f->channel == fibre));
+}
+
+static bool is_cut(const struct faults *f, int node, int dir, int fibre)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (cuts(&f->v[i], node, dir, fibre)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_cuts(const struct faults *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->v[i].kind >= FAULT_CUT && f->v[i].kind <= FAULT_CUT_CCW) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The modes of the step at a place; 0: it passes. */
+static int mode_at(const struct light_reader *r, uint32_t at)
+{
+	size_t low = 0, high = r->cells.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (r->cells.v[mid].at < at) {
+			low = mid + 1;
+		} else {
+			high = mid;
+		}
+	}
+	return low < r->cells.n && r->cells.v[low].at == at ?
+	       r->cells.v[low].mode : 0;
+}
+
+/* Back along the fibre to the node that adds what is dropped here. */
+static bool comes_over_a_cut(const struct faults *f,
+			     const struct light_reader *r,
+			     const struct light_tune *t)
+{
+	int n = r->ring.nodes, node = t->node;
+	uint32_t row = ((uint32_t)(t->dir * r->ring.fibres + t->fibre) *
+				r->ring.channels + t->channel) * (uint32_t)n;
+
+	for (int i = 0; i < n; i++) {
+		int before = t->dir ? (node + 1) % n : (node + n - 1) % n;
+
+		if (is_cut(f, t->dir ? node : before, t->dir, t->fibre)) {
+			return true;
+		}
+		node = before;
+		if (mode_at(r, row + (uint32_t)node) & LIGHT_ADD) {
+			return false;
+		}
+	}
+	return false;
+}
+
+/* What is latched until somebody clears it. */
+static void note(struct mrr_device *d, enum light_lock lock)
+{
+	if (lock == LIGHT_LOCK_LOST) {
+		d->flags |= MRR_FLAG_LOL;
+	} else if (lock == LIGHT_LOCK_LIMIT) {
+		d->flags |= MRR_FLAG_LIMIT;
+		d->last_code = MRR_CODE_OUT_OF_RANGE;
+	}
+}
+
+enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
+			    const struct light_tune *t)
+{
+	struct faults *f = &d->e->faults;
+
+	if (faults_hold(f, FAULT_INTERLOCK, NULL)) {
+		return LIGHT_LOCK_NOT_STARTED;
+	}
+	for (int i = 0; f->n && i < N_LOCKS; i++) {
+		if (faults_hold_place(f, locks[i].fault, t->node, t->channel)) {
+			note(d, locks[i].lock);
+			return locks[i].lock;
+		}
+	}
+	if (faults_hold_place(f, FAULT_NODE_DEAD, t->node, 0) ||
+	    ((t->mode & LIGHT_DROP) && has_cuts(f) &&
+	     comes_over_a_cut(f, r, t))) {
+		return LIGHT_LOCK_NO_WAVE;
+	}
+	return mrr_has_drifted(d, t) ? LIGHT_LOCK_LOST : LIGHT_LOCKED;
+}
+
+/* ---- the table ------------------------------------------------------------- */
+
+void mrr_put_entry(struct buf *table, uint32_t *n, const struct light_dead *d)
+{
+	uint8_t entry[MRR_FAILURE_BYTES];
+
+	if (++*n <= MRR_MAX_FAILURES) {
+		mrr_put_dead(entry, d);
+		buf_add(table, entry, sizeof(entry));
+	}
+}
+
+/* On each fibre, each way, that the fault is of. */
+static void put_each(struct buf *b, uint32_t *n, const struct fault *f,
+		     int fibres, struct light_dead d)
+{
+	for (int i = 0; i < 2 * fibres; i++) {
+		d.dir = (uint8_t)(i / fibres);
+		d.fibre = (uint8_t)(i % fibres);
+		if (d.part == LIGHT_RESONATOR ||
+		    cuts(f, d.node, d.dir, d.fibre)) {
+			mrr_put_entry(b, n, &d);
+		}
+	}
+}
+
+static void put_fault(struct buf *b, uint32_t *n, const struct fault *f,
+		      int fibres)
+{
+	struct light_dead d = { .node = (uint16_t)f->value };
+
+	if (f->permille >= 0) {
+		return;		/* it comes and goes */
+	}
+	if (f->kind == FAULT_NODE_DEAD) {
+		d.part = LIGHT_NODE;
+		d.why = LIGHT_LOCK_NO_WAVE;
+		mrr_put_entry(b, n, &d);
+	} else if (f->kind >= FAULT_CUT && f->kind <= FAULT_CUT_CCW) {
+		d.part = LIGHT_SPAN;
+		d.why = LIGHT_LOCK_NO_WAVE;
+		put_each(b, n, f, fibres, d);
+	}
+	for (int i = 0; i < N_LOCKS; i++) {
+		if (f->kind == locks[i].fault) {
+			d.part = LIGHT_RESONATOR;
+			d.why = (uint8_t)locks[i].lock;
+			d.channel = (uint16_t)f->channel;
+			put_each(b, n, f, fibres, d);
+		}
+	}
+}
+
+void mrr_put_failures(const struct mrr_device *d, struct buf *out)
+{
+	const struct faults *f = &d->e->faults;
+	uint8_t count[4] = { 0 };
+	uint32_t n = 0;
+
+	buf_add(out, count, sizeof(count));
+	for (size_t i = 0; i < f->n; i++) {
+		put_fault(out, &n, &f->v[i], d->e->conf.fibres);
+	}
+	if (!out->failed) {
+		mrr_put32((uint8_t *)out->data, n);
+	}
+}

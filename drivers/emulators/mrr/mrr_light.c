@@ -1,0 +1,212 @@
+/* The emulated ring at work: programs stepped change by change, and where
+ * the light that is added goes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/emulators/mrr/mrr.h"
+#include "lib/base/vec.h"
+
+void mrr_stop_light(struct slot *s)
+{
+	if (s->playing) {
+		light_reader_fini(&s->light);
+	}
+	s->playing = false;
+	s->moved = 0;
+}
+
+/* Sets the rings to the step that the sequencer is at, by going through all
+ * changes from where they are. */
+static const char *play(struct slot *s)
+{
+	uint32_t want = mrr_current_step(s);
+	uint64_t moved = s->moved;
+
+	if (s->p.steps == 0) {
+		return "the program has no steps";
+	}
+	if (s->playing && s->light.step > want + 1) {
+		mrr_stop_light(s);
+	}
+	if (!s->playing) {
+		s->playing = light_reader_init(&s->light, s->p.bytes, s->p.len,
+					       NULL) == 0;
+		s->moved = moved;
+	}
+	while (s->playing && s->light.step < want + 1) {
+		if (light_reader_next(&s->light, NULL)) {
+			mrr_stop_light(s);
+		} else {
+			s->moved += s->light.changes.n;
+		}
+	}
+	return s->playing ? NULL : "out of memory";
+}
+
+/* ---- where light goes ---- */
+
+/* Cells [from, to) of one channel of one fibre, by position. */
+struct row {
+	const struct light_reader *r;
+	const struct light_cell *v;
+	size_t n;
+	const struct light_window *window;
+};
+
+static int offset_in(const struct row *row, int node)
+{
+	int n = row->r->ring.nodes;
+
+	return (node - row->window->first_node + n) % n;
+}
+
+/* Light from a to b stays in a part of the ring unless it goes round. */
+static bool leaves_window(const struct row *row, const struct light_tune *a,
+			  const struct light_tune *b)
+{
+	int from = offset_in(row, a->node), to = offset_in(row, b->node);
+
+	return row->window->nodes < row->r->ring.nodes &&
+	       (a->dir == LIGHT_CW ? to <= from : to >= from);
+}
+
+static void put_place(struct buf *b, const char *what,
+		      const struct light_tune *t)
+{
+	buf_printf(b, "%s %u node %u %s fibre %u channel %u", what, t->step,
+		   t->node, t->dir ? "ccw" : "cw", t->fibre, t->channel);
+}
+
+/* The light added at cell i goes to the next cell on its way. */
+static void follow(const struct row *row, size_t i, struct buf *b)
+{
+	struct light_tune from = light_cell_tune(row->r, &row->v[i]);
+	size_t next = (i + (from.dir == LIGHT_CW ? 1 : row->n - 1)) % row->n;
+	struct light_tune to = light_cell_tune(row->r, &row->v[next]);
+
+	if (!(from.mode & LIGHT_ADD)) {
+		return;
+	}
+	if (!(to.mode & LIGHT_DROP)) {
+		put_place(b, "lost", &from);
+		buf_printf(b, " meets %u\n", to.node);
+	} else if (leaves_window(row, &from, &to)) {
+		put_place(b, "astray", &from);
+		buf_printf(b, " to %u\n", to.node);
+	} else {
+		put_place(b, "drop", &to);
+		buf_printf(b, " from %u\n", from.node);
+	}
+}
+
+/* A resonator that drops where no light comes. */
+static void find_dark(const struct row *row, size_t i, struct buf *b)
+{
+	struct light_tune t = light_cell_tune(row->r, &row->v[i]);
+	size_t before = (i + (t.dir == LIGHT_CW ? row->n - 1 : 1)) % row->n;
+
+	if (t.mode & LIGHT_DROP && !(row->v[before].mode & LIGHT_ADD)) {
+		put_place(b, "dark", &t);
+		buf_char(b, '\n');
+	}
+}
+
+static void put_light(const struct slot *s, struct buf *b)
+{
+	const struct light_cells *c = &s->light.cells;
+	uint32_t nodes = s->light.ring.nodes;
+	struct row row = { .r = &s->light, .window = &s->p.window };
+
+	for (size_t i = 0; i < c->n; i += row.n) {
+		row.v = c->v + i;
+		row.n = 0;
+		while (i + row.n < c->n && c->v[i + row.n].at / nodes ==
+		       c->v[i].at / nodes) {
+			row.n++;
+		}
+		for (size_t k = 0; k < row.n; k++) {
+			follow(&row, k, b);
+			find_dark(&row, k, b);
+		}
+	}
+}
+
+/* ---- the control socket ---- */
+
+static void put_slots(const struct mrr_device *d, struct buf *b)
+{
+	for (int i = 0; i < d->n_slots; i++) {
+		const struct slot *s = &d->slots[i];
+
+		if (s->p.bytes || s->writes) {
+			buf_printf(b, "slot %d program %s generation %" PRIu32
+				   " writes %" PRIu32 " step %" PRIu32
+				   " of %" PRIu32 " moved %" PRIu64 " searched %"
+				   PRIu64 "\n", i,
+				   s->p.bytes ? s->p.name : "-", s->generation,
+				   s->writes, mrr_current_step(s), s->p.steps,
+				   s->moved, s->searched);
+		}
+	}
+}
+
+static struct slot *find_slot(struct mrr_device *d, const char *name)
+{
+	for (int i = 0; i < d->n_slots; i++) {
+		if (d->slots[i].p.bytes && name &&
+		    strcmp(d->slots[i].p.name, name) == 0) {
+			return &d->slots[i];
+		}
+	}
+	return NULL;
+}
+
+/* The program in the bank changes under the controller's feet. */
+static const char *flip(struct slot *s)
+{
+	mrr_stop_light(s);
+	if (!mrr_corrupt(&s->p)) {
+		return "the program has no settings";
+	}
+	s->crc = mrr_crc32(0, s->p.bytes, s->p.len);
+	return NULL;
+}
+
+const char *mrr_command(struct emu *e, const char *verb, const char *arg,
+			struct buf *answer)
+{
+	struct mrr_device *d = e->device;
+	struct slot *s = find_slot(d, arg);
+	bool steps = strcmp(verb, "step") == 0;
+	const char *wrong;
+
+	if (strcmp(verb, "slots") == 0) {
+		put_slots(d, answer);
+		return NULL;
+	}
+	if (!steps && strcmp(verb, "light") != 0 &&
+	    strcmp(verb, "flip") != 0 && strcmp(verb, "tunings") != 0) {
+		return "unknown command, try help";
+	}
+	if (!s) {
+		return "no such program runs";
+	}
+	if (strcmp(verb, "flip") == 0) {
+		return flip(s);
+	}
+	if (strcmp(verb, "tunings") == 0) {
+		return mrr_put_tunings(s, e->conf.overlap, answer);
+	}
+	if (steps) {
+		mrr_step(s, s->step_control | MRR_TRIGGER);
+	}
+	wrong = play(s);
+	if (!wrong) {
+		buf_printf(answer, "step %" PRIu32 " of %" PRIu32 "\n",
+			   mrr_current_step(s), s->p.steps);
+		put_light(s, answer);
+	}
+	return wrong;
+}

@@ -1,0 +1,279 @@
+/* What emulated robots share; see robot.h. */
+#include "drivers/emulators/robot/robot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
+			struct light_xc xc)
+{
+	struct faults *f = &d->e->faults;
+	const struct devmem *m = &d->e->mem;
+
+	return faults_hold_port(f, kind, devmem_flat_in(m, xc.in)) ||
+	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
+}
+
+const char *robot_device_obstacle(const struct robot_device *d,
+				  struct light_xc xc)
+{
+	return robot_device_holds(d, FAULT_PORT_FAILED, xc) ?
+		       "port is disabled" :
+	       robot_device_holds(d, FAULT_PORT_DISABLED, xc) ?
+		       "port is locked" :
+	       robot_device_holds(d, FAULT_REFUSE_PORT, xc) ?
+		       "request refused" : NULL;
+}
+
+/* ---- moves --------------------------------------------------------------- */
+
+static void move(struct robot_device *d, const struct robot_job *j)
+{
+	struct devmem *m = &d->e->mem;
+	int in = devmem_flat_in(m, j->xc.in);
+	int out = devmem_flat_out(m, j->xc.out);
+
+	d->moves[in]++;
+	d->moves[out]++;
+	d->last[in] = j->xc.out;
+	d->last[out] = j->xc.in;
+	if (robot_device_holds(d, FAULT_IGNORE_PORT, j->xc)) {
+		return;
+	}
+	if (j->connect) {
+		devmem_connect(m, j->xc);
+		devmem_connect(&d->known, j->xc);
+	} else {
+		devmem_release(m, in);
+		devmem_release(&d->known, in);
+	}
+	emu_changed(d->e);
+}
+
+static enum robot_end run_job(struct robot_device *d,
+			      const struct robot_job *j)
+{
+	struct devmem *m = &d->e->mem;
+	struct light_xc other;
+
+	if (devmem_has(m, j->xc) == j->connect) {
+		return ROBOT_SKIPPED;
+	}
+	if (j->connect && devmem_victim(m, j->xc, &other)) {
+		return ROBOT_INVALID;
+	}
+	if (faults_strike(&d->e->faults, FAULT_HOMING, NULL)) {
+		d->homing = true;
+		return ROBOT_FAILED;
+	}
+	if (robot_device_holds(d, FAULT_CONN_FAILED, j->xc)) {
+		return ROBOT_FAILED;
+	}
+	move(d, j);
+	return ROBOT_SUCCEEDED;
+}
+
+/* Does what is due; the rest is for later. */
+static void catch_up(struct robot_device *d);
+
+static void on_due(uv_timer_t *t)
+{
+	struct robot_device *d = t->data;
+
+	catch_up(d);
+	emu_say(d->e, d->said.data, d->said.len);
+	buf_reset(&d->said);
+}
+
+static bool may_move(const struct robot_device *d)
+{
+	return d->queue.n && !d->homing && !d->stopped;
+}
+
+static void catch_up(struct robot_device *d)
+{
+	int64_t now = clk_now_ns();
+
+	if (d->homed_ns && d->homed_ns <= now) {
+		d->homed_ns = 0;
+		d->homing = false;
+		buf_str(&d->said, d->words->homed);
+	}
+	while (may_move(d) && d->queue.v[0].due_ns <= now) {
+		struct robot_job j = d->queue.v[0];
+
+		memmove(d->queue.v, d->queue.v + 1,
+			--d->queue.n * sizeof(j));
+		d->words->say(&j, run_job(d, &j), &d->said);
+	}
+	if (d->homed_ns || may_move(d)) {
+		int64_t at = d->homed_ns ? d->homed_ns : d->queue.v[0].due_ns;
+
+		uv_timer_start(&d->due, on_due, (uint64_t)(at - now + 999999) /
+						1000000, 0);
+	}
+}
+
+enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c)
+{
+	enum emu_fate fate = emu_set_command(c);
+	int64_t ms = 0;
+
+	if (fate != EMU_EAT) {
+		faults_hold(&d->e->faults, FAULT_MOVE, &ms);
+		d->stopped = true;
+		d->homing = true;
+		d->homed_ns = clk_now_ns() + ms * 1000000;
+	}
+	return fate;
+}
+
+enum emu_fate robot_device_enqueue(struct robot_device *d,
+				   struct emu_client *c, struct light_xc xc,
+				   bool connect)
+{
+	struct robot_job j = { .xc = xc, .connect = connect };
+	enum emu_fate fate = emu_set_command(c);
+	int64_t ms = 0;
+
+	if (fate == EMU_EAT) {
+		return fate;
+	}
+	faults_hold(&d->e->faults, FAULT_MOVE, &ms);
+	j.due_ns = d->queue.n ? d->queue.v[d->queue.n - 1].due_ns :
+				clk_now_ns();
+	j.due_ns += ms * 1000000;
+	(void)vec_push(&d->queue, j);
+	return fate;
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+static void greet(struct robot_device *d, struct emu_client *c)
+{
+	struct buf out = { 0 };
+
+	if (d->words->banner && !*emu_client_mark(c)) {
+		buf_printf(&out, "%s%s\r\n%s", d->words->banner,
+			   d->e->conf.name, d->words->prompt);
+		emu_say_to(c, out.data, out.len);
+	}
+	*emu_client_mark(c) = 1;
+	buf_fini(&out);
+}
+
+static void answer(struct emu_client *c, char *line)
+{
+	struct robot_device *d = emu_of(c)->device;
+	struct buf text = { 0 }, out = { 0 };
+	enum emu_fate fate;
+
+	catch_up(d);
+	d->e->n_commands++;
+	greet(d, c);
+	fate = d->words->run(d, c, line, &text);
+	if (fate == EMU_DO) {
+		/* What is said comes in front of the echo. */
+		buf_printf(&out, "%s%s\r\n%s%s", buf_cstr(&d->said), line,
+			   buf_cstr(&text), d->words->prompt);
+		buf_reset(&d->said);
+		emu_reply(c, out.data, out.len);
+	}
+	catch_up(d);
+	if (fate == EMU_DO_AND_DROP) {
+		emu_drop(c);
+	}
+	buf_fini(&text);
+	buf_fini(&out);
+}
+
+int64_t robot_device_input(struct emu_client *c, const uint8_t *data,
+			   size_t len)
+{
+	const uint8_t *end = memchr(data, '\n', len);
+	char *line;
+
+	if (!end) {
+		return 0;
+	}
+	line = strndup((const char *)data, (size_t)(end - data));
+	if (!line) {
+		return WEFT_ENOMEM;
+	}
+	line[strcspn(line, "\r")] = '\0';
+	answer(c, line);
+	free(line);
+	return end + 1 - data;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* Somebody else was at the panel. */
+static void say_change(struct light_xc xc, bool connect, void *arg)
+{
+	struct robot_device *d = arg;
+	struct robot_job j = { .xc = xc, .connect = connect };
+
+	d->words->say(&j, ROBOT_SUCCEEDED, &d->said);
+}
+
+void robot_device_refresh(struct emu *e, enum emu_news news)
+{
+	struct robot_device *d = e->device;
+
+	if (news == EMU_RESTARTED) {
+		d->queue.n = 0;
+		d->homing = d->stopped = false;
+		d->homed_ns = 0;
+		uv_timer_stop(&d->due);
+	} else if (news == EMU_OTHER_USER) {
+		devmem_changes(&d->known, &e->mem, say_change, d);
+		emu_say(e, d->said.data, d->said.len);
+		buf_reset(&d->said);
+	}
+	if (devmem_copy(&d->known, &e->mem, NULL)) {
+		devmem_clear(&d->known);
+	}
+}
+
+void robot_device_close(struct emu *e)
+{
+	struct robot_device *d = e->device;
+
+	vec_fini(&d->queue);
+	buf_fini(&d->said);
+	devmem_fini(&d->known);
+	free(d->moves);
+	free(d->last);
+	free(d);
+}
+
+int robot_device_open(struct emu *e, const struct robot_words *words,
+		      struct err *err)
+{
+	struct robot_device *d = calloc(1, sizeof(*d));
+	size_t n = (size_t)e->mem.n_ports;
+
+	if (!d) {
+		return err_nomem(err);
+	}
+	d->e = e;
+	d->words = words;
+	e->device = d;
+	uv_timer_init(&e->loop, &d->due);
+	d->due.data = d;
+	d->moves = calloc(n, sizeof(*d->moves));
+	d->last = malloc(n * sizeof(*d->last));
+	if (!d->moves || !d->last ||
+	    devmem_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+			false, err) ||
+	    devmem_copy(&d->known, &e->mem, err)) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		d->last[i] = -1;
+	}
+	return 0;
+}

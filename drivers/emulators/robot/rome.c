@@ -1,0 +1,200 @@
+/*
+ * The device side of `rome-cli`: a queue of moves that take their time, and
+ * text of its own accord in front of the next echo. Reconstructed: the words
+ * of refusals (`ERROR: ...`) but for "Ports are not of the same matrix", and
+ * what is said of a move that fails severely, and when a homing run is refused.
+ */
+#include "drivers/robot/rome.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "drivers/emulators/robot/robot.h"
+
+#define MAX_COMMAND 1024
+#define WHEN "08-05-2019 09:20 "
+#define RULE "======= ========= ========= ================== ======= " \
+	     "===================\r\n"
+
+static void say(const struct robot_job *j, enum robot_end end,
+		struct buf *out)
+{
+	static const char *const words[] = {
+		[ROBOT_SUCCEEDED] = "SUCCEEDED", [ROBOT_FAILED] = "FAILED",
+		[ROBOT_SKIPPED] = "SKIPPED(already done)",
+	};
+	int e = j->xc.in + 1, w = j->xc.out + 1;
+
+	if (end == ROBOT_INVALID) {
+		buf_printf(out, WHEN "OPERATION VALIDATION FAILED:E%d-W%d "
+			   "requestType=connect\r\n", e, w);
+		return;
+	}
+	buf_printf(out, WHEN "%s...\r\n" WHEN "CONNECTION OPERATION %s:"
+		   "E%d[1AE%d]<->W%d[1AW%d] OP:%s\r\n",
+		   j->connect ? "CONNECTING" : "DISCONNECTING", words[end], e,
+		   e, w, w, j->connect ? "connect" : "disconnect");
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static void show_board(struct robot_device *d, struct buf *out)
+{
+	buf_printf(out, "CURR SW VERSION 1.10.2.7\r\nROME TYPE ROME500\r\n"
+		   "BOARD ver(LCU-100) rev(3) S/N(%s)\r\nMATRIX SIZE: Matrix "
+		   "A: Male/West 1..%d, Female/East 1..%d\r\nOPERATION COUNT "
+		   "7766\r\n", d->e->conf.name, d->e->mem.n_out,
+		   d->e->mem.n_in);
+}
+
+static void show_port(const struct robot_device *d, int flat, struct buf *out)
+{
+	const struct devmem *m = &d->e->mem;
+	struct faults *f = &d->e->faults;
+	bool west = flat >= m->n_in, lit = m->peer[flat] >= 0;
+	int n = west ? flat - m->n_in + 1 : flat + 1;
+	int peer = lit ? m->peer[flat] - (west ? 0 : m->n_in) :
+			 d->last[flat];
+	char side = west ? 'W' : 'E', other = west ? 'E' : 'W';
+
+	buf_printf(out, "%c%d[1A%c%d]  %s  %s  %s  %lld  ", side, n, side, n,
+		   faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? "Locked" :
+								   "Unlocked",
+		   faults_hold_port(f, FAULT_PORT_FAILED, flat) ? "Disabled" :
+								 "Enabled",
+		   lit ? "Connected" : "Disconnected",
+		   (long long)d->moves[flat]);
+	if (peer >= 0) {
+		buf_printf(out, "%c%d[1A%c%d]  ", other, peer + 1, other,
+			   peer + 1);
+	}
+	buf_printf(out, "A%d\r\n", n);
+}
+
+static void show_ports(struct robot_device *d, struct buf *out)
+{
+	buf_str(out, "Port Admin Oper Port Counter ConnectedTo Logical\r\n"
+		"Status Status Status\r\n====== ====== ======\r\n");
+	for (int i = 0; i < d->e->mem.n_ports; i++) {
+		show_port(d, i, out);
+	}
+}
+
+static void show_pending(struct robot_device *d, struct buf *out)
+{
+	size_t n = d->queue.n;
+
+	buf_printf(out, "Connection execution status: %s\r\n%s\r\n",
+		   d->homing ? "delayed due to command in process" :
+		   d->stopped ? "disabled" : "enabled",
+		   d->homing && !d->homed_ns ?
+		   "                Perform \"homing run\"\r\n" : "");
+	if (n) {
+		const struct robot_job *j = &d->queue.v[0];
+
+		buf_printf(out, "Command in process:\r\n%s, ports: E%d-W%d, "
+			   "status: in process with payload\r\n\r\n",
+			   j->connect ? "connect" : "disconnect", j->xc.in + 1,
+			   j->xc.out + 1);
+	} else {
+		buf_str(out, "no request in process\r\n\r\n");
+	}
+	buf_str(out, RULE "Request Port1     Port2     Command            "
+		"Source  User\r\n" RULE);
+	for (size_t i = 1; i < n; i++) {
+		buf_printf(out, "%zu E%d W%d connect cli weft\r\n", i,
+			   d->queue.v[i].xc.in + 1, d->queue.v[i].xc.out + 1);
+	}
+}
+
+static void set_enabled(struct robot_device *d, struct buf *out)
+{
+	if (d->homing) {
+		buf_str(out, "ERROR: perform \"homing run\" first\r\n");
+	} else {
+		d->stopped = false;
+		buf_str(out, "OK\r\n");
+	}
+}
+
+static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
+				 struct light_xc xc, bool connect,
+				 struct buf *out)
+{
+	bool known = devmem_check(&d->e->mem, xc, NULL) == 0;
+	const char *why = !known ? "Ports are not of the same matrix" :
+			  connect ? robot_device_obstacle(d, xc) : NULL;
+	enum emu_fate fate;
+
+	if (why) {
+		buf_printf(out, "ERROR: %s\r\n", why);
+		return EMU_DO;
+	}
+	fate = robot_device_enqueue(d, c, xc, connect);
+	buf_printf(out, "OK - request added to pending queue (E%d-W%d)\r\n",
+		   xc.in + 1, xc.out + 1);
+	return fate;
+}
+
+static const struct {
+	const char *command;
+	void (*run)(struct robot_device *d, struct buf *out);
+} shows[] = {
+	{ "show board", show_board },
+	{ "port show", show_ports },
+	{ "connection show pending", show_pending },
+	{ "connection set command-execution enable", set_enabled },
+};
+
+static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
+			      const char *line, struct buf *out)
+{
+	struct light_xc xc;
+	char rest;
+
+	for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
+		if (strcmp(line, shows[i].command) == 0) {
+			shows[i].run(d, out);
+			return EMU_DO;
+		}
+	}
+	if (strcmp(line, "homing run") == 0) {
+		return robot_device_home(d, c);
+	}
+	if (sscanf(line, "connection create E%d to W%d%c", &xc.in, &xc.out,
+		   &rest) == 2) {
+		return run_request(d, c, (struct light_xc){ xc.in - 1,
+				   xc.out - 1 }, true, out);
+	}
+	if (sscanf(line, "connection disconnect E%d from W%d%c", &xc.in,
+		   &xc.out, &rest) == 2) {
+		return run_request(d, c, (struct light_xc){ xc.in - 1,
+				   xc.out - 1 }, false, out);
+	}
+	if (line[0]) {
+		buf_str(out, "ERROR: unknown command\r\n");
+	}
+	return EMU_DO;
+}
+
+static const struct robot_words words = {
+	.prompt = "ROME[OPER]# ",
+	.homed = "RECOVERY FINISHED SUCCESSFULLY\r\n",
+	.run = run_line,
+	.say = say,
+};
+
+static int rome_open(struct emu *e, struct err *err)
+{
+	return robot_device_open(e, &words, err);
+}
+
+const struct emu_dialect emu_rome = {
+	.name = "rome-cli",
+	.kind = DRV_SPACE,
+	.max_input = MAX_COMMAND,
+	.open = rome_open,
+	.close = robot_device_close,
+	.input = robot_device_input,
+	.refresh = robot_device_refresh,
+};

@@ -1,0 +1,689 @@
+/*
+ * The device side of the Polatis SCPI dialect. Command forms and replies are
+ * those of the vendor's switches. Reconstructed, since never seen in the
+ * open: the error numbers and texts (the standard SCPI ones), the second
+ * number of `size?` on an any-to-any switch, several replies of one chain
+ * joined by `;` (as SCPI has it), and the capacity of the error queue.
+ */
+#include "drivers/emulators/scpi/scpi.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/emulators/core/fibre_plant.h"
+#include "drivers/scpi/scpi.h"
+#include "lib/base/clock.h"
+#include "lib/base/vec.h"
+
+#define QUEUE_MAX 16
+#define POWERS_A_QUERY 256
+
+struct scpi_error {
+	int code;
+	const char *text;
+};
+
+struct scpi_device {
+	struct emu *e;
+	bool *disabled;		/* by command, per flat port */
+	struct scpi_error queue[QUEUE_MAX];
+	int n_queue;
+	int64_t last_ns;
+};
+
+static const struct scpi_error undefined = { -113, "Undefined header" };
+static const struct scpi_error bad_list = { -220, "Parameter error" };
+static const struct scpi_error range = { -222, "Data out of range" };
+static const struct scpi_error failed = { -200, "Execution error" };
+static const struct scpi_error not_usable = { -241, "Hardware missing" };
+static const struct scpi_error overflow = { -350, "Queue overflow" };
+
+static void push_error(struct scpi_device *d, struct scpi_error error)
+{
+	if (d->n_queue == QUEUE_MAX) {
+		d->queue[QUEUE_MAX - 1] = overflow;
+	} else {
+		d->queue[d->n_queue++] = error;
+	}
+}
+
+static void put_error(struct buf *out, struct scpi_error error)
+{
+	buf_printf(out, "%d, \"%s\"", error.code, error.text);
+}
+
+/* ---- ports --------------------------------------------------------------- */
+
+static char port_state(struct scpi_device *d, int flat)
+{
+	struct faults *f = &d->e->faults;
+
+	if (faults_hold_port(f, FAULT_PORT_FAILED, flat)) {
+		return 'F';
+	}
+	return d->disabled[flat] ||
+	       faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? 'D' : 'E';
+}
+
+/* `(@1,2,3)`; the list is cut off *s. False after pushing an error. */
+typedef VEC(int32_t) port_list;
+
+static bool take_ports(struct scpi_device *d, char **s, port_list *ports)
+{
+	char *p = *s + strspn(*s, " ");
+
+	if (strncmp(p, "(@", 2) != 0) {
+		push_error(d, bad_list);
+		return false;
+	}
+	for (p += 2; *p && *p != ')';) {
+		long n = isdigit((unsigned char)*p) ? strtol(p, &p, 10) : -1;
+
+		if (n < 1 || n > d->e->mem.n_ports ||
+		    ports->n >= SCPI_MAX_PORT) {
+			push_error(d, n < 0 ? bad_list : range);
+			return false;
+		}
+		if (vec_push(ports, (int32_t)n)) {
+			return false;
+		}
+		p += *p == ',';
+	}
+	if (*p != ')') {
+		push_error(d, bad_list);
+		return false;
+	}
+	*s = p + 1;
+	return true;
+}
+
+static bool only_ports(struct scpi_device *d, char *args, port_list *ports)
+{
+	if (!take_ports(d, &args, ports)) {
+		return false;
+	}
+	if (args[strspn(args, " ")]) {
+		push_error(d, bad_list);
+		return false;
+	}
+	return true;
+}
+
+/* Two lists. The second may be empty if `short_form`. */
+static bool take_pairs(struct scpi_device *d, char *args, bool short_form,
+		       port_list *in, port_list *out)
+{
+	if (!take_ports(d, &args, in)) {
+		return false;
+	}
+	args += strspn(args, " ");
+	if (*args != ',') {
+		push_error(d, bad_list);
+		return false;
+	}
+	args++;
+	if (!only_ports(d, args, out)) {
+		return false;
+	}
+	if (in->n != out->n && !(short_form && out->n == 0)) {
+		push_error(d, bad_list);
+		return false;
+	}
+	return true;
+}
+
+static bool to_xc(const struct devmem *m, int32_t a, int32_t b,
+		  struct light_xc *xc)
+{
+	*xc = (struct light_xc){ a - 1, b - 1 - (m->any_to_any ? 0 : m->n_in) };
+	return devmem_check(m, *xc, NULL) == 0;
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static void identity(struct scpi_device *d, char *args, struct buf *out)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)args;
+	buf_printf(out, "Polatis,N-OST-%dx", m->n_in);
+	if (m->any_to_any) {
+		buf_str(out, "CC");
+	} else {
+		buf_printf(out, "%d", m->n_out);
+	}
+	buf_printf(out, "-LU1-DMHNV,%s,6.7.3.9", d->e->conf.name);
+}
+
+static void size(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)args;
+	buf_printf(out, "%d,%d", d->e->mem.n_in, d->e->mem.n_out);
+}
+
+static void map(struct scpi_device *d, char *args, struct buf *out)
+{
+	const struct devmem *m = &d->e->mem;
+	struct light_xc *v;
+	port_list in = { 0 }, to = { 0 };
+	int n;
+
+	(void)args;
+	if (devmem_xcs(m, &v, &n, NULL)) {
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		if (vec_push(&in, devmem_flat_in(m, v[i].in) + 1) ||
+		    vec_push(&to, devmem_flat_out(m, v[i].out) + 1)) {
+			break;
+		}
+	}
+	scpi_put_list(out, in.v, (int)to.n);
+	buf_char(out, ',');
+	scpi_put_list(out, to.v, (int)to.n);
+	vec_fini(&in);
+	vec_fini(&to);
+	free(v);
+}
+
+static void peer(struct scpi_device *d, char *args, struct buf *out)
+{
+	const struct devmem *m = &d->e->mem;
+	char *end;
+	long n = strtol(args, &end, 10);
+
+	if (end == args || n < 1 || n > m->n_ports) {
+		push_error(d, range);
+	} else if (m->peer[n - 1] < 0) {
+		buf_str(out, "\"\"");
+	} else {
+		buf_printf(out, "\"%d\"", (int)m->peer[n - 1] + 1);
+	}
+}
+
+/* Connects one pair as the faults allow. */
+static void connect_pair(struct scpi_device *d, struct light_xc xc)
+{
+	struct devmem *m = &d->e->mem;
+	struct faults *f = &d->e->faults;
+	int ends[] = { devmem_flat_in(m, xc.in), devmem_flat_out(m, xc.out) };
+
+	for (int i = 0; i < 2; i++) {
+		if (port_state(d, ends[i]) != 'E') {
+			push_error(d, not_usable);
+			return;
+		}
+		if (faults_hold_port(f, FAULT_REFUSE_PORT, ends[i]) ||
+		    faults_hold_port(f, FAULT_BUSY, ends[i])) {
+			push_error(d, failed);
+			return;
+		}
+		if (faults_hold_port(f, FAULT_IGNORE_PORT, ends[i])) {
+			return;
+		}
+	}
+	devmem_connect(m, xc);
+}
+
+static bool pairs_exist(struct scpi_device *d, const port_list *in,
+			const port_list *out)
+{
+	struct light_xc xc;
+
+	for (size_t i = 0; i < out->n; i++) {
+		if (!to_xc(&d->e->mem, in->v[i], out->v[i], &xc)) {
+			push_error(d, range);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* How many pairs of a list are really done. */
+static size_t how_many(struct scpi_device *d, size_t n)
+{
+	int64_t half;
+
+	if (faults_hold(&d->e->faults, FAULT_HALF, &half) &&
+	    (size_t)half < n) {
+		return (size_t)half;
+	}
+	return n;
+}
+
+static void connect_list(struct scpi_device *d, char *args, bool only)
+{
+	port_list in = { 0 }, out = { 0 };
+	struct light_xc xc;
+
+	if (take_pairs(d, args, false, &in, &out) &&
+	    pairs_exist(d, &in, &out)) {
+		if (only) {
+			devmem_clear(&d->e->mem);
+		}
+		for (size_t i = 0; i < how_many(d, in.n); i++) {
+			to_xc(&d->e->mem, in.v[i], out.v[i], &xc);
+			connect_pair(d, xc);
+		}
+		emu_changed(d->e);
+	}
+	vec_fini(&in);
+	vec_fini(&out);
+}
+
+static void add(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)out;
+	connect_list(d, args, false);
+}
+
+static void only(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)out;
+	connect_list(d, args, true);
+}
+
+static void sub(struct scpi_device *d, char *args, struct buf *out)
+{
+	port_list in = { 0 }, to = { 0 };
+	struct devmem *m = &d->e->mem;
+
+	(void)out;
+	if (take_pairs(d, args, true, &in, &to)) {
+		for (size_t i = 0; i < how_many(d, in.n); i++) {
+			int flat = in.v[i] - 1;
+
+			if (to.n == 0 || m->peer[flat] == to.v[i] - 1) {
+				devmem_release(m, flat);
+			} else {
+				push_error(d, failed);
+			}
+		}
+		emu_changed(d->e);
+	}
+	vec_fini(&in);
+	vec_fini(&to);
+}
+
+static void disconnect_all(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)args;
+	(void)out;
+	devmem_clear(&d->e->mem);
+	emu_changed(d->e);
+}
+
+static void set_disabled(struct scpi_device *d, char *args, bool disabled)
+{
+	port_list ports = { 0 };
+
+	if (only_ports(d, args, &ports)) {
+		for (size_t i = 0; i < ports.n; i++) {
+			d->disabled[ports.v[i] - 1] = disabled;
+			if (disabled) {
+				devmem_release(&d->e->mem, ports.v[i] - 1);
+			}
+		}
+		emu_changed(d->e);
+	}
+	vec_fini(&ports);
+}
+
+static void disable(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)out;
+	set_disabled(d, args, true);
+}
+
+static void enable(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)out;
+	set_disabled(d, args, false);
+}
+
+static void states(struct scpi_device *d, char *args, struct buf *out)
+{
+	port_list ports = { 0 };
+
+	if (only_ports(d, args, &ports)) {
+		for (size_t i = 0; i < ports.n; i++) {
+			buf_char(out, i ? ',' : '(');
+			buf_char(out, port_state(d, ports.v[i] - 1));
+		}
+		buf_str(out, ports.n ? ")" : "()");
+	}
+	vec_fini(&ports);
+}
+
+static void powers(struct scpi_device *d, char *args, struct buf *out)
+{
+	port_list ports = { 0 };
+
+	if (faults_hold(&d->e->faults, FAULT_NO_MONITORS, NULL)) {
+		push_error(d, undefined);
+		return;
+	}
+	if (only_ports(d, args, &ports) && ports.n <= POWERS_A_QUERY) {
+		for (size_t i = 0; i < ports.n; i++) {
+			buf_printf(out, "%s%.2f", i ? "," : "(",
+				   lab_port_mdbm(d->e, ports.v[i] - 1) /
+				   1000.0);
+		}
+		buf_str(out, ports.n ? ")" : "()");
+	} else if (ports.n > POWERS_A_QUERY) {
+		push_error(d, range);
+	}
+	vec_fini(&ports);
+}
+
+static void boot_mode(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)args;
+	buf_str(out, d->e->conf.state ? "AUTosave" : "DARK");
+}
+
+static void next_error(struct scpi_device *d, char *args, struct buf *out)
+{
+	static const struct scpi_error none = { 0, "No error" };
+
+	(void)args;
+	put_error(out, d->n_queue ? d->queue[0] : none);
+	if (d->n_queue) {
+		memmove(d->queue, d->queue + 1,
+			(size_t)--d->n_queue * sizeof(d->queue[0]));
+	}
+}
+
+static void all_errors(struct scpi_device *d, char *args, struct buf *out)
+{
+	do {
+		next_error(d, args, out);
+	} while (d->n_queue && (buf_str(out, ", "), true));
+}
+
+static void clear_errors(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)args;
+	(void)out;
+	d->n_queue = 0;
+}
+
+static void status_byte(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)args;
+	buf_str(out, d->n_queue ? "4" : "0");
+}
+
+static void network(struct scpi_device *d, char *args, struct buf *out)
+{
+	(void)args;
+	buf_printf(out, "\"%s\"", d->e->conf.listen);
+}
+
+static const struct {
+	const char *header;	/* upper case is the short form */
+	bool set;
+	void (*run)(struct scpi_device *d, char *args, struct buf *out);
+} commands[] = {
+	{ "*IDN?", false, identity },
+	{ "*CLS", false, clear_errors },
+	{ "*RST", true, disconnect_all },
+	{ "*STB?", false, status_byte },
+	{ "OXC:SWITch:SIZE?", false, size },
+	{ "OXC:SWITch:CONNect:STATe?", false, map },
+	{ "OXC:SWITch:CONNect:PORT?", false, peer },
+	{ "OXC:SWITch:CONNect:ADD", true, add },
+	{ "OXC:SWITch:CONNect:SUBtract", true, sub },
+	{ "OXC:SWITch:CONNect:ONLY", true, only },
+	{ "OXC:SWITch:DISConnect:ALL", true, disconnect_all },
+	{ "OXC:SWITch:PORT:DISable", true, disable },
+	{ "OXC:SWITch:PORT:ENABle", true, enable },
+	{ "OXC:SWITch:PORT:STATe?", false, states },
+	{ "OXC:BOOT:MODE?", false, boot_mode },
+	{ "PMON:POWer?", false, powers },
+	{ "SYSTem:ERRor?", false, next_error },
+	{ "SYSTem:ERRor:NEXT?", false, next_error },
+	{ "SYSTem:ERRor:ALL?", false, all_errors },
+	{ "SYSTem:COMMunicate:NETWork:ADDRess?", false, network },
+};
+
+/* Whether a word of the input is the short or the long form of a mnemonic,
+ * and how far either reaches. */
+static bool word_matches(const char **form, const char **input)
+{
+	const char *f = *form, *s = *input;
+	size_t all = strcspn(f, ":?"), typed = strcspn(s, ":? "), small = 0;
+
+	while (small < all && !islower((unsigned char)f[small])) {
+		small++;
+	}
+	if ((typed != all && typed != small) ||
+	    strncasecmp(f, s, typed) != 0) {
+		return false;
+	}
+	*form = f + all;
+	*input = s + typed;
+	return true;
+}
+
+static bool header_matches(const char *form, const char *input)
+{
+	input += *input == ':';
+	while (word_matches(&form, &input)) {
+		if (*form != *input && !(*form == '\0' && *input == ' ')) {
+			return false;
+		}
+		if (*form != ':') {
+			/* `?` or the end. */
+			return *form == '\0' || input[1] == '\0' ||
+			       input[1] == ' ';
+		}
+		form++;
+		input++;
+	}
+	return false;
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+static void fill_queue(struct scpi_device *d)
+{
+	while (d->n_queue < QUEUE_MAX) {
+		push_error(d, failed);
+	}
+}
+
+/* The queue is everybody's: what others leave there before a set command. */
+static void other_sessions(struct scpi_device *d)
+{
+	if (faults_strike(&d->e->faults, FAULT_QUEUE_FULL, NULL)) {
+		fill_queue(d);
+	}
+	if (faults_strike(&d->e->faults, FAULT_OTHERS_ERROR, NULL)) {
+		push_error(d, undefined);
+	}
+}
+
+static enum emu_fate run_command(struct scpi_device *d, char *command,
+				 struct buf *out,
+				 enum emu_fate (*set)(void *arg), void *arg)
+{
+	char *args = command + strcspn(command, " ");
+	enum emu_fate fate = EMU_DO;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!header_matches(commands[i].header, command)) {
+			continue;
+		}
+		if (commands[i].set) {
+			fate = set(arg);
+			other_sessions(d);
+		}
+		if (fate != EMU_EAT) {
+			commands[i].run(d, args + strspn(args, " "), out);
+		}
+		if (commands[i].set && d->n_queue &&
+		    faults_strike(&d->e->faults, FAULT_STOLEN_ERROR, NULL)) {
+			d->n_queue = 0;
+		}
+		return fate;
+	}
+	push_error(d, undefined);
+	return EMU_DO;
+}
+
+static bool too_quick(struct scpi_device *d)
+{
+	int64_t now = clk_now_ns(), gap = now - d->last_ns, least_ms;
+
+	d->last_ns = now;
+	return faults_hold(&d->e->faults, FAULT_OVERRATE, &least_ms) &&
+	       gap < least_ms * 1000000;
+}
+
+enum emu_fate scpi_device_line(struct scpi_device *d, char *line,
+			       struct buf *out,
+			       enum emu_fate (*set)(void *arg), void *arg)
+{
+	bool chained = strchr(line, ';') != NULL;
+	bool stop = chained && faults_strike(&d->e->faults, FAULT_CHAIN_STOP,
+					     NULL);
+	enum emu_fate fate = EMU_DO;
+	char *next = line;
+
+	if (too_quick(d)) {
+		return EMU_EAT;
+	}
+	while (next && fate == EMU_DO) {
+		char *command = next;
+		struct buf reply = { 0 };
+
+		next = strchr(command, ';');
+		if (next) {
+			*next++ = '\0';
+		}
+		command += strspn(command, " \t");
+		if (*command) {
+			d->e->n_commands++;
+			fate = run_command(d, command, &reply, set, arg);
+		}
+		if (reply.len && out->len) {
+			buf_char(out, ';');
+		}
+		buf_str(out, buf_cstr(&reply));
+		buf_fini(&reply);
+		if (stop) {
+			break;
+		}
+	}
+	return fate;
+}
+
+struct scpi_device *scpi_device_new(struct emu *e, struct err *err)
+{
+	struct scpi_device *d = calloc(1, sizeof(*d));
+
+	if (d) {
+		d->e = e;
+		d->last_ns = INT64_MIN / 2;
+		d->disabled = calloc((size_t)e->mem.n_ports, sizeof(bool));
+	}
+	if (!d || !d->disabled) {
+		free(d);
+		err_nomem(err);
+		return NULL;
+	}
+	return d;
+}
+
+void scpi_device_free(struct scpi_device *d)
+{
+	if (d) {
+		free(d->disabled);
+		free(d);
+	}
+}
+
+/* ---- as a dialect -------------------------------------------------------- */
+
+static int emu_scpi_open(struct emu *e, struct err *err)
+{
+	e->device = scpi_device_new(e, err);
+	return e->device ? 0 : WEFT_ENOMEM;
+}
+
+static void emu_scpi_close(struct emu *e)
+{
+	scpi_device_free(e->device);
+}
+
+static enum emu_fate count_set(void *arg)
+{
+	return emu_set_command(arg);
+}
+
+static void answer_line(struct emu_client *c, char *line)
+{
+	struct buf out = { 0 };
+	enum emu_fate fate = scpi_device_line(emu_of(c)->device, line, &out,
+					      count_set, c);
+
+	if (fate == EMU_DO && out.len) {
+		buf_str(&out, "\r\n");
+		emu_reply(c, out.data, out.len);
+	}
+	if (fate == EMU_DO_AND_DROP) {
+		emu_drop(c);
+	}
+	buf_fini(&out);
+}
+
+static int64_t emu_scpi_input(struct emu_client *c, const uint8_t *data,
+			      size_t len)
+{
+	const uint8_t *end = data;
+	char *line;
+
+	while (end < data + len && *end != '\n' && *end != '\r') {
+		end++;
+	}
+	if (end == data + len) {
+		return 0;
+	}
+	line = strndup((const char *)data, (size_t)(end - data));
+	if (!line) {
+		return WEFT_ENOMEM;
+	}
+	answer_line(c, line);
+	free(line);
+	return end + 1 - data;
+}
+
+static void emu_scpi_refresh(struct emu *e, enum emu_news news)
+{
+	struct scpi_device *d = e->device;
+
+	if (news == EMU_RESTARTED) {
+		d->n_queue = 0;
+		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
+	}
+}
+
+static bool is_dark(struct emu *e, struct light_xc xc)
+{
+	return port_state(e->device, devmem_flat_in(&e->mem, xc.in)) == 'D' ||
+	       port_state(e->device, devmem_flat_out(&e->mem, xc.out)) == 'D';
+}
+
+const struct emu_dialect emu_scpi = {
+	.name = "polatis-scpi",
+	.kind = DRV_SPACE,
+	.max_input = SCPI_MAX_LINE,
+	.open = emu_scpi_open,
+	.close = emu_scpi_close,
+	.input = emu_scpi_input,
+	.refresh = emu_scpi_refresh,
+	.dark = is_dark,
+};

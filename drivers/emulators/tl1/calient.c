@@ -1,0 +1,405 @@
+/*
+ * The device side of CALIENT's TL1 dialect: eight ports a slot, eight slots
+ * a shelf, each port with an input and an output. Reconstructed: the state
+ * of a circuit that is not active (OS=OOS), INOC and OUTOC of a port that
+ * failed, the codes of denials, the `&` in the list of a bulk, what stands
+ * around the words of RTRV-SAVERECALL, and that a bulk puts circuits in the
+ * group that others are in.
+ */
+#include "drivers/emulators/core/fibre_plant.h"
+#include "drivers/emulators/tl1/tl1.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/tl1/tl1.h"
+
+#define PAGE_LINES 16
+
+static const char *device(struct tl1_device *d, const struct tl1_request *q)
+{
+	(void)q;
+	tl1_say(d, "%s:SERIALNUMBER=%s,SWPACKAGE=6.0-3,STATUS=OK,"
+		"CHASSISTYPE=S%d,PLATFORM=VERSION2", d->e->conf.name,
+		d->e->conf.name, d->e->mem.n_in);
+	return NULL;
+}
+
+static void put_port(int index, char *text, size_t size)
+{
+	snprintf(text, size, "%d.%d.%d", index / 64 + 1, index / 8 % 8 + 1,
+		 index % 8 + 1);
+}
+
+static bool take_port(const char **p, char end, int *index)
+{
+	int shelf, slot, port;
+
+	if (!tl1_number(p, 1, 64, '.', &shelf) ||
+	    !tl1_number(p, 1, 8, '.', &slot) ||
+	    !tl1_number(p, 1, 8, end, &port)) {
+		return false;
+	}
+	*index = (shelf - 1) * 64 + (slot - 1) * 8 + port - 1;
+	return true;
+}
+
+static const char *health(struct tl1_device *d, bool exists, int flat)
+{
+	return exists && faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
+					  flat) ? "FAIL" : "OK";
+}
+
+static const char *admin(struct tl1_device *d, bool exists, int flat)
+{
+	return exists && faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED,
+					  flat) ? "OOS-MA" : "UMA";
+}
+
+static const char *ports(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
+	char text[24];
+
+	(void)q;
+	for (int i = 0; i < n; i++) {
+		bool in = i < m->n_in, out = i < m->n_out;
+		int egress = m->n_in + i;
+
+		put_port(i, text, sizeof(text));
+		tl1_say(d, "%s:WX,NONE,NONE:INAS=%s,INOS=RDY,INOC=%s,INRS=PR,"
+			"OUTAS=%s,OUTOS=RDY,OUTOC=%s,OUTRS=PR", text,
+			admin(d, in, i), health(d, in, i),
+			admin(d, out, egress), health(d, out, egress));
+	}
+	return NULL;
+}
+
+static const char *power(struct tl1_device *d, bool exists, int flat,
+			 char *text, size_t size)
+{
+	int32_t mdbm = exists ? lab_port_mdbm(d->e, flat) : LAB_DARK_MDBM;
+
+	if (mdbm <= LAB_DARK_MDBM) {
+		return "NONE";
+	}
+	snprintf(text, size, "%.3f", mdbm / 1000.0);
+	return text;
+}
+
+static const char *port_sums(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
+	char text[24], in[16], out[16];
+
+	(void)q;
+	for (int i = 0; i < n; i++) {
+		put_port(i, text, sizeof(text));
+		tl1_say(d, "%s:ALIAS=NONE,INPWR=%s,OUTPWR=%s,CONNNAME1=NONE,"
+			"CONNSTATE1=NONE,CONNNAME2=NONE,CONNSTATE2=NONE", text,
+			power(d, i < m->n_in, i, in, sizeof(in)),
+			power(d, i < m->n_out, m->n_in + i, out, sizeof(out)));
+	}
+	return NULL;
+}
+
+static void say_circuit(struct tl1_device *d, struct light_xc xc, bool active)
+{
+	bool failed = active && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
+	char src[24], dst[24];
+
+	put_port(xc.in, src, sizeof(src));
+	put_port(xc.out, dst, sizeof(dst));
+	tl1_say(d, "%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=WEFT,CONNNAME=%s>%s,"
+		"CONNTYPE=1WAY,AS=UMA,OS=%s,OC=%s,PS=UPR,AL=CL", src, dst, src,
+		dst, src, dst, active ? "RDY" : "OOS", failed ? "FAIL" : "OK");
+}
+
+static const char *map(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)q;
+	for (int i = 0; i < m->n_in; i++) {
+		if (m->peer[i] >= 0) {
+			say_circuit(d, (struct light_xc){ i, m->peer[i] -
+				    m->n_in }, true);
+		}
+	}
+	for (size_t i = 0; i < d->n_entered; i++) {
+		/* One that is being cancelled is active until that is done. */
+		if (!devmem_has(m, d->entered[i])) {
+			say_circuit(d, d->entered[i], false);
+		}
+	}
+	return NULL;
+}
+
+static int find_entered(const struct tl1_device *d, struct light_xc xc)
+{
+	for (size_t i = 0; i < d->n_entered; i++) {
+		if (light_xc_cmp(&d->entered[i], &xc) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+static void forget_entered(struct tl1_device *d, int at)
+{
+	d->entered[at] = d->entered[--d->n_entered];
+}
+
+static bool take_pair(const struct tl1_device *d, const char *text, char mark,
+		      struct light_xc *xc)
+{
+	const char *p = text;
+	int in, out;
+
+	if (!take_port(&p, mark, &in) || !take_port(&p, '\0', &out)) {
+		return false;
+	}
+	*xc = (struct light_xc){ in, out };
+	return (*p == '\0' || *p == ',') &&
+	       devmem_check(&d->e->mem, *xc, NULL) == 0;
+}
+
+/* `:GROUP,..` or `:NAME,..`: the name of a circuit says its ports. */
+static bool take_name(const struct tl1_device *d, const struct tl1_request *q,
+		      struct light_xc *xc)
+{
+	return take_pair(d, q->payload, '>', xc);
+}
+
+static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct light_xc xc;
+	const char *code;
+
+	if (!take_pair(d, q->aid, ',', &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	code = tl1_obstacle(d, xc);
+	for (size_t i = 0; !code && i < d->n_entered; i++) {
+		if (d->entered[i].in == xc.in || d->entered[i].out == xc.out) {
+			code = tl1_deny(d, "SARB", "port is in use");
+		}
+	}
+	if (!code && d->n_entered == (size_t)d->e->mem.n_ports) {
+		code = tl1_deny(d, "SSRE", "");
+	}
+	if (!code) {
+		d->entered[d->n_entered++] = xc;
+	}
+	return code;
+}
+
+static const char *activate(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct light_xc xc;
+	const char *code;
+	int at;
+
+	if (!take_name(d, q, &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	at = find_entered(d, xc);
+	if (at < 0) {
+		return tl1_deny(d, "SNVS", "no such connection");
+	}
+	code = tl1_obstacle(d, xc);
+	if (!code && !tl1_holds_xc(d, FAULT_NOT_ACTIVATED, xc)) {
+		forget_entered(d, at);
+		tl1_connect(d, xc);
+	}
+	return code;
+}
+
+static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct devmem *m = &d->e->mem;
+	struct light_xc xc;
+
+	if (!take_name(d, q, &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	if (!devmem_has(m, xc)) {
+		return tl1_deny(d, "SROU", "not active");
+	}
+	if (d->n_entered == (size_t)m->n_ports) {
+		return tl1_deny(d, "SSRE", "");
+	}
+	devmem_release(m, devmem_flat_in(m, xc.in));
+	d->entered[d->n_entered++] = xc;
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct light_xc xc;
+	int at;
+
+	if (!take_name(d, q, &xc)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	at = find_entered(d, xc);
+	if (at < 0 && devmem_has(&d->e->mem, xc)) {
+		return tl1_deny(d, "SNVS", "connection is active");
+	}
+	if (at < 0) {
+		return tl1_deny(d, "SROU", "no such connection");
+	}
+	forget_entered(d, at);
+	return NULL;
+}
+
+/* ---- many circuits at a time ---------------------------------------------- */
+
+/* One circuit of a bulk: it takes its ports over. False: not made. */
+static bool enter_of_bulk(struct tl1_device *d, struct light_xc xc)
+{
+	struct devmem *m = &d->e->mem;
+	int at = find_entered(d, xc);
+
+	if (!devmem_has(m, xc)) {
+		devmem_release(m, devmem_flat_in(m, xc.in));
+		devmem_release(m, devmem_flat_out(m, xc.out));
+	}
+	if (devmem_has(m, xc)) {
+		return true;
+	}
+	if (tl1_obstacle(d, xc)) {
+		return false;
+	}
+	if (at >= 0) {
+		forget_entered(d, at);
+	}
+	if (!tl1_holds_xc(d, FAULT_NOT_ACTIVATED, xc)) {
+		tl1_connect(d, xc);
+	} else if (d->n_entered < (size_t)m->n_ports) {
+		d->entered[d->n_entered++] = xc;
+	}
+	return true;
+}
+
+static bool delete_of_bulk(struct tl1_device *d, struct light_xc xc)
+{
+	struct devmem *m = &d->e->mem;
+	int at = find_entered(d, xc);
+
+	if (devmem_has(m, xc)) {
+		devmem_release(m, devmem_flat_in(m, xc.in));
+	} else if (at >= 0) {
+		forget_entered(d, at);
+	}
+	return true;
+}
+
+/* `1.1.1>1.1.2&1.1.3>1.1.4`. A list that cannot be read changes nothing. */
+static const char *run_bulk(struct tl1_device *d, char *list,
+			    bool (*run)(struct tl1_device *, struct light_xc))
+{
+	int64_t most = INT64_MAX;
+	char *rest = NULL, *copy = strdup(list);
+	struct light_xc xc;
+	bool good = copy && list[0];
+
+	for (char *name = good ? strtok_r(copy, "&", &rest) : NULL;
+	     name && good; name = strtok_r(NULL, "&", &rest)) {
+		good = take_pair(d, name, '>', &xc);
+	}
+	free(copy);
+	if (!good) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	faults_hold(&d->e->faults, FAULT_HALF, &most);
+	d->n_failed = 0;
+	for (char *name = strtok_r(list, "&", &rest); name;
+	     name = strtok_r(NULL, "&", &rest)) {
+		take_pair(d, name, '>', &xc);
+		d->n_failed += most-- <= 0 || !run(d, xc);
+	}
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *enter_bulk(struct tl1_device *d, const struct tl1_request *q)
+{
+	return run_bulk(d, q->aid, enter_of_bulk);
+}
+
+static const char *delete_bulk(struct tl1_device *d,
+			       const struct tl1_request *q)
+{
+	return run_bulk(d, q->aid, delete_of_bulk);
+}
+
+static const char *delete_all(struct tl1_device *d, const struct tl1_request *q)
+{
+	(void)q;
+	for (int i = 0; i < d->e->mem.n_in; i++) {
+		devmem_release(&d->e->mem, i);
+	}
+	d->n_entered = 0;
+	d->n_failed = 0;
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *save_recall(struct tl1_device *d,
+			       const struct tl1_request *q)
+{
+	(void)q;
+	if (emu_is_completing(d->e)) {
+		tl1_say(d, "SAVERECALL:STATUS=In progress");
+	} else if (d->n_failed) {
+		tl1_say(d, "SAVERECALL:STATUS=%d connections failed",
+			d->n_failed);
+	} else {
+		tl1_say(d, "SAVERECALL:STATUS=Completed");
+	}
+	return NULL;
+}
+
+/* Entering and deleting move no light. */
+static const struct tl1_verb verbs[] = {
+	{ "RTRV-NE", false, device },
+	{ "RTRV-PORT", false, ports },
+	{ "RTRV-CRS", false, map },
+	{ "ENT-CRS", false, enter },
+	{ "ACT-CRS", true, activate },
+	{ "CANC-CRS", true, cancel },
+	{ "DLT-CRS", false, delete },
+	{ "ENT-CRS-BULK", true, enter_bulk },
+	{ "DLT-CRS-BULK", true, delete_bulk },
+	{ "DLT-CRS-ALL", true, delete_all },
+	{ "RTRV-SAVERECALL", false, save_recall },
+	{ "RTRV-PORT-SUM", false, port_sums },
+	{ 0 },
+};
+
+static void put_address(const struct emu *e, int flat, char *text, size_t size)
+{
+	put_port(flat % e->mem.n_in, text, size);
+}
+
+static const struct tl1_vendor vendor = { .prompt = "agent> ",
+					  .port = put_address,
+					  .page = PAGE_LINES,
+					  .verbs = verbs };
+
+const struct emu_dialect emu_calient_tl1 = {
+	.name = "calient-tl1",
+	.kind = DRV_SPACE,
+	.max_input = TL1_MAX_COMMAND,
+	.table = &vendor,
+	.open = tl1_emu_open,
+	.close = tl1_emu_close,
+	.input = tl1_emu_input,
+	.refresh = tl1_emu_refresh,
+	.dark = tl1_emu_dark,
+};

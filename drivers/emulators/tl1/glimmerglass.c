@@ -1,0 +1,236 @@
+/*
+ * The device side of Glimmerglass' TL1 dialect. Reconstructed: the form of
+ * LicensedPortMatrix, the words of denials, the state `initial` of a circuit
+ * whose connection timer runs, that sync and async differ in
+ * nothing that a client can see here, and that powers of outputs are told
+ * with those of inputs.
+ */
+#include "drivers/emulators/core/fibre_plant.h"
+#include "drivers/emulators/tl1/tl1.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "drivers/tl1/tl1.h"
+#include "lib/base/clock.h"
+
+#define IN_BASE 10000
+#define OUT_BASE 20000
+
+static const char *system_info(struct tl1_device *d,
+			       const struct tl1_request *q)
+{
+	(void)q;
+	tl1_say(d, "GGN:LicensedPortMatrix=%dx%d,SerialNumber=%s,SystemType="
+		"System600,ChassisType=Chassis600,SoftwareActiveVersion=7.1",
+		d->e->mem.n_in, d->e->mem.n_out, d->e->conf.name);
+	return NULL;
+}
+
+/* Milli-dBm of the light into an input, and the loss of a path; without a lab
+ * by the seed. */
+static int power_in(struct tl1_device *d, int in)
+{
+	return d->e->conf.lab ? lab_port_mdbm(d->e, in) :
+	       -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
+}
+
+static int loss(struct tl1_device *d, struct light_xc xc)
+{
+	uint64_t pair = ((uint64_t)(uint32_t)xc.in << 32) | (uint32_t)xc.out;
+
+	if (d->e->conf.lab) {
+		return power_in(d, xc.in) -
+		       lab_port_mdbm(d->e, d->e->mem.n_in + xc.out);
+	}
+	return (int)(500 + rng_mix(d->e->conf.seed ^ pair) % 1000) +
+	       (tl1_holds_xc(d, FAULT_DIM, xc) ? 3000 : 0);
+}
+
+static int power_out(struct tl1_device *d, int out)
+{
+	const struct devmem *m = &d->e->mem;
+	int in = m->peer[m->n_in + out];
+
+	if (d->e->conf.lab) {
+		return lab_port_mdbm(d->e, m->n_in + out);
+	}
+	return in < 0 ? LAB_DARK_MDBM :
+	       power_in(d, in) - loss(d, (struct light_xc){ in, out });
+}
+
+/* The connection timer of a circuit runs. */
+static bool is_initial(struct tl1_device *d, struct light_xc xc)
+{
+	int64_t ms, made = d->made_ns[xc.in];
+
+	return made && faults_hold(&d->e->faults, FAULT_COMPLETE, &ms) &&
+	       clk_now_ns() < made + ms * 1000000;
+}
+
+/* An input without a circuit is in the list as well. */
+static void say_single(struct tl1_device *d, int in)
+{
+	tl1_say(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0,"
+		"CONNSTATE=single,CONNCAUSE=none,INPWR=%.3f,OUTPWR=0.000,"
+		"PWRLOSS=0.000,CONNLOCK=0,CONNLOCKUSER=", IN_BASE + 1 + in,
+		power_in(d, in) / 1000.0);
+}
+
+static void say_circuit(struct tl1_device *d, struct light_xc xc, int id)
+{
+	bool initial = is_initial(d, xc);
+	bool failed = !initial && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
+	bool locked = tl1_holds_xc(d, FAULT_LOCKED, xc);
+	double in = power_in(d, xc.in) / 1000.0, lost = loss(d, xc) / 1000.0;
+
+	tl1_say(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
+		"CONNSTATE=%s,CONNCAUSE=%s,INPWR=%.3f,OUTPWR=%.3f,"
+		"PWRLOSS=%.3f,CONNLOCK=%d,CONNLOCKUSER=%s",
+		IN_BASE + 1 + xc.in, OUT_BASE + 1 + xc.out, id,
+		initial ? "initial" : failed ? "fault" : "steady",
+		failed ? "initial_connection_timer_expired" : "none", in,
+		failed ? -60.0 : in - lost, failed ? 60.0 + in : lost, locked,
+		locked ? "noc" : "");
+}
+
+static const char *map(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)q;
+	for (int i = 0; i < m->n_in; i++) {
+		if (m->peer[i] >= 0) {
+			say_circuit(d, (struct light_xc){ i, m->peer[i] -
+				    m->n_in }, i);
+		} else {
+			say_single(d, i);
+		}
+	}
+	return NULL;
+}
+
+static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+{
+	const char *p = q->aid, *code;
+	struct light_xc xc;
+	int in, out;
+
+	if (!tl1_number(&p, IN_BASE + 1, IN_BASE + d->e->mem.n_in, ',', &in) ||
+	    !tl1_number(&p, OUT_BASE + 1, OUT_BASE + d->e->mem.n_out, '\0',
+			&out) || *p) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	xc = (struct light_xc){ in - IN_BASE - 1, out - OUT_BASE - 1 };
+	code = tl1_obstacle(d, xc);
+	if (!code) {
+		tl1_connect(d, xc);
+	}
+	return code;
+}
+
+static const char *delete_one(struct tl1_device *d, int in)
+{
+	struct devmem *m = &d->e->mem;
+	struct light_xc xc = { in, m->peer[in] - m->n_in };
+
+	if (m->peer[in] < 0) {
+		return tl1_deny(d, "SROU", "not connected");
+	}
+	if (tl1_holds_xc(d, FAULT_LOCKED, xc)) {
+		return tl1_deny(d, "SNVS", "connection is locked by noc");
+	}
+	devmem_release(m, in);
+	return NULL;
+}
+
+static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+	const char *p = q->aid, *code = NULL;
+	int in;
+
+	if (strcasecmp(p, "all") == 0) {
+		for (int i = 0; !code && i < m->n_in; i++) {
+			code = m->peer[i] < 0 ? NULL : delete_one(d, i);
+		}
+	} else if (!tl1_number(&p, IN_BASE + 1, IN_BASE + m->n_in, '\0', &in) ||
+		   *p) {
+		return tl1_deny(d, "IIAC", "");
+	} else {
+		code = delete_one(d, in - IN_BASE - 1);
+	}
+	emu_changed(d->e);
+	return code;
+}
+
+static void say_port(struct tl1_device *d, int flat, int id)
+{
+	bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED, flat);
+
+	tl1_say(d, "GGN:PORTID=%d,PORTNAME=,PORTHEALTH=%s", id,
+		bad ? "bad" : "good");
+}
+
+static const char *ports(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)q;
+	for (int i = 0; i < m->n_in; i++) {
+		say_port(d, i, IN_BASE + 1 + i);
+	}
+	for (int i = 0; i < m->n_out; i++) {
+		say_port(d, m->n_in + i, OUT_BASE + 1 + i);
+	}
+	return NULL;
+}
+
+static const char *powers(struct tl1_device *d, const struct tl1_request *q)
+{
+	(void)q;
+	for (int i = 0; i < d->e->mem.n_in; i++) {
+		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", IN_BASE + 1 + i,
+			power_in(d, i) / 1000.0);
+	}
+	for (int i = 0; i < d->e->mem.n_out; i++) {
+		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", OUT_BASE + 1 + i,
+			power_out(d, i) / 1000.0);
+	}
+	return NULL;
+}
+
+static const struct tl1_verb verbs[] = {
+	{ "rtrv-system-info", false, system_info },
+	{ "rtrv-crs-fiber", false, map },
+	{ "ent-crs-fiber", true, enter },
+	{ "dlt-crs-fiber", true, delete },
+	{ "rtrv-cfg-fiber", false, ports },
+	{ "rtrv-port-power", false, powers },
+	{ 0 },
+};
+
+static void put_port(const struct emu *e, int flat, char *text, size_t size)
+{
+	int n = e->mem.n_in;
+
+	snprintf(text, size, "%d", flat < n ? IN_BASE + 1 + flat :
+					      OUT_BASE + 1 + flat - n);
+}
+
+static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
+					  .port = put_port };
+
+const struct emu_dialect emu_glimmerglass_tl1 = {
+	.name = "glimmerglass-tl1",
+	.kind = DRV_SPACE,
+	.max_input = TL1_MAX_COMMAND,
+	.completes = true,
+	.table = &vendor,
+	.open = tl1_emu_open,
+	.close = tl1_emu_close,
+	.input = tl1_emu_input,
+	.refresh = tl1_emu_refresh,
+	.dark = tl1_emu_dark,
+};

@@ -1,0 +1,212 @@
+/*
+ * The device side of Polatis' TL1 dialect. Reconstructed: the word for a
+ * port that failed, and the codes of denials.
+ */
+#include "drivers/emulators/core/fibre_plant.h"
+#include "drivers/emulators/tl1/tl1.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/tl1/tl1.h"
+
+static const char *net_type(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)q;
+	if (m->any_to_any) {
+		tl1_say(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9",
+			m->n_in);
+	} else {
+		tl1_say(d, "Polatis,N-OST-%dx%d-LU1-DMHNV,OCS,6.7.3.9",
+			m->n_in, m->n_out);
+	}
+	return NULL;
+}
+
+static const char *inventory(struct tl1_device *d, const struct tl1_request *q)
+{
+	(void)q;
+	tl1_say(d, "SN=%s", d->e->conf.name);
+	return NULL;
+}
+
+static const char *equipment(struct tl1_device *d, const struct tl1_request *q)
+{
+	if (strcmp(q->payload, ":PARAMETER=SIZE") != 0) {
+		return tl1_deny(d, "IPNV", "");
+	}
+	tl1_say(d, "SYSTEM:SIZE=%dx%d", d->e->mem.n_in, d->e->mem.n_out);
+	return NULL;
+}
+
+static const char *map(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+
+	(void)q;
+	for (int i = 0; i < m->n_in; i++) {
+		/* An any-to-any switch tells a patch from its lower port. */
+		if (m->peer[i] > i) {
+			tl1_say(d, "%d,%d", i + 1, (int)m->peer[i] + 1);
+		}
+	}
+	return NULL;
+}
+
+static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+{
+	const struct devmem *m = &d->e->mem;
+	const char *p = q->aid, *code;
+	struct light_xc xc;
+	int in, out;
+
+	if (!tl1_number(&p, 1, m->n_ports, ',', &in) ||
+	    !tl1_number(&p, 1, m->n_ports, '\0', &out) || *p) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	xc = (struct light_xc){ in - 1,
+				out - 1 - (m->any_to_any ? 0 : m->n_in) };
+	code = tl1_obstacle(d, xc);
+	if (!code) {
+		tl1_connect(d, xc);
+	}
+	return code;
+}
+
+static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+{
+	struct devmem *m = &d->e->mem;
+	const char *p = q->aid;
+	int port;
+
+	if (strcasecmp(p, "ALL") == 0) {
+		devmem_clear(m);
+	} else if (!tl1_number(&p, 1, m->n_ports, '\0', &port) || *p) {
+		return tl1_deny(d, "IIAC", "");
+	} else if (m->peer[port - 1] < 0) {
+		return tl1_deny(d, "SROU", "not connected");
+	} else {
+		devmem_release(m, port - 1);
+	}
+	emu_changed(d->e);
+	return NULL;
+}
+
+/* `3`, or `1&&16`; numbers from 1. */
+static bool take_range(const struct tl1_device *d, const char *aid, int *first,
+		       int *last)
+{
+	const char *p = aid;
+
+	if (!tl1_number(&p, 1, d->e->mem.n_ports, '\0', first)) {
+		return false;
+	}
+	*last = *first;
+	if (strncmp(p, "&&", 2) == 0) {
+		p += 2;
+		return tl1_number(&p, 1, d->e->mem.n_ports, '\0', last) && !*p;
+	}
+	return *p == '\0';
+}
+
+static const char *shutter_word(struct tl1_device *d, int flat)
+{
+	struct faults *f = &d->e->faults;
+
+	if (faults_hold_port(f, FAULT_PORT_FAILED, flat)) {
+		return "FAILED";
+	}
+	return d->disabled[flat] ||
+	       faults_hold_port(f, FAULT_PORT_DISABLED, flat) ? "CLOSED" :
+								"OPEN";
+}
+
+static const char *shutters(struct tl1_device *d, const struct tl1_request *q)
+{
+	int first, last;
+
+	if (!take_range(d, q->aid, &first, &last)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	for (int i = first; i <= last; i++) {
+		tl1_say(d, "%d:%s", i, shutter_word(d, i - 1));
+	}
+	return NULL;
+}
+
+static const char *set_shutters(struct tl1_device *d,
+				const struct tl1_request *q, bool closed)
+{
+	int first, last;
+
+	if (!take_range(d, q->aid, &first, &last)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	for (int i = first; i <= last; i++) {
+		d->disabled[i - 1] = closed;
+	}
+	emu_changed(d->e);
+	return NULL;
+}
+
+static const char *close_shutters(struct tl1_device *d,
+				  const struct tl1_request *q)
+{
+	return set_shutters(d, q, true);
+}
+
+static const char *open_shutters(struct tl1_device *d,
+				 const struct tl1_request *q)
+{
+	return set_shutters(d, q, false);
+}
+
+static const char *powers(struct tl1_device *d, const struct tl1_request *q)
+{
+	int first, last;
+
+	if (!take_range(d, q->aid, &first, &last)) {
+		return tl1_deny(d, "IIAC", "");
+	}
+	for (int i = first; i <= last; i++) {
+		tl1_say(d, "%d:%.2f", i, lab_port_mdbm(d->e, i - 1) / 1000.0);
+	}
+	return NULL;
+}
+
+static const struct tl1_verb verbs[] = {
+	{ "RTRV-NETYPE", false, net_type },
+	{ "RTRV-INV", false, inventory },
+	{ "RTRV-EQPT", false, equipment },
+	{ "RTRV-PATCH", false, map },
+	{ "ENT-PATCH", true, enter },
+	{ "DLT-PATCH", true, delete },
+	{ "RTRV-PORT-SHUTTER", false, shutters },
+	{ "OPR-PORT-SHUTTER", true, close_shutters },
+	{ "RLS-PORT-SHUTTER", true, open_shutters },
+	{ "RTRV-PORT-POWER", false, powers },
+	{ 0 },
+};
+
+static void put_port(const struct emu *e, int flat, char *text, size_t size)
+{
+	(void)e;
+	snprintf(text, size, "%d", flat + 1);
+}
+
+static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
+					  .port = put_port };
+
+const struct emu_dialect emu_polatis_tl1 = {
+	.name = "polatis-tl1",
+	.kind = DRV_SPACE,
+	.max_input = TL1_MAX_COMMAND,
+	.table = &vendor,
+	.open = tl1_emu_open,
+	.close = tl1_emu_close,
+	.input = tl1_emu_input,
+	.refresh = tl1_emu_refresh,
+	.dark = tl1_emu_dark,
+};

@@ -1,0 +1,443 @@
+/*
+ * The device side of TL1; see tl1.h. Reconstructed, since never seen from an
+ * optical switch: a page that is not the last ends in `>`, denial codes
+ * where a vendor's are not known, and who may log in (here anybody whose
+ * password is his name).
+ */
+#include "drivers/emulators/tl1/tl1.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+
+/* ---- answers ------------------------------------------------------------- */
+
+void tl1_say(struct tl1_device *d, const char *fmt, ...)
+{
+	char *line;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&line, fmt, ap) >= 0 && vec_push(&d->lines, line)) {
+		free(line);
+	}
+	va_end(ap);
+}
+
+const char *tl1_deny(struct tl1_device *d, const char *code,
+		     const char *remark)
+{
+	snprintf(d->remark, sizeof(d->remark), "%s", remark);
+	return code;
+}
+
+static void forget_lines(struct tl1_device *d)
+{
+	for (size_t i = 0; i < d->lines.n; i++) {
+		free(d->lines.v[i]);
+	}
+	d->lines.n = 0;
+	d->remark[0] = '\0';
+}
+
+static void put_header(const struct tl1_device *d, struct buf *out)
+{
+	time_t now = time(NULL);
+	char when[32];
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%y-%m-%d %H:%M:%S", &tm);
+	buf_printf(out, "\r\n\n   %s %s\r\n", d->e->conf.name, when);
+}
+
+static void put_report(struct tl1_device *d, struct buf *out)
+{
+	if (faults_hold(&d->e->faults, FAULT_AUTONOMOUS, NULL)) {
+		put_header(d, out);
+		buf_printf(out, "*C %llu REPT ALM EQPT\r\n   \"FAN-1:MJ,TEMP,"
+			   "NSA:\\\"fan; too slow\\\"\"\r\n;",
+			   (unsigned long long)++d->n_reports);
+	}
+}
+
+static void put_page(struct tl1_device *d, const char *tag, size_t first,
+		     size_t end, struct buf *out)
+{
+	put_report(d, out);
+	put_header(d, out);
+	buf_printf(out, "M  %s COMPLD\r\n", tag);
+	for (size_t i = first; i < end; i++) {
+		buf_printf(out, "   \"%s\"\r\n", d->lines.v[i]);
+	}
+	buf_char(out, end < d->lines.n ? '>' : ';');
+}
+
+static void put_answer(struct tl1_device *d, const char *tag, const char *code,
+		       struct buf *out)
+{
+	int64_t page = d->vendor->page;
+	size_t at = 0, n = d->lines.n;
+
+	faults_hold(&d->e->faults, FAULT_PAGE, &page);
+	if (code) {
+		put_report(d, out);
+		put_header(d, out);
+		buf_printf(out, "M  %s DENY\r\n   %s\r\n", tag, code);
+		if (d->remark[0]) {
+			buf_printf(out, "   /* %s */\r\n", d->remark);
+		}
+		buf_char(out, ';');
+	} else {
+		do {
+			size_t end = page > 0 && n - at > (size_t)page ?
+				     at + (size_t)page : n;
+
+			put_page(d, tag, at, end, out);
+			at = end;
+		} while (at < n);
+	}
+	buf_printf(out, "\r\n%s", d->vendor->prompt);
+}
+
+/* ---- circuits ------------------------------------------------------------ */
+
+bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
+		  struct light_xc xc)
+{
+	struct faults *f = &d->e->faults;
+	const struct devmem *m = &d->e->mem;
+
+	return faults_hold_port(f, kind, devmem_flat_in(m, xc.in)) ||
+	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
+}
+
+const char *tl1_obstacle(struct tl1_device *d, struct light_xc xc)
+{
+	const struct devmem *m = &d->e->mem;
+	struct light_xc other;
+
+	if (devmem_check(m, xc, NULL)) {
+		return tl1_deny(d, "IIAC", "no such port");
+	}
+	if (tl1_holds_xc(d, FAULT_PORT_FAILED, xc)) {
+		return tl1_deny(d, "SWFA", "port has failed");
+	}
+	if (tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
+	    d->disabled[devmem_flat_in(m, xc.in)] ||
+	    d->disabled[devmem_flat_out(m, xc.out)]) {
+		return tl1_deny(d, "SNVS", "port is disabled");
+	}
+	if (tl1_holds_xc(d, FAULT_REFUSE_PORT, xc)) {
+		return tl1_deny(d, "SROF", "");
+	}
+	if (tl1_holds_xc(d, FAULT_BUSY, xc)) {
+		return tl1_deny(d, "SARB", "port is in use");
+	}
+	if (faults_strike(&d->e->faults, FAULT_RACE, NULL)) {
+		devmem_connect(&d->e->mem, xc);
+		emu_changed(d->e);
+	}
+	if (devmem_has(m, xc)) {
+		return tl1_deny(d, "SROU", "connected already");
+	}
+	if (devmem_victim(m, xc, &other)) {
+		return tl1_deny(d, "SARB", "port is in use");
+	}
+	return NULL;
+}
+
+void tl1_connect(struct tl1_device *d, struct light_xc xc)
+{
+	if (!tl1_holds_xc(d, FAULT_IGNORE_PORT, xc)) {
+		devmem_connect(&d->e->mem, xc);
+		d->made_ns[xc.in] = clk_now_ns();
+		emu_changed(d->e);
+	}
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+/* Cuts the next field off; an absent one is "". Colons in quotes are text. */
+static char *next_field(char **rest)
+{
+	char *field = *rest, *p = field;
+	bool quoted = false;
+
+	for (; *p && (quoted || *p != ':'); p++) {
+		quoted ^= *p == '"';
+	}
+	*rest = *p ? p + 1 : p;
+	*p = '\0';
+	return field;
+}
+
+static char *without_quotes(char *s)
+{
+	size_t n = strlen(s);
+
+	if (n >= 2 && s[0] == '"' && s[n - 1] == '"') {
+		s[n - 1] = '\0';
+		s++;
+	}
+	return s;
+}
+
+static void take_apart(char *command, struct tl1_request *q)
+{
+	char *rest = command;
+
+	q->verb = next_field(&rest);
+	q->tid = without_quotes(next_field(&rest));
+	q->aid = next_field(&rest);
+	q->tag = next_field(&rest);
+	q->general = next_field(&rest);
+	q->payload = rest;
+}
+
+static const char *log_in(struct tl1_device *d, const struct tl1_request *q,
+			  int64_t *session)
+{
+	if (!q->aid[0] || strcmp(q->aid, q->payload) != 0) {
+		return tl1_deny(d, "PIUI", "wrong user or password");
+	}
+	if (*session) {
+		return tl1_deny(d, "SROU", "Already logged in");
+	}
+	*session = 1;
+	tl1_say(d, "%s:%s", q->aid, q->aid);
+	return NULL;
+}
+
+static const struct tl1_verb *find_verb(const struct tl1_device *d,
+					const char *name)
+{
+	const struct tl1_verb *v = d->vendor->verbs;
+
+	while (v->name && strcasecmp(v->name, name) != 0) {
+		v++;
+	}
+	return v->name ? v : NULL;
+}
+
+static const char *run_verb(struct tl1_device *d, const struct tl1_request *q,
+			    int64_t session, enum emu_fate *fate,
+			    enum emu_fate (*set)(void *arg), void *arg)
+{
+	const struct tl1_verb *v = find_verb(d, q->verb);
+
+	if (!v) {
+		return tl1_deny(d, "IICM", "Input, Invalid Command");
+	}
+	if (!session) {
+		return tl1_deny(d, "PIUI", "Login Not Active");
+	}
+	if (q->tid[0] ? strcmp(q->tid, d->e->conf.name) != 0 :
+	    faults_hold(&d->e->faults, FAULT_TID_REQUIRED, NULL)) {
+		return tl1_deny(d, "IITA", "");
+	}
+	if (v->set) {
+		*fate = set(arg);
+	}
+	return *fate == EMU_EAT ? NULL : v->run(d, q);
+}
+
+enum emu_fate tl1_device_command(struct tl1_device *d, char *command,
+				 int64_t *session, struct buf *out,
+				 enum emu_fate (*set)(void *arg), void *arg)
+{
+	struct tl1_request q;
+	enum emu_fate fate = EMU_DO;
+	const char *code = NULL;
+
+	take_apart(command + strspn(command, " \t\r\n"), &q);
+	forget_lines(d);
+	d->e->n_commands++;
+	if (faults_strike(&d->e->faults, FAULT_LOG_OUT, NULL)) {
+		*session = 0;
+	}
+	if (strcasecmp(q.verb, "ACT-USER") == 0) {
+		code = log_in(d, &q, session);
+	} else if (strcasecmp(q.verb, "CANC-USER") == 0) {
+		*session = 0;
+	} else if (strcasecmp(q.verb, "RTRV-HDR") != 0) {
+		code = run_verb(d, &q, *session, &fate, set, arg);
+	}
+	if (faults_strike(&d->e->faults, FAULT_WRONG_CTAG, NULL)) {
+		put_answer(d, "987654321", code, out);
+	} else {
+		put_answer(d, q.tag[0] ? q.tag : "0", code, out);
+	}
+	return fate;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
+				  struct err *err)
+{
+	struct tl1_device *d = calloc(1, sizeof(*d));
+
+	if (d) {
+		d->e = e;
+		d->vendor = v;
+		d->disabled = calloc((size_t)e->mem.n_ports, sizeof(bool));
+		d->entered = calloc((size_t)e->mem.n_ports,
+				    sizeof(*d->entered));
+		d->failed = calloc((size_t)e->mem.n_ports, sizeof(bool));
+		d->made_ns = calloc((size_t)e->mem.n_in, sizeof(int64_t));
+	}
+	if (!d || !d->disabled || !d->entered || !d->failed ||
+	    !d->made_ns ||
+	    devmem_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+			e->mem.any_to_any, err) ||
+	    devmem_copy(&d->known, &e->mem, err)) {
+		tl1_device_free(d);
+		err_nomem(err);
+		return NULL;
+	}
+	return d;
+}
+
+void tl1_device_free(struct tl1_device *d)
+{
+	if (d) {
+		forget_lines(d);
+		vec_fini(&d->lines);
+		free(d->disabled);
+		free(d->entered);
+		free(d->failed);
+		free(d->made_ns);
+		devmem_fini(&d->known);
+		free(d);
+	}
+}
+
+int tl1_emu_open(struct emu *e, struct err *err)
+{
+	e->device = tl1_device_new(e, e->dialect->table, err);
+	return e->device ? 0 : WEFT_ENOMEM;
+}
+
+void tl1_emu_close(struct emu *e)
+{
+	tl1_device_free(e->device);
+}
+
+static enum emu_fate count_set(void *arg)
+{
+	return emu_set_command(arg);
+}
+
+static void keep_known(struct tl1_device *d)
+{
+	if (devmem_copy(&d->known, &d->e->mem, NULL)) {
+		devmem_clear(&d->known);
+	}
+}
+
+int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len)
+{
+	const uint8_t *end = memchr(data, ';', len);
+	struct buf out = { 0 };
+	enum emu_fate fate;
+	char *command;
+
+	if (!end) {
+		return 0;
+	}
+	command = strndup((const char *)data, (size_t)(end - data));
+	if (!command) {
+		return WEFT_ENOMEM;
+	}
+	fate = tl1_device_command(emu_of(c)->device, command,
+				  emu_client_mark(c), &out, count_set, c);
+	keep_known(emu_of(c)->device);
+	if (fate == EMU_DO) {
+		emu_reply(c, out.data, out.len);
+	} else if (fate == EMU_DO_AND_DROP) {
+		emu_drop(c);
+	}
+	buf_fini(&out);
+	free(command);
+	return end + 1 - data;
+}
+
+/* One report to all sessions: its head, and a line about a port. */
+static void report(struct tl1_device *d, const char *head, int flat,
+		   const char *what)
+{
+	struct buf out = { 0 };
+	char port[32];
+
+	d->vendor->port(d->e, flat, port, sizeof(port));
+	put_header(d, &out);
+	buf_printf(&out, "%s\r\n   \"%s:%s\"\r\n;\r\n%s", head, port, what,
+		   d->vendor->prompt);
+	emu_say(d->e, out.data, out.len);
+	buf_fini(&out);
+}
+
+/* Reconstructed, but for the form of reports in general. */
+static void report_change(struct light_xc xc, bool connect, void *arg)
+{
+	struct tl1_device *d = arg;
+	const struct devmem *m = &d->e->mem;
+	char head[48], what[64], out[32];
+
+	d->vendor->port(d->e, devmem_flat_out(m, xc.out), out, sizeof(out));
+	snprintf(head, sizeof(head), "A  %llu REPT EVT CRS",
+		 (unsigned long long)++d->n_reports);
+	snprintf(what, sizeof(what), "%s,NSA:\\\"%s %s by noc\\\"",
+		 connect ? "CONNECTED" : "DISCONNECTED",
+		 connect ? "to" : "from", out);
+	report(d, head, devmem_flat_in(m, xc.in), what);
+}
+
+static void report_failures(struct tl1_device *d)
+{
+	char head[48];
+
+	for (int i = 0; i < d->e->mem.n_ports; i++) {
+		bool bad = faults_hold_port(&d->e->faults, FAULT_PORT_FAILED,
+					    i);
+
+		if (bad != d->failed[i]) {
+			snprintf(head, sizeof(head), "%s %llu REPT ALM EQPT",
+				 bad ? "*C" : "A ",
+				 (unsigned long long)++d->n_reports);
+			report(d, head, i, bad ? "CR,PORTFAIL,SA" :
+						 "CL,PORTFAIL,NSA");
+		}
+		d->failed[i] = bad;
+	}
+}
+
+bool tl1_emu_dark(struct emu *e, struct light_xc xc)
+{
+	struct tl1_device *d = e->device;
+
+	return tl1_holds_xc(d, FAULT_CONN_FAILED, xc) ||
+	       tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
+	       d->disabled[devmem_flat_in(&e->mem, xc.in)] ||
+	       d->disabled[devmem_flat_out(&e->mem, xc.out)];
+}
+
+void tl1_emu_refresh(struct emu *e, enum emu_news news)
+{
+	struct tl1_device *d = e->device;
+
+	if (news == EMU_RESTARTED) {
+		d->n_entered = 0;
+		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
+	} else if (news == EMU_OTHER_USER) {
+		devmem_changes(&d->known, &e->mem, report_change, d);
+		report_failures(d);
+	}
+	keep_known(d);
+}

@@ -1,0 +1,85 @@
+/*
+ * The device side of TL1, without sockets: commands are taken apart, log-in,
+ * target names and tags are seen to, answers framed and paged. What a verb
+ * does is the vendor's table.
+ */
+#ifndef WEFT_DRIVERS_EMULATORS_TL1_TL1_H
+#define WEFT_DRIVERS_EMULATORS_TL1_TL1_H
+
+#include "drivers/emulators/core/emulator.h"
+#include "lib/base/vec.h"
+
+#define TL1_MAX_COMMAND (16 << 10)
+
+struct tl1_device;
+
+/* VERB:TID:AID:CTAG:GENERAL:PAYLOAD; the payload may hold more colons. */
+struct tl1_request {
+	char *verb, *tid, *aid, *tag, *general, *payload;
+};
+
+struct tl1_verb {
+	const char *name;
+	bool set;	/* it changes light */
+	/* Carries it out and appends the lines of the answer. NULL when that
+	 * went well, else the code of the denial. */
+	const char *(*run)(struct tl1_device *d, const struct tl1_request *q);
+};
+
+struct tl1_vendor {
+	const char *prompt;		/* after every answer, or "" */
+	int page;			/* lines in a page, 0: all */
+	const struct tl1_verb *verbs;	/* ends at a NULL name */
+	/* The address of a port in a report. */
+	void (*port)(const struct emu *e, int flat, char *text, size_t size);
+};
+
+struct tl1_device {
+	struct emu *e;
+	const struct tl1_vendor *vendor;
+	bool *disabled;		/* by command, per flat port */
+	struct light_xc *entered;	/* two-phase: not active yet */
+	size_t n_entered;
+	int n_failed;		/* of the last bulk */
+	int64_t *made_ns;	/* [in], by command; 0: never */
+	uint64_t n_reports;
+	struct devmem known;	/* what was reported, or done by command */
+	bool *failed;		/* reported, per flat port */
+	VEC(char *) lines;	/* of the answer being made */
+	char remark[96];	/* of the denial being made */
+};
+
+struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
+				  struct err *err);
+void tl1_device_free(struct tl1_device *d);
+
+/* Carries out one command (without its semicolon; changed in place) and
+ * appends the answer. *session is 1 while its user is logged in. */
+enum emu_fate tl1_device_command(struct tl1_device *d, char *command,
+				 int64_t *session, struct buf *out,
+				 enum emu_fate (*set)(void *arg), void *arg);
+
+/* One line of the answer, to be quoted. */
+void tl1_say(struct tl1_device *d, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Sets the remark of a denial and returns its code. */
+const char *tl1_deny(struct tl1_device *d, const char *code,
+		     const char *remark);
+/* Why a circuit cannot be made: a port failed, disabled, refused, or busy.
+ * NULL when it can. */
+const char *tl1_obstacle(struct tl1_device *d, struct light_xc xc);
+/* Makes it, unless a fault says to only pretend. */
+void tl1_connect(struct tl1_device *d, struct light_xc xc);
+bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
+		  struct light_xc xc);
+
+/* What the three vendors' dialects have as functions. */
+/* The dialect's table is its tl1_vendor. */
+int tl1_emu_open(struct emu *e, struct err *err);
+void tl1_emu_close(struct emu *e);
+int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
+void tl1_emu_refresh(struct emu *e, enum emu_news news);
+/* It failed after it was made, or a port of it is closed. */
+bool tl1_emu_dark(struct emu *e, struct light_xc xc);
+
+#endif

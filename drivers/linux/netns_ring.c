@@ -1,0 +1,692 @@
+/* A namespace as a ring of resonators; see netns_ring.h. */
+#include "drivers/linux/netns_ring.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drivers/core/driver.h"
+#include "lib/base/buf.h"
+#include "lib/base/file.h"
+
+#define PATH_SIZE (sizeof(RESONATORS_DIR) + HOST_NETNS_MAX + 8)
+#define MAX_STATE (256u << 20)
+#define MAGIC "weft ring 1"
+
+/* Where all that a netdev receives goes. */
+enum way { NOWHERE, TO_OUT, TO_RECEIVER, STRANGE };
+
+/* A resonator, as the kernel has it. */
+struct cell {
+	int t, r, i, o;		/* ifindex, 0: there is none */
+	bool receives;		/* r is up */
+	enum way from_t, from_i;
+};
+
+struct resonators {
+	char netns[HOST_NETNS_MAX], epoch[DRV_NAME_MAX];
+	struct light_geometry g;
+	int lock;
+	struct host_net *net;
+	struct light_ring programs;
+	uint32_t *steps;	/* [programs.n] */
+	size_t n;
+	struct cell *cells;	/* [n] */
+	uint8_t *modes;		/* [n] wanted */
+	bool *used;		/* [n / nodes] a channel of a fibre */
+};
+
+/* ---- places ---- */
+
+size_t resonators_count(const struct light_geometry *g)
+{
+	return (size_t)2 * g->fibres * g->channels * g->nodes;
+}
+
+struct light_tune resonators_at(const struct light_geometry *g, size_t place)
+{
+	size_t row = place / g->nodes, fibre = row / g->channels;
+
+	return (struct light_tune){
+		.node = (uint16_t)(place % g->nodes),
+		.channel = (uint16_t)(row % g->channels),
+		.fibre = (uint8_t)(fibre % g->fibres),
+		.dir = (uint8_t)(fibre / g->fibres),
+	};
+}
+
+void resonators_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
+		     const struct light_tune *at)
+{
+	snprintf(buf, HOST_IFNAME_MAX + 8, "%s%u%c%u.%u", what, at->node,
+		 at->dir == LIGHT_CW ? '+' : '-', at->fibre, at->channel);
+}
+
+size_t resonators_next(const struct light_geometry *g, size_t place)
+{
+	size_t node = place % g->nodes;
+	bool clockwise = place < resonators_count(g) / 2;
+
+	return place - node +
+	       (node + (clockwise ? 1 : g->nodes - 1u)) % g->nodes;
+}
+
+int64_t resonators_follow(const struct light_geometry *g, const uint8_t *modes,
+			  size_t place)
+{
+	size_t at = place;
+
+	do {
+		at = resonators_next(g, at);
+	} while (at != place && modes[at] == 0);
+	return modes[at] & LIGHT_DROP ? (int64_t)at : -1;
+}
+
+/* ---- building ---- */
+
+int resonators_wire(struct host_net *net, const struct light_geometry *g,
+		    struct err *err)
+{
+	size_t n = resonators_count(g);
+	int rc = 0;
+
+	for (size_t k = 0; rc == 0 && k < n; k++) {
+		struct light_tune from = resonators_at(g, k);
+		struct light_tune to = resonators_at(g, resonators_next(g, k));
+		char out[HOST_IFNAME_MAX + 8], in[HOST_IFNAME_MAX + 8];
+
+		resonators_name(out, "o", &from);
+		resonators_name(in, "i", &to);
+		rc = host_veth_add(net, out, NULL, net, in, NULL, err);
+	}
+	return rc;
+}
+
+int resonators_start(struct host_net *net, struct err *err)
+{
+	struct host_link *v;
+	int n, rc = host_links(net, &v, &n, err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		char what = v[i].name[0];
+
+		if (what == 'i' || what == 't') {
+			rc = host_ingress_add(net, v[i].ifindex, err);
+		}
+		if (rc == 0 && (what == 'i' || what == 't' || what == 'o')) {
+			rc = host_link_set(net, v[i].ifindex, true, err);
+		}
+	}
+	free(v);
+	return rc;
+}
+
+/* ---- the file ---- */
+
+static void path_of(const char *netns, const char *end, char path[PATH_SIZE])
+{
+	snprintf(path, PATH_SIZE, RESONATORS_DIR "/%s%s", netns, end);
+}
+
+static int save(const struct resonators *r, struct err *err)
+{
+	struct buf b = { 0 };
+	char path[PATH_SIZE];
+	uint8_t *bytes = NULL;
+	size_t len = 0;
+	int rc = light_ring_save(&r->programs, &bytes, &len, err);
+
+	if (rc) {
+		return rc;
+	}
+	buf_printf(&b, MAGIC "\n%s\n", r->epoch);
+	for (int i = 0; i < r->programs.n; i++) {
+		buf_printf(&b, "%" PRIu32 " ", r->steps[i]);
+	}
+	buf_char(&b, '\n');
+	buf_add(&b, bytes, len);
+	path_of(r->netns, RESONATORS_STATE, path);
+	rc = b.failed ? err_nomem(err) :
+	     file_write_atomic(path, b.data, b.len, 0644, err);
+	buf_fini(&b);
+	free(bytes);
+	return rc;
+}
+
+/* The text up to the end of a line; *at goes behind it. NULL: there is no
+ * end. */
+static char *line_of(char *data, size_t len, size_t *at)
+{
+	char *line = data + *at, *end = memchr(line, '\n', len - *at);
+
+	if (!end) {
+		return NULL;
+	}
+	*end = '\0';
+	*at = (size_t)(end - data) + 1;
+	return line;
+}
+
+static int take_steps(struct resonators *r, char *text, struct err *err)
+{
+	r->steps = calloc((size_t)r->programs.n + 1, sizeof(*r->steps));
+	if (!r->steps) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < r->programs.n; i++) {
+		char *end;
+		unsigned long step = strtoul(text, &end, 10);
+
+		if (end == text || step >= r->programs.v[i].steps) {
+			return err_set(err, WEFT_EINVAL,
+				       "program %s is at no step of it",
+				       r->programs.v[i].name);
+		}
+		r->steps[i] = (uint32_t)step;
+		text = end;
+	}
+	return 0;
+}
+
+static int take_state(struct resonators *r, char *data, size_t len,
+		      struct err *err)
+{
+	size_t at = 0;
+	char *magic = line_of(data, len, &at);
+	char *epoch = magic ? line_of(data, len, &at) : NULL;
+	char *steps = epoch ? line_of(data, len, &at) : NULL;
+	int rc = 0;
+
+	if (!steps || strcmp(magic, MAGIC) != 0) {
+		return err_set(err, WEFT_EINVAL, "these are no programs");
+	}
+	/* Those of an earlier namespace went with its rules. */
+	if (strcmp(epoch, r->epoch) == 0) {
+		rc = light_ring_load(&r->programs, (uint8_t *)data + at,
+				     len - at, err);
+	}
+	if (rc == 0) {
+		rc = light_ring_check(&r->programs, &r->g, err);
+	}
+	return rc ? rc : take_steps(r, steps, err);
+}
+
+static int load(struct resonators *r, struct err *err)
+{
+	char path[PATH_SIZE], *data = NULL;
+	size_t len;
+	int rc;
+
+	path_of(r->netns, RESONATORS_STATE, path);
+	if (access(path, F_OK) != 0) {
+		return take_steps(r, NULL, err);
+	}
+	rc = file_read(path, MAX_STATE, &data, &len, err);
+	if (rc == 0) {
+		rc = take_state(r, data, len, err);
+		if (rc) {
+			err_wrap(err, "%s", path);
+		}
+	}
+	free(data);
+	return rc;
+}
+
+int resonators_forget(const char *prefix, struct err *err)
+{
+	DIR *dir = opendir(RESONATORS_DIR);
+	char path[sizeof(RESONATORS_DIR) + NAME_MAX + 2];
+	struct dirent *e;
+	int rc = 0;
+
+	while (dir && rc == 0 && (e = readdir(dir))) {
+		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0) {
+			continue;
+		}
+		snprintf(path, sizeof(path), RESONATORS_DIR "/%s", e->d_name);
+		if (unlink(path) != 0 && errno != ENOENT) {
+			rc = err_errno(err, WEFT_EIO, errno, "%s", path);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+		rmdir(RESONATORS_DIR);	/* while others have files, it stays */
+	}
+	return rc;
+}
+
+/* ---- what the programs want ---- */
+
+static int add_modes(struct resonators *r, int program, struct err *err)
+{
+	const struct light_pack *p = &r->programs.v[program];
+	struct light_reader reader;
+	int rc = light_reader_init(&reader, p->bytes, p->len, err);
+
+	for (uint32_t k = 0; rc == 0 && k <= r->steps[program]; k++) {
+		rc = light_reader_next(&reader, err);
+	}
+	for (size_t i = 0; rc == 0 && i < reader.cells.n; i++) {
+		const struct light_cell *c = &reader.cells.v[i];
+
+		r->modes[c->at] = c->mode;
+		r->used[c->at / r->g.nodes] = true;
+	}
+	light_reader_fini(&reader);
+	return rc < 0 ? rc : 0;
+}
+
+static int find_modes(struct resonators *r, struct err *err)
+{
+	int rc = 0;
+
+	memset(r->modes, 0, r->n);
+	memset(r->used, 0, r->n / r->g.nodes);
+	for (int i = 0; rc == 0 && i < r->programs.n; i++) {
+		rc = add_modes(r, i, err);
+	}
+	return rc;
+}
+
+static enum way want_t(const struct resonators *r, size_t place)
+{
+	return r->modes[place] & LIGHT_ADD ? TO_OUT : NOWHERE;
+}
+
+static enum way want_i(const struct resonators *r, size_t place)
+{
+	if (!r->used[place / r->g.nodes]) {
+		return NOWHERE;
+	}
+	return r->modes[place] & LIGHT_DROP ? TO_RECEIVER :
+	       r->modes[place] ? NOWHERE : TO_OUT;
+}
+
+static bool wants_receiver(const struct resonators *r, size_t place)
+{
+	return r->modes[place] & LIGHT_DROP;
+}
+
+/* ---- what the kernel has ---- */
+
+/* Place of "3+0.5", or -1. */
+static int64_t place_of(const struct light_geometry *g, const char *name)
+{
+	unsigned int node, fibre, channel;
+	char dir, rest;
+
+	if (sscanf(name, "%u%c%u.%u%c", &node, &dir, &fibre, &channel,
+		   &rest) != 4 || (dir != '+' && dir != '-') ||
+	    node >= g->nodes || fibre >= g->fibres || channel >= g->channels) {
+		return -1;
+	}
+	return (((int64_t)(dir == '-') * g->fibres + fibre) * g->channels +
+		channel) * g->nodes + node;
+}
+
+static int take_link(struct resonators *r, const struct host_link *l,
+		     struct err *err)
+{
+	int64_t place;
+
+	if (!strchr("trio", l->name[0])) {
+		return 0;
+	}
+	place = place_of(&r->g, l->name + 1);
+	if (place < 0) {
+		return err_set(err, WEFT_EVERIFY, "%s: netdev %s is of no ring "
+			       "of %d nodes, %d fibres and %d channels",
+			       r->netns, l->name, r->g.nodes, r->g.fibres,
+			       r->g.channels);
+	}
+	switch (l->name[0]) {
+	case 't':
+		r->cells[place].t = l->ifindex;
+		break;
+	case 'i':
+		r->cells[place].i = l->ifindex;
+		break;
+	case 'o':
+		r->cells[place].o = l->ifindex;
+		break;
+	default:
+		r->cells[place].r = l->ifindex;
+		r->cells[place].receives = l->up;
+	}
+	return 0;
+}
+
+static int read_links(struct resonators *r, struct err *err)
+{
+	struct host_link *v;
+	int n, rc = host_links(r->net, &v, &n, err);
+	size_t missing = 0;
+
+	if (rc) {
+		return rc;
+	}
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = take_link(r, &v[i], err);
+	}
+	free(v);
+	for (size_t k = 0; rc == 0 && k < r->n; k++) {
+		const struct cell *c = &r->cells[k];
+
+		missing += !c->i || !c->o;
+	}
+	return rc || !missing ? rc :
+	       err_set(err, WEFT_EVERIFY, "%s: %zu of %zu resonators have no "
+		       "netdevs", r->netns, missing, r->n);
+}
+
+static int read_way(struct resonators *r, int from, const struct cell *c,
+		    enum way *way, struct err *err)
+{
+	struct host_redirect *v;
+	int n, rc;
+
+	*way = NOWHERE;
+	if (!from) {
+		return 0;
+	}
+	rc = host_redirects(r->net, from, &v, &n, err);
+	if (rc == 0 && n) {
+		*way = n > 1 ? STRANGE : v->to == c->o ? TO_OUT :
+		       v->to == c->r ? TO_RECEIVER : STRANGE;
+	}
+	free(v);
+	return rc;
+}
+
+static int read_rules(struct resonators *r, struct err *err)
+{
+	int rc = read_links(r, err);
+
+	for (size_t k = 0; rc == 0 && k < r->n; k++) {
+		struct cell *c = &r->cells[k];
+
+		rc = read_way(r, c->t, c, &c->from_t, err);
+		if (rc == 0) {
+			rc = read_way(r, c->i, c, &c->from_i, err);
+		}
+	}
+	return rc;
+}
+
+static bool is_right(const struct resonators *r, size_t k)
+{
+	const struct cell *c = &r->cells[k];
+
+	return c->from_t == want_t(r, k) && c->from_i == want_i(r, k) &&
+	       c->receives == wants_receiver(r, k);
+}
+
+int resonators_wrong(const struct resonators *r, char *text, size_t size)
+{
+	int wrong = 0;
+
+	text[0] = '\0';
+	for (size_t k = 0; k < r->n; k++) {
+		struct light_tune at = resonators_at(&r->g, k);
+
+		if (is_right(r, k)) {
+			continue;
+		}
+		if (wrong++ == 0) {
+			snprintf(text, size, "node %u %s fibre %u channel %u: "
+				 "its rules are not those of its step",
+				 at.node, at.dir ? "ccw" : "cw", at.fibre,
+				 at.channel);
+		}
+	}
+	return wrong;
+}
+
+/* ---- a session ---- */
+
+static int open_all(struct resonators *r, const char *netns, struct err *err)
+{
+	char path[PATH_SIZE];
+	int rc = host_netns_epoch(netns, r->epoch, sizeof(r->epoch), err);
+
+	if (rc) {
+		return rc;
+	}
+	snprintf(r->netns, sizeof(r->netns), "%s", netns);
+	if (mkdir(RESONATORS_DIR, 0755) != 0 && errno != EEXIST) {
+		return err_errno(err, WEFT_EIO, errno, RESONATORS_DIR);
+	}
+	path_of(netns, RESONATORS_LOCK, path);
+	rc = file_lock(path, &r->lock, err);
+	if (rc == 0) {
+		rc = host_open(netns, &r->net, err);
+	}
+	if (rc == 0) {
+		rc = load(r, err);
+	}
+	if (rc == 0) {
+		rc = find_modes(r, err);
+	}
+	return rc ? rc : read_rules(r, err);
+}
+
+int resonators_open(const char *netns, const struct light_geometry *g,
+		    struct resonators **out, struct err *err)
+{
+	struct resonators *r = calloc(1, sizeof(*r));
+	int rc;
+
+	*out = NULL;
+	if (!r) {
+		return err_nomem(err);
+	}
+	r->g = *g;
+	r->lock = -1;
+	r->n = resonators_count(g);
+	r->cells = calloc(r->n, sizeof(*r->cells));
+	r->modes = calloc(r->n, sizeof(*r->modes));
+	r->used = calloc(r->n / g->nodes, sizeof(*r->used));
+	rc = r->cells && r->modes && r->used ? open_all(r, netns, err) :
+	     err_nomem(err);
+	if (rc) {
+		resonators_close(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+void resonators_close(struct resonators *r)
+{
+	if (!r) {
+		return;
+	}
+	host_close(r->net);
+	if (r->lock >= 0) {
+		close(r->lock);
+	}
+	light_ring_fini(&r->programs);
+	free(r->steps);
+	free(r->cells);
+	free(r->modes);
+	free(r->used);
+	free(r);
+}
+
+const char *resonators_epoch(const struct resonators *r)
+{
+	return r->epoch;
+}
+
+const struct light_ring *resonators_programs(const struct resonators *r)
+{
+	return &r->programs;
+}
+
+uint32_t resonators_step(const struct resonators *r, int program)
+{
+	return r->steps[program];
+}
+
+const uint8_t *resonators_modes(const struct resonators *r)
+{
+	return r->modes;
+}
+
+/* ---- changing ---- */
+
+static int remove_rules(struct resonators *r, int from, enum way *way,
+			struct err *err)
+{
+	struct host_redirect *v;
+	int n, rc = host_redirects(r->net, from, &v, &n, err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		rc = host_redirect_del(r->net, from, &v[i], err);
+		rc = rc == WEFT_ENOTFOUND ? 0 : rc;
+	}
+	free(v);
+	*way = rc ? *way : NOWHERE;
+	return rc;
+}
+
+static int set_receiver(struct resonators *r, struct cell *c, bool up,
+			struct err *err)
+{
+	int rc = host_link_set(r->net, c->r, up, err);
+
+	if (rc == 0) {
+		c->receives = up;
+	}
+	return rc;
+}
+
+/* Ends what shall not be: first what is added, then what is passed or
+ * dropped. Meanwhile light finds no way round the ring. */
+static int darken(struct resonators *r, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t k = 0; rc == 0 && k < r->n; k++) {
+		struct cell *c = &r->cells[k];
+
+		if (c->from_t != NOWHERE && c->from_t != want_t(r, k)) {
+			rc = remove_rules(r, c->t, &c->from_t, err);
+		}
+	}
+	for (size_t k = 0; rc == 0 && k < r->n; k++) {
+		struct cell *c = &r->cells[k];
+
+		if (c->receives && !wants_receiver(r, k)) {
+			rc = set_receiver(r, c, false, err);
+		}
+		if (rc == 0 && c->from_i != NOWHERE &&
+		    c->from_i != want_i(r, k)) {
+			rc = remove_rules(r, c->i, &c->from_i, err);
+		}
+	}
+	return rc;
+}
+
+static int set_way(struct resonators *r, int from, struct cell *c,
+		   enum way want, enum way *way, struct err *err)
+{
+	int rc;
+
+	if (*way == want) {
+		return 0;
+	}
+	rc = host_redirect_set(r->net, from, want == TO_OUT ? c->o : c->r,
+			       true, err);
+	*way = rc ? *way : want;
+	return rc;
+}
+
+int resonators_light(struct resonators *r, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t k = 0; rc == 0 && k < r->n; k++) {
+		struct cell *c = &r->cells[k];
+
+		if ((wants_receiver(r, k) && !c->r) ||
+		    (want_t(r, k) != NOWHERE && !c->t)) {
+			struct light_tune at = resonators_at(&r->g, k);
+
+			return err_set(err, WEFT_EDEVICE, "node %u has no "
+				       "transceiver there", at.node);
+		}
+		rc = set_way(r, c->i, c, want_i(r, k), &c->from_i, err);
+		if (rc == 0 && c->receives != wants_receiver(r, k)) {
+			rc = set_receiver(r, c, true, err);
+		}
+	}
+	for (size_t k = 0; rc == 0 && k < r->n; k++) {
+		struct cell *c = &r->cells[k];
+
+		rc = set_way(r, c->t, c, want_t(r, k), &c->from_t, err);
+	}
+	return rc;
+}
+
+/* Keeps the programs and steps, then ends what is not theirs. */
+static int change(struct resonators *r, struct err *err)
+{
+	int rc = save(r, err);
+
+	if (rc == 0) {
+		rc = find_modes(r, err);
+	}
+	return rc ? rc : darken(r, err);
+}
+
+int resonators_load(struct resonators *r, const struct light_ring *programs,
+		    struct err *err)
+{
+	struct light_ring copy = { 0 };
+	uint32_t *steps;
+	int rc = light_ring_check(programs, &r->g, err);
+
+	if (rc == 0) {
+		rc = light_ring_copy(&copy, programs, err);
+	}
+	if (rc) {
+		return rc;
+	}
+	steps = calloc((size_t)copy.n + 1, sizeof(*steps));
+	if (!steps) {
+		light_ring_fini(&copy);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < r->programs.n; i++) {
+		const struct light_pack *now = light_ring_find(&copy,
+						r->programs.v[i].name);
+
+		if (now && light_pack_equal(now, &r->programs.v[i])) {
+			steps[now - copy.v] = r->steps[i];
+		}
+	}
+	light_ring_fini(&r->programs);
+	free(r->steps);
+	r->programs = copy;
+	r->steps = steps;
+	return change(r, err);
+}
+
+int resonators_go(struct resonators *r, int program, uint32_t step,
+		  struct err *err)
+{
+	const struct light_pack *p = &r->programs.v[program];
+
+	if (step >= p->steps) {
+		return err_set(err, WEFT_EINVAL, "%s has steps 0 to %" PRIu32,
+			       p->name, p->steps - 1);
+	}
+	r->steps[program] = step;
+	return change(r, err);
+}

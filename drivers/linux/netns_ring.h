@@ -1,0 +1,92 @@
+/*
+ * A network namespace as a ring of resonators, for `linux-ring` and for the
+ * testbed that is built around it; private to them.
+ *
+ * Each resonator (node, direction, fibre, channel) has four netdevs, named by
+ * its place, clockwise "3+0.5" and counter-clockwise "3-0.5" for node 3,
+ * fibre 0 and channel 5:
+ *
+ *	t3+0.5	what the node's transmitter sends arrives here
+ *	r3+0.5	what it receives leaves here; up while it drops, else down
+ *	i3+0.5	light from the node before
+ *	o3+0.5	light to the next node, where it is i4+0.5
+ *
+ * Adding is a rule that redirects t to o, dropping one from i to r, passing
+ * one from i to o. A channel of a fibre that nobody adds to or drops from has
+ * no rules.
+ *
+ * The programs, and the step that each is at, are in a file beside: packed
+ * programs do not fit into a kernel's rules. It is of one namespace; when
+ * that is made anew what the file says is over.
+ */
+#ifndef WEFT_DRIVERS_LINUX_NETNS_RING_H
+#define WEFT_DRIVERS_LINUX_NETNS_RING_H
+
+#include "drivers/host/host.h"
+#include "drivers/optics/program.h"
+
+#define RESONATORS_DIR "/run/weft-testbed"
+
+/* Files of a namespace: DIR/NETNS.ring and DIR/NETNS.lock. */
+#define RESONATORS_STATE ".ring"
+#define RESONATORS_LOCK ".lock"
+
+/* Resonators of a ring; their places count from 0 as struct light_cell's do:
+ * ((dir * fibres + fibre) * channels + channel) * nodes + node. */
+size_t resonators_count(const struct light_geometry *g);
+struct light_tune resonators_at(const struct light_geometry *g, size_t place);
+/* "t3+0.5"; what is one of "t", "r", "i", "o". */
+void resonators_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
+		     const struct light_tune *at);
+/* Where light goes from a resonator that lets it out. O(1). */
+size_t resonators_next(const struct light_geometry *g, size_t place);
+
+/* Lays the fibres between the nodes, o to i, in a namespace that has none; t
+ * and r are the caller's to lay. Then start makes rules possible and sets up
+ * what is up in the dark. */
+int resonators_wire(struct host_net *net, const struct light_geometry *g,
+		    struct err *err);
+int resonators_start(struct host_net *net, struct err *err);
+
+/* A session, with the lock held: nobody else looks or changes meanwhile. */
+struct resonators;
+/* WEFT_ESTALE: somebody else holds the lock, in a moment no more;
+ * WEFT_EUNAVAIL: there is no such namespace; WEFT_EVERIFY: it is a ring of
+ * another size. Reads programs, steps and all rules. O(resonators) requests
+ * to the kernel. */
+int resonators_open(const char *netns, const struct light_geometry *g,
+		    struct resonators **out, struct err *err);
+void resonators_close(struct resonators *r);
+
+/* What the ring holds now; borrowed, until resonators_close. */
+const char *resonators_epoch(const struct resonators *r);
+const struct light_ring *resonators_programs(const struct resonators *r);
+/* Step of the i-th program. */
+uint32_t resonators_step(const struct resonators *r, int program);
+/* Modes by place as the programs' present steps want them; 0: passes. */
+const uint8_t *resonators_modes(const struct resonators *r);
+/* How many resonators are not as the programs want them, and the first of
+ * them in words (""). */
+int resonators_wrong(const struct resonators *r, char *text, size_t size);
+
+/* Makes these the programs: those that stay as they are go on where they
+ * are, others begin with their first step. Kept at once, then what is to end
+ * is dark; resonators_light is the second half. The programs are checked
+ * before anything: WEFT_EINVAL. */
+int resonators_load(struct resonators *r, const struct light_ring *programs,
+		    struct err *err);
+/* Takes a program to a step. WEFT_EINVAL when it has no such. Likewise the
+ * first half. */
+int resonators_go(struct resonators *r, int program, uint32_t step,
+		  struct err *err);
+int resonators_light(struct resonators *r, struct err *err);
+
+/* The resonator at which light ends that a resonator adds, by the programs'
+ * present steps, or -1: nobody drops it. O(nodes). */
+int64_t resonators_follow(const struct light_geometry *g, const uint8_t *modes,
+			  size_t place);
+
+/* Takes away the files of all namespaces whose name starts so. */
+int resonators_forget(const char *prefix, struct err *err);
+
+#endif

@@ -1,0 +1,343 @@
+/*
+ * `mrr-reg`: rings of micro-ring resonators behind a register protocol.
+ *
+ * Each job's program has a slot of its own. A program goes packed into its
+ * slot's shadow bank, which has no effect, is checked there by CRC, and all
+ * slots that change take effect at one instant by a write to the commit
+ * register. Slots whose program stays are not written to at all. Until the
+ * commit is sent the light is as before, whatever else fails; after it all
+ * active banks are read back as a whole and compared.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/core/drivers.h"
+#include "drivers/mrr/mrr.h"
+#include "lib/base/log.h"
+
+#define DEFAULT_TIMEOUT_MS 2000
+
+static const struct drv_option_spec options[] = {
+	{ "window", "bytes of a bank in one frame", "16384" },
+	{ "lock_ms", "time the resonators get to lock after a commit",
+	  "1000" },
+	{ NULL, NULL, NULL },
+};
+
+/* ---- the end of an operation ---------------------------------------------- */
+
+static void drop_banks(struct mrr *m)
+{
+	for (int i = 0; i < MRR_MAX_SLOTS; i++) {
+		free(m->slots[i].bank);
+		m->slots[i].bank = NULL;
+		m->slots[i].staged = false;
+	}
+}
+
+void mrr_end(struct mrr *m, int rc, const struct err *err)
+{
+	drop_banks(m);
+	free(m->parts);
+	m->parts = NULL;
+	m->n_parts = 0;
+	m->events_out = false;
+	handle_end(&m->h, rc, err);
+}
+
+void mrr_give_up(struct mrr *m, struct err *err)
+{
+	line_reset(m->h.line);
+	if (handle_acts(&m->h)) {
+		handle_mark(&m->h, 0, 1, m->committed ? DRV_UNKNOWN :
+			    DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL,
+			    err->msg);
+	}
+	mrr_end(m, err->code, err);
+}
+
+void mrr_give_up_text(struct mrr *m, enum weft_err code, const char *text)
+{
+	struct err err = { 0 };
+
+	err_set(&err, code, "%s: %s", m->h.drv.name, text);
+	mrr_give_up(m, &err);
+}
+
+void mrr_refuse(struct mrr *m, enum drv_evidence e,
+		enum drv_class_of_error c, const char *code,
+		const char *text)
+{
+	line_reset(m->h.line);
+	handle_mark(&m->h, 0, 1, DRV_REFUSED, e, c, code, text);
+	mrr_end(m, 0, NULL);
+}
+
+bool mrr_has_restarted(struct mrr *m)
+{
+	char text[DRV_TEXT_MAX];
+
+	if (mrr_reg(m, MRR_BOOTS) == m->boots) {
+		return false;
+	}
+	snprintf(text, sizeof(text), "the controller restarted meanwhile, code "
+		 "%" PRIu32 ": %s", mrr_reg(m, MRR_LAST_CODE),
+		 mrr_last_code_text(mrr_reg(m, MRR_LAST_CODE)));
+	mrr_give_up_text(m, WEFT_EDEVICE, text);
+	return true;
+}
+
+static void on_registers_after_no(struct mrr *m, const struct mrr_frame *f)
+{
+	if (mrr_take_registers(m, f) && !mrr_has_restarted(m)) {
+		mrr_refuse(m, m->why_evidence, m->why_class, m->why_code,
+			   m->why);
+	}
+}
+
+void mrr_refuse_unless_restarted(struct mrr *m)
+{
+	m->committed = m->commit_out = false;
+	mrr_read_registers(m, on_registers_after_no);
+}
+
+static enum drv_class_of_error nack_class(uint8_t code)
+{
+	return code == MRR_BUSY || code == MRR_STALE_WRITER ||
+	       code == MRR_INTERLOCK ? DRV_ERR_STATE :
+	       code == MRR_BUS ? DRV_ERR_TRANSPORT : DRV_ERR_CONFIGURATION;
+}
+
+/* The device said no. Before and at the commit that leaves all as it was. */
+static void on_nack(struct mrr *m, const struct mrr_frame *f)
+{
+	uint32_t detail = f->len >= 4 ? mrr_get32(f->data) : 0;
+	bool after = m->committed && !m->commit_out;
+
+	snprintf(m->why, sizeof(m->why), "page %04x offset %04x: %s (detail %"
+		 PRIu32 ")", f->page, f->offset, mrr_code_text(f->code),
+		 detail);
+	snprintf(m->why_code, sizeof(m->why_code), "%u", f->code);
+	m->why_class = nack_class(f->code);
+	m->why_evidence = DRV_ACKED;
+	if (m->events_out) {
+		m->events_out = false;	/* then it is polled */
+		mrr_read_slots(m);
+	} else if (!handle_acts(&m->h) || after) {
+		mrr_give_up_text(m, WEFT_EDEVICE, m->why);
+	} else if (m->commit_out) {
+		mrr_refuse_unless_restarted(m);
+	} else {
+		mrr_refuse(m, DRV_ACKED, m->why_class, m->why_code, m->why);
+	}
+}
+
+/* ---- frames ---------------------------------------------------------------- */
+
+static void trace(struct mrr *m, const struct mrr_frame *f, bool is_reply)
+{
+	static const char *const ops[] = { "?", "read", "write", "event" };
+	char line[96];
+	uint32_t bytes = f->op == MRR_READ && f->len == 4 ?
+			 mrr_get32(f->data) : f->len;
+
+	if (f->op == MRR_NACK) {
+		snprintf(line, sizeof(line), "nack %u %s", f->code,
+			 mrr_code_text(f->code));
+	} else {
+		snprintf(line, sizeof(line), "%s page %04x offset %04x bytes "
+			 "%" PRIu32 "%s", ops[f->op & 3], f->page,
+			 f->offset, bytes,
+			 is_reply && f->op != MRR_EVENT ? " ok" : "");
+	}
+	handle_trace(&m->h, line, is_reply);
+}
+
+static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
+{
+	struct mrr *m = arg;
+	struct mrr_frame f;
+
+	if (m->h.drv.trace && mrr_decode(bytes, len, &f)) {
+		trace(m, &f, is_reply);
+	}
+}
+
+void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
+	     const void *data, uint32_t len)
+{
+	const struct mrr_frame f = {
+		.op = (uint8_t)op, .seq = ++m->seq, .page = page,
+		.offset = offset, .len = len, .data = data };
+	struct buf b = { 0 };
+
+	mrr_encode(&b, &f);
+	/* Every operation begins by reading registers. */
+	if (b.failed || (m->h.asked || op != MRR_READ ? line_ask :
+						line_ask_harmless)
+				(m->h.line, b.data, b.len, f.seq)) {
+		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
+	}
+	m->h.asked = true;
+	buf_fini(&b);
+}
+
+void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset,
+		  uint32_t bytes)
+{
+	uint8_t len[4];
+
+	mrr_put32(len, bytes);
+	mrr_ask(m, MRR_READ, page, offset, len, sizeof(len));
+}
+
+bool mrr_is_part(const struct mrr *m, const struct light_dead *d)
+{
+	return d->part >= LIGHT_RESONATOR && d->part <= LIGHT_NODE &&
+	       d->dir <= LIGHT_CCW && d->fibre < m->h.ring_fibres &&
+	       d->node < m->h.n_in && d->channel < m->h.n_out;
+}
+
+/* What happened is told as the device does; the state is read. */
+static bool hand_on(struct mrr *m, const struct mrr_frame *f)
+{
+	char part[LIGHT_DEAD_TEXT], text[2 * DRV_TEXT_MAX];
+	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
+	struct mrr_news news;
+
+	if (!mrr_get_news(f, &news) ||
+	    (news.has_place && !mrr_is_part(m, &news.place))) {
+		return false;
+	}
+	if (news.has_place) {
+		light_dead_text(&news.place, m->h.n_in, part);
+		snprintf(text, sizeof(text), "%s", part);
+	} else {
+		snprintf(text, sizeof(text), "flags %" PRIu32 ", code %" PRIu32
+			 ": %s", news.flags, news.code,
+			 mrr_last_code_text(news.code));
+	}
+	if (!m->h.drv.event) {
+		log_warn("drivers", "%s: %s", m->h.drv.name, text);
+	}
+	handle_event(&m->h, &ev);
+	return true;
+}
+
+/* Old sequence numbers are answers that come twice or too late. */
+static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			       uint64_t tag, void *arg)
+{
+	struct mrr *m = arg;
+	struct mrr_frame f;
+
+	if (!mrr_decode(frame, len, &f)) {
+		return LINE_NONSENSE;
+	}
+	if (f.op == MRR_EVENT) {
+		return hand_on(m, &f) ? LINE_IGNORE : LINE_NONSENSE;
+	}
+	if (waiting && f.seq == (uint32_t)tag) {
+		return LINE_ANSWER;
+	}
+	return (int32_t)(f.seq - (waiting ? (uint32_t)tag : m->seq + 1)) < 0 ?
+	       LINE_IGNORE : LINE_NONSENSE;
+}
+
+static void on_answer(const uint8_t *frame, size_t len, uint64_t tag,
+		      void *arg)
+{
+	struct mrr *m = arg;
+	struct mrr_frame f;
+
+	(void)tag;
+	if (m->h.op == HANDLE_IDLE || !mrr_decode(frame, len, &f)) {
+		return;
+	}
+	if (f.op == MRR_NACK) {
+		on_nack(m, &f);
+	} else {
+		m->next(m, &f);
+	}
+}
+
+static void on_failed(int rc, const struct err *err, bool sent, void *arg)
+{
+	struct mrr *m = arg;
+	bool unknown = handle_acts(&m->h) &&
+		       m->h.outcomes[0].result == DRV_UNKNOWN;
+
+	if (handle_acts(&m->h)) {
+		/* The commit may be the question that never left. */
+		unknown = unknown && (sent || !m->commit_out);
+		handle_mark(&m->h, 0, 1, unknown ? DRV_UNKNOWN : DRV_SKIPPED,
+			    DRV_SENT, DRV_ERR_TRANSPORT, NULL, err->msg);
+	}
+	mrr_end(m, rc, err);
+}
+
+/* ---- life -------------------------------------------------------- */
+
+static void mrr_fini(struct handle *h)
+{
+	drop_banks((struct mrr *)h);
+	free(((struct mrr *)h)->parts);
+}
+
+static int mrr_init(struct handle *h, const struct drv_config *cfg,
+		    struct line_conf *conf, struct err *err)
+{
+	struct mrr *m = (struct mrr *)h;
+	const struct handle_number numbers[] = {
+		{ "window", 8, MRR_MAX_DATA, &m->window },
+		{ "lock_ms", 0, 60000, &m->lock_ms },
+	};
+
+	(void)conf;
+	return handle_option_ints(h->drv.cls, cfg, numbers, sizeof(numbers) /
+				  sizeof(numbers[0]), err);
+}
+
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.window = FRAMES_OUT,
+	.max_frame = MRR_MAX_FRAME,
+	.frame = mrr_frame_length,
+	.judge = judge,
+	.answer = on_answer,
+	.failed = on_failed,
+	.trace = on_trace,
+};
+
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = mrr_init,
+	.snapshot = mrr_snapshot,
+	.submit = mrr_submit,
+	.recover = mrr_recover,
+	.fini = mrr_fini,
+};
+
+static int mrr_open(uv_loop_t *loop, const struct drv_config *cfg,
+		    struct drv **out, struct err *err)
+{
+	return handle_open(handle_new(&drv_mrr_reg, &ops, sizeof(struct mrr)),
+			   loop, cfg, out, err);
+}
+
+const struct drv_class drv_mrr_reg = {
+	.name = "mrr-reg",
+	.summary = "micro-ring resonator rings, paged registers over TCP",
+	.abi = DRV_ABI,
+	.kind = DRV_RING,
+	.options = options,
+	.open = mrr_open,
+	.close = handle_close,
+	.snapshot = handle_snapshot,
+	.submit = handle_submit,
+	.explain = mrr_explain,
+	.recoveries = DRV_RELOCK,
+	.recover = handle_recover,
+};

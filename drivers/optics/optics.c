@@ -1,0 +1,199 @@
+/* Values that describe light; see optics.h. */
+#include "drivers/optics/optics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Step, node, dir, fibre and channel fill 64 bits exactly, so the order of
+ * tunes is the order of these numbers. */
+static uint64_t tune_key(const struct light_tune *t)
+{
+	return (uint64_t)t->step << 48 | (uint64_t)t->node << 32 |
+	       (uint64_t)t->dir << 24 | (uint64_t)t->fibre << 16 | t->channel;
+}
+
+int light_tune_cmp(const struct light_tune *a, const struct light_tune *b)
+{
+	uint64_t ka = tune_key(a), kb = tune_key(b);
+
+	return (ka > kb) - (ka < kb);
+}
+
+static bool is_sorted(const struct light_program *p)
+{
+	for (size_t i = 1; i < p->n; i++) {
+		if (tune_key(&p->v[i - 1]) > tune_key(&p->v[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* One stable counting pass over byte `shift / 8` of the keys. False, with
+ * dst untouched, when all keys agree there. */
+static bool radix_pass(const struct light_tune *src, struct light_tune *dst,
+		       size_t n, int shift)
+{
+	size_t at[256] = { 0 }, sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		at[tune_key(&src[i]) >> shift & 0xff]++;
+	}
+	if (at[tune_key(&src[0]) >> shift & 0xff] == n) {
+		return false;
+	}
+	for (int b = 0; b < 256; b++) {
+		size_t count = at[b];
+
+		at[b] = sum;
+		sum += count;
+	}
+	for (size_t i = 0; i < n; i++) {
+		dst[at[tune_key(&src[i]) >> shift & 0xff]++] = src[i];
+	}
+	return true;
+}
+
+/* Programs reach millions of settings; a radix sort keeps that linear. */
+static int sort_tunes(struct light_program *p, struct err *err)
+{
+	struct light_tune *spare, *swap;
+
+	if (is_sorted(p)) {
+		return 0;
+	}
+	spare = malloc(p->n * sizeof(*spare));
+	if (!spare) {
+		return err_nomem(err);
+	}
+	for (int shift = 0; shift < 64; shift += 8) {
+		if (radix_pass(p->v, spare, p->n, shift)) {
+			swap = p->v;
+			p->v = spare;
+			spare = swap;
+		}
+	}
+	free(spare);
+	return 0;
+}
+
+static int check_tune(const struct light_program *p,
+		      const struct light_tune *t, struct err *err)
+{
+	if (t->step >= p->steps) {
+		return err_set(err, WEFT_EINVAL,
+			       "step %u node %u channel %u: the program has "
+			       "%u steps", t->step, t->node, t->channel,
+			       p->steps);
+	}
+	if (t->dir > LIGHT_CCW || t->mode < LIGHT_ADD ||
+	    t->mode > LIGHT_ADD_DROP) {
+		return err_set(err, WEFT_EINVAL,
+			       "step %u node %u channel %u: direction %u and "
+			       "mode %u mean nothing", t->step, t->node,
+			       t->channel, t->dir, t->mode);
+	}
+	return 0;
+}
+
+int light_program_normalise(struct light_program *p, struct err *err)
+{
+	size_t kept = 0;
+	int rc;
+
+	for (size_t i = 0; i < p->n; i++) {
+		rc = check_tune(p, &p->v[i], err);
+		if (rc) {
+			return rc;
+		}
+	}
+	rc = sort_tunes(p, err);
+	if (rc) {
+		return rc;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		struct light_tune *t = &p->v[i];
+		struct light_tune *last = kept ? &p->v[kept - 1] : NULL;
+
+		if (!last || light_tune_cmp(last, t) != 0) {
+			p->v[kept++] = *t;
+		} else if (last->mode & t->mode) {
+			return err_set(err, WEFT_EINVAL,
+				       "step %u node %u channel %u is %s twice",
+				       t->step, t->node, t->channel,
+				       t->mode & last->mode & LIGHT_ADD ?
+				       "added" : "dropped");
+		} else {
+			last->mode |= t->mode;
+		}
+	}
+	p->n = kept;
+	return 0;
+}
+
+void light_program_fini(struct light_program *p)
+{
+	free(p->v);
+	memset(p, 0, sizeof(*p));
+}
+
+int light_xc_cmp(const void *a, const void *b)
+{
+	const struct light_xc *x = a, *y = b;
+
+	if (x->in != y->in) {
+		return x->in < y->in ? -1 : 1;
+	}
+	return (x->out > y->out) - (x->out < y->out);
+}
+
+int light_dead_cmp(const void *a, const void *b)
+{
+	const struct light_dead *x = a, *y = b;
+
+	if (x->part != y->part) {
+		return x->part - y->part;
+	}
+	if (x->node != y->node) {
+		return x->node - y->node;
+	}
+	if (x->dir != y->dir) {
+		return x->dir - y->dir;
+	}
+	return x->fibre != y->fibre ? x->fibre - y->fibre
+				    : x->channel - y->channel;
+}
+
+const char *light_lock_text(unsigned lock)
+{
+	static const char *const texts[LIGHT_N_LOCKS] = {
+		"locked", "lock not started", "no wave found",
+		"wave not in tuning range", "duplicate lock", "zero lock",
+		"wave of another lane", "tuner at its limit", "lock lost",
+	};
+
+	return lock < LIGHT_N_LOCKS ? texts[lock] : "unknown lock state";
+}
+
+void light_dead_text(const struct light_dead *d, int nodes,
+		     char text[LIGHT_DEAD_TEXT])
+{
+	const char *dir = d->dir == LIGHT_CW ? "cw" : "ccw";
+
+	switch (d->part) {
+	case LIGHT_NODE:
+		snprintf(text, LIGHT_DEAD_TEXT, "node %u", d->node);
+		break;
+	case LIGHT_SPAN:
+		snprintf(text, LIGHT_DEAD_TEXT, "%s fibre %u between nodes %u "
+			 "and %u", dir, d->fibre, d->node,
+			 (d->node + 1u) % (unsigned)nodes);
+		break;
+	default:
+		snprintf(text, LIGHT_DEAD_TEXT, "node %u %s fibre %u channel "
+			 "%u%s%s", d->node, dir, d->fibre, d->channel,
+			 d->why ? ": " : "",
+			 d->why ? light_lock_text(d->why) : "");
+	}
+}

@@ -1,0 +1,314 @@
+/* Packed programs, read step by step; see program.h. The bytes come from a
+ * device or a file: nothing in them is believed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/optics/program_private.h"
+#include "lib/base/vec.h"
+
+static int bad(const struct light_reader *r, struct err *err, const char *what)
+{
+	return err_set(err, WEFT_EINVAL, "byte %zu of a ring program, step %u: "
+		       "%s", r->at, r->step, what);
+}
+
+int light_reader_init(struct light_reader *r, const uint8_t *bytes, size_t len,
+		      struct err *err)
+{
+	*r = (struct light_reader){ .bytes = bytes, .len = len };
+	if (len < LIGHT_PACK_HEAD || bytes[0] != LIGHT_PACK_VERSION) {
+		return bad(r, err, "no head of a packed program");
+	}
+	r->ring.fibres = bytes[1];
+	r->ring.nodes = (uint16_t)light_get_le(bytes + 2, 2);
+	r->ring.channels = (uint16_t)light_get_le(bytes + 4, 2);
+	r->steps = (uint32_t)light_get_le(bytes + 6, 4);
+	r->settings = (uint32_t)light_get_le(bytes + 10, 4);
+	if (!r->ring.fibres || !r->ring.nodes || !r->ring.channels ||
+	    2ull * r->ring.nodes * r->ring.channels * r->ring.fibres >
+	    UINT32_MAX || r->steps > LIGHT_MAX_STEPS ||
+	    r->settings > LIGHT_MAX_TUNES) {
+		return bad(r, err, "a geometry or size that cannot be");
+	}
+	r->at = LIGHT_PACK_HEAD;
+	return 0;
+}
+
+void light_reader_fini(struct light_reader *r)
+{
+	vec_fini(&r->cells);
+	vec_fini(&r->changes);
+	vec_fini(&r->spare);
+}
+
+struct light_tune light_cell_tune(const struct light_reader *r,
+				  const struct light_cell *c)
+{
+	const struct light_geometry *g = &r->ring;
+	uint32_t row = c->at / g->nodes, line = row / g->channels;
+
+	return (struct light_tune){
+		.step = (uint16_t)(r->step - 1),
+		.node = (uint16_t)(c->at % g->nodes),
+		.channel = (uint16_t)(row % g->channels),
+		.dir = (uint8_t)(line / g->fibres),
+		.fibre = (uint8_t)(line % g->fibres),
+		.mode = c->mode,
+	};
+}
+
+static bool number(struct light_reader *r, uint32_t *v)
+{
+	uint64_t x = 0;
+
+	for (int shift = 0; shift < 35 && r->at < r->len; shift += 7) {
+		uint8_t b = r->bytes[r->at++];
+
+		x |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*v = (uint32_t)x;
+			return x <= UINT32_MAX;
+		}
+	}
+	return false;
+}
+
+struct run {
+	uint64_t first;
+	uint32_t count, stride, times, every;
+};
+
+static uint64_t run_end(const struct run *u)
+{
+	return u->first + (uint64_t)(u->times - 1) * u->every +
+	       (uint64_t)(u->count - 1) * u->stride + 1;
+}
+
+/* end: the first place that the run may begin at. */
+static int read_run(struct light_reader *r, uint64_t end, struct run *u,
+		    struct err *err)
+{
+	uint64_t cells = 2ull * r->ring.nodes * r->ring.channels *
+			 r->ring.fibres;
+	uint32_t gap, shape, more = 0;
+
+	*u = (struct run){ .times = 1 };
+	if (!number(r, &gap) || !number(r, &shape) ||
+	    (shape > 1 && !number(r, &u->stride)) ||
+	    (shape & 1 && (!number(r, &more) || !number(r, &u->every)))) {
+		return bad(r, err, "a number that is cut or too large");
+	}
+	u->first = end + gap;
+	u->count = (shape >> 1) + 1;
+	if (more >= cells || u->count > cells) {
+		return bad(r, err, "a run longer than the ring");
+	}
+	u->times = more + 1;
+	if ((shape > 1 && u->stride == 0) || (shape & 1 && more == 0) ||
+	    (more && u->every <= (uint64_t)(u->count - 1) * u->stride)) {
+		return bad(r, err, "a run that meets itself");
+	}
+	if (run_end(u) > cells) {
+		return bad(r, err, "a place outside the ring");
+	}
+	return 0;
+}
+
+static int add_run(struct light_reader *r, const struct run *u, uint8_t mode,
+		   struct err *err)
+{
+	struct light_cells *c = &r->changes;
+
+	/* No step can hold more than all that the head promises (or than a
+	 * step may), nor take away more than that. */
+	if (c->n + (uint64_t)u->times * u->count >
+	    2ull * (r->settings < LIGHT_MAX_CELLS ? r->settings
+						  : LIGHT_MAX_CELLS)) {
+		return bad(r, err, "more settings than the head says");
+	}
+	if (vec_reserve(c, (size_t)u->times * u->count)) {
+		return err_nomem(err);
+	}
+	for (uint32_t t = 0; t < u->times; t++) {
+		uint64_t at = u->first + (uint64_t)t * u->every;
+
+		for (uint32_t i = 0; i < u->count; i++, at += u->stride) {
+			c->v[c->n++] = (struct light_cell){ (uint32_t)at,
+							    mode };
+		}
+	}
+	return 0;
+}
+
+static int read_mode(struct light_reader *r, uint8_t mode, struct err *err)
+{
+	uint32_t n_runs;
+	uint64_t end = 0;
+
+	if (!number(r, &n_runs) || n_runs == 0 || n_runs > r->len - r->at) {
+		return bad(r, err, "a count of runs that cannot be");
+	}
+	for (uint32_t i = 0; i < n_runs; i++) {
+		struct run u;
+		int rc = read_run(r, end, &u, err);
+
+		rc = rc ? rc : add_run(r, &u, mode, err);
+		if (rc) {
+			return rc;
+		}
+		end = run_end(&u);
+	}
+	return 0;
+}
+
+static int read_changes(struct light_reader *r, struct err *err)
+{
+	uint8_t flags;
+	int rc = 0;
+
+	if (r->at >= r->len) {
+		return bad(r, err, "the program is cut");
+	}
+	flags = r->bytes[r->at++];
+	r->full = flags & LIGHT_STEP_FULL;
+	if (flags & LIGHT_STEP_UNUSED || (r->full && flags & 1u << 2)) {
+		return bad(r, err, "flags that mean nothing");
+	}
+	r->changes.n = 0;
+	for (uint8_t mode = 0; mode <= LIGHT_ADD_DROP && rc == 0; mode++) {
+		if (flags & 1u << (mode + 2)) {
+			rc = read_mode(r, mode, err);
+		}
+	}
+	for (size_t i = 0; i < r->changes.n && flags & LIGHT_STEP_TURNED; i++) {
+		struct light_cell *c = &r->changes.v[i];
+
+		c->at = light_place_turned(&r->ring, c->at, false);
+	}
+	return rc ? rc : light_cells_sort(&r->changes, &r->spare, err);
+}
+
+/* r->cells after r->changes, into r->spare. */
+static int merge(struct light_reader *r, struct err *err)
+{
+	const struct light_cells *a = &r->cells, *b = &r->changes;
+	struct light_cells *out = &r->spare;
+	size_t i = 0, k = 0;
+
+	out->n = 0;
+	if (vec_reserve(out, a->n + b->n)) {
+		return err_nomem(err);
+	}
+	while (i < a->n || k < b->n) {
+		bool there = i < a->n && (k == b->n ||
+					  a->v[i].at <= b->v[k].at);
+
+		if (k == b->n || (there && a->v[i].at < b->v[k].at)) {
+			out->v[out->n++] = a->v[i++];
+			continue;
+		}
+		if ((k && b->v[k].at == b->v[k - 1].at) ||
+		    (there ? a->v[i].mode == b->v[k].mode : !b->v[k].mode)) {
+			return bad(r, err, "a change that changes nothing, or "
+				   "two of one resonator");
+		}
+		i += there;
+		if (b->v[k].mode) {
+			out->v[out->n++] = b->v[k];
+		}
+		k++;
+	}
+	return 0;
+}
+
+int light_reader_next(struct light_reader *r, struct err *err)
+{
+	struct light_cells swap;
+	int rc;
+
+	if (r->step == r->steps) {
+		return r->at != r->len ? bad(r, err, "bytes after the end") :
+		       r->seen != r->settings ?
+		       bad(r, err, "another number of settings than the head "
+			   "says") : 1;
+	}
+	rc = read_changes(r, err);
+	if (rc == 0 && r->full) {
+		r->cells.n = 0;
+	}
+	if (rc == 0 && (r->full || r->changes.n)) {
+		rc = merge(r, err);
+		swap = r->cells;
+		r->cells = r->spare;
+		r->spare = swap;
+	}
+	if (rc) {
+		return rc;
+	}
+	r->seen += r->cells.n;
+	if (r->seen > r->settings || r->cells.n > LIGHT_MAX_CELLS) {
+		return bad(r, err, "more settings than the head says");
+	}
+	r->step++;
+	return 0;
+}
+
+/* ---- whole programs ---- */
+
+int light_pack_read(struct light_pack *p, uint8_t *bytes, size_t len,
+		    struct err *err)
+{
+	struct light_reader r;
+	int rc = light_reader_init(&r, bytes, len, err);
+
+	p->bytes = bytes;
+	p->len = len;
+	p->ring = r.ring;
+	p->steps = r.steps;
+	p->settings = r.settings;
+	while (rc == 0) {
+		rc = light_reader_next(&r, err);
+		for (size_t i = 0; rc == 0 && i < r.changes.n; i++) {
+			struct light_tune t = light_cell_tune(&r,
+							      &r.changes.v[i]);
+
+			if (!light_window_has(&p->window, r.ring.nodes,
+					      t.node, t.channel)) {
+				rc = err_set(err, WEFT_EINVAL, "step %u node "
+					     "%u channel %u is outside the "
+					     "program's part of the ring",
+					     t.step, t.node, t.channel);
+			}
+		}
+	}
+	light_reader_fini(&r);
+	if (rc < 0) {
+		light_pack_fini(p);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int light_pack_open(const struct light_pack *p, struct light_program *out,
+		    struct err *err)
+{
+	struct light_reader r;
+	int rc = light_reader_init(&r, p->bytes, p->len, err);
+
+	*out = (struct light_program){ .steps = r.steps };
+	out->v = malloc((r.settings ? r.settings : 1) * sizeof(*out->v));
+	if (!out->v) {
+		rc = err_nomem(err);
+	}
+	while (rc == 0) {
+		rc = light_reader_next(&r, err);
+		for (size_t i = 0; rc == 0 && i < r.cells.n; i++) {
+			out->v[out->n++] = light_cell_tune(&r, &r.cells.v[i]);
+		}
+	}
+	light_reader_fini(&r);
+	rc = rc < 0 ? rc : light_program_normalise(out, err);
+	if (rc) {
+		light_program_fini(out);
+	}
+	return rc;
+}

@@ -1,0 +1,998 @@
+/* Robotic patch panels; see robot.h. */
+#include "drivers/robot/robot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/sonic/sonic.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+#define DEFAULT_TIMEOUT_MS 10000
+#define TYP_SWITCH_US 120000000
+#define PROGRESS_NS (10 * INT64_C(1000000000))	/* at least so often */
+
+/* ---- questions and answers ----------------------------------------------- */
+
+/* A move that is in the queue goes on without us. */
+static void on_failed(int rc, const struct err *err, bool sent, void *arg)
+{
+	struct robot *r = arg;
+
+	handle_lost(&r->h, rc, err, sent || r->at_move > 0);
+}
+
+static void ask(struct robot *r, const char *command,
+		void (*next)(struct robot *, char *))
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%s\n", command);
+	snprintf(r->command, sizeof(r->command), "%s", command);
+	r->next = next;
+	handle_ask(&r->h, &line, ++r->tag);
+}
+
+/* ---- what it says unasked ------------------------------------------------ */
+
+static int moves_over(const struct robot *r)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < r->queue.n; i++) {
+		n += r->queue.v[i].said || r->queue.v[i].shown;
+	}
+	return n;
+}
+
+/* Those that are over tell what the others will take; before, it is what such
+ * a robot usually takes. */
+static void tell_progress(struct robot *r, const char *obstacle)
+{
+	int64_t now = clk_now_ns(), each = r->move_ns ? r->move_ns :
+					   TYP_SWITCH_US * INT64_C(1000);
+	int over = moves_over(r), total = (int)r->queue.n;
+	char text[96];
+	struct drv_event ev = { .kind = DRV_EVENT_PROGRESS, .done = over,
+				.total = total, .text = text };
+
+	if (over > 0) {
+		each = r->move_ns = (now - r->began_ns) / over;
+	}
+	if (r->told_ns && over == r->told &&
+	    now - r->told_ns < PROGRESS_NS) {
+		return;
+	}
+	ev.eta_ms = (each * total - (now - r->began_ns)) / 1000000;
+	ev.eta_ms = over == total || ev.eta_ms < 0 ? 0 : ev.eta_ms;
+	snprintf(text, sizeof(text), "%d of %d moves are over%s%s", over, total,
+		 obstacle ? "; " : "", obstacle ? obstacle : "");
+	r->told = over;
+	r->told_ns = now;
+	handle_event(&r->h, &ev);
+}
+
+/* True when it is about a move that is queued. */
+static bool listen_to(struct robot *r, const char *line)
+{
+	bool ours = false;
+
+	r->homed = r->homed ||
+		   (r->dialect->homed && strstr(line, r->dialect->homed));
+	for (size_t i = 0; i < r->queue.n; i++) {
+		struct robot_move *m = &r->queue.v[i];
+		int said = r->dialect->said(line, m);
+
+		if (said) {
+			m->said = said;
+			snprintf(r->failed, sizeof(r->failed), "%s",
+				 said < 0 ? line : r->failed);
+			log_info("drivers", "%s: %s", r->h.drv.name, line);
+			ours = true;
+		}
+	}
+	return ours;
+}
+
+/* A move of ours that was given up may be made all the same, later. */
+static void listen_to_line(struct robot *r, const char *line, bool unasked)
+{
+	struct drv_event ev = { .text = line };
+	bool ours = listen_to(r, line);
+
+	if (ours && r->h.op == HANDLE_SUBMIT) {
+		if (r->began_ns) {
+			tell_progress(r, NULL);
+		}
+	} else if (unasked && r->dialect->news(line, &ev)) {
+		handle_event(&r->h, &ev);
+	}
+}
+
+/* Text up to `asked`, the answer to a command or NULL, came unasked. */
+static void listen_to_all(struct robot *r, const char *text, const char *asked)
+{
+	char *copy = strdup(text), *rest = copy, *line;
+
+	while (copy && (line = sonic_line(&rest))) {
+		listen_to_line(r, line, !asked || line - copy < asked - text);
+	}
+	free(copy);
+}
+
+/* What comes before the first answer names the device, where nothing else
+ * does. */
+static void keep_banner(struct robot *r, const char *text)
+{
+	text += strspn(text, "\r\n ");
+	if (!r->banner[0] && !robot_answer(text, r->command)) {
+		snprintf(r->banner, sizeof(r->banner), "%.*s",
+			 (int)strcspn(text, "\r\n"), text);
+	}
+}
+
+static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
+			  void *arg)
+{
+	const struct robot *r = arg;
+
+	int64_t n = robot_frame(data, len, from, r->dialect->prompt, r);
+
+	/* What comes while nothing was asked comes line by line. */
+	return n == 0 && !line_waiting(r->h.line) ?
+	       line_frame_text(data, len, from, NULL) : n;
+}
+
+/* The echo tells whose answer it is: a banner, an empty line and an answer to
+ * a command of before have another, or none. */
+static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			       uint64_t tag, void *arg)
+{
+	struct robot *r = arg;
+	char *text = robot_plain(frame, len);
+	bool ours = text && waiting && robot_answer(text, r->command);
+
+	(void)tag;
+	if (text && !ours) {
+		keep_banner(r, text);
+		listen_to_all(r, text, NULL);
+	}
+	free(text);
+	return ours ? LINE_ANSWER : LINE_IGNORE;
+}
+
+static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+{
+	struct robot *r = arg;
+	struct err err = { 0 };
+	char *text = robot_plain(frame, len);
+
+	(void)tag;
+	if (!text) {
+		handle_misunderstood(&r->h, err_nomem(&err), &err);
+	} else if (r->h.op != HANDLE_IDLE) {
+		char *asked = (char *)robot_answer(text, r->command);
+
+		listen_to_all(r, text, asked);
+		r->next(r, asked);
+	}
+	free(text);
+}
+
+static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
+{
+	struct robot *r = arg;
+	char *text = r->h.drv.trace ? robot_plain(bytes, len) : NULL;
+	char *rest = text, *line;
+
+	while (text && (line = sonic_line(&rest))) {
+		if (line[0]) {
+			handle_trace(&r->h, line, is_reply);
+		}
+	}
+	free(text);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static bool is_worn(const struct robot *r, int flat)
+{
+	return r->wear_limit > 0 && r->moves[flat] >= r->wear_limit;
+}
+
+static int take_state(struct robot *r, const struct robot_port *row, int flat,
+		      struct err *err)
+{
+	struct drv_port *port;
+
+	r->moves[flat] = row->moves;
+	r->bars[flat] = row->disabled ? ROBOT_DISABLED :
+			row->locked ? ROBOT_LOCKED : ROBOT_FREE;
+	if (r->h.op != HANDLE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE &&
+					   !is_worn(r, flat))) {
+		return 0;
+	}
+	port = handle_port(&r->h, row->is_out, row->index, err);
+	if (!port) {
+		return WEFT_ENOMEM;
+	}
+	port->enabled = !row->locked;
+	port->failed = row->disabled;
+	port->has_moves = row->moves >= 0;
+	port->moves = port->has_moves ? row->moves : 0;
+	port->worn = is_worn(r, flat);
+	return 0;
+}
+
+int robot_take_port(struct robot *r, const struct robot_port *row,
+		    struct err *err)
+{
+	int flat = row->is_out ? r->h.n_in + row->index : row->index;
+	struct light_xc other, xc = { row->is_out ? row->peer : row->index,
+				      row->is_out ? row->index : row->peer };
+	int rc;
+
+	r->n_in += !row->is_out;
+	r->n_out += row->is_out;
+	if (row->index >= (row->is_out ? r->h.n_out : r->h.n_in)) {
+		return 0;	/* the count will not be right */
+	}
+	rc = take_state(r, row, flat, err);
+	if (rc || !row->connected) {
+		return rc;	/* it may name its last one all the same */
+	}
+	if (row->peer < 0 || devmem_check(&r->map, xc, NULL) ||
+	    devmem_victim(&r->map, xc, &other)) {
+		return err_set(err, WEFT_EDEVICE, "port %s%d is connected to "
+			       "what cannot be", row->is_out ?
+			       r->dialect->out_letter : r->dialect->in_letter,
+			       row->index + r->dialect->first_port);
+	}
+	devmem_connect(&r->map, xc);
+	return 0;
+}
+
+int robot_read_table(struct robot *r, char *text, struct err *err)
+{
+	int rc;
+
+	devmem_clear(&r->map);
+	r->n_in = r->n_out = 0;
+	rc = r->dialect->table(r, text, err);
+	if (rc == 0 && (r->n_in != r->h.n_in || r->n_out != r->h.n_out)) {
+		rc = err_set(err, WEFT_EVERIFY, "the device is %dx%d, the "
+			     "fabric says %dx%d", r->n_in, r->n_out, r->h.n_in,
+			     r->h.n_out);
+	}
+	return rc;
+}
+
+static void on_table(struct robot *r, char *text)
+{
+	struct err err = { 0 };
+	int rc = robot_read_table(r, text, &err);
+
+	if (rc) {
+		handle_misunderstood(&r->h, rc, &err);
+		return;
+	}
+	r->after_table(r);
+}
+
+static void read_table(struct robot *r, void (*after)(struct robot *))
+{
+	r->after_table = after;
+	ask(r, r->dialect->ask_table, on_table);
+}
+
+/* ---- snapshot ------------------------------------------------------------ */
+
+static void fill_snapshot(struct robot *r)
+{
+	struct err err = { 0 };
+	int rc = devmem_snapshot(&r->map, &r->h.snap, &err);
+
+	handle_end(&r->h, rc, rc ? &err : NULL);
+}
+
+static void on_identity(struct robot *r, char *text)
+{
+	r->dialect->identity(text, r->h.snap.identity,
+			     sizeof(r->h.snap.identity));
+	read_table(r, fill_snapshot);
+}
+
+static void identify_by_banner(struct robot *r)
+{
+	snprintf(r->h.snap.identity, sizeof(r->h.snap.identity), "%s",
+		 r->banner[0] ? r->banner : r->dialect->cls->name);
+	fill_snapshot(r);
+}
+
+static void robot_snapshot(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	r->at_move = 0;
+	h->snap.caps = (struct drv_caps){
+		.kind = DRV_SPACE,
+		.numbering = DRV_SPLIT,
+		.n_in = h->n_in,
+		.n_out = h->n_out,
+		.persistence = DRV_PERSIST_AUTOSAVE,
+		.min_gap_us = r->gap_ms * 1000,
+		.typ_switch_us = TYP_SWITCH_US,
+	};
+	if (r->dialect->ask_identity) {
+		ask(r, r->dialect->ask_identity, on_identity);
+	} else {
+		read_table(r, identify_by_banner);
+	}
+}
+
+/* ---- submit: moves ------------------------------------------------------- */
+
+static void forget_moves(struct robot *r)
+{
+	r->queue.n = r->at_move = 0;
+	r->at_command = 0;
+	r->began_ns = 0;
+}
+
+static bool plan_move(struct robot *r, struct light_xc xc, bool connect,
+		      int item)
+{
+	struct robot_move m = { .xc = xc, .connect = connect, .item = item };
+
+	return vec_push(&r->queue, m) == 0;
+}
+
+/* What holds a port of xc is moved out of the way first. */
+static bool plan_clear(struct robot *r, struct light_xc xc)
+{
+	int flat[2] = { xc.in, r->h.n_in + xc.out };
+
+	for (int k = 0; k < 2; k++) {
+		int peer = r->map.peer[flat[k]];
+		struct light_xc held = k ? (struct light_xc){ peer, xc.out } :
+			(struct light_xc){ xc.in, peer - r->h.n_in };
+
+		if (peer >= 0 && !plan_move(r, held, false, -1)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool plan_run(struct robot *r, int first, int end)
+{
+	const struct drv_item *items = r->h.batch->items;
+	bool ok = true;
+
+	forget_moves(r);
+	for (int i = first; i < end && ok; i++) {
+		bool add = items[i].op == DRV_ADD;
+
+		ok = (!add || plan_clear(r, items[i].xc)) &&
+		     plan_move(r, items[i].xc, add, i);
+	}
+	return ok;
+}
+
+/* REPLACE: disconnects of what is not asked for, then what is not there. */
+static bool plan_all(struct robot *r, const struct light_xc *old, int n_old)
+{
+	const struct drv_batch *b = r->h.batch;
+	bool ok = true;
+
+	forget_moves(r);
+	for (int i = 0; i < n_old && ok; i++) {
+		if (!devmem_has(&r->map, old[i])) {
+			ok = plan_move(r, old[i], false, -1);
+		}
+	}
+	for (int i = 0; i < b->n_items && ok; i++) {
+		bool there = n_old && bsearch(&b->items[i].xc, old,
+					      (size_t)n_old, sizeof(*old),
+					      light_xc_cmp);
+
+		ok = there || plan_move(r, b->items[i].xc, true, i);
+	}
+	return ok;
+}
+
+/* ---- submit: the run ----------------------------------------------------- */
+
+static void next_run(struct robot *r);
+
+/* What the table shows, and what the robot said, tell of each item. One that
+ * was confirmed and is not there stays confirmed and no more. */
+static bool judge_run(struct robot *r)
+{
+	bool go_on = true;
+
+	for (int i = r->batch.first; i < r->batch.end; i++) {
+		const struct drv_item *item = &r->h.batch->items[i];
+		int said = 0;
+
+		for (size_t k = 0; k < r->queue.n; k++) {
+			said = r->queue.v[k].item == i ? r->queue.v[k].said :
+							 said;
+		}
+		if (r->h.outcomes[i].result != DRV_UNKNOWN) {
+			go_on = go_on && r->h.outcomes[i].result == DRV_DONE;
+		} else if (devmem_has(&r->map, item->xc) ==
+			   (item->op == DRV_ADD)) {
+			handle_mark(&r->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				    DRV_ERR_NONE, NULL, NULL);
+		} else if (said < 0) {
+			handle_mark(&r->h, i, i + 1, DRV_REFUSED,
+				    DRV_READ_BACK, DRV_ERR_STATE, "FAILED",
+				    r->failed);
+			go_on = false;
+		} else {
+			handle_mark(&r->h, i, i + 1, DRV_DONE, DRV_ACKED,
+				    DRV_ERR_NONE, NULL, NULL);
+		}
+	}
+	return go_on;
+}
+
+static void after_run(struct robot *r)
+{
+	bool replace = r->h.batch->mode == DRV_REPLACE;
+	struct err err = { 0 };
+
+	for (int i = 0; replace && r->h.batch->n_items == 0 &&
+	     i < r->h.n_in; i++) {
+		if (r->map.peer[i] >= 0) {
+			/* Nobody else can say so. */
+			err_set(&err, WEFT_EDEVICE, "%s: %s%d is still "
+				"connected", r->h.drv.name,
+				r->dialect->in_letter,
+				i + r->dialect->first_port);
+		}
+	}
+	if (err.code) {
+		handle_end(&r->h, err.code, &err);
+	} else if (judge_run(r) && !replace) {
+		forget_moves(r);
+		next_run(r);
+	} else {
+		handle_end(&r->h, 0, NULL);
+	}
+}
+
+static void ask_pending(uv_timer_t *t);
+
+/* The time is over: whatever still waits in the queue may happen yet. */
+static void too_long(struct robot *r, const char *why)
+{
+	struct err err = { 0 };
+
+	err_set(&err, WEFT_ETIMEOUT, "%s: the robot is not done: %s",
+		r->h.drv.name, why);
+	handle_settle_unknown(&r->h, DRV_UNKNOWN, err.msg);
+	handle_end(&r->h, WEFT_ETIMEOUT, &err);
+}
+
+void robot_mark_shown(struct robot *r)
+{
+	for (size_t i = 0; i < r->queue.n; i++) {
+		struct robot_move *m = &r->queue.v[i];
+
+		m->shown = devmem_has(&r->map, m->xc) == m->connect;
+	}
+}
+
+bool robot_all_over(const struct robot *r)
+{
+	return moves_over(r) == (int)r->queue.n;
+}
+
+/* A robot that waits for people does nothing: they have as long as one move
+ * may take, not as long as all that wait. */
+static void note_obstacle(struct robot *r, const char *why)
+{
+	int64_t until_ns;
+
+	if (!why) {
+		r->blocked_ns = 0;
+		return;
+	}
+	if (!r->blocked_ns) {
+		r->blocked_ns = clk_now_ns();
+		r->told_ns = 0;		/* to be told at once */
+	}
+	until_ns = r->blocked_ns + r->move_ms * 1000000;
+	r->until_ns = until_ns < r->until_ns ? until_ns : r->until_ns;
+}
+
+static void on_pending(struct robot *r, char *text)
+{
+	const struct robot_dialect *d = r->dialect;
+	const char *why = d->obstacle ? d->obstacle(text) : NULL;
+
+	note_obstacle(r, why);
+	if (d->idle(r, text)) {
+		read_table(r, after_run);
+	} else if (clk_now_ns() >= r->until_ns) {
+		too_long(r, why ? why : "moves wait in its queue");
+	} else {
+		tell_progress(r, why);
+		uv_timer_start(&r->h.timer, ask_pending, (uint64_t)r->poll_ms,
+			       0);
+	}
+}
+
+static void ask_pending(uv_timer_t *t)
+{
+	struct robot *r = t->data;
+
+	ask(r, r->dialect->ask_pending, on_pending);
+}
+
+static void wait_for_queue(struct robot *r)
+{
+	r->told_ns = 0;
+	r->blocked_ns = 0;
+	r->until_ns = clk_now_ns() + r->move_ms * 1000000 *
+		      (int64_t)(r->at_move + 1);
+	ask(r, r->dialect->ask_pending, on_pending);
+}
+
+static void next_move(struct robot *r);
+
+/* The item that a move is for; one that clears the way is for the next. */
+static int item_of(const struct robot *r, size_t move)
+{
+	while (move < r->queue.n && r->queue.v[move].item < 0) {
+		move++;
+	}
+	return move < r->queue.n ? r->queue.v[move].item : -1;
+}
+
+/* Nothing more is queued behind a refusal; what is queued goes on. */
+static void refused(struct robot *r, const char *text)
+{
+	const struct robot_move *m = &r->queue.v[r->at_move];
+	char words[DRV_TEXT_MAX];
+	int first = m->item;
+
+	r->at_command = 0;
+	text += strspn(text, "\r\n ");
+	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
+		 text);
+	if (first < 0) {
+		first = item_of(r, r->at_move);
+	}
+	if (first >= 0) {
+		handle_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
+			    DRV_ERR_NONE, NULL, "not sent");
+		handle_mark(&r->h, first, first + 1, DRV_REFUSED, DRV_ACKED,
+			    strstr(words, "matrix") ? DRV_ERR_CONFIGURATION :
+						      DRV_ERR_STATE, "ERROR",
+			    words);
+	}
+	r->queue.n = r->at_move;
+	wait_for_queue(r);
+}
+
+static void on_taken(struct robot *r, char *text)
+{
+	const struct robot_move *m = &r->queue.v[r->at_move];
+	const char *why = r->dialect->refusal(m, text);
+	char next[ROBOT_COMMAND_MAX];
+
+	if (why) {
+		refused(r, why);
+		return;
+	}
+	if (!r->dialect->command(m, ++r->at_command, next, sizeof(next))) {
+		r->at_command = 0;
+		r->at_move++;
+	}
+	next_move(r);
+}
+
+/* What was not put into the queue yet is left out. No dialect is known that
+ * takes a move back out of it: for those it is too late. */
+static void leave_out(struct robot *r)
+{
+	int first = item_of(r, r->at_move);
+
+	if (first >= 0) {
+		handle_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
+			    DRV_ERR_NONE, NULL, "cancelled before it was "
+			    "sent");
+	}
+	r->queue.n = r->at_move;
+}
+
+static void next_move(struct robot *r)
+{
+	char text[ROBOT_COMMAND_MAX];
+
+	if (r->h.cancelled && r->at_command == 0) {
+		leave_out(r);
+	}
+	if (r->at_move == r->queue.n) {
+		wait_for_queue(r);
+		return;
+	}
+	r->dialect->command(&r->queue.v[r->at_move], r->at_command, text,
+			    sizeof(text));
+	ask(r, text, on_taken);
+}
+
+/* A port that was moved often enough is left as it is, and nothing is
+ * connected to one that is locked or out of order. */
+static bool is_spared(const struct robot *r, const struct robot_move *m,
+		      struct drv_outcome *why)
+{
+	int flat[2] = { m->xc.in, r->h.n_in + m->xc.out };
+
+	for (int k = 0; k < 2; k++) {
+		enum robot_bar bar = m->connect ? r->bars[flat[k]] :
+						  ROBOT_FREE;
+		const char *letter = k ? r->dialect->out_letter :
+					 r->dialect->in_letter;
+		int port = (k ? m->xc.out : m->xc.in) + r->dialect->first_port;
+
+		if (bar != ROBOT_FREE) {
+			snprintf(why->code, sizeof(why->code), "%s",
+				 bar == ROBOT_LOCKED ? "LOCKED" : "DISABLED");
+			snprintf(why->text, sizeof(why->text), "port %s%d is "
+				 "%s", letter, port, bar == ROBOT_LOCKED ?
+				 "locked" : "out of order");
+			return true;
+		}
+		if (is_worn(r, flat[k])) {
+			snprintf(why->code, sizeof(why->code), "WEAR");
+			snprintf(why->text, sizeof(why->text), "port %s%d has "
+				 "made %" PRId64 " moves of %" PRId64, letter,
+				 port, r->moves[flat[k]], r->wear_limit);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first item with a move that is not made, or -1. */
+static int first_spared(const struct robot *r, struct drv_outcome *why)
+{
+	for (size_t i = 0; i < r->queue.n; i++) {
+		if (is_spared(r, &r->queue.v[i], why)) {
+			int item = item_of(r, i);
+
+			return item < 0 ? r->batch.first : item;
+		}
+	}
+	return -1;
+}
+
+/* Refuses the item with what is behind it; those before it are the run. */
+static bool spare(struct robot *r, int item, const struct drv_outcome *why)
+{
+	bool whole = item == r->batch.first ||
+		     r->h.batch->mode == DRV_REPLACE;
+
+	handle_mark(&r->h, whole ? r->batch.first : item, r->batch.end,
+		    DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
+	if (whole && r->h.batch->n_items) {
+		handle_mark(&r->h, item, item + 1, DRV_REFUSED, DRV_READ_BACK,
+			    DRV_ERR_STATE, why->code, why->text);
+	}
+	r->batch.end = item;
+	return !whole;
+}
+
+static void no_memory(struct robot *r)
+{
+	struct err err = { 0 };
+
+	handle_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
+	handle_end(&r->h, err_nomem(&err), &err);
+}
+
+static void start_run(struct robot *r)
+{
+	r->failed[0] = '\0';
+	r->began_ns = clk_now_ns();
+	next_move(r);
+}
+
+static void next_run(struct robot *r)
+{
+	struct drv_outcome why = { 0 };
+	int spared = -1;
+	bool ok = true, more = !r->h.cancelled && batch_next(&r->batch);
+
+	if (more) {
+		ok = plan_run(r, r->batch.first, r->batch.end);
+		spared = ok ? first_spared(r, &why) : -1;
+	}
+	if (spared >= 0) {
+		more = spare(r, spared, &why);
+		ok = !more || plan_run(r, r->batch.first, r->batch.end);
+	}
+	if (!ok) {
+		no_memory(r);
+	} else if (more) {
+		start_run(r);
+	} else {
+		handle_end(&r->h, 0, NULL);
+	}
+}
+
+/* A replacement is made as a whole or not at all. */
+static void replace_all(struct robot *r, const struct light_xc *old, int n_old)
+{
+	struct drv_outcome why = { 0 };
+	struct err err = { 0 };
+	int spared;
+
+	if (!batch_replace(&r->batch)) {
+		handle_end(&r->h, 0, NULL);
+		return;
+	}
+	if (!plan_all(r, old, n_old)) {
+		no_memory(r);
+		return;
+	}
+	spared = first_spared(r, &why);
+	if (spared < 0) {
+		start_run(r);
+		return;
+	}
+	spare(r, spared, &why);
+	if (r->h.batch->n_items == 0) {
+		err_set(&err, WEFT_EDEVICE, "%s: %s", r->h.drv.name, why.text);
+	}
+	handle_end(&r->h, err.code, err.code ? &err : NULL);
+}
+
+static void begin_batch(struct robot *r)
+{
+	struct light_xc *old = NULL;
+	struct err err = { 0 };
+	int n_old;
+
+	if (r->h.batch->mode != DRV_REPLACE) {
+		next_run(r);
+	} else if (devmem_xcs(&r->map, &old, &n_old, &err)) {
+		handle_end(&r->h, WEFT_ENOMEM, &err);
+	} else {
+		replace_all(r, old, n_old);
+	}
+	free(old);
+}
+
+static void robot_submit(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	r->batch.first = r->batch.end = 0;
+	forget_moves(r);
+	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+		handle_end(h, 0, NULL);
+	} else {
+		read_table(r, begin_batch);
+	}
+}
+
+/* ---- a homing run -------------------------------------------------------- */
+
+static void ask_homed(uv_timer_t *t);
+
+static void end_homing(struct robot *r, enum drv_result result,
+		       const char *text)
+{
+	char words[DRV_TEXT_MAX];
+
+	text += strspn(text, "\r\n ");
+	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
+		 text);
+	handle_mark(&r->h, 0, 1, result, DRV_READ_BACK,
+		    result == DRV_DONE ? DRV_ERR_NONE : DRV_ERR_STATE, NULL,
+		    words);
+	handle_end(&r->h, 0, NULL);
+}
+
+static void on_moves_again(struct robot *r, char *text)
+{
+	const char *why = r->dialect->obstacle(text);
+
+	end_homing(r, why ? DRV_REFUSED : DRV_DONE, why ? why :
+		   "the homing run is over, moves that wait go on");
+}
+
+static void on_enabled(struct robot *r, char *text)
+{
+	const char *bad = strstr(text, "ERROR");
+
+	if (bad) {
+		end_homing(r, DRV_REFUSED, bad);
+	} else {
+		ask(r, r->dialect->ask_pending, on_moves_again);
+	}
+}
+
+static void look_homed(struct robot *r, char *text)
+{
+	(void)text;
+	if (r->homed) {
+		ask(r, r->dialect->enable, on_enabled);
+	} else if (clk_now_ns() >= r->until_ns) {
+		too_long(r, "its homing run is not over");
+	} else {
+		uv_timer_start(&r->h.timer, ask_homed, (uint64_t)r->poll_ms,
+			       0);
+	}
+}
+
+static void ask_homed(uv_timer_t *t)
+{
+	struct robot *r = t->data;
+
+	ask(r, r->dialect->ask_pending, look_homed);
+}
+
+static void on_homing(struct robot *r, char *text)
+{
+	const char *bad = strstr(text, "ERROR");
+
+	if (bad) {
+		end_homing(r, DRV_REFUSED, bad);
+	} else {
+		look_homed(r, text);
+	}
+}
+
+/* It takes the robot away from the moves that it is at. */
+static void on_pending_before(struct robot *r, char *text)
+{
+	if (!r->dialect->obstacle(text) && !r->dialect->idle(r, text)) {
+		end_homing(r, DRV_REFUSED, "moves are under way");
+		return;
+	}
+	r->homed = false;
+	r->until_ns = clk_now_ns() + r->move_ms * 1000000;
+	handle_mark(&r->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		    NULL, "homing run not confirmed");
+	ask(r, r->dialect->homing, on_homing);
+}
+
+static void robot_recover(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	forget_moves(r);
+	ask(r, r->dialect->ask_pending, on_pending_before);
+}
+
+void robot_explain(struct drv *dev, const struct drv_batch *batch,
+		   drv_trace_fn fn, void *arg)
+{
+	const struct robot *r = (const struct robot *)dev;
+	char text[ROBOT_COMMAND_MAX];
+
+	fn(dev->name, r->dialect->ask_table, false, arg);
+	for (int i = 0; i < batch->n_items; i++) {
+		struct robot_move m = { .xc = batch->items[i].xc,
+					.connect = batch->items[i].op ==
+						   DRV_ADD };
+
+		for (int k = 0; r->dialect->command(&m, k, text, sizeof(text));
+		     k++) {
+			fn(dev->name, text, false, arg);
+		}
+	}
+	fn(dev->name, r->dialect->ask_pending, false, arg);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void robot_fini(struct handle *h)
+{
+	struct robot *r = (struct robot *)h;
+
+	devmem_fini(&r->map);
+	vec_fini(&r->queue);
+	free(r->moves);
+	free(r->bars);
+}
+
+static int take_prompt(struct robot *r, const char *prompt, struct err *err)
+{
+	if (!prompt[0] || strlen(prompt) >= sizeof(r->prompt)) {
+		return err_set(err, WEFT_EINVAL, "option prompt='%s': expected "
+			       "1 to %zu characters", prompt,
+			       sizeof(r->prompt) - 1);
+	}
+	memcpy(r->prompt, prompt, strlen(prompt) + 1);
+	return 0;
+}
+
+static int parse_options(struct robot *r, const struct drv_config *cfg,
+			 struct err *err)
+{
+	const struct handle_number numbers[] = {
+		{ "gap_ms", 0, 60000, &r->gap_ms },
+		{ "queue", 1, 64, &r->batch.chunk },
+		{ "poll_ms", 1, 60000, &r->poll_ms },
+		{ "move_ms", 1, 3600000, &r->move_ms },
+		{ "wear_limit", 0, INT32_MAX, &r->wear_limit },
+		{ "idle_s", 0, 86400, &r->idle_s },
+	};
+	const struct drv_class *cls = r->h.drv.cls;
+	const char *prompt = handle_option(cls, cfg, "prompt");
+	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				    sizeof(numbers[0]), err);
+
+	return rc || !prompt ? rc : take_prompt(r, prompt, err);
+}
+
+static int take_tables(struct robot *r, struct err *err)
+{
+	int rc = devmem_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false,
+			     err);
+
+	if (rc) {
+		return rc;
+	}
+	r->moves = calloc((size_t)r->map.n_ports, sizeof(*r->moves));
+	r->bars = calloc((size_t)r->map.n_ports, sizeof(*r->bars));
+	return r->moves && r->bars ? 0 : err_nomem(err);
+}
+
+static int robot_init(struct handle *h, const struct drv_config *cfg,
+		      struct line_conf *conf, struct err *err)
+{
+	struct robot *r = (struct robot *)h;
+	char sides[32];
+	int rc;
+
+	snprintf(sides, sizeof(sides), "%s joins %s", r->dialect->in_letter,
+		 r->dialect->out_letter);
+	rc = handle_two_sides(h->drv.cls, cfg, sides, err);
+	rc = rc ? rc : parse_options(r, cfg, err);
+	r->batch.h = h;
+	r->batch.map = &r->map;
+	conf->gap_us = r->gap_ms * 1000;
+	conf->idle_ms = r->idle_s * 1000;
+	return rc ? rc : take_tables(r, err);
+}
+
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.max_frame = ROBOT_MAX_FRAME,
+	.frame = next_frame,
+	.judge = judge,
+	.answer = on_answer,
+	.failed = on_failed,
+	.trace = on_trace,
+};
+
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = robot_init,
+	.snapshot = robot_snapshot,
+	.submit = robot_submit,
+	.recover = robot_recover,
+	.fini = robot_fini,
+};
+
+int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
+	       const struct drv_config *cfg, struct drv **out,
+	       struct err *err)
+{
+	struct robot *r = handle_new(dialect->cls, &ops, sizeof(*r));
+
+	if (r) {
+		r->dialect = dialect;
+	}
+	return handle_open((struct handle *)r, loop, cfg, out, err);
+}

@@ -1,0 +1,132 @@
+/*
+ * What the drivers of robotic patch panels share: a session of a command
+ * line, a queue of moves that take minutes, text that comes unasked, and a
+ * table of ports that shows what is true. A maker's dialect is a table of
+ * words; see rome_cli.c and telescent_cli.c. Private to drivers.
+ *
+ * A move takes minutes. What a command is answered with is a place in the
+ * robot's queue; later, at any place in the session, a line says how the move
+ * ended, and the table of ports shows it. So every batch ends in waiting until
+ * the robot is done and reading the table. A robot is never told to do again
+ * what it did not confirm, and goes on a homing run only when people ask for
+ * one.
+ *
+ * A move joins one fibre of a pair. When one half of a duplex link fails the
+ * caller takes the other back, as it does with any change.
+ */
+#ifndef WEFT_DRIVERS_ROBOT_ROBOT_H
+#define WEFT_DRIVERS_ROBOT_ROBOT_H
+
+#include "drivers/core/batch.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/core/tcp_session.h"
+#include "drivers/core/xc_map.h"
+#include "drivers/robot/robot_cli.h"
+#include "lib/base/vec.h"
+
+#define ROBOT_COMMAND_MAX 64
+
+/* Why nothing is connected to a port. */
+enum robot_bar { ROBOT_FREE, ROBOT_LOCKED, ROBOT_DISABLED };
+
+struct robot_move {
+	struct light_xc xc;
+	bool connect;
+	int item;		/* -1: only clears the way */
+	int said;		/* by the robot, in passing */
+	bool shown;		/* by the table, since */
+};
+
+struct robot;
+
+/* Takes a row of the table. WEFT_EDEVICE, WEFT_ENOMEM. */
+int robot_take_port(struct robot *r, const struct robot_port *row,
+		    struct err *err);
+
+struct robot_dialect {
+	const struct drv_class *cls;
+	const char *in_letter, *out_letter;	/* before a port's number */
+	int first_port;				/* the device's number of 0 */
+	size_t (*prompt)(const uint8_t *line, size_t len, const void *robot);
+
+	/* Who are you; NULL: what it says before its first prompt tells. */
+	const char *ask_identity;
+	void (*identity)(char *text, char *identity, size_t size);
+
+	/* All ports and what they are connected to. Each row of an answer
+	 * goes to robot_take_port(). */
+	const char *ask_table;
+	int (*table)(struct robot *r, char *text, struct err *err);
+
+	/* The k-th command for a move; false behind the last. Only the last
+	 * moves something. */
+	bool (*command)(const struct robot_move *m, int k, char *text,
+			size_t size);
+	/* Why a command was refused; NULL: it was not. */
+	const char *(*refusal)(const struct robot_move *m, const char *text);
+
+	/* Whether anything is still to be done is seen in what this answers;
+	 * asked every poll_ms. */
+	const char *ask_pending;
+	bool (*idle)(struct robot *r, char *text);
+	/* What keeps it, in words for an error, from an answer to the same;
+	 * NULL: its moves take long. */
+	const char *(*obstacle)(const char *text);
+
+	/* What sends it on a homing run, what it says when that is over, and
+	 * what lets it move again then; NULL: none is known. */
+	const char *homing, *homed, *enable;
+
+	/* A line about a move, said in passing: 1 it succeeded, -1 it failed,
+	 * 0 something else. */
+	int (*said)(const char *line, const struct robot_move *m);
+	/* What a line said in passing tells that is not about our moves: its
+	 * kind and port. False: nothing. */
+	bool (*news)(const char *line, struct drv_event *ev);
+};
+
+struct robot {
+	struct handle h;
+	const struct robot_dialect *dialect;
+	int64_t gap_ms, poll_ms, move_ms, wear_limit, idle_s;
+	char prompt[32];	/* by option, where a dialect has that */
+	char banner[DRV_TEXT_MAX];
+	uint64_t tag;
+	char command[ROBOT_COMMAND_MAX];	/* the one that is out */
+	void (*next)(struct robot *r, char *text);
+	struct devmem map;
+	int64_t *moves;		/* [flat port] wear, -1: not told */
+	enum robot_bar *bars;	/* [flat port] */
+	int n_in, n_out;	/* while reading the table */
+	void (*after_table)(struct robot *r);
+	struct batch batch;
+	VEC(struct robot_move) queue;	/* of the command run */
+	size_t at_move;
+	int at_command;		/* of that move */
+	int64_t until_ns, began_ns;	/* of the wait for the moves */
+	int64_t move_ns;	/* what a move takes, as seen; 0: none seen */
+	int64_t told_ns;	/* when progress was told last */
+	int64_t blocked_ns;	/* since when it waits for people, or 0 */
+	int told;		/* and how many moves were over then */
+	bool homed;		/* recover: it said that it is done */
+	char failed[DRV_TEXT_MAX];	/* what the robot said last of it */
+};
+
+/* Marks the moves that show in r->map, as read just now. O(moves). */
+void robot_mark_shown(struct robot *r);
+/* Each of the queued moves shows in a table, or something was said of it.
+ * O(moves). */
+bool robot_all_over(const struct robot *r);
+/* Reads a table into r->map: begin, rows, end. WEFT_EVERIFY when the size
+ * is another. */
+int robot_read_table(struct robot *r, char *text, struct err *err);
+
+/* For a driver's class. Its options are some of gap_ms, queue, poll_ms,
+ * move_ms, wear_limit, idle_s and prompt. */
+int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
+	       const struct drv_config *cfg, struct drv **out,
+	       struct err *err);
+void robot_explain(struct drv *dev, const struct drv_batch *batch,
+		   drv_trace_fn fn, void *arg);
+
+#endif

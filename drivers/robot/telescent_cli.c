@@ -1,0 +1,153 @@
+/*
+ * `telescent-cli`: Telescent robotic patch panels over their command line;
+ * see robot.h. The command line is not published; docs/drivers.md says what
+ * is known of it and what is reconstructed.
+ *
+ * The robot overrides locks when it is told to with --force, and an
+ * allocation is a lock. So what stands in the way is found in the table, a
+ * port that is locked and not in use is left alone, and only then are the two
+ * ports unlocked for the move.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "drivers/core/drivers.h"
+#include "drivers/robot/robot.h"
+#include "drivers/robot/telescent.h"
+#include "drivers/sonic/sonic.h"
+
+static const struct drv_option_spec options[] = {
+	{ "gap_ms", "least time between two commands", "100" },
+	{ "queue", "most moves in the robot's queue at a time", "8" },
+	{ "poll_ms", "time between two looks at the table", "5000" },
+	{ "move_ms", "longest time a move may take", "1800000" },
+	{ "idle_s", "a session unused for so long is made anew; 0: kept",
+	  "180" },
+	{ "prompt", "what ends an answer, at the head of a line",
+	  "telescent> " },
+	{ NULL, NULL, NULL },
+};
+
+static size_t prompt(const uint8_t *line, size_t len, const void *arg)
+{
+	const struct robot *r = arg;
+	size_t n = strlen(r->prompt);
+
+	return len >= n && memcmp(line, r->prompt, n) == 0 ? n : 0;
+}
+
+/* A cell is an output and, since a panel is square, stands for the input of
+ * its number as well. */
+static int take_cell(struct robot *r, const struct robot_port *cell,
+		     struct err *err)
+{
+	struct robot_port in = { .index = cell->index, .moves = -1,
+				 .peer = -1 };
+	int rc = robot_take_port(r, cell, err);
+
+	return rc ? rc : robot_take_port(r, &in, err);
+}
+
+static int table(struct robot *r, char *text, struct err *err)
+{
+	struct robot_port cells[TELESCENT_COLUMNS];
+	char *line;
+	int rc = 0;
+
+	while (rc == 0 && (line = sonic_line(&text))) {
+		int n = telescent_parse_row(line, cells);
+
+		for (int i = 0; i < n && rc == 0; i++) {
+			rc = take_cell(r, &cells[i], err);
+		}
+	}
+	return rc;
+}
+
+/* The unlock before an unallocate is of both directions of a port: devices
+ * were seen to refuse it otherwise. */
+static bool command(const struct robot_move *m, int k, char *text, size_t size)
+{
+	const char *in = m->connect ? "-in " : "";
+	const char *out = m->connect ? "-out " : "";
+
+	switch (k) {
+	case 0:
+		snprintf(text, size, "switchstate input %d", m->xc.in);
+		return true;
+	case 1:
+		snprintf(text, size, "unlock --force %s%d", in, m->xc.in);
+		return true;
+	case 2:
+		snprintf(text, size, "unlock --force %s%d", out, m->xc.out);
+		return true;
+	case 3:
+		break;
+	default:
+		return false;
+	}
+	if (m->connect) {
+		snprintf(text, size, "connect --force -in %d -out %d",
+			 m->xc.in, m->xc.out);
+	} else {
+		snprintf(text, size, "unallocate --force -in %d", m->xc.in);
+	}
+	return true;
+}
+
+static const char *refusal(const struct robot_move *m, const char *text)
+{
+	return m->connect && telescent_is_reserved(text) ?
+	       "ERROR: the input is locked and not in use" :
+	       telescent_error(text);
+}
+
+/* Nothing that is known lists the queue, so the table tells. */
+static bool idle(struct robot *r, char *text)
+{
+	if (robot_read_table(r, text, NULL)) {
+		return false;
+	}
+	robot_mark_shown(r);
+	return robot_all_over(r);
+}
+
+static int said(const char *line, const struct robot_move *m)
+{
+	return telescent_said(line, m->xc, m->connect);
+}
+
+static const struct robot_dialect dialect = {
+	.cls = &drv_telescent_cli,
+	.in_letter = "input ",
+	.out_letter = "output ",
+	.prompt = prompt,
+	.ask_table = "switchstate",
+	.table = table,
+	.command = command,
+	.refusal = refusal,
+	.ask_pending = "switchstate",
+	.idle = idle,
+	.said = said,
+	.news = telescent_news,
+};
+
+static int telescent_open(uv_loop_t *loop, const struct drv_config *cfg,
+			  struct drv **out, struct err *err)
+{
+	return robot_open(loop, &dialect, cfg, out, err);
+}
+
+const struct drv_class drv_telescent_cli = {
+	.name = "telescent-cli",
+	.summary = "Telescent robotic patch panels, command line over TCP",
+	.abi = DRV_ABI,
+	.kind = DRV_SPACE,
+	.options = options,
+	.open = telescent_open,
+	.close = handle_close,
+	.snapshot = handle_snapshot,
+	.submit = handle_submit,
+	.explain = robot_explain,
+	.cancel = handle_cancel_submit,
+};

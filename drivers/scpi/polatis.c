@@ -1,0 +1,880 @@
+/*
+ * `polatis-scpi`: HUBER+SUHNER Polatis switches over SCPI on TCP.
+ *
+ * A set command answers nothing, whether it worked or not. So each one is
+ * chained with a query of the error queue, the queue is emptied before, and
+ * an error that comes back is laid at the door of those items that a read of
+ * the map does not show. An empty queue is an acknowledgement, no proof.
+ *
+ * `conn:add` takes busy ports over without a word. So the map is read before
+ * a batch and SAFE mode is kept here.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/core/batch.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/core/drivers.h"
+#include "drivers/core/power_monitors.h"
+#include "drivers/core/tcp_session.h"
+#include "drivers/core/xc_map.h"
+#include "drivers/scpi/scpi.h"
+#include "lib/base/clock.h"
+
+#define DEFAULT_TIMEOUT_MS 2000
+#define TYP_SWITCH_US 25000
+/* Ports asked about in one question (power allows 256). */
+#define PORTS_A_QUESTION 128
+/* Error queues are short; more than this is a device gone mad. */
+#define MAX_STALE_ERRORS 256
+
+static const struct drv_option_spec options[] = {
+	{ "gap_ms", "least time between two commands", "100" },
+	{ "chunk", "most pairs in one command", "16" },
+	{ "settle_ms", "wait before a read-back after an error", "50" },
+	{ "complete_ms", "longest wait until what was confirmed shows",
+	  "2000" },
+	{ "power", "sides with power monitors: none, in, out or both",
+	  "none" },
+	MONITOR_OPTIONS,
+	{ NULL, NULL, NULL },
+};
+
+struct polatis {
+	struct handle h;
+	int64_t gap_ms, settle_ms, complete_ms;
+	int64_t until_ns;	/* of the wait for what was confirmed */
+	enum drv_power power;
+	struct monitors monitors;
+	struct devmem map;	/* as last read, with our changes since */
+	/* What to do with the answer to the question that is out. */
+	void (*next)(struct polatis *p, const char *reply);
+	uint64_t checked_session;	/* whose size is known to be right */
+	int port;		/* snapshot: next port to ask about */
+	int stale;		/* errors drained in a row */
+	struct batch batch;	/* submit */
+	int code;		/* the device's first error about them, or 0 */
+	char text[DRV_TEXT_MAX];
+};
+
+/* ---- questions and answers ----------------------------------------------- */
+
+static void ask_buf(struct polatis *p,
+		    void (*next)(struct polatis *, const char *),
+		    struct buf *line)
+{
+	p->next = next;
+	buf_char(line, '\n');
+	handle_ask(&p->h, line, 0);
+}
+
+static void ask(struct polatis *p,
+		void (*next)(struct polatis *, const char *), const char *line)
+{
+	struct buf b = { 0 };
+
+	buf_str(&b, line);
+	ask_buf(p, next, &b);
+}
+
+/* The text of a frame: no terminator, no zero byte. */
+static char *frame_text(const uint8_t *frame, size_t len)
+{
+	while (len && (frame[len - 1] == '\n' || frame[len - 1] == '\r')) {
+		len--;
+	}
+	return memchr(frame, 0, len) ? NULL :
+	       strndup((const char *)frame, len);
+}
+
+static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+{
+	struct polatis *p = arg;
+	char *text = frame_text(frame, len);
+	struct err err = { 0 };
+
+	(void)tag;
+	if (p->h.op == HANDLE_IDLE) {
+		free(text);
+		return;
+	}
+	if (text) {
+		p->next(p, text);
+	} else {
+		handle_misunderstood(&p->h, err_set(&err, WEFT_EDEVICE,
+					 "the answer is garbage"), &err);
+	}
+	free(text);
+}
+
+static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
+{
+	struct polatis *p = arg;
+	char *text = p->h.drv.trace ? frame_text(bytes, len) : NULL;
+
+	if (text) {
+		handle_trace(&p->h, text, is_reply);
+	}
+	free(text);
+}
+
+/* ---- the map ------------------------------------------------------------- */
+
+/* A pair of device numbers as a cross-connect. False when it is none here. */
+static bool to_xc(const struct devmem *m, int32_t in, int32_t out,
+		  struct light_xc *xc)
+{
+	int32_t low = in < out ? in : out, high = in < out ? out : in;
+
+	*xc = (struct light_xc){ low - 1,
+				 high - 1 - (m->any_to_any ? 0 : m->n_in) };
+	return (m->any_to_any || low == in) && devmem_check(m, *xc, NULL) == 0;
+}
+
+static int read_map(struct polatis *p, const char *reply, struct err *err)
+{
+	struct scpi_pairs pairs = { 0 };
+	int rc = scpi_parse_pairs(reply, &pairs, err);
+
+	devmem_clear(&p->map);
+	for (int i = 0; rc == 0 && i < pairs.n; i++) {
+		struct light_xc xc, other;
+
+		/* An any-to-any switch may list a pair from both ends. */
+		if (!to_xc(&p->map, pairs.in[i], pairs.out[i], &xc) ||
+		    devmem_victim(&p->map, xc, &other)) {
+			rc = err_set(err, WEFT_EDEVICE,
+				     "the map holds %d-%d, which cannot be",
+				     pairs.in[i], pairs.out[i]);
+		} else {
+			devmem_connect(&p->map, xc);
+		}
+	}
+	scpi_pairs_fini(&pairs);
+	return rc;
+}
+
+static int32_t wire_in(const struct devmem *m, struct light_xc xc)
+{
+	return devmem_flat_in(m, xc.in) + 1;
+}
+
+static int32_t wire_out(const struct devmem *m, struct light_xc xc)
+{
+	return devmem_flat_out(m, xc.out) + 1;
+}
+
+/* ---- snapshot ------------------------------------------------------------ */
+
+static void ask_ports(struct polatis *p);
+
+static int wrong_size(struct polatis *p, int n_in, int n_out, bool any,
+		      struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY,
+		       "the device is %dx%d%s, the fabric says %dx%d%s", n_in,
+		       n_out, any ? " any-to-any" : "", p->h.n_in, p->h.n_out,
+		       p->h.any_to_any ? " any-to-any" : "");
+}
+
+static void on_boot_mode(struct polatis *p, const char *reply)
+{
+	struct drv_caps *caps = &p->h.snap.caps;
+	struct err err = { 0 };
+
+	/* Short or long form: DARK, REST[ore], AUT[osave]. */
+	if (strncasecmp(reply, "DARK", 4) == 0) {
+		caps->persistence = DRV_PERSIST_DARK;
+	} else if (strncasecmp(reply, "REST", 4) == 0) {
+		caps->persistence = DRV_PERSIST_RESTORE;
+	} else if (strncasecmp(reply, "AUT", 3) == 0) {
+		caps->persistence = DRV_PERSIST_AUTOSAVE;
+	} else {
+		err_set(&err, WEFT_EDEVICE, "boot mode '%.40s' is none of "
+			"DARK, RESTore, AUTosave", reply);
+		handle_misunderstood(&p->h, err.code, &err);
+		return;
+	}
+	handle_end(&p->h, monitors_losses(&p->monitors, &p->h, &err), &err);
+}
+
+static bool is_monitored(const struct polatis *p, int port)
+{
+	enum drv_power side = p->map.any_to_any || port < p->map.n_in ?
+			      DRV_POWER_IN : DRV_POWER_OUT;
+
+	return p->power == DRV_POWER_BOTH || p->power == side;
+}
+
+/* The ports of the next question from p->port on; numbers from 1. */
+static int next_ports(const struct polatis *p, int32_t *ports, bool monitored)
+{
+	int n = 0;
+
+	for (int i = p->port; i < p->map.n_ports && n < PORTS_A_QUESTION; i++) {
+		if (!monitored || is_monitored(p, i)) {
+			ports[n++] = i + 1;
+		}
+	}
+	return n;
+}
+
+static struct drv_port *port_entry(struct polatis *p, int flat,
+				   struct err *err)
+{
+	bool is_out = !p->map.any_to_any && flat >= p->map.n_in;
+
+	return handle_port(&p->h, is_out, is_out ? flat - p->map.n_in : flat,
+			   err);
+}
+
+static void ask_powers(struct polatis *p);
+
+static void on_powers(struct polatis *p, const char *reply)
+{
+	int32_t ports[PORTS_A_QUESTION], mdbm[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, true);
+	struct err err = { 0 };
+	int rc = scpi_parse_powers(reply, n, mdbm, &err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		struct drv_port *port = port_entry(p, ports[i] - 1, &err);
+
+		if (!port) {
+			rc = err.code;
+			break;
+		}
+		port->has_power = true;
+		port->power_mdbm = mdbm[i];
+	}
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	p->port = ports[n - 1];
+	ask_powers(p);
+}
+
+static void ask_powers(struct polatis *p)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, true);
+	struct buf b = { 0 };
+
+	if (n == 0) {
+		/* Asked last: its answer looks like no other, so a surplus
+		 * answer to an earlier question cannot go unnoticed. */
+		ask(p, on_boot_mode, ":oxc:boot:mode?");
+		return;
+	}
+	buf_str(&b, ":pmon:pow? ");
+	scpi_put_list(&b, ports, n);
+	ask_buf(p, on_powers, &b);
+}
+
+static void on_ports(struct polatis *p, const char *reply)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	char states[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, false);
+	struct err err = { 0 };
+	int rc = scpi_parse_states(reply, n, states, &err);
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		struct drv_port *port = states[i] == 'E' ? NULL :
+					port_entry(p, ports[i] - 1, &err);
+
+		if (port) {
+			port->enabled = states[i] != 'D';
+			port->failed = states[i] == 'F';
+		} else if (states[i] != 'E') {
+			rc = err.code;
+		}
+	}
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	p->port = ports[n - 1];
+	ask_ports(p);
+}
+
+static void ask_ports(struct polatis *p)
+{
+	int32_t ports[PORTS_A_QUESTION];
+	int n = next_ports(p, ports, false);
+	struct buf b = { 0 };
+
+	if (n == 0) {
+		p->port = 0;
+		ask_powers(p);
+		return;
+	}
+	buf_str(&b, ":oxc:swit:port:stat? ");
+	scpi_put_list(&b, ports, n);
+	ask_buf(p, on_ports, &b);
+}
+
+static void on_map(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int rc = read_map(p, reply, &err);
+
+	if (rc == 0) {
+		rc = devmem_snapshot(&p->map, &p->h.snap, &err);
+	}
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	p->port = 0;
+	ask_ports(p);
+}
+
+static void on_size(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int n_in, n_out, rc = scpi_parse_size(reply, &n_in, &n_out, &err);
+
+	/* What an any-to-any switch says about its second side is not
+	 * documented; the first is enough. */
+	if (rc == 0 && (n_in != p->h.n_in ||
+			(!p->h.any_to_any && n_out != p->h.n_out))) {
+		rc = wrong_size(p, n_in, n_out, p->h.any_to_any, &err);
+	}
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	ask(p, on_map, ":oxc:swit:conn:stat?");
+}
+
+/* The numbers of egress ports depend on the size, so nothing is sent to a
+ * device before its model was seen in the same session. */
+static bool check_identity(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	bool any;
+	int n_in, n_out;
+	int rc = scpi_parse_identity(reply, &n_in, &n_out, &any, &err);
+
+	if (rc == 0 && (n_in != p->h.n_in || n_out != p->h.n_out ||
+			any != p->h.any_to_any)) {
+		rc = wrong_size(p, n_in, n_out, any, &err);
+	}
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return false;
+	}
+	p->checked_session = line_sessions(p->h.line);
+	return true;
+}
+
+static void on_identity(struct polatis *p, const char *reply)
+{
+	struct drv_snapshot *snap = &p->h.snap;
+
+	if (!check_identity(p, reply)) {
+		return;
+	}
+	snprintf(snap->identity, sizeof(snap->identity), "%s", reply);
+	snap->caps = (struct drv_caps){
+		.kind = DRV_SPACE,
+		.numbering = p->h.any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT,
+		.n_in = p->h.n_in,
+		.n_out = p->h.n_out,
+		.atomic_replace = true,
+		.acks_silently = true,
+		.power = p->power,
+		.min_gap_us = p->gap_ms * 1000,
+		.typ_switch_us = TYP_SWITCH_US,
+		.settle_us = p->settle_ms * 1000,
+	};
+	ask(p, on_size, ":oxc:swit:size?");
+}
+
+static void polatis_snapshot(struct handle *h)
+{
+	ask((struct polatis *)h, on_identity, "*idn?");
+}
+
+/* ---- submit: commands ---------------------------------------------------- */
+
+/* The command for items first..end-1 with the query chained to it. */
+static void put_command(const struct polatis *p, const struct drv_batch *batch,
+			int first, int end, struct buf *b)
+{
+	static const char *const verbs[] = { "add", "sub" };
+	const char *verb = batch->mode == DRV_REPLACE ? "only" :
+			   verbs[batch->items[first].op == DRV_DEL];
+	const char *before = "(@";
+
+	if (first == end) {
+		buf_str(b, ":oxc:swit:disc:all;:syst:err?");
+		return;
+	}
+	buf_printf(b, ":oxc:swit:conn:%s ", verb);
+	for (int i = first; i < end; i++, before = ",") {
+		buf_printf(b, "%s%d", before,
+			   wire_in(&p->map, batch->items[i].xc));
+	}
+	before = "),(@";
+	for (int i = first; i < end; i++, before = ",") {
+		buf_printf(b, "%s%d", before,
+			   wire_out(&p->map, batch->items[i].xc));
+	}
+	buf_str(b, ");:syst:err?");
+}
+
+/* ---- submit: verdicts ---------------------------------------------------- */
+
+static void next_command(struct polatis *p);
+
+/* ---- submit: what was confirmed may be done some time after that --------- */
+
+static void look(struct polatis *p);
+
+static void on_look(uv_timer_t *t)
+{
+	look(t->data);
+}
+
+static void on_seen(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int rc = read_map(p, reply, &err);
+
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+	} else if (!batch_shows(&p->batch) && clk_now_ns() < p->until_ns) {
+		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms,
+			       0);
+	} else {
+		handle_end(&p->h, 0, NULL);
+	}
+}
+
+static void look(struct polatis *p)
+{
+	ask(p, on_seen, ":oxc:swit:conn:stat?");
+}
+
+static void end_batch(struct polatis *p)
+{
+	bool acked = false;
+
+	for (int i = 0; i < p->h.n_outcomes; i++) {
+		acked = acked || (p->h.outcomes[i].result == DRV_DONE &&
+				  p->h.outcomes[i].evidence == DRV_ACKED);
+	}
+	p->until_ns = clk_now_ns() + p->complete_ms * 1000000;
+	if (acked) {
+		look(p);
+	} else {
+		handle_end(&p->h, 0, NULL);
+	}
+}
+
+static enum drv_class_of_error class_of(int code)
+{
+	/* SCPI: -1xx the command, -2xx its execution; -220..-229 are about
+	 * parameters. */
+	return (code <= -100 && code > -200) ||
+	       (code <= -220 && code > -230) ? DRV_ERR_CONFIGURATION :
+					       DRV_ERR_STATE;
+}
+
+/* The map after an error tells which of the items it was about. */
+static void on_read_back(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	char code[16];
+	int rc = read_map(p, reply, &err);
+
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	snprintf(code, sizeof(code), "%d", p->code);
+	if (!batch_read_back(&p->batch, class_of(p->code), code, p->text) ||
+	    p->h.batch->mode == DRV_REPLACE) {
+		end_batch(p);
+	} else {
+		next_command(p);
+	}
+}
+
+static void ask_port_state(struct polatis *p);
+
+static void on_settled(uv_timer_t *t)
+{
+	struct polatis *p = t->data;
+
+	if (p->h.op == HANDLE_PORT) {
+		ask_port_state(p);
+	} else {
+		ask(p, on_read_back, ":oxc:swit:conn:stat?");
+	}
+}
+
+/* An error read from the queue; 0 ends it. WEFT_EDEVICE for nonsense. */
+static int take_error(struct polatis *p, const char *reply, int *code,
+		      char *text, int size, struct err *err)
+{
+	int rc = scpi_parse_error(reply, code, text, size, err);
+
+	if (rc == 0 && *code && ++p->stale > MAX_STALE_ERRORS) {
+		rc = err_set(err, WEFT_EDEVICE,
+			     "the error queue does not get empty");
+	}
+	if (rc) {
+		handle_misunderstood(&p->h, rc, err);
+	}
+	return rc;
+}
+
+static void on_more_errors(struct polatis *p, const char *reply)
+{
+	char text[DRV_TEXT_MAX];
+	struct err err = { 0 };
+	int code;
+
+	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
+		return;
+	}
+	if (code) {
+		ask(p, on_more_errors, ":syst:err?");
+	} else {
+		uv_timer_start(&p->h.timer, on_settled, (uint64_t)p->settle_ms,
+			       0);
+	}
+}
+
+static void on_set(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+
+	p->stale = 0;
+	if (take_error(p, reply, &p->code, p->text, sizeof(p->text), &err)) {
+		return;
+	}
+	if (p->code) {
+		ask(p, on_more_errors, ":syst:err?");
+		return;
+	}
+	if (p->h.op == HANDLE_PORT) {
+		ask_port_state(p);
+		return;
+	}
+	batch_done(&p->batch);
+	if (p->h.batch->mode == DRV_REPLACE) {
+		end_batch(p);
+	} else {
+		next_command(p);
+	}
+}
+
+static void send_command(struct polatis *p)
+{
+	struct buf b = { 0 };
+
+	put_command(p, p->h.batch, p->batch.first, p->batch.end, &b);
+	ask_buf(p, on_set, &b);
+}
+
+static void next_command(struct polatis *p)
+{
+	if (batch_next(&p->batch)) {
+		send_command(p);
+	} else {
+		end_batch(p);
+	}
+}
+
+static void on_map_before(struct polatis *p, const char *reply)
+{
+	struct err err = { 0 };
+	int rc = read_map(p, reply, &err);
+
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	next_command(p);
+}
+
+/* ---- ports and errors ---------------------------------------------------- */
+
+static int wire_port(const struct polatis *p)
+{
+	return p->h.port.index + 1 +
+	       (p->h.port.is_out && !p->map.any_to_any ? p->map.n_in : 0);
+}
+
+static void on_port_state(struct polatis *p, const char *reply)
+{
+	char state, code[16] = "";
+	struct err err = { 0 };
+	int rc = scpi_parse_states(reply, 1, &state, &err);
+	bool as_asked = rc == 0 && state == (p->h.enable ? 'E' : 'D');
+
+	if (rc) {
+		handle_misunderstood(&p->h, rc, &err);
+		return;
+	}
+	if (p->code) {
+		snprintf(code, sizeof(code), "%d", p->code);
+	}
+	handle_mark(&p->h, 0, 1, as_asked ? DRV_DONE : DRV_REFUSED,
+		    DRV_READ_BACK, as_asked ? DRV_ERR_NONE : DRV_ERR_STATE,
+		    as_asked ? NULL : code, as_asked ? NULL :
+		    p->code ? p->text : state == 'F' ? "the port has failed" :
+		    "the port is as it was");
+	handle_end(&p->h, 0, NULL);
+}
+
+static void ask_port_state(struct polatis *p)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, ":oxc:swit:port:stat? (@%d)", wire_port(p));
+	ask_buf(p, on_port_state, &b);
+}
+
+static void set_port(struct polatis *p)
+{
+	struct buf b = { 0 };
+
+	handle_mark(&p->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		    NULL, "sent and not answered");
+	buf_printf(&b, ":oxc:swit:port:%s (@%d);:syst:err?",
+		   p->h.enable ? "enab" : "dis", wire_port(p));
+	ask_buf(p, on_set, &b);
+}
+
+static void on_cleared(struct polatis *p, const char *reply)
+{
+	char text[DRV_TEXT_MAX];
+	struct err err = { 0 };
+	int code;
+
+	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
+		return;
+	}
+	if (code) {
+		if (p->stale == 1) {
+			snprintf(p->text, sizeof(p->text), "%d %.100s", code,
+				 text);
+		}
+		ask(p, on_cleared, ":syst:err?");
+		return;
+	}
+	snprintf(text, sizeof(text), "%d errors%s%.90s", p->stale,
+		 p->stale ? ", the first: " : " waited",
+		 p->stale ? p->text : "");
+	handle_mark(&p->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
+		    text);
+	handle_end(&p->h, 0, NULL);
+}
+
+static void polatis_recover(struct handle *h)
+{
+	struct polatis *p = (struct polatis *)h;
+
+	p->stale = 0;
+	ask(p, on_cleared, ":syst:err?");
+}
+
+/* ---- submit: it begins --------------------------------------------------- */
+
+static void begin_changes(struct polatis *p)
+{
+	if (p->h.op == HANDLE_PORT) {
+		set_port(p);
+	} else if (p->h.batch->mode != DRV_REPLACE) {
+		ask(p, on_map_before, ":oxc:swit:conn:stat?");
+	} else if (batch_replace(&p->batch)) {
+		send_command(p);
+	} else {
+		handle_end(&p->h, 0, NULL);
+	}
+}
+
+static void on_identity_before(struct polatis *p, const char *reply)
+{
+	if (check_identity(p, reply)) {
+		begin_changes(p);
+	}
+}
+
+/* Errors of the past, or of another session, must not be taken for ours. */
+static void on_stale_error(struct polatis *p, const char *reply)
+{
+	char text[DRV_TEXT_MAX];
+	struct err err = { 0 };
+	int code;
+
+	if (take_error(p, reply, &code, text, sizeof(text), &err)) {
+		return;
+	}
+	if (code) {
+		ask(p, on_stale_error, ":syst:err?");
+	} else if (p->checked_session != line_sessions(p->h.line)) {
+		ask(p, on_identity_before, "*idn?");
+	} else {
+		begin_changes(p);
+	}
+}
+
+static void polatis_submit(struct handle *h)
+{
+	struct polatis *p = (struct polatis *)h;
+
+	p->batch.first = p->batch.end = p->stale = p->code = 0;
+	if (h->op == HANDLE_SUBMIT && h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+		handle_end(&p->h, 0, NULL);
+		return;
+	}
+	ask(p, on_stale_error, ":syst:err?");
+}
+
+static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
+			    drv_trace_fn fn, void *arg)
+{
+	const struct polatis *p = (struct polatis *)dev;
+	bool replace = batch->mode == DRV_REPLACE;
+	int first = 0, end;
+
+	if (batch->n_items == 0 && !replace) {
+		return;
+	}
+	fn(dev->name, ":syst:err?", false, arg);
+	if (!replace) {
+		fn(dev->name, ":oxc:swit:conn:stat?", false, arg);
+	}
+	do {
+		struct buf b = { 0 };
+
+		for (end = first; end < batch->n_items; end++) {
+			if (!replace && end > first &&
+			    !batch_may_join(&p->batch, batch, first, end)) {
+				break;
+			}
+		}
+		if (end > first || replace) {
+			put_command(p, batch, first, end, &b);
+			fn(dev->name, buf_cstr(&b), false, arg);
+		}
+		buf_fini(&b);
+		first = end;
+	} while (first < batch->n_items);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void polatis_fini(struct handle *h)
+{
+	devmem_fini(&((struct polatis *)h)->map);
+}
+
+static int parse_power(struct polatis *p, const char *text, struct err *err)
+{
+	static const struct {
+		const char *name;
+		enum drv_power power;
+	} sides[] = { { "none", DRV_POWER_NONE }, { "in", DRV_POWER_IN },
+		      { "out", DRV_POWER_OUT }, { "both", DRV_POWER_BOTH } };
+
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		if (strcmp(text, sides[i].name) == 0) {
+			p->power = sides[i].power;
+			return 0;
+		}
+	}
+	return err_set(err, WEFT_EINVAL,
+		       "option power=%s: expected none, in, out or both",
+		       text);
+}
+
+static int polatis_init(struct handle *h, const struct drv_config *cfg,
+			struct line_conf *conf, struct err *err)
+{
+	struct polatis *p = (struct polatis *)h;
+	const struct handle_number numbers[] = {
+		{ "gap_ms", 0, 60000, &p->gap_ms },
+		{ "chunk", 1, 512, &p->batch.chunk },
+		{ "settle_ms", 0, 60000, &p->settle_ms },
+		{ "complete_ms", 0, 600000, &p->complete_ms },
+	};
+	int rc = handle_option_ints(h->drv.cls, cfg, numbers,
+				    sizeof(numbers) / sizeof(numbers[0]), err);
+
+	rc = rc ? rc : monitors_init(&p->monitors, h->drv.cls, cfg, err);
+	if (rc == 0) {
+		rc = parse_power(p, handle_option(h->drv.cls, cfg, "power"),
+				 err);
+	}
+	p->batch.h = h;
+	p->batch.map = &p->map;
+	conf->gap_us = p->gap_ms * 1000;
+	return rc ? rc : devmem_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				     cfg->any_to_any, err);
+}
+
+/* A model without monitors is silent when it is asked for powers. */
+static void on_failed(int rc, const struct err *err, bool sent, void *arg)
+{
+	struct polatis *p = arg;
+	struct err own = *err;
+
+	if (rc == WEFT_ETIMEOUT && p->next == on_powers) {
+		err_set(&own, rc, "%.300s when asked for powers: has the "
+			"switch monitors, as option power says?", err->msg);
+	}
+	handle_lost(&p->h, rc, &own, sent);
+}
+
+static const struct line_conf line = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.max_frame = SCPI_MAX_LINE,
+	.frame = line_frame_text,
+	.answer = on_answer,
+	.failed = on_failed,
+	.trace = on_trace,
+};
+
+static const struct handle_ops ops = {
+	.line = &line,
+	.init = polatis_init,
+	.snapshot = polatis_snapshot,
+	.submit = polatis_submit,
+	.port_set = polatis_submit,
+	.recover = polatis_recover,
+	.fini = polatis_fini,
+};
+
+static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
+			struct drv **out, struct err *err)
+{
+	return handle_open(handle_new(&drv_polatis_scpi, &ops,
+				      sizeof(struct polatis)), loop, cfg, out,
+			   err);
+}
+
+const struct drv_class drv_polatis_scpi = {
+	.name = "polatis-scpi",
+	.summary = "HUBER+SUHNER Polatis switches, SCPI over TCP",
+	.abi = DRV_ABI,
+	.kind = DRV_SPACE,
+	.options = options,
+	.open = polatis_open,
+	.close = handle_close,
+	.snapshot = handle_snapshot,
+	.submit = handle_submit,
+	.explain = polatis_explain,
+	.port_set = handle_port_set,
+	.recoveries = DRV_CLEAR,
+	.recover = handle_recover,
+};

@@ -1,0 +1,246 @@
+/* Replies of the Polatis SCPI dialect; see scpi.h. */
+#include "drivers/scpi/scpi.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/vec.h"
+
+/* Quotes at most 60 bytes of what came, printable. */
+static int unexpected(const char *line, const char *expected, struct err *err)
+{
+	char seen[61];
+	size_t i;
+
+	for (i = 0; line[i] && i < sizeof(seen) - 1; i++) {
+		seen[i] = isprint((unsigned char)line[i]) ? line[i] : '?';
+	}
+	seen[i] = '\0';
+	return err_set(err, WEFT_EDEVICE, "expected %s, the device said '%s'",
+		       expected, seen);
+}
+
+/* A decimal number from 0 to max; false moves nothing. */
+static bool take_number(const char **s, int max, int *out)
+{
+	const char *p = *s;
+	int n = 0;
+
+	if (!isdigit((unsigned char)*p)) {
+		return false;
+	}
+	for (; isdigit((unsigned char)*p); p++) {
+		n = n * 10 + (*p - '0');
+		if (n > max) {
+			return false;
+		}
+	}
+	*s = p;
+	*out = n;
+	return true;
+}
+
+static bool take(const char **s, const char *token)
+{
+	size_t n = strlen(token);
+
+	if (strncmp(*s, token, n) != 0) {
+		return false;
+	}
+	*s += n;
+	return true;
+}
+
+static bool at_end(const char *s)
+{
+	while (*s == ' ' || *s == '\t') {
+		s++;
+	}
+	return *s == '\0';
+}
+
+typedef VEC(int32_t) int_vec;
+
+/* `(@1,2,3)` or `(@)`. 1 when it is one, 0 when not, negative WEFT_ENOMEM. */
+static int take_list(const char **s, int_vec *v)
+{
+	int n;
+
+	if (!take(s, "(@")) {
+		return 0;
+	}
+	if (take(s, ")")) {
+		return 1;
+	}
+	do {
+		if (!take_number(s, SCPI_MAX_PORT, &n) || n == 0 ||
+		    v->n >= SCPI_MAX_PORT) {
+			return 0;
+		}
+		if (vec_push(v, n)) {
+			return WEFT_ENOMEM;
+		}
+	} while (take(s, ","));
+	return take(s, ")");
+}
+
+int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs,
+		     struct err *err)
+{
+	int_vec in = { 0 }, out = { 0 };
+	const char *s = line;
+	int rc = take_list(&s, &in);
+
+	if (rc == 1) {
+		rc = take(&s, ",") ? take_list(&s, &out) : 0;
+	}
+	if (rc == 1 && at_end(s) && in.n == out.n) {
+		*pairs = (struct scpi_pairs){ (int)in.n, in.v, out.v };
+		return 0;
+	}
+	vec_fini(&in);
+	vec_fini(&out);
+	return rc < 0 ? err_nomem(err) :
+	       unexpected(line, "two lists of ports of one length", err);
+}
+
+void scpi_pairs_fini(struct scpi_pairs *pairs)
+{
+	free(pairs->in);
+	free(pairs->out);
+	memset(pairs, 0, sizeof(*pairs));
+}
+
+int scpi_parse_error(const char *line, int *code, char *text, int size,
+		     struct err *err)
+{
+	const char *s = line;
+	bool negative = take(&s, "-");
+	size_t len;
+
+	if (!take_number(&s, 99999, code) || (*s != ',' && !at_end(s))) {
+		return unexpected(line, "an error code and its text", err);
+	}
+	*code = negative ? -*code : *code;
+	s += strspn(s, ", ");
+	len = strlen(s);
+	if (len >= 2 && s[0] == '"' && s[len - 1] == '"') {
+		s++;
+		len -= 2;
+	}
+	snprintf(text, (size_t)size, "%.*s", (int)len, s);
+	for (char *c = text; *c; c++) {
+		*c = isprint((unsigned char)*c) ? *c : '?';
+	}
+	return 0;
+}
+
+int scpi_parse_size(const char *line, int *n_in, int *n_out, struct err *err)
+{
+	const char *s = line;
+
+	if (!take_number(&s, SCPI_MAX_PORT, n_in) || !take(&s, ",") ||
+	    !take_number(&s, SCPI_MAX_PORT, n_out) || !at_end(s)) {
+		return unexpected(line, "a size such as 16,16", err);
+	}
+	return 0;
+}
+
+/* `NxM` or `NxCC` at s. */
+static bool size_at(const char *s, int *n_in, int *n_out, bool *any_to_any)
+{
+	if (!take_number(&s, SCPI_MAX_PORT, n_in) || !take(&s, "x")) {
+		return false;
+	}
+	*any_to_any = take(&s, "CC");
+	if (*any_to_any) {
+		*n_out = *n_in;
+		return true;
+	}
+	return take_number(&s, SCPI_MAX_PORT, n_out);
+}
+
+int scpi_parse_identity(const char *line, int *n_in, int *n_out,
+			bool *any_to_any, struct err *err)
+{
+	const char *s = strchr(line, ','), *end = s ? strchr(s + 1, ',') : NULL;
+
+	if (strncasecmp(line, "polatis,", 8) != 0 || !end) {
+		return unexpected(line, "the identity of a Polatis switch",
+				  err);
+	}
+	for (; s < end; s++) {
+		if (!isdigit((unsigned char)s[0]) &&
+		    size_at(s + 1, n_in, n_out, any_to_any)) {
+			return 0;
+		}
+	}
+	return unexpected(line, "a model with its size, such as 32x32 or 32xCC",
+			  err);
+}
+
+int scpi_parse_states(const char *line, int n, char *states, struct err *err)
+{
+	const char *s = line;
+	bool ok = take(&s, "(");
+
+	for (int i = 0; ok && i < n; i++) {
+		ok = (i == 0 || take(&s, ",")) && *s &&
+		     strchr("DEF", *s) != NULL;
+		if (ok) {
+			states[i] = *s++;
+		}
+	}
+	if (!ok || !take(&s, ")") || !at_end(s)) {
+		return unexpected(line, "one of D, E, F a port", err);
+	}
+	return 0;
+}
+
+/* `-29.55` to -29550. At most three digits on either side of the point. */
+static bool take_power(const char **s, int32_t *mdbm)
+{
+	bool negative = take(s, "-");
+	int whole, scale = 100;
+
+	if (!negative) {
+		take(s, "+");
+	}
+	if (!take_number(s, 999, &whole)) {
+		return false;
+	}
+	*mdbm = whole * 1000;
+	if (take(s, ".")) {
+		for (; isdigit((unsigned char)**s); (*s)++, scale /= 10) {
+			*mdbm += (**s - '0') * scale;
+		}
+	}
+	*mdbm = negative ? -*mdbm : *mdbm;
+	return true;
+}
+
+int scpi_parse_powers(const char *line, int n, int32_t *mdbm, struct err *err)
+{
+	const char *s = line;
+	bool ok = take(&s, "(");
+
+	for (int i = 0; ok && i < n; i++) {
+		ok = (i == 0 || take(&s, ",")) && take_power(&s, &mdbm[i]);
+	}
+	if (!ok || !take(&s, ")") || !at_end(s)) {
+		return unexpected(line, "one power in dBm a port", err);
+	}
+	return 0;
+}
+
+void scpi_put_list(struct buf *b, const int32_t *ports, int n)
+{
+	buf_str(b, "(@");
+	for (int i = 0; i < n; i++) {
+		buf_printf(b, i ? ",%d" : "%d", (int)ports[i]);
+	}
+	buf_char(b, ')');
+}

@@ -1,0 +1,230 @@
+/* What a SONiC optical switch prints; see sonic.h. */
+#include "drivers/sonic/sonic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/tl1/tl1.h"
+
+#define ESCAPE 0x1b
+
+static bool is_printed(uint8_t c)
+{
+	return c >= ' ' || c == '\n' || c == '\r' || c == '\t' || c == ESCAPE;
+}
+
+static bool is_end(const uint8_t *line, size_t len)
+{
+	return len >= strlen(SONIC_END) &&
+	       memcmp(line, SONIC_END, strlen(SONIC_END)) == 0;
+}
+
+int64_t sonic_frame(const uint8_t *data, size_t len, size_t from, void *arg)
+{
+	size_t line = from;
+
+	(void)arg;
+	while (line > 0 && data[line - 1] != '\n') {
+		line--;
+	}
+	for (size_t i = from; i < len; i++) {
+		if (!is_printed(data[i])) {
+			return -1;
+		}
+		if (data[i] != '\n') {
+			continue;
+		}
+		if (is_end(data + line, i - line)) {
+			return (int64_t)i + 1;
+		}
+		line = i + 1;
+	}
+	return 0;
+}
+
+/* Digits and what must follow them. */
+static bool take_number(const char **p, char end, uint64_t *out)
+{
+	char *after;
+
+	if (**p < '0' || **p > '9') {
+		return false;
+	}
+	*out = strtoull(*p, &after, 10);
+	*p = after + 1;
+	return *after == end;
+}
+
+int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
+		    uint64_t *tag, int *status, struct err *err)
+{
+	size_t at = len, n;
+	char line[64];
+	const char *p = line + strlen(SONIC_END);
+	uint64_t code;
+
+	while (at > 0 && (at == len || frame[at - 1] != '\n')) {
+		at--;
+	}
+	*text_len = at;
+	n = len - at;
+	while (n && (frame[at + n - 1] == '\n' || frame[at + n - 1] == '\r')) {
+		n--;
+	}
+	if (!is_end(frame + at, n) || n >= sizeof(line)) {
+		return err_set(err, WEFT_EDEVICE,
+			       "the answer does not end as asked");
+	}
+	memcpy(line, frame + at, n);
+	line[n] = '\0';
+	if (!take_number(&p, ':', tag) || !take_number(&p, '\0', &code) ||
+	    code > 255) {
+		return err_set(err, WEFT_EDEVICE, "expected "
+			       SONIC_END "TAG:STATUS, the device said '%s'",
+			       line);
+	}
+	*status = (int)code;
+	return 0;
+}
+
+char *sonic_line(char **rest)
+{
+	char *line = *rest, *end;
+
+	if (!line || !*line) {
+		return NULL;
+	}
+	end = line + strcspn(line, "\n");
+	*rest = *end ? end + 1 : end;
+	*end = '\0';
+	if (end > line && end[-1] == '\r') {
+		end[-1] = '\0';
+	}
+	return line;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static int cut_columns(char *line, char **columns)
+{
+	char *rest = NULL;
+	int n = 0;
+
+	for (char *c = strtok_r(line, " \t\r\n", &rest);
+	     c && n < SONIC_MAX_COLUMNS; c = strtok_r(NULL, " \t\r\n", &rest)) {
+		columns[n++] = c;
+	}
+	return n;
+}
+
+static bool is_heading(int n, char **columns)
+{
+	return n == 0 || strcmp(columns[0], "id") == 0 ||
+	       strncmp(columns[0], "--", 2) == 0;
+}
+
+static int no_row(const char *word, const char *expected, struct err *err)
+{
+	return err_set(err, WEFT_EDEVICE, "expected a row of %s, the device "
+		       "said '%.40s'", expected, word);
+}
+
+/* `12A`: the number and the letter. */
+static bool take_port(const char **p, char side, int *index)
+{
+	if (!tl1_number(p, 1, SONIC_MAX_PORT, side, index)) {
+		return false;
+	}
+	--*index;
+	return true;
+}
+
+bool sonic_parse_pair(const char *text, struct light_xc *xc)
+{
+	int in, out;
+
+	if (!take_port(&text, 'A', &in) || *text++ != '-' ||
+	    !take_port(&text, 'B', &out) || *text) {
+		return false;
+	}
+	*xc = (struct light_xc){ in, out };
+	return true;
+}
+
+int sonic_parse_config(char *line, struct light_xc *xc, struct err *err)
+{
+	char *columns[SONIC_MAX_COLUMNS];
+	int n = cut_columns(line, columns);
+
+	if (is_heading(n, columns)) {
+		return 0;
+	}
+	return n == 3 && sonic_parse_pair(columns[0], xc) ? 1 :
+	       no_row(columns[0], "cross-connects", err);
+}
+
+static bool parse_state(const char *word, enum drv_state *state)
+{
+	for (int s = DRV_BLOCKED; s <= DRV_FAILED; s++) {
+		if (strcmp(word, drv_state_name(s)) == 0) {
+			*state = (enum drv_state)s;
+			return true;
+		}
+	}
+	return false;
+}
+
+int sonic_parse_status(char *line, struct light_xc *xc, enum drv_state *state,
+		       struct err *err)
+{
+	char *columns[SONIC_MAX_COLUMNS];
+	int n = cut_columns(line, columns);
+	enum drv_state a, b;
+
+	if (is_heading(n, columns)) {
+		return 0;
+	}
+	if (n != 5 || !sonic_parse_pair(columns[0], xc) ||
+	    !parse_state(columns[3], &a) || !parse_state(columns[4], &b)) {
+		return no_row(columns[0], "cross-connects and their states",
+			      err);
+	}
+	/* The worse side counts: failed, blocked, tuning, tuned. */
+	*state = a == DRV_FAILED || b == DRV_FAILED ? DRV_FAILED :
+		 a < b ? a : b;
+	return 1;
+}
+
+int sonic_parse_loss(char *line, struct light_xc *xc, int32_t *loss_mdb,
+		     struct err *err)
+{
+	char *columns[SONIC_MAX_COLUMNS];
+	int n = cut_columns(line, columns);
+
+	if (is_heading(n, columns)) {
+		return 0;
+	}
+	return n == 5 && sonic_parse_pair(columns[0], xc) &&
+	       tl1_milli(columns[3], loss_mdb) ? 1 :
+	       no_row(columns[0], "factory insertion losses", err);
+}
+
+int sonic_parse_port(char *line, bool *is_out, int *index, const char **word,
+		     struct err *err)
+{
+	char *columns[SONIC_MAX_COLUMNS];
+	int n = cut_columns(line, columns);
+	const char *p;
+
+	if (is_heading(n, columns)) {
+		return 0;
+	}
+	p = columns[0];
+	*is_out = p[strlen(p) - 1] == 'B';
+	if (n < 2 || !take_port(&p, *is_out ? 'B' : 'A', index) || *p) {
+		return no_row(columns[0], "ports", err);
+	}
+	*word = columns[n - 1];
+	return 1;
+}

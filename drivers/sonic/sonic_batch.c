@@ -1,0 +1,350 @@
+/* `sonic-ocs`: a batch; see sonic_ocs.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/sonic/sonic_ocs.h"
+#include "lib/base/buf.h"
+#include "lib/base/clock.h"
+
+/* ---- submit: commands ---------------------------------------------------- */
+
+static void put_pair(struct buf *b, bool first, struct light_xc xc)
+{
+	buf_printf(b, "%s%dA-%dB", first ? "" : ",", xc.in + 1, xc.out + 1);
+}
+
+static bool shares_port(struct light_xc a, struct light_xc b)
+{
+	return a.in == b.in || a.out == b.out;
+}
+
+static void put_config(const struct sonic *s, struct buf *b)
+{
+	buf_printf(b, "%s%sconfig ocs cross-connect ", s->sudo,
+		   s->sudo[0] ? " " : "");
+}
+
+/* A stale circuit that the items first..end-1 run into: by name when they
+ * delete, by a port when they add, in any case when they are to be all. */
+static bool in_their_way(const struct drv_batch *batch, int first, int end,
+			 struct light_xc xc)
+{
+	bool way = batch->mode == DRV_REPLACE;
+
+	for (int i = first; i < end; i++) {
+		const struct drv_item *item = &batch->items[i];
+		bool same = light_xc_cmp(&item->xc, &xc) == 0;
+
+		if (same) {
+			return item->op == DRV_DEL;
+		}
+		way = way || (item->op == DRV_ADD &&
+			      shares_port(item->xc, xc));
+	}
+	return way;
+}
+
+/* Stale circuits first become configured ones; `delete` of them is part of
+ * the command, or comes here before an add. */
+static void put_stale(const struct sonic *s, const struct drv_batch *batch,
+		      int first, int end, struct buf *b)
+{
+	bool add = batch->mode == DRV_REPLACE ||
+		   (end > first && batch->items[first].op == DRV_ADD);
+
+	for (size_t i = 0; i < s->xcs.n; i++) {
+		const struct sonic_xc *x = &s->xcs.v[i];
+
+		if (x->configured ||
+		    !in_their_way(batch, first, end, x->xc)) {
+			continue;
+		}
+		put_config(s, b);
+		buf_str(b, "add ");
+		put_pair(b, true, x->xc);
+		buf_str(b, " update && ");
+		if (add) {
+			put_config(s, b);
+			buf_str(b, "delete ");
+			put_pair(b, true, x->xc);
+			buf_str(b, " && ");
+		}
+	}
+}
+
+static void put_command(const struct sonic *s, const struct drv_batch *batch,
+			int first, int end, struct buf *b)
+{
+	static const char *const modes[] = { " safe", " update",
+					     " overwrite" };
+	bool add = batch->items[first].op == DRV_ADD;
+
+	put_stale(s, batch, first, end, b);
+	put_config(s, b);
+	buf_str(b, add ? "add " : "delete ");
+	for (int i = first; i < end; i++) {
+		put_pair(b, i == first, batch->items[i].xc);
+	}
+	buf_str(b, add ? modes[batch->mode] : "");
+}
+
+static void next_command(struct sonic *s);
+
+/* ---- submit: verdicts ---------------------------------------------------- */
+
+static enum drv_class_of_error class_of(const char *text)
+{
+	return strcasestr(text, "invalid") || strcasestr(text, "no such") ?
+	       DRV_ERR_CONFIGURATION : DRV_ERR_STATE;
+}
+
+/* What the tables say about an item that was confirmed. */
+static void verify_item(struct sonic *s, int i)
+{
+	const struct drv_item *item = &s->h.batch->items[i];
+	const struct sonic_xc *x = sonic_find_xc(s, item->xc);
+	struct drv_outcome *o = &s->h.outcomes[i];
+
+	if (o->result != DRV_DONE) {
+		return;
+	}
+	if (item->op == DRV_DEL) {
+		o->evidence = x ? o->evidence : DRV_READ_BACK;
+	} else if (x && x->state == DRV_TUNED) {
+		o->evidence = DRV_READ_BACK;
+	} else if (x) {
+		handle_mark(&s->h, i, i + 1, DRV_DONE, x->state == DRV_FAILED ?
+			    DRV_READ_BACK : DRV_ACKED, DRV_ERR_TRAFFIC, NULL,
+			    x->seen ? drv_state_name(x->state) :
+			    "configured, and not in the hardware's table");
+	}
+}
+
+static void verify_later(struct sonic *s);
+
+static void verify_items(struct sonic *s)
+{
+	for (int i = 0; i < s->h.n_outcomes; i++) {
+		const struct sonic_xc *x =
+			sonic_find_xc(s, s->h.batch->items[i].xc);
+
+		if (s->h.outcomes[i].result == DRV_DONE && x &&
+		    x->state == DRV_TUNING && clk_now_ns() < s->until_ns) {
+			verify_later(s);
+			return;
+		}
+	}
+	for (int i = 0; i < s->h.n_outcomes; i++) {
+		verify_item(s, i);
+	}
+	handle_end(&s->h, 0, NULL);
+}
+
+static void on_verify(uv_timer_t *t)
+{
+	sonic_start_reads(t->data, SONIC_READ_MAP, verify_items);
+}
+
+static void verify_later(struct sonic *s)
+{
+	uv_timer_start(&s->h.timer, on_verify, (uint64_t)s->settle_ms, 0);
+}
+
+static void end_batch(struct sonic *s)
+{
+	if (s->any_add) {
+		s->until_ns = clk_now_ns() + s->tune_ms * 1000000;
+		verify_later(s);
+	} else {
+		handle_end(&s->h, 0, NULL);
+	}
+}
+
+/* A stale circuit that is asked for is not as asked: it goes to the
+ * configuration like any other. */
+static void forget_wanted_stale(struct sonic *s)
+{
+	for (int i = 0; i < s->h.batch->n_items; i++) {
+		const struct drv_item *item = &s->h.batch->items[i];
+		const struct sonic_xc *x = sonic_find_xc(s, item->xc);
+
+		if (x && !x->configured && item->op == DRV_ADD &&
+		    devmem_has(&s->map, x->xc)) {
+			devmem_release(&s->map, x->xc.in);
+		}
+	}
+}
+
+/* A list is refused as a whole for one item's sake: from here on each goes
+ * alone, and the one in the wrong is found. */
+static void one_by_one(struct sonic *s)
+{
+	handle_mark(&s->h, s->batch.first, s->batch.end, DRV_SKIPPED, DRV_SENT,
+		    DRV_ERR_NONE, NULL, "not sent");
+	s->batch.end = s->batch.first;
+	s->batch.chunk = 1;
+	forget_wanted_stale(s);
+	next_command(s);
+}
+
+static void after_failure(struct sonic *s)
+{
+	if (s->batch.end - s->batch.first > 1 &&
+	    s->h.batch->mode != DRV_REPLACE) {
+		one_by_one(s);
+		return;
+	}
+	if (batch_read_back(&s->batch, class_of(s->text), s->code, s->text) &&
+	    s->h.batch->mode != DRV_REPLACE) {
+		next_command(s);
+	} else {
+		end_batch(s);
+	}
+}
+
+static void on_settled(uv_timer_t *t)
+{
+	sonic_start_reads(t->data, SONIC_READ_MAP, after_failure);
+}
+
+static void on_set(struct sonic *s, char *text, int status)
+{
+	if (status == 0 && strstr(text, "succeeded")) {
+		batch_done(&s->batch);
+		if (s->h.batch->mode == DRV_REPLACE) {
+			end_batch(s);
+		} else {
+			next_command(s);
+		}
+		return;
+	}
+	snprintf(s->code, sizeof(s->code), "status %d", status);
+	sonic_first_words(text, s->text, sizeof(s->text));
+	uv_timer_start(&s->h.timer, on_settled, (uint64_t)s->settle_ms, 0);
+}
+
+static void send_command(struct sonic *s)
+{
+	const struct drv_batch *batch = s->h.batch;
+	struct buf b = { 0 };
+
+	s->any_add = s->any_add ||
+		     batch->items[s->batch.first].op == DRV_ADD;
+	put_command(s, batch, s->batch.first, s->batch.end, &b);
+	for (size_t i = 0; i < s->xcs.n; i++) {
+		/* Cleared once; its ports may be in use afterwards. */
+		s->xcs.v[i].configured = s->xcs.v[i].configured ||
+			in_their_way(batch, s->batch.first, s->batch.end,
+				     s->xcs.v[i].xc);
+	}
+	sonic_ask(s, buf_cstr(&b), on_set);
+	buf_fini(&b);
+}
+
+static void next_command(struct sonic *s)
+{
+	if (batch_next(&s->batch)) {
+		send_command(s);
+	} else {
+		end_batch(s);
+	}
+}
+
+/* ---- submit -------------------------------------------------------------- */
+
+static void on_cleared(struct sonic *s, char *text, int status)
+{
+	struct err err = { 0 };
+	char words[DRV_TEXT_MAX];
+
+	sonic_first_words(text, words, sizeof(words));
+	if (status) {
+		err_set(&err, WEFT_EDEVICE, "%s: status %d: %s",
+			s->h.drv.name, status, words);
+	}
+	handle_end(&s->h, err.code, &err);
+}
+
+/* `overwrite` takes a list, and an empty one is none. */
+static void delete_all(struct sonic *s)
+{
+	struct buf b = { 0 };
+	bool first = true;
+
+	for (size_t i = 0; i < s->xcs.n; i++) {
+		if (!s->xcs.v[i].configured) {
+			put_config(s, &b);
+			buf_str(&b, "add ");
+			put_pair(&b, true, s->xcs.v[i].xc);
+			buf_str(&b, " update && ");
+		}
+	}
+	put_config(s, &b);
+	buf_str(&b, "delete ");
+	for (size_t i = 0; i < s->xcs.n; i++) {
+		put_pair(&b, first, s->xcs.v[i].xc);
+		first = false;
+	}
+	if (first) {
+		handle_end(&s->h, 0, NULL);
+	} else {
+		sonic_ask(s, buf_cstr(&b), on_cleared);
+	}
+	buf_fini(&b);
+}
+
+static void begin_batch(struct sonic *s)
+{
+	if (s->h.batch->mode != DRV_REPLACE) {
+		forget_wanted_stale(s);
+		next_command(s);
+	} else if (s->h.batch->n_items == 0) {
+		delete_all(s);
+	} else if (batch_replace(&s->batch)) {
+		send_command(s);
+	} else {
+		handle_end(&s->h, 0, NULL);
+	}
+}
+
+void sonic_submit(struct handle *h)
+{
+	struct sonic *s = (struct sonic *)h;
+
+	s->batch.first = s->batch.end = 0;
+	s->batch.chunk = s->chunk;
+	s->any_add = false;
+	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+		handle_end(h, 0, NULL);
+	} else {
+		sonic_start_reads(s, SONIC_READ_ALL, begin_batch);
+	}
+}
+
+void sonic_explain(struct drv *dev, const struct drv_batch *batch,
+		   drv_trace_fn fn, void *arg)
+{
+	const struct sonic *s = (struct sonic *)dev;
+	bool replace = batch->mode == DRV_REPLACE;
+	int end;
+
+	if (batch->n_items == 0) {
+		return;
+	}
+	fn(dev->name, sonic_map_command(0), false, arg);
+	fn(dev->name, sonic_map_command(1), false, arg);
+	for (int first = 0; first < batch->n_items; first = end) {
+		struct buf b = { 0 };
+
+		for (end = first + 1; end < batch->n_items; end++) {
+			if (!replace &&
+			    !batch_may_join(&s->batch, batch, first, end)) {
+				break;
+			}
+		}
+		put_command(s, batch, first, end, &b);
+		fn(dev->name, buf_cstr(&b), false, arg);
+		buf_fini(&b);
+	}
+}

@@ -1,0 +1,399 @@
+/* `sonic-ocs`: a shell session, and the tables that are read in it; see
+ * sonic_ocs.h. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/sonic/sonic_ocs.h"
+
+#define DEFAULT_TIMEOUT_MS 10000
+/* Lines of one answer that a trace shows. */
+#define TRACED_LINES 64
+
+/* ---- questions and answers ----------------------------------------------- */
+
+void sonic_ask(struct sonic *s, const char *command,
+	       void (*next)(struct sonic *, char *, int))
+{
+	struct buf b = { 0 };
+
+	s->next = next;
+	buf_printf(&b, "{ %s; } 2>&1; echo " SONIC_END "%" PRIu64 ":$?\n",
+		   command, ++s->tag);
+	handle_ask(&s->h, &b, s->tag);
+}
+
+static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			       uint64_t tag, void *arg)
+{
+	struct sonic *s = arg;
+	size_t text_len;
+	uint64_t its;
+	int status;
+
+	if (sonic_parse_end(frame, len, &text_len, &its, &status, NULL)) {
+		return LINE_NONSENSE;
+	}
+	if (waiting && its == tag) {
+		return LINE_ANSWER;
+	}
+	/* One of ours from before came twice. */
+	return its > 0 && its < s->tag ? LINE_IGNORE : LINE_NONSENSE;
+}
+
+static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+{
+	struct sonic *s = arg;
+	struct err err = { 0 };
+	size_t text_len;
+	uint64_t its;
+	int status;
+	char *text = sonic_parse_end(frame, len, &text_len, &its, &status,
+				     NULL) ?
+		     NULL : strndup((const char *)frame, text_len);
+
+	(void)tag;
+	if (!text) {
+		handle_misunderstood(&s->h, err_nomem(&err), &err);
+	} else if (s->h.op != HANDLE_IDLE) {
+		s->next(s, text, status);
+	}
+	free(text);
+}
+
+/* The command without what frames it, or the lines of an answer. */
+static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
+{
+	struct sonic *s = arg;
+	char *text = s->h.drv.trace ? strndup((const char *)bytes, len) : NULL;
+	char *rest = text, *line, *end;
+
+	for (int n = 0; (line = sonic_line(&rest)) && n < TRACED_LINES; n++) {
+		end = is_reply ? NULL : strstr(line, "; } 2>&1; echo "
+					       SONIC_END);
+		if (end) {
+			*end = '\0';
+			line += strlen("{ ");
+		}
+		if (!is_reply || strncmp(line, SONIC_END,
+					 strlen(SONIC_END)) != 0) {
+			handle_trace(&s->h, line, is_reply);
+		}
+	}
+	if (rest && *rest) {
+		handle_trace(&s->h, "(and more lines)", is_reply);
+	}
+	free(text);
+}
+
+/* The first line of an answer that says something. */
+void sonic_first_words(const char *text, char *out, size_t size)
+{
+	while (isspace((unsigned char)*text)) {
+		text++;
+	}
+	snprintf(out, size, "%.*s", (int)strcspn(text, "\r\n"), text);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+/* A line of an answer; WEFT_EDEVICE ends the operation. */
+typedef int (*line_fn)(struct sonic *s, char *line, struct err *err);
+
+/* `Serial Number: X`: the rest of the line, or NULL. */
+static const char *after_name(const char *line, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(line, name, n) != 0 || line[n] != ':') {
+		return NULL;
+	}
+	line += n + 1;
+	return line + strspn(line, " ");
+}
+
+static int read_version(struct sonic *s, char *line, struct err *err)
+{
+	static const char *const names[] = { "SONiC Software Version", "HwSKU",
+					     "Serial Number" };
+	char *identity = s->h.snap.identity;
+	size_t size = sizeof(s->h.snap.identity), n = strlen(identity);
+
+	(void)err;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = after_name(line, names[i]);
+
+		if (value) {
+			snprintf(identity + n, size - n, "%s%s", n ? "," : "",
+				 value);
+		}
+	}
+	return 0;
+}
+
+static int read_boot(struct sonic *s, char *line, struct err *err)
+{
+	if (strspn(line, "0123456789abcdef-") != strlen(line)) {
+		return err_set(err, WEFT_EDEVICE, "expected a boot identity, "
+			       "the device said '%.40s'", line);
+	}
+	if (line[0]) {
+		snprintf(s->h.snap.epoch, sizeof(s->h.snap.epoch), "%s", line);
+	}
+	return 0;
+}
+
+static int read_port_config(struct sonic *s, char *line, struct err *err)
+{
+	const char *word;
+	struct drv_port *port;
+	bool is_out;
+	int index, rc = sonic_parse_port(line, &is_out, &index, &word, err);
+
+	if (rc <= 0) {
+		return rc;
+	}
+	s->n_in += !is_out;
+	s->n_out += is_out;
+	if (s->h.op == HANDLE_SUBMIT || strcmp(word, "normal") == 0) {
+		return 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return err->code;
+	}
+	port->enabled = false;
+	return 0;
+}
+
+static int read_port_status(struct sonic *s, char *line, struct err *err)
+{
+	const char *word;
+	struct drv_port *port;
+	bool is_out;
+	int index, rc = sonic_parse_port(line, &is_out, &index, &word, err);
+
+	if (rc <= 0 || strcmp(word, drv_state_name(DRV_FAILED)) != 0) {
+		return rc < 0 ? rc : 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return err->code;
+	}
+	port->failed = true;
+	return 0;
+}
+
+struct sonic_xc *sonic_find_xc(const struct sonic *s, struct light_xc xc)
+{
+	for (size_t i = 0; i < s->xcs.n; i++) {
+		if (light_xc_cmp(&s->xcs.v[i].xc, &xc) == 0) {
+			return &s->xcs.v[i];
+		}
+	}
+	return NULL;
+}
+
+static int read_config(struct sonic *s, char *line, struct err *err)
+{
+	struct sonic_xc x = { .state = DRV_BLOCKED, .configured = true };
+	struct light_xc other;
+	int rc = sonic_parse_config(line, &x.xc, err);
+
+	if (rc <= 0) {
+		return rc;
+	}
+	if (devmem_check(&s->map, x.xc, NULL) || devmem_has(&s->map, x.xc) ||
+	    devmem_victim(&s->map, x.xc, &other)) {
+		return err_set(err, WEFT_EDEVICE, "the configuration holds "
+			       "%d-%d, which cannot be", x.xc.in, x.xc.out);
+	}
+	devmem_connect(&s->map, x.xc);
+	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
+}
+
+static int read_status(struct sonic *s, char *line, struct err *err)
+{
+	struct sonic_xc x = { .seen = true }, *known;
+	struct light_xc other;
+	int rc = sonic_parse_status(line, &x.xc, &x.state, err);
+
+	if (rc <= 0) {
+		return rc;
+	}
+	if (devmem_check(&s->map, x.xc, err)) {
+		err->code = WEFT_EDEVICE;
+		return WEFT_EDEVICE;
+	}
+	known = sonic_find_xc(s, x.xc);
+	if (known) {
+		known->seen = true;
+		known->state = x.state;
+		return 0;
+	}
+	/* Two of them may share a port, and the configuration comes first:
+	 * the map has room for one. */
+	if (!devmem_victim(&s->map, x.xc, &other)) {
+		devmem_connect(&s->map, x.xc);
+	}
+	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
+}
+
+static int read_loss(struct sonic *s, char *line, struct err *err)
+{
+	struct light_xc xc;
+	int32_t loss;
+	int rc = sonic_parse_loss(line, &xc, &loss, err);
+
+	if (rc > 0 && xc.in < s->h.n_in && xc.out < s->h.n_out) {
+		s->losses[xc.in * s->h.n_out + xc.out] = loss;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+enum when { FIRST, ALWAYS, SNAPSHOT, LOSSES, PORTS };
+
+/* In this order; the map last of what a batch needs. */
+static const struct {
+	const char *command;
+	enum when when;
+	line_fn line;	/* NULL: the output is nobody's business */
+} reads[] = {
+	/* A terminal's echo and prompt would stand among the answers. Asked
+	 * each time: should the session have died, this is the first question
+	 * of a new one. */
+	{ "stty -echo; PS1=; LC_ALL=C; export LC_ALL", FIRST, NULL },
+	{ "show version", SNAPSHOT, read_version },
+	{ "cat /proc/sys/kernel/random/boot_id", SNAPSHOT, read_boot },
+	{ "show ocs port config", PORTS, read_port_config },
+	{ "show ocs port status", SNAPSHOT, read_port_status },
+	{ "show ocs factory-insertion-loss", LOSSES, read_loss },
+	{ "show ocs cross-connect config", ALWAYS, read_config },
+	{ "show ocs cross-connect status", ALWAYS, read_status },
+};
+
+#define N_READS ((int)(sizeof(reads) / sizeof(reads[0])))
+#define READ_STATUS (N_READS - 1)
+#define READ_CONFIG (N_READS - 2)
+
+static bool wanted(const struct sonic *s, int i)
+{
+	bool snapshot = s->h.op == HANDLE_SNAPSHOT;
+	bool fresh = !line_connected(s->h.line) ||
+		     s->ready_session != line_sessions(s->h.line);
+
+	switch (reads[i].when) {
+	case FIRST:
+		return true;
+	case SNAPSHOT:
+		return snapshot;
+	case PORTS:
+		return fresh || s->h.op != HANDLE_SUBMIT;
+	case LOSSES:
+		return snapshot && s->want_losses && !s->losses;
+	case ALWAYS:
+		break;
+	}
+	return s->h.op != HANDLE_PORT;
+}
+
+static void next_read(struct sonic *s);
+
+static int take_lines(struct sonic *s, char *text, struct err *err)
+{
+	line_fn take = reads[s->at_read].line;
+	char *rest = text, *line;
+	int rc = 0;
+
+	while (take && rc == 0 && (line = sonic_line(&rest))) {
+		rc = take(s, line, err);
+	}
+	if (rc == 0 && take == read_port_config) {
+		if (s->n_in != s->h.n_in || s->n_out != s->h.n_out) {
+			return err_set(err, WEFT_EVERIFY, "the device is "
+				       "%dx%d, the fabric says %dx%d", s->n_in,
+				       s->n_out, s->h.n_in, s->h.n_out);
+		}
+		s->ready_session = line_sessions(s->h.line);
+	}
+	return rc;
+}
+
+static void on_read(struct sonic *s, char *text, int status)
+{
+	struct err err = { 0 };
+	char words[DRV_TEXT_MAX];
+	int rc = 0;
+
+	sonic_first_words(text, words, sizeof(words));
+	/* A shell without a terminal has no echo to turn off. */
+	if (status && reads[s->at_read].line) {
+		rc = err_set(&err, WEFT_EDEVICE, "'%s' ended with status %d: "
+			     "%s", reads[s->at_read].command, status, words);
+	}
+	rc = rc ? rc : take_lines(s, text, &err);
+	if (rc) {
+		handle_misunderstood(&s->h, rc, &err);
+		return;
+	}
+	s->at_read++;
+	next_read(s);
+}
+
+static bool prepare_losses(struct sonic *s)
+{
+	size_t n = (size_t)s->h.n_in * (size_t)s->h.n_out;
+
+	s->losses = malloc(n * sizeof(*s->losses));
+	for (size_t i = 0; s->losses && i < n; i++) {
+		s->losses[i] = -1;
+	}
+	return s->losses != NULL;
+}
+
+static void next_read(struct sonic *s)
+{
+	struct err err = { 0 };
+
+	while (s->at_read < N_READS && !wanted(s, s->at_read)) {
+		s->at_read++;
+	}
+	if (s->at_read == N_READS) {
+		s->after_reads(s);
+		return;
+	}
+	if (reads[s->at_read].when == LOSSES && !prepare_losses(s)) {
+		handle_end(&s->h, err_nomem(&err), &err);
+		return;
+	}
+	if (s->at_read == READ_CONFIG) {
+		devmem_clear(&s->map);
+		s->xcs.n = 0;
+	}
+	s->n_in = s->n_out = 0;
+	sonic_ask(s, reads[s->at_read].command, on_read);
+}
+
+void sonic_start_reads(struct sonic *s, enum sonic_reads what,
+		       void (*after)(struct sonic *))
+{
+	s->at_read = what == SONIC_READ_MAP ? READ_CONFIG : 0;
+	s->after_reads = after;
+	next_read(s);
+}
+
+const char *sonic_map_command(int i)
+{
+	return reads[READ_CONFIG + i].command;
+}
+
+const struct line_conf sonic_session = {
+	.timeout_ms = DEFAULT_TIMEOUT_MS,
+	.max_frame = SONIC_MAX_FRAME,
+	.frame = sonic_frame,
+	.judge = judge,
+	.answer = on_answer,
+	.trace = on_trace,
+};

@@ -1,0 +1,365 @@
+/*
+ * `calient-tl1`: CALIENT switches over TL1 on TCP. A circuit is entered, then
+ * activated; cancelled, then deleted. A port is SHELF.SLOT.PORT and has an
+ * input and an output. A circuit that was accepted can still show OC=FAIL,
+ * so the map is read again after a batch. Several circuits of a batch go in
+ * one bulk command, which takes ports over without a word and is done some
+ * time after its answer.
+ *
+ * Reconstructed: the `&` between the circuits of a bulk, that those are put
+ * in the group SYSTEM, eight ports a slot and eight slots a shelf (options say
+ * otherwise), that the ports RTRV-PORT lists are all there are, OS=OOS of a
+ * circuit that is entered but not activated, and OOS-MA of a port taken out
+ * of service.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "drivers/core/drivers.h"
+#include "drivers/tl1/tl1_switch.h"
+
+#define TYP_SWITCH_US 50000
+/* The group of circuits that were entered without one, as those of a bulk
+ * are. */
+#define DEFAULT_GROUP "SYSTEM"
+
+static const struct drv_option_spec options[] = {
+	TL1_OPTIONS("admin", "admin", "0"),
+	TL1_VERIFY_OPTIONS,
+	{ "group", "the group that our circuits are entered in", "WEFT" },
+	{ "slot_ports", "ports of a slot", "8" },
+	{ "shelf_slots", "slots of a shelf", "8" },
+	TL1_BULK_OPTIONS,
+	{ "power", "read the power monitors: yes or no", "yes" },
+	MONITOR_OPTIONS,
+	{ NULL, NULL, NULL },
+};
+
+struct calient {
+	struct tl1_switch s;
+	int64_t slot_ports, shelf_slots;
+};
+
+/* ---- addresses ------------------------------------------------------------ */
+
+static void put_port(const struct calient *c, int index, char *text,
+		     size_t size)
+{
+	int slot = index / (int)c->slot_ports;
+
+	snprintf(text, size, "%d.%d.%d", slot / (int)c->shelf_slots + 1,
+		 slot % (int)c->shelf_slots + 1,
+		 index % (int)c->slot_ports + 1);
+}
+
+/* `2.3.6` as an index from 0, moving *p behind it. */
+static bool take_port(const struct calient *c, const char **p, int *index)
+{
+	int shelf, slot, port;
+
+	if (!tl1_number(p, 1, DRV_MAX_PORTS, '.', &shelf) ||
+	    !tl1_number(p, 1, (int)c->shelf_slots, '.', &slot) ||
+	    !tl1_number(p, 1, (int)c->slot_ports, '\0', &port)) {
+		return false;
+	}
+	*index = ((shelf - 1) * (int)c->shelf_slots + slot - 1) *
+		 (int)c->slot_ports + port - 1;
+	return *index < c->s.h.n_in;
+}
+
+/* An address is that of an input and an output; the report does not tell. */
+static bool reported_port(const struct tl1_switch *s, const char *text,
+			  bool *is_out, int *index)
+{
+	*is_out = false;
+	return take_port((const struct calient *)s, &text, index) &&
+	       *text == ':';
+}
+
+/* ---- what is asked -------------------------------------------------------- */
+
+static void ask_device(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "RTRV-NE", NULL, NULL);
+}
+
+static void ask_ports(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "RTRV-PORT", "0", NULL);
+}
+
+static void ask_map(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "RTRV-CRS", NULL, "::ALL");
+}
+
+static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "RTRV-PORT-SUM", "0", NULL);
+}
+
+/* ---- what is answered ----------------------------------------------------- */
+
+static int read_device(struct tl1_switch *s, char *line, struct err *err)
+{
+	static const char *const names[] = { "CHASSISTYPE", "SERIALNUMBER",
+					     "SWPACKAGE" };
+	char value[32];
+
+	(void)err;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (tl1_value(line, names[i], value, sizeof(value))) {
+			tl1_identify(s, value);
+		}
+	}
+	return 0;
+}
+
+static int note_side(struct tl1_switch *s, const char *line, bool is_out,
+		     int index, struct err *err)
+{
+	char as[16], oc[16];
+	bool disabled, failed;
+	struct drv_port *port;
+
+	tl1_value(line, is_out ? "OUTAS" : "INAS", as, sizeof(as));
+	tl1_value(line, is_out ? "OUTOC" : "INOC", oc, sizeof(oc));
+	disabled = strcmp(as, "OOS-MA") == 0;
+	failed = strcmp(oc, "FAIL") == 0;
+	if (s->h.op != HANDLE_SNAPSHOT || (!disabled && !failed)) {
+		return 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return WEFT_ENOMEM;
+	}
+	port->enabled = !disabled;
+	port->failed = failed;
+	return 0;
+}
+
+/* `1.1.1:WX,NONE,NONE:INAS=OOS-NP,...`; ports past the size are counted by
+ * count_ports(). */
+static int read_port(struct tl1_switch *s, char *line, struct err *err)
+{
+	const char *p = line;
+	int index, rc;
+
+	if (!take_port((struct calient *)s, &p, &index) || *p != ':') {
+		return 0;
+	}
+	rc = note_side(s, line, false, index, err);
+	return rc ? rc : note_side(s, line, true, index, err);
+}
+
+static int count_ports(struct tl1_switch *s, size_t n, struct err *err)
+{
+	return tl1_check_size(s, (int)n, (int)n, err);
+}
+
+static void read_state(const char *line, struct tl1_circuit *c)
+{
+	char os[16], oc[16];
+
+	tl1_value(line, "OS", os, sizeof(os));
+	tl1_value(line, "OC", oc, sizeof(oc));
+	c->state = strcmp(os, "OOS") == 0 ? DRV_BLOCKED :
+		   strcmp(oc, "FAIL") == 0 ? DRV_FAILED : DRV_TUNED;
+	if (c->state == DRV_FAILED) {
+		snprintf(c->trouble, sizeof(c->trouble), "OC=FAIL");
+	}
+}
+
+/* A two-way circuit is two light paths under one name; ending one would end
+ * both, so they are not ours to end. */
+static int found_two_way(struct tl1_switch *s, struct tl1_circuit *c,
+			 struct err *err)
+{
+	struct light_xc back = { c->xc.out, c->xc.in };
+	int rc;
+
+	c->locked = true;
+	snprintf(c->owner, sizeof(c->owner), "2WAY %.50s", c->name);
+	rc = tl1_found_circuit(s, c, err);
+	if (rc == 0 && back.in != back.out) {
+		c->xc = back;
+		rc = tl1_found_circuit(s, c, err);
+	}
+	return rc;
+}
+
+static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
+{
+	const struct calient *d = (struct calient *)s;
+	struct tl1_circuit c = { 0 };
+	char src[24], dst[24], type[8];
+	const char *p = src, *q = dst;
+	int in, out;
+
+	tl1_value(line, "SRCPORT", src, sizeof(src));
+	tl1_value(line, "DSTPORT", dst, sizeof(dst));
+	tl1_value(line, "CONNTYPE", type, sizeof(type));
+	if (!take_port(d, &p, &in) || *p || !take_port(d, &q, &out) || *q ||
+	    !tl1_value(line, "CONNNAME", c.name, sizeof(c.name))) {
+		return tl1_unexpected(line, "SRCPORT, DSTPORT and CONNNAME",
+				      err);
+	}
+	c.xc = (struct light_xc){ in, out };
+	read_state(line, &c);
+	if (strcmp(type, "2WAY") == 0) {
+		return found_two_way(s, &c, err);
+	}
+	tl1_value(line, "GRPNAME", c.owner, sizeof(c.owner));
+	if (strcmp(c.owner, s->extra) == 0 ||
+	    strcmp(c.owner, DEFAULT_GROUP) == 0) {
+		c.owner[0] = '\0';
+	}
+	return tl1_found_circuit(s, &c, err);
+}
+
+/* `1.1.1:ALIAS=NONE,INPWR=-3.210,OUTPWR=NONE,CONNNAME1=...`. */
+static int read_power(struct tl1_switch *s, char *line, struct err *err)
+{
+	const char *p = line;
+	int index, rc;
+
+	if (!take_port((struct calient *)s, &p, &index) || *p != ':') {
+		return tl1_unexpected(line, "PORT:...,INPWR=,OUTPWR=", err);
+	}
+	rc = tl1_note_power(s, line, "INPWR", false, index, err);
+	return rc ? rc : tl1_note_power(s, line, "OUTPWR", true, index, err);
+}
+
+static const struct tl1_read reads[] = {
+	{ TL1_IDENTITY, ask_device, read_device, NULL },
+	{ TL1_SIZE, ask_ports, read_port, count_ports },
+	{ TL1_MAP, ask_map, read_circuit, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL },
+	{ 0 },
+};
+
+/* ---- what is commanded ---------------------------------------------------- */
+
+static void add_command(const struct calient *d, int step, const char *src,
+			const char *dst, const char *name,
+			struct tl1_command *cmd)
+{
+	char aid[64], tail[TL1_PART_MAX];
+
+	snprintf(aid, sizeof(aid), "%s,%s", src, dst);
+	if (step == 0) {
+		snprintf(tail, sizeof(tail), "::%s,1WAY", d->s.extra);
+		tl1_command(cmd, "ENT-CRS", aid, tail);
+	} else {
+		snprintf(tail, sizeof(tail), "::%.100s,%s", name, d->s.extra);
+		tl1_command(cmd, "ACT-CRS", aid, tail);
+	}
+}
+
+/* The name that it has, or will get. */
+static void put_name(const struct tl1_switch *s, const struct tl1_circuit *c,
+		     char *text, size_t size)
+{
+	const struct calient *d = (const struct calient *)s;
+	char src[24], dst[24];
+
+	put_port(d, c->xc.in, src, sizeof(src));
+	put_port(d, c->xc.out, dst, sizeof(dst));
+	if (c->name[0]) {
+		snprintf(text, size, "%s", c->name);
+	} else {
+		snprintf(text, size, "%s>%s", src, dst);
+	}
+}
+
+static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
+			 const struct tl1_circuit *c, struct tl1_command *cmd)
+{
+	const struct calient *d = (const struct calient *)s;
+	char src[24], dst[24], name[TL1_PART_MAX], tail[TL1_PART_MAX + 2];
+
+	put_port(d, c->xc.in, src, sizeof(src));
+	put_port(d, c->xc.out, dst, sizeof(dst));
+	put_name(s, c, name, sizeof(name));
+	if (op == DRV_ADD) {
+		add_command(d, step, src, dst, name, cmd);
+	} else {
+		snprintf(tail, sizeof(tail), "::%s", name);
+		tl1_command(cmd, step == 0 ? "CANC-CRS" : "DLT-CRS", NULL,
+			    tail);
+	}
+	return step < 2;
+}
+
+static enum tl1_progress progress(const char *line)
+{
+	return strstr(line, "progress") ? TL1_UNDER_WAY :
+	       strstr(line, "Completed") ? TL1_COMPLETED :
+	       strstr(line, "ailed") ? TL1_FAILED : TL1_NO_WORD;
+}
+
+static const struct tl1_bulk bulk = {
+	.enter = "ENT-CRS-BULK",
+	.end = "DLT-CRS-BULK",
+	.between = '&',
+	.name = put_name,
+	.end_all = "DLT-CRS-ALL",
+	.ask = "RTRV-SAVERECALL",
+	.progress = progress,
+};
+
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
+			 struct err *err)
+{
+	struct calient *c = (struct calient *)s;
+	const struct drv_class *cls = s->h.drv.cls;
+	const struct handle_number numbers[] = {
+		{ "slot_ports", 1, 1024, &c->slot_ports },
+		{ "shelf_slots", 1, 1024, &c->shelf_slots },
+	};
+	int rc = tl1_text_option(cls, cfg, "group", s->extra,
+				 sizeof(s->extra), err);
+
+	rc = rc ? rc : handle_option_choice(cls, cfg, "power", "yes", "no",
+					    &s->want_power, err);
+	return rc ? rc : handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+					    sizeof(numbers[0]), err);
+}
+
+static const struct tl1_dialect dialect = {
+	.cls = &drv_calient_tl1,
+	.size = sizeof(struct calient),
+	.init = parse_options,
+	.vendor = "CALIENT",
+	.verify = true,
+	.settles = true,
+	.reckons = true,
+	.bulk = &bulk,
+	.typ_switch_us = TYP_SWITCH_US,
+	.reads = reads,
+	.command = make_command,
+	.port = reported_port,
+};
+
+static int calient_open(uv_loop_t *loop, const struct drv_config *cfg,
+			struct drv **out, struct err *err)
+{
+	return tl1_switch_open(&dialect, loop, cfg, out, err);
+}
+
+const struct drv_class drv_calient_tl1 = {
+	.name = "calient-tl1",
+	.summary = "CALIENT switches, TL1 over TCP",
+	.abi = DRV_ABI,
+	.kind = DRV_SPACE,
+	.options = options,
+	.open = calient_open,
+	.close = handle_close,
+	.snapshot = handle_snapshot,
+	.submit = handle_submit,
+	.explain = tl1_switch_explain,
+};

@@ -1,0 +1,291 @@
+/*
+ * `glimmerglass-tl1`: Glimmerglass switches over TL1 on TCP. Inputs are
+ * 10001.., outputs 20001... The device knows locks of circuits with their
+ * owners, and measures the loss of each.
+ *
+ * Reconstructed: how the size is written (LicensedPortMatrix=NxM), that
+ * CONNSTATE values other than steady and fault mean work in progress, and that
+ * powers of outputs are told with those of inputs.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "drivers/core/drivers.h"
+#include "drivers/tl1/tl1_switch.h"
+
+#define TYP_SWITCH_US 25000
+#define IN_BASE 10000
+#define OUT_BASE 20000
+
+static const struct drv_option_spec options[] = {
+	TL1_OPTIONS("admin", "admin", "80"),
+	TL1_VERIFY_OPTIONS,
+	{ "opmode", "when a connect is answered: sync or async", "sync" },
+	{ "power", "read the power of ports without a circuit too: yes or no",
+	  "no" },
+	{ NULL, NULL, NULL },
+};
+
+/* ---- what is asked -------------------------------------------------------- */
+
+static void ask_system(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "rtrv-system-info", NULL, NULL);
+}
+
+static void ask_map(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "rtrv-crs-fiber", "all", NULL);
+}
+
+static void ask_ports(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "rtrv-cfg-fiber", "all", NULL);
+}
+
+static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
+{
+	(void)s;
+	tl1_command(c, "rtrv-port-power", "all", NULL);
+}
+
+static bool reported_port(const struct tl1_switch *s, const char *text,
+			  bool *is_out, int *index)
+{
+	int base = IN_BASE;
+
+	*is_out = false;
+	if (!tl1_number(&text, IN_BASE + 1, IN_BASE + s->h.n_in, ':', index)) {
+		*is_out = true;
+		base = OUT_BASE;
+		if (!tl1_number(&text, OUT_BASE + 1, OUT_BASE + s->h.n_out,
+				':', index)) {
+			return false;
+		}
+	}
+	*index -= base + 1;
+	return true;
+}
+
+/* ---- what is answered ----------------------------------------------------- */
+
+/* NAME=10003 of a line as an index from 0. */
+static bool port_value(const char *line, const char *name, int base, int n,
+		       int *index)
+{
+	char value[16];
+	const char *p = value;
+
+	if (!tl1_value(line, name, value, sizeof(value)) ||
+	    !tl1_number(&p, base + 1, base + n, '\0', index) || *p) {
+		return false;
+	}
+	*index -= base + 1;
+	return true;
+}
+
+static void identify(struct tl1_switch *s, const char *line)
+{
+	static const char *const names[] = { "SystemType", "ChassisType",
+					     "SerialNumber",
+					     "SoftwareActiveVersion" };
+	char value[48];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (tl1_value(line, names[i], value, sizeof(value))) {
+			tl1_identify(s, value);
+		}
+	}
+}
+
+static int read_system(struct tl1_switch *s, char *line, struct err *err)
+{
+	char value[32];
+	const char *p = value;
+	int n_in, n_out;
+
+	if (s->h.op == HANDLE_SNAPSHOT) {
+		identify(s, line);
+	}
+	if (!tl1_value(line, "LicensedPortMatrix", value, sizeof(value)) ||
+	    !tl1_number(&p, 1, 9999, 'x', &n_in) ||
+	    !tl1_number(&p, 1, 9999, '\0', &n_out) || *p) {
+		return tl1_unexpected(line, "LicensedPortMatrix=NxM", err);
+	}
+	return tl1_check_size(s, n_in, n_out, err);
+}
+
+static void read_lock(const struct tl1_switch *s, const char *line,
+		      struct tl1_circuit *c)
+{
+	char value[8];
+
+	tl1_value(line, "CONNLOCKUSER", c->owner, sizeof(c->owner));
+	c->locked = tl1_value(line, "CONNLOCK", value, sizeof(value)) &&
+		    strcmp(value, "1") == 0 && strcmp(c->owner, s->user) != 0;
+	if (c->locked && !c->owner[0]) {
+		snprintf(c->owner, sizeof(c->owner), "an unnamed user");
+	}
+}
+
+static void read_state(const char *line, struct tl1_circuit *c)
+{
+	char state[16], cause[40], loss[16];
+
+	tl1_value(line, "CONNSTATE", state, sizeof(state));
+	tl1_value(line, "CONNCAUSE", cause, sizeof(cause));
+	c->state = strcmp(state, "steady") == 0 ? DRV_TUNED :
+		   strcmp(state, "fault") == 0 ? DRV_FAILED : DRV_TUNING;
+	if (c->state == DRV_FAILED) {
+		snprintf(c->trouble, sizeof(c->trouble), "fault: %s", cause);
+	}
+	c->has_loss = tl1_value(line, "PWRLOSS", loss, sizeof(loss)) &&
+		      tl1_milli(loss, &c->loss_mdb);
+}
+
+/* An input without a circuit has a line as well. */
+static bool is_single(const char *line)
+{
+	char value[16];
+
+	return tl1_value(line, "OPORTID", value, sizeof(value)) &&
+	       strcmp(value, "0") == 0;
+}
+
+static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
+{
+	struct tl1_circuit c = { 0 };
+	int in, out, rc;
+
+	if (is_single(line)) {
+		return 0;
+	}
+	if (!port_value(line, "IPORTID", IN_BASE, s->h.n_in, &in) ||
+	    !port_value(line, "OPORTID", OUT_BASE, s->h.n_out, &out)) {
+		return tl1_unexpected(line, "IPORTID and OPORTID", err);
+	}
+	c.xc = (struct light_xc){ in, out };
+	read_lock(s, line, &c);
+	read_state(line, &c);
+	rc = tl1_note_power(s, line, "INPWR", false, in, err);
+	if (rc == 0) {
+		rc = tl1_note_power(s, line, "OUTPWR", true, out, err);
+	}
+	return rc ? rc : tl1_found_circuit(s, &c, err);
+}
+
+static bool any_port(const struct tl1_switch *s, const char *line,
+		     bool *is_out, int *index)
+{
+	*is_out = !port_value(line, "PORTID", IN_BASE, s->h.n_in, index);
+	return !*is_out ||
+	       port_value(line, "PORTID", OUT_BASE, s->h.n_out, index);
+}
+
+/* Of ports without a circuit too. */
+static int read_power(struct tl1_switch *s, char *line, struct err *err)
+{
+	bool is_out;
+	int index;
+
+	if (!any_port(s, line, &is_out, &index)) {
+		return tl1_unexpected(line, "PORTID", err);
+	}
+	return tl1_note_power(s, line, "PORTPOWER", is_out, index, err);
+}
+
+static int read_port(struct tl1_switch *s, char *line, struct err *err)
+{
+	char health[8];
+	struct drv_port *port;
+	bool is_out;
+	int index;
+
+	if (!any_port(s, line, &is_out, &index)) {
+		return tl1_unexpected(line, "PORTID", err);
+	}
+	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) ||
+	    strcmp(health, "bad") != 0) {
+		return 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return WEFT_ENOMEM;
+	}
+	port->failed = true;
+	return 0;
+}
+
+static const struct tl1_read reads[] = {
+	{ TL1_SIZE, ask_system, read_system, NULL },
+	{ TL1_MAP, ask_map, read_circuit, NULL },
+	{ TL1_PORTS, ask_ports, read_port, NULL },
+	{ TL1_POWER, ask_powers, read_power, NULL },
+	{ 0 },
+};
+
+/* ---- what is commanded ---------------------------------------------------- */
+
+static bool make_command(const struct tl1_switch *s, enum drv_op op, int step,
+			 const struct tl1_circuit *c, struct tl1_command *cmd)
+{
+	char aid[32], tail[DRV_NAME_MAX + 16];
+
+	if (op == DRV_ADD) {
+		snprintf(aid, sizeof(aid), "%d,%d", IN_BASE + 1 + c->xc.in,
+			 OUT_BASE + 1 + c->xc.out);
+		snprintf(tail, sizeof(tail), ":::opmode=%s", s->extra);
+		tl1_command(cmd, "ent-crs-fiber", aid, tail);
+	} else {
+		snprintf(aid, sizeof(aid), "%d", IN_BASE + 1 + c->xc.in);
+		tl1_command(cmd, "dlt-crs-fiber", aid, NULL);
+	}
+	return step == 0;
+}
+
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
+			 struct err *err)
+{
+	bool sync;
+	int rc = handle_option_choice(s->h.drv.cls, cfg, "opmode", "sync",
+				      "async", &sync, err);
+
+	snprintf(s->extra, sizeof(s->extra), "%s", sync ? "sync" : "async");
+	return rc ? rc : handle_option_choice(s->h.drv.cls, cfg, "power", "yes",
+					      "no", &s->want_power, err);
+}
+
+static const struct tl1_dialect dialect = {
+	.cls = &drv_glimmerglass_tl1,
+	.size = sizeof(struct tl1_switch),
+	.init = parse_options,
+	.vendor = "Glimmerglass",
+	.verify = true,
+	.settles = true,
+	.typ_switch_us = TYP_SWITCH_US,
+	.reads = reads,
+	.command = make_command,
+	.port = reported_port,
+};
+
+static int glimmerglass_open(uv_loop_t *loop, const struct drv_config *cfg,
+			     struct drv **out, struct err *err)
+{
+	return tl1_switch_open(&dialect, loop, cfg, out, err);
+}
+
+const struct drv_class drv_glimmerglass_tl1 = {
+	.name = "glimmerglass-tl1",
+	.summary = "Glimmerglass switches, TL1 over TCP",
+	.abi = DRV_ABI,
+	.kind = DRV_SPACE,
+	.options = options,
+	.open = glimmerglass_open,
+	.close = handle_close,
+	.snapshot = handle_snapshot,
+	.submit = handle_submit,
+	.explain = tl1_switch_explain,
+};

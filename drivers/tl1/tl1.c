@@ -1,0 +1,366 @@
+/* Messages of TL1 devices; see tl1.h. */
+#include "drivers/tl1/tl1.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- frames -------------------------------------------------------------- */
+
+static bool is_text(uint8_t c)
+{
+	return (c >= 0x20 && c < 0x7f) || c == '\r' || c == '\n' || c == '\t';
+}
+
+/* Whether the byte at `at` begins its line, but for blanks. */
+static bool begins_line(const uint8_t *data, size_t at)
+{
+	while (at > 0 && (data[at - 1] == ' ' || data[at - 1] == '\t')) {
+		at--;
+	}
+	return at == 0 || data[at - 1] == '\n' || data[at - 1] == '\r';
+}
+
+int64_t tl1_frame(const uint8_t *data, size_t len, size_t from, void *arg)
+{
+	(void)arg;
+	for (size_t i = from; i < len; i++) {
+		if (!is_text(data[i])) {
+			return WEFT_EDEVICE;
+		}
+		if ((data[i] == ';' || data[i] == '>' || data[i] == '<') &&
+		    begins_line(data, i)) {
+			return (int64_t)i + 1;
+		}
+	}
+	return 0;
+}
+
+/* ---- reading a frame ----------------------------------------------------- */
+
+/* The next line of a text that ends in a zero byte, without its end; NULL
+ * after the last. Blanks before it are left out. */
+static char *next_line(char **rest)
+{
+	char *line = *rest + strspn(*rest, " \t\r\n");
+	size_t n = strcspn(line, "\r\n");
+
+	if (*line == '\0') {
+		return NULL;
+	}
+	*rest = line + n + (line[n] != '\0');
+	line[n] = '\0';
+	return line;
+}
+
+static void copy_word(char *out, size_t size, const char *word)
+{
+	size_t n = strcspn(word, " \t");
+
+	snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), word);
+}
+
+static const char *after_word(const char *s)
+{
+	s += strcspn(s, " \t");
+	return s + strspn(s, " \t");
+}
+
+/* `   SID 26-11-21 09:30:00`; the name may hold blanks. */
+static bool read_header(const char *line, struct tl1_message *m)
+{
+	size_t n = strlen(line);
+	int d[6], used = 0;
+
+	while (n > 0 && line[n - 1] == ' ') {
+		n--;
+	}
+	if (n < 18 || line[n - 18] != ' ' ||
+	    sscanf(line + n - 17, "%2d-%2d-%2d %2d:%2d:%2d%n", &d[0], &d[1],
+		   &d[2], &d[3], &d[4], &d[5], &used) != 6 || used != 17) {
+		return false;
+	}
+	n -= 18;
+	snprintf(m->sid, sizeof(m->sid), "%.*s",
+		 (int)(n < sizeof(m->sid) ? n : sizeof(m->sid) - 1), line);
+	return true;
+}
+
+static bool read_tag(const char *word, uint64_t *tag)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*word)) {
+		return false;
+	}
+	errno = 0;
+	*tag = strtoull(word, &end, 10);
+	return errno == 0 && (*end == ' ' || *end == '\0');
+}
+
+/* The line after the header: `M  17 COMPLD`, `*C 3 REPT ALM OCH`. */
+static bool read_status(const char *line, struct tl1_message *m)
+{
+	const char *tag = after_word(line), *word = after_word(tag);
+	char status[16];
+
+	if (strncmp(line, "M ", 2) == 0) {
+		m->kind = TL1_RESPONSE;
+		copy_word(status, sizeof(status), word);
+		m->denied = strcmp(status, "DENY") == 0;
+		m->more = strcmp(status, "PRTL") == 0;
+		return read_tag(tag, &m->tag) &&
+		       (m->denied || m->more || strcmp(status, "COMPLD") == 0);
+	}
+	if (*line == 'A' || *line == '*') {
+		m->kind = TL1_AUTONOMOUS;
+		snprintf(m->report, sizeof(m->report), "%s", word);
+		return *word != '\0';
+	}
+	return false;
+}
+
+/* Takes the quotes and the escapes of quotes away, in place. */
+static char *unquote(char *line)
+{
+	char *end = strrchr(line, '"'), *to = line;
+
+	for (char *s = line + 1; s < end; s++) {
+		if (*s == '\\' && s + 1 < end && (s[1] == '"' || s[1] == '\\')) {
+			s++;
+		}
+		*to++ = *s;
+	}
+	*to = '\0';
+	return line;
+}
+
+static bool is_code(const char *line)
+{
+	for (int i = 0; i < 4; i++) {
+		if (!isupper((unsigned char)line[i])) {
+			return false;
+		}
+	}
+	return line[4] == '\0' || line[4] == ' ';
+}
+
+/* Free text between comment marks; other unquoted text counts as such. */
+static void add_remark(struct tl1_message *m, const char *line)
+{
+	size_t have = strlen(m->remark), n;
+
+	if (strncmp(line, "/*", 2) == 0) {
+		line += 2 + strspn(line + 2, " ");
+	}
+	n = strlen(line);
+	if (n >= 2 && strcmp(line + n - 2, "*/") == 0) {
+		n -= 2;
+	}
+	while (n > 0 && line[n - 1] == ' ') {
+		n--;
+	}
+	if (n > 0) {
+		snprintf(m->remark + have, sizeof(m->remark) - have, "%s%.*s",
+			 have ? " " : "", (int)n, line);
+	}
+}
+
+static void read_body_line(struct tl1_message *m, char *line)
+{
+	if (line[0] == '"' && strrchr(line, '"') > line) {
+		m->lines[m->n_lines++] = unquote(line);
+		if (m->kind == TL1_AUTONOMOUS && m->n_lines == 1) {
+			size_t have = strlen(m->report);
+
+			snprintf(m->report + have, sizeof(m->report) - have,
+				 " %s", line);
+		}
+	} else if (m->denied && !m->code[0] && is_code(line)) {
+		copy_word(m->code, sizeof(m->code), line);
+	} else {
+		add_remark(m, line);
+	}
+}
+
+static int read_text(struct tl1_message *m, struct err *err)
+{
+	char *rest = m->text, *line;
+	bool header = false, status = false;
+
+	while (!status && (line = next_line(&rest))) {
+		if (header) {
+			status = read_status(line, m);
+		}
+		if (!status && read_header(line, m)) {
+			header = true;
+		}
+	}
+	if (!status) {
+		return err_set(err, WEFT_EDEVICE, "%s",
+			       header ? "a message without its status line" :
+			       "a message without its header line");
+	}
+	while ((line = next_line(&rest))) {
+		read_body_line(m, line);
+	}
+	return 0;
+}
+
+static size_t count_lines(const uint8_t *frame, size_t len)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < len; i++) {
+		n += frame[i] == '\n' || frame[i] == '\r';
+	}
+	return n;
+}
+
+int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m,
+	      struct err *err)
+{
+	int rc;
+
+	memset(m, 0, sizeof(*m));
+	if (len == 0 || memchr(frame, 0, len)) {
+		return err_set(err, WEFT_EDEVICE, "the answer is garbage");
+	}
+	if (frame[len - 1] == '<') {
+		m->kind = TL1_ACK;
+		return 0;
+	}
+	m->text = strndup((const char *)frame, len - 1);
+	m->lines = calloc(count_lines(frame, len), sizeof(*m->lines));
+	rc = m->text && m->lines ? read_text(m, err) : err_nomem(err);
+	if (rc) {
+		tl1_message_fini(m);
+	} else {
+		m->more |= frame[len - 1] == '>';
+	}
+	return rc;
+}
+
+void tl1_message_fini(struct tl1_message *m)
+{
+	free(m->lines);
+	free(m->text);
+	memset(m, 0, sizeof(*m));
+}
+
+/* ---- denials ------------------------------------------------------------- */
+
+static const struct {
+	char code[TL1_CODE_MAX];
+	const char *words;
+} codes[] = {
+	{ "ENEQ", "not equipped" },
+	{ "IBEX", "block of data too long" },
+	{ "IBMS", "block of data missing" },
+	{ "ICNV", "command not valid" },
+	{ "IDNV", "data not valid" },
+	{ "IIAC", "no such port or connection" },
+	{ "IICM", "no such command" },
+	{ "IICT", "bad correlation tag" },
+	{ "IIPG", "bad parameter group" },
+	{ "IISP", "bad punctuation" },
+	{ "IITA", "bad target name" },
+	{ "INUP", "unknown parameter" },
+	{ "IPEX", "parameter too much" },
+	{ "IPMS", "parameter missing" },
+	{ "IPNV", "parameter not valid" },
+	{ "ISCH", "bad character" },
+	{ "ISPC", "bad punctuation" },
+	{ "MERR", "several errors" },
+	{ "PICC", "command not permitted" },
+	{ "PIUC", "user not permitted" },
+	{ "PIUI", "user not known or not logged in" },
+	{ "SARB", "all resources are busy" },
+	{ "SCSN", "sequence of commands not valid" },
+	{ "SDBE", "internal data base error" },
+	{ "SDNR", "data not ready" },
+	{ "SNVS", "not in a valid state" },
+	{ "SRAC", "requested access is configured" },
+	{ "SROF", "the operation failed" },
+	{ "SROU", "done already" },
+	{ "SSRE", "system resources are exceeded" },
+	{ "SWFA", "working unit has failed" },
+};
+
+const char *tl1_code_words(const char *code)
+{
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (strcmp(codes[i].code, code) == 0) {
+			return codes[i].words;
+		}
+	}
+	return "";
+}
+
+enum drv_class_of_error tl1_code_class(const char *code)
+{
+	/* The first letter tells: input, privilege, equipage, status. */
+	return code[0] && strchr("IPE", code[0]) ? DRV_ERR_CONFIGURATION :
+						   DRV_ERR_STATE;
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+bool tl1_value(const char *text, const char *name, char *value, size_t size)
+{
+	size_t n = strlen(name), len;
+
+	value[0] = '\0';
+	for (const char *s = text; *s; s += strcspn(s, ",:"), s += *s != 0) {
+		if (strncmp(s, name, n) == 0 && s[n] == '=') {
+			len = strcspn(s + n + 1, ",");
+			snprintf(value, size, "%.*s",
+				 (int)(len < size ? len : size - 1), s + n + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool tl1_milli(const char *text, int32_t *milli)
+{
+	bool minus = *text == '-';
+	int whole = 0, part = 0, unit = 1000;
+	const char *s = text + minus;
+
+	if (!isdigit((unsigned char)*s)) {
+		return false;
+	}
+	for (; isdigit((unsigned char)*s) && whole < 1000; s++) {
+		whole = whole * 10 + (*s - '0');
+	}
+	if (*s == '.') {
+		for (s++; isdigit((unsigned char)*s); s++) {
+			unit /= 10;
+			part += (*s - '0') * unit;
+		}
+	}
+	*milli = (whole * 1000 + part) * (minus ? -1 : 1);
+	return whole < 1000 && *s == '\0';
+}
+
+bool tl1_number(const char **s, int min, int max, char end, int *out)
+{
+	const char *p = *s;
+	int n = 0;
+
+	if (!isdigit((unsigned char)*p)) {
+		return false;
+	}
+	for (; isdigit((unsigned char)*p) && n <= max; p++) {
+		n = n > (INT32_MAX - 9) / 10 ? max + 1 : n * 10 + (*p - '0');
+	}
+	if (n < min || n > max || (end && *p != end)) {
+		return false;
+	}
+	*s = p + (end != '\0');
+	*out = n;
+	return true;
+}

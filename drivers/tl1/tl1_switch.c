@@ -1,0 +1,324 @@
+/* Switches that speak TL1: what is read, and a driver's life; see
+ * tl1_switch.h. */
+#include "drivers/tl1/tl1_switch.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/tl1/tl1_private.h"
+
+/* ---- for dialects -------------------------------------------------------- */
+
+int tl1_unexpected(const char *line, const char *expected, struct err *err)
+{
+	return err_set(err, WEFT_EDEVICE, "expected %s, the device said "
+		       "'%.60s'", expected, line);
+}
+
+int tl1_check_size(const struct tl1_switch *s, int n_in, int n_out,
+		   struct err *err)
+{
+	if (n_in == s->h.n_in && n_out == s->h.n_out) {
+		return 0;
+	}
+	return err_set(err, WEFT_EVERIFY,
+		       "the device is %dx%d, the fabric says %dx%d", n_in,
+		       n_out, s->h.n_in, s->h.n_out);
+}
+
+void tl1_identify(struct tl1_switch *s, const char *words)
+{
+	char *identity = s->h.snap.identity;
+	size_t n = strlen(identity), size = sizeof(s->h.snap.identity);
+
+	snprintf(identity + n, size - n, "%s%s", n ? "," : "", words);
+}
+
+int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc)
+{
+	for (size_t i = 0; i < s->circuits.n; i++) {
+		if (light_xc_cmp(&s->circuits.v[i].xc, &xc) == 0) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
+		      struct err *err)
+{
+	struct light_xc other;
+
+	if (devmem_check(&s->map, c->xc, NULL) || devmem_has(&s->map, c->xc) ||
+	    devmem_victim(&s->map, c->xc, &other)) {
+		return err_set(err, WEFT_EDEVICE,
+			       "the map holds %d-%d, which cannot be",
+			       c->xc.in, c->xc.out);
+	}
+	devmem_connect(&s->map, c->xc);
+	return vec_push(&s->circuits, *c) ? err_nomem(err) : 0;
+}
+
+int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
+		   bool is_out, int index, struct err *err)
+{
+	struct drv_port *port;
+	char value[16];
+	int32_t mdbm;
+
+	if (s->h.op != HANDLE_SNAPSHOT ||
+	    !tl1_value(line, name, value, sizeof(value)) ||
+	    !tl1_milli(value, &mdbm)) {
+		return 0;
+	}
+	port = handle_port(&s->h, is_out, index, err);
+	if (!port) {
+		return err->code;
+	}
+	port->has_power = true;
+	port->power_mdbm = mdbm;
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
+{
+	bool snapshot = s->h.op == HANDLE_SNAPSHOT;
+
+	switch (r->when) {
+	case TL1_IDENTITY:
+		return snapshot;
+	case TL1_PORTS:
+		return snapshot ||
+		       (s->h.op == HANDLE_PORT && s->port_was_set);
+	case TL1_SIZE:
+		/* An operation begins with a question that changes nothing. */
+		return s->h.op != HANDLE_SUBMIT ||
+		       !line_connected(s->h.line) ||
+		       s->checked_session != line_sessions(s->h.line);
+	case TL1_POWER:
+		return snapshot && s->want_power;
+	case TL1_MAP:
+		break;
+	}
+	return s->h.op != HANDLE_PORT;
+}
+
+static void next_read(struct tl1_switch *s);
+
+static void on_read(struct tl1_switch *s, const struct tl1_message *m)
+{
+	const struct tl1_read *r = &s->dialect->reads[s->at_read];
+	struct err err = { 0 };
+	int rc = 0;
+
+	if (m->denied) {
+		tl1_fail_denied(s, s->cmd.verb, m);
+		return;
+	}
+	if (r->when == TL1_SIZE && m->n_lines == 0) {
+		rc = tl1_unexpected("", "its size", &err);
+	}
+	for (size_t i = 0; rc == 0 && i < m->n_lines; i++) {
+		rc = r->line(s, m->lines[i], &err);
+	}
+	if (rc == 0 && r->end) {
+		rc = r->end(s, m->n_lines, &err);
+	}
+	if (rc) {
+		handle_misunderstood(&s->h, rc, &err);
+		return;
+	}
+	if (r->when == TL1_SIZE) {
+		s->checked_session = line_sessions(s->h.line);
+	}
+	s->at_read++;
+	next_read(s);
+}
+
+static void next_read(struct tl1_switch *s)
+{
+	const struct tl1_read *reads = s->dialect->reads;
+	struct tl1_command c;
+
+	while (reads[s->at_read].ask && !wanted(s, &reads[s->at_read])) {
+		s->at_read++;
+	}
+	if (!reads[s->at_read].ask && s->h.op == HANDLE_SUBMIT &&
+	    s->checked_session != line_sessions(s->h.line)) {
+		/* The session is another than it was when they began. */
+		s->at_read = 0;
+		next_read(s);
+		return;
+	}
+	if (!reads[s->at_read].ask) {
+		s->after_reads(s);
+		return;
+	}
+	if (reads[s->at_read].when == TL1_MAP) {
+		devmem_clear(&s->map);
+		s->circuits.n = 0;
+	}
+	reads[s->at_read].ask(s, &c);
+	tl1_ask(s, &c, on_read);
+}
+
+void tl1_start_reads(struct tl1_switch *s,
+		     void (*after)(struct tl1_switch *s))
+{
+	s->at_read = 0;
+	s->after_reads = after;
+	next_read(s);
+}
+
+/* ---- snapshot ------------------------------------------------------------ */
+
+static void fill_snapshot(struct tl1_switch *s)
+{
+	struct drv_snapshot *snap = &s->h.snap;
+	struct err err = { 0 };
+
+	snap->xcs = calloc(s->circuits.n + 1, sizeof(*snap->xcs));
+	if (!snap->xcs) {
+		handle_end(&s->h, err_nomem(&err), &err);
+		return;
+	}
+	for (size_t i = 0; i < s->circuits.n; i++) {
+		const struct tl1_circuit *c = &s->circuits.v[i];
+		struct drv_xc *x = &snap->xcs[snap->n_xcs++];
+
+		x->xc = c->xc;
+		x->state = c->state;
+		x->has_loss = c->has_loss;
+		x->loss_mdb = c->loss_mdb;
+		memcpy(x->owner, c->owner, sizeof(x->owner));
+	}
+	handle_end(&s->h, s->want_power && s->dialect->reckons ?
+		   monitors_losses(&s->monitors, &s->h, &err) : 0, &err);
+}
+
+static void tl1_snapshot(struct handle *h)
+{
+	struct tl1_switch *s = (struct tl1_switch *)h;
+
+	h->snap.caps = (struct drv_caps){
+		.kind = DRV_SPACE,
+		.numbering = h->any_to_any ? DRV_ANY_TO_ANY : DRV_SPLIT,
+		.n_in = h->n_in,
+		.n_out = h->n_out,
+		.power = s->want_power ? DRV_POWER_BOTH : DRV_POWER_NONE,
+		.min_gap_us = s->gap_ms * 1000,
+		.typ_switch_us = s->dialect->typ_switch_us,
+		.settle_us = s->settle_ms * 1000,
+	};
+	s->gone_too_far = false;
+	tl1_identify(s, s->dialect->vendor);
+	tl1_start_reads(s, fill_snapshot);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void tl1_fini(struct handle *h)
+{
+	struct tl1_switch *s = (struct tl1_switch *)h;
+
+	tl1_forget_pages(s);
+	buf_fini(&s->bulk_list);
+	vec_fini(&s->circuits);
+	devmem_fini(&s->map);
+}
+
+int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
+		    const char *key, char *out, size_t size, struct err *err)
+{
+	const char *text = handle_option(cls, cfg, key);
+
+	for (const char *p = text; *p; p++) {
+		if (!isgraph((unsigned char)*p) || strchr(":;,\"", *p)) {
+			return err_set(err, WEFT_EINVAL, "option %s: no blank, "
+				       "colon, semicolon, comma or quote may "
+				       "be in it", key);
+		}
+	}
+	if (strlen(text) >= size) {
+		return err_set(err, WEFT_EINVAL,
+			       "option %s is over %d characters", key,
+			       (int)size - 1);
+	}
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
+			 struct err *err)
+{
+	const struct drv_class *cls = s->h.drv.cls;
+	const struct handle_number numbers[] = {
+		{ "gap_ms", 0, 60000, &s->gap_ms },
+		{ "settle_ms", 0, 60000, &s->settle_ms },
+		{ "idle_s", 0, 86400, &s->idle_s },
+		{ "complete_ms", 0, 600000, &s->complete_ms },
+		{ "bulk", 0, 512, &s->bulk },
+		{ "bulk_ms", 1, 600000, &s->bulk_ms },
+	};
+	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				    sizeof(numbers[0]), err);
+
+	if (rc == 0) {
+		rc = tl1_text_option(cls, cfg, "user", s->user,
+				     sizeof(s->user), err);
+	}
+	if (rc == 0) {
+		rc = tl1_text_option(cls, cfg, "password", s->password,
+				     sizeof(s->password), err);
+	}
+	if (rc == 0) {
+		rc = tl1_text_option(cls, cfg, "tid", s->tid, sizeof(s->tid),
+				     err);
+	}
+	s->use_tid = s->tid[0] != '\0';
+	return rc;
+}
+
+static int tl1_init(struct handle *h, const struct drv_config *cfg,
+		    struct line_conf *conf, struct err *err)
+{
+	struct tl1_switch *s = (struct tl1_switch *)h;
+	int rc = s->dialect->any_to_any ? 0 :
+		 handle_two_sides(h->drv.cls, cfg, "", err);
+
+	rc = rc ? rc : parse_options(s, cfg, err);
+	conf->gap_us = s->gap_ms * 1000;
+	conf->idle_ms = s->idle_s * 1000;
+	if (rc == 0 && s->dialect->reckons) {
+		rc = monitors_init(&s->monitors, h->drv.cls, cfg, err);
+	}
+	rc = rc ? rc : s->dialect->init(s, cfg, err);
+	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+				     cfg->any_to_any, err);
+}
+
+static const struct handle_ops ops = {
+	.line = &tl1_line,
+	.init = tl1_init,
+	.snapshot = tl1_snapshot,
+	.submit = tl1_submit,
+	.port_set = tl1_port_set,
+	.stop = tl1_stop,
+	.fini = tl1_fini,
+};
+
+int tl1_switch_open(const struct tl1_dialect *d, uv_loop_t *loop,
+		    const struct drv_config *cfg, struct drv **out,
+		    struct err *err)
+{
+	struct tl1_switch *s = handle_new(d->cls, &ops, d->size);
+
+	if (s) {
+		s->dialect = d;
+	}
+	return handle_open((struct handle *)s, loop, cfg, out, err);
+}

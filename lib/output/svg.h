@@ -1,0 +1,53 @@
+/*
+ * Drawings: SVG elements and charts, appended to a buffer (whose failure is
+ * sticky). Coordinates are in pixels from the upper left corner. The same
+ * input gives the same bytes.
+ */
+#ifndef WEFT_LIB_OUTPUT_SVG_H
+#define WEFT_LIB_OUTPUT_SVG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/buf.h"
+
+/* Opens a drawing on a white ground, and closes it. */
+void svg_begin(struct buf *b, int64_t width, int64_t height, int font_size);
+void svg_end(struct buf *b);
+
+/* Any text, safe inside an element. */
+void svg_text(struct buf *b, const char *s);
+
+/* A line of text that ends ('e'), is centred ('m') or begins at x. */
+void svg_label(struct buf *b, double x, double y, char anchor,
+	       const char *text);
+
+/* A colour of its own for each number, by golden angle. */
+void svg_colour(struct buf *b, int64_t k);
+
+struct svg_series {
+	const char *name;
+	const double *value;	/* one a group; negative: nothing to show */
+};
+
+/* Values of several series in groups along x, as bars or as lines. */
+struct svg_chart {
+	const char *title, *note;	/* note: below, NULL: none */
+	const char *x_label, *y_label;
+	const char *const *group;	/* names of groups */
+	int n_groups;
+	const struct svg_series *series;
+	int n_series;
+	bool lines;		/* else bars */
+	bool log;		/* y by powers of ten; zero is not shown */
+	bool values;		/* written at each bar or point */
+};
+
+#define SVG_CHART_WIDTH 760
+#define SVG_CHART_HEIGHT 420
+
+/* Draws a chart in a box of SVG_CHART_WIDTH by SVG_CHART_HEIGHT pixels whose
+ * upper edge is at `top`. O(values). */
+void svg_chart(struct buf *b, const struct svg_chart *c, double top);
+
+#endif

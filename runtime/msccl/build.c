@@ -1,0 +1,837 @@
+/*
+ * Threadblocks for the ops of a schedule: pairing of peers, fusing,
+ * channels, dependencies; see msccl.h.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/msccl/private.h"
+
+#define NONE (-1)
+
+struct read {
+	int32_t op, before;	/* before: in `reads`, or NONE */
+};
+
+/* One rank being built. */
+struct build {
+	struct lower *p;
+	const struct lower_limits *lim;
+	int rank, phases, blocks;	/* blocks: parts that time is cut in */
+	int groups;		/* of peers; a block has a channel for each */
+	int32_t *group;		/* by (receiver - sender) modulo ranks */
+	bool pair_all;
+	struct lower_op *ops;
+	int n_ops;
+	int64_t cells;
+	int32_t *writer;	/* by cell: op that wrote it last */
+	int32_t *reader;	/* by cell: newest read since, in `reads` */
+	VEC(struct read) reads;
+	int32_t *mate;		/* by rank: send peer beside a receive peer */
+	int32_t *mated;		/* by rank: receive peer beside a send peer */
+	int32_t *wait;		/* by threadblock: op to wait for, or NONE */
+	int32_t *clock;		/* of an op, by threadblock: the last op known
+				 * to be over */
+	int32_t *last;		/* by threadblock: its last op so far */
+};
+
+static int64_t cell_of(const struct build *b, int buf, int32_t off)
+{
+	return lower_cell(b->p, b->rank, buf, off, b->p->inplace);
+}
+
+/* ---- who wrote what an op reads ---- */
+
+static void note_read(struct build *b, int i)
+{
+	struct lower_op *op = &b->ops[i];
+	int64_t from = cell_of(b, op->src_buf, op->src);
+	int32_t w = b->writer[from];
+
+	op->writer = w;
+	for (int32_t k = 0; k < op->cnt; k++) {
+		int32_t x = b->writer[from + k];
+
+		if (x != w) {
+			op->writer = NONE;
+		}
+		/* Once a run of chunks that one op wrote. */
+		if (x != NONE && (k == 0 || b->writer[from + k - 1] != x)) {
+			b->ops[x].readers++;
+		}
+	}
+}
+
+static void note_write(struct build *b, int i)
+{
+	const struct lower_op *op = &b->ops[i];
+	int64_t to = cell_of(b, op->dst_buf, op->dst);
+
+	for (int32_t k = 0; k < op->cnt; k++) {
+		if (b->writer[to + k] != NONE) {
+			b->ops[b->writer[to + k]].lost++;
+		}
+		b->writer[to + k] = i;
+	}
+}
+
+static void forget_cells(struct build *b)
+{
+	for (int64_t c = 0; c < b->cells; c++) {
+		b->writer[c] = NONE;
+		b->reader[c] = NONE;
+	}
+	b->reads.n = 0;
+}
+
+static void trace_values(struct build *b)
+{
+	forget_cells(b);
+	for (int i = 0; i < b->n_ops; i++) {
+		struct lower_op *op = &b->ops[i];
+
+		op->writer = NONE;
+		op->readers = op->lost = 0;
+		/* What a rank copies for itself, others do not touch. */
+		if (op->type == LOWER_COPY) {
+			continue;
+		}
+		if (lower_reads(op->type)) {
+			note_read(b, i);
+		}
+		if (lower_writes(op->type)) {
+			note_write(b, i);
+		}
+	}
+}
+
+/* ---- groups of peers ---- */
+
+static int group_of(const struct build *b, int from, int to)
+{
+	int n = b->p->ranks;
+
+	return b->group[(to - from + n) % n];
+}
+
+/* The most peers that a rank sends to, or receives from; marks in `group`
+ * how far these are. -1: no memory. */
+static int mark_peers(struct build *b, const struct lower_ops *ops)
+{
+	int n = b->p->ranks, most = 0;
+	int32_t *seen = malloc((size_t)n * 2 * sizeof(*seen));
+
+	for (int i = 0; i < 2 * n && seen; i++) {
+		seen[i] = NONE;
+	}
+	for (int r = 0; r < n && seen; r++) {
+		int count[2] = { 0, 0 };
+
+		for (size_t i = 0; i < ops[r].ops.n; i++) {
+			const struct lower_op *op = &ops[r].ops.v[i];
+			bool in = op->recv != NONE;
+			int peer = in ? op->recv : op->send;
+
+			if (peer == NONE || seen[in * n + peer] == r) {
+				continue;
+			}
+			seen[in * n + peer] = r;
+			b->group[(in ? r - peer + n : peer - r + n) % n] = 1;
+			most = ++count[in] > most ? count[in] : most;
+		}
+	}
+	free(seen);
+	return seen ? most : -1;
+}
+
+/* A channel takes LOWER_MAX_PEERS peers of a rank in a direction. Ranks with
+ * more have several, dealt by how far a peer is: of any distance a rank has
+ * one peer in each direction, and both ends agree. */
+static int group_peers(struct build *b, const struct lower_ops *ops)
+{
+	int n = b->p->ranks, most, known = 0;
+
+	b->group = calloc((size_t)n, sizeof(*b->group));
+	most = b->group ? mark_peers(b, ops) : -1;
+	if (most < 0) {
+		return WEFT_ENOMEM;
+	}
+	for (int k = 0; k < n; k++) {
+		bool used = b->group[k];
+
+		b->group[k] = most > LOWER_MAX_PEERS ? known / LOWER_MAX_PEERS
+						     : 0;
+		known += used;
+	}
+	b->groups = most > LOWER_MAX_PEERS
+			    ? (known + LOWER_MAX_PEERS - 1) / LOWER_MAX_PEERS
+			    : 1;
+	return 0;
+}
+
+/* ---- pairing of peers ---- */
+
+struct bond {
+	int32_t recv, send, weight;
+};
+
+static int cmp_bond(const void *a, const void *b)
+{
+	const struct bond *p = a, *q = b;
+
+	if (p->weight != q->weight) {
+		return p->weight > q->weight ? -1 : 1;
+	}
+	if (p->recv != q->recv) {
+		return p->recv < q->recv ? -1 : 1;
+	}
+	return p->send < q->send ? -1 : p->send > q->send;
+}
+
+static int cmp_peers(const void *a, const void *b)
+{
+	const struct bond *p = a, *q = b;
+
+	if (p->recv != q->recv) {
+		return p->recv < q->recv ? -1 : 1;
+	}
+	return p->send < q->send ? -1 : p->send > q->send;
+}
+
+static void take_bond(struct build *b, const struct bond *x)
+{
+	if (b->mate[x->recv] == NONE && b->mated[x->send] == NONE &&
+	    group_of(b, x->recv, b->rank) == group_of(b, b->rank, x->send)) {
+		b->mate[x->recv] = x->send;
+		b->mated[x->send] = x->recv;
+	}
+}
+
+/* Peers without a bond share threadblocks all the same when these are
+ * scarce. */
+static void pair_group(struct build *b, int group)
+{
+	int in = NONE, out = NONE;
+
+	for (int i = 0, j = 0; i < b->n_ops; i++) {
+		in = b->ops[i].recv;
+		if (in == NONE || b->mate[in] != NONE ||
+		    group_of(b, in, b->rank) != group) {
+			continue;
+		}
+		for (; j < b->n_ops; j++) {
+			out = b->ops[j].send;
+			if (out != NONE && b->mated[out] == NONE &&
+			    group_of(b, b->rank, out) == group) {
+				break;
+			}
+		}
+		if (j == b->n_ops) {
+			return;
+		}
+		take_bond(b, &(struct bond){ in, out, 0 });
+	}
+}
+
+/* A receive peer and a send peer share a threadblock where most of what
+ * comes from the one goes on to the other; greedily, most first. */
+static int pair_peers(struct build *b)
+{
+	VEC(struct bond) bonds = { 0 };
+	size_t n = 0;
+	int rc = 0;
+
+	for (int r = 0; r < b->p->ranks; r++) {
+		b->mate[r] = b->mated[r] = NONE;
+	}
+	for (int i = 0; i < b->n_ops && !rc; i++) {
+		const struct lower_op *op = &b->ops[i];
+
+		if (op->type == LOWER_SEND && op->writer != NONE &&
+		    b->ops[op->writer].recv != NONE) {
+			rc = vec_push(&bonds, (struct bond){
+				b->ops[op->writer].recv, op->send, 1 });
+		}
+	}
+	if (bonds.n > 0) {
+		qsort(bonds.v, bonds.n, sizeof(*bonds.v), cmp_peers);
+	}
+	for (size_t i = 0; i < bonds.n; i++) {
+		if (n > 0 && cmp_peers(&bonds.v[n - 1], &bonds.v[i]) == 0) {
+			bonds.v[n - 1].weight++;
+		} else {
+			bonds.v[n++] = bonds.v[i];
+		}
+	}
+	if (n > 0) {
+		qsort(bonds.v, n, sizeof(*bonds.v), cmp_bond);
+	}
+	for (size_t i = 0; i < n; i++) {
+		take_bond(b, &bonds.v[i]);
+	}
+	vec_fini(&bonds);
+	if (b->pair_all) {
+		for (int g = 0; g < b->groups; g++) {
+			pair_group(b, g);
+		}
+	}
+	return rc;
+}
+
+/* ---- threadblocks ---- */
+
+static int find_tb(struct lower_gpu *g, int recv, int send, int chan)
+{
+	for (size_t t = 0; t < g->tbs.n; t++) {
+		const struct lower_tb *tb = &g->tbs.v[t];
+
+		if (tb->recv == recv && tb->send == send && tb->chan == chan) {
+			return (int)t;
+		}
+	}
+	if (vec_push(&g->tbs, (struct lower_tb){ .send = send, .recv = recv,
+						 .chan = chan })) {
+		return WEFT_ENOMEM;
+	}
+	return (int)g->tbs.n - 1;
+}
+
+/* What a rank copies for itself has threadblocks of its own. */
+static int local_tb(struct build *b, int copies)
+{
+	struct lower_gpu *g = &b->p->gpus[b->rank];
+
+	if (copies % b->lim->steps != 0) {
+		return (int)g->tbs.n - 1;
+	}
+	return vec_push(&g->tbs, (struct lower_tb){ .send = NONE,
+						    .recv = NONE })
+		       ? WEFT_ENOMEM : (int)g->tbs.n - 1;
+}
+
+static int place_ops(struct build *b)
+{
+	int copies = 0;
+
+	for (int i = 0; i < b->n_ops; i++) {
+		struct lower_op *op = &b->ops[i];
+		int recv = op->recv, send = op->send;
+		int chan = (int)((int64_t)op->phase * b->blocks / b->phases) *
+			   b->groups;
+
+		if (op->type == LOWER_COPY) {
+			op->tb = local_tb(b, copies++);
+		} else {
+			chan += recv != NONE ? group_of(b, recv, b->rank)
+					     : group_of(b, b->rank, send);
+			send = recv != NONE ? b->mate[recv] : send;
+			recv = recv == NONE ? b->mated[send] : recv;
+			op->tb = find_tb(&b->p->gpus[b->rank], recv, send,
+					 chan);
+		}
+		if (op->tb < 0) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* A receive `a` and the send `c` next in its threadblock become one step
+ * when the send passes on just what was received. Sums that nobody else
+ * reads and that are written over, or lie in scratch, need not be stored. */
+static void fuse(struct build *b, int a, int c)
+{
+	struct lower_op *r = &b->ops[a], *s = &b->ops[c];
+	bool kept = r->dst_buf != LOWER_SCRATCH && r->lost < r->cnt;
+
+	if (s->type != LOWER_SEND || s->writer != a || s->cnt != r->cnt ||
+	    cell_of(b, s->src_buf, s->src) !=
+		    cell_of(b, r->dst_buf, r->dst)) {
+		return;
+	}
+	if (r->type == LOWER_RECV) {
+		r->type = LOWER_RCS;
+	} else if (r->type == LOWER_RRC) {
+		r->type = r->readers == 1 && !kept ? LOWER_RRS : LOWER_RRCS;
+	} else {
+		return;
+	}
+	if (r->type == LOWER_RRS) {
+		r->dst_buf = LOWER_OUT;
+		r->dst = NONE;
+	}
+	r->send = s->send;
+	s->gone = true;
+}
+
+static int fuse_all(struct build *b)
+{
+	size_t tbs = b->p->gpus[b->rank].tbs.n;
+	int32_t *last = malloc((tbs + 1) * sizeof(*last));
+
+	if (!last) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t t = 0; t < tbs; t++) {
+		last[t] = NONE;
+	}
+	for (int i = 0; i < b->n_ops; i++) {
+		int32_t *l = &last[b->ops[i].tb];
+
+		b->ops[i].gone = false;
+		if (*l != NONE) {
+			fuse(b, *l, i);
+		}
+		*l = b->ops[i].gone ? NONE : i;
+	}
+	free(last);
+	return 0;
+}
+
+/* ---- dependencies ---- */
+
+static int32_t *clock_of(const struct build *b, int op)
+{
+	return b->clock + (size_t)op * b->p->gpus[b->rank].tbs.n;
+}
+
+/* Op numbers rise along a threadblock, so the larger one is the later. */
+static void need(struct build *b, const struct lower_op *op, int other)
+{
+	int tb = b->ops[other].tb;
+
+	if (tb != op->tb && b->wait[tb] < other) {
+		b->wait[tb] = other;
+	}
+}
+
+static int read_cells(struct build *b, int i)
+{
+	const struct lower_op *op = &b->ops[i];
+	int64_t from = cell_of(b, op->src_buf, op->src);
+	int rc = 0;
+
+	for (int64_t c = from; c < from + op->cnt && !rc; c++) {
+		if (b->writer[c] != NONE) {
+			need(b, op, b->writer[c]);
+		}
+		rc = vec_push(&b->reads, (struct read){ i, b->reader[c] });
+		b->reader[c] = (int32_t)b->reads.n - 1;
+	}
+	return rc;
+}
+
+static void write_cells(struct build *b, int i)
+{
+	const struct lower_op *op = &b->ops[i];
+	int64_t to = cell_of(b, op->dst_buf, op->dst);
+
+	for (int64_t c = to; c < to + op->cnt; c++) {
+		if (b->writer[c] != NONE) {
+			need(b, op, b->writer[c]);
+		}
+		for (int32_t x = b->reader[c]; x != NONE;
+		     x = b->reads.v[x].before) {
+			need(b, op, b->reads.v[x].op);
+		}
+		b->reader[c] = NONE;
+		b->writer[c] = i;
+	}
+}
+
+/* The op's clock: what its threadblock knew, and itself. */
+static int32_t *start_clock(struct build *b, int i)
+{
+	size_t n = b->p->gpus[b->rank].tbs.n;
+	int tb = b->ops[i].tb;
+	int32_t *mine = clock_of(b, i);
+
+	for (size_t t = 0; t < n; t++) {
+		mine[t] = b->last[tb] == NONE ? NONE
+					      : clock_of(b, b->last[tb])[t];
+		b->wait[t] = NONE;
+	}
+	mine[tb] = i;
+	b->last[tb] = i;
+	return mine;
+}
+
+/* Leaves only waits that neither the threadblock's own past nor another
+ * wait implies, and adds to the clock what they tell. */
+static void prune(struct build *b, int32_t *mine)
+{
+	size_t n = b->p->gpus[b->rank].tbs.n;
+
+	for (size_t t = 0; t < n; t++) {
+		if (b->wait[t] <= mine[t]) {
+			b->wait[t] = NONE;
+		}
+	}
+	for (size_t t = 0; t < n; t++) {
+		const int32_t *his;
+
+		if (b->wait[t] == NONE) {
+			continue;
+		}
+		his = clock_of(b, b->wait[t]);
+		for (size_t u = 0; u < n; u++) {
+			if (u != t && b->wait[u] <= his[u]) {
+				b->wait[u] = NONE;
+			}
+			if (mine[u] < his[u]) {
+				mine[u] = his[u];
+			}
+		}
+	}
+}
+
+/* The step of an op, after nops for all its waits but the last. */
+static int emit_steps(struct build *b, int i)
+{
+	struct lower_gpu *g = &b->p->gpus[b->rank];
+	struct lower_op *op = &b->ops[i];
+	struct lower_tb *tb = &g->tbs.v[op->tb];
+	struct lower_step nop = {
+		.type = LOWER_NOP, .src_buf = LOWER_IN, .dst_buf = LOWER_OUT,
+		.src = NONE, .dst = NONE, .dep_tb = NONE, .dep_step = NONE,
+	};
+	struct lower_step step = nop;
+	int rc = 0;
+
+	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
+		if (b->wait[t] == NONE) {
+			continue;
+		}
+		if (step.dep_tb != NONE) {
+			nop.dep_tb = step.dep_tb;
+			nop.dep_step = step.dep_step;
+			rc = vec_push(&tb->steps, nop);
+		}
+		step.dep_tb = (int32_t)t;
+		step.dep_step = b->ops[b->wait[t]].step;
+		g->tbs.v[t].steps.v[step.dep_step].has_dep = true;
+	}
+	step.type = op->type;
+	step.src_buf = op->src_buf;
+	step.src = op->src;
+	step.dst_buf = op->dst_buf;
+	step.dst = op->dst;
+	step.cnt = op->cnt;
+	op->step = (int32_t)tb->steps.n;
+	return rc ? rc : vec_push(&tb->steps, step);
+}
+
+static int order_op(struct build *b, int i)
+{
+	const struct lower_op *op = &b->ops[i];
+	int32_t *mine = start_clock(b, i);
+	int rc = 0;
+
+	if (op->type != LOWER_COPY) {
+		if (lower_reads(op->type)) {
+			rc = read_cells(b, i);
+		}
+		if (lower_writes(op->type)) {
+			write_cells(b, i);
+		}
+		prune(b, mine);
+	}
+	return rc ? rc : emit_steps(b, i);
+}
+
+static int order_ops(struct build *b)
+{
+	size_t n = b->p->gpus[b->rank].tbs.n + 1;
+	int rc = 0;
+
+	b->wait = malloc(n * sizeof(*b->wait));
+	b->last = malloc(n * sizeof(*b->last));
+	b->clock = malloc(n * ((size_t)b->n_ops + 1) * sizeof(*b->clock));
+	if (!b->wait || !b->last || !b->clock) {
+		rc = WEFT_ENOMEM;
+	}
+	for (size_t t = 0; t < n && !rc; t++) {
+		b->last[t] = NONE;
+	}
+	forget_cells(b);
+	for (int i = 0; i < b->n_ops && !rc; i++) {
+		rc = b->ops[i].gone ? 0 : order_op(b, i);
+	}
+	free(b->wait);
+	free(b->last);
+	free(b->clock);
+	return rc;
+}
+
+/* ---- numbers of threadblocks ---- */
+
+/* Only low numbers can be waited for, so these threadblocks come first. */
+static int renumber_tbs(struct lower_gpu *g)
+{
+	size_t n = g->tbs.n, next = 0;
+	int32_t *to = malloc((n + 1) * sizeof(*to));
+	struct lower_tb *old = malloc((n + 1) * sizeof(*old));
+	bool *waited = calloc(n + 1, sizeof(*waited));
+
+	for (size_t t = 0; t < n && waited; t++) {
+		for (size_t k = 0; k < g->tbs.v[t].steps.n; k++) {
+			waited[t] |= g->tbs.v[t].steps.v[k].has_dep;
+		}
+	}
+	for (int pass = 1; pass >= 0 && to && old && waited; pass--) {
+		for (size_t t = 0; t < n; t++) {
+			if (waited[t] == pass) {
+				old[next] = g->tbs.v[t];
+				to[t] = (int32_t)next++;
+			}
+		}
+	}
+	for (size_t t = 0; t < next; t++) {
+		g->tbs.v[t] = old[t];
+		for (size_t k = 0; k < old[t].steps.n; k++) {
+			int32_t *d = &old[t].steps.v[k].dep_tb;
+
+			*d = *d == NONE ? NONE : to[*d];
+		}
+	}
+	free(to);
+	free(old);
+	free(waited);
+	return next == n ? 0 : WEFT_ENOMEM;
+}
+
+/* Scratch without the chunks that fusing left unused. Runs that are used
+ * stay runs. */
+static int pack_scratch(struct lower_gpu *g, int64_t n)
+{
+	int32_t *to = calloc((size_t)n + 1, sizeof(*to)), next = 0;
+
+	for (int pass = 0; pass < 2 && to; pass++) {
+		for (size_t t = 0; t < g->tbs.n; t++) {
+			for (size_t k = 0; k < g->tbs.v[t].steps.n; k++) {
+				struct lower_step *s =
+					&g->tbs.v[t].steps.v[k];
+
+				if (s->dst_buf == LOWER_SCRATCH && pass) {
+					s->dst = to[s->dst];
+				}
+				if (s->src_buf == LOWER_SCRATCH && pass) {
+					s->src = to[s->src];
+				}
+				for (int32_t c = 0; c < s->cnt && !pass &&
+				     s->dst_buf == LOWER_SCRATCH; c++) {
+					to[s->dst + c] = 1;
+				}
+			}
+		}
+		for (int64_t c = 0; c < n && !pass; c++) {
+			to[c] = to[c] ? next++ : NONE;
+		}
+	}
+	g->chunks[LOWER_SCRATCH] = next;
+	free(to);
+	return to ? 0 : WEFT_ENOMEM;
+}
+
+/* ---- a rank, and all of them ---- */
+
+static int64_t scratch_size(const struct lower *p)
+{
+	switch (p->kind) {
+	case COLL_REDUCE_SCATTER:
+		return p->loop;
+	case COLL_ALLTOALL:
+		return (int64_t)p->loop * p->ranks;
+	default:
+		return 0;
+	}
+}
+
+static int build_rank(struct build *b, const struct lower_ops *ops)
+{
+	struct lower_gpu *g = &b->p->gpus[b->rank];
+	int64_t scratch = scratch_size(b->p);
+	size_t cells;
+	int rc = WEFT_ENOMEM;
+
+	g->chunks[LOWER_SCRATCH] = (int32_t)scratch;
+	b->n_ops = (int)ops->ops.n;
+	b->cells = lower_cells(b->p, b->rank);
+	cells = (size_t)b->cells;
+	b->ops = malloc((ops->ops.n + 1) * sizeof(*b->ops));
+	b->writer = malloc((cells + 1) * sizeof(*b->writer));
+	b->reader = malloc((cells + 1) * sizeof(*b->reader));
+	b->mate = malloc((size_t)b->p->ranks * sizeof(*b->mate));
+	b->mated = malloc((size_t)b->p->ranks * sizeof(*b->mated));
+	if (b->ops && b->writer && b->reader && b->mate && b->mated) {
+		if (b->n_ops > 0) {
+			memcpy(b->ops, ops->ops.v,
+			       ops->ops.n * sizeof(*b->ops));
+		}
+		trace_values(b);
+		rc = pair_peers(b);
+		rc = rc ? rc : place_ops(b);
+		rc = rc ? rc : fuse_all(b);
+		rc = rc ? rc : order_ops(b);
+		rc = rc ? rc : renumber_tbs(g);
+		rc = rc ? rc : pack_scratch(g, scratch);
+	}
+	free(b->ops);
+	free(b->writer);
+	free(b->reader);
+	free(b->mate);
+	free(b->mated);
+	vec_fini(&b->reads);
+	return rc;
+}
+
+static void clear_tbs(struct lower *p)
+{
+	for (int r = 0; r < p->ranks; r++) {
+		struct lower_gpu *g = &p->gpus[r];
+
+		for (size_t t = 0; t < g->tbs.n; t++) {
+			vec_fini(&g->tbs.v[t].steps);
+		}
+		g->tbs.n = 0;
+	}
+}
+
+/* The most of all ranks. */
+struct extent {
+	int steps;	/* of a threadblock */
+	int tbs;	/* of a rank */
+	int waited;	/* threadblocks of a rank that others wait for */
+};
+
+static struct extent measure(const struct lower *p)
+{
+	struct extent e = { 0 };
+
+	for (int r = 0; r < p->ranks; r++) {
+		const struct lower_gpu *g = &p->gpus[r];
+
+		e.tbs = (int)g->tbs.n > e.tbs ? (int)g->tbs.n : e.tbs;
+		for (size_t t = 0; t < g->tbs.n; t++) {
+			int n = (int)g->tbs.v[t].steps.n;
+
+			e.steps = n > e.steps ? n : e.steps;
+			/* Those that are waited for have the low numbers. */
+			for (int k = 0; k < n; k++) {
+				int w = g->tbs.v[t].steps.v[k].dep_tb + 1;
+
+				e.waited = w > e.waited ? w : e.waited;
+			}
+		}
+	}
+	return e;
+}
+
+static int too_long(const struct build *b, int steps, struct err *err)
+{
+	const struct lower_limits *lim = b->lim;
+	int channels = b->blocks * b->groups;
+
+	err_set(err, WEFT_ELIMIT,
+		"a threadblock needs %d steps on %d channels, %s runs %d "
+		"steps on up to %d", steps, channels, lim->runtime,
+		lim->steps, lim->channels);
+	err_hint(err, "fits: about %d sends of %d chunks a connection",
+		 lim->steps / 2 * (lim->channels / b->groups),
+		 LOWER_MAX_COUNT);
+	return WEFT_ELIMIT;
+}
+
+static int too_many_peers(const struct build *b, struct err *err)
+{
+	err_set(err, WEFT_ELIMIT, "the peers of a rank need %d channels of "
+		"%d, %s has %d channels", b->groups, LOWER_MAX_PEERS,
+		b->lim->runtime, b->lim->channels);
+	err_hint(err, "fits: ranks with peers at up to %d distances",
+		 b->lim->channels * LOWER_MAX_PEERS);
+	return WEFT_ELIMIT;
+}
+
+static int too_many_waits(int waited, struct err *err)
+{
+	err_set(err, WEFT_ELIMIT, "others wait for %d threadblocks of a rank, "
+		"the runtimes let them wait for %d", waited,
+		LOWER_MAX_DEP_TB + 1);
+	err_hint(err, "fits: at most %d threadblocks that others wait for",
+		 LOWER_MAX_DEP_TB + 1);
+	return WEFT_ELIMIT;
+}
+
+static int build_ranks(struct build *b, const struct lower_ops *ops,
+		       struct err *err)
+{
+	clear_tbs(b->p);
+	for (b->rank = 0; b->rank < b->p->ranks; b->rank++) {
+		if (build_rank(b, &ops[b->rank])) {
+			return err_nomem(err);
+		}
+	}
+	return 0;
+}
+
+/* Cuts time into as many blocks as the limit of steps needs. */
+static int build_all(struct build *b, const struct lower_ops *ops,
+		     struct err *err)
+{
+	int next, most = b->lim->channels / b->groups, rc;
+	struct extent e;
+
+	if (most == 0) {
+		return too_many_peers(b, err);
+	}
+	for (b->blocks = 1;; b->blocks = next) {
+		rc = build_ranks(b, ops, err);
+		if (rc) {
+			return rc;
+		}
+		e = measure(b->p);
+		if ((e.tbs > b->lim->tbs || e.waited > LOWER_MAX_DEP_TB + 1) &&
+		    !b->pair_all) {
+			b->pair_all = true;
+			next = b->blocks;
+			continue;
+		}
+		if (e.steps <= b->lim->steps) {
+			b->p->channels = b->blocks * b->groups;
+			return e.waited > LOWER_MAX_DEP_TB + 1
+				       ? too_many_waits(e.waited, err) : 0;
+		}
+		if (b->blocks == most || b->blocks >= b->phases) {
+			return too_long(b, e.steps, err);
+		}
+		next = (int)((int64_t)b->blocks * e.steps / b->lim->steps);
+		next = next > b->blocks ? next : b->blocks + 1;
+		next = next < most ? next : most;
+	}
+}
+
+int lower_schedule(const struct coll_sched *s, enum lower_dialect dialect,
+		   struct lower *out, struct err *err)
+{
+	struct build b = { .p = out, .lim = lower_limits(dialect) };
+	static const struct lower_bounds bounds = {
+		LOWER_MAX_RANKS, LOWER_MAX_COUNT, LOWER_MAX_ELEMENTS };
+	struct lower_ops *ops = NULL;
+	int rc = lower_walk(s, &bounds, out, &ops, &b.phases, err);
+
+	b.phases += b.phases == 0;
+	if (!rc && group_peers(&b, ops)) {
+		rc = err_nomem(err);
+	}
+	rc = rc ? rc : build_all(&b, ops, err);
+	free(b.group);
+	lower_ops_free(ops, coll_ranks(s));
+	snprintf(out->name, sizeof(out->name), "weft-%s",
+		 coll_kind_name(out->kind));
+	rc = rc ? rc : lower_check(out, dialect, err);
+	if (rc) {
+		lower_fini(out);
+	}
+	return rc;
+}

@@ -1,0 +1,196 @@
+/*
+ * Runs a program on numbers: deadlock and result; see msccl.h.
+ *
+ * Every chunk holds a random 64-bit number that tells who contributed it;
+ * sums add up modulo 2^64. A connection holds LOWER_IN_FLIGHT sends, and a
+ * step that receives and sends on takes place only when it can do both.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/rng.h"
+#include "runtime/msccl/check.h"
+
+struct queue {
+	uint32_t sent, taken;
+	uint64_t v[LOWER_IN_FLIGHT][LOWER_MAX_COUNT];
+};
+
+struct run {
+	const struct check *c;
+	const struct lower *p;
+	bool inplace;
+	int64_t *start;		/* by rank: its first cell */
+	uint64_t *cells;
+	uint32_t *pc;		/* by threadblock: the next step */
+	struct queue *queues;	/* by sending threadblock */
+	int64_t done;		/* steps so far; the length of the order */
+};
+
+static uint64_t *cell(const struct run *r, int rank, int buf, int64_t off)
+{
+	return &r->cells[r->start[rank] +
+			 lower_cell(r->p, rank, buf, (int)off, r->inplace)];
+}
+
+/* ---- before and after ---- */
+
+static void fill(struct run *r)
+{
+	for (int u = 0; u < r->p->ranks; u++) {
+		int32_t n = r->p->gpus[u].chunks[LOWER_IN];
+
+		/* What no one wrote is in no sum that is expected. */
+		for (int64_t k = r->start[u]; k < r->start[u + 1]; k++) {
+			r->cells[k] = rng_mix(~(uint64_t)k);
+		}
+		if (r->p->kind == COLL_BROADCAST && u != r->p->root) {
+			continue;
+		}
+		for (int32_t k = 0; k < n; k++) {
+			*cell(r, u, LOWER_IN, k) = lower_token(u, k);
+		}
+	}
+}
+
+static uint64_t expected(const struct run *r, int rank, int64_t k)
+{
+	return lower_expected(r->p->kind, r->p->ranks, r->p->loop, r->p->root,
+			      rank, k);
+}
+
+static int compare(const struct run *r, struct err *err)
+{
+	for (int u = 0; u < r->p->ranks; u++) {
+		const int32_t *n = r->p->gpus[u].chunks;
+
+		for (int32_t k = 0; k < n[LOWER_OUT]; k++) {
+			if (*cell(r, u, LOWER_OUT, k) != expected(r, u, k)) {
+				return err_set(err, WEFT_EVERIFY,
+					       "rank %d ends with a wrong "
+					       "chunk %d of its output", u, k);
+			}
+		}
+		for (int32_t k = 0; k < n[LOWER_IN] && !r->inplace &&
+		     (r->p->kind != COLL_BROADCAST || u == r->p->root); k++) {
+			if (*cell(r, u, LOWER_IN, k) != lower_token(u, k)) {
+				return err_set(err, WEFT_EVERIFY,
+					       "rank %d ends with its input "
+					       "changed at chunk %d", u, k);
+			}
+		}
+	}
+	return 0;
+}
+
+/* ---- steps ---- */
+
+static bool ready(const struct run *r, int n, const struct lower_step *s)
+{
+	const struct check_tb *t = &r->c->tbs[n];
+	const struct queue *q;
+
+	if (s->dep_tb >= 0 &&
+	    r->pc[r->c->base[t->rank] + s->dep_tb] <= (uint32_t)s->dep_step) {
+		return false;
+	}
+	q = lower_receives(s->type) ? &r->queues[t->from] : NULL;
+	if (q && q->sent == q->taken) {
+		return false;
+	}
+	q = lower_sends(s->type) ? &r->queues[n] : NULL;
+	return !q || q->sent - q->taken < LOWER_IN_FLIGHT;
+}
+
+static void execute(struct run *r, int n, const struct lower_step *s)
+{
+	const struct check_tb *t = &r->c->tbs[n];
+	uint64_t v[LOWER_MAX_COUNT] = { 0 };
+
+	if (lower_receives(s->type)) {
+		struct queue *q = &r->queues[t->from];
+
+		memcpy(v, q->v[q->taken++ % LOWER_IN_FLIGHT], sizeof(v));
+	}
+	for (int32_t k = 0; k < s->cnt && lower_reads(s->type); k++) {
+		v[k] += *cell(r, t->rank, s->src_buf, s->src + k);
+	}
+	for (int32_t k = 0; k < s->cnt && s->type == LOWER_REDUCE; k++) {
+		v[k] += *cell(r, t->rank, s->dst_buf, s->dst + k);
+	}
+	for (int32_t k = 0; k < s->cnt && lower_writes(s->type); k++) {
+		*cell(r, t->rank, s->dst_buf, s->dst + k) = v[k];
+	}
+	if (lower_sends(s->type)) {
+		struct queue *q = &r->queues[n];
+
+		memcpy(q->v[q->sent++ % LOWER_IN_FLIGHT], v, sizeof(v));
+	}
+}
+
+static int stuck(const struct run *r, struct err *err)
+{
+	int n = 0;
+
+	while (r->pc[n] == r->c->tbs[n].tb->steps.n) {
+		n++;
+	}
+	return err_set(err, WEFT_EVERIFY,
+		       "locks up: rank %d threadblock %d waits forever in "
+		       "step %u, with %d sends in flight a connection",
+		       r->c->tbs[n].rank, r->c->tbs[n].id, r->pc[n],
+		       LOWER_IN_FLIGHT);
+}
+
+/* Sweeps over the threadblocks, each as far as it gets. What can ever run
+ * does not depend on the order, as a step once ready stays so. */
+static int run_all(struct run *r, struct err *err)
+{
+	int tbs = r->c->base[r->p->ranks];
+	int64_t before;
+
+	do {
+		before = r->done;
+		for (int n = 0; n < tbs; n++) {
+			const struct lower_tb *tb = r->c->tbs[n].tb;
+
+			while (r->pc[n] < tb->steps.n &&
+			       ready(r, n, &tb->steps.v[r->pc[n]])) {
+				execute(r, n, &tb->steps.v[r->pc[n]]);
+				r->c->order[r->done++] = (struct check_op){
+					n, (int32_t)r->pc[n]++ };
+			}
+		}
+	} while (r->done > before);
+	return r->done < r->c->n_ops ? stuck(r, err) : 0;
+}
+
+int check_run(struct check *c, bool inplace, struct err *err)
+{
+	struct run r = { .c = c, .p = c->p, .inplace = inplace };
+	size_t ranks = (size_t)c->p->ranks, tbs = (size_t)c->base[ranks];
+	int rc = 0;
+
+	r.start = calloc(ranks + 1, sizeof(*r.start));
+	r.pc = calloc(tbs + 1, sizeof(*r.pc));
+	r.queues = calloc(tbs + 1, sizeof(*r.queues));
+	for (size_t u = 0; u < ranks && r.start; u++) {
+		r.start[u + 1] = r.start[u] + lower_cells(c->p, (int)u);
+	}
+	if (r.start) {
+		r.cells = malloc((size_t)(r.start[ranks] + 1) *
+				 sizeof(*r.cells));
+	}
+	if (!r.start || !r.pc || !r.queues || !r.cells) {
+		rc = err_nomem(err);
+	} else {
+		fill(&r);
+		rc = run_all(&r, err);
+		rc = rc ? rc : compare(&r, err);
+	}
+	free(r.start);
+	free(r.pc);
+	free(r.queues);
+	free(r.cells);
+	return rc;
+}

@@ -1,0 +1,626 @@
+/*
+ * A schedule as a sequence of sends and receives of each rank.
+ *
+ * A synchronous step becomes rounds: in a round every pair of ranks passes
+ * at most one piece, a run of chunks that is contiguous at both ends, and
+ * all sends of a round come before its receives. So the sequence itself is
+ * an execution with at most one piece on the way between two ranks, and
+ * whatever keeps its order cannot lock up.
+ *
+ * Where a value is follows from the collective: a rank's own contribution
+ * stays in its input until it is first added to, so no copy is made of it,
+ * and the same program serves calls in place and out of place.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective/schedule/private.h"
+#include "lib/base/map.h"
+#include "runtime/msccl/private.h"
+
+#define MAX_STEP_CHUNKS (1 << 24)
+
+struct place {
+	int buf;
+	int64_t off;
+};
+
+/* Chunks id .. id + cnt - 1, all numbered origin * P + chunk or, in
+ * all-to-all, (origin * N + destination) * P + chunk. */
+struct piece {
+	int32_t src, dst;	/* ranks */
+	int32_t id, cnt;
+	int32_t round;
+	bool reduce, urgent;	/* urgent: its source is written this step */
+	struct place from, with, to;
+};
+
+struct walk {
+	const struct coll_sched *s;
+	const struct lower_bounds *bounds;
+	enum coll_kind kind;
+	int n, p;		/* ranks; chunks a shard, in units of `unit` */
+	int unit;
+	int64_t ids;
+	struct lower_ops *ops;
+	int64_t *count;		/* of ops by rank, those not kept included */
+	bool over;		/* too many for the runtimes: only counts */
+	int phases;
+	uint8_t *got;		/* rank * ids + id: no longer in the input */
+	int32_t *stamp;		/* 2 step + 1: written this step; + 2: done */
+	int step;
+	VEC(struct piece) pieces;
+	struct u64map cuts;	/* pieces must begin here, see key_of */
+	bool cut;		/* this try has added to them */
+	VEC(int64_t) undo;	/* what the step set in got */
+};
+
+static bool sums(const struct walk *w)
+{
+	return w->kind == COLL_ALLREDUCE || w->kind == COLL_REDUCE_SCATTER;
+}
+
+static int64_t at(const struct walk *w, int rank, int64_t id)
+{
+	return rank * w->ids + id;
+}
+
+/* Where a rank keeps a value that came from elsewhere. */
+static struct place home(const struct walk *w, int rank, int64_t id)
+{
+	int64_t origin = id / w->p, k = id % w->p;
+
+	if (w->kind == COLL_ALLTOALL) {
+		int64_t dest = origin % w->n;
+
+		return dest == rank ? (struct place){
+				LOWER_OUT, origin / w->n * w->p + k }
+			: (struct place){ LOWER_SCRATCH, id };
+	}
+	if (w->kind == COLL_REDUCE_SCATTER) {
+		return origin == rank ? (struct place){ LOWER_OUT, k }
+				      : (struct place){ LOWER_SCRATCH, id };
+	}
+	return (struct place){ LOWER_OUT, id };
+}
+
+/* Where a rank finds its present value. */
+static struct place value(const struct walk *w, int rank, int64_t id)
+{
+	int64_t origin = id / w->p, k = id % w->p;
+
+	switch (w->kind) {
+	case COLL_ALLGATHER:
+		if (origin == rank) {
+			return (struct place){ LOWER_IN, k };
+		}
+		break;
+	case COLL_ALLTOALL:
+		if (origin / w->n == rank) {
+			return (struct place){
+				LOWER_IN, origin % w->n * w->p + k };
+		}
+		break;
+	case COLL_BROADCAST:
+		if (rank == coll_root(w->s)) {
+			return (struct place){ LOWER_IN, id };
+		}
+		break;
+	case COLL_ALLREDUCE:
+	case COLL_REDUCE_SCATTER:
+		if (!w->got[at(w, rank, id)]) {
+			return (struct place){ LOWER_IN, id };
+		}
+		break;
+	}
+	return home(w, rank, id);
+}
+
+static bool follows(struct place a, struct place b, int64_t by)
+{
+	return a.buf == b.buf && a.off + by == b.off;
+}
+
+/* ---- the pieces of a step ---- */
+
+static int32_t id_of(const struct walk *w, const struct coll_xfer *x)
+{
+	int64_t shard = w->kind == COLL_ALLTOALL
+				? (int64_t)x->origin * w->n + x->dest
+				: x->origin;
+
+	return (int32_t)(shard * w->p + x->first / w->unit);
+}
+
+static uint64_t key_of(const struct walk *w, const struct piece *q, int32_t k)
+{
+	uint64_t pair = (uint64_t)q->src * (uint64_t)w->n + (uint64_t)q->dst;
+
+	return pair * (uint64_t)w->ids + (uint64_t)(q->id + k);
+}
+
+/* q, the next chunk for the same pair of ranks, may join p. */
+static bool joins(const struct walk *w, const struct piece *p,
+		  const struct piece *q)
+{
+	return p->src == q->src && p->dst == q->dst &&
+	       p->reduce == q->reduce && p->urgent == q->urgent &&
+	       p->id + p->cnt == q->id && p->cnt < w->bounds->count &&
+	       follows(value(w, p->src, p->id), value(w, q->src, q->id),
+		       p->cnt) &&
+	       follows(home(w, p->dst, p->id), home(w, q->dst, q->id),
+		       p->cnt) &&
+	       (!p->reduce || follows(value(w, p->dst, p->id),
+				      value(w, q->dst, q->id), p->cnt)) &&
+	       !u64map_get(&w->cuts, key_of(w, q, 0), NULL);
+}
+
+static int cmp_pair(const void *a, const void *b)
+{
+	const struct piece *p = a, *q = b;
+
+	if (p->src != q->src) {
+		return p->src < q->src ? -1 : 1;
+	}
+	if (p->dst != q->dst) {
+		return p->dst < q->dst ? -1 : 1;
+	}
+	if (p->urgent != q->urgent) {
+		return p->urgent ? -1 : 1;
+	}
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+static int cmp_round(const void *a, const void *b)
+{
+	const struct piece *p = a, *q = b;
+
+	return p->round != q->round ? (p->round < q->round ? -1 : 1)
+				    : cmp_pair(a, b);
+}
+
+/* All chunks of transfers [from, to) as pieces of one chunk. */
+static int single_pieces(struct walk *w, const struct coll_xfer *x,
+			 int64_t from, int64_t to)
+{
+	int rc = 0;
+
+	w->pieces.n = 0;
+	for (int64_t i = from; i < to && !rc; i++) {
+		if (w->pieces.n > MAX_STEP_CHUNKS) {
+			return WEFT_ELIMIT;
+		}
+		const struct topo_arc *a = topo_arc(coll_topo(w->s), x[i].arc);
+		int32_t id = id_of(w, &x[i]);
+		int32_t end = id + (x[i].last + 1 - x[i].first) / w->unit;
+		bool reduce = sums(w) && x[i].op == COLL_REDUCE;
+
+		for (; id < end && !rc; id++) {
+			rc = vec_push(&w->pieces,
+				      (struct piece){ .src = a->src,
+						      .dst = a->dst, .id = id,
+						      .cnt = 1,
+						      .reduce = reduce });
+			if (reduce) {
+				w->stamp[at(w, a->dst, id)] = 2 * w->step + 1;
+			}
+		}
+	}
+	return rc;
+}
+
+/* Merges chunks to pieces, and deals the pieces of a pair to rounds. */
+static void merge_pieces(struct walk *w)
+{
+	struct piece *v = w->pieces.v;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->pieces.n && sums(w); i++) {
+		v[i].urgent = w->stamp[at(w, v[i].src, v[i].id)] ==
+			      2 * w->step + 1;
+	}
+	qsort(v, w->pieces.n, sizeof(*v), cmp_pair);
+	for (size_t i = 0; i < w->pieces.n; i++) {
+		if (n > 0 && joins(w, &v[n - 1], &v[i])) {
+			v[n - 1].cnt++;
+			continue;
+		}
+		v[i].round = n > 0 && v[n - 1].src == v[i].src &&
+				    v[n - 1].dst == v[i].dst
+				? v[n - 1].round + 1 : 0;
+		v[n++] = v[i];
+	}
+	w->pieces.n = n;
+	qsort(v, n, sizeof(*v), cmp_round);
+}
+
+/* ---- running a step ---- */
+
+/* Where the values of a piece begin at `rank`. When they are in several
+ * runs, the places where these meet are noted as cuts. */
+static int one_run(struct walk *w, const struct piece *q, int rank,
+		   struct place *out)
+{
+	struct place last = value(w, rank, q->id);
+	int rc = 0;
+
+	*out = last;
+	for (int32_t k = 1; k < q->cnt && !rc; k++) {
+		struct place next = value(w, rank, q->id + k);
+
+		if (!follows(last, next, 1)) {
+			rc = u64map_set(&w->cuts, key_of(w, q, k), 1);
+			w->cut = true;
+		}
+		last = next;
+	}
+	return rc;
+}
+
+static int try_send(struct walk *w, struct piece *q, struct err *err)
+{
+	for (int32_t k = 0; k < q->cnt && q->urgent; k++) {
+		if (w->stamp[at(w, q->src, q->id + k)] == 2 * w->step + 2) {
+			return err_set(err, WEFT_EUNSUPPORTED,
+				       "step %d: rank %d sends a sum to rank "
+				       "%d and adds to it in the same step, "
+				       "in more than one piece: not "
+				       "supported", w->step, q->src, q->dst);
+		}
+	}
+	return one_run(w, q, q->src, &q->from);
+}
+
+static int try_receive(struct walk *w, struct piece *q)
+{
+	int rc = q->reduce ? one_run(w, q, q->dst, &q->with) : 0;
+
+	q->to = home(w, q->dst, q->id);
+	for (int32_t k = 0; k < q->cnt && !rc && sums(w); k++) {
+		int64_t i = at(w, q->dst, q->id + k);
+
+		if (q->reduce) {
+			w->stamp[i] = 2 * w->step + 2;
+		}
+		if (!w->got[i]) {
+			w->got[i] = 1;
+			rc = vec_push(&w->undo, i);
+		}
+	}
+	return rc;
+}
+
+/* End of the round that begins with piece i. */
+static size_t round_end(const struct walk *w, size_t i)
+{
+	size_t j = i;
+
+	while (j < w->pieces.n && w->pieces.v[j].round == w->pieces.v[i].round) {
+		j++;
+	}
+	return j;
+}
+
+static int try_step(struct walk *w, struct err *err)
+{
+	int rc = 0;
+
+	w->undo.n = 0;
+	w->cut = false;
+	for (size_t i = 0, j; i < w->pieces.n && !rc; i = j) {
+		j = round_end(w, i);
+		for (size_t k = i; k < j && !rc; k++) {
+			rc = try_send(w, &w->pieces.v[k], err);
+		}
+		for (size_t k = i; k < j && !rc; k++) {
+			rc = try_receive(w, &w->pieces.v[k]);
+		}
+	}
+	for (size_t i = 0; i < w->undo.n && w->cut; i++) {
+		w->got[w->undo.v[i]] = 0;
+	}
+	return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
+}
+
+int lower_elements_error(int rank, int64_t elements, int ranks,
+			 struct err *err)
+{
+	err_set(err, WEFT_ELIMIT,
+		"rank %d needs at least %lld elements (1 + %d ranks + "
+		"threadblocks + steps), and the runtimes hold %d", rank,
+		(long long)elements, ranks, LOWER_MAX_ELEMENTS);
+	err_hint(err, "fits: at most %d steps and threadblocks a rank",
+		 LOWER_MAX_ELEMENTS - 1 - ranks);
+	return WEFT_ELIMIT;
+}
+
+/* What a rank stores of a file at least: two ops are at best one step. */
+static int64_t elements_of(const struct walk *w, int rank)
+{
+	return (w->count[rank] + 1) / 2 + 1 + w->n;
+}
+
+static int emit(struct walk *w, int rank, struct lower_op op, struct err *err)
+{
+	w->count[rank]++;
+	if (w->bounds->elements && elements_of(w, rank) > w->bounds->elements) {
+		w->over = true;
+	}
+	return !w->over && vec_push(&w->ops[rank].ops, op) ? err_nomem(err)
+							   : 0;
+}
+
+/* After all steps, so that the error tells the whole of what is needed. */
+static int check_elements(const struct walk *w, struct err *err)
+{
+	int most = 0;
+
+	for (int r = 1; r < w->n; r++) {
+		most = w->count[r] > w->count[most] ? r : most;
+	}
+	return w->over ? lower_elements_error(most, elements_of(w, most), w->n,
+					      err) : 0;
+}
+
+static int emit_send(struct walk *w, const struct piece *q, struct err *err)
+{
+	return emit(w, q->src, (struct lower_op){
+		.type = LOWER_SEND, .send = q->dst, .recv = -1,
+		.src_buf = (uint8_t)q->from.buf, .src = (int32_t)q->from.off,
+		.dst_buf = LOWER_OUT, .dst = -1, .cnt = q->cnt,
+		.phase = w->phases + q->round }, err);
+}
+
+static int emit_receive(struct walk *w, const struct piece *q,
+			struct err *err)
+{
+	return emit(w, q->dst, (struct lower_op){
+		.type = q->reduce ? LOWER_RRC : LOWER_RECV,
+		.send = -1, .recv = q->src,
+		.src_buf = q->reduce ? (uint8_t)q->with.buf : LOWER_IN,
+		.src = q->reduce ? (int32_t)q->with.off : -1,
+		.dst_buf = (uint8_t)q->to.buf, .dst = (int32_t)q->to.off,
+		.cnt = q->cnt, .phase = w->phases + q->round }, err);
+}
+
+static int emit_step(struct walk *w, struct err *err)
+{
+	int rounds = 0, rc = 0;
+
+	for (size_t i = 0, j; i < w->pieces.n && !rc; i = j) {
+		j = round_end(w, i);
+		for (size_t k = i; k < j && !rc; k++) {
+			rc = emit_send(w, &w->pieces.v[k], err);
+		}
+		for (size_t k = i; k < j && !rc; k++) {
+			rc = emit_receive(w, &w->pieces.v[k], err);
+		}
+		rounds = w->pieces.v[i].round + 1;
+	}
+	w->phases += rounds;
+	return rc;
+}
+
+/* Chunks that a step writes may differ in where their sums were; a piece
+ * that mixes them is cut, and the step is dealt again. */
+static int walk_step(struct walk *w, const struct coll_xfer *x, int64_t from,
+		     int64_t to, struct err *err)
+{
+	int rc;
+
+	w->step = x[from].step;
+	u64map_fini(&w->cuts);
+	do {
+		rc = single_pieces(w, x, from, to);
+		if (rc == WEFT_ENOMEM) {
+			return err_nomem(err);
+		}
+		if (rc) {
+			return err_set(err, WEFT_ELIMIT,
+				       "step %d moves more than %d chunks",
+				       w->step, MAX_STEP_CHUNKS);
+		}
+		merge_pieces(w);
+		rc = try_step(w, err);
+	} while (w->cut && !rc);
+	return rc ? rc : emit_step(w, err);
+}
+
+/* ---- what a rank copies for itself ---- */
+
+static int emit_copies(struct walk *w, int rank, int64_t from, int64_t to,
+		       int64_t n, struct err *err)
+{
+	int rc = 0;
+
+	for (int64_t k = 0; k < n && !rc; k += w->bounds->count) {
+		int64_t left = n - k;
+
+		rc = emit(w, rank, (struct lower_op){
+			.type = LOWER_COPY, .send = -1, .recv = -1,
+			.src_buf = LOWER_IN, .src = (int32_t)(from + k),
+			.dst_buf = LOWER_OUT, .dst = (int32_t)(to + k),
+			.cnt = (int32_t)(left < w->bounds->count
+						 ? left : w->bounds->count) },
+			  err);
+	}
+	return rc;
+}
+
+static int own_copies(struct walk *w, int rank, struct err *err)
+{
+	int64_t own = (int64_t)rank * w->p;
+
+	switch (w->kind) {
+	case COLL_ALLGATHER:
+		return emit_copies(w, rank, 0, own, w->p, err);
+	case COLL_ALLTOALL:
+		return emit_copies(w, rank, own, own, w->p, err);
+	case COLL_BROADCAST:
+		return rank == coll_root(w->s)
+			? emit_copies(w, rank, 0, 0, w->ids, err) : 0;
+	case COLL_ALLREDUCE:
+	case COLL_REDUCE_SCATTER:
+		break;
+	}
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+/* The largest number that divides every cut of a shard. */
+static int unit_of(const struct coll_sched *s)
+{
+	int64_t n, g = coll_chunks(s);
+	const struct coll_xfer *x = coll_xfers(s, &n);
+
+	for (int64_t i = 0; i < n && g > 1; i++) {
+		g = coll_gcd(coll_gcd(g, x[i].first), x[i].last + 1);
+	}
+	return (int)g;
+}
+
+static int check_size(const struct walk *w, struct err *err)
+{
+	int64_t table = sums(w) ? w->ids * w->n : 0;
+
+	if (w->n < 2) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "a single rank has nothing to send: not "
+			       "supported");
+	}
+	if (w->n > w->bounds->ranks) {
+		err_set(err, WEFT_ELIMIT, "%d ranks; at most %d can be "
+			"lowered", w->n, w->bounds->ranks);
+		err_hint(err, "fits: N up to %d", w->bounds->ranks);
+		return err->code;
+	}
+	if (w->ids > INT32_MAX || table > LOWER_MAX_CELLS) {
+		err_set(err, WEFT_ELIMIT,
+			"%d ranks with %d chunks a shard are more chunks "
+			"than weft lowers", w->n, w->p);
+		err_hint(err, "fits: at most %d chunks on all ranks",
+			 LOWER_MAX_CELLS);
+		return WEFT_ELIMIT;
+	}
+	return 0;
+}
+
+static int walk_init(struct walk *w, const struct coll_sched *s,
+		     const struct lower_bounds *bounds, struct err *err)
+{
+	int unit = unit_of(s), n = coll_ranks(s), p = coll_chunks(s) / unit;
+	int64_t pairs = coll_kind_of(s) == COLL_ALLTOALL ? n : 1;
+	int rc;
+
+	*w = (struct walk){ .s = s, .bounds = bounds,
+			    .kind = coll_kind_of(s), .n = n, .p = p,
+			    .unit = unit, .ids = pairs * n * p };
+	rc = check_size(w, err);
+	if (rc) {
+		return rc;
+	}
+	w->ops = calloc((size_t)n, sizeof(*w->ops));
+	w->count = calloc((size_t)n, sizeof(*w->count));
+	if (sums(w)) {
+		w->got = calloc((size_t)(w->ids * n), sizeof(*w->got));
+		w->stamp = calloc((size_t)(w->ids * n), sizeof(*w->stamp));
+	}
+	return !w->ops || !w->count || (sums(w) && (!w->got || !w->stamp))
+		       ? err_nomem(err) : 0;
+}
+
+/* Refuses early what cannot fit however it is merged. */
+static int check_arrivals(const struct walk *w, struct err *err)
+{
+	int64_t n, *in = calloc((size_t)w->n, sizeof(*in)), steps;
+	const struct coll_xfer *x = coll_xfers(w->s, &n);
+	int rc = in ? 0 : err_nomem(err), count = w->bounds->count;
+
+	for (int64_t i = 0; i < n && in; i++) {
+		in[topo_arc(coll_topo(w->s), x[i].arc)->dst] +=
+			(x[i].last + 1 - x[i].first) / w->unit;
+	}
+	for (int r = 0; r < w->n && !rc && w->bounds->elements; r++) {
+		steps = (in[r] + count - 1) / count;
+		if (steps + 1 + w->n > w->bounds->elements) {
+			rc = lower_elements_error(r, steps + 1 + w->n, w->n,
+						  err);
+		}
+	}
+	free(in);
+	return rc;
+}
+
+static void set_sizes(const struct walk *w, struct lower *out)
+{
+	int32_t shard = w->p, all = w->n * w->p;
+	bool gather = w->kind == COLL_ALLGATHER;
+	bool scatter = w->kind == COLL_REDUCE_SCATTER;
+
+	for (int r = 0; r < w->n; r++) {
+		int32_t *n = out->gpus[r].chunks;
+
+		n[LOWER_IN] = gather ? shard : all;
+		n[LOWER_OUT] = scatter ? shard : all;
+		n[LOWER_SCRATCH] = 0;
+	}
+	out->loop = all;
+}
+
+static int start_program(const struct walk *w, struct lower *out,
+			 struct err *err)
+{
+	*out = (struct lower){ .kind = w->kind, .ranks = w->n,
+			       .root = coll_root(w->s), .outofplace = true,
+			       .inplace = w->kind != COLL_ALLTOALL };
+	out->gpus = calloc((size_t)w->n, sizeof(*out->gpus));
+	if (!out->gpus) {
+		return err_nomem(err);
+	}
+	set_sizes(w, out);
+	return 0;
+}
+
+int lower_walk(const struct coll_sched *s, const struct lower_bounds *bounds,
+	       struct lower *out, struct lower_ops **ops, int *phases,
+	       struct err *err)
+{
+	struct walk w;
+	int64_t n;
+	const struct coll_xfer *x = coll_xfers(s, &n);
+	int rc;
+
+	*out = (struct lower){ .kind = coll_kind_of(s) };
+	rc = walk_init(&w, s, bounds, err);
+	rc = rc ? rc : check_arrivals(&w, err);
+	rc = rc ? rc : start_program(&w, out, err);
+	for (int r = 0; r < w.n && !rc; r++) {
+		rc = own_copies(&w, r, err);
+	}
+	for (int64_t i = 0, j; i < n && !rc; i = j) {
+		for (j = i; j < n && x[j].step == x[i].step;) {
+			j++;
+		}
+		/* A stamp of the step before is never taken for one of this. */
+		rc = walk_step(&w, x, i, j, err);
+	}
+	rc = rc ? rc : check_elements(&w, err);
+	free(w.count);
+	free(w.got);
+	free(w.stamp);
+	vec_fini(&w.pieces);
+	u64map_fini(&w.cuts);
+	vec_fini(&w.undo);
+	*ops = w.ops;
+	*phases = w.phases;
+	return rc;
+}
+
+void lower_ops_free(struct lower_ops *ops, int ranks)
+{
+	for (int r = 0; ops && r < ranks; r++) {
+		vec_fini(&ops[r].ops);
+	}
+	free(ops);
+}

@@ -1,0 +1,282 @@
+/*
+ * Data races between the threadblocks of a rank; see msccl.h.
+ *
+ * Vector clocks over the threadblocks of a rank order its steps by program
+ * order and dependencies. Two steps that they leave unordered may still be
+ * ordered by way of other ranks (a send before its receive): only then is
+ * the whole program searched backwards.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/msccl/check.h"
+
+struct touch {
+	int32_t tb, step;	/* threadblock of the rank */
+	int32_t before;		/* older reads of the cell, or -1 */
+};
+
+struct race {
+	struct check *c;
+	const struct lower *p;
+	bool inplace;
+	int rank, n;		/* the rank at hand, its threadblocks */
+	int32_t *clock;		/* by op of the rank and threadblock */
+	int32_t *row;		/* by op of the program: its clock */
+	int32_t rows;
+	struct touch *wrote;	/* by cell; tb -1: never */
+	int32_t *read;		/* by cell: newest of the reads, or -1 */
+	VEC(struct touch) reads;
+	uint32_t *seen;		/* by op: the search that met it last */
+	uint32_t search;
+	VEC(int64_t) open;	/* ops that a search has yet to expand */
+	VEC(int32_t) owner;	/* threadblock of an op */
+};
+
+static int32_t *clock_at(struct race *x, int64_t op)
+{
+	return x->clock + (size_t)x->row[op] * (size_t)x->n;
+}
+
+static void raise_to(int32_t *clock, const int32_t *other, int n)
+{
+	for (int t = 0; t < n; t++) {
+		clock[t] = clock[t] > other[t] ? clock[t] : other[t];
+	}
+}
+
+static const struct lower_step *step_of(const struct race *x, int tb, int step)
+{
+	return &x->c->tbs[tb].tb->steps.v[step];
+}
+
+static void tick(struct race *x, int tb, int step)
+{
+	const struct check_tb *t = &x->c->tbs[tb];
+	const struct lower_step *s = step_of(x, tb, step);
+	int32_t *mine;
+
+	x->row[t->first_op + step] = x->rows++;
+	mine = clock_at(x, t->first_op + step);
+	for (int k = 0; k < x->n; k++) {
+		mine[k] = -1;
+	}
+	if (step > 0) {
+		raise_to(mine, clock_at(x, t->first_op + step - 1), x->n);
+	}
+	if (s->dep_tb >= 0) {
+		int dep = x->c->base[x->rank] + s->dep_tb;
+
+		raise_to(mine, clock_at(x, x->c->tbs[dep].first_op +
+						   s->dep_step), x->n);
+	}
+	mine[t->id] = step;
+}
+
+/* ---- order by way of other ranks ---- */
+
+static int visit(struct race *x, int64_t op)
+{
+	if (op < 0 || x->seen[op] == x->search) {
+		return 0;
+	}
+	x->seen[op] = x->search;
+	return vec_push(&x->open, op);
+}
+
+/* 1 when `early` happens before `late`, 0 when not. */
+static int reaches(struct race *x, int64_t early, int64_t late)
+{
+	int rc = 0;
+
+	x->search++;
+	x->open.n = 0;
+	rc = visit(x, late);
+	while (x->open.n > 0 && !rc) {
+		int64_t op = x->open.v[--x->open.n];
+		const struct check_tb *t = &x->c->tbs[x->owner.v[op]];
+		int64_t k = op - t->first_op;
+		const struct lower_step *s = &t->tb->steps.v[k];
+
+		if (op == early) {
+			return 1;
+		}
+		rc = k > 0 ? visit(x, op - 1) : 0;
+		rc = rc ? rc : visit(x, x->c->sent_by[op]);
+		if (!rc && s->dep_tb >= 0) {
+			int dep = x->c->base[t->rank] + s->dep_tb;
+
+			rc = visit(x, x->c->tbs[dep].first_op + s->dep_step);
+		}
+	}
+	return rc;
+}
+
+/* ---- cells ---- */
+
+/* The earlier touch must be over when this op begins. */
+static int ordered(struct race *x, const struct touch *e, int tb, int step,
+		   struct err *err)
+{
+	const struct check_tb *t = &x->c->tbs[tb];
+	const struct check_tb *o = &x->c->tbs[x->c->base[x->rank] + e->tb];
+	int rc;
+
+	if (e->step <= clock_at(x, t->first_op + step)[e->tb]) {
+		return 0;
+	}
+	rc = reaches(x, o->first_op + e->step, t->first_op + step);
+	if (rc < 0) {
+		return err_nomem(err);
+	}
+	return rc ? 0 : err_set(err, WEFT_EVERIFY,
+				"rank %d: threadblock %d step %d and "
+				"threadblock %d step %d touch the same chunk "
+				"in no certain order", x->rank, e->tb, e->step,
+				t->id, step);
+}
+
+static int read_cell(struct race *x, int64_t c, int tb, int step,
+		     struct err *err)
+{
+	int rc = x->wrote[c].tb < 0 ? 0
+				    : ordered(x, &x->wrote[c], tb, step, err);
+
+	if (!rc && vec_push(&x->reads,
+			    (struct touch){ x->c->tbs[tb].id, step,
+					    x->read[c] })) {
+		rc = err_nomem(err);
+	}
+	x->read[c] = rc ? -1 : (int32_t)x->reads.n - 1;
+	return rc;
+}
+
+static int write_cell(struct race *x, int64_t c, int tb, int step,
+		      struct err *err)
+{
+	int rc = x->wrote[c].tb < 0 ? 0
+				    : ordered(x, &x->wrote[c], tb, step, err);
+
+	for (int32_t k = x->read[c]; k >= 0 && !rc; k = x->reads.v[k].before) {
+		rc = ordered(x, &x->reads.v[k], tb, step, err);
+	}
+	x->read[c] = -1;
+	x->wrote[c] = (struct touch){ x->c->tbs[tb].id, step, -1 };
+	return rc;
+}
+
+static int touch_cells(struct race *x, int tb, int step, struct err *err)
+{
+	const struct lower_step *s = step_of(x, tb, step);
+	int64_t from = 0, to = 0;
+	int rc = 0;
+
+	if (lower_reads(s->type)) {
+		from = lower_cell(x->p, x->rank, s->src_buf, s->src,
+				  x->inplace);
+	}
+	if (lower_writes(s->type)) {
+		to = lower_cell(x->p, x->rank, s->dst_buf, s->dst, x->inplace);
+	}
+	/* A chunk copied onto itself does not change. */
+	if (s->type == LOWER_COPY && from == to) {
+		return 0;
+	}
+	for (int32_t k = 0; k < s->cnt && !rc && lower_reads(s->type); k++) {
+		rc = read_cell(x, from + k, tb, step, err);
+	}
+	for (int32_t k = 0; k < s->cnt && !rc && lower_writes(s->type); k++) {
+		rc = write_cell(x, to + k, tb, step, err);
+	}
+	return rc;
+}
+
+/* ---- a rank, and all of them ---- */
+
+static int race_rank(struct race *x, const struct check_op *order, int64_t n,
+		     struct err *err)
+{
+	int64_t cells = lower_cells(x->p, x->rank);
+	int rc = 0;
+
+	x->n = (int)x->p->gpus[x->rank].tbs.n;
+	x->rows = 0;
+	x->reads.n = 0;
+	x->clock = malloc(((size_t)n * (size_t)x->n + 1) * sizeof(*x->clock));
+	x->wrote = malloc((size_t)(cells + 1) * sizeof(*x->wrote));
+	x->read = malloc((size_t)(cells + 1) * sizeof(*x->read));
+	if (!x->clock || !x->wrote || !x->read) {
+		rc = err_nomem(err);
+	}
+	for (int64_t c = 0; c < cells && !rc; c++) {
+		x->wrote[c].tb = -1;
+		x->read[c] = -1;
+	}
+	for (int64_t i = 0; i < n && !rc; i++) {
+		tick(x, order[i].tb, order[i].step);
+		rc = touch_cells(x, order[i].tb, order[i].step, err);
+	}
+	free(x->clock);
+	free(x->wrote);
+	free(x->read);
+	return rc;
+}
+
+/* The execution by rank, each rank's steps in order; start[rank] ends it. */
+static struct check_op *split(const struct check *c, int64_t *start)
+{
+	struct check_op *out = malloc(((size_t)c->n_ops + 1) * sizeof(*out));
+
+	for (int64_t i = 0; i < c->n_ops; i++) {
+		start[c->tbs[c->order[i].tb].rank + 1]++;
+	}
+	for (int r = 0; r < c->p->ranks; r++) {
+		start[r + 1] += start[r];
+	}
+	for (int64_t i = c->n_ops; i-- > 0 && out;) {
+		int rank = c->tbs[c->order[i].tb].rank;
+
+		out[--start[rank + 1]] = c->order[i];
+	}
+	return out;
+}
+
+static int race_init(struct race *x)
+{
+	int rc = 0;
+
+	for (int n = 0; n < x->c->base[x->p->ranks]; n++) {
+		for (size_t k = 0; k < x->c->tbs[n].tb->steps.n && !rc; k++) {
+			rc = vec_push(&x->owner, n);
+		}
+	}
+	x->row = calloc((size_t)x->c->n_ops + 1, sizeof(*x->row));
+	x->seen = calloc((size_t)x->c->n_ops + 1, sizeof(*x->seen));
+	return rc || !x->row || !x->seen ? WEFT_ENOMEM : 0;
+}
+
+int check_races(struct check *c, bool inplace, struct err *err)
+{
+	struct race x = { .c = c, .p = c->p, .inplace = inplace };
+	int ranks = c->p->ranks;
+	int64_t *start = calloc((size_t)ranks + 2, sizeof(*start));
+	struct check_op *order = start ? split(c, start) : NULL;
+	int rc = order && race_init(&x) == 0 ? 0 : err_nomem(err);
+
+	/* Filled from the end, start[r + 1] became the begin of rank r. */
+	for (int r = 0; r < ranks && !rc; r++) {
+		int64_t from = start[r + 1];
+		int64_t to = r + 1 < ranks ? start[r + 2] : c->n_ops;
+
+		x.rank = r;
+		rc = race_rank(&x, order + from, to - from, err);
+	}
+	free(order);
+	free(start);
+	free(x.row);
+	free(x.seen);
+	vec_fini(&x.reads);
+	vec_fini(&x.open);
+	vec_fini(&x.owner);
+	return rc;
+}

@@ -1,0 +1,794 @@
+/*
+ * Plans from the sends and receives of a schedule; see mscclpp.h.
+ *
+ * A rank goes through its operations in the order of lower_walk. Sends
+ * gather in a batch, receives are put off. A send that needs what a receive
+ * brings ends the batch: it is sent, all receives put off are waited for, and
+ * their sums added. So nothing is waited for before all that could be sent
+ * was, and a rank is at most as far behind as the synchronous schedule.
+ *
+ * A copy lands where it belongs; what is to be added lands in a part of
+ * scratch of its own, so that no sender ever needs leave to send.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/map.h"
+#include "runtime/msccl/private.h"
+#include "runtime/mscclpp/mscclpp.h"
+
+#define NONE (-1)
+
+/* What is known of an op beside struct lower_op. */
+struct extra {
+	int32_t mate;	/* the op at the other end, in that rank's list */
+	int32_t signal;	/* a send: which signal to its peer tells of it */
+	int32_t stage;	/* a sum: where it arrives in scratch */
+};
+
+/* An op with ids of the rank. */
+struct flat {
+	struct mscclpp_op op;
+	int32_t remotes[MSCCLPP_MAX_IDS];	/* by destination of a put */
+};
+
+struct build {
+	struct mscclpp *p;
+	struct lower_ops *ops;	/* by rank */
+	struct extra **extra;	/* by rank and op */
+	struct u64map sends;	/* (from, to, phase): the op */
+	int phases;
+	/* The rank being built. */
+	int rank;
+	int32_t shard;
+	int64_t cells;
+	int32_t *peer_chan;	/* by rank: channel, or NONE */
+	int32_t *peer_sent;	/* by rank: signals after the first */
+	int32_t *peer_last;	/* by rank: its last send of the batch */
+	int32_t *peer_waited;	/* by rank: signals waited for */
+	int32_t *peer_round;	/* by rank: the last round of waits */
+	int32_t *remote[3];	/* by rank, for each buffer: id, or NONE */
+	int32_t *due;		/* by cell: `drains` when a receive that
+				 * writes it was put off */
+	int32_t *touched;	/* by cell: `segment` that used it last */
+	int32_t *leaving;	/* by cell: `flushes` when it was last sent */
+	int32_t segment, flushes, drains, round;
+	bool copied;		/* own_copies are done */
+	bool unmet;		/* something since the last nop */
+	VEC(int32_t) batch, put_off;
+	VEC(struct flat) out;
+};
+
+static const struct lower_ops *ops_of(const struct build *b)
+{
+	return &b->ops[b->rank];
+}
+
+static int64_t cell_of(const struct build *b, int buf, int64_t off)
+{
+	return lower_place(b->p->kind, b->p->gpus[b->rank].chunks, b->shard,
+			   buf, off, b->p->inplace);
+}
+
+static int emit_flat(struct build *b, const struct flat *f)
+{
+	b->unmet = f->op.name != MSCCLPP_NOP;
+	b->segment += f->op.name == MSCCLPP_NOP;
+	return vec_push(&b->out, *f);
+}
+
+static int emit(struct build *b, const struct mscclpp_op *op)
+{
+	return emit_flat(b, &(struct flat){ .op = *op });
+}
+
+/* The threads meet, unless they just did. */
+static int meet(struct build *b)
+{
+	return b->unmet ? emit(b, &(struct mscclpp_op){ .name = MSCCLPP_NOP })
+			: 0;
+}
+
+/* ---- which op meets which, before any rank is built ---- */
+
+static uint64_t send_key(const struct build *b, int from, int to, int phase)
+{
+	uint64_t pair = (uint64_t)from * (uint64_t)b->p->ranks + (uint64_t)to;
+
+	return pair * (uint64_t)b->phases + (uint64_t)phase;
+}
+
+static int note_sends(struct build *b)
+{
+	int rc = 0;
+
+	for (int r = 0; r < b->p->ranks && !rc; r++) {
+		for (size_t i = 0; i < b->ops[r].ops.n && !rc; i++) {
+			const struct lower_op *op = &b->ops[r].ops.v[i];
+
+			rc = op->type != LOWER_SEND ? 0
+			     : u64map_set(&b->sends,
+					  send_key(b, r, op->send, op->phase),
+					  i);
+		}
+	}
+	return rc;
+}
+
+/* Mates, and a place in scratch for every sum that arrives. */
+static void pair_ops(struct build *b, int rank)
+{
+	int32_t *scratch = &b->p->gpus[rank].chunks[LOWER_SCRATCH];
+
+	for (size_t i = 0; i < b->ops[rank].ops.n; i++) {
+		const struct lower_op *op = &b->ops[rank].ops.v[i];
+		uint64_t mate = 0;
+
+		if (op->recv == NONE) {
+			continue;
+		}
+		u64map_get(&b->sends, send_key(b, op->recv, rank, op->phase),
+			   &mate);
+		b->extra[rank][i].mate = (int32_t)mate;
+		b->extra[op->recv][mate].mate = (int32_t)i;
+		if (op->type == LOWER_RRC) {
+			b->extra[rank][i].stage = *scratch;
+			*scratch += op->cnt;
+		}
+	}
+}
+
+/* Scratch that lower_walk numbers sparsely, without its holes. */
+static int pack_scratch(struct build *b, int rank, int64_t size)
+{
+	struct lower_op *v = b->ops[rank].ops.v;
+	size_t n = b->ops[rank].ops.n;
+	int32_t *to = calloc((size_t)size + 1, sizeof(*to)), next = 0;
+
+	if (!to) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (int32_t k = 0; k < v[i].cnt && v[i].dst >= 0 &&
+		     v[i].dst_buf == LOWER_SCRATCH; k++) {
+			to[v[i].dst + k] = 1;
+		}
+	}
+	for (int64_t c = 0; c < size; c++) {
+		to[c] = to[c] ? next++ : NONE;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].dst >= 0 && v[i].dst_buf == LOWER_SCRATCH) {
+			v[i].dst = to[v[i].dst];
+		}
+		if (v[i].src >= 0 && v[i].src_buf == LOWER_SCRATCH) {
+			v[i].src = to[v[i].src];
+		}
+	}
+	b->p->gpus[rank].chunks[LOWER_SCRATCH] = next;
+	free(to);
+	return 0;
+}
+
+static int64_t sparse_scratch(const struct mscclpp *p)
+{
+	return p->kind == COLL_REDUCE_SCATTER ? p->loop
+	       : p->kind == COLL_ALLTOALL ? (int64_t)p->loop * p->ranks : 0;
+}
+
+/* ---- channels and remote buffers of a rank ---- */
+
+static int channel(struct build *b, int peer)
+{
+	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
+
+	if (b->peer_chan[peer] == NONE) {
+		b->peer_chan[peer] = (int32_t)g->chans.n;
+		return vec_push(&g->chans, peer);
+	}
+	return 0;
+}
+
+/* Every peer's channel, in the order of peers, so that both ends of a pair
+ * count alike. */
+static int open_channels(struct build *b)
+{
+	const struct lower_ops *o = ops_of(b);
+	int rc = 0;
+
+	for (int r = 0; r < b->p->ranks; r++) {
+		b->peer_chan[r] = NONE;
+		b->peer_sent[r] = b->peer_waited[r] = 0;
+		b->peer_round[r] = NONE;
+		b->remote[0][r] = b->remote[1][r] = b->remote[2][r] = NONE;
+	}
+	for (size_t i = 0; i < o->ops.n && !rc; i++) {
+		const struct lower_op *op = &o->ops.v[i];
+		int peer = op->send != NONE ? op->send : op->recv;
+
+		rc = peer != NONE ? channel(b, peer) : 0;
+	}
+	return rc;
+}
+
+static int remote_id(struct build *b, int peer, int buf, int32_t *id)
+{
+	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
+	int32_t *known = &b->remote[buf][peer];
+	int rc = 0;
+
+	if (*known == NONE) {
+		*known = (int32_t)g->remotes.n;
+		rc = vec_push(&g->remotes, (struct mscclpp_remote){
+			peer, (uint8_t)buf });
+	}
+	*id = *known;
+	return rc;
+}
+
+/* Ops of one kind, each on as many of the channels as one takes. */
+static int emit_channels(struct build *b, enum mscclpp_name name,
+			 const int32_t *chans, size_t n)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i += MSCCLPP_MAX_IDS) {
+		struct mscclpp_op op = { .name = (uint8_t)name };
+
+		while (op.n_ids < MSCCLPP_MAX_IDS && i + op.n_ids < n) {
+			/* The executor flushes as many channels as there are
+			 * destinations, though it writes to none. */
+			if (name == MSCCLPP_FLUSH) {
+				op.dst[op.n_dst++] = (struct mscclpp_ref){
+					.size = 1, .buf = LOWER_OUT };
+			}
+			op.ids[op.n_ids] = (int16_t)chans[i + op.n_ids];
+			op.n_ids++;
+		}
+		rc = emit(b, &op);
+	}
+	return rc;
+}
+
+/* No rank writes to another before that one's buffers are its own. */
+static int emit_start(struct build *b)
+{
+	const struct mscclpp_gpu *g = &b->p->gpus[b->rank];
+	int32_t *all = malloc((g->chans.n + 1) * sizeof(*all));
+	int rc = all ? 0 : WEFT_ENOMEM;
+
+	for (size_t i = 0; i < g->chans.n && all; i++) {
+		all[i] = (int32_t)i;
+	}
+	rc = rc ? rc : emit_channels(b, MSCCLPP_SIGNAL, all, g->chans.n);
+	rc = rc ? rc : emit_channels(b, MSCCLPP_WAIT, all, g->chans.n);
+	free(all);
+	return rc;
+}
+
+/* All puts are over: what they read may be written. */
+static int emit_flush(struct build *b)
+{
+	const struct mscclpp_gpu *g = &b->p->gpus[b->rank];
+	VEC(int32_t) used = { 0 };
+	int rc = meet(b);
+
+	for (size_t i = 0; i < g->chans.n && !rc; i++) {
+		if (b->peer_sent[g->chans.v[i]] > 0) {
+			rc = vec_push(&used, (int32_t)i);
+		}
+	}
+	rc = rc ? rc : emit_channels(b, MSCCLPP_FLUSH, used.v, used.n);
+	vec_fini(&used);
+	b->flushes++;
+	return rc;
+}
+
+/* ---- batches of sends ---- */
+
+static int add_send(struct build *b, struct flat *f, int32_t i)
+{
+	const struct lower_op *s = &ops_of(b)->ops.v[i];
+	int32_t mate = b->extra[b->rank][i].mate;
+	const struct lower_op *r = &b->ops[s->send].ops.v[mate];
+	bool sum = r->type == LOWER_RRC;
+	int64_t from = cell_of(b, s->src_buf, s->src);
+	int n = f->op.n_ids++;
+
+	for (int32_t k = 0; k < s->cnt; k++) {
+		b->leaving[from + k] = b->flushes;
+	}
+	f->op.n_src = f->op.n_dst = f->op.n_ids;
+	f->op.ids[n] = (int16_t)b->peer_chan[s->send];
+	f->op.src[n] = (struct mscclpp_ref){ .index = s->src, .size = s->cnt,
+					     .buf = s->src_buf };
+	f->op.dst[n] = (struct mscclpp_ref){
+		.index = sum ? b->extra[s->send][mate].stage : r->dst,
+		.size = s->cnt, .remote = true };
+	return remote_id(b, s->send, sum ? LOWER_SCRATCH : r->dst_buf,
+			 &f->remotes[n]);
+}
+
+/* The sends of the batch that are the last to their peer, which tell it so,
+ * or all others. */
+static int emit_sends(struct build *b, enum mscclpp_name name)
+{
+	struct flat f = { .op = { .name = (uint8_t)name } };
+	int rc = 0;
+
+	for (size_t i = 0; i < b->batch.n && !rc; i++) {
+		int32_t at = b->batch.v[i];
+		bool last = b->peer_last[ops_of(b)->ops.v[at].send] == at;
+
+		if (last != (name == MSCCLPP_PWS)) {
+			continue;
+		}
+		rc = add_send(b, &f, at);
+		if (f.op.n_ids == MSCCLPP_MAX_IDS && !rc) {
+			rc = emit_flat(b, &f);
+			f = (struct flat){ .op = { .name = (uint8_t)name } };
+		}
+	}
+	return rc || f.op.n_ids == 0 ? rc : emit_flat(b, &f);
+}
+
+/* What a rank copies for itself; in place it is there already. */
+static int emit_copies(struct build *b)
+{
+	const struct lower_ops *o = ops_of(b);
+	int rc = 0;
+
+	b->copied = true;
+	for (size_t i = 0; i < o->ops.n && !b->p->inplace && !rc; i++) {
+		const struct lower_op *op = &o->ops.v[i];
+
+		if (op->type == LOWER_COPY) {
+			rc = emit(b, &(struct mscclpp_op){
+				.name = MSCCLPP_COPY, .n_src = 1, .n_dst = 1,
+				.src = { { op->src, op->cnt, op->src_buf,
+					   false } },
+				.dst = { { op->dst, op->cnt, op->dst_buf,
+					   false } } });
+		}
+	}
+	return rc;
+}
+
+/* Numbers the signals of a batch; with `write`, sends it. */
+static int end_batch(struct build *b, bool write)
+{
+	const struct lower_op *ops = ops_of(b)->ops.v;
+	int rc = 0;
+
+	for (size_t i = 0; i < b->batch.n; i++) {
+		b->peer_last[ops[b->batch.v[i]].send] = b->batch.v[i];
+	}
+	for (size_t i = 0; i < b->batch.n; i++) {
+		int32_t at = b->batch.v[i];
+
+		b->extra[b->rank][at].signal = b->peer_sent[ops[at].send] + 1;
+	}
+	for (size_t i = 0; i < b->batch.n; i++) {
+		int32_t at = b->batch.v[i];
+
+		b->peer_sent[ops[at].send] +=
+			b->peer_last[ops[at].send] == at;
+	}
+	if (write && b->batch.n > 0) {
+		rc = meet(b);
+		rc = rc ? rc : emit_sends(b, MSCCLPP_PUT);
+		/* The signal of a channel comes after all its puts. */
+		if (!rc && b->out.v[b->out.n - 1].op.name == MSCCLPP_PUT) {
+			rc = meet(b);
+		}
+		rc = rc ? rc : emit_sends(b, MSCCLPP_PWS);
+	}
+	b->batch.n = 0;
+	return rc || !write || b->copied ? rc : emit_copies(b);
+}
+
+/* ---- receives that were put off ---- */
+
+static int32_t signal_of(const struct build *b, int32_t i)
+{
+	const struct lower_op *op = &ops_of(b)->ops.v[i];
+
+	return b->extra[op->recv][b->extra[b->rank][i].mate].signal;
+}
+
+/* Waits until all that was put off is there: once for each signal, and in
+ * an op once on a channel. */
+static int emit_waits(struct build *b)
+{
+	VEC(int32_t) chans = { 0 };
+	int rc = 0;
+
+	do {
+		chans.n = 0;
+		for (size_t i = b->put_off.n; i-- > 0 && !rc;) {
+			int32_t at = b->put_off.v[i];
+			int from = ops_of(b)->ops.v[at].recv;
+
+			/* The newest receive from a peer names the most. */
+			if (b->peer_waited[from] < signal_of(b, at) &&
+			    b->peer_round[from] != b->round) {
+				b->peer_waited[from]++;
+				b->peer_round[from] = b->round;
+				rc = vec_push(&chans, b->peer_chan[from]);
+			}
+		}
+		b->round++;
+		rc = rc ? rc : emit_channels(b, MSCCLPP_WAIT, chans.v,
+					     chans.n);
+	} while (chans.n > 0 && !rc);
+	vec_fini(&chans);
+	return rc;
+}
+
+static bool in_use(const struct build *b, int64_t from, int32_t n)
+{
+	for (int32_t k = 0; k < n; k++) {
+		if (b->touched[from + k] == b->segment) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Threads may be busy with the same chunks, or a proxy may still read what
+ * is to be written. */
+static int before_sum(struct build *b, int64_t from, int64_t to, int32_t n)
+{
+	int rc = in_use(b, from, n) || in_use(b, to, n) ? meet(b) : 0;
+	bool leaves = false;
+
+	for (int32_t k = 0; k < n; k++) {
+		leaves |= b->leaving[to + k] == b->flushes;
+	}
+	if (!rc && leaves) {
+		rc = emit_flush(b);
+		rc = rc ? rc : meet(b);
+	}
+	for (int32_t k = 0; k < n; k++) {
+		b->touched[from + k] = b->touched[to + k] = b->segment;
+	}
+	return rc;
+}
+
+/* Adds what arrived for op; further arrivals for the same chunks join. */
+static int emit_sum(struct build *b, int32_t i)
+{
+	const struct lower_op *op = &ops_of(b)->ops.v[i];
+	struct mscclpp_ref stage = { b->extra[b->rank][i].stage, op->cnt,
+				     LOWER_SCRATCH, false };
+	struct mscclpp_ref to = { op->dst, op->cnt, op->dst_buf, false };
+	struct mscclpp_op *last = &b->out.v[b->out.n - 1].op;
+	int64_t from_cell = cell_of(b, op->src_buf, op->src);
+	int64_t to_cell = cell_of(b, op->dst_buf, op->dst);
+	int rc;
+
+	if (last->name == MSCCLPP_REDUCE && last->n_src < MSCCLPP_MAX_REFS &&
+	    from_cell == to_cell && last->dst[0].buf == to.buf &&
+	    last->dst[0].index == to.index && last->dst[0].size == to.size) {
+		last->src[last->n_src++] = stage;
+		return 0;
+	}
+	rc = before_sum(b, from_cell, to_cell, op->cnt);
+	return rc ? rc : emit(b, &(struct mscclpp_op){
+		.name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to },
+		.src = { { op->src, op->cnt, op->src_buf, false }, stage } });
+}
+
+static int drain(struct build *b, bool write)
+{
+	int rc = write ? emit_waits(b) : 0;
+
+	rc = rc || !write ? rc : meet(b);
+	for (size_t i = 0; i < b->put_off.n && write && !rc; i++) {
+		int32_t at = b->put_off.v[i];
+
+		if (ops_of(b)->ops.v[at].type == LOWER_RRC) {
+			rc = emit_sum(b, at);
+		}
+	}
+	b->put_off.n = 0;
+	b->drains++;
+	return rc;
+}
+
+/* ---- a rank ---- */
+
+static int put_off(struct build *b, int32_t i)
+{
+	const struct lower_op *op = &ops_of(b)->ops.v[i];
+	int64_t to = cell_of(b, op->dst_buf, op->dst);
+
+	for (int32_t k = 0; k < op->cnt; k++) {
+		b->due[to + k] = b->drains;
+	}
+	return vec_push(&b->put_off, i);
+}
+
+static bool is_due(const struct build *b, const struct lower_op *op)
+{
+	int64_t from = cell_of(b, op->src_buf, op->src);
+
+	for (int32_t k = 0; k < op->cnt; k++) {
+		if (b->due[from + k] == b->drains) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* All ops of the rank; without `write`, numbers its signals only. */
+static int go_through(struct build *b, bool write)
+{
+	const struct lower_ops *o = ops_of(b);
+	int rc = 0;
+
+	for (int32_t i = 0; i < (int32_t)o->ops.n && !rc; i++) {
+		const struct lower_op *op = &o->ops.v[i];
+
+		if (op->recv != NONE) {
+			rc = put_off(b, i);
+		} else if (op->send != NONE) {
+			if (is_due(b, op)) {
+				rc = end_batch(b, write);
+				rc = rc ? rc : drain(b, write);
+			}
+			rc = rc ? rc : vec_push(&b->batch, i);
+		}
+	}
+	rc = rc ? rc : end_batch(b, write);
+	return rc ? rc : drain(b, write);
+}
+
+/* ---- threadblocks ---- */
+
+static int32_t use(int32_t *v, int *n, int32_t id)
+{
+	int i = 0;
+
+	while (i < *n && v[i] != id) {
+		i++;
+	}
+	if (i == *n) {
+		v[(*n)++] = id;
+	}
+	return i;
+}
+
+/* Room for the op, the hand-over after it, and what it uses. */
+static bool fits(const struct mscclpp_tb *tb, const struct flat *f)
+{
+	struct mscclpp_tb try = *tb;
+
+	for (int i = 0; i < f->op.n_ids; i++) {
+		if (try.n_chans == MSCCLPP_MAX_CHANNELS ||
+		    try.n_remotes == MSCCLPP_MAX_CHANNELS) {
+			return false;
+		}
+		use(try.chans, &try.n_chans, f->op.ids[i]);
+		if (f->op.dst[i].remote) {
+			use(try.remotes, &try.n_remotes, f->remotes[i]);
+		}
+	}
+	return tb->ops.n + 3 <= MSCCLPP_MAX_OPS;
+}
+
+static int add_op(struct mscclpp_tb *tb, const struct flat *f)
+{
+	struct mscclpp_op op = f->op;
+
+	for (int i = 0; i < op.n_ids; i++) {
+		op.ids[i] = (int16_t)use(tb->chans, &tb->n_chans, op.ids[i]);
+		if (op.dst[i].remote) {
+			op.dst[i].buf = (uint8_t)use(tb->remotes,
+						     &tb->n_remotes,
+						     f->remotes[i]);
+		}
+	}
+	return vec_push(&tb->ops, op);
+}
+
+/* Ends a threadblock and begins the next, which waits for it. */
+static int hand_over(struct mscclpp_gpu *g)
+{
+	struct mscclpp_op nop = { .name = MSCCLPP_NOP };
+	struct mscclpp_op sem = { .name = MSCCLPP_RELEASE, .n_ids = 1,
+				  .ids = { (int16_t)g->sems.n } };
+	struct mscclpp_tb *tb;
+
+	if (g->tbs.n > 0) {
+		tb = &g->tbs.v[g->tbs.n - 1];
+		if (vec_push(&tb->ops, nop) || vec_push(&tb->ops, sem) ||
+		    vec_push(&g->sems, 0)) {
+			return WEFT_ENOMEM;
+		}
+	}
+	if (vec_push(&g->tbs, (struct mscclpp_tb){ .n_chans = 0 })) {
+		return WEFT_ENOMEM;
+	}
+	tb = &g->tbs.v[g->tbs.n - 1];
+	sem.name = MSCCLPP_ACQUIRE;
+	return g->tbs.n > 1 && (vec_push(&tb->ops, sem) ||
+				vec_push(&tb->ops, nop)) ? WEFT_ENOMEM : 0;
+}
+
+static int cut(struct build *b)
+{
+	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
+	int rc = hand_over(g);
+
+	for (size_t i = 0; i < b->out.n && !rc; i++) {
+		if (!fits(&g->tbs.v[g->tbs.n - 1], &b->out.v[i])) {
+			rc = hand_over(g);
+		}
+		rc = rc ? rc : add_op(&g->tbs.v[g->tbs.n - 1], &b->out.v[i]);
+	}
+	return rc;
+}
+
+static int build_rank(struct build *b, bool write)
+{
+	const int32_t *n = b->p->gpus[b->rank].chunks;
+	size_t cells = (size_t)n[0] + (size_t)n[1] + (size_t)n[2] + 1;
+	int rc = WEFT_ENOMEM;
+
+	b->due = malloc(cells * sizeof(*b->due));
+	b->touched = malloc(cells * sizeof(*b->touched));
+	b->leaving = malloc(cells * sizeof(*b->leaving));
+	b->segment = b->flushes = b->drains = b->round = 0;
+	b->copied = b->unmet = false;
+	b->batch.n = b->put_off.n = b->out.n = 0;
+	if (b->due && b->touched && b->leaving) {
+		memset(b->due, -1, cells * sizeof(*b->due));
+		memset(b->touched, -1, cells * sizeof(*b->touched));
+		memset(b->leaving, -1, cells * sizeof(*b->leaving));
+		rc = open_channels(b);
+		rc = rc || !write ? rc : emit_start(b);
+		rc = rc ? rc : go_through(b, write);
+		rc = rc || !write ? rc : emit_flush(b);
+		rc = rc || !write ? rc : cut(b);
+	}
+	free(b->due);
+	free(b->touched);
+	free(b->leaving);
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static int reserve(struct build *b)
+{
+	size_t n = (size_t)b->p->ranks;
+	int32_t **by_rank[] = { &b->peer_chan, &b->peer_sent, &b->peer_last,
+				&b->peer_waited, &b->peer_round, &b->remote[0],
+				&b->remote[1], &b->remote[2] };
+
+	for (size_t i = 0; i < sizeof(by_rank) / sizeof(by_rank[0]); i++) {
+		*by_rank[i] = malloc(n * sizeof(**by_rank[i]));
+		if (!*by_rank[i]) {
+			return WEFT_ENOMEM;
+		}
+	}
+	b->extra = calloc(n, sizeof(*b->extra));
+	for (size_t r = 0; r < n && b->extra; r++) {
+		b->extra[r] = calloc(b->ops[r].ops.n + 1,
+				     sizeof(*b->extra[r]));
+		if (!b->extra[r]) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return b->extra ? 0 : WEFT_ENOMEM;
+}
+
+static void release(struct build *b)
+{
+	for (int r = 0; b->extra && r < b->p->ranks; r++) {
+		free(b->extra[r]);
+	}
+	free(b->extra);
+	free(b->peer_chan);
+	free(b->peer_sent);
+	free(b->peer_last);
+	free(b->peer_waited);
+	free(b->peer_round);
+	for (int i = 0; i < 3; i++) {
+		free(b->remote[i]);
+	}
+	u64map_fini(&b->sends);
+	vec_fini(&b->batch);
+	vec_fini(&b->put_off);
+	vec_fini(&b->out);
+}
+
+static int build_all(struct build *b)
+{
+	int rc = reserve(b);
+
+	for (int r = 0; r < b->p->ranks && !rc; r++) {
+		rc = pack_scratch(b, r, sparse_scratch(b->p));
+	}
+	rc = rc ? rc : note_sends(b);
+	for (int r = 0; r < b->p->ranks && !rc; r++) {
+		pair_ops(b, r);
+	}
+	/* Signals are numbered first: who waits must know them all. */
+	for (int pass = 0; pass < 2; pass++) {
+		for (int r = 0; r < b->p->ranks && !rc; r++) {
+			b->rank = r;
+			b->shard = r * (b->p->loop / b->p->ranks);
+			b->p->gpus[r].chans.n = 0;
+			rc = build_rank(b, pass == 1);
+		}
+	}
+	return rc;
+}
+
+/* The largest message of which no buffer exceeds what offsets can reach. */
+static uint64_t max_bytes(const struct mscclpp *p)
+{
+	int32_t most = 1;
+
+	for (int r = 0; r < p->ranks; r++) {
+		for (int i = 0; i < 3; i++) {
+			int32_t n = p->gpus[r].chunks[i];
+
+			most = n > most ? n : most;
+		}
+	}
+	return (MSCCLPP_MAX_BYTES - 1) / (uint64_t)most * (uint64_t)p->loop;
+}
+
+static int take_over(const struct lower *from, bool inplace,
+		     struct mscclpp *out)
+{
+	*out = (struct mscclpp){ .kind = from->kind, .ranks = from->ranks,
+				 .root = from->root, .loop = from->loop,
+				 .inplace = inplace };
+	out->gpus = calloc((size_t)from->ranks, sizeof(*out->gpus));
+	for (int r = 0; r < from->ranks && out->gpus; r++) {
+		memcpy(out->gpus[r].chunks, from->gpus[r].chunks,
+		       sizeof(out->gpus[r].chunks));
+	}
+	snprintf(out->name, sizeof(out->name), "weft-%s",
+		 lower_kind_name(from->kind));
+	return out->gpus ? 0 : WEFT_ENOMEM;
+}
+
+int mscclpp_lower(const struct coll_sched *s, bool inplace,
+		  struct mscclpp *out, struct err *err)
+{
+	static const struct lower_bounds bounds = { MSCCLPP_MAX_RANKS,
+						    1 << 24, 0 };
+	struct build b = { .p = out };
+	struct lower head = { 0 };
+	int rc;
+
+	*out = (struct mscclpp){ 0 };
+	if (inplace && coll_kind_of(s) == COLL_ALLTOALL) {
+		return err_set(err, WEFT_EUNSUPPORTED,
+			       "all-to-all in place: not supported");
+	}
+	rc = lower_walk(s, &bounds, &head, &b.ops, &b.phases, err);
+	if (!rc && (rc = take_over(&head, inplace, out)) == 0) {
+		rc = build_all(&b);
+		release(&b);
+	}
+	if (rc == WEFT_ENOMEM) {
+		err_nomem(err);
+	}
+	lower_ops_free(b.ops, coll_ranks(s));
+	lower_fini(&head);
+	if (!rc) {
+		out->max_bytes = max_bytes(out);
+		rc = mscclpp_check(out, err);
+	}
+	if (rc) {
+		mscclpp_fini(out);
+	}
+	return rc;
+}

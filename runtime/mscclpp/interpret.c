@@ -1,0 +1,793 @@
+/*
+ * Runs an execution plan on numbers, and proves the order of its accesses.
+ *
+ * Time of a threadblock is counted in segments, the stretches between nops.
+ * An access is over when its segment is; clk[t][u] is the last segment of
+ * threadblock u that is known in t to be over, 1 meaning that u has begun.
+ * Signals and releases carry a copy of the sender's clock, which the waiting
+ * threads share at their next nop.
+ *
+ * A put is handed to a proxy. Its read is over, for its own rank, with a
+ * flush; its read and its write are, for the other rank, when a signal that
+ * came after it was waited for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/map.h"
+#include "lib/base/rng.h"
+#include "runtime/mscclpp/check.h"
+
+#define NONE (-1)
+#define BEGUN 1
+
+/* A point of time: the end of a segment of a threadblock. */
+struct stamp {
+	int32_t tb;	/* or NONE: never, so far */
+	uint8_t segment;
+};
+
+struct put {
+	struct stamp pushed, told, flushed;
+};
+
+enum access { ACCESS_BEGIN, ACCESS_LOCAL, ACCESS_PUT };
+
+/* Who touched a cell. BEGIN: whoever had the buffer before this run. */
+struct touch {
+	uint8_t kind;
+	uint8_t segment;
+	int32_t who;	/* rank, threadblock or put */
+};
+
+struct read {
+	struct touch by;
+	int32_t before;	/* in `reads`, or NONE */
+};
+
+struct message {
+	uint8_t *clk;
+	int32_t puts;	/* of the channel that it tells of */
+};
+
+/* One end of a channel. */
+struct end {
+	int32_t other;
+	VEC(struct message) sent;	/* to the other end */
+	size_t taken;			/* of these, by the other end */
+	VEC(int32_t) puts;
+	size_t told, flushed;		/* of puts */
+	size_t signalled;		/* puts before the last signal */
+	struct stamp last_signal, last_wait;
+};
+
+struct sem {
+	VEC(struct message) released;
+	size_t acquired;
+	struct stamp last_release, last_acquire;
+};
+
+struct thread {
+	const struct mscclpp_tb *tb;
+	int32_t rank, id;
+	uint8_t segment;	/* the present one */
+	size_t pc;
+	uint8_t *clk;
+	VEC(uint8_t *) heard;	/* clocks to share at the next nop */
+};
+
+struct run {
+	const struct mscclpp *p;
+	int n_tbs;
+	int32_t *base;		/* by rank: its first threadblock; + end */
+	int32_t *end_base;	/* by rank: its first channel */
+	int32_t *sem_base;	/* by rank: its first semaphore */
+	int64_t *start;		/* by rank: its first cell */
+	struct thread *tbs;
+	struct end *ends;
+	struct sem *sems;
+	uint64_t *cells;
+	struct touch *writer;	/* by cell */
+	int32_t *reader;	/* by cell: newest since it was written */
+	VEC(struct read) reads;
+	VEC(struct put) puts;
+	VEC(uint64_t) values;	/* of the op that runs */
+};
+
+static int64_t cell_of(const struct run *r, int rank, int buf, int64_t off)
+{
+	const struct mscclpp *p = r->p;
+	int64_t shard = (int64_t)rank * (p->loop / p->ranks);
+
+	return r->start[rank] + lower_place(p->kind, p->gpus[rank].chunks,
+					    shard, buf, off, p->inplace);
+}
+
+static int fault(const struct thread *t, const char *what, struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY, "%s: %s: %s",
+		       mscclpp_at(t->rank, t->id, (int)t->pc).text,
+		       mscclpp_op_name(t->tb->ops.v[t->pc].name), what);
+}
+
+/* ---- order ---- */
+
+static bool over(const struct thread *t, struct stamp s)
+{
+	return s.tb != NONE && t->clk[s.tb] >= s.segment;
+}
+
+/* Nothing before, or known to be over. */
+static bool after(const struct thread *t, struct stamp s)
+{
+	return s.tb == NONE || over(t, s);
+}
+
+static struct stamp now(const struct run *r, const struct thread *t)
+{
+	return (struct stamp){ (int32_t)(t - r->tbs), t->segment };
+}
+
+static bool has_begun(const struct run *r, const struct thread *t, int rank)
+{
+	for (int u = r->base[rank]; u < r->base[rank + 1]; u++) {
+		if (t->clk[u] >= BEGUN) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* writing: the earlier access was a write. */
+static bool ordered(const struct run *r, const struct thread *t,
+		    const struct touch *x, bool writing)
+{
+	const struct put *q;
+
+	switch (x->kind) {
+	case ACCESS_BEGIN:
+		return has_begun(r, t, x->who);
+	case ACCESS_LOCAL:
+		return t->clk[x->who] >= x->segment;
+	default:
+		q = &r->puts.v[x->who];
+		return over(t, q->told) || (!writing && over(t, q->flushed));
+	}
+}
+
+static int check_read(const struct run *r, const struct thread *t,
+		      int64_t cell, int32_t n, struct err *err)
+{
+	for (int64_t c = cell; c < cell + n; c++) {
+		if (!ordered(r, t, &r->writer[c], true)) {
+			return fault(t, "reads what may not be written yet",
+				     err);
+		}
+	}
+	return 0;
+}
+
+static int check_write(const struct run *r, const struct thread *t,
+		       int64_t cell, int32_t n, struct err *err)
+{
+	for (int64_t c = cell; c < cell + n; c++) {
+		if (!ordered(r, t, &r->writer[c], true)) {
+			return fault(t, "writes while another write may not "
+				     "be over", err);
+		}
+		for (int32_t x = r->reader[c]; x != NONE;
+		     x = r->reads.v[x].before) {
+			if (!ordered(r, t, &r->reads.v[x].by, false)) {
+				return fault(t, "writes what may not be read "
+					     "yet", err);
+			}
+		}
+	}
+	return 0;
+}
+
+static int note_read(struct run *r, struct touch by, int64_t cell, int32_t n)
+{
+	int rc = 0;
+
+	for (int64_t c = cell; c < cell + n && !rc; c++) {
+		rc = vec_push(&r->reads, (struct read){ by, r->reader[c] });
+		r->reader[c] = (int32_t)r->reads.n - 1;
+	}
+	return rc;
+}
+
+static void note_write(struct run *r, struct touch by, int64_t cell,
+		       int32_t n)
+{
+	for (int64_t c = cell; c < cell + n; c++) {
+		r->writer[c] = by;
+		r->reader[c] = NONE;
+	}
+}
+
+/* ---- clocks that travel ---- */
+
+static int copy_clock(const struct run *r, const struct thread *t,
+		      uint8_t **out)
+{
+	size_t n = (size_t)r->n_tbs;
+
+	*out = malloc(n + 1);
+	if (*out) {
+		memcpy(*out, t->clk, n);
+	}
+	return *out ? 0 : WEFT_ENOMEM;
+}
+
+/* The threads of the threadblock meet. */
+static void meet(struct run *r, struct thread *t)
+{
+	for (size_t i = 0; i < t->heard.n; i++) {
+		for (int u = 0; u < r->n_tbs; u++) {
+			if (t->clk[u] < t->heard.v[i][u]) {
+				t->clk[u] = t->heard.v[i][u];
+			}
+		}
+		free(t->heard.v[i]);
+	}
+	t->heard.n = 0;
+	t->clk[t - r->tbs] = t->segment++;
+}
+
+/* ---- operations ---- */
+
+static struct end *end_of(const struct run *r, const struct thread *t,
+			  const struct mscclpp_op *op, int i)
+{
+	return &r->ends[r->end_base[t->rank] + t->tb->chans[op->ids[i]]];
+}
+
+/* Piece i of a put, handed to the proxy. */
+static int put_piece(struct run *r, struct thread *t,
+		     const struct mscclpp_op *op, int i, struct err *err)
+{
+	const struct mscclpp_ref *s = &op->src[i], *d = &op->dst[i];
+	const struct mscclpp_remote *to =
+		&r->p->gpus[t->rank].remotes.v[t->tb->remotes[d->buf]];
+	int64_t from = cell_of(r, t->rank, s->buf, s->index);
+	int64_t at = cell_of(r, to->rank, to->buf, d->index);
+	struct touch by = { ACCESS_PUT, 0, (int32_t)r->puts.n };
+	int rc = check_read(r, t, from, s->size, err);
+
+	rc = rc ? rc : check_write(r, t, at, d->size, err);
+	if (rc) {
+		return rc;
+	}
+	if (vec_push(&r->puts, (struct put){ now(r, t), { NONE, 0 },
+					     { NONE, 0 } }) ||
+	    vec_push(&end_of(r, t, op, i)->puts, by.who) ||
+	    note_read(r, by, from, s->size)) {
+		return err_nomem(err);
+	}
+	note_write(r, by, at, d->size);
+	memmove(&r->cells[at], &r->cells[from],
+		(size_t)s->size * sizeof(*r->cells));
+	return 0;
+}
+
+/* A signal must come after all puts of its channel, as well as after the
+ * signal before. own: the put that carries it is of the same trigger. */
+static int signal_end(struct run *r, struct thread *t,
+		      const struct mscclpp_op *op, int i, bool own,
+		      struct err *err)
+{
+	struct end *e = end_of(r, t, op, i);
+	struct message m = { .puts = (int32_t)e->puts.n };
+
+	if (!after(t, e->last_signal)) {
+		return fault(t, "may overtake the signal before", err);
+	}
+	for (size_t k = e->signalled; k + own < e->puts.n; k++) {
+		if (!over(t, r->puts.v[e->puts.v[k]].pushed)) {
+			return fault(t, "may overtake a put of the channel",
+				     err);
+		}
+	}
+	e->signalled = e->puts.n;
+	e->last_signal = now(r, t);
+	if (copy_clock(r, t, &m.clk) || vec_push(&e->sent, m)) {
+		free(m.clk);
+		return err_nomem(err);
+	}
+	return 0;
+}
+
+static int do_put(struct run *r, struct thread *t,
+		  const struct mscclpp_op *op, struct err *err)
+{
+	bool tells = op->name == MSCCLPP_PWS;
+	int rc = 0;
+
+	for (int i = 0; i < op->n_ids && !rc; i++) {
+		rc = put_piece(r, t, op, i, err);
+		rc = rc || !tells ? rc : signal_end(r, t, op, i, true, err);
+	}
+	return rc;
+}
+
+static int do_signal(struct run *r, struct thread *t,
+		     const struct mscclpp_op *op, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < op->n_ids && !rc; i++) {
+		rc = signal_end(r, t, op, i, false, err);
+	}
+	return rc;
+}
+
+/* Two threadblocks that wait for the same count must do so in an order. */
+static int take_turn(struct run *r, struct thread *t, struct stamp *last,
+		     struct err *err)
+{
+	if (last->tb != (int32_t)(t - r->tbs) && !after(t, *last)) {
+		return fault(t, "another threadblock may wait for the same",
+			     err);
+	}
+	*last = now(r, t);
+	return 0;
+}
+
+static int hear(struct thread *t, struct message *m, struct err *err)
+{
+	if (vec_push(&t->heard, m->clk)) {
+		return err_nomem(err);
+	}
+	m->clk = NULL;
+	return 0;
+}
+
+static int do_wait(struct run *r, struct thread *t,
+		   const struct mscclpp_op *op, struct err *err)
+{
+	for (int i = 0; i < op->n_ids; i++) {
+		struct end *e = end_of(r, t, op, i);
+		struct end *from = &r->ends[e->other];
+		struct message *m = &from->sent.v[from->taken++];
+		int rc = take_turn(r, t, &e->last_wait, err);
+
+		for (; from->told < (size_t)m->puts; from->told++) {
+			r->puts.v[from->puts.v[from->told]].told = now(r, t);
+		}
+		rc = rc ? rc : hear(t, m, err);
+		if (rc) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void do_flush(struct run *r, struct thread *t,
+		     const struct mscclpp_op *op)
+{
+	for (int i = 0; i < op->n_ids; i++) {
+		struct end *e = end_of(r, t, op, i);
+
+		for (; e->flushed < e->puts.n; e->flushed++) {
+			struct put *q = &r->puts.v[e->puts.v[e->flushed]];
+
+			if (!over(t, q->pushed)) {
+				break;
+			}
+			q->flushed = now(r, t);
+		}
+	}
+}
+
+/* copy and re: dst = sum of all src. */
+static int do_local(struct run *r, struct thread *t,
+		    const struct mscclpp_op *op, struct err *err)
+{
+	const struct mscclpp_ref *d = &op->dst[0];
+	int64_t to = cell_of(r, t->rank, d->buf, d->index);
+	struct touch by = { ACCESS_LOCAL, t->segment, now(r, t).tb };
+	int rc = 0;
+
+	r->values.n = 0;
+	for (int32_t k = 0; k < d->size && !rc; k++) {
+		rc = vec_push(&r->values, 0);
+	}
+	for (int i = 0; i < op->n_src && !rc; i++) {
+		const struct mscclpp_ref *s = &op->src[i];
+		int64_t from = cell_of(r, t->rank, s->buf, s->index);
+
+		rc = check_read(r, t, from, s->size, err);
+		for (int32_t k = 0; k < s->size; k++) {
+			r->values.v[k] += r->cells[from + k];
+		}
+	}
+	rc = rc ? rc : check_write(r, t, to, d->size, err);
+	for (int i = 0; i < op->n_src && !rc; i++) {
+		const struct mscclpp_ref *s = &op->src[i];
+
+		rc = note_read(r, by, cell_of(r, t->rank, s->buf, s->index),
+			       s->size);
+	}
+	if (rc) {
+		return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
+	}
+	note_write(r, by, to, d->size);
+	memcpy(&r->cells[to], r->values.v,
+	       (size_t)d->size * sizeof(*r->cells));
+	return 0;
+}
+
+static int do_sem(struct run *r, struct thread *t,
+		  const struct mscclpp_op *op, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < op->n_ids && !rc; i++) {
+		struct sem *s = &r->sems[r->sem_base[t->rank] + op->ids[i]];
+		size_t first = (size_t)r->p->gpus[t->rank].sems.v[op->ids[i]];
+		struct message m = { .puts = 0 };
+
+		if (op->name == MSCCLPP_ACQUIRE) {
+			rc = take_turn(r, t, &s->last_acquire, err);
+			if (!rc && s->acquired >= first) {
+				rc = hear(t, &s->released.v[s->acquired -
+							    first], err);
+			}
+			s->acquired++;
+			continue;
+		}
+		rc = take_turn(r, t, &s->last_release, err);
+		if (!rc && (copy_clock(r, t, &m.clk) ||
+			    vec_push(&s->released, m))) {
+			free(m.clk);
+			rc = err_nomem(err);
+		}
+	}
+	return rc;
+}
+
+static bool ready(const struct run *r, const struct thread *t)
+{
+	const struct mscclpp_op *op = &t->tb->ops.v[t->pc];
+
+	for (int i = 0; i < op->n_ids; i++) {
+		if (op->name == MSCCLPP_WAIT) {
+			const struct end *e =
+				&r->ends[end_of(r, t, op, i)->other];
+
+			if (e->taken == e->sent.n) {
+				return false;
+			}
+		} else if (op->name == MSCCLPP_ACQUIRE) {
+			const struct sem *s =
+				&r->sems[r->sem_base[t->rank] + op->ids[i]];
+			int32_t first =
+				r->p->gpus[t->rank].sems.v[op->ids[i]];
+
+			if (s->acquired >= s->released.n + (size_t)first) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static int execute(struct run *r, struct thread *t, struct err *err)
+{
+	const struct mscclpp_op *op = &t->tb->ops.v[t->pc];
+
+	switch ((enum mscclpp_name)op->name) {
+	case MSCCLPP_NOP:
+		meet(r, t);
+		return 0;
+	case MSCCLPP_PUT:
+	case MSCCLPP_PWS:
+		return do_put(r, t, op, err);
+	case MSCCLPP_SIGNAL:
+		return do_signal(r, t, op, err);
+	case MSCCLPP_WAIT:
+		return do_wait(r, t, op, err);
+	case MSCCLPP_FLUSH:
+		do_flush(r, t, op);
+		return 0;
+	case MSCCLPP_COPY:
+	case MSCCLPP_REDUCE:
+		return do_local(r, t, op, err);
+	case MSCCLPP_ACQUIRE:
+	case MSCCLPP_RELEASE:
+		break;
+	}
+	return do_sem(r, t, op, err);
+}
+
+/* ---- before and after ---- */
+
+static void fill(struct run *r)
+{
+	for (int u = 0; u < r->p->ranks; u++) {
+		const int32_t *n = r->p->gpus[u].chunks;
+
+		for (int64_t c = r->start[u]; c < r->start[u + 1]; c++) {
+			r->cells[c] = rng_mix(~(uint64_t)c);
+			r->writer[c] = (struct touch){ ACCESS_BEGIN, 0, u };
+			r->reader[c] = NONE;
+		}
+		for (int32_t k = 0; k < n[LOWER_IN] &&
+		     (r->p->kind != COLL_BROADCAST || u == r->p->root); k++) {
+			r->cells[cell_of(r, u, LOWER_IN, k)] =
+				lower_token(u, k);
+		}
+	}
+}
+
+static int compare(const struct run *r, struct err *err)
+{
+	const struct mscclpp *p = r->p;
+
+	for (int u = 0; u < p->ranks; u++) {
+		const int32_t *n = p->gpus[u].chunks;
+
+		for (int32_t k = 0; k < n[LOWER_OUT]; k++) {
+			if (r->cells[cell_of(r, u, LOWER_OUT, k)] !=
+			    lower_expected(p->kind, p->ranks, p->loop,
+					   p->root, u, k)) {
+				return err_set(err, WEFT_EVERIFY,
+					       "rank %d ends with a wrong "
+					       "chunk %d of its output", u, k);
+			}
+		}
+		for (int32_t k = 0; k < n[LOWER_IN] && !p->inplace &&
+		     (p->kind != COLL_BROADCAST || u == p->root); k++) {
+			if (r->cells[cell_of(r, u, LOWER_IN, k)] !=
+			    lower_token(u, k)) {
+				return err_set(err, WEFT_EVERIFY,
+					       "rank %d ends with its input "
+					       "changed at chunk %d", u, k);
+			}
+		}
+	}
+	return 0;
+}
+
+/* The next run finds all counts even, and no proxy still at work. */
+static int check_left(const struct run *r, struct err *err)
+{
+	const struct mscclpp *p = r->p;
+
+	for (int u = 0; u < p->ranks; u++) {
+		for (size_t i = 0; i < p->gpus[u].chans.n; i++) {
+			const struct end *e = &r->ends[r->end_base[u] + (int)i];
+			const char *what =
+				e->taken < e->sent.n
+					? "a signal that nobody waits for"
+				: e->told < e->puts.n
+					? "a put without a signal after it"
+				: e->flushed < e->puts.n
+					? "a put that is not flushed" : NULL;
+
+			if (what) {
+				return err_set(err, WEFT_EVERIFY,
+					       "rank %d channel %zu: %s", u,
+					       i, what);
+			}
+		}
+		for (size_t i = 0; i < p->gpus[u].sems.n; i++) {
+			const struct sem *s = &r->sems[r->sem_base[u] + (int)i];
+
+			if (s->acquired != s->released.n) {
+				return err_set(err, WEFT_EVERIFY,
+					       "rank %d semaphore %zu: not "
+					       "released as often as "
+					       "acquired", u, i);
+			}
+		}
+	}
+	return 0;
+}
+
+static int stuck(const struct run *r, struct err *err)
+{
+	const struct thread *t = r->tbs;
+
+	while (t->pc == t->tb->ops.n) {
+		t++;
+	}
+	return fault(t, "locks up: waits forever", err);
+}
+
+/* Sweeps over the threadblocks, each as far as it gets; what can ever run
+ * does not depend on the order. */
+static int run_all(struct run *r, struct err *err)
+{
+	bool moved, left;
+
+	do {
+		moved = left = false;
+		for (int i = 0; i < r->n_tbs; i++) {
+			struct thread *t = &r->tbs[i];
+
+			while (t->pc < t->tb->ops.n && ready(r, t)) {
+				int rc = execute(r, t, err);
+
+				if (rc) {
+					return rc;
+				}
+				t->pc++;
+				moved = true;
+			}
+			left |= t->pc < t->tb->ops.n;
+		}
+	} while (moved && left);
+	return left ? stuck(r, err) : 0;
+}
+
+/* ---- memory ---- */
+
+static int reserve(struct run *r, int chans, int sems)
+{
+	size_t ranks = (size_t)r->p->ranks, cells = (size_t)r->start[ranks];
+
+	r->tbs = calloc((size_t)r->n_tbs + 1, sizeof(*r->tbs));
+	r->ends = calloc((size_t)chans + 1, sizeof(*r->ends));
+	r->sems = calloc((size_t)sems + 1, sizeof(*r->sems));
+	r->cells = malloc((cells + 1) * sizeof(*r->cells));
+	r->writer = malloc((cells + 1) * sizeof(*r->writer));
+	r->reader = malloc((cells + 1) * sizeof(*r->reader));
+	return r->tbs && r->ends && r->sems && r->cells && r->writer &&
+			       r->reader ? 0 : WEFT_ENOMEM;
+}
+
+/* Numbers what all ranks have. */
+static int number(struct run *r)
+{
+	size_t ranks = (size_t)r->p->ranks;
+	int chans = 0, sems = 0;
+
+	r->base = calloc(ranks + 1, sizeof(*r->base));
+	r->end_base = calloc(ranks + 1, sizeof(*r->end_base));
+	r->sem_base = calloc(ranks + 1, sizeof(*r->sem_base));
+	r->start = calloc(ranks + 1, sizeof(*r->start));
+	if (!r->base || !r->end_base || !r->sem_base || !r->start) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t u = 0; u < ranks; u++) {
+		const struct mscclpp_gpu *g = &r->p->gpus[u];
+
+		r->end_base[u] = chans;
+		r->sem_base[u] = sems;
+		chans += (int)g->chans.n;
+		sems += (int)g->sems.n;
+		r->base[u + 1] = r->n_tbs += (int)g->tbs.n;
+		r->start[u + 1] = r->start[u] + g->chunks[0] + g->chunks[1] +
+				  g->chunks[2];
+	}
+	r->end_base[ranks] = chans;
+	r->sem_base[ranks] = sems;
+	return reserve(r, chans, sems);
+}
+
+static int start_threads(struct run *r)
+{
+	for (int u = 0; u < r->p->ranks; u++) {
+		for (int i = r->base[u]; i < r->base[u + 1]; i++) {
+			struct thread *t = &r->tbs[i];
+
+			t->tb = &r->p->gpus[u].tbs.v[i - r->base[u]];
+			t->rank = u;
+			t->id = i - r->base[u];
+			t->segment = BEGUN + 1;
+			t->clk = calloc((size_t)r->n_tbs + 1, 1);
+			if (!t->clk) {
+				return WEFT_ENOMEM;
+			}
+			/* The threadblocks of a rank begin at once. */
+			memset(t->clk + r->base[u], BEGUN,
+			       (size_t)(r->base[u + 1] - r->base[u]));
+		}
+	}
+	return 0;
+}
+
+/* Joins channel i of rank u with one that came before, or leaves it to be
+ * found: `open` has the ends that miss their other, by (k, from, to), `count`
+ * how many there were from u to v. */
+static int join_end(struct run *r, int u, size_t i, struct u64map *open,
+		    struct u64map *count)
+{
+	uint64_t n = (uint64_t)r->p->ranks, from = (uint64_t)u, k = 0, other;
+	uint64_t to = (uint64_t)r->p->gpus[u].chans.v[i];
+	int32_t me = r->end_base[u] + (int32_t)i;
+
+	u64map_get(count, from * n + to, &k);
+	if (u64map_get(open, (k * n + to) * n + from, &other)) {
+		r->ends[me].other = (int32_t)other;
+		r->ends[other].other = me;
+	}
+	return u64map_set(count, from * n + to, k + 1) ||
+			       u64map_set(open, (k * n + from) * n + to,
+					  (uint64_t)me) ? WEFT_ENOMEM : 0;
+}
+
+/* The k-th channel of u to v meets the k-th of v to u. */
+static int join_ends(struct run *r)
+{
+	struct stamp never = { NONE, 0 };
+	struct u64map open = { 0 }, count = { 0 };
+	int rc = 0;
+
+	for (int u = 0; u < r->p->ranks; u++) {
+		for (size_t i = 0; i < r->p->gpus[u].chans.n && !rc; i++) {
+			rc = join_end(r, u, i, &open, &count);
+		}
+	}
+	u64map_fini(&open);
+	u64map_fini(&count);
+	for (int i = 0; i < r->end_base[r->p->ranks]; i++) {
+		r->ends[i].last_signal = r->ends[i].last_wait = never;
+	}
+	for (int i = 0; i < r->sem_base[r->p->ranks]; i++) {
+		r->sems[i].last_release = r->sems[i].last_acquire = never;
+	}
+	return rc;
+}
+
+static void free_messages(struct message *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(v[i].clk);
+	}
+	free(v);
+}
+
+static void finish(struct run *r)
+{
+	size_t ranks = (size_t)r->p->ranks;
+
+	for (int i = 0; r->tbs && i < r->n_tbs; i++) {
+		for (size_t k = 0; k < r->tbs[i].heard.n; k++) {
+			free(r->tbs[i].heard.v[k]);
+		}
+		vec_fini(&r->tbs[i].heard);
+		free(r->tbs[i].clk);
+	}
+	for (int i = 0; r->ends && i < r->end_base[ranks]; i++) {
+		free_messages(r->ends[i].sent.v, r->ends[i].sent.n);
+		vec_fini(&r->ends[i].puts);
+	}
+	for (int i = 0; r->sems && i < r->sem_base[ranks]; i++) {
+		free_messages(r->sems[i].released.v, r->sems[i].released.n);
+	}
+	free(r->tbs);
+	free(r->ends);
+	free(r->sems);
+	free(r->base);
+	free(r->end_base);
+	free(r->sem_base);
+	free(r->start);
+	free(r->cells);
+	free(r->writer);
+	free(r->reader);
+	vec_fini(&r->reads);
+	vec_fini(&r->puts);
+	vec_fini(&r->values);
+}
+
+int mscclpp_run(const struct mscclpp *p, struct err *err)
+{
+	struct run r = { .p = p };
+	int rc = number(&r);
+
+	rc = rc ? rc : start_threads(&r);
+	rc = rc ? rc : join_ends(&r);
+	if (rc) {
+		err_nomem(err);
+	} else {
+		fill(&r);
+		rc = run_all(&r, err);
+		rc = rc ? rc : check_left(&r, err);
+		rc = rc ? rc : compare(&r, err);
+	}
+	finish(&r);
+	return rc;
+}

@@ -1,0 +1,340 @@
+/*
+ * Cheapest ways of the search: over the states (channel, node), A* with the
+ * plain distances of the arcs' base costs, which penalties only add to.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh/search.h"
+
+#define COST_MAX ((uint32_t)1 << 28)
+/* When there are very many channels, a few are looked at. */
+#define MANY 120
+#define SAMPLE 24
+#define PRICE_MAX (1 << 18)
+#define TROUBLE_COST (BASE / 2)
+#define TROUBLE_MAX (1 << 20)
+#define NO_PAIR (-1)
+
+/* ---- what a slot costs ---- */
+
+int32_t search_eject_price(const struct search *s, int32_t arc, int32_t fibre,
+			   int32_t channel, int32_t before)
+{
+	const int32_t *slot = slot_at(s, arc, fibre, 0);
+	int32_t reach = s->m->guard.between, sum = 0, last = FREE;
+	int32_t from = channel > reach ? channel - reach : 0;
+	int32_t to = channel + reach < s->channels ? channel + reach
+						   : s->channels - 1;
+
+	if (slot[channel] == SHUT) {
+		return -1;
+	}
+	if (!reach) {
+		last = slot[channel];
+		return last == FREE || last == before ? 0
+		       : s->fit			      ? 1
+						      : s->units[last].penalty;
+	}
+	for (int32_t c = from; c <= to; c++) {
+		if (slot[c] >= 0 && slot[c] != before && slot[c] != last) {
+			last = slot[c];
+			sum += s->fit ? 1 : s->units[last].penalty;
+		}
+	}
+	return sum;
+}
+
+/* Cost of the cheapest fibre of an arc on a channel; -1: none. */
+static int32_t slot_cost(const struct search *s, int32_t arc, int32_t channel,
+			 int32_t before, int32_t *fibre)
+{
+	int32_t best = -1, fibres = s->m->arcs.v[arc].fibres;
+
+	for (int32_t f = 0; f < fibres && best != 0; f++) {
+		int32_t price = search_eject_price(s, arc, f, channel, before);
+
+		if (price >= 0 && (best < 0 || price < best)) {
+			best = price;
+			*fibre = f;
+		}
+	}
+	best = best < PRICE_MAX ? best : PRICE_MAX;
+	return best < 0 ? -1 : s->cost[arc] + best * s->scale;
+}
+
+/* What a link costs a lightpath beside its slots: ejecting the partner, and
+ * the memory of having met it there. */
+static int32_t risk_cost(const struct search *s, int32_t partner, int32_t demand,
+			 int32_t arc)
+{
+	int32_t link = s->link[arc], cost = 0;
+
+	if (s->trouble[demand]) {
+		cost = s->trouble[demand][link] * TROUBLE_COST;
+		cost = cost < TROUBLE_MAX ? cost : TROUBLE_MAX;
+	}
+	if (s->risk[link] == s->risk_stamp) {
+		cost += s->units[partner].penalty * s->scale;
+	}
+	return cost;
+}
+
+/* ---- cheapest way ---- */
+
+struct want {			/* what a path search is about */
+	int32_t src, dst;
+	const int32_t *dist;
+	const int64_t *least;
+	int64_t budget;		/* of arcs and nodes passed */
+	int32_t demand;
+	int32_t partner;	/* placed, links marked; -1: none */
+	bool by_loss;		/* the loss is the cost: finds a way within
+				 * the budget where the cheapest has none */
+};
+
+static uint32_t still_to_go(const struct want *w, int32_t v)
+{
+	return w->by_loss ? 0 : (uint32_t)w->dist[v];
+}
+
+static bool tunes(const struct search *s, int32_t v, int32_t state)
+{
+	return s->tune[(int64_t)v * s->width +
+		       state / (int32_t)s->m->nodes.n];
+}
+
+static inline bool is_less(uint64_t a, uint64_t b)
+{
+	return a < b;
+}
+
+HEAP_FUNCTIONS(key_heap, uint64_t, is_less)
+
+/* Of equal costs the state nearer to the end comes first, then chance. */
+static int push_state(struct search *s, uint32_t cost, uint32_t to_go,
+		     int32_t state)
+{
+	uint64_t near = to_go / BASE < 63 ? to_go / BASE : 63;
+	uint64_t key = (uint64_t)(cost + to_go) << 36 | near << 30 |
+		       (rng_u64(&s->rng) & 0xf) << 26 | (uint32_t)state;
+
+	return key_heap_push(&s->heap, key);
+}
+
+static int reach(struct search *s, const struct want *w, int32_t state,
+		 const struct label *l)
+{
+	struct label *old = &s->labels[state];
+	int32_t v = state % (int32_t)s->m->nodes.n;
+	uint32_t cost = l->cost < COST_MAX / 2 ? l->cost : COST_MAX / 2;
+
+	if (w->dist[v] == INT_MAX || l->loss + w->least[v] > w->budget ||
+	    (s->tune && v == w->dst && !tunes(s, v, state)) ||
+	    (old->stamp == s->stamp && old->cost <= cost)) {
+		return 0;
+	}
+	*old = *l;
+	old->cost = cost;
+	old->stamp = s->stamp;
+	return push_state(s, cost, still_to_go(w, v), state);
+}
+
+static int expand_arcs(struct search *s, const struct want *w, int32_t state)
+{
+	int32_t n = (int32_t)s->m->nodes.n, v = state % n, c = state / n;
+	const struct label *at = &s->labels[state];
+	int64_t pass = v == w->src ? 0 : s->m->nodes.v[v].pass_mdb;
+	int32_t before = at->arc < 0 ? FREE
+				     : *slot_at(s, at->arc, at->fibre, c);
+	int rc = 0;
+
+	for (int32_t k = s->out.first[v]; !rc && k < s->out.first[v + 1]; k++) {
+		struct label l = { .from = state, .arc = s->out.arc[k] };
+		int32_t cost = slot_cost(s, l.arc, c, before,
+					 &l.fibre);
+
+		if (cost >= 0 && w->partner != NO_PAIR) {
+			cost += risk_cost(s, w->partner, w->demand, l.arc);
+		}
+		if (cost >= 0) {
+			l.loss = at->loss + pass +
+				 s->m->arcs.v[l.arc].loss_mdb;
+			l.cost = w->by_loss ? (uint32_t)l.loss
+					    : at->cost + (uint32_t)cost;
+			rc = reach(s, w, c * n + s->m->arcs.v[l.arc].dst, &l);
+		}
+	}
+	return rc;
+}
+
+/* A node that converts passes its cost on to all its channels, once. */
+static int expand_channels(struct search *s, const struct want *w,
+			   int32_t state)
+{
+	int32_t n = (int32_t)s->m->nodes.n, v = state % n;
+	struct label l = s->labels[state];
+	int rc = 0;
+
+	if (!s->m->nodes.v[v].convert || v == w->src || s->changed[v]) {
+		return 0;
+	}
+	s->changed[v] = true;
+	l.from = state;
+	l.arc = -1;
+	for (int32_t c = 0; !rc && c < s->channels; c++) {
+		rc = s->lit[c] ? reach(s, w, c * n + v, &l) : 0;
+	}
+	return rc;
+}
+
+static int32_t take_top(struct search *s, const struct want *w)
+{
+	while (s->heap.n) {
+		uint64_t key = key_heap_pop(&s->heap);
+		int32_t state = (int32_t)(key & 0x3ffffff);
+		int32_t v = state % (int32_t)s->m->nodes.n;
+
+		if ((uint32_t)(key >> 36) ==
+		    s->labels[state].cost + still_to_go(w, v)) {
+			return state;
+		}
+	}
+	return -1;
+}
+
+/* The state at dst of the cheapest way, -1 when there is none, or an error.
+ * few: of some channels taken at random. */
+static int cheapest(struct search *s, const struct want *w, bool few,
+		    int32_t *goal)
+{
+	int32_t n = (int32_t)s->m->nodes.n;
+	struct label start = { .from = -1, .arc = -1 };
+	int rc = 0;
+
+	s->heap.n = 0;
+	s->stamp++;
+	memset(s->changed, 0, (size_t)n);
+	for (int32_t k = 0; !rc && k < (few ? SAMPLE : s->channels); k++) {
+		int32_t c = few ? (int32_t)rng_below(&s->rng,
+						     (uint64_t)s->channels)
+				: k;
+
+		if (s->lit[c] &&
+		    (!s->tune || tunes(s, w->src, c * n + w->src))) {
+			rc = reach(s, w, c * n + w->src, &start);
+		}
+	}
+	while (!rc) {
+		*goal = take_top(s, w);
+		if (*goal < 0 || *goal % n == w->dst) {
+			break;
+		}
+		rc = expand_arcs(s, w, *goal);
+		rc = rc ? rc : expand_channels(s, w, *goal);
+	}
+	return rc;
+}
+
+int search_reserve_hops(struct unit *u, int32_t hops)
+{
+	if (hops > u->cap) {
+		struct rwa_hop *hop = realloc(u->hop,
+					      (size_t)hops * sizeof(*hop));
+
+		if (!hop) {
+			return WEFT_ENOMEM;
+		}
+		u->hop = hop;
+		u->cap = hops;
+	}
+	return 0;
+}
+
+static int store_way(struct search *s, int32_t unit, int32_t goal)
+{
+	struct unit *u = &s->units[unit];
+	int32_t n = (int32_t)s->m->nodes.n, hops = 0, i;
+
+	for (int32_t st = goal; st >= 0; st = s->labels[st].from) {
+		hops += s->labels[st].arc >= 0;
+	}
+	if (search_reserve_hops(u, hops)) {
+		return WEFT_ENOMEM;
+	}
+	i = hops;
+	for (int32_t st = goal; st >= 0; st = s->labels[st].from) {
+		const struct label *l = &s->labels[st];
+
+		if (l->arc >= 0) {
+			u->hop[--i] = (struct rwa_hop){ l->arc, l->fibre,
+							st / n };
+		}
+	}
+	u->hops = hops;
+	return 0;
+}
+
+/* ---- the way of a unit ---- */
+
+/* Marks the links of the partner, and makes room to remember them. */
+static int mark_partner(struct search *s, struct want *w, int32_t unit)
+{
+	const struct unit *u = &s->units[unit];
+
+	if (u->partner < 0) {
+		w->partner = NO_PAIR;
+		return 0;
+	}
+	if (!s->trouble[u->demand]) {
+		s->trouble[u->demand] = calloc(s->m->arcs.n + 1,
+					       sizeof(**s->trouble));
+		if (!s->trouble[u->demand]) {
+			return WEFT_ENOMEM;
+		}
+	}
+	w->partner = u->partner;
+	w->demand = u->demand;
+	s->risk_stamp++;
+	for (int32_t i = 0; i < s->units[u->partner].hops; i++) {
+		s->risk[s->link[s->units[u->partner].hop[i].arc]] =
+			s->risk_stamp;
+	}
+	return 0;
+}
+
+static int find_place(struct search *s, int32_t unit, int32_t *goal)
+{
+	const struct rwa_mesh_demand *d =
+		&s->m->demands.v[s->units[unit].demand];
+	struct want w = { .src = d->src, .dst = d->dst,
+			  .dist = s->dist[d->dst], .least = s->least[d->dst],
+			  .budget = INT64_MAX };
+	bool few = s->channels > MANY;
+	int rc = mark_partner(s, &w, unit);
+
+	*goal = -1;
+	if (s->m->budget_mdb != RWA_MESH_NO_LIMIT) {
+		w.budget = s->m->budget_mdb - s->m->add_mdb - s->m->drop_mdb;
+	}
+	rc = rc ? rc : cheapest(s, &w, few, goal);
+	if (!rc && few && (*goal < 0 || (s->scale == SCALE_FILL &&
+					 s->labels[*goal].cost >= SCALE_FILL))) {
+		rc = cheapest(s, &w, false, goal);
+	}
+	if (!rc && *goal < 0 && w.budget < INT64_MAX) {
+		w.by_loss = true;
+		rc = cheapest(s, &w, false, goal);
+	}
+	return rc;
+}
+
+int search_find_way(struct search *s, int32_t unit, bool *found)
+{
+	int32_t goal;
+	int rc = find_place(s, unit, &goal);
+
+	*found = !rc && goal >= 0;
+	return *found ? store_way(s, unit, goal) : rc;
+}

@@ -1,0 +1,379 @@
+/*
+ * Cheapest ways of the kinds that a plain shortest path does not know: within
+ * the loss budget, and pairs without common link. Prices are doubles; integer
+ * prices of a certificate and their sums are exact in them.
+ *
+ * Within the budget: labels (price, loss) by price, a label worse in both
+ * than another of its node is dropped. Pairs: the second of two augmenting
+ * paths (Suurballe 1974), by Bellman-Ford with a queue, as returned arcs cost
+ * less than nothing.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh/private.h"
+
+#define MAX_LABELS 200000	/* of one way; beyond, the budget is ignored */
+
+struct way_label {
+	double price;
+	int64_t loss;
+	int32_t node, arc, from;	/* from: label before */
+	int32_t next;			/* kept label of the same node */
+};
+
+static int by_link(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	if (x[0] != y[0]) {
+		return x[0] < y[0] ? -1 : 1;
+	}
+	return x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+int mesh_links(const struct rwa_mesh *m, int32_t *link)
+{
+	int64_t *key = malloc((2 * m->arcs.n + 1) * sizeof(*key));
+	int32_t n = -1;
+
+	if (!key) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t e = 0; e < m->arcs.n; e++) {
+		int64_t a = m->arcs.v[e].src, b = m->arcs.v[e].dst;
+
+		key[2 * e] = a < b ? a << 32 | b : b << 32 | a;
+		key[2 * e + 1] = (int64_t)e;
+	}
+	qsort(key, m->arcs.n, 2 * sizeof(*key), by_link);
+	for (size_t i = 0; i < m->arcs.n; i++) {
+		n += i == 0 || key[2 * i] != key[2 * i - 2];
+		link[key[2 * i + 1]] = n;
+	}
+	free(key);
+	return 0;
+}
+
+int mesh_ways_init(struct mesh_ways *w, const struct rwa_mesh *m,
+		   struct err *err)
+{
+	size_t n = m->nodes.n, e = m->arcs.n + 1;
+
+	*w = (struct mesh_ways){ .m = m, .budget = INT64_MAX };
+	if (m->budget_mdb != RWA_MESH_NO_LIMIT) {
+		w->budget = m->budget_mdb - m->add_mdb - m->drop_mdb;
+	}
+	w->fibres = calloc(e, sizeof(*w->fibres));
+	w->link = calloc(e, sizeof(*w->link));
+	w->state = calloc(e, sizeof(*w->state));
+	w->least = calloc(n, sizeof(*w->least));
+	w->dist = calloc(n, sizeof(*w->dist));
+	w->via = calloc(n, sizeof(*w->via));
+	w->queue = calloc(n + 1, sizeof(*w->queue));
+	w->queued = calloc(n, sizeof(*w->queued));
+	w->top = calloc(n, sizeof(*w->top));
+	w->arcs = calloc(2 * n, sizeof(*w->arcs));
+	if (!w->fibres || !w->link || !w->state || !w->least || !w->dist ||
+	    !w->via || !w->queue || !w->queued || !w->top || !w->arcs ||
+	    adjacency_init(&w->out, m, false) ||
+	    adjacency_init(&w->in, m, true) || mesh_links(m, w->link)) {
+		return err_nomem(err);
+	}
+	return mesh_open_fibres(m, w->fibres, err);
+}
+
+void mesh_ways_fini(struct mesh_ways *w)
+{
+	for (size_t v = 0; w->least && v < w->m->nodes.n; v++) {
+		free(w->least[v]);
+	}
+	free(w->fibres);
+	free(w->link);
+	free(w->state);
+	free(w->least);
+	free(w->dist);
+	free(w->via);
+	free(w->queue);
+	free(w->queued);
+	free(w->top);
+	free(w->arcs);
+	vec_fini(&w->heap);
+	vec_fini(&w->labels);
+	adjacency_fini(&w->out);
+	adjacency_fini(&w->in);
+}
+
+/* ---- within the budget ---- */
+
+/* Least loss from every node to dst, what the way begins with not counted. */
+static int least_losses(struct mesh_ways *w, int32_t dst)
+{
+	int32_t n = (int32_t)w->m->nodes.n, head = 0, tail = 0;
+	int64_t *least = malloc((size_t)n * sizeof(*least));
+
+	if (!least) {
+		return WEFT_ENOMEM;
+	}
+	for (int32_t v = 0; v < n; v++) {
+		least[v] = INT64_MAX;
+	}
+	least[dst] = 0;
+	w->queue[tail++] = dst;
+	while (head != tail) {
+		int32_t v = w->queue[head];
+		int64_t pass = v == dst ? 0 : w->m->nodes.v[v].pass_mdb;
+
+		head = (head + 1) % (n + 1);
+		w->queued[v] = false;
+		for (int32_t k = w->in.first[v]; k < w->in.first[v + 1]; k++) {
+			int32_t e = w->in.arc[k], u = w->m->arcs.v[e].src;
+			int64_t l = least[v] + pass + w->m->arcs.v[e].loss_mdb;
+
+			if (!w->fibres[e] || l >= least[u]) {
+				continue;
+			}
+			least[u] = l;
+			if (!w->queued[u]) {
+				w->queued[u] = true;
+				w->queue[tail] = u;
+				tail = (tail + 1) % (n + 1);
+			}
+		}
+	}
+	w->least[dst] = least;
+	return 0;
+}
+
+static inline bool is_before(int32_t a, int32_t b, const struct way_label *by)
+{
+	const struct way_label *x = &by[a], *y = &by[b];
+
+	return x->price < y->price ||
+	       (x->price == y->price && x->loss < y->loss);
+}
+
+HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct way_label *, is_before,
+		  HEAP_NOT_TOLD)
+
+/* Adds a label unless the budget or another label of the node forbids it. */
+static int add_label(struct mesh_ways *w, const struct way_label *l,
+		     const int64_t *least)
+{
+	if (least[l->node] == INT64_MAX ||
+	    l->loss + least[l->node] > w->budget) {
+		return 0;
+	}
+	for (int32_t k = w->top[l->node]; k >= 0; k = w->labels.v[k].next) {
+		if (w->labels.v[k].price <= l->price &&
+		    w->labels.v[k].loss <= l->loss) {
+			return 0;
+		}
+	}
+	if (vec_push(&w->labels, *l)) {
+		return WEFT_ENOMEM;
+	}
+	w->labels.v[w->labels.n - 1].next = w->top[l->node];
+	w->top[l->node] = (int32_t)w->labels.n - 1;
+	return label_heap_push(&w->heap, w->labels.v, (int32_t)w->labels.n - 1);
+}
+
+static int expand(struct mesh_ways *w, const double *price, int32_t src,
+		  int32_t at, const int64_t *least)
+{
+	struct way_label l = w->labels.v[at];
+	int64_t pass = l.node == src ? 0 : w->m->nodes.v[l.node].pass_mdb;
+	int rc = 0;
+
+	for (int32_t k = w->out.first[l.node];
+	     !rc && k < w->out.first[l.node + 1]; k++) {
+		int32_t e = w->out.arc[k];
+		struct way_label next = {
+			.price = l.price + price[e],
+			.loss = l.loss + pass + w->m->arcs.v[e].loss_mdb,
+			.node = w->m->arcs.v[e].dst, .arc = e, .from = at,
+		};
+
+		if (w->fibres[e]) {
+			rc = add_label(w, &next, least);
+		}
+	}
+	return rc;
+}
+
+int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
+		    int32_t dst, double *cost)
+{
+	struct way_label start = { .node = src, .arc = -1, .from = -1 };
+	int32_t goal = -1;
+	int rc = w->least[dst] ? 0 : least_losses(w, dst);
+
+	w->n_arcs = 0;
+	w->labels.n = 0;
+	w->heap.n = 0;
+	*cost = INFINITY;
+	memset(w->top, 0xff, w->m->nodes.n * sizeof(*w->top));
+	rc = rc ? rc : add_label(w, &start, w->least[dst]);
+	while (!rc && w->heap.n && w->labels.n < MAX_LABELS) {
+		int32_t at = label_heap_pop(&w->heap, w->labels.v);
+
+		if (w->labels.v[at].node == dst) {
+			goal = at;
+			break;
+		}
+		rc = expand(w, price, src, at, w->least[dst]);
+	}
+	if (!rc && goal < 0 && w->heap.n) {
+		return WEFT_ELIMIT;
+	}
+	if (!rc && goal >= 0) {
+		*cost = w->labels.v[goal].price;
+		for (; w->labels.v[goal].arc >= 0;
+		     goal = w->labels.v[goal].from) {
+			w->arcs[w->n_arcs++] = w->labels.v[goal].arc;
+		}
+	}
+	return rc;
+}
+
+int64_t mesh_way_loss(const struct mesh_ways *w, int32_t src,
+		      const int32_t *arcs, int32_t n)
+{
+	int64_t loss = 0;
+
+	for (int32_t i = 0; i < n; i++) {
+		const struct rwa_mesh_arc *a = &w->m->arcs.v[arcs[i]];
+
+		loss += a->loss_mdb +
+			(a->src == src ? 0 : w->m->nodes.v[a->src].pass_mdb);
+	}
+	return loss;
+}
+
+/* ---- pairs ---- */
+
+/* state[e]: 1 the first way uses e, 2 it uses another arc of the link. */
+enum { UNUSED, USED, CLOSED };
+
+static void relax(struct mesh_ways *w, int32_t v, int32_t to, int32_t arc,
+		  double d, int32_t *tail)
+{
+	int32_t n = (int32_t)w->m->nodes.n;
+
+	/* Sums in another order differ in the last digits. */
+	if (!(w->dist[v] + d < w->dist[to] - 1e-12)) {
+		return;
+	}
+	w->dist[to] = w->dist[v] + d;
+	w->via[to] = arc;
+	if (!w->queued[to]) {
+		w->queued[to] = true;
+		w->queue[*tail] = to;
+		*tail = (*tail + 1) % (n + 1);
+	}
+}
+
+/* Shortest augmenting path; via: the arc taken, against its direction where
+ * it is USED. */
+static bool augment(struct mesh_ways *w, const double *price, int32_t src,
+		    int32_t dst)
+{
+	int32_t n = (int32_t)w->m->nodes.n, head = 0, tail = 0;
+
+	for (int32_t v = 0; v < n; v++) {
+		w->dist[v] = INFINITY;
+		w->via[v] = -1;
+	}
+	w->dist[src] = 0;
+	w->queue[tail++] = src;
+	while (head != tail) {
+		int32_t v = w->queue[head];
+
+		head = (head + 1) % (n + 1);
+		w->queued[v] = false;
+		for (int32_t k = w->out.first[v]; k < w->out.first[v + 1]; k++) {
+			int32_t e = w->out.arc[k];
+
+			if (w->fibres[e] && w->state[e] == UNUSED) {
+				relax(w, v, w->m->arcs.v[e].dst, e, price[e],
+				      &tail);
+			}
+		}
+		for (int32_t k = w->in.first[v]; k < w->in.first[v + 1]; k++) {
+			int32_t e = w->in.arc[k];
+
+			if (w->state[e] == USED) {
+				relax(w, v, w->m->arcs.v[e].src, e, -price[e],
+				      &tail);
+			}
+		}
+	}
+	return w->dist[dst] < INFINITY;
+}
+
+/* Takes the augmenting path, and closes the links of the ways. */
+static void apply(struct mesh_ways *w, int32_t dst)
+{
+	for (int32_t v = dst; w->via[v] >= 0;) {
+		int32_t e = w->via[v];
+
+		if (w->state[e] == USED) {
+			w->state[e] = CLOSED;
+			v = w->m->arcs.v[e].dst;
+		} else {
+			w->state[e] = USED;
+			v = w->m->arcs.v[e].src;
+		}
+	}
+}
+
+static void close_links(struct mesh_ways *w)
+{
+	for (size_t e = 0; e < w->m->arcs.n; e++) {
+		int32_t u = w->m->arcs.v[e].src;
+
+		if (w->state[e] != USED) {
+			continue;
+		}
+		for (int32_t k = w->out.first[u]; k < w->out.first[u + 1]; k++) {
+			int32_t f = w->out.arc[k];
+
+			if (w->link[f] == w->link[e] && w->state[f] == UNUSED) {
+				w->state[f] = CLOSED;
+			}
+		}
+		for (int32_t k = w->in.first[u]; k < w->in.first[u + 1]; k++) {
+			int32_t f = w->in.arc[k];
+
+			if (w->link[f] == w->link[e] && w->state[f] == UNUSED) {
+				w->state[f] = CLOSED;
+			}
+		}
+	}
+}
+
+int mesh_way_pair(struct mesh_ways *w, const double *price, int32_t src,
+		  int32_t dst, double *cost)
+{
+	memset(w->state, UNUSED, w->m->arcs.n);
+	w->n_arcs = 0;
+	*cost = INFINITY;
+	if (!augment(w, price, src, dst)) {
+		return 0;
+	}
+	apply(w, dst);
+	close_links(w);
+	if (!augment(w, price, src, dst)) {
+		return 0;
+	}
+	apply(w, dst);
+	*cost = 0;
+	for (size_t e = 0; e < w->m->arcs.n; e++) {
+		if (w->state[e] == USED) {
+			*cost += price[e];
+			w->arcs[w->n_arcs++] = (int32_t)e;
+		}
+	}
+	return 0;
+}

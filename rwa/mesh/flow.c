@@ -1,0 +1,708 @@
+/*
+ * The minimum-congestion flow of the demands, and the prices that prove it.
+ *
+ * Every pair of nodes sends its lightpaths, now divisible, over some paths;
+ * the largest load U of an arc per fibre is to be least. The augmented
+ * Lagrangian prices an arc at p = max(0, l + rho (load - U fibres)), where U
+ * is such that sum(p fibres) = 1, and flow moves from each path to the
+ * cheapest one by the exact step of the quadratic penalty; prices follow at
+ * once. After every few passes l = p. Any prices prove a bound by duality:
+ * sum(count dist) / sum(price fibres). They are rounded to small integers
+ * first, so that what is proven is proven in integers.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh/private.h"
+
+#define PRICE_SCALE 5000	/* the largest integer price */
+#define MAX_PASSES 4000
+#define PASSES_A_ROUND 3	/* between two updates of the multipliers */
+#define RHO_GROWTH 1.05
+#define FIT_CALM 60		/* rounds without progress before it stops */
+#define FIT_RHO_GROWTH 1.02
+#define NEAR 1e-3		/* a bound this near to an integer is enough */
+
+struct way {
+	double flow;
+	int32_t hops;
+	int32_t *arcs;
+};
+
+struct pair {
+	int32_t dst;
+	bool protect;		/* a way is the arcs of two without common
+				 * link */
+	double count;
+	VEC(struct way) ways;
+};
+
+HEAP(node_heap, int32_t);
+
+struct flow_state {
+	const struct rwa_mesh *m;
+	struct adjacency out;
+	struct mesh_ways ways;	/* within the budget, and pairs */
+	double *tilted;		/* prices with the floor, for those */
+	int32_t *fibres;
+	double *room;		/* of each arc, when channels are given: what
+				 * does not fit is turned away; else NULL */
+	struct pair *pairs;	/* by source */
+	int32_t *first;		/* pairs of source s: first[s]..first[s+1]-1 */
+	double *load, *mult, *price;
+	double u, rho;
+	/* shortest ways of one source */
+	double *dist;
+	int32_t *via;		/* arc that enters the node */
+	struct node_heap heap;	/* room for all nodes */
+	int32_t *place;		/* in it; -1: not yet, -2: not any more */
+	/* stamps: arcs of the cheapest way */
+	int32_t *mark;
+	int32_t stamp;
+	int32_t *way;		/* arcs of the cheapest way, hops of them */
+};
+
+/* ---- shortest ways by Dijkstra on an indexed heap ---- */
+
+struct nearness {
+	const double *dist;
+	int32_t *place;
+};
+
+static inline bool is_nearer(int32_t v, int32_t w, const struct nearness *by)
+{
+	return by->dist[v] < by->dist[w];
+}
+
+static inline void put(int32_t v, size_t at, const struct nearness *by)
+{
+	by->place[v] = (int32_t)at;
+}
+
+HEAP_FUNCTIONS_BY(node_heap, int32_t, const struct nearness *, is_nearer, put)
+
+/* floor: added to every price, so that among free ways the short one wins. */
+static void shortest(struct flow_state *s, int32_t source, double floor_price)
+{
+	int32_t n = (int32_t)s->m->nodes.n;
+	const struct nearness by = { s->dist, s->place };
+
+	for (int32_t v = 0; v < n; v++) {
+		s->dist[v] = INFINITY;
+		s->place[v] = -1;
+	}
+	s->dist[source] = 0;
+	s->via[source] = -1;
+	s->heap.n = 0;
+	node_heap_add(&s->heap, &by, source);
+	while (s->heap.n) {
+		int32_t v = node_heap_pop(&s->heap, &by);
+
+		s->place[v] = -2;
+		for (int32_t k = s->out.first[v]; k < s->out.first[v + 1]; k++) {
+			int32_t e = s->out.arc[k], w = s->m->arcs.v[e].dst;
+			double d = s->dist[v] + s->price[e] + floor_price;
+
+			if (!s->fibres[e] || d >= s->dist[w]) {
+				continue;
+			}
+			s->dist[w] = d;
+			s->via[w] = e;
+			if (s->place[w] == -1) {
+				node_heap_add(&s->heap, &by, w);
+			} else {
+				node_heap_rise(&s->heap, &by,
+					       (size_t)s->place[w]);
+			}
+		}
+	}
+}
+
+/* ---- the pairs ---- */
+
+static int by_pair(const void *a, const void *b)
+{
+	const struct rwa_mesh_demand *x = a, *y = b;
+
+	if (x->src != y->src) {
+		return x->src < y->src ? -1 : 1;
+	}
+	if (x->protect != y->protect) {
+		return x->protect - y->protect;
+	}
+	return x->dst < y->dst ? -1 : x->dst > y->dst;
+}
+
+/* Demands of the same ends become one pair. */
+static int make_pairs(struct flow_state *s)
+{
+	const struct rwa_mesh *m = s->m;
+	size_t n = m->demands.n, k = 0;
+	struct rwa_mesh_demand *d = malloc((n + 1) * sizeof(*d));
+
+	s->pairs = calloc(n + 1, sizeof(*s->pairs));
+	s->first = calloc(m->nodes.n + 2, sizeof(*s->first));
+	if (!d || !s->pairs || !s->first) {
+		free(d);
+		return WEFT_ENOMEM;
+	}
+	if (n) {
+		memcpy(d, m->demands.v, n * sizeof(*d));
+		qsort(d, n, sizeof(*d), by_pair);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || by_pair(&d[i - 1], &d[i])) {
+			s->pairs[k].protect = d[i].protect;
+			s->pairs[k++].dst = d[i].dst;
+			s->first[d[i].src + 1]++;
+		}
+		s->pairs[k - 1].count += d[i].count;
+	}
+	for (size_t v = 0; v < m->nodes.n; v++) {
+		s->first[v + 1] += s->first[v];
+	}
+	free(d);
+	return 0;
+}
+
+static int state_init(struct flow_state *s, const struct rwa_mesh *m,
+		      struct err *err)
+{
+	size_t n = m->nodes.n + 1, e = m->arcs.n + 1;
+	int rc;
+
+	*s = (struct flow_state){ .m = m };
+	s->fibres = calloc(e, sizeof(*s->fibres));
+	s->load = calloc(e, sizeof(*s->load));
+	s->mult = calloc(e, sizeof(*s->mult));
+	s->price = calloc(e, sizeof(*s->price));
+	s->mark = calloc(e, sizeof(*s->mark));
+	s->dist = calloc(n, sizeof(*s->dist));
+	s->via = calloc(n, sizeof(*s->via));
+	s->place = calloc(n, sizeof(*s->place));
+	s->way = calloc(2 * n, sizeof(*s->way));
+	s->tilted = calloc(e, sizeof(*s->tilted));
+	if (!s->tilted || !s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
+	    !s->dist || !s->via || !s->place || !s->way ||
+	    vec_reserve(&s->heap, n) ||
+	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
+		return err_nomem(err);
+	}
+	rc = mesh_ways_init(&s->ways, m, err);
+	return rc ? rc : mesh_open_fibres(m, s->fibres, err);
+}
+
+static void state_fini(struct flow_state *s)
+{
+	size_t pairs = s->first ? (size_t)s->first[s->m->nodes.n] : 0;
+
+	for (size_t i = 0; i < pairs; i++) {
+		for (size_t w = 0; w < s->pairs[i].ways.n; w++) {
+			free(s->pairs[i].ways.v[w].arcs);
+		}
+		vec_fini(&s->pairs[i].ways);
+	}
+	free(s->pairs);
+	free(s->first);
+	free(s->fibres);
+	free(s->load);
+	free(s->mult);
+	free(s->price);
+	free(s->mark);
+	free(s->dist);
+	free(s->via);
+	vec_fini(&s->heap);
+	free(s->place);
+	free(s->way);
+	free(s->tilted);
+	free(s->room);
+	mesh_ways_fini(&s->ways);
+	adjacency_fini(&s->out);
+}
+
+/* ---- moving flow ---- */
+
+static double price_of(const struct flow_state *s, int32_t e)
+{
+	double room = s->room ? s->room[e] : s->u * s->fibres[e];
+	double p = s->mult[e] + s->rho * (s->load[e] - room);
+
+	return p > 0 ? p : 0;
+}
+
+static void add_load(struct flow_state *s, int32_t e, double flow)
+{
+	s->load[e] += flow;
+	s->price[e] = price_of(s, e);
+}
+
+/* U with sum(fibres price) = 1: the sum falls with U, convex and piecewise
+ * linear, so that Newton's steps from the left stay left of the root. */
+static void solve_congestion(struct flow_state *s)
+{
+	for (int k = 0; k < 60; k++) {
+		double sum = 0, slope = 0, step;
+
+		for (size_t e = 0; e < s->m->arcs.n; e++) {
+			double p = price_of(s, (int32_t)e);
+
+			sum += p * s->fibres[e];
+			slope += p > 0 ? s->rho * s->fibres[e] * s->fibres[e]
+				       : 0;
+		}
+		if (slope <= 0) {
+			s->u *= 0.5;
+			continue;
+		}
+		step = (sum - 1) / slope;
+		s->u += step;
+		if (fabs(step) <= 1e-12 * (1 + fabs(s->u))) {
+			break;
+		}
+	}
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->price[e] = price_of(s, (int32_t)e);
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The way of a pair, or one within the budget, from the room's search. */
+static int trace_special(struct flow_state *s, int32_t src,
+			 const struct pair *p, double floor_price,
+			 int32_t *hops)
+{
+	double cost;
+	int rc = 0;
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->tilted[e] = s->price[e] + floor_price;
+	}
+	if (p->protect) {
+		rc = mesh_way_pair(&s->ways, s->tilted, src, p->dst, &cost);
+	} else {
+		rc = mesh_way_within(&s->ways, s->tilted, src, p->dst, &cost);
+	}
+	/* Too many ways to look at: the one without budget stands. */
+	if (rc == WEFT_ELIMIT) {
+		return 0;
+	}
+	if (rc == 0) {
+		*hops = s->ways.n_arcs;
+		memcpy(s->way, s->ways.arcs,
+		       (size_t)*hops * sizeof(*s->way));
+		qsort(s->way, (size_t)*hops, sizeof(*s->way), by_number);
+	}
+	return rc;
+}
+
+/* The cheapest way of the pair into s->way, its arcs marked. */
+static int trace_way(struct flow_state *s, int32_t src, const struct pair *p,
+		     double floor_price, int32_t *hops)
+{
+	int rc = 0;
+
+	*hops = 0;
+	for (int32_t v = p->dst; s->via[v] >= 0;
+	     v = s->m->arcs.v[s->via[v]].src) {
+		s->way[(*hops)++] = s->via[v];
+	}
+	if (p->protect ||
+	    (s->ways.budget < INT64_MAX &&
+	     mesh_way_loss(&s->ways, src, s->way, *hops) > s->ways.budget)) {
+		rc = trace_special(s, src, p, floor_price, hops);
+	}
+	s->stamp++;
+	for (int32_t i = 0; i < *hops; i++) {
+		s->mark[s->way[i]] = s->stamp;
+	}
+	return rc;
+}
+
+/* Lightpaths that a pair's unit of flow stands for. */
+static double worth(const struct pair *p)
+{
+	return p->protect ? 2 : 1;
+}
+
+/* A way without arcs turns the flow away. */
+static double way_price(const struct flow_state *s, const struct pair *p,
+			const struct way *w)
+{
+	double sum = w->hops ? 0 : worth(p);
+
+	for (int32_t i = 0; i < w->hops; i++) {
+		sum += s->price[w->arcs[i]];
+	}
+	return sum;
+}
+
+/* The pair's way that is s->way, or -1. */
+static int find_way(const struct flow_state *s, const struct pair *p,
+		    int32_t hops)
+{
+	for (size_t w = 0; w < p->ways.n; w++) {
+		if (p->ways.v[w].hops == hops &&
+		    memcmp(p->ways.v[w].arcs, s->way,
+			   (size_t)hops * sizeof(*s->way)) == 0) {
+			return (int)w;
+		}
+	}
+	return -1;
+}
+
+static int add_way(struct flow_state *s, struct pair *p, int32_t hops,
+		   double flow)
+{
+	struct way way = { .flow = flow, .hops = hops };
+	size_t bytes = (size_t)hops * sizeof(*way.arcs);
+
+	way.arcs = malloc(bytes + 1);
+	if (!way.arcs || vec_push(&p->ways, way)) {
+		free(way.arcs);
+		return WEFT_ENOMEM;
+	}
+	memcpy(way.arcs, s->way, bytes);
+	for (int32_t i = 0; i < hops; i++) {
+		add_load(s, s->way[i], flow);
+	}
+	return 0;
+}
+
+/* Moves flow from way `from` to s->way (marked), which is way `to`. */
+static void move_flow(struct flow_state *s, struct pair *p, size_t from,
+		      size_t to)
+{
+	struct way *f = &p->ways.v[from], *t = &p->ways.v[to];
+	double gain = way_price(s, p, f) - way_price(s, p, t);
+	int32_t common = 0;
+	double step;
+
+	if (gain <= 0) {
+		return;
+	}
+	for (int32_t i = 0; t->hops && i < f->hops; i++) {
+		common += s->mark[f->arcs[i]] == s->stamp;
+	}
+	step = gain / (s->rho * (f->hops + t->hops - 2 * common));
+	step = step < f->flow ? step : f->flow;
+	for (int32_t i = 0; i < f->hops; i++) {
+		add_load(s, f->arcs[i], -step);
+	}
+	for (int32_t i = 0; i < t->hops; i++) {
+		add_load(s, t->arcs[i], step);
+	}
+	f->flow -= step;
+	t->flow += step;
+}
+
+static void drop_empty_ways(struct pair *p)
+{
+	size_t kept = 0;
+
+	for (size_t w = 0; w < p->ways.n; w++) {
+		if (p->ways.v[w].flow > 1e-12 * p->count) {
+			p->ways.v[kept++] = p->ways.v[w];
+		} else {
+			free(p->ways.v[w].arcs);
+		}
+	}
+	p->ways.n = kept;
+}
+
+/* The way that all others give flow to: the cheapest, or none at all. */
+static int cheapest_way(struct flow_state *s, int32_t src, struct pair *p,
+			double floor_price, int *to)
+{
+	int32_t hops;
+	int rc = trace_way(s, src, p, floor_price, &hops), away;
+
+	*to = find_way(s, p, hops);
+	if (!rc && *to < 0) {
+		rc = add_way(s, p, hops, p->ways.n ? 0 : p->count);
+		*to = (int)p->ways.n - 1;
+	}
+	if (rc || !s->room ||
+	    way_price(s, p, &p->ways.v[*to]) <= worth(p)) {
+		return rc;
+	}
+	away = find_way(s, p, 0);
+	if (away < 0) {
+		rc = add_way(s, p, 0, 0);
+		away = (int)p->ways.n - 1;
+	}
+	*to = away;
+	return rc;
+}
+
+static int improve_pair(struct flow_state *s, int32_t src, struct pair *p,
+			double floor_price)
+{
+	int to;
+
+	if (cheapest_way(s, src, p, floor_price, &to)) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t w = 0; w < p->ways.n; w++) {
+		if (w != (size_t)to) {
+			move_flow(s, p, w, (size_t)to);
+		}
+	}
+	drop_empty_ways(p);
+	return 0;
+}
+
+/* One pass over all sources. floor_price breaks ties between free ways. */
+static int pass(struct flow_state *s, double floor_price)
+{
+	for (int32_t v = 0; v < (int32_t)s->m->nodes.n; v++) {
+		if (s->first[v] == s->first[v + 1]) {
+			continue;
+		}
+		shortest(s, v, floor_price);
+		for (int32_t i = s->first[v]; i < s->first[v + 1]; i++) {
+			if (improve_pair(s, v, &s->pairs[i], floor_price)) {
+				return WEFT_ENOMEM;
+			}
+		}
+		if (s->rho > 0 && !s->room) {
+			solve_congestion(s);
+		}
+	}
+	return 0;
+}
+
+/* ---- the bound ---- */
+
+static double congestion(const struct flow_state *s)
+{
+	double u = 0;
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		if (s->fibres[e] && s->load[e] / s->fibres[e] > u) {
+			u = s->load[e] / s->fibres[e];
+		}
+	}
+	return u;
+}
+
+/* Rounds the present prices to integers and keeps them if they prove more. */
+static int try_prices(struct flow_state *s, const double *price,
+		      struct rwa_certificate *best, struct err *err)
+{
+	size_t arcs = s->m->arcs.n;
+	struct rwa_certificate c = { .flow = best->flow };
+	double top = 0;
+	int rc;
+
+	c.prices = calloc(arcs + 1, sizeof(*c.prices));
+	if (!c.prices) {
+		return err_nomem(err);
+	}
+	for (size_t e = 0; e < arcs; e++) {
+		top = s->fibres[e] && price[e] > top ? price[e] : top;
+	}
+	for (size_t e = 0; e < arcs && top > 0; e++) {
+		c.prices[e] = llround(price[e] / top * PRICE_SCALE);
+	}
+	rc = certificate_sum(s->m, &c, err);
+	if (!rc && (double)c.numerator * (double)best->denominator >
+			   (double)best->numerator * (double)c.denominator) {
+		rwa_certificate_fini(best);
+		*best = c;
+		return 0;
+	}
+	rwa_certificate_fini(&c);
+	return rc;
+}
+
+/* The first flow: everything by fewest hops; the first scale of the prices. */
+static int begin(struct flow_state *s)
+{
+	double total = 0, fibres = 0;
+	int rc = pass(s, 1);
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		total += s->load[e];
+		fibres += s->fibres[e];
+	}
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->mult[e] = s->fibres[e] ? 1 / fibres : 0;
+	}
+	s->u = congestion(s);
+	s->rho = total > 0 ? 1 / total : 1;
+	solve_congestion(s);
+	return rc;
+}
+
+/* True when no flow proves more than the bound has. */
+static bool is_proven(const struct rwa_certificate *c)
+{
+	double lower = (double)c->numerator / (double)c->denominator;
+	double slots = ceil(lower - 1e-9);
+
+	return c->flow - slots < NEAR * slots / (1 + slots) ||
+	       c->flow - lower < 1e-6 * c->flow;
+}
+
+static int improve_bound(struct flow_state *s, const struct stop *stop,
+			 struct rwa_certificate *best, struct err *err)
+{
+	int rc = 0;
+
+	for (int k = 1; !rc && k <= MAX_PASSES && !stop_now(stop); k++) {
+		double u;
+
+		if (pass(s, 1e-9)) {
+			return err_nomem(err);
+		}
+		u = congestion(s);
+		best->flow = u < best->flow ? u : best->flow;
+		if (k % PASSES_A_ROUND) {
+			continue;
+		}
+		memcpy(s->mult, s->price, s->m->arcs.n * sizeof(*s->mult));
+		s->rho *= RHO_GROWTH;
+		rc = try_prices(s, s->price, best, err);
+		if (is_proven(best)) {
+			break;
+		}
+	}
+	return rc;
+}
+
+/* The certificate of no prices, which every demand with a way has. */
+static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out,
+		     struct err *err)
+{
+	*out = (struct rwa_certificate){ .denominator = 1 };
+	out->prices = calloc(m->arcs.n + 1, sizeof(*out->prices));
+	return out->prices ? certificate_sum(m, out, err) : err_nomem(err);
+}
+
+int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
+	       struct rwa_certificate *out, struct err *err)
+{
+	struct flow_state s = { .m = m };
+	int rc = no_prices(m, out, err);
+
+	rc = rc ? rc : state_init(&s, m, err);
+	if (!rc && begin(&s)) {
+		rc = err_nomem(err);
+	}
+	if (!rc) {
+		out->flow = congestion(&s);
+		rc = try_prices(&s, s.mult, out, err);
+	}
+	if (!rc && m->demands.n) {
+		rc = improve_bound(&s, stop, out, err);
+	}
+	if (rc) {
+		rwa_certificate_fini(out);
+	}
+	state_fini(&s);
+	return rc;
+}
+
+/* ---- as many as fit ---- */
+
+/* Slots of every arc, and the scale of the prices: turning one lightpath away
+ * costs 1. */
+static int begin_fit(struct flow_state *s, int channels, struct err *err)
+{
+	const struct rwa_mesh *m = s->m;
+	struct mesh_slots used = { 0 };
+	double mean = 0, fibres = 0;
+	int rc = mesh_used_slots(m, &used, err);
+
+	if (pass(s, 1)) {
+		rc = err_nomem(err);
+	}
+	s->room = calloc(m->arcs.n + 1, sizeof(*s->room));
+	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
+		s->room[e] = (double)mesh_band_slots(m, channels) *
+			     s->fibres[e];
+		mean += s->load[e];
+		fibres += s->fibres[e];
+	}
+	for (size_t i = 0; s->room && !m->guard.between && i < used.n; i++) {
+		const struct rwa_hop *h = &used.v[i];
+
+		s->room[h->arc] -= h->channel >= m->guard.below &&
+				   h->channel < channels - m->guard.above;
+	}
+	vec_fini(&used);
+	s->rho = mean > 0 ? fibres / mean : 1;
+	for (size_t e = 0; s->room && e < m->arcs.n; e++) {
+		s->price[e] = price_of(s, (int32_t)e);
+	}
+	return rc || s->room ? rc : err_nomem(err);
+}
+
+/* Keeps the present prices, rounded, if fewer lightpaths fit by them. */
+static int try_fit(struct flow_state *s, int channels,
+		   struct rwa_certificate *best, int64_t *fit, struct err *err)
+{
+	size_t arcs = s->m->arcs.n;
+	struct rwa_certificate c = { 0 };
+	double top = 0;
+	int64_t n;
+	int rc;
+
+	c.prices = calloc(arcs + 1, sizeof(*c.prices));
+	if (!c.prices) {
+		return err_nomem(err);
+	}
+	for (size_t e = 0; e < arcs; e++) {
+		top = s->fibres[e] && s->mult[e] > top ? s->mult[e] : top;
+	}
+	for (size_t e = 0; e < arcs && top > 0; e++) {
+		c.prices[e] = llround(s->mult[e] / top * PRICE_SCALE);
+	}
+	rc = rwa_certificate_fit(s->m, &c, channels, &n, err);
+	if (!rc && (!best->prices || n < *fit)) {
+		free(best->prices);
+		*best = c;
+		*fit = n;
+		return 0;
+	}
+	free(c.prices);
+	return rc;
+}
+
+int mesh_fit(const struct rwa_mesh *m, int channels, const struct stop *stop,
+	     struct rwa_certificate *out, int64_t *fit, struct err *err)
+{
+	struct flow_state s = { .m = m };
+	int rc = state_init(&s, m, err), calm = 0;
+
+	*out = (struct rwa_certificate){ 0 };
+	rc = rc ? rc : try_fit(&s, channels, out, fit, err);
+	rc = rc ? rc : begin_fit(&s, channels, err);
+	for (int k = 1; !rc && m->demands.n && k <= MAX_PASSES &&
+			calm < FIT_CALM && !stop_now(stop); k++) {
+		int64_t before = *fit;
+
+		if (pass(&s, 1e-9)) {
+			rc = err_nomem(err);
+		}
+		if (rc || k % PASSES_A_ROUND) {
+			continue;
+		}
+		memcpy(s.mult, s.price, m->arcs.n * sizeof(*s.mult));
+		s.rho *= FIT_RHO_GROWTH;
+		rc = try_fit(&s, channels, out, fit, err);
+		calm = *fit < before ? 0 : calm + 1;
+	}
+	if (rc) {
+		rwa_certificate_fini(out);
+	}
+	state_fini(&s);
+	return rc;
+}

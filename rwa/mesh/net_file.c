@@ -1,0 +1,180 @@
+/* The .net and .trf files that the literature's instances come in. */
+#include <stdlib.h>
+
+#include "lib/base/map.h"
+#include "rwa/mesh/private.h"
+
+struct text {
+	const char *name;
+	const char *at;
+	int line;
+};
+
+static int fail(const struct text *t, struct err *err)
+{
+	err_at(err, t->name, t->line, 0);
+	return err->code;
+}
+
+static void skip_blanks(struct text *t)
+{
+	while (*t->at == ' ' || *t->at == '\t' || *t->at == '\r') {
+		t->at++;
+	}
+}
+
+static void skip_lines(struct text *t)
+{
+	for (skip_blanks(t); *t->at == '\n'; skip_blanks(t)) {
+		t->at++;
+		t->line++;
+	}
+}
+
+/* A whole number on this line, at most 10^9. */
+static int read_number(struct text *t, const char *what, int32_t *out,
+		       struct err *err)
+{
+	int64_t v = 0;
+
+	skip_blanks(t);
+	if (*t->at < '0' || *t->at > '9') {
+		err_set(err, WEFT_EINVAL, "%s is %s", what,
+			*t->at == '\n' || !*t->at ? "missing"
+						  : "not a whole number");
+		return fail(t, err);
+	}
+	for (; *t->at >= '0' && *t->at <= '9'; t->at++) {
+		v = 10 * v + (*t->at - '0');
+		if (v > 1000000000) {
+			err_set(err, WEFT_EINVAL, "%s is too large", what);
+			return fail(t, err);
+		}
+	}
+	*out = (int32_t)v;
+	return 0;
+}
+
+static int end_line(struct text *t, struct err *err)
+{
+	skip_blanks(t);
+	if (*t->at && *t->at != '\n') {
+		err_set(err, WEFT_EINVAL, "more on the line than belongs "
+					  "there");
+		return fail(t, err);
+	}
+	return 0;
+}
+
+static int read_pair(struct text *t, const char *first, const char *second,
+		     int32_t *a, int32_t *b, struct err *err)
+{
+	int rc = read_number(t, first, a, err);
+
+	rc = rc ? rc : read_number(t, second, b, err);
+	return rc ? rc : end_line(t, err);
+}
+
+/* The k-th of `total` lines of pairs is next. */
+static int expect_more(struct text *t, const char *what, int32_t k,
+		       int32_t total, struct err *err)
+{
+	skip_lines(t);
+	if (*t->at) {
+		return 0;
+	}
+	err_set(err, WEFT_EINVAL, "the file ends after %d of %d %s", k, total,
+		what);
+	return fail(t, err);
+}
+
+static int expect_end(struct text *t, const char *what, int32_t total,
+		      struct err *err)
+{
+	skip_lines(t);
+	if (!*t->at) {
+		return 0;
+	}
+	err_set(err, WEFT_EINVAL, "more than the %d %s announced", total,
+		what);
+	return fail(t, err);
+}
+
+static int read_arc(struct text *t, struct rwa_mesh *m, struct u64map *seen,
+		    struct err *err)
+{
+	struct rwa_mesh_arc arc = { .fibres = 1 };
+	uint64_t key, line;
+	int rc = read_pair(t, "where the arc begins", "where the arc ends",
+			   &arc.src, &arc.dst, err);
+
+	if (rc) {
+		return rc;
+	}
+	key = (uint64_t)arc.src << 32 | (uint32_t)arc.dst;
+	if (u64map_get(seen, key, &line)) {
+		err_set(err, WEFT_EINVAL, "arc %d -> %d again: line %d has it",
+			arc.src, arc.dst, (int)line);
+		return fail(t, err);
+	}
+	if (u64map_set(seen, key, (uint64_t)t->line)) {
+		return err_nomem(err);
+	}
+	return rwa_mesh_add_arc(m, &arc, err) ? fail(t, err) : 0;
+}
+
+int rwa_mesh_read_net(const char *name, const char *text,
+		      struct rwa_mesh **out, struct err *err)
+{
+	struct text t = { name, text, 1 };
+	struct u64map seen = { 0 };
+	struct rwa_mesh *m = NULL;
+	int32_t nodes, arcs;
+	int rc;
+
+	*out = NULL;
+	skip_lines(&t);
+	rc = read_pair(&t, "the number of nodes", "the number of arcs", &nodes,
+		       &arcs, err);
+	if (!rc && rwa_mesh_new(nodes, &m, err)) {
+		rc = fail(&t, err);
+	}
+	for (int32_t k = 0; !rc && k < arcs; k++) {
+		rc = expect_more(&t, "arcs", k, arcs, err);
+		rc = rc ? rc : read_arc(&t, m, &seen, err);
+	}
+	rc = rc ? rc : expect_end(&t, "arcs", arcs, err);
+	u64map_fini(&seen);
+	if (rc) {
+		rwa_mesh_free(m);
+		m = NULL;
+	}
+	*out = m;
+	return rc;
+}
+
+int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
+		      struct err *err)
+{
+	struct text t = { name, text, 1 };
+	int32_t total;
+	int rc;
+
+	skip_lines(&t);
+	rc = read_number(&t, "the number of demands", &total, err);
+	rc = rc ? rc : end_line(&t, err);
+	for (int32_t k = 0; !rc && k < total; k++) {
+		struct rwa_mesh_demand d = { .count = 1 };
+
+		rc = expect_more(&t, "demands", k, total, err);
+		rc = rc ? rc : read_pair(&t, "the source", "the destination",
+					 &d.src, &d.dst, err);
+		if (!rc && d.src == d.dst &&
+		    d.src < (int32_t)m->nodes.n) {
+			m->self_demands++;
+		} else if (!rc && rwa_mesh_add_demand(m, &d, err)) {
+			rc = fail(&t, err);
+		}
+	}
+	return rc ? rc : expect_end(&t, "demands", total, err);
+}

@@ -1,0 +1,68 @@
+/*
+ * Two searches side by side, with seeds of their own: what is hard for one
+ * may be easy for the other. They work in rounds of a fixed number of
+ * lightpaths placed, and who won is decided between rounds, so that the
+ * answer does not depend on how many threads there were.
+ */
+#include "lib/base/parallel.h"
+#include "rwa/mesh/private.h"
+
+#define ROUND 2048	/* lightpaths placed */
+
+struct round {
+	struct search *const *searches;
+	int64_t target, effort;
+	const struct stop *stop;
+	int64_t served[PORTFOLIO];
+	int rc[PORTFOLIO];
+	struct err err[PORTFOLIO];
+};
+
+static void run_one(void *arg, int i)
+{
+	struct round *r = arg;
+
+	r->rc[i] = search_run(r->searches[i], r->target, r->effort, r->stop,
+			      &r->served[i], &r->err[i]);
+}
+
+static void run_round(struct round *r, int threads)
+{
+	if (threads > 1) {
+		parallel_run(PORTFOLIO, run_one, r);
+		return;
+	}
+	for (int i = 0; i < PORTFOLIO; i++) {
+		run_one(r, i);
+	}
+}
+
+int portfolio_run(struct search *const searches[PORTFOLIO], int threads,
+		  int64_t target, int64_t effort, const struct stop *stop,
+		  int64_t *served, int *winner, struct err *err)
+{
+	struct round r = { .searches = searches, .target = target,
+			   .stop = stop };
+	bool idle = false;
+
+	*served = -1;
+	for (int64_t k = 0; k < effort && *served < target && !idle &&
+			    !(k && stop_now(stop)); k += ROUND) {
+		r.effort = effort - k < ROUND ? effort - k : ROUND;
+		run_round(&r, threads);
+		idle = true;
+		*served = -1;
+		for (int i = 0; i < PORTFOLIO; i++) {
+			if (r.rc[i]) {
+				*err = r.err[i];
+				return r.rc[i];
+			}
+			if (r.served[i] > *served) {
+				*served = r.served[i];
+				*winner = i;
+			}
+			idle &= search_is_idle(searches[i]);
+		}
+	}
+	return 0;
+}

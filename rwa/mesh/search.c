@@ -1,0 +1,311 @@
+/*
+ * Guided ejection search at a fixed number of channels.
+ *
+ * A partial assignment without clashes is kept at all times. A lightpath that
+ * has no place is routed on the cheapest way of any channel, where a taken
+ * slot costs the penalty of the lightpath that holds it; whoever is in the
+ * way is ejected and waits in turn. The penalty of a lightpath grows whenever
+ * it finds no free way, so that what is hard to place stays once placed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh/search.h"
+
+#define CALM_LEAST 5000		/* without progress, before a new scale */
+#define PENALTY_MAX (1 << 18)
+#define TABU_LEAST 10
+#define TABU_MORE 40
+#define TWO_FOR_ONE 500
+
+static void eject(struct search *s, int32_t unit)
+{
+	put_unit(s, unit, FREE);
+	s->whole -= share(s, unit);
+	s->units[unit].hops = 0;
+	s->wait[s->waiting++] = unit;
+}
+
+/* The first slots of a hop's guard channels and after them. */
+static int32_t *guarded(const struct search *s, const struct rwa_hop *h,
+			int32_t **end)
+{
+	int32_t *slot = slot_at(s, h->arc, h->fibre, 0);
+	int32_t reach = s->m->guard.between;
+
+	*end = slot + (h->channel + reach < s->channels ? h->channel + reach
+							: s->channels - 1) + 1;
+	return slot + (h->channel > reach ? h->channel - reach : 0);
+}
+
+/* Ejects the partner when both are on one link, and remembers the link. */
+static bool eject_partner(struct search *s, int32_t unit, int32_t hops)
+{
+	const struct unit *u = &s->units[unit];
+	bool shared = false;
+
+	if (!is_placed(s, u->partner)) {
+		return false;
+	}
+	for (int32_t i = 0; i < hops; i++) {
+		int32_t link = s->link[u->hop[i].arc];
+
+		if (s->risk[link] == s->risk_stamp) {
+			s->trouble[u->demand][link]++;
+			shared = true;
+		}
+	}
+	if (shared) {
+		eject(s, u->partner);
+	}
+	return shared;
+}
+
+/* Ejects whoever holds the unit's slots, or is too near, and takes them. */
+static void occupy(struct search *s, int32_t unit)
+{
+	struct unit *u = &s->units[unit];
+	int32_t hops = u->hops, *end;
+	bool ejected;
+
+	/* Not placed yet: an ejected partner must not count it. */
+	u->hops = 0;
+	ejected = eject_partner(s, unit, hops);
+	for (int32_t i = 0; i < hops; i++) {
+		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end;
+		     at++) {
+			if (*at >= 0) {
+				s->units[*at].tabu = s->round + TABU_LEAST +
+					(int64_t)rng_below(&s->rng, TABU_MORE);
+				eject(s, *at);
+				ejected = true;
+			}
+		}
+	}
+	u->hops = hops;
+	put_unit(s, unit, unit);
+	s->whole += share(s, unit);
+	if (ejected && u->penalty < PENALTY_MAX) {
+		u->penalty++;
+	}
+}
+
+/* True when a lightpath that changes its channel comes too near to itself. */
+static bool meets_itself(const struct search *s, const struct unit *u)
+{
+	int32_t reach = s->m->guard.between;
+
+	for (int32_t i = 0; reach && i < u->hops; i++) {
+		for (int32_t k = 0; k < i; k++) {
+			const struct rwa_hop *a = &u->hop[i], *b = &u->hop[k];
+
+			if (a->arc == b->arc && a->fibre == b->fibre &&
+			    abs(a->channel - b->channel) <= reach) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static int32_t way_cost(const struct search *s, const struct unit *u)
+{
+	int32_t cost = 0;
+
+	for (int32_t i = 0; i < u->hops; i++) {
+		cost += s->cost[u->hop[i].arc];
+	}
+	return cost;
+}
+
+/* When not all fit, one may be ejected for one, not for a while after it was
+ * ejected itself, and now and then two. */
+static bool is_worth(struct search *s, int32_t unit)
+{
+	const struct unit *u = &s->units[unit];
+	int32_t n = 0, last = FREE, *end;
+
+	if (!s->fit) {
+		return true;
+	}
+	for (int32_t i = 0; i < u->hops; i++) {
+		for (int32_t *at = guarded(s, &u->hop[i], &end); at < end;
+		     at++) {
+			n += *at >= 0 && *at != last;
+			last = *at >= 0 ? *at : last;
+		}
+	}
+	if (n == 0 || s->filled <= s->n_units || u->tabu > s->round) {
+		return n == 0;
+	}
+	if (n == 1) {
+		return way_cost(s, u) <= way_cost(s, &s->units[last]) +
+			(int32_t)rng_below(&s->rng, (uint64_t)s->slack);
+	}
+	return n == 2 && rng_below(&s->rng, TWO_FOR_ONE) == 0;
+}
+
+enum outcome { PLACED, NOT_WORTH_IT, NOWHERE };
+
+static int place(struct search *s, int32_t unit, enum outcome *out)
+{
+	bool found;
+	int rc = search_find_way(s, unit, &found);
+
+	*out = NOWHERE;
+	if (rc || !found) {
+		return rc;
+	}
+	*out = NOT_WORTH_IT;
+	if (!meets_itself(s, &s->units[unit]) && is_worth(s, unit)) {
+		occupy(s, unit);
+		*out = PLACED;
+	} else {
+		s->units[unit].hops = 0;
+	}
+	return rc;
+}
+
+static int remember(struct search *s)
+{
+	s->most = s->whole;
+	s->best.paths.n = 0;
+	s->best.hops.n = 0;
+	for (int32_t i = 0; i < s->n_units; i++) {
+		const struct unit *u = &s->units[i];
+		struct rwa_path p = { u->demand, u->hops,
+				      (int64_t)s->best.hops.n };
+
+		if (!u->hops || (u->partner >= 0 && !is_placed(s, u->partner))) {
+			continue;
+		}
+		if (vec_push(&s->best.paths, p) ||
+		    vec_reserve(&s->best.hops, (size_t)u->hops)) {
+			return WEFT_ENOMEM;
+		}
+		memcpy(s->best.hops.v + s->best.hops.n, u->hop,
+		       (size_t)u->hops * sizeof(*u->hop));
+		s->best.hops.n += (size_t)u->hops;
+	}
+	return 0;
+}
+
+/*
+ * What a taken slot costs beside the way itself. At first much, so that what
+ * is free is filled; then little, so that ways stay short. Which little is
+ * best differs, so that they take turns when nothing gets better.
+ */
+static void choose_scale(struct search *s)
+{
+	static const int32_t scales[] = { 16, 100, 6, 32 };
+	static const int32_t slacks[] = { 4, 8, 2, 16 };
+
+	if (++s->calm > CALM_LEAST + s->n_units) {
+		s->calm = 0;
+		s->turn = (s->turn + 1) % 4;
+	}
+	s->slack = slacks[s->turn] * BASE;
+	if (s->fit || s->filled < s->n_units) {
+		s->filled += s->filled < s->n_units;
+		s->scale = SCALE_FILL;
+		return;
+	}
+	s->scale = scales[s->turn];
+}
+
+/* When not all fit: every lightpath is tried once, the cheapest first. */
+static bool is_filling(const struct search *s)
+{
+	return s->fit && s->filled < s->n_units;
+}
+
+/* True once everything was tried, when not all fit. */
+static bool is_full(const struct search *s)
+{
+	return s->fit && s->filled > s->n_units;
+}
+
+static int32_t pick(struct search *s)
+{
+	return is_filling(s) ? s->waiting - 1
+			     : s->stuck + (int32_t)rng_below(&s->rng,
+					(uint64_t)(s->waiting - s->stuck));
+}
+
+bool search_is_idle(const struct search *s)
+{
+	return s->waiting <= s->stuck;
+}
+
+int search_run(struct search *s, int64_t target, int64_t effort,
+	       const struct stop *stop, int64_t *served, struct err *err)
+{
+	int rc = 0;
+
+	for (int64_t k = 0; !rc && !search_is_idle(s) && s->most < target &&
+			    k < effort; k++) {
+		int32_t unit, at = pick(s);
+		enum outcome outcome = PLACED;
+
+		if (k % 16 == 0 && stop_now(stop)) {
+			break;
+		}
+		choose_scale(s);
+		unit = s->wait[at];
+		s->wait[at] = s->wait[--s->waiting];
+		s->round++;
+		rc = place(s, unit, &outcome);
+		if (!rc && outcome != PLACED) {
+			s->wait[s->waiting++] = s->wait[s->stuck];
+			s->wait[s->stuck] = unit;
+			s->stuck += outcome == NOWHERE || is_filling(s);
+		}
+		if (s->fit && s->filled == s->n_units) {
+			/* What found no free place gets another chance. */
+			s->filled++;
+			s->stuck = 0;
+		}
+		if (!rc && s->whole > s->most &&
+		    (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
+			rc = remember(s);
+			s->calm = 0;
+		}
+	}
+	if (!rc && s->whole > s->most) {
+		rc = remember(s);
+	}
+	*served = s->most;
+	return rc ? err_nomem(err) : 0;
+}
+
+static int by_demand(const void *a, const void *b)
+{
+	const struct rwa_path *x = a, *y = b;
+
+	if (x->demand != y->demand) {
+		return x->demand < y->demand ? -1 : 1;
+	}
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+int search_best(const struct search *s, struct rwa_assignment *out,
+		struct err *err)
+{
+	*out = (struct rwa_assignment){ 0 };
+	if (vec_reserve(&out->paths, s->best.paths.n + 1) ||
+	    vec_reserve(&out->hops, s->best.hops.n + 1)) {
+		rwa_assignment_fini(out);
+		return err_nomem(err);
+	}
+	out->paths.n = s->best.paths.n;
+	out->hops.n = s->best.hops.n;
+	if (out->paths.n) {
+		memcpy(out->paths.v, s->best.paths.v,
+		       out->paths.n * sizeof(*out->paths.v));
+		memcpy(out->hops.v, s->best.hops.v,
+		       out->hops.n * sizeof(*out->hops.v));
+		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
+		      by_demand);
+	}
+	return 0;
+}

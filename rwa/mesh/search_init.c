@@ -1,0 +1,291 @@
+/* The search is made: costs and plain distances, one unit for a lightpath. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "rwa/mesh/search.h"
+
+/* ---- costs and plain distances ---- */
+
+/* Arcs that the bound prices high are dear, as everybody needs them. */
+static void set_costs(struct search *s, const int64_t *prices)
+{
+	double sum = 0, mean;
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		sum += (double)prices[e];
+	}
+	mean = sum > 0 ? sum / (double)s->m->arcs.n : 1;
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		double dear = (double)prices[e] / mean;
+
+		s->cost[e] = (int32_t)(BASE * (1 + (dear < 8 ? dear : 8)));
+	}
+}
+
+static void relax_in(const struct search *s, int32_t v, const bool *open,
+		     int32_t *dist, int64_t *least, int32_t dst, bool *again)
+{
+	for (int32_t k = s->in.first[v]; k < s->in.first[v + 1]; k++) {
+		int32_t e = s->in.arc[k], u = s->m->arcs.v[e].src;
+		int64_t pass = v == dst ? 0 : s->m->nodes.v[v].pass_mdb;
+
+		if (!open[e]) {
+			continue;
+		}
+		if (dist[v] < INT_MAX && dist[v] + s->cost[e] < dist[u]) {
+			dist[u] = dist[v] + s->cost[e];
+			again[u] = true;
+		}
+		if (least[v] < INT64_MAX &&
+		    least[v] + pass + s->m->arcs.v[e].loss_mdb < least[u]) {
+			least[u] = least[v] + pass + s->m->arcs.v[e].loss_mdb;
+			again[u] = true;
+		}
+	}
+}
+
+/* Both distances to dst, by rounds of relaxation. */
+static int distances_to(struct search *s, int32_t dst, const bool *open,
+			bool *again)
+{
+	int32_t n = (int32_t)s->m->nodes.n;
+	bool any = true;
+
+	s->dist[dst] = malloc((size_t)n * sizeof(**s->dist));
+	s->least[dst] = malloc((size_t)n * sizeof(**s->least));
+	if (!s->dist[dst] || !s->least[dst]) {
+		return WEFT_ENOMEM;
+	}
+	for (int32_t v = 0; v < n; v++) {
+		s->dist[dst][v] = INT_MAX;
+		s->least[dst][v] = INT64_MAX;
+		again[v] = false;
+	}
+	s->dist[dst][dst] = 0;
+	s->least[dst][dst] = 0;
+	again[dst] = true;
+	while (any) {
+		any = false;
+		for (int32_t v = 0; v < n; v++) {
+			if (again[v]) {
+				again[v] = false;
+				any = true;
+				relax_in(s, v, open, s->dist[dst],
+					 s->least[dst], dst, again);
+			}
+		}
+	}
+	return 0;
+}
+
+static int all_distances(struct search *s, struct err *err)
+{
+	size_t n = s->m->nodes.n;
+	bool *again = calloc(n + 1, sizeof(*again));
+	int32_t *fibres = calloc(s->m->arcs.n + 1, sizeof(*fibres));
+	bool *open = calloc(s->m->arcs.n + 1, sizeof(*open));
+	int rc = again && fibres && open ? 0 : err_nomem(err);
+
+	rc = rc ? rc : mesh_open_fibres(s->m, fibres, err);
+	for (size_t e = 0; !rc && e < s->m->arcs.n; e++) {
+		open[e] = fibres[e] > 0;
+	}
+	for (size_t i = 0; !rc && i < s->m->demands.n; i++) {
+		int32_t dst = s->m->demands.v[i].dst;
+
+		if (!s->dist[dst] && distances_to(s, dst, open, again)) {
+			rc = err_nomem(err);
+		}
+	}
+	free(again);
+	free(fibres);
+	free(open);
+	return rc;
+}
+
+/* Every demand must have a way, within the loss budget. */
+static int check_ways(const struct search *s, struct err *err)
+{
+	const struct rwa_mesh *m = s->m;
+	int64_t budget = m->budget_mdb == RWA_MESH_NO_LIMIT
+				 ? INT64_MAX
+				 : m->budget_mdb - m->add_mdb - m->drop_mdb;
+
+	for (size_t i = 0; i < m->demands.n; i++) {
+		const struct rwa_mesh_demand *d = &m->demands.v[i];
+		bool way = s->dist[d->dst][d->src] < INT_MAX;
+		char from[16], to[16];
+
+		if (!way || s->least[d->dst][d->src] > budget) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				"demand %zu: no way leads from %s to %s%s", i,
+				rwa_mesh_node_name(m, d->src, from,
+						   sizeof(from)),
+				rwa_mesh_node_name(m, d->dst, to, sizeof(to)),
+				way ? " within the loss budget" : "");
+		}
+	}
+	return 0;
+}
+
+/* ---- units ---- */
+
+static int by_units(const void *a, const void *b, void *arg)
+{
+	const struct search *s = arg;
+	const struct unit *x = a, *y = b;
+	const struct rwa_mesh_demand *p = &s->m->demands.v[x->demand];
+	const struct rwa_mesh_demand *q = &s->m->demands.v[y->demand];
+	int32_t d = s->dist[p->dst][p->src], e = s->dist[q->dst][q->src];
+
+	if (d != e) {
+		return d < e ? -1 : 1;
+	}
+	return x->demand < y->demand ? -1 : x->demand > y->demand;
+}
+
+/* How many lightpaths of a demand its ends can still hold. */
+static int32_t room_at_ends(const struct search *s, int64_t *adds,
+			    int64_t *drops, const struct rwa_mesh_demand *d)
+{
+	const struct rwa_mesh_node *src = &s->m->nodes.v[d->src];
+	const struct rwa_mesh_node *dst = &s->m->nodes.v[d->dst];
+	int64_t n = d->count, each = d->protect ? 2 : 1;
+
+	if (src->add_limit >= 0 &&
+	    (src->add_limit - adds[d->src]) / each < n) {
+		n = (src->add_limit - adds[d->src]) / each;
+	}
+	if (dst->drop_limit >= 0 &&
+	    (dst->drop_limit - drops[d->dst]) / each < n) {
+		n = (dst->drop_limit - drops[d->dst]) / each;
+	}
+	adds[d->src] += n * each;
+	drops[d->dst] += n * each;
+	return (int32_t)(n * each);
+}
+
+/* One unit for each lightpath, the longest last, where waiting begins. */
+static int make_units(struct search *s)
+{
+	size_t n = (size_t)s->m->lightpaths + 1, nodes = s->m->nodes.n;
+	int64_t *ends = calloc(2 * nodes, sizeof(*ends));
+
+	s->units = calloc(n, sizeof(*s->units));
+	s->wait = calloc(n, sizeof(*s->wait));
+	if (!ends || !s->units || !s->wait) {
+		free(ends);
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < s->m->demands.n; i++) {
+		int32_t count = room_at_ends(s, ends, ends + nodes,
+					     &s->m->demands.v[i]);
+
+		for (int32_t k = 0; k < count; k++) {
+			s->units[s->n_units++] = (struct unit){
+				.demand = (int32_t)i,
+			};
+		}
+	}
+	qsort_r(s->units, (size_t)s->n_units, sizeof(*s->units), by_units, s);
+	for (int32_t i = 0; i < s->n_units; i++) {
+		struct unit *u = &s->units[i];
+
+		u->partner = -1;
+		if (i && s->m->demands.v[u->demand].protect &&
+		    u[-1].demand == u->demand && u[-1].partner < 0) {
+			u->partner = i - 1;
+			u[-1].partner = i;
+		}
+	}
+	free(ends);
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
+	       bool fit, struct search **out, struct err *err)
+{
+	struct search *s = calloc(1, sizeof(*s));
+	size_t n = m->nodes.n, e = m->arcs.n + 1;
+	int rc = WEFT_ENOMEM;
+
+	*out = NULL;
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->m = m;
+	s->fit = fit;
+	rng_seed(&s->rng, seed);
+	s->cost = calloc(e, sizeof(*s->cost));
+	s->slot = calloc(e, sizeof(*s->slot));
+	s->dist = calloc(n, sizeof(*s->dist));
+	s->least = calloc(n, sizeof(*s->least));
+	s->changed = calloc(n, sizeof(*s->changed));
+	s->link = calloc(e, sizeof(*s->link));
+	s->risk = calloc(e, sizeof(*s->risk));
+	s->trouble = calloc(m->demands.n + 1, sizeof(*s->trouble));
+	s->lit = calloc(1, sizeof(*s->lit));
+	if (!s->cost || !s->link || !s->risk || !s->trouble || !s->lit ||
+	    mesh_links(m, s->link) || !s->slot || !s->dist || !s->least || !s->changed ||
+	    adjacency_init(&s->out, m, false) ||
+	    adjacency_init(&s->in, m, true)) {
+		err_nomem(err);
+		goto out;
+	}
+	set_costs(s, prices);
+	rc = all_distances(s, err);
+	rc = rc ? rc : check_ways(s, err);
+	if (!rc && make_units(s)) {
+		rc = err_nomem(err);
+	}
+out:
+	if (rc) {
+		search_free(s);
+		s = NULL;
+	}
+	*out = s;
+	return rc;
+}
+
+int64_t search_units(const struct search *s)
+{
+	return s->n_units;
+}
+
+void search_free(struct search *s)
+{
+	if (!s) {
+		return;
+	}
+	for (size_t v = 0; v < s->m->nodes.n; v++) {
+		free(s->dist ? s->dist[v] : NULL);
+		free(s->least ? s->least[v] : NULL);
+	}
+	for (int32_t i = 0; i < s->n_units; i++) {
+		free(s->units[i].hop);
+	}
+	rwa_assignment_fini(&s->best);
+	adjacency_fini(&s->out);
+	adjacency_fini(&s->in);
+	free(s->cost);
+	free(s->slot);
+	free(s->owner);
+	free(s->units);
+	free(s->wait);
+	free(s->dist);
+	free(s->least);
+	free(s->labels);
+	vec_fini(&s->heap);
+	free(s->changed);
+	free(s->lit);
+	free(s->tune);
+	free(s->link);
+	free(s->risk);
+	for (size_t d = 0; s->trouble && d < s->m->demands.n; d++) {
+		free(s->trouble[d]);
+	}
+	free(s->trouble);
+	free(s);
+}

@@ -1,0 +1,529 @@
+/*
+ * Bound first, then the search: up from the bound until everything has a
+ * place, then down again one channel at a time while there is time.
+ */
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
+#include "rwa/mesh/private.h"
+
+#define NS_PER_S 1e9
+/* Work without a time limit, in lightpaths placed: for each channel more or
+ * fewer, and how many times that for the last channel above the bound. */
+#define EFFORT_A_LIGHTPATH 20
+#define EFFORT_LEAST 6000
+#define LAST_FACTOR 10
+/* Of the time given: the bound's share, that of the search at the bound, and
+ * that of each step after it. */
+#define BOUND_SHARE 0.2
+#define FIRST_SHARE 0.4
+#define STEP_SHARE 0.05
+#define SECOND_SHARE 0.25	/* for the objective, at least */
+/* For a proof by lp_solve, beside the time given; without one the proofs, too,
+ * are a fixed amount of work. */
+#define PROOF_LIMIT_S 2
+#define CONFIG_LIMIT_S 5
+#define OTHER_SEED UINT64_C(0x9e3779b97f4a7c15)
+
+struct solve {
+	const struct rwa_mesh *m;
+	const struct rwa_mesh_options *opt;
+	struct search *search;
+	struct search *other;	/* beside it, NULL: none */
+	struct search *best;	/* that served the most */
+	struct rwa_mesh_result *res;
+	int64_t start_ns;
+	int64_t wanted;		/* lightpaths that the ends can hold */
+};
+
+static struct stop stop_at(const struct solve *s, double share, int64_t from_ns)
+{
+	struct stop stop = { .cancel = s->opt->cancel };
+
+	if (s->opt->time_limit_s > 0) {
+		stop.at_ns = from_ns + (int64_t)(s->opt->time_limit_s * share *
+						 NS_PER_S);
+	}
+	return stop;
+}
+
+static struct stop final_stop(const struct solve *s)
+{
+	return stop_at(s, 1, s->start_ns);
+}
+
+static int64_t effort(const struct solve *s, int factor)
+{
+	int64_t n = s->m->lightpaths * EFFORT_A_LIGHTPATH;
+
+	if (s->opt->time_limit_s > 0) {
+		return INT64_MAX;
+	}
+	return (n > EFFORT_LEAST ? n : EFFORT_LEAST) * factor;
+}
+
+/* Takes over the search's best assignment. */
+static int keep(struct solve *s, int channels, struct err *err)
+{
+	rwa_assignment_fini(&s->res->assignment);
+	s->res->channels = channels;
+	s->res->method = "guided ejection";
+	return search_best(s->best, &s->res->assignment, err);
+}
+
+/* One search, or two beside each other. */
+static int run(struct solve *s, int64_t target, int64_t work,
+	       const struct stop *stop, int64_t *served, struct err *err)
+{
+	struct search *both[PORTFOLIO] = { s->search, s->other };
+	int winner = 0, rc;
+
+	if (!s->other) {
+		return search_run(s->search, target, work, stop, served, err);
+	}
+	rc = portfolio_run(both, s->opt->threads, target, work, stop, served,
+			   &winner, err);
+	s->best = both[winner];
+	return rc;
+}
+
+static int attempt(struct solve *s, int channels, int64_t work,
+		   const struct stop *stop, bool *all, struct err *err)
+{
+	int64_t served = 0;
+	int64_t target = s->opt->channels ? s->res->lightpaths_bound
+					  : s->wanted;
+	int rc = search_set_channels(s->search, channels, err);
+
+	if (!rc && s->other) {
+		rc = search_set_channels(s->other, channels, err);
+	}
+	rc = rc ? rc : run(s, target, work, stop, &served, err);
+	*all = !rc && served == s->wanted;
+	if (*all || (!rc && s->opt->channels)) {
+		rc = keep(s, channels, err);
+	}
+	return rc;
+}
+
+/* With so many channels every lightpath can have one for itself, that of all
+ * its nodes' ranges: more of them cannot help. */
+static int64_t most_channels(const struct solve *s)
+{
+	const struct rwa_mesh *m = s->m;
+	int64_t last = 0, used = 0, least = s->res->bound;
+
+	for (size_t i = 0; i < m->tunings.n; i++) {
+		last = m->tunings.v[i].last > last ? m->tunings.v[i].last
+						   : last;
+	}
+	for (size_t i = 0; i < m->blocks.n; i++) {
+		used += m->blocks.v[i].channel != RWA_MESH_ALL;
+	}
+	last += mesh_band_least(m, m->lightpaths + 1) +
+		used * (2 * m->guard.between + 1);
+	last = last > least ? last : least;
+	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
+}
+
+/* From the bound up, in growing steps. */
+static int go_up(struct solve *s, struct err *err)
+{
+	int channels = s->res->bound, step = 1, attempts = 0;
+	int64_t most = most_channels(s);
+	bool all = false;
+	int rc = 0;
+
+	while (!rc && !all) {
+		struct stop stop = stop_at(s, channels == s->res->bound
+						      ? FIRST_SHARE
+						      : STEP_SHARE,
+					   clk_now_ns());
+		struct stop last = final_stop(s);
+
+		/* Past the deadline many channels are given, so that some
+		 * answer is found soon. */
+		if (stop_now(&last)) {
+			if (s->opt->cancel && *s->opt->cancel) {
+				return err_set(err, WEFT_ECANCELED,
+					       "stopped before an assignment "
+					       "was found");
+			}
+			step += channels / 8;
+			stop = (struct stop){ .cancel = s->opt->cancel,
+					      .at_ns = clk_now_ns() + (int64_t)NS_PER_S };
+		}
+		rc = attempt(s, channels, effort(s, 1), &stop, &all, err);
+		if (!rc && !all && channels >= most) {
+			return err_set(err, WEFT_EINFEASIBLE,
+				       "no assignment of all demands was found "
+				       "in %d channels, and more would not "
+				       "help", channels);
+		}
+		channels += all ? 0 : step;
+		channels = channels < most ? channels : (int)most;
+		/* From bound to twice that in few attempts, if need be. */
+		step += step < 4 || attempts++ > 4 ? (step + 3) / 4 : 0;
+	}
+	return rc;
+}
+
+/* Halves the distance to what was too few while it is large, then gives all
+ * the time that is left to one channel fewer. */
+static int go_down(struct solve *s, struct err *err)
+{
+	struct stop last = final_stop(s);
+	int failed = s->res->bound - 1, rc = 0;
+	bool all = true, at_end = false;
+
+	while (!rc && !at_end && s->res->channels > s->res->bound &&
+	       !stop_now(&last)) {
+		int wide = s->res->channels - failed > 2;
+		struct stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
+					: last;
+		int channels = wide ? (s->res->channels + failed) / 2
+				    : s->res->channels - 1;
+
+		rc = attempt(s, channels, effort(s, wide ? 1 : LAST_FACTOR),
+			     &stop, &all, err);
+		if (!all) {
+			at_end = !wide;
+			failed = channels;
+		}
+	}
+	return rc;
+}
+
+/* Add and drop limits: an error when all must be served, otherwise fewer
+ * lightpaths to look for. */
+static int check_ends(struct solve *s, struct err *err)
+{
+	const struct rwa_mesh *m = s->m;
+	size_t n = m->nodes.n;
+	int64_t *ends = calloc(2 * n, sizeof(*ends));
+	char name[16];
+	int rc = ends ? 0 : err_nomem(err);
+
+	for (size_t i = 0; !rc && i < m->demands.n; i++) {
+		ends[m->demands.v[i].src] += m->demands.v[i].count;
+		ends[n + m->demands.v[i].dst] += m->demands.v[i].count;
+	}
+	for (size_t k = 0; !rc && k < 2 * n; k++) {
+		const struct rwa_mesh_node *v = &m->nodes.v[k % n];
+		int32_t limit = k < n ? v->add_limit : v->drop_limit;
+
+		if (limit >= 0 && ends[k] > limit && !s->opt->channels) {
+			rc = err_set(err, WEFT_EINFEASIBLE,
+				     "node %s: %lld lightpaths %s there, its "
+				     "limit is %d",
+				     rwa_mesh_node_name(m, (int)(k % n), name,
+							sizeof(name)),
+				     (long long)ends[k],
+				     k < n ? "begin" : "end", limit);
+		}
+	}
+	free(ends);
+	return rc;
+}
+
+static int find_bound(struct solve *s, struct err *err)
+{
+	struct rwa_mesh_result *res = s->res;
+	struct stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
+	char name[16];
+	int32_t node;
+	int rc = mesh_bound(s->m, &stop, &res->certificate, err);
+
+	rc = rc ? rc : mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
+	if (!rc && res->certificate.ends > RWA_MESH_MAX_CHANNELS &&
+	    !s->opt->channels) {
+		return err_set(err, WEFT_EINFEASIBLE,
+			       "node %s: its lightpaths do not fit in the "
+			       "channels that its transceivers reach",
+			       rwa_mesh_node_name(s->m, node, name,
+						  sizeof(name)));
+	}
+	res->bound = res->certificate.bound;
+	res->proof = "flow prices";
+	if (res->certificate.ends > res->bound) {
+		res->bound = res->certificate.ends;
+		res->proof = "slots at a node";
+	}
+	return rc;
+}
+
+static int find_fit(struct solve *s, struct err *err)
+{
+	struct stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
+
+	return mesh_fit(s->m, s->opt->channels, &stop, &s->res->fit,
+			&s->res->lightpaths_bound, err);
+}
+
+/* As many as fit in the channels given. */
+static int fill(struct solve *s, struct err *err)
+{
+	int64_t most = most_channels(s);
+	struct stop stop = final_stop(s);
+	bool all;
+
+	most = most < s->opt->channels ? most : s->opt->channels;
+	if (s->wanted < s->res->lightpaths_bound) {
+		s->res->lightpaths_bound = s->wanted;
+	}
+	return attempt(s, (int)most, effort(s, 1), &stop, &all, err);
+}
+
+/* One channel fewer may be impossible. */
+static int prove_too_few(struct solve *s, struct err *err)
+{
+	bool proven;
+	int rc = mesh_prove_too_few(s->m, s->res->channels - 1,
+				    s->opt->time_limit_s > 0 ? PROOF_LIMIT_S
+							     : 0,
+				    &proven, err);
+
+	if (!rc && proven) {
+		s->res->bound = s->res->channels;
+		s->res->proof = "lp_solve";
+	}
+	return rc;
+}
+
+/* The search once more, from a rounded solution of the configurations. */
+static int search_from(struct solve *s, const struct rwa_assignment *start,
+		       struct err *err)
+{
+	struct stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
+	int32_t *penalties = calloc(start->paths.n + 1, sizeof(*penalties));
+	int64_t served = 0;
+	int rc = penalties ? 0 : err_nomem(err);
+
+	for (size_t i = 0; penalties && i < start->paths.n; i++) {
+		penalties[i] = 1;
+	}
+	rc = rc ? rc : search_begin(s->search, s->res->bound, start, penalties,
+				    err);
+	rc = rc ? rc : search_run(s->search, s->wanted, effort(s, LAST_FACTOR),
+				  &stop, &served, err);
+	s->best = s->search;
+	if (!rc && served == s->wanted) {
+		rc = keep(s, s->res->bound, err);
+		s->res->method = "configurations";
+	}
+	free(penalties);
+	return rc;
+}
+
+/* Where bound and answer differ on a small instance, the configurations of a
+ * channel may prove more, or lead to a better answer. */
+static int try_configurations(struct solve *s, struct err *err)
+{
+	struct rwa_assignment start;
+	int bound;
+	int rc = mesh_configurations(s->m, s->opt->seed,
+				     s->opt->time_limit_s > 0 ? CONFIG_LIMIT_S
+							      : 0,
+				     s->opt->cancel, &bound, &start, err);
+
+	if (rc) {
+		return rc;
+	}
+	if (bound > s->res->bound) {
+		s->res->bound = bound < s->res->channels ? bound
+							 : s->res->channels;
+		s->res->proof = "configurations";
+	}
+	if (bound && s->res->channels > s->res->bound) {
+		rc = search_from(s, &start, err);
+	}
+	rwa_assignment_fini(&start);
+	return rc;
+}
+
+static int raise_bound(struct solve *s, struct err *err)
+{
+	int rc = 0;
+
+	if (s->res->channels > s->res->bound) {
+		rc = try_configurations(s, err);
+	}
+	if (!rc && s->res->channels > s->res->bound) {
+		rc = prove_too_few(s, err);
+	}
+	return rc;
+}
+
+/* What is wanted beside the channels, with a share of the time of its own. */
+static int second(struct solve *s, struct err *err)
+{
+	struct stop stop = final_stop(s);
+	struct stop least = stop_at(s, SECOND_SHARE, clk_now_ns());
+
+	if (stop.at_ns < least.at_ns) {
+		stop.at_ns = least.at_ns;
+	}
+	switch (s->opt->objective) {
+	case RWA_FEWEST_MOVED:
+		return s->opt->before
+			       ? mesh_fewest_moved(s->m, s->search,
+						   s->opt->before, &stop,
+						   s->res, err)
+			       : 0;
+	case RWA_LEAST_LONGEST_LOSS:
+		return mesh_least_loss(s->m, s->opt, &stop, s->res, err);
+	case RWA_ANY:
+		break;
+	}
+	return 0;
+}
+
+/* The fit by its prices, unless the ends allow even fewer. */
+static int check_fit(const struct solve *s, struct err *err)
+{
+	int64_t fit = 0;
+	int rc;
+
+	if (!s->opt->channels) {
+		return 0;
+	}
+	rc = rwa_certificate_fit(s->m, &s->res->fit, s->opt->channels, &fit,
+				 err);
+	if (!rc && s->res->lightpaths_bound !=
+			   (fit < s->wanted ? fit : s->wanted)) {
+		rc = err_set(err, WEFT_EVERIFY,
+			     "the prices let %lld lightpaths fit, not %lld",
+			     (long long)fit,
+			     (long long)s->res->lightpaths_bound);
+	}
+	return rc;
+}
+
+static int check_answer(const struct solve *s, struct err *err)
+{
+	const struct rwa_mesh_result *res = s->res;
+	int rc = rwa_mesh_check(s->m, &res->assignment, res->channels,
+				!s->opt->channels, err);
+
+	rc = rc ? rc : rwa_certificate_check(s->m, &res->certificate, err);
+	rc = rc ? rc : check_fit(s, err);
+	return rc ? err_wrap(err, "the answer fails its check") : 0;
+}
+
+/* The ring's bound as prices, if it is better than those of the flow. */
+static int price_pair(struct solve *s, const int32_t *pair, struct err *err)
+{
+	struct rwa_certificate *c = &s->res->certificate;
+	size_t n = s->m->arcs.n;
+	struct rwa_certificate ring = *c;
+	int rc;
+
+	ring.prices = calloc(n + 1, sizeof(*ring.prices));
+	if (!ring.prices) {
+		return err_nomem(err);
+	}
+	ring.prices[pair[0]] = ring.prices[pair[1]] = 1;
+	rc = certificate_sum(s->m, &ring, err);
+	if (!rc && ring.bound > c->bound) {
+		int64_t *prices = c->prices;
+
+		*c = ring;
+		ring.prices = prices;
+		if (c->bound > s->res->bound) {
+			s->res->bound = c->bound;
+			s->res->proof = "prices of two links";
+		}
+	}
+	rwa_certificate_fini(&ring);
+	return rc;
+}
+
+/* The assignment of a plain ring, if it is one and its channels are not more
+ * than those given; no work for the search above them. */
+static int start_ring(struct solve *s, struct err *err)
+{
+	struct rwa_assignment a;
+	int32_t pair[2];
+	int channels;
+	int rc = mesh_ring_start(s->m, &a, &channels, pair, err);
+
+	if (!rc && channels) {
+		rc = price_pair(s, pair, err);
+	}
+	if (!rc && channels && s->wanted == s->m->lightpaths &&
+	    (!s->opt->channels || channels <= s->opt->channels)) {
+		s->res->assignment = a;
+		s->res->channels = channels;
+		s->res->method = "ring";
+		return 0;
+	}
+	rwa_assignment_fini(&a);
+	return rc;
+}
+
+static int search_all(struct solve *s, struct err *err)
+{
+	int rc = start_ring(s, err);
+
+	if (!rc && !s->res->channels) {
+		rc = s->opt->channels ? fill(s, err) : go_up(s, err);
+	}
+	if (!rc && !s->opt->channels) {
+		s->res->lightpaths_bound = s->m->lightpaths;
+		rc = go_down(s, err);
+		rc = rc ? rc : raise_bound(s, err);
+	}
+	return rc;
+}
+
+static int new_searches(struct solve *s, struct err *err)
+{
+	const int64_t *prices = s->opt->channels ? s->res->fit.prices
+						 : s->res->certificate.prices;
+	bool fit = s->opt->channels > 0;
+	int rc = search_new(s->m, prices, s->opt->seed, fit, &s->search, err);
+
+	if (!rc && s->opt->threads) {
+		rc = search_new(s->m, prices, s->opt->seed ^ OTHER_SEED, fit,
+				&s->other, err);
+	}
+	s->best = s->search;
+	return rc;
+}
+
+int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
+		   struct rwa_mesh_result *res, struct err *err)
+{
+	struct solve s = { .m = m, .opt = opt, .res = res,
+			   .start_ns = clk_now_ns() };
+	int rc;
+
+	*res = (struct rwa_mesh_result){ .method = "guided ejection" };
+	if (opt->channels < 0 || opt->channels > RWA_MESH_MAX_CHANNELS ||
+	    !(opt->time_limit_s >= 0) || opt->threads < 0 ||
+	    opt->threads > PORTFOLIO) {
+		return err_set(err, WEFT_EINVAL,
+			       "channels: 1 to %d, time limit: not negative, "
+			       "threads: up to %d", RWA_MESH_MAX_CHANNELS,
+			       PORTFOLIO);
+	}
+	rc = check_ends(&s, err);
+	rc = rc ? rc : find_bound(&s, err);
+	if (!rc && opt->channels) {
+		rc = find_fit(&s, err);
+	}
+	rc = rc ? rc : new_searches(&s, err);
+	if (!rc) {
+		s.wanted = search_units(s.search);
+		rc = search_all(&s, err);
+	}
+	rc = rc ? rc : second(&s, err);
+	rc = rc ? rc : check_answer(&s, err);
+	res->lightpaths = (int64_t)res->assignment.paths.n;
+	search_free(s.search);
+	search_free(s.other);
+	if (rc) {
+		rwa_mesh_result_fini(res);
+	}
+	return rc;
+}

@@ -1,0 +1,313 @@
+/* The search at a number of channels: room for them, what stays in place from
+ * before, and beginning with lightpaths that others placed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh/search.h"
+
+#define MAX_STATES ((int64_t)1 << 26)
+#define MAX_SLOTS ((int64_t)1 << 28)
+
+/* ---- number of channels ---- */
+
+/* Marks what must not be used, in channels 0..width-1. */
+static void shut_slots(struct search *s)
+{
+	for (size_t i = 0; i < s->m->blocks.n; i++) {
+		const struct rwa_mesh_block *b = &s->m->blocks.v[i];
+		int32_t reach = b->filter ? 0 : s->m->guard.between;
+		bool fibres = b->fibre == RWA_MESH_ALL;
+		bool channels = b->channel == RWA_MESH_ALL;
+		int32_t f_end = fibres ? s->m->arcs.v[b->arc].fibres
+				       : b->fibre + 1;
+		int32_t c_end = channels ? s->width : b->channel + reach + 1;
+		int32_t from = channels || b->channel < reach
+				       ? 0 : b->channel - reach;
+
+		c_end = c_end < s->width ? c_end : s->width;
+		for (int32_t f = fibres ? 0 : b->fibre; f < f_end; f++) {
+			for (int32_t c = from; c < c_end; c++) {
+				*slot_at(s, b->arc, f, c) = SHUT;
+			}
+		}
+	}
+}
+
+/* True when channels can be exchanged for one another. */
+static bool are_alike(const struct rwa_mesh *m)
+{
+	return m->blocks.n == 0 && m->tunings.n == 0;
+}
+
+/* Which channels may be lit at all. Where channels are alike, every one that
+ * the guards leave between lit ones can be moved to the next that is not, so
+ * that nothing is lost by leaving them dark. */
+static void set_band(struct search *s)
+{
+	const struct rwa_mesh_guard *g = &s->m->guard;
+	int32_t step = are_alike(s->m) ? g->between + 1 : 1;
+
+	for (int32_t c = g->below; c < s->width; c += step) {
+		s->lit[c] = true;
+	}
+	for (int32_t v = 0; s->tune && v < (int32_t)s->m->nodes.n; v++) {
+		for (int32_t c = 0; c < s->width; c++) {
+			s->tune[(int64_t)v * s->width + c] =
+				mesh_tunes(s->m, v, c);
+		}
+	}
+}
+
+static int make_room(struct search *s, int width, struct err *err)
+{
+	int64_t slots = 0;
+
+	for (size_t e = 0; e < s->m->arcs.n; e++) {
+		s->slot[e] = slots;
+		slots += (int64_t)s->m->arcs.v[e].fibres * width;
+	}
+	s->slot[s->m->arcs.n] = slots;
+	if (slots > MAX_SLOTS || (int64_t)width * s->m->nodes.n > MAX_STATES) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%d channels on %zu arcs: too large to search",
+			       width, s->m->arcs.n);
+	}
+	free(s->owner);
+	free(s->labels);
+	free(s->lit);
+	free(s->tune);
+	s->width = width;
+	s->tune = NULL;
+	s->lit = calloc((size_t)width + 1, sizeof(*s->lit));
+	s->owner = malloc(((size_t)slots + 1) * sizeof(*s->owner));
+	s->labels = calloc((size_t)width * s->m->nodes.n + 1,
+			   sizeof(*s->labels));
+	if (s->m->tunings.n) {
+		s->tune = calloc((size_t)width * s->m->nodes.n + 1,
+				 sizeof(*s->tune));
+	}
+	if (!s->owner || !s->labels || !s->lit ||
+	    (s->m->tunings.n && !s->tune)) {
+		return err_nomem(err);
+	}
+	set_band(s);
+	return 0;
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return *x > *y ? -1 : *x < *y;
+}
+
+/* New number of every channel, -1 when it is given up: the emptiest first,
+ * unless what is blocked or tuned makes channels differ. */
+static int renumber(const struct search *s, int channels, int32_t *number)
+{
+	int64_t *use = calloc((size_t)s->channels + 1, sizeof(*use));
+	int32_t lit = 0, next = 0;
+
+	if (!use) {
+		return WEFT_ENOMEM;
+	}
+	for (int32_t i = 0; i < s->n_units; i++) {
+		for (int32_t h = 0; h < s->units[i].hops; h++) {
+			use[s->units[i].hop[h].channel]++;
+		}
+	}
+	for (int32_t c = 0; c < s->channels; c++) {
+		number[c] = c < channels ? c : -1;
+		if (s->lit[c]) {
+			use[lit++] = use[c] << 24 | c;
+		}
+	}
+	if (are_alike(s->m) && channels < s->channels) {
+		qsort(use, (size_t)lit, sizeof(*use), by_use);
+		for (int32_t c = 0; c < s->channels; c++) {
+			if (s->lit[c]) {
+				number[use[next++] & 0xffffff] =
+					c < channels ? c : -1;
+			}
+		}
+	}
+	free(use);
+	return 0;
+}
+
+static void move_units(struct search *s, const int32_t *number)
+{
+	s->waiting = 0;
+	for (int32_t i = 0; i < s->n_units; i++) {
+		struct unit *u = &s->units[i];
+
+		u->penalty = 1;
+		u->tabu = 0;
+		for (int32_t h = 0; h < u->hops; h++) {
+			int32_t c = number[u->hop[h].channel];
+
+			if (c < 0) {
+				u->hops = 0;
+				break;
+			}
+			u->hop[h].channel = c;
+		}
+		if (!u->hops) {
+			s->wait[s->waiting++] = i;
+		}
+	}
+	/* Taken from the end, the cheapest first. */
+	for (int32_t i = 0; s->fit && i < s->waiting / 2; i++) {
+		int32_t unit = s->wait[i];
+
+		s->wait[i] = s->wait[s->waiting - 1 - i];
+		s->wait[s->waiting - 1 - i] = unit;
+	}
+}
+
+int search_set_channels(struct search *s, int channels, struct err *err)
+{
+	int32_t *number = calloc((size_t)s->channels + 1, sizeof(*number));
+	int rc = 0;
+
+	channels -= s->m->guard.above;
+	channels = channels > 0 ? channels : 0;
+	if (!number || renumber(s, channels, number)) {
+		free(number);
+		return err_nomem(err);
+	}
+	move_units(s, number);
+	free(number);
+	if (channels > s->width || !s->owner) {
+		rc = make_room(s, channels, err);
+	}
+	if (rc) {
+		return rc;
+	}
+	s->channels = channels;
+	s->whole = 0;
+	for (int32_t i = 0; i < s->n_units; i++) {
+		/* Each half of a pair counts both once. */
+		s->whole += is_placed(s, i) ? share(s, i) > 0 : 0;
+	}
+	s->most = -1;
+	s->stuck = s->turn = 0;
+	s->calm = 0;
+	s->filled = s->fit ? 0 : s->n_units - s->waiting;
+	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) *
+				       sizeof(*s->owner));
+	shut_slots(s);
+	for (int32_t i = 0; i < s->n_units; i++) {
+		put_unit(s, i, i);
+	}
+	return 0;
+}
+
+/* ---- beginning with lightpaths in place ---- */
+
+static bool is_clear(const struct search *s, const struct rwa_hop *h)
+{
+	return h->channel < s->channels &&
+	       search_eject_price(s, h->arc, h->fibre, h->channel, FREE) == 0;
+}
+
+static int copy_way(struct unit *u, const struct rwa_hop *hop, int32_t hops)
+{
+	if (search_reserve_hops(u, hops)) {
+		return WEFT_ENOMEM;
+	}
+	memcpy(u->hop, hop, (size_t)hops * sizeof(*hop));
+	u->hops = hops;
+	return 0;
+}
+
+/* Units as lists by demand: first[], then next[]. */
+static void list_units(const struct search *s, int32_t *first, int32_t *next)
+{
+	for (size_t d = 0; d < s->m->demands.n; d++) {
+		first[d] = -1;
+	}
+	for (int32_t i = s->n_units - 1; i >= 0; i--) {
+		next[i] = first[s->units[i].demand];
+		first[s->units[i].demand] = i;
+	}
+}
+
+/* The next unit of a list; of pairs the one whose partner has its place. */
+static int32_t next_unit(const struct search *s, int32_t *first,
+			 const int32_t *next)
+{
+	int32_t u = *first;
+
+	if (u < 0 || s->units[u].partner < 0) {
+		*first = u < 0 ? u : next[u];
+		return u;
+	}
+	for (int32_t k = u; k >= 0; k = next[k]) {
+		if (!is_placed(s, k) && is_placed(s, s->units[k].partner)) {
+			return k;
+		}
+	}
+	while (u >= 0 && is_placed(s, u)) {
+		u = next[u];
+	}
+	*first = u;
+	return u;
+}
+
+/* Gives paths their units; unit[]: of each path, or -1. */
+static int seat(struct search *s, const struct rwa_assignment *begin,
+		int32_t *first, const int32_t *next, int32_t *unit)
+{
+	for (size_t i = 0; i < begin->paths.n; i++) {
+		const struct rwa_path *p = &begin->paths.v[i];
+		const struct rwa_hop *hop = begin->hops.v + p->first;
+		int32_t u, h = 0;
+
+		unit[i] = -1;
+		while (h < p->hops && is_clear(s, &hop[h])) {
+			h++;
+		}
+		u = h < p->hops ? -1 : next_unit(s, &first[p->demand], next);
+		if (u < 0) {
+			continue;
+		}
+		if (copy_way(&s->units[u], hop, p->hops)) {
+			return WEFT_ENOMEM;
+		}
+		put_unit(s, u, u);
+		unit[i] = u;
+	}
+	return 0;
+}
+
+int search_begin(struct search *s, int channels,
+		 const struct rwa_assignment *begin, const int32_t *penalties,
+		 struct err *err)
+{
+	size_t n = (size_t)s->n_units + 1;
+	int32_t *first = calloc(s->m->demands.n + 1, sizeof(*first));
+	int32_t *next = calloc(n, sizeof(*next));
+	int32_t *unit = calloc(begin->paths.n + 1, sizeof(*unit));
+	int rc = first && next && unit ? 0 : err_nomem(err);
+
+	for (int32_t i = 0; i < s->n_units; i++) {
+		s->units[i].hops = 0;
+	}
+	rc = rc ? rc : search_set_channels(s, channels, err);
+	if (!rc) {
+		list_units(s, first, next);
+		rc = seat(s, begin, first, next, unit) ? err_nomem(err) : 0;
+	}
+	/* Counts again, now with what is in place. */
+	rc = rc ? rc : search_set_channels(s, channels, err);
+	for (size_t i = 0; !rc && i < begin->paths.n; i++) {
+		if (unit[i] >= 0) {
+			s->units[unit[i]].penalty = penalties[i];
+		}
+	}
+	free(first);
+	free(next);
+	free(unit);
+	return rc;
+}

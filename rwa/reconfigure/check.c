@@ -1,0 +1,572 @@
+/*
+ * Replaying a change step by step on a table of its own; nothing here knows
+ * how the order was found.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/reconfigure/private.h"
+
+struct replay {
+	const struct rwa_mesh *m;
+	const struct rwa_assignment *from, *to;
+	const struct rwa_change *c;
+	int channels;
+	bool by_domain;
+	size_t phase;		/* of the present step */
+	size_t cut;		/* of c->cuts, ended so far */
+	struct u64map lit;	/* slot to lightpath + 1, 0: dark */
+	struct u64map shut;
+	const struct rwa_hop **way;	/* of each lightpath now */
+	int32_t *hops;			/* 0: dark */
+	bool *parked;
+	int64_t *dark_at;		/* step of its CUT, + 1 */
+	int64_t *loss;		/* of the nearest way to a node */
+	/* A lightpath without a spare way gains one only on a channel of
+	 * which a slot went dark since. */
+	int64_t clock;
+	int64_t *darkened;	/* channel: when last */
+	int64_t *hopeless;	/* lightpath: since when */
+};
+
+/* True when a slot or one of its guard channels is lit. */
+static bool is_lit(const struct replay *r, const struct rwa_hop *h)
+{
+	int32_t between = r->m->guard.between;
+	uint64_t who = 0;
+
+	for (int32_t k = -between; !who && k <= between; k++) {
+		if (h->channel + k >= 0) {
+			u64map_get(&r->lit,
+				   mesh_slot_key(h->arc, h->fibre,
+						 h->channel + k), &who);
+		}
+	}
+	return who != 0;
+}
+
+/* May a lightpath begin (or end) at a node on this channel? */
+static bool may_end(const struct replay *r, int32_t node, int32_t channel)
+{
+	return channel >= r->m->guard.below &&
+	       channel < r->channels - r->m->guard.above &&
+	       mesh_tunes(r->m, node, channel);
+}
+
+/* True when the partner of lightpath i is lit on the arc's link. */
+static bool is_partners(const struct replay *r, int32_t i, int32_t arc)
+{
+	int32_t p = r->c->lightpaths.v[i].partner;
+
+	for (int32_t k = 0; p >= 0 && k < r->hops[p]; k++) {
+		if (change_same_link(r->m, arc, r->way[p][k].arc)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int fault(const struct replay *r, int64_t step, const char *what,
+		 struct err *err)
+{
+	return err_set(err, WEFT_EVERIFY, "step %lld, lightpath %d: %s",
+		       (long long)step,
+		       step < (int64_t)r->c->steps.n
+			       ? r->c->steps.v[step].lightpath : -1, what);
+}
+
+/* Source and destination that a lightpath serves. */
+static const struct rwa_mesh_demand *ends(const struct replay *r, int32_t i)
+{
+	const struct rwa_changed *c = &r->c->lightpaths.v[i];
+	int32_t d = c->old_path >= 0 ? r->from->paths.v[c->old_path].demand
+				     : r->to->paths.v[c->new_path].demand;
+
+	return &r->m->demands.v[d];
+}
+
+static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
+		  int32_t n)
+{
+	int32_t at = ends(r, i)->src;
+
+	for (int32_t k = 0; k < n; k++) {
+		if (hop[k].arc < 0 || (size_t)hop[k].arc >= r->m->arcs.n ||
+		    r->m->arcs.v[hop[k].arc].src != at || hop[k].fibre < 0 ||
+		    hop[k].fibre >= r->m->arcs.v[hop[k].arc].fibres ||
+		    hop[k].channel < r->m->guard.below ||
+		    hop[k].channel >= r->channels - r->m->guard.above ||
+		    mesh_is_shut_near(r->m, &r->shut, hop[k]) ||
+		    is_partners(r, i, hop[k].arc)) {
+			return false;
+		}
+		if (k && hop[k].channel != hop[k - 1].channel &&
+		    !r->m->nodes.v[at].convert) {
+			return false;
+		}
+		at = r->m->arcs.v[hop[k].arc].dst;
+	}
+	return n > 0 && at == ends(r, i)->dst &&
+	       may_end(r, ends(r, i)->src, hop[0].channel) &&
+	       may_end(r, at, hop[n - 1].channel) &&
+	       (r->m->budget_mdb == RWA_MESH_NO_LIMIT ||
+		rwa_mesh_loss_mdb(r->m, hop, n) <= r->m->budget_mdb);
+}
+
+/* A slot goes dark: that is news for all channels it kept dark. */
+static int darken(struct replay *r, const struct rwa_hop *h)
+{
+	int32_t c = h->channel - r->m->guard.between;
+	int32_t last = h->channel + r->m->guard.between;
+
+	for (; c <= last; c++) {
+		if (c >= 0 && c < r->channels) {
+			r->darkened[c] = r->clock;
+		}
+	}
+	return u64map_set(&r->lit,
+			  mesh_slot_key(h->arc, h->fibre, h->channel), 0);
+}
+
+static int go_dark(struct replay *r, int32_t i)
+{
+	int32_t partner = r->c->lightpaths.v[i].partner;
+	int rc = 0;
+
+	r->clock++;
+	for (int32_t k = 0; !rc && k < r->hops[i]; k++) {
+		rc = darken(r, &r->way[i][k]);
+	}
+	if (partner >= 0) {
+		r->hopeless[partner] = 0;
+	}
+	r->hops[i] = 0;
+	return rc;
+}
+
+/* Lights hops that are dark with all their guard channels; *taken when one is
+ * not. */
+static int light_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
+		     uint64_t who, bool *taken)
+{
+	int rc = 0;
+
+	*taken = false;
+	for (int32_t k = 0; !rc && !*taken && k < n; k++) {
+		*taken = is_lit(r, &hop[k]);
+		rc = u64map_set(&r->lit, mesh_slot_key(hop[k].arc, hop[k].fibre,
+						       hop[k].channel), who);
+	}
+	return rc;
+}
+
+/* ---- was a cut needed? ---- */
+
+static bool fits_fibre(const struct replay *r, int32_t arc, int32_t channel)
+{
+	struct rwa_hop h = { arc, 0, channel };
+
+	for (; h.fibre < r->m->arcs.v[arc].fibres; h.fibre++) {
+		if (!is_lit(r, &h) &&
+		    !mesh_is_shut_near(r->m, &r->shut, h)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Least loss to the end of lightpath i over free slots of one channel, its
+ * partner's links left out: plain rounds over all arcs until nothing
+ * changes. */
+static bool spare_on(struct replay *r, int32_t i, int32_t channel)
+{
+	int32_t src = ends(r, i)->src, dst = ends(r, i)->dst;
+	int64_t budget = r->m->budget_mdb == RWA_MESH_NO_LIMIT
+				 ? INT64_MAX
+				 : r->m->budget_mdb - r->m->add_mdb -
+					   r->m->drop_mdb;
+	bool changed = may_end(r, src, channel) && may_end(r, dst, channel);
+
+	for (size_t v = 0; v < r->m->nodes.n; v++) {
+		r->loss[v] = INT64_MAX;
+	}
+	r->loss[src] = 0;
+	while (changed) {
+		changed = false;
+		for (int32_t e = 0; e < (int32_t)r->m->arcs.n; e++) {
+			const struct rwa_mesh_arc *a = &r->m->arcs.v[e];
+			int64_t pass = a->src == src
+					       ? 0
+					       : r->m->nodes.v[a->src].pass_mdb;
+
+			if (r->loss[a->src] < INT64_MAX &&
+			    r->loss[a->src] + pass + a->loss_mdb <
+				    r->loss[a->dst] &&
+			    !is_partners(r, i, e) &&
+			    fits_fibre(r, e, channel)) {
+				r->loss[a->dst] = r->loss[a->src] + pass +
+						  a->loss_mdb;
+				changed = true;
+			}
+		}
+	}
+	return r->loss[dst] < INT64_MAX && r->loss[dst] <= budget;
+}
+
+/* Could it be dropped, moved or lit now? */
+static bool new_way_free(const struct replay *r, int32_t i)
+{
+	int32_t new = r->c->lightpaths.v[i].new_path;
+	const struct rwa_path *p;
+
+	if (new < 0) {
+		return true;
+	}
+	p = &r->to->paths.v[new];
+
+	for (int32_t k = 0; k < p->hops; k++) {
+		const struct rwa_hop *h = &r->to->hops.v[p->first + k];
+
+		if (is_lit(r, h) || is_partners(r, i, h->arc)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Is lightpath i where it must be in the end? */
+static bool arrived(const struct replay *r, int32_t i)
+{
+	const struct rwa_changed *c = &r->c->lightpaths.v[i];
+	const struct rwa_path *p;
+
+	if (c->new_path < 0) {
+		return r->hops[i] == 0;
+	}
+	p = &r->to->paths.v[c->new_path];
+	return r->hops[i] == p->hops &&
+	       memcmp(r->way[i], r->to->hops.v + p->first,
+		      (size_t)p->hops * sizeof(struct rwa_hop)) == 0;
+}
+
+static bool cut_was_needed(struct replay *r)
+{
+	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
+		if (arrived(r, i)) {
+			continue;
+		}
+		if (new_way_free(r, i)) {
+			return false;
+		}
+		for (int32_t c = 0; r->hops[i] && !r->parked[i] &&
+				    c < r->channels; c++) {
+			if (r->darkened[c] >= r->hopeless[i] &&
+			    spare_on(r, i, c)) {
+				return false;
+			}
+		}
+		r->hopeless[i] = r->clock + 1;
+	}
+	return true;
+}
+
+/* ---- phases and cuts ---- */
+
+static bool uses(const struct rwa_hop *hop, int32_t n, const struct rwa_hop *h)
+{
+	bool found = false;
+
+	for (int32_t k = 0; k < n; k++) {
+		found |= hop[k].arc == h->arc && hop[k].fibre == h->fibre &&
+			 hop[k].channel == h->channel;
+	}
+	return found;
+}
+
+/* Domain of the first hop of a that b does not have. */
+static int32_t first_change(const struct replay *r,
+			    const struct rwa_assignment *a, int32_t path,
+			    const struct rwa_assignment *b, int32_t other)
+{
+	const struct rwa_path *p = path < 0 ? NULL : &a->paths.v[path];
+	const struct rwa_path *q = other < 0 ? NULL : &b->paths.v[other];
+
+	for (int32_t k = 0; p && k < p->hops; k++) {
+		const struct rwa_hop *h = &a->hops.v[p->first + k];
+
+		if (!q || !uses(b->hops.v + q->first, q->hops, h)) {
+			return rwa_mesh_domain_of(r->m, h->arc);
+		}
+	}
+	return INT32_MIN;
+}
+
+static int32_t domain_of(const struct replay *r, int32_t i)
+{
+	const struct rwa_changed *c = &r->c->lightpaths.v[i];
+	int32_t d = first_change(r, r->to, c->new_path, r->from, c->old_path);
+
+	return d != INT32_MIN ? d : first_change(r, r->from, c->old_path,
+						 r->to, c->new_path);
+}
+
+/* Nothing of the domain may be left that could be done. */
+static bool is_exhausted(const struct replay *r, int32_t domain)
+{
+	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
+		if (!arrived(r, i) && domain_of(r, i) == domain &&
+		    new_way_free(r, i)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int check_phase(struct replay *r, int64_t at, struct err *err)
+{
+	const struct rwa_phase *p = &r->c->phases.v[r->phase];
+	int32_t i = r->c->steps.v[at].lightpath;
+
+	if (!r->by_domain || i < 0 || (size_t)i >= r->c->lightpaths.n) {
+		return 0;
+	}
+	if (r->phase < r->c->phases.n && at == p->first + p->steps) {
+		if (!is_exhausted(r, p->domain)) {
+			return fault(r, at, "another domain begins before all "
+				     "is done in the last", err);
+		}
+		r->phase++;
+		p++;
+	}
+	if (r->phase >= r->c->phases.n || at < p->first ||
+	    at >= p->first + p->steps || domain_of(r, i) != p->domain) {
+		return fault(r, at, "is not of the domain at work", err);
+	}
+	return 0;
+}
+
+/* Is the interruption that ends now the next one listed? */
+static bool ends_cut(struct replay *r, int64_t at, int32_t i)
+{
+	const struct rwa_cut *cut = &r->c->cuts.v[r->cut];
+	int64_t first = r->dark_at[i] - 1;
+
+	r->dark_at[i] = 0;
+	return r->cut++ < r->c->cuts.n && cut->lightpath == i &&
+	       cut->first == first && cut->steps == at - first;
+}
+
+/* ---- steps ---- */
+
+static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
+		    struct err *err)
+{
+	const struct rwa_hop *hop = r->c->hops.v + s->first;
+	int32_t i = s->lightpath;
+	bool taken;
+
+	if (s->first < 0 || s->hops < 1 ||
+	    (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
+	    !joins(r, i, hop, s->hops)) {
+		return fault(r, at, "its way is not one", err);
+	}
+	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
+		return fault(r, at, "is lit or dark when it should not be",
+			     err);
+	}
+	if (r->dark_at[i] && !ends_cut(r, at, i)) {
+		return fault(r, at, "its interruption is not listed", err);
+	}
+	r->parked[i] |= s->kind == RWA_STEP_PARK;
+	if (light_way(r, hop, s->hops, (uint64_t)i + 1, &taken) ||
+	    go_dark(r, i)) {
+		return err_nomem(err);
+	}
+	if (taken) {
+		return fault(r, at, "its way is taken", err);
+	}
+	r->way[i] = hop;
+	r->hops[i] = s->hops;
+	return 0;
+}
+
+static int replay_step(struct replay *r, int64_t at, struct err *err)
+{
+	const struct rwa_step *s = &r->c->steps.v[at];
+	int32_t i = s->lightpath;
+
+	if (i < 0 || (size_t)i >= r->c->lightpaths.n) {
+		return fault(r, at, "does not exist", err);
+	}
+	if (s->kind != RWA_STEP_DROP && s->kind != RWA_STEP_CUT) {
+		return light_up(r, at, s, err);
+	}
+	if (r->hops[i] == 0) {
+		return fault(r, at, "is dark already", err);
+	}
+	if (s->kind == RWA_STEP_DROP &&
+	    r->c->lightpaths.v[i].new_path >= 0) {
+		return fault(r, at, "is dropped but wanted", err);
+	}
+	if (s->kind == RWA_STEP_CUT && !cut_was_needed(r)) {
+		return fault(r, at, "is cut though there is a way without",
+			     err);
+	}
+	if (s->kind == RWA_STEP_CUT) {
+		r->dark_at[i] = at + 1;
+	}
+	return go_dark(r, i) ? err_nomem(err) : 0;
+}
+
+/* Lightpath of each path of an assignment; false unless every path belongs to
+ * one. */
+static bool list_lightpaths(const struct rwa_change *c, bool old, size_t n,
+			    int32_t *of)
+{
+	size_t count = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		of[k] = -1;
+	}
+	for (size_t i = 0; i < c->lightpaths.n; i++) {
+		int32_t at = old ? c->lightpaths.v[i].old_path
+				 : c->lightpaths.v[i].new_path;
+
+		if (at >= (int64_t)n || (at >= 0 && of[at] >= 0)) {
+			return false;
+		}
+		if (at >= 0) {
+			of[at] = (int32_t)i;
+			count++;
+		}
+	}
+	return count == n;
+}
+
+/* Partners are those, and only those, that stand together in the assignment
+ * as a pair. */
+static bool are_partners(const struct replay *r, const struct rwa_assignment *a,
+			 const int32_t *of)
+{
+	const struct rwa_changed *v = r->c->lightpaths.v;
+	bool good = true;
+
+	for (size_t k = 0; good && k < a->paths.n; k++) {
+		if (!r->m->demands.v[a->paths.v[k].demand].protect) {
+			good = v[of[k]].partner == -1;
+		} else {
+			good = k + 1 < a->paths.n &&
+			       v[of[k]].partner == of[k + 1] &&
+			       v[of[k + 1]].partner == of[k];
+			k++;
+		}
+	}
+	return good;
+}
+
+/* Every path of both assignments belongs to one lightpath of the same
+ * demand, every pair to partners. */
+static int check_matching(const struct replay *r, struct err *err)
+{
+	size_t n = r->from->paths.n, k = r->to->paths.n;
+	int32_t *of = calloc(n + k + 1, sizeof(*of));
+	bool good = of && list_lightpaths(r->c, true, n, of) &&
+		    list_lightpaths(r->c, false, k, of + n) &&
+		    are_partners(r, r->from, of) &&
+		    are_partners(r, r->to, of + n);
+
+	if (!of) {
+		return err_nomem(err);
+	}
+	for (size_t i = 0; good && i < r->c->lightpaths.n; i++) {
+		const struct rwa_changed *c = &r->c->lightpaths.v[i];
+
+		good = (c->old_path >= 0 || c->new_path >= 0) &&
+		       (c->old_path < 0 || c->new_path < 0 ||
+			r->from->paths.v[c->old_path].demand ==
+				r->to->paths.v[c->new_path].demand);
+	}
+	free(of);
+	return good ? 0
+		    : err_set(err, WEFT_EVERIFY,
+			      "the lightpaths are not those of the two "
+			      "assignments");
+}
+
+static int light_old(struct replay *r)
+{
+	bool taken;	/* no two clash in an assignment that was checked */
+	int rc = 0;
+
+	for (int32_t i = 0; !rc && i < (int32_t)r->c->lightpaths.n; i++) {
+		int32_t old = r->c->lightpaths.v[i].old_path;
+		const struct rwa_path *p = old < 0 ? NULL
+						   : &r->from->paths.v[old];
+
+		if (p) {
+			r->way[i] = r->from->hops.v + p->first;
+			r->hops[i] = p->hops;
+			rc = light_way(r, r->way[i], p->hops,
+				       (uint64_t)i + 1, &taken);
+		}
+	}
+	return rc;
+}
+
+static int replay_init(struct replay *r, struct err *err)
+{
+	size_t n = r->c->lightpaths.n + 1;
+	int rc = check_matching(r, err);
+
+	r->way = calloc(n, sizeof(*r->way));
+	r->hops = calloc(n, sizeof(*r->hops));
+	r->parked = calloc(n, sizeof(*r->parked));
+	r->dark_at = calloc(n, sizeof(*r->dark_at));
+	r->loss = calloc(r->m->nodes.n, sizeof(*r->loss));
+	r->darkened = calloc((size_t)r->channels + 1, sizeof(*r->darkened));
+	r->hopeless = calloc(n, sizeof(*r->hopeless));
+	if (!rc && (!r->way || !r->hops || !r->parked || !r->dark_at ||
+		    !r->loss || !r->darkened || !r->hopeless ||
+		    mesh_shut_init(r->m, &r->shut) || light_old(r))) {
+		rc = err_nomem(err);
+	}
+	return rc;
+}
+
+int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		     const struct rwa_assignment *to,
+		     const struct rwa_change_options *opt,
+		     const struct rwa_change *c, struct err *err)
+{
+	struct replay r = { .m = m, .from = from, .to = to, .c = c,
+			    .channels = opt->channels,
+			    .by_domain = opt->by_domain };
+	int rc = replay_init(&r, err);
+
+	for (int64_t s = 0; !rc && s < (int64_t)c->steps.n; s++) {
+		rc = check_phase(&r, s, err);
+		rc = rc ? rc : replay_step(&r, s, err);
+	}
+	if (!rc && (r.cut != c->cuts.n ||
+		    (r.by_domain && c->phases.n &&
+		     r.phase != c->phases.n - 1))) {
+		rc = err_set(err, WEFT_EVERIFY,
+			     "cuts or phases are listed that are none");
+	}
+	for (int32_t i = 0; !rc && i < (int32_t)c->lightpaths.n; i++) {
+		if (!arrived(&r, i)) {
+			rc = err_set(err, WEFT_EVERIFY,
+				     "lightpath %d does not arrive", i);
+		}
+	}
+	u64map_fini(&r.lit);
+	u64map_fini(&r.shut);
+	free(r.way);
+	free(r.hops);
+	free(r.parked);
+	free(r.dark_at);
+	free(r.loss);
+	free(r.darkened);
+	free(r.hopeless);
+	return rc;
+}

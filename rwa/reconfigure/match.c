@@ -1,0 +1,260 @@
+/*
+ * Which lightpath of the new assignment an old one becomes: within a demand,
+ * as many as possible keep their hops, and others their channel. Pairs of a
+ * protected demand are matched as pairs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/reconfigure/private.h"
+
+struct matching {
+	const struct rwa_mesh *m;
+	const struct rwa_assignment *from, *to;
+	struct rwa_change *out;
+};
+
+static bool same_hops(const struct matching *g, int32_t old, int32_t new)
+{
+	const struct rwa_path *a = &g->from->paths.v[old];
+	const struct rwa_path *b = &g->to->paths.v[new];
+
+	return a->hops == b->hops &&
+	       memcmp(g->from->hops.v + a->first, g->to->hops.v + b->first,
+		      (size_t)a->hops * sizeof(struct rwa_hop)) == 0;
+}
+
+static bool same_channel(const struct matching *g, int32_t old, int32_t new)
+{
+	return g->from->hops.v[g->from->paths.v[old].first].channel ==
+	       g->to->hops.v[g->to->paths.v[new].first].channel;
+}
+
+static bool any(const struct matching *g, int32_t old, int32_t new)
+{
+	(void)g;
+	(void)old;
+	(void)new;
+	return true;
+}
+
+struct of_demand {		/* paths of one demand */
+	int32_t demand, path;
+};
+
+static int by_demand(const void *a, const void *b)
+{
+	const struct of_demand *x = a, *y = b;
+
+	if (x->demand != y->demand) {
+		return x->demand < y->demand ? -1 : 1;
+	}
+	return x->path < y->path ? -1 : x->path > y->path;
+}
+
+static struct of_demand *sorted(const struct rwa_assignment *a)
+{
+	struct of_demand *v = calloc(a->paths.n + 1, sizeof(*v));
+
+	for (size_t i = 0; v && i < a->paths.n; i++) {
+		v[i] = (struct of_demand){ a->paths.v[i].demand, (int32_t)i };
+	}
+	if (v) {
+		qsort(v, a->paths.n, sizeof(*v), by_demand);
+	}
+	return v;
+}
+
+/* A lightpath from an old path to a new one, -1 where there is none. */
+static int push(struct matching *g, int32_t old, int32_t new, int32_t partner)
+{
+	struct rwa_changed c = { old, new, partner,
+				 old >= 0 && new >= 0 &&
+					 same_hops(g, old, new) };
+
+	return vec_push(&g->out->lightpaths, c) ? WEFT_ENOMEM : 0;
+}
+
+/* ---- one by one ---- */
+
+/* Matches old[0..a-1] with new[0..b-1] where they fit; paths that are matched
+ * become -1. */
+static int match_where(struct matching *g, struct of_demand *old, size_t a,
+		       struct of_demand *new, size_t b,
+		       bool (*fits)(const struct matching *, int32_t, int32_t))
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a; i++) {
+		for (size_t k = 0; !rc && old[i].path >= 0 && k < b; k++) {
+			if (new[k].path >= 0 &&
+			    fits(g, old[i].path, new[k].path)) {
+				rc = push(g, old[i].path, new[k].path, -1);
+				old[i].path = new[k].path = -1;
+			}
+		}
+	}
+	return rc;
+}
+
+static int match_singles(struct matching *g, struct of_demand *old, size_t a,
+			 struct of_demand *new, size_t b)
+{
+	int rc = match_where(g, old, a, new, b, same_hops);
+
+	rc = rc ? rc : match_where(g, old, a, new, b, same_channel);
+	rc = rc ? rc : match_where(g, old, a, new, b, any);
+	for (size_t i = 0; !rc && i < a; i++) {
+		rc = old[i].path < 0 ? 0 : push(g, old[i].path, -1, -1);
+	}
+	for (size_t k = 0; !rc && k < b; k++) {
+		rc = new[k].path < 0 ? 0 : push(g, -1, new[k].path, -1);
+	}
+	return rc;
+}
+
+/* ---- pairs ---- */
+
+static bool both_same(const struct matching *g, const int32_t *old,
+		      const int32_t *new)
+{
+	return same_hops(g, old[0], new[0]) && same_hops(g, old[1], new[1]);
+}
+
+static bool one_same(const struct matching *g, const int32_t *old,
+		     const int32_t *new)
+{
+	return same_hops(g, old[0], new[0]) || same_hops(g, old[1], new[1]);
+}
+
+static bool share_link(const struct matching *g, int32_t old, int32_t new)
+{
+	const struct rwa_path *a = &g->from->paths.v[old];
+	const struct rwa_path *b = &g->to->paths.v[new];
+
+	for (int32_t i = 0; i < a->hops; i++) {
+		for (int32_t k = 0; k < b->hops; k++) {
+			if (change_same_link(g->m,
+					     g->from->hops.v[a->first + i].arc,
+					     g->to->hops.v[b->first + k].arc)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* Either can move before the other. */
+static bool apart(const struct matching *g, const int32_t *old,
+		  const int32_t *new)
+{
+	return !share_link(g, old[0], new[1]) && !share_link(g, old[1], new[0]);
+}
+
+static bool any_pair(const struct matching *g, const int32_t *old,
+		     const int32_t *new)
+{
+	(void)g;
+	(void)old;
+	(void)new;
+	return true;
+}
+
+/* Two lightpaths, partners of each other. NULL: not in that assignment. */
+static int push_pair(struct matching *g, const int32_t *old,
+		     const int32_t *new)
+{
+	int32_t at = (int32_t)g->out->lightpaths.n;
+	int rc = push(g, old ? old[0] : -1, new ? new[0] : -1, at + 1);
+
+	return rc ? rc : push(g, old ? old[1] : -1, new ? new[1] : -1, at);
+}
+
+struct pair_rule {
+	bool (*fits)(const struct matching *, const int32_t *old,
+		     const int32_t *new);
+};
+
+static int match_pairs_where(struct matching *g, struct of_demand *old,
+			     size_t a, struct of_demand *new, size_t b,
+			     const struct pair_rule *rule)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < a; i += 2) {
+		for (size_t k = 0; !rc && old[i].path >= 0 && k < 2 * b; k++) {
+			size_t at = k / 2 & ~(size_t)1;
+			/* Each new pair both ways round. */
+			int32_t x[] = { old[i].path, old[i + 1].path };
+			int32_t y[] = { new[at + k % 2].path,
+					new[at + 1 - k % 2].path };
+
+			if (y[0] >= 0 && rule->fits(g, x, y)) {
+				rc = push_pair(g, x, y);
+				old[i].path = new[at].path = -1;
+				new[at + 1].path = -1;
+			}
+		}
+	}
+	return rc;
+}
+
+static int match_pairs(struct matching *g, struct of_demand *old, size_t a,
+		       struct of_demand *new, size_t b)
+{
+	static const struct pair_rule rules[] = {
+		{ both_same }, { one_same }, { apart }, { any_pair },
+	};
+	int rc = 0;
+
+	for (size_t r = 0; !rc && r < sizeof(rules) / sizeof(rules[0]); r++) {
+		rc = match_pairs_where(g, old, a, new, b, &rules[r]);
+	}
+	for (size_t i = 0; !rc && i < a; i += 2) {
+		int32_t x[] = { old[i].path, old[i + 1].path };
+
+		rc = x[0] < 0 ? 0 : push_pair(g, x, NULL);
+	}
+	for (size_t k = 0; !rc && k < b; k += 2) {
+		int32_t y[] = { new[k].path, new[k + 1].path };
+
+		rc = y[0] < 0 ? 0 : push_pair(g, NULL, y);
+	}
+	return rc;
+}
+
+/* ---- the whole ---- */
+
+static size_t run_of(const struct of_demand *v, size_t i, size_t n,
+		     int32_t demand)
+{
+	size_t k = i;
+
+	while (k < n && v[k].demand == demand) {
+		k++;
+	}
+	return k - i;
+}
+
+int change_match(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		 const struct rwa_assignment *to, struct rwa_change *out)
+{
+	struct matching g = { m, from, to, out };
+	struct of_demand *old = sorted(from), *new = sorted(to);
+	size_t i = 0, k = 0;
+	int rc = old && new ? 0 : WEFT_ENOMEM;
+
+	for (int32_t d = 0; !rc && d < (int32_t)m->demands.n; d++) {
+		size_t a = run_of(old, i, from->paths.n, d);
+		size_t b = run_of(new, k, to->paths.n, d);
+
+		rc = m->demands.v[d].protect
+			     ? match_pairs(&g, old + i, a, new + k, b)
+			     : match_singles(&g, old + i, a, new + k, b);
+		i += a;
+		k += b;
+	}
+	free(old);
+	free(new);
+	return rc;
+}

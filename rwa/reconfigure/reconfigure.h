@@ -1,0 +1,115 @@
+/*
+ * From one assignment of light to another on the same mesh: which lightpaths
+ * stay where they are, and an order of single moves in which no two ever
+ * share a channel on a fibre.
+ */
+#ifndef WEFT_RWA_RECONFIGURE_RECONFIGURE_H
+#define WEFT_RWA_RECONFIGURE_RECONFIGURE_H
+
+#include "rwa/mesh/mesh.h"
+
+/* One thing done to one lightpath. */
+enum rwa_step_kind {
+	RWA_STEP_ADD,	/* light on its new way */
+	RWA_STEP_DROP,	/* its old way is given back */
+	RWA_STEP_MOVE,	/* make before break: both ways are lit, then the
+			 * old one is given back */
+	RWA_STEP_PARK,	/* the same, onto a spare way for a while */
+	RWA_STEP_CUT,	/* an unavoidable interruption begins: the old way is
+			 * given back before the new one is free */
+};
+
+struct rwa_step {
+	enum rwa_step_kind kind;
+	int32_t lightpath;	/* of the change */
+	int32_t hops;		/* the way taken (ADD, MOVE, PARK): hops[first
+				 * ..], else 0 */
+	int64_t first;
+};
+
+/* Steps that follow each other within one failure domain. */
+struct rwa_phase {
+	int32_t domain;		/* of the mesh, RWA_MESH_NO_DOMAIN for links
+				 * that belong to none */
+	int64_t first, steps;
+};
+
+/* An interruption: dark after step `first`, lit again by step `first` +
+ * `steps`. */
+struct rwa_cut {
+	int32_t lightpath;
+	int64_t first, steps;
+};
+
+/* A lightpath of the old assignment, the new one, or both. */
+struct rwa_changed {
+	int32_t old_path, new_path;	/* -1: not in that assignment */
+	int32_t partner;		/* the other one of a pair, -1: none */
+	bool kept;			/* same hops in both */
+};
+
+struct rwa_change {
+	VEC(struct rwa_changed) lightpaths;
+	VEC(struct rwa_step) steps;
+	VEC(struct rwa_hop) hops;
+	VEC(struct rwa_phase) phases;	/* empty unless by_domain */
+	VEC(struct rwa_cut) cuts;
+	int64_t moved, added, dropped, kept;
+	int64_t parked;		/* moved twice, by a spare way */
+	int64_t longest_cut;	/* most steps from a CUT to its ADD */
+};
+
+struct rwa_change_options {
+	int channels;		/* that may be lit on the way */
+	bool by_domain;		/* one failure domain at a time */
+};
+
+void rwa_change_fini(struct rwa_change *c);
+
+/*
+ * Plans the change. Both assignments are of `m`; each may serve a demand only
+ * in part, as rwa_mesh_check() allows. Old lightpaths of a demand are matched
+ * with its new ones so that as many as possible keep their hops, and others
+ * their channel; a pair of a protected demand with a pair, or with none.
+ *
+ * All that holds for assignments holds at every moment, too: guard channels
+ * between whatever is lit, tuning ranges, and no link in common for the two
+ * of a pair.
+ *
+ * First everything that goes is dropped, then moves whose new way is free are
+ * made (a lightpath's own old slots count as taken while both are lit), then
+ * cycles of lightpaths that wait for each other are broken: one is parked on a
+ * spare way between its ends, on one of the channels 0..channels-1, each
+ * lightpath at most once; only when none of those that wait has a spare way is
+ * one cut, the one that most others wait for. Of a pair, the other lightpath
+ * stays lit meanwhile unless it has to be cut itself. O(rounds * lightpaths * hops), and for each park
+ * O(lightpaths * channels * arcs).
+ *
+ * By domain, a lightpath belongs to the failure domain of the first hop that
+ * it gives up or takes, and all this happens within one domain until nothing
+ * in it can be dropped or moved, before the next begins: the one in which most
+ * can move. A domain comes again only for what had to wait for another.
+ */
+int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		    const struct rwa_assignment *to,
+		    const struct rwa_change_options *opt,
+		    struct rwa_change *out, struct err *err);
+
+/*
+ * Replays a change on its own table of slots: no slot has two lightpaths at
+ * any moment, nor do any two come nearer than the guard channels (both ways of
+ * a move at once), every way that is lit leads from
+ * the lightpath's source to its destination without changing channel where
+ * nothing converts, on channels that both ends reach, and shares no link with
+ * what is lit of its partner, what is lit at the end is exactly `to`, and at each CUT
+ * indeed no lightpath that waits had its new way free or, if it was not parked
+ * yet, a spare way. The cuts are those of the steps. By domain, each step is
+ * of its phase's domain, and a phase ends only when nothing of its domain can
+ * be dropped or moved. WEFT_EVERIFY names the step.
+ */
+int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
+		     const struct rwa_assignment *to,
+		     const struct rwa_change_options *opt,
+		     const struct rwa_change *c, struct err *err);
+
+#endif

@@ -1,0 +1,109 @@
+/* Networks, demands and YAML instances: whatever the text, a model that the
+ * solver and the checks can use, or an error that says something. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rwa/mesh/mesh.h"
+#include "rwa/reconfigure/reconfigure.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MAX_LIGHTPATHS 200	/* of what is solved */
+#define MAX_SIZE 40
+
+static void check(int good)
+{
+	if (!good) {
+		abort();
+	}
+}
+
+static void solve(const struct rwa_mesh *m)
+{
+	struct rwa_mesh_options opt = { .time_limit_s = 0.2, .seed = 1 };
+	struct rwa_mesh_result res;
+	struct err err = { 0 };
+
+	if (m->lightpaths > MAX_LIGHTPATHS || m->nodes.n > MAX_SIZE ||
+	    m->arcs.n > 2 * MAX_SIZE || m->blocks.n > MAX_SIZE) {
+		return;
+	}
+	if (rwa_mesh_solve(m, &opt, &res, &err)) {
+		check(err.code == WEFT_EINFEASIBLE || err.code == WEFT_ELIMIT);
+		return;
+	}
+	check(res.channels >= res.bound);
+	rwa_mesh_result_fini(&res);
+}
+
+/* Lightpaths of a triangle, and the change from nothing to them. */
+static void read_lightpaths(const char *text, size_t size)
+{
+	struct rwa_change_options opt = { .by_domain = true };
+	struct rwa_assignment none = { 0 }, light;
+	struct rwa_mesh *m = NULL;
+	struct rwa_change change;
+	struct err err = { 0 };
+	int64_t left_out;
+
+	check(rwa_mesh_read_net("net", "3 6\n0 1\n1 0\n1 2\n2 1\n2 0\n0 2\n",
+				&m, &err) == 0);
+	if (rwa_mesh_read_lightpaths(m, "light", text, size, true, &light,
+				     &left_out, &err)) {
+		check(err.code != 0 && err.msg[0]);
+		rwa_mesh_free(m);
+		return;
+	}
+	check((int64_t)light.paths.n == m->lightpaths);
+	for (size_t h = 0; h < light.hops.n; h++) {
+		if (light.hops.v[h].channel >= opt.channels) {
+			opt.channels = light.hops.v[h].channel + 1;
+		}
+	}
+	/* Lightpaths that clash are refused. */
+	if (rwa_change_plan(m, &none, &light, &opt, &change, &err) == 0) {
+		check(change.added == m->lightpaths);
+		rwa_change_fini(&change);
+	}
+	rwa_assignment_fini(&light);
+	rwa_mesh_free(m);
+}
+
+/* The first byte chooses the reader; a NUL parts the network from the
+ * demands. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = calloc(size + 2, 1);
+	struct rwa_mesh *m = NULL;
+	struct err err = { 0 };
+	int rc;
+
+	check(text != NULL);
+	if (size > 1) {
+		memcpy(text, data + 1, size - 1);
+	}
+	if (size && data[0] == 'l') {
+		read_lightpaths(text, size - 1);
+		free(text);
+		return 0;
+	}
+	if (size && data[0] == 'n') {
+		rc = rwa_mesh_read_net("net", text, &m, &err);
+		if (rc == 0) {
+			rc = rwa_mesh_read_trf(m, "trf",
+					       text + strlen(text) + 1, &err);
+		}
+	} else {
+		rc = rwa_mesh_read_yaml("yaml", text, size ? size - 1 : 0, &m,
+					&err);
+	}
+	if (rc) {
+		check(err.code != 0 && err.msg[0]);
+	} else {
+		solve(m);
+	}
+	rwa_mesh_free(m);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,287 @@
+/* The finder: known frontiers, and every point a schedule that verifies. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "collective/bfb/bfb.h"
+#include "collective/finder/find.h"
+#include "tests/unit/schedule/common.h"
+
+static struct coll_frontier find(int n, int d, bool both, enum coll_kind kind,
+				 bool prove)
+{
+	struct coll_query q = { n, d, both, kind };
+	struct coll_frontier f;
+	struct err err = { 0 };
+
+	must(coll_find(&q, prove, &f, &err), &err);
+	return f;
+}
+
+/* Some point has these figures. */
+static void assert_point(const struct coll_frontier *f, int steps, int num,
+			 int den)
+{
+	for (size_t i = 0; i < f->points.n; i++) {
+		const struct coll_point *p = &f->points.v[i];
+
+		if (p->steps == steps && p->num == num && p->den == den) {
+			return;
+		}
+	}
+	fail_msg("no point of %d steps and %d/%d", steps, num, den);
+}
+
+/* The paper's last two rows of table 4 take 16 and 40 steps: the digraphs
+ * have these figures, but circulants are better. */
+static void assert_figures(const char *expr, int steps, int num, int den)
+{
+	struct topo *t = graph_of(expr);
+	struct err err = { 0 };
+	mpq_t factor, want;
+	int got;
+
+	mpq_inits(factor, want, NULL);
+	must(coll_bfb_factor(COLL_ALLREDUCE, t, &got, factor, &err), &err);
+	rat_set(want, num, den);
+	assert_int_equal(got, steps);
+	assert_true(mpq_equal(factor, want));
+	mpq_clears(factor, want, NULL);
+	topo_free(t);
+}
+
+/* Table 4. */
+static void test_table_4(void **state)
+{
+	struct coll_frontier f = find(1024, 4, false, COLL_ALLREDUCE, true);
+
+	(void)state;
+	assert_int_equal(f.steps_bound, 10);
+	assert_int_equal(f.bound_num, 1023);
+	assert_int_equal(f.bound_den, 512);
+	assert_point(&f, 10, 341, 128);
+	assert_point(&f, 12, 261, 128);
+	assert_point(&f, 14, 2, 1);
+	assert_point(&f, 28, 1023, 512);
+	coll_frontier_fini(&f);
+	assert_figures("L2(Pow(Diamond,2))", 16, 2, 1);
+	assert_figures("Pow(Prod(UniRing(1,4),UniRing(1,8)),2)", 40, 1023,
+		       512);
+}
+
+/* Where nothing divides n, circulants of several offsets are the only
+ * bandwidth-optimal ones of few steps. */
+static void test_primes(void **state)
+{
+	static const struct {
+		int d, most;
+		bool both;
+	} rows[] = {
+		{ 2, 110, false }, { 3, 44, false }, { 8, 14, false },
+		{ 8, 14, true }, { 16, 8, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct coll_frontier f = find(997, rows[i].d, rows[i].both,
+					      COLL_ALLREDUCE, true);
+		const struct coll_point *last = &f.points.v[f.points.n - 1];
+
+		assert_int_equal(last->num, f.bound_num);
+		assert_int_equal(last->den, f.bound_den);
+		assert_in_range(last->steps, f.steps_bound, rows[i].most);
+		coll_frontier_fini(&f);
+	}
+}
+
+/* Table 5: bandwidth-optimal at these steps, for d = 4. */
+static void test_table_5(void **state)
+{
+	static const int steps[] = { 2, 4, 4, 4, 4, 4, 4, 4 };
+
+	(void)state;
+	for (int n = 5; n <= 12; n++) {
+		struct coll_frontier f = find(n, 4, false, COLL_ALLREDUCE,
+					      true);
+		int num = 2 * (n - 1), den = n;
+
+		assert_point(&f, steps[n - 5], n % 2 ? num : num / 2,
+			     n % 2 ? den : den / 2);
+		coll_frontier_fini(&f);
+	}
+}
+
+/* Duplex circuits between two ports: a ring is all there is. */
+static void test_two_ports_both_ways(void **state)
+{
+	struct coll_frontier f = find(100, 2, true, COLL_ALLREDUCE, true);
+
+	(void)state;
+	assert_int_equal(f.points.n, 1);
+	assert_string_equal(f.points.v[0].expr, "Ring(100)");
+	assert_point(&f, 100, 99, 50);
+	coll_frontier_fini(&f);
+	/* Their line graph's size is known only once the inner one is built. */
+	f = find(56, 4, false, COLL_ALLREDUCE, true);
+	assert_true(f.points.n > 0);
+	coll_frontier_fini(&f);
+}
+
+/* A schedule exists for a point, unless its chunks are too many; both ways
+ * means both ways; no bound is beaten. */
+static void assert_real(const struct coll_query *q,
+			const struct coll_frontier *f,
+			const struct coll_point *p)
+{
+	struct coll_sched *s = bfb(q->kind, p->expr);
+	struct coll_report r;
+	struct err err = { 0 };
+	mpq_t want;
+
+	mpq_init(want);
+	coll_report_init(&r);
+	must(coll_verify(s, &r, &err), &err);
+	rat_set(want, p->num, p->den);
+	assert_int_equal(r.nodes, q->n);
+	assert_int_equal(r.steps, p->steps);
+	assert_int_equal(coll_ports(s), q->degree);
+	if (coll_chunks(s) < COLL_BFB_MAX_CHUNKS / 2 &&
+	    !mpq_equal(r.bandwidth_factor, want)) {
+		fail_msg("%s: not %lld/%lld", p->expr, (long long)p->num,
+			 (long long)p->den);
+	}
+	assert_true(p->exact);
+	assert_true(p->steps >= f->steps_bound);
+	assert_true((__int128)p->num * f->bound_den >=
+		    (__int128)f->bound_num * p->den);
+	assert_true(!q->both_ways || topo_is_symmetric(coll_topo(s)));
+	mpq_clear(want);
+	coll_report_fini(&r);
+	coll_free(s);
+}
+
+static void test_points_are_real(void **state)
+{
+	static const int sizes[] = { 2, 3, 6, 7, 9, 14, 16, 20, 25, 32, 45,
+				     53, 64, 80 };
+	static const int degrees[] = { 1, 2, 3, 4, 8 };
+	static const enum coll_kind kinds[] = { COLL_ALLGATHER,
+						COLL_REDUCE_SCATTER,
+						COLL_ALLREDUCE };
+
+	(void)state;
+	for (int i = 0; i < 14 * 5 * 2 * 3; i++) {
+		struct coll_query q = {
+			.n = sizes[i % 14], .degree = degrees[i / 14 % 5],
+			.both_ways = i / 70 % 2, .kind = kinds[i / 140],
+		};
+		struct coll_frontier f;
+		struct err err = { 0 };
+		int rc = coll_find(&q, true, &f, &err);
+
+		if (rc != WEFT_EINFEASIBLE) {
+			must(rc, &err);
+		}
+		for (size_t k = 0; k < f.points.n; k++) {
+			assert_real(&q, &f, &f.points.v[k]);
+		}
+		coll_frontier_fini(&f);
+	}
+}
+
+static void assert_same_points(const struct coll_frontier *a,
+			       const struct coll_frontier *b)
+{
+	assert_int_equal(a->points.n, b->points.n);
+	for (size_t i = 0; i < a->points.n; i++) {
+		const struct coll_point *x = &a->points.v[i];
+		const struct coll_point *y = &b->points.v[i];
+
+		assert_string_equal(x->expr, y->expr);
+		assert_int_equal(x->steps, y->steps);
+		assert_true(x->num == y->num && x->den == y->den);
+	}
+}
+
+/* What is asked beside a query, and how many threads ask, changes nothing. */
+static void test_sweep(void **state)
+{
+	struct coll_frontier f[3 * 60];
+	struct coll_query q[60];
+	struct err err = { 0 };
+	size_t n = 0;
+
+	(void)state;
+	for (int nodes = 50; nodes < 60; nodes++) {
+		for (int i = 0; i < 6; i++) {
+			q[n++] = (struct coll_query){ nodes, 2 << i % 3,
+						      i >= 3, COLL_ALLREDUCE };
+		}
+	}
+	for (int threads = 1; threads <= 3; threads++) {
+		must(coll_sweep(q, n, true, threads, &f[(threads - 1) * 60],
+				&err), &err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct coll_frontier one;
+
+		coll_find(&q[i], true, &one, NULL);
+		for (int k = 0; k < 3; k++) {
+			assert_same_points(&one, &f[k * 60 + i]);
+			coll_frontier_fini(&f[k * 60 + i]);
+		}
+		coll_frontier_fini(&one);
+	}
+	/* The first error is told, whatever the order of work. */
+	q[7].degree = 0;
+	q[40].n = 1;
+	assert_int_equal(coll_sweep(q, n, false, 3, f, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "degree 0"));
+	for (size_t i = 0; i < n; i++) {
+		coll_frontier_fini(&f[i]);
+	}
+}
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		struct coll_query q;
+		int code;
+	} bad[] = {
+		{ { 1, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 0, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 1000000, 2, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 8, 0, false, COLL_ALLREDUCE }, WEFT_EINVAL },
+		{ { 8, 2, false, COLL_ALLTOALL }, WEFT_EUNSUPPORTED },
+		{ { 7, 3, true, COLL_ALLREDUCE }, WEFT_EINFEASIBLE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct coll_frontier f;
+		struct err err = { 0 };
+
+		assert_int_equal(coll_find(&bad[i].q, true, &f, &err),
+				 bad[i].code);
+		assert_true(err.msg[0]);
+		coll_frontier_fini(&f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table_4),
+		cmocka_unit_test(test_primes),
+		cmocka_unit_test(test_table_5),
+		cmocka_unit_test(test_two_ports_both_ways),
+		cmocka_unit_test(test_points_are_real),
+		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests_name("collective/find", tests, NULL,
+					   NULL);
+}

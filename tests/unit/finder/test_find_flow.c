@@ -1,0 +1,202 @@
+/* Digraphs for all-to-all: figures, bounds and the order of what is found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collective/finder/find_flow.h"
+
+static struct coll_flow_query query(int n, int d, bool both)
+{
+	return (struct coll_flow_query){
+		.n = n, .degree = d, .both_ways = both,
+		.flow = { .gap = 1e-3, .max_passes = 2000 },
+	};
+}
+
+static void find(const struct coll_flow_query *q, struct coll_flow_list *l)
+{
+	struct err err = { 0 };
+
+	if (coll_find_flow(q, l, &err)) {
+		fail_msg("%d nodes of %d: %s", q->n, q->degree, err.msg);
+	}
+}
+
+/* Congestion of one digraph. */
+static double congestion(const char *expr)
+{
+	struct mcf_options opt = { .gap = 1e-4 };
+	struct mcf_result res;
+	struct topo *t;
+	struct mcf *p;
+
+	assert_int_equal(topo_parse(expr, &t, NULL, NULL), 0);
+	assert_int_equal(mcf_new(t, true, &p, NULL), 0);
+	assert_int_equal(mcf_run(p, &opt, &res, NULL), 0);
+	mcf_free(p);
+	topo_free(t);
+	return res.congestion;
+}
+
+static void bounds(void **state)
+{
+	(void)state;
+	/* A full tree, K(4,4) and K(5), and a one-way ring. */
+	assert_float_equal(mcf_degree_bound(21, 4), (4 + 2 * 16) / 4.0, 1e-12);
+	assert_float_equal(mcf_degree_bound(8, 4), 2.5, 1e-12);
+	assert_float_equal(mcf_degree_bound(5, 4), 1, 1e-12);
+	assert_float_equal(mcf_degree_bound(6, 1), 15, 1e-12);
+	/* Rings, and the Petersen graph, a Moore graph. */
+	assert_float_equal(mcf_edge_bound(7, 2), 6, 1e-12);
+	assert_float_equal(mcf_edge_bound(10, 3), (3 + 2 * 6) / 3.0, 1e-12);
+	assert_float_equal(mcf_edge_bound(2, 1), 1, 1e-12);
+	assert_float_equal(congestion("Odd(3)"), mcf_edge_bound(10, 3), 1e-3);
+}
+
+static void known_best(void **state)
+{
+	static const struct {
+		int n, d;
+		bool both;
+		const char *expr;
+		double congestion;
+	} known[] = {
+		{ 8, 4, false, "K(4,4)", 2.5 },
+		{ 5, 4, false, "K(5)", 1 },
+		{ 9, 4, true, "Paley(9)", 3 },
+		{ 10, 3, true, "Odd(3)", 5 },
+		{ 7, 2, true, "Ring(7)", 6 },
+		{ 26, 4, true, "PG(3)", 13.75 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct coll_flow_query q = query(known[i].n, known[i].d,
+						 known[i].both);
+		struct coll_flow_list l;
+
+		find(&q, &l);
+		assert_string_equal(l.points.v[0].expr, known[i].expr);
+		assert_float_equal(l.points.v[0].flow.congestion,
+				   known[i].congestion,
+				   2e-3 * known[i].congestion);
+		coll_flow_list_fini(&l);
+	}
+}
+
+static void check_list(const struct coll_flow_query *q,
+		       const struct coll_flow_list *l)
+{
+	assert_true(l->points.n > 0);
+	assert_true((int)l->points.n <= l->considered);
+	for (size_t i = 0; i < l->points.n; i++) {
+		const struct coll_flow_point *p = &l->points.v[i];
+		struct topo *t;
+
+		assert_int_equal(topo_parse(p->expr, &t, NULL, NULL), 0);
+		assert_int_equal(topo_n(t), q->n);
+		assert_true(topo_max_degree(t) <= q->degree);
+		assert_int_equal(topo_diameter(t), p->diameter);
+		if (q->both_ways) {
+			assert_true(topo_is_symmetric(t));
+		}
+		topo_free(t);
+		assert_true(p->flow.congestion >= l->bound * (1 - 1e-9));
+		assert_true(p->flow.gap <= q->flow.gap);
+		assert_true(i == 0 || p->flow.congestion >=
+					      p[-1].flow.congestion);
+	}
+}
+
+/* Nothing that is considered and left out would have been better. */
+static void properties(void **state)
+{
+	static const int degrees[] = { 2, 3, 4, 6 };
+
+	(void)state;
+	for (int n = 6; n <= 30; n += 6) {
+		for (int k = 0; k < 8; k++) {
+			struct coll_flow_query q = query(n, degrees[k / 2],
+							 k % 2);
+			struct coll_flow_list l;
+			char expr[64];
+
+			find(&q, &l);
+			check_list(&q, &l);
+			if (q.both_ways) {
+				snprintf(expr, sizeof(expr),
+					 "Jellyfish(%d,%d,2)", n, q.degree);
+			} else {
+				snprintf(expr, sizeof(expr),
+					 "GenKautz(%d,%d)", q.degree, n);
+			}
+			if (q.degree < n) {
+				assert_true(l.points.v[0].flow.congestion <=
+					    congestion(expr) * 1.0011);
+			}
+			coll_flow_list_fini(&l);
+		}
+	}
+}
+
+static void same_again(void **state)
+{
+	struct coll_flow_query q = query(20, 4, false);
+	struct coll_flow_list a, b;
+
+	(void)state;
+	q.most = 2;
+	find(&q, &a);
+	find(&q, &b);
+	assert_true(a.points.n <= 2);
+	assert_int_equal(a.points.n, b.points.n);
+	for (size_t i = 0; i < a.points.n; i++) {
+		assert_string_equal(a.points.v[i].expr, b.points.v[i].expr);
+		assert_true(a.points.v[i].flow.congestion ==
+			    b.points.v[i].flow.congestion);
+	}
+	coll_flow_list_fini(&a);
+	coll_flow_list_fini(&b);
+}
+
+static void refused(void **state)
+{
+	static const struct {
+		int n, d;
+		bool both;
+		int code;
+		const char *says;
+	} cases[] = {
+		{ 1, 2, false, WEFT_EINVAL, "expected 2 of 1" },
+		{ 5, 0, false, WEFT_EINVAL, "expected 2 of 1" },
+		{ 8000, 80, false, WEFT_ELIMIT, "more than 268435456" },
+		{ 5, 1, true, WEFT_EINFEASIBLE, "arcs both ways" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct coll_flow_query q = query(cases[i].n, cases[i].d,
+						 cases[i].both);
+		struct coll_flow_list l;
+		struct err err = { 0 };
+
+		assert_int_equal(coll_find_flow(&q, &l, &err), cases[i].code);
+		assert_non_null(strstr(err.msg, cases[i].says));
+		coll_flow_list_fini(&l);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bounds), cmocka_unit_test(known_best),
+		cmocka_unit_test(properties), cmocka_unit_test(same_again),
+		cmocka_unit_test(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,435 @@
+/* All-to-all flows: known optima, certificates, linear programs as oracles,
+ * failed links, limits. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "collective/flow/private.h"
+#include "lib/lp/lp.h"
+#include "tests/unit/schedule/common.h"
+
+static struct mcf_result solve(const struct topo *t, bool symmetry, double gap)
+{
+	struct mcf_options opt = { .gap = gap };
+	struct mcf_result res;
+	struct err err = { 0 };
+	struct mcf *p;
+
+	must(mcf_new(t, symmetry, &p, &err), &err);
+	must(mcf_run(p, &opt, &res, &err), &err);
+	mcf_free(p);
+	if (res.stop != MCF_REACHED || res.gap > gap) {
+		fail_msg("%d nodes: stopped by %d at [%.12g, %.12g]",
+			 topo_n(t), res.stop, res.bound, res.congestion);
+	}
+	assert_true(res.bound <= res.congestion * (1 + 1e-12));
+	return res;
+}
+
+/* The optimum lies between bound and congestion, with and without the use of
+ * symmetry. */
+static void assert_optimum(const char *expr, double rate)
+{
+	struct topo *t = graph_of(expr);
+
+	for (int symmetry = 0; symmetry < 2; symmetry++) {
+		struct mcf_result r = solve(t, symmetry, 1e-5);
+
+		if (!(r.bound <= 1 / rate * (1 + 1e-9) &&
+		      r.congestion >= 1 / rate * (1 - 1e-9))) {
+			fail_msg("%s: 1/F = %.12g is not in [%.12g, %.12g]",
+				 expr, 1 / rate, r.bound, r.congestion);
+		}
+	}
+	topo_free(t);
+}
+
+/* What reaches every terminal from every source and stays there is one
+ * unit. */
+static void assert_demands_met(const struct mcf *p)
+{
+	for (int s = 0; s < mcf_sources(p); s++) {
+		const double *flow = mcf_flow_of(p, s);
+
+		for (int v = 0; v < p->net.n; v++) {
+			double stays = 0;
+
+			for (int a = 0; a < p->net.m; a++) {
+				stays += p->net.dst[a] == v ? flow[a] : 0;
+				stays -= p->net.src[a] == v ? flow[a] : 0;
+			}
+			if (v != p->source[s]) {
+				assert_true(fabs(stays - p->net.terminal[v]) <
+					    1e-9);
+			}
+		}
+	}
+}
+
+static void test_known_optima(void **state)
+{
+	static const struct {
+		const char *expr;
+		double rate;
+	} known[] = {
+		{ "K(4,4)", 2 / 5. }, { "Hypercube(3)", 1 / 4. },
+		{ "Hypercube(4)", 1 / 8. }, { "Hypercube(5)", 1 / 16. },
+		{ "Torus(3,3)", 1 / 3. }, { "Torus(4,4)", 1 / 8. },
+		{ "Torus(5,5)", 1 / 15. }, { "Torus(6,6)", 1 / 27. },
+		{ "Torus(8,8)", 1 / 64. }, { "Torus(3,3,3)", 1 / 9. },
+		{ "GenKautz(4,16)", 7 / 53. }, { "GenKautz(4,25)", 2 / 27. },
+		{ "GenKautz(4,36)", 8 / 187. },
+		{ "GenKautz(4,64)", 15 / 691. },
+		{ "GenKautz(4,81)", 0.016818222667 },
+		{ "GenKautz(4,100)", 14 / 1133. },
+		{ "GenKautz(4,128)", 16 / 1857. },
+		{ "K(2)", 1 }, { "UniRing(3,2)", 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_optimum(known[i].expr, known[i].rate);
+	}
+}
+
+/* One source stands for all, and its loads for all arcs. */
+static void test_orbits(void **state)
+{
+	struct topo *t = graph_of("Torus(16,16,16)");
+	struct mcf_options opt = { .gap = 0 };
+	struct mcf_result res;
+	struct err err = { 0 };
+	struct mcf *p;
+
+	(void)state;
+	must(mcf_new(t, true, &p, &err), &err);
+	assert_int_equal(mcf_sources(p), 1);
+	assert_int_equal(p->orbits.n_classes, 1);
+	must(mcf_run(p, &opt, &res, &err), &err);
+	assert_int_equal(res.stop, MCF_REACHED);
+	assert_true(res.congestion == 8192 && res.bound == 8192);
+	mcf_free(p);
+	topo_free(t);
+}
+
+/* ---- oracles ---- */
+
+struct rows {
+	struct lp *lp;
+	int *cap, *node;	/* of arcs; of commodities times nodes */
+};
+
+/* Rows: arcs (load <= U), then conservation of each commodity at each node.
+ * demand(c, v) units of commodity c end at v. */
+static void add_rows(struct rows *r, const struct topo *t, int commodities,
+		     int (*demand)(int c, int v, int n))
+{
+	int n = topo_n(t);
+	struct err err = { 0 };
+
+	must(lp_new(&r->lp, &err), &err);
+	r->cap = calloc((size_t)topo_m(t), sizeof(*r->cap));
+	r->node = calloc((size_t)commodities * n, sizeof(*r->node));
+	for (int a = 0; a < topo_m(t); a++) {
+		must(lp_add_row(r->lp, LP_LE, 0, &r->cap[a], &err), &err);
+	}
+	for (int c = 0; c < commodities; c++) {
+		for (int v = 0; v < n; v++) {
+			must(lp_add_row(r->lp, LP_EQ, demand(c, v, n),
+					&r->node[c * n + v], &err), &err);
+		}
+	}
+}
+
+static void add_columns(struct rows *r, const struct topo *t, int commodities)
+{
+	int n = topo_n(t), m = topo_m(t), col;
+	double *minus = calloc((size_t)m, sizeof(*minus));
+	struct err err = { 0 };
+
+	for (int a = 0; a < m; a++) {
+		minus[a] = -(double)topo_arc(t, a)->cap;
+	}
+	must(lp_add_col(r->lp, 1, 0, LP_INF, false, m, r->cap, minus, &col,
+			&err), &err);
+	free(minus);
+	for (int c = 0; c < commodities; c++) {
+		for (int a = 0; a < m; a++) {
+			const struct topo_arc *arc = topo_arc(t, a);
+			int rows[3] = {
+				r->cap[a], r->node[c * n + arc->src],
+				r->node[c * n + arc->dst],
+			};
+			double values[3] = { 1, -1, 1 };
+
+			if (arc->src != arc->dst) {
+				must(lp_add_col(r->lp, 0, 0, LP_INF, false, 3,
+						rows, values, &col, &err),
+				     &err);
+			}
+		}
+	}
+}
+
+static double oracle(const struct topo *t, int commodities,
+		     int (*demand)(int c, int v, int n))
+{
+	struct lp_result res;
+	struct rows r;
+	struct err err = { 0 };
+
+	add_rows(&r, t, commodities, demand);
+	add_columns(&r, t, commodities);
+	must(lp_run(r.lp, NULL, &res, &err), &err);
+	assert_int_equal(res.outcome, LP_OPTIMAL);
+	lp_free(r.lp);
+	free(r.cap);
+	free(r.node);
+	return res.objective;
+}
+
+static int grouped_demand(int c, int v, int n)
+{
+	return v == c ? 1 - n : 1;
+}
+
+static int link_demand(int c, int v, int n)
+{
+	int s = c / n, t = c % n;
+
+	return s == t ? 0 : v == s ? -1 : v == t;
+}
+
+static void assert_agrees(const struct topo *t, bool links)
+{
+	int n = topo_n(t);
+	double u = oracle(t, n, grouped_demand);
+	struct mcf_result r = solve(t, false, 1e-6);
+
+	if (links) {
+		assert_true(fabs(oracle(t, n * n, link_demand) - u) <
+			    1e-5 * u);
+	}
+	assert_true(r.bound < u * (1 + 1e-5));
+	assert_true(r.congestion > u * (1 - 1e-5));
+}
+
+static void test_link_and_grouped_programs(void **state)
+{
+	static const char *const small[] = {
+		"K(4,4)", "Torus(3,3)", "Hypercube(3)", "GenKautz(2,7)",
+	};
+	static const char *const large[] = {
+		"GenKautz(4,16)", "GenKautz(3,20)", "Torus(3,3,2)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+		struct topo *t = graph_of(small[i]);
+
+		assert_agrees(t, true);
+		topo_free(t);
+	}
+	for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++) {
+		struct topo *t = graph_of(large[i]);
+
+		assert_agrees(t, false);
+		topo_free(t);
+	}
+}
+
+/* A ring both ways with chords; capacities by `cap`. */
+static struct topo *chorded(int n, int64_t (*cap)(int i))
+{
+	struct err err = { 0 };
+	struct topo *t;
+
+	must(topo_new(n, &t, &err), &err);
+	for (int u = 0; u < n; u++) {
+		must(topo_add_arc(t, u, (u + 1) % n, cap(3 * u), 0, &err),
+		     &err);
+		must(topo_add_arc(t, (u + 1) % n, u, cap(3 * u + 1), 0, &err),
+		     &err);
+		must(topo_add_arc(t, u, (u * 3 + 2) % n, cap(3 * u + 2), 0,
+				  &err), &err);
+	}
+	must(topo_freeze(t, &err), &err);
+	return t;
+}
+
+static int64_t mixed(int i)
+{
+	return 1 + i * 7 % 5;
+}
+
+static int64_t twelve_orders(int i)
+{
+	static const int64_t caps[] = { 1, 1000, 1000000, 1000000000,
+					1000000000000 };
+
+	return caps[i * 7 % 5];
+}
+
+static void test_unequal_capacities(void **state)
+{
+	struct topo *t = chorded(11, mixed);
+
+	(void)state;
+	assert_agrees(t, false);
+	topo_free(t);
+	t = chorded(11, twelve_orders);
+	solve(t, true, 1e-3);
+	topo_free(t);
+}
+
+/* Hosts behind a switch: the switch has no demand, and the bottleneck is the
+ * arc of a host. */
+static void test_switch_has_no_demand(void **state)
+{
+	struct err err = { 0 };
+	struct mcf_result r;
+	struct topo *t;
+
+	(void)state;
+	must(topo_new(5, &t, &err), &err);
+	topo_set_node(t, 4, TOPO_SWITCH, 0);
+	for (int u = 0; u < 4; u++) {
+		must(topo_add_arc(t, u, 4, u == 2 ? 1 : 2, 0, &err), &err);
+		must(topo_add_arc(t, 4, u, 2, 0, &err), &err);
+	}
+	must(topo_freeze(t, &err), &err);
+	r = solve(t, true, 1e-9);
+	assert_true(fabs(r.congestion - 3) < 1e-6);
+	topo_free(t);
+}
+
+static void test_failed_links(void **state)
+{
+	struct topo *t = graph_of("GenKautz(4,64)");
+	bool *dropped = calloc((size_t)topo_m(t), sizeof(*dropped));
+	struct mcf_options opt = { .gap = 1e-4 };
+	struct mcf_result before, warm, cold;
+	struct mcf *p, *q, *c;
+	struct err err = { 0 };
+
+	(void)state;
+	must(mcf_new(t, true, &p, &err), &err);
+	must(mcf_run(p, &opt, &before, &err), &err);
+	dropped[5] = dropped[77] = true;
+	must(mcf_without(p, t, dropped, &q, &err), &err);
+	must(mcf_run(q, &opt, &warm, &err), &err);
+	mcf_free(p);
+	must(mcf_new(t, false, &p, &err), &err);
+	must(mcf_without(p, t, dropped, &c, &err), &err);
+	must(mcf_run(c, &opt, &cold, &err), &err);
+	assert_true(warm.congestion > before.bound);
+	/* What is left there, be it a mean of several, is such a flow. */
+	flow_measure(q);
+	assert_true(flow_congestion(q) < warm.congestion * (1 + 1e-3));
+	assert_demands_met(q);
+	assert_true(warm.bound <= cold.congestion * (1 + 1e-9));
+	assert_true(cold.bound <= warm.congestion * (1 + 1e-9));
+	mcf_free(c);
+	mcf_free(q);
+	for (int a = 0; a < topo_m(t); a++) {
+		dropped[a] = topo_arc(t, a)->dst == 9;
+	}
+	assert_int_equal(mcf_without(p, t, dropped, &q, &err),
+			 WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "to node 9"));
+	mcf_free(p);
+	topo_free(t);
+	free(dropped);
+}
+
+static void test_refused(void **state)
+{
+	static const int one_way[][2] = { { 0, 1 }, { 1, 2 }, { 2, 1 } };
+	struct topo *t = graph_from(3, 3, one_way);
+	struct err err = { 0 };
+	struct mcf *p;
+
+	(void)state;
+	assert_int_equal(mcf_new(t, true, &p, &err), WEFT_EINFEASIBLE);
+	assert_non_null(strstr(err.msg, "to node 0"));
+	topo_free(t);
+	t = graph_from(1, 0, NULL);
+	assert_int_equal(mcf_new(t, true, &p, &err), WEFT_EINVAL);
+	topo_free(t);
+}
+
+/* A limit still leaves a certificate, and the next run goes on from it. */
+static void test_limits(void **state)
+{
+	volatile bool cancel = true;
+	struct topo *t = graph_of("GenKautz(4,200)");
+	struct mcf_options opt = { .gap = 1e-3, .cancel = &cancel };
+	struct mcf_result first, second;
+	struct err err = { 0 };
+	struct mcf *p;
+
+	(void)state;
+	must(mcf_new(t, false, &p, &err), &err);
+	must(mcf_run(p, &opt, &first, &err), &err);
+	assert_int_equal(first.stop, MCF_CANCELED);
+	assert_true(first.bound > 0 && first.bound <= first.congestion);
+	opt.cancel = NULL;
+	opt.max_passes = 3;
+	must(mcf_run(p, &opt, &second, &err), &err);
+	assert_int_equal(second.stop, MCF_PASSES);
+	assert_true(second.bound >= first.bound);
+	opt.time_limit_s = 1e-9;
+	must(mcf_run(p, &opt, &second, &err), &err);
+	assert_int_equal(second.stop, MCF_TIME);
+	opt = (struct mcf_options){ .gap = 1e-3 };
+	must(mcf_run(p, &opt, &second, &err), &err);
+	assert_int_equal(second.stop, MCF_REACHED);
+	opt.gap = -1;
+	assert_int_equal(mcf_run(p, &opt, &second, &err), WEFT_EINVAL);
+	mcf_free(p);
+	topo_free(t);
+}
+
+static void test_deterministic(void **state)
+{
+	struct topo *t = graph_of("GenKautz(3,50)");
+	struct mcf_result a = solve(t, true, 1e-4), b = solve(t, true, 1e-4);
+
+	(void)state;
+	assert_memory_equal(&a.congestion, &b.congestion, sizeof(double));
+	assert_memory_equal(&a.bound, &b.bound, sizeof(double));
+	assert_int_equal(a.passes, b.passes);
+	topo_free(t);
+}
+
+static void test_degree_bound(void **state)
+{
+	(void)state;
+	/* 4 at depth 1, 11 at depth 2. */
+	assert_true(mcf_degree_bound(16, 4) == (4 + 2 * 11) / 4.);
+	assert_true(mcf_degree_bound(2, 1) == 1);
+	assert_true(mcf_degree_bound(4, 1) == 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known_optima),
+		cmocka_unit_test(test_orbits),
+		cmocka_unit_test(test_link_and_grouped_programs),
+		cmocka_unit_test(test_unequal_capacities),
+		cmocka_unit_test(test_switch_has_no_demand),
+		cmocka_unit_test(test_failed_links),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_degree_bound),
+	};
+
+	return cmocka_run_group_tests_name("collective/mcf", tests, NULL,
+					   NULL);
+}

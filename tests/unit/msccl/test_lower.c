@@ -1,0 +1,179 @@
+/* Lowered schedules, run on bytes under random orders. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "runtime/msccl/msccl.h"
+#include "tests/unit/msccl/lowered.h"
+#include "tests/unit/msccl/msccl_sim.h"
+
+static const enum lower_dialect dialects[] = {
+	LOWER_MICROSOFT, LOWER_AZURE, LOWER_RCCL,
+};
+
+/* Exports, runs the file in some orders; frees s. */
+static void runs(struct coll_sched *s, enum lower_dialect dialect, int times)
+{
+	struct err err = { 0 };
+	struct buf b = { 0 };
+
+	must(msccl_export(s, dialect, &b, &err), &err);
+	if (!sim_text(buf_cstr(&b), times, coll_root(s))) {
+		fail_msg("%s fails in the simulator",
+			 coll_kind_name(coll_kind_of(s)));
+	}
+	buf_fini(&b);
+	coll_free(s);
+}
+
+static void sweep(const char *const *exprs, enum coll_kind kind)
+{
+	for (; *exprs; exprs++) {
+		for (int d = 0; d < 3; d++) {
+			runs(bfb(kind, *exprs), dialects[d], 3);
+		}
+	}
+}
+
+static void test_allgather(void **state)
+{
+	(void)state;
+	sweep(graphs, COLL_ALLGATHER);
+}
+
+static void test_reduce_scatter(void **state)
+{
+	(void)state;
+	sweep(graphs, COLL_REDUCE_SCATTER);
+}
+
+static void test_allreduce(void **state)
+{
+	(void)state;
+	sweep(graphs, COLL_ALLREDUCE);
+}
+
+static void test_alltoall_broadcast(void **state)
+{
+	(void)state;
+	for (const char *const *e = graphs; *e; e++) {
+		for (int d = 0; d < 3; d++) {
+			runs(paths(COLL_ALLTOALL, *e, 2, 0), dialects[d], 2);
+			runs(paths(COLL_BROADCAST, *e, 30, 0), dialects[d], 2);
+			runs(paths(COLL_BROADCAST, *e, 3, 1), dialects[d], 2);
+		}
+	}
+}
+
+static void runs_on_rccl(struct coll_sched *s)
+{
+	runs(s, LOWER_RCCL, 2);
+}
+
+static void test_made_otherwise(void **state)
+{
+	(void)state;
+	for_each_construction(runs_on_rccl);
+}
+
+/* 64 ranks, in the dialect of the tightest limits. */
+static void test_large(void **state)
+{
+	static const char *const large[] = {
+		"Ring(64)", "Torus(8,8)", "Torus(4,4,4)", "Hypercube(6)",
+		"K(32,32)", "C(64,{7,8})", "GenKautz(4,64)", "GenKautz(3,50)",
+		NULL,
+	};
+
+	(void)state;
+	for (const char *const *e = large; *e; e++) {
+		runs(bfb(COLL_ALLGATHER, *e), LOWER_RCCL, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_RCCL, 1);
+		runs(bfb(COLL_ALLREDUCE, *e), LOWER_RCCL, 1);
+	}
+	runs(paths(COLL_ALLTOALL, "Hypercube(5)", 1, 0), LOWER_AZURE, 1);
+	runs(paths(COLL_BROADCAST, "Torus(8,8)", 2, 0), LOWER_AZURE, 1);
+}
+
+/* The limits of steps and of threadblocks that can be waited for hold in
+ * programs that need several channels. */
+static void test_several_channels(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "Torus(8,8)");
+	struct err err = { 0 };
+	struct lower p;
+
+	(void)state;
+	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	assert_true(p.channels > 1);
+	for (int r = 0; r < p.ranks; r++) {
+		for (size_t t = 0; t < p.gpus[r].tbs.n; t++) {
+			assert_in_range(p.gpus[r].tbs.v[t].steps.n, 1, 64);
+		}
+	}
+	lower_fini(&p);
+	must(lower_schedule(s, LOWER_MICROSOFT, &p, &err), &err);
+	assert_int_equal(p.channels, 1);
+	lower_fini(&p);
+	coll_free(s);
+}
+
+/* A channel takes 32 peers in a direction, so ranks with more peers have
+ * several, also where these are cut in time. */
+static void test_many_peers(void **state)
+{
+	static const char *const wide[] = {
+		"K(34)", "K(33,33)",
+		"C(40,{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17})", NULL,
+	};
+
+	(void)state;
+	for (const char *const *e = wide; *e; e++) {
+		runs(bfb(COLL_ALLGATHER, *e), LOWER_AZURE, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_AZURE, 1);
+	}
+	runs(bfb(COLL_ALLREDUCE, "K(42)"), LOWER_RCCL, 1);
+}
+
+/* A ring passes everything on: all but the first and last steps fuse. */
+static void test_fusing(void **state)
+{
+	struct coll_sched *s = bfb(COLL_ALLREDUCE, "UniRing(1,8)");
+	int count[LOWER_TYPES] = { 0 };
+	struct err err = { 0 };
+	struct lower p;
+
+	(void)state;
+	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	for (size_t k = 0; k < p.gpus[0].tbs.v[0].steps.n; k++) {
+		count[p.gpus[0].tbs.v[0].steps.v[k].type]++;
+	}
+	assert_int_equal(p.gpus[0].tbs.n, 1);
+	assert_int_equal(count[LOWER_SEND], 1);
+	assert_int_equal(count[LOWER_RRS], 6);
+	assert_int_equal(count[LOWER_RRCS], 1);
+	assert_int_equal(count[LOWER_RCS], 6);
+	assert_int_equal(count[LOWER_RECV], 1);
+	lower_fini(&p);
+	coll_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_allgather),
+		cmocka_unit_test(test_reduce_scatter),
+		cmocka_unit_test(test_allreduce),
+		cmocka_unit_test(test_alltoall_broadcast),
+		cmocka_unit_test(test_made_otherwise),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_many_peers),
+		cmocka_unit_test(test_several_channels),
+		cmocka_unit_test(test_fusing),
+	};
+
+	return cmocka_run_group_tests_name("collective/lower", tests, NULL,
+					   NULL);
+}

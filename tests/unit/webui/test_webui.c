@@ -1,0 +1,283 @@
+/* The page's files, and what its picture tells of a fabric: light counted by
+ * following each photon, segment by segment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "controller/webui/occupancy.h"
+#include "controller/webui/webui.h"
+#include "lib/base/rng.h"
+#include "tests/light_program.h"
+
+static void test_files(void **state)
+{
+	const struct page_file *f = page_find("/");
+
+	(void)state;
+	assert_non_null(f);
+	assert_string_equal(f->path, "/index.html");
+	assert_string_equal(f->type, "text/html; charset=utf-8");
+	assert_ptr_equal(f, page_find("/index.html"));
+	assert_string_equal(page_find("/page.js")->type,
+			    "text/javascript; charset=utf-8");
+	assert_null(page_find("/page"));
+	assert_null(page_find(""));
+	assert_null(page_find("/../page.js"));
+	for (f = page_files; f->path; f++) {
+		assert_true(f->len > 0);
+		assert_ptr_equal(page_find(f->path), f);
+		/* What a policy without exceptions would not run. */
+		assert_null(memmem(f->data, f->len, "onclick=", 8));
+		assert_null(memmem(f->data, f->len, "innerHTML", 9));
+		assert_null(memmem(f->data, f->len, " style=", 7));
+		assert_null(memmem(f->data, f->len, "https:", 6));
+	}
+}
+
+/* ---- occupancy ----------------------------------------------------------- */
+
+#define NODES 9
+#define CHANNELS 3
+#define STEPS 4
+
+/* A few lightpaths a step that share nothing: what an all-pass ring carries.
+ * lit is counted while they are made. */
+static void random_program(struct rng *r, const struct light_geometry *g,
+			   struct light_program *p, int64_t *lit)
+{
+	int rows = 2 * g->fibres * g->channels;
+
+	p->steps = STEPS;
+	p->v = calloc((size_t)STEPS * (size_t)rows * NODES * 2, sizeof(*p->v));
+	for (uint16_t step = 0; step < STEPS; step++) {
+		for (int row = 0; row < rows; row++) {
+			int line = row / g->channels;
+			bool cw = line < g->fibres;
+			int from = (int)rng_below(r, NODES);
+			int left = NODES;
+
+			while (rng_below(r, 3) && left > 0) {
+				int n = 1 + (int)rng_below(r, (uint64_t)left);
+				struct light_tune t = {
+					.step = step, .node = (uint16_t)from,
+					.channel = (uint16_t)(row % g->channels),
+					.dir = cw ? LIGHT_CW : LIGHT_CCW,
+					.fibre = (uint8_t)(line % g->fibres),
+					.mode = LIGHT_ADD,
+				};
+
+				p->v[p->n++] = t;
+				for (int i = 0; i < n; i++) {
+					int seg = cw ? from
+						     : (from + NODES - 1) % NODES;
+
+					lit[row * NODES + seg]++;
+					from = (from + (cw ? 1 : NODES - 1)) %
+					       NODES;
+				}
+				t.node = (uint16_t)from;
+				t.mode = LIGHT_DROP;
+				p->v[p->n++] = t;
+				left -= n;
+			}
+		}
+	}
+}
+
+static void check_program(struct rng *r)
+{
+	const struct light_geometry g = { .nodes = NODES, .channels = CHANNELS,
+					  .fibres = 2 };
+	const struct light_window whole = whole_ring(&g);
+	int64_t lit[2 * 2 * CHANNELS * NODES] = { 0 }, cells = 1 << 20;
+	struct light_program p = { 0 };
+	struct light_pack pack = { 0 };
+	struct occupancy o;
+	struct err err = { 0 };
+
+	random_program(r, &g, &p, lit);
+	assert_int_equal(light_program_normalise(&p, &err), 0);
+	assert_int_equal(light_pack_make(&pack, "j", &whole, &g, &p, &err), 0);
+	assert_int_equal(occupancy_init(&o, &g, &err), 0);
+	assert_int_equal(o.rows, 2 * 2 * CHANNELS);
+	assert_int_equal(o.cols, NODES);
+	assert_int_equal(occupancy_of(&o, &pack, &cells, &err), 0);
+	assert_int_equal(o.seen, STEPS);
+	for (int i = 0; i < o.rows * o.cols; i++) {
+		assert_int_equal(o.lit[i], lit[i]);
+		assert_int_equal(occupancy_share(&o, i / NODES, i % NODES),
+				 lit[i] * 1000 / STEPS);
+	}
+	occupancy_fini(&o);
+	light_pack_fini(&pack);
+	light_program_fini(&p);
+}
+
+static void test_occupancy(void **state)
+{
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 20261121);
+	for (int i = 0; i < 200; i++) {
+		check_program(&r);
+	}
+}
+
+/* A ring of more segments and channels than there are bins: one lightpath all
+ * the way round on one channel. */
+static void test_bins(void **state)
+{
+	const struct light_geometry g = { .nodes = 1000, .channels = 300,
+					  .fibres = 1 };
+	const struct light_window whole = whole_ring(&g);
+	const struct light_tune v[] = {
+		{ .node = 1, .channel = 299, .mode = LIGHT_ADD },
+		{ .node = 0, .channel = 299, .mode = LIGHT_DROP },
+	};
+	struct light_program p = { .steps = 1, .n = 2,
+				   .v = malloc(sizeof(v)) };
+	struct light_pack pack = { 0 };
+	int64_t cells = 1 << 20, sum = 0;
+	struct occupancy o;
+	struct err err = { 0 };
+
+	(void)state;
+	memcpy(p.v, v, sizeof(v));
+	assert_int_equal(light_program_normalise(&p, &err), 0);
+	assert_int_equal(light_pack_make(&pack, "j", &whole, &g, &p, &err), 0);
+	light_program_fini(&p);
+	assert_int_equal(occupancy_init(&o, &g, &err), 0);
+	assert_in_range(o.rows, 1, PAGE_BINS);
+	assert_in_range(o.cols, 1, PAGE_BINS);
+	assert_true(o.rows * o.row_size >= 2 * 300);
+	assert_true(o.cols * o.col_size >= 1000);
+	assert_int_equal(occupancy_of(&o, &pack, &cells, &err), 0);
+	for (int i = 0; i < o.rows * o.cols; i++) {
+		int share = occupancy_share(&o, i / o.cols, i % o.cols);
+
+		sum += o.lit[i];
+		assert_int_equal(share > 0, o.lit[i] > 0);
+		assert_in_range(share, 0, 1000);
+	}
+	assert_int_equal(sum, 999);
+	cells = 0;
+	assert_int_equal(occupancy_of(&o, &pack, &cells, &err), 0);
+	assert_int_equal(o.seen, 0);
+	occupancy_fini(&o);
+	light_pack_fini(&pack);
+}
+
+/* ---- the picture --------------------------------------------------------- */
+
+static const char fabric[] =
+	"weft: 1\n"
+	"fabric: small\n"
+	"hosts:\n"
+	"  - { name: 'h[0-3]', ports: 'p[0-1]', rate: 100Gbps }\n"
+	"  - { name: 'n[0-7]' }\n"
+	"switches:\n"
+	"  - { name: ocs0, size: 10x10, driver: sim }\n"
+	"rings:\n"
+	"  - { name: ring0, nodes: 'n[0-7]', channels: 4, channel-rate: 40Gbps,"
+	" driver: sim }\n"
+	"fibres:\n"
+	"  - { from: 'h[0-3].p[0-1]', to: 'ocs0.[1-8]' }\n"
+	"jobs:\n"
+	"  - { name: reduce, nodes: 'h[0-3]', collective: allreduce, size: 1MiB,"
+	" topology: 'UniRing(2,4)', alpha: 10us }\n"
+	"  - { name: gather, ring: ring0, nodes: all, collective: allgather,"
+	" size: 1MiB }\n";
+
+static json_t *drawn(const struct model_fabric *f, const struct plan *p)
+{
+	struct err err = { 0 };
+	struct buf b = { 0 };
+	json_t *j;
+
+	assert_int_equal(page_picture(f, p, &b, &err), 0);
+	j = json_loadb(b.data, b.len, 0, NULL);
+	assert_non_null(j);
+	buf_fini(&b);
+	return j;
+}
+
+static int64_t at(const json_t *row, size_t i)
+{
+	return json_integer_value(json_array_get(row, i));
+}
+
+static void check_circuits(const json_t *picture, const struct plan *p)
+{
+	const json_t *rows = json_object_get(picture, "circuits");
+	size_t n = 0;
+
+	for (int i = 0; i < p->n_jobs; i++) {
+		for (int k = 0; k < p->jobs[i].n_circuits; k++) {
+			const struct plan_circuit *c = &p->jobs[i].circuits[k];
+			const json_t *row = json_array_get(rows, n++);
+
+			assert_int_equal(at(row, 0), c->device);
+			assert_int_equal(at(row, 1), c->xc.in + 1);
+			assert_int_equal(at(row, 2), c->xc.out + 1);
+			assert_int_equal(at(row, 3), c->tx_port);
+			assert_int_equal(at(row, 4), c->rx_port);
+			assert_int_equal(at(row, 5), i);
+		}
+	}
+	assert_int_equal(json_array_size(rows), n);
+	assert_int_equal(n, 8);
+}
+
+static void test_picture(void **state)
+{
+	struct model_fabric *f = NULL;
+	struct err_list errs = { .max = 1 };
+	struct err err = { 0 };
+	struct plan *p = NULL;
+	const json_t *device, *lit;
+	json_t *j;
+
+	(void)state;
+	assert_int_equal(model_parse("f", fabric, strlen(fabric), &f, &errs),
+			 0);
+	j = drawn(f, NULL);
+	assert_int_equal(json_array_size(json_object_get(j, "hosts")), 12);
+	assert_int_equal(json_array_size(json_object_get(j, "ports")), 8);
+	assert_null(json_object_get(j, "circuits"));
+	json_decref(j);
+	assert_int_equal(plan_make(f, NULL, &p, &err), 0);
+	j = drawn(f, p);
+	check_circuits(j, p);
+	device = json_array_get(json_object_get(j, "devices"), 0);
+	assert_int_equal(at(json_object_get(device, "in"), 3), 3);
+	assert_int_equal(at(json_object_get(device, "in"), 9), -1);
+	device = json_array_get(json_object_get(j, "devices"), 1);
+	lit = json_object_get(device, "lit");
+	assert_true(json_array_size(lit) > 0);
+	assert_int_equal(at(json_array_get(lit, 0), 3), 1);
+	json_decref(j);
+	plan_free(p);
+	model_free(f);
+	err_list_fini(&errs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_occupancy),
+		cmocka_unit_test(test_bins),
+		cmocka_unit_test(test_picture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
