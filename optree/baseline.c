@@ -1,9 +1,8 @@
-/* Baselines with real light; see baseline.h. */
-#include "optree/baseline.h"
+/* Baselines with real light. */
 
 #include <stdlib.h>
 
-#include "optree/tree.h"
+#include "optree/private.h"
 
 int baseline_ring(const struct optree_params *p, struct optree_sym *out,
 		  struct err *err)

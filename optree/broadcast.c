@@ -1,12 +1,10 @@
-/* Broadcast: cutting gaps, or a pipeline both ways; see broadcast.h. */
-#include "optree/broadcast.h"
+/* Broadcast: cutting gaps, or a pipeline both ways. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/vec.h"
-#include "optree/compose.h"
-#include "optree/tree.h"
+#include "optree/private.h"
 
 /* Shards from..to, chunks first..last of each, over one lightpath. */
 struct send {

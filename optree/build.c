@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/tree.h"
+#include "optree/private.h"
 
 struct segment {
 	int32_t lo, size;

@@ -3,10 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/broadcast.h"
-#include "optree/collectives.h"
-#include "optree/compose.h"
-#include "optree/tree.h"
+#include "optree/private.h"
 
 /* Counts the channels of all links once more, from the schedule. */
 static int check_light(const struct rwa_ring *ring, const struct coll_sched *s,

@@ -6,13 +6,12 @@
  * any number of nodes will do, prime or not: what is left in the middle of a
  * gap is a smaller gap for the next level.
  */
-#include "optree/compose.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/tree.h"
+#include "optree/private.h"
 
 /* ---- from levels to moves ---- */
 

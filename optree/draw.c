@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "lib/output/svg.h"
-#include "optree/compose.h"
-#include "optree/tree.h"
+#include "optree/private.h"
 
 #define LEFT 110.0
 #define WIDTH 760.0

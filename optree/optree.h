@@ -105,7 +105,7 @@ struct optree_plan {
 	enum coll_kind kind;
 	struct coll_sched *sched;	/* with light; verified; owned; NULL
 					 * until it is expanded */
-	struct optree_sym *sym;		/* optree/sym.h; verified; owned; NULL
+	struct optree_sym *sym;		/* verified; owned; NULL
 					 * when nodes are not all alike */
 	enum optree_algorithm algorithm; /* never AUTO */
 	int rounds;			/* of sending on what came before */
@@ -136,19 +136,6 @@ struct optree_plan {
 	int64_t worst_loss_mdb;
 	int64_t lightpaths;
 };
-
-/* Theorem 1: ceil((2k-1) n^(1+1/k) / (8w)), exactly rounded. w = channels
- * times fibres. k = 1 is the one-stage model. O(1). */
-int64_t optree_closed_form(int n, int w, int k);
-
-/* What the paper compares with: Ring n-1, neighbour exchange ceil(n/2), Wrht
- * extended to all-gather 4w+3, one stage ceil(n^2 / (8w)). w = channels times
- * fibres. O(1). */
-enum optree_baseline { OPTREE_RING, OPTREE_NE, OPTREE_WRHT, OPTREE_ONE_STAGE };
-int64_t optree_baseline_steps(enum optree_baseline what, int n, int w);
-
-/* Theorem 2: round((ln n + sqrt(ln^2 n - 2 ln n)) / 2), at least 1. */
-int optree_best_depth(int n);
 
 /*
  * Plans an all-gather: stages, lightpaths, channels, schedule; verified by
@@ -188,33 +175,6 @@ int optree_collective(const struct optree_params *p, enum coll_kind kind,
 		      int root, enum optree_algorithm how,
 		      struct optree_plan *out, struct err *err);
 
-/* Links of the whole ring that light from rank src to rank dst crosses in
- * direction dir. 1..ring_nodes-1. O(1). */
-int optree_links(const struct optree_params *p, int src, int dst, int dir);
-
-/*
- * Jobs that share a ring, each running in its own time: whatever steps they
- * are in, no two may use a channel of a fibre on the same link and direction.
- * (Within a job every schedule is proven before it is returned.)
- */
-struct optree_shared {
-	const char *name;		/* of the job, for messages */
-	const struct coll_sched *sched;	/* with light */
-	const int32_t *at;		/* position of each rank; NULL: rank r
-					 * is at position r */
-	bool line;			/* as in its params: no light passes
-					 * from the last rank to the first */
-};
-
-/* WEFT_EVERIFY names two jobs, the fibre, the channel and the link where they
- * clash, or the job whose light is not on the ring (a channel, fibre or
- * position that `ring` does not have, or past the ends of its segment).
- * ring: the whole one. O(hops of all lights), n * fibres * channels * 4
- * bytes. */
-int optree_check_shared(const struct rwa_ring *ring,
-			const struct optree_shared *jobs, int n_jobs,
-			struct err *err);
-
 /* Draws a plan that has the symmetric form: channels over time, and the links
  * that each level's lightpaths take. WEFT_EUNSUPPORTED, WEFT_ELIMIT.
  * O(lightpaths of one node). */
@@ -223,7 +183,7 @@ int optree_draw(const struct optree_params *p, const struct optree_plan *plan,
 
 /* Writes plan->sched out when there is only the symmetric form. WEFT_ELIMIT
  * when a schedule cannot hold it. With p->overlap it also proves, resonator
- * by resonator (optree/retune.h), that each can be set while no light is on
+ * by resonator (retune_check.c), that each can be set while no light is on
  * it, and in time. O(lights + transfers), with overlap O(hops of lights). */
 int optree_plan_expand(const struct optree_params *p, struct optree_plan *plan,
 		       struct err *err);

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "optree/compose.h"
+#include "optree/private.h"
 
 struct colour {
 	int32_t len, class;	/* 0: never lit */

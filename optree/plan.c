@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/tree.h"
+#include "optree/private.h"
 
 int tree_check_params(const struct optree_params *p, struct err *err)
 {

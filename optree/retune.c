@@ -1,5 +1,5 @@
-/* When resonators are set, as early as light allows; see retune.h. */
-#include "optree/retune.h"
+/* When resonators are set, as early as light allows. */
+#include "optree/private.h"
 
 #include <stdlib.h>
 #include <string.h>

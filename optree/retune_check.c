@@ -1,7 +1,7 @@
 /* The proof of a timeline of retuning: a replay of the ring itself. */
 #include <stdlib.h>
 
-#include "optree/retune.h"
+#include "optree/private.h"
 
 struct state {
 	bool on;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/tree.h"
+#include "optree/private.h"
 
 struct layout {
 	const struct tree_light *light;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "optree/optree.h"
+#include "optree/private.h"
 #include "tests/bench/program.h"
 
 #define SHARD_BYTES 4000000

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "optree/optree.h"
+#include "optree/private.h"
 #include "tests/bench/draw.h"
 
 #define CHANNEL_BPS 40000000000

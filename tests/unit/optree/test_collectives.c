@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "optree/sym.h"
+#include "optree/private.h"
 #include "tests/unit/optree/common.h"
 
 static void check_light(const struct optree_params *p,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "optree/sym.h"
+#include "optree/private.h"
 #include "tests/unit/optree/common.h"
 
 static void make(const struct optree_params *p, enum optree_algorithm how,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "optree/optree.h"
+#include "optree/private.h"
 
 static struct optree_params params(int n, int channels, int depth)
 {

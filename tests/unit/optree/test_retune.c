@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/base/rng.h"
-#include "optree/retune.h"
+#include "optree/private.h"
 
 static struct optree_params params(int n, int channels, int64_t bytes)
 {

@@ -9,7 +9,111 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
+#include "optree/private.h"
 #include "tests/unit/optree/common.h"
+
+/* ---- the proof that jobs keep out of each other's way ---- */
+
+struct shared_job {
+	const char *name;		/* of the job, for messages */
+	const struct coll_sched *sched;	/* with light */
+	const int32_t *at;		/* position of each rank; NULL: rank r
+					 * is at position r */
+	bool line;			/* as in its params: no light passes
+					 * from the last rank to the first */
+};
+
+struct sharing {
+	const struct rwa_ring *ring;
+	const struct shared_job *jobs;
+	int32_t *taken;		/* by direction, link, fibre, channel: the job
+				 * that uses it, counted from 1 */
+};
+
+static int claim(struct sharing *s, int job, const struct coll_light *l,
+		 int link, struct err *err)
+{
+	const struct rwa_ring *r = s->ring;
+	size_t row = (size_t)l->dir * (size_t)r->n + (size_t)link;
+	int32_t *owner = &s->taken[(row * (size_t)r->fibres + l->fibre) *
+					   (size_t)r->channels + l->channel];
+
+	if (*owner && *owner != job + 1) {
+		return err_set(err, WEFT_EVERIFY,
+			       "jobs %s and %s both use channel %d of fibre %d "
+			       "%s on link %d", s->jobs[*owner - 1].name,
+			       s->jobs[job].name, l->channel, l->fibre,
+			       l->dir == RWA_CW ? "clockwise"
+						: "counter-clockwise", link);
+	}
+	*owner = job + 1;
+	return 0;
+}
+
+static bool on_ring(const struct rwa_ring *r, const struct coll_light *l,
+		    int from, int to)
+{
+	return l->dir <= RWA_CCW && l->fibre < r->fibres &&
+	       l->channel < r->channels && from >= 0 && from < r->n &&
+	       to >= 0 && to < r->n && from != to;
+}
+
+static int claim_light(struct sharing *s, int job, const struct coll_light *l,
+		       struct err *err)
+{
+	const struct shared_job *j = &s->jobs[job];
+	const struct topo_arc *a = topo_arc(coll_topo(j->sched), l->arc);
+	int n = s->ring->n, first = j->at ? j->at[0] : 0, rc = 0;
+	int from = j->at ? j->at[a->src] : a->src;
+	int to = j->at ? j->at[a->dst] : a->dst;
+	int begin = l->dir == RWA_CW ? from : to;
+	int end = l->dir == RWA_CW ? to : from;
+
+	if (!on_ring(s->ring, l, from, to)) {
+		return err_set(err, WEFT_EVERIFY,
+			       "job %s: channel %d of fibre %d from position "
+			       "%d to %d is not on the ring", j->name,
+			       l->channel, l->fibre, from, to);
+	}
+	if (j->line && (begin - first + n) % n > (end - first + n) % n) {
+		return err_set(err, WEFT_EVERIFY,
+			       "job %s: light from position %d to %d leaves "
+			       "its segment", j->name, from, to);
+	}
+	for (int link = begin; link != end && !rc; link = (link + 1) % n) {
+		rc = claim(s, job, l, link, err);
+	}
+	return rc;
+}
+
+/*
+ * Jobs that share a ring, each running in its own time: whatever steps they
+ * are in, no two may use a channel of a fibre on the same link and direction.
+ * WEFT_EVERIFY names two jobs and the place where they clash, or the job whose
+ * light is not on the ring. ring: the whole one.
+ */
+static int check_shared(const struct rwa_ring *ring,
+			const struct shared_job *jobs, int n_jobs,
+			struct err *err)
+{
+	size_t slots = 2 * (size_t)ring->n * (size_t)ring->fibres *
+		       (size_t)ring->channels;
+	struct sharing s = { ring, jobs, calloc(slots, sizeof(*s.taken)) };
+	int rc = s.taken ? 0 : err_nomem(err);
+
+	for (int j = 0; j < n_jobs && !rc; j++) {
+		int64_t n;
+		const struct coll_light *l = coll_lights(jobs[j].sched, &n);
+
+		for (int64_t k = 0; k < n && !rc; k++) {
+			rc = claim_light(&s, j, &l[k], err);
+		}
+	}
+	free(s.taken);
+	return rc;
+}
+
+/* ---- tests ---- */
 
 static void make(const struct optree_params *p, struct optree_plan *out)
 {
@@ -62,7 +166,7 @@ static void check(const struct optree_params *p, enum coll_kind kind,
 {
 	struct rwa_ring ring = { p->ring_nodes ? p->ring_nodes : p->n,
 				 p->fibres, p->channels };
-	struct optree_shared job = { .name = "job", .at = p->at,
+	struct shared_job job = { .name = "job", .at = p->at,
 				     .line = p->line };
 	struct coll_report report;
 	struct coll_cost cost = { p->alpha_ns, p->channel_bps,
@@ -86,7 +190,7 @@ static void check(const struct optree_params *p, enum coll_kind kind,
 	assert_true(out->time_ns >= out->bound_ns);
 	check_lights(p, out->sched);
 	job.sched = out->sched;
-	assert_int_equal(optree_check_shared(&ring, &job, 1, &err), 0);
+	assert_int_equal(check_shared(&ring, &job, 1, &err), 0);
 	coll_report_fini(&report);
 }
 
@@ -197,7 +301,7 @@ static void jobs_share_a_ring(void **state)
 		struct rwa_ring ring = { 64, 2, 16 };
 		struct rwa_loss loss = { .launch_mdbm = 60000,
 					 .span_mdb = 1000, .pass_mdb = 1 };
-		struct optree_shared jobs[4];
+		struct shared_job jobs[4];
 		struct optree_plan plans[4];
 		int32_t at[4][64];
 		struct err err = { 0 };
@@ -227,10 +331,10 @@ static void jobs_share_a_ring(void **state)
 			p.loss = &loss;
 			check(&p, COLL_ALLGATHER, &plans[j]);
 			assert_true(plans[j].worst_loss_mdb <= 60000);
-			jobs[j] = (struct optree_shared){
+			jobs[j] = (struct shared_job){
 				"job", plans[j].sched, at[j], !by_channel };
 		}
-		if (optree_check_shared(&ring, jobs, 4, &err)) {
+		if (check_shared(&ring, jobs, 4, &err)) {
 			fail_msg("%s", err.msg);
 		}
 		for (int j = 0; j < 4; j++) {
@@ -320,28 +424,28 @@ static void clashes_are_found(void **state)
 	struct rwa_ring ring = { 16, 1, 4 };
 	struct optree_params p = params(16, 4, 4096), q = params(8, 4, 4096);
 	struct optree_plan a, b;
-	struct optree_shared jobs[2];
+	struct shared_job jobs[2];
 	struct err err = { 0 };
 
 	(void)state;
 	make(&p, &a);
 	make(&q, &b);
-	jobs[0] = (struct optree_shared){ "left", a.sched, NULL, false };
-	jobs[1] = (struct optree_shared){ "right", b.sched, every_other,
+	jobs[0] = (struct shared_job){ "left", a.sched, NULL, false };
+	jobs[1] = (struct shared_job){ "right", b.sched, every_other,
 					  false };
-	assert_int_equal(optree_check_shared(&ring, jobs, 1, &err), 0);
-	assert_int_equal(optree_check_shared(&ring, jobs + 1, 1, &err), 0);
-	assert_int_equal(optree_check_shared(&ring, jobs, 2, &err),
+	assert_int_equal(check_shared(&ring, jobs, 1, &err), 0);
+	assert_int_equal(check_shared(&ring, jobs + 1, 1, &err), 0);
+	assert_int_equal(check_shared(&ring, jobs, 2, &err),
 			 WEFT_EVERIFY);
 	assert_non_null(strstr(err.msg, "jobs left and right both use "
 					"channel"));
 	jobs[0].line = true;
-	assert_int_equal(optree_check_shared(&ring, jobs, 1, &err),
+	assert_int_equal(check_shared(&ring, jobs, 1, &err),
 			 WEFT_EVERIFY);
 	assert_non_null(strstr(err.msg, "leaves its segment"));
 	ring.channels = 3;
 	jobs[0].line = false;
-	assert_int_equal(optree_check_shared(&ring, jobs, 1, &err),
+	assert_int_equal(check_shared(&ring, jobs, 1, &err),
 			 WEFT_EVERIFY);
 	assert_non_null(strstr(err.msg, "is not on the ring"));
 	optree_plan_fini(&a);

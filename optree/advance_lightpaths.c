@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/base/heap.h"
-#include "optree/tree.h"
+#include "optree/private.h"
 
 struct reach {
 	int32_t end;

@@ -1,9 +1,9 @@
-/* All-to-all by shortest ways in hops of levels; see compose.h. */
+/* All-to-all by shortest ways in hops of levels. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/compose.h"
+#include "optree/private.h"
 
 /* Hops built in all candidates together, and in one of them. */
 #define WORK ((int64_t)12 << 20)

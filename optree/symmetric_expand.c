@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/sym.h"
+#include "optree/private.h"
 
 /* Arcs of the digraph: one for each node and distinct (dir, len). */
 struct grid {

@@ -1,6 +1,5 @@
 /* Symmetric schedules: the light of their rounds, and their proof. */
-#include "optree/sym.h"
-#include "optree/tree.h"
+#include "optree/private.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "optree/tree.h"
+#include "optree/private.h"
 
 int tree_max_depth(int n)
 {

@@ -2,11 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optree/baseline.h"
-#include "optree/collectives.h"
-#include "optree/compose.h"
-#include "optree/retune.h"
-#include "optree/tree.h"
+#include "optree/private.h"
 
 static const char *const names[] = {
 	[OPTREE_AUTO] = "auto", [OPTREE_COMPOSED] = "composed",
