@@ -201,6 +201,61 @@ static void test_wrong(void **state)
 	topo_free(t);
 }
 
+/* A value of the wrong type is named by its key and by what it is. */
+static void test_json_types(void **state)
+{
+#define HEAD "{\"weft_routes\": 1, \"nodes\": 3, \"chunks\": 1, " \
+	"\"layers\": 1, \"rate\": \"1/3\", "
+#define ROW "\"origin\": 0, \"destination\": 1, \"chunks\": 1"
+	static const struct {
+		const char *json, *says;
+	} all[] = {
+		{ "{\"nodes\": 3}", "weft_routes: missing" },
+		{ "{\"weft_routes\": 1, \"nodes\": \"3\"}",
+		  "nodes: expected a whole number, not a string" },
+		{ "{\"weft_routes\": 1, \"nodes\": 3, \"chunks\": 1.5}",
+		  "chunks: expected a whole number, not a number with a "
+		  "fraction" },
+		{ "{\"weft_routes\": 1, \"nodes\": 3, \"chunks\": 1, "
+		  "\"layers\": null}",
+		  "layers: expected a whole number, not null" },
+		{ "{\"weft_routes\": 1, \"nodes\": 3, \"chunks\": 1, "
+		  "\"layers\": 1, \"rate\": 3}",
+		  "rate: expected a string, not a whole number" },
+		{ HEAD "\"routes\": {}}",
+		  "routes: expected an array, not an object" },
+		{ HEAD "\"other\": 1}", "routes: missing" },
+		{ HEAD "\"routes\": [[]]}",
+		  "route 0: entry: expected an object, not an array" },
+		{ HEAD "\"routes\": [{" ROW ", \"layer\": true}]}",
+		  "route 0: layer: expected a whole number, not true" },
+		{ HEAD "\"routes\": [{" ROW "}]}",
+		  "route 0: layer: missing" },
+		{ HEAD "\"routes\": [{" ROW ", \"layer\": 0, "
+		  "\"ports\": 0}]}",
+		  "route 0: ports: expected an array, not a whole number" },
+		{ HEAD "\"routes\": [{" ROW ", \"layer\": 0, "
+		  "\"ports\": [false]}]}",
+		  "route 0: port: expected a whole number, not false" },
+	};
+	static const int ring[][2] = { { 0, 1 }, { 1, 2 }, { 2, 0 } };
+	struct topo *t = graph_from(3, 3, ring);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct coll_routes r;
+		struct err err = { 0 };
+
+		assert_int_equal(coll_routes_read(all[i].json,
+						  strlen(all[i].json), t, &r,
+						  &err), WEFT_EINVAL);
+		print_message("%s\n", err.msg);
+		assert_non_null(strstr(err.msg, all[i].says));
+		coll_routes_fini(&r);
+	}
+	topo_free(t);
+}
+
 static void test_replay(void **state)
 {
 	static const struct {
@@ -280,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_replay),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_json_types),
 	};
 
 	return cmocka_run_group_tests_name("collective/routes", tests, NULL,
