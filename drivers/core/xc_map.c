@@ -240,7 +240,7 @@ int devmem_save(const struct devmem *m, const char *path, struct err *err)
 	}
 	buf_str(&b, "end\n");
 	rc = b.failed ? err_nomem(err) :
-	     file_write_atomic(path, b.data, b.len, 0600, err);
+	     file_write_atomic(path, b.data, b.len, FILE_PRIVATE, err);
 	buf_fini(&b);
 	return rc;
 }

@@ -152,7 +152,7 @@ static int save(const struct resonators *r, struct err *err)
 	buf_add(&b, bytes, len);
 	path_of(r->netns, RESONATORS_STATE, path);
 	rc = b.failed ? err_nomem(err) :
-	     file_write_atomic(path, b.data, b.len, 0644, err);
+	     file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	buf_fini(&b);
 	free(bytes);
 	return rc;

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,16 +119,9 @@ static int sync_dir_of(const char *path)
 	return rc;
 }
 
-/* Device files and pipes cannot be replaced by rename: write through. */
-static bool writes_through(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-static int write_plain(const char *path, const void *data, size_t len,
-		       struct err *err)
+/* Device files, pipes and standard output cannot be replaced by a rename. */
+static int write_through(const char *path, const void *data, size_t len,
+			 struct err *err)
 {
 	bool is_stdout = strcmp(path, "-") == 0;
 	int fd = is_stdout ? STDOUT_FILENO : open(path, O_WRONLY | O_CLOEXEC);
@@ -142,28 +137,110 @@ static int write_plain(const char *path, const void *data, size_t len,
 	return rc;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t len, int mode,
-		      struct err *err)
+/* Where path leads in the end, so that the file behind a symbolic link is
+ * replaced and the link stays. The kernel has followed the links before (and
+ * refused those that fs.protected_symlinks forbids); what they end in need
+ * not exist. */
+static int follow_links(char path[PATH_MAX])
+{
+	char link[PATH_MAX], joined[2 * PATH_MAX];
+	ssize_t n;
+
+	while ((n = readlink(path, link, sizeof(link) - 1)) >= 0) {
+		char *slash = strrchr(path, '/');
+
+		link[n] = '\0';
+		if (slash && link[0] != '/') {
+			slash[1] = '\0';
+			snprintf(joined, sizeof(joined), "%s%s", path, link);
+		} else {
+			snprintf(joined, sizeof(joined), "%s", link);
+		}
+		if (strlen(joined) >= PATH_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		strcpy(path, joined);
+	}
+	return 0;
+}
+
+/* The group's bits become those of all others: for a file whose group is not
+ * the one that the mode spoke of. */
+static mode_t without_group(mode_t mode)
+{
+	return (mode & ~(mode_t)070) | (mode & 07) << 3;
+}
+
+int file_ceiling(const char *source)
+{
+	struct stat st;
+
+	if (stat(source, &st) || !S_ISREG(st.st_mode)) {
+		return FILE_PRIVATE;
+	}
+	return (int)(st.st_gid == getegid() ? st.st_mode & 0777
+					    : without_group(st.st_mode & 0777));
+}
+
+/* Creates a file beside path, for its owner only where one stands there, and
+ * otherwise as umask and ceiling say. tmp receives its name. */
+static int create_beside(const char *path, mode_t mode, char tmp[PATH_MAX])
+{
+	uint32_t random;
+	int fd = -1, n;
+
+	for (int tries = 0; tries < 100 && fd < 0; tries++) {
+		if (getrandom(&random, sizeof(random), 0) < 0) {
+			return -1;
+		}
+		n = snprintf(tmp, PATH_MAX, "%s.%08x", path, random);
+		if (n >= PATH_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+		if (fd < 0 && errno != EEXIST) {
+			return -1;
+		}
+	}
+	return fd;
+}
+
+/* Group and mode of the file that is replaced, under the ceiling. */
+static int set_mode(int fd, const struct stat *old, mode_t ceiling)
+{
+	mode_t mode;
+	struct stat st;
+
+	if (old && fchown(fd, (uid_t)-1, old->st_gid)) {
+		errno = 0;	/* not ours to give: then nothing for a group */
+	}
+	if (fstat(fd, &st)) {
+		return -1;
+	}
+	mode = old ? old->st_mode & 0777 : st.st_mode & 0777;
+	if (old && st.st_gid != old->st_gid) {
+		mode &= without_group(mode);
+	}
+	if (st.st_gid != getegid()) {
+		ceiling &= without_group(ceiling);
+	}
+	return fchmod(fd, mode & ceiling);
+}
+
+static int replace(const char *path, const struct stat *old, const void *data,
+		   size_t len, mode_t ceiling, struct err *err)
 {
 	char tmp[PATH_MAX];
-	int fd, saved;
+	int fd = create_beside(path, old ? 0600 : 0666 & ceiling, tmp);
+	int saved;
 
-	if (!*path) {
-		return err_set(err, WEFT_EINVAL, "the name of the file is "
-			       "empty");
-	}
-	if (strcmp(path, "-") == 0 || writes_through(path)) {
-		return write_plain(path, data, len, err);
-	}
-	if ((size_t)snprintf(tmp, sizeof(tmp), "%s.XXXXXX", path) >=
-	    sizeof(tmp)) {
-		return err_set(err, WEFT_EINVAL, "%s: path too long", path);
-	}
-	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0) {
 		return err_errno(err, WEFT_EIO, errno, "%s", path);
 	}
-	if (write_all(fd, data, len) || fchmod(fd, mode) || fsync(fd)) {
+	if (set_mode(fd, old, ceiling) || write_all(fd, data, len) ||
+	    fsync(fd)) {
 		saved = errno;
 		close(fd);
 		goto fail;
@@ -179,6 +256,33 @@ int file_write_atomic(const char *path, const void *data, size_t len, int mode,
 fail:
 	unlink(tmp);
 	return err_errno(err, WEFT_EIO, saved, "%s", path);
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len,
+		      int ceiling, struct err *err)
+{
+	char target[PATH_MAX];
+	struct stat st;
+	bool exists;
+
+	if (!*path) {
+		return err_set(err, WEFT_EINVAL, "the name of the file is "
+			       "empty");
+	}
+	/* Nine more for the temporary file beside it. */
+	if (strlen(path) + 9 >= sizeof(target)) {
+		return err_set(err, WEFT_EINVAL, "%s: path too long", path);
+	}
+	exists = stat(path, &st) == 0;
+	if (strcmp(path, "-") == 0 || (exists && !S_ISREG(st.st_mode))) {
+		return write_through(path, data, len, err);
+	}
+	strcpy(target, path);
+	if ((!exists && errno != ENOENT) || follow_links(target)) {
+		return err_errno(err, WEFT_EIO, errno, "%s", path);
+	}
+	return replace(target, exists ? &st : NULL, data, len,
+		       (mode_t)ceiling & 0777, err);
 }
 
 static int lock(const char *path, int how, int *fd, struct err *err)

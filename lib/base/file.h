@@ -18,11 +18,26 @@ int file_open_standard(void);
 int file_read(const char *path, size_t max, char **data, size_t *len,
 	      struct err *err);
 
-/* Writes a temporary file beside path, syncs it, renames it over path and
+/* Who may at most use a file that is written, besides what umask says. */
+#define FILE_PUBLIC 0777	/* all whom the umask leaves */
+#define FILE_PRIVATE 0600	/* its owner */
+
+/* The ceiling for what is made from the file `source` and holds its secrets
+ * (a plan holds a fabric's passwords): its mode, without the group's bits when
+ * our group is another. FILE_PRIVATE when there is no such regular file. */
+int file_ceiling(const char *source);
+
+/*
+ * Writes a temporary file beside path, syncs it, renames it over path and
  * syncs the directory: afterwards path holds the old or the new bytes,
- * whatever crashes when. "-" writes to standard output. */
-int file_write_atomic(const char *path, const void *data, size_t len, int mode,
-		      struct err *err);
+ * whatever crashes when. A symbolic link stays, and the file it leads to is
+ * replaced; device files and pipes are written to. "-" is standard output.
+ * A new file's mode is 0666 less the umask, an existing one keeps its mode and
+ * (if we may) its group; both only within `ceiling`, which no bit exceeds.
+ * WEFT_EINVAL for a path that is empty or too long, WEFT_EIO.
+ */
+int file_write_atomic(const char *path, const void *data, size_t len,
+		      int ceiling, struct err *err);
 
 /* Takes an exclusive lock on path (created when absent) and writes the
  * process id into it. *fd holds the lock until closed. WEFT_ESTALE when

@@ -28,7 +28,8 @@ static inline int draw_charts(const char *json_path, const char *name,
 	}
 	svg_end(&b);
 	snprintf(path, sizeof(path), "%.*s%s.svg", dir, json_path, name);
-	if (b.failed || file_write_atomic(path, b.data, b.len, 0644, &err)) {
+	if (b.failed ||
+	    file_write_atomic(path, b.data, b.len, FILE_PUBLIC, &err)) {
 		fprintf(stderr, "%s: %s\n", path,
 			b.failed ? "out of memory" : err.msg);
 		failed = 1;

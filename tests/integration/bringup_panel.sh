@@ -95,7 +95,10 @@ stop bringup KILL
 tap "killed while the robot moves"
 control rome0 clear >/dev/null
 control rome0 "fault move=40" >/dev/null
+chmod 600 "$T/lab.yaml"
 expect 2 "it goes on and finds differences" "${B[@]}" -v --moves 60
+[[ $(stat -c %a "$T/lab.found.yaml" "$T/lab.bringup.json" | uniq) == 600 ]]
+tap "what it writes is for readers of the fabric alone"
 ! grep -qE 'rome0.in2 -> out2( |$)' "$T/err"
 tap "what was known is not moved again"
 dark

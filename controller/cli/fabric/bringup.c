@@ -19,7 +19,7 @@ struct walker;
 struct run {
 	struct cli *c;
 	const struct walker *walker;
-	const char *state;	/* path */
+	const char *fabric, *state;	/* paths */
 	bool bar;
 	int64_t begun_ns;
 	int first;		/* ports known when it began, -1: not begun */
@@ -68,7 +68,9 @@ static int pack_corrected(const struct walker *w, struct buf *out,
 			  bringup_yaml(w->frames, out, err);
 }
 
+/* Both files hold what the fabric's file does: they are for its readers. */
 static int write_packed(const struct walker *w, const char *path,
+			const char *fabric,
 			int (*fn)(const struct walker *w, struct buf *out,
 				  struct err *err), struct err *err)
 {
@@ -77,7 +79,8 @@ static int write_packed(const struct walker *w, const char *path,
 
 	if (rc == 0) {
 		rc = out.failed ? err_nomem(err) :
-		     file_write_atomic(path, out.data, out.len, 0644, err);
+		     file_write_atomic(path, out.data, out.len,
+				       file_ceiling(fabric), err);
 	}
 	buf_fini(&out);
 	return rc;
@@ -189,7 +192,7 @@ static int step(struct run *r, const struct power_progress *now,
 	if (cli_interrupted) {
 		return 1;
 	}
-	return write_packed(r->walker, r->state, pack, err);
+	return write_packed(r->walker, r->state, r->fabric, pack, err);
 }
 
 static int on_step(const struct bringup *b, int done, int total,
@@ -416,7 +419,7 @@ static int finish(struct cli *c, const struct model_fabric *f,
 		rc = beside(path, ".found.yaml", corrected, err);
 	}
 	if (rc == 0 && n) {
-		rc = write_packed(w, corrected, pack_corrected, err);
+		rc = write_packed(w, corrected, path, pack_corrected, err);
 	}
 	if (rc == 0) {
 		rc = print_findings(c, w, f, &d, corrected, err);
@@ -450,7 +453,8 @@ static int walk(struct cli *c, const struct walker *w, const char *state,
 		struct err *err)
 {
 	struct power_options options;
-	struct run r = { .c = c, .walker = w, .state = state, .first = -1,
+	struct run r = { .c = c, .walker = w, .fabric = c->argv[0],
+			 .state = state, .first = -1,
 			 .bar = isatty(STDERR_FILENO) &&
 				c->talk == CLI_NORMAL };
 	struct err own = { 0 };
@@ -463,7 +467,7 @@ static int walk(struct cli *c, const struct walker *w, const char *state,
 	rc = w->power ? power_run(w->power, &options, on_power_step, &r, err) :
 			run_frames(&r, err);
 	if (r.first >= 0 || rc == 0) {
-		kept = write_packed(w, state, pack, &own);
+		kept = write_packed(w, state, r.fabric, pack, &own);
 		if (rc == 0 && kept) {
 			rc = kept;
 			*err = own;

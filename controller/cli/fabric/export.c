@@ -383,7 +383,7 @@ static int export_as(struct cli *c,
 		r = b.failed ? err_nomem(err)
 		    : output && strcmp(output, "-") != 0
 			    ? file_write_atomic(output, buf_cstr(&b), b.len,
-						0644, err)
+						FILE_PUBLIC, err)
 			    : cli_print_bytes(buf_cstr(&b), b.len, err);
 	}
 	buf_fini(&b);

@@ -162,8 +162,10 @@ int cmd_plan(struct cli *c, struct err *err)
 		cli_say(c, CLI_NORMAL, "warning: %s", v.summary->warnings[i]);
 	}
 	if (output) {
+		/* A plan holds the fabric's passwords. */
 		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,
-				      0644, err);
+				      f ? file_ceiling(f->file) : FILE_PRIVATE,
+				      err);
 	}
 	if (r == 0 && !(output && strcmp(output, "-") == 0)) {
 		r = plan_view_print(c, &v, err);

@@ -76,7 +76,7 @@ static void cache_write(const struct coll_query *q,
 		   hash_bytes(buf_cstr(&body), body.len), buf_cstr(&body));
 	/* A cache that cannot be written is no failure of the search. */
 	if (!body.failed && !all.failed && cache_path(q, path, sizeof(path))) {
-		file_write_atomic(path, all.data, all.len, 0600, NULL);
+		file_write_atomic(path, all.data, all.len, FILE_PRIVATE, NULL);
 	}
 	buf_fini(&body);
 	buf_fini(&all);

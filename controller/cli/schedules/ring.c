@@ -340,7 +340,8 @@ static int draw_ring(const char *path, const struct optree_params *p,
 	struct buf svg = { 0 };
 	int r = optree_draw(p, plan, &svg, err);
 
-	r = r ? r : file_write_atomic(path, svg.data, svg.len, 0644, err);
+	r = r ? r : file_write_atomic(path, svg.data, svg.len, FILE_PUBLIC,
+				      err);
 	buf_fini(&svg);
 	return r;
 }

@@ -128,8 +128,8 @@ static int make_table(struct cli *c, const struct topo *t, const char *name,
 	r = coll_routes_choose(t, &opt, &routes, &res, err);
 	r = r ? r : coll_routes_verify(&routes, t, err);
 	r = r ? r : write_table(&routes, t, to, &b, err);
-	r = r ? r : file_write_atomic(whole ? "-" : path, b.data, b.len, 0644,
-				      err);
+	r = r ? r : file_write_atomic(whole ? "-" : path, b.data, b.len,
+				      FILE_PUBLIC, err);
 	if (r == 0 && !whole) {
 		r = print_making(c, &routes, &opt, &res, name, path, err);
 	}

@@ -207,7 +207,7 @@ static int write_assignment(const struct rwa_mesh *m,
 	if (out_render(o, &b)) {
 		r = err_nomem(err);
 	}
-	r = r ? r : file_write_atomic(path, b.data, b.len, 0644, err);
+	r = r ? r : file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	out_free(o);
 	buf_fini(&b);
 	return r;
@@ -220,7 +220,7 @@ static int write_drawing(const struct rwa_mesh *m,
 	struct buf b = { 0 };
 	int r = rwa_mesh_draw(m, &res->assignment, res->channels, &b, err);
 
-	r = r ? r : file_write_atomic(path, b.data, b.len, 0644, err);
+	r = r ? r : file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	buf_fini(&b);
 	return r;
 }

@@ -177,7 +177,7 @@ static int write_as(const struct cli *c, const struct coll_sched *s,
 	int r = serialize(c, s, to, max_layers, &b, err);
 
 	if (r == 0) {
-		r = file_write_atomic(path, b.data, b.len, 0644, err);
+		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	}
 	buf_fini(&b);
 	return r;

@@ -115,7 +115,7 @@ static int write_topology(const struct topo *t, const char *name,
 	int r = cli_topology_json(t, name, &b, err);
 
 	if (r == 0) {
-		r = file_write_atomic(path, b.data, b.len, 0644, err);
+		r = file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	}
 	buf_fini(&b);
 	return r;

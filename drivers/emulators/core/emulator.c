@@ -588,7 +588,8 @@ static int announce(struct emu *e, struct err *err)
 	}
 	len = strlen(text);
 	text[len++] = '\n';
-	return file_write_atomic(e->conf.address_file, text, len, 0644, err);
+	return file_write_atomic(e->conf.address_file, text, len, FILE_PUBLIC,
+				 err);
 }
 
 /* ---- life ---------------------------------------------------------------- */

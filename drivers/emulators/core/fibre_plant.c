@@ -199,7 +199,7 @@ int lab_publish(struct emu *e, struct err *err)
 	}
 	snprintf(path, sizeof(path), "%s/%s.map", e->conf.lab, e->conf.name);
 	rc = text.failed ? err_nomem(err) :
-	     file_write_atomic(path, buf_cstr(&text), text.len, 0644, err);
+	     file_write_atomic(path, buf_cstr(&text), text.len, FILE_PUBLIC, err);
 	buf_fini(&text);
 	return rc;
 }

@@ -89,9 +89,10 @@ static void write_then_read(void **state)
 	free(data);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
-	assert_int_equal(file_write_atomic(path, "new", 3, 0600, NULL), 0);
+	assert_int_equal(file_write_atomic(path, "new", 3, FILE_PRIVATE,
+					   NULL), 0);
 	check_content(path, "new");
-	assert_int_equal(file_write_atomic(path, "", 0, 0600, NULL), 0);
+	assert_int_equal(file_write_atomic(path, "", 0, FILE_PRIVATE, NULL), 0);
 	check_content(path, "");
 	assert_int_equal(entries(), 1);
 }
@@ -104,9 +105,11 @@ static void replaces_instead_of_rewriting(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(file_write_atomic(path, "old", 3, 0600, NULL), 0);
+	assert_int_equal(file_write_atomic(path, "old", 3, FILE_PRIVATE,
+					   NULL), 0);
 	fd = open(path, O_RDONLY);
-	assert_int_equal(file_write_atomic(path, "new", 3, 0600, NULL), 0);
+	assert_int_equal(file_write_atomic(path, "new", 3, FILE_PRIVATE,
+					   NULL), 0);
 	assert_int_equal(read(fd, &byte, 1), 1);
 	assert_int_equal(byte, 'o');
 	close(fd);
@@ -121,7 +124,8 @@ static void reading_is_bounded(void **state)
 	int fds[2];
 
 	(void)state;
-	assert_int_equal(file_write_atomic(path, "12345", 5, 0600, NULL), 0);
+	assert_int_equal(file_write_atomic(path, "12345", 5, FILE_PRIVATE,
+					   NULL), 0);
 	assert_int_equal(file_read(path, 5, &data, &len, NULL), 0);
 	free(data);
 	assert_int_equal(file_read(path, 4, &data, &len, &err), WEFT_ELIMIT);
@@ -162,14 +166,14 @@ static int in_child(int (*body)(void), bool drop)
 
 static int overwrite(void)
 {
-	return file_write_atomic(in_dir("f"), "new", 3, 0644, NULL);
+	return file_write_atomic(in_dir("f"), "new", 3, FILE_PUBLIC, NULL);
 }
 
 static void read_only_directory(void **state)
 {
 	(void)state;
-	assert_int_equal(file_write_atomic(in_dir("f"), "old", 3, 0644, NULL),
-			 0);
+	assert_int_equal(file_write_atomic(in_dir("f"), "old", 3, FILE_PUBLIC,
+					   NULL), 0);
 	assert_int_equal(chmod(dir, 0555), 0);
 	assert_int_equal(in_child(overwrite, true), WEFT_EIO);
 	assert_int_equal(chmod(dir, 0755), 0);
@@ -189,15 +193,15 @@ static int overwrite_when_full(void)
 	if (setrlimit(RLIMIT_FSIZE, &limit)) {
 		return -99;
 	}
-	rc = file_write_atomic(in_dir("f"), big, sizeof(big), 0644, &err);
+	rc = file_write_atomic(in_dir("f"), big, sizeof(big), FILE_PUBLIC, &err);
 	return rc && strstr(err.msg, "/f: ") ? rc : -98;
 }
 
 static void full_directory(void **state)
 {
 	(void)state;
-	assert_int_equal(file_write_atomic(in_dir("f"), "old", 3, 0644, NULL),
-			 0);
+	assert_int_equal(file_write_atomic(in_dir("f"), "old", 3, FILE_PUBLIC,
+					   NULL), 0);
 	assert_int_equal(in_child(overwrite_when_full, false), WEFT_EIO);
 	check_content(in_dir("f"), "old");
 	assert_int_equal(entries(), 1);
@@ -209,18 +213,20 @@ static void other_write_errors(void **state)
 	struct err err;
 
 	(void)state;
-	assert_int_equal(file_write_atomic("/dev/null", "x", 1, 0600, NULL),
+	assert_int_equal(file_write_atomic("/dev/null", "x", 1, FILE_PRIVATE,
+					   NULL),
 			 0);
-	assert_int_equal(file_write_atomic("/dev/full", "x", 1, 0600, &err),
+	assert_int_equal(file_write_atomic("/dev/full", "x", 1, FILE_PRIVATE,
+					   &err),
 			 WEFT_EIO);
 	assert_non_null(strstr(err.msg, "No space left"));
-	assert_int_equal(file_write_atomic(dir, "x", 1, 0600, NULL),
+	assert_int_equal(file_write_atomic(dir, "x", 1, FILE_PRIVATE, NULL),
 			 WEFT_EIO);
-	assert_int_equal(file_write_atomic(in_dir("no/such"), "x", 1, 0600,
-					   NULL), WEFT_EIO);
+	assert_int_equal(file_write_atomic(in_dir("no/such"), "x", 1,
+					   FILE_PRIVATE, NULL), WEFT_EIO);
 	memset(path, 'x', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
-	assert_int_equal(file_write_atomic(path, "x", 1, 0600, NULL),
+	assert_int_equal(file_write_atomic(path, "x", 1, FILE_PRIVATE, NULL),
 			 WEFT_EINVAL);
 	assert_int_equal(entries(), 0);
 }
@@ -254,6 +260,106 @@ static void locks_exclude(void **state)
 	check_content(in_dir("lock"), want);
 	close(fd);
 	assert_int_equal(file_lock(in_dir("no/lock"), &fd, NULL), WEFT_EIO);
+}
+
+static int mode_of(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(in_dir(name), &st), 0);
+	return st.st_mode & 0777;
+}
+
+static void put(const char *name, int ceiling)
+{
+	assert_int_equal(file_write_atomic(in_dir(name), "new", 3, ceiling,
+					   NULL), 0);
+	check_content(in_dir(name), "new");
+}
+
+/* The umask and the ceiling say what a new file's mode is, its own mode and
+ * the ceiling what an old one's. */
+static void modes(void **state)
+{
+	static const struct { int mask, old, ceiling, want; } cases[] = {
+		{ 022, 0, FILE_PUBLIC, 0644 }, { 077, 0, FILE_PUBLIC, 0600 },
+		{ 0, 0, FILE_PUBLIC, 0666 }, { 0, 0, FILE_PRIVATE, 0600 },
+		{ 022, 0, 0640, 0640 }, { 027, 0, 0644, 0640 },
+		{ 022, 0600, FILE_PUBLIC, 0600 },
+		{ 077, 0664, FILE_PUBLIC, 0664 },
+		{ 022, 0755, FILE_PUBLIC, 0755 },
+		{ 022, 0644, FILE_PRIVATE, 0600 },
+		{ 022, 0644, 0640, 0640 }, { 022, 0600, 0644, 0600 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		mode_t mask;
+
+		unlink(in_dir("f"));
+		if (cases[i].old) {
+			put("f", FILE_PRIVATE);
+			assert_int_equal(chmod(in_dir("f"),
+					       (mode_t)cases[i].old), 0);
+		}
+		mask = umask((mode_t)cases[i].mask);
+		put("f", cases[i].ceiling);
+		umask(mask);
+		assert_int_equal(mode_of("f"), cases[i].want);
+	}
+	assert_int_equal(entries(), 1);
+}
+
+/* Of a group that is not ours, the group's bits say nothing of our group. */
+static void ceilings(void **state)
+{
+	const char *path = in_dir("f");
+
+	(void)state;
+	assert_int_equal(file_ceiling(path), FILE_PRIVATE);
+	assert_int_equal(file_ceiling("/dev/null"), FILE_PRIVATE);
+	put("f", FILE_PUBLIC);
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(file_ceiling(path), 0640);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 0, 65534), 0);
+		assert_int_equal(file_ceiling(path), 0600);
+		assert_int_equal(chmod(path, 0664), 0);
+		assert_int_equal(file_ceiling(path), 0644);
+		/* The file keeps its group, of which the ceiling knows
+		 * nothing. */
+		put("f", 0640);
+		assert_int_equal(mode_of("f"), 0600);
+		put("f", FILE_PUBLIC);
+		assert_int_equal(chmod(path, 0660), 0);
+		put("f", FILE_PUBLIC);
+		assert_int_equal(mode_of("f"), 0660);
+	}
+}
+
+static void links_are_followed(void **state)
+{
+	char target[PATH_MAX], loop[PATH_MAX];
+
+	(void)state;
+	snprintf(target, sizeof(target), "%s/target", dir);
+	put("target", FILE_PRIVATE);
+	assert_int_equal(symlink(target, in_dir("absolute")), 0);
+	assert_int_equal(symlink("absolute", in_dir("relative")), 0);
+	assert_int_equal(symlink("not yet", in_dir("dangling")), 0);
+	put("relative", FILE_PUBLIC);
+	assert_int_equal(mode_of("target"), 0600);
+	check_content(target, "new");
+	put("dangling", FILE_PUBLIC);
+	check_content(in_dir("not yet"), "new");
+	assert_int_equal(readlink(in_dir("relative"), loop, sizeof(loop)), 8);
+	assert_int_equal(readlink(in_dir("absolute"), loop, sizeof(loop)),
+			 strlen(target));
+	assert_int_equal(readlink(in_dir("dangling"), loop, sizeof(loop)), 7);
+	assert_int_equal(entries(), 5);
+	assert_int_equal(symlink("loop", in_dir("loop")), 0);
+	assert_int_equal(file_write_atomic(in_dir("loop"), "x", 1, FILE_PUBLIC,
+					   NULL), WEFT_EIO);
 }
 
 #define in_fresh_dir(test) \
@@ -295,6 +401,9 @@ int main(void)
 		in_fresh_dir(read_only_directory),
 		in_fresh_dir(full_directory),
 		in_fresh_dir(other_write_errors),
+		in_fresh_dir(modes),
+		in_fresh_dir(ceilings),
+		in_fresh_dir(links_are_followed),
 		in_fresh_dir(locks_exclude),
 		cmocka_unit_test(closed_standard_files),
 	};

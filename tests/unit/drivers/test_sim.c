@@ -179,7 +179,7 @@ static void refuses_bad_options(void **state)
 
 static void write_text(const char *path, const char *text)
 {
-	assert_int_equal(file_write_atomic(path, text, strlen(text), 0600,
+	assert_int_equal(file_write_atomic(path, text, strlen(text), FILE_PRIVATE,
 					   NULL), 0);
 }
 

@@ -18,7 +18,7 @@ static void put(const char *name, const char *text)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(file_write_atomic(path, text, strlen(text), 0644,
+	assert_int_equal(file_write_atomic(path, text, strlen(text), FILE_PUBLIC,
 					   NULL), 0);
 }
 

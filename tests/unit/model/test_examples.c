@@ -64,7 +64,8 @@ static bool check_broken(const char *path)
 	errors_of(path, &got);
 	if (getenv("WEFT_UPDATE_EXPECTED")) {
 		assert_int_equal(0, file_write_atomic(expected, got.data,
-						      got.len, 0644, NULL));
+						      got.len, FILE_PUBLIC,
+						      NULL));
 	}
 	assert_int_equal(0, file_read(expected, 1 << 20, &want, &len, NULL));
 	same = strcmp(want, buf_cstr(&got)) == 0;
