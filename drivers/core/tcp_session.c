@@ -11,6 +11,7 @@
 #include "lib/base/log.h"
 
 #define HOST_MAX 256
+#define REFUSALS_MAX 256
 #define BACK_OFF_MIN_MS 50
 #define BACK_OFF_MAX_MS 2000
 #define READ_BYTES (64 << 10)
@@ -27,10 +28,13 @@ struct question {
 				 * may be asked again */
 };
 
-/* One TCP session. It outlives the line's interest in it (line == NULL)
+/* One TCP session, or one attempt at it: every address of a name is tried in
+ * a session of its own. It outlives the line's interest in it (line == NULL)
  * until libuv has let go of it. */
 struct session {
 	struct line *line;
+	struct addrinfo *addresses;	/* of the name; owned; NULL: of a number */
+	const struct addrinfo *address;	/* the one that is tried */
 	uv_tcp_t tcp;
 	uv_connect_t connect;
 	uv_getaddrinfo_t lookup;
@@ -61,6 +65,8 @@ struct line {
 	size_t looked;		/* bytes of in that hold no whole frame */
 	int64_t sent_ns, used_ns, not_before_ns;
 	int64_t back_off_ms;
+	int64_t connect_by_ns;	/* all addresses are tried until then */
+	char refusals[REFUSALS_MAX];	/* of the addresses before this one */
 	int closing;
 	void (*closed)(void *);
 	void *closed_arg;
@@ -121,7 +127,10 @@ int64_t line_frame_text(const uint8_t *data, size_t len, size_t from,
 
 static void on_session_closed(uv_handle_t *tcp)
 {
-	free(tcp->data);
+	struct session *s = tcp->data;
+
+	uv_freeaddrinfo(s->addresses);
+	free(s);
 }
 
 static void drop_session(struct line *l)
@@ -200,8 +209,29 @@ static void fail_text(struct line *l, int rc, const char *text)
 	fail(l, rc, &err);
 }
 
+/* Adds what the address under way said to the list of all. */
+static void note_refusal(struct line *l, const char *text)
+{
+	size_t n = strlen(l->refusals);
+	char name[INET6_ADDRSTRLEN] = "";
+
+	uv_ip_name(l->session->address->ai_addr, name, sizeof(name));
+	snprintf(l->refusals + n, sizeof(l->refusals) - n, "%s%s: %s",
+		 n ? ", " : "", name, text);
+}
+
+static bool try_next_address(struct line *l, const char *text);
+
+/* Fails what was asked only when no address of the device is left to try. */
 static void fail_connect(struct line *l, int rc, const char *text)
 {
+	if (try_next_address(l, text)) {
+		return;
+	}
+	if (l->refusals[0]) {
+		note_refusal(l, text);
+		text = l->refusals;
+	}
 	l->back_off_ms = l->back_off_ms ? l->back_off_ms * 2 : BACK_OFF_MIN_MS;
 	if (l->back_off_ms > BACK_OFF_MAX_MS) {
 		l->back_off_ms = BACK_OFF_MAX_MS;
@@ -224,11 +254,28 @@ static void on_deadline(uv_timer_t *t)
 	fail_text(l, WEFT_ETIMEOUT, text);
 }
 
+/* What an attempt to connect may take: the addresses that are left share the
+ * time that is left, so that one which never answers does not use it up. */
+static int64_t connect_ms(const struct line *l)
+{
+	int64_t left_ms = (l->connect_by_ns - clk_now_ns()) / 1000000;
+	int n = 1;
+
+	for (const struct addrinfo *a = l->session->address; a && a->ai_next;
+	     a = a->ai_next) {
+		n++;
+	}
+	return left_ms > n ? left_ms / n : 1;
+}
+
 static void arm_deadline(struct line *l)
 {
-	if (l->n_out > 0 || (l->session && !l->session->connected)) {
-		uv_timer_start(&l->deadline, on_deadline,
-			       (uint64_t)l->conf.timeout_ms, 0);
+	bool connecting = l->session && !l->session->connected;
+
+	if (l->n_out > 0 || connecting) {
+		uv_timer_start(&l->deadline, on_deadline, (uint64_t)
+			       (connecting ? connect_ms(l) : l->conf.timeout_ms),
+			       0);
 	} else {
 		uv_timer_stop(&l->deadline);
 	}
@@ -379,6 +426,7 @@ static void connect_to(struct session *s, const struct sockaddr *addr)
 {
 	int rc;
 
+	arm_deadline(s->line);
 	s->connect.data = s;
 	rc = uv_tcp_connect(&s->connect, &s->tcp, addr, on_connect);
 	if (rc < 0) {
@@ -396,7 +444,10 @@ static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
 	} else if (status < 0) {
 		fail_connect(s->line, WEFT_EUNAVAIL, uv_strerror(status));
 	} else {
+		s->addresses = res;
+		s->address = res;
 		connect_to(s, res->ai_addr);
+		return;
 	}
 	uv_freeaddrinfo(res);
 }
@@ -417,19 +468,53 @@ static void look_up(struct session *s)
 	s->looking_up = true;
 }
 
-static void open_session(struct line *l)
+static struct session *new_session(struct line *l)
 {
 	struct session *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->line = l;
+		s->tcp.data = s;
+		uv_tcp_init(l->loop, &s->tcp);
+	}
+	return s;
+}
+
+/* The address that was tried failed, as text says. False when it was the last
+ * one, or there is no memory to try the next. */
+static bool try_next_address(struct line *l, const char *text)
+{
+	struct session *old = l->session, *s;
+
+	if (!old->address || !old->address->ai_next) {
+		return false;
+	}
+	s = new_session(l);
+	if (!s) {
+		return false;
+	}
+	note_refusal(l, text);
+	s->addresses = old->addresses;
+	s->address = old->address->ai_next;
+	old->addresses = NULL;
+	drop_session(l);
+	l->session = s;
+	connect_to(s, s->address->ai_addr);
+	return true;
+}
+
+static void open_session(struct line *l)
+{
+	struct session *s = new_session(l);
 	struct sockaddr_storage addr;
 
 	if (!s) {
 		fail_text(l, WEFT_ENOMEM, "out of memory");
 		return;
 	}
-	s->line = l;
 	l->session = s;
-	uv_tcp_init(l->loop, &s->tcp);
-	s->tcp.data = s;
+	l->refusals[0] = '\0';
+	l->connect_by_ns = clk_now_ns() + l->conf.timeout_ms * 1000000;
 	arm_deadline(l);
 	if (uv_ip4_addr(l->host, l->port_number,
 			(struct sockaddr_in *)&addr) == 0 ||

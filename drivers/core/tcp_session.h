@@ -4,7 +4,10 @@
  * is the dialect's business; this keeps the queue, the pace, the time-outs
  * and the session. Private to drivers.
  *
- * A session is connected when the first question needs it and kept. Anything
+ * A session is connected when the first question needs it and kept. A name is
+ * tried at all its addresses, one after the other in the order of the resolver;
+ * only when none of them answers does connecting fail, and the error names what
+ * each of them said. They share timeout_ms. Anything
  * out of order (time-out, surplus answer, garbage, end of session) ends it
  * and fails everything that was asked: an answer that comes late must never
  * be taken for the answer to something else. After a failed connect the next
