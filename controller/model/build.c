@@ -7,86 +7,82 @@
 /* More names than this are not searched for a likely one. */
 #define MAX_SEARCHED 4096
 
-void build_each(struct build *b, const struct value *list,
-		void (*add)(struct build *b, const struct node *entry,
-			    int nth))
+void build_each(struct build *b, const struct conf_value *list,
+		void (*add)(struct build *b, const struct conf_node *entry, int nth))
 {
 	int nth = 0;
 
 	if (!list->node || !list->ok) {
 		return;
 	}
-	for (const struct node *e = list->node->first; e && !b->r->stop;
-	     e = e->next) {
+	for (const struct conf_node *e = list->node->first; e && !b->r->stop; e = e->next) {
 		add(b, e, ++nth);
-		arena_fini(&b->r->work);
+		conf_arena_fini(&b->r->work);
 	}
 }
 
 /* Counts the names of one text against what is left of max and of the whole
  * fabric's budget. */
 static bool count_text(struct build *b, const char *object, const char *key,
-		       const struct node *text, int64_t left, int64_t *n)
+		       const struct conf_node *text, int64_t left, int64_t *n)
 {
 	size_t offset;
 	struct err err;
 	struct err *e;
 
-	left = left < b->r->names_left ? left : b->r->names_left;
+	left = left < b->names_left ? left : b->names_left;
 	if (names_count(text->text, left, n, &offset, &err) == 0) {
-		b->r->names_left -= *n;
+		b->names_left -= *n;
 		return true;
 	}
 	if (err.code == WEFT_ENOMEM) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return false;
 	}
-	e = reader_error(b->r, node_place(text, offset), err.code, "%s: %s: %s",
-			 object, key, err.msg);
+	e = conf_error(b->r, conf_node_place(text, offset), err.code, "%s: %s: %s", object, key,
+		       err.msg);
 	if (err.hint[0]) {
 		err_hint(e, "%s", err.hint);
 	}
 	return false;
 }
 
-static bool expand_text(struct build *b, const struct node *text,
-			struct arena *arena, struct names *out)
+static bool expand_text(struct build *b, const struct conf_node *text, struct conf_arena *arena,
+			struct names *out)
 {
 	struct err err;
 
 	if (names_expand(text->text, text->at, arena, out, &err)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return false;
 	}
 	return true;
 }
 
 struct names *build_names(struct build *b, const char *object, const char *key,
-			  const struct node *node, struct arena *arena,
-			  int max)
+			  const struct conf_node *node, struct conf_arena *arena, int max)
 {
-	bool list = node->kind == NODE_LIST;
-	const struct node *first = list ? node->first : node;
+	bool list = node->kind == CONF_NODE_LIST;
+	const struct conf_node *first = list ? node->first : node;
 	struct names *out;
 	int64_t total = 0, n;
 	bool ok = true;
 
-	for (const struct node *t = first; t; t = list ? t->next : NULL) {
+	for (const struct conf_node *t = first; t; t = list ? t->next : NULL) {
 		ok &= count_text(b, object, key, t, max - total, &n);
 		total += ok ? n : 0;
 	}
 	if (!ok) {
 		return NULL;
 	}
-	out = reader_alloc(b->r, arena, 1, sizeof(*out));
+	out = conf_alloc(b->r, arena, 1, sizeof(*out));
 	if (out) {
-		out->v = reader_alloc(b->r, arena, (size_t)total,
-				      sizeof(*out->v));
+		out->v = conf_alloc(b->r, arena, (size_t)total, sizeof(*out->v));
 	}
 	if (b->r->stop) {
 		return NULL;
 	}
-	for (const struct node *t = first; t; t = list ? t->next : NULL) {
+	for (const struct conf_node *t = first; t; t = list ? t->next : NULL) {
 		if (!expand_text(b, t, arena, out)) {
 			return NULL;
 		}
@@ -94,24 +90,20 @@ struct names *build_names(struct build *b, const char *object, const char *key,
 	return out;
 }
 
-struct names *build_plain_names(struct build *b, const char *object,
-				const char *key, const struct node *node,
-				struct arena *arena, int max)
+struct names *build_plain_names(struct build *b, const char *object, const char *key,
+				const struct conf_node *node, struct conf_arena *arena, int max)
 {
 	struct names *names = build_names(b, object, key, node, arena, max);
 
 	for (int i = 0; names && i < names->n; i++) {
 		struct err *e;
 
-		if (name_is_valid(names->v[i].text)) {
+		if (conf_is_name(names->v[i].text)) {
 			continue;
 		}
-		e = reader_error(b->r, names->v[i].at, WEFT_EINVAL,
-				 "%s: %s: '%.80s' is not a name", object, key,
-				 names->v[i].text);
-		err_hint(e, "a name has up to %d letters, digits, '-' and "
-			 "'_' and starts with a letter or digit",
-			 CONF_MAX_NAME);
+		e = conf_error(b->r, names->v[i].at, WEFT_EINVAL, "%s: %s: '%.80s' is not a name",
+			       object, key, names->v[i].text);
+		err_hint(e, CONF_NAME_HINT);
 		return NULL;
 	}
 	return names;
@@ -126,7 +118,7 @@ void build_map(struct build *b, struct strmap *map, const char *name,
 	       int index)
 {
 	if (strmap_set(map, name, (void *)((intptr_t)index + 1))) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 	}
 }
 
@@ -169,10 +161,9 @@ void build_report_taken(struct build *b, const char *object,
 		at = &b->devices.v[index].place;
 		kind = model_device_kind_name(b->devices.v[index].kind);
 	}
-	reader_error(b->r, taken->first->at, WEFT_EINVAL,
-		     "%s: name '%s' is already a %s on line %d%s", object,
-		     taken->first->text, kind, at->line,
-		     tally_more(taken->n, more));
+	conf_error(b->r, taken->first->at, WEFT_EINVAL,
+		   "%s: name '%s' is already a %s on line %d%s", object, taken->first->text, kind,
+		   at->line, tally_more(taken->n, more));
 }
 
 static void report_unknown(struct build *b, const char *object,
@@ -182,10 +173,9 @@ static void report_unknown(struct build *b, const char *object,
 	struct err *e;
 	char more[MORE_MAX];
 
-	e = reader_error(b->r, unknown->first->at, WEFT_EINVAL,
-			 "%s: there is no host '%.64s'%s", object,
-			 unknown->first->text, tally_more(unknown->n, more));
-	if (reader_kept(b->r, e)) {
+	e = conf_error(b->r, unknown->first->at, WEFT_EINVAL, "%s: there is no host '%.64s'%s",
+		       object, unknown->first->text, tally_more(unknown->n, more));
+	if (conf_error_kept(b->r, e)) {
 		nearest_init(&near, unknown->first->text);
 		for (size_t i = 0; i < b->hosts.n && i < MAX_SEARCHED; i++) {
 			nearest_try(&near, b->hosts.v[i].name);
@@ -198,8 +188,7 @@ int build_find_hosts(struct build *b, const char *object,
 		     const struct names *names, int *hosts, bool *clean)
 {
 	struct tally unknown = { 0 }, twice = { 0 };
-	bool *seen = reader_alloc(b->r, &b->r->work, b->hosts.n,
-				  sizeof(*seen));
+	bool *seen = conf_alloc(b->r, &b->r->work, b->hosts.n, sizeof(*seen));
 	char more[MORE_MAX];
 	int n = 0;
 
@@ -219,9 +208,8 @@ int build_find_hosts(struct build *b, const char *object,
 		report_unknown(b, object, &unknown);
 	}
 	if (twice.n > 0) {
-		reader_error(b->r, twice.first->at, WEFT_EINVAL,
-			     "%s: nodes: %s is listed twice%s", object,
-			     twice.first->text, tally_more(twice.n, more));
+		conf_error(b->r, twice.first->at, WEFT_EINVAL, "%s: nodes: %s is listed twice%s",
+			   object, twice.first->text, tally_more(twice.n, more));
 	}
 	*clean = seen && unknown.n == 0 && twice.n == 0;
 	return n;

@@ -15,13 +15,17 @@
 #include "controller/model/model.h"
 #include "lib/base/map.h"
 #include "lib/base/vec.h"
-#include "lib/conf/reader.h"
+#include "lib/conf/conf.h"
+
+/* Names that ranges of one fabric may expand to, counted each time one is
+ * written, before memory is spent on them. */
+#define MODEL_MAX_NAMES ((int64_t)1 << 22)
 
 /* What model_parse hands out: the public fabric and what finds its names.
  * Map values are index + 1. */
 struct fabric {
 	struct model_fabric pub;	/* first: the two are cast */
-	struct arena strings;
+	struct conf_arena strings;
 	struct strmap hosts, devices, jobs;
 };
 
@@ -49,7 +53,8 @@ struct port_end {
 };
 
 struct build {
-	struct reader *r;
+	struct conf_reader *r;
+	int64_t names_left;		/* of MODEL_MAX_NAMES */
 	struct fabric *f;
 	VEC(struct model_host) hosts;
 	VEC(struct model_port) ports;
@@ -69,36 +74,36 @@ struct build {
 
 /* Each reads its part of the root mapping's values. Out of memory is left in
  * reader.stop. */
-void build_hosts(struct build *b, const struct value *root);
-void build_devices(struct build *b, const struct value *root);
-void build_fibres(struct build *b, const struct value *root);
-void build_jobs(struct build *b, const struct value *root);
+void build_hosts(struct build *b, const struct conf_value *root);
+void build_devices(struct build *b, const struct conf_value *root);
+void build_fibres(struct build *b, const struct conf_value *root);
+void build_jobs(struct build *b, const struct conf_value *root);
 /* After fibres. */
-void build_dead(struct build *b, const struct value *root);
+void build_dead(struct build *b, const struct conf_value *root);
 /* After devices: hosts that nothing can reach. */
 void build_check_hosts(struct build *b);
 
 /* Calls add for each entry of a list of mappings, until the reader stops.
  * nth counts from 1. Frees the work memory after each. */
-void build_each(struct build *b, const struct value *list,
-		void (*add)(struct build *b, const struct node *entry,
+void build_each(struct build *b, const struct conf_value *list,
+		void (*add)(struct build *b, const struct conf_node *entry,
 			    int nth));
 
 /* Expands a NAMES value into the arena and counts the names against the
  * budget; reports what is wrong. object and key are for messages. NULL on
  * failure. */
 struct names *build_names(struct build *b, const char *object, const char *key,
-			  const struct node *node, struct arena *arena,
+			  const struct conf_node *node, struct conf_arena *arena,
 			  int max);
 
 /* The same, and every name must be fit for a host or device. */
 struct names *build_plain_names(struct build *b, const char *object,
-				const char *key, const struct node *node,
-				struct arena *arena, int max);
+				const char *key, const struct conf_node *node,
+				struct conf_arena *arena, int max);
 
 /* Reads a list of channels such as "0-7,16", each once, which lives as long
  * as the fabric; reports what is wrong and returns false. */
-bool build_channels(struct build *b, const char *object, const struct value *v,
+bool build_channels(struct build *b, const char *object, const struct conf_value *v,
 		    int **list, int *n);
 
 /* Finds the port of this name, or reports why there is none. fibres.c */

@@ -15,13 +15,13 @@ enum fault_kind { FAULT_FROM, FAULT_TO, FAULT_FORM, FAULT_USED, FAULT_KINDS };
 struct fault {
 	int n;
 	struct conf_place at;
-	char text[ERR_MSG_MAX - OBJECT_MAX - MORE_MAX];
+	char text[ERR_MSG_MAX - CONF_MAX_OBJECT - MORE_MAX];
 	char hint[120];
 };
 
 struct entry {
 	struct build *b;
-	char object[OBJECT_MAX];
+	char object[CONF_MAX_OBJECT];
 	int32_t loss_mdb;
 	bool amplified;
 	int n_channels;		/* 0: not filtered */
@@ -71,8 +71,8 @@ static void report_faults(struct entry *e)
 		if (f->n == 0) {
 			continue;
 		}
-		err = reader_error(e->b->r, f->at, WEFT_EINVAL, "%s: %s%s",
-				   e->object, f->text, tally_more(f->n, more));
+		err = conf_error(e->b->r, f->at, WEFT_EINVAL, "%s: %s%s", e->object, f->text,
+				 tally_more(f->n, more));
 		if (f->hint[0]) {
 			err_hint(err, "%s", f->hint);
 		}
@@ -358,7 +358,7 @@ static char *end_name(struct entry *e, const struct end *end)
 	int n = snprintf(name, sizeof(name), "%s.%d",
 			 e->b->devices.v[end->device].name, end->index + 1);
 
-	return reader_copy(e->b->r, e->b->r->keep, name, (size_t)n);
+	return conf_copy(e->b->r, e->b->r->keep, name, (size_t)n);
 }
 
 static void join_trunk(struct entry *e, const struct end *from,
@@ -375,7 +375,7 @@ static void join_trunk(struct entry *e, const struct end *from,
 	b->devices.v[from->device].out_port[from->index] = MODEL_AT_TRUNK;
 	b->devices.v[to->device].in_port[to->index] = MODEL_AT_TRUNK;
 	if (vec_push(&b->trunks, t)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 	}
 }
 
@@ -478,7 +478,7 @@ static void join_all(struct entry *e, const struct names *from,
 }
 
 /* One channel for each pair of ends. */
-static bool read_filters(struct entry *e, const struct value *v, int pairs)
+static bool read_filters(struct entry *e, const struct conf_value *v, int pairs)
 {
 	if (!v->node) {
 		return true;
@@ -489,24 +489,23 @@ static bool read_filters(struct entry *e, const struct value *v, int pairs)
 		return false;
 	}
 	if (e->n_channels != pairs) {
-		reader_error(e->b->r, v->node->at, WEFT_EINVAL,
-			     "%s: %d channel%s for %d port%s", e->object,
-			     e->n_channels, e->n_channels == 1 ? "" : "s",
-			     pairs, pairs == 1 ? "" : "s");
+		conf_error(e->b->r, v->node->at, WEFT_EINVAL, "%s: %d channel%s for %d port%s",
+			   e->object, e->n_channels, e->n_channels == 1 ? "" : "s", pairs,
+			   pairs == 1 ? "" : "s");
 		e->b->fibres_unsure = true;
 		return false;
 	}
 	return true;
 }
 
-static void add_fibre(struct build *b, const struct node *node, int nth)
+static void add_fibre(struct build *b, const struct conf_node *node, int nth)
 {
-	struct value v[SECTION_MAX_KEYS];
+	struct conf_value v[CONF_MAX_KEYS];
 	struct entry e = { .b = b };
 	struct names *from, *to;
 
-	section_object(&section_fibre, node, nth, e.object);
-	section_read(b->r, &section_fibre, e.object, node, v);
+	conf_object_name(&section_fibre, node, nth, e.object);
+	conf_read_section(b->r, &section_fibre, e.object, node, v);
 	if (!v[FIBRE_FROM].ok || !v[FIBRE_TO].ok) {
 		b->fibres_unsure = true;
 		return;
@@ -522,9 +521,9 @@ static void add_fibre(struct build *b, const struct node *node, int nth)
 		return;
 	}
 	if (from->n != to->n) {
-		reader_error(b->r, v[FIBRE_TO].node->at, WEFT_EINVAL,
-			     "%s: %d port%s on one end, %d on the other",
-			     e.object, from->n, from->n == 1 ? "" : "s", to->n);
+		conf_error(b->r, v[FIBRE_TO].node->at, WEFT_EINVAL,
+			   "%s: %d port%s on one end, %d on the other", e.object, from->n,
+			   from->n == 1 ? "" : "s", to->n);
 		b->fibres_unsure = true;
 		return;
 	}
@@ -534,9 +533,9 @@ static void add_fibre(struct build *b, const struct node *node, int nth)
 	}
 }
 
-void build_fibres(struct build *b, const struct value *root)
+void build_fibres(struct build *b, const struct conf_value *root)
 {
-	const struct value *list = &root[FABRIC_FIBRES];
+	const struct conf_value *list = &root[FABRIC_FIBRES];
 
 	if (list->node && !list->ok) {
 		b->fibres_unsure = true;

@@ -43,16 +43,16 @@ static bool add_range(bool *seen, int *list, int *n, int first, int last)
 	return true;
 }
 
-bool build_channels(struct build *b, const char *object, const struct value *v,
-		    int **list, int *n)
+bool build_channels(struct build *b, const char *object, const struct conf_value *v, int **list,
+		    int *n)
 {
 	bool seen[MODEL_MAX_WAVELENGTHS] = { false }, good = true;
 	const char *at = v->text;
 
 	*n = 0;
-	*list = arena_alloc(b->r->keep, MODEL_MAX_WAVELENGTHS, sizeof(**list));
+	*list = conf_arena_alloc(b->r->keep, MODEL_MAX_WAVELENGTHS, sizeof(**list));
 	if (!*list) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return false;
 	}
 	for (bool more = true; good && more; at += more) {
@@ -64,10 +64,10 @@ bool build_channels(struct build *b, const char *object, const struct value *v,
 		good &= more || !*at;
 	}
 	if (!good) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL,
-			     "%s: channels: '%.40s' is not a list such as "
-			     "0-7,16 of numbers below %d, each once", object,
-			     v->text, MODEL_MAX_WAVELENGTHS);
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: channels: '%.40s' is not a list such as "
+			   "0-7,16 of numbers below %d, each once",
+			   object, v->text, MODEL_MAX_WAVELENGTHS);
 	}
 	return good;
 }

@@ -7,10 +7,10 @@
 
 /* An entry being read: its section, what messages call it, its values. */
 struct entry {
-	const struct node *node;
-	const struct section *section;
-	char object[OBJECT_MAX];
-	struct value v[SECTION_MAX_KEYS];
+	const struct conf_node *node;
+	const struct conf_section *section;
+	char object[CONF_MAX_OBJECT];
+	struct conf_value v[CONF_MAX_KEYS];
 	const struct names *names;	/* of the devices */
 	const struct names *addresses;	/* as many, or NULL */
 	struct tally taken;		/* names that others have */
@@ -44,7 +44,7 @@ static const char *address_fault(const char *text)
 
 static bool read_addresses(struct build *b, struct entry *e)
 {
-	const struct value *v = &e->v[DEVICE_ADDRESS];
+	const struct conf_value *v = &e->v[DEVICE_ADDRESS];
 	const struct names *list;
 
 	if (!v->node || !v->ok) {
@@ -56,18 +56,17 @@ static bool read_addresses(struct build *b, struct entry *e)
 		const char *fault = address_fault(list->v[i].text);
 
 		if (fault) {
-			err_hint(reader_error(b->r, list->v[i].at, WEFT_EINVAL,
-					      "%s: address: '%.80s' %s",
-					      e->object, list->v[i].text,
-					      fault),
+			err_hint(conf_error(b->r, list->v[i].at, WEFT_EINVAL,
+					    "%s: address: '%.80s' %s", e->object, list->v[i].text,
+					    fault),
 				 "write HOST:PORT");
 			return false;
 		}
 	}
 	if (list && e->names && list->n != e->names->n) {
-		err_hint(reader_error(b->r, v->node->at, WEFT_EINVAL,
-				      "%s: address: %d for %d devices",
-				      e->object, list->n, e->names->n),
+		err_hint(conf_error(b->r, v->node->at, WEFT_EINVAL,
+				    "%s: address: %d for %d devices", e->object, list->n,
+				    e->names->n),
 			 "give one each, as a list or as HOST:[5025-5026]");
 		return false;
 	}
@@ -77,41 +76,37 @@ static bool read_addresses(struct build *b, struct entry *e)
 
 /* ---- what all devices have ---- */
 
-static void read_options(struct build *b, const struct value *v,
-			 struct model_device *dev)
+static void read_options(struct build *b, const struct conf_value *v, struct model_device *dev)
 {
-	const struct node *map = v->node;
+	const struct conf_node *map = v->node;
 	int n = 0;
 
 	if (!v->ok || !map || map->n == 0) {
 		return;
 	}
-	dev->options = reader_alloc(b->r, b->r->keep, (size_t)map->n / 2,
-				    sizeof(*dev->options));
+	dev->options = conf_alloc(b->r, b->r->keep, (size_t)map->n / 2, sizeof(*dev->options));
 	if (!dev->options) {
 		return;
 	}
-	for (const struct node *k = map->first; k; k = k->next->next) {
+	for (const struct conf_node *k = map->first; k; k = k->next->next) {
 		struct model_option *o = &dev->options[n++];
 
-		o->key = reader_copy(b->r, b->r->keep, k->text,
-				     strlen(k->text));
-		o->value = reader_copy(b->r, b->r->keep, k->next->text,
-				       strlen(k->next->text));
+		o->key = conf_copy(b->r, b->r->keep, k->text, strlen(k->text));
+		o->value = conf_copy(b->r, b->r->keep, k->next->text, strlen(k->next->text));
 	}
 	dev->n_options = n;
 }
 
 static char *keep_text(struct build *b, const char *text)
 {
-	return reader_copy(b->r, b->r->keep, text, strlen(text));
+	return conf_copy(b->r, b->r->keep, text, strlen(text));
 }
 
 /* Fills what devices of an entry have in common. */
 static void read_common(struct build *b, const struct entry *e,
 			enum model_device_kind kind, struct model_device *dev)
 {
-	const struct value *timeout = &e->v[DEVICE_TIMEOUT];
+	const struct conf_value *timeout = &e->v[DEVICE_TIMEOUT];
 
 	dev->kind = kind;
 	if (e->v[DEVICE_DRIVER].ok) {
@@ -128,10 +123,10 @@ static void read_common(struct build *b, const struct entry *e,
 	if (timeout->ok) {
 		dev->timeout_ms = timeout->num / 1000000;
 		if (timeout->num % 1000000 != 0) {
-			reader_error(b->r, timeout->node->at, WEFT_EINVAL,
-				     "%s: timeout: %.40s is not a whole number "
-				     "of milliseconds", e->object,
-				     timeout->node->text);
+			conf_error(b->r, timeout->node->at, WEFT_EINVAL,
+				   "%s: timeout: %.40s is not a whole number "
+				   "of milliseconds",
+				   e->object, timeout->node->text);
 		}
 	}
 }
@@ -149,9 +144,8 @@ static void add_device(struct build *b, struct entry *e, int i,
 		return;
 	}
 	if (index >= MODEL_MAX_DEVICES) {
-		reader_error(b->r, name->at, WEFT_ELIMIT,
-			     "%s: more than %d devices", e->object,
-			     MODEL_MAX_DEVICES);
+		conf_error(b->r, name->at, WEFT_ELIMIT, "%s: more than %d devices", e->object,
+			   MODEL_MAX_DEVICES);
 		b->r->stop = WEFT_ELIMIT;
 		return;
 	}
@@ -164,26 +158,25 @@ static void add_device(struct build *b, struct entry *e, int i,
 	}
 	if (vec_push(&b->devices, dev) ||
 	    vec_push(&b->device_unsure, unsure)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return;
 	}
 	build_map(b, &b->f->devices, dev.name, index);
 }
 
 /* Reads the mapping and its names. False when there is nothing to add. */
-static bool open_entry(struct build *b, struct entry *e,
-		       const struct node *node, int nth)
+static bool open_entry(struct build *b, struct entry *e, const struct conf_node *node, int nth)
 {
-	const struct value *name = &e->v[DEVICE_NAME];
+	const struct conf_value *name = &e->v[DEVICE_NAME];
 
 	e->node = node;
-	section_object(e->section, node, nth, e->object);
-	section_read(b->r, e->section, e->object, node, e->v);
+	conf_object_name(e->section, node, nth, e->object);
+	conf_read_section(b->r, e->section, e->object, node, e->v);
 	if (name->ok) {
 		e->names = build_plain_names(b, e->object, "name", name->node,
 					     &b->r->work, MODEL_MAX_DEVICES);
 	}
-	if (node->kind == NODE_MAP) {
+	if (node->kind == CONF_NODE_MAP) {
 		read_addresses(b, e);
 	}
 	if (!e->names) {
@@ -198,10 +191,10 @@ static bool open_entry(struct build *b, struct entry *e,
 static bool read_size(struct build *b, const struct entry *e,
 		      struct model_device *dev)
 {
-	const struct value *size = &e->v[SPACE_SIZE];
-	const struct value *ports = &e->v[SPACE_PORTS];
-	const struct value *any = &e->v[SPACE_ANY_TO_ANY];
-	const struct value *used;
+	const struct conf_value *size = &e->v[SPACE_SIZE];
+	const struct conf_value *ports = &e->v[SPACE_PORTS];
+	const struct conf_value *any = &e->v[SPACE_ANY_TO_ANY];
+	const struct conf_value *used;
 	struct err *err;
 
 	if ((size->node && !size->ok) || (ports->node && !ports->ok) ||
@@ -216,21 +209,17 @@ static bool read_size(struct build *b, const struct entry *e,
 		return true;
 	}
 	if (size->node && ports->node) {
-		err = reader_error(b->r, ports->node->at, WEFT_EINVAL,
-				   "%s: both size and ports are given",
-				   e->object);
+		err = conf_error(b->r, ports->node->at, WEFT_EINVAL,
+				 "%s: both size and ports are given", e->object);
 	} else if (dev->any_to_any && size->node) {
-		err = reader_error(b->r, size->node->at, WEFT_EINVAL,
-				   "%s: size with any-to-any: it has no sides",
-				   e->object);
+		err = conf_error(b->r, size->node->at, WEFT_EINVAL,
+				 "%s: size with any-to-any: it has no sides", e->object);
 	} else if (ports->node) {
-		err = reader_error(b->r, ports->node->at, WEFT_EINVAL,
-				   "%s: ports without any-to-any: true",
-				   e->object);
+		err = conf_error(b->r, ports->node->at, WEFT_EINVAL,
+				 "%s: ports without any-to-any: true", e->object);
 	} else {
-		err = reader_error(b->r, e->node->at, WEFT_EINVAL,
-				   "%s: neither size nor ports is given",
-				   e->object);
+		err = conf_error(b->r, e->node->at, WEFT_EINVAL,
+				 "%s: neither size nor ports is given", e->object);
 	}
 	err_hint(err, "size: 32x32 for two sides, or ports: 64 with "
 		 "any-to-any: true");
@@ -245,13 +234,12 @@ static bool add_port_maps(struct build *b, const struct entry *e,
 
 	b->device_ports += n;
 	if (b->device_ports > MODEL_MAX_DEVICE_PORTS) {
-		reader_error(b->r, e->node->at, WEFT_ELIMIT,
-			     "%s: more than %d device ports in all", e->object,
-			     MODEL_MAX_DEVICE_PORTS);
+		conf_error(b->r, e->node->at, WEFT_ELIMIT, "%s: more than %d device ports in all",
+			   e->object, MODEL_MAX_DEVICE_PORTS);
 		b->r->stop = WEFT_ELIMIT;
 		return false;
 	}
-	dev->in_port = reader_alloc(b->r, b->r->keep, (size_t)n, sizeof(int));
+	dev->in_port = conf_alloc(b->r, b->r->keep, (size_t)n, sizeof(int));
 	for (int i = 0; dev->in_port && i < n; i++) {
 		dev->in_port[i] = -1;
 	}
@@ -259,9 +247,8 @@ static bool add_port_maps(struct build *b, const struct entry *e,
 	return dev->in_port != NULL;
 }
 
-static void add_space(struct build *b, struct entry *e,
-		      enum model_device_kind kind, const struct node *node,
-		      int nth)
+static void add_space(struct build *b, struct entry *e, enum model_device_kind kind,
+		      const struct conf_node *node, int nth)
 {
 	struct model_device dev = { 0 };
 	bool sized = false;
@@ -281,14 +268,14 @@ static void add_space(struct build *b, struct entry *e,
 	build_report_taken(b, e->object, &e->taken);
 }
 
-static void add_switch(struct build *b, const struct node *node, int nth)
+static void add_switch(struct build *b, const struct conf_node *node, int nth)
 {
 	struct entry e = { .section = &section_switch };
 
 	add_space(b, &e, MODEL_SWITCH, node, nth);
 }
 
-static void add_panel(struct build *b, const struct node *node, int nth)
+static void add_panel(struct build *b, const struct conf_node *node, int nth)
 {
 	struct entry e = { .section = &section_panel };
 
@@ -300,7 +287,7 @@ static void add_panel(struct build *b, const struct node *node, int nth)
 static void read_members(struct build *b, const struct entry *e,
 			 struct model_device *dev)
 {
-	const struct value *v = &e->v[RING_NODES];
+	const struct conf_value *v = &e->v[RING_NODES];
 	struct names *names;
 	bool clean;
 
@@ -311,30 +298,29 @@ static void read_members(struct build *b, const struct entry *e,
 		b->devices_unsure = true;
 		return;
 	}
-	dev->members = reader_alloc(b->r, b->r->keep, (size_t)names->n,
-				    sizeof(int));
+	dev->members = conf_alloc(b->r, b->r->keep, (size_t)names->n, sizeof(int));
 	if (!dev->members) {
 		return;
 	}
 	dev->n_members = build_find_hosts(b, e->object, names, dev->members,
 					  &clean);
 	if (clean && dev->n_members < 2) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL,
-			     "%s: nodes: a ring needs at least two", e->object);
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: nodes: a ring needs at least two",
+			   e->object);
 	}
 }
 
 static void read_loss(struct build *b, const struct entry *e,
 		      struct model_device *dev)
 {
-	struct value v[SECTION_MAX_KEYS];
-	char object[OBJECT_MAX + 8];
+	struct conf_value v[CONF_MAX_KEYS];
+	char object[CONF_MAX_OBJECT + 8];
 
 	if (!e->v[RING_LOSS].ok) {
 		return;
 	}
 	snprintf(object, sizeof(object), "%s: loss", e->object);
-	section_read(b->r, &section_loss, object, e->v[RING_LOSS].node, v);
+	conf_read_section(b->r, &section_loss, object, e->v[RING_LOSS].node, v);
 	dev->has_loss = true;
 	dev->loss = (struct rwa_loss){
 		.launch_mdbm = (int32_t)v[LOSS_LAUNCH].num,
@@ -348,7 +334,7 @@ static void read_loss(struct build *b, const struct entry *e,
 	};
 }
 
-static void add_ring(struct build *b, const struct node *node, int nth)
+static void add_ring(struct build *b, const struct conf_node *node, int nth)
 {
 	struct entry e = { .section = &section_ring };
 	struct model_device dev = { 0 };
@@ -375,15 +361,15 @@ static void add_ring(struct build *b, const struct node *node, int nth)
 	build_report_taken(b, e.object, &e.taken);
 }
 
-void build_devices(struct build *b, const struct value *root)
+void build_devices(struct build *b, const struct conf_value *root)
 {
-	static void (*const add[])(struct build *, const struct node *,
+	static void (*const add[])(struct build *, const struct conf_node *,
 				   int) = { add_switch, add_panel, add_ring };
 	static const int keys[] = { FABRIC_SWITCHES, FABRIC_PANELS,
 				    FABRIC_RINGS };
 
 	for (int i = 0; i < 3; i++) {
-		const struct value *list = &root[keys[i]];
+		const struct conf_value *list = &root[keys[i]];
 
 		if (list->node && !list->ok) {
 			b->devices_unsure = true;

@@ -23,25 +23,24 @@ static const char *const algorithms[] = { "auto", "composed", "optree",
 static const char *const overlaps[] = { "auto", "true", "false", NULL };
 
 #define POWER(key_name, key_help)                                 \
-	{ key_name, KEY_QUANTITY, .unit = UNIT_MDBM, .min = -MAX_DB, \
+	{ key_name, CONF_QUANTITY, .unit = UNIT_MDBM, .min = -MAX_DB, \
 	  .max = MAX_DB, .help = key_help }
 
-static const struct key host_keys[] = {
-	[HOST_NAME] = { "name", KEY_NAMES, .required = true,
+static const struct conf_key host_keys[] = {
+	[HOST_NAME] = { "name", CONF_NAMES, .required = true,
 			.help = "names of hosts, such as gpu[00-15]" },
-	[HOST_PORTS] = { "ports", KEY_NAMES,
+	[HOST_PORTS] = { "ports", CONF_NAMES,
 			 .help = "names of its optical ports, such as p[0-3]" },
-	[HOST_RATE] = { "rate", KEY_QUANTITY, .unit = UNIT_BPS, .min = 1,
-			.max = INT64_MAX,
+	[HOST_RATE] = { "rate", CONF_QUANTITY, .unit = UNIT_BPS, .min = 1, .max = INT64_MAX,
 			.help = "bit rate of each port, such as 100Gbps" },
-	[HOST_REACTIVATION] = { "reactivation", KEY_QUANTITY, .unit = UNIT_NS,
-				.max = NS_PER_HOUR, .def = "5.67s",
+	[HOST_REACTIVATION] = { "reactivation", CONF_QUANTITY, .unit = UNIT_NS, .max = NS_PER_HOUR,
+				.def = "5.67s",
 				.help = "time until a port's link is up after "
 					"its light came back" },
-	[HOST_CHANNELS] = { "channels", KEY_TEXT,
+	[HOST_CHANNELS] = { "channels", CONF_TEXT,
 			    .help = "wavelengths that its transmitters can "
 				    "take, such as 0-39" },
-	[HOST_NETNS] = { "netns", KEY_TEXT,
+	[HOST_NETNS] = { "netns", CONF_TEXT,
 			 .help = "network namespace of this machine that the "
 				 "host is, such as weft.lab.%, or self" },
 	[HOST_LAUNCH] = POWER("launch", "power that its transmitters send, "
@@ -58,154 +57,137 @@ static const char *const foreign_policies[] = { "report", "restore", NULL };
 #define COMMON_KEYS(name_type, name_help)                                     \
 	[DEVICE_NAME] = { "name", name_type, .required = true,                \
 			  .help = name_help },                                \
-	[DEVICE_DRIVER] = { "driver", KEY_NAME, .required = true,             \
+	[DEVICE_DRIVER] = { "driver", CONF_NAME, .required = true,             \
 			    .help = "the dialect it speaks, such as "         \
 				    "polatis-scpi, mrr-reg or sim" },         \
-	[DEVICE_ADDRESS] = { "address", KEY_NAMES,                            \
+	[DEVICE_ADDRESS] = { "address", CONF_NAMES,                            \
 			     .help = "HOST:PORT of its management" },         \
-	[DEVICE_OPTIONS] = { "options", KEY_STRINGS,                          \
+	[DEVICE_OPTIONS] = { "options", CONF_STRINGS,                          \
 			     .help = "the driver's options" },                \
-	[DEVICE_DOMAIN] = { "domain", KEY_NAME,                               \
+	[DEVICE_DOMAIN] = { "domain", CONF_NAME,                               \
 			    .help = "failure domain; devices of one domain "  \
 				    "are changed together" },                 \
-	[DEVICE_TIMEOUT] = { "timeout", KEY_QUANTITY, .unit = UNIT_NS,        \
+	[DEVICE_TIMEOUT] = { "timeout", CONF_QUANTITY, .unit = UNIT_NS,        \
 			     .min = 1000000, .max = NS_PER_HOUR,              \
 			     .help = "time it has for one answer" },          \
-	[DEVICE_FOREIGN] = { "foreign", KEY_CHOICE,                           \
+	[DEVICE_FOREIGN] = { "foreign", CONF_CHOICE,                           \
 			     .choices = foreign_policies,                     \
 			     .help = "as in changes, for these devices" }
 
 #define SPACE_TABLE(loss_def, time_def)                                       \
-	COMMON_KEYS(KEY_NAMES, "names of devices, such as ocs[0-1]"),         \
-	[SPACE_SIZE] = { "size", KEY_GRID, .min = 1, .max = MODEL_MAX_SIDE,   \
+	COMMON_KEYS(CONF_NAMES, "names of devices, such as ocs[0-1]"),         \
+	[SPACE_SIZE] = { "size", CONF_GRID, .min = 1, .max = MODEL_MAX_SIDE,   \
 			 .help = "ingress x egress ports, such as 32x32" },   \
-	[SPACE_PORTS] = { "ports", KEY_INT, .min = 2, .max = MODEL_MAX_SIDE,  \
+	[SPACE_PORTS] = { "ports", CONF_INT, .min = 2, .max = MODEL_MAX_SIDE,  \
 			  .help = "number of ports, with any-to-any: true" }, \
-	[SPACE_ANY_TO_ANY] = { "any-to-any", KEY_BOOL, .def = "false",        \
+	[SPACE_ANY_TO_ANY] = { "any-to-any", CONF_BOOL, .def = "false",        \
 			       .help = "ports have no sides; each carries "   \
 				       "both directions" },                   \
-	[SPACE_LOSS] = { "loss", KEY_QUANTITY, .unit = UNIT_MDB,              \
+	[SPACE_LOSS] = { "loss", CONF_QUANTITY, .unit = UNIT_MDB,              \
 			 .max = MAX_DB, .def = loss_def,                      \
 			 .help = "insertion loss of a connection" },          \
-	[SPACE_TIME] = { "switch-time", KEY_QUANTITY, .unit = UNIT_NS,        \
+	[SPACE_TIME] = { "switch-time", CONF_QUANTITY, .unit = UNIT_NS,        \
 			 .max = 24 * NS_PER_HOUR, .def = time_def,            \
 			 .help = "typical time to move light" }
 
-static const struct key switch_keys[] = { SPACE_TABLE("2dB", "45ms") };
-static const struct key panel_keys[] = { SPACE_TABLE("1dB", "1min") };
+static const struct conf_key switch_keys[] = { SPACE_TABLE("2dB", "45ms") };
+static const struct conf_key panel_keys[] = { SPACE_TABLE("1dB", "1min") };
 
-static const struct key loss_keys[] = {
-	[LOSS_LAUNCH] = { "launch", KEY_QUANTITY, .unit = UNIT_MDBM,
-			  .min = -MAX_DB, .max = MAX_DB, .def = "0dBm",
-			  .help = "power put on one channel" },
-	[LOSS_SENSITIVITY] = { "sensitivity", KEY_QUANTITY, .unit = UNIT_MDBM,
-			       .min = -MAX_DB, .max = MAX_DB, .def = "-17dBm",
+static const struct conf_key loss_keys[] = {
+	[LOSS_LAUNCH] = { "launch", CONF_QUANTITY, .unit = UNIT_MDBM, .min = -MAX_DB, .max = MAX_DB,
+			  .def = "0dBm", .help = "power put on one channel" },
+	[LOSS_SENSITIVITY] = { "sensitivity", CONF_QUANTITY, .unit = UNIT_MDBM, .min = -MAX_DB,
+			       .max = MAX_DB, .def = "-17dBm",
 			       .help = "least power a receiver needs" },
-	[LOSS_MARGIN] = { "margin", KEY_QUANTITY, .unit = UNIT_MDB,
-			  .max = MAX_DB, .def = "3dB",
+	[LOSS_MARGIN] = { "margin", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "3dB",
 			  .help = "kept in reserve" },
-	[LOSS_ADD] = { "add", KEY_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB,
-		       .def = "0.5dB",
+	[LOSS_ADD] = { "add", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0.5dB",
 		       .help = "coupling a channel onto the fibre" },
-	[LOSS_DROP] = { "drop", KEY_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB,
-			.def = "0.5dB",
+	[LOSS_DROP] = { "drop", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0.5dB",
 			.help = "coupling a channel off the fibre" },
-	[LOSS_PASS] = { "pass-by", KEY_QUANTITY, .unit = UNIT_MDB,
-			.max = MAX_DB, .def = "0.1dB",
+	[LOSS_PASS] = { "pass-by", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0.1dB",
 			.help = "passing one resonator off resonance" },
-	[LOSS_RINGS] = { "rings-per-node", KEY_INT, .max = 65536, .def = "0",
+	[LOSS_RINGS] = { "rings-per-node", CONF_INT, .max = 65536, .def = "0",
 			 .help = "resonators passed at a node; 0: one for "
 				 "each channel" },
-	[LOSS_SPAN] = { "span", KEY_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB,
-			.def = "0.1dB",
+	[LOSS_SPAN] = { "span", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0.1dB",
 			.help = "fibre and connectors between two nodes" },
 };
 
-static const struct key ring_keys[] = {
-	COMMON_KEYS(KEY_NAME, "the ring's name"),
-	[RING_NODES] = { "nodes", KEY_NAMES, .required = true,
+static const struct conf_key ring_keys[] = {
+	COMMON_KEYS(CONF_NAME, "the ring's name"),
+	[RING_NODES] = { "nodes", CONF_NAMES, .required = true,
 			 .help = "hosts on the ring, in ring order" },
-	[RING_FIBRES] = { "fibres", KEY_INT, .min = 1, .max = MODEL_MAX_FIBRES,
-			  .def = "1", .help = "fibres in each direction" },
-	[RING_CHANNELS] = { "channels", KEY_INT, .required = true, .min = 1,
-			    .max = MODEL_MAX_CHANNELS,
-			    .help = "wavelengths on each fibre" },
-	[RING_RATE] = { "channel-rate", KEY_QUANTITY, .required = true,
-			.unit = UNIT_BPS, .min = 1, .max = INT64_MAX,
-			.help = "bit rate of one channel, such as 40Gbps" },
-	[RING_RETUNE] = { "retune", KEY_QUANTITY, .unit = UNIT_NS,
-			  .max = NS_PER_HOUR, .def = "25us",
-			  .help = "time the resonators take between steps" },
-	[RING_CONVERSION] = { "conversion", KEY_QUANTITY, .unit = UNIT_NS,
-			      .max = NS_PER_HOUR, .def = "0ns",
+	[RING_FIBRES] = { "fibres", CONF_INT, .min = 1, .max = MODEL_MAX_FIBRES, .def = "1",
+			  .help = "fibres in each direction" },
+	[RING_CHANNELS] = { "channels", CONF_INT, .required = true, .min = 1,
+			    .max = MODEL_MAX_CHANNELS, .help = "wavelengths on each fibre" },
+	[RING_RATE] = { "channel-rate", CONF_QUANTITY, .required = true, .unit = UNIT_BPS, .min = 1,
+			.max = INT64_MAX, .help = "bit rate of one channel, such as 40Gbps" },
+	[RING_RETUNE] = { "retune", CONF_QUANTITY, .unit = UNIT_NS, .max = NS_PER_HOUR,
+			  .def = "25us", .help = "time the resonators take between steps" },
+	[RING_CONVERSION] = { "conversion", CONF_QUANTITY, .unit = UNIT_NS, .max = NS_PER_HOUR,
+			      .def = "0ns",
 			      .help = "optical-electrical-optical conversion, "
 				      "added to each step" },
-	[RING_OVERLAP] = { "overlap", KEY_CHOICE, .choices = overlaps,
-			   .def = "auto",
+	[RING_OVERLAP] = { "overlap", CONF_CHOICE, .choices = overlaps, .def = "auto",
 			   .help = "channels are retuned while others carry "
 				   "data; auto: the device is asked" },
-	[RING_MEMORY] = { "program-memory", KEY_QUANTITY, .unit = UNIT_BYTES,
-			  .min = 1, .max = UINT32_MAX,
+	[RING_MEMORY] = { "program-memory", CONF_QUANTITY, .unit = UNIT_BYTES, .min = 1,
+			  .max = UINT32_MAX,
 			  .help = "room for packed programs; without it the "
 				  "device is asked" },
-	[RING_LOSS] = { "loss", KEY_MAP, .section = &section_loss,
+	[RING_LOSS] = { "loss", CONF_MAP, .section = &section_loss,
 			.help = "loss budget; without it reach is not "
 				"limited" },
 };
 
-static const struct key fibre_keys[] = {
-	[FIBRE_FROM] = { "from", KEY_NAMES, .required = true,
+static const struct conf_key fibre_keys[] = {
+	[FIBRE_FROM] = { "from", CONF_NAMES, .required = true,
 			 .help = "host ports, such as gpu[00-15].p0, or a "
 				 "device's .out[n]" },
-	[FIBRE_TO] = { "to", KEY_NAMES, .required = true,
+	[FIBRE_TO] = { "to", CONF_NAMES, .required = true,
 		       .help = "device ports, such as ocs0.[1-16], or a "
 			       "host port's .rx" },
-	[FIBRE_LOSS] = { "loss", KEY_QUANTITY, .unit = UNIT_MDB,
-			 .max = MAX_DB, .def = "0dB",
+	[FIBRE_LOSS] = { "loss", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0dB",
 			 .help = "of each fibre with its connectors" },
-	[FIBRE_CHANNELS] = { "channels", KEY_TEXT,
+	[FIBRE_CHANNELS] = { "channels", CONF_TEXT,
 			     .help = "between switches: the one wavelength "
 				     "that each passes, such as 0-7" },
-	[FIBRE_GAIN] = { "gain", KEY_QUANTITY, .unit = UNIT_MDB,
-			 .max = MAX_DB, .def = "0dB",
+	[FIBRE_GAIN] = { "gain", CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_DB, .def = "0dB",
 			 .help = "of an amplifier on each fibre" },
 };
 
-static const struct key job_keys[] = {
-	[JOB_NAME] = { "name", KEY_NAME, .required = true,
-		       .help = "the job's name" },
-	[JOB_NODES] = { "nodes", KEY_NAMES, .def = "all",
+static const struct conf_key job_keys[] = {
+	[JOB_NAME] = { "name", CONF_NAME, .required = true, .help = "the job's name" },
+	[JOB_NODES] = { "nodes", CONF_NAMES, .def = "all",
 			.help = "hosts in the order of ranks, or all" },
-	[JOB_RING] = { "ring", KEY_NAME,
-		       .help = "the ring it runs on; without it: switches" },
-	[JOB_COLLECTIVE] = { "collective", KEY_TEXT, .required = true,
+	[JOB_RING] = { "ring", CONF_NAME, .help = "the ring it runs on; without it: switches" },
+	[JOB_COLLECTIVE] = { "collective", CONF_TEXT, .required = true,
 			     .help = "allgather, reduce-scatter, allreduce, "
 				     "all-to-all or broadcast" },
-	[JOB_SIZE] = { "size", KEY_QUANTITY, .required = true,
-		       .unit = UNIT_BYTES, .min = 1, .max = INT64_MAX,
-		       .help = "the whole vector, such as 4MB" },
-	[JOB_ALGORITHM] = { "algorithm", KEY_CHOICE, .choices = algorithms,
-			    .def = "auto",
+	[JOB_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
+		       .max = INT64_MAX, .help = "the whole vector, such as 4MB" },
+	[JOB_ALGORITHM] = { "algorithm", CONF_CHOICE, .choices = algorithms, .def = "auto",
 			    .help = "composed or optree on rings, "
 				    "bfb on switches" },
-	[JOB_TOPOLOGY] = { "topology", KEY_TEXT, .def = "auto",
+	[JOB_TOPOLOGY] = { "topology", CONF_TEXT, .def = "auto",
 			   .help = "graph among the ranks, such as "
 				   "C(16,{1,4})" },
-	[JOB_DEPTH] = { "depth", KEY_INT, .max = MODEL_MAX_DEPTH, .def = "0",
+	[JOB_DEPTH] = { "depth", CONF_INT, .max = MODEL_MAX_DEPTH, .def = "0",
 			.help = "depth of the tree; 0: the best" },
-	[JOB_ALPHA] = { "alpha", KEY_QUANTITY, .unit = UNIT_NS,
-			.max = NS_PER_HOUR, .def = "10us",
+	[JOB_ALPHA] = { "alpha", CONF_QUANTITY, .unit = UNIT_NS, .max = NS_PER_HOUR, .def = "10us",
 			.help = "fixed cost of a communication step" },
-	[JOB_CHANNELS] = { "channels", KEY_TEXT,
+	[JOB_CHANNELS] = { "channels", CONF_TEXT,
 			   .help = "how many channels of the ring, such as 16, "
 				   "or which, such as 0-15" },
-	[JOB_SEGMENT] = { "segment", KEY_BOOL, .def = "false",
+	[JOB_SEGMENT] = { "segment", CONF_BOOL, .def = "false",
 			  .help = "light stays between the first and the last "
 				  "node" },
 };
 
 #define SHARE(key_name, key_def, key_help)                              \
-	{ key_name, KEY_QUANTITY, .unit = UNIT_PPM, .max = MODEL_PPM,   \
+	{ key_name, CONF_QUANTITY, .unit = UNIT_PPM, .max = MODEL_PPM,   \
 	  .def = (key_def), .help = (key_help) }
 
 /* false and true of model_changes.stop. */
@@ -215,103 +197,92 @@ static const char *const verify_levels[] = { "settled", "measured", "neighbour",
 					     "error-free", NULL };
 static const char *const drains[] = { "require", "try", "off", NULL };
 
-static const struct key changes_keys[] = {
+static const struct conf_key changes_keys[] = {
 	[CHANGES_KEEP] = SHARE("keep", "0%",
 			       "share of each host's capacity that stays in "
 			       "service during a change, such as 75%"),
-	[CHANGES_KEEP_PAIR] = SHARE("keep-pair", "0%",
-				    "the same for each pair of hosts"),
+	[CHANGES_KEEP_PAIR] = SHARE("keep-pair", "0%", "the same for each pair of hosts"),
 	[CHANGES_GATE] = SHARE("gate", "90%",
 			       "share of a stage's new circuits that must be "
 			       "verified for the change to go on"),
-	[CHANGES_BELOW] = { "below-gate", KEY_CHOICE, .choices = below_gates,
-			    .def = "roll-back",
+	[CHANGES_BELOW] = { "below-gate", CONF_CHOICE, .choices = below_gates, .def = "roll-back",
 			    .help = "what becomes of a change under the gate: "
 				    "roll-back or stop" },
-	[CHANGES_VERIFY] = { "verify", KEY_CHOICE, .choices = verify_levels,
-			     .def = "settled",
+	[CHANGES_VERIFY] = { "verify", CONF_CHOICE, .choices = verify_levels, .def = "settled",
 			     .help = "how far new light must be proven, where "
 				     "that can be asked: settled, measured, "
 				     "neighbour or error-free" },
-	[CHANGES_DRAIN] = { "drain", KEY_CHOICE, .choices = drains,
-			    .def = "require",
+	[CHANGES_DRAIN] = { "drain", CONF_CHOICE, .choices = drains, .def = "require",
 			    .help = "traffic on light that goes: require (it "
 				    "must stop first), try or off" },
-	[CHANGES_FOREIGN] = { "foreign", KEY_CHOICE,
-			      .choices = foreign_policies, .def = "report",
+	[CHANGES_FOREIGN] = { "foreign", CONF_CHOICE, .choices = foreign_policies, .def = "report",
 			      .help = "light that somebody else took away: "
 				      "report or restore" },
-	[CHANGES_RESTORE_AFTER] = { "restore-after", KEY_QUANTITY,
-				    .unit = UNIT_NS, .min = 10000000,
-				    .max = NS_PER_HOUR, .def = "1s",
+	[CHANGES_RESTORE_AFTER] = { "restore-after", CONF_QUANTITY, .unit = UNIT_NS,
+				    .min = 10000000, .max = NS_PER_HOUR, .def = "1s",
 				    .help = "time before light is restored; ten "
 					    "times that before the next" },
 };
 
 static const char *const directions[] = { "cw", "ccw", NULL };
 
-static const struct key dead_keys[] = {
-	[DEAD_PORT] = { "port", KEY_NAMES,
+static const struct conf_key dead_keys[] = {
+	[DEAD_PORT] = { "port", CONF_NAMES,
 			.help = "ports of hosts, switches and panels, such as "
 				"gpu03.p1 or ocs0.in[5-8]" },
-	[DEAD_RING] = { "ring", KEY_NAME,
-			.help = "the ring that the part is of" },
-	[DEAD_NODE] = { "node", KEY_INT, .max = UINT16_MAX,
-			.help = "position of a node, from 0" },
-	[DEAD_SPAN] = { "span", KEY_INT, .max = UINT16_MAX,
+	[DEAD_RING] = { "ring", CONF_NAME, .help = "the ring that the part is of" },
+	[DEAD_NODE] = { "node", CONF_INT, .max = UINT16_MAX, .help = "position of a node, from 0" },
+	[DEAD_SPAN] = { "span", CONF_INT, .max = UINT16_MAX,
 			.help = "the fibres between this node and the next "
 				"one clockwise" },
-	[DEAD_CHANNEL] = { "channel", KEY_INT, .max = MODEL_MAX_CHANNELS - 1,
+	[DEAD_CHANNEL] = { "channel", CONF_INT, .max = MODEL_MAX_CHANNELS - 1,
 			   .help = "a wavelength, at one node or all" },
-	[DEAD_DIRECTION] = { "direction", KEY_CHOICE, .choices = directions,
+	[DEAD_DIRECTION] = { "direction", CONF_CHOICE, .choices = directions,
 			     .help = "cw or ccw; both unless given" },
-	[DEAD_FIBRE] = { "fibre", KEY_INT, .max = MODEL_MAX_FIBRES - 1,
+	[DEAD_FIBRE] = { "fibre", CONF_INT, .max = MODEL_MAX_FIBRES - 1,
 			 .help = "one fibre of a direction; all unless "
 				 "given" },
 };
 
-static const struct key fabric_keys[] = {
-	[FABRIC_WEFT] = { "weft", KEY_INT, .required = true, .min = 1,
-			  .max = 1, .help = "version of this format: 1" },
-	[FABRIC_NAME] = { "fabric", KEY_NAME, .required = true,
-			  .help = "the fabric's name" },
-	[FABRIC_HOSTS] = { "hosts", KEY_ENTRIES, .required = true,
-			   .section = &section_host,
+static const struct conf_key fabric_keys[] = {
+	[FABRIC_WEFT] = { "weft", CONF_INT, .required = true, .min = 1, .max = 1,
+			  .help = "version of this format: 1" },
+	[FABRIC_NAME] = { "fabric", CONF_NAME, .required = true, .help = "the fabric's name" },
+	[FABRIC_HOSTS] = { "hosts", CONF_ENTRIES, .required = true, .section = &section_host,
 			   .help = "machines with optical ports" },
-	[FABRIC_SWITCHES] = { "switches", KEY_ENTRIES,
-			      .section = &section_switch,
+	[FABRIC_SWITCHES] = { "switches", CONF_ENTRIES, .section = &section_switch,
 			      .help = "optical circuit switches" },
-	[FABRIC_PANELS] = { "panels", KEY_ENTRIES, .section = &section_panel,
+	[FABRIC_PANELS] = { "panels", CONF_ENTRIES, .section = &section_panel,
 			    .help = "patch panels" },
-	[FABRIC_RINGS] = { "rings", KEY_ENTRIES, .section = &section_ring,
+	[FABRIC_RINGS] = { "rings", CONF_ENTRIES, .section = &section_ring,
 			   .help = "rings of micro-ring resonators" },
-	[FABRIC_FIBRES] = { "fibres", KEY_ENTRIES, .section = &section_fibre,
+	[FABRIC_FIBRES] = { "fibres", CONF_ENTRIES, .section = &section_fibre,
 			    .help = "fibres between ports and devices" },
-	[FABRIC_JOBS] = { "jobs", KEY_ENTRIES, .section = &section_job,
+	[FABRIC_JOBS] = { "jobs", CONF_ENTRIES, .section = &section_job,
 			  .help = "collectives to serve" },
-	[FABRIC_REQUESTS] = { "requests", KEY_ENTRIES,
-			      .section = &section_job,
+	[FABRIC_REQUESTS] = { "requests", CONF_ENTRIES, .section = &section_job,
 			      .help = "jobs that orchestrators have asked for; "
 				      "weftd writes them" },
-	[FABRIC_CHANGES] = { "changes", KEY_MAP, .section = &section_changes,
+	[FABRIC_CHANGES] = { "changes", CONF_MAP, .section = &section_changes,
 			     .help = "how changes are carried out" },
-	[FABRIC_DEAD] = { "dead", KEY_ENTRIES, .section = &section_dead,
+	[FABRIC_DEAD] = { "dead", CONF_ENTRIES, .section = &section_dead,
 			  .help = "parts that carry no light" },
 };
 
-const struct section section_fabric = SECTION("fabric", fabric_keys);
-const struct section section_host = SECTION("host", host_keys);
-const struct section section_switch = SECTION("switch", switch_keys);
-const struct section section_panel = SECTION("panel", panel_keys);
-const struct section section_ring = SECTION("ring", ring_keys);
-const struct section section_loss = SECTION("loss", loss_keys);
-const struct section section_fibre = SECTION("fibre", fibre_keys);
-const struct section section_job = SECTION("job", job_keys);
-const struct section section_changes = SECTION("changes", changes_keys);
-const struct section section_dead = SECTION("dead part", dead_keys);
+const struct conf_section section_fabric = SECTION("fabric", fabric_keys);
+const struct conf_section section_host = SECTION("host", host_keys);
+const struct conf_section section_switch = SECTION("switch", switch_keys);
+const struct conf_section section_panel = SECTION("panel", panel_keys);
+const struct conf_section section_ring = SECTION("ring", ring_keys);
+const struct conf_section section_loss = SECTION("loss", loss_keys);
+const struct conf_section section_fibre = SECTION("fibre", fibre_keys);
+const struct conf_section section_job = SECTION("job", job_keys);
+const struct conf_section section_changes = SECTION("changes", changes_keys);
+const struct conf_section section_dead = SECTION("dead part", dead_keys);
 
-const struct section *const schema_sections[] = {
-	&section_fabric, &section_host, &section_switch, &section_panel,
-	&section_ring, &section_loss, &section_fibre, &section_job,
-	&section_changes, &section_dead, NULL,
+const struct conf_section *const schema_sections[] = {
+	&section_fabric, &section_host, &section_switch,
+	&section_panel,  &section_ring, &section_loss,
+	&section_fibre,  &section_job,  &section_changes,
+	&section_dead,   NULL,
 };

@@ -3,7 +3,7 @@
 #ifndef WEFT_MODEL_FABRIC_SCHEMA_H
 #define WEFT_MODEL_FABRIC_SCHEMA_H
 
-#include "lib/conf/schema.h"
+#include "lib/conf/conf.h"
 
 enum { FABRIC_WEFT, FABRIC_NAME, FABRIC_HOSTS, FABRIC_SWITCHES, FABRIC_PANELS,
        FABRIC_RINGS, FABRIC_FIBRES, FABRIC_JOBS,
@@ -33,11 +33,11 @@ enum { JOB_NAME, JOB_NODES, JOB_RING, JOB_COLLECTIVE, JOB_SIZE, JOB_ALGORITHM,
        JOB_TOPOLOGY, JOB_DEPTH, JOB_ALPHA, JOB_CHANNELS, JOB_SEGMENT,
        JOB_KEYS };
 
-extern const struct section section_fabric, section_host, section_switch,
+extern const struct conf_section section_fabric, section_host, section_switch,
 	section_panel, section_ring, section_loss, section_fibre, section_job,
 	section_changes, section_dead;
 
 /* All of them, NULL-terminated: for tests of the documentation. */
-extern const struct section *const schema_sections[];
+extern const struct conf_section *const schema_sections[];
 
 #endif

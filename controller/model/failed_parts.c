@@ -12,7 +12,7 @@ static bool push(struct build *b, struct mark m)
 		return false;
 	}
 	if (vec_push(&b->marks, m)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return false;
 	}
 	return true;
@@ -44,8 +44,7 @@ static void mark_end(struct build *b, const struct port_end *end)
 	}
 }
 
-static void add_ports(struct build *b, const char *object,
-		      const struct value *v)
+static void add_ports(struct build *b, const char *object, const struct conf_value *v)
 {
 	struct names *names = build_names(b, object, "port", v->node,
 					  &b->r->work, MODEL_MAX_DEAD);
@@ -66,26 +65,24 @@ struct span {
 	int first, end;
 };
 
-static struct span span_of(const struct value *v, int n)
+static struct span span_of(const struct conf_value *v, int n)
 {
 	return v->node ? (struct span){ (int)v->num, (int)v->num + 1 } :
 			 (struct span){ 0, n };
 }
 
-static bool check_index(struct build *b, const char *object,
-			const struct value *v, const char *what,
-			const struct model_device *ring, int n)
+static bool check_index(struct build *b, const char *object, const struct conf_value *v,
+			const char *what, const struct model_device *ring, int n)
 {
 	if (!v->node || v->num < n) {
 		return true;
 	}
-	reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: %s %lld: ring %s has "
-		     "0 to %d", object, what, (long long)v->num, ring->name,
-		     n - 1);
+	conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: %s %lld: ring %s has 0 to %d", object, what,
+		   (long long)v->num, ring->name, n - 1);
 	return false;
 }
 
-static void mark_parts(struct build *b, int device, const struct value *v)
+static void mark_parts(struct build *b, int device, const struct conf_value *v)
 {
 	const struct model_device *ring = &b->devices.v[device];
 	bool is_span = v[DEAD_SPAN].node;
@@ -116,8 +113,8 @@ static void mark_parts(struct build *b, int device, const struct value *v)
 	}
 }
 
-static bool check_form(struct build *b, const char *object,
-		       const struct node *node, const struct value *v)
+static bool check_form(struct build *b, const char *object, const struct conf_node *node,
+		       const struct conf_value *v)
 {
 	bool ring = v[DEAD_RING].node, span = v[DEAD_SPAN].node;
 	bool part = v[DEAD_NODE].node || span || v[DEAD_CHANNEL].node ||
@@ -135,14 +132,12 @@ static bool check_form(struct build *b, const char *object,
 		wrong = "a span has neither 'node' nor 'channel'";
 	}
 	if (wrong) {
-		reader_error(b->r, node->at, WEFT_EINVAL, "%s: %s", object,
-			     wrong);
+		conf_error(b->r, node->at, WEFT_EINVAL, "%s: %s", object, wrong);
 	}
 	return !wrong;
 }
 
-static void add_ring_part(struct build *b, const char *object,
-			  const struct value *v)
+static void add_ring_part(struct build *b, const char *object, const struct conf_value *v)
 {
 	int device = build_find(&b->f->devices, v[DEAD_RING].text);
 	const struct model_device *ring;
@@ -150,9 +145,8 @@ static void add_ring_part(struct build *b, const char *object,
 
 	if (device < 0 || b->devices.v[device].kind != MODEL_RING) {
 		if (!b->devices_unsure) {
-			reader_error(b->r, v[DEAD_RING].node->at, WEFT_EINVAL,
-				     "%s: there is no ring '%.64s'", object,
-				     v[DEAD_RING].text);
+			conf_error(b->r, v[DEAD_RING].node->at, WEFT_EINVAL,
+				   "%s: there is no ring '%.64s'", object, v[DEAD_RING].text);
 		}
 		return;
 	}
@@ -179,16 +173,16 @@ static void add_ring_part(struct build *b, const char *object,
 	}
 }
 
-static void add_dead(struct build *b, const struct node *node, int nth)
+static void add_dead(struct build *b, const struct conf_node *node, int nth)
 {
-	struct value v[SECTION_MAX_KEYS];
-	char object[OBJECT_MAX];
+	struct conf_value v[CONF_MAX_KEYS];
+	char object[CONF_MAX_OBJECT];
 
 	if (b->marks.n > MODEL_MAX_DEAD) {
 		return;		/* reported */
 	}
-	section_object(&section_dead, node, nth, object);
-	section_read(b->r, &section_dead, object, node, v);
+	conf_object_name(&section_dead, node, nth, object);
+	conf_read_section(b->r, &section_dead, object, node, v);
 	for (int i = 0; i < DEAD_KEYS; i++) {
 		if (v[i].node && !v[i].ok) {
 			return;
@@ -203,8 +197,8 @@ static void add_dead(struct build *b, const struct node *node, int nth)
 		add_ring_part(b, object, v);
 	}
 	if (b->marks.n > MODEL_MAX_DEAD) {
-		reader_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d "
-			     "dead parts in all", object, MODEL_MAX_DEAD);
+		conf_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d dead parts in all",
+			   object, MODEL_MAX_DEAD);
 	}
 }
 
@@ -228,11 +222,11 @@ static int by_device(const void *a, const void *b)
 static void give(struct build *b, struct model_device *dev,
 		 const struct mark *v, int n)
 {
-	struct arena *keep = b->r->keep;
+	struct conf_arena *keep = b->r->keep;
 
-	dev->dead_in = reader_alloc(b->r, keep, (size_t)n, sizeof(int));
-	dev->dead_out = reader_alloc(b->r, keep, (size_t)n, sizeof(int));
-	dev->dead = reader_alloc(b->r, keep, (size_t)n, sizeof(*dev->dead));
+	dev->dead_in = conf_alloc(b->r, keep, (size_t)n, sizeof(int));
+	dev->dead_out = conf_alloc(b->r, keep, (size_t)n, sizeof(int));
+	dev->dead = conf_alloc(b->r, keep, (size_t)n, sizeof(*dev->dead));
 	for (int i = 0; i < n && !b->r->stop; i++) {
 		if (i > 0 && by_device(&v[i - 1], &v[i]) == 0) {
 			continue;
@@ -247,7 +241,7 @@ static void give(struct build *b, struct model_device *dev,
 	}
 }
 
-void build_dead(struct build *b, const struct value *root)
+void build_dead(struct build *b, const struct conf_value *root)
 {
 	int n, end;
 

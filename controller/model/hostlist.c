@@ -301,7 +301,7 @@ static size_t write_name(const struct term *t, char *buf)
 	return (size_t)(out - buf);
 }
 
-int names_expand(const char *text, struct conf_place at, struct arena *arena,
+int names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
 		 struct names *out, struct err *err)
 {
 	struct scan s = { .text = text, .p = text, .err = err };
@@ -316,7 +316,7 @@ int names_expand(const char *text, struct conf_place at, struct arena *arena,
 		}
 		for (int64_t i = 0; rc == 0 && i < t.count; i++) {
 			size_t len = write_name(&t, buf);
-			char *copy = arena_strndup(arena, buf, len);
+			char *copy = conf_arena_strndup(arena, buf, len);
 
 			if (!copy) {
 				rc = err_nomem(err);
@@ -338,7 +338,7 @@ int names_expand(const char *text, struct conf_place at, struct arena *arena,
 int model_expand(const char *text, int max, char ***names, int *n,
 		 struct err *err)
 {
-	struct arena arena = { 0 };
+	struct conf_arena arena = { 0 };
 	struct names list = { 0 };
 	int64_t count;
 	size_t offset;
@@ -351,7 +351,7 @@ int model_expand(const char *text, int max, char ***names, int *n,
 		return rc == WEFT_EINVAL ? err_wrap(err, "column %zu",
 						    offset + 1) : rc;
 	}
-	list.v = arena_alloc(&arena, (size_t)count, sizeof(*list.v));
+	list.v = conf_arena_alloc(&arena, (size_t)count, sizeof(*list.v));
 	*names = calloc((size_t)count + 1, sizeof(**names));
 	rc = list.v && *names ? names_expand(text, (struct conf_place){ 0 },
 					     &arena, &list, err)
@@ -366,7 +366,7 @@ int model_expand(const char *text, int max, char ***names, int *n,
 	} else {
 		*n = list.n;
 	}
-	arena_fini(&arena);
+	conf_arena_fini(&arena);
 	return rc;
 }
 

@@ -18,7 +18,7 @@
 
 #include "controller/model/model.h"
 #include "lib/base/err.h"
-#include "lib/conf/arena.h"
+#include "lib/conf/conf.h"
 
 /* Longest name that a term may expand to. */
 #define NAMES_MAX_LEN 255
@@ -41,7 +41,7 @@ int names_count(const char *text, int64_t max, int64_t *n, size_t *offset,
 
 /* Appends the names of a text that names_count accepted to out, which has
  * room for them, all with the same place. WEFT_ENOMEM. O(bytes written). */
-int names_expand(const char *text, struct conf_place at, struct arena *arena,
+int names_expand(const char *text, struct conf_place at, struct conf_arena *arena,
 		 struct names *out, struct err *err);
 
 #endif

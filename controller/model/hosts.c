@@ -18,7 +18,7 @@ static void add_ports(struct build *b, int host, const struct host_class *class,
 				   b->hosts.v[host].name,
 				   class->names->v[i].text);
 
-		p.name = reader_copy(b->r, b->r->keep, name, (size_t)len);
+		p.name = conf_copy(b->r, b->r->keep, name, (size_t)len);
 		b->ports.v[b->ports.n++] = p;
 	}
 }
@@ -43,11 +43,10 @@ static char *netns_of(struct build *b, const char *pattern, const char *host)
 		memcpy(name + len, part, n);
 		len += n;
 	}
-	return reader_copy(b->r, b->r->keep, name, len);
+	return conf_copy(b->r, b->r->keep, name, len);
 }
 
-static void set_netns(struct build *b, struct model_host *h,
-		      const struct value *v)
+static void set_netns(struct build *b, struct model_host *h, const struct conf_value *v)
 {
 	if (!v->node || !v->ok) {
 		return;
@@ -55,13 +54,13 @@ static void set_netns(struct build *b, struct model_host *h,
 	h->netns = strchr(v->text, '/') ? NULL :
 		   netns_of(b, v->text, h->name);
 	if (!h->netns && !b->r->stop) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL, "host %s: netns: "
-			     "no name of a network namespace", h->name);
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "host %s: netns: no name of a network namespace", h->name);
 	}
 }
 
 static void add_host(struct build *b, const struct name *name, int class,
-		     const struct value *v)
+		     const struct conf_value *v)
 {
 	const struct host_class *c = &b->classes.v[class];
 	int index = (int)b->hosts.n;
@@ -80,10 +79,10 @@ static void add_host(struct build *b, const struct name *name, int class,
 		.receive_max_mdbm = (int32_t)v[HOST_RECEIVE_MAX].num,
 	};
 
-	h.name = reader_copy(b->r, b->r->keep, name->text, strlen(name->text));
+	h.name = conf_copy(b->r, b->r->keep, name->text, strlen(name->text));
 	set_netns(b, &h, &v[HOST_NETNS]);
 	if (vec_push(&b->hosts, h) || vec_push(&b->class_of, class)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 	}
 	if (!b->r->stop) {
 		add_ports(b, index, c, v[HOST_RATE].num);
@@ -92,10 +91,10 @@ static void add_host(struct build *b, const struct name *name, int class,
 }
 
 /* Port names of an entry, into class. They live as long as the tree. */
-static void read_ports(struct build *b, const char *object,
-		       const struct value *v, struct host_class *class)
+static void read_ports(struct build *b, const char *object, const struct conf_value *v,
+		       struct host_class *class)
 {
-	const struct value *ports = &v[HOST_PORTS];
+	const struct conf_value *ports = &v[HOST_PORTS];
 	struct tally twice = { 0 };
 	char more[MORE_MAX];
 
@@ -114,64 +113,60 @@ static void read_ports(struct build *b, const char *object,
 			class->unsure = true;
 		} else if (strcmp(name->text, "tx") == 0 ||
 			   strcmp(name->text, "rx") == 0) {
-			reader_error(b->r, name->at, WEFT_EINVAL, "%s: ports: "
-				     "'%s' means a side of a port and cannot "
-				     "be its name", object, name->text);
+			conf_error(b->r, name->at, WEFT_EINVAL,
+				   "%s: ports: '%s' means a side of a port and cannot be its name",
+				   object, name->text);
 		}
 		build_map(b, &class->ports, name->text, i);
 	}
 	if (twice.n > 0) {
-		reader_error(b->r, twice.first->at, WEFT_EINVAL,
-			     "%s: ports: '%s' is listed twice%s", object,
-			     twice.first->text, tally_more(twice.n, more));
+		conf_error(b->r, twice.first->at, WEFT_EINVAL, "%s: ports: '%s' is listed twice%s",
+			   object, twice.first->text, tally_more(twice.n, more));
 	}
 	if (!v[HOST_RATE].node) {
-		reader_error(b->r, ports->node->at, WEFT_EINVAL,
-			     "%s: ports without key 'rate'", object);
+		conf_error(b->r, ports->node->at, WEFT_EINVAL, "%s: ports without key 'rate'",
+			   object);
 	}
 }
 
 /* Room for n more hosts with their ports, within the limits. */
-static bool reserve(struct build *b, const char *object,
-		    const struct node *entry, const struct host_class *class,
-		    int n)
+static bool reserve(struct build *b, const char *object, const struct conf_node *entry,
+		    const struct host_class *class, int n)
 {
 	int64_t ports = class->names ? class->names->n : 0;
 
 	if ((int64_t)b->hosts.n + n > MODEL_MAX_HOSTS) {
-		reader_error(b->r, entry->at, WEFT_ELIMIT,
-			     "%s: more than %d hosts in all", object,
-			     MODEL_MAX_HOSTS);
+		conf_error(b->r, entry->at, WEFT_ELIMIT, "%s: more than %d hosts in all", object,
+			   MODEL_MAX_HOSTS);
 		return false;
 	}
 	if ((int64_t)b->ports.n + ports * n > MODEL_MAX_PORTS) {
-		reader_error(b->r, entry->at, WEFT_ELIMIT,
-			     "%s: more than %d ports in all", object,
-			     MODEL_MAX_PORTS);
+		conf_error(b->r, entry->at, WEFT_ELIMIT, "%s: more than %d ports in all", object,
+			   MODEL_MAX_PORTS);
 		return false;
 	}
 	if (vec_reserve(&b->ports, (size_t)ports * (size_t)n)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return false;
 	}
 	return true;
 }
 
-static void add_entry(struct build *b, const struct node *entry, int nth)
+static void add_entry(struct build *b, const struct conf_node *entry, int nth)
 {
-	struct value v[SECTION_MAX_KEYS];
+	struct conf_value v[CONF_MAX_KEYS];
 	struct host_class class = { 0 };
 	const struct names *names = NULL;
 	struct tally taken = { 0 };
-	char object[OBJECT_MAX];
+	char object[CONF_MAX_OBJECT];
 
-	section_object(&section_host, entry, nth, object);
-	section_read(b->r, &section_host, object, entry, v);
+	conf_object_name(&section_host, entry, nth, object);
+	conf_read_section(b->r, &section_host, object, entry, v);
 	if (v[HOST_NAME].ok) {
 		names = build_plain_names(b, object, "name", v[HOST_NAME].node,
 					  &b->r->work, MODEL_MAX_HOSTS);
 	}
-	if (entry->kind == NODE_MAP) {
+	if (entry->kind == CONF_NODE_MAP) {
 		read_ports(b, object, v, &class);
 	}
 	if (v[HOST_CHANNELS].ok && v[HOST_CHANNELS].node) {
@@ -179,13 +174,13 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 			       &class.n_channels);
 	}
 	if (v[HOST_RATE].node && !v[HOST_PORTS].node) {
-		reader_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL,
-			     "%s: rate without key 'ports'", object);
+		conf_error(b->r, v[HOST_RATE].node->at, WEFT_EINVAL, "%s: rate without key 'ports'",
+			   object);
 	}
 	/* The class is kept even if unused: it owns a map. */
 	if (vec_push(&b->classes, class)) {
 		strmap_fini(&class.ports);
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 		return;
 	}
 	if (!names || !reserve(b, object, entry, &class, names->n)) {
@@ -202,25 +197,22 @@ static void add_entry(struct build *b, const struct node *entry, int nth)
 	build_report_taken(b, object, &taken);
 }
 
-void build_hosts(struct build *b, const struct value *root)
+void build_hosts(struct build *b, const struct conf_value *root)
 {
-	const struct value *list = &root[FABRIC_HOSTS];
+	const struct conf_value *list = &root[FABRIC_HOSTS];
 
 	if (!list->ok) {
 		b->hosts_unsure = true;
 		return;
 	}
 	if (list->node->n == 0) {
-		reader_error(b->r, list->node->at, WEFT_EINVAL,
-			     "fabric: hosts: the list is empty");
+		conf_error(b->r, list->node->at, WEFT_EINVAL, "fabric: hosts: the list is empty");
 		b->hosts_unsure = true;
 	}
 	build_each(b, list, add_entry);
 	if (!b->r->stop) {
-		b->tx_at = reader_alloc(b->r, &b->r->tree, b->ports.n,
-					sizeof(*b->tx_at));
-		b->rx_at = reader_alloc(b->r, &b->r->tree, b->ports.n,
-					sizeof(*b->rx_at));
+		b->tx_at = conf_alloc(b->r, &b->r->tree, b->ports.n, sizeof(*b->tx_at));
+		b->rx_at = conf_alloc(b->r, &b->r->tree, b->ports.n, sizeof(*b->rx_at));
 	}
 }
 
@@ -232,8 +224,7 @@ void build_check_hosts(struct build *b)
 	if (b->r->stop || b->devices_unsure) {
 		return;
 	}
-	on_ring = reader_alloc(b->r, &b->r->work, b->hosts.n,
-			       sizeof(*on_ring));
+	on_ring = conf_alloc(b->r, &b->r->work, b->hosts.n, sizeof(*on_ring));
 	for (size_t d = 0; on_ring && d < b->devices.n; d++) {
 		for (int i = 0; i < b->devices.v[d].n_members; i++) {
 			on_ring[b->devices.v[d].members[i]] = true;
@@ -249,9 +240,9 @@ void build_check_hosts(struct build *b)
 	if (n > 0) {
 		char more[MORE_MAX];
 
-		reader_error(b->r, b->hosts.v[first].place, WEFT_EINVAL,
-			     "host %s: without ports and on no ring%s",
-			     b->hosts.v[first].name, tally_more(n, more));
+		conf_error(b->r, b->hosts.v[first].place, WEFT_EINVAL,
+			   "host %s: without ports and on no ring%s", b->hosts.v[first].name,
+			   tally_more(n, more));
 	}
-	arena_fini(&b->r->work);
+	conf_arena_fini(&b->r->work);
 }

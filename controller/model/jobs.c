@@ -8,9 +8,9 @@
 
 /* A job being read. */
 struct entry {
-	const struct node *node;
-	char object[OBJECT_MAX];
-	struct value v[SECTION_MAX_KEYS];
+	const struct conf_node *node;
+	char object[CONF_MAX_OBJECT];
+	struct conf_value v[CONF_MAX_KEYS];
 	bool ok;	/* its hosts are known */
 	bool ring;	/* it wants one, known or not */
 	struct model_job job;
@@ -25,7 +25,7 @@ static struct conf_place place_of(const struct entry *e, int key)
 
 static void find_ring(struct build *b, struct entry *e)
 {
-	const struct value *v = &e->v[JOB_RING];
+	const struct conf_value *v = &e->v[JOB_RING];
 	enum model_device_kind kind;
 	struct nearest near;
 	struct err *err;
@@ -41,18 +41,16 @@ static void find_ring(struct build *b, struct entry *e)
 		if (kind == MODEL_RING) {
 			return;
 		}
-		reader_error(b->r, v->node->at, WEFT_EINVAL,
-			     "%s: ring: %s is a %s", e->object, v->text,
-			     model_device_kind_name(kind));
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: ring: %s is a %s", e->object,
+			   v->text, model_device_kind_name(kind));
 		e->job.device = -1;
 		return;
 	}
 	if (b->devices_unsure) {
 		return;
 	}
-	err = reader_error(b->r, v->node->at, WEFT_EINVAL,
-			   "%s: ring: there is no ring '%s'", e->object,
-			   v->text);
+	err = conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: ring: there is no ring '%s'",
+			 e->object, v->text);
 	nearest_init(&near, v->text);
 	for (size_t i = 0; i < b->devices.n; i++) {
 		if (b->devices.v[i].kind == MODEL_RING) {
@@ -64,10 +62,10 @@ static void find_ring(struct build *b, struct entry *e)
 
 /* ---- hosts ---- */
 
-static bool is_all(const struct value *v)
+static bool is_all(const struct conf_value *v)
 {
-	return v->ok && (!v->node || (v->node->kind == NODE_TEXT &&
-				      strcmp(v->node->text, "all") == 0));
+	return v->ok &&
+	       (!v->node || (v->node->kind == CONF_NODE_TEXT && strcmp(v->node->text, "all") == 0));
 }
 
 /* All nodes of the ring; on switches all hosts that have ports. */
@@ -80,14 +78,14 @@ static void take_all(struct build *b, struct entry *e)
 	if (e->ring && !ring) {
 		return;
 	}
-	if ((int64_t)n > b->r->names_left) {
-		reader_error(b->r, place_of(e, JOB_NODES), WEFT_ELIMIT,
-			     "%s: nodes: more than %lld names in the fabric",
-			     e->object, (long long)READER_MAX_NAMES);
+	if ((int64_t)n > b->names_left) {
+		conf_error(b->r, place_of(e, JOB_NODES), WEFT_ELIMIT,
+			   "%s: nodes: more than %lld names in the fabric", e->object,
+			   (long long)MODEL_MAX_NAMES);
 		return;
 	}
-	b->r->names_left -= (int64_t)n;
-	e->job.hosts = reader_alloc(b->r, b->r->keep, n, sizeof(int));
+	b->names_left -= (int64_t)n;
+	e->job.hosts = conf_alloc(b->r, b->r->keep, n, sizeof(int));
 	for (size_t i = 0; e->job.hosts && i < n; i++) {
 		if (ring || b->hosts.v[i].n_ports > 0) {
 			e->job.hosts[e->job.n_hosts++] =
@@ -106,8 +104,7 @@ static void take_named(struct build *b, struct entry *e)
 	if (!names) {
 		return;
 	}
-	e->job.hosts = reader_alloc(b->r, b->r->keep, (size_t)names->n,
-				    sizeof(int));
+	e->job.hosts = conf_alloc(b->r, b->r->keep, (size_t)names->n, sizeof(int));
 	if (e->job.hosts) {
 		e->job.n_hosts = build_find_hosts(b, e->object, names,
 						  e->job.hosts, &e->ok);
@@ -122,9 +119,8 @@ static void find_hosts(struct build *b, struct entry *e)
 		take_named(b, e);
 	}
 	if (e->ok && e->job.n_hosts < 2) {
-		reader_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
-			     "%s: nodes: a collective needs at least two hosts",
-			     e->object);
+		conf_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
+			   "%s: nodes: a collective needs at least two hosts", e->object);
 		e->ok = false;
 	}
 }
@@ -135,9 +131,8 @@ static void refuse_key(struct build *b, const struct entry *e, int key,
 		       const char *why)
 {
 	if (e->v[key].node) {
-		reader_error(b->r, e->v[key].node->at, WEFT_EINVAL,
-			     "%s: %s: %s", e->object,
-			     section_job.keys[key].name, why);
+		conf_error(b->r, e->v[key].node->at, WEFT_EINVAL, "%s: %s: %s", e->object,
+			   section_job.keys[key].name, why);
 	}
 }
 
@@ -145,7 +140,7 @@ static void refuse_key(struct build *b, const struct entry *e, int key,
 static void read_channels(struct build *b, struct entry *e)
 {
 	const struct model_device *ring = &b->devices.v[e->job.device];
-	const struct value *v = &e->v[JOB_CHANNELS];
+	const struct conf_value *v = &e->v[JOB_CHANNELS];
 	int first, last, len = 0;
 
 	e->job.first_channel = 0;
@@ -162,18 +157,19 @@ static void read_channels(struct build *b, struct entry *e)
 		e->job.first_channel = first = -1;
 		last = e->job.n_channels - 1;
 	} else {
-		reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: channels: "
-			     "expected a number such as 16 or a range such as "
-			     "0-15, found '%.40s'", e->object, v->text);
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: channels: expected a number such as 16 or a range such as 0-15, "
+			   "found '%.40s'",
+			   e->object, v->text);
 		e->job.first_channel = 0;
 		e->job.n_channels = ring->ring.channels;
 		return;
 	}
 	if (e->job.n_channels < 1 || first < -1 ||
 	    last >= ring->ring.channels) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: channels: "
-			     "%.40s: %s has channels 0-%d", e->object, v->text,
-			     ring->name, ring->ring.channels - 1);
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: channels: %.40s: %s has channels 0-%d", e->object, v->text,
+			   ring->name, ring->ring.channels - 1);
 	}
 }
 
@@ -200,17 +196,14 @@ static void check_order(struct build *b, const struct entry *e)
 		int from = (p - first + ring->n_members) % ring->n_members;
 
 		if (p < 0) {
-			reader_error(b->r, at, WEFT_EINVAL, "%s: nodes: host "
-				     "%s is not on %s", e->object, name,
-				     ring->name);
+			conf_error(b->r, at, WEFT_EINVAL, "%s: nodes: host %s is not on %s",
+				   e->object, name, ring->name);
 			return;
 		}
 		if (from <= before) {
-			err_hint(reader_error(b->r, at, WEFT_EINVAL, "%s: "
-					      "nodes: rank %d, %s, comes "
-					      "before rank %d on %s",
-					      e->object, i, name, i - 1,
-					      ring->name),
+			err_hint(conf_error(b->r, at, WEFT_EINVAL,
+					    "%s: nodes: rank %d, %s, comes before rank %d on %s",
+					    e->object, i, name, i - 1, ring->name),
 				 "ranks follow the ring's order");
 			return;
 		}
@@ -247,9 +240,8 @@ static void report_hosts(struct build *b, const struct entry *e, int first,
 {
 	char more[MORE_MAX];
 
-	reader_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL,
-		     "%s: nodes: host %s %s%s", e->object,
-		     b->hosts.v[first].name, fact, tally_more(n, more));
+	conf_error(b->r, place_of(e, JOB_NODES), WEFT_EINVAL, "%s: nodes: host %s %s%s", e->object,
+		   b->hosts.v[first].name, fact, tally_more(n, more));
 }
 
 static void check_fibred(struct build *b, const struct entry *e)
@@ -311,8 +303,7 @@ static long number_limit(const char *family, int nth, long hosts, long ports)
 /* Numbers in an expression are sizes, offsets or degrees. No size exceeds
  * the number of ranks, no degree that of a host's ports: looking at this
  * first bounds what building any graph may cost. */
-static bool check_numbers(struct build *b, const struct entry *e,
-			  const struct node *node)
+static bool check_numbers(struct build *b, const struct entry *e, const struct conf_node *node)
 {
 	const char *family = node->text + strspn(node->text, " ");
 	long ports = 0;
@@ -334,12 +325,11 @@ static bool check_numbers(struct build *b, const struct entry *e,
 		n = strtol(p, &end, 10);
 		limit = number_limit(family, nth++, e->job.n_hosts, ports);
 		if (n > limit) {
-			reader_error(b->r, node_place(node, p - node->text),
-				     WEFT_EINVAL, "%s: topology: %.*s is too "
-				     "large for %d hosts with %ld ports",
-				     e->object,
-				     (int)(end - p > 20 ? 20 : end - p), p,
-				     e->job.n_hosts, ports);
+			conf_error(b->r, conf_node_place(node, p - node->text), WEFT_EINVAL,
+				   "%s: topology: %.*s is too "
+				   "large for %d hosts with %ld ports",
+				   e->object, (int)(end - p > 20 ? 20 : end - p), p, e->job.n_hosts,
+				   ports);
 			return false;
 		}
 		p = end;
@@ -349,8 +339,7 @@ static bool check_numbers(struct build *b, const struct entry *e,
 
 /* "...: column N: fact": the column becomes the place. */
 static struct err *report_expression(struct build *b, const struct entry *e,
-				     const struct node *node,
-				     const struct err *err)
+				     const struct conf_node *node, const struct err *err)
 {
 	const char *fact = err->msg;
 	int column = 1;
@@ -366,13 +355,13 @@ static struct err *report_expression(struct build *b, const struct entry *e,
 			column = number;
 		}
 	}
-	return reader_error(b->r, node_place(node, (size_t)column - 1),
-			    err->code, "%s: topology: %s", e->object, fact);
+	return conf_error(b->r, conf_node_place(node, (size_t)column - 1), err->code,
+			  "%s: topology: %s", e->object, fact);
 }
 
 static void check_topology(struct build *b, const struct entry *e)
 {
-	const struct value *v = &e->v[JOB_TOPOLOGY];
+	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
 	struct topo *topo = NULL;
 	struct err err = { 0 };
 
@@ -382,7 +371,7 @@ static void check_topology(struct build *b, const struct entry *e)
 	}
 	if (topo_parse(v->text, &topo, NULL, &err)) {
 		if (err.code == WEFT_ENOMEM) {
-			reader_nomem(b->r);
+			conf_nomem(b->r);
 			return;
 		}
 		err_hint(report_expression(b, e, v->node, &err),
@@ -391,9 +380,9 @@ static void check_topology(struct build *b, const struct entry *e)
 		return;
 	}
 	if (topo_n(topo) != e->job.n_hosts) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL, "%s: topology: "
-			     "%.80s has %d nodes, the job has %d hosts",
-			     e->object, v->text, topo_n(topo), e->job.n_hosts);
+		conf_error(b->r, v->node->at, WEFT_EINVAL,
+			   "%s: topology: %.80s has %d nodes, the job has %d hosts", e->object,
+			   v->text, topo_n(topo), e->job.n_hosts);
 	}
 	topo_free(topo);
 }
@@ -402,15 +391,14 @@ static void check_topology(struct build *b, const struct entry *e)
 
 static void read_collective(struct build *b, struct entry *e)
 {
-	const struct value *v = &e->v[JOB_COLLECTIVE];
+	const struct conf_value *v = &e->v[JOB_COLLECTIVE];
 	struct nearest near;
 	struct err err, *rep;
 
 	if (!v->ok || coll_kind_parse(v->text, &e->job.collective, &err) == 0) {
 		return;
 	}
-	rep = reader_error(b->r, v->node->at, err.code, "%s: collective: %s",
-			   e->object, err.msg);
+	rep = conf_error(b->r, v->node->at, err.code, "%s: collective: %s", e->object, err.msg);
 	nearest_init(&near, v->text);
 	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST; k++) {
 		nearest_try(&near, coll_kind_name(k));
@@ -420,7 +408,7 @@ static void read_collective(struct build *b, struct entry *e)
 
 static void check_algorithm(struct build *b, const struct entry *e)
 {
-	const struct value *v = &e->v[JOB_ALGORITHM];
+	const struct conf_value *v = &e->v[JOB_ALGORITHM];
 	bool all_to_all = e->job.collective == COLL_ALLTOALL, ring, bfb;
 
 	if (!v->ok || strcmp(v->text, "auto") == 0) {
@@ -430,13 +418,11 @@ static void check_algorithm(struct build *b, const struct entry *e)
 	ring = strcmp(v->text, "composed") == 0 ||
 	       strcmp(v->text, "optree") == 0;
 	if (ring != e->ring) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL,
-			     "%s: algorithm: %s is for jobs on %s", e->object,
-			     v->text, e->ring ? "switches" : "a ring");
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is for jobs on %s",
+			   e->object, v->text, e->ring ? "switches" : "a ring");
 	} else if (!ring && e->v[JOB_COLLECTIVE].ok && bfb == all_to_all) {
-		reader_error(b->r, v->node->at, WEFT_EINVAL,
-			     "%s: algorithm: %s is %s all-to-all", e->object,
-			     v->text, bfb ? "not for" : "only for");
+		conf_error(b->r, v->node->at, WEFT_EINVAL, "%s: algorithm: %s is %s all-to-all",
+			   e->object, v->text, bfb ? "not for" : "only for");
 	}
 }
 
@@ -466,7 +452,7 @@ static void check_where(struct build *b, struct entry *e)
 /* A name of its own, and the job into the list. */
 static void add_job(struct build *b, struct entry *e)
 {
-	const struct value *name = &e->v[JOB_NAME];
+	const struct conf_value *name = &e->v[JOB_NAME];
 	int other;
 
 	if (!name->ok) {
@@ -474,15 +460,13 @@ static void add_job(struct build *b, struct entry *e)
 	}
 	other = build_find(&b->f->jobs, name->text);
 	if (other >= 0) {
-		reader_error(b->r, name->node->at, WEFT_EINVAL,
-			     "%s: name '%s' is already a job on line %d",
-			     e->object, name->text,
-			     b->jobs.v[other].place.line);
+		conf_error(b->r, name->node->at, WEFT_EINVAL,
+			   "%s: name '%s' is already a job on line %d", e->object, name->text,
+			   b->jobs.v[other].place.line);
 		return;
 	}
 	e->job.place = name->node->at;
-	e->job.name = reader_copy(b->r, b->r->keep, name->text,
-				  strlen(name->text));
+	e->job.name = conf_copy(b->r, b->r->keep, name->text, strlen(name->text));
 	build_map(b, &b->f->jobs, name->text, (int)b->jobs.n);
 }
 
@@ -498,24 +482,22 @@ static void read_rest(struct build *b, struct entry *e)
 				? -1 : e->v[JOB_ALPHA].num;
 	algorithm = algorithm ? algorithm : "";
 	topology = topology ? topology : "";
-	job->algorithm = reader_copy(b->r, b->r->keep, algorithm,
-				     strlen(algorithm));
-	job->topology = reader_copy(b->r, b->r->keep, topology,
-				    strlen(topology));
+	job->algorithm = conf_copy(b->r, b->r->keep, algorithm, strlen(algorithm));
+	job->topology = conf_copy(b->r, b->r->keep, topology, strlen(topology));
 }
 
-static void add_entry(struct build *b, const struct node *node, int nth)
+static void add_entry(struct build *b, const struct conf_node *node, int nth)
 {
 	struct entry e = { .node = node, .job.requested = b->requested };
 
-	section_object(&section_job, node, nth, e.object);
-	section_read(b->r, &section_job, e.object, node, e.v);
-	if (node->kind != NODE_MAP) {
+	conf_object_name(&section_job, node, nth, e.object);
+	conf_read_section(b->r, &section_job, e.object, node, e.v);
+	if (node->kind != CONF_NODE_MAP) {
 		return;
 	}
 	if (b->jobs.n >= MODEL_MAX_JOBS) {
-		reader_error(b->r, node->at, WEFT_ELIMIT,
-			     "%s: more than %d jobs", e.object, MODEL_MAX_JOBS);
+		conf_error(b->r, node->at, WEFT_ELIMIT, "%s: more than %d jobs", e.object,
+			   MODEL_MAX_JOBS);
 		b->r->stop = WEFT_ELIMIT;
 		return;
 	}
@@ -527,22 +509,20 @@ static void add_entry(struct build *b, const struct node *node, int nth)
 	add_job(b, &e);
 	/* A job without a good name still holds its hosts and ring. */
 	if (!e.job.name) {
-		e.job.name = reader_copy(b->r, b->r->keep, e.object,
-					 strlen(e.object));
+		e.job.name = conf_copy(b->r, b->r->keep, e.object, strlen(e.object));
 		e.job.place = node->at;
 	}
 	if (!b->r->stop && vec_push(&b->jobs, e.job)) {
-		reader_nomem(b->r);
+		conf_nomem(b->r);
 	}
 }
 
-void build_jobs(struct build *b, const struct value *root)
+void build_jobs(struct build *b, const struct conf_value *root)
 {
 	if (b->r->stop) {
 		return;
 	}
-	b->switch_job = reader_alloc(b->r, &b->r->tree, b->hosts.n,
-				     sizeof(*b->switch_job));
+	b->switch_job = conf_alloc(b->r, &b->r->tree, b->hosts.n, sizeof(*b->switch_job));
 	for (size_t i = 0; b->switch_job && i < b->hosts.n; i++) {
 		b->switch_job[i] = -1;
 	}

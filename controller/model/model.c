@@ -29,7 +29,7 @@ void model_free(struct model_fabric *pub)
 	strmap_fini(&f->hosts);
 	strmap_fini(&f->devices);
 	strmap_fini(&f->jobs);
-	arena_fini(&f->strings);
+	conf_arena_fini(&f->strings);
 	free(f);
 }
 
@@ -80,35 +80,34 @@ static void hash_text(char hash[65], const char *text, size_t len)
 }
 
 /* The name of a later format would be wasted on its keys. */
-static bool is_our_version(struct reader *r, const struct node *root)
+static bool is_our_version(struct conf_reader *r, const struct conf_node *root)
 {
-	for (const struct node *k = root->first; k; k = k->next->next) {
-		const struct node *v = k->next;
+	for (const struct conf_node *k = root->first; k; k = k->next->next) {
+		const struct conf_node *v = k->next;
 
-		if (strcmp(k->text, "weft") == 0 && v->kind == NODE_TEXT &&
-		    v->text[0] && !v->text[strspn(v->text, "0123456789")] &&
-		    strcmp(v->text, "1") != 0) {
-			reader_error(r, v->at, WEFT_EUNSUPPORTED, "fabric: "
-				     "weft: version %.20s of the format is not "
-				     "supported, only 1", v->text);
+		if (strcmp(k->text, "weft") == 0 && v->kind == CONF_NODE_TEXT && v->text[0] &&
+		    !v->text[strspn(v->text, "0123456789")] && strcmp(v->text, "1") != 0) {
+			conf_error(r, v->at, WEFT_EUNSUPPORTED,
+				   "fabric: weft: version %.20s of the format is not supported, "
+				   "only 1",
+				   v->text);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void build_changes(struct build *b, const struct value *map)
+static void build_changes(struct build *b, const struct conf_value *map)
 {
-	static const struct node none = { .kind = NODE_MAP };
-	const struct node *node = map->node;
-	struct value v[SECTION_MAX_KEYS];
+	static const struct conf_node none = { .kind = CONF_NODE_MAP };
+	const struct conf_node *node = map->node;
+	struct conf_value v[CONF_MAX_KEYS];
 
 	if (node && !map->ok) {
 		return;
 	}
 	/* Without the section its defaults hold. */
-	section_read(b->r, &section_changes, "changes", node ? node : &none,
-		     v);
+	conf_read_section(b->r, &section_changes, "changes", node ? node : &none, v);
 	b->f->pub.changes = (struct model_changes){
 		.keep_ppm = v[CHANGES_KEEP].num,
 		.keep_pair_ppm = v[CHANGES_KEEP_PAIR].num,
@@ -122,21 +121,20 @@ static void build_changes(struct build *b, const struct value *map)
 	};
 }
 
-static void build_all(struct build *b, const struct node *root)
+static void build_all(struct build *b, const struct conf_node *root)
 {
-	struct value v[SECTION_MAX_KEYS];
+	struct conf_value v[CONF_MAX_KEYS];
 
-	if (root->kind == NODE_MAP && !is_our_version(b->r, root)) {
+	if (root->kind == CONF_NODE_MAP && !is_our_version(b->r, root)) {
 		return;
 	}
-	section_read(b->r, &section_fabric, "fabric", root, v);
-	if (root->kind != NODE_MAP) {
+	conf_read_section(b->r, &section_fabric, "fabric", root, v);
+	if (root->kind != CONF_NODE_MAP) {
 		return;
 	}
 	if (v[FABRIC_NAME].ok) {
-		b->f->pub.name = reader_copy(b->r, b->r->keep,
-					     v[FABRIC_NAME].text,
-					     strlen(v[FABRIC_NAME].text));
+		b->f->pub.name = conf_copy(b->r, b->r->keep, v[FABRIC_NAME].text,
+					   strlen(v[FABRIC_NAME].text));
 	}
 	build_hosts(b, v);
 	build_devices(b, v);
@@ -171,23 +169,22 @@ static void build_fini(struct build *b)
 	vec_fini(&b->device_unsure);
 }
 
-static void read_fabric(struct reader *r, struct fabric *f, const char *name,
-			const char *text, size_t len)
+static void read_fabric(struct conf_reader *r, struct fabric *f, const char *name, const char *text,
+			size_t len)
 {
-	struct build b = { .r = r, .f = f };
-	const struct node *root;
+	struct build b = { .r = r, .names_left = MODEL_MAX_NAMES, .f = f };
+	const struct conf_node *root;
 
 	if (len > MODEL_MAX_TEXT) {
-		reader_error(r, (struct conf_place){ 0, 0 }, WEFT_ELIMIT,
-			     "text: %zu bytes, at most %u are read", len,
-			     MODEL_MAX_TEXT);
+		conf_error(r, (struct conf_place){ 0, 0 }, WEFT_ELIMIT,
+			   "text: %zu bytes, at most %u are read", len, MODEL_MAX_TEXT);
 		return;
 	}
-	f->pub.file = reader_copy(r, r->keep, name, strlen(name));
-	f->pub.text = reader_copy(r, r->keep, text, len);
+	f->pub.file = conf_copy(r, r->keep, name, strlen(name));
+	f->pub.text = conf_copy(r, r->keep, text, len);
 	f->pub.text_len = len;
 	hash_text(f->pub.hash, text, len);
-	root = r->stop ? NULL : yaml_read(r, text, len);
+	root = r->stop ? NULL : conf_read_yaml(r, text, len);
 	if (root) {
 		build_all(&b, root);
 	}
@@ -198,7 +195,7 @@ int model_parse(const char *name, const char *text, size_t len,
 		struct model_fabric **out, struct err_list *errs)
 {
 	struct fabric *f = calloc(1, sizeof(*f));
-	struct reader r;
+	struct conf_reader r;
 	struct err err;
 	int rc = 0;
 
@@ -207,7 +204,7 @@ int model_parse(const char *name, const char *text, size_t len,
 		err_list_add(errs, (err_nomem(&err), &err));
 		return WEFT_ENOMEM;
 	}
-	reader_init(&r, name, &f->strings, errs);
+	conf_reader_init(&r, name, "fabric", &f->strings, errs);
 	read_fabric(&r, f, name, text, len);
 	if (r.n_errors > 0) {
 		err_list_sort(errs);
@@ -216,7 +213,7 @@ int model_parse(const char *name, const char *text, size_t len,
 	} else {
 		*out = &f->pub;
 	}
-	reader_fini(&r);
+	conf_reader_fini(&r);
 	return rc;
 }
 

@@ -17,7 +17,7 @@
 #include "collective/schedule/schedule.h"
 #include "drivers/optics/optics.h"
 #include "lib/base/err.h"
-#include "lib/conf/reader.h"
+#include "lib/conf/conf.h"
 #include "rwa/ring/ring.h"
 
 /* A transceiver: one transmit and one receive fibre. On an any-to-any

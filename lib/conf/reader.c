@@ -1,27 +1,101 @@
-/* Errors, memory and suggestions; see reader.h. */
-#include "lib/conf/reader.h"
+/* Memory and errors of a reader; see conf.h. */
+#include "lib/conf/conf.h"
 
-#include <ctype.h>
-#include <limits.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void reader_init(struct reader *r, const char *file, struct arena *keep,
-		 struct err_list *errs)
+/* ---- memory ---- */
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
+/* Under the address sanitiser every piece is a block of its own, so that it
+ * sees an overrun of any of them. */
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define BLOCK_SIZE ((size_t)1)
+#else
+#define BLOCK_SIZE ((size_t)64 << 10)
+#endif
+
+struct conf_block {
+	struct conf_block *next;
+	alignas(max_align_t) char data[];
+};
+
+static int add_block(struct conf_arena *a, size_t need)
 {
-	*r = (struct reader){ .file = file, .errs = errs, .keep = keep,
-			      .names_left = READER_MAX_NAMES };
+	size_t size = need > BLOCK_SIZE ? need : BLOCK_SIZE;
+	struct conf_block *b = calloc(1, sizeof(*b) + size);
+
+	if (!b) {
+		return -1;
+	}
+	b->next = a->head;
+	a->head = b;
+	a->at = b->data;
+	a->left = size;
+	return 0;
 }
 
-void reader_fini(struct reader *r)
+void *conf_arena_alloc(struct conf_arena *a, size_t n, size_t size)
 {
-	arena_fini(&r->tree);
-	arena_fini(&r->work);
+	const size_t align = alignof(max_align_t);
+	size_t need;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &need) || need > SIZE_MAX / 2) {
+		return NULL;
+	}
+	need = need ? (need + align - 1) / align * align : align;
+	if (need > a->left && add_block(a, need)) {
+		return NULL;
+	}
+	p = a->at;
+	a->at += need;
+	a->left -= need;
+	return p;
 }
 
-struct err *reader_error(struct reader *r, struct conf_place at,
-			 enum weft_err code, const char *fmt, ...)
+char *conf_arena_strndup(struct conf_arena *a, const char *s, size_t len)
+{
+	char *copy = conf_arena_alloc(a, len + 1, 1);
+
+	if (copy) {
+		memcpy(copy, s, len);
+	}
+	return copy;
+}
+
+void conf_arena_fini(struct conf_arena *a)
+{
+	while (a->head) {
+		struct conf_block *b = a->head;
+
+		a->head = b->next;
+		free(b);
+	}
+	memset(a, 0, sizeof(*a));
+}
+
+/* ---- errors ---- */
+
+void conf_reader_init(struct conf_reader *r, const char *file, const char *content,
+		      struct conf_arena *keep, struct err_list *errs)
+{
+	*r = (struct conf_reader){ .file = file, .content = content, .errs = errs, .keep = keep };
+}
+
+void conf_reader_fini(struct conf_reader *r)
+{
+	conf_arena_fini(&r->tree);
+	conf_arena_fini(&r->work);
+}
+
+struct err *conf_error(struct conf_reader *r, struct conf_place at, enum weft_err code,
+		       const char *fmt, ...)
 {
 	int before = r->errs->n;
 	char text[ERR_MSG_MAX];
@@ -37,12 +111,12 @@ struct err *reader_error(struct reader *r, struct conf_place at,
 	return r->errs->n > before ? &r->errs->v[before] : &r->unkept;
 }
 
-bool reader_kept(const struct reader *r, const struct err *e)
+bool conf_error_kept(const struct conf_reader *r, const struct err *e)
 {
 	return e != &r->unkept;
 }
 
-void reader_nomem(struct reader *r)
+void conf_nomem(struct conf_reader *r)
 {
 	struct err err;
 
@@ -53,22 +127,22 @@ void reader_nomem(struct reader *r)
 	}
 }
 
-void *reader_alloc(struct reader *r, struct arena *a, size_t n, size_t size)
+void *conf_alloc(struct conf_reader *r, struct conf_arena *a, size_t n, size_t size)
 {
-	void *p = arena_alloc(a, n, size);
+	void *p = conf_arena_alloc(a, n, size);
 
 	if (!p) {
-		reader_nomem(r);
+		conf_nomem(r);
 	}
 	return p;
 }
 
-char *reader_copy(struct reader *r, struct arena *a, const char *s, size_t len)
+char *conf_copy(struct conf_reader *r, struct conf_arena *a, const char *s, size_t len)
 {
-	char *copy = arena_strndup(a, s, len);
+	char *copy = conf_arena_strndup(a, s, len);
 
 	if (!copy) {
-		reader_nomem(r);
+		conf_nomem(r);
 	}
 	return copy;
 }

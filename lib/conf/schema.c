@@ -1,23 +1,32 @@
-/* Mappings to values by their table; see schema.h. */
-#include "lib/conf/schema.h"
+/*
+ * Mappings to values by their table.
+ *
+ * A reader a type (read_type[]) checks one node and fills one value; defaults
+ * are written as in a file and go through the same readers, so that a table
+ * with a wrong default fails in the first test that reads a section. All that
+ * is wrong with a mapping is reported, not only the first of it.
+ */
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "lib/conf/private.h"
 
 #define MAX_STRING 1024		/* bytes of a TEXT value */
 #define MAX_STRINGS 64		/* entries of a STRINGS mapping */
 
 /* One key being read. */
 struct item {
-	struct reader *r;
+	struct conf_reader *r;
 	const char *object;
-	const struct key *key;
-	const struct node *node;
+	const struct conf_key *key;
+	const struct conf_node *node;
 };
 
-bool name_is_valid(const char *text)
+bool conf_is_name(const char *text)
 {
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz"
 				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
@@ -26,94 +35,91 @@ bool name_is_valid(const char *text)
 	       isalnum((unsigned char)text[0]);
 }
 
-void section_object(const struct section *s, const struct node *entry, int nth,
-		    char object[OBJECT_MAX])
+void conf_object_name(const struct conf_section *s, const struct conf_node *entry, int nth,
+		      char object[CONF_MAX_OBJECT])
 {
-	const struct node *key = entry->kind == NODE_MAP ? entry->first : NULL;
+	const struct conf_node *key = entry->kind == CONF_NODE_MAP ? entry->first : NULL;
 
 	for (; key; key = key->next->next) {
 		if (strcmp(key->text, "name") == 0 && key->next->text[0]) {
-			snprintf(object, OBJECT_MAX, "%s %.63s", s->object,
-				 key->next->text);
+			snprintf(object, CONF_MAX_OBJECT, "%s %.63s", s->object, key->next->text);
 			return;
 		}
 	}
-	snprintf(object, OBJECT_MAX, "%s %d", s->object, nth);
+	snprintf(object, CONF_MAX_OBJECT, "%s %d", s->object, nth);
 }
 
 /* ---- types ---- */
 
+/* An error about the value: "object: key: fact". */
+static struct err *report(const struct item *it, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static struct err *report(const struct item *it, const char *fmt, ...)
+{
+	char fact[ERR_MSG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(fact, sizeof(fact), fmt, ap);
+	va_end(ap);
+	return conf_error(it->r, it->node->at, WEFT_EINVAL, "%s: %s: %s", it->object, it->key->name,
+			  fact);
+}
+
 static bool mismatch(const struct item *it, const char *expected)
 {
-	struct err *e;
-
-	if (it->node->kind == NODE_BAD) {
-		return false;
+	if (it->node->kind != CONF_NODE_BAD) {
+		err_hint(report(it, "expected %s, found %s", expected, conf_node_what(it->node)),
+			 "%s: %s", it->key->name, it->key->help);
 	}
-	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-			 "%s: %s: expected %s, found %s", it->object,
-			 it->key->name, expected, node_what(it->node));
-	err_hint(e, "%s: %s", it->key->name, it->key->help);
 	return false;
 }
 
 static bool is_text(const struct item *it, const char *expected)
 {
-	if (it->node->kind != NODE_TEXT || node_is_empty(it->node)) {
+	if (it->node->kind != CONF_NODE_TEXT || conf_node_is_empty(it->node)) {
 		return mismatch(it, expected);
 	}
 	return true;
 }
 
-static bool read_text(const struct item *it, struct value *v)
+static bool read_text(const struct item *it, struct conf_value *v)
 {
 	if (!is_text(it, "text")) {
 		return false;
 	}
 	if (!it->node->text[0] || strlen(it->node->text) > MAX_STRING) {
-		reader_error(it->r, it->node->at, WEFT_EINVAL, "%s: %s: %s",
-			     it->object, it->key->name,
-			     it->node->text[0] ? "too long" : "empty text");
+		report(it, "%s", it->node->text[0] ? "too long" : "empty text");
 		return false;
 	}
 	v->text = it->node->text;
 	return true;
 }
 
-static bool read_name(const struct item *it, struct value *v)
+static bool read_name(const struct item *it, struct conf_value *v)
 {
-	struct err *e;
-
 	if (!is_text(it, "a name")) {
 		return false;
 	}
-	if (!name_is_valid(it->node->text)) {
-		e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-				 "%s: %s: '%.64s' is not a name", it->object,
-				 it->key->name, it->node->text);
-		err_hint(e, "a name has up to %d letters, digits, '-' and "
-			 "'_' and starts with a letter or digit",
-			 CONF_MAX_NAME);
+	if (!conf_is_name(it->node->text)) {
+		err_hint(report(it, "'%.64s' is not a name", it->node->text), CONF_NAME_HINT);
 		return false;
 	}
 	v->text = it->node->text;
 	return true;
 }
 
-/* The names themselves are expanded where the section is built. */
-static bool read_names(const struct item *it, struct value *v)
+static bool read_names(const struct item *it, struct conf_value *v)
 {
-	const char *expected = "text or a list of texts";
 	struct item one = *it;
 
 	(void)v;
-	if (it->node->kind != NODE_LIST) {
-		return is_text(it, expected);
+	if (it->node->kind != CONF_NODE_LIST) {
+		return is_text(it, "text or a list of texts");
 	}
 	if (it->node->n == 0) {
-		reader_error(it->r, it->node->at, WEFT_EINVAL,
-			     "%s: %s: the list is empty", it->object,
-			     it->key->name);
+		report(it, "the list is empty");
 		return false;
 	}
 	for (one.node = it->node->first; one.node; one.node = one.node->next) {
@@ -124,37 +130,40 @@ static bool read_names(const struct item *it, struct value *v)
 	return true;
 }
 
-static bool read_choice(const struct item *it, struct value *v)
+static bool read_choice(const struct item *it, struct conf_value *v)
 {
+	const char *const *choices = it->key->choices;
 	struct nearest near;
-	struct err *e;
 	char all[ERR_FILE_MAX] = "";
 
 	if (!is_text(it, "a word")) {
 		return false;
 	}
 	nearest_init(&near, it->node->text);
-	for (int i = 0; it->key->choices[i]; i++) {
-		const char *choice = it->key->choices[i];
+	for (int i = 0; choices[i]; i++) {
 		size_t len = strlen(all);
 
-		if (strcmp(it->node->text, choice) == 0) {
+		if (strcmp(it->node->text, choices[i]) == 0) {
 			v->num = i;
-			v->text = choice;
+			v->text = choices[i];
 			return true;
 		}
-		snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "",
-			 choice);
-		nearest_try(&near, choice);
+		snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "", choices[i]);
+		nearest_try(&near, choices[i]);
 	}
-	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-			 "%s: %s: '%.40s' is none of %s", it->object,
-			 it->key->name, it->node->text, all);
-	nearest_hint(&near, e);
+	nearest_hint(&near, report(it, "'%.40s' is none of %s", it->node->text, all));
 	return false;
 }
 
-static bool read_bool(const struct item *it, struct value *v)
+/* A number or truth value that is something else, or in quotes. */
+static bool not_plain(const struct item *it, const char *expected)
+{
+	report(it, "expected %s, found '%.40s'%s", expected, it->node->text,
+	       it->node->quoted ? " in quotes" : "");
+	return false;
+}
+
+static bool read_bool(const struct item *it, struct conf_value *v)
 {
 	const char *text = it->node->text;
 
@@ -163,24 +172,20 @@ static bool read_bool(const struct item *it, struct value *v)
 	}
 	v->num = strcmp(text, "true") == 0;
 	if (it->node->quoted || (!v->num && strcmp(text, "false") != 0)) {
-		reader_error(it->r, it->node->at, WEFT_EINVAL,
-			     "%s: %s: expected true or false, found '%.40s'%s",
-			     it->object, it->key->name, text,
-			     it->node->quoted ? " in quotes" : "");
-		return false;
+		return not_plain(it, "true or false");
 	}
 	return true;
 }
 
 static bool in_limits(const struct item *it, int64_t x)
 {
-	const struct key *k = it->key;
+	const struct conf_key *k = it->key;
 	char lo[64], hi[64];
 
 	if (x >= k->min && x <= k->max) {
 		return true;
 	}
-	if (k->type == KEY_QUANTITY) {
+	if (k->type == CONF_QUANTITY) {
 		unit_str(k->unit, k->min, lo, sizeof(lo));
 		unit_str(k->unit, k->max, hi, sizeof(hi));
 	} else {
@@ -188,18 +193,14 @@ static bool in_limits(const struct item *it, int64_t x)
 		snprintf(hi, sizeof(hi), "%" PRId64, k->max);
 	}
 	if (k->max == INT64_MAX) {
-		reader_error(it->r, it->node->at, WEFT_EINVAL,
-			     "%s: %s: %.40s is less than %s", it->object,
-			     k->name, it->node->text, lo);
+		report(it, "%.40s is less than %s", it->node->text, lo);
 	} else {
-		reader_error(it->r, it->node->at, WEFT_EINVAL,
-			     "%s: %s: %.40s is outside %s to %s", it->object,
-			     k->name, it->node->text, lo, hi);
+		report(it, "%.40s is outside %s to %s", it->node->text, lo, hi);
 	}
 	return false;
 }
 
-/* Decimal digits only, at most 18 of them. */
+/* Decimal digits only, at most 18 of them; what follows, NULL without any. */
 static const char *whole_number(const char *text, int64_t *value)
 {
 	size_t n = strspn(text, "0123456789");
@@ -211,49 +212,43 @@ static const char *whole_number(const char *text, int64_t *value)
 	return n > 0 && n <= 18 ? text + n : NULL;
 }
 
-static bool read_int(const struct item *it, struct value *v)
+static bool read_int(const struct item *it, struct conf_value *v)
 {
-	const char *text = it->node->text, *end;
+	const char *end;
 
 	if (!is_text(it, "a whole number")) {
 		return false;
 	}
-	end = whole_number(text, &v->num);
+	end = whole_number(it->node->text, &v->num);
 	if (!end || *end || it->node->quoted) {
-		reader_error(it->r, it->node->at, WEFT_EINVAL,
-			     "%s: %s: expected a whole number, found '%.40s'%s",
-			     it->object, it->key->name, text,
-			     it->node->quoted ? " in quotes" : "");
-		return false;
+		return not_plain(it, "a whole number");
 	}
 	return in_limits(it, v->num);
 }
 
-static bool read_quantity(const struct item *it, struct value *v)
+static bool read_quantity(const struct item *it, struct conf_value *v)
 {
+	size_t len = strlen(it->key->name);
 	struct err err;
 
 	if (!is_text(it, "a number with a unit")) {
 		return false;
 	}
-	if (unit_parse(it->key->unit, it->node->text, &v->num, &err)) {
-		size_t len = strlen(it->key->name);
-		bool twice = strncmp(err.msg, it->key->name, len) == 0 &&
-			     err.msg[len] == ' ';
-
-		/* "rate '100' has no unit" needs no "rate: " before it. */
-		reader_error(it->r, it->node->at, err.code, "%s: %s%s%s",
-			     it->object, twice ? "" : it->key->name,
-			     twice ? "" : ": ", err.msg);
-		return false;
+	if (unit_parse(it->key->unit, it->node->text, &v->num, &err) == 0) {
+		return in_limits(it, v->num);
 	}
-	return in_limits(it, v->num);
+	/* "rate '100' has no unit" needs no "rate: " before it. */
+	if (strncmp(err.msg, it->key->name, len) == 0 && err.msg[len] == ' ') {
+		conf_error(it->r, it->node->at, err.code, "%s: %s", it->object, err.msg);
+	} else {
+		report(it, "%s", err.msg)->code = err.code;
+	}
+	return false;
 }
 
-static bool read_grid(const struct item *it, struct value *v)
+static bool read_grid(const struct item *it, struct conf_value *v)
 {
 	const char *end;
-	struct err *e;
 
 	if (!is_text(it, "a size")) {
 		return false;
@@ -262,42 +257,49 @@ static bool read_grid(const struct item *it, struct value *v)
 	if (end && *end == 'x') {
 		end = whole_number(end + 1, &v->num2);
 		if (end && !*end) {
-			return in_limits(it, v->num) &&
-			       in_limits(it, v->num2);
+			return in_limits(it, v->num) && in_limits(it, v->num2);
 		}
 	}
-	e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-			 "%s: %s: '%.40s' is not a size", it->object,
-			 it->key->name, it->node->text);
-	err_hint(e, "%s: %s", it->key->name, it->key->help);
+	err_hint(report(it, "'%.40s' is not a size", it->node->text), "%s: %s", it->key->name,
+		 it->key->help);
 	return false;
 }
 
-static bool read_entries(const struct item *it, struct value *v)
+static bool read_entries(const struct item *it, struct conf_value *v)
 {
-	struct err *e;
-
 	(void)v;
-	if (it->node->kind == NODE_MAP) {
-		e = reader_error(it->r, it->node->at, WEFT_EINVAL,
-				 "%s: %s: expected a list, found a mapping",
-				 it->object, it->key->name);
-		err_hint(e, "start each entry with '- '");
+	if (it->node->kind == CONF_NODE_MAP) {
+		err_hint(report(it, "expected a list, found a mapping"),
+			 "start each entry with '- '");
 		return false;
 	}
-	if (it->node->kind != NODE_LIST) {
-		return mismatch(it, "a list");
+	return it->node->kind == CONF_NODE_LIST || mismatch(it, "a list");
+}
+
+static bool read_map(const struct item *it, struct conf_value *v)
+{
+	(void)v;
+	return it->node->kind == CONF_NODE_MAP || mismatch(it, "a mapping");
+}
+
+/* Whether the key k of the mapping stands in it before; reported. */
+static bool is_double(const struct item *it, const struct conf_node *k)
+{
+	const struct conf_node *b = it->node->first;
+
+	while (b != k && (strcmp(b->text, k->text) != 0 || !k->text[0])) {
+		b = b->next->next;
 	}
+	if (b == k) {
+		return false;
+	}
+	conf_error(it->r, k->at, WEFT_EINVAL,
+		   "%s: %s: key '%.40s' is given twice, first on line %d", it->object,
+		   it->key->name, k->text, b->at.line);
 	return true;
 }
 
-static bool read_map(const struct item *it, struct value *v)
-{
-	(void)v;
-	return it->node->kind == NODE_MAP || mismatch(it, "a mapping");
-}
-
-static bool read_strings(const struct item *it, struct value *v)
+static bool read_strings(const struct item *it, struct conf_value *v)
 {
 	struct item one = *it;
 	bool ok = true;
@@ -306,142 +308,117 @@ static bool read_strings(const struct item *it, struct value *v)
 		return false;
 	}
 	if (it->node->n / 2 > MAX_STRINGS) {
-		reader_error(it->r, it->node->at, WEFT_ELIMIT,
-			     "%s: %s: more than %d entries", it->object,
-			     it->key->name, MAX_STRINGS);
+		report(it, "more than %d entries", MAX_STRINGS)->code = WEFT_ELIMIT;
 		return false;
 	}
-	for (const struct node *k = it->node->first; k; k = k->next->next) {
+	for (const struct conf_node *k = it->node->first; k; k = k->next->next) {
 		one.node = k;
 		ok &= is_text(&one, "text as a key");
 		one.node = k->next;
 		ok &= is_text(&one, "text as each value");
-		for (const struct node *b = it->node->first; b != k;
-		     b = b->next->next) {
-			if (strcmp(b->text, k->text) == 0 && k->text[0]) {
-				reader_error(it->r, k->at, WEFT_EINVAL, "%s: "
-					     "%s: key '%.40s' is given twice, "
-					     "first on line %d", it->object,
-					     it->key->name, k->text,
-					     b->at.line);
-				ok = false;
-			}
-		}
+		ok &= !is_double(it, k);
 	}
 	return ok;
 }
 
-static bool (*const read_type[])(const struct item *it, struct value *v) = {
-	[KEY_NAME] = read_name,
-	[KEY_NAMES] = read_names,
-	[KEY_TEXT] = read_text,
-	[KEY_CHOICE] = read_choice,
-	[KEY_INT] = read_int,
-	[KEY_BOOL] = read_bool,
-	[KEY_QUANTITY] = read_quantity,
-	[KEY_GRID] = read_grid,
-	[KEY_ENTRIES] = read_entries,
-	[KEY_MAP] = read_map,
-	[KEY_STRINGS] = read_strings,
-};
+bool conf_read_value(struct conf_reader *r, const char *object, const struct conf_key *key,
+		     const struct conf_node *node, struct conf_value *v)
+{
+	static bool (*const read_type[])(const struct item *it, struct conf_value *v) = {
+		[CONF_NAME] = read_name,         [CONF_NAMES] = read_names,
+		[CONF_TEXT] = read_text,         [CONF_CHOICE] = read_choice,
+		[CONF_INT] = read_int,           [CONF_BOOL] = read_bool,
+		[CONF_QUANTITY] = read_quantity, [CONF_GRID] = read_grid,
+		[CONF_ENTRIES] = read_entries,   [CONF_MAP] = read_map,
+		[CONF_STRINGS] = read_strings,
+	};
+	const struct item it = { r, object, key, node };
+
+	*v = (struct conf_value){ .node = node };
+	v->ok = read_type[key->type](&it, v);
+	return v->ok;
+}
 
 /* ---- sections ---- */
 
-static bool unknown_key(struct reader *r, const struct section *s,
-			const char *object, const struct node *key)
+static void report_unknown(struct conf_reader *r, const struct conf_section *s, const char *object,
+			   const struct conf_node *key)
 {
 	struct nearest near;
 	struct err *e;
 
-	if (key->kind == NODE_BAD) {
-		return false;
+	if (key->kind == CONF_NODE_BAD) {
+		return;
 	}
-	if (key->kind != NODE_TEXT || !key->text[0]) {
-		reader_error(r, key->at, WEFT_EINVAL,
-			     "%s: a key must be a word, found %s", object,
-			     node_what(key));
-		return false;
+	if (key->kind != CONF_NODE_TEXT || !key->text[0]) {
+		conf_error(r, key->at, WEFT_EINVAL, "%s: a key must be a word, found %s", object,
+			   conf_node_what(key));
+		return;
 	}
-	e = reader_error(r, key->at, WEFT_EINVAL, "%s: unknown key '%.60s'",
-			 object, key->text);
-	if (reader_kept(r, e)) {
+	e = conf_error(r, key->at, WEFT_EINVAL, "%s: unknown key '%.60s'", object, key->text);
+	if (conf_error_kept(r, e)) {
 		nearest_init(&near, key->text);
 		for (int i = 0; i < s->n_keys; i++) {
 			nearest_try(&near, s->keys[i].name);
 		}
 		nearest_hint(&near, e);
 	}
-	return false;
 }
 
-static bool read_pair(struct reader *r, const struct section *s,
-		      const char *object, const struct node *key,
-		      struct value *values)
+static void read_pair(struct conf_reader *r, const struct conf_section *s, const char *object,
+		      const struct conf_node *key, struct conf_value *values)
 {
-	struct item it = { r, object, NULL, key->next };
-	struct value *v;
 	int i = 0;
 
 	while (i < s->n_keys && strcmp(s->keys[i].name, key->text) != 0) {
 		i++;
 	}
 	if (i == s->n_keys) {
-		return unknown_key(r, s, object, key);
+		report_unknown(r, s, object, key);
+	} else if (values[i].node) {
+		conf_error(r, key->at, WEFT_EINVAL, "%s: key '%s' is given twice, first on line %d",
+			   object, key->text, values[i].node->at.line);
+	} else {
+		conf_read_value(r, object, &s->keys[i], key->next, &values[i]);
 	}
-	v = &values[i];
-	if (v->node) {
-		reader_error(r, key->at, WEFT_EINVAL,
-			     "%s: key '%s' is given twice, first on line %d",
-			     object, key->text, v->node->at.line);
-		return false;
-	}
-	it.key = &s->keys[i];
-	v->node = it.node;
-	v->ok = read_type[it.key->type](&it, v);
-	return v->ok;
 }
 
-static void take_default(struct reader *r, const struct key *key,
-			 struct value *v)
+/* What a key has that the mapping at this place does not give. */
+static void take_default(struct conf_reader *r, const char *object, struct conf_place at,
+			 const struct conf_key *key, struct conf_value *v)
 {
-	struct node plain = { .kind = NODE_TEXT, .text = key->def };
-	struct item it = { r, "default", key, &plain };
+	const struct conf_node plain = { .kind = CONF_NODE_TEXT, .text = key->def };
 
-	v->ok = read_type[key->type](&it, v);
+	if (key->required) {
+		err_hint(conf_error(r, at, WEFT_EINVAL, "%s: key '%s' is missing", object,
+				    key->name),
+			 "%s: %s", key->name, key->help);
+	} else if (key->def) {
+		conf_read_value(r, "default", key, &plain, v);
+		v->node = NULL;
+	}
 }
 
-bool section_read(struct reader *r, const struct section *s,
-		  const char *object, const struct node *map,
-		  struct value *values)
+bool conf_read_section(struct conf_reader *r, const struct conf_section *s, const char *object,
+		       const struct conf_node *map, struct conf_value *values)
 {
 	int before = r->n_errors;
 
 	memset(values, 0, (size_t)s->n_keys * sizeof(*values));
-	if (map->kind != NODE_MAP) {
-		if (map->kind != NODE_BAD) {
-			reader_error(r, map->at, WEFT_EINVAL,
-				     "%s: expected keys with values, found %s",
-				     object, node_what(map));
+	if (map->kind != CONF_NODE_MAP) {
+		if (map->kind != CONF_NODE_BAD) {
+			conf_error(r, map->at, WEFT_EINVAL,
+				   "%s: expected keys with values, found %s", object,
+				   conf_node_what(map));
 		}
 		return false;
 	}
-	for (const struct node *key = map->first; key; key = key->next->next) {
+	for (const struct conf_node *key = map->first; key; key = key->next->next) {
 		read_pair(r, s, object, key, values);
 	}
 	for (int i = 0; i < s->n_keys; i++) {
-		const struct key *key = &s->keys[i];
-		struct err *e;
-
-		if (values[i].node) {
-			continue;
-		}
-		if (key->required) {
-			e = reader_error(r, map->at, WEFT_EINVAL,
-					 "%s: key '%s' is missing", object,
-					 key->name);
-			err_hint(e, "%s: %s", key->name, key->help);
-		} else if (key->def) {
-			take_default(r, key, &values[i]);
+		if (!values[i].node) {
+			take_default(r, object, map->at, &s->keys[i], &values[i]);
 		}
 	}
 	return r->n_errors == before;

@@ -1,15 +1,23 @@
-/* YAML text to nodes, on libyaml's events; see yaml.h. */
-#include "lib/conf/yaml.h"
+/*
+ * YAML text to nodes, on libyaml's events.
+ *
+ * The bytes are checked before libyaml sees them, because it reports bad
+ * UTF-8 without a line; its complaints about syntax are translated to what a
+ * user can act on. A node keeps its place and whether its text stands in the
+ * file as it is, so that an error inside of a text has a column too.
+ */
 
 #include <string.h>
 #include <yaml.h>
 
+#include "lib/conf/private.h"
+
 struct tree {
-	struct reader *r;
+	struct conf_reader *r;
 	yaml_parser_t parser;
-	struct node *root;
-	struct node *open[YAML_MAX_DEPTH];	/* lists and maps around */
-	struct node *last[YAML_MAX_DEPTH];	/* child of each, to append */
+	struct conf_node *root;
+	struct conf_node *open[CONF_MAX_DEPTH];	/* lists and maps around */
+	struct conf_node *last[CONF_MAX_DEPTH];	/* child of each, to append */
 	int depth;
 	int n_nodes;
 };
@@ -20,21 +28,28 @@ struct tree {
  * form, no surrogates, up to U+10FFFF). *c: the character. */
 static int utf8_next(const unsigned char *p, size_t left, uint32_t *c)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	int n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2
-		: p[0] < 0xf0 ? 3 : p[0] < 0xf8 ? 4 : 0;
+	static const uint32_t min_char[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	/* bytes of the sequence, by the upper five bits of its first */
+	static const unsigned char lengths[32] = {
+		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+		0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 3, 3, 4, 0,
+	};
+	int n = lengths[p[0] >> 3];
 
 	if (n == 0 || (size_t)n > left) {
 		return 0;
 	}
-	*c = n == 1 ? p[0] : p[0] & (0x7f >> n);
+	*c = p[0];
+	if (n > 1) {
+		*c &= 0x7f >> n;
+	}
 	for (int i = 1; i < n; i++) {
 		if ((p[i] & 0xc0) != 0x80) {
 			return 0;
 		}
 		*c = *c << 6 | (p[i] & 0x3f);
 	}
-	if (*c < least[n] || (*c >= 0xd800 && *c < 0xe000) || *c > 0x10ffff) {
+	if (*c < min_char[n] || (*c >= 0xd800 && *c < 0xe000) || *c > 0x10ffff) {
 		return 0;
 	}
 	return n;
@@ -54,7 +69,7 @@ static bool is_printable(uint32_t c)
 
 /* All characters are UTF-8 and may stand in YAML; the first that may not is
  * reported. libyaml would say so too, but without line and column. */
-static bool check_bytes(struct reader *r, const char *text, size_t len)
+static bool check_bytes(struct conf_reader *r, const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	struct conf_place at = { 1, 1 };
@@ -64,14 +79,11 @@ static bool check_bytes(struct reader *r, const char *text, size_t len)
 	for (size_t i = 0; i < len; i += n) {
 		n = utf8_next(p + i, len - i, &c);
 		if (n == 0) {
-			reader_error(r, at, WEFT_EINVAL,
-				     "text: byte 0x%02x is not UTF-8", p[i]);
+			conf_error(r, at, WEFT_EINVAL, "text: byte 0x%02x is not UTF-8", p[i]);
 			return false;
 		}
 		if (!is_printable(c)) {
-			reader_error(r, at, WEFT_EINVAL,
-				     "text: character U+%04X is not allowed",
-				     c);
+			conf_error(r, at, WEFT_EINVAL, "text: character U+%04X is not allowed", c);
 			return false;
 		}
 		if (c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029 ||
@@ -145,7 +157,7 @@ static void report_syntax(struct tree *t)
 	struct err *e;
 
 	if (p->error == YAML_MEMORY_ERROR) {
-		reader_nomem(t->r);
+		conf_nomem(t->r);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(complaints) / sizeof(*complaints); i++) {
@@ -160,9 +172,8 @@ static void report_syntax(struct tree *t)
 	if (p->context && strstr(words, "closing quote")) {
 		mark = p->context_mark;
 	}
-	e = reader_error(t->r, (struct conf_place){ (int)mark.line + 1,
-			 (int)mark.column + 1 }, WEFT_EINVAL, "YAML: %s",
-			 words);
+	e = conf_error(t->r, (struct conf_place){ (int)mark.line + 1, (int)mark.column + 1 },
+		       WEFT_EINVAL, "YAML: %s", words);
 	if (hint[0]) {
 		err_hint(e, "%s", hint);
 	}
@@ -177,19 +188,17 @@ static struct conf_place place_of(const yaml_event_t *ev)
 }
 
 /* A new node, child of the innermost open one. NULL stops everything. */
-static struct node *add_node(struct tree *t, enum node_kind kind,
-			     const yaml_event_t *ev)
+static struct conf_node *add_node(struct tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
 {
-	struct node *n;
+	struct conf_node *n;
 
-	if (++t->n_nodes > YAML_MAX_NODES) {
-		reader_error(t->r, place_of(ev), WEFT_ELIMIT,
-			     "text: more than %d keys and values",
-			     YAML_MAX_NODES);
+	if (++t->n_nodes > CONF_MAX_NODES) {
+		conf_error(t->r, place_of(ev), WEFT_ELIMIT, "text: more than %d keys and values",
+			   CONF_MAX_NODES);
 		t->r->stop = WEFT_ELIMIT;
 		return NULL;
 	}
-	n = reader_alloc(t->r, &t->r->tree, 1, sizeof(*n));
+	n = conf_alloc(t->r, &t->r->tree, 1, sizeof(*n));
 	if (!n) {
 		return NULL;
 	}
@@ -199,7 +208,7 @@ static struct node *add_node(struct tree *t, enum node_kind kind,
 	if (t->depth == 0) {
 		t->root = n;
 	} else {
-		struct node **last = &t->last[t->depth - 1];
+		struct conf_node **last = &t->last[t->depth - 1];
 
 		if (*last) {
 			(*last)->next = n;
@@ -216,19 +225,19 @@ static void refuse_extras(struct tree *t, const yaml_event_t *ev,
 			  const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor) {
-		reader_error(t->r, place_of(ev), WEFT_EINVAL,
-			     "YAML: anchor '&%.40s' is not supported", anchor);
+		conf_error(t->r, place_of(ev), WEFT_EINVAL,
+			   "YAML: anchor '&%.40s' is not supported", anchor);
 	}
 	if (tag) {
-		reader_error(t->r, place_of(ev), WEFT_EINVAL,
-			     "YAML: tag '%.60s' is not supported", tag);
+		conf_error(t->r, place_of(ev), WEFT_EINVAL, "YAML: tag '%.60s' is not supported",
+			   tag);
 	}
 }
 
 /* Quoted text may hold control characters by escapes, blocks hold line
  * breaks. No value needs them, and they would end up in messages. */
-static bool check_text(struct tree *t, const struct node *n,
-		       const unsigned char *p, size_t len)
+static bool check_text(struct tree *t, const struct conf_node *n, const unsigned char *p,
+		       size_t len)
 {
 	uint32_t c = 0;
 	int step;
@@ -236,9 +245,8 @@ static bool check_text(struct tree *t, const struct node *n,
 	for (size_t i = 0; i < len; i += step) {
 		step = utf8_next(p + i, len - i, &c);
 		if (step == 0 || is_control(c)) {
-			reader_error(t->r, n->at, WEFT_EINVAL,
-				     "text: %s inside a value", c == '\n' ?
-				     "a line break" : "a control character");
+			conf_error(t->r, n->at, WEFT_EINVAL, "text: %s inside a value",
+				   c == '\n' ? "a line break" : "a control character");
 			return false;
 		}
 	}
@@ -250,33 +258,31 @@ static void add_text(struct tree *t, const yaml_event_t *ev)
 	const unsigned char *p = ev->data.scalar.value;
 	size_t len = ev->data.scalar.length;
 	size_t width = ev->end_mark.index - ev->start_mark.index;
-	struct node *n;
+	struct conf_node *n;
 
 	refuse_extras(t, ev, ev->data.scalar.anchor, ev->data.scalar.tag);
-	n = add_node(t, NODE_TEXT, ev);
+	n = add_node(t, CONF_NODE_TEXT, ev);
 	if (!n) {
 		return;
 	}
 	if (!check_text(t, n, p, len)) {
-		n->kind = NODE_BAD;
+		n->kind = CONF_NODE_BAD;
 		return;
 	}
 	n->quoted = ev->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
 	/* Equal in length and without bytes beyond ASCII: no escapes. */
 	n->verbatim = width == len + (n->quoted ? 2 : 0) &&
 		      ev->start_mark.line == ev->end_mark.line;
-	n->text = reader_copy(t->r, &t->r->tree, (const char *)p, len);
+	n->text = conf_copy(t->r, &t->r->tree, (const char *)p, len);
 }
 
-static void open_node(struct tree *t, enum node_kind kind,
-		      const yaml_event_t *ev)
+static void open_node(struct tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
 {
-	struct node *n;
+	struct conf_node *n;
 
-	if (t->depth == YAML_MAX_DEPTH) {
-		reader_error(t->r, place_of(ev), WEFT_ELIMIT,
-			     "YAML: nested deeper than %d levels",
-			     YAML_MAX_DEPTH);
+	if (t->depth == CONF_MAX_DEPTH) {
+		conf_error(t->r, place_of(ev), WEFT_ELIMIT, "YAML: nested deeper than %d levels",
+			   CONF_MAX_DEPTH);
 		t->r->stop = WEFT_ELIMIT;
 		return;
 	}
@@ -293,16 +299,15 @@ static bool take_event(struct tree *t, const yaml_event_t *ev)
 	switch (ev->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (t->root) {
-			reader_error(t->r, place_of(ev), WEFT_EINVAL,
-				     "YAML: a second document: not supported");
+			conf_error(t->r, place_of(ev), WEFT_EINVAL,
+				   "YAML: a second document: not supported");
 			return false;
 		}
 		break;
 	case YAML_ALIAS_EVENT:
-		reader_error(t->r, place_of(ev), WEFT_EINVAL,
-			     "YAML: alias '*%.40s' is not supported",
-			     ev->data.alias.anchor);
-		add_node(t, NODE_BAD, ev);
+		conf_error(t->r, place_of(ev), WEFT_EINVAL, "YAML: alias '*%.40s' is not supported",
+			   ev->data.alias.anchor);
+		add_node(t, CONF_NODE_BAD, ev);
 		break;
 	case YAML_SCALAR_EVENT:
 		add_text(t, ev);
@@ -310,12 +315,12 @@ static bool take_event(struct tree *t, const yaml_event_t *ev)
 	case YAML_SEQUENCE_START_EVENT:
 		refuse_extras(t, ev, ev->data.sequence_start.anchor,
 			      ev->data.sequence_start.tag);
-		open_node(t, NODE_LIST, ev);
+		open_node(t, CONF_NODE_LIST, ev);
 		break;
 	case YAML_MAPPING_START_EVENT:
 		refuse_extras(t, ev, ev->data.mapping_start.anchor,
 			      ev->data.mapping_start.tag);
-		open_node(t, NODE_MAP, ev);
+		open_node(t, CONF_NODE_MAP, ev);
 		break;
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
@@ -329,7 +334,7 @@ static bool take_event(struct tree *t, const yaml_event_t *ev)
 	return !t->r->stop;
 }
 
-struct node *yaml_read(struct reader *r, const char *text, size_t len)
+struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t len)
 {
 	struct tree t = { .r = r };
 	bool syntax_ok = true, more = true;
@@ -342,7 +347,7 @@ struct node *yaml_read(struct reader *r, const char *text, size_t len)
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&t.parser)) {
-		reader_nomem(r);
+		conf_nomem(r);
 		return NULL;
 	}
 	yaml_parser_set_encoding(&t.parser, YAML_UTF8_ENCODING);
@@ -361,13 +366,13 @@ struct node *yaml_read(struct reader *r, const char *text, size_t len)
 	}
 	yaml_parser_delete(&t.parser);
 	if (syntax_ok && !r->stop && !t.root) {
-		reader_error(r, (struct conf_place){ 1, 1 }, WEFT_EINVAL,
-			     "text: no fabric in it, the file is empty");
+		conf_error(r, (struct conf_place){ 1, 1 }, WEFT_EINVAL,
+			   "text: no %s in it, the file is empty", r->content);
 	}
 	return syntax_ok && !r->stop ? t.root : NULL;
 }
 
-struct conf_place node_place(const struct node *n, size_t offset)
+struct conf_place conf_node_place(const struct conf_node *n, size_t offset)
 {
 	struct conf_place at = n->at;
 
@@ -377,17 +382,19 @@ struct conf_place node_place(const struct node *n, size_t offset)
 	return at;
 }
 
-bool node_is_empty(const struct node *n)
+bool conf_node_is_empty(const struct conf_node *n)
 {
-	return n->kind == NODE_TEXT && !n->quoted &&
-	       (!n->text[0] || strcmp(n->text, "~") == 0 ||
-		strcmp(n->text, "null") == 0);
+	return n->kind == CONF_NODE_TEXT && !n->quoted &&
+	       (!n->text[0] || strcmp(n->text, "~") == 0 || strcmp(n->text, "null") == 0);
 }
 
-const char *node_what(const struct node *n)
+const char *conf_node_what(const struct conf_node *n)
 {
-	return n->kind == NODE_LIST ? "a list"
-	       : n->kind == NODE_MAP ? "a mapping"
-	       : node_is_empty(n)    ? "nothing"
-				     : "text";
+	if (n->kind == CONF_NODE_LIST) {
+		return "a list";
+	}
+	if (n->kind == CONF_NODE_MAP) {
+		return "a mapping";
+	}
+	return conf_node_is_empty(n) ? "nothing" : "text";
 }

@@ -419,24 +419,24 @@ static void errors_beyond_the_most_are_counted(void **state)
 /* All ranges of a fabric draw on one budget, before memory is spent. */
 static void ranges_share_a_budget(void **state)
 {
-	struct node text = { .kind = NODE_TEXT, .text = "a[0-3]" };
+	struct conf_node text = { .kind = CONF_NODE_TEXT, .text = "a[0-3]" };
 	struct err_list errs = { 0 };
-	struct arena keep = { 0 };
+	struct conf_arena keep = { 0 };
 	struct fabric fabric = { 0 };
-	struct reader r;
+	struct conf_reader r;
 	struct build b = { .r = &r, .f = &fabric };
 
 	(void)state;
-	reader_init(&r, "t", &keep, &errs);
-	r.names_left = 7;
+	conf_reader_init(&r, "t", "fabric", &keep, &errs);
+	b.names_left = 7;
 	assert_non_null(build_names(&b, "x", "y", &text, &keep, 100));
-	assert_int_equal(r.names_left, 3);
+	assert_int_equal(b.names_left, 3);
 	assert_null(build_names(&b, "x", "y", &text, &keep, 100));
 	assert_int_equal(errs.n, 1);
 	assert_int_equal(errs.v[0].code, WEFT_ELIMIT);
 	assert_string_equal(errs.v[0].msg, "x: y: more than 3 names");
-	reader_fini(&r);
-	arena_fini(&keep);
+	conf_reader_fini(&r);
+	conf_arena_fini(&keep);
 	err_list_fini(&errs);
 }
 

@@ -72,9 +72,9 @@ static char *find_item(const char *heading, const char *key)
 }
 
 /* Subsection of a section: the key that holds it. */
-static const char *heading_of(const struct section *s)
+static const char *heading_of(const struct conf_section *s)
 {
-	for (const struct section *const *p = schema_sections; *p; p++) {
+	for (const struct conf_section *const *p = schema_sections; *p; p++) {
 		for (int i = 0; i < (*p)->n_keys; i++) {
 			if ((*p)->keys[i].section == s) {
 				return (*p)->keys[i].name;
@@ -84,7 +84,7 @@ static const char *heading_of(const struct section *s)
 	return "fabric";
 }
 
-static bool is_documented(const struct section *s, const struct key *key)
+static bool is_documented(const struct conf_section *s, const struct conf_key *key)
 {
 	/* Keys that sections share are described once. */
 	const char *headings[] = { heading_of(s), "switches", DEVICES };
@@ -118,8 +118,8 @@ static void every_key_is_in_the_manual(void **state)
 	int bad = 0;
 
 	(void)state;
-	for (const struct section *const *s = schema_sections; *s; s++) {
-		assert_true((*s)->n_keys <= SECTION_MAX_KEYS);
+	for (const struct conf_section *const *s = schema_sections; *s; s++) {
+		assert_true((*s)->n_keys <= CONF_MAX_KEYS);
 		for (int i = 0; i < (*s)->n_keys; i++) {
 			assert_non_null((*s)->keys[i].name);
 			assert_non_null((*s)->keys[i].help);
@@ -131,7 +131,7 @@ static void every_key_is_in_the_manual(void **state)
 
 static bool is_key(const char *name, size_t len)
 {
-	for (const struct section *const *s = schema_sections; *s; s++) {
+	for (const struct conf_section *const *s = schema_sections; *s; s++) {
 		for (int i = 0; i < (*s)->n_keys; i++) {
 			const char *key = (*s)->keys[i].name;
 
@@ -161,25 +161,25 @@ static void the_manual_has_no_other_keys(void **state)
 /* Defaults are read by the same code as a user's text. */
 static void defaults_are_valid(void **state)
 {
-	struct node map = { .kind = NODE_MAP, .text = "" };
+	struct conf_node map = { .kind = CONF_NODE_MAP, .text = "" };
 
 	(void)state;
-	for (const struct section *const *s = schema_sections; *s; s++) {
-		struct value v[SECTION_MAX_KEYS];
+	for (const struct conf_section *const *s = schema_sections; *s; s++) {
+		struct conf_value v[CONF_MAX_KEYS];
 		struct err_list errs = { 0 };
-		struct arena keep = { 0 };
-		struct reader r;
+		struct conf_arena keep = { 0 };
+		struct conf_reader r;
 		int required = 0;
 
-		reader_init(&r, "defaults", &keep, &errs);
-		section_read(&r, *s, "x", &map, v);
+		conf_reader_init(&r, "defaults", "fabric", &keep, &errs);
+		conf_read_section(&r, *s, "x", &map, v);
 		for (int i = 0; i < (*s)->n_keys; i++) {
 			required += (*s)->keys[i].required;
 			assert_int_equal(v[i].ok, (*s)->keys[i].def != NULL);
 		}
 		assert_int_equal(r.n_errors, required);
-		reader_fini(&r);
-		arena_fini(&keep);
+		conf_reader_fini(&r);
+		conf_arena_fini(&keep);
 		err_list_fini(&errs);
 	}
 }
