@@ -19,7 +19,7 @@ const struct format_table format_tables[FORMAT_TABLES] = {
 		{ "last", true, 0, INT32_MAX, 0 },
 		{ "op", false, COLL_COPY, COLL_REDUCE, COLL_COPY },
 	} },
-	[FORMAT_LIGHTS] = { "lights", 6, {
+	[FORMAT_LIGHTS] = { "lightpaths", 6, {
 		{ "step", true, 0, INT32_MAX, 0 },
 		{ "arc", true, 0, INT32_MAX, 0 },
 		{ "channel", true, 0, UINT16_MAX, 0 },

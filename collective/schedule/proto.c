@@ -126,7 +126,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	Weft__V1__Schedule__Arcs arcs = WEFT__V1__SCHEDULE__ARCS__INIT;
 	Weft__V1__Schedule__Transfers transfers =
 		WEFT__V1__SCHEDULE__TRANSFERS__INIT;
-	Weft__V1__Schedule__Lights lights = WEFT__V1__SCHEDULE__LIGHTS__INIT;
+	Weft__V1__Schedule__Lightpaths lights = WEFT__V1__SCHEDULE__LIGHTPATHS__INIT;
 	Weft__V1__Schedule__Part part = WEFT__V1__SCHEDULE__PART__INIT;
 	ProtobufCMessage *tables[FORMAT_TABLES] = {
 		&arcs.base, &transfers.base, &lights.base,
@@ -142,7 +142,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	msg.root = (uint32_t)s->root;
 	msg.arcs = &arcs;
 	msg.transfers = &transfers;
-	msg.lights = s->lights.n ? &lights : NULL;
+	msg.lightpaths = s->lights.n ? &lights : NULL;
 	part.rank = (uint32_t)coll_part(s);
 	msg.part = s->part ? &part : NULL;
 	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
@@ -233,7 +233,7 @@ static int read_message(pb_schedule *msg, struct coll_sched **out,
 	rc = rc ? rc : read_table(&l, FORMAT_TRANSFERS,
 				  (ProtobufCMessage *)msg->transfers, err);
 	rc = rc ? rc : read_table(&l, FORMAT_LIGHTS,
-				  (ProtobufCMessage *)msg->lights, err);
+				  (ProtobufCMessage *)msg->lightpaths, err);
 	rc = rc ? rc : format_finish(&l, out, err);
 	format_abort(&l);
 	return rc;

@@ -39,7 +39,7 @@ static const struct cli_option plan_options[] = {
 	CONFIG, OUTPUT("write the plan, to be applied later"), MODE, FULL,
 	{ 0, "commands", NULL, "what would be sent to each device, in order",
 	  NULL },
-	{ 0, "light", NULL, "each lightpath that comes, with its power, and "
+	{ 0, "lightpaths", NULL, "each lightpath that comes, with its power, and "
 	  "each that goes", NULL },
 	{ 0, "keep", "SHARE", "what if so much capacity had to stay in service",
 	  NULL },
@@ -73,7 +73,7 @@ static const struct cli_option audit_options[] = {
 	END,
 };
 
-static const struct cli_option foreign_options[] = {
+static const struct cli_option external_options[] = {
 	{ 0, "open", NULL, "only those that are still so", NULL },
 	{ 'n', "limit", "N", "the newest so many (default: 100)", NULL }, END,
 };
@@ -200,7 +200,7 @@ static const struct cli_option find_options[] = {
 	{ 0, "bidirectional", NULL, "every arc needs its reverse", NULL },
 	{ 0, "gap", "SHARE", "all-to-all: how near each flow comes to its "
 	  "bound (default: 0.1 %)", NULL },
-	{ 0, "most", "K", "all-to-all: topologies that are solved (default: "
+	{ 0, "candidates", "K", "all-to-all: topologies that are solved (default: "
 	  "8)", NULL },
 	{ 0, "alpha", "TIME", "cost of a step, e.g. 10us", NULL },
 	{ 0, "bandwidth", "RATE", "of a node, all its ports together", NULL },
@@ -247,9 +247,9 @@ static const struct cli_option rwa_options[] = {
 	{ 0, "seed", "N", "of the search (default: 1)", NULL },
 	{ 0, "svg", "FILE", "draw the occupancy: links by channels, or circles "
 	  "of a ring", "@file" },
-	{ 0, "objective", "NAME", "after that: fewest-moved or "
-	  "least-longest-loss (default: min-channels alone)",
-	  "min-channels fewest-moved least-longest-loss" },
+	{ 0, "objective", "NAME", "after that: min-moved or "
+	  "min-max-loss (default: min-channels alone)",
+	  "min-channels min-moved min-max-loss" },
 	{ 0, "previous", "FILE", "lightpaths that had better stay, as -o wrote "
 	  "them", "@file" },
 	OUTPUT("write the lightpaths: YAML when it ends in .yaml, else JSON"),
@@ -272,7 +272,7 @@ static const struct cli_option emulate_options[] = {
 };
 
 static const struct cli_option bringup_options[] = {
-	{ 0, "again", NULL, "begin anew, whatever an earlier one found", NULL },
+	{ 0, "restart", NULL, "start over, whatever an earlier one found", NULL },
 	{ 0, "keep-circuits", NULL, "leave the circuits that panels hold, and "
 	  "their ports, as they are", NULL },
 	{ 0, "moves", "N", "let robots make so many moves (default: none)",
@@ -478,9 +478,9 @@ const struct cli_command cli_root[] = {
 	{ "audit", NULL, "", "What was said to devices to move light, by whom, "
 	  "and what they answered", NULL, audit_options, 0, 0, false,
 	  cmd_audit },
-	{ "foreign", NULL, "[DEVICE]", "Changes of light that weft did not "
-	  "make, newest first", NULL, foreign_options, 0, 1, false,
-	  cmd_foreign },
+	{ "external-changes", NULL, "[DEVICE]", "Changes of light that weft did not "
+	  "make, newest first", NULL, external_options, 0, 1, false,
+	  cmd_external_changes },
 	{ "drain", NULL, "WHAT", "No new light on a host, a device or a port",
 	  NULL, hold_options, 1, 1, false, cmd_drain },
 	{ "undrain", NULL, "WHAT", "Allow it new light again", NULL, NULL, 1,

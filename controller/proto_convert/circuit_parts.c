@@ -20,7 +20,7 @@ static void fill_element(const struct model_fabric *f,
 }
 
 static void fill_power(const struct model_fabric *f, const struct plan_path *p,
-		       Weft__V1__PlanPath *m)
+		       Weft__V1__PlanLightpath *m)
 {
 	const struct model_host *to = &f->hosts[f->ports[p->rx_port].host];
 
@@ -29,14 +29,14 @@ static void fill_power(const struct model_fabric *f, const struct plan_path *p,
 	m->launched_mdbm = p->has_launch ? p->launched_mdbm : 0;
 	m->has_measured = p->has_measured;
 	m->measured_mdbm = p->has_measured ? p->measured_mdbm : 0;
-	m->is_dark = p->is_dark;
-	m->has_power = p->has_power;
-	m->least_mdbm = p->least_mdbm;
-	m->most_mdbm = p->most_mdbm;
-	m->has_receive_min = to->has_receive_min;
-	m->receive_min_mdbm = to->receive_min_mdbm;
-	m->has_receive_max = to->has_receive_max;
-	m->receive_max_mdbm = to->receive_max_mdbm;
+	m->no_signal = p->is_dark;
+	m->has_expected = p->has_power;
+	m->expected_min_mdbm = p->least_mdbm;
+	m->expected_max_mdbm = p->most_mdbm;
+	m->has_receiver_min = to->has_receive_min;
+	m->receiver_min_mdbm = to->receive_min_mdbm;
+	m->has_receiver_max = to->has_receive_max;
+	m->receiver_max_mdbm = to->receive_max_mdbm;
 }
 
 static int send_path(const struct plan *p, const struct plan_job *pj,
@@ -44,7 +44,7 @@ static int send_path(const struct plan *p, const struct plan_job *pj,
 		     struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
-	Weft__V1__PlanPath m = WEFT__V1__PLAN_PATH__INIT;
+	Weft__V1__PlanLightpath m = WEFT__V1__PLAN_LIGHTPATH__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
 	size_t n = (size_t)path->n_elements;
 	Weft__V1__PlanElement *items = calloc(n + 1, sizeof(*items));
@@ -62,8 +62,8 @@ static int send_path(const struct plan *p, const struct plan_job *pj,
 		m.n_elements = n;
 		m.elements = v;
 		fill_power(f, path, &m);
-		part.part_case = WEFT__V1__PLAN_PART__PART_PATH;
-		part.path = &m;
+		part.part_case = WEFT__V1__PLAN_PART__PART_LIGHTPATH;
+		part.lightpath = &m;
 		r = fn(&part, arg, err);
 	}
 	free(items);
@@ -104,7 +104,7 @@ static void dark_fini(struct dark *d)
 }
 
 static void fill_outages(struct dark *d, const struct model_fabric *f,
-			 Weft__V1__PlanDark *m)
+			 Weft__V1__PlanOutages *m)
 {
 	for (int i = 0; i < d->all.n; i++) {
 		const struct plan_outage *o = &d->all.v[i];
@@ -114,11 +114,11 @@ static void fill_outages(struct dark *d, const struct model_fabric *f,
 		to->stage = o->stage + 1;
 		to->from = f->ports[o->tx_port].name;
 		to->to = f->ports[o->rx_port].name;
-		to->back_stage = o->back_stage + 1;
+		to->restored_in_stage = o->back_stage + 1;
 		to->down_ns = o->down_ns;
 	}
-	m->n_outages = (size_t)d->all.n;
-	m->outages = d->outage;
+	m->n_links = (size_t)d->all.n;
+	m->links = d->outage;
 }
 
 static void put_down(struct dark *d, const char *name,
@@ -133,7 +133,7 @@ static void put_down(struct dark *d, const char *name,
 	m->name = (char *)name;
 	m->links = t->links;
 	m->down_ns = t->down_ns;
-	m->ends = t->ends;
+	m->permanent = t->ends;
 	d->down[d->n_downs++] = m;
 }
 
@@ -141,7 +141,7 @@ static int send_dark(const struct plan *p, wire_part_fn fn, void *arg,
 		     struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
-	Weft__V1__PlanDark m = WEFT__V1__PLAN_DARK__INIT;
+	Weft__V1__PlanOutages m = WEFT__V1__PLAN_OUTAGES__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
 	struct dark d = { 0 };
 	int r = dark_init(&d, p, err);
@@ -159,8 +159,8 @@ static int send_dark(const struct plan *p, wire_part_fn fn, void *arg,
 		}
 		m.n_jobs = d.n_downs - m.n_hosts;
 		m.jobs = d.down + m.n_hosts;
-		part.part_case = WEFT__V1__PLAN_PART__PART_DARK;
-		part.dark = &m;
+		part.part_case = WEFT__V1__PLAN_PART__PART_OUTAGES;
+		part.outages = &m;
 		r = fn(&part, arg, err);
 	}
 	dark_fini(&d);

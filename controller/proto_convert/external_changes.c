@@ -7,7 +7,7 @@
 
 #define SHOWN 20	/* of a device in a table, unless full */
 
-static void what(const Weft__V1__ForeignChange *f, char *buf, size_t size)
+static void what(const Weft__V1__ExternalChange *f, char *buf, size_t size)
 {
 	if (f->in && f->out) {
 		snprintf(buf, size, "%s: in %d -> out %d", f->kind, f->in,
@@ -21,16 +21,16 @@ static void what(const Weft__V1__ForeignChange *f, char *buf, size_t size)
 }
 
 /* When it happened, as far as readings tell. */
-static void window(const Weft__V1__ForeignChange *f, char *buf, size_t size)
+static void window(const Weft__V1__ExternalChange *f, char *buf, size_t size)
 {
 	char from[32], to[32];
 
-	snprintf(buf, size, "%.19s to %.19s", f->right_at_ns
-			 ? clk_iso(f->right_at_ns, from, sizeof(from))
-			 : "?", clk_iso(f->noticed_at_ns, to, sizeof(to)));
+	snprintf(buf, size, "%.19s to %.19s", f->last_good_at_ns
+			 ? clk_iso(f->last_good_at_ns, from, sizeof(from))
+			 : "?", clk_iso(f->detected_at_ns, to, sizeof(to)));
 }
 
-static void out_row(struct out *o, const Weft__V1__ForeignChange *f)
+static void out_row(struct out *o, const Weft__V1__ExternalChange *f)
 {
 	char text[80];
 
@@ -40,7 +40,7 @@ static void out_row(struct out *o, const Weft__V1__ForeignChange *f)
 	out_str(o, "change", text);
 	window(f, text, sizeof(text));
 	out_str(o, "happened", text);
-	out_str(o, "noticed by", f->how);
+	out_str(o, "noticed by", f->detected_by);
 	out_str(o, "by whom", f->who);
 	if (f->change) {
 		out_fmt(o, "now", "%s by change %lld", f->outcome,
@@ -51,7 +51,7 @@ static void out_row(struct out *o, const Weft__V1__ForeignChange *f)
 	out_end(o);
 }
 
-static void out_one(struct out *o, const Weft__V1__ForeignChange *f)
+static void out_one(struct out *o, const Weft__V1__ExternalChange *f)
 {
 	out_object(o, NULL);
 	out_int(o, "id", f->id);
@@ -59,9 +59,9 @@ static void out_one(struct out *o, const Weft__V1__ForeignChange *f)
 	out_str(o, "kind", f->kind);
 	out_int(o, "in", f->in);
 	out_int(o, "out", f->out);
-	wire_out_time(o, "right_at", f->right_at_ns);
-	wire_out_time(o, "noticed_at", f->noticed_at_ns);
-	out_str(o, "how", f->how);
+	wire_out_time(o, "right_at", f->last_good_at_ns);
+	wire_out_time(o, "noticed_at", f->detected_at_ns);
+	out_str(o, "how", f->detected_by);
 	out_str(o, "who", f->who);
 	out_str(o, "outcome", f->outcome);
 	wire_out_time(o, "resolved_at", f->resolved_at_ns);
@@ -71,7 +71,7 @@ static void out_one(struct out *o, const Weft__V1__ForeignChange *f)
 }
 
 void wire_out_foreign(struct out *o, enum out_format format, const char *key,
-		      Weft__V1__ForeignChange *const *v, size_t n)
+		      Weft__V1__ExternalChange *const *v, size_t n)
 {
 	out_array(o, key);
 	for (size_t i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ void wire_note_power_loss(struct out *o, Weft__V1__DeviceState *const *v,
 
 		if (text && v[i]->circuits > 0) {
 			out_note(o, "%s %s: %s", v[i]->name, text,
-				 v[i]->restores ? "weftd brings it back"
+				 v[i]->auto_restore ? "weftd brings it back"
 						: "\"weft apply\" brings it "
 						  "back");
 		}
@@ -115,16 +115,16 @@ void wire_note_foreign(struct out *o, Weft__V1__DeviceState *const *v, size_t n,
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		count += v[i]->n_foreign;
+		count += v[i]->n_external_changes;
 	}
 	if (count == 0) {
 		return;
 	}
 	out_array(o, "not changed by weft");
 	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < v[i]->n_foreign &&
+		for (size_t k = 0; k < v[i]->n_external_changes &&
 				   (full || k < SHOWN); k++) {
-			out_row(o, v[i]->foreign[k]);
+			out_row(o, v[i]->external_changes[k]);
 		}
 	}
 	out_end(o);

@@ -9,9 +9,9 @@ static void out_port(struct out *o, enum out_format format,
 	out_bool(o, "link", p->link);
 	out_str(o, "layer", p->layer);
 	out_str(o, "from", p->from[0] ? p->from : NULL);
-	out_str(o, "heard", p->heard[0] ? p->heard : NULL);
+	out_str(o, "heard", p->neighbour[0] ? p->neighbour : NULL);
 	if (format != OUT_TABLE) {
-		out_str(o, "instead", p->instead[0] ? p->instead : NULL);
+		out_str(o, "instead", p->next_layer_error[0] ? p->next_layer_error : NULL);
 		out_str(o, "reason", p->reason[0] ? p->reason : NULL);
 		if (p->has_power) {
 			out_real(o, "rx_dbm", p->rx_mdbm / 1000.0);
@@ -73,7 +73,7 @@ static void out_silent(struct out *o, enum out_format format,
 		out_object(o, NULL);
 		out_str(o, "host", s->name);
 		out_str(o, "netns", s->netns);
-		out_int(o, "ways", s->ways);
+		out_int(o, "ways", s->routes);
 		out_str(o, "problem", s->problem[0] ? s->problem : NULL);
 		out_end(o);
 	}
@@ -88,12 +88,12 @@ void wire_out_hosts(struct out *o, enum out_format format,
 	}
 	out_object(o, "received");
 	out_str(o, "layer", h->layer);
-	out_int(o, "lit", h->lit);
+	out_int(o, "lit", h->expected);
 	out_int(o, "good", h->good);
 	if (format == OUT_TABLE) {
-		wire_out_age(o, "looked", h->looked_at_ns);
+		wire_out_age(o, "looked", h->probed_at_ns);
 	} else {
-		wire_out_time(o, "looked_at", h->looked_at_ns);
+		wire_out_time(o, "looked_at", h->probed_at_ns);
 	}
 	out_silent(o, format, h);
 	out_ports(o, format, h, full);

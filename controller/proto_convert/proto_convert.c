@@ -124,8 +124,8 @@ static int list_stages(const struct plan *p, struct stages *to,
 		if (st->host >= 0) {
 			m->host = p->fabric->hosts[st->host].name;
 			m->receiving = st->is_rx;
-			m->left_bps = st->bps;
-			m->of_bps = st->of_bps;
+			m->remaining_bps = st->bps;
+			m->total_bps = st->of_bps;
 		}
 	}
 	return 0;
@@ -154,8 +154,8 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	s.keep = p->n_keep;
 	s.loads = p->n_loads;
 	s.down_ns = p->down_ns;
-	s.down_by = (char *)plan_times_name(p->down_by);
-	s.empty = plan_is_empty(p);
+	s.downtime_source = (char *)plan_times_name(p->down_by);
+	s.nothing_to_do = plan_is_empty(p);
 	for (int i = 0; i < p->n_devices; i++) {
 		s.unread += !was_read(base, p->devices[i].device);
 	}
@@ -195,7 +195,7 @@ static void put_program(struct programs *to, const struct light_pack *p,
 	Weft__V1__PlanProgram *m = &to->items[to->n];
 
 	weft__v1__plan_program__init(m);
-	m->name = (char *)p->name;
+	m->job = (char *)p->name;
 	m->change = (char *)change;
 	m->steps = p->steps;
 	m->settings = p->settings;
@@ -264,10 +264,10 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	m.delete_ = list[0].v;
 	m.n_add = list[1].n;
 	m.add = list[1].v;
-	m.n_stolen = list[2].n;
-	m.stolen = list[2].v;
-	m.n_foreign = list[3].n;
-	m.foreign = list[3].v;
+	m.n_displaced = list[2].n;
+	m.displaced = list[2].v;
+	m.n_external = list[3].n;
+	m.external = list[3].v;
 	m.keep = d->n_keep;
 	fill_program(d, &m);
 	m.programs = programs.v;
@@ -390,13 +390,13 @@ static int list_without(struct wire_job *j, const struct plan *p,
 {
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
 
-	j->row.whole_time_ns = pj->whole_ns;
+	j->row.fault_free_time_ns = pj->whole_ns;
 	if (pj->n_without == 0) {
 		return 0;
 	}
 	return wire_dead_init(&j->without, pj->without, pj->n_without,
 			      p->fabric->devices[mj->device].ring.n,
-			      &j->row.n_without, &j->row.without, err);
+			      &j->row.n_failed_parts, &j->row.failed_parts, err);
 }
 
 /* Wavelengths of transmitters, by the circuits of their first switches. */
@@ -431,17 +431,17 @@ static int list_tuning(struct wire_job *j, const struct plan *p,
 static void fill_loss(struct wire_job *j, const struct plan *p,
 		      const struct plan_loss *loss)
 {
-	Weft__V1__JobLoss *out = &j->loss;
+	Weft__V1__JobDegradation *out = &j->loss;
 
-	weft__v1__job_loss__init(out);
-	out->dead = loss->dead;
+	weft__v1__job_degradation__init(out);
+	out->failed = loss->dead;
 	out->device = p->fabric->devices[loss->device].name;
 	out->part = (char *)loss->part;
 	if (!loss->part[0]) {
 		out->in = loss->xc.in + 1;
 		out->out = loss->xc.out + 1;
 	}
-	out->dead_arcs = loss->dead_arcs;
+	out->failed_arcs = loss->dead_arcs;
 	out->arcs = loss->arcs;
 	out->rate = loss->rate;
 	out->bandwidth_factor = j->loss_factor;
@@ -454,7 +454,7 @@ static void fill_loss(struct wire_job *j, const struct plan *p,
 	} else {
 		out->problem = (char *)loss->why.msg;
 	}
-	j->row.loss = out;
+	j->row.degradation = out;
 }
 
 int wire_job_init(struct wire_job *j, const struct plan *p, int job,
@@ -572,7 +572,7 @@ int wire_batch(const struct model_fabric *fabric,
 	m.items = o->n_items;
 	m.n_lines = (size_t)o->n_lines;
 	m.lines = (char **)o->lines;
-	m.guessed = o->guessed;
+	m.limits_unknown = o->guessed;
 	part.part_case = WEFT__V1__PLAN_PART__PART_BATCH;
 	part.batch = &m;
 	return fn(&part, arg, err);

@@ -76,7 +76,7 @@ int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
 /* The row of one job. Strings are borrowed from the plan and its fabric. */
 struct wire_job {
 	Weft__V1__PlanJob row;
-	Weft__V1__JobLoss loss;
+	Weft__V1__JobDegradation loss;
 	char factor[64], loss_factor[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;

@@ -94,8 +94,8 @@ void wire_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n)
 	out_array(o, "holds");
 	for (size_t i = 0; i < n; i++) {
 		out_object(o, NULL);
-		out_str(o, "what", v[i]->what[0] ? v[i]->what : "*");
-		out_str(o, "state", v[i]->what[0] ? "drained" : "frozen");
+		out_str(o, "what", v[i]->target[0] ? v[i]->target : "*");
+		out_str(o, "state", v[i]->target[0] ? "drained" : "frozen");
 		wire_out_time(o, "since", v[i]->since_at_ns);
 		out_str(o, "who", v[i]->who);
 		out_str(o, "reason", v[i]->reason);
@@ -121,15 +121,15 @@ void wire_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 
 void wire_out_without(struct out *o, const Weft__V1__PlanJob *j)
 {
-	if (j->n_without == 0) {
+	if (j->n_failed_parts == 0) {
 		return;
 	}
 	out_array(o, "without");
-	for (size_t i = 0; i < j->n_without; i++) {
-		out_str(o, NULL, j->without[i]);
+	for (size_t i = 0; i < j->n_failed_parts; i++) {
+		out_str(o, NULL, j->failed_parts[i]);
 	}
 	out_end(o);
-	out_int(o, "whole_time_ns", j->whole_time_ns);
+	out_int(o, "whole_time_ns", j->fault_free_time_ns);
 }
 
 void wire_note_without(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
@@ -138,17 +138,17 @@ void wire_note_without(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
 		const Weft__V1__PlanJob *j = jobs[i];
 		char more[32] = "";
 
-		if (j->n_without == 0) {
+		if (j->n_failed_parts == 0) {
 			continue;
 		}
-		if (j->n_without > 1) {
+		if (j->n_failed_parts > 1) {
 			snprintf(more, sizeof(more), " and %zu more",
-				 j->n_without - 1);
+				 j->n_failed_parts - 1);
 		}
 		out_note(o, "job %s: does without %s%s, which failed: %.1f %% "
-			 "of the rate", j->name, j->without[0], more,
-			 j->time_ns > j->whole_time_ns
-				 ? 100 * (double)j->whole_time_ns /
+			 "of the rate", j->name, j->failed_parts[0], more,
+			 j->time_ns > j->fault_free_time_ns
+				 ? 100 * (double)j->fault_free_time_ns /
 					   (double)j->time_ns : 100.0);
 	}
 }
@@ -182,7 +182,7 @@ void wire_out_request(struct out *o, enum out_format format,
 	out_int(o, "position", j->position);
 	out_int(o, "priority", j->priority);
 	out_str(o, "who", j->who);
-	wire_out_time(o, "asked_at", j->asked_at_ns);
+	wire_out_time(o, "asked_at", j->requested_at_ns);
 	wire_out_time(o, "started_at", j->started_at_ns);
 	wire_out_time(o, "ended_at", j->ended_at_ns);
 	out_str(o, "problem", j->problem);

@@ -74,7 +74,7 @@ void wire_note_power_loss(struct out *o, Weft__V1__DeviceState *const *v,
 			  size_t n);
 /* Changes by others, as an array of o called key. */
 void wire_out_foreign(struct out *o, enum out_format format, const char *key,
-		      Weft__V1__ForeignChange *const *v, size_t n);
+		      Weft__V1__ExternalChange *const *v, size_t n);
 /* Those of all devices that are still so, in tables; nothing when there are
  * none. Not all of a device, unless full. */
 void wire_note_foreign(struct out *o, Weft__V1__DeviceState *const *v, size_t n,

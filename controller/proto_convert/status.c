@@ -10,9 +10,9 @@
 #define SHOWN 20	/* differences of a device in a table, unless full */
 #define MARKED_SHOWN 4	/* parts of a device named in tables */
 
-static const char *level_name(Weft__V1__Level level, char *buf, int size)
+static const char *level_name(Weft__V1__Proof level, char *buf, int size)
 {
-	return wire_enum(&weft__v1__level__descriptor, (int)level, buf, size);
+	return wire_enum(&weft__v1__proof__descriptor, (int)level, buf, size);
 }
 
 bool wire_is_same(const Weft__V1__DeviceState *d)
@@ -53,7 +53,7 @@ static void out_device_row(struct out *o, const Weft__V1__DeviceState *d)
 	out_str(o, "device", d->name);
 	out_str(o, "driver", d->driver);
 	out_str(o, "reachable", d->reachable ? "yes" : "NO");
-	out_str(o, "proof", level_name(d->level, text, sizeof(text)));
+	out_str(o, "proof", level_name(d->proof, text, sizeof(text)));
 	wire_out_age(o, "read", d->read_at_ns);
 	out_int(o, "circuits", d->circuits);
 	out_int(o, "missing", (int64_t)d->n_missing);
@@ -107,23 +107,23 @@ static void out_device_object(struct out *o, const Weft__V1__DeviceState *d)
 	out_bool(o, "restarted", d->restarted);
 	out_str(o, "identity", d->identity);
 	out_str(o, "problem", d->problem);
-	out_str(o, "proof", level_name(d->level, text, sizeof(text)));
+	out_str(o, "proof", level_name(d->proof, text, sizeof(text)));
 	out_int(o, "circuits", d->circuits);
 	wire_out_circuits(o, "missing", d->missing, d->n_missing);
 	wire_out_circuits(o, "unexpected", d->unexpected, d->n_unexpected);
 	wire_out_circuits(o, "pending", d->pending, d->n_pending);
 	out_int(o, "pending_count", d->pending_count);
 	out_int(o, "lossy", d->lossy);
-	wire_out_strings(o, "marked_dead", d->marked, d->n_marked);
-	out_int(o, "marked_dead_count", d->marked_count);
+	wire_out_strings(o, "marked_dead", d->marked_dead, d->n_marked_dead);
+	out_int(o, "marked_dead_count", d->marked_dead_count);
 	wire_out_strings(o, "unusable", d->unusable, d->n_unusable);
 	out_int(o, "unusable_count", d->unusable_count);
 	if (d->switching) {
 		wire_out_timing(o, "switching", d->switching);
 	}
 	out_str(o, "power_loss", d->power_loss);
-	out_bool(o, "restores", d->restores);
-	wire_out_foreign(o, OUT_JSON, "foreign", d->foreign, d->n_foreign);
+	out_bool(o, "restores", d->auto_restore);
+	wire_out_foreign(o, OUT_JSON, "foreign", d->external_changes, d->n_external_changes);
 	if (d->program) {
 		out_program(o, d->program);
 	}
@@ -152,8 +152,8 @@ static void note_parts(struct out *o, const char *device, const char *what,
 
 static void note_ports(struct out *o, const Weft__V1__DeviceState *d)
 {
-	note_parts(o, d->name, "marked as dead", d->marked, d->n_marked,
-		   d->marked_count);
+	note_parts(o, d->name, "marked as dead", d->marked_dead, d->n_marked_dead,
+		   d->marked_dead_count);
 	note_parts(o, d->name, "out of use", d->unusable, d->n_unusable,
 		   d->unusable_count);
 }
@@ -273,7 +273,7 @@ static void out_differences(struct out *o, enum out_format format,
 static const char *change_proof(const Weft__V1__Change *ch, char *buf, int size)
 {
 	return strcmp(ch->outcome, "committed") == 0
-		       ? level_name(ch->level, buf, size) : "";
+		       ? level_name(ch->proof, buf, size) : "";
 }
 
 /* How long light was away, and was expected to be. */
@@ -368,13 +368,13 @@ void wire_out_change(struct out *o, enum out_format format,
 	out_str(o, "comment", ch->comment);
 	out_str(o, "summary", ch->summary);
 	out_str(o, "config_sha256", ch->config_sha256);
-	out_bool(o, "undoing", ch->undoing);
+	out_bool(o, "undoing", ch->rolling_back);
 	out_int(o, "superseded_by", ch->superseded_by);
 	out_str(o, "trace_id", ch->trace_id);
 	out_int(o, "expected_down_ns", ch->expected_down_ns);
 	out_int(o, "down_ns", ch->down_ns);
 	out_str(o, "down_by", ch->down_ns ?
-		level_name(ch->down_by, text, sizeof(text)) : NULL);
+		level_name(ch->down_source, text, sizeof(text)) : NULL);
 }
 
 /* ---- jobs ---- */
@@ -392,45 +392,45 @@ find_device(const Weft__V1__StatusResponse *s, const char *name)
 
 /* A job's light is as good as that of its worst device, and unverified when
  * one does not answer or differs from what is intended. */
-static Weft__V1__Level job_level(const Weft__V1__StatusResponse *s,
+static Weft__V1__Proof job_level(const Weft__V1__StatusResponse *s,
 				 const Weft__V1__PlanJob *j)
 {
-	Weft__V1__Level least = WEFT__V1__LEVEL__LEVEL_ERROR_FREE;
+	Weft__V1__Proof least = WEFT__V1__PROOF__PROOF_ERROR_FREE;
 
 	for (size_t i = 0; i < j->n_devices; i++) {
 		const Weft__V1__DeviceState *d = find_device(s, j->devices[i]);
 
 		if (!d || !d->reachable || !wire_is_same(d)) {
-			return WEFT__V1__LEVEL__LEVEL_UNVERIFIED;
+			return WEFT__V1__PROOF__PROOF_UNVERIFIED;
 		}
-		least = d->level < least ? d->level : least;
+		least = d->proof < least ? d->proof : least;
 	}
-	return j->n_devices ? least : WEFT__V1__LEVEL__LEVEL_UNVERIFIED;
+	return j->n_devices ? least : WEFT__V1__PROOF__PROOF_UNVERIFIED;
 }
 
 static const char *light_name(const Weft__V1__PlanJob *j,
-			      Weft__V1__Level level)
+			      Weft__V1__Proof level)
 {
-	if (j->loss) {
-		return j->loss->rate > 0 ? "degraded" : "cut off";
+	if (j->degradation) {
+		return j->degradation->rate > 0 ? "degraded" : "cut off";
 	}
-	return level >= WEFT__V1__LEVEL__LEVEL_READ_BACK ? "up" : "unverified";
+	return level >= WEFT__V1__PROOF__PROOF_READ_BACK ? "up" : "unverified";
 }
 
 void wire_loss_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 {
-	const Weft__V1__JobLoss *l = j->loss;
+	const Weft__V1__JobDegradation *l = j->degradation;
 	char what[256], more[32] = "";
 
-	if (l->dead > 1) {
-		snprintf(more, sizeof(more), " and %d more", l->dead - 1);
+	if (l->failed > 1) {
+		snprintf(more, sizeof(more), " and %d more", l->failed - 1);
 	}
 	if (l->part[0]) {
 		snprintf(what, sizeof(what), "%s: %s%s failed", l->device,
 			 l->part, more);
 	} else {
 		snprintf(what, sizeof(what), "%d of %d circuits dead (%s, in "
-			 "%d -> out %d ...)", l->dead, j->circuits, l->device,
+			 "%d -> out %d ...)", l->failed, j->circuits, l->device,
 			 l->in, l->out);
 	}
 	if (l->rate <= 0) {
@@ -450,26 +450,26 @@ void wire_loss_text(const Weft__V1__PlanJob *j, char *text, size_t size)
 
 static double rate_of(const Weft__V1__PlanJob *j)
 {
-	if (j->loss) {
-		return j->loss->rate;
+	if (j->degradation) {
+		return j->degradation->rate;
 	}
-	return j->whole_time_ns > 0 && j->time_ns > j->whole_time_ns
-		       ? (double)j->whole_time_ns / (double)j->time_ns : 1;
+	return j->fault_free_time_ns > 0 && j->time_ns > j->fault_free_time_ns
+		       ? (double)j->fault_free_time_ns / (double)j->time_ns : 1;
 }
 
 /* What is left of a job, and what was: its own row is of the whole. */
 static void out_loss(struct out *o, enum out_format format,
-		     const Weft__V1__JobLoss *l)
+		     const Weft__V1__JobDegradation *l)
 {
 	out_object(o, "loss");
-	out_int(o, l->part[0] ? "failed_parts" : "dead_circuits", l->dead);
+	out_int(o, l->part[0] ? "failed_parts" : "dead_circuits", l->failed);
 	out_str(o, "device", l->device);
 	if (l->part[0]) {
 		out_str(o, "part", l->part);
 	} else {
 		out_int(o, "in", l->in);
 		out_int(o, "out", l->out);
-		out_int(o, "dead_arcs", l->dead_arcs);
+		out_int(o, "dead_arcs", l->failed_arcs);
 		out_int(o, "arcs", l->arcs);
 	}
 	out_real(o, "rate", l->rate);
@@ -488,7 +488,7 @@ static void out_job(struct out *o, enum out_format format,
 		    const Weft__V1__StatusResponse *s,
 		    const Weft__V1__PlanJob *j)
 {
-	Weft__V1__Level level = job_level(s, j);
+	Weft__V1__Proof level = job_level(s, j);
 	char text[32];
 
 	out_object(o, NULL);
@@ -507,8 +507,8 @@ static void out_job(struct out *o, enum out_format format,
 	out_int(o, "steps", j->steps);
 	wire_out_ns(o, format, "time", j->time_ns);
 	wire_out_ns(o, format, "bound", j->bound_ns);
-	if (format != OUT_TABLE && j->loss) {
-		out_loss(o, format, j->loss);
+	if (format != OUT_TABLE && j->degradation) {
+		out_loss(o, format, j->degradation);
 	}
 	if (format != OUT_TABLE) {
 		wire_out_without(o, j);
@@ -586,8 +586,8 @@ static void out_confirm(struct out *o, const Weft__V1__Confirm *m)
 	if (m) {
 		out_object(o, "confirm");
 		out_int(o, "change", m->change);
-		wire_out_time(o, "by", m->by_at_ns);
-		out_int(o, "back_to", m->back_to);
+		wire_out_time(o, "by", m->deadline_at_ns);
+		out_int(o, "back_to", m->rollback_to);
 		out_end(o);
 	}
 }
@@ -617,7 +617,7 @@ static void out_repairs(struct out *o, const Weft__V1__StatusResponse *s)
 	}
 	out_array(o, "repairs");
 	for (size_t i = 0; i < s->n_repairs; i++) {
-		const Weft__V1__Repair *r = s->repairs[i];
+		const Weft__V1__PendingRepair *r = s->repairs[i];
 
 		snprintf(circuit, sizeof(circuit), "in %d -> out %d", r->in,
 			 r->out);
@@ -625,7 +625,7 @@ static void out_repairs(struct out *o, const Weft__V1__StatusResponse *s)
 		out_str(o, "device", r->device);
 		out_str(o, "circuit", circuit);
 		out_int(o, "change", r->change);
-		wire_out_time(o, "since", r->since_ns);
+		wire_out_time(o, "since", r->since_at_ns);
 		out_str(o, "why", r->why);
 		out_end(o);
 	}

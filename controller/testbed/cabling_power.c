@@ -261,7 +261,7 @@ static int end(struct walk *w, struct err *err)
 				     "its own now; nothing is known of it",
 				     p->fabric->devices[t->to_device].name,
 				     t->to_port + 1);
-			err_hint(err, "weft bringup --again begins anew");
+			err_hint(err, "weft bringup --restart begins anew");
 		}
 	}
 	return rc;

@@ -53,14 +53,14 @@ wait_for 10 grep -q resync "$T/watch"
 tap "somebody watches"
 
 told() { # DEVICE PATTERN
-	grep -E "\"kind\":\"device-says\".*\"device\":\"$1\".*\"port\":\"in [0-9]+\"" \
+	grep -E "\"kind\":\"device-report\".*\"device\":\"$1\".*\"port\":\"in [0-9]+\"" \
 		"$T/watch" | grep -qE "$2"
 }
 drifted() { # DEVICE
 	grep -qE "\"kind\":\"drift-found\".*\"device\":\"$1\".*1 missing" "$T/watch"
 }
 healed() { # DEVICE
-	grep -qE "\"kind\":\"drift-gone\".*\"device\":\"$1\"" "$T/watch"
+	grep -qE "\"kind\":\"drift-resolved\".*\"device\":\"$1\"" "$T/watch"
 }
 declare -A WORDS=([tl1]='REPT EVT.*noc' [rome]='OP:disconnect'
 	[ntm]='unallocate -in [0-9]+: completed')

@@ -75,7 +75,7 @@ done
 
 victim() { head -n 1 "$T/map-$1"; }
 foreign() { # DEVICE: its newest record, on one line
-	weft foreign "$1" -n 1 --format json | tr -d '\n' | sed 's/  */ /g'
+	weft external-changes "$1" -n 1 --format json | tr -d '\n' | sed 's/  */ /g'
 }
 says() { # DEVICE PATTERN
 	foreign "$1" | grep -qE "$2"
@@ -114,13 +114,13 @@ expect 0 "status too" weft status
 has out "by whom" 'the device says: REPT EVT'
 expect 0 "and the device" weft device show tl1
 has out "with the policy" 'foreign policy +report'
-grep -qE '"kind":"foreign-change".*"device":"tl1"' "$T/watch"
+grep -qE '"kind":"external-change".*"device":"tl1"' "$T/watch"
 tap "those who watch hear of it"
 control gg "set $(victim gg)" >"$T/out"
 weft verify >"$T/out" 2>"$T/err"
 wait_for 10 says gg '"outcome": "by itself"'
 tap "what comes back by itself is over"
-wait_for 10 grep -qE '"kind":"foreign-over".*"device":"gg"' "$T/watch"
+wait_for 10 grep -qE '"kind":"external-change-resolved".*"device":"gg"' "$T/watch"
 tap "and told"
 stop weftd
 daemon

@@ -49,7 +49,7 @@ tap "tells it too"
 expect 0 "the audit trail" weft audit --device ocs0
 has out "has the command" ":oxc:swit:port:dis \(@$in\)"
 has out "who asked, and why" "in $in disabled by .*, dirty connector: done, read back"
-wait_for 10 grep -q '"device-care".*dirty connector' "$T/watch"
+wait_for 10 grep -q '"device-maintenance".*dirty connector' "$T/watch"
 tap "who watches is told"
 expect 0 "a plan goes around the port" weft apply -f "$T/a.yaml"
 ! control ocs0 map | grep -q "^${victim%,*},"
@@ -80,7 +80,7 @@ jq -e '.devices[] | select(.name == "ring0").program |
 tap "node, direction, fibre, channel and kind"
 expect 2 "in the table too" weft diff
 has out "one a line" '^ *ring0 +not locked +node [0-9] c?cw fibre 0 channel [0-9]: lock lost'
-grep -qE '"device-says".*alarm: node [0-9] c?cw fibre 0 channel [0-9]: lock lost' "$T/watch"
+grep -qE '"device-report".*alarm: node [0-9] c?cw fibre 0 channel [0-9]: lock lost' "$T/watch"
 tap "each was told when it happened"
 sets=$(sets ring0)
 generation=$(control ring0 slots | awk '$4 == "gather" { print $6 }')

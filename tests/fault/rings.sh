@@ -183,6 +183,6 @@ control ring0 clear >"$T/answer"
 weft verify >"$T/out" 2>"$T/err"
 wait_for 20 light a up
 tap "all is back"
-wait_for 10 grep -q '"part-back"' "$T/watch"
+wait_for 10 grep -q '"part-recovered"' "$T/watch"
 tap "and told"
 finish

@@ -89,7 +89,7 @@ expect 0 "it applies" weft apply -f "$T/found.yaml"
 expect 0 "its light arrives where it says" weft testbed probe "$T/found.yaml" --format json
 [[ $(jq '[.heard[] | select(.at == "rx")] | length' "$T/out") -ge 24 ]]
 tap "on every arc of its job"
-expect 75 "a fabric with light is not brought up" weft bringup --again "$T/found.yaml"
+expect 75 "a fabric with light is not brought up" weft bringup --restart "$T/found.yaml"
 sed '/^jobs:/,$d' "$T/found.yaml" >"$T/dark.yaml"
 echo 'jobs: []' >>"$T/dark.yaml"
 expect 0 "dark again" weft apply -f "$T/dark.yaml"

@@ -50,7 +50,7 @@ dark
 tap "no circuit is left"
 sed -e 's/gg0.out2 ntm0.in2/gg0.out2 ntm0.in3/;t' -e 's/gg0.out3 ntm0.in3/gg0.out3 ntm0.in2/' \
 	-e '/sonic0.out1 /d' "$T/good" >"$T/light/wiring"
-expect 2 "wired otherwise" "${B[@]}" --again
+expect 2 "wired otherwise" "${B[@]}" --restart
 [[ $(jq -c '[.findings[] | [.kind, .fibre, .found]] | sort' "$T/out") == \
 	'[["missing","sonic0.out1",null],["swapped","gg0.out2","ntm0.in3"]]' ]]
 tap "a broken fibre, and two that are exchanged, are named"
@@ -60,7 +60,7 @@ tap "no circuit is left"
 # What a circuit lets through goes astray: the light is seen where it is.
 cp "$T/good" "$T/light/wiring"
 control ntm0 "fault astray=i0:o1" >/dev/null
-expect 2 "light that goes astray" "${B[@]}" --again
+expect 2 "light that goes astray" "${B[@]}" --restart
 jq -e '[.findings[] | select(.fibre == "ntm0.out1" and .found == "cal0.in2")] | length == 1' "$T/out" >/dev/null
 tap "is named where it arrives"
 finish

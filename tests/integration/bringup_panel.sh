@@ -87,7 +87,7 @@ sed -e 's/rome0.out5 ocs0.in5/rome0.out5 ocs0.in6/;t' \
 	"$T/good" >"$T/light/wiring"
 control rome0 clear >/dev/null
 control rome0 "fault move=400" >/dev/null
-"${B[@]}" --again --moves 60 >"$T/out" 2>"$T/first" &
+"${B[@]}" --restart --moves 60 >"$T/out" 2>"$T/first" &
 PID[bringup]=$!
 wait_for 60 grep -q 'rome0.in4 -> out4' "$T/first"
 stop bringup KILL
@@ -143,9 +143,9 @@ expect 0 "when they have been, it goes on" "${S[@]}"
 dark
 tap "no circuit is left"
 control rome0 "set 3,3" >/dev/null
-expect 75 "a circuit of somebody else is not touched" "${B[@]}" --again --moves 40
+expect 75 "a circuit of somebody else is not touched" "${B[@]}" --restart --moves 40
 has err "and named" 'rome0 holds in4 -> out4'
-expect 0 "it may stay" "${B[@]}" --again --moves 40 --keep-circuits
+expect 0 "it may stay" "${B[@]}" --restart --moves 40 --keep-circuits
 [[ $(control rome0 map) == "3,3"* && $(jq .moves "$T/out") == 22 ]]
 tap "it is still there, and its ports were not used"
 [[ $(jq -c '[.unseen[]]' "$T/out") == *'"h3.p0.tx"'*'"rome0.out4"'* ]]

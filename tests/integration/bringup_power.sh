@@ -86,7 +86,7 @@ sed -e 's/ocs0.out5 ocs1.in5/ocs0.out5 ocs1.in6/;t' \
 for s in ocs0 ocs1 ocs2; do
 	control $s "fault slow=20" >/dev/null
 done
-weft -v bringup --again "$T/lab.yaml" >"$T/out" 2>"$T/first" &
+weft -v bringup --restart "$T/lab.yaml" >"$T/out" 2>"$T/first" &
 PID[bringup]=$!
 wait_for 60 grep -q 'ocs0.in1 -> out6' "$T/first"
 wait_for 10 bash -c "echo map | nc -NU -w 5 ${CTL[ocs0]} | grep -q ,"
@@ -127,7 +127,7 @@ grep -qE 'ocs2.out1".*loss: 4.(4[7-9]|5[0-3])' "$F" && grep -q 'ocs2.out2".*loss
 tap "with the loss that was measured, and the rest as it was"
 
 control ocs1 "set 6,6" >/dev/null
-expect 75 "a circuit of somebody else is not touched" weft bringup --again "$T/lab.yaml"
+expect 75 "a circuit of somebody else is not touched" weft bringup --restart "$T/lab.yaml"
 has err "and named" 'ocs1 holds in7 -> out7'
 [[ $(control ocs1 map) == "6,6"* && $(control ocs0 map) == ok ]]
 tap "it is still there, and alone"
@@ -137,7 +137,7 @@ control ocs1 unset >/dev/null
 { grep -v 'ocs2.in' "$T/good"; } >"$T/light/wiring"
 [[ $(control ocs0 "fault dim=o2") == ok ]]
 tap "a port is dim"
-expect 2 "fibres from a switch without light" weft bringup --again "$T/lab.yaml" --format json
+expect 2 "fibres from a switch without light" weft bringup --restart "$T/lab.yaml" --format json
 find_one "are told to be unlit" '.kind == "unlit" and .fibre == "ocs2.out1"'
 find_one "a path that loses too much is named" \
 	'.kind == "lossy" and .fibre == "ocs0.in1 -> out3" and .loss_db > 3.4 and .limit_db == 2.5'

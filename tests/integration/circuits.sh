@@ -57,12 +57,12 @@ control pol map | grep -q ,
 tap "and nothing is connected"
 
 lasers -5.5 >"$T/light/wiring"
-expect 2 "one that is weaker than it should be" weft plan -f "$T/one.yaml" --light
+expect 2 "one that is weaker than it should be" weft plan -f "$T/one.yaml" --lightpaths
 has err "is told" 'warning: h0\.p0: -1dBm should arrive at pol in 1, -5\.5dBm is measured'
 has out "with its forecast" \
 	'h0\.p0 +h1\.p0 +-1 dBm +-5\.5 dBm +4 dB +-8\.5 dBm +3\.5 dB +1 \+ pol 2 \+ 1'
 lasers -60 >"$T/light/wiring"
-expect 2 "one that is off" weft plan -f "$T/one.yaml" --light
+expect 2 "one that is off" weft plan -f "$T/one.yaml" --lightpaths
 has err "is told as well" 'warning: h0\.p0: -1dBm should arrive at pol in 1, and no light does'
 has out "and planned with by its launch" 'h0\.p0 +h1\.p0 +-1 dBm +no light +4 dB +-4 dBm'
 
@@ -74,7 +74,7 @@ holds "what is launched and measured" '.warnings == [] and (.lightpaths |
 	.most_mdbm == -4000 and .margin_mdb == 4000)'
 holds "and nothing goes dark" '.outages == [] and .downtime.hosts == []'
 expect 0 "applied" weft apply -f "$T/one.yaml"
-expect 2 "the other way round" weft plan -f "$T/two.yaml" --light
+expect 2 "the other way round" weft plan -f "$T/two.yaml" --lightpaths
 has out "each receiver is dark for the switch and its transceiver" \
 	'h0\.p0 +h1\.p0 +[12] +[0-9.]+ s'
 has out "in all of a host" '^ *h2 +2 +[0-9.]+ s'

@@ -139,7 +139,7 @@ const TESTS = {
 		assert(history.changes.length > 0 && history.changes.length <= 5);
 		const [audit] = await ask(fabric, "Audit", { limit: 3 });
 		assert(audit.lines.length === 3 && audit.more && audit.changes.length > 0);
-		assert((await ask(fabric, "Foreign")).length === 1);
+		assert((await ask(fabric, "ExternalChanges")).length === 1);
 		const pieces = await ask(fabric, "GetSchedule", { job: "reduce" });
 		const bytes = pieces.reduce((n, p) => n + p.data.length, 0);
 		assert(bytes > 0 && bytes === pieces[0].total_bytes, bytes);
@@ -269,7 +269,7 @@ const TESTS = {
 	},
 };
 
-const LOOKING = new Set(["Plan", "Status", "Diff", "Verify", "History", "Audit", "Foreign", "GetSchedule", "Watch",
+const LOOKING = new Set(["Plan", "Status", "Diff", "Verify", "History", "Audit", "ExternalChanges", "GetSchedule", "Watch",
 	"ListJobs"]);
 
 // The code of a call that is ended at its first answer.

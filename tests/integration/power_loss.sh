@@ -42,12 +42,12 @@ control dark map >"$T/map-dark"
 control kept map >"$T/map-kept"
 control dark "restart dark 50" >"$T/out"
 control kept "restart kept 50" >"$T/out"
-lost() { [[ $(weft foreign dark --format json | grep -c '"kind": "gone"') == 4 ]]; }
+lost() { [[ $(weft external-changes dark --format json | grep -c '"kind": "gone"') == 4 ]]; }
 wait_for 20 lost
 tap "a loss of power is found"
-expect 0 "its record" weft foreign dark
+expect 0 "its record" weft external-changes dark
 has out "says what it looked like" 'the map is empty, as after a loss of power'
-control kept map | diff -q - "$T/map-kept" && ! weft foreign kept | grep -q gone
+control kept map | diff -q - "$T/map-kept" && ! weft external-changes kept | grep -q gone
 tap "the other one lost nothing"
 expect 0 "applied with a policy" weft apply -f "$T/g.yaml"
 expect 0 "status" weft status
@@ -56,7 +56,7 @@ control dark "restart dark 50" >"$T/out"
 again() {
 	control dark map >"$T/now"
 	sort "$T/now" | diff -q - <(sort "$T/map-dark") &&
-		[[ $(weft foreign dark --format json | grep -c '"outcome": "restored"') == 4 ]]
+		[[ $(weft external-changes dark --format json | grep -c '"outcome": "restored"') == 4 ]]
 }
 wait_for 20 again
 tap "and weftd does"

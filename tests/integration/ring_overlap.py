@@ -58,8 +58,8 @@ def data_times(s, shard_ns):
     for row in s["transfers"]:
         t = dict(zip(s["transfers_columns"], row))
         load[t["step"], t["arc"]] += t["last"] - t["first"] + 1
-    for row in s["lights"]:
-        t = dict(zip(s["lights_columns"], row))
+    for row in s["lightpaths"]:
+        t = dict(zip(s["lightpaths_columns"], row))
         lights[t["step"], t["arc"]] += 1
     most = defaultdict(int)
     for (step, arc), chunks in load.items():

@@ -31,8 +31,8 @@ def read_trace(path):
 
 def wanted_light(s, at):
     want = Counter()
-    columns = s["lights_columns"]
-    for row in s["lights"]:
+    columns = s["lightpaths_columns"]
+    for row in s["lightpaths"]:
         light = dict(zip(columns, row))
         src, dst = s["arcs"][light["arc"]][:2]
         want[light["step"], at[src], at[dst]] += 1

@@ -154,8 +154,8 @@ struct plan_view {
 	size_t n_batches, cap_batches;
 	Weft__V1__PlanBatch **batches;
 	size_t n_paths, cap_paths;
-	Weft__V1__PlanPath **paths;
-	Weft__V1__PlanDark *dark;
+	Weft__V1__PlanLightpath **paths;
+	Weft__V1__PlanOutages *dark;
 	struct buf file;
 };
 
@@ -228,7 +228,7 @@ struct progress {
 	bool has_result;
 	Weft__V1__Verdict verdict;
 	int64_t change, generation, took_ns;
-	Weft__V1__Level level;
+	Weft__V1__Proof level;
 	int problems;
 };
 
@@ -255,7 +255,7 @@ int cmd_diff(struct cli *c, struct err *err);
 int cmd_verify(struct cli *c, struct err *err);
 int cmd_history(struct cli *c, struct err *err);
 int cmd_audit(struct cli *c, struct err *err);
-int cmd_foreign(struct cli *c, struct err *err);
+int cmd_external_changes(struct cli *c, struct err *err);
 int cmd_drain(struct cli *c, struct err *err);
 int cmd_undrain(struct cli *c, struct err *err);
 int cmd_freeze(struct cli *c, struct err *err);

@@ -61,7 +61,7 @@ static void take_result(struct progress *p, const Weft__V1__ChangeResult *r)
 	p->verdict = r->verdict;
 	p->change = r->change;
 	p->generation = r->generation;
-	p->level = r->level;
+	p->level = r->proof;
 	p->took_ns = r->took_ns;
 }
 

@@ -102,7 +102,7 @@ static int load_state(const char *path, bool again, const struct walker *w,
 				bringup_load(w->frames, data, len, err);
 		if (rc) {
 			err_wrap(err, "%s", path);
-			err_hint(err, "weft bringup --again begins anew");
+			err_hint(err, "weft bringup --restart begins anew");
 		}
 	}
 	free(data);
@@ -513,7 +513,7 @@ int cmd_bringup(struct cli *c, struct err *err)
 		rc = new_walker(f, &w, err);
 	}
 	if (rc == 0) {
-		rc = load_state(state, cli_has(c, "again"), &w, err);
+		rc = load_state(state, cli_has(c, "restart"), &w, err);
 	}
 	if (rc == 0) {
 		rc = walk(c, &w, state, err);

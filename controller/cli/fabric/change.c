@@ -82,7 +82,7 @@ static int print_result(struct cli *c, const struct progress *p,
 		out_int(o, "generation", p->generation);
 		if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
 			out_str(o, "proof",
-				wire_enum(&weft__v1__level__descriptor,
+				wire_enum(&weft__v1__proof__descriptor,
 					 (int)p->level, text, sizeof(text)));
 		}
 		wire_out_ns(o, c->format, "took", p->took_ns);

@@ -10,7 +10,7 @@ static int call(struct cli *c, const char *method, const char *what,
 	struct out *o;
 	int r;
 
-	req.what = (char *)what;
+	req.target = (char *)what;
 	req.reason = (char *)(reason ? reason : "");
 	r = cli_unary(c, method, &req.base,
 		      &weft__v1__hold_response__descriptor, CLI_CALL_MS, &msg,

@@ -353,9 +353,9 @@ static int put_drained(struct cli *c, const struct model_fabric *f,
 	s = (const Weft__V1__StatusResponse *)msg;
 	buf_printf(b, "# Generation %lld.\n", (long long)s->generation);
 	for (size_t i = 0; i < s->n_holds; i++) {
-		if (model_find_host(f, s->holds[i]->what) >= 0) {
+		if (model_find_host(f, s->holds[i]->target) >= 0) {
 			buf_printf(b, "# %s is drained in weft.\n",
-				   s->holds[i]->what);
+				   s->holds[i]->target);
 		}
 	}
 	rpc_free_message(msg);

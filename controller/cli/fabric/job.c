@@ -184,7 +184,7 @@ int cmd_job_list(struct cli *c, struct err *err)
 	struct out *o;
 	int r;
 
-	q.over = cli_has(c, "all");
+	q.include_ended = cli_has(c, "all");
 	if (c->argc == 1) {
 		q.name = (char *)c->argv[0];
 	}

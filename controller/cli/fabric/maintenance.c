@@ -7,7 +7,7 @@
 
 #define CARE_MS (40 * 60 * 1000)	/* a robot's homing run takes minutes */
 
-static int print(struct cli *c, const Weft__V1__CareResponse *res,
+static int print(struct cli *c, const Weft__V1__MaintenanceResponse *res,
 		 struct err *err)
 {
 	struct out *o = out_new(c->format);
@@ -18,8 +18,8 @@ static int print(struct cli *c, const Weft__V1__CareResponse *res,
 		out_str(o, "evidence", res->evidence);
 		out_str(o, "text", res->text);
 		out_array(o, "victims");
-		for (size_t i = 0; i < res->n_victims; i++) {
-			out_str(o, NULL, res->victims[i]);
+		for (size_t i = 0; i < res->n_interrupted; i++) {
+			out_str(o, NULL, res->interrupted[i]);
 		}
 		out_end(o);
 	}
@@ -30,11 +30,11 @@ static int call(struct cli *c, const char *method, const ProtobufCMessage *req,
 		struct err *err)
 {
 	ProtobufCMessage *msg;
-	int r = cli_unary(c, method, req, &weft__v1__care_response__descriptor,
+	int r = cli_unary(c, method, req, &weft__v1__maintenance_response__descriptor,
 			  CARE_MS, &msg, err);
 
 	if (r == 0) {
-		r = print(c, (const Weft__V1__CareResponse *)msg, err);
+		r = print(c, (const Weft__V1__MaintenanceResponse *)msg, err);
 		protobuf_c_message_free_unpacked(msg, NULL);
 	}
 	return r;

@@ -80,7 +80,7 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 	req.mode = mode;
 	req.want_file = cli_has(c, "output");
 	req.want_commands = cli_has(c, "commands");
-	req.want_light = plan_light_wanted(c);
+	req.want_lightpaths = plan_light_wanted(c);
 	if (cli_has(c, "keep")) {
 		req.keep = (char *)cli_opt(c, "keep");
 	}
@@ -153,10 +153,10 @@ int cmd_plan(struct cli *c, struct err *err)
 	if (r || (r = make_plan(c, f, &v, err))) {
 		goto out;
 	}
-	for (size_t i = 0; v.summary && i < v.summary->n_silent; i++) {
+	for (size_t i = 0; v.summary && i < v.summary->n_unreachable; i++) {
 		cli_say(c, CLI_NORMAL,
 			"%s does not answer: planned from its last reading",
-			v.summary->silent[i]);
+			v.summary->unreachable[i]);
 	}
 	for (size_t i = 0; v.summary && i < v.summary->n_warnings; i++) {
 		cli_say(c, CLI_NORMAL, "warning: %s", v.summary->warnings[i]);
@@ -171,7 +171,7 @@ int cmd_plan(struct cli *c, struct err *err)
 		r = plan_view_print(c, &v, err);
 	}
 	if (r == 0) {
-		r = v.summary->empty ? 0 : CLI_PENDING;
+		r = v.summary->nothing_to_do ? 0 : CLI_PENDING;
 	}
 out:
 	plan_view_fini(&v);

@@ -10,7 +10,7 @@
 
 bool plan_light_wanted(const struct cli *c)
 {
-	return cli_has(c, "light") || c->format != OUT_TABLE;
+	return cli_has(c, "lightpaths") || c->format != OUT_TABLE;
 }
 
 /* ---- for people ---- */
@@ -37,7 +37,7 @@ static void out_unit(struct out *o, const char *key, bool known,
 }
 
 /* "0.5 + ocs0 1.5* + 0.5": in dB, fibres without a name. */
-static void out_way(struct out *o, const Weft__V1__PlanPath *p)
+static void out_way(struct out *o, const Weft__V1__PlanLightpath *p)
 {
 	struct buf b = { 0 };
 
@@ -55,17 +55,17 @@ static void out_way(struct out *o, const Weft__V1__PlanPath *p)
 }
 
 /* What may be lost, or gained, before the receiver's limits are met. */
-static bool margin_of(const Weft__V1__PlanPath *p, int64_t *mdb)
+static bool margin_of(const Weft__V1__PlanLightpath *p, int64_t *mdb)
 {
-	int64_t down = p->least_mdbm - p->receive_min_mdbm;
-	int64_t up = p->receive_max_mdbm - p->most_mdbm;
+	int64_t down = p->expected_min_mdbm - p->receiver_min_mdbm;
+	int64_t up = p->receiver_max_mdbm - p->expected_max_mdbm;
 
-	*mdb = !p->has_receive_min || (p->has_receive_max && up < down) ? up :
+	*mdb = !p->has_receiver_min || (p->has_receiver_max && up < down) ? up :
 									 down;
-	return p->has_power && (p->has_receive_min || p->has_receive_max);
+	return p->has_expected && (p->has_receiver_min || p->has_receiver_max);
 }
 
-static void draw_path(struct out *o, const Weft__V1__PlanPath *p)
+static void draw_path(struct out *o, const Weft__V1__PlanLightpath *p)
 {
 	int64_t margin;
 	bool has_margin = margin_of(p, &margin);
@@ -74,14 +74,14 @@ static void draw_path(struct out *o, const Weft__V1__PlanPath *p)
 	out_str(o, "from", p->from);
 	out_str(o, "to", p->to);
 	out_unit(o, "launched", p->has_launch, UNIT_MDBM, p->launched_mdbm);
-	if (p->is_dark) {
+	if (p->no_signal) {
 		out_str(o, "measured", "no light");
 	} else {
 		out_unit(o, "measured", p->has_measured, UNIT_MDBM,
 			 p->measured_mdbm);
 	}
 	out_unit(o, "loss", true, UNIT_MDB, p->loss_mdb);
-	out_unit(o, "received", p->has_power, UNIT_MDBM, p->least_mdbm);
+	out_unit(o, "received", p->has_expected, UNIT_MDBM, p->expected_min_mdbm);
 	out_unit(o, "margin", has_margin, UNIT_MDB, margin);
 	out_way(o, p);
 	out_end(o);
@@ -104,34 +104,34 @@ static void draw_paths(struct out *o, const struct plan_view *v, bool full)
 		 "losses as configured, * learned, ! by the maker");
 }
 
-static void draw_outages(struct out *o, const Weft__V1__PlanDark *d, bool full)
+static void draw_outages(struct out *o, const Weft__V1__PlanOutages *d, bool full)
 {
-	size_t shown = folded(d->n_outages, full);
+	size_t shown = folded(d->n_links, full);
 
-	if (d->n_outages == 0) {
+	if (d->n_links == 0) {
 		return;
 	}
 	out_array(o, "goes dark");
 	for (size_t i = 0; i < shown; i++) {
-		const Weft__V1__PlanOutage *g = d->outages[i];
+		const Weft__V1__PlanOutage *g = d->links[i];
 		char text[32];
 
 		out_object(o, NULL);
 		out_int(o, "stage", g->stage);
 		out_str(o, "from", g->from);
 		out_str(o, "to", g->to);
-		if (g->back_stage) {
-			out_int(o, "light in stage", g->back_stage);
+		if (g->restored_in_stage) {
+			out_int(o, "light in stage", g->restored_in_stage);
 		} else {
 			out_str(o, "light in stage", "none");
 		}
-		out_str(o, "dark for", g->back_stage ?
+		out_str(o, "dark for", g->restored_in_stage ?
 			unit_human(UNIT_NS, (double)g->down_ns, text,
 				   sizeof(text)) : "good");
 		out_end(o);
 	}
 	out_end(o);
-	note_folded(o, shown, d->n_outages);
+	note_folded(o, shown, d->n_links);
 }
 
 static void draw_downtime(struct out *o, const char *title,
@@ -149,10 +149,10 @@ static void draw_downtime(struct out *o, const char *title,
 		out_object(o, NULL);
 		out_str(o, "name", v[i]->name);
 		out_int(o, "links", v[i]->links);
-		out_fmt(o, "dark for", "%s%s", !v[i]->down_ns && v[i]->ends ?
+		out_fmt(o, "dark for", "%s%s", !v[i]->down_ns && v[i]->permanent ?
 			"good" : unit_human(UNIT_NS, (double)v[i]->down_ns,
 					    text, sizeof(text)),
-			v[i]->down_ns && v[i]->ends ? ", some for good" : "");
+			v[i]->down_ns && v[i]->permanent ? ", some for good" : "");
 		out_end(o);
 	}
 	out_end(o);
@@ -164,7 +164,7 @@ int plan_light_draw(struct buf *b, const struct plan_view *v, bool full)
 	struct out *o;
 	int r;
 
-	if (!v->n_paths && !(v->dark && (v->dark->n_outages ||
+	if (!v->n_paths && !(v->dark && (v->dark->n_links ||
 					 v->dark->n_jobs))) {
 		return 0;
 	}
@@ -199,7 +199,7 @@ static void out_known(struct out *o, const char *key, bool known, int64_t value)
 	}
 }
 
-static void out_path(struct out *o, const Weft__V1__PlanPath *p)
+static void out_path(struct out *o, const Weft__V1__PlanLightpath *p)
 {
 	int64_t margin;
 	bool has_margin = margin_of(p, &margin);
@@ -227,13 +227,13 @@ static void out_path(struct out *o, const Weft__V1__PlanPath *p)
 	out_int(o, "loss_mdb", p->loss_mdb);
 	out_known(o, "launched_mdbm", p->has_launch, p->launched_mdbm);
 	out_known(o, "measured_mdbm", p->has_measured, p->measured_mdbm);
-	out_bool(o, "no_light", p->is_dark);
-	out_known(o, "least_mdbm", p->has_power, p->least_mdbm);
-	out_known(o, "most_mdbm", p->has_power, p->most_mdbm);
-	out_known(o, "receive_min_mdbm", p->has_receive_min,
-		  p->receive_min_mdbm);
-	out_known(o, "receive_max_mdbm", p->has_receive_max,
-		  p->receive_max_mdbm);
+	out_bool(o, "no_light", p->no_signal);
+	out_known(o, "least_mdbm", p->has_expected, p->expected_min_mdbm);
+	out_known(o, "most_mdbm", p->has_expected, p->expected_max_mdbm);
+	out_known(o, "receive_min_mdbm", p->has_receiver_min,
+		  p->receiver_min_mdbm);
+	out_known(o, "receive_max_mdbm", p->has_receiver_max,
+		  p->receiver_max_mdbm);
 	out_known(o, "margin_mdb", has_margin, margin);
 	out_end(o);
 }
@@ -247,24 +247,24 @@ static void out_downtime(struct out *o, const char *key,
 		out_str(o, "name", v[i]->name);
 		out_int(o, "links", v[i]->links);
 		out_int(o, "down_ns", v[i]->down_ns);
-		out_bool(o, "for_good", v[i]->ends);
+		out_bool(o, "for_good", v[i]->permanent);
 		out_end(o);
 	}
 	out_end(o);
 }
 
-static void out_dark(struct out *o, const Weft__V1__PlanDark *d)
+static void out_dark(struct out *o, const Weft__V1__PlanOutages *d)
 {
 	out_array(o, "outages");
-	for (size_t i = 0; i < d->n_outages; i++) {
-		const Weft__V1__PlanOutage *g = d->outages[i];
+	for (size_t i = 0; i < d->n_links; i++) {
+		const Weft__V1__PlanOutage *g = d->links[i];
 
 		out_object(o, NULL);
 		out_int(o, "stage", g->stage);
 		out_str(o, "from", g->from);
 		out_str(o, "to", g->to);
-		out_known(o, "back_stage", g->back_stage != 0, g->back_stage);
-		out_known(o, "down_ns", g->back_stage != 0, g->down_ns);
+		out_known(o, "back_stage", g->restored_in_stage != 0, g->restored_in_stage);
+		out_known(o, "down_ns", g->restored_in_stage != 0, g->down_ns);
 		out_end(o);
 	}
 	out_end(o);

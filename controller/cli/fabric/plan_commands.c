@@ -71,7 +71,7 @@ void plan_commands_draw(struct buf *b, const struct plan_view *v)
 		for (size_t k = 0; k < m->n_lines; k++) {
 			buf_printf(b, "    %s\n", m->lines[k]);
 		}
-		guessed |= m->guessed;
+		guessed |= m->limits_unknown;
 	}
 	if (v->n_batches) {
 		buf_str(b, "log-in and most readings are not shown; tags are "
@@ -94,7 +94,7 @@ void plan_commands_out(struct out *o, const struct plan_view *v)
 		out_str(o, "device", m->device);
 		out_str(o, "step", m->phase);
 		out_int(o, "items", m->items);
-		out_bool(o, "guessed", m->guessed);
+		out_bool(o, "guessed", m->limits_unknown);
 		out_array(o, "lines");
 		for (size_t k = 0; k < m->n_lines; k++) {
 			out_str(o, NULL, m->lines[k]);

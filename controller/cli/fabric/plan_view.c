@@ -69,12 +69,12 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
 	case WEFT__V1__PLAN_PART__PART_BATCH:
 		return append((void ***)&v->batches, &v->n_batches,
 			      &v->cap_batches, &part->batch->base, err);
-	case WEFT__V1__PLAN_PART__PART_PATH:
+	case WEFT__V1__PLAN_PART__PART_LIGHTPATH:
 		return append((void ***)&v->paths, &v->n_paths,
-			      &v->cap_paths, &part->path->base, err);
-	case WEFT__V1__PLAN_PART__PART_DARK:
+			      &v->cap_paths, &part->lightpath->base, err);
+	case WEFT__V1__PLAN_PART__PART_OUTAGES:
 		if (!v->dark) {
-			v->dark = copy(&part->dark->base);
+			v->dark = copy(&part->outages->base);
 		}
 		return v->dark ? 0 : err_nomem(err);
 	case WEFT__V1__PLAN_PART__PART_FILE:
@@ -103,11 +103,11 @@ void plan_view_fini(struct plan_view *v)
 	free(v->jobs);
 	free(v->batches);
 	for (size_t i = 0; i < v->n_paths; i++) {
-		weft__v1__plan_path__free_unpacked(v->paths[i], NULL);
+		weft__v1__plan_lightpath__free_unpacked(v->paths[i], NULL);
 	}
 	free(v->paths);
 	if (v->dark) {
-		weft__v1__plan_dark__free_unpacked(v->dark, NULL);
+		weft__v1__plan_outages__free_unpacked(v->dark, NULL);
 	}
 	buf_fini(&v->file);
 	memset(v, 0, sizeof(*v));
@@ -163,7 +163,7 @@ static void draw_program(struct pen *p, const Weft__V1__PlanDevice *d,
 	}
 	open_line(p, sign, d->name);
 	buf_printf(&p->b, "program of %u step%s for job %s", q->steps,
-		   q->steps == 1 ? "" : "s", q->name);
+		   q->steps == 1 ? "" : "s", q->job);
 	if (sign == '-') {
 		buf_str(&p->b, " ends\n");
 		return;
@@ -185,18 +185,18 @@ static void draw_device(struct pen *p, const Weft__V1__PlanDevice *d)
 		open_line(p, '!', d->name);
 		buf_printf(&p->b, "%s\n", wire_power_loss(d->power_loss));
 	}
-	if (d->n_stolen > 0) {
+	if (d->n_displaced > 0) {
 		open_line(p, '!', d->name);
 		buf_printf(&p->b, "takes %zu circuit%s that weft did not make "
 				  "(first: in %d -> out %d)\n",
-			   d->n_stolen, d->n_stolen == 1 ? "" : "s",
-			   d->stolen[0]->in, d->stolen[0]->out);
+			   d->n_displaced, d->n_displaced == 1 ? "" : "s",
+			   d->displaced[0]->in, d->displaced[0]->out);
 	}
-	if (d->n_foreign > 0) {
+	if (d->n_external > 0) {
 		open_line(p, '!', d->name);
 		buf_printf(&p->b, "leaves %zu circuit%s alone that weft did "
-				  "not make\n", d->n_foreign,
-			   d->n_foreign == 1 ? "" : "s");
+				  "not make\n", d->n_external,
+			   d->n_external == 1 ? "" : "s");
 	}
 }
 
@@ -210,11 +210,11 @@ static void draw_stage(struct pen *p, const Weft__V1__PlanSummary *s,
 	if (st->loads) {
 		buf_printf(&p->b, ", %d loaded", st->loads);
 	}
-	if (st->of_bps > 0) {
+	if (st->total_bps > 0) {
 		buf_printf(&p->b, "; %s %s %.0f%% meanwhile", st->host,
 			   st->receiving ? "receives" : "sends",
-			   100.0 * (double)st->left_bps /
-				   (double)st->of_bps);
+			   100.0 * (double)st->remaining_bps /
+				   (double)st->total_bps);
 	}
 	buf_char(&p->b, '\n');
 }
@@ -235,22 +235,22 @@ static void draw_stages(struct pen *p, const Weft__V1__PlanSummary *s)
 
 static void draw_summary(struct pen *p, const Weft__V1__PlanSummary *s)
 {
-	bool is_learned = s->down_by[0] &&
-			  strcmp(s->down_by, "configured") != 0;
+	bool is_learned = s->downtime_source[0] &&
+			  strcmp(s->downtime_source, "configured") != 0;
 	char text[64];
 
 	draw_stages(p, s);
-	if (s->down_ns > 0 && !s->empty) {
+	if (s->down_ns > 0 && !s->nothing_to_do) {
 		buf_printf(&p->b, "a port is dark for up to %s%s%s%s\n",
 			   unit_human(UNIT_NS, (double)s->down_ns, text,
 				      sizeof(text)), is_learned ? " (times " :
-			   "", is_learned ? s->down_by : "",
+			   "", is_learned ? s->downtime_source : "",
 			   is_learned ? ")" : "");
 	}
 	buf_printf(&p->b, "%d to add, %d to delete, %d kept, %d program%s to "
 			  "load%s\n", s->add, s->delete_, s->keep, s->loads,
-		   s->loads == 1 ? "" : "s", s->empty ? ": nothing to do" : "");
-	if (s->empty && s->new_config) {
+		   s->loads == 1 ? "" : "s", s->nothing_to_do ? ": nothing to do" : "");
+	if (s->nothing_to_do && s->new_config) {
 		buf_str(&p->b, "the configuration is a new one: apply records "
 			       "it\n");
 	}
@@ -413,7 +413,7 @@ static void out_programs(struct out *o, const Weft__V1__PlanDevice *d)
 		const Weft__V1__PlanProgram *q = d->programs[i];
 
 		out_object(o, NULL);
-		out_str(o, "job", q->name);
+		out_str(o, "job", q->job);
 		out_str(o, "change", q->change);
 		out_int(o, "steps", q->steps);
 		out_int(o, "settings", (int64_t)q->settings);
@@ -437,8 +437,8 @@ static void out_device(struct out *o, const Weft__V1__PlanDevice *d)
 	out_bool(o, "read", d->read);
 	wire_out_circuits(o, "delete", d->delete_, d->n_delete_);
 	wire_out_circuits(o, "add", d->add, d->n_add);
-	wire_out_circuits(o, "stolen", d->stolen, d->n_stolen);
-	wire_out_circuits(o, "foreign", d->foreign, d->n_foreign);
+	wire_out_circuits(o, "stolen", d->displaced, d->n_displaced);
+	wire_out_circuits(o, "foreign", d->external, d->n_external);
 	out_int(o, "keep", d->keep);
 	out_bool(o, "load_program", d->load_program);
 	out_int(o, "program_steps", d->program_steps);
@@ -465,8 +465,8 @@ static void out_stages(struct out *o, const Weft__V1__PlanSummary *s)
 		out_str(o, "host", st->host);
 		out_str(o, "way", !st->host[0] ? "" : st->receiving ?
 			"receives" : "sends");
-		out_int(o, "left_bps", st->left_bps);
-		out_int(o, "of_bps", st->of_bps);
+		out_int(o, "left_bps", st->remaining_bps);
+		out_int(o, "of_bps", st->total_bps);
 		out_end(o);
 	}
 	out_end(o);
@@ -483,7 +483,7 @@ static void out_plan(const struct cli *c, struct out *o,
 	out_str(o, "digest", s->digest);
 	out_str(o, "mode", s->mode == WEFT__V1__MODE__MODE_UPDATE ? "update"
 								  : "safe");
-	out_bool(o, "nothing_to_do", s->empty);
+	out_bool(o, "nothing_to_do", s->nothing_to_do);
 	out_bool(o, "new_config", s->new_config);
 	out_int(o, "add", s->add);
 	out_int(o, "delete", s->delete_);
@@ -491,8 +491,8 @@ static void out_plan(const struct cli *c, struct out *o,
 	out_int(o, "loads", s->loads);
 	out_int(o, "unread", s->unread);
 	out_array(o, "silent");
-	for (size_t i = 0; i < s->n_silent; i++) {
-		out_str(o, NULL, s->silent[i]);
+	for (size_t i = 0; i < s->n_unreachable; i++) {
+		out_str(o, NULL, s->unreachable[i]);
 	}
 	out_end(o);
 	out_array(o, "warnings");
@@ -501,7 +501,7 @@ static void out_plan(const struct cli *c, struct out *o,
 	}
 	out_end(o);
 	out_int(o, "down_ns", s->down_ns);
-	out_str(o, "down_by", s->down_by);
+	out_str(o, "down_by", s->downtime_source);
 	out_stages(o, s);
 	out_array(o, "devices");
 	for (size_t i = 0; i < v->n_devices; i++) {

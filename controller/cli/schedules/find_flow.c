@@ -36,7 +36,7 @@ static int read_flow(const struct cli *c, struct coll_flow_query *q,
 	};
 	if ((r = refuse_price(c, err)) ||
 	    (r = cli_opt_share(c, "gap", &q->flow.gap, err)) ||
-	    (r = cli_opt_int(c, "most", 1, 1000, &most, err))) {
+	    (r = cli_opt_int(c, "candidates", 1, 1000, &most, err))) {
 		return r;
 	}
 	q->most = (int)most;

@@ -131,17 +131,17 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m,
 
 	if (!name || strcmp(name, "min-channels") == 0) {
 		opt->objective = path && !name ? RWA_FEWEST_MOVED : RWA_ANY;
-	} else if (strcmp(name, "fewest-moved") == 0) {
+	} else if (strcmp(name, "min-moved") == 0) {
 		opt->objective = RWA_FEWEST_MOVED;
-	} else if (strcmp(name, "least-longest-loss") == 0) {
+	} else if (strcmp(name, "min-max-loss") == 0) {
 		opt->objective = RWA_LEAST_LONGEST_LOSS;
 	} else {
 		return err_set(err, WEFT_EUSAGE, "--objective %s: min-channels, "
-			       "fewest-moved or least-longest-loss", name);
+			       "min-moved or min-max-loss", name);
 	}
 	if ((opt->objective == RWA_FEWEST_MOVED) != (path != NULL)) {
 		err_set(err, WEFT_EUSAGE, path ? "--previous is for --objective "
-			"fewest-moved" : "fewest moved since what?");
+			"min-moved" : "fewest moved since what?");
 		err_hint(err, "--previous FILE names the lightpaths before, as "
 			      "-o wrote them");
 		return err->code;

@@ -14,7 +14,7 @@
 
 _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
 	       (int)APPLY_ERROR_FREE ==
-		       (int)WEFT__V1__LEVEL__LEVEL_ERROR_FREE,
+		       (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
 	       "the API's enumerations are those of apply.h");
 
 struct change {
@@ -104,7 +104,7 @@ static void tell_result(struct rpc_call *call, const struct apply_result *res,
 	m.verdict = (Weft__V1__Verdict)res->verdict;
 	m.change = res->change;
 	m.generation = res->generation;
-	m.level = (Weft__V1__Level)res->level;
+	m.proof = (Weft__V1__Proof)res->level;
 	m.took_ns = res->took_ns;
 	ev.result = &m;
 	for (int i = 0; i < res->n_failed && rc; i++) {

@@ -258,7 +258,7 @@ int daemon_steer(const struct daemon *d, const struct model_fabric *f,
 void daemon_fill_hold(Weft__V1__Hold *m, const struct store_hold *h)
 {
 	weft__v1__hold__init(m);
-	m->what = h->what;
+	m->target = h->what;
 	m->who = h->who;
 	m->reason = h->reason;
 	m->since_at_ns = h->since_ns;
@@ -377,17 +377,17 @@ void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	if (!daemon_may_change(d, call)) {
 		return;
 	}
-	if (check_name(d, req->what, &err)) {
+	if (check_name(d, req->target, &err)) {
 		rpc_finish_err(call, &err);
 	} else {
-		hold(d, call, req->what, req->reason);
+		hold(d, call, req->target, req->reason);
 	}
 }
 
 void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
 		    void *arg)
 {
-	const char *what = ((const Weft__V1__HoldRequest *)msg)->what;
+	const char *what = ((const Weft__V1__HoldRequest *)msg)->target;
 	struct daemon *d = arg;
 	struct err err = { 0 };
 

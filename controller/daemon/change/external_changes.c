@@ -23,7 +23,7 @@ static void tell(struct daemon *d, const struct store_foreign *first, int n)
 {
 	bool over = first->outcome != STORE_FOREIGN_OPEN;
 	const struct daemon_event ev = {
-		.kind = over ? KIND(FOREIGN_OVER) : KIND(FOREIGN_CHANGE),
+		.kind = over ? KIND(EXTERNAL_CHANGE_RESOLVED) : KIND(EXTERNAL_CHANGE),
 		.device = first->device, .change = first->change,
 	};
 	char what[64], more[32] = "", by[48] = "";
@@ -65,17 +65,17 @@ void daemon_foreign_init(struct daemon *d)
 
 /* ---- messages ------------------------------------------------------------ */
 
-static void fill(Weft__V1__ForeignChange *m, const struct store_foreign *f)
+static void fill(Weft__V1__ExternalChange *m, const struct store_foreign *f)
 {
-	weft__v1__foreign_change__init(m);
+	weft__v1__external_change__init(m);
 	m->id = f->id;
 	m->device = (char *)f->device;
 	m->kind = (char *)store_foreign_kind_name(f->kind);
 	m->in = f->xc.in + 1;
 	m->out = f->xc.out + 1;
-	m->right_at_ns = f->right_ns;
-	m->noticed_at_ns = f->noticed_ns;
-	m->how = (char *)store_foreign_how_name(f->how);
+	m->last_good_at_ns = f->right_ns;
+	m->detected_at_ns = f->noticed_ns;
+	m->detected_by = (char *)store_foreign_how_name(f->how);
 	m->who = (char *)f->who;
 	m->outcome = (char *)store_foreign_outcome_name(f->outcome);
 	m->resolved_at_ns = f->resolved_ns;
@@ -114,9 +114,9 @@ void foreign_view_fini(struct foreign_view *v)
 void handle_foreign(struct rpc_call *call, const ProtobufCMessage *msg,
 		    void *arg)
 {
-	const Weft__V1__ForeignRequest *req =
-		(const Weft__V1__ForeignRequest *)msg;
-	Weft__V1__ForeignResponse m = WEFT__V1__FOREIGN_RESPONSE__INIT;
+	const Weft__V1__ExternalChangesRequest *req =
+		(const Weft__V1__ExternalChangesRequest *)msg;
+	Weft__V1__ExternalChangesResponse m = WEFT__V1__EXTERNAL_CHANGES_RESPONSE__INIT;
 	int limit = req->limit > 0 ? req->limit : LIST_LIMIT;
 	const struct store_foreign_query q = {
 		.device = req->device, .open = req->open,

@@ -192,15 +192,15 @@ static int check(struct care *c, struct err *err)
 
 static void answer(const struct care *c, const struct drv_outcome *o)
 {
-	Weft__V1__CareResponse m = WEFT__V1__CARE_RESPONSE__INIT;
+	Weft__V1__MaintenanceResponse m = WEFT__V1__MAINTENANCE_RESPONSE__INIT;
 	struct err err = { 0 };
 
 	m.device = (char *)c->device;
 	m.what = (char *)c->words;
 	m.text = (char *)o->text;
 	m.evidence = (char *)drv_evidence_name(o->evidence);
-	m.victims = c->victims.v;
-	m.n_victims = c->victims.n;
+	m.interrupted = c->victims.v;
+	m.n_interrupted = c->victims.n;
 	if (rpc_send(c->call, &m.base, &err)) {
 		rpc_finish_err(c->call, &err);
 	} else {
@@ -222,7 +222,7 @@ static void note(const struct care *c, const char *end)
 {
 	char text[RPC_PEER_TEXT_MAX + 512];
 	const struct daemon_event ev = {
-		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_DEVICE_CARE,
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_DEVICE_MAINTENANCE,
 		.device = c->device };
 
 	snprintf(text, sizeof(text), "%s by %s%s%.100s: %.200s", c->words,

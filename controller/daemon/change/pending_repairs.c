@@ -72,17 +72,17 @@ int daemon_repairs(struct daemon *d, struct repairs *r, struct err *err)
 	}
 	for (int i = 0; i < r->n_stored; i++) {
 		const struct store_repair *s = &r->stored[i];
-		Weft__V1__Repair *m = &r->rows[r->n];
+		Weft__V1__PendingRepair *m = &r->rows[r->n];
 
 		if (is_repaired(d, s)) {
 			continue;
 		}
-		weft__v1__repair__init(m);
+		weft__v1__pending_repair__init(m);
 		m->device = s->device;
 		m->in = s->xc.in + 1;
 		m->out = s->xc.out + 1;
 		m->change = s->change;
-		m->since_ns = s->since_ns;
+		m->since_at_ns = s->since_ns;
 		m->why = s->why;
 		r->list[r->n++] = m;
 	}

@@ -55,7 +55,7 @@ static const struct {
 	{ "/weft.v1.Fabric/Verify", ACCESS_VIEWER },
 	{ "/weft.v1.Fabric/History", ACCESS_VIEWER },
 	{ "/weft.v1.Fabric/Audit", ACCESS_VIEWER },
-	{ "/weft.v1.Fabric/Foreign", ACCESS_VIEWER },
+	{ "/weft.v1.Fabric/ExternalChanges", ACCESS_VIEWER },
 	{ "/weft.v1.Fabric/Watch", ACCESS_VIEWER },
 	{ "/weft.v1.Fabric/GetSchedule", ACCESS_VIEWER },
 	{ "/weft.v1.Jobs/RequestJob", ACCESS_ORCHESTRATOR },

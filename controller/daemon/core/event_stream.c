@@ -304,7 +304,7 @@ static void compare(struct daemon *d, const struct seen *before,
 		tell(d, KIND(DEVICE_RESTARTED), now->name, "restarted");
 	}
 	if (before->failed != now->failed) {
-		tell(d, now->failed ? KIND(PART_FAILED) : KIND(PART_BACK),
+		tell(d, now->failed ? KIND(PART_FAILED) : KIND(PART_RECOVERED),
 		     now->name, now->failed ? a->problem
 					    : "all parts work again");
 	}
@@ -315,7 +315,7 @@ static void compare(struct daemon *d, const struct seen *before,
 		snprintf(text, sizeof(text), "not as intended: %d missing, %d "
 			 "unexpected", a->n_missing, a->n_unexpected);
 	}
-	tell(d, now->drift ? KIND(DRIFT_FOUND) : KIND(DRIFT_GONE), now->name,
+	tell(d, now->drift ? KIND(DRIFT_FOUND) : KIND(DRIFT_RESOLVED), now->name,
 	     now->drift ? text : "as intended again");
 }
 

@@ -280,7 +280,7 @@ static void run_plan(uv_work_t *req)
 
 static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
 {
-	const Weft__V1__JobLoss *l = row->loss;
+	const Weft__V1__JobDegradation *l = row->degradation;
 
 	if (l->part[0]) {
 		err_hint(err, "job %s needs %s, which has failed", row->name,
@@ -289,10 +289,10 @@ static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
 		err_hint(err, "%d of %d circuits of job %s are dead; "
 			 "until they are repaired its schedule is the "
 			 "one on what remains, at %.1f %% of the rate",
-			 l->dead, row->circuits, row->name, 100 * l->rate);
+			 l->failed, row->circuits, row->name, 100 * l->rate);
 	} else {
 		err_hint(err, "%d of %d circuits of job %s are dead, "
-			 "and what remains is cut off", l->dead,
+			 "and what remains is cut off", l->failed,
 			 row->circuits, row->name);
 	}
 }
@@ -304,7 +304,7 @@ static void hint_loss(const struct daemon *d, struct err *err)
 	for (size_t i = 0; i < d->jobs.n && !err->hint[0]; i++) {
 		const Weft__V1__PlanJob *row = d->jobs.v[i];
 
-		if (row->loss) {
+		if (row->degradation) {
 			hint_row(row, err);
 		}
 	}

@@ -178,7 +178,7 @@ int daemon_change_restore(struct daemon *d, const struct own_change *own,
 struct foreign_view {
 	struct store_foreign *stored;
 	int n_stored;
-	Weft__V1__ForeignChange *rows, **list;
+	Weft__V1__ExternalChange *rows, **list;
 	size_t n;
 };
 
@@ -427,7 +427,7 @@ void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req,
 struct repairs {
 	struct store_repair *stored;
 	int n_stored;
-	Weft__V1__Repair *rows, **list;	/* of those that are not there */
+	Weft__V1__PendingRepair *rows, **list;	/* of those that are not there */
 	size_t n;
 };
 

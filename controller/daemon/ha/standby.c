@@ -33,7 +33,7 @@ int standby_permit(struct daemon *d, const char *path, struct err *err)
 {
 	static const char *const answered[] = {
 		"/weft.v1.Fabric/Status", "/weft.v1.Fabric/History",
-		"/weft.v1.Fabric/Audit", "/weft.v1.Fabric/Foreign",
+		"/weft.v1.Fabric/Audit", "/weft.v1.Fabric/ExternalChanges",
 		"/weft.v1.Jobs/ListJobs",
 	};
 	struct store_lease now;

@@ -59,7 +59,7 @@ static void fill_port(const struct hosts *h, int port, struct port_row *row)
 	m->from = (char *)name_or(h, v->from);
 	m->link = v->health.link;
 	m->layer = (char *)layer_name(v);
-	m->instead = (char *)v->health.why;
+	m->next_layer_error = (char *)v->health.why;
 	m->reason = v->health.ext_state ? (char *)v->health.ext_state : "";
 	m->has_power = v->health.has_power;
 	m->rx_mdbm = v->health.rx_mdbm;
@@ -69,7 +69,7 @@ static void fill_port(const struct hosts *h, int port, struct port_row *row)
 	m->carrier_downs = v->rx.carrier_downs;
 	m->rx_errors = v->rx.rx_errors;
 	m->tx_errors = v->tx.tx_errors;
-	m->heard = (char *)name_or(h, v->heard);
+	m->neighbour = (char *)name_or(h, v->heard);
 	m->problem = row->problem;
 	m->reactivation = daemon_timing(h->d, STORE_REACTIVATION,
 					h->names[port], &row->reactivation);
@@ -82,7 +82,7 @@ static void fill_host(const struct model_fabric *f, const struct local *l,
 	m->name = f->hosts[l->host].name;
 	m->netns = l->netns;
 	m->problem = (char *)l->problem;
-	m->ways = l->n_ways;
+	m->routes = l->n_ways;
 }
 
 static int allocate(const struct hosts *h, struct hosts_view *out,
@@ -160,7 +160,7 @@ int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
 		}
 		fill_port(h, i, row);
 		out->port_list[out->m.n_ports++] = &row->m;
-		out->m.lit += v->from >= 0;
+		out->m.expected += v->from >= 0;
 		out->m.good += v->from >= 0 && v->health.link &&
 			       !row->problem[0];
 		out->wrong = out->wrong || row->problem[0];
@@ -175,7 +175,7 @@ int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
 		out->silent = out->silent || h->v[i].frame_fd < 0;
 	}
 	out->m.layer = (char *)layer;
-	out->m.looked_at_ns = h->looked_at_ns;
+	out->m.probed_at_ns = h->looked_at_ns;
 	out->m.ports = out->port_list;
 	out->m.hosts = out->host_list;
 	out->known = true;

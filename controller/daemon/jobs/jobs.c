@@ -176,7 +176,7 @@ static int row_init(struct row *row, const struct job *j, struct err *err)
 	row->m.priority = j->s.priority;
 	row->m.preemptible = j->s.preemptible;
 	row->m.duration_ns = j->s.duration_ns;
-	row->m.asked_at_ns = j->s.asked_ns;
+	row->m.requested_at_ns = j->s.asked_ns;
 	row->m.started_at_ns = j->s.started_ns;
 	row->m.ended_at_ns = j->s.ended_ns;
 	row->m.repair = j->req->repair;
@@ -610,7 +610,7 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
 	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
 		const struct job *j = jobs->v.v[i];
 
-		if ((job_lives(j) || q->over) &&
+		if ((job_lives(j) || q->include_ended) &&
 		    (!q->name[0] || strcmp(q->name, j->s.name) == 0)) {
 			struct row *row = &rows[m.n_jobs];
 

@@ -66,7 +66,7 @@ int64_t job_repair_wait_ns(const struct job *j)
 
 static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
 {
-	const Weft__V1__JobLoss *l = row->loss;
+	const Weft__V1__JobDegradation *l = row->degradation;
 	char text[STORE_NOTE_MAX], rest[64];
 
 	if (l->rate > 0) {
@@ -77,11 +77,11 @@ static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
 	}
 	if (l->part[0]) {
 		snprintf(text, sizeof(text), "%s: %s%s failed: %s", l->device,
-			 l->part, l->dead > 1 ? ", ..." : "", rest);
+			 l->part, l->failed > 1 ? ", ..." : "", rest);
 	} else {
 		snprintf(text, sizeof(text), "%d of %d circuits dead (%s, in "
-			 "%d -> out %d%s): %s", l->dead, row->circuits,
-			 l->device, l->in, l->out, l->dead > 1 ? ", ..." : "",
+			 "%d -> out %d%s): %s", l->failed, row->circuits,
+			 l->device, l->in, l->out, l->failed > 1 ? ", ..." : "",
 			 rest);
 	}
 	if (!j->died_ns) {
@@ -130,7 +130,7 @@ void jobs_look(struct jobs *jobs)
 		if (j->s.state != STORE_JOB_RUNNING || !row) {
 			continue;
 		}
-		if (row->loss) {
+		if (row->degradation) {
 			tell_loss(j, row);
 		} else {
 			tell_whole(j);

@@ -6,7 +6,7 @@
 
 /* The numbers that a message of light points to. */
 struct lit {
-	Weft__V1__Light m;
+	Weft__V1__Signal m;
 	Weft__V1__Number loss, factory, good;
 };
 
@@ -21,16 +21,16 @@ static Weft__V1__Number *number(Weft__V1__Number *at, bool known,
 static void fill(struct lit *l, const struct drv_xc *x,
 		 const struct apply_loss *loss, int proof)
 {
-	weft__v1__light__init(&l->m);
+	weft__v1__signal__init(&l->m);
 	l->m.state = (char *)drv_state_name(x->state);
 	l->m.loss_mdb = number(&l->loss, x->has_loss, x->loss_mdb);
 	l->m.factory_loss_mdb = number(&l->factory, x->has_factory_loss,
 				       x->factory_loss_mdb);
-	l->m.good_loss_mdb = number(&l->good, loss->has_good, loss->good_mdb);
+	l->m.baseline_loss_mdb = number(&l->good, loss->has_good, loss->good_mdb);
 	l->m.limit_mdb = loss->limit_mdb;
-	l->m.over = loss->over;
-	l->m.worse = loss->worse;
-	l->m.level = (Weft__V1__Level)proof;
+	l->m.over_limit = loss->over;
+	l->m.degraded = loss->worse;
+	l->m.proof = (Weft__V1__Proof)proof;
 }
 
 int daemon_light_init(struct light_view *v, struct daemon *d, int device,
@@ -60,7 +60,7 @@ int daemon_light_init(struct light_view *v, struct daemon *d, int device,
 		store_circuit_proof(d->store, a->name, x->xc, &proof, NULL);
 		fill(&lit[i], x, &loss, proof);
 		v->circuits.v[i]->owner = (char *)x->owner;
-		v->circuits.v[i]->light = &lit[i].m;
+		v->circuits.v[i]->signal = &lit[i].m;
 	}
 out:
 	free(xcs);

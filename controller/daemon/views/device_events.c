@@ -83,7 +83,7 @@ static void tell(struct daemon *d, const char *device,
 {
 	char port[16] = "";
 	const struct daemon_event what = {
-		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_DEVICE_SAYS,
+		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_DEVICE_REPORT,
 		.device = device, .port = port,
 	};
 

@@ -29,7 +29,7 @@ void daemon_fill_change(Weft__V1__Change *m, const struct store_change *c)
 	weft__v1__change__init(m);
 	m->expected_down_ns = c->expected_down_ns;
 	m->down_ns = c->down_ns;
-	m->down_by = (Weft__V1__Level)c->down_by;
+	m->down_source = (Weft__V1__Proof)c->down_by;
 	m->id = c->id;
 	m->outcome = daemon_outcome_name(c->verdict);
 	m->generation = c->generation;
@@ -40,11 +40,11 @@ void daemon_fill_change(Weft__V1__Change *m, const struct store_change *c)
 	m->summary = or_empty(c->summary);
 	m->config_name = or_empty(c->config_name);
 	m->config_sha256 = (char *)c->config_hash;
-	m->undoing = c->undoing;
+	m->rolling_back = c->undoing;
 	m->superseded_by = c->superseded_by;
 	m->request_id = c->request_id;
 	m->trace_id = or_empty(c->trace);
-	m->level = (Weft__V1__Level)c->proof;
+	m->proof = (Weft__V1__Proof)c->proof;
 }
 
 void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,

@@ -50,19 +50,19 @@ static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 	int n, r;
 
 	a = apply_devices(w->d->apply, &n);
-	s.silent = calloc((size_t)n + 1, sizeof(*s.silent));
-	if (!s.silent) {
+	s.unreachable = calloc((size_t)n + 1, sizeof(*s.unreachable));
+	if (!s.unreachable) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < n; i++) {
 		if (!a[i].reachable && a[i].driver && a[i].driver[0]) {
-			s.silent[s.n_silent++] = (char *)a[i].name;
+			s.unreachable[s.n_unreachable++] = (char *)a[i].name;
 		}
 	}
 	s.new_config = is_new_config(w->d, w->fabric);
 	m.summary = &s;
 	r = rpc_send(p->call, &m.base, err);
-	free(s.silent);
+	free(s.unreachable);
 	return r;
 }
 
@@ -179,7 +179,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 	p->call = call;
 	p->want_file = req->want_file;
 	p->want_commands = req->want_commands;
-	p->want_light = req->want_light;
+	p->want_light = req->want_lightpaths;
 	rpc_call_on_cancel(call, on_plan_gone, p);
 	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
 							   : PLAN_SAFE;

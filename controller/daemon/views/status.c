@@ -217,7 +217,7 @@ Weft__V1__Timing *daemon_timing(const struct daemon *d,
 	}
 	out->count = t.n;
 	out->median_ns = t.median_ns;
-	out->most_ns = t.most_ns;
+	out->max_ns = t.most_ns;
 	return out;
 }
 
@@ -284,23 +284,23 @@ static int fill_device(struct daemon *d, const struct views *s,
 	m->problem = (char *)a->problem;
 	m->read_at_ns = a->read_at_ns;
 	m->restarted = a->restarted;
-	m->level = (Weft__V1__Level)a->level;
+	m->proof = (Weft__V1__Proof)a->level;
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
 	m->switching = daemon_timing(d, STORE_SWITCHING, a->name,
 				     &v->switching);
-	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked, &m->marked,
-				    &m->marked_count, err);
+	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked_dead, &m->marked_dead,
+				    &m->marked_dead_count, err);
 	r = r ? r : fill_unusable(v, md, a, err);
 	m->power_loss = (char *)daemon_power_loss(a);
-	m->restores = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
+	m->auto_restore = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
 	r = r ? r : foreign_view_init(&v->foreign, d,
 				      &(struct store_foreign_query){
 						.device = a->name,
 						.open = true }, err);
-	m->n_foreign = v->foreign.n;
-	m->foreign = v->foreign.list;
+	m->n_external_changes = v->foreign.n;
+	m->external_changes = v->foreign.list;
 	if (r == 0 && md->kind == MODEL_RING) {
 		r = fill_program(v, a, md->n_members, err);
 	}
@@ -406,7 +406,7 @@ static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
 			size_t size)
 {
 	for (size_t i = 0; i < m->n_jobs && !text[0]; i++) {
-		if (m->jobs[i]->loss) {
+		if (m->jobs[i]->degradation) {
 			wire_loss_text(m->jobs[i], text, size);
 		}
 	}
@@ -456,7 +456,7 @@ static void advise(const struct daemon *d, const struct views *s,
 	for (int i = 0; i < s->n && !text[0]; i++) {
 		const Weft__V1__DeviceState *m = &s->v[i].m;
 
-		if (m->n_foreign && m->foreign[0]->given_up) {
+		if (m->n_external_changes && m->external_changes[0]->given_up) {
 			snprintf(text, size, "%s is changed by somebody else "
 				 "again and again and is not restored any more: "
 				 "\"weft foreign %s\" tells", m->name, m->name);
@@ -584,8 +584,8 @@ static void fill_changes(const struct daemon *d, struct daemon_status *s,
 	if (d->confirm.change) {
 		weft__v1__confirm__init(&s->confirm);
 		s->confirm.change = d->confirm.change;
-		s->confirm.by_at_ns = d->confirm.by_ns;
-		s->confirm.back_to = d->confirm.back_to;
+		s->confirm.deadline_at_ns = d->confirm.by_ns;
+		s->confirm.rollback_to = d->confirm.back_to;
 		s->m.confirm = &s->confirm;
 	}
 	if (found) {

@@ -473,7 +473,7 @@ static void test_rwa_changes(void **state)
 	assert_int_equal(number(f, "dropped"), 1);
 	assert_non_null(strstr(f->out, "south"));
 	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --objective "
-				 "least-longest-loss --format json"), 0);
+				 "min-max-loss --format json"), 0);
 	assert_non_null(strstr(f->out, "\"longest_loss_db\": 2.0"));
 	/* The two of @/old.yaml change channels; none is spare. */
 	write_file(f, "swap.yaml", "lightpaths:\n"
@@ -552,7 +552,7 @@ static void test_rwa_changes_refuse(void **state)
 		assert_non_null(strstr(f->err, "t.yaml"));
 	}
 	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --objective "
-				 "fewest-moved"), 64);
+				 "min-moved"), 64);
 	assert_int_equal(weft(f, "weft rwa solve @/a.yaml --objective x"), 64);
 }
 

@@ -19,7 +19,7 @@ struct outcome {
 	bool has_result;
 	Weft__V1__Verdict verdict;
 	int64_t change, generation;
-	Weft__V1__Level level;
+	Weft__V1__Proof level;
 	int events, problems;
 };
 
@@ -36,7 +36,7 @@ static int on_event(const ProtobufCMessage *msg, void *arg)
 		o->verdict = ev->result->verdict;
 		o->change = ev->result->change;
 		o->generation = ev->result->generation;
-		o->level = ev->result->level;
+		o->level = ev->result->proof;
 	}
 	return 0;
 }
@@ -202,7 +202,7 @@ static void test_plan_changes_nothing(void **state)
 	assert_int_equal(make_plan(f, text, &p), 0);
 	assert_int_equal(p.summary.add, 8);
 	assert_int_equal(p.summary.delete_, 0);
-	assert_false(p.summary.empty);
+	assert_false(p.summary.nothing_to_do);
 	assert_true(p.summary.new_config);
 	assert_int_equal(p.summary.unread, 0);
 	assert_int_equal(p.devices, 1);
@@ -226,7 +226,7 @@ static void test_apply_then_nothing_to_do(void **state)
 	assert_int_equal(o.verdict, WEFT__V1__VERDICT__VERDICT_COMMITTED);
 	assert_true(o.events > 1);
 	assert_int_equal(o.problems, 0);
-	assert_true(o.level >= WEFT__V1__LEVEL__LEVEL_READ_BACK);
+	assert_true(o.level >= WEFT__V1__PROOF__PROOF_READ_BACK);
 	s = get_status(f);
 	assert_int_equal(s->state, WEFT__V1__STATE__STATE_READY);
 	assert_int_equal(s->generation, o.generation);
@@ -241,7 +241,7 @@ static void test_apply_then_nothing_to_do(void **state)
 	weft__v1__status_response__free_unpacked(s, NULL);
 
 	assert_int_equal(make_plan(f, text, &p), 0);
-	assert_true(p.summary.empty);
+	assert_true(p.summary.nothing_to_do);
 	assert_false(p.summary.new_config);
 	assert_int_equal(p.summary.keep, 8);
 	buf_fini(&p.file);
@@ -608,8 +608,8 @@ static void test_lost_light_is_named(void **state)
 	d = verify(f);
 	assert_false(d->same);
 	assert_int_equal(d->devices[0]->n_missing, 8);
-	assert_int_equal(d->devices[0]->level,
-			 WEFT__V1__LEVEL__LEVEL_UNVERIFIED);
+	assert_int_equal(d->devices[0]->proof,
+			 WEFT__V1__PROOF__PROOF_UNVERIFIED);
 	assert_string_equal(d->devices[0]->missing[0]->from, "gpu0.p0");
 	assert_int_equal(d->devices[0]->missing[0]->in, 1);
 	weft__v1__diff_response__free_unpacked(d, NULL);

@@ -152,7 +152,7 @@ static void test_one_that_sleeps(void **state)
 	static struct seen s;
 	int resyncs = 0;
 
-	s = (struct seen){ .f = f, .until = KIND(DRIFT_GONE),
+	s = (struct seen){ .f = f, .until = KIND(DRIFT_RESOLVED),
 			   .begin = very_many, .until_resync = true };
 	watch(&s);
 	for (int i = 1; i < s.n; i++) {
@@ -190,7 +190,7 @@ static void test_drift(void **state)
 	struct seen s = { .f = f, .until = KIND(CHANGE_ENDED),
 			  .begin = apply_ring };
 	struct seen drift = { .f = f, .until = KIND(DRIFT_FOUND) };
-	struct seen gone = { .f = f, .until = KIND(DRIFT_GONE),
+	struct seen gone = { .f = f, .until = KIND(DRIFT_RESOLVED),
 			     .begin = apply_ring };
 
 	watch(&s);

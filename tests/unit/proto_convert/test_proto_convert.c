@@ -119,7 +119,7 @@ static int take(const Weft__V1__PlanPart *part, void *arg, struct err *err)
 	switch (part->part_case) {
 	case WEFT__V1__PLAN_PART__PART_SUMMARY:
 		t->summaries++;
-		t->empty = part->summary->empty;
+		t->empty = part->summary->nothing_to_do;
 		assert_int_equal(part->summary->unread, 2);
 		break;
 	case WEFT__V1__PLAN_PART__PART_DEVICE:

@@ -204,8 +204,8 @@ static void test_json_refuses(void **state)
 		  "\"transfers\":[]}", WEFT_EINVAL, "given twice" },
 		{ HEAD ARCS "\"transfers_columns\":[\"stop\"],"
 		  "\"transfers\":[]}", WEFT_EINVAL, "no such column" },
-		{ HEAD ARCS "\"lights\":[[0,0,65536,0]],"
-		  XFERS, WEFT_EINVAL, "lights[0]: channel" },
+		{ HEAD ARCS "\"lightpaths\":[[0,0,65536,0]],"
+		  XFERS, WEFT_EINVAL, "lightpaths[0]: channel" },
 		{ "[]", WEFT_EINVAL, "" },
 	};
 	struct coll_sched *s;
