@@ -32,7 +32,7 @@ BROWSER := chromium chromium-driver
 # room may include only rooms before it, those of its DEPS line.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base output conf lp rpc http proto optics host topology \
+ROOMS := base output conf lp graph rpc http proto optics host topology \
 	schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed daemon cli
@@ -41,6 +41,7 @@ DIR_base := lib/base
 DIR_output := lib/output
 DIR_conf := lib/conf
 DIR_lp := lib/lp
+DIR_graph := lib/graph
 DIR_rpc := lib/rpc
 DIR_http := lib/http
 DIR_proto := $(GEN)/proto
@@ -88,22 +89,23 @@ DEPS_base :=
 DEPS_output := base
 DEPS_conf := base
 DEPS_lp := base
+DEPS_graph := base
 DEPS_rpc := base
 DEPS_http := base
 DEPS_proto :=
 DEPS_optics := base
 DEPS_host := base
-DEPS_topology := base lp
+DEPS_topology := base graph
 DEPS_schedule := base output rpc proto topology
-DEPS_bfb := base lp topology schedule
-DEPS_flow := base lp topology schedule
+DEPS_bfb := base graph topology schedule
+DEPS_flow := base graph lp topology schedule
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
 DEPS_msccl := base schedule
 DEPS_mscclpp := base schedule msccl
 DEPS_ring := base lp
-DEPS_mesh := base output lp ring
-DEPS_reconfigure := base mesh
+DEPS_mesh := base output graph lp ring
+DEPS_reconfigure := base graph mesh
 DEPS_optree := base output topology schedule ring
 DEPS_drv_core := base optics
 DEPS_scpi := base drv_core
@@ -116,7 +118,7 @@ DEPS_sim := base drv_core
 DEPS_drivers := base drv_core scpi tl1 sonic robot mrr linux sim
 DEPS_emulators := base optics drv_core scpi tl1 sonic robot mrr
 DEPS_model := base conf optics topology schedule ring
-DEPS_plan := base output lp optics topology schedule bfb flow finder ring mesh optree model
+DEPS_plan := base output graph lp optics topology schedule bfb flow finder ring mesh optree model
 DEPS_dry_run := base drv_core drivers model plan
 DEPS_proto_convert := base output optics proto schedule model plan dry_run
 DEPS_webui := base output optics model plan
@@ -237,7 +239,7 @@ $(foreach p,weft weftd weft-emulator,$(eval $(call program_rules,$(p))))
 # tests/unit/ROOM/test_*.c is one cmocka program each, linked with ROOM, what
 # ROOM may include, and TEST_ROOM: what gives its tests something to work on.
 TEST_schedule := bfb
-TEST_bfb := msccl
+TEST_bfb := lp msccl
 TEST_flow := bfb
 TEST_routing := bfb
 TEST_msccl := bfb flow

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collective/schedule/private.h"
-#include "lib/lp/flow.h"
+#include "lib/graph/graph.h"
 
 int ratio_cmp(struct ratio a, struct ratio b)
 {
@@ -23,14 +23,14 @@ int64_t ratio_ceil_mul(struct ratio r, int64_t factor)
 
 /* Source 0, groups, links, sink. */
 struct net {
-	struct flow *flow;
+	struct graph_flow *flow;
 	int *group, *use, *link;	/* edges */
 	int64_t wanted, reached;
 };
 
 static void net_fini(struct net *n)
 {
-	flow_free(n->flow);
+	graph_flow_free(n->flow);
 	free(n->group);
 }
 
@@ -51,14 +51,14 @@ static int net_add(const struct balance *b, struct net *n, int64_t per_item,
 		int64_t amount = gr->items * per_item;
 
 		n->wanted += amount;
-		rc = flow_add(n->flow, 0, 1 + g, amount, 0, &n->group[g], err);
+		rc = graph_flow_add(n->flow, 0, 1 + g, amount, 0, &n->group[g], err);
 		for (int i = gr->first; i < gr->first + gr->n && !rc; i++) {
-			rc = flow_add(n->flow, 1 + g, link0 + b->use[i],
+			rc = graph_flow_add(n->flow, 1 + g, link0 + b->use[i],
 				      amount, 0, &n->use[i], err);
 		}
 	}
 	for (int w = 0; w < b->n_links && !rc; w++) {
-		rc = flow_add(n->flow, link0 + w, sink, room[w], 0,
+		rc = graph_flow_add(n->flow, link0 + w, sink, room[w], 0,
 			      &n->link[w], err);
 	}
 	return rc;
@@ -80,9 +80,9 @@ static int net_fill(const struct balance *b, int64_t per_item,
 	}
 	n->use = n->group + b->n_groups;
 	n->link = n->use + b->n_use;
-	rc = flow_new(sink + 1, &n->flow, err);
+	rc = graph_flow_new(sink + 1, &n->flow, err);
 	rc = rc ? rc : net_add(b, n, per_item, room, err);
-	return rc ? rc : flow_run(n->flow, 0, sink, INT64_MAX, &n->reached,
+	return rc ? rc : graph_flow_run(n->flow, 0, sink, INT64_MAX, &n->reached,
 				  NULL, err);
 }
 
@@ -118,7 +118,7 @@ static int mark_cut(const struct balance *b, const struct net *n,
 	}
 	memset(tight, 0, (size_t)b->n_links * sizeof(*tight));
 	for (int g = 0; g < b->n_groups; g++) {
-		seen[g] = flow_on(n->flow, n->group[g]) <
+		seen[g] = graph_flow_on(n->flow, n->group[g]) <
 			  b->groups[g].items * per_item;
 	}
 	while (grown) {
@@ -132,7 +132,7 @@ static int mark_cut(const struct balance *b, const struct net *n,
 				if (seen[g] && !tight[w]) {
 					tight[w] = grown = true;
 				} else if (!seen[g] && tight[w] &&
-					   flow_on(n->flow, n->use[i]) > 0) {
+					   graph_flow_on(n->flow, n->use[i]) > 0) {
 					seen[g] = grown = true;
 				}
 			}
@@ -355,7 +355,7 @@ int balance_fit(const struct balance *b, int64_t chunks, const int64_t *room,
 
 	*fits = n.reached == n.wanted;
 	for (int i = 0; i < b->n_use && !rc && *fits; i++) {
-		share[i] = flow_on(n.flow, n.use[i]);
+		share[i] = graph_flow_on(n.flow, n.use[i]);
 	}
 	if (!rc && !*fits) {
 		rc = mark_cut(b, &n, chunks, cut, err);
@@ -376,7 +376,7 @@ int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,
 		rc = net_run(b, chunks, *most, &n, err);
 		fits = n.reached == n.wanted;
 		for (int i = 0; i < b->n_use && !rc && fits; i++) {
-			share[i] = flow_on(n.flow, n.use[i]);
+			share[i] = graph_flow_on(n.flow, n.use[i]);
 		}
 		net_fini(&n);
 		*most = rc || fits ? *most : next_room(b, *most);

@@ -3,27 +3,27 @@
 
 #include <stdlib.h>
 
-#include "lib/lp/flow.h"
+#include "lib/graph/graph.h"
 
 /* Marks the arcs of the largest flow from s to t, of these one of the fewest
  * hops; *n paths. */
 static int find_flow(const struct flow_net *net, int s, int t, bool *used,
 		     int64_t *n, struct err *err)
 {
-	struct flow *f;
-	int rc = flow_new(net->n, &f, err);
+	struct graph_flow *f;
+	int rc = graph_flow_new(net->n, &f, err);
 
 	if (rc) {
 		return rc;
 	}
 	for (int a = 0; a < net->m && rc == 0; a++) {
-		rc = flow_add(f, net->src[a], net->dst[a], 1, 1, NULL, err);
+		rc = graph_flow_add(f, net->src[a], net->dst[a], 1, 1, NULL, err);
 	}
-	rc = rc ? rc : flow_run(f, s, t, INT64_MAX, n, NULL, err);
+	rc = rc ? rc : graph_flow_run(f, s, t, INT64_MAX, n, NULL, err);
 	for (int a = 0; a < net->m && rc == 0; a++) {
-		used[a] = flow_on(f, a) > 0;
+		used[a] = graph_flow_on(f, a) > 0;
 	}
-	flow_free(f);
+	graph_flow_free(f);
 	return rc;
 }
 

@@ -12,7 +12,7 @@
 /*
  * The sets of all pairs of terminals, sorted by pair, with equal shares;
  * within a pair the shortest path first. Parallel arcs are one link.
- * WEFT_EINFEASIBLE for a pair without a path, WEFT_ENOMEM. flow_run (lib/lp) a
+ * WEFT_EINFEASIBLE for a pair without a path, WEFT_ENOMEM. graph_flow_run a
  * pair.
  */
 int disjoint_paths(const struct flow_net *net, struct flow_paths *out,

@@ -21,7 +21,7 @@
 
 #include "controller/plan/plan_private.h"
 #include "lib/base/vec.h"
-#include "lib/lp/flow.h"
+#include "lib/graph/graph.h"
 
 #define FORCED_COST ((int64_t)1 << 40)
 
@@ -535,7 +535,7 @@ static int too_few_at_site(const struct work *w, int rank, int site, int need,
 
 /* Edges from the source to a rank (or from a rank to the sink): at least
  * what the later sites cannot take, at most what this one can. */
-static int add_side(struct work *w, struct flow *f, int site, bool tx,
+static int add_side(struct work *w, struct graph_flow *f, int site, bool tx,
 		    const int *degree, struct err *err)
 {
 	int source = 2 * w->n, sink = 2 * w->n + 1, rc = 0;
@@ -549,9 +549,9 @@ static int add_side(struct work *w, struct flow *f, int site, bool tx,
 		if (least > most) {
 			return too_few_at_site(w, r, site, least, most, err);
 		}
-		rc = flow_add(f, a, b, least, -FORCED_COST, NULL, err);
+		rc = graph_flow_add(f, a, b, least, -FORCED_COST, NULL, err);
 		if (rc == 0) {
-			rc = flow_add(f, a, b, most - least, 0, NULL, err);
+			rc = graph_flow_add(f, a, b, most - least, 0, NULL, err);
 		}
 	}
 	return rc;
@@ -573,7 +573,7 @@ static int count_later(const struct work *w, const struct wish *wish, int site,
  * those that rob a later site of a kept circuit cost one. Between equals, the
  * same for circuits that are intended and gone, at so small a weight that all
  * of them together are less than one that is kept. */
-static int add_wish(struct work *w, struct flow *f, int site, int i,
+static int add_wish(struct work *w, struct graph_flow *f, int site, int i,
 		    int *edge, struct err *err)
 {
 	struct wish *wish = &w->wishes[i];
@@ -590,7 +590,7 @@ static int add_wish(struct work *w, struct flow *f, int site, int i,
 			       (unit > open - later_gone) - (unit <= gone);
 		int e;
 
-		rc = flow_add(f, wish->u, w->n + wish->v, 1, cost, &e, err);
+		rc = graph_flow_add(f, wish->u, w->n + wish->v, 1, cost, &e, err);
 		if (unit == 1) {
 			*edge = e;
 		}
@@ -598,14 +598,14 @@ static int add_wish(struct work *w, struct flow *f, int site, int i,
 	return rc;
 }
 
-static void read_split(struct work *w, const struct flow *f, int site,
+static void read_split(struct work *w, const struct graph_flow *f, int site,
 		       const int *edges)
 {
 	for (int i = 0; i < w->n_wishes; i++) {
 		int open = still_open(w, &w->wishes[i], site), give = 0;
 
 		for (int k = 0; k < open; k++) {
-			give += (int)flow_on(f, edges[i] + k);
+			give += (int)graph_flow_on(f, edges[i] + k);
 		}
 		*cell(w, w->give, &w->wishes[i], site) = give;
 	}
@@ -645,7 +645,7 @@ static int split_site(struct work *w, int site, struct err *err)
 {
 	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
 	int *edges = calloc(w->n_wishes + 1, sizeof(*edges));
-	struct flow *f = NULL;
+	struct graph_flow *f = NULL;
 	int rc;
 
 	if (!out || !in || !edges) {
@@ -653,7 +653,7 @@ static int split_site(struct work *w, int site, struct err *err)
 		goto done;
 	}
 	open_degrees(w, site, out, in);
-	if ((rc = flow_new(2 * w->n + 2, &f, err)) ||
+	if ((rc = graph_flow_new(2 * w->n + 2, &f, err)) ||
 	    (rc = add_side(w, f, site, true, out, err)) ||
 	    (rc = add_side(w, f, site, false, in, err))) {
 		goto done;
@@ -662,14 +662,14 @@ static int split_site(struct work *w, int site, struct err *err)
 		rc = add_wish(w, f, site, i, &edges[i], err);
 	}
 	if (rc == 0) {
-		rc = flow_run(f, 2 * w->n, 2 * w->n + 1, 0, NULL, NULL, err);
+		rc = graph_flow_run(f, 2 * w->n, 2 * w->n + 1, 0, NULL, NULL, err);
 	}
 	if (rc == 0) {
 		read_split(w, f, site, edges);
 		rc = check_rest(w, site, out, in, err);
 	}
 done:
-	flow_free(f);
+	graph_flow_free(f);
 	free(out);
 	free(in);
 	free(edges);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/lp/flow.h"
+#include "lib/graph/graph.h"
 #include "rwa/mesh/private.h"
 
 #define PENALTY_STAYS 64	/* at first; a quarter when that is too much */
@@ -361,12 +361,12 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 			  struct err *err)
 {
 	VEC(struct edge) edges = { 0 };
-	struct flow *f;
-	int rc = flow_new(2 * n + 2, &f, err);
+	struct graph_flow *f;
+	int rc = graph_flow_new(2 * n + 2, &f, err);
 
 	for (int c = 0; !rc && c < n; c++) {
-		rc = flow_add(f, 2 * n, c, 1, 0, NULL, err);
-		rc = rc ? rc : flow_add(f, n + c, 2 * n + 1, 1, 0, NULL, err);
+		rc = graph_flow_add(f, 2 * n, c, 1, 0, NULL, err);
+		rc = rc ? rc : graph_flow_add(f, n + c, 2 * n + 1, 1, 0, NULL, err);
 	}
 	for (int c = 0; !rc && c < n; c++) {
 		for (int d = 0; !rc && d < n; d++) {
@@ -377,21 +377,21 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 					(uint64_t)d, &w)) {
 				continue;
 			}
-			rc = flow_add(f, c, n + d, 1, -(int64_t)w, &e.number,
+			rc = graph_flow_add(f, c, n + d, 1, -(int64_t)w, &e.number,
 				      err);
 			if (!rc && vec_push(&edges, e)) {
 				rc = err_nomem(err);
 			}
 		}
 	}
-	rc = rc ? rc : flow_run(f, 2 * n, 2 * n + 1, 0, NULL, NULL, err);
+	rc = rc ? rc : graph_flow_run(f, 2 * n, 2 * n + 1, 0, NULL, NULL, err);
 	for (size_t k = 0; !rc && k < edges.n; k++) {
-		if (flow_on(f, edges.v[k].number)) {
+		if (graph_flow_on(f, edges.v[k].number)) {
 			name[edges.v[k].from] = edges.v[k].to;
 		}
 	}
 	vec_fini(&edges);
-	flow_free(f);
+	graph_flow_free(f);
 	return rc;
 }
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "lib/base/rng.h"
-#include "lib/lp/flow.h"
+#include "lib/graph/graph.h"
 
 #define MAX_SIDE 5
 
@@ -58,30 +58,30 @@ static void check_instance(const struct instance *in)
 	int left[MAX_SIDE], right[MAX_SIDE], edge[MAX_SIDE][MAX_SIDE];
 	int source = 2 * in->side, sink = source + 1;
 	int64_t cost, on_edges = 0;
-	struct flow *f;
+	struct graph_flow *f;
 
-	assert_int_equal(flow_new(sink + 1, &f, NULL), 0);
+	assert_int_equal(graph_flow_new(sink + 1, &f, NULL), 0);
 	for (int i = 0; i < in->side; i++) {
 		left[i] = in->cap_left[i];
 		right[i] = in->cap_right[i];
-		flow_add(f, source, i, left[i], 0, NULL, NULL);
-		flow_add(f, in->side + i, sink, right[i], 0, NULL, NULL);
+		graph_flow_add(f, source, i, left[i], 0, NULL, NULL);
+		graph_flow_add(f, in->side + i, sink, right[i], 0, NULL, NULL);
 		for (int j = 0; j < in->side; j++) {
 			edge[i][j] = -1;
 			if (in->cost[i][j] < 100) {
-				flow_add(f, i, in->side + j, 1, in->cost[i][j],
+				graph_flow_add(f, i, in->side + j, 1, in->cost[i][j],
 					 &edge[i][j], NULL);
 			}
 		}
 	}
-	assert_int_equal(flow_run(f, source, sink, 0, NULL, &cost, NULL), 0);
+	assert_int_equal(graph_flow_run(f, source, sink, 0, NULL, &cost, NULL), 0);
 	assert_int_equal(cost, exhaustive(in, 0, left, right));
 	for (int i = 0; i < in->side; i++) {
 		int used = 0;
 
 		for (int j = 0; j < in->side; j++) {
 			if (edge[i][j] >= 0) {
-				int64_t x = flow_on(f, edge[i][j]);
+				int64_t x = graph_flow_on(f, edge[i][j]);
 
 				assert_in_range(x, 0, 1);
 				used += (int)x;
@@ -91,7 +91,7 @@ static void check_instance(const struct instance *in)
 		assert_in_range(used, 0, in->cap_left[i]);
 	}
 	assert_int_equal(on_edges, cost);
-	flow_free(f);
+	graph_flow_free(f);
 }
 
 static void least_cost_equals_exhaustive(void **state)
@@ -109,34 +109,34 @@ static void least_cost_equals_exhaustive(void **state)
 
 static void no_limit_gives_the_maximum_flow(void **state)
 {
-	struct flow *f;
+	struct graph_flow *f;
 	int64_t value, cost;
 
 	(void)state;
 	/* The cheap path 0-1-2-3 must be undone in part for value 2. */
-	assert_int_equal(flow_new(4, &f, NULL), 0);
-	flow_add(f, 0, 1, 1, 1, NULL, NULL);
-	flow_add(f, 0, 2, 1, 5, NULL, NULL);
-	flow_add(f, 1, 2, 1, 0, NULL, NULL);
-	flow_add(f, 1, 3, 1, 5, NULL, NULL);
-	flow_add(f, 2, 3, 1, 1, NULL, NULL);
-	assert_int_equal(flow_run(f, 0, 3, INT64_MAX, &value, &cost, NULL), 0);
+	assert_int_equal(graph_flow_new(4, &f, NULL), 0);
+	graph_flow_add(f, 0, 1, 1, 1, NULL, NULL);
+	graph_flow_add(f, 0, 2, 1, 5, NULL, NULL);
+	graph_flow_add(f, 1, 2, 1, 0, NULL, NULL);
+	graph_flow_add(f, 1, 3, 1, 5, NULL, NULL);
+	graph_flow_add(f, 2, 3, 1, 1, NULL, NULL);
+	assert_int_equal(graph_flow_run(f, 0, 3, INT64_MAX, &value, &cost, NULL), 0);
 	assert_int_equal(value, 2);
 	assert_int_equal(cost, 12);
-	flow_free(f);
+	graph_flow_free(f);
 }
 
 static void edges_out_of_range_are_refused(void **state)
 {
-	struct flow *f;
+	struct graph_flow *f;
 	struct err err;
 
 	(void)state;
-	assert_int_equal(flow_new(2, &f, NULL), 0);
-	assert_int_equal(flow_add(f, 0, 2, 1, 0, NULL, &err), WEFT_EINVAL);
-	assert_int_equal(flow_add(f, -1, 1, 1, 0, NULL, &err), WEFT_EINVAL);
-	assert_int_equal(flow_add(f, 0, 1, -1, 0, NULL, &err), WEFT_EINVAL);
-	flow_free(f);
+	assert_int_equal(graph_flow_new(2, &f, NULL), 0);
+	assert_int_equal(graph_flow_add(f, 0, 2, 1, 0, NULL, &err), WEFT_EINVAL);
+	assert_int_equal(graph_flow_add(f, -1, 1, 1, 0, NULL, &err), WEFT_EINVAL);
+	assert_int_equal(graph_flow_add(f, 0, 1, -1, 0, NULL, &err), WEFT_EINVAL);
+	graph_flow_free(f);
 }
 
 int main(void)

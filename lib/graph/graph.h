@@ -1,0 +1,138 @@
+/*
+ * Graph algorithms: shortest paths, and flows of maximum value and minimum
+ * cost. Nodes are numbers from 0; how arcs are stored is the caller's affair.
+ */
+#ifndef WEFT_LIB_GRAPH_GRAPH_H
+#define WEFT_LIB_GRAPH_GRAPH_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/heap.h"
+
+/* ---- shortest paths ----
+ *
+ * A search takes one node after the other out of a queue, and puts in the heads
+ * of its arcs where it finds them nearer, by whatever costs and tolerance the
+ * problem has:
+ *
+ *	graph_queue_put(q, source);
+ *	while ((u = graph_queue_take(q)) >= 0) {
+ *		for (each arc a from u to v) {
+ *			if (dist[u] + cost[a] < dist[v]) {
+ *				dist[v] = dist[u] + cost[a];
+ *				via[v] = a;
+ *				graph_queue_put(q, v);
+ *			}
+ *		}
+ *	}
+ *
+ * With struct graph_queue, first in, first out, a node is taken again when it
+ * has become nearer (Bellman 1958, Ford 1956, Moore 1959). Costs may be
+ * negative where no cycle is; O(nodes x arcs), in practice a few times the
+ * arcs. With a cost of 1 for every arc it is breadth-first search, O(arcs).
+ *
+ * With struct graph_heap the nearest is taken first, and each once (Dijkstra
+ * 1959). Costs >= 0; O(arcs log nodes). The search may end when the node that
+ * is wanted was taken.
+ *
+ * The order depends on the calls and on nothing else.
+ */
+
+/* Nodes that wait, each at most once. */
+struct graph_queue {
+	int n;
+	int32_t *ring;		/* n + 1 */
+	bool *waits;		/* n */
+	int head, tail;		/* in the ring; equal: none waits */
+};
+
+/* An empty queue for n >= 1 nodes. 0 or WEFT_ENOMEM; graph_queue_fini in
+ * either case. */
+int graph_queue_init(struct graph_queue *q, int n);
+void graph_queue_fini(struct graph_queue *q);
+
+/* A node that waits already keeps its turn. O(1). */
+static inline void graph_queue_put(struct graph_queue *q, int v)
+{
+	if (!q->waits[v]) {
+		q->waits[v] = true;
+		q->ring[q->tail] = v;
+		q->tail = q->tail == q->n ? 0 : q->tail + 1;
+	}
+}
+
+/* The node that has waited longest, -1: none. O(1). */
+static inline int graph_queue_take(struct graph_queue *q)
+{
+	int v;
+
+	if (q->head == q->tail) {
+		return -1;
+	}
+	v = q->ring[q->head];
+	q->head = q->head == q->n ? 0 : q->head + 1;
+	q->waits[v] = false;
+	return v;
+}
+
+HEAP(graph_nodes, int32_t);
+
+/* Nodes by distance, each at most once. */
+struct graph_heap {
+	int n;
+	double *dist;		/* n: INFINITY: never put in. Sums of integers
+				 * are exact up to 2^53 */
+	struct graph_nodes nodes; /* those that wait; room for n */
+	int32_t *place;		/* n: in nodes; -1: does not wait */
+	bool ties_by_node;	/* to be set before the first search: of nodes
+				 * equally near the lowest number comes first;
+				 * else which one depends on the calls */
+};
+
+/* An empty heap for n >= 1 nodes. 0 or WEFT_ENOMEM; graph_heap_fini in either
+ * case. */
+int graph_heap_init(struct graph_heap *h, int n);
+void graph_heap_fini(struct graph_heap *h);
+
+/* Forgets nodes and distances. O(n). */
+void graph_heap_reset(struct graph_heap *h);
+
+/* Puts a node in, or nearer to the top, at a distance below the one that it
+ * has. O(log n). */
+void graph_heap_put(struct graph_heap *h, int v, double dist);
+
+/* The nearest node, -1: none. O(log n). */
+int graph_heap_take(struct graph_heap *h);
+
+/* ---- flows ---- */
+
+/* A network of nodes and edges with integer capacities and costs. */
+struct graph_flow;
+
+/* A network of n >= 1 nodes without edges. WEFT_ENOMEM. */
+int graph_flow_new(int n, struct graph_flow **out, struct err *err);
+void graph_flow_free(struct graph_flow *f);
+
+/* Adds an edge with 0 <= flow <= cap; its number, counted from 0 in the order
+ * of the calls, goes to *edge (may be NULL). The edges must form no cycle of
+ * negative cost. WEFT_EINVAL for nodes that do not exist and cap < 0;
+ * WEFT_ENOMEM. */
+int graph_flow_add(struct graph_flow *f, int from, int to, int64_t cap,
+		   int64_t cost, int *edge, struct err *err);
+
+/*
+ * Sends flow from source to sink along successive shortest paths (Busacker and
+ * Gowen 1961) for as long as a path costs less than `limit`: limit 0 gives the
+ * flow of minimum cost, INT64_MAX the cheapest maximum flow. *value and *cost
+ * (each may be NULL) receive what was reached. Ties are broken by edge order:
+ * deterministic. O(value * nodes * edges) at worst, near O(value * edges) in
+ * practice. WEFT_ENOMEM.
+ */
+int graph_flow_run(struct graph_flow *f, int source, int sink, int64_t limit,
+		   int64_t *value, int64_t *cost, struct err *err);
+
+/* Flow on an edge after graph_flow_run. */
+int64_t graph_flow_on(const struct graph_flow *f, int edge);
+
+#endif
