@@ -69,6 +69,7 @@ struct conf_reader {
 	struct conf_arena tree;	/* the nodes, until conf_reader_fini */
 	struct conf_arena work;	/* scratch memory that the user frees, such as
 				 * after each entry of a list */
+	int max_nodes;		/* CONF_MAX_NODES unless the user sets it */
 	int stop;		/* 0, or why reading cannot go on */
 };
 
@@ -141,6 +142,7 @@ enum conf_type {
 	CONF_ENTRIES,	/* list of mappings, each a conf_key.section */
 	CONF_MAP,	/* one mapping, a conf_key.section */
 	CONF_STRINGS,	/* mapping of free keys to text */
+	CONF_ANY,	/* whatever it is; the user checks the node */
 };
 
 /* One key of a section, a row of its table. */
@@ -160,7 +162,9 @@ struct conf_key {
 struct conf_section {
 	const char *object;		/* "switch": what messages call it */
 	const struct conf_key *keys;	/* numbered by an enum of the user */
-	int n_keys;			/* at most CONF_MAX_KEYS */
+	int n_keys;			/* at most CONF_MAX_KEYS; the last one
+					 * called "*": unknown keys are
+					 * skipped, not refused */
 };
 
 /* What a mapping has for one key. */

@@ -85,7 +85,8 @@ void conf_arena_fini(struct conf_arena *a)
 void conf_reader_init(struct conf_reader *r, const char *file, const char *content,
 		      struct conf_arena *keep, struct err_list *errs)
 {
-	*r = (struct conf_reader){ .file = file, .content = content, .errs = errs, .keep = keep };
+	*r = (struct conf_reader){ .file = file, .content = content, .errs = errs,
+				   .keep = keep, .max_nodes = CONF_MAX_NODES };
 }
 
 void conf_reader_fini(struct conf_reader *r)

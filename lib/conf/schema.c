@@ -321,6 +321,12 @@ static bool read_strings(const struct item *it, struct conf_value *v)
 	return ok;
 }
 
+static bool read_any(const struct item *it, struct conf_value *v)
+{
+	(void)v;
+	return it->node->kind != CONF_NODE_BAD;
+}
+
 bool conf_read_value(struct conf_reader *r, const char *object, const struct conf_key *key,
 		     const struct conf_node *node, struct conf_value *v)
 {
@@ -330,7 +336,7 @@ bool conf_read_value(struct conf_reader *r, const char *object, const struct con
 		[CONF_INT] = read_int,           [CONF_BOOL] = read_bool,
 		[CONF_QUANTITY] = read_quantity, [CONF_GRID] = read_grid,
 		[CONF_ENTRIES] = read_entries,   [CONF_MAP] = read_map,
-		[CONF_STRINGS] = read_strings,
+		[CONF_STRINGS] = read_strings,   [CONF_ANY] = read_any,
 	};
 	const struct item it = { r, object, key, node };
 
@@ -374,7 +380,9 @@ static void read_pair(struct conf_reader *r, const struct conf_section *s, const
 		i++;
 	}
 	if (i == s->n_keys) {
-		report_unknown(r, s, object, key);
+		if (strcmp(s->keys[i - 1].name, "*") != 0) {
+			report_unknown(r, s, object, key);
+		}
 	} else if (values[i].node) {
 		conf_error(r, key->at, WEFT_EINVAL, "%s: key '%s' is given twice, first on line %d",
 			   object, key->text, values[i].node->at.line);

@@ -192,9 +192,9 @@ static struct conf_node *add_node(struct tree *t, enum conf_node_kind kind, cons
 {
 	struct conf_node *n;
 
-	if (++t->n_nodes > CONF_MAX_NODES) {
+	if (++t->n_nodes > t->r->max_nodes) {
 		conf_error(t->r, place_of(ev), WEFT_ELIMIT, "text: more than %d keys and values",
-			   CONF_MAX_NODES);
+			   t->r->max_nodes);
 		t->r->stop = WEFT_ELIMIT;
 		return NULL;
 	}

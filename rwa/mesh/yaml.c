@@ -1,21 +1,146 @@
 /*
- * Instances in YAML. The file is read as a tree of nodes first (libyaml),
- * then keys are taken from it; what nobody took is an error.
+ * Instances and assignments in YAML (or JSON, which is YAML). lib/conf reads
+ * each mapping by a table of its keys, with types, units and limits; this file
+ * has the tables, and turns their values into a mesh. What the tables cannot
+ * say (names of nodes, links that must exist, lists of channels) is checked
+ * here and reported at the same places. Reading ends at the first entry that
+ * has a mistake, and the first mistake is the one that is returned.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 
 #include "lib/base/map.h"
-#include "lib/base/units.h"
+#include "lib/conf/conf.h"
 #include "rwa/mesh/private.h"
 
-struct reader {
-	const char *name;
-	yaml_document_t doc;
+#define MAX_MDB 1000000
+
+/* ---- the format: sections and their keys ---- */
+
+#define TEXT(k, h) { k, CONF_TEXT, .help = h }
+#define NEED(k, h) { k, CONF_TEXT, .required = true, .help = h }
+#define FLAG(k, d, h) { k, CONF_BOOL, .def = d, .help = h }
+#define INT(k, lo, hi, d, h) \
+	{ k, CONF_INT, .min = lo, .max = hi, .def = d, .help = h }
+#define LOSS(k, h)                                                     \
+	{ k, CONF_QUANTITY, .unit = UNIT_MDB, .max = MAX_MDB, .help = h }
+#define POWER(k, h)                                                    \
+	{ k, CONF_QUANTITY, .unit = UNIT_MDBM, .min = -MAX_MDB,         \
+	  .max = MAX_MDB, .help = h }
+#define SECTION(s) { #s, s##_keys, sizeof(s##_keys) / sizeof(*s##_keys) }
+
+enum { NODE_NAME, NODE_ADD, NODE_DROP, NODE_PASS, NODE_CONVERT, NODE_TUNE };
+static const struct conf_key node_keys[] = {
+	NEED("name", "what links and demands call the node"),
+	INT("add", 0, INT32_MAX, NULL, "lightpaths that may begin here"),
+	INT("drop", 0, INT32_MAX, NULL, "lightpaths that may end here"),
+	LOSS("pass", "loss of light that passes the node, such as 0.5dB"),
+	FLAG("convert", "false", "true: may change a lightpath's channel"),
+	TEXT("tune", "channels its transceivers reach, such as 0-7,16-23"),
+};
+static const struct conf_section node_section = SECTION(node);
+
+/* The first two keys of all that follow. */
+enum { ENDS_FROM, ENDS_TO };
+#define ENDS NEED("from", "the node where it begins"), \
+	     NEED("to", "the node where it ends")
+
+enum { LINK_FIBRES = 2, LINK_LOSS, LINK_DUPLEX, LINK_DOMAIN };
+static const struct conf_key link_keys[] = {
+	ENDS, INT("fibres", 1, RWA_MESH_MAX_FIBRES, "1", "fibres each way"),
+	LOSS("loss", "insertion loss, such as 1.5dB"),
+	FLAG("duplex", "true", "false: only in the direction given"),
+	TEXT("domain", "name of its failure domain"),
+};
+static const struct conf_section link_section = SECTION(link);
+
+enum { DEMAND_COUNT = 2, DEMAND_PROTECT };
+static const struct conf_key demand_keys[] = {
+	ENDS, INT("count", 1, RWA_MESH_MAX_LIGHTPATHS, "1", "lightpaths wanted"),
+	FLAG("protect", "false", "true: each with a backup on other links"),
+};
+static const struct conf_section demand_section = SECTION(demand);
+
+enum { BLOCK_FIBRE = 2, BLOCK_CHANNEL };
+static const struct conf_key in_use_keys[] = {
+	ENDS, INT("fibre", 0, RWA_MESH_MAX_FIBRES, NULL, "all without it"),
+	INT("channel", 0, RWA_MESH_MAX_CHANNELS - 1, NULL, "all without it"),
+};
+static const struct conf_section in_use_section = SECTION(in_use);
+
+enum { BUDGET_LAUNCH, BUDGET_SENSITIVITY, BUDGET_MARGIN, BUDGET_ADD,
+       BUDGET_DROP, BUDGET_KEYS };
+static const struct conf_key budget_keys[] = {
+	POWER("launch", "power put on one channel, such as 0dBm"),
+	POWER("sensitivity", "power that a receiver needs, such as -17dBm"),
+	LOSS("margin", "kept in reserve, such as 3dB"),
+	LOSS("add", "loss where a lightpath begins, such as 1dB"),
+	LOSS("drop", "loss where it ends, such as 1dB"),
+};
+static const struct conf_section budget_section = SECTION(budget);
+
+enum { GUARD_BETWEEN, GUARD_BELOW, GUARD_ABOVE, GUARD_KEYS };
+static const struct conf_key guard_keys[] = {
+	INT("between", 0, RWA_MESH_MAX_GUARD, "0", "between any two in use"),
+	INT("below", 0, RWA_MESH_MAX_GUARD, "0", "at the lower edge"),
+	INT("above", 0, RWA_MESH_MAX_GUARD, "0", "at the upper edge"),
+};
+static const struct conf_section guard_section = SECTION(guard);
+
+enum { ROOT_NODES, ROOT_LINKS, ROOT_DEMANDS, ROOT_IN_USE, ROOT_CHANNELS,
+       ROOT_BUDGET, ROOT_GUARD, ROOT_KEYS };
+static const struct conf_key instance_keys[] = {
+	{ "nodes", CONF_ANY, .required = true, .help = "a number, or names" },
+	{ "links", CONF_ENTRIES, .help = "fibres between nodes" },
+	{ "demands", CONF_ANY, .help = "lightpaths wanted, or all" },
+	{ "in_use", CONF_ENTRIES, .help = "what no lightpath may use" },
+	INT("channels", 1, RWA_MESH_MAX_CHANNELS, NULL, "of a fibre"),
+	{ "budget", CONF_MAP, .help = "powers and losses of a lightpath" },
+	{ "guard", CONF_MAP, .help = "channels that stay dark" },
+};
+static const struct conf_section instance_section = SECTION(instance);
+/* The other types of two of them. */
+static const struct conf_key node_count =
+	INT("nodes", 1, RWA_MESH_MAX_NODES, NULL, "a number, or names");
+static const struct conf_key demand_list =
+	{ "demands", CONF_ENTRIES, .help = "lightpaths wanted, or all" };
+
+/* Files of lightpaths may hold more than weft reads. */
+enum { HOP_TO, HOP_FIBRE, HOP_CHANNEL };
+static const struct conf_key hop_keys[] = {
+	NEED("to", "the node that the hop leads to"),
+	INT("fibre", 0, RWA_MESH_MAX_FIBRES - 1, "0", "number of the fibre"),
+	{ "channel", CONF_INT, .required = true,
+	  .max = RWA_MESH_MAX_CHANNELS - 1, .help = "number of the channel" },
+	{ .name = "*", .type = CONF_ANY },
+};
+static const struct conf_section hop_section = SECTION(hop);
+
+enum { ROLE_WORKING, ROLE_BACKUP };
+static const char *const roles[] = { "working", "backup", NULL };
+
+enum { PATH_ROLE = 2, PATH_HOPS };
+static const struct conf_key lightpath_keys[] = {
+	ENDS, { "role", CONF_CHOICE, .choices = roles, .help = "of a pair" },
+	{ "hops", CONF_ENTRIES, .required = true, .help = "link by link" },
+	{ .name = "*", .type = CONF_ANY },
+};
+static const struct conf_section lightpath_section = SECTION(lightpath);
+static const struct conf_key file_keys[] = {
+	{ "lightpaths", CONF_ENTRIES, .required = true, .help = "with hops" },
+	{ .name = "*", .type = CONF_ANY },
+};
+static const struct conf_section file_section = SECTION(file);
+
+/* ---- values ---- */
+
+/* The reader of a mesh, and (second part) of an assignment of it. */
+struct input {
+	struct conf_reader *r;
 	struct rwa_mesh *m;
 	struct strmap names;	/* of nodes, to number + 1 */
-	struct u64map arcs;	/* (from, to), to number */
+	struct u64map arcs;	/* pair_key(), to number */
 	/* lightpaths: */
 	struct rwa_assignment *light;
 	struct u64map demands;	/* demand_key(), to the first one */
@@ -23,155 +148,102 @@ struct reader {
 	VEC(int32_t) room;	/* lightpaths that a demand still takes */
 	uint64_t opened;	/* demand_key() of a working lightpath whose
 				 * backup comes next, 0: none */
+	int32_t at;		/* node that the hops so far lead to */
 	bool add;		/* and make room where there is none */
 	int64_t left_out;
-	struct err *err;
 };
 
-static int fail(struct reader *r, const yaml_node_t *at)
+/* One mapping that its conf_read_section() found nothing wrong with. */
+struct entry {
+	const char *object;	/* what messages call it */
+	const struct conf_node *node;
+	const struct conf_value *v;
+	int32_t src, dst;	/* where the section has ENDS */
+};
+
+static bool fail(const struct input *in, const struct entry *e,
+		 const struct conf_node *at, const char *what)
 {
-	err_at(r->err, r->name, (int)at->start_mark.line + 1,
-	       (int)at->start_mark.column + 1);
-	return r->err->code;
+	conf_error(in->r, at->at, WEFT_EINVAL, "%s: %s", e->object, what);
+	return false;
 }
 
-static yaml_node_t *node(struct reader *r, int index)
+/* Reports what a function of mesh.c said of an entry. */
+static bool refused(const struct input *in, const struct entry *e,
+		    const struct conf_node *at, const struct err *err)
 {
-	return yaml_document_get_node(&r->doc, index);
-}
-
-static const char *text_of(const yaml_node_t *n)
-{
-	return n->type == YAML_SCALAR_NODE
-		       ? (const char *)n->data.scalar.value
-		       : NULL;
-}
-
-static int expect(struct reader *r, const yaml_node_t *n,
-		  yaml_node_type_t type, const char *what)
-{
-	static const char *const names[] = { "nothing", "a scalar", "a list",
-					     "a mapping" };
-
-	if (n->type == type) {
-		return 0;
+	if (err->code == WEFT_ENOMEM) {
+		conf_nomem(in->r);
+	} else {
+		conf_error(in->r, at->at, err->code, "%s: %s", e->object,
+			     err->msg);
 	}
-	err_set(r->err, WEFT_EINVAL, "%s must be %s", what, names[type]);
-	return fail(r, n);
+	return false;
 }
 
-/* Every key of a mapping must be one of keys, and only once. */
-static int check_keys(struct reader *r, const yaml_node_t *map,
-		      const char *const *keys)
+static bool no_memory(const struct input *in)
 {
-	for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
-	     p < map->data.mapping.pairs.top; p++) {
-		const yaml_node_t *key = node(r, p->key);
-		const char *name = text_of(key);
-		int k = 0;
+	conf_nomem(in->r);
+	return false;
+}
 
-		while (keys[k] && name && strcmp(keys[k], name) != 0) {
-			k++;
+static uint64_t pair_key(int32_t src, int32_t dst)
+{
+	return (uint64_t)src << 32 | (uint32_t)dst;
+}
+
+/* A node by name, or by number when nodes have no names; one as weft writes
+ * it, in quotes. */
+static bool get_node(struct input *in, const struct entry *e, int key,
+		     int32_t *out)
+{
+	const struct conf_value *v = &e->v[key];
+	int nodes = (int)in->m->nodes.n;
+	size_t digits = strspn(v->text, "0123456789");
+	void *found;
+
+	if (in->m->nodes.v[0].name) {
+		found = strmap_get(&in->names, v->text);
+		if (!found) {
+			conf_error(in->r, v->node->at, WEFT_EINVAL, "%s: no "
+				     "node is called '%.64s'", e->object,
+				     v->text);
 		}
-		if (!name || !keys[k]) {
-			err_set(r->err, WEFT_EINVAL, "unknown key %s",
-				name ? name : "(not a scalar)");
-			return fail(r, key);
+		*out = (int32_t)(intptr_t)found - 1;
+		return found;
+	}
+	if (v->text[digits] || digits > 9 || atoi(v->text) >= nodes) {
+		conf_error(in->r, v->node->at, WEFT_EINVAL, "%s: '%.64s' is "
+			     "no node, they are 0 to %d", e->object, v->text,
+			     nodes - 1);
+		return false;
+	}
+	*out = atoi(v->text);
+	return true;
+}
+
+/* Reads a list by the table of its entries, up to the first mistake. */
+static bool read_list(struct input *in, const struct conf_section *s,
+		      const struct conf_value *list,
+		      bool (*read)(struct input *, const struct entry *))
+{
+	struct conf_value v[CONF_MAX_KEYS];
+	char object[CONF_MAX_OBJECT];
+	const struct conf_node *n = list->node ? list->node->first : NULL;
+
+	for (int nth = 1; n; n = n->next, nth++) {
+		struct entry e = { .object = object, .node = n, .v = v };
+
+		conf_object_name(s, n, nth, object);
+		if (!conf_read_section(in->r, s, object, n, v) ||
+		    (strcmp(s->keys[0].name, "from") == 0 &&
+		     (!get_node(in, &e, ENDS_FROM, &e.src) ||
+		      !get_node(in, &e, ENDS_TO, &e.dst))) ||
+		    !read(in, &e)) {
+			return false;
 		}
-		for (const yaml_node_pair_t *q = map->data.mapping.pairs.start;
-		     q < p; q++) {
-			if (strcmp(text_of(node(r, q->key)), name) == 0) {
-				err_set(r->err, WEFT_EINVAL, "key %s again",
-					name);
-				return fail(r, key);
-			}
-		}
 	}
-	return 0;
-}
-
-/* The value of a key, NULL when absent. */
-static yaml_node_t *get(struct reader *r, const yaml_node_t *map,
-			const char *name)
-{
-	for (const yaml_node_pair_t *p = map->data.mapping.pairs.start;
-	     p < map->data.mapping.pairs.top; p++) {
-		if (strcmp(text_of(node(r, p->key)), name) == 0) {
-			return node(r, p->value);
-		}
-	}
-	return NULL;
-}
-
-static int as_number(struct reader *r, const yaml_node_t *n, const char *what,
-		     int64_t min, int64_t max, int32_t *out)
-{
-	const char *s = text_of(n);
-	char *end;
-	long long v;
-
-	if (!s || !*s || strlen(s) > 12) {
-		err_set(r->err, WEFT_EINVAL, "%s must be a whole number", what);
-		return fail(r, n);
-	}
-	v = strtoll(s, &end, 10);
-	if (*end || v < min || v > max) {
-		err_set(r->err, WEFT_EINVAL, "%s: %s is not a whole number of "
-			"%lld to %lld", what, s, (long long)min,
-			(long long)max);
-		return fail(r, n);
-	}
-	*out = (int32_t)v;
-	return 0;
-}
-
-static int get_number(struct reader *r, const yaml_node_t *map,
-		      const char *name, int64_t min, int64_t max, int32_t *out)
-{
-	const yaml_node_t *n = get(r, map, name);
-
-	return n ? as_number(r, n, name, min, max, out) : 0;
-}
-
-static int get_unit(struct reader *r, const yaml_node_t *map, const char *name,
-		    enum unit_kind kind, int32_t *out)
-{
-	const yaml_node_t *n = get(r, map, name);
-	int64_t v;
-
-	if (!n) {
-		return 0;
-	}
-	if (expect(r, n, YAML_SCALAR_NODE, name)) {
-		return r->err->code;
-	}
-	if (unit_parse(kind, text_of(n), &v, r->err)) {
-		err_wrap(r->err, "%s", name);
-		return fail(r, n);
-	}
-	if (v > 1000000 || v < (kind == UNIT_MDBM ? -1000000 : 0)) {
-		err_set(r->err, WEFT_EINVAL, "%s is out of range", name);
-		return fail(r, n);
-	}
-	*out = (int32_t)v;
-	return 0;
-}
-
-static int get_flag(struct reader *r, const yaml_node_t *map, const char *name,
-		    bool *out)
-{
-	const yaml_node_t *n = get(r, map, name);
-	const char *s = n ? text_of(n) : NULL;
-
-	if (!n) {
-		return 0;
-	}
-	if (!s || (strcmp(s, "true") != 0 && strcmp(s, "false") != 0)) {
-		err_set(r->err, WEFT_EINVAL, "%s must be true or false", name);
-		return fail(r, n);
-	}
-	*out = *s == 't';
-	return 0;
+	return true;
 }
 
 /* ---- nodes ---- */
@@ -196,392 +268,289 @@ static bool parse_range(const char **at, struct rwa_mesh_tuning *t)
 }
 
 /* tune: channels and ranges of them, "0-7,16-23". */
-static int read_tuning(struct reader *r, int32_t v, const yaml_node_t *n)
+static bool read_tuning(struct input *in, const struct entry *e, int32_t node)
 {
-	struct rwa_mesh_tuning t = { .node = v };
-	const char *at;
+	struct rwa_mesh_tuning t = { .node = node };
+	const struct conf_value *v = &e->v[NODE_TUNE];
+	struct err err;
 
-	if (!n) {
-		return 0;
+	if (!v->node) {
+		return true;
 	}
-	if (expect(r, n, YAML_SCALAR_NODE, "tune")) {
-		return r->err->code;
-	}
-	for (at = text_of(n);; at++) {
+	for (const char *at = v->text;; at++) {
 		at += strspn(at, " ");
 		if (!parse_range(&at, &t) || (*at && *at != ',')) {
-			err_set(r->err, WEFT_EINVAL, "tune: channels such as "
-				"\"0-7,16-23\" are expected");
-			return fail(r, n);
+			return fail(in, e, v->node, "tune: channels such as "
+				    "\"0-7,16-23\" are expected");
 		}
-		if (rwa_mesh_add_tuning(r->m, &t, r->err)) {
-			err_wrap(r->err, "tune");
-			return fail(r, n);
+		if (rwa_mesh_add_tuning(in->m, &t, &err)) {
+			err_wrap(&err, "tune");
+			return refused(in, e, v->node, &err);
 		}
 		if (!*at) {
-			return 0;
+			return true;
 		}
 	}
 }
 
-static int read_node(struct reader *r, int32_t v, const yaml_node_t *n)
+static bool set_name(struct input *in, const struct entry *e, int32_t node,
+		     const struct conf_node *name)
 {
-	static const char *const keys[] = { "name", "add", "drop", "pass",
-					    "convert", "tune", NULL };
-	struct rwa_mesh_node *node_v = &r->m->nodes.v[v];
-	const yaml_node_t *name = n;
-	int rc = 0;
+	if (!name->text[0]) {
+		return fail(in, e, name, "a node needs a name");
+	}
+	if (strmap_get(&in->names, name->text)) {
+		return fail(in, e, name, "two nodes have this name");
+	}
+	in->m->nodes.v[node].name = strdup(name->text);
+	return (in->m->nodes.v[node].name &&
+		!strmap_set(&in->names, name->text,
+			    (void *)(intptr_t)(node + 1))) ||
+	       no_memory(in);
+}
 
-	if (n->type != YAML_SCALAR_NODE) {
-		rc = expect(r, n, YAML_MAPPING_NODE, "a node");
-		rc = rc ? rc : check_keys(r, n, keys);
-		if (rc) {
-			return rc;
-		}
-		name = get(r, n, "name");
-		(void)((rc = get_number(r, n, "add", 0, INT32_MAX,
-					&node_v->add_limit)) ||
-		       (rc = get_number(r, n, "drop", 0, INT32_MAX,
-					&node_v->drop_limit)) ||
-		       (rc = get_unit(r, n, "pass", UNIT_MDB,
-				      &node_v->pass_mdb)) ||
-		       (rc = get_flag(r, n, "convert", &node_v->convert)) ||
-		       (rc = read_tuning(r, v, get(r, n, "tune"))));
+/* A name, or a mapping with all that is special about the node. */
+static bool read_node(struct input *in, const struct conf_node *n, int32_t node)
+{
+	struct rwa_mesh_node *to = &in->m->nodes.v[node];
+	struct conf_value v[CONF_MAX_KEYS];
+	char object[CONF_MAX_OBJECT];
+	struct entry e = { .object = object, .node = n, .v = v };
+
+	conf_object_name(&node_section, n, node + 1, object);
+	if (n->kind == CONF_NODE_TEXT) {
+		return set_name(in, &e, node, n);
 	}
-	if (!rc && (!name || !text_of(name) || !*text_of(name))) {
-		err_set(r->err, WEFT_EINVAL, "a node needs a name");
-		return fail(r, n);
+	if (!conf_read_section(in->r, &node_section, object, n, v)) {
+		return false;
 	}
-	if (!rc && strmap_get(&r->names, text_of(name))) {
-		err_set(r->err, WEFT_EINVAL, "node %s again", text_of(name));
-		return fail(r, name);
+	if (v[NODE_ADD].node) {
+		to->add_limit = (int32_t)v[NODE_ADD].num;
 	}
-	if (!rc) {
-		node_v->name = strdup(text_of(name));
-		rc = !node_v->name || strmap_set(&r->names, text_of(name),
-						 (void *)(intptr_t)(v + 1))
-			     ? err_nomem(r->err)
-			     : 0;
+	if (v[NODE_DROP].node) {
+		to->drop_limit = (int32_t)v[NODE_DROP].num;
 	}
-	return rc;
+	to->pass_mdb = (int32_t)v[NODE_PASS].num;
+	to->convert = v[NODE_CONVERT].num;
+	return read_tuning(in, &e, node) &&
+	       set_name(in, &e, node, v[NODE_NAME].node);
 }
 
 /* nodes: a number, or a list of names and mappings. */
-static int read_nodes(struct reader *r, const yaml_node_t *root)
+static bool read_nodes(struct input *in, const struct entry *e)
 {
-	const yaml_node_t *n = get(r, root, "nodes");
-	int32_t count = 0;
-	int rc = 0;
+	const struct conf_node *n = e->v[ROOT_NODES].node;
+	struct conf_value count;
+	struct err err;
+	int32_t node = 0;
 
-	if (!n) {
-		err_set(r->err, WEFT_EINVAL, "nodes are missing");
-		return fail(r, root);
+	if (n->kind != CONF_NODE_LIST) {
+		return conf_read_value(in->r, e->object, &node_count, n,
+					  &count) &&
+	       (!rwa_mesh_new((int)count.num, &in->m, &err) ||
+		refused(in, e, n, &err));
 	}
-	if (n->type == YAML_SCALAR_NODE) {
-		rc = as_number(r, n, "nodes", 1, RWA_MESH_MAX_NODES, &count);
-		return rc ? rc : rwa_mesh_new(count, &r->m, r->err);
+	if (rwa_mesh_new(n->n, &in->m, &err)) {
+		return refused(in, e, n, &err);
 	}
-	rc = expect(r, n, YAML_SEQUENCE_NODE, "nodes");
-	if (!rc) {
-		count = (int32_t)(n->data.sequence.items.top -
-				  n->data.sequence.items.start);
-		rc = rwa_mesh_new(count, &r->m, r->err) ? fail(r, n) : 0;
+	for (n = n->first; n; n = n->next) {
+		if (!read_node(in, n, node++)) {
+			return false;
+		}
 	}
-	for (int32_t v = 0; !rc && v < count; v++) {
-		rc = read_node(r, v, node(r, n->data.sequence.items.start[v]));
-	}
-	return rc;
-}
-
-/* A node by name, or by number when nodes have no names. */
-static int get_node(struct reader *r, const yaml_node_t *map, const char *key,
-		    int32_t *out)
-{
-	const yaml_node_t *n = get(r, map, key);
-	void *found;
-
-	if (!n) {
-		err_set(r->err, WEFT_EINVAL, "%s is missing", key);
-		return fail(r, map);
-	}
-	if (!r->m->nodes.v[0].name) {
-		return as_number(r, n, key, 0, (int64_t)r->m->nodes.n - 1, out);
-	}
-	found = text_of(n) ? strmap_get(&r->names, text_of(n)) : NULL;
-	if (!found) {
-		err_set(r->err, WEFT_EINVAL, "%s: no node is called %s", key,
-			text_of(n) ? text_of(n) : "that");
-		return fail(r, n);
-	}
-	*out = (int32_t)(intptr_t)found - 1;
-	return 0;
+	return true;
 }
 
 /* ---- links, demands, blocks ---- */
 
-static int set_domain(struct reader *r, const yaml_node_t *link, int32_t arc)
+static bool add_arc(struct input *in, const struct entry *e,
+		    const struct rwa_mesh_arc *arc)
 {
-	const yaml_node_t *n = get(r, link, "domain");
+	const struct conf_value *domain = &e->v[LINK_DOMAIN];
+	uint64_t key = pair_key(arc->src, arc->dst);
+	int32_t number = (int32_t)in->m->arcs.n;
+	struct err err;
 
-	if (!n) {
-		return 0;
+	if (u64map_get(&in->arcs, key, NULL)) {
+		return fail(in, e, e->node,
+			    "this link again: give it more fibres instead");
 	}
-	if (!text_of(n) || !*text_of(n)) {
-		err_set(r->err, WEFT_EINVAL, "domain must be a name");
-		return fail(r, n);
+	if (u64map_set(&in->arcs, key, (uint64_t)number)) {
+		return no_memory(in);
 	}
-	return rwa_mesh_set_domain(r->m, arc, text_of(n), r->err) ? fail(r, n)
-								  : 0;
+	if (rwa_mesh_add_arc(in->m, arc, &err) ||
+	    (domain->node &&
+	     rwa_mesh_set_domain(in->m, number, domain->text, &err))) {
+		return refused(in, e, e->node, &err);
+	}
+	return true;
 }
 
-static int add_arc(struct reader *r, const yaml_node_t *n,
-		   const struct rwa_mesh_arc *arc)
+static bool read_link(struct input *in, const struct entry *e)
 {
-	uint64_t key = (uint64_t)arc->src << 32 | (uint32_t)arc->dst;
+	struct rwa_mesh_arc arc = { .src = e->src, .dst = e->dst,
+				    .fibres = (int32_t)e->v[LINK_FIBRES].num,
+				    .loss_mdb = (int32_t)e->v[LINK_LOSS].num };
+	struct rwa_mesh_arc back = arc;
 
-	if (u64map_get(&r->arcs, key, NULL)) {
-		err_set(r->err, WEFT_EINVAL,
-			"this link again: give it more fibres instead");
-		return fail(r, n);
-	}
-	if (u64map_set(&r->arcs, key, r->m->arcs.n)) {
-		return err_nomem(r->err);
-	}
-	return rwa_mesh_add_arc(r->m, arc, r->err)
-		       ? fail(r, n)
-		       : set_domain(r, n, (int32_t)r->m->arcs.n - 1);
-}
-
-static int read_link(struct reader *r, const yaml_node_t *n)
-{
-	static const char *const keys[] = { "from", "to", "fibres", "loss",
-					    "duplex", "domain", NULL };
-	struct rwa_mesh_arc arc = { .fibres = 1 }, back;
-	bool duplex = true;
-	int rc = check_keys(r, n, keys);
-
-	if (rc || (rc = get_node(r, n, "from", &arc.src)) ||
-	    (rc = get_node(r, n, "to", &arc.dst)) ||
-	    (rc = get_number(r, n, "fibres", 1, RWA_MESH_MAX_FIBRES,
-			     &arc.fibres)) ||
-	    (rc = get_unit(r, n, "loss", UNIT_MDB, &arc.loss_mdb)) ||
-	    (rc = get_flag(r, n, "duplex", &duplex))) {
-		return rc;
-	}
-	back = arc;
 	back.src = arc.dst;
 	back.dst = arc.src;
-	rc = add_arc(r, n, &arc);
-	return rc || !duplex ? rc : add_arc(r, n, &back);
+	return add_arc(in, e, &arc) &&
+	       (!e->v[LINK_DUPLEX].num || add_arc(in, e, &back));
 }
 
-static int read_demand(struct reader *r, const yaml_node_t *n)
+static bool read_demand(struct input *in, const struct entry *e)
 {
-	static const char *const keys[] = { "from", "to", "count", "protect",
-					    NULL };
-	struct rwa_mesh_demand d = { .count = 1 };
-	int rc = check_keys(r, n, keys);
+	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst,
+				     .count = (int32_t)e->v[DEMAND_COUNT].num,
+				     .protect = e->v[DEMAND_PROTECT].num };
+	struct err err;
 
-	if (rc || (rc = get_node(r, n, "from", &d.src)) ||
-	    (rc = get_node(r, n, "to", &d.dst)) ||
-	    (rc = get_number(r, n, "count", 1, RWA_MESH_MAX_LIGHTPATHS,
-			     &d.count)) ||
-	    (rc = get_flag(r, n, "protect", &d.protect))) {
-		return rc;
-	}
-	return rwa_mesh_add_demand(r->m, &d, r->err) ? fail(r, n) : 0;
+	return !rwa_mesh_add_demand(in->m, &d, &err) ||
+	       refused(in, e, e->node, &err);
 }
 
-static int read_block(struct reader *r, const yaml_node_t *n)
+static bool read_block(struct input *in, const struct entry *e)
 {
-	static const char *const keys[] = { "from", "to", "fibre", "channel",
-					    NULL };
-	struct rwa_mesh_block b = { .fibre = RWA_MESH_ALL,
-				    .channel = RWA_MESH_ALL };
-	int32_t src, dst;
+	const struct conf_value *fibre = &e->v[BLOCK_FIBRE];
+	const struct conf_value *channel = &e->v[BLOCK_CHANNEL];
+	struct rwa_mesh_block b = {
+		.fibre = fibre->node ? (int32_t)fibre->num : RWA_MESH_ALL,
+		.channel = channel->node ? (int32_t)channel->num : RWA_MESH_ALL,
+	};
 	uint64_t arc;
-	int rc = check_keys(r, n, keys);
+	struct err err;
 
-	if (rc || (rc = get_node(r, n, "from", &src)) ||
-	    (rc = get_node(r, n, "to", &dst)) ||
-	    (rc = get_number(r, n, "fibre", 0, RWA_MESH_MAX_FIBRES, &b.fibre)) ||
-	    (rc = get_number(r, n, "channel", 0, RWA_MESH_MAX_CHANNELS - 1,
-			     &b.channel))) {
-		return rc;
-	}
-	if (!u64map_get(&r->arcs, (uint64_t)src << 32 | (uint32_t)dst, &arc)) {
-		err_set(r->err, WEFT_EINVAL, "no link leads there");
-		return fail(r, n);
+	if (!u64map_get(&in->arcs, pair_key(e->src, e->dst), &arc)) {
+		return fail(in, e, e->node, "no link leads there");
 	}
 	b.arc = (int32_t)arc;
-	return rwa_mesh_add_block(r->m, &b, r->err) ? fail(r, n) : 0;
+	return !rwa_mesh_add_block(in->m, &b, &err) ||
+	       refused(in, e, e->node, &err);
 }
 
-static int read_list(struct reader *r, const yaml_node_t *root,
-		     const char *name,
-		     int (*read)(struct reader *, const yaml_node_t *))
+static bool read_demands(struct input *in, const struct entry *e)
 {
-	const yaml_node_t *n = get(r, root, name);
-	int rc = n ? expect(r, n, YAML_SEQUENCE_NODE, name) : 0;
-
-	if (!n || rc) {
-		return rc;
-	}
-	for (const yaml_node_item_t *i = n->data.sequence.items.start;
-	     !rc && i < n->data.sequence.items.top; i++) {
-		const yaml_node_t *item = node(r, *i);
-
-		rc = expect(r, item, YAML_MAPPING_NODE, "an entry");
-		rc = rc ? rc : read(r, item);
-	}
-	return rc;
-}
-
-static int read_demands(struct reader *r, const yaml_node_t *root)
-{
-	const yaml_node_t *n = get(r, root, "demands");
-
-	if (n && text_of(n) && strcmp(text_of(n), "all") == 0) {
-		return rwa_mesh_all_to_all(r->m, r->err) ? fail(r, n) : 0;
-	}
-	return read_list(r, root, "demands", read_demand);
-}
-
-static int read_budget(struct reader *r, const yaml_node_t *root)
-{
-	static const char *const keys[] = { "launch", "sensitivity", "margin",
-					    "add", "drop", NULL };
-	const yaml_node_t *n = get(r, root, "budget");
-	int32_t launch = 0, sensitivity = 0, margin = 0;
-	int rc;
+	const struct conf_node *n = e->v[ROOT_DEMANDS].node;
+	struct conf_value list;
+	struct err err;
 
 	if (!n) {
-		return 0;
+		return true;
 	}
-	rc = expect(r, n, YAML_MAPPING_NODE, "budget");
-	if (rc || (rc = check_keys(r, n, keys)) ||
-	    (rc = get_unit(r, n, "launch", UNIT_MDBM, &launch)) ||
-	    (rc = get_unit(r, n, "sensitivity", UNIT_MDBM, &sensitivity)) ||
-	    (rc = get_unit(r, n, "margin", UNIT_MDB, &margin)) ||
-	    (rc = get_unit(r, n, "add", UNIT_MDB, &r->m->add_mdb)) ||
-	    (rc = get_unit(r, n, "drop", UNIT_MDB, &r->m->drop_mdb))) {
-		return rc;
+	if (n->kind == CONF_NODE_TEXT && strcmp(n->text, "all") == 0) {
+		return !rwa_mesh_all_to_all(in->m, &err) ||
+		       refused(in, e, n, &err);
 	}
-	r->m->budget_mdb = (int64_t)launch - sensitivity - margin;
-	if (r->m->budget_mdb < 0) {
-		err_set(r->err, WEFT_EINVAL, "budget: less light is launched "
-			"than a receiver needs");
-		return fail(r, n);
-	}
-	return 0;
+	return conf_read_value(in->r, e->object, &demand_list, n, &list) &&
+	       read_list(in, &demand_section, &list, read_demand);
 }
 
-static int read_guard(struct reader *r, const yaml_node_t *root)
+static bool read_budget(struct input *in, const struct conf_node *n)
 {
-	static const char *const keys[] = { "between", "below", "above", NULL };
-	const yaml_node_t *n = get(r, root, "guard");
-	struct rwa_mesh_guard *g = &r->m->guard;
-	int rc;
+	struct conf_value v[BUDGET_KEYS];
+	struct entry e = { .object = "budget", .node = n, .v = v };
+	struct rwa_mesh *m = in->m;
 
 	if (!n) {
-		return 0;
+		return true;
 	}
-	rc = expect(r, n, YAML_MAPPING_NODE, "guard");
-	if (rc || (rc = check_keys(r, n, keys)) ||
-	    (rc = get_number(r, n, "between", 0, RWA_MESH_MAX_GUARD,
-			     &g->between)) ||
-	    (rc = get_number(r, n, "below", 0, RWA_MESH_MAX_GUARD,
-			     &g->below))) {
-		return rc;
+	if (!conf_read_section(in->r, &budget_section, e.object, n, v)) {
+		return false;
 	}
-	return get_number(r, n, "above", 0, RWA_MESH_MAX_GUARD, &g->above);
+	m->add_mdb = (int32_t)v[BUDGET_ADD].num;
+	m->drop_mdb = (int32_t)v[BUDGET_DROP].num;
+	m->budget_mdb = v[BUDGET_LAUNCH].num - v[BUDGET_SENSITIVITY].num -
+			v[BUDGET_MARGIN].num;
+	return m->budget_mdb >= 0 ||
+	       fail(in, &e, n, "the launch power is less than a receiver "
+		    "needs");
 }
 
-static int read_root(struct reader *r, const yaml_node_t *root)
+static bool read_guard(struct input *in, const struct conf_node *n)
 {
-	static const char *const keys[] = { "nodes", "links", "demands",
-					    "in_use", "channels", "budget",
-					    "guard", NULL };
-	int rc = expect(r, root, YAML_MAPPING_NODE, "an instance");
+	struct conf_value v[GUARD_KEYS];
 
-	rc = rc ? rc : check_keys(r, root, keys);
-	rc = rc ? rc : read_nodes(r, root);
-	rc = rc ? rc : read_list(r, root, "links", read_link);
-	rc = rc ? rc : read_list(r, root, "in_use", read_block);
-	rc = rc ? rc : read_demands(r, root);
-	rc = rc ? rc : read_budget(r, root);
-	rc = rc ? rc : read_guard(r, root);
-	return rc ? rc : get_number(r, root, "channels", 1,
-				    RWA_MESH_MAX_CHANNELS, &r->m->channels);
+	if (!n) {
+		return true;
+	}
+	if (!conf_read_section(in->r, &guard_section, "guard", n, v)) {
+		return false;
+	}
+	in->m->guard = (struct rwa_mesh_guard){
+		.between = (int32_t)v[GUARD_BETWEEN].num,
+		.below = (int32_t)v[GUARD_BELOW].num,
+		.above = (int32_t)v[GUARD_ABOVE].num,
+	};
+	return true;
 }
 
-/* Parses the text into r->doc; its root goes to *root. */
-static int load(struct reader *r, const char *text, size_t len,
-		const yaml_node_t **root)
+static bool read_instance(struct input *in, const struct conf_node *root)
 {
-	yaml_parser_t parser;
+	struct conf_value v[ROOT_KEYS];
+	struct entry e = { .object = "instance", .node = root, .v = v };
+
+	if (!conf_read_section(in->r, &instance_section, e.object, root, v) ||
+	    !read_nodes(in, &e) ||
+	    !read_list(in, &link_section, &v[ROOT_LINKS], read_link) ||
+	    !read_list(in, &in_use_section, &v[ROOT_IN_USE], read_block) ||
+	    !read_demands(in, &e) ||
+	    !read_budget(in, v[ROOT_BUDGET].node) ||
+	    !read_guard(in, v[ROOT_GUARD].node)) {
+		return false;
+	}
+	in->m->channels = (int32_t)v[ROOT_CHANNELS].num;
+	return true;
+}
+
+/* Parses the text and reads it; the first mistake goes to err. */
+static int read_text(struct input *in, const char *name, const char *content,
+		     const char *text, size_t len,
+		     bool (*read)(struct input *, const struct conf_node *),
+		     struct err *err)
+{
+	struct err_list errs = { .max = 1 };
+	const struct conf_node *root;
+	struct conf_reader r;
 	int rc = 0;
 
-	*root = NULL;
-	if (!yaml_parser_initialize(&parser)) {
-		return err_nomem(r->err);
+	conf_reader_init(&r, name, content, NULL, &errs);
+	/* The size of the file is the limit (RWA_MESH_MAX_FILE). */
+	r.max_nodes = INT_MAX;
+	in->r = &r;
+	root = conf_read_yaml(&r, text, len);
+	if (root && !r.n_errors) {
+		read(in, root);
 	}
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-	if (!yaml_parser_load(&parser, &r->doc)) {
-		rc = err_set(r->err, WEFT_EINVAL, "%s",
-			     parser.problem ? parser.problem : "not YAML");
-		err_at(r->err, r->name, (int)parser.problem_mark.line + 1,
-		       (int)parser.problem_mark.column + 1);
-		yaml_parser_delete(&parser);
-		return rc;
+	if (r.n_errors) {
+		*err = errs.n ? errs.v[0] : r.unkept;
+		rc = err->code ? err->code : err_nomem(err);
 	}
-	yaml_parser_delete(&parser);
-	*root = yaml_document_get_root_node(&r->doc);
-	if (!*root) {
-		rc = err_set(r->err, WEFT_EINVAL, "the file is empty");
-		err_at(r->err, r->name, 1, 0);
-		yaml_document_delete(&r->doc);
-	}
+	conf_reader_fini(&r);
+	err_list_fini(&errs);
+	strmap_fini(&in->names);
+	u64map_fini(&in->arcs);
+	u64map_fini(&in->demands);
+	vec_fini(&in->same);
+	vec_fini(&in->room);
 	return rc;
-}
-
-static void reader_fini(struct reader *r)
-{
-	yaml_document_delete(&r->doc);
-	strmap_fini(&r->names);
-	u64map_fini(&r->arcs);
-	u64map_fini(&r->demands);
-	vec_fini(&r->same);
-	vec_fini(&r->room);
 }
 
 int rwa_mesh_read_yaml(const char *name, const char *text, size_t len,
 		       struct rwa_mesh **out, struct err *err)
 {
-	struct reader r = { .name = name, .err = err };
-	const yaml_node_t *root;
-	int rc = load(&r, text, len, &root);
+	struct input in = { 0 };
+	int rc = read_text(&in, name, "network", text, len, read_instance, err);
 
-	*out = NULL;
 	if (rc) {
-		return rc;
+		rwa_mesh_free(in.m);
+		in.m = NULL;
 	}
-	rc = read_root(&r, root);
-	reader_fini(&r);
-	if (rc) {
-		rwa_mesh_free(r.m);
-		r.m = NULL;
-	}
-	*out = r.m;
+	*out = in.m;
 	return rc;
 }
 
 /* ---- lightpaths ---- */
-
-static uint64_t pair_key(int32_t src, int32_t dst)
-{
-	return (uint64_t)src << 32 | (uint32_t)dst;
-}
 
 /* Ends, and whether in pairs. */
 static uint64_t demand_key(const struct rwa_mesh_demand *d)
@@ -590,187 +559,170 @@ static uint64_t demand_key(const struct rwa_mesh_demand *d)
 }
 
 /* Puts demand d before the others with its ends. */
-static int list_demand(struct reader *r, size_t d)
+static int list_demand(struct input *in, size_t d)
 {
-	const struct rwa_mesh_demand *v = &r->m->demands.v[d];
+	const struct rwa_mesh_demand *v = &in->m->demands.v[d];
 	uint64_t key = demand_key(v), next;
 
-	r->same.v[d] = u64map_get(&r->demands, key, &next) ? (int32_t)next
-							   : -1;
-	r->room.v[d] = v->count * (v->protect ? 2 : 1);
-	return u64map_set(&r->demands, key, d);
+	in->same.v[d] = u64map_get(&in->demands, key, &next) ? (int32_t)next
+							     : -1;
+	in->room.v[d] = v->count * (v->protect ? 2 : 1);
+	return u64map_set(&in->demands, key, d);
 }
 
 /* Lists the mesh's names, arcs, and demands by their ends. */
-static int list_mesh(struct reader *r)
+static bool list_mesh(struct input *in)
 {
-	const struct rwa_mesh *m = r->m;
+	const struct rwa_mesh *m = in->m;
 	size_t n = m->demands.n;
-	int rc = 0;
 
-	rc = vec_reserve(&r->same, n) || vec_reserve(&r->room, n) ? WEFT_ENOMEM
-								  : 0;
-	r->same.n = r->room.n = n;
-	for (size_t v = 0; !rc && v < m->nodes.n && m->nodes.v[0].name; v++) {
-		rc = strmap_set(&r->names, m->nodes.v[v].name,
-				(void *)(intptr_t)(v + 1));
+	if (vec_reserve(&in->same, n) || vec_reserve(&in->room, n)) {
+		return no_memory(in);
 	}
-	for (size_t e = m->arcs.n; !rc && e-- > 0;) {
-		rc = u64map_set(&r->arcs, pair_key(m->arcs.v[e].src,
-						   m->arcs.v[e].dst), e);
+	in->same.n = in->room.n = n;
+	for (size_t v = 0; v < m->nodes.n && m->nodes.v[0].name; v++) {
+		if (strmap_set(&in->names, m->nodes.v[v].name,
+			       (void *)(intptr_t)(v + 1))) {
+			return no_memory(in);
+		}
 	}
-	for (size_t d = n; !rc && d-- > 0;) {
-		rc = list_demand(r, d);
+	for (size_t e = m->arcs.n; e-- > 0;) {
+		if (u64map_set(&in->arcs, pair_key(m->arcs.v[e].src,
+						   m->arcs.v[e].dst), e)) {
+			return no_memory(in);
+		}
 	}
-	return rc ? err_nomem(r->err) : 0;
+	for (size_t d = n; d-- > 0;) {
+		if (list_demand(in, d)) {
+			return no_memory(in);
+		}
+	}
+	return true;
 }
 
 /* A demand more, or one more of the first that is alike; *d: which. One of a
  * pair leaves room for the other. */
-static int make_room(struct reader *r, const struct rwa_mesh_demand *one,
-		     int32_t *d)
+static bool make_room(struct input *in, const struct entry *e,
+		      const struct rwa_mesh_demand *one, int32_t *d)
 {
 	uint64_t first;
+	struct err err;
 
-	if (u64map_get(&r->demands, demand_key(one), &first)) {
+	if (u64map_get(&in->demands, demand_key(one), &first)) {
 		*d = (int32_t)first;
-		r->m->demands.v[first].count++;
-		r->m->lightpaths += one->protect ? 2 : 1;
-		r->room.v[first] += one->protect;
-		return 0;
+		in->m->demands.v[first].count++;
+		in->m->lightpaths += one->protect ? 2 : 1;
+		in->room.v[first] += one->protect;
+		return true;
 	}
-	*d = (int32_t)r->m->demands.n;
-	if (rwa_mesh_add_demand(r->m, one, r->err)) {
-		return r->err->code;
+	*d = (int32_t)in->m->demands.n;
+	if (rwa_mesh_add_demand(in->m, one, &err)) {
+		return refused(in, e, e->node, &err);
 	}
-	if (vec_push(&r->same, -1) || vec_push(&r->room, 0) ||
-	    list_demand(r, (size_t)*d)) {
-		return err_nomem(r->err);
+	if (vec_push(&in->same, -1) || vec_push(&in->room, 0) ||
+	    list_demand(in, (size_t)*d)) {
+		return no_memory(in);
 	}
-	r->room.v[*d] = one->protect;
-	return 0;
+	in->room.v[*d] = one->protect;
+	return true;
 }
 
 /* The first demand like this that has room, -1: none. */
-static int32_t find_demand(const struct reader *r,
+static int32_t find_demand(const struct input *in,
 			   const struct rwa_mesh_demand *one)
 {
 	uint64_t first;
-	int32_t d = u64map_get(&r->demands, demand_key(one), &first)
+	int32_t d = u64map_get(&in->demands, demand_key(one), &first)
 			    ? (int32_t)first : -1;
 
-	while (d >= 0 && !r->room.v[d]) {
-		d = r->same.v[d];
+	while (d >= 0 && !in->room.v[d]) {
+		d = in->same.v[d];
 	}
 	return d;
 }
 
 /* The demand of a lightpath: one that is alike, or else another with its
  * ends; -1: none. */
-static int take_demand(struct reader *r, struct rwa_mesh_demand *one,
-		       int32_t *d)
+static bool take_demand(struct input *in, const struct entry *e,
+			struct rwa_mesh_demand *one, int32_t *d)
 {
-	*d = find_demand(r, one);
-	if (*d < 0 && r->add) {
-		return make_room(r, one, d);
+	*d = find_demand(in, one);
+	if (*d < 0 && in->add) {
+		return make_room(in, e, one, d);
 	}
 	if (*d < 0) {
 		one->protect = !one->protect;
-		*d = find_demand(r, one);
+		*d = find_demand(in, one);
 	}
 	if (*d >= 0) {
-		r->room.v[*d]--;
+		in->room.v[*d]--;
 	}
-	return 0;
+	return true;
 }
 
 /* Working and backup follow each other. */
-static int read_role(struct reader *r, const yaml_node_t *n,
-		     struct rwa_mesh_demand *d)
+static bool read_role(struct input *in, const struct entry *e,
+		      struct rwa_mesh_demand *d)
 {
-	const yaml_node_t *role = get(r, n, "role");
-	const char *s = role && text_of(role) ? text_of(role) : "";
-	uint64_t opened = r->opened;
-	bool backup = strcmp(s, "backup") == 0;
+	uint64_t opened = in->opened;
+	bool backup = e->v[PATH_ROLE].num == ROLE_BACKUP;
 
-	d->protect = role != NULL;
-	if (role && !backup && strcmp(s, "working") != 0) {
-		err_set(r->err, WEFT_EINVAL, "role: working or backup");
-		return fail(r, role);
+	d->protect = e->v[PATH_ROLE].node;
+	in->opened = d->protect && !backup ? demand_key(d) : 0;
+	if (backup && opened != demand_key(d)) {
+		return fail(in, e, e->node, "a backup without its working "
+			    "lightpath before it");
 	}
-	r->opened = d->protect && !backup ? demand_key(d) : 0;
-	if (opened != (backup ? demand_key(d) : 0)) {
-		err_set(r->err, WEFT_EINVAL, backup
-			? "a backup without its working lightpath before it"
-			: "the working lightpath before has no backup");
-		return fail(r, n);
+	if (!backup && opened) {
+		return fail(in, e, e->node, "the working lightpath before "
+			    "has no backup");
 	}
-	return 0;
+	return true;
 }
 
-static int read_hop(struct reader *r, const yaml_node_t *n, int32_t *at)
+static bool read_hop(struct input *in, const struct entry *e)
 {
-	struct rwa_hop hop = { 0, 0, 0 };
+	struct rwa_hop hop = { .fibre = (int32_t)e->v[HOP_FIBRE].num,
+			       .channel = (int32_t)e->v[HOP_CHANNEL].num };
 	uint64_t arc;
 	int32_t to;
-	int rc = expect(r, n, YAML_MAPPING_NODE, "a hop");
 
-	if (rc || (rc = get_node(r, n, "to", &to)) ||
-	    (rc = get_number(r, n, "fibre", 0, RWA_MESH_MAX_FIBRES - 1,
-			     &hop.fibre)) ||
-	    (rc = get_number(r, n, "channel", 0, RWA_MESH_MAX_CHANNELS - 1,
-			     &hop.channel))) {
-		return rc;
+	if (!get_node(in, e, HOP_TO, &to)) {
+		return false;
 	}
-	if (!get(r, n, "channel") ||
-	    !u64map_get(&r->arcs, pair_key(*at, to), &arc) ||
-	    hop.fibre >= r->m->arcs.v[arc].fibres) {
-		err_set(r->err, WEFT_EINVAL,
-			get(r, n, "channel") ? "no such fibre leads there"
-					     : "channel is missing");
-		return fail(r, n);
+	if (!u64map_get(&in->arcs, pair_key(in->at, to), &arc) ||
+	    hop.fibre >= in->m->arcs.v[arc].fibres) {
+		return fail(in, e, e->node, "no such fibre leads there");
 	}
 	hop.arc = (int32_t)arc;
-	*at = to;
-	return vec_push(&r->light->hops, hop) ? err_nomem(r->err) : 0;
+	in->at = to;
+	return !vec_push(&in->light->hops, hop) || no_memory(in);
 }
 
-static int read_lightpath(struct reader *r, const yaml_node_t *n)
+static bool read_lightpath(struct input *in, const struct entry *e)
 {
-	struct rwa_path p = { .first = (int64_t)r->light->hops.n };
-	const yaml_node_t *hops = get(r, n, "hops");
-	struct rwa_mesh_demand d = { .count = 1 };
-	int32_t at;
-	int rc = get_node(r, n, "from", &d.src);
+	struct rwa_path p = { .first = (int64_t)in->light->hops.n };
+	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst, .count = 1 };
 
-	rc = rc ? rc : get_node(r, n, "to", &d.dst);
-	rc = rc ? rc : read_role(r, n, &d);
-	if (!rc && !hops) {
-		err_set(r->err, WEFT_EINVAL, "hops are missing");
-		return fail(r, n);
+	in->at = d.src;
+	if (!read_role(in, e, &d) ||
+	    !read_list(in, &hop_section, &e->v[PATH_HOPS], read_hop)) {
+		return false;
 	}
-	rc = rc ? rc : expect(r, hops, YAML_SEQUENCE_NODE, "hops");
-	if (rc) {
-		return rc;
+	if (in->at != d.dst || d.src == d.dst) {
+		return fail(in, e, e->node, "the hops do not lead from one end "
+			    "to the other");
 	}
-	at = d.src;
-	for (const yaml_node_item_t *i = hops->data.sequence.items.start;
-	     !rc && i < hops->data.sequence.items.top; i++) {
-		rc = read_hop(r, node(r, *i), &at);
+	p.hops = (int32_t)((int64_t)in->light->hops.n - p.first);
+	if (!take_demand(in, e, &d, &p.demand)) {
+		return false;
 	}
-	if (!rc && (at != d.dst || d.src == d.dst)) {
-		err_set(r->err, WEFT_EINVAL,
-			"the hops do not lead from one end to the other");
-		return fail(r, n);
+	if (p.demand < 0) {
+		in->left_out++;
+		in->light->hops.n = (size_t)p.first;
+		return true;
 	}
-	p.hops = (int32_t)((int64_t)r->light->hops.n - p.first);
-	rc = rc ? rc : take_demand(r, &d, &p.demand);
-	if (!rc && p.demand < 0) {
-		r->left_out++;
-		r->light->hops.n = (size_t)p.first;
-		return 0;
-	}
-	return rc || !vec_push(&r->light->paths, p) ? rc : err_nomem(r->err);
+	return !vec_push(&in->light->paths, p) || no_memory(in);
 }
 
 static int by_demand(const void *a, const void *b)
@@ -783,41 +735,36 @@ static int by_demand(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
+static bool read_assignment(struct input *in, const struct conf_node *root)
+{
+	struct conf_value v[2];
+	struct entry e = { .object = "file", .node = root, .v = v };
+
+	if (!conf_read_section(in->r, &file_section, e.object, root, v) ||
+	    !list_mesh(in) ||
+	    !read_list(in, &lightpath_section, &v[0], read_lightpath)) {
+		return false;
+	}
+	return !in->opened || fail(in, &e, root, "the last working lightpath "
+				   "has no backup");
+}
+
 int rwa_mesh_read_lightpaths(struct rwa_mesh *m, const char *name,
 			     const char *text, size_t len, bool add,
 			     struct rwa_assignment *out, int64_t *left_out,
 			     struct err *err)
 {
-	struct reader r = { .name = name, .err = err, .m = m, .light = out,
-			    .add = add };
-	const yaml_node_t *root;
+	struct input in = { .m = m, .light = out, .add = add };
 	int rc;
 
 	*out = (struct rwa_assignment){ 0 };
-	rc = load(&r, text, len, &root);
-	if (rc) {
-		return rc;
-	}
-	rc = expect(&r, root, YAML_MAPPING_NODE, "lightpaths");
-	if (!rc && !get(&r, root, "lightpaths")) {
-		err_set(err, WEFT_EINVAL, "lightpaths are missing");
-		rc = fail(&r, root);
-	}
-	rc = rc ? rc : list_mesh(&r);
-	rc = rc ? rc : read_list(&r, root, "lightpaths", read_lightpath);
-	if (!rc && r.opened) {
-		err_set(err, WEFT_EINVAL,
-			"the last working lightpath has no backup");
-		rc = fail(&r, root);
-	}
-	if (!rc && out->paths.n) {
-		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
-		      by_demand);
-	}
-	*left_out = r.left_out;
-	reader_fini(&r);
+	rc = read_text(&in, name, "lightpath", text, len, read_assignment, err);
+	*left_out = in.left_out;
 	if (rc) {
 		rwa_assignment_fini(out);
+	} else if (out->paths.n) {
+		qsort(out->paths.v, out->paths.n, sizeof(*out->paths.v),
+		      by_demand);
 	}
 	return rc;
 }

@@ -240,7 +240,7 @@ bad 64 'give a file of demands or --ring N' rwa solve
 bad 64 '--ring beside a file' rwa solve two.net --ring 8
 bad 64 '--output goes with a file' rwa solve --ring 8 -o written
 bad 64 '--svg goes with a file' rwa solve --ring 8 --svg written
-bad 65 'empty:1: the file is empty' rwa solve empty
+bad 65 'empty:1:1: text: no network in it' rwa solve empty
 bad 65 'binary:1:' rwa solve binary
 bad 65 'open.yaml:2:1: ' rwa solve open.yaml
 bad 65 'range.net:2: arc 1 -> 99: nodes are 0 to 2' rwa solve range.net

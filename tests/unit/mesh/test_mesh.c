@@ -515,12 +515,12 @@ static void bad_yaml_files(void **state)
 		{ "", 1, "empty" },
 		{ "[1", 2, "" },
 		{ "nodes: 0\n", 1, "1 to 4096" },
-		{ "links: []\n", 1, "nodes are missing" },
-		{ "nodes: 2\nnodes: 3\n", 2, "again" },
-		{ "nodes: 2\nwhat: 3\n", 2, "unknown key what" },
-		{ "nodes: [a, a]\n", 1, "node a again" },
+		{ "links: []\n", 1, "key 'nodes' is missing" },
+		{ "nodes: 2\nnodes: 3\n", 2, "twice" },
+		{ "nodes: 2\nwhat: 3\n", 2, "unknown key 'what'" },
+		{ "nodes: [a, a]\n", 1, "two nodes have this name" },
 		{ "nodes: [a, b]\nlinks:\n- {from: a, to: c}\n", 3,
-		  "no node is called c" },
+		  "no node is called 'c'" },
 		{ LINE "- {from: 1, to: 0}\n", 5, "this link again" },
 		{ LINE "demands:\n- {from: 1, to: 1}\n", 6, "to itself" },
 		{ LINE "demands:\n- {from: 1, to: 0, count: 0}\n", 6, "count" },
@@ -533,13 +533,13 @@ static void bad_yaml_files(void **state)
 		{ "nodes:\n- {name: a, tune: 3-1}\n", 2, "3-1" },
 		{ "nodes:\n- {name: a, tune: 0-1000000}\n", 2, "999999" },
 		{ LINE "guard: {between: -1}\n", 5, "between" },
-		{ LINE "guard: 3\n", 5, "a mapping" },
+		{ LINE "guard: 3\n", 5, "expected a mapping" },
 		{ LINE "demands:\n- {from: 0, to: 1, protect: 2}\n", 6,
 		  "true or false" },
 		/* Cut in the middle. */
 		{ "nodes: 3\nlinks:\n- {from: 0, to: 1}\n- {from: 1, t", 5, "" },
 		{ "nodes: 3\nlinks:\n- {from: 0, to: 1}\n- {from: 1}\n", 4,
-		  "to is missing" },
+		  "key 'to' is missing" },
 	};
 
 	(void)state;
