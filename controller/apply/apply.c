@@ -204,7 +204,7 @@ void apply_loss(const struct apply *a, int device, const struct drv_xc *x,
 /* ---- readings ------------------------------------------------------------ */
 
 static void observe(const struct device *d, struct store_observed *o,
-		    struct light_xc *xcs)
+		    struct optics_xc *xcs)
 {
 	const struct drv_snapshot *s = &d->now.snap;
 
@@ -218,7 +218,7 @@ static void observe(const struct device *d, struct store_observed *o,
 		xcs[i] = s->xcs[i].xc;
 	}
 	if (s->programs.n) {
-		light_ring_digest(&s->programs, o->program_digest);
+		ring_programs_digest(&s->programs, o->program_digest);
 	}
 }
 
@@ -227,7 +227,7 @@ static int save_readings(struct apply *a, struct err *err)
 {
 	size_t n = 0, n_xcs = 0;
 	struct store_observed *v;
-	struct light_xc *xcs;
+	struct optics_xc *xcs;
 	int rc = 0;
 
 	for (struct device *d = a->devices; d; d = d->next) {

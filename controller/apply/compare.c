@@ -5,7 +5,7 @@
 
 #include "controller/apply/private.h"
 
-const char *xc_text(struct light_xc xc, char *buf, int size)
+const char *xc_text(struct optics_xc xc, char *buf, int size)
 {
 	snprintf(buf, size, "in %d -> out %d", xc.in + 1, xc.out + 1);
 	return buf;
@@ -21,21 +21,21 @@ const char *step_text(const struct store_step *st, char *buf, int size)
 }
 
 const struct drv_xc *snap_find(const struct drv_snapshot *s,
-			       struct light_xc xc)
+			       struct optics_xc xc)
 {
-	/* drv_xc begins with its light_xc, which is all the order needs. */
+	/* drv_xc begins with its optics_xc, which is all the order needs. */
 	return s->n_xcs ? bsearch(&xc, s->xcs, s->n_xcs, sizeof(*s->xcs),
-				  light_xc_cmp) : NULL;
+				  optics_xc_cmp) : NULL;
 }
 
-static bool share_port(bool any_to_any, struct light_xc a, struct light_xc b)
+static bool share_port(bool any_to_any, struct optics_xc a, struct optics_xc b)
 {
 	return a.in == b.in || a.out == b.out ||
 	       (any_to_any && (a.in == b.out || a.out == b.in));
 }
 
 const struct drv_xc *snap_holder(const struct drv_snapshot *s,
-				 bool any_to_any, struct light_xc xc, int *at)
+				 bool any_to_any, struct optics_xc xc, int *at)
 {
 	while (*at < s->n_xcs) {
 		const struct drv_xc *x = &s->xcs[(*at)++];
@@ -47,25 +47,25 @@ const struct drv_xc *snap_holder(const struct drv_snapshot *s,
 	return NULL;
 }
 
-const struct light_ring *snap_program(const struct drv_snapshot *s)
+const struct ring_programs *snap_program(const struct drv_snapshot *s)
 {
 	return s->programs.n ? &s->programs : NULL;
 }
 
-bool program_same(const struct light_ring *a, const struct light_ring *b)
+bool program_same(const struct ring_programs *a, const struct ring_programs *b)
 {
 	if (!a || !b) {
 		return a == b;
 	}
-	return light_ring_equal(a, b);
+	return ring_programs_equal(a, b);
 }
 
-const struct light_ring *work_old(const struct store_work *w)
+const struct ring_programs *work_old(const struct store_work *w)
 {
 	return w->has_old && w->old_programs.n ? &w->old_programs : NULL;
 }
 
-const struct light_ring *work_new(const struct store_work *w)
+const struct ring_programs *work_new(const struct store_work *w)
 {
 	return w->has_new && w->new_programs.n ? &w->new_programs : NULL;
 }
@@ -109,11 +109,11 @@ static int check_ports(const struct store_step *st, const struct device *d,
 	return 0;
 }
 
-static bool deletes(const struct store_work *w, struct light_xc xc)
+static bool deletes(const struct store_work *w, struct optics_xc xc)
 {
 	for (int i = 0; i < w->n_steps; i++) {
 		if (w->steps[i].op == STORE_DEL &&
-		    light_xc_cmp(&w->steps[i].xc, &xc) == 0) {
+		    optics_xc_cmp(&w->steps[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -121,16 +121,16 @@ static bool deletes(const struct store_work *w, struct light_xc xc)
 }
 
 /* Listed without light: to make it is to bring it to light. */
-static bool is_half_made(const struct drv_xc *x, struct light_xc xc)
+static bool is_half_made(const struct drv_xc *x, struct optics_xc xc)
 {
-	return x->state == DRV_BLOCKED && light_xc_cmp(&x->xc, &xc) == 0;
+	return x->state == DRV_BLOCKED && optics_xc_cmp(&x->xc, &xc) == 0;
 }
 
 /* The ports of xc may be held only by circuits that the change deletes, and
  * by xc itself as long as it has no light. */
 static const struct drv_xc *stranger(const struct store_work *w,
 				     const struct device *d,
-				     struct light_xc xc)
+				     struct optics_xc xc)
 {
 	const struct drv_xc *x;
 	int at = 0;
@@ -151,7 +151,7 @@ static int check_add(const struct store_work *w, const struct store_step *st,
 		return check_ports(st, d, err);
 	}
 	xc_text(st->xc, want, sizeof(want));
-	if (light_xc_cmp(&other->xc, &st->xc) == 0) {
+	if (optics_xc_cmp(&other->xc, &st->xc) == 0) {
 		snprintf(text, sizeof(text), "%s, to be made, is there already",
 			 want);
 	} else {
@@ -179,7 +179,7 @@ static int check_load(const struct store_work *w, const struct device *d,
 		      struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	const struct light_ring *p = work_new(w);
+	const struct ring_programs *p = work_new(w);
 
 	if (!program_same(snap_program(s), work_old(w))) {
 		return changed_elsewhere(err, d, snap_program(s) ?
@@ -187,13 +187,13 @@ static int check_load(const struct store_work *w, const struct device *d,
 					 "the program is gone");
 	}
 	if (p && ((s->caps.max_steps &&
-		   light_ring_steps(p) > s->caps.max_steps) ||
-		  (s->caps.memory && light_ring_bytes(p) > s->caps.memory) ||
+		   ring_programs_steps(p) > s->caps.max_steps) ||
+		  (s->caps.memory && ring_programs_bytes(p) > s->caps.memory) ||
 		  (s->caps.max_programs && p->n > s->caps.max_programs))) {
 		return err_set(err, WEFT_ELIMIT, "%s: %d programs of at most "
 			       "%u steps and %zu bytes together do not fit; "
 			       "the device holds %d, %u and %llu", d->name,
-			       p->n, light_ring_steps(p), light_ring_bytes(p),
+			       p->n, ring_programs_steps(p), ring_programs_bytes(p),
 			       s->caps.max_programs, s->caps.max_steps,
 			       (unsigned long long)s->caps.memory);
 	}
@@ -269,7 +269,7 @@ static int check_loaded(const struct store_work *w, const struct device *d,
 			bool *settling, struct err *err)
 {
 	const struct drv_snapshot *s = &d->now.snap;
-	const struct light_ring *has = snap_program(s);
+	const struct ring_programs *has = snap_program(s);
 
 	if (!program_same(has, work_new(w))) {
 		return err_set(err, WEFT_EVERIFY, "%s: the program was to be "
@@ -329,7 +329,7 @@ enum store_step_state compare_step(const struct store_work *w,
 	bool there;
 
 	if (step->op == STORE_LOAD) {
-		const struct light_ring *has = snap_program(snap);
+		const struct ring_programs *has = snap_program(snap);
 
 		return program_same(has, work_old(w)) ? STORE_AS_BEFORE :
 		       program_same(has, work_new(w)) ? STORE_AS_PLANNED :

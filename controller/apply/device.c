@@ -282,9 +282,9 @@ static void answer_all(struct device *d)
 
 static void warn_dead(struct device *d, const struct drv_snapshot *s)
 {
-	char part[LIGHT_DEAD_TEXT], more[32] = "";
+	char part[RING_FAULT_TEXT], more[32] = "";
 
-	light_dead_text(&s->dead[0], s->caps.n_in, part);
+	ring_fault_text(&s->dead[0], s->caps.n_in, part);
 	if (s->n_dead > 1) {
 		snprintf(more, sizeof(more), " and %d more", s->n_dead - 1);
 	}
@@ -292,10 +292,10 @@ static void warn_dead(struct device *d, const struct drv_snapshot *s)
 		 more);
 }
 
-bool device_intends(const struct device *d, struct light_xc xc)
+bool device_intends(const struct device *d, struct optics_xc xc)
 {
 	return d->intent.n_xcs && bsearch(&xc, d->intent.xcs, d->intent.n_xcs,
-					  sizeof(xc), light_xc_cmp);
+					  sizeof(xc), optics_xc_cmp);
 }
 
 /* Names the first of weft's circuits that are listed without light. */
@@ -474,17 +474,17 @@ int device_load_intent(struct device *d, struct err *err)
 /* A circuit that was only to be kept may be lost during a change as well,
  * when the device restarted. */
 static bool step_explains(const struct store_step *st, enum store_op op,
-			  struct light_xc xc)
+			  struct optics_xc xc)
 {
 	bool lost = op == STORE_DEL && st->op == STORE_KEEP &&
 		    st->state != STORE_PLANNED;
 
-	return (st->op == op || lost) && light_xc_cmp(&st->xc, &xc) == 0;
+	return (st->op == op || lost) && optics_xc_cmp(&st->xc, &xc) == 0;
 }
 
 /* True when an open change may have made (ADD) or deleted (DEL) xc. */
 static bool pending(const struct device *d, enum store_op op,
-		    struct light_xc xc)
+		    struct optics_xc xc)
 {
 	const struct store_journal *j;
 
@@ -505,7 +505,7 @@ static bool pending(const struct device *d, enum store_op op,
 }
 
 static bool program_pending(const struct device *d,
-			    const struct light_ring *has)
+			    const struct ring_programs *has)
 {
 	const struct store_journal *j;
 
@@ -523,8 +523,8 @@ static bool program_pending(const struct device *d,
 
 static void assess_program(struct device *d)
 {
-	const struct light_ring *has = snap_program(&d->now.snap);
-	const struct light_ring *want = d->intent.has_program &&
+	const struct ring_programs *has = snap_program(&d->now.snap);
+	const struct ring_programs *want = d->intent.has_program &&
 		d->intent.programs.n ? &d->intent.programs : NULL;
 
 	if (program_same(has, want)) {
@@ -544,7 +544,7 @@ static void assess_circuits(struct device *d, bool *lit)
 	const struct drv_snapshot *s = &d->now.snap;
 
 	for (int i = 0; i < d->intent.n_xcs; i++) {
-		struct light_xc xc = d->intent.xcs[i];
+		struct optics_xc xc = d->intent.xcs[i];
 		const struct drv_xc *x = snap_find(s, xc);
 
 		if (x && x->state != DRV_BLOCKED) {

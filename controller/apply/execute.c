@@ -50,7 +50,7 @@ static void collect_map(struct run *r)
 
 static void collect_program(struct run *r)
 {
-	const struct light_ring *p = work_new(r->w);
+	const struct ring_programs *p = work_new(r->w);
 
 	r->n_sent = 0;
 	put_item(r, r->first);
@@ -214,22 +214,22 @@ static int name_failure(const struct run *r, int n,
 /* What the ring runs now; programs that stay were not touched. */
 static void report_load(struct run *r)
 {
-	const struct light_ring *now = r->batch.programs;
-	const struct light_ring *old = work_old(r->w);
+	const struct ring_programs *now = r->batch.programs;
+	const struct ring_programs *old = work_old(r->w);
 
 	for (int i = 0; i < now->n; i++) {
-		const struct light_pack *p = &now->v[i];
-		const struct light_pack *had =
-			old ? light_ring_find(old, p->name) : NULL;
+		const struct ring_program *p = &now->v[i];
+		const struct ring_program *had =
+			old ? ring_programs_find(old, p->name) : NULL;
 
-		if (!had || !light_pack_equal(had, p)) {
+		if (!had || !ring_program_equal(had, p)) {
 			change_event(r->c, r->dev, false, "%s: program of %u "
 				     "steps loaded, %zu bytes", p->name,
 				     p->steps, p->len);
 		}
 	}
 	for (int i = 0; old && i < old->n; i++) {
-		if (!light_ring_find(now, old->v[i].name)) {
+		if (!ring_programs_find(now, old->v[i].name)) {
 			change_event(r->c, r->dev, false, "%s: program ended",
 				     old->v[i].name);
 		}

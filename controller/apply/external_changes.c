@@ -25,7 +25,7 @@ struct look {
 /* ---- what a change of weft's own explains -------------------------------- */
 
 /* The open change that has sent a command about this circuit, or 0. */
-static int64_t moved_by(const struct device *d, struct light_xc xc)
+static int64_t moved_by(const struct device *d, struct optics_xc xc)
 {
 	const struct store_journal *j;
 
@@ -41,7 +41,7 @@ static int64_t moved_by(const struct device *d, struct light_xc xc)
 				if ((st->op == STORE_ADD ||
 				     st->op == STORE_DEL) &&
 				    st->state != STORE_PLANNED &&
-				    light_xc_cmp(&st->xc, &xc) == 0) {
+				    optics_xc_cmp(&st->xc, &xc) == 0) {
 					return j->change.id;
 				}
 			}
@@ -83,14 +83,14 @@ static int64_t explained_by(const struct device *d,
 
 /* ---- by whom ------------------------------------------------------------- */
 
-static bool same_port(const struct said *s, struct light_xc xc)
+static bool same_port(const struct said *s, struct optics_xc xc)
 {
 	return s->has_port && s->index == (s->is_out ? xc.out : xc.in);
 }
 
 /* The device's newest words since the reading before, about this port, or
  * about none. */
-static const struct said *find_words(const struct look *l, struct light_xc xc)
+static const struct said *find_words(const struct look *l, struct optics_xc xc)
 {
 	const struct said *best = NULL;
 
@@ -110,7 +110,7 @@ static const struct said *find_words(const struct look *l, struct light_xc xc)
 }
 
 /* Who holds a port of the circuit now, as the device names him; or "". */
-static const char *find_owner(const struct device *d, struct light_xc xc)
+static const char *find_owner(const struct device *d, struct optics_xc xc)
 {
 	const struct drv_xc *x;
 	int at = 0;
@@ -149,7 +149,7 @@ static void name_who(const struct look *l, struct store_foreign *f)
 	}
 }
 
-static enum store_foreign_how how(const struct look *l, struct light_xc xc)
+static enum store_foreign_how how(const struct look *l, struct optics_xc xc)
 {
 	const struct apply *a = l->d->a;
 
@@ -161,11 +161,11 @@ static enum store_foreign_how how(const struct look *l, struct light_xc xc)
 /* ---- noticing ------------------------------------------------------------ */
 
 static bool is_known(const struct look *l, enum store_foreign_kind kind,
-		     struct light_xc xc)
+		     struct optics_xc xc)
 {
 	for (int i = 0; i < l->n_open; i++) {
 		if (l->open[i].kind == kind &&
-		    light_xc_cmp(&l->open[i].xc, &xc) == 0) {
+		    optics_xc_cmp(&l->open[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -173,7 +173,7 @@ static bool is_known(const struct look *l, enum store_foreign_kind kind,
 }
 
 static int note(struct look *l, enum store_foreign_kind kind,
-		struct light_xc xc)
+		struct optics_xc xc)
 {
 	struct store_foreign f = { .kind = kind, .xc = xc,
 				   .right_ns = l->before_ns,
@@ -201,7 +201,7 @@ static int note_circuits(struct look *l)
 	int r = 0;
 
 	for (int i = 0; i < d->intent.n_xcs && r == 0; i++) {
-		struct light_xc xc = d->intent.xcs[i];
+		struct optics_xc xc = d->intent.xcs[i];
 		const struct drv_xc *had = snap_find(l->before, xc);
 		const struct drv_xc *has = snap_find(now, xc);
 
@@ -213,7 +213,7 @@ static int note_circuits(struct look *l)
 		}
 	}
 	for (int i = 0; i < now->n_xcs && r == 0; i++) {
-		struct light_xc xc = now->xcs[i].xc;
+		struct optics_xc xc = now->xcs[i].xc;
 
 		if (!device_intends(d, xc) && !snap_find(l->before, xc)) {
 			r = note(l, STORE_FOREIGN_APPEARED, xc);
@@ -245,7 +245,7 @@ static int note_ports(struct look *l)
 
 		if (!p->enabled &&
 		    !find_disabled(l->before, p->is_out, p->index)) {
-			r = note(l, STORE_FOREIGN_DISABLED, (struct light_xc){
+			r = note(l, STORE_FOREIGN_DISABLED, (struct optics_xc){
 					p->is_out ? -1 : p->index,
 					p->is_out ? p->index : -1 });
 		}
@@ -253,7 +253,7 @@ static int note_ports(struct look *l)
 	return r;
 }
 
-static const struct light_ring *wanted_program(const struct device *d)
+static const struct ring_programs *wanted_program(const struct device *d)
 {
 	return d->intent.has_program && d->intent.programs.n
 		       ? &d->intent.programs : NULL;
@@ -261,13 +261,13 @@ static const struct light_ring *wanted_program(const struct device *d)
 
 static int note_program(struct look *l)
 {
-	const struct light_ring *want = wanted_program(l->d);
+	const struct ring_programs *want = wanted_program(l->d);
 
 	return program_same(snap_program(l->before), want) &&
 			       !program_same(snap_program(&l->d->now.snap),
 					     want)
 		       ? note(l, STORE_FOREIGN_PROGRAM,
-			      (struct light_xc){ -1, -1 }) : 0;
+			      (struct optics_xc){ -1, -1 }) : 0;
 }
 
 /* ---- right again --------------------------------------------------------- */

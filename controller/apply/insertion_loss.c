@@ -9,11 +9,11 @@
 /* SONiC calls a circuit tuned while it is within this of its target. */
 #define TOLERANCE_MDB 500
 
-static struct store_loss *find(const struct device *d, struct light_xc xc)
+static struct store_loss *find(const struct device *d, struct optics_xc xc)
 {
-	/* store_loss begins with its light_xc, which is all the order needs. */
+	/* store_loss begins with its optics_xc, which is all the order needs. */
 	return d->n_losses ? bsearch(&xc, d->losses, (size_t)d->n_losses,
-				     sizeof(*d->losses), light_xc_cmp) : NULL;
+				     sizeof(*d->losses), optics_xc_cmp) : NULL;
 }
 
 /* What is measured with an error is only too much when it would be so at its
@@ -41,7 +41,7 @@ static int learn(struct device *d, const struct drv_xc *x)
 	}
 	d->losses = more;
 	more[d->n_losses++] = (struct store_loss){ x->xc, x->loss_mdb };
-	qsort(more, (size_t)d->n_losses, sizeof(*more), light_xc_cmp);
+	qsort(more, (size_t)d->n_losses, sizeof(*more), optics_xc_cmp);
 	d->losses_unsaved = true;
 	return 0;
 }

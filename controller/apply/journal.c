@@ -36,7 +36,7 @@ int step_op(const struct store_step *st, int stage)
 							      STEP_NONE;
 }
 
-static void push(struct store_work *w, enum store_op op, struct light_xc xc,
+static void push(struct store_work *w, enum store_op op, struct optics_xc xc,
 		 int stage)
 {
 	w->steps[w->n_steps++] = (struct store_step){ .op = op, .xc = xc,
@@ -52,11 +52,11 @@ static int by_order(const void *a, const void *b)
 		return (s->stage > t->stage) - (s->stage < t->stage);
 	}
 	return s->op != t->op ? (s->op > t->op) - (s->op < t->op) :
-				light_xc_cmp(&s->xc, &t->xc);
+				optics_xc_cmp(&s->xc, &t->xc);
 }
 
 int step_find(const struct store_work *w, int stage, enum store_op op,
-	      struct light_xc xc)
+	      struct optics_xc xc)
 {
 	const struct store_step key = { .op = op, .xc = xc, .stage = stage };
 	const struct store_step *found =
@@ -66,9 +66,9 @@ int step_find(const struct store_work *w, int stage, enum store_op op,
 	return found ? (int)(found - w->steps) : -1;
 }
 
-static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
+static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 {
-	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), light_xc_cmp);
+	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
 static void write_circuits(const struct plan_device *d, struct store_work *w)
@@ -101,7 +101,7 @@ static void write_program(struct plan_device *d, struct store_work *w)
 	w->new_programs = d->programs;
 	memset(&d->programs, 0, sizeof(d->programs));
 	if (d->load_program) {
-		push(w, STORE_LOAD, (struct light_xc){ 0, 0 }, d->load_stage);
+		push(w, STORE_LOAD, (struct optics_xc){ 0, 0 }, d->load_stage);
 	}
 }
 

@@ -28,14 +28,14 @@ static int config_of(const struct model_fabric *f, struct store_config *out,
 static bool same_intent(const struct store_work *w,
 			const struct store_light *l)
 {
-	const struct light_ring *has = l->has_program &&
+	const struct ring_programs *has = l->has_program &&
 		l->programs.n ? &l->programs : NULL;
 
 	if (w->n_steps != l->n_xcs || !program_same(has, work_new(w))) {
 		return false;
 	}
 	for (int i = 0; i < w->n_steps; i++) {
-		if (light_xc_cmp(&w->steps[i].xc, &l->xcs[i]) != 0) {
+		if (optics_xc_cmp(&w->steps[i].xc, &l->xcs[i]) != 0) {
 			return false;
 		}
 	}

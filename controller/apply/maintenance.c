@@ -20,7 +20,7 @@ struct care {
 	struct drv_outcome outcome;
 };
 
-bool care_explains(const struct device *d, struct light_xc xc)
+bool care_explains(const struct device *d, struct optics_xc xc)
 {
 	const struct care *c = d->a->care;
 

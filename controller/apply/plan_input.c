@@ -50,8 +50,8 @@ void base_free(struct base *b)
 static int copy_map(const struct drv_snapshot *s, struct plan_light *out,
 		    struct err *err)
 {
-	struct light_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
-	struct light_xc *dark = calloc(s->n_xcs + 1, sizeof(*dark));
+	struct optics_xc *xcs = calloc(s->n_xcs + 1, sizeof(*xcs));
+	struct optics_xc *dark = calloc(s->n_xcs + 1, sizeof(*dark));
 
 	out->xcs = xcs;
 	out->dark = dark;
@@ -113,7 +113,7 @@ static int copy_bad_ports(const struct drv_snapshot *s,
 static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
 		     struct err *err)
 {
-	struct light_dead *dead = calloc((size_t)s->n_dead + s->n_lost + 1,
+	struct ring_fault *dead = calloc((size_t)s->n_dead + s->n_lost + 1,
 					 sizeof(*dead));
 	int n = s->n_dead;
 
@@ -124,15 +124,15 @@ static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
 		memcpy(dead, s->dead, (size_t)n * sizeof(*dead));
 	}
 	for (int i = 0; i < s->n_lost; i++) {
-		const struct light_dead *d = &s->lost[i];
+		const struct ring_fault *d = &s->lost[i];
 
-		if (d->why == LIGHT_LOCK_LOST &&
+		if (d->why == RESONATOR_LOCK_LOST &&
 		    !(s->n_dead && bsearch(d, s->dead, (size_t)s->n_dead,
-					   sizeof(*d), light_dead_cmp))) {
+					   sizeof(*d), ring_fault_cmp))) {
 			dead[n++] = *d;
 		}
 	}
-	qsort(dead, (size_t)n, sizeof(*dead), light_dead_cmp);
+	qsort(dead, (size_t)n, sizeof(*dead), ring_fault_cmp);
 	out->dead = dead;
 	out->n_dead = n;
 	return 0;
@@ -141,7 +141,7 @@ static int copy_dead(const struct drv_snapshot *s, struct plan_light *out,
 static int by_xc(const void *a, const void *b)
 {
 	const struct plan_known_loss *x = a, *y = b;
-	int c = light_xc_cmp(&x->xc, &y->xc);
+	int c = optics_xc_cmp(&x->xc, &y->xc);
 
 	return c ? c : (x->source > y->source) - (x->source < y->source);
 }
@@ -171,7 +171,7 @@ static int copy_losses(const struct device *d, struct plan_light *out,
 	}
 	qsort(v, (size_t)n, sizeof(*v), by_xc);
 	for (int i = 0; i < n; i++) {
-		if (kept == 0 || light_xc_cmp(&v[kept - 1].xc, &v[i].xc)) {
+		if (kept == 0 || optics_xc_cmp(&v[kept - 1].xc, &v[i].xc)) {
 			v[kept++] = v[i];
 		}
 	}
@@ -237,7 +237,7 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 
 /* ---- intent -------------------------------------------------------------- */
 
-typedef VEC(struct light_xc) xc_list;
+typedef VEC(struct optics_xc) xc_list;
 
 static const struct store_work *find_work(const struct store_journal *j,
 					  const char *device)
@@ -288,7 +288,7 @@ static int fill_intent(const struct apply *a, const struct device *d,
 	}
 	rc = rc ? rc : add_pending(a, d, &list, out, err);
 	if (rc == 0 && list.n) {
-		qsort(list.v, list.n, sizeof(*list.v), light_xc_cmp);
+		qsort(list.v, list.n, sizeof(*list.v), optics_xc_cmp);
 	}
 	out->xcs = list.v;
 	out->n_xcs = (int)list.n;

@@ -117,13 +117,13 @@ void device_care(struct device *d, struct device_op *op,
 /* The batch that runs is to end soon. */
 void device_cancel(struct device *d);
 /* True while an operator sets a port of the circuit. care.c */
-bool care_explains(const struct device *d, struct light_xc xc);
+bool care_explains(const struct device *d, struct optics_xc xc);
 
 /* Takes the committed intent from the store again. */
 int device_load_intent(struct device *d, struct err *err);
 /* Compares the last reading with intent and open changes. */
 void device_assess(struct device *d);
-bool device_intends(const struct device *d, struct light_xc xc);
+bool device_intends(const struct device *d, struct optics_xc xc);
 
 /* ---- changes by others (foreign.c) --------------------------------------- */
 
@@ -184,19 +184,19 @@ struct device *devset_find(const struct devset *s, const char *name);
 /* ---- comparing ----------------------------------------------------------- */
 
 const struct drv_xc *snap_find(const struct drv_snapshot *s,
-			       struct light_xc xc);
+			       struct optics_xc xc);
 /* The next circuit from *at (begin with 0) on one of xc's ports, which may
  * be xc itself; NULL after the last. */
 const struct drv_xc *snap_holder(const struct drv_snapshot *s,
-				 bool any_to_any, struct light_xc xc,
+				 bool any_to_any, struct optics_xc xc,
 				 int *at);
 /* The loaded program, NULL when none or one without steps. */
-const struct light_ring *snap_program(const struct drv_snapshot *s);
+const struct ring_programs *snap_program(const struct drv_snapshot *s);
 /* Equality where NULL and "no steps" are the same. */
-bool program_same(const struct light_ring *a,
-		  const struct light_ring *b);
-const struct light_ring *work_old(const struct store_work *w);
-const struct light_ring *work_new(const struct store_work *w);
+bool program_same(const struct ring_programs *a,
+		  const struct ring_programs *b);
+const struct ring_programs *work_old(const struct store_work *w);
+const struct ring_programs *work_new(const struct store_work *w);
 
 /* True when the fresh reading is what the stage was planned from, on every
  * port it touches. WEFT_ESTALE names device, circuit and what changed;
@@ -217,7 +217,7 @@ enum store_step_state compare_step(const struct store_work *w,
 				   const struct store_step *step,
 				   const struct drv_snapshot *snap);
 /* "in 3 -> out 7" (ports counted from 1, as in the fabric). */
-const char *xc_text(struct light_xc xc, char *buf, int size);
+const char *xc_text(struct optics_xc xc, char *buf, int size);
 /* The same for a step; "the program" for a ring. */
 const char *step_text(const struct store_step *st, char *buf, int size);
 
@@ -234,7 +234,7 @@ int step_op(const struct store_step *st, int stage);
 
 /* The step of a circuit in a stage, or -1. O(log steps). */
 int step_find(const struct store_work *w, int stage, enum store_op op,
-	      struct light_xc xc);
+	      struct optics_xc xc);
 
 int work_count(const struct store_work *w, enum store_op op);
 /* Steps that send something. */
@@ -275,8 +275,8 @@ struct run {
 	char epoch[DRV_NAME_MAX];
 	bool restarted;			/* since the check */
 	int n_before;			/* the map at the check */
-	struct light_xc *before;
-	struct light_ring dark;		/* no program at all */
+	struct optics_xc *before;
+	struct ring_programs dark;		/* no program at all */
 	/* undo */
 	unsigned char *tries;		/* [w->n_steps] */
 	int rounds, n_unread;

@@ -36,8 +36,8 @@ static void check_neighbours(struct run *r)
 		bool ours = false;
 
 		for (int k = 0; k < r->w->n_steps && !ours; k++) {
-			ours = light_xc_cmp(&r->w->steps[k].xc,
-					    &r->before[i]) == 0;
+			ours = optics_xc_cmp(&r->w->steps[k].xc,
+					     &r->before[i]) == 0;
 		}
 		if (!ours && !snap_find(&r->dev->now.snap, r->before[i])) {
 			change_event(r->c, r->dev, true, "%s, not part of "

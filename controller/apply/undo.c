@@ -59,11 +59,11 @@ static void put_item(struct run *r, int step, enum drv_op op)
 }
 
 /* True when this batch deletes xc. */
-static bool in_batch(const struct run *r, struct light_xc xc)
+static bool in_batch(const struct run *r, struct optics_xc xc)
 {
 	for (int i = 0; i < r->n_sent; i++) {
 		if (r->items[i].op == DRV_DEL &&
-		    light_xc_cmp(&r->items[i].xc, &xc) == 0) {
+		    optics_xc_cmp(&r->items[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -81,7 +81,7 @@ static bool is_free(struct run *r, int step)
 		holder = snap_holder(&r->dev->now.snap, r->dev->any_to_any,
 				     st->xc, &at);
 	} while (holder && (in_batch(r, holder->xc) ||
-			    light_xc_cmp(&holder->xc, &st->xc) == 0));
+			    optics_xc_cmp(&holder->xc, &st->xc) == 0));
 	if (!holder) {
 		return true;
 	}
@@ -118,23 +118,23 @@ static void collect_circuits(struct run *r)
 				       .n_items = r->n_sent };
 }
 
-static bool holds_pack(const struct light_ring *r, const struct light_pack *p)
+static bool holds_pack(const struct ring_programs *r, const struct ring_program *p)
 {
-	const struct light_pack *q = r ? light_ring_find(r, p->name) : NULL;
+	const struct ring_program *q = r ? ring_programs_find(r, p->name) : NULL;
 
-	return q && light_pack_equal(q, p);
+	return q && ring_program_equal(q, p);
 }
 
 /* Programs as before or as planned are ours, and so is one of a job that the
  * change was loading, whatever became of it on the way. */
-static bool all_ours(const struct store_work *w, const struct light_ring *has)
+static bool all_ours(const struct store_work *w, const struct ring_programs *has)
 {
-	const struct light_ring *old = work_old(w), *new = work_new(w);
+	const struct ring_programs *old = work_old(w), *new = work_new(w);
 
 	for (int i = 0; has && i < has->n; i++) {
-		const struct light_pack *p = &has->v[i];
-		const struct light_pack *planned =
-			new ? light_ring_find(new, p->name) : NULL;
+		const struct ring_program *p = &has->v[i];
+		const struct ring_program *planned =
+			new ? ring_programs_find(new, p->name) : NULL;
 		bool loading = planned && !holds_pack(old, planned);
 
 		if (!holds_pack(old, p) && !holds_pack(new, p) && !loading) {
@@ -146,8 +146,8 @@ static bool all_ours(const struct store_work *w, const struct light_ring *has)
 
 static void collect_program(struct run *r)
 {
-	const struct light_ring *has = snap_program(&r->dev->now.snap);
-	const struct light_ring *old = work_old(r->w);
+	const struct ring_programs *has = snap_program(&r->dev->now.snap);
+	const struct ring_programs *old = work_old(r->w);
 
 	r->n_sent = 0;
 	if (!all_ours(r->w, has)) {

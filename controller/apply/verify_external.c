@@ -20,7 +20,7 @@ static enum apply_level wanted(const struct change *c)
 /* ---- loss ---------------------------------------------------------------- */
 
 /* How far the device itself has proven a circuit. */
-static enum apply_level by_device(const struct run *r, struct light_xc xc)
+static enum apply_level by_device(const struct run *r, struct optics_xc xc)
 {
 	const struct drv_xc *x = snap_find(&r->dev->now.snap, xc);
 

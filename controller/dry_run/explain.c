@@ -69,9 +69,9 @@ static const struct drv_caps *caps_of(const struct dry_run *r,
 	return s ? &s->caps : &none;
 }
 
-static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
+static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 {
-	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), light_xc_cmp);
+	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
 /* Of weft's circuits on the device, those that no stage moves. */
@@ -111,7 +111,7 @@ static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 			    int stage, enum dispatch_phase phase)
 {
 	bool del = phase == DISPATCH_DELETE;
-	const struct light_xc *xcs = del ? d->del : d->add;
+	const struct optics_xc *xcs = del ? d->del : d->add;
 	const int *at = del ? d->del_stage : d->add_stage;
 	int n = del ? d->n_del : d->n_add, n_items = 0, rc = 0, more;
 	struct drv_item *items = calloc((size_t)n + 1, sizeof(*items));
@@ -140,7 +140,7 @@ static int explain_circuits(struct dry_run *r, const struct plan_device *d,
 static int explain_load(struct dry_run *r, const struct plan_device *d,
 			int stage)
 {
-	static const struct light_ring dark;
+	static const struct ring_programs dark;
 	struct drv_batch b = { .programs = d->has_program ? &d->programs :
 							    &dark };
 

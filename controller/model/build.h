@@ -42,7 +42,7 @@ struct mark {
 	int device;
 	bool is_out;		/* of a port */
 	int index;
-	struct light_dead part;	/* rings */
+	struct ring_fault part;	/* rings */
 };
 
 /* A port by its name: of a host, or of a device on one side or both. */

@@ -94,7 +94,7 @@ static void mark_parts(struct build *b, int device, const struct conf_value *v)
 	struct span fibre = span_of(&v[DEAD_FIBRE], ring->ring.fibres);
 	struct mark m = { .device = device };
 
-	m.part.part = is_span ? LIGHT_SPAN : LIGHT_RESONATOR;
+	m.part.part = is_span ? RING_SPAN : RING_RESONATOR;
 	for (int n = node.first; n < node.end; n++) {
 		for (int d = dir.first; d < dir.end; d++) {
 			for (int f = fibre.first; f < fibre.end; f++) {
@@ -166,7 +166,7 @@ static void add_ring_part(struct build *b, const char *object, const struct conf
 	    !v[DEAD_DIRECTION].node && !v[DEAD_FIBRE].node) {
 		push(b, (struct mark){
 			.device = device,
-			.part = { .part = LIGHT_NODE,
+			.part = { .part = RING_NODE,
 				  .node = (uint16_t)v[DEAD_NODE].num } });
 	} else {
 		mark_parts(b, device, v);
@@ -215,7 +215,7 @@ static int by_device(const void *a, const void *b)
 		return x->is_out - y->is_out;
 	}
 	return x->index != y->index ? x->index - y->index :
-				      light_dead_cmp(&x->part, &y->part);
+				      ring_fault_cmp(&x->part, &y->part);
 }
 
 /* The marks of one device, sorted, none twice. */

@@ -84,7 +84,7 @@ struct model_device {
 	int n_dead_in, n_dead_out;	/* switches and panels: ports */
 	int *dead_in, *dead_out;
 	int n_dead;			/* rings: parts */
-	struct light_dead *dead;
+	struct ring_fault *dead;
 
 	/* switches and panels */
 	int n_in, n_out;	/* any_to_any: n_out == n_in, one side */

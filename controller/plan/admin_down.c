@@ -30,14 +30,14 @@ static int join_parts(const struct plan_light *seen,
 		      struct err *err)
 {
 	int n_a = seen->n_dead, n_b = dev->n_dead, a = 0, b = 0, n = 0;
-	struct light_dead *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));
+	struct ring_fault *v = malloc(((size_t)n_a + n_b + 1) * sizeof(*v));
 
 	if (!v) {
 		return err_nomem(err);
 	}
 	while (a < n_a || b < n_b) {
 		int c = a == n_a ? 1 : b == n_b ? -1 :
-			light_dead_cmp(&seen->dead[a], &dev->dead[b]);
+			ring_fault_cmp(&seen->dead[a], &dev->dead[b]);
 
 		v[n++] = c <= 0 ? seen->dead[a] : dev->dead[b];
 		a += c <= 0;

@@ -148,7 +148,7 @@ static int check_sites(struct work *w, struct err *err)
 
 /* Calls fn for every observed circuit of a site with the host ports that it
  * joins (-1: no host's). */
-typedef void (*circuit_fn)(struct work *w, int site, struct light_xc xc,
+typedef void (*circuit_fn)(struct work *w, int site, struct optics_xc xc,
 			   int tx_port, int rx_port);
 
 static void each_observed(struct work *w, circuit_fn fn)
@@ -159,7 +159,7 @@ static void each_observed(struct work *w, circuit_fn fn)
 		const struct plan_light *seen = plan_observed(w->ctx, d);
 
 		for (int i = 0; i < seen->n_xcs; i++) {
-			struct light_xc xc = seen->xcs[i];
+			struct optics_xc xc = seen->xcs[i];
 
 			if (xc.in < 0 || xc.in >= dev->n_in || xc.out < 0 ||
 			    xc.out >= dev->n_out) {
@@ -172,7 +172,7 @@ static void each_observed(struct work *w, circuit_fn fn)
 	}
 }
 
-static void mark_foreign(struct work *w, int site, struct light_xc xc, int tx,
+static void mark_foreign(struct work *w, int site, struct optics_xc xc, int tx,
 			 int rx)
 {
 	if (!plan_is_foreign(w->ctx, w->site_device[site], xc)) {
@@ -276,7 +276,7 @@ static int *cell(const struct work *w, int *table, const struct wish *wish,
 /* ---- giving circuits out ---- */
 
 static void emit(struct work *w, struct wish *wish, int site,
-		 struct light_xc xc, int tx, int rx)
+		 struct optics_xc xc, int tx, int rx)
 {
 	const struct model_port *ports = w->fabric->ports;
 	const struct model_host *host = &w->fabric->hosts[ports[tx].host];
@@ -297,7 +297,7 @@ static void emit(struct work *w, struct wish *wish, int site,
 
 /* Emits a circuit, and on a duplex site its way back. */
 static void emit_both(struct work *w, struct wish *wish, int site,
-		      struct light_xc xc, int tx, int rx)
+		      struct optics_xc xc, int tx, int rx)
 {
 	emit(w, wish, site, xc, tx, rx);
 	if (w->duplex) {
@@ -305,7 +305,7 @@ static void emit_both(struct work *w, struct wish *wish, int site,
 	}
 }
 
-static void adopt_foreign(struct work *w, int site, struct light_xc xc,
+static void adopt_foreign(struct work *w, int site, struct optics_xc xc,
 			  int tx, int rx)
 {
 	struct wish *wish;
@@ -335,7 +335,7 @@ static struct wish *open_wish_of(const struct work *w, int *tx, int *rx)
 	return wish;
 }
 
-static void count_have(struct work *w, int site, struct light_xc xc, int tx,
+static void count_have(struct work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
 	struct wish *wish = open_wish_of(w, &tx, &rx);
@@ -346,7 +346,7 @@ static void count_have(struct work *w, int site, struct light_xc xc, int tx,
 	}
 }
 
-static void keep_present(struct work *w, int site, struct light_xc xc, int tx,
+static void keep_present(struct work *w, int site, struct optics_xc xc, int tx,
 			 int rx)
 {
 	struct wish *wish = open_wish_of(w, &tx, &rx);
@@ -368,7 +368,7 @@ static void each_missing(struct work *w, int site, circuit_fn fn)
 	const struct plan_light *seen = plan_observed(w->ctx, d);
 
 	for (int i = 0; i < want->n_xcs; i++) {
-		struct light_xc xc = want->xcs[i];
+		struct optics_xc xc = want->xcs[i];
 		int tx, rx;
 
 		if (xc.in < 0 || xc.in >= dev->n_in || xc.out < 0 ||
@@ -385,7 +385,7 @@ static void each_missing(struct work *w, int site, circuit_fn fn)
 	}
 }
 
-static void count_lost(struct work *w, int site, struct light_xc xc, int tx,
+static void count_lost(struct work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
 	struct wish *wish = open_wish_of(w, &tx, &rx);
@@ -398,7 +398,7 @@ static void count_lost(struct work *w, int site, struct light_xc xc, int tx,
 
 /* What is intended and missing is made again on the ports that it had: then
  * the light is as it was written down, and no other port is lit. */
-static void restore_missing(struct work *w, int site, struct light_xc xc,
+static void restore_missing(struct work *w, int site, struct optics_xc xc,
 			    int tx, int rx)
 {
 	struct wish *wish = open_wish_of(w, &tx, &rx);
@@ -435,15 +435,15 @@ static int pick_port(const struct work *w, int rank, int device, bool tx)
 	return found;
 }
 
-static struct light_xc xc_between(const struct work *w, int tx, int rx)
+static struct optics_xc xc_between(const struct work *w, int tx, int rx)
 {
 	int a = w->fabric->ports[tx].tx_port;
 	int b = w->fabric->ports[rx].rx_port;
 
 	if (w->duplex && a > b) {
-		return (struct light_xc){ .in = b, .out = a };
+		return (struct optics_xc){ .in = b, .out = a };
 	}
-	return (struct light_xc){ .in = a, .out = b };
+	return (struct optics_xc){ .in = a, .out = b };
 }
 
 static int fill_site(struct work *w, int site, struct err *err)

@@ -26,7 +26,7 @@ static bool has_port(int n, const int *ports, int port)
 }
 
 bool plan_has_died(const struct plan_light *seen, bool either,
-		   struct light_xc xc)
+		   struct optics_xc xc)
 {
 	return !plan_is_lit(seen, xc) ||
 	       has_port(seen->n_bad_in, seen->bad_in, xc.in) ||
@@ -51,7 +51,7 @@ static uint64_t mix(uint64_t hash, int value)
 	return (hash ^ (uint32_t)value) * UINT64_C(0x100000001b3);
 }
 
-static uint64_t mix_part(uint64_t hash, const struct light_dead *d)
+static uint64_t mix_part(uint64_t hash, const struct ring_fault *d)
 {
 	hash = mix(hash, d->part);
 	hash = mix(hash, d->node);
@@ -61,18 +61,18 @@ static uint64_t mix_part(uint64_t hash, const struct light_dead *d)
 
 /* True when a program may need the part, and was not made without it. */
 static bool is_news(const struct model_device *ring,
-		    const struct plan_light *intent, const struct light_dead *d)
+		    const struct plan_light *intent, const struct ring_fault *d)
 {
 	for (int i = 0; intent->programs && i < intent->programs->n; i++) {
-		const struct light_pack *p = &intent->programs->v[i];
-		int channel = d->part == LIGHT_RESONATOR
+		const struct ring_program *p = &intent->programs->v[i];
+		int channel = d->part == RING_RESONATOR
 				      ? d->channel : p->window.first_channel;
 
-		if (light_window_has(&p->window, ring->ring.n, d->node,
-				     channel) &&
+		if (ring_window_contains(&p->window, ring->ring.n, d->node,
+					 channel) &&
 		    (!p->n_without ||
 		     !bsearch(d, p->without, (size_t)p->n_without, sizeof(*d),
-			      light_dead_cmp))) {
+			      ring_fault_cmp))) {
 			return true;
 		}
 	}
@@ -272,7 +272,7 @@ static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
 	pj->loss = loss;
 	loss->dead = n;
 	loss->device = device;
-	light_dead_text(&seen->dead[which], ctx->fabric->devices[device].ring.n,
+	ring_fault_text(&seen->dead[which], ctx->fabric->devices[device].ring.n,
 			loss->part);
 	if (plan_again(ctx, pj, seen, loss) == WEFT_ENOMEM) {
 		return err_nomem(err);

@@ -7,7 +7,7 @@
 #include "controller/plan/plan_private.h"
 #include "lib/base/vec.h"
 
-typedef VEC(struct light_xc) xc_list;
+typedef VEC(struct optics_xc) xc_list;
 
 /* Where in the order of change each device stands: devices of one failure
  * domain together, domains in the order of their first device. */
@@ -39,10 +39,10 @@ static void sort_once(xc_list *list)
 	if (list->n == 0) {
 		return;
 	}
-	qsort(list->v, list->n, sizeof(*list->v), light_xc_cmp);
+	qsort(list->v, list->n, sizeof(*list->v), optics_xc_cmp);
 	for (size_t i = 0; i < list->n; i++) {
 		if (kept == 0 ||
-		    light_xc_cmp(&list->v[i], &list->v[kept - 1]) != 0) {
+		    optics_xc_cmp(&list->v[i], &list->v[kept - 1]) != 0) {
 			list->v[kept++] = list->v[i];
 		}
 	}
@@ -73,7 +73,7 @@ static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 }
 
 static bool at_kept_port(const struct plan_ctx *ctx, int device,
-			 struct light_xc xc)
+			 struct optics_xc xc)
 {
 	const struct model_device *dev = &ctx->fabric->devices[device];
 	int tx = xc.in < dev->n_in ? dev->in_port[xc.in] : -1;
@@ -101,8 +101,8 @@ static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
 	return r;
 }
 
-static int push_xc(struct light_xc **list, int *n, int cap,
-		   struct light_xc xc, struct err *err)
+static int push_xc(struct optics_xc **list, int *n, int cap,
+		   struct optics_xc xc, struct err *err)
 {
 	if (!*list && !(*list = malloc(cap * sizeof(**list)))) {
 		return err_nomem(err);
@@ -135,7 +135,7 @@ static int want_intent(const struct plan_ctx *ctx, struct plan_device *d,
 	int rc = 0;
 
 	for (int i = 0; i < intent->n_xcs && rc == 0; i++) {
-		struct light_xc xc = intent->xcs[i];
+		struct optics_xc xc = intent->xcs[i];
 
 		rc = push_xc(&d->want, &d->n_want, intent->n_xcs, xc, err);
 		if (rc == 0 && plan_has_died(seen, either, xc) &&
@@ -150,10 +150,10 @@ static int want_intent(const struct plan_ctx *ctx, struct plan_device *d,
 static int want_intended_programs(const struct plan_ctx *ctx,
 				  struct plan_device *d, struct err *err)
 {
-	const struct light_ring *want = plan_intent(ctx, d->device)->programs;
+	const struct ring_programs *want = plan_intent(ctx, d->device)->programs;
 
 	d->has_program = want && want->n > 0;
-	return d->has_program ? light_ring_copy(&d->programs, want, err) : 0;
+	return d->has_program ? ring_programs_copy(&d->programs, want, err) : 0;
 }
 
 static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
@@ -181,16 +181,16 @@ static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 	return r;
 }
 
-static bool share_port(const struct model_device *dev, struct light_xc a,
-		       struct light_xc b)
+static bool share_port(const struct model_device *dev, struct optics_xc a,
+		       struct optics_xc b)
 {
 	return a.in == b.in || a.out == b.out ||
 	       (dev->any_to_any && (a.in == b.out || a.out == b.in));
 }
 
-static const struct light_xc *find_victim_of(const struct model_device *dev,
-					     const struct plan_device *d,
-					     struct light_xc xc)
+static const struct optics_xc *find_victim_of(const struct model_device *dev,
+					      const struct plan_device *d,
+					      struct optics_xc xc)
 {
 	const struct plan_light leave = { .n_xcs = d->n_leave,
 					  .xcs = d->leave };
@@ -206,10 +206,10 @@ static const struct light_xc *find_victim_of(const struct model_device *dev,
 
 /* Sorts one observed circuit that is not wanted into delete or foreign. */
 static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
-			  struct light_xc xc, int cap, struct err *err)
+			  struct optics_xc xc, int cap, struct err *err)
 {
 	const struct model_device *dev = &ctx->fabric->devices[d->device];
-	const struct light_xc *wanted = find_victim_of(dev, d, xc);
+	const struct optics_xc *wanted = find_victim_of(dev, d, xc);
 	int rc;
 
 	if (plan_light_has(plan_intent(ctx, d->device), xc)) {
@@ -265,7 +265,7 @@ static bool is_foreign_program(const struct plan_ctx *ctx,
 
 	return d->had_program &&
 	       !(intent->programs &&
-		 light_ring_equal(intent->programs, &d->old_programs));
+		 ring_programs_equal(intent->programs, &d->old_programs));
 }
 
 static int refuse_program(const struct plan_ctx *ctx,
@@ -274,7 +274,7 @@ static int refuse_program(const struct plan_ctx *ctx,
 	err_set(err, WEFT_EINVAL,
 		"%s: holds a program of %u steps that weft did not load",
 		ctx->fabric->devices[d->device].name,
-		light_ring_steps(&d->old_programs));
+		ring_programs_steps(&d->old_programs));
 	err_hint(err, "mode update replaces it");
 	return WEFT_EINVAL;
 }
@@ -285,7 +285,7 @@ static int check_memory(const struct plan_ctx *ctx,
 {
 	const struct plan_light *seen = plan_observed(ctx, d->device);
 	const struct model_device *dev = &ctx->fabric->devices[d->device];
-	size_t bytes = light_ring_bytes(&d->programs);
+	size_t bytes = ring_programs_bytes(&d->programs);
 	uint64_t memory = dev->program_memory;
 
 	if (seen->memory && (!memory || seen->memory < memory)) {
@@ -313,13 +313,13 @@ static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
 	int rc = 0;
 
 	for (int j = 0; j < p->n_jobs && rc == 0; j++) {
-		struct light_pack pack;
+		struct ring_program pack;
 
 		if (p->jobs[j].is_ring &&
 		    ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
 			d->has_program = true;
 			rc = plan_ring_program(ctx, &p->jobs[j], &pack, err);
-			rc = rc ? rc : light_ring_add(&d->programs, &pack, err);
+			rc = rc ? rc : ring_programs_add(&d->programs, &pack, err);
 		}
 	}
 	return rc ? rc : check_memory(ctx, d, err);
@@ -343,7 +343,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 
 	if (rc == 0 && seen->programs && seen->programs->n > 0) {
 		d->had_program = true;
-		rc = light_ring_copy(&d->old_programs, seen->programs, err);
+		rc = ring_programs_copy(&d->old_programs, seen->programs, err);
 	}
 	if (rc) {
 		return rc;
@@ -357,7 +357,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		return 0;
 	}
 	d->load_program = !d->had_program || seen->relight ||
-			  !light_ring_equal(&d->programs, &d->old_programs);
+			  !ring_programs_equal(&d->programs, &d->old_programs);
 	if (d->load_program && is_foreign_program(ctx, d) &&
 	    ctx->base->mode == PLAN_SAFE) {
 		return refuse_program(ctx, d, err);
@@ -368,7 +368,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 /* The slowest transceiver among the ports whose light moves; *port: it. */
 static int64_t reactivation_ns(const struct plan *p,
 			       const struct model_device *dev,
-			       const struct light_xc *list, int n, int *port)
+			       const struct optics_xc *list, int n, int *port)
 {
 	int64_t most = 0;
 
@@ -450,7 +450,7 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 
 /* stage: [n], or NULL */
 static void digest_list(EVP_MD_CTX *md, const char *what,
-			const struct light_xc *list, int n, const int *stage)
+			const struct optics_xc *list, int n, const int *stage)
 {
 	char line[64];
 
@@ -467,7 +467,7 @@ static void digest_device(EVP_MD_CTX *md, const struct plan *p,
 			  const struct plan_device *d)
 {
 	const char *name = p->fabric->devices[d->device].name;
-	uint8_t program[LIGHT_DIGEST_LEN];
+	uint8_t program[RING_DIGEST_LEN];
 
 	EVP_DigestUpdate(md, name, strlen(name) + 1);
 	digest_list(md, "del", d->del, d->n_del, d->del_stage);
@@ -475,7 +475,7 @@ static void digest_device(EVP_MD_CTX *md, const struct plan *p,
 	digest_list(md, "want", d->want, d->n_want, NULL);
 	digest_list(md, "leave", d->leave, d->n_leave, NULL);
 	if (d->load_program) {
-		light_ring_digest(&d->programs, program);
+		ring_programs_digest(&d->programs, program);
 		EVP_DigestUpdate(md, "load", 4);
 		EVP_DigestUpdate(md, program, sizeof(program));
 	}

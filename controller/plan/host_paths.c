@@ -135,8 +135,8 @@ static int lower_bound(const struct plan_light *l, int in)
 
 /* The circuit that light at this in-port goes through; on an any-to-any switch
  * it goes both ways. */
-static const struct light_xc *circuit_at(const struct plan_light *l, int in,
-					 bool any_to_any)
+static const struct optics_xc *circuit_at(const struct plan_light *l, int in,
+					  bool any_to_any)
 {
 	int at = lower_bound(l, in);
 
@@ -229,7 +229,7 @@ static int walk(const struct model_fabric *f, int *const *trunk_at,
 	/* Circuits may run in a circle; no way is longer than all trunks. */
 	for (int hops = 0; found == MODEL_AT_TRUNK && hops <= f->n_trunks;
 	     hops++) {
-		const struct light_xc *xc =
+		const struct optics_xc *xc =
 			circuit_at(&light[device], port,
 				   f->devices[device].any_to_any);
 

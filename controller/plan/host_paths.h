@@ -38,7 +38,7 @@ int plan_trace(const struct model_fabric *f, const struct plan_light *light,
 /* A circuit that light goes through. */
 struct plan_hop {
 	int device;
-	struct light_xc xc;
+	struct optics_xc xc;
 };
 
 /* The same with the circuits on the way, in order, put behind the n of *hops,

@@ -166,14 +166,14 @@ static void count_ring(const struct plan *p, int job, struct plan_downtime *t)
 
 	for (int i = 0; i < p->n_devices; i++) {
 		const struct plan_device *d = &p->devices[i];
-		const struct light_pack *old, *now;
+		const struct ring_program *old, *now;
 
 		if (d->device != mj->device || !d->load_program) {
 			continue;
 		}
-		old = light_ring_find(&d->old_programs, mj->name);
-		now = light_ring_find(&d->programs, mj->name);
-		if (old && !(now && light_pack_equal(old, now))) {
+		old = ring_programs_find(&d->old_programs, mj->name);
+		now = ring_programs_find(&d->programs, mj->name);
+		if (old && !(now && ring_program_equal(old, now))) {
 			t->links = 1;
 			t->down_ns = d->down_ns;
 		}

@@ -23,13 +23,13 @@ const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device)
 	return ctx->base->intent ? &ctx->base->intent[device] : &nothing;
 }
 
-bool plan_light_has(const struct plan_light *light, struct light_xc xc)
+bool plan_light_has(const struct plan_light *light, struct optics_xc xc)
 {
 	return light->n_xcs > 0 &&
-	       bsearch(&xc, light->xcs, light->n_xcs, sizeof(xc), light_xc_cmp);
+	       bsearch(&xc, light->xcs, light->n_xcs, sizeof(xc), optics_xc_cmp);
 }
 
-bool plan_is_lit(const struct plan_light *light, struct light_xc xc)
+bool plan_is_lit(const struct plan_light *light, struct optics_xc xc)
 {
 	const struct plan_light dark = { .n_xcs = light->n_dark,
 					 .xcs = light->dark };
@@ -38,7 +38,7 @@ bool plan_is_lit(const struct plan_light *light, struct light_xc xc)
 }
 
 bool plan_is_foreign(const struct plan_ctx *ctx, int device,
-		     struct light_xc xc)
+		     struct optics_xc xc)
 {
 	return plan_light_has(plan_observed(ctx, device), xc) &&
 	       !plan_light_has(plan_intent(ctx, device), xc);
@@ -105,8 +105,8 @@ static void device_fini(struct plan_device *d)
 	free(d->leave);
 	free(d->del_stage);
 	free(d->add_stage);
-	light_ring_fini(&d->programs);
-	light_ring_fini(&d->old_programs);
+	ring_programs_fini(&d->programs);
+	ring_programs_fini(&d->old_programs);
 }
 
 void plan_free(struct plan *p)

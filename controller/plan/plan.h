@@ -28,7 +28,7 @@ const char *plan_source_name(enum plan_source s);
 
 /* What a circuit of a device loses when it is connected. */
 struct plan_known_loss {
-	struct light_xc xc;
+	struct optics_xc xc;
 	int32_t mdb;
 	enum plan_source source;
 };
@@ -43,11 +43,11 @@ struct plan_known_power {
 struct plan_light {
 	bool known;			/* false: never read; taken as dark */
 	int n_xcs;
-	const struct light_xc *xcs;	/* sorted */
+	const struct optics_xc *xcs;	/* sorted */
 	int n_dark;			/* of xcs, sorted: listed, and without
 					 * light until they are made again */
-	const struct light_xc *dark;
-	const struct light_ring *programs;	/* rings; NULL: none */
+	const struct optics_xc *dark;
+	const struct ring_programs *programs;	/* rings; NULL: none */
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */
 	bool overlap;			/* ring: as drv_caps.overlap */
@@ -57,7 +57,7 @@ struct plan_light {
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
 	const int *bad_in, *bad_out;
 	int n_dead;			/* ring: parts that failed, sorted */
-	const struct light_dead *dead;
+	const struct ring_fault *dead;
 	int n_losses, n_powers;		/* as far as they are known; sorted */
 	const struct plan_known_loss *losses;
 	const struct plan_known_power *powers;	/* measured of late */
@@ -87,7 +87,7 @@ const char *plan_times_name(enum plan_times_of of);
 struct plan_restore {
 	int device;
 	int n_xcs;
-	const struct light_xc *xcs;	/* sorted */
+	const struct optics_xc *xcs;	/* sorted */
 	bool program;			/* rings */
 };
 
@@ -120,7 +120,7 @@ struct plan_base {
 struct plan_circuit {
 	int arc;		/* of the job's digraph */
 	int device;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int tx_port, rx_port;	/* host ports (fabric->ports) */
 	int channel;		/* that tx_port is to send, -1: as it is */
 	bool moved;		/* not connected in `observed` */
@@ -129,7 +129,7 @@ struct plan_circuit {
 /* A fibre or a circuit on the way of light. */
 struct plan_element {
 	int device;		/* fabric->devices, -1: a fibre */
-	struct light_xc xc;	/* the circuit on it */
+	struct optics_xc xc;	/* the circuit on it */
 	int32_t loss_mdb;	/* under 0: gained */
 	enum plan_source source;
 };
@@ -161,7 +161,7 @@ struct plan_path {
 
 /* What of its ring a job has. */
 struct plan_share {
-	struct light_window window;
+	struct ring_window window;
 	int32_t *at;		/* [ranks] position on the ring; owned */
 	/* Of the window, what its plan numbers from 0: channels from this one
 	 * on, and of its i-th fibre the number on the ring. */
@@ -175,10 +175,10 @@ struct plan_loss {
 					 * at a failed or disabled port; of a
 					 * ring its parts that the job needs */
 	int device;			/* of the first of them */
-	struct light_xc xc;
+	struct optics_xc xc;
 	/* Rings: the first of them in words, "" on switches. The schedule has
 	 * light only when its program is loaded: plan_make gives it. */
-	char part[LIGHT_DEAD_TEXT];
+	char part[RING_FAULT_TEXT];
 	int arcs, dead_arcs;		/* of the job's digraph; without light */
 	struct coll_sched *sched;	/* on the arcs that have light,
 					 * verified; NULL: there is none */
@@ -210,7 +210,7 @@ struct plan_job {
 	struct optree_plan ring;	/* ring.sched == sched (not owned) */
 	int n_without;			/* parts of the ring that have failed
 					 * and that it does without; owned */
-	struct light_dead *without;
+	struct ring_fault *without;
 	int64_t whole_ns;		/* what it would take with them; 0: it
 					 * has all */
 	int n_circuits;
@@ -231,20 +231,20 @@ struct plan_job {
 struct plan_device {
 	int device;			/* fabric->devices */
 	int n_del, n_add, n_keep, n_foreign, n_stolen;
-	struct light_xc *del;		/* sorted */
-	struct light_xc *add;
-	struct light_xc *foreign;	/* there, not ours, left alone */
-	struct light_xc *stolen;	/* foreign ones that are in del */
+	struct optics_xc *del;		/* sorted */
+	struct optics_xc *add;
+	struct optics_xc *foreign;	/* there, not ours, left alone */
+	struct optics_xc *stolen;	/* foreign ones that are in del */
 	int n_want;
-	struct light_xc *want;		/* intent after this plan */
+	struct optics_xc *want;		/* intent after this plan */
 	int n_leave;
-	struct light_xc *leave;		/* of want, dead or gone, and of kept
+	struct optics_xc *leave;		/* of want, dead or gone, and of kept
 					 * jobs: neither made nor looked at */
 	bool has_program;		/* rings: programs are wanted */
-	struct light_ring programs;	/* wanted, one a job */
+	struct ring_programs programs;	/* wanted, one a job */
 	bool load_program;		/* they differ from what is loaded */
 	bool had_program;
-	struct light_ring old_programs;	/* for undo */
+	struct ring_programs old_programs;	/* for undo */
 	int64_t switch_ns;		/* expected time of light moving */
 	int64_t down_ns;		/* plus transceivers coming back */
 	enum plan_times_of down_by;

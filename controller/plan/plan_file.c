@@ -12,7 +12,7 @@
 #define PLAN_FORMAT "weft-plan-1"
 
 static void write_list(struct buf *b, const char *key,
-		       const struct light_xc *list, int n)
+		       const struct optics_xc *list, int n)
 {
 	buf_printf(b, ", \"%s\": [", key);
 	for (int i = 0; i < n; i++) {
@@ -40,7 +40,7 @@ static void write_devices(struct buf *b, const struct plan *p)
 		write_list(b, "add", d->add, d->n_add);
 		if (d->load_program) {
 			buf_printf(b, ", \"program_steps\": %u",
-				   light_ring_steps(&d->programs));
+				   ring_programs_steps(&d->programs));
 		}
 		buf_char(b, '}');
 	}

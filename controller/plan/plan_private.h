@@ -32,25 +32,25 @@ const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device);
 const struct plan_light *plan_intent(const struct plan_ctx *ctx, int device);
 
 /* True when the sorted list holds xc. O(log n). */
-bool plan_light_has(const struct plan_light *light, struct light_xc xc);
+bool plan_light_has(const struct plan_light *light, struct optics_xc xc);
 /* The same, and not dark. */
-bool plan_is_lit(const struct plan_light *light, struct light_xc xc);
+bool plan_is_lit(const struct plan_light *light, struct optics_xc xc);
 
 /* True when a circuit that was made is not there any more, or a port of it
  * has failed; either: an input is an output as well. remains.c */
 bool plan_has_died(const struct plan_light *seen, bool either,
-		   struct light_xc xc);
+		   struct optics_xc xc);
 
 /* A circuit that is observed but in no intent of weft's. */
 bool plan_is_foreign(const struct plan_ctx *ctx, int device,
-		     struct light_xc xc);
+		     struct optics_xc xc);
 
 /* Gives each job on a ring its positions and channels: asked for by number,
  * or as many as it asks for where it has them already, else the first that
  * are free. WEFT_EINVAL and WEFT_EINFEASIBLE name both jobs that want the
  * same, or all that have the channels. share.c */
 int plan_shares(struct plan_ctx *ctx, struct plan *p, struct err *err);
-struct light_geometry plan_ring_geometry(const struct model_device *dev);
+struct ring_geometry plan_ring_geometry(const struct model_device *dev);
 
 /*
  * Plans a job on a ring: schedule, light, times; where a part that has failed
@@ -59,7 +59,7 @@ struct light_geometry plan_ring_geometry(const struct model_device *dev);
 int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 /* The same, of what has failed as given, sorted. */
 int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
-		      const struct light_dead *dead, int n_dead,
+		      const struct ring_fault *dead, int n_dead,
 		      struct err *err);
 
 /*
@@ -74,18 +74,18 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
  * failed. ring_rest.c
  */
 int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
-		   const struct light_dead *dead, int n_dead,
+		   const struct ring_fault *dead, int n_dead,
 		   struct optree_params *inout, struct optree_fibre **fibres,
 		   int32_t **at, int *first, struct err *err);
 
 /* How many of the parts (sorted) the light of the job's schedule needs; *which
  * the first of them. O(lights * (log parts + spans)). ring_rest.c */
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
-		    const struct light_dead *dead, int n_dead, int *which,
+		    const struct ring_fault *dead, int n_dead, int *which,
 		    struct err *err);
 /* The device program of a planned ring job (owned by the caller). */
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
-		      struct light_pack *out, struct err *err);
+		      struct ring_program *out, struct err *err);
 
 /* Plans a job on switches: topology, schedule, times, circuits. switched.c */
 int plan_switched_job(struct plan_ctx *ctx, struct plan_job *pj,

@@ -17,12 +17,12 @@ const char *plan_source_name(enum plan_source s)
 
 static int by_loss(const void *xc, const void *known)
 {
-	return light_xc_cmp(xc, &((const struct plan_known_loss *)known)->xc);
+	return optics_xc_cmp(xc, &((const struct plan_known_loss *)known)->xc);
 }
 
 /* What is known best: measured here, else by the maker, else as written. */
 static struct plan_element circuit(const struct plan_ctx *ctx, int device,
-				   struct light_xc xc)
+				   struct optics_xc xc)
 {
 	const struct plan_light *seen = plan_observed(ctx, device);
 	const struct plan_known_loss *l = seen->n_losses ?

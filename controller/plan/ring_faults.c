@@ -13,42 +13,42 @@
 struct needs {
 	const struct plan_share *share;
 	int n_ring;
-	const struct light_dead *dead;
+	const struct ring_fault *dead;
 	int n_dead;
 	bool *needed;		/* [n_dead] */
 	int first_span, end_span;	/* in dead, which is sorted by part */
 };
 
-static void need_part(struct needs *s, const struct light_dead *key)
+static void need_part(struct needs *s, const struct ring_fault *key)
 {
-	const struct light_dead *d = bsearch(key, s->dead, (size_t)s->n_dead,
-					     sizeof(*key), light_dead_cmp);
+	const struct ring_fault *d = bsearch(key, s->dead, (size_t)s->n_dead,
+					     sizeof(*key), ring_fault_cmp);
 
 	if (d) {
 		s->needed[d - s->dead] = true;
 	}
 }
 
-static void need_resonator(struct needs *s, int node, const struct light_dead *l)
+static void need_resonator(struct needs *s, int node, const struct ring_fault *l)
 {
-	struct light_dead key = *l;
+	struct ring_fault key = *l;
 
-	key.part = LIGHT_RESONATOR;
+	key.part = RING_RESONATOR;
 	key.node = (uint16_t)node;
 	need_part(s, &key);
-	need_part(s, &(struct light_dead){ .part = LIGHT_NODE,
+	need_part(s, &(struct ring_fault){ .part = RING_NODE,
 					   .node = (uint16_t)node });
 }
 
 /* Spans are counted by the end that clockwise light comes to first. */
 static void need_spans(struct needs *s, int from, int to,
-		       const struct light_dead *l)
+		       const struct ring_fault *l)
 {
-	int begin = l->dir == LIGHT_CW ? from : to;
-	int end = l->dir == LIGHT_CW ? to : from, n = s->n_ring;
+	int begin = l->dir == OPTICS_CW ? from : to;
+	int end = l->dir == OPTICS_CW ? to : from, n = s->n_ring;
 
 	for (int i = s->first_span; i < s->end_span; i++) {
-		const struct light_dead *d = &s->dead[i];
+		const struct ring_fault *d = &s->dead[i];
 
 		if (d->dir == l->dir && d->fibre == l->fibre &&
 		    (d->node - begin + n) % n < (end - begin + n) % n) {
@@ -61,7 +61,7 @@ static void need_light(struct needs *s, const struct topo_arc *arc,
 		       const struct coll_light *l)
 {
 	const struct plan_share *share = s->share;
-	const struct light_dead at = {
+	const struct ring_fault at = {
 		.dir = l->dir,
 		.fibre = share->fibre[l->fibre],
 		.channel = (uint16_t)(share->window.first_channel +
@@ -75,7 +75,7 @@ static void need_light(struct needs *s, const struct topo_arc *arc,
 }
 
 int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
-		    const struct light_dead *dead, int n_dead, int *which,
+		    const struct ring_fault *dead, int n_dead, int *which,
 		    struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
@@ -89,11 +89,11 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 	if (!s.needed) {
 		return err_nomem(err);
 	}
-	while (s.first_span < n_dead && dead[s.first_span].part < LIGHT_SPAN) {
+	while (s.first_span < n_dead && dead[s.first_span].part < RING_SPAN) {
 		s.first_span++;
 	}
 	s.end_span = s.first_span;
-	while (s.end_span < n_dead && dead[s.end_span].part == LIGHT_SPAN) {
+	while (s.end_span < n_dead && dead[s.end_span].part == RING_SPAN) {
 		s.end_span++;
 	}
 	for (int64_t i = 0; i < n; i++) {
@@ -125,7 +125,7 @@ struct rest {
 	const struct model_job *job;
 	const struct model_device *ring;
 	const struct optree_params *whole;
-	const struct light_dead *dead;
+	const struct ring_fault *dead;
 	int n_dead;
 	struct way best;
 	struct optree_plan plan;	/* of best */
@@ -177,9 +177,9 @@ static bool has_rank_at(const struct rest *r, int node)
 static bool is_broken(const struct rest *r, int dir, int fibre, int gap)
 {
 	for (int i = 0; i < r->n_dead; i++) {
-		const struct light_dead *d = &r->dead[i];
+		const struct ring_fault *d = &r->dead[i];
 
-		if (d->part == LIGHT_SPAN && d->dir == dir &&
+		if (d->part == RING_SPAN && d->dir == dir &&
 		    d->fibre == fibre && !is_outside(r, d->node) &&
 		    (gap < 0 || rank_behind(r, d->node) != gap)) {
 			return true;
@@ -191,13 +191,13 @@ static bool is_broken(const struct rest *r, int dir, int fibre, int gap)
 /* [channels of the window] those that some node of the job cannot use. */
 static void mark_channels(const struct rest *r, int dir, int fibre, bool *bad)
 {
-	const struct light_window *w = &r->pj->share.window;
+	const struct ring_window *w = &r->pj->share.window;
 
 	for (int i = 0; i < r->n_dead; i++) {
-		const struct light_dead *d = &r->dead[i];
+		const struct ring_fault *d = &r->dead[i];
 		int channel = d->channel - w->first_channel;
 
-		if (d->part == LIGHT_RESONATOR && d->dir == dir &&
+		if (d->part == RING_RESONATOR && d->dir == dir &&
 		    d->fibre == fibre && channel >= 0 &&
 		    channel < w->channels && has_rank_at(r, d->node)) {
 			bad[channel] = true;
@@ -319,7 +319,7 @@ static bool is_first_of_gap(const struct rest *r, int i)
 	int gap = rank_behind(r, r->dead[i].node);
 
 	for (int k = 0; k < i; k++) {
-		if (r->dead[k].part == LIGHT_SPAN &&
+		if (r->dead[k].part == RING_SPAN &&
 		    rank_behind(r, r->dead[k].node) == gap) {
 			return false;
 		}
@@ -336,7 +336,7 @@ static int try_parts(struct rest *r, struct err *err)
 	}
 	rc = try_light(r, -1, err);
 	for (int i = 0; i < r->n_dead && rc == 0; i++) {
-		if (r->dead[i].part == LIGHT_SPAN && is_first_of_gap(r, i)) {
+		if (r->dead[i].part == RING_SPAN && is_first_of_gap(r, i)) {
 			rc = try_light(r, rank_behind(r, r->dead[i].node),
 				       err);
 		}
@@ -356,11 +356,11 @@ static int try_alike(struct rest *r, struct err *err)
 	}
 	w.p.fibres = w.p.channels = 0;
 	for (int f = 0; f < r->whole->fibres; f++) {
-		if (!is_broken(r, LIGHT_CW, f, -1) &&
-		    !is_broken(r, LIGHT_CCW, f, -1)) {
+		if (!is_broken(r, OPTICS_CW, f, -1) &&
+		    !is_broken(r, OPTICS_CCW, f, -1)) {
 			w.fibre[w.p.fibres++] = (uint8_t)f;
-			mark_channels(r, LIGHT_CW, f, bad);
-			mark_channels(r, LIGHT_CCW, f, bad);
+			mark_channels(r, OPTICS_CW, f, bad);
+			mark_channels(r, OPTICS_CCW, f, bad);
 		}
 	}
 	for (int c = 0; c < channels; c++) {
@@ -385,16 +385,16 @@ static bool takes_parts(const struct model_job *job)
 	       strcmp(job->algorithm, "optree") != 0;
 }
 
-static int refuse(const struct rest *r, const struct light_dead *d,
+static int refuse(const struct rest *r, const struct ring_fault *d,
 		  struct err *err)
 {
-	char part[LIGHT_DEAD_TEXT], more[32] = "";
+	char part[RING_FAULT_TEXT], more[32] = "";
 
-	light_dead_text(d, r->ring->n_members, part);
+	ring_fault_text(d, r->ring->n_members, part);
 	if (r->n_dead > 1) {
 		snprintf(more, sizeof(more), " and %d more", r->n_dead - 1);
 	}
-	if (d->part == LIGHT_NODE) {
+	if (d->part == RING_NODE) {
 		return err_set(err, WEFT_EINFEASIBLE, "%s: %s%s has failed, and "
 			       "the job runs on it", r->ring->name, part, more);
 	}
@@ -412,7 +412,7 @@ static int refuse(const struct rest *r, const struct light_dead *d,
 }
 
 int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
-		   const struct light_dead *dead, int n_dead,
+		   const struct ring_fault *dead, int n_dead,
 		   struct optree_params *inout, struct optree_fibre **fibres,
 		   int32_t **at, int *first, struct err *err)
 {
@@ -422,7 +422,7 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
 	int rc = 0;
 
 	for (int i = 0; i < n_dead; i++) {
-		if (dead[i].part == LIGHT_NODE && has_rank_at(&r, dead[i].node)) {
+		if (dead[i].part == RING_NODE && has_rank_at(&r, dead[i].node)) {
 			return refuse(&r, &dead[i], err);
 		}
 	}

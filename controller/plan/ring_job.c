@@ -123,7 +123,7 @@ static int turn_ranks(struct plan_job *pj, int n, int first, struct err *err)
 	return rc;
 }
 
-static int keep_without(struct plan_job *pj, const struct light_dead *dead,
+static int keep_without(struct plan_job *pj, const struct ring_fault *dead,
 			int n_dead, struct err *err)
 {
 	pj->without = malloc((size_t)n_dead * sizeof(*dead));
@@ -137,7 +137,7 @@ static int keep_without(struct plan_job *pj, const struct light_dead *dead,
 
 /* The plan that does without; proven to need nothing of what is dead. */
 static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
-		       const struct light_dead *dead, int n_dead,
+		       const struct ring_fault *dead, int n_dead,
 		       struct err *err)
 {
 	struct optree_fibre *fibres = NULL;
@@ -174,7 +174,7 @@ static void forget_plan(struct plan_job *pj)
 }
 
 int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
-		      const struct light_dead *dead, int n_dead,
+		      const struct ring_fault *dead, int n_dead,
 		      struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
@@ -205,13 +205,13 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	const struct plan_light *seen = plan_observed(ctx, job->device);
 	const struct plan_light *made = plan_intent(ctx, job->device);
-	const struct light_pack *now;
+	const struct ring_program *now;
 
 	if (!pj->kept && !ctx->base->as_made) {
 		return plan_ring_without(ctx, pj, seen->dead, seen->n_dead,
 					 err);
 	}
-	now = made->programs ? light_ring_find(made->programs, job->name)
+	now = made->programs ? ring_programs_find(made->programs, job->name)
 			     : NULL;
 	return plan_ring_without(ctx, pj, now ? now->without : NULL,
 				 now ? now->n_without : 0, err);
@@ -222,7 +222,7 @@ static int check_stays(const struct plan_job *pj, int n_ring,
 		       const struct topo_arc *arc, int dir, struct err *err)
 {
 	if (pj->share.window.nodes < n_ring &&
-	    (dir == LIGHT_CW) != (arc->src < arc->dst)) {
+	    (dir == OPTICS_CW) != (arc->src < arc->dst)) {
 		return err_set(err, WEFT_EVERIFY, "light from rank %d to %d "
 			       "leaves the job's segment", arc->src, arc->dst);
 	}
@@ -231,32 +231,32 @@ static int check_stays(const struct plan_job *pj, int n_ring,
 
 /* What the resonators at both ends of a lightpath do. */
 static int set_ends(const struct plan_job *pj, int n_ring,
-		    const struct coll_light *l, struct light_tune tune[2],
+		    const struct coll_light *l, struct ring_setting tune[2],
 		    struct err *err)
 {
 	const struct topo_arc *arc = topo_arc(coll_topo(pj->sched), l->arc);
 
-	tune[0] = (struct light_tune){
+	tune[0] = (struct ring_setting){
 		.step = (uint16_t)l->step,
 		.node = (uint16_t)pj->share.at[arc->src],
 		.channel = (uint16_t)(pj->share.window.first_channel +
 				      pj->share.first_channel + l->channel),
 		.dir = l->dir,
 		.fibre = pj->share.fibre[l->fibre],
-		.mode = LIGHT_ADD,
+		.mode = RESONATOR_ADD,
 	};
 	tune[1] = tune[0];
 	tune[1].node = (uint16_t)pj->share.at[arc->dst];
-	tune[1].mode = LIGHT_DROP;
+	tune[1].mode = RESONATOR_DROP;
 	return check_stays(pj, n_ring, arc, l->dir, err);
 }
 
 /* The settings that make the light of the schedule, packed a step at a time:
  * of all steps together there may be more than memory for them. */
 static int pack_steps(const struct plan_job *pj, int n_ring,
-		      struct light_packer *packer, struct err *err)
+		      struct ring_program_packer *packer, struct err *err)
 {
-	VEC(struct light_tune) tunes = { 0 };
+	VEC(struct ring_setting) tunes = { 0 };
 	int64_t n, i = 0;
 	const struct coll_light *l = coll_lights(pj->sched, &n);
 	int rc = 0;
@@ -268,7 +268,7 @@ static int pack_steps(const struct plan_job *pj, int n_ring,
 						tunes.v + tunes.n, err);
 			tunes.n += 2;
 		}
-		rc = rc ? rc : light_packer_step(packer, tunes.v, tunes.n,
+		rc = rc ? rc : ring_program_packer_step(packer, tunes.v, tunes.n,
 						err);
 	}
 	vec_fini(&tunes);
@@ -276,26 +276,26 @@ static int pack_steps(const struct plan_job *pj, int n_ring,
 }
 
 int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
-		      struct light_pack *out, struct err *err)
+		      struct ring_program *out, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
-	const struct light_geometry ring =
+	const struct ring_geometry ring =
 		plan_ring_geometry(&ctx->fabric->devices[job->device]);
-	struct light_packer *packer = NULL;
+	struct ring_program_packer *packer = NULL;
 	int rc = 0;
 
-	if (coll_steps(pj->sched) > LIGHT_MAX_STEPS) {
+	if (coll_steps(pj->sched) > RING_MAX_STEPS) {
 		rc = err_set(err, WEFT_ELIMIT,
 			     "%d steps, a ring program holds at most %d",
-			     coll_steps(pj->sched), LIGHT_MAX_STEPS);
+			     coll_steps(pj->sched), RING_MAX_STEPS);
 	}
-	rc = rc ? rc : light_packer_new(&pj->share.window, &ring, &packer, err);
+	rc = rc ? rc : ring_program_packer_new(&pj->share.window, &ring, &packer, err);
 	rc = rc ? rc : pack_steps(pj, ring.nodes, packer, err);
-	rc = rc ? rc : light_packer_end(packer, job->name, out, err);
-	light_packer_free(packer);
-	if (rc == 0 && light_pack_without(out, pj->without, pj->n_without,
-					  err)) {
-		light_pack_fini(out);
+	rc = rc ? rc : ring_program_packer_end(packer, job->name, out, err);
+	ring_program_packer_free(packer);
+	if (rc == 0 && ring_program_set_without(out, pj->without, pj->n_without,
+						err)) {
+		ring_program_fini(out);
 		rc = WEFT_ENOMEM;
 	}
 	return rc ? err_wrap(err, "job %s", job->name) : 0;

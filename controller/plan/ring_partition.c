@@ -6,9 +6,9 @@
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
 
-struct light_geometry plan_ring_geometry(const struct model_device *dev)
+struct ring_geometry plan_ring_geometry(const struct model_device *dev)
 {
-	return (struct light_geometry){
+	return (struct ring_geometry){
 		.nodes = (uint16_t)dev->ring.n,
 		.channels = (uint16_t)dev->ring.channels,
 		.fibres = (uint8_t)dev->ring.fibres };
@@ -27,7 +27,7 @@ static int find_positions(const struct plan_ctx *ctx, struct plan_job *pj,
 {
 	const struct model_job *job = job_of(ctx, pj);
 	const struct model_device *dev = &ctx->fabric->devices[job->device];
-	struct light_window *w = &pj->share.window;
+	struct ring_window *w = &pj->share.window;
 	int n = dev->n_members, p = 0, first, last;
 
 	pj->share.at = calloc((size_t)job->n_hosts, sizeof(*pj->share.at));
@@ -43,7 +43,7 @@ static int find_positions(const struct plan_ctx *ctx, struct plan_job *pj,
 	}
 	first = pj->share.at[0];
 	last = pj->share.at[job->n_hosts - 1];
-	*w = (struct light_window){ .nodes = (uint16_t)n };
+	*w = (struct ring_window){ .nodes = (uint16_t)n };
 	if (job->segment) {
 		w->first_node = (uint16_t)first;
 		w->nodes = (uint16_t)((last - first + n) % n + 1);
@@ -55,14 +55,14 @@ static int find_positions(const struct plan_ctx *ctx, struct plan_job *pj,
 /* A job on the same ring, placed already, that has what the window wants. */
 static const struct plan_job *holder(const struct plan_ctx *ctx,
 				     const struct plan *p, const bool *placed,
-				     int job, const struct light_window *w)
+				     int job, const struct ring_window *w)
 {
 	int device = ctx->fabric->jobs[job].device;
 
 	for (int j = 0; j < p->n_jobs; j++) {
 		if (placed[j] && ctx->fabric->jobs[j].device == device &&
-		    light_windows_meet(&p->jobs[j].share.window, w,
-				       ctx->fabric->devices[device].ring.n)) {
+		    ring_windows_overlap(&p->jobs[j].share.window, w,
+					 ctx->fabric->devices[device].ring.n)) {
 			return &p->jobs[j];
 		}
 	}
@@ -72,7 +72,7 @@ static const struct plan_job *holder(const struct plan_ctx *ctx,
 static int refuse_fixed(const struct plan_ctx *ctx, const struct model_job *job,
 			const struct plan_job *other, struct err *err)
 {
-	const struct light_window *w = &other->share.window;
+	const struct ring_window *w = &other->share.window;
 
 	err_set(err, WEFT_EINVAL, "job %s: channels %d-%d of ring %s: job %s "
 		"has channels %d-%d there", job->name, job->first_channel,
@@ -91,7 +91,7 @@ static int refuse_count(const struct plan_ctx *ctx, const struct plan *p,
 	struct buf others = { 0 };
 
 	for (int j = 0; j < p->n_jobs; j++) {
-		const struct light_window *w = &p->jobs[j].share.window;
+		const struct ring_window *w = &p->jobs[j].share.window;
 
 		if (placed[j] && ctx->fabric->jobs[j].device == job->device) {
 			buf_printf(&others, "%s job %s has %d-%d",
@@ -109,12 +109,12 @@ static int refuse_count(const struct plan_ctx *ctx, const struct plan *p,
 
 /* Where the job's program is now, when that is still right for it. */
 static bool keep_place(const struct plan_ctx *ctx, const struct plan *p,
-		       const bool *placed, int job, struct light_window *w)
+		       const bool *placed, int job, struct ring_window *w)
 {
 	const struct model_job *mj = &ctx->fabric->jobs[job];
 	const struct plan_light *seen = plan_observed(ctx, mj->device);
-	const struct light_pack *now =
-		seen->programs ? light_ring_find(seen->programs, mj->name) :
+	const struct ring_program *now =
+		seen->programs ? ring_programs_find(seen->programs, mj->name) :
 				 NULL;
 	int first = now ? now->window.first_channel : 0;
 
@@ -131,7 +131,7 @@ static int take_free(const struct plan_ctx *ctx, struct plan *p,
 		     const bool *placed, int job, struct err *err)
 {
 	const struct model_job *mj = &ctx->fabric->jobs[job];
-	struct light_window *w = &p->jobs[job].share.window;
+	struct ring_window *w = &p->jobs[job].share.window;
 	int channels = ctx->fabric->devices[mj->device].ring.channels;
 
 	for (int first = 0; first + w->channels <= channels;) {
@@ -156,7 +156,7 @@ static int place(const struct plan_ctx *ctx, struct plan *p, bool *placed,
 		 int job, enum pass pass, struct err *err)
 {
 	const struct model_job *mj = &ctx->fabric->jobs[job];
-	struct light_window *w = &p->jobs[job].share.window;
+	struct ring_window *w = &p->jobs[job].share.window;
 	const struct plan_job *other;
 	int rc = 0;
 

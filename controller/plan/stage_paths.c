@@ -17,9 +17,9 @@ struct moment {
 	enum part part;
 };
 
-static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
+static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 {
-	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), light_xc_cmp);
+	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
 static bool is_deleted(int stage, const struct moment *at)
@@ -37,7 +37,7 @@ static int light_of(const struct plan_device *d, const struct moment *at,
 		    struct plan_light *out, struct err *err)
 {
 	size_t most = (size_t)d->n_want + (size_t)d->n_del + 1;
-	struct light_xc *v = calloc(most, sizeof(*v));
+	struct optics_xc *v = calloc(most, sizeof(*v));
 
 	if (!v) {
 		return err_nomem(err);
@@ -59,7 +59,7 @@ static int light_of(const struct plan_device *d, const struct moment *at,
 			v[out->n_xcs++] = d->add[i];
 		}
 	}
-	qsort(v, (size_t)out->n_xcs, sizeof(*v), light_xc_cmp);
+	qsort(v, (size_t)out->n_xcs, sizeof(*v), optics_xc_cmp);
 	return 0;
 }
 

@@ -89,7 +89,7 @@ static const struct model_device *device_of(const struct work *w, int row)
 	return &w->f->devices[w->p->devices[row].device];
 }
 
-static struct light_xc xc_of(const struct work *w, const struct move *m)
+static struct optics_xc xc_of(const struct work *w, const struct move *m)
 {
 	const struct plan_device *d = &w->p->devices[m->row];
 
@@ -97,7 +97,7 @@ static struct light_xc xc_of(const struct work *w, const struct move *m)
 }
 
 /* Where in a device's port tables the two ports of a circuit stand. */
-static void sides_of(const struct model_device *dev, struct light_xc xc,
+static void sides_of(const struct model_device *dev, struct optics_xc xc,
 		     int side[2])
 {
 	side[0] = xc.in;
@@ -106,9 +106,9 @@ static void sides_of(const struct model_device *dev, struct light_xc xc,
 
 /* ---- what moves ---------------------------------------------------------- */
 
-static bool is_in(int n, const struct light_xc *list, struct light_xc xc)
+static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 {
-	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), light_xc_cmp);
+	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
 static int list_moves(struct work *w, int row, bool is_add, struct err *err)
@@ -134,7 +134,7 @@ static int list_moves(struct work *w, int row, bool is_add, struct err *err)
 }
 
 /* There before and after, and alive. */
-static bool stays(const struct plan_device *d, struct light_xc xc)
+static bool stays(const struct plan_device *d, struct optics_xc xc)
 {
 	return !is_in(d->n_add, d->add, xc) && !is_in(d->n_leave, d->leave, xc);
 }
@@ -177,7 +177,7 @@ static int egress(const struct work *w, int row, int in, bool after,
 {
 	const struct ports *t = &w->ports[row];
 	int m = after ? t->add[in] : t->del[in];
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	*move = m;
 	if (m < 0) {
@@ -811,11 +811,11 @@ static int check_ring(const struct work *w, const struct plan_device *d,
 		return 0;
 	}
 	for (int i = 0; i < d->programs.n; i++) {
-		const struct light_pack *p = &d->programs.v[i];
-		const struct light_pack *had =
-			light_ring_find(&d->old_programs, p->name);
+		const struct ring_program *p = &d->programs.v[i];
+		const struct ring_program *had =
+			ring_programs_find(&d->old_programs, p->name);
 
-		if (had && !light_pack_equal(had, p)) {
+		if (had && !ring_program_equal(had, p)) {
 			err_set(err, WEFT_EINFEASIBLE, "changes: the floor "
 				"cannot be kept: the program of job %s on %s "
 				"is replaced as a whole", p->name, dev->name);

@@ -276,7 +276,7 @@ static int shut_foreign(struct work *w, struct err *err)
 		}
 		for (int i = 0; dev->kind != MODEL_RING && i < seen->n_xcs &&
 				w->ctx->base->mode == PLAN_SAFE; i++) {
-			struct light_xc xc = seen->xcs[i];
+			struct optics_xc xc = seen->xcs[i];
 
 			if (xc.in >= 0 && xc.in < dev->n_in && xc.out >= 0 &&
 			    xc.out < dev->n_out && plan_is_foreign(w->ctx, d, xc)) {

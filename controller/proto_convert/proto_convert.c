@@ -35,7 +35,7 @@ static char *trunk_name(const struct model_fabric *f,
 /* The host ports at both ends. A port of an any-to-any switch may be known
  * by either of its two fibres. */
 static void name_ends(const struct model_fabric *f,
-		      const struct model_device *d, struct light_xc xc,
+		      const struct model_device *d, struct optics_xc xc,
 		      Weft__V1__Circuit *c)
 {
 	char *from = port_name(f, d->in_port, d->n_in, xc.in);
@@ -59,7 +59,7 @@ static void name_ends(const struct model_fabric *f,
 
 int wire_circuits_init(struct wire_circuits *c,
 		       const struct model_fabric *fabric, int device,
-		       const struct light_xc *xcs, int n, struct err *err)
+		       const struct optics_xc *xcs, int n, struct err *err)
 {
 	Weft__V1__Circuit *items;
 
@@ -175,12 +175,12 @@ static void fill_program(const struct plan_device *d, Weft__V1__PlanDevice *m)
 {
 	m->load_program = d->load_program;
 	if (d->has_program) {
-		m->program_steps = light_ring_steps(&d->programs);
-		m->program_settings = light_ring_settings(&d->programs);
+		m->program_steps = ring_programs_steps(&d->programs);
+		m->program_settings = ring_programs_settings(&d->programs);
 	}
 	m->had_program = d->had_program;
 	if (d->had_program) {
-		m->old_program_steps = light_ring_steps(&d->old_programs);
+		m->old_program_steps = ring_programs_steps(&d->old_programs);
 	}
 }
 
@@ -189,7 +189,7 @@ struct programs {
 	size_t n;
 };
 
-static void put_program(struct programs *to, const struct light_pack *p,
+static void put_program(struct programs *to, const struct ring_program *p,
 			const char *change)
 {
 	Weft__V1__PlanProgram *m = &to->items[to->n];
@@ -211,7 +211,7 @@ static void put_program(struct programs *to, const struct light_pack *p,
 static int list_programs(const struct plan_device *d, struct programs *to,
 			 struct err *err)
 {
-	const struct light_ring *old = &d->old_programs, *now = &d->programs;
+	const struct ring_programs *old = &d->old_programs, *now = &d->programs;
 	size_t n = (size_t)old->n + (size_t)now->n + 1;
 
 	*to = (struct programs){ .items = calloc(n, sizeof(*to->items)),
@@ -220,15 +220,15 @@ static int list_programs(const struct plan_device *d, struct programs *to,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < now->n; i++) {
-		const struct light_pack *had =
-			light_ring_find(old, now->v[i].name);
+		const struct ring_program *had =
+			ring_programs_find(old, now->v[i].name);
 
 		put_program(to, &now->v[i], !had ? "load" :
-			    light_pack_equal(had, &now->v[i]) ? "keep" :
+			    ring_program_equal(had, &now->v[i]) ? "keep" :
 							       "replace");
 	}
 	for (int i = 0; i < old->n && d->load_program; i++) {
-		if (!light_ring_find(now, old->v[i].name)) {
+		if (!ring_programs_find(now, old->v[i].name)) {
 			put_program(to, &old->v[i], "end");
 		}
 	}
@@ -242,7 +242,7 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	const struct model_device *md = &p->fabric->devices[d->device];
 	Weft__V1__PlanDevice m = WEFT__V1__PLAN_DEVICE__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
-	const struct light_xc *from[] = { d->del, d->add, d->stolen,
+	const struct optics_xc *from[] = { d->del, d->add, d->stolen,
 					  d->foreign };
 	const int count[] = { d->n_del, d->n_add, d->n_stolen, d->n_foreign };
 	struct wire_circuits list[4];
@@ -322,7 +322,7 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
-int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
+int wire_dead_init(struct wire_dead *w, const struct ring_fault *dead, int n,
 		   int nodes, size_t *n_out, char ***out, struct err *err)
 {
 	w->text = calloc((size_t)n + 1, sizeof(*w->text));
@@ -332,7 +332,7 @@ int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < n; i++) {
-		light_dead_text(&dead[i], nodes, w->text[i]);
+		ring_fault_text(&dead[i], nodes, w->text[i]);
 		w->list[i] = w->text[i];
 	}
 	*n_out = (size_t)n;

@@ -29,7 +29,7 @@ struct wire_circuits {
  * wire_circuits_fini frees what is inside (a zeroed one is fine). */
 int wire_circuits_init(struct wire_circuits *c,
 		       const struct model_fabric *fabric, int device,
-		       const struct light_xc *xcs, int n, struct err *err);
+		       const struct optics_xc *xcs, int n, struct err *err);
 void wire_circuits_fini(struct wire_circuits *c);
 
 /* Takes one part; the message lives during the call only. Non-zero stops
@@ -57,13 +57,13 @@ int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
 
 /* Parts of a ring that have failed, in words. */
 struct wire_dead {
-	char (*text)[LIGHT_DEAD_TEXT];
+	char (*text)[RING_FAULT_TEXT];
 	char **list;
 };
 
 /* Words for n parts of a ring of `nodes` nodes, also as a message's field in
  * *n_out and *out, which lives as long as w. WEFT_ENOMEM. */
-int wire_dead_init(struct wire_dead *w, const struct light_dead *dead, int n,
+int wire_dead_init(struct wire_dead *w, const struct ring_fault *dead, int n,
 		   int nodes, size_t *n_out, char ***out, struct err *err);
 void wire_dead_fini(struct wire_dead *w);
 

@@ -288,7 +288,7 @@ static int insert_step(struct store *s, sqlite3_stmt *st, int64_t change,
 static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
 		       int seq, const struct store_work *w, struct err *err)
 {
-	uint8_t old_digest[LIGHT_DIGEST_LEN], new_digest[LIGHT_DIGEST_LEN];
+	uint8_t old_digest[RING_DIGEST_LEN], new_digest[RING_DIGEST_LEN];
 	int rc = 0;
 
 	if (w->has_old) {
@@ -301,9 +301,9 @@ static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
 			      "VALUES (?, ?, ?, ?, ?, ?)", "iisibb", change,
 			      (int64_t)seq, w->device, (int64_t)w->is_ring,
 			      w->has_old ? old_digest : NULL,
-			      LIGHT_DIGEST_LEN,
+			      RING_DIGEST_LEN,
 			      w->has_new ? new_digest : NULL,
-			      LIGHT_DIGEST_LEN);
+			      RING_DIGEST_LEN);
 	for (int i = 0; i < w->n_steps && rc == 0; i++) {
 		rc = insert_step(s, st, change, seq, i, &w->steps[i], err);
 	}

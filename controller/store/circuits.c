@@ -8,7 +8,7 @@
 void store_light_fini(struct store_light *l)
 {
 	free(l->xcs);
-	light_ring_fini(&l->programs);
+	ring_programs_fini(&l->programs);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -21,14 +21,14 @@ void store_observed_fini(struct store_observed *o)
 	memset(o, 0, sizeof(*o));
 }
 
-int db_circuits(struct store *s, sqlite3_stmt *st, struct light_xc **v, int *n,
+int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n,
 		struct err *err)
 {
-	VEC(struct light_xc) list = { 0 };
+	VEC(struct optics_xc) list = { 0 };
 	int rc;
 
 	while ((rc = db_step(s, err, st)) == 1) {
-		struct light_xc xc = { sqlite3_column_int(st, 0),
+		struct optics_xc xc = { sqlite3_column_int(st, 0),
 				       sqlite3_column_int(st, 1) };
 
 		if (vec_push(&list, xc)) {
@@ -47,12 +47,12 @@ int db_circuits(struct store *s, sqlite3_stmt *st, struct light_xc **v, int *n,
 
 /* ---- programs ------------------------------------------------------------ */
 
-int store_program_put(struct store *s, const struct light_ring *p,
-		      uint8_t digest[LIGHT_DIGEST_LEN], struct err *err)
+int store_program_put(struct store *s, const struct ring_programs *p,
+		      uint8_t digest[RING_DIGEST_LEN], struct err *err)
 {
 	uint8_t *data;
 	size_t len;
-	int rc = light_ring_save(p, &data, &len, err);
+	int rc = ring_programs_save(p, &data, &len, err);
 
 	if (rc) {
 		return rc;
@@ -62,9 +62,9 @@ int store_program_put(struct store *s, const struct light_ring *p,
 		rc = err_set(err, WEFT_ELIMIT, "programs of %zu bytes cannot "
 			     "be stored", len);
 	} else {
-		light_ring_digest(p, digest);
+		ring_programs_digest(p, digest);
 		rc = db_run(s, err, "INSERT OR IGNORE INTO program "
-			    "VALUES (?, ?)", "bb", digest, LIGHT_DIGEST_LEN,
+			    "VALUES (?, ?)", "bb", digest, RING_DIGEST_LEN,
 			    data, (int)len);
 	}
 	free(data);
@@ -72,10 +72,10 @@ int store_program_put(struct store *s, const struct light_ring *p,
 }
 
 static int read_program(struct store *s, sqlite3_stmt *st,
-			const uint8_t digest[LIGHT_DIGEST_LEN],
-			struct light_ring *out, struct err *err)
+			const uint8_t digest[RING_DIGEST_LEN],
+			struct ring_programs *out, struct err *err)
 {
-	uint8_t found[LIGHT_DIGEST_LEN];
+	uint8_t found[RING_DIGEST_LEN];
 	int len = sqlite3_column_bytes(st, 0);
 	const uint8_t *data = sqlite3_column_blob(st, 0);
 	int rc;
@@ -83,28 +83,28 @@ static int read_program(struct store *s, sqlite3_stmt *st,
 	if (len && !data) {
 		return err_nomem(err);
 	}
-	rc = light_ring_load(out, data, (size_t)len, err);
+	rc = ring_programs_load(out, data, (size_t)len, err);
 	if (rc == WEFT_ENOMEM) {
 		return rc;
 	}
 	if (rc == 0) {
-		light_ring_digest(out, found);
+		ring_programs_digest(out, found);
 	}
-	if (rc || memcmp(found, digest, LIGHT_DIGEST_LEN) != 0) {
-		light_ring_fini(out);
+	if (rc || memcmp(found, digest, RING_DIGEST_LEN) != 0) {
+		ring_programs_fini(out);
 		return db_damaged(s, err, "a ring program is not what its "
 				  "digest says");
 	}
 	return 0;
 }
 
-int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
-		  struct light_ring *out, struct err *err)
+int store_program(struct store *s, const uint8_t digest[RING_DIGEST_LEN],
+		  struct ring_programs *out, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT data FROM program "
 			    "WHERE digest = ?", "b", digest,
-			    LIGHT_DIGEST_LEN);
+			    RING_DIGEST_LEN);
 
 	memset(out, 0, sizeof(*out));
 	if (rc) {
@@ -150,10 +150,10 @@ static int intent_program(struct store *s, const char *device,
 	}
 	rc = db_step(s, err, st);
 	if (rc == 1) {
-		uint8_t digest[LIGHT_DIGEST_LEN];
+		uint8_t digest[RING_DIGEST_LEN];
 		const void *blob = sqlite3_column_blob(st, 0);
 
-		memcpy(digest, blob, LIGHT_DIGEST_LEN);
+		memcpy(digest, blob, RING_DIGEST_LEN);
 		rc = store_program(s, digest, &out->programs, err);
 		out->has_program = rc == 0;
 	}
@@ -200,7 +200,7 @@ static int read_proof(struct store *s, sqlite3_stmt *st, const char *device,
 }
 
 int store_circuit_proof(struct store *s, const char *device,
-			struct light_xc xc, int *proof, struct err *err)
+			struct optics_xc xc, int *proof, struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT proof FROM intent_circuit "
@@ -311,7 +311,7 @@ static int put_observed(struct store *s, const struct store_observed *o,
 			o->device, o->read_at_ns, o->epoch ? o->epoch : "",
 			o->identity ? o->identity : "",
 			o->has_program ? o->program_digest : NULL,
-			LIGHT_DIGEST_LEN);
+			RING_DIGEST_LEN);
 
 	if (rc || same) {
 		return rc;
@@ -350,7 +350,7 @@ static int read_observed(struct store *s, sqlite3_stmt *st,
 	}
 	out->has_program = sqlite3_column_type(st, 3) != SQLITE_NULL;
 	if (out->has_program) {
-		if (len != LIGHT_DIGEST_LEN) {
+		if (len != RING_DIGEST_LEN) {
 			return db_damaged(s, err, "a program digest");
 		}
 		memcpy(out->program_digest, sqlite3_column_blob(st, 3), len);

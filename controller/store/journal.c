@@ -40,8 +40,8 @@ void store_journal_fini(struct store_journal *j)
 
 		free(w->device);
 		free(w->steps);
-		light_ring_fini(&w->old_programs);
-		light_ring_fini(&w->new_programs);
+		ring_programs_fini(&w->old_programs);
+		ring_programs_fini(&w->new_programs);
 	}
 	free(j->works);
 	store_change_fini(&j->change);
@@ -105,16 +105,16 @@ static int read_steps(struct store *s, int64_t change, int seq,
 }
 
 static int read_program(struct store *s, sqlite3_stmt *st, int col, bool *has,
-			struct light_ring *out, struct err *err)
+			struct ring_programs *out, struct err *err)
 {
-	uint8_t digest[LIGHT_DIGEST_LEN];
+	uint8_t digest[RING_DIGEST_LEN];
 	int rc;
 
 	*has = sqlite3_column_type(st, col) != SQLITE_NULL;
 	if (!*has) {
 		return 0;
 	}
-	if (sqlite3_column_bytes(st, col) != LIGHT_DIGEST_LEN) {
+	if (sqlite3_column_bytes(st, col) != RING_DIGEST_LEN) {
 		return db_damaged(s, err, "the digest of a program");
 	}
 	memcpy(digest, sqlite3_column_blob(st, col), sizeof(digest));

@@ -60,7 +60,7 @@ char *db_text(sqlite3_stmt *st, int col);
 void db_text_into(sqlite3_stmt *st, int col, char *buf, int size);
 
 /* Reads circuits (in, out) from a statement into a growing array. */
-int db_circuits(struct store *s, sqlite3_stmt *st, struct light_xc **v, int *n,
+int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n,
 		struct err *err);
 
 /* The tables. */
@@ -69,8 +69,8 @@ extern const char *const store_migrations[STORE_VERSION];
 int store_migrate(struct store *s, struct err *err);
 
 /* Keeps a program under its digest (within a transaction). */
-int store_program_put(struct store *s, const struct light_ring *p,
-		      uint8_t digest[LIGHT_DIGEST_LEN], struct err *err);
+int store_program_put(struct store *s, const struct ring_programs *p,
+		      uint8_t digest[RING_DIGEST_LEN], struct err *err);
 /* Drops what nothing refers to any more (within a transaction). */
 int store_sweep(struct store *s, struct err *err);
 /* Reads the generation again after a transaction changed it. */

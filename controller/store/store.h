@@ -120,9 +120,9 @@ void store_config_fini(struct store_config *c);
 /* The light of one device. Owned arrays. */
 struct store_light {
 	int n_xcs;
-	struct light_xc *xcs;		/* sorted */
+	struct optics_xc *xcs;		/* sorted */
 	bool has_program;
-	struct light_ring programs;
+	struct ring_programs programs;
 };
 
 void store_light_fini(struct store_light *l);
@@ -142,9 +142,9 @@ struct store_observed {
 	int64_t read_at_ns;		/* wall clock */
 	char *epoch, *identity;
 	int n_xcs;
-	struct light_xc *xcs;
+	struct optics_xc *xcs;
 	bool has_program;
-	uint8_t program_digest[LIGHT_DIGEST_LEN];	/* if has_program */
+	uint8_t program_digest[RING_DIGEST_LEN];	/* if has_program */
 };
 
 void store_observed_fini(struct store_observed *o);
@@ -158,7 +158,7 @@ int store_observed_get(struct store *s, const char *device,
 
 /* What a circuit was seen to lose while it was well. */
 struct store_loss {
-	struct light_xc xc;
+	struct optics_xc xc;
 	int32_t mdb;
 };
 
@@ -193,8 +193,8 @@ int store_timings_put(struct store *s, enum store_timing_kind kind,
 
 /* The programs known by their digest. WEFT_ENOTFOUND when neither an intent nor an
  * open change holds it. */
-int store_program(struct store *s, const uint8_t digest[LIGHT_DIGEST_LEN],
-		  struct light_ring *out, struct err *err);
+int store_program(struct store *s, const uint8_t digest[RING_DIGEST_LEN],
+		  struct ring_programs *out, struct err *err);
 
 /* ---- changes ------------------------------------------------------------- */
 
@@ -274,7 +274,7 @@ const char *store_step_state_name(enum store_step_state st);
 
 struct store_step {
 	enum store_op op;
-	struct light_xc xc;		/* not for LOAD */
+	struct optics_xc xc;		/* not for LOAD */
 	enum store_step_state state;
 	char note[STORE_NOTE_MAX];	/* the device's words, or "" */
 	int proof;			/* how far an ADD or KEEP was proven,
@@ -293,7 +293,7 @@ struct store_work {
 	int n_steps;
 	struct store_step *steps;	/* in order; at most one LOAD */
 	bool has_old, has_new;		/* ring: programs before, after */
-	struct light_ring old_programs, new_programs;
+	struct ring_programs old_programs, new_programs;
 };
 
 /* A change with its journal; all owned. */
@@ -344,7 +344,7 @@ int store_device_proof(struct store *s, const char *device, int *proof,
 /* How far a circuit of the intent was proven when it was made.
  * WEFT_ENOTFOUND: it is not intended. */
 int store_circuit_proof(struct store *s, const char *device,
-			struct light_xc xc, int *proof, struct err *err);
+			struct optics_xc xc, int *proof, struct err *err);
 
 /* Ends a change without it having happened. Intent stays. INTERRUPTED and
  * STUCK keep the journal and let the generation grow, as older plans do not
@@ -416,7 +416,7 @@ int store_job_put(struct store *s, struct store_job *j, struct err *err);
  * was not made, or not proven. */
 struct store_repair {
 	char *device;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int64_t change, since_ns;	/* wall clock */
 	int layer;			/* the level that it failed to reach, as
 					 * given; 0: it was not made */
@@ -469,7 +469,7 @@ struct store_foreign {
 	int64_t id;		/* 0: not stored yet */
 	char device[CONF_MAX_NAME + 1];
 	enum store_foreign_kind kind;
-	struct light_xc xc;
+	struct optics_xc xc;
 	/* It happened between these two (wall clock). */
 	int64_t right_ns, noticed_ns;
 	enum store_foreign_how how;

@@ -181,7 +181,7 @@ static int listen_to(struct walk *w, int most, struct testbed_heard *heard,
 	return rc;
 }
 
-static void note(struct walk *w, struct light_xc xc,
+static void note(struct walk *w, struct optics_xc xc,
 		 const struct testbed_heard *h, int64_t sent)
 {
 	struct bringup_device *dev = &w->b->devices[w->device];
@@ -193,7 +193,7 @@ static void note(struct walk *w, struct light_xc xc,
 }
 
 /* Lights one circuit, alone; *any says whether anybody heard anything. */
-static int try_circuit(struct walk *w, struct light_xc xc, bool *any,
+static int try_circuit(struct walk *w, struct optics_xc xc, bool *any,
 		       struct err *err)
 {
 	struct testbed_heard heard;
@@ -232,7 +232,7 @@ static int straight_through(struct walk *w, struct err *err)
 	for (int k = 0; rc == 0 && k < n; k++) {
 		if (is_open(w->b, w->device, false, k) &&
 		    is_open(w->b, w->device, true, k)) {
-			rc = try_circuit(w, (struct light_xc){ k, k }, &any,
+			rc = try_circuit(w, (struct optics_xc){ k, k }, &any,
 					 err);
 		}
 	}
@@ -273,7 +273,7 @@ static int with_partner(struct walk *w, bool out, struct err *err)
 			continue;
 		}
 		if (partner >= 0) {
-			struct light_xc xc = { out ? partner : i,
+			struct optics_xc xc = { out ? partner : i,
 					       out ? i : partner };
 			struct bringup_end *p = out ? &dev->in[partner] :
 						&dev->out[partner];
@@ -331,8 +331,8 @@ static int try_way(struct walk *w, int out, int device, int in, int most,
 	int64_t sent = 0;
 	int rc, dark;
 
-	b->lit = (struct light_xc){ good(w, w->device, false), out };
-	b->next = (struct light_xc){ in, good(w, device, true) };
+	b->lit = (struct optics_xc){ good(w, w->device, false), out };
+	b->next = (struct optics_xc){ in, good(w, device, true) };
 	b->lit_device = w->device;
 	b->next_device = device;
 	rc = tell(w, err);
@@ -405,17 +405,17 @@ static int walk_trunks(struct walk *w, bool search, struct err *err)
 
 /* ---- the whole ---- */
 
-static bool is_ours(const struct bringup *b, int device, struct light_xc xc)
+static bool is_ours(const struct bringup *b, int device, struct optics_xc xc)
 {
-	return (b->lit_device == device && light_xc_cmp(&b->lit, &xc) == 0) ||
-	       (b->next_device == device && light_xc_cmp(&b->next, &xc) == 0);
+	return (b->lit_device == device && optics_xc_cmp(&b->lit, &xc) == 0) ||
+	       (b->next_device == device && optics_xc_cmp(&b->next, &xc) == 0);
 }
 
 /* Only our own circuits may be there, if a bring-up was killed. */
 static int make_dark(struct walk *w, struct err *err)
 {
 	const struct bringup *b = w->b;
-	struct light_xc *xcs;
+	struct optics_xc *xcs;
 	int n, rc = testbed_device_read(w->dev, &xcs, &n, NULL, err);
 	bool ours = rc == 0 && n == 1 && is_ours(b, w->device, xcs[0]);
 

@@ -45,9 +45,9 @@ struct bringup {
 	const struct model_fabric *fabric;
 	struct bringup_device *devices;		/* [n_devices] */
 	int lit_device;		/* whose circuit is lit, -1: none */
-	struct light_xc lit;
+	struct optics_xc lit;
 	int next_device;	/* the same of a switch behind it */
-	struct light_xc next;
+	struct optics_xc next;
 };
 
 int bringup_new(const struct model_fabric *f, struct bringup **out,

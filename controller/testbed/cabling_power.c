@@ -275,7 +275,7 @@ static int walk_all(struct walk *w, struct err *err)
 	int rc = begin(w, err);
 
 	while (rc == 0 && more) {
-		struct light_xc xc;
+		struct optics_xc xc;
 		int d = next_device(p);
 
 		if (d >= 0) {

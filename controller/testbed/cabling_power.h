@@ -45,7 +45,7 @@ enum power_seen { POWER_UNSEEN, POWER_DARK, POWER_LIT };
 /* One circuit of a blind device, and what was seen. */
 struct power_try {
 	int device;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int from_device, from_out;	/* whose light it was, -1: a laser's;
 					 * nothing came: -1 */
 	enum power_way way;		/* NOTHING, INPUT or OUTPUT */
@@ -73,7 +73,7 @@ struct power_device {
 
 struct power_circuit {
 	int device;
-	struct light_xc xc;
+	struct optics_xc xc;
 	bool made;		/* the switch has said so */
 	bool going;		/* it is being taken out */
 };

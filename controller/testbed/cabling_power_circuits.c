@@ -60,7 +60,7 @@ static void take_caps(const struct drv_snapshot *snap,
 	dev->robot = dev->blind && dev->move_ns >= ROBOT_NS;
 }
 
-bool power_is_lit(const struct power *p, int device, struct light_xc xc)
+bool power_is_lit(const struct power *p, int device, struct optics_xc xc)
 {
 	for (int i = 0; i < p->n_lit; i++) {
 		if (p->lit[i].device == device && p->lit[i].xc.in == xc.in &&
@@ -78,7 +78,7 @@ static int check_circuits(struct walk *w, int device,
 	struct power_device *dev = &w->p->devices[device];
 
 	for (int i = 0; i < snap->n_xcs; i++) {
-		struct light_xc xc = snap->xcs[i].xc;
+		struct optics_xc xc = snap->xcs[i].xc;
 
 		if (power_is_lit(w->p, device, xc)) {
 			continue;
@@ -311,7 +311,7 @@ static int check_moves(const struct walk *w, const struct power_circuit *c,
 }
 
 /* On the record before there is light to explain. */
-int power_light(struct walk *w, int device, struct light_xc xc,
+int power_light(struct walk *w, int device, struct optics_xc xc,
 		struct err *err)
 {
 	struct power *p = w->p;
@@ -361,13 +361,13 @@ static int light_over_blind(struct walk *w, int device, struct err *err)
 	const struct power_try *t = feeding_try(p, device);
 	int from = t ? t->from_device : -1, out = t ? t->from_out : -1;
 	int rc = power_light(w, dev->feed_device,
-			     (struct light_xc){ dev->feed_in, dev->feed_out },
+			     (struct optics_xc){ dev->feed_in, dev->feed_out },
 			     err);
 
 	if (rc == 0 && from >= 0) {
 		rc = power_light_source(w, from, err);
 	}
-	return rc || from < 0 ? rc : power_light(w, from, (struct light_xc){
+	return rc || from < 0 ? rc : power_light(w, from, (struct optics_xc){
 				p->devices[from].source, out }, err);
 }
 
@@ -383,7 +383,7 @@ int power_light_source(struct walk *w, int device, struct err *err)
 		return light_over_blind(w, device, err);
 	}
 	rc = power_light_source(w, dev->feed_device, err);
-	return rc ? rc : power_light(w, dev->feed_device, (struct light_xc){
+	return rc ? rc : power_light(w, dev->feed_device, (struct optics_xc){
 				w->p->devices[dev->feed_device].source,
 				dev->feed_out }, err);
 }

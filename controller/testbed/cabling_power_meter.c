@@ -23,7 +23,7 @@ static void base_as_known(struct walk *w)
 		memcpy(w->base[d].out, dev->out, (size_t)m->n_out *
 		       sizeof(*dev->out));
 		if (dev->feed_device >= 0 && power_is_lit(p, dev->feed_device,
-				(struct light_xc){ dev->feed_in,
+				(struct optics_xc){ dev->feed_in,
 						   dev->feed_out })) {
 			w->base[d].in[dev->source] = 0;
 		}
@@ -95,7 +95,7 @@ static int see_from(struct walk *w, struct power_try *t, int device, int out,
 {
 	struct power *p = w->p;
 	int before = p->n_lit;
-	int rc = power_light(w, device, (struct light_xc){
+	int rc = power_light(w, device, (struct optics_xc){
 			     p->devices[device].source, out }, err);
 
 	if (rc == 0) {
@@ -129,7 +129,7 @@ static bool has_light(const struct power *p, int device)
 
 	return !dev->blind && dev->source >= 0 &&
 	       (dev->feed_device < 0 || !p->devices[dev->feed_device].blind ||
-		power_is_lit(p, dev->feed_device, (struct light_xc){
+		power_is_lit(p, dev->feed_device, (struct optics_xc){
 			     dev->feed_in, dev->feed_out }));
 }
 
@@ -194,7 +194,7 @@ static int sweep(struct walk *w, struct power_try *t, struct err *err)
 /* ---- one pair ---- */
 
 /* Circuits of ours in its way are for switches that are fed. */
-static int clear_way(struct walk *w, int device, struct light_xc xc,
+static int clear_way(struct walk *w, int device, struct optics_xc xc,
 		     struct err *err)
 {
 	const struct power *p = w->p;
@@ -280,7 +280,7 @@ static int note(struct walk *w, const struct power_try *t, struct err *err)
 	return 0;
 }
 
-int power_try_pair(struct walk *w, int device, struct light_xc xc,
+int power_try_pair(struct walk *w, int device, struct optics_xc xc,
 		   struct err *err)
 {
 	const struct model_device *m = &w->p->fabric->devices[device];

@@ -182,7 +182,7 @@ static bool fits(const struct port *v, enum wish wish, bool held)
 
 /* The first pair of such ports that was not tried; lasers before switches. */
 static bool find_pair(const struct stock *s, enum wish in, enum wish out,
-		      bool held, struct light_xc *xc)
+		      bool held, struct optics_xc *xc)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < s->n_in; i++) {
@@ -194,7 +194,7 @@ static bool find_pair(const struct stock *s, enum wish in, enum wish out,
 			for (int o = 0; o < s->n_out; o++) {
 				if (fits(&s->out[o], out, held) &&
 				    !was_tried(s, i, o)) {
-					*xc = (struct light_xc){ i, o };
+					*xc = (struct optics_xc){ i, o };
 					return true;
 				}
 			}
@@ -225,7 +225,7 @@ static int n_wanted(const struct port *v, int n)
 
 /* Without a good pair nobody can tell which fibre is at fault: some more are
  * tried, as many as there are ports, before that is given up. */
-static bool find_any(const struct stock *s, struct light_xc *xc)
+static bool find_any(const struct stock *s, struct optics_xc *xc)
 {
 	int most = n_wanted(s->in, s->n_in) + n_wanted(s->out, s->n_out);
 
@@ -237,7 +237,7 @@ static bool find_any(const struct stock *s, struct light_xc *xc)
 	return n_tried(s) < most && find_pair(s, OPEN, OPEN, true, xc);
 }
 
-static bool next_of(const struct stock *s, struct light_xc *xc)
+static bool next_of(const struct stock *s, struct optics_xc *xc)
 {
 	for (int held = 0; held < 2; held++) {
 		if (find_pair(s, FRESH, FRESH, held, xc) ||
@@ -250,7 +250,7 @@ static bool next_of(const struct stock *s, struct light_xc *xc)
 }
 
 /* A pair whose circuit was made already, before a bring-up was killed. */
-static bool begun(const struct power *p, int *device, struct light_xc *xc)
+static bool begun(const struct power *p, int *device, struct optics_xc *xc)
 {
 	for (int i = 0; i < p->n_lit; i++) {
 		const struct power_circuit *c = &p->lit[i];
@@ -267,7 +267,7 @@ static bool begun(const struct power *p, int *device, struct light_xc *xc)
 	return false;
 }
 
-bool blind_next(const struct power *p, int *device, struct light_xc *xc)
+bool blind_next(const struct power *p, int *device, struct optics_xc *xc)
 {
 	bool found = begun(p, device, xc);
 
@@ -311,7 +311,7 @@ static int tries_left(const struct stock *s)
 int64_t blind_moves_left(const struct power *p)
 {
 	int64_t left = 0;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int device;
 
 	for (int d = 0; d < p->fabric->n_devices; d++) {

@@ -17,7 +17,7 @@
  * p->lit has circuits that had better stay. False: there is none. Inputs that
  * a switch without light feeds wait until it has a source.
  * O(devices (ports + tries + lit)), times the ports' trunks. */
-bool blind_next(const struct power *p, int *device, struct light_xc *xc);
+bool blind_next(const struct power *p, int *device, struct optics_xc *xc);
 
 /* That a circuit on p->lit is what some switch's light comes by. */
 bool blind_is_feed(const struct power *p, const struct power_circuit *c);

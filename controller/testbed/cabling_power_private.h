@@ -36,7 +36,7 @@ int power_look_at(struct walk *w, int device, struct level *l,
 		  struct err *err);
 
 /* Makes a circuit, unless it is made; it goes on the record first. */
-int power_light(struct walk *w, int device, struct light_xc xc,
+int power_light(struct walk *w, int device, struct optics_xc xc,
 		struct err *err);
 /* Lights a switch's source over the devices before it. */
 int power_light_source(struct walk *w, int device, struct err *err);
@@ -44,7 +44,7 @@ int power_light_source(struct walk *w, int device, struct err *err);
 int power_unlight(struct walk *w, int down_to, struct err *err);
 /* Circuits at the bottom that feed switches over blind devices. */
 int power_n_kept(const struct power *p);
-bool power_is_lit(const struct power *p, int device, struct light_xc xc);
+bool power_is_lit(const struct power *p, int device, struct optics_xc xc);
 /* After a start: ours that an earlier run left. Those of switches go, those of
  * blind devices are there when this returns, or gone. */
 int power_recover(struct walk *w, struct err *err);
@@ -61,7 +61,7 @@ int power_walk_device(struct walk *w, int device, struct err *err);
 /* ---- cabling_power_meter.c ---- */
 
 /* Tries one circuit of a blind device, and adds what was seen to the tries. */
-int power_try_pair(struct walk *w, int device, struct light_xc xc,
+int power_try_pair(struct walk *w, int device, struct optics_xc xc,
 		   struct err *err);
 
 #endif

@@ -46,7 +46,7 @@ static bool is_seen(const struct power *p, int device, int out)
 	return t >= 0 && !p->devices[p->fabric->trunks[t].to_device].blind;
 }
 
-static int measure(struct walk *w, int device, struct light_xc xc,
+static int measure(struct walk *w, int device, struct optics_xc xc,
 		   struct power_far *far, struct err *err)
 {
 	int rc = 0;
@@ -79,7 +79,7 @@ static int measure(struct walk *w, int device, struct light_xc xc,
  * meanwhile; then the output is tried again. */
 static int try_output(struct walk *w, int device, int out, struct err *err)
 {
-	struct light_xc xc = { w->p->devices[device].source, out };
+	struct optics_xc xc = { w->p->devices[device].source, out };
 	int before = w->p->n_lit, rc = 0;
 	struct power_far far = { 0 };
 	bool again = true;

@@ -118,8 +118,8 @@ int testbed_device_snapshot(struct testbed_device *dev,
 	return rc;
 }
 
-int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
-			int *n, struct light_ring *programs, struct err *err)
+int testbed_device_read(struct testbed_device *dev, struct optics_xc **xcs,
+			int *n, struct ring_programs *programs, struct err *err)
 {
 	struct drv_snapshot snap;
 	int rc = testbed_device_snapshot(dev, &snap, err);
@@ -172,7 +172,7 @@ static int submit(struct testbed_device *dev, enum drv_mode mode,
 }
 
 int testbed_device_light(struct testbed_device *dev,
-			 const struct light_xc *xc, struct err *err)
+			 const struct optics_xc *xc, struct err *err)
 {
 	struct drv_item item = { .op = DRV_ADD };
 
@@ -183,7 +183,7 @@ int testbed_device_light(struct testbed_device *dev,
 }
 
 int testbed_device_change(struct testbed_device *dev, bool add,
-			  struct light_xc xc, struct err *err)
+			  struct optics_xc xc, struct err *err)
 {
 	struct drv_item item = { .op = add ? DRV_ADD : DRV_DEL, .xc = xc };
 

@@ -5,9 +5,9 @@
 #include "controller/testbed/testbed.h"
 #include "drivers/linux/netns_ring.h"
 
-struct light_geometry testbed_ring(const struct model_device *d)
+struct ring_geometry testbed_ring(const struct model_device *d)
 {
-	return (struct light_geometry){
+	return (struct ring_geometry){
 		.nodes = (uint16_t)d->n_members,
 		.channels = (uint16_t)d->ring.channels,
 		.fibres = (uint8_t)d->ring.fibres,
@@ -16,7 +16,7 @@ struct light_geometry testbed_ring(const struct model_device *d)
 
 static int n_places(const struct model_device *d)
 {
-	struct light_geometry g = testbed_ring(d);
+	struct ring_geometry g = testbed_ring(d);
 
 	return d->kind == MODEL_RING ? (int)resonators_count(&g) : 0;
 }
@@ -44,7 +44,7 @@ int testbed_end_of(const struct model_fabric *f, int ring, size_t place)
 struct testbed_end testbed_end(const struct model_fabric *f, int end)
 {
 	struct testbed_end out = { .ring = -1 };
-	struct light_geometry g;
+	struct ring_geometry g;
 	int at = end - f->n_ports, ring = 0;
 
 	if (at < 0) {
@@ -63,9 +63,9 @@ struct testbed_end testbed_end(const struct model_fabric *f, int end)
 	return out;
 }
 
-static char sign(const struct light_tune *at)
+static char sign(const struct ring_setting *at)
 {
-	return at->dir == LIGHT_CW ? '+' : '-';
+	return at->dir == OPTICS_CW ? '+' : '-';
 }
 
 const char *testbed_end_name(const struct model_fabric *f, int end,

@@ -135,8 +135,8 @@ static int read_device(const struct model_fabric *f, int device,
 		       struct plan_light *light, struct err *err)
 {
 	struct testbed_device *dev;
-	struct light_ring *programs = calloc(1, sizeof(*programs));
-	struct light_xc *xcs = NULL;
+	struct ring_programs *programs = calloc(1, sizeof(*programs));
+	struct optics_xc *xcs = NULL;
 	int rc = programs ? testbed_device_new(f, device, &dev, err)
 			  : err_nomem(err);
 
@@ -176,7 +176,7 @@ void testbed_light_free(const struct model_fabric *f,
 	for (int i = 0; light && i < f->n_devices; i++) {
 		free((void *)light[i].xcs);
 		if (light[i].programs) {
-			light_ring_fini((struct light_ring *)light[i].programs);
+			ring_programs_fini((struct ring_programs *)light[i].programs);
 			free((void *)light[i].programs);
 		}
 	}

@@ -15,7 +15,7 @@ static int open_ring(const struct model_fabric *f, int ring,
 		     struct resonators **out, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
-	struct light_geometry g = testbed_ring(&f->devices[ring]);
+	struct ring_geometry g = testbed_ring(&f->devices[ring]);
 	char netns[HOST_NETNS_MAX];
 	int rc, tries = 0;
 
@@ -32,7 +32,7 @@ static int open_ring(const struct model_fabric *f, int ring,
 static int lit_ring(const struct model_fabric *f, int ring, int *from,
 		    struct err *err)
 {
-	struct light_geometry g = testbed_ring(&f->devices[ring]);
+	struct ring_geometry g = testbed_ring(&f->devices[ring]);
 	struct resonators *r;
 	const uint8_t *modes;
 	int rc = open_ring(f, ring, &r, err);
@@ -42,7 +42,7 @@ static int lit_ring(const struct model_fabric *f, int ring, int *from,
 	}
 	modes = resonators_modes(r);
 	for (size_t k = 0; k < resonators_count(&g); k++) {
-		int64_t to = modes[k] & LIGHT_ADD ?
+		int64_t to = modes[k] & RESONATOR_ADD ?
 			     resonators_follow(&g, modes, k) : -1;
 
 		if (to >= 0) {
@@ -101,7 +101,7 @@ static int find_program(const struct model_fabric *f, const char *job,
 			struct err *err)
 {
 	for (int i = 0; i < f->n_devices; i++) {
-		const struct light_pack *p;
+		const struct ring_program *p;
 		int rc;
 
 		if (f->devices[i].kind != MODEL_RING) {
@@ -111,7 +111,7 @@ static int find_program(const struct model_fabric *f, const char *job,
 		if (rc) {
 			return rc;
 		}
-		p = light_ring_find(resonators_programs(*r), job);
+		p = ring_programs_find(resonators_programs(*r), job);
 		if (p) {
 			*ring = i;
 			*program = (int)(p - resonators_programs(*r)->v);

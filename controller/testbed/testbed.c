@@ -284,11 +284,11 @@ static int lay(struct builder *b, int port, bool rx, const struct end *e,
 /* The nodes' transmitters and receivers, and the fibres round the ring. */
 static int lay_ring(struct builder *b, int device, struct err *err)
 {
-	struct light_geometry g = testbed_ring(&b->f->devices[device]);
+	struct ring_geometry g = testbed_ring(&b->f->devices[device]);
 	int rc = resonators_wire(device_net(b, device), &g, err);
 
 	for (size_t k = 0; rc == 0 && k < resonators_count(&g); k++) {
-		struct light_tune at = resonators_at(&g, k);
+		struct ring_setting at = resonators_at(&g, k);
 		int end = testbed_end_of(b->f, device, k);
 		char far[HOST_IFNAME_MAX + 8];
 

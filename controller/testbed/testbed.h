@@ -32,7 +32,7 @@ struct testbed_end {
 	int host;
 	int ring;		/* device, -1: it is a port */
 	size_t place;		/* on the ring */
-	struct light_tune at;	/* that place; mode and step are 0 */
+	struct ring_setting at;	/* that place; mode and step are 0 */
 };
 
 /* Their number, and the one of a number. O(devices). */
@@ -50,7 +50,7 @@ const char *testbed_end_netdev(const struct model_fabric *f, int end,
 bool testbed_end_has(const struct model_fabric *f, int end, bool rx);
 /* The end of a place of a ring. */
 int testbed_end_of(const struct model_fabric *f, int ring, size_t place);
-struct light_geometry testbed_ring(const struct model_device *d);
+struct ring_geometry testbed_ring(const struct model_device *d);
 
 /* A fibre laid otherwise than the fabric says. */
 enum testbed_fault_kind {
@@ -130,18 +130,18 @@ void testbed_device_tick(struct testbed_device *dev, testbed_tick_fn fn,
 			 void *arg);
 /* *xcs: the circuits that carry light, sorted; free(). programs of a ring,
  * the caller's; may be NULL. */
-int testbed_device_read(struct testbed_device *dev, struct light_xc **xcs,
-			int *n, struct light_ring *programs, struct err *err);
+int testbed_device_read(struct testbed_device *dev, struct optics_xc **xcs,
+			int *n, struct ring_programs *programs, struct err *err);
 /* All that the device says; *out: drv_snapshot_fini(), also on error. */
 struct drv_snapshot;
 int testbed_device_snapshot(struct testbed_device *dev,
 			    struct drv_snapshot *out, struct err *err);
 /* One circuit more or less. One more fails if a port of it is in use. */
 int testbed_device_change(struct testbed_device *dev, bool add,
-			  struct light_xc xc, struct err *err);
+			  struct optics_xc xc, struct err *err);
 /* Makes this the whole map: one circuit, or none (xc NULL). */
 int testbed_device_light(struct testbed_device *dev,
-			 const struct light_xc *xc, struct err *err);
+			 const struct optics_xc *xc, struct err *err);
 
 /* What the devices hold, as their driver reads it. One a device. */
 int testbed_read(const struct model_fabric *f, struct plan_light **light,

@@ -11,7 +11,7 @@ static int bins(int n, int size)
 	return (n + size - 1) / size;
 }
 
-int occupancy_init(struct occupancy *o, const struct light_geometry *ring,
+int occupancy_init(struct occupancy *o, const struct ring_geometry *ring,
 		   struct err *err)
 {
 	int fibres = 2 * ring->fibres;
@@ -59,7 +59,7 @@ static void light_up(struct occupancy *o, int row, int first, int n)
 /* The settings of one channel in one step, by position. Light goes from where
  * it is added to the next resonator on its way that does not pass. */
 static void follow(struct occupancy *o, int row, bool clockwise,
-		   const struct light_cell *v, size_t n)
+		   const struct ring_cell *v, size_t n)
 {
 	uint32_t nodes = o->ring.nodes;
 
@@ -68,14 +68,14 @@ static void follow(struct occupancy *o, int row, bool clockwise,
 		int from = (int)(v[i].at % nodes), to = (int)(v[k].at % nodes);
 		int len = clockwise ? to - from : from - to;
 
-		if (v[i].mode & LIGHT_ADD) {
+		if (v[i].mode & RESONATOR_ADD) {
 			len += len <= 0 ? (int)nodes : 0;
 			light_up(o, row, clockwise ? from : to, len);
 		}
 	}
 }
 
-static void take_step(struct occupancy *o, const struct light_cells *cells)
+static void take_step(struct occupancy *o, const struct ring_cells *cells)
 {
 	uint32_t nodes = o->ring.nodes, channels = o->ring.channels;
 	int per_fibre = bins((int)channels, o->row_size);
@@ -108,11 +108,11 @@ static void sum_up(struct occupancy *o)
 	}
 }
 
-int occupancy_of(struct occupancy *o, const struct light_pack *p,
+int occupancy_of(struct occupancy *o, const struct ring_program *p,
 		 int64_t *cells, struct err *err)
 {
-	struct light_reader r;
-	int rc = light_reader_init(&r, p->bytes, p->len, err);
+	struct ring_program_reader r;
+	int rc = ring_program_reader_init(&r, p->bytes, p->len, err);
 
 	memset(o->lit, 0, (size_t)o->rows * (size_t)o->cols * sizeof(*o->lit));
 	memset(o->edges, 0, (size_t)o->rows * ((size_t)o->ring.nodes + 1) *
@@ -122,13 +122,13 @@ int occupancy_of(struct occupancy *o, const struct light_pack *p,
 	if (rc) {
 		return rc;
 	}
-	while (*cells > 0 && (rc = light_reader_next(&r, err)) == 0) {
+	while (*cells > 0 && (rc = ring_program_reader_next(&r, err)) == 0) {
 		take_step(o, &r.cells);
 		o->seen++;
 		*cells -= (int64_t)r.cells.n + 1;
 	}
 	sum_up(o);
-	light_reader_fini(&r);
+	ring_program_reader_fini(&r);
 	return rc < 0 ? rc : 0;
 }
 

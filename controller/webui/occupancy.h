@@ -14,7 +14,7 @@
  * where there are too many; rows of one bin share direction and fibre.
  */
 struct occupancy {
-	struct light_geometry ring;
+	struct ring_geometry ring;
 	int row_size, col_size;		/* channels, segments of a bin */
 	int rows, cols;			/* bins */
 	uint32_t steps, seen;		/* of the program; looked at */
@@ -24,12 +24,12 @@ struct occupancy {
 };
 
 /* Finish with occupancy_fini, also after an error. WEFT_ENOMEM. */
-int occupancy_init(struct occupancy *o, const struct light_geometry *ring,
+int occupancy_init(struct occupancy *o, const struct ring_geometry *ring,
 		   struct err *err);
 void occupancy_fini(struct occupancy *o);
 /* Replaces lit by that of one program; looks at no more than *cells settings,
  * and takes those that it has looked at away. WEFT_EINVAL. */
-int occupancy_of(struct occupancy *o, const struct light_pack *p,
+int occupancy_of(struct occupancy *o, const struct ring_program *p,
 		 int64_t *cells, struct err *err);
 /* Share of a bin's light, 0 to 1000; what is lit at all is at least 1. */
 int occupancy_share(const struct occupancy *o, int row, int col);

@@ -100,8 +100,8 @@ static void put_runs(struct buf *b, const struct occupancy *o, int job,
 }
 
 static int put_occupancy(struct buf *b, const struct plan *p,
-			 const struct light_ring *programs,
-			 const struct light_geometry *ring, struct err *err)
+			 const struct ring_programs *programs,
+			 const struct ring_geometry *ring, struct err *err)
 {
 	int64_t cells = PAGE_MAX_CELLS;
 	struct occupancy o;
@@ -124,11 +124,11 @@ static int put_occupancy(struct buf *b, const struct plan *p,
 }
 
 static void put_programs(struct buf *b, const struct plan *p,
-			 const struct light_ring *programs)
+			 const struct ring_programs *programs)
 {
 	buf_str(b, ",\"programs\":[");
 	for (int i = 0; i < programs->n; i++) {
-		const struct light_pack *k = &programs->v[i];
+		const struct ring_program *k = &programs->v[i];
 
 		buf_printf(b, "%s{\"job\":%d,\"steps\":%u,\"settings\":%u,"
 			   "\"first_node\":%u,\"nodes\":%u,\"first_channel\":"
@@ -144,7 +144,7 @@ static int put_ring(struct buf *b, const struct model_device *d,
 		    const struct plan *p, const struct plan_device *pd,
 		    struct err *err)
 {
-	const struct light_geometry ring = {
+	const struct ring_geometry ring = {
 		.nodes = (uint16_t)d->n_members,
 		.channels = (uint16_t)d->ring.channels,
 		.fibres = (uint8_t)d->ring.fibres,

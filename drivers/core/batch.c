@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static bool shares_port(struct light_xc a, struct light_xc b, bool any)
+static bool shares_port(struct optics_xc a, struct optics_xc b, bool any)
 {
 	return a.in == b.in || a.out == b.out ||
 	       (any && (a.in == b.out || a.out == b.in));
@@ -64,7 +64,7 @@ static void refuse(struct batch *b, int i, enum drv_class_of_error c,
 	handle_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
 }
 
-void batch_busy_text(const struct drv_item *item, struct light_xc victim,
+void batch_busy_text(const struct drv_item *item, struct optics_xc victim,
 		     char *text, size_t size)
 {
 	bool add = item->op == DRV_ADD;
@@ -75,7 +75,7 @@ void batch_busy_text(const struct drv_item *item, struct light_xc victim,
 		 victim.in, victim.out);
 }
 
-static void refuse_busy(struct batch *b, int i, struct light_xc victim)
+static void refuse_busy(struct batch *b, int i, struct optics_xc victim)
 {
 	char text[DRV_TEXT_MAX];
 
@@ -89,7 +89,7 @@ enum admission { SEND, ALREADY, STOP };
 static enum admission admit(struct batch *b, int i)
 {
 	const struct drv_item *item = &b->h->batch->items[i];
-	struct light_xc victim;
+	struct optics_xc victim;
 	struct err err = { 0 };
 
 	if (devmem_check(b->map, item->xc, &err)) {
@@ -152,12 +152,12 @@ bool batch_next(struct batch *b)
 bool batch_replace(struct batch *b)
 {
 	const struct drv_batch *items = b->h->batch;
-	struct light_xc other;
+	struct optics_xc other;
 	struct err err = { 0 };
 
 	devmem_clear(b->map);
 	for (int i = 0; i < items->n_items; i++) {
-		const struct light_xc xc = items->items[i].xc;
+		const struct optics_xc xc = items->items[i].xc;
 
 		if (devmem_check(b->map, xc, &err) ||
 		    devmem_victim(b->map, xc, &other)) {

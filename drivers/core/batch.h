@@ -31,7 +31,7 @@ bool batch_overtaken(const struct drv_batch *items, int i, bool any_to_any);
 bool batch_shows(const struct batch *b);
 
 /* What stands in the way of an item, in words. */
-void batch_busy_text(const struct drv_item *item, struct light_xc victim,
+void batch_busy_text(const struct drv_item *item, struct optics_xc victim,
 		     char *text, size_t size);
 
 /* Finds the longest run of items from b->end that can share a command: then

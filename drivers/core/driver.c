@@ -85,7 +85,7 @@ void drv_snapshot_fini(struct drv_snapshot *s)
 	free(s->ports);
 	free(s->dead);
 	free(s->lost);
-	light_ring_fini(&s->programs);
+	ring_programs_fini(&s->programs);
 	memset(s, 0, sizeof(*s));
 }
 

@@ -99,7 +99,7 @@ struct drv_option_spec {
 enum drv_state { DRV_BLOCKED, DRV_TUNING, DRV_TUNED, DRV_FAILED };
 
 struct drv_xc {
-	struct light_xc xc;
+	struct optics_xc xc;
 	enum drv_state state;
 	char owner[DRV_NAME_MAX];	/* "" when the device knows none */
 	bool has_loss;
@@ -133,14 +133,14 @@ struct drv_snapshot {
 	int n_ports;
 	struct drv_port *ports;		/* those not plainly enabled, or with
 					 * power when asked for */
-	struct light_ring programs;	/* ring: as read back */
+	struct ring_programs programs;	/* ring: as read back */
 	int n_unlocked;			/* ring: settings of active programs
 					 * whose resonators are not locked */
 	char lock_detail[DRV_TEXT_MAX];	/* ring: the first of them, in words */
 	int n_dead;			/* ring: parts that failed, in use or */
-	struct light_dead *dead;	/* not; sorted, none twice */
+	struct ring_fault *dead;	/* not; sorted, none twice */
 	int n_lost;			/* ring: resonators that programs use */
-	struct light_dead *lost;	/* and that hold no wave, likewise; a
+	struct ring_fault *lost;	/* and that hold no wave, likewise; a
 					 * device may not tell all of them */
 	char alarm[DRV_TEXT_MAX];	/* what is wrong with all of it, in
 					 * words, or "" */
@@ -157,14 +157,14 @@ enum drv_mode { DRV_SAFE, DRV_UPDATE, DRV_REPLACE };
 
 struct drv_item {
 	enum drv_op op;
-	struct light_xc xc;
+	struct optics_xc xc;
 };
 
 struct drv_batch {
 	enum drv_mode mode;
 	int n_items;
 	const struct drv_item *items;		/* space; order is kept */
-	const struct light_ring *programs;	/* ring: become all that it
+	const struct ring_programs *programs;	/* ring: become all that it
 						 * runs; those it runs already
 						 * are not touched */
 };

@@ -318,7 +318,7 @@ void handle_snapshot_done(struct handle *h, int rc, const struct err *err)
 	memset(&h->snap, 0, sizeof(h->snap));
 	end(h, rc);
 	if (rc == 0 && snap.n_xcs) {
-		qsort(snap.xcs, snap.n_xcs, sizeof(*snap.xcs), light_xc_cmp);
+		qsort(snap.xcs, snap.n_xcs, sizeof(*snap.xcs), optics_xc_cmp);
 	}
 	h->snapshot_cb(&h->drv, rc, rc ? NULL : &snap, err ? err : &none,
 		       h->arg);

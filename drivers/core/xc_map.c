@@ -38,7 +38,7 @@ int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
 void devmem_fini(struct devmem *m)
 {
 	free(m->peer);
-	light_ring_fini(&m->programs);
+	ring_programs_fini(&m->programs);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -53,7 +53,7 @@ int devmem_flat_out(const struct devmem *m, int32_t out)
 	return m->any_to_any ? out : m->n_in + out;
 }
 
-int devmem_check(const struct devmem *m, struct light_xc xc, struct err *err)
+int devmem_check(const struct devmem *m, struct optics_xc xc, struct err *err)
 {
 	if (xc.in < 0 || xc.in >= m->n_in || xc.out < 0 || xc.out >= m->n_out) {
 		return err_set(err, WEFT_EINVAL,
@@ -69,22 +69,22 @@ int devmem_check(const struct devmem *m, struct light_xc xc, struct err *err)
 	return 0;
 }
 
-bool devmem_has(const struct devmem *m, struct light_xc xc)
+bool devmem_has(const struct devmem *m, struct optics_xc xc)
 {
 	return m->peer[devmem_flat_in(m, xc.in)] ==
 	       devmem_flat_out(m, xc.out);
 }
 
-static struct light_xc xc_at(const struct devmem *m, int flat)
+static struct optics_xc xc_at(const struct devmem *m, int flat)
 {
 	int a = flat, b = m->peer[flat];
 	int low = a < b ? a : b, high = a < b ? b : a;
 
-	return (struct light_xc){ low, m->any_to_any ? high : high - m->n_in };
+	return (struct optics_xc){ low, m->any_to_any ? high : high - m->n_in };
 }
 
-bool devmem_victim(const struct devmem *m, struct light_xc xc,
-		   struct light_xc *victim)
+bool devmem_victim(const struct devmem *m, struct optics_xc xc,
+		   struct optics_xc *victim)
 {
 	int in = devmem_flat_in(m, xc.in), out = devmem_flat_out(m, xc.out);
 
@@ -103,7 +103,7 @@ void devmem_release(struct devmem *m, int flat)
 	}
 }
 
-void devmem_connect(struct devmem *m, struct light_xc xc)
+void devmem_connect(struct devmem *m, struct optics_xc xc)
 {
 	int in = devmem_flat_in(m, xc.in), out = devmem_flat_out(m, xc.out);
 
@@ -118,10 +118,10 @@ void devmem_clear(struct devmem *m)
 	for (int i = 0; i < m->n_ports; i++) {
 		m->peer[i] = -1;
 	}
-	light_ring_fini(&m->programs);
+	ring_programs_fini(&m->programs);
 }
 
-int devmem_xcs(const struct devmem *m, struct light_xc **v, int *n,
+int devmem_xcs(const struct devmem *m, struct optics_xc **v, int *n,
 	       struct err *err)
 {
 	*n = 0;
@@ -140,7 +140,7 @@ int devmem_xcs(const struct devmem *m, struct light_xc **v, int *n,
 int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
 		    struct err *err)
 {
-	struct light_xc *v;
+	struct optics_xc *v;
 	int rc = devmem_xcs(m, &v, &snap->n_xcs, err);
 
 	if (rc) {
@@ -158,13 +158,13 @@ int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
 int devmem_copy(struct devmem *dst, const struct devmem *src,
 		struct err *err)
 {
-	struct light_ring programs;
-	int rc = light_ring_copy(&programs, &src->programs, err);
+	struct ring_programs programs;
+	int rc = ring_programs_copy(&programs, &src->programs, err);
 
 	if (rc) {
 		return rc;
 	}
-	light_ring_fini(&dst->programs);
+	ring_programs_fini(&dst->programs);
 	dst->programs = programs;
 	if (src->n_ports) {
 		memcpy(dst->peer, src->peer, src->n_ports * sizeof(*dst->peer));
@@ -173,7 +173,7 @@ int devmem_copy(struct devmem *dst, const struct devmem *src,
 }
 
 void devmem_changes(const struct devmem *known, const struct devmem *now,
-		    void (*fn)(struct light_xc xc, bool made, void *arg),
+		    void (*fn)(struct optics_xc xc, bool made, void *arg),
 		    void *arg)
 {
 	for (int pass = 0; pass < 2; pass++) {
@@ -186,7 +186,7 @@ void devmem_changes(const struct devmem *known, const struct devmem *now,
 
 			if (a->peer[i] >= 0 && a->peer[i] != b->peer[i] &&
 			    !(a->any_to_any && out < i)) {
-				fn((struct light_xc){ i, out }, pass, arg);
+				fn((struct optics_xc){ i, out }, pass, arg);
 			}
 		}
 	}
@@ -202,9 +202,9 @@ static void put_head(const struct devmem *m, struct buf *b)
 }
 
 /* A program's window and name, then its bytes in lines of hexadecimals. */
-static void put_program(const struct light_pack *p, struct buf *b)
+static void put_program(const struct ring_program *p, struct buf *b)
 {
-	const struct light_window *w = &p->window;
+	const struct ring_window *w = &p->window;
 	char line[2 * HEX_BYTES + 1];
 
 	buf_printf(b, "program %u %u %u %u %s\n", w->first_node, w->nodes,
@@ -230,7 +230,7 @@ int devmem_save(const struct devmem *m, const char *path, struct err *err)
 	put_head(m, &b);
 	for (int i = 0; m->n_ports && i < m->n_in; i++) {
 		if (m->peer[i] > i) {
-			struct light_xc xc = xc_at(m, i);
+			struct optics_xc xc = xc_at(m, i);
 
 			buf_printf(&b, "xc %d %d\n", xc.in, xc.out);
 		}
@@ -250,7 +250,7 @@ struct reader {
 	char *next;
 	int line;
 	bool in_program;
-	struct light_pack program;	/* its head, bytes follow */
+	struct ring_program program;	/* its head, bytes follow */
 	struct buf bytes;
 };
 
@@ -320,14 +320,14 @@ static bool read_head(struct devmem *m, struct reader *r)
 
 static bool read_xc(struct devmem *m, const char *text)
 {
-	struct light_xc xc, victim;
+	struct optics_xc xc, victim;
 	uint64_t v[2];
 
 	if (m->kind != DRV_SPACE || !numbers(text, 2, v) ||
 	    v[0] > INT32_MAX || v[1] > INT32_MAX) {
 		return false;
 	}
-	xc = (struct light_xc){ (int32_t)v[0], (int32_t)v[1] };
+	xc = (struct optics_xc){ (int32_t)v[0], (int32_t)v[1] };
 	if (devmem_check(m, xc, NULL) || devmem_victim(m, xc, &victim)) {
 		return false;
 	}
@@ -347,27 +347,27 @@ static bool end_program(struct devmem *m, struct reader *r)
 	r->in_program = false;
 	buf_char(&r->bytes, '\0');	/* so that there is memory */
 	bytes = (uint8_t *)buf_steal(&r->bytes);
-	return bytes && light_pack_read(&r->program, bytes, len, NULL) == 0 &&
-	       light_ring_add(&m->programs, &r->program, NULL) == 0;
+	return bytes && ring_program_read(&r->program, bytes, len, NULL) == 0 &&
+	       ring_programs_add(&m->programs, &r->program, NULL) == 0;
 }
 
 static bool begin_program(struct devmem *m, struct reader *r, const char *text)
 {
 	uint64_t v[4];
-	struct light_window *w = &r->program.window;
+	struct ring_window *w = &r->program.window;
 
 	if (m->kind != DRV_RING || !end_program(m, r)) {
 		return false;
 	}
 	text = some_numbers(text, 4, v);
-	if (!text || *text++ != ' ' || !*text || strlen(text) > LIGHT_NAME_MAX ||
+	if (!text || *text++ != ' ' || !*text || strlen(text) > RING_PROGRAM_NAME_MAX ||
 	    v[0] >= (uint64_t)m->n_in || v[1] > (uint64_t)m->n_in ||
 	    v[2] >= (uint64_t)m->n_out || v[3] > (uint64_t)m->n_out) {
 		return false;
 	}
 	memset(&r->program, 0, sizeof(r->program));
 	strcpy(r->program.name, text);
-	*w = (struct light_window){ (uint16_t)v[0], (uint16_t)v[1],
+	*w = (struct ring_window){ (uint16_t)v[0], (uint16_t)v[1],
 				    (uint16_t)v[2], (uint16_t)v[3] };
 	r->in_program = true;
 	return true;

@@ -19,7 +19,7 @@ struct devmem {
 	int n_ports;		/* flat; 0 for a ring */
 	int32_t *peer;		/* the flat port at the other end, or -1 */
 	uint64_t boots;
-	struct light_ring programs;
+	struct ring_programs programs;
 };
 
 /* WEFT_ENOMEM. */
@@ -32,24 +32,24 @@ int devmem_flat_in(const struct devmem *m, int32_t in);
 int devmem_flat_out(const struct devmem *m, int32_t out);
 
 /* Ports in range and, on an any-to-any switch, in < out. WEFT_EINVAL. */
-int devmem_check(const struct devmem *m, struct light_xc xc, struct err *err);
+int devmem_check(const struct devmem *m, struct optics_xc xc, struct err *err);
 
 /* True when this very cross-connect is made. O(1). */
-bool devmem_has(const struct devmem *m, struct light_xc xc);
+bool devmem_has(const struct devmem *m, struct optics_xc xc);
 
 /* A cross-connect that stands in the way of adding xc (not xc itself). */
-bool devmem_victim(const struct devmem *m, struct light_xc xc,
-		   struct light_xc *victim);
+bool devmem_victim(const struct devmem *m, struct optics_xc xc,
+		   struct optics_xc *victim);
 
 /* Connects, and ends whatever held either port. */
-void devmem_connect(struct devmem *m, struct light_xc xc);
+void devmem_connect(struct devmem *m, struct optics_xc xc);
 /* Ends the cross-connect that holds a flat port, if any. */
 void devmem_release(struct devmem *m, int flat);
 /* Forgets map and program. */
 void devmem_clear(struct devmem *m);
 
 /* All cross-connects sorted by in; *v is the caller's. WEFT_ENOMEM. */
-int devmem_xcs(const struct devmem *m, struct light_xc **v, int *n,
+int devmem_xcs(const struct devmem *m, struct optics_xc **v, int *n,
 	       struct err *err);
 /* The same as a snapshot's array, all tuned. */
 int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
@@ -62,7 +62,7 @@ int devmem_copy(struct devmem *dst, const struct devmem *src,
 /* What `now` has that `known` has not, after what it has no longer: one call
  * for each circuit. Same kind and size. */
 void devmem_changes(const struct devmem *known, const struct devmem *now,
-		    void (*fn)(struct light_xc xc, bool made, void *arg),
+		    void (*fn)(struct optics_xc xc, bool made, void *arg),
 		    void *arg);
 
 /* Writes everything to a text file, atomically. WEFT_EIO, WEFT_ENOMEM. */

@@ -31,7 +31,7 @@ struct ring {
 	struct handle h;
 	char netns[HOST_NETNS_MAX];
 	int64_t switch_ms;
-	struct light_geometry g;
+	struct ring_geometry g;
 	int tries;
 	struct resonators *r;	/* during a submit, once it is begun */
 };
@@ -46,8 +46,8 @@ static void fill_caps(const struct ring *ring, struct drv_caps *caps)
 	caps->persistence = DRV_PERSIST_DARK;
 	caps->power = DRV_POWER_NONE;
 	caps->typ_switch_us = ring->switch_ms * 1000;
-	caps->max_steps = LIGHT_MAX_STEPS;
-	caps->max_tunes = LIGHT_MAX_TUNES;
+	caps->max_steps = RING_MAX_STEPS;
+	caps->max_tunes = RING_MAX_SETTINGS;
 	caps->relights = true;
 }
 
@@ -76,7 +76,7 @@ static int fill_snapshot(struct ring *ring, struct resonators *r,
 	fill_caps(ring, &snap->caps);
 	snap->n_unlocked = resonators_wrong(r, snap->lock_detail,
 					    sizeof(snap->lock_detail));
-	return light_ring_copy(&snap->programs, resonators_programs(r), err);
+	return ring_programs_copy(&snap->programs, resonators_programs(r), err);
 }
 
 static void on_snapshot(uv_timer_t *work)
@@ -142,9 +142,9 @@ static void on_dark(uv_timer_t *work)
 static void on_submit(uv_timer_t *work)
 {
 	struct ring *ring = work->data;
-	const struct light_ring *p = ring->h.batch->programs;
+	const struct ring_programs *p = ring->h.batch->programs;
 	struct err err = { 0 };
-	int rc = light_ring_check(p, &ring->g, &err);
+	int rc = ring_programs_check(p, &ring->g, &err);
 
 	if (rc) {
 		handle_mark(&ring->h, 0, 1, DRV_REFUSED, DRV_ACKED,
@@ -181,7 +181,7 @@ static void ring_explain(struct drv *dev, const struct drv_batch *batch,
 	fn(dev->name, "programs; rules of the first step of those that are new",
 	   false, arg);
 	for (int i = 0; i < batch->programs->n; i++) {
-		const struct light_pack *p = &batch->programs->v[i];
+		const struct ring_program *p = &batch->programs->v[i];
 
 		snprintf(line, sizeof(line), "program %s %" PRIu32 " steps, %"
 			 PRIu32 " settings, %zu bytes", p->name, p->steps,
@@ -255,7 +255,7 @@ static int ring_init(struct handle *h, const struct drv_config *cfg,
 			      sizeof(ring->netns), err);
 
 	(void)conf;
-	ring->g = (struct light_geometry){
+	ring->g = (struct ring_geometry){
 		.nodes = (uint16_t)cfg->n_in, .channels = (uint16_t)cfg->n_out,
 		.fibres = (uint8_t)cfg->ring_fibres };
 	return rc ? rc : handle_option_int(h->drv.cls, cfg, "switch_ms", 0,

@@ -37,7 +37,7 @@ struct port {
 
 /* A redirect of the kernel's. */
 struct rule {
-	struct light_xc xc;	/* out -1: not to a port of this switch */
+	struct optics_xc xc;	/* out -1: not to a port of this switch */
 	struct host_redirect at;
 	bool hidden;		/* one before it takes all */
 };
@@ -446,7 +446,7 @@ static void refuse(struct tc *t, int i, enum drv_class_of_error c,
 	handle_mark(&t->h, i, i + 1, DRV_REFUSED, DRV_ACKED, c, code, text);
 }
 
-static bool ports_work(struct tc *t, int i, struct light_xc xc)
+static bool ports_work(struct tc *t, int i, struct optics_xc xc)
 {
 	char text[DRV_TEXT_MAX];
 
@@ -462,11 +462,11 @@ static bool ports_work(struct tc *t, int i, struct light_xc xc)
 	return false;
 }
 
-static bool is_hidden(const struct tc *t, struct light_xc xc)
+static bool is_hidden(const struct tc *t, struct optics_xc xc)
 {
 	for (int i = 0; i < t->n_rules; i++) {
 		if (t->rules[i].hidden &&
-		    light_xc_cmp(&t->rules[i].xc, &xc) == 0) {
+		    optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
 			return !devmem_has(&t->want, xc);
 		}
 	}
@@ -477,7 +477,7 @@ static bool is_hidden(const struct tc *t, struct light_xc xc)
 static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 		      enum drv_mode mode)
 {
-	struct light_xc victim;
+	struct optics_xc victim;
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
@@ -526,10 +526,10 @@ static void walk_items(struct tc *t)
 	}
 }
 
-static bool named(const struct drv_batch *b, struct light_xc xc)
+static bool named(const struct drv_batch *b, struct optics_xc xc)
 {
 	for (int i = 0; i < b->n_items; i++) {
-		if (light_xc_cmp(&b->items[i].xc, &xc) == 0) {
+		if (optics_xc_cmp(&b->items[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -577,11 +577,11 @@ static int darken(struct tc *t, bool *changes, struct err *err)
 	return rc;
 }
 
-static bool is_lit(const struct tc *t, struct light_xc xc)
+static bool is_lit(const struct tc *t, struct optics_xc xc)
 {
 	for (int i = 0; i < t->n_rules; i++) {
 		if (!t->rules[i].hidden &&
-		    light_xc_cmp(&t->rules[i].xc, &xc) == 0) {
+		    optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
 			return t->out[xc.out].up;
 		}
 	}
@@ -590,7 +590,7 @@ static bool is_lit(const struct tc *t, struct light_xc xc)
 
 static int light_up(struct tc *t, struct err *err)
 {
-	struct light_xc *v;
+	struct optics_xc *v;
 	int n, rc = devmem_xcs(&t->want, &v, &n, err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {

@@ -30,10 +30,10 @@ struct cell {
 
 struct resonators {
 	char netns[HOST_NETNS_MAX], epoch[DRV_NAME_MAX];
-	struct light_geometry g;
+	struct ring_geometry g;
 	int lock;
 	struct host_net *net;
-	struct light_ring programs;
+	struct ring_programs programs;
 	uint32_t *steps;	/* [programs.n] */
 	size_t n;
 	struct cell *cells;	/* [n] */
@@ -43,16 +43,16 @@ struct resonators {
 
 /* ---- places ---- */
 
-size_t resonators_count(const struct light_geometry *g)
+size_t resonators_count(const struct ring_geometry *g)
 {
 	return (size_t)2 * g->fibres * g->channels * g->nodes;
 }
 
-struct light_tune resonators_at(const struct light_geometry *g, size_t place)
+struct ring_setting resonators_at(const struct ring_geometry *g, size_t place)
 {
 	size_t row = place / g->nodes, fibre = row / g->channels;
 
-	return (struct light_tune){
+	return (struct ring_setting){
 		.node = (uint16_t)(place % g->nodes),
 		.channel = (uint16_t)(row % g->channels),
 		.fibre = (uint8_t)(fibre % g->fibres),
@@ -61,13 +61,13 @@ struct light_tune resonators_at(const struct light_geometry *g, size_t place)
 }
 
 void resonators_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
-		     const struct light_tune *at)
+		     const struct ring_setting *at)
 {
 	snprintf(buf, HOST_IFNAME_MAX + 8, "%s%u%c%u.%u", what, at->node,
-		 at->dir == LIGHT_CW ? '+' : '-', at->fibre, at->channel);
+		 at->dir == OPTICS_CW ? '+' : '-', at->fibre, at->channel);
 }
 
-size_t resonators_next(const struct light_geometry *g, size_t place)
+size_t resonators_next(const struct ring_geometry *g, size_t place)
 {
 	size_t node = place % g->nodes;
 	bool clockwise = place < resonators_count(g) / 2;
@@ -76,7 +76,7 @@ size_t resonators_next(const struct light_geometry *g, size_t place)
 	       (node + (clockwise ? 1 : g->nodes - 1u)) % g->nodes;
 }
 
-int64_t resonators_follow(const struct light_geometry *g, const uint8_t *modes,
+int64_t resonators_follow(const struct ring_geometry *g, const uint8_t *modes,
 			  size_t place)
 {
 	size_t at = place;
@@ -84,20 +84,20 @@ int64_t resonators_follow(const struct light_geometry *g, const uint8_t *modes,
 	do {
 		at = resonators_next(g, at);
 	} while (at != place && modes[at] == 0);
-	return modes[at] & LIGHT_DROP ? (int64_t)at : -1;
+	return modes[at] & RESONATOR_DROP ? (int64_t)at : -1;
 }
 
 /* ---- building ---- */
 
-int resonators_wire(struct host_net *net, const struct light_geometry *g,
+int resonators_wire(struct host_net *net, const struct ring_geometry *g,
 		    struct err *err)
 {
 	size_t n = resonators_count(g);
 	int rc = 0;
 
 	for (size_t k = 0; rc == 0 && k < n; k++) {
-		struct light_tune from = resonators_at(g, k);
-		struct light_tune to = resonators_at(g, resonators_next(g, k));
+		struct ring_setting from = resonators_at(g, k);
+		struct ring_setting to = resonators_at(g, resonators_next(g, k));
 		char out[HOST_IFNAME_MAX + 8], in[HOST_IFNAME_MAX + 8];
 
 		resonators_name(out, "o", &from);
@@ -139,7 +139,7 @@ static int save(const struct resonators *r, struct err *err)
 	char path[PATH_SIZE];
 	uint8_t *bytes = NULL;
 	size_t len = 0;
-	int rc = light_ring_save(&r->programs, &bytes, &len, err);
+	int rc = ring_programs_save(&r->programs, &bytes, &len, err);
 
 	if (rc) {
 		return rc;
@@ -207,11 +207,11 @@ static int take_state(struct resonators *r, char *data, size_t len,
 	}
 	/* Those of an earlier namespace went with its rules. */
 	if (strcmp(epoch, r->epoch) == 0) {
-		rc = light_ring_load(&r->programs, (uint8_t *)data + at,
-				     len - at, err);
+		rc = ring_programs_load(&r->programs, (uint8_t *)data + at,
+					len - at, err);
 	}
 	if (rc == 0) {
-		rc = light_ring_check(&r->programs, &r->g, err);
+		rc = ring_programs_check(&r->programs, &r->g, err);
 	}
 	return rc ? rc : take_steps(r, steps, err);
 }
@@ -264,20 +264,20 @@ int resonators_forget(const char *prefix, struct err *err)
 
 static int add_modes(struct resonators *r, int program, struct err *err)
 {
-	const struct light_pack *p = &r->programs.v[program];
-	struct light_reader reader;
-	int rc = light_reader_init(&reader, p->bytes, p->len, err);
+	const struct ring_program *p = &r->programs.v[program];
+	struct ring_program_reader reader;
+	int rc = ring_program_reader_init(&reader, p->bytes, p->len, err);
 
 	for (uint32_t k = 0; rc == 0 && k <= r->steps[program]; k++) {
-		rc = light_reader_next(&reader, err);
+		rc = ring_program_reader_next(&reader, err);
 	}
 	for (size_t i = 0; rc == 0 && i < reader.cells.n; i++) {
-		const struct light_cell *c = &reader.cells.v[i];
+		const struct ring_cell *c = &reader.cells.v[i];
 
 		r->modes[c->at] = c->mode;
 		r->used[c->at / r->g.nodes] = true;
 	}
-	light_reader_fini(&reader);
+	ring_program_reader_fini(&reader);
 	return rc < 0 ? rc : 0;
 }
 
@@ -295,7 +295,7 @@ static int find_modes(struct resonators *r, struct err *err)
 
 static enum way want_t(const struct resonators *r, size_t place)
 {
-	return r->modes[place] & LIGHT_ADD ? TO_OUT : NOWHERE;
+	return r->modes[place] & RESONATOR_ADD ? TO_OUT : NOWHERE;
 }
 
 static enum way want_i(const struct resonators *r, size_t place)
@@ -303,19 +303,19 @@ static enum way want_i(const struct resonators *r, size_t place)
 	if (!r->used[place / r->g.nodes]) {
 		return NOWHERE;
 	}
-	return r->modes[place] & LIGHT_DROP ? TO_RECEIVER :
+	return r->modes[place] & RESONATOR_DROP ? TO_RECEIVER :
 	       r->modes[place] ? NOWHERE : TO_OUT;
 }
 
 static bool wants_receiver(const struct resonators *r, size_t place)
 {
-	return r->modes[place] & LIGHT_DROP;
+	return r->modes[place] & RESONATOR_DROP;
 }
 
 /* ---- what the kernel has ---- */
 
 /* Place of "3+0.5", or -1. */
-static int64_t place_of(const struct light_geometry *g, const char *name)
+static int64_t place_of(const struct ring_geometry *g, const char *name)
 {
 	unsigned int node, fibre, channel;
 	char dir, rest;
@@ -432,7 +432,7 @@ int resonators_wrong(const struct resonators *r, char *text, size_t size)
 
 	text[0] = '\0';
 	for (size_t k = 0; k < r->n; k++) {
-		struct light_tune at = resonators_at(&r->g, k);
+		struct ring_setting at = resonators_at(&r->g, k);
 
 		if (is_right(r, k)) {
 			continue;
@@ -475,7 +475,7 @@ static int open_all(struct resonators *r, const char *netns, struct err *err)
 	return rc ? rc : read_rules(r, err);
 }
 
-int resonators_open(const char *netns, const struct light_geometry *g,
+int resonators_open(const char *netns, const struct ring_geometry *g,
 		    struct resonators **out, struct err *err)
 {
 	struct resonators *r = calloc(1, sizeof(*r));
@@ -510,7 +510,7 @@ void resonators_close(struct resonators *r)
 	if (r->lock >= 0) {
 		close(r->lock);
 	}
-	light_ring_fini(&r->programs);
+	ring_programs_fini(&r->programs);
 	free(r->steps);
 	free(r->cells);
 	free(r->modes);
@@ -523,7 +523,7 @@ const char *resonators_epoch(const struct resonators *r)
 	return r->epoch;
 }
 
-const struct light_ring *resonators_programs(const struct resonators *r)
+const struct ring_programs *resonators_programs(const struct resonators *r)
 {
 	return &r->programs;
 }
@@ -616,7 +616,7 @@ int resonators_light(struct resonators *r, struct err *err)
 
 		if ((wants_receiver(r, k) && !c->r) ||
 		    (want_t(r, k) != NOWHERE && !c->t)) {
-			struct light_tune at = resonators_at(&r->g, k);
+			struct ring_setting at = resonators_at(&r->g, k);
 
 			return err_set(err, WEFT_EDEVICE, "node %u has no "
 				       "transceiver there", at.node);
@@ -645,33 +645,33 @@ static int change(struct resonators *r, struct err *err)
 	return rc ? rc : darken(r, err);
 }
 
-int resonators_load(struct resonators *r, const struct light_ring *programs,
+int resonators_load(struct resonators *r, const struct ring_programs *programs,
 		    struct err *err)
 {
-	struct light_ring copy = { 0 };
+	struct ring_programs copy = { 0 };
 	uint32_t *steps;
-	int rc = light_ring_check(programs, &r->g, err);
+	int rc = ring_programs_check(programs, &r->g, err);
 
 	if (rc == 0) {
-		rc = light_ring_copy(&copy, programs, err);
+		rc = ring_programs_copy(&copy, programs, err);
 	}
 	if (rc) {
 		return rc;
 	}
 	steps = calloc((size_t)copy.n + 1, sizeof(*steps));
 	if (!steps) {
-		light_ring_fini(&copy);
+		ring_programs_fini(&copy);
 		return err_nomem(err);
 	}
 	for (int i = 0; i < r->programs.n; i++) {
-		const struct light_pack *now = light_ring_find(&copy,
+		const struct ring_program *now = ring_programs_find(&copy,
 						r->programs.v[i].name);
 
-		if (now && light_pack_equal(now, &r->programs.v[i])) {
+		if (now && ring_program_equal(now, &r->programs.v[i])) {
 			steps[now - copy.v] = r->steps[i];
 		}
 	}
-	light_ring_fini(&r->programs);
+	ring_programs_fini(&r->programs);
 	free(r->steps);
 	r->programs = copy;
 	r->steps = steps;
@@ -681,7 +681,7 @@ int resonators_load(struct resonators *r, const struct light_ring *programs,
 int resonators_go(struct resonators *r, int program, uint32_t step,
 		  struct err *err)
 {
-	const struct light_pack *p = &r->programs.v[program];
+	const struct ring_program *p = &r->programs.v[program];
 
 	if (step >= p->steps) {
 		return err_set(err, WEFT_EINVAL, "%s has steps 0 to %" PRIu32,

@@ -31,20 +31,20 @@
 #define RESONATORS_STATE ".ring"
 #define RESONATORS_LOCK ".lock"
 
-/* Resonators of a ring; their places count from 0 as struct light_cell's do:
+/* Resonators of a ring; their places count from 0 as struct ring_cell's do:
  * ((dir * fibres + fibre) * channels + channel) * nodes + node. */
-size_t resonators_count(const struct light_geometry *g);
-struct light_tune resonators_at(const struct light_geometry *g, size_t place);
+size_t resonators_count(const struct ring_geometry *g);
+struct ring_setting resonators_at(const struct ring_geometry *g, size_t place);
 /* "t3+0.5"; what is one of "t", "r", "i", "o". */
 void resonators_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
-		     const struct light_tune *at);
+		     const struct ring_setting *at);
 /* Where light goes from a resonator that lets it out. O(1). */
-size_t resonators_next(const struct light_geometry *g, size_t place);
+size_t resonators_next(const struct ring_geometry *g, size_t place);
 
 /* Lays the fibres between the nodes, o to i, in a namespace that has none; t
  * and r are the caller's to lay. Then start makes rules possible and sets up
  * what is up in the dark. */
-int resonators_wire(struct host_net *net, const struct light_geometry *g,
+int resonators_wire(struct host_net *net, const struct ring_geometry *g,
 		    struct err *err);
 int resonators_start(struct host_net *net, struct err *err);
 
@@ -54,13 +54,13 @@ struct resonators;
  * WEFT_EUNAVAIL: there is no such namespace; WEFT_EVERIFY: it is a ring of
  * another size. Reads programs, steps and all rules. O(resonators) requests
  * to the kernel. */
-int resonators_open(const char *netns, const struct light_geometry *g,
+int resonators_open(const char *netns, const struct ring_geometry *g,
 		    struct resonators **out, struct err *err);
 void resonators_close(struct resonators *r);
 
 /* What the ring holds now; borrowed, until resonators_close. */
 const char *resonators_epoch(const struct resonators *r);
-const struct light_ring *resonators_programs(const struct resonators *r);
+const struct ring_programs *resonators_programs(const struct resonators *r);
 /* Step of the i-th program. */
 uint32_t resonators_step(const struct resonators *r, int program);
 /* Modes by place as the programs' present steps want them; 0: passes. */
@@ -73,7 +73,7 @@ int resonators_wrong(const struct resonators *r, char *text, size_t size);
  * are, others begin with their first step. Kept at once, then what is to end
  * is dark; resonators_light is the second half. The programs are checked
  * before anything: WEFT_EINVAL. */
-int resonators_load(struct resonators *r, const struct light_ring *programs,
+int resonators_load(struct resonators *r, const struct ring_programs *programs,
 		    struct err *err);
 /* Takes a program to a step. WEFT_EINVAL when it has no such. Likewise the
  * first half. */
@@ -83,7 +83,7 @@ int resonators_light(struct resonators *r, struct err *err);
 
 /* The resonator at which light ends that a resonator adds, by the programs'
  * present steps, or -1: nobody drops it. O(nodes). */
-int64_t resonators_follow(const struct light_geometry *g, const uint8_t *modes,
+int64_t resonators_follow(const struct ring_geometry *g, const uint8_t *modes,
 			  size_t place);
 
 /* Takes away the files of all namespaces whose name starts so. */

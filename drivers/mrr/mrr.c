@@ -193,17 +193,17 @@ void mrr_ask_read(struct mrr *m, uint16_t page, uint16_t offset,
 	mrr_ask(m, MRR_READ, page, offset, len, sizeof(len));
 }
 
-bool mrr_is_part(const struct mrr *m, const struct light_dead *d)
+bool mrr_is_part(const struct mrr *m, const struct ring_fault *d)
 {
-	return d->part >= LIGHT_RESONATOR && d->part <= LIGHT_NODE &&
-	       d->dir <= LIGHT_CCW && d->fibre < m->h.ring_fibres &&
+	return d->part >= RING_RESONATOR && d->part <= RING_NODE &&
+	       d->dir <= OPTICS_CCW && d->fibre < m->h.ring_fibres &&
 	       d->node < m->h.n_in && d->channel < m->h.n_out;
 }
 
 /* What happened is told as the device does; the state is read. */
 static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 {
-	char part[LIGHT_DEAD_TEXT], text[2 * DRV_TEXT_MAX];
+	char part[RING_FAULT_TEXT], text[2 * DRV_TEXT_MAX];
 	struct drv_event ev = { .kind = DRV_EVENT_ALARM, .text = text };
 	struct mrr_news news;
 
@@ -212,7 +212,7 @@ static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 		return false;
 	}
 	if (news.has_place) {
-		light_dead_text(&news.place, m->h.n_in, part);
+		ring_fault_text(&news.place, m->h.n_in, part);
 		snprintf(text, sizeof(text), "%s", part);
 	} else {
 		snprintf(text, sizeof(text), "flags %" PRIu32 ", code %" PRIu32

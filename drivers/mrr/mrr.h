@@ -14,7 +14,7 @@
 
 struct mrr_slot {
 	uint8_t regs[MRR_SLOT_REGISTERS];	/* as last read */
-	const struct light_pack *want;	/* submit: NULL when it is to end dark */
+	const struct ring_program *want;	/* submit: NULL when it is to end dark */
 	bool staged;			/* submit: it changes */
 	uint8_t *bank;			/* its active bank, as read */
 };
@@ -50,7 +50,7 @@ struct mrr {
 	/* A table of parts on its way: page, what then, what it held. */
 	uint16_t parts_page;
 	void (*parts_read)(struct mrr *m);
-	struct light_dead *parts;
+	struct ring_fault *parts;
 	int n_parts;
 	int64_t polls;
 };
@@ -87,7 +87,7 @@ void mrr_refuse_unless_restarted(struct mrr *m);
 /* The device started anew since the operation began: ends it, and says so. */
 bool mrr_has_restarted(struct mrr *m);
 /* A part that this ring has. */
-bool mrr_is_part(const struct mrr *m, const struct light_dead *d);
+bool mrr_is_part(const struct mrr *m, const struct ring_fault *d);
 /* Questions; the answer goes to m->next. */
 void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 	     const void *data, uint32_t len);

@@ -8,15 +8,15 @@
 
 /* ---- submit: after the commit ---------------------------------------------------- */
 
-static const struct light_ring *wanted(const struct mrr *m)
+static const struct ring_programs *wanted(const struct mrr *m)
 {
 	return m->h.batch->programs;
 }
 
 /* By name, window, length and CRC; the read-back compares the bytes. */
-static bool slot_runs(const struct mrr_slot *s, const struct light_pack *p)
+static bool slot_runs(const struct mrr_slot *s, const struct ring_program *p)
 {
-	uint8_t name[LIGHT_NAME_MAX + 1] = { 0 }, window[8];
+	uint8_t name[RING_PROGRAM_NAME_MAX + 1] = { 0 }, window[8];
 
 	memcpy(name, p->name, strlen(p->name));
 	mrr_put_window(window, &p->window);
@@ -176,7 +176,7 @@ static void write_more(struct mrr *m)
 /* The slot's shadow bank is written, or it is to go dark. */
 static void describe(struct mrr *m)
 {
-	const struct light_pack *p = m->slots[m->at_slot].want;
+	const struct ring_program *p = m->slots[m->at_slot].want;
 	uint8_t head[MRR_SLOT_REGISTERS - MRR_STAGE] = { 0 };
 
 	mrr_put32(head, p ? MRR_STAGE_LOAD : MRR_STAGE_CLEAR);
@@ -253,8 +253,8 @@ static int free_slot(const struct mrr *m)
 		if (!mrr_in_use(s)) {
 			return i;
 		}
-		if (going < 0 && !light_ring_find(wanted(m), (char *)s->regs +
-						  MRR_SLOT_NAME)) {
+		if (going < 0 && !ring_programs_find(wanted(m), (char *)s->regs +
+						     MRR_SLOT_NAME)) {
 			going = i;
 		}
 	}
@@ -265,7 +265,7 @@ static int free_slot(const struct mrr *m)
  * few. */
 static bool allot_slots(struct mrr *m)
 {
-	const struct light_ring *want = wanted(m);
+	const struct ring_programs *want = wanted(m);
 
 	for (int i = 0; i < MRR_MAX_SLOTS; i++) {
 		m->slots[i].want = NULL;
@@ -299,14 +299,14 @@ static int mark_changes(struct mrr *m)
 /* What this ring cannot hold, in words; false when it can. */
 static bool misfit(struct mrr *m, char *text, size_t size)
 {
-	const struct light_ring *want = wanted(m);
-	const struct light_geometry ring = {
+	const struct ring_programs *want = wanted(m);
+	const struct ring_geometry ring = {
 		.nodes = (uint16_t)m->h.n_in, .channels = (uint16_t)m->h.n_out,
 		.fibres = (uint8_t)m->h.ring_fibres };
-	size_t bytes = light_ring_bytes(want);
+	size_t bytes = ring_programs_bytes(want);
 	struct err err = { 0 };
 
-	if (light_ring_check(want, &ring, &err)) {
+	if (ring_programs_check(want, &ring, &err)) {
 		snprintf(text, size, "%.*s", (int)size - 1, err.msg);
 		return true;
 	}
@@ -316,7 +316,7 @@ static bool misfit(struct mrr *m, char *text, size_t size)
 		return true;
 	}
 	for (int i = 0; i < want->n; i++) {
-		const struct light_pack *p = &want->v[i];
+		const struct ring_program *p = &want->v[i];
 
 		if (p->steps > mrr_reg(m, MRR_MAX_STEPS) ||
 		    p->settings > mrr_reg(m, MRR_MAX_TUNES) ||
@@ -362,7 +362,7 @@ void mrr_submit(struct handle *h)
 	mrr_read_table(m, on_table_before);
 }
 
-static void explain_program(struct drv *dev, const struct light_pack *p,
+static void explain_program(struct drv *dev, const struct ring_program *p,
 			    drv_trace_fn fn, void *arg)
 {
 	char line[192];

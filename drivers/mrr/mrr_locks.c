@@ -23,7 +23,7 @@ uint32_t mrr_n_unlocked(const struct mrr *m)
 void mrr_lock_words(const struct mrr *m, char *text, size_t size)
 {
 	const struct mrr_slot *s = m->slots;
-	struct light_tune t;
+	struct ring_setting t;
 
 	while (!mrr_in_use(s) || !mrr_slot_reg(s, MRR_LOCK_FAILED)) {
 		s++;
@@ -31,7 +31,7 @@ void mrr_lock_words(const struct mrr *m, char *text, size_t size)
 	mrr_get_tune(s->regs + MRR_LOCK_TUNE, &t);
 	snprintf(text, size, "step %u node %u %s fibre %u channel %u: %s",
 		 t.step, t.node, t.dir ? "ccw" : "cw", t.fibre, t.channel,
-		 light_lock_text(mrr_slot_reg(s, MRR_LOCK_STATE)));
+		 resonator_lock_text(mrr_slot_reg(s, MRR_LOCK_STATE)));
 }
 
 /* ---- tables of parts --------------------------------------------------------- */
@@ -49,9 +49,9 @@ static void sort_parts(struct mrr *m)
 {
 	int n = 0;
 
-	qsort(m->parts, (size_t)m->n_parts, sizeof(*m->parts), light_dead_cmp);
+	qsort(m->parts, (size_t)m->n_parts, sizeof(*m->parts), ring_fault_cmp);
 	for (int i = 0; i < m->n_parts; i++) {
-		if (n == 0 || light_dead_cmp(&m->parts[n - 1], &m->parts[i])) {
+		if (n == 0 || ring_fault_cmp(&m->parts[n - 1], &m->parts[i])) {
 			m->parts[n++] = m->parts[i];
 		}
 	}
@@ -72,7 +72,7 @@ static void on_parts(struct mrr *m, const struct mrr_frame *f)
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct light_dead *d = &m->parts[m->n_parts++];
+		struct ring_fault *d = &m->parts[m->n_parts++];
 
 		mrr_get_dead(f->data + i * MRR_FAILURE_BYTES, d);
 		if (!mrr_is_part(m, d)) {
@@ -124,16 +124,16 @@ static bool parts_of_locks(struct mrr *m)
 	}
 	for (int i = 0; i < m->n_slots; i++) {
 		const struct mrr_slot *s = &m->slots[i];
-		struct light_tune t;
-		struct light_dead d;
+		struct ring_setting t;
+		struct ring_fault d;
 
 		if (!mrr_in_use(s) || !mrr_slot_reg(s, MRR_LOCK_FAILED) ||
-		    mrr_slot_reg(s, MRR_LOCK_STATE) == LIGHT_LOCK_NOT_STARTED) {
+		    mrr_slot_reg(s, MRR_LOCK_STATE) == RESONATOR_NOT_STARTED) {
 			continue;
 		}
 		mrr_get_tune(s->regs + MRR_LOCK_TUNE, &t);
-		d = (struct light_dead){
-			.part = LIGHT_RESONATOR, .dir = t.dir,
+		d = (struct ring_fault){
+			.part = RING_RESONATOR, .dir = t.dir,
 			.fibre = t.fibre, .node = t.node,
 			.channel = t.channel,
 			.why = (uint8_t)mrr_slot_reg(s, MRR_LOCK_STATE) };
@@ -147,7 +147,7 @@ static bool parts_of_locks(struct mrr *m)
 
 /* ---- what has failed, what is lost ---------------------------------------------- */
 
-static void keep_parts(struct mrr *m, struct light_dead **v, int *n)
+static void keep_parts(struct mrr *m, struct ring_fault **v, int *n)
 {
 	free(*v);
 	*v = m->parts;

@@ -137,7 +137,7 @@ void mrr_encode(struct buf *b, const struct mrr_frame *frame)
 	}
 }
 
-void mrr_put_tune(uint8_t *p, const struct light_tune *t)
+void mrr_put_tune(uint8_t *p, const struct ring_setting *t)
 {
 	mrr_put16(p, t->step);
 	mrr_put16(p + 2, t->node);
@@ -146,7 +146,7 @@ void mrr_put_tune(uint8_t *p, const struct light_tune *t)
 	p[7] = t->fibre;
 }
 
-void mrr_get_tune(const uint8_t *p, struct light_tune *t)
+void mrr_get_tune(const uint8_t *p, struct ring_setting *t)
 {
 	t->step = mrr_get16(p);
 	t->node = mrr_get16(p + 2);
@@ -156,7 +156,7 @@ void mrr_get_tune(const uint8_t *p, struct light_tune *t)
 	t->fibre = p[7];
 }
 
-void mrr_put_dead(uint8_t *p, const struct light_dead *d)
+void mrr_put_dead(uint8_t *p, const struct ring_fault *d)
 {
 	p[0] = d->part;
 	p[1] = d->dir;
@@ -166,9 +166,9 @@ void mrr_put_dead(uint8_t *p, const struct light_dead *d)
 	mrr_put16(p + 6, d->channel);
 }
 
-void mrr_get_dead(const uint8_t *p, struct light_dead *d)
+void mrr_get_dead(const uint8_t *p, struct ring_fault *d)
 {
-	*d = (struct light_dead){
+	*d = (struct ring_fault){
 		.part = p[0], .dir = p[1], .fibre = p[2], .why = p[3],
 		.node = mrr_get16(p + 4), .channel = mrr_get16(p + 6) };
 }
@@ -202,7 +202,7 @@ bool mrr_get_news(const struct mrr_frame *f, struct mrr_news *n)
 	return true;
 }
 
-void mrr_put_window(uint8_t *p, const struct light_window *w)
+void mrr_put_window(uint8_t *p, const struct ring_window *w)
 {
 	mrr_put16(p, w->first_node);
 	mrr_put16(p + 2, w->nodes);
@@ -210,7 +210,7 @@ void mrr_put_window(uint8_t *p, const struct light_window *w)
 	mrr_put16(p + 6, w->channels);
 }
 
-void mrr_get_window(const uint8_t *p, struct light_window *w)
+void mrr_get_window(const uint8_t *p, struct ring_window *w)
 {
 	w->first_node = mrr_get16(p);
 	w->nodes = mrr_get16(p + 2);

@@ -94,7 +94,7 @@ enum mrr_slot_register {
 	MRR_LOCK_TOTAL = 0x60,
 	MRR_LOCK_FAILED = 0x64,
 	MRR_LOCK_TUNE = 0x68,		/* 8: the first that failed */
-	MRR_LOCK_STATE = 0x70,		/* enum light_lock */
+	MRR_LOCK_STATE = 0x70,		/* enum resonator_lock */
 	MRR_STEP = 0x78,		/* step in effect */
 	MRR_STEP_CONTROL = 0x7c,	/* rw: MRR_AUTOSTEP, MRR_TRIGGER */
 	MRR_STAGE = 0x80,		/* rw: enum mrr_stage */
@@ -158,8 +158,8 @@ enum mrr_stage { MRR_STAGE_NOTHING, MRR_STAGE_LOAD, MRR_STAGE_CLEAR };
 enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
 
 /* The table of failures: how many there are (4), then the first of them, as
- * many as fit into one frame; each a part (1, enum light_part), direction (1), fibre (1),
- * why (1, enum light_lock), node (2), channel (2). */
+ * many as fit into one frame; each a part (1, enum ring_part), direction (1), fibre (1),
+ * why (1, enum resonator_lock), node (2), channel (2). */
 #define MRR_FAILURE_TABLE 0x0200
 /* Of the same form: resonators that programs use and that hold no wave. Not
  * those that have not begun to search, as while the interlock is open. */
@@ -176,7 +176,7 @@ enum mrr_bank { MRR_SHADOW = 0x4000, MRR_ACTIVE = 0x8000 };
 struct mrr_news {
 	uint32_t flags, code, boots;
 	bool has_place;
-	struct light_dead place;
+	struct ring_fault place;
 };
 #define MRR_NEWS_BYTES 12
 
@@ -208,17 +208,17 @@ bool mrr_decode(const uint8_t *data, size_t len, struct mrr_frame *frame);
 void mrr_encode(struct buf *b, const struct mrr_frame *frame);
 
 /* MRR_TUNE_BYTES of a setting, MRR_FAILURE_BYTES of a part that failed. */
-void mrr_put_tune(uint8_t *p, const struct light_tune *t);
-void mrr_get_tune(const uint8_t *p, struct light_tune *t);
-void mrr_put_dead(uint8_t *p, const struct light_dead *d);
-void mrr_get_dead(const uint8_t *p, struct light_dead *d);
+void mrr_put_tune(uint8_t *p, const struct ring_setting *t);
+void mrr_get_tune(const uint8_t *p, struct ring_setting *t);
+void mrr_put_dead(uint8_t *p, const struct ring_fault *d);
+void mrr_get_dead(const uint8_t *p, struct ring_fault *d);
 /* Its length. */
 uint32_t mrr_put_news(uint8_t p[MRR_NEWS_BYTES + MRR_FAILURE_BYTES],
 		      const struct mrr_news *n);
 /* False when it is no event's data. */
 bool mrr_get_news(const struct mrr_frame *f, struct mrr_news *n);
-void mrr_put_window(uint8_t *p, const struct light_window *w);
-void mrr_get_window(const uint8_t *p, struct light_window *w);
+void mrr_put_window(uint8_t *p, const struct ring_window *w);
+void mrr_get_window(const uint8_t *p, struct ring_window *w);
 /* Text of `size` bytes with at least one zero, all zero from the first on. */
 bool mrr_is_text(const uint8_t *p, size_t size);
 

@@ -87,7 +87,7 @@ static bool slot_plausible(const struct mrr *m, const struct mrr_slot *s)
 	return !mrr_in_use(s) ||
 	       (mrr_slot_reg(s, MRR_SLOT_BYTES) <= mrr_reg(m, MRR_MEMORY) &&
 		mrr_slot_reg(s, MRR_SLOT_BYTES) <= MRR_SLOT_MEMORY &&
-		mrr_is_text(s->regs + MRR_SLOT_NAME, LIGHT_NAME_MAX + 1));
+		mrr_is_text(s->regs + MRR_SLOT_NAME, RING_PROGRAM_NAME_MAX + 1));
 }
 
 /* Slots that run nothing and are staged for nothing need no look. */
@@ -332,20 +332,20 @@ static void fill_snapshot(struct mrr *m)
 
 static int take_program(struct mrr *m, struct mrr_slot *s, struct err *err)
 {
-	struct light_pack p = { 0 };
+	struct ring_program p = { 0 };
 	uint8_t *bytes = s->bank;
 	int rc;
 
 	s->bank = NULL;
 	memcpy(p.name, s->regs + MRR_SLOT_NAME, sizeof(p.name));
 	mrr_get_window(s->regs + MRR_SLOT_WINDOW, &p.window);
-	rc = light_pack_read(&p, bytes, mrr_slot_reg(s, MRR_SLOT_BYTES), err);
-	return rc ? rc : light_ring_add(&m->h.snap.programs, &p, err);
+	rc = ring_program_read(&p, bytes, mrr_slot_reg(s, MRR_SLOT_BYTES), err);
+	return rc ? rc : ring_programs_add(&m->h.snap.programs, &p, err);
 }
 
 static int take_programs(struct mrr *m, struct err *err)
 {
-	const struct light_geometry ring = {
+	const struct ring_geometry ring = {
 		.nodes = (uint16_t)m->h.n_in, .channels = (uint16_t)m->h.n_out,
 		.fibres = (uint8_t)m->h.ring_fibres };
 	int rc = 0;
@@ -355,7 +355,7 @@ static int take_programs(struct mrr *m, struct err *err)
 			rc = take_program(m, &m->slots[i], err);
 		}
 	}
-	rc = rc ? rc : light_ring_check(&m->h.snap.programs, &ring, err);
+	rc = rc ? rc : ring_programs_check(&m->h.snap.programs, &ring, err);
 	return rc ? err_wrap(err, "%s: program read back", m->h.drv.name) : 0;
 }
 

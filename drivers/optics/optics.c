@@ -7,20 +7,20 @@
 
 /* Step, node, dir, fibre and channel fill 64 bits exactly, so the order of
  * tunes is the order of these numbers. */
-static uint64_t tune_key(const struct light_tune *t)
+static uint64_t tune_key(const struct ring_setting *t)
 {
 	return (uint64_t)t->step << 48 | (uint64_t)t->node << 32 |
 	       (uint64_t)t->dir << 24 | (uint64_t)t->fibre << 16 | t->channel;
 }
 
-int light_tune_cmp(const struct light_tune *a, const struct light_tune *b)
+int ring_setting_cmp(const struct ring_setting *a, const struct ring_setting *b)
 {
 	uint64_t ka = tune_key(a), kb = tune_key(b);
 
 	return (ka > kb) - (ka < kb);
 }
 
-static bool is_sorted(const struct light_program *p)
+static bool is_sorted(const struct ring_settings *p)
 {
 	for (size_t i = 1; i < p->n; i++) {
 		if (tune_key(&p->v[i - 1]) > tune_key(&p->v[i])) {
@@ -32,7 +32,7 @@ static bool is_sorted(const struct light_program *p)
 
 /* One stable counting pass over byte `shift / 8` of the keys. False, with
  * dst untouched, when all keys agree there. */
-static bool radix_pass(const struct light_tune *src, struct light_tune *dst,
+static bool radix_pass(const struct ring_setting *src, struct ring_setting *dst,
 		       size_t n, int shift)
 {
 	size_t at[256] = { 0 }, sum = 0;
@@ -56,9 +56,9 @@ static bool radix_pass(const struct light_tune *src, struct light_tune *dst,
 }
 
 /* Programs reach millions of settings; a radix sort keeps that linear. */
-static int sort_tunes(struct light_program *p, struct err *err)
+static int sort_tunes(struct ring_settings *p, struct err *err)
 {
-	struct light_tune *spare, *swap;
+	struct ring_setting *spare, *swap;
 
 	if (is_sorted(p)) {
 		return 0;
@@ -78,8 +78,8 @@ static int sort_tunes(struct light_program *p, struct err *err)
 	return 0;
 }
 
-static int check_tune(const struct light_program *p,
-		      const struct light_tune *t, struct err *err)
+static int check_tune(const struct ring_settings *p,
+		      const struct ring_setting *t, struct err *err)
 {
 	if (t->step >= p->steps) {
 		return err_set(err, WEFT_EINVAL,
@@ -87,8 +87,8 @@ static int check_tune(const struct light_program *p,
 			       "%u steps", t->step, t->node, t->channel,
 			       p->steps);
 	}
-	if (t->dir > LIGHT_CCW || t->mode < LIGHT_ADD ||
-	    t->mode > LIGHT_ADD_DROP) {
+	if (t->dir > OPTICS_CCW || t->mode < RESONATOR_ADD ||
+	    t->mode > RESONATOR_ADD_DROP) {
 		return err_set(err, WEFT_EINVAL,
 			       "step %u node %u channel %u: direction %u and "
 			       "mode %u mean nothing", t->step, t->node,
@@ -97,7 +97,7 @@ static int check_tune(const struct light_program *p,
 	return 0;
 }
 
-int light_program_normalise(struct light_program *p, struct err *err)
+int ring_settings_normalise(struct ring_settings *p, struct err *err)
 {
 	size_t kept = 0;
 	int rc;
@@ -113,16 +113,16 @@ int light_program_normalise(struct light_program *p, struct err *err)
 		return rc;
 	}
 	for (size_t i = 0; i < p->n; i++) {
-		struct light_tune *t = &p->v[i];
-		struct light_tune *last = kept ? &p->v[kept - 1] : NULL;
+		struct ring_setting *t = &p->v[i];
+		struct ring_setting *last = kept ? &p->v[kept - 1] : NULL;
 
-		if (!last || light_tune_cmp(last, t) != 0) {
+		if (!last || ring_setting_cmp(last, t) != 0) {
 			p->v[kept++] = *t;
 		} else if (last->mode & t->mode) {
 			return err_set(err, WEFT_EINVAL,
 				       "step %u node %u channel %u is %s twice",
 				       t->step, t->node, t->channel,
-				       t->mode & last->mode & LIGHT_ADD ?
+				       t->mode & last->mode & RESONATOR_ADD ?
 				       "added" : "dropped");
 		} else {
 			last->mode |= t->mode;
@@ -132,15 +132,15 @@ int light_program_normalise(struct light_program *p, struct err *err)
 	return 0;
 }
 
-void light_program_fini(struct light_program *p)
+void ring_settings_fini(struct ring_settings *p)
 {
 	free(p->v);
 	memset(p, 0, sizeof(*p));
 }
 
-int light_xc_cmp(const void *a, const void *b)
+int optics_xc_cmp(const void *a, const void *b)
 {
-	const struct light_xc *x = a, *y = b;
+	const struct optics_xc *x = a, *y = b;
 
 	if (x->in != y->in) {
 		return x->in < y->in ? -1 : 1;
@@ -148,9 +148,9 @@ int light_xc_cmp(const void *a, const void *b)
 	return (x->out > y->out) - (x->out < y->out);
 }
 
-int light_dead_cmp(const void *a, const void *b)
+int ring_fault_cmp(const void *a, const void *b)
 {
-	const struct light_dead *x = a, *y = b;
+	const struct ring_fault *x = a, *y = b;
 
 	if (x->part != y->part) {
 		return x->part - y->part;
@@ -165,35 +165,35 @@ int light_dead_cmp(const void *a, const void *b)
 				    : x->channel - y->channel;
 }
 
-const char *light_lock_text(unsigned lock)
+const char *resonator_lock_text(unsigned lock)
 {
-	static const char *const texts[LIGHT_N_LOCKS] = {
+	static const char *const texts[RESONATOR_N_LOCKS] = {
 		"locked", "lock not started", "no wave found",
 		"wave not in tuning range", "duplicate lock", "zero lock",
 		"wave of another lane", "tuner at its limit", "lock lost",
 	};
 
-	return lock < LIGHT_N_LOCKS ? texts[lock] : "unknown lock state";
+	return lock < RESONATOR_N_LOCKS ? texts[lock] : "unknown lock state";
 }
 
-void light_dead_text(const struct light_dead *d, int nodes,
-		     char text[LIGHT_DEAD_TEXT])
+void ring_fault_text(const struct ring_fault *d, int nodes,
+		     char text[RING_FAULT_TEXT])
 {
-	const char *dir = d->dir == LIGHT_CW ? "cw" : "ccw";
+	const char *dir = d->dir == OPTICS_CW ? "cw" : "ccw";
 
 	switch (d->part) {
-	case LIGHT_NODE:
-		snprintf(text, LIGHT_DEAD_TEXT, "node %u", d->node);
+	case RING_NODE:
+		snprintf(text, RING_FAULT_TEXT, "node %u", d->node);
 		break;
-	case LIGHT_SPAN:
-		snprintf(text, LIGHT_DEAD_TEXT, "%s fibre %u between nodes %u "
+	case RING_SPAN:
+		snprintf(text, RING_FAULT_TEXT, "%s fibre %u between nodes %u "
 			 "and %u", dir, d->fibre, d->node,
 			 (d->node + 1u) % (unsigned)nodes);
 		break;
 	default:
-		snprintf(text, LIGHT_DEAD_TEXT, "node %u %s fibre %u channel "
+		snprintf(text, RING_FAULT_TEXT, "node %u %s fibre %u channel "
 			 "%u%s%s", d->node, dir, d->fibre, d->channel,
 			 d->why ? ": " : "",
-			 d->why ? light_lock_text(d->why) : "");
+			 d->why ? resonator_lock_text(d->why) : "");
 	}
 }

@@ -6,48 +6,48 @@
 #include "drivers/optics/program_private.h"
 #include "lib/base/vec.h"
 
-static int bad(const struct light_reader *r, struct err *err, const char *what)
+static int bad(const struct ring_program_reader *r, struct err *err, const char *what)
 {
 	return err_set(err, WEFT_EINVAL, "byte %zu of a ring program, step %u: "
 		       "%s", r->at, r->step, what);
 }
 
-int light_reader_init(struct light_reader *r, const uint8_t *bytes, size_t len,
-		      struct err *err)
+int ring_program_reader_init(struct ring_program_reader *r, const uint8_t *bytes, size_t len,
+			     struct err *err)
 {
-	*r = (struct light_reader){ .bytes = bytes, .len = len };
-	if (len < LIGHT_PACK_HEAD || bytes[0] != LIGHT_PACK_VERSION) {
+	*r = (struct ring_program_reader){ .bytes = bytes, .len = len };
+	if (len < RING_PROGRAM_HEAD || bytes[0] != RING_PROGRAM_VERSION) {
 		return bad(r, err, "no head of a packed program");
 	}
 	r->ring.fibres = bytes[1];
-	r->ring.nodes = (uint16_t)light_get_le(bytes + 2, 2);
-	r->ring.channels = (uint16_t)light_get_le(bytes + 4, 2);
-	r->steps = (uint32_t)light_get_le(bytes + 6, 4);
-	r->settings = (uint32_t)light_get_le(bytes + 10, 4);
+	r->ring.nodes = (uint16_t)optics_get_le(bytes + 2, 2);
+	r->ring.channels = (uint16_t)optics_get_le(bytes + 4, 2);
+	r->steps = (uint32_t)optics_get_le(bytes + 6, 4);
+	r->settings = (uint32_t)optics_get_le(bytes + 10, 4);
 	if (!r->ring.fibres || !r->ring.nodes || !r->ring.channels ||
 	    2ull * r->ring.nodes * r->ring.channels * r->ring.fibres >
-	    UINT32_MAX || r->steps > LIGHT_MAX_STEPS ||
-	    r->settings > LIGHT_MAX_TUNES) {
+	    UINT32_MAX || r->steps > RING_MAX_STEPS ||
+	    r->settings > RING_MAX_SETTINGS) {
 		return bad(r, err, "a geometry or size that cannot be");
 	}
-	r->at = LIGHT_PACK_HEAD;
+	r->at = RING_PROGRAM_HEAD;
 	return 0;
 }
 
-void light_reader_fini(struct light_reader *r)
+void ring_program_reader_fini(struct ring_program_reader *r)
 {
 	vec_fini(&r->cells);
 	vec_fini(&r->changes);
 	vec_fini(&r->spare);
 }
 
-struct light_tune light_cell_tune(const struct light_reader *r,
-				  const struct light_cell *c)
+struct ring_setting ring_cell_setting(const struct ring_program_reader *r,
+				      const struct ring_cell *c)
 {
-	const struct light_geometry *g = &r->ring;
+	const struct ring_geometry *g = &r->ring;
 	uint32_t row = c->at / g->nodes, line = row / g->channels;
 
-	return (struct light_tune){
+	return (struct ring_setting){
 		.step = (uint16_t)(r->step - 1),
 		.node = (uint16_t)(c->at % g->nodes),
 		.channel = (uint16_t)(row % g->channels),
@@ -57,7 +57,7 @@ struct light_tune light_cell_tune(const struct light_reader *r,
 	};
 }
 
-static bool number(struct light_reader *r, uint32_t *v)
+static bool number(struct ring_program_reader *r, uint32_t *v)
 {
 	uint64_t x = 0;
 
@@ -85,7 +85,7 @@ static uint64_t run_end(const struct run *u)
 }
 
 /* end: the first place that the run may begin at. */
-static int read_run(struct light_reader *r, uint64_t end, struct run *u,
+static int read_run(struct ring_program_reader *r, uint64_t end, struct run *u,
 		    struct err *err)
 {
 	uint64_t cells = 2ull * r->ring.nodes * r->ring.channels *
@@ -114,16 +114,16 @@ static int read_run(struct light_reader *r, uint64_t end, struct run *u,
 	return 0;
 }
 
-static int add_run(struct light_reader *r, const struct run *u, uint8_t mode,
+static int add_run(struct ring_program_reader *r, const struct run *u, uint8_t mode,
 		   struct err *err)
 {
-	struct light_cells *c = &r->changes;
+	struct ring_cells *c = &r->changes;
 
 	/* No step can hold more than all that the head promises (or than a
 	 * step may), nor take away more than that. */
 	if (c->n + (uint64_t)u->times * u->count >
-	    2ull * (r->settings < LIGHT_MAX_CELLS ? r->settings
-						  : LIGHT_MAX_CELLS)) {
+	    2ull * (r->settings < RING_MAX_CELLS ? r->settings
+						  : RING_MAX_CELLS)) {
 		return bad(r, err, "more settings than the head says");
 	}
 	if (vec_reserve(c, (size_t)u->times * u->count)) {
@@ -133,14 +133,14 @@ static int add_run(struct light_reader *r, const struct run *u, uint8_t mode,
 		uint64_t at = u->first + (uint64_t)t * u->every;
 
 		for (uint32_t i = 0; i < u->count; i++, at += u->stride) {
-			c->v[c->n++] = (struct light_cell){ (uint32_t)at,
+			c->v[c->n++] = (struct ring_cell){ (uint32_t)at,
 							    mode };
 		}
 	}
 	return 0;
 }
 
-static int read_mode(struct light_reader *r, uint8_t mode, struct err *err)
+static int read_mode(struct ring_program_reader *r, uint8_t mode, struct err *err)
 {
 	uint32_t n_runs;
 	uint64_t end = 0;
@@ -161,7 +161,7 @@ static int read_mode(struct light_reader *r, uint8_t mode, struct err *err)
 	return 0;
 }
 
-static int read_changes(struct light_reader *r, struct err *err)
+static int read_changes(struct ring_program_reader *r, struct err *err)
 {
 	uint8_t flags;
 	int rc = 0;
@@ -170,29 +170,29 @@ static int read_changes(struct light_reader *r, struct err *err)
 		return bad(r, err, "the program is cut");
 	}
 	flags = r->bytes[r->at++];
-	r->full = flags & LIGHT_STEP_FULL;
-	if (flags & LIGHT_STEP_UNUSED || (r->full && flags & 1u << 2)) {
+	r->full = flags & RING_STEP_FULL;
+	if (flags & RING_STEP_UNUSED || (r->full && flags & 1u << 2)) {
 		return bad(r, err, "flags that mean nothing");
 	}
 	r->changes.n = 0;
-	for (uint8_t mode = 0; mode <= LIGHT_ADD_DROP && rc == 0; mode++) {
+	for (uint8_t mode = 0; mode <= RESONATOR_ADD_DROP && rc == 0; mode++) {
 		if (flags & 1u << (mode + 2)) {
 			rc = read_mode(r, mode, err);
 		}
 	}
-	for (size_t i = 0; i < r->changes.n && flags & LIGHT_STEP_TURNED; i++) {
-		struct light_cell *c = &r->changes.v[i];
+	for (size_t i = 0; i < r->changes.n && flags & RING_STEP_TRANSPOSED; i++) {
+		struct ring_cell *c = &r->changes.v[i];
 
-		c->at = light_place_turned(&r->ring, c->at, false);
+		c->at = ring_place_transpose(&r->ring, c->at, false);
 	}
-	return rc ? rc : light_cells_sort(&r->changes, &r->spare, err);
+	return rc ? rc : ring_cells_sort(&r->changes, &r->spare, err);
 }
 
 /* r->cells after r->changes, into r->spare. */
-static int merge(struct light_reader *r, struct err *err)
+static int merge(struct ring_program_reader *r, struct err *err)
 {
-	const struct light_cells *a = &r->cells, *b = &r->changes;
-	struct light_cells *out = &r->spare;
+	const struct ring_cells *a = &r->cells, *b = &r->changes;
+	struct ring_cells *out = &r->spare;
 	size_t i = 0, k = 0;
 
 	out->n = 0;
@@ -221,9 +221,9 @@ static int merge(struct light_reader *r, struct err *err)
 	return 0;
 }
 
-int light_reader_next(struct light_reader *r, struct err *err)
+int ring_program_reader_next(struct ring_program_reader *r, struct err *err)
 {
-	struct light_cells swap;
+	struct ring_cells swap;
 	int rc;
 
 	if (r->step == r->steps) {
@@ -246,7 +246,7 @@ int light_reader_next(struct light_reader *r, struct err *err)
 		return rc;
 	}
 	r->seen += r->cells.n;
-	if (r->seen > r->settings || r->cells.n > LIGHT_MAX_CELLS) {
+	if (r->seen > r->settings || r->cells.n > RING_MAX_CELLS) {
 		return bad(r, err, "more settings than the head says");
 	}
 	r->step++;
@@ -255,11 +255,11 @@ int light_reader_next(struct light_reader *r, struct err *err)
 
 /* ---- whole programs ---- */
 
-int light_pack_read(struct light_pack *p, uint8_t *bytes, size_t len,
-		    struct err *err)
+int ring_program_read(struct ring_program *p, uint8_t *bytes, size_t len,
+		      struct err *err)
 {
-	struct light_reader r;
-	int rc = light_reader_init(&r, bytes, len, err);
+	struct ring_program_reader r;
+	int rc = ring_program_reader_init(&r, bytes, len, err);
 
 	p->bytes = bytes;
 	p->len = len;
@@ -267,13 +267,13 @@ int light_pack_read(struct light_pack *p, uint8_t *bytes, size_t len,
 	p->steps = r.steps;
 	p->settings = r.settings;
 	while (rc == 0) {
-		rc = light_reader_next(&r, err);
+		rc = ring_program_reader_next(&r, err);
 		for (size_t i = 0; rc == 0 && i < r.changes.n; i++) {
-			struct light_tune t = light_cell_tune(&r,
-							      &r.changes.v[i]);
+			struct ring_setting t = ring_cell_setting(&r,
+								  &r.changes.v[i]);
 
-			if (!light_window_has(&p->window, r.ring.nodes,
-					      t.node, t.channel)) {
+			if (!ring_window_contains(&p->window, r.ring.nodes,
+						  t.node, t.channel)) {
 				rc = err_set(err, WEFT_EINVAL, "step %u node "
 					     "%u channel %u is outside the "
 					     "program's part of the ring",
@@ -281,34 +281,34 @@ int light_pack_read(struct light_pack *p, uint8_t *bytes, size_t len,
 			}
 		}
 	}
-	light_reader_fini(&r);
+	ring_program_reader_fini(&r);
 	if (rc < 0) {
-		light_pack_fini(p);
+		ring_program_fini(p);
 	}
 	return rc < 0 ? rc : 0;
 }
 
-int light_pack_open(const struct light_pack *p, struct light_program *out,
-		    struct err *err)
+int ring_program_unpack(const struct ring_program *p, struct ring_settings *out,
+			struct err *err)
 {
-	struct light_reader r;
-	int rc = light_reader_init(&r, p->bytes, p->len, err);
+	struct ring_program_reader r;
+	int rc = ring_program_reader_init(&r, p->bytes, p->len, err);
 
-	*out = (struct light_program){ .steps = r.steps };
+	*out = (struct ring_settings){ .steps = r.steps };
 	out->v = malloc((r.settings ? r.settings : 1) * sizeof(*out->v));
 	if (!out->v) {
 		rc = err_nomem(err);
 	}
 	while (rc == 0) {
-		rc = light_reader_next(&r, err);
+		rc = ring_program_reader_next(&r, err);
 		for (size_t i = 0; rc == 0 && i < r.cells.n; i++) {
-			out->v[out->n++] = light_cell_tune(&r, &r.cells.v[i]);
+			out->v[out->n++] = ring_cell_setting(&r, &r.cells.v[i]);
 		}
 	}
-	light_reader_fini(&r);
-	rc = rc < 0 ? rc : light_program_normalise(out, err);
+	ring_program_reader_fini(&r);
+	rc = rc < 0 ? rc : ring_settings_normalise(out, err);
 	if (rc) {
-		light_program_fini(out);
+		ring_settings_fini(out);
 	}
 	return rc;
 }

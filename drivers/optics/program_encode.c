@@ -7,8 +7,8 @@
 #include "drivers/optics/program_private.h"
 #include "lib/base/vec.h"
 
-bool light_window_has(const struct light_window *w, int ring_nodes, int node,
-		      int channel)
+bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node,
+			  int channel)
 {
 	int from = (node - w->first_node + ring_nodes) % ring_nodes;
 
@@ -16,8 +16,8 @@ bool light_window_has(const struct light_window *w, int ring_nodes, int node,
 	       channel < w->first_channel + w->channels;
 }
 
-bool light_windows_meet(const struct light_window *a,
-			const struct light_window *b, int ring_nodes)
+bool ring_windows_overlap(const struct ring_window *a,
+			  const struct ring_window *b, int ring_nodes)
 {
 	int ab = (b->first_node - a->first_node + ring_nodes) % ring_nodes;
 	int ba = (a->first_node - b->first_node + ring_nodes) % ring_nodes;
@@ -30,8 +30,8 @@ bool light_windows_meet(const struct light_window *a,
 /* ---- cells ---- */
 
 /* By place, 11 bits at a time: programs reach millions of settings. */
-int light_cells_sort(struct light_cells *c, struct light_cells *spare,
-		     struct err *err)
+int ring_cells_sort(struct ring_cells *c, struct ring_cells *spare,
+		    struct err *err)
 {
 	bool sorted = true;
 
@@ -46,7 +46,7 @@ int light_cells_sort(struct light_cells *c, struct light_cells *spare,
 	}
 	for (int shift = 0; shift < 32; shift += 11) {
 		size_t at[2048] = { 0 }, sum = 0;
-		struct light_cells swap;
+		struct ring_cells swap;
 
 		for (size_t i = 0; i < c->n; i++) {
 			at[c->v[i].at >> shift & 2047]++;
@@ -68,8 +68,8 @@ int light_cells_sort(struct light_cells *c, struct light_cells *spare,
 	return 0;
 }
 
-uint32_t light_place_turned(const struct light_geometry *g, uint32_t at,
-			    bool to_nodes_first)
+uint32_t ring_place_transpose(const struct ring_geometry *g, uint32_t at,
+			      bool to_nodes_first)
 {
 	uint32_t inner = to_nodes_first ? g->nodes : g->channels;
 	uint32_t outer = to_nodes_first ? g->channels : g->nodes;
@@ -78,8 +78,8 @@ uint32_t light_place_turned(const struct light_geometry *g, uint32_t at,
 	return at - in + in % inner * outer + in / inner;
 }
 
-static uint32_t place_of(const struct light_geometry *g,
-			 const struct light_tune *t)
+static uint32_t place_of(const struct ring_geometry *g,
+			 const struct ring_setting *t)
 {
 	return (((uint32_t)t->dir * g->fibres + t->fibre) * g->channels +
 		t->channel) * g->nodes + t->node;
@@ -92,19 +92,19 @@ struct run {
 	uint32_t first, count, stride, times, every;
 };
 
-struct light_packer {
+struct ring_program_packer {
 	struct buf out;
-	struct light_geometry ring;
-	struct light_window window;
+	struct ring_geometry ring;
+	struct ring_window window;
 	uint32_t steps;
 	uint64_t settings;
-	struct light_cells now, before, changes, turned, spare;
+	struct ring_cells now, before, changes, turned, spare;
 	VEC(uint32_t) places;
 	VEC(struct run) runs;
 	struct buf best, trial;
 };
 
-void light_put_number(struct buf *b, uint32_t v)
+void optics_put_number(struct buf *b, uint32_t v)
 {
 	while (v >= 0x80) {
 		buf_char(b, (char)(v | 0x80));
@@ -115,7 +115,7 @@ void light_put_number(struct buf *b, uint32_t v)
 
 /* Three or more equally spaced places make a run; two may be the end of one
  * and the begin of the next. */
-static int find_runs(struct light_packer *p)
+static int find_runs(struct ring_program_packer *p)
 {
 	const uint32_t *v = p->places.v;
 
@@ -151,7 +151,7 @@ static bool alike(const struct run *a, const struct run *b)
 }
 
 /* Joins runs of one shape at equal distances. */
-static void join_runs(struct light_packer *p)
+static void join_runs(struct ring_program_packer *p)
 {
 	struct run *v = p->runs.v;
 	size_t kept = 0;
@@ -174,22 +174,22 @@ static void join_runs(struct light_packer *p)
 	p->runs.n = kept;
 }
 
-static void put_runs(const struct light_packer *p, struct buf *b)
+static void put_runs(const struct ring_program_packer *p, struct buf *b)
 {
 	uint32_t end = 0;
 
-	light_put_number(b, (uint32_t)p->runs.n);
+	optics_put_number(b, (uint32_t)p->runs.n);
 	for (size_t i = 0; i < p->runs.n; i++) {
 		const struct run *r = &p->runs.v[i];
 
-		light_put_number(b, r->first - end);
-		light_put_number(b, (r->count - 1) << 1 | (r->times > 1));
+		optics_put_number(b, r->first - end);
+		optics_put_number(b, (r->count - 1) << 1 | (r->times > 1));
 		if (r->count > 1) {
-			light_put_number(b, r->stride);
+			optics_put_number(b, r->stride);
 		}
 		if (r->times > 1) {
-			light_put_number(b, r->times - 1);
-			light_put_number(b, r->every);
+			optics_put_number(b, r->times - 1);
+			optics_put_number(b, r->every);
 		}
 		end = r->first + (r->times - 1) * r->every +
 		      (r->count - 1) * (r->count > 1 ? r->stride : 0) + 1;
@@ -198,7 +198,7 @@ static void put_runs(const struct light_packer *p, struct buf *b)
 
 /* ---- a step ---- */
 
-static int put_cells(struct light_packer *p, const struct light_cells *c,
+static int put_cells(struct ring_program_packer *p, const struct ring_cells *c,
 		     uint8_t flags, struct buf *b)
 {
 	uint8_t present = 0;
@@ -208,7 +208,7 @@ static int put_cells(struct light_packer *p, const struct light_cells *c,
 	}
 	buf_reset(b);
 	buf_char(b, (char)(flags | present << 2));
-	for (int mode = 0; mode <= LIGHT_ADD_DROP; mode++) {
+	for (int mode = 0; mode <= RESONATOR_ADD_DROP; mode++) {
 		if (!(present & 1u << mode)) {
 			continue;
 		}
@@ -229,10 +229,10 @@ static int put_cells(struct light_packer *p, const struct light_cells *c,
 }
 
 /* Tries one list of cells both ways round, keeps what is shorter. */
-static int try_cells(struct light_packer *p, const struct light_cells *c,
+static int try_cells(struct ring_program_packer *p, const struct ring_cells *c,
 		     uint8_t flags, struct err *err)
 {
-	struct light_cells *t = &p->turned;
+	struct ring_cells *t = &p->turned;
 	struct buf swap;
 
 	for (int turn = 0; turn < 2; turn++) {
@@ -242,16 +242,16 @@ static int try_cells(struct light_packer *p, const struct light_cells *c,
 				return err_nomem(err);
 			}
 			for (size_t i = 0; i < c->n; i++) {
-				t->v[t->n++] = (struct light_cell){
-					light_place_turned(&p->ring,
-							   c->v[i].at, true),
+				t->v[t->n++] = (struct ring_cell){
+					ring_place_transpose(&p->ring,
+							     c->v[i].at, true),
 					c->v[i].mode };
 			}
-			if (light_cells_sort(t, &p->spare, err)) {
+			if (ring_cells_sort(t, &p->spare, err)) {
 				return WEFT_ENOMEM;
 			}
 			c = t;
-			flags |= LIGHT_STEP_TURNED;
+			flags |= RING_STEP_TRANSPOSED;
 		}
 		if (put_cells(p, c, flags, &p->trial)) {
 			return err_nomem(err);
@@ -265,8 +265,8 @@ static int try_cells(struct light_packer *p, const struct light_cells *c,
 	return 0;
 }
 
-int light_cells_diff(const struct light_cells *from,
-		     const struct light_cells *to, struct light_cells *out)
+int ring_cells_diff(const struct ring_cells *from,
+		    const struct ring_cells *to, struct ring_cells *out)
 {
 	size_t i = 0, k = 0;
 
@@ -277,7 +277,7 @@ int light_cells_diff(const struct light_cells *from,
 	while (i < from->n || k < to->n) {
 		if (k == to->n || (i < from->n &&
 				   from->v[i].at < to->v[k].at)) {
-			out->v[out->n++] = (struct light_cell){
+			out->v[out->n++] = (struct ring_cell){
 				from->v[i++].at, 0 };
 		} else if (i == from->n || to->v[k].at < from->v[i].at) {
 			out->v[out->n++] = to->v[k++];
@@ -294,7 +294,7 @@ int light_cells_diff(const struct light_cells *from,
 
 /* ---- the whole ---- */
 
-void light_packer_free(struct light_packer *p)
+void ring_program_packer_free(struct ring_program_packer *p)
 {
 	if (!p) {
 		return;
@@ -312,12 +312,12 @@ void light_packer_free(struct light_packer *p)
 	free(p);
 }
 
-int light_packer_new(const struct light_window *window,
-		     const struct light_geometry *ring,
-		     struct light_packer **out, struct err *err)
+int ring_program_packer_new(const struct ring_window *window,
+			    const struct ring_geometry *ring,
+			    struct ring_program_packer **out, struct err *err)
 {
-	static const uint8_t head[LIGHT_PACK_HEAD];
-	struct light_packer *p;
+	static const uint8_t head[RING_PROGRAM_HEAD];
+	struct ring_program_packer *p;
 
 	*out = NULL;
 	if (2ull * ring->nodes * ring->channels * ring->fibres > UINT32_MAX) {
@@ -336,15 +336,15 @@ int light_packer_new(const struct light_window *window,
 	return 0;
 }
 
-static int check_tune(const struct light_packer *p, const struct light_tune *t,
+static int check_tune(const struct ring_program_packer *p, const struct ring_setting *t,
 		      struct err *err)
 {
-	const struct light_geometry *g = &p->ring;
+	const struct ring_geometry *g = &p->ring;
 
 	if (t->node >= g->nodes || t->channel >= g->channels ||
-	    t->fibre >= g->fibres || t->dir > LIGHT_CCW ||
+	    t->fibre >= g->fibres || t->dir > OPTICS_CCW ||
 	    t->step != p->steps ||
-	    !light_window_has(&p->window, g->nodes, t->node, t->channel)) {
+	    !ring_window_contains(&p->window, g->nodes, t->node, t->channel)) {
 		return err_set(err, WEFT_EINVAL, "step %u node %u fibre %u "
 			       "channel %u is outside the %s", t->step,
 			       t->node, t->fibre, t->channel,
@@ -357,9 +357,9 @@ static int check_tune(const struct light_packer *p, const struct light_tune *t,
 }
 
 /* One cell for a resonator that adds and drops. */
-static int merge_cells(struct light_packer *p, struct err *err)
+static int merge_cells(struct ring_program_packer *p, struct err *err)
 {
-	struct light_cell *v = p->now.v;
+	struct ring_cell *v = p->now.v;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->now.n; i++) {
@@ -372,7 +372,7 @@ static int merge_cells(struct light_packer *p, struct err *err)
 				       v[i].at / p->ring.nodes %
 				       p->ring.channels,
 				       v[kept - 1].mode & v[i].mode &
-				       LIGHT_ADD ? "added" : "dropped");
+				       RESONATOR_ADD ? "added" : "dropped");
 		} else {
 			v[kept - 1].mode |= v[i].mode;
 		}
@@ -382,10 +382,10 @@ static int merge_cells(struct light_packer *p, struct err *err)
 }
 
 /* Into p->now, what was there goes into p->before. */
-static int take_step(struct light_packer *p, const struct light_tune *v,
+static int take_step(struct ring_program_packer *p, const struct ring_setting *v,
 		     size_t n, struct err *err)
 {
-	struct light_cells swap = p->before;
+	struct ring_cells swap = p->before;
 	int rc = 0;
 
 	p->before = p->now;
@@ -396,39 +396,39 @@ static int take_step(struct light_packer *p, const struct light_tune *v,
 	}
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		rc = check_tune(p, &v[i], err);
-		p->now.v[p->now.n++] = (struct light_cell){
+		p->now.v[p->now.n++] = (struct ring_cell){
 			place_of(&p->ring, &v[i]), v[i].mode };
 	}
-	rc = rc ? rc : light_cells_sort(&p->now, &p->spare, err);
+	rc = rc ? rc : ring_cells_sort(&p->now, &p->spare, err);
 	return rc ? rc : merge_cells(p, err);
 }
 
-static int check_size(const struct light_packer *p, struct err *err)
+static int check_size(const struct ring_program_packer *p, struct err *err)
 {
-	if (p->steps < LIGHT_MAX_STEPS && p->now.n <= LIGHT_MAX_CELLS &&
-	    p->settings + p->now.n <= LIGHT_MAX_TUNES) {
+	if (p->steps < RING_MAX_STEPS && p->now.n <= RING_MAX_CELLS &&
+	    p->settings + p->now.n <= RING_MAX_SETTINGS) {
 		return 0;
 	}
 	return err_set(err, WEFT_ELIMIT, "%u steps and %llu settings, %zu in "
 		       "a step: a ring program holds at most %d, %u and %u",
 		       p->steps + 1,
 		       (unsigned long long)p->settings + p->now.n, p->now.n,
-		       LIGHT_MAX_STEPS, LIGHT_MAX_TUNES, LIGHT_MAX_CELLS);
+		       RING_MAX_STEPS, RING_MAX_SETTINGS, RING_MAX_CELLS);
 }
 
-int light_packer_step(struct light_packer *p, const struct light_tune *v,
-		      size_t n, struct err *err)
+int ring_program_packer_step(struct ring_program_packer *p, const struct ring_setting *v,
+			     size_t n, struct err *err)
 {
 	int rc = take_step(p, v, n, err);
 
 	rc = rc ? rc : check_size(p, err);
-	if (rc == 0 && light_cells_diff(&p->before, &p->now, &p->changes)) {
+	if (rc == 0 && ring_cells_diff(&p->before, &p->now, &p->changes)) {
 		rc = err_nomem(err);
 	}
 	buf_reset(&p->best);
 	rc = rc ? rc : try_cells(p, &p->changes, 0, err);
 	if (p->changes.n) {
-		rc = rc ? rc : try_cells(p, &p->now, LIGHT_STEP_FULL, err);
+		rc = rc ? rc : try_cells(p, &p->now, RING_STEP_FULL, err);
 	}
 	buf_add(&p->out, p->best.data, p->best.len);
 	p->steps++;
@@ -436,25 +436,25 @@ int light_packer_step(struct light_packer *p, const struct light_tune *v,
 	return rc;
 }
 
-int light_packer_end(struct light_packer *p, const char *name,
-		     struct light_pack *out, struct err *err)
+int ring_program_packer_end(struct ring_program_packer *p, const char *name,
+			    struct ring_program *out, struct err *err)
 {
 	uint8_t *head = (uint8_t *)p->out.data;
 
 	memset(out, 0, sizeof(*out));
-	if (strlen(name) > LIGHT_NAME_MAX) {
+	if (strlen(name) > RING_PROGRAM_NAME_MAX) {
 		return err_set(err, WEFT_ELIMIT, "%s: a program's name has at "
-			       "most %d bytes", name, LIGHT_NAME_MAX);
+			       "most %d bytes", name, RING_PROGRAM_NAME_MAX);
 	}
 	if (p->out.failed) {
 		return err_nomem(err);
 	}
-	head[0] = LIGHT_PACK_VERSION;
+	head[0] = RING_PROGRAM_VERSION;
 	head[1] = p->ring.fibres;
-	light_put_le(head + 2, p->ring.nodes, 2);
-	light_put_le(head + 4, p->ring.channels, 2);
-	light_put_le(head + 6, p->steps, 4);
-	light_put_le(head + 10, p->settings, 4);
+	optics_put_le(head + 2, p->ring.nodes, 2);
+	optics_put_le(head + 4, p->ring.channels, 2);
+	optics_put_le(head + 6, p->steps, 4);
+	optics_put_le(head + 10, p->settings, 4);
 	strcpy(out->name, name);
 	out->window = p->window;
 	out->ring = p->ring;
@@ -465,14 +465,14 @@ int light_packer_end(struct light_packer *p, const char *name,
 	return 0;
 }
 
-int light_pack_make(struct light_pack *out, const char *name,
-		    const struct light_window *window,
-		    const struct light_geometry *ring,
-		    const struct light_program *prog, struct err *err)
+int ring_program_pack(struct ring_program *out, const char *name,
+		      const struct ring_window *window,
+		      const struct ring_geometry *ring,
+		      const struct ring_settings *prog, struct err *err)
 {
-	struct light_packer *p;
+	struct ring_program_packer *p;
 	size_t i = 0;
-	int rc = light_packer_new(window, ring, &p, err);
+	int rc = ring_program_packer_new(window, ring, &p, err);
 
 	memset(out, 0, sizeof(*out));
 	for (uint32_t step = 0; step < prog->steps && rc == 0; step++) {
@@ -481,13 +481,13 @@ int light_pack_make(struct light_pack *out, const char *name,
 		while (i < prog->n && prog->v[i].step == step) {
 			i++;
 		}
-		rc = light_packer_step(p, prog->v + from, i - from, err);
+		rc = ring_program_packer_step(p, prog->v + from, i - from, err);
 	}
 	if (rc == 0 && i < prog->n) {
 		rc = err_set(err, WEFT_EINVAL, "step %u: the program has %u",
 			     prog->v[i].step, prog->steps);
 	}
-	rc = rc ? rc : light_packer_end(p, name, out, err);
-	light_packer_free(p);
+	rc = rc ? rc : ring_program_packer_end(p, name, out, err);
+	ring_program_packer_free(p);
 	return rc;
 }

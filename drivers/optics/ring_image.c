@@ -10,21 +10,21 @@
 /* A program in a file: name (64), window (8), length (4), bytes; where the top
  * bit of the length is set, the parts that its plan did without: their number
  * (4), then each as part, direction, fibre, why (1 each), node, channel (2). */
-#define SAVED_HEAD (LIGHT_NAME_MAX + 1 + 12)
+#define SAVED_HEAD (RING_PROGRAM_NAME_MAX + 1 + 12)
 #define SAVED_WITHOUT 0x80000000u
 #define SAVED_DEAD 8
 
-void light_pack_fini(struct light_pack *p)
+void ring_program_fini(struct ring_program *p)
 {
 	free(p->bytes);
 	free(p->without);
 	memset(p, 0, sizeof(*p));
 }
 
-int light_pack_without(struct light_pack *p, const struct light_dead *dead,
-		       int n, struct err *err)
+int ring_program_set_without(struct ring_program *p, const struct ring_fault *dead,
+			     int n, struct err *err)
 {
-	struct light_dead *copy = NULL;
+	struct ring_fault *copy = NULL;
 
 	if (n > 0) {
 		copy = malloc((size_t)n * sizeof(*copy));
@@ -39,8 +39,8 @@ int light_pack_without(struct light_pack *p, const struct light_dead *dead,
 	return 0;
 }
 
-int light_pack_copy(struct light_pack *out, const struct light_pack *from,
-		    struct err *err)
+int ring_program_copy(struct ring_program *out, const struct ring_program *from,
+		      struct err *err)
 {
 	uint8_t *bytes = malloc(from->len ? from->len : 1);
 
@@ -48,33 +48,33 @@ int light_pack_copy(struct light_pack *out, const struct light_pack *from,
 	out->bytes = bytes;
 	out->without = NULL;
 	out->n_without = 0;
-	if (!bytes || light_pack_without(out, from->without, from->n_without,
-					 err)) {
-		light_pack_fini(out);
+	if (!bytes || ring_program_set_without(out, from->without, from->n_without,
+					       err)) {
+		ring_program_fini(out);
 		return err_nomem(err);
 	}
 	memcpy(bytes, from->bytes, from->len);
 	return 0;
 }
 
-static bool same_window(const struct light_window *a,
-			const struct light_window *b)
+static bool same_window(const struct ring_window *a,
+			const struct ring_window *b)
 {
 	return a->first_node == b->first_node && a->nodes == b->nodes &&
 	       a->first_channel == b->first_channel &&
 	       a->channels == b->channels;
 }
 
-bool light_pack_equal(const struct light_pack *a, const struct light_pack *b)
+bool ring_program_equal(const struct ring_program *a, const struct ring_program *b)
 {
 	return strcmp(a->name, b->name) == 0 &&
 	       same_window(&a->window, &b->window) && a->len == b->len &&
 	       memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-int light_ring_add(struct light_ring *r, struct light_pack *p, struct err *err)
+int ring_programs_add(struct ring_programs *r, struct ring_program *p, struct err *err)
 {
-	struct light_pack *v;
+	struct ring_program *v;
 	int at = 0;
 
 	while (at < r->n && strcmp(r->v[at].name, p->name) < 0) {
@@ -83,12 +83,12 @@ int light_ring_add(struct light_ring *r, struct light_pack *p, struct err *err)
 	if (at < r->n && strcmp(r->v[at].name, p->name) == 0) {
 		err_set(err, WEFT_EINVAL, "two programs '%s' on one ring",
 			p->name);
-		light_pack_fini(p);
+		ring_program_fini(p);
 		return WEFT_EINVAL;
 	}
 	v = realloc(r->v, (size_t)(r->n + 1) * sizeof(*v));
 	if (!v) {
-		light_pack_fini(p);
+		ring_program_fini(p);
 		return err_nomem(err);
 	}
 	memmove(v + at + 1, v + at, (size_t)(r->n - at) * sizeof(*v));
@@ -99,8 +99,8 @@ int light_ring_add(struct light_ring *r, struct light_pack *p, struct err *err)
 	return 0;
 }
 
-const struct light_pack *light_ring_find(const struct light_ring *r,
-					 const char *name)
+const struct ring_program *ring_programs_find(const struct ring_programs *r,
+					      const char *name)
 {
 	for (int i = 0; i < r->n; i++) {
 		if (strcmp(r->v[i].name, name) == 0) {
@@ -110,18 +110,18 @@ const struct light_pack *light_ring_find(const struct light_ring *r,
 	return NULL;
 }
 
-bool light_ring_equal(const struct light_ring *a, const struct light_ring *b)
+bool ring_programs_equal(const struct ring_programs *a, const struct ring_programs *b)
 {
 	for (int i = 0; i < a->n && a->n == b->n; i++) {
-		if (!light_pack_equal(&a->v[i], &b->v[i])) {
+		if (!ring_program_equal(&a->v[i], &b->v[i])) {
 			return false;
 		}
 	}
 	return a->n == b->n;
 }
 
-int light_ring_copy(struct light_ring *out, const struct light_ring *from,
-		    struct err *err)
+int ring_programs_copy(struct ring_programs *out, const struct ring_programs *from,
+		       struct err *err)
 {
 	memset(out, 0, sizeof(*out));
 	out->v = calloc((size_t)from->n + 1, sizeof(*out->v));
@@ -129,33 +129,33 @@ int light_ring_copy(struct light_ring *out, const struct light_ring *from,
 		return err_nomem(err);
 	}
 	for (; out->n < from->n; out->n++) {
-		if (light_pack_copy(&out->v[out->n], &from->v[out->n], err)) {
-			light_ring_fini(out);
+		if (ring_program_copy(&out->v[out->n], &from->v[out->n], err)) {
+			ring_programs_fini(out);
 			return WEFT_ENOMEM;
 		}
 	}
 	return 0;
 }
 
-void light_ring_fini(struct light_ring *r)
+void ring_programs_fini(struct ring_programs *r)
 {
 	for (int i = 0; i < r->n; i++) {
-		light_pack_fini(&r->v[i]);
+		ring_program_fini(&r->v[i]);
 	}
 	free(r->v);
 	memset(r, 0, sizeof(*r));
 }
 
-static bool window_fits(const struct light_window *w,
-			const struct light_geometry *g)
+static bool window_fits(const struct ring_window *w,
+			const struct ring_geometry *g)
 {
 	return w->first_node < g->nodes && w->nodes >= 1 &&
 	       w->nodes <= g->nodes && w->channels >= 1 &&
 	       w->first_channel + w->channels <= g->channels;
 }
 
-static int check_one(const struct light_pack *p,
-		     const struct light_geometry *g, struct err *err)
+static int check_one(const struct ring_program *p,
+		     const struct ring_geometry *g, struct err *err)
 {
 	if (p->ring.nodes != g->nodes || p->ring.channels != g->channels ||
 	    p->ring.fibres != g->fibres) {
@@ -172,18 +172,18 @@ static int check_one(const struct light_pack *p,
 	return 0;
 }
 
-int light_ring_check(const struct light_ring *r,
-		     const struct light_geometry *g, struct err *err)
+int ring_programs_check(const struct ring_programs *r,
+			const struct ring_geometry *g, struct err *err)
 {
 	for (int i = 0; i < r->n; i++) {
 		if (check_one(&r->v[i], g, err)) {
 			return WEFT_EINVAL;
 		}
 		for (int k = 0; k < i; k++) {
-			const struct light_window *a = &r->v[k].window;
-			const struct light_window *b = &r->v[i].window;
+			const struct ring_window *a = &r->v[k].window;
+			const struct ring_window *b = &r->v[i].window;
 
-			if (light_windows_meet(a, b, g->nodes)) {
+			if (ring_windows_overlap(a, b, g->nodes)) {
 				return err_set(err, WEFT_EINVAL, "programs %s "
 					       "and %s share channels and "
 					       "nodes of the ring",
@@ -194,7 +194,7 @@ int light_ring_check(const struct light_ring *r,
 	return 0;
 }
 
-size_t light_ring_bytes(const struct light_ring *r)
+size_t ring_programs_bytes(const struct ring_programs *r)
 {
 	size_t sum = 0;
 
@@ -204,7 +204,7 @@ size_t light_ring_bytes(const struct light_ring *r)
 	return sum;
 }
 
-uint64_t light_ring_settings(const struct light_ring *r)
+uint64_t ring_programs_settings(const struct ring_programs *r)
 {
 	uint64_t sum = 0;
 
@@ -214,7 +214,7 @@ uint64_t light_ring_settings(const struct light_ring *r)
 	return sum;
 }
 
-uint32_t light_ring_steps(const struct light_ring *r)
+uint32_t ring_programs_steps(const struct ring_programs *r)
 {
 	uint32_t most = 0;
 
@@ -226,44 +226,44 @@ uint32_t light_ring_steps(const struct light_ring *r)
 
 /* ---- in one piece ---- */
 
-static void put_saved_head(const struct light_pack *p, uint32_t flags,
+static void put_saved_head(const struct ring_program *p, uint32_t flags,
 			   uint8_t *to)
 {
 	memset(to, 0, SAVED_HEAD);
 	memcpy(to, p->name, strlen(p->name));
-	to += LIGHT_NAME_MAX + 1;
-	light_put_le(to, p->window.first_node, 2);
-	light_put_le(to + 2, p->window.nodes, 2);
-	light_put_le(to + 4, p->window.first_channel, 2);
-	light_put_le(to + 6, p->window.channels, 2);
-	light_put_le(to + 8, p->len | flags, 4);
+	to += RING_PROGRAM_NAME_MAX + 1;
+	optics_put_le(to, p->window.first_node, 2);
+	optics_put_le(to + 2, p->window.nodes, 2);
+	optics_put_le(to + 4, p->window.first_channel, 2);
+	optics_put_le(to + 6, p->window.channels, 2);
+	optics_put_le(to + 8, p->len | flags, 4);
 }
 
-static uint8_t *put_without(const struct light_pack *p, uint8_t *to)
+static uint8_t *put_without(const struct ring_program *p, uint8_t *to)
 {
 	if (p->n_without) {
-		light_put_le(to, (uint64_t)p->n_without, 4);
+		optics_put_le(to, (uint64_t)p->n_without, 4);
 		to += 4;
 	}
 	for (int i = 0; i < p->n_without; i++, to += SAVED_DEAD) {
-		const struct light_dead *d = &p->without[i];
+		const struct ring_fault *d = &p->without[i];
 
 		to[0] = d->part;
 		to[1] = d->dir;
 		to[2] = d->fibre;
 		to[3] = d->why;
-		light_put_le(to + 4, d->node, 2);
-		light_put_le(to + 6, d->channel, 2);
+		optics_put_le(to + 4, d->node, 2);
+		optics_put_le(to + 6, d->channel, 2);
 	}
 	return to;
 }
 
-int light_ring_save(const struct light_ring *r, uint8_t **bytes, size_t *len,
-		    struct err *err)
+int ring_programs_save(const struct ring_programs *r, uint8_t **bytes, size_t *len,
+		       struct err *err)
 {
 	uint8_t *to;
 
-	*len = (size_t)r->n * SAVED_HEAD + light_ring_bytes(r);
+	*len = (size_t)r->n * SAVED_HEAD + ring_programs_bytes(r);
 	for (int i = 0; i < r->n; i++) {
 		*len += r->v[i].n_without ?
 			4 + (size_t)r->v[i].n_without * SAVED_DEAD : 0;
@@ -273,7 +273,7 @@ int light_ring_save(const struct light_ring *r, uint8_t **bytes, size_t *len,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < r->n; i++) {
-		const struct light_pack *p = &r->v[i];
+		const struct ring_program *p = &r->v[i];
 
 		put_saved_head(p, p->n_without ? SAVED_WITHOUT : 0, to);
 		memcpy(to + SAVED_HEAD, p->bytes, p->len);
@@ -300,10 +300,10 @@ static const uint8_t *take(struct saved *s, size_t n)
 	return at;
 }
 
-static int load_without(struct light_pack *p, struct saved *s, struct err *err)
+static int load_without(struct ring_program *p, struct saved *s, struct err *err)
 {
 	const uint8_t *head = take(s, 4), *from;
-	size_t n = head ? light_get_le(head, 4) : 0;
+	size_t n = head ? optics_get_le(head, 4) : 0;
 
 	from = n <= s->left / SAVED_DEAD ? take(s, n * SAVED_DEAD) : NULL;
 	if (n == 0 || n > INT_MAX || !from) {
@@ -314,13 +314,13 @@ static int load_without(struct light_pack *p, struct saved *s, struct err *err)
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < n; i++, from += SAVED_DEAD) {
-		p->without[i] = (struct light_dead){
+		p->without[i] = (struct ring_fault){
 			.part = from[0], .dir = from[1], .fibre = from[2],
 			.why = from[3],
-			.node = (uint16_t)light_get_le(from + 4, 2),
-			.channel = (uint16_t)light_get_le(from + 6, 2),
+			.node = (uint16_t)optics_get_le(from + 4, 2),
+			.channel = (uint16_t)optics_get_le(from + 6, 2),
 		};
-		if (i && light_dead_cmp(&p->without[i - 1],
+		if (i && ring_fault_cmp(&p->without[i - 1],
 					&p->without[i]) >= 0) {
 			return err_set(err, WEFT_EINVAL, "program %s: failed "
 				       "parts out of order", p->name);
@@ -331,7 +331,7 @@ static int load_without(struct light_pack *p, struct saved *s, struct err *err)
 }
 
 /* Name, window and bytes. *more: what it did without follows. */
-static int load_program(struct light_pack *p, struct saved *s, bool *more,
+static int load_program(struct ring_program *p, struct saved *s, bool *more,
 			struct err *err)
 {
 	const uint8_t *head = take(s, SAVED_HEAD), *from = NULL, *w;
@@ -339,7 +339,7 @@ static int load_program(struct light_pack *p, struct saved *s, bool *more,
 	size_t len = 0;
 
 	if (head) {
-		len = light_get_le(head + SAVED_HEAD - 4, 4);
+		len = optics_get_le(head + SAVED_HEAD - 4, 4);
 		*more = len & SAVED_WITHOUT;
 		len &= ~(size_t)SAVED_WITHOUT;
 		from = take(s, len);
@@ -351,21 +351,21 @@ static int load_program(struct light_pack *p, struct saved *s, bool *more,
 	if (!bytes) {
 		return err_nomem(err);
 	}
-	memcpy(p->name, head, LIGHT_NAME_MAX);
-	w = head + LIGHT_NAME_MAX + 1;
-	p->window = (struct light_window){
-		.first_node = (uint16_t)light_get_le(w, 2),
-		.nodes = (uint16_t)light_get_le(w + 2, 2),
-		.first_channel = (uint16_t)light_get_le(w + 4, 2),
-		.channels = (uint16_t)light_get_le(w + 6, 2),
+	memcpy(p->name, head, RING_PROGRAM_NAME_MAX);
+	w = head + RING_PROGRAM_NAME_MAX + 1;
+	p->window = (struct ring_window){
+		.first_node = (uint16_t)optics_get_le(w, 2),
+		.nodes = (uint16_t)optics_get_le(w + 2, 2),
+		.first_channel = (uint16_t)optics_get_le(w + 4, 2),
+		.channels = (uint16_t)optics_get_le(w + 6, 2),
 	};
 	memcpy(bytes, from, len);
-	return light_pack_read(p, bytes, len, err);
+	return ring_program_read(p, bytes, len, err);
 }
 
-static int load_one(struct light_ring *out, struct saved *s, struct err *err)
+static int load_one(struct ring_programs *out, struct saved *s, struct err *err)
 {
-	struct light_pack p = { 0 };
+	struct ring_program p = { 0 };
 	bool more = false;
 	int rc = load_program(&p, s, &more, err);
 
@@ -376,14 +376,14 @@ static int load_one(struct light_ring *out, struct saved *s, struct err *err)
 		rc = err_set(err, WEFT_EINVAL, "programs out of order");
 	}
 	if (rc) {
-		light_pack_fini(&p);
+		ring_program_fini(&p);
 		return rc;
 	}
-	return light_ring_add(out, &p, err);
+	return ring_programs_add(out, &p, err);
 }
 
-int light_ring_load(struct light_ring *out, const uint8_t *bytes, size_t len,
-		    struct err *err)
+int ring_programs_load(struct ring_programs *out, const uint8_t *bytes, size_t len,
+		       struct err *err)
 {
 	struct saved s = { bytes, len };
 	int rc = 0;
@@ -393,13 +393,13 @@ int light_ring_load(struct light_ring *out, const uint8_t *bytes, size_t len,
 		rc = load_one(out, &s, err);
 	}
 	if (rc) {
-		light_ring_fini(out);
+		ring_programs_fini(out);
 	}
 	return rc;
 }
 
-void light_ring_digest(const struct light_ring *r,
-		       uint8_t digest[LIGHT_DIGEST_LEN])
+void ring_programs_digest(const struct ring_programs *r,
+			  uint8_t digest[RING_DIGEST_LEN])
 {
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	bool ok = ctx && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL);

@@ -230,7 +230,7 @@ int robot_take_port(struct robot *r, const struct robot_port *row,
 		    struct err *err)
 {
 	int flat = row->is_out ? r->h.n_in + row->index : row->index;
-	struct light_xc other, xc = { row->is_out ? row->peer : row->index,
+	struct optics_xc other, xc = { row->is_out ? row->peer : row->index,
 				      row->is_out ? row->index : row->peer };
 	int rc;
 
@@ -341,7 +341,7 @@ static void forget_moves(struct robot *r)
 	r->began_ns = 0;
 }
 
-static bool plan_move(struct robot *r, struct light_xc xc, bool connect,
+static bool plan_move(struct robot *r, struct optics_xc xc, bool connect,
 		      int item)
 {
 	struct robot_move m = { .xc = xc, .connect = connect, .item = item };
@@ -350,14 +350,14 @@ static bool plan_move(struct robot *r, struct light_xc xc, bool connect,
 }
 
 /* What holds a port of xc is moved out of the way first. */
-static bool plan_clear(struct robot *r, struct light_xc xc)
+static bool plan_clear(struct robot *r, struct optics_xc xc)
 {
 	int flat[2] = { xc.in, r->h.n_in + xc.out };
 
 	for (int k = 0; k < 2; k++) {
 		int peer = r->map.peer[flat[k]];
-		struct light_xc held = k ? (struct light_xc){ peer, xc.out } :
-			(struct light_xc){ xc.in, peer - r->h.n_in };
+		struct optics_xc held = k ? (struct optics_xc){ peer, xc.out } :
+			(struct optics_xc){ xc.in, peer - r->h.n_in };
 
 		if (peer >= 0 && !plan_move(r, held, false, -1)) {
 			return false;
@@ -382,7 +382,7 @@ static bool plan_run(struct robot *r, int first, int end)
 }
 
 /* REPLACE: disconnects of what is not asked for, then what is not there. */
-static bool plan_all(struct robot *r, const struct light_xc *old, int n_old)
+static bool plan_all(struct robot *r, const struct optics_xc *old, int n_old)
 {
 	const struct drv_batch *b = r->h.batch;
 	bool ok = true;
@@ -396,7 +396,7 @@ static bool plan_all(struct robot *r, const struct light_xc *old, int n_old)
 	for (int i = 0; i < b->n_items && ok; i++) {
 		bool there = n_old && bsearch(&b->items[i].xc, old,
 					      (size_t)n_old, sizeof(*old),
-					      light_xc_cmp);
+					      optics_xc_cmp);
 
 		ok = there || plan_move(r, b->items[i].xc, true, i);
 	}
@@ -728,7 +728,7 @@ static void next_run(struct robot *r)
 }
 
 /* A replacement is made as a whole or not at all. */
-static void replace_all(struct robot *r, const struct light_xc *old, int n_old)
+static void replace_all(struct robot *r, const struct optics_xc *old, int n_old)
 {
 	struct drv_outcome why = { 0 };
 	struct err err = { 0 };
@@ -756,7 +756,7 @@ static void replace_all(struct robot *r, const struct light_xc *old, int n_old)
 
 static void begin_batch(struct robot *r)
 {
-	struct light_xc *old = NULL;
+	struct optics_xc *old = NULL;
 	struct err err = { 0 };
 	int n_old;
 

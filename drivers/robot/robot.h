@@ -30,7 +30,7 @@
 enum robot_bar { ROBOT_FREE, ROBOT_LOCKED, ROBOT_DISABLED };
 
 struct robot_move {
-	struct light_xc xc;
+	struct optics_xc xc;
 	bool connect;
 	int item;		/* -1: only clears the way */
 	int said;		/* by the robot, in passing */

@@ -77,7 +77,7 @@ bool rome_is_idle(const char *text)
 		       strlen(ROME_PROMPT)) == 0;
 }
 
-int rome_said(const char *line, struct light_xc xc)
+int rome_said(const char *line, struct optics_xc xc)
 {
 	char ports[2][64];
 

@@ -31,7 +31,7 @@ bool rome_is_idle(const char *text);
 
 /* A line about the operation on E-W, said in passing: 1 it succeeded, -1 it
  * failed, 0 something else. */
-int rome_said(const char *line, struct light_xc xc);
+int rome_said(const char *line, struct optics_xc xc);
 
 /* The same about any operation: circuits have changed, or a move failed. ev
  * gets its kind and the East port. False: it is about none. */

@@ -67,7 +67,7 @@ bool telescent_is_reserved(const char *text)
 	return strstr(text, "UNALLOCATED_AND_LOCKED");
 }
 
-int telescent_said(const char *line, struct light_xc xc, bool connect)
+int telescent_said(const char *line, struct optics_xc xc, bool connect)
 {
 	char what[64];
 	const char *at;

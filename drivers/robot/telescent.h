@@ -30,7 +30,7 @@ bool telescent_is_reserved(const char *text);
 
 /* A line about connecting xc, or about ending what its input is in, said in
  * passing: 1 it succeeded, -1 it failed, 0 something else. */
-int telescent_said(const char *line, struct light_xc xc, bool connect);
+int telescent_said(const char *line, struct optics_xc xc, bool connect);
 
 /* The same about any move: circuits have changed, or it failed. ev gets its
  * kind and the input. False: it is about none. */

@@ -124,11 +124,11 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 
 /* A pair of device numbers as a cross-connect. False when it is none here. */
 static bool to_xc(const struct devmem *m, int32_t in, int32_t out,
-		  struct light_xc *xc)
+		  struct optics_xc *xc)
 {
 	int32_t low = in < out ? in : out, high = in < out ? out : in;
 
-	*xc = (struct light_xc){ low - 1,
+	*xc = (struct optics_xc){ low - 1,
 				 high - 1 - (m->any_to_any ? 0 : m->n_in) };
 	return (m->any_to_any || low == in) && devmem_check(m, *xc, NULL) == 0;
 }
@@ -140,7 +140,7 @@ static int read_map(struct polatis *p, const char *reply, struct err *err)
 
 	devmem_clear(&p->map);
 	for (int i = 0; rc == 0 && i < pairs.n; i++) {
-		struct light_xc xc, other;
+		struct optics_xc xc, other;
 
 		/* An any-to-any switch may list a pair from both ends. */
 		if (!to_xc(&p->map, pairs.in[i], pairs.out[i], &xc) ||
@@ -156,12 +156,12 @@ static int read_map(struct polatis *p, const char *reply, struct err *err)
 	return rc;
 }
 
-static int32_t wire_in(const struct devmem *m, struct light_xc xc)
+static int32_t wire_in(const struct devmem *m, struct optics_xc xc)
 {
 	return devmem_flat_in(m, xc.in) + 1;
 }
 
-static int32_t wire_out(const struct devmem *m, struct light_xc xc)
+static int32_t wire_out(const struct devmem *m, struct optics_xc xc)
 {
 	return devmem_flat_out(m, xc.out) + 1;
 }

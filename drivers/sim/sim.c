@@ -131,7 +131,7 @@ static void save(struct sim *s)
 	}
 }
 
-static void on_move(struct light_xc xc, bool made, void *arg)
+static void on_move(struct optics_xc xc, bool made, void *arg)
 {
 	struct sim *s = arg;
 
@@ -161,7 +161,7 @@ static void note_fault(struct sim *s)
 
 static void foreign_change(struct sim *s)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	if (s->mem.kind == DRV_RING) {
 		devmem_clear(&s->mem);
@@ -216,7 +216,7 @@ static void fill_caps(const struct sim *s, struct drv_caps *caps)
 	caps->power = DRV_POWER_NONE;
 	if (s->mem.kind == DRV_RING) {
 		caps->max_steps = UINT16_MAX;
-		caps->max_tunes = LIGHT_MAX_TUNES;
+		caps->max_tunes = RING_MAX_SETTINGS;
 	}
 }
 
@@ -243,26 +243,26 @@ static int fill_failed_port(struct sim *s, struct drv_snapshot *snap,
 static int fill_programs(struct sim *s, struct drv_snapshot *snap,
 			 struct err *err)
 {
-	struct light_ring *mem = &s->mem.programs;
-	struct light_reader r;
+	struct ring_programs *mem = &s->mem.programs;
+	struct ring_program_reader r;
 	int rc = 0;
 
 	if (mem->n && s->unlocked && mem->v[0].settings) {
-		rc = light_reader_init(&r, mem->v[0].bytes, mem->v[0].len, err);
+		rc = ring_program_reader_init(&r, mem->v[0].bytes, mem->v[0].len, err);
 		while (rc == 0 && r.cells.n == 0) {
-			rc = light_reader_next(&r, err);
+			rc = ring_program_reader_next(&r, err);
 		}
 		if (rc == 0) {
-			struct light_tune t = light_cell_tune(&r, r.cells.v);
+			struct ring_setting t = ring_cell_setting(&r, r.cells.v);
 
 			snap->n_unlocked = (int)s->unlocked;
 			snprintf(snap->lock_detail, sizeof(snap->lock_detail),
 				 "step %u node %u channel %u: no wave found",
 				 t.step, t.node, t.channel);
 		}
-		light_reader_fini(&r);
+		ring_program_reader_fini(&r);
 	}
-	return rc < 0 ? rc : light_ring_copy(&snap->programs, mem, err);
+	return rc < 0 ? rc : ring_programs_copy(&snap->programs, mem, err);
 }
 
 static int fill_snapshot(struct sim *s, struct err *err)
@@ -310,7 +310,7 @@ static void sim_snapshot(struct handle *h)
 
 enum fate { DO_IT, LIE, REFUSE, FAILED_PORT, DROP, HANG };
 
-static bool touches(const struct sim *s, struct light_xc xc, int flat)
+static bool touches(const struct sim *s, struct optics_xc xc, int flat)
 {
 	return flat >= 0 && (devmem_flat_in(&s->mem, xc.in) == flat ||
 			     devmem_flat_out(&s->mem, xc.out) == flat);
@@ -367,7 +367,7 @@ static void refuse(struct sim *s, int i, enum drv_class_of_error c,
 static bool admissible(struct sim *s, int i, const struct drv_item *item,
 		       enum drv_mode mode)
 {
-	struct light_xc victim;
+	struct optics_xc victim;
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
@@ -466,11 +466,11 @@ static int do_items(struct sim *s, struct err *err)
 
 static int put_programs(struct sim *s, struct err *err)
 {
-	struct light_ring copy;
-	int rc = light_ring_copy(&copy, s->h.batch->programs, err);
+	struct ring_programs copy;
+	int rc = ring_programs_copy(&copy, s->h.batch->programs, err);
 
 	if (rc == 0) {
-		light_ring_fini(&s->mem.programs);
+		ring_programs_fini(&s->mem.programs);
 		s->mem.programs = copy;
 	}
 	return rc;
@@ -478,7 +478,7 @@ static int put_programs(struct sim *s, struct err *err)
 
 static int do_programs(struct sim *s, struct err *err)
 {
-	const struct light_geometry ring = {
+	const struct ring_geometry ring = {
 		.nodes = (uint16_t)s->mem.n_in,
 		.channels = (uint16_t)s->mem.n_out,
 		.fibres = (uint8_t)s->h.ring_fibres };
@@ -487,7 +487,7 @@ static int do_programs(struct sim *s, struct err *err)
 	int rc = 0;
 
 	fate = fate == DO_IT ? chaos(s) : fate;
-	if (light_ring_check(s->h.batch->programs, &ring, &own)) {
+	if (ring_programs_check(s->h.batch->programs, &ring, &own)) {
 		refuse(s, 0, DRV_ERR_CONFIGURATION, "range", own.msg);
 		return 0;
 	}
@@ -547,7 +547,7 @@ static void sim_submit(struct handle *h)
 	uv_timer_start(&s->h.timer, on_submit, (uint64_t)s->delay_ms, 0);
 }
 
-static void sim_explain_programs(struct drv *dev, const struct light_ring *r,
+static void sim_explain_programs(struct drv *dev, const struct ring_programs *r,
 				 drv_trace_fn fn, void *arg)
 {
 	char line[192];

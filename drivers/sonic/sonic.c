@@ -140,7 +140,7 @@ static bool take_port(const char **p, char side, int *index)
 	return true;
 }
 
-bool sonic_parse_pair(const char *text, struct light_xc *xc)
+bool sonic_parse_pair(const char *text, struct optics_xc *xc)
 {
 	int in, out;
 
@@ -148,11 +148,11 @@ bool sonic_parse_pair(const char *text, struct light_xc *xc)
 	    !take_port(&text, 'B', &out) || *text) {
 		return false;
 	}
-	*xc = (struct light_xc){ in, out };
+	*xc = (struct optics_xc){ in, out };
 	return true;
 }
 
-int sonic_parse_config(char *line, struct light_xc *xc, struct err *err)
+int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
 	int n = cut_columns(line, columns);
@@ -175,7 +175,7 @@ static bool parse_state(const char *word, enum drv_state *state)
 	return false;
 }
 
-int sonic_parse_status(char *line, struct light_xc *xc, enum drv_state *state,
+int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
 		       struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
@@ -196,7 +196,7 @@ int sonic_parse_status(char *line, struct light_xc *xc, enum drv_state *state,
 	return 1;
 }
 
-int sonic_parse_loss(char *line, struct light_xc *xc, int32_t *loss_mdb,
+int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb,
 		     struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];

@@ -40,16 +40,16 @@ char *sonic_line(char **rest);
 /* Rows. Each returns 1 for a row, 0 for a heading, a rule or a blank line,
  * WEFT_EDEVICE for anything else; the line is cut into its columns. Ports
  * `12A` and `32B` are input 11 and output 31. */
-int sonic_parse_config(char *line, struct light_xc *xc, struct err *err);
-int sonic_parse_status(char *line, struct light_xc *xc, enum drv_state *state,
+int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err);
+int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
 		       struct err *err);
-int sonic_parse_loss(char *line, struct light_xc *xc, int32_t *loss_mdb,
+int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb,
 		     struct err *err);
 /* Of `show ocs port config` and `status`: the last column. */
 int sonic_parse_port(char *line, bool *is_out, int *index, const char **word,
 		     struct err *err);
 
 /* `12A-32B`. */
-bool sonic_parse_pair(const char *text, struct light_xc *xc);
+bool sonic_parse_pair(const char *text, struct optics_xc *xc);
 
 #endif

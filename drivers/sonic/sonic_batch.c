@@ -9,12 +9,12 @@
 
 /* ---- submit: commands ---------------------------------------------------- */
 
-static void put_pair(struct buf *b, bool first, struct light_xc xc)
+static void put_pair(struct buf *b, bool first, struct optics_xc xc)
 {
 	buf_printf(b, "%s%dA-%dB", first ? "" : ",", xc.in + 1, xc.out + 1);
 }
 
-static bool shares_port(struct light_xc a, struct light_xc b)
+static bool shares_port(struct optics_xc a, struct optics_xc b)
 {
 	return a.in == b.in || a.out == b.out;
 }
@@ -28,13 +28,13 @@ static void put_config(const struct sonic *s, struct buf *b)
 /* A stale circuit that the items first..end-1 run into: by name when they
  * delete, by a port when they add, in any case when they are to be all. */
 static bool in_their_way(const struct drv_batch *batch, int first, int end,
-			 struct light_xc xc)
+			 struct optics_xc xc)
 {
 	bool way = batch->mode == DRV_REPLACE;
 
 	for (int i = first; i < end; i++) {
 		const struct drv_item *item = &batch->items[i];
-		bool same = light_xc_cmp(&item->xc, &xc) == 0;
+		bool same = optics_xc_cmp(&item->xc, &xc) == 0;
 
 		if (same) {
 			return item->op == DRV_DEL;

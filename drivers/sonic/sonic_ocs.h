@@ -12,7 +12,7 @@
 #include "lib/base/vec.h"
 
 struct sonic_xc {
-	struct light_xc xc;
+	struct optics_xc xc;
 	enum drv_state state;
 	bool configured, seen;	/* in either table */
 };
@@ -60,7 +60,7 @@ void sonic_start_reads(struct sonic *s, enum sonic_reads what,
 /* The two questions about circuits, as they are asked. */
 const char *sonic_map_command(int i);
 /* The circuit as read last, or NULL. O(circuits). */
-struct sonic_xc *sonic_find_xc(const struct sonic *s, struct light_xc xc);
+struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc);
 
 /* ---- sonic_ports.c ------------------------------------------------------- */
 

@@ -186,10 +186,10 @@ static int read_port_status(struct sonic *s, char *line, struct err *err)
 	return 0;
 }
 
-struct sonic_xc *sonic_find_xc(const struct sonic *s, struct light_xc xc)
+struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc)
 {
 	for (size_t i = 0; i < s->xcs.n; i++) {
-		if (light_xc_cmp(&s->xcs.v[i].xc, &xc) == 0) {
+		if (optics_xc_cmp(&s->xcs.v[i].xc, &xc) == 0) {
 			return &s->xcs.v[i];
 		}
 	}
@@ -199,7 +199,7 @@ struct sonic_xc *sonic_find_xc(const struct sonic *s, struct light_xc xc)
 static int read_config(struct sonic *s, char *line, struct err *err)
 {
 	struct sonic_xc x = { .state = DRV_BLOCKED, .configured = true };
-	struct light_xc other;
+	struct optics_xc other;
 	int rc = sonic_parse_config(line, &x.xc, err);
 
 	if (rc <= 0) {
@@ -217,7 +217,7 @@ static int read_config(struct sonic *s, char *line, struct err *err)
 static int read_status(struct sonic *s, char *line, struct err *err)
 {
 	struct sonic_xc x = { .seen = true }, *known;
-	struct light_xc other;
+	struct optics_xc other;
 	int rc = sonic_parse_status(line, &x.xc, &x.state, err);
 
 	if (rc <= 0) {
@@ -243,7 +243,7 @@ static int read_status(struct sonic *s, char *line, struct err *err)
 
 static int read_loss(struct sonic *s, char *line, struct err *err)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	int32_t loss;
 	int rc = sonic_parse_loss(line, &xc, &loss, err);
 

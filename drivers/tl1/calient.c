@@ -179,7 +179,7 @@ static void read_state(const char *line, struct tl1_circuit *c)
 static int found_two_way(struct tl1_switch *s, struct tl1_circuit *c,
 			 struct err *err)
 {
-	struct light_xc back = { c->xc.out, c->xc.in };
+	struct optics_xc back = { c->xc.out, c->xc.in };
 	int rc;
 
 	c->locked = true;
@@ -208,7 +208,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 		return tl1_unexpected(line, "SRCPORT, DSTPORT and CONNNAME",
 				      err);
 	}
-	c.xc = (struct light_xc){ in, out };
+	c.xc = (struct optics_xc){ in, out };
 	read_state(line, &c);
 	if (strcmp(type, "2WAY") == 0) {
 		return found_two_way(s, &c, err);

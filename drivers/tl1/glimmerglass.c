@@ -167,7 +167,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	    !port_value(line, "OPORTID", OUT_BASE, s->h.n_out, &out)) {
 		return tl1_unexpected(line, "IPORTID and OPORTID", err);
 	}
-	c.xc = (struct light_xc){ in, out };
+	c.xc = (struct optics_xc){ in, out };
 	read_lock(s, line, &c);
 	read_state(line, &c);
 	rc = tl1_note_power(s, line, "INPWR", false, in, err);

@@ -23,7 +23,7 @@ static const struct drv_option_spec options[] = {
 	{ NULL, NULL, NULL },
 };
 
-static int wire_in(struct light_xc xc)
+static int wire_in(struct optics_xc xc)
 {
 	return xc.in + 1;
 }
@@ -34,7 +34,7 @@ static int out_base(const struct tl1_switch *s)
 	return s->h.any_to_any ? 0 : s->h.n_in;
 }
 
-static int wire_out(const struct tl1_switch *s, struct light_xc xc)
+static int wire_out(const struct tl1_switch *s, struct optics_xc xc)
 {
 	return out_base(s) + xc.out + 1;
 }
@@ -171,8 +171,8 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	    !tl1_number(&p, n + 1, n + s->h.n_out, '\0', &out) || *p) {
 		return tl1_unexpected(line, "a pair of ports", err);
 	}
-	c.xc = any && out < in ? (struct light_xc){ out - 1, in - 1 } :
-				 (struct light_xc){ in - 1, out - 1 - n };
+	c.xc = any && out < in ? (struct optics_xc){ out - 1, in - 1 } :
+				 (struct optics_xc){ in - 1, out - 1 - n };
 	return any && devmem_has(&s->map, c.xc) ? 0 :
 	       tl1_found_circuit(s, &c, err);
 }

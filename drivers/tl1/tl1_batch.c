@@ -145,7 +145,7 @@ static void on_step(struct tl1_switch *s, const struct tl1_message *m)
 	next_step(s);
 }
 
-static void forget_circuit(struct tl1_switch *s, struct light_xc xc)
+static void forget_circuit(struct tl1_switch *s, struct optics_xc xc)
 {
 	int at = tl1_find_circuit(s, xc);
 
@@ -216,7 +216,7 @@ static void end_circuit(struct tl1_switch *s, const struct tl1_circuit *c)
 	}
 }
 
-static void refuse_busy(struct tl1_switch *s, struct light_xc victim)
+static void refuse_busy(struct tl1_switch *s, struct optics_xc victim)
 {
 	char text[DRV_TEXT_MAX];
 
@@ -239,7 +239,7 @@ static void already(struct tl1_switch *s, const struct tl1_circuit *c)
 static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 {
 	struct tl1_circuit fresh = { .xc = item->xc, .state = DRV_TUNED };
-	struct light_xc victim = { 0, 0 };
+	struct optics_xc victim = { 0, 0 };
 	bool cuts = devmem_victim(&s->map, item->xc, &victim);
 	int at = tl1_find_circuit(s, item->xc);
 	const struct tl1_circuit *c = at < 0 ? NULL : &s->circuits.v[at];
@@ -268,10 +268,10 @@ static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 	return false;
 }
 
-bool tl1_is_asked_for(const struct drv_batch *batch, struct light_xc xc)
+bool tl1_is_asked_for(const struct drv_batch *batch, struct optics_xc xc)
 {
 	for (int i = 0; i < batch->n_items; i++) {
-		if (light_xc_cmp(&batch->items[i].xc, &xc) == 0) {
+		if (optics_xc_cmp(&batch->items[i].xc, &xc) == 0) {
 			return true;
 		}
 	}
@@ -333,7 +333,7 @@ static bool check_replace(struct tl1_switch *s)
 		return false;
 	}
 	for (s->item = 0; ok && s->item < batch->n_items; s->item++) {
-		const struct light_xc xc = batch->items[s->item].xc;
+		const struct optics_xc xc = batch->items[s->item].xc;
 		bool *in, *out;
 
 		if (devmem_check(&s->map, xc, &err)) {

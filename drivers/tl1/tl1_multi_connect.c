@@ -19,7 +19,7 @@
 enum look { SEND, ALREADY, STOP };
 
 static const struct tl1_circuit *circuit_at(const struct tl1_switch *s,
-					    struct light_xc xc)
+					    struct optics_xc xc)
 {
 	int at = tl1_find_circuit(s, xc);
 
@@ -34,7 +34,7 @@ static bool may_end(const struct tl1_circuit *c)
 }
 
 /* The circuits that an add would cut, at most two. */
-static int victims_of(const struct tl1_switch *s, struct light_xc xc,
+static int victims_of(const struct tl1_switch *s, struct optics_xc xc,
 		      const struct tl1_circuit *v[2])
 {
 	int n = 0;
@@ -177,7 +177,7 @@ static void judge_items(struct tl1_switch *s)
  * command of its own will tell why. */
 static void after_cut(struct tl1_switch *s)
 {
-	struct light_xc other;
+	struct optics_xc other;
 
 	for (int i = s->item; i < s->bulk_end; i++) {
 		s->no_bulk = s->no_bulk ||
@@ -390,10 +390,10 @@ static void list_run(struct tl1_switch *s)
 static bool is_cut(const struct tl1_switch *s, const struct tl1_circuit *c)
 {
 	for (int i = s->item; i < s->bulk_end; i++) {
-		const struct light_xc xc = s->h.batch->items[i].xc;
+		const struct optics_xc xc = s->h.batch->items[i].xc;
 
 		if ((c->xc.in == xc.in || c->xc.out == xc.out) &&
-		    light_xc_cmp(&c->xc, &xc) != 0) {
+		    optics_xc_cmp(&c->xc, &xc) != 0) {
 			return true;
 		}
 	}

@@ -36,7 +36,7 @@ void tl1_stop(struct handle *h);
 void tl1_start_reads(struct tl1_switch *s,
 		     void (*after)(struct tl1_switch *s));
 /* Place of a circuit in s->circuits, or -1. O(circuits). */
-int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc);
+int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc);
 
 /* ---- tl1_ports.c --------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ void tl1_next_item(struct tl1_switch *s);
 /* Reads again what was confirmed, where that is due, and ends the batch. */
 void tl1_end_batch(struct tl1_switch *s);
 /* O(items). */
-bool tl1_is_asked_for(const struct drv_batch *batch, struct light_xc xc);
+bool tl1_is_asked_for(const struct drv_batch *batch, struct optics_xc xc);
 
 /* ---- tl1_multi_connect.c ---------------------------------------------------------- */
 

@@ -36,10 +36,10 @@ void tl1_identify(struct tl1_switch *s, const char *words)
 	snprintf(identity + n, size - n, "%s%s", n ? "," : "", words);
 }
 
-int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc)
+int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc)
 {
 	for (size_t i = 0; i < s->circuits.n; i++) {
-		if (light_xc_cmp(&s->circuits.v[i].xc, &xc) == 0) {
+		if (optics_xc_cmp(&s->circuits.v[i].xc, &xc) == 0) {
 			return (int)i;
 		}
 	}
@@ -49,7 +49,7 @@ int tl1_find_circuit(const struct tl1_switch *s, struct light_xc xc)
 int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 		      struct err *err)
 {
-	struct light_xc other;
+	struct optics_xc other;
 
 	if (devmem_check(&s->map, c->xc, NULL) || devmem_has(&s->map, c->xc) ||
 	    devmem_victim(&s->map, c->xc, &other)) {

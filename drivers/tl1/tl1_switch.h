@@ -39,7 +39,7 @@ struct tl1_command {
 
 /* A circuit as a line of the device's map tells it. */
 struct tl1_circuit {
-	struct light_xc xc;
+	struct optics_xc xc;
 	enum drv_state state;	/* DRV_BLOCKED: entered, not activated */
 	char owner[DRV_NAME_MAX];
 	bool locked;		/* by its owner, who is not us */

@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 
-enum rwa_dir { RWA_CW = 0, RWA_CCW = 1 };	/* as enum light_dir */
+enum rwa_dir { RWA_CW = 0, RWA_CCW = 1 };	/* as enum optics_dir */
 
 /* A WDM ring of n nodes: link i joins ring positions i and i+1 mod n, with
  * `fibres` fibres each way and `channels` channels a fibre. */

@@ -10,7 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/vec.h"
 #include "optree/optree.h"
-#include "tests/light_program.h"
+#include "tests/ring_settings.h"
 #include "topology/topology.h"
 
 struct figures {
@@ -19,10 +19,10 @@ struct figures {
 	int64_t pack_ns, open_ns;
 };
 
-static int settings_of(const struct coll_sched *s, struct light_program *out,
+static int settings_of(const struct coll_sched *s, struct ring_settings *out,
 		       struct err *err)
 {
-	VEC(struct light_tune) tunes = { 0 };
+	VEC(struct ring_setting) tunes = { 0 };
 	const struct coll_light *lights;
 	int64_t n;
 
@@ -34,29 +34,29 @@ static int settings_of(const struct coll_sched *s, struct light_program *out,
 		const struct coll_light *l = &lights[i / 2];
 		const struct topo_arc *a = topo_arc(coll_topo(s), l->arc);
 
-		tunes.v[tunes.n++] = (struct light_tune){
+		tunes.v[tunes.n++] = (struct ring_setting){
 			(uint16_t)l->step,
 			(uint16_t)(i % 2 ? a->dst : a->src), l->channel,
-			l->dir, l->fibre, i % 2 ? LIGHT_DROP : LIGHT_ADD };
+			l->dir, l->fibre, i % 2 ? RESONATOR_DROP : RESONATOR_ADD };
 	}
-	*out = (struct light_program){ (uint32_t)coll_steps(s), tunes.n,
+	*out = (struct ring_settings){ (uint32_t)coll_steps(s), tunes.n,
 				       tunes.v };
-	return light_program_normalise(out, err);
+	return ring_settings_normalise(out, err);
 }
 
-static int pack_and_open(int n, int w, const struct light_program *p,
+static int pack_and_open(int n, int w, const struct ring_settings *p,
 			 struct figures *f, struct err *err)
 {
-	const struct light_geometry g = { (uint16_t)n, (uint16_t)w, 1 };
-	const struct light_window all = whole_ring(&g);
-	struct light_program back = { 0 };
-	struct light_pack pack = { 0 };
+	const struct ring_geometry g = { (uint16_t)n, (uint16_t)w, 1 };
+	const struct ring_window all = whole_ring(&g);
+	struct ring_settings back = { 0 };
+	struct ring_program pack = { 0 };
 	int64_t start = clk_now_ns();
-	int rc = light_pack_make(&pack, "bench", &all, &g, p, err);
+	int rc = ring_program_pack(&pack, "bench", &all, &g, p, err);
 
 	f->pack_ns = clk_now_ns() - start;
 	start = clk_now_ns();
-	rc = rc ? rc : light_pack_open(&pack, &back, err);
+	rc = rc ? rc : ring_program_unpack(&pack, &back, err);
 	f->open_ns = clk_now_ns() - start;
 	if (rc == 0 && !same_program(p, &back)) {
 		rc = err_set(err, WEFT_EVERIFY, "another program came back");
@@ -64,8 +64,8 @@ static int pack_and_open(int n, int w, const struct light_program *p,
 	f->settings = p->n;
 	f->steps = p->steps;
 	f->bytes = pack.len;
-	light_program_fini(&back);
-	light_pack_fini(&pack);
+	ring_settings_fini(&back);
+	ring_program_fini(&pack);
 	return rc;
 }
 
@@ -77,13 +77,13 @@ static int measure(int n, int w, enum optree_algorithm how, int64_t size,
 		.shard_bytes = (size + n - 1) / n,
 		.channel_bps = 40000000000, .alpha_ns = 25000 };
 	struct optree_plan plan = { 0 };
-	struct light_program p = { 0 };
+	struct ring_settings p = { 0 };
 	int rc = optree_collective(&params, COLL_ALLGATHER, 0, how, &plan, err);
 
 	rc = rc ? rc : optree_plan_expand(&params, &plan, err);
 	rc = rc ? rc : settings_of(plan.sched, &p, err);
 	rc = rc ? rc : pack_and_open(n, w, &p, f, err);
-	light_program_fini(&p);
+	ring_settings_fini(&p);
 	optree_plan_fini(&plan);
 	return rc;
 }

@@ -37,7 +37,7 @@ static void check_frame(uint8_t *bytes, size_t len)
 	for (uint32_t i = 0; i + MRR_TUNE_BYTES <= f.len;
 	     i += MRR_TUNE_BYTES) {
 		uint8_t again[MRR_TUNE_BYTES];
-		struct light_tune t;
+		struct ring_setting t;
 
 		mrr_get_tune(f.data + i, &t);
 		mrr_put_tune(again, &t);

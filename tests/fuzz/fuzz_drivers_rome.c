@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_lines(char *text)
 {
-	struct light_xc xc = { 2, 3 };
+	struct optics_xc xc = { 2, 3 };
 	struct robot_port p;
 	char *line;
 

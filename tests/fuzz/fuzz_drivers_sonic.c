@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_line(int which, char *line)
 {
-	struct light_xc xc = { 0, 0 };
+	struct optics_xc xc = { 0, 0 };
 	enum drv_state state = DRV_TUNED;
 	const char *word = "x";
 	int32_t loss = 0;

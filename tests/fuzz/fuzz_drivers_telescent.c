@@ -21,7 +21,7 @@ static size_t prompt(const uint8_t *line, size_t len, const void *arg)
 static void check_lines(char *text)
 {
 	struct robot_port cells[TELESCENT_COLUMNS];
-	struct light_xc xc = { 1, 5 };
+	struct optics_xc xc = { 1, 5 };
 	char *line;
 
 	while ((line = sonic_line(&text))) {

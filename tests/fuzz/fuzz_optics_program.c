@@ -4,29 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/light_program.h"
+#include "tests/ring_settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(struct light_pack *p)
+static void check(struct ring_program *p)
 {
-	struct light_program once, twice;
-	struct light_pack again;
+	struct ring_settings once, twice;
+	struct ring_program again;
 
-	assert(light_pack_open(p, &once, NULL) == 0);
+	assert(ring_program_unpack(p, &once, NULL) == 0);
 	assert(once.steps == p->steps && once.n == p->settings);
-	assert(light_pack_make(&again, "f", &p->window, &p->ring, &once,
-			       NULL) == 0);
-	assert(light_pack_open(&again, &twice, NULL) == 0);
+	assert(ring_program_pack(&again, "f", &p->window, &p->ring, &once,
+				 NULL) == 0);
+	assert(ring_program_unpack(&again, &twice, NULL) == 0);
 	assert(same_program(&once, &twice));
-	light_program_fini(&once);
-	light_program_fini(&twice);
-	light_pack_fini(&again);
+	ring_settings_fini(&once);
+	ring_settings_fini(&twice);
+	ring_program_fini(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct light_pack p = { .window = { 0, UINT16_MAX, 0, UINT16_MAX } };
+	struct ring_program p = { .window = { 0, UINT16_MAX, 0, UINT16_MAX } };
 	uint8_t *bytes = malloc(size ? size : 1);
 
 	/* A few bytes can mean millions of settings; those are only slow. */
@@ -37,9 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size) {
 		memcpy(bytes, data, size);
 	}
-	if (light_pack_read(&p, bytes, size, NULL) == 0) {
+	if (ring_program_read(&p, bytes, size, NULL) == 0) {
 		check(&p);
-		light_pack_fini(&p);
+		ring_program_fini(&p);
 	}
 	return 0;
 }

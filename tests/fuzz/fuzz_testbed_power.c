@@ -19,7 +19,7 @@ static void conclude(struct power *p)
 	struct power_finding *v = NULL;
 	char (*unseen)[256] = NULL;
 	struct buf yaml = { 0 };
-	struct light_xc xc;
+	struct optics_xc xc;
 	int device, n;
 
 	blind_settle(p);

@@ -5,31 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/light_program.h"
+#include "tests/ring_settings.h"
 
 /* A second one into the same ring; nobody else has the window. */
-static inline void pack_into(struct light_ring *r, const char *name, int nodes,
+static inline void pack_into(struct ring_programs *r, const char *name, int nodes,
 			     int channels, int fibres,
-			     struct light_window window,
-			     const struct light_program *p)
+			     struct ring_window window,
+			     const struct ring_settings *p)
 {
-	const struct light_geometry g = { (uint16_t)nodes, (uint16_t)channels,
+	const struct ring_geometry g = { (uint16_t)nodes, (uint16_t)channels,
 					  (uint8_t)fibres };
-	struct light_pack pack;
+	struct ring_program pack;
 
-	if (light_pack_make(&pack, name, &window, &g, p, NULL) ||
-	    light_ring_add(r, &pack, NULL)) {
+	if (ring_program_pack(&pack, name, &window, &g, p, NULL) ||
+	    ring_programs_add(r, &pack, NULL)) {
 		abort();
 	}
 }
 
 /* The whole ring; nothing for a program without steps. */
-static inline struct light_ring packed(int nodes, int channels, int fibres,
-				       const struct light_program *p)
+static inline struct ring_programs packed(int nodes, int channels, int fibres,
+					  const struct ring_settings *p)
 {
-	const struct light_geometry g = { (uint16_t)nodes, (uint16_t)channels,
+	const struct ring_geometry g = { (uint16_t)nodes, (uint16_t)channels,
 					  (uint8_t)fibres };
-	struct light_ring r = { 0 };
+	struct ring_programs r = { 0 };
 
 	if (p->steps) {
 		pack_into(&r, "job", nodes, channels, fibres, whole_ring(&g),

@@ -43,7 +43,7 @@ struct restore {
 struct wanted {
 	char name[CONF_MAX_NAME + 1];
 	bool program;
-	VEC(struct light_xc) xcs;
+	VEC(struct optics_xc) xcs;
 };
 
 struct restoring {
@@ -180,7 +180,7 @@ static int want(struct restoring *r, const char *device,
 	snprintf(r->comment + len, sizeof(r->comment) - len, "%s%s: %d gone",
 		 len ? ", " : "restores ", device, count);
 	if (w.xcs.n) {
-		qsort(w.xcs.v, w.xcs.n, sizeof(*w.xcs.v), light_xc_cmp);
+		qsort(w.xcs.v, w.xcs.n, sizeof(*w.xcs.v), optics_xc_cmp);
 	}
 	if (vec_push(&r->wanted, w)) {
 		vec_fini(&w.xcs);
@@ -333,8 +333,8 @@ void daemon_restore_due(uv_timer_t *timer)
 
 /* ---- what of it may be done now ------------------------------------------ */
 
-static bool shares_port(const struct model_device *md, struct light_xc a,
-			struct light_xc b)
+static bool shares_port(const struct model_device *md, struct optics_xc a,
+			struct optics_xc b)
 {
 	return a.in == b.in || a.out == b.out ||
 	       (md->any_to_any && (a.in == b.out || a.out == b.in));
@@ -352,7 +352,7 @@ static bool is_listed(const int *list, int n, int port)
 
 /* Whether a circuit may be made; why not goes to err. */
 static bool may_make(const struct model_device *md, const struct plan_light *has,
-		     const struct apply_device *a, struct light_xc xc,
+		     const struct apply_device *a, struct optics_xc xc,
 		     struct err *err)
 {
 	if (is_listed(has->bad_in, has->n_bad_in, xc.in) ||
@@ -377,10 +377,10 @@ static bool may_make(const struct model_device *md, const struct plan_light *has
 	return true;
 }
 
-static bool is_in(const struct plan_light *l, struct light_xc xc)
+static bool is_in(const struct plan_light *l, struct optics_xc xc)
 {
 	return l->n_xcs && bsearch(&xc, l->xcs, (size_t)l->n_xcs, sizeof(xc),
-				   light_xc_cmp);
+				   optics_xc_cmp);
 }
 
 static void keep_possible(struct wanted *w, const struct model_device *md,
@@ -390,7 +390,7 @@ static void keep_possible(struct wanted *w, const struct model_device *md,
 	size_t kept = 0;
 
 	for (size_t i = 0; i < w->xcs.n; i++) {
-		struct light_xc xc = w->xcs.v[i];
+		struct optics_xc xc = w->xcs.v[i];
 
 		if (is_in(&s->intent[device], xc) &&
 		    !is_in(&s->observed[device], xc) &&

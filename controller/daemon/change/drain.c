@@ -121,7 +121,7 @@ static int check_circuits(const struct daemon *d, const struct model_fabric *f,
 	char what[64];
 
 	for (int i = 0; i < pd->n_add; i++) {
-		struct light_xc xc = pd->add[i];
+		struct optics_xc xc = pd->add[i];
 
 		h = find_side(d, f, md, md->in_port, xc.in);
 		h = h ? h : find_side(d, f, md, md->out_port, xc.out);
@@ -134,7 +134,7 @@ static int check_circuits(const struct daemon *d, const struct model_fabric *f,
 	return 0;
 }
 
-static bool has_program(const struct light_ring *ring, const char *name)
+static bool has_program(const struct ring_programs *ring, const char *name)
 {
 	for (int i = 0; i < ring->n; i++) {
 		if (strcmp(ring->v[i].name, name) == 0) {

@@ -64,7 +64,7 @@ static bool runs_on(const struct model_job *job, int host)
 
 /* "in 3 -> out 4 (h0.1 to h1.1, job a)". */
 static char *victim_text(const struct model_fabric *f, int device,
-			 struct light_xc xc)
+			 struct optics_xc xc)
 {
 	const struct model_device *md = &f->devices[device];
 	int from = far_host(f, md->in_port, xc.in);
@@ -91,7 +91,7 @@ static char *victim_text(const struct model_fabric *f, int device,
 	return buf_steal(&b);
 }
 
-static bool is_on_port(const struct model_device *md, struct light_xc xc,
+static bool is_on_port(const struct model_device *md, struct optics_xc xc,
 		       struct drv_port_id port)
 {
 	return md->any_to_any ? xc.in == port.index || xc.out == port.index :

@@ -7,13 +7,13 @@
 #include "controller/daemon/hosts/hosts.h"
 
 static const struct drv_xc *find_circuit(const struct apply_device *a,
-					 struct light_xc xc)
+					 struct optics_xc xc)
 {
-	/* drv_xc begins with its light_xc. */
+	/* drv_xc begins with its optics_xc. */
 	return a->snap.n_xcs ? bsearch(&xc, a->snap.xcs,
 				       (size_t)a->snap.n_xcs,
 				       sizeof(*a->snap.xcs),
-				       light_xc_cmp) : NULL;
+				       optics_xc_cmp) : NULL;
 }
 
 /* The layer that it failed is passed by now, as far as the last readings and

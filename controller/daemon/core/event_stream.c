@@ -319,7 +319,7 @@ static void compare(struct daemon *d, const struct seen *before,
 	     now->drift ? text : "as intended again");
 }
 
-static uint64_t mix_parts(uint64_t hash, const struct light_dead *v, int n)
+static uint64_t mix_parts(uint64_t hash, const struct ring_fault *v, int n)
 {
 	const uint8_t *at = (const uint8_t *)v;
 

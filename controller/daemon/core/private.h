@@ -60,7 +60,7 @@ struct snapshot {
 	struct plan_base base;
 	int n;
 	struct plan_light *intent, *observed;
-	struct light_ring *programs;	/* [2 n] */
+	struct ring_programs *programs;	/* [2 n] */
 	int64_t *port_ns, *device_ns;	/* base.times */
 };
 

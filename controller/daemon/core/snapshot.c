@@ -16,7 +16,7 @@ static void *copy_array(const void *from, int n, size_t size)
 
 /* program: where a copy of the program goes, if there is one. */
 static int copy_light(struct plan_light *to, const struct plan_light *from,
-		      struct light_ring *program, struct err *err)
+		      struct ring_programs *program, struct err *err)
 {
 	*to = *from;
 	to->programs = NULL;
@@ -39,11 +39,11 @@ static int copy_light(struct plan_light *to, const struct plan_light *from,
 		return 0;
 	}
 	to->programs = program;
-	return light_ring_copy(program, from->programs, err);
+	return ring_programs_copy(program, from->programs, err);
 }
 
 static int copy_lights(const struct plan_light *from, int n,
-		       struct plan_light **to, struct light_ring *programs,
+		       struct plan_light **to, struct ring_programs *programs,
 		       struct err *err)
 {
 	int r = 0;
@@ -115,7 +115,7 @@ void daemon_snapshot_fini(struct snapshot *s)
 	free_lights(s->intent, s->n);
 	free_lights(s->observed, s->n);
 	for (int i = 0; s->programs && i < 2 * s->n; i++) {
-		light_ring_fini(&s->programs[i]);
+		ring_programs_fini(&s->programs[i]);
 	}
 	free(s->programs);
 	free(s->port_ns);

@@ -28,7 +28,7 @@ void daemon_hosts_fini(struct daemon *d);
 
 /* True when all light through this circuit, which is intended, was heard where
  * it leads in the last look. O(ports x hops). */
-bool daemon_hosts_hear(struct daemon *d, int device, struct light_xc xc);
+bool daemon_hosts_hear(struct daemon *d, int device, struct optics_xc xc);
 
 /* Answers what the engine asks of hosts during changes. */
 int daemon_prover_init(struct daemon *d, struct err *err);

@@ -100,7 +100,7 @@ static int allocate(const struct hosts *h, struct hosts_view *out,
 /* Duplex circuits have two ways. */
 static bool all_heard(const struct hosts *h, const struct model_fabric *f,
 		      const struct plan_light *intent, int device,
-		      struct light_xc xc)
+		      struct optics_xc xc)
 {
 	struct plan_hop *hops = NULL;
 	int n, rx, n_ways = 0, n_heard = 0;
@@ -112,7 +112,7 @@ static bool all_heard(const struct hosts *h, const struct model_fabric *f,
 		}
 		for (int i = 0; i < n; i++) {
 			if (hops[i].device == device &&
-			    light_xc_cmp(&hops[i].xc, &xc) == 0) {
+			    optics_xc_cmp(&hops[i].xc, &xc) == 0) {
 				n_ways++;
 				n_heard += h->views[rx].heard == tx;
 			}
@@ -122,7 +122,7 @@ static bool all_heard(const struct hosts *h, const struct model_fabric *f,
 	return n_ways > 0 && n_heard == n_ways;
 }
 
-bool daemon_hosts_hear(struct daemon *d, int device, struct light_xc xc)
+bool daemon_hosts_hear(struct daemon *d, int device, struct optics_xc xc)
 {
 	const struct model_fabric *f = apply_fabric(d->apply);
 	const struct hosts *h = d->hosts;

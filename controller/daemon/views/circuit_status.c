@@ -37,7 +37,7 @@ int daemon_light_init(struct light_view *v, struct daemon *d, int device,
 		      const struct apply_device *a, struct err *err)
 {
 	int n = a->snap.n_xcs, r = 0;
-	struct light_xc *xcs = calloc((size_t)n + 1, sizeof(*xcs));
+	struct optics_xc *xcs = calloc((size_t)n + 1, sizeof(*xcs));
 	struct lit *lit = calloc((size_t)n + 1, sizeof(*lit));
 	struct apply_loss loss;
 	int proof;

@@ -10,7 +10,7 @@
 
 /* ---- devices ------------------------------------------------------------- */
 
-typedef VEC(struct light_xc) xc_list;
+typedef VEC(struct optics_xc) xc_list;
 
 /* One device as a message, and the memory behind it. */
 struct device_view {
@@ -59,7 +59,7 @@ static bool may_have(const struct store_step *step, enum store_op op)
 
 /* True when an open change made (ADD) or deleted (DEL) this circuit. */
 static bool explained(const struct views *s, const char *device,
-		      enum store_op op, struct light_xc xc)
+		      enum store_op op, struct optics_xc xc)
 {
 	for (int i = 0; i < s->n_open; i++) {
 		const struct store_journal *j = &s->open[i];
@@ -72,7 +72,7 @@ static bool explained(const struct views *s, const char *device,
 			}
 			for (int x = 0; x < w->n_steps; x++) {
 				if (may_have(&w->steps[x], op) &&
-				    light_xc_cmp(&w->steps[x].xc, &xc) == 0) {
+				    optics_xc_cmp(&w->steps[x].xc, &xc) == 0) {
 					return true;
 				}
 			}
@@ -82,7 +82,7 @@ static bool explained(const struct views *s, const char *device,
 }
 
 static int sort_out(const struct views *s, const char *device,
-		    enum store_op op, struct light_xc xc, xc_list *odd,
+		    enum store_op op, struct optics_xc xc, xc_list *odd,
 		    xc_list *pending)
 {
 	return explained(s, device, op, xc) ? vec_push(pending, xc)
@@ -100,7 +100,7 @@ static int compare_maps(const struct views *s, const struct apply_device *a,
 	while (r == 0 && (i < intent->n_xcs || k < a->snap.n_xcs)) {
 		int order = i == intent->n_xcs	  ? 1
 			    : k == a->snap.n_xcs ? -1
-						  : light_xc_cmp(
+						  : optics_xc_cmp(
 							&intent->xcs[i],
 							&a->snap.xcs[k].xc);
 
@@ -172,7 +172,7 @@ static int fill_circuits(const struct views *s, struct device_view *v,
 
 #define FAILED_SHOWN 64
 
-static int fill_parts(struct wire_dead *w, const struct light_dead *v, int n,
+static int fill_parts(struct wire_dead *w, const struct ring_fault *v, int n,
 		      int nodes, size_t *n_out, char ***out, struct err *err)
 {
 	return wire_dead_init(w, v, n < FAILED_SHOWN ? n : FAILED_SHOWN, nodes,
@@ -182,18 +182,18 @@ static int fill_parts(struct wire_dead *w, const struct light_dead *v, int n,
 static int fill_program(struct device_view *v, const struct apply_device *a,
 			int nodes, struct err *err)
 {
-	const struct light_ring *want = &v->intent.programs;
-	const struct light_ring *has = &a->snap.programs;
+	const struct ring_programs *want = &v->intent.programs;
+	const struct ring_programs *has = &a->snap.programs;
 	Weft__V1__ProgramState *p = &v->program;
 	int r;
 
 	weft__v1__program_state__init(p);
 	p->wanted = v->intent.has_program && want->n > 0;
 	p->loaded = has->n > 0;
-	p->wanted_steps = light_ring_steps(want);
-	p->loaded_steps = light_ring_steps(has);
+	p->wanted_steps = ring_programs_steps(want);
+	p->loaded_steps = ring_programs_steps(has);
 	p->equal = p->wanted == p->loaded &&
-		   (!p->wanted || light_ring_equal(want, has));
+		   (!p->wanted || ring_programs_equal(want, has));
 	p->unlocked = a->snap.n_unlocked;
 	p->lock_detail = (char *)a->snap.lock_detail;
 	v->m.program = p;

@@ -37,35 +37,35 @@ static void add_move(struct emu *e, struct emu_move m)
 	}
 }
 
-static void on_circuit(struct light_xc xc, bool made, void *arg)
+static void on_circuit(struct optics_xc xc, bool made, void *arg)
 {
 	printf("circuit %d,%d %s\n", xc.in, xc.out, made ? "made" : "gone");
 	fflush(stdout);
 	add_move(arg, (struct emu_move){ .made = made, .xc = xc });
 }
 
-void emu_pack_digest(const struct light_pack *p, char hex[65])
+void emu_pack_digest(const struct ring_program *p, char hex[65])
 {
 	/* A ring of one; nothing in it is changed. */
-	const struct light_ring one = { .n = 1, .v = (struct light_pack *)p };
-	uint8_t digest[LIGHT_DIGEST_LEN];
+	const struct ring_programs one = { .n = 1, .v = (struct ring_program *)p };
+	uint8_t digest[RING_DIGEST_LEN];
 
-	light_ring_digest(&one, digest);
-	for (int i = 0; i < LIGHT_DIGEST_LEN; i++) {
+	ring_programs_digest(&one, digest);
+	for (int i = 0; i < RING_DIGEST_LEN; i++) {
 		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 	}
 }
 
 /* The programs of `a` that `b` has not. */
-static void note_programs(struct emu *e, const struct light_ring *a,
-			  const struct light_ring *b, bool made)
+static void note_programs(struct emu *e, const struct ring_programs *a,
+			  const struct ring_programs *b, bool made)
 {
 	for (int i = 0; i < a->n; i++) {
-		const struct light_pack *p = &a->v[i];
-		const struct light_pack *q = light_ring_find(b, p->name);
+		const struct ring_program *p = &a->v[i];
+		const struct ring_program *q = ring_programs_find(b, p->name);
 		struct emu_move m = { .made = made };
 
-		if (q && light_pack_equal(p, q)) {
+		if (q && ring_program_equal(p, q)) {
 			continue;
 		}
 		snprintf(m.program, sizeof(m.program), "%s", p->name);

@@ -8,7 +8,7 @@
 #include "lib/base/vec.h"
 
 struct change {
-	struct light_xc xc;
+	struct optics_xc xc;
 	bool connect;
 };
 
@@ -91,7 +91,7 @@ static void wait_for_first(struct emu *e)
 	}
 }
 
-static void note(struct light_xc xc, bool connect, void *arg)
+static void note(struct optics_xc xc, bool connect, void *arg)
 {
 	struct emu_later *l = arg;
 

@@ -13,7 +13,7 @@
 #include "drivers/emulators/core/fibre_plant.h"
 
 static bool parse_xc(const struct emu *e, const char *text,
-		     struct light_xc *xc)
+		     struct optics_xc *xc)
 {
 	char rest;
 
@@ -51,7 +51,7 @@ static const char *do_clear(struct emu *e)
 
 static const char *do_set(struct emu *e, const char *arg)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	if (!parse_xc(e, arg, &xc)) {
 		return "expected set IN,OUT with ports of this switch";
@@ -65,7 +65,7 @@ static const char *do_set(struct emu *e, const char *arg)
 /* Without ports everything goes. */
 static const char *do_unset(struct emu *e, const char *arg)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	if (!arg) {
 		devmem_clear(&e->mem);
@@ -92,11 +92,11 @@ static const char *do_restart(struct emu *e, const char *map, const char *ms)
 
 static const char *do_map(struct emu *e, struct buf *answer)
 {
-	struct light_xc *v;
+	struct optics_xc *v;
 	int n;
 
 	for (int i = 0; i < e->mem.programs.n; i++) {
-		const struct light_pack *p = &e->mem.programs.v[i];
+		const struct ring_program *p = &e->mem.programs.v[i];
 		char digest[65];
 
 		emu_pack_digest(p, digest);

@@ -40,10 +40,10 @@ struct emu_dialect {
 	/* e->mem is another. */
 	void (*refresh)(struct emu *e, enum emu_news news);
 	/* That a circuit of e->mem lets no light by; NULL: all do. */
-	bool (*dark)(struct emu *e, struct light_xc xc);
+	bool (*dark)(struct emu *e, struct optics_xc xc);
 	/* The i-th circuit that light takes and e->mem has not, false: there
 	 * are no more; NULL: there are none. */
-	bool (*stale)(const struct emu *e, size_t i, struct light_xc *xc);
+	bool (*stale)(const struct emu *e, size_t i, struct optics_xc *xc);
 	/* A word on the control socket that only this device knows; NULL: it
 	 * knows none. Returns what is wrong, NULL when nothing is. */
 	const char *(*command)(struct emu *e, const char *verb,
@@ -69,8 +69,8 @@ struct emu_move {
 	enum emu_by by;
 	bool made;
 	int64_t at_ns;
-	struct light_xc xc;
-	char program[LIGHT_NAME_MAX + 1];	/* rings, else "" */
+	struct optics_xc xc;
+	char program[RING_PROGRAM_NAME_MAX + 1];	/* rings, else "" */
 	char digest[65];
 };
 
@@ -145,7 +145,7 @@ void emu_note_moves(struct emu *e, enum emu_by by);
 const char *emu_tell_moves(const struct emu *e, uint64_t from,
 			   struct buf *answer);
 /* SHA-256 over a program's name, window and bytes. */
-void emu_pack_digest(const struct light_pack *p, char hex[65]);
+void emu_pack_digest(const struct ring_program *p, char hex[65]);
 
 /* complete.c: takes commands as the dialect does; what they change is put off
  * as the fault `complete` says. */

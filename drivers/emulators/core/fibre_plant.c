@@ -163,7 +163,7 @@ static int32_t loss_of(struct emu *e, int in, int out)
 /* The flat output that the light of an input leaves by, or -1. */
 static int leaves_by(struct emu *e, int in)
 {
-	struct light_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
+	struct optics_xc xc = { in, e->mem.peer[in] - e->mem.n_in };
 	bool lit = e->mem.peer[in] >= 0 &&
 		   !(e->dialect->dark && e->dialect->dark(e, xc));
 	int astray;

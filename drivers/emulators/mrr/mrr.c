@@ -18,31 +18,31 @@
 
 #define MOST_LOST (64u << 10)
 
-static void note_unlocked(struct slot *s, const struct light_tune *t,
-			  enum light_lock lock)
+static void note_unlocked(struct slot *s, const struct ring_setting *t,
+			  enum resonator_lock lock)
 {
-	const struct light_dead d = {
-		.part = LIGHT_RESONATOR, .dir = t->dir, .fibre = t->fibre,
+	const struct ring_fault d = {
+		.part = RING_RESONATOR, .dir = t->dir, .fibre = t->fibre,
 		.why = (uint8_t)lock, .node = t->node, .channel = t->channel };
 
 	if (s->n_unlocked++ == 0) {
 		mrr_put_tune(s->first_unlocked, t);
 		s->lock_state = lock;
 	}
-	if (lock != LIGHT_LOCK_NOT_STARTED && s->lost.n < MOST_LOST &&
+	if (lock != RESONATOR_NOT_STARTED && s->lost.n < MOST_LOST &&
 	    vec_push(&s->lost, d)) {
 		log_error("emulators", "out of memory, a lost lock is left out");
 	}
 }
 
 static void search_step(struct mrr_device *d, struct slot *s,
-		       const struct light_reader *r)
+		       const struct ring_program_reader *r)
 {
 	for (size_t i = 0; i < r->cells.n; i++) {
-		struct light_tune t = light_cell_tune(r, &r->cells.v[i]);
-		enum light_lock lock = mrr_lock_of(d, r, &t);
+		struct ring_setting t = ring_cell_setting(r, &r->cells.v[i]);
+		enum resonator_lock lock = mrr_lock_of(d, r, &t);
 
-		if (lock != LIGHT_LOCKED) {
+		if (lock != RESONATOR_LOCKED) {
 			note_unlocked(s, &t, lock);
 		}
 	}
@@ -55,10 +55,10 @@ static void sort_lost(struct slot *s)
 
 	if (s->lost.n) {
 		qsort(s->lost.v, s->lost.n, sizeof(*s->lost.v),
-		      light_dead_cmp);
+		      ring_fault_cmp);
 	}
 	for (size_t i = 0; i < s->lost.n; i++) {
-		if (n == 0 || light_dead_cmp(&s->lost.v[n - 1],
+		if (n == 0 || ring_fault_cmp(&s->lost.v[n - 1],
 					     &s->lost.v[i])) {
 			s->lost.v[n++] = s->lost.v[i];
 		}
@@ -68,18 +68,18 @@ static void sort_lost(struct slot *s)
 
 void mrr_search_slot(struct mrr_device *d, struct slot *s)
 {
-	struct light_reader r;
+	struct ring_program_reader r;
 
 	s->n_unlocked = 0;
 	s->lost.n = 0;
 	if (!s->p.bytes || (d->e->faults.n == 0 && d->drifted.n == 0) ||
-	    light_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
+	    ring_program_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
 		return;
 	}
-	while (light_reader_next(&r, NULL) == 0) {
+	while (ring_program_reader_next(&r, NULL) == 0) {
 		search_step(d, s, &r);
 	}
-	light_reader_fini(&r);
+	ring_program_reader_fini(&r);
 	sort_lost(s);
 }
 
@@ -98,13 +98,13 @@ void mrr_search_locks(struct mrr_device *d)
 
 static void clear_slot(struct slot *s)
 {
-	light_pack_fini(&s->p);
+	ring_program_fini(&s->p);
 	mrr_stop_light(s);
 	s->step = s->step_control = 0;
 }
 
 /* A program begins with its first step. Takes p over. */
-static void fill_slot(struct slot *s, struct light_pack *p)
+static void fill_slot(struct slot *s, struct ring_program *p)
 {
 	clear_slot(s);
 	s->p = *p;
@@ -115,19 +115,19 @@ static void fill_slot(struct slot *s, struct light_pack *p)
 /* What the slots run, into e->mem, from where it is kept over a restart. */
 static bool remember(struct mrr_device *d)
 {
-	struct light_ring all = { 0 };
+	struct ring_programs all = { 0 };
 
 	for (int i = 0; i < d->n_slots; i++) {
-		struct light_pack copy;
+		struct ring_program copy;
 
 		if (d->slots[i].p.bytes &&
-		    (light_pack_copy(&copy, &d->slots[i].p, NULL) ||
-		     light_ring_add(&all, &copy, NULL))) {
-			light_ring_fini(&all);
+		    (ring_program_copy(&copy, &d->slots[i].p, NULL) ||
+		     ring_programs_add(&all, &copy, NULL))) {
+			ring_programs_fini(&all);
 			return false;
 		}
 	}
-	light_ring_fini(&d->e->mem.programs);
+	ring_programs_fini(&d->e->mem.programs);
 	d->e->mem.programs = all;
 	return true;
 }
@@ -135,37 +135,37 @@ static bool remember(struct mrr_device *d)
 /* The slots from e->mem. Out of memory goes dark. */
 static void recall(struct mrr_device *d)
 {
-	const struct light_ring *all = &d->e->mem.programs;
+	const struct ring_programs *all = &d->e->mem.programs;
 
 	for (int i = 0; i < d->n_slots; i++) {
-		struct light_pack copy;
+		struct ring_program copy;
 
 		clear_slot(&d->slots[i]);
-		if (i < all->n && light_pack_copy(&copy, &all->v[i],
-						  NULL) == 0) {
+		if (i < all->n && ring_program_copy(&copy, &all->v[i],
+						    NULL) == 0) {
 			fill_slot(&d->slots[i], &copy);
 		}
 	}
 	mrr_search_locks(d);
 }
 
-bool mrr_corrupt(struct light_pack *p)
+bool mrr_corrupt(struct ring_program *p)
 {
-	struct light_program prog;
-	struct light_pack bad;
-	struct light_tune *t;
+	struct ring_settings prog;
+	struct ring_program bad;
+	struct ring_setting *t;
 	int rc;
 
-	if (!p->settings || light_pack_open(p, &prog, NULL)) {
+	if (!p->settings || ring_program_unpack(p, &prog, NULL)) {
 		return false;
 	}
 	t = &prog.v[prog.n / 2];
-	t->mode = t->mode == LIGHT_ADD_DROP ? LIGHT_ADD :
-		  t->mode ^ LIGHT_ADD_DROP;
-	rc = light_pack_make(&bad, p->name, &p->window, &p->ring, &prog, NULL);
-	light_program_fini(&prog);
+	t->mode = t->mode == RESONATOR_ADD_DROP ? RESONATOR_ADD :
+		  t->mode ^ RESONATOR_ADD_DROP;
+	rc = ring_program_pack(&bad, p->name, &p->window, &p->ring, &prog, NULL);
+	ring_settings_fini(&prog);
 	if (rc == 0) {
-		light_pack_fini(p);
+		ring_program_fini(p);
 		*p = bad;
 	}
 	return rc == 0;
@@ -221,10 +221,10 @@ static uint32_t found_crc(const struct slot *s)
 
 /* The staged program as it will run. */
 static enum mrr_code take_staged(struct mrr_device *d, int i,
-				 struct light_pack *out, uint32_t *detail)
+				 struct ring_program *out, uint32_t *detail)
 {
 	struct slot *s = &d->slots[i];
-	struct light_pack p = { .window = s->stage_window };
+	struct ring_program p = { .window = s->stage_window };
 	uint8_t *bytes;
 
 	if (s->stage_bytes > s->shadow_cap ||
@@ -242,7 +242,7 @@ static enum mrr_code take_staged(struct mrr_device *d, int i,
 	}
 	memcpy(bytes, s->shadow, s->stage_bytes);
 	memcpy(p.name, s->stage_name, sizeof(p.name));
-	if (light_pack_read(&p, bytes, s->stage_bytes, NULL)) {
+	if (ring_program_read(&p, bytes, s->stage_bytes, NULL)) {
 		return MRR_BAD_PROGRAM;
 	}
 	*out = p;
@@ -251,31 +251,31 @@ static enum mrr_code take_staged(struct mrr_device *d, int i,
 
 /* All that would run after the commit, without the bytes. */
 static enum mrr_code check_together(struct mrr_device *d,
-				    const struct light_pack *next,
+				    const struct ring_program *next,
 				    uint32_t *detail)
 {
-	const struct light_geometry g = {
+	const struct ring_geometry g = {
 		.nodes = (uint16_t)d->e->mem.n_in,
 		.channels = (uint16_t)d->e->mem.n_out,
 		.fibres = (uint8_t)d->e->conf.fibres };
 	size_t bytes = 0;
 
 	for (int i = 0; i < d->n_slots; i++) {
-		struct light_ring one = { 1, (struct light_pack *)&next[i] };
+		struct ring_programs one = { 1, (struct ring_program *)&next[i] };
 
 		if (!next[i].bytes) {
 			continue;
 		}
 		*detail = (uint32_t)i;
-		if (light_ring_check(&one, &g, NULL)) {
+		if (ring_programs_check(&one, &g, NULL)) {
 			return MRR_BAD_PROGRAM;
 		}
 		for (int k = 0; k < i; k++) {
 			*detail = (uint32_t)k;
 			if (next[k].bytes &&
 			    (strcmp(next[k].name, next[i].name) == 0 ||
-			     light_windows_meet(&next[k].window,
-						&next[i].window, g.nodes))) {
+			     ring_windows_overlap(&next[k].window,
+						  &next[i].window, g.nodes))) {
 				return MRR_CONFLICT;
 			}
 		}
@@ -287,7 +287,7 @@ static enum mrr_code check_together(struct mrr_device *d,
 
 /* next: [n_slots] in the slots that stay borrowed, in the others owned. */
 static enum mrr_code check_commit(struct mrr_device *d,
-				  struct light_pack *next, uint32_t *detail)
+				  struct ring_program *next, uint32_t *detail)
 {
 	enum mrr_code code = MRR_OK;
 
@@ -310,7 +310,7 @@ static enum mrr_code check_commit(struct mrr_device *d,
 	return code ? code : check_together(d, next, detail);
 }
 
-static void put_in_effect(struct mrr_device *d, struct light_pack *next)
+static void put_in_effect(struct mrr_device *d, struct ring_program *next)
 {
 	for (int i = 0; i < d->n_slots; i++) {
 		struct slot *s = &d->slots[i];
@@ -337,7 +337,7 @@ static void put_in_effect(struct mrr_device *d, struct light_pack *next)
 
 static enum mrr_code commit(struct mrr_device *d, uint32_t *detail)
 {
-	struct light_pack next[MRR_MAX_SLOTS] = { 0 };
+	struct ring_program next[MRR_MAX_SLOTS] = { 0 };
 	enum mrr_code code = check_commit(d, next, detail);
 
 	if (code == MRR_OK &&
@@ -350,7 +350,7 @@ static enum mrr_code commit(struct mrr_device *d, uint32_t *detail)
 	}
 	for (int i = 0; i < d->n_slots; i++) {
 		if (d->mask >> i & 1) {
-			light_pack_fini(&next[i]);
+			ring_program_fini(&next[i]);
 		}
 	}
 	return code;
@@ -424,13 +424,13 @@ static void fill_registers(const struct mrr_device *d, uint8_t *r)
 	mrr_put32(r + MRR_CHANNELS, (uint32_t)mem->n_out);
 	mrr_put32(r + MRR_FIBRES, (uint32_t)d->e->conf.fibres);
 	mrr_put32(r + MRR_MAX_STEPS, MAX_STEPS);
-	mrr_put32(r + MRR_MAX_TUNES, LIGHT_MAX_TUNES);
+	mrr_put32(r + MRR_MAX_TUNES, RING_MAX_SETTINGS);
 	mrr_put32(r + MRR_FEATURES, (is_plain(d) ? 0u : MRR_FAILURES |
 		  MRR_LOCKS | MRR_TELLS | MRR_RELOCKS) |
 		  (d->e->conf.overlap ? MRR_OVERLAP : 0u));
 	mrr_put32(r + MRR_MEMORY, (uint32_t)d->e->conf.memory);
 	mrr_put32(r + MRR_MEMORY_USED,
-		  (uint32_t)light_ring_bytes(&mem->programs));
+		  (uint32_t)ring_programs_bytes(&mem->programs));
 	mrr_put32(r + MRR_MAX_WINDOW, MRR_MAX_DATA);
 	mrr_put32(r + MRR_SLOTS, (uint32_t)d->n_slots);
 	memcpy(r + MRR_SERIAL, d->e->conf.name,
@@ -781,7 +781,7 @@ static uint32_t n_unlocked(const struct mrr_device *d)
 static void look_again(struct mrr_device *d)
 {
 	uint32_t before = n_unlocked(d), flags = d->flags;
-	const struct light_dead *place = NULL;
+	const struct ring_fault *place = NULL;
 
 	mrr_search_locks(d);
 	for (int i = 0; i < d->n_slots && !place; i++) {

@@ -10,23 +10,23 @@
 #define AUTOSTEP_NS 1000000
 
 struct slot {
-	struct light_pack p;		/* active; no bytes: dark */
+	struct ring_program p;		/* active; no bytes: dark */
 	uint32_t crc;			/* of its bytes */
 	uint32_t generation, writes;
 	uint8_t *shadow;
 	size_t shadow_cap;		/* bytes ever written, rest is zero */
 	uint32_t stage, stage_bytes, stage_crc;
-	struct light_window stage_window;
-	uint8_t stage_name[LIGHT_NAME_MAX + 1];
+	struct ring_window stage_window;
+	uint8_t stage_name[RING_PROGRAM_NAME_MAX + 1];
 	uint32_t n_unlocked, lock_state;
 	uint8_t first_unlocked[MRR_TUNE_BYTES];
-	VEC(struct light_dead) lost;	/* as in the table of locks */
+	VEC(struct ring_fault) lost;	/* as in the table of locks */
 	uint64_t searched;		/* resonators that locked anew */
 	uint32_t step, step_control;
 	int64_t step_ns;		/* when autostep began */
 	/* The step that the rings are set to, reached change by change. */
 	bool playing;
-	struct light_reader light;
+	struct ring_program_reader light;
 	uint64_t moved;			/* resonators set since the load */
 };
 
@@ -36,7 +36,7 @@ struct mrr_device {
 	struct slot slots[MRR_MAX_SLOTS];
 	uint64_t fence, writer, mask;
 	uint32_t generation, flags, last_code;
-	VEC(struct light_dead) drifted;	/* until they search anew */
+	VEC(struct ring_fault) drifted;	/* until they search anew */
 	uv_timer_t drift;
 	int64_t locked_ns;		/* the last search is over then */
 };
@@ -45,11 +45,11 @@ uint32_t mrr_current_step(const struct slot *s);
 /* What a write to MRR_STEP_CONTROL does. */
 void mrr_step(struct slot *s, uint32_t control);
 /* Turns one setting of a program into another. False when it has none. */
-bool mrr_corrupt(struct light_pack *p);
+bool mrr_corrupt(struct ring_program *p);
 
 /* Whether a setting of the step that r is at locks, by the faults. mrr_fail.c */
-enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
-			    const struct light_tune *t);
+enum resonator_lock mrr_lock_of(struct mrr_device *d, const struct ring_program_reader *r,
+				const struct ring_setting *t);
 /* Appends the table of failures: the parts that faults hold, whether programs
  * use them or not. */
 void mrr_put_failures(const struct mrr_device *d, struct buf *out);
@@ -63,7 +63,7 @@ void mrr_drift_init(struct mrr_device *d);
 void mrr_drift_fini(struct mrr_device *d);
 /* The faults are others: begins or ends to lose locks. */
 void mrr_drift(struct mrr_device *d);
-bool mrr_has_drifted(const struct mrr_device *d, const struct light_tune *t);
+bool mrr_has_drifted(const struct mrr_device *d, const struct ring_setting *t);
 /* What a slot uses holds its wave again, and takes its time for it. */
 void mrr_settle(struct mrr_device *d, const struct slot *s);
 /* A write to MRR_RELOCK. */
@@ -71,11 +71,11 @@ enum mrr_code mrr_relock(struct mrr_device *d);
 /* A session that wants events has this mark, until the next restart. */
 int64_t mrr_event_mark(const struct mrr_device *d);
 /* Tells the sessions that want it; of a resonator or NULL. */
-void mrr_tell(struct mrr_device *d, const struct light_dead *place);
+void mrr_tell(struct mrr_device *d, const struct ring_fault *place);
 /* Resonators that hold no wave, as in a table. */
 void mrr_put_lost(const struct mrr_device *d, struct buf *out);
 /* Appends an entry to a table that begins with their number n. */
-void mrr_put_entry(struct buf *table, uint32_t *n, const struct light_dead *d);
+void mrr_put_entry(struct buf *table, uint32_t *n, const struct ring_fault *d);
 
 /* Forgets the settings of the rings, as another program comes. */
 void mrr_stop_light(struct slot *s);

@@ -13,7 +13,7 @@ int64_t mrr_event_mark(const struct mrr_device *d)
 	return (int64_t)d->e->mem.boots + 1;
 }
 
-void mrr_tell(struct mrr_device *d, const struct light_dead *place)
+void mrr_tell(struct mrr_device *d, const struct ring_fault *place)
 {
 	struct mrr_news news = { .flags = d->flags, .code = d->last_code,
 				 .boots = (uint32_t)d->e->mem.boots,
@@ -52,13 +52,13 @@ void mrr_put_lost(const struct mrr_device *d, struct buf *out)
 
 /* ---- lost ------------------------------------------------------------------ */
 
-static bool is_at(const struct light_dead *d, const struct light_tune *t)
+static bool is_at(const struct ring_fault *d, const struct ring_setting *t)
 {
 	return d->node == t->node && d->dir == t->dir &&
 	       d->fibre == t->fibre && d->channel == t->channel;
 }
 
-bool mrr_has_drifted(const struct mrr_device *d, const struct light_tune *t)
+bool mrr_has_drifted(const struct mrr_device *d, const struct ring_setting *t)
 {
 	for (size_t i = 0; i < d->drifted.n; i++) {
 		if (is_at(&d->drifted.v[i], t)) {
@@ -71,41 +71,41 @@ bool mrr_has_drifted(const struct mrr_device *d, const struct light_tune *t)
 /* Any setting whose resonator holds its wave, each as likely: the n-th takes
  * the place of the one chosen before with probability 1/n. */
 static void choose_of(struct mrr_device *d, const struct slot *s, uint64_t *n,
-		      struct light_tune *chosen)
+		      struct ring_setting *chosen)
 {
-	struct light_reader r;
+	struct ring_program_reader r;
 
 	if (!s->p.bytes ||
-	    light_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
+	    ring_program_reader_init(&r, s->p.bytes, s->p.len, NULL)) {
 		return;
 	}
-	while (light_reader_next(&r, NULL) == 0) {
+	while (ring_program_reader_next(&r, NULL) == 0) {
 		for (size_t i = 0; i < r.cells.n; i++) {
-			struct light_tune t = light_cell_tune(&r,
-							      &r.cells.v[i]);
+			struct ring_setting t = ring_cell_setting(&r,
+								  &r.cells.v[i]);
 
-			if (mrr_lock_of(d, &r, &t) == LIGHT_LOCKED &&
+			if (mrr_lock_of(d, &r, &t) == RESONATOR_LOCKED &&
 			    rng_below(&d->e->faults.rng, ++*n) == 0) {
 				*chosen = t;
 			}
 		}
 	}
-	light_reader_fini(&r);
+	ring_program_reader_fini(&r);
 }
 
 static void on_drift(uv_timer_t *timer)
 {
 	struct mrr_device *d = timer->data;
-	struct light_tune t = { 0 };
-	struct light_dead place;
+	struct ring_setting t = { 0 };
+	struct ring_fault place;
 	uint64_t n = 0;
 
 	for (int i = 0; i < d->n_slots; i++) {
 		choose_of(d, &d->slots[i], &n, &t);
 	}
-	place = (struct light_dead){
-		.part = LIGHT_RESONATOR, .dir = t.dir, .fibre = t.fibre,
-		.why = LIGHT_LOCK_LOST, .node = t.node, .channel = t.channel };
+	place = (struct ring_fault){
+		.part = RING_RESONATOR, .dir = t.dir, .fibre = t.fibre,
+		.why = RESONATOR_LOCK_LOST, .node = t.node, .channel = t.channel };
 	if (n > 0 && vec_push(&d->drifted, place)) {
 		log_error("emulators", "out of memory, a lock is kept");
 	} else if (n > 0) {
@@ -142,13 +142,13 @@ void mrr_drift_fini(struct mrr_device *d)
 
 void mrr_settle(struct mrr_device *d, const struct slot *s)
 {
-	const struct light_window *w = &s->p.window;
+	const struct ring_window *w = &s->p.window;
 	int nodes = d->e->mem.n_in;
 	int64_t ms;
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->drifted.n; i++) {
-		const struct light_dead *x = &d->drifted.v[i];
+		const struct ring_fault *x = &d->drifted.v[i];
 
 		if ((x->node - w->first_node + nodes) % nodes >= w->nodes ||
 		    x->channel < w->first_channel ||

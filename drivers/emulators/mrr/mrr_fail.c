@@ -4,15 +4,15 @@
 
 static const struct {
 	enum fault_kind fault;
-	enum light_lock lock;
+	enum resonator_lock lock;
 } locks[] = {
-	{ FAULT_NO_WAVE, LIGHT_LOCK_NO_WAVE },
-	{ FAULT_NOT_IN_RANGE, LIGHT_LOCK_NOT_IN_RANGE },
-	{ FAULT_DUPLICATE_LOCK, LIGHT_LOCK_DUPLICATE },
-	{ FAULT_ZERO_LOCK, LIGHT_LOCK_ZERO },
-	{ FAULT_LOL, LIGHT_LOCK_LOST },
-	{ FAULT_LANE_ORDER, LIGHT_LOCK_ORDER },
-	{ FAULT_DAC_CLAMP, LIGHT_LOCK_LIMIT },
+	{ FAULT_NO_WAVE, RESONATOR_NO_WAVE },
+	{ FAULT_NOT_IN_RANGE, RESONATOR_NOT_IN_RANGE },
+	{ FAULT_DUPLICATE_LOCK, RESONATOR_DUPLICATE },
+	{ FAULT_ZERO_LOCK, RESONATOR_ZERO },
+	{ FAULT_LOL, RESONATOR_LOCK_LOST },
+	{ FAULT_LANE_ORDER, RESONATOR_WRONG_LANE },
+	{ FAULT_DAC_CLAMP, RESONATOR_AT_LIMIT },
 };
 
 #define N_LOCKS ((int)(sizeof(locks) / sizeof(locks[0])))
@@ -46,7 +46,7 @@ static bool has_cuts(const struct faults *f)
 }
 
 /* The modes of the step at a place; 0: it passes. */
-static int mode_at(const struct light_reader *r, uint32_t at)
+static int mode_at(const struct ring_program_reader *r, uint32_t at)
 {
 	size_t low = 0, high = r->cells.n;
 
@@ -65,8 +65,8 @@ static int mode_at(const struct light_reader *r, uint32_t at)
 
 /* Back along the fibre to the node that adds what is dropped here. */
 static bool comes_over_a_cut(const struct faults *f,
-			     const struct light_reader *r,
-			     const struct light_tune *t)
+			     const struct ring_program_reader *r,
+			     const struct ring_setting *t)
 {
 	int n = r->ring.nodes, node = t->node;
 	uint32_t row = ((uint32_t)(t->dir * r->ring.fibres + t->fibre) *
@@ -79,7 +79,7 @@ static bool comes_over_a_cut(const struct faults *f,
 			return true;
 		}
 		node = before;
-		if (mode_at(r, row + (uint32_t)node) & LIGHT_ADD) {
+		if (mode_at(r, row + (uint32_t)node) & RESONATOR_ADD) {
 			return false;
 		}
 	}
@@ -87,23 +87,23 @@ static bool comes_over_a_cut(const struct faults *f,
 }
 
 /* What is latched until somebody clears it. */
-static void note(struct mrr_device *d, enum light_lock lock)
+static void note(struct mrr_device *d, enum resonator_lock lock)
 {
-	if (lock == LIGHT_LOCK_LOST) {
+	if (lock == RESONATOR_LOCK_LOST) {
 		d->flags |= MRR_FLAG_LOL;
-	} else if (lock == LIGHT_LOCK_LIMIT) {
+	} else if (lock == RESONATOR_AT_LIMIT) {
 		d->flags |= MRR_FLAG_LIMIT;
 		d->last_code = MRR_CODE_OUT_OF_RANGE;
 	}
 }
 
-enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
-			    const struct light_tune *t)
+enum resonator_lock mrr_lock_of(struct mrr_device *d, const struct ring_program_reader *r,
+				const struct ring_setting *t)
 {
 	struct faults *f = &d->e->faults;
 
 	if (faults_hold(f, FAULT_INTERLOCK, NULL)) {
-		return LIGHT_LOCK_NOT_STARTED;
+		return RESONATOR_NOT_STARTED;
 	}
 	for (int i = 0; f->n && i < N_LOCKS; i++) {
 		if (faults_hold_place(f, locks[i].fault, t->node, t->channel)) {
@@ -112,16 +112,16 @@ enum light_lock mrr_lock_of(struct mrr_device *d, const struct light_reader *r,
 		}
 	}
 	if (faults_hold_place(f, FAULT_NODE_DEAD, t->node, 0) ||
-	    ((t->mode & LIGHT_DROP) && has_cuts(f) &&
+	    ((t->mode & RESONATOR_DROP) && has_cuts(f) &&
 	     comes_over_a_cut(f, r, t))) {
-		return LIGHT_LOCK_NO_WAVE;
+		return RESONATOR_NO_WAVE;
 	}
-	return mrr_has_drifted(d, t) ? LIGHT_LOCK_LOST : LIGHT_LOCKED;
+	return mrr_has_drifted(d, t) ? RESONATOR_LOCK_LOST : RESONATOR_LOCKED;
 }
 
 /* ---- the table ------------------------------------------------------------- */
 
-void mrr_put_entry(struct buf *table, uint32_t *n, const struct light_dead *d)
+void mrr_put_entry(struct buf *table, uint32_t *n, const struct ring_fault *d)
 {
 	uint8_t entry[MRR_FAILURE_BYTES];
 
@@ -133,12 +133,12 @@ void mrr_put_entry(struct buf *table, uint32_t *n, const struct light_dead *d)
 
 /* On each fibre, each way, that the fault is of. */
 static void put_each(struct buf *b, uint32_t *n, const struct fault *f,
-		     int fibres, struct light_dead d)
+		     int fibres, struct ring_fault d)
 {
 	for (int i = 0; i < 2 * fibres; i++) {
 		d.dir = (uint8_t)(i / fibres);
 		d.fibre = (uint8_t)(i % fibres);
-		if (d.part == LIGHT_RESONATOR ||
+		if (d.part == RING_RESONATOR ||
 		    cuts(f, d.node, d.dir, d.fibre)) {
 			mrr_put_entry(b, n, &d);
 		}
@@ -148,23 +148,23 @@ static void put_each(struct buf *b, uint32_t *n, const struct fault *f,
 static void put_fault(struct buf *b, uint32_t *n, const struct fault *f,
 		      int fibres)
 {
-	struct light_dead d = { .node = (uint16_t)f->value };
+	struct ring_fault d = { .node = (uint16_t)f->value };
 
 	if (f->permille >= 0) {
 		return;		/* it comes and goes */
 	}
 	if (f->kind == FAULT_NODE_DEAD) {
-		d.part = LIGHT_NODE;
-		d.why = LIGHT_LOCK_NO_WAVE;
+		d.part = RING_NODE;
+		d.why = RESONATOR_NO_WAVE;
 		mrr_put_entry(b, n, &d);
 	} else if (f->kind >= FAULT_CUT && f->kind <= FAULT_CUT_CCW) {
-		d.part = LIGHT_SPAN;
-		d.why = LIGHT_LOCK_NO_WAVE;
+		d.part = RING_SPAN;
+		d.why = RESONATOR_NO_WAVE;
 		put_each(b, n, f, fibres, d);
 	}
 	for (int i = 0; i < N_LOCKS; i++) {
 		if (f->kind == locks[i].fault) {
-			d.part = LIGHT_RESONATOR;
+			d.part = RING_RESONATOR;
 			d.why = (uint8_t)locks[i].lock;
 			d.channel = (uint16_t)f->channel;
 			put_each(b, n, f, fibres, d);

@@ -11,7 +11,7 @@
 void mrr_stop_light(struct slot *s)
 {
 	if (s->playing) {
-		light_reader_fini(&s->light);
+		ring_program_reader_fini(&s->light);
 	}
 	s->playing = false;
 	s->moved = 0;
@@ -31,12 +31,12 @@ static const char *play(struct slot *s)
 		mrr_stop_light(s);
 	}
 	if (!s->playing) {
-		s->playing = light_reader_init(&s->light, s->p.bytes, s->p.len,
-					       NULL) == 0;
+		s->playing = ring_program_reader_init(&s->light, s->p.bytes, s->p.len,
+						      NULL) == 0;
 		s->moved = moved;
 	}
 	while (s->playing && s->light.step < want + 1) {
-		if (light_reader_next(&s->light, NULL)) {
+		if (ring_program_reader_next(&s->light, NULL)) {
 			mrr_stop_light(s);
 		} else {
 			s->moved += s->light.changes.n;
@@ -49,10 +49,10 @@ static const char *play(struct slot *s)
 
 /* Cells [from, to) of one channel of one fibre, by position. */
 struct row {
-	const struct light_reader *r;
-	const struct light_cell *v;
+	const struct ring_program_reader *r;
+	const struct ring_cell *v;
 	size_t n;
-	const struct light_window *window;
+	const struct ring_window *window;
 };
 
 static int offset_in(const struct row *row, int node)
@@ -63,17 +63,17 @@ static int offset_in(const struct row *row, int node)
 }
 
 /* Light from a to b stays in a part of the ring unless it goes round. */
-static bool leaves_window(const struct row *row, const struct light_tune *a,
-			  const struct light_tune *b)
+static bool leaves_window(const struct row *row, const struct ring_setting *a,
+			  const struct ring_setting *b)
 {
 	int from = offset_in(row, a->node), to = offset_in(row, b->node);
 
 	return row->window->nodes < row->r->ring.nodes &&
-	       (a->dir == LIGHT_CW ? to <= from : to >= from);
+	       (a->dir == OPTICS_CW ? to <= from : to >= from);
 }
 
 static void put_place(struct buf *b, const char *what,
-		      const struct light_tune *t)
+		      const struct ring_setting *t)
 {
 	buf_printf(b, "%s %u node %u %s fibre %u channel %u", what, t->step,
 		   t->node, t->dir ? "ccw" : "cw", t->fibre, t->channel);
@@ -82,14 +82,14 @@ static void put_place(struct buf *b, const char *what,
 /* The light added at cell i goes to the next cell on its way. */
 static void follow(const struct row *row, size_t i, struct buf *b)
 {
-	struct light_tune from = light_cell_tune(row->r, &row->v[i]);
-	size_t next = (i + (from.dir == LIGHT_CW ? 1 : row->n - 1)) % row->n;
-	struct light_tune to = light_cell_tune(row->r, &row->v[next]);
+	struct ring_setting from = ring_cell_setting(row->r, &row->v[i]);
+	size_t next = (i + (from.dir == OPTICS_CW ? 1 : row->n - 1)) % row->n;
+	struct ring_setting to = ring_cell_setting(row->r, &row->v[next]);
 
-	if (!(from.mode & LIGHT_ADD)) {
+	if (!(from.mode & RESONATOR_ADD)) {
 		return;
 	}
-	if (!(to.mode & LIGHT_DROP)) {
+	if (!(to.mode & RESONATOR_DROP)) {
 		put_place(b, "lost", &from);
 		buf_printf(b, " meets %u\n", to.node);
 	} else if (leaves_window(row, &from, &to)) {
@@ -104,10 +104,10 @@ static void follow(const struct row *row, size_t i, struct buf *b)
 /* A resonator that drops where no light comes. */
 static void find_dark(const struct row *row, size_t i, struct buf *b)
 {
-	struct light_tune t = light_cell_tune(row->r, &row->v[i]);
-	size_t before = (i + (t.dir == LIGHT_CW ? row->n - 1 : 1)) % row->n;
+	struct ring_setting t = ring_cell_setting(row->r, &row->v[i]);
+	size_t before = (i + (t.dir == OPTICS_CW ? row->n - 1 : 1)) % row->n;
 
-	if (t.mode & LIGHT_DROP && !(row->v[before].mode & LIGHT_ADD)) {
+	if (t.mode & RESONATOR_DROP && !(row->v[before].mode & RESONATOR_ADD)) {
 		put_place(b, "dark", &t);
 		buf_char(b, '\n');
 	}
@@ -115,7 +115,7 @@ static void find_dark(const struct row *row, size_t i, struct buf *b)
 
 static void put_light(const struct slot *s, struct buf *b)
 {
-	const struct light_cells *c = &s->light.cells;
+	const struct ring_cells *c = &s->light.cells;
 	uint32_t nodes = s->light.ring.nodes;
 	struct row row = { .r = &s->light, .window = &s->p.window };
 

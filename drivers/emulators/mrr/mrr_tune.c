@@ -16,7 +16,7 @@ struct resonator {
 };
 
 struct player {
-	struct light_reader light;
+	struct ring_program_reader light;
 	struct resonator *all;	/* 2 a cell */
 	struct buf *out;
 	bool overlap;
@@ -27,8 +27,8 @@ static void need(struct player *p, uint32_t at, enum kind kind, bool on)
 {
 	struct resonator *x = &p->all[2 * (size_t)at + kind];
 	int64_t step = (int64_t)p->light.step - 1;
-	struct light_cell cell = { at, 0 };
-	struct light_tune t = light_cell_tune(&p->light, &cell);
+	struct ring_cell cell = { at, 0 };
+	struct ring_setting t = ring_cell_setting(&p->light, &cell);
 
 	if (x->last == step) {
 		return;
@@ -45,11 +45,11 @@ static void need(struct player *p, uint32_t at, enum kind kind, bool on)
 }
 
 /* The light that is added at v[i] of a channel's n cells. */
-static void need_way(struct player *p, const struct light_cell *v, size_t n,
+static void need_way(struct player *p, const struct ring_cell *v, size_t n,
 		     size_t i)
 {
 	uint32_t nodes = p->light.ring.nodes, row = v[i].at / nodes * nodes;
-	bool cw = light_cell_tune(&p->light, &v[i]).dir == LIGHT_CW;
+	bool cw = ring_cell_setting(&p->light, &v[i]).dir == OPTICS_CW;
 	uint32_t to = v[(i + (cw ? 1 : n - 1)) % n].at, at = v[i].at;
 
 	need(p, at, ADDS, true);
@@ -66,7 +66,7 @@ static void need_way(struct player *p, const struct light_cell *v, size_t n,
 
 static void need_step(struct player *p)
 {
-	const struct light_cells *c = &p->light.cells;
+	const struct ring_cells *c = &p->light.cells;
 	uint32_t nodes = p->light.ring.nodes;
 
 	for (size_t i = 0, n; i < c->n; i += n) {
@@ -75,7 +75,7 @@ static void need_step(struct player *p)
 			n++;
 		}
 		for (size_t k = 0; k < n; k++) {
-			if (c->v[i + k].mode & LIGHT_ADD) {
+			if (c->v[i + k].mode & RESONATOR_ADD) {
 				need_way(p, c->v + i, n, k);
 			}
 		}
@@ -85,22 +85,22 @@ static void need_step(struct player *p)
 const char *mrr_put_tunings(const struct slot *s, bool overlap,
 			    struct buf *out)
 {
-	const struct light_geometry *g = &s->p.ring;
+	const struct ring_geometry *g = &s->p.ring;
 	size_t n = (size_t)4 * g->nodes * g->channels * g->fibres;
 	struct player p = { .out = out, .overlap = overlap };
-	int rc = light_reader_init(&p.light, s->p.bytes, s->p.len, NULL);
+	int rc = ring_program_reader_init(&p.light, s->p.bytes, s->p.len, NULL);
 
 	p.all = calloc(n + 1, sizeof(*p.all));
 	for (size_t i = 0; i < n && p.all; i++) {
 		p.all[i].last = -1;
 	}
 	while (rc == 0 && p.all) {
-		rc = light_reader_next(&p.light, NULL);
+		rc = ring_program_reader_next(&p.light, NULL);
 		if (rc == 0) {
 			need_step(&p);
 		}
 	}
-	light_reader_fini(&p.light);
+	ring_program_reader_fini(&p.light);
 	free(p.all);
 	return rc == 1 ? NULL : "out of memory";
 }

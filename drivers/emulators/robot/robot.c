@@ -7,7 +7,7 @@
 #include "lib/base/clock.h"
 
 bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
-			struct light_xc xc)
+			struct optics_xc xc)
 {
 	struct faults *f = &d->e->faults;
 	const struct devmem *m = &d->e->mem;
@@ -17,7 +17,7 @@ bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
 }
 
 const char *robot_device_obstacle(const struct robot_device *d,
-				  struct light_xc xc)
+				  struct optics_xc xc)
 {
 	return robot_device_holds(d, FAULT_PORT_FAILED, xc) ?
 		       "port is disabled" :
@@ -56,7 +56,7 @@ static enum robot_end run_job(struct robot_device *d,
 			      const struct robot_job *j)
 {
 	struct devmem *m = &d->e->mem;
-	struct light_xc other;
+	struct optics_xc other;
 
 	if (devmem_has(m, j->xc) == j->connect) {
 		return ROBOT_SKIPPED;
@@ -131,7 +131,7 @@ enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c)
 }
 
 enum emu_fate robot_device_enqueue(struct robot_device *d,
-				   struct emu_client *c, struct light_xc xc,
+				   struct emu_client *c, struct optics_xc xc,
 				   bool connect)
 {
 	struct robot_job j = { .xc = xc, .connect = connect };
@@ -211,7 +211,7 @@ int64_t robot_device_input(struct emu_client *c, const uint8_t *data,
 /* ---- life ---------------------------------------------------------------- */
 
 /* Somebody else was at the panel. */
-static void say_change(struct light_xc xc, bool connect, void *arg)
+static void say_change(struct optics_xc xc, bool connect, void *arg)
 {
 	struct robot_device *d = arg;
 	struct robot_job j = { .xc = xc, .connect = connect };

@@ -11,7 +11,7 @@
 #include "lib/base/vec.h"
 
 struct robot_job {
-	struct light_xc xc;
+	struct optics_xc xc;
 	bool connect;
 	int64_t due_ns;
 };
@@ -55,11 +55,11 @@ void robot_device_refresh(struct emu *e, enum emu_news news);
 
 /* Whether a fault holds at either port of xc. */
 bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
-			struct light_xc xc);
+			struct optics_xc xc);
 
 /* Why nothing can be connected there, NULL when it can. */
 const char *robot_device_obstacle(const struct robot_device *d,
-				  struct light_xc xc);
+				  struct optics_xc xc);
 
 /* A homing run begins; it is over as soon as a move would be, and nothing moves
  * until d->stopped is lifted. */
@@ -67,7 +67,7 @@ enum emu_fate robot_device_home(struct robot_device *d, struct emu_client *c);
 
 /* A move enters the queue, unless a fault has it otherwise. */
 enum emu_fate robot_device_enqueue(struct robot_device *d,
-				   struct emu_client *c, struct light_xc xc,
+				   struct emu_client *c, struct optics_xc xc,
 				   bool connect);
 
 #endif

@@ -118,7 +118,7 @@ static void set_enabled(struct robot_device *d, struct buf *out)
 }
 
 static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
-				 struct light_xc xc, bool connect,
+				 struct optics_xc xc, bool connect,
 				 struct buf *out)
 {
 	bool known = devmem_check(&d->e->mem, xc, NULL) == 0;
@@ -149,7 +149,7 @@ static const struct {
 static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 			      const char *line, struct buf *out)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	char rest;
 
 	for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
@@ -163,12 +163,12 @@ static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 	}
 	if (sscanf(line, "connection create E%d to W%d%c", &xc.in, &xc.out,
 		   &rest) == 2) {
-		return run_request(d, c, (struct light_xc){ xc.in - 1,
+		return run_request(d, c, (struct optics_xc){ xc.in - 1,
 				   xc.out - 1 }, true, out);
 	}
 	if (sscanf(line, "connection disconnect E%d from W%d%c", &xc.in,
 		   &xc.out, &rest) == 2) {
-		return run_request(d, c, (struct light_xc){ xc.in - 1,
+		return run_request(d, c, (struct optics_xc){ xc.in - 1,
 				   xc.out - 1 }, false, out);
 	}
 	if (line[0]) {

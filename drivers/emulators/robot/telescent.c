@@ -96,7 +96,7 @@ static void error(struct buf *out, const char *why)
 }
 
 static enum emu_fate run_connect(struct robot_device *d, struct emu_client *c,
-				 struct light_xc xc, struct buf *out)
+				 struct optics_xc xc, struct buf *out)
 {
 	const char *why = devmem_check(&d->e->mem, xc, NULL) ? "no such port" :
 			  robot_device_obstacle(d, xc);
@@ -115,7 +115,7 @@ static enum emu_fate run_unallocate(struct robot_device *d,
 				    struct buf *out)
 {
 	const struct devmem *m = &d->e->mem;
-	struct light_xc xc = { in, 0 };
+	struct optics_xc xc = { in, 0 };
 
 	if (in < 0 || in >= m->n_in) {
 		error(out, "no such port");
@@ -144,7 +144,7 @@ static bool is_unlock(const char *line)
 static enum emu_fate run_line(struct robot_device *d, struct emu_client *c,
 			      const char *line, struct buf *out)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	char rest;
 	int in;
 

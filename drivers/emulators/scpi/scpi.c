@@ -135,9 +135,9 @@ static bool take_pairs(struct scpi_device *d, char *args, bool short_form,
 }
 
 static bool to_xc(const struct devmem *m, int32_t a, int32_t b,
-		  struct light_xc *xc)
+		  struct optics_xc *xc)
 {
-	*xc = (struct light_xc){ a - 1, b - 1 - (m->any_to_any ? 0 : m->n_in) };
+	*xc = (struct optics_xc){ a - 1, b - 1 - (m->any_to_any ? 0 : m->n_in) };
 	return devmem_check(m, *xc, NULL) == 0;
 }
 
@@ -166,7 +166,7 @@ static void size(struct scpi_device *d, char *args, struct buf *out)
 static void map(struct scpi_device *d, char *args, struct buf *out)
 {
 	const struct devmem *m = &d->e->mem;
-	struct light_xc *v;
+	struct optics_xc *v;
 	port_list in = { 0 }, to = { 0 };
 	int n;
 
@@ -204,7 +204,7 @@ static void peer(struct scpi_device *d, char *args, struct buf *out)
 }
 
 /* Connects one pair as the faults allow. */
-static void connect_pair(struct scpi_device *d, struct light_xc xc)
+static void connect_pair(struct scpi_device *d, struct optics_xc xc)
 {
 	struct devmem *m = &d->e->mem;
 	struct faults *f = &d->e->faults;
@@ -230,7 +230,7 @@ static void connect_pair(struct scpi_device *d, struct light_xc xc)
 static bool pairs_exist(struct scpi_device *d, const port_list *in,
 			const port_list *out)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	for (size_t i = 0; i < out->n; i++) {
 		if (!to_xc(&d->e->mem, in->v[i], out->v[i], &xc)) {
@@ -256,7 +256,7 @@ static size_t how_many(struct scpi_device *d, size_t n)
 static void connect_list(struct scpi_device *d, char *args, bool only)
 {
 	port_list in = { 0 }, out = { 0 };
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	if (take_pairs(d, args, false, &in, &out) &&
 	    pairs_exist(d, &in, &out)) {
@@ -671,7 +671,7 @@ static void emu_scpi_refresh(struct emu *e, enum emu_news news)
 	}
 }
 
-static bool is_dark(struct emu *e, struct light_xc xc)
+static bool is_dark(struct emu *e, struct optics_xc xc)
 {
 	return port_state(e->device, devmem_flat_in(&e->mem, xc.in)) == 'D' ||
 	       port_state(e->device, devmem_flat_out(&e->mem, xc.out)) == 'D';

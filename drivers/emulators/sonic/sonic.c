@@ -21,7 +21,7 @@
 
 struct sonic_device {
 	struct emu *e;
-	VEC(struct light_xc) stale;	/* in the hardware only */
+	VEC(struct optics_xc) stale;	/* in the hardware only */
 	int64_t *made_ns;	/* [in], by command; 0: never */
 	enum emu_fate fate;
 	struct emu_client *client;	/* who is being answered */
@@ -30,7 +30,7 @@ struct sonic_device {
 };
 
 static bool holds(const struct sonic_device *d, enum fault_kind kind,
-		  struct light_xc xc)
+		  struct optics_xc xc)
 {
 	struct faults *f = &d->e->faults;
 	const struct devmem *m = &d->e->mem;
@@ -45,10 +45,10 @@ static bool is_blocked(const struct sonic_device *d, int flat)
 	       faults_hold_port(&d->e->faults, FAULT_PORT_DISABLED, flat);
 }
 
-static bool is_stale(struct sonic_device *d, struct light_xc xc, bool forget)
+static bool is_stale(struct sonic_device *d, struct optics_xc xc, bool forget)
 {
 	for (size_t i = 0; i < d->stale.n; i++) {
-		if (light_xc_cmp(&d->stale.v[i], &xc) == 0) {
+		if (optics_xc_cmp(&d->stale.v[i], &xc) == 0) {
 			if (forget) {
 				d->stale.v[i] = d->stale.v[--d->stale.n];
 			}
@@ -96,7 +96,7 @@ static int show_config(struct sonic_device *d, struct buf *out)
 }
 
 /* A circuit is configured at once, and its mirrors take their time. */
-static bool is_on_its_way(const struct sonic_device *d, struct light_xc xc)
+static bool is_on_its_way(const struct sonic_device *d, struct optics_xc xc)
 {
 	int64_t ms;
 
@@ -106,7 +106,7 @@ static bool is_on_its_way(const struct sonic_device *d, struct light_xc xc)
 }
 
 static enum drv_state state_of(const struct sonic_device *d,
-			       struct light_xc xc)
+			       struct optics_xc xc)
 {
 	return holds(d, FAULT_CONN_FAILED, xc) ||
 	       holds(d, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
@@ -116,7 +116,7 @@ static enum drv_state state_of(const struct sonic_device *d,
 	       DRV_TUNING : DRV_TUNED;
 }
 
-static void put_status(const struct sonic_device *d, struct light_xc xc,
+static void put_status(const struct sonic_device *d, struct optics_xc xc,
 		       struct buf *out)
 {
 	const char *state = drv_state_name(state_of(d, xc));
@@ -133,7 +133,7 @@ static int show_status(struct sonic_device *d, struct buf *out)
 		"--  ------  ------  -------------  -------------\n");
 	for (int i = 0; i < m->n_in; i++) {
 		if (m->peer[i] >= 0) {
-			put_status(d, (struct light_xc){ i, m->peer[i] -
+			put_status(d, (struct optics_xc){ i, m->peer[i] -
 				   m->n_in }, out);
 		}
 	}
@@ -205,10 +205,10 @@ static int show_losses(struct sonic_device *d, struct buf *out)
 enum mode { SAFE, UPDATE, OVERWRITE };
 
 /* Why a circuit cannot be; in words on out. */
-static bool is_refused(struct sonic_device *d, struct light_xc xc,
+static bool is_refused(struct sonic_device *d, struct optics_xc xc,
 		       enum mode mode, struct buf *out)
 {
-	struct light_xc other;
+	struct optics_xc other;
 
 	if (devmem_check(&d->e->mem, xc, NULL)) {
 		buf_printf(out, "Error: invalid cross-connect %dA-%dB\n",
@@ -229,7 +229,7 @@ static bool is_refused(struct sonic_device *d, struct light_xc xc,
 	return true;
 }
 
-static int add(struct sonic_device *d, const struct light_xc *v, size_t n,
+static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	       enum mode mode, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -252,7 +252,7 @@ static int add(struct sonic_device *d, const struct light_xc *v, size_t n,
 	return 0;
 }
 
-static int del(struct sonic_device *d, const struct light_xc *v, size_t n,
+static int del(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	       struct buf *out)
 {
 	bool stays = faults_strike(&d->e->faults, FAULT_STALE, NULL);
@@ -275,7 +275,7 @@ static int del(struct sonic_device *d, const struct light_xc *v, size_t n,
 }
 
 /* `1A-2B,3A-4B`. */
-static bool parse_list(char *text, struct light_xc *v, size_t *n)
+static bool parse_list(char *text, struct optics_xc *v, size_t *n)
 {
 	char *rest = NULL;
 
@@ -307,7 +307,7 @@ static bool parse_mode(const char *word, enum mode *mode)
 static int run_config(struct sonic_device *d, char **words, int n,
 		      struct buf *out)
 {
-	struct light_xc *v = calloc(MAX_COMMAND, 1);
+	struct optics_xc *v = calloc(MAX_COMMAND, 1);
 	bool adds = n > 0 && strcmp(words[0], "add") == 0;
 	enum mode mode;
 	size_t n_xcs;
@@ -541,14 +541,14 @@ static void sonic_refresh(struct emu *e, enum emu_news news)
 	}
 }
 
-static bool sonic_dark(struct emu *e, struct light_xc xc)
+static bool sonic_dark(struct emu *e, struct optics_xc xc)
 {
 	enum drv_state state = state_of(e->device, xc);
 
 	return state == DRV_FAILED || state == DRV_BLOCKED;
 }
 
-static bool sonic_stale(const struct emu *e, size_t i, struct light_xc *xc)
+static bool sonic_stale(const struct emu *e, size_t i, struct optics_xc *xc)
 {
 	const struct sonic_device *d = e->device;
 

@@ -106,7 +106,7 @@ static const char *port_sums(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static void say_circuit(struct tl1_device *d, struct light_xc xc, bool active)
+static void say_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
 {
 	bool failed = active && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
 	char src[24], dst[24];
@@ -125,7 +125,7 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
 		if (m->peer[i] >= 0) {
-			say_circuit(d, (struct light_xc){ i, m->peer[i] -
+			say_circuit(d, (struct optics_xc){ i, m->peer[i] -
 				    m->n_in }, true);
 		}
 	}
@@ -138,10 +138,10 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static int find_entered(const struct tl1_device *d, struct light_xc xc)
+static int find_entered(const struct tl1_device *d, struct optics_xc xc)
 {
 	for (size_t i = 0; i < d->n_entered; i++) {
-		if (light_xc_cmp(&d->entered[i], &xc) == 0) {
+		if (optics_xc_cmp(&d->entered[i], &xc) == 0) {
 			return (int)i;
 		}
 	}
@@ -154,7 +154,7 @@ static void forget_entered(struct tl1_device *d, int at)
 }
 
 static bool take_pair(const struct tl1_device *d, const char *text, char mark,
-		      struct light_xc *xc)
+		      struct optics_xc *xc)
 {
 	const char *p = text;
 	int in, out;
@@ -162,21 +162,21 @@ static bool take_pair(const struct tl1_device *d, const char *text, char mark,
 	if (!take_port(&p, mark, &in) || !take_port(&p, '\0', &out)) {
 		return false;
 	}
-	*xc = (struct light_xc){ in, out };
+	*xc = (struct optics_xc){ in, out };
 	return (*p == '\0' || *p == ',') &&
 	       devmem_check(&d->e->mem, *xc, NULL) == 0;
 }
 
 /* `:GROUP,..` or `:NAME,..`: the name of a circuit says its ports. */
 static bool take_name(const struct tl1_device *d, const struct tl1_request *q,
-		      struct light_xc *xc)
+		      struct optics_xc *xc)
 {
 	return take_pair(d, q->payload, '>', xc);
 }
 
 static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	const char *code;
 
 	if (!take_pair(d, q->aid, ',', &xc)) {
@@ -199,7 +199,7 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *activate(struct tl1_device *d, const struct tl1_request *q)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	const char *code;
 	int at;
 
@@ -221,7 +221,7 @@ static const char *activate(struct tl1_device *d, const struct tl1_request *q)
 static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
 {
 	struct devmem *m = &d->e->mem;
-	struct light_xc xc;
+	struct optics_xc xc;
 
 	if (!take_name(d, q, &xc)) {
 		return tl1_deny(d, "IIAC", "");
@@ -240,7 +240,7 @@ static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	int at;
 
 	if (!take_name(d, q, &xc)) {
@@ -260,7 +260,7 @@ static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 /* ---- many circuits at a time ---------------------------------------------- */
 
 /* One circuit of a bulk: it takes its ports over. False: not made. */
-static bool enter_of_bulk(struct tl1_device *d, struct light_xc xc)
+static bool enter_of_bulk(struct tl1_device *d, struct optics_xc xc)
 {
 	struct devmem *m = &d->e->mem;
 	int at = find_entered(d, xc);
@@ -286,7 +286,7 @@ static bool enter_of_bulk(struct tl1_device *d, struct light_xc xc)
 	return true;
 }
 
-static bool delete_of_bulk(struct tl1_device *d, struct light_xc xc)
+static bool delete_of_bulk(struct tl1_device *d, struct optics_xc xc)
 {
 	struct devmem *m = &d->e->mem;
 	int at = find_entered(d, xc);
@@ -301,11 +301,11 @@ static bool delete_of_bulk(struct tl1_device *d, struct light_xc xc)
 
 /* `1.1.1>1.1.2&1.1.3>1.1.4`. A list that cannot be read changes nothing. */
 static const char *run_bulk(struct tl1_device *d, char *list,
-			    bool (*run)(struct tl1_device *, struct light_xc))
+			    bool (*run)(struct tl1_device *, struct optics_xc))
 {
 	int64_t most = INT64_MAX;
 	char *rest = NULL, *copy = strdup(list);
-	struct light_xc xc;
+	struct optics_xc xc;
 	bool good = copy && list[0];
 
 	for (char *name = good ? strtok_r(copy, "&", &rest) : NULL;

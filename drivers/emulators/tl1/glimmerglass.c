@@ -36,7 +36,7 @@ static int power_in(struct tl1_device *d, int in)
 	       -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
 }
 
-static int loss(struct tl1_device *d, struct light_xc xc)
+static int loss(struct tl1_device *d, struct optics_xc xc)
 {
 	uint64_t pair = ((uint64_t)(uint32_t)xc.in << 32) | (uint32_t)xc.out;
 
@@ -57,11 +57,11 @@ static int power_out(struct tl1_device *d, int out)
 		return lab_port_mdbm(d->e, m->n_in + out);
 	}
 	return in < 0 ? LAB_DARK_MDBM :
-	       power_in(d, in) - loss(d, (struct light_xc){ in, out });
+	       power_in(d, in) - loss(d, (struct optics_xc){ in, out });
 }
 
 /* The connection timer of a circuit runs. */
-static bool is_initial(struct tl1_device *d, struct light_xc xc)
+static bool is_initial(struct tl1_device *d, struct optics_xc xc)
 {
 	int64_t ms, made = d->made_ns[xc.in];
 
@@ -78,7 +78,7 @@ static void say_single(struct tl1_device *d, int in)
 		power_in(d, in) / 1000.0);
 }
 
-static void say_circuit(struct tl1_device *d, struct light_xc xc, int id)
+static void say_circuit(struct tl1_device *d, struct optics_xc xc, int id)
 {
 	bool initial = is_initial(d, xc);
 	bool failed = !initial && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
@@ -102,7 +102,7 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
 		if (m->peer[i] >= 0) {
-			say_circuit(d, (struct light_xc){ i, m->peer[i] -
+			say_circuit(d, (struct optics_xc){ i, m->peer[i] -
 				    m->n_in }, i);
 		} else {
 			say_single(d, i);
@@ -114,7 +114,7 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 {
 	const char *p = q->aid, *code;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int in, out;
 
 	if (!tl1_number(&p, IN_BASE + 1, IN_BASE + d->e->mem.n_in, ',', &in) ||
@@ -122,7 +122,7 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 			&out) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	}
-	xc = (struct light_xc){ in - IN_BASE - 1, out - OUT_BASE - 1 };
+	xc = (struct optics_xc){ in - IN_BASE - 1, out - OUT_BASE - 1 };
 	code = tl1_obstacle(d, xc);
 	if (!code) {
 		tl1_connect(d, xc);
@@ -133,7 +133,7 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 static const char *delete_one(struct tl1_device *d, int in)
 {
 	struct devmem *m = &d->e->mem;
-	struct light_xc xc = { in, m->peer[in] - m->n_in };
+	struct optics_xc xc = { in, m->peer[in] - m->n_in };
 
 	if (m->peer[in] < 0) {
 		return tl1_deny(d, "SROU", "not connected");

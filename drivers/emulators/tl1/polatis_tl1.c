@@ -59,14 +59,14 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 {
 	const struct devmem *m = &d->e->mem;
 	const char *p = q->aid, *code;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int in, out;
 
 	if (!tl1_number(&p, 1, m->n_ports, ',', &in) ||
 	    !tl1_number(&p, 1, m->n_ports, '\0', &out) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	}
-	xc = (struct light_xc){ in - 1,
+	xc = (struct optics_xc){ in - 1,
 				out - 1 - (m->any_to_any ? 0 : m->n_in) };
 	code = tl1_obstacle(d, xc);
 	if (!code) {

@@ -108,7 +108,7 @@ static void put_answer(struct tl1_device *d, const char *tag, const char *code,
 /* ---- circuits ------------------------------------------------------------ */
 
 bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
-		  struct light_xc xc)
+		  struct optics_xc xc)
 {
 	struct faults *f = &d->e->faults;
 	const struct devmem *m = &d->e->mem;
@@ -117,10 +117,10 @@ bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
 	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
 }
 
-const char *tl1_obstacle(struct tl1_device *d, struct light_xc xc)
+const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 {
 	const struct devmem *m = &d->e->mem;
-	struct light_xc other;
+	struct optics_xc other;
 
 	if (devmem_check(m, xc, NULL)) {
 		return tl1_deny(d, "IIAC", "no such port");
@@ -152,7 +152,7 @@ const char *tl1_obstacle(struct tl1_device *d, struct light_xc xc)
 	return NULL;
 }
 
-void tl1_connect(struct tl1_device *d, struct light_xc xc)
+void tl1_connect(struct tl1_device *d, struct optics_xc xc)
 {
 	if (!tl1_holds_xc(d, FAULT_IGNORE_PORT, xc)) {
 		devmem_connect(&d->e->mem, xc);
@@ -384,7 +384,7 @@ static void report(struct tl1_device *d, const char *head, int flat,
 }
 
 /* Reconstructed, but for the form of reports in general. */
-static void report_change(struct light_xc xc, bool connect, void *arg)
+static void report_change(struct optics_xc xc, bool connect, void *arg)
 {
 	struct tl1_device *d = arg;
 	const struct devmem *m = &d->e->mem;
@@ -418,7 +418,7 @@ static void report_failures(struct tl1_device *d)
 	}
 }
 
-bool tl1_emu_dark(struct emu *e, struct light_xc xc)
+bool tl1_emu_dark(struct emu *e, struct optics_xc xc)
 {
 	struct tl1_device *d = e->device;
 

@@ -38,7 +38,7 @@ struct tl1_device {
 	struct emu *e;
 	const struct tl1_vendor *vendor;
 	bool *disabled;		/* by command, per flat port */
-	struct light_xc *entered;	/* two-phase: not active yet */
+	struct optics_xc *entered;	/* two-phase: not active yet */
 	size_t n_entered;
 	int n_failed;		/* of the last bulk */
 	int64_t *made_ns;	/* [in], by command; 0: never */
@@ -67,11 +67,11 @@ const char *tl1_deny(struct tl1_device *d, const char *code,
 		     const char *remark);
 /* Why a circuit cannot be made: a port failed, disabled, refused, or busy.
  * NULL when it can. */
-const char *tl1_obstacle(struct tl1_device *d, struct light_xc xc);
+const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc);
 /* Makes it, unless a fault says to only pretend. */
-void tl1_connect(struct tl1_device *d, struct light_xc xc);
+void tl1_connect(struct tl1_device *d, struct optics_xc xc);
 bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
-		  struct light_xc xc);
+		  struct optics_xc xc);
 
 /* What the three vendors' dialects have as functions. */
 /* The dialect's table is its tl1_vendor. */
@@ -80,6 +80,6 @@ void tl1_emu_close(struct emu *e);
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len);
 void tl1_emu_refresh(struct emu *e, enum emu_news news);
 /* It failed after it was made, or a port of it is closed. */
-bool tl1_emu_dark(struct emu *e, struct light_xc xc);
+bool tl1_emu_dark(struct emu *e, struct optics_xc xc);
 
 #endif

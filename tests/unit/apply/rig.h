@@ -46,8 +46,8 @@ struct rig {
 struct want {
 	const char *device;
 	int n;
-	struct light_xc xcs[RIG_MAX_WANT];
-	const struct light_ring *programs;
+	struct optics_xc xcs[RIG_MAX_WANT];
+	const struct ring_programs *programs;
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static inline const struct apply_device *rig_device(struct rig *r,
 
 static inline bool rig_has(struct rig *r, const char *device, int in, int out)
 {
-	struct light_xc xc = { in, out };
+	struct optics_xc xc = { in, out };
 
 	return snap_find(&rig_device(r, device)->snap, xc) != NULL;
 }
@@ -396,10 +396,10 @@ static inline void rig_kill_b(struct rig *r)
 
 /* ---- plans --------------------------------------------------------------- */
 
-static inline bool xc_in(const struct light_xc *v, int n, struct light_xc xc)
+static inline bool xc_in(const struct optics_xc *v, int n, struct optics_xc xc)
 {
 	for (int i = 0; i < n; i++) {
-		if (light_xc_cmp(&v[i], &xc) == 0) {
+		if (optics_xc_cmp(&v[i], &xc) == 0) {
 			return true;
 		}
 	}
@@ -423,7 +423,7 @@ static inline void plan_switch(const struct plan_base *b, const struct want *w,
 		}
 	}
 	for (int i = 0; i < seen->n_xcs; i++) {
-		struct light_xc xc = seen->xcs[i];
+		struct optics_xc xc = seen->xcs[i];
 		bool ours = xc_in(intent->xcs, intent->n_xcs, xc);
 		bool stolen = false;
 
@@ -440,24 +440,24 @@ static inline void plan_switch(const struct plan_base *b, const struct want *w,
 static inline void plan_program(const struct plan_base *b,
 				const struct want *w, struct plan_device *d)
 {
-	const struct light_ring *seen = b->observed[d->device].programs;
+	const struct ring_programs *seen = b->observed[d->device].programs;
 
 	if (seen && seen->n) {
 		d->had_program = true;
-		assert_int_equal(light_ring_copy(&d->old_programs, seen,
+		assert_int_equal(ring_programs_copy(&d->old_programs, seen,
 						    NULL), 0);
 	}
 	if (w->programs) {
 		d->has_program = true;
-		assert_int_equal(light_ring_copy(&d->programs, w->programs,
+		assert_int_equal(ring_programs_copy(&d->programs, w->programs,
 						    NULL), 0);
 	}
 	d->load_program = w->programs ? !d->had_program ||
-		!light_ring_equal(w->programs, seen) : d->had_program;
+		!ring_programs_equal(w->programs, seen) : d->had_program;
 }
 
 /* Each add goes with the last of the deletes that free its ports. */
-static inline int stage_of_add(const struct plan_device *d, struct light_xc xc,
+static inline int stage_of_add(const struct plan_device *d, struct optics_xc xc,
 			       int base)
 {
 	int stage = base;

@@ -155,7 +155,7 @@ static int proof_of(struct rig *r, const char *device, int in, int out)
 	int proof;
 
 	assert_int_equal(store_circuit_proof(r->store, device,
-					     (struct light_xc){ in, out },
+					     (struct optics_xc){ in, out },
 					     &proof, &err), 0);
 	return proof;
 }

@@ -8,23 +8,23 @@
 #include "rig.h"
 #include "tests/unit/packed.h"
 
-static struct light_ring red, blue;
+static struct ring_programs red, blue;
 
 /* Every node adds one channel in every step. */
-static struct light_ring program_of(uint32_t steps, uint16_t channel)
+static struct ring_programs program_of(uint32_t steps, uint16_t channel)
 {
-	struct light_program p = { .steps = steps, .n = steps * 4 };
-	struct light_ring r;
+	struct ring_settings p = { .steps = steps, .n = steps * 4 };
+	struct ring_programs r;
 
 	p.v = calloc(p.n, sizeof(*p.v));
 	for (size_t i = 0; i < p.n; i++) {
-		p.v[i] = (struct light_tune){
+		p.v[i] = (struct ring_setting){
 			.step = (uint16_t)(i / 4), .node = (uint16_t)(i % 4),
-			.channel = channel, .mode = LIGHT_ADD,
+			.channel = channel, .mode = RESONATOR_ADD,
 		};
 	}
 	r = packed(4, 8, 1, &p);
-	light_program_fini(&p);
+	ring_settings_fini(&p);
 	return r;
 }
 
@@ -44,8 +44,8 @@ static int teardown(void **state)
 {
 	rig_fini(*state);
 	free(*state);
-	light_ring_fini(&red);
-	light_ring_fini(&blue);
+	ring_programs_fini(&red);
+	ring_programs_fini(&blue);
 	return 0;
 }
 
@@ -60,7 +60,7 @@ static void ring_fabric(struct rig *r, const char *switch_options,
 	assert_int_equal(r->rc, 0);
 }
 
-static bool holds(struct rig *r, const struct light_ring *p)
+static bool holds(struct rig *r, const struct ring_programs *p)
 {
 	const struct drv_snapshot *s = &rig_device(r, "loop")->snap;
 

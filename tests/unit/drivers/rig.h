@@ -365,7 +365,7 @@ static inline int rig_submit(struct rig *r, enum drv_mode mode, int n,
 	return r->rc;
 }
 
-static inline int rig_programs(struct rig *r, const struct light_ring *p)
+static inline int rig_programs(struct rig *r, const struct ring_programs *p)
 {
 	struct drv_batch batch = { .mode = DRV_REPLACE, .programs = p };
 
@@ -376,30 +376,30 @@ static inline int rig_programs(struct rig *r, const struct light_ring *p)
 }
 
 /* One program for the whole ring; without steps: none. */
-static inline int rig_program(struct rig *r, const struct light_program *p)
+static inline int rig_program(struct rig *r, const struct ring_settings *p)
 {
-	struct light_ring one = packed(r->cfg.n_in, r->cfg.n_out,
-				       r->cfg.ring_fibres, p);
+	struct ring_programs one = packed(r->cfg.n_in, r->cfg.n_out,
+					  r->cfg.ring_fibres, p);
 	int rc = rig_programs(r, &one);
 
-	light_ring_fini(&one);
+	ring_programs_fini(&one);
 	return rc;
 }
 
 /* What a snapshot says is what was packed; NULL: nothing. */
 static inline void rig_expect_program(struct rig *r,
-				      const struct light_program *want)
+				      const struct ring_settings *want)
 {
-	static const struct light_program none;
-	struct light_ring one = packed(r->cfg.n_in, r->cfg.n_out,
-				       r->cfg.ring_fibres,
-				       want ? want : &none);
+	static const struct ring_settings none;
+	struct ring_programs one = packed(r->cfg.n_in, r->cfg.n_out,
+					  r->cfg.ring_fibres,
+					  want ? want : &none);
 
 	if (rig_snapshot(r)) {
 		fail_msg("snapshot: %s", r->err.msg);
 	}
-	assert_true(light_ring_equal(&r->snap.programs, &one));
-	light_ring_fini(&one);
+	assert_true(ring_programs_equal(&r->snap.programs, &one));
+	ring_programs_fini(&one);
 }
 
 /* drv_port_set and drv_recover; WEFT_EUNSUPPORTED and WEFT_EINVAL are answered

@@ -7,14 +7,14 @@
 
 /* The far ends of t and r, the node's side, are ft and fr. */
 static inline void bench_ring(struct host_net *net,
-			      const struct light_geometry *g)
+			      const struct ring_geometry *g)
 {
 	struct host_link *v;
 	int n;
 
 	assert_int_equal(resonators_wire(net, g, NULL), 0);
 	for (size_t k = 0; k < 2 * resonators_count(g); k++) {
-		struct light_tune at = resonators_at(g, k / 2);
+		struct ring_setting at = resonators_at(g, k / 2);
 		char near[24], far[24];
 
 		resonators_name(near, k % 2 ? "r" : "t", &at);

@@ -113,8 +113,8 @@ static int n_shown(struct rig *r, const struct drv_item *items)
 	}
 	for (int k = 0; k < r->snap.n_xcs; k++) {
 		for (int i = 0; i < N_BULK; i++) {
-			n += light_xc_cmp(&r->snap.xcs[k].xc,
-					  &items[i].xc) == 0 &&
+			n += optics_xc_cmp(&r->snap.xcs[k].xc,
+					   &items[i].xc) == 0 &&
 			     r->snap.xcs[k].state == DRV_TUNED;
 		}
 	}

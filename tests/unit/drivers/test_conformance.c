@@ -55,7 +55,7 @@ static bool is_kernel(const struct model *m)
 /* A device of the kernel's, or the case is skipped. */
 static void set_up_kernel(struct rig *r, const struct model *m)
 {
-	const struct light_geometry ring = { (uint16_t)m->n_in,
+	const struct ring_geometry ring = { (uint16_t)m->n_in,
 					     (uint16_t)m->n_out, 2 };
 	struct host_net *net;
 
@@ -501,7 +501,7 @@ static void nothing_to_do_is_done(void **state)
 
 static void a_switch_takes_no_program(void **state)
 {
-	static const struct light_ring programs;
+	static const struct ring_programs programs;
 	struct drv_batch batch = { .programs = &programs };
 	struct rig *r = plain(state);
 
@@ -745,18 +745,18 @@ static void the_state_outlives_the_device(void **state)
 
 /* ---- rings ------------------------------------------------------------------- */
 
-static struct light_tune tunes_a[] = {
-	{ 0, 0, 1, LIGHT_CW, 0, LIGHT_ADD }, { 0, 1, 1, LIGHT_CW, 0, LIGHT_DROP },
-	{ 0, 5, 3, LIGHT_CCW, 1, LIGHT_ADD_DROP },
-	{ 2, 2, 0, LIGHT_CW, 1, LIGHT_ADD },
+static struct ring_setting tunes_a[] = {
+	{ 0, 0, 1, OPTICS_CW, 0, RESONATOR_ADD }, { 0, 1, 1, OPTICS_CW, 0, RESONATOR_DROP },
+	{ 0, 5, 3, OPTICS_CCW, 1, RESONATOR_ADD_DROP },
+	{ 2, 2, 0, OPTICS_CW, 1, RESONATOR_ADD },
 };
-static struct light_tune tunes_b[] = {
-	{ 1, 3, 2, LIGHT_CCW, 0, LIGHT_DROP },
+static struct ring_setting tunes_b[] = {
+	{ 1, 3, 2, OPTICS_CCW, 0, RESONATOR_DROP },
 };
-static const struct light_program program_a = { 3, 4, tunes_a };
-static const struct light_program program_b = { 2, 1, tunes_b };
+static const struct ring_settings program_a = { 3, 4, tunes_a };
+static const struct ring_settings program_b = { 2, 1, tunes_b };
 
-static void expect_program(struct rig *r, const struct light_program *want)
+static void expect_program(struct rig *r, const struct ring_settings *want)
 {
 	rig_expect_program(r, want);
 	assert_int_equal(r->snap.n_unlocked, 0);
@@ -764,7 +764,7 @@ static void expect_program(struct rig *r, const struct light_program *want)
 
 static void loads_and_reads_back_programs(void **state)
 {
-	static const struct light_program pass = { 0, 0, NULL };
+	static const struct ring_settings pass = { 0, 0, NULL };
 	struct rig *r = plain(state);
 
 	assert_int_equal(rig_program(r, &program_a), 0);
@@ -788,13 +788,13 @@ static void refuses_programs_of_another_ring(void **state)
 
 	assert_int_equal(rig_program(r, &program_a), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct light_ring p = packed(sizes[i][0], sizes[i][1],
-					     sizes[i][2], &program_b);
+		struct ring_programs p = packed(sizes[i][0], sizes[i][1],
+						sizes[i][2], &program_b);
 
 		assert_int_equal(rig_programs(r, &p), WEFT_EDEVICE);
 		rig_expect(r, 0, DRV_REFUSED);
 		assert_int_equal(r->outcomes[0].error, DRV_ERR_CONFIGURATION);
-		light_ring_fini(&p);
+		ring_programs_fini(&p);
 	}
 	expect_program(r, &program_a);
 	tear_down(r);
@@ -864,7 +864,7 @@ static void the_program_outlives_the_device(void **state)
 
 static void closes_while_loading(void **state)
 {
-	struct light_ring a = packed(6, 4, 2, &program_a);
+	struct ring_programs a = packed(6, 4, 2, &program_a);
 	struct drv_batch batch = { .mode = DRV_REPLACE, .programs = &a };
 
 	for (int turns = 0; turns < 12; turns++) {
@@ -882,7 +882,7 @@ static void closes_while_loading(void **state)
 		assert_int_equal(r->n_answers, 1);
 		tear_down(r);
 	}
-	light_ring_fini(&a);
+	ring_programs_fini(&a);
 }
 
 /* ---- the table ---------------------------------------------------------------- */

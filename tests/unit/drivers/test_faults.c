@@ -83,7 +83,7 @@ static struct rig *set_up(const char *text, char words[64])
 }
 
 /* What the device really holds. */
-static bool holds(struct rig *r, struct light_xc xc)
+static bool holds(struct rig *r, struct optics_xc xc)
 {
 	char map[512], line[32];
 	const char *at;

@@ -16,7 +16,7 @@
 #define FIBRES 2
 #define TYPE 0x88b5
 
-static const struct light_geometry geometry = { NODES, CHANNELS, FIBRES };
+static const struct ring_geometry geometry = { NODES, CHANNELS, FIBRES };
 
 struct ring_bench {
 	struct rig rig;
@@ -26,15 +26,15 @@ struct ring_bench {
 
 /* Step 0: 1 to 4 clockwise over 2 and 3, and 4 to 1 over the seam, on the
  * same channel; 3 to 2 the other way round. Step 1: one round all but. */
-static struct light_tune tunes[] = {
-	{ 0, 1, 1, LIGHT_CW, 0, LIGHT_ADD_DROP },
-	{ 0, 4, 1, LIGHT_CW, 0, LIGHT_ADD_DROP },
-	{ 0, 2, 0, LIGHT_CCW, 1, LIGHT_DROP },
-	{ 0, 3, 0, LIGHT_CCW, 1, LIGHT_ADD },
-	{ 1, 2, 1, LIGHT_CW, 0, LIGHT_ADD },
-	{ 1, 1, 1, LIGHT_CW, 0, LIGHT_DROP },
+static struct ring_setting tunes[] = {
+	{ 0, 1, 1, OPTICS_CW, 0, RESONATOR_ADD_DROP },
+	{ 0, 4, 1, OPTICS_CW, 0, RESONATOR_ADD_DROP },
+	{ 0, 2, 0, OPTICS_CCW, 1, RESONATOR_DROP },
+	{ 0, 3, 0, OPTICS_CCW, 1, RESONATOR_ADD },
+	{ 1, 2, 1, OPTICS_CW, 0, RESONATOR_ADD },
+	{ 1, 1, 1, OPTICS_CW, 0, RESONATOR_DROP },
 };
-static const struct light_program program = { 2, 6, tunes };
+static const struct ring_settings program = { 2, 6, tunes };
 
 static struct ring_bench *set_up(void)
 {
@@ -83,7 +83,7 @@ static void find_far(struct ring_bench *b, const char *what, int index[N])
 
 	assert_int_equal(host_links(b->net, &v, &n, NULL), 0);
 	for (size_t k = 0; k < N; k++) {
-		struct light_tune at = resonators_at(&geometry, k);
+		struct ring_setting at = resonators_at(&geometry, k);
 		char name[24];
 
 		resonators_name(name, what, &at);
@@ -139,7 +139,7 @@ static void exchange(struct ring_bench *b, int from[N])
 }
 
 /* What a step's settings say, followed by hand: node by node. */
-static void expect_light(struct ring_bench *b, const struct light_program *p,
+static void expect_light(struct ring_bench *b, const struct ring_settings *p,
 			 unsigned int step)
 {
 	int from[N];
@@ -148,7 +148,7 @@ static void expect_light(struct ring_bench *b, const struct light_program *p,
 
 	memset(want, 0xff, sizeof(want));
 	for (size_t i = 0; p && i < p->n; i++) {
-		const struct light_tune *t = &p->v[i];
+		const struct ring_setting *t = &p->v[i];
 
 		if (t->step == step) {
 			mode[((t->dir * FIBRES + t->fibre) * CHANNELS +
@@ -159,9 +159,9 @@ static void expect_light(struct ring_bench *b, const struct light_program *p,
 		int row = k - k % NODES, turn = row < N / 2 ? 1 : -1;
 		int at = k;
 
-		for (int hop = 0; mode[k] & LIGHT_ADD && hop < NODES; hop++) {
+		for (int hop = 0; mode[k] & RESONATOR_ADD && hop < NODES; hop++) {
 			at = row + (at % NODES + turn + NODES) % NODES;
-			if (mode[at] & LIGHT_DROP) {
+			if (mode[at] & RESONATOR_DROP) {
 				want[at] = k;
 			}
 			if (mode[at]) {
@@ -175,7 +175,7 @@ static void expect_light(struct ring_bench *b, const struct light_program *p,
 	}
 }
 
-static void load(struct ring_bench *b, const struct light_program *p)
+static void load(struct ring_bench *b, const struct ring_settings *p)
 {
 	assert_int_equal(rig_program(&b->rig, p), 0);
 	rig_expect(&b->rig, 0, DRV_DONE);
@@ -207,11 +207,11 @@ static void any_program_in_any_step(void **state)
 
 	(void)state;
 	for (int round = 0; round < 4; round++) {
-		struct light_program p = { 3, 0, calloc(3 * N,
+		struct ring_settings p = { 3, 0, calloc(3 * N,
 							sizeof(*p.v)) };
 
 		for (size_t k = 0; k < 3 * N; k++) {
-			struct light_tune t = resonators_at(&geometry, k % N);
+			struct ring_setting t = resonators_at(&geometry, k % N);
 
 			seed = seed * 1664525 + 1013904223;
 			t.step = (uint16_t)(k / N);
@@ -221,13 +221,13 @@ static void any_program_in_any_step(void **state)
 				p.v[p.n++] = t;
 			}
 		}
-		assert_int_equal(light_program_normalise(&p, NULL), 0);
+		assert_int_equal(ring_settings_normalise(&p, NULL), 0);
 		load(b, &p);
 		for (uint32_t step = 0; step < 3; step++) {
 			go(b, step);
 			expect_light(b, &p, step);
 		}
-		light_program_fini(&p);
+		ring_settings_fini(&p);
 	}
 	tear_down(b);
 }
@@ -235,11 +235,11 @@ static void any_program_in_any_step(void **state)
 static void a_program_that_stays_goes_on(void **state)
 {
 	struct ring_bench *b = set_up();
-	static struct light_tune one[] = {
-		{ 0, 0, 0, LIGHT_CW, 0, LIGHT_ADD },
-		{ 0, 1, 0, LIGHT_CW, 0, LIGHT_DROP },
+	static struct ring_setting one[] = {
+		{ 0, 0, 0, OPTICS_CW, 0, RESONATOR_ADD },
+		{ 0, 1, 0, OPTICS_CW, 0, RESONATOR_DROP },
 	};
-	static const struct light_program other = { 1, 2, one };
+	static const struct ring_settings other = { 1, 2, one };
 
 	(void)state;
 	load(b, &program);

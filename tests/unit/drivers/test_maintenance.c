@@ -191,11 +191,11 @@ static void errors_are_cleared(void **state)
 
 /* ---- resonators ----------------------------------------------------------------- */
 
-static struct light_tune tunes[] = {
-	{ 0, 0, 1, LIGHT_CW, 0, LIGHT_ADD }, { 0, 1, 1, LIGHT_CW, 0, LIGHT_DROP },
-	{ 0, 2, 2, LIGHT_CW, 0, LIGHT_ADD }, { 0, 3, 2, LIGHT_CW, 0, LIGHT_DROP },
+static struct ring_setting tunes[] = {
+	{ 0, 0, 1, OPTICS_CW, 0, RESONATOR_ADD }, { 0, 1, 1, OPTICS_CW, 0, RESONATOR_DROP },
+	{ 0, 2, 2, OPTICS_CW, 0, RESONATOR_ADD }, { 0, 3, 2, OPTICS_CW, 0, RESONATOR_DROP },
 };
-static const struct light_program program = { 1, 4, tunes };
+static const struct ring_settings program = { 1, 4, tunes };
 
 static int searched(struct rig *r)
 {

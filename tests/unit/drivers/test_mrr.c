@@ -4,16 +4,16 @@
 
 #include "drivers/mrr/mrr_protocol.h"
 
-static struct light_tune tunes[] = {
-	{ 0, 0, 1, LIGHT_CW, 0, LIGHT_ADD },
-	{ 0, 1, 1, LIGHT_CW, 0, LIGHT_DROP },
-	{ 1, 2, 3, LIGHT_CCW, 1, LIGHT_ADD_DROP },
+static struct ring_setting tunes[] = {
+	{ 0, 0, 1, OPTICS_CW, 0, RESONATOR_ADD },
+	{ 0, 1, 1, OPTICS_CW, 0, RESONATOR_DROP },
+	{ 1, 2, 3, OPTICS_CCW, 1, RESONATOR_ADD_DROP },
 };
-static struct light_tune other_tunes[] = {
-	{ 0, 4, 0, LIGHT_CCW, 1, LIGHT_ADD },
+static struct ring_setting other_tunes[] = {
+	{ 0, 4, 0, OPTICS_CCW, 1, RESONATOR_ADD },
 };
-static const struct light_program program = { 2, 3, tunes };
-static const struct light_program other = { 1, 1, other_tunes };
+static const struct ring_settings program = { 2, 3, tunes };
+static const struct ring_settings other = { 1, 1, other_tunes };
 
 static struct rig *set_up(const char *fault)
 {
@@ -31,7 +31,7 @@ static void tear_down(struct rig *r)
 	test_free(r);
 }
 
-static void expect_active(struct rig *r, const struct light_program *want)
+static void expect_active(struct rig *r, const struct ring_settings *want)
 {
 	rig_expect_program(r, want);
 }
@@ -89,15 +89,15 @@ static void frames_survive_the_wire(void **state)
 
 static void tunes_survive_the_wire(void **state)
 {
-	const struct light_tune t = { 65535, 1023, 63, LIGHT_CCW, 255,
-				      LIGHT_ADD_DROP };
-	struct light_tune back = { 0 };
+	const struct ring_setting t = { 65535, 1023, 63, OPTICS_CCW, 255,
+				      RESONATOR_ADD_DROP };
+	struct ring_setting back = { 0 };
 	uint8_t bytes[MRR_TUNE_BYTES];
 
 	(void)state;
 	mrr_put_tune(bytes, &t);
 	mrr_get_tune(bytes, &back);
-	assert_int_equal(light_tune_cmp(&t, &back), 0);
+	assert_int_equal(ring_setting_cmp(&t, &back), 0);
 	assert_int_equal(back.mode, t.mode);
 }
 
@@ -258,10 +258,10 @@ static void repeated_and_late_answers_do_no_harm(void **state)
 /* The one resonator that is lost, in words. */
 static void expect_lost(const struct rig *r, const char *want)
 {
-	char text[LIGHT_DEAD_TEXT];
+	char text[RING_FAULT_TEXT];
 
 	assert_int_equal(r->snap.n_lost, 1);
-	light_dead_text(&r->snap.lost[0], 6, text);
+	ring_fault_text(&r->snap.lost[0], 6, text);
 	assert_string_equal(text, want);
 }
 
@@ -306,7 +306,7 @@ static void reports_the_first_unlocked_setting(void **state)
 static void drift_takes_lock_after_lock(void **state)
 {
 	struct rig *r = set_up(NULL);
-	char text[LIGHT_DEAD_TEXT], told[3 * 256] = "";
+	char text[RING_FAULT_TEXT], told[3 * 256] = "";
 
 	(void)state;
 	assert_int_equal(rig_program(r, &program), 0);
@@ -326,7 +326,7 @@ static void drift_takes_lock_after_lock(void **state)
 	assert_int_equal(r->snap.n_unlocked, 3);
 	assert_int_equal(r->snap.n_dead, 0);
 	for (int i = 0; i < 3; i++) {
-		light_dead_text(&r->snap.lost[i], 6, text);
+		ring_fault_text(&r->snap.lost[i], 6, text);
 		assert_non_null(strstr(text, ": lock lost"));
 		assert_non_null(strstr(told, text));
 	}
@@ -494,7 +494,7 @@ static void the_table_of_failures_is_read(void **state)
 		"node 1 ccw fibre 1 channel 0: zero lock",
 		"ccw fibre 1 between nodes 5 and 0", "node 3" };
 	struct rig *r = set_up("node-dead=3");
-	char text[LIGHT_DEAD_TEXT];
+	char text[RING_FAULT_TEXT];
 
 	(void)state;
 	rig_control(r, "fault zero-lock=1:0", NULL, 0);
@@ -504,7 +504,7 @@ static void the_table_of_failures_is_read(void **state)
 	assert_int_equal(rig_snapshot(r), 0);
 	assert_int_equal(r->snap.n_dead, 6);
 	for (int i = 0; i < r->snap.n_dead; i++) {
-		light_dead_text(&r->snap.dead[i], 6, text);
+		ring_fault_text(&r->snap.dead[i], 6, text);
 		assert_string_equal(text, want[i]);
 	}
 	rig_control(r, "clear", NULL, 0);
@@ -533,15 +533,15 @@ static void moves_programs_larger_than_a_page(void **state)
 {
 	static const char *const windows[] = { "8", "24", "1000", "32768" };
 	enum { N = 3 * 4096 + 5 };
-	struct light_tune *v = calloc(N, sizeof(*v));
-	struct light_program p = { 1200, N, v };
+	struct ring_setting *v = calloc(N, sizeof(*v));
+	struct ring_settings p = { 1200, N, v };
 
 	(void)state;
 	assert_non_null(v);
 	for (int i = 0; i < N; i++) {
-		v[i] = (struct light_tune){ (uint16_t)(i / 12),
-			(uint16_t)(i / 2 % 6), (uint16_t)(i % 2), LIGHT_CW, 0,
-			LIGHT_ADD };
+		v[i] = (struct ring_setting){ (uint16_t)(i / 12),
+			(uint16_t)(i / 2 % 6), (uint16_t)(i % 2), OPTICS_CW, 0,
+			RESONATOR_ADD };
 	}
 	for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
 		struct rig *r = test_calloc(1, sizeof(*r));

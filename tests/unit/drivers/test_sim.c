@@ -216,11 +216,11 @@ static void a_damaged_state_is_refused(void **state)
 
 static void a_program_survives_its_state(void **state)
 {
-	static struct light_tune v[] = {
-		{ 0, 1, 2, LIGHT_CCW, 3, LIGHT_ADD },
-		{ 4, 7, 6, LIGHT_CW, 0, LIGHT_ADD_DROP },
+	static struct ring_setting v[] = {
+		{ 0, 1, 2, OPTICS_CCW, 3, RESONATOR_ADD },
+		{ 4, 7, 6, OPTICS_CW, 0, RESONATOR_ADD_DROP },
 	};
-	const struct light_program p = { 5, 2, v };
+	const struct ring_settings p = { 5, 2, v };
 	struct rig *r = set_up(NULL, NULL);
 	struct devmem a, b;
 
@@ -233,7 +233,7 @@ static void a_program_survives_its_state(void **state)
 	assert_int_equal(devmem_load(&b, r->state, NULL), 0);
 	assert_int_equal(b.programs.n, 1);
 	assert_int_equal(b.boots, 9);
-	assert_true(light_ring_equal(&a.programs, &b.programs));
+	assert_true(ring_programs_equal(&a.programs, &b.programs));
 	devmem_fini(&a);
 	devmem_fini(&b);
 	tear_down(r);

@@ -2,22 +2,22 @@
  * resonators at work. */
 #include "tests/unit/drivers/rig.h"
 
-static struct light_tune low_tunes[] = {
-	{ 0, 0, 0, LIGHT_CW, 0, LIGHT_ADD }, { 0, 2, 0, LIGHT_CW, 0, LIGHT_DROP },
-	{ 1, 2, 1, LIGHT_CCW, 1, LIGHT_ADD },
-	{ 1, 5, 1, LIGHT_CCW, 1, LIGHT_DROP },
+static struct ring_setting low_tunes[] = {
+	{ 0, 0, 0, OPTICS_CW, 0, RESONATOR_ADD }, { 0, 2, 0, OPTICS_CW, 0, RESONATOR_DROP },
+	{ 1, 2, 1, OPTICS_CCW, 1, RESONATOR_ADD },
+	{ 1, 5, 1, OPTICS_CCW, 1, RESONATOR_DROP },
 };
-static struct light_tune high_tunes[] = {
-	{ 0, 1, 3, LIGHT_CW, 0, LIGHT_ADD }, { 0, 3, 3, LIGHT_CW, 0, LIGHT_DROP },
+static struct ring_setting high_tunes[] = {
+	{ 0, 1, 3, OPTICS_CW, 0, RESONATOR_ADD }, { 0, 3, 3, OPTICS_CW, 0, RESONATOR_DROP },
 };
-static struct light_tune other_tunes[] = {
-	{ 0, 4, 2, LIGHT_CW, 0, LIGHT_ADD }, { 0, 5, 2, LIGHT_CW, 0, LIGHT_DROP },
+static struct ring_setting other_tunes[] = {
+	{ 0, 4, 2, OPTICS_CW, 0, RESONATOR_ADD }, { 0, 5, 2, OPTICS_CW, 0, RESONATOR_DROP },
 };
-static const struct light_program low = { 2, 4, low_tunes };
-static const struct light_program high = { 1, 2, high_tunes };
-static const struct light_program other = { 1, 2, other_tunes };
-static const struct light_window low_half = { 0, 6, 0, 2 };
-static const struct light_window high_half = { 0, 6, 2, 2 };
+static const struct ring_settings low = { 2, 4, low_tunes };
+static const struct ring_settings high = { 1, 2, high_tunes };
+static const struct ring_settings other = { 1, 2, other_tunes };
+static const struct ring_window low_half = { 0, 6, 0, 2 };
+static const struct ring_window high_half = { 0, 6, 2, 2 };
 
 static struct rig *set_up(const char *option, const char *value)
 {
@@ -37,10 +37,10 @@ static void tear_down(struct rig *r)
 	test_free(r);
 }
 
-static struct light_ring two(const struct light_program *a,
-			     const struct light_program *b)
+static struct ring_programs two(const struct ring_settings *a,
+				const struct ring_settings *b)
 {
-	struct light_ring all = { 0 };
+	struct ring_programs all = { 0 };
 
 	if (a) {
 		pack_into(&all, "a", 6, 4, 2, low_half, a);
@@ -51,16 +51,16 @@ static struct light_ring two(const struct light_program *a,
 	return all;
 }
 
-static void load(struct rig *r, const struct light_program *a,
-		 const struct light_program *b)
+static void load(struct rig *r, const struct ring_settings *a,
+		 const struct ring_settings *b)
 {
-	struct light_ring all = two(a, b);
+	struct ring_programs all = two(a, b);
 
 	assert_int_equal(rig_programs(r, &all), 0);
 	assert_int_equal(r->outcomes[0].evidence, DRV_READ_BACK);
 	assert_int_equal(rig_snapshot(r), 0);
-	assert_true(light_ring_equal(&r->snap.programs, &all));
-	light_ring_fini(&all);
+	assert_true(ring_programs_equal(&r->snap.programs, &all));
+	ring_programs_fini(&all);
 }
 
 /* "generation G writes W" of a program's slot. */
@@ -98,7 +98,7 @@ static void programs_do_not_touch_each_other(void **state)
 	tear_down(r);
 }
 
-static void refused(struct rig *r, const struct light_ring *all,
+static void refused(struct rig *r, const struct ring_programs *all,
 		    const char *text)
 {
 	assert_int_equal(rig_programs(r, all), WEFT_EDEVICE);
@@ -111,27 +111,27 @@ static void refused(struct rig *r, const struct light_ring *all,
 static void programs_that_meet_are_refused(void **state)
 {
 	struct rig *r = set_up(NULL, NULL);
-	struct light_ring all = two(&low, NULL);
-	const struct light_window wide = { 5, 2, 1, 2 };
-	const struct light_program empty = { .steps = 1 };
+	struct ring_programs all = two(&low, NULL);
+	const struct ring_window wide = { 5, 2, 1, 2 };
+	const struct ring_settings empty = { .steps = 1 };
 
 	(void)state;
 	pack_into(&all, "c", 6, 4, 2, wide, &empty);
 	refused(r, &all, "programs a and c share");
 	assert_int_equal(rig_stat(r, "sets"), 0);
-	light_ring_fini(&all);
+	ring_programs_fini(&all);
 	tear_down(r);
 }
 
 static void memory_is_a_limit(void **state)
 {
 	struct rig *r = set_up("--memory", "40");
-	struct light_ring all = two(&low, &high);
+	struct ring_programs all = two(&low, &high);
 
 	(void)state;
-	assert_true(light_ring_bytes(&all) > 40);
+	assert_true(ring_programs_bytes(&all) > 40);
 	refused(r, &all, "the device stores 40");
-	light_ring_fini(&all);
+	ring_programs_fini(&all);
 	load(r, NULL, &high);
 	assert_int_equal(r->snap.caps.memory, 40);
 	tear_down(r);
@@ -140,11 +140,11 @@ static void memory_is_a_limit(void **state)
 static void slots_are_a_limit(void **state)
 {
 	struct rig *r = set_up("--slots", "1");
-	struct light_ring all = two(&low, &high);
+	struct ring_programs all = two(&low, &high);
 
 	(void)state;
 	refused(r, &all, "2 programs: the device has 1 slots");
-	light_ring_fini(&all);
+	ring_programs_fini(&all);
 	/* The one slot changes hands in one commit. */
 	load(r, &low, NULL);
 	load(r, NULL, &high);
@@ -175,20 +175,20 @@ static void programs_step_by_themselves(void **state)
 
 static void light_that_goes_wrong_is_seen(void **state)
 {
-	static struct light_tune lost[] = {
-		{ 0, 0, 2, LIGHT_CW, 0, LIGHT_ADD },
-		{ 0, 1, 2, LIGHT_CW, 0, LIGHT_ADD },
-		{ 0, 2, 2, LIGHT_CW, 0, LIGHT_DROP },
-		{ 0, 3, 2, LIGHT_CW, 0, LIGHT_DROP },
+	static struct ring_setting lost[] = {
+		{ 0, 0, 2, OPTICS_CW, 0, RESONATOR_ADD },
+		{ 0, 1, 2, OPTICS_CW, 0, RESONATOR_ADD },
+		{ 0, 2, 2, OPTICS_CW, 0, RESONATOR_DROP },
+		{ 0, 3, 2, OPTICS_CW, 0, RESONATOR_DROP },
 	};
-	static struct light_tune astray[] = {
-		{ 0, 1, 0, LIGHT_CCW, 0, LIGHT_ADD },
-		{ 0, 2, 0, LIGHT_CCW, 0, LIGHT_DROP },
+	static struct ring_setting astray[] = {
+		{ 0, 1, 0, OPTICS_CCW, 0, RESONATOR_ADD },
+		{ 0, 2, 0, OPTICS_CCW, 0, RESONATOR_DROP },
 	};
-	const struct light_program p = { 1, 4, lost }, q = { 1, 2, astray };
-	const struct light_window part = { 1, 2, 0, 1 };
+	const struct ring_settings p = { 1, 4, lost }, q = { 1, 2, astray };
+	const struct ring_window part = { 1, 2, 0, 1 };
 	struct rig *r = set_up(NULL, NULL);
-	struct light_ring all = two(NULL, &p);
+	struct ring_programs all = two(NULL, &p);
 	char text[512];
 
 	(void)state;
@@ -203,22 +203,22 @@ static void light_that_goes_wrong_is_seen(void **state)
 	rig_control(r, "light s", text, sizeof(text));
 	assert_non_null(strstr(text, "astray 0 node 1 ccw fibre 0 channel 0 "
 			       "to 2\n"));
-	light_ring_fini(&all);
+	ring_programs_fini(&all);
 	tear_down(r);
 }
 
 static void a_flipped_setting_is_read_back(void **state)
 {
 	struct rig *r = set_up(NULL, NULL);
-	struct light_ring all = two(&low, &high);
+	struct ring_programs all = two(&low, &high);
 
 	(void)state;
 	load(r, &low, &high);
 	rig_control(r, "flip b", NULL, 0);
 	assert_int_equal(rig_snapshot(r), 0);
-	assert_false(light_ring_equal(&r->snap.programs, &all));
-	assert_true(light_pack_equal(&r->snap.programs.v[0], &all.v[0]));
-	light_ring_fini(&all);
+	assert_false(ring_programs_equal(&r->snap.programs, &all));
+	assert_true(ring_program_equal(&r->snap.programs.v[0], &all.v[0]));
+	ring_programs_fini(&all);
 	load(r, &low, &high);
 	tear_down(r);
 }

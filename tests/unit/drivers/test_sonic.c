@@ -33,7 +33,7 @@ static bool was_sent(const struct rig *r, const char *line)
 	return false;
 }
 
-static int status_of(const char *text, struct light_xc *xc,
+static int status_of(const char *text, struct optics_xc *xc,
 		     enum drv_state *state)
 {
 	char line[96];
@@ -44,7 +44,7 @@ static int status_of(const char *text, struct light_xc *xc,
 
 static void rows_are_read(void **state)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	enum drv_state s;
 
 	(void)state;

@@ -36,7 +36,7 @@ static void colours_are_no_text(void **state)
 
 static void what_is_said_in_passing(void **state)
 {
-	const struct light_xc xc = { 1, 5 };
+	const struct optics_xc xc = { 1, 5 };
 
 	(void)state;
 	assert_int_equal(telescent_said("connect -in 1 -out 5: completed", xc,

@@ -66,8 +66,8 @@ static void expect(const struct plan *p, const struct drv_snapshot *a,
 	assert_string_equal(h.text, text);
 }
 
-static struct light_xc olds[] = { { 0, 0 }, { 1, 1 }, { 2, 2 } };
-static struct light_xc news[] = { { 0, 1 }, { 1, 2 }, { 2, 0 } };
+static struct optics_xc olds[] = { { 0, 0 }, { 1, 1 }, { 2, 2 } };
+static struct optics_xc news[] = { { 0, 1 }, { 1, 2 }, { 2, 0 } };
 static int first[] = { 0, 0, 0 }, second[] = { 1, 1, 1 };
 
 static void batches_are_cut_and_in_order(void **state)

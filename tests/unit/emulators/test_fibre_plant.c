@@ -106,16 +106,16 @@ static void wrong_lines_are_named(void **state)
 
 /* ---- what a switch writes ---- */
 
-static bool input_1_is_dark(struct emu *e, struct light_xc xc)
+static bool input_1_is_dark(struct emu *e, struct optics_xc xc)
 {
 	(void)e;
 	return xc.in == 1;
 }
 
-static bool one_is_stale(const struct emu *e, size_t i, struct light_xc *xc)
+static bool one_is_stale(const struct emu *e, size_t i, struct optics_xc *xc)
 {
 	(void)e;
-	*xc = (struct light_xc){ 2, 0 };
+	*xc = (struct optics_xc){ 2, 0 };
 	return i == 0;
 }
 
@@ -131,7 +131,7 @@ static void begin(struct emu *e)
 			 0);
 	e->faults.mem = &e->mem;
 	for (int i = 0; i < 2; i++) {
-		devmem_connect(&e->mem, (struct light_xc){ i, i + 1 });
+		devmem_connect(&e->mem, (struct optics_xc){ i, i + 1 });
 	}
 	put("wiring", "laser a.in1 -3\nlaser a.in2 -3\nlaser a.in3 -4\n"
 	    "fibre a.out1 b.in1 0\nfibre a.out2 b.in2 0\n"
@@ -170,7 +170,7 @@ static void light_goes_astray(void **state)
 	begin(&e);
 	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
 	assert_int_equal(lab_publish(&e, NULL), 0);
-	assert_true(devmem_has(&e.mem, (struct light_xc){ 0, 1 }));
+	assert_true(devmem_has(&e.mem, (struct optics_xc){ 0, 1 }));
 	assert_int_equal(at("b.in2"), LAB_DARK_MDBM);
 	assert_int_equal(lab_port_mdbm(&e, 4 + 1), LAB_DARK_MDBM);
 	assert_true(at("b.in4") > LAB_DARK_MDBM);

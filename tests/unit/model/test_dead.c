@@ -71,28 +71,28 @@ static void ports_are_marked_on_their_devices(void **state)
 
 /* The parts of ring r, as many as are given. */
 static void expect_parts(const char *marks, int n,
-			 const struct light_dead *want)
+			 const struct ring_fault *want)
 {
 	struct model_fabric *f = read_marks(marks);
 	const struct model_device *r = &f->devices[2];
 
 	assert_int_equal(r->n_dead, n);
 	for (int i = 0; want && i < n; i++) {
-		assert_int_equal(light_dead_cmp(&r->dead[i], &want[i]), 0);
+		assert_int_equal(ring_fault_cmp(&r->dead[i], &want[i]), 0);
 	}
 	for (int i = 1; i < n; i++) {
-		assert_true(light_dead_cmp(&r->dead[i - 1], &r->dead[i]) < 0);
+		assert_true(ring_fault_cmp(&r->dead[i - 1], &r->dead[i]) < 0);
 	}
 	model_free(f);
 }
 
 static void parts_of_rings(void **state)
 {
-	static const struct light_dead node = { .part = LIGHT_NODE, .node = 2 };
-	static const struct light_dead span = {
-		.part = LIGHT_SPAN, .node = 3, .dir = LIGHT_CCW, .fibre = 1 };
-	static const struct light_dead one = {
-		.part = LIGHT_RESONATOR, .node = 1, .dir = LIGHT_CW,
+	static const struct ring_fault node = { .part = RING_NODE, .node = 2 };
+	static const struct ring_fault span = {
+		.part = RING_SPAN, .node = 3, .dir = OPTICS_CCW, .fibre = 1 };
+	static const struct ring_fault one = {
+		.part = RING_RESONATOR, .node = 1, .dir = OPTICS_CW,
 		.fibre = 0, .channel = 2 };
 
 	(void)state;

@@ -10,10 +10,10 @@
 #include "drivers/optics/optics.h"
 #include "lib/base/rng.h"
 
-static struct light_program program(uint32_t steps, size_t n,
-				    const struct light_tune *v)
+static struct ring_settings program(uint32_t steps, size_t n,
+				    const struct ring_setting *v)
 {
-	struct light_program p = { .steps = steps, .n = n };
+	struct ring_settings p = { .steps = steps, .n = n };
 
 	p.v = malloc((n ? n : 1) * sizeof(*v));
 	assert_non_null(p.v);
@@ -23,10 +23,10 @@ static struct light_program program(uint32_t steps, size_t n,
 	return p;
 }
 
-static struct light_tune tune(int step, int node, int dir, int fibre,
-			      int channel, int mode)
+static struct ring_setting tune(int step, int node, int dir, int fibre,
+				int channel, int mode)
 {
-	return (struct light_tune){
+	return (struct ring_setting){
 		.step = (uint16_t)step, .node = (uint16_t)node,
 		.channel = (uint16_t)channel, .dir = (uint8_t)dir,
 		.fibre = (uint8_t)fibre, .mode = (uint8_t)mode };
@@ -34,16 +34,16 @@ static struct light_tune tune(int step, int node, int dir, int fibre,
 
 static void order_is_step_node_dir_fibre_channel(void **state)
 {
-	const struct light_tune up[] = {
-		tune(0, 9, 1, 9, 9, LIGHT_ADD), tune(1, 0, 1, 9, 9, LIGHT_ADD),
-		tune(1, 1, 0, 9, 9, LIGHT_ADD), tune(1, 1, 1, 0, 9, LIGHT_ADD),
-		tune(1, 1, 1, 1, 0, LIGHT_ADD), tune(1, 1, 1, 1, 1, LIGHT_ADD),
+	const struct ring_setting up[] = {
+		tune(0, 9, 1, 9, 9, RESONATOR_ADD), tune(1, 0, 1, 9, 9, RESONATOR_ADD),
+		tune(1, 1, 0, 9, 9, RESONATOR_ADD), tune(1, 1, 1, 0, 9, RESONATOR_ADD),
+		tune(1, 1, 1, 1, 0, RESONATOR_ADD), tune(1, 1, 1, 1, 1, RESONATOR_ADD),
 	};
 
 	(void)state;
 	for (int i = 0; i < 6; i++) {
 		for (int j = 0; j < 6; j++) {
-			int c = light_tune_cmp(&up[i], &up[j]);
+			int c = ring_setting_cmp(&up[i], &up[j]);
 
 			assert_int_equal((c > 0) - (c < 0), (i > j) - (i < j));
 		}
@@ -53,86 +53,86 @@ static void order_is_step_node_dir_fibre_channel(void **state)
 static void normalise_sorts_any_order(void **state)
 {
 	enum { N = 5000 };
-	struct light_tune v[N];
-	struct light_program p;
+	struct ring_setting v[N];
+	struct ring_settings p;
 	struct rng rng;
 
 	(void)state;
 	rng_seed(&rng, 7);
 	for (int i = 0; i < N; i++) {
 		v[i] = tune(i % 300, i / 300, i & 1, i % 3, i % 777,
-			    LIGHT_DROP);
+			    RESONATOR_DROP);
 	}
 	for (int i = N - 1; i > 0; i--) {
 		int j = (int)rng_below(&rng, (uint64_t)i + 1);
-		struct light_tune t = v[i];
+		struct ring_setting t = v[i];
 
 		v[i] = v[j];
 		v[j] = t;
 	}
 	p = program(300, N, v);
-	assert_int_equal(light_program_normalise(&p, NULL), 0);
+	assert_int_equal(ring_settings_normalise(&p, NULL), 0);
 	assert_int_equal(p.n, N);
 	for (size_t i = 1; i < p.n; i++) {
-		assert_true(light_tune_cmp(&p.v[i - 1], &p.v[i]) < 0);
+		assert_true(ring_setting_cmp(&p.v[i - 1], &p.v[i]) < 0);
 	}
-	light_program_fini(&p);
+	ring_settings_fini(&p);
 }
 
 static void normalise_merges_add_and_drop(void **state)
 {
-	const struct light_tune v[] = {
-		tune(1, 2, 0, 0, 3, LIGHT_DROP), tune(0, 2, 0, 0, 3, LIGHT_ADD),
-		tune(1, 2, 0, 0, 3, LIGHT_ADD),
+	const struct ring_setting v[] = {
+		tune(1, 2, 0, 0, 3, RESONATOR_DROP), tune(0, 2, 0, 0, 3, RESONATOR_ADD),
+		tune(1, 2, 0, 0, 3, RESONATOR_ADD),
 	};
-	struct light_program p = program(2, 3, v);
+	struct ring_settings p = program(2, 3, v);
 
 	(void)state;
-	assert_int_equal(light_program_normalise(&p, NULL), 0);
+	assert_int_equal(ring_settings_normalise(&p, NULL), 0);
 	assert_int_equal(p.n, 2);
-	assert_int_equal(p.v[0].mode, LIGHT_ADD);
-	assert_int_equal(p.v[1].mode, LIGHT_ADD_DROP);
-	light_program_fini(&p);
+	assert_int_equal(p.v[0].mode, RESONATOR_ADD);
+	assert_int_equal(p.v[1].mode, RESONATOR_ADD_DROP);
+	ring_settings_fini(&p);
 }
 
 static void normalise_names_a_double_use(void **state)
 {
-	const struct light_tune v[] = {
-		tune(1, 2, 0, 0, 3, LIGHT_DROP),
-		tune(1, 2, 0, 0, 3, LIGHT_ADD_DROP),
+	const struct ring_setting v[] = {
+		tune(1, 2, 0, 0, 3, RESONATOR_DROP),
+		tune(1, 2, 0, 0, 3, RESONATOR_ADD_DROP),
 	};
-	struct light_program p = program(2, 2, v);
+	struct ring_settings p = program(2, 2, v);
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(light_program_normalise(&p, &err), WEFT_EINVAL);
+	assert_int_equal(ring_settings_normalise(&p, &err), WEFT_EINVAL);
 	assert_string_equal(err.msg, "step 1 node 2 channel 3 is dropped twice");
-	light_program_fini(&p);
+	ring_settings_fini(&p);
 }
 
 static void normalise_refuses_what_is_outside(void **state)
 {
-	const struct light_tune bad[] = {
-		tune(2, 0, 0, 0, 0, LIGHT_ADD), tune(0, 0, 2, 0, 0, LIGHT_ADD),
+	const struct ring_setting bad[] = {
+		tune(2, 0, 0, 0, 0, RESONATOR_ADD), tune(0, 0, 2, 0, 0, RESONATOR_ADD),
 		tune(0, 0, 0, 0, 0, 0), tune(0, 0, 0, 0, 0, 4),
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct light_program p = program(2, 1, &bad[i]);
+		struct ring_settings p = program(2, 1, &bad[i]);
 
-		assert_int_equal(light_program_normalise(&p, NULL),
+		assert_int_equal(ring_settings_normalise(&p, NULL),
 				 WEFT_EINVAL);
-		light_program_fini(&p);
+		ring_settings_fini(&p);
 	}
 }
 
 static void xcs_sort_by_in_then_out(void **state)
 {
-	struct light_xc v[] = { { 2, 1 }, { 1, 9 }, { 1, 3 } };
+	struct optics_xc v[] = { { 2, 1 }, { 1, 9 }, { 1, 3 } };
 
 	(void)state;
-	qsort(v, 3, sizeof(v[0]), light_xc_cmp);
+	qsort(v, 3, sizeof(v[0]), optics_xc_cmp);
 	assert_int_equal(v[0].out, 3);
 	assert_int_equal(v[1].out, 9);
 	assert_int_equal(v[2].in, 2);

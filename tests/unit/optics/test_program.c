@@ -10,52 +10,52 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "tests/light_program.h"
+#include "tests/ring_settings.h"
 
-static const struct light_geometry small = { .nodes = 8, .channels = 4,
+static const struct ring_geometry small = { .nodes = 8, .channels = 4,
 					     .fibres = 2 };
 
-static struct light_pack pack(const struct light_geometry *g,
-			      const struct light_program *p)
+static struct ring_program pack(const struct ring_geometry *g,
+				const struct ring_settings *p)
 {
-	struct light_window w = whole_ring(g);
-	struct light_pack out;
+	struct ring_window w = whole_ring(g);
+	struct ring_program out;
 	struct err err = { 0 };
 
-	if (light_pack_make(&out, "job", &w, g, p, &err)) {
+	if (ring_program_pack(&out, "job", &w, g, p, &err)) {
 		fail_msg("%s", err.msg);
 	}
 	return out;
 }
 
-static void comes_back(const struct light_geometry *g,
-		       const struct light_program *p)
+static void comes_back(const struct ring_geometry *g,
+		       const struct ring_settings *p)
 {
-	struct light_pack a = pack(g, p), b = a;
-	struct light_program back;
+	struct ring_program a = pack(g, p), b = a;
+	struct ring_settings back;
 	uint8_t *bytes = malloc(a.len);
 
-	assert_int_equal(light_pack_open(&a, &back, NULL), 0);
+	assert_int_equal(ring_program_unpack(&a, &back, NULL), 0);
 	assert_true(same_program(p, &back));
-	light_program_fini(&back);
+	ring_settings_fini(&back);
 	memcpy(bytes, a.bytes, a.len);
-	assert_int_equal(light_pack_read(&b, bytes, a.len, NULL), 0);
-	assert_true(light_pack_equal(&a, &b));
+	assert_int_equal(ring_program_read(&b, bytes, a.len, NULL), 0);
+	assert_true(ring_program_equal(&a, &b));
 	assert_int_equal(b.steps, p->steps);
 	assert_int_equal(b.settings, p->n);
-	light_pack_fini(&a);
-	light_pack_fini(&b);
+	ring_program_fini(&a);
+	ring_program_fini(&b);
 }
 
 /* Some settings stay from step to step, as in schedules. */
-static struct light_program random_program(const struct light_geometry *g,
+static struct ring_settings random_program(const struct ring_geometry *g,
 					   struct rng *rng)
 {
 	uint32_t steps = (uint32_t)rng_below(rng, 6);
 	int dense = (int)rng_below(rng, 100), keep = (int)rng_below(rng, 100);
 	size_t cells = 2u * g->nodes * g->channels * g->fibres;
 	uint8_t *mode = calloc(1, cells);
-	struct light_program p = { .steps = steps };
+	struct ring_settings p = { .steps = steps };
 
 	p.v = malloc((steps * cells + 1) * sizeof(*p.v));
 	for (uint32_t s = 0; s < steps; s++) {
@@ -67,7 +67,7 @@ static struct light_program random_program(const struct light_geometry *g,
 			if (mode[i]) {
 				size_t row = i / g->nodes;
 
-				p.v[p.n++] = (struct light_tune){
+				p.v[p.n++] = (struct ring_setting){
 					(uint16_t)s, (uint16_t)(i % g->nodes),
 					(uint16_t)(row % g->channels),
 					(uint8_t)(row / g->channels /
@@ -78,7 +78,7 @@ static struct light_program random_program(const struct light_geometry *g,
 		}
 	}
 	free(mode);
-	assert_int_equal(light_program_normalise(&p, NULL), 0);
+	assert_int_equal(ring_settings_normalise(&p, NULL), 0);
 	return p;
 }
 
@@ -89,14 +89,14 @@ static void random_programs_come_back(void **state)
 	(void)state;
 	rng_seed(&rng, 7);
 	for (int i = 0; i < 400; i++) {
-		const struct light_geometry g = {
+		const struct ring_geometry g = {
 			.nodes = (uint16_t)(2 + rng_below(&rng, 20)),
 			.channels = (uint16_t)(1 + rng_below(&rng, 9)),
 			.fibres = (uint8_t)(1 + rng_below(&rng, 3)) };
-		struct light_program p = random_program(&g, &rng);
+		struct ring_settings p = random_program(&g, &rng);
 
 		comes_back(&g, &p);
-		light_program_fini(&p);
+		ring_settings_fini(&p);
 	}
 }
 
@@ -105,15 +105,15 @@ static void the_format_is_as_documented(void **state)
 {
 	/* Step 0: nodes 0, 2, 4, 6 add and drop channel 1 clockwise on fibre
 	 * 0. Step 1: the same. Step 2: node 2 only adds, node 4 passes. */
-	struct light_tune v[11];
-	struct light_program p = { .steps = 3, .v = v };
+	struct ring_setting v[11];
+	struct ring_settings p = { .steps = 3, .v = v };
 	static const uint8_t want[] = {
 		1, 2, 8, 0, 4, 0, 3, 0, 0, 0, 11, 0, 0, 0,
 		0x20, 1, 8, 6, 2,	/* both; 1 run: from 8, 4 of it, 2 on */
 		0x00,			/* nothing changes */
 		0x0c, 1, 12, 0, 1, 10, 0,	/* passes: 12; adds: 10 */
 	};
-	struct light_pack a;
+	struct ring_program a;
 
 	(void)state;
 	for (int s = 0; s < 3; s++) {
@@ -121,37 +121,37 @@ static void the_format_is_as_documented(void **state)
 			if (s == 2 && node == 4) {
 				continue;
 			}
-			v[p.n++] = (struct light_tune){
+			v[p.n++] = (struct ring_setting){
 				.step = (uint16_t)s, .node = (uint16_t)node,
 				.channel = 1,
-				.mode = s == 2 && node == 2 ? LIGHT_ADD :
-							      LIGHT_ADD_DROP };
+				.mode = s == 2 && node == 2 ? RESONATOR_ADD :
+							      RESONATOR_ADD_DROP };
 		}
 	}
 	a = pack(&small, &p);
 	assert_int_equal(a.len, sizeof(want));
 	assert_memory_equal(a.bytes, want, sizeof(want));
-	light_pack_fini(&a);
+	ring_program_fini(&a);
 }
 
 /* Runs of runs: a step of a whole ring is a handful of bytes. */
 static void regular_programs_are_short(void **state)
 {
-	const struct light_geometry g = { 1024, 64, 1 };
-	struct light_program p = { .steps = 16, .n = 16u * 1024 * 64 };
-	struct light_pack a;
+	const struct ring_geometry g = { 1024, 64, 1 };
+	struct ring_settings p = { .steps = 16, .n = 16u * 1024 * 64 };
+	struct ring_program a;
 
 	(void)state;
 	p.v = malloc(p.n * sizeof(*p.v));
 	for (size_t i = 0; i < p.n; i++) {
-		p.v[i] = (struct light_tune){
+		p.v[i] = (struct ring_setting){
 			(uint16_t)(i >> 16), (uint16_t)(i >> 6 & 1023),
-			(uint16_t)(i & 63), LIGHT_CCW, 0, LIGHT_ADD_DROP };
+			(uint16_t)(i & 63), OPTICS_CCW, 0, RESONATOR_ADD_DROP };
 	}
 	a = pack(&g, &p);
 	assert_true(a.len < 64);
-	light_pack_fini(&a);
-	light_program_fini(&p);
+	ring_program_fini(&a);
+	ring_settings_fini(&p);
 }
 
 /* What is cut is refused; what has another bit is refused or another
@@ -159,8 +159,8 @@ static void regular_programs_are_short(void **state)
 static void damage_is_never_overlooked(void **state)
 {
 	struct rng rng;
-	struct light_program p;
-	struct light_pack a;
+	struct ring_settings p;
+	struct ring_program a;
 
 	(void)state;
 	rng_seed(&rng, 3);
@@ -169,67 +169,67 @@ static void damage_is_never_overlooked(void **state)
 		if (p.n > 40) {
 			break;
 		}
-		light_program_fini(&p);
+		ring_settings_fini(&p);
 	} while (true);
 	a = pack(&small, &p);
 	for (size_t len = 0; len < a.len; len++) {
-		struct light_pack b = { .window = a.window };
+		struct ring_program b = { .window = a.window };
 		uint8_t *bytes = malloc(len + 1);
 
 		memcpy(bytes, a.bytes, len);
-		assert_int_equal(light_pack_read(&b, bytes, len, NULL),
+		assert_int_equal(ring_program_read(&b, bytes, len, NULL),
 				 WEFT_EINVAL);
 	}
 	for (size_t bit = 0; bit < 8 * a.len; bit++) {
-		struct light_pack b = { .window = a.window };
-		struct light_program back;
+		struct ring_program b = { .window = a.window };
+		struct ring_settings back;
 		uint8_t *bytes = malloc(a.len);
 
 		memcpy(bytes, a.bytes, a.len);
 		bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		if (light_pack_read(&b, bytes, a.len, NULL) == 0) {
-			assert_int_equal(light_pack_open(&b, &back, NULL), 0);
+		if (ring_program_read(&b, bytes, a.len, NULL) == 0) {
+			assert_int_equal(ring_program_unpack(&b, &back, NULL), 0);
 			/* From dark rings "full" makes no difference. */
 			assert_false(bit % 8 != 0 &&
 				     same_program(&p, &back) &&
 				     memcmp(&a.ring, &b.ring,
 					    sizeof(a.ring)) == 0);
-			light_program_fini(&back);
-			light_pack_fini(&b);
+			ring_settings_fini(&back);
+			ring_program_fini(&b);
 		}
 	}
-	light_pack_fini(&a);
-	light_program_fini(&p);
+	ring_program_fini(&a);
+	ring_settings_fini(&p);
 }
 
 static void settings_outside_are_refused(void **state)
 {
-	static const struct light_window w = { 6, 4, 1, 2 };
+	static const struct ring_window w = { 6, 4, 1, 2 };
 	static const struct {
-		struct light_tune t;
+		struct ring_setting t;
 		bool fits;
 	} cases[] = {
-		{ { 0, 6, 1, 0, 0, LIGHT_ADD }, true },
-		{ { 0, 1, 2, 0, 1, LIGHT_ADD }, true },	/* over the seam */
-		{ { 0, 2, 1, 0, 0, LIGHT_ADD }, false },
-		{ { 0, 5, 1, 0, 0, LIGHT_ADD }, false },
-		{ { 0, 6, 0, 0, 0, LIGHT_ADD }, false },
-		{ { 0, 6, 3, 0, 0, LIGHT_ADD }, false },
-		{ { 0, 8, 1, 0, 0, LIGHT_ADD }, false },
-		{ { 0, 6, 1, 0, 2, LIGHT_ADD }, false },
+		{ { 0, 6, 1, 0, 0, RESONATOR_ADD }, true },
+		{ { 0, 1, 2, 0, 1, RESONATOR_ADD }, true },	/* over the seam */
+		{ { 0, 2, 1, 0, 0, RESONATOR_ADD }, false },
+		{ { 0, 5, 1, 0, 0, RESONATOR_ADD }, false },
+		{ { 0, 6, 0, 0, 0, RESONATOR_ADD }, false },
+		{ { 0, 6, 3, 0, 0, RESONATOR_ADD }, false },
+		{ { 0, 8, 1, 0, 0, RESONATOR_ADD }, false },
+		{ { 0, 6, 1, 0, 2, RESONATOR_ADD }, false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct light_tune t = cases[i].t;
-		const struct light_program p = { 1, 1, &t };
-		struct light_pack a;
+		struct ring_setting t = cases[i].t;
+		const struct ring_settings p = { 1, 1, &t };
+		struct ring_program a;
 		struct err err = { 0 };
-		int rc = light_pack_make(&a, "j", &w, &small, &p, &err);
+		int rc = ring_program_pack(&a, "j", &w, &small, &p, &err);
 
 		assert_int_equal(rc, cases[i].fits ? 0 : WEFT_EINVAL);
 		if (rc == 0) {
-			light_pack_fini(&a);
+			ring_program_fini(&a);
 		} else {
 			assert_non_null(strstr(err.msg, "is outside the"));
 		}
@@ -239,39 +239,39 @@ static void settings_outside_are_refused(void **state)
 /* In any order, ADD and DROP apart, a step at a time: the same bytes. */
 static void steps_pack_as_whole_programs_do(void **state)
 {
-	static const struct light_window w = { 0, 8, 0, 4 };
-	static const struct light_tune v[] = {
-		{ 0, 1, 2, 0, 1, LIGHT_ADD }, { 0, 3, 2, 0, 1, LIGHT_ADD_DROP },
-		{ 2, 3, 2, 0, 1, LIGHT_ADD_DROP },
+	static const struct ring_window w = { 0, 8, 0, 4 };
+	static const struct ring_setting v[] = {
+		{ 0, 1, 2, 0, 1, RESONATOR_ADD }, { 0, 3, 2, 0, 1, RESONATOR_ADD_DROP },
+		{ 2, 3, 2, 0, 1, RESONATOR_ADD_DROP },
 	}, loose[] = {
-		{ 0, 3, 2, 0, 1, LIGHT_DROP }, { 0, 1, 2, 0, 1, LIGHT_ADD },
-		{ 0, 3, 2, 0, 1, LIGHT_ADD },
-	}, twice[] = { { 3, 1, 2, 0, 1, LIGHT_DROP },
-		       { 3, 1, 2, 0, 1, LIGHT_DROP } };
-	const struct light_program p = { 3, 3, (struct light_tune *)v };
-	struct light_pack a, b;
-	struct light_packer *packer;
+		{ 0, 3, 2, 0, 1, RESONATOR_DROP }, { 0, 1, 2, 0, 1, RESONATOR_ADD },
+		{ 0, 3, 2, 0, 1, RESONATOR_ADD },
+	}, twice[] = { { 3, 1, 2, 0, 1, RESONATOR_DROP },
+		       { 3, 1, 2, 0, 1, RESONATOR_DROP } };
+	const struct ring_settings p = { 3, 3, (struct ring_setting *)v };
+	struct ring_program a, b;
+	struct ring_program_packer *packer;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(light_pack_make(&a, "j", &w, &small, &p, NULL), 0);
-	assert_int_equal(light_packer_new(&w, &small, &packer, NULL), 0);
-	assert_int_equal(light_packer_step(packer, loose, 3, NULL), 0);
-	assert_int_equal(light_packer_step(packer, NULL, 0, NULL), 0);
-	assert_int_equal(light_packer_step(packer, &v[2], 1, NULL), 0);
-	assert_int_equal(light_packer_end(packer, "j", &b, NULL), 0);
-	light_packer_free(packer);
-	assert_true(light_pack_equal(&a, &b));
-	light_pack_fini(&a);
-	light_pack_fini(&b);
-	assert_int_equal(light_packer_new(&w, &small, &packer, NULL), 0);
+	assert_int_equal(ring_program_pack(&a, "j", &w, &small, &p, NULL), 0);
+	assert_int_equal(ring_program_packer_new(&w, &small, &packer, NULL), 0);
+	assert_int_equal(ring_program_packer_step(packer, loose, 3, NULL), 0);
+	assert_int_equal(ring_program_packer_step(packer, NULL, 0, NULL), 0);
+	assert_int_equal(ring_program_packer_step(packer, &v[2], 1, NULL), 0);
+	assert_int_equal(ring_program_packer_end(packer, "j", &b, NULL), 0);
+	ring_program_packer_free(packer);
+	assert_true(ring_program_equal(&a, &b));
+	ring_program_fini(&a);
+	ring_program_fini(&b);
+	assert_int_equal(ring_program_packer_new(&w, &small, &packer, NULL), 0);
 	for (int step = 0; step < 3; step++) {
-		assert_int_equal(light_packer_step(packer, NULL, 0, NULL), 0);
+		assert_int_equal(ring_program_packer_step(packer, NULL, 0, NULL), 0);
 	}
-	assert_int_equal(light_packer_step(packer, twice, 2, &err),
+	assert_int_equal(ring_program_packer_step(packer, twice, 2, &err),
 			 WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "node 1 channel 2 is dropped twice"));
-	light_packer_free(packer);
+	ring_program_packer_free(packer);
 }
 
 static void windows_meet_where_a_resonator_is_in_both(void **state)
@@ -281,7 +281,7 @@ static void windows_meet_where_a_resonator_is_in_both(void **state)
 	(void)state;
 	rng_seed(&rng, 11);
 	for (int i = 0; i < 3000; i++) {
-		struct light_window w[2];
+		struct ring_window w[2];
 		bool meet = false;
 
 		for (int k = 0; k < 2; k++) {
@@ -292,110 +292,110 @@ static void windows_meet_where_a_resonator_is_in_both(void **state)
 				4u - w[k].first_channel));
 		}
 		for (int c = 0; c < 32; c++) {
-			meet |= light_window_has(&w[0], 8, c / 4, c % 4) &&
-				light_window_has(&w[1], 8, c / 4, c % 4);
+			meet |= ring_window_contains(&w[0], 8, c / 4, c % 4) &&
+				ring_window_contains(&w[1], 8, c / 4, c % 4);
 		}
-		assert_int_equal(light_windows_meet(&w[0], &w[1], 8), meet);
-		assert_int_equal(light_windows_meet(&w[1], &w[0], 8), meet);
+		assert_int_equal(ring_windows_overlap(&w[0], &w[1], 8), meet);
+		assert_int_equal(ring_windows_overlap(&w[1], &w[0], 8), meet);
 	}
 }
 
-static struct light_pack part(const char *name, struct light_window w,
-			      uint16_t channel)
+static struct ring_program part(const char *name, struct ring_window w,
+				uint16_t channel)
 {
-	struct light_tune t = { 0, w.first_node, channel, 0, 0, LIGHT_ADD };
-	const struct light_program p = { 1, 1, &t };
-	struct light_pack a;
+	struct ring_setting t = { 0, w.first_node, channel, 0, 0, RESONATOR_ADD };
+	const struct ring_settings p = { 1, 1, &t };
+	struct ring_program a;
 
-	assert_int_equal(light_pack_make(&a, name, &w, &small, &p, NULL), 0);
+	assert_int_equal(ring_program_pack(&a, name, &w, &small, &p, NULL), 0);
 	return a;
 }
 
 static void rings_are_sorted_saved_and_checked(void **state)
 {
-	const struct light_window low = { 0, 8, 0, 2 }, high = { 0, 8, 2, 2 },
+	const struct ring_window low = { 0, 8, 0, 2 }, high = { 0, 8, 2, 2 },
 				  wide = { 3, 1, 1, 2 };
-	struct light_pack a = part("a", low, 0), b = part("b", high, 3),
+	struct ring_program a = part("a", low, 0), b = part("b", high, 3),
 			  c = part("c", wide, 1), again = part("a", high, 2);
-	struct light_ring r = { 0 }, back;
-	uint8_t one[LIGHT_DIGEST_LEN], two[LIGHT_DIGEST_LEN], *bytes;
+	struct ring_programs r = { 0 }, back;
+	uint8_t one[RING_DIGEST_LEN], two[RING_DIGEST_LEN], *bytes;
 	struct err err = { 0 };
 	size_t len;
 
 	(void)state;
-	assert_int_equal(light_ring_add(&r, &b, NULL), 0);
-	assert_int_equal(light_ring_add(&r, &a, NULL), 0);
-	assert_int_equal(light_ring_add(&r, &again, &err), WEFT_EINVAL);
+	assert_int_equal(ring_programs_add(&r, &b, NULL), 0);
+	assert_int_equal(ring_programs_add(&r, &a, NULL), 0);
+	assert_int_equal(ring_programs_add(&r, &again, &err), WEFT_EINVAL);
 	assert_string_equal(r.v[0].name, "a");
-	assert_int_equal(light_ring_check(&r, &small, NULL), 0);
-	light_ring_digest(&r, one);
-	assert_int_equal(light_ring_save(&r, &bytes, &len, NULL), 0);
-	assert_int_equal(light_ring_load(&back, bytes, len, NULL), 0);
-	assert_true(light_ring_equal(&r, &back));
-	light_ring_digest(&back, two);
+	assert_int_equal(ring_programs_check(&r, &small, NULL), 0);
+	ring_programs_digest(&r, one);
+	assert_int_equal(ring_programs_save(&r, &bytes, &len, NULL), 0);
+	assert_int_equal(ring_programs_load(&back, bytes, len, NULL), 0);
+	assert_true(ring_programs_equal(&r, &back));
+	ring_programs_digest(&back, two);
 	assert_memory_equal(one, two, sizeof(one));
-	light_ring_fini(&back);
+	ring_programs_fini(&back);
 	/* Between the two programs a cut cannot be told from an end. */
 	for (size_t n = 1, whole = 0; n < len; n++) {
-		int rc = light_ring_load(&back, bytes, n, NULL);
+		int rc = ring_programs_load(&back, bytes, n, NULL);
 
 		assert_true(rc == WEFT_EINVAL || whole++ == 0);
-		light_ring_fini(&back);
+		ring_programs_fini(&back);
 	}
 	free(bytes);
-	assert_int_equal(light_ring_add(&r, &c, NULL), 0);
-	assert_int_equal(light_ring_check(&r, &small, &err), WEFT_EINVAL);
+	assert_int_equal(ring_programs_add(&r, &c, NULL), 0);
+	assert_int_equal(ring_programs_check(&r, &small, &err), WEFT_EINVAL);
 	assert_non_null(strstr(err.msg, "programs a and c share"));
-	light_ring_digest(&r, two);
+	ring_programs_digest(&r, two);
 	assert_memory_not_equal(one, two, sizeof(one));
-	assert_non_null(light_ring_find(&r, "b"));
-	assert_null(light_ring_find(&r, "d"));
-	light_ring_fini(&r);
+	assert_non_null(ring_programs_find(&r, "b"));
+	assert_null(ring_programs_find(&r, "d"));
+	ring_programs_fini(&r);
 }
 
 /* What a plan did without is kept with its program, and is no part of it. */
 static void what_it_did_without_is_kept(void **state)
 {
-	static const struct light_dead dead[] = {
-		{ .part = LIGHT_RESONATOR, .dir = LIGHT_CCW, .fibre = 1,
-		  .node = 300, .channel = 513, .why = LIGHT_LOCK_ZERO },
-		{ .part = LIGHT_SPAN, .node = 7 },
-		{ .part = LIGHT_NODE, .node = 9 },
+	static const struct ring_fault dead[] = {
+		{ .part = RING_RESONATOR, .dir = OPTICS_CCW, .fibre = 1,
+		  .node = 300, .channel = 513, .why = RESONATOR_ZERO },
+		{ .part = RING_SPAN, .node = 7 },
+		{ .part = RING_NODE, .node = 9 },
 	};
-	const struct light_window low = { 0, 8, 0, 2 };
-	struct light_pack a = part("a", low, 0), plain = part("a", low, 0);
-	struct light_ring r = { 0 }, back;
-	uint8_t one[LIGHT_DIGEST_LEN], two[LIGHT_DIGEST_LEN], *bytes;
+	const struct ring_window low = { 0, 8, 0, 2 };
+	struct ring_program a = part("a", low, 0), plain = part("a", low, 0);
+	struct ring_programs r = { 0 }, back;
+	uint8_t one[RING_DIGEST_LEN], two[RING_DIGEST_LEN], *bytes;
 	size_t len, whole;
 
 	(void)state;
-	assert_int_equal(light_pack_without(&a, dead, 3, NULL), 0);
-	assert_true(light_pack_equal(&a, &plain));
+	assert_int_equal(ring_program_set_without(&a, dead, 3, NULL), 0);
+	assert_true(ring_program_equal(&a, &plain));
 	whole = a.len;
-	assert_int_equal(light_ring_add(&r, &a, NULL), 0);
-	light_ring_digest(&r, one);
-	assert_int_equal(light_ring_save(&r, &bytes, &len, NULL), 0);
+	assert_int_equal(ring_programs_add(&r, &a, NULL), 0);
+	ring_programs_digest(&r, one);
+	assert_int_equal(ring_programs_save(&r, &bytes, &len, NULL), 0);
 	assert_true(len > whole);
 	for (size_t n = 1; n < len; n++) {
-		assert_int_equal(light_ring_load(&back, bytes, n, NULL),
+		assert_int_equal(ring_programs_load(&back, bytes, n, NULL),
 				 WEFT_EINVAL);
 	}
-	assert_int_equal(light_ring_load(&back, bytes, len, NULL), 0);
-	light_ring_digest(&back, two);
+	assert_int_equal(ring_programs_load(&back, bytes, len, NULL), 0);
+	ring_programs_digest(&back, two);
 	assert_memory_equal(one, two, sizeof(one));
 	assert_int_equal(back.v[0].n_without, 3);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(light_dead_cmp(&back.v[0].without[i],
+		assert_int_equal(ring_fault_cmp(&back.v[0].without[i],
 						&dead[i]), 0);
 		assert_int_equal(back.v[0].without[i].why, dead[i].why);
 	}
-	light_ring_fini(&back);
-	bytes[len - 8] = LIGHT_RESONATOR;	/* the node before the span */
-	assert_int_equal(light_ring_load(&back, bytes, len, NULL),
+	ring_programs_fini(&back);
+	bytes[len - 8] = RING_RESONATOR;	/* the node before the span */
+	assert_int_equal(ring_programs_load(&back, bytes, len, NULL),
 			 WEFT_EINVAL);
 	free(bytes);
-	light_ring_fini(&r);
-	light_pack_fini(&plain);
+	ring_programs_fini(&r);
+	ring_program_fini(&plain);
 }
 
 int main(void)

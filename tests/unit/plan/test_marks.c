@@ -13,7 +13,7 @@ static bool uses(const struct plan *p, int in, int out)
 {
 	for (int d = 0; d < p->n_devices; d++) {
 		for (int i = 0; i < p->devices[d].n_want; i++) {
-			const struct light_xc *xc = &p->devices[d].want[i];
+			const struct optics_xc *xc = &p->devices[d].want[i];
 
 			if (xc->in == in || xc->out == out) {
 				return true;
@@ -83,7 +83,7 @@ static void too_few_ports_are_left(void **state)
 
 /* The plan of a ring of which `marks` are in the file and `seen` is told by
  * the device; the job. */
-static struct plan *ring_plan(const char *marks, struct light_dead *seen,
+static struct plan *ring_plan(const char *marks, struct ring_fault *seen,
 			      int n_seen)
 {
 	char text[2048];
@@ -113,13 +113,13 @@ static void end(struct plan *p)
 /* A mark has the same effect as the device's own word. */
 static void marked_parts_are_as_failed_ones(void **state)
 {
-	static struct light_dead span = { .part = LIGHT_SPAN, .node = 2 };
-	static struct light_dead other = { .part = LIGHT_SPAN, .node = 2,
-					   .dir = LIGHT_CCW };
+	static struct ring_fault span = { .part = RING_SPAN, .node = 2 };
+	static struct ring_fault other = { .part = RING_SPAN, .node = 2,
+					   .dir = OPTICS_CCW };
 	static const char *const both =
 		MARKED("  - { ring: r0, span: 2 }\n");
 	struct plan *whole = ring_plan("", NULL, 0);
-	struct plan *told = ring_plan("", (struct light_dead[]){ span, other },
+	struct plan *told = ring_plan("", (struct ring_fault[]){ span, other },
 				      2);
 	struct plan *marked = ring_plan(both, NULL, 0);
 	struct plan *mixed = ring_plan(both, &other, 1);

@@ -189,10 +189,10 @@ static void check_repair(const char *more, const char *text, uint64_t seed)
 	int n_gone = 0;
 
 	for (int d = 0; d < f->n_devices; d++) {
-		struct light_xc *left = calloc((size_t)intent[d].n_xcs + 1,
-					       sizeof(*left));
-		struct light_xc *dark = calloc((size_t)intent[d].n_xcs + 1,
-					       sizeof(*dark));
+		struct optics_xc *left = calloc((size_t)intent[d].n_xcs + 1,
+						sizeof(*left));
+		struct optics_xc *dark = calloc((size_t)intent[d].n_xcs + 1,
+						sizeof(*dark));
 		int n = 0;
 
 		assert_non_null(left);
@@ -222,7 +222,7 @@ static void check_repair(const char *more, const char *text, uint64_t seed)
 
 		assert_int_equal(pd->n_want, intent[pd->device].n_xcs);
 		for (int i = 0; i < pd->n_want; i++) {
-			assert_int_equal(light_xc_cmp(&pd->want[i],
+			assert_int_equal(optics_xc_cmp(&pd->want[i],
 					 &intent[pd->device].xcs[i]), 0);
 		}
 	}
@@ -354,7 +354,7 @@ static void fill_spread(struct spread *s, const struct topo *t, int per_switch)
 }
 
 /* A random partial permutation of the first `ports` ports. */
-static int random_light(struct rng *r, struct light_xc *xcs, int ports)
+static int random_light(struct rng *r, struct optics_xc *xcs, int ports)
 {
 	int out[64], n = 0;
 
@@ -369,7 +369,7 @@ static int random_light(struct rng *r, struct light_xc *xcs, int ports)
 	}
 	for (int i = 0; i < ports; i++) {
 		if (rng_below(r, 4) != 0) {
-			xcs[n++] = (struct light_xc){ .in = i, .out = out[i] };
+			xcs[n++] = (struct optics_xc){ .in = i, .out = out[i] };
 		}
 	}
 	return n;
@@ -398,7 +398,7 @@ static void moves_are_the_fewest_possible(void **state)
 	(void)state;
 	rng_seed(&r, 11);
 	for (int round = 0; round < 60; round++) {
-		struct light_xc xcs[2][16];
+		struct optics_xc xcs[2][16];
 		struct plan_light light[2] = { 0 };
 		struct plan_base base = { .intent = light, .observed = light };
 		struct spread s;
@@ -432,7 +432,7 @@ static void moves_are_the_fewest_possible(void **state)
 static void foreign_light_is_left_alone_or_named(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
-	struct light_xc there[] = { { .in = 0, .out = 0 } };
+	struct optics_xc there[] = { { .in = 0, .out = 0 } };
 	struct plan_light observed[2] = {
 		{ .known = true, .n_xcs = 1, .xcs = there },
 		{ .known = true },
@@ -462,7 +462,7 @@ static void foreign_light_is_left_alone_or_named(void **state)
 static void foreign_light_out_of_the_way_stays(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("Ring(8)"));
-	struct light_xc there[] = { { .in = 1, .out = 9 } };
+	struct optics_xc there[] = { { .in = 1, .out = 9 } };
 	struct plan_light observed[2] = {
 		{ .known = true, .n_xcs = 1, .xcs = there },
 		{ .known = true },
@@ -485,7 +485,7 @@ static void foreign_light_out_of_the_way_stays(void **state)
 static void foreign_light_that_is_wanted_is_adopted(void **state)
 {
 	struct model_fabric *f = fabric_of(HOSTS_2X2 JOB("C(8,{1,3})"));
-	struct light_xc there[] = { { .in = 0, .out = 2 } };	/* h0 -> h1 */
+	struct optics_xc there[] = { { .in = 0, .out = 2 } };	/* h0 -> h1 */
 	struct plan_light observed[2] = {
 		{ .known = true, .n_xcs = 1, .xcs = there },
 		{ .known = true },
@@ -555,12 +555,12 @@ static void failed_ports_are_not_used(void **state)
 static void let_die(struct plan_light *seen, int (*bad)[16], uint64_t seed)
 {
 	for (int d = 0; d < 2; d++) {
-		struct light_xc *left = calloc(64, sizeof(*left));
+		struct optics_xc *left = calloc(64, sizeof(*left));
 		int n = 0;
 
 		assert_non_null(left);
 		for (int i = 0; i < seen[d].n_xcs; i++) {
-			struct light_xc xc = seen[d].xcs[i];
+			struct optics_xc xc = seen[d].xcs[i];
 			uint64_t dice = rng_mix(seed + (uint64_t)(99 * d + i));
 
 			if (xc.in >= 8 || dice % 3) {
@@ -650,34 +650,34 @@ static void only_what_is_restored_moves(void **state)
 	for (uint64_t seed = 0; seed < 64; seed++) {
 		struct plan_light *seen = light_after(first);
 		size_t bytes = (size_t)seen[0].n_xcs * sizeof(*seen[0].xcs);
-		struct light_xc *xcs = memcpy(malloc(bytes), seen[0].xcs,
-					      bytes);
+		struct optics_xc *xcs = memcpy(malloc(bytes), seen[0].xcs,
+					       bytes);
 		struct plan_restore back = { .device = 0, .n_xcs = 1 };
 		struct plan_base base = { .intent = intent, .observed = seen,
 					  .mode = PLAN_UPDATE,
 					  .restore = &back, .n_restore = 1 };
 		int gone = (int)(rng_mix(seed) % (uint64_t)seen[0].n_xcs);
-		struct light_xc lost = xcs[gone], thief;
+		struct optics_xc lost = xcs[gone], thief;
 		const struct plan_device *d;
 
 		/* Somebody moved it: its input now lights another output, and
 		 * one more circuit is gone without being asked for. */
-		thief = (struct light_xc){ lost.in, xcs[(gone + 1) %
+		thief = (struct optics_xc){ lost.in, xcs[(gone + 1) %
 					   seen[0].n_xcs].out };
 		memmove(xcs + gone, xcs + gone + 1,
 			(size_t)(seen[0].n_xcs - gone - 1) * sizeof(*xcs));
 		seen[0].n_xcs--;
 		xcs[gone % seen[0].n_xcs] = thief;
-		qsort(xcs, (size_t)seen[0].n_xcs, sizeof(*xcs), light_xc_cmp);
+		qsort(xcs, (size_t)seen[0].n_xcs, sizeof(*xcs), optics_xc_cmp);
 		seen[0].xcs = xcs;
 		back.xcs = &lost;
 		p = plan_of(f, &base);
 		d = steps_of(p, 0);
 		assert_int_equal(p->n_jobs, 0);
 		assert_int_equal(d->n_add, 1);
-		assert_int_equal(light_xc_cmp(d->add, &lost), 0);
+		assert_int_equal(optics_xc_cmp(d->add, &lost), 0);
 		assert_int_equal(d->n_del, 1);
-		assert_int_equal(light_xc_cmp(d->del, &thief), 0);
+		assert_int_equal(optics_xc_cmp(d->del, &thief), 0);
 		assert_int_equal(d->n_stolen, 1);
 		assert_int_equal(d->n_want, intent[0].n_xcs);
 		assert_int_equal(d->n_leave, 1);
@@ -1071,19 +1071,19 @@ static void several_duplex_switches(void **state)
 /* ---- rings ---- */
 
 /* Where light added at a node on a channel is dropped, by the program. */
-static int dropped_at(const struct light_program *prog, int n,
-		      const struct light_tune *add)
+static int dropped_at(const struct ring_settings *prog, int n,
+		      const struct ring_setting *add)
 {
 	for (int hop = 1; hop < n; hop++) {
 		int at = (add->node + (add->dir ? n - hop : hop)) % n;
 
 		for (size_t i = 0; i < prog->n; i++) {
-			const struct light_tune *t = &prog->v[i];
+			const struct ring_setting *t = &prog->v[i];
 
 			if (t->step == add->step && t->node == at &&
 			    t->channel == add->channel &&
 			    t->dir == add->dir && t->fibre == add->fibre) {
-				assert_true(t->mode & LIGHT_DROP);
+				assert_true(t->mode & RESONATOR_DROP);
 				return at;
 			}
 		}
@@ -1093,26 +1093,26 @@ static int dropped_at(const struct light_program *prog, int n,
 }
 
 /* The settings of a ring's one program. */
-static struct light_program only_program(const struct plan_device *d)
+static struct ring_settings only_program(const struct plan_device *d)
 {
-	struct light_program p;
+	struct ring_settings p;
 
 	assert_int_equal(d->programs.n, 1);
-	assert_int_equal(light_pack_open(&d->programs.v[0], &p, NULL), 0);
+	assert_int_equal(ring_program_unpack(&d->programs.v[0], &p, NULL), 0);
 	return p;
 }
 
 /* Lightpaths from one node to another in a step. */
-static int paths_of(const struct light_program *prog, int n, int step,
+static int paths_of(const struct ring_settings *prog, int n, int step,
 		    int from, int to)
 {
 	int paths = 0;
 
 	for (size_t i = 0; i < prog->n; i++) {
-		const struct light_tune *t = &prog->v[i];
+		const struct ring_setting *t = &prog->v[i];
 
 		if (t->step == step && t->node == from &&
-		    (t->mode & LIGHT_ADD)) {
+		    (t->mode & RESONATOR_ADD)) {
 			paths += dropped_at(prog, n, t) == to;
 		}
 	}
@@ -1121,7 +1121,7 @@ static int paths_of(const struct light_program *prog, int n, int step,
 
 /* Replays the schedule over nothing but the light that the program makes:
  * every node ends with every chunk of every shard. */
-static void replay_program(const struct light_program *prog,
+static void replay_program(const struct ring_settings *prog,
 			   const struct coll_sched *s)
 {
 	int n = coll_ranks(s), chunks = coll_chunks(s);
@@ -1167,7 +1167,7 @@ static void a_ring_program_adds_and_drops_every_item(void **state)
 		const struct plan_device *d;
 		struct plan_light *light;
 		struct plan_base base = { 0 };
-		struct light_program prog;
+		struct ring_settings prog;
 
 		snprintf(text, sizeof(text), RING "jobs:\n"
 			 "  - { name: g, ring: r0, nodes: all, collective: "
@@ -1182,7 +1182,7 @@ static void a_ring_program_adds_and_drops_every_item(void **state)
 		prog = only_program(d);
 		assert_int_equal(prog.steps, p->jobs[0].ring.steps);
 		replay_program(&prog, p->jobs[0].sched);
-		light_program_fini(&prog);
+		ring_settings_fini(&prog);
 		assert_true(p->jobs[0].time_ns <=
 			    p->jobs[0].ring.optree_time_ns);
 		again = plan_of(f, &base);
@@ -1204,7 +1204,7 @@ static void every_collective_runs_on_a_ring(void **state)
 		struct plan *p;
 		const struct coll_sched *s;
 		const struct coll_xfer *x;
-		struct light_program prog;
+		struct ring_settings prog;
 		struct err err = { 0 };
 		int64_t n;
 
@@ -1227,7 +1227,7 @@ static void every_collective_runs_on_a_ring(void **state)
 			assert_true(paths_of(&prog, 8, x[i].step, a->src,
 					     a->dst) > 0);
 		}
-		light_program_fini(&prog);
+		ring_settings_fini(&prog);
 		plan_free(p);
 		model_free(f);
 	}

@@ -180,7 +180,7 @@ static void every_element_is_named(void **state)
 		assert_int_equal(e->loss_mdb, want[i].loss_mdb);
 		assert_int_equal(e->source, want[i].source);
 		if (e->device >= 0) {
-			assert_int_equal(light_xc_cmp(&e->xc, &want[i].xc), 0);
+			assert_int_equal(optics_xc_cmp(&e->xc, &want[i].xc), 0);
 		}
 	}
 	assert_int_equal(path->loss_mdb, 8200);

@@ -7,7 +7,7 @@ struct applied {
 	struct model_fabric *f;
 	struct plan *whole;
 	struct plan_light *intent, *seen;
-	struct light_xc *xcs;	/* that device 0 is seen to have */
+	struct optics_xc *xcs;	/* that device 0 is seen to have */
 	struct plan_base base;
 };
 
@@ -227,12 +227,12 @@ static void cut_off(void **state)
 	more " }\n"
 
 #define DEAD_RING(node_, dir_, channel_)                                \
-	{ .part = LIGHT_RESONATOR, .node = node_, .dir = dir_,          \
-	  .channel = channel_, .why = LIGHT_LOCK_NO_WAVE }
+	{ .part = RING_RESONATOR, .node = node_, .dir = dir_,          \
+	  .channel = channel_, .why = RESONATOR_NO_WAVE }
 #define DEAD_SPAN(node_, dir_)                                          \
-	{ .part = LIGHT_SPAN, .node = node_, .dir = dir_ }
+	{ .part = RING_SPAN, .node = node_, .dir = dir_ }
 
-static void fail_parts(struct applied *a, const struct light_dead *dead, int n)
+static void fail_parts(struct applied *a, const struct ring_fault *dead, int n)
 {
 	a->seen[0].dead = dead;
 	a->seen[0].n_dead = n;
@@ -240,8 +240,8 @@ static void fail_parts(struct applied *a, const struct light_dead *dead, int n)
 
 /* Walks every lightpath of the program that is to be loaded, on its own: none
  * uses, or goes over, what is dead. */
-static bool crosses(const struct light_dead *d, const struct light_tune *add,
-		    const struct light_program *p)
+static bool crosses(const struct ring_fault *d, const struct ring_setting *add,
+		    const struct ring_settings *p)
 {
 	const int n = 8;
 
@@ -253,12 +253,12 @@ static bool crosses(const struct light_dead *d, const struct light_tune *add,
 		}
 		node = next;
 		for (size_t i = 0; i < p->n; i++) {
-			const struct light_tune *t = &p->v[i];
+			const struct ring_setting *t = &p->v[i];
 
 			if (t->step == add->step && t->node == node &&
 			    t->dir == add->dir && t->fibre == add->fibre &&
 			    t->channel == add->channel &&
-			    (t->mode & LIGHT_DROP)) {
+			    (t->mode & RESONATOR_DROP)) {
 				return false;
 			}
 		}
@@ -267,37 +267,37 @@ static bool crosses(const struct light_dead *d, const struct light_tune *add,
 	return true;
 }
 
-static void check_program(const struct light_pack *pack,
-			  const struct light_dead *dead, int n)
+static void check_program(const struct ring_program *pack,
+			  const struct ring_fault *dead, int n)
 {
-	struct light_program p;
+	struct ring_settings p;
 	struct err err = { 0 };
 
-	assert_int_equal(light_pack_open(pack, &p, &err), 0);
+	assert_int_equal(ring_program_unpack(pack, &p, &err), 0);
 	assert_true(p.n > 0);
 	for (size_t i = 0; i < p.n; i++) {
 		for (int k = 0; k < n; k++) {
-			const struct light_tune *t = &p.v[i];
-			const struct light_dead *d = &dead[k];
+			const struct ring_setting *t = &p.v[i];
+			const struct ring_fault *d = &dead[k];
 
 			if (t->dir != d->dir || t->fibre != d->fibre) {
 				continue;
 			}
-			if (d->part == LIGHT_RESONATOR) {
+			if (d->part == RING_RESONATOR) {
 				assert_false(t->node == d->node &&
 					     t->channel == d->channel);
-			} else if (t->mode & LIGHT_ADD) {
+			} else if (t->mode & RESONATOR_ADD) {
 				assert_false(crosses(d, t, &p));
 			}
 		}
 	}
-	light_program_fini(&p);
+	ring_settings_fini(&p);
 }
 
 /* What has failed is told with what it costs; the plan that follows brings just
  * that; when it was applied nothing is lost any more, and when all is back the
  * first plan is. */
-static void check_repair(const char *text, const struct light_dead *dead, int n,
+static void check_repair(const char *text, const struct ring_fault *dead, int n,
 			 double least_rate)
 {
 	struct applied a = apply(text);
@@ -336,8 +336,8 @@ static void check_repair(const char *text, const struct light_dead *dead, int n,
 
 	fail_parts(&a, NULL, 0);
 	after = plan_of(a.f, &base);
-	assert_true(light_ring_equal(&after->devices[0].programs,
-				     &a.whole->devices[0].programs));
+	assert_true(ring_programs_equal(&after->devices[0].programs,
+					&a.whole->devices[0].programs));
 	plan_free(after);
 	plan_free(p);
 	plan_free(repair);
@@ -347,9 +347,9 @@ static void check_repair(const char *text, const struct light_dead *dead, int n,
 
 static void a_resonator_costs_its_channel(void **state)
 {
-	static const struct light_dead one[] = { DEAD_RING(2, LIGHT_CW, 1) };
-	static const struct light_dead both[] = { DEAD_RING(2, LIGHT_CW, 1),
-						  DEAD_RING(2, LIGHT_CCW, 1) };
+	static const struct ring_fault one[] = { DEAD_RING(2, OPTICS_CW, 1) };
+	static const struct ring_fault both[] = { DEAD_RING(2, OPTICS_CW, 1),
+						  DEAD_RING(2, OPTICS_CCW, 1) };
 
 	(void)state;
 	check_repair(RING_OF("allgather", ""), one, 1, 0.6);
@@ -366,8 +366,8 @@ static void a_break_leaves_a_line(void **state)
 {
 	(void)state;
 	for (int at = 0; at < 8; at++) {
-		const struct light_dead cable[] = { DEAD_SPAN(at, LIGHT_CW),
-						    DEAD_SPAN(at, LIGHT_CCW) };
+		const struct ring_fault cable[] = { DEAD_SPAN(at, OPTICS_CW),
+						    DEAD_SPAN(at, OPTICS_CCW) };
 
 		check_repair(RING_OF("allgather", ""), cable, 2, 0.2);
 		check_repair(RING_OF("allreduce", ""), cable, 1, 0.2);
@@ -380,14 +380,14 @@ static void a_break_leaves_a_line(void **state)
 /* Two breaks: no line is left, but one direction may be. */
 static void two_breaks(void **state)
 {
-	static const struct light_dead one_way[] = { DEAD_SPAN(1, LIGHT_CW),
-						     DEAD_SPAN(5, LIGHT_CW) };
+	static const struct ring_fault one_way[] = { DEAD_SPAN(1, OPTICS_CW),
+						     DEAD_SPAN(5, OPTICS_CW) };
 
 	(void)state;
 	check_repair(RING_OF("allgather", ""), one_way, 2, 0.2);
 }
 
-static void refused(const char *text, const struct light_dead *dead, int n,
+static void refused(const char *text, const struct ring_fault *dead, int n,
 		    int code, const char *words)
 {
 	struct applied a = apply(text);
@@ -408,11 +408,11 @@ static void refused(const char *text, const struct light_dead *dead, int n,
 
 static void what_cannot_be_is_named(void **state)
 {
-	static const struct light_dead node[] = { { .part = LIGHT_NODE,
+	static const struct ring_fault node[] = { { .part = RING_NODE,
 						    .node = 5 } };
-	static const struct light_dead cables[] = {
-		DEAD_SPAN(1, LIGHT_CW), DEAD_SPAN(1, LIGHT_CCW),
-		DEAD_SPAN(5, LIGHT_CW), DEAD_SPAN(5, LIGHT_CCW) };
+	static const struct ring_fault cables[] = {
+		DEAD_SPAN(1, OPTICS_CW), DEAD_SPAN(1, OPTICS_CCW),
+		DEAD_SPAN(5, OPTICS_CW), DEAD_SPAN(5, OPTICS_CCW) };
 
 	(void)state;
 	refused(RING_OF("allgather", ""), node, 1, WEFT_EINFEASIBLE,
@@ -428,8 +428,8 @@ static void what_cannot_be_is_named(void **state)
 /* A node that is not the job's, a channel that another job has. */
 static void what_is_not_needed_costs_nothing(void **state)
 {
-	static const struct light_dead dead[] = {
-		DEAD_RING(2, LIGHT_CW, 3), { .part = LIGHT_NODE, .node = 5 } };
+	static const struct ring_fault dead[] = {
+		DEAD_RING(2, OPTICS_CW, 3), { .part = RING_NODE, .node = 5 } };
 	struct applied a = apply(RING_OF("allgather",
 		", nodes: 'n[0-4]', channels: 0-2"));
 	struct plan *p;

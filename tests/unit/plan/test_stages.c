@@ -103,7 +103,7 @@ struct capacity {
 };
 
 static void set_xc(const struct model_fabric *f, struct maps *m, int device,
-		   struct light_xc xc, bool present)
+		   struct optics_xc xc, bool present)
 {
 	assert_int_equal(m->to[device][xc.in], present ? -1 : xc.out);
 	if (present) {

@@ -54,7 +54,7 @@ static struct model_fabric *parse(void)
 
 static void test_circuits_name_their_ends(void **state)
 {
-	const struct light_xc xcs[] = { { 0, 3 }, { 8, 9 } };
+	const struct optics_xc xcs[] = { { 0, 3 }, { 8, 9 } };
 	struct model_fabric *f = parse();
 	struct wire_circuits c;
 	struct err err = { 0 };

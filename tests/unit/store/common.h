@@ -70,25 +70,25 @@ static struct store_work space_work(const char *device, int n_del, int n_add,
 	for (int i = 0; i < w.n_steps; i++) {
 		w.steps[i].op = i < n_del ? STORE_DEL :
 				i < n_del + n_add ? STORE_ADD : STORE_KEEP;
-		w.steps[i].xc = (struct light_xc){ i, 2 * i + 1 };
+		w.steps[i].xc = (struct optics_xc){ i, 2 * i + 1 };
 	}
 	return w;
 }
 
-static struct light_ring program_of(int steps, uint16_t channel)
+static struct ring_programs program_of(int steps, uint16_t channel)
 {
-	struct light_program p = { .steps = (uint32_t)steps,
+	struct ring_settings p = { .steps = (uint32_t)steps,
 				   .n = (size_t)steps };
-	struct light_ring r;
+	struct ring_programs r;
 
 	p.v = calloc(steps, sizeof(*p.v));
 	for (int i = 0; i < steps; i++) {
-		p.v[i] = (struct light_tune){ .step = (uint16_t)i, .node = 3,
+		p.v[i] = (struct ring_setting){ .step = (uint16_t)i, .node = 3,
 					      .channel = channel,
-					      .mode = LIGHT_ADD };
+					      .mode = RESONATOR_ADD };
 	}
 	r = packed(8, 16, 1, &p);
-	light_program_fini(&p);
+	ring_settings_fini(&p);
 	return r;
 }
 

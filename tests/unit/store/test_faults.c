@@ -66,12 +66,12 @@ static int step_mark(struct store *s, int64_t id, enum store_step_state st,
 
 static int step_observe(struct store *s, int n, struct err *err)
 {
-	struct light_xc xcs[40];
+	struct optics_xc xcs[40];
 	struct store_observed o = { .device = (char *)"sw", .n_xcs = n,
 				    .xcs = xcs };
 
 	for (int i = 0; i < n; i++) {
-		xcs[i] = (struct light_xc){ i, i };
+		xcs[i] = (struct optics_xc){ i, i };
 	}
 	return store_observed_put(s, &o, 1, err);
 }

@@ -124,7 +124,7 @@ static void test_proofs(void **state)
 	s = must_open(*state);
 	OK(store_circuit_proof(s, "sw", r.xc, &proof, &err));
 	assert_int_equal(proof, 5);
-	assert_int_equal(store_circuit_proof(s, "sw", (struct light_xc){ 99, 1 },
+	assert_int_equal(store_circuit_proof(s, "sw", (struct optics_xc){ 99, 1 },
 					     &proof, &err), WEFT_ENOTFOUND);
 	OK(store_change_get(s, 1, &ch, &err));
 	assert_int_equal(ch.expected_down_ns, 40);
@@ -177,7 +177,7 @@ static void test_commit_moves_intent(void **state)
 	struct store_journal j = journal_of(3, -1, 7);
 	struct store_light l;
 	struct store_config c;
-	struct light_ring want = program_of(4, 7);
+	struct ring_programs want = program_of(4, 7);
 
 	OK(begin(s, &j, "aa", &err));
 	assert_int_equal(j.change.id, 1);
@@ -196,14 +196,14 @@ static void test_commit_moves_intent(void **state)
 	store_light_fini(&l);
 	OK(store_intent(s, "ring", &l, &err));
 	assert_true(l.has_program);
-	assert_true(light_ring_equal(&l.programs, &want));
+	assert_true(ring_programs_equal(&l.programs, &want));
 	store_light_fini(&l);
 	OK(store_config(s, &c, &err));
 	assert_string_equal(c.text, "aa");
 	assert_string_equal(c.name, "fabric.yaml");
 	assert_int_equal(c.change, 1);
 	store_config_fini(&c);
-	light_ring_fini(&want);
+	ring_programs_fini(&want);
 	store_journal_fini(&j);
 	store_free(s);
 }
@@ -238,9 +238,9 @@ static void test_journal_comes_back(void **state)
 			    "-200 execution error");
 	assert_int_equal(v[0].works[0].steps[3].op, STORE_KEEP);
 	assert_true(v[0].works[1].is_ring);
-	assert_true(light_ring_equal(&v[0].works[1].old_programs,
+	assert_true(ring_programs_equal(&v[0].works[1].old_programs,
 					&j.works[1].old_programs));
-	assert_true(light_ring_equal(&v[0].works[1].new_programs,
+	assert_true(ring_programs_equal(&v[0].works[1].new_programs,
 					&j.works[1].new_programs));
 	store_journals_free(v, n);
 	store_journal_fini(&j);
@@ -254,8 +254,8 @@ static void test_open_changes_are_superseded(void **state)
 	struct store_journal a = journal_of(1, -1, 1), b = journal_of(2, 1, 2);
 	struct store_journal *v;
 	struct store_change c;
-	struct light_ring p;
-	uint8_t digest[LIGHT_DIGEST_LEN];
+	struct ring_programs p;
+	uint8_t digest[RING_DIGEST_LEN];
 	int n;
 
 	OK(begin(s, &a, "aa", &err));
@@ -266,9 +266,9 @@ static void test_open_changes_are_superseded(void **state)
 	assert_int_equal(n, 2);
 	assert_int_equal(v[0].change.id, 2);
 	store_journals_free(v, n);
-	light_ring_digest(&a.works[1].new_programs, digest);
+	ring_programs_digest(&a.works[1].new_programs, digest);
 	OK(store_program(s, digest, &p, &err));
-	light_ring_fini(&p);
+	ring_programs_fini(&p);
 	OK(store_commit(s, 2, "all", 3, &err));
 	OK(store_open_changes(s, &v, &n, &err));
 	assert_int_equal(n, 0);
@@ -278,7 +278,7 @@ static void test_open_changes_are_superseded(void **state)
 	store_change_fini(&c);
 	assert_int_equal(store_end(s, 1, STORE_ABORTED, "", &err),
 			 WEFT_ENOTFOUND);
-	light_ring_digest(&b.works[1].old_programs, digest);
+	ring_programs_digest(&b.works[1].old_programs, digest);
 	assert_int_equal(store_program(s, digest, &p, &err), WEFT_ENOTFOUND);
 	store_journal_fini(&a);
 	store_journal_fini(&b);
@@ -378,7 +378,7 @@ static void test_devices_leave_intent(void **state)
 static void test_observed(void **state)
 {
 	struct store *s = must_open(*state);
-	struct light_xc xcs[] = { { 1, 2 }, { 3, 4 } };
+	struct optics_xc xcs[] = { { 1, 2 }, { 3, 4 } };
 	struct store_observed o = { .device = (char *)"sw", .read_at_ns = 99,
 				    .epoch = (char *)"boot-1",
 				    .identity = (char *)"weft,sim",
@@ -408,7 +408,7 @@ static void test_observed(void **state)
  * last one is what is read. */
 static void test_observed_again(void **state)
 {
-	static const struct light_xc maps[][3] = {
+	static const struct optics_xc maps[][3] = {
 		{ { 1, 2 }, { 3, 4 } }, { { 1, 2 }, { 3, 4 } },
 		{ { 1, 2 }, { 3, 5 } }, { { 1, 2 } }, { { 0, 0 } },
 		{ { 1, 2 }, { 3, 4 }, { 5, 6 } }, { { 2, 2 }, { 3, 4 } },
@@ -419,7 +419,7 @@ static void test_observed_again(void **state)
 
 	for (int i = 0; i < 7; i++) {
 		for (int k = 0; k < 7; k++) {
-			o.xcs = (struct light_xc *)maps[k == 0 ? i : k];
+			o.xcs = (struct optics_xc *)maps[k == 0 ? i : k];
 			o.n_xcs = n[k == 0 ? i : k];
 			o.read_at_ns = 10 * i + k;
 			OK(store_observed_put(s, &o, 1, &err));

@@ -73,7 +73,7 @@ static void end(struct rig *r)
 	model_free(r->f);
 }
 
-static void try_one(struct rig *r, struct light_xc xc)
+static void try_one(struct rig *r, struct optics_xc xc)
 {
 	const struct world *w = &r->w;
 	struct power_try t = { .device = PANEL, .xc = xc, .from_device = -1,
@@ -98,7 +98,7 @@ static void try_one(struct rig *r, struct light_xc xc)
 
 static int run(struct rig *r)
 {
-	struct light_xc xc;
+	struct optics_xc xc;
 	int device, n = 0;
 
 	while (blind_next(r->p, &device, &xc)) {
@@ -184,7 +184,7 @@ static void what_nothing_measures_is_unseen(void **state)
 static void a_pair_that_is_made_comes_first(void **state)
 {
 	struct rig r;
-	struct light_xc xc;
+	struct optics_xc xc;
 	int device;
 
 	(void)state;

@@ -290,7 +290,7 @@ static void the_state_is_kept_for_one_text(void **state)
 
 	(void)state;
 	b->lit_device = 0;
-	b->lit = (struct light_xc){ 4, 5 };
+	b->lit = (struct optics_xc){ 4, 5 };
 	b->devices[0].in[4].port = BRINGUP_UNKNOWN;
 	assert_int_equal(bringup_save(b, &out, NULL), 0);
 	assert_int_equal(bringup_new(g, &c, NULL), 0);
@@ -313,7 +313,7 @@ static void the_state_is_kept_for_one_text(void **state)
 
 static void light_is_traced_through_circuits_and_fibres(void **state)
 {
-	static const struct light_xc xcs[] = { { 0, 2 }, { 1, 5 } };
+	static const struct optics_xc xcs[] = { { 0, 2 }, { 1, 5 } };
 	struct plan_light light = { .known = true, .n_xcs = 2, .xcs = xcs };
 	struct model_fabric *f = parse(text);
 

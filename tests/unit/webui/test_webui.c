@@ -15,7 +15,7 @@
 #include "controller/webui/occupancy.h"
 #include "controller/webui/webui.h"
 #include "lib/base/rng.h"
-#include "tests/light_program.h"
+#include "tests/ring_settings.h"
 
 static void test_files(void **state)
 {
@@ -50,8 +50,8 @@ static void test_files(void **state)
 
 /* A few lightpaths a step that share nothing: what an all-pass ring carries.
  * lit is counted while they are made. */
-static void random_program(struct rng *r, const struct light_geometry *g,
-			   struct light_program *p, int64_t *lit)
+static void random_program(struct rng *r, const struct ring_geometry *g,
+			   struct ring_settings *p, int64_t *lit)
 {
 	int rows = 2 * g->fibres * g->channels;
 
@@ -66,12 +66,12 @@ static void random_program(struct rng *r, const struct light_geometry *g,
 
 			while (rng_below(r, 3) && left > 0) {
 				int n = 1 + (int)rng_below(r, (uint64_t)left);
-				struct light_tune t = {
+				struct ring_setting t = {
 					.step = step, .node = (uint16_t)from,
 					.channel = (uint16_t)(row % g->channels),
-					.dir = cw ? LIGHT_CW : LIGHT_CCW,
+					.dir = cw ? OPTICS_CW : OPTICS_CCW,
 					.fibre = (uint8_t)(line % g->fibres),
-					.mode = LIGHT_ADD,
+					.mode = RESONATOR_ADD,
 				};
 
 				p->v[p->n++] = t;
@@ -84,7 +84,7 @@ static void random_program(struct rng *r, const struct light_geometry *g,
 					       NODES;
 				}
 				t.node = (uint16_t)from;
-				t.mode = LIGHT_DROP;
+				t.mode = RESONATOR_DROP;
 				p->v[p->n++] = t;
 				left -= n;
 			}
@@ -94,18 +94,18 @@ static void random_program(struct rng *r, const struct light_geometry *g,
 
 static void check_program(struct rng *r)
 {
-	const struct light_geometry g = { .nodes = NODES, .channels = CHANNELS,
+	const struct ring_geometry g = { .nodes = NODES, .channels = CHANNELS,
 					  .fibres = 2 };
-	const struct light_window whole = whole_ring(&g);
+	const struct ring_window whole = whole_ring(&g);
 	int64_t lit[2 * 2 * CHANNELS * NODES] = { 0 }, cells = 1 << 20;
-	struct light_program p = { 0 };
-	struct light_pack pack = { 0 };
+	struct ring_settings p = { 0 };
+	struct ring_program pack = { 0 };
 	struct occupancy o;
 	struct err err = { 0 };
 
 	random_program(r, &g, &p, lit);
-	assert_int_equal(light_program_normalise(&p, &err), 0);
-	assert_int_equal(light_pack_make(&pack, "j", &whole, &g, &p, &err), 0);
+	assert_int_equal(ring_settings_normalise(&p, &err), 0);
+	assert_int_equal(ring_program_pack(&pack, "j", &whole, &g, &p, &err), 0);
 	assert_int_equal(occupancy_init(&o, &g, &err), 0);
 	assert_int_equal(o.rows, 2 * 2 * CHANNELS);
 	assert_int_equal(o.cols, NODES);
@@ -117,8 +117,8 @@ static void check_program(struct rng *r)
 				 lit[i] * 1000 / STEPS);
 	}
 	occupancy_fini(&o);
-	light_pack_fini(&pack);
-	light_program_fini(&p);
+	ring_program_fini(&pack);
+	ring_settings_fini(&p);
 }
 
 static void test_occupancy(void **state)
@@ -136,25 +136,25 @@ static void test_occupancy(void **state)
  * the way round on one channel. */
 static void test_bins(void **state)
 {
-	const struct light_geometry g = { .nodes = 1000, .channels = 300,
+	const struct ring_geometry g = { .nodes = 1000, .channels = 300,
 					  .fibres = 1 };
-	const struct light_window whole = whole_ring(&g);
-	const struct light_tune v[] = {
-		{ .node = 1, .channel = 299, .mode = LIGHT_ADD },
-		{ .node = 0, .channel = 299, .mode = LIGHT_DROP },
+	const struct ring_window whole = whole_ring(&g);
+	const struct ring_setting v[] = {
+		{ .node = 1, .channel = 299, .mode = RESONATOR_ADD },
+		{ .node = 0, .channel = 299, .mode = RESONATOR_DROP },
 	};
-	struct light_program p = { .steps = 1, .n = 2,
+	struct ring_settings p = { .steps = 1, .n = 2,
 				   .v = malloc(sizeof(v)) };
-	struct light_pack pack = { 0 };
+	struct ring_program pack = { 0 };
 	int64_t cells = 1 << 20, sum = 0;
 	struct occupancy o;
 	struct err err = { 0 };
 
 	(void)state;
 	memcpy(p.v, v, sizeof(v));
-	assert_int_equal(light_program_normalise(&p, &err), 0);
-	assert_int_equal(light_pack_make(&pack, "j", &whole, &g, &p, &err), 0);
-	light_program_fini(&p);
+	assert_int_equal(ring_settings_normalise(&p, &err), 0);
+	assert_int_equal(ring_program_pack(&pack, "j", &whole, &g, &p, &err), 0);
+	ring_settings_fini(&p);
 	assert_int_equal(occupancy_init(&o, &g, &err), 0);
 	assert_in_range(o.rows, 1, PAGE_BINS);
 	assert_in_range(o.cols, 1, PAGE_BINS);
@@ -173,7 +173,7 @@ static void test_bins(void **state)
 	assert_int_equal(occupancy_of(&o, &pack, &cells, &err), 0);
 	assert_int_equal(o.seen, 0);
 	occupancy_fini(&o);
-	light_pack_fini(&pack);
+	ring_program_fini(&pack);
 }
 
 /* ---- the picture --------------------------------------------------------- */

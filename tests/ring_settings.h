@@ -1,20 +1,20 @@
 /* What tests and benchmarks ask of ring programs. */
-#ifndef WEFT_TESTS_LIGHT_PROGRAM_H
-#define WEFT_TESTS_LIGHT_PROGRAM_H
+#ifndef WEFT_TESTS_RING_SETTINGS_H
+#define WEFT_TESTS_RING_SETTINGS_H
 
 #include <stdbool.h>
 
 #include "drivers/optics/program.h"
 
 /* The same settings in the same order. */
-static inline bool same_program(const struct light_program *a,
-				const struct light_program *b)
+static inline bool same_program(const struct ring_settings *a,
+				const struct ring_settings *b)
 {
 	if (a->steps != b->steps || a->n != b->n) {
 		return false;
 	}
 	for (size_t i = 0; i < a->n; i++) {
-		if (light_tune_cmp(&a->v[i], &b->v[i]) != 0 ||
+		if (ring_setting_cmp(&a->v[i], &b->v[i]) != 0 ||
 		    a->v[i].mode != b->v[i].mode) {
 			return false;
 		}
@@ -23,9 +23,9 @@ static inline bool same_program(const struct light_program *a,
 }
 
 /* All nodes and channels of a ring. */
-static inline struct light_window whole_ring(const struct light_geometry *g)
+static inline struct ring_window whole_ring(const struct ring_geometry *g)
 {
-	return (struct light_window){ .nodes = g->nodes,
+	return (struct ring_window){ .nodes = g->nodes,
 				      .channels = g->channels };
 }
 
