@@ -252,11 +252,12 @@ test_rooms = $(1) $(TEST_$(1))
 room_of = $(word 3,$(subst /, ,$(1)))
 
 define unit_rules
-$(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1)) \
+$(B)/$(patsubst %.c,%,$(1)): $(call objects,$(1) tests/unit/shard.c) \
 		$(call archives,$(call test_rooms,$(call room_of,$(1))))
 	@mkdir -p $$(@D)
 	$$(call say,LD)
-	$$(Q)$$(CC) $$(LDFLAGS_all) $$^ $$(LIBS) -lcmocka -o $$@
+	$$(Q)$$(CC) $$(LDFLAGS_all) -Wl,--wrap=_cmocka_run_group_tests $$^ $$(LIBS) \
+		-lcmocka -o $$@
 endef
 $(foreach t,$(UNIT),$(eval $(call unit_rules,$(t))))
 
@@ -321,22 +322,30 @@ browser:
 
 check: deps browser
 	@$(MAKE) check-builds
-	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" \
-		TSAN_TESTS="$(TSAN_TESTS)" tests/run
+	@$(RUN_TESTS)
 
 # Rooms with threads: their unit tests also run under TSan.
 TSAN_ROOMS := daemon rpc
 # And of rooms that hardly have any, the tests that start some.
 TSAN_TESTS := base/test_parallel finder/test_find mesh/test_portfolio
 
+# Tests that go through all of a small world do so without sanitizers; with
+# them they do a small part of it (tests/unit/world.h).
+PLAIN_TESTS := mesh/test_ring_mesh ring/test_ring store/test_faults
+
+RUN_TESTS = BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" TSAN_TESTS="$(TSAN_TESTS)" \
+	PLAIN_TESTS="$(PLAIN_TESTS)" tests/run
+
 check-builds:
 	@$(MAKE) -j2 MODE=asan programs-and-tests
-	@$(MAKE) -j2 MODE=release all shims
+	@$(MAKE) -j2 MODE=release all shims plain-tests
 	@$(MAKE) -j2 MODE=tsan tsan-tests
 
 shims: $(SHIMS)
 
 programs-and-tests: $(PROGRAMS) $(UNIT_BIN) $(FUZZ_BIN)
+
+plain-tests: $(PLAIN_TESTS:%=$(B)/tests/unit/%)
 
 tsan-tests: $(foreach r,$(TSAN_ROOMS),$(filter $(B)/tests/unit/$(r)/%,$(UNIT_BIN))) \
 	$(TSAN_TESTS:%=$(B)/tests/unit/%)
@@ -377,8 +386,7 @@ fuzz-build: $(FUZZ_BIN)
 
 soak: deps browser
 	@$(MAKE) check-builds
-	@BUILD=$(BUILD) TSAN_ROOMS="$(TSAN_ROOMS)" \
-		TSAN_TESTS="$(TSAN_TESTS)" tests/run --soak
+	@$(RUN_TESTS) --soak
 
 MAN1 := $(wildcard docs/man/*.1)
 MAN5 := $(wildcard docs/man/*.5)

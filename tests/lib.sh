@@ -52,6 +52,14 @@ finish() {
 	exit $TAP_BAD
 }
 
+# mine: whether the next case belongs to this part of a script that runs in
+# several (WEFT_SHARD=K/N: every N-th from the K-th on).
+CASES_SEEN=0
+mine() {
+	local part=${WEFT_SHARD:-0/1}
+	((CASES_SEEN++ % ${part#*/} == ${part%/*}))
+}
+
 # expect CODE WHAT COMMAND...: runs it, output to $T/out and $T/err, and
 # prints both when the exit code is another.
 expect() {

@@ -10,6 +10,7 @@
 
 #include "rwa/mesh/mesh.h"
 #include "tests/unit/mesh/ring_demands.h"
+#include "tests/unit/world.h"
 
 #define MOST_NODES 64
 
@@ -85,11 +86,12 @@ static void plain_rings_are_no_worse(void **state)
 	struct rwa_arc *arcs = calloc(8 * MOST_NODES, sizeof(*arcs));
 	int32_t name[MOST_NODES];
 	struct rng rng;
+	const int sets = ALL_OR_SOME(16, 6);
 	int by_ring = 0;
 
 	(void)state;
 	rng_seed(&rng, 12);
-	for (int k = 0; k < 16; k++) {
+	for (int k = 0; k < sets; k++) {
 		struct rwa_ring r = { .fibres = 1, .channels = 65536 };
 		int64_t count = draw_demands(k, MOST_NODES, arcs, &r.n);
 		int fibres = 1 + k % 3, channels;
@@ -116,7 +118,7 @@ static void plain_rings_are_no_worse(void **state)
 		rwa_mesh_free(m);
 		rwa_mesh_free(plain);
 	}
-	assert_true(by_ring >= 12);
+	assert_true(4 * by_ring >= 3 * sets);
 	free(arcs);
 }
 
@@ -203,11 +205,12 @@ static void check_rules(const struct rwa_mesh *m,
 static void rings_with_rules(void **state)
 {
 	struct rng rng;
+	const int rings = ALL_OR_SOME(60, 12);
 	int met = 0;
 
 	(void)state;
 	rng_seed(&rng, 13);
-	for (int k = 0; k < 60; k++) {
+	for (int k = 0; k < rings; k++) {
 		int n = 4 + (int)rng_below(&rng, 9);
 		struct rwa_mesh *m = ring(n, 1);
 		struct rwa_mesh_result res;
@@ -243,8 +246,8 @@ static void rings_with_rules(void **state)
 		rwa_mesh_result_fini(&res);
 		rwa_mesh_free(m);
 	}
-	print_message("# of 60: within one channel in %d\n", met);
-	assert_true(met >= 48);
+	print_message("# of %d: within one channel in %d\n", rings, met);
+	assert_true(5 * met >= 4 * rings);
 }
 
 int main(void)

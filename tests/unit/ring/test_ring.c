@@ -11,6 +11,7 @@
 #include "lib/base/rng.h"
 #include "rwa/ring/ring.h"
 #include "tests/unit/mesh/ring_demands.h"
+#include "tests/unit/world.h"
 
 static int optimum(int m)
 {
@@ -72,7 +73,7 @@ static void all_to_all_meets_the_formula(void **state)
 	struct rng rng;
 
 	(void)state;
-	for (int m = 2; m <= 200; m++) {
+	for (int m = 2; m <= ALL_OR_SOME(200, 60); m++) {
 		all_to_all(m);
 	}
 	rng_seed(&rng, 7);
@@ -229,7 +230,7 @@ static void small_rings_get_the_minimum(void **state)
 
 	(void)state;
 	rng_seed(&rng, 11);
-	for (int t = 0; t < 150; t++) {
+	for (int t = 0; t < ALL_OR_SOME(150, 60); t++) {
 		struct rwa_ring ring = { 4 + (int)rng_below(&rng, 8), 1, 64 };
 		struct rwa_arc arcs[12] = { 0 };
 		int n = 3 + (int)rng_below(&rng, 9), load;
@@ -292,7 +293,7 @@ static void uniform_offset(int n, int s, int copies)
 static void uniform_offsets_are_exact(void **state)
 {
 	(void)state;
-	for (int n = 3; n <= 64; n++) {
+	for (int n = 3; n <= ALL_OR_SOME(64, 30); n++) {
 		for (int s = 1; s < n; s += n <= 24 ? 1 : 6) {
 			uniform_offset(n, s, 1);
 		}
@@ -499,11 +500,12 @@ static void large_rings_are_routed_near_the_bound(void **state)
  * up to 1024 nodes. */
 static void random_demands_come_within_one_of_the_bound(void **state)
 {
+	const int sets = ALL_OR_SOME(1000, 60);
 	struct rwa_arc *arcs = calloc(8 * 64, sizeof(*arcs));
 	int near = 0;
 
 	(void)state;
-	for (int k = 0; k < 1000; k++) {
+	for (int k = 0; k < sets; k++) {
 		struct rwa_ring ring = { 0, 2, 16 };
 		int64_t n = draw_demands(k, 64, arcs, &ring.n);
 		struct rwa_result res;
@@ -516,8 +518,8 @@ static void random_demands_come_within_one_of_the_bound(void **state)
 		assert_true(2 * res.colours <= 3 * res.bound);
 		near += res.colours <= res.bound + 1;
 	}
-	print_message("# %d of 1000 within one channel\n", near);
-	assert_true(near >= 950);
+	print_message("# %d of %d within one channel\n", near, sets);
+	assert_true(100 * near >= 95 * sets);
 	free(arcs);
 }
 

@@ -14,6 +14,10 @@
 
 #include "common.h"
 #include "fault_vfs.h"
+#include "tests/unit/world.h"
+
+/* Faults at every operation, or with sanitizers at some. */
+#define STRIDE ALL_OR_SOME(1, 7)
 
 /* What the file says after a prefix of the script, in words. */
 #define SUM_MAX 512
@@ -276,7 +280,7 @@ static void every_operation(bool (*run)(enum fault_what, int),
 	int n = 1;
 
 	while (run(what, n)) {
-		n++;
+		n += STRIDE;
 	}
 	assert_true(n > N_STEPS);
 }
@@ -312,7 +316,7 @@ static void test_open_fails(void **state)
 	struct place *p = *state;
 	bool hit = true;
 
-	for (int at = 1; hit; at++) {
+	for (int at = 1; hit; at += STRIDE) {
 		struct store *s = NULL;
 		struct err err = { 0 };
 
@@ -369,9 +373,10 @@ static int child_until_killed(const struct place *p, int at, bool syncs_only,
 
 static void kill_at_every(bool syncs_only)
 {
+	const int stride = syncs_only ? 1 : STRIDE;
 	int status = 1, runs = 0;
 
-	for (int at = 1; status; at++, runs++) {
+	for (int at = 1; status; at += stride, runs++) {
 		struct place p;
 		struct store *s;
 		struct err err = { 0 };
