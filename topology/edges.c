@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 #define MAX_WORDS 8
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "lib/base/buf.h"
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 int topo_check_arg(const struct topo_arg *arg, const char *what,
 		   int64_t least, int64_t most, struct err *err)

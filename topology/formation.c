@@ -12,7 +12,7 @@
 
 #include "lib/base/heap.h"
 #include "lib/base/rng.h"
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 /* An offer; a use costs more than any path of offers alone. */
 #define OFFER 1

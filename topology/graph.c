@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 int topo_new(int n, struct topo **out, struct err *err)
 {

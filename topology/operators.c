@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 static int copy_arc(struct topo *t, const struct topo_arc *a, int64_t u,
 		    int64_t v, struct err *err)

@@ -7,7 +7,7 @@
 
 #include "lib/base/buf.h"
 #include "lib/base/suggest.h"
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 /* Far above every limit, far below overflow. */
 #define MAX_NUMBER 1000000000

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 /* How often a graph that came out in parts is drawn again. */
 #define MAX_DRAWS 64

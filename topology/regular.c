@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 /* ---- finite fields ---- */
 

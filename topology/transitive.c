@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "topology/nauty_graph.h"
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 struct bundle {
 	const struct topo_arc *arcs;	/* sorted by target and content */

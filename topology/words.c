@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/topology_private.h"
+#include "topology/private.h"
 
 static int check_degree(const struct topo_call *c, int64_t least,
 			struct err *err)

@@ -1,20 +1,20 @@
-/* Balancing the links into a node; see balance.h. */
+/* Balancing the links into a node. */
 #include "collective/bfb/balance.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/private.h"
+#include "lib/base/rat.h"
 #include "lib/graph/graph.h"
 
-int ratio_cmp(struct ratio a, struct ratio b)
+int bfb_ratio_cmp(struct bfb_ratio a, struct bfb_ratio b)
 {
 	__int128 l = (__int128)a.num * b.den, r = (__int128)b.num * a.den;
 
 	return l < r ? -1 : l > r;
 }
 
-int64_t ratio_ceil_mul(struct ratio r, int64_t factor)
+int64_t bfb_ratio_ceil_mul(struct bfb_ratio r, int64_t factor)
 {
 	return (int64_t)(((__int128)r.num * factor + r.den - 1) / r.den);
 }
@@ -35,19 +35,19 @@ static void net_fini(struct net *n)
 }
 
 /* Whole units that fit a link. */
-static int64_t room_of(int64_t cap, struct ratio per_cap)
+static int64_t room_of(int64_t cap, struct bfb_ratio per_cap)
 {
 	return (int64_t)((__int128)per_cap.num * cap / per_cap.den);
 }
 
-static int net_add(const struct balance *b, struct net *n, int64_t per_item,
+static int net_add(const struct bfb_program *b, struct net *n, int64_t per_item,
 		   const int64_t *room, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links, link0 = 1 + b->n_groups;
 	int rc = 0;
 
 	for (int g = 0; g < b->n_groups && !rc; g++) {
-		const struct balance_group *gr = &b->groups[g];
+		const struct bfb_group *gr = &b->groups[g];
 		int64_t amount = gr->items * per_item;
 
 		n->wanted += amount;
@@ -66,7 +66,7 @@ static int net_add(const struct balance *b, struct net *n, int64_t per_item,
 
 /* Sends per_item for every item over links with so much room. net_fini also
  * after an error. */
-static int net_fill(const struct balance *b, int64_t per_item,
+static int net_fill(const struct bfb_program *b, int64_t per_item,
 		    const int64_t *room, struct net *n, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links;
@@ -87,8 +87,8 @@ static int net_fill(const struct balance *b, int64_t per_item,
 }
 
 /* The same with per_cap for each unit of the links' capacity. */
-static int net_run(const struct balance *b, int64_t per_item,
-		   struct ratio per_cap, struct net *n, struct err *err)
+static int net_run(const struct bfb_program *b, int64_t per_item,
+		   struct bfb_ratio per_cap, struct net *n, struct err *err)
 {
 	int64_t *room = malloc(((size_t)b->n_links + 1) * sizeof(*room));
 	int rc;
@@ -107,7 +107,7 @@ static int net_run(const struct balance *b, int64_t per_item,
 
 /* Marks the links that a group with unsent items still reaches: those are
  * full, and their groups have no other links (a minimum cut). */
-static int mark_cut(const struct balance *b, const struct net *n,
+static int mark_cut(const struct bfb_program *b, const struct net *n,
 		    int64_t per_item, bool *tight, struct err *err)
 {
 	bool *seen = calloc((size_t)b->n_groups + 1, sizeof(*seen));
@@ -124,7 +124,7 @@ static int mark_cut(const struct balance *b, const struct net *n,
 	while (grown) {
 		grown = false;
 		for (int g = 0; g < b->n_groups; g++) {
-			const struct balance_group *gr = &b->groups[g];
+			const struct bfb_group *gr = &b->groups[g];
 
 			for (int i = gr->first; i < gr->first + gr->n; i++) {
 				int w = b->use[i];
@@ -143,16 +143,16 @@ static int mark_cut(const struct balance *b, const struct net *n,
 }
 
 /* Items that can use only marked links, per unit of their capacity. */
-static struct ratio density(const struct balance *b, const bool *tight)
+static struct bfb_ratio density(const struct bfb_program *b, const bool *tight)
 {
-	struct ratio r = { 0, 0 };
+	struct bfb_ratio r = { 0, 0 };
 	int64_t common;
 
 	for (int w = 0; w < b->n_links; w++) {
 		r.den += tight[w] ? b->cap[w] : 0;
 	}
 	for (int g = 0; g < b->n_groups; g++) {
-		const struct balance_group *gr = &b->groups[g];
+		const struct bfb_group *gr = &b->groups[g];
 		bool inside = true;
 
 		for (int i = gr->first; i < gr->first + gr->n; i++) {
@@ -161,13 +161,13 @@ static struct ratio density(const struct balance *b, const bool *tight)
 		r.num += inside ? gr->items : 0;
 	}
 	if (r.den == 0) {
-		return (struct ratio){ 0, 1 };
+		return (struct bfb_ratio){ 0, 1 };
 	}
-	common = coll_gcd(r.den, r.num);
-	return (struct ratio){ r.num / common, r.den / common };
+	common = rat_gcd(r.den, r.num);
+	return (struct bfb_ratio){ r.num / common, r.den / common };
 }
 
-int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
+int bfb_program_prove(const struct bfb_program *b, bool *tight, struct bfb_ratio *load,
 		  struct err *err)
 {
 	bool proven = false;
@@ -177,7 +177,7 @@ int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 		struct net n;
 
 		*load = density(b, tight);
-		rc = net_run(b, load->den, (struct ratio){ load->num, 1 }, &n,
+		rc = net_run(b, load->den, (struct bfb_ratio){ load->num, 1 }, &n,
 			     err);
 		proven = n.reached == n.wanted;
 		if (!rc && !proven) {
@@ -188,10 +188,10 @@ int balance_prove(const struct balance *b, bool *tight, struct ratio *load,
 	return rc;
 }
 
-struct ratio balance_subsets(int64_t *items, const int64_t *cap, int n_links)
+struct bfb_ratio bfb_subsets_load(int64_t *items, const int64_t *cap, int n_links)
 {
-	int64_t caps[1 << BALANCE_MAX_SUBSETS];
-	struct ratio best = { 0, 1 };
+	int64_t caps[1 << BFB_MAX_SUBSET_LINKS];
+	struct bfb_ratio best = { 0, 1 };
 	int64_t common;
 
 	caps[0] = 0;
@@ -206,24 +206,24 @@ struct ratio balance_subsets(int64_t *items, const int64_t *cap, int n_links)
 		}
 	}
 	for (int set = 1; set < 1 << n_links; set++) {
-		struct ratio r = { items[set], caps[set] };
+		struct bfb_ratio r = { items[set], caps[set] };
 
-		best = ratio_cmp(r, best) > 0 ? r : best;
+		best = bfb_ratio_cmp(r, best) > 0 ? r : best;
 	}
-	common = coll_gcd(best.den, best.num);
-	return (struct ratio){ best.num / common, best.den / common };
+	common = rat_gcd(best.den, best.num);
+	return (struct bfb_ratio){ best.num / common, best.den / common };
 }
 
-int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
+int bfb_program_solve(const struct bfb_program *b, struct bfb_ratio *load, struct err *err)
 {
 	bool *tight;
 	int rc;
 
-	if (b->n_links <= BALANCE_MAX_SUBSETS) {
-		int64_t items[1 << BALANCE_MAX_SUBSETS] = { 0 };
+	if (b->n_links <= BFB_MAX_SUBSET_LINKS) {
+		int64_t items[1 << BFB_MAX_SUBSET_LINKS] = { 0 };
 
 		for (int g = 0; g < b->n_groups; g++) {
-			const struct balance_group *gr = &b->groups[g];
+			const struct bfb_group *gr = &b->groups[g];
 			int set = 0;
 
 			for (int i = gr->first; i < gr->first + gr->n; i++) {
@@ -231,7 +231,7 @@ int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
 			}
 			items[set] += gr->items;
 		}
-		*load = balance_subsets(items, b->cap, b->n_links);
+		*load = bfb_subsets_load(items, b->cap, b->n_links);
 		return 0;
 	}
 	tight = malloc((size_t)b->n_links * sizeof(*tight));
@@ -239,7 +239,7 @@ int balance_solve(const struct balance *b, struct ratio *load, struct err *err)
 		return err_nomem(err);
 	}
 	memset(tight, true, (size_t)b->n_links * sizeof(*tight));
-	rc = balance_prove(b, tight, load, err);
+	rc = bfb_program_prove(b, tight, load, err);
 	free(tight);
 	return rc;
 }
@@ -256,8 +256,8 @@ struct fill {
 
 /* The level to which the links of a group rise when its items are poured onto
  * them, lowest first; f->order holds them by load. */
-static double find_level(const struct balance *b,
-			 const struct balance_group *g, struct fill *f)
+static double find_level(const struct bfb_program *b,
+			 const struct bfb_group *g, struct fill *f)
 {
 	double room = 0, caps = 0, level = 0;
 
@@ -282,7 +282,7 @@ static double find_level(const struct balance *b,
 	return level + ((double)g->items - room) / caps;
 }
 
-static void pour(const struct balance *b, const struct balance_group *g,
+static void pour(const struct bfb_program *b, const struct bfb_group *g,
 		 struct fill *f)
 {
 	double level;
@@ -300,7 +300,7 @@ static void pour(const struct balance *b, const struct balance_group *g,
 	}
 }
 
-static bool is_below(const struct balance *b, const struct fill *f,
+static bool is_below(const struct bfb_program *b, const struct fill *f,
 		     double limit)
 {
 	for (int w = 0; w < b->n_links; w++) {
@@ -311,7 +311,7 @@ static bool is_below(const struct balance *b, const struct fill *f,
 	return true;
 }
 
-bool balance_is_below(const struct balance *b, struct ratio limit)
+bool bfb_program_is_below(const struct bfb_program *b, struct bfb_ratio limit)
 {
 	/* Far above what rounding adds up to. */
 	double most = (double)limit.num / (double)limit.den * (1 - 1e-9);
@@ -335,19 +335,19 @@ bool balance_is_below(const struct balance *b, struct ratio limit)
 }
 
 /* The least load above `most` at which a link takes one more unit. */
-static struct ratio next_room(const struct balance *b, struct ratio most)
+static struct bfb_ratio next_room(const struct bfb_program *b, struct bfb_ratio most)
 {
-	struct ratio next = { INT64_MAX, 1 };
+	struct bfb_ratio next = { INT64_MAX, 1 };
 
 	for (int w = 0; w < b->n_links; w++) {
-		struct ratio r = { room_of(b->cap[w], most) + 1, b->cap[w] };
+		struct bfb_ratio r = { room_of(b->cap[w], most) + 1, b->cap[w] };
 
-		next = ratio_cmp(r, next) < 0 ? r : next;
+		next = bfb_ratio_cmp(r, next) < 0 ? r : next;
 	}
 	return next;
 }
 
-int balance_fit(const struct balance *b, int64_t chunks, const int64_t *room,
+int bfb_program_fit(const struct bfb_program *b, int64_t chunks, const int64_t *room,
 		int64_t *share, bool *cut, bool *fits, struct err *err)
 {
 	struct net n;
@@ -364,7 +364,7 @@ int balance_fit(const struct balance *b, int64_t chunks, const int64_t *room,
 	return rc;
 }
 
-int balance_split(const struct balance *b, int64_t chunks, struct ratio *most,
+int bfb_program_split(const struct bfb_program *b, int64_t chunks, struct bfb_ratio *most,
 		  int64_t *share, struct err *err)
 {
 	bool fits = false;

@@ -1,5 +1,5 @@
 /*
- * Breadth-first-broadcast schedules; see schedule.h.
+ * Breadth-first-broadcast schedules.
  *
  * A program belongs to the node that takes the shards: at step t node u
  * takes the shard of every rank at distance t, over the links that end
@@ -22,7 +22,7 @@ void bfb_fini(struct bfb *b)
 }
 
 int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
-	      const struct timed *timed, struct err *err)
+	      const struct bfb_timing *timed, struct err *err)
 {
 	int rc = 0;
 
@@ -60,7 +60,7 @@ static int64_t rounded(const struct bfb_side *sides, int n, int64_t p)
 
 	for (int i = 0; i < n; i++) {
 		for (size_t t = 0; t < sides[i].tops.n; t++) {
-			sum += ratio_ceil_mul(sides[i].tops.v[t], p);
+			sum += bfb_ratio_ceil_mul(sides[i].tops.v[t], p);
 		}
 	}
 	return sum;
@@ -75,7 +75,7 @@ static int64_t common_chunks(const struct bfb_side *sides, int n)
 		for (size_t t = 0; t < sides[i].tops.n; t++) {
 			int64_t den = sides[i].tops.v[t].den;
 
-			p *= den / coll_gcd(den, p);
+			p *= den / rat_gcd(den, p);
 			if (p > COLL_BFB_MAX_CHUNKS) {
 				return 0;
 			}
@@ -87,16 +87,16 @@ static int64_t common_chunks(const struct bfb_side *sides, int n)
 static int choose_chunks(const struct bfb_side *sides, int n)
 {
 	int64_t best = common_chunks(sides, n);
-	struct ratio least, r;
+	struct bfb_ratio least, r;
 
 	if (best) {
 		return (int)best;
 	}
 	best = 1;
-	least = (struct ratio){ rounded(sides, n, 1), 1 };
+	least = (struct bfb_ratio){ rounded(sides, n, 1), 1 };
 	for (int64_t p = 2; p <= COLL_BFB_MAX_CHUNKS; p++) {
-		r = (struct ratio){ rounded(sides, n, p), p };
-		if (ratio_cmp(r, least) < 0) {
+		r = (struct bfb_ratio){ rounded(sides, n, p), p };
+		if (bfb_ratio_cmp(r, least) < 0) {
 			least = r;
 			best = p;
 		}
@@ -145,7 +145,7 @@ int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks,
 {
 	int rc;
 
-	sched->chunks = chunks;
+	coll_set_chunks(sched, chunks);
 	rc = bfb_emit(b, sched, err);
 	rc = rc ? rc : coll_finish(sched, err);
 	if (!rc && coll_prove(sched, NULL, err)) {

@@ -1,4 +1,11 @@
-/* What breadth-first broadcast takes, without making its schedule. */
+/*
+ * Breadth-first broadcast: schedules of all-gather, reduce-scatter and
+ * all-reduce in which every shard travels along shortest paths only, with the
+ * exactly balanced loads of direct-connect-topologies; and what is made from
+ * them, for expanded digraphs and for runtimes that take few chunks.
+ *
+ * Every schedule is verified before it is returned.
+ */
 #ifndef WEFT_COLLECTIVE_BFB_BFB_H
 #define WEFT_COLLECTIVE_BFB_BFB_H
 
@@ -6,10 +13,97 @@
 
 #include "collective/schedule/schedule.h"
 
+/*
+ * Breadth-first-broadcast schedules of all-gather, reduce-scatter and
+ * all-reduce: the balancing programs of direct-connect-topologies eq. (3)
+ * (eq. (13) for unequal capacities), one per node and distance, solved
+ * exactly; reduce-scatter is the reversed all-gather of the
+ * transpose (definition 7); all-reduce is their sequence. Where the digraph
+ * has translations (circulants, tori, hypercubes, complete graphs, ...) one
+ * node is solved and moved. Steps = diameter, twice for all-reduce.
+ *
+ * P is the least common denominator of the steps' loads. When that exceeds
+ * COLL_BFB_MAX_CHUNKS, the P up to it with the smallest T_B is taken and the
+ * loads are rounded up (appendix D.2): the report of coll_verify has the
+ * T_B that results.
+ *
+ * Takes over topo. WEFT_EINFEASIBLE when not strongly connected,
+ * WEFT_EUNSUPPORTED for other collectives. O(N (N + m) d / 64) beside N
+ * times diameter small programs.
+ */
+#define COLL_BFB_MAX_CHUNKS 5040
+int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
+	     struct err *err);
+
+/*
+ * The same with shards of exactly `chunks` chunks, or of as many as coll_bfb
+ * takes when 0. The integer program (12) of appendix D.2 is a flow, so each
+ * level has the least load of any breadth-first broadcast with so many chunks,
+ * not only one within theorem 20: with unit capacities the sum over the levels
+ * of ceil(P U) / P, U the exact load. WEFT_EINVAL beyond COLL_MAX_CHUNKS.
+ */
+int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
+		 struct coll_sched **out, struct err *err);
+
+/*
+ * The same with the latencies of arcs, the program (13) of appendix D.3: every
+ * level is done as early as its links allow, each busy for its latency and
+ * for what it carries, so that slow arcs carry less and very slow ones
+ * nothing. chunks as above; 0 tries more and more up to COLL_BFB_MAX_CHUNKS
+ * until the time is within 0.1% of *bound_ns: no breadth-first broadcast on
+ * this digraph takes less, cut as it may be. What it takes, coll_time tells.
+ * WEFT_EINVAL for a cost without size or link rate. Every node is solved, but
+ * for translations: a few flows a node and distance.
+ */
+int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
+		   const struct coll_cost *cost, struct coll_sched **out,
+		   int64_t *bound_ns, struct err *err);
+
 /* Steps and T_B (in M/B) of the schedule that coll_bfb would make with as many
- * chunks as it likes, without making it; bounds.h tells how long that takes. Errors
- * as coll_bfb. */
+ * chunks as it likes, without making it. Errors as coll_bfb. O(D N m / 64)
+ * beside the programs of the nodes that counting does not settle. */
 int coll_bfb_factor(enum coll_kind kind, const struct topo *topo, int *steps,
 		    mpq_t factor, struct err *err);
+
+/*
+ * The schedule of an expression by the constructions of
+ * direct-connect-topologies: line graph (definition 2), degree expansion
+ * (definition 4), Cartesian power (definition 14), both directions (appendix
+ * F: half of every shard by X, half by its transpose, for any X). Operators
+ * are taken off from the outside in; what is left has its BFB schedule. With
+ * the steps and T_B = factor * M/B of the all-gather on X, of N nodes:
+ *
+ *   L(X)       steps + 1    at most factor + 1/N               theorem 1
+ *   Deg(X,k)   steps + 1    factor + (k-1)/(k N)               theorem 11
+ *   Pow(X,k)   k * steps    factor N/(N-1) (N^k-1)/N^k         theorem 12
+ *   Bi(X)      the larger   factor, where X's transpose has it in each step
+ *
+ * Reduce-scatter is made on the transposes and turned round in time;
+ * all-reduce is their sequence. A digraph that is no such expansion, a
+ * product among them, has no construction: WEFT_EUNSUPPORTED. Other errors
+ * are those of coll_bfb and topo_parse; WEFT_ELIMIT beyond COLL_MAX_CHUNKS
+ * chunks. The schedule is verified. O(transfers) beside the BFB of the
+ * innermost digraph.
+ */
+int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
+		struct err *err);
+
+/* Lowers s: 0, or the error of lower_schedule or mscclpp_lower. */
+typedef int coll_bfb_try(const struct coll_sched *s, void *arg, struct err *err);
+
+/*
+ * A schedule of the same collective on the same digraph with fewer chunks a
+ * shard, in one batch, which `lower` takes: breadth-first broadcast with as
+ * many chunks as its exact loads need, when these are fewer, then with a half,
+ * a quarter, ... of the chunks of s, the first that fits. One chunk is tried
+ * before all others, as where that does not fit the others are not expected
+ * to. What it costs in time, coll_verify tells. WEFT_ELIMIT: `lower` takes
+ * none of them. WEFT_EUNSUPPORTED: no such schedules are made (all-to-all,
+ * broadcast, schedules with light), or s has one chunk a shard. Any other error
+ * is that of `lower` or of coll_bfb_cut. Caller frees *out (coll_free).
+ * At most 2 + log2 P schedules are made and lowered.
+ */
+int coll_bfb_fewer_chunks(const struct coll_sched *s, coll_bfb_try *lower, void *arg,
+	      struct coll_sched **out, struct err *err);
 
 #endif

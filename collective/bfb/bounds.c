@@ -1,12 +1,13 @@
-/* The largest loads of a digraph by distance; see bounds.h. */
-#include "collective/bfb/bounds.h"
+/* The largest loads of a digraph by distance. */
+#include "collective/bfb/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/level_fit.h"
-#include "collective/schedule/private.h"
+#include "collective/bfb/balance.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/bits.h"
+#include "lib/base/rat.h"
 
 /* Nodes that are dealt before it shows whether that works. */
 #define MIN_TRIES 16
@@ -33,23 +34,23 @@ struct part {
 /* What one thread needs to look at nodes. */
 struct look {
 	const struct reach *r;
-	struct ratio top;		/* of the level, so far */
+	struct bfb_ratio top;		/* of the level, so far */
 	uint64_t *fresh;		/* who is exactly t hops away */
 	uint64_t *rest;			/* those of them not dealt out yet */
 	uint64_t *once, *twice;		/* a row a link: who may use one, two
 					 * of the links that come later */
-	struct part parts[SPREAD_MAX_LINKS + 1];
+	struct part parts[BFB_LEVEL_MAX_LINKS + 1];
 	int n_parts;
-	int order[SPREAD_MAX_LINKS];	/* links, those of few shards first */
-	int64_t here[SPREAD_MAX_LINKS];	/* shards that a link could carry */
+	int order[BFB_LEVEL_MAX_LINKS];	/* links, those of few shards first */
+	int64_t here[BFB_LEVEL_MAX_LINKS];	/* shards that a link could carry */
 	int tried, dealt;		/* at this level: nodes, successes */
-	struct spread spread;
+	struct bfb_level spread;
 };
 
-bool tops_can(const struct topo *t)
+bool bfb_bounds_can(const struct topo *t)
 {
-	return topo_n(t) <= TOPS_MAX_NODES &&
-	       topo_max_degree(t) <= SPREAD_MAX_LINKS;
+	return topo_n(t) <= BFB_BOUNDS_MAX_NODES &&
+	       topo_max_degree(t) <= BFB_LEVEL_MAX_LINKS;
 }
 
 /* ---- rows ---- */
@@ -172,16 +173,16 @@ static int say_unreached(struct reach *r, struct err *err)
 
 /* ---- one node ---- */
 
-static void raise_to(struct ratio *top, int64_t num, int64_t den)
+static void raise_to(struct bfb_ratio *top, int64_t num, int64_t den)
 {
 	if ((__int128)num * top->den > (__int128)top->num * den) {
-		int64_t common = coll_gcd(num, den);
+		int64_t common = rat_gcd(num, den);
 
-		*top = (struct ratio){ num / common, den / common };
+		*top = (struct bfb_ratio){ num / common, den / common };
 	}
 }
 
-static bool within(int64_t items, int64_t cap, struct ratio top)
+static bool within(int64_t items, int64_t cap, struct bfb_ratio top)
 {
 	return (__int128)items * top.den <= (__int128)top.num * cap;
 }
@@ -384,14 +385,14 @@ static void add_fresh(struct look *l, int u, int i)
 {
 	const struct reach *r = l->r;
 	int first = r->first[u], n = r->first[u + 1] - first;
-	uint64_t rows[SPREAD_MAX_LINKS], usable[64];
+	uint64_t rows[BFB_LEVEL_MAX_LINKS], usable[64];
 
 	for (int k = 0; k < n; k++) {
 		rows[k] = row(r, r->near, r->source[first + k])[i];
 	}
 	bits_turn(rows, n, usable);
 	for (uint64_t set = l->fresh[i]; set; set &= set - 1) {
-		spread_add(&l->spread, usable[__builtin_ctzll(set)]);
+		bfb_level_add(&l->spread, usable[__builtin_ctzll(set)]);
 	}
 }
 
@@ -401,7 +402,7 @@ static int solve(struct look *l, int u, struct err *err)
 	const struct reach *r = l->r;
 	int from = r->first[u];
 	bool fits = false;
-	int rc = spread_begin(&l->spread, r->first[u + 1] - from,
+	int rc = bfb_level_begin(&l->spread, r->first[u + 1] - from,
 			      r->cap + from, r->n_far[u] - r->n_near[u], err);
 
 	for (int i = 0; i < r->words && !rc; i++) {
@@ -410,7 +411,7 @@ static int solve(struct look *l, int u, struct err *err)
 		}
 	}
 	while (!rc && !fits) {
-		rc = spread_fits(&l->spread, &l->top, &fits, err);
+		rc = bfb_level_fits(&l->spread, &l->top, &fits, err);
 	}
 	return rc;
 }
@@ -421,7 +422,7 @@ static void look_fini(struct look *l)
 	free(l->rest);
 	free(l->once);
 	free(l->twice);
-	spread_fini(&l->spread);
+	bfb_level_fini(&l->spread);
 }
 
 static int look_init(struct look *l, const struct reach *r, struct err *err)
@@ -445,7 +446,7 @@ static int solve_level(struct look *l, struct err *err)
 	const struct reach *r = l->r;
 	int rc = 0;
 
-	l->top = (struct ratio){ 0, 1 };
+	l->top = (struct bfb_ratio){ 0, 1 };
 	l->tried = l->dealt = 0;
 	for (int u = 0; u < r->sources; u++) {
 		raise_to(&l->top, r->n_far[u] - r->n_near[u],
@@ -460,7 +461,7 @@ static int solve_level(struct look *l, struct err *err)
 	return rc;
 }
 
-int tops_solve(const struct topo *t, int sources, struct tops *out,
+int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
 	       struct err *err)
 {
 	struct look l = { 0 };

@@ -20,7 +20,7 @@ struct receipts {
 
 /* Deals the shares of one group out to its ranks, whole shards as far as
  * they go: at most ranks + links - 1 ranges. Consumes share. */
-static int deal(const struct balance *b, const struct balance_group *g,
+static int deal(const struct bfb_program *b, const struct bfb_group *g,
 		const int32_t *ranks, int t, int chunks, int64_t *share,
 		struct receipts *out, struct err *err)
 {
@@ -48,7 +48,7 @@ static int deal(const struct balance *b, const struct balance_group *g,
 
 /* Whole chunks by the time at which level t is done, which is known. */
 static int split_timed(const struct bfb_side *s, const struct bfb_view *v, int t,
-		       const struct balance *b, int64_t *share,
+		       const struct bfb_program *b, int64_t *share,
 		       struct err *err)
 {
 	mpq_t until, bound;
@@ -56,7 +56,7 @@ static int split_timed(const struct bfb_side *s, const struct bfb_view *v, int t
 
 	mpq_inits(until, bound, NULL);
 	mpq_set(until, s->until.v[t - 1]);
-	rc = timed_solve(s->timed, b, v->latencies, until, bound, share, err);
+	rc = bfb_timing_solve(s->timed, b, v->latencies, until, bound, share, err);
 	mpq_clears(until, bound, NULL);
 	return rc;
 }
@@ -67,7 +67,7 @@ static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int 
 		       struct receipts *out, struct err *err)
 {
 	const int32_t *ranks = v->queue + v->level[t];
-	struct balance b;
+	struct bfb_program b;
 	int64_t *share = NULL;
 	int rc = bfb_load_program(v, t, &b, err);
 
@@ -78,10 +78,10 @@ static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int 
 	if (!rc && s->timed) {
 		rc = split_timed(s, v, t, &b, share, err);
 	} else if (!rc) {
-		struct ratio load = s->tops.v[t - 1];
-		struct ratio most = { load.num * chunks, load.den };
+		struct bfb_ratio load = s->tops.v[t - 1];
+		struct bfb_ratio most = { load.num * chunks, load.den };
 
-		rc = balance_split(&b, chunks, &most, share, err);
+		rc = bfb_program_split(&b, chunks, &most, share, err);
 	}
 	for (int g = 0; g < b.n_groups && !rc; g++) {
 		rc = deal(&b, &b.groups[g], ranks, t, chunks, share, out, err);
@@ -128,17 +128,17 @@ static int emit_moved(const struct crew *c, const struct bfb_view *v,
 		      const struct receipts *rs, int from, int to,
 		      struct yield *out)
 {
-	const struct shift *shift = &c->s->shift;
+	const struct topo_translation *shift = &c->s->shift;
 	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
 	int rc = moved ? 0 : err_nomem(&out->err);
 
 	for (int by = from; by < to && !rc; by++) {
-		rc = shift_links(c->s->t, shift, v->node, by, v->links,
+		rc = topo_translate_arcs(c->s->t, shift, v->node, by, v->links,
 				 v->n_links, moved, &out->err);
 		for (size_t i = 0; i < rs->n && !rc; i++) {
 			const struct receipt *r = &rs->v[i];
 
-			rc = emit(c, r, shift_node(shift, r->origin, by),
+			rc = emit(c, r, topo_translate_node(shift, r->origin, by),
 				  moved[r->link], out);
 		}
 	}
@@ -205,7 +205,7 @@ static void emit_part(void *arg, int i)
 int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
 		  struct coll_sched *sched, struct err *err)
 {
-	struct crew c = { .s = s, .to = to, .chunks = sched->chunks };
+	struct crew c = { .s = s, .to = to, .chunks = coll_chunks(sched) };
 	int rc = 0;
 
 	c.n_parts = topo_n(s->t) < SHARED_NODES ? 1 : parallel_width();

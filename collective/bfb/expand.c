@@ -1,5 +1,5 @@
 /*
- * Constructions of direct-connect-topologies section 5; see expand.h.
+ * Constructions of direct-connect-topologies section 5.
  *
  * Everything is an all-gather here. For a reduce-scatter all digraphs are
  * transposed, and the result is turned round. Nodes keep the numbers that
@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/expand.h"
-#include "collective/schedule/private.h"
+#include "collective/bfb/bfb.h"
+#include "collective/schedule/schedule.h"
+#include "lib/base/rat.h"
 
 enum form { FORM_NONE, FORM_LINE, FORM_DEGREE, FORM_POWER, FORM_BOTH };
 
@@ -385,7 +386,7 @@ static int digraph(const char *expr, bool transposed, struct topo **out,
 
 static int64_t lcm(int64_t a, int64_t b)
 {
-	return a / coll_gcd(a, b) * b;
+	return a / rat_gcd(a, b) * b;
 }
 
 /* Chunks of a shard that the construction needs. */

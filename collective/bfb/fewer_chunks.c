@@ -1,10 +1,10 @@
-/* Schedules of fewer chunks, for runtimes; see fewer_chunks.h. */
-#include "collective/bfb/fewer_chunks.h"
-#include "collective/schedule/private.h"
+/* Schedules of fewer chunks, for runtimes. */
+#include "collective/bfb/bfb.h"
+#include "collective/schedule/schedule.h"
 
 struct fit {
 	const struct coll_sched *s;
-	lower_try *lower;
+	coll_bfb_try *lower;
 	void *arg;
 };
 
@@ -42,7 +42,7 @@ static bool is_made(const struct coll_sched *s)
 		kind == COLL_ALLREDUCE);
 }
 
-int lower_fit(const struct coll_sched *s, lower_try *lower, void *arg,
+int coll_bfb_fewer_chunks(const struct coll_sched *s, coll_bfb_try *lower, void *arg,
 	      struct coll_sched **out, struct err *err)
 {
 	struct fit f = { s, lower, arg };

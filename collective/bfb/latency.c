@@ -1,5 +1,5 @@
-/* Balancing with latencies; see latency.h. */
-#include "collective/bfb/latency.h"
+/* Balancing with latencies. */
+#include "collective/bfb/private.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 /* ---- one link ---- */
 
 /* Whole chunks that a link has carried by `until` (ns). */
-static int64_t room_by(const struct timed *p, const mpq_t until,
+static int64_t room_by(const struct bfb_timing *p, const mpq_t until,
 		       int64_t latency, int64_t cap)
 {
 	int64_t room = 0;
@@ -37,7 +37,7 @@ static int64_t room_by(const struct timed *p, const mpq_t until,
 }
 
 /* When it has carried one chunk more than `room`. */
-static void next_done(const struct timed *p, int64_t room, int64_t latency,
+static void next_done(const struct bfb_timing *p, int64_t room, int64_t latency,
 		      int64_t cap, mpq_t out)
 {
 	mpq_t f;
@@ -76,7 +76,7 @@ static int sort_set(const bool *in, int n, const int64_t *latency, int *order)
 
 /* When the first of the set, by latency, have carried so many items: as many
  * links as begin before that. */
-static void finish_time(const struct timed *p, const struct balance *b,
+static void finish_time(const struct bfb_timing *p, const struct bfb_program *b,
 			const int64_t *latency, const int *order, int n,
 			int64_t items, mpq_t out)
 {
@@ -102,12 +102,12 @@ static void finish_time(const struct timed *p, const struct balance *b,
 }
 
 /* Items of the groups that can use only these links. */
-static int64_t items_inside(const struct balance *b, const bool *in)
+static int64_t items_inside(const struct bfb_program *b, const bool *in)
 {
 	int64_t items = 0;
 
 	for (int g = 0; g < b->n_groups; g++) {
-		const struct balance_group *gr = &b->groups[g];
+		const struct bfb_group *gr = &b->groups[g];
 		bool inside = true;
 
 		for (int i = gr->first; i < gr->first + gr->n; i++) {
@@ -119,7 +119,7 @@ static int64_t items_inside(const struct balance *b, const bool *in)
 }
 
 /* Raises *until to when these links have carried so many whole chunks. */
-static void wait_for(const struct timed *p, const struct balance *b,
+static void wait_for(const struct bfb_timing *p, const struct bfb_program *b,
 		     const int64_t *latency, const int *order, int n,
 		     int64_t chunks, mpq_t until)
 {
@@ -155,7 +155,7 @@ static void raise_to(mpq_t to, const mpq_t q)
 	}
 }
 
-int timed_solve(const struct timed *p, const struct balance *b,
+int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 		const int64_t *latency, mpq_t until, mpq_t bound,
 		int64_t *share, struct err *err)
 {
@@ -175,7 +175,7 @@ int timed_solve(const struct timed *p, const struct balance *b,
 		for (int w = 0; w < b->n_links; w++) {
 			room[w] = room_by(p, until, latency[w], b->cap[w]);
 		}
-		rc = balance_fit(b, p->chunks, room, share, cut, &fits, err);
+		rc = bfb_program_fit(b, p->chunks, room, share, cut, &fits, err);
 		if (rc || fits) {
 			break;
 		}
@@ -196,7 +196,7 @@ int timed_solve(const struct timed *p, const struct balance *b,
 
 /* ---- lists of times ---- */
 
-int timed_list_need(struct timed_list *l, size_t n, struct err *err)
+int bfb_times_need(struct bfb_times *l, size_t n, struct err *err)
 {
 	if (vec_grow((void **)&l->v, &l->cap, n, sizeof(*l->v))) {
 		return err_nomem(err);
@@ -207,16 +207,16 @@ int timed_list_need(struct timed_list *l, size_t n, struct err *err)
 	return 0;
 }
 
-void timed_list_fini(struct timed_list *l)
+void bfb_times_fini(struct bfb_times *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		mpq_clear(l->v[i]);
 	}
 	free(l->v);
-	*l = (struct timed_list){ 0 };
+	*l = (struct bfb_times){ 0 };
 }
 
-void timed_list_add(const struct timed_list *l, mpq_t sum)
+void bfb_times_add(const struct bfb_times *l, mpq_t sum)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		mpq_add(sum, sum, l->v[i]);

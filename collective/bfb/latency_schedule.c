@@ -17,8 +17,8 @@ static void sum_times(const struct bfb *b, mpq_t time, mpq_t bound)
 	rat_set(time, 0, 1);
 	rat_set(bound, 0, 1);
 	for (int i = 0; i < b->n_sides; i++) {
-		timed_list_add(&b->sides[i].until, time);
-		timed_list_add(&b->sides[i].bounds, bound);
+		bfb_times_add(&b->sides[i].until, time);
+		bfb_times_add(&b->sides[i].bounds, bound);
 	}
 }
 
@@ -38,7 +38,7 @@ static bool is_near(const mpq_t time, const mpq_t bound)
 
 /* Solves with so many chunks; raises the bound. */
 static int time_cut(struct bfb *b, enum coll_kind kind, const struct topo *t,
-		    struct timed *p, int chunks, mpq_t time, mpq_t bound,
+		    struct bfb_timing *p, int chunks, mpq_t time, mpq_t bound,
 		    struct err *err)
 {
 	mpq_t least;
@@ -61,7 +61,7 @@ static int time_cut(struct bfb *b, enum coll_kind kind, const struct topo *t,
 /* Solves in the finest cut, for the bound; then with more and more chunks, or
  * with those asked for. */
 static int time_sides(struct bfb *b, enum coll_kind kind, const struct topo *t,
-		      struct timed *p, int chunks, mpq_t bound, struct err *err)
+		      struct bfb_timing *p, int chunks, mpq_t bound, struct err *err)
 {
 	size_t rungs = sizeof(ladder) / sizeof(ladder[0]);
 	bool near = false;
@@ -125,7 +125,7 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
 {
 	struct coll_sched *sched;
 	struct bfb b = { .n_sides = 0 };
-	struct timed p;
+	struct bfb_timing p;
 	mpq_t bound;
 	int rc = bfb_begin(kind, topo, chunks, &sched, err);
 

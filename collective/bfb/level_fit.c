@@ -1,13 +1,14 @@
-/* Levels within a load; see level_fit.h. */
-#include "collective/bfb/level_fit.h"
+/* Levels within a load. */
+#include "collective/bfb/balance.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/private.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/vec.h"
+#include "lib/base/rat.h"
 
-void spread_fini(struct spread *s)
+void bfb_level_fini(struct bfb_level *s)
 {
 	free(s->groups);
 	free(s->order);
@@ -15,7 +16,7 @@ void spread_fini(struct spread *s)
 	free(s->flow);
 }
 
-int spread_begin(struct spread *s, int n_links, const int64_t *cap,
+int bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap,
 		 int most_items, struct err *err)
 {
 	size_t slots = 16;
@@ -39,7 +40,7 @@ int spread_begin(struct spread *s, int n_links, const int64_t *cap,
 	return 0;
 }
 
-void spread_add(struct spread *s, uint64_t links)
+void bfb_level_add(struct bfb_level *s, uint64_t links)
 {
 	uint64_t hash = links * UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t at = (uint32_t)(hash >> 32) & s->slot_mask;
@@ -48,7 +49,7 @@ void spread_add(struct spread *s, uint64_t links)
 		at = (at + 1) & s->slot_mask;
 	}
 	if (!s->slot[at]) {
-		s->groups[s->n_groups++] = (struct spread_group){
+		s->groups[s->n_groups++] = (struct bfb_level_group){
 			links, __builtin_popcountll(links), 0 };
 		s->slot[at] = s->n_groups;
 	}
@@ -69,7 +70,7 @@ static int list_links(uint64_t set, int *list)
 }
 
 /* The links of a group by their room, most first. */
-static int list_by_room(const struct spread *s, uint64_t set, int *list)
+static int list_by_room(const struct bfb_level *s, uint64_t set, int *list)
 {
 	int n = list_links(set, list);
 
@@ -86,10 +87,10 @@ static int list_by_room(const struct spread *s, uint64_t set, int *list)
 
 /* Pours so many units onto the group's links, so that the rooms left are as
  * equal as can be; they may fall below zero. */
-static void pour(struct spread *s, int group, int64_t units)
+static void pour(struct bfb_level *s, int group, int64_t units)
 {
 	int64_t *flow = s->flow + (size_t)group * s->n_links, level, extra;
-	int list[SPREAD_MAX_LINKS];
+	int list[BFB_LEVEL_MAX_LINKS];
 	int n = list_by_room(s, s->groups[group].links, list), k = 1;
 	int64_t sum = s->room[list[0]];
 
@@ -109,9 +110,9 @@ static void pour(struct spread *s, int group, int64_t units)
 }
 
 /* s->order: groups by their number of links. */
-static void sort_groups(struct spread *s)
+static void sort_groups(struct bfb_level *s)
 {
-	int first[SPREAD_MAX_LINKS + 2] = { 0 };
+	int first[BFB_LEVEL_MAX_LINKS + 2] = { 0 };
 
 	for (int g = 0; g < s->n_groups; g++) {
 		first[s->groups[g].n_links + 1]++;
@@ -124,7 +125,7 @@ static void sort_groups(struct spread *s)
 	}
 }
 
-static void pour_all(struct spread *s, struct ratio load)
+static void pour_all(struct bfb_level *s, struct bfb_ratio load)
 {
 	memset(s->flow, 0,
 	       (size_t)s->n_groups * s->n_links * sizeof(*s->flow));
@@ -144,15 +145,15 @@ static void pour_all(struct spread *s, struct ratio load)
 
 /* from[w] = the link from which w is reached, by group via[w]. */
 struct path {
-	int from[SPREAD_MAX_LINKS], via[SPREAD_MAX_LINKS];
+	int from[BFB_LEVEL_MAX_LINKS], via[BFB_LEVEL_MAX_LINKS];
 	uint64_t seen;
 };
 
 /* Finds links to which what is on `start` can move; returns one with room, -1
  * when there is none: then p->seen are full and nobody on them can leave. */
-static int search(const struct spread *s, int start, struct path *p)
+static int search(const struct bfb_level *s, int start, struct path *p)
 {
-	int queue[SPREAD_MAX_LINKS], head = 0, tail = 0;
+	int queue[BFB_LEVEL_MAX_LINKS], head = 0, tail = 0;
 
 	p->seen = UINT64_C(1) << start;
 	queue[tail++] = start;
@@ -183,7 +184,7 @@ static int search(const struct spread *s, int start, struct path *p)
 }
 
 /* Moves as much as the path from `start` to `end` allows. */
-static void augment(struct spread *s, int start, int end, const struct path *p)
+static void augment(struct bfb_level *s, int start, int end, const struct path *p)
 {
 	int64_t amount = -s->room[start];
 
@@ -205,7 +206,7 @@ static void augment(struct spread *s, int start, int end, const struct path *p)
 }
 
 /* Items that can use only these links, per unit of their capacity. */
-static struct ratio density(const struct spread *s, uint64_t set)
+static struct bfb_ratio density(const struct bfb_level *s, uint64_t set)
 {
 	int64_t num = 0, den = 0, common;
 
@@ -215,11 +216,11 @@ static struct ratio density(const struct spread *s, uint64_t set)
 	for (int w = 0; w < s->n_links; w++) {
 		den += set >> w & 1 ? s->cap[w] : 0;
 	}
-	common = coll_gcd(den, num);
-	return (struct ratio){ num / common, den / common };
+	common = rat_gcd(den, num);
+	return (struct bfb_ratio){ num / common, den / common };
 }
 
-int spread_fits(struct spread *s, struct ratio *load, bool *fits,
+int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits,
 		struct err *err)
 {
 	struct path p;

@@ -7,10 +7,77 @@
 
 #include "collective/bfb/balance.h"
 #include "collective/bfb/bfb.h"
-#include "collective/bfb/bounds.h"
-#include "collective/bfb/latency.h"
-#include "collective/schedule/private.h"
-#include "collective/schedule/translation.h"
+#include "lib/base/vec.h"
+#include "topology/topology.h"
+
+/* ---- bounds.c ---- */
+
+/*
+ * The loads that decide T_B of breadth-first broadcast: for every distance
+ * the largest over all nodes of the least load of a node's fullest link
+ * (direct-connect-topologies eq. (3)). All nodes at once: who reaches a node
+ * within t hops is a row of bits, and most nodes are settled by counting bits.
+ */
+/* v[t - 1] = the top of distance t; as many as the diameter. */
+struct bfb_bounds {
+	struct bfb_ratio *v;
+	size_t n, cap;
+};
+
+#define BFB_BOUNDS_MAX_NODES 16384	/* two matrices of bits, 64 MiB */
+
+/* Whether bfb_bounds_solve takes this digraph: not too large, and no node with
+ * more than BFB_LEVEL_MAX_LINKS arcs into it. */
+bool bfb_bounds_can(const struct topo *t);
+
+/*
+ * Appends the tops. The first `sources` nodes stand for all of them: every
+ * node is the image of one of these under an automorphism. Zero `out` first;
+ * free its v also after an error. WEFT_EINFEASIBLE names two nodes when t is
+ * not strongly connected. O(D N m / 64) words and, for the nodes that counts
+ * do not settle, a program of balance.h each.
+ */
+int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
+	       struct err *err);
+
+/* ---- latency.c ---- */
+
+/*
+ * The balancing program with latencies, direct-connect-topologies eq. (13):
+ * what a node takes at a distance goes over its links so that the last of
+ * those in use is done as early as can be, where a link is done after its
+ * latency and what it carries. A link that carries nothing has no latency to
+ * wait for, which the paper gets by solving again without it: here its room
+ * is zero until its latency is over. Exact, in whole chunks.
+ */
+/* What carrying takes. */
+struct bfb_timing {
+	mpq_t shard_ns;		/* of a shard, on a link of capacity one */
+	int chunks;		/* of a shard */
+};
+
+/*
+ * Raises *until (ns) to the least time by which the links, of these
+ * latencies, have carried all items of b in whole chunks, when it is later:
+ * share[i] chunks of the group go over link use[i] (room for n_use).
+ * *bound is raised to a time that no shares whatever can be below. A maximum
+ * flow each time that it turns out too early: its minimum cut is a set of
+ * links, with items that can use no others, that tells the next.
+ */
+int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
+		const int64_t *latency, mpq_t until, mpq_t bound,
+		int64_t *share, struct err *err);
+
+/* A time for each distance, raised from 0. Zero it first. */
+struct bfb_times {
+	mpq_t *v;
+	size_t n, cap;
+};
+
+int bfb_times_need(struct bfb_times *l, size_t n, struct err *err);
+void bfb_times_fini(struct bfb_times *l);
+/* sum += all of them. */
+void bfb_times_add(const struct bfb_times *l, mpq_t sum);
 
 /* ---- view.c: one node ---- */
 
@@ -46,9 +113,9 @@ int bfb_view_load(struct bfb_view *v, int node, struct err *err);
 /* The program of the view's node at distance t: ranks with equal links side
  * by side in the queue, a group each. Its capacities are the view's.
  * bfb_program_fini also after WEFT_ENOMEM. O(ranks log ranks * words). */
-int bfb_load_program(struct bfb_view *v, int t, struct balance *b,
+int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b,
 		     struct err *err);
-void bfb_program_fini(struct balance *b);
+void bfb_program_fini(struct bfb_program *b);
 
 /* ---- solve.c: one direction ---- */
 
@@ -56,20 +123,20 @@ void bfb_program_fini(struct balance *b);
 struct bfb_side {
 	const struct topo *t;
 	bool moved;		/* the first nodes are solved and moved by: */
-	struct shift shift;
+	struct topo_translation shift;
 	int sources;		/* nodes that receipts are made for:
 				 * shift.fixed, or all */
 	int diameter;
-	struct tops tops;	/* the largest load of a level */
-	const struct timed *timed;	/* NULL: latencies do not matter */
-	struct timed_list until;	/* else: when a level is done, */
-	struct timed_list bounds;	/* and no earlier than */
+	struct bfb_bounds tops;	/* the largest load of a level */
+	const struct bfb_timing *timed;	/* NULL: latencies do not matter */
+	struct bfb_times until;	/* else: when a level is done, */
+	struct bfb_times bounds;	/* and no earlier than */
 };
 
 /* Solves all programs of t, which must outlive s. timed: as coll_bfb_timed,
  * or NULL. bfb_side_fini also after an error (of bfb_view_load, WEFT_ENOMEM). */
 int bfb_side_solve(struct bfb_side *s, const struct topo *t,
-		   const struct timed *timed, struct err *err);
+		   const struct bfb_timing *timed, struct err *err);
 void bfb_side_fini(struct bfb_side *s);
 
 /* ---- emit.c ---- */
@@ -98,7 +165,7 @@ struct bfb {
 
 /* Solves what the kind asks for. bfb_fini also after an error. */
 int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
-	      const struct timed *timed, struct err *err);
+	      const struct bfb_timing *timed, struct err *err);
 void bfb_fini(struct bfb *b);
 int bfb_steps(const struct bfb *b);
 /* An empty schedule: checks the digraph, which it takes over, the kind and the

@@ -10,14 +10,14 @@
 #define FEW_SOURCES 64
 
 /* Raises the top of level t. */
-static int raise_top(struct bfb_side *s, int t, struct ratio load, struct err *err)
+static int raise_top(struct bfb_side *s, int t, struct bfb_ratio load, struct err *err)
 {
 	while (s->tops.n < (size_t)t) {
-		if (vec_push(&s->tops, (struct ratio){ 0, 1 })) {
+		if (vec_push(&s->tops, (struct bfb_ratio){ 0, 1 })) {
 			return err_nomem(err);
 		}
 	}
-	if (ratio_cmp(load, s->tops.v[t - 1]) > 0) {
+	if (bfb_ratio_cmp(load, s->tops.v[t - 1]) > 0) {
 		s->tops.v[t - 1] = load;
 	}
 	return 0;
@@ -25,26 +25,26 @@ static int raise_top(struct bfb_side *s, int t, struct ratio load, struct err *e
 
 /* The least load of the view's node at distance t; or, when that is less than
  * `top`, the largest of other nodes, perhaps top: it decides nothing then. */
-static int solve_level(struct bfb_view *v, int t, struct ratio top,
-		       struct ratio *load, struct err *err)
+static int solve_level(struct bfb_view *v, int t, struct bfb_ratio top,
+		       struct bfb_ratio *load, struct err *err)
 {
-	int64_t items[1 << BALANCE_MAX_SUBSETS];
-	struct balance b;
+	int64_t items[1 << BFB_MAX_SUBSET_LINKS];
+	struct bfb_program b;
 	int rc;
 
-	if (v->n_links <= BALANCE_MAX_SUBSETS) {
+	if (v->n_links <= BFB_MAX_SUBSET_LINKS) {
 		memset(items, 0, sizeof(*items) << v->n_links);
 		for (int i = v->level[t]; i < v->level[t + 1]; i++) {
 			items[*bfb_usable(v, v->queue[i])]++;
 		}
-		*load = balance_subsets(items, v->caps, v->n_links);
+		*load = bfb_subsets_load(items, v->caps, v->n_links);
 		return 0;
 	}
 	rc = bfb_load_program(v, t, &b, err);
-	if (!rc && top.num > 0 && balance_is_below(&b, top)) {
+	if (!rc && top.num > 0 && bfb_program_is_below(&b, top)) {
 		*load = top;
 	} else if (!rc) {
-		rc = balance_solve(&b, load, err);
+		rc = bfb_program_solve(&b, load, err);
 	}
 	bfb_program_fini(&b);
 	return rc;
@@ -54,18 +54,18 @@ static int solve_level(struct bfb_view *v, int t, struct ratio top,
  * share[use]. Raises the time of the level. b: bfb_program_fini, also after an
  * error; *share: free(). */
 static int time_level(struct bfb_side *s, struct bfb_view *v, int t,
-		      struct balance *b, int64_t **share, struct err *err)
+		      struct bfb_program *b, int64_t **share, struct err *err)
 {
 	int rc = bfb_load_program(v, t, b, err);
 
 	*share = NULL;
 	if (!rc) {
 		*share = malloc(((size_t)b->n_use + 1) * sizeof(**share));
-		rc = *share ? timed_list_need(&s->until, (size_t)t, err)
+		rc = *share ? bfb_times_need(&s->until, (size_t)t, err)
 			    : err_nomem(err);
 	}
-	rc = rc ? rc : timed_list_need(&s->bounds, (size_t)t, err);
-	return rc ? rc : timed_solve(s->timed, b, v->latencies,
+	rc = rc ? rc : bfb_times_need(&s->bounds, (size_t)t, err);
+	return rc ? rc : bfb_timing_solve(s->timed, b, v->latencies,
 				     s->until.v[t - 1], s->bounds.v[t - 1],
 				     *share, err);
 }
@@ -75,7 +75,7 @@ static int time_node(struct bfb_side *s, struct bfb_view *v, int node, struct er
 	int rc = bfb_view_load(v, node, err);
 
 	for (int t = 1; t <= v->levels && !rc; t++) {
-		struct balance b;
+		struct bfb_program b;
 		int64_t *share;
 
 		rc = time_level(s, v, t, &b, &share, err);
@@ -91,7 +91,7 @@ static int solve_node(struct bfb_side *s, struct bfb_view *v, int node,
 	int rc = bfb_view_load(v, node, err);
 
 	for (int t = 1; t <= v->levels && !rc; t++) {
-		struct ratio load = { 0, 1 }, top = { 0, 1 };
+		struct bfb_ratio load = { 0, 1 }, top = { 0, 1 };
 
 		if (s->tops.n >= (size_t)t) {
 			top = s->tops.v[t - 1];
@@ -105,8 +105,8 @@ static int solve_node(struct bfb_side *s, struct bfb_view *v, int node,
 void bfb_side_fini(struct bfb_side *s)
 {
 	vec_fini(&s->tops);
-	timed_list_fini(&s->until);
-	timed_list_fini(&s->bounds);
+	bfb_times_fini(&s->until);
+	bfb_times_fini(&s->bounds);
 }
 
 /* Node by node: where a few stand for all, and where bits would take too much
@@ -128,19 +128,19 @@ static int solve_nodes(struct bfb_side *s, struct err *err)
  * and the mirror turns a run that they move round. */
 static int count_solved(const struct bfb_side *s)
 {
-	return shift_mirrors(s->t) ? s->sources - s->sources / 2 : s->sources;
+	return topo_has_mirror(s->t) ? s->sources - s->sources / 2 : s->sources;
 }
 
 int bfb_side_solve(struct bfb_side *s, const struct topo *t,
-		   const struct timed *timed, struct err *err)
+		   const struct bfb_timing *timed, struct err *err)
 {
 	int n = topo_n(t), rc;
 
 	*s = (struct bfb_side){ .t = t, .timed = timed };
-	rc = shift_find(t, &s->shift, &s->moved, err);
+	rc = topo_find_translations(t, &s->shift, &s->moved, err);
 	s->sources = s->moved ? s->shift.fixed : n;
-	if (!rc && !timed && s->sources > n / FEW_SOURCES && tops_can(t)) {
-		rc = tops_solve(t, count_solved(s), &s->tops, err);
+	if (!rc && !timed && s->sources > n / FEW_SOURCES && bfb_bounds_can(t)) {
+		rc = bfb_bounds_solve(t, count_solved(s), &s->tops, err);
 	} else if (!rc) {
 		rc = solve_nodes(s, err);
 	}

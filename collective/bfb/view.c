@@ -189,18 +189,18 @@ static int cmp_usable(const void *pa, const void *pb, void *arg)
 	return c ? c : a < b ? -1 : a > b;
 }
 
-void bfb_program_fini(struct balance *b)
+void bfb_program_fini(struct bfb_program *b)
 {
 	free(b->groups);
 	free(b->use);
 }
 
 static int add_group(const struct bfb_view *v, const uint64_t *links,
-		     struct balance *b, size_t *cap, struct err *err)
+		     struct bfb_program *b, size_t *cap, struct err *err)
 {
-	struct balance_group *g = &b->groups[b->n_groups++];
+	struct bfb_group *g = &b->groups[b->n_groups++];
 
-	*g = (struct balance_group){ .first = b->n_use };
+	*g = (struct bfb_group){ .first = b->n_use };
 	if (vec_grow((void **)&b->use, cap, (size_t)b->n_use + v->n_links,
 		     sizeof(*b->use))) {
 		return err_nomem(err);
@@ -214,14 +214,14 @@ static int add_group(const struct bfb_view *v, const uint64_t *links,
 	return 0;
 }
 
-int bfb_load_program(struct bfb_view *v, int t, struct balance *b,
+int bfb_load_program(struct bfb_view *v, int t, struct bfb_program *b,
 		     struct err *err)
 {
 	int32_t *ranks = v->queue + v->level[t];
 	int n = v->level[t + 1] - v->level[t], rc = 0;
 	size_t cap = 0, row = (size_t)v->words * sizeof(*v->usable);
 
-	*b = (struct balance){ .n_links = v->n_links, .cap = v->caps };
+	*b = (struct bfb_program){ .n_links = v->n_links, .cap = v->caps };
 	b->groups = malloc((size_t)n * sizeof(*b->groups));
 	if (!b->groups) {
 		return err_nomem(err);

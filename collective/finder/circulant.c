@@ -1,12 +1,13 @@
-/* Circulants of small diameter; see circulant.h. */
-#include "collective/finder/circulant.h"
+/* Circulants of small diameter. */
+#include "collective/finder/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/level_fit.h"
-#include "collective/schedule/private.h"
+#include "collective/bfb/balance.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/rng.h"
+#include "lib/base/rat.h"
 
 #define RANDOM_SETS 24
 #define CHANGES 120
@@ -19,7 +20,7 @@ struct search {
 	uint64_t *reach;	/* bit v: v is reached; then once more from
 				 * bit n on, so that any turn is a window */
 	uint64_t *next;
-	struct circulant *kept;
+	struct finder_circulant *kept;
 	int n_kept;
 	struct rng rng;
 };
@@ -66,16 +67,16 @@ static int count_reached(const struct search *s)
 }
 
 /* The worst of those kept, when there is no room for more. */
-static const struct circulant *to_beat(const struct search *s)
+static const struct finder_circulant *to_beat(const struct search *s)
 {
-	return s->n_kept == CIRCULANT_KEPT ? &s->kept[s->n_kept - 1] : NULL;
+	return s->n_kept == FINDER_CIRCULANT_KEPT ? &s->kept[s->n_kept - 1] : NULL;
 }
 
 /* Fills steps and distances; false when not connected or no better than what
  * is kept. */
-static bool measure(const struct search *s, struct circulant *c)
+static bool measure(const struct search *s, struct finder_circulant *c)
 {
-	const struct circulant *worst = to_beat(s);
+	const struct finder_circulant *worst = to_beat(s);
 	int reached = 1, before = 0;
 
 	memset(s->next, 0, (size_t)s->words * sizeof(*s->next));
@@ -104,7 +105,7 @@ static bool measure(const struct search *s, struct circulant *c)
 
 /* ---- sets of offsets ---- */
 
-static bool better(const struct circulant *a, const struct circulant *b)
+static bool better(const struct finder_circulant *a, const struct finder_circulant *b)
 {
 	return a->steps != b->steps ? a->steps < b->steps
 				    : a->distances < b->distances;
@@ -116,7 +117,7 @@ static int cmp_int(const void *a, const void *b)
 }
 
 /* Puts c among those kept, when it is one of the best and new. */
-static void offer(struct search *s, struct circulant *c)
+static void offer(struct search *s, struct finder_circulant *c)
 {
 	int k = 0;
 
@@ -136,10 +137,10 @@ static void offer(struct search *s, struct circulant *c)
 		}
 		k++;
 	}
-	if (k == CIRCULANT_KEPT) {
+	if (k == FINDER_CIRCULANT_KEPT) {
 		return;
 	}
-	s->n_kept += s->n_kept < CIRCULANT_KEPT;
+	s->n_kept += s->n_kept < FINDER_CIRCULANT_KEPT;
 	memmove(&s->kept[k + 1], &s->kept[k],
 		(size_t)(s->n_kept - k - 1) * sizeof(*s->kept));
 	s->kept[k] = *c;
@@ -157,9 +158,9 @@ static int largest(const struct search *s)
 	return s->both ? (s->n - 1) / 2 : s->n - 1;
 }
 
-static struct circulant empty(const struct search *s)
+static struct finder_circulant empty(const struct search *s)
 {
-	struct circulant c = { .n = s->n, .both = s->both,
+	struct finder_circulant c = { .n = s->n, .both = s->both,
 			       .n_offsets = s->n_offsets };
 
 	if (s->n_offsets > n_free(s)) {
@@ -180,7 +181,7 @@ static int as_offset(const struct search *s, int64_t x)
 /* 1, g, g^2, ... modulo n. */
 static void offer_powers(struct search *s, int64_t g)
 {
-	struct circulant c = empty(s);
+	struct finder_circulant c = empty(s);
 	int64_t x = 1;
 
 	for (int i = 0; i < n_free(s); i++, x = x * g % s->n) {
@@ -194,7 +195,7 @@ static void offer_powers(struct search *s, int64_t g)
 
 static void offer_neighbours(struct search *s, int first)
 {
-	struct circulant c = empty(s);
+	struct finder_circulant c = empty(s);
 
 	for (int i = 0; i < n_free(s); i++) {
 		c.offset[i] = first + i;
@@ -211,7 +212,7 @@ static int draw(struct search *s)
 
 static void offer_random(struct search *s)
 {
-	struct circulant c = empty(s);
+	struct finder_circulant c = empty(s);
 
 	for (int i = 0; i < n_free(s); i++) {
 		c.offset[i] = draw(s);
@@ -222,7 +223,7 @@ static void offer_random(struct search *s)
 /* One offset of one of the best changes. */
 static void offer_change(struct search *s)
 {
-	struct circulant c = s->kept[rng_below(&s->rng, (uint64_t)s->n_kept)];
+	struct finder_circulant c = s->kept[rng_below(&s->rng, (uint64_t)s->n_kept)];
 	int k = (int)rng_below(&s->rng, (uint64_t)c.n_offsets);
 
 	if (!c.both || c.offset[k] * 2 != c.n) {
@@ -236,11 +237,11 @@ static void offer_change(struct search *s)
 static bool is_least(const struct search *s, int steps)
 {
 	/* Of exactly so many steps, by the offsets so far. */
-	int64_t within[CIRCULANT_MAX_PORTS + 1] = { 0 }, sum;
+	int64_t within[FINDER_CIRCULANT_MAX_PORTS + 1] = { 0 }, sum;
 	int k = s->n_offsets;
 
 	steps--;
-	if (steps > CIRCULANT_MAX_PORTS) {
+	if (steps > FINDER_CIRCULANT_MAX_PORTS) {
 		return false;
 	}
 	within[0] = 1;
@@ -273,15 +274,15 @@ static void run(struct search *s)
 		offer_random(s);
 	}
 	for (int i = 0; i < CHANGES && s->n_kept > 0; i++) {
-		if (s->n_kept == CIRCULANT_KEPT && i % 16 == 0 &&
-		    is_least(s, s->kept[CIRCULANT_KEPT - 1].steps)) {
+		if (s->n_kept == FINDER_CIRCULANT_KEPT && i % 16 == 0 &&
+		    is_least(s, s->kept[FINDER_CIRCULANT_KEPT - 1].steps)) {
 			break;
 		}
 		offer_change(s);
 	}
 }
 
-int circulant_search(int n, int ports, bool both, struct circulant *out,
+int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out,
 		     int *error)
 {
 	struct search s = { .n = n, .ports = ports, .both = both,
@@ -290,7 +291,7 @@ int circulant_search(int n, int ports, bool both, struct circulant *out,
 
 	*error = 0;
 	s.n_offsets = n_free(&s) + half;
-	if (ports < 1 || ports > CIRCULANT_MAX_PORTS ||
+	if (ports < 1 || ports > FINDER_CIRCULANT_MAX_PORTS ||
 	    (half && n % 2) || n_free(&s) > largest(&s) || n_free(&s) < 1) {
 		return 0;
 	}
@@ -315,7 +316,7 @@ struct level {
 };
 
 /* Offsets of the arcs out of a node. */
-static int list_ports(const struct circulant *c, int *port)
+static int list_ports(const struct finder_circulant *c, int *port)
 {
 	int n = 0;
 
@@ -330,7 +331,7 @@ static int list_ports(const struct circulant *c, int *port)
 
 /* Breadth-first from 0, the arcs as they are: from a node that takes its
  * mirror image. A number can use the ports that may stand first. */
-static void load_levels(const struct circulant *c, const int *port, int ports,
+static void load_levels(const struct finder_circulant *c, const int *port, int ports,
 			const struct level *l)
 {
 	int tail = 1;
@@ -359,45 +360,45 @@ static void load_levels(const struct circulant *c, const int *port, int ports,
 	}
 }
 
-static struct ratio plus(struct ratio a, struct ratio b)
+static struct bfb_ratio plus(struct bfb_ratio a, struct bfb_ratio b)
 {
-	int64_t den = a.den / coll_gcd(a.den, b.den) * b.den;
+	int64_t den = a.den / rat_gcd(a.den, b.den) * b.den;
 	int64_t num = a.num * (den / a.den) + b.num * (den / b.den);
-	int64_t common = coll_gcd(den, num);
+	int64_t common = rat_gcd(den, num);
 
-	return (struct ratio){ num / common, den / common };
+	return (struct bfb_ratio){ num / common, den / common };
 }
 
 /* The least load of the numbers queue[from .. to - 1]. */
-static int solve_level(struct spread *s, const struct level *l, int from,
+static int solve_level(struct bfb_level *s, const struct level *l, int from,
 		       int to, int ports, const int64_t *cap,
-		       struct ratio *load, struct err *err)
+		       struct bfb_ratio *load, struct err *err)
 {
-	int64_t common = coll_gcd(ports, to - from);
+	int64_t common = rat_gcd(ports, to - from);
 	bool fits = false;
-	int rc = spread_begin(s, ports, cap, to - from, err);
+	int rc = bfb_level_begin(s, ports, cap, to - from, err);
 
-	*load = (struct ratio){ (to - from) / common, ports / common };
+	*load = (struct bfb_ratio){ (to - from) / common, ports / common };
 	for (int i = from; i < to && !rc; i++) {
-		spread_add(s, l->usable[l->queue[i]]);
+		bfb_level_add(s, l->usable[l->queue[i]]);
 	}
 	while (!rc && !fits) {
-		rc = spread_fits(s, load, &fits, err);
+		rc = bfb_level_fits(s, load, &fits, err);
 	}
 	return rc;
 }
 
-int circulant_factor(const struct circulant *c, struct ratio *factor,
+int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *factor,
 		     struct err *err)
 {
 	size_t n = (size_t)c->n;
 	struct level l = { malloc(n * sizeof(*l.queue)),
 			   malloc(n * sizeof(*l.dist)),
 			   malloc(n * sizeof(*l.usable)) };
-	struct spread s = { 0 };
-	int port[CIRCULANT_MAX_PORTS], ports = list_ports(c, port), to;
-	int64_t cap[CIRCULANT_MAX_PORTS];
-	struct ratio sum = { 0, 1 }, load;
+	struct bfb_level s = { 0 };
+	int port[FINDER_CIRCULANT_MAX_PORTS], ports = list_ports(c, port), to;
+	int64_t cap[FINDER_CIRCULANT_MAX_PORTS];
+	struct bfb_ratio sum = { 0, 1 }, load;
 	int rc = l.queue && l.dist && l.usable ? 0 : err_nomem(err);
 
 	for (int i = 0; i < ports; i++) {
@@ -413,11 +414,11 @@ int circulant_factor(const struct circulant *c, struct ratio *factor,
 		rc = solve_level(&s, &l, from, to, ports, cap, &load, err);
 		sum = plus(sum, load);
 	}
-	*factor = plus((struct ratio){ sum.num * ports, sum.den * c->n },
-		       (struct ratio){ 0, 1 });
+	*factor = plus((struct bfb_ratio){ sum.num * ports, sum.den * c->n },
+		       (struct bfb_ratio){ 0, 1 });
 	free(l.queue);
 	free(l.dist);
 	free(l.usable);
-	spread_fini(&s);
+	bfb_level_fini(&s);
 	return rc;
 }

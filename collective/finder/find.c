@@ -1,5 +1,5 @@
 /*
- * Searching digraphs for n nodes of d ports; see find.h.
+ * Searching digraphs for n nodes of d ports.
  *
  * Bottom up by table 3 of the direct-connect topologies paper: digraphs with
  * bandwidth-optimal schedules and what stays so (Cartesian products, degree
@@ -8,7 +8,7 @@
  * ever built.
  */
 #include "collective/bfb/bfb.h"
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include <string.h>
 
 #include "collective/bfb/balance.h"
-#include "collective/finder/circulant.h"
-#include "collective/schedule/private.h"
+#include "collective/finder/private.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/map.h"
 #include "lib/base/rat.h"
 
@@ -30,7 +30,7 @@
 struct cand {
 	char expr[MAX_EXPR];
 	int steps;		/* of one phase */
-	struct ratio gather, scatter;
+	struct bfb_ratio gather, scatter;
 	bool exact;
 };
 
@@ -51,7 +51,7 @@ struct coll_finder {
 
 /* ---- fractions ---- */
 
-static struct ratio reduced(__int128 num, __int128 den)
+static struct bfb_ratio reduced(__int128 num, __int128 den)
 {
 	__int128 a = num, b = den;
 
@@ -61,22 +61,22 @@ static struct ratio reduced(__int128 num, __int128 den)
 		a = b;
 		b = r;
 	}
-	return (struct ratio){ (int64_t)(num / a), (int64_t)(den / a) };
+	return (struct bfb_ratio){ (int64_t)(num / a), (int64_t)(den / a) };
 }
 
-static struct ratio plus(struct ratio a, struct ratio b)
+static struct bfb_ratio plus(struct bfb_ratio a, struct bfb_ratio b)
 {
 	return reduced((__int128)a.num * b.den + (__int128)b.num * a.den,
 		       (__int128)a.den * b.den);
 }
 
-static struct ratio bound_of(int64_t n)
+static struct bfb_ratio bound_of(int64_t n)
 {
-	return (struct ratio){ n - 1, n };
+	return (struct bfb_ratio){ n - 1, n };
 }
 
 /* T_B of what is asked for. */
-static struct ratio worth(const struct coll_finder *f, const struct cand *c)
+static struct bfb_ratio worth(const struct coll_finder *f, const struct cand *c)
 {
 	switch (f->q->kind) {
 	case COLL_ALLGATHER:
@@ -94,7 +94,7 @@ static struct ratio worth(const struct coll_finder *f, const struct cand *c)
 static bool beats(const struct coll_finder *f, const struct cand *a,
 		  const struct cand *b)
 {
-	int c = ratio_cmp(worth(f, a), worth(f, b));
+	int c = bfb_ratio_cmp(worth(f, a), worth(f, b));
 
 	return a->steps <= b->steps && c <= 0 && (a->steps < b->steps || c);
 }
@@ -150,7 +150,7 @@ static struct cand optimal(int64_t n, int steps)
 /* ---- figures computed on the digraph ---- */
 
 static int phase(enum coll_kind kind, const struct topo *t, int *steps,
-		 struct ratio *load, struct err *err)
+		 struct bfb_ratio *load, struct err *err)
 {
 	mpq_t factor;
 	int rc;
@@ -162,7 +162,7 @@ static int phase(enum coll_kind kind, const struct topo *t, int *steps,
 		rc = err_set(err, WEFT_ELIMIT, "T_B has too many digits");
 	}
 	if (!rc) {
-		*load = (struct ratio){ mpz_get_si(mpq_numref(factor)),
+		*load = (struct bfb_ratio){ mpz_get_si(mpq_numref(factor)),
 					mpz_get_si(mpq_denref(factor)) };
 	}
 	mpq_clear(factor);
@@ -433,7 +433,7 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 /* ---- everything of a size ---- */
 
 /* DiC(n,{1,2}) or C(n,{1,2}). */
-static bool name_circulant(struct cand *k, const struct circulant *c)
+static bool name_circulant(struct cand *k, const struct finder_circulant *c)
 {
 	size_t len;
 
@@ -453,8 +453,8 @@ static bool name_circulant(struct cand *k, const struct circulant *c)
 static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
 		     bool both)
 {
-	struct circulant found[CIRCULANT_KEPT];
-	int rc, count = circulant_search(n, d, both, found, &rc);
+	struct finder_circulant found[FINDER_CIRCULANT_KEPT];
+	int rc, count = finder_circulant_search(n, d, both, found, &rc);
 
 	if (rc) {
 		return err_nomem(f->err);
@@ -467,7 +467,7 @@ static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
 			beaten |= beats(f, &set->list.v[k], &c);
 		}
 		if (!beaten && name_circulant(&c, &found[i])) {
-			rc = circulant_factor(&found[i], &c.gather, f->err);
+			rc = finder_circulant_factor(&found[i], &c.gather, f->err);
 			c.scatter = c.gather;
 			rc = rc ? rc : keep(f, set, &c);
 		}
@@ -513,13 +513,13 @@ static int add_lines(struct coll_finder *f, struct cands *set, int base, int d,
 		     int times)
 {
 	struct cands from = { 0 };
-	struct ratio more = { 0, 1 };
+	struct bfb_ratio more = { 0, 1 };
 	int64_t n = base;
 	int rc = add_optimal(f, &from, base, d, false);
 
 	/* The line graph of a generalized Kautz graph is the next larger. */
 	for (int i = 0; i < times; i++, n *= d) {
-		more = plus(more, (struct ratio){ 1, n });
+		more = plus(more, (struct bfb_ratio){ 1, n });
 	}
 	for (size_t i = 0; i < from.list.n && !rc; i++) {
 		struct cand c = from.list.v[i], made = c;
@@ -648,7 +648,7 @@ static int publish(const struct coll_finder *f, const struct cands *set,
 		   struct coll_frontier *out)
 {
 	int phases = f->q->kind == COLL_ALLREDUCE ? 2 : 1;
-	struct ratio bound = reduced((__int128)phases * (f->q->n - 1),
+	struct bfb_ratio bound = reduced((__int128)phases * (f->q->n - 1),
 				     f->q->n);
 
 	out->steps_bound = phases * moore_steps(f->q->n, f->q->degree,
@@ -657,7 +657,7 @@ static int publish(const struct coll_finder *f, const struct cands *set,
 	out->bound_den = bound.den;
 	for (size_t i = 0; i < set->list.n; i++) {
 		const struct cand *c = &set->list.v[i];
-		struct ratio load = worth(f, c);
+		struct bfb_ratio load = worth(f, c);
 		struct coll_point p = { strdup(c->expr), phases * c->steps,
 					load.num, load.den, c->exact };
 

@@ -1,12 +1,11 @@
-/* Digraphs for all-to-all; see find_flow.h. */
-#include "collective/finder/find_flow.h"
+/* Digraphs for all-to-all. */
+#include "collective/finder/finder.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/finder/find.h"
 
 /* Draws of each random family. */
 #define SEEDS 3

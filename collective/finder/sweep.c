@@ -1,10 +1,10 @@
-/* Frontiers of many queries on several threads; see find.h. */
+/* Frontiers of many queries on several threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 
 #define MAX_THREADS 64
 

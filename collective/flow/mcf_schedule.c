@@ -8,7 +8,7 @@
 #include "collective/flow/disjoint.h"
 #include "collective/flow/step_stagger.h"
 #include "collective/flow/unsplittable.h"
-#include "collective/schedule/private.h"
+#include "collective/schedule/schedule.h"
 
 /* Congestion that chunks and steps are measured by: of the shares, where
  * paths are disjoint. */

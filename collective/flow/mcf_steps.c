@@ -8,8 +8,8 @@
 #include "collective/flow/deadline.h"
 #include "collective/flow/mcf_forms.h"
 #include "collective/flow/private.h"
-#include "collective/schedule/private.h"
-#include "collective/schedule/translation.h"
+#include "collective/schedule/schedule.h"
+#include "topology/topology.h"
 #include "lib/lp/lp.h"
 
 /* Less than this of a unit demand is the linear solver's rounding. */
@@ -35,7 +35,7 @@ struct hop {
 struct stepped {
 	const struct topo *t;
 	struct flow_net net;
-	struct shift shift;
+	struct topo_translation shift;
 	int moves;		/* translations; 1: none but the identity */
 	int n_sources;		/* sources 0 .. n_sources - 1 are solved */
 	int32_t *class_of;	/* an arc's orbit under the translations */
@@ -74,7 +74,7 @@ static int base_arc(const struct stepped *st, int a)
 		return a;
 	}
 	for (int w = 0; w < st->net.n; w++) {
-		if (shift_node(&st->shift, w, u / fixed) == st->net.dst[a]) {
+		if (topo_translate_node(&st->shift, w, u / fixed) == st->net.dst[a]) {
 			return flow_net_arc(&st->net, u % fixed, w);
 		}
 	}
@@ -84,7 +84,7 @@ static int base_arc(const struct stepped *st, int a)
 static int find_symmetry(struct stepped *st, struct err *err)
 {
 	bool found = false;
-	int rc = shift_find(st->t, &st->shift, &found, err);
+	int rc = topo_find_translations(st->t, &st->shift, &found, err);
 
 	if (rc) {
 		return rc;
@@ -577,7 +577,7 @@ static int pick_lane(const struct topo *t, const int32_t *used, int u, int v)
 
 static int moved(const struct stepped *st, int u, int by)
 {
-	return st->moves == 1 ? u : shift_node(&st->shift, u, by);
+	return st->moves == 1 ? u : topo_translate_node(&st->shift, u, by);
 }
 
 /* All chunks of a way, moved by a translation. used: a step's arcs. */

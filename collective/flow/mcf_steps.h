@@ -36,7 +36,7 @@ struct mcf_steps_info {
 
 /*
  * Solves the program with lp_solve, one source an orbit of the digraph's
- * translations (translation.h), gives every path through time whole chunks with
+ * translations (topology.h), gives every path through time whole chunks with
  * the smallest P within the loss (or the best), and returns the verified
  * schedule. t is copied. WEFT_EINVAL when steps are fewer than the diameter,
  * WEFT_EINFEASIBLE, WEFT_EUNSUPPORTED when a node is not a terminal,

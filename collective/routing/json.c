@@ -1,8 +1,9 @@
 /* Route tables out of JSON; see routes.h. */
+#include <jansson.h>
 #include <string.h>
 
 #include "collective/routing/private.h"
-#include "collective/schedule/json_root.h"
+#include "collective/schedule/schedule.h"
 
 static const char *const type_names[] = {
 	[JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array",
@@ -98,7 +99,7 @@ static int read_root(struct routes_load *l, const json_t *root,
 int routes_from_json(const char *text, size_t len, struct routes_load *l,
 		     struct err *err)
 {
-	json_t *root = json_root(text, len, err);
+	json_t *root = coll_json_root(text, len, err);
 	int rc;
 
 	if (!root) {

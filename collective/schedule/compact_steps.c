@@ -1,10 +1,11 @@
-/* Transfers in other steps; see compact_steps.h. */
-#include "collective/schedule/compact_steps.h"
+/* Transfers in other steps. */
+#include "collective/schedule/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/rat.h"
 
 #define MAX_SCALE (INT64_C(1) << 31)
 
@@ -46,7 +47,7 @@ static int find_scale(struct overlap *o, struct err *err)
 	for (int a = 0; a < o->m; a++) {
 		int64_t cap = topo_arc(o->t, a)->cap;
 
-		o->scale = o->scale / coll_gcd(o->scale, cap) * cap;
+		o->scale = o->scale / rat_gcd(o->scale, cap) * cap;
 		if (o->scale > MAX_SCALE) {
 			return err_set(err, WEFT_ELIMIT,
 				       "capacities have no common multiple "
@@ -233,7 +234,7 @@ static int check_kind(const struct coll_sched *s, struct err *err)
 	return 0;
 }
 
-int coll_overlap(const struct coll_sched *s, struct coll_sched **out,
+int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 		 struct err *err)
 {
 	struct coll_sched *p = NULL;
@@ -249,7 +250,7 @@ int coll_overlap(const struct coll_sched *s, struct coll_sched **out,
 	}
 	fill_loads(&o);
 	best = find_tops(&o);
-	for (int k = 0; k < OVERLAP_TURNS; k++) {
+	for (int k = 0; k < COLL_COMPACT_ROUNDS; k++) {
 		now = turn(&o, k % 2);
 		if (k > 1 && now == best) {
 			break;

@@ -1,4 +1,4 @@
-/* Loads, lower bounds and times of a schedule; see schedule.h. */
+/* Loads, lower bounds and times of a schedule. */
 #include <stdlib.h>
 
 #include "collective/schedule/private.h"

@@ -1,5 +1,5 @@
-/* Tables of schedule files; see format.h. */
-#include "collective/schedule/format.h"
+/* Tables of schedule files. */
+#include "collective/schedule/private.h"
 
 #include <string.h>
 

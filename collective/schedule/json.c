@@ -1,9 +1,10 @@
-/* Schedules as JSON, as docs/schedule.md describes it; see schedule.h. */
+/* Schedules as JSON, as docs/schedule.md describes it. */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/format.h"
-#include "collective/schedule/json_root.h"
+#include "collective/schedule/private.h"
+#include "collective/schedule/schedule.h"
 #include "lib/output/writer.h"
 
 #define FORMAT_NAME "weft-schedule"
@@ -97,6 +98,18 @@ int coll_to_json(const struct coll_sched *s, struct buf *out, struct err *err)
 }
 
 /* ---- reading ---- */
+
+json_t *coll_json_root(const char *text, size_t len, struct err *err)
+{
+	json_error_t at;
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+
+	if (!root) {
+		err_set(err, WEFT_EINVAL, "not valid JSON: %s", at.text);
+		err_at(err, NULL, at.line, at.column);
+	}
+	return root;
+}
 
 /* Keys that may be there; those of the tables follow from their names.
  * "steps" is for people: it follows from the transfers. */
@@ -330,7 +343,7 @@ static int read_root(const json_t *root, struct coll_sched **out,
 int coll_from_json(const char *text, size_t len, struct coll_sched **out,
 		   struct err *err)
 {
-	json_t *root = json_root(text, len, err);
+	json_t *root = coll_json_root(text, len, err);
 	int rc;
 
 	*out = NULL;

@@ -1,9 +1,10 @@
-/* Overlapping batches; see pipeline.h. */
+/* Overlapping batches. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/pipeline.h"
+#include "collective/schedule/schedule.h"
 #include "collective/schedule/private.h"
+#include "lib/base/rat.h"
 
 #define MAX_SCALE (INT64_C(1) << 31)
 
@@ -41,7 +42,7 @@ static int loads_init(const struct coll_sched *s, struct loads *l,
 	for (int a = 0; a < l->arcs && !rc; a++) {
 		int64_t cap = topo_arc(t, a)->cap;
 
-		l->scale = l->scale / coll_gcd(l->scale, cap) * cap;
+		l->scale = l->scale / rat_gcd(l->scale, cap) * cap;
 		if (l->scale > MAX_SCALE) {
 			rc = err_set(err, WEFT_ELIMIT,
 				     "capacities have no common multiple "

@@ -18,12 +18,6 @@ struct coll_sched {
 	VEC(struct coll_light) lights;
 };
 
-/* Of non-negative numbers; gcd(0, b) = b. */
-int64_t coll_gcd(int64_t a, int64_t b);
-
-/* A copy of t, its arcs numbered alike: schedules own their digraph. */
-int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err);
-
 /* Transfers, or lights, of one arc in one step: v[first .. first + n - 1]. */
 struct coll_run {
 	int64_t first, n;
@@ -37,15 +31,74 @@ struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from);
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
 			       int step, int arc);
 
-/* coll_verify for those who make schedules: notes that s was replayed, so
- * that until it changes coll_verify only measures it. */
-int coll_prove(struct coll_sched *s, struct coll_report *report,
-	       struct err *err);
-
 /* Fills the loads of a report and refuses a node that drives or receives
  * more than its ports, or an arc that carries without light; light must be
  * free of repetitions. */
 int coll_measure(const struct coll_sched *s, struct coll_report *r,
 		 struct err *err);
+
+/* ---- formats ---- */
+
+/*
+ * What the JSON and the protobuf form of a schedule have in common: a head
+ * and three tables of whole numbers, whose columns are described here once.
+ * A column with the same default in every row is left out of a file.
+ */
+#define FORMAT_VERSION 1
+#define FORMAT_COLUMNS 7	/* of the widest table */
+
+enum format_which { FORMAT_ARCS, FORMAT_TRANSFERS, FORMAT_LIGHTS,
+		    FORMAT_TABLES };
+
+struct format_column {
+	const char *name;
+	bool required;
+	int64_t lo, hi;		/* what a file may say */
+	int64_t absent;		/* value when the column is left out */
+};
+
+struct format_table {
+	const char *name;
+	int n_columns;
+	struct format_column columns[FORMAT_COLUMNS];
+};
+
+extern const struct format_table format_tables[FORMAT_TABLES];
+
+int64_t format_n_rows(const struct coll_sched *s, enum format_which which);
+/* One row of a schedule as numbers, in the order of the columns. */
+void format_get(const struct coll_sched *s, enum format_which which,
+		int64_t row, int64_t *values);
+/* present[c]: the column is required or differs from its default. */
+void format_present(const struct coll_sched *s, enum format_which which,
+		    bool *present);
+
+struct format_head {
+	int64_t version, nodes, chunks, ports, root;
+	int64_t part;		/* rank + 1, 0: whole */
+	enum coll_kind kind;
+	const char *topology;	/* "" when unknown */
+};
+
+/* A schedule being read: start, all arcs, graph, the other rows, finish; or
+ * abort at any point after start. */
+struct format_load {
+	struct format_head head;
+	struct topo *graph;
+	int64_t last_src;
+	struct coll_sched *sched;
+};
+
+int format_start(struct format_load *l, const struct format_head *head,
+		 struct err *err);
+/* Adds a row; values as format_get gives them. Errors name table and row. */
+int format_add(struct format_load *l, enum format_which which, int64_t row,
+	       const int64_t *values, struct err *err);
+/* After the last arc, before the first transfer. */
+int format_graph(struct format_load *l, struct err *err);
+int format_finish(struct format_load *l, struct coll_sched **out,
+		  struct err *err);
+/* Frees what is left; fine after format_finish. */
+void format_abort(struct format_load *l);
 
 #endif

@@ -1,8 +1,8 @@
-/* Schedules as weft.v1.Schedule messages; see schedule.h. */
+/* Schedules as weft.v1.Schedule messages. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/format.h"
+#include "collective/schedule/private.h"
 #include "lib/rpc/rpc.h"
 #include "weft/v1/schedule.pb-c.h"
 

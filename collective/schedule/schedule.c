@@ -1,4 +1,4 @@
-/* The schedule as a container; see schedule.h. */
+/* The schedule as a container. */
 #include "collective/schedule/private.h"
 
 #include <assert.h>
@@ -133,6 +133,12 @@ void coll_free(struct coll_sched *s)
 	vec_fini(&s->lights);
 	free(s->topo_name);
 	free(s);
+}
+
+void coll_set_chunks(struct coll_sched *s, int chunks)
+{
+	assert(s->xfers.n == 0 && chunks >= 1 && chunks <= COLL_MAX_CHUNKS);
+	s->chunks = chunks;
 }
 
 /* The step and the arc of a transfer or a light exist. */
@@ -433,17 +439,6 @@ void coll_set_topo_name(struct coll_sched *s, const char *name)
 const char *coll_topo_name(const struct coll_sched *s)
 {
 	return s->topo_name ? s->topo_name : "";
-}
-
-int64_t coll_gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t r = a % b;
-
-		a = b;
-		b = r;
-	}
-	return a;
 }
 
 struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from)

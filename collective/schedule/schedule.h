@@ -81,6 +81,10 @@ int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 	     int root, struct coll_sched **out, struct err *err);
 void coll_free(struct coll_sched *s);
 
+/* Chunks a shard, 1 to COLL_MAX_CHUNKS, of a schedule without transfers: for
+ * those who learn it after coll_new has checked the digraph. */
+void coll_set_chunks(struct coll_sched *s, int chunks);
+
 /* Appends; coll_finish sorts by (step, arc, origin, dest, first), merges
  * adjoining chunk ranges and counts the steps. WEFT_EINVAL when a number is
  * outside the digraph, the ranks or the chunks; WEFT_ELIMIT, WEFT_ENOMEM.
@@ -166,6 +170,11 @@ void coll_report_fini(struct coll_report *r);
 int coll_verify(const struct coll_sched *s, struct coll_report *report,
 		struct err *err);
 
+/* coll_verify for those who make schedules: notes that s was replayed, so
+ * that until it changes coll_verify only measures it. */
+int coll_prove(struct coll_sched *s, struct coll_report *report,
+	       struct err *err);
+
 /* Time of a schedule in the alpha-beta model. */
 struct coll_cost {
 	int64_t alpha_ns;	/* of a step, retuning included */
@@ -186,53 +195,10 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 	      const struct coll_cost *c, int64_t *time_ns, int64_t *bound_ns,
 	      struct err *err);
 
-/* ---- synthesis (every result is verified before it is returned) ---- */
+/* ---- schedules from schedules ---- */
 
-/*
- * Breadth-first-broadcast schedules of all-gather, reduce-scatter and
- * all-reduce: the balancing programs of direct-connect-topologies eq. (3)
- * (eq. (13) for unequal capacities), one per node and distance, solved
- * exactly; reduce-scatter is the reversed all-gather of the
- * transpose (definition 7); all-reduce is their sequence. Where the digraph
- * has translations (circulants, tori, hypercubes, complete graphs, ...) one
- * node is solved and moved. Steps = diameter, twice for all-reduce.
- *
- * P is the least common denominator of the steps' loads. When that exceeds
- * COLL_BFB_MAX_CHUNKS, the P up to it with the smallest T_B is taken and the
- * loads are rounded up (appendix D.2): the report of coll_verify has the
- * T_B that results.
- *
- * Takes over topo. WEFT_EINFEASIBLE when not strongly connected,
- * WEFT_EUNSUPPORTED for other collectives. O(N (N + m) d / 64) beside N
- * times diameter small programs.
- */
-#define COLL_BFB_MAX_CHUNKS 5040
-int coll_bfb(enum coll_kind kind, struct topo *topo, struct coll_sched **out,
-	     struct err *err);
-
-/*
- * The same with shards of exactly `chunks` chunks, or of as many as coll_bfb
- * takes when 0. The integer program (12) of appendix D.2 is a flow, so each
- * level has the least load of any breadth-first broadcast with so many chunks,
- * not only one within theorem 20: with unit capacities the sum over the levels
- * of ceil(P U) / P, U the exact load. WEFT_EINVAL beyond COLL_MAX_CHUNKS.
- */
-int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
-		 struct coll_sched **out, struct err *err);
-
-/*
- * The same with the latencies of arcs, the program (13) of appendix D.3: every
- * level is done as early as its links allow, each busy for its latency and
- * for what it carries, so that slow arcs carry less and very slow ones
- * nothing. chunks as above; 0 tries more and more up to COLL_BFB_MAX_CHUNKS
- * until the time is within 0.1% of *bound_ns: no breadth-first broadcast on
- * this digraph takes less, cut as it may be. What it takes, coll_time tells.
- * WEFT_EINVAL for a cost without size or link rate. Every node is solved, but
- * for translations: a few flows a node and distance.
- */
-int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
-		   const struct coll_cost *cost, struct coll_sched **out,
-		   int64_t *bound_ns, struct err *err);
+/* A copy of t, its arcs numbered alike: schedules own their digraph. */
+int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err);
 
 /* The other way round in time on the transposed digraph: an all-gather
  * becomes a reduce-scatter and back, an all-to-all the one that returns
@@ -259,6 +225,50 @@ int coll_sequence(const struct coll_sched *first,
 		  const struct coll_sched *second, struct coll_sched **out,
 		  struct err *err);
 
+/*
+ * The same transfers in other steps: each as early as what it needs is there
+ * and its arc has room below the fullest arc of that step, then each as late
+ * as what needs it allows, in turns while T_B falls. So the all-gather of a
+ * shard begins while other shards are still being summed, and deliveries that
+ * nobody waits for give way. Steps that become empty are left out: neither
+ * steps nor T_B ever rise. Where every arc is full in every step nothing
+ * moves. In batches (coll_pipeline) more can be gained, for more steps.
+ *
+ * New schedule, verified. WEFT_EUNSUPPORTED for all-to-all, broadcast and
+ * schedules with light, WEFT_ELIMIT when capacities have no common multiple
+ * below 2^31. O(transfers steps) a turn, at most COLL_COMPACT_ROUNDS of them.
+ */
+#define COLL_COMPACT_ROUNDS 8
+int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
+		 struct err *err);
+
+#define COLL_MAX_BATCHES 256
+
+/*
+ * Every shard in so many equal batches, each of which goes through s one step
+ * after the one before: while the all-gather of one batch begins, the
+ * reduce-scatter of the next ends, on links that would have been idle. Takes
+ * steps + batches - 1 steps; T_B falls from the sum over steps of the
+ * fullest arc towards the fullest arc's sum over steps, and never rises.
+ * Where all arcs are full in all steps (T_B meets the bound that coll_verify
+ * reports) nothing can be gained. WEFT_EINVAL for batches outside
+ * 1..COLL_MAX_BATCHES, WEFT_ELIMIT beyond COLL_MAX_CHUNKS chunks or
+ * COLL_MAX_XFERS transfers, WEFT_EUNSUPPORTED for schedules with light.
+ * O(batches * transfers log).
+ */
+int coll_pipeline(const struct coll_sched *s, int batches,
+		  struct coll_sched **out, struct err *err);
+
+/*
+ * How many batches take the least time in the alpha-beta model, latencies of
+ * arcs left out; 1 when none gains. Exact: all numbers up to `most`, itself at
+ * most COLL_MAX_BATCHES, are tried. WEFT_EUNSUPPORTED for light,
+ * WEFT_ELIMIT when capacities have no common multiple below 2^31. O((steps +
+ * batches) * arcs) for each.
+ */
+int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
+		       int most, int *batches, struct err *err);
+
 /* ---- formats ---- */
 
 /* JSON as documented in docs/schedule.md; O(transfers). */
@@ -274,5 +284,9 @@ int coll_from_proto(const void *data, size_t len, struct coll_sched **out,
  * or WEFT_ELIMIT names the field. Reading does not verify. */
 int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
 		    struct err *err);
+
+/* The value at the root of a JSON text, for json_decref; NULL and WEFT_EINVAL
+ * with line and column for what is no JSON or has a key twice. */
+struct json_t *coll_json_root(const char *text, size_t len, struct err *err);
 
 #endif

@@ -1,8 +1,9 @@
-/* Schedules made from schedules; see schedule.h. */
+/* Schedules made from schedules. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/schedule/private.h"
+#include "lib/base/rat.h"
 
 /* An empty schedule of this kind over graph (taken over), like s otherwise. */
 static int new_like(const struct coll_sched *s, enum coll_kind kind,
@@ -270,7 +271,7 @@ int coll_sequence(const struct coll_sched *first,
 	struct coll_sched *s = NULL;
 	struct topo *graph = NULL;
 	int64_t chunks = first->chunks /
-			 coll_gcd(first->chunks, second->chunks) *
+			 rat_gcd(first->chunks, second->chunks) *
 			 (int64_t)second->chunks;
 	size_t arcs = (size_t)topo_m(second->topo) + 1;
 	int32_t *map = malloc(arcs * sizeof(*map));

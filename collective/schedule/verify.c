@@ -1,5 +1,5 @@
 /*
- * Replay of a schedule; see schedule.h.
+ * Replay of a schedule.
  *
  * The transfers of one shard (in all-to-all: of one origin and destination)
  * touch no other shard, so shards are replayed one after the other. Chunks

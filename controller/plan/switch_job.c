@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/expand.h"
-#include "collective/finder/find.h"
-#include "collective/finder/find_flow.h"
+#include "collective/bfb/bfb.h"
+#include "collective/finder/finder.h"
 #include "collective/flow/mcf_schedule.h"
 #include "collective/flow/mcf_steps.h"
-#include "collective/schedule/compact_steps.h"
-#include "collective/schedule/pipeline.h"
+#include "collective/schedule/schedule.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"
@@ -346,7 +344,7 @@ static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj,
 				&batches, err);
 	if (!rc && batches > 1) {
 		rc = coll_pipeline(pj->sched, batches, &s, err);
-		rc = rc ? rc : coll_overlap(s, &moved, err);
+		rc = rc ? rc : coll_compact_steps(s, &moved, err);
 		rc = rc ? rc : offer(ctx, pj, moved, pj->algorithm, err);
 		coll_free(s);
 	}

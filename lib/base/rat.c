@@ -68,3 +68,14 @@ void numbers_free(mpz_t *v, size_t n)
 	}
 	free(v);
 }
+
+int64_t rat_gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t r = a % b;
+
+		a = b;
+		b = r;
+	}
+	return a;
+}

@@ -16,6 +16,9 @@ const char *rat_str(const mpq_t q, char *buf, int size);
  * 0, or WEFT_EINVAL and q is 0. */
 int rat_parse(mpq_t q, const char *s);
 
+/* Of non-negative numbers; gcd(0, b) = b. */
+int64_t rat_gcd(int64_t a, int64_t b);
+
 /* n integers, all zero, for numbers_free; NULL without memory. */
 mpz_t *numbers_new(size_t n);
 /* NULL is fine; n as in numbers_new. */

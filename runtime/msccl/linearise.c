@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/private.h"
+#include "collective/schedule/schedule.h"
 #include "lib/base/map.h"
 #include "runtime/msccl/private.h"
+#include "lib/base/rat.h"
 
 #define MAX_STEP_CHUNKS (1 << 24)
 
@@ -475,7 +476,7 @@ static int unit_of(const struct coll_sched *s)
 	const struct coll_xfer *x = coll_xfers(s, &n);
 
 	for (int64_t i = 0; i < n && g > 1; i++) {
-		g = coll_gcd(coll_gcd(g, x[i].first), x[i].last + 1);
+		g = rat_gcd(rat_gcd(g, x[i].first), x[i].last + 1);
 	}
 	return (int)g;
 }

@@ -2,13 +2,14 @@
  * Execution plans from JSON; see mscclpp.h. Only what weft writes is read: a
  * key that could change the meaning of another is refused, not ignored.
  */
+#include <jansson.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/json_root.h"
+#include "collective/schedule/schedule.h"
 #include "runtime/mscclpp/mscclpp.h"
 
 /* Where in the file, for errors. */
@@ -513,7 +514,7 @@ static int read_root(const json_t *root, struct mscclpp *out, struct err *err)
 int mscclpp_read(const char *text, size_t len, struct mscclpp *out,
 		 struct err *err)
 {
-	json_t *root = json_root(text, len, err);
+	json_t *root = coll_json_root(text, len, err);
 	int rc;
 
 	*out = (struct mscclpp){ 0 };

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
 #include "tests/bench/program.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "collective/bfb/bfb.h"
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 #include "lib/base/clock.h"
 #include "lib/base/parallel.h"
 #include "lib/base/rat.h"

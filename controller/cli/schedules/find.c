@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 #include "controller/cli/schedules/find.h"
 #include "lib/base/file.h"
 #include "lib/base/map.h"

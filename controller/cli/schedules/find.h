@@ -2,7 +2,7 @@
 #ifndef WEFT_CLI_SCHEDULES_FIND_H
 #define WEFT_CLI_SCHEDULES_FIND_H
 
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 #include "controller/cli/core/private.h"
 #include "lib/base/vec.h"
 

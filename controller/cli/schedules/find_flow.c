@@ -1,7 +1,7 @@
 /* weft topology find --collective all-to-all: by the rate of a flow. */
 #include <stdlib.h>
 
-#include "collective/finder/find_flow.h"
+#include "collective/finder/finder.h"
 #include "controller/cli/schedules/find.h"
 
 #define DEFAULT_GAP 1e-3

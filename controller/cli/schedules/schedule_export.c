@@ -1,7 +1,7 @@
 /* weft schedule export: schedules in the formats of others. */
 #include <string.h>
 
-#include "collective/bfb/fewer_chunks.h"
+#include "collective/bfb/bfb.h"
 #include "controller/cli/core/private.h"
 #include "lib/base/file.h"
 #include "lib/base/rat.h"
@@ -115,7 +115,7 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 	if (rc != WEFT_ELIMIT || coll_ranks(s) > LOWER_MAX_RANKS) {
 		return rc;
 	}
-	found = lower_fit(s, lower_one, l, &fit, &why);
+	found = coll_bfb_fewer_chunks(s, lower_one, l, &fit, &why);
 	if (found == 0 && cli_has(c, "fit")) {
 		/* The last try is not the one that is taken. */
 		rc = lower_one(fit, l, err);

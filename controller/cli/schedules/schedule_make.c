@@ -2,9 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/bfb/expand.h"
-#include "collective/schedule/compact_steps.h"
-#include "collective/schedule/pipeline.h"
+#include "collective/bfb/bfb.h"
+#include "collective/schedule/schedule.h"
 #include "controller/cli/core/private.h"
 
 struct made {
@@ -142,7 +141,7 @@ static int overlap_batches(const struct coll_sched *s, int batches,
 	struct coll_sched *p = NULL;
 	int rc = coll_pipeline(s, batches, &p, err);
 
-	rc = rc ? rc : coll_overlap(p, out, err);
+	rc = rc ? rc : coll_compact_steps(p, out, err);
 	coll_free(p);
 	return rc;
 }

@@ -12,7 +12,7 @@
 /* The least load per unit of capacity of direct-connect-topologies eq. (13)
  * when every item is `chunks` equal parts, which only `whole` must stay
  * whole, eq. (12). */
-static inline double least_by_lp(const struct balance *b, int64_t chunks,
+static inline double least_by_lp(const struct bfb_program *b, int64_t chunks,
 				 bool whole)
 {
 	struct lp_result res;
@@ -30,7 +30,7 @@ static inline double least_by_lp(const struct balance *b, int64_t chunks,
 	must(lp_add_col(lp, 1, 0, LP_INF, false, b->n_links, rows, caps, NULL,
 			&err), &err);
 	for (int g = 0; g < b->n_groups; g++) {
-		const struct balance_group *gr = &b->groups[g];
+		const struct bfb_group *gr = &b->groups[g];
 
 		must(lp_add_row(lp, LP_EQ, (double)(gr->items * chunks), &row,
 				&err), &err);
@@ -52,7 +52,7 @@ static inline double least_by_lp(const struct balance *b, int64_t chunks,
 
 /* As far as the solver's numbers go; loads of these tests are fractions with
  * small denominators, so that unequal ones are further apart. */
-static inline void assert_load(struct ratio load, double by_lp)
+static inline void assert_load(struct bfb_ratio load, double by_lp)
 {
 	double x = (double)load.num / (double)load.den;
 

@@ -7,8 +7,9 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "collective/bfb/bfb.h"
 #include "collective/bfb/balance.h"
-#include "collective/schedule/translation.h"
+#include "topology/topology.h"
 #include "lib/base/rng.h"
 #include "lib/lp/lp.h"
 #include "tests/unit/bfb/balance_lp.h"
@@ -439,29 +440,29 @@ static void test_balance_figure_5(void **state)
 {
 	int64_t cap[] = { 1, 1, 1 }, share[4];
 	int use[] = { 0, 1, 1, 2 };
-	struct balance_group groups[] = { { 1, 0, 2 }, { 1, 2, 2 } };
-	struct balance b = { 3, 2, cap, groups, use, 4 };
+	struct bfb_group groups[] = { { 1, 0, 2 }, { 1, 2, 2 } };
+	struct bfb_program b = { 3, 2, cap, groups, use, 4 };
 	struct err err = { 0 };
-	struct ratio load, most = { 1, 1 };
+	struct bfb_ratio load, most = { 1, 1 };
 
 	(void)state;
-	must(balance_solve(&b, &load, &err), &err);
+	must(bfb_program_solve(&b, &load, &err), &err);
 	assert_int_equal(load.num, 2);
 	assert_int_equal(load.den, 3);
-	must(balance_split(&b, 3, &most, share, &err), &err);
+	must(bfb_program_split(&b, 3, &most, share, &err), &err);
 	assert_int_equal(share[0], 2);
 	assert_int_equal(share[1], 1);
 	assert_int_equal(share[2], 1);
 	assert_int_equal(share[3], 2);
-	assert_int_equal(ratio_cmp(most, (struct ratio){ 2, 1 }), 0);
+	assert_int_equal(bfb_ratio_cmp(most, (struct bfb_ratio){ 2, 1 }), 0);
 	/* Two shards in one chunk each: 2/3 of one does not do. */
 	most = load;
-	must(balance_split(&b, 1, &most, share, &err), &err);
-	assert_int_equal(ratio_cmp(most, (struct ratio){ 1, 1 }), 0);
+	must(bfb_program_split(&b, 1, &most, share, &err), &err);
+	assert_int_equal(bfb_ratio_cmp(most, (struct bfb_ratio){ 1, 1 }), 0);
 }
 
 /* A random program: each group may use a random set of the links. */
-static void random_program(struct rng *rng, struct balance *b)
+static void random_program(struct rng *rng, struct bfb_program *b)
 {
 	b->n_links = 1 + (int)rng_below(rng, 7);
 	b->n_groups = 1 + (int)rng_below(rng, 9);
@@ -473,7 +474,7 @@ static void random_program(struct rng *rng, struct balance *b)
 		unsigned set = 1 + (unsigned)rng_below(
 			rng, (1u << b->n_links) - 1);
 
-		b->groups[g] = (struct balance_group){
+		b->groups[g] = (struct bfb_group){
 			1 + (int64_t)rng_below(rng, 20), b->n_use, 0,
 		};
 		for (int w = 0; w < b->n_links; w++) {
@@ -488,9 +489,9 @@ static void random_program(struct rng *rng, struct balance *b)
 static void test_whole_chunks_are_optimal(void **state)
 {
 	int64_t cap[7], share[63];
-	struct balance_group groups[9];
+	struct bfb_group groups[9];
 	int use[63], raised = 0;
-	struct balance b = { .cap = cap, .groups = groups, .use = use };
+	struct bfb_program b = { .cap = cap, .groups = groups, .use = use };
 	struct err err = { 0 };
 	struct rng rng;
 
@@ -498,7 +499,7 @@ static void test_whole_chunks_are_optimal(void **state)
 	rng_seed(&rng, 12);
 	for (int i = 0; i < 100; i++) {
 		int64_t chunks = 1 + (int64_t)rng_below(&rng, 3);
-		struct ratio most;
+		struct bfb_ratio most;
 		double least;
 
 		/* Small: branch and bound takes long where links are alike. */
@@ -508,10 +509,10 @@ static void test_whole_chunks_are_optimal(void **state)
 		for (int g = 0; g < b.n_groups; g++) {
 			groups[g].items = 1 + groups[g].items % 3;
 		}
-		must(balance_solve(&b, &most, &err), &err);
+		must(bfb_program_solve(&b, &most, &err), &err);
 		most.num *= chunks;
 		least = (double)most.num / (double)most.den;
-		must(balance_split(&b, chunks, &most, share, &err), &err);
+		must(bfb_program_split(&b, chunks, &most, share, &err), &err);
 		raised += (double)most.num / (double)most.den > least + 1e-9;
 		assert_load(most, least_by_lp(&b, chunks, true));
 	}
@@ -523,9 +524,9 @@ static void test_whole_chunks_are_optimal(void **state)
 static void test_any_start_is_proven(void **state)
 {
 	int64_t cap[7];
-	struct balance_group groups[9];
+	struct bfb_group groups[9];
 	int use[63];
-	struct balance b = { .cap = cap, .groups = groups, .use = use };
+	struct bfb_program b = { .cap = cap, .groups = groups, .use = use };
 	struct err err = { 0 };
 	struct rng rng;
 	int below = 0;
@@ -533,19 +534,19 @@ static void test_any_start_is_proven(void **state)
 	(void)state;
 	rng_seed(&rng, 3);
 	for (int i = 0; i < 500; i++) {
-		struct ratio solved, proven;
+		struct bfb_ratio solved, proven;
 		bool tight[7];
 
 		random_program(&rng, &b);
 		for (int w = 0; w < b.n_links; w++) {
 			tight[w] = rng_below(&rng, 2);
 		}
-		must(balance_solve(&b, &solved, &err), &err);
-		must(balance_prove(&b, tight, &proven, &err), &err);
-		assert_int_equal(ratio_cmp(solved, proven), 0);
+		must(bfb_program_solve(&b, &solved, &err), &err);
+		must(bfb_program_prove(&b, tight, &proven, &err), &err);
+		assert_int_equal(bfb_ratio_cmp(solved, proven), 0);
 		assert_load(solved, least_by_lp(&b, 1, false));
-		assert_false(balance_is_below(&b, solved));
-		below += balance_is_below(&b, (struct ratio){
+		assert_false(bfb_program_is_below(&b, solved));
+		below += bfb_program_is_below(&b, (struct bfb_ratio){
 					  solved.num * 11, solved.den * 10 });
 	}
 	/* Pouring nearly always comes within a tenth. */
@@ -558,10 +559,10 @@ static void assert_shift(const char *expr, bool want, int digits)
 {
 	struct err err = { 0 };
 	struct topo *t = graph_of(expr);
-	struct shift s;
+	struct topo_translation s;
 	bool found;
 
-	must(shift_find(t, &s, &found, &err), &err);
+	must(topo_find_translations(t, &s, &found, &err), &err);
 	assert_int_equal(found, want);
 	if (found) {
 		assert_int_equal(s.n_digits, digits);
@@ -573,10 +574,10 @@ static void assert_fixed(const char *expr, int fixed)
 {
 	struct err err = { 0 };
 	struct topo *t = graph_of(expr);
-	struct shift s;
+	struct topo_translation s;
 	bool found;
 
-	must(shift_find(t, &s, &found, &err), &err);
+	must(topo_find_translations(t, &s, &found, &err), &err);
 	assert_true(found);
 	assert_int_equal(s.fixed, fixed);
 	assert_int_equal(s.moves * fixed, topo_n(t));

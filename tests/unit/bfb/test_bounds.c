@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/bfb/bounds.h"
-#include "collective/bfb/level_fit.h"
-#include "collective/schedule/translation.h"
+#include "collective/bfb/private.h"
+#include "collective/bfb/balance.h"
+#include "topology/topology.h"
 #include "lib/base/rng.h"
 #include "tests/unit/bfb/balance_lp.h"
 #include "tests/unit/schedule/common.h"
@@ -19,7 +19,7 @@ static double load_by_lp(const struct topo *t, const int32_t *dist,
 {
 	const int32_t *in;
 	int n = topo_n(t), k = topo_in(t, u, &in);
-	struct balance b = { 0 };
+	struct bfb_program b = { 0 };
 	double load = 0;
 
 	b.cap = malloc((size_t)k * sizeof(*b.cap));
@@ -31,7 +31,7 @@ static double load_by_lp(const struct topo *t, const int32_t *dist,
 		b.cap[i] = topo_arc(t, in[i])->cap;
 	}
 	for (int v = 0; v < n; v++) {
-		struct balance_group g = { .items = 1, .first = b.n_use };
+		struct bfb_group g = { .items = 1, .first = b.n_use };
 
 		for (int i = 0; i < k && dist[v * n + u] == d; i++) {
 			int w = topo_arc(t, in[i])->src;
@@ -59,15 +59,15 @@ static void assert_tops(struct topo *t)
 {
 	int n = topo_n(t), diameter = topo_diameter(t);
 	int32_t *dist = malloc((size_t)n * n * sizeof(*dist));
-	struct tops tops = { 0 };
+	struct bfb_bounds tops = { 0 };
 	struct err err = { 0 };
 
 	assert_non_null(dist);
 	for (int v = 0; v < n; v++) {
 		topo_bfs(t, v, dist + (size_t)v * n);
 	}
-	assert_true(tops_can(t));
-	must(tops_solve(t, n, &tops, &err), &err);
+	assert_true(bfb_bounds_can(t));
+	must(bfb_bounds_solve(t, n, &tops, &err), &err);
 	assert_int_equal(tops.n, diameter);
 	for (int d = 1; d <= diameter; d++) {
 		double top = 0;
@@ -152,14 +152,14 @@ static void test_mirrors(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct topo *t = graph_of(rows[i].expr);
-		struct tops half = { 0 }, all = { 0 };
+		struct bfb_bounds half = { 0 }, all = { 0 };
 		int n = topo_n(t);
 
-		assert_int_equal(shift_mirrors(t), rows[i].mirrors);
-		must(tops_solve(t, n, &all, &err), &err);
-		must(tops_solve(t, n - n / 2, &half, &err), &err);
+		assert_int_equal(topo_has_mirror(t), rows[i].mirrors);
+		must(bfb_bounds_solve(t, n, &all, &err), &err);
+		must(bfb_bounds_solve(t, n - n / 2, &half, &err), &err);
 		for (size_t k = 0; k < all.n && rows[i].mirrors; k++) {
-			assert_int_equal(ratio_cmp(half.v[k], all.v[k]), 0);
+			assert_int_equal(bfb_ratio_cmp(half.v[k], all.v[k]), 0);
 		}
 		vec_fini(&all);
 		vec_fini(&half);
@@ -185,18 +185,18 @@ static void test_some_translations(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct topo *t = graph_of(rows[i].expr);
-		struct tops some = { 0 }, all = { 0 };
+		struct bfb_bounds some = { 0 }, all = { 0 };
 		int n = topo_n(t), fixed = rows[i].fixed;
-		struct shift shift;
+		struct topo_translation shift;
 		bool found;
 
-		must(shift_find(t, &shift, &found, &err), &err);
+		must(topo_find_translations(t, &shift, &found, &err), &err);
 		assert_int_equal(found ? shift.fixed : 0, fixed);
-		must(tops_solve(t, n, &all, &err), &err);
-		must(tops_solve(t, found ? fixed : n, &some, &err), &err);
+		must(bfb_bounds_solve(t, n, &all, &err), &err);
+		must(bfb_bounds_solve(t, found ? fixed : n, &some, &err), &err);
 		assert_int_equal(some.n, all.n);
 		for (size_t k = 0; k < all.n; k++) {
-			assert_int_equal(ratio_cmp(some.v[k], all.v[k]), 0);
+			assert_int_equal(bfb_ratio_cmp(some.v[k], all.v[k]), 0);
 		}
 		vec_fini(&all);
 		vec_fini(&some);
@@ -208,17 +208,17 @@ static void test_refusals(void **state)
 {
 	static const int arcs[][2] = { { 0, 1 }, { 1, 0 }, { 1, 2 } };
 	struct topo *t = graph_from(3, 3, arcs);
-	struct tops tops = { 0 };
+	struct bfb_bounds tops = { 0 };
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(tops_solve(t, 3, &tops, &err), WEFT_EINFEASIBLE);
+	assert_int_equal(bfb_bounds_solve(t, 3, &tops, &err), WEFT_EINFEASIBLE);
 	assert_string_equal(err.msg, "the digraph is not strongly connected: "
 			    "rank 2 cannot reach rank 0");
 	vec_fini(&tops);
 	topo_free(t);
 	t = graph_of("K(70)");
-	assert_false(tops_can(t));
+	assert_false(bfb_bounds_can(t));
 	topo_free(t);
 }
 
@@ -226,22 +226,22 @@ static void test_refusals(void **state)
 static void test_spread_by_hand(void **state)
 {
 	const int64_t cap[] = { 1, 2 };
-	struct ratio load = { 1, 2 };
-	struct spread s = { 0 };
+	struct bfb_ratio load = { 1, 2 };
+	struct bfb_level s = { 0 };
 	struct err err = { 0 };
 	bool fits;
 
 	(void)state;
-	must(spread_begin(&s, 2, cap, 3, &err), &err);
-	spread_add(&s, 1);
-	spread_add(&s, 1);
-	spread_add(&s, 3);
-	must(spread_fits(&s, &load, &fits, &err), &err);
+	must(bfb_level_begin(&s, 2, cap, 3, &err), &err);
+	bfb_level_add(&s, 1);
+	bfb_level_add(&s, 1);
+	bfb_level_add(&s, 3);
+	must(bfb_level_fits(&s, &load, &fits, &err), &err);
 	assert_false(fits);
 	assert_true(load.num == 2 && load.den == 1);
-	must(spread_fits(&s, &load, &fits, &err), &err);
+	must(bfb_level_fits(&s, &load, &fits, &err), &err);
 	assert_true(fits);
-	spread_fini(&s);
+	bfb_level_fini(&s);
 }
 
 int main(void)

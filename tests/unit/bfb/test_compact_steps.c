@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/schedule/compact_steps.h"
-#include "collective/schedule/pipeline.h"
+#include "collective/schedule/schedule.h"
 #include "tests/unit/schedule/common.h"
 
 static struct coll_sched *overlapped(const struct coll_sched *s)
@@ -14,7 +13,7 @@ static struct coll_sched *overlapped(const struct coll_sched *s)
 	struct err err = { 0 };
 	struct coll_sched *o;
 
-	must(coll_overlap(s, &o, &err), &err);
+	must(coll_compact_steps(s, &o, &err), &err);
 	return o;
 }
 
@@ -129,11 +128,11 @@ static void test_refusals(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(coll_overlap(s, &o, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_compact_steps(s, &o, &err), WEFT_EUNSUPPORTED);
 	assert_null(o);
 	coll_free(s);
 	s = paths(COLL_BROADCAST, "Ring(4)", 1, 0);
-	assert_int_equal(coll_overlap(s, &o, &err), WEFT_EUNSUPPORTED);
+	assert_int_equal(coll_compact_steps(s, &o, &err), WEFT_EUNSUPPORTED);
 	coll_free(s);
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/bfb/expand.h"
+#include "collective/bfb/bfb.h"
 #include "tests/unit/schedule/common.h"
 
 struct figures {

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/bfb/fewer_chunks.h"
-#include "collective/schedule/pipeline.h"
+#include "collective/bfb/bfb.h"
+#include "collective/schedule/schedule.h"
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/schedule/common.h"
 
@@ -33,7 +33,7 @@ static int fits(const struct coll_sched *s, struct picky *p)
 	struct err err = { 0 };
 	int chunks;
 
-	must(lower_fit(s, take, p, &out, &err), &err);
+	must(coll_bfb_fewer_chunks(s, take, p, &out, &err), &err);
 	must(coll_verify(out, NULL, &err), &err);
 	assert_int_equal(coll_kind_of(out), coll_kind_of(s));
 	assert_string_equal(coll_topo_name(out), coll_topo_name(s));
@@ -47,7 +47,7 @@ static void refuses(const struct coll_sched *s, struct picky p, int code)
 	struct coll_sched *out = NULL;
 	struct err err = { 0 };
 
-	assert_int_equal(lower_fit(s, take, &p, &out, &err), code);
+	assert_int_equal(coll_bfb_fewer_chunks(s, take, &p, &out, &err), code);
 	assert_null(out);
 }
 
@@ -89,7 +89,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	/* When one chunk does not fit, no more are tried. */
-	assert_int_equal(lower_fit(s, take, &one, &out, &err), WEFT_ELIMIT);
+	assert_int_equal(coll_bfb_fewer_chunks(s, take, &one, &out, &err), WEFT_ELIMIT);
 	assert_int_equal(one.tries, 1);
 	/* Errors that are no limits end the search. */
 	refuses(s, (struct picky){ 0, 0, WEFT_EVERIFY }, WEFT_EVERIFY);
@@ -126,7 +126,7 @@ static void test_real_limit(void **state)
 	/* The whole of what is needed, not where the count ended: 63 * 2
 	 * steps of 32 batches, a send and a receive both ways, halved. */
 	assert_non_null(strstr(err.msg, "at least 4225 elements"));
-	must(lower_fit(b, lower_rccl, NULL, &out, &err), &err);
+	must(coll_bfb_fewer_chunks(b, lower_rccl, NULL, &out, &err), &err);
 	assert_int_equal(coll_chunks(out), coll_chunks(s));
 	coll_free(out);
 	coll_free(b);
@@ -141,6 +141,6 @@ int main(void)
 		cmocka_unit_test(test_real_limit),
 	};
 
-	return cmocka_run_group_tests_name("collective/lower_fit", tests,
+	return cmocka_run_group_tests_name("collective/coll_bfb_fewer_chunks", tests,
 					   NULL, NULL);
 }

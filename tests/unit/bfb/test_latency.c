@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "collective/bfb/bfb.h"
 #include "lib/base/rng.h"
 #include "lib/lp/lp.h"
 #include "tests/unit/schedule/common.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/schedule/pipeline.h"
+#include "collective/schedule/schedule.h"
 #include "tests/unit/schedule/common.h"
 
 static const char *const graphs[] = {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "collective/bfb/bfb.h"
 #include "tests/unit/schedule/common.h"
 
 static const char *const exprs[] = {

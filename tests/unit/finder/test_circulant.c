@@ -6,11 +6,11 @@
 #include <cmocka.h>
 
 #include "collective/bfb/bfb.h"
-#include "collective/finder/circulant.h"
-#include "collective/finder/find.h"
+#include "collective/finder/private.h"
+#include "collective/finder/finder.h"
 #include "tests/unit/schedule/common.h"
 
-static struct topo *build(const struct circulant *c)
+static struct topo *build(const struct finder_circulant *c)
 {
 	struct err err = { 0 };
 	struct topo *t;
@@ -34,11 +34,11 @@ static struct topo *build(const struct circulant *c)
 
 /* The offsets ascend, the ports are all used, and steps, distances and T_B
  * are those that the digraph itself has. */
-static void check(const struct circulant *c, int ports)
+static void check(const struct finder_circulant *c, int ports)
 {
 	struct topo *t = build(c);
 	struct err err = { 0 };
-	struct ratio got;
+	struct bfb_ratio got;
 	int32_t dist[512];
 	int64_t sum = 0;
 	mpq_t want, have;
@@ -56,7 +56,7 @@ static void check(const struct circulant *c, int ports)
 	assert_int_equal(sum, c->distances);
 	must(coll_bfb_factor(COLL_ALLGATHER, t, &steps, want, &err), &err);
 	assert_int_equal(steps, c->steps);
-	must(circulant_factor(c, &got, &err), &err);
+	must(finder_circulant_factor(c, &got, &err), &err);
 	mpq_set_si(have, got.num, (unsigned long)got.den);
 	assert_true(mpq_equal(want, have));
 	must(coll_bfb_factor(COLL_REDUCE_SCATTER, t, &steps, want, &err),
@@ -74,12 +74,12 @@ static void test_figures(void **state)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		for (int ports = 1; ports <= 9; ports++) {
 			for (int both = 0; both < 2; both++) {
-				struct circulant c[CIRCULANT_KEPT];
-				int rc, n = circulant_search(sizes[i], ports,
+				struct finder_circulant c[FINDER_CIRCULANT_KEPT];
+				int rc, n = finder_circulant_search(sizes[i], ports,
 							     both, c, &rc);
 
 				assert_int_equal(rc, 0);
-				assert_in_range(n, 0, CIRCULANT_KEPT);
+				assert_in_range(n, 0, FINDER_CIRCULANT_KEPT);
 				for (int k = 0; k < n; k++) {
 					check(&c[k], ports);
 				}
@@ -96,13 +96,13 @@ static void test_theorem_22(void **state)
 
 	(void)state;
 	for (int n = 7; n < 160; n += 3, all++) {
-		struct circulant c[CIRCULANT_KEPT];
+		struct finder_circulant c[FINDER_CIRCULANT_KEPT];
 		int rc, m = 1;
 
 		while (2 * m * m + 2 * m + 1 < n) {
 			m++;
 		}
-		assert_true(circulant_search(n, 4, true, c, &rc) > 0);
+		assert_true(finder_circulant_search(n, 4, true, c, &rc) > 0);
 		assert_true(c[0].steps >= m);
 		found += c[0].steps == m;
 	}
@@ -111,11 +111,11 @@ static void test_theorem_22(void **state)
 
 static void test_same_again(void **state)
 {
-	struct circulant a[CIRCULANT_KEPT], b[CIRCULANT_KEPT];
-	int rc, n = circulant_search(101, 5, false, a, &rc);
+	struct finder_circulant a[FINDER_CIRCULANT_KEPT], b[FINDER_CIRCULANT_KEPT];
+	int rc, n = finder_circulant_search(101, 5, false, a, &rc);
 
 	(void)state;
-	assert_int_equal(circulant_search(101, 5, false, b, &rc), n);
+	assert_int_equal(finder_circulant_search(101, 5, false, b, &rc), n);
 	for (int i = 0; i < n; i++) {
 		assert_memory_equal(a[i].offset, b[i].offset,
 				    5 * sizeof(*a[i].offset));
@@ -124,15 +124,15 @@ static void test_same_again(void **state)
 
 static void test_none(void **state)
 {
-	struct circulant c[CIRCULANT_KEPT];
+	struct finder_circulant c[FINDER_CIRCULANT_KEPT];
 	int rc;
 
 	(void)state;
 	/* An odd number of ports both ways needs n / 2. */
-	assert_int_equal(circulant_search(9, 3, true, c, &rc), 0);
-	assert_int_equal(circulant_search(6, 6, true, c, &rc), 0);
-	assert_int_equal(circulant_search(4, 4, false, c, &rc), 0);
-	assert_int_equal(circulant_search(900, CIRCULANT_MAX_PORTS + 1, false,
+	assert_int_equal(finder_circulant_search(9, 3, true, c, &rc), 0);
+	assert_int_equal(finder_circulant_search(6, 6, true, c, &rc), 0);
+	assert_int_equal(finder_circulant_search(4, 4, false, c, &rc), 0);
+	assert_int_equal(finder_circulant_search(900, FINDER_CIRCULANT_MAX_PORTS + 1, false,
 					  c, &rc), 0);
 	assert_int_equal(rc, 0);
 }

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "collective/bfb/bfb.h"
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 #include "tests/unit/schedule/common.h"
 
 static struct coll_frontier find(int n, int d, bool both, enum coll_kind kind,

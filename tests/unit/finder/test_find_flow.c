@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "collective/finder/find_flow.h"
+#include "collective/finder/finder.h"
 
 static struct coll_flow_query query(int n, int d, bool both)
 {

@@ -2,8 +2,8 @@
 #ifndef WEFT_TESTS_UNIT_MSCCL_LOWERED_H
 #define WEFT_TESTS_UNIT_MSCCL_LOWERED_H
 
-#include "collective/bfb/expand.h"
-#include "collective/schedule/pipeline.h"
+#include "collective/bfb/bfb.h"
+#include "collective/schedule/schedule.h"
 #include "tests/unit/schedule/common.h"
 
 static const char *const graphs[] = {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/finder/find.h"
+#include "collective/finder/finder.h"
 #include "controller/plan/plan.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/rng.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/bfb/bfb.h"
 #include "collective/flow/mcf_schedule.h"
 #include "collective/routing/routes.h"
 #include "tests/unit/schedule/common.h"

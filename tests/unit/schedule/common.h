@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
 #include "lib/base/rat.h"
 

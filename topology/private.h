@@ -1,6 +1,6 @@
 /* What the files of topology/ share. */
-#ifndef WEFT_TOPOLOGY_TOPOLOGY_PRIVATE_H
-#define WEFT_TOPOLOGY_TOPOLOGY_PRIVATE_H
+#ifndef WEFT_TOPOLOGY_PRIVATE_H
+#define WEFT_TOPOLOGY_PRIVATE_H
 
 #include "lib/base/vec.h"
 #include "topology/topology.h"

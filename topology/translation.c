@@ -1,11 +1,11 @@
-/* Translations; see translation.h. */
-#include "collective/schedule/translation.h"
+/* Translations. */
+#include "topology/topology.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/private.h"
+#include "lib/base/rat.h"
 
 #define MAX_TRIES 4096
 
@@ -37,7 +37,7 @@ static bool same_end(const struct end *a, const struct end *b)
 	       a->latency_ns == b->latency_ns;
 }
 
-int shift_node(const struct shift *s, int u, int by)
+int topo_translate_node(const struct topo_translation *s, int u, int by)
 {
 	int moved = u % s->fixed, stride = s->fixed;
 
@@ -80,13 +80,13 @@ static void sort_ends(struct end *v, int n)
 }
 
 /* Arcs into a node, sources moved, sorted. tag = position in `arcs`. */
-static void load_ends(const struct topo *t, const struct shift *s, int by,
+static void load_ends(const struct topo *t, const struct topo_translation *s, int by,
 		      const int32_t *arcs, int n, struct end *out)
 {
 	for (int i = 0; i < n; i++) {
 		const struct topo_arc *a = topo_arc(t, arcs[i]);
 
-		out[i] = (struct end){ shift_node(s, a->src, by), i, a->cap,
+		out[i] = (struct end){ topo_translate_node(s, a->src, by), i, a->cap,
 				       a->latency_ns };
 	}
 	sort_ends(out, n);
@@ -94,12 +94,12 @@ static void load_ends(const struct topo *t, const struct shift *s, int by,
 
 /* True when moving by `by` brings the arcs into u to those into u's image.
  * room: twice the largest in-degree. */
-static bool moves_node(const struct topo *t, const struct shift *s, int by,
+static bool moves_node(const struct topo *t, const struct topo_translation *s, int by,
 		       int u, struct end *room)
 {
 	const int32_t *from, *to;
 	int n = topo_in(t, u, &from);
-	int image = shift_node(s, u, by);
+	int image = topo_translate_node(s, u, by);
 
 	if (topo_in(t, image, &to) != n) {
 		return false;
@@ -115,7 +115,7 @@ static bool moves_node(const struct topo *t, const struct shift *s, int by,
 }
 
 /* One step of every digit must be an automorphism; they generate the rest. */
-static bool translates(const struct topo *t, const struct shift *s,
+static bool translates(const struct topo *t, const struct topo_translation *s,
 		       struct end *room)
 {
 	for (int u = 0; u < topo_n(t); u++) {
@@ -133,7 +133,7 @@ static bool translates(const struct topo *t, const struct shift *s,
 
 struct finder {
 	const struct topo *t;
-	struct shift *s;
+	struct topo_translation *s;
 	struct end *room;
 	int tries;
 };
@@ -142,7 +142,7 @@ struct finder {
  * n_digits of them in every way, until one translates. */
 static bool try_radices(struct finder *f, int have, int rest)
 {
-	struct shift *s = f->s;
+	struct topo_translation *s = f->s;
 
 	if (f->tries >= MAX_TRIES) {
 		return false;
@@ -171,14 +171,14 @@ static bool try_fixed(struct finder *f, int fixed)
 	f->tries = 0;
 	f->s->fixed = fixed;
 	f->s->moves = n;
-	for (int k = 1; k <= SHIFT_MAX_DIGITS && 1 << k <= n && !found; k++) {
+	for (int k = 1; k <= TOPO_MAX_DIGITS && 1 << k <= n && !found; k++) {
 		f->s->n_digits = k;
 		found = try_radices(f, 0, n);
 	}
 	return found;
 }
 
-int shift_find(const struct topo *t, struct shift *out, bool *found,
+int topo_find_translations(const struct topo *t, struct topo_translation *out, bool *found,
 	       struct err *err)
 {
 	int n = topo_n(t), degree = topo_regular_degree(t);
@@ -198,7 +198,7 @@ int shift_find(const struct topo *t, struct shift *out, bool *found,
 	 * u -> d u + a when (d - 1) x = 0: generalized Kautz and de Bruijn. */
 	for (int k = degree + 1; !*found && degree > 1 && k >= degree - 1;
 	     k -= 2) {
-		int common = (int)coll_gcd(n, k);
+		int common = (int)rat_gcd(n, k);
 
 		*found = common > 1 && common < n &&
 			 try_fixed(&f, n / common);
@@ -211,7 +211,7 @@ int shift_find(const struct topo *t, struct shift *out, bool *found,
  * largest in-degree. */
 static bool mirrors_node(const struct topo *t, int u, struct end *room)
 {
-	const struct shift as_is = { .fixed = topo_n(t) };
+	const struct topo_translation as_is = { .fixed = topo_n(t) };
 	const int32_t *from, *to;
 	int last = topo_n(t) - 1, n = topo_in(t, u, &from);
 
@@ -232,7 +232,7 @@ static bool mirrors_node(const struct topo *t, int u, struct end *room)
 	return true;
 }
 
-bool shift_mirrors(const struct topo *t)
+bool topo_has_mirror(const struct topo *t)
 {
 	size_t most = (size_t)topo_max_degree(t) + 1;
 	struct end *room = malloc(2 * most * sizeof(*room));
@@ -246,14 +246,14 @@ bool shift_mirrors(const struct topo *t)
 	return mirrors;
 }
 
-int shift_links(const struct topo *t, const struct shift *s, int node, int by,
+int topo_translate_arcs(const struct topo *t, const struct topo_translation *s, int node, int by,
 		const int32_t *links, int n, int32_t *moved, struct err *err)
 {
 	struct end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
 	struct end *have = want ? want + n : NULL;
 	const int32_t *arcs;
 	int32_t *real = calloc((size_t)n + 1, sizeof(*real));
-	int k = 0, n_in = topo_in(t, shift_node(s, node, by), &arcs), rc = 0;
+	int k = 0, n_in = topo_in(t, topo_translate_node(s, node, by), &arcs), rc = 0;
 
 	if (!want || !real) {
 		rc = err_nomem(err);

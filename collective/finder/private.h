@@ -3,23 +3,23 @@
  * from every u to u + s for each offset s. They exist for every n; all nodes
  * are alike, so that one tells what breadth-first broadcast takes.
  */
-#ifndef WEFT_COLLECTIVE_FINDER_CIRCULANT_H
-#define WEFT_COLLECTIVE_FINDER_CIRCULANT_H
+#ifndef WEFT_COLLECTIVE_FINDER_PRIVATE_H
+#define WEFT_COLLECTIVE_FINDER_PRIVATE_H
 
 #include <stdbool.h>
 
 #include "collective/bfb/balance.h"
 #include "lib/base/err.h"
 
-#define CIRCULANT_MAX_PORTS 64	/* of a node */
-#define CIRCULANT_KEPT 4	/* found by one search */
+#define FINDER_CIRCULANT_MAX_PORTS 64	/* of a node */
+#define FINDER_CIRCULANT_KEPT 4	/* found by one search */
 
-struct circulant {
+struct finder_circulant {
 	int n;
 	bool both;		/* each offset also the other way; n/2 is its
 				 * own reverse */
 	int n_offsets;
-	int offset[CIRCULANT_MAX_PORTS];	/* ascending, 1..n-1; both:
+	int offset[FINDER_CIRCULANT_MAX_PORTS];	/* ascending, 1..n-1; both:
 						 * 1..n/2 */
 	int steps;		/* the diameter */
 	int64_t distances;	/* sum from one node to all */
@@ -30,11 +30,11 @@ struct circulant {
  * diameter and then distance: powers of numbers (also modulo n, which for
  * roots of one makes all arcs alike), neighbours, random ones, and the best
  * of them changed one offset at a time; a few hundred sets in all. Best first
- * into out[CIRCULANT_KEPT], returns how many: none when there are no such
- * sets or ports are more than CIRCULANT_MAX_PORTS. Deterministic.
+ * into out[FINDER_CIRCULANT_KEPT], returns how many: none when there are no such
+ * sets or ports are more than FINDER_CIRCULANT_MAX_PORTS. Deterministic.
  * *error: WEFT_ENOMEM or 0. O(sets * diameter * ports * n / 64).
  */
-int circulant_search(int n, int ports, bool both, struct circulant *out,
+int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out,
 		     int *error);
 
 /*
@@ -43,7 +43,7 @@ int circulant_search(int n, int ports, bool both, struct circulant *out,
  * u -> -u turns all arcs round). WEFT_ENOMEM. O(n ports) beside a small
  * program a level.
  */
-int circulant_factor(const struct circulant *c, struct ratio *factor,
+int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *factor,
 		     struct err *err);
 
 #endif
