@@ -18,7 +18,7 @@ static int n_places(const struct model_device *d)
 {
 	struct ring_geometry g = testbed_ring(d);
 
-	return d->kind == MODEL_RING ? (int)resonators_count(&g) : 0;
+	return d->kind == MODEL_RING ? (int)netns_ring_count(&g) : 0;
 }
 
 int testbed_n_ends(const struct model_fabric *f)
@@ -58,7 +58,7 @@ struct testbed_end testbed_end(const struct model_fabric *f, int end)
 	g = testbed_ring(&f->devices[ring]);
 	out.ring = ring;
 	out.place = (size_t)at;
-	out.at = resonators_at(&g, out.place);
+	out.at = netns_ring_at(&g, out.place);
 	out.host = f->devices[ring].members[out.at.node];
 	return out;
 }

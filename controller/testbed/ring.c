@@ -12,7 +12,7 @@
 
 /* weftd reads the ring now and then, and has it to itself for that long. */
 static int open_ring(const struct model_fabric *f, int ring,
-		     struct resonators **out, struct err *err)
+		     struct netns_ring **out, struct err *err)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 	struct ring_geometry g = testbed_ring(&f->devices[ring]);
@@ -20,7 +20,7 @@ static int open_ring(const struct model_fabric *f, int ring,
 	int rc, tries = 0;
 
 	testbed_netns(f, f->devices[ring].name, netns);
-	while ((rc = resonators_open(netns, &g, out, err)) == WEFT_ESTALE &&
+	while ((rc = netns_ring_open(netns, &g, out, err)) == WEFT_ESTALE &&
 	       tries++ < RETRIES) {
 		nanosleep(&pause, NULL);
 	}
@@ -33,24 +33,24 @@ static int lit_ring(const struct model_fabric *f, int ring, int *from,
 		    struct err *err)
 {
 	struct ring_geometry g = testbed_ring(&f->devices[ring]);
-	struct resonators *r;
+	struct netns_ring *r;
 	const uint8_t *modes;
 	int rc = open_ring(f, ring, &r, err);
 
 	if (rc) {
 		return rc;
 	}
-	modes = resonators_modes(r);
-	for (size_t k = 0; k < resonators_count(&g); k++) {
+	modes = netns_ring_modes(r);
+	for (size_t k = 0; k < netns_ring_count(&g); k++) {
 		int64_t to = modes[k] & RESONATOR_ADD ?
-			     resonators_follow(&g, modes, k) : -1;
+			     netns_ring_follow(&g, modes, k) : -1;
 
 		if (to >= 0) {
 			from[testbed_end_of(f, ring, (size_t)to)] =
 				testbed_end_of(f, ring, k);
 		}
 	}
-	resonators_close(r);
+	netns_ring_close(r);
 	return 0;
 }
 
@@ -97,7 +97,7 @@ int testbed_lit(const struct model_fabric *f, int **from, struct err *err)
 
 /* The ring that has a program of this name, open, and its place there. */
 static int find_program(const struct model_fabric *f, const char *job,
-			struct resonators **r, int *ring, int *program,
+			struct netns_ring **r, int *ring, int *program,
 			struct err *err)
 {
 	for (int i = 0; i < f->n_devices; i++) {
@@ -111,13 +111,13 @@ static int find_program(const struct model_fabric *f, const char *job,
 		if (rc) {
 			return rc;
 		}
-		p = ring_programs_find(resonators_programs(*r), job);
+		p = ring_programs_find(netns_ring_programs(*r), job);
 		if (p) {
 			*ring = i;
-			*program = (int)(p - resonators_programs(*r)->v);
+			*program = (int)(p - netns_ring_programs(*r)->v);
 			return 0;
 		}
-		resonators_close(*r);
+		netns_ring_close(*r);
 	}
 	err_set(err, WEFT_ENOTFOUND, "no ring has a program of job %.80s", job);
 	err_hint(err, "weft apply -f %s", f->file);
@@ -127,13 +127,13 @@ static int find_program(const struct model_fabric *f, const char *job,
 int testbed_program(const struct model_fabric *f, const char *job,
 		    struct testbed_program *out, struct err *err)
 {
-	struct resonators *r;
+	struct netns_ring *r;
 	int program, rc = find_program(f, job, &r, &out->ring, &program, err);
 
 	if (rc == 0) {
-		out->step = resonators_step(r, program);
-		out->steps = resonators_programs(r)->v[program].steps;
-		resonators_close(r);
+		out->step = netns_ring_step(r, program);
+		out->steps = netns_ring_programs(r)->v[program].steps;
+		netns_ring_close(r);
 	}
 	return rc;
 }
@@ -141,16 +141,16 @@ int testbed_program(const struct model_fabric *f, const char *job,
 int testbed_step(const struct model_fabric *f, const char *job, uint32_t step,
 		 struct err *err)
 {
-	struct resonators *r;
+	struct netns_ring *r;
 	int ring, program, rc = find_program(f, job, &r, &ring, &program, err);
 
 	if (rc) {
 		return rc;
 	}
-	rc = resonators_go(r, program, step, err);
+	rc = netns_ring_go(r, program, step, err);
 	if (rc == 0) {
-		rc = resonators_light(r, err);
+		rc = netns_ring_activate(r, err);
 	}
-	resonators_close(r);
+	netns_ring_close(r);
 	return rc;
 }

@@ -42,7 +42,7 @@ int testbed_plan(const struct model_fabric *f, struct plan **out,
 static int set_ways(struct testbed *t, int host, const struct plan_way *ways,
 		    int n, struct err *err)
 {
-	struct host_way *v = calloc((size_t)n + 1, sizeof(*v));
+	struct host_route *v = calloc((size_t)n + 1, sizeof(*v));
 	int rc;
 
 	if (!v) {
@@ -56,8 +56,8 @@ static int set_ways(struct testbed *t, int host, const struct plan_way *ways,
 		v[i].ifindex = t->tx[w->tx_port].ifindex;
 		memcpy(v[i].mac, t->rx[w->rx_port].mac, sizeof(v[i].mac));
 	}
-	rc = host_ways_set(t->hosts[host], plan_host_address(host), v, n, NULL,
-			   err);
+	rc = host_routes_set(t->hosts[host], plan_host_address(host), v, n, NULL,
+			     err);
 	free(v);
 	return rc;
 }

@@ -285,17 +285,17 @@ static int lay(struct builder *b, int port, bool rx, const struct end *e,
 static int lay_ring(struct builder *b, int device, struct err *err)
 {
 	struct ring_geometry g = testbed_ring(&b->f->devices[device]);
-	int rc = resonators_wire(device_net(b, device), &g, err);
+	int rc = netns_ring_wire(device_net(b, device), &g, err);
 
-	for (size_t k = 0; rc == 0 && k < resonators_count(&g); k++) {
-		struct ring_setting at = resonators_at(&g, k);
+	for (size_t k = 0; rc == 0 && k < netns_ring_count(&g); k++) {
+		struct ring_setting at = netns_ring_at(&g, k);
 		int end = testbed_end_of(b->f, device, k);
 		char far[HOST_IFNAME_MAX + 8];
 
-		resonators_name(far, "t", &at);
+		netns_ring_name(far, "t", &at);
 		rc = lay_fibre(b, end, false, device, far, err);
 		if (rc == 0) {
-			resonators_name(far, "r", &at);
+			netns_ring_name(far, "r", &at);
 			rc = lay_fibre(b, end, true, device, far, err);
 		}
 	}
@@ -437,7 +437,7 @@ static int build(struct builder *b, struct err *err)
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_devices; i++) {
 		rc = b->f->devices[i].kind == MODEL_RING ?
-		     resonators_start(device_net(b, i), err) :
+		     netns_ring_start(device_net(b, i), err) :
 		     start_switch(device_net(b, i), err);
 	}
 	for (int i = 0; rc == 0 && i < b->f->n_hosts; i++) {
@@ -529,5 +529,5 @@ int testbed_down(const char *fabric, int *n, struct err *err)
 		*n += rc == 0;
 	}
 	host_netns_list_free(names, n_names);
-	return rc ? rc : resonators_forget(prefix, err);
+	return rc ? rc : netns_ring_forget(prefix, err);
 }

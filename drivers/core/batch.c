@@ -32,7 +32,7 @@ bool batch_shows(const struct batch *b)
 		if (o->result != DRV_DONE) {
 			continue;
 		}
-		if (devmem_has(b->map, item->xc) == (item->op == DRV_ADD)) {
+		if (xc_map_has(b->map, item->xc) == (item->op == DRV_ADD)) {
 			o->evidence = DRV_READ_BACK;
 		} else if (!batch_overtaken(items, i, b->map->any_to_any)) {
 			o->evidence = DRV_ACKED;
@@ -61,7 +61,7 @@ bool batch_may_join(const struct batch *b, const struct drv_batch *items,
 static void refuse(struct batch *b, int i, enum drv_class_of_error c,
 		   const char *text)
 {
-	handle_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
+	base_mark(b->h, i, i + 1, DRV_REFUSED, DRV_READ_BACK, c, NULL, text);
 }
 
 void batch_busy_text(const struct drv_item *item, struct optics_xc victim,
@@ -92,15 +92,15 @@ static enum admission admit(struct batch *b, int i)
 	struct optics_xc victim;
 	struct err err = { 0 };
 
-	if (devmem_check(b->map, item->xc, &err)) {
+	if (xc_map_check(b->map, item->xc, &err)) {
 		refuse(b, i, DRV_ERR_CONFIGURATION, err.msg);
 		return STOP;
 	}
-	if (item->op == DRV_ADD && devmem_has(b->map, item->xc)) {
+	if (item->op == DRV_ADD && xc_map_has(b->map, item->xc)) {
 		return ALREADY;
 	}
-	if (!devmem_victim(b->map, item->xc, &victim)) {
-		return item->op == DRV_ADD || devmem_has(b->map, item->xc) ?
+	if (!xc_map_conflict(b->map, item->xc, &victim)) {
+		return item->op == DRV_ADD || xc_map_has(b->map, item->xc) ?
 		       SEND : ALREADY;
 	}
 	if (item->op == DRV_ADD && b->h->batch->mode == DRV_UPDATE) {
@@ -112,8 +112,8 @@ static enum admission admit(struct batch *b, int i)
 
 static void mark_sent(struct batch *b)
 {
-	handle_mark(b->h, b->first, b->end, DRV_UNKNOWN, DRV_SENT,
-		    DRV_ERR_TRANSPORT, NULL, "not answered");
+	base_mark(b->h, b->first, b->end, DRV_UNKNOWN, DRV_SENT,
+		  DRV_ERR_TRANSPORT, NULL, "not answered");
 }
 
 bool batch_next(struct batch *b)
@@ -129,9 +129,9 @@ bool batch_next(struct batch *b)
 		}
 		a = admit(b, b->end);
 		if (a == ALREADY && b->end == b->first) {
-			handle_mark(b->h, b->end, b->end + 1, DRV_DONE,
-				    DRV_READ_BACK, DRV_ERR_NONE, NULL,
-				    "as asked already");
+			base_mark(b->h, b->end, b->end + 1, DRV_DONE,
+				  DRV_READ_BACK, DRV_ERR_NONE, NULL,
+				  "as asked already");
 			b->first++;
 		} else if (a != SEND) {
 			break;
@@ -142,8 +142,8 @@ bool batch_next(struct batch *b)
 	}
 	if (a == STOP) {
 		/* It is looked at again once those before it are done. */
-		handle_mark(b->h, b->end, b->end + 1, DRV_SKIPPED, DRV_SENT,
-			    DRV_ERR_NONE, NULL, "not sent");
+		base_mark(b->h, b->end, b->end + 1, DRV_SKIPPED, DRV_SENT,
+			  DRV_ERR_NONE, NULL, "not sent");
 	}
 	mark_sent(b);
 	return true;
@@ -155,17 +155,17 @@ bool batch_replace(struct batch *b)
 	struct optics_xc other;
 	struct err err = { 0 };
 
-	devmem_clear(b->map);
+	xc_map_clear(b->map);
 	for (int i = 0; i < items->n_items; i++) {
 		const struct optics_xc xc = items->items[i].xc;
 
-		if (devmem_check(b->map, xc, &err) ||
-		    devmem_victim(b->map, xc, &other)) {
+		if (xc_map_check(b->map, xc, &err) ||
+		    xc_map_conflict(b->map, xc, &other)) {
 			refuse(b, i, DRV_ERR_CONFIGURATION, err.code ? err.msg :
 			       "a port of it is in the list twice");
 			return false;
 		}
-		devmem_connect(b->map, xc);
+		xc_map_connect(b->map, xc);
 	}
 	b->first = 0;
 	b->end = items->n_items;
@@ -175,15 +175,15 @@ bool batch_replace(struct batch *b)
 
 void batch_done(struct batch *b)
 {
-	handle_mark(b->h, b->first, b->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
-		    NULL, NULL);
+	base_mark(b->h, b->first, b->end, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
+		  NULL, NULL);
 	for (int i = b->first; i < b->end; i++) {
 		const struct drv_item *item = &b->h->batch->items[i];
 
 		if (item->op == DRV_ADD) {
-			devmem_connect(b->map, item->xc);
+			xc_map_connect(b->map, item->xc);
 		} else {
-			devmem_release(b->map, devmem_flat_in(b->map,
+			xc_map_release(b->map, xc_map_flat_in(b->map,
 							      item->xc.in));
 		}
 	}
@@ -197,12 +197,12 @@ bool batch_read_back(struct batch *b, enum drv_class_of_error c,
 	for (int i = b->first; i < b->end; i++) {
 		const struct drv_item *item = &b->h->batch->items[i];
 
-		if (devmem_has(b->map, item->xc) == (item->op == DRV_ADD)) {
-			handle_mark(b->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
-				    DRV_ERR_NONE, NULL, NULL);
+		if (xc_map_has(b->map, item->xc) == (item->op == DRV_ADD)) {
+			base_mark(b->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				  DRV_ERR_NONE, NULL, NULL);
 		} else {
-			handle_mark(b->h, i, i + 1, DRV_REFUSED,
-				    DRV_READ_BACK, c, code, text);
+			base_mark(b->h, i, i + 1, DRV_REFUSED,
+				  DRV_READ_BACK, c, code, text);
 			all = false;
 		}
 	}

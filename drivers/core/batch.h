@@ -11,8 +11,8 @@
 #include "drivers/core/xc_map.h"
 
 struct batch {
-	struct handle *h;
-	struct devmem *map;	/* as last read, with our changes since */
+	struct driver_base *h;
+	struct xc_map *map;	/* as last read, with our changes since */
 	int64_t chunk;		/* most items in a command */
 	int first, end;		/* items of the command that is out */
 };

@@ -25,7 +25,7 @@ void drv_submit(struct drv *dev, const struct drv_batch *batch,
 int drv_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 		 drv_submit_cb cb, void *arg, struct err *err)
 {
-	const struct handle *h = (const struct handle *)dev;
+	const struct driver_base *h = (const struct driver_base *)dev;
 
 	if (!dev->cls->port_set) {
 		return err_set(err, WEFT_EUNSUPPORTED, "%s: driver %s knows no "

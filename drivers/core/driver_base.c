@@ -10,7 +10,7 @@
 
 #define DEFAULT_TIMEOUT_MS 5000
 
-static void take_config(struct handle *h, const struct drv_config *cfg)
+static void take_config(struct driver_base *h, const struct drv_config *cfg)
 {
 	snprintf(h->drv.name, sizeof(h->drv.name), "%s", cfg->name);
 	snprintf(h->address, sizeof(h->address), "%s",
@@ -23,10 +23,10 @@ static void take_config(struct handle *h, const struct drv_config *cfg)
 	h->fence = cfg->fence;
 }
 
-void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
-		 size_t size)
+void *base_new(const struct drv_class *cls, const struct base_ops *ops,
+	       size_t size)
 {
-	struct handle *h = calloc(1, size);
+	struct driver_base *h = calloc(1, size);
 
 	assert(size >= sizeof(*h));
 	if (h) {
@@ -38,11 +38,11 @@ void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
 
 static void on_lost(int rc, const struct err *err, bool sent, void *arg)
 {
-	handle_lost(arg, rc, err, sent);
+	base_lost(arg, rc, err, sent);
 }
 
-static int open_line(struct handle *h, uv_loop_t *loop,
-		     const struct drv_config *cfg, struct line_conf *conf,
+static int open_session(struct driver_base *h, uv_loop_t *loop,
+		     const struct drv_config *cfg, struct tcp_conf *conf,
 		     struct err *err)
 {
 	conf->device = h->drv.name;
@@ -53,27 +53,27 @@ static int open_line(struct handle *h, uv_loop_t *loop,
 	conf->timeout_ms = cfg->timeout_ms ? cfg->timeout_ms :
 			   conf->timeout_ms ? conf->timeout_ms :
 					      DEFAULT_TIMEOUT_MS;
-	return line_new(loop, conf, &h->line, err);
+	return tcp_new(loop, conf, &h->session, err);
 }
 
 /* Everything that can fail, in an order that leaves nothing for the loop to
- * close when something does: the line is last. */
-static int prepare(struct handle *h, uv_loop_t *loop,
+ * close when something does: the session is last. */
+static int prepare(struct driver_base *h, uv_loop_t *loop,
 		   const struct drv_config *cfg, struct err *err)
 {
-	struct line_conf conf = { 0 };
-	int rc = handle_check(h->drv.cls, cfg, err);
+	struct tcp_conf conf = { 0 };
+	int rc = base_check(h->drv.cls, cfg, err);
 
 	if (rc == 0) {
 		take_config(h, cfg);
-		conf = h->ops->line ? *h->ops->line : conf;
+		conf = h->ops->session ? *h->ops->session : conf;
 		rc = h->ops->init(h, cfg, &conf, err);
 	}
-	return rc || !h->ops->line ? rc :
-	       open_line(h, loop, cfg, &conf, err);
+	return rc || !h->ops->session ? rc :
+	       open_session(h, loop, cfg, &conf, err);
 }
 
-static void free_handle(struct handle *h)
+static void free_handle(struct driver_base *h)
 {
 	if (h->ops->fini) {
 		h->ops->fini(h);
@@ -81,9 +81,9 @@ static void free_handle(struct handle *h)
 	free(h);
 }
 
-int handle_open(struct handle *h, uv_loop_t *loop,
-		const struct drv_config *cfg, struct drv **out,
-		struct err *err)
+int base_open(struct driver_base *h, uv_loop_t *loop,
+	      const struct drv_config *cfg, struct drv **out,
+	      struct err *err)
 {
 	int rc = h ? prepare(h, loop, cfg, err) : err_nomem(err);
 
@@ -101,7 +101,7 @@ int handle_open(struct handle *h, uv_loop_t *loop,
 
 static void on_stopped(uv_handle_t *tick)
 {
-	struct handle *h = tick->data;
+	struct driver_base *h = tick->data;
 	drv_close_cb cb = h->close_cb;
 	void *arg = h->close_arg;
 
@@ -111,32 +111,32 @@ static void on_stopped(uv_handle_t *tick)
 	}
 }
 
-static void on_line_closed(void *arg)
+static void on_session_closed(void *arg)
 {
-	struct handle *h = arg;
+	struct driver_base *h = arg;
 
 	uv_close((uv_handle_t *)&h->tick, on_stopped);
 }
 
 static void on_timer_closed(uv_handle_t *timer)
 {
-	struct handle *h = timer->data;
+	struct driver_base *h = timer->data;
 
-	if (h->line) {
-		line_close(h->line, on_line_closed, h);
+	if (h->session) {
+		tcp_close(h->session, on_session_closed, h);
 	} else {
-		on_line_closed(h);
+		on_session_closed(h);
 	}
 }
 
-void handle_stopped(struct handle *h)
+void base_stopped(struct driver_base *h)
 {
 	uv_close((uv_handle_t *)&h->timer, on_timer_closed);
 }
 
 /* A batch that is not for this kind of device is the caller's mistake, but
  * it may come from a file, so it is answered. */
-static int check_batch(struct handle *h, struct err *err)
+static int check_batch(struct driver_base *h, struct err *err)
 {
 	bool ring = h->drv.cls->kind == DRV_RING;
 
@@ -148,9 +148,9 @@ static int check_batch(struct handle *h, struct err *err)
 	return 0;
 }
 
-static int make_outcomes(struct handle *h, struct err *err)
+static int make_outcomes(struct driver_base *h, struct err *err)
 {
-	bool one = h->op != HANDLE_SUBMIT || h->drv.cls->kind == DRV_RING;
+	bool one = h->op != BASE_SUBMIT || h->drv.cls->kind == DRV_RING;
 
 	h->n_outcomes = one ? 1 : h->batch->n_items;
 	h->outcomes = calloc(h->n_outcomes ? h->n_outcomes : 1,
@@ -159,41 +159,41 @@ static int make_outcomes(struct handle *h, struct err *err)
 		h->n_outcomes = 0;
 		return err_nomem(err);
 	}
-	handle_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE,
-		    NULL, "not sent");
+	base_mark(h, 0, h->n_outcomes, DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE,
+		  NULL, "not sent");
 	return 0;
 }
 
-static void cancel_operation(struct handle *h)
+static void cancel_operation(struct driver_base *h)
 {
 	struct err err = { 0 };
 
 	err_set(&err, WEFT_ECANCELED, "%s: the device was closed",
 		h->drv.name);
-	if (h->op == HANDLE_SNAPSHOT) {
-		handle_snapshot_done(h, WEFT_ECANCELED, &err);
-	} else if (handle_acts(h)) {
+	if (h->op == BASE_SNAPSHOT) {
+		base_snapshot_done(h, WEFT_ECANCELED, &err);
+	} else if (base_acts(h)) {
 		if (!h->outcomes) {
 			/* It has not begun; its items are answered all the
 			 * same. */
 			make_outcomes(h, NULL);
 		}
-		handle_submit_done(h, WEFT_ECANCELED, &err);
+		base_submit_done(h, WEFT_ECANCELED, &err);
 	}
 }
 
-static void start_acting(struct handle *h)
+static void start_acting(struct driver_base *h)
 {
 	struct err err = { 0 };
-	int rc = h->op == HANDLE_SUBMIT ? check_batch(h, &err) : 0;
+	int rc = h->op == BASE_SUBMIT ? check_batch(h, &err) : 0;
 
 	/* A batch that is for another kind of device has no outcomes. */
 	rc = rc ? rc : make_outcomes(h, &err);
 	if (rc) {
-		handle_submit_done(h, rc, &err);
-	} else if (h->op == HANDLE_SUBMIT) {
+		base_submit_done(h, rc, &err);
+	} else if (h->op == BASE_SUBMIT) {
 		h->ops->submit(h);
-	} else if (h->op == HANDLE_PORT) {
+	} else if (h->op == BASE_PORT) {
 		h->ops->port_set(h);
 	} else {
 		h->ops->recover(h);
@@ -202,23 +202,23 @@ static void start_acting(struct handle *h)
 
 static void on_tick(uv_timer_t *tick)
 {
-	struct handle *h = tick->data;
+	struct driver_base *h = tick->data;
 
 	if (h->closing) {
 		cancel_operation(h);
 		if (h->ops->stop) {
 			h->ops->stop(h);
 		} else {
-			handle_stopped(h);
+			base_stopped(h);
 		}
-	} else if (h->op == HANDLE_SNAPSHOT) {
+	} else if (h->op == BASE_SNAPSHOT) {
 		h->ops->snapshot(h);
-	} else if (handle_acts(h)) {
+	} else if (base_acts(h)) {
 		start_acting(h);
 	}
 }
 
-static void begin(struct handle *h, enum handle_op op)
+static void begin(struct driver_base *h, enum base_op op)
 {
 	assert(!h->drv.busy && !h->closing);
 	h->drv.busy = true;
@@ -228,9 +228,9 @@ static void begin(struct handle *h, enum handle_op op)
 	uv_timer_start(&h->tick, on_tick, 0, 0);
 }
 
-void handle_close(struct drv *dev, drv_close_cb cb, void *arg)
+void base_close(struct drv *dev, drv_close_cb cb, void *arg)
 {
-	struct handle *h = (struct handle *)dev;
+	struct driver_base *h = (struct driver_base *)dev;
 
 	assert(!h->closing);
 	h->closing = true;
@@ -239,32 +239,32 @@ void handle_close(struct drv *dev, drv_close_cb cb, void *arg)
 	uv_timer_start(&h->tick, on_tick, 0, 0);
 }
 
-void handle_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg)
+void base_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg)
 {
-	struct handle *h = (struct handle *)dev;
+	struct driver_base *h = (struct driver_base *)dev;
 
-	begin(h, HANDLE_SNAPSHOT);
+	begin(h, BASE_SNAPSHOT);
 	h->snapshot_cb = cb;
 	h->arg = arg;
 }
 
-void handle_submit(struct drv *dev, const struct drv_batch *batch,
-		   drv_submit_cb cb, void *arg)
+void base_submit(struct drv *dev, const struct drv_batch *batch,
+		 drv_submit_cb cb, void *arg)
 {
-	struct handle *h = (struct handle *)dev;
+	struct driver_base *h = (struct driver_base *)dev;
 
-	begin(h, HANDLE_SUBMIT);
+	begin(h, BASE_SUBMIT);
 	h->batch = batch;
 	h->submit_cb = cb;
 	h->arg = arg;
 }
 
-void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
-		     drv_submit_cb cb, void *arg)
+void base_port_set(struct drv *dev, struct drv_port_id port, bool enable,
+		   drv_submit_cb cb, void *arg)
 {
-	struct handle *h = (struct handle *)dev;
+	struct driver_base *h = (struct driver_base *)dev;
 
-	begin(h, HANDLE_PORT);
+	begin(h, BASE_PORT);
 	h->port = port;
 	h->port.is_out = port.is_out && !h->any_to_any;	/* one side */
 	h->enable = enable;
@@ -272,49 +272,49 @@ void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 	h->arg = arg;
 }
 
-void handle_recover(struct drv *dev, enum drv_recovery what,
-		    drv_submit_cb cb, void *arg)
+void base_recover(struct drv *dev, enum drv_recovery what,
+		  drv_submit_cb cb, void *arg)
 {
-	struct handle *h = (struct handle *)dev;
+	struct driver_base *h = (struct driver_base *)dev;
 
-	begin(h, HANDLE_RECOVER);
+	begin(h, BASE_RECOVER);
 	h->recovery = what;
 	h->submit_cb = cb;
 	h->arg = arg;
 }
 
-void handle_cancel_submit(struct drv *dev)
+void base_cancel_submit(struct drv *dev)
 {
-	struct handle *h = (struct handle *)dev;
+	struct driver_base *h = (struct driver_base *)dev;
 
-	h->cancelled = h->op == HANDLE_SUBMIT;
+	h->cancelled = h->op == BASE_SUBMIT;
 }
 
-bool handle_acts(const struct handle *h)
+bool base_acts(const struct driver_base *h)
 {
-	return h->op != HANDLE_IDLE && h->op != HANDLE_SNAPSHOT;
+	return h->op != BASE_IDLE && h->op != BASE_SNAPSHOT;
 }
 
-static void end(struct handle *h, int rc)
+static void end(struct driver_base *h, int rc)
 {
-	struct drv_use *use = &h->drv.use[h->op == HANDLE_SNAPSHOT
+	struct drv_use *use = &h->drv.use[h->op == BASE_SNAPSHOT
 						  ? DRV_WORK_SNAPSHOT
 						  : DRV_WORK_SUBMIT];
 
 	use->n++;
 	use->failed += rc != 0;
 	use->ns += clk_now_ns() - h->begun_ns;
-	h->op = HANDLE_IDLE;
+	h->op = BASE_IDLE;
 	h->cancelled = false;
 	h->drv.busy = false;
 }
 
-void handle_snapshot_done(struct handle *h, int rc, const struct err *err)
+void base_snapshot_done(struct driver_base *h, int rc, const struct err *err)
 {
 	struct drv_snapshot snap = h->snap;
 	struct err none = { 0 };
 
-	assert(h->op == HANDLE_SNAPSHOT);
+	assert(h->op == BASE_SNAPSHOT);
 	memset(&h->snap, 0, sizeof(h->snap));
 	end(h, rc);
 	if (rc == 0 && snap.n_xcs) {
@@ -326,7 +326,7 @@ void handle_snapshot_done(struct handle *h, int rc, const struct err *err)
 }
 
 /* The first outcome that is not DONE gives the operation's error. */
-static int verdict(const struct handle *h, struct err *err)
+static int verdict(const struct driver_base *h, struct err *err)
 {
 	char item[24] = "";
 
@@ -336,7 +336,7 @@ static int verdict(const struct handle *h, struct err *err)
 		if (o->result == DRV_DONE) {
 			continue;
 		}
-		if (h->op == HANDLE_SUBMIT) {
+		if (h->op == BASE_SUBMIT) {
 			snprintf(item, sizeof(item), "item %d ", i);
 		}
 		return err_set(err, h->cancelled && o->result == DRV_SKIPPED ?
@@ -347,13 +347,13 @@ static int verdict(const struct handle *h, struct err *err)
 	return 0;
 }
 
-void handle_submit_done(struct handle *h, int rc, const struct err *err)
+void base_submit_done(struct driver_base *h, int rc, const struct err *err)
 {
 	struct drv_outcome *outcomes = h->outcomes;
 	int n = h->n_outcomes;
 	struct err own = { 0 };
 
-	assert(handle_acts(h));
+	assert(base_acts(h));
 	if (rc == 0) {
 		rc = verdict(h, &own);
 		err = &own;
@@ -367,21 +367,21 @@ void handle_submit_done(struct handle *h, int rc, const struct err *err)
 	free(outcomes);
 }
 
-void handle_end(struct handle *h, int rc, const struct err *err)
+void base_end(struct driver_base *h, int rc, const struct err *err)
 {
-	if (h->op == HANDLE_SNAPSHOT) {
+	if (h->op == BASE_SNAPSHOT) {
 		if (rc) {
 			drv_snapshot_fini(&h->snap);
 		}
-		handle_snapshot_done(h, rc, err);
-	} else if (handle_acts(h)) {
-		handle_submit_done(h, rc, err);
+		base_snapshot_done(h, rc, err);
+	} else if (base_acts(h)) {
+		base_submit_done(h, rc, err);
 	}
 }
 
-void handle_mark(struct handle *h, int first, int last, enum drv_result r,
-		 enum drv_evidence e, enum drv_class_of_error c,
-		 const char *code, const char *text)
+void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
+	       enum drv_evidence e, enum drv_class_of_error c,
+	       const char *code, const char *text)
 {
 	for (int i = first; i < last; i++) {
 		struct drv_outcome *o = &h->outcomes[i];
@@ -394,63 +394,63 @@ void handle_mark(struct handle *h, int first, int last, enum drv_result r,
 	}
 }
 
-void handle_settle_unknown(struct handle *h, enum drv_result r,
-			   const char *text)
+void base_settle_unknown(struct driver_base *h, enum drv_result r,
+			 const char *text)
 {
 	for (int i = 0; i < h->n_outcomes; i++) {
 		if (h->outcomes[i].result == DRV_UNKNOWN) {
-			handle_mark(h, i, i + 1, r, DRV_SENT,
-				    DRV_ERR_TRANSPORT, NULL, text);
+			base_mark(h, i, i + 1, r, DRV_SENT,
+				  DRV_ERR_TRANSPORT, NULL, text);
 		}
 	}
 }
 
-void handle_trace(struct handle *h, const char *line, bool is_reply)
+void base_trace(struct driver_base *h, const char *line, bool is_reply)
 {
 	if (h->drv.trace) {
 		h->drv.trace(h->drv.name, line, is_reply, h->drv.trace_arg);
 	}
 }
 
-void handle_event(struct handle *h, const struct drv_event *ev)
+void base_event(struct driver_base *h, const struct drv_event *ev)
 {
 	if (h->drv.event && !h->closing) {
 		h->drv.event(&h->drv, ev, h->drv.event_arg);
 	}
 }
 
-/* ---- over a line ---------------------------------------------------------- */
+/* ---- over a session ---------------------------------------------------------- */
 
-void handle_misunderstood(struct handle *h, int rc, struct err *err)
+void base_misunderstood(struct driver_base *h, int rc, struct err *err)
 {
 	err_wrap(err, "%s", h->drv.name);
-	line_reset(h->line);
-	handle_settle_unknown(h, DRV_UNKNOWN, err->msg);
-	handle_end(h, rc, err);
+	tcp_reset(h->session);
+	base_settle_unknown(h, DRV_UNKNOWN, err->msg);
+	base_end(h, rc, err);
 }
 
-void handle_lost(struct handle *h, int rc, const struct err *err, bool sent)
+void base_lost(struct driver_base *h, int rc, const struct err *err, bool sent)
 {
-	handle_settle_unknown(h, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
-	handle_end(h, rc, err);
+	base_settle_unknown(h, sent ? DRV_UNKNOWN : DRV_SKIPPED, err->msg);
+	base_end(h, rc, err);
 }
 
-void handle_ask(struct handle *h, struct buf *b, uint64_t tag)
+void base_ask(struct driver_base *h, struct buf *b, uint64_t tag)
 {
 	struct err err = { 0 };
 
 	/* Every operation begins with a question that changes nothing. */
-	if (b->failed || (h->asked ? line_ask : line_ask_harmless)
-				(h->line, b->data, b->len, tag)) {
-		handle_settle_unknown(h, DRV_SKIPPED, "out of memory");
-		handle_end(h, err_nomem(&err), &err);
+	if (b->failed || (h->asked ? tcp_ask : tcp_ask_repeatable)
+				(h->session, b->data, b->len, tag)) {
+		base_settle_unknown(h, DRV_SKIPPED, "out of memory");
+		base_end(h, err_nomem(&err), &err);
 	}
 	h->asked = true;
 	buf_fini(b);
 }
 
-struct drv_port *handle_port(struct handle *h, bool is_out, int index,
-			     struct err *err)
+struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
+			   struct err *err)
 {
 	struct drv_snapshot *snap = &h->snap;
 

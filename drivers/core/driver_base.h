@@ -2,9 +2,9 @@
  * What all drivers do alike: one operation at a time, begun from the loop,
  * answered exactly once, cancelled by close. Private to drivers.
  *
- * A driver embeds struct handle as its first member, gives its functions in
- * `ops`, makes handles by handle_new() and handle_open(), and puts
- * handle_close(), handle_snapshot() and handle_submit() into its class. Every
+ * A driver embeds struct driver_base as its first member, gives its functions in
+ * `ops`, makes handles by base_new() and base_open(), and puts
+ * base_close(), base_snapshot() and base_submit() into its class. Every
  * operation begins in a later turn of the loop, so whatever the driver does
  * from there on is outside the caller's call.
  */
@@ -18,57 +18,57 @@
 #define DRV_ADDRESS_MAX 256
 #define DRV_MAX_PORTS 4096
 
-struct handle;
+struct driver_base;
 
-struct handle_ops {
-	/* For handle_open(): what the session's dialect is, where the driver
-	 * talks over a line; handle_open() sees to device, address and arg,
+struct base_ops {
+	/* For base_open(): what the session's dialect is, where the driver
+	 * talks over TCP; base_open() sees to device, address and arg,
 	 * which is the handle. No window is one question at a time, no
-	 * time-out 5 s, and no `failed` is handle_lost(). */
-	const struct line_conf *line;
+	 * time-out 5 s, and no `failed` is base_lost(). */
+	const struct tcp_conf *session;
 	/* Reads the options of a checked cfg into a handle that is zero but
-	 * for its class, ops, name and sizes; conf, a copy of *line, may be
+	 * for its class, ops, name and sizes; conf, a copy of *session, may be
 	 * changed. After a failure there is only fini. */
-	int (*init)(struct handle *h, const struct drv_config *cfg,
-		    struct line_conf *conf, struct err *err);
-	/* Begins to read; ends in handle_snapshot_done(). h->snap is empty. */
-	void (*snapshot)(struct handle *h);
-	/* Begins to send h->batch; ends in handle_submit_done(). All of
+	int (*init)(struct driver_base *h, const struct drv_config *cfg,
+		    struct tcp_conf *conf, struct err *err);
+	/* Begins to read; ends in base_snapshot_done(). h->snap is empty. */
+	void (*snapshot)(struct driver_base *h);
+	/* Begins to send h->batch; ends in base_submit_done(). All of
 	 * h->outcomes say SKIPPED; the driver marks an item UNKNOWN before
 	 * it sends it and the true result when it knows, so that a close in
 	 * between tells the truth. */
-	void (*submit)(struct handle *h);
+	void (*submit)(struct driver_base *h);
 	/* The same for h->port and h->enable, and for h->recovery, with one
 	 * outcome; NULL when the class has none. */
-	void (*port_set)(struct handle *h);
-	void (*recover)(struct handle *h);
-	/* What must be done while line and timer are still there; no
+	void (*port_set)(struct driver_base *h);
+	void (*recover)(struct driver_base *h);
+	/* What must be done while session and timer are still there; no
 	 * operation is under way and none may call back any more. Ends in
-	 * handle_stopped(). NULL: nothing. */
-	void (*stop)(struct handle *h);
+	 * base_stopped(). NULL: nothing. */
+	void (*stop)(struct driver_base *h);
 	/* Frees what the driver's struct owns, not the struct; NULL:
 	 * nothing. */
-	void (*fini)(struct handle *h);
+	void (*fini)(struct driver_base *h);
 };
 
-enum handle_op {
-	HANDLE_IDLE, HANDLE_SNAPSHOT, HANDLE_SUBMIT, HANDLE_PORT,
-	HANDLE_RECOVER,
+enum base_op {
+	BASE_IDLE, BASE_SNAPSHOT, BASE_SUBMIT, BASE_PORT,
+	BASE_RECOVER,
 };
 
-struct handle {
+struct driver_base {
 	struct drv drv;
-	const struct handle_ops *ops;
+	const struct base_ops *ops;
 	char address[DRV_ADDRESS_MAX];
 	int n_in, n_out, ring_fibres;	/* what the fabric says */
 	bool any_to_any;
 	int64_t timeout_ms;
 	uint64_t fence;
-	struct line *line;	/* the session, or NULL: none is needed */
+	struct tcp_session *session;	/* or NULL: none is needed */
 	uv_timer_t timer;	/* what the driver waits for; data: h */
 
 	uv_timer_t tick;		/* the later turn of the loop */
-	enum handle_op op;
+	enum base_op op;
 	int64_t begun_ns;	/* monotonic */
 	bool asked;		/* its first question is out, or was */
 	bool closing;
@@ -89,113 +89,113 @@ struct handle {
 
 /* Checks what every driver checks: sizes, lengths, option names. WEFT_EINVAL
  * names what is wrong. */
-int handle_check(const struct drv_class *cls, const struct drv_config *cfg,
-		 struct err *err);
+int base_check(const struct drv_class *cls, const struct drv_config *cfg,
+	       struct err *err);
 /* A zeroed handle in `size` bytes, the driver's own struct; NULL: no memory.
  * What must be there for ops.init, such as a dialect, is set now. */
-void *handle_new(const struct drv_class *cls, const struct handle_ops *ops,
-		 size_t size);
+void *base_new(const struct drv_class *cls, const struct base_ops *ops,
+	       size_t size);
 /* Opens h, which may be NULL for want of memory: checks cfg, runs ops.init,
- * makes the line. It is the whole rest of a class's open(). After a failure h
+ * makes the session. It is the whole rest of a class's open(). After a failure h
  * is freed; else only drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what
  * ops.init says. */
-int handle_open(struct handle *h, uv_loop_t *loop,
-		const struct drv_config *cfg, struct drv **out,
-		struct err *err);
+int base_open(struct driver_base *h, uv_loop_t *loop,
+	      const struct drv_config *cfg, struct drv **out,
+	      struct err *err);
 
-void handle_close(struct drv *dev, drv_close_cb cb, void *arg);
-void handle_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
-void handle_submit(struct drv *dev, const struct drv_batch *batch,
+void base_close(struct drv *dev, drv_close_cb cb, void *arg);
+void base_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
+void base_submit(struct drv *dev, const struct drv_batch *batch,
+		 drv_submit_cb cb, void *arg);
+void base_port_set(struct drv *dev, struct drv_port_id port, bool enable,
 		   drv_submit_cb cb, void *arg);
-void handle_port_set(struct drv *dev, struct drv_port_id port, bool enable,
-		     drv_submit_cb cb, void *arg);
-void handle_recover(struct drv *dev, enum drv_recovery what,
-		    drv_submit_cb cb, void *arg);
+void base_recover(struct drv *dev, enum drv_recovery what,
+		  drv_submit_cb cb, void *arg);
 /* Only says so: the driver looks at h->cancelled before it sends more. */
-void handle_cancel_submit(struct drv *dev);
+void base_cancel_submit(struct drv *dev);
 
 /* What is under way has outcomes: it is no reading. */
-bool handle_acts(const struct handle *h);
+bool base_acts(const struct driver_base *h);
 
 /* Answers the snapshot under way: h->snap when rc is 0, else err. */
-void handle_snapshot_done(struct handle *h, int rc, const struct err *err);
+void base_snapshot_done(struct driver_base *h, int rc, const struct err *err);
 /* Answers the submit, or what else has outcomes, from h->outcomes. rc 0 asks for the verdict
  * to be made from them: WEFT_EDEVICE with the first bad item's text when one
  * is not DONE. */
-void handle_submit_done(struct handle *h, int rc, const struct err *err);
+void base_submit_done(struct driver_base *h, int rc, const struct err *err);
 /* Answers whatever is under way; nothing when that is nothing. */
-void handle_end(struct handle *h, int rc, const struct err *err);
-/* Ends the line, if there is one, and the timer, then frees the handle. */
-void handle_stopped(struct handle *h);
+void base_end(struct driver_base *h, int rc, const struct err *err);
+/* Ends the session, if there is one, and the timer, then frees the handle. */
+void base_stopped(struct driver_base *h);
 
 /* Sets outcomes first..last-1 alike. code and text may be NULL. */
-void handle_mark(struct handle *h, int first, int last, enum drv_result r,
-		 enum drv_evidence e, enum drv_class_of_error c,
-		 const char *code, const char *text);
+void base_mark(struct driver_base *h, int first, int last, enum drv_result r,
+	       enum drv_evidence e, enum drv_class_of_error c,
+	       const char *code, const char *text);
 
 /* Gives those that are UNKNOWN, since their command is out, this result and
  * text; they were SENT at most, and the trouble is the transport's. */
-void handle_settle_unknown(struct handle *h, enum drv_result r,
-			   const char *text);
+void base_settle_unknown(struct driver_base *h, enum drv_result r,
+			 const char *text);
 
-void handle_trace(struct handle *h, const char *line, bool is_reply);
+void base_trace(struct driver_base *h, const char *line, bool is_reply);
 
 /* The answer cannot be used and the session may be out of step: it ends, and
  * so does the operation, with rc; what was sent stays unknown. err gets the
  * device's name before it. */
-void handle_misunderstood(struct handle *h, int rc, struct err *err);
+void base_misunderstood(struct driver_base *h, int rc, struct err *err);
 /* The session ended: so does the operation. Items that are out are unknown if
  * `sent`, else they were never sent. */
-void handle_lost(struct handle *h, int rc, const struct err *err, bool sent);
+void base_lost(struct driver_base *h, int rc, const struct err *err, bool sent);
 /* Puts the bytes of b, which it frees, to the device as the question `tag`.
  * Without memory for that the operation ends. The first question of an
  * operation must be one that changes nothing: it is asked again when the
  * session was dead (see tcp_session.h). */
-void handle_ask(struct handle *h, struct buf *b, uint64_t tag);
+void base_ask(struct driver_base *h, struct buf *b, uint64_t tag);
 
 /* The entry of a port in the snapshot under way, made (enabled) when there is
  * none. NULL, with WEFT_ENOMEM, or WEFT_EVERIFY for a port that the fabric's
  * size has no room for. O(ports entered). */
-struct drv_port *handle_port(struct handle *h, bool is_out, int index,
-			     struct err *err);
+struct drv_port *base_port(struct driver_base *h, bool is_out, int index,
+			   struct err *err);
 
 /* Tells an event, unless the handle is being closed. */
-void handle_event(struct handle *h, const struct drv_event *ev);
+void base_event(struct driver_base *h, const struct drv_event *ev);
 
 /* Value of an option, or its default from the class's table; NULL when the
  * class has no such option. */
-const char *handle_option(const struct drv_class *cls,
-			  const struct drv_config *cfg, const char *key);
+const char *base_option(const struct drv_class *cls,
+			const struct drv_config *cfg, const char *key);
 /* The same as a whole number from min to max. WEFT_EINVAL. */
-int handle_option_int(const struct drv_class *cls,
-		      const struct drv_config *cfg, const char *key,
-		      int64_t min, int64_t max, int64_t *out, struct err *err);
+int base_option_int(const struct drv_class *cls,
+		    const struct drv_config *cfg, const char *key,
+		    int64_t min, int64_t max, int64_t *out, struct err *err);
 
 /* A table of such options. */
-struct handle_number {
+struct base_number {
 	const char *key;	/* one that the class lacks is passed over */
 	int64_t min, max, *out;
 };
 
-int handle_option_ints(const struct drv_class *cls,
-		       const struct drv_config *cfg,
-		       const struct handle_number *numbers, size_t n,
-		       struct err *err);
+int base_option_ints(const struct drv_class *cls,
+		     const struct drv_config *cfg,
+		     const struct base_number *numbers, size_t n,
+		     struct err *err);
 /* An option that is one of two words, the second of which may be empty:
  * whether it is the first. WEFT_EINVAL. */
-int handle_option_choice(const struct drv_class *cls,
-			 const struct drv_config *cfg, const char *key,
-			 const char *first, const char *second, bool *is_first,
-			 struct err *err);
+int base_option_choice(const struct drv_class *cls,
+		       const struct drv_config *cfg, const char *key,
+		       const char *first, const char *second, bool *is_first,
+		       struct err *err);
 /* WEFT_EUNSUPPORTED when cfg is about an any-to-any device; `why` may be
  * empty. */
-int handle_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
-		     const char *why, struct err *err);
+int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
+		   const char *why, struct err *err);
 
 /* Name of the namespace that a driver of this machine's kernel works in, by
  * its options `fabric` (weft.FABRIC.DEVICE) or `netns`; one must be given.
  * WEFT_EINVAL. */
-int handle_netns(const struct drv_class *cls, const struct drv_config *cfg,
-		 char *buf, size_t size, struct err *err);
+int base_netns(const struct drv_class *cls, const struct drv_config *cfg,
+	       char *buf, size_t size, struct err *err);
 
 #endif

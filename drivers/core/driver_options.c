@@ -62,8 +62,8 @@ static int check_options(const struct drv_class *cls,
 	return 0;
 }
 
-const char *handle_option(const struct drv_class *cls,
-			  const struct drv_config *cfg, const char *key)
+const char *base_option(const struct drv_class *cls,
+			const struct drv_config *cfg, const char *key)
 {
 	const struct drv_option *o = find_option(cfg, key);
 	const struct drv_option_spec *spec = o ? NULL : find_spec(cls, key);
@@ -71,11 +71,11 @@ const char *handle_option(const struct drv_class *cls,
 	return o ? o->value : spec ? spec->def : NULL;
 }
 
-int handle_option_int(const struct drv_class *cls,
-		      const struct drv_config *cfg, const char *key,
-		      int64_t min, int64_t max, int64_t *out, struct err *err)
+int base_option_int(const struct drv_class *cls,
+		    const struct drv_config *cfg, const char *key,
+		    int64_t min, int64_t max, int64_t *out, struct err *err)
 {
-	const char *text = handle_option(cls, cfg, key);
+	const char *text = base_option(cls, cfg, key);
 	char *end;
 
 	errno = 0;
@@ -89,30 +89,30 @@ int handle_option_int(const struct drv_class *cls,
 	return 0;
 }
 
-int handle_option_ints(const struct drv_class *cls,
-		       const struct drv_config *cfg,
-		       const struct handle_number *numbers, size_t n,
-		       struct err *err)
+int base_option_ints(const struct drv_class *cls,
+		     const struct drv_config *cfg,
+		     const struct base_number *numbers, size_t n,
+		     struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		const struct handle_number *x = &numbers[i];
+		const struct base_number *x = &numbers[i];
 
 		if (find_spec(cls, x->key)) {
-			rc = handle_option_int(cls, cfg, x->key, x->min,
-					       x->max, x->out, err);
+			rc = base_option_int(cls, cfg, x->key, x->min,
+					     x->max, x->out, err);
 		}
 	}
 	return rc;
 }
 
-int handle_option_choice(const struct drv_class *cls,
-			 const struct drv_config *cfg, const char *key,
-			 const char *first, const char *second, bool *is_first,
-			 struct err *err)
+int base_option_choice(const struct drv_class *cls,
+		       const struct drv_config *cfg, const char *key,
+		       const char *first, const char *second, bool *is_first,
+		       struct err *err)
 {
-	const char *text = handle_option(cls, cfg, key);
+	const char *text = base_option(cls, cfg, key);
 
 	*is_first = strcmp(text, first) == 0;
 	if (!*is_first && strcmp(text, second) != 0) {
@@ -123,8 +123,8 @@ int handle_option_choice(const struct drv_class *cls,
 	return 0;
 }
 
-int handle_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
-		     const char *why, struct err *err)
+int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
+		   const char *why, struct err *err)
 {
 	return !cfg->any_to_any ? 0 :
 	       err_set(err, WEFT_EUNSUPPORTED, "%s knows no any-to-any "
@@ -159,8 +159,8 @@ static int check_sizes(const struct drv_class *cls,
 	return 0;
 }
 
-int handle_check(const struct drv_class *cls, const struct drv_config *cfg,
-		 struct err *err)
+int base_check(const struct drv_class *cls, const struct drv_config *cfg,
+	       struct err *err)
 {
 	int rc = check_options(cls, cfg, err);
 
@@ -187,11 +187,11 @@ int handle_check(const struct drv_class *cls, const struct drv_config *cfg,
 	return 0;
 }
 
-int handle_netns(const struct drv_class *cls, const struct drv_config *cfg,
-		 char *buf, size_t size, struct err *err)
+int base_netns(const struct drv_class *cls, const struct drv_config *cfg,
+	       char *buf, size_t size, struct err *err)
 {
-	const char *fabric = handle_option(cls, cfg, "fabric");
-	const char *netns = handle_option(cls, cfg, "netns");
+	const char *fabric = base_option(cls, cfg, "fabric");
+	const char *netns = base_option(cls, cfg, "netns");
 	int n;
 
 	if (!fabric[0] == !netns[0]) {

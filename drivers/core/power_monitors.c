@@ -3,24 +3,24 @@
 
 #include <stdlib.h>
 
-int monitors_init(struct monitors *m, const struct drv_class *cls,
-		  const struct drv_config *cfg, struct err *err)
+int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
+			const struct drv_config *cfg, struct err *err)
 {
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "dark_dbm", -100, 30, &m->dark_dbm },
 		{ "power_error_mdb", 0, 10000, &m->error_mdb },
 	};
 
-	return handle_option_ints(cls, cfg, numbers,
-				  sizeof(numbers) / sizeof(numbers[0]), err);
+	return base_option_ints(cls, cfg, numbers,
+				sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
-static bool is_lit(const struct monitors *m, const struct drv_port *p)
+static bool is_lit(const struct power_monitors *m, const struct drv_port *p)
 {
 	return p && p->has_power && p->power_mdbm >= m->dark_dbm * 1000;
 }
 
-static void reckon(const struct monitors *m, struct drv_xc *x,
+static void reckon(const struct power_monitors *m, struct drv_xc *x,
 		   const struct drv_port *in, const struct drv_port *out)
 {
 	int32_t error = (int32_t)(2 * m->error_mdb), loss;
@@ -37,8 +37,8 @@ static void reckon(const struct monitors *m, struct drv_xc *x,
 	}
 }
 
-int monitors_losses(const struct monitors *m, struct handle *h,
-		    struct err *err)
+int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
+			  struct err *err)
 {
 	struct drv_snapshot *snap = &h->snap;
 	const struct drv_port **at;

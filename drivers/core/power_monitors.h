@@ -17,20 +17,20 @@
 	{ "power_error_mdb", "how wrong a monitor may be, in 0.001 dB",       \
 	  "500" }
 
-struct monitors {
+struct power_monitors {
 	int64_t dark_dbm, error_mdb;
 };
 
 /* Reads the options above. WEFT_EINVAL. */
-int monitors_init(struct monitors *m, const struct drv_class *cls,
-		  const struct drv_config *cfg, struct err *err);
+int power_monitors_init(struct power_monitors *m, const struct drv_class *cls,
+			const struct drv_config *cfg, struct err *err);
 
 /* Gives each tuned circuit of the snapshot under way that has no loss the
  * difference of the powers at its ends, where both carry light. A difference
  * below zero by no more than the error is zero, a larger one is no loss. Not
  * for any-to-any switches, where nobody knows which end light enters by.
  * O(circuits + ports). WEFT_ENOMEM. */
-int monitors_losses(const struct monitors *m, struct handle *h,
-		    struct err *err);
+int power_monitors_losses(const struct power_monitors *m, struct driver_base *h,
+			  struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The line core; see tcp_session.h. */
+/* TCP sessions to devices; see tcp_session.h. */
 #include "drivers/core/tcp_session.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@
 /* A session unused for so long may be dead without anybody having said so. */
 #define DOUBT_NS (500 * INT64_C(1000000))
 
-struct question {
-	struct question *next;
+struct request {
+	struct request *next;
 	uint64_t tag;
 	bool sent;
 	bool again;		/* may be asked again in another session */
@@ -28,11 +28,11 @@ struct question {
 				 * may be asked again */
 };
 
-/* One TCP session, or one attempt at it: every address of a name is tried in
- * a session of its own. It outlives the line's interest in it (line == NULL)
- * until libuv has let go of it. */
-struct session {
-	struct line *line;
+/* One connection, or one attempt at it: every address of a name is tried in
+ * a connection of its own. It outlives the session's interest in it
+ * (session == NULL) until libuv has let go of it. */
+struct connection {
+	struct tcp_session *session;
 	struct addrinfo *addresses;	/* of the name; owned; NULL: of a number */
 	const struct addrinfo *address;	/* the one that is tried */
 	uv_tcp_t tcp;
@@ -44,20 +44,20 @@ struct session {
 
 struct write {
 	uv_write_t req;
-	struct session *session;
+	struct connection *connection;
 	uint8_t *bytes;
 };
 
-struct line {
-	struct line_conf conf;
+struct tcp_session {
+	struct tcp_conf conf;
 	char device[HOST_MAX], host[HOST_MAX], port[8];
 	int port_number;
 	uv_loop_t *loop;
-	uv_timer_t deadline;	/* for the connect or the oldest answer */
+	uv_timer_t deadline;	/* for the connect or the oldest reply */
 	uv_timer_t wake;	/* sends, later */
-	struct session *session;
-	struct question *first, **last;
-	int n_questions, n_out;
+	struct connection *connection;
+	struct request *first, **last;
+	int n_requests, n_out;
 	uint64_t n_sessions;
 	bool in_doubt;		/* unused when the oldest one went out, and not
 				 * a byte has come since */
@@ -72,7 +72,7 @@ struct line {
 	void *closed_arg;
 };
 
-static void send_more(struct line *l);
+static void send_more(struct tcp_session *s);
 
 /* ---- addresses ----------------------------------------------------------- */
 
@@ -82,8 +82,8 @@ static int bad_address(const char *text, struct err *err)
 		       "address '%s': expected HOST:PORT or [IPV6]:PORT", text);
 }
 
-int line_parse_address(const char *text, bool port_0, char *host, int size,
-		       int *port, struct err *err)
+int tcp_parse_address(const char *text, bool port_0, char *host, int size,
+		      int *port, struct err *err)
 {
 	const char *colon = strrchr(text, ':'), *from = text, *to = colon;
 	char *end;
@@ -113,8 +113,8 @@ int line_parse_address(const char *text, bool port_0, char *host, int size,
 	return 0;
 }
 
-int64_t line_frame_text(const uint8_t *data, size_t len, size_t from,
-			void *arg)
+int64_t tcp_frame_text(const uint8_t *data, size_t len, size_t from,
+		       void *arg)
 {
 	const uint8_t *lf = memchr(data + from, '\n', len - from);
 
@@ -125,423 +125,423 @@ int64_t line_frame_text(const uint8_t *data, size_t len, size_t from,
 
 /* ---- the end of a session ------------------------------------------------ */
 
-static void on_session_closed(uv_handle_t *tcp)
+static void on_connection_closed(uv_handle_t *tcp)
 {
-	struct session *s = tcp->data;
+	struct connection *c = tcp->data;
 
-	uv_freeaddrinfo(s->addresses);
-	free(s);
+	uv_freeaddrinfo(c->addresses);
+	free(c);
 }
 
-static void drop_session(struct line *l)
+static void drop_connection(struct tcp_session *s)
 {
-	struct session *s = l->session;
+	struct connection *c = s->connection;
 
-	uv_timer_stop(&l->deadline);
-	buf_reset(&l->in);
-	l->looked = 0;
-	l->session = NULL;
-	if (!s) {
+	uv_timer_stop(&s->deadline);
+	buf_reset(&s->in);
+	s->looked = 0;
+	s->connection = NULL;
+	if (!c) {
 		return;
 	}
-	s->line = NULL;
-	if (s->looking_up) {
-		uv_cancel((uv_req_t *)&s->lookup);
+	c->session = NULL;
+	if (c->looking_up) {
+		uv_cancel((uv_req_t *)&c->lookup);
 	} else {
-		uv_close((uv_handle_t *)&s->tcp, on_session_closed);
+		uv_close((uv_handle_t *)&c->tcp, on_connection_closed);
 	}
 }
 
-static void forget_questions(struct line *l)
+static void forget_requests(struct tcp_session *s)
 {
-	while (l->first) {
-		struct question *q = l->first;
+	while (s->first) {
+		struct request *q = s->first;
 
-		l->first = q->next;
+		s->first = q->next;
 		free(q->bytes);
 		free(q);
 	}
-	l->last = &l->first;
-	l->n_questions = l->n_out = 0;
+	s->last = &s->first;
+	s->n_requests = s->n_out = 0;
 }
 
-static void wake_up(struct line *l);
+static void wake_up(struct tcp_session *s);
 
-/* The session was dead, by all appearances before the only question went out
+/* The session was dead, by all appearances before the only request went out
  * in it: that is asked again, once. */
-static bool try_again(struct line *l, int rc, const struct err *err)
+static bool try_again(struct tcp_session *s, int rc, const struct err *err)
 {
-	struct question *q = l->first;
+	struct request *q = s->first;
 
-	if (!q || !q->again || !q->sent || q->next || !l->in_doubt ||
+	if (!q || !q->again || !q->sent || q->next || !s->in_doubt ||
 	    rc == WEFT_EDEVICE || rc == WEFT_ENOMEM) {
 		return false;
 	}
 	log_info("drivers", "%s: a new session is made", err->msg);
-	drop_session(l);
-	q->again = q->sent = l->in_doubt = false;
-	l->n_out = 0;
-	wake_up(l);
+	drop_connection(s);
+	q->again = q->sent = s->in_doubt = false;
+	s->n_out = 0;
+	wake_up(s);
 	return true;
 }
 
-static void fail(struct line *l, int rc, const struct err *err)
+static void fail(struct tcp_session *s, int rc, const struct err *err)
 {
-	bool any = l->first, sent = any && l->first->sent;
+	bool any = s->first, sent = any && s->first->sent;
 
-	if (try_again(l, rc, err)) {
+	if (try_again(s, rc, err)) {
 		return;
 	}
-	drop_session(l);
-	forget_questions(l);
+	drop_connection(s);
+	forget_requests(s);
 	if (any) {
-		l->conf.failed(rc, err, sent, l->conf.arg);
+		s->conf.failed(rc, err, sent, s->conf.arg);
 	} else {
 		log_info("drivers", "%s", err->msg);
 	}
 }
 
-static void fail_text(struct line *l, int rc, const char *text)
+static void fail_text(struct tcp_session *s, int rc, const char *text)
 {
 	struct err err = { 0 };
 
-	err_set(&err, rc, "%s (%s): %s", l->device, l->conf.address, text);
-	fail(l, rc, &err);
+	err_set(&err, rc, "%s (%s): %s", s->device, s->conf.address, text);
+	fail(s, rc, &err);
 }
 
 /* Adds what the address under way said to the list of all. */
-static void note_refusal(struct line *l, const char *text)
+static void note_refusal(struct tcp_session *s, const char *text)
 {
-	size_t n = strlen(l->refusals);
+	size_t n = strlen(s->refusals);
 	char name[INET6_ADDRSTRLEN] = "";
 
-	uv_ip_name(l->session->address->ai_addr, name, sizeof(name));
-	snprintf(l->refusals + n, sizeof(l->refusals) - n, "%s%s: %s",
+	uv_ip_name(s->connection->address->ai_addr, name, sizeof(name));
+	snprintf(s->refusals + n, sizeof(s->refusals) - n, "%s%s: %s",
 		 n ? ", " : "", name, text);
 }
 
-static bool try_next_address(struct line *l, const char *text);
+static bool try_next_address(struct tcp_session *s, const char *text);
 
 /* Fails what was asked only when no address of the device is left to try. */
-static void fail_connect(struct line *l, int rc, const char *text)
+static void fail_connect(struct tcp_session *s, int rc, const char *text)
 {
-	if (try_next_address(l, text)) {
+	if (try_next_address(s, text)) {
 		return;
 	}
-	if (l->refusals[0]) {
-		note_refusal(l, text);
-		text = l->refusals;
+	if (s->refusals[0]) {
+		note_refusal(s, text);
+		text = s->refusals;
 	}
-	l->back_off_ms = l->back_off_ms ? l->back_off_ms * 2 : BACK_OFF_MIN_MS;
-	if (l->back_off_ms > BACK_OFF_MAX_MS) {
-		l->back_off_ms = BACK_OFF_MAX_MS;
+	s->back_off_ms = s->back_off_ms ? s->back_off_ms * 2 : BACK_OFF_MIN_MS;
+	if (s->back_off_ms > BACK_OFF_MAX_MS) {
+		s->back_off_ms = BACK_OFF_MAX_MS;
 	}
-	l->not_before_ns = clk_now_ns() + l->back_off_ms * 1000000;
-	fail_text(l, rc, text);
+	s->not_before_ns = clk_now_ns() + s->back_off_ms * 1000000;
+	fail_text(s, rc, text);
 }
 
 static void on_deadline(uv_timer_t *t)
 {
-	struct line *l = t->data;
+	struct tcp_session *s = t->data;
 	char text[64];
 
-	if (l->session && !l->session->connected) {
-		fail_connect(l, WEFT_EUNAVAIL, "connecting took too long");
+	if (s->connection && !s->connection->connected) {
+		fail_connect(s, WEFT_EUNAVAIL, "connecting took too long");
 		return;
 	}
-	snprintf(text, sizeof(text), "no answer within %lld ms",
-		 (long long)l->conf.timeout_ms);
-	fail_text(l, WEFT_ETIMEOUT, text);
+	snprintf(text, sizeof(text), "no reply within %lld ms",
+		 (long long)s->conf.timeout_ms);
+	fail_text(s, WEFT_ETIMEOUT, text);
 }
 
 /* What an attempt to connect may take: the addresses that are left share the
- * time that is left, so that one which never answers does not use it up. */
-static int64_t connect_ms(const struct line *l)
+ * time that is left, so that one which never replies does not use it up. */
+static int64_t connect_ms(const struct tcp_session *s)
 {
-	int64_t left_ms = (l->connect_by_ns - clk_now_ns()) / 1000000;
+	int64_t left_ms = (s->connect_by_ns - clk_now_ns()) / 1000000;
 	int n = 1;
 
-	for (const struct addrinfo *a = l->session->address; a && a->ai_next;
+	for (const struct addrinfo *a = s->connection->address; a && a->ai_next;
 	     a = a->ai_next) {
 		n++;
 	}
 	return left_ms > n ? left_ms / n : 1;
 }
 
-static void arm_deadline(struct line *l)
+static void arm_deadline(struct tcp_session *s)
 {
-	bool connecting = l->session && !l->session->connected;
+	bool connecting = s->connection && !s->connection->connected;
 
-	if (l->n_out > 0 || connecting) {
-		uv_timer_start(&l->deadline, on_deadline, (uint64_t)
-			       (connecting ? connect_ms(l) : l->conf.timeout_ms),
+	if (s->n_out > 0 || connecting) {
+		uv_timer_start(&s->deadline, on_deadline, (uint64_t)
+			       (connecting ? connect_ms(s) : s->conf.timeout_ms),
 			       0);
 	} else {
-		uv_timer_stop(&l->deadline);
+		uv_timer_stop(&s->deadline);
 	}
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------- */
 
-static void answered(struct line *l, const uint8_t *frame, size_t len)
+static void replied(struct tcp_session *s, const uint8_t *frame, size_t len)
 {
-	struct question *q = l->first;
+	struct request *q = s->first;
 	uint64_t tag = q->tag;
 
-	l->first = q->next;
-	if (!l->first) {
-		l->last = &l->first;
+	s->first = q->next;
+	if (!s->first) {
+		s->last = &s->first;
 	}
-	l->n_questions--;
-	l->n_out--;
-	l->back_off_ms = 0;
+	s->n_requests--;
+	s->n_out--;
+	s->back_off_ms = 0;
 	free(q->bytes);
 	free(q);
-	arm_deadline(l);
-	l->conf.answer(frame, len, tag, l->conf.arg);
+	arm_deadline(s);
+	s->conf.reply(frame, len, tag, s->conf.arg);
 }
 
-static void unreadable(struct line *l, bool garbage)
+static void unreadable(struct tcp_session *s, bool garbage)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "the answer is longer than %zu KiB",
-		 l->conf.max_frame >> 10);
-	fail_text(l, WEFT_EDEVICE, garbage ? "the answer is garbage" : text);
+	snprintf(text, sizeof(text), "the reply is longer than %zu KiB",
+		 s->conf.max_frame >> 10);
+	fail_text(s, WEFT_EDEVICE, garbage ? "the reply is garbage" : text);
 }
 
-static enum line_verdict judge(struct line *l, const uint8_t *frame,
-			       size_t len)
+static enum tcp_verdict judge(struct tcp_session *s, const uint8_t *frame,
+			      size_t len)
 {
-	bool waiting = l->n_out > 0;
-	enum line_verdict v = waiting ? LINE_ANSWER : LINE_NONSENSE;
+	bool waiting = s->n_out > 0;
+	enum tcp_verdict v = waiting ? TCP_REPLY : TCP_NONSENSE;
 
-	if (l->conf.judge) {
-		v = l->conf.judge(frame, len, waiting,
-				  waiting ? l->first->tag : 0, l->conf.arg);
+	if (s->conf.judge) {
+		v = s->conf.judge(frame, len, waiting,
+				  waiting ? s->first->tag : 0, s->conf.arg);
 	}
-	return v == LINE_ANSWER && !waiting ? LINE_NONSENSE : v;
+	return v == TCP_REPLY && !waiting ? TCP_NONSENSE : v;
 }
 
-/* Takes frames off the input. An answer's callback may ask more, but that is
+/* Takes frames off the input. A reply's callback may ask more, but that is
  * sent only afterwards: a second frame in the same segment cannot be the
- * answer to a question not yet asked. */
-static void take_frames(struct line *l)
+ * reply to a request not yet asked. */
+static void take_frames(struct tcp_session *s)
 {
-	struct session *s = l->session;
+	struct connection *c = s->connection;
 	size_t at = 0;
 
-	while (at < l->in.len) {
-		const uint8_t *data = (const uint8_t *)l->in.data + at;
-		int64_t n = l->conf.frame(data, l->in.len - at, l->looked,
-					  l->conf.arg);
+	while (at < s->in.len) {
+		const uint8_t *data = (const uint8_t *)s->in.data + at;
+		int64_t n = s->conf.frame(data, s->in.len - at, s->looked,
+					  s->conf.arg);
 
-		l->looked = n == 0 ? l->in.len - at : 0;
-		if (n < 0 || n > (int64_t)l->conf.max_frame ||
-		    (n == 0 && l->in.len - at >= l->conf.max_frame)) {
-			unreadable(l, n < 0);
+		s->looked = n == 0 ? s->in.len - at : 0;
+		if (n < 0 || n > (int64_t)s->conf.max_frame ||
+		    (n == 0 && s->in.len - at >= s->conf.max_frame)) {
+			unreadable(s, n < 0);
 			return;
 		}
 		if (n == 0) {
 			break;
 		}
-		if (l->conf.trace) {
-			l->conf.trace(data, (size_t)n, true, l->conf.arg);
+		if (s->conf.trace) {
+			s->conf.trace(data, (size_t)n, true, s->conf.arg);
 		}
-		switch (judge(l, data, (size_t)n)) {
-		case LINE_ANSWER:
-			answered(l, data, (size_t)n);
+		switch (judge(s, data, (size_t)n)) {
+		case TCP_REPLY:
+			replied(s, data, (size_t)n);
 			break;
-		case LINE_IGNORE:
+		case TCP_IGNORE:
 			break;
-		case LINE_NONSENSE:
-			fail_text(l, WEFT_EDEVICE,
-				  "an answer that nobody asked for");
+		case TCP_NONSENSE:
+			fail_text(s, WEFT_EDEVICE,
+				  "an unsolicited reply");
 			break;
 		}
-		if (l->session != s) {
+		if (s->connection != c) {
 			return;
 		}
 		at += (size_t)n;
 	}
-	buf_consume(&l->in, at);
+	buf_consume(&s->in, at);
 }
 
 static void on_alloc(uv_handle_t *tcp, size_t hint, uv_buf_t *out)
 {
-	struct session *s = tcp->data;
+	struct connection *c = tcp->data;
 
 	(void)hint;
-	*out = uv_buf_init(s->bytes, sizeof(s->bytes));
+	*out = uv_buf_init(c->bytes, sizeof(c->bytes));
 }
 
 static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *bytes)
 {
-	struct session *s = tcp->data;
-	struct line *l = s->line;
+	struct connection *c = tcp->data;
+	struct tcp_session *s = c->session;
 
-	if (!l || n == 0) {
+	if (!s || n == 0) {
 		return;
 	}
 	if (n < 0) {
-		fail_text(l, WEFT_EUNAVAIL, n == UV_EOF ?
+		fail_text(s, WEFT_EUNAVAIL, n == UV_EOF ?
 			  "the device ended the session" :
 			  uv_strerror((int)n));
 		return;
 	}
-	l->in_doubt = false;
-	buf_add(&l->in, bytes->base, (size_t)n);
-	if (l->in.failed) {
-		fail_text(l, WEFT_ENOMEM, "out of memory");
+	s->in_doubt = false;
+	buf_add(&s->in, bytes->base, (size_t)n);
+	if (s->in.failed) {
+		fail_text(s, WEFT_ENOMEM, "out of memory");
 		return;
 	}
-	take_frames(l);
-	send_more(l);
+	take_frames(s);
+	send_more(s);
 }
 
 /* ---- connecting ---------------------------------------------------------- */
 
 static void on_connect(uv_connect_t *req, int status)
 {
-	struct session *s = req->data;
-	struct line *l = s->line;
+	struct connection *c = req->data;
+	struct tcp_session *s = c->session;
 
-	if (!l) {
+	if (!s) {
 		return;
 	}
 	if (status < 0) {
-		fail_connect(l, WEFT_EUNAVAIL, uv_strerror(status));
+		fail_connect(s, WEFT_EUNAVAIL, uv_strerror(status));
 		return;
 	}
-	s->connected = true;
-	l->used_ns = clk_now_ns();
-	l->n_sessions++;
-	uv_tcp_nodelay(&s->tcp, 1);
-	uv_read_start((uv_stream_t *)&s->tcp, on_alloc, on_read);
-	arm_deadline(l);
-	send_more(l);
+	c->connected = true;
+	s->used_ns = clk_now_ns();
+	s->n_sessions++;
+	uv_tcp_nodelay(&c->tcp, 1);
+	uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+	arm_deadline(s);
+	send_more(s);
 }
 
-static void connect_to(struct session *s, const struct sockaddr *addr)
+static void connect_to(struct connection *c, const struct sockaddr *addr)
 {
 	int rc;
 
-	arm_deadline(s->line);
-	s->connect.data = s;
-	rc = uv_tcp_connect(&s->connect, &s->tcp, addr, on_connect);
+	arm_deadline(c->session);
+	c->connect.data = c;
+	rc = uv_tcp_connect(&c->connect, &c->tcp, addr, on_connect);
 	if (rc < 0) {
-		fail_connect(s->line, WEFT_EUNAVAIL, uv_strerror(rc));
+		fail_connect(c->session, WEFT_EUNAVAIL, uv_strerror(rc));
 	}
 }
 
 static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *res)
 {
-	struct session *s = req->data;
+	struct connection *c = req->data;
 
-	s->looking_up = false;
-	if (!s->line) {
-		uv_close((uv_handle_t *)&s->tcp, on_session_closed);
+	c->looking_up = false;
+	if (!c->session) {
+		uv_close((uv_handle_t *)&c->tcp, on_connection_closed);
 	} else if (status < 0) {
-		fail_connect(s->line, WEFT_EUNAVAIL, uv_strerror(status));
+		fail_connect(c->session, WEFT_EUNAVAIL, uv_strerror(status));
 	} else {
-		s->addresses = res;
-		s->address = res;
-		connect_to(s, res->ai_addr);
+		c->addresses = res;
+		c->address = res;
+		connect_to(c, res->ai_addr);
 		return;
 	}
 	uv_freeaddrinfo(res);
 }
 
-static void look_up(struct session *s)
+static void look_up(struct connection *c)
 {
-	struct line *l = s->line;
+	struct tcp_session *s = c->session;
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	int rc;
 
-	s->lookup.data = s;
-	rc = uv_getaddrinfo(l->loop, &s->lookup, on_lookup, l->host, l->port,
+	c->lookup.data = c;
+	rc = uv_getaddrinfo(s->loop, &c->lookup, on_lookup, s->host, s->port,
 			    &hints);
 	if (rc < 0) {
-		fail_connect(l, WEFT_EUNAVAIL, uv_strerror(rc));
+		fail_connect(s, WEFT_EUNAVAIL, uv_strerror(rc));
 		return;
 	}
-	s->looking_up = true;
+	c->looking_up = true;
 }
 
-static struct session *new_session(struct line *l)
+static struct connection *new_connection(struct tcp_session *s)
 {
-	struct session *s = calloc(1, sizeof(*s));
+	struct connection *c = calloc(1, sizeof(*c));
 
-	if (s) {
-		s->line = l;
-		s->tcp.data = s;
-		uv_tcp_init(l->loop, &s->tcp);
+	if (c) {
+		c->session = s;
+		c->tcp.data = c;
+		uv_tcp_init(s->loop, &c->tcp);
 	}
-	return s;
+	return c;
 }
 
 /* The address that was tried failed, as text says. False when it was the last
  * one, or there is no memory to try the next. */
-static bool try_next_address(struct line *l, const char *text)
+static bool try_next_address(struct tcp_session *s, const char *text)
 {
-	struct session *old = l->session, *s;
+	struct connection *old = s->connection, *c;
 
 	if (!old->address || !old->address->ai_next) {
 		return false;
 	}
-	s = new_session(l);
-	if (!s) {
+	c = new_connection(s);
+	if (!c) {
 		return false;
 	}
-	note_refusal(l, text);
-	s->addresses = old->addresses;
-	s->address = old->address->ai_next;
+	note_refusal(s, text);
+	c->addresses = old->addresses;
+	c->address = old->address->ai_next;
 	old->addresses = NULL;
-	drop_session(l);
-	l->session = s;
-	connect_to(s, s->address->ai_addr);
+	drop_connection(s);
+	s->connection = c;
+	connect_to(c, c->address->ai_addr);
 	return true;
 }
 
-static void open_session(struct line *l)
+static void open_connection(struct tcp_session *s)
 {
-	struct session *s = new_session(l);
+	struct connection *c = new_connection(s);
 	struct sockaddr_storage addr;
 
-	if (!s) {
-		fail_text(l, WEFT_ENOMEM, "out of memory");
+	if (!c) {
+		fail_text(s, WEFT_ENOMEM, "out of memory");
 		return;
 	}
-	l->session = s;
-	l->refusals[0] = '\0';
-	l->connect_by_ns = clk_now_ns() + l->conf.timeout_ms * 1000000;
-	arm_deadline(l);
-	if (uv_ip4_addr(l->host, l->port_number,
+	s->connection = c;
+	s->refusals[0] = '\0';
+	s->connect_by_ns = clk_now_ns() + s->conf.timeout_ms * 1000000;
+	arm_deadline(s);
+	if (uv_ip4_addr(s->host, s->port_number,
 			(struct sockaddr_in *)&addr) == 0 ||
-	    uv_ip6_addr(l->host, l->port_number,
+	    uv_ip6_addr(s->host, s->port_number,
 			(struct sockaddr_in6 *)&addr) == 0) {
-		connect_to(s, (struct sockaddr *)&addr);
+		connect_to(c, (struct sockaddr *)&addr);
 	} else {
-		look_up(s);
+		look_up(c);
 	}
 }
 
-/* ---- questions ----------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void on_written(uv_write_t *req, int status)
 {
 	struct write *w = req->data;
-	struct line *l = w->session->line;
+	struct tcp_session *s = w->connection->session;
 
 	free(w->bytes);
 	free(w);
-	if (l && status < 0) {
-		fail_text(l, WEFT_EUNAVAIL, uv_strerror(status));
+	if (s && status < 0) {
+		fail_text(s, WEFT_EUNAVAIL, uv_strerror(status));
 	}
 }
 
 /* The bytes for a write, which is their owner from then on. */
-static uint8_t *bytes_to_send(struct question *q)
+static uint8_t *bytes_to_send(struct request *q)
 {
 	uint8_t *bytes = q->again ? malloc(q->len) : q->bytes;
 
@@ -551,13 +551,13 @@ static uint8_t *bytes_to_send(struct question *q)
 	return bytes;
 }
 
-static void note_doubt(struct line *l)
+static void note_doubt(struct tcp_session *s)
 {
-	l->in_doubt = l->n_out == 0 && l->used_ns &&
-		      clk_now_ns() - l->used_ns > DOUBT_NS;
+	s->in_doubt = s->n_out == 0 && s->used_ns &&
+		      clk_now_ns() - s->used_ns > DOUBT_NS;
 }
 
-static void send_question(struct line *l, struct question *q)
+static void send_request(struct tcp_session *s, struct request *q)
 {
 	struct write *w = malloc(sizeof(*w));
 	uint8_t *copy = w ? bytes_to_send(q) : NULL;
@@ -566,17 +566,17 @@ static void send_question(struct line *l, struct question *q)
 
 	if (!copy) {
 		free(w);
-		fail_text(l, WEFT_ENOMEM, "out of memory");
+		fail_text(s, WEFT_ENOMEM, "out of memory");
 		return;
 	}
-	if (l->conf.trace) {
-		l->conf.trace(q->bytes, q->len, false, l->conf.arg);
+	if (s->conf.trace) {
+		s->conf.trace(q->bytes, q->len, false, s->conf.arg);
 	}
-	note_doubt(l);
+	note_doubt(s);
 	w->req.data = w;
-	w->session = l->session;
+	w->connection = s->connection;
 	w->bytes = copy;
-	rc = uv_write(&w->req, (uv_stream_t *)&l->session->tcp, &bytes, 1,
+	rc = uv_write(&w->req, (uv_stream_t *)&s->connection->tcp, &bytes, 1,
 		      on_written);
 	if (rc < 0) {
 		if (q->again) {
@@ -584,20 +584,20 @@ static void send_question(struct line *l, struct question *q)
 		}
 		free(w);
 		q->sent = q->again;	/* which is what may be done again */
-		fail_text(l, WEFT_EUNAVAIL, uv_strerror(rc));
+		fail_text(s, WEFT_EUNAVAIL, uv_strerror(rc));
 		return;
 	}
 	q->bytes = q->again ? q->bytes : NULL;
 	q->sent = true;
-	l->sent_ns = l->used_ns = clk_now_ns();
-	if (l->n_out++ == 0) {
-		arm_deadline(l);
+	s->sent_ns = s->used_ns = clk_now_ns();
+	if (s->n_out++ == 0) {
+		arm_deadline(s);
 	}
 }
 
-static struct question *next_unsent(struct line *l)
+static struct request *next_unsent(struct tcp_session *s)
 {
-	struct question *q = l->first;
+	struct request *q = s->first;
 
 	while (q && q->sent) {
 		q = q->next;
@@ -611,60 +611,60 @@ static void on_wake(uv_timer_t *t)
 }
 
 /* Nanoseconds until the pace or the back-off lets the next one go. */
-static int64_t wait_ns(const struct line *l)
+static int64_t wait_ns(const struct tcp_session *s)
 {
-	int64_t now = clk_now_ns(), at = l->session ?
-		l->sent_ns + l->conf.gap_us * 1000 : l->not_before_ns;
+	int64_t now = clk_now_ns(), at = s->connection ?
+		s->sent_ns + s->conf.gap_us * 1000 : s->not_before_ns;
 
 	return at > now ? at - now : 0;
 }
 
 /* Devices end sessions that nobody uses, and not all of them say so. */
-static bool was_idle(const struct line *l)
+static bool was_idle(const struct tcp_session *s)
 {
-	return l->conf.idle_ms && l->n_out == 0 && line_connected(l) &&
-	       clk_now_ns() - l->used_ns > l->conf.idle_ms * 1000000;
+	return s->conf.idle_ms && s->n_out == 0 && tcp_connected(s) &&
+	       clk_now_ns() - s->used_ns > s->conf.idle_ms * 1000000;
 }
 
-static void send_more(struct line *l)
+static void send_more(struct tcp_session *s)
 {
-	struct question *q;
+	struct request *q;
 
-	while (!l->closing && l->n_out < l->conf.window &&
-	       (q = next_unsent(l))) {
+	while (!s->closing && s->n_out < s->conf.window &&
+	       (q = next_unsent(s))) {
 		int64_t wait;
 
-		if (was_idle(l)) {
-			drop_session(l);
+		if (was_idle(s)) {
+			drop_connection(s);
 		}
-		wait = wait_ns(l);
+		wait = wait_ns(s);
 		if (wait > 0) {
-			uv_timer_start(&l->wake, on_wake,
+			uv_timer_start(&s->wake, on_wake,
 				       (uint64_t)(wait + 999999) / 1000000, 0);
 			return;
 		}
-		if (!l->session) {
-			open_session(l);
+		if (!s->connection) {
+			open_connection(s);
 			return;
 		}
-		if (!l->session->connected) {
+		if (!s->connection->connected) {
 			return;
 		}
-		send_question(l, q);
+		send_request(s, q);
 	}
 }
 
-static void wake_up(struct line *l)
+static void wake_up(struct tcp_session *s)
 {
-	if (!uv_is_active((uv_handle_t *)&l->wake)) {
-		uv_timer_start(&l->wake, on_wake, 0, 0);
+	if (!uv_is_active((uv_handle_t *)&s->wake)) {
+		uv_timer_start(&s->wake, on_wake, 0, 0);
 	}
 }
 
-static int queue_question(struct line *l, const void *bytes, size_t len,
+static int queue_request(struct tcp_session *s, const void *bytes, size_t len,
 			  uint64_t tag, bool again)
 {
-	struct question *q = calloc(1, sizeof(*q));
+	struct request *q = calloc(1, sizeof(*q));
 
 	if (!q) {
 		return WEFT_ENOMEM;
@@ -678,108 +678,108 @@ static int queue_question(struct line *l, const void *bytes, size_t len,
 	q->len = len;
 	q->tag = tag;
 	q->again = again;
-	*l->last = q;
-	l->last = &q->next;
-	l->n_questions++;
-	wake_up(l);
+	*s->last = q;
+	s->last = &q->next;
+	s->n_requests++;
+	wake_up(s);
 	return 0;
 }
 
-int line_ask(struct line *l, const void *bytes, size_t len, uint64_t tag)
+int tcp_ask(struct tcp_session *s, const void *bytes, size_t len, uint64_t tag)
 {
-	return queue_question(l, bytes, len, tag, false);
+	return queue_request(s, bytes, len, tag, false);
 }
 
-int line_ask_harmless(struct line *l, const void *bytes, size_t len,
-		      uint64_t tag)
+int tcp_ask_repeatable(struct tcp_session *s, const void *bytes, size_t len,
+		       uint64_t tag)
 {
-	return queue_question(l, bytes, len, tag, true);
+	return queue_request(s, bytes, len, tag, true);
 }
 
-bool line_waiting(const struct line *l)
+bool tcp_waiting(const struct tcp_session *s)
 {
-	return l->n_out > 0;
+	return s->n_out > 0;
 }
 
-int line_open_questions(const struct line *l)
+int tcp_open_requests(const struct tcp_session *s)
 {
-	return l->n_questions;
+	return s->n_requests;
 }
 
-void line_reset(struct line *l)
+void tcp_reset(struct tcp_session *s)
 {
-	drop_session(l);
-	forget_questions(l);
+	drop_connection(s);
+	forget_requests(s);
 }
 
-uint64_t line_sessions(const struct line *l)
+uint64_t tcp_sessions(const struct tcp_session *s)
 {
-	return l->n_sessions;
+	return s->n_sessions;
 }
 
-bool line_connected(const struct line *l)
+bool tcp_connected(const struct tcp_session *s)
 {
-	return l->session && l->session->connected;
+	return s->connection && s->connection->connected;
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-int line_new(uv_loop_t *loop, const struct line_conf *conf, struct line **out,
-	     struct err *err)
+int tcp_new(uv_loop_t *loop, const struct tcp_conf *conf, struct tcp_session **out,
+	    struct err *err)
 {
-	struct line *l = calloc(1, sizeof(*l));
+	struct tcp_session *s = calloc(1, sizeof(*s));
 	int rc;
 
 	assert(conf->window >= 1 && conf->timeout_ms > 0);
-	if (!l) {
+	if (!s) {
 		return err_nomem(err);
 	}
-	rc = line_parse_address(conf->address, false, l->host, HOST_MAX,
-				&l->port_number, err);
+	rc = tcp_parse_address(conf->address, false, s->host, HOST_MAX,
+			       &s->port_number, err);
 	if (rc) {
-		free(l);
+		free(s);
 		return rc;
 	}
-	l->conf = *conf;
-	l->conf.address = strdup(conf->address);
-	if (!l->conf.address) {
-		free(l);
+	s->conf = *conf;
+	s->conf.address = strdup(conf->address);
+	if (!s->conf.address) {
+		free(s);
 		return err_nomem(err);
 	}
-	l->loop = loop;
-	l->last = &l->first;
-	l->sent_ns = INT64_MIN / 2;
-	snprintf(l->device, sizeof(l->device), "%s", conf->device);
-	snprintf(l->port, sizeof(l->port), "%d", l->port_number);
-	uv_timer_init(loop, &l->deadline);
-	uv_timer_init(loop, &l->wake);
-	l->deadline.data = l->wake.data = l;
-	*out = l;
+	s->loop = loop;
+	s->last = &s->first;
+	s->sent_ns = INT64_MIN / 2;
+	snprintf(s->device, sizeof(s->device), "%s", conf->device);
+	snprintf(s->port, sizeof(s->port), "%d", s->port_number);
+	uv_timer_init(loop, &s->deadline);
+	uv_timer_init(loop, &s->wake);
+	s->deadline.data = s->wake.data = s;
+	*out = s;
 	return 0;
 }
 
 static void on_timer_closed(uv_handle_t *timer)
 {
-	struct line *l = timer->data;
-	void (*cb)(void *) = l->closed;
-	void *arg = l->closed_arg;
+	struct tcp_session *s = timer->data;
+	void (*cb)(void *) = s->closed;
+	void *arg = s->closed_arg;
 
-	if (--l->closing > 0) {
+	if (--s->closing > 0) {
 		return;
 	}
-	buf_fini(&l->in);
-	free((char *)l->conf.address);
-	free(l);
+	buf_fini(&s->in);
+	free((char *)s->conf.address);
+	free(s);
 	cb(arg);
 }
 
-void line_close(struct line *l, void (*cb)(void *arg), void *arg)
+void tcp_close(struct tcp_session *s, void (*cb)(void *arg), void *arg)
 {
-	drop_session(l);
-	forget_questions(l);
-	l->closing = 2;
-	l->closed = cb;
-	l->closed_arg = arg;
-	uv_close((uv_handle_t *)&l->deadline, on_timer_closed);
-	uv_close((uv_handle_t *)&l->wake, on_timer_closed);
+	drop_connection(s);
+	forget_requests(s);
+	s->closing = 2;
+	s->closed = cb;
+	s->closed_arg = arg;
+	uv_close((uv_handle_t *)&s->deadline, on_timer_closed);
+	uv_close((uv_handle_t *)&s->wake, on_timer_closed);
 }

@@ -14,7 +14,7 @@
 #define HEX "0123456789abcdef"
 #define HEX_BYTES 48u
 
-int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
+int xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
 		bool any_to_any, struct err *err)
 {
 	memset(m, 0, sizeof(*m));
@@ -31,29 +31,29 @@ int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
 	if (!m->peer) {
 		return err_nomem(err);
 	}
-	devmem_clear(m);
+	xc_map_clear(m);
 	return 0;
 }
 
-void devmem_fini(struct devmem *m)
+void xc_map_fini(struct xc_map *m)
 {
 	free(m->peer);
 	ring_programs_fini(&m->programs);
 	memset(m, 0, sizeof(*m));
 }
 
-int devmem_flat_in(const struct devmem *m, int32_t in)
+int xc_map_flat_in(const struct xc_map *m, int32_t in)
 {
 	(void)m;
 	return in;
 }
 
-int devmem_flat_out(const struct devmem *m, int32_t out)
+int xc_map_flat_out(const struct xc_map *m, int32_t out)
 {
 	return m->any_to_any ? out : m->n_in + out;
 }
 
-int devmem_check(const struct devmem *m, struct optics_xc xc, struct err *err)
+int xc_map_check(const struct xc_map *m, struct optics_xc xc, struct err *err)
 {
 	if (xc.in < 0 || xc.in >= m->n_in || xc.out < 0 || xc.out >= m->n_out) {
 		return err_set(err, WEFT_EINVAL,
@@ -69,13 +69,13 @@ int devmem_check(const struct devmem *m, struct optics_xc xc, struct err *err)
 	return 0;
 }
 
-bool devmem_has(const struct devmem *m, struct optics_xc xc)
+bool xc_map_has(const struct xc_map *m, struct optics_xc xc)
 {
-	return m->peer[devmem_flat_in(m, xc.in)] ==
-	       devmem_flat_out(m, xc.out);
+	return m->peer[xc_map_flat_in(m, xc.in)] ==
+	       xc_map_flat_out(m, xc.out);
 }
 
-static struct optics_xc xc_at(const struct devmem *m, int flat)
+static struct optics_xc xc_at(const struct xc_map *m, int flat)
 {
 	int a = flat, b = m->peer[flat];
 	int low = a < b ? a : b, high = a < b ? b : a;
@@ -83,19 +83,19 @@ static struct optics_xc xc_at(const struct devmem *m, int flat)
 	return (struct optics_xc){ low, m->any_to_any ? high : high - m->n_in };
 }
 
-bool devmem_victim(const struct devmem *m, struct optics_xc xc,
-		   struct optics_xc *victim)
+bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
+		     struct optics_xc *victim)
 {
-	int in = devmem_flat_in(m, xc.in), out = devmem_flat_out(m, xc.out);
+	int in = xc_map_flat_in(m, xc.in), out = xc_map_flat_out(m, xc.out);
 
-	if (devmem_has(m, xc) || (m->peer[in] < 0 && m->peer[out] < 0)) {
+	if (xc_map_has(m, xc) || (m->peer[in] < 0 && m->peer[out] < 0)) {
 		return false;
 	}
 	*victim = xc_at(m, m->peer[in] >= 0 ? in : out);
 	return true;
 }
 
-void devmem_release(struct devmem *m, int flat)
+void xc_map_release(struct xc_map *m, int flat)
 {
 	if (m->peer[flat] >= 0) {
 		m->peer[m->peer[flat]] = -1;
@@ -103,17 +103,17 @@ void devmem_release(struct devmem *m, int flat)
 	}
 }
 
-void devmem_connect(struct devmem *m, struct optics_xc xc)
+void xc_map_connect(struct xc_map *m, struct optics_xc xc)
 {
-	int in = devmem_flat_in(m, xc.in), out = devmem_flat_out(m, xc.out);
+	int in = xc_map_flat_in(m, xc.in), out = xc_map_flat_out(m, xc.out);
 
-	devmem_release(m, in);
-	devmem_release(m, out);
+	xc_map_release(m, in);
+	xc_map_release(m, out);
 	m->peer[in] = out;
 	m->peer[out] = in;
 }
 
-void devmem_clear(struct devmem *m)
+void xc_map_clear(struct xc_map *m)
 {
 	for (int i = 0; i < m->n_ports; i++) {
 		m->peer[i] = -1;
@@ -121,7 +121,7 @@ void devmem_clear(struct devmem *m)
 	ring_programs_fini(&m->programs);
 }
 
-int devmem_xcs(const struct devmem *m, struct optics_xc **v, int *n,
+int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n,
 	       struct err *err)
 {
 	*n = 0;
@@ -137,11 +137,11 @@ int devmem_xcs(const struct devmem *m, struct optics_xc **v, int *n,
 	return 0;
 }
 
-int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
+int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap,
 		    struct err *err)
 {
 	struct optics_xc *v;
-	int rc = devmem_xcs(m, &v, &snap->n_xcs, err);
+	int rc = xc_map_xcs(m, &v, &snap->n_xcs, err);
 
 	if (rc) {
 		return rc;
@@ -155,7 +155,7 @@ int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
 	return snap->xcs ? 0 : err_nomem(err);
 }
 
-int devmem_copy(struct devmem *dst, const struct devmem *src,
+int xc_map_copy(struct xc_map *dst, const struct xc_map *src,
 		struct err *err)
 {
 	struct ring_programs programs;
@@ -172,13 +172,13 @@ int devmem_copy(struct devmem *dst, const struct devmem *src,
 	return 0;
 }
 
-void devmem_changes(const struct devmem *known, const struct devmem *now,
+void xc_map_changes(const struct xc_map *known, const struct xc_map *now,
 		    void (*fn)(struct optics_xc xc, bool made, void *arg),
 		    void *arg)
 {
 	for (int pass = 0; pass < 2; pass++) {
-		const struct devmem *a = pass ? now : known;
-		const struct devmem *b = pass ? known : now;
+		const struct xc_map *a = pass ? now : known;
+		const struct xc_map *b = pass ? known : now;
 
 		for (int i = 0; i < a->n_in; i++) {
 			int out = a->any_to_any ? a->peer[i] :
@@ -194,7 +194,7 @@ void devmem_changes(const struct devmem *known, const struct devmem *now,
 
 /* ---- the state file ------------------------------------------------------- */
 
-static void put_head(const struct devmem *m, struct buf *b)
+static void put_head(const struct xc_map *m, struct buf *b)
 {
 	buf_printf(b, STATE_LINE "\n%s %d %d %d\nboots %" PRIu64 "\n",
 		   m->kind == DRV_RING ? "ring" : "space", m->n_in, m->n_out,
@@ -222,7 +222,7 @@ static void put_program(const struct ring_program *p, struct buf *b)
 	}
 }
 
-int devmem_save(const struct devmem *m, const char *path, struct err *err)
+int xc_map_save(const struct xc_map *m, const char *path, struct err *err)
 {
 	struct buf b = { 0 };
 	int rc;
@@ -294,7 +294,7 @@ static bool numbers(const char *s, int n, uint64_t *v)
 	return s && *s == '\0';
 }
 
-static bool read_head(struct devmem *m, struct reader *r)
+static bool read_head(struct xc_map *m, struct reader *r)
 {
 	const char *kind = m->kind == DRV_RING ? "ring" : "space";
 	char *line = next_line(r);
@@ -318,7 +318,7 @@ static bool read_head(struct devmem *m, struct reader *r)
 	return true;
 }
 
-static bool read_xc(struct devmem *m, const char *text)
+static bool read_xc(struct xc_map *m, const char *text)
 {
 	struct optics_xc xc, victim;
 	uint64_t v[2];
@@ -328,15 +328,15 @@ static bool read_xc(struct devmem *m, const char *text)
 		return false;
 	}
 	xc = (struct optics_xc){ (int32_t)v[0], (int32_t)v[1] };
-	if (devmem_check(m, xc, NULL) || devmem_victim(m, xc, &victim)) {
+	if (xc_map_check(m, xc, NULL) || xc_map_conflict(m, xc, &victim)) {
 		return false;
 	}
-	devmem_connect(m, xc);
+	xc_map_connect(m, xc);
 	return true;
 }
 
 /* The bytes of a program are all there: is it one? */
-static bool end_program(struct devmem *m, struct reader *r)
+static bool end_program(struct xc_map *m, struct reader *r)
 {
 	size_t len = r->bytes.len;
 	uint8_t *bytes;
@@ -351,7 +351,7 @@ static bool end_program(struct devmem *m, struct reader *r)
 	       ring_programs_add(&m->programs, &r->program, NULL) == 0;
 }
 
-static bool begin_program(struct devmem *m, struct reader *r, const char *text)
+static bool begin_program(struct xc_map *m, struct reader *r, const char *text)
 {
 	uint64_t v[4];
 	struct ring_window *w = &r->program.window;
@@ -390,7 +390,7 @@ static bool read_bytes(struct reader *r, const char *text)
 	return !text[0];
 }
 
-static bool read_body(struct devmem *m, struct reader *r)
+static bool read_body(struct xc_map *m, struct reader *r)
 {
 	char *line;
 
@@ -413,7 +413,7 @@ static bool read_body(struct devmem *m, struct reader *r)
 	return false;
 }
 
-int devmem_load(struct devmem *m, const char *path, struct err *err)
+int xc_map_load(struct xc_map *m, const char *path, struct err *err)
 {
 	struct reader r = { 0 };
 	char *data;
@@ -424,14 +424,14 @@ int devmem_load(struct devmem *m, const char *path, struct err *err)
 		return rc;
 	}
 	r.next = data;
-	devmem_clear(m);
+	xc_map_clear(m);
 	if (!read_head(m, &r) || !read_body(m, &r)) {
 		rc = err_set(err, WEFT_EINVAL,
 			     "%s:%d: not the state of this device", path,
 			     r.line);
 	}
 	if (rc) {
-		devmem_clear(m);
+		xc_map_clear(m);
 	}
 	buf_fini(&r.bytes);
 	free(data);

@@ -12,7 +12,7 @@
 
 #include "drivers/core/driver.h"
 
-struct devmem {
+struct xc_map {
 	enum drv_kind kind;
 	int n_in, n_out;	/* ring: nodes, channels */
 	bool any_to_any;
@@ -23,53 +23,53 @@ struct devmem {
 };
 
 /* WEFT_ENOMEM. */
-int devmem_init(struct devmem *m, enum drv_kind kind, int n_in, int n_out,
+int xc_map_init(struct xc_map *m, enum drv_kind kind, int n_in, int n_out,
 		bool any_to_any, struct err *err);
-void devmem_fini(struct devmem *m);
+void xc_map_fini(struct xc_map *m);
 
 /* Index into `peer` of an input or output. O(1). */
-int devmem_flat_in(const struct devmem *m, int32_t in);
-int devmem_flat_out(const struct devmem *m, int32_t out);
+int xc_map_flat_in(const struct xc_map *m, int32_t in);
+int xc_map_flat_out(const struct xc_map *m, int32_t out);
 
 /* Ports in range and, on an any-to-any switch, in < out. WEFT_EINVAL. */
-int devmem_check(const struct devmem *m, struct optics_xc xc, struct err *err);
+int xc_map_check(const struct xc_map *m, struct optics_xc xc, struct err *err);
 
 /* True when this very cross-connect is made. O(1). */
-bool devmem_has(const struct devmem *m, struct optics_xc xc);
+bool xc_map_has(const struct xc_map *m, struct optics_xc xc);
 
 /* A cross-connect that stands in the way of adding xc (not xc itself). */
-bool devmem_victim(const struct devmem *m, struct optics_xc xc,
-		   struct optics_xc *victim);
+bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
+		     struct optics_xc *victim);
 
 /* Connects, and ends whatever held either port. */
-void devmem_connect(struct devmem *m, struct optics_xc xc);
+void xc_map_connect(struct xc_map *m, struct optics_xc xc);
 /* Ends the cross-connect that holds a flat port, if any. */
-void devmem_release(struct devmem *m, int flat);
+void xc_map_release(struct xc_map *m, int flat);
 /* Forgets map and program. */
-void devmem_clear(struct devmem *m);
+void xc_map_clear(struct xc_map *m);
 
 /* All cross-connects sorted by in; *v is the caller's. WEFT_ENOMEM. */
-int devmem_xcs(const struct devmem *m, struct optics_xc **v, int *n,
+int xc_map_xcs(const struct xc_map *m, struct optics_xc **v, int *n,
 	       struct err *err);
 /* The same as a snapshot's array, all tuned. */
-int devmem_snapshot(const struct devmem *m, struct drv_snapshot *snap,
+int xc_map_snapshot(const struct xc_map *m, struct drv_snapshot *snap,
 		    struct err *err);
 
 /* Makes dst remember what src does (same kind and size). WEFT_ENOMEM. */
-int devmem_copy(struct devmem *dst, const struct devmem *src,
+int xc_map_copy(struct xc_map *dst, const struct xc_map *src,
 		struct err *err);
 
 /* What `now` has that `known` has not, after what it has no longer: one call
  * for each circuit. Same kind and size. */
-void devmem_changes(const struct devmem *known, const struct devmem *now,
+void xc_map_changes(const struct xc_map *known, const struct xc_map *now,
 		    void (*fn)(struct optics_xc xc, bool made, void *arg),
 		    void *arg);
 
 /* Writes everything to a text file, atomically. WEFT_EIO, WEFT_ENOMEM. */
-int devmem_save(const struct devmem *m, const char *path, struct err *err);
+int xc_map_save(const struct xc_map *m, const char *path, struct err *err);
 /* Reads it back into an m of the same kind and size. WEFT_ENOTFOUND when
  * there is no file, WEFT_EINVAL (line named) when it is damaged or another
  * device's; then m is cleared. */
-int devmem_load(struct devmem *m, const char *path, struct err *err);
+int xc_map_load(struct xc_map *m, const char *path, struct err *err);
 
 #endif

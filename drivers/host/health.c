@@ -69,7 +69,7 @@ static void take_fec(struct nl_msg *msg, struct answer *out)
 	}
 }
 
-static int on_answer(struct nl_msg *msg, void *arg)
+static int on_reply(struct nl_msg *msg, void *arg)
 {
 	struct genlmsghdr *head = genlmsg_hdr(nlmsg_hdr(msg));
 	struct nlattr *a[ETHTOOL_A_MODULE_EEPROM_MAX + 1];
@@ -126,7 +126,7 @@ static int ask(struct host_net *net, struct nl_msg *msg, struct answer *out)
 	int rc = nl_send_auto(net->genl, msg);
 
 	if (rc >= 0) {
-		rc = host_nl_receive(net->genl, on_answer, out);
+		rc = host_nl_receive(net->genl, on_reply, out);
 	}
 	/* The acknowledgement of a request that was answered. */
 	if (rc >= 0) {

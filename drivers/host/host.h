@@ -186,7 +186,7 @@ int host_addr_add(struct host_net *net, int ifindex, uint32_t addr,
 /* One way from a host: dst is reached by this link. via 0: dst itself is at
  * the other end of it, at this MAC; else via is, which must be the dst of
  * such a way. */
-struct host_way {
+struct host_route {
 	uint32_t dst, via;
 	int ifindex;
 	uint8_t mac[6];
@@ -199,8 +199,8 @@ struct host_way {
  * stays, even where it says otherwise: then WEFT_ESTALE names it, and the
  * rest is done. *changed (may be NULL) counts. O(n log n).
  */
-int host_ways_set(struct host_net *net, uint32_t addr,
-		  const struct host_way *ways, int n, int *changed,
-		  struct err *err);
+int host_routes_set(struct host_net *net, uint32_t addr,
+		    const struct host_route *ways, int n, int *changed,
+		    struct err *err);
 
 #endif

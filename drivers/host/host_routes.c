@@ -368,7 +368,7 @@ struct tables {
 };
 
 static void want_ways(struct tables *t, uint32_t addr,
-		      const struct host_way *ways, int n)
+		      const struct host_route *ways, int n)
 {
 	if (addr) {
 		take(&t->addresses[1], &(struct entry){ .dst = addr,
@@ -436,9 +436,9 @@ static int change_all(struct setting *s, struct tables *t)
 	return rc;
 }
 
-int host_ways_set(struct host_net *net, uint32_t addr,
-		  const struct host_way *ways, int n, int *changed,
-		  struct err *err)
+int host_routes_set(struct host_net *net, uint32_t addr,
+		    const struct host_route *ways, int n, int *changed,
+		    struct err *err)
 {
 	struct setting s = { .net = net, .err = err };
 	struct tables t = { 0 };

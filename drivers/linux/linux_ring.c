@@ -28,15 +28,15 @@ static const struct drv_option_spec options[] = {
 };
 
 struct ring {
-	struct handle h;
+	struct driver_base h;
 	char netns[HOST_NETNS_MAX];
 	int64_t switch_ms;
 	struct ring_geometry g;
 	int tries;
-	struct resonators *r;	/* during a submit, once it is begun */
+	struct netns_ring *r;	/* during a submit, once it is begun */
 };
 
-static const struct handle_ops ops;
+static const struct base_ops ops;
 
 static void fill_caps(const struct ring *ring, struct drv_caps *caps)
 {
@@ -63,7 +63,7 @@ static bool comes_again(struct ring *ring, int rc, uv_timer_cb fn)
 
 /* ---- snapshot -------------------------------------------------------------- */
 
-static int fill_snapshot(struct ring *ring, struct resonators *r,
+static int fill_snapshot(struct ring *ring, struct netns_ring *r,
 			 struct err *err)
 {
 	struct drv_snapshot *snap = &ring->h.snap;
@@ -72,39 +72,39 @@ static int fill_snapshot(struct ring *ring, struct resonators *r,
 	uname(&os);
 	snprintf(snap->identity, sizeof(snap->identity),
 		 "Linux,ring,%.60s,%.50s", ring->netns, os.release);
-	snprintf(snap->epoch, sizeof(snap->epoch), "%s", resonators_epoch(r));
+	snprintf(snap->epoch, sizeof(snap->epoch), "%s", netns_ring_epoch(r));
 	fill_caps(ring, &snap->caps);
-	snap->n_unlocked = resonators_wrong(r, snap->lock_detail,
+	snap->n_unlocked = netns_ring_wrong(r, snap->lock_detail,
 					    sizeof(snap->lock_detail));
-	return ring_programs_copy(&snap->programs, resonators_programs(r), err);
+	return ring_programs_copy(&snap->programs, netns_ring_programs(r), err);
 }
 
 static void on_snapshot(uv_timer_t *work)
 {
 	struct ring *ring = work->data;
-	struct resonators *r = NULL;
+	struct netns_ring *r = NULL;
 	struct err err = { 0 };
-	int rc = resonators_open(ring->netns, &ring->g, &r, &err);
+	int rc = netns_ring_open(ring->netns, &ring->g, &r, &err);
 
 	if (comes_again(ring, rc, on_snapshot)) {
 		return;
 	}
 	if (rc == 0) {
 		rc = fill_snapshot(ring, r, &err);
-		resonators_close(r);
+		netns_ring_close(r);
 	}
 	if (rc) {
 		err_wrap(&err, "%s", ring->h.drv.name);
 		drv_snapshot_fini(&ring->h.snap);
 	}
-	handle_snapshot_done(&ring->h, rc, &err);
+	base_snapshot_done(&ring->h, rc, &err);
 }
 
-static void ring_snapshot(struct handle *h)
+static void ring_snapshot(struct driver_base *h)
 {
 	struct ring *ring = (struct ring *)h;
 
-	handle_trace(h, "filter dump", false);
+	base_trace(h, "filter dump", false);
 	ring->tries = 0;
 	uv_timer_start(&ring->h.timer, on_snapshot, 0, 0);
 }
@@ -116,25 +116,25 @@ static void finish(struct ring *ring, int rc, struct err *err)
 	char text[DRV_TEXT_MAX];
 
 	if (rc) {
-		handle_mark(&ring->h, 0, 1, DRV_UNKNOWN, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err->msg);
-	} else if (resonators_wrong(ring->r, text, sizeof(text))) {
-		handle_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED,
-			    DRV_ERR_TRAFFIC, NULL, text);
+		base_mark(&ring->h, 0, 1, DRV_UNKNOWN, DRV_SENT,
+			  DRV_ERR_TRANSPORT, NULL, err->msg);
+	} else if (netns_ring_wrong(ring->r, text, sizeof(text))) {
+		base_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED,
+			  DRV_ERR_TRAFFIC, NULL, text);
 	} else {
-		handle_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
-			    NULL, NULL);
+		base_mark(&ring->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE,
+			  NULL, NULL);
 	}
-	resonators_close(ring->r);
+	netns_ring_close(ring->r);
 	ring->r = NULL;
-	handle_submit_done(&ring->h, rc, err);
+	base_submit_done(&ring->h, rc, err);
 }
 
 static void on_dark(uv_timer_t *work)
 {
 	struct ring *ring = work->data;
 	struct err err = { 0 };
-	int rc = resonators_light(ring->r, &err);
+	int rc = netns_ring_activate(ring->r, &err);
 
 	finish(ring, rc, &err);
 }
@@ -147,24 +147,24 @@ static void on_submit(uv_timer_t *work)
 	int rc = ring_programs_check(p, &ring->g, &err);
 
 	if (rc) {
-		handle_mark(&ring->h, 0, 1, DRV_REFUSED, DRV_ACKED,
-			    DRV_ERR_CONFIGURATION, "range", err.msg);
-		handle_submit_done(&ring->h, 0, NULL);
+		base_mark(&ring->h, 0, 1, DRV_REFUSED, DRV_ACKED,
+			  DRV_ERR_CONFIGURATION, "range", err.msg);
+		base_submit_done(&ring->h, 0, NULL);
 		return;
 	}
-	rc = resonators_open(ring->netns, &ring->g, &ring->r, &err);
+	rc = netns_ring_open(ring->netns, &ring->g, &ring->r, &err);
 	if (comes_again(ring, rc, on_submit)) {
 		return;
 	}
 	if (rc) {
-		handle_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err.msg);
-		handle_submit_done(&ring->h, rc, &err);
+		base_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
+			  DRV_ERR_TRANSPORT, NULL, err.msg);
+		base_submit_done(&ring->h, rc, &err);
 		return;
 	}
-	handle_mark(&ring->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "the light is moving");
-	rc = resonators_load(ring->r, p, &err);
+	base_mark(&ring->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "the light is moving");
+	rc = netns_ring_load(ring->r, p, &err);
 	if (rc) {
 		finish(ring, rc, &err);
 	} else {
@@ -194,10 +194,10 @@ static void trace_line(const char *device, const char *line, bool is_reply,
 		       void *arg)
 {
 	(void)device;
-	handle_trace(arg, line, is_reply);
+	base_trace(arg, line, is_reply);
 }
 
-static void ring_submit(struct handle *h)
+static void ring_submit(struct driver_base *h)
 {
 	struct ring *ring = (struct ring *)h;
 
@@ -215,54 +215,54 @@ static void on_relock(uv_timer_t *work)
 {
 	struct ring *ring = work->data;
 	struct err err = { 0 };
-	int rc = resonators_open(ring->netns, &ring->g, &ring->r, &err);
+	int rc = netns_ring_open(ring->netns, &ring->g, &ring->r, &err);
 
 	if (comes_again(ring, rc, on_relock)) {
 		return;
 	}
 	if (rc) {
-		handle_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err.msg);
-		handle_submit_done(&ring->h, rc, &err);
+		base_mark(&ring->h, 0, 1, DRV_SKIPPED, DRV_SENT,
+			  DRV_ERR_TRANSPORT, NULL, err.msg);
+		base_submit_done(&ring->h, rc, &err);
 		return;
 	}
-	rc = resonators_load(ring->r, resonators_programs(ring->r), &err);
-	rc = rc ? rc : resonators_light(ring->r, &err);
+	rc = netns_ring_load(ring->r, netns_ring_programs(ring->r), &err);
+	rc = rc ? rc : netns_ring_activate(ring->r, &err);
 	finish(ring, rc, &err);
 }
 
-static void ring_relock(struct handle *h)
+static void ring_relock(struct driver_base *h)
 {
 	struct ring *ring = (struct ring *)h;
 
-	handle_trace(h, "rules of the programs' present steps", false);
+	base_trace(h, "rules of the programs' present steps", false);
 	ring->tries = 0;
 	uv_timer_start(&h->timer, on_relock, 0, 0);
 }
 
 /* ---- life ------------------------------------------------------------------ */
 
-static void ring_fini(struct handle *h)
+static void ring_fini(struct driver_base *h)
 {
-	resonators_close(((struct ring *)h)->r);
+	netns_ring_close(((struct ring *)h)->r);
 }
 
-static int ring_init(struct handle *h, const struct drv_config *cfg,
-		     struct line_conf *conf, struct err *err)
+static int ring_init(struct driver_base *h, const struct drv_config *cfg,
+		     struct tcp_conf *conf, struct err *err)
 {
 	struct ring *ring = (struct ring *)h;
-	int rc = handle_netns(h->drv.cls, cfg, ring->netns,
-			      sizeof(ring->netns), err);
+	int rc = base_netns(h->drv.cls, cfg, ring->netns,
+			    sizeof(ring->netns), err);
 
 	(void)conf;
 	ring->g = (struct ring_geometry){
 		.nodes = (uint16_t)cfg->n_in, .channels = (uint16_t)cfg->n_out,
 		.fibres = (uint8_t)cfg->ring_fibres };
-	return rc ? rc : handle_option_int(h->drv.cls, cfg, "switch_ms", 0,
-					   600000, &ring->switch_ms, err);
+	return rc ? rc : base_option_int(h->drv.cls, cfg, "switch_ms", 0,
+					 600000, &ring->switch_ms, err);
 }
 
-static const struct handle_ops ops = {
+static const struct base_ops ops = {
 	.init = ring_init,
 	.snapshot = ring_snapshot,
 	.submit = ring_submit,
@@ -273,9 +273,9 @@ static const struct handle_ops ops = {
 static int ring_open(uv_loop_t *loop, const struct drv_config *cfg,
 		     struct drv **out, struct err *err)
 {
-	return handle_open(handle_new(&drv_linux_ring, &ops,
-				      sizeof(struct ring)), loop, cfg, out,
-			   err);
+	return base_open(base_new(&drv_linux_ring, &ops,
+				  sizeof(struct ring)), loop, cfg, out,
+			 err);
 }
 
 const struct drv_class drv_linux_ring = {
@@ -285,10 +285,10 @@ const struct drv_class drv_linux_ring = {
 	.kind = DRV_RING,
 	.options = options,
 	.open = ring_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = ring_explain,
 	.recoveries = DRV_RELOCK,
-	.recover = handle_recover,
+	.recover = base_recover,
 };

@@ -50,7 +50,7 @@ struct listener {
 };
 
 struct tc {
-	struct handle h;
+	struct driver_base h;
 	char netns[HOST_NETNS_MAX];
 	int64_t switch_ms;
 	struct host_net *net;	/* NULL: no session */
@@ -60,7 +60,7 @@ struct tc {
 	struct port *in, *out;	/* [n_in], [n_out] */
 	int n_rules;
 	struct rule *rules;	/* by in, in the kernel's order */
-	struct devmem want;	/* the map after the batch under way */
+	struct xc_map want;	/* the map after the batch under way */
 	int n_walked;		/* items of it that are in `want` */
 };
 
@@ -84,20 +84,20 @@ static void end_session(struct tc *t)
 	t->n_rules = 0;
 }
 
-static void tc_fini(struct handle *h)
+static void tc_fini(struct driver_base *h)
 {
 	struct tc *t = (struct tc *)h;
 
 	end_session(t);
-	devmem_fini(&t->want);
+	xc_map_fini(&t->want);
 	free(t->in);
 	free(t->out);
 }
 
-static void tc_stop(struct handle *h)
+static void tc_stop(struct driver_base *h)
 {
 	end_session((struct tc *)h);
-	handle_stopped(h);
+	base_stopped(h);
 }
 
 /* ---- what others do ------------------------------------------------------ */
@@ -112,7 +112,7 @@ static void tell(struct tc *t, bool is_out, int index, const char *what)
 	snprintf(text, sizeof(text), "%s%d: %s", is_out ? "out" : "in",
 		 index + 1, what);
 	if (!t->quiet) {
-		handle_event(&t->h, &ev);
+		base_event(&t->h, &ev);
 	}
 }
 
@@ -166,10 +166,10 @@ static void on_heard(uv_poll_t *poll, int status, int events)
 
 	(void)status;
 	(void)events;
-	if (t->h.op != HANDLE_IDLE) {
+	if (t->h.op != BASE_IDLE) {
 		forget_changes(t);	/* whoever asked reads anyway */
 	} else if (host_changes_read(t->net, on_change, t, &err)) {
-		handle_event(&t->h, &lost);
+		base_event(&t->h, &lost);
 	}
 }
 
@@ -427,14 +427,14 @@ static void on_snapshot(uv_timer_t *work)
 		err_wrap(&err, "%s", t->h.drv.name);
 		drv_snapshot_fini(snap);
 	}
-	handle_snapshot_done(&t->h, rc, &err);
+	base_snapshot_done(&t->h, rc, &err);
 }
 
-static void tc_snapshot(struct handle *h)
+static void tc_snapshot(struct driver_base *h)
 {
 	struct tc *t = (struct tc *)h;
 
-	handle_trace(h, "filter dump", false);
+	base_trace(h, "filter dump", false);
 	uv_timer_start(&t->h.timer, on_snapshot, 0, 0);
 }
 
@@ -443,7 +443,7 @@ static void tc_snapshot(struct handle *h)
 static void refuse(struct tc *t, int i, enum drv_class_of_error c,
 		   const char *code, const char *text)
 {
-	handle_mark(&t->h, i, i + 1, DRV_REFUSED, DRV_ACKED, c, code, text);
+	base_mark(&t->h, i, i + 1, DRV_REFUSED, DRV_ACKED, c, code, text);
 }
 
 static bool ports_work(struct tc *t, int i, struct optics_xc xc)
@@ -467,7 +467,7 @@ static bool is_hidden(const struct tc *t, struct optics_xc xc)
 	for (int i = 0; i < t->n_rules; i++) {
 		if (t->rules[i].hidden &&
 		    optics_xc_cmp(&t->rules[i].xc, &xc) == 0) {
-			return !devmem_has(&t->want, xc);
+			return !xc_map_has(&t->want, xc);
 		}
 	}
 	return false;
@@ -481,7 +481,7 @@ static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
-	if (devmem_check(&t->want, item->xc, &err)) {
+	if (xc_map_check(&t->want, item->xc, &err)) {
 		refuse(t, i, DRV_ERR_CONFIGURATION, "range", err.msg);
 		return false;
 	}
@@ -491,7 +491,7 @@ static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 	if (item->op == DRV_DEL && is_hidden(t, item->xc)) {
 		return true;	/* goes, and the circuit before it stays */
 	}
-	if (devmem_victim(&t->want, item->xc, &victim) &&
+	if (xc_map_conflict(&t->want, item->xc, &victim) &&
 	    (item->op == DRV_DEL || mode == DRV_SAFE)) {
 		snprintf(text, sizeof(text),
 			 "cross-connect %d-%d: %s %d-%d is there", item->xc.in,
@@ -501,10 +501,10 @@ static bool walk_item(struct tc *t, int i, const struct drv_item *item,
 		return false;
 	}
 	if (item->op == DRV_ADD) {
-		devmem_connect(&t->want, item->xc);
+		xc_map_connect(&t->want, item->xc);
 	} else {
-		devmem_release(&t->want,
-			       devmem_flat_in(&t->want, item->xc.in));
+		xc_map_release(&t->want,
+			       xc_map_flat_in(&t->want, item->xc.in));
 	}
 	return true;
 }
@@ -513,10 +513,10 @@ static void walk_items(struct tc *t)
 {
 	const struct drv_batch *b = t->h.batch;
 
-	devmem_clear(&t->want);
+	xc_map_clear(&t->want);
 	for (int i = 0; b->mode != DRV_REPLACE && i < t->n_rules; i++) {
 		if (!t->rules[i].hidden && t->rules[i].xc.out >= 0) {
-			devmem_connect(&t->want, t->rules[i].xc);
+			xc_map_connect(&t->want, t->rules[i].xc);
 		}
 	}
 	t->n_walked = 0;
@@ -545,7 +545,7 @@ static bool must_go(const struct tc *t, const struct rule *r)
 	}
 	return r->hidden ? named(t->h.batch, r->xc) ||
 			   t->h.batch->mode == DRV_REPLACE :
-	       !devmem_has(&t->want, r->xc);
+	       !xc_map_has(&t->want, r->xc);
 }
 
 /* Ends what shall not be lit. Its out-port goes down first: the far end sees
@@ -591,7 +591,7 @@ static bool is_lit(const struct tc *t, struct optics_xc xc)
 static int light_up(struct tc *t, struct err *err)
 {
 	struct optics_xc *v;
-	int n, rc = devmem_xcs(&t->want, &v, &n, err);
+	int n, rc = xc_map_xcs(&t->want, &v, &n, err);
 
 	for (int i = 0; rc == 0 && i < n; i++) {
 		if (is_lit(t, v[i])) {
@@ -615,14 +615,14 @@ static int light_up(struct tc *t, struct err *err)
 static void finish(struct tc *t, int rc, const struct err *err)
 {
 	if (rc) {
-		handle_mark(&t->h, 0, t->n_walked, DRV_UNKNOWN, DRV_SENT,
-			    DRV_ERR_TRANSPORT, NULL, err->msg);
+		base_mark(&t->h, 0, t->n_walked, DRV_UNKNOWN, DRV_SENT,
+			  DRV_ERR_TRANSPORT, NULL, err->msg);
 	} else {
-		handle_mark(&t->h, 0, t->n_walked, DRV_DONE, DRV_ACKED,
-			    DRV_ERR_NONE, NULL, NULL);
+		base_mark(&t->h, 0, t->n_walked, DRV_DONE, DRV_ACKED,
+			  DRV_ERR_NONE, NULL, NULL);
 	}
 	forget_changes(t);
-	handle_submit_done(&t->h, rc, err);
+	base_submit_done(&t->h, rc, err);
 }
 
 static void on_lit(uv_timer_t *work)
@@ -639,7 +639,7 @@ static bool any_dark(struct tc *t)
 	for (int i = 0; i < t->n_walked; i++) {
 		const struct drv_item *item = &t->h.batch->items[i];
 
-		if (item->op == DRV_ADD && devmem_has(&t->want, item->xc) &&
+		if (item->op == DRV_ADD && xc_map_has(&t->want, item->xc) &&
 		    !is_lit(t, item->xc)) {
 			return true;
 		}
@@ -660,8 +660,8 @@ static void on_submit(uv_timer_t *work)
 		return;
 	}
 	walk_items(t);
-	handle_mark(&t->h, 0, t->n_walked, DRV_UNKNOWN, DRV_SENT,
-		    DRV_ERR_TRANSPORT, NULL, "the light is moving");
+	base_mark(&t->h, 0, t->n_walked, DRV_UNKNOWN, DRV_SENT,
+		  DRV_ERR_TRANSPORT, NULL, "the light is moving");
 	rc = darken(t, &changes, &err);
 	if (rc) {
 		finish(t, rc, &err);
@@ -697,10 +697,10 @@ static void trace_line(const char *device, const char *line, bool is_reply,
 		       void *arg)
 {
 	(void)device;
-	handle_trace(arg, line, is_reply);
+	base_trace(arg, line, is_reply);
 }
 
-static void tc_submit(struct handle *h)
+static void tc_submit(struct driver_base *h)
 {
 	struct tc *t = (struct tc *)h;
 
@@ -710,29 +710,29 @@ static void tc_submit(struct handle *h)
 	uv_timer_start(&t->h.timer, on_submit, 0, 0);
 }
 
-static int tc_init(struct handle *h, const struct drv_config *cfg,
-		   struct line_conf *conf, struct err *err)
+static int tc_init(struct driver_base *h, const struct drv_config *cfg,
+		   struct tcp_conf *conf, struct err *err)
 {
 	struct tc *t = (struct tc *)h;
-	int rc = handle_netns(h->drv.cls, cfg, t->netns, sizeof(t->netns),
-			      err);
+	int rc = base_netns(h->drv.cls, cfg, t->netns, sizeof(t->netns),
+			    err);
 
 	(void)conf;
-	rc = rc ? rc : handle_two_sides(h->drv.cls, cfg, "in-ports lead to "
-					"out-ports", err);
-	rc = rc ? rc : handle_option_int(h->drv.cls, cfg, "switch_ms", 0,
-					 600000, &t->switch_ms, err);
+	rc = rc ? rc : base_two_sides(h->drv.cls, cfg, "in-ports lead to "
+				      "out-ports", err);
+	rc = rc ? rc : base_option_int(h->drv.cls, cfg, "switch_ms", 0,
+				       600000, &t->switch_ms, err);
 	if (rc) {
 		return rc;
 	}
 	t->in = calloc((size_t)cfg->n_in, sizeof(*t->in));
 	t->out = calloc((size_t)cfg->n_out, sizeof(*t->out));
 	return t->in && t->out ?
-	       devmem_init(&t->want, DRV_SPACE, cfg->n_in, cfg->n_out, false,
+	       xc_map_init(&t->want, DRV_SPACE, cfg->n_in, cfg->n_out, false,
 			   err) : err_nomem(err);
 }
 
-static const struct handle_ops ops = {
+static const struct base_ops ops = {
 	.init = tc_init,
 	.snapshot = tc_snapshot,
 	.submit = tc_submit,
@@ -743,8 +743,8 @@ static const struct handle_ops ops = {
 static int tc_open(uv_loop_t *loop, const struct drv_config *cfg,
 		   struct drv **out, struct err *err)
 {
-	return handle_open(handle_new(&drv_linux_tc, &ops, sizeof(struct tc)),
-			   loop, cfg, out, err);
+	return base_open(base_new(&drv_linux_tc, &ops, sizeof(struct tc)),
+			 loop, cfg, out, err);
 }
 
 const struct drv_class drv_linux_tc = {
@@ -754,8 +754,8 @@ const struct drv_class drv_linux_tc = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = tc_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = tc_explain,
 };

@@ -14,7 +14,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 
-#define PATH_SIZE (sizeof(RESONATORS_DIR) + HOST_NETNS_MAX + 8)
+#define PATH_SIZE (sizeof(NETNS_RING_DIR) + HOST_NETNS_MAX + 8)
 #define MAX_STATE (256u << 20)
 #define MAGIC "weft ring 1"
 
@@ -28,7 +28,7 @@ struct cell {
 	enum way from_t, from_i;
 };
 
-struct resonators {
+struct netns_ring {
 	char netns[HOST_NETNS_MAX], epoch[DRV_NAME_MAX];
 	struct ring_geometry g;
 	int lock;
@@ -43,12 +43,12 @@ struct resonators {
 
 /* ---- places ---- */
 
-size_t resonators_count(const struct ring_geometry *g)
+size_t netns_ring_count(const struct ring_geometry *g)
 {
 	return (size_t)2 * g->fibres * g->channels * g->nodes;
 }
 
-struct ring_setting resonators_at(const struct ring_geometry *g, size_t place)
+struct ring_setting netns_ring_at(const struct ring_geometry *g, size_t place)
 {
 	size_t row = place / g->nodes, fibre = row / g->channels;
 
@@ -60,54 +60,54 @@ struct ring_setting resonators_at(const struct ring_geometry *g, size_t place)
 	};
 }
 
-void resonators_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
+void netns_ring_name(char buf[HOST_IFNAME_MAX + 8], const char *what,
 		     const struct ring_setting *at)
 {
 	snprintf(buf, HOST_IFNAME_MAX + 8, "%s%u%c%u.%u", what, at->node,
 		 at->dir == OPTICS_CW ? '+' : '-', at->fibre, at->channel);
 }
 
-size_t resonators_next(const struct ring_geometry *g, size_t place)
+size_t netns_ring_next(const struct ring_geometry *g, size_t place)
 {
 	size_t node = place % g->nodes;
-	bool clockwise = place < resonators_count(g) / 2;
+	bool clockwise = place < netns_ring_count(g) / 2;
 
 	return place - node +
 	       (node + (clockwise ? 1 : g->nodes - 1u)) % g->nodes;
 }
 
-int64_t resonators_follow(const struct ring_geometry *g, const uint8_t *modes,
+int64_t netns_ring_follow(const struct ring_geometry *g, const uint8_t *modes,
 			  size_t place)
 {
 	size_t at = place;
 
 	do {
-		at = resonators_next(g, at);
+		at = netns_ring_next(g, at);
 	} while (at != place && modes[at] == 0);
 	return modes[at] & RESONATOR_DROP ? (int64_t)at : -1;
 }
 
 /* ---- building ---- */
 
-int resonators_wire(struct host_net *net, const struct ring_geometry *g,
+int netns_ring_wire(struct host_net *net, const struct ring_geometry *g,
 		    struct err *err)
 {
-	size_t n = resonators_count(g);
+	size_t n = netns_ring_count(g);
 	int rc = 0;
 
 	for (size_t k = 0; rc == 0 && k < n; k++) {
-		struct ring_setting from = resonators_at(g, k);
-		struct ring_setting to = resonators_at(g, resonators_next(g, k));
+		struct ring_setting from = netns_ring_at(g, k);
+		struct ring_setting to = netns_ring_at(g, netns_ring_next(g, k));
 		char out[HOST_IFNAME_MAX + 8], in[HOST_IFNAME_MAX + 8];
 
-		resonators_name(out, "o", &from);
-		resonators_name(in, "i", &to);
+		netns_ring_name(out, "o", &from);
+		netns_ring_name(in, "i", &to);
 		rc = host_veth_add(net, out, NULL, net, in, NULL, err);
 	}
 	return rc;
 }
 
-int resonators_start(struct host_net *net, struct err *err)
+int netns_ring_start(struct host_net *net, struct err *err)
 {
 	struct host_link *v;
 	int n, rc = host_links(net, &v, &n, err);
@@ -130,10 +130,10 @@ int resonators_start(struct host_net *net, struct err *err)
 
 static void path_of(const char *netns, const char *end, char path[PATH_SIZE])
 {
-	snprintf(path, PATH_SIZE, RESONATORS_DIR "/%s%s", netns, end);
+	snprintf(path, PATH_SIZE, NETNS_RING_DIR "/%s%s", netns, end);
 }
 
-static int save(const struct resonators *r, struct err *err)
+static int save(const struct netns_ring *r, struct err *err)
 {
 	struct buf b = { 0 };
 	char path[PATH_SIZE];
@@ -150,7 +150,7 @@ static int save(const struct resonators *r, struct err *err)
 	}
 	buf_char(&b, '\n');
 	buf_add(&b, bytes, len);
-	path_of(r->netns, RESONATORS_STATE, path);
+	path_of(r->netns, NETNS_RING_STATE, path);
 	rc = b.failed ? err_nomem(err) :
 	     file_write_atomic(path, b.data, b.len, FILE_PUBLIC, err);
 	buf_fini(&b);
@@ -172,7 +172,7 @@ static char *line_of(char *data, size_t len, size_t *at)
 	return line;
 }
 
-static int take_steps(struct resonators *r, char *text, struct err *err)
+static int take_steps(struct netns_ring *r, char *text, struct err *err)
 {
 	r->steps = calloc((size_t)r->programs.n + 1, sizeof(*r->steps));
 	if (!r->steps) {
@@ -193,7 +193,7 @@ static int take_steps(struct resonators *r, char *text, struct err *err)
 	return 0;
 }
 
-static int take_state(struct resonators *r, char *data, size_t len,
+static int take_state(struct netns_ring *r, char *data, size_t len,
 		      struct err *err)
 {
 	size_t at = 0;
@@ -216,13 +216,13 @@ static int take_state(struct resonators *r, char *data, size_t len,
 	return rc ? rc : take_steps(r, steps, err);
 }
 
-static int load(struct resonators *r, struct err *err)
+static int load(struct netns_ring *r, struct err *err)
 {
 	char path[PATH_SIZE], *data = NULL;
 	size_t len;
 	int rc;
 
-	path_of(r->netns, RESONATORS_STATE, path);
+	path_of(r->netns, NETNS_RING_STATE, path);
 	if (access(path, F_OK) != 0) {
 		return take_steps(r, NULL, err);
 	}
@@ -237,10 +237,10 @@ static int load(struct resonators *r, struct err *err)
 	return rc;
 }
 
-int resonators_forget(const char *prefix, struct err *err)
+int netns_ring_forget(const char *prefix, struct err *err)
 {
-	DIR *dir = opendir(RESONATORS_DIR);
-	char path[sizeof(RESONATORS_DIR) + NAME_MAX + 2];
+	DIR *dir = opendir(NETNS_RING_DIR);
+	char path[sizeof(NETNS_RING_DIR) + NAME_MAX + 2];
 	struct dirent *e;
 	int rc = 0;
 
@@ -248,21 +248,21 @@ int resonators_forget(const char *prefix, struct err *err)
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0) {
 			continue;
 		}
-		snprintf(path, sizeof(path), RESONATORS_DIR "/%s", e->d_name);
+		snprintf(path, sizeof(path), NETNS_RING_DIR "/%s", e->d_name);
 		if (unlink(path) != 0 && errno != ENOENT) {
 			rc = err_errno(err, WEFT_EIO, errno, "%s", path);
 		}
 	}
 	if (dir) {
 		closedir(dir);
-		rmdir(RESONATORS_DIR);	/* while others have files, it stays */
+		rmdir(NETNS_RING_DIR);	/* while others have files, it stays */
 	}
 	return rc;
 }
 
 /* ---- what the programs want ---- */
 
-static int add_modes(struct resonators *r, int program, struct err *err)
+static int add_modes(struct netns_ring *r, int program, struct err *err)
 {
 	const struct ring_program *p = &r->programs.v[program];
 	struct ring_program_reader reader;
@@ -281,7 +281,7 @@ static int add_modes(struct resonators *r, int program, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int find_modes(struct resonators *r, struct err *err)
+static int find_modes(struct netns_ring *r, struct err *err)
 {
 	int rc = 0;
 
@@ -293,12 +293,12 @@ static int find_modes(struct resonators *r, struct err *err)
 	return rc;
 }
 
-static enum way want_t(const struct resonators *r, size_t place)
+static enum way want_t(const struct netns_ring *r, size_t place)
 {
 	return r->modes[place] & RESONATOR_ADD ? TO_OUT : NOWHERE;
 }
 
-static enum way want_i(const struct resonators *r, size_t place)
+static enum way want_i(const struct netns_ring *r, size_t place)
 {
 	if (!r->used[place / r->g.nodes]) {
 		return NOWHERE;
@@ -307,7 +307,7 @@ static enum way want_i(const struct resonators *r, size_t place)
 	       r->modes[place] ? NOWHERE : TO_OUT;
 }
 
-static bool wants_receiver(const struct resonators *r, size_t place)
+static bool wants_receiver(const struct netns_ring *r, size_t place)
 {
 	return r->modes[place] & RESONATOR_DROP;
 }
@@ -329,7 +329,7 @@ static int64_t place_of(const struct ring_geometry *g, const char *name)
 		channel) * g->nodes + node;
 }
 
-static int take_link(struct resonators *r, const struct host_link *l,
+static int take_link(struct netns_ring *r, const struct host_link *l,
 		     struct err *err)
 {
 	int64_t place;
@@ -361,7 +361,7 @@ static int take_link(struct resonators *r, const struct host_link *l,
 	return 0;
 }
 
-static int read_links(struct resonators *r, struct err *err)
+static int read_links(struct netns_ring *r, struct err *err)
 {
 	struct host_link *v;
 	int n, rc = host_links(r->net, &v, &n, err);
@@ -384,7 +384,7 @@ static int read_links(struct resonators *r, struct err *err)
 		       "netdevs", r->netns, missing, r->n);
 }
 
-static int read_way(struct resonators *r, int from, const struct cell *c,
+static int read_way(struct netns_ring *r, int from, const struct cell *c,
 		    enum way *way, struct err *err)
 {
 	struct host_redirect *v;
@@ -403,7 +403,7 @@ static int read_way(struct resonators *r, int from, const struct cell *c,
 	return rc;
 }
 
-static int read_rules(struct resonators *r, struct err *err)
+static int read_rules(struct netns_ring *r, struct err *err)
 {
 	int rc = read_links(r, err);
 
@@ -418,7 +418,7 @@ static int read_rules(struct resonators *r, struct err *err)
 	return rc;
 }
 
-static bool is_right(const struct resonators *r, size_t k)
+static bool is_right(const struct netns_ring *r, size_t k)
 {
 	const struct cell *c = &r->cells[k];
 
@@ -426,13 +426,13 @@ static bool is_right(const struct resonators *r, size_t k)
 	       c->receives == wants_receiver(r, k);
 }
 
-int resonators_wrong(const struct resonators *r, char *text, size_t size)
+int netns_ring_wrong(const struct netns_ring *r, char *text, size_t size)
 {
 	int wrong = 0;
 
 	text[0] = '\0';
 	for (size_t k = 0; k < r->n; k++) {
-		struct ring_setting at = resonators_at(&r->g, k);
+		struct ring_setting at = netns_ring_at(&r->g, k);
 
 		if (is_right(r, k)) {
 			continue;
@@ -449,7 +449,7 @@ int resonators_wrong(const struct resonators *r, char *text, size_t size)
 
 /* ---- a session ---- */
 
-static int open_all(struct resonators *r, const char *netns, struct err *err)
+static int open_all(struct netns_ring *r, const char *netns, struct err *err)
 {
 	char path[PATH_SIZE];
 	int rc = host_netns_epoch(netns, r->epoch, sizeof(r->epoch), err);
@@ -458,10 +458,10 @@ static int open_all(struct resonators *r, const char *netns, struct err *err)
 		return rc;
 	}
 	snprintf(r->netns, sizeof(r->netns), "%s", netns);
-	if (mkdir(RESONATORS_DIR, 0755) != 0 && errno != EEXIST) {
-		return err_errno(err, WEFT_EIO, errno, RESONATORS_DIR);
+	if (mkdir(NETNS_RING_DIR, 0755) != 0 && errno != EEXIST) {
+		return err_errno(err, WEFT_EIO, errno, NETNS_RING_DIR);
 	}
-	path_of(netns, RESONATORS_LOCK, path);
+	path_of(netns, NETNS_RING_LOCK, path);
 	rc = file_lock(path, &r->lock, err);
 	if (rc == 0) {
 		rc = host_open(netns, &r->net, err);
@@ -475,10 +475,10 @@ static int open_all(struct resonators *r, const char *netns, struct err *err)
 	return rc ? rc : read_rules(r, err);
 }
 
-int resonators_open(const char *netns, const struct ring_geometry *g,
-		    struct resonators **out, struct err *err)
+int netns_ring_open(const char *netns, const struct ring_geometry *g,
+		    struct netns_ring **out, struct err *err)
 {
-	struct resonators *r = calloc(1, sizeof(*r));
+	struct netns_ring *r = calloc(1, sizeof(*r));
 	int rc;
 
 	*out = NULL;
@@ -487,21 +487,21 @@ int resonators_open(const char *netns, const struct ring_geometry *g,
 	}
 	r->g = *g;
 	r->lock = -1;
-	r->n = resonators_count(g);
+	r->n = netns_ring_count(g);
 	r->cells = calloc(r->n, sizeof(*r->cells));
 	r->modes = calloc(r->n, sizeof(*r->modes));
 	r->used = calloc(r->n / g->nodes, sizeof(*r->used));
 	rc = r->cells && r->modes && r->used ? open_all(r, netns, err) :
 	     err_nomem(err);
 	if (rc) {
-		resonators_close(r);
+		netns_ring_close(r);
 		return rc;
 	}
 	*out = r;
 	return 0;
 }
 
-void resonators_close(struct resonators *r)
+void netns_ring_close(struct netns_ring *r)
 {
 	if (!r) {
 		return;
@@ -518,29 +518,29 @@ void resonators_close(struct resonators *r)
 	free(r);
 }
 
-const char *resonators_epoch(const struct resonators *r)
+const char *netns_ring_epoch(const struct netns_ring *r)
 {
 	return r->epoch;
 }
 
-const struct ring_programs *resonators_programs(const struct resonators *r)
+const struct ring_programs *netns_ring_programs(const struct netns_ring *r)
 {
 	return &r->programs;
 }
 
-uint32_t resonators_step(const struct resonators *r, int program)
+uint32_t netns_ring_step(const struct netns_ring *r, int program)
 {
 	return r->steps[program];
 }
 
-const uint8_t *resonators_modes(const struct resonators *r)
+const uint8_t *netns_ring_modes(const struct netns_ring *r)
 {
 	return r->modes;
 }
 
 /* ---- changing ---- */
 
-static int remove_rules(struct resonators *r, int from, enum way *way,
+static int remove_rules(struct netns_ring *r, int from, enum way *way,
 			struct err *err)
 {
 	struct host_redirect *v;
@@ -555,7 +555,7 @@ static int remove_rules(struct resonators *r, int from, enum way *way,
 	return rc;
 }
 
-static int set_receiver(struct resonators *r, struct cell *c, bool up,
+static int set_receiver(struct netns_ring *r, struct cell *c, bool up,
 			struct err *err)
 {
 	int rc = host_link_set(r->net, c->r, up, err);
@@ -568,7 +568,7 @@ static int set_receiver(struct resonators *r, struct cell *c, bool up,
 
 /* Ends what shall not be: first what is added, then what is passed or
  * dropped. Meanwhile light finds no way round the ring. */
-static int darken(struct resonators *r, struct err *err)
+static int darken(struct netns_ring *r, struct err *err)
 {
 	int rc = 0;
 
@@ -593,7 +593,7 @@ static int darken(struct resonators *r, struct err *err)
 	return rc;
 }
 
-static int set_way(struct resonators *r, int from, struct cell *c,
+static int set_way(struct netns_ring *r, int from, struct cell *c,
 		   enum way want, enum way *way, struct err *err)
 {
 	int rc;
@@ -607,7 +607,7 @@ static int set_way(struct resonators *r, int from, struct cell *c,
 	return rc;
 }
 
-int resonators_light(struct resonators *r, struct err *err)
+int netns_ring_activate(struct netns_ring *r, struct err *err)
 {
 	int rc = 0;
 
@@ -616,7 +616,7 @@ int resonators_light(struct resonators *r, struct err *err)
 
 		if ((wants_receiver(r, k) && !c->r) ||
 		    (want_t(r, k) != NOWHERE && !c->t)) {
-			struct ring_setting at = resonators_at(&r->g, k);
+			struct ring_setting at = netns_ring_at(&r->g, k);
 
 			return err_set(err, WEFT_EDEVICE, "node %u has no "
 				       "transceiver there", at.node);
@@ -635,7 +635,7 @@ int resonators_light(struct resonators *r, struct err *err)
 }
 
 /* Keeps the programs and steps, then ends what is not theirs. */
-static int change(struct resonators *r, struct err *err)
+static int change(struct netns_ring *r, struct err *err)
 {
 	int rc = save(r, err);
 
@@ -645,7 +645,7 @@ static int change(struct resonators *r, struct err *err)
 	return rc ? rc : darken(r, err);
 }
 
-int resonators_load(struct resonators *r, const struct ring_programs *programs,
+int netns_ring_load(struct netns_ring *r, const struct ring_programs *programs,
 		    struct err *err)
 {
 	struct ring_programs copy = { 0 };
@@ -678,7 +678,7 @@ int resonators_load(struct resonators *r, const struct ring_programs *programs,
 	return change(r, err);
 }
 
-int resonators_go(struct resonators *r, int program, uint32_t step,
+int netns_ring_go(struct netns_ring *r, int program, uint32_t step,
 		  struct err *err)
 {
 	const struct ring_program *p = &r->programs.v[program];

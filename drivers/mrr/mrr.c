@@ -44,16 +44,16 @@ void mrr_end(struct mrr *m, int rc, const struct err *err)
 	m->parts = NULL;
 	m->n_parts = 0;
 	m->events_out = false;
-	handle_end(&m->h, rc, err);
+	base_end(&m->h, rc, err);
 }
 
 void mrr_give_up(struct mrr *m, struct err *err)
 {
-	line_reset(m->h.line);
-	if (handle_acts(&m->h)) {
-		handle_mark(&m->h, 0, 1, m->committed ? DRV_UNKNOWN :
-			    DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL,
-			    err->msg);
+	tcp_reset(m->h.session);
+	if (base_acts(&m->h)) {
+		base_mark(&m->h, 0, 1, m->committed ? DRV_UNKNOWN :
+			  DRV_SKIPPED, DRV_SENT, DRV_ERR_TRANSPORT, NULL,
+			  err->msg);
 	}
 	mrr_end(m, err->code, err);
 }
@@ -70,8 +70,8 @@ void mrr_refuse(struct mrr *m, enum drv_evidence e,
 		enum drv_class_of_error c, const char *code,
 		const char *text)
 {
-	line_reset(m->h.line);
-	handle_mark(&m->h, 0, 1, DRV_REFUSED, e, c, code, text);
+	tcp_reset(m->h.session);
+	base_mark(&m->h, 0, 1, DRV_REFUSED, e, c, code, text);
 	mrr_end(m, 0, NULL);
 }
 
@@ -125,7 +125,7 @@ static void on_nack(struct mrr *m, const struct mrr_frame *f)
 	if (m->events_out) {
 		m->events_out = false;	/* then it is polled */
 		mrr_read_slots(m);
-	} else if (!handle_acts(&m->h) || after) {
+	} else if (!base_acts(&m->h) || after) {
 		mrr_give_up_text(m, WEFT_EDEVICE, m->why);
 	} else if (m->commit_out) {
 		mrr_refuse_unless_restarted(m);
@@ -152,7 +152,7 @@ static void trace(struct mrr *m, const struct mrr_frame *f, bool is_reply)
 			 f->offset, bytes,
 			 is_reply && f->op != MRR_EVENT ? " ok" : "");
 	}
-	handle_trace(&m->h, line, is_reply);
+	base_trace(&m->h, line, is_reply);
 }
 
 static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
@@ -175,9 +175,9 @@ void mrr_ask(struct mrr *m, enum mrr_op op, uint16_t page, uint16_t offset,
 
 	mrr_encode(&b, &f);
 	/* Every operation begins by reading registers. */
-	if (b.failed || (m->h.asked || op != MRR_READ ? line_ask :
-						line_ask_harmless)
-				(m->h.line, b.data, b.len, f.seq)) {
+	if (b.failed || (m->h.asked || op != MRR_READ ? tcp_ask :
+						tcp_ask_repeatable)
+				(m->h.session, b.data, b.len, f.seq)) {
 		mrr_give_up_text(m, WEFT_ENOMEM, "out of memory");
 	}
 	m->h.asked = true;
@@ -222,38 +222,38 @@ static bool hand_on(struct mrr *m, const struct mrr_frame *f)
 	if (!m->h.drv.event) {
 		log_warn("drivers", "%s: %s", m->h.drv.name, text);
 	}
-	handle_event(&m->h, &ev);
+	base_event(&m->h, &ev);
 	return true;
 }
 
 /* Old sequence numbers are answers that come twice or too late. */
-static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
-			       uint64_t tag, void *arg)
+static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			      uint64_t tag, void *arg)
 {
 	struct mrr *m = arg;
 	struct mrr_frame f;
 
 	if (!mrr_decode(frame, len, &f)) {
-		return LINE_NONSENSE;
+		return TCP_NONSENSE;
 	}
 	if (f.op == MRR_EVENT) {
-		return hand_on(m, &f) ? LINE_IGNORE : LINE_NONSENSE;
+		return hand_on(m, &f) ? TCP_IGNORE : TCP_NONSENSE;
 	}
 	if (waiting && f.seq == (uint32_t)tag) {
-		return LINE_ANSWER;
+		return TCP_REPLY;
 	}
 	return (int32_t)(f.seq - (waiting ? (uint32_t)tag : m->seq + 1)) < 0 ?
-	       LINE_IGNORE : LINE_NONSENSE;
+	       TCP_IGNORE : TCP_NONSENSE;
 }
 
-static void on_answer(const uint8_t *frame, size_t len, uint64_t tag,
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag,
 		      void *arg)
 {
 	struct mrr *m = arg;
 	struct mrr_frame f;
 
 	(void)tag;
-	if (m->h.op == HANDLE_IDLE || !mrr_decode(frame, len, &f)) {
+	if (m->h.op == BASE_IDLE || !mrr_decode(frame, len, &f)) {
 		return;
 	}
 	if (f.op == MRR_NACK) {
@@ -266,53 +266,53 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag,
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct mrr *m = arg;
-	bool unknown = handle_acts(&m->h) &&
+	bool unknown = base_acts(&m->h) &&
 		       m->h.outcomes[0].result == DRV_UNKNOWN;
 
-	if (handle_acts(&m->h)) {
+	if (base_acts(&m->h)) {
 		/* The commit may be the question that never left. */
 		unknown = unknown && (sent || !m->commit_out);
-		handle_mark(&m->h, 0, 1, unknown ? DRV_UNKNOWN : DRV_SKIPPED,
-			    DRV_SENT, DRV_ERR_TRANSPORT, NULL, err->msg);
+		base_mark(&m->h, 0, 1, unknown ? DRV_UNKNOWN : DRV_SKIPPED,
+			  DRV_SENT, DRV_ERR_TRANSPORT, NULL, err->msg);
 	}
 	mrr_end(m, rc, err);
 }
 
 /* ---- life -------------------------------------------------------- */
 
-static void mrr_fini(struct handle *h)
+static void mrr_fini(struct driver_base *h)
 {
 	drop_banks((struct mrr *)h);
 	free(((struct mrr *)h)->parts);
 }
 
-static int mrr_init(struct handle *h, const struct drv_config *cfg,
-		    struct line_conf *conf, struct err *err)
+static int mrr_init(struct driver_base *h, const struct drv_config *cfg,
+		    struct tcp_conf *conf, struct err *err)
 {
 	struct mrr *m = (struct mrr *)h;
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "window", 8, MRR_MAX_DATA, &m->window },
 		{ "lock_ms", 0, 60000, &m->lock_ms },
 	};
 
 	(void)conf;
-	return handle_option_ints(h->drv.cls, cfg, numbers, sizeof(numbers) /
-				  sizeof(numbers[0]), err);
+	return base_option_ints(h->drv.cls, cfg, numbers, sizeof(numbers) /
+				sizeof(numbers[0]), err);
 }
 
-static const struct line_conf line = {
+static const struct tcp_conf session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.window = FRAMES_OUT,
 	.max_frame = MRR_MAX_FRAME,
 	.frame = mrr_frame_length,
 	.judge = judge,
-	.answer = on_answer,
+	.reply = on_reply,
 	.failed = on_failed,
 	.trace = on_trace,
 };
 
-static const struct handle_ops ops = {
-	.line = &line,
+static const struct base_ops ops = {
+	.session = &session,
 	.init = mrr_init,
 	.snapshot = mrr_snapshot,
 	.submit = mrr_submit,
@@ -323,8 +323,8 @@ static const struct handle_ops ops = {
 static int mrr_open(uv_loop_t *loop, const struct drv_config *cfg,
 		    struct drv **out, struct err *err)
 {
-	return handle_open(handle_new(&drv_mrr_reg, &ops, sizeof(struct mrr)),
-			   loop, cfg, out, err);
+	return base_open(base_new(&drv_mrr_reg, &ops, sizeof(struct mrr)),
+			 loop, cfg, out, err);
 }
 
 const struct drv_class drv_mrr_reg = {
@@ -334,10 +334,10 @@ const struct drv_class drv_mrr_reg = {
 	.kind = DRV_RING,
 	.options = options,
 	.open = mrr_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = mrr_explain,
 	.recoveries = DRV_RELOCK,
-	.recover = handle_recover,
+	.recover = base_recover,
 };

@@ -20,7 +20,7 @@ struct mrr_slot {
 };
 
 struct mrr {
-	struct handle h;
+	struct driver_base h;
 	int64_t window, lock_ms;
 	uint32_t seq;
 	uint8_t regs[MRR_REGISTERS];	/* as last read */
@@ -113,7 +113,7 @@ void mrr_begin_bank(struct mrr *m, uint32_t total);
 /* Bytes of the piece that begins at byte `at`, and the page that it is on. */
 uint32_t mrr_piece(const struct mrr *m, uint32_t at);
 uint16_t mrr_bank_page(const struct mrr *m, enum mrr_bank bank, uint32_t at);
-void mrr_snapshot(struct handle *h);
+void mrr_snapshot(struct driver_base *h);
 
 /* ---- mrr_locks.c ------------------------------------------------------------ */
 
@@ -126,11 +126,11 @@ void mrr_read_failures(struct mrr *m);
 /* Resonators still search, and may: asks again in a moment, to go on with
  * next(), and is true. */
 bool mrr_wait_for_locks(struct mrr *m, void (*next)(struct mrr *));
-void mrr_recover(struct handle *h);
+void mrr_recover(struct driver_base *h);
 
 /* ---- mrr_load.c ------------------------------------------------------------- */
 
-void mrr_submit(struct handle *h);
+void mrr_submit(struct driver_base *h);
 void mrr_explain(struct drv *dev, const struct drv_batch *batch,
 		 drv_trace_fn fn, void *arg);
 

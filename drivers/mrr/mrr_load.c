@@ -50,17 +50,17 @@ static void on_read_back(struct mrr *m)
 	if (!runs_as_wanted(m, true)) {
 		err_set(&err, WEFT_EVERIFY, "%s: the program read back is not "
 			"the one that was loaded", m->h.drv.name);
-		handle_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_READ_BACK,
-			    DRV_ERR_TRAFFIC, NULL, err.msg);
+		base_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_READ_BACK,
+			  DRV_ERR_TRAFFIC, NULL, err.msg);
 		mrr_end(m, err.code, &err);
 		return;
 	}
-	handle_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
-		    NULL);
+	base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
+		  NULL);
 	if (mrr_n_unlocked(m)) {
 		mrr_lock_words(m, text, sizeof(text));
-		handle_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
-			    DRV_ERR_TRAFFIC, NULL, text);
+		base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
+			  DRV_ERR_TRAFFIC, NULL, text);
 	}
 	mrr_end(m, 0, NULL);
 }
@@ -107,8 +107,8 @@ static void commit(struct mrr *m)
 	m->committed = true;
 	m->commit_out = true;
 	m->next = on_commit;
-	handle_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "commit not answered");
+	base_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "commit not answered");
 	mrr_ask(m, MRR_WRITE, 0, MRR_COMMIT, word, sizeof(word));
 }
 
@@ -163,8 +163,8 @@ static void write_more(struct mrr *m)
 {
 	const uint8_t *bytes = m->slots[m->at_slot].want->bytes;
 
-	while (m->h.op == HANDLE_SUBMIT && m->asked < m->total &&
-	       line_open_questions(m->h.line) < FRAMES_OUT) {
+	while (m->h.op == BASE_SUBMIT && m->asked < m->total &&
+	       tcp_open_requests(m->h.session) < FRAMES_OUT) {
 		uint32_t n = mrr_piece(m, m->asked), at = m->asked;
 
 		m->asked += n;
@@ -353,7 +353,7 @@ static void on_table_before(struct mrr *m)
 	}
 }
 
-void mrr_submit(struct handle *h)
+void mrr_submit(struct driver_base *h)
 {
 	struct mrr *m = (struct mrr *)h;
 

@@ -214,8 +214,8 @@ static void end_relock(struct mrr *m)
 	} else {
 		snprintf(text, sizeof(text), "all settings are locked");
 	}
-	handle_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
-		    left ? DRV_ERR_TRAFFIC : DRV_ERR_NONE, NULL, text);
+	base_mark(&m->h, 0, 1, DRV_DONE, DRV_READ_BACK,
+		  left ? DRV_ERR_TRAFFIC : DRV_ERR_NONE, NULL, text);
 	mrr_end(m, 0, NULL);
 }
 
@@ -242,8 +242,8 @@ static void on_masked(struct mrr *m, const struct mrr_frame *f)
 	mrr_put32(word, MRR_RELOCK_WORD);
 	m->committed = m->commit_out = true;
 	m->next = on_relock;
-	handle_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "relock not answered");
+	base_mark(&m->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "relock not answered");
 	mrr_ask(m, MRR_WRITE, 0, MRR_RELOCK, word, sizeof(word));
 }
 
@@ -273,7 +273,7 @@ static void on_table_before(struct mrr *m)
 	}
 }
 
-void mrr_recover(struct handle *h)
+void mrr_recover(struct driver_base *h)
 {
 	struct mrr *m = (struct mrr *)h;
 

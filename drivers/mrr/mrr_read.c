@@ -37,7 +37,7 @@ static void note_start(struct mrr *m)
 		snprintf(text, sizeof(text), "the controller restarted, code %"
 			 PRIu32 ": %s", mrr_reg(m, MRR_LAST_CODE),
 			 mrr_last_code_text(mrr_reg(m, MRR_LAST_CODE)));
-		handle_event(&m->h, &ev);
+		base_event(&m->h, &ev);
 	}
 	m->was_read = true;
 	m->boots_seen = mrr_reg(m, MRR_BOOTS);
@@ -104,8 +104,8 @@ static int next_slot(const struct mrr *m, int slot)
 
 static void read_more_slots(struct mrr *m)
 {
-	while (m->h.op != HANDLE_IDLE && m->slots_asked < m->n_slots &&
-	       line_open_questions(m->h.line) < FRAMES_OUT) {
+	while (m->h.op != BASE_IDLE && m->slots_asked < m->n_slots &&
+	       tcp_open_requests(m->h.session) < FRAMES_OUT) {
 		int slot = m->slots_asked;
 
 		m->slots_asked = next_slot(m, slot + 1);
@@ -162,11 +162,11 @@ static bool asks_for_events(struct mrr *m)
 	uint8_t on[4];
 
 	if (!(mrr_reg(m, MRR_FEATURES) & MRR_TELLS) ||
-	    (m->heard_session == line_sessions(m->h.line) &&
+	    (m->heard_session == tcp_sessions(m->h.session) &&
 	     m->heard_boots == mrr_reg(m, MRR_BOOTS))) {
 		return false;
 	}
-	m->heard_session = line_sessions(m->h.line);
+	m->heard_session = tcp_sessions(m->h.session);
 	m->heard_boots = mrr_reg(m, MRR_BOOTS);
 	m->events_out = true;
 	m->next = on_events;
@@ -217,8 +217,8 @@ void mrr_begin_bank(struct mrr *m, uint32_t total)
 
 static void read_more(struct mrr *m)
 {
-	while (m->h.op != HANDLE_IDLE && m->asked < m->total &&
-	       line_open_questions(m->h.line) < FRAMES_OUT) {
+	while (m->h.op != BASE_IDLE && m->asked < m->total &&
+	       tcp_open_requests(m->h.session) < FRAMES_OUT) {
 		uint32_t n = mrr_piece(m, m->asked), at = m->asked;
 
 		m->asked += n;
@@ -396,7 +396,7 @@ static void on_snapshot_table(struct mrr *m)
 	mrr_read_banks(m, on_programs_read);
 }
 
-void mrr_snapshot(struct handle *h)
+void mrr_snapshot(struct driver_base *h)
 {
 	mrr_read_table((struct mrr *)h, on_snapshot_table);
 }

@@ -21,7 +21,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 {
 	struct robot *r = arg;
 
-	handle_lost(&r->h, rc, err, sent || r->at_move > 0);
+	base_lost(&r->h, rc, err, sent || r->at_move > 0);
 }
 
 static void ask(struct robot *r, const char *command,
@@ -32,7 +32,7 @@ static void ask(struct robot *r, const char *command,
 	buf_printf(&line, "%s\n", command);
 	snprintf(r->command, sizeof(r->command), "%s", command);
 	r->next = next;
-	handle_ask(&r->h, &line, ++r->tag);
+	base_ask(&r->h, &line, ++r->tag);
 }
 
 /* ---- what it says unasked ------------------------------------------------ */
@@ -71,7 +71,7 @@ static void tell_progress(struct robot *r, const char *obstacle)
 		 obstacle ? "; " : "", obstacle ? obstacle : "");
 	r->told = over;
 	r->told_ns = now;
-	handle_event(&r->h, &ev);
+	base_event(&r->h, &ev);
 }
 
 /* True when it is about a move that is queued. */
@@ -102,12 +102,12 @@ static void listen_to_line(struct robot *r, const char *line, bool unasked)
 	struct drv_event ev = { .text = line };
 	bool ours = listen_to(r, line);
 
-	if (ours && r->h.op == HANDLE_SUBMIT) {
+	if (ours && r->h.op == BASE_SUBMIT) {
 		if (r->began_ns) {
 			tell_progress(r, NULL);
 		}
 	} else if (unasked && r->dialect->news(line, &ev)) {
-		handle_event(&r->h, &ev);
+		base_event(&r->h, &ev);
 	}
 }
 
@@ -141,14 +141,14 @@ static int64_t next_frame(const uint8_t *data, size_t len, size_t from,
 	int64_t n = robot_frame(data, len, from, r->dialect->prompt, r);
 
 	/* What comes while nothing was asked comes line by line. */
-	return n == 0 && !line_waiting(r->h.line) ?
-	       line_frame_text(data, len, from, NULL) : n;
+	return n == 0 && !tcp_waiting(r->h.session) ?
+	       tcp_frame_text(data, len, from, NULL) : n;
 }
 
 /* The echo tells whose answer it is: a banner, an empty line and an answer to
  * a command of before have another, or none. */
-static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
-			       uint64_t tag, void *arg)
+static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			      uint64_t tag, void *arg)
 {
 	struct robot *r = arg;
 	char *text = robot_plain(frame, len);
@@ -160,10 +160,10 @@ static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 		listen_to_all(r, text, NULL);
 	}
 	free(text);
-	return ours ? LINE_ANSWER : LINE_IGNORE;
+	return ours ? TCP_REPLY : TCP_IGNORE;
 }
 
-static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct robot *r = arg;
 	struct err err = { 0 };
@@ -171,8 +171,8 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 
 	(void)tag;
 	if (!text) {
-		handle_misunderstood(&r->h, err_nomem(&err), &err);
-	} else if (r->h.op != HANDLE_IDLE) {
+		base_misunderstood(&r->h, err_nomem(&err), &err);
+	} else if (r->h.op != BASE_IDLE) {
 		char *asked = (char *)robot_answer(text, r->command);
 
 		listen_to_all(r, text, asked);
@@ -189,7 +189,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 
 	while (text && (line = sonic_line(&rest))) {
 		if (line[0]) {
-			handle_trace(&r->h, line, is_reply);
+			base_trace(&r->h, line, is_reply);
 		}
 	}
 	free(text);
@@ -210,11 +210,11 @@ static int take_state(struct robot *r, const struct robot_port *row, int flat,
 	r->moves[flat] = row->moves;
 	r->bars[flat] = row->disabled ? ROBOT_DISABLED :
 			row->locked ? ROBOT_LOCKED : ROBOT_FREE;
-	if (r->h.op != HANDLE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE &&
-					   !is_worn(r, flat))) {
+	if (r->h.op != BASE_SNAPSHOT || (r->bars[flat] == ROBOT_FREE &&
+					 !is_worn(r, flat))) {
 		return 0;
 	}
-	port = handle_port(&r->h, row->is_out, row->index, err);
+	port = base_port(&r->h, row->is_out, row->index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -243,14 +243,14 @@ int robot_take_port(struct robot *r, const struct robot_port *row,
 	if (rc || !row->connected) {
 		return rc;	/* it may name its last one all the same */
 	}
-	if (row->peer < 0 || devmem_check(&r->map, xc, NULL) ||
-	    devmem_victim(&r->map, xc, &other)) {
+	if (row->peer < 0 || xc_map_check(&r->map, xc, NULL) ||
+	    xc_map_conflict(&r->map, xc, &other)) {
 		return err_set(err, WEFT_EDEVICE, "port %s%d is connected to "
 			       "what cannot be", row->is_out ?
 			       r->dialect->out_letter : r->dialect->in_letter,
 			       row->index + r->dialect->first_port);
 	}
-	devmem_connect(&r->map, xc);
+	xc_map_connect(&r->map, xc);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ int robot_read_table(struct robot *r, char *text, struct err *err)
 {
 	int rc;
 
-	devmem_clear(&r->map);
+	xc_map_clear(&r->map);
 	r->n_in = r->n_out = 0;
 	rc = r->dialect->table(r, text, err);
 	if (rc == 0 && (r->n_in != r->h.n_in || r->n_out != r->h.n_out)) {
@@ -275,7 +275,7 @@ static void on_table(struct robot *r, char *text)
 	int rc = robot_read_table(r, text, &err);
 
 	if (rc) {
-		handle_misunderstood(&r->h, rc, &err);
+		base_misunderstood(&r->h, rc, &err);
 		return;
 	}
 	r->after_table(r);
@@ -292,9 +292,9 @@ static void read_table(struct robot *r, void (*after)(struct robot *))
 static void fill_snapshot(struct robot *r)
 {
 	struct err err = { 0 };
-	int rc = devmem_snapshot(&r->map, &r->h.snap, &err);
+	int rc = xc_map_snapshot(&r->map, &r->h.snap, &err);
 
-	handle_end(&r->h, rc, rc ? &err : NULL);
+	base_end(&r->h, rc, rc ? &err : NULL);
 }
 
 static void on_identity(struct robot *r, char *text)
@@ -311,7 +311,7 @@ static void identify_by_banner(struct robot *r)
 	fill_snapshot(r);
 }
 
-static void robot_snapshot(struct handle *h)
+static void robot_snapshot(struct driver_base *h)
 {
 	struct robot *r = (struct robot *)h;
 
@@ -389,7 +389,7 @@ static bool plan_all(struct robot *r, const struct optics_xc *old, int n_old)
 
 	forget_moves(r);
 	for (int i = 0; i < n_old && ok; i++) {
-		if (!devmem_has(&r->map, old[i])) {
+		if (!xc_map_has(&r->map, old[i])) {
 			ok = plan_move(r, old[i], false, -1);
 		}
 	}
@@ -423,18 +423,18 @@ static bool judge_run(struct robot *r)
 		}
 		if (r->h.outcomes[i].result != DRV_UNKNOWN) {
 			go_on = go_on && r->h.outcomes[i].result == DRV_DONE;
-		} else if (devmem_has(&r->map, item->xc) ==
+		} else if (xc_map_has(&r->map, item->xc) ==
 			   (item->op == DRV_ADD)) {
-			handle_mark(&r->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
-				    DRV_ERR_NONE, NULL, NULL);
+			base_mark(&r->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				  DRV_ERR_NONE, NULL, NULL);
 		} else if (said < 0) {
-			handle_mark(&r->h, i, i + 1, DRV_REFUSED,
-				    DRV_READ_BACK, DRV_ERR_STATE, "FAILED",
-				    r->failed);
+			base_mark(&r->h, i, i + 1, DRV_REFUSED,
+				  DRV_READ_BACK, DRV_ERR_STATE, "FAILED",
+				  r->failed);
 			go_on = false;
 		} else {
-			handle_mark(&r->h, i, i + 1, DRV_DONE, DRV_ACKED,
-				    DRV_ERR_NONE, NULL, NULL);
+			base_mark(&r->h, i, i + 1, DRV_DONE, DRV_ACKED,
+				  DRV_ERR_NONE, NULL, NULL);
 		}
 	}
 	return go_on;
@@ -456,12 +456,12 @@ static void after_run(struct robot *r)
 		}
 	}
 	if (err.code) {
-		handle_end(&r->h, err.code, &err);
+		base_end(&r->h, err.code, &err);
 	} else if (judge_run(r) && !replace) {
 		forget_moves(r);
 		next_run(r);
 	} else {
-		handle_end(&r->h, 0, NULL);
+		base_end(&r->h, 0, NULL);
 	}
 }
 
@@ -474,8 +474,8 @@ static void too_long(struct robot *r, const char *why)
 
 	err_set(&err, WEFT_ETIMEOUT, "%s: the robot is not done: %s",
 		r->h.drv.name, why);
-	handle_settle_unknown(&r->h, DRV_UNKNOWN, err.msg);
-	handle_end(&r->h, WEFT_ETIMEOUT, &err);
+	base_settle_unknown(&r->h, DRV_UNKNOWN, err.msg);
+	base_end(&r->h, WEFT_ETIMEOUT, &err);
 }
 
 void robot_mark_shown(struct robot *r)
@@ -483,7 +483,7 @@ void robot_mark_shown(struct robot *r)
 	for (size_t i = 0; i < r->queue.n; i++) {
 		struct robot_move *m = &r->queue.v[i];
 
-		m->shown = devmem_has(&r->map, m->xc) == m->connect;
+		m->shown = xc_map_has(&r->map, m->xc) == m->connect;
 	}
 }
 
@@ -569,12 +569,12 @@ static void refused(struct robot *r, const char *text)
 		first = item_of(r, r->at_move);
 	}
 	if (first >= 0) {
-		handle_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
-			    DRV_ERR_NONE, NULL, "not sent");
-		handle_mark(&r->h, first, first + 1, DRV_REFUSED, DRV_ACKED,
-			    strstr(words, "matrix") ? DRV_ERR_CONFIGURATION :
+		base_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
+			  DRV_ERR_NONE, NULL, "not sent");
+		base_mark(&r->h, first, first + 1, DRV_REFUSED, DRV_ACKED,
+			  strstr(words, "matrix") ? DRV_ERR_CONFIGURATION :
 						      DRV_ERR_STATE, "ERROR",
-			    words);
+			  words);
 	}
 	r->queue.n = r->at_move;
 	wait_for_queue(r);
@@ -604,9 +604,9 @@ static void leave_out(struct robot *r)
 	int first = item_of(r, r->at_move);
 
 	if (first >= 0) {
-		handle_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
-			    DRV_ERR_NONE, NULL, "cancelled before it was "
-			    "sent");
+		base_mark(&r->h, first, r->batch.end, DRV_SKIPPED, DRV_SENT,
+			  DRV_ERR_NONE, NULL, "cancelled before it was "
+			  "sent");
 	}
 	r->queue.n = r->at_move;
 }
@@ -679,11 +679,11 @@ static bool spare(struct robot *r, int item, const struct drv_outcome *why)
 	bool whole = item == r->batch.first ||
 		     r->h.batch->mode == DRV_REPLACE;
 
-	handle_mark(&r->h, whole ? r->batch.first : item, r->batch.end,
-		    DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
+	base_mark(&r->h, whole ? r->batch.first : item, r->batch.end,
+		  DRV_SKIPPED, DRV_SENT, DRV_ERR_NONE, NULL, "not sent");
 	if (whole && r->h.batch->n_items) {
-		handle_mark(&r->h, item, item + 1, DRV_REFUSED, DRV_READ_BACK,
-			    DRV_ERR_STATE, why->code, why->text);
+		base_mark(&r->h, item, item + 1, DRV_REFUSED, DRV_READ_BACK,
+			  DRV_ERR_STATE, why->code, why->text);
 	}
 	r->batch.end = item;
 	return !whole;
@@ -693,8 +693,8 @@ static void no_memory(struct robot *r)
 {
 	struct err err = { 0 };
 
-	handle_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
-	handle_end(&r->h, err_nomem(&err), &err);
+	base_settle_unknown(&r->h, DRV_SKIPPED, "out of memory");
+	base_end(&r->h, err_nomem(&err), &err);
 }
 
 static void start_run(struct robot *r)
@@ -723,7 +723,7 @@ static void next_run(struct robot *r)
 	} else if (more) {
 		start_run(r);
 	} else {
-		handle_end(&r->h, 0, NULL);
+		base_end(&r->h, 0, NULL);
 	}
 }
 
@@ -735,7 +735,7 @@ static void replace_all(struct robot *r, const struct optics_xc *old, int n_old)
 	int spared;
 
 	if (!batch_replace(&r->batch)) {
-		handle_end(&r->h, 0, NULL);
+		base_end(&r->h, 0, NULL);
 		return;
 	}
 	if (!plan_all(r, old, n_old)) {
@@ -751,7 +751,7 @@ static void replace_all(struct robot *r, const struct optics_xc *old, int n_old)
 	if (r->h.batch->n_items == 0) {
 		err_set(&err, WEFT_EDEVICE, "%s: %s", r->h.drv.name, why.text);
 	}
-	handle_end(&r->h, err.code, err.code ? &err : NULL);
+	base_end(&r->h, err.code, err.code ? &err : NULL);
 }
 
 static void begin_batch(struct robot *r)
@@ -762,22 +762,22 @@ static void begin_batch(struct robot *r)
 
 	if (r->h.batch->mode != DRV_REPLACE) {
 		next_run(r);
-	} else if (devmem_xcs(&r->map, &old, &n_old, &err)) {
-		handle_end(&r->h, WEFT_ENOMEM, &err);
+	} else if (xc_map_xcs(&r->map, &old, &n_old, &err)) {
+		base_end(&r->h, WEFT_ENOMEM, &err);
 	} else {
 		replace_all(r, old, n_old);
 	}
 	free(old);
 }
 
-static void robot_submit(struct handle *h)
+static void robot_submit(struct driver_base *h)
 {
 	struct robot *r = (struct robot *)h;
 
 	r->batch.first = r->batch.end = 0;
 	forget_moves(r);
 	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
-		handle_end(h, 0, NULL);
+		base_end(h, 0, NULL);
 	} else {
 		read_table(r, begin_batch);
 	}
@@ -795,10 +795,10 @@ static void end_homing(struct robot *r, enum drv_result result,
 	text += strspn(text, "\r\n ");
 	snprintf(words, sizeof(words), "%.*s", (int)strcspn(text, "\r\n"),
 		 text);
-	handle_mark(&r->h, 0, 1, result, DRV_READ_BACK,
-		    result == DRV_DONE ? DRV_ERR_NONE : DRV_ERR_STATE, NULL,
-		    words);
-	handle_end(&r->h, 0, NULL);
+	base_mark(&r->h, 0, 1, result, DRV_READ_BACK,
+		  result == DRV_DONE ? DRV_ERR_NONE : DRV_ERR_STATE, NULL,
+		  words);
+	base_end(&r->h, 0, NULL);
 }
 
 static void on_moves_again(struct robot *r, char *text)
@@ -860,12 +860,12 @@ static void on_pending_before(struct robot *r, char *text)
 	}
 	r->homed = false;
 	r->until_ns = clk_now_ns() + r->move_ms * 1000000;
-	handle_mark(&r->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "homing run not confirmed");
+	base_mark(&r->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "homing run not confirmed");
 	ask(r, r->dialect->homing, on_homing);
 }
 
-static void robot_recover(struct handle *h)
+static void robot_recover(struct driver_base *h)
 {
 	struct robot *r = (struct robot *)h;
 
@@ -895,11 +895,11 @@ void robot_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void robot_fini(struct handle *h)
+static void robot_fini(struct driver_base *h)
 {
 	struct robot *r = (struct robot *)h;
 
-	devmem_fini(&r->map);
+	xc_map_fini(&r->map);
 	vec_fini(&r->queue);
 	free(r->moves);
 	free(r->bars);
@@ -919,7 +919,7 @@ static int take_prompt(struct robot *r, const char *prompt, struct err *err)
 static int parse_options(struct robot *r, const struct drv_config *cfg,
 			 struct err *err)
 {
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "gap_ms", 0, 60000, &r->gap_ms },
 		{ "queue", 1, 64, &r->batch.chunk },
 		{ "poll_ms", 1, 60000, &r->poll_ms },
@@ -928,16 +928,16 @@ static int parse_options(struct robot *r, const struct drv_config *cfg,
 		{ "idle_s", 0, 86400, &r->idle_s },
 	};
 	const struct drv_class *cls = r->h.drv.cls;
-	const char *prompt = handle_option(cls, cfg, "prompt");
-	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				    sizeof(numbers[0]), err);
+	const char *prompt = base_option(cls, cfg, "prompt");
+	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				  sizeof(numbers[0]), err);
 
 	return rc || !prompt ? rc : take_prompt(r, prompt, err);
 }
 
 static int take_tables(struct robot *r, struct err *err)
 {
-	int rc = devmem_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false,
+	int rc = xc_map_init(&r->map, DRV_SPACE, r->h.n_in, r->h.n_out, false,
 			     err);
 
 	if (rc) {
@@ -948,8 +948,8 @@ static int take_tables(struct robot *r, struct err *err)
 	return r->moves && r->bars ? 0 : err_nomem(err);
 }
 
-static int robot_init(struct handle *h, const struct drv_config *cfg,
-		      struct line_conf *conf, struct err *err)
+static int robot_init(struct driver_base *h, const struct drv_config *cfg,
+		      struct tcp_conf *conf, struct err *err)
 {
 	struct robot *r = (struct robot *)h;
 	char sides[32];
@@ -957,7 +957,7 @@ static int robot_init(struct handle *h, const struct drv_config *cfg,
 
 	snprintf(sides, sizeof(sides), "%s joins %s", r->dialect->in_letter,
 		 r->dialect->out_letter);
-	rc = handle_two_sides(h->drv.cls, cfg, sides, err);
+	rc = base_two_sides(h->drv.cls, cfg, sides, err);
 	rc = rc ? rc : parse_options(r, cfg, err);
 	r->batch.h = h;
 	r->batch.map = &r->map;
@@ -966,18 +966,18 @@ static int robot_init(struct handle *h, const struct drv_config *cfg,
 	return rc ? rc : take_tables(r, err);
 }
 
-static const struct line_conf line = {
+static const struct tcp_conf session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = ROBOT_MAX_FRAME,
 	.frame = next_frame,
 	.judge = judge,
-	.answer = on_answer,
+	.reply = on_reply,
 	.failed = on_failed,
 	.trace = on_trace,
 };
 
-static const struct handle_ops ops = {
-	.line = &line,
+static const struct base_ops ops = {
+	.session = &session,
 	.init = robot_init,
 	.snapshot = robot_snapshot,
 	.submit = robot_submit,
@@ -989,10 +989,10 @@ int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
 	       const struct drv_config *cfg, struct drv **out,
 	       struct err *err)
 {
-	struct robot *r = handle_new(dialect->cls, &ops, sizeof(*r));
+	struct robot *r = base_new(dialect->cls, &ops, sizeof(*r));
 
 	if (r) {
 		r->dialect = dialect;
 	}
-	return handle_open((struct handle *)r, loop, cfg, out, err);
+	return base_open((struct driver_base *)r, loop, cfg, out, err);
 }

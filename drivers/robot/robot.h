@@ -86,7 +86,7 @@ struct robot_dialect {
 };
 
 struct robot {
-	struct handle h;
+	struct driver_base h;
 	const struct robot_dialect *dialect;
 	int64_t gap_ms, poll_ms, move_ms, wear_limit, idle_s;
 	char prompt[32];	/* by option, where a dialect has that */
@@ -94,7 +94,7 @@ struct robot {
 	uint64_t tag;
 	char command[ROBOT_COMMAND_MAX];	/* the one that is out */
 	void (*next)(struct robot *r, char *text);
-	struct devmem map;
+	struct xc_map map;
 	int64_t *moves;		/* [flat port] wear, -1: not told */
 	enum robot_bar *bars;	/* [flat port] */
 	int n_in, n_out;	/* while reading the table */

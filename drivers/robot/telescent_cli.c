@@ -145,9 +145,9 @@ const struct drv_class drv_telescent_cli = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = telescent_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = robot_explain,
-	.cancel = handle_cancel_submit,
+	.cancel = base_cancel_submit,
 };

@@ -43,12 +43,12 @@ static const struct drv_option_spec options[] = {
 };
 
 struct polatis {
-	struct handle h;
+	struct driver_base h;
 	int64_t gap_ms, settle_ms, complete_ms;
 	int64_t until_ns;	/* of the wait for what was confirmed */
 	enum drv_power power;
-	struct monitors monitors;
-	struct devmem map;	/* as last read, with our changes since */
+	struct power_monitors monitors;
+	struct xc_map map;	/* as last read, with our changes since */
 	/* What to do with the answer to the question that is out. */
 	void (*next)(struct polatis *p, const char *reply);
 	uint64_t checked_session;	/* whose size is known to be right */
@@ -67,7 +67,7 @@ static void ask_buf(struct polatis *p,
 {
 	p->next = next;
 	buf_char(line, '\n');
-	handle_ask(&p->h, line, 0);
+	base_ask(&p->h, line, 0);
 }
 
 static void ask(struct polatis *p,
@@ -89,22 +89,22 @@ static char *frame_text(const uint8_t *frame, size_t len)
 	       strndup((const char *)frame, len);
 }
 
-static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct polatis *p = arg;
 	char *text = frame_text(frame, len);
 	struct err err = { 0 };
 
 	(void)tag;
-	if (p->h.op == HANDLE_IDLE) {
+	if (p->h.op == BASE_IDLE) {
 		free(text);
 		return;
 	}
 	if (text) {
 		p->next(p, text);
 	} else {
-		handle_misunderstood(&p->h, err_set(&err, WEFT_EDEVICE,
-					 "the answer is garbage"), &err);
+		base_misunderstood(&p->h, err_set(&err, WEFT_EDEVICE,
+					 "the reply is garbage"), &err);
 	}
 	free(text);
 }
@@ -115,7 +115,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 	char *text = p->h.drv.trace ? frame_text(bytes, len) : NULL;
 
 	if (text) {
-		handle_trace(&p->h, text, is_reply);
+		base_trace(&p->h, text, is_reply);
 	}
 	free(text);
 }
@@ -123,14 +123,14 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 /* ---- the map ------------------------------------------------------------- */
 
 /* A pair of device numbers as a cross-connect. False when it is none here. */
-static bool to_xc(const struct devmem *m, int32_t in, int32_t out,
+static bool to_xc(const struct xc_map *m, int32_t in, int32_t out,
 		  struct optics_xc *xc)
 {
 	int32_t low = in < out ? in : out, high = in < out ? out : in;
 
 	*xc = (struct optics_xc){ low - 1,
 				 high - 1 - (m->any_to_any ? 0 : m->n_in) };
-	return (m->any_to_any || low == in) && devmem_check(m, *xc, NULL) == 0;
+	return (m->any_to_any || low == in) && xc_map_check(m, *xc, NULL) == 0;
 }
 
 static int read_map(struct polatis *p, const char *reply, struct err *err)
@@ -138,32 +138,32 @@ static int read_map(struct polatis *p, const char *reply, struct err *err)
 	struct scpi_pairs pairs = { 0 };
 	int rc = scpi_parse_pairs(reply, &pairs, err);
 
-	devmem_clear(&p->map);
+	xc_map_clear(&p->map);
 	for (int i = 0; rc == 0 && i < pairs.n; i++) {
 		struct optics_xc xc, other;
 
 		/* An any-to-any switch may list a pair from both ends. */
 		if (!to_xc(&p->map, pairs.in[i], pairs.out[i], &xc) ||
-		    devmem_victim(&p->map, xc, &other)) {
+		    xc_map_conflict(&p->map, xc, &other)) {
 			rc = err_set(err, WEFT_EDEVICE,
 				     "the map holds %d-%d, which cannot be",
 				     pairs.in[i], pairs.out[i]);
 		} else {
-			devmem_connect(&p->map, xc);
+			xc_map_connect(&p->map, xc);
 		}
 	}
 	scpi_pairs_fini(&pairs);
 	return rc;
 }
 
-static int32_t wire_in(const struct devmem *m, struct optics_xc xc)
+static int32_t wire_in(const struct xc_map *m, struct optics_xc xc)
 {
-	return devmem_flat_in(m, xc.in) + 1;
+	return xc_map_flat_in(m, xc.in) + 1;
 }
 
-static int32_t wire_out(const struct devmem *m, struct optics_xc xc)
+static int32_t wire_out(const struct xc_map *m, struct optics_xc xc)
 {
-	return devmem_flat_out(m, xc.out) + 1;
+	return xc_map_flat_out(m, xc.out) + 1;
 }
 
 /* ---- snapshot ------------------------------------------------------------ */
@@ -194,10 +194,10 @@ static void on_boot_mode(struct polatis *p, const char *reply)
 	} else {
 		err_set(&err, WEFT_EDEVICE, "boot mode '%.40s' is none of "
 			"DARK, RESTore, AUTosave", reply);
-		handle_misunderstood(&p->h, err.code, &err);
+		base_misunderstood(&p->h, err.code, &err);
 		return;
 	}
-	handle_end(&p->h, monitors_losses(&p->monitors, &p->h, &err), &err);
+	base_end(&p->h, power_monitors_losses(&p->monitors, &p->h, &err), &err);
 }
 
 static bool is_monitored(const struct polatis *p, int port)
@@ -226,8 +226,8 @@ static struct drv_port *port_entry(struct polatis *p, int flat,
 {
 	bool is_out = !p->map.any_to_any && flat >= p->map.n_in;
 
-	return handle_port(&p->h, is_out, is_out ? flat - p->map.n_in : flat,
-			   err);
+	return base_port(&p->h, is_out, is_out ? flat - p->map.n_in : flat,
+			 err);
 }
 
 static void ask_powers(struct polatis *p);
@@ -250,7 +250,7 @@ static void on_powers(struct polatis *p, const char *reply)
 		port->power_mdbm = mdbm[i];
 	}
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = ports[n - 1];
@@ -294,7 +294,7 @@ static void on_ports(struct polatis *p, const char *reply)
 		}
 	}
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = ports[n - 1];
@@ -323,10 +323,10 @@ static void on_map(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc == 0) {
-		rc = devmem_snapshot(&p->map, &p->h.snap, &err);
+		rc = xc_map_snapshot(&p->map, &p->h.snap, &err);
 	}
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	p->port = 0;
@@ -345,7 +345,7 @@ static void on_size(struct polatis *p, const char *reply)
 		rc = wrong_size(p, n_in, n_out, p->h.any_to_any, &err);
 	}
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	ask(p, on_map, ":oxc:swit:conn:stat?");
@@ -365,10 +365,10 @@ static bool check_identity(struct polatis *p, const char *reply)
 		rc = wrong_size(p, n_in, n_out, any, &err);
 	}
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return false;
 	}
-	p->checked_session = line_sessions(p->h.line);
+	p->checked_session = tcp_sessions(p->h.session);
 	return true;
 }
 
@@ -395,7 +395,7 @@ static void on_identity(struct polatis *p, const char *reply)
 	ask(p, on_size, ":oxc:swit:size?");
 }
 
-static void polatis_snapshot(struct handle *h)
+static void polatis_snapshot(struct driver_base *h)
 {
 	ask((struct polatis *)h, on_identity, "*idn?");
 }
@@ -447,12 +447,12 @@ static void on_seen(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 	} else if (!batch_shows(&p->batch) && clk_now_ns() < p->until_ns) {
 		uv_timer_start(&p->h.timer, on_look, (uint64_t)p->settle_ms,
 			       0);
 	} else {
-		handle_end(&p->h, 0, NULL);
+		base_end(&p->h, 0, NULL);
 	}
 }
 
@@ -473,7 +473,7 @@ static void end_batch(struct polatis *p)
 	if (acked) {
 		look(p);
 	} else {
-		handle_end(&p->h, 0, NULL);
+		base_end(&p->h, 0, NULL);
 	}
 }
 
@@ -494,7 +494,7 @@ static void on_read_back(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	snprintf(code, sizeof(code), "%d", p->code);
@@ -512,7 +512,7 @@ static void on_settled(uv_timer_t *t)
 {
 	struct polatis *p = t->data;
 
-	if (p->h.op == HANDLE_PORT) {
+	if (p->h.op == BASE_PORT) {
 		ask_port_state(p);
 	} else {
 		ask(p, on_read_back, ":oxc:swit:conn:stat?");
@@ -530,7 +530,7 @@ static int take_error(struct polatis *p, const char *reply, int *code,
 			     "the error queue does not get empty");
 	}
 	if (rc) {
-		handle_misunderstood(&p->h, rc, err);
+		base_misunderstood(&p->h, rc, err);
 	}
 	return rc;
 }
@@ -564,7 +564,7 @@ static void on_set(struct polatis *p, const char *reply)
 		ask(p, on_more_errors, ":syst:err?");
 		return;
 	}
-	if (p->h.op == HANDLE_PORT) {
+	if (p->h.op == BASE_PORT) {
 		ask_port_state(p);
 		return;
 	}
@@ -599,7 +599,7 @@ static void on_map_before(struct polatis *p, const char *reply)
 	int rc = read_map(p, reply, &err);
 
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	next_command(p);
@@ -621,18 +621,18 @@ static void on_port_state(struct polatis *p, const char *reply)
 	bool as_asked = rc == 0 && state == (p->h.enable ? 'E' : 'D');
 
 	if (rc) {
-		handle_misunderstood(&p->h, rc, &err);
+		base_misunderstood(&p->h, rc, &err);
 		return;
 	}
 	if (p->code) {
 		snprintf(code, sizeof(code), "%d", p->code);
 	}
-	handle_mark(&p->h, 0, 1, as_asked ? DRV_DONE : DRV_REFUSED,
-		    DRV_READ_BACK, as_asked ? DRV_ERR_NONE : DRV_ERR_STATE,
-		    as_asked ? NULL : code, as_asked ? NULL :
-		    p->code ? p->text : state == 'F' ? "the port has failed" :
-		    "the port is as it was");
-	handle_end(&p->h, 0, NULL);
+	base_mark(&p->h, 0, 1, as_asked ? DRV_DONE : DRV_REFUSED,
+		  DRV_READ_BACK, as_asked ? DRV_ERR_NONE : DRV_ERR_STATE,
+		  as_asked ? NULL : code, as_asked ? NULL :
+		  p->code ? p->text : state == 'F' ? "the port has failed" :
+		  "the port is as it was");
+	base_end(&p->h, 0, NULL);
 }
 
 static void ask_port_state(struct polatis *p)
@@ -647,8 +647,8 @@ static void set_port(struct polatis *p)
 {
 	struct buf b = { 0 };
 
-	handle_mark(&p->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "sent and not answered");
+	base_mark(&p->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "sent and not answered");
 	buf_printf(&b, ":oxc:swit:port:%s (@%d);:syst:err?",
 		   p->h.enable ? "enab" : "dis", wire_port(p));
 	ask_buf(p, on_set, &b);
@@ -674,12 +674,12 @@ static void on_cleared(struct polatis *p, const char *reply)
 	snprintf(text, sizeof(text), "%d errors%s%.90s", p->stale,
 		 p->stale ? ", the first: " : " waited",
 		 p->stale ? p->text : "");
-	handle_mark(&p->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
-		    text);
-	handle_end(&p->h, 0, NULL);
+	base_mark(&p->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL,
+		  text);
+	base_end(&p->h, 0, NULL);
 }
 
-static void polatis_recover(struct handle *h)
+static void polatis_recover(struct driver_base *h)
 {
 	struct polatis *p = (struct polatis *)h;
 
@@ -691,14 +691,14 @@ static void polatis_recover(struct handle *h)
 
 static void begin_changes(struct polatis *p)
 {
-	if (p->h.op == HANDLE_PORT) {
+	if (p->h.op == BASE_PORT) {
 		set_port(p);
 	} else if (p->h.batch->mode != DRV_REPLACE) {
 		ask(p, on_map_before, ":oxc:swit:conn:stat?");
 	} else if (batch_replace(&p->batch)) {
 		send_command(p);
 	} else {
-		handle_end(&p->h, 0, NULL);
+		base_end(&p->h, 0, NULL);
 	}
 }
 
@@ -721,20 +721,20 @@ static void on_stale_error(struct polatis *p, const char *reply)
 	}
 	if (code) {
 		ask(p, on_stale_error, ":syst:err?");
-	} else if (p->checked_session != line_sessions(p->h.line)) {
+	} else if (p->checked_session != tcp_sessions(p->h.session)) {
 		ask(p, on_identity_before, "*idn?");
 	} else {
 		begin_changes(p);
 	}
 }
 
-static void polatis_submit(struct handle *h)
+static void polatis_submit(struct driver_base *h)
 {
 	struct polatis *p = (struct polatis *)h;
 
 	p->batch.first = p->batch.end = p->stale = p->code = 0;
-	if (h->op == HANDLE_SUBMIT && h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
-		handle_end(&p->h, 0, NULL);
+	if (h->op == BASE_SUBMIT && h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
+		base_end(&p->h, 0, NULL);
 		return;
 	}
 	ask(p, on_stale_error, ":syst:err?");
@@ -774,9 +774,9 @@ static void polatis_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void polatis_fini(struct handle *h)
+static void polatis_fini(struct driver_base *h)
 {
-	devmem_fini(&((struct polatis *)h)->map);
+	xc_map_fini(&((struct polatis *)h)->map);
 }
 
 static int parse_power(struct polatis *p, const char *text, struct err *err)
@@ -798,28 +798,28 @@ static int parse_power(struct polatis *p, const char *text, struct err *err)
 		       text);
 }
 
-static int polatis_init(struct handle *h, const struct drv_config *cfg,
-			struct line_conf *conf, struct err *err)
+static int polatis_init(struct driver_base *h, const struct drv_config *cfg,
+			struct tcp_conf *conf, struct err *err)
 {
 	struct polatis *p = (struct polatis *)h;
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "gap_ms", 0, 60000, &p->gap_ms },
 		{ "chunk", 1, 512, &p->batch.chunk },
 		{ "settle_ms", 0, 60000, &p->settle_ms },
 		{ "complete_ms", 0, 600000, &p->complete_ms },
 	};
-	int rc = handle_option_ints(h->drv.cls, cfg, numbers,
-				    sizeof(numbers) / sizeof(numbers[0]), err);
+	int rc = base_option_ints(h->drv.cls, cfg, numbers,
+				  sizeof(numbers) / sizeof(numbers[0]), err);
 
-	rc = rc ? rc : monitors_init(&p->monitors, h->drv.cls, cfg, err);
+	rc = rc ? rc : power_monitors_init(&p->monitors, h->drv.cls, cfg, err);
 	if (rc == 0) {
-		rc = parse_power(p, handle_option(h->drv.cls, cfg, "power"),
+		rc = parse_power(p, base_option(h->drv.cls, cfg, "power"),
 				 err);
 	}
 	p->batch.h = h;
 	p->batch.map = &p->map;
 	conf->gap_us = p->gap_ms * 1000;
-	return rc ? rc : devmem_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+	return rc ? rc : xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
 				     cfg->any_to_any, err);
 }
 
@@ -833,20 +833,20 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 		err_set(&own, rc, "%.300s when asked for powers: has the "
 			"switch monitors, as option power says?", err->msg);
 	}
-	handle_lost(&p->h, rc, &own, sent);
+	base_lost(&p->h, rc, &own, sent);
 }
 
-static const struct line_conf line = {
+static const struct tcp_conf session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = SCPI_MAX_LINE,
-	.frame = line_frame_text,
-	.answer = on_answer,
+	.frame = tcp_frame_text,
+	.reply = on_reply,
 	.failed = on_failed,
 	.trace = on_trace,
 };
 
-static const struct handle_ops ops = {
-	.line = &line,
+static const struct base_ops ops = {
+	.session = &session,
 	.init = polatis_init,
 	.snapshot = polatis_snapshot,
 	.submit = polatis_submit,
@@ -858,9 +858,9 @@ static const struct handle_ops ops = {
 static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
 			struct drv **out, struct err *err)
 {
-	return handle_open(handle_new(&drv_polatis_scpi, &ops,
-				      sizeof(struct polatis)), loop, cfg, out,
-			   err);
+	return base_open(base_new(&drv_polatis_scpi, &ops,
+				  sizeof(struct polatis)), loop, cfg, out,
+			 err);
 }
 
 const struct drv_class drv_polatis_scpi = {
@@ -870,11 +870,11 @@ const struct drv_class drv_polatis_scpi = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = polatis_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = polatis_explain,
-	.port_set = handle_port_set,
+	.port_set = base_port_set,
 	.recoveries = DRV_CLEAR,
-	.recover = handle_recover,
+	.recover = base_recover,
 };

@@ -40,9 +40,9 @@ static const struct drv_option_spec options[] = {
 };
 
 struct sim {
-	struct handle h;
-	struct devmem mem;
-	struct devmem noted;	/* as it was in the log's last line */
+	struct driver_base h;
+	struct xc_map mem;
+	struct xc_map noted;	/* as it was in the log's last line */
 	struct rng rng;
 	char *state_path;
 	FILE *log;
@@ -59,7 +59,7 @@ static int parse_port(const struct drv_class *cls, const struct sim *s,
 		      const struct drv_config *cfg, const char *key, int *flat,
 		      struct err *err)
 {
-	const char *text = handle_option(cls, cfg, key);
+	const char *text = base_option(cls, cfg, key);
 	char *end = NULL;
 	long n = text[0] ? strtol(text + 1, &end, 10) : 0;
 
@@ -69,9 +69,9 @@ static int parse_port(const struct drv_class *cls, const struct sim *s,
 	}
 	if (*end == '\0' && end != text + 1 && n >= 0) {
 		if (text[0] == 'i' && n < s->mem.n_in) {
-			*flat = devmem_flat_in(&s->mem, n);
+			*flat = xc_map_flat_in(&s->mem, n);
 		} else if (text[0] == 'o' && n < s->mem.n_out) {
-			*flat = devmem_flat_out(&s->mem, n);
+			*flat = xc_map_flat_out(&s->mem, n);
 		}
 	}
 	return *flat >= 0 ? 0 :
@@ -97,7 +97,7 @@ static int parse_options(const struct drv_class *cls, struct sim *s,
 			 const struct drv_config *cfg, struct err *err)
 {
 	int64_t seed = 0;
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "seed", 0, INT64_MAX, &seed },
 		{ "delay_ms", 0, 3600000, &s->delay_ms },
 		{ "half", -1, INT32_MAX, &s->half },
@@ -109,13 +109,13 @@ static int parse_options(const struct drv_class *cls, struct sim *s,
 		{ "chaos", 0, 1000, &s->chaos },
 		{ "unlocked", 0, INT32_MAX, &s->unlocked },
 	};
-	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				    sizeof(numbers[0]), err);
+	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				  sizeof(numbers[0]), err);
 
 	rng_seed(&s->rng, (uint64_t)seed);
 	if (rc == 0) {
-		rc = handle_option_choice(cls, cfg, "restart_map", "kept",
-					  "dark", &s->restart_kept, err);
+		rc = base_option_choice(cls, cfg, "restart_map", "kept",
+					"dark", &s->restart_kept, err);
 	}
 	return rc ? rc : parse_ports(cls, s, cfg, err);
 }
@@ -126,7 +126,7 @@ static void save(struct sim *s)
 {
 	struct err err = { 0 };
 
-	if (s->state_path && devmem_save(&s->mem, s->state_path, &err)) {
+	if (s->state_path && xc_map_save(&s->mem, s->state_path, &err)) {
 		log_error("drivers", "%s: %s", s->h.drv.name, err.msg);
 	}
 }
@@ -144,8 +144,8 @@ static void note_moves(struct sim *s)
 	if (!s->log || s->mem.kind == DRV_RING) {
 		return;
 	}
-	devmem_changes(&s->noted, &s->mem, on_move, s);
-	if (devmem_copy(&s->noted, &s->mem, NULL)) {
+	xc_map_changes(&s->noted, &s->mem, on_move, s);
+	if (xc_map_copy(&s->noted, &s->mem, NULL)) {
 		fprintf(s->log, "lost\n");
 	}
 	fflush(s->log);
@@ -164,15 +164,15 @@ static void foreign_change(struct sim *s)
 	struct optics_xc xc;
 
 	if (s->mem.kind == DRV_RING) {
-		devmem_clear(&s->mem);
+		xc_map_clear(&s->mem);
 		return;
 	}
 	xc.in = (int32_t)rng_below(&s->rng, s->mem.n_in);
 	xc.out = (int32_t)rng_below(&s->rng, s->mem.n_out);
-	if (devmem_has(&s->mem, xc) || devmem_check(&s->mem, xc, NULL)) {
-		devmem_release(&s->mem, devmem_flat_in(&s->mem, xc.in));
+	if (xc_map_has(&s->mem, xc) || xc_map_check(&s->mem, xc, NULL)) {
+		xc_map_release(&s->mem, xc_map_flat_in(&s->mem, xc.in));
 	} else {
-		devmem_connect(&s->mem, xc);
+		xc_map_connect(&s->mem, xc);
 	}
 }
 
@@ -181,7 +181,7 @@ static void after_operation(struct sim *s)
 	if (s->n_operations == s->restart) {
 		s->mem.boots++;
 		if (!s->restart_kept) {
-			devmem_clear(&s->mem);
+			xc_map_clear(&s->mem);
 		}
 	}
 	if (s->n_operations == s->foreign) {
@@ -278,7 +278,7 @@ static int fill_snapshot(struct sim *s, struct err *err)
 	if (s->mem.kind == DRV_RING) {
 		return fill_programs(s, snap, err);
 	}
-	rc = devmem_snapshot(&s->mem, snap, err);
+	rc = xc_map_snapshot(&s->mem, snap, err);
 	return rc ? rc : fill_failed_port(s, snap, err);
 }
 
@@ -295,14 +295,14 @@ static void on_snapshot(uv_timer_t *work)
 	if (rc) {
 		drv_snapshot_fini(&s->h.snap);
 	}
-	handle_snapshot_done(&s->h, rc, &err);
+	base_snapshot_done(&s->h, rc, &err);
 }
 
-static void sim_snapshot(struct handle *h)
+static void sim_snapshot(struct driver_base *h)
 {
 	struct sim *s = (struct sim *)h;
 
-	handle_trace(h, "map?", false);
+	base_trace(h, "map?", false);
 	uv_timer_start(&s->h.timer, on_snapshot, (uint64_t)s->delay_ms, 0);
 }
 
@@ -312,8 +312,8 @@ enum fate { DO_IT, LIE, REFUSE, FAILED_PORT, DROP, HANG };
 
 static bool touches(const struct sim *s, struct optics_xc xc, int flat)
 {
-	return flat >= 0 && (devmem_flat_in(&s->mem, xc.in) == flat ||
-			     devmem_flat_out(&s->mem, xc.out) == flat);
+	return flat >= 0 && (xc_map_flat_in(&s->mem, xc.in) == flat ||
+			     xc_map_flat_out(&s->mem, xc.out) == flat);
 }
 
 static enum fate chaos(struct sim *s)
@@ -359,7 +359,7 @@ static enum fate fate_of(struct sim *s, const struct drv_item *item, int i)
 static void refuse(struct sim *s, int i, enum drv_class_of_error c,
 		   const char *code, const char *text)
 {
-	handle_mark(&s->h, i, i + 1, DRV_REFUSED, DRV_ACKED, c, code, text);
+	base_mark(&s->h, i, i + 1, DRV_REFUSED, DRV_ACKED, c, code, text);
 }
 
 /* Refuses what no option asks to refuse: bad ports, busy ports in SAFE mode,
@@ -371,11 +371,11 @@ static bool admissible(struct sim *s, int i, const struct drv_item *item,
 	struct err err = { 0 };
 	char text[DRV_TEXT_MAX];
 
-	if (devmem_check(&s->mem, item->xc, &err)) {
+	if (xc_map_check(&s->mem, item->xc, &err)) {
 		refuse(s, i, DRV_ERR_CONFIGURATION, "range", err.msg);
 		return false;
 	}
-	if (!devmem_victim(&s->mem, item->xc, &victim)) {
+	if (!xc_map_conflict(&s->mem, item->xc, &victim)) {
 		return true;
 	}
 	if (item->op == DRV_ADD && mode != DRV_SAFE) {
@@ -392,9 +392,9 @@ static bool admissible(struct sim *s, int i, const struct drv_item *item,
 static void carry_out(struct sim *s, const struct drv_item *item)
 {
 	if (item->op == DRV_ADD) {
-		devmem_connect(&s->mem, item->xc);
+		xc_map_connect(&s->mem, item->xc);
 	} else {
-		devmem_release(&s->mem, devmem_flat_in(&s->mem, item->xc.in));
+		xc_map_release(&s->mem, xc_map_flat_in(&s->mem, item->xc.in));
 	}
 	note_moves(s);
 }
@@ -406,8 +406,8 @@ static int leave_unknown(struct sim *s, int i, enum fate fate, struct err *err)
 			 s->h.drv.name, drop ? "the session was lost" :
 			 "no answer in time");
 
-	handle_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, err->msg);
+	base_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, err->msg);
 	return rc;
 }
 
@@ -443,8 +443,8 @@ static bool do_item(struct sim *s, int i, const struct drv_batch *batch,
 	case LIE:
 		break;
 	}
-	handle_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL,
-		    NULL);
+	base_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL,
+		  NULL);
 	return true;
 }
 
@@ -454,7 +454,7 @@ static int do_items(struct sim *s, struct err *err)
 	int rc = 0;
 
 	if (batch->mode == DRV_REPLACE) {
-		devmem_clear(&s->mem);
+		xc_map_clear(&s->mem);
 	}
 	for (int i = 0; i < batch->n_items; i++) {
 		if (!do_item(s, i, batch, &rc, err)) {
@@ -504,7 +504,7 @@ static int do_programs(struct sim *s, struct err *err)
 	if (fate == HANG || fate == DROP) {
 		return leave_unknown(s, 0, fate, err);
 	}
-	handle_mark(&s->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
+	base_mark(&s->h, 0, 1, DRV_DONE, DRV_ACKED, DRV_ERR_NONE, NULL, NULL);
 	return 0;
 }
 
@@ -514,14 +514,14 @@ static void on_submit(uv_timer_t *work)
 	struct err err = { 0 };
 	int rc = WEFT_EUNAVAIL;
 
-	handle_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
-		    DRV_ERR_NONE, NULL, "not sent");
+	base_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
+		  DRV_ERR_NONE, NULL, "not sent");
 	if (answers(s, &err)) {
 		rc = s->mem.kind == DRV_RING ? do_programs(s, &err) :
 					       do_items(s, &err);
 	}
 	after_operation(s);
-	handle_submit_done(&s->h, rc, &err);
+	base_submit_done(&s->h, rc, &err);
 }
 
 static void sim_explain(struct drv *dev, const struct drv_batch *batch,
@@ -531,10 +531,10 @@ static void trace_line(const char *device, const char *line, bool is_reply,
 		       void *arg)
 {
 	(void)device;
-	handle_trace(arg, line, is_reply);
+	base_trace(arg, line, is_reply);
 }
 
-static void sim_submit(struct handle *h)
+static void sim_submit(struct driver_base *h)
 {
 	struct sim *s = (struct sim *)h;
 
@@ -542,8 +542,8 @@ static void sim_submit(struct handle *h)
 		sim_explain(&h->drv, h->batch, trace_line, h);
 	}
 	/* Until the delay is over nobody can say. */
-	handle_mark(h, 0, h->n_outcomes, DRV_UNKNOWN, DRV_SENT,
-		    DRV_ERR_TRANSPORT, NULL, "not answered");
+	base_mark(h, 0, h->n_outcomes, DRV_UNKNOWN, DRV_SENT,
+		  DRV_ERR_TRANSPORT, NULL, "not answered");
 	uv_timer_start(&s->h.timer, on_submit, (uint64_t)s->delay_ms, 0);
 }
 
@@ -586,12 +586,12 @@ static void sim_explain(struct drv *dev, const struct drv_batch *batch,
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void sim_fini(struct handle *h)
+static void sim_fini(struct driver_base *h)
 {
 	struct sim *s = (struct sim *)h;
 
-	devmem_fini(&s->mem);
-	devmem_fini(&s->noted);
+	xc_map_fini(&s->mem);
+	xc_map_fini(&s->noted);
 	free(s->state_path);
 	if (s->log) {
 		fclose(s->log);
@@ -601,7 +601,7 @@ static void sim_fini(struct handle *h)
 static int load_state(const struct drv_class *cls, struct sim *s,
 		      const struct drv_config *cfg, struct err *err)
 {
-	const char *path = handle_option(cls, cfg, "state");
+	const char *path = base_option(cls, cfg, "state");
 	int rc;
 
 	if (!path[0]) {
@@ -611,14 +611,14 @@ static int load_state(const struct drv_class *cls, struct sim *s,
 	if (!s->state_path) {
 		return err_nomem(err);
 	}
-	rc = devmem_load(&s->mem, path, err);
+	rc = xc_map_load(&s->mem, path, err);
 	return rc == WEFT_ENOTFOUND ? 0 : rc;
 }
 
 static int open_log(const struct drv_class *cls, struct sim *s,
 		    const struct drv_config *cfg, struct err *err)
 {
-	const char *path = handle_option(cls, cfg, "log");
+	const char *path = base_option(cls, cfg, "log");
 
 	if (!path[0]) {
 		return 0;
@@ -628,25 +628,25 @@ static int open_log(const struct drv_class *cls, struct sim *s,
 		return err_set(err, WEFT_EINVAL, "option log=%s: %s", path,
 			       strerror(errno));
 	}
-	return devmem_copy(&s->noted, &s->mem, err);
+	return xc_map_copy(&s->noted, &s->mem, err);
 }
 
-static int sim_init(struct handle *h, const struct drv_config *cfg,
-		    struct line_conf *conf, struct err *err)
+static int sim_init(struct driver_base *h, const struct drv_config *cfg,
+		    struct tcp_conf *conf, struct err *err)
 {
 	struct sim *s = (struct sim *)h;
-	int rc = devmem_init(&s->mem, h->drv.cls->kind, cfg->n_in, cfg->n_out,
+	int rc = xc_map_init(&s->mem, h->drv.cls->kind, cfg->n_in, cfg->n_out,
 			     cfg->any_to_any, err);
 
 	(void)conf;
 	rc = rc ? rc : parse_options(h->drv.cls, s, cfg, err);
-	rc = rc ? rc : devmem_init(&s->noted, h->drv.cls->kind, cfg->n_in,
+	rc = rc ? rc : xc_map_init(&s->noted, h->drv.cls->kind, cfg->n_in,
 				   cfg->n_out, cfg->any_to_any, err);
 	rc = rc ? rc : load_state(h->drv.cls, s, cfg, err);
 	return rc ? rc : open_log(h->drv.cls, s, cfg, err);
 }
 
-static const struct handle_ops ops = {
+static const struct base_ops ops = {
 	.init = sim_init,
 	.snapshot = sim_snapshot,
 	.submit = sim_submit,
@@ -657,8 +657,8 @@ static int open_class(const struct drv_class *cls, uv_loop_t *loop,
 		      const struct drv_config *cfg, struct drv **out,
 		      struct err *err)
 {
-	return handle_open(handle_new(cls, &ops, sizeof(struct sim)), loop,
-			   cfg, out, err);
+	return base_open(base_new(cls, &ops, sizeof(struct sim)), loop,
+			 cfg, out, err);
 }
 
 static int open_space(uv_loop_t *loop, const struct drv_config *cfg,
@@ -680,9 +680,9 @@ const struct drv_class drv_sim = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = open_space,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = sim_explain,
 };
 
@@ -693,8 +693,8 @@ const struct drv_class drv_sim_ring = {
 	.kind = DRV_RING,
 	.options = options,
 	.open = open_ring,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = sim_explain,
 };

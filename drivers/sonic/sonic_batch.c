@@ -114,10 +114,10 @@ static void verify_item(struct sonic *s, int i)
 	} else if (x && x->state == DRV_TUNED) {
 		o->evidence = DRV_READ_BACK;
 	} else if (x) {
-		handle_mark(&s->h, i, i + 1, DRV_DONE, x->state == DRV_FAILED ?
-			    DRV_READ_BACK : DRV_ACKED, DRV_ERR_TRAFFIC, NULL,
-			    x->seen ? drv_state_name(x->state) :
-			    "configured, and not in the hardware's table");
+		base_mark(&s->h, i, i + 1, DRV_DONE, x->state == DRV_FAILED ?
+			  DRV_READ_BACK : DRV_ACKED, DRV_ERR_TRAFFIC, NULL,
+			  x->seen ? drv_state_name(x->state) :
+			  "configured, and not in the hardware's table");
 	}
 }
 
@@ -138,7 +138,7 @@ static void verify_items(struct sonic *s)
 	for (int i = 0; i < s->h.n_outcomes; i++) {
 		verify_item(s, i);
 	}
-	handle_end(&s->h, 0, NULL);
+	base_end(&s->h, 0, NULL);
 }
 
 static void on_verify(uv_timer_t *t)
@@ -157,7 +157,7 @@ static void end_batch(struct sonic *s)
 		s->until_ns = clk_now_ns() + s->tune_ms * 1000000;
 		verify_later(s);
 	} else {
-		handle_end(&s->h, 0, NULL);
+		base_end(&s->h, 0, NULL);
 	}
 }
 
@@ -170,8 +170,8 @@ static void forget_wanted_stale(struct sonic *s)
 		const struct sonic_xc *x = sonic_find_xc(s, item->xc);
 
 		if (x && !x->configured && item->op == DRV_ADD &&
-		    devmem_has(&s->map, x->xc)) {
-			devmem_release(&s->map, x->xc.in);
+		    xc_map_has(&s->map, x->xc)) {
+			xc_map_release(&s->map, x->xc.in);
 		}
 	}
 }
@@ -180,8 +180,8 @@ static void forget_wanted_stale(struct sonic *s)
  * alone, and the one in the wrong is found. */
 static void one_by_one(struct sonic *s)
 {
-	handle_mark(&s->h, s->batch.first, s->batch.end, DRV_SKIPPED, DRV_SENT,
-		    DRV_ERR_NONE, NULL, "not sent");
+	base_mark(&s->h, s->batch.first, s->batch.end, DRV_SKIPPED, DRV_SENT,
+		  DRV_ERR_NONE, NULL, "not sent");
 	s->batch.end = s->batch.first;
 	s->batch.chunk = 1;
 	forget_wanted_stale(s);
@@ -263,7 +263,7 @@ static void on_cleared(struct sonic *s, char *text, int status)
 		err_set(&err, WEFT_EDEVICE, "%s: status %d: %s",
 			s->h.drv.name, status, words);
 	}
-	handle_end(&s->h, err.code, &err);
+	base_end(&s->h, err.code, &err);
 }
 
 /* `overwrite` takes a list, and an empty one is none. */
@@ -287,7 +287,7 @@ static void delete_all(struct sonic *s)
 		first = false;
 	}
 	if (first) {
-		handle_end(&s->h, 0, NULL);
+		base_end(&s->h, 0, NULL);
 	} else {
 		sonic_ask(s, buf_cstr(&b), on_cleared);
 	}
@@ -304,11 +304,11 @@ static void begin_batch(struct sonic *s)
 	} else if (batch_replace(&s->batch)) {
 		send_command(s);
 	} else {
-		handle_end(&s->h, 0, NULL);
+		base_end(&s->h, 0, NULL);
 	}
 }
 
-void sonic_submit(struct handle *h)
+void sonic_submit(struct driver_base *h)
 {
 	struct sonic *s = (struct sonic *)h;
 
@@ -316,7 +316,7 @@ void sonic_submit(struct handle *h)
 	s->batch.chunk = s->chunk;
 	s->any_add = false;
 	if (h->batch->n_items == 0 && h->batch->mode != DRV_REPLACE) {
-		handle_end(h, 0, NULL);
+		base_end(h, 0, NULL);
 	} else {
 		sonic_start_reads(s, SONIC_READ_ALL, begin_batch);
 	}

@@ -45,7 +45,7 @@ static void fill_snapshot(struct sonic *s)
 
 	snap->xcs = calloc(s->xcs.n + 1, sizeof(*snap->xcs));
 	if (!snap->xcs) {
-		handle_end(&s->h, err_nomem(&err), &err);
+		base_end(&s->h, err_nomem(&err), &err);
 		return;
 	}
 	for (size_t i = 0; i < s->xcs.n; i++) {
@@ -62,10 +62,10 @@ static void fill_snapshot(struct sonic *s)
 			snprintf(out->owner, sizeof(out->owner), STALE);
 		}
 	}
-	handle_end(&s->h, 0, NULL);
+	base_end(&s->h, 0, NULL);
 }
 
-static void sonic_snapshot(struct handle *h)
+static void sonic_snapshot(struct driver_base *h)
 {
 	struct sonic *s = (struct sonic *)h;
 
@@ -84,11 +84,11 @@ static void sonic_snapshot(struct handle *h)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void sonic_fini(struct handle *h)
+static void sonic_fini(struct driver_base *h)
 {
 	struct sonic *s = (struct sonic *)h;
 
-	devmem_fini(&s->map);
+	xc_map_fini(&s->map);
 	vec_fini(&s->xcs);
 	free(s->losses);
 }
@@ -97,44 +97,44 @@ static int parse_options(struct sonic *s, const struct drv_config *cfg,
 			 struct err *err)
 {
 	const struct drv_class *cls = s->h.drv.cls;
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "gap_ms", 0, 60000, &s->gap_ms },
 		{ "chunk", 1, 512, &s->chunk },
 		{ "settle_ms", 1, 60000, &s->settle_ms },
 		{ "tune_ms", 0, 600000, &s->tune_ms },
 	};
 	bool sudo = false;
-	int rc = handle_option_choice(cls, cfg, "sudo", "sudo", "", &sudo,
-				      err);
+	int rc = base_option_choice(cls, cfg, "sudo", "sudo", "", &sudo,
+				    err);
 
 	if (rc == 0) {
-		rc = handle_option_choice(cls, cfg, "factory_loss", "yes",
-					  "no", &s->want_losses, err);
+		rc = base_option_choice(cls, cfg, "factory_loss", "yes",
+					"no", &s->want_losses, err);
 	}
 	snprintf(s->sudo, sizeof(s->sudo), "%s", sudo ? "sudo" : "");
 	s->want_losses = s->want_losses &&
 			 (int64_t)cfg->n_in * cfg->n_out <= MAX_LOSSES;
-	return rc ? rc : handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
-					    sizeof(numbers[0]), err);
+	return rc ? rc : base_option_ints(cls, cfg, numbers, sizeof(numbers) /
+					  sizeof(numbers[0]), err);
 }
 
-static int sonic_init(struct handle *h, const struct drv_config *cfg,
-		      struct line_conf *conf, struct err *err)
+static int sonic_init(struct driver_base *h, const struct drv_config *cfg,
+		      struct tcp_conf *conf, struct err *err)
 {
 	struct sonic *s = (struct sonic *)h;
-	int rc = handle_two_sides(h->drv.cls, cfg, "A joins B", err);
+	int rc = base_two_sides(h->drv.cls, cfg, "A joins B", err);
 
 	rc = rc ? rc : parse_options(s, cfg, err);
 	s->batch.h = h;
 	s->batch.map = &s->map;
 	s->batch.chunk = s->chunk;
 	conf->gap_us = s->gap_ms * 1000;
-	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+	return rc ? rc : xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
 				     false, err);
 }
 
-static const struct handle_ops ops = {
-	.line = &sonic_session,
+static const struct base_ops ops = {
+	.session = &sonic_session,
 	.init = sonic_init,
 	.snapshot = sonic_snapshot,
 	.submit = sonic_submit,
@@ -145,9 +145,9 @@ static const struct handle_ops ops = {
 static int sonic_open(uv_loop_t *loop, const struct drv_config *cfg,
 		      struct drv **out, struct err *err)
 {
-	return handle_open(handle_new(&drv_sonic_ocs, &ops,
-				      sizeof(struct sonic)), loop, cfg, out,
-			   err);
+	return base_open(base_new(&drv_sonic_ocs, &ops,
+				  sizeof(struct sonic)), loop, cfg, out,
+			 err);
 }
 
 const struct drv_class drv_sonic_ocs = {
@@ -157,9 +157,9 @@ const struct drv_class drv_sonic_ocs = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = sonic_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = sonic_explain,
-	.port_set = handle_port_set,
+	.port_set = base_port_set,
 };

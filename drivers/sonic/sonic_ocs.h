@@ -20,7 +20,7 @@ struct sonic_xc {
 typedef VEC(struct sonic_xc) sonic_xcs;
 
 struct sonic {
-	struct handle h;
+	struct driver_base h;
 	int64_t gap_ms, chunk, settle_ms, tune_ms;
 	char sudo[8];
 	bool want_losses;
@@ -31,7 +31,7 @@ struct sonic {
 	int at_read;
 	void (*after_reads)(struct sonic *s);
 	sonic_xcs xcs;		/* of both tables */
-	struct devmem map;
+	struct xc_map map;
 	struct batch batch;
 	int n_in, n_out;	/* while counting */
 	bool any_add;
@@ -41,7 +41,7 @@ struct sonic {
 
 /* ---- sonic_read.c -------------------------------------------------------- */
 
-extern const struct line_conf sonic_session;
+extern const struct tcp_conf sonic_session;
 
 /* Runs a command in the device's shell. next gets its output, which it may
  * change, and exit status. */
@@ -64,11 +64,11 @@ struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc);
 
 /* ---- sonic_ports.c ------------------------------------------------------- */
 
-void sonic_port_set(struct handle *h);
+void sonic_port_set(struct driver_base *h);
 
 /* ---- sonic_batch.c ------------------------------------------------------- */
 
-void sonic_submit(struct handle *h);
+void sonic_submit(struct driver_base *h);
 void sonic_explain(struct drv *dev, const struct drv_batch *batch,
 		   drv_trace_fn fn, void *arg);
 

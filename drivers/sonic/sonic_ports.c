@@ -21,15 +21,15 @@ static void judge_port(struct sonic *s)
 		}
 	}
 	if (enabled == s->h.enable) {
-		handle_mark(&s->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE,
-			    NULL, NULL);
+		base_mark(&s->h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE,
+			  NULL, NULL);
 	} else {
 		snprintf(code, sizeof(code), "%s", s->code);
-		handle_mark(&s->h, 0, 1, DRV_REFUSED, DRV_READ_BACK,
-			    DRV_ERR_STATE, code,
-			    s->text[0] ? s->text : "the port is as it was");
+		base_mark(&s->h, 0, 1, DRV_REFUSED, DRV_READ_BACK,
+			  DRV_ERR_STATE, code,
+			  s->text[0] ? s->text : "the port is as it was");
 	}
-	handle_end(&s->h, 0, NULL);
+	base_end(&s->h, 0, NULL);
 }
 
 static void on_set(struct sonic *s, char *text, int status)
@@ -46,8 +46,8 @@ static void set_port(struct sonic *s)
 {
 	char line[96];
 
-	handle_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "sent and not answered");
+	base_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "sent and not answered");
 	snprintf(line, sizeof(line), "%s%sconfig ocs port state %d%c %s",
 		 s->sudo, s->sudo[0] ? " " : "", s->h.port.index + 1,
 		 s->h.port.is_out ? 'B' : 'A',
@@ -56,7 +56,7 @@ static void set_port(struct sonic *s)
 }
 
 /* The size of the device is checked first, as before a batch. */
-void sonic_port_set(struct handle *h)
+void sonic_port_set(struct driver_base *h)
 {
 	struct sonic *s = (struct sonic *)h;
 

@@ -22,11 +22,11 @@ void sonic_ask(struct sonic *s, const char *command,
 	s->next = next;
 	buf_printf(&b, "{ %s; } 2>&1; echo " SONIC_END "%" PRIu64 ":$?\n",
 		   command, ++s->tag);
-	handle_ask(&s->h, &b, s->tag);
+	base_ask(&s->h, &b, s->tag);
 }
 
-static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
-			       uint64_t tag, void *arg)
+static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			      uint64_t tag, void *arg)
 {
 	struct sonic *s = arg;
 	size_t text_len;
@@ -34,16 +34,16 @@ static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
 	int status;
 
 	if (sonic_parse_end(frame, len, &text_len, &its, &status, NULL)) {
-		return LINE_NONSENSE;
+		return TCP_NONSENSE;
 	}
 	if (waiting && its == tag) {
-		return LINE_ANSWER;
+		return TCP_REPLY;
 	}
 	/* One of ours from before came twice. */
-	return its > 0 && its < s->tag ? LINE_IGNORE : LINE_NONSENSE;
+	return its > 0 && its < s->tag ? TCP_IGNORE : TCP_NONSENSE;
 }
 
-static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct sonic *s = arg;
 	struct err err = { 0 };
@@ -56,8 +56,8 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 
 	(void)tag;
 	if (!text) {
-		handle_misunderstood(&s->h, err_nomem(&err), &err);
-	} else if (s->h.op != HANDLE_IDLE) {
+		base_misunderstood(&s->h, err_nomem(&err), &err);
+	} else if (s->h.op != BASE_IDLE) {
 		s->next(s, text, status);
 	}
 	free(text);
@@ -79,11 +79,11 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 		}
 		if (!is_reply || strncmp(line, SONIC_END,
 					 strlen(SONIC_END)) != 0) {
-			handle_trace(&s->h, line, is_reply);
+			base_trace(&s->h, line, is_reply);
 		}
 	}
 	if (rest && *rest) {
-		handle_trace(&s->h, "(and more lines)", is_reply);
+		base_trace(&s->h, "(and more lines)", is_reply);
 	}
 	free(text);
 }
@@ -157,10 +157,10 @@ static int read_port_config(struct sonic *s, char *line, struct err *err)
 	}
 	s->n_in += !is_out;
 	s->n_out += is_out;
-	if (s->h.op == HANDLE_SUBMIT || strcmp(word, "normal") == 0) {
+	if (s->h.op == BASE_SUBMIT || strcmp(word, "normal") == 0) {
 		return 0;
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return err->code;
 	}
@@ -178,7 +178,7 @@ static int read_port_status(struct sonic *s, char *line, struct err *err)
 	if (rc <= 0 || strcmp(word, drv_state_name(DRV_FAILED)) != 0) {
 		return rc < 0 ? rc : 0;
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return err->code;
 	}
@@ -205,12 +205,12 @@ static int read_config(struct sonic *s, char *line, struct err *err)
 	if (rc <= 0) {
 		return rc;
 	}
-	if (devmem_check(&s->map, x.xc, NULL) || devmem_has(&s->map, x.xc) ||
-	    devmem_victim(&s->map, x.xc, &other)) {
+	if (xc_map_check(&s->map, x.xc, NULL) || xc_map_has(&s->map, x.xc) ||
+	    xc_map_conflict(&s->map, x.xc, &other)) {
 		return err_set(err, WEFT_EDEVICE, "the configuration holds "
 			       "%d-%d, which cannot be", x.xc.in, x.xc.out);
 	}
-	devmem_connect(&s->map, x.xc);
+	xc_map_connect(&s->map, x.xc);
 	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
 }
 
@@ -223,7 +223,7 @@ static int read_status(struct sonic *s, char *line, struct err *err)
 	if (rc <= 0) {
 		return rc;
 	}
-	if (devmem_check(&s->map, x.xc, err)) {
+	if (xc_map_check(&s->map, x.xc, err)) {
 		err->code = WEFT_EDEVICE;
 		return WEFT_EDEVICE;
 	}
@@ -235,8 +235,8 @@ static int read_status(struct sonic *s, char *line, struct err *err)
 	}
 	/* Two of them may share a port, and the configuration comes first:
 	 * the map has room for one. */
-	if (!devmem_victim(&s->map, x.xc, &other)) {
-		devmem_connect(&s->map, x.xc);
+	if (!xc_map_conflict(&s->map, x.xc, &other)) {
+		xc_map_connect(&s->map, x.xc);
 	}
 	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
 }
@@ -280,9 +280,9 @@ static const struct {
 
 static bool wanted(const struct sonic *s, int i)
 {
-	bool snapshot = s->h.op == HANDLE_SNAPSHOT;
-	bool fresh = !line_connected(s->h.line) ||
-		     s->ready_session != line_sessions(s->h.line);
+	bool snapshot = s->h.op == BASE_SNAPSHOT;
+	bool fresh = !tcp_connected(s->h.session) ||
+		     s->ready_session != tcp_sessions(s->h.session);
 
 	switch (reads[i].when) {
 	case FIRST:
@@ -290,13 +290,13 @@ static bool wanted(const struct sonic *s, int i)
 	case SNAPSHOT:
 		return snapshot;
 	case PORTS:
-		return fresh || s->h.op != HANDLE_SUBMIT;
+		return fresh || s->h.op != BASE_SUBMIT;
 	case LOSSES:
 		return snapshot && s->want_losses && !s->losses;
 	case ALWAYS:
 		break;
 	}
-	return s->h.op != HANDLE_PORT;
+	return s->h.op != BASE_PORT;
 }
 
 static void next_read(struct sonic *s);
@@ -316,7 +316,7 @@ static int take_lines(struct sonic *s, char *text, struct err *err)
 				       "%dx%d, the fabric says %dx%d", s->n_in,
 				       s->n_out, s->h.n_in, s->h.n_out);
 		}
-		s->ready_session = line_sessions(s->h.line);
+		s->ready_session = tcp_sessions(s->h.session);
 	}
 	return rc;
 }
@@ -335,7 +335,7 @@ static void on_read(struct sonic *s, char *text, int status)
 	}
 	rc = rc ? rc : take_lines(s, text, &err);
 	if (rc) {
-		handle_misunderstood(&s->h, rc, &err);
+		base_misunderstood(&s->h, rc, &err);
 		return;
 	}
 	s->at_read++;
@@ -365,11 +365,11 @@ static void next_read(struct sonic *s)
 		return;
 	}
 	if (reads[s->at_read].when == LOSSES && !prepare_losses(s)) {
-		handle_end(&s->h, err_nomem(&err), &err);
+		base_end(&s->h, err_nomem(&err), &err);
 		return;
 	}
 	if (s->at_read == READ_CONFIG) {
-		devmem_clear(&s->map);
+		xc_map_clear(&s->map);
 		s->xcs.n = 0;
 	}
 	s->n_in = s->n_out = 0;
@@ -389,11 +389,11 @@ const char *sonic_map_command(int i)
 	return reads[READ_CONFIG + i].command;
 }
 
-const struct line_conf sonic_session = {
+const struct tcp_conf sonic_session = {
 	.timeout_ms = DEFAULT_TIMEOUT_MS,
 	.max_frame = SONIC_MAX_FRAME,
 	.frame = sonic_frame,
 	.judge = judge,
-	.answer = on_answer,
+	.reply = on_reply,
 	.trace = on_trace,
 };

@@ -130,10 +130,10 @@ static int note_side(struct tl1_switch *s, const char *line, bool is_out,
 	tl1_value(line, is_out ? "OUTOC" : "INOC", oc, sizeof(oc));
 	disabled = strcmp(as, "OOS-MA") == 0;
 	failed = strcmp(oc, "FAIL") == 0;
-	if (s->h.op != HANDLE_SNAPSHOT || (!disabled && !failed)) {
+	if (s->h.op != BASE_SNAPSHOT || (!disabled && !failed)) {
 		return 0;
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -317,17 +317,17 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 {
 	struct calient *c = (struct calient *)s;
 	const struct drv_class *cls = s->h.drv.cls;
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "slot_ports", 1, 1024, &c->slot_ports },
 		{ "shelf_slots", 1, 1024, &c->shelf_slots },
 	};
 	int rc = tl1_text_option(cls, cfg, "group", s->extra,
 				 sizeof(s->extra), err);
 
-	rc = rc ? rc : handle_option_choice(cls, cfg, "power", "yes", "no",
-					    &s->want_power, err);
-	return rc ? rc : handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
-					    sizeof(numbers[0]), err);
+	rc = rc ? rc : base_option_choice(cls, cfg, "power", "yes", "no",
+					  &s->want_power, err);
+	return rc ? rc : base_option_ints(cls, cfg, numbers, sizeof(numbers) /
+					  sizeof(numbers[0]), err);
 }
 
 static const struct tl1_dialect dialect = {
@@ -358,8 +358,8 @@ const struct drv_class drv_calient_tl1 = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = calient_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = tl1_switch_explain,
 };

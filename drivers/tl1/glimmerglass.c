@@ -107,7 +107,7 @@ static int read_system(struct tl1_switch *s, char *line, struct err *err)
 	const char *p = value;
 	int n_in, n_out;
 
-	if (s->h.op == HANDLE_SNAPSHOT) {
+	if (s->h.op == BASE_SNAPSHOT) {
 		identify(s, line);
 	}
 	if (!tl1_value(line, "LicensedPortMatrix", value, sizeof(value)) ||
@@ -211,7 +211,7 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 	    strcmp(health, "bad") != 0) {
 		return 0;
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -250,12 +250,12 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 			 struct err *err)
 {
 	bool sync;
-	int rc = handle_option_choice(s->h.drv.cls, cfg, "opmode", "sync",
-				      "async", &sync, err);
+	int rc = base_option_choice(s->h.drv.cls, cfg, "opmode", "sync",
+				    "async", &sync, err);
 
 	snprintf(s->extra, sizeof(s->extra), "%s", sync ? "sync" : "async");
-	return rc ? rc : handle_option_choice(s->h.drv.cls, cfg, "power", "yes",
-					      "no", &s->want_power, err);
+	return rc ? rc : base_option_choice(s->h.drv.cls, cfg, "power", "yes",
+					    "no", &s->want_power, err);
 }
 
 static const struct tl1_dialect dialect = {
@@ -284,8 +284,8 @@ const struct drv_class drv_glimmerglass_tl1 = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = glimmerglass_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = tl1_switch_explain,
 };

@@ -173,7 +173,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	}
 	c.xc = any && out < in ? (struct optics_xc){ out - 1, in - 1 } :
 				 (struct optics_xc){ in - 1, out - 1 - n };
-	return any && devmem_has(&s->map, c.xc) ? 0 :
+	return any && xc_map_has(&s->map, c.xc) ? 0 :
 	       tl1_found_circuit(s, &c, err);
 }
 
@@ -195,7 +195,7 @@ static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 	if (!failed && strncmp(p, "CLOSE", 5) != 0) {
 		return tl1_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -216,7 +216,7 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	if (!take_port(s, &p, &is_out, &index) || !tl1_milli(p, &mdbm)) {
 		return tl1_unexpected(line, "PORT:POWER", err);
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return WEFT_ENOMEM;
 	}
@@ -268,8 +268,8 @@ static void port_command(const struct tl1_switch *s, struct drv_port_id port,
 static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,
 		       struct err *err)
 {
-	return handle_option_choice(s->h.drv.cls, cfg, "power", "yes", "no",
-				    &s->want_power, err);
+	return base_option_choice(s->h.drv.cls, cfg, "power", "yes", "no",
+				  &s->want_power, err);
 }
 
 static const struct tl1_dialect dialect = {
@@ -300,9 +300,9 @@ const struct drv_class drv_polatis_tl1 = {
 	.kind = DRV_SPACE,
 	.options = options,
 	.open = polatis_open,
-	.close = handle_close,
-	.snapshot = handle_snapshot,
-	.submit = handle_submit,
+	.close = base_close,
+	.snapshot = base_snapshot,
+	.submit = base_submit,
 	.explain = tl1_switch_explain,
-	.port_set = handle_port_set,
+	.port_set = base_port_set,
 };

@@ -226,7 +226,7 @@ int tl1_parse(const uint8_t *frame, size_t len, struct tl1_message *m,
 
 	memset(m, 0, sizeof(*m));
 	if (len == 0 || memchr(frame, 0, len)) {
-		return err_set(err, WEFT_EDEVICE, "the answer is garbage");
+		return err_set(err, WEFT_EDEVICE, "the reply is garbage");
 	}
 	if (frame[len - 1] == '<') {
 		m->kind = TL1_ACK;

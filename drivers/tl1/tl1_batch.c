@@ -38,11 +38,11 @@ static void verify_item(struct tl1_switch *s, int i)
 	}
 	o->evidence = shows(c, op) ? DRV_READ_BACK : DRV_ACKED;
 	if (op == DRV_ADD && c && c->state == DRV_FAILED) {
-		handle_mark(&s->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
-			    DRV_ERR_TRAFFIC, NULL, c->trouble);
+		base_mark(&s->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+			  DRV_ERR_TRAFFIC, NULL, c->trouble);
 	} else if (op == DRV_ADD && c && c->state == DRV_BLOCKED) {
-		handle_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED,
-			    DRV_ERR_TRAFFIC, NULL, "entered, not activated");
+		base_mark(&s->h, i, i + 1, DRV_DONE, DRV_ACKED,
+			  DRV_ERR_TRAFFIC, NULL, "entered, not activated");
 	}
 }
 
@@ -63,7 +63,7 @@ static void verify_items(struct tl1_switch *s)
 	for (int i = 0; i < s->h.n_outcomes; i++) {
 		verify_item(s, i);
 	}
-	handle_end(&s->h, 0, NULL);
+	base_end(&s->h, 0, NULL);
 }
 
 static void on_settled(uv_timer_t *t)
@@ -87,7 +87,7 @@ void tl1_end_batch(struct tl1_switch *s)
 			tl1_start_reads(s, verify_items);
 		}
 	} else {
-		handle_end(&s->h, 0, NULL);
+		base_end(&s->h, 0, NULL);
 	}
 }
 
@@ -103,7 +103,7 @@ static void mark(struct tl1_switch *s, enum drv_result r, enum drv_evidence e,
 	int first = s->item < 0 ? 0 : s->item;
 	int end = s->item < 0 ? s->h.n_outcomes : s->item + 1;
 
-	handle_mark(&s->h, first, end, r, e, c, code, text);
+	base_mark(&s->h, first, end, r, e, c, code, text);
 }
 
 static void refuse(struct tl1_switch *s, enum drv_class_of_error c,
@@ -128,7 +128,7 @@ static void on_step_denied(struct tl1_switch *s, const struct tl1_message *m)
 		/* Nobody else can say that the map could not be cleared. */
 		err_set(&err, WEFT_EDEVICE, "%s: %s %.100s", s->h.drv.name,
 			m->code, text);
-		handle_end(&s->h, WEFT_EDEVICE, &err);
+		base_end(&s->h, WEFT_EDEVICE, &err);
 		return;
 	}
 	tl1_end_batch(s);
@@ -152,7 +152,7 @@ static void forget_circuit(struct tl1_switch *s, struct optics_xc xc)
 	if (at >= 0) {
 		s->circuits.v[at] = s->circuits.v[--s->circuits.n];
 	}
-	devmem_release(&s->map, devmem_flat_in(&s->map, xc.in));
+	xc_map_release(&s->map, xc_map_flat_in(&s->map, xc.in));
 }
 
 /* All commands about s->now are confirmed. */
@@ -167,7 +167,7 @@ static void finish_circuit(struct tl1_switch *s)
 	if (s->now_op == DRV_ADD) {
 		s->now.state = DRV_TUNED;
 		if (tl1_found_circuit(s, &s->now, &err)) {
-			handle_misunderstood(&s->h, err.code, &err);
+			base_misunderstood(&s->h, err.code, &err);
 			return;
 		}
 	}
@@ -240,7 +240,7 @@ static bool do_item(struct tl1_switch *s, const struct drv_item *item)
 {
 	struct tl1_circuit fresh = { .xc = item->xc, .state = DRV_TUNED };
 	struct optics_xc victim = { 0, 0 };
-	bool cuts = devmem_victim(&s->map, item->xc, &victim);
+	bool cuts = xc_map_conflict(&s->map, item->xc, &victim);
 	int at = tl1_find_circuit(s, item->xc);
 	const struct tl1_circuit *c = at < 0 ? NULL : &s->circuits.v[at];
 
@@ -295,8 +295,8 @@ void tl1_next_item(struct tl1_switch *s)
 	if (s->item < 0) {
 		s->item = 0;
 		s->gone_too_far = false;
-		handle_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
-			    DRV_ERR_NONE, NULL, "not sent");
+		base_mark(&s->h, 0, s->h.n_outcomes, DRV_SKIPPED, DRV_SENT,
+			  DRV_ERR_NONE, NULL, "not sent");
 	}
 	while (s->item < batch->n_items) {
 		const struct drv_item *item = &batch->items[s->item];
@@ -308,7 +308,7 @@ void tl1_next_item(struct tl1_switch *s)
 		if (tl1_bulk_begin(s)) {
 			return;
 		}
-		if (devmem_check(&s->map, item->xc, &err)) {
+		if (xc_map_check(&s->map, item->xc, &err)) {
 			refuse(s, DRV_ERR_CONFIGURATION, err.msg);
 			return;
 		}
@@ -329,20 +329,20 @@ static bool check_replace(struct tl1_switch *s)
 	bool ok = true;
 
 	if (!used) {
-		handle_end(&s->h, err_nomem(&err), &err);
+		base_end(&s->h, err_nomem(&err), &err);
 		return false;
 	}
 	for (s->item = 0; ok && s->item < batch->n_items; s->item++) {
 		const struct optics_xc xc = batch->items[s->item].xc;
 		bool *in, *out;
 
-		if (devmem_check(&s->map, xc, &err)) {
+		if (xc_map_check(&s->map, xc, &err)) {
 			refuse(s, DRV_ERR_CONFIGURATION, err.msg);
 			ok = false;
 			break;
 		}
-		in = &used[devmem_flat_in(&s->map, xc.in)];
-		out = &used[devmem_flat_out(&s->map, xc.out)];
+		in = &used[xc_map_flat_in(&s->map, xc.in)];
+		out = &used[xc_map_flat_out(&s->map, xc.out)];
 		if (*in || *out) {
 			refuse(s, DRV_ERR_CONFIGURATION,
 			       "a port of it is in the list twice");
@@ -361,7 +361,7 @@ static void begin_batch(struct tl1_switch *s)
 	tl1_next_item(s);
 }
 
-void tl1_submit(struct handle *h)
+void tl1_submit(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 	bool replace = h->batch->mode == DRV_REPLACE;
@@ -370,7 +370,7 @@ void tl1_submit(struct handle *h)
 	s->bulk_cutting = s->bulk_cut = false;
 	s->bulk_left = 0;
 	if (h->batch->n_items == 0 && !replace) {
-		handle_end(&s->h, 0, NULL);
+		base_end(&s->h, 0, NULL);
 	} else if (!replace || check_replace(s)) {
 		tl1_start_reads(s, begin_batch);
 	}

@@ -55,7 +55,7 @@ static enum look look_at(const struct tl1_switch *s,
 	const struct tl1_circuit *c, *v[2];
 
 	*n_victims = 0;
-	if (devmem_check(&s->map, item->xc, NULL)) {
+	if (xc_map_check(&s->map, item->xc, NULL)) {
 		return STOP;
 	}
 	c = circuit_at(s, item->xc);
@@ -122,8 +122,8 @@ static void settle_items(struct tl1_switch *s, enum drv_result r,
 {
 	for (int i = 0; i < s->h.n_outcomes; i++) {
 		if (s->h.outcomes[i].result == DRV_UNKNOWN) {
-			handle_mark(&s->h, i, i + 1, r, DRV_SENT, c, NULL,
-				    text);
+			base_mark(&s->h, i, i + 1, r, DRV_SENT, c, NULL,
+				  text);
 		}
 	}
 }
@@ -143,16 +143,16 @@ static bool judge_item(struct tl1_switch *s, int i)
 		bool rest = item->op == DRV_ADD && c &&
 			    c->state == DRV_BLOCKED;
 
-		handle_mark(&s->h, i, i + 1, rest ? DRV_SKIPPED : DRV_DONE,
-			    rest ? DRV_SENT : DRV_ACKED, DRV_ERR_NONE, NULL,
-			    rest ? "not sent" : NULL);
+		base_mark(&s->h, i, i + 1, rest ? DRV_SKIPPED : DRV_DONE,
+			  rest ? DRV_SENT : DRV_ACKED, DRV_ERR_NONE, NULL,
+			  rest ? "not sent" : NULL);
 		s->any_done = true;
 		return true;
 	}
 	snprintf(text, sizeof(text), "%s %d-%d: %s", verb_of(s, item->op),
 		 item->xc.in, item->xc.out, s->bulk_text);
-	handle_mark(&s->h, i, i + 1, s->bulk_cut ? DRV_UNKNOWN : DRV_REFUSED,
-		    DRV_READ_BACK, DRV_ERR_STATE, "BULK", text);
+	base_mark(&s->h, i, i + 1, s->bulk_cut ? DRV_UNKNOWN : DRV_REFUSED,
+		  DRV_READ_BACK, DRV_ERR_STATE, "BULK", text);
 	return false;
 }
 
@@ -182,8 +182,8 @@ static void after_cut(struct tl1_switch *s)
 	for (int i = s->item; i < s->bulk_end; i++) {
 		s->no_bulk = s->no_bulk ||
 			(s->h.outcomes[i].result == DRV_UNKNOWN &&
-			 devmem_victim(&s->map, s->h.batch->items[i].xc,
-				       &other));
+			 xc_map_conflict(&s->map, s->h.batch->items[i].xc,
+					 &other));
 	}
 	settle_items(s, DRV_SKIPPED, DRV_ERR_NONE, "not sent");
 	s->bulk_cut = true;
@@ -238,7 +238,7 @@ static void too_long(struct tl1_switch *s)
 		 (long long)s->bulk_ms, s->bulk_text);
 	settle_items(s, DRV_UNKNOWN, DRV_ERR_TRANSPORT, text);
 	err_set(&err, WEFT_ETIMEOUT, "%s: %s", s->h.drv.name, text);
-	handle_end(&s->h, WEFT_ETIMEOUT, &err);
+	base_end(&s->h, WEFT_ETIMEOUT, &err);
 }
 
 static void on_progress(struct tl1_switch *s, const struct tl1_message *m)
@@ -289,7 +289,7 @@ static void send_bulk(struct tl1_switch *s, const char *verb)
 
 	if (s->bulk_list.failed) {
 		settle_items(s, DRV_SKIPPED, DRV_ERR_NONE, "out of memory");
-		handle_end(&s->h, err_nomem(&err), &err);
+		base_end(&s->h, err_nomem(&err), &err);
 		return;
 	}
 	tl1_command(&c, verb, NULL, NULL);
@@ -323,8 +323,8 @@ static bool clear_way(struct tl1_switch *s)
 		return false;
 	}
 	s->bulk_left = n;
-	handle_mark(&s->h, 0, s->h.n_outcomes, DRV_UNKNOWN, DRV_SENT,
-		    DRV_ERR_TRANSPORT, NULL, "not answered");
+	base_mark(&s->h, 0, s->h.n_outcomes, DRV_UNKNOWN, DRV_SENT,
+		  DRV_ERR_TRANSPORT, NULL, "not answered");
 	if (n == s->circuits.n) {
 		buf_reset(&s->bulk_list);
 		send_bulk(s, s->dialect->bulk->end_all);
@@ -378,11 +378,11 @@ static void list_run(struct tl1_switch *s)
 
 		if (look_at(s, item, &cut) == SEND) {
 			put_item(s, item);
-			handle_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT,
-				    DRV_ERR_TRANSPORT, NULL, "not answered");
+			base_mark(&s->h, i, i + 1, DRV_UNKNOWN, DRV_SENT,
+				  DRV_ERR_TRANSPORT, NULL, "not answered");
 		} else {
-			handle_mark(&s->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
-				    DRV_ERR_NONE, NULL, "as asked already");
+			base_mark(&s->h, i, i + 1, DRV_DONE, DRV_READ_BACK,
+				  DRV_ERR_NONE, NULL, "as asked already");
 		}
 	}
 }

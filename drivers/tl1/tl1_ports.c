@@ -19,11 +19,11 @@ static void judge_port(struct tl1_switch *s)
 		}
 	}
 	as_asked = !failed && enabled == s->h.enable;
-	handle_mark(&s->h, 0, 1, as_asked ? DRV_DONE : DRV_REFUSED,
-		    DRV_READ_BACK, as_asked ? DRV_ERR_NONE : DRV_ERR_STATE,
-		    NULL, as_asked ? NULL : failed ? "the port has failed" :
+	base_mark(&s->h, 0, 1, as_asked ? DRV_DONE : DRV_REFUSED,
+		  DRV_READ_BACK, as_asked ? DRV_ERR_NONE : DRV_ERR_STATE,
+		  NULL, as_asked ? NULL : failed ? "the port has failed" :
 					    "the port is as it was");
-	handle_end(&s->h, 0, NULL);
+	base_end(&s->h, 0, NULL);
 }
 
 static void on_set(struct tl1_switch *s, const struct tl1_message *m)
@@ -33,9 +33,9 @@ static void on_set(struct tl1_switch *s, const struct tl1_message *m)
 	/* Done already is done. */
 	if (m->denied && strcmp(m->code, "SROU") != 0) {
 		tl1_denied_text(m, text, sizeof(text));
-		handle_mark(&s->h, 0, 1, DRV_REFUSED, DRV_ACKED,
-			    tl1_code_class(m->code), m->code, text);
-		handle_end(&s->h, 0, NULL);
+		base_mark(&s->h, 0, 1, DRV_REFUSED, DRV_ACKED,
+			  tl1_code_class(m->code), m->code, text);
+		base_end(&s->h, 0, NULL);
 		return;
 	}
 	s->gone_too_far = s->port_was_set = true;
@@ -47,12 +47,12 @@ static void set_port(struct tl1_switch *s)
 	struct tl1_command c;
 
 	s->dialect->port_command(s, s->h.port, s->h.enable, &c);
-	handle_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
-		    NULL, "sent and not answered");
+	base_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "sent and not answered");
 	tl1_ask(s, &c, on_set);
 }
 
-void tl1_port_set(struct handle *h)
+void tl1_port_set(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 

@@ -10,7 +10,7 @@
 
 /* ---- tl1_session.c ------------------------------------------------------- */
 
-extern const struct line_conf tl1_line;
+extern const struct tcp_conf tl1_session;
 
 /* Appends VERB:TID:AID:CTAG TAIL; to b. */
 void tl1_put_command(struct buf *b, const struct tl1_command *c,
@@ -27,7 +27,7 @@ void tl1_fail_denied(struct tl1_switch *s, const char *what,
 		     const struct tl1_message *m);
 /* Frees the pages of an answer that is not whole. */
 void tl1_forget_pages(struct tl1_switch *s);
-void tl1_stop(struct handle *h);
+void tl1_stop(struct driver_base *h);
 
 /* ---- tl1_switch.c -------------------------------------------------------- */
 
@@ -40,11 +40,11 @@ int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc);
 
 /* ---- tl1_ports.c --------------------------------------------------------- */
 
-void tl1_port_set(struct handle *h);
+void tl1_port_set(struct driver_base *h);
 
 /* ---- tl1_batch.c --------------------------------------------------------- */
 
-void tl1_submit(struct handle *h);
+void tl1_submit(struct driver_base *h);
 /* Goes on with s->item, or with what is in the way of a REPLACE (-1). */
 void tl1_next_item(struct tl1_switch *s);
 /* Reads again what was confirmed, where that is due, and ends the batch. */

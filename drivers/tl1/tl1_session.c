@@ -34,9 +34,9 @@ void tl1_fail_denied(struct tl1_switch *s, const char *what,
 	tl1_denied_text(m, text, sizeof(text));
 	err_set(&err, WEFT_EDEVICE, "%s: %s denied: %s %s", s->h.drv.name,
 		what, m->code, text);
-	handle_settle_unknown(&s->h, s->gone_too_far ? DRV_UNKNOWN : DRV_SKIPPED,
+	base_settle_unknown(&s->h, s->gone_too_far ? DRV_UNKNOWN : DRV_SKIPPED,
 		       err.msg);
-	handle_end(&s->h, WEFT_EDEVICE, &err);
+	base_end(&s->h, WEFT_EDEVICE, &err);
 }
 
 /* ---- questions ----------------------------------------------------------- */
@@ -78,13 +78,13 @@ static void send_command(struct tl1_switch *s, const struct tl1_command *c)
 	tl1_forget_pages(s);
 	tl1_put_command(&b, c, s->use_tid ? s->tid : "", ++s->tag);
 	buf_char(&b, '\n');
-	handle_ask(&s->h, &b, s->tag);
+	base_ask(&s->h, &b, s->tag);
 }
 
 static bool logged_in(const struct tl1_switch *s)
 {
-	return line_connected(s->h.line) &&
-	       s->logged_session == line_sessions(s->h.line);
+	return tcp_connected(s->h.session) &&
+	       s->logged_session == tcp_sessions(s->h.session);
 }
 
 static void log_in(struct tl1_switch *s)
@@ -131,7 +131,7 @@ static void on_log_in(struct tl1_switch *s, const struct tl1_message *m)
 		tl1_fail_denied(s, "log-in", m);
 		return;
 	}
-	s->logged_session = line_sessions(s->h.line);
+	s->logged_session = tcp_sessions(s->h.session);
 	send_or_log_in(s);
 }
 
@@ -164,7 +164,7 @@ static void take_answer(struct tl1_switch *s, const struct tl1_message *m)
 {
 	if (s->phase == TL1_LOGGING_OUT) {
 		stop_for_good(s);
-	} else if (s->h.op == HANDLE_IDLE) {
+	} else if (s->h.op == BASE_IDLE) {
 		return;
 	} else if (s->phase == TL1_LOGGING_IN) {
 		on_log_in(s, m);
@@ -196,20 +196,20 @@ static bool keep_page(struct tl1_switch *s, const struct tl1_message *m,
 	return s->page_bytes <= TL1_MAX_ANSWER;
 }
 
-static enum line_verdict judge_response(struct tl1_switch *s,
-					const struct tl1_message *m,
-					size_t len, bool waiting, uint64_t tag)
+static enum tcp_verdict judge_response(struct tl1_switch *s,
+				       const struct tl1_message *m,
+				       size_t len, bool waiting, uint64_t tag)
 {
 	/* A tag that the device could not read comes back as 0. */
 	if (waiting && (m->tag == tag || (m->tag == 0 && m->denied))) {
 		if (!m->more) {
-			return LINE_ANSWER;
+			return TCP_REPLY;
 		}
-		return keep_page(s, m, len) ? LINE_IGNORE : LINE_NONSENSE;
+		return keep_page(s, m, len) ? TCP_IGNORE : TCP_NONSENSE;
 	}
 	/* One of ours from before came twice. */
 	return m->tag > 0 && m->tag <= s->tag && m->tag != tag ?
-	       LINE_IGNORE : LINE_NONSENSE;
+	       TCP_IGNORE : TCP_NONSENSE;
 }
 
 /* What a report says is news to whoever asked for none. */
@@ -229,18 +229,18 @@ static void hand_on(struct tl1_switch *s, const struct tl1_message *m)
 	if (!s->h.drv.event) {
 		log_warn("drivers", "%s reports: %s", s->h.drv.name, text);
 	}
-	handle_event(&s->h, &ev);
+	base_event(&s->h, &ev);
 }
 
-static enum line_verdict judge(const uint8_t *frame, size_t len, bool waiting,
-			       uint64_t tag, void *arg)
+static enum tcp_verdict judge(const uint8_t *frame, size_t len, bool waiting,
+			      uint64_t tag, void *arg)
 {
 	struct tl1_switch *s = arg;
-	enum line_verdict v = LINE_IGNORE;
+	enum tcp_verdict v = TCP_IGNORE;
 	struct tl1_message m;
 
 	if (tl1_parse(frame, len, &m, NULL)) {
-		return LINE_NONSENSE;
+		return TCP_NONSENSE;
 	}
 	if (m.kind == TL1_AUTONOMOUS) {
 		hand_on(s, &m);
@@ -280,7 +280,7 @@ static int join_pages(struct tl1_switch *s, struct tl1_message *m)
 	return 0;
 }
 
-static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct tl1_switch *s = arg;
 	struct err err = { 0 };
@@ -296,7 +296,7 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	}
 	if (rc) {
 		tl1_message_fini(&m);
-		handle_misunderstood(&s->h, rc, &err);
+		base_misunderstood(&s->h, rc, &err);
 		return;
 	}
 	/* The next question forgets the pages of this one, which are still
@@ -322,7 +322,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 		stop_for_good(s);
 		return;
 	}
-	handle_lost(&s->h, rc, err, unknown);
+	base_lost(&s->h, rc, err, unknown);
 }
 
 /* Passwords are nobody's business. */
@@ -351,7 +351,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 		if (!is_reply) {
 			hide_password(line);
 		}
-		handle_trace(&s->h, line, is_reply);
+		base_trace(&s->h, line, is_reply);
 	}
 	free(text);
 }
@@ -361,7 +361,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 static void stop_for_good(struct tl1_switch *s)
 {
 	if (!uv_is_closing((uv_handle_t *)&s->h.timer)) {
-		handle_stopped(&s->h);
+		base_stopped(&s->h);
 	}
 }
 
@@ -372,13 +372,13 @@ static void on_log_out_late(uv_timer_t *t)
 
 /* Logs out if that can be done in passing: a device may hold sessions of
  * users who just left, and have few of them. */
-void tl1_stop(struct handle *h)
+void tl1_stop(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 	struct tl1_command c;
 
 	uv_timer_stop(&s->h.timer);
-	if (!s->user[0] || !logged_in(s) || line_open_questions(s->h.line)) {
+	if (!s->user[0] || !logged_in(s) || tcp_open_requests(s->h.session)) {
 		stop_for_good(s);
 		return;
 	}
@@ -388,11 +388,11 @@ void tl1_stop(struct handle *h)
 	uv_timer_start(&s->h.timer, on_log_out_late, LOG_OUT_MS, 0);
 }
 
-const struct line_conf tl1_line = {
+const struct tcp_conf tl1_session = {
 	.max_frame = TL1_MAX_FRAME,
 	.frame = tl1_frame,
 	.judge = judge,
-	.answer = on_answer,
+	.reply = on_reply,
 	.failed = on_failed,
 	.trace = on_trace,
 };

@@ -51,13 +51,13 @@ int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 {
 	struct optics_xc other;
 
-	if (devmem_check(&s->map, c->xc, NULL) || devmem_has(&s->map, c->xc) ||
-	    devmem_victim(&s->map, c->xc, &other)) {
+	if (xc_map_check(&s->map, c->xc, NULL) || xc_map_has(&s->map, c->xc) ||
+	    xc_map_conflict(&s->map, c->xc, &other)) {
 		return err_set(err, WEFT_EDEVICE,
 			       "the map holds %d-%d, which cannot be",
 			       c->xc.in, c->xc.out);
 	}
-	devmem_connect(&s->map, c->xc);
+	xc_map_connect(&s->map, c->xc);
 	return vec_push(&s->circuits, *c) ? err_nomem(err) : 0;
 }
 
@@ -68,12 +68,12 @@ int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 	char value[16];
 	int32_t mdbm;
 
-	if (s->h.op != HANDLE_SNAPSHOT ||
+	if (s->h.op != BASE_SNAPSHOT ||
 	    !tl1_value(line, name, value, sizeof(value)) ||
 	    !tl1_milli(value, &mdbm)) {
 		return 0;
 	}
-	port = handle_port(&s->h, is_out, index, err);
+	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
 		return err->code;
 	}
@@ -86,25 +86,25 @@ int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 
 static bool wanted(const struct tl1_switch *s, const struct tl1_read *r)
 {
-	bool snapshot = s->h.op == HANDLE_SNAPSHOT;
+	bool snapshot = s->h.op == BASE_SNAPSHOT;
 
 	switch (r->when) {
 	case TL1_IDENTITY:
 		return snapshot;
 	case TL1_PORTS:
 		return snapshot ||
-		       (s->h.op == HANDLE_PORT && s->port_was_set);
+		       (s->h.op == BASE_PORT && s->port_was_set);
 	case TL1_SIZE:
 		/* An operation begins with a question that changes nothing. */
-		return s->h.op != HANDLE_SUBMIT ||
-		       !line_connected(s->h.line) ||
-		       s->checked_session != line_sessions(s->h.line);
+		return s->h.op != BASE_SUBMIT ||
+		       !tcp_connected(s->h.session) ||
+		       s->checked_session != tcp_sessions(s->h.session);
 	case TL1_POWER:
 		return snapshot && s->want_power;
 	case TL1_MAP:
 		break;
 	}
-	return s->h.op != HANDLE_PORT;
+	return s->h.op != BASE_PORT;
 }
 
 static void next_read(struct tl1_switch *s);
@@ -129,11 +129,11 @@ static void on_read(struct tl1_switch *s, const struct tl1_message *m)
 		rc = r->end(s, m->n_lines, &err);
 	}
 	if (rc) {
-		handle_misunderstood(&s->h, rc, &err);
+		base_misunderstood(&s->h, rc, &err);
 		return;
 	}
 	if (r->when == TL1_SIZE) {
-		s->checked_session = line_sessions(s->h.line);
+		s->checked_session = tcp_sessions(s->h.session);
 	}
 	s->at_read++;
 	next_read(s);
@@ -147,8 +147,8 @@ static void next_read(struct tl1_switch *s)
 	while (reads[s->at_read].ask && !wanted(s, &reads[s->at_read])) {
 		s->at_read++;
 	}
-	if (!reads[s->at_read].ask && s->h.op == HANDLE_SUBMIT &&
-	    s->checked_session != line_sessions(s->h.line)) {
+	if (!reads[s->at_read].ask && s->h.op == BASE_SUBMIT &&
+	    s->checked_session != tcp_sessions(s->h.session)) {
 		/* The session is another than it was when they began. */
 		s->at_read = 0;
 		next_read(s);
@@ -159,7 +159,7 @@ static void next_read(struct tl1_switch *s)
 		return;
 	}
 	if (reads[s->at_read].when == TL1_MAP) {
-		devmem_clear(&s->map);
+		xc_map_clear(&s->map);
 		s->circuits.n = 0;
 	}
 	reads[s->at_read].ask(s, &c);
@@ -183,7 +183,7 @@ static void fill_snapshot(struct tl1_switch *s)
 
 	snap->xcs = calloc(s->circuits.n + 1, sizeof(*snap->xcs));
 	if (!snap->xcs) {
-		handle_end(&s->h, err_nomem(&err), &err);
+		base_end(&s->h, err_nomem(&err), &err);
 		return;
 	}
 	for (size_t i = 0; i < s->circuits.n; i++) {
@@ -196,11 +196,11 @@ static void fill_snapshot(struct tl1_switch *s)
 		x->loss_mdb = c->loss_mdb;
 		memcpy(x->owner, c->owner, sizeof(x->owner));
 	}
-	handle_end(&s->h, s->want_power && s->dialect->reckons ?
-		   monitors_losses(&s->monitors, &s->h, &err) : 0, &err);
+	base_end(&s->h, s->want_power && s->dialect->reckons ?
+		 power_monitors_losses(&s->monitors, &s->h, &err) : 0, &err);
 }
 
-static void tl1_snapshot(struct handle *h)
+static void tl1_snapshot(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 
@@ -221,20 +221,20 @@ static void tl1_snapshot(struct handle *h)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void tl1_fini(struct handle *h)
+static void tl1_fini(struct driver_base *h)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 
 	tl1_forget_pages(s);
 	buf_fini(&s->bulk_list);
 	vec_fini(&s->circuits);
-	devmem_fini(&s->map);
+	xc_map_fini(&s->map);
 }
 
 int tl1_text_option(const struct drv_class *cls, const struct drv_config *cfg,
 		    const char *key, char *out, size_t size, struct err *err)
 {
-	const char *text = handle_option(cls, cfg, key);
+	const char *text = base_option(cls, cfg, key);
 
 	for (const char *p = text; *p; p++) {
 		if (!isgraph((unsigned char)*p) || strchr(":;,\"", *p)) {
@@ -256,7 +256,7 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 			 struct err *err)
 {
 	const struct drv_class *cls = s->h.drv.cls;
-	const struct handle_number numbers[] = {
+	const struct base_number numbers[] = {
 		{ "gap_ms", 0, 60000, &s->gap_ms },
 		{ "settle_ms", 0, 60000, &s->settle_ms },
 		{ "idle_s", 0, 86400, &s->idle_s },
@@ -264,8 +264,8 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 		{ "bulk", 0, 512, &s->bulk },
 		{ "bulk_ms", 1, 600000, &s->bulk_ms },
 	};
-	int rc = handle_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				    sizeof(numbers[0]), err);
+	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) /
+				  sizeof(numbers[0]), err);
 
 	if (rc == 0) {
 		rc = tl1_text_option(cls, cfg, "user", s->user,
@@ -283,26 +283,26 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 	return rc;
 }
 
-static int tl1_init(struct handle *h, const struct drv_config *cfg,
-		    struct line_conf *conf, struct err *err)
+static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
+		    struct tcp_conf *conf, struct err *err)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
 	int rc = s->dialect->any_to_any ? 0 :
-		 handle_two_sides(h->drv.cls, cfg, "", err);
+		 base_two_sides(h->drv.cls, cfg, "", err);
 
 	rc = rc ? rc : parse_options(s, cfg, err);
 	conf->gap_us = s->gap_ms * 1000;
 	conf->idle_ms = s->idle_s * 1000;
 	if (rc == 0 && s->dialect->reckons) {
-		rc = monitors_init(&s->monitors, h->drv.cls, cfg, err);
+		rc = power_monitors_init(&s->monitors, h->drv.cls, cfg, err);
 	}
 	rc = rc ? rc : s->dialect->init(s, cfg, err);
-	return rc ? rc : devmem_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
+	return rc ? rc : xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
 				     cfg->any_to_any, err);
 }
 
-static const struct handle_ops ops = {
-	.line = &tl1_line,
+static const struct base_ops ops = {
+	.session = &tl1_session,
 	.init = tl1_init,
 	.snapshot = tl1_snapshot,
 	.submit = tl1_submit,
@@ -315,10 +315,10 @@ int tl1_switch_open(const struct tl1_dialect *d, uv_loop_t *loop,
 		    const struct drv_config *cfg, struct drv **out,
 		    struct err *err)
 {
-	struct tl1_switch *s = handle_new(d->cls, &ops, d->size);
+	struct tl1_switch *s = base_new(d->cls, &ops, d->size);
 
 	if (s) {
 		s->dialect = d;
 	}
-	return handle_open((struct handle *)s, loop, cfg, out, err);
+	return base_open((struct driver_base *)s, loop, cfg, out, err);
 }

@@ -140,11 +140,11 @@ enum tl1_phase { TL1_ASKING, TL1_LOGGING_IN, TL1_LOGGING_OUT };
 typedef VEC(struct tl1_circuit) tl1_circuits;
 
 struct tl1_switch {
-	struct handle h;
+	struct driver_base h;
 	const struct tl1_dialect *dialect;
 	int64_t gap_ms, settle_ms, complete_ms, idle_s;
 	bool want_power;
-	struct monitors monitors;	/* where the dialect reckons */
+	struct power_monitors monitors;	/* where the dialect reckons */
 	char user[DRV_NAME_MAX], password[DRV_NAME_MAX];
 	char extra[DRV_NAME_MAX];	/* an option of the dialect */
 
@@ -162,7 +162,7 @@ struct tl1_switch {
 	size_t n_lines, page_bytes;
 
 	/* what was read */
-	struct devmem map;
+	struct xc_map map;
 	tl1_circuits circuits;
 	int at_read;			/* dialect->reads[at_read] is out */
 	void (*after_reads)(struct tl1_switch *s);
@@ -204,7 +204,7 @@ int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 		      struct err *err);
 /* Notes the power of a port, in a snapshot, if NAME=VALUE of the line is a
  * number (a monitor without light says another word). WEFT_ENOMEM,
- * WEFT_EVERIFY as handle_port(). */
+ * WEFT_EVERIFY as base_port(). */
 int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 		   bool is_out, int index, struct err *err);
 /* Adds words to the snapshot's identity. */

@@ -11,12 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	char *text = strndup((const char *)data, len);
-	struct lab_strand s;
+	struct plant_fibre s;
 
 	if (!text) {
 		return 0;
 	}
-	if (lab_find_strand(text, "b.in2", &s, NULL) == 0 &&
+	if (plant_find_fibre(text, "b.in2", &s, NULL) == 0 &&
 	    ((s.to[0] && strcmp(s.to, "b.in2") != 0) || !isfinite(s.db) ||
 	     (s.from[0] && s.db < 0))) {
 		abort();

@@ -15,7 +15,7 @@ static enum emu_fate do_it(void *arg)
 	return EMU_DO;
 }
 
-static void check_map(const struct devmem *m)
+static void check_map(const struct xc_map *m)
 {
 	for (int i = 0; i < m->n_ports; i++) {
 		assert(m->peer[i] >= -1 && m->peer[i] < m->n_ports);
@@ -48,11 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = size ? strndup((const char *)data + 1, size - 1) : NULL;
 
 	e.faults.mem = &e.mem;
-	if (text && devmem_init(&e.mem, DRV_SPACE, 8, 8, data[0] & 1,
+	if (text && xc_map_init(&e.mem, DRV_SPACE, 8, 8, data[0] & 1,
 				NULL) == 0) {
 		run_lines(&e, text);
 	}
-	devmem_fini(&e.mem);
+	xc_map_fini(&e.mem);
 	free(text);
 	return 0;
 }

@@ -14,10 +14,10 @@ for i in 1 2 3; do
 	echo "fibre ntm0.out$i cal0.in$i 0.5"
 done >"$T/good"
 cp "$T/good" "$T/light/wiring"
-emulator sonic0 sonic-ocs 4x4 --lab "$T/light" || exit 1
-emulator gg0 glimmerglass-tl1 4x4 --lab "$T/light" || exit 1
-emulator ntm0 telescent-cli 12x12 --lab "$T/light" --fault move=20 || exit 1
-emulator cal0 calient-tl1 4x4 --lab "$T/light" || exit 1
+emulator sonic0 sonic-ocs 4x4 --plant "$T/light" || exit 1
+emulator gg0 glimmerglass-tl1 4x4 --plant "$T/light" || exit 1
+emulator ntm0 telescent-cli 12x12 --plant "$T/light" --fault move=20 || exit 1
+emulator cal0 calient-tl1 4x4 --plant "$T/light" || exit 1
 cat >"$T/lab.yaml" <<END
 weft: 1
 fabric: mixed

@@ -24,9 +24,9 @@ good() {
 }
 good >"$T/good"
 cp "$T/good" "$T/light/wiring"
-emulator rome0 rome-cli 16x16 --lab "$T/light" --fault move=40 || exit 1
-emulator ocs0 polatis-scpi 12x12 --lab "$T/light" || exit 1
-emulator ocs1 polatis-tl1 12x12 --lab "$T/light" || exit 1
+emulator rome0 rome-cli 16x16 --plant "$T/light" --fault move=40 || exit 1
+emulator ocs0 polatis-scpi 12x12 --plant "$T/light" || exit 1
+emulator ocs1 polatis-tl1 12x12 --plant "$T/light" || exit 1
 
 cat >"$T/lab.yaml" <<END
 weft: 1

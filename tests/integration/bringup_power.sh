@@ -27,7 +27,7 @@ good() {
 good >"$T/good"
 cp "$T/good" "$T/light/wiring"
 for s in ocs0 ocs1 ocs2; do
-	emulator $s polatis-scpi 10x10 --lab "$T/light" || exit 1
+	emulator $s polatis-scpi 10x10 --plant "$T/light" || exit 1
 done
 
 write_fabric() {

@@ -9,7 +9,7 @@ lasers() { # POWER of h0's
 	printf 'laser pol.in3 -1.0\nlaser pol.in4 -1.0\n'
 }
 lasers -9.5 >"$T/light/wiring"
-emulator pol polatis-scpi 4x4 --lab "$T/light" || exit 1
+emulator pol polatis-scpi 4x4 --plant "$T/light" || exit 1
 emulator ggn glimmerglass-tl1 4x4 || exit 1
 
 config() { # FILE NODES

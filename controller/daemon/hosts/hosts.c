@@ -203,7 +203,7 @@ static void release(struct hosts *h, const struct model_fabric *f)
 {
 	for (int i = 0; i < h->n; i++) {
 		if (h->v[i].net && !has_netns(f, h->v[i].netns)) {
-			host_ways_set(h->v[i].net, 0, NULL, 0, NULL, NULL);
+			host_routes_set(h->v[i].net, 0, NULL, 0, NULL, NULL);
 		}
 	}
 }

@@ -11,7 +11,7 @@ static void set_ways(struct hosts *h, struct local *l,
 		     const struct plan_arc *arcs, int n_arcs)
 {
 	struct plan_way *ways = NULL;
-	struct host_way *v = NULL;
+	struct host_route *v = NULL;
 	struct err err = { 0 };
 	int n = 0, k = 0, rc = plan_ways(f, arcs, n_arcs, l->host, &ways, &n,
 					 &err);
@@ -30,7 +30,7 @@ static void set_ways(struct hosts *h, struct local *l,
 		if (!tx->tx.ifindex || !rx->rx.ifindex) {
 			continue;
 		}
-		v[k] = (struct host_way){
+		v[k] = (struct host_route){
 			.dst = plan_host_address(w->to),
 			.via = w->via == w->to ? 0 :
 			       plan_host_address(w->via),
@@ -38,8 +38,8 @@ static void set_ways(struct hosts *h, struct local *l,
 		memcpy(v[k++].mac, rx->rx.mac, sizeof(v->mac));
 	}
 	if (rc == 0) {
-		rc = host_ways_set(l->net, k ? plan_host_address(l->host) : 0,
-				   v, k, NULL, &err);
+		rc = host_routes_set(l->net, k ? plan_host_address(l->host) : 0,
+				     v, k, NULL, &err);
 		l->n_ways = k;
 	}
 	l->problem[0] = '\0';

@@ -35,7 +35,7 @@ void emu_usage(FILE *to)
 "                        restart, stats, help, quit; rings: slots,\n"
 "                        light, step, tunings, flip\n"
 "  --address-file PATH   also write the address there\n"
-"  --lab DIR             light shared with other switches: DIR/wiring\n"
+"  --plant DIR             light shared with other switches: DIR/wiring\n"
 "  --seed N              of everything random (1)\n"
 "  --fault SPEC          NAME[=VALUE][~PERMILLE], may be repeated\n"
 "\nfaults:\n%s", buf_cstr(&help));
@@ -77,7 +77,7 @@ static int parse_number(const char *option, const char *text, uint64_t max,
 
 enum flag { O_DRIVER = 256, O_LISTEN, O_SIZE, O_ANY, O_FIBRES, O_NAME,
 	      O_MEMORY, O_SLOTS, O_OVERLAP, O_STATE, O_CONTROL, O_ADDRESS_FILE,
-	      O_LAB, O_SEED, O_FAULT, O_HELP };
+	      O_PLANT, O_SEED, O_FAULT, O_HELP };
 
 static const struct option long_options[] = {
 	{ "driver", required_argument, NULL, O_DRIVER },
@@ -92,7 +92,7 @@ static const struct option long_options[] = {
 	{ "state", required_argument, NULL, O_STATE },
 	{ "control", required_argument, NULL, O_CONTROL },
 	{ "address-file", required_argument, NULL, O_ADDRESS_FILE },
-	{ "lab", required_argument, NULL, O_LAB },
+	{ "plant", required_argument, NULL, O_PLANT },
 	{ "seed", required_argument, NULL, O_SEED },
 	{ "fault", required_argument, NULL, O_FAULT },
 	{ "help", no_argument, NULL, O_HELP },
@@ -114,7 +114,7 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 	case O_STATE: c->state = optarg; break;
 	case O_CONTROL: c->control = optarg; break;
 	case O_ADDRESS_FILE: c->address_file = optarg; break;
-	case O_LAB: c->lab = optarg; break;
+	case O_PLANT: c->plant = optarg; break;
 	case O_HELP: args->help = true; break;
 	case O_SIZE: rc = parse_size(c, optarg, err); break;
 	case O_SEED:

@@ -20,7 +20,7 @@ static const char *const by_names[] = {
 
 static void add_move(struct emu *e, struct emu_move m)
 {
-	struct emu_moves *l = &e->moves;
+	struct emu_change_log *l = &e->moves;
 
 	if (l->list.n == MOST_MOVES) {
 		size_t half = MOST_MOVES / 2;
@@ -74,9 +74,9 @@ static void note_programs(struct emu *e, const struct ring_programs *a,
 	}
 }
 
-void emu_note_moves(struct emu *e, enum emu_by by)
+void emu_log_changes(struct emu *e, enum emu_by by)
 {
-	struct devmem *noted = &e->moves.noted;
+	struct xc_map *noted = &e->moves.noted;
 
 	/* Not by a dialect that is tried without a program. */
 	if (noted->n_in == 0) {
@@ -84,19 +84,19 @@ void emu_note_moves(struct emu *e, enum emu_by by)
 	}
 	e->moves.by = by;
 	if (noted->n_ports > 0) {
-		devmem_changes(noted, &e->mem, on_circuit, e);
+		xc_map_changes(noted, &e->mem, on_circuit, e);
 	}
 	note_programs(e, &noted->programs, &e->mem.programs, false);
 	note_programs(e, &e->mem.programs, &noted->programs, true);
-	if (devmem_copy(noted, &e->mem, NULL)) {
+	if (xc_map_copy(noted, &e->mem, NULL)) {
 		e->moves.lost = true;
 	}
 }
 
-const char *emu_tell_moves(const struct emu *e, uint64_t from,
-			   struct buf *answer)
+const char *emu_report_changes(const struct emu *e, uint64_t from,
+			       struct buf *answer)
 {
-	const struct emu_moves *l = &e->moves;
+	const struct emu_change_log *l = &e->moves;
 
 	if (l->lost || from < l->first) {
 		return "older moves are not kept";
@@ -117,16 +117,16 @@ const char *emu_tell_moves(const struct emu *e, uint64_t from,
 	return NULL;
 }
 
-int emu_moves_init(struct emu *e, struct err *err)
+int emu_change_log_init(struct emu *e, struct err *err)
 {
-	int rc = devmem_init(&e->moves.noted, e->mem.kind, e->mem.n_in,
+	int rc = xc_map_init(&e->moves.noted, e->mem.kind, e->mem.n_in,
 			     e->mem.n_out, e->mem.any_to_any, err);
 
-	return rc ? rc : devmem_copy(&e->moves.noted, &e->mem, err);
+	return rc ? rc : xc_map_copy(&e->moves.noted, &e->mem, err);
 }
 
-void emu_moves_fini(struct emu *e)
+void emu_change_log_fini(struct emu *e)
 {
-	devmem_fini(&e->moves.noted);
+	xc_map_fini(&e->moves.noted);
 	vec_fini(&e->moves.list);
 }

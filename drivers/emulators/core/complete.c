@@ -51,9 +51,9 @@ static void complete_first(struct emu *e)
 		const struct change *c = &l->changes.v[i];
 
 		if (c->connect) {
-			devmem_connect(&e->mem, c->xc);
-		} else if (devmem_has(&e->mem, c->xc)) {
-			devmem_release(&e->mem, devmem_flat_in(&e->mem,
+			xc_map_connect(&e->mem, c->xc);
+		} else if (xc_map_has(&e->mem, c->xc)) {
+			xc_map_release(&e->mem, xc_map_flat_in(&e->mem,
 							       c->xc.in));
 		}
 	}
@@ -101,7 +101,7 @@ static void note(struct optics_xc xc, bool connect, void *arg)
 }
 
 /* Takes back what a command did, to be done ms from now. */
-static void put_off(struct emu *e, const struct devmem *before, int64_t ms)
+static void put_off(struct emu *e, const struct xc_map *before, int64_t ms)
 {
 	struct emu_later *l = calloc(1, sizeof(*l)), **at = &e->later;
 
@@ -109,8 +109,8 @@ static void put_off(struct emu *e, const struct devmem *before, int64_t ms)
 		log_error("emulators", "out of memory, a change is early");
 		return;
 	}
-	devmem_changes(before, &e->mem, note, l);
-	if (l->changes.n == 0 || devmem_copy(&e->mem, before, NULL)) {
+	xc_map_changes(before, &e->mem, note, l);
+	if (l->changes.n == 0 || xc_map_copy(&e->mem, before, NULL)) {
 		free_later(l);
 		return;
 	}
@@ -126,22 +126,22 @@ static void put_off(struct emu *e, const struct devmem *before, int64_t ms)
 int64_t emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
 	struct emu *e = emu_of(c);
-	struct devmem before = { 0 };
+	struct xc_map before = { 0 };
 	int64_t ms, used;
 
 	if (e->dialect->completes || e->mem.kind == DRV_RING ||
 	    !faults_hold(&e->faults, FAULT_COMPLETE, &ms) ||
-	    devmem_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+	    xc_map_init(&before, DRV_SPACE, e->mem.n_in, e->mem.n_out,
 			e->mem.any_to_any, NULL)) {
 		return e->dialect->input(c, data, len);
 	}
-	used = devmem_copy(&before, &e->mem, NULL);
+	used = xc_map_copy(&before, &e->mem, NULL);
 	if (used == 0) {
 		e->holding = true;
 		used = e->dialect->input(c, data, len);
 		e->holding = false;
 		put_off(e, &before, ms);
 	}
-	devmem_fini(&before);
+	xc_map_fini(&before);
 	return used;
 }

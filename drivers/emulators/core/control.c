@@ -19,7 +19,7 @@ static bool parse_xc(const struct emu *e, const char *text,
 
 	return text && e->mem.kind == DRV_SPACE &&
 	       sscanf(text, "%d,%d%c", &xc->in, &xc->out, &rest) == 2 &&
-	       devmem_check(&e->mem, *xc, NULL) == 0;
+	       xc_map_check(&e->mem, *xc, NULL) == 0;
 }
 
 /* A port may be dim now, or no more. */
@@ -27,7 +27,7 @@ static const char *faults_changed(struct emu *e)
 {
 	emu_apply_refuse(e);
 	e->dialect->refresh(e, EMU_OTHER_USER);
-	return lab_publish(e, NULL) ? "the lab cannot be written" : NULL;
+	return plant_publish(e, NULL) ? "the map cannot be written" : NULL;
 }
 
 static const char *do_fault(struct emu *e, const char *arg)
@@ -56,7 +56,7 @@ static const char *do_set(struct emu *e, const char *arg)
 	if (!parse_xc(e, arg, &xc)) {
 		return "expected set IN,OUT with ports of this switch";
 	}
-	devmem_connect(&e->mem, xc);
+	xc_map_connect(&e->mem, xc);
 	e->dialect->refresh(e, EMU_OTHER_USER);
 	emu_changed_by(e, EMU_BY_USER);
 	return NULL;
@@ -68,12 +68,12 @@ static const char *do_unset(struct emu *e, const char *arg)
 	struct optics_xc xc;
 
 	if (!arg) {
-		devmem_clear(&e->mem);
-	} else if (!parse_xc(e, arg, &xc) || !devmem_has(&e->mem, xc)) {
+		xc_map_clear(&e->mem);
+	} else if (!parse_xc(e, arg, &xc) || !xc_map_has(&e->mem, xc)) {
 		return "expected unset [IN,OUT] with a connection of this "
 		       "switch";
 	} else {
-		devmem_release(&e->mem, devmem_flat_in(&e->mem, xc.in));
+		xc_map_release(&e->mem, xc_map_flat_in(&e->mem, xc.in));
 	}
 	e->dialect->refresh(e, EMU_OTHER_USER);
 	emu_changed_by(e, EMU_BY_USER);
@@ -110,7 +110,7 @@ static const char *do_map(struct emu *e, struct buf *answer)
 	if (e->mem.kind == DRV_RING) {
 		return NULL;
 	}
-	if (devmem_xcs(&e->mem, &v, &n, NULL)) {
+	if (xc_map_xcs(&e->mem, &v, &n, NULL)) {
 		return "out of memory";
 	}
 	for (int i = 0; i < n; i++) {
@@ -166,8 +166,8 @@ static void run(struct emu *e, char *line, struct buf *answer)
 	} else if (strcmp(verb, "stats") == 0) {
 		wrong = do_stats(e, answer);
 	} else if (strcmp(verb, "log") == 0) {
-		wrong = emu_tell_moves(e, arg ? strtoull(arg, NULL, 10) : 0,
-				       answer);
+		wrong = emu_report_changes(e, arg ? strtoull(arg, NULL, 10) : 0,
+					   answer);
 	} else if (strcmp(verb, "help") == 0) {
 		wrong = do_help(answer);
 	} else if (strcmp(verb, "quit") == 0) {

@@ -221,7 +221,7 @@ static bool reply_in_malice(struct emu_client *c, const uint8_t *bytes,
 		send_due(c);
 		return true;
 	}
-	return hostile_reply((uv_stream_t *)&c->tcp, f, bytes, len);
+	return malformed_reply((uv_stream_t *)&c->tcp, f, bytes, len);
 }
 
 void emu_reply(struct emu_client *c, const void *bytes, size_t len)
@@ -321,10 +321,10 @@ static void save(struct emu *e)
 {
 	struct err err = { 0 };
 
-	if (e->conf.state && devmem_save(&e->mem, e->conf.state, &err)) {
+	if (e->conf.state && xc_map_save(&e->mem, e->conf.state, &err)) {
 		log_error("emulators", "%s: %s", e->conf.name, err.msg);
 	}
-	if (lab_publish(e, &err)) {
+	if (plant_publish(e, &err)) {
 		log_error("emulators", "%s: %s", e->conf.name, err.msg);
 	}
 }
@@ -333,10 +333,10 @@ static void on_lost(uv_timer_t *t)
 {
 	struct emu *e = t->data;
 
-	devmem_clear(&e->mem);
+	xc_map_clear(&e->mem);
 	e->dialect->refresh(e, EMU_LOST_SILENTLY);
 	save(e);
-	emu_note_moves(e, EMU_BY_FAULT);
+	emu_log_changes(e, EMU_BY_FAULT);
 }
 
 void emu_changed(struct emu *e)
@@ -352,7 +352,7 @@ void emu_changed_by(struct emu *e, enum emu_by by)
 		return;
 	}
 	save(e);
-	emu_note_moves(e, by);
+	emu_log_changes(e, by);
 	if (faults_strike(&e->faults, FAULT_LOST, &ms)) {
 		uv_timer_start(&e->lost, on_lost, (uint64_t)ms, 0);
 	}
@@ -510,15 +510,15 @@ void emu_restart(struct emu *e, const char *map, int64_t down_ms)
 	emu_forget_later(e);
 	e->mem.boots++;
 	if (strcmp(map, "dark") == 0) {
-		devmem_clear(&e->mem);
+		xc_map_clear(&e->mem);
 	} else if (strcmp(map, "old") == 0 &&
-		   devmem_copy(&e->mem, &e->old, NULL)) {
+		   xc_map_copy(&e->mem, &e->old, NULL)) {
 		log_error("emulators", "out of memory, restarting dark");
-		devmem_clear(&e->mem);
+		xc_map_clear(&e->mem);
 	}
 	e->dialect->refresh(e, EMU_RESTARTED);
 	save(e);
-	emu_note_moves(e, EMU_BY_RESTART);
+	emu_log_changes(e, EMU_BY_RESTART);
 	if (down_ms > 0) {
 		listen_stop(e);
 		uv_timer_start(&e->down, on_up_again, (uint64_t)down_ms, 0);
@@ -547,8 +547,8 @@ static int look_up(struct emu *e, const char *host, int port, struct err *err)
 static int parse_listen(struct emu *e, struct err *err)
 {
 	char host[256];
-	int port, rc = line_parse_address(e->conf.listen, true, host,
-					  sizeof(host), &port, err);
+	int port, rc = tcp_parse_address(e->conf.listen, true, host,
+					 sizeof(host), &port, err);
 
 	if (rc) {
 		return rc;
@@ -635,7 +635,7 @@ static int load_state(struct emu *e, struct err *err)
 	int rc = 0;
 
 	if (e->conf.state) {
-		rc = devmem_load(&e->mem, e->conf.state, err);
+		rc = xc_map_load(&e->mem, e->conf.state, err);
 		if (rc == 0) {
 			/* A program that starts is a device that starts. */
 			e->mem.boots++;
@@ -645,7 +645,7 @@ static int load_state(struct emu *e, struct err *err)
 	if (rc && rc != WEFT_ENOTFOUND) {
 		return rc;
 	}
-	return devmem_copy(&e->old, &e->mem, err);
+	return xc_map_copy(&e->old, &e->mem, err);
 }
 
 static void init_loop(struct emu *e)
@@ -670,15 +670,15 @@ static void init_loop(struct emu *e)
 static int init_device(struct emu *e, struct err *err)
 {
 	const struct emu_conf *c = &e->conf;
-	int rc = devmem_init(&e->mem, e->dialect->kind, c->n_in, c->n_out,
+	int rc = xc_map_init(&e->mem, e->dialect->kind, c->n_in, c->n_out,
 			     c->any_to_any, err);
 
 	if (rc == 0) {
-		rc = devmem_init(&e->old, e->dialect->kind, c->n_in, c->n_out,
+		rc = xc_map_init(&e->old, e->dialect->kind, c->n_in, c->n_out,
 				 c->any_to_any, err);
 	}
 	rc = rc ? rc : load_state(e, err);
-	return rc ? rc : emu_moves_init(e, err);
+	return rc ? rc : emu_change_log_init(e, err);
 }
 
 /* A wiring that cannot be read is told before anybody measures. */
@@ -687,15 +687,15 @@ static int start_lab(struct emu *e, struct err *err)
 	int32_t mdbm;
 	int rc;
 
-	if (!e->conf.lab) {
+	if (!e->conf.plant) {
 		return 0;
 	}
 	if (e->dialect->kind == DRV_RING || e->conf.any_to_any) {
-		return err_set(err, WEFT_EUNSUPPORTED, "--lab is for switches "
+		return err_set(err, WEFT_EUNSUPPORTED, "--plant is for switches "
 			       "with two sides");
 	}
-	rc = lab_arriving(e->conf.lab, "", &mdbm, err);
-	return rc ? rc : lab_publish(e, err);
+	rc = plant_arriving_mdbm(e->conf.plant, "", &mdbm, err);
+	return rc ? rc : plant_publish(e, err);
 }
 
 static int serve(struct emu *e, struct err *err)
@@ -770,9 +770,9 @@ static int run(struct emu *e, const struct emu_args *args, struct err *err)
 		uv_loop_close(&e->loop);
 	}
 	emu_forget_later(e);
-	devmem_fini(&e->mem);
-	devmem_fini(&e->old);
-	emu_moves_fini(e);
+	xc_map_fini(&e->mem);
+	xc_map_fini(&e->old);
+	emu_change_log_fini(e);
 	faults_fini(&e->faults);
 	return rc;
 }

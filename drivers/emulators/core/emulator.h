@@ -58,7 +58,7 @@ struct emu_conf {
 	int64_t memory;		/* rings: bytes of programs */
 	int slots;		/* rings: programs at a time */
 	bool overlap;		/* rings: retune while others carry data */
-	const char *lab;	/* folder of light that is shared; NULL: none */
+	const char *plant;	/* folder of light that is shared; NULL: none */
 };
 
 /* Who moved light: a session of the device, the control socket's second user,
@@ -74,8 +74,8 @@ struct emu_move {
 	char digest[65];
 };
 
-struct emu_moves {
-	struct devmem noted;	/* as it was at the last of them */
+struct emu_change_log {
+	struct xc_map noted;	/* as it was at the last of them */
 	enum emu_by by;		/* of those that are added */
 	VEC(struct emu_move) list;
 	uint64_t first;		/* the number of list.v[0] */
@@ -87,9 +87,9 @@ struct emu {
 	const struct emu_dialect *dialect;
 	void *device;
 	uv_loop_t loop;
-	struct devmem mem;	/* the map that is in effect */
-	struct emu_moves moves;
-	struct devmem old;	/* the map at the start of the program */
+	struct xc_map mem;	/* the map that is in effect */
+	struct emu_change_log moves;
+	struct xc_map old;	/* the map at the start of the program */
 	struct faults faults;
 	uint64_t n_commands, n_sets, n_sessions;
 	/* the rest is emulator.c's */
@@ -137,13 +137,13 @@ void emu_changed(struct emu *e);
 void emu_changed_by(struct emu *e, enum emu_by by);
 
 /* change_log.c */
-int emu_moves_init(struct emu *e, struct err *err);
-void emu_moves_fini(struct emu *e);
+int emu_change_log_init(struct emu *e, struct err *err);
+void emu_change_log_fini(struct emu *e);
 /* Adds what has moved since it was last called. */
-void emu_note_moves(struct emu *e, enum emu_by by);
+void emu_log_changes(struct emu *e, enum emu_by by);
 /* From this number on, a line each. Returns what is wrong, or NULL. */
-const char *emu_tell_moves(const struct emu *e, uint64_t from,
-			   struct buf *answer);
+const char *emu_report_changes(const struct emu *e, uint64_t from,
+			       struct buf *answer);
 /* SHA-256 over a program's name, window and bytes. */
 void emu_pack_digest(const struct ring_program *p, char hex[65]);
 

@@ -187,7 +187,7 @@ static bool whole(const char *s, int64_t max, int64_t *out)
 	return *end == '\0' && *out <= max;
 }
 
-static bool parse_port(const struct devmem *m, const char *s, int64_t *flat)
+static bool parse_port(const struct xc_map *m, const char *s, int64_t *flat)
 {
 	int64_t n;
 
@@ -195,18 +195,18 @@ static bool parse_port(const struct devmem *m, const char *s, int64_t *flat)
 		return false;
 	}
 	if (s[0] == 'i' && n < m->n_in) {
-		*flat = devmem_flat_in(m, (int32_t)n);
+		*flat = xc_map_flat_in(m, (int32_t)n);
 		return true;
 	}
 	if (s[0] == 'o' && n < m->n_out) {
-		*flat = devmem_flat_out(m, (int32_t)n);
+		*flat = xc_map_flat_out(m, (int32_t)n);
 		return true;
 	}
 	return false;
 }
 
 /* "i3:o5" */
-static bool parse_path(const struct devmem *m, char *s, struct fault *f)
+static bool parse_path(const struct xc_map *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
 
@@ -223,7 +223,7 @@ static bool parse_path(const struct devmem *m, char *s, struct fault *f)
 	return true;
 }
 
-static bool parse_place(const struct devmem *m, char *s, struct fault *f)
+static bool parse_place(const struct xc_map *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
 
@@ -235,7 +235,7 @@ static bool parse_place(const struct devmem *m, char *s, struct fault *f)
 	       whole(colon + 1, m->n_out - 1, &f->channel);
 }
 
-static bool parse_fibre(const struct devmem *m, char *s, struct fault *f)
+static bool parse_fibre(const struct xc_map *m, char *s, struct fault *f)
 {
 	char *colon = strchr(s, ':');
 
@@ -247,7 +247,7 @@ static bool parse_fibre(const struct devmem *m, char *s, struct fault *f)
 	       whole(colon + 1, UINT8_MAX, &f->channel);
 }
 
-static bool parse_value(const struct devmem *m, char *s, struct fault *f)
+static bool parse_value(const struct xc_map *m, char *s, struct fault *f)
 {
 	switch (kinds[f->kind].value) {
 	case NONE:

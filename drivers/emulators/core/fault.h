@@ -117,7 +117,7 @@ struct faults {
 	uint64_t struck;	/* events that struck, and level faults that
 				 * were met, since the start */
 	struct rng rng;
-	const struct devmem *mem;	/* for the size of the device */
+	const struct xc_map *mem;	/* for the size of the device */
 };
 
 void faults_fini(struct faults *f);

@@ -15,12 +15,12 @@
 
 /* ---- the wiring ---- */
 
-static bool parse_strand(const char *line, struct lab_strand *s)
+static bool parse_strand(const char *line, struct plant_fibre *s)
 {
 	char rest;
 	bool ok;
 
-	*s = (struct lab_strand){ 0 };
+	*s = (struct plant_fibre){ 0 };
 	ok = sscanf(line, "laser %127s %lf %c", s->to, &s->db, &rest) == 2;
 	if (!ok) {
 		ok = sscanf(line, "fibre %127s %127s %lf %c", s->from, s->to,
@@ -29,14 +29,14 @@ static bool parse_strand(const char *line, struct lab_strand *s)
 	return ok && isfinite(s->db) && fabs(s->db) <= MAX_DB;
 }
 
-int lab_find_strand(char *text, const char *place, struct lab_strand *found,
-		    struct err *err)
+int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
+		     struct err *err)
 {
 	int n = 0;
 
-	*found = (struct lab_strand){ 0 };
+	*found = (struct plant_fibre){ 0 };
 	for (char *line = text, *next; line; line = next) {
-		struct lab_strand s;
+		struct plant_fibre s;
 
 		next = strchr(line, '\n');
 		if (next) {
@@ -59,7 +59,7 @@ int lab_find_strand(char *text, const char *place, struct lab_strand *found,
 }
 
 static int read_strand(const char *folder, const char *place,
-		       struct lab_strand *found, struct err *err)
+		       struct plant_fibre *found, struct err *err)
 {
 	char path[4096], *text;
 	size_t len;
@@ -70,7 +70,7 @@ static int read_strand(const char *folder, const char *place,
 	if (rc) {
 		return rc;
 	}
-	rc = lab_find_strand(text, place, found, err);
+	rc = plant_find_fibre(text, place, found, err);
 	if (rc) {
 		err_wrap(err, "%s", path);
 	}
@@ -81,7 +81,7 @@ static int read_strand(const char *folder, const char *place,
 /* ---- what the switches hold ---- */
 
 /* "ocs0.out3" into name and number. */
-static bool split_out(const char *place, char name[LAB_PLACE_MAX], int *port)
+static bool split_out(const char *place, char name[PLANT_PLACE_MAX], int *port)
 {
 	const char *dot = strrchr(place, '.');
 	char rest;
@@ -89,7 +89,7 @@ static bool split_out(const char *place, char name[LAB_PLACE_MAX], int *port)
 	if (!dot || sscanf(dot, ".out%d%c", port, &rest) != 1) {
 		return false;
 	}
-	snprintf(name, LAB_PLACE_MAX, "%.*s", (int)(dot - place), place);
+	snprintf(name, PLANT_PLACE_MAX, "%.*s", (int)(dot - place), place);
 	return true;
 }
 
@@ -116,23 +116,23 @@ static bool find_circuit(const char *folder, const char *name, int out, int *in,
 	return found;
 }
 
-int lab_arriving(const char *folder, const char *place, int32_t *mdbm,
-		 struct err *err)
+int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
+			struct err *err)
 {
-	char at[LAB_PLACE_MAX], name[LAB_PLACE_MAX];
+	char at[PLANT_PLACE_MAX], name[PLANT_PLACE_MAX];
 	int32_t lost = 0, loss;
 	int rc = 0, out, in;
 
-	*mdbm = LAB_DARK_MDBM;
+	*mdbm = PLANT_DARK_MDBM;
 	snprintf(at, sizeof(at), "%s", place);
 	for (int hop = 0; rc == 0 && hop < MAX_HOPS; hop++) {
-		struct lab_strand s;
+		struct plant_fibre s;
 
 		rc = read_strand(folder, at, &s, err);
 		if (rc == 0 && s.to[0] && !s.from[0]) {
 			int32_t left = (int32_t)lround(s.db * 1000) - lost;
 
-			*mdbm = left > LAB_DARK_MDBM ? left : LAB_DARK_MDBM;
+			*mdbm = left > PLANT_DARK_MDBM ? left : PLANT_DARK_MDBM;
 			return 0;
 		}
 		if (rc || !s.to[0] || !split_out(s.from, name, &out) ||
@@ -179,13 +179,13 @@ static int leaves_by(struct emu *e, int in)
 	return e->mem.n_in + (astray >= 0 ? astray : xc.out);
 }
 
-int lab_publish(struct emu *e, struct err *err)
+int plant_publish(struct emu *e, struct err *err)
 {
 	struct buf text = { 0 };
 	char path[4096];
 	int rc;
 
-	if (!e->conf.lab) {
+	if (!e->conf.plant) {
 		return 0;
 	}
 	for (int i = 0; i < e->mem.n_in; i++) {
@@ -197,7 +197,7 @@ int lab_publish(struct emu *e, struct err *err)
 				   (int)loss_of(e, i, out));
 		}
 	}
-	snprintf(path, sizeof(path), "%s/%s.map", e->conf.lab, e->conf.name);
+	snprintf(path, sizeof(path), "%s/%s.map", e->conf.plant, e->conf.name);
 	rc = text.failed ? err_nomem(err) :
 	     file_write_atomic(path, buf_cstr(&text), text.len, FILE_PUBLIC, err);
 	buf_fini(&text);
@@ -226,32 +226,32 @@ static int32_t by_seed(struct emu *e, int flat)
 	int32_t mdbm;
 
 	if (from < 0 || (!is_out && e->mem.peer[flat] < 0)) {
-		return LAB_DARK_MDBM;
+		return PLANT_DARK_MDBM;
 	}
 	mdbm = -3000 - (int32_t)(rng_mix(e->conf.seed + (uint64_t)from) % 100) * 10;
 	return is_out ? mdbm - loss_of(e, from, flat) : mdbm;
 }
 
-int32_t lab_port_mdbm(struct emu *e, int flat)
+int32_t plant_port_mdbm(struct emu *e, int flat)
 {
-	const struct devmem *m = &e->mem;
+	const struct xc_map *m = &e->mem;
 	bool is_out = flat >= m->n_in;
 	int in;
 	struct err err = { 0 };
-	char place[LAB_PLACE_MAX];
+	char place[PLANT_PLACE_MAX];
 	int32_t mdbm;
 
-	if (!e->conf.lab) {
+	if (!e->conf.plant) {
 		return by_seed(e, flat);
 	}
 	in = is_out ? lit_from(e, flat) : flat;
 	snprintf(place, sizeof(place), "%.100s.%s%d", e->conf.name,
 		 in < 0 ? "out" : "in", in < 0 ? flat - m->n_in + 1 : in + 1);
-	if (lab_arriving(e->conf.lab, place, &mdbm, &err)) {
+	if (plant_arriving_mdbm(e->conf.plant, place, &mdbm, &err)) {
 		log_error("emulators", "%s: %s", e->conf.name, err.msg);
 	}
-	if (is_out && in >= 0 && mdbm > LAB_DARK_MDBM) {
+	if (is_out && in >= 0 && mdbm > PLANT_DARK_MDBM) {
 		mdbm -= loss_of(e, in, flat);
 	}
-	return mdbm > LAB_DARK_MDBM ? mdbm : LAB_DARK_MDBM;
+	return mdbm > PLANT_DARK_MDBM ? mdbm : PLANT_DARK_MDBM;
 }

@@ -19,34 +19,34 @@
 
 #include "drivers/emulators/core/emulator.h"
 
-#define LAB_DARK_MDBM (-60000)
-#define LAB_PLACE_MAX 128
+#define PLANT_DARK_MDBM (-60000)
+#define PLANT_PLACE_MAX 128
 
 /* One line of `wiring`. */
-struct lab_strand {
-	char from[LAB_PLACE_MAX];	/* "": a laser */
-	char to[LAB_PLACE_MAX];
+struct plant_fibre {
+	char from[PLANT_PLACE_MAX];	/* "": a laser */
+	char to[PLANT_PLACE_MAX];
 	double db;		/* loss; of a laser: dBm */
 };
 
 /* What ends at a place by the wiring's text, which is cut into lines;
  * found->to "": nothing does. Every line is looked at, so that a wrong one is
  * told. WEFT_EINVAL names it. */
-int lab_find_strand(char *text, const char *place, struct lab_strand *found,
-		    struct err *err);
+int plant_find_fibre(char *text, const char *place, struct plant_fibre *found,
+		     struct err *err);
 
 /* Milli-dBm at a flat port of a switch with two sides, for any dialect that
- * measures; LAB_DARK_MDBM: no light. Without a lab, light
+ * measures; PLANT_DARK_MDBM: no light. Without a plant, light
  * enters every connected port at about -3 dBm, by the seed. */
-int32_t lab_port_mdbm(struct emu *e, int flat);
+int32_t plant_port_mdbm(struct emu *e, int flat);
 
-/* Writes NAME.map, if there is a lab. WEFT_EIO, WEFT_ENOMEM. */
-int lab_publish(struct emu *e, struct err *err);
+/* Writes NAME.map, if there is a plant. WEFT_EIO, WEFT_ENOMEM. */
+int plant_publish(struct emu *e, struct err *err);
 
 /* Light that arrives at a place such as "ocs0.in1" by the wiring's text; maps
  * are read from the folder. WEFT_EINVAL names the line that is wrong.
  * O(hops x lines). */
-int lab_arriving(const char *folder, const char *place, int32_t *mdbm,
-		 struct err *err);
+int plant_arriving_mdbm(const char *folder, const char *place, int32_t *mdbm,
+			struct err *err);
 
 #endif

@@ -92,8 +92,8 @@ static bool stretch(struct flood *f, const uint8_t *reply, size_t len,
 	return true;
 }
 
-bool hostile_reply(uv_stream_t *stream, struct faults *faults,
-		   const uint8_t *reply, size_t len)
+bool malformed_reply(uv_stream_t *stream, struct faults *faults,
+		     const uint8_t *reply, size_t len)
 {
 	bool endless = faults_hold(faults, FAULT_ENDLESS, NULL);
 	bool lines = faults_hold(faults, FAULT_LINES, NULL);

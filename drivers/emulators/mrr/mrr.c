@@ -414,7 +414,7 @@ static bool is_plain(const struct mrr_device *d)
 
 static void fill_registers(const struct mrr_device *d, uint8_t *r)
 {
-	const struct devmem *mem = &d->e->mem;
+	const struct xc_map *mem = &d->e->mem;
 	uint64_t used = 0;
 
 	memset(r, 0, MRR_REGISTERS);
@@ -715,7 +715,7 @@ static int64_t emu_mrr_input(struct emu_client *c, const uint8_t *data,
 	}
 	d->e->n_commands++;
 	if (faults_strike(&d->e->faults, FAULT_RESET, NULL)) {
-		devmem_clear(&d->e->mem);
+		xc_map_clear(&d->e->mem);
 		d->e->mem.boots++;
 		power_up(d);
 		emu_changed_by(d->e, EMU_BY_FAULT);

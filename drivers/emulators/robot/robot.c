@@ -10,10 +10,10 @@ bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
 			struct optics_xc xc)
 {
 	struct faults *f = &d->e->faults;
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
-	return faults_hold_port(f, kind, devmem_flat_in(m, xc.in)) ||
-	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
+	return faults_hold_port(f, kind, xc_map_flat_in(m, xc.in)) ||
+	       faults_hold_port(f, kind, xc_map_flat_out(m, xc.out));
 }
 
 const char *robot_device_obstacle(const struct robot_device *d,
@@ -31,9 +31,9 @@ const char *robot_device_obstacle(const struct robot_device *d,
 
 static void move(struct robot_device *d, const struct robot_job *j)
 {
-	struct devmem *m = &d->e->mem;
-	int in = devmem_flat_in(m, j->xc.in);
-	int out = devmem_flat_out(m, j->xc.out);
+	struct xc_map *m = &d->e->mem;
+	int in = xc_map_flat_in(m, j->xc.in);
+	int out = xc_map_flat_out(m, j->xc.out);
 
 	d->moves[in]++;
 	d->moves[out]++;
@@ -43,11 +43,11 @@ static void move(struct robot_device *d, const struct robot_job *j)
 		return;
 	}
 	if (j->connect) {
-		devmem_connect(m, j->xc);
-		devmem_connect(&d->known, j->xc);
+		xc_map_connect(m, j->xc);
+		xc_map_connect(&d->known, j->xc);
 	} else {
-		devmem_release(m, in);
-		devmem_release(&d->known, in);
+		xc_map_release(m, in);
+		xc_map_release(&d->known, in);
 	}
 	emu_changed(d->e);
 }
@@ -55,13 +55,13 @@ static void move(struct robot_device *d, const struct robot_job *j)
 static enum robot_end run_job(struct robot_device *d,
 			      const struct robot_job *j)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	struct optics_xc other;
 
-	if (devmem_has(m, j->xc) == j->connect) {
+	if (xc_map_has(m, j->xc) == j->connect) {
 		return ROBOT_SKIPPED;
 	}
-	if (j->connect && devmem_victim(m, j->xc, &other)) {
+	if (j->connect && xc_map_conflict(m, j->xc, &other)) {
 		return ROBOT_INVALID;
 	}
 	if (faults_strike(&d->e->faults, FAULT_HOMING, NULL)) {
@@ -229,12 +229,12 @@ void robot_device_refresh(struct emu *e, enum emu_news news)
 		d->homed_ns = 0;
 		uv_timer_stop(&d->due);
 	} else if (news == EMU_OTHER_USER) {
-		devmem_changes(&d->known, &e->mem, say_change, d);
+		xc_map_changes(&d->known, &e->mem, say_change, d);
 		emu_say(e, d->said.data, d->said.len);
 		buf_reset(&d->said);
 	}
-	if (devmem_copy(&d->known, &e->mem, NULL)) {
-		devmem_clear(&d->known);
+	if (xc_map_copy(&d->known, &e->mem, NULL)) {
+		xc_map_clear(&d->known);
 	}
 }
 
@@ -244,7 +244,7 @@ void robot_device_close(struct emu *e)
 
 	vec_fini(&d->queue);
 	buf_fini(&d->said);
-	devmem_fini(&d->known);
+	xc_map_fini(&d->known);
 	free(d->moves);
 	free(d->last);
 	free(d);
@@ -267,9 +267,9 @@ int robot_device_open(struct emu *e, const struct robot_words *words,
 	d->moves = calloc(n, sizeof(*d->moves));
 	d->last = malloc(n * sizeof(*d->last));
 	if (!d->moves || !d->last ||
-	    devmem_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+	    xc_map_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
 			false, err) ||
-	    devmem_copy(&d->known, &e->mem, err)) {
+	    xc_map_copy(&d->known, &e->mem, err)) {
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < n; i++) {

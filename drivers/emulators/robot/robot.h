@@ -39,7 +39,7 @@ struct robot_device {
 	uv_timer_t due;		/* the next move is over */
 	int64_t *moves;		/* [flat port] */
 	int *last;		/* [flat port] the port it was connected to */
-	struct devmem known;	/* what was said about the map so far */
+	struct xc_map known;	/* what was said about the map so far */
 	bool homing;		/* nothing moves until people came */
 	bool stopped;		/* nor until they let it, after that */
 	int64_t homed_ns;	/* a homing run is over then; 0: none */

@@ -49,7 +49,7 @@ static void show_board(struct robot_device *d, struct buf *out)
 
 static void show_port(const struct robot_device *d, int flat, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	struct faults *f = &d->e->faults;
 	bool west = flat >= m->n_in, lit = m->peer[flat] >= 0;
 	int n = west ? flat - m->n_in + 1 : flat + 1;
@@ -121,7 +121,7 @@ static enum emu_fate run_request(struct robot_device *d, struct emu_client *c,
 				 struct optics_xc xc, bool connect,
 				 struct buf *out)
 {
-	bool known = devmem_check(&d->e->mem, xc, NULL) == 0;
+	bool known = xc_map_check(&d->e->mem, xc, NULL) == 0;
 	const char *why = !known ? "Ports are not of the same matrix" :
 			  connect ? robot_device_obstacle(d, xc) : NULL;
 	enum emu_fate fate;

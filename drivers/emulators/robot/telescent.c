@@ -43,7 +43,7 @@ static void say(const struct robot_job *j, enum robot_end end,
  * at first the one of the same number. */
 static int fibre_in(const struct robot_device *d, int out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	int flat = m->n_in + out;
 
 	return m->peer[flat] >= 0 ? m->peer[flat] :
@@ -77,7 +77,7 @@ static void switch_state(const struct robot_device *d, struct buf *b)
 
 static void input_state(const struct robot_device *d, int in, struct buf *b)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	bool used = m->peer[in] >= 0;
 	bool locked = used || faults_hold_port(&d->e->faults,
 					       FAULT_PORT_DISABLED, in);
@@ -98,7 +98,7 @@ static void error(struct buf *out, const char *why)
 static enum emu_fate run_connect(struct robot_device *d, struct emu_client *c,
 				 struct optics_xc xc, struct buf *out)
 {
-	const char *why = devmem_check(&d->e->mem, xc, NULL) ? "no such port" :
+	const char *why = xc_map_check(&d->e->mem, xc, NULL) ? "no such port" :
 			  robot_device_obstacle(d, xc);
 
 	if (why) {
@@ -114,7 +114,7 @@ static enum emu_fate run_unallocate(struct robot_device *d,
 				    struct emu_client *c, int in,
 				    struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	struct optics_xc xc = { in, 0 };
 
 	if (in < 0 || in >= m->n_in) {

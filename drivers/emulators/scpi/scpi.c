@@ -134,18 +134,18 @@ static bool take_pairs(struct scpi_device *d, char *args, bool short_form,
 	return true;
 }
 
-static bool to_xc(const struct devmem *m, int32_t a, int32_t b,
+static bool to_xc(const struct xc_map *m, int32_t a, int32_t b,
 		  struct optics_xc *xc)
 {
 	*xc = (struct optics_xc){ a - 1, b - 1 - (m->any_to_any ? 0 : m->n_in) };
-	return devmem_check(m, *xc, NULL) == 0;
+	return xc_map_check(m, *xc, NULL) == 0;
 }
 
 /* ---- commands ------------------------------------------------------------ */
 
 static void identity(struct scpi_device *d, char *args, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	(void)args;
 	buf_printf(out, "Polatis,N-OST-%dx", m->n_in);
@@ -165,18 +165,18 @@ static void size(struct scpi_device *d, char *args, struct buf *out)
 
 static void map(struct scpi_device *d, char *args, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	struct optics_xc *v;
 	port_list in = { 0 }, to = { 0 };
 	int n;
 
 	(void)args;
-	if (devmem_xcs(m, &v, &n, NULL)) {
+	if (xc_map_xcs(m, &v, &n, NULL)) {
 		return;
 	}
 	for (int i = 0; i < n; i++) {
-		if (vec_push(&in, devmem_flat_in(m, v[i].in) + 1) ||
-		    vec_push(&to, devmem_flat_out(m, v[i].out) + 1)) {
+		if (vec_push(&in, xc_map_flat_in(m, v[i].in) + 1) ||
+		    vec_push(&to, xc_map_flat_out(m, v[i].out) + 1)) {
 			break;
 		}
 	}
@@ -190,7 +190,7 @@ static void map(struct scpi_device *d, char *args, struct buf *out)
 
 static void peer(struct scpi_device *d, char *args, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	char *end;
 	long n = strtol(args, &end, 10);
 
@@ -206,9 +206,9 @@ static void peer(struct scpi_device *d, char *args, struct buf *out)
 /* Connects one pair as the faults allow. */
 static void connect_pair(struct scpi_device *d, struct optics_xc xc)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	struct faults *f = &d->e->faults;
-	int ends[] = { devmem_flat_in(m, xc.in), devmem_flat_out(m, xc.out) };
+	int ends[] = { xc_map_flat_in(m, xc.in), xc_map_flat_out(m, xc.out) };
 
 	for (int i = 0; i < 2; i++) {
 		if (port_state(d, ends[i]) != 'E') {
@@ -224,7 +224,7 @@ static void connect_pair(struct scpi_device *d, struct optics_xc xc)
 			return;
 		}
 	}
-	devmem_connect(m, xc);
+	xc_map_connect(m, xc);
 }
 
 static bool pairs_exist(struct scpi_device *d, const port_list *in,
@@ -261,7 +261,7 @@ static void connect_list(struct scpi_device *d, char *args, bool only)
 	if (take_pairs(d, args, false, &in, &out) &&
 	    pairs_exist(d, &in, &out)) {
 		if (only) {
-			devmem_clear(&d->e->mem);
+			xc_map_clear(&d->e->mem);
 		}
 		for (size_t i = 0; i < how_many(d, in.n); i++) {
 			to_xc(&d->e->mem, in.v[i], out.v[i], &xc);
@@ -288,7 +288,7 @@ static void only(struct scpi_device *d, char *args, struct buf *out)
 static void sub(struct scpi_device *d, char *args, struct buf *out)
 {
 	port_list in = { 0 }, to = { 0 };
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 
 	(void)out;
 	if (take_pairs(d, args, true, &in, &to)) {
@@ -296,7 +296,7 @@ static void sub(struct scpi_device *d, char *args, struct buf *out)
 			int flat = in.v[i] - 1;
 
 			if (to.n == 0 || m->peer[flat] == to.v[i] - 1) {
-				devmem_release(m, flat);
+				xc_map_release(m, flat);
 			} else {
 				push_error(d, failed);
 			}
@@ -311,7 +311,7 @@ static void disconnect_all(struct scpi_device *d, char *args, struct buf *out)
 {
 	(void)args;
 	(void)out;
-	devmem_clear(&d->e->mem);
+	xc_map_clear(&d->e->mem);
 	emu_changed(d->e);
 }
 
@@ -323,7 +323,7 @@ static void set_disabled(struct scpi_device *d, char *args, bool disabled)
 		for (size_t i = 0; i < ports.n; i++) {
 			d->disabled[ports.v[i] - 1] = disabled;
 			if (disabled) {
-				devmem_release(&d->e->mem, ports.v[i] - 1);
+				xc_map_release(&d->e->mem, ports.v[i] - 1);
 			}
 		}
 		emu_changed(d->e);
@@ -368,7 +368,7 @@ static void powers(struct scpi_device *d, char *args, struct buf *out)
 	if (only_ports(d, args, &ports) && ports.n <= POWERS_A_QUERY) {
 		for (size_t i = 0; i < ports.n; i++) {
 			buf_printf(out, "%s%.2f", i ? "," : "(",
-				   lab_port_mdbm(d->e, ports.v[i] - 1) /
+				   plant_port_mdbm(d->e, ports.v[i] - 1) /
 				   1000.0);
 		}
 		buf_str(out, ports.n ? ")" : "()");
@@ -673,8 +673,8 @@ static void emu_scpi_refresh(struct emu *e, enum emu_news news)
 
 static bool is_dark(struct emu *e, struct optics_xc xc)
 {
-	return port_state(e->device, devmem_flat_in(&e->mem, xc.in)) == 'D' ||
-	       port_state(e->device, devmem_flat_out(&e->mem, xc.out)) == 'D';
+	return port_state(e->device, xc_map_flat_in(&e->mem, xc.in)) == 'D' ||
+	       port_state(e->device, xc_map_flat_out(&e->mem, xc.out)) == 'D';
 }
 
 const struct emu_dialect emu_scpi = {

@@ -33,10 +33,10 @@ static bool holds(const struct sonic_device *d, enum fault_kind kind,
 		  struct optics_xc xc)
 {
 	struct faults *f = &d->e->faults;
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
-	return faults_hold_port(f, kind, devmem_flat_in(m, xc.in)) ||
-	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
+	return faults_hold_port(f, kind, xc_map_flat_in(m, xc.in)) ||
+	       faults_hold_port(f, kind, xc_map_flat_out(m, xc.out));
 }
 
 static bool is_blocked(const struct sonic_device *d, int flat)
@@ -80,7 +80,7 @@ static int show_boot(struct sonic_device *d, struct buf *out)
 
 static int show_config(struct sonic_device *d, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	buf_str(out, "id       a_side    b_side\n"
 		"-------  --------  --------\n");
@@ -111,7 +111,7 @@ static enum drv_state state_of(const struct sonic_device *d,
 	return holds(d, FAULT_CONN_FAILED, xc) ||
 	       holds(d, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
 	       is_blocked(d, xc.in) ||
-	       is_blocked(d, devmem_flat_out(&d->e->mem, xc.out)) ? DRV_BLOCKED :
+	       is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out)) ? DRV_BLOCKED :
 	       holds(d, FAULT_TUNING, xc) || is_on_its_way(d, xc) ?
 	       DRV_TUNING : DRV_TUNED;
 }
@@ -127,7 +127,7 @@ static void put_status(const struct sonic_device *d, struct optics_xc xc,
 
 static int show_status(struct sonic_device *d, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	buf_str(out, "id  a_side  b_side  a_side_status  b_side_status\n"
 		"--  ------  ------  -------------  -------------\n");
@@ -145,7 +145,7 @@ static int show_status(struct sonic_device *d, struct buf *out)
 
 static int show_port_config(struct sonic_device *d, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	buf_str(out, "id    label     state\n----  --------  -------\n");
 	for (int i = 0; i < m->n_ports; i++) {
@@ -160,7 +160,7 @@ static int show_port_config(struct sonic_device *d, struct buf *out)
 
 static int show_port_status(struct sonic_device *d, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	buf_str(out, "id    connector_type    connector_pin    "
 		"target_simplex_port_id    status\n----  ----  ----  ----  "
@@ -185,7 +185,7 @@ static int show_port_status(struct sonic_device *d, struct buf *out)
 /* Between 1.50 and 1.99 dB, by the seed. */
 static int show_losses(struct sonic_device *d, struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	buf_str(out, "id  frequency_THz  temperature_C  loss_dB  "
 		"accuracy_dB\n--  --  --  --  --\n");
@@ -210,7 +210,7 @@ static bool is_refused(struct sonic_device *d, struct optics_xc xc,
 {
 	struct optics_xc other;
 
-	if (devmem_check(&d->e->mem, xc, NULL)) {
+	if (xc_map_check(&d->e->mem, xc, NULL)) {
 		buf_printf(out, "Error: invalid cross-connect %dA-%dB\n",
 			   xc.in + 1, xc.out + 1);
 	} else if (holds(d, FAULT_PORT_FAILED, xc) ||
@@ -220,7 +220,7 @@ static bool is_refused(struct sonic_device *d, struct optics_xc xc,
 	} else if (holds(d, FAULT_BUSY, xc)) {
 		buf_printf(out, "Error: existing cross-connect at %dA-%dB\n",
 			   xc.in + 1, xc.out + 1);
-	} else if (mode == SAFE && devmem_victim(&d->e->mem, xc, &other)) {
+	} else if (mode == SAFE && xc_map_conflict(&d->e->mem, xc, &other)) {
 		buf_printf(out, "Error: existing cross-connect %dA-%dB\n",
 			   other.in + 1, other.out + 1);
 	} else {
@@ -238,15 +238,15 @@ static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 		}
 	}
 	if (mode == OVERWRITE) {
-		devmem_clear(&d->e->mem);
+		xc_map_clear(&d->e->mem);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!holds(d, FAULT_IGNORE_PORT, v[i])) {
 			is_stale(d, v[i], true);
-			if (!devmem_has(&d->e->mem, v[i])) {
+			if (!xc_map_has(&d->e->mem, v[i])) {
 				d->made_ns[v[i].in] = clk_now_ns();
 			}
-			devmem_connect(&d->e->mem, v[i]);
+			xc_map_connect(&d->e->mem, v[i]);
 		}
 	}
 	return 0;
@@ -258,15 +258,15 @@ static int del(struct sonic_device *d, const struct optics_xc *v, size_t n,
 	bool stays = faults_strike(&d->e->faults, FAULT_STALE, NULL);
 
 	for (size_t i = 0; i < n; i++) {
-		if (devmem_check(&d->e->mem, v[i], NULL) ||
-		    !devmem_has(&d->e->mem, v[i])) {
+		if (xc_map_check(&d->e->mem, v[i], NULL) ||
+		    !xc_map_has(&d->e->mem, v[i])) {
 			buf_printf(out, "Error: no such cross-connect "
 				   "%dA-%dB\n", v[i].in + 1, v[i].out + 1);
 			return FAILED;
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
-		devmem_release(&d->e->mem, v[i].in);
+		xc_map_release(&d->e->mem, v[i].in);
 		if (stays && vec_push(&d->stale, v[i])) {
 			return FAILED;
 		}
@@ -374,7 +374,7 @@ static int run_words(struct sonic_device *d, char *command, struct buf *out)
 static int set_port_state(struct sonic_device *d, const char *words,
 			  struct buf *out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	char side, state[16], rest;
 	int n = 0, flat;
 

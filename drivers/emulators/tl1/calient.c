@@ -59,7 +59,7 @@ static const char *admin(struct tl1_device *d, bool exists, int flat)
 
 static const char *ports(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
 	char text[24];
 
@@ -80,9 +80,9 @@ static const char *ports(struct tl1_device *d, const struct tl1_request *q)
 static const char *power(struct tl1_device *d, bool exists, int flat,
 			 char *text, size_t size)
 {
-	int32_t mdbm = exists ? lab_port_mdbm(d->e, flat) : LAB_DARK_MDBM;
+	int32_t mdbm = exists ? plant_port_mdbm(d->e, flat) : PLANT_DARK_MDBM;
 
-	if (mdbm <= LAB_DARK_MDBM) {
+	if (mdbm <= PLANT_DARK_MDBM) {
 		return "NONE";
 	}
 	snprintf(text, size, "%.3f", mdbm / 1000.0);
@@ -91,7 +91,7 @@ static const char *power(struct tl1_device *d, bool exists, int flat,
 
 static const char *port_sums(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
 	char text[24], in[16], out[16];
 
@@ -120,7 +120,7 @@ static void say_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
 
 static const char *map(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
@@ -131,7 +131,7 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 	}
 	for (size_t i = 0; i < d->n_entered; i++) {
 		/* One that is being cancelled is active until that is done. */
-		if (!devmem_has(m, d->entered[i])) {
+		if (!xc_map_has(m, d->entered[i])) {
 			say_circuit(d, d->entered[i], false);
 		}
 	}
@@ -164,7 +164,7 @@ static bool take_pair(const struct tl1_device *d, const char *text, char mark,
 	}
 	*xc = (struct optics_xc){ in, out };
 	return (*p == '\0' || *p == ',') &&
-	       devmem_check(&d->e->mem, *xc, NULL) == 0;
+	       xc_map_check(&d->e->mem, *xc, NULL) == 0;
 }
 
 /* `:GROUP,..` or `:NAME,..`: the name of a circuit says its ports. */
@@ -220,19 +220,19 @@ static const char *activate(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	struct optics_xc xc;
 
 	if (!take_name(d, q, &xc)) {
 		return tl1_deny(d, "IIAC", "");
 	}
-	if (!devmem_has(m, xc)) {
+	if (!xc_map_has(m, xc)) {
 		return tl1_deny(d, "SROU", "not active");
 	}
 	if (d->n_entered == (size_t)m->n_ports) {
 		return tl1_deny(d, "SSRE", "");
 	}
-	devmem_release(m, devmem_flat_in(m, xc.in));
+	xc_map_release(m, xc_map_flat_in(m, xc.in));
 	d->entered[d->n_entered++] = xc;
 	emu_changed(d->e);
 	return NULL;
@@ -247,7 +247,7 @@ static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 		return tl1_deny(d, "IIAC", "");
 	}
 	at = find_entered(d, xc);
-	if (at < 0 && devmem_has(&d->e->mem, xc)) {
+	if (at < 0 && xc_map_has(&d->e->mem, xc)) {
 		return tl1_deny(d, "SNVS", "connection is active");
 	}
 	if (at < 0) {
@@ -262,14 +262,14 @@ static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 /* One circuit of a bulk: it takes its ports over. False: not made. */
 static bool enter_of_bulk(struct tl1_device *d, struct optics_xc xc)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	int at = find_entered(d, xc);
 
-	if (!devmem_has(m, xc)) {
-		devmem_release(m, devmem_flat_in(m, xc.in));
-		devmem_release(m, devmem_flat_out(m, xc.out));
+	if (!xc_map_has(m, xc)) {
+		xc_map_release(m, xc_map_flat_in(m, xc.in));
+		xc_map_release(m, xc_map_flat_out(m, xc.out));
 	}
-	if (devmem_has(m, xc)) {
+	if (xc_map_has(m, xc)) {
 		return true;
 	}
 	if (tl1_obstacle(d, xc)) {
@@ -288,11 +288,11 @@ static bool enter_of_bulk(struct tl1_device *d, struct optics_xc xc)
 
 static bool delete_of_bulk(struct tl1_device *d, struct optics_xc xc)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	int at = find_entered(d, xc);
 
-	if (devmem_has(m, xc)) {
-		devmem_release(m, devmem_flat_in(m, xc.in));
+	if (xc_map_has(m, xc)) {
+		xc_map_release(m, xc_map_flat_in(m, xc.in));
 	} else if (at >= 0) {
 		forget_entered(d, at);
 	}
@@ -342,7 +342,7 @@ static const char *delete_all(struct tl1_device *d, const struct tl1_request *q)
 {
 	(void)q;
 	for (int i = 0; i < d->e->mem.n_in; i++) {
-		devmem_release(&d->e->mem, i);
+		xc_map_release(&d->e->mem, i);
 	}
 	d->n_entered = 0;
 	d->n_failed = 0;

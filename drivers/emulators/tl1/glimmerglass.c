@@ -28,11 +28,11 @@ static const char *system_info(struct tl1_device *d,
 	return NULL;
 }
 
-/* Milli-dBm of the light into an input, and the loss of a path; without a lab
+/* Milli-dBm of the light into an input, and the loss of a path; without a plant
  * by the seed. */
 static int power_in(struct tl1_device *d, int in)
 {
-	return d->e->conf.lab ? lab_port_mdbm(d->e, in) :
+	return d->e->conf.plant ? plant_port_mdbm(d->e, in) :
 	       -(int)(2000 + rng_mix(d->e->conf.seed + (uint64_t)in) % 1000);
 }
 
@@ -40,9 +40,9 @@ static int loss(struct tl1_device *d, struct optics_xc xc)
 {
 	uint64_t pair = ((uint64_t)(uint32_t)xc.in << 32) | (uint32_t)xc.out;
 
-	if (d->e->conf.lab) {
+	if (d->e->conf.plant) {
 		return power_in(d, xc.in) -
-		       lab_port_mdbm(d->e, d->e->mem.n_in + xc.out);
+		       plant_port_mdbm(d->e, d->e->mem.n_in + xc.out);
 	}
 	return (int)(500 + rng_mix(d->e->conf.seed ^ pair) % 1000) +
 	       (tl1_holds_xc(d, FAULT_DIM, xc) ? 3000 : 0);
@@ -50,13 +50,13 @@ static int loss(struct tl1_device *d, struct optics_xc xc)
 
 static int power_out(struct tl1_device *d, int out)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	int in = m->peer[m->n_in + out];
 
-	if (d->e->conf.lab) {
-		return lab_port_mdbm(d->e, m->n_in + out);
+	if (d->e->conf.plant) {
+		return plant_port_mdbm(d->e, m->n_in + out);
 	}
-	return in < 0 ? LAB_DARK_MDBM :
+	return in < 0 ? PLANT_DARK_MDBM :
 	       power_in(d, in) - loss(d, (struct optics_xc){ in, out });
 }
 
@@ -97,7 +97,7 @@ static void say_circuit(struct tl1_device *d, struct optics_xc xc, int id)
 
 static const char *map(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
@@ -132,7 +132,7 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *delete_one(struct tl1_device *d, int in)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	struct optics_xc xc = { in, m->peer[in] - m->n_in };
 
 	if (m->peer[in] < 0) {
@@ -141,13 +141,13 @@ static const char *delete_one(struct tl1_device *d, int in)
 	if (tl1_holds_xc(d, FAULT_LOCKED, xc)) {
 		return tl1_deny(d, "SNVS", "connection is locked by noc");
 	}
-	devmem_release(m, in);
+	xc_map_release(m, in);
 	return NULL;
 }
 
 static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	const char *p = q->aid, *code = NULL;
 	int in;
 
@@ -175,7 +175,7 @@ static void say_port(struct tl1_device *d, int flat, int id)
 
 static const char *ports(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {

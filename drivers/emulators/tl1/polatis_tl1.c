@@ -12,7 +12,7 @@
 
 static const char *net_type(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	(void)q;
 	if (m->any_to_any) {
@@ -43,7 +43,7 @@ static const char *equipment(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *map(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
 	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
@@ -57,7 +57,7 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	const char *p = q->aid, *code;
 	struct optics_xc xc;
 	int in, out;
@@ -77,18 +77,18 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 
 static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 {
-	struct devmem *m = &d->e->mem;
+	struct xc_map *m = &d->e->mem;
 	const char *p = q->aid;
 	int port;
 
 	if (strcasecmp(p, "ALL") == 0) {
-		devmem_clear(m);
+		xc_map_clear(m);
 	} else if (!tl1_number(&p, 1, m->n_ports, '\0', &port) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	} else if (m->peer[port - 1] < 0) {
 		return tl1_deny(d, "SROU", "not connected");
 	} else {
-		devmem_release(m, port - 1);
+		xc_map_release(m, port - 1);
 	}
 	emu_changed(d->e);
 	return NULL;
@@ -171,7 +171,7 @@ static const char *powers(struct tl1_device *d, const struct tl1_request *q)
 		return tl1_deny(d, "IIAC", "");
 	}
 	for (int i = first; i <= last; i++) {
-		tl1_say(d, "%d:%.2f", i, lab_port_mdbm(d->e, i - 1) / 1000.0);
+		tl1_say(d, "%d:%.2f", i, plant_port_mdbm(d->e, i - 1) / 1000.0);
 	}
 	return NULL;
 }

@@ -111,26 +111,26 @@ bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
 		  struct optics_xc xc)
 {
 	struct faults *f = &d->e->faults;
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 
-	return faults_hold_port(f, kind, devmem_flat_in(m, xc.in)) ||
-	       faults_hold_port(f, kind, devmem_flat_out(m, xc.out));
+	return faults_hold_port(f, kind, xc_map_flat_in(m, xc.in)) ||
+	       faults_hold_port(f, kind, xc_map_flat_out(m, xc.out));
 }
 
 const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 {
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	struct optics_xc other;
 
-	if (devmem_check(m, xc, NULL)) {
+	if (xc_map_check(m, xc, NULL)) {
 		return tl1_deny(d, "IIAC", "no such port");
 	}
 	if (tl1_holds_xc(d, FAULT_PORT_FAILED, xc)) {
 		return tl1_deny(d, "SWFA", "port has failed");
 	}
 	if (tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
-	    d->disabled[devmem_flat_in(m, xc.in)] ||
-	    d->disabled[devmem_flat_out(m, xc.out)]) {
+	    d->disabled[xc_map_flat_in(m, xc.in)] ||
+	    d->disabled[xc_map_flat_out(m, xc.out)]) {
 		return tl1_deny(d, "SNVS", "port is disabled");
 	}
 	if (tl1_holds_xc(d, FAULT_REFUSE_PORT, xc)) {
@@ -140,13 +140,13 @@ const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 		return tl1_deny(d, "SARB", "port is in use");
 	}
 	if (faults_strike(&d->e->faults, FAULT_RACE, NULL)) {
-		devmem_connect(&d->e->mem, xc);
+		xc_map_connect(&d->e->mem, xc);
 		emu_changed(d->e);
 	}
-	if (devmem_has(m, xc)) {
+	if (xc_map_has(m, xc)) {
 		return tl1_deny(d, "SROU", "connected already");
 	}
-	if (devmem_victim(m, xc, &other)) {
+	if (xc_map_conflict(m, xc, &other)) {
 		return tl1_deny(d, "SARB", "port is in use");
 	}
 	return NULL;
@@ -155,7 +155,7 @@ const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 void tl1_connect(struct tl1_device *d, struct optics_xc xc)
 {
 	if (!tl1_holds_xc(d, FAULT_IGNORE_PORT, xc)) {
-		devmem_connect(&d->e->mem, xc);
+		xc_map_connect(&d->e->mem, xc);
 		d->made_ns[xc.in] = clk_now_ns();
 		emu_changed(d->e);
 	}
@@ -294,9 +294,9 @@ struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
 	}
 	if (!d || !d->disabled || !d->entered || !d->failed ||
 	    !d->made_ns ||
-	    devmem_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
+	    xc_map_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
 			e->mem.any_to_any, err) ||
-	    devmem_copy(&d->known, &e->mem, err)) {
+	    xc_map_copy(&d->known, &e->mem, err)) {
 		tl1_device_free(d);
 		err_nomem(err);
 		return NULL;
@@ -313,7 +313,7 @@ void tl1_device_free(struct tl1_device *d)
 		free(d->entered);
 		free(d->failed);
 		free(d->made_ns);
-		devmem_fini(&d->known);
+		xc_map_fini(&d->known);
 		free(d);
 	}
 }
@@ -336,8 +336,8 @@ static enum emu_fate count_set(void *arg)
 
 static void keep_known(struct tl1_device *d)
 {
-	if (devmem_copy(&d->known, &d->e->mem, NULL)) {
-		devmem_clear(&d->known);
+	if (xc_map_copy(&d->known, &d->e->mem, NULL)) {
+		xc_map_clear(&d->known);
 	}
 }
 
@@ -387,16 +387,16 @@ static void report(struct tl1_device *d, const char *head, int flat,
 static void report_change(struct optics_xc xc, bool connect, void *arg)
 {
 	struct tl1_device *d = arg;
-	const struct devmem *m = &d->e->mem;
+	const struct xc_map *m = &d->e->mem;
 	char head[48], what[64], out[32];
 
-	d->vendor->port(d->e, devmem_flat_out(m, xc.out), out, sizeof(out));
+	d->vendor->port(d->e, xc_map_flat_out(m, xc.out), out, sizeof(out));
 	snprintf(head, sizeof(head), "A  %llu REPT EVT CRS",
 		 (unsigned long long)++d->n_reports);
 	snprintf(what, sizeof(what), "%s,NSA:\\\"%s %s by noc\\\"",
 		 connect ? "CONNECTED" : "DISCONNECTED",
 		 connect ? "to" : "from", out);
-	report(d, head, devmem_flat_in(m, xc.in), what);
+	report(d, head, xc_map_flat_in(m, xc.in), what);
 }
 
 static void report_failures(struct tl1_device *d)
@@ -424,8 +424,8 @@ bool tl1_emu_dark(struct emu *e, struct optics_xc xc)
 
 	return tl1_holds_xc(d, FAULT_CONN_FAILED, xc) ||
 	       tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
-	       d->disabled[devmem_flat_in(&e->mem, xc.in)] ||
-	       d->disabled[devmem_flat_out(&e->mem, xc.out)];
+	       d->disabled[xc_map_flat_in(&e->mem, xc.in)] ||
+	       d->disabled[xc_map_flat_out(&e->mem, xc.out)];
 }
 
 void tl1_emu_refresh(struct emu *e, enum emu_news news)
@@ -436,7 +436,7 @@ void tl1_emu_refresh(struct emu *e, enum emu_news news)
 		d->n_entered = 0;
 		memset(d->disabled, 0, (size_t)e->mem.n_ports * sizeof(bool));
 	} else if (news == EMU_OTHER_USER) {
-		devmem_changes(&d->known, &e->mem, report_change, d);
+		xc_map_changes(&d->known, &e->mem, report_change, d);
 		report_failures(d);
 	}
 	keep_known(d);

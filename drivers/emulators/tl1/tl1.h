@@ -43,7 +43,7 @@ struct tl1_device {
 	int n_failed;		/* of the last bulk */
 	int64_t *made_ns;	/* [in], by command; 0: never */
 	uint64_t n_reports;
-	struct devmem known;	/* what was reported, or done by command */
+	struct xc_map known;	/* what was reported, or done by command */
 	bool *failed;		/* reported, per flat port */
 	VEC(char *) lines;	/* of the answer being made */
 	char remark[96];	/* of the denial being made */

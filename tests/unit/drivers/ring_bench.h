@@ -12,17 +12,17 @@ static inline void bench_ring(struct host_net *net,
 	struct host_link *v;
 	int n;
 
-	assert_int_equal(resonators_wire(net, g, NULL), 0);
-	for (size_t k = 0; k < 2 * resonators_count(g); k++) {
-		struct ring_setting at = resonators_at(g, k / 2);
+	assert_int_equal(netns_ring_wire(net, g, NULL), 0);
+	for (size_t k = 0; k < 2 * netns_ring_count(g); k++) {
+		struct ring_setting at = netns_ring_at(g, k / 2);
 		char near[24], far[24];
 
-		resonators_name(near, k % 2 ? "r" : "t", &at);
-		resonators_name(far, k % 2 ? "fr" : "ft", &at);
+		netns_ring_name(near, k % 2 ? "r" : "t", &at);
+		netns_ring_name(far, k % 2 ? "fr" : "ft", &at);
 		assert_int_equal(host_veth_add(net, near, NULL, net, far, NULL,
 					       NULL), 0);
 	}
-	assert_int_equal(resonators_start(net, NULL), 0);
+	assert_int_equal(netns_ring_start(net, NULL), 0);
 	assert_int_equal(host_links(net, &v, &n, NULL), 0);
 	for (int i = 0; i < n; i++) {
 		if (v[i].name[0] == 'f') {

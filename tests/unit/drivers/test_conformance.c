@@ -108,7 +108,7 @@ static void tear_down(struct rig *r)
 	rig_fini(r);
 	if (netns[0]) {
 		bench_end(netns);
-		assert_int_equal(resonators_forget(netns, NULL), 0);
+		assert_int_equal(netns_ring_forget(netns, NULL), 0);
 	}
 	test_free(r);
 }

@@ -57,18 +57,18 @@ static void tear_down(struct ring_bench *b)
 	rig_fini(&b->rig);
 	host_close(b->net);
 	bench_end(b->netns);
-	assert_int_equal(resonators_forget(b->netns, NULL), 0);
+	assert_int_equal(netns_ring_forget(b->netns, NULL), 0);
 	test_free(b);
 }
 
 static void go(struct ring_bench *b, uint32_t step)
 {
-	struct resonators *r;
+	struct netns_ring *r;
 
-	assert_int_equal(resonators_open(b->netns, &geometry, &r, NULL), 0);
-	assert_int_equal(resonators_go(r, 0, step, NULL), 0);
-	assert_int_equal(resonators_light(r, NULL), 0);
-	resonators_close(r);
+	assert_int_equal(netns_ring_open(b->netns, &geometry, &r, NULL), 0);
+	assert_int_equal(netns_ring_go(r, 0, step, NULL), 0);
+	assert_int_equal(netns_ring_activate(r, NULL), 0);
+	netns_ring_close(r);
 }
 
 /* ---- frames ---- */
@@ -83,10 +83,10 @@ static void find_far(struct ring_bench *b, const char *what, int index[N])
 
 	assert_int_equal(host_links(b->net, &v, &n, NULL), 0);
 	for (size_t k = 0; k < N; k++) {
-		struct ring_setting at = resonators_at(&geometry, k);
+		struct ring_setting at = netns_ring_at(&geometry, k);
 		char name[24];
 
-		resonators_name(name, what, &at);
+		netns_ring_name(name, what, &at);
 		index[k] = 0;
 		for (int i = 0; i < n; i++) {
 			index[k] = strcmp(v[i].name, name) ? index[k] :
@@ -211,7 +211,7 @@ static void any_program_in_any_step(void **state)
 							sizeof(*p.v)) };
 
 		for (size_t k = 0; k < 3 * N; k++) {
-			struct ring_setting t = resonators_at(&geometry, k % N);
+			struct ring_setting t = netns_ring_at(&geometry, k % N);
 
 			seed = seed * 1664525 + 1013904223;
 			t.step = (uint16_t)(k / N);
@@ -337,7 +337,7 @@ static void a_damaged_file_is_told(void **state)
 
 	(void)state;
 	load(b, &program);
-	snprintf(path, sizeof(path), RESONATORS_DIR "/%s" RESONATORS_STATE,
+	snprintf(path, sizeof(path), NETNS_RING_DIR "/%s" NETNS_RING_STATE,
 		 b->netns);
 	f = fopen(path, "w");
 	assert_non_null(f);

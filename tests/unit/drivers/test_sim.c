@@ -198,18 +198,18 @@ static void a_damaged_state_is_refused(void **state)
 		"weft device state 1\nspace 8 8 0\nboots 1\nxc  1 1\nend\n",
 	};
 	struct rig *r = set_up(NULL, NULL);
-	struct devmem m;
+	struct xc_map m;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		write_text(r->state, bad[i]);
-		assert_int_equal(devmem_init(&m, DRV_SPACE, 8, 8, false, NULL),
+		assert_int_equal(xc_map_init(&m, DRV_SPACE, 8, 8, false, NULL),
 				 0);
-		assert_int_equal(devmem_load(&m, r->state, NULL), WEFT_EINVAL);
+		assert_int_equal(xc_map_load(&m, r->state, NULL), WEFT_EINVAL);
 		for (int port = 0; port < m.n_ports; port++) {
 			assert_int_equal(m.peer[port], -1);
 		}
-		devmem_fini(&m);
+		xc_map_fini(&m);
 	}
 	tear_down(r);
 }
@@ -222,20 +222,20 @@ static void a_program_survives_its_state(void **state)
 	};
 	const struct ring_settings p = { 5, 2, v };
 	struct rig *r = set_up(NULL, NULL);
-	struct devmem a, b;
+	struct xc_map a, b;
 
 	(void)state;
-	assert_int_equal(devmem_init(&a, DRV_RING, 8, 8, false, NULL), 0);
-	assert_int_equal(devmem_init(&b, DRV_RING, 8, 8, false, NULL), 0);
+	assert_int_equal(xc_map_init(&a, DRV_RING, 8, 8, false, NULL), 0);
+	assert_int_equal(xc_map_init(&b, DRV_RING, 8, 8, false, NULL), 0);
 	a.programs = packed(8, 8, 4, &p);
 	a.boots = 9;
-	assert_int_equal(devmem_save(&a, r->state, NULL), 0);
-	assert_int_equal(devmem_load(&b, r->state, NULL), 0);
+	assert_int_equal(xc_map_save(&a, r->state, NULL), 0);
+	assert_int_equal(xc_map_load(&b, r->state, NULL), 0);
 	assert_int_equal(b.programs.n, 1);
 	assert_int_equal(b.boots, 9);
 	assert_true(ring_programs_equal(&a.programs, &b.programs));
-	devmem_fini(&a);
-	devmem_fini(&b);
+	xc_map_fini(&a);
+	xc_map_fini(&b);
 	tear_down(r);
 }
 

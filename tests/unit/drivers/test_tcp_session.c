@@ -29,27 +29,27 @@ static void splits_addresses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_int_equal(line_parse_address(good[i].text, false, host,
-						    sizeof(host), &port, NULL),
+		assert_int_equal(tcp_parse_address(good[i].text, false, host,
+						   sizeof(host), &port, NULL),
 				 0);
 		assert_string_equal(host, good[i].host);
 		assert_int_equal(port, good[i].port);
 	}
-	assert_int_equal(line_parse_address("h:0", true, host, sizeof(host),
-					    &port, NULL), 0);
-	assert_int_equal(line_parse_address("h:0", false, host, sizeof(host),
-					    &port, NULL), WEFT_EINVAL);
-	assert_int_equal(line_parse_address("a-name-that-is-too-long-for-it:1",
-					    false, host, 16, &port, NULL),
+	assert_int_equal(tcp_parse_address("h:0", true, host, sizeof(host),
+					   &port, NULL), 0);
+	assert_int_equal(tcp_parse_address("h:0", false, host, sizeof(host),
+					   &port, NULL), WEFT_EINVAL);
+	assert_int_equal(tcp_parse_address("a-name-that-is-too-long-for-it:1",
+					   false, host, 16, &port, NULL),
 			 WEFT_EINVAL);
 }
 
 static void frames_end_in_a_line_feed(void **state)
 {
 	(void)state;
-	assert_int_equal(line_frame_text((const uint8_t *)"ab", 2, 0, NULL), 0);
-	assert_int_equal(line_frame_text((const uint8_t *)"ab\r\ncd", 6, 0, NULL), 4);
-	assert_int_equal(line_frame_text((const uint8_t *)"\n", 1, 0, NULL), 1);
+	assert_int_equal(tcp_frame_text((const uint8_t *)"ab", 2, 0, NULL), 0);
+	assert_int_equal(tcp_frame_text((const uint8_t *)"ab\r\ncd", 6, 0, NULL), 4);
+	assert_int_equal(tcp_frame_text((const uint8_t *)"\n", 1, 0, NULL), 1);
 }
 
 /* ---- names of several addresses ------------------------------------------ */
@@ -84,7 +84,7 @@ struct bench {
 	uv_loop_t loop;
 	uv_tcp_t listener, peer;
 	int n_peers;
-	struct line *line;
+	struct tcp_session *session;
 	int answers, failures, rc;
 	char text[512];
 };
@@ -123,14 +123,14 @@ static void on_closed(void *arg)
 {
 	struct bench *b = arg;
 
-	b->line = NULL;
+	b->session = NULL;
 	uv_close((uv_handle_t *)&b->listener, NULL);
 	if (b->n_peers) {
 		uv_close((uv_handle_t *)&b->peer, NULL);
 	}
 }
 
-static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
+static void on_reply(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 {
 	struct bench *b = arg;
 
@@ -138,7 +138,7 @@ static void on_answer(const uint8_t *frame, size_t len, uint64_t tag, void *arg)
 	assert_int_equal(len, 4);
 	assert_int_equal(tag, 7);
 	b->answers++;
-	line_close(b->line, on_closed, b);
+	tcp_close(b->session, on_closed, b);
 }
 
 static void on_failed(int rc, const struct err *err, bool sent, void *arg)
@@ -149,7 +149,7 @@ static void on_failed(int rc, const struct err *err, bool sent, void *arg)
 	b->failures++;
 	b->rc = rc;
 	snprintf(b->text, sizeof(b->text), "%s", err->msg);
-	line_close(b->line, on_closed, b);
+	tcp_close(b->session, on_closed, b);
 }
 
 /* Listens on `at` alone (not at all when `deaf`), then asks a device of these
@@ -159,10 +159,10 @@ static void ask(struct bench *b, const char *at, bool deaf, const char *names)
 	struct sockaddr_in addr;
 	int len = sizeof(addr);
 	char address[160];
-	struct line_conf conf = {
+	struct tcp_conf conf = {
 		.device = "ocs0", .address = address, .timeout_ms = 5000,
 		.window = 1, .max_frame = 1024, .arg = b,
-		.frame = line_frame_text, .answer = on_answer,
+		.frame = tcp_frame_text, .reply = on_reply,
 		.failed = on_failed,
 	};
 	struct err err = { 0 };
@@ -181,8 +181,8 @@ static void ask(struct bench *b, const char *at, bool deaf, const char *names)
 	}
 	snprintf(address, sizeof(address), "%s:%d", names,
 		 ntohs(addr.sin_port));
-	assert_int_equal(line_new(&b->loop, &conf, &b->line, &err), 0);
-	assert_int_equal(line_ask(b->line, "is anyone there?\n", 17, 7), 0);
+	assert_int_equal(tcp_new(&b->loop, &conf, &b->session, &err), 0);
+	assert_int_equal(tcp_ask(b->session, "is anyone there?\n", 17, 7), 0);
 	assert_int_equal(uv_run(&b->loop, UV_RUN_DEFAULT), 0);
 	assert_int_equal(uv_loop_close(&b->loop), 0);
 }

@@ -8,18 +8,18 @@
 
 #include "drivers/emulators/core/fault.h"
 
-static void set_up(struct faults *f, struct devmem *m, enum drv_kind kind)
+static void set_up(struct faults *f, struct xc_map *m, enum drv_kind kind)
 {
 	memset(f, 0, sizeof(*f));
-	assert_int_equal(devmem_init(m, kind, 8, 4, false, NULL), 0);
+	assert_int_equal(xc_map_init(m, kind, 8, 4, false, NULL), 0);
 	f->mem = m;
 	rng_seed(&f->rng, 1);
 }
 
-static void tear_down(struct faults *f, struct devmem *m)
+static void tear_down(struct faults *f, struct xc_map *m)
 {
 	faults_fini(f);
-	devmem_fini(m);
+	xc_map_fini(m);
 }
 
 static void refuses_what_it_does_not_know(void **state)
@@ -31,7 +31,7 @@ static void refuses_what_it_does_not_know(void **state)
 		"silence~1001", "silence~", "drop-set=1=2",
 	};
 	struct faults f;
-	struct devmem m;
+	struct xc_map m;
 
 	(void)state;
 	set_up(&f, &m, DRV_SPACE);
@@ -50,7 +50,7 @@ static void refuses_what_it_does_not_know(void **state)
 static void an_event_strikes_once(void **state)
 {
 	struct faults f;
-	struct devmem m;
+	struct xc_map m;
 
 	(void)state;
 	set_up(&f, &m, DRV_SPACE);
@@ -66,7 +66,7 @@ static void an_event_strikes_once(void **state)
 static void a_level_holds_until_cleared(void **state)
 {
 	struct faults f;
-	struct devmem m;
+	struct xc_map m;
 	int64_t ms;
 
 	(void)state;
@@ -88,7 +88,7 @@ static void a_level_holds_until_cleared(void **state)
 static void places_are_of_rings(void **state)
 {
 	struct faults f;
-	struct devmem m;
+	struct xc_map m;
 
 	(void)state;
 	set_up(&f, &m, DRV_RING);
@@ -108,7 +108,7 @@ static void a_path_is_an_input_and_an_output(void **state)
 		"astray=o1:i2", "astray=1:2",
 	};
 	struct faults f;
-	struct devmem m;
+	struct xc_map m;
 
 	(void)state;
 	set_up(&f, &m, DRV_SPACE);
@@ -124,7 +124,7 @@ static void a_path_is_an_input_and_an_output(void **state)
 static void chance_follows_the_seed(void **state)
 {
 	struct faults a, b;
-	struct devmem m, m2;
+	struct xc_map m, m2;
 	int hits = 0;
 
 	(void)state;

@@ -45,7 +45,7 @@ static int32_t at(const char *place)
 {
 	int32_t mdbm = 1;
 
-	assert_int_equal(lab_arriving(folder, place, &mdbm, NULL), 0);
+	assert_int_equal(plant_arriving_mdbm(folder, place, &mdbm, NULL), 0);
 	return mdbm;
 }
 
@@ -59,7 +59,7 @@ static void losses_add_up(void **state)
 	assert_int_equal(at("a.in1"), -3250);
 	assert_int_equal(at("b.in2"), -4450);
 	assert_int_equal(at("a.in4"), -6300);
-	assert_int_equal(at("a.in2"), LAB_DARK_MDBM);
+	assert_int_equal(at("a.in2"), PLANT_DARK_MDBM);
 }
 
 static void dark_without_circuit(void **state)
@@ -68,9 +68,9 @@ static void dark_without_circuit(void **state)
 	put("wiring", "laser a.in1 -3\nfibre a.out3 b.in2 0.5\n"
 	    "fibre c.out1 b.in3 0\nfibre a.in1 b.in4 0\n");
 	put("a.map", "1 2 700\n");
-	assert_int_equal(at("b.in2"), LAB_DARK_MDBM);
-	assert_int_equal(at("b.in3"), LAB_DARK_MDBM);
-	assert_int_equal(at("b.in4"), LAB_DARK_MDBM);
+	assert_int_equal(at("b.in2"), PLANT_DARK_MDBM);
+	assert_int_equal(at("b.in3"), PLANT_DARK_MDBM);
+	assert_int_equal(at("b.in4"), PLANT_DARK_MDBM);
 }
 
 static void a_ring_without_laser_is_dark(void **state)
@@ -79,7 +79,7 @@ static void a_ring_without_laser_is_dark(void **state)
 	put("wiring", "fibre a.out1 b.in1 0\nfibre b.out1 a.in1 0\n");
 	put("a.map", "1 1 500\n");
 	put("b.map", "1 1 500\n");
-	assert_int_equal(at("a.in1"), LAB_DARK_MDBM);
+	assert_int_equal(at("a.in1"), PLANT_DARK_MDBM);
 }
 
 static void wrong_lines_are_named(void **state)
@@ -98,7 +98,7 @@ static void wrong_lines_are_named(void **state)
 
 		snprintf(text, sizeof(text), "laser a.in2 0\n%s\n", wrong[i]);
 		put("wiring", text);
-		assert_int_equal(lab_arriving(folder, "a.in2", &mdbm, &err),
+		assert_int_equal(plant_arriving_mdbm(folder, "a.in2", &mdbm, &err),
 				 WEFT_EINVAL);
 		assert_non_null(strstr(err.msg, "line 2"));
 	}
@@ -125,23 +125,23 @@ static const struct emu_dialect own = { .name = "own", .kind = DRV_SPACE,
 
 static void begin(struct emu *e)
 {
-	*e = (struct emu){ .conf = { .name = "a", .lab = folder },
+	*e = (struct emu){ .conf = { .name = "a", .plant = folder },
 			   .dialect = &own };
-	assert_int_equal(devmem_init(&e->mem, DRV_SPACE, 4, 4, false, NULL),
+	assert_int_equal(xc_map_init(&e->mem, DRV_SPACE, 4, 4, false, NULL),
 			 0);
 	e->faults.mem = &e->mem;
 	for (int i = 0; i < 2; i++) {
-		devmem_connect(&e->mem, (struct optics_xc){ i, i + 1 });
+		xc_map_connect(&e->mem, (struct optics_xc){ i, i + 1 });
 	}
 	put("wiring", "laser a.in1 -3\nlaser a.in2 -3\nlaser a.in3 -4\n"
 	    "fibre a.out1 b.in1 0\nfibre a.out2 b.in2 0\n"
 	    "fibre a.out3 b.in3 0\nfibre a.out4 b.in4 0\n");
-	assert_int_equal(lab_publish(e, NULL), 0);
+	assert_int_equal(plant_publish(e, NULL), 0);
 }
 
 static void end(struct emu *e)
 {
-	devmem_fini(&e->mem);
+	xc_map_fini(&e->mem);
 	faults_fini(&e->faults);
 }
 
@@ -153,10 +153,10 @@ static void light_that_is_not_the_map(void **state)
 
 	(void)state;
 	begin(&e);
-	assert_true(at("b.in2") > LAB_DARK_MDBM);
-	assert_int_equal(lab_port_mdbm(&e, 4 + 1), at("b.in2"));
-	assert_int_equal(at("b.in3"), LAB_DARK_MDBM);
-	assert_int_equal(lab_port_mdbm(&e, 4 + 2), LAB_DARK_MDBM);
+	assert_true(at("b.in2") > PLANT_DARK_MDBM);
+	assert_int_equal(plant_port_mdbm(&e, 4 + 1), at("b.in2"));
+	assert_int_equal(at("b.in3"), PLANT_DARK_MDBM);
+	assert_int_equal(plant_port_mdbm(&e, 4 + 2), PLANT_DARK_MDBM);
 	assert_true(at("b.in1") < -4000 && at("b.in1") > -5500);
 	end(&e);
 }
@@ -169,16 +169,16 @@ static void light_goes_astray(void **state)
 	(void)state;
 	begin(&e);
 	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
-	assert_int_equal(lab_publish(&e, NULL), 0);
-	assert_true(devmem_has(&e.mem, (struct optics_xc){ 0, 1 }));
-	assert_int_equal(at("b.in2"), LAB_DARK_MDBM);
-	assert_int_equal(lab_port_mdbm(&e, 4 + 1), LAB_DARK_MDBM);
-	assert_true(at("b.in4") > LAB_DARK_MDBM);
-	assert_int_equal(lab_port_mdbm(&e, 4 + 3), at("b.in4"));
-	assert_int_equal(lab_port_mdbm(&e, 0), -3000);
-	devmem_clear(&e.mem);
-	assert_int_equal(lab_publish(&e, NULL), 0);
-	assert_int_equal(at("b.in4"), LAB_DARK_MDBM);
+	assert_int_equal(plant_publish(&e, NULL), 0);
+	assert_true(xc_map_has(&e.mem, (struct optics_xc){ 0, 1 }));
+	assert_int_equal(at("b.in2"), PLANT_DARK_MDBM);
+	assert_int_equal(plant_port_mdbm(&e, 4 + 1), PLANT_DARK_MDBM);
+	assert_true(at("b.in4") > PLANT_DARK_MDBM);
+	assert_int_equal(plant_port_mdbm(&e, 4 + 3), at("b.in4"));
+	assert_int_equal(plant_port_mdbm(&e, 0), -3000);
+	xc_map_clear(&e.mem);
+	assert_int_equal(plant_publish(&e, NULL), 0);
+	assert_int_equal(at("b.in4"), PLANT_DARK_MDBM);
 	end(&e);
 }
 
@@ -189,13 +189,13 @@ static void astray_without_a_lab(void **state)
 
 	(void)state;
 	begin(&e);
-	e.conf.lab = NULL;
-	assert_true(lab_port_mdbm(&e, 4 + 1) > LAB_DARK_MDBM);
-	assert_int_equal(lab_port_mdbm(&e, 4 + 3), LAB_DARK_MDBM);
+	e.conf.plant = NULL;
+	assert_true(plant_port_mdbm(&e, 4 + 1) > PLANT_DARK_MDBM);
+	assert_int_equal(plant_port_mdbm(&e, 4 + 3), PLANT_DARK_MDBM);
 	assert_int_equal(faults_add(&e.faults, "astray=i0:o3", NULL), 0);
-	assert_int_equal(lab_port_mdbm(&e, 4 + 1), LAB_DARK_MDBM);
-	assert_true(lab_port_mdbm(&e, 4 + 3) > LAB_DARK_MDBM);
-	assert_true(lab_port_mdbm(&e, 0) > LAB_DARK_MDBM);
+	assert_int_equal(plant_port_mdbm(&e, 4 + 1), PLANT_DARK_MDBM);
+	assert_true(plant_port_mdbm(&e, 4 + 3) > PLANT_DARK_MDBM);
+	assert_true(plant_port_mdbm(&e, 0) > PLANT_DARK_MDBM);
 	end(&e);
 }
 

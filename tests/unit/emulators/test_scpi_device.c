@@ -27,7 +27,7 @@ static void set_up(struct bench *b, bool any_to_any)
 	b->e.conf.name = "ocs0";
 	b->e.conf.listen = "127.0.0.1:5025";
 	b->e.faults.mem = &b->e.mem;
-	assert_int_equal(devmem_init(&b->e.mem, DRV_SPACE, 16, 16, any_to_any,
+	assert_int_equal(xc_map_init(&b->e.mem, DRV_SPACE, 16, 16, any_to_any,
 				     NULL), 0);
 	b->d = scpi_device_new(&b->e, NULL);
 	assert_non_null(b->d);
@@ -36,7 +36,7 @@ static void set_up(struct bench *b, bool any_to_any)
 static void tear_down(struct bench *b)
 {
 	scpi_device_free(b->d);
-	devmem_fini(&b->e.mem);
+	xc_map_fini(&b->e.mem);
 	faults_fini(&b->e.faults);
 }
 
