@@ -636,6 +636,6 @@ int main(void)
 		cmocka_unit_test(test_rounds_when_chunks_explode),
 	};
 
-	return cmocka_run_group_tests_name("collective/bfb", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/bfb", tests, NULL,
 					   NULL);
 }

@@ -255,6 +255,6 @@ int main(void)
 		cmocka_unit_test(test_spread_by_hand),
 	};
 
-	return cmocka_run_group_tests_name("collective/tops", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/bounds", tests, NULL,
 					   NULL);
 }

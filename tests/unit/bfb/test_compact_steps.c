@@ -145,6 +145,6 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 	};
 
-	return cmocka_run_group_tests_name("collective/overlap", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/compact_steps", tests, NULL,
 					   NULL);
 }

@@ -238,6 +238,6 @@ int main(void)
 		cmocka_unit_test(test_refused),
 	};
 
-	return cmocka_run_group_tests_name("collective/expand", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/expand", tests, NULL,
 					   NULL);
 }

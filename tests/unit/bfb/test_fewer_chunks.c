@@ -141,6 +141,6 @@ int main(void)
 		cmocka_unit_test(test_real_limit),
 	};
 
-	return cmocka_run_group_tests_name("collective/coll_bfb_fewer_chunks", tests,
+	return cmocka_run_group_tests_name("bfb/fewer_chunks", tests,
 					   NULL, NULL);
 }

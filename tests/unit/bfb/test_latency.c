@@ -346,6 +346,6 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 	};
 
-	return cmocka_run_group_tests_name("collective/timed", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/latency", tests, NULL,
 					   NULL);
 }

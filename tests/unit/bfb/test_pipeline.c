@@ -171,6 +171,6 @@ int main(void)
 		cmocka_unit_test(test_refused),
 	};
 
-	return cmocka_run_group_tests_name("collective/pipeline", tests, NULL,
+	return cmocka_run_group_tests_name("bfb/pipeline", tests, NULL,
 					   NULL);
 }

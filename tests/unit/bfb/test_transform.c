@@ -232,6 +232,6 @@ int main(void)
 		cmocka_unit_test(test_sequence_refuses),
 	};
 
-	return cmocka_run_group_tests_name("collective/transform", tests,
+	return cmocka_run_group_tests_name("bfb/transform", tests,
 					   NULL, NULL);
 }

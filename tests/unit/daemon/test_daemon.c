@@ -746,5 +746,5 @@ int main(void)
 		T(test_others_may_only_look),
 	};
 
-	return cmocka_run_group_tests_name("daemon", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("daemon/daemon", tests, NULL, NULL);
 }

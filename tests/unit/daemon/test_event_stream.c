@@ -215,5 +215,5 @@ int main(void)
 		T(test_drift),
 	};
 
-	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("daemon/event_stream", tests, NULL, NULL);
 }

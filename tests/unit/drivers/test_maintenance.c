@@ -385,5 +385,5 @@ int main(void)
 		CASE(cancelled_moves_are_left_out, "telescent-cli"),
 	};
 
-	return cmocka_run_group_tests_name("drivers/care", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("drivers/maintenance", tests, NULL, NULL);
 }

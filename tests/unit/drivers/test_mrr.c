@@ -588,6 +588,6 @@ int main(void)
 		cmocka_unit_test(moves_programs_larger_than_a_page),
 	};
 
-	return cmocka_run_group_tests_name("drivers/mrr-reg", tests, NULL,
+	return cmocka_run_group_tests_name("drivers/mrr", tests, NULL,
 					   NULL);
 }

@@ -504,6 +504,6 @@ int main(void)
 		cmocka_unit_test(restarts_with_the_map_of_old),
 	};
 
-	return cmocka_run_group_tests_name("drivers/polatis-scpi", tests, NULL,
+	return cmocka_run_group_tests_name("drivers/polatis", tests, NULL,
 					   NULL);
 }

@@ -235,6 +235,6 @@ int main(void)
 		cmocka_unit_test(a_flipped_setting_is_read_back),
 	};
 
-	return cmocka_run_group_tests_name("drivers/mrr-reg slots", tests,
+	return cmocka_run_group_tests_name("drivers/slots", tests,
 					   NULL, NULL);
 }

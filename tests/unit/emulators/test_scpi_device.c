@@ -176,6 +176,6 @@ int main(void)
 		cmocka_unit_test(any_to_any_has_one_side),
 	};
 
-	return cmocka_run_group_tests_name("emulators/scpi", tests, NULL,
+	return cmocka_run_group_tests_name("emulators/scpi_device", tests, NULL,
 					   NULL);
 }

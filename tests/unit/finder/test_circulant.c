@@ -146,6 +146,6 @@ int main(void)
 		cmocka_unit_test(test_none),
 	};
 
-	return cmocka_run_group_tests_name("collective/circulant", tests, NULL,
+	return cmocka_run_group_tests_name("finder/circulant", tests, NULL,
 					   NULL);
 }

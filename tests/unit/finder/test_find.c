@@ -282,6 +282,6 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 	};
 
-	return cmocka_run_group_tests_name("collective/find", tests, NULL,
+	return cmocka_run_group_tests_name("finder/find", tests, NULL,
 					   NULL);
 }

@@ -260,6 +260,6 @@ int main(void)
 		cmocka_unit_test(test_refused),
 	};
 
-	return cmocka_run_group_tests_name("collective/disjoint", tests, NULL,
+	return cmocka_run_group_tests_name("flow/disjoint", tests, NULL,
 					   NULL);
 }

@@ -430,6 +430,6 @@ int main(void)
 		cmocka_unit_test(test_degree_bound),
 	};
 
-	return cmocka_run_group_tests_name("collective/mcf", tests, NULL,
+	return cmocka_run_group_tests_name("flow/mcf", tests, NULL,
 					   NULL);
 }

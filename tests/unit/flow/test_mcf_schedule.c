@@ -256,6 +256,6 @@ int main(void)
 		cmocka_unit_test(test_too_large),
 	};
 
-	return cmocka_run_group_tests_name("collective/mcf_sched", tests, NULL,
+	return cmocka_run_group_tests_name("flow/mcf_schedule", tests, NULL,
 					   NULL);
 }

@@ -147,5 +147,5 @@ int main(void)
 		cmocka_unit_test(edges_out_of_range_are_refused),
 	};
 
-	return cmocka_run_group_tests_name("lp/flow", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("graph/flow", tests, NULL, NULL);
 }

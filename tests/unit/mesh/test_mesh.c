@@ -693,5 +693,5 @@ int main(void)
 		cmocka_unit_test(drawings),
 	};
 
-	return cmocka_run_group_tests_name("rwa/mesh", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("mesh/mesh", tests, NULL, NULL);
 }

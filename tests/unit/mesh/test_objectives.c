@@ -279,5 +279,5 @@ int main(void)
 		cmocka_unit_test(nothing_moves_without_need),
 	};
 
-	return cmocka_run_group_tests_name("rwa/target", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("mesh/objectives", tests, NULL, NULL);
 }

@@ -105,5 +105,5 @@ int main(void)
 		cmocka_unit_test(only_so_many_threads),
 	};
 
-	return cmocka_run_group_tests_name("rwa/portfolio", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("mesh/portfolio", tests, NULL, NULL);
 }

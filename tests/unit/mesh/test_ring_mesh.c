@@ -258,5 +258,5 @@ int main(void)
 		cmocka_unit_test(rings_with_rules),
 	};
 
-	return cmocka_run_group_tests_name("rwa/ring_mesh", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("mesh/ring_mesh", tests, NULL, NULL);
 }

@@ -174,6 +174,6 @@ int main(void)
 		cmocka_unit_test(test_fusing),
 	};
 
-	return cmocka_run_group_tests_name("collective/lower", tests, NULL,
+	return cmocka_run_group_tests_name("msccl/lower", tests, NULL,
 					   NULL);
 }

@@ -512,6 +512,6 @@ int main(void)
 		cmocka_unit_test(test_limits),
 	};
 
-	return cmocka_run_group_tests_name("collective/msccl", tests, NULL,
+	return cmocka_run_group_tests_name("msccl/msccl", tests, NULL,
 					   NULL);
 }

@@ -376,6 +376,6 @@ int main(void)
 		cmocka_unit_test(test_unsupported),
 	};
 
-	return cmocka_run_group_tests_name("collective/mscclpp", tests, NULL,
+	return cmocka_run_group_tests_name("mscclpp/mscclpp", tests, NULL,
 					   NULL);
 }

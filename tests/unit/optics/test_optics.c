@@ -149,5 +149,5 @@ int main(void)
 		cmocka_unit_test(xcs_sort_by_in_then_out),
 	};
 
-	return cmocka_run_group_tests_name("light/program", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("optics/optics", tests, NULL, NULL);
 }

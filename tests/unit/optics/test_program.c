@@ -412,5 +412,5 @@ int main(void)
 		cmocka_unit_test(what_it_did_without_is_kept),
 	};
 
-	return cmocka_run_group_tests_name("light/pack", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("optics/program", tests, NULL, NULL);
 }

@@ -120,5 +120,5 @@ int main(void)
 		cmocka_unit_test(lines_break_where_nothing_is),
 	};
 
-	return cmocka_run_group_tests_name("base/svg", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("output/svg", tests, NULL, NULL);
 }

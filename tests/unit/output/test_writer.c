@@ -590,5 +590,5 @@ int main(void)
 		cmocka_unit_test(tables_fit_the_width_that_they_have),
 	};
 
-	return cmocka_run_group_tests_name("base/out", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("output/writer", tests, NULL, NULL);
 }

@@ -1556,5 +1556,5 @@ int main(void)
 		cmocka_unit_test(too_few_trunks_are_named),
 	};
 
-	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("plan/plan", tests, NULL, NULL);
 }

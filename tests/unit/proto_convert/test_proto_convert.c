@@ -191,5 +191,5 @@ int main(void)
 		cmocka_unit_test(test_stops_when_told),
 	};
 
-	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("proto_convert/proto_convert", tests, NULL, NULL);
 }

@@ -514,5 +514,5 @@ int main(void)
 		cmocka_unit_test(ten_thousand_random_changes),
 	};
 
-	return cmocka_run_group_tests_name("rwa/change", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("reconfigure/reconfigure", tests, NULL, NULL);
 }

@@ -542,5 +542,5 @@ int main(void)
 		cmocka_unit_test(loss_and_reach),
 	};
 
-	return cmocka_run_group_tests_name("rwa/ring", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ring/ring", tests, NULL, NULL);
 }

@@ -339,6 +339,6 @@ int main(void)
 		cmocka_unit_test(test_json_types),
 	};
 
-	return cmocka_run_group_tests_name("collective/routes", tests, NULL,
+	return cmocka_run_group_tests_name("routing/routes", tests, NULL,
 					   NULL);
 }

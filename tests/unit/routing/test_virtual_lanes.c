@@ -455,6 +455,6 @@ int main(void)
 		cmocka_unit_test(test_bad_routes),
 	};
 
-	return cmocka_run_group_tests_name("collective/layers", tests, NULL,
+	return cmocka_run_group_tests_name("routing/virtual_lanes", tests, NULL,
 					   NULL);
 }

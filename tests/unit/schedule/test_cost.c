@@ -175,6 +175,6 @@ int main(void)
 		cmocka_unit_test(test_loads),
 	};
 
-	return cmocka_run_group_tests_name("collective/cost", tests, NULL,
+	return cmocka_run_group_tests_name("schedule/cost", tests, NULL,
 					   NULL);
 }

@@ -346,6 +346,6 @@ int main(void)
 		cmocka_unit_test(test_parts),
 	};
 
-	return cmocka_run_group_tests_name("collective/format", tests, NULL,
+	return cmocka_run_group_tests_name("schedule/format", tests, NULL,
 					   NULL);
 }

@@ -208,6 +208,6 @@ int main(void)
 		cmocka_unit_test(test_million_transfers),
 	};
 
-	return cmocka_run_group_tests_name("collective/schedule", tests, NULL,
+	return cmocka_run_group_tests_name("schedule/schedule", tests, NULL,
 					   NULL);
 }

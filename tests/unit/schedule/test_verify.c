@@ -649,6 +649,6 @@ int main(void)
 		cmocka_unit_test(test_change_after_proof),
 	};
 
-	return cmocka_run_group_tests_name("collective/verify", tests, NULL,
+	return cmocka_run_group_tests_name("schedule/verify", tests, NULL,
 					   NULL);
 }
