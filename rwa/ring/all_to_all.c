@@ -234,6 +234,36 @@ static int check_members(const struct rwa_ring *ring, const int32_t *members,
 	return rc;
 }
 
+/* Largest link load of either direction. O(arcs + n). */
+static int max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
+		    int64_t n_arcs, int *bound, struct err *err)
+{
+	int n = ring->n;
+	int32_t *rise = calloc(2 * (size_t)n, sizeof(*rise));
+	int32_t load[2] = { 0, 0 };
+
+	if (!rise) {
+		return err_nomem(err);
+	}
+	for (int64_t i = 0; i < n_arcs; i++) {
+		struct span s = rwa_span(n, &arcs[i]);
+		int dir = arcs[i].dir;
+
+		rise[2 * s.lo + dir]++;
+		rise[2 * ((s.lo + s.len) % n) + dir]--;
+		load[dir] += s.lo + s.len >= n; /* reaches node 0 */
+	}
+	*bound = 0;
+	for (int v = 0; v < n; v++) {
+		for (int dir = 0; dir < 2; dir++) {
+			load[dir] += rise[2 * v + dir];
+			*bound = load[dir] > *bound ? load[dir] : *bound;
+		}
+	}
+	free(rise);
+	return 0;
+}
+
 static int finish(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 		  int64_t n_arcs, int colours, const char *method,
 		  struct rwa_result *res, struct err *err)
@@ -243,7 +273,7 @@ static int finish(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 	res->colours = colours;
 	res->slots = (colours + width - 1) / width;
 	res->method = method;
-	return rwa_max_load(ring, arcs, n_arcs, &res->bound, err);
+	return max_load(ring, arcs, n_arcs, &res->bound, err);
 }
 
 /* Groups in pairs, one of each pair mirrored, so that what one direction has

@@ -1,5 +1,6 @@
-/* Arcs as ranges of links: checks, loads and the numbering of colours. */
-#include <stdlib.h>
+/* Arcs as ranges of links: checks, loads, the numbering of colours, and the
+ * loss of a path. */
+#include <string.h>
 
 #include "rwa/ring/private.h"
 
@@ -61,31 +62,54 @@ void rwa_set_colour(const struct rwa_ring *ring, struct rwa_arc *arc,
 	arc->channel = (uint16_t)(colour % ring->channels);
 }
 
-int rwa_max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
-		 int64_t n_arcs, int *bound, struct err *err)
+void rwa_span_loads(const struct colouring *job, int32_t *load)
 {
-	int n = ring->n;
-	int32_t *rise = calloc(2 * (size_t)n, sizeof(*rise));
-	int32_t load[2] = { 0, 0 };
+	int32_t now = 0;
 
-	if (!rise) {
-		return err_nomem(err);
-	}
-	for (int64_t i = 0; i < n_arcs; i++) {
-		struct span s = rwa_span(n, &arcs[i]);
-		int dir = arcs[i].dir;
+	memset(load, 0, (size_t)job->n * sizeof(*load));
+	for (int32_t i = 0; i < job->count; i++) {
+		struct span s = job->spans[i];
 
-		rise[2 * s.lo + dir]++;
-		rise[2 * ((s.lo + s.len) % n) + dir]--;
-		load[dir] += s.lo + s.len >= n; /* reaches node 0 */
+		load[s.lo]++;
+		load[(s.lo + s.len) % job->n]--;
+		now += s.lo + s.len >= job->n;
 	}
-	*bound = 0;
-	for (int v = 0; v < n; v++) {
-		for (int dir = 0; dir < 2; dir++) {
-			load[dir] += rise[2 * v + dir];
-			*bound = load[dir] > *bound ? load[dir] : *bound;
+	/* A span that ends just at node 0 was counted into `now` and leaves
+	 * it again with its -1 there. */
+	for (int v = 0; v < job->n; v++) {
+		now += load[v];
+		load[v] = now;
+	}
+}
+
+/* ---- the optical budget of a path through micro-ring resonators ---- */
+
+int64_t rwa_path_loss_mdb(const struct rwa_ring *ring,
+			  const struct rwa_loss *loss, int hops)
+{
+	int64_t rings = loss->rings_per_node ? loss->rings_per_node
+					     : ring->channels;
+
+	return (int64_t)loss->add_mdb + loss->drop_mdb +
+	       (int64_t)hops * loss->span_mdb +
+	       (int64_t)(hops - 1) * rings * loss->pass_mdb;
+}
+
+int rwa_reach_hops(const struct rwa_ring *ring, const struct rwa_loss *loss)
+{
+	int64_t budget = (int64_t)loss->launch_mdbm - loss->sensitivity_mdbm -
+			 loss->margin_mdb;
+	int lo = 0, hi = ring->n - 1;
+
+	/* The loss never falls with the hops, so the reach can be bisected. */
+	while (lo < hi) {
+		int mid = lo + (hi - lo + 1) / 2;
+
+		if (rwa_path_loss_mdb(ring, loss, mid) <= budget) {
+			lo = mid;
+		} else {
+			hi = mid - 1;
 		}
 	}
-	free(rise);
-	return 0;
+	return lo;
 }

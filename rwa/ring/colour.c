@@ -35,14 +35,11 @@ static int bound_by_length(struct colouring *job)
 	return 0;
 }
 
-/* The arcs of direction dir as a job. Also finds its load: *open is set when
- * some link has none. */
+/* The arcs of direction dir as a job, with the bounds by load and length. */
 static int job_init(struct colouring *job, const struct rwa_ring *ring,
-		    const struct rwa_arc *arcs, int64_t n_arcs, int dir,
-		    bool *open)
+		    const struct rwa_arc *arcs, int64_t n_arcs, int dir)
 {
-	int32_t *rise = calloc((size_t)ring->n, sizeof(*rise));
-	int32_t load = 0;
+	int32_t *load = malloc((size_t)ring->n * sizeof(*load));
 
 	*job = (struct colouring){ .n = ring->n, .method = "none" };
 	for (int64_t i = 0; i < n_arcs; i++) {
@@ -50,51 +47,22 @@ static int job_init(struct colouring *job, const struct rwa_ring *ring,
 	}
 	job->spans = malloc(((size_t)job->count + 1) * sizeof(*job->spans));
 	job->colour = malloc(((size_t)job->count + 1) * sizeof(*job->colour));
-	if (!rise || !job->spans || !job->colour) {
-		free(rise);
+	if (!load || !job->spans || !job->colour) {
+		free(load);
 		return WEFT_ENOMEM;
 	}
 	for (int64_t i = 0, k = 0; i < n_arcs; i++) {
-		struct span s = rwa_span(ring->n, &arcs[i]);
-
-		if (arcs[i].dir != dir) {
-			continue;
+		if (arcs[i].dir == dir) {
+			job->spans[k++] = rwa_span(ring->n, &arcs[i]);
 		}
-		job->spans[k] = s;
-		job->colour[k++] = -1;
-		rise[s.lo]++;
-		rise[(s.lo + s.len) % ring->n]--;
-		load += s.lo + s.len >= ring->n;
 	}
-	*open = false;
-	for (int v = 0; v < ring->n; v++) {
-		load += rise[v];
-		*open |= load == 0;
-		job->bound = load > job->bound ? load : job->bound;
-	}
-	free(rise);
-	return bound_by_length(job);
-}
-
-static void uncolour(struct colouring *job)
-{
 	memset(job->colour, 0xff, (size_t)job->count * sizeof(*job->colour));
-	job->tiled = 0;
-}
-
-/* Whole turns first (or not), then cuts, from scratch. */
-static int colour_from_scratch(struct colouring *job, bool tile)
-{
-	int rc = 0;
-
-	uncolour(job);
-	if (tile) {
-		rc = rwa_colour_tiling(job);
+	rwa_span_loads(job, load);
+	for (int v = 0; v < ring->n; v++) {
+		job->bound = load[v] > job->bound ? load[v] : job->bound;
 	}
-	if (!rc && (!tile || job->tiled < job->bound)) {
-		rc = rwa_colour_cuts(job);
-	}
-	return rc;
+	free(load);
+	return bound_by_length(job);
 }
 
 /* From the bound up, as long as that is fewer colours than there are. */
@@ -104,46 +72,29 @@ static int tighten(struct colouring *job)
 	int rc = 0;
 
 	for (int w = job->bound; !rc && !found && w < job->colours; w++) {
-		rc = rwa_colour_strands(job, w, &found);
+		rc = rwa_colour_cycles(job, w, &found);
 	}
 	return rc;
 }
 
-/* A ring without an uncovered link: turns first, then cuts; if they miss the
- * bound, lp_solve on a small instance, and strands where that is too large
- * or stops early. */
-static int colour_closed(struct colouring *job, struct err *err)
+/* Cuts first; where they miss the bound, lp_solve on a small instance, and a
+ * cycle cover where that is too large or stops early. A ring with an uncovered
+ * link always meets its load. */
+static int colour_all(struct colouring *job, struct err *err)
 {
-	int rc = colour_from_scratch(job, true);
+	int rc;
 
-	if (!rc && job->colours > job->bound && job->tiled) {
-		int tiled = job->colours;
-
-		rc = colour_from_scratch(job, false);
-		if (!rc && job->colours > tiled) {
-			rc = colour_from_scratch(job, true);
-		}
-	}
-	if (rc) {
+	if (rwa_colour_cuts(job)) {
 		return err_nomem(err);
 	}
-	if (job->colours > job->bound && rwa_lp_is_small(job)) {
-		rc = rwa_colour_lp(job, err);
+	if (job->colours > job->bound && rwa_lp_is_small(job) &&
+	    (rc = rwa_colour_lp(job, err))) {
+		return rc;
 	}
-	if (!rc && job->colours > job->bound && tighten(job)) {
-		rc = err_nomem(err);
+	if (job->colours > job->bound && tighten(job)) {
+		return err_nomem(err);
 	}
-	return rc;
-}
-
-static void store(const struct rwa_ring *ring, struct rwa_arc *arcs,
-		  int64_t n_arcs, int dir, const struct colouring *job)
-{
-	for (int64_t i = 0, k = 0; i < n_arcs; i++) {
-		if (arcs[i].dir == dir) {
-			rwa_set_colour(ring, &arcs[i], job->colour[k++]);
-		}
-	}
+	return 0;
 }
 
 static int colour_direction(const struct rwa_ring *ring, struct rwa_arc *arcs,
@@ -151,23 +102,20 @@ static int colour_direction(const struct rwa_ring *ring, struct rwa_arc *arcs,
 			    struct err *err)
 {
 	struct colouring job;
-	bool open;
-	int rc = job_init(&job, ring, arcs, n_arcs, dir, &open);
+	int rc = job_init(&job, ring, arcs, n_arcs, dir);
 
-	if (!rc && job.count && open) {
-		rc = rwa_colour_cuts(&job);
-	}
 	if (rc) {
-		err_nomem(err);
+		rc = err_nomem(err);
 		goto out;
 	}
-	if (job.count && !open) {
-		rc = colour_closed(&job, err);
-		if (rc) {
-			goto out;
+	if (job.count && (rc = colour_all(&job, err))) {
+		goto out;
+	}
+	for (int64_t i = 0, k = 0; i < n_arcs; i++) {
+		if (arcs[i].dir == dir) {
+			rwa_set_colour(ring, &arcs[i], job.colour[k++]);
 		}
 	}
-	store(ring, arcs, n_arcs, dir, &job);
 	if (job.colours > res->colours) {
 		res->colours = job.colours;
 		res->method = job.method;

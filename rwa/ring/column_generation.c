@@ -392,7 +392,6 @@ static void read_colours(struct program *p)
 			colour++;
 		}
 	}
-	job->tiled = 0;
 	job->colours = colour;
 	job->method = "lp_solve";
 }

@@ -17,9 +17,7 @@
 
 struct sweep {
 	const struct colouring *job;
-	int32_t *todo;		/* spans without a colour when we began */
-	int32_t n_todo;
-	int32_t *order;		/* todo by start, longest first */
+	int32_t *order;		/* spans by start, longest first */
 	int32_t *bucket;	/* n + 2: counting sort */
 	int32_t *ending;	/* n + 1: first span that ends at x, or -1 */
 	int32_t *next_ending;	/* per span */
@@ -41,7 +39,6 @@ static int32_t start_of(const struct sweep *this, int32_t i)
 
 static void sweep_free(struct sweep *this)
 {
-	free(this->todo);
 	free(this->order);
 	free(this->bucket);
 	free(this->ending);
@@ -58,7 +55,6 @@ static int sweep_init(struct sweep *this, const struct colouring *job)
 	size_t count = (size_t)job->count + 1, n = (size_t)job->n + 2;
 
 	*this = (struct sweep){ .job = job };
-	this->todo = malloc(count * sizeof(int32_t));
 	this->order = malloc(count * sizeof(int32_t));
 	this->bucket = malloc(n * sizeof(int32_t));
 	this->ending = malloc(n * sizeof(int32_t));
@@ -68,46 +64,35 @@ static int sweep_init(struct sweep *this, const struct colouring *job)
 	this->head = malloc(n * sizeof(int32_t));
 	this->next_free = malloc(count * sizeof(int32_t));
 	this->some = malloc((n / 64 + 1) * sizeof(uint64_t));
-	if (!this->todo || !this->order || !this->bucket || !this->ending ||
-	    !this->next_ending || !this->colour || !this->needed ||
-	    !this->head || !this->next_free || !this->some) {
-		return WEFT_ENOMEM;
-	}
-	for (int32_t i = 0; i < job->count; i++) {
-		if (job->colour[i] < 0) {
-			this->todo[this->n_todo++] = i;
-		}
-	}
-	return 0;
+	return this->order && this->bucket && this->ending &&
+			       this->next_ending && this->colour &&
+			       this->needed && this->head && this->next_free &&
+			       this->some ? 0 : WEFT_ENOMEM;
 }
 
-/* Stable counting sort of from[] into to[] by key; keys are 0..n. */
-#define COUNTING_SORT(this, from, to, key)                                    \
-	do {                                                                  \
-		memset((this)->bucket, 0,                                     \
-		       ((size_t)(this)->job->n + 2) * sizeof(int32_t));       \
-		for (int32_t k_ = 0; k_ < (this)->n_todo; k_++) {             \
-			int32_t i = (from)[k_];                               \
-			(this)->bucket[(key) + 1]++;                          \
-		}                                                             \
-		for (int v_ = 0; v_ <= (this)->job->n; v_++) {                \
-			(this)->bucket[v_ + 1] += (this)->bucket[v_];         \
-		}                                                             \
-		for (int32_t k_ = 0; k_ < (this)->n_todo; k_++) {             \
-			int32_t i = (from)[k_];                               \
-			(to)[(this)->bucket[(key)]++] = i;                    \
-		}                                                             \
-	} while (0)
-
-static void sort_by_start(struct sweep *this)
+/* A stable counting sort of from[] (NULL: all in order) into to[] by start,
+ * or by the links that a span leaves out: longest first. */
+static void sort_spans(struct sweep *this, const int32_t *from, int32_t *to,
+		       bool by_start)
 {
-	const struct span *spans = this->job->spans;
-	int n = this->job->n;
+	const struct colouring *job = this->job;
+	size_t bytes = ((size_t)job->n + 2) * sizeof(int32_t);
+	int32_t *bucket = this->bucket;
 
-	/* next_ending is free until the sweep itself begins. */
-	COUNTING_SORT(this, this->todo, this->next_ending, n - spans[i].len);
-	COUNTING_SORT(this, this->next_ending, this->order,
-		      start_of(this, i));
+	memset(bucket, 0, bytes);
+	for (int32_t i = 0; i < job->count; i++) {
+		bucket[1 + (by_start ? start_of(this, i)
+				     : job->n - job->spans[i].len)]++;
+	}
+	for (int v = 0; v <= job->n; v++) {
+		bucket[v + 1] += bucket[v];
+	}
+	for (int32_t k = 0; k < job->count; k++) {
+		int32_t i = from ? from[k] : k;
+
+		to[bucket[by_start ? start_of(this, i)
+				   : job->n - job->spans[i].len]++] = i;
+	}
 }
 
 static void put_free(struct sweep *this, int32_t c)
@@ -154,7 +139,7 @@ static void colour_across(struct sweep *this)
 {
 	int n = this->job->n;
 
-	for (int32_t k = 0; k < this->n_todo; k++) {
+	for (int32_t k = 0; k < this->job->count; k++) {
 		int32_t i = this->order[k], x = start_of(this, i);
 		int32_t over = x + this->job->spans[i].len - n;
 
@@ -173,7 +158,9 @@ static void sweep_cut(struct sweep *this, int cut)
 
 	this->cut = cut;
 	this->colours = 0;
-	sort_by_start(this);
+	/* next_ending is free until the sweep itself begins. */
+	sort_spans(this, NULL, this->next_ending, false);
+	sort_spans(this, this->next_ending, this->order, true);
 	memset(this->ending, 0xff, ((size_t)n + 1) * sizeof(int32_t));
 	memset(this->head, 0xff, ((size_t)n + 1) * sizeof(int32_t));
 	memset(this->some, 0, ((size_t)n / 64 + 1) * sizeof(uint64_t));
@@ -183,7 +170,7 @@ static void sweep_cut(struct sweep *this, int cut)
 		     i = this->next_ending[i]) {
 			put_free(this, this->colour[i]);
 		}
-		for (; k < this->n_todo &&
+		for (; k < this->job->count &&
 		       start_of(this, this->order[k]) == x; k++) {
 			int32_t i = this->order[k];
 			int32_t end = x + this->job->spans[i].len;
@@ -198,34 +185,9 @@ static void sweep_cut(struct sweep *this, int cut)
 
 static void keep(const struct sweep *this, struct colouring *job)
 {
-	for (int32_t k = 0; k < this->n_todo; k++) {
-		int32_t i = this->todo[k];
-
-		job->colour[i] = job->tiled + this->colour[i];
-	}
-	job->colours = job->tiled + this->colours;
-}
-
-/* Load of every link by the spans that have no colour yet. */
-static void loads(const struct sweep *this, int32_t *load)
-{
-	int n = this->job->n;
-	int32_t now = 0;
-
-	memset(load, 0, (size_t)n * sizeof(*load));
-	for (int32_t k = 0; k < this->n_todo; k++) {
-		struct span s = this->job->spans[this->todo[k]];
-
-		load[s.lo]++;
-		load[(s.lo + s.len) % n]--;
-		now += s.lo + s.len >= n;
-	}
-	/* A span that ends just at node 0 was counted into `now` and leaves
-	 * it again with its -1 there. */
-	for (int v = 0; v < n; v++) {
-		now += load[v];
-		load[v] = now;
-	}
+	memcpy(job->colour, this->colour,
+	       (size_t)job->count * sizeof(*job->colour));
+	job->colours = this->colours;
 }
 
 int rwa_colour_cuts(struct colouring *this)
@@ -239,15 +201,15 @@ int rwa_colour_cuts(struct colouring *this)
 		rc = WEFT_ENOMEM;
 		goto out;
 	}
-	loads(&sweep, load);
+	rwa_span_loads(this, load);
 	for (int e = 1; e < this->n; e++) {
 		best = load[e] < load[best] ? e : best;
 	}
-	cuts = 1 + CUT_BUDGET / (1 + sweep.n_todo + (int64_t)this->n);
+	cuts = 1 + CUT_BUDGET / (1 + this->count + (int64_t)this->n);
 	cuts = cuts < this->n ? cuts : this->n;
 	for (int64_t t = 0; t < cuts; t++) {
 		sweep_cut(&sweep, (int)((best + t * this->n / cuts) % this->n));
-		if (t == 0 || this->tiled + sweep.colours < this->colours) {
+		if (t == 0 || sweep.colours < this->colours) {
 			keep(&sweep, this);
 			this->method = load[best] ? "cut" : "interval";
 		}

@@ -1,13 +1,13 @@
 /*
- * Strands: at a fixed number of colours, every link is filled up to that
+ * A cycle cover: at a fixed number of colours, every link is filled up to that
  * number with idle arcs of one link, so that at each node as many arcs end as
- * begin. Joining each arc that ends to one that begins gives closed strands;
+ * begin. Joining each arc that ends to one that begins gives closed trails;
  * together they wind around the ring as often as there are colours, and each
- * at least once. A colouring is a way of joining where each strand winds just
- * once, that is where there are as many strands as colours.
+ * at least once. A colouring is a way of joining where each trail winds just
+ * once, that is where there are as many trails as colours.
  *
- * Exchanging what two arcs that end at one node are joined to splits a strand
- * that both belong to, and merges two strands otherwise. So a strand that
+ * Exchanging what two arcs that end at one node are joined to splits a trail
+ * that both belong to, and merges two trails otherwise. So a trail that
  * passes a node twice is split at once, which is a gain whatever the pieces;
  * one that winds too often and passes no node twice is merged with another
  * and split somewhere else, which changes the pieces and loses nothing.
@@ -20,47 +20,33 @@
 
 #define ARCS_MAX ((int64_t)1 << 24)
 #define WORK_FACTOR 1024		/* arcs walked, for each arc there is */
-#define WORK_LEAST ((int64_t)1 << 20)
-#define WORK_MOST ((int64_t)1 << 25)
+#define MIN_WORK ((int64_t)1 << 20)
+#define MAX_WORK ((int64_t)1 << 25)
 
-struct strands {
+struct trails {
 	const struct colouring *job;
 	int width;
+	int32_t *memory;	/* of the arrays below */
 	int32_t n_arcs;		/* spans first, then idle arcs */
 	int32_t *end;		/* node where an arc ends */
 	int32_t *len;		/* of an arc, in links */
 	int32_t *next;		/* arc that an arc is joined to */
-	int32_t *strand;	/* that an arc belongs to */
+	int32_t *trail;		/* that an arc belongs to */
 	int32_t *entering;	/* arcs by the node they end at: */
 	int32_t *first;		/* n + 1 */
-	int32_t *turns;		/* of a strand: times around; width of them */
-	int32_t *knot;		/* some arc of a strand */
-	int32_t n_strands;
-	int32_t *bad;		/* strands that wind more than once */
-	int32_t *bad_at;	/* place of a strand in bad[], or -1 */
-	int32_t n_bad;
-	int32_t *passed;	/* arc of the present strand that ends at a
+	int32_t *winds;		/* of a trail: times around; width of them */
+	int32_t *any_arc;	/* some arc of a trail */
+	int32_t n_trails;
+	int32_t *long_ones;	/* trails that wind more than once */
+	int32_t *long_at;	/* place of a trail in long_ones[], or -1 */
+	int32_t n_long;
+	int32_t *passed;	/* arc of the present trail that ends at a
 				 * node, as far as it has been walked */
 	int64_t work;
 	struct rng rng;
 };
 
-static void strands_fini(struct strands *s)
-{
-	free(s->end);
-	free(s->len);
-	free(s->next);
-	free(s->strand);
-	free(s->entering);
-	free(s->first);
-	free(s->turns);
-	free(s->knot);
-	free(s->bad);
-	free(s->bad_at);
-	free(s->passed);
-}
-
-static int32_t begin_of(const struct strands *s, int32_t a)
+static int32_t begin_of(const struct trails *s, int32_t a)
 {
 	int32_t v = s->end[a] - s->len[a];
 
@@ -72,21 +58,11 @@ static int32_t begin_of(const struct strands *s, int32_t a)
 static int64_t count_idle(const struct colouring *job, int width,
 			  int32_t *idle)
 {
-	int n = job->n;
 	int64_t sum = 0;
-	int32_t load = 0;
 
-	memset(idle, 0, (size_t)n * sizeof(*idle));
-	for (int32_t i = 0; i < job->count; i++) {
-		struct span a = job->spans[i];
-
-		idle[a.lo]++;
-		idle[(a.lo + a.len) % n]--;
-		load += a.lo + a.len >= n;
-	}
-	for (int v = 0; v < n; v++) {
-		load += idle[v];
-		idle[v] = width - load;
+	rwa_span_loads(job, idle);
+	for (int v = 0; v < job->n; v++) {
+		idle[v] = width - idle[v];
 		if (idle[v] < 0) {
 			return INT64_MAX;
 		}
@@ -95,31 +71,41 @@ static int64_t count_idle(const struct colouring *job, int width,
 	return sum;
 }
 
-static int strands_alloc(struct strands *s)
+/* The next `count` numbers of a block. */
+static int32_t *carve(int32_t **block, size_t count)
+{
+	int32_t *p = *block;
+
+	*block += count;
+	return p;
+}
+
+static int trails_alloc(struct trails *s)
 {
 	size_t arcs = (size_t)s->n_arcs + 1, n = (size_t)s->job->n + 2;
 	size_t width = (size_t)s->width + 1;
+	int32_t *next = calloc(5 * arcs + 2 * n + 4 * width, sizeof(*next));
 
-	s->end = malloc(arcs * sizeof(int32_t));
-	s->len = malloc(arcs * sizeof(int32_t));
-	s->next = malloc(arcs * sizeof(int32_t));
-	s->strand = malloc(arcs * sizeof(int32_t));
-	s->entering = malloc(arcs * sizeof(int32_t));
-	s->first = calloc(n, sizeof(int32_t));
-	s->turns = malloc(width * sizeof(int32_t));
-	s->knot = malloc(width * sizeof(int32_t));
-	s->bad = malloc(width * sizeof(int32_t));
-	s->bad_at = malloc(width * sizeof(int32_t));
-	s->passed = malloc(n * sizeof(int32_t));
-	return s->end && s->len && s->next && s->strand && s->entering &&
-			       s->first && s->turns && s->knot && s->bad &&
-			       s->bad_at && s->passed
-		       ? 0
-		       : WEFT_ENOMEM;
+	s->memory = next;
+	if (!next) {
+		return WEFT_ENOMEM;
+	}
+	s->end = carve(&next, arcs);
+	s->len = carve(&next, arcs);
+	s->next = carve(&next, arcs);
+	s->trail = carve(&next, arcs);
+	s->entering = carve(&next, arcs);
+	s->first = carve(&next, n);
+	s->passed = carve(&next, n);
+	s->winds = carve(&next, width);
+	s->any_arc = carve(&next, width);
+	s->long_ones = carve(&next, width);
+	s->long_at = carve(&next, width);
+	return 0;
 }
 
 /* All arcs, and the list of those that end at each node. */
-static void fill_arcs(struct strands *s, const int32_t *idle)
+static void fill_arcs(struct trails *s, const int32_t *idle)
 {
 	const struct colouring *job = s->job;
 	int32_t a = job->count, n = job->n;
@@ -150,24 +136,28 @@ static void fill_arcs(struct strands *s, const int32_t *idle)
 /* What the first joining keeps: each arc runs on a track, one of as many as
  * colours, and wants the track that is its colour. */
 struct tracks {
+	int32_t *memory;	/* of the arrays below */
 	int32_t *leaving;	/* arcs by the node they begin at: */
 	int32_t *first;		/* n + 1 */
 	int32_t *want, *on;	/* of an arc, or -1 */
 	int32_t *ended;		/* arc that has just ended on a track, or -1 */
 };
 
-static int tracks_init(struct tracks *t, const struct strands *s)
+static int tracks_init(struct tracks *t, const struct trails *s)
 {
 	size_t arcs = (size_t)s->n_arcs + 1, n = (size_t)s->job->n + 2;
+	int32_t *next;
 
-	t->leaving = malloc(arcs * sizeof(int32_t));
-	t->first = calloc(n, sizeof(int32_t));
-	t->want = malloc(arcs * sizeof(int32_t));
-	t->on = malloc(arcs * sizeof(int32_t));
-	t->ended = malloc(((size_t)s->width + 1) * sizeof(int32_t));
-	if (!t->leaving || !t->first || !t->want || !t->on || !t->ended) {
+	t->memory = calloc(3 * arcs + n + (size_t)s->width + 1, sizeof(*next));
+	if (!t->memory) {
 		return WEFT_ENOMEM;
 	}
+	next = t->memory;
+	t->leaving = carve(&next, arcs);
+	t->want = carve(&next, arcs);
+	t->on = carve(&next, arcs);
+	t->first = carve(&next, n);
+	t->ended = carve(&next, (size_t)s->width + 1);
 	for (int32_t a = 0; a < s->n_arcs; a++) {
 		bool given = a < s->job->count && s->job->colour[a] < s->width;
 
@@ -186,18 +176,9 @@ static int tracks_init(struct tracks *t, const struct strands *s)
 	return 0;
 }
 
-static void tracks_fini(struct tracks *t)
-{
-	free(t->leaving);
-	free(t->first);
-	free(t->want);
-	free(t->on);
-	free(t->ended);
-}
-
 /* Puts the arcs over link 0 on the tracks that they want, and the others of
  * them on those that are left. */
-static void begin_tracks(struct tracks *t, const struct strands *s)
+static void begin_tracks(struct tracks *t, const struct trails *s)
 {
 	int32_t free_track = 0;
 
@@ -223,7 +204,7 @@ static void begin_tracks(struct tracks *t, const struct strands *s)
 	memset(t->ended, 0xff, (size_t)s->width * sizeof(int32_t));
 }
 
-static void join(struct strands *s, struct tracks *t, int32_t ended,
+static void join(struct trails *s, struct tracks *t, int32_t ended,
 		 int32_t begins)
 {
 	s->next[ended] = begins;
@@ -233,7 +214,7 @@ static void join(struct strands *s, struct tracks *t, int32_t ended,
 
 /* Joins the arcs that end at v to those that begin there, on the tracks that
  * these want where they are free. */
-static void join_node(struct strands *s, struct tracks *t, int32_t v)
+static void join_node(struct trails *s, struct tracks *t, int32_t v)
 {
 	int32_t from = s->first[v], to = s->first[v + 1], rest = from;
 
@@ -264,48 +245,49 @@ static void join_node(struct strands *s, struct tracks *t, int32_t v)
 
 /* As many arcs begin at a node as end there, so that both lists have the same
  * places. */
-static int join_all(struct strands *s)
+static int join_all(struct trails *s)
 {
 	struct tracks t;
 	int rc = tracks_init(&t, s);
 
-	if (!rc) {
-		begin_tracks(&t, s);
-		for (int32_t v = 1; v <= s->job->n; v++) {
-			join_node(s, &t, v % s->job->n);
-		}
+	if (rc) {
+		return rc;
 	}
-	tracks_fini(&t);
-	return rc;
+	begin_tracks(&t, s);
+	for (int32_t v = 1; v <= s->job->n; v++) {
+		join_node(s, &t, v % s->job->n);
+	}
+	free(t.memory);
+	return 0;
 }
 
-static void set_turns(struct strands *s, int32_t strand, int32_t turns)
+static void set_winds(struct trails *s, int32_t trail, int32_t winds)
 {
-	bool was = s->bad_at[strand] >= 0, is = turns > 1;
+	bool was = s->long_at[trail] >= 0, is = winds > 1;
 
-	s->turns[strand] = turns;
+	s->winds[trail] = winds;
 	if (is && !was) {
-		s->bad_at[strand] = s->n_bad;
-		s->bad[s->n_bad++] = strand;
+		s->long_at[trail] = s->n_long;
+		s->long_ones[s->n_long++] = trail;
 	} else if (was && !is) {
-		int32_t at = s->bad_at[strand], last = s->bad[--s->n_bad];
+		int32_t at = s->long_at[trail], last = s->long_ones[--s->n_long];
 
-		s->bad[at] = last;
-		s->bad_at[last] = at;
-		s->bad_at[strand] = -1;
+		s->long_ones[at] = last;
+		s->long_at[last] = at;
+		s->long_at[trail] = -1;
 	}
 }
 
-/* Gives the closed strand through arc a a name, and forgets that it has been
+/* Gives the closed trail through arc a a label, and forgets that it has been
  * walked; *links: its length. */
-static void name_strand(struct strands *s, int32_t a, int32_t strand,
+static void label_trail(struct trails *s, int32_t a, int32_t trail,
 			int64_t *links)
 {
 	int32_t b = a;
 
 	*links = 0;
 	do {
-		s->strand[b] = strand;
+		s->trail[b] = trail;
 		*links += s->len[b];
 		s->work++;
 		if (s->passed[s->end[b]] == b) {
@@ -313,10 +295,10 @@ static void name_strand(struct strands *s, int32_t a, int32_t strand,
 		}
 		b = s->next[b];
 	} while (b != a);
-	s->knot[strand] = a;
+	s->any_arc[trail] = a;
 }
 
-static void exchange(struct strands *s, int32_t a, int32_t b)
+static void exchange(struct trails *s, int32_t a, int32_t b)
 {
 	int32_t next = s->next[a];
 
@@ -324,29 +306,29 @@ static void exchange(struct strands *s, int32_t a, int32_t b)
 	s->next[b] = next;
 }
 
-/* Walks the strand from arc `from` on and splits it wherever it passes a node
+/* Walks the trail from arc `from` on and splits it wherever it passes a node
  * again, until none of the pieces does. */
-static void split(struct strands *s, int32_t from)
+static void split(struct trails *s, int32_t from)
 {
-	int32_t n = s->job->n, strand = s->strand[from], a = from;
-	int32_t turns = s->turns[strand];
+	int32_t n = s->job->n, trail = s->trail[from], a = from;
+	int32_t winds = s->winds[trail];
 	int64_t walked = 0;
-	int64_t links = (int64_t)turns * n;
+	int64_t links = (int64_t)winds * n;
 
 	while (walked < links) {
 		int32_t v = s->end[a], b = s->passed[v];
 
 		walked += s->len[a];
 		s->work++;
-		if (b >= 0 && s->strand[b] == strand) {
+		if (b >= 0 && s->trail[b] == trail) {
 			int64_t piece;
 
 			exchange(s, a, b);
 			/* a closes the piece; b stays with the rest. The first
 			 * arc must stay too, as the walk ends there. */
-			name_strand(s, a, s->n_strands, &piece);
-			set_turns(s, s->n_strands++, (int32_t)(piece / n));
-			turns -= (int32_t)(piece / n);
+			label_trail(s, a, s->n_trails, &piece);
+			set_winds(s, s->n_trails++, (int32_t)(piece / n));
+			winds -= (int32_t)(piece / n);
 			links -= piece;
 			walked -= piece;
 			a = b;
@@ -355,8 +337,8 @@ static void split(struct strands *s, int32_t from)
 		}
 		a = s->next[a];
 	}
-	s->knot[strand] = from;
-	set_turns(s, strand, turns);
+	s->any_arc[trail] = from;
+	set_winds(s, trail, winds);
 	/* Forget the walk. */
 	a = from;
 	do {
@@ -365,49 +347,50 @@ static void split(struct strands *s, int32_t from)
 	} while (a != from);
 }
 
-static void name_all(struct strands *s)
+static void label_all(struct trails *s)
 {
 	for (int32_t c = 0; c < s->width; c++) {
-		s->bad_at[c] = -1;
+		s->long_at[c] = -1;
 	}
 	for (int32_t v = 0; v < s->job->n; v++) {
 		s->passed[v] = -1;
 	}
 	for (int32_t a = 0; a < s->n_arcs; a++) {
-		s->strand[a] = -1;
+		s->trail[a] = -1;
 	}
 	for (int32_t a = 0; a < s->n_arcs; a++) {
 		int64_t links;
 
-		if (s->strand[a] < 0) {
-			name_strand(s, a, s->n_strands, &links);
-			set_turns(s, s->n_strands++,
+		if (s->trail[a] < 0) {
+			label_trail(s, a, s->n_trails, &links);
+			set_winds(s, s->n_trails++,
 				  (int32_t)(links / s->job->n));
 			split(s, a);
 		}
 	}
 }
 
-/* The last strand takes the name that has become free. */
-static void drop_name(struct strands *s, int32_t strand)
+/* The last trail takes the label that has become free. */
+static void drop_label(struct trails *s, int32_t trail)
 {
-	int32_t last = --s->n_strands, turns = s->turns[last];
+	int32_t last = --s->n_trails, winds = s->winds[last];
 	int64_t links;
 
-	set_turns(s, strand, 1);
-	set_turns(s, last, 1);
-	if (last != strand) {
-		name_strand(s, s->knot[last], strand, &links);
-		set_turns(s, strand, turns);
+	set_winds(s, trail, 1);
+	set_winds(s, last, 1);
+	if (last != trail) {
+		label_trail(s, s->any_arc[last], trail, &links);
+		set_winds(s, trail, winds);
 	}
 }
 
-/* Merges a strand that winds too often with another at a random node, and
+/* Merges a trail that winds too often with another at a random node, and
  * splits the two differently. */
-static void stir(struct strands *s)
+static void merge_and_split(struct trails *s)
 {
-	int32_t bad = s->bad[rng_below(&s->rng, (uint64_t)s->n_bad)];
-	int32_t a = s->knot[bad], b, other, v, turns;
+	int32_t long_trail =
+		s->long_ones[rng_below(&s->rng, (uint64_t)s->n_long)];
+	int32_t a = s->any_arc[long_trail], b, other, v, winds;
 	uint64_t skip = rng_below(&s->rng, 64);
 	int64_t links;
 
@@ -415,75 +398,78 @@ static void stir(struct strands *s)
 		a = s->next[a];
 		s->work++;
 	}
-	s->knot[bad] = a;
+	s->any_arc[long_trail] = a;
 	v = s->end[a];
 	b = s->entering[s->first[v] +
 			(int32_t)rng_below(&s->rng, (uint64_t)(s->first[v + 1] -
 							       s->first[v]))];
-	other = s->strand[b];
+	other = s->trail[b];
 	s->work++;
-	if (other == bad) {
+	if (other == long_trail) {
 		return;
 	}
-	turns = s->turns[bad] + s->turns[other];
+	winds = s->winds[long_trail] + s->winds[other];
 	exchange(s, a, b);
-	name_strand(s, a, bad, &links);
-	set_turns(s, bad, turns);
-	drop_name(s, other);
-	/* drop_name() may have renamed this one. */
+	label_trail(s, a, long_trail, &links);
+	set_winds(s, long_trail, winds);
+	drop_label(s, other);
+	/* drop_label() may have renamed this one. */
 	split(s, s->next[rng_below(&s->rng, 2) ? a : b]);
 }
 
-static int strands_init(struct strands *s, const struct colouring *job,
+static int trails_init(struct trails *s, const struct colouring *job,
 			int width)
 {
 	int32_t *idle = malloc((size_t)job->n * sizeof(*idle));
-	int64_t n_idle = idle ? count_idle(job, width, idle) : 0;
-	int rc = idle ? 0 : WEFT_ENOMEM;
+	int64_t n_idle;
+	int rc;
 
-	*s = (struct strands){ .job = job, .width = width };
+	*s = (struct trails){ .job = job, .width = width };
 	rng_seed(&s->rng, (uint64_t)job->count);
-	if (!rc && (n_idle > ARCS_MAX || n_idle + job->count > ARCS_MAX)) {
+	if (!idle) {
+		return WEFT_ENOMEM;
+	}
+	n_idle = count_idle(job, width, idle);
+	if (n_idle > ARCS_MAX || n_idle + job->count > ARCS_MAX) {
 		rc = WEFT_ELIMIT;
+		goto out;
 	}
-	if (!rc) {
-		s->n_arcs = (int32_t)(n_idle + job->count);
-		rc = strands_alloc(s);
+	s->n_arcs = (int32_t)(n_idle + job->count);
+	if ((rc = trails_alloc(s))) {
+		goto out;
 	}
-	if (!rc) {
-		fill_arcs(s, idle);
-		rc = join_all(s);
-	}
+	fill_arcs(s, idle);
+	rc = join_all(s);
+out:
 	free(idle);
 	return rc;
 }
 
-int rwa_colour_strands(struct colouring *this, int width, bool *found)
+int rwa_colour_cycles(struct colouring *this, int width, bool *found)
 {
-	struct strands s;
-	int64_t most;
-	int rc = strands_init(&s, this, width);
+	struct trails s;
+	int64_t max_work;
+	int rc = trails_init(&s, this, width);
 
 	*found = false;
 	if (rc) {
-		strands_fini(&s);
+		free(s.memory);
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
-	most = (int64_t)s.n_arcs * WORK_FACTOR;
-	most = most < WORK_LEAST ? WORK_LEAST : most;
-	most = most > WORK_MOST ? WORK_MOST : most;
-	name_all(&s);
-	while (s.n_bad && s.work < most) {
-		stir(&s);
+	max_work = (int64_t)s.n_arcs * WORK_FACTOR;
+	max_work = max_work < MIN_WORK ? MIN_WORK : max_work;
+	max_work = max_work > MAX_WORK ? MAX_WORK : max_work;
+	label_all(&s);
+	while (s.n_long && s.work < max_work) {
+		merge_and_split(&s);
 	}
-	if (!s.n_bad) {
-		memcpy(this->colour, s.strand,
+	if (!s.n_long) {
+		memcpy(this->colour, s.trail,
 		       (size_t)this->count * sizeof(*this->colour));
-		this->tiled = 0;
 		this->colours = width;
-		this->method = "strands";
+		this->method = "cycle cover";
 		*found = true;
 	}
-	strands_fini(&s);
+	free(s.memory);
 	return 0;
 }

@@ -24,7 +24,6 @@ struct colouring {
 	struct span *spans;	/* count of them */
 	int32_t *colour;	/* count, -1 where there is none yet */
 	int bound;		/* largest load, raised by what lp_solve proves */
-	int tiled;		/* colours 0..tiled-1 are whole turns, done */
 	int colours;		/* used by the best colouring so far */
 	const char *method;
 };
@@ -41,20 +40,12 @@ int rwa_check_arc(const struct rwa_ring *ring, const struct rwa_arc *arc,
 void rwa_set_colour(const struct rwa_ring *ring, struct rwa_arc *arc,
 		    int32_t colour);
 
-/* Largest link load of either direction. 0 or WEFT_ENOMEM. O(arcs + n). */
-int rwa_max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
-		 int64_t n_arcs, int *bound, struct err *err);
-
-/* Takes out spans that make whole turns of the ring by themselves: n/s spans
- * of equal length s, or two of lengths s and n-s. Each turn lowers the load
- * of every link by one and takes one colour, so nothing is lost. Sets
- * `tiled`. O(count log count). 0 or WEFT_ENOMEM. */
-int rwa_colour_tiling(struct colouring *this);
+/* Load of every link: load[n]. O(count + n). */
+void rwa_span_loads(const struct colouring *job, int32_t *load);
 
 /*
- * Colours what has no colour yet: cuts the ring at a link, gives each span
- * across it a colour, and packs the others between the end of such a span
- * and its beginning one turn later (Tucker's cut, best fit). Tries links from
+ * Cuts the ring at a link, gives each span across it a colour, and packs the
+ * others between the end of such a span and its beginning one turn later (Tucker's cut, best fit). Tries links from
  * the least loaded on and keeps the best. With an uncovered link this is
  * interval colouring, and meets the load. O(cuts count (1 + n/64)). 0 or
  * WEFT_ENOMEM.
@@ -62,9 +53,9 @@ int rwa_colour_tiling(struct colouring *this);
 int rwa_colour_cuts(struct colouring *this);
 
 /* Tries to bring a complete colouring to just `width` colours, at least the
- * load: arcs are joined to closed strands that are split and merged until
+ * load: arcs are joined to closed trails that are split and merged until
  * each goes around once. Bounded work, deterministic. 0 or WEFT_ENOMEM. */
-int rwa_colour_strands(struct colouring *this, int width, bool *found);
+int rwa_colour_cycles(struct colouring *this, int width, bool *found);
 
 /* Minimum by column generation on lp_solve; raises `bound` to the rounded-up
  * fractional chromatic number. For small instances. */

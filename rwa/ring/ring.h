@@ -61,7 +61,7 @@ struct rwa_result {
 	int32_t pair[2];	/* rwa_ring_route(): the clockwise and the
 				 * counter-clockwise link of the bound */
 	int slots;	/* ceil(colours / (fibres * channels)) */
-	const char *method;	/* "lp_solve", "tiling", "greedy+shift", ... */
+	const char *method;	/* "lp_solve", "cut", "cycle cover", ... */
 };
 
 /*
