@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/heap.h"
 #include "lib/base/rng.h"
+#include "lib/graph/graph.h"
 #include "topology/private.h"
 
 /* An offer; a use costs more than any path of offers alone. */
@@ -24,8 +24,6 @@
 /* How often a digraph that closed too early is begun again. */
 #define MAX_DRAWS 64
 
-HEAP(node_heap, int32_t);
-
 struct forming {
 	int n, d;
 	int64_t use;		/* what a use adds to the price of an arc */
@@ -35,80 +33,50 @@ struct forming {
 	int64_t open;		/* arcs that are missing */
 
 	/* of one commodity */
-	int64_t *dist;		/* n */
-	int32_t *from;		/* n */
+	struct graph_heap heap;	/* equally near: by number */
+	int32_t *from;		/* n: the node before */
 	bool *settled;		/* n */
-	struct node_heap heap;	/* nodes by distance, room for all */
-	int32_t *place;		/* n: in the heap; -1: never */
+	int32_t *queue;		/* n */
 	int32_t *offered;	/* n: nodes that no offer has reached */
 	int n_offered;
 	uint32_t *mark, stamp;	/* n: heads of the node that offers */
+	struct arrays arrays;	/* all of these */
 };
 
 static void forming_fini(struct forming *f)
 {
-	free(f->to);
-	free(f->back);
-	free(f->price);
-	free(f->outs);
-	free(f->ins);
-	free(f->dist);
-	free(f->from);
-	free(f->settled);
-	vec_fini(&f->heap);
-	free(f->place);
-	free(f->offered);
-	free(f->mark);
+	graph_heap_fini(&f->heap);
+	arrays_fini(&f->arrays);
 }
 
 static int forming_init(struct forming *f, int64_t n, int64_t d,
 			struct err *err)
 {
-	size_t nodes = (size_t)n, ports = (size_t)(n * d);
-
 	*f = (struct forming){ .n = (int)n, .d = (int)d, .use = n + 1 };
-	f->to = malloc(ports * sizeof(*f->to));
-	f->back = malloc(ports * sizeof(*f->back));
-	f->price = malloc(ports * sizeof(*f->price));
-	f->outs = calloc(nodes, sizeof(*f->outs));
-	f->ins = calloc(nodes, sizeof(*f->ins));
-	f->dist = malloc(nodes * sizeof(*f->dist));
-	f->from = malloc(nodes * sizeof(*f->from));
-	f->settled = malloc(nodes * sizeof(*f->settled));
-	f->place = malloc(nodes * sizeof(*f->place));
-	f->offered = malloc(nodes * sizeof(*f->offered));
-	f->mark = calloc(nodes, sizeof(*f->mark));
-	return f->to && f->back && f->price && f->outs && f->ins && f->dist &&
-	       f->from && f->settled && f->place && f->offered && f->mark &&
-	       !vec_reserve(&f->heap, nodes) ? 0 : err_nomem(err);
+	arrays_add(&f->arrays, f->to, n * d);
+	arrays_add(&f->arrays, f->back, n * d);
+	arrays_add(&f->arrays, f->price, n * d);
+	arrays_add(&f->arrays, f->outs, n);
+	arrays_add(&f->arrays, f->ins, n);
+	arrays_add(&f->arrays, f->from, n);
+	arrays_add(&f->arrays, f->settled, n);
+	arrays_add(&f->arrays, f->queue, n);
+	arrays_add(&f->arrays, f->offered, n);
+	arrays_add(&f->arrays, f->mark, n);
+	if (graph_heap_init(&f->heap, (int)n) || f->arrays.failed) {
+		return err_nomem(err);
+	}
+	f->heap.ties_by_node = true;
+	return 0;
 }
 
 /* ---- the cheapest path ---- */
 
-static inline bool is_before(int32_t u, int32_t v, const struct forming *by)
+static void reach(struct forming *f, int u, int v, double dist)
 {
-	return by->dist[u] < by->dist[v] ||
-	       (by->dist[u] == by->dist[v] && u < v);
-}
-
-static inline void put(int32_t u, size_t at, const struct forming *by)
-{
-	by->place[u] = (int32_t)at;
-}
-
-HEAP_FUNCTIONS_BY(node_heap, int32_t, const struct forming *, is_before, put)
-
-static void reach(struct forming *f, int u, int v, int64_t dist)
-{
-	if (f->dist[v] >= 0 && f->dist[v] <= dist) {
-		return;
-	}
-	f->dist[v] = dist;
-	f->from[v] = u;
-	if (f->place[v] < 0) {
-		node_heap_add(&f->heap, f, v);
-	} else {
-		node_heap_rise(&f->heap, f, (size_t)f->place[v]);
+	if (dist < f->heap.dist[v]) {
+		f->from[v] = u;
+		graph_heap_put(&f->heap, v, dist);
 	}
 }
 
@@ -138,7 +106,7 @@ static void offer(struct forming *f, int u)
 		if (f->mark[v] == f->stamp) {
 			f->offered[kept++] = v;
 		} else if (!f->settled[v]) {
-			reach(f, u, v, f->dist[u] + OFFER);
+			reach(f, u, v, f->heap.dist[u] + OFFER);
 		}
 	}
 	f->n_offered = kept;
@@ -147,19 +115,18 @@ static void offer(struct forming *f, int u)
 /* Dijkstra until t; false when it is cut off. */
 static bool find_path(struct forming *f, int s, int t)
 {
+	int u;
+
 	f->n_offered = 0;
-	f->heap.n = 0;
+	graph_heap_reset(&f->heap);
 	for (int v = 0; v < f->n; v++) {
-		f->dist[v] = -1;
 		f->settled[v] = false;
-		f->place[v] = -1;
 		if (f->ins[v] < f->d) {
 			f->offered[f->n_offered++] = v;
 		}
 	}
 	reach(f, s, s, 0);
-	while (f->heap.n > 0) {
-		int u = node_heap_pop(&f->heap, f);
+	while ((u = graph_heap_take(&f->heap)) >= 0) {
 		size_t first = (size_t)u * f->d;
 
 		f->settled[u] = true;
@@ -169,7 +136,8 @@ static bool find_path(struct forming *f, int s, int t)
 		for (int i = 0; i < f->outs[u]; i++) {
 			if (!f->settled[f->to[first + i]]) {
 				reach(f, u, f->to[first + i],
-				      f->dist[u] + f->price[first + i]);
+				      f->heap.dist[u] +
+				      (double)f->price[first + i]);
 			}
 		}
 		if (f->outs[u] == f->d) {
@@ -177,7 +145,7 @@ static bool find_path(struct forming *f, int s, int t)
 		}
 		/* Nothing is nearer than one offer from here. */
 		if (f->ins[t] < f->d && find_arc(f, u, t) < 0) {
-			reach(f, u, t, f->dist[u] + OFFER);
+			reach(f, u, t, f->heap.dist[u] + OFFER);
 			return true;
 		}
 		offer(f, u);
@@ -254,7 +222,7 @@ static int add_arcs(const struct forming *f, struct topo *t, struct err *err)
 /* Nodes reached from node 0 along the arcs, or against them. */
 static int count_reached(struct forming *f, bool against)
 {
-	int32_t *queue = f->heap.v;	/* its room is free now */
+	int32_t *queue = f->queue;
 	int tail = 1;
 
 	memset(f->settled, 0, (size_t)f->n * sizeof(*f->settled));

@@ -1,4 +1,4 @@
-/* Growth of typed arrays; see vec.h. */
+/* Memory of typed arrays. */
 #include "lib/base/vec.h"
 
 #include <stdint.h>
@@ -30,4 +30,25 @@ int vec_grow(void **v, size_t *cap, size_t need, size_t size)
 	*v = p;
 	*cap = want;
 	return 0;
+}
+
+void *arrays_zero(struct arrays *a, size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p || vec_push(&a->all, p)) {
+		free(p);
+		a->failed = true;
+		return NULL;
+	}
+	return p;
+}
+
+void arrays_fini(struct arrays *a)
+{
+	for (size_t i = 0; i < a->all.n; i++) {
+		free(a->all.v[i]);
+	}
+	vec_fini(&a->all);
+	a->failed = false;
 }

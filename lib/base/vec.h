@@ -1,10 +1,12 @@
 /*
  * Typed growing arrays: declare `VEC(struct thing) things;`, zero it, push.
- * Elements may move when the array grows; indices stay.
+ * Elements may move when the array grows; indices stay. And arrays of fixed
+ * length that are made and freed together.
  */
 #ifndef WEFT_LIB_BASE_VEC_H
 #define WEFT_LIB_BASE_VEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define VEC(type)            \
@@ -31,6 +33,29 @@
 		(vec)->n = (vec)->cap = 0;       \
 	} while (0)
 
+/*
+ * Arrays that live and die together, such as the state of a solver:
+ *
+ *	arrays_add(&s->arrays, s->dist, n);
+ *	arrays_add(&s->arrays, s->queue, n + 1);
+ *	if (s->arrays.failed) ...
+ *	arrays_fini(&s->arrays);
+ */
+struct arrays {
+	VEC(void *) all;
+	bool failed;		/* one of them could not be made */
+};
+
+/* Points `pointer` to `count` zeros of its type (of 0 there is one, so that
+ * NULL always means no memory). */
+#define arrays_add(a, pointer, count) \
+	((pointer) = arrays_zero((a), (size_t)(count), sizeof(*(pointer))))
+
+/* Frees them all. */
+void arrays_fini(struct arrays *a);
+
+/* Used by the macros: n zeroed elements, NULL and a->failed without memory. */
+void *arrays_zero(struct arrays *a, size_t n, size_t size);
 /* Used by the macros: at least `need` slots of `size` bytes in *v. */
 int vec_grow(void **v, size_t *cap, size_t need, size_t size);
 
