@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective/flow/mcf.h"
+#include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
 #include "lib/base/vec.h"
 

@@ -1,8 +1,9 @@
 /* Link-disjoint paths by the cheapest maximum flow; see disjoint.h. */
-#include "collective/flow/disjoint.h"
-
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "collective/flow/private.h"
 #include "lib/graph/graph.h"
 
 /* Marks the arcs of the largest flow from s to t, of these one of the fewest
@@ -99,5 +100,274 @@ int disjoint_paths(const struct flow_net *net, struct flow_paths *out,
 		}
 	}
 	free(used);
+	return rc;
+}
+
+/* ---- shares ---- */
+
+/* Steepness of the prices: exponent of the fullest arc. */
+#define FIRST_STEEPNESS 64.0
+#define LAST_STEEPNESS (1 << 17)
+/* Passes of one steepness, and what the gap has to fall by in one of them
+ * for another. */
+#define PASSES 200
+#define PROGRESS 0.98
+/* A step changes no exponent by more. */
+#define TRUST 1.0
+#define CRUMB 1e-6
+
+struct balance {
+	const struct flow_net *net;
+	struct flow_paths *paths;
+	double *load, *price;	/* m */
+	double level;		/* congestion that the prices are based on */
+	double steepness;
+};
+
+static void reprice(struct balance *b, int a)
+{
+	double cap = (double)b->net->units[a];
+
+	b->price[a] = exp(b->steepness * (b->load[a] / cap / b->level - 1)) /
+		      cap;
+}
+
+/* Loads from the shares; the congestion. */
+static double measure(struct balance *b)
+{
+	const struct flow_paths *paths = b->paths;
+	double most = 0;
+
+	memset(b->load, 0, (size_t)b->net->m * sizeof(*b->load));
+	for (size_t i = 0; i < paths->v.n; i++) {
+		const struct flow_path *q = &paths->v.v[i];
+
+		for (int k = 0; k < q->n_arcs; k++) {
+			b->load[paths->arcs.v[q->first + k]] += q->weight;
+		}
+	}
+	for (int a = 0; a < b->net->m; a++) {
+		most = fmax(most, b->load[a] / (double)b->net->units[a]);
+	}
+	return most;
+}
+
+static double cost_of(const struct balance *b, const struct flow_path *q)
+{
+	double sum = 0;
+
+	for (int k = 0; k < q->n_arcs; k++) {
+		sum += b->price[b->paths->arcs.v[q->first + k]];
+	}
+	return sum;
+}
+
+/* How fast the cost grows with the share. */
+static double slope_of(const struct balance *b, const struct flow_path *q)
+{
+	double sum = 0;
+
+	for (int k = 0; k < q->n_arcs; k++) {
+		int a = b->paths->arcs.v[q->first + k];
+
+		sum += b->price[a] * b->steepness / b->level /
+		       (double)b->net->units[a];
+	}
+	return sum;
+}
+
+static double least_capacity(const struct balance *b,
+			     const struct flow_path *q)
+{
+	double least = HUGE_VAL;
+
+	for (int k = 0; k < q->n_arcs; k++) {
+		int a = b->paths->arcs.v[q->first + k];
+
+		least = fmin(least, (double)b->net->units[a]);
+	}
+	return least;
+}
+
+static void add_share(struct balance *b, struct flow_path *q, double share)
+{
+	q->weight += share;
+	for (int k = 0; k < q->n_arcs; k++) {
+		int a = b->paths->arcs.v[q->first + k];
+
+		b->load[a] += share;
+		reprice(b, a);
+	}
+}
+
+static size_t pair_end(const struct flow_paths *paths, size_t i)
+{
+	size_t end = i + 1;
+
+	while (end < paths->v.n && paths->v.v[end].pair == paths->v.v[i].pair) {
+		end++;
+	}
+	return end;
+}
+
+static size_t cheapest(const struct balance *b, size_t from, size_t to,
+		       double *cost)
+{
+	size_t best = from;
+
+	*cost = HUGE_VAL;
+	for (size_t i = from; i < to; i++) {
+		double c = cost_of(b, &b->paths->v.v[i]);
+
+		if (c < *cost) {
+			*cost = c;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* From every dearer path of a pair some share to the cheapest. */
+static void improve(struct balance *b, size_t from, size_t to)
+{
+	double cost;
+	struct flow_path *to_path = &b->paths->v.v[cheapest(b, from, to,
+							    &cost)];
+	double most = TRUST * b->level / b->steepness;
+
+	for (size_t i = from; i < to; i++) {
+		struct flow_path *q = &b->paths->v.v[i];
+		double gain = cost_of(b, q) - cost_of(b, to_path), step;
+
+		if (q == to_path || q->weight <= 0 || gain <= 0) {
+			continue;
+		}
+		step = gain / (slope_of(b, q) + slope_of(b, to_path));
+		step = fmin(step, most * fmin(least_capacity(b, q),
+					      least_capacity(b, to_path)));
+		step = fmin(step, q->weight);
+		add_share(b, to_path, step);
+		add_share(b, q, -step);
+	}
+}
+
+/* What the present prices prove. */
+static double prove(const struct balance *b)
+{
+	double demand = 0, supply = 0, cost;
+
+	for (size_t i = 0, end; i < b->paths->v.n; i = end) {
+		end = pair_end(b->paths, i);
+		cheapest(b, i, end, &cost);
+		demand += cost;
+	}
+	for (int a = 0; a < b->net->m; a++) {
+		supply += b->price[a] * (double)b->net->units[a];
+	}
+	return supply > 0 ? demand / supply : 0;
+}
+
+static void price_all(struct balance *b)
+{
+	for (int a = 0; a < b->net->m; a++) {
+		reprice(b, a);
+	}
+}
+
+/* One visit to every pair; returns the gap with the best of both sides. */
+static double pass(struct balance *b, double *best_share,
+		   struct balance_result *res)
+{
+	double use;
+
+	b->level = measure(b);
+	price_all(b);
+	for (size_t i = 0, end; i < b->paths->v.n; i = end) {
+		end = pair_end(b->paths, i);
+		if (end > i + 1) {
+			improve(b, i, end);
+		}
+	}
+	res->passes++;
+	use = measure(b);
+	if (use < res->congestion) {
+		res->congestion = use;
+		for (size_t i = 0; i < b->paths->v.n; i++) {
+			best_share[i] = b->paths->v.v[i].weight;
+		}
+	}
+	b->level = use;
+	price_all(b);
+	res->bound = fmax(res->bound, prove(b));
+	return res->congestion / res->bound - 1;
+}
+
+static void run(struct balance *b, double gap, const struct flow_limit *limit,
+		double *best_share, struct balance_result *res)
+{
+	double now = HUGE_VAL;
+
+	for (b->steepness = FIRST_STEEPNESS;
+	     b->steepness <= LAST_STEEPNESS && now > gap; b->steepness *= 2) {
+		double last = HUGE_VAL;
+
+		for (int i = 0; i < PASSES && now > gap; i++) {
+			now = pass(b, best_share, res);
+			if ((limit && flow_limit_over(limit)) ||
+			    (i % 8 == 7 && now > last * PROGRESS)) {
+				break;
+			}
+			last = i % 8 == 7 ? now : last;
+		}
+		if (limit && flow_limit_over(limit)) {
+			break;
+		}
+	}
+}
+
+/* The best shares, without crumbs: the pair's other paths get these. */
+static void keep_shares(struct flow_paths *paths, const double *share)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0, end; i < paths->v.n; i = end) {
+		double sum = 0;
+
+		end = pair_end(paths, i);
+		for (size_t k = i; k < end; k++) {
+			sum += share[k] > CRUMB ? share[k] : 0;
+		}
+		for (size_t k = i; k < end; k++) {
+			if (share[k] > CRUMB) {
+				paths->v.v[kept] = paths->v.v[k];
+				paths->v.v[kept++].weight = share[k] / sum;
+			}
+		}
+	}
+	paths->v.n = kept;
+}
+
+int balance_paths(const struct flow_net *net, double gap,
+		  const struct flow_limit *limit, struct flow_paths *inout,
+		  struct balance_result *res, struct err *err)
+{
+	struct balance b = { .net = net, .paths = inout };
+	double *share = malloc((inout->v.n + 1) * sizeof(*share));
+	int rc = 0;
+
+	*res = (struct balance_result){ .congestion = HUGE_VAL };
+	b.load = malloc(((size_t)net->m + 1) * sizeof(*b.load));
+	b.price = malloc(((size_t)net->m + 1) * sizeof(*b.price));
+	if (!b.load || !b.price || !share) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	run(&b, gap, limit, share, res);
+	keep_shares(inout, share);
+	res->congestion = measure(&b);
+out:
+	free(b.load);
+	free(b.price);
+	free(share);
 	return rc;
 }

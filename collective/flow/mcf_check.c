@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/mcf_proof.h"
+#include "collective/flow/private.h"
 #include "lib/base/rat.h"
 
 struct check {

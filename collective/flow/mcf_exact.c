@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/deadline.h"
-#include "collective/flow/mcf_proof.h"
 #include "collective/flow/private.h"
 #include "lib/base/rat.h"
 #include "lib/lp/exact.h"

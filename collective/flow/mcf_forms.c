@@ -1,11 +1,10 @@
 /* Linear programs of the all-to-all flow; see mcf_forms.h. */
-#include "collective/flow/mcf_forms.h"
+#include "collective/flow/private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/private.h"
 #include "lib/lp/colgen.h"
 
 const char *mcf_form_name(enum mcf_form form)

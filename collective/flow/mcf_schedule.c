@@ -1,14 +1,10 @@
 /* Chunks and steps; see mcf_schedule.h. */
-#include "collective/flow/mcf_schedule.h"
+#include "collective/flow/private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/disjoint.h"
-#include "collective/flow/step_stagger.h"
-#include "collective/flow/unsplittable.h"
-#include "collective/schedule/schedule.h"
 
 /* Congestion that chunks and steps are measured by: of the shares, where
  * paths are disjoint. */

@@ -1,15 +1,10 @@
 /* Time-stepped flows and their schedules; see mcf_steps.h. */
-#include "collective/flow/mcf_steps.h"
+#include "collective/flow/private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/deadline.h"
-#include "collective/flow/mcf_forms.h"
-#include "collective/flow/private.h"
-#include "collective/schedule/schedule.h"
-#include "topology/topology.h"
 #include "lib/lp/lp.h"
 
 /* Less than this of a unit demand is the linear solver's rounding. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/paths.h"
+#include "collective/flow/private.h"
 #include "lib/base/heap.h"
 #include "lib/base/parallel.h"
 

@@ -4,26 +4,10 @@
 
 #include <stddef.h>
 
-#include "collective/flow/mcf.h"
-#include "lib/base/vec.h"
+#include "collective/flow/flow.h"
+#include "lib/base/rng.h"
+#include "lib/graph/graph.h"
 
-/* A digraph without loops or parallel arcs, arcs in CSR order. */
-struct flow_net {
-	int n, m;
-	int32_t *src, *dst;	/* m */
-	int64_t *units;		/* m: capacity */
-	int32_t *out_first;	/* n + 1 */
-	int32_t *in_first;	/* n + 1 */
-	int32_t *in_arcs;	/* m, by target */
-	bool *terminal;		/* n */
-	int terminals;
-	int topo_arcs;
-	int32_t *arc_of;	/* arc of the topology -> arc here, or -1 */
-};
-
-int flow_net_from(const struct topo *t, const bool *dropped,
-		  struct flow_net *out, struct err *err);
-void flow_net_fini(struct flow_net *net);
 int flow_net_arc(const struct flow_net *net, int u, int v);
 
 /* A copy of a digraph of terminals, for a schedule to keep. */
@@ -126,5 +110,213 @@ void mcf_prove(struct mcf *p, const double *price);
 void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
+
+/* ---- paths, and chunks on them ---- */
+
+/* Cuts the flows of p, solved without symmetry, into paths, widest first.
+ * Over the limit, what is left takes one path a pair, along the sources'
+ * trees of cheapest paths. limit may be NULL. */
+int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
+		   struct flow_paths *out, struct err *err);
+
+/* Gives every pair `chunks` chunks; returns the congestion, in chunks a unit
+ * of capacity (negative: WEFT_ENOMEM). */
+double flow_paths_round(const struct flow_net *net, struct flow_paths *paths,
+			int chunks);
+
+/* ---- disjoint paths, disjoint.c ---- */
+
+/*
+ * All-to-all over maximal sets of link-disjoint paths (all-to-all-mcf,
+ * section 3.1.4): every pair has as many paths without a common arc as there
+ * can be, the shortest such set, and only the shares of the paths are left to
+ * choose.
+ */
+
+/*
+ * The sets of all pairs of terminals, sorted by pair, with equal shares;
+ * within a pair the shortest path first. Parallel arcs are one link.
+ * WEFT_EINFEASIBLE for a pair without a path, WEFT_ENOMEM. graph_flow_run a
+ * pair.
+ */
+int disjoint_paths(const struct flow_net *net, struct flow_paths *out,
+		   struct err *err);
+
+struct balance_result {
+	double congestion;	/* of the shares */
+	double bound;		/* no shares on these paths are below */
+	int passes;
+};
+
+/*
+ * Shares of given paths, at least one a pair, that make the congestion least:
+ * coordinate descent on exponential prices of the arcs, which are made steeper
+ * until the shares are within `gap` of what the prices prove (every pair
+ * pays at least its cheapest path), or limit (may be NULL) or passes end it.
+ * Shares below 1e-6 are dropped. WEFT_ENOMEM. O(arcs of all paths) a pass.
+ */
+int balance_paths(const struct flow_net *net, double gap,
+		  const struct flow_limit *limit, struct flow_paths *inout,
+		  struct balance_result *res, struct err *err);
+
+/* ---- steps, step_stagger.c and step_first_fit.c ---- */
+
+/* Chunks first.. of a path that go over an arc. */
+struct flow_sent {
+	int32_t path, arc, first, chunks;
+};
+
+/* By step, then arc: those of one step and arc are beside each other. */
+struct flow_timetable {
+	VEC(struct flow_sent) v;
+	VEC(size_t) end;	/* of each step, in v */
+};
+
+void flow_timetable_fini(struct flow_timetable *tt);
+
+/*
+ * First fit, quick and a few per cent from the best: the paths' chunks, one
+ * after the other in random order, take for every hop the first step after
+ * their last in which the arc carries less than `quantum` chunks a unit of
+ * capacity. chunk0[path]: number of its first chunk. Replaces what tt holds;
+ * *fits false, and tt empty, when that takes more than `width` steps.
+ * Deterministic. WEFT_ENOMEM. Time: nearly O(hops of all chunks); memory:
+ * 12 bytes an arc and step, 20 a hop.
+ */
+int flow_fit(const struct flow_net *net, const struct flow_paths *paths,
+	     const int32_t *chunk0, int64_t quantum, int width,
+	     struct flow_timetable *tt, bool *fits);
+
+struct flow_steps_options {
+	double loss;		/* over the congestion of the chunks */
+	int max_steps;
+	struct flow_limit limit;
+};
+
+struct flow_steps;
+
+/* The hops of paths that flow_paths_round has filled. t, net and paths are
+ * borrowed. WEFT_ELIMIT when a schedule cannot hold them, WEFT_ENOMEM. O(hops
+ * of all paths). */
+int flow_steps_new(const struct topo *t, const struct flow_net *net,
+		   const struct flow_paths *paths, struct flow_steps **out,
+		   struct err *err);
+void flow_steps_free(struct flow_steps *st);
+
+/*
+ * Chooses steps for the chunks that the paths have now: the largest amount an
+ * arc may carry in a step, so the fewest steps, whose largest loads sum up to
+ * within opt->loss of `use` (the chunks' congestion), or the best of those
+ * tried; *sum is that sum. A trial is broken off when the limit is over; where
+ * there is a limit, first fit (step_first_fit.h) is tried before all others and to
+ * the end. Needing more than max_steps is WEFT_ELIMIT. Time: O(hops of all
+ * chunks) a trial; memory: 16 bytes a hop for the best and for the one that
+ * is tried.
+ */
+int flow_steps_choose(struct flow_steps *st, double use,
+		      const struct flow_steps_options *opt, double *sum,
+		      struct err *err);
+
+/* Adds the transfers of the steps chosen to s. */
+int flow_steps_emit(const struct flow_steps *st, struct coll_sched *s,
+		    int *steps, double *sum, struct err *err);
+
+/* ---- layers, virtual_lanes.c ---- */
+
+/*
+ * Layers that routes come to and go from. Each keeps an order of its arcs
+ * that all its dependencies follow (Pearce and Kelly), and counts the routes
+ * behind every dependency.
+ */
+struct layer_set;
+
+int layer_set_new(int n_arcs, int n_layers, struct layer_set **out,
+		  struct err *err);
+void layer_set_free(struct layer_set *this);
+
+/* Adds the route over arcs[0..n) to layer k. 0; 1 when it closes a cycle,
+ * and then no dependency has been added, and the one that does leads to arc
+ * number *at (NULL: not asked); WEFT_ENOMEM. */
+int layer_set_add(struct layer_set *this, int k, const int32_t *arcs,
+		  int64_t n, int64_t *at);
+/* Takes back a route that was added. O(n degree). */
+void layer_set_remove(struct layer_set *this, int k, const int32_t *arcs,
+		      int64_t n);
+/* The order of layer k: a rank of each arc. A route on which it rises closes
+ * no cycle. Valid until the next route is added. */
+const int32_t *layer_set_rank(const struct layer_set *this, int k);
+
+/* ---- one path a pair, unsplittable_*.c ---- */
+
+/* The integer program: chooses among `pool`, sorted by pair with at least
+ * one path each, within the time left; *better is set, and chosen[pair] is an
+ * index into the pool, when it comes below *congestion, which is updated. */
+int single_integer(const struct flow_net *net, const struct flow_paths *pool,
+		   const struct single_options *opt, double time_limit_s,
+		   double *congestion, bool *better, int64_t *chosen,
+		   struct err *err);
+
+struct single_routes {
+	const struct flow_net *net;
+	int longest;		/* arcs of a path, at most */
+	int32_t *arcs;		/* n x n x longest, from the sink back */
+	int32_t *len;		/* n x n; 0: no such pair */
+	int64_t *load;		/* m */
+	double *weight;		/* m: of one path more */
+	double power, scale;	/* of the weights */
+	bool flat;		/* weights of the first heuristic */
+	struct rng rng;
+
+	double *dist;		/* n */
+	int32_t *parent;	/* n */
+	int32_t *queue;		/* n + 1 */
+	bool *queued;		/* n */
+};
+
+static inline int32_t *single_arcs_of(const struct single_routes *r,
+				      size_t pair)
+{
+	return r->arcs + pair * (size_t)r->longest;
+}
+
+/* single_routes_fini also after an error. */
+int single_routes_init(struct single_routes *r, const struct flow_net *net,
+		       int longest);
+void single_routes_fini(struct single_routes *r);
+
+/* The largest load over its capacity. */
+double single_congestion(const struct single_routes *r);
+void single_weigh_all(struct single_routes *r);
+/* Adds (+1) or removes (-1) the path of a pair. */
+void single_count(struct single_routes *r, size_t pair, int by);
+/* Cheapest paths from s by label correction; parents are filled. */
+void single_measure(struct single_routes *r, int s);
+/* Takes the path to v just measured, when it is not too long. */
+bool single_take(struct single_routes *r, size_t pair, int v);
+double single_cost(const struct single_routes *r, size_t pair);
+
+/* ---- routes and layers together, unsplittable_lanes.c ---- */
+
+struct single_joint;
+
+/*
+ * Places for the paths of r in layers 0 .. n_layers - 1; nothing is placed
+ * yet. r is borrowed. escape: a tree into some node and one out of it are
+ * laid through layer 0 first, so that every pair has a path there.
+ * WEFT_EINFEASIBLE when no such trees were found, WEFT_ENOMEM.
+ */
+int single_joint_new(struct single_routes *r, int n_layers, bool escape,
+		     struct single_joint **out, struct err *err);
+void single_joint_free(struct single_joint *this);
+
+/* Puts the path of a pair, which counts already, into the first layer that
+ * closes no cycle with it. 0, 1: there is none, WEFT_ENOMEM. */
+int single_joint_place(struct single_joint *this, size_t pair);
+/* Moves a pair to the cheapest path that was found for it in any layer. One
+ * without a place must not count; it does when it has got one. 0: nothing
+ * better, 1: moved, WEFT_ENOMEM. O(layers m degree) a trial. */
+int single_joint_move(struct single_joint *this, size_t pair);
+/* Of a pair, -1: none. */
+int single_joint_layer(const struct single_joint *this, size_t pair);
 
 #endif

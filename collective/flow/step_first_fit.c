@@ -1,5 +1,5 @@
 /* Steps by first fit; see step_first_fit.h. */
-#include "collective/flow/step_first_fit.h"
+#include "collective/flow/private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,11 @@
  * one for every turn, so that a step touches only what moves in it. What
  * moves is kept, so that the best trial need not run again.
  */
-#include "collective/flow/step_stagger.h"
+#include "collective/flow/private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "collective/flow/step_first_fit.h"
 
 /* Next number of quanta to try, relative to the last; where there are many
  * hops. */

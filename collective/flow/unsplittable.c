@@ -1,5 +1,5 @@
 /* One path a pair; see unsplittable.h. */
-#include "collective/flow/unsplittable_private.h"
+#include "collective/flow/private.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,13 +6,12 @@
  * order, which cannot. The trees that are laid for escape are those of Domke
  * et al.'s Nue routing: with them that last search always ends at the sink.
  */
-#include "collective/flow/unsplittable_private.h"
+#include "collective/flow/private.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/virtual_lanes.h"
 #include "lib/base/heap.h"
 
 /* Searches of a layer that leave out what closed a cycle, before the one

@@ -4,7 +4,7 @@
  * that runs against it re-sorts only what lies between its ends, and fails
  * exactly when it closes a cycle.
  */
-#include "collective/flow/virtual_lanes.h"
+#include "collective/flow/private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/paths.h"
+#include "collective/flow/flow.h"
 #include "collective/routing/private.h"
 
 struct making {

@@ -7,8 +7,7 @@
 #ifndef WEFT_COLLECTIVE_ROUTING_ROUTES_H
 #define WEFT_COLLECTIVE_ROUTING_ROUTES_H
 
-#include "collective/flow/unsplittable.h"
-#include "collective/flow/virtual_lanes.h"
+#include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
 
 struct coll_route {
@@ -26,7 +25,7 @@ struct coll_routes {
 	struct layer_routes table;	/* arcs of the schedule's digraph */
 	int64_t *first;			/* behind table */
 	int32_t *arcs, *layer;
-	int32_t *rank;			/* the proof, see virtual_lanes.h */
+	int32_t *rank;			/* the proof, see flow.h */
 };
 
 /*
@@ -44,7 +43,7 @@ void coll_routes_fini(struct coll_routes *r);
 
 /*
  * One route of every pair of a digraph of terminals, chosen together with its
- * layer when opt->layers limits them (unsplittable.h); else as many layers are
+ * layer when opt->layers limits them (flow.h); else as many layers are
  * assigned as it takes. The proof of the layers is checked. *res says how the
  * load compares. As single_path, and WEFT_EUNSUPPORTED when a node is no
  * terminal. Free with coll_routes_fini, also on error.

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/mcf.h"
+#include "collective/flow/flow.h"
 #include "controller/plan/plan_private.h"
 
 void plan_loss_free(struct plan_loss *loss)

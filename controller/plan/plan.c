@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/mcf.h"
+#include "collective/flow/flow.h"
 #include "controller/plan/plan_private.h"
 
 const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device)

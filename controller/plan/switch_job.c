@@ -5,9 +5,7 @@
 
 #include "collective/bfb/bfb.h"
 #include "collective/finder/finder.h"
-#include "collective/flow/mcf_schedule.h"
-#include "collective/flow/mcf_steps.h"
-#include "collective/schedule/schedule.h"
+#include "collective/flow/flow.h"
 #include "controller/plan/plan_private.h"
 #include "lib/base/buf.h"
 #include "lib/base/vec.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "collective/flow/mcf.h"
+#include "collective/flow/flow.h"
 #include "lib/base/clock.h"
 #include "lib/base/rng.h"
 #include "tests/bench/program.h"

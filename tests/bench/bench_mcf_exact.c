@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/mcf_proof.h"
+#include "collective/flow/flow.h"
 #include "lib/base/clock.h"
 #include "tests/bench/program.h"
 

@@ -14,8 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collective/flow/mcf.h"
-#include "collective/flow/mcf_nic_split.h"
+#include "collective/flow/flow.h"
 #include "tests/bench/draw.h"
 
 #define GAP 1e-3

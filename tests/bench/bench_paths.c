@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/disjoint.h"
-#include "collective/flow/unsplittable.h"
+#include "collective/flow/private.h"
 #include "lib/base/clock.h"
 #include "tests/bench/program.h"
 

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collective/flow/mcf_schedule.h"
-#include "collective/flow/mcf_steps.h"
+#include "collective/flow/flow.h"
 #include "collective/schedule/schedule.h"
 #include "controller/cli/core/tree.h"
 #include "controller/model/model.h"

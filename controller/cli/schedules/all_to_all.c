@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/deadline.h"
-#include "collective/flow/mcf_nic_split.h"
-#include "collective/flow/mcf_proof.h"
+#include "collective/flow/flow.h"
 #include "controller/cli/core/private.h"
 
 /* Parts of a link that --host-bandwidth is rounded to. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/flow/mcf_schedule.h"
+#include "collective/flow/flow.h"
 #include "collective/routing/routes.h"
 #include "controller/cli/core/private.h"
 #include "lib/base/file.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "collective/flow/disjoint.h"
+#include "collective/flow/private.h"
 #include "lib/base/rng.h"
 #include "lib/lp/lp.h"
 #include "tests/unit/schedule/common.h"

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "collective/flow/mcf_forms.h"
+#include "collective/flow/flow.h"
 #include "lib/base/rng.h"
 #include "tests/unit/schedule/common.h"
 

@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/flow/mcf_nic_split.h"
-#include "collective/flow/mcf_proof.h"
+#include "collective/flow/flow.h"
 #include "tests/unit/schedule/common.h"
 
 /* The congestion must be p/q exactly. */

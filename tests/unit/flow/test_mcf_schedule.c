@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "collective/flow/mcf_schedule.h"
-#include "collective/flow/paths.h"
+#include "collective/flow/private.h"
 #include "tests/unit/schedule/common.h"
 
 static struct coll_sched *make(const struct topo *t, double loss,

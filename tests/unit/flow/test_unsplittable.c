@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "collective/flow/unsplittable.h"
+#include "collective/flow/private.h"
 #include "tests/unit/schedule/common.h"
 
 /* Replays the paths on the topology; returns the congestion. */

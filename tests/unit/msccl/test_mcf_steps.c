@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "collective/flow/mcf_steps.h"
+#include "collective/flow/flow.h"
 #include "lib/base/rng.h"
 #include "runtime/msccl/msccl.h"
 #include "tests/unit/msccl/msccl_sim.h"

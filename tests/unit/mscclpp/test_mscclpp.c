@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/flow/mcf_steps.h"
+#include "collective/flow/flow.h"
 #include "runtime/mscclpp/mscclpp.h"
 #include "tests/unit/msccl/lowered.h"
 #include "tests/unit/mscclpp/mscclpp_sim.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collective/bfb/bfb.h"
-#include "collective/flow/mcf_schedule.h"
+#include "collective/flow/flow.h"
 #include "collective/routing/routes.h"
 #include "tests/unit/schedule/common.h"
 

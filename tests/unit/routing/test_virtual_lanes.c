@@ -5,9 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collective/flow/paths.h"
-#include "collective/flow/unsplittable.h"
-#include "collective/flow/virtual_lanes.h"
+#include "collective/flow/private.h"
 #include "collective/routing/routes.h"
 #include "lib/base/rng.h"
 #include "lib/base/vec.h"
