@@ -35,7 +35,7 @@ BROWSER := chromium chromium-driver
 ROOMS := base output conf lp graph rpc http proto optics host topology \
 	schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
-	model plan dry_run proto_convert webui store apply testbed daemon cli
+	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
 DIR_base := lib/base
 DIR_output := lib/output
@@ -77,12 +77,17 @@ DIR_webui := controller/webui
 DIR_store := controller/store
 DIR_apply := controller/apply
 DIR_testbed := controller/testbed
+DIR_d_core := controller/daemon/core
+DIR_d_hosts := controller/daemon/hosts
+DIR_d_ha := controller/daemon/ha
+DIR_d_change := controller/daemon/change
+DIR_d_jobs := controller/daemon/jobs
+DIR_d_views := controller/daemon/views
 DIR_daemon := controller/daemon
 DIR_cli := controller/cli
 
 # Rooms of several folders.
 PARTS_emulators := core tl1 scpi sonic robot mrr
-PARTS_daemon := core change jobs hosts ha views
 PARTS_cli := core schedules fabric
 
 DEPS_base :=
@@ -125,7 +130,13 @@ DEPS_webui := base output optics model plan
 DEPS_store := base optics model
 DEPS_apply := base drv_core drivers model plan store dry_run
 DEPS_testbed := base host drv_core drivers linux model plan dry_run
-DEPS_daemon := base output rpc http proto host optics schedule drivers model plan proto_convert webui store apply
+DEPS_d_core := base output rpc proto optics model plan proto_convert webui store apply
+DEPS_d_hosts := base rpc proto host optics model plan store apply d_core
+DEPS_d_ha := base store apply d_core
+DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
+DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
+DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
+DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
 DEPS_cli := base output lp rpc proto topology schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
@@ -222,7 +233,7 @@ $(B)/obj/%.o: %.c | $(PB_H)
 
 PROGRAMS := $(B)/weft $(B)/weftd $(B)/weft-emulator
 MAIN_weft := controller/cli/core/main.c
-MAIN_weftd := controller/daemon/core/main.c
+MAIN_weftd := controller/daemon/main.c
 MAIN_weft-emulator := drivers/emulators/main.c
 ROOM_weft := cli
 ROOM_weftd := daemon

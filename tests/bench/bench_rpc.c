@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "controller/daemon/core/daemon.h"
+#include "controller/daemon/daemon.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "lib/base/clock.h"
 #include "lib/rpc/rpc.h"

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "lib/base/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

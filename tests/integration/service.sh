@@ -28,7 +28,7 @@ stop weftd
 # ---- privileges ------------------------------------------------------------
 
 expect 64 "nobody of that name" weftd --user no-such-user
-has err "is said" 'nobody is called "no-such-user"'
+has err "is said" 'there is no user "no-such-user"'
 if [[ $(id -u) != 0 ]]; then
 	expect 77 "without root nobody becomes another" weftd --user nobody \
 		--socket "$T/x" --state-dir "$T/y"

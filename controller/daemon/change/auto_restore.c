@@ -1,6 +1,6 @@
 /*
- * Light that somebody else took away is brought back where the fabric says so
- * (`foreign: restore`): by a change like any other, journalled, read back, in
+ * Circuits that another user took away are brought back where the fabric says
+ * so (`foreign: restore`): by a change like any other, journalled, read back, in
  * the history, that makes exactly the circuits that went and moves nothing
  * else. Circuits of others go only where they hold ports of the intent, and
  * stay where the device names an owner. While the fabric is frozen, another
@@ -15,17 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/change/auto_restore.h"
+#include "controller/daemon/change/private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
 #define RETRY_MS 1000		/* while something is in the way */
 #define ROBOT_US 1000000	/* what takes so long to move light is one */
-#define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 
 /* Restores of a device that failed. */
-struct attempt {
+struct restore_attempt {
 	char name[CONF_MAX_NAME + 1];
 	int tries;
 	int64_t last_ns;	/* wall clock */
@@ -35,24 +34,25 @@ struct attempt {
 /* Lives until the loop has closed its timer, which may be after the daemon. */
 struct restore {
 	uv_timer_t timer;
-	struct daemon *d;
-	VEC(struct attempt) attempts;
+	struct daemon_env *env;
+	struct changes *changes;
+	VEC(struct restore_attempt) attempts;
 };
 
 /* What of one device a change is to bring back. */
-struct wanted {
+struct restore_wanted {
 	char name[CONF_MAX_NAME + 1];
 	bool program;
 	VEC(struct optics_xc) xcs;
 };
 
-struct restoring {
-	VEC(struct wanted) wanted;
+struct restore_request {
+	VEC(struct restore_wanted) wanted;
 	VEC(struct plan_restore) plan;	/* points into wanted */
 	char comment[160];
 };
 
-void restoring_free(struct restoring *r)
+void restore_request_free(struct restore_request *r)
 {
 	if (!r) {
 		return;
@@ -68,7 +68,7 @@ void restoring_free(struct restoring *r)
 /* ---- policy -------------------------------------------------------------- */
 
 /* Robots wear and take minutes: they are told one by one. */
-enum model_foreign daemon_foreign_policy(const struct model_fabric *f,
+enum model_foreign external_policy(const struct model_fabric *f,
 					 const struct model_device *md,
 					 const struct apply_device *a)
 {
@@ -81,41 +81,43 @@ enum model_foreign daemon_foreign_policy(const struct model_fabric *f,
 }
 
 /* Whether any device has the policy. */
-static bool is_wanted(struct daemon *d)
+static bool is_wanted(struct apply *apply)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(apply);
 	const struct apply_device *a;
 	bool wanted = false;
 	int n;
 
-	a = apply_devices(d->apply, &n);
+	a = apply_devices(apply, &n);
 	for (int i = 0; i < n && !wanted; i++) {
-		wanted = daemon_foreign_policy(f, &f->devices[i], &a[i]) ==
+		wanted = external_policy(f, &f->devices[i], &a[i]) ==
 			 MODEL_FOREIGN_RESTORE;
 	}
 	return wanted;
 }
 
-static bool may_restore(struct daemon *d)
+static bool may_restore(const struct restore *r)
 {
+	const struct daemon_env *env = r->env;
 	struct err err = { 0 };
 	struct store_journal *open = NULL;
 	int n = 0;
-	bool may = d->was_read && d->applied && !d->reading && !d->change &&
-		   !d->confirm.change && !daemon_check_frozen(d, &err) &&
-		   !apply_unsettled(d->apply);
+	bool may = env->was_read && env->applied && !env->reading &&
+		   !env->changing && !changes_confirm(r->changes)->change &&
+		   !drain_check_frozen(r->changes->drain, &err) &&
+		   !apply_unsettled(env->apply);
 
 	if (may) {
-		may = store_open_changes(d->store, &open, &n, &err) == 0 &&
+		may = store_open_changes(env->store, &open, &n, &err) == 0 &&
 		      n == 0;
 		store_journals_free(open, n);
 	}
 	return may;
 }
 
-static struct attempt *find_attempt(struct restore *r, const char *name)
+static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 {
-	struct attempt a = { .tries = 0 };
+	struct restore_attempt a = { .tries = 0 };
 
 	for (size_t i = 0; i < r->attempts.n; i++) {
 		if (strcmp(r->attempts.v[i].name, name) == 0) {
@@ -127,12 +129,105 @@ static struct attempt *find_attempt(struct restore *r, const char *name)
 	       &r->attempts.v[r->attempts.n - 1];
 }
 
-/* ---- a fight ------------------------------------------------------------- */
+/* ---- when ---------------------------------------------------------------- */
 
-static void give_up(struct daemon *d, const char *device,
+static bool is_restorable(const struct store_foreign *f)
+{
+	return f->outcome == STORE_FOREIGN_OPEN &&
+	       (f->kind == STORE_FOREIGN_GONE ||
+		f->kind == STORE_FOREIGN_PROGRAM);
+}
+
+/* base, doubled n - 1 times, within bounds. */
+static int64_t back_off(int64_t base, int n)
+{
+	while (--n > 0 && base < RESTORE_BACK_OFF_MAX_NS) {
+		base *= 2;
+	}
+	return base < RESTORE_BACK_OFF_MAX_NS ? base : RESTORE_BACK_OFF_MAX_NS;
+}
+
+/* Since an operator's change last put something right. */
+static int64_t operator_ns(const struct store_foreign *v, int n)
+{
+	int64_t at = 0;
+
+	for (int i = 0; i < n; i++) {
+		if ((v[i].outcome == STORE_FOREIGN_REPAIRED ||
+		     v[i].outcome == STORE_FOREIGN_ACCEPTED) &&
+		    v[i].resolved_ns > at) {
+			at = v[i].resolved_ns;
+		}
+	}
+	return at;
+}
+
+/* The restores that count, each a change that may have several records. */
+static int count_restores(const struct store_foreign *v, int n,
+			  int64_t since_ns, int64_t *last_ns)
+{
+	int count = 0;
+
+	*last_ns = 0;
+	for (int i = 0; i < n; i++) {
+		bool seen = v[i].outcome != STORE_FOREIGN_RESTORED ||
+			    v[i].resolved_ns <= since_ns;
+
+		for (int k = 0; k < i && !seen; k++) {
+			seen = v[k].outcome == STORE_FOREIGN_RESTORED &&
+			       v[k].change == v[i].change;
+		}
+		if (!seen) {
+			count++;
+			*last_ns = v[i].resolved_ns > *last_ns
+					   ? v[i].resolved_ns : *last_ns;
+		}
+	}
+	return count;
+}
+
+enum restore_verdict restore_decide(const struct store_foreign *v, int n,
+				    int64_t after_ns, int tries,
+				    int64_t last_try_ns, int64_t now_ns,
+				    int64_t *at_ns)
+{
+	int64_t first_ns = INT64_MAX, since_ns, last_ns;
+	int restores;
+
+	for (int i = 0; i < n; i++) {
+		if (v[i].outcome == STORE_FOREIGN_OPEN && v[i].given_up) {
+			return RESTORE_NOTHING;
+		}
+		if (is_restorable(&v[i]) && v[i].noticed_ns < first_ns) {
+			first_ns = v[i].noticed_ns;
+		}
+	}
+	if (first_ns == INT64_MAX) {
+		return RESTORE_NOTHING;
+	}
+	since_ns = operator_ns(v, n);
+	since_ns = since_ns > now_ns - RESTORE_WINDOW_NS
+			   ? since_ns : now_ns - RESTORE_WINDOW_NS;
+	restores = count_restores(v, n, since_ns, &last_ns);
+	if (restores >= RESTORE_MAX) {
+		return RESTORE_GIVE_UP;
+	}
+	*at_ns = first_ns + after_ns;
+	if (restores && last_ns + back_off(10 * after_ns, restores) > *at_ns) {
+		*at_ns = last_ns + back_off(10 * after_ns, restores);
+	}
+	if (tries && last_try_ns + back_off(10 * after_ns, tries) > *at_ns) {
+		*at_ns = last_try_ns + back_off(10 * after_ns, tries);
+	}
+	return *at_ns <= now_ns ? RESTORE_NOW : RESTORE_WAIT;
+}
+
+/* ---- giving up ----------------------------------------------------------- */
+
+static void give_up(struct daemon_env *env, const char *device,
 		    struct store_foreign *v, int n)
 {
-	const struct daemon_event ev = { .kind = KIND(RESTORE_GIVEN_UP),
+	const struct daemon_event ev = { .kind = EVENT_KIND(RESTORE_GIVEN_UP),
 					 .device = device };
 	struct err err = { 0 };
 	int kept = 0;
@@ -143,23 +238,23 @@ static void give_up(struct daemon *d, const char *device,
 			v[kept++].given_up = true;
 		}
 	}
-	if (store_foreign_put(d->store, v, kept, &err)) {
+	if (store_foreign_put(env->store, v, kept, &err)) {
 		log_error("weftd", "restore: %s", err.msg);
 	}
 	log_error("weftd", "%s: restored %d times, and changed again each time "
 		  "(%s): it is only reported from now on", device,
-		  RESTORE_FIGHT, v[0].who);
-	daemon_event(d, &ev, "%s: restored %d times, and changed again each "
+		  RESTORE_MAX, v[0].who);
+	event_emit(env->events, &ev, "%s: restored %d times, and changed again each "
 		     "time: it is only reported until somebody's change has "
-		     "put it right", device, RESTORE_FIGHT);
+		     "put it right", device, RESTORE_MAX);
 }
 
 /* ---- what is due --------------------------------------------------------- */
 
-static int want(struct restoring *r, const char *device,
+static int want(struct restore_request *r, const char *device,
 		const struct store_foreign *v, int n)
 {
-	struct wanted w = { .program = false };
+	struct restore_wanted w = { .program = false };
 	size_t len = strlen(r->comment);
 	int count = 0;
 
@@ -190,15 +285,15 @@ static int want(struct restoring *r, const char *device,
 }
 
 /* Adds what is due of one device; *next_ns is when to look again. */
-static int consider(struct daemon *d, struct restoring *r, const char *device,
-		    int64_t *next_ns, struct err *err)
+static int consider(struct restore *all, struct restore_request *r,
+		    const char *device, int64_t *next_ns, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(all->env->apply);
 	const struct store_foreign_query q = { .device = device };
-	struct attempt *a = find_attempt(d->restore, device);
+	struct restore_attempt *a = find_attempt(all, device);
 	struct store_foreign *v = NULL;
 	int64_t at_ns = 0;
-	int n = 0, rc = a ? store_foreign(d->store, &q, &v, &n, err)
+	int n = 0, rc = a ? store_foreign(all->env->store, &q, &v, &n, err)
 			  : err_nomem(err);
 
 	if (rc) {
@@ -213,8 +308,8 @@ static int consider(struct daemon *d, struct restoring *r, const char *device,
 	case RESTORE_WAIT:
 		*next_ns = at_ns < *next_ns ? at_ns : *next_ns;
 		break;
-	case RESTORE_FIGHT_ON:
-		give_up(d, device, v, n);
+	case RESTORE_GIVE_UP:
+		give_up(all->env, device, v, n);
 		break;
 	default:
 		break;
@@ -233,20 +328,20 @@ static bool has_record(const struct store_foreign *v, int n, const char *name)
 	return false;
 }
 
-static int consider_all(struct daemon *d, struct restoring *r,
+static int consider_all(struct restore *all, struct restore_request *r,
 			const struct store_foreign *v, int n, int64_t *next_ns,
 			struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(all->env->apply);
 	const struct apply_device *a;
 	int n_devices, rc = 0;
 
-	a = apply_devices(d->apply, &n_devices);
+	a = apply_devices(all->env->apply, &n_devices);
 	for (int i = 0; i < n_devices && rc == 0; i++) {
 		if (a[i].reachable && has_record(v, n, a[i].name) &&
-		    daemon_foreign_policy(f, &f->devices[i], &a[i]) ==
+		    external_policy(f, &f->devices[i], &a[i]) ==
 			    MODEL_FOREIGN_RESTORE) {
-			rc = consider(d, r, a[i].name, next_ns, err);
+			rc = consider(all, r, a[i].name, next_ns, err);
 		}
 	}
 	return rc;
@@ -254,14 +349,12 @@ static int consider_all(struct daemon *d, struct restoring *r,
 
 /* ---- doing it ------------------------------------------------------------ */
 
-static void after_restore(struct daemon *d, const struct apply_result *res,
-			  int rc, const struct err *err)
+static void after_restore(int rc, const struct err *err, void *arg)
 {
-	struct restore *r = d->restore;
+	struct restore *r = arg;
 
-	(void)res;
-	for (size_t i = 0; r && i < r->attempts.n; i++) {
-		struct attempt *a = &r->attempts.v[i];
+	for (size_t i = 0; i < r->attempts.n; i++) {
+		struct restore_attempt *a = &r->attempts.v[i];
 
 		if (a->running) {
 			a->running = false;
@@ -274,61 +367,68 @@ static void after_restore(struct daemon *d, const struct apply_result *res,
 	}
 }
 
-static void look_again(struct restore *r, int64_t at_ns)
+static void on_time(uv_timer_t *timer);
+
+static void check_later(struct restore *r, int64_t at_ns)
 {
 	int64_t ms = (at_ns - clk_wall_ns() + 999999) / 1000000;
 
-	uv_timer_start(&r->timer, daemon_restore_due,
+	uv_timer_start(&r->timer, on_time,
 		       (uint64_t)(ms > 1 ? ms : 1), 0);
 }
 
-void daemon_restore_look(struct daemon *d)
+static void begin_restore(struct restore *r, struct restore_request *req)
+{
+	const struct own_change own = {
+		.who = "weftd", .comment = req->comment,
+		.ended = after_restore, .arg = r,
+	};
+	struct err err = { 0 };
+	int rc = changes_begin_restore(r->changes, &own, req, &err);
+
+	if (rc) {
+		after_restore(rc, &err, r);
+	}
+}
+
+void restore_check(struct restore *r)
 {
 	const struct store_foreign_query q = { .open = true };
-	struct restoring *r = NULL;
+	struct restore_request *req = NULL;
 	struct store_foreign *v = NULL;
 	struct err err = { 0 };
 	int64_t next_ns = INT64_MAX;
 	int n = 0, rc;
 
-	if (d->draining || d->standby || !d->restore || !is_wanted(d)) {
+	if (r->env->draining || r->env->standby || !is_wanted(r->env->apply)) {
 		return;
 	}
-	uv_timer_stop(&d->restore->timer);
-	rc = store_foreign(d->store, &q, &v, &n, &err);
-	if (rc == 0 && n > 0 && !may_restore(d)) {
+	uv_timer_stop(&r->timer);
+	rc = store_foreign(r->env->store, &q, &v, &n, &err);
+	if (rc == 0 && n > 0 && !may_restore(r)) {
 		next_ns = clk_wall_ns() + RETRY_MS * INT64_C(1000000);
 	} else if (rc == 0 && n > 0) {
-		r = calloc(1, sizeof(*r));
-		rc = r ? consider_all(d, r, v, n, &next_ns, &err)
-		       : err_nomem(&err);
+		req = calloc(1, sizeof(*req));
+		rc = req ? consider_all(r, req, v, n, &next_ns, &err)
+			 : err_nomem(&err);
 	}
 	free(v);
-	if (rc == 0 && r && r->wanted.n) {
-		const struct own_change own = {
-			.who = "weftd", .comment = r->comment,
-			.restoring = r, .ended = after_restore,
-		};
-
-		r = NULL;		/* it goes with the change */
-		rc = daemon_change_restore(d, &own, &err);
-		if (rc) {
-			after_restore(d, NULL, rc, &err);
-		}
-	} else if (rc) {
+	if (rc) {
 		log_warn("weftd", "restore: %s", err.msg);
 	}
-	restoring_free(r);
+	if (rc == 0 && req && req->wanted.n) {
+		begin_restore(r, req);		/* it goes with the change */
+	} else {
+		restore_request_free(req);
+	}
 	if (next_ns < INT64_MAX) {
-		look_again(d->restore, next_ns);
+		check_later(r, next_ns);
 	}
 }
 
-void daemon_restore_due(uv_timer_t *timer)
+static void on_time(uv_timer_t *timer)
 {
-	struct restore *r = timer->data;
-
-	daemon_restore_look(r->d);
+	restore_check(timer->data);
 }
 
 /* ---- what of it may be done now ------------------------------------------ */
@@ -383,7 +483,7 @@ static bool is_in(const struct plan_light *l, struct optics_xc xc)
 				   optics_xc_cmp);
 }
 
-static void keep_possible(struct wanted *w, const struct model_device *md,
+static void keep_possible(struct restore_wanted *w, const struct model_device *md,
 			  const struct snapshot *s, int device,
 			  const struct apply_device *a, struct err *why)
 {
@@ -401,17 +501,18 @@ static void keep_possible(struct wanted *w, const struct model_device *md,
 	w->xcs.n = kept;
 }
 
-int restoring_base(struct restoring *r, struct daemon *d,
-		   const struct model_fabric *f, struct snapshot *s,
-		   struct err *err)
+int restore_request_prepare(struct restore_request *r,
+			    const struct daemon_env *env,
+			    const struct model_fabric *f, struct snapshot *s,
+			    struct err *err)
 {
 	const struct apply_device *a;
 	struct err why = { 0 };
 	int n;
 
-	a = apply_devices(d->apply, &n);
+	a = apply_devices(env->apply, &n);
 	for (size_t i = 0; i < r->wanted.n; i++) {
-		struct wanted *w = &r->wanted.v[i];
+		struct restore_wanted *w = &r->wanted.v[i];
 		int at = model_find_device(f, w->name);
 		struct plan_restore p = { .device = at, .program = w->program };
 
@@ -440,15 +541,19 @@ int restoring_base(struct restoring *r, struct daemon *d,
 
 /* ---- life ---------------------------------------------------------------- */
 
-int daemon_restore_init(struct daemon *d, struct err *err)
+int restore_new(struct daemon_env *env, struct changes *changes,
+		struct restore **out, struct err *err)
 {
-	d->restore = calloc(1, sizeof(*d->restore));
-	if (!d->restore) {
+	struct restore *r = calloc(1, sizeof(*r));
+
+	if (!r) {
 		return err_nomem(err);
 	}
-	d->restore->d = d;
-	uv_timer_init(d->loop, &d->restore->timer);
-	d->restore->timer.data = d->restore;
+	r->env = env;
+	r->changes = changes;
+	uv_timer_init(env->loop, &r->timer);
+	r->timer.data = r;
+	*out = r;
 	return 0;
 }
 
@@ -460,10 +565,9 @@ static void on_closed(uv_handle_t *handle)
 	free(r);
 }
 
-void daemon_restore_fini(struct daemon *d)
+void restore_free(struct restore *r)
 {
-	if (d->restore) {
-		uv_close((uv_handle_t *)&d->restore->timer, on_closed);
-		d->restore = NULL;
+	if (r) {
+		uv_close((uv_handle_t *)&r->timer, on_closed);
 	}
 }

@@ -1,11 +1,19 @@
-/* Apply, rollback, cancel: one change and all who watch it. */
+/*
+ * Apply, rollback, cancel: one change and all who watch it.
+ *
+ * A change is a plan request first; when the plan is there, and is the one that
+ * was asked for, the engine carries it out (apply_start), and the request keeps
+ * its slot of the queue until the end, so that nothing else touches the devices
+ * or their configuration. Who asks again with the same request id watches the
+ * same change, or gets the result of the one that has ended. weftd begins
+ * changes of its own for jobs, for restoring, and when nobody confirms.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
-#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/change/private.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
@@ -18,30 +26,32 @@ _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
 	       "the API's enumerations are those of apply.h");
 
 struct change {
-	struct daemon *d;
-	struct work *w;		/* NULL once the engine has it */
+	struct changes *of;
+	struct plan_request *plan;	/* has the slot until the end */
 	char *request_id, *who, *comment;
 	int64_t confirm_within_ns;
 	char digest[65];	/* the plan must have it; "": any */
-	char trace[DAEMON_TRACE_SIZE];
+	char trace[TRACE_SIZE];
 	char peer[RPC_PEER_TEXT_MAX];
 	bool started;		/* the engine has it */
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
 	struct host_routes *routes;	/* for hosts of this machine, then */
-	bool restores;		/* jobs stay as they are */
+	struct restore_request *restore;	/* jobs stay as they are; owned,
+						 * or NULL */
 	VEC(struct rpc_call *) watchers;
-	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
-		      const struct err *err);	/* or NULL */
+	void (*ended)(int rc, const struct err *err, void *arg);	/* or NULL */
+	void *ended_arg;
 };
 
-/* What a request says of the change it wants. */
-struct wish {
+/* The change that a request asks for. */
+struct change_request {
 	const char *request_id, *comment;
 	const Weft__V1__Number *expected;
 	int64_t confirm_within_ns;
 	const struct own_change *own;	/* weftd's own, or NULL */
-	bool must;			/* nobody may be there to help */
+	struct restore_request *restore;	/* instead of jobs, or NULL */
+	bool ignore_floor;		/* no operator may be there to help */
 };
 
 /* ---- watching ------------------------------------------------------------ */
@@ -77,6 +87,7 @@ static void send_all(struct change *c, const Weft__V1__ApplyEvent *ev)
 
 static void on_event(const struct apply_event *ev, void *arg)
 {
+	const struct change_hooks *hooks = &((struct change *)arg)->of->hooks;
 	Weft__V1__ApplyEvent m = WEFT__V1__APPLY_EVENT__INIT;
 
 	m.phase = (char *)ev->phase;
@@ -87,14 +98,14 @@ static void on_event(const struct apply_event *ev, void *arg)
 	m.total = ev->total;
 	m.eta_ns = ev->eta_ns;
 	send_all(arg, &m);
-	daemon_page_progress(((struct change *)arg)->d, ev);
+	hooks->progress(ev, hooks->arg);
 	if (ev->is_problem) {
 		log_warn("apply", "%s%s%s: %s", ev->device,
 			 ev->device[0] ? ": " : "", ev->phase, ev->text);
 	}
 }
 
-static void tell_result(struct rpc_call *call, const struct apply_result *res,
+static void send_result(struct rpc_call *call, const struct apply_result *res,
 			int rc, const struct err *err)
 {
 	Weft__V1__ApplyEvent ev = WEFT__V1__APPLY_EVENT__INIT;
@@ -120,44 +131,42 @@ static void tell_result(struct rpc_call *call, const struct apply_result *res,
 	}
 }
 
-static void tell_all_started(const struct change *c)
+static void announce_start(const struct change *c)
 {
 	const struct daemon_event ev = {
-		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_STARTED,
+		.kind = EVENT_KIND(CHANGE_STARTED),
 		.trace = c->trace,
 	};
 
-	daemon_page_begins(c->d, c->who, c->comment);
-	daemon_event(c->d, &ev, "change of %s begins%s%s", c->who,
+	c->of->hooks.begun(c->who, c->comment, c->of->hooks.arg);
+	event_emit(c->of->env->events, &ev, "change of %s begins%s%s", c->who,
 		     c->comment[0] ? ": " : "", c->comment);
 }
 
-static void tell_all_ended(const struct change *c,
+static void announce_end(const struct change *c,
 			   const struct apply_result *res, int rc,
 			   const struct err *err)
 {
 	const struct daemon_event ev = {
-		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED,
+		.kind = EVENT_KIND(CHANGE_ENDED),
 		.change = res->change,
 		.verdict = (Weft__V1__Verdict)res->verdict,
 		.trace = c->trace,
 	};
 
-	daemon_count_change(c->d, res);
-	daemon_page_ended(c->d, apply_verdict_name(res->verdict),
-			  rc ? err : NULL);
-	daemon_event(c->d, &ev, "change of %s: %s%s%s", c->who,
+	c->of->hooks.ended(res, rc ? err : NULL, c->of->hooks.arg);
+	event_emit(c->of->env->events, &ev, "change of %s: %s%s%s", c->who,
 		     apply_verdict_name(res->verdict), rc ? ": " : "",
 		     rc ? err->msg : "");
 }
 
 /* ---- the end of a change ------------------------------------------------- */
 
-static void remember(struct daemon *d, const char *request_id,
+static void remember(struct changes *all, const char *request_id,
 		     const struct apply_result *res, int rc,
 		     const struct err *err)
 {
-	struct finished *f = &d->finished[d->n_finished++ % MAX_FINISHED];
+	struct finished_change *f = &all->finished[all->n_finished++ % MAX_FINISHED];
 
 	free(f->request_id);
 	f->request_id = strdup(request_id);
@@ -166,23 +175,16 @@ static void remember(struct daemon *d, const char *request_id,
 	f->err = *err;
 }
 
-void daemon_finished_fini(struct daemon *d)
-{
-	for (int i = 0; i < MAX_FINISHED; i++) {
-		free(d->finished[i].request_id);
-	}
-}
-
 /* The newest first. */
-static const struct finished *find_finished(const struct daemon *d,
+static const struct finished_change *find_finished(const struct changes *all,
 					    const char *request_id)
 {
-	int kept = d->n_finished < MAX_FINISHED ? d->n_finished
+	int kept = all->n_finished < MAX_FINISHED ? all->n_finished
 						: MAX_FINISHED;
 
 	for (int i = 1; i <= kept; i++) {
-		const struct finished *f =
-			&d->finished[(d->n_finished - i) % MAX_FINISHED];
+		const struct finished_change *f =
+			&all->finished[(all->n_finished - i) % MAX_FINISHED];
 
 		if (f->request_id && strcmp(f->request_id, request_id) == 0) {
 			return f;
@@ -193,10 +195,12 @@ static const struct finished *find_finished(const struct daemon *d,
 
 static void change_free(struct change *c)
 {
-	struct daemon *d = c->d;
-	struct work *w = c->w;
+	struct changes *all = c->of;
+	struct plan_request *pr = c->plan;
+	struct restore_request *restore = c->restore;
 
-	d->change = NULL;
+	all->now = NULL;
+	all->env->changing = false;
 	free(c->request_id);
 	free(c->who);
 	free(c->comment);
@@ -204,9 +208,10 @@ static void change_free(struct change *c)
 	job_rows_fini(&c->rows);
 	host_routes_free(c->routes);
 	free(c);
-	if (w) {
-		daemon_work_free(w);
+	if (pr) {
+		plan_request_free(pr);
 	}
+	restore_request_free(restore);
 }
 
 static void log_end(const struct change *c, const struct apply_result *res,
@@ -231,55 +236,51 @@ static void log_end(const struct change *c, const struct apply_result *res,
 static void end_change(struct change *c, const struct apply_result *res,
 		       int rc, const struct err *err)
 {
-	struct daemon *d = c->d;
+	struct changes *all = c->of;
 	struct apply_result none = {
 		.verdict = APPLY_REFUSED,
-		.generation = store_generation(d->store),
+		.generation = store_generation(all->env->store),
 	};
-	void (*ended)(struct daemon *d, const struct apply_result *res, int rc,
-		      const struct err *err);
-	bool moved = c->started && daemon_prover_moved(d);
+	void (*ended)(int rc, const struct err *err, void *arg) = c->ended;
+	void *ended_arg = c->ended_arg;
+	bool moved = c->started && hosts_moved_routes(all->hosts);
 
 	res = res ? res : &none;
 	log_end(c, res, rc, err);
 	if (c->request_id[0]) {
-		remember(d, c->request_id, res, rc, err);
+		remember(all, c->request_id, res, rc, err);
 	}
 	for (size_t i = 0; i < c->watchers.n; i++) {
-		tell_result(c->watchers.v[i], res, rc, err);
+		send_result(c->watchers.v[i], res, rc, err);
 	}
 	c->watchers.n = 0;
-	tell_all_ended(c, res, rc, err);
-	ended = c->ended;
+	announce_end(c, res, rc, err);
 	change_free(c);
-	if (!d->draining) {
-		daemon_confirm_watch(d);
+	if (!all->env->draining) {
+		changes_watch_confirm(all);
 	}
-	if (moved && rc && !d->draining) {
-		daemon_refresh_jobs(d);	/* gives the hosts their ways again */
+	if (moved && rc && !all->env->draining) {
+		job_status_refresh(all->jobs);	/* restores the routes of hosts */
 	}
 	if (ended) {
-		ended(d, res, rc, err);
+		ended(rc, err, ended_arg);
 	}
-	jobs_tick(d->orders);
+	all->hooks.idle(all->hooks.arg);
 }
 
 /* The jobs are now those of the change. */
 static void take_jobs(struct change *c)
 {
-	struct daemon *d = c->d;
+	struct changes *all = c->of;
 
-	d->applied = true;
-	if (c->restores) {
+	all->env->applied = true;
+	if (c->restore) {
 		return;
 	}
-	job_rows_fini(&d->jobs);
-	d->jobs = c->rows;
-	d->dead_light = 0;
-	memset(&c->rows, 0, sizeof(c->rows));
-	daemon_hosts_route(d, c->routes);
+	job_status_set(all->jobs, &c->rows);
+	hosts_route(all->hosts, c->routes);
 	c->routes = NULL;
-	jobs_settle(d->orders);
+	all->hooks.committed(all->hooks.arg);
 }
 
 static void on_applied(int rc, const struct apply_result *res,
@@ -306,39 +307,39 @@ static int check_digest(const struct change *c, const struct plan *p,
 	return err->code;
 }
 
-static void on_planned(struct work *w)
+static void on_planned(struct plan_request *pr)
 {
-	struct change *c = w->arg;
+	struct change *c = pr->arg;
 	const struct apply_request req = {
 		.who = c->who, .comment = c->comment, .id = c->request_id,
 		.trace = c->trace, .peer = c->peer,
 		.confirm_within_ns = c->confirm_within_ns,
-		.must = w->must,
-		.restores = c->restores,
+		.must = pr->ignore_floor,
+		.restores = c->restore != NULL,
 	};
-	struct err err = w->err;
-	int r = w->rc;
+	struct err err = pr->err;
+	int r = pr->rc;
 
 	if (c->cancelled) {
 		r = err_set(&err, WEFT_ECANCELED, "stopped on request, before "
 						  "anything was sent");
 	}
-	if (r || (r = check_digest(c, w->plan, &err)) ||
-	    (!c->restores && (r = job_rows_take(&c->rows, w, &err)))) {
+	if (r || (r = check_digest(c, pr->plan, &err)) ||
+	    (!c->restore && (r = job_rows_take(&c->rows, pr, &err)))) {
 		end_change(c, NULL, r, &err);
 		return;
 	}
 	c->started = true;
-	c->routes = c->restores ? NULL : host_routes_of(w->plan);
-	r = apply_start(c->d->apply, w->plan, w->fabric, &req, on_event,
+	c->routes = c->restore ? NULL : host_routes_of(pr->plan);
+	r = apply_start(c->of->env->apply, pr->plan, pr->fabric, &req, on_event,
 			on_applied, c, &err);
-	w->plan = NULL;
-	w->fabric = NULL;
+	pr->plan = NULL;
+	pr->fabric = NULL;
 	if (r) {
 		end_change(c, NULL, r, &err);
 		return;
 	}
-	daemon_prover_begin(c->d);
+	hosts_begin_change(c->of->hosts);
 }
 
 /* ---- the start of a change ----------------------------------------------- */
@@ -360,13 +361,13 @@ static enum apply_verdict verdict_of(const struct store_change *ch)
 }
 
 /* A request that an earlier weftd has begun: the store knows how it ended. */
-static bool is_on_record(struct daemon *d, struct rpc_call *call,
+static bool is_on_record(struct changes *all, struct rpc_call *call,
 			 const char *request_id)
 {
 	struct store_change ch;
 	struct apply_result res;
 	struct err err = { 0 };
-	int r = store_change_by_request(d->store, request_id, &ch, &err);
+	int r = store_change_by_request(all->env->store, request_id, &ch, &err);
 
 	if (r == WEFT_ENOTFOUND) {
 		return false;
@@ -386,66 +387,66 @@ static bool is_on_record(struct daemon *d, struct rpc_call *call,
 		r = err_set(&err, WEFT_EDEVICE, "change %lld: %s",
 			    (long long)ch.id, ch.summary);
 	}
-	tell_result(call, &res, r, &err);
+	send_result(call, &res, r, &err);
 	store_change_fini(&ch);
 	return true;
 }
 
 /* True when this request was made before, and is answered with that. */
-static bool is_repeated(struct daemon *d, struct rpc_call *call,
+static bool is_repeated(struct changes *all, struct rpc_call *call,
 			const char *request_id)
 {
-	const struct finished *f;
+	const struct finished_change *f;
 	struct err err = { 0 };
 
 	if (!request_id[0]) {
 		return false;
 	}
-	if (d->change && strcmp(d->change->request_id, request_id) == 0) {
-		if (watch(d->change, call, &err)) {
+	if (all->now && strcmp(all->now->request_id, request_id) == 0) {
+		if (watch(all->now, call, &err)) {
 			rpc_finish_err(call, &err);
 		}
 		return true;
 	}
-	f = find_finished(d, request_id);
+	f = find_finished(all, request_id);
 	if (f) {
-		tell_result(call, &f->res, f->rc, &f->err);
+		send_result(call, &f->res, f->rc, &f->err);
 	}
-	return f != NULL || is_on_record(d, call, request_id);
+	return f != NULL || is_on_record(all, call, request_id);
 }
 
-static int check_free(const struct daemon *d, const struct wish *wish,
+static int check_free(const struct changes *all, const struct change_request *q,
 		      struct err *err)
 {
-	int64_t now = store_generation(d->store);
+	int64_t now = store_generation(all->env->store);
 
-	if (d->change) {
+	if (all->now) {
 		err_set(err, WEFT_ESTALE, "a change of %s is under way",
-			d->change->who);
+			all->now->who);
 		err_hint(err, "wait for it, or \"weft cancel\"");
 		return err->code;
 	}
-	if (d->confirm.change) {
+	if (all->confirm.change) {
 		err_set(err, WEFT_ESTALE, "change %" PRId64 " waits for its "
-			"confirmation", d->confirm.change);
+			"confirmation", all->confirm.change);
 		err_hint(err, "\"weft confirm\" keeps it, \"weft cancel\" goes "
 			      "back");
 		return err->code;
 	}
-	if (wish->confirm_within_ns > 0 && !d->applied) {
+	if (q->confirm_within_ns > 0 && !all->env->applied) {
 		return err_set(err, WEFT_ENOTFOUND, "there is no earlier "
 			       "configuration to go back to");
 	}
-	if (wish->confirm_within_ns < 0 ||
-	    wish->confirm_within_ns > CONFIRM_MAX_NS) {
+	if (q->confirm_within_ns < 0 ||
+	    q->confirm_within_ns > CONFIRM_MAX_NS) {
 		return err_set(err, WEFT_EINVAL, "confirm_within_ns is %" PRId64
 			       ", and may be 0 to %" PRId64 " (a year)",
-			       wish->confirm_within_ns, CONFIRM_MAX_NS);
+			       q->confirm_within_ns, CONFIRM_MAX_NS);
 	}
-	if (wish->expected && wish->expected->value != now) {
+	if (q->expected && q->expected->value != now) {
 		return err_set(err, WEFT_ESTALE,
 			       "the generation is %" PRId64 ", not %" PRId64,
-			       now, wish->expected->value);
+			       now, q->expected->value);
 	}
 	return 0;
 }
@@ -466,63 +467,79 @@ static char *name_of(const struct rpc_call *call)
 	return strdup(text);
 }
 
-/* Takes w over, also on error. */
-static int start_change(struct daemon *d, struct rpc_call *call,
-			const struct wish *wish, struct work *w,
-			const char *digest, struct err *err)
+/* Takes q->restore over unless it returns NULL. */
+static struct change *new_change(struct changes *all,
+				 const struct rpc_call *call,
+				 const struct change_request *q,
+				 const char *digest)
 {
 	struct change *c = calloc(1, sizeof(*c));
-	int r = c ? 0 : err_nomem(err);
 
-	if (r == 0) {
-		c->d = d;
-		c->request_id = strdup(wish->request_id);
-		c->comment = strdup(wish->comment);
-		c->confirm_within_ns = wish->confirm_within_ns;
-		c->who = wish->own ? strdup(wish->own->who) : name_of(call);
-		c->ended = wish->own ? wish->own->ended : NULL;
-		snprintf(c->digest, sizeof(c->digest), "%s", digest);
-		daemon_trace_of(call, c->trace);
-		if (call) {
-			rpc_peer_text(rpc_call_peer(call), c->peer,
-				      sizeof(c->peer));
-		}
-		r = c->request_id && c->comment && c->who ? 0 : err_nomem(err);
+	if (!c) {
+		return NULL;
 	}
-	r = r ? r : daemon_check_frozen(d, err);
-	if (r == 0 && call) {
-		r = watch(c, call, err);
+	c->of = all;
+	c->request_id = strdup(q->request_id);
+	c->comment = strdup(q->comment);
+	c->who = q->own ? strdup(q->own->who) : name_of(call);
+	if (!c->request_id || !c->comment || !c->who) {
+		change_free(c);
+		return NULL;
 	}
-	if (r) {
-		if (c) {
-			change_free(c);
-		}
-		daemon_work_free(w);
+	c->confirm_within_ns = q->confirm_within_ns;
+	c->ended = q->own ? q->own->ended : NULL;
+	c->ended_arg = q->own ? q->own->arg : NULL;
+	c->restore = q->restore;
+	snprintf(c->digest, sizeof(c->digest), "%s", digest);
+	trace_of(call, c->trace);
+	if (call) {
+		rpc_peer_text(rpc_call_peer(call), c->peer, sizeof(c->peer));
+	}
+	return c;
+}
+
+/* Takes pr and q->restore over, also on error. */
+static int start_change(struct changes *all, struct rpc_call *call,
+			const struct change_request *q, struct plan_request *pr,
+			const char *digest, struct err *err)
+{
+	struct change *c = new_change(all, call, q, digest);
+	int r;
+
+	if (!c) {
+		restore_request_free(q->restore);
+		plan_request_free(pr);
+		return err_nomem(err);
+	}
+	if ((r = drain_check_frozen(all->drain, err)) ||
+	    (call && (r = watch(c, call, err)))) {
+		change_free(c);
+		plan_request_free(pr);
 		return r;
 	}
-	c->w = w;
-	w->arg = c;
-	c->restores = w->restoring != NULL;
-	w->with_picture = !c->restores;
-	w->done = on_planned;
-	d->change = c;
-	tell_all_started(c);
-	daemon_work_start(w);
+	c->plan = pr;
+	pr->arg = c;
+	pr->with_picture = !c->restore;
+	pr->done = on_planned;
+	all->now = c;
+	all->env->changing = true;
+	announce_start(c);
+	plan_request_start(pr);
 	return 0;
 }
 
 /* ---- apply --------------------------------------------------------------- */
 
 /* A plan file says which state it was made from; another one has moved on. */
-static int check_plan_file(const struct daemon *d, const struct plan_file *f,
+static int check_plan_file(const struct changes *all, const struct plan_file *f,
 			   struct err *err)
 {
-	int64_t now = store_generation(d->store);
+	int64_t now = store_generation(all->env->store);
 
 	if (!f->state_uuid[0]) {
 		err_set(err, WEFT_ESTALE, "the plan was made without weftd, "
 					  "from no state at all");
-	} else if (strcmp(f->state_uuid, store_uuid(d->store)) != 0) {
+	} else if (strcmp(f->state_uuid, store_uuid(all->env->store)) != 0) {
 		err_set(err, WEFT_ESTALE, "the plan is for another fabric's "
 					  "state (%s)", f->state_uuid);
 	} else if (f->generation != now) {
@@ -537,12 +554,12 @@ static int check_plan_file(const struct daemon *d, const struct plan_file *f,
 	return err->code;
 }
 
-static int apply_plan_file(struct daemon *d, struct rpc_call *call,
-			   const struct wish *wish,
+static int apply_plan_file(struct changes *all, struct rpc_call *call,
+			   const struct change_request *q,
 			   const Weft__V1__ApplyRequest *req, struct err *err)
 {
 	struct plan_file f;
-	struct work *w;
+	struct plan_request *pr;
 	int r = plan_file_read(req->plan_file.data, req->plan_file.len, &f,
 			       err);
 
@@ -550,39 +567,39 @@ static int apply_plan_file(struct daemon *d, struct rpc_call *call,
 		err_wrap(err, "%s", req->name);
 		return r;
 	}
-	r = check_plan_file(d, &f, err);
+	r = check_plan_file(all, &f, err);
 	if (r == 0) {
-		r = daemon_work_new(d, f.config_name, f.config, f.config_len,
-				    &w, err);
+		r = plan_request_new(all->queue, f.config_name, f.config, f.config_len,
+				    &pr, err);
 	}
 	if (r == 0) {
-		w->mode = f.mode;
-		r = start_change(d, call, wish, w, f.digest, err);
+		pr->mode = f.mode;
+		r = start_change(all, call, q, pr, f.digest, err);
 	}
 	plan_file_fini(&f);
 	return r;
 }
 
-static int apply_config(struct daemon *d, struct rpc_call *call,
-			const struct wish *wish,
+static int apply_config(struct changes *all, struct rpc_call *call,
+			const struct change_request *q,
 			const Weft__V1__ApplyRequest *req, struct err *err)
 {
-	struct work *w;
+	struct plan_request *pr;
 	int r;
 
 	if (req->source_case != WEFT__V1__APPLY_REQUEST__SOURCE_CONFIG) {
 		return err_set(err, WEFT_EINVAL,
 			       "neither a configuration nor a plan file");
 	}
-	r = daemon_work_new(d, req->name,
+	r = plan_request_new(all->queue, req->name,
 			    req->config.data ? (char *)req->config.data : "",
-			    req->config.len, &w, err);
+			    req->config.len, &pr, err);
 	if (r) {
 		return r;
 	}
-	w->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
+	pr->mode = req->mode == WEFT__V1__MODE__MODE_UPDATE ? PLAN_UPDATE
 							   : PLAN_SAFE;
-	return start_change(d, call, wish, w, "", err);
+	return start_change(all, call, q, pr, "", err);
 }
 
 void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -590,25 +607,25 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__ApplyRequest *req =
 		(const Weft__V1__ApplyRequest *)msg;
-	const struct wish wish = {
+	const struct change_request q = {
 		.request_id = req->request_id, .comment = req->comment,
 		.expected = req->expected_generation,
 		.confirm_within_ns = req->confirm_within_ns,
 	};
-	struct daemon *d = arg;
+	struct changes *all = arg;
 	struct err err = { 0 };
 	int r;
 
-	if (!daemon_may_change(d, call) ||
-	    is_repeated(d, call, wish.request_id)) {
+	if (!env_may_change(all->env, call) ||
+	    is_repeated(all, call, q.request_id)) {
 		return;
 	}
-	r = check_free(d, &wish, &err);
+	r = check_free(all, &q, &err);
 	if (r == 0 && req->source_case ==
 			      WEFT__V1__APPLY_REQUEST__SOURCE_PLAN_FILE) {
-		r = apply_plan_file(d, call, &wish, req, &err);
+		r = apply_plan_file(all, call, &q, req, &err);
 	} else if (r == 0) {
-		r = apply_config(d, call, &wish, req, &err);
+		r = apply_config(all, call, &q, req, &err);
 	}
 	if (r) {
 		rpc_finish_err(call, &err);
@@ -641,7 +658,7 @@ static bool search_page(struct search *s, const struct store_change *v, int n)
 /* The committed change to go back to: the one that made a generation; or the
  * present one while a change is open, as that is what was meant before it;
  * or the one before. */
-static int find_target(struct daemon *d, const Weft__V1__Number *to,
+static int find_target(struct changes *all, const Weft__V1__Number *to,
 		       int64_t *change, struct err *err)
 {
 	struct search s = { .exact = to != NULL,
@@ -649,12 +666,12 @@ static int find_target(struct daemon *d, const Weft__V1__Number *to,
 	struct store_journal *open = NULL;
 	struct store_change *v;
 	int64_t before = 0;
-	int n, n_open, r = store_open_changes(d->store, &open, &n_open, err);
+	int n, n_open, r = store_open_changes(all->env->store, &open, &n_open, err);
 
 	s.skip = r == 0 && n_open > 0 ? 0 : 1;
 	store_journals_free(open, r ? 0 : n_open);
 	while (r == 0 && !s.found) {
-		r = store_history(d->store, before, HISTORY_PAGE, &v, &n, err);
+		r = store_history(all->env->store, before, HISTORY_PAGE, &v, &n, err);
 		if (r || n == 0) {
 			break;
 		}
@@ -678,85 +695,94 @@ static int find_target(struct daemon *d, const Weft__V1__Number *to,
 }
 
 /* Applies the configuration of change `to` once more. */
-static int start_earlier(struct daemon *d, struct rpc_call *call,
-			 const struct wish *wish, int64_t to, struct err *err)
+static int start_earlier(struct changes *all, struct rpc_call *call,
+			 const struct change_request *q, int64_t to, struct err *err)
 {
 	struct store_config cfg;
-	struct work *w;
-	int r = store_change_config(d->store, to, &cfg, err);
+	struct plan_request *pr;
+	int r = store_change_config(all->env->store, to, &cfg, err);
 
 	if (r) {
 		return r;
 	}
-	r = daemon_work_new(d, cfg.name, cfg.text, cfg.len, &w, err);
+	r = plan_request_new(all->queue, cfg.name, cfg.text, cfg.len, &pr, err);
 	store_config_fini(&cfg);
-	if (r == 0 && wish->own && !(w->only = strdup(wish->own->job))) {
-		daemon_work_free(w);
+	if (r == 0 && q->own && !(pr->job_filter = strdup(q->own->job))) {
+		plan_request_free(pr);
 		return err_nomem(err);
 	}
 	if (r) {
 		return r;
 	}
-	w->must = wish->must;
-	return start_change(d, call, wish, w, "", err);
+	pr->ignore_floor = q->ignore_floor;
+	return start_change(all, call, q, pr, "", err);
 }
 
-int daemon_change_jobs(struct daemon *d, const struct own_change *own,
+int changes_begin_jobs(struct changes *all, const struct own_change *own,
 		       struct err *err)
 {
-	const struct wish wish = { .request_id = "", .own = own,
+	const struct change_request q = { .request_id = "", .own = own,
 				   .comment = own->comment };
 	struct store_config cfg;
-	int r = check_free(d, &wish, err);
+	int r = check_free(all, &q, err);
 
-	r = r ? r : store_config(d->store, &cfg, err);
+	r = r ? r : store_config(all->env->store, &cfg, err);
 	if (r) {
 		return r;
 	}
-	r = start_earlier(d, NULL, &wish, cfg.change, err);
+	r = start_earlier(all, NULL, &q, cfg.change, err);
 	store_config_fini(&cfg);
 	return r;
 }
 
-int daemon_change_restore(struct daemon *d, const struct own_change *own,
-			  struct err *err)
+static int prepare_restore(struct plan_request *pr, struct err *err)
 {
-	const struct wish wish = { .request_id = "", .own = own,
-				   .comment = own->comment };
-	struct work *w;
-	int r = check_free(d, &wish, err);
+	const struct change *c = pr->arg;
 
-	r = r ? r : daemon_work_new(d, NULL, NULL, 0, &w, err);
+	return restore_request_prepare(c->restore, c->of->env, pr->fabric,
+				       &pr->snap, err);
+}
+
+int changes_begin_restore(struct changes *all, const struct own_change *own,
+			  struct restore_request *restore, struct err *err)
+{
+	const struct change_request q = { .request_id = "", .own = own,
+					  .comment = own->comment,
+					  .restore = restore };
+	struct plan_request *pr;
+	int r = check_free(all, &q, err);
+
+	r = r ? r : plan_request_new(all->queue, NULL, NULL, 0, &pr, err);
 	if (r) {
-		restoring_free(own->restoring);
+		restore_request_free(restore);
 		return r;
 	}
-	w->restoring = own->restoring;
-	w->mode = PLAN_UPDATE;
-	return start_change(d, NULL, &wish, w, "", err);
+	pr->prepare = prepare_restore;
+	pr->mode = PLAN_UPDATE;
+	return start_change(all, NULL, &q, pr, "", err);
 }
 
-int daemon_go_back(struct daemon *d, struct rpc_call *call, int64_t to,
+int changes_begin_back(struct changes *all, struct rpc_call *call, int64_t to,
 		   const char *comment, struct err *err)
 {
-	const struct wish wish = { .request_id = "", .comment = comment,
-				   .must = true };
+	const struct change_request q = { .request_id = "", .comment = comment,
+				   .ignore_floor = true };
 
-	return d->change ? err_set(err, WEFT_ESTALE, "a change of %s is under "
-				   "way", d->change->who)
-			 : start_earlier(d, call, &wish, to, err);
+	return all->now ? err_set(err, WEFT_ESTALE, "a change of %s is under "
+				   "way", all->now->who)
+			 : start_earlier(all, call, &q, to, err);
 }
 
-static int rollback(struct daemon *d, struct rpc_call *call,
-		    const struct wish *wish,
+static int rollback(struct changes *all, struct rpc_call *call,
+		    const struct change_request *q,
 		    const Weft__V1__RollbackRequest *req, struct err *err)
 {
-	struct wish named = *wish;
+	struct change_request named = *q;
 	char comment[64];
 	int64_t change;
-	int r = check_free(d, wish, err);
+	int r = check_free(all, q, err);
 
-	if (r || (r = find_target(d, req->to, &change, err))) {
+	if (r || (r = find_target(all, req->to, &change, err))) {
 		return r;
 	}
 	snprintf(comment, sizeof(comment), "rollback to change %" PRId64,
@@ -764,7 +790,7 @@ static int rollback(struct daemon *d, struct rpc_call *call,
 	if (!named.comment[0]) {
 		named.comment = comment;
 	}
-	return start_earlier(d, call, &named, change, err);
+	return start_earlier(all, call, &named, change, err);
 }
 
 void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -772,19 +798,19 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__RollbackRequest *req =
 		(const Weft__V1__RollbackRequest *)msg;
-	const struct wish wish = {
+	const struct change_request q = {
 		.request_id = req->request_id, .comment = req->comment,
 		.expected = req->expected_generation,
 		.confirm_within_ns = req->confirm_within_ns,
 	};
-	struct daemon *d = arg;
+	struct changes *all = arg;
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call) ||
-	    is_repeated(d, call, wish.request_id)) {
+	if (!env_may_change(all->env, call) ||
+	    is_repeated(all, call, q.request_id)) {
 		return;
 	}
-	if (rollback(d, call, &wish, req, &err)) {
+	if (rollback(all, call, &q, req, &err)) {
 		rpc_finish_err(call, &err);
 	}
 }
@@ -792,23 +818,23 @@ void handle_rollback(struct rpc_call *call, const ProtobufCMessage *msg,
 /* ---- cancel -------------------------------------------------------------- */
 
 /* True when it is this change that waits for its confirmation. */
-static bool waits(const struct daemon *d, const struct finished *f,
+static bool waits(const struct changes *all, const struct finished_change *f,
 		  const char *id)
 {
-	return d->confirm.change &&
-	       (!id[0] || (f && f->res.change == d->confirm.change));
+	return all->confirm.change &&
+	       (!id[0] || (f && f->res.change == all->confirm.change));
 }
 
 void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
 	const char *id = ((const Weft__V1__CancelRequest *)msg)->request_id;
-	struct daemon *d = arg;
-	struct change *c = d->change;
-	const struct finished *f;
+	struct changes *all = arg;
+	struct change *c = all->now;
+	const struct finished_change *f;
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call)) {
+	if (!env_may_change(all->env, call)) {
 		return;
 	}
 	if (c && (!id[0] || strcmp(c->request_id, id) == 0)) {
@@ -816,26 +842,67 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 			rpc_finish_err(call, &err);
 		}
 		c->cancelled = true;
-		daemon_audit_call(d, call, apply_running(d->apply),
+		env_audit_call(all->env, call, apply_running(all->env->apply),
 				  "asked to stop");
 		if (c->started) {
-			apply_cancel(d->apply);
+			apply_cancel(all->env->apply);
 		}
 		return;
 	}
-	f = id[0] ? find_finished(d, id) : NULL;
-	if (waits(d, f, id)) {
-		daemon_audit_call(d, call, d->confirm.change, "cancelled");
-		if (daemon_go_back(d, call, d->confirm.back_to,
+	f = id[0] ? find_finished(all, id) : NULL;
+	if (waits(all, f, id)) {
+		env_audit_call(all->env, call, all->confirm.change, "cancelled");
+		if (changes_begin_back(all, call, all->confirm.back_to,
 				   "cancelled instead of confirmed", &err)) {
 			rpc_finish_err(call, &err);
 		}
 		return;
 	}
 	if (f) {
-		tell_result(call, &f->res, f->rc, &f->err);
+		send_result(call, &f->res, f->rc, &f->err);
 		return;
 	}
 	err_set(&err, WEFT_ENOTFOUND, "no such change is under way");
 	rpc_finish_err(call, &err);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int changes_new(struct daemon_env *env, struct plan_queue *queue,
+		struct job_status *jobs, struct drain *drain,
+		struct hosts *hosts, const struct change_hooks *hooks,
+		struct changes **out, struct err *err)
+{
+	struct changes *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		return err_nomem(err);
+	}
+	*c = (struct changes){ .env = env, .queue = queue, .jobs = jobs,
+			       .drain = drain, .hosts = hosts,
+			       .hooks = *hooks };
+	*out = c;
+	return 0;
+}
+
+int changes_load(struct changes *c, struct err *err)
+{
+	return store_confirming(c->env->store, &c->confirm, err);
+}
+
+const struct store_confirm *changes_confirm(const struct changes *c)
+{
+	return &c->confirm;
+}
+
+void changes_free(struct changes *c)
+{
+	if (!c) {
+		return;
+	}
+	for (int i = 0; i < MAX_FINISHED; i++) {
+		free(c->finished[i].request_id);
+	}
+	confirm_clock_free(c->clock);
+	free(c);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/change/private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -18,56 +18,56 @@
 /* Lives until the loop has closed its timer, which may be after the daemon. */
 struct confirm_clock {
 	uv_timer_t timer;
-	struct daemon *d;
+	struct changes *changes;
 	int64_t change;		/* whose time it is */
 	int64_t due_ns;		/* monotonic: who sets the clock moves nothing */
 	int64_t tried;		/* the change whose going back was begun */
 };
 
-static void tell(struct daemon *d, Weft__V1__EventKind kind, int64_t change,
+static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change,
 		 const char *what)
 {
 	const struct daemon_event ev = { .kind = kind, .change = change };
 
-	daemon_event(d, &ev, "change %" PRId64 " %s", change, what);
+	event_emit(c->env->events, &ev, "change %" PRId64 " %s", change, what);
 }
 
 static void on_time_over(uv_timer_t *timer)
 {
 	struct confirm_clock *clock = timer->data;
-	struct daemon *d = clock->d;
+	struct changes *c = clock->changes;
 	struct err err = { 0 };
 
-	if (d->draining || d->change || !d->confirm.change) {
+	if (c->env->draining || c->now || !c->confirm.change) {
 		return;
 	}
 	log_warn("weftd", "change %" PRId64 " was not confirmed in time: back "
 		 "to the configuration of change %" PRId64,
-		 d->confirm.change, d->confirm.back_to);
-	if (clock->tried != d->confirm.change) {
-		tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRM_EXPIRED,
-		     d->confirm.change, "was not confirmed in time");
+		 c->confirm.change, c->confirm.back_to);
+	if (clock->tried != c->confirm.change) {
+		emit(c, EVENT_KIND(CONFIRM_EXPIRED),
+		     c->confirm.change, "was not confirmed in time");
 	}
-	clock->tried = d->confirm.change;
-	if (daemon_go_back(d, NULL, d->confirm.back_to,
+	clock->tried = c->confirm.change;
+	if (changes_begin_back(c, NULL, c->confirm.back_to,
 			   "not confirmed in time", &err)) {
 		log_error("weftd", "cannot go back: %s", err.msg);
-		daemon_confirm_watch(d);
+		changes_watch_confirm(c);
 	}
 }
 
-static int need_clock(struct daemon *d)
+static int need_clock(struct changes *c)
 {
-	if (d->clock) {
+	if (c->clock) {
 		return 0;
 	}
-	d->clock = calloc(1, sizeof(*d->clock));
-	if (!d->clock) {
+	c->clock = calloc(1, sizeof(*c->clock));
+	if (!c->clock) {
 		return WEFT_ENOMEM;
 	}
-	d->clock->d = d;
-	uv_timer_init(d->loop, &d->clock->timer);
-	d->clock->timer.data = d->clock;
+	c->clock->changes = c;
+	uv_timer_init(c->env->loop, &c->clock->timer);
+	c->clock->timer.data = c->clock;
 	return 0;
 }
 
@@ -81,47 +81,47 @@ static int64_t left_ns(const struct store_confirm *c)
 }
 
 /* Milliseconds until what waits goes back, or is tried again. */
-static uint64_t wait_ms(const struct daemon *d)
+static uint64_t wait_ms(const struct changes *c)
 {
-	struct confirm_clock *clock = d->clock;
+	struct confirm_clock *clock = c->clock;
 	int64_t left;
 
-	if (clock->tried == d->confirm.change) {
+	if (clock->tried == c->confirm.change) {
 		return RETRY_MS;
 	}
-	if (clock->change != d->confirm.change) {
-		clock->change = d->confirm.change;
-		clock->due_ns = clk_now_ns() + left_ns(&d->confirm);
+	if (clock->change != c->confirm.change) {
+		clock->change = c->confirm.change;
+		clock->due_ns = clk_now_ns() + left_ns(&c->confirm);
 	}
 	left = clock->due_ns - clk_now_ns();
 	return left > 0 ? (uint64_t)((left + NS_PER_MS - 1) / NS_PER_MS) : 0;
 }
 
-void daemon_confirm_watch(struct daemon *d)
+void changes_watch_confirm(struct changes *c)
 {
-	int64_t before = d->confirm.change;
+	int64_t before = c->confirm.change;
 	struct err err = { 0 };
 
-	if (store_confirming(d->store, &d->confirm, &err)) {
+	if (store_confirming(c->env->store, &c->confirm, &err)) {
 		log_error("weftd", "%s", err.msg);
 	}
-	if (!d->confirm.change) {
-		if (d->clock) {
-			uv_timer_stop(&d->clock->timer);
+	if (!c->confirm.change) {
+		if (c->clock) {
+			uv_timer_stop(&c->clock->timer);
 		}
 		return;
 	}
-	if (need_clock(d)) {
+	if (need_clock(c)) {
 		log_error("weftd", "no memory for the clock of a change that "
 				   "is to be confirmed");
 		return;
 	}
-	if (d->confirm.change != before) {
-		tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRM_WAITING,
-		     d->confirm.change, "goes back unless it is confirmed");
+	if (c->confirm.change != before) {
+		emit(c, EVENT_KIND(CONFIRM_WAITING),
+		     c->confirm.change, "goes back unless it is confirmed");
 	}
-	uv_update_time(d->loop);
-	uv_timer_start(&d->clock->timer, on_time_over, wait_ms(d), 0);
+	uv_update_time(c->env->loop);
+	uv_timer_start(&c->clock->timer, on_time_over, wait_ms(c), 0);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -129,29 +129,28 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-void daemon_confirm_fini(struct daemon *d)
+void confirm_clock_free(struct confirm_clock *clock)
 {
-	if (d->clock) {
-		uv_close((uv_handle_t *)&d->clock->timer, on_closed);
-		d->clock = NULL;
+	if (clock) {
+		uv_close((uv_handle_t *)&clock->timer, on_closed);
 	}
 }
 
-static int confirm(struct daemon *d, int64_t change, struct err *err)
+static int confirm(struct changes *c, int64_t change, struct err *err)
 {
-	if (d->change) {
+	if (c->now) {
 		return err_set(err, WEFT_ESTALE, "a change is under way");
 	}
-	if (!d->confirm.change) {
+	if (!c->confirm.change) {
 		return err_set(err, WEFT_ENOTFOUND,
 			       "no change waits for its confirmation");
 	}
-	if (change && change != d->confirm.change) {
+	if (change && change != c->confirm.change) {
 		return err_set(err, WEFT_ENOTFOUND, "it is change %" PRId64
 			       " that waits, not change %" PRId64,
-			       d->confirm.change, change);
+			       c->confirm.change, change);
 	}
-	return store_confirm(d->store, err);
+	return store_confirm(c->env->store, err);
 }
 
 void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -160,22 +159,22 @@ void handle_confirm(struct rpc_call *call, const ProtobufCMessage *msg,
 	const Weft__V1__ConfirmRequest *req =
 		(const Weft__V1__ConfirmRequest *)msg;
 	Weft__V1__ConfirmResponse res = WEFT__V1__CONFIRM_RESPONSE__INIT;
-	struct daemon *d = arg;
+	struct changes *c = arg;
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call)) {
+	if (!env_may_change(c->env, call)) {
 		return;
 	}
-	res.change = d->confirm.change;
-	if (confirm(d, req->change, &err)) {
+	res.change = c->confirm.change;
+	if (confirm(c, req->change, &err)) {
 		rpc_finish_err(call, &err);
 		return;
 	}
 	log_info("weftd", "change %" PRId64 " is confirmed", res.change);
-	daemon_audit_call(d, call, res.change, "confirmed");
-	tell(d, WEFT__V1__EVENT_KIND__EVENT_KIND_CONFIRMED, res.change,
+	env_audit_call(c->env, call, res.change, "confirmed");
+	emit(c, EVENT_KIND(CONFIRMED), res.change,
 	     "is confirmed");
-	daemon_confirm_watch(d);
+	changes_watch_confirm(c);
 	rpc_send(call, &res.base, &err);
 	rpc_finish(call, RPC_OK, NULL);
 }

@@ -1,22 +1,31 @@
 /*
- * Parts of the fabric that get no new light (drain), and the big red button
- * (freeze). What has light keeps it: draining keeps new circuits away from
- * ports, switches and hosts, freezing refuses every change.
+ * Parts of the fabric that get no new circuits (drain), and the emergency
+ * freeze. What has circuits keeps them: draining keeps new ones away from
+ * ports, switches and hosts, freezing refuses every change. Both are entries of
+ * one list in the store, which a restart finds again; the planner is kept away
+ * from drained ports, and its plan is checked against the list again.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/change/change.h"
 #include "lib/base/log.h"
 
-#define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 #define NAME_SIZE (CONF_MAX_NAME + 16)
 
-int daemon_holds_read(struct daemon *d, struct err *err)
+struct drain {
+	struct daemon_env *env;
+	struct store_hold *holds;	/* as in the store */
+	int n_holds;
+	void (*released)(void *arg);
+	void *arg;
+};
+
+int drain_load(struct drain *d, struct err *err)
 {
 	struct store_hold *v;
-	int n, r = store_holds(d->store, &v, &n, err);
+	int n, r = store_holds(d->env->store, &v, &n, err);
 
 	if (r == 0) {
 		store_holds_free(d->holds, d->n_holds);
@@ -26,7 +35,7 @@ int daemon_holds_read(struct daemon *d, struct err *err)
 	return r;
 }
 
-static const struct store_hold *find(const struct daemon *d, const char *what)
+static const struct store_hold *find(const struct drain *d, const char *what)
 {
 	for (int i = 0; i < d->n_holds; i++) {
 		if (strcmp(d->holds[i].what, what) == 0) {
@@ -36,7 +45,7 @@ static const struct store_hold *find(const struct daemon *d, const char *what)
 	return NULL;
 }
 
-int daemon_check_frozen(const struct daemon *d, struct err *err)
+int drain_check_frozen(const struct drain *d, struct err *err)
 {
 	const struct store_hold *h = find(d, "");
 
@@ -51,7 +60,7 @@ int daemon_check_frozen(const struct daemon *d, struct err *err)
 
 /* ---- what a circuit touches ---------------------------------------------- */
 
-static const struct store_hold *find_port(const struct daemon *d,
+static const struct store_hold *find_port(const struct drain *d,
 					  const char *device, int port)
 {
 	char name[NAME_SIZE];
@@ -61,7 +70,7 @@ static const struct store_hold *find_port(const struct daemon *d,
 }
 
 /* The host port at the other end of a fibre (may be none), or its host. */
-static const struct store_hold *find_far_end(const struct daemon *d,
+static const struct store_hold *find_far_end(const struct drain *d,
 					     const struct model_fabric *f,
 					     int port)
 {
@@ -74,7 +83,7 @@ static const struct store_hold *find_far_end(const struct daemon *d,
 	return h ? h : find(d, f->hosts[f->ports[port].host].name);
 }
 
-static const struct store_hold *find_side(const struct daemon *d,
+static const struct store_hold *find_side(const struct drain *d,
 					  const struct model_fabric *f,
 					  const struct model_device *md,
 					  const int *far_ends, int port)
@@ -85,7 +94,7 @@ static const struct store_hold *find_side(const struct daemon *d,
 	return h ? h : find_far_end(d, f, far_ends ? far_ends[port] : -1);
 }
 
-bool daemon_host_is_held(const struct daemon *d, const struct model_fabric *f,
+bool drain_has_host(const struct drain *d, const struct model_fabric *f,
 			 int host)
 {
 	const struct model_host *h = &f->hosts[host];
@@ -113,7 +122,7 @@ static int refuse(const struct store_hold *h, struct err *err, const char *what)
 	return err->code;
 }
 
-static int check_circuits(const struct daemon *d, const struct model_fabric *f,
+static int check_circuits(const struct drain *d, const struct model_fabric *f,
 			  const struct plan_device *pd, struct err *err)
 {
 	const struct model_device *md = &f->devices[pd->device];
@@ -144,7 +153,7 @@ static bool has_program(const struct ring_programs *ring, const char *name)
 	return false;
 }
 
-static const struct store_hold *find_job(const struct daemon *d,
+static const struct store_hold *find_job(const struct drain *d,
 					 const struct model_fabric *f,
 					 const struct model_device *md,
 					 const char *name)
@@ -159,7 +168,7 @@ static const struct store_hold *find_job(const struct daemon *d,
 }
 
 /* Programs of a ring: those of jobs that it does not carry yet. */
-static int check_programs(const struct daemon *d, const struct model_fabric *f,
+static int check_programs(const struct drain *d, const struct model_fabric *f,
 			  const struct plan_device *pd, struct err *err)
 {
 	const struct model_device *md = &f->devices[pd->device];
@@ -181,7 +190,7 @@ static int check_programs(const struct daemon *d, const struct model_fabric *f,
 	return 0;
 }
 
-int daemon_check_holds(const struct daemon *d, const struct plan *p,
+int drain_check_plan(const struct drain *d, const struct plan *p,
 		       struct err *err)
 {
 	int r = 0;
@@ -193,13 +202,13 @@ int daemon_check_holds(const struct daemon *d, const struct plan *p,
 	return r;
 }
 
-/* ---- steering the planner ------------------------------------------------ */
+/* ---- what the planner may use -------------------------------------------- */
 
-/* The ports of one side that are drained and dark, added to those that
- * cannot be used. lit: those with light, which they keep. */
-static int add_bad(const struct daemon *d, const struct model_fabric *f,
+/* The ports of one side that are drained and without a circuit, added to those
+ * that cannot be used. used: those with a circuit, which they keep. */
+static int add_bad(const struct drain *d, const struct model_fabric *f,
 		   const struct model_device *md, const int *far_ends, int n,
-		   const bool *lit, const int **bad, int *n_bad,
+		   const bool *used, const int **bad, int *n_bad,
 		   struct err *err)
 {
 	int *v = realloc((void *)*bad, ((size_t)*n_bad + n + 1) * sizeof(*v));
@@ -209,14 +218,14 @@ static int add_bad(const struct daemon *d, const struct model_fabric *f,
 	}
 	*bad = v;
 	for (int i = 0; i < n; i++) {
-		if (!lit[i] && find_side(d, f, md, far_ends, i)) {
+		if (!used[i] && find_side(d, f, md, far_ends, i)) {
 			v[(*n_bad)++] = i;
 		}
 	}
 	return 0;
 }
 
-static int steer_device(const struct daemon *d, const struct model_fabric *f,
+static int restrict_device(const struct drain *d, const struct model_fabric *f,
 			const struct model_device *md, struct plan_light *l,
 			struct err *err)
 {
@@ -238,7 +247,7 @@ static int steer_device(const struct daemon *d, const struct model_fabric *f,
 	return r;
 }
 
-int daemon_steer(const struct daemon *d, const struct model_fabric *f,
+int drain_restrict(const struct drain *d, const struct model_fabric *f,
 		 struct snapshot *s, struct err *err)
 {
 	int r = 0;
@@ -246,7 +255,7 @@ int daemon_steer(const struct daemon *d, const struct model_fabric *f,
 	for (int i = 0; i < s->n && d->n_holds > 0 && s->observed && r == 0;
 	     i++) {
 		if (f->devices[i].kind != MODEL_RING) {
-			r = steer_device(d, f, &f->devices[i], &s->observed[i],
+			r = restrict_device(d, f, &f->devices[i], &s->observed[i],
 					 err);
 		}
 	}
@@ -255,7 +264,7 @@ int daemon_steer(const struct daemon *d, const struct model_fabric *f,
 
 /* ---- calls --------------------------------------------------------------- */
 
-void daemon_fill_hold(Weft__V1__Hold *m, const struct store_hold *h)
+void drain_fill(Weft__V1__Hold *m, const struct store_hold *h)
 {
 	weft__v1__hold__init(m);
 	m->target = h->what;
@@ -273,9 +282,9 @@ static bool is_number(const char *text, int most)
 }
 
 /* HOST, HOST.PORT, DEVICE or DEVICE.N of the present fabric. */
-static int check_name(const struct daemon *d, const char *what, struct err *err)
+static int check_name(const struct drain *d, const char *what, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const char *dot = strrchr(what, '.');
 	char device[NAME_SIZE];
 	int i;
@@ -306,8 +315,8 @@ static int check_name(const struct daemon *d, const char *what, struct err *err)
 		       "called \"%.100s\"", what);
 }
 
-/* Notes it, tells everybody, and answers with all that is held now. */
-static void finish_hold(struct daemon *d, struct rpc_call *call, int r,
+/* Records it, emits an event, and answers with all entries of now. */
+static void finish_request(struct drain *d, struct rpc_call *call, int r,
 			Weft__V1__EventKind kind, const char *text,
 			struct err *err)
 {
@@ -315,29 +324,25 @@ static void finish_hold(struct daemon *d, struct rpc_call *call, int r,
 	Weft__V1__HoldResponse res = WEFT__V1__HOLD_RESPONSE__INIT;
 	Weft__V1__Hold *rows = NULL;
 
-	r = r ? r : daemon_holds_read(d, err);
+	r = r ? r : drain_load(d, err);
 	if (r == 0) {
 		log_warn("weftd", "%s", text);
-		store_audit(d->store, 0, "", STORE_EVENT, text);
-		daemon_event(d, &ev, "%s", text);
+		store_audit(d->env->store, 0, "", STORE_EVENT, text);
+		event_emit(d->env->events, &ev, "%s", text);
 		rows = calloc((size_t)d->n_holds + 1, sizeof(*rows));
 		res.holds = calloc((size_t)d->n_holds + 1, sizeof(*res.holds));
 		r = rows && res.holds ? 0 : err_nomem(err);
 	}
 	for (int i = 0; i < d->n_holds && r == 0; i++) {
-		daemon_fill_hold(&rows[i], &d->holds[i]);
+		drain_fill(&rows[i], &d->holds[i]);
 		res.holds[res.n_holds++] = &rows[i];
 	}
-	if (r || rpc_send(call, &res.base, err)) {
-		rpc_finish_err(call, err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_answer(call, r, &res.base, err);
 	free(rows);
 	free(res.holds);
 }
 
-static void hold(struct daemon *d, struct rpc_call *call, const char *what,
+static void hold(struct drain *d, struct rpc_call *call, const char *what,
 		 const char *reason)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
@@ -345,36 +350,36 @@ static void hold(struct daemon *d, struct rpc_call *call, const char *what,
 	int r;
 
 	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
-	r = store_hold(d->store, what, who, reason, &err);
+	r = store_hold(d->env->store, what, who, reason, &err);
 	snprintf(text, sizeof(text), "%.80s is %s by %s%s%.100s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who, reason[0] ? ": " : "", reason);
-	finish_hold(d, call, r, *what ? KIND(DRAINED) : KIND(FROZEN), text,
+	finish_request(d, call, r, *what ? EVENT_KIND(DRAINED) : EVENT_KIND(FROZEN), text,
 		    &err);
 }
 
-static void release(struct daemon *d, struct rpc_call *call, const char *what)
+static void release(struct drain *d, struct rpc_call *call, const char *what)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
 	struct err err = { 0 };
-	int r = store_release(d->store, what, &err);
+	int r = store_release(d->env->store, what, &err);
 
 	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
 	snprintf(text, sizeof(text), "%.80s is no longer %s: %s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who);
-	finish_hold(d, call, r, *what ? KIND(UNDRAINED) : KIND(UNFROZEN), text,
+	finish_request(d, call, r, *what ? EVENT_KIND(UNDRAINED) : EVENT_KIND(UNFROZEN), text,
 		    &err);
-	jobs_tick(d->orders);
+	d->released(d->arg);
 }
 
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__HoldRequest *req = (const Weft__V1__HoldRequest *)msg;
-	struct daemon *d = arg;
+	struct drain *d = arg;
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call)) {
+	if (!env_may_change(d->env, call)) {
 		return;
 	}
 	if (check_name(d, req->target, &err)) {
@@ -388,10 +393,10 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
 		    void *arg)
 {
 	const char *what = ((const Weft__V1__HoldRequest *)msg)->target;
-	struct daemon *d = arg;
+	struct drain *d = arg;
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call)) {
+	if (!env_may_change(d->env, call)) {
 		return;
 	}
 	if (!*what) {
@@ -406,7 +411,7 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
 void handle_freeze(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
-	if (daemon_may_change(arg, call)) {
+	if (env_may_change(((struct drain *)arg)->env, call)) {
 		hold(arg, call, "", ((const Weft__V1__HoldRequest *)msg)
 					    ->reason);
 	}
@@ -416,7 +421,38 @@ void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *msg,
 		     void *arg)
 {
 	(void)msg;
-	if (daemon_may_change(arg, call)) {
+	if (env_may_change(((struct drain *)arg)->env, call)) {
 		release(arg, call, "");
+	}
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+const struct store_hold *drain_list(const struct drain *d, int *n)
+{
+	*n = d->n_holds;
+	return d->holds;
+}
+
+int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
+	      struct drain **out, struct err *err)
+{
+	struct drain *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		return err_nomem(err);
+	}
+	d->env = env;
+	d->released = released;
+	d->arg = arg;
+	*out = d;
+	return 0;
+}
+
+void drain_free(struct drain *d)
+{
+	if (d) {
+		store_holds_free(d->holds, d->n_holds);
+		free(d);
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * Changes of light that weft did not make, told to people: as events when they
+ * Changes of circuits that weft did not make, for people: as events when they
  * are noticed and when they are over, with each device in status and diff, and
  * all that are on record on request.
  */
@@ -7,23 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/change/change.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
-#define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
 #define LIST_LIMIT 100
 #define LIST_MOST 5000
 
 /* ---- events -------------------------------------------------------------- */
 
-/* The n records of one kind of news, in one sentence: many circuits of a device
+/* The n records of one kind, in one sentence: many circuits of a device
  * go at once when it restarts. */
-static void tell(struct daemon *d, const struct store_foreign *first, int n)
+static void emit(struct daemon_env *env, const struct store_foreign *first, int n)
 {
 	bool over = first->outcome != STORE_FOREIGN_OPEN;
 	const struct daemon_event ev = {
-		.kind = over ? KIND(EXTERNAL_CHANGE_RESOLVED) : KIND(EXTERNAL_CHANGE),
+		.kind = over ? EVENT_KIND(EXTERNAL_CHANGE_RESOLVED) : EVENT_KIND(EXTERNAL_CHANGE),
 		.device = first->device, .change = first->change,
 	};
 	char what[64], more[32] = "", by[48] = "";
@@ -37,12 +36,12 @@ static void tell(struct daemon *d, const struct store_foreign *first, int n)
 			 (long long)first->change);
 	}
 	if (over) {
-		daemon_event(d, &ev, "%s: %s%s: %s%s", first->device, what, more,
+		event_emit(env->events, &ev, "%s: %s%s: %s%s", first->device, what, more,
 			     store_foreign_outcome_name(first->outcome), by);
 	} else {
 		log_warn("weftd", "%s: %s%s, not by weft: %s", first->device,
 			 what, more, first->who);
-		daemon_event(d, &ev, "%s: %s%s, not by weft: %s", first->device,
+		event_emit(env->events, &ev, "%s: %s%s, not by weft: %s", first->device,
 			     what, more, first->who);
 	}
 }
@@ -52,15 +51,15 @@ static void on_foreign(const struct store_foreign *v, int n, void *arg)
 	for (int from = 0, i = 1; i <= n; i++) {
 		if (i == n || v[i].outcome != v[from].outcome ||
 		    v[i].kind != v[from].kind) {
-			tell(arg, &v[from], i - from);
+			emit(arg, &v[from], i - from);
 			from = i;
 		}
 	}
 }
 
-void daemon_foreign_init(struct daemon *d)
+void external_changes_watch(struct daemon_env *env)
 {
-	apply_on_foreign(d->apply, on_foreign, d);
+	apply_on_foreign(env->apply, on_foreign, env);
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -83,10 +82,10 @@ static void fill(Weft__V1__ExternalChange *m, const struct store_foreign *f)
 	m->given_up = f->given_up;
 }
 
-int foreign_view_init(struct foreign_view *v, struct daemon *d,
+int external_view_init(struct external_view *v, const struct daemon_env *env,
 		      const struct store_foreign_query *q, struct err *err)
 {
-	int r = store_foreign(d->store, q, &v->stored, &v->n_stored, err);
+	int r = store_foreign(env->store, q, &v->stored, &v->n_stored, err);
 
 	if (r) {
 		return r;
@@ -103,15 +102,15 @@ int foreign_view_init(struct foreign_view *v, struct daemon *d,
 	return 0;
 }
 
-void foreign_view_fini(struct foreign_view *v)
+void external_view_fini(struct external_view *v)
 {
 	free(v->stored);
 	free(v->rows);
 	free(v->list);
-	*v = (struct foreign_view){ 0 };
+	*v = (struct external_view){ 0 };
 }
 
-void handle_foreign(struct rpc_call *call, const ProtobufCMessage *msg,
+void handle_external_changes(struct rpc_call *call, const ProtobufCMessage *msg,
 		    void *arg)
 {
 	const Weft__V1__ExternalChangesRequest *req =
@@ -123,16 +122,12 @@ void handle_foreign(struct rpc_call *call, const ProtobufCMessage *msg,
 		.before = req->before,
 		.limit = limit < LIST_MOST ? limit : LIST_MOST,
 	};
-	struct foreign_view v = { 0 };
+	struct external_view v = { 0 };
 	struct err err = { 0 };
-	int r = foreign_view_init(&v, arg, &q, &err);
+	int r = external_view_init(&v, arg, &q, &err);
 
 	m.n_changes = v.n;
 	m.changes = v.list;
-	if (r || rpc_send(call, &m.base, &err)) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
-	foreign_view_fini(&v);
+	call_answer(call, r, &m.base, &err);
+	external_view_fini(&v);
 }

@@ -1,6 +1,6 @@
 /*
  * Ports enabled and disabled and devices recovered, by hand: one operation in
- * a turn of its own, while no change runs or waits to be confirmed. Who asked,
+ * a slot of its own, while no change runs or waits to be confirmed. Who asked,
  * why and what came of it is in the audit trail, with what was said to the
  * device. Intent stays as it is: light that goes shows as missing.
  */
@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/change/private.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"
 
 #define WHAT_MAX 64
 
-struct care {
-	struct daemon *d;
-	struct work *w;
+struct maintenance_op {
+	struct changes *changes;
+	struct plan_request *slot;
 	struct rpc_call *call;		/* NULL: gone */
 	struct apply_care what;
 	char device[CONF_MAX_NAME + 1];
@@ -25,25 +25,25 @@ struct care {
 	char who[RPC_PEER_TEXT_MAX];
 	char *reason;
 	bool force;
-	VEC(char *) victims;
+	VEC(char *) interrupted;
 };
 
-static void forget_victims(struct care *c)
+static void forget_interrupted(struct maintenance_op *c)
 {
-	for (size_t i = 0; i < c->victims.n; i++) {
-		free(c->victims.v[i]);
+	for (size_t i = 0; i < c->interrupted.n; i++) {
+		free(c->interrupted.v[i]);
 	}
-	vec_fini(&c->victims);
+	vec_fini(&c->interrupted);
 }
 
-static void care_free(struct care *c)
+static void op_free(struct maintenance_op *c)
 {
-	forget_victims(c);
+	forget_interrupted(c);
 	free(c->reason);
 	free(c);
 }
 
-/* ---- whose light goes ---------------------------------------------------- */
+/* ---- whose circuits go ---------------------------------------------------- */
 
 /* The host at the far end of a port's fibre, or -1. */
 static int far_host(const struct model_fabric *f, const int *far_ends, int port)
@@ -63,7 +63,7 @@ static bool runs_on(const struct model_job *job, int host)
 }
 
 /* "in 3 -> out 4 (h0.1 to h1.1, job a)". */
-static char *victim_text(const struct model_fabric *f, int device,
+static char *circuit_text(const struct model_fabric *f, int device,
 			 struct optics_xc xc)
 {
 	const struct model_device *md = &f->devices[device];
@@ -99,13 +99,13 @@ static bool is_on_port(const struct model_device *md, struct optics_xc xc,
 }
 
 /* Intended circuits on the port. */
-static int find_victims(struct care *c, int device, struct err *err)
+static int find_interrupted(struct maintenance_op *c, int device, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(c->d->apply);
+	const struct model_fabric *f = apply_fabric(c->changes->env->apply);
 	struct store_light intent = { 0 };
-	int r = store_intent(c->d->store, c->device, &intent, err);
+	int r = store_intent(c->changes->env->store, c->device, &intent, err);
 
-	forget_victims(c);
+	forget_interrupted(c);
 	for (int i = 0; r == 0 && i < intent.n_xcs; i++) {
 		char *text;
 
@@ -113,8 +113,8 @@ static int find_victims(struct care *c, int device, struct err *err)
 				c->what.port)) {
 			continue;
 		}
-		text = victim_text(f, device, intent.xcs[i]);
-		if (!text || vec_push(&c->victims, text)) {
+		text = circuit_text(f, device, intent.xcs[i]);
+		if (!text || vec_push(&c->interrupted, text)) {
 			free(text);
 			r = err_nomem(err);
 		}
@@ -123,7 +123,7 @@ static int find_victims(struct care *c, int device, struct err *err)
 	return r;
 }
 
-static int check_victims(struct care *c, int device, struct err *err)
+static int check_interrupted(struct maintenance_op *c, int device, struct err *err)
 {
 	char more[32] = "";
 	int r;
@@ -131,23 +131,23 @@ static int check_victims(struct care *c, int device, struct err *err)
 	if (c->what.recovery || c->what.enable) {
 		return 0;
 	}
-	r = find_victims(c, device, err);
-	if (r || c->victims.n == 0 || c->force) {
+	r = find_interrupted(c, device, err);
+	if (r || c->interrupted.n == 0 || c->force) {
 		return r;
 	}
-	if (c->victims.n > 1) {
+	if (c->interrupted.n > 1) {
 		snprintf(more, sizeof(more), ", and %zu more",
-			 c->victims.n - 1);
+			 c->interrupted.n - 1);
 	}
 	err_set(err, WEFT_ESTALE, "%s: that takes the light of %.200s%s",
-		c->device, c->victims.v[0], more);
+		c->device, c->interrupted.v[0], more);
 	err_hint(err, "--force does it all the same");
 	return err->code;
 }
 
 /* ---- may it be ----------------------------------------------------------- */
 
-static int check_port(const struct care *c, const struct model_device *md,
+static int check_port(const struct maintenance_op *c, const struct model_device *md,
 		      struct err *err)
 {
 	int n = c->what.port.is_out && !md->any_to_any ? md->n_out : md->n_in;
@@ -161,36 +161,36 @@ static int check_port(const struct care *c, const struct model_device *md,
 		       c->what.port.index + 1);
 }
 
-static int check_idle(const struct daemon *d, struct err *err)
+static int check_idle(const struct changes *all, struct err *err)
 {
-	if (d->change || apply_busy(d->apply)) {
+	if (all->now || apply_busy(all->env->apply)) {
 		return err_set(err, WEFT_ESTALE, "a change is under way");
 	}
-	if (d->confirm.change) {
+	if (all->confirm.change) {
 		return err_set(err, WEFT_ESTALE, "change %" PRId64 " waits for "
-			       "its confirmation", d->confirm.change);
+			       "its confirmation", all->confirm.change);
 	}
-	return daemon_check_frozen(d, err);
+	return drain_check_frozen(all->drain, err);
 }
 
-static int check(struct care *c, struct err *err)
+static int check(struct maintenance_op *c, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(c->d->apply);
+	const struct model_fabric *f = apply_fabric(c->changes->env->apply);
 	int device = f ? model_find_device(f, c->device) : -1;
-	int r = check_idle(c->d, err);
+	int r = check_idle(c->changes, err);
 
 	if (r == 0 && device < 0) {
 		r = err_set(err, WEFT_ENOTFOUND, "no device is called "
 			    "\"%s\"", c->device);
 	}
-	r = r ? r : apply_care_check(c->d->apply, c->device, &c->what, err);
+	r = r ? r : apply_care_check(c->changes->env->apply, c->device, &c->what, err);
 	r = r ? r : check_port(c, &f->devices[device], err);
-	return r ? r : check_victims(c, device, err);
+	return r ? r : check_interrupted(c, device, err);
 }
 
 /* ---- it is done ---------------------------------------------------------- */
 
-static void answer(const struct care *c, const struct drv_outcome *o)
+static void answer(const struct maintenance_op *c, const struct drv_outcome *o)
 {
 	Weft__V1__MaintenanceResponse m = WEFT__V1__MAINTENANCE_RESPONSE__INIT;
 	struct err err = { 0 };
@@ -199,26 +199,22 @@ static void answer(const struct care *c, const struct drv_outcome *o)
 	m.what = (char *)c->words;
 	m.text = (char *)o->text;
 	m.evidence = (char *)drv_evidence_name(o->evidence);
-	m.interrupted = c->victims.v;
-	m.n_interrupted = c->victims.n;
-	if (rpc_send(c->call, &m.base, &err)) {
-		rpc_finish_err(c->call, &err);
-	} else {
-		rpc_finish(c->call, RPC_OK, NULL);
-	}
+	m.interrupted = c->interrupted.v;
+	m.n_interrupted = c->interrupted.n;
+	call_answer(c->call, 0, &m.base, &err);
 }
 
 /* Durable before anything is sent: the reading before it is written first. */
-static void note_begin(const struct care *c)
+static void note_begin(const struct maintenance_op *c)
 {
 	char text[RPC_PEER_TEXT_MAX + 256];
 
 	snprintf(text, sizeof(text), "%s asked for by %s%s%.100s", c->words,
 		 c->who, c->reason[0] ? ", " : "", c->reason);
-	store_audit(c->d->store, 0, c->device, STORE_EVENT, text);
+	store_audit(c->changes->env->store, 0, c->device, STORE_EVENT, text);
 }
 
-static void note(const struct care *c, const char *end)
+static void note(const struct maintenance_op *c, const char *end)
 {
 	char text[RPC_PEER_TEXT_MAX + 512];
 	const struct daemon_event ev = {
@@ -227,15 +223,15 @@ static void note(const struct care *c, const char *end)
 
 	snprintf(text, sizeof(text), "%s by %s%s%.100s: %.200s", c->words,
 		 c->who, c->reason[0] ? ", " : "", c->reason, end);
-	store_audit(c->d->store, 0, c->device, STORE_EVENT, text);
-	daemon_event(c->d, &ev, "%s: %s", c->device, text);
+	store_audit(c->changes->env->store, 0, c->device, STORE_EVENT, text);
+	event_emit(c->changes->env->events, &ev, "%s: %s", c->device, text);
 }
 
 static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
 		    void *arg)
 {
-	struct care *c = arg;
-	struct work *w = c->w;
+	struct maintenance_op *c = arg;
+	struct plan_request *slot = c->slot;
 
 	note(c, rc ? err->msg : o->text[0] ? o->text : "done, read back");
 	if (c->call && rc) {
@@ -243,28 +239,28 @@ static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
 	} else if (c->call) {
 		answer(c, o);
 	}
-	care_free(c);
-	daemon_work_free(w);
+	op_free(c);
+	plan_request_free(slot);
 }
 
 static void on_gone(struct rpc_call *call, void *arg)
 {
 	(void)call;
-	((struct care *)arg)->call = NULL;
+	((struct maintenance_op *)arg)->call = NULL;
 }
 
-/* Its turn: nobody plans or reads meanwhile. */
-static void do_now(struct work *w)
+/* It has the slot: nothing plans or reads meanwhile. */
+static void do_now(struct plan_request *slot)
 {
-	struct care *c = w->arg;
+	struct maintenance_op *c = slot->arg;
 	struct err err = { 0 };
 	int r = check(c, &err);
 
-	c->w = w;
+	c->slot = slot;
 	if (r == 0) {
 		note_begin(c);
 	}
-	r = r ? r : apply_care(c->d->apply, c->device, &c->what, on_done, c,
+	r = r ? r : apply_care(c->changes->env->apply, c->device, &c->what, on_done, c,
 			       &err);
 	if (r == 0) {
 		return;
@@ -272,16 +268,16 @@ static void do_now(struct work *w)
 	if (c->call) {
 		rpc_finish_err(c->call, &err);
 	}
-	care_free(c);
-	daemon_work_free(w);
+	op_free(c);
+	plan_request_free(slot);
 }
 
 /* ---- calls --------------------------------------------------------------- */
 
-static void start(struct daemon *d, struct rpc_call *call, const char *device,
-		  const char *reason, const struct care *like)
+static void start(struct changes *all, struct rpc_call *call, const char *device,
+		  const char *reason, const struct maintenance_op *like)
 {
-	struct care *c = calloc(1, sizeof(*c));
+	struct maintenance_op *c = calloc(1, sizeof(*c));
 	struct err err = { 0 };
 
 	if (!c || !(*c = *like, c->reason = strdup(reason))) {
@@ -290,18 +286,18 @@ static void start(struct daemon *d, struct rpc_call *call, const char *device,
 		rpc_finish_err(call, &err);
 		return;
 	}
-	c->d = d;
+	c->changes = all;
 	c->call = call;
 	snprintf(c->device, sizeof(c->device), "%s", device);
 	rpc_peer_text(rpc_call_peer(call), c->who, sizeof(c->who));
 	if (check(c, &err)) {
-		care_free(c);
+		op_free(c);
 		rpc_finish_err(call, &err);
 		return;
 	}
 	rpc_call_on_cancel(call, on_gone, c);
-	if (daemon_turn(d, do_now, c, &err)) {
-		care_free(c);
+	if (plan_queue_slot(all->queue, do_now, c, &err)) {
+		op_free(c);
 		rpc_finish_err(call, &err);
 	}
 }
@@ -311,7 +307,7 @@ void handle_set_port(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__SetPortRequest *req =
 		(const Weft__V1__SetPortRequest *)msg;
-	struct care c = {
+	struct maintenance_op c = {
 		.what = { .port = { req->is_out, req->port - 1 },
 			  .enable = req->enable },
 		.force = req->force };
@@ -319,7 +315,7 @@ void handle_set_port(struct rpc_call *call, const ProtobufCMessage *msg,
 	snprintf(c.words, sizeof(c.words), "%s %d %s",
 		 req->is_out ? "out" : "in", req->port,
 		 req->enable ? "enabled" : "disabled");
-	if (daemon_may_change(arg, call)) {
+	if (env_may_change(((struct changes *)arg)->env, call)) {
 		start(arg, call, req->device, req->reason, &c);
 	}
 }
@@ -334,10 +330,10 @@ void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *msg,
 	};
 	const Weft__V1__RecoverRequest *req =
 		(const Weft__V1__RecoverRequest *)msg;
-	struct care c = { 0 };
+	struct maintenance_op c = { 0 };
 	struct err err = { 0 };
 
-	if (!daemon_may_change(arg, call)) {
+	if (!env_may_change(((struct changes *)arg)->env, call)) {
 		return;
 	}
 	if ((size_t)req->what >= sizeof(kinds) / sizeof(kinds[0]) ||

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
-#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/change/change.h"
 
 static const struct drv_xc *find_circuit(const struct apply_device *a,
 					 struct optics_xc xc)
@@ -18,22 +17,23 @@ static const struct drv_xc *find_circuit(const struct apply_device *a,
 
 /* The layer that it failed is passed by now, as far as the last readings and
  * the last look at hosts tell. */
-static bool is_proven(struct daemon *d, int device, const struct drv_xc *x,
-		      int layer)
+static bool is_proven(const struct daemon_env *env, const struct hosts *hosts,
+		      int device, const struct drv_xc *x, int layer)
 {
 	struct apply_loss loss;
 
 	if (layer >= APPLY_NEIGHBOUR) {
-		return daemon_hosts_hear(d, device, x->xc);
+		return hosts_receive(hosts, device, x->xc);
 	}
-	apply_loss(d->apply, device, x, &loss);
+	apply_loss(env->apply, device, x, &loss);
 	return !loss.over && !loss.worse;
 }
 
-static bool is_repaired(struct daemon *d, const struct store_repair *r)
+static bool is_repaired(const struct daemon_env *env, const struct hosts *hosts,
+			const struct store_repair *r)
 {
 	int n;
-	const struct apply_device *v = apply_devices(d->apply, &n);
+	const struct apply_device *v = apply_devices(env->apply, &n);
 
 	for (int i = 0; i < n; i++) {
 		const struct drv_xc *x =
@@ -41,40 +41,42 @@ static bool is_repaired(struct daemon *d, const struct store_repair *r)
 			find_circuit(&v[i], r->xc) : NULL;
 
 		if (x && x->state == DRV_TUNED) {
-			return r->layer == 0 || is_proven(d, i, x, r->layer);
+			return r->layer == 0 || is_proven(env, hosts, i, x,
+							   r->layer);
 		}
 	}
 	return false;
 }
 
-void daemon_repairs_fini(struct repairs *r)
+void repairs_view_fini(struct repairs_view *r)
 {
 	store_repairs_free(r->stored, r->n_stored);
 	free(r->rows);
 	free(r->list);
-	*r = (struct repairs){ 0 };
+	*r = (struct repairs_view){ 0 };
 }
 
-int daemon_repairs(struct daemon *d, struct repairs *r, struct err *err)
+int repairs_view_init(struct repairs_view *r, const struct daemon_env *env,
+		      const struct hosts *hosts, struct err *err)
 {
 	int rc;
 
-	*r = (struct repairs){ 0 };
-	rc = store_repairs(d->store, &r->stored, &r->n_stored, err);
+	*r = (struct repairs_view){ 0 };
+	rc = store_repairs(env->store, &r->stored, &r->n_stored, err);
 	if (rc) {
 		return rc;
 	}
 	r->rows = calloc((size_t)r->n_stored + 1, sizeof(*r->rows));
 	r->list = calloc((size_t)r->n_stored + 1, sizeof(*r->list));
 	if (!r->rows || !r->list) {
-		daemon_repairs_fini(r);
+		repairs_view_fini(r);
 		return err_nomem(err);
 	}
 	for (int i = 0; i < r->n_stored; i++) {
 		const struct store_repair *s = &r->stored[i];
 		Weft__V1__PendingRepair *m = &r->rows[r->n];
 
-		if (is_repaired(d, s)) {
+		if (is_repaired(env, hosts, s)) {
 			continue;
 		}
 		weft__v1__pending_repair__init(m);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/base/vec.h"

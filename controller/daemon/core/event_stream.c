@@ -1,16 +1,21 @@
 /*
- * What happens, told to those who watch. The newest events are kept in one
- * ring for all; a watcher is a place in it. Each is sent no more than a
- * little ahead of what it reads, so a slow one costs no more than a fast
- * one; one that falls behind the ring is told to look anew.
+ * The stream of events for those who watch (rpc Watch). The newest events are
+ * kept in one ring for all watchers; a watcher is a place in it. Each is sent
+ * no more than a little ahead of what it reads, so a slow one costs no more
+ * memory than a fast one. One that falls behind the ring gets an event of kind
+ * RESYNC and has to ask for the status again.
+ *
+ * The stream also compares each reading of the devices with the one before, so
+ * that a device that goes away or comes back is reported once.
  */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -19,22 +24,22 @@
 #define AHEAD ((size_t)4 << 10)	/* unsent bytes a watcher may have */
 
 /* An event, with memory for its strings. */
-struct event {
+struct stream_event {
 	Weft__V1__WatchEvent m;
 	char device[CONF_MAX_NAME + 1], port[16], text[256];
-	char trace[DAEMON_TRACE_SIZE];
+	char trace[TRACE_SIZE];
 };
 
 struct watcher {
 	TAILQ_ENTRY(watcher) link;
-	struct daemon *d;
+	struct event_stream *stream;
 	struct rpc_call *call;
 	int64_t next;		/* sequence to be sent */
-	bool anew;		/* to be told so first */
+	bool resync;		/* to be sent first */
 };
 
-/* What was last told of a device. */
-struct seen {
+/* What was last reported of a device. */
+struct device_seen {
 	char name[CONF_MAX_NAME + 1];
 	bool reachable, drift;
 	char epoch[sizeof(((struct drv_snapshot *)0)->epoch)];
@@ -42,34 +47,37 @@ struct seen {
 				 * wave, mixed; 0: none */
 };
 
-struct events {
-	struct event ring[RING];
+struct event_stream {
+	struct daemon_env *env;
+	struct stream_event ring[RING];
 	int64_t first, next;	/* sequences: the oldest kept, one to come */
 	TAILQ_HEAD(, watcher) watchers;
-	struct seen *seen;
+	struct device_seen *seen;
 	int n_seen;
 };
 
 /* Sequences begin with the time, so that they grow over restarts, whose
  * events are fewer than microseconds have passed. */
-int daemon_events_init(struct daemon *d, struct err *err)
+int event_stream_new(struct daemon_env *env, struct event_stream **out,
+		     struct err *err)
 {
-	struct events *e = calloc(1, sizeof(*e));
+	struct event_stream *e = calloc(1, sizeof(*e));
 
 	if (!e) {
 		return err_nomem(err);
 	}
+	e->env = env;
 	e->first = e->next = clk_wall_ns() / 1000;
 	TAILQ_INIT(&e->watchers);
-	d->events = e;
+	*out = e;
 	return 0;
 }
 
-void daemon_events_fini(struct daemon *d)
+void event_stream_free(struct event_stream *e)
 {
-	if (d->events) {
-		free(d->events->seen);
-		free(d->events);
+	if (e) {
+		free(e->seen);
+		free(e);
 	}
 }
 
@@ -77,7 +85,7 @@ void daemon_events_fini(struct daemon *d)
 
 static void watcher_free(struct watcher *w)
 {
-	TAILQ_REMOVE(&w->d->events->watchers, w, link);
+	TAILQ_REMOVE(&w->stream->watchers, w, link);
 	free(w);
 }
 
@@ -90,17 +98,17 @@ static void on_gone(struct rpc_call *call, void *arg)
 static int send_resync(struct watcher *w, struct err *err)
 {
 	Weft__V1__WatchEvent m = WEFT__V1__WATCH_EVENT__INIT;
-	struct events *e = w->d->events;
+	struct event_stream *e = w->stream;
 	char text[64];
 
 	m.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_RESYNC;
 	m.sequence = e->next - 1;
 	m.at_ns = clk_wall_ns();
-	m.generation = store_generation(w->d->store);
+	m.generation = store_generation(e->env->store);
 	snprintf(text, sizeof(text), "resync from generation %" PRId64,
 		 m.generation);
 	m.text = text;
-	w->anew = false;
+	w->resync = false;
 	w->next = e->next;
 	return rpc_send(w->call, &m.base, err);
 }
@@ -108,14 +116,14 @@ static int send_resync(struct watcher *w, struct err *err)
 /* Sends what the watcher has not seen, as far as it reads. */
 static void pump(struct watcher *w)
 {
-	struct events *e = w->d->events;
+	struct event_stream *e = w->stream;
 	struct rpc_call *call = w->call;
 	struct err err = { 0 };
 	int r = 0;
 
 	while (r == 0 && rpc_call_unsent(call) < AHEAD &&
-	       (w->anew || w->next < e->next)) {
-		if (w->anew || w->next < e->first) {
+	       (w->resync || w->next < e->next)) {
+		if (w->resync || w->next < e->first) {
 			r = send_resync(w, &err);
 		} else {
 			r = rpc_send(call, &e->ring[w->next++ % RING].m.base,
@@ -138,36 +146,37 @@ void handle_watch(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__Number *after =
 		((const Weft__V1__WatchRequest *)msg)->after;
-	struct daemon *d = arg;
-	struct events *e = d->events;
-	struct watcher *w = calloc(1, sizeof(*w));
+	struct event_stream *e = arg;
+	struct watcher *w;
 	struct err err = { 0 };
 
-	if (!w || d->draining) {
-		free(w);
-		err_set(&err, d->draining ? WEFT_EUNAVAIL : WEFT_ENOMEM,
-			d->draining ? "weftd is stopping" : "out of memory");
+	if (!env_may_change(e->env, call)) {
+		return;
+	}
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		err_nomem(&err);
 		rpc_finish_err(call, &err);
 		return;
 	}
-	w->d = d;
+	w->stream = e;
 	w->call = call;
-	w->anew = !after || after->value < e->first - 1 ||
+	w->resync = !after || after->value < e->first - 1 ||
 		  after->value >= e->next;
-	w->next = w->anew ? e->next : after->value + 1;
+	w->next = w->resync ? e->next : after->value + 1;
 	TAILQ_INSERT_TAIL(&e->watchers, w, link);
 	rpc_call_on_cancel(call, on_gone, w);
 	rpc_call_on_ready(call, on_ready, w);
 	pump(w);
 }
 
-void daemon_watch_end(struct daemon *d)
+void event_stream_end_calls(struct event_stream *e)
 {
 	struct watcher *w;
 	struct err err = { 0 };
 
 	err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
-	while ((w = TAILQ_FIRST(&d->events->watchers))) {
+	while ((w = TAILQ_FIRST(&e->watchers))) {
 		struct rpc_call *call = w->call;
 
 		watcher_free(w);
@@ -193,11 +202,10 @@ static void drop_partial(char *text)
 
 /* ---- events -------------------------------------------------------------- */
 
-void daemon_event(struct daemon *d, const struct daemon_event *what,
-		  const char *fmt, ...)
+void event_emit(struct event_stream *e, const struct daemon_event *what,
+		const char *fmt, ...)
 {
-	struct events *e = d->events;
-	struct event *ev = &e->ring[e->next % RING];
+	struct stream_event *ev = &e->ring[e->next % RING];
 	struct watcher *w, *next;
 	va_list ap;
 
@@ -213,7 +221,7 @@ void daemon_event(struct daemon *d, const struct daemon_event *what,
 	ev->m.sequence = e->next++;
 	ev->m.at_ns = clk_wall_ns();
 	ev->m.kind = what->kind;
-	ev->m.generation = store_generation(d->store);
+	ev->m.generation = store_generation(e->env->store);
 	ev->m.text = ev->text;
 	ev->m.device = ev->device;
 	ev->m.port = ev->port;
@@ -228,23 +236,22 @@ void daemon_event(struct daemon *d, const struct daemon_event *what,
 	if (what->device) {
 		const struct log_field f = { "device", what->device };
 
-		/* Nobody may have been watching. */
+		/* There may be no watcher. */
 		log_with(LOG_INFO, "weftd", &f, 1, "%s", ev->text);
 	}
-	daemon_page_changed(d);
+	env_changed(e->env);
 	for (w = TAILQ_FIRST(&e->watchers); w; w = next) {
 		next = TAILQ_NEXT(w, link);
 		pump(w);
 	}
 }
 
-void daemon_out_events(const struct daemon *d, struct out *o, int most)
+void event_stream_out(const struct event_stream *e, struct out *o, int max)
 {
-	const struct events *e = d->events;
 	char kind[32];
 
 	out_array(o, "events");
-	for (int64_t i = e->next - 1; i >= e->first && most-- > 0; i--) {
+	for (int64_t i = e->next - 1; i >= e->first && max-- > 0; i--) {
 		const Weft__V1__WatchEvent *m = &e->ring[i % RING].m;
 
 		out_object(o, NULL);
@@ -262,22 +269,20 @@ void daemon_out_events(const struct daemon *d, struct out *o, int most)
 
 /* ---- devices ------------------------------------------------------------- */
 
-static void tell(struct daemon *d, Weft__V1__EventKind kind, const char *device,
-		 const char *text)
+static void emit_device(struct event_stream *e, Weft__V1__EventKind kind,
+			const char *device, const char *text)
 {
 	const struct daemon_event ev = { .kind = kind, .device = device };
 
-	daemon_event(d, &ev, "%s: %s", device, text);
+	event_emit(e, &ev, "%s: %s", device, text);
 }
 
-#define KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
-
 /* Mostly in the place where it was. */
-static const struct seen *find(const struct events *e, int place,
-			       const char *name)
+static const struct device_seen *find_seen(const struct event_stream *e, int place,
+					   const char *name)
 {
 	for (int i = 0; i < e->n_seen; i++) {
-		const struct seen *s = &e->seen[(place + i) % e->n_seen];
+		const struct device_seen *s = &e->seen[(place + i) % e->n_seen];
 
 		if (strcmp(s->name, name) == 0) {
 			return s;
@@ -286,25 +291,28 @@ static const struct seen *find(const struct events *e, int place,
 	return NULL;
 }
 
-/* A device of which nothing was told is one that answers and is as meant. */
-static void compare(struct daemon *d, const struct seen *before,
-		    const struct seen *now, const struct apply_device *a)
+/* A device of which nothing was reported is one that answers and is as
+ * intended. */
+static void report_changes(struct event_stream *e,
+			   const struct device_seen *before,
+			   const struct device_seen *now,
+			   const struct apply_device *a)
 {
-	static const struct seen usual = { .reachable = true };
+	static const struct device_seen usual = { .reachable = true };
 	char text[96];
 
 	before = before ? before : &usual;
 	if (before->reachable != now->reachable) {
-		tell(d, now->reachable ? KIND(DEVICE_REACHABLE)
-				       : KIND(DEVICE_UNREACHABLE),
+		emit_device(e, now->reachable ? EVENT_KIND(DEVICE_REACHABLE)
+				       : EVENT_KIND(DEVICE_UNREACHABLE),
 		     now->name, now->reachable ? "answers" : a->problem);
 	}
 	if (before->epoch[0] && now->epoch[0] &&
 	    strcmp(before->epoch, now->epoch) != 0) {
-		tell(d, KIND(DEVICE_RESTARTED), now->name, "restarted");
+		emit_device(e, EVENT_KIND(DEVICE_RESTARTED), now->name, "restarted");
 	}
 	if (before->failed != now->failed) {
-		tell(d, now->failed ? KIND(PART_FAILED) : KIND(PART_RECOVERED),
+		emit_device(e, now->failed ? EVENT_KIND(PART_FAILED) : EVENT_KIND(PART_RECOVERED),
 		     now->name, now->failed ? a->problem
 					    : "all parts work again");
 	}
@@ -315,7 +323,7 @@ static void compare(struct daemon *d, const struct seen *before,
 		snprintf(text, sizeof(text), "not as intended: %d missing, %d "
 			 "unexpected", a->n_missing, a->n_unexpected);
 	}
-	tell(d, now->drift ? KIND(DRIFT_FOUND) : KIND(DRIFT_RESOLVED), now->name,
+	emit_device(e, now->drift ? EVENT_KIND(DRIFT_FOUND) : EVENT_KIND(DRIFT_RESOLVED), now->name,
 	     now->drift ? text : "as intended again");
 }
 
@@ -335,7 +343,7 @@ static uint64_t mix_failed(const struct drv_snapshot *s)
 				   s->dead, s->n_dead), s->lost, s->n_lost);
 }
 
-static void look(struct seen *s, const struct seen *before,
+static void take_reading(struct device_seen *s, const struct device_seen *before,
 		 const struct apply_device *a)
 {
 	snprintf(s->name, sizeof(s->name), "%s", a->name);
@@ -351,27 +359,26 @@ static void look(struct seen *s, const struct seen *before,
 	}
 }
 
-void daemon_observe(struct daemon *d)
+void event_stream_observe(struct event_stream *e)
 {
-	struct events *e = d->events;
 	const struct apply_device *a;
-	struct seen *now;
+	struct device_seen *now;
 	int n, k = 0;
 
-	a = apply_devices(d->apply, &n);
+	a = apply_devices(e->env->apply, &n);
 	now = calloc((size_t)n + 1, sizeof(*now));
 	if (!now) {
-		return;		/* told after the next reading */
+		return;		/* reported after the next reading */
 	}
 	for (int i = 0; i < n; i++) {
-		const struct seen *before = find(e, k, a[i].name);
+		const struct device_seen *before = find_seen(e, k, a[i].name);
 
 		if (a[i].driver && a[i].driver[0]) {
-			look(&now[k], before, &a[i]);
-			compare(d, before, &now[k++], &a[i]);
+			take_reading(&now[k], before, &a[i]);
+			report_changes(e, before, &now[k++], &a[i]);
 		}
 	}
-	daemon_page_changed(d);
+	env_changed(e->env);
 	free(e->seen);
 	e->seen = now;
 	e->n_seen = k;

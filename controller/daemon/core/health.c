@@ -6,8 +6,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "grpc/health/v1/health.pb-c.h"
 
 typedef Grpc__Health__V1__HealthCheckRequest health_request;
@@ -16,30 +17,54 @@ typedef Grpc__Health__V1__HealthCheckResponse health_response;
 #define SERVING(s) \
 	GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__##s
 
-enum subject { PROCESS, FABRIC, NOBODY };
+enum subject { PROCESS, FABRIC, UNKNOWN };
 
 struct health_watch {
 	TAILQ_ENTRY(health_watch) link;
-	struct daemon *d;
+	struct health *health;
 	struct rpc_call *call;
 	enum subject subject;
-	int told;		/* the status last sent */
+	int sent;		/* the status last sent */
 };
+
+struct health {
+	const struct daemon_env *env;
+	TAILQ_HEAD(, health_watch) watches;
+};
+
+int health_new(const struct daemon_env *env, struct health **out,
+	       struct err *err)
+{
+	struct health *h = calloc(1, sizeof(*h));
+
+	if (!h) {
+		return err_nomem(err);
+	}
+	h->env = env;
+	TAILQ_INIT(&h->watches);
+	*out = h;
+	return 0;
+}
+
+void health_free(struct health *h)
+{
+	free(h);
+}
 
 static enum subject subject_of(const char *service)
 {
 	if (service[0] == '\0') {
 		return PROCESS;
 	}
-	return strcmp(service, "weft.v1.Fabric") == 0 ? FABRIC : NOBODY;
+	return strcmp(service, "weft.v1.Fabric") == 0 ? FABRIC : UNKNOWN;
 }
 
-static int status_of(const struct daemon *d, enum subject s)
+static int status_of(const struct health *h, enum subject s)
 {
-	if (s == NOBODY) {
+	if (s == UNKNOWN) {
 		return SERVING(SERVICE_UNKNOWN);
 	}
-	return !d->draining && (s == PROCESS || d->was_read)
+	return !h->env->draining && (s == PROCESS || h->env->was_read)
 		       ? SERVING(SERVING)
 		       : SERVING(NOT_SERVING);
 }
@@ -59,7 +84,7 @@ void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
 	enum subject s = subject_of(service);
 	struct err err = { 0 };
 
-	if (s == NOBODY) {
+	if (s == UNKNOWN) {
 		err_set(&err, WEFT_ENOTFOUND, "no service \"%.100s\"",
 			service);
 	} else {
@@ -74,7 +99,7 @@ void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
 
 static void watch_free(struct health_watch *w)
 {
-	TAILQ_REMOVE(&w->d->watches, w, link);
+	TAILQ_REMOVE(&w->health->watches, w, link);
 	free(w);
 }
 
@@ -84,18 +109,18 @@ static void on_watch_cancel(struct rpc_call *call, void *arg)
 	watch_free(arg);
 }
 
-/* Tells one who watches, if there is news; may end and free the watch. */
-static void tell(struct health_watch *w)
+/* Sends the status if it has changed; may end and free the watch. */
+static void update_watch(struct health_watch *w)
 {
-	int status = status_of(w->d, w->subject);
+	int status = status_of(w->health, w->subject);
 	struct rpc_call *call = w->call;
 	struct err err = { 0 };
 
-	if (status != w->told) {
-		w->told = status;
+	if (status != w->sent) {
+		w->sent = status;
 		send_status(call, status, &err);
 	}
-	if (err.code == 0 && w->d->draining) {
+	if (err.code == 0 && w->health->env->draining) {
 		err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
 	}
 	if (err.code) {
@@ -115,21 +140,21 @@ void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req,
 		rpc_finish_err(call, &err);
 		return;
 	}
-	w->d = arg;
+	w->health = arg;
 	w->call = call;
 	w->subject = subject_of(((const health_request *)req)->service);
-	w->told = -1;
-	TAILQ_INSERT_TAIL(&w->d->watches, w, link);
+	w->sent = -1;
+	TAILQ_INSERT_TAIL(&w->health->watches, w, link);
 	rpc_call_on_cancel(call, on_watch_cancel, w);
-	tell(w);
+	update_watch(w);
 }
 
-void daemon_health_changed(struct daemon *d)
+void health_changed(struct health *h)
 {
-	struct health_watch *w = TAILQ_FIRST(&d->watches), *next;
+	struct health_watch *w = TAILQ_FIRST(&h->watches), *next;
 
 	for (; w; w = next) {
 		next = TAILQ_NEXT(w, link);
-		tell(w);
+		update_watch(w);
 	}
 }

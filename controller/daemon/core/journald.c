@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 
 #define MAX_FIELDS 16
 
-void daemon_journal(char *const *fields, int n)
+void journald_send(char *const *fields, int n)
 {
 	struct iovec v[MAX_FIELDS];
 	int k;

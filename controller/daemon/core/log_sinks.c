@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/output/writer.h"
@@ -66,11 +66,11 @@ static void log_journal(enum log_level level, const char *room,
 		v[k++] = journal_field(text[i + 1], fields[i].name,
 				       fields[i].value);
 	}
-	daemon_journal(v, k);
+	journald_send(v, k);
 }
 
 /* The service manager says which socket standard error is, if it is one of the
- * journal's: somebody may have put a file there since. */
+ * journal's: it may have been redirected to a file since. */
 static bool is_journal(int fd)
 {
 	const char *text = getenv("JOURNAL_STREAM");
@@ -81,7 +81,7 @@ static bool is_journal(int fd)
 	       fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
-void daemon_log_init(bool json)
+void log_sinks_init(bool json)
 {
 	if (json) {
 		log_set_sink(log_json);

@@ -7,10 +7,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "lib/base/log.h"
 
-void daemon_notify(const char *state)
+void notify_send(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -41,10 +41,10 @@ void daemon_notify(const char *state)
 static void on_watchdog(uv_timer_t *timer)
 {
 	(void)timer;
-	daemon_notify("WATCHDOG=1");
+	notify_send("WATCHDOG=1");
 }
 
-bool daemon_watchdog_start(uv_loop_t *loop, uv_timer_t *timer)
+bool notify_watchdog_start(uv_loop_t *loop, uv_timer_t *timer)
 {
 	const char *usec = getenv("WATCHDOG_USEC");
 	const char *pid = getenv("WATCHDOG_PID");

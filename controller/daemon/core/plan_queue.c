@@ -1,48 +1,72 @@
-/* Requests that plan: the queue, the worker, the steps of one of them. */
+/*
+ * Requests that plan: the queue, the worker, the steps of one of them.
+ *
+ * A request is parsed on a worker before it gets its slot, so that a bad
+ * configuration is refused while others work; then it has the devices for
+ * itself: those of its configuration are opened and read, what planning starts
+ * from is copied, and the plan is made on a worker again. Whoever asked has the
+ * slot until the request is freed, so that a change can be carried out on the
+ * state that its plan was made from. A request for another configuration than
+ * the present one opens other devices; afterwards the present ones are opened
+ * and read again.
+ */
 #include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/plan_queue.h"
 #include "controller/webui/webui.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
+
+struct plan_queue {
+	struct daemon_env *env;
+	struct plan_queue_hooks hooks;
+	struct plan_request *head, *last;	/* the head has the slot */
+	int n_offline;			/* planning without a slot */
+	char *default_name, *default_text; /* until one is applied, or NULL */
+	size_t default_len;
+};
 
 /* ---- life ---------------------------------------------------------------- */
 
-static int set_config(struct work *w, const char *name, const void *text,
-		      size_t len, struct err *err)
+static int set_config(struct plan_request *r, const char *name,
+		      const void *text, size_t len, struct err *err)
 {
-	w->name = strdup(name && *name ? name : "<configuration>");
-	w->text = malloc(len + 1);
-	if (!w->name || !w->text) {
+	r->name = strdup(name && *name ? name : "<configuration>");
+	r->text = malloc(len + 1);
+	if (!r->name || !r->text) {
 		return err_nomem(err);
 	}
-	memcpy(w->text, text, len);
-	w->text[len] = '\0';
-	w->len = len;
+	memcpy(r->text, text, len);
+	r->text[len] = '\0';
+	r->len = len;
 	return 0;
 }
 
 /* The jobs of orchestrators go with every configuration. */
-static int compose(struct work *w, const char *name, const char *text,
+static int compose(struct plan_request *r, const char *name, const char *text,
 		   size_t len, struct err *err)
 {
+	const struct plan_queue_hooks *hooks = &r->queue->hooks;
 	struct buf b = { 0 };
-	int r = jobs_compose(w->d->orders, text, len, &b, err);
+	int rc = hooks->compose(text, len, &b, hooks->arg, err);
 
-	r = r ? r : set_config(w, name, buf_cstr(&b), b.len, err);
+	if (rc == 0) {
+		rc = set_config(r, name, buf_cstr(&b), b.len, err);
+	}
 	buf_fini(&b);
-	return r;
+	return rc;
 }
 
-int daemon_work_new(struct daemon *d, const char *name, const void *text,
-		    size_t len, struct work **out, struct err *err)
+int plan_request_new(struct plan_queue *q, const char *name, const void *text,
+		     size_t len, struct plan_request **out, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
-	struct work *w;
-	int r;
+	const struct model_fabric *f = apply_fabric(q->env->apply);
+	struct plan_request *r;
+	int rc;
 
 	if (!text && !f) {
 		err_set(err, WEFT_ENOTFOUND,
@@ -50,336 +74,284 @@ int daemon_work_new(struct daemon *d, const char *name, const void *text,
 		err_hint(err, "give one: weft plan -f FABRIC.yaml");
 		return err->code;
 	}
-	w = calloc(1, sizeof(*w));
-	if (!w) {
+	r = calloc(1, sizeof(*r));
+	if (!r) {
 		return err_nomem(err);
 	}
-	w->d = d;
-	w->req.data = w;
-	r = text ? compose(w, name, text, len, err)
-		 : set_config(w, f->file, f->text, f->text_len, err);
-	if (r) {
-		free(w->name);
-		free(w->text);
-		free(w);
-		return r;
+	r->queue = q;
+	r->req.data = r;
+	rc = text ? compose(r, name, text, len, err)
+		  : set_config(r, f->file, f->text, f->text_len, err);
+	if (rc) {
+		free(r->name);
+		free(r->text);
+		free(r);
+		return rc;
 	}
-	*out = w;
+	*out = r;
 	return 0;
 }
 
-static void begin_turn(struct work *w);
+static void begin_slot(struct plan_request *r);
 
-/* Puts at the end of the queue; an empty queue means its turn is now. */
-static void enqueue(struct work *w)
+/* Puts at the end of the queue; an empty queue means its slot is now. */
+static void enqueue(struct plan_request *r)
 {
-	struct daemon *d = w->d;
+	struct plan_queue *q = r->queue;
 
-	w->queued = true;
-	if (d->turn) {
-		d->last->next = w;
-		d->last = w;
+	r->queued = true;
+	if (q->head) {
+		q->last->next = r;
+		q->last = r;
 		return;
 	}
-	d->turn = d->last = w;
-	begin_turn(w);
+	q->head = q->last = r;
+	begin_slot(r);
+}
+
+bool plan_queue_busy(const struct plan_queue *q)
+{
+	return q->env->changing || q->head || q->env->reading;
+}
+
+bool plan_queue_drained(const struct plan_queue *q)
+{
+	return !q->head && q->n_offline == 0;
 }
 
 static void after_reading_again(int rc, const struct err *err, void *arg)
 {
-	struct work *w = arg;
+	struct plan_request *r = arg;
 
 	if (rc) {
 		log_info("weftd", "%s", err->msg);
 	}
-	w->d->reading = false;
-	daemon_work_free(w);
+	r->queue->env->reading = false;
+	plan_request_free(r);
 }
 
-static void read_again(struct work *w)
+static void read_again(struct plan_request *r)
 {
-	apply_reading_for(w->d->apply, STORE_BY_START);
-	apply_read(w->d->apply, after_reading_again, w);
+	apply_reading_for(r->queue->env->apply, STORE_BY_START);
+	apply_read(r->queue->env->apply, after_reading_again, r);
 }
 
-static bool all_read(struct daemon *d)
+static bool all_read(struct apply *apply)
 {
 	const struct apply_device *a;
 	bool known = true;
 	int n;
 
-	a = apply_devices(d->apply, &n);
+	a = apply_devices(apply, &n);
 	for (int i = 0; i < n; i++) {
 		known = known && a[i].reachable;
 	}
 	return known;
 }
 
-/* Back to the fabric that is looked after. Those of its devices that were
- * closed meanwhile are not known any more. */
-static void settle(struct daemon *d)
+/* Back to the present fabric. Those of its devices that were closed meanwhile
+ * are not known any more. */
+static void return_to_present(struct plan_queue *q)
 {
-	const struct model_fabric *before = apply_fabric(d->apply);
+	struct daemon_env *env = q->env;
+	const struct model_fabric *before = apply_fabric(env->apply);
 	struct err err = { 0 };
-	int r = daemon_settle_fabric(d, &err);
+	int rc = plan_queue_settle(q, &err);
 
-	if (r == 0 && apply_fabric(d->apply) != before && !all_read(d)) {
-		d->reading = true;
-		r = daemon_turn(d, read_again, NULL, &err);
+	if (rc == 0 && apply_fabric(env->apply) != before &&
+	    !all_read(env->apply)) {
+		env->reading = true;
+		rc = plan_queue_slot(q, read_again, NULL, &err);
 	}
-	if (r) {
-		d->reading = false;
+	if (rc) {
+		env->reading = false;
 		log_warn("weftd", "%s", err.msg);
 	}
 }
 
-/* Light that has died, or has come back, since the jobs were planned. */
-static void watch_light(struct daemon *d)
+static void free_request(struct plan_request *r)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
-	struct plan_base base;
-	uint64_t dead;
-
-	if (!f || !d->applied || d->reading || d->draining ||
-	    apply_plan_base(d->apply, f, PLAN_SAFE, &base, NULL)) {
-		return;
-	}
-	dead = plan_dead_light(f, &base);
-	if (dead != d->dead_light) {
-		d->dead_light = dead;
-		log_info("weftd", "%s: the jobs are planned anew",
-			 dead ? "light has died" : "all light is back");
-		daemon_refresh_jobs(d);
-	} else if (!dead && d->n_refresh == 0) {
-		jobs_look(d->orders);
-	}
-}
-
-void daemon_work_free(struct work *w)
-{
-	struct daemon *d = w->d;
-	bool had_turn = w->queued;
-
-	assert(!had_turn || d->turn == w);
-	if (w->probed && !d->draining) {
-		settle(d);
-	}
-	if (had_turn && !d->reading && !d->draining) {
-		daemon_observe(d);
-	}
-	if (had_turn) {
-		watch_light(d);
-	}
-	if (had_turn) {
-		d->turn = w->next;
-	} else if (w->pure) {
-		d->n_pure--;
-	}
-	plan_free(w->plan);
-	model_free(w->fabric);
-	model_free(w->probe);
-	daemon_snapshot_fini(&w->snap);
-	buf_fini(&w->picture);
-	free(w->name);
-	free(w->text);
-	free(w->only);
-	restoring_free(w->restoring);
-	free(w);
+	plan_free(r->plan);
+	model_free(r->fabric);
+	model_free(r->probe);
+	daemon_snapshot_fini(&r->snap);
+	buf_fini(&r->picture);
+	free(r->name);
+	free(r->text);
+	free(r->job_filter);
+	free(r);
 	/* A plan may have been large, and the daemon is small. */
 	malloc_trim(0);
-	if (had_turn) {
-		daemon_restore_look(d);
+}
+
+void plan_request_free(struct plan_request *r)
+{
+	struct plan_queue *q = r->queue;
+	bool had_slot = r->queued;
+
+	assert(!had_slot || q->head == r);
+	if (r->probed && !q->env->draining) {
+		return_to_present(q);
 	}
-	if (had_turn && d->turn) {
-		begin_turn(d->turn);
-	} else if (!d->turn && d->draining) {
-		daemon_drained(d);
+	if (had_slot) {
+		q->hooks.slot_ends(q->hooks.arg);
+		q->head = r->next;
+	} else if (r->offline) {
+		q->n_offline--;
+	}
+	free_request(r);
+	if (had_slot) {
+		q->hooks.slot_ended(q->hooks.arg);
+	}
+	if (had_slot && q->head) {
+		begin_slot(q->head);
+	} else if (!q->head && q->env->draining) {
+		q->hooks.drained(q->hooks.arg);
 	}
 }
 
-/* ---- a turn without planning --------------------------------------------- */
+/* ---- a slot without planning --------------------------------------------- */
 
-int daemon_turn(struct daemon *d, void (*run)(struct work *w), void *arg,
-		struct err *err)
+int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
+		    void *arg, struct err *err)
 {
-	struct work *w = calloc(1, sizeof(*w));
+	struct plan_request *r = calloc(1, sizeof(*r));
 
-	if (!w) {
+	if (!r) {
 		return err_nomem(err);
 	}
-	w->d = d;
-	w->done = run;
-	w->arg = arg;
-	enqueue(w);
+	r->queue = q;
+	r->done = run;
+	r->arg = arg;
+	enqueue(r);
 	return 0;
 }
 
 /* ---- the worker ---------------------------------------------------------- */
 
-static int parse(const struct work *w, struct model_fabric **out,
-		 struct err *err)
+static int parse(const char *name, const char *text, size_t len,
+		 struct model_fabric **out, struct err *err)
 {
 	struct err_list errs = { .max = 1 };
-	int r = model_parse(w->name, w->text, w->len, out, &errs);
+	int rc = model_parse(name, text, len, out, &errs);
 
-	if (r && errs.n > 0) {
+	if (rc && errs.n > 0) {
 		*err = errs.v[0];
-	} else if (r) {
-		err_set(err, r, "%s: cannot be read", w->name);
+	} else if (rc) {
+		err_set(err, rc, "%s: cannot be read", name);
 	}
-	if (r && errs.dropped > 0) {
+	if (rc && errs.dropped > 0) {
 		err_hint(err, "and %d more: \"weft check\" shows all",
 			 errs.dropped);
 	}
 	err_list_fini(&errs);
-	return r;
+	return rc;
 }
 
 static void run_parse(uv_work_t *req)
 {
-	struct work *w = req->data;
+	struct plan_request *r = req->data;
 
-	w->rc = parse(w, &w->fabric, &w->err);
+	r->rc = parse(r->name, r->text, r->len, &r->fabric, &r->err);
 }
 
 /* Without a picture there is still a plan. */
-static void draw(struct work *w)
+static void draw(struct plan_request *r)
 {
 	struct err err = { 0 };
 
-	if (page_picture(w->fabric, w->unlit ? NULL : w->plan, &w->picture,
-			 &err)) {
+	if (page_picture(r->fabric, r->bare_picture ? NULL : r->plan,
+			 &r->picture, &err)) {
 		log_warn("weftd", "the page has no picture: %s", err.msg);
-		buf_fini(&w->picture);
+		buf_fini(&r->picture);
 	}
 }
 
 static void run_plan(uv_work_t *req)
 {
-	struct work *w = req->data;
+	struct plan_request *r = req->data;
 	int64_t begun_ns = clk_now_ns();
 
-	if (w->has_keep) {
-		w->fabric->changes.keep_ppm = w->keep_ppm;
+	if (r->has_keep) {
+		r->fabric->changes.keep_ppm = r->keep_ppm;
 	}
-	w->snap.base.go_back = w->must;
-	w->rc = w->pure ? plan_remains(w->fabric, &w->snap.base, &w->plan,
-				       &w->err)
-			: plan_make(w->fabric, &w->snap.base, &w->plan,
-				    &w->err);
-	if (w->rc == WEFT_EINFEASIBLE && w->must) {
-		w->snap.base.no_floor = true;
-		w->rc = plan_make(w->fabric, &w->snap.base, &w->plan,
-				  &w->err);
-	}
-	w->plan_ns = clk_now_ns() - begun_ns;
-	if (w->with_picture && (w->rc == 0 || w->pure)) {
-		draw(w);
-	}
-}
-
-static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
-{
-	const Weft__V1__JobDegradation *l = row->degradation;
-
-	if (l->part[0]) {
-		err_hint(err, "job %s needs %s, which has failed", row->name,
-			 l->part);
-	} else if (l->rate > 0) {
-		err_hint(err, "%d of %d circuits of job %s are dead; "
-			 "until they are repaired its schedule is the "
-			 "one on what remains, at %.1f %% of the rate",
-			 l->failed, row->circuits, row->name, 100 * l->rate);
+	r->snap.base.go_back = r->ignore_floor;
+	if (r->offline) {
+		r->rc = plan_remains(r->fabric, &r->snap.base, &r->plan,
+				     &r->err);
 	} else {
-		err_hint(err, "%d of %d circuits of job %s are dead, "
-			 "and what remains is cut off", l->failed,
-			 row->circuits, row->name);
+		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
 	}
-}
-
-/* Light that died is often why there is no plan: what it costs until it is
- * repaired. */
-static void hint_loss(const struct daemon *d, struct err *err)
-{
-	for (size_t i = 0; i < d->jobs.n && !err->hint[0]; i++) {
-		const Weft__V1__PlanJob *row = d->jobs.v[i];
-
-		if (row->degradation) {
-			hint_row(row, err);
-		}
+	if (r->rc == WEFT_EINFEASIBLE && r->ignore_floor) {
+		r->snap.base.no_floor = true;
+		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);
+	}
+	r->plan_ns = clk_now_ns() - begun_ns;
+	if (r->with_picture && (r->rc == 0 || r->offline)) {
+		draw(r);
 	}
 }
 
 static void after_plan(uv_work_t *req, int status)
 {
-	struct work *w = req->data;
+	struct plan_request *r = req->data;
 
 	(void)status;
-	daemon_count_plan(w->d, w->rc, w->plan_ns);
-	if (w->rc == 0 && !w->pure) {
-		w->rc = daemon_check_holds(w->d, w->plan, &w->err);
-	} else if (w->rc && w->d->n_holds > 0 && !w->err.hint[0]) {
-		err_hint(&w->err, "parts of the fabric are drained: \"weft "
-				  "status\" names them");
-	} else if (w->rc) {
-		hint_loss(w->d, &w->err);
-	}
-	w->done(w);
+	r->queue->hooks.planned(r, r->queue->hooks.arg);
+	r->done(r);
 }
 
-static void start_plan(struct work *w)
+static int copy_base(struct plan_request *r)
 {
-	uv_queue_work(w->d->loop, &w->req, run_plan, after_plan);
-}
-
-static void copy_base(struct work *w)
-{
+	const struct plan_queue *q = r->queue;
 	struct plan_base base;
+	int rc;
 
-	w->rc = apply_plan_base(w->d->apply, w->fabric, w->mode, &base,
-				&w->err);
-	if (w->rc == 0) {
-		w->rc = daemon_snapshot_init(&w->snap, &base,
-					     w->fabric->n_devices, &w->err);
+	if ((rc = apply_plan_base(q->env->apply, r->fabric, r->mode, &base,
+				  &r->err)) ||
+	    (rc = daemon_snapshot_init(&r->snap, &base, r->fabric->n_devices,
+				       &r->err))) {
+		return rc;
 	}
-	w->snap.base.only = w->only;
-	if (w->rc == 0) {
-		w->rc = daemon_steer(w->d, w->fabric, &w->snap, &w->err);
-	}
-	if (w->rc == 0 && w->restoring) {
-		w->rc = restoring_base(w->restoring, w->d, w->fabric, &w->snap,
-				       &w->err);
-	}
-	if (w->rc) {
-		w->done(w);
+	r->snap.base.only = r->job_filter;
+	rc = q->hooks.restrict_base(r->fabric, &r->snap, q->hooks.arg, &r->err);
+	return rc || !r->prepare ? rc : r->prepare(r, &r->err);
+}
+
+static void start_plan(struct plan_request *r)
+{
+	r->rc = copy_base(r);
+	if (r->rc) {
+		r->done(r);
 	} else {
-		start_plan(w);
+		uv_queue_work(r->queue->env->loop, &r->req, run_plan,
+			      after_plan);
 	}
 }
 
 static void after_parse(uv_work_t *req, int status)
 {
-	struct work *w = req->data;
+	struct plan_request *r = req->data;
 
 	(void)status;
-	if (w->rc) {
-		w->done(w);
-	} else if (w->pure) {
-		copy_base(w);
+	if (r->rc) {
+		r->done(r);
+	} else if (r->offline) {
+		start_plan(r);
 	} else {
-		enqueue(w);
+		enqueue(r);
 	}
 }
 
-void daemon_work_start(struct work *w)
+void plan_request_start(struct plan_request *r)
 {
-	if (w->pure) {
-		w->d->n_pure++;
+	if (r->offline) {
+		r->queue->n_offline++;
 	}
-	uv_queue_work(w->d->loop, &w->req, run_parse, after_parse);
+	uv_queue_work(r->queue->env->loop, &r->req, run_parse, after_parse);
 }
 
-/* ---- a turn that plans --------------------------------------------------- */
+/* ---- a slot that plans --------------------------------------------------- */
 
 /* A device that does not answer is no reason not to plan: what was last
  * read of it stands, and applying will find out. */
@@ -389,122 +361,123 @@ static void after_read(int rc, const struct err *err, void *arg)
 		log_info("weftd", "planning without a fresh reading: %s",
 			 err->msg);
 	}
-	copy_base(arg);
+	start_plan(arg);
 }
 
 /* Opens the devices of a configuration that is not the present one. */
-static int probe(struct work *w)
+static int probe(struct plan_request *r)
 {
-	const struct model_fabric *f = apply_fabric(w->d->apply);
-	int r;
+	struct apply *apply = r->queue->env->apply;
+	const struct model_fabric *f = apply_fabric(apply);
+	int rc;
 
-	if (f && strcmp(f->hash, w->fabric->hash) == 0) {
+	if (f && strcmp(f->hash, r->fabric->hash) == 0) {
 		return 0;
 	}
-	r = parse(w, &w->probe, &w->err);
-	if (r == 0) {
-		r = apply_set_fabric(w->d->apply, w->probe, &w->err);
-		w->probe = NULL;
-		w->probed = r == 0;
+	rc = parse(r->name, r->text, r->len, &r->probe, &r->err);
+	if (rc) {
+		return rc;
 	}
-	return r;
+	rc = apply_set_fabric(apply, r->probe, &r->err);
+	r->probe = NULL;
+	r->probed = rc == 0;
+	return rc;
 }
 
-static void take_turn(struct work *w)
+static void take_slot(struct plan_request *r)
 {
-	if (!w->text) {
-		w->done(w);
+	struct apply *apply = r->queue->env->apply;
+
+	if (!r->text) {
+		r->done(r);
 		return;
 	}
-	w->rc = probe(w);
-	if (w->rc) {
-		w->done(w);
+	r->rc = probe(r);
+	if (r->rc) {
+		r->done(r);
 		return;
 	}
-	apply_reading_for(w->d->apply, STORE_BY_PLAN);
-	apply_read(w->d->apply, after_read, w);
+	apply_reading_for(apply, STORE_BY_PLAN);
+	apply_read(apply, after_read, r);
 }
 
 /* Asked as if weftd had just started: what was found may be the commit. */
-static void after_settling(int rc, const char *text, void *arg)
+static void after_recovery(int rc, const char *text, void *arg)
 {
-	struct work *w = arg;
-	struct daemon *d = w->d;
+	struct plan_request *r = arg;
+	struct plan_queue *q = r->queue;
 
-	daemon_recovered(d, rc, text);
-	daemon_refresh_jobs(d);
-	daemon_confirm_watch(d);
-	jobs_settle(d->orders);
-	take_turn(w);
+	plan_queue_recovered(q, rc, text);
+	q->hooks.recovered(q->hooks.arg);
+	take_slot(r);
 }
 
 /* A change whose end could not be recorded is settled before anything else,
  * as at a start. */
-static void begin_turn(struct work *w)
+static void begin_slot(struct plan_request *r)
 {
-	if (apply_unsettled(w->d->apply) && !w->d->reading &&
-	    !w->d->standby) {
-		apply_recover(w->d->apply, after_settling, w);
+	const struct daemon_env *env = r->queue->env;
+
+	if (apply_unsettled(env->apply) && !env->reading && !env->standby) {
+		apply_recover(env->apply, after_recovery, r);
 	} else {
-		take_turn(w);
+		take_slot(r);
 	}
 }
 
 /* ---- the present fabric -------------------------------------------------- */
 
-/* The configuration whose devices are to be looked after. */
-static int wanted_config(struct daemon *d, struct store_config *out,
-			 struct err *err)
+/* The configuration whose devices are the present ones. */
+static int find_present(struct store *store, struct store_config *out,
+			struct err *err)
 {
 	struct store_journal *open = NULL;
-	int n = 0, r = store_open_changes(d->store, &open, &n, err);
+	int n = 0, rc = store_open_changes(store, &open, &n, err);
 
-	if (r == 0 && n > 0) {
-		r = store_change_config(d->store, open[0].change.id, out,
-					err);
-	} else if (r == 0) {
-		r = store_config(d->store, out, err);
+	if (rc == 0 && n > 0) {
+		rc = store_change_config(store, open[0].change.id, out, err);
+	} else if (rc == 0) {
+		rc = store_config(store, out, err);
 	}
 	store_journals_free(open, n);
-	return r;
+	return rc;
 }
 
-static int use_config(struct daemon *d, char *name, char *text, size_t len,
-		      struct err *err)
+static int use_config(struct plan_queue *q, const char *name, const char *text,
+		      size_t len, struct err *err)
 {
-	struct work w = { .d = d, .name = name, .text = text, .len = len };
 	struct model_fabric *f = NULL;
-	int r = parse(&w, &f, err);
+	int rc = parse(name, text, len, &f, err);
 
-	return r ? r : apply_set_fabric(d->apply, f, err);
+	return rc ? rc : apply_set_fabric(q->env->apply, f, err);
 }
 
-int daemon_settle_fabric(struct daemon *d, struct err *err)
+int plan_queue_settle(struct plan_queue *q, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(q->env->apply);
 	struct store_config cfg;
-	int r = wanted_config(d, &cfg, err);
+	int rc = find_present(q->env->store, &cfg, err);
 
-	d->applied = r != WEFT_ENOTFOUND;
-	if (r == WEFT_ENOTFOUND) {
+	q->env->applied = rc != WEFT_ENOTFOUND;
+	if (rc == WEFT_ENOTFOUND) {
 		err_clear(err);
-		if (f || !d->fabric_text) {
+		if (f || !q->default_text) {
 			return 0;
 		}
-		return use_config(d, d->fabric_name, d->fabric_text,
-				  d->fabric_len, err);
+		return use_config(q, q->default_name, q->default_text,
+				  q->default_len, err);
 	}
-	if (r) {
-		return r;
+	if (rc) {
+		return rc;
 	}
 	if (!f || strcmp(f->hash, cfg.hash) != 0) {
-		r = use_config(d, cfg.name, cfg.text, cfg.len, err);
+		rc = use_config(q, cfg.name, cfg.text, cfg.len, err);
 	}
 	store_config_fini(&cfg);
-	return r;
+	return rc;
 }
 
-void daemon_recovered(struct daemon *d, int rc, const char *text)
+void plan_queue_recovered(struct plan_queue *q, int rc, const char *text)
 {
 	struct err err = { 0 };
 
@@ -513,7 +486,41 @@ void daemon_recovered(struct daemon *d, int rc, const char *text)
 	} else {
 		log_info("weftd", "%s", text);
 	}
-	if (daemon_settle_fabric(d, &err)) {
+	if (plan_queue_settle(q, &err)) {
 		log_warn("weftd", "%s", err.msg);
+	}
+}
+
+int plan_queue_set_default(struct plan_queue *q, const char *path,
+			   struct err *err)
+{
+	q->default_name = strdup(path);
+	if (!q->default_name) {
+		return err_nomem(err);
+	}
+	return file_read(path, MODEL_MAX_TEXT, &q->default_text,
+			 &q->default_len, err);
+}
+
+int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
+		   struct plan_queue **out, struct err *err)
+{
+	struct plan_queue *q = calloc(1, sizeof(*q));
+
+	if (!q) {
+		return err_nomem(err);
+	}
+	q->env = env;
+	q->hooks = *hooks;
+	*out = q;
+	return 0;
+}
+
+void plan_queue_free(struct plan_queue *q)
+{
+	if (q) {
+		free(q->default_name);
+		free(q->default_text);
+		free(q);
 	}
 }

@@ -1,14 +1,13 @@
 /*
- * The slow round: devices that say nothing of their own accord are read now
- * and then, so that what somebody else did to them, or a restart, is found
- * without anybody asking. What is found is told to those who watch, like
- * after any other reading; nothing is sent. A round has its turn among the
- * requests, and the next one is set only when it is over.
+ * The slow round: devices that report nothing of their own accord are read now
+ * and then, so that what another user did to them, or a restart, is found
+ * without a request. What is found goes to those who watch, like after any
+ * other reading; nothing is changed. A round has its slot among the requests,
+ * and the next one is set only when it is over.
  */
 #include <stdlib.h>
 
-#include "controller/daemon/core/private.h"
-#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/core/plan_queue.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/rng.h"
@@ -16,82 +15,95 @@
 /* Lives until the loop has closed its timer, which may be after the daemon. */
 struct poll {
 	uv_timer_t timer;
-	struct daemon *d;
+	struct daemon_env *env;
+	struct plan_queue *queue;
+	struct plan_request *round;	/* has the slot, or NULL */
 	int64_t every_ms;
+	void (*after_read)(void *arg);
+	void *arg;
 };
 
-static void on_round(uv_timer_t *timer);
+static void on_time(uv_timer_t *timer);
 
 /* A tenth more or less, so that several daemons do not keep in step. */
-static void set_next(struct daemon *d)
+static void set_next(struct poll *p)
 {
-	struct poll *p = d->poll;
-	int64_t tenth;
+	int64_t tenth = p->every_ms / 10;
 
-	if (p && !d->draining) {
-		tenth = p->every_ms / 10;
-		uv_timer_start(&p->timer, on_round, (uint64_t)
+	if (!p->env->draining) {
+		uv_timer_start(&p->timer, on_time, (uint64_t)
 			       (p->every_ms - tenth +
 				(int64_t)(rng_mix((uint64_t)clk_now_ns()) %
 					  (uint64_t)(2 * tenth + 1))), 0);
 	}
 }
 
-static void after_look(struct daemon *d, void *arg)
+void poll_round_end(struct poll *p)
 {
-	daemon_work_free(arg);
-	jobs_looked(d->orders);
-	set_next(d);
+	plan_request_free(p->round);
+	p->round = NULL;
+	set_next(p);
 }
 
-static void after_round(int rc, const struct err *err, void *arg)
+static void on_read(int rc, const struct err *err, void *arg)
 {
-	struct work *w = arg;
+	struct poll *p = arg;
 
 	if (rc) {
 		log_debug("weftd", "poll: %s", err->msg);
 	}
-	daemon_hosts_look(w->d, after_look, w);
+	p->after_read(p->arg);
 }
 
-static void read_now(struct work *w)
+static void read_now(struct plan_request *r)
 {
-	apply_reading_for(w->d->apply, STORE_BY_POLL);
-	apply_read(w->d->apply, after_round, w);
+	struct poll *p = r->arg;
+
+	p->round = r;
+	apply_reading_for(p->env->apply, STORE_BY_POLL);
+	apply_read(p->env->apply, on_read, p);
 }
 
-static void on_round(uv_timer_t *timer)
+static void on_time(uv_timer_t *timer)
 {
 	struct poll *p = timer->data;
-	struct daemon *d = p->d;
 	struct err err = { 0 };
 
-	if (d->draining) {
+	if (p->env->draining) {
 		return;
 	}
-	/* Whoever has his turn now reads what he needs himself. */
-	if (d->change || d->turn || d->reading) {
-		set_next(d);
-	} else if (daemon_turn(d, read_now, NULL, &err)) {
+	/* Whoever has the slot now reads what he needs himself. */
+	if (plan_queue_busy(p->queue)) {
+		set_next(p);
+	} else if (plan_queue_slot(p->queue, read_now, p, &err)) {
 		log_warn("weftd", "poll: %s", err.msg);
-		set_next(d);
+		set_next(p);
 	}
 }
 
-int daemon_poll_init(struct daemon *d, int64_t every_ms, struct err *err)
+int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
+	     void (*after_read)(void *arg), void *arg, struct poll **out,
+	     struct err *err)
 {
+	struct poll *p;
+
+	*out = NULL;
 	if (every_ms == 0) {
 		return 0;
 	}
-	d->poll = calloc(1, sizeof(*d->poll));
-	if (!d->poll) {
+	p = calloc(1, sizeof(*p));
+	if (!p) {
 		return err_nomem(err);
 	}
-	d->poll->d = d;
-	d->poll->every_ms = every_ms;
-	uv_timer_init(d->loop, &d->poll->timer);
-	d->poll->timer.data = d->poll;
-	set_next(d);
+	p->env = env;
+	p->queue = q;
+	p->every_ms = every_ms;
+	p->after_read = after_read;
+	p->arg = arg;
+	uv_timer_init(env->loop, &p->timer);
+	p->timer.data = p;
+	set_next(p);
+	*out = p;
 	return 0;
 }
 
@@ -100,10 +112,9 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-void daemon_poll_fini(struct daemon *d)
+void poll_free(struct poll *p)
 {
-	if (d->poll) {
-		uv_close((uv_handle_t *)&d->poll->timer, on_closed);
-		d->poll = NULL;
+	if (p) {
+		uv_close((uv_handle_t *)&p->timer, on_closed);
 	}
 }

@@ -1,4 +1,4 @@
-/* Root becomes somebody else before anything is read or listened to. */
+/* Root becomes another user before anything is read or listened to. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 
 /* Capabilities of network namespaces: entering them, and what is in them. */
 #define NETLINK_CAPS ((1U << CAP_NET_ADMIN) | (1U << CAP_SYS_ADMIN))
@@ -31,18 +31,18 @@ static int make_folder(const char *path, mode_t mode, const struct passwd *pw,
 	return 0;
 }
 
-static int make_folders(const struct daemon_config *cfg,
+static int make_folders(const char *state_dir, const char *socket,
 			const struct passwd *pw, struct err *err)
 {
-	const char *slash = strrchr(cfg->socket, '/');
+	const char *slash = strrchr(socket, '/');
 	char folder[512];
-	int r = make_folder(cfg->state_dir, 0700, pw, err);
+	int r = make_folder(state_dir, 0700, pw, err);
 
-	if (r || !slash || slash == cfg->socket) {
+	if (r || !slash || slash == socket) {
 		return r;
 	}
 	if (snprintf(folder, sizeof(folder), "%.*s",
-		     (int)(slash - cfg->socket), cfg->socket) >=
+		     (int)(slash - socket), socket) >=
 	    (int)sizeof(folder)) {
 		return err_set(err, WEFT_EINVAL, "--socket: too long");
 	}
@@ -70,8 +70,8 @@ static int switch_user(const struct passwd *pw, bool netlink)
 	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -1 : 0;
 }
 
-int daemon_become(const struct daemon_config *cfg, const char *user,
-		  bool netlink, struct err *err)
+int privileges_drop(const char *user, bool netlink, const char *state_dir,
+		    const char *socket, struct err *err)
 {
 	struct passwd *pw;
 	int r;
@@ -79,14 +79,14 @@ int daemon_become(const struct daemon_config *cfg, const char *user,
 	errno = 0;
 	pw = getpwnam(user);
 	if (!pw) {
-		return err_set(err, WEFT_EUSAGE, "--user: nobody is called "
+		return err_set(err, WEFT_EUSAGE, "--user: there is no user "
 			       "\"%s\"", user);
 	}
 	if (geteuid() != 0) {
 		return err_set(err, WEFT_EDENIED, "--user: only root can "
-			       "become somebody else");
+			       "become another user");
 	}
-	r = make_folders(cfg, pw, err);
+	r = make_folders(state_dir, socket, pw, err);
 	if (r == 0 && switch_user(pw, netlink)) {
 		r = err_errno(err, WEFT_EDENIED, errno, "--user %s", user);
 	}

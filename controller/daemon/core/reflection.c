@@ -2,13 +2,13 @@
  * grpc.reflection: hands out the compiled .proto files of all services, so
  * that generic clients need no files of their own. v1 and v1alpha differ in
  * the package's name only. The files are part of the program; they are read
- * and indexed when somebody asks for the first time.
+ * and indexed when a client asks for the first time.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "lib/base/vec.h"
 #include "weft/meta/files.pb-c.h"
@@ -33,6 +33,7 @@ struct symbol {
 };
 
 struct reflection {
+	bool indexed;
 	Weft__Meta__FileSet *set;
 	Weft__Meta__File **files;	/* set->n_file, decoded */
 	VEC(struct symbol) symbols;
@@ -40,11 +41,9 @@ struct reflection {
 
 /* ---- the index ----------------------------------------------------------- */
 
-void reflection_free(struct reflection *r)
+/* Back to an index that was not loaded. */
+static void reflection_reset(struct reflection *r)
 {
-	if (!r) {
-		return;
-	}
 	for (size_t i = 0; i < r->symbols.n; i++) {
 		free(r->symbols.v[i].name);
 	}
@@ -54,7 +53,15 @@ void reflection_free(struct reflection *r)
 	}
 	free(r->files);
 	rpc_free_message(r->set ? &r->set->base : NULL);
-	free(r);
+	*r = (struct reflection){ .indexed = false };
+}
+
+void reflection_free(struct reflection *r)
+{
+	if (r) {
+		reflection_reset(r);
+		free(r);
+	}
 }
 
 /* Adds scope.name. The name lives as long as the index. */
@@ -162,37 +169,36 @@ static int add_file(struct reflection *r, size_t file, struct err *err)
 	return rc;
 }
 
-static int reflection_new(struct reflection **out, struct err *err)
+/* Reads and indexes the files. */
+static int reflection_load(struct reflection *r, struct err *err)
 {
-	struct reflection *r = calloc(1, sizeof(*r));
 	ProtobufCMessage *decoded;
 	int rc;
 
-	if (!r) {
-		return err_nomem(err);
-	}
 	rc = rpc_decode(&weft__meta__file_set__descriptor, weft_files,
 			weft_files_len, 0, &decoded, err);
 	if (rc) {
-		goto fail;
+		return rc;
 	}
 	r->set = (Weft__Meta__FileSet *)decoded;
 	r->files = calloc(r->set->n_file, sizeof(*r->files));
 	if (!r->files) {
-		rc = err_nomem(err);
-		goto fail;
+		return err_nomem(err);
 	}
-	for (size_t i = 0; i < r->set->n_file && rc == 0; i++) {
+	for (size_t i = 0; i < r->set->n_file; i++) {
 		rc = add_file(r, i, err);
+		if (rc) {
+			return rc;
+		}
 	}
-	if (rc) {
-		goto fail;
-	}
-	*out = r;
+	r->indexed = true;
 	return 0;
-fail:
-	reflection_free(r);
-	return rc;
+}
+
+int reflection_new(struct reflection **out, struct err *err)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : err_nomem(err);
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -367,7 +373,7 @@ static int answer(struct rpc_call *call, const struct reflection *r,
 void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
 		       void *arg)
 {
-	struct daemon *d = arg;
+	struct reflection *r = arg;
 	struct err err = { 0 };
 	int rc = 0;
 
@@ -375,11 +381,11 @@ void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
 		rpc_finish(call, RPC_OK, NULL);
 		return;
 	}
-	if (!d->reflection) {
-		rc = reflection_new(&d->reflection, &err);
+	if (!r->indexed && (rc = reflection_load(r, &err))) {
+		reflection_reset(r);
 	}
 	if (rc == 0) {
-		rc = answer(call, d->reflection, (request *)req, &err);
+		rc = answer(call, r, (request *)req, &err);
 	}
 	if (rc) {
 		rpc_finish_err(call, &err);

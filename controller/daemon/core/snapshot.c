@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/plan_queue.h"
 
 static void *copy_array(const void *from, int n, size_t size)
 {

@@ -1,7 +1,7 @@
 /* Whose piece of work a call is: the trace id of the header traceparent. */
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 
 /* Lower case, and not all zeros. */
 static bool is_id(const char *text, size_t len)
@@ -10,7 +10,7 @@ static bool is_id(const char *text, size_t len)
 	       strspn(text, "0") < len;
 }
 
-bool daemon_trace_parse(const char *header, char id[DAEMON_TRACE_SIZE])
+bool trace_parse(const char *header, char id[TRACE_SIZE])
 {
 	/* version 2, trace id 32, parent id 16, flags 2 digits. A version from
 	 * the future may have more behind them. */
@@ -31,13 +31,13 @@ bool daemon_trace_parse(const char *header, char id[DAEMON_TRACE_SIZE])
 	return true;
 }
 
-void daemon_trace_of(const struct rpc_call *call, char id[DAEMON_TRACE_SIZE])
+void trace_of(const struct rpc_call *call, char id[TRACE_SIZE])
 {
 	const char *header = call ? rpc_call_metadata(call, "traceparent")
 				  : NULL;
 
 	id[0] = '\0';
 	if (header) {
-		daemon_trace_parse(header, id);
+		trace_parse(header, id);
 	}
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/ha/ha.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -23,12 +23,12 @@
 /* Lives until the loop has closed its timer. */
 struct lease {
 	uv_timer_t timer;
-	struct daemon *d;
+	struct daemon_env *env;
 	int64_t lease_ns;
 	int64_t until_ns;	/* monotonic: it leads for sure */
 };
 
-/* Nothing is put in order: any order would be of what is no longer ours. */
+/* Nothing is cleaned up: the circuits and the store are another leader's. */
 static void end_now(const char *why)
 {
 	log_error("weftd", "leads no more, and ends: %s", why);
@@ -47,7 +47,7 @@ static void before_command(void *arg)
 static int beat(struct lease *l, struct err *err)
 {
 	int64_t began = clk_now_ns();
-	int r = store_beat(l->d->store, err);
+	int r = store_beat(l->env->store, err);
 
 	if (r == 0) {
 		l->until_ns = began + l->lease_ns / 3 * 2;
@@ -62,8 +62,8 @@ static void on_beat(uv_timer_t *timer)
 	struct store_lease now = { 0 };
 	int r = beat(l, &err);
 
-	if (r && (store_lease(l->d->store, &now, NULL) ||
-		  now.term != store_fence(l->d->store))) {
+	if (r && (store_lease(l->env->store, &now, NULL) ||
+		  now.term != store_fence(l->env->store))) {
 		end_now(err.msg);
 	}
 	if (r) {
@@ -79,44 +79,40 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-int daemon_lease_init(struct daemon *d, struct err *err)
+int lease_new(struct daemon_env *env, int64_t lease_ms, struct lease **out,
+	      struct err *err)
 {
-	struct lease *l;
+	struct lease *l = calloc(1, sizeof(*l));
 	int r;
 
-	if (!d->cfg.led) {
-		return 0;
-	}
-	l = calloc(1, sizeof(*l));
 	if (!l) {
 		return err_nomem(err);
 	}
-	l->d = d;
-	l->lease_ns = d->cfg.lease_ms * NS_PER_MS;
+	l->env = env;
+	l->lease_ns = lease_ms * NS_PER_MS;
 	r = beat(l, err);
 	if (r) {
 		free(l);
 		return r;
 	}
-	uv_timer_init(d->loop, &l->timer);
+	uv_timer_init(env->loop, &l->timer);
 	l->timer.data = l;
-	uv_timer_start(&l->timer, on_beat, (uint64_t)d->cfg.lease_ms / 4,
-		       (uint64_t)d->cfg.lease_ms / 4);
-	d->lease = l;
-	apply_before_command(d->apply, before_command, l);
+	uv_timer_start(&l->timer, on_beat, (uint64_t)lease_ms / 4,
+		       (uint64_t)lease_ms / 4);
+	apply_before_command(env->apply, before_command, l);
+	*out = l;
 	return 0;
 }
 
-void daemon_lease_fini(struct daemon *d)
+void lease_free(struct lease *l)
 {
 	struct err err = { 0 };
 
-	if (!d->lease) {
+	if (!l) {
 		return;
 	}
-	if (store_yield(d->store, &err)) {
+	if (store_yield(l->env->store, &err)) {
 		log_warn("weftd", "%s", err.msg);
 	}
-	uv_close((uv_handle_t *)&d->lease->timer, on_closed);
-	d->lease = NULL;
+	uv_close((uv_handle_t *)&l->timer, on_closed);
 }

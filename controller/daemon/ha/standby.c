@@ -1,35 +1,47 @@
 /*
  * Standing by while another weftd leads. The store is only read, and no device
  * is opened: many of them take one session at a time. What the store can tell
- * is answered; everything else names the leader.
+ * is answered; everything else names the leader. A lease that has shown no beat
+ * for its whole time, measured by our own clock from when we saw the last one,
+ * is taken over.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/ha/ha.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
 #define NS_PER_MS 1000000
 
+/* Lives until the loop has closed its handles. */
 struct standby {
-	struct daemon *d;
+	struct daemon_env *env;
 	uv_timer_t timer;
 	uv_signal_t term, intr;
+	int n_handles;
+	int64_t lease_ms;
 	struct store_lease seen;
 	int64_t seen_ns;	/* monotonic: when it was new; 0: never */
 	char self[STORE_HOLDER_MAX];
-	bool leads, stopped;
+	bool ended_once;
+	void (*ended)(bool leads, void *arg);
+	void *arg;
 };
+
+static const char *name_or_none(const char *holder)
+{
+	return holder[0] ? holder : "no weftd";
+}
 
 const char *standby_leader(const struct standby *s)
 {
-	return s->seen.holder[0] ? s->seen.holder : "nobody";
+	return name_or_none(s->seen.holder);
 }
 
-int standby_permit(struct daemon *d, const char *path, struct err *err)
+int standby_permit(struct standby *s, const char *path, struct err *err)
 {
 	static const char *const answered[] = {
 		"/weft.v1.Fabric/Status", "/weft.v1.Fabric/History",
@@ -37,7 +49,6 @@ int standby_permit(struct daemon *d, const char *path, struct err *err)
 		"/weft.v1.Jobs/ListJobs",
 	};
 	struct store_lease now;
-	struct jobs *fresh;
 	struct err ignored = { 0 };
 
 	if (strncmp(path, "/grpc.", 6) == 0) {
@@ -45,106 +56,67 @@ int standby_permit(struct daemon *d, const char *path, struct err *err)
 	}
 	for (size_t i = 0; i < sizeof(answered) / sizeof(*answered); i++) {
 		if (strcmp(path, answered[i]) == 0) {
-			/* As it is now; on_look finds out what it means. */
-			store_lease(d->store, &now, &ignored);
-			if (jobs_new(d, &fresh, &ignored) == 0) {
-				jobs_free(d->orders);
-				d->orders = fresh;
-			}
+			/* As it is now; on_time finds out what it means. */
+			store_lease(s->env->store, &now, &ignored);
 			return 0;
 		}
 	}
 	err_set(err, WEFT_EUNAVAIL, "this weftd stands by: %s leads",
-		standby_leader(d->standby));
+		standby_leader(s));
 	err_hint(err, "ask the one that leads");
 	return err->code;
 }
 
-/* ---- looking on ---------------------------------------------------------- */
+/* ---- watching ------------------------------------------------------------ */
 
-static void close_all(struct standby *s)
+static void end(struct standby *s, bool leads)
 {
-	uv_close((uv_handle_t *)&s->timer, NULL);
-	uv_close((uv_handle_t *)&s->term, NULL);
-	uv_close((uv_handle_t *)&s->intr, NULL);
-}
-
-/* The engine has no device to close; the daemon goes once it has. */
-static void on_apply_closed(void *arg)
-{
-	(void)arg;
-}
-
-static void on_server_stopped(void *arg)
-{
-	struct standby *s = arg;
-
-	apply_free(s->d->apply, on_apply_closed, NULL);
-	close_all(s);
-}
-
-static void end(struct standby *s)
-{
-	struct rpc_server *server = s->d->server;
-
-	s->d->server = NULL;
-	s->d->draining = true;
-	daemon_health_changed(s->d);
-	uv_timer_stop(&s->timer);
-	if (server) {
-		rpc_server_stop(server, 0, on_server_stopped, s);
-	} else {
-		on_server_stopped(s);
+	if (!s->ended_once) {
+		s->ended_once = true;
+		uv_timer_stop(&s->timer);
+		s->ended(leads, s->arg);
 	}
 }
 
 static void take_over(struct standby *s)
 {
 	struct err err = { 0 };
-	int r = store_lead(s->d->store, &s->seen, s->self, &err);
 
-	if (r) {
+	if (store_lead(s->env->store, &s->seen, s->self, &err)) {
 		log_info("weftd", "%s", err.msg);
 		s->seen_ns = 0;
 		return;
 	}
 	log_warn("weftd", "%s%s; this one leads now (term %llu)",
-		 s->seen.holder[0] ? s->seen.holder : "nobody",
-		 s->seen.holder[0] ? " is silent" : " leads",
-		 (unsigned long long)store_fence(s->d->store));
-	s->leads = true;
-	end(s);
+		 standby_leader(s), s->seen.holder[0] ? " is silent" : " leads",
+		 (unsigned long long)store_fence(s->env->store));
+	end(s, true);
 }
 
-static void look(struct standby *s)
+static void on_time(uv_timer_t *timer)
 {
+	struct standby *s = timer->data;
 	int64_t now = clk_now_ns();
 	struct store_lease lease;
 	struct err err = { 0 };
 
-	if (store_lease(s->d->store, &lease, &err)) {
+	if (store_lease(s->env->store, &lease, &err)) {
 		log_warn("weftd", "%s", err.msg);
-		s->seen_ns = 0;		/* what was not seen may have been */
+		s->seen_ns = 0;	/* a beat may have been missed */
 		return;
 	}
 	if (!s->seen_ns || lease.beat != s->seen.beat ||
 	    lease.term != s->seen.term) {
 		if (strcmp(lease.holder, s->seen.holder) != 0) {
 			log_info("weftd", "%s leads",
-				 lease.holder[0] ? lease.holder : "nobody");
+				 name_or_none(lease.holder));
 		}
 		s->seen = lease;
 		s->seen_ns = now;
 	}
-	if (!lease.holder[0] ||
-	    now - s->seen_ns > s->d->cfg.lease_ms * NS_PER_MS) {
+	if (!lease.holder[0] || now - s->seen_ns > s->lease_ms * NS_PER_MS) {
 		take_over(s);
 	}
-}
-
-static void on_look(uv_timer_t *timer)
-{
-	look(timer->data);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -152,89 +124,54 @@ static void on_signal(uv_signal_t *handle, int number)
 	struct standby *s = handle->data;
 
 	(void)number;
-	if (!s->stopped && !s->leads) {
-		s->stopped = true;
-		daemon_notify("STOPPING=1");
-		end(s);
+	if (!s->ended_once) {
+		notify_send("STOPPING=1");
+		end(s, false);
 	}
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-static int open_all(struct standby *s, struct daemon *d, struct err *err)
+static void on_closed(uv_handle_t *handle)
 {
-	const struct daemon_config *cfg = &d->cfg;
-	struct store_config config;
-	char path[512];
-	int r;
+	struct standby *s = handle->data;
 
-	TAILQ_INIT(&d->watches);
-	if ((r = daemon_events_init(d, err)) ||
-	    (r = access_new(cfg->access, cfg->owner, &d->access, err)) ||
-	    (r = daemon_store_path(cfg->state_dir, path, sizeof(path), err)) ||
-	    (r = store_open_shared(path, &d->store, err)) ||
-	    (r = daemon_holds_read(d, err)) ||
-	    (r = jobs_new(d, &d->orders, err)) ||
-	    (r = apply_new(d->loop, d->store, &d->apply, err))) {
-		return r;
+	if (--s->n_handles == 0) {
+		free(s);
 	}
-	if (store_config(d->store, &config, NULL) == 0) {
-		d->applied = true;
-		store_config_fini(&config);
-	}
-	if (cfg->listen_host) {
-		snprintf(s->self, sizeof(s->self), "%s:%d", cfg->listen_host,
-			 cfg->listen_port);
-	} else {
-		snprintf(s->self, sizeof(s->self), "%s", cfg->socket);
-	}
-	return daemon_listen(d, cfg, err);
 }
 
-static void init_handles(struct standby *s, uv_loop_t *loop)
+void standby_free(struct standby *s)
 {
-	uv_timer_init(loop, &s->timer);
-	uv_signal_init(loop, &s->term);
-	uv_signal_init(loop, &s->intr);
-	s->timer.data = s->term.data = s->intr.data = s;
+	if (s) {
+		uv_close((uv_handle_t *)&s->timer, on_closed);
+		uv_close((uv_handle_t *)&s->term, on_closed);
+		uv_close((uv_handle_t *)&s->intr, on_closed);
+	}
 }
 
-int standby_run(uv_loop_t *loop, const struct daemon_config *cfg,
-		struct store **led, struct err *err)
+int standby_new(struct daemon_env *env, int64_t lease_ms, const char *self,
+		void (*ended)(bool leads, void *arg), void *arg,
+		struct standby **out, struct err *err)
 {
-	struct daemon *d = calloc(1, sizeof(*d));
-	struct standby s = { .d = d };
-	int r;
+	struct standby *s = calloc(1, sizeof(*s));
 
-	if (!d) {
+	if (!s) {
 		return err_nomem(err);
 	}
-	d->loop = loop;
-	d->cfg = *cfg;
-	d->standby = &s;
-	init_handles(&s, loop);
-	r = open_all(&s, d, err);
-	if (r) {
-		if (d->apply) {
-			apply_free(d->apply, on_apply_closed, NULL);
-		}
-		close_all(&s);
-	} else {
-		uv_signal_start(&s.term, on_signal, SIGTERM);
-		uv_signal_start(&s.intr, on_signal, SIGINT);
-		uv_timer_start(&s.timer, on_look, 0,
-			       (uint64_t)cfg->lease_ms / 8);
-		daemon_notify("READY=1\nSTATUS=standing by");
-		log_info("weftd", "standing by on %s", cfg->socket);
-	}
-	uv_run(loop, UV_RUN_DEFAULT);
-	if (r == 0 && s.leads) {
-		*led = d->store;
-		d->store = NULL;
-	} else if (r == 0) {
-		r = err_set(err, WEFT_ECANCELED, "stopped");
-	}
-	daemon_free(d);
-	uv_run(loop, UV_RUN_DEFAULT);
-	return r;
+	s->env = env;
+	s->lease_ms = lease_ms;
+	s->ended = ended;
+	s->arg = arg;
+	s->n_handles = 3;
+	snprintf(s->self, sizeof(s->self), "%s", self);
+	uv_timer_init(env->loop, &s->timer);
+	uv_signal_init(env->loop, &s->term);
+	uv_signal_init(env->loop, &s->intr);
+	s->timer.data = s->term.data = s->intr.data = s;
+	uv_signal_start(&s->term, on_signal, SIGTERM);
+	uv_signal_start(&s->intr, on_signal, SIGINT);
+	uv_timer_start(&s->timer, on_time, 0, (uint64_t)lease_ms / 8);
+	*out = s;
+	return 0;
 }

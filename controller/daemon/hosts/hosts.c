@@ -1,32 +1,32 @@
 /*
  * Hosts that are of this machine: what arrives at their ports, asked over
- * netlink. A look reads carriers, error counters, ethtool's link state and
- * the modules' powers, and sends one frame from every port that says where it
- * is from; what is heard a moment later is the neighbour. Links are followed
- * live in between. Nothing here ever changes light.
+ * netlink. A probe reads carriers, error counters, ethtool's link state and
+ * the modules' powers, and sends one frame from every port that names the port
+ * it is from; where it arrives a moment later is the neighbour. Links are
+ * followed live in between. Nothing here ever changes a circuit.
  *
- * What a fabric's hosts need is kept in one piece, made anew when the fabric
- * changes; it lives until the loop has closed its handles.
+ * What a fabric's hosts need is kept in one struct host_set, made again when
+ * the fabric changes; it lives until the loop has closed its handles.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "controller/daemon/hosts/hosts_private.h"
+#include "controller/daemon/hosts/private.h"
 #include "lib/base/log.h"
 
-/* ---- who waits for a look ---- */
+/* ---- who waits for a probe ---- */
 
-void hosts_wake(struct daemon *d)
+void hosts_wake(struct hosts *hosts)
 {
-	struct host_wait *w = d->host_waits;
+	struct probe_wait *w = hosts->waits;
 
-	d->host_waits = NULL;
+	hosts->waits = NULL;
 	while (w) {
-		struct host_wait *next = w->next;
+		struct probe_wait *next = w->next;
 
-		w->done(d, w->arg);
+		w->done(w->arg);
 		free(w);
 		w = next;
 	}
@@ -34,7 +34,7 @@ void hosts_wake(struct daemon *d)
 
 /* ---- ends ---- */
 
-static void free_hosts(struct hosts *h)
+static void free_hosts(struct host_set *h)
 {
 	for (int i = 0; i < h->n; i++) {
 		if (h->v[i].frame_fd >= 0) {
@@ -49,22 +49,22 @@ static void free_hosts(struct hosts *h)
 	free(h->names);
 	free(h->v);
 	free(h->local_of);
-	free(h->views);
+	free(h->ports);
 	free(h);
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-	struct hosts *h = handle->data;
+	struct host_set *h = handle->data;
 
 	if (--h->n_handles == 0) {
 		free_hosts(h);
 	}
 }
 
-static void close_hosts(struct hosts *h)
+static void close_hosts(struct host_set *h)
 {
-	h->d = NULL;
+	h->hosts = NULL;
 	for (int i = 0; i < h->n; i++) {
 		if (h->v[i].frame_fd >= 0) {
 			uv_close((uv_handle_t *)&h->v[i].frames, on_closed);
@@ -74,23 +74,46 @@ static void close_hosts(struct hosts *h)
 	uv_close((uv_handle_t *)&h->timer, on_closed);
 }
 
-void daemon_hosts_fini(struct daemon *d)
+void hosts_free(struct hosts *hosts)
 {
-	if (d->hosts) {
-		close_hosts(d->hosts);
-		d->hosts = NULL;
+	if (!hosts) {
+		return;
 	}
-	hosts_wake(d);
+	if (hosts->set) {
+		close_hosts(hosts->set);
+		hosts->set = NULL;
+	}
+	verifier_free(hosts->verifier);
+	hosts_wake(hosts);
+	free(hosts);
+}
+
+int hosts_new(struct daemon_env *env, struct hosts **out, struct err *err)
+{
+	struct hosts *hosts = calloc(1, sizeof(*hosts));
+	int rc;
+
+	if (!hosts) {
+		return err_nomem(err);
+	}
+	hosts->env = env;
+	rc = verifier_new(hosts, err);
+	if (rc) {
+		free(hosts);
+		return rc;
+	}
+	*out = hosts;
+	return 0;
 }
 
 /* ---- opening ---- */
 
-static void complain(struct local *l, const struct err *err)
+static void complain(struct local_host *l, const struct err *err)
 {
 	snprintf(l->problem, sizeof(l->problem), "%s", err->msg);
 }
 
-static void open_local(struct hosts *h, struct local *l)
+static void open_local(struct host_set *h, struct local_host *l)
 {
 	struct err err = { 0 };
 	int fd = -1, rc = 0;
@@ -113,8 +136,8 @@ static void open_local(struct hosts *h, struct local *l)
 		complain(l, &err);
 		return;
 	}
-	uv_poll_init(h->d->loop, &l->events, fd);
-	uv_poll_init(h->d->loop, &l->frames, l->frame_fd);
+	uv_poll_init(h->hosts->env->loop, &l->events, fd);
+	uv_poll_init(h->hosts->env->loop, &l->frames, l->frame_fd);
 	l->events.data = l->frames.data = h;
 	h->n_handles += 2;
 	uv_poll_start(&l->events, UV_READABLE, hosts_on_events);
@@ -131,20 +154,20 @@ int hosts_local(const struct model_fabric *f)
 	return n;
 }
 
-static int fill_hosts(struct hosts *h, const struct model_fabric *f)
+static int fill_hosts(struct host_set *h, const struct model_fabric *f)
 {
 	h->n_ports = f->n_ports;
 	h->v = calloc((size_t)hosts_local(f), sizeof(*h->v));
 	h->local_of = calloc((size_t)f->n_hosts, sizeof(*h->local_of));
-	h->views = calloc((size_t)f->n_ports + 1, sizeof(*h->views));
+	h->ports = calloc((size_t)f->n_ports + 1, sizeof(*h->ports));
 	h->names = calloc((size_t)f->n_ports + 1, sizeof(*h->names));
-	if (!h->v || !h->local_of || !h->views || !h->names) {
+	if (!h->v || !h->local_of || !h->ports || !h->names) {
 		return WEFT_ENOMEM;
 	}
 	for (int i = 0; i < f->n_hosts; i++) {
 		h->local_of[i] = f->hosts[i].netns ? h->n : -1;
 		if (f->hosts[i].netns) {
-			struct local *l = &h->v[h->n++];
+			struct local_host *l = &h->v[h->n++];
 
 			l->host = i;
 			l->frame_fd = -1;
@@ -155,8 +178,8 @@ static int fill_hosts(struct hosts *h, const struct model_fabric *f)
 		}
 	}
 	for (int i = 0; i < f->n_ports; i++) {
-		h->views[i].local = h->local_of[f->ports[i].host];
-		h->views[i].from = h->views[i].heard = -1;
+		h->ports[i].local = h->local_of[f->ports[i].host];
+		h->ports[i].from = h->ports[i].received = -1;
 		h->names[i] = strdup(f->ports[i].name);
 		if (!h->names[i]) {
 			return WEFT_ENOMEM;
@@ -165,9 +188,9 @@ static int fill_hosts(struct hosts *h, const struct model_fabric *f)
 	return 0;
 }
 
-static struct hosts *make_hosts(struct daemon *d, const struct model_fabric *f)
+static struct host_set *make_hosts(struct hosts *hosts, const struct model_fabric *f)
 {
-	struct hosts *h = calloc(1, sizeof(*h));
+	struct host_set *h = calloc(1, sizeof(*h));
 
 	if (!h || fill_hosts(h, f)) {
 		log_warn("weftd", "hosts: out of memory");
@@ -176,9 +199,9 @@ static struct hosts *make_hosts(struct daemon *d, const struct model_fabric *f)
 		}
 		return NULL;
 	}
-	h->d = d;
+	h->hosts = hosts;
 	memcpy(h->hash, f->hash, sizeof(h->hash));
-	uv_timer_init(d->loop, &h->timer);
+	uv_timer_init(hosts->env->loop, &h->timer);
 	h->timer.data = h;
 	h->n_handles = 1;
 	for (int i = 0; i < h->n; i++) {
@@ -199,7 +222,7 @@ static bool has_netns(const struct model_fabric *f, const char *netns)
 }
 
 /* Hosts that the fabric has no more lose what they were given. */
-static void release(struct hosts *h, const struct model_fabric *f)
+static void release(struct host_set *h, const struct model_fabric *f)
 {
 	for (int i = 0; i < h->n; i++) {
 		if (h->v[i].net && !has_netns(f, h->v[i].netns)) {
@@ -209,7 +232,7 @@ static void release(struct hosts *h, const struct model_fabric *f)
 }
 
 /* The same ports of the same hosts in the same order. */
-static bool same_hosts(const struct hosts *h, const struct model_fabric *f)
+static bool same_hosts(const struct host_set *h, const struct model_fabric *f)
 {
 	bool same = f && f->n_ports == h->n_ports;
 
@@ -220,7 +243,7 @@ static bool same_hosts(const struct hosts *h, const struct model_fabric *f)
 }
 
 /* A namespace that was not there is tried again; one made anew is another. */
-static bool is_stale(const struct local *l)
+static bool is_stale(const struct local_host *l)
 {
 	char now[sizeof(l->epoch)];
 
@@ -232,28 +255,28 @@ static bool is_stale(const struct local *l)
 		strcmp(now, l->epoch) != 0);
 }
 
-void hosts_settle(struct daemon *d)
+void hosts_settle(struct hosts *hosts)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(hosts->env->apply);
 	bool renumbered = false;
-	bool again = !d->hosts || !f || strcmp(d->hosts->hash, f->hash) != 0;
+	bool again = !hosts->set || !f || strcmp(hosts->set->hash, f->hash) != 0;
 
-	for (int i = 0; d->hosts && !again && i < d->hosts->n; i++) {
-		again = is_stale(&d->hosts->v[i]);
+	for (int i = 0; hosts->set && !again && i < hosts->set->n; i++) {
+		again = is_stale(&hosts->set->v[i]);
 	}
 	if (!again) {
 		return;
 	}
-	if (d->hosts) {
-		release(d->hosts, f);
-		renumbered = !same_hosts(d->hosts, f);
-		close_hosts(d->hosts);
-		d->hosts = NULL;
+	if (hosts->set) {
+		release(hosts->set, f);
+		renumbered = !same_hosts(hosts->set, f);
+		close_hosts(hosts->set);
+		hosts->set = NULL;
 	}
 	if (hosts_local(f)) {
-		d->hosts = make_hosts(d, f);
+		hosts->set = make_hosts(hosts, f);
 	}
-	if (d->hosts) {
-		d->hosts->renumbered = renumbered;
+	if (hosts->set) {
+		hosts->set->renumbered = renumbered;
 	}
 }

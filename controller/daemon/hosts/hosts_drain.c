@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/hosts/hosts_private.h"
+#include "controller/daemon/hosts/private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -25,14 +25,14 @@ static bool is_drained(const struct apply_question *q, int tx_port)
 
 /* Ways over the light that stays; other ones, if the hosts have other
  * addresses than before, would be nobody's. */
-static void move_ways(struct prover *p)
+static void move_ways(struct host_verifier *p)
 {
 	const struct apply_question *q = p->q;
 	struct plan_arc *arcs;
 	struct err err = { 0 };
 	int n, kept = 0;
 
-	if (p->d->hosts->renumbered) {
+	if (p->hosts->set->renumbered) {
 		return;
 	}
 	if (plan_light_after(q->plan, q->stage - 1, &arcs, &n, &err)) {
@@ -44,25 +44,25 @@ static void move_ways(struct prover *p)
 			arcs[kept++] = arcs[i];
 		}
 	}
-	hosts_install(p->d->hosts, q->plan->fabric, arcs, kept);
+	hosts_install(p->hosts->set, q->plan->fabric, arcs, kept);
 	p->moved = true;
 	free(arcs);
 }
 
-static const struct view *sender(const struct prover *p, int i)
+static const struct host_port *sender(const struct host_verifier *p, int i)
 {
-	return &p->d->hosts->views[p->q->paths[i].arc.tx_port];
+	return &p->hosts->set->ports[p->q->paths[i].arc.tx_port];
 }
 
-void hosts_drain_begin(struct prover *p)
+void hosts_drain_begin(struct host_verifier *p)
 {
-	const struct hosts *h = p->d->hosts;
+	const struct host_set *h = p->hosts->set;
 	int64_t now = clk_now_ns();
 	int n = 0;
 	char text[96];
 
 	for (int i = 0; i < p->q->n; i++) {
-		const struct view *v = sender(p, i);
+		const struct host_port *v = sender(p, i);
 		struct path_watch *w = &p->paths[i];
 
 		w->state = v->local >= 0 && v->tx.ifindex ? PATH_WAITS :
@@ -72,7 +72,7 @@ void hosts_drain_begin(struct prover *p)
 		n += w->state == PATH_WAITS;
 	}
 	if (n == 0) {
-		prover_answer(p);
+		verifier_answer(p);
 		return;
 	}
 	move_ways(p);
@@ -82,17 +82,17 @@ void hosts_drain_begin(struct prover *p)
 		 p->moved ? "" : "; hosts have other addresses than before, "
 				 "and keep their ways");
 	if (p->q->progress(p->q, text)) {
-		prover_answer(p);
+		verifier_answer(p);
 		return;
 	}
-	prover_again(p);
+	verifier_retry(p);
 }
 
 /* True when it is known to be silent, or will not be. */
-static bool watch(struct prover *p, int i, int64_t now)
+static bool watch(struct host_verifier *p, int i, int64_t now)
 {
 	struct path_watch *w = &p->paths[i];
-	const struct view *v = sender(p, i);
+	const struct host_port *v = sender(p, i);
 	struct apply_path *path = &p->q->paths[i];
 
 	if (v->tx.tx_frames != w->counter) {
@@ -106,8 +106,8 @@ static bool watch(struct prover *p, int i, int64_t now)
 		path->failed = APPLY_SETTLED;
 		snprintf(path->why, sizeof(path->why), "%s still sends to %s: "
 			 "%llu frames in %d ms",
-			 p->d->hosts->names[path->arc.tx_port],
-			 p->d->hosts->names[path->arc.rx_port],
+			 p->hosts->set->names[path->arc.tx_port],
+			 p->hosts->set->names[path->arc.rx_port],
 			 (unsigned long long)w->grown,
 			 (int)((now - p->begun_ns) / 1000000));
 		w->state = PATH_DONE;
@@ -115,15 +115,15 @@ static bool watch(struct prover *p, int i, int64_t now)
 	return w->state == PATH_DONE;
 }
 
-void hosts_drain_tick(struct prover *p)
+void hosts_drain_check(struct host_verifier *p)
 {
-	struct hosts *h = p->d->hosts;
+	struct host_set *h = p->hosts->set;
 	int64_t now = clk_now_ns();
 	int n = 0;
 	char text[96];
 
 	if (!h || strcmp(h->hash, p->q->plan->fabric->hash) != 0) {
-		prover_answer(p);
+		verifier_answer(p);
 		return;
 	}
 	hosts_refresh(h, p->q->plan->fabric);
@@ -132,9 +132,9 @@ void hosts_drain_tick(struct prover *p)
 	}
 	snprintf(text, sizeof(text), "%d port%s not silent yet", n,
 		 n == 1 ? " is" : "s are");
-	if (n == 0 || prover_tell(p, text)) {
-		prover_answer(p);
+	if (n == 0 || verifier_report(p, text)) {
+		verifier_answer(p);
 		return;
 	}
-	prover_again(p);
+	verifier_retry(p);
 }

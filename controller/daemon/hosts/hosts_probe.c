@@ -1,11 +1,10 @@
-/* Looking at hosts: links live, and a frame from every port that says where
- * it is from. */
+/* Probing hosts: links live, and a frame from every port that names it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "controller/daemon/hosts/hosts_private.h"
+#include "controller/daemon/hosts/private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -13,27 +12,27 @@
 
 /* ---- links, live ---- */
 
-static void say_link(struct hosts *h, int port, const struct host_link *l)
+static void report_link(struct host_set *h, int port, const struct host_link *l)
 {
 	const struct daemon_event ev = {
 		.kind = WEFT__V1__EVENT_KIND__EVENT_KIND_LINK };
 
-	daemon_event(h->d, &ev, "%s: %s, %u changes of the carrier",
+	event_emit(h->hosts->env->events, &ev, "%s: %s, %u changes of the carrier",
 		     h->names[port], l->gone ? "its netdev is gone" :
 		     l->carrier ? "link" : "no link", l->carrier_changes);
 }
 
-struct reading {
-	struct hosts *h;
+struct link_reader {
+	struct host_set *h;
 	int local;
 };
 
 /* Longer than any transceiver takes: what comes then has another cause. */
 #define LEARN_WITHIN_NS (INT64_C(600) * 1000000000)
 
-void hosts_learn(struct hosts *h, int port, int64_t up_ns)
+void hosts_learn(struct host_set *h, int port, int64_t up_ns)
 {
-	struct view *v = &h->views[port];
+	struct host_port *v = &h->ports[port];
 	int64_t took = up_ns > v->lit_ns ? up_ns - v->lit_ns : 0;
 
 	if (!v->lit_ns || !up_ns) {
@@ -41,28 +40,28 @@ void hosts_learn(struct hosts *h, int port, int64_t up_ns)
 	}
 	v->lit_ns = 0;
 	if (took <= LEARN_WITHIN_NS) {
-		apply_learn(h->d->apply, STORE_REACTIVATION, h->names[port],
+		apply_learn(h->hosts->env->apply, STORE_REACTIVATION, h->names[port],
 			    took);
 	}
 }
 
 /* The link of a port has come or gone, seen by an event or a reading. */
-static void note_link(struct hosts *h, int port, const struct host_link *l)
+static void note_link(struct host_set *h, int port, const struct host_link *l)
 {
-	struct view *v = &h->views[port];
+	struct host_port *v = &h->ports[port];
 
 	v->health.link = l->carrier;
 	v->up_ns = l->carrier && !l->gone ? clk_now_ns() : 0;
 	hosts_learn(h, port, v->up_ns);
-	say_link(h, port, l);
+	report_link(h, port, l);
 }
 
 static void on_link(const struct host_link *l, void *arg)
 {
-	const struct reading *r = arg;
+	const struct link_reader *r = arg;
 
 	for (int i = 0; i < r->h->n_ports; i++) {
-		struct view *v = &r->h->views[i];
+		struct host_port *v = &r->h->ports[i];
 
 		if (v->local != r->local || v->rx.ifindex != l->ifindex) {
 			continue;
@@ -77,15 +76,15 @@ static void on_link(const struct host_link *l, void *arg)
 
 void hosts_on_events(uv_poll_t *poll, int status, int events)
 {
-	struct hosts *h = poll->data;
+	struct host_set *h = poll->data;
 	struct err err = { 0 };
 
 	(void)status;
 	(void)events;
 	for (int i = 0; i < h->n; i++) {
-		struct reading r = { h, i };
+		struct link_reader r = { h, i };
 
-		/* Lost events are made up for by the next look. */
+		/* Lost events are made up for by the next probe. */
 		if (&h->v[i].events == poll &&
 		    host_watch_read(h->v[i].net, on_link, &r, &err) &&
 		    err.code != WEFT_ELIMIT) {
@@ -99,7 +98,7 @@ void hosts_on_events(uv_poll_t *poll, int status, int events)
 
 void hosts_on_frames(uv_poll_t *poll, int status, int events)
 {
-	struct hosts *h = poll->data;
+	struct host_set *h = poll->data;
 	struct host_frame f;
 	int ifindex;
 
@@ -109,12 +108,12 @@ void hosts_on_frames(uv_poll_t *poll, int status, int events)
 		while (&h->v[i].frames == poll &&
 		       host_frame_receive(h->v[i].frame_fd, &ifindex, &f)) {
 			for (int p = 0; p < h->n_ports; p++) {
-				struct view *v = &h->views[p];
+				struct host_port *v = &h->ports[p];
 
 				if (v->local == i && v->rx.ifindex == ifindex &&
 				    f.run == h->run &&
 				    f.from < (uint32_t)h->n_ports) {
-					v->heard = (int)f.from;
+					v->received = (int)f.from;
 				}
 			}
 		}
@@ -122,14 +121,14 @@ void hosts_on_frames(uv_poll_t *poll, int status, int events)
 }
 
 /* A netdev of one fibre passes what the other end of a duplex one sends on,
- * so that a host whose port has one netdev hears no frame of its own. */
-void hosts_send(struct hosts *h)
+ * so that a host whose port has one netdev gets no frame of its own. */
+void hosts_send(struct host_set *h)
 {
 	h->run = (uint32_t)clk_now_ns() ^ (uint32_t)getpid() << 16;
 	for (int i = 0; i < h->n_ports; i++) {
-		struct view *v = &h->views[i];
+		struct host_port *v = &h->ports[i];
 
-		v->heard = -1;
+		v->received = -1;
 		if (v->local >= 0 && v->tx.ifindex &&
 		    h->v[v->local].frame_fd >= 0) {
 			const struct host_frame f = { h->run, (uint32_t)i };
@@ -139,9 +138,9 @@ void hosts_send(struct hosts *h)
 	}
 }
 
-/* ---- looking ---- */
+/* ---- probing ---- */
 
-static void take_link(struct view *v, const char *port,
+static void take_link(struct host_port *v, const char *port,
 		      const struct host_link *l)
 {
 	size_t len = strlen(port);
@@ -159,10 +158,10 @@ static void take_link(struct view *v, const char *port,
 	}
 }
 
-/* The links of one host, without anything that a module may be slow to say. */
-static void refresh(struct hosts *h, int local, const struct model_fabric *f)
+/* The links of one host, without what a module may be slow to answer. */
+static void refresh(struct host_set *h, int local, const struct model_fabric *f)
 {
-	struct local *l = &h->v[local];
+	struct local_host *l = &h->v[local];
 	const struct model_host *host = &f->hosts[l->host];
 	struct host_link *links;
 	struct err err = { 0 };
@@ -177,7 +176,7 @@ static void refresh(struct hosts *h, int local, const struct model_fabric *f)
 	}
 	for (int p = host->first_port; p < host->first_port + host->n_ports;
 	     p++) {
-		struct view *v = &h->views[p];
+		struct host_port *v = &h->ports[p];
 		struct host_link was = v->rx;
 
 		memset(&v->tx, 0, sizeof(v->tx));
@@ -194,23 +193,23 @@ static void refresh(struct hosts *h, int local, const struct model_fabric *f)
 	free(links);
 }
 
-void hosts_refresh(struct hosts *h, const struct model_fabric *f)
+void hosts_refresh(struct host_set *h, const struct model_fabric *f)
 {
 	for (int i = 0; i < h->n; i++) {
 		refresh(h, i, f);
 	}
 }
 
-static void look_at(struct hosts *h, int local, const struct model_fabric *f)
+static void probe_host(struct host_set *h, int local, const struct model_fabric *f)
 {
-	struct local *l = &h->v[local];
+	struct local_host *l = &h->v[local];
 	const struct model_host *host = &f->hosts[l->host];
 	struct err err = { 0 };
 
 	refresh(h, local, f);
 	for (int p = host->first_port; l->frame_fd >= 0 &&
 	     p < host->first_port + host->n_ports; p++) {
-		struct view *v = &h->views[p];
+		struct host_port *v = &h->ports[p];
 
 		memset(&v->health, 0, sizeof(v->health));
 		if (v->rx.ifindex &&
@@ -224,23 +223,23 @@ static void look_at(struct hosts *h, int local, const struct model_fabric *f)
 }
 
 /* By what is intended, as the file has the fibres. */
-static void find_senders(struct hosts *h, const struct model_fabric *f)
+static void find_senders(struct host_set *h, const struct model_fabric *f)
 {
 	struct plan_base base;
 	struct err err = { 0 };
-	int rc = apply_plan_base(h->d->apply, f, PLAN_SAFE, &base, &err);
+	int rc = apply_plan_base(h->hosts->env->apply, f, PLAN_SAFE, &base, &err);
 
 	for (int i = 0; i < h->n_ports; i++) {
-		h->views[i].from = -1;
-		h->views[i].asked = false;
+		h->ports[i].from = -1;
+		h->ports[i].asked = false;
 	}
 	for (int i = 0; rc == 0 && i < h->n_ports; i++) {
 		int to = plan_trace(f, base.intent, i);
 
 		if (to >= 0) {
-			h->views[to].from = i;
-			h->views[to].asked = h->views[i].local >= 0 &&
-					     h->views[i].tx.ifindex;
+			h->ports[to].from = i;
+			h->ports[to].asked = h->ports[i].local >= 0 &&
+					     h->ports[i].tx.ifindex;
 		}
 	}
 	if (rc) {
@@ -248,47 +247,46 @@ static void find_senders(struct hosts *h, const struct model_fabric *f)
 	}
 }
 
-static void on_heard(uv_timer_t *timer)
+static void on_window_over(uv_timer_t *timer)
 {
-	struct hosts *h = timer->data;
-	struct daemon *d = h->d;
+	struct host_set *h = timer->data;
+	struct hosts *hosts = h->hosts;
 
-	h->looked_at_ns = clk_wall_ns();
-	daemon_page_changed(d);
-	hosts_wake(d);
+	h->probed_at_ns = clk_wall_ns();
+	env_changed(hosts->env);
+	hosts_wake(hosts);
 }
 
-static void start_look(struct daemon *d)
+static void start_probe(struct hosts *hosts)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
-	struct hosts *h;
+	const struct model_fabric *f = apply_fabric(hosts->env->apply);
+	struct host_set *h;
 
-	hosts_settle(d);
-	h = d->hosts;
+	hosts_settle(hosts);
+	h = hosts->set;
 	if (!h) {
-		hosts_wake(d);
+		hosts_wake(hosts);
 		return;
 	}
 	for (int i = 0; i < h->n; i++) {
-		look_at(h, i, f);
+		probe_host(h, i, f);
 	}
 	find_senders(h, f);
 	hosts_send(h);
-	uv_timer_start(&h->timer, on_heard, LISTEN_MS, 0);
+	uv_timer_start(&h->timer, on_window_over, LISTEN_MS, 0);
 }
 
-void daemon_hosts_look(struct daemon *d,
-		       void (*done)(struct daemon *d, void *arg), void *arg)
+void hosts_probe(struct hosts *hosts, void (*done)(void *arg), void *arg)
 {
-	struct host_wait *w = calloc(1, sizeof(*w));
+	struct probe_wait *w = calloc(1, sizeof(*w));
 
 	if (!w) {
-		done(d, arg);
+		done(arg);
 		return;
 	}
-	*w = (struct host_wait){ .next = d->host_waits, .done = done,
+	*w = (struct probe_wait){ .next = hosts->waits, .done = done,
 				 .arg = arg };
-	d->host_waits = w;
-	/* One that is under way begins anew: it may have looked too early. */
-	start_look(d);
+	hosts->waits = w;
+	/* One that is under way begins again: it may have asked too early. */
+	start_probe(hosts);
 }

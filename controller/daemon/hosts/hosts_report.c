@@ -1,56 +1,56 @@
-/* What the last look at hosts has shown, as a message. */
+/* What the last probe of hosts has shown, as a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/hosts/hosts_private.h"
+#include "controller/daemon/hosts/private.h"
 
-static const char *layer_name(const struct view *v)
+static const char *layer_name(const struct host_port *v)
 {
-	if (v->asked && v->heard == v->from) {
+	if (v->asked && v->received == v->from) {
 		return "neighbour";
 	}
 	return host_source_name(v->rx.ifindex ? v->health.source :
 				HOST_BY_NONE);
 }
 
-static int layer_rank(const struct view *v)
+static int layer_rank(const struct host_port *v)
 {
-	return v->asked && v->heard == v->from ? HOST_BY_MODULE + 1 :
+	return v->asked && v->received == v->from ? HOST_BY_MODULE + 1 :
 	       v->rx.ifindex ? (int)v->health.source : HOST_BY_NONE;
 }
 
-static const char *name_or(const struct hosts *h, int port)
+static const char *name_or(const struct host_set *h, int port)
 {
 	return port < 0 ? "" : h->names[port];
 }
 
-static void find_problem(const struct hosts *h, const struct view *v,
+static void find_problem(const struct host_set *h, const struct host_port *v,
 			 char *text, size_t size)
 {
 	text[0] = '\0';
 	if (h->v[v->local].frame_fd < 0) {
-		return;		/* the host's problem, told there */
+		return;		/* the host's problem, reported there */
 	}
 	if (v->from >= 0 && !v->rx.ifindex) {
 		snprintf(text, size, "it has no netdev");
 	} else if (v->from >= 0 && !v->health.link) {
 		snprintf(text, size, "no link, light of %s is to arrive",
 			 h->names[v->from]);
-	} else if (v->asked && v->heard < 0) {
+	} else if (v->asked && v->received < 0) {
 		snprintf(text, size, "no frame of %s arrives",
 			 h->names[v->from]);
-	} else if (v->heard >= 0 && v->heard != v->from) {
+	} else if (v->received >= 0 && v->received != v->from) {
 		snprintf(text, size, "frames of %s arrive, %s%s",
-			 h->names[v->heard], v->from < 0 ?
+			 h->names[v->received], v->from < 0 ?
 			 "and no light is to" : "not of ",
 			 name_or(h, v->from));
 	}
 }
 
-static void fill_port(const struct hosts *h, int port, struct port_row *row)
+static void fill_port(const struct host_set *h, int port, struct host_port_row *row)
 {
-	const struct view *v = &h->views[port];
+	const struct host_port *v = &h->ports[port];
 	Weft__V1__PortState *m = &row->m;
 
 	weft__v1__port_state__init(m);
@@ -69,23 +69,23 @@ static void fill_port(const struct hosts *h, int port, struct port_row *row)
 	m->carrier_downs = v->rx.carrier_downs;
 	m->rx_errors = v->rx.rx_errors;
 	m->tx_errors = v->tx.tx_errors;
-	m->neighbour = (char *)name_or(h, v->heard);
+	m->neighbour = (char *)name_or(h, v->received);
 	m->problem = row->problem;
-	m->reactivation = daemon_timing(h->d, STORE_REACTIVATION,
+	m->reactivation = env_timing(h->hosts->env, STORE_REACTIVATION,
 					h->names[port], &row->reactivation);
 }
 
-static void fill_host(const struct model_fabric *f, const struct local *l,
+static void fill_host(const struct model_fabric *f, const struct local_host *l,
 		      Weft__V1__HostState *m)
 {
 	weft__v1__host_state__init(m);
 	m->name = f->hosts[l->host].name;
 	m->netns = l->netns;
 	m->problem = (char *)l->problem;
-	m->routes = l->n_ways;
+	m->routes = l->n_routes;
 }
 
-static int allocate(const struct hosts *h, struct hosts_view *out,
+static int allocate(const struct host_set *h, struct hosts_view *out,
 		    struct err *err)
 {
 	out->ports = calloc((size_t)h->n_ports + 1, sizeof(*out->ports));
@@ -97,13 +97,13 @@ static int allocate(const struct hosts *h, struct hosts_view *out,
 	       0 : err_nomem(err);
 }
 
-/* Duplex circuits have two ways. */
-static bool all_heard(const struct hosts *h, const struct model_fabric *f,
+/* A duplex circuit has two directions. */
+static bool all_received(const struct host_set *h, const struct model_fabric *f,
 		      const struct plan_light *intent, int device,
 		      struct optics_xc xc)
 {
 	struct plan_hop *hops = NULL;
-	int n, rx, n_ways = 0, n_heard = 0;
+	int n, rx, n_routes = 0, n_received = 0;
 
 	for (int tx = 0; tx < h->n_ports; tx++) {
 		n = 0;
@@ -113,36 +113,36 @@ static bool all_heard(const struct hosts *h, const struct model_fabric *f,
 		for (int i = 0; i < n; i++) {
 			if (hops[i].device == device &&
 			    optics_xc_cmp(&hops[i].xc, &xc) == 0) {
-				n_ways++;
-				n_heard += h->views[rx].heard == tx;
+				n_routes++;
+				n_received += h->ports[rx].received == tx;
 			}
 		}
 	}
 	free(hops);
-	return n_ways > 0 && n_heard == n_ways;
+	return n_routes > 0 && n_received == n_routes;
 }
 
-bool daemon_hosts_hear(struct daemon *d, int device, struct optics_xc xc)
+bool hosts_receive(const struct hosts *hosts, int device, struct optics_xc xc)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
-	const struct hosts *h = d->hosts;
+	const struct model_fabric *f = apply_fabric(hosts->env->apply);
+	const struct host_set *h = hosts->set;
 	struct plan_base base;
 
-	return h && f && strcmp(h->hash, f->hash) == 0 && h->looked_at_ns &&
-	       apply_plan_base(d->apply, f, PLAN_SAFE, &base, NULL) == 0 &&
-	       all_heard(h, f, base.intent, device, xc);
+	return h && f && strcmp(h->hash, f->hash) == 0 && h->probed_at_ns &&
+	       apply_plan_base(hosts->env->apply, f, PLAN_SAFE, &base, NULL) == 0 &&
+	       all_received(h, f, base.intent, device, xc);
 }
 
-int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
-		      struct err *err)
+int hosts_view_init(struct hosts_view *out, const struct hosts *hosts,
+		    struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
-	const struct hosts *h = d->hosts;
+	const struct model_fabric *f = apply_fabric(hosts->env->apply);
+	const struct host_set *h = hosts->set;
 	int rc, least = HOST_BY_MODULE + 1;
 	const char *layer = "none";
 
 	memset(out, 0, sizeof(*out));
-	if (!h || !f || strcmp(h->hash, f->hash) != 0 || !h->looked_at_ns) {
+	if (!h || !f || strcmp(h->hash, f->hash) != 0 || !h->probed_at_ns) {
 		return 0;
 	}
 	rc = allocate(h, out, err);
@@ -152,8 +152,8 @@ int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
 	}
 	weft__v1__hosts_state__init(&out->m);
 	for (int i = 0; i < h->n_ports; i++) {
-		const struct view *v = &h->views[i];
-		struct port_row *row = &out->ports[out->m.n_ports];
+		const struct host_port *v = &h->ports[i];
+		struct host_port_row *row = &out->ports[out->m.n_ports];
 
 		if (v->local < 0) {
 			continue;
@@ -175,7 +175,7 @@ int daemon_hosts_view(struct daemon *d, struct hosts_view *out,
 		out->silent = out->silent || h->v[i].frame_fd < 0;
 	}
 	out->m.layer = (char *)layer;
-	out->m.probed_at_ns = h->looked_at_ns;
+	out->m.probed_at_ns = h->probed_at_ns;
 	out->m.ports = out->port_list;
 	out->m.hosts = out->host_list;
 	out->known = true;

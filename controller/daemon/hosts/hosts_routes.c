@@ -1,12 +1,12 @@
-/* Ways that hosts of this machine are given over the light of a plan. */
+/* Routes that hosts of this machine are given over the circuits of a plan. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/hosts/hosts_private.h"
+#include "controller/daemon/hosts/private.h"
 #include "lib/base/log.h"
 
-static void set_ways(struct hosts *h, struct local *l,
+static void set_routes(struct host_set *h, struct local_host *l,
 		     const struct model_fabric *f,
 		     const struct plan_arc *arcs, int n_arcs)
 {
@@ -24,8 +24,8 @@ static void set_ways(struct hosts *h, struct local *l,
 	 * on the wire. */
 	for (int i = 0; rc == 0 && i < n; i++) {
 		const struct plan_way *w = &ways[i];
-		const struct view *tx = &h->views[w->tx_port];
-		const struct view *rx = &h->views[w->rx_port];
+		const struct host_port *tx = &h->ports[w->tx_port];
+		const struct host_port *rx = &h->ports[w->rx_port];
 
 		if (!tx->tx.ifindex || !rx->rx.ifindex) {
 			continue;
@@ -39,8 +39,8 @@ static void set_ways(struct hosts *h, struct local *l,
 	}
 	if (rc == 0) {
 		rc = host_routes_set(l->net, k ? plan_host_address(l->host) : 0,
-				     v, k, NULL, &err);
-		l->n_ways = k;
+				   v, k, NULL, &err);
+		l->n_routes = k;
 	}
 	l->problem[0] = '\0';
 	if (rc) {
@@ -51,18 +51,19 @@ static void set_ways(struct hosts *h, struct local *l,
 	free(ways);
 }
 
-/* Called with a look that is no older than the plan. */
-void hosts_install(struct hosts *h, const struct model_fabric *f,
+/* Called after a probe that is no older than the plan. */
+void hosts_install(struct host_set *h, const struct model_fabric *f,
 		   const struct plan_arc *arcs, int n)
 {
 	for (int i = 0; i < h->n; i++) {
 		if (h->v[i].frame_fd >= 0) {
-			set_ways(h, &h->v[i], f, arcs, n);
+			set_routes(h, &h->v[i], f, arcs, n);
 		}
 	}
 }
 
 struct host_routes {
+	struct hosts *hosts;	/* while it waits for a probe */
 	char hash[65];
 	struct plan_arc *arcs;
 	int n;
@@ -89,30 +90,32 @@ void host_routes_free(struct host_routes *r)
 	}
 }
 
-static void on_looked(struct daemon *d, void *arg)
+static void on_probed(void *arg)
 {
 	const struct model_fabric *f = NULL;
 	struct host_routes *r = arg;
+	const struct hosts *hosts = r->hosts;
 
-	if (d->hosts) {		/* weftd is not ending */
-		f = apply_fabric(d->apply);
+	if (hosts->set) {		/* weftd is not ending */
+		f = apply_fabric(hosts->env->apply);
 	}
 	if (f && strcmp(f->hash, r->hash) == 0) {
-		hosts_install(d->hosts, f, r->arcs, r->n);
+		hosts_install(hosts->set, f, r->arcs, r->n);
 	}
 	host_routes_free(r);
 }
 
-void daemon_hosts_route(struct daemon *d, struct host_routes *r)
+void hosts_route(struct hosts *hosts, struct host_routes *r)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(hosts->env->apply);
 
 	/* Another fabric is open for a question: the next planning of the
 	 * jobs is of the present one. */
 	if (!r || !f || strcmp(f->hash, r->hash) != 0 ||
-	    (!d->hosts && hosts_local(f) == 0)) {
+	    (!hosts->set && hosts_local(f) == 0)) {
 		host_routes_free(r);
 	} else {
-		daemon_hosts_look(d, on_looked, r);
+		r->hosts = hosts;
+		hosts_probe(hosts, on_probed, r);
 	}
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/hosts/hosts_private.h"
+#include "controller/daemon/hosts/private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/units.h"
@@ -21,18 +21,18 @@
 
 /* ---- a question's way ---------------------------------------------------- */
 
-bool prover_tell(struct prover *p, const char *text)
+bool verifier_report(struct host_verifier *p, const char *text)
 {
 	int64_t now = clk_now_ns();
 
-	if (now - p->told_ns >= TELL_NS) {
-		p->told_ns = now;
+	if (now - p->reported_ns >= TELL_NS) {
+		p->reported_ns = now;
 		return p->q->progress(p->q, text);
 	}
 	return p->q->progress(p->q, NULL);
 }
 
-void prover_answer(struct prover *p)
+void verifier_answer(struct host_verifier *p)
 {
 	struct apply_question *q = p->q;
 
@@ -43,57 +43,57 @@ void prover_answer(struct prover *p)
 	q->done(q);
 }
 
-static void tick(struct prover *p);
+static void tick(struct host_verifier *p);
 
 static void on_timer(uv_timer_t *timer)
 {
-	struct prover *p = timer->data;
+	struct host_verifier *p = timer->data;
 
 	if (p->q && p->draining) {
-		hosts_drain_tick(p);
+		hosts_drain_check(p);
 	} else if (p->q) {
 		tick(p);
 	}
 }
 
-void prover_again(struct prover *p)
+void verifier_retry(struct host_verifier *p)
 {
 	uv_timer_start(&p->timer, on_timer, AGAIN_MS, 0);
 }
 
 /* False: the question was answered, as nobody can be asked. */
-static bool begin(struct prover *p, struct apply_question *q, bool draining)
+static bool begin(struct host_verifier *p, struct apply_question *q, bool draining)
 {
-	hosts_settle(p->d);
+	hosts_settle(p->hosts);
 	p->q = q;
 	p->draining = draining;
-	p->begun_ns = p->told_ns = clk_now_ns();
+	p->begun_ns = p->reported_ns = clk_now_ns();
 	p->paths = calloc((size_t)q->n + 1, sizeof(*p->paths));
-	if (p->paths && p->d->hosts) {
-		hosts_refresh(p->d->hosts, q->plan->fabric);
+	if (p->paths && p->hosts->set) {
+		hosts_refresh(p->hosts->set, q->plan->fabric);
 		return true;
 	}
 	for (int i = 0; i < q->n; i++) {
 		snprintf(q->paths[i].why, sizeof(q->paths[i].why),
 			 "no host is of this machine");
 	}
-	prover_answer(p);
+	verifier_answer(p);
 	return false;
 }
 
 /* ---- what can be asked --------------------------------------------------- */
 
-static void cannot(struct apply_path *p, const struct hosts *h, int port,
+static void cannot(struct apply_path *p, const struct host_set *h, int port,
 		   const char *why)
 {
 	snprintf(p->why, sizeof(p->why), "%s: %s", h->names[port], why);
 }
 
 /* Says why not. */
-static bool can_ask(const struct hosts *h, struct apply_path *p, int port,
+static bool can_ask(const struct host_set *h, struct apply_path *p, int port,
 		    bool sends)
 {
-	const struct view *v = &h->views[port];
+	const struct host_port *v = &h->ports[port];
 	const struct host_link *l = sends ? &v->tx : &v->rx;
 
 	if (v->local < 0) {
@@ -111,13 +111,13 @@ static bool can_ask(const struct hosts *h, struct apply_path *p, int port,
 #define ENOUGH 3	/* times seen before they go before the file's */
 
 /* The longest that it took of late, or what the file says. */
-static int64_t patience(const struct prover *p, int port)
+static int64_t patience(const struct host_verifier *p, int port)
 {
 	const struct model_fabric *f = p->q->plan->fabric;
 	struct apply_timing t;
 	int64_t ns = f->hosts[f->ports[port].host].reactivation_ns;
 
-	if (apply_learned(p->d->apply, STORE_REACTIVATION,
+	if (apply_learned(p->hosts->env->apply, STORE_REACTIVATION,
 			  f->ports[port].name, &t)) {
 		ns = t.n >= ENOUGH || t.most_ns > ns ? t.most_ns : ns;
 	}
@@ -125,11 +125,11 @@ static int64_t patience(const struct prover *p, int port)
 }
 
 /* Light that came while the devices were still read is learned at once. */
-static void expect(struct prover *p, int i)
+static void expect(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
-	struct hosts *h = p->d->hosts;
-	struct view *v = &h->views[path->arc.rx_port];
+	struct host_set *h = p->hosts->set;
+	struct host_port *v = &h->ports[path->arc.rx_port];
 
 	p->paths[i].state = PATH_DONE;
 	if (!can_ask(h, path, path->arc.rx_port, false)) {
@@ -149,7 +149,7 @@ static void expect(struct prover *p, int i)
 
 /* ---- answers ------------------------------------------------------------- */
 
-static void fail(struct prover *p, int i, enum apply_level layer)
+static void fail(struct host_verifier *p, int i, enum apply_level layer)
 {
 	p->q->paths[i].level = APPLY_UNVERIFIED;
 	p->q->paths[i].failed = layer;
@@ -157,11 +157,11 @@ static void fail(struct prover *p, int i, enum apply_level layer)
 }
 
 /* Waiting is over: what there is, and what is missing. */
-static void give_up(struct prover *p, int i)
+static void give_up(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
-	const struct hosts *h = p->d->hosts;
-	struct view *v = &p->d->hosts->views[path->arc.rx_port];
+	const struct host_set *h = p->hosts->set;
+	struct host_port *v = &p->hosts->set->ports[path->arc.rx_port];
 	struct err err = { 0 };
 	char waited[32];
 
@@ -184,10 +184,10 @@ static void give_up(struct prover *p, int i)
 	fail(p, i, APPLY_NEIGHBOUR);
 }
 
-static uint64_t errors_of(const struct prover *p, int port)
+static uint64_t errors_of(const struct host_verifier *p, int port)
 {
-	const struct hosts *h = p->d->hosts;
-	const struct view *v = &h->views[port];
+	const struct host_set *h = p->hosts->set;
+	const struct host_port *v = &h->ports[port];
 	uint64_t lost = 0;
 
 	/* What ethtool does not know counts as none. */
@@ -195,10 +195,10 @@ static uint64_t errors_of(const struct prover *p, int port)
 	return v->rx.rx_errors + lost;
 }
 
-static void on_heard(struct prover *p, int i)
+static void on_heard(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
-	struct view *v = &p->d->hosts->views[path->arc.rx_port];
+	struct host_port *v = &p->hosts->set->ports[path->arc.rx_port];
 	int64_t now = clk_now_ns();
 
 	/* The frame is the first that was sent, so the link may have been up
@@ -216,19 +216,19 @@ static void on_heard(struct prover *p, int i)
 	}
 }
 
-static void hear(struct prover *p, int i)
+static void hear(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
-	struct hosts *h = p->d->hosts;
-	const struct view *v = &h->views[path->arc.rx_port];
+	struct host_set *h = p->hosts->set;
+	const struct host_port *v = &h->ports[path->arc.rx_port];
 	bool late = clk_now_ns() >= p->paths[i].by_ns;
 
-	if (v->heard == path->arc.tx_port) {
+	if (v->received == path->arc.tx_port) {
 		on_heard(p, i);
-	} else if (v->heard >= 0 && ++p->paths[i].wrong >= SURE) {
+	} else if (v->received >= 0 && ++p->paths[i].wrong >= SURE) {
 		snprintf(path->why, sizeof(path->why),
 			 "%s hears %s instead of %s",
-			 h->names[path->arc.rx_port], h->names[v->heard],
+			 h->names[path->arc.rx_port], h->names[v->received],
 			 h->names[path->arc.tx_port]);
 		fail(p, i, APPLY_NEIGHBOUR);
 	} else if (v->rx.carrier &&
@@ -241,7 +241,7 @@ static void hear(struct prover *p, int i)
 	}
 }
 
-static void count(struct prover *p, int i)
+static void count(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
 	uint64_t now = errors_of(p, path->arc.rx_port);
@@ -249,9 +249,9 @@ static void count(struct prover *p, int i)
 	if (now != p->paths[i].counter) {
 		snprintf(path->why, sizeof(path->why), "%s counts %llu errors "
 			 "of the light of %s",
-			 p->d->hosts->names[path->arc.rx_port],
+			 p->hosts->set->names[path->arc.rx_port],
 			 (unsigned long long)(now - p->paths[i].counter),
-			 p->d->hosts->names[path->arc.tx_port]);
+			 p->hosts->set->names[path->arc.tx_port]);
 		fail(p, i, APPLY_ERROR_FREE);
 		path->level = APPLY_NEIGHBOUR;
 	} else if (clk_now_ns() >= p->paths[i].by_ns) {
@@ -261,9 +261,9 @@ static void count(struct prover *p, int i)
 }
 
 /* How many are not done, and one of them in words. */
-static int waiting(const struct prover *p, char *text, size_t size)
+static int waiting(const struct host_verifier *p, char *text, size_t size)
 {
-	const struct hosts *h = p->d->hosts;
+	const struct host_set *h = p->hosts->set;
 	int n = 0;
 
 	for (int i = 0; i < p->q->n; i++) {
@@ -273,7 +273,7 @@ static int waiting(const struct prover *p, char *text, size_t size)
 			snprintf(text, size, "%s, %s", h->names[path->arc.rx_port],
 				 p->paths[i].state == PATH_COUNTS ?
 				 "errors are counted" :
-				 h->views[path->arc.rx_port].rx.carrier ?
+				 h->ports[path->arc.rx_port].rx.carrier ?
 				 "no frame yet" : "no link yet");
 		}
 	}
@@ -281,22 +281,22 @@ static int waiting(const struct prover *p, char *text, size_t size)
 }
 
 /* The fabric's hosts are others now, or gone: what is known must do. */
-static bool is_lost(const struct prover *p)
+static bool is_lost(const struct host_verifier *p)
 {
-	return !p->d->hosts || strcmp(p->d->hosts->hash,
+	return !p->hosts->set || strcmp(p->hosts->set->hash,
 				      p->q->plan->fabric->hash) != 0;
 }
 
-static void tick(struct prover *p)
+static void tick(struct host_verifier *p)
 {
 	char one[128], text[192];
 	int n;
 
 	if (is_lost(p)) {
-		prover_answer(p);
+		verifier_answer(p);
 		return;
 	}
-	hosts_refresh(p->d->hosts, p->q->plan->fabric);
+	hosts_refresh(p->hosts->set, p->q->plan->fabric);
 	for (int i = 0; i < p->q->n; i++) {
 		if (p->paths[i].state == PATH_WAITS) {
 			hear(p, i);
@@ -307,17 +307,17 @@ static void tick(struct prover *p)
 	n = waiting(p, one, sizeof(one));
 	snprintf(text, sizeof(text), "%d of %d lightpaths are waited for: %s",
 		 n, p->q->n, n ? one : "");
-	if (n == 0 || prover_tell(p, text)) {
-		prover_answer(p);
+	if (n == 0 || verifier_report(p, text)) {
+		verifier_answer(p);
 		return;
 	}
-	hosts_send(p->d->hosts);
-	prover_again(p);
+	hosts_send(p->hosts->set);
+	verifier_retry(p);
 }
 
 static void prove(struct apply_question *q, void *arg)
 {
-	struct prover *p = arg;
+	struct host_verifier *p = arg;
 
 	if (!begin(p, q, false)) {
 		return;
@@ -326,18 +326,18 @@ static void prove(struct apply_question *q, void *arg)
 		expect(p, i);
 	}
 	if (q->want < APPLY_NEIGHBOUR) {
-		prover_answer(p);
+		verifier_answer(p);
 		return;
 	}
-	hosts_send(p->d->hosts);
-	prover_again(p);
+	hosts_send(p->hosts->set);
+	verifier_retry(p);
 }
 
 /* ---- draining, and back -------------------------------------------------- */
 
 static void drain(struct apply_question *q, void *arg)
 {
-	struct prover *p = arg;
+	struct host_verifier *p = arg;
 
 	if (begin(p, q, true)) {
 		hosts_drain_begin(p);
@@ -347,12 +347,12 @@ static void drain(struct apply_question *q, void *arg)
 /* What the stage has brought carries traffic again, but what failed. */
 static void proven(const struct apply_question *q, void *arg)
 {
-	struct prover *p = arg;
+	struct host_verifier *p = arg;
 	struct plan_arc *arcs;
 	struct err err = { 0 };
 	int n, kept = 0;
 
-	if (!p->moved || !p->d->hosts ||
+	if (!p->moved || !p->hosts->set ||
 	    plan_light_after(q->plan, q->stage, &arcs, &n, &err)) {
 		return;
 	}
@@ -367,13 +367,13 @@ static void proven(const struct apply_question *q, void *arg)
 			arcs[kept++] = arcs[i];
 		}
 	}
-	hosts_install(p->d->hosts, q->plan->fabric, arcs, kept);
+	hosts_install(p->hosts->set, q->plan->fabric, arcs, kept);
 	free(arcs);
 }
 
 static void withdraw(void *arg)
 {
-	struct prover *p = arg;
+	struct host_verifier *p = arg;
 
 	if (p->q) {
 		uv_timer_stop(&p->timer);
@@ -385,39 +385,39 @@ static void withdraw(void *arg)
 
 /* ---- life ---------------------------------------------------------------- */
 
-int daemon_prover_init(struct daemon *d, struct err *err)
+int verifier_new(struct hosts *hosts, struct err *err)
 {
-	struct prover *p = calloc(1, sizeof(*p));
-	const struct apply_hosts hosts = { prove, drain, proven, withdraw, p };
+	struct host_verifier *p = calloc(1, sizeof(*p));
+	const struct apply_hosts asked = { prove, drain, proven, withdraw, p };
 
 	if (!p) {
 		return err_nomem(err);
 	}
-	p->d = d;
-	d->prover = p;
-	uv_timer_init(d->loop, &p->timer);
+	p->hosts = hosts;
+	hosts->verifier = p;
+	uv_timer_init(hosts->env->loop, &p->timer);
 	p->timer.data = p;
-	apply_ask_hosts(d->apply, &hosts);
+	apply_ask_hosts(hosts->env->apply, &asked);
 	return 0;
 }
 
-void daemon_prover_begin(struct daemon *d)
+void hosts_begin_change(struct hosts *hosts)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
-	const struct hosts *before = d->hosts;
+	const struct model_fabric *f = apply_fabric(hosts->env->apply);
+	const struct host_set *before = hosts->set;
 
-	hosts_settle(d);
-	d->prover->moved = false;
-	d->prover->remade = d->hosts != before;
-	if (d->hosts) {
-		d->hosts->renumbered &= d->prover->remade;
-		hosts_refresh(d->hosts, f);
+	hosts_settle(hosts);
+	hosts->verifier->moved = false;
+	hosts->verifier->remade = hosts->set != before;
+	if (hosts->set) {
+		hosts->set->renumbered &= hosts->verifier->remade;
+		hosts_refresh(hosts->set, f);
 	}
 }
 
-bool daemon_prover_moved(const struct daemon *d)
+bool hosts_moved_routes(const struct hosts *hosts)
 {
-	return d->prover->moved || d->prover->remade;
+	return hosts->verifier->moved || hosts->verifier->remade;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -425,11 +425,8 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
-void daemon_prover_fini(struct daemon *d)
+void verifier_free(struct host_verifier *p)
 {
-	if (d->prover) {
-		withdraw(d->prover);
-		uv_close((uv_handle_t *)&d->prover->timer, on_closed);
-		d->prover = NULL;
-	}
+	withdraw(p);
+	uv_close((uv_handle_t *)&p->timer, on_closed);
 }

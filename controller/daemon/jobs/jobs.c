@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/jobs/private.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -27,15 +27,20 @@ static void job_free(struct job *j)
 	free(j);
 }
 
+static void forget_all(struct jobs *jobs)
+{
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		job_free(jobs->v.v[i]);
+	}
+	vec_fini(&jobs->v);
+}
+
 void jobs_free(struct jobs *jobs)
 {
 	if (!jobs) {
 		return;
 	}
-	for (size_t i = 0; i < jobs->v.n; i++) {
-		job_free(jobs->v.v[i]);
-	}
-	vec_fini(&jobs->v);
+	forget_all(jobs);
 	jobs_clock_fini(jobs);
 	free(jobs);
 }
@@ -67,25 +72,58 @@ static int add_job(struct jobs *jobs, struct store_job *s, struct job **out,
 	return 0;
 }
 
-int jobs_new(struct daemon *d, struct jobs **out, struct err *err)
+static int load(struct jobs *jobs, struct err *err)
 {
-	struct jobs *jobs = calloc(1, sizeof(*jobs));
 	struct store_job *v = NULL;
 	struct job *j;
-	int n = 0, r = jobs ? store_jobs(d->store, &v, &n, err)
-			    : err_nomem(err);
+	int n = 0, r = store_jobs(jobs->env->store, &v, &n, err);
 
 	for (int i = 0; i < n && r == 0; i++) {
 		r = add_job(jobs, &v[i], &j, err);
 	}
 	store_jobs_free(v, n);
+	return r;
+}
+
+int jobs_new(struct daemon_env *env, struct plan_queue *queue,
+	     struct job_status *status, struct drain *drain,
+	     struct changes *changes, struct jobs **out, struct err *err)
+{
+	struct jobs *jobs = calloc(1, sizeof(*jobs));
+	int r;
+
+	if (!jobs) {
+		return err_nomem(err);
+	}
+	jobs->env = env;
+	jobs->queue = queue;
+	jobs->status = status;
+	jobs->drain = drain;
+	jobs->changes = changes;
+	r = load(jobs, err);
 	if (r) {
 		jobs_free(jobs);
 		return r;
 	}
-	jobs->d = d;
 	*out = jobs;
 	return 0;
+}
+
+void jobs_reload(struct jobs *jobs)
+{
+	struct jobs fresh = *jobs;
+	struct err ignored = { 0 };
+
+	memset(&fresh.v, 0, sizeof(fresh.v));
+	if (load(&fresh, &ignored)) {
+		forget_all(&fresh);
+		return;
+	}
+	forget_all(jobs);
+	jobs->v = fresh.v;
+	for (size_t i = 0; i < jobs->v.n; i++) {
+		jobs->v.v[i]->jobs = jobs;
+	}
 }
 
 struct job *jobs_find(const struct jobs *jobs, const char *name)
@@ -286,7 +324,7 @@ void job_save(struct job *j)
 {
 	struct err err = { 0 };
 
-	if (store_job_put(j->jobs->d->store, &j->s, &err)) {
+	if (store_job_put(j->jobs->env->store, &j->s, &err)) {
 		log_error("jobs", "job %s: %s", j->s.name, err.msg);
 	}
 }
@@ -316,7 +354,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 	log_info("jobs", "job %s: %s%s%s", j->s.name,
 		 store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		 j->s.problem);
-	daemon_event(j->jobs->d, &ev, "job %s is %s%s%s", j->s.name,
+	event_emit(j->jobs->env->events, &ev, "job %s is %s%s%s", j->s.name,
 		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		     j->s.problem);
 	job_save(j);
@@ -341,7 +379,7 @@ static const char *who_calls(const struct rpc_call *call, char *text,
 static int check_name(const struct jobs *jobs, const char *name,
 		      struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
 
 	if (strlen(name) > CONF_MAX_NAME ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyz"
@@ -389,10 +427,10 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q,
 static int check_places(const struct jobs *jobs,
 			const Weft__V1__RequestJobRequest *q, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
 	int ring;
 
-	if (!jobs->d->applied || !f) {
+	if (!jobs->env->applied || !f) {
 		return err_set(err, WEFT_ENOTFOUND,
 			       "no configuration was ever applied");
 	}
@@ -475,7 +513,7 @@ static int new_job(struct jobs *jobs, struct rpc_call *call,
 	}
 	r = job_entry(*out, &entry, err);
 	buf_fini(&entry);
-	r = r ? r : store_job_put(jobs->d->store, &(*out)->s, err);
+	r = r ? r : store_job_put(jobs->env->store, &(*out)->s, err);
 	if (r) {
 		jobs->v.n--;
 		job_free(*out);
@@ -499,12 +537,11 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__RequestJobRequest *q =
 		(const Weft__V1__RequestJobRequest *)msg;
-	struct daemon *d = arg;
-	struct jobs *jobs = d->orders;
+	struct jobs *jobs = arg;
 	struct job *j = made_before(jobs, q->request_id);
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call)) {
+	if (!env_may_change(jobs->env, call)) {
 		return;
 	}
 	if (!j && (check_request(jobs, q, &err) ||
@@ -514,7 +551,7 @@ void handle_request_job(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	log_info("jobs", "job %s: asked for by %s", j->s.name, j->s.who);
 	attach(j, call, false);
-	jobs_tick(jobs);
+	jobs_advance(jobs);
 }
 
 /* ---- ReleaseJob, ListJobs ------------------------------------------------ */
@@ -529,7 +566,7 @@ static int check_owner(const struct job *j, struct rpc_call *call,
 	if (strcmp(j->s.who, who_calls(call, who, sizeof(who))) == 0) {
 		return 0;
 	}
-	return access_need(j->jobs->d->access, peer, ACCESS_OPERATOR,
+	return access_need(j->jobs->env->access, peer, ACCESS_OPERATOR,
 			   "a job of somebody else", err);
 }
 
@@ -537,11 +574,11 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
 			void *arg)
 {
 	const char *name = ((const Weft__V1__ReleaseJobRequest *)msg)->name;
-	struct daemon *d = arg;
-	struct job *j = jobs_find(d->orders, name);
+	struct jobs *jobs = arg;
+	struct job *j = jobs_find(jobs, name);
 	struct err err = { 0 };
 
-	if (!daemon_may_change(d, call)) {
+	if (!env_may_change(jobs->env, call)) {
 		return;
 	}
 	if (!j) {
@@ -563,7 +600,7 @@ void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
 		j->s.duration_ns = JOB_RELEASED;
 		job_save(j);
 	}
-	jobs_tick(d->orders);
+	jobs_advance(jobs);
 }
 
 int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
@@ -600,7 +637,7 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
 	const Weft__V1__ListJobsRequest *q =
 		(const Weft__V1__ListJobsRequest *)msg;
 	Weft__V1__ListJobsResponse m = WEFT__V1__LIST_JOBS_RESPONSE__INIT;
-	const struct jobs *jobs = ((struct daemon *)arg)->orders;
+	const struct jobs *jobs = arg;
 	struct row *rows = calloc(jobs->v.n + 1, sizeof(*rows));
 	Weft__V1__Job **list = calloc(jobs->v.n + 1, sizeof(*list));
 	struct err err = { 0 };

@@ -1,125 +1,53 @@
 /*
  * Jobs that orchestrators ask for: a list that outlives weftd, and the one at
- * a time that is being started or ended. The light of a job is made and taken
- * away by changes like any other, of a configuration that weftd writes: the
- * operator's text, and behind it the jobs that are to have light.
- *
- *   jobs.c       the list, calls, and who waits for what
- *   jobs_lifecycle.c   starting, ending, time
- *   jobs_place.c   which hosts they may have
- *   jobs_repair.c  what is left when light dies, and spares
- *   jobs_encode.c  jobs as text
+ * a time that is being started or ended. The circuits of a job are made and
+ * taken away by changes like any other, of a configuration that weftd writes:
+ * the operator's text, and behind it the jobs that are to have circuits.
  */
 #ifndef WEFT_DAEMON_JOBS_JOBS_H
 #define WEFT_DAEMON_JOBS_JOBS_H
 
-#include "controller/daemon/core/private.h"
-#include "lib/base/buf.h"
-#include "lib/base/vec.h"
-#include "weft/v1/jobs.pb-c.h"
+#include "controller/daemon/change/change.h"
+#include "controller/daemon/core/core.h"
+#include "controller/daemon/core/plan_queue.h"
 
-struct job_call {
-	struct rpc_call *call;
-	bool release;		/* waits for the end, not for the start */
-};
+struct jobs;
 
-struct job {
-	struct jobs *jobs;
-	struct store_job s;
-	Weft__V1__RequestJobRequest *req;
-	VEC(struct job_call) calls;
-	double rate;		/* part of its rate that is left */
-	int64_t died_ns;	/* monotonic: light is known to be dead since
-				 * then; 0: all is there */
-	char *moving;		/* hosts of the repair under way, or NULL */
-	bool no_spare;		/* it would be repaired, but has no room */
-};
-
-struct jobs {
-	struct daemon *d;
-	VEC(struct job *) v;	/* oldest first */
-	struct job *busy;	/* the change under way is for it, or NULL */
-	struct job *suspect;	/* devices are read to see whether it is to
-				 * be repaired, or NULL */
-	struct job_clock *clock;
-	int64_t retry_ns;	/* monotonic; 0: nothing to be tried again */
-};
-
-#define JOB_RELEASED 1		/* ns: ends as soon as it has started */
-
-static inline bool job_lives(const struct job *j)
-{
-	return j->s.state != STORE_JOB_ENDED && j->s.state != STORE_JOB_FAILED;
-}
-
-/* It has light, or is being given some. */
-static inline bool job_has_light(const struct job *j)
-{
-	return j->s.state == STORE_JOB_RUNNING ||
-	       j->s.state == STORE_JOB_STARTING;
-}
-
-/* ---- jobs.c ---- */
-
-/* The living job of this name, or NULL. */
-struct job *jobs_find(const struct jobs *jobs, const char *name);
-/* Moves a job on: makes it durable and tells those who wait. problem: why,
- * "" for no reason. */
-void job_move(struct job *j, enum store_job_state state, const char *problem);
-/* In the queue, from 1; 0 when it is not in it. */
-int job_position(const struct job *j);
-
-/* Makes durable what has changed beside its state. */
-void job_save(struct job *j);
-
-/* ---- jobs_place.c ---- */
-
-/* Everything that placing looks at; arrays over hosts. */
-struct job_view {
-	const struct model_fabric *f;
-	bool *usable, *busy;
-};
-
-/* From the last readings; nobody is busy yet. */
-int job_view_init(struct job_view *v, struct daemon *d, struct err *err);
-void job_view_fini(struct job_view *v);
-/* Hosts of jobs on switches that have light now, but for `except`. */
-void job_view_mark(struct job_view *v, const char *const *except, int n);
-/* Hosts for the job into out, as place_job finds them. */
-int job_find_place(const struct job_view *v, const struct job *j, int *out,
-		   struct err *err);
-/* "a b c"; owned. */
-int job_node_names(const struct model_fabric *f, const int *hosts, int n,
-		   char **out, struct err *err);
-
-/* ---- jobs_repair.c ---- */
-
-/* Until its light is to be made anew; negative: never. */
-int64_t job_repair_wait_ns(const struct job *j);
-/* Begins to repair one whose time has come. True when that is under way. */
-bool jobs_repair_one(struct jobs *jobs);
-/* The change that was to repair it has ended. */
-void job_repaired(struct job *j, int rc, const struct err *err);
-
-/* ---- jobs_lifecycle.c ---- */
-
-/* True when nothing else is under way. */
-bool jobs_may_begin(const struct jobs *jobs);
-/* Begins the change that makes a job's light what it is to be now; its end is
- * seen to. */
-bool job_begin(struct job *j, const char *verb);
-
-void jobs_clock_fini(struct jobs *jobs);
-
-/* ---- jobs_encode.c ---- */
-
-/* A request as text for the store, and back. */
-int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
-	     struct err *err);
-int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
-	       struct err *err);
-/* The job's entry in the configuration. WEFT_EINVAL: a text holds what cannot
- * be written. */
-int job_entry(const struct job *j, struct buf *out, struct err *err);
+/* Reads the list from the store. */
+int jobs_new(struct daemon_env *env, struct plan_queue *queue,
+	     struct job_status *status, struct drain *drain,
+	     struct changes *changes, struct jobs **out, struct err *err);
+void jobs_free(struct jobs *jobs);	/* NULL is fine */
+/* Reads the list from the store again, while another weftd leads; what is there
+ * stays on error. */
+void jobs_reload(struct jobs *jobs);
+/* The present configuration has changed, or was found at the start: jobs
+ * that are in it run, those that are no longer in it have ended. */
+void jobs_settle(struct jobs *jobs);
+/* How many there are in each state; those that are over as far as they are
+ * remembered. */
+void jobs_count(const struct jobs *jobs, int n[STORE_JOB_FAILED + 1]);
+/* A change has ended, or the devices are known: what waits may go on. */
+void jobs_advance(struct jobs *jobs);
+/* Devices were read on request or by the slow round: when all answer, what
+ * failed for a device's sake is tried again now and not when its time comes. */
+void jobs_devices_read(struct jobs *jobs);
+/* What is left of running jobs was planned again. */
+void jobs_update_loss(struct jobs *jobs);
+/* True for a job that has no schedule unless all its circuits are there. */
+bool jobs_needs_all(const struct jobs *jobs, const char *name);
+/* The configuration `text` without the jobs that it may hold, and behind it
+ * those that are to have circuits now. */
+int jobs_compose(const struct jobs *jobs, const char *text, size_t len,
+		 struct buf *out, struct err *err);
+/* Writes living jobs, as an array of o. */
+int jobs_out(const struct jobs *jobs, struct out *o, struct err *err);
+/* RequestJob, ReleaseJob, ListJobs; arg is the struct jobs. */
+void handle_request_job(struct rpc_call *call, const ProtobufCMessage *req,
+			void *arg);
+void handle_release_job(struct rpc_call *call, const ProtobufCMessage *req,
+			void *arg);
+void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *req,
+		      void *arg);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/jobs/private.h"
 #include "lib/base/units.h"
 
 int job_pack(const Weft__V1__RequestJobRequest *req, char **out,

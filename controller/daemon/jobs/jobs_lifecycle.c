@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/jobs/private.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -23,7 +23,7 @@ static void on_time(uv_timer_t *timer)
 {
 	struct job_clock *clock = timer->data;
 
-	jobs_tick(clock->jobs);
+	jobs_advance(clock->jobs);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -45,7 +45,7 @@ static struct job_clock *need_clock(struct jobs *jobs)
 
 	if (!clock && (clock = calloc(1, sizeof(*clock)))) {
 		clock->jobs = jobs;
-		uv_timer_init(jobs->d->loop, &clock->timer);
+		uv_timer_init(jobs->env->loop, &clock->timer);
 		clock->timer.data = clock;
 		jobs->clock = clock;
 	}
@@ -97,7 +97,7 @@ static void set_clock(struct jobs *jobs)
 	struct job_clock *clock = wait ? need_clock(jobs) : jobs->clock;
 
 	if (wait && clock) {
-		uv_update_time(jobs->d->loop);
+		uv_update_time(jobs->env->loop);
 		uv_timer_start(&clock->timer, on_time,
 			       (uint64_t)((wait + NS_PER_MS - 1) / NS_PER_MS),
 			       0);
@@ -115,7 +115,7 @@ static int place(struct jobs *jobs, struct job *j, struct err *err)
 	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
 	struct job_view v;
 	char *names;
-	int r = job_view_init(&v, jobs->d, err);
+	int r = job_view_init(&v, jobs, err);
 
 	if (r == 0 && !hosts) {
 		r = err_nomem(err);
@@ -213,7 +213,7 @@ static bool make_room(struct jobs *jobs, struct job *j)
 		struct job_view v;
 
 		names[k - 1] = victims[k - 1]->s.name;
-		if (job_view_init(&v, jobs->d, &err) == 0) {
+		if (job_view_init(&v, jobs, &err) == 0) {
 			job_view_mark(&v, names, k);
 			found = job_find_place(&v, j, hosts, &err) == 0;
 		}
@@ -278,13 +278,11 @@ static void failed_to_start(struct job *j, int rc, const struct err *err)
 	}
 }
 
-static void on_ended(struct daemon *d, const struct apply_result *res, int rc,
-		     const struct err *err)
+static void on_ended(int rc, const struct err *err, void *arg)
 {
-	struct jobs *jobs = d->orders;
+	struct jobs *jobs = arg;
 	struct job *j = jobs->busy;
 
-	(void)res;
 	jobs->busy = NULL;
 	if (j->moving) {
 		job_repaired(j, rc, err);
@@ -303,15 +301,16 @@ bool job_begin(struct job *j, const char *verb)
 	struct jobs *jobs = j->jobs;
 	char comment[CONF_MAX_NAME + 16];
 	struct own_change own = { .who = j->s.who, .comment = comment,
-				  .job = j->s.name, .ended = on_ended };
+				  .job = j->s.name, .ended = on_ended,
+				  .arg = jobs };
 	struct err err = { 0 };
 	int r;
 
 	snprintf(comment, sizeof(comment), "job %s %s", j->s.name, verb);
 	jobs->busy = j;
-	r = daemon_change_jobs(jobs->d, &own, &err);
+	r = changes_begin_jobs(jobs->changes, &own, &err);
 	if (r) {
-		on_ended(jobs->d, NULL, r, &err);
+		on_ended(r, &err, jobs);
 	}
 	return r == 0;
 }
@@ -386,17 +385,16 @@ static void end_those_in_time(struct jobs *jobs)
 
 bool jobs_may_begin(const struct jobs *jobs)
 {
-	const struct daemon *d = jobs->d;
+	const struct daemon_env *env = jobs->env;
 
-	return !jobs->busy && !jobs->suspect && !d->change && !d->reading &&
-	       d->applied && !d->confirm.change;
+	return !jobs->busy && !jobs->suspect && !env->changing &&
+	       !env->reading && env->applied &&
+	       !changes_confirm(jobs->changes)->change;
 }
 
-void jobs_tick(struct jobs *jobs)
+void jobs_advance(struct jobs *jobs)
 {
-	struct daemon *d = jobs->d;
-
-	if (d->draining) {
+	if (jobs->env->draining) {
 		return;
 	}
 	end_those_in_time(jobs);
@@ -432,7 +430,7 @@ static void take_nodes(struct job *j, const struct model_fabric *f, int at)
 
 void jobs_settle(struct jobs *jobs)
 {
-	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
 
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		struct job *j = jobs->v.v[i];
@@ -458,10 +456,10 @@ void jobs_settle(struct jobs *jobs)
 	}
 }
 
-void jobs_looked(struct jobs *jobs)
+void jobs_devices_read(struct jobs *jobs)
 {
 	int n;
-	const struct apply_device *v = apply_devices(jobs->d->apply, &n);
+	const struct apply_device *v = apply_devices(jobs->env->apply, &n);
 	bool all = true;
 
 	for (int i = 0; i < n; i++) {
@@ -472,5 +470,5 @@ void jobs_looked(struct jobs *jobs)
 	if (all) {
 		jobs->retry_ns = 0;
 	}
-	jobs_tick(jobs);
+	jobs_advance(jobs);
 }

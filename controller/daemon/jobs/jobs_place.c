@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/jobs/private.h"
 #include "controller/plan/place.h"
 
 static bool is_bad(const int *v, int n, int port)
@@ -65,21 +65,21 @@ void job_view_mark(struct job_view *v, const char *const *except, int n)
 	}
 }
 
-int job_view_init(struct job_view *v, struct daemon *d, struct err *err)
+int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err)
 {
 	struct plan_base base;
 	int r;
 
-	*v = (struct job_view){ .f = apply_fabric(d->apply) };
+	*v = (struct job_view){ .f = apply_fabric(jobs->env->apply) };
 	v->usable = calloc((size_t)v->f->n_hosts + 1, 1);
 	v->busy = calloc((size_t)v->f->n_hosts + 1, 1);
 	if (!v->usable || !v->busy) {
 		return err_nomem(err);
 	}
-	r = apply_plan_base(d->apply, v->f, PLAN_SAFE, &base, err);
+	r = apply_plan_base(jobs->env->apply, v->f, PLAN_SAFE, &base, err);
 	for (int h = 0; h < v->f->n_hosts && r == 0; h++) {
 		v->usable[h] = host_is_good(v->f, base.observed, h) &&
-			       !daemon_host_is_held(d, v->f, h);
+			       !drain_has_host(jobs->drain, v->f, h);
 	}
 	return r;
 }

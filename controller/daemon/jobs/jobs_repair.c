@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/jobs/private.h"
 #include "controller/plan/place.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -28,7 +28,7 @@ static bool wants_spare(const struct job *j)
 	       !j->req->ring[0];
 }
 
-bool jobs_wants_whole(const struct jobs *jobs, const char *name)
+bool jobs_needs_all(const struct jobs *jobs, const char *name)
 {
 	const struct job *j = jobs_find(jobs, name);
 
@@ -115,10 +115,10 @@ static const Weft__V1__PlanJob *find_row(const struct job_rows *rows,
 	return NULL;
 }
 
-void jobs_look(struct jobs *jobs)
+void jobs_update_loss(struct jobs *jobs)
 {
-	const struct job_rows *rows = &jobs->d->jobs;
-	const struct model_fabric *f = apply_fabric(jobs->d->apply);
+	const struct job_rows *rows = job_status_rows(jobs->status);
+	const struct model_fabric *f = apply_fabric(jobs->env->apply);
 
 	if (!f || !rows->known || strcmp(rows->hash, f->hash) != 0) {
 		return;
@@ -207,7 +207,7 @@ static int find_spares(struct job *j, char **nodes, struct err *err)
 {
 	struct job_view v = { 0 };
 	int *hosts = NULL, n = 0;
-	int r = job_view_init(&v, j->jobs->d, err);
+	int r = job_view_init(&v, j->jobs, err);
 
 	r = r ? r : hosts_of(v.f, j, &hosts, &n, err);
 	if (r == 0) {
@@ -257,37 +257,38 @@ void job_repaired(struct job *j, int rc, const struct err *err)
 
 static void after_reading(int rc, const struct err *err, void *arg)
 {
-	struct work *w = arg;
-	struct daemon *d = w->d;
-	struct jobs *jobs = d->orders;
+	struct plan_request *slot = arg;
+	struct jobs *jobs = slot->arg;
 	struct job *j = jobs->suspect;
-	uint64_t dead = d->dead_light;
+	uint64_t failed = job_status_failed(jobs->status);
 
 	if (rc) {
 		log_info("jobs", "%s", err->msg);
 	}
 	jobs->suspect = NULL;
-	daemon_work_free(w);
+	plan_request_free(slot);
 	/* When there is less or more dead light now, what is left is being
 	 * planned anew, and this is looked at again after that. */
-	if (dead == d->dead_light && !d->draining && jobs_may_begin(jobs) &&
+	if (failed == job_status_failed(jobs->status) && !jobs->env->draining && jobs_may_begin(jobs) &&
 	    job_repair_wait_ns(j) == 0) {
 		make_anew(j);
 	}
 	if (!jobs->busy) {
-		jobs_tick(jobs);
+		jobs_advance(jobs);
 	}
 }
 
-static void read_now(struct work *w)
+static void read_now(struct plan_request *slot)
 {
-	apply_reading_for(w->d->apply, STORE_BY_PLAN);
-	apply_read(w->d->apply, after_reading, w);
+	const struct jobs *jobs = slot->arg;
+
+	apply_reading_for(jobs->env->apply, STORE_BY_PLAN);
+	apply_read(jobs->env->apply, after_reading, slot);
 }
 
 bool jobs_repair_one(struct jobs *jobs)
 {
-	if (jobs->d->n_refresh > 0) {
+	if (job_status_refreshing(jobs->status)) {
 		return false;	/* what is left is being found out */
 	}
 	for (size_t i = 0; i < jobs->v.n; i++) {
@@ -305,7 +306,7 @@ bool jobs_repair_one(struct jobs *jobs)
 			continue;
 		}
 		jobs->suspect = j;
-		if (daemon_turn(jobs->d, read_now, NULL, &err) == 0) {
+		if (plan_queue_slot(jobs->queue, read_now, jobs, &err) == 0) {
 			return true;
 		}
 		jobs->suspect = NULL;

@@ -1,11 +1,11 @@
 /* All circuits of one device as last read, each with what is known of its
- * light. */
+ * signal. */
 #include <stdlib.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/views/private.h"
 
-/* The numbers that a message of light points to. */
-struct lit {
+/* A message about a signal, and the numbers that it points to. */
+struct circuit_signal {
 	Weft__V1__Signal m;
 	Weft__V1__Number loss, factory, good;
 };
@@ -18,7 +18,7 @@ static Weft__V1__Number *number(Weft__V1__Number *at, bool known,
 	return known ? at : NULL;
 }
 
-static void fill(struct lit *l, const struct drv_xc *x,
+static void fill(struct circuit_signal *l, const struct drv_xc *x,
 		 const struct apply_loss *loss, int proof)
 {
 	weft__v1__signal__init(&l->m);
@@ -33,41 +33,41 @@ static void fill(struct lit *l, const struct drv_xc *x,
 	l->m.proof = (Weft__V1__Proof)proof;
 }
 
-int daemon_light_init(struct light_view *v, struct daemon *d, int device,
-		      const struct apply_device *a, struct err *err)
+int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
+		      int device, const struct apply_device *a, struct err *err)
 {
 	int n = a->snap.n_xcs, r = 0;
 	struct optics_xc *xcs = calloc((size_t)n + 1, sizeof(*xcs));
-	struct lit *lit = calloc((size_t)n + 1, sizeof(*lit));
+	struct circuit_signal *signals = calloc((size_t)n + 1, sizeof(*signals));
 	struct apply_loss loss;
 	int proof;
 
-	v->memory = lit;
-	if (!xcs || !lit) {
+	v->memory = signals;
+	if (!xcs || !signals) {
 		r = err_nomem(err);
 		goto out;
 	}
 	for (int i = 0; i < n; i++) {
 		xcs[i] = a->snap.xcs[i].xc;
 	}
-	r = wire_circuits_init(&v->circuits, apply_fabric(d->apply), device,
+	r = wire_circuits_init(&v->circuits, apply_fabric(env->apply), device,
 			       xcs, n, err);
 	for (int i = 0; r == 0 && i < n; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
 
-		apply_loss(d->apply, device, x, &loss);
+		apply_loss(env->apply, device, x, &loss);
 		proof = APPLY_UNVERIFIED;
-		store_circuit_proof(d->store, a->name, x->xc, &proof, NULL);
-		fill(&lit[i], x, &loss, proof);
+		store_circuit_proof(env->store, a->name, x->xc, &proof, NULL);
+		fill(&signals[i], x, &loss, proof);
 		v->circuits.v[i]->owner = (char *)x->owner;
-		v->circuits.v[i]->signal = &lit[i].m;
+		v->circuits.v[i]->signal = &signals[i].m;
 	}
 out:
 	free(xcs);
 	return r;
 }
 
-void daemon_light_fini(struct light_view *v)
+void circuit_view_fini(struct circuit_view *v)
 {
 	wire_circuits_fini(&v->circuits);
 	free(v->memory);

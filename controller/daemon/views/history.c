@@ -1,8 +1,8 @@
-/* The changes that there were, and what was said to devices in them. */
+/* The changes that there were, and the audit trail of what devices were sent. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/views/private.h"
 #include "lib/base/vec.h"
 
 #define HISTORY_LIMIT 100
@@ -13,7 +13,7 @@
 
 /* ---- changes ------------------------------------------------------------- */
 
-char *daemon_outcome_name(enum store_verdict v)
+char *outcome_name(enum store_verdict v)
 {
 	return v == STORE_ROLLED_BACK ? "rolled-back"
 				      : (char *)store_verdict_name(v);
@@ -24,14 +24,14 @@ static char *or_empty(char *s)
 	return s ? s : "";
 }
 
-void daemon_fill_change(Weft__V1__Change *m, const struct store_change *c)
+void fill_change(Weft__V1__Change *m, const struct store_change *c)
 {
 	weft__v1__change__init(m);
 	m->expected_down_ns = c->expected_down_ns;
 	m->down_ns = c->down_ns;
 	m->down_source = (Weft__V1__Proof)c->down_by;
 	m->id = c->id;
-	m->outcome = daemon_outcome_name(c->verdict);
+	m->outcome = outcome_name(c->verdict);
 	m->generation = c->generation;
 	m->who = or_empty(c->who);
 	m->comment = or_empty(c->comment);
@@ -53,12 +53,12 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
 	const Weft__V1__HistoryRequest *req =
 		(const Weft__V1__HistoryRequest *)msg;
 	Weft__V1__HistoryResponse m = WEFT__V1__HISTORY_RESPONSE__INIT;
-	struct daemon *d = arg;
+	const struct daemon_env *env = arg;
 	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
 	struct store_change *v = NULL;
 	Weft__V1__Change *rows = NULL;
 	struct err err = { 0 };
-	int r = store_history(d->store, req->before,
+	int r = store_history(env->store, req->before,
 			      limit < HISTORY_MOST ? limit : HISTORY_MOST, &v,
 			      &n, &err);
 
@@ -68,30 +68,16 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
 		r = rows && m.changes ? 0 : err_nomem(&err);
 	}
 	for (int i = 0; i < n && r == 0; i++) {
-		daemon_fill_change(&rows[i], &v[i]);
+		fill_change(&rows[i], &v[i]);
 		m.changes[m.n_changes++] = &rows[i];
 	}
-	if (r || (r = rpc_send(call, &m.base, &err))) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_answer(call, r, &m.base, &err);
 	store_history_free(v, n);
 	free(rows);
 	free(m.changes);
 }
 
-/* ---- what was said to devices -------------------------------------------- */
-
-void daemon_audit_call(struct daemon *d, const struct rpc_call *call,
-		       int64_t change, const char *what)
-{
-	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 64];
-
-	snprintf(text, sizeof(text), "%s by %s", what,
-		 rpc_peer_text(rpc_call_peer(call), who, sizeof(who)));
-	store_audit(d->store, change, "", STORE_EVENT, text);
-}
+/* ---- the audit trail ------------------------------------------------------ */
 
 struct audit_view {
 	Weft__V1__AuditResponse m;
@@ -153,7 +139,7 @@ static bool is_known(const struct audit_view *v, int64_t change)
 }
 
 /* Lines outlive the changes that they are of. */
-static int find_changes(struct daemon *d, struct audit_view *v,
+static int find_changes(const struct daemon_env *env, struct audit_view *v,
 			struct err *err)
 {
 	int64_t last = 0;
@@ -167,7 +153,7 @@ static int find_changes(struct daemon *d, struct audit_view *v,
 			continue;
 		}
 		last = id;
-		r = store_change_get(d->store, id, &c, err);
+		r = store_change_get(env->store, id, &c, err);
 		if (r == 0 && vec_push(&v->changes, c)) {
 			store_change_fini(&c);
 			r = err_nomem(err);
@@ -187,13 +173,13 @@ static int fill_changes(struct audit_view *v, struct err *err)
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < v->changes.n; i++) {
-		daemon_fill_change(&v->change_rows[i], &v->changes.v[i]);
+		fill_change(&v->change_rows[i], &v->changes.v[i]);
 		v->m.changes[v->m.n_changes++] = &v->change_rows[i];
 	}
 	return 0;
 }
 
-static int audit_init(struct daemon *d, const Weft__V1__AuditRequest *req,
+static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest *req,
 		      struct audit_view *v, struct err *err)
 {
 	int limit = req->limit > 0 && req->limit < AUDIT_MOST ? req->limit :
@@ -206,17 +192,17 @@ static int audit_init(struct daemon *d, const Weft__V1__AuditRequest *req,
 	struct store_audit_query older = q;
 	struct store_audit *rest = NULL;
 	int n_rest = 0;
-	int r = store_audit_read(d->store, &q, &v->stored, &v->n, err);
+	int r = store_audit_read(env->store, &q, &v->stored, &v->n, err);
 
 	if (r == 0 && v->n > 0) {
 		older.before = v->stored[0].id;
 		older.limit = 1;
-		r = store_audit_read(d->store, &older, &rest, &n_rest, err);
+		r = store_audit_read(env->store, &older, &rest, &n_rest, err);
 		v->m.more = n_rest > 0;
 		store_audit_free(rest, n_rest);
 	}
 	r = r ? r : fill_lines(v, err);
-	r = r ? r : find_changes(d, v, err);
+	r = r ? r : find_changes(env, v, err);
 	return r ? r : fill_changes(v, err);
 }
 
@@ -227,10 +213,6 @@ void handle_audit(struct rpc_call *call, const ProtobufCMessage *msg,
 	struct err err = { 0 };
 	int r = audit_init(arg, (const Weft__V1__AuditRequest *)msg, &v, &err);
 
-	if (r || rpc_send(call, &v.m.base, &err)) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_answer(call, r, &v.m.base, &err);
 	audit_fini(&v);
 }

@@ -1,70 +1,85 @@
 /*
- * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels are devices, methods and outcomes, never
- * circuits or hosts, so their number stays small; nothing secret is told.
+ * Prometheus metrics: GET /metrics over HTTP/1 on a loopback address. Labels
+ * are devices, methods and outcomes, never circuits or hosts, so that their
+ * number stays small, and nothing secret is shown. Counters begin with the
+ * process; everything else is read from the parts when it is asked for.
  */
 #include <stdlib.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/views/private.h"
 #include "lib/base/buf.h"
 #include "lib/http/http.h"
 
 #define MAX_CLIENTS 16
+#define MAX_METHODS 40
+#define N_BUCKETS 7
 #define NS_PER_S 1e9
 #define DARK_MDBM (-50000)	/* nothing but noise */
 
-/* ---- what is told -------------------------------------------------------- */
+struct metrics {
+	const struct views *views;
+	const struct rpc_method *methods;
+	struct http_server *http;		/* NULL: not served */
+	int64_t changes[APPLY_STUCK + 1];	/* by verdict */
+	int64_t buckets[N_BUCKETS];		/* of their duration */
+	double change_seconds;
+	int64_t calls[MAX_METHODS];		/* like methods */
+	int64_t handled[MAX_METHODS][RPC_UNAUTHENTICATED + 1];
+	int64_t plans, plans_failed, plan_ns;
+};
 
-static const double bounds[DAEMON_BUCKETS] = { 0.1, 0.5, 1, 5, 10, 30, 60 };
+/* ---- counting ------------------------------------------------------------ */
 
-void daemon_count_change(struct daemon *d, const struct apply_result *res)
+static const double bounds[N_BUCKETS] = { 0.1, 0.5, 1, 5, 10, 30, 60 };
+
+void metrics_count_change(struct metrics *m, const struct apply_result *res)
 {
-	struct counts *c = &d->counts;
 	double seconds = (double)res->took_ns / NS_PER_S;
 
-	c->changes[res->verdict]++;
-	c->change_seconds += seconds;
-	for (int i = 0; i < DAEMON_BUCKETS; i++) {
-		c->buckets[i] += seconds <= bounds[i];
+	m->changes[res->verdict]++;
+	m->change_seconds += seconds;
+	for (int i = 0; i < N_BUCKETS; i++) {
+		m->buckets[i] += seconds <= bounds[i];
 	}
 }
 
 /* -1: no method of ours. */
-static int find_method(const struct daemon *d, const char *path)
+static int find_method(const struct metrics *m, const char *path)
 {
-	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
-		if (strcmp(d->methods[i].path, path) == 0) {
+	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
+		if (strcmp(m->methods[i].path, path) == 0) {
 			return i;
 		}
 	}
 	return -1;
 }
 
-void daemon_count_call(struct daemon *d, const char *path)
+void metrics_count_call(struct metrics *m, const char *path)
 {
-	int i = find_method(d, path);
+	int i = find_method(m, path);
 
 	if (i >= 0) {
-		d->counts.calls[i]++;
+		m->calls[i]++;
 	}
 }
 
-void daemon_count_answer(struct daemon *d, const char *path,
+void metrics_count_answer(struct metrics *m, const char *path,
 			 enum rpc_status status)
 {
-	int i = path ? find_method(d, path) : -1;
+	int i = path ? find_method(m, path) : -1;
 
 	if (i >= 0) {
-		d->counts.handled[i][status]++;
+		m->handled[i][status]++;
 	}
 }
 
-void daemon_count_plan(struct daemon *d, int rc, int64_t took_ns)
+void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns)
 {
-	d->counts.plans++;
-	d->counts.plans_failed += rc != 0;
-	d->counts.plan_ns += took_ns;
+	m->plans++;
+	m->plans_failed += rc != 0;
+	m->plan_ns += took_ns;
 }
 
 static void head(struct buf *b, const char *name, const char *type,
@@ -91,7 +106,7 @@ static const char *const work_names[] = {
 	[DRV_WORK_SNAPSHOT] = "read", [DRV_WORK_SUBMIT] = "change",
 };
 
-static void tell_operations(const struct apply_device *a, int n, struct buf *b)
+static void write_operations(const struct apply_device *a, int n, struct buf *b)
 {
 	static const char took[] = "weft_device_operation_duration_seconds";
 	char labels[256];
@@ -118,7 +133,7 @@ static void tell_operations(const struct apply_device *a, int n, struct buf *b)
 }
 
 /* The weakest light of each side: what a single port has is for `status`. */
-static void tell_power(const struct apply_device *a, int n, struct buf *b)
+static void write_power(const struct apply_device *a, int n, struct buf *b)
 {
 	head(b, "weft_optical_power_dbm", "gauge",
 	     "Least power that a device measures at a port with light.");
@@ -145,7 +160,7 @@ static void tell_power(const struct apply_device *a, int n, struct buf *b)
 	}
 }
 
-static void tell_circuits(const struct apply_device *a, int n, struct buf *b)
+static void write_circuits(const struct apply_device *a, int n, struct buf *b)
 {
 	head(b, "weft_circuits", "gauge",
 	     "Circuits that a device holds, and those of an open change.");
@@ -157,38 +172,39 @@ static void tell_circuits(const struct apply_device *a, int n, struct buf *b)
 	}
 }
 
-static void tell_jobs(const struct daemon *d, struct buf *b)
+static void write_jobs(const struct views *views, struct buf *b)
 {
 	int n[STORE_JOB_FAILED + 1];
+	const struct job_rows *rows = job_status_rows(views->job_status);
 	double gap = 0;
 
-	jobs_count(d->orders, n);
+	jobs_count(views->jobs, n);
 	head(b, "weft_jobs", "gauge", "Jobs of orchestrators, by state; of "
 	     "those that are over the ones that are remembered.");
 	for (int i = 0; i <= STORE_JOB_FAILED; i++) {
 		buf_printf(b, "weft_jobs{state=\"%s\"} %d\n",
 			   store_job_state_name((enum store_job_state)i), n[i]);
 	}
-	for (size_t i = 0; i < d->jobs.n; i++) {
-		gap = d->jobs.v[i]->gap > gap ? d->jobs.v[i]->gap : gap;
+	for (size_t i = 0; i < rows->n; i++) {
+		gap = rows->v[i]->gap > gap ? rows->v[i]->gap : gap;
 	}
 	head(b, "weft_solver_gap_ratio", "gauge",
 	     "Largest gap between a job's schedule and its bound.");
 	buf_printf(b, "weft_solver_gap_ratio %.6g\n", gap);
 }
 
-static void tell_work(const struct daemon *d, struct buf *b)
+static void write_durations(const struct metrics *m, struct buf *b)
 {
-	const struct store_use use = store_use(d->store);
+	const struct store_use use = store_use(m->views->env->store);
 
 	head(b, "weft_plan_duration_seconds", "summary", "Plans that were made, "
 	     "and their time.");
-	summary(b, "weft_plan_duration_seconds", "", d->counts.plans,
-		d->counts.plan_ns);
+	summary(b, "weft_plan_duration_seconds", "", m->plans,
+		m->plan_ns);
 	head(b, "weft_plan_failures_total", "counter",
 	     "Plans that could not be made.");
 	buf_printf(b, "weft_plan_failures_total %" PRId64 "\n",
-		   d->counts.plans_failed);
+		   m->plans_failed);
 	head(b, "weft_store_commit_duration_seconds", "summary",
 	     "What the store made durable, and the time that took.");
 	summary(b, "weft_store_commit_duration_seconds", "", use.commits,
@@ -199,7 +215,7 @@ static void tell_work(const struct daemon *d, struct buf *b)
 }
 
 /* By device and outcome, from the records that are kept. */
-static void tell_foreign(const struct daemon *d, const struct apply_device *a,
+static void write_external(const struct daemon_env *env, const struct apply_device *a,
 			 int n, struct buf *b)
 {
 	head(b, "weft_foreign_changes", "gauge", "Changes of light that weft "
@@ -211,7 +227,7 @@ static void tell_foreign(const struct daemon *d, const struct apply_device *a,
 		struct store_foreign *v = NULL;
 		int n_v = 0;
 
-		if (store_foreign(d->store, &q, &v, &n_v, NULL)) {
+		if (store_foreign(env->store, &q, &v, &n_v, NULL)) {
 			continue;
 		}
 		for (int k = 0; k < n_v; k++) {
@@ -228,16 +244,16 @@ static void tell_foreign(const struct daemon *d, const struct apply_device *a,
 	}
 }
 
-static void tell_devices(struct daemon *d, struct buf *b)
+static void write_devices(const struct daemon_env *env, struct buf *b)
 {
 	const struct apply_device *a;
 	int n;
 
-	a = apply_devices(d->apply, &n);
-	tell_operations(a, n, b);
-	tell_power(a, n, b);
-	tell_circuits(a, n, b);
-	tell_foreign(d, a, n, b);
+	a = apply_devices(env->apply, &n);
+	write_operations(a, n, b);
+	write_power(a, n, b);
+	write_circuits(a, n, b);
+	write_external(env, a, n, b);
 	head(b, "weft_device_up", "gauge",
 	     "Whether the device answered when it was last asked.");
 	for (int i = 0; i < n; i++) {
@@ -266,7 +282,7 @@ static void tell_devices(struct daemon *d, struct buf *b)
 	}
 }
 
-static void tell_changes(const struct counts *c, struct buf *b)
+static void write_changes(const struct metrics *c, struct buf *b)
 {
 	int64_t n = 0;
 
@@ -280,7 +296,7 @@ static void tell_changes(const struct counts *c, struct buf *b)
 	}
 	head(b, "weft_apply_duration_seconds", "histogram",
 	     "How long changes took, from the journal to the proof.");
-	for (int i = 0; i < DAEMON_BUCKETS; i++) {
+	for (int i = 0; i < N_BUCKETS; i++) {
 		buf_printf(b, "weft_apply_duration_seconds_bucket{le=\"%g\"} "
 			   "%" PRId64 "\n", bounds[i], c->buckets[i]);
 	}
@@ -290,31 +306,31 @@ static void tell_changes(const struct counts *c, struct buf *b)
 		   n, c->change_seconds, n);
 }
 
-static void tell_calls(const struct daemon *d, struct buf *b)
+static void write_calls(const struct metrics *m, struct buf *b)
 {
 	head(b, "grpc_server_started_total", "counter",
 	     "Calls that were begun, refused ones as well.");
-	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
-		const char *service = d->methods[i].path + 1;
+	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
+		const char *service = m->methods[i].path + 1;
 		const char *slash = strchr(service, '/');
 
 		buf_printf(b, "grpc_server_started_total{grpc_service=\"%.*s\","
 			   "grpc_method=\"%s\"} %" PRId64 "\n",
 			   (int)(slash - service), service, slash + 1,
-			   d->counts.calls[i]);
+			   m->calls[i]);
 	}
 }
 
-static void tell_answers(const struct daemon *d, struct buf *b)
+static void write_answers(const struct metrics *m, struct buf *b)
 {
 	head(b, "grpc_server_handled_total", "counter",
 	     "Calls that were answered, by status.");
-	for (int i = 0; i < DAEMON_MAX_METHODS && d->methods[i].path; i++) {
-		const char *service = d->methods[i].path + 1;
+	for (int i = 0; i < MAX_METHODS && m->methods[i].path; i++) {
+		const char *service = m->methods[i].path + 1;
 		const char *slash = strchr(service, '/');
 
 		for (int k = 0; k <= RPC_UNAUTHENTICATED; k++) {
-			if (d->counts.handled[i][k] == 0) {
+			if (m->handled[i][k] == 0) {
 				continue;
 			}
 			buf_printf(b, "grpc_server_handled_total{grpc_service="
@@ -322,37 +338,42 @@ static void tell_answers(const struct daemon *d, struct buf *b)
 				   "\"%s\"} %" PRId64 "\n",
 				   (int)(slash - service), service, slash + 1,
 				   rpc_status_name((enum rpc_status)k),
-				   d->counts.handled[i][k]);
+				   m->handled[i][k]);
 		}
 	}
 }
 
-static void tell(struct daemon *d, struct buf *b)
+static void write_all(const struct metrics *m, struct buf *b)
 {
+	const struct views *v = m->views;
+	const struct daemon_env *env = v->env;
 	struct err err;
+	bool frozen = drain_check_frozen(v->drain, &err) != 0;
+	int n_holds;
 
+	drain_list(v->drain, &n_holds);
 	head(b, "weft_build_info", "gauge", "The version that runs.");
-	buf_str(b, "weft_build_info{version=\"" DAEMON_VERSION "\"} 1\n");
+	buf_str(b, "weft_build_info{version=\"" WEFTD_VERSION "\"} 1\n");
 	gauge(b, "weft_generation", "Generation of the fabric.",
-	      store_generation(d->store));
-	gauge(b, "weft_reading", "1 while devices are not known.", d->reading);
-	gauge(b, "weft_changing", "1 while a change runs.", d->change != NULL);
+	      store_generation(env->store));
+	gauge(b, "weft_reading", "1 while devices are not known.",
+	      env->reading);
+	gauge(b, "weft_changing", "1 while a change runs.", env->changing);
 	gauge(b, "weft_confirm_waiting",
 	      "1 while a change waits for its confirmation.",
-	      d->confirm.change != 0);
-	gauge(b, "weft_frozen", "1 while every change is refused.",
-	      daemon_check_frozen(d, &err) != 0);
+	      changes_confirm(v->changes)->change != 0);
+	gauge(b, "weft_frozen", "1 while every change is refused.", frozen);
 	gauge(b, "weft_store_failing",
 	      "1 while the disk takes no transaction of the store.",
-	      store_trouble(d->store)[0] != '\0');
+	      store_trouble(env->store)[0] != '\0');
 	gauge(b, "weft_holds", "Drained parts of the fabric.",
-	      d->n_holds - (daemon_check_frozen(d, &err) != 0));
-	tell_devices(d, b);
-	tell_changes(&d->counts, b);
-	tell_jobs(d, b);
-	tell_work(d, b);
-	tell_calls(d, b);
-	tell_answers(d, b);
+	      n_holds - frozen);
+	write_devices(env, b);
+	write_changes(m, b);
+	write_jobs(v, b);
+	write_durations(m, b);
+	write_calls(m, b);
+	write_answers(m, b);
 }
 
 /* ---- HTTP ---------------------------------------------------------------- */
@@ -367,7 +388,7 @@ static void answer(struct http_request *q, void *arg)
 	int status = 200;
 
 	if (strcmp(http_path(q), "/metrics") == 0) {
-		tell(arg, &b);
+		write_all(arg, &b);
 	} else {
 		status = 404;
 		buf_str(&b, "Not Found\n");
@@ -376,24 +397,43 @@ static void answer(struct http_request *q, void *arg)
 	buf_fini(&b);
 }
 
-int daemon_metrics_start(struct daemon *d, const char *host, int port,
-			 struct err *err)
+int metrics_start(struct metrics *m, const char *host, int port,
+		  struct err *err)
 {
 	const struct http_config cfg = {
 		.option = "--metrics", .host = host, .port = port,
-		.max_conns = MAX_CLIENTS, .handler = answer, .arg = d,
+		.max_conns = MAX_CLIENTS, .handler = answer, .arg = m,
 	};
 
-	return http_server_new(d->loop, &cfg, &d->metrics, err);
+	return http_server_new(m->views->env->loop, &cfg, &m->http, err);
 }
 
-void daemon_metrics_stop(struct daemon *d)
+void metrics_stop(struct metrics *m)
 {
-	http_server_free(d->metrics);
-	d->metrics = NULL;
+	http_server_free(m->http);
+	m->http = NULL;
 }
 
-int daemon_metrics_port(const struct daemon *d)
+int metrics_port(const struct metrics *m)
 {
-	return d->metrics ? http_server_port(d->metrics) : 0;
+	return m->http ? http_server_port(m->http) : 0;
+}
+
+int metrics_new(const struct views *views, const struct rpc_method *methods,
+		struct metrics **out, struct err *err)
+{
+	struct metrics *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		return err_nomem(err);
+	}
+	m->views = views;
+	m->methods = methods;
+	*out = m;
+	return 0;
+}
+
+void metrics_free(struct metrics *m)
+{
+	free(m);
 }

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
-#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/views/private.h"
 #include "lib/base/log.h"
 #include "lib/base/units.h"
 
@@ -13,7 +12,8 @@
 /* ---- plan ---------------------------------------------------------------- */
 
 struct plan_call {
-	struct rpc_call *call;	/* NULL: nobody waits any more */
+	const struct views *views;
+	struct rpc_call *call;	/* NULL: gone */
 	bool want_file, want_commands, want_light;
 };
 
@@ -25,12 +25,12 @@ static void on_plan_gone(struct rpc_call *call, void *arg)
 	p->call = NULL;
 }
 
-static bool is_new_config(struct daemon *d, const struct model_fabric *f)
+static bool is_new_config(struct store *store, const struct model_fabric *f)
 {
 	struct store_config cfg;
 	bool same;
 
-	if (store_config(d->store, &cfg, NULL)) {
+	if (store_config(store, &cfg, NULL)) {
 		return true;
 	}
 	same = strcmp(cfg.hash, f->hash) == 0;
@@ -40,7 +40,7 @@ static bool is_new_config(struct daemon *d, const struct model_fabric *f)
 
 /* The plan does not know who answered, and what was applied before; the
  * summary must say. */
-static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
+static int send_summary(const struct plan_request *w, const Weft__V1__PlanPart *part,
 			struct err *err)
 {
 	const struct plan_call *p = w->arg;
@@ -49,7 +49,7 @@ static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 	const struct apply_device *a;
 	int n, r;
 
-	a = apply_devices(w->d->apply, &n);
+	a = apply_devices(p->views->env->apply, &n);
 	s.unreachable = calloc((size_t)n + 1, sizeof(*s.unreachable));
 	if (!s.unreachable) {
 		return err_nomem(err);
@@ -59,7 +59,7 @@ static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 			s.unreachable[s.n_unreachable++] = (char *)a[i].name;
 		}
 	}
-	s.new_config = is_new_config(w->d, w->fabric);
+	s.new_config = is_new_config(p->views->env->store, w->fabric);
 	m.summary = &s;
 	r = rpc_send(p->call, &m.base, err);
 	free(s.unreachable);
@@ -67,7 +67,7 @@ static int send_summary(const struct work *w, const Weft__V1__PlanPart *part,
 }
 
 /* Nor does it know what a device forgets. */
-static int send_device(const struct work *w, const Weft__V1__PlanPart *part,
+static int send_device(const struct plan_request *w, const Weft__V1__PlanPart *part,
 		       struct err *err)
 {
 	const struct plan_call *p = w->arg;
@@ -76,10 +76,10 @@ static int send_device(const struct work *w, const Weft__V1__PlanPart *part,
 	const struct apply_device *a;
 	int n;
 
-	a = apply_devices(w->d->apply, &n);
+	a = apply_devices(p->views->env->apply, &n);
 	for (int i = 0; i < n; i++) {
 		if (strcmp(a[i].name, d.name) == 0) {
-			d.power_loss = (char *)daemon_power_loss(&a[i]);
+			d.power_loss = (char *)power_loss_name(&a[i]);
 		}
 	}
 	m.device = &d;
@@ -89,7 +89,7 @@ static int send_device(const struct work *w, const Weft__V1__PlanPart *part,
 static int send_part(const Weft__V1__PlanPart *part, void *arg,
 		     struct err *err)
 {
-	const struct work *w = arg;
+	const struct plan_request *w = arg;
 	const struct plan_call *p = w->arg;
 
 	switch (part->part_case) {
@@ -105,12 +105,12 @@ static int send_part(const Weft__V1__PlanPart *part, void *arg,
 static int send_batch(const struct dispatch_order *o, void *arg,
 		      struct err *err)
 {
-	const struct work *w = arg;
+	const struct plan_request *w = arg;
 
 	return wire_batch(w->fabric, o, send_part, arg, err);
 }
 
-static void on_planned(struct work *w)
+static void on_planned(struct plan_request *w)
 {
 	struct plan_call *p = w->arg;
 	int r = w->rc;
@@ -123,7 +123,7 @@ static void on_planned(struct work *w)
 		r = wire_plan_light(w->plan, send_part, w, &w->err);
 	}
 	if (p->call && r == 0 && p->want_commands) {
-		r = apply_explain(w->d->apply, w->plan, send_batch, w,
+		r = apply_explain(p->views->env->apply, w->plan, send_batch, w,
 				  &w->err);
 	}
 	if (p->call && r) {
@@ -132,11 +132,11 @@ static void on_planned(struct work *w)
 		rpc_finish(p->call, RPC_OK, NULL);
 	}
 	free(p);
-	daemon_work_free(w);
+	plan_request_free(w);
 }
 
 /* A floor of capacity that is only asked about. */
-static int read_keep(const Weft__V1__PlanRequest *req, struct work *w,
+static int read_keep(const Weft__V1__PlanRequest *req, struct plan_request *w,
 		     struct err *err)
 {
 	if (!req->keep[0]) {
@@ -158,24 +158,26 @@ static int read_keep(const Weft__V1__PlanRequest *req, struct work *w,
 void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	const Weft__V1__PlanRequest *req = (const Weft__V1__PlanRequest *)msg;
+	const struct views *views = arg;
 	struct plan_call *p = calloc(1, sizeof(*p));
 	struct err err = { 0 };
-	struct work *w;
+	struct plan_request *w;
 	int r = p ? 0 : err_nomem(&err);
 
 	if (r == 0) {
-		r = daemon_work_new(arg, req->name,
+		r = plan_request_new(views->queue, req->name,
 				    req->config.len ? req->config.data : NULL,
 				    req->config.len, &w, &err);
 	}
 	if (r == 0 && (r = read_keep(req, w, &err))) {
-		daemon_work_free(w);
+		plan_request_free(w);
 	}
 	if (r) {
 		free(p);
 		rpc_finish_err(call, &err);
 		return;
 	}
+	p->views = views;
 	p->call = call;
 	p->want_file = req->want_file;
 	p->want_commands = req->want_commands;
@@ -185,14 +187,15 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 							   : PLAN_SAFE;
 	w->arg = p;
 	w->done = on_planned;
-	daemon_work_start(w);
+	plan_request_start(w);
 }
 
 /* ---- verify -------------------------------------------------------------- */
 
 struct verify_call {
-	struct rpc_call *call;
-	struct work *w;
+	const struct views *views;
+	struct rpc_call *call;	/* NULL: gone */
+	struct plan_request *slot;
 };
 
 static void on_verify_gone(struct rpc_call *call, void *arg)
@@ -203,17 +206,18 @@ static void on_verify_gone(struct rpc_call *call, void *arg)
 	v->call = NULL;
 }
 
-static void after_look(struct daemon *d, void *arg)
+static void after_probe(void *arg)
 {
 	struct verify_call *v = arg;
-	struct work *w = v->w;
+	const struct views *views = v->views;
+	struct plan_request *slot = v->slot;
 
 	if (v->call) {
-		daemon_finish_diff(d, v->call);
+		answer_diff(views, v->call);
 	}
 	free(v);
-	daemon_work_free(w);
-	jobs_looked(d->orders);
+	plan_request_free(slot);
+	jobs_devices_read(views->jobs);
 }
 
 static void after_read(int rc, const struct err *err, void *arg)
@@ -223,21 +227,23 @@ static void after_read(int rc, const struct err *err, void *arg)
 	if (rc) {
 		log_info("weftd", "verify: %s", err->msg);
 	}
-	daemon_hosts_look(v->w->d, after_look, v);
+	hosts_probe(v->views->hosts, after_probe, v);
 }
 
-static void read_now(struct work *w)
+static void read_now(struct plan_request *slot)
 {
-	struct verify_call *v = w->arg;
+	struct verify_call *v = slot->arg;
+	struct apply *apply = v->views->env->apply;
 
-	v->w = w;
-	apply_reading_for(w->d->apply, STORE_BY_VERIFY);
-	apply_read(w->d->apply, after_read, v);
+	v->slot = slot;
+	apply_reading_for(apply, STORE_BY_VERIFY);
+	apply_read(apply, after_read, v);
 }
 
 void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
+	const struct views *views = arg;
 	struct verify_call *v = calloc(1, sizeof(*v));
 	struct err err = { 0 };
 
@@ -247,9 +253,10 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
 		rpc_finish_err(call, &err);
 		return;
 	}
+	v->views = views;
 	v->call = call;
 	rpc_call_on_cancel(call, on_verify_gone, v);
-	if (daemon_turn(arg, read_now, v, &err)) {
+	if (plan_queue_slot(views->queue, read_now, v, &err)) {
 		free(v);
 		rpc_finish_err(call, &err);
 	}
@@ -257,16 +264,17 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
 
 /* ---- schedule ------------------------------------------------------------ */
 
-struct piece_call {
+struct schedule_call {
+	const struct views *views;
 	struct rpc_call *call;
 	char *job;
-	struct work *w;		/* holds the plan while it is serialized */
+	struct plan_request *w;		/* holds the plan while it is serialized */
 	uv_work_t req;
 	uv_timer_t timer;
 	struct buf bytes;
 	size_t at;
 	bool degraded;		/* on what remains of its light */
-	bool whole;		/* or none at all */
+	bool needs_all;		/* or none at all */
 	bool has_rank;		/* the part of one */
 	int64_t rank;
 	int rc;
@@ -275,7 +283,7 @@ struct piece_call {
 
 static void on_schedule_gone(struct rpc_call *call, void *arg)
 {
-	struct piece_call *p = arg;
+	struct schedule_call *p = arg;
 
 	(void)call;
 	p->call = NULL;
@@ -283,14 +291,14 @@ static void on_schedule_gone(struct rpc_call *call, void *arg)
 
 static void on_timer_closed(uv_handle_t *h)
 {
-	struct piece_call *p = h->data;
+	struct schedule_call *p = h->data;
 
 	buf_fini(&p->bytes);
 	free(p->job);
 	free(p);
 }
 
-static void end_schedule(struct piece_call *p)
+static void end_schedule(struct schedule_call *p)
 {
 	if (p->call && p->rc) {
 		rpc_finish_err(p->call, &p->err);
@@ -304,7 +312,7 @@ static void end_schedule(struct piece_call *p)
 /* Sends until the call's queue is full, and again when it has drained. */
 static void pump(uv_timer_t *timer)
 {
-	struct piece_call *p = timer->data;
+	struct schedule_call *p = timer->data;
 	Weft__V1__SchedulePiece m = WEFT__V1__SCHEDULE_PIECE__INIT;
 
 	m.total_bytes = (int64_t)p->bytes.len;
@@ -326,7 +334,7 @@ static void pump(uv_timer_t *timer)
 }
 
 /* All of it, or one rank's part. */
-static int write_schedule(const struct coll_sched *s, struct piece_call *p)
+static int write_schedule(const struct coll_sched *s, struct schedule_call *p)
 {
 	struct coll_sched *part;
 	int rank = p->rank < 0 || p->rank > INT_MAX ? -1 : (int)p->rank;
@@ -349,12 +357,12 @@ static const char *what_of(const struct plan_job *pj)
 }
 
 /* The schedule on what remains where light has died. */
-static int serialize_job(const struct plan_job *pj, struct piece_call *p)
+static int serialize_job(const struct plan_job *pj, struct schedule_call *p)
 {
 	if (!pj->loss) {
 		return write_schedule(pj->sched, p);
 	}
-	if (p->whole) {
+	if (p->needs_all) {
 		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead",
 			p->job, pj->loss->dead, what_of(pj));
 		err_hint(&p->err, "it was asked for without repair: a "
@@ -379,7 +387,7 @@ static int serialize_job(const struct plan_job *pj, struct piece_call *p)
 			what_of(pj));
 }
 
-static int serialize(const struct plan *plan, struct piece_call *p)
+static int serialize(const struct plan *plan, struct schedule_call *p)
 {
 	struct err *err = &p->err;
 
@@ -397,35 +405,35 @@ static int serialize(const struct plan *plan, struct piece_call *p)
 
 static void run_serialize(uv_work_t *req)
 {
-	struct piece_call *p = req->data;
+	struct schedule_call *p = req->data;
 
 	p->rc = serialize(p->w->plan, p);
 }
 
 static void after_serialize(uv_work_t *req, int status)
 {
-	struct piece_call *p = req->data;
+	struct schedule_call *p = req->data;
 
 	(void)status;
-	daemon_work_free(p->w);
+	plan_request_free(p->w);
 	pump(&p->timer);
 }
 
-static void on_schedule_planned(struct work *w)
+static void on_schedule_planned(struct plan_request *w)
 {
-	struct piece_call *p = w->arg;
+	struct schedule_call *p = w->arg;
 
 	p->rc = w->rc;
-	p->whole = jobs_wants_whole(w->d->orders, p->job);
+	p->needs_all = jobs_needs_all(p->views->jobs, p->job);
 	if (w->rc) {
 		p->err = w->err;
-		daemon_work_free(w);
+		plan_request_free(w);
 		end_schedule(p);
 		return;
 	}
 	p->w = w;
 	p->req.data = p;
-	uv_queue_work(w->d->loop, &p->req, run_serialize, after_serialize);
+	uv_queue_work(p->views->env->loop, &p->req, run_serialize, after_serialize);
 }
 
 void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -433,14 +441,14 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const Weft__V1__GetScheduleRequest *req =
 		(const Weft__V1__GetScheduleRequest *)msg;
-	struct daemon *d = arg;
-	struct piece_call *p = calloc(1, sizeof(*p));
+	const struct views *views = arg;
+	struct schedule_call *p = calloc(1, sizeof(*p));
 	struct err err = { 0 };
-	struct work *w;
+	struct plan_request *w;
 	int r = p && (p->job = strdup(req->job)) ? 0 : err_nomem(&err);
 
 	if (r == 0) {
-		r = daemon_work_new(d, NULL, NULL, 0, &w, &err);
+		r = plan_request_new(views->queue, NULL, NULL, 0, &w, &err);
 	}
 	if (r) {
 		free(p ? p->job : NULL);
@@ -448,15 +456,16 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 		rpc_finish_err(call, &err);
 		return;
 	}
+	p->views = views;
 	p->has_rank = req->rank != NULL;
 	p->rank = req->rank ? req->rank->value : 0;
 	p->call = call;
 	rpc_call_on_cancel(call, on_schedule_gone, p);
-	uv_timer_init(d->loop, &p->timer);
+	uv_timer_init(views->env->loop, &p->timer);
 	p->timer.data = p;
 	/* It follows from the configuration and the light that is known. */
-	w->pure = true;
+	w->offline = true;
 	w->arg = p;
 	w->done = on_schedule_planned;
-	daemon_work_start(w);
+	plan_request_start(w);
 }

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
-#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/views/private.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/vec.h"
 
@@ -20,10 +19,10 @@ struct device_view {
 	struct wire_circuits missing, unexpected, pending;
 	struct wire_dead dead, lost, marked, unusable;
 	Weft__V1__Timing switching;
-	struct foreign_view foreign;
+	struct external_view external;
 };
 
-struct views {
+struct device_views {
 	int n;
 	struct device_view *v;
 	Weft__V1__DeviceState **list;	/* [n], for a response */
@@ -31,7 +30,7 @@ struct views {
 	int n_open;
 };
 
-static void views_fini(struct views *s)
+static void views_fini(struct device_views *s)
 {
 	for (int i = 0; i < s->n; i++) {
 		store_light_fini(&s->v[i].intent);
@@ -42,7 +41,7 @@ static void views_fini(struct views *s)
 		wire_dead_fini(&s->v[i].lost);
 		wire_dead_fini(&s->v[i].marked);
 		wire_dead_fini(&s->v[i].unusable);
-		foreign_view_fini(&s->v[i].foreign);
+		external_view_fini(&s->v[i].external);
 	}
 	free(s->v);
 	free(s->list);
@@ -58,7 +57,7 @@ static bool may_have(const struct store_step *step, enum store_op op)
 }
 
 /* True when an open change made (ADD) or deleted (DEL) this circuit. */
-static bool explained(const struct views *s, const char *device,
+static bool explained(const struct device_views *s, const char *device,
 		      enum store_op op, struct optics_xc xc)
 {
 	for (int i = 0; i < s->n_open; i++) {
@@ -81,7 +80,7 @@ static bool explained(const struct views *s, const char *device,
 	return false;
 }
 
-static int sort_out(const struct views *s, const char *device,
+static int sort_out(const struct device_views *s, const char *device,
 		    enum store_op op, struct optics_xc xc, xc_list *odd,
 		    xc_list *pending)
 {
@@ -90,7 +89,7 @@ static int sort_out(const struct views *s, const char *device,
 }
 
 /* Walks both sorted maps once. */
-static int compare_maps(const struct views *s, const struct apply_device *a,
+static int compare_maps(const struct device_views *s, const struct apply_device *a,
 			const struct store_light *intent, xc_list *missing,
 			xc_list *unexpected, xc_list *pending)
 {
@@ -133,7 +132,7 @@ static void name_owners(struct wire_circuits *c, const struct apply_device *a)
 	}
 }
 
-static int fill_circuits(const struct views *s, struct device_view *v,
+static int fill_circuits(const struct device_views *s, struct device_view *v,
 			 const struct model_fabric *f, int device,
 			 const struct apply_device *a, struct err *err)
 {
@@ -205,23 +204,7 @@ static int fill_program(struct device_view *v, const struct apply_device *a,
 				  nodes, &p->n_lost, &p->lost, err);
 }
 
-Weft__V1__Timing *daemon_timing(const struct daemon *d,
-				enum store_timing_kind kind, const char *name,
-				Weft__V1__Timing *out)
-{
-	struct apply_timing t;
-
-	weft__v1__timing__init(out);
-	if (!apply_learned(d->apply, kind, name, &t)) {
-		return NULL;
-	}
-	out->count = t.n;
-	out->median_ns = t.median_ns;
-	out->max_ns = t.most_ns;
-	return out;
-}
-
-const char *daemon_power_loss(const struct apply_device *a)
+const char *power_loss_name(const struct apply_device *a)
 {
 	static const char *const names[] = {
 		[DRV_PERSIST_UNKNOWN] = "", [DRV_PERSIST_DARK] = "dark",
@@ -265,14 +248,14 @@ static int fill_unusable(struct device_view *v, const struct model_device *md,
 	return 0;
 }
 
-static int fill_device(struct daemon *d, const struct views *s,
+static int fill_device(const struct views *d, const struct device_views *s,
 		       struct device_view *v, const struct model_fabric *f,
 		       int device, const struct apply_device *a,
 		       struct err *err)
 {
 	const struct model_device *md = &f->devices[device];
 	Weft__V1__DeviceState *m = &v->m;
-	int r = store_intent(d->store, a->name, &v->intent, err);
+	int r = store_intent(d->env->store, a->name, &v->intent, err);
 
 	weft__v1__device_state__init(m);
 	m->name = md->name;
@@ -288,39 +271,39 @@ static int fill_device(struct daemon *d, const struct views *s,
 	m->identity = (char *)a->snap.identity;
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
-	m->switching = daemon_timing(d, STORE_SWITCHING, a->name,
+	m->switching = env_timing(d->env, STORE_SWITCHING, a->name,
 				     &v->switching);
 	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked_dead, &m->marked_dead,
 				    &m->marked_dead_count, err);
 	r = r ? r : fill_unusable(v, md, a, err);
-	m->power_loss = (char *)daemon_power_loss(a);
-	m->auto_restore = daemon_foreign_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
-	r = r ? r : foreign_view_init(&v->foreign, d,
+	m->power_loss = (char *)power_loss_name(a);
+	m->auto_restore = external_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
+	r = r ? r : external_view_init(&v->external, d->env,
 				      &(struct store_foreign_query){
 						.device = a->name,
 						.open = true }, err);
-	m->n_external_changes = v->foreign.n;
-	m->external_changes = v->foreign.list;
+	m->n_external_changes = v->external.n;
+	m->external_changes = v->external.list;
 	if (r == 0 && md->kind == MODEL_RING) {
 		r = fill_program(v, a, md->n_members, err);
 	}
 	return r ? r : fill_circuits(s, v, f, device, a, err);
 }
 
-static int views_init(struct views *s, struct daemon *d, struct err *err)
+static int views_init(struct device_views *s, const struct views *d, struct err *err)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(d->env->apply);
 	const struct apply_device *a;
 	int n, r;
 
 	memset(s, 0, sizeof(*s));
-	a = apply_devices(d->apply, &n);
+	a = apply_devices(d->env->apply, &n);
 	s->v = calloc((size_t)n + 1, sizeof(*s->v));
 	s->list = calloc((size_t)n + 1, sizeof(*s->list));
 	if (!s->v || !s->list) {
 		return err_nomem(err);
 	}
-	r = store_open_changes(d->store, &s->open, &s->n_open, err);
+	r = store_open_changes(d->env->store, &s->open, &s->n_open, err);
 	for (int i = 0; i < n && r == 0; i++) {
 		s->list[i] = &s->v[i].m;
 		s->n++;
@@ -336,18 +319,18 @@ static bool moved_by_hand(const Weft__V1__DeviceState *m)
 
 /* ---- diff ---------------------------------------------------------------- */
 
-void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
+void answer_diff(const struct views *d, struct rpc_call *call)
 {
 	Weft__V1__DiffResponse m = WEFT__V1__DIFF_RESPONSE__INIT;
 	struct err err = { 0 };
 	struct hosts_view hosts = { 0 };
-	struct views s;
+	struct device_views s;
 	int r = views_init(&s, d, &err);
 
 	if (r == 0) {
-		r = daemon_hosts_view(d, &hosts, &err);
+		r = hosts_view_init(&hosts, d->hosts, &err);
 	}
-	m.generation = store_generation(d->store);
+	m.generation = store_generation(d->env->store);
 	m.same = m.complete = true;
 	for (int i = 0; i < s.n; i++) {
 		const Weft__V1__DeviceState *v = &s.v[i].m;
@@ -366,11 +349,7 @@ void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
 		m.same = m.same && !hosts.wrong;
 		m.complete = m.complete && !hosts.silent;
 	}
-	if (r || (r = rpc_send(call, &m.base, &err))) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_answer(call, r, &m.base, &err);
 	hosts_view_fini(&hosts);
 	views_fini(&s);
 }
@@ -378,26 +357,26 @@ void daemon_finish_diff(struct daemon *d, struct rpc_call *call)
 void handle_diff(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 {
 	(void)msg;
-	daemon_finish_diff(arg, call);
+	answer_diff(arg, call);
 }
 
 /* ---- status -------------------------------------------------------------- */
 
-static Weft__V1__State state_of(const struct daemon *d, const struct views *s)
+static Weft__V1__State state_of(const struct views *d, const struct device_views *s)
 {
 	if (d->standby) {
 		return WEFT__V1__STATE__STATE_STANDBY;
 	}
-	if (d->reading) {
+	if (d->env->reading) {
 		return WEFT__V1__STATE__STATE_READING;
 	}
-	if (d->change) {
+	if (d->env->changing) {
 		return WEFT__V1__STATE__STATE_CHANGING;
 	}
 	if (s->n_open > 0) {
 		return WEFT__V1__STATE__STATE_INTERRUPTED;
 	}
-	return d->applied ? WEFT__V1__STATE__STATE_READY
+	return d->env->applied ? WEFT__V1__STATE__STATE_READY
 			  : WEFT__V1__STATE__STATE_EMPTY;
 }
 
@@ -412,7 +391,7 @@ static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
 	}
 }
 
-static void advise(const struct daemon *d, const struct views *s,
+static void advise(const struct views *d, const struct device_views *s,
 		   Weft__V1__State state, char *text, size_t size)
 {
 	struct err frozen;
@@ -423,10 +402,10 @@ static void advise(const struct daemon *d, const struct views *s,
 			 "does not any more", standby_leader(d->standby));
 		return;
 	}
-	if (store_trouble(d->store)[0]) {
+	if (store_trouble(d->env->store)[0]) {
 		snprintf(text, size, "nothing can be recorded (%s), so no "
 			 "change begins: check the disk of the state folder "
-			 "and its free space", store_trouble(d->store));
+			 "and its free space", store_trouble(d->env->store));
 		return;
 	}
 	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
@@ -435,10 +414,10 @@ static void advise(const struct daemon *d, const struct views *s,
 			 "as pending; \"weft apply\" carries a configuration "
 			 "through, \"weft rollback\" goes back",
 			 (long long)s->open[0].change.id,
-			 daemon_outcome_name(s->open[0].change.verdict));
+			 outcome_name(s->open[0].change.verdict));
 		return;
 	}
-	if (daemon_check_frozen(d, &frozen)) {
+	if (drain_check_frozen(d->drain, &frozen)) {
 		snprintf(text, size, "%s: %s", frozen.msg, frozen.hint);
 		return;
 	}
@@ -447,10 +426,10 @@ static void advise(const struct daemon *d, const struct views *s,
 				     "FABRIC.yaml");
 		return;
 	}
-	if (d->confirm.change && state == WEFT__V1__STATE__STATE_READY) {
+	if (changes_confirm(d->changes)->change && state == WEFT__V1__STATE__STATE_READY) {
 		snprintf(text, size, "change %lld goes back unless it is "
 			 "confirmed: \"weft confirm\", or \"weft cancel\" "
-			 "to go back now", (long long)d->confirm.change);
+			 "to go back now", (long long)changes_confirm(d->changes)->change);
 		return;
 	}
 	for (int i = 0; i < s->n && !text[0]; i++) {
@@ -474,75 +453,77 @@ static void advise(const struct daemon *d, const struct views *s,
 }
 
 /* The newest change that has ended. */
-static int last_change(struct daemon *d, struct store_change **v, int *n,
+static int last_change(const struct views *d, struct store_change **v, int *n,
 		       Weft__V1__Change *m, bool *found, struct err *err)
 {
-	int r = store_history(d->store, 0, 8, v, n, err);
+	int r = store_history(d->env->store, 0, 8, v, n, err);
 
 	*found = false;
 	for (int i = 0; r == 0 && i < *n && !*found; i++) {
 		if ((*v)[i].verdict >= STORE_COMMITTED) {
-			daemon_fill_change(m, &(*v)[i]);
+			fill_change(m, &(*v)[i]);
 			*found = true;
 		}
 	}
 	return r;
 }
 
-static void fill_fabric(struct daemon *d, Weft__V1__StatusResponse *m)
+static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 {
-	const struct model_fabric *f = apply_fabric(d->apply);
+	const struct model_fabric *f = apply_fabric(d->env->apply);
+	const struct job_rows *rows = job_status_rows(d->job_status);
 
-	m->version = DAEMON_VERSION;
-	m->state_uuid = (char *)store_uuid(d->store);
-	m->generation = store_generation(d->store);
+	m->version = WEFTD_VERSION;
+	m->state_uuid = (char *)store_uuid(d->env->store);
+	m->generation = store_generation(d->env->store);
 	if (!f) {
 		m->jobs_known = true;
 		return;
 	}
 	m->fabric = f->name ? f->name : "";
 	m->config_sha256 = (char *)f->hash;
-	m->jobs_known = !d->applied ||
-			(d->jobs.known && strcmp(d->jobs.hash, f->hash) == 0);
-	if (!d->applied) {
+	m->jobs_known = !d->env->applied ||
+			(rows->known && strcmp(rows->hash, f->hash) == 0);
+	if (!d->env->applied) {
 		return;
 	}
 	if (m->jobs_known) {
-		m->n_jobs = d->jobs.n;
-		m->jobs = d->jobs.v;
+		m->n_jobs = rows->n;
+		m->jobs = rows->v;
 	} else {
-		m->jobs_problem = d->jobs.err.msg;
+		m->jobs_problem = (char *)rows->err.msg;
 	}
 }
 
-static int fill_holds(const struct daemon *d, Weft__V1__StatusResponse *m,
+static int fill_holds(const struct views *d, Weft__V1__StatusResponse *m,
 		      Weft__V1__Hold **rows, struct err *err)
 {
-	size_t n = (size_t)d->n_holds;
+	int n;
+	const struct store_hold *holds = drain_list(d->drain, &n);
 
-	*rows = calloc(n + 1, sizeof(**rows));
-	m->holds = calloc(n + 1, sizeof(*m->holds));
+	*rows = calloc((size_t)n + 1, sizeof(**rows));
+	m->holds = calloc((size_t)n + 1, sizeof(*m->holds));
 	if (!*rows || !m->holds) {
 		return err_nomem(err);
 	}
-	for (size_t i = 0; i < n; i++) {
-		daemon_fill_hold(&(*rows)[i], &d->holds[i]);
+	for (int i = 0; i < n; i++) {
+		drain_fill(&(*rows)[i], &holds[i]);
 		m->holds[m->n_holds++] = &(*rows)[i];
 	}
 	return 0;
 }
 
 /* The circuits of one device, when they are asked for. */
-static int add_light(struct daemon *d, struct views *s, const char *name,
-		     struct light_view *light, struct err *err)
+static int add_light(const struct views *d, struct device_views *s, const char *name,
+		     struct circuit_view *light, struct err *err)
 {
 	const struct apply_device *a;
 	int n, r;
 
-	a = apply_devices(d->apply, &n);
+	a = apply_devices(d->env->apply, &n);
 	for (int i = 0; i < n && name[0]; i++) {
 		if (strcmp(a[i].name, name) == 0) {
-			r = daemon_light_init(light, d, i, &a[i], err);
+			r = circuit_view_init(light, d->env, i, &a[i], err);
 			s->v[i].m.n_read = light->circuits.n;
 			s->v[i].m.read = light->circuits.v;
 			return r;
@@ -561,8 +542,8 @@ struct daemon_status {
 	Weft__V1__Hold *holds;
 	char advice[ERR_MSG_MAX];
 	struct hosts_view hosts;
-	struct repairs repairs;
-	struct views views;
+	struct repairs_view repairs;
+	struct device_views views;
 };
 
 void daemon_status_free(struct daemon_status *s)
@@ -572,32 +553,32 @@ void daemon_status_free(struct daemon_status *s)
 		free(s->m.holds);
 		store_history_free(s->history, s->n_history);
 		hosts_view_fini(&s->hosts);
-		daemon_repairs_fini(&s->repairs);
+		repairs_view_fini(&s->repairs);
 		views_fini(&s->views);
 		free(s);
 	}
 }
 
-static void fill_changes(const struct daemon *d, struct daemon_status *s,
+static void fill_changes(const struct views *d, struct daemon_status *s,
 			 bool found)
 {
-	if (d->confirm.change) {
+	if (changes_confirm(d->changes)->change) {
 		weft__v1__confirm__init(&s->confirm);
-		s->confirm.change = d->confirm.change;
-		s->confirm.deadline_at_ns = d->confirm.by_ns;
-		s->confirm.rollback_to = d->confirm.back_to;
+		s->confirm.change = changes_confirm(d->changes)->change;
+		s->confirm.deadline_at_ns = changes_confirm(d->changes)->by_ns;
+		s->confirm.rollback_to = changes_confirm(d->changes)->back_to;
 		s->m.confirm = &s->confirm;
 	}
 	if (found) {
 		s->m.last = &s->last;
 	}
 	if (s->views.n_open > 0) {
-		daemon_fill_change(&s->open, &s->views.open[0].change);
+		fill_change(&s->open, &s->views.open[0].change);
 		s->m.open = &s->open;
 	}
 }
 
-int daemon_status_new(struct daemon *d, struct daemon_status **out,
+int daemon_status_new(const struct views *d, struct daemon_status **out,
 		      struct err *err)
 {
 	struct daemon_status *s = calloc(1, sizeof(*s));
@@ -612,8 +593,9 @@ int daemon_status_new(struct daemon *d, struct daemon_status **out,
 	}
 	weft__v1__status_response__init(&s->m);
 	if ((r = fill_holds(d, &s->m, &s->holds, err)) ||
-	    (r = daemon_repairs(d, &s->repairs, err)) ||
-	    (r = daemon_hosts_view(d, &s->hosts, err))) {
+	    (r = repairs_view_init(&s->repairs, d->env, d->hosts,
+				   err)) ||
+	    (r = hosts_view_init(&s->hosts, d->hosts, err))) {
 		daemon_status_free(s);
 		return r;
 	}
@@ -644,7 +626,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
 	struct daemon_status *s = NULL;
-	struct light_view light = { 0 };
+	struct circuit_view light = { 0 };
 	struct err err = { 0 };
 	int r = daemon_status_new(arg, &s, &err);
 
@@ -653,11 +635,7 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 			      ((const Weft__V1__StatusRequest *)msg)->circuits_of,
 			      &light, &err);
 	}
-	if (r || (r = rpc_send(call, &s->m.base, &err))) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_answer(call, r, &s->m.base, &err);
 	daemon_status_free(s);
-	daemon_light_fini(&light);
+	circuit_view_fini(&light);
 }

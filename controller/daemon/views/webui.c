@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/views/private.h"
 #include "controller/proto_convert/report.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/http/http.h"
 
 #define MAX_CLIENTS 64		/* connections; and those who wait */
 #define PACE_MS 100		/* between two versions that are told */
@@ -24,15 +26,15 @@
 #define NS_PER_MS INT64_C(1000000)
 
 /* Who asks, whichever way. */
-struct asker {
-	TAILQ_ENTRY(asker) link;
-	struct page *page;
+struct webui_client {
+	TAILQ_ENTRY(webui_client) link;
+	struct webui *page;
 	struct http_request *http;	/* this, */
 	struct rpc_call *call;		/* or this */
 	int64_t after, since_ns;
 };
 
-struct line {
+struct progress_line {
 	char phase[32], device[CONF_MAX_NAME + 1], text[160];
 	bool is_problem;
 };
@@ -44,15 +46,15 @@ struct progress {
 	int done, total;
 	int64_t began_ns, ended_ns;
 	int n_lines;		/* ever */
-	struct line lines[LINES];
+	struct progress_line lines[LINES];
 };
 
-struct page {
-	struct daemon *d;
+struct webui {
+	const struct views *views;
 	struct http_server *http;	/* NULL: only over gRPC's listener */
 	uv_timer_t timer;		/* runs while somebody waits */
-	TAILQ_HEAD(, asker) askers;
-	int n_askers;
+	TAILQ_HEAD(, webui_client) clients;
+	int n_clients;
 	int64_t version;	/* of what is known; grows over restarts */
 	int64_t built_version, built_ns;
 	struct buf built;	/* JSON without its last brace */
@@ -70,7 +72,7 @@ struct page {
 _Static_assert(sizeof(struct http_header) == sizeof(struct rpc_header),
 	       "headers of both listeners");
 
-static void answer(const struct asker *a, int status, const char *type,
+static void answer(const struct webui_client *a, int status, const char *type,
 		   const void *body, size_t len)
 {
 	const struct rpc_header headers[] = {
@@ -92,14 +94,14 @@ static void answer(const struct asker *a, int status, const char *type,
 	}
 }
 
-static void answer_text(const struct asker *a, int status, const char *text)
+static void answer_text(const struct webui_client *a, int status, const char *text)
 {
 	answer(a, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 /* ---- what is told -------------------------------------------------------- */
 
-static void out_line(struct out *o, const struct line *l)
+static void out_line(struct out *o, const struct progress_line *l)
 {
 	out_object(o, NULL);
 	out_str(o, "phase", l->phase);
@@ -135,9 +137,9 @@ static void out_progress(struct out *o, const struct progress *p)
 	out_end(o);
 }
 
-static int describe(struct page *page, struct out *o, struct err *err)
+static int describe(struct webui *page, struct out *o, struct err *err)
 {
-	struct daemon *d = page->d;
+	const struct views *d = page->views;
 	struct daemon_status *s = NULL;
 	int r = daemon_status_new(d, &s, err);
 
@@ -145,18 +147,18 @@ static int describe(struct page *page, struct out *o, struct err *err)
 		return r;
 	}
 	out_int(o, "version", page->version);
-	out_int(o, "picture_id", d->jobs.picture_id);
+	out_int(o, "picture_id", job_status_rows(d->job_status)->picture_id);
 	wire_out_time(o, "at", clk_wall_ns());
 	out_object(o, "status");
 	wire_out_status(o, OUT_JSON, true, daemon_status_message(s));
 	out_end(o);
 	daemon_status_free(s);
 	out_progress(o, &page->progress);
-	daemon_out_events(d, o, EVENTS);
-	return jobs_out(d->orders, o, err);
+	event_stream_out(d->env->events, o, EVENTS);
+	return jobs_out(d->jobs, o, err);
 }
 
-static int build(struct page *page, struct err *err)
+static int build(struct webui *page, struct err *err)
 {
 	struct buf *b = &page->built;
 	struct out *o = out_new(OUT_JSON);
@@ -177,9 +179,10 @@ static int build(struct page *page, struct err *err)
 }
 
 /* Answers with what is known now, and the picture if that is wanted. */
-static void tell(struct page *page, const struct asker *a, bool with_picture)
+static void send_state(struct webui *page, const struct webui_client *a, bool with_picture)
 {
-	const struct job_rows *rows = &page->d->jobs;
+	const struct job_rows *rows =
+		job_status_rows(page->views->job_status);
 	struct err err = { 0 };
 	struct buf b = { 0 };
 	int r = page->built_version == page->version ? 0 : build(page, &err);
@@ -206,27 +209,27 @@ static void tell(struct page *page, const struct asker *a, bool with_picture)
 
 static void on_timer(uv_timer_t *timer);
 
-static void leave(struct asker *a)
+static void leave(struct webui_client *a)
 {
-	struct page *page = a->page;
+	struct webui *page = a->page;
 
-	TAILQ_REMOVE(&page->askers, a, link);
+	TAILQ_REMOVE(&page->clients, a, link);
 	free(a);
-	if (--page->n_askers == 0) {
+	if (--page->n_clients == 0) {
 		uv_timer_stop(&page->timer);
 	}
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-	struct page *page = timer->data;
+	struct webui *page = timer->data;
 	int64_t now = clk_now_ns();
-	struct asker *a, *next;
+	struct webui_client *a, *next;
 
-	for (a = TAILQ_FIRST(&page->askers); a; a = next) {
+	for (a = TAILQ_FIRST(&page->clients); a; a = next) {
 		next = TAILQ_NEXT(a, link);
 		if (page->version > a->after || now - a->since_ns > HOLD_NS) {
-			tell(page, a, false);
+			send_state(page, a, false);
 			leave(a);
 		}
 	}
@@ -240,16 +243,16 @@ static void on_call_gone(struct rpc_call *call, void *arg)
 
 static void on_client_gone(struct http_request *q, void *arg)
 {
-	struct asker *a = arg;
+	struct webui_client *a = arg;
 
 	(void)q;
 	answer_text(a, 503, "");
 	leave(a);
 }
 
-static void wait_for_news(struct page *page, const struct asker *who)
+static void wait_for_change(struct webui *page, const struct webui_client *who)
 {
-	struct asker *a = page->n_askers < MAX_CLIENTS ? malloc(sizeof(*a))
+	struct webui_client *a = page->n_clients < MAX_CLIENTS ? malloc(sizeof(*a))
 						       : NULL;
 
 	if (!a) {
@@ -259,48 +262,48 @@ static void wait_for_news(struct page *page, const struct asker *who)
 	*a = *who;
 	a->page = page;
 	a->since_ns = clk_now_ns();
-	TAILQ_INSERT_TAIL(&page->askers, a, link);
+	TAILQ_INSERT_TAIL(&page->clients, a, link);
 	if (a->call) {
 		rpc_call_on_cancel(a->call, on_call_gone, a);
 	} else {
 		http_on_gone(a->http, on_client_gone, a);
 	}
-	if (page->n_askers++ == 0) {
+	if (page->n_clients++ == 0) {
 		uv_timer_start(&page->timer, on_timer, PACE_MS, PACE_MS);
 	}
 }
 
 /* At once when it is known; but many changes in a row are told as one. */
-static void news(struct page *page, const struct asker *a)
+static void send_live(struct webui *page, const struct webui_client *a)
 {
 	int64_t age = clk_now_ns() - page->built_ns;
 
 	if (a->after != page->version &&
 	    (page->built_version == page->version ||
 	     age > PACE_MS * NS_PER_MS)) {
-		tell(page, a, false);
+		send_state(page, a, false);
 	} else {
-		wait_for_news(page, a);
+		wait_for_change(page, a);
 	}
 }
 
 /* ---- requests ------------------------------------------------------------ */
 
-static void serve(struct daemon *d, struct asker *a, const char *path,
+static void serve(struct webui *page, struct webui_client *a, const char *path,
 		  const char *after)
 {
 	const struct page_file *f = page_find(path);
 	char *end;
 
-	if (!d->page) {
+	if (!page) {
 		answer_text(a, 503, "weftd is stopping\n");
 	} else if (f) {
 		answer(a, 200, f->type, f->data, f->len);
 	} else if (strcmp(path, "/state.json") == 0) {
-		tell(d->page, a, true);
+		send_state(page, a, true);
 	} else if (strcmp(path, "/live.json") == 0) {
 		a->after = after ? strtoll(after, &end, 10) : 0;
-		news(d->page, a);
+		send_live(page, a);
 	} else {
 		answer_text(a, 404, "there is no such page\n");
 	}
@@ -308,17 +311,15 @@ static void serve(struct daemon *d, struct asker *a, const char *path,
 
 static void on_http(struct http_request *q, void *arg)
 {
-	struct asker a = { .http = q };
+	struct webui_client a = { .http = q };
 
 	serve(arg, &a, http_path(q), http_query(q, "after"));
 }
 
-void daemon_page_get(struct rpc_call *call, void *arg)
+void webui_get(struct webui *w, struct rpc_call *call)
 {
 	static const char key[] = "?after=";
-	struct daemon *d = arg;
-	struct asker a = { .call = call };
-	struct err err = { 0 };
+	struct webui_client a = { .call = call };
 	const char *whole = rpc_call_path(call);
 	size_t len = strcspn(whole, "?");
 	char path[64] = "";
@@ -327,124 +328,114 @@ void daemon_page_get(struct rpc_call *call, void *arg)
 		memcpy(path, whole, len);
 		path[len] = '\0';
 	}
-	if (access_need(d->access, rpc_call_peer(call), ACCESS_VIEWER,
-			"the page", &err)) {
-		answer_text(&a, 403, err.msg);
-		return;
-	}
-	if (d->standby) {
-		standby_permit(d, whole, &err);
-		answer_text(&a, 503, err.msg);
-		return;
-	}
-	serve(d, &a, path, strncmp(whole + len, key, strlen(key)) == 0
+	serve(w, &a, path, strncmp(whole + len, key, strlen(key)) == 0
 				   ? whole + len + strlen(key) : NULL);
+}
+
+void webui_answer_text(struct rpc_call *call, int status, const char *text)
+{
+	const struct webui_client a = { .call = call };
+
+	answer_text(&a, status, text);
 }
 
 /* ---- what changes -------------------------------------------------------- */
 
-void daemon_page_changed(struct daemon *d)
+void webui_changed(struct webui *w)
 {
-	if (d->page) {
-		d->page->version++;
-	}
+	w->version++;
 }
 
-void daemon_page_begins(struct daemon *d, const char *who, const char *comment)
+void webui_begin_change(struct webui *w, const char *who, const char *comment)
 {
-	struct progress *p = d->page ? &d->page->progress : NULL;
+	struct progress *p = &w->progress;
 
-	if (p) {
-		*p = (struct progress){ .known = true, .running = true,
-					.began_ns = clk_wall_ns() };
-		snprintf(p->who, sizeof(p->who), "%s", who);
-		snprintf(p->comment, sizeof(p->comment), "%s", comment);
-		d->page->version++;
-	}
+	*p = (struct progress){ .known = true, .running = true,
+				.began_ns = clk_wall_ns() };
+	snprintf(p->who, sizeof(p->who), "%s", who);
+	snprintf(p->comment, sizeof(p->comment), "%s", comment);
+	w->version++;
 }
 
-void daemon_page_progress(struct daemon *d, const struct apply_event *ev)
+void webui_progress(struct webui *w, const struct apply_event *ev)
 {
-	struct progress *p = d->page ? &d->page->progress : NULL;
-	struct line *l;
+	struct progress *p = &w->progress;
+	struct progress_line *l = &p->lines[p->n_lines++ % LINES];
 
-	if (!p) {
-		return;
-	}
-	l = &p->lines[p->n_lines++ % LINES];
 	snprintf(l->phase, sizeof(l->phase), "%s", ev->phase);
 	snprintf(l->device, sizeof(l->device), "%s", ev->device);
 	snprintf(l->text, sizeof(l->text), "%s", ev->text);
 	l->is_problem = ev->is_problem;
 	p->done = ev->done;
 	p->total = ev->total;
-	d->page->version++;
+	w->version++;
 }
 
-void daemon_page_ended(struct daemon *d, const char *verdict,
-		       const struct err *err)
+void webui_end_change(struct webui *w, const char *verdict,
+		      const struct err *err)
 {
-	struct progress *p = d->page ? &d->page->progress : NULL;
+	struct progress *p = &w->progress;
 
-	if (p) {
-		p->running = false;
-		p->ended_ns = clk_wall_ns();
-		snprintf(p->result, sizeof(p->result), "%s", verdict);
-		snprintf(p->problem, sizeof(p->problem), "%s",
-			 err ? err->msg : "");
-		d->page->version++;
-	}
+	p->running = false;
+	p->ended_ns = clk_wall_ns();
+	snprintf(p->result, sizeof(p->result), "%s", verdict);
+	snprintf(p->problem, sizeof(p->problem), "%s", err ? err->msg : "");
+	w->version++;
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-int daemon_page_start(struct daemon *d, const char *host, int port,
-		      struct err *err)
-{
-	const struct http_config cfg = {
-		.option = "--page", .host = host, .port = port,
-		.max_conns = MAX_CLIENTS, .handler = on_http, .arg = d,
-	};
-	struct page *page = calloc(1, sizeof(*page));
-
-	if (!page) {
-		return err_nomem(err);
-	}
-	page->d = d;
-	page->version = clk_wall_ns() / 1000;
-	TAILQ_INIT(&page->askers);
-	uv_timer_init(d->loop, &page->timer);
-	page->timer.data = page;
-	d->page = page;
-	return host ? http_server_new(d->loop, &cfg, &page->http, err) : 0;
-}
-
 static void on_timer_closed(uv_handle_t *h)
 {
-	struct page *page = h->data;
+	struct webui *w = h->data;
 
-	buf_fini(&page->built);
-	free(page);
+	buf_fini(&w->built);
+	free(w);
 }
 
-void daemon_page_stop(struct daemon *d)
+void webui_free(struct webui *w)
 {
-	struct page *page = d->page;
-	struct asker *a;
+	struct webui_client *a;
 
-	if (!page) {
+	if (!w) {
 		return;
 	}
-	d->page = NULL;
-	while ((a = TAILQ_FIRST(&page->askers))) {
+	while ((a = TAILQ_FIRST(&w->clients))) {
 		answer_text(a, 503, "weftd is stopping\n");
 		leave(a);
 	}
-	http_server_free(page->http);
-	uv_close((uv_handle_t *)&page->timer, on_timer_closed);
+	http_server_free(w->http);
+	uv_close((uv_handle_t *)&w->timer, on_timer_closed);
 }
 
-int daemon_page_port(const struct daemon *d)
+int webui_new(const struct views *views, const char *host, int port,
+	      struct webui **out, struct err *err)
 {
-	return d->page && d->page->http ? http_server_port(d->page->http) : 0;
+	struct webui *w = calloc(1, sizeof(*w));
+	const struct http_config cfg = {
+		.option = "--page", .host = host, .port = port,
+		.max_conns = MAX_CLIENTS, .handler = on_http, .arg = w,
+	};
+	int r;
+
+	if (!w) {
+		return err_nomem(err);
+	}
+	w->views = views;
+	w->version = clk_wall_ns() / 1000;
+	TAILQ_INIT(&w->clients);
+	uv_timer_init(views->env->loop, &w->timer);
+	w->timer.data = w;
+	if (host && (r = http_server_new(views->env->loop, &cfg, &w->http,
+					 err))) {
+		webui_free(w);
+		return r;
+	}
+	*out = w;
+	return 0;
+}
+
+int webui_port(const struct webui *w)
+{
+	return w->http ? http_server_port(w->http) : 0;
 }

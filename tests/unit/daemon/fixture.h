@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "controller/daemon/core/daemon.h"
+#include "controller/daemon/daemon.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/rpc/rpc.h"

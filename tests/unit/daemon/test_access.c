@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 #include "lib/base/log.h"
 
 #define OWNER 900

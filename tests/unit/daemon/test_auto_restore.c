@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "controller/daemon/change/auto_restore.h"
+#include "controller/daemon/change/private.h"
 #include "lib/base/rng.h"
 
 #define S INT64_C(1000000000)
@@ -100,7 +100,7 @@ static void a_fight_is_left(void **state)
 
 	(void)state;
 	assert_int_equal(restore_decide(v, 4, S, 0, 0, NOW, &at),
-			 RESTORE_FIGHT_ON);
+			 RESTORE_GIVE_UP);
 	/* The oldest is too long ago. */
 	assert_int_equal(restore_decide(v, 4, S, 0, 0, NOW + 11 * S, &at),
 			 RESTORE_NOW);
@@ -124,10 +124,10 @@ static void what_fails_backs_off(void **state)
 
 		assert_int_equal(r, RESTORE_WAIT);
 		assert_true(at >= last);
-		assert_true(at - NOW <= RESTORE_MOST_NS);
+		assert_true(at - NOW <= RESTORE_BACK_OFF_MAX_NS);
 		last = at;
 	}
-	assert_int_equal(last - NOW, RESTORE_MOST_NS);
+	assert_int_equal(last - NOW, RESTORE_BACK_OFF_MAX_NS);
 }
 
 /* The order of the records says nothing. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/daemon/core/private.h"
+#include "controller/daemon/core/core.h"
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 #define PARENT "00f067aa0ba902b7"
@@ -21,11 +21,11 @@ static void taken(void **state)
 		"cc-" TRACE "-" PARENT "-01",
 		"cc-" TRACE "-" PARENT "-01-what comes later",
 	};
-	char id[DAEMON_TRACE_SIZE];
+	char id[TRACE_SIZE];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_true(daemon_trace_parse(good[i], id));
+		assert_true(trace_parse(good[i], id));
 		assert_string_equal(id, TRACE);
 	}
 }
@@ -49,12 +49,12 @@ static void ignored(void **state)
 		"00-" TRACE "-0000000000000000-01",
 		"00-4bf92f3577b34da6a3ce929d0e0e473x-" PARENT "-01",
 	};
-	char id[DAEMON_TRACE_SIZE];
+	char id[TRACE_SIZE];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		strcpy(id, "x");
-		if (daemon_trace_parse(bad[i], id)) {
+		if (trace_parse(bad[i], id)) {
 			fail_msg("\"%s\" was taken", bad[i]);
 		}
 		assert_string_equal(id, "");
@@ -65,13 +65,13 @@ static void ignored(void **state)
 static void cut_anywhere(void **state)
 {
 	static const char whole[] = "00-" TRACE "-" PARENT "-01";
-	char id[DAEMON_TRACE_SIZE];
+	char id[TRACE_SIZE];
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(whole) - 1; n++) {
 		char *part = strndup(whole, n);
 
-		assert_false(daemon_trace_parse(part, id));
+		assert_false(trace_parse(part, id));
 		free(part);
 	}
 }

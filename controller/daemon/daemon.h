@@ -1,10 +1,13 @@
 /*
  * weftd: one loop that owns store, devices and socket. Calls are answered
  * from it; planning runs on workers over copies. Whatever concerns devices
- * goes through one queue, so that one thing happens to the light at a time.
+ * goes through one queue, so that one thing happens to the circuits at a time.
+ *
+ * The parts stand in rooms of their own (core, hosts, ha, change, jobs, views);
+ * daemon.c makes them, connects them, and stops them.
  */
-#ifndef WEFT_DAEMON_CORE_DAEMON_H
-#define WEFT_DAEMON_CORE_DAEMON_H
+#ifndef WEFT_DAEMON_DAEMON_H
+#define WEFT_DAEMON_DAEMON_H
 
 #include <stdbool.h>
 #include <uv.h>
@@ -12,7 +15,6 @@
 #include "lib/base/err.h"
 #include "lib/rpc/rpc.h"
 
-#define DAEMON_VERSION "0.1.0"
 #define DAEMON_SOCKET "/run/weft/weftd.sock"
 #define DAEMON_STATE_DIR "/var/lib/weft"
 #define DAEMON_SOCKET_MODE 0660
@@ -45,11 +47,17 @@ struct daemon_config {
  * Locks and opens the store, opens the devices of the applied configuration,
  * listens, and begins to read the devices in the background: calls are
  * served from the moment this returns, with state "reading" until that is
- * done. Touches no light. The strings of cfg must outlive it. WEFT_ESTALE when another weftd has the store, and
- * the errors of store_open, rpc_server_new.
+ * done. Changes no circuit. The strings of cfg must outlive it. WEFT_ESTALE when
+ * another weftd has the store, and the errors of store_open, rpc_server_new.
  */
 int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	       struct daemon **out, struct err *err);
+
+/* Looks on while another weftd leads, and answers what the store can tell, until
+ * this process leads: *led is the store. WEFT_ECANCELED: stopped by a signal.
+ * Runs the loop. */
+int daemon_standby(uv_loop_t *loop, const struct daemon_config *cfg,
+		   struct store **led, struct err *err);
 
 /* Reads the certificates and the access file again. What is wrong with them
  * is logged, and the old ones stay in use. */
@@ -65,7 +73,7 @@ int daemon_metrics_port(const struct daemon *d);
 int daemon_page_port(const struct daemon *d);
 
 /* Drains: refuses new changes, lets a running one end, closes socket,
- * devices (light stays) and store, frees, then calls done. Call once. */
+ * devices (circuits stay) and store, frees, then calls done. Call once. */
 void daemon_stop(struct daemon *d, void (*done)(void *arg), void *arg);
 
 /* The program: options, signals, notification of the service manager. */

@@ -1,7 +1,7 @@
 /* weftd: see weftd(8). */
 #include <stdlib.h>
 
-#include "controller/daemon/core/daemon.h"
+#include "controller/daemon/daemon.h"
 #include "lib/base/file.h"
 
 int main(int argc, char **argv)

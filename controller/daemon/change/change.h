@@ -1,0 +1,160 @@
+/*
+ * Changes of the fabric: apply, rollback, cancel and confirm, one at a time;
+ * what is drained or frozen; maintenance of single ports and devices; changes
+ * by others and their restoring; circuits that changes were committed without.
+ */
+#ifndef WEFT_DAEMON_CHANGE_CHANGE_H
+#define WEFT_DAEMON_CHANGE_CHANGE_H
+
+#include "controller/daemon/core/core.h"
+#include "controller/daemon/core/plan_queue.h"
+#include "controller/daemon/hosts/hosts.h"
+
+/* ---- drain.c: what gets no new circuits, and the frozen fabric ---- */
+
+struct drain;
+
+/* released is called when something is drained or frozen no longer. */
+int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
+	      struct drain **out, struct err *err);
+void drain_free(struct drain *d);	/* NULL is fine */
+/* Reads from the store what is drained or frozen. */
+int drain_load(struct drain *d, struct err *err);
+/* The entries: the fabric itself (what "") is frozen, the others are drained.
+ * Valid until the loop runs. */
+const struct store_hold *drain_list(const struct drain *d, int *n);
+/* WEFT_ESTALE while the fabric is frozen. */
+int drain_check_frozen(const struct drain *d, struct err *err);
+/* WEFT_ESTALE when a plan makes circuits on what is drained. */
+int drain_check_plan(const struct drain *d, const struct plan *p,
+		     struct err *err);
+/* True when new jobs are to stay away from this host: it, one of its ports, or
+ * what they reach is drained. O(ports of the host x entries). */
+bool drain_has_host(const struct drain *d, const struct model_fabric *f,
+		    int host);
+/* Takes drained ports without a circuit from what planning f may use. */
+int drain_restrict(const struct drain *d, const struct model_fabric *f,
+		   struct snapshot *s, struct err *err);
+/* One entry as a message; strings are borrowed. */
+void drain_fill(Weft__V1__Hold *m, const struct store_hold *h);
+/* Drain, Undrain, Freeze, Unfreeze; arg is the struct drain. */
+void handle_drain(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+void handle_undrain(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+void handle_freeze(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+
+/* ---- change.c, confirm.c ---- */
+
+struct changes;
+
+/* What happens to a change, for the parts above; all with arg. */
+struct change_hooks {
+	void (*begun)(const char *who, const char *comment, void *arg);
+	void (*progress)(const struct apply_event *ev, void *arg);
+	/* The jobs are those of the change now. */
+	void (*committed)(void *arg);
+	/* err: NULL when it went well. */
+	void (*ended)(const struct apply_result *res, const struct err *err,
+		      void *arg);
+	/* The next change may begin. */
+	void (*idle)(void *arg);
+	void *arg;
+};
+
+int changes_new(struct daemon_env *env, struct plan_queue *queue,
+		struct job_status *jobs, struct drain *drain,
+		struct hosts *hosts, const struct change_hooks *hooks,
+		struct changes **out, struct err *err);
+void changes_free(struct changes *c);	/* NULL is fine */
+/* Reads from the store which change waits for its confirmation; without its
+ * clock, which changes_watch_confirm starts. */
+int changes_load(struct changes *c, struct err *err);
+/* The one that waits for its confirmation; its change is 0: none does. */
+const struct store_confirm *changes_confirm(const struct changes *c);
+/* What waits is read from the store; its clock is started, stopped, or, when
+ * going back has just failed, set to try again. */
+void changes_watch_confirm(struct changes *c);
+
+/* A change that weftd makes by itself. */
+struct own_change {
+	const char *who, *comment;
+	const char *job;	/* no other job's circuits are touched */
+	/* Called at its end, when the next change may begin. */
+	void (*ended)(int rc, const struct err *err, void *arg);
+	void *arg;
+};
+
+/* Begins a change of the present configuration with the jobs that are to have
+ * circuits now. WEFT_ESTALE when another change runs or one waits for its
+ * confirmation; WEFT_ENOTFOUND when nothing was ever applied. */
+int changes_begin_jobs(struct changes *c, const struct own_change *own,
+		       struct err *err);
+
+/* Apply, Rollback, Cancel, Confirm; SetPort and Recover (maintenance.c); arg is
+ * the struct changes. */
+void handle_apply(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+void handle_rollback(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+void handle_cancel(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_confirm(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+void handle_set_port(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req,
+			   void *arg);
+
+/* ---- external_changes.c: changes of circuits that weft did not make ---- */
+
+/* Records, as messages; a zeroed v is fine for fini, also after an error. */
+struct external_view {
+	struct store_foreign *stored;
+	int n_stored;
+	Weft__V1__ExternalChange *rows, **list;
+	size_t n;
+};
+
+int external_view_init(struct external_view *v, const struct daemon_env *env,
+		       const struct store_foreign_query *q, struct err *err);
+void external_view_fini(struct external_view *v);
+/* They become events from now on. */
+void external_changes_watch(struct daemon_env *env);
+/* ExternalChanges; arg is the struct daemon_env. */
+void handle_external_changes(struct rpc_call *call,
+			     const ProtobufCMessage *req, void *arg);
+
+/* ---- auto_restore.c: and they are undone, where the fabric says so ---- */
+
+struct restore;
+
+/* What weftd does about changes by others on a device. */
+enum model_foreign external_policy(const struct model_fabric *f,
+				   const struct model_device *md,
+				   const struct apply_device *a);
+int restore_new(struct daemon_env *env, struct changes *changes,
+		struct restore **out, struct err *err);
+void restore_free(struct restore *r);	/* NULL is fine */
+/* Begins a change for what is due. Call when the slot of the queue is free. */
+void restore_check(struct restore *r);
+
+/* ---- pending_repairs.c: circuits that changes were committed without ---- */
+
+struct repairs_view {
+	struct store_repair *stored;
+	int n_stored;
+	Weft__V1__PendingRepair *rows, **list;	/* those that are not there */
+	size_t n;
+};
+
+/* By the last readings and the last probe of hosts. A zeroed v is fine for
+ * fini, also after an error. */
+int repairs_view_init(struct repairs_view *v, const struct daemon_env *env,
+		      const struct hosts *hosts, struct err *err);
+void repairs_view_fini(struct repairs_view *v);
+
+#endif

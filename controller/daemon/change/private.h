@@ -1,0 +1,85 @@
+/* Shared by the files about changes. */
+#ifndef WEFT_DAEMON_CHANGE_PRIVATE_H
+#define WEFT_DAEMON_CHANGE_PRIVATE_H
+
+#include "controller/daemon/change/change.h"
+
+#define MAX_FINISHED 32		/* results kept for repeated request ids */
+
+/* A change that has ended, for those who ask again. */
+struct finished_change {
+	char *request_id;
+	struct apply_result res;
+	int rc;
+	struct err err;
+};
+
+struct change;
+struct confirm_clock;
+
+struct changes {
+	struct daemon_env *env;
+	struct plan_queue *queue;
+	struct job_status *jobs;
+	struct drain *drain;
+	struct hosts *hosts;
+	struct change_hooks hooks;
+	struct change *now;		/* running or being planned, or NULL;
+					 * env->changing says the same */
+	struct store_confirm confirm;	/* what waits, change 0: nothing */
+	struct confirm_clock *clock;	/* for it, or NULL */
+	struct finished_change finished[MAX_FINISHED];
+	int n_finished;			/* ever; the newest are kept */
+};
+
+/* ---- change.c ---- */
+
+/* Begins a change back to the configuration of an earlier one; call (may be
+ * NULL) watches it. WEFT_ESTALE when a change runs. */
+int changes_begin_back(struct changes *c, struct rpc_call *call, int64_t to,
+		       const char *comment, struct err *err);
+/* Begins a change that brings back what is asked for (taken over, also on
+ * error) and nothing else. The errors of changes_begin_jobs. */
+struct restore_request;
+int changes_begin_restore(struct changes *c, const struct own_change *own,
+			  struct restore_request *restore, struct err *err);
+
+/* ---- confirm.c ---- */
+
+void confirm_clock_free(struct confirm_clock *clock);	/* NULL is fine */
+
+/* ---- auto_restore.c ---- */
+
+/* What of it may be done now goes to the base of s. WEFT_ESTALE: nothing,
+ * and why. */
+int restore_request_prepare(struct restore_request *r,
+			    const struct daemon_env *env,
+			    const struct model_fabric *f, struct snapshot *s,
+			    struct err *err);
+void restore_request_free(struct restore_request *r);	/* NULL is fine */
+
+#define RESTORE_MAX 3		/* restores of a device ... */
+#define RESTORE_WINDOW_NS (INT64_C(600) * 1000000000)	/* ... in this time */
+#define RESTORE_BACK_OFF_MAX_NS (INT64_C(600) * 1000000000)
+
+enum restore_verdict {
+	RESTORE_NOTHING,	/* there is nothing that may be */
+	RESTORE_WAIT,		/* at *at_ns */
+	RESTORE_NOW,
+	RESTORE_GIVE_UP,	/* another user undoes each: no more */
+};
+
+/*
+ * What is due for one device whose policy is to restore. v: its records, open
+ * and over, any order; after_ns: as the fabric says; tries: restores that
+ * failed one after the other, the last at last_try_ns; all wall clock. The
+ * first restore waits after_ns, the next ten times that, then twice as long
+ * each, and after RESTORE_MAX of them within RESTORE_WINDOW_NS, with no
+ * change of an operator's between, it is given up. Pure. O(n^2).
+ */
+enum restore_verdict restore_decide(const struct store_foreign *v, int n,
+				    int64_t after_ns, int tries,
+				    int64_t last_try_ns, int64_t now_ns,
+				    int64_t *at_ns);
+
+#endif

@@ -1,0 +1,59 @@
+/* The environment of all parts, and what answers calls for them. */
+#include "controller/daemon/core/core.h"
+
+#include <stdio.h>
+
+void env_changed(const struct daemon_env *env)
+{
+	if (env->on_changed) {
+		env->on_changed(env->on_changed_arg);
+	}
+}
+
+bool env_may_change(const struct daemon_env *env, struct rpc_call *call)
+{
+	struct err err = { 0 };
+
+	if (!env->draining) {
+		return true;
+	}
+	err_set(&err, WEFT_EUNAVAIL, "weftd is stopping");
+	rpc_finish_err(call, &err);
+	return false;
+}
+
+void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
+		    int64_t change, const char *what)
+{
+	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 64];
+
+	snprintf(text, sizeof(text), "%s by %s", what,
+		 rpc_peer_text(rpc_call_peer(call), who, sizeof(who)));
+	store_audit(env->store, change, "", STORE_EVENT, text);
+}
+
+Weft__V1__Timing *env_timing(const struct daemon_env *env,
+			     enum store_timing_kind kind, const char *name,
+			     Weft__V1__Timing *out)
+{
+	struct apply_timing t;
+
+	weft__v1__timing__init(out);
+	if (!apply_learned(env->apply, kind, name, &t)) {
+		return NULL;
+	}
+	out->count = t.n;
+	out->median_ns = t.median_ns;
+	out->max_ns = t.most_ns;
+	return out;
+}
+
+void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
+		 struct err *err)
+{
+	if (r || rpc_send(call, m, err)) {
+		rpc_finish_err(call, err);
+	} else {
+		rpc_finish(call, RPC_OK, NULL);
+	}
+}

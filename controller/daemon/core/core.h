@@ -1,0 +1,194 @@
+/*
+ * What all parts of weftd stand on: the loop with its store and devices, events
+ * for those who watch, who may do what, the log and the service manager.
+ *
+ * A part keeps its state in a struct of its own and is given the environment
+ * when it is made. It calls parts below it; what is above it learns of changes
+ * through callbacks that the composition (daemon.c) registers.
+ */
+#ifndef WEFT_DAEMON_CORE_CORE_H
+#define WEFT_DAEMON_CORE_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "controller/apply/apply.h"
+#include "controller/store/store.h"
+#include "lib/base/err.h"
+#include "lib/output/writer.h"
+#include "lib/rpc/rpc.h"
+#include "weft/v1/weft.pb-c.h"
+
+#define WEFTD_VERSION "0.1.0"
+
+struct access;
+struct event_stream;
+
+/* Shared by all parts, who only read the flags but for those that are named.
+ * It outlives them. */
+struct daemon_env {
+	uv_loop_t *loop;
+	struct store *store;
+	struct apply *apply;
+	struct access *access;		/* exchanged when it is read again */
+	struct event_stream *events;
+	bool draining;		/* weftd is stopping: nothing new begins */
+	bool standby;		/* another weftd leads */
+	bool reading;		/* the devices are not known (again);
+				 * plan_queue */
+	bool was_read;		/* all were asked once */
+	bool applied;		/* a configuration is on record; plan_queue,
+				 * change */
+	bool changing;		/* a change runs or is being planned; change */
+	/* What status shows is no longer what it was; may be NULL. Called often,
+	 * and must call nothing of the parts. */
+	void (*on_changed)(void *arg);
+	void *on_changed_arg;
+};
+
+/* Calls env->on_changed. */
+void env_changed(const struct daemon_env *env);
+
+/* True unless weftd is stopping; then the call was answered. */
+bool env_may_change(const struct daemon_env *env, struct rpc_call *call);
+
+/* What a caller did, for the audit trail: "WHAT by user 0, process 7". */
+void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
+		    int64_t change, const char *what);
+
+/* Ends a unary call: with the error when r is one, else with the message. */
+void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
+		 struct err *err);
+
+/* What was learned of how long a port or device takes, in out; NULL when that
+ * is nothing. */
+Weft__V1__Timing *env_timing(const struct daemon_env *env,
+			     enum store_timing_kind kind, const char *name,
+			     Weft__V1__Timing *out);
+
+/* ---- event_stream.c: what happens, for those who watch ---- */
+
+/* What an event is about. */
+struct daemon_event {
+	Weft__V1__EventKind kind;
+	const char *device;	/* NULL: none */
+	const char *port;	/* NULL: none */
+	int64_t change;		/* 0: none */
+	Weft__V1__Verdict verdict;
+	const char *trace;	/* NULL: none */
+};
+
+#define EVENT_KIND(k) WEFT__V1__EVENT_KIND__EVENT_KIND_##k
+
+int event_stream_new(struct daemon_env *env, struct event_stream **out,
+		     struct err *err);
+void event_stream_free(struct event_stream *e);	/* NULL is fine */
+/* Sends an event with one sentence to all who watch, and keeps it for those
+ * who come later. O(watchers). */
+void event_emit(struct event_stream *e, const struct daemon_event *what,
+		const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Writes the newest `max` events as an array of o, newest first. */
+void event_stream_out(const struct event_stream *e, struct out *o, int max);
+/* Emits what the last readings have shown: devices that are away, are back,
+ * have restarted, are not as intended. O(devices). */
+void event_stream_observe(struct event_stream *e);
+/* Watch; arg is the stream. */
+void handle_watch(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+/* Ends the calls, which would never end by themselves. */
+void event_stream_end_calls(struct event_stream *e);
+
+/* ---- access.c: roles ---- */
+
+/* Each may what the ones before it may. */
+enum access_role {
+	ACCESS_NONE,		/* only health and reflection */
+	ACCESS_VIEWER,		/* looks */
+	ACCESS_ORCHESTRATOR,	/* and has jobs of its own */
+	ACCESS_OPERATOR,	/* and changes the fabric */
+};
+
+/* The roles that a file grants (format: weftd(8)); without one, root and the
+ * owner are operators and other local users viewers. WEFT_EINVAL with the
+ * line; the errors of file_read. */
+int access_new(const char *file, uid_t owner, struct access **out,
+	       struct err *err);
+/* The same from a text; file is the name that errors give. */
+int access_parse(const char *file, const char *text, size_t len, uid_t owner,
+		 struct access **out, struct err *err);
+void access_free(struct access *a);	/* NULL is fine */
+/* 0 when the peer has this role, else WEFT_EDENIED and a line in the log that
+ * names `what`. O(grants). */
+int access_need(const struct access *a, const struct rpc_peer *peer,
+		enum access_role needs, const char *what, struct err *err);
+/* The same for the role that the method at `path` needs. */
+int access_permit(const struct access *a, const struct rpc_peer *peer,
+		  const char *path, struct err *err);
+
+/* ---- health.c: grpc.health.v1 ---- */
+
+struct health;
+
+int health_new(const struct daemon_env *env, struct health **out,
+	       struct err *err);
+void health_free(struct health *h);	/* NULL is fine */
+/* Check and Watch; arg is the struct health. */
+void handle_health_check(struct rpc_call *call, const ProtobufCMessage *req,
+			 void *arg);
+void handle_health_watch(struct rpc_call *call, const ProtobufCMessage *req,
+			 void *arg);
+/* Sends those who watch what has changed; ends their calls once weftd is
+ * stopping, as they would never end by themselves. O(watchers). */
+void health_changed(struct health *h);
+
+/* ---- reflection.c: grpc.reflection ---- */
+
+struct reflection;
+
+/* Small: the files are read when a client asks for the first time. */
+int reflection_new(struct reflection **out, struct err *err);
+void reflection_free(struct reflection *r);	/* NULL is fine */
+/* ServerReflectionInfo; arg is the struct reflection. */
+void handle_reflection(struct rpc_call *call, const ProtobufCMessage *req,
+		       void *arg);
+
+/* ---- privileges.c ---- */
+
+/* Root becomes this user for good, in a process of one thread; of root's
+ * capabilities those for network namespaces stay if asked for. The folders of
+ * the store and of the socket are made when missing, and are the user's then.
+ * WEFT_EUSAGE for an unknown user; WEFT_EDENIED without root; WEFT_EIO. */
+int privileges_drop(const char *user, bool netlink, const char *state_dir,
+		    const char *socket, struct err *err);
+
+/* ---- notify.c: the service manager ---- */
+
+/* Sends it a state ("READY=1"), when there is one. */
+void notify_send(const char *state);
+/* Sends signs of life twice as often as the service manager wants them
+ * (WATCHDOG_USEC, WATCHDOG_PID); false when it wants none. */
+bool notify_watchdog_start(uv_loop_t *loop, uv_timer_t *timer);
+
+/* ---- trace.c: W3C trace context ---- */
+
+#define TRACE_SIZE 33		/* with the zero at the end */
+
+/* The trace id of a traceparent header, 32 hexadecimal digits; false and ""
+ * when it is none, which is as good as no header. */
+bool trace_parse(const char *header, char id[TRACE_SIZE]);
+/* That of a call (NULL: weftd itself), or "". */
+void trace_of(const struct rpc_call *call, char id[TRACE_SIZE]);
+
+/* ---- log_sinks.c, journald.c ---- */
+
+/* Log lines become objects of JSON; or entries of the journal, if that is what
+ * standard error is. */
+void log_sinks_init(bool json);
+/* Log: reads and sets levels; arg is not used. */
+void handle_log(struct rpc_call *call, const ProtobufCMessage *req, void *arg);
+/* Writes one entry of fields "NAME=value". */
+void journald_send(char *const *fields, int n);
+
+#endif

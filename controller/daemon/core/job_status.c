@@ -1,0 +1,239 @@
+/*
+ * What the jobs of the present configuration have, for those who look: rows of
+ * status, and the picture of the web page. They come from planning the
+ * configuration as it is applied, without touching a device, at the start,
+ * after a change, and whenever a reading shows other failed circuits than
+ * before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/daemon/core/plan_queue.h"
+#include "lib/base/clock.h"
+#include "lib/base/log.h"
+
+struct job_status {
+	struct daemon_env *env;
+	struct plan_queue *queue;
+	struct job_status_hooks hooks;
+	struct job_rows rows;
+	int n_refreshing;	/* plans under way; only the last counts */
+	uint64_t failed;	/* plan_dead_light when they were planned */
+};
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static void *copy_message(const ProtobufCMessage *m)
+{
+	size_t len = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = malloc(len + 1);
+	ProtobufCMessage *out = NULL;
+
+	if (bytes) {
+		protobuf_c_message_pack(m, bytes);
+		out = protobuf_c_message_unpack(m->descriptor, NULL, len,
+						bytes);
+	}
+	free(bytes);
+	return out;
+}
+
+static void take_picture(struct job_rows *rows, struct plan_request *r)
+{
+	rows->picture_id = clk_wall_ns() / 1000;
+	rows->picture_len = r->picture.len;
+	rows->picture = r->picture.len ? buf_steal(&r->picture) : NULL;
+}
+
+static int add_row(struct job_rows *rows, const struct plan *p, int job,
+		   struct err *err)
+{
+	struct wire_job j;
+	int rc = wire_job_init(&j, p, job, err);
+
+	if (rc == 0) {
+		rows->v[rows->n] = copy_message(&j.row.base);
+		rc = rows->v[rows->n] ? 0 : err_nomem(err);
+		rows->n += rc == 0;
+	}
+	wire_job_fini(&j);
+	return rc;
+}
+
+int job_rows_take(struct job_rows *rows, struct plan_request *r,
+		  struct err *err)
+{
+	const struct plan *p = r->plan;
+	int rc = 0;
+
+	job_rows_fini(rows);
+	rows->v = calloc((size_t)p->n_jobs + 1, sizeof(*rows->v));
+	if (!rows->v) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < p->n_jobs && rc == 0; i++) {
+		rc = add_row(rows, p, i, err);
+	}
+	take_picture(rows, r);
+	memcpy(rows->hash, p->fabric->hash, sizeof(rows->hash));
+	rows->known = rc == 0;
+	return rc;
+}
+
+void job_rows_fini(struct job_rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		weft__v1__plan_job__free_unpacked(rows->v[i], NULL);
+	}
+	free(rows->v);
+	free(rows->picture);
+	memset(rows, 0, sizeof(*rows));
+}
+
+const struct job_rows *job_status_rows(const struct job_status *s)
+{
+	return &s->rows;
+}
+
+void job_status_set(struct job_status *s, struct job_rows *rows)
+{
+	job_rows_fini(&s->rows);
+	s->rows = *rows;
+	s->failed = 0;
+	memset(rows, 0, sizeof(*rows));
+}
+
+/* ---- planning them ------------------------------------------------------- */
+
+static void on_planned(struct plan_request *r)
+{
+	struct job_status *s = r->arg;
+	const struct model_fabric *f = apply_fabric(s->env->apply);
+	struct err err = r->err;
+	bool outdated = --s->n_refreshing > 0 ||
+			(r->fabric && f &&
+			 strcmp(r->fabric->hash, f->hash) != 0);
+
+	if (outdated) {
+		plan_request_free(r);
+		return;
+	}
+	if (r->rc || job_rows_take(&s->rows, r, &err)) {
+		log_warn("weftd", "the jobs cannot be planned: %s", err.msg);
+		job_rows_fini(&s->rows);
+		s->rows.err = err;
+		take_picture(&s->rows, r);
+	} else {
+		s->hooks.planned(r->plan, s->hooks.arg);
+	}
+	env_changed(s->env);
+	plan_request_free(r);
+	if (!s->env->draining) {
+		s->hooks.known(true, s->hooks.arg);
+	}
+}
+
+void job_status_refresh(struct job_status *s)
+{
+	struct err err = { 0 };
+	struct plan_request *r;
+
+	if (plan_request_new(s->queue, NULL, NULL, 0, &r, &err)) {
+		return;		/* no configuration, no jobs */
+	}
+	r->offline = r->with_picture = true;
+	r->bare_picture = !s->env->applied;
+	s->n_refreshing++;
+	r->done = on_planned;
+	r->arg = s;
+	plan_request_start(r);
+}
+
+bool job_status_refreshing(const struct job_status *s)
+{
+	return s->n_refreshing > 0;
+}
+
+void job_status_check(struct job_status *s)
+{
+	const struct daemon_env *env = s->env;
+	const struct model_fabric *f = apply_fabric(env->apply);
+	struct plan_base base;
+	uint64_t failed;
+
+	if (!f || !env->applied || env->reading || env->draining ||
+	    apply_plan_base(env->apply, f, PLAN_SAFE, &base, NULL)) {
+		return;
+	}
+	failed = plan_dead_light(f, &base);
+	if (failed != s->failed) {
+		s->failed = failed;
+		log_info("weftd", "%s: the jobs are planned again",
+			 failed ? "circuits have failed"
+				: "all circuits are back");
+		job_status_refresh(s);
+	} else if (!failed && s->n_refreshing == 0) {
+		s->hooks.known(false, s->hooks.arg);
+	}
+}
+
+uint64_t job_status_failed(const struct job_status *s)
+{
+	return s->failed;
+}
+
+/* ---- why there is no plan ------------------------------------------------ */
+
+static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
+{
+	const Weft__V1__JobDegradation *l = row->degradation;
+
+	if (l->part[0]) {
+		err_hint(err, "job %s needs %s, which has failed", row->name,
+			 l->part);
+	} else if (l->rate > 0) {
+		err_hint(err, "%d of %d circuits of job %s are dead; "
+			 "until they are repaired its schedule is the "
+			 "one on what remains, at %.1f %% of the rate",
+			 l->failed, row->circuits, row->name, 100 * l->rate);
+	} else {
+		err_hint(err, "%d of %d circuits of job %s are dead, "
+			 "and what remains is cut off", l->failed,
+			 row->circuits, row->name);
+	}
+}
+
+void job_status_hint(const struct job_status *s, struct err *err)
+{
+	for (size_t i = 0; i < s->rows.n && !err->hint[0]; i++) {
+		if (s->rows.v[i]->degradation) {
+			hint_row(s->rows.v[i], err);
+		}
+	}
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int job_status_new(struct daemon_env *env, struct plan_queue *q,
+		   const struct job_status_hooks *hooks,
+		   struct job_status **out, struct err *err)
+{
+	struct job_status *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		return err_nomem(err);
+	}
+	s->env = env;
+	s->queue = q;
+	s->hooks = *hooks;
+	*out = s;
+	return 0;
+}
+
+void job_status_free(struct job_status *s)
+{
+	if (s) {
+		job_rows_fini(&s->rows);
+		free(s);
+	}
+}

@@ -1,0 +1,191 @@
+/*
+ * Planning in weftd. Whatever concerns the devices goes through one queue, so
+ * that one thing happens to the circuits at a time; planning itself runs on
+ * workers, over copies.
+ */
+#ifndef WEFT_DAEMON_CORE_PLAN_QUEUE_H
+#define WEFT_DAEMON_CORE_PLAN_QUEUE_H
+
+#include "controller/daemon/core/core.h"
+#include "controller/model/model.h"
+#include "controller/plan/plan.h"
+#include "controller/proto_convert/proto_convert.h"
+#include "lib/base/buf.h"
+
+/* ---- snapshot.c ---- */
+
+/* A deep copy of a plan base, so that workers see a state that stays. */
+struct snapshot {
+	struct plan_base base;
+	int n;
+	struct plan_light *intent, *observed;
+	struct ring_programs *programs;	/* [2 n] */
+	int64_t *port_ns, *device_ns;	/* base.times */
+};
+
+/* Copies base, which is of n devices. */
+int daemon_snapshot_init(struct snapshot *s, const struct plan_base *base,
+			 int n, struct err *err);
+void daemon_snapshot_fini(struct snapshot *s);
+
+/* ---- plan_queue.c ---- */
+
+struct plan_queue;
+
+/*
+ * One request on its way: parse (worker) -> its slot in the queue -> open and
+ * read its devices -> copy the base -> plan (worker) -> done on the loop.
+ * `done` must end in plan_request_free, at once or later; until then no other
+ * request gets the slot. An offline one needs no slot and reads no device: it
+ * plans the present configuration as applied on what works of it.
+ */
+struct plan_request {
+	struct plan_request *next;
+	struct plan_queue *queue;
+	bool queued;		/* has or waits for the slot */
+	bool offline;
+	bool ignore_floor;	/* plans without the floor of capacity, if it
+				 * cannot be kept */
+	char *name, *text;	/* the configuration; owned */
+	size_t len;
+	enum plan_mode mode;
+	bool has_keep;		/* in place of the configuration's; only for */
+	int64_t keep_ppm;	/* what is not applied */
+	char *job_filter;	/* as plan_base.only; owned */
+	struct model_fabric *fabric;
+	struct snapshot snap;
+	struct plan *plan;
+	struct buf picture;	/* see page.h; with the plan's circuits */
+	bool with_picture;	/* wanted */
+	bool bare_picture;	/* of the fabric alone: nothing is applied */
+	int rc;
+	struct err err;
+	/* Last change to the base before planning; NULL: none. On the loop. */
+	int (*prepare)(struct plan_request *r, struct err *err);
+	void (*done)(struct plan_request *r);
+	void *arg;		/* of both */
+	/* private to plan_queue.c */
+	int64_t plan_ns;
+	struct model_fabric *probe;
+	bool probed;		/* other devices than the present ones */
+	uv_work_t req;
+};
+
+/* What the queue asks and tells of the parts above it; all are called on the
+ * loop, with arg. */
+struct plan_queue_hooks {
+	/* The configuration with the jobs that orchestrators ask for, in out. */
+	int (*compose)(const char *text, size_t len, struct buf *out, void *arg,
+		       struct err *err);
+	/* Takes out of the snapshot what planning f may not use. */
+	int (*restrict_base)(const struct model_fabric *f, struct snapshot *s,
+			     void *arg, struct err *err);
+	/* A plan was made or not (r->rc), and took r->plan_ns: may refuse it,
+	 * or add a hint to the error. */
+	void (*planned)(struct plan_request *r, void *arg);
+	/* The outcome of a change that was open is known. */
+	void (*recovered)(void *arg);
+	/* The slot is about to become free: devices may have been read. */
+	void (*slot_ends)(void *arg);
+	/* It is free, before the next request gets it. */
+	void (*slot_ended)(void *arg);
+	/* Nothing is under way while weftd is stopping. */
+	void (*drained)(void *arg);
+	void *arg;
+};
+
+int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
+		   struct plan_queue **out, struct err *err);
+void plan_queue_free(struct plan_queue *q);	/* NULL is fine */
+/* Reads the configuration that is the present one while none was ever applied.
+ * The errors of file_read. */
+int plan_queue_set_default(struct plan_queue *q, const char *path,
+			   struct err *err);
+/* True while a request has the slot, a change is under way, or the devices are
+ * not known: what reads them now and then waits. */
+bool plan_queue_busy(const struct plan_queue *q);
+/* True when nothing has the slot and no worker plans. */
+bool plan_queue_drained(const struct plan_queue *q);
+
+/* A request to plan this configuration (copied; NULL: the present one).
+ * WEFT_ENOTFOUND when there is no present one. */
+int plan_request_new(struct plan_queue *q, const char *name, const void *text,
+		     size_t len, struct plan_request **out, struct err *err);
+/* Begins it; its done is called later, never from within. */
+void plan_request_start(struct plan_request *r);
+/* Ends a request and frees it; the next one gets the slot. */
+void plan_request_free(struct plan_request *r);
+
+/* The slot for something else than planning: run is called when it comes, maybe
+ * at once; it must end in plan_request_free. */
+int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
+		    void *arg, struct err *err);
+
+/* Makes the fabric of the open change, or of the store, the present one; while
+ * nothing was ever applied, the default one. Happens by itself after a request
+ * that looked at other devices. */
+int plan_queue_settle(struct plan_queue *q, struct err *err);
+/* The same after apply_recover, which has found (rc, text). */
+void plan_queue_recovered(struct plan_queue *q, int rc, const char *text);
+
+/* ---- job_status.c: what the jobs of the present configuration have ---- */
+
+/* The rows of jobs that status shows. */
+struct job_rows {
+	bool known;
+	char hash[65];		/* of the configuration they are of */
+	size_t n;
+	Weft__V1__PlanJob **v;
+	char *picture;		/* of the fabric with their circuits, JSON */
+	size_t picture_len;
+	int64_t picture_id;	/* grows, also over restarts */
+	struct err err;		/* why they are not known */
+};
+
+/* Copies the rows of the request's plan, and takes its picture over. */
+int job_rows_take(struct job_rows *rows, struct plan_request *r,
+		  struct err *err);
+void job_rows_fini(struct job_rows *rows);
+
+struct job_status;
+
+struct job_status_hooks {
+	/* The jobs were planned: these are their circuits. */
+	void (*planned)(const struct plan *p, void *arg);
+	/* What is left of the jobs is known; fresh: it was just planned. */
+	void (*known)(bool fresh, void *arg);
+	void *arg;
+};
+
+int job_status_new(struct daemon_env *env, struct plan_queue *q,
+		   const struct job_status_hooks *hooks,
+		   struct job_status **out, struct err *err);
+void job_status_free(struct job_status *s);	/* NULL is fine */
+/* Plans the jobs of the present configuration again. */
+void job_status_refresh(struct job_status *s);
+/* True while that is under way. */
+bool job_status_refreshing(const struct job_status *s);
+/* Compares the failed circuits with those when the jobs were planned, and plans
+ * them again if they differ. Call when devices were read. */
+void job_status_check(struct job_status *s);
+/* A mark of the failed circuits; 0: none. */
+uint64_t job_status_failed(const struct job_status *s);
+const struct job_rows *job_status_rows(const struct job_status *s);
+/* The rows of a change that was committed; taken over, and zeroed. */
+void job_status_set(struct job_status *s, struct job_rows *rows);
+/* Hints at the first job that has lost circuits, unless err has a hint. */
+void job_status_hint(const struct job_status *s, struct err *err);
+
+/* ---- poll.c: all devices are read every so often ---- */
+
+struct poll;
+
+/* Begins to read every so often (0: never; *out is NULL). When a round has
+ * read the devices, after_read is called and must end in poll_round_end. */
+int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
+	     void (*after_read)(void *arg), void *arg, struct poll **out,
+	     struct err *err);
+void poll_round_end(struct poll *p);
+void poll_free(struct poll *p);	/* NULL is fine */
+
+#endif

@@ -1,0 +1,813 @@
+/*
+ * The composition of weftd: makes all parts, connects them, routes calls to
+ * them, and stops them. This is the only file that knows all parts: what one of
+ * them reports to those above it arrives in a hook here.
+ *
+ * A start opens the store first, then makes the parts, then listens; calls are
+ * served from there on, while the devices are read in the first slot of the
+ * queue. A stop refuses new changes, lets the queue run empty, closes the
+ * server, then the devices, and frees the parts last, as the engine may call
+ * them until its devices are closed. A standby is the same composition over a
+ * store that is only read, without devices.
+ */
+#include "controller/daemon/daemon.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "controller/daemon/change/change.h"
+#include "controller/daemon/core/core.h"
+#include "controller/daemon/core/plan_queue.h"
+#include "controller/daemon/ha/ha.h"
+#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/jobs/jobs.h"
+#include "controller/daemon/views/views.h"
+#include "grpc/health/v1/health.pb-c.h"
+#include "grpc/reflection/v1/reflection.pb-c.h"
+#include "lib/base/log.h"
+#include "weft/v1/jobs.pb-c.h"
+
+#define STORE_FILE "weft.db"
+#define GRACE_MS 2000
+#define MIB ((size_t)1 << 20)
+#define N_ROUTES 27
+
+struct daemon {
+	struct daemon_env env;		/* first: routes without a part */
+	struct daemon_config cfg;
+	struct rpc_server *server;	/* NULL once it is being stopped */
+	struct rpc_method methods[N_ROUTES + 1];
+	struct health *health;
+	struct reflection *reflection;
+	struct plan_queue *queue;
+	struct job_status *job_status;
+	struct drain *drain;
+	struct hosts *hosts;
+	struct changes *changes;
+	struct jobs *jobs;
+	struct views views;		/* the parts above, for those who look */
+	struct metrics *metrics;
+	struct webui *webui;		/* NULL: a standby, or stopping */
+	struct device_events *device_events;
+	struct poll *poll;		/* NULL: no slow round */
+	struct restore *restore;
+	struct lease *lease;		/* while leading others, or NULL */
+	struct standby *standby;	/* while another leads, or NULL */
+	bool leads;			/* a standby has become the leader */
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+};
+
+/* ---- calls --------------------------------------------------------------- */
+
+/* A method with the part that answers it: every handler is called by dispatch,
+ * with that part as its argument. */
+static const struct route {
+	const char *path;
+	const ProtobufCMessageDescriptor *request, *response;
+	enum rpc_streaming streaming;
+	rpc_handler handler;
+	size_t part;		/* offset of its pointer in struct daemon */
+	bool embedded;		/* the part itself is there */
+} routes[] = {
+#define PART(field) offsetof(struct daemon, field), false
+#define ENV offsetof(struct daemon, env), true
+#define VIEWS offsetof(struct daemon, views), true
+#define ROUTE(service, name, req, res, streams, fn, ...) \
+	{ "/" service "/" name, &req##__descriptor, &res##__descriptor, \
+	  RPC_##streams, handle_##fn, __VA_ARGS__ }
+#define FABRIC(name, req, res, streams, fn, ...) \
+	ROUTE("weft.v1.Fabric", name, weft__v1__##req, weft__v1__##res, \
+	      streams, fn, __VA_ARGS__)
+#define JOBS(name, req, res, streams, fn) \
+	ROUTE("weft.v1.Jobs", name, weft__v1__##req, weft__v1__##res, \
+	      streams, fn, PART(jobs))
+#define HEALTH(name, streams, fn) \
+	ROUTE("grpc.health.v1.Health", name, \
+	      grpc__health__v1__health_check_request, \
+	      grpc__health__v1__health_check_response, streams, fn, \
+	      PART(health))
+#define REFLECTION(v) \
+	ROUTE("grpc.reflection." v ".ServerReflection", \
+	      "ServerReflectionInfo", \
+	      grpc__reflection__v1__server_reflection_request, \
+	      grpc__reflection__v1__server_reflection_response, \
+	      BIDI_STREAMING, reflection, PART(reflection))
+	FABRIC("Plan", plan_request, plan_part, SERVER_STREAMING, plan, VIEWS),
+	FABRIC("Apply", apply_request, apply_event, SERVER_STREAMING, apply,
+	       PART(changes)),
+	FABRIC("Rollback", rollback_request, apply_event, SERVER_STREAMING,
+	       rollback, PART(changes)),
+	FABRIC("Confirm", confirm_request, confirm_response, UNARY, confirm,
+	       PART(changes)),
+	FABRIC("Cancel", cancel_request, apply_event, SERVER_STREAMING, cancel,
+	       PART(changes)),
+	FABRIC("Status", status_request, status_response, UNARY, status, VIEWS),
+	FABRIC("Diff", diff_request, diff_response, UNARY, diff, VIEWS),
+	FABRIC("Verify", verify_request, diff_response, UNARY, verify, VIEWS),
+	FABRIC("History", history_request, history_response, UNARY, history,
+	       ENV),
+	FABRIC("Audit", audit_request, audit_response, UNARY, audit, ENV),
+	FABRIC("ExternalChanges", external_changes_request,
+	       external_changes_response, UNARY, external_changes, ENV),
+	FABRIC("Drain", hold_request, hold_response, UNARY, drain, PART(drain)),
+	FABRIC("Undrain", hold_request, hold_response, UNARY, undrain,
+	       PART(drain)),
+	FABRIC("Freeze", hold_request, hold_response, UNARY, freeze,
+	       PART(drain)),
+	FABRIC("Unfreeze", hold_request, hold_response, UNARY, unfreeze,
+	       PART(drain)),
+	FABRIC("SetPort", set_port_request, maintenance_response, UNARY,
+	       set_port, PART(changes)),
+	FABRIC("Recover", recover_request, maintenance_response, UNARY,
+	       recover_device, PART(changes)),
+	FABRIC("Watch", watch_request, watch_event, SERVER_STREAMING, watch,
+	       PART(env.events)),
+	FABRIC("Log", log_request, log_response, UNARY, log, ENV),
+	FABRIC("GetSchedule", get_schedule_request, schedule_piece,
+	       SERVER_STREAMING, schedule, VIEWS),
+	JOBS("RequestJob", request_job_request, job, SERVER_STREAMING,
+	     request_job),
+	JOBS("ReleaseJob", release_job_request, job, SERVER_STREAMING,
+	     release_job),
+	JOBS("ListJobs", list_jobs_request, list_jobs_response, UNARY,
+	     list_jobs),
+	HEALTH("Check", UNARY, health_check),
+	HEALTH("Watch", SERVER_STREAMING, health_watch),
+	REFLECTION("v1"), REFLECTION("v1alpha"),
+#undef REFLECTION
+#undef HEALTH
+#undef JOBS
+#undef FABRIC
+#undef ROUTE
+#undef VIEWS
+#undef ENV
+#undef PART
+};
+
+_Static_assert(sizeof(routes) / sizeof(*routes) == N_ROUTES,
+	       "room for every method");
+
+static void dispatch(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg)
+{
+	const char *path = rpc_call_path(call);
+	const struct route *r = routes;
+	void *part;
+
+	while (strcmp(r->path, path) != 0) {
+		r++;	/* the server has found the path in this table */
+	}
+	part = (char *)arg + r->part;
+	r->handler(call, req, r->embedded ? part : *(void **)part);
+}
+
+static int permit(struct rpc_call *call, void *arg, struct err *err)
+{
+	struct daemon *d = arg;
+	const char *path = rpc_call_path(call);
+	int r = access_permit(d->env.access, rpc_call_peer(call), path, err);
+
+	metrics_count_call(d->metrics, path);
+	if (r == 0 && d->standby) {
+		r = standby_permit(d->standby, path, err);
+		if (r == 0 && strncmp(path, "/weft.", 6) == 0) {
+			jobs_reload(d->jobs);
+		}
+	}
+	return r;
+}
+
+static void on_answer(const char *path, enum rpc_status status, void *arg)
+{
+	metrics_count_answer(((struct daemon *)arg)->metrics, path, status);
+}
+
+static void on_get(struct rpc_call *call, void *arg)
+{
+	struct daemon *d = arg;
+	struct err err = { 0 };
+
+	if (access_need(d->env.access, rpc_call_peer(call), ACCESS_VIEWER,
+			"the page", &err)) {
+		webui_answer_text(call, 403, err.msg);
+	} else if (d->standby) {
+		standby_permit(d->standby, rpc_call_path(call), &err);
+		webui_answer_text(call, 503, err.msg);
+	} else {
+		webui_get(d->webui, call);
+	}
+}
+
+static int start_server(struct daemon *d, struct err *err)
+{
+	const struct daemon_config *cfg = &d->cfg;
+	const struct rpc_server_config rpc = {
+		.unix_path = cfg->socket,
+		.mode = cfg->socket_mode,
+		.tcp_host = cfg->listen_host,
+		.tcp_port = cfg->listen_port,
+		.tls = cfg->tls,
+		.permit = permit,
+		.ended = on_answer,
+		.get = on_get,
+		/* A plan file quotes a whole configuration. */
+		.limits = { .max_request = 2 * MODEL_MAX_TEXT + MIB,
+			    .max_decoded = 4 * (size_t)MODEL_MAX_TEXT,
+			    .max_queued = 4 * (size_t)MODEL_MAX_TEXT,
+			    .max_conn_queued = 5 * (size_t)MODEL_MAX_TEXT,
+			    .max_conn_held = 8 * (size_t)MODEL_MAX_TEXT },
+		.methods = d->methods,
+		.arg = d,
+	};
+
+	return rpc_server_new(d->env.loop, &rpc, &d->server, err);
+}
+
+/* ---- what parts report to those above them ------------------------------- */
+
+static void on_changed(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->webui) {
+		webui_changed(d->webui);
+	}
+}
+
+static void on_drain_released(void *arg)
+{
+	jobs_advance(((struct daemon *)arg)->jobs);
+}
+
+static int on_compose(const char *text, size_t len, struct buf *out, void *arg,
+		      struct err *err)
+{
+	return jobs_compose(((struct daemon *)arg)->jobs, text, len, out, err);
+}
+
+static int on_restrict_base(const struct model_fabric *f, struct snapshot *s,
+			    void *arg, struct err *err)
+{
+	return drain_restrict(((struct daemon *)arg)->drain, f, s, err);
+}
+
+static void on_planned(struct plan_request *r, void *arg)
+{
+	struct daemon *d = arg;
+	int n_holds;
+
+	metrics_count_plan(d->metrics, r->rc, r->plan_ns);
+	drain_list(d->drain, &n_holds);
+	if (r->rc == 0 && !r->offline) {
+		r->rc = drain_check_plan(d->drain, r->plan, &r->err);
+	} else if (r->rc && n_holds > 0 && !r->err.hint[0]) {
+		err_hint(&r->err, "parts of the fabric are drained: \"weft "
+				  "status\" names them");
+	} else if (r->rc) {
+		job_status_hint(d->job_status, &r->err);
+	}
+}
+
+static void on_recovered(void *arg)
+{
+	struct daemon *d = arg;
+
+	job_status_refresh(d->job_status);
+	changes_watch_confirm(d->changes);
+	jobs_settle(d->jobs);
+}
+
+static void on_slot_ends(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (!d->env.reading && !d->env.draining) {
+		event_stream_observe(d->env.events);
+	}
+	job_status_check(d->job_status);
+}
+
+static void on_slot_ended(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->restore) {
+		restore_check(d->restore);
+	}
+}
+
+static void stop_server(void *arg);
+
+static void on_jobs_planned(const struct plan *p, void *arg)
+{
+	hosts_route(((struct daemon *)arg)->hosts, host_routes_of(p));
+}
+
+static void on_jobs_known(bool fresh, void *arg)
+{
+	struct daemon *d = arg;
+
+	jobs_update_loss(d->jobs);
+	if (fresh) {
+		jobs_advance(d->jobs);
+	}
+}
+
+static void on_change_begun(const char *who, const char *comment, void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->webui) {
+		webui_begin_change(d->webui, who, comment);
+	}
+}
+
+static void on_change_progress(const struct apply_event *ev, void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->webui) {
+		webui_progress(d->webui, ev);
+	}
+}
+
+static void on_change_committed(void *arg)
+{
+	jobs_settle(((struct daemon *)arg)->jobs);
+}
+
+static void on_change_ended(const struct apply_result *res,
+			    const struct err *err, void *arg)
+{
+	struct daemon *d = arg;
+
+	metrics_count_change(d->metrics, res);
+	if (d->webui) {
+		webui_end_change(d->webui, apply_verdict_name(res->verdict),
+				 err);
+	}
+}
+
+static void on_change_idle(void *arg)
+{
+	jobs_advance(((struct daemon *)arg)->jobs);
+}
+
+static void on_poll_probed(void *arg)
+{
+	struct daemon *d = arg;
+
+	poll_round_end(d->poll);
+	jobs_devices_read(d->jobs);
+}
+
+static void on_poll_read(void *arg)
+{
+	hosts_probe(((struct daemon *)arg)->hosts, on_poll_probed, arg);
+}
+
+/* ---- the first reading --------------------------------------------------- */
+
+static void after_first_reading(int rc, const struct err *err, void *arg)
+{
+	struct plan_request *slot = arg;
+	struct daemon *d = slot->arg;
+
+	if (rc) {
+		log_warn("weftd", "%s", err->msg);
+	}
+	d->env.reading = false;
+	d->env.was_read = true;
+	health_changed(d->health);
+	log_info("weftd", "devices are read; generation %lld",
+		 (long long)store_generation(d->env.store));
+	plan_request_free(slot);
+	if (!d->env.draining) {
+		event_emit(d->env.events, &(struct daemon_event){
+				.kind = EVENT_KIND(READ) },
+			   "all devices were asked");
+		job_status_refresh(d->job_status);
+		changes_watch_confirm(d->changes);
+		jobs_settle(d->jobs);
+		jobs_advance(d->jobs);
+	}
+}
+
+static void after_recovery(int rc, const char *text, void *arg)
+{
+	struct plan_request *slot = arg;
+	struct daemon *d = slot->arg;
+
+	plan_queue_recovered(d->queue, rc, text);
+	apply_read(d->env.apply, after_first_reading, slot);
+}
+
+static void begin_reading(struct plan_request *slot)
+{
+	struct daemon *d = slot->arg;
+
+	apply_reading_for(d->env.apply, STORE_BY_START);
+	apply_recover(d->env.apply, after_recovery, slot);
+}
+
+/* ---- start --------------------------------------------------------------- */
+
+/* The store's file in the state folder, which is made when missing. */
+static int open_store(struct daemon *d, struct err *err)
+{
+	const char *dir = d->cfg.state_dir;
+	char path[512];
+
+	if (d->env.store) {
+		return 0;	/* led already */
+	}
+	if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
+		return err_errno(err, WEFT_EIO, errno, "%s", dir);
+	}
+	if (snprintf(path, sizeof(path), "%s/" STORE_FILE, dir) >=
+	    (int)sizeof(path)) {
+		return err_set(err, WEFT_EINVAL, "--state-dir: too long");
+	}
+	return d->env.standby ? store_open_shared(path, &d->env.store, err)
+			      : store_open(path, &d->env.store, err);
+}
+
+static int make_planning(struct daemon *d, struct err *err)
+{
+	const struct plan_queue_hooks queue_hooks = {
+		.compose = on_compose, .restrict_base = on_restrict_base,
+		.planned = on_planned, .recovered = on_recovered,
+		.slot_ends = on_slot_ends, .slot_ended = on_slot_ended,
+		.drained = stop_server, .arg = d,
+	};
+	const struct job_status_hooks status_hooks = {
+		.planned = on_jobs_planned, .known = on_jobs_known, .arg = d,
+	};
+	int r;
+
+	if ((r = plan_queue_new(&d->env, &queue_hooks, &d->queue, err)) ||
+	    (r = job_status_new(&d->env, d->queue, &status_hooks,
+				&d->job_status, err))) {
+		return r;
+	}
+	return 0;
+}
+
+static int make_changes(struct daemon *d, struct err *err)
+{
+	const struct change_hooks hooks = {
+		.begun = on_change_begun, .progress = on_change_progress,
+		.committed = on_change_committed, .ended = on_change_ended,
+		.idle = on_change_idle, .arg = d,
+	};
+	int r;
+
+	if ((r = drain_new(&d->env, on_drain_released, d, &d->drain, err)) ||
+	    (r = drain_load(d->drain, err)) ||
+	    (r = changes_new(&d->env, d->queue, d->job_status, d->drain,
+			     d->hosts, &hooks, &d->changes, err))) {
+		return r;
+	}
+	return 0;
+}
+
+/* What a standby has as well. */
+static int make_parts(struct daemon *d, struct err *err)
+{
+	struct daemon_env *env = &d->env;
+	int r;
+
+	if ((r = event_stream_new(env, &env->events, err)) ||
+	    (r = access_new(d->cfg.access, d->cfg.owner, &env->access, err)) ||
+	    (r = open_store(d, err)) ||
+	    (r = apply_new(env->loop, env->store, &env->apply, err)) ||
+	    (r = health_new(env, &d->health, err)) ||
+	    (r = reflection_new(&d->reflection, err)) ||
+	    (r = make_planning(d, err)) ||
+	    (r = hosts_new(env, &d->hosts, err)) ||
+	    (r = make_changes(d, err)) ||
+	    (r = jobs_new(env, d->queue, d->job_status, d->drain, d->changes,
+			  &d->jobs, err))) {
+		return r;
+	}
+	d->views = (struct views){
+		.env = env, .queue = d->queue, .job_status = d->job_status,
+		.drain = d->drain, .changes = d->changes, .hosts = d->hosts,
+		.jobs = d->jobs,
+	};
+	return metrics_new(&d->views, d->methods, &d->metrics, err);
+}
+
+static struct daemon *new_daemon(uv_loop_t *loop,
+				 const struct daemon_config *cfg)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+
+	if (!d) {
+		return NULL;
+	}
+	d->env.loop = loop;
+	d->env.on_changed = on_changed;
+	d->env.on_changed_arg = d;
+	d->cfg = *cfg;
+	for (int i = 0; i < N_ROUTES; i++) {
+		d->methods[i] = (struct rpc_method){
+			routes[i].path, routes[i].request, routes[i].response,
+			routes[i].streaming, dispatch };
+	}
+	return d;
+}
+
+/* What is left once the server and the engine have stopped. */
+static void free_daemon(struct daemon *d)
+{
+	lease_free(d->lease);
+	store_free(d->env.store);
+	poll_free(d->poll);
+	device_events_free(d->device_events);
+	restore_free(d->restore);
+	hosts_free(d->hosts);
+	metrics_free(d->metrics);
+	jobs_free(d->jobs);
+	changes_free(d->changes);
+	drain_free(d->drain);
+	job_status_free(d->job_status);
+	plan_queue_free(d->queue);
+	reflection_free(d->reflection);
+	health_free(d->health);
+	event_stream_free(d->env.events);
+	access_free(d->env.access);
+	free(d);
+}
+
+/* Shows and answers, and reads the devices. */
+static int start_parts(struct daemon *d, struct err *err)
+{
+	const struct daemon_config *cfg = &d->cfg;
+	struct daemon_env *env = &d->env;
+	int r;
+
+	if ((cfg->led && (r = lease_new(env, cfg->lease_ms, &d->lease, err))) ||
+	    (r = start_server(d, err)) ||
+	    (cfg->metrics_host && (r = metrics_start(d->metrics,
+						     cfg->metrics_host,
+						     cfg->metrics_port, err))) ||
+	    (r = webui_new(&d->views, cfg->page_host, cfg->page_port,
+			   &d->webui, err)) ||
+	    (r = poll_new(env, d->queue, cfg->poll_ms, on_poll_read, d,
+			  &d->poll, err)) ||
+	    (r = device_events_new(env, d->queue, &d->device_events, err)) ||
+	    (r = restore_new(env, d->changes, &d->restore, err)) ||
+	    (r = plan_queue_slot(d->queue, begin_reading, d, err))) {
+		return r;
+	}
+	return 0;
+}
+
+static void stop_views(struct daemon *d)
+{
+	struct webui *webui = d->webui;
+
+	if (d->metrics) {
+		metrics_stop(d->metrics);
+	}
+	d->webui = NULL;
+	webui_free(webui);
+}
+
+static void on_failed_closed(void *arg)
+{
+	free_daemon(arg);
+}
+
+/* After a failed start: the engine closes its handles on the loop. */
+static void abandon(struct daemon *d)
+{
+	uv_loop_t *loop = d->env.loop;
+
+	stop_views(d);
+	if (d->server) {
+		rpc_server_stop(d->server, 0, NULL, NULL);
+	}
+	if (d->env.apply) {
+		apply_free(d->env.apply, on_failed_closed, d);
+	} else {
+		free_daemon(d);
+	}
+	uv_run(loop, UV_RUN_DEFAULT);
+}
+
+int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
+	       struct daemon **out, struct err *err)
+{
+	struct daemon *d = new_daemon(loop, cfg);
+	struct err fabric_err = { 0 };
+	int r;
+
+	if (!d) {
+		return err_nomem(err);
+	}
+	d->env.store = cfg->led;
+	d->env.reading = true;
+	if ((r = make_parts(d, err)) ||
+	    (r = changes_load(d->changes, err)) ||
+	    (cfg->fabric &&
+	     (r = plan_queue_set_default(d->queue, cfg->fabric, err)))) {
+		abandon(d);
+		return r;
+	}
+	external_changes_watch(&d->env);
+	/* A configuration that can no longer be read must not keep the
+	 * operator from looking, and from applying a better one. */
+	if (plan_queue_settle(d->queue, &fabric_err)) {
+		log_error("weftd", "the configuration: %s", fabric_err.msg);
+	}
+	r = start_parts(d, err);
+	if (r) {
+		abandon(d);
+		return r;
+	}
+	*out = d;
+	return 0;
+}
+
+/* ---- while it runs ------------------------------------------------------- */
+
+static void log_kept(const char *what, const struct err *err)
+{
+	char text[ERR_MSG_MAX + ERR_FILE_MAX + 32];
+
+	log_error("weftd", "%s: %s; what was read before stays in use", what,
+		  err_str(err, text, sizeof(text)));
+}
+
+void daemon_reload(struct daemon *d)
+{
+	struct access *fresh;
+	struct err err = { 0 };
+
+	if (access_new(d->cfg.access, d->cfg.owner, &fresh, &err)) {
+		log_kept("access", &err);
+	} else {
+		access_free(d->env.access);
+		d->env.access = fresh;
+	}
+	if (d->server && rpc_server_reload_tls(d->server, &err)) {
+		log_kept("certificates", &err);
+	}
+	log_info("weftd", "SIGHUP: access and certificates read again");
+}
+
+int daemon_port(const struct daemon *d)
+{
+	return rpc_server_port(d->server);
+}
+
+int daemon_metrics_port(const struct daemon *d)
+{
+	return metrics_port(d->metrics);
+}
+
+int daemon_page_port(const struct daemon *d)
+{
+	return d->webui ? webui_port(d->webui) : 0;
+}
+
+/* ---- stop ---------------------------------------------------------------- */
+
+static void on_apply_closed(void *arg)
+{
+	struct daemon *d = arg;
+	void (*stopped)(void *) = d->stopped;
+	void *stopped_arg = d->stopped_arg;
+
+	free_daemon(d);
+	if (stopped) {
+		stopped(stopped_arg);
+	}
+}
+
+static void on_server_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	apply_free(d->env.apply, on_apply_closed, d);
+}
+
+/* Goes on stopping when nothing is under way any more. */
+static void stop_server(void *arg)
+{
+	struct daemon *d = arg;
+	struct rpc_server *server = d->server;
+
+	if (plan_queue_drained(d->queue) && server) {
+		d->server = NULL;
+		rpc_server_stop(server, GRACE_MS, on_server_stopped, d);
+	}
+}
+
+void daemon_stop(struct daemon *d, void (*done)(void *), void *arg)
+{
+	d->env.draining = true;
+	stop_views(d);
+	health_changed(d->health);
+	event_stream_end_calls(d->env.events);
+	d->stopped = done;
+	d->stopped_arg = arg;
+	if (d->env.changing) {
+		log_warn("weftd", "stopping once the change under way has "
+				  "ended");
+	}
+	stop_server(d);
+}
+
+/* ---- standing by --------------------------------------------------------- */
+
+static void on_standby_closed(void *arg)
+{
+	(void)arg;	/* the daemon goes when the loop has run empty */
+}
+
+static void on_standby_stopped(void *arg)
+{
+	struct daemon *d = arg;
+
+	apply_free(d->env.apply, on_standby_closed, NULL);
+	standby_free(d->standby);
+	d->standby = NULL;
+}
+
+static void on_standby_ended(bool leads, void *arg)
+{
+	struct daemon *d = arg;
+	struct rpc_server *server = d->server;
+
+	d->leads = leads;
+	d->server = NULL;
+	d->env.draining = true;
+	health_changed(d->health);
+	rpc_server_stop(server, 0, on_standby_stopped, d);
+}
+
+static int start_standby(struct daemon *d, struct err *err)
+{
+	const struct daemon_config *cfg = &d->cfg;
+	struct store_config config;
+	char self[STORE_HOLDER_MAX];
+	int r = make_parts(d, err);
+
+	if (r) {
+		return r;
+	}
+	if (store_config(d->env.store, &config, NULL) == 0) {
+		d->env.applied = true;
+		store_config_fini(&config);
+	}
+	if (cfg->listen_host) {
+		snprintf(self, sizeof(self), "%s:%d", cfg->listen_host,
+			 cfg->listen_port);
+	} else {
+		snprintf(self, sizeof(self), "%s", cfg->socket);
+	}
+	if ((r = start_server(d, err)) ||
+	    (r = standby_new(&d->env, cfg->lease_ms, self, on_standby_ended,
+			     d, &d->standby, err))) {
+		return r;
+	}
+	d->views.standby = d->standby;
+	notify_send("READY=1\nSTATUS=standing by");
+	log_info("weftd", "standing by on %s", cfg->socket);
+	return 0;
+}
+
+int daemon_standby(uv_loop_t *loop, const struct daemon_config *cfg,
+		   struct store **led, struct err *err)
+{
+	struct daemon *d = new_daemon(loop, cfg);
+	int r;
+
+	if (!d) {
+		return err_nomem(err);
+	}
+	d->env.standby = true;
+	r = start_standby(d, err);
+	if (r) {
+		abandon(d);
+		return r;
+	}
+	uv_run(loop, UV_RUN_DEFAULT);
+	if (d->leads) {
+		*led = d->env.store;
+		d->env.store = NULL;
+	} else {
+		r = err_set(err, WEFT_ECANCELED, "stopped");
+	}
+	free_daemon(d);
+	uv_run(loop, UV_RUN_DEFAULT);
+	return r;
+}

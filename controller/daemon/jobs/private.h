@@ -1,0 +1,126 @@
+/*
+ * Shared by the files about jobs of orchestrators.
+ *
+ *   jobs.c       the list, calls, and who waits for what
+ *   jobs_lifecycle.c   starting, ending, time
+ *   jobs_place.c   which hosts they may have
+ *   jobs_repair.c  what is left when light dies, and spares
+ *   jobs_encode.c  jobs as text
+ */
+#ifndef WEFT_DAEMON_JOBS_PRIVATE_H
+#define WEFT_DAEMON_JOBS_PRIVATE_H
+
+#include "controller/daemon/jobs/jobs.h"
+#include "lib/base/buf.h"
+#include "lib/base/vec.h"
+#include "weft/v1/jobs.pb-c.h"
+
+struct job_call {
+	struct rpc_call *call;
+	bool release;		/* waits for the end, not for the start */
+};
+
+struct job {
+	struct jobs *jobs;
+	struct store_job s;
+	Weft__V1__RequestJobRequest *req;
+	VEC(struct job_call) calls;
+	double rate;		/* part of its rate that is left */
+	int64_t died_ns;	/* monotonic: light is known to be dead since
+				 * then; 0: all is there */
+	char *moving;		/* hosts of the repair under way, or NULL */
+	bool no_spare;		/* it would be repaired, but has no room */
+};
+
+struct jobs {
+	struct daemon_env *env;
+	struct plan_queue *queue;
+	struct job_status *status;
+	struct drain *drain;
+	struct changes *changes;
+	VEC(struct job *) v;	/* oldest first */
+	struct job *busy;	/* the change under way is for it, or NULL */
+	struct job *suspect;	/* devices are read to see whether it is to
+				 * be repaired, or NULL */
+	struct job_clock *clock;
+	int64_t retry_ns;	/* monotonic; 0: nothing to be tried again */
+};
+
+#define JOB_RELEASED 1		/* ns: ends as soon as it has started */
+
+static inline bool job_lives(const struct job *j)
+{
+	return j->s.state != STORE_JOB_ENDED && j->s.state != STORE_JOB_FAILED;
+}
+
+/* It has light, or is being given some. */
+static inline bool job_has_light(const struct job *j)
+{
+	return j->s.state == STORE_JOB_RUNNING ||
+	       j->s.state == STORE_JOB_STARTING;
+}
+
+/* ---- jobs.c ---- */
+
+/* The living job of this name, or NULL. */
+struct job *jobs_find(const struct jobs *jobs, const char *name);
+/* Moves a job on: makes it durable and tells those who wait. problem: why,
+ * "" for no reason. */
+void job_move(struct job *j, enum store_job_state state, const char *problem);
+/* In the queue, from 1; 0 when it is not in it. */
+int job_position(const struct job *j);
+
+/* Makes durable what has changed beside its state. */
+void job_save(struct job *j);
+
+/* ---- jobs_place.c ---- */
+
+/* Everything that placing looks at; arrays over hosts. */
+struct job_view {
+	const struct model_fabric *f;
+	bool *usable, *busy;
+};
+
+/* From the last readings; nobody is busy yet. */
+int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err);
+void job_view_fini(struct job_view *v);
+/* Hosts of jobs on switches that have light now, but for `except`. */
+void job_view_mark(struct job_view *v, const char *const *except, int n);
+/* Hosts for the job into out, as place_job finds them. */
+int job_find_place(const struct job_view *v, const struct job *j, int *out,
+		   struct err *err);
+/* "a b c"; owned. */
+int job_node_names(const struct model_fabric *f, const int *hosts, int n,
+		   char **out, struct err *err);
+
+/* ---- jobs_repair.c ---- */
+
+/* Until its light is to be made anew; negative: never. */
+int64_t job_repair_wait_ns(const struct job *j);
+/* Begins to repair one whose time has come. True when that is under way. */
+bool jobs_repair_one(struct jobs *jobs);
+/* The change that was to repair it has ended. */
+void job_repaired(struct job *j, int rc, const struct err *err);
+
+/* ---- jobs_lifecycle.c ---- */
+
+/* True when nothing else is under way. */
+bool jobs_may_begin(const struct jobs *jobs);
+/* Begins the change that makes a job's light what it is to be now; its end is
+ * seen to. */
+bool job_begin(struct job *j, const char *verb);
+
+void jobs_clock_fini(struct jobs *jobs);
+
+/* ---- jobs_encode.c ---- */
+
+/* A request as text for the store, and back. */
+int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
+	     struct err *err);
+int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
+	       struct err *err);
+/* The job's entry in the configuration. WEFT_EINVAL: a text holds what cannot
+ * be written. */
+int job_entry(const struct job *j, struct buf *out, struct err *err);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * What weftd shows: status and diff, history and audit trail, plans and
+ * schedules on request, what devices report, metrics and the web page. Nothing
+ * here changes a circuit.
+ */
+#ifndef WEFT_DAEMON_VIEWS_VIEWS_H
+#define WEFT_DAEMON_VIEWS_VIEWS_H
+
+#include "controller/daemon/change/change.h"
+#include "controller/daemon/core/core.h"
+#include "controller/daemon/core/plan_queue.h"
+#include "controller/daemon/ha/ha.h"
+#include "controller/daemon/hosts/hosts.h"
+#include "controller/daemon/jobs/jobs.h"
+
+
+/* The parts that are shown. */
+struct views {
+	struct daemon_env *env;
+	struct plan_queue *queue;
+	struct job_status *job_status;
+	struct drain *drain;
+	struct changes *changes;
+	struct hosts *hosts;
+	struct jobs *jobs;
+	const struct standby *standby;	/* NULL: this weftd leads */
+};
+
+/* ---- status.c, query.c; arg is the struct views ---- */
+
+void handle_status(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_diff(struct rpc_call *call, const ProtobufCMessage *req,
+		 void *arg);
+void handle_plan(struct rpc_call *call, const ProtobufCMessage *req,
+		 void *arg);
+void handle_verify(struct rpc_call *call, const ProtobufCMessage *req,
+		   void *arg);
+void handle_schedule(struct rpc_call *call, const ProtobufCMessage *req,
+		     void *arg);
+
+/* ---- history.c; arg is the struct daemon_env ---- */
+
+void handle_history(struct rpc_call *call, const ProtobufCMessage *req,
+		    void *arg);
+void handle_audit(struct rpc_call *call, const ProtobufCMessage *req,
+		  void *arg);
+
+/* ---- device_events.c ---- */
+
+struct device_events;
+
+/* Listens to the devices from now on. */
+int device_events_new(struct daemon_env *env, struct plan_queue *queue,
+		      struct device_events **out, struct err *err);
+void device_events_free(struct device_events *d);	/* NULL is fine */
+
+/* ---- metrics.c: for Prometheus ---- */
+
+struct metrics;
+
+/* methods: the table of the server, which outlives it. Counts from now on. */
+int metrics_new(const struct views *views, const struct rpc_method *methods,
+		struct metrics **out, struct err *err);
+void metrics_free(struct metrics *m);	/* NULL is fine */
+void metrics_count_change(struct metrics *m, const struct apply_result *res);
+void metrics_count_call(struct metrics *m, const char *path);
+void metrics_count_answer(struct metrics *m, const char *path,
+			  enum rpc_status status);
+void metrics_count_plan(struct metrics *m, int rc, int64_t took_ns);
+/* Serves them. WEFT_EINVAL for an address that is not loopback. */
+int metrics_start(struct metrics *m, const char *host, int port,
+		  struct err *err);
+void metrics_stop(struct metrics *m);
+/* The port that they are served on, 0: none. */
+int metrics_port(const struct metrics *m);
+
+/* ---- webui.c: the page to look at, and its JSON ---- */
+
+struct webui;
+
+/* Also on a loopback address, if host is one; browsers with a certificate
+ * come over the gRPC listener (webui_get). WEFT_EINVAL, WEFT_EIO. */
+int webui_new(const struct views *views, const char *host, int port,
+	      struct webui **out, struct err *err);
+/* Answers all who wait, and takes no more. NULL is fine. */
+void webui_free(struct webui *w);
+/* Answers a GET over HTTP/2 from a caller that may look; w NULL: weftd is
+ * stopping. */
+void webui_get(struct webui *w, struct rpc_call *call);
+/* Plain text with an HTTP status, for a GET that the page does not answer. */
+void webui_answer_text(struct rpc_call *call, int status, const char *text);
+/* What the page shows is no longer what it was. O(1). */
+void webui_changed(struct webui *w);
+/* How a change goes: it has begun, goes on, has ended (err NULL: well). */
+void webui_begin_change(struct webui *w, const char *who, const char *comment);
+void webui_progress(struct webui *w, const struct apply_event *ev);
+void webui_end_change(struct webui *w, const char *verdict,
+		      const struct err *err);
+/* The port of plain HTTP, 0 without one. */
+int webui_port(const struct webui *w);
+
+#endif
