@@ -32,7 +32,7 @@ BROWSER := chromium chromium-driver
 # room may include only rooms before it, those of its DEPS line.
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
-ROOMS := base output conf lp graph rpc http proto optics host topology \
+ROOMS := base output conf lp graph proto rpc http optics host topology \
 	schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
@@ -95,7 +95,7 @@ DEPS_output := base
 DEPS_conf := base
 DEPS_lp := base
 DEPS_graph := base
-DEPS_rpc := base
+DEPS_rpc := base proto
 DEPS_http := base
 DEPS_proto :=
 DEPS_optics := base
@@ -171,7 +171,7 @@ LDFLAGS_all = -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(CFLAGS_$(MODE)) \
 
 # Services and their messages: reflection hands these out.
 PUBLIC_PROTOS := $(wildcard proto/weft/v1/*.proto proto/grpc/*/*/*.proto)
-PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*.proto)
+PROTOS := $(PUBLIC_PROTOS) $(wildcard proto/weft/meta/*.proto proto/google/*/*.proto)
 PB_C := $(patsubst proto/%.proto,$(GEN)/proto/%.pb-c.c,$(PROTOS))
 PB_H := $(PB_C:.c=.h)
 

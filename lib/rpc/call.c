@@ -1,13 +1,11 @@
-/* One call on the server; see rpc.h and server.h. */
+/* One call on the server */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/rpc/decode.h"
-#include "lib/rpc/server.h"
-#include "lib/rpc/status.h"
+#include "lib/rpc/private.h"
 
 /* What HTTP/2 counts for a header field beside its bytes. */
 #define HEADER_OVERHEAD 32
@@ -67,7 +65,7 @@ static void submit_trailers(struct rpc_call *call)
 	add_status(call, &h, &details);
 	/* Fails only for lack of memory; the stream then ends without a
 	 * status, which clients report as an error. */
-	if (nghttp2_submit_trailer(call->conn->session, call->stream, h.nv,
+	if (nghttp2_submit_trailer(call->conn->t.session, call->stream, h.nv,
 				   h.n)) {
 		rpc_conn_close(call->conn);
 	}
@@ -119,7 +117,7 @@ static void submit_headers(struct rpc_call *call, struct rpc_headers *h,
 					   .read_callback = read_response };
 
 	call->answered = true;
-	if (nghttp2_submit_response(call->conn->session, call->stream, h->nv,
+	if (nghttp2_submit_response(call->conn->t.session, call->stream, h->nv,
 				    h->n, more ? &provider : NULL)) {
 		rpc_conn_close(call->conn);
 	}
@@ -137,7 +135,7 @@ static void resume(struct rpc_call *call)
 {
 	if (call->deferred) {
 		call->deferred = false;
-		nghttp2_session_resume_data(call->conn->session, call->stream);
+		nghttp2_session_resume_data(call->conn->t.session, call->stream);
 	}
 	rpc_server_mark_dirty(call->conn);
 }
@@ -505,7 +503,7 @@ void rpc_call_expire(struct rpc_call *call)
 	/* Trailers behind a queue that the reader does not empty would keep
 	 * its memory for as long as he likes. */
 	if (unsent(call) > 0 &&
-	    nghttp2_submit_rst_stream(call->conn->session, NGHTTP2_FLAG_NONE,
+	    nghttp2_submit_rst_stream(call->conn->t.session, NGHTTP2_FLAG_NONE,
 				      call->stream, NGHTTP2_CANCEL)) {
 		rpc_conn_close(call->conn);
 	}

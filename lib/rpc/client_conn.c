@@ -1,16 +1,44 @@
-/* Bytes between the client and the server: with poll(), in slices short enough
- * that a cancel flag is seen soon. */
+/*
+ * The client's connection: to a unix socket, or by TLS, and its bytes with
+ * poll(), in slices short enough that a cancel flag set by a signal handler or
+ * another thread is seen soon. A server may close while this side still
+ * sends: what it said before is read all the same, and says more than EPIPE.
+ */
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/rpc/client.h"
+#include "lib/rpc/private.h"
 
+#define CONNECT_RETRY_MS 10
 #define SLICE_MS 100
 #define NS_PER_MS 1000000
-#define OUT_BYTES ((size_t)64 << 10)
+
+int client_slice_ms(int64_t end_ns)
+{
+	int64_t left;
+
+	if (end_ns == 0) {
+		return SLICE_MS;
+	}
+	left = (end_ns - clk_now_ns() + NS_PER_MS - 1) / NS_PER_MS;
+	return left <= 0 ? 0 : left < SLICE_MS ? (int)left : SLICE_MS;
+}
+
+int64_t client_end_of(int timeout_ms)
+{
+	return timeout_ms > 0 ? clk_now_ns() + (int64_t)timeout_ms * NS_PER_MS
+			      : 0;
+}
 
 int client_lose(struct rpc_client *c, enum weft_err code, const char *why)
 {
@@ -33,26 +61,12 @@ int client_lose_to_server(struct rpc_client *c)
 					    : "the server is shutting down");
 }
 
-/* One piece of frames into c->out, encrypted or not. */
-static int put(struct rpc_client *c, const uint8_t *data, size_t len)
+/* Hands t.out to the socket, as much as it takes; false when it takes no more
+ * now. */
+static bool send_out(struct rpc_client *c)
 {
-	struct err err;
-
-	if (!c->tls) {
-		buf_add(&c->out, data, len);
-		return 0;
-	}
-	if (len > 0 && rpc_tls_write(c->tls, data, len, &err)) {
-		return client_lose(c, err.code, err.msg);
-	}
-	rpc_tls_output(c->tls, &c->out);
-	return 0;
-}
-
-bool client_send_out(struct rpc_client *c)
-{
-	ssize_t n = send(c->fd, c->out.data + c->out_sent,
-			 c->out.len - c->out_sent, MSG_NOSIGNAL);
+	ssize_t n = send(c->fd, c->t.out.data + c->out_sent,
+			 c->t.out.len - c->out_sent, MSG_NOSIGNAL);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return false;
@@ -61,8 +75,8 @@ bool client_send_out(struct rpc_client *c)
 	 * more than EPIPE. */
 	c->deaf = n < 0;
 	c->out_sent += n > 0 ? (size_t)n : 0;
-	if (c->out_sent == c->out.len) {
-		buf_reset(&c->out);
+	if (c->out_sent == c->t.out.len) {
+		buf_reset(&c->t.out);
 		c->out_sent = 0;
 	}
 	return true;
@@ -70,66 +84,42 @@ bool client_send_out(struct rpc_client *c)
 
 int client_send_frames(struct rpc_client *c)
 {
-	const uint8_t *data;
-	ssize_t n;
+	struct err err;
 
 	while (!c->deaf) {
-		do {
-			n = nghttp2_session_mem_send(c->session, &data);
-			if (n < 0) {
-				return client_lose(c, WEFT_EIO,
-						   nghttp2_strerror((int)n));
-			}
-			if (put(c, data, (size_t)n)) {
-				return c->lost.code;
-			}
-		} while (n > 0 && c->out.len < OUT_BYTES);
-		if (c->out.failed) {
-			return client_lose(c, WEFT_ENOMEM, "out of memory");
+		if (rpc_transport_collect(&c->t, &err)) {
+			return client_lose(c, err.code == WEFT_EINTERNAL
+					   ? WEFT_EIO : err.code, err.msg);
 		}
-		if (c->out.len == 0) {
-			return 0;
-		}
-		if (!client_send_out(c)) {
+		if (c->t.out.len == 0 || !send_out(c)) {
 			return 0;
 		}
 	}
 	return 0;
 }
 
-static int take_plain(struct rpc_client *c, const uint8_t *data, size_t len)
+/* Bytes of the socket; none: what TLS holds already. */
+static int take(struct rpc_client *c, const void *data, size_t len)
 {
-	ssize_t n = nghttp2_session_mem_recv(c->session, data, len);
-
-	return n < 0 ? client_lose(c, WEFT_EIO, nghttp2_strerror((int)n)) : 0;
-}
-
-/* Before the session begins, bytes are of the handshake only. */
-int client_take_encrypted(struct rpc_client *c, const uint8_t *data,
-			  size_t len)
-{
-	uint8_t plain[16 << 10];
 	struct err err;
-	bool closed = false;
-	int n = 0, r = 0;
+	bool closed;
 
-	if (rpc_tls_input(c->tls, data, len, &err)) {
+	switch (rpc_transport_take(&c->t, data, len, &closed, &err)) {
+	case 0:
+		return closed ? client_lose_to_server(c) : 0;
+	case WEFT_EINVAL:
+		return client_lose(c, WEFT_EIO, err.msg);
+	case WEFT_EIO:
+		/* A certificate that the server refuses is reported after the
+		 * handshake in TLS 1.3. */
+		return client_lose(c, c->greeted ? WEFT_EIO : WEFT_EDENIED,
+				   err.msg);
+	default:
 		return client_lose(c, err.code, err.msg);
 	}
-	while (r == 0 && c->session &&
-	       (n = rpc_tls_read(c->tls, plain, sizeof(plain), &closed,
-				 &err)) > 0) {
-		r = take_plain(c, plain, (size_t)n);
-	}
-	/* A certificate that the server refuses is told after the handshake
-	 * in TLS 1.3. */
-	if (r == 0 && n < 0) {
-		r = client_lose(c, c->greeted ? WEFT_EIO : WEFT_EDENIED, err.msg);
-	}
-	return r == 0 && closed ? client_lose_to_server(c) : r;
 }
 
-int client_receive(struct rpc_client *c)
+static int receive(struct rpc_client *c)
 {
 	uint8_t data[64 << 10];
 	ssize_t n = recv(c->fd, data, sizeof(data), 0);
@@ -137,11 +127,7 @@ int client_receive(struct rpc_client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return 0;
 	}
-	if (n <= 0) {
-		return client_lose_to_server(c);
-	}
-	return c->tls ? client_take_encrypted(c, data, (size_t)n)
-		      : take_plain(c, data, (size_t)n);
+	return n <= 0 ? client_lose_to_server(c) : take(c, data, (size_t)n);
 }
 
 int client_step(struct rpc_client *c, int wait_ms)
@@ -152,29 +138,294 @@ int client_step(struct rpc_client *c, int wait_ms)
 	if (r) {
 		return r;
 	}
-	if (c->out.len > 0 && !c->deaf) {
+	if (c->t.out.len > 0 && !c->deaf) {
 		p.events |= POLLOUT;
 	}
 	r = poll(&p, 1, wait_ms);
 	if (r < 0 && errno != EINTR) {
 		return client_lose(c, WEFT_EIO, strerror(errno));
 	}
-	return r > 0 && (p.revents & ~POLLOUT) ? client_receive(c) : 0;
+	return r > 0 && (p.revents & ~POLLOUT) ? receive(c) : 0;
 }
 
-int client_slice_ms(int64_t end_ns)
+/* Waits for the server's SETTINGS: before, nothing answers there. */
+static int await_greeting(struct rpc_client *c, int64_t end_ns, struct err *err)
 {
-	int64_t left;
+	while (!c->greeted) {
+		int wait_ms = client_slice_ms(end_ns);
 
-	if (end_ns == 0) {
-		return SLICE_MS;
+		if (wait_ms == 0) {
+			return err_set(err, WEFT_EUNAVAIL,
+				       "%s: the server does not answer",
+				       c->path);
+		}
+		if (client_step(c, wait_ms)) {
+			break;
+		}
 	}
-	left = (end_ns - clk_now_ns() + NS_PER_MS - 1) / NS_PER_MS;
-	return left <= 0 ? 0 : left < SLICE_MS ? (int)left : SLICE_MS;
+	if (c->leaving) {
+		client_lose_to_server(c);
+	}
+	if (c->lost.code && err) {
+		*err = c->lost;
+	}
+	return c->lost.code;
 }
 
-int64_t client_end_of(int timeout_ms)
+/* ---- opening ---- */
+
+static struct rpc_client *client_new(const char *name, struct err *err)
 {
-	return timeout_ms > 0 ? clk_now_ns() + (int64_t)timeout_ms * NS_PER_MS
-			      : 0;
+	struct rpc_client *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		err_nomem(err);
+		return NULL;
+	}
+	c->fd = -1;
+	snprintf(c->path, sizeof(c->path), "%s", name);
+	return c;
+}
+
+/* ---- TCP and TLS ---- */
+
+/* Connects to one address. 0, or an errno. */
+static int connect_address(struct rpc_client *c, const struct addrinfo *a,
+			   int64_t end_ns)
+{
+	struct pollfd p = { .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int wait_ms, error = 0, on = 1;
+
+	c->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0);
+	if (c->fd < 0) {
+		return errno;
+	}
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(c->fd, a->ai_addr, a->ai_addrlen) == 0) {
+		return 0;
+	}
+	if (errno != EINPROGRESS) {
+		return errno;
+	}
+	p.fd = c->fd;
+	while ((wait_ms = client_slice_ms(end_ns)) > 0 && poll(&p, 1, wait_ms) <= 0) {
+	}
+	if (wait_ms == 0) {
+		return ETIMEDOUT;
+	}
+	getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+	return error;
+}
+
+static int connect_tcp(struct rpc_client *c, const char *host, int port,
+		       int64_t end_ns, struct err *err)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list, *a;
+	char service[16];
+	int error = 0;
+
+	snprintf(service, sizeof(service), "%d", port);
+	error = getaddrinfo(host, service, &hints, &list);
+	if (error) {
+		return err_set(err, WEFT_EUNAVAIL, "%s: %s", host,
+			       gai_strerror(error));
+	}
+	for (a = list; a; a = a->ai_next) {
+		error = connect_address(c, a, end_ns);
+		if (error == 0) {
+			break;
+		}
+		if (c->fd >= 0) {
+			close(c->fd);
+			c->fd = -1;
+		}
+	}
+	freeaddrinfo(list);
+	return error ? err_errno(err, WEFT_EUNAVAIL, error, "%s", c->path) : 0;
+}
+
+/* Sends what the handshake has to say; waits for an answer and takes it. */
+static int exchange(struct rpc_client *c, int wait_ms)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	rpc_tls_output(c->t.tls, &c->t.out);
+	while (c->t.out.len > 0 && !c->deaf && send_out(c)) {
+	}
+	if (c->t.out.failed) {
+		return client_lose(c, WEFT_ENOMEM, "out of memory");
+	}
+	if (c->t.out.len > 0 && !c->deaf) {
+		p.events |= POLLOUT;
+	}
+	return poll(&p, 1, wait_ms) > 0 && (p.revents & ~POLLOUT) ? receive(c) : 0;
+}
+
+static int agree_on_tls(struct rpc_client *c, int64_t end_ns, struct err *err)
+{
+	struct err why = { 0 };
+	bool done = false;
+	int wait_ms, r = 0;
+
+	for (;;) {
+		r = rpc_tls_handshake(c->t.tls, &done, &why);
+		if (r || done) {
+			break;
+		}
+		wait_ms = client_slice_ms(end_ns);
+		if (wait_ms == 0) {
+			return err_set(err, WEFT_EUNAVAIL,
+				       "%s: the server does not answer",
+				       c->path);
+		}
+		if (exchange(c, wait_ms)) {
+			*err = c->lost;
+			return err->code;
+		}
+	}
+	if (r) {
+		exchange(c, 0);		/* the alert that says why */
+		return err_set(err, r, "%s: %s", c->path, why.msg);
+	}
+	return 0;
+}
+
+int rpc_client_open_tls(const char *host, int port,
+			const struct rpc_tls_files *files, int timeout_ms,
+			struct rpc_client **out, struct err *err)
+{
+	int64_t end_ns = client_end_of(timeout_ms);
+	struct rpc_tls *tls = NULL;
+	char name[NAME_MAX_TEXT];
+	struct rpc_client *c;
+	int r;
+
+	*out = NULL;
+	snprintf(name, sizeof(name), "%s:%d", host, port);
+	c = client_new(name, err);
+	if (!c) {
+		return err->code;
+	}
+	r = rpc_tls_new(files, false, &tls, err);
+	if (r == 0) {
+		r = rpc_tls_session_new(tls, host, &c->t.tls, err);
+	}
+	if (r == 0) {
+		r = connect_tcp(c, host, port, end_ns, err);
+	}
+	if (r == 0) {
+		r = agree_on_tls(c, end_ns, err);
+	}
+	if (r == 0) {
+		r = client_start_session(c, err);
+	}
+	/* The first bytes of HTTP/2 may have come with the handshake. */
+	if (r == 0) {
+		r = take(c, "", 0);
+	}
+	if (r == 0) {
+		r = await_greeting(c, end_ns, err);
+	}
+	rpc_tls_free(tls);
+	if (r) {
+		rpc_client_close(c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+/* ---- unix sockets ---- */
+
+static int connect_error(const char *path, int errnum, struct err *err)
+{
+	switch (errnum) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return err_set(err, WEFT_EUNAVAIL, "nobody listens on %s",
+			       path);
+	case EACCES:
+	case EPERM:
+		return err_errno(err, WEFT_EDENIED, errnum, "%s", path);
+	case EAGAIN:
+		return err_set(err, WEFT_EUNAVAIL,
+			       "%s: the server takes no connection", path);
+	default:
+		return err_errno(err, WEFT_EIO, errnum, "%s", path);
+	}
+}
+
+/* Unix sockets connect at once or, while the backlog is full, not at all;
+ * there is nothing to poll for. */
+static int connect_unix(struct rpc_client *c, int64_t end_ns, struct err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	memcpy(addr.sun_path, c->path, strlen(c->path));
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0) {
+		return err_errno(err, WEFT_EIO, errno, "%s", c->path);
+	}
+	while (connect(c->fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
+		if (errno == EINTR) {
+			continue;
+		}
+		if (errno != EAGAIN || client_slice_ms(end_ns) == 0) {
+			return connect_error(c->path, errno, err);
+		}
+		poll(NULL, 0, CONNECT_RETRY_MS);
+	}
+	return 0;
+}
+
+int rpc_client_open(const char *unix_path, int timeout_ms,
+		    struct rpc_client **out, struct err *err)
+{
+	int64_t end_ns = client_end_of(timeout_ms);
+	struct rpc_client *c;
+	int r;
+
+	*out = NULL;
+	if (strlen(unix_path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+		return err_set(err, WEFT_EINVAL,
+			       "%s: socket path longer than %zu bytes",
+			       unix_path,
+			       sizeof(((struct sockaddr_un *)0)->sun_path) - 1);
+	}
+	c = client_new(unix_path, err);
+	if (!c) {
+		return err->code;
+	}
+	r = connect_unix(c, end_ns, err);
+	if (r == 0) {
+		r = client_start_session(c, err);
+	}
+	if (r == 0) {
+		r = await_greeting(c, end_ns, err);
+	}
+	if (r) {
+		rpc_client_close(c);
+		return r;
+	}
+	*out = c;
+	return 0;
+}
+
+void rpc_client_close(struct rpc_client *c)
+{
+	if (!c) {
+		return;
+	}
+	if (c->t.tls && c->t.session && !c->deaf) {
+		rpc_tls_end(c->t.tls);
+		client_send_frames(c);
+	}
+	rpc_transport_fini(&c->t);
+	if (c->fd >= 0) {
+		close(c->fd);
+	}
+	free(c);
 }

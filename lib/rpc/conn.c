@@ -1,4 +1,9 @@
-/* One connection: a socket and an HTTP/2 session; see server.h. */
+/*
+ * One connection of the server: its socket on the loop, and the session's
+ * callbacks, which hand frames to the calls. It begins (on TCP) with TLS,
+ * answers, and ends in one of three ways: all is said and the peer hangs up
+ * (linger), the peer is gone, or it broke the rules (rpc_conn_close).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +11,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/rpc/server.h"
+#include "lib/rpc/private.h"
 
-/* Bytes handed to the socket at a time. */
-#define OUT_BYTES ((size_t)64 << 10)
 #define STREAM_WINDOW (256 << 10)
 #define CONN_WINDOW (1 << 20)
 /* Answers to pings and settings, and other frames, that may wait for a peer
@@ -166,7 +169,7 @@ static void detach_calls(struct rpc_conn *conn)
 	struct rpc_call *call;
 
 	while ((call = TAILQ_FIRST(&conn->calls))) {
-		nghttp2_session_set_stream_user_data(conn->session,
+		nghttp2_session_set_stream_user_data(conn->t.session,
 						     call->stream, NULL);
 		rpc_call_detach(call);
 	}
@@ -176,9 +179,7 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct rpc_conn *conn = handle->data;
 
-	nghttp2_session_del(conn->session);
-	rpc_tls_session_free(conn->tls);
-	buf_fini(&conn->out);
+	rpc_transport_fini(&conn->t);
 	rpc_server_remove_conn(conn);
 	free(conn);
 }
@@ -192,7 +193,7 @@ static void close_now(struct rpc_conn *conn)
 
 void rpc_conn_close(struct rpc_conn *conn)
 {
-	conn->doomed = true;
+	conn->t.doomed = true;
 	rpc_server_mark_dirty(conn);
 }
 
@@ -201,7 +202,7 @@ static void on_written(uv_write_t *write, int status)
 	struct rpc_conn *conn = write->data;
 
 	conn->writing = false;
-	buf_reset(&conn->out);
+	buf_reset(&conn->t.out);
 	if (status < 0) {
 		rpc_conn_close(conn);
 	} else {
@@ -209,12 +210,12 @@ static void on_written(uv_write_t *write, int status)
 	}
 }
 
-/* Writes conn->out; what the socket does not take at once is written when
+/* Writes conn->t.out; what the socket does not take at once is written when
  * it can, and nothing else meanwhile. */
 static int write_out(struct rpc_conn *conn)
 {
 	uv_stream_t *stream = &conn->io.stream;
-	uv_buf_t b = uv_buf_init(conn->out.data, (unsigned)conn->out.len);
+	uv_buf_t b = uv_buf_init(conn->t.out.data, (unsigned)conn->t.out.len);
 	int n = uv_try_write(stream, &b, 1);
 	int r;
 
@@ -222,7 +223,7 @@ static int write_out(struct rpc_conn *conn)
 		return n;
 	}
 	if (n == (int)b.len) {
-		buf_reset(&conn->out);
+		buf_reset(&conn->t.out);
 		return 0;
 	}
 	b.base += n > 0 ? n : 0;
@@ -232,53 +233,17 @@ static int write_out(struct rpc_conn *conn)
 	return r;
 }
 
-/* One piece of frames into conn->out, encrypted or not. */
-static int put(struct rpc_conn *conn, const uint8_t *data, size_t len)
-{
-	struct err err;
-
-	if (!conn->tls) {
-		buf_add(&conn->out, data, len);
-		return 0;
-	}
-	if (rpc_tls_write(conn->tls, data, len, &err)) {
-		return UV_EPROTO;
-	}
-	rpc_tls_output(conn->tls, &conn->out);
-	return 0;
-}
-
-/* Fills conn->out with what there is to say, up to OUT_BYTES or so. */
-static int collect(struct rpc_conn *conn)
-{
-	const uint8_t *data;
-	ssize_t n = 1;
-
-	if (conn->tls) {
-		rpc_tls_output(conn->tls, &conn->out);
-	}
-	while (conn->session && n > 0 && conn->out.len < OUT_BYTES) {
-		n = nghttp2_session_mem_send(conn->session, &data);
-		if (n < 0) {
-			return (int)n;
-		}
-		if (n > 0 && put(conn, data, (size_t)n)) {
-			return UV_EPROTO;
-		}
-	}
-	return conn->out.failed ? UV_ENOMEM : 0;
-}
-
 /* Moves frames from nghttp2 to the socket until either has enough. */
 static int send_frames(struct rpc_conn *conn)
 {
 	while (!conn->writing) {
-		int r = collect(conn);
+		struct err err;
+		int r = rpc_transport_collect(&conn->t, &err);
 
 		if (r < 0) {
 			return r;
 		}
-		if (conn->out.len == 0) {
+		if (conn->t.out.len == 0) {
 			return 0;
 		}
 		if (write_out(conn) < 0) {
@@ -291,16 +256,16 @@ static int send_frames(struct rpc_conn *conn)
 /* All is said and heard. */
 static bool has_ended(const struct rpc_conn *conn)
 {
-	return conn->session && !conn->writing &&
-	       !nghttp2_session_want_read(conn->session) &&
-	       !nghttp2_session_want_write(conn->session);
+	return conn->t.session && !conn->writing &&
+	       !nghttp2_session_want_read(conn->t.session) &&
+	       !nghttp2_session_want_write(conn->t.session);
 }
 
 /* Tells a TLS peer that the end is meant, as far as the socket takes it. */
 static void say_end(struct rpc_conn *conn)
 {
-	if (conn->tls && !conn->writing) {
-		rpc_tls_end(conn->tls);
+	if (conn->t.tls && !conn->writing) {
+		rpc_tls_end(conn->t.tls);
 		send_frames(conn);
 	}
 }
@@ -331,7 +296,7 @@ void rpc_conn_flush(struct rpc_conn *conn)
 	if (conn->closing) {
 		return;
 	}
-	if (conn->doomed || send_frames(conn) < 0 || conn->doomed) {
+	if (conn->t.doomed || send_frames(conn) < 0 || conn->t.doomed) {
 		close_now(conn);
 	} else if (has_ended(conn) && !conn->lingers) {
 		say_end(conn);
@@ -343,14 +308,14 @@ void rpc_conn_goaway(struct rpc_conn *conn)
 {
 	int32_t last;
 
-	if (!conn->session) {
+	if (!conn->t.session) {
 		rpc_conn_close(conn);
 		return;
 	}
-	last = nghttp2_session_get_last_proc_stream_id(conn->session);
-	if (nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, last,
+	last = nghttp2_session_get_last_proc_stream_id(conn->t.session);
+	if (nghttp2_submit_goaway(conn->t.session, NGHTTP2_FLAG_NONE, last,
 				  NGHTTP2_NO_ERROR, NULL, 0)) {
-		conn->doomed = true;
+		conn->t.doomed = true;
 	}
 	rpc_server_mark_dirty(conn);
 }
@@ -368,12 +333,12 @@ static int new_session(struct rpc_conn *conn)
 		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
 	};
 
-	if (nghttp2_session_server_new2(&conn->session, s->callbacks, conn,
-					conn->tls ? s->option
+	if (nghttp2_session_server_new2(&conn->t.session, s->callbacks, conn,
+					conn->t.tls ? s->option
 						  : s->unix_option) ||
-	    nghttp2_submit_settings(conn->session, NGHTTP2_FLAG_NONE, settings,
+	    nghttp2_submit_settings(conn->t.session, NGHTTP2_FLAG_NONE, settings,
 				    sizeof(settings) / sizeof(settings[0])) ||
-	    nghttp2_session_set_local_window_size(conn->session,
+	    nghttp2_session_set_local_window_size(conn->t.session,
 						  NGHTTP2_FLAG_NONE, 0,
 						  CONN_WINDOW)) {
 		return UV_ENOMEM;
@@ -389,7 +354,7 @@ static int refuse(struct rpc_conn *conn, uint32_t code, const char *why)
 
 	log_warn("rpc", "connection of %s refused: %s",
 		 rpc_peer_text(&conn->peer, who, sizeof(who)), why);
-	return nghttp2_submit_goaway(conn->session, NGHTTP2_FLAG_NONE, 0, code,
+	return nghttp2_submit_goaway(conn->t.session, NGHTTP2_FLAG_NONE, 0, code,
 				     (const uint8_t *)why, strlen(why))
 		       ? UV_ENOMEM
 		       : 0;
@@ -411,7 +376,7 @@ static int admit(struct rpc_conn *conn)
 		return refuse(conn, NGHTTP2_INADEQUATE_SECURITY,
 			      "this user may not connect");
 	}
-	if (!conn->tls && is_full(conn->server, false)) {
+	if (!conn->t.tls && is_full(conn->server, false)) {
 		return refuse(conn, NGHTTP2_ENHANCE_YOUR_CALM,
 			      "too many connections");
 	}
@@ -445,7 +410,7 @@ static int greet(struct rpc_conn *conn)
 	struct err err = { 0 };
 	bool done;
 
-	if (rpc_tls_handshake(conn->tls, &done, &err)) {
+	if (rpc_tls_handshake(conn->t.tls, &done, &err)) {
 		log_warn("rpc", "connection refused: %s", err.msg);
 		send_frames(conn);	/* the alert that says why */
 		return UV_EPROTO;
@@ -454,42 +419,25 @@ static int greet(struct rpc_conn *conn)
 		rpc_server_mark_dirty(conn);
 		return 0;
 	}
-	rpc_tls_peer_name(conn->tls, conn->peer.name, sizeof(conn->peer.name));
+	rpc_tls_peer_name(conn->t.tls, conn->peer.name, sizeof(conn->peer.name));
 	return start_session(conn);
 }
 
-static int take_plain(struct rpc_conn *conn, const void *data, size_t len)
-{
-	return nghttp2_session_mem_recv(conn->session, data, len) < 0
-		       ? UV_EPROTO
-		       : 0;
-}
-
-static int take_encrypted(struct rpc_conn *conn, const void *data, size_t len)
-{
-	uint8_t plain[16 << 10];
-	bool closed = false;
-	struct err err;
-	int n = 0, r = 0;
-
-	if (rpc_tls_input(conn->tls, data, len, &err)) {
-		return UV_ENOMEM;
-	}
-	if (!conn->session) {
-		r = greet(conn);
-	}
-	while (r == 0 && conn->session && !conn->doomed &&
-	       (n = rpc_tls_read(conn->tls, plain, sizeof(plain), &closed,
-				 &err)) > 0) {
-		r = take_plain(conn, plain, (size_t)n);
-	}
-	return r < 0 ? r : n < 0 || closed ? UV_EOF : 0;
-}
-
+/* 0, or negative when the connection is to be closed. */
 static int take_bytes(struct rpc_conn *conn, const void *data, size_t len)
 {
-	return conn->tls ? take_encrypted(conn, data, len)
-			 : take_plain(conn, data, len);
+	bool closed;
+	struct err err;
+	int r = rpc_transport_take(&conn->t, data, len, &closed, &err);
+
+	if (r == 0 && !conn->t.session) {
+		r = greet(conn);
+		/* The first frames may have come with the handshake. */
+		if (r == 0 && conn->t.session) {
+			r = rpc_transport_take(&conn->t, "", 0, &closed, &err);
+		}
+	}
+	return r == 0 && closed ? UV_EOF : r;
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
@@ -497,7 +445,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 	struct rpc_conn *conn = stream->data;
 	char who[RPC_PEER_TEXT_MAX];
 
-	if (n == 0 || conn->doomed) {
+	if (n == 0 || conn->t.doomed) {
 		return;
 	}
 	if (conn->lingers && n > 0) {
@@ -507,8 +455,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 		rpc_conn_close(conn);
 		return;
 	}
-	if (conn->session && nghttp2_session_get_outbound_queue_size(
-				     conn->session) > MAX_FRAMES) {
+	if (conn->t.session && nghttp2_session_get_outbound_queue_size(
+				     conn->t.session) > MAX_FRAMES) {
 		log_warn("rpc", "connection of %s dropped: it sends but does "
 			 "not read",
 			 rpc_peer_text(&conn->peer, who, sizeof(who)));
@@ -575,7 +523,7 @@ static int begin_tcp(struct rpc_conn *conn)
 		log_warn("rpc", "connection refused: too many connections");
 		return UV_EMFILE;
 	}
-	if (rpc_tls_session_new(s->tls, NULL, &conn->tls, &err)) {
+	if (rpc_tls_session_new(s->tls, NULL, &conn->t.tls, &err)) {
 		return UV_ENOMEM;
 	}
 	uv_tcp_nodelay(&conn->io.tcp, 1);
@@ -627,7 +575,7 @@ void rpc_conn_accept(struct rpc_server *s, uv_stream_t *listener)
 	}
 	if (r < 0) {
 		log_error("rpc", "cannot accept: %s", uv_strerror(r));
-		conn->doomed = true;
+		conn->t.doomed = true;
 	}
 	rpc_server_mark_dirty(conn);
 }

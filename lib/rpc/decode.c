@@ -10,7 +10,7 @@
  * bytes at most), or more strictly: otherwise the two could see different
  * messages in the same bytes.
  */
-#include "lib/rpc/decode.h"
+#include "lib/rpc/private.h"
 
 #include <assert.h>
 #include <limits.h>

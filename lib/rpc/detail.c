@@ -1,109 +1,118 @@
-/* google.rpc.Status, written by hand; see detail.h. */
-#include "lib/rpc/decode.h"
-#include "lib/rpc/detail.h"
-
+/* google.rpc.Status: what a failure is about, for programs. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "google/rpc/status.pb-c.h"
+#include "lib/rpc/private.h"
+
+/* Room for one of the texts: longer ones find no place in the trailer. */
+#define TEXT_MAX (RPC_MAX_DETAILS + 1)
 #define TYPE "type.googleapis.com/google.rpc."
 
-/* Numbers of fields. */
-enum { STATUS_CODE = 1, STATUS_MESSAGE = 2, STATUS_DETAILS = 3 };
-enum { ANY_TYPE = 1, ANY_VALUE = 2 };
-enum { INFO_REASON = 1, INFO_DOMAIN = 2, INFO_METADATA = 3 };
-enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
-enum { RESOURCE_TYPE = 1, RESOURCE_NAME = 2, RESOURCE_DESCRIPTION = 4 };
-
-/* ---- protobuf ------------------------------------------------------------ */
-
-static void put_varint(struct buf *b, uint64_t v)
-{
-	for (; v >= 128; v >>= 7) {
-		buf_char(b, (char)(v | 128));
-	}
-	buf_char(b, (char)v);
-}
-
-static void put_bytes(struct buf *b, int field, const void *data, size_t len)
-{
-	put_varint(b, (uint64_t)field << 3 | 2);
-	put_varint(b, len);
-	buf_add(b, data, len);
-}
-
-/* Only what is UTF-8: a text may come from a device, or be cut. */
-static void put_text(struct buf *b, int field, const char *text)
+/* A copy up to what is not UTF-8: it may come from a device, or be cut. */
+static char *clean(const char *text, char out[TEXT_MAX])
 {
 	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
 	int n;
 
-	while (p < end && (n = rpc_utf8_length(p, end)) > 0) {
+	while (p < end && (n = rpc_utf8_length(p, end)) > 0 &&
+	       p + n < (const uint8_t *)text + TEXT_MAX) {
 		p += n;
 	}
-	if (p > (const uint8_t *)text) {
-		put_bytes(b, field, text, (size_t)(p - (const uint8_t *)text));
-	}
+	snprintf(out, TEXT_MAX, "%.*s", (int)((const char *)p - text), text);
+	return out;
 }
 
-static void put_any(struct buf *b, const char *type, struct buf *value)
+static int pack(const ProtobufCMessage *msg, struct buf *out)
 {
-	struct buf any = { 0 };
+	size_t len = protobuf_c_message_get_packed_size(msg);
+	uint8_t *bytes = malloc(len + 1);
 
-	put_text(&any, ANY_TYPE, type);
-	put_bytes(&any, ANY_VALUE, value->data, value->len);
-	put_bytes(b, STATUS_DETAILS, any.data, any.len);
-	b->failed |= any.failed || value->failed;
-	buf_fini(&any);
-	buf_fini(value);
+	if (!bytes) {
+		return WEFT_ENOMEM;
+	}
+	buf_add(out, bytes, protobuf_c_message_pack(msg, bytes));
+	free(bytes);
+	return out->failed ? WEFT_ENOMEM : 0;
 }
 
-static void put_entry(struct buf *info, const char *key, const char *value)
+/* Appends status with one detail. Messages that stand one after the other are
+ * read as one, with the details of all. */
+static int pack_status(Google__Rpc__Status *status, char *type,
+		       const ProtobufCMessage *detail, struct buf *out)
 {
-	struct buf entry = { 0 };
+	Google__Protobuf__Any any = GOOGLE__PROTOBUF__ANY__INIT;
+	Google__Protobuf__Any *all[] = { &any };
+	struct buf value = { 0 };
+	int rc = detail ? pack(detail, &value) : 0;
 
-	if (value[0]) {
-		put_text(&entry, ENTRY_KEY, key);
-		put_text(&entry, ENTRY_VALUE, value);
-		put_bytes(info, INFO_METADATA, entry.data, entry.len);
-		info->failed |= entry.failed;
+	if (rc == 0) {
+		any.type_url = type;
+		any.value.data = (uint8_t *)value.data;
+		any.value.len = value.len;
+		status->n_details = detail ? 1 : 0;
+		status->details = all;
+		rc = pack(&status->base, out);
 	}
-	buf_fini(&entry);
-}
-
-static void put_info(struct buf *b, const struct err *err)
-{
-	char place[ERR_FILE_MAX + 32] = "";
-	struct buf info = { 0 };
-
-	if (err->file[0]) {
-		snprintf(place, sizeof(place), "%s:%d:%d", err->file,
-			 err->line, err->col);
-	}
-	put_text(&info, INFO_REASON, err_name(err->code));
-	put_text(&info, INFO_DOMAIN, "weft");
-	put_entry(&info, "place", place);
-	put_entry(&info, "hint", err->hint);
-	put_any(b, TYPE "ErrorInfo", &info);
+	buf_fini(&value);
+	return rc;
 }
 
 bool rpc_detail_add(struct buf *details, const char *type, const char *name,
 		    const char *description)
 {
+	char text[3][TEXT_MAX];
+	Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+	Google__Rpc__ResourceInfo resource = GOOGLE__RPC__RESOURCE_INFO__INIT;
 	size_t before = details->len;
-	struct buf resource = { 0 };
 
-	put_text(&resource, RESOURCE_TYPE, type);
-	put_text(&resource, RESOURCE_NAME, name);
-	put_text(&resource, RESOURCE_DESCRIPTION, description);
-	put_any(details, TYPE "ResourceInfo", &resource);
-	if (details->len > RPC_MAX_DETAILS) {
+	resource.resource_type = clean(type, text[0]);
+	resource.resource_name = clean(name, text[1]);
+	resource.description = clean(description, text[2]);
+	if (pack_status(&status, TYPE "ResourceInfo", &resource.base,
+			details) || details->len > RPC_MAX_DETAILS) {
 		details->len = before;
 		return false;
 	}
-	return !details->failed;
+	return true;
 }
 
-/* ---- base64 -------------------------------------------------------------- */
+/* The status, and err as ErrorInfo when it has a code. */
+static int pack_error(enum rpc_status code, const struct err *err,
+		      struct buf *out)
+{
+	char place[TEXT_MAX], hint[TEXT_MAX], msg[TEXT_MAX];
+	char where[ERR_FILE_MAX + 32] = "";
+	Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+	Google__Rpc__ErrorInfo info = GOOGLE__RPC__ERROR_INFO__INIT;
+	Google__Rpc__ErrorInfo__MetadataEntry
+		of_place = GOOGLE__RPC__ERROR_INFO__METADATA_ENTRY__INIT,
+		of_hint = GOOGLE__RPC__ERROR_INFO__METADATA_ENTRY__INIT,
+		*metadata[2];
+
+	if (err->file[0]) {
+		snprintf(where, sizeof(where), "%s:%d:%d", err->file,
+			 err->line, err->col);
+	}
+	of_place.key = "place";
+	of_place.value = clean(where, place);
+	of_hint.key = "hint";
+	of_hint.value = clean(err->hint, hint);
+	if (place[0]) {
+		metadata[info.n_metadata++] = &of_place;
+	}
+	if (hint[0]) {
+		metadata[info.n_metadata++] = &of_hint;
+	}
+	info.metadata = metadata;
+	info.reason = (char *)(uintptr_t)err_name(err->code);
+	info.domain = "weft";
+	status.code = (int32_t)code;
+	status.message = clean(err->msg, msg);
+	return pack_status(&status, TYPE "ErrorInfo",
+			   err->code == WEFT_OK ? NULL : &info.base, out);
+}
 
 /* Without padding, as gRPC prefers. */
 static void put_base64(struct buf *out, const struct buf *in)
@@ -132,14 +141,8 @@ void rpc_detail_encode(enum rpc_status status, const struct err *err,
 	if (status == RPC_OK || (err->code == WEFT_OK && details->len == 0)) {
 		return;
 	}
-	put_varint(&b, STATUS_CODE << 3);
-	put_varint(&b, (uint64_t)status);
-	put_text(&b, STATUS_MESSAGE, err->msg);
-	if (err->code != WEFT_OK) {
-		put_info(&b, err);
-	}
-	buf_add(&b, details->data, details->len);
-	if (!b.failed) {
+	if (pack_error(status, err, &b) == 0) {
+		buf_add(&b, details->data, details->len);
 		put_base64(out, &b);
 	}
 	buf_fini(&b);

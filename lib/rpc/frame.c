@@ -1,5 +1,5 @@
-/* gRPC message framing; see frame.h. */
-#include "lib/rpc/frame.h"
+/* gRPC message framing. */
+#include "lib/rpc/private.h"
 
 #include <string.h>
 

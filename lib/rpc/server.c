@@ -1,4 +1,4 @@
-/* The server: listening, timers, stopping; see rpc.h and server.h. */
+/* The server: listening, timers, stopping */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -12,8 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/rpc/decode.h"
-#include "lib/rpc/server.h"
+#include "lib/rpc/private.h"
 
 #define BACKLOG 128
 #define NS_PER_MS 1000000

@@ -1,5 +1,5 @@
-/* gRPC statuses and their header fields; see status.h. */
-#include "lib/rpc/status.h"
+/* gRPC statuses and their header fields. */
+#include "lib/rpc/private.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* TLS over bytes in memory; see tls.h. */
-#include "lib/rpc/tls.h"
+/* TLS over bytes in memory. */
+#include "lib/rpc/private.h"
 
 #include <arpa/inet.h>
 #include <limits.h>

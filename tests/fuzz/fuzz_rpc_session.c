@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
-#include "lib/rpc/server.h"
+#include "lib/rpc/private.h"
 #include "tests/unit/rpc/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

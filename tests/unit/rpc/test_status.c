@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/rpc/frame.h"
-#include "lib/rpc/status.h"
+#include "lib/rpc/private.h"
 #include "tests/unit/rpc/message.h"
 
 static void test_codes(void **state)
