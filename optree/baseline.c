@@ -22,8 +22,7 @@ int baseline_ring(const struct optree_params *p, struct optree_sym *out,
 				     vec_push(&out->rounds, round)
 			     ? err_nomem(err) : 0;
 	}
-	rc = rc ? rc : optree_sym_light(out, 2, err);
-	if (rc) {
+	if (rc || (rc = optree_sym_light(out, 2, err))) {
 		optree_sym_fini(out);
 	}
 	out->ring = (struct rwa_ring){ p->n, p->fibres, p->channels };
@@ -94,10 +93,9 @@ static int finish(const struct optree_params *p, enum optree_algorithm how,
 					   p->channel_bps);
 	int rc = check_reach(p, t, out, err);
 
-	rc = rc ? rc : rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err);
-	rc = rc ? rc : tree_schedule(t, p->loss, &out->sched, err);
-	rc = rc ? rc : tree_bound_ns(p, &out->bound_ns, err);
-	if (rc) {
+	if (rc || (rc = rwa_ring_check(&t->ring, t->arcs, t->n_arcs, err)) ||
+	    (rc = tree_schedule(t, p->loss, &out->sched, err)) ||
+	    (rc = tree_bound_ns(p, &out->bound_ns, err))) {
 		return rc;
 	}
 	if (sending < 0 || p->alpha_ns > (INT64_MAX - sending) / t->steps) {
@@ -156,7 +154,9 @@ int baseline_ne(const struct optree_params *p, struct optree_plan *out,
 		}
 	}
 	out->rounds = p->n / 2;
-	rc = rc ? rc : finish(p, OPTREE_BY_NE, OPTREE_NE, &t, out, err);
+	if (!rc) {
+		rc = finish(p, OPTREE_BY_NE, OPTREE_NE, &t, out, err);
+	}
 	tree_light_fini(&t);
 	return rc;
 }
@@ -217,8 +217,10 @@ static int exchange(const struct groups *g, struct err *err)
 	for (int k = 0; k < g->count && !rc; k++) {
 		lead[k] = leader_of(g, k);
 	}
-	rc = rc ? rc : rwa_all_to_all(&wide, lead, g->count, false, arcs,
-				      &res, err);
+	if (!rc) {
+		rc = rwa_all_to_all(&wide, lead, g->count, false, arcs, &res,
+				    err);
+	}
 	for (size_t k = 0; k < pairs && !rc; k++) {
 		int from = (int)(k / (size_t)(g->count - 1));
 		int first = first_of(g, from), end = end_of(g, from);

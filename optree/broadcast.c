@@ -279,8 +279,10 @@ static int fill(const struct optree_params *p, const struct sends *s,
 				.last = x->last, .op = COLL_COPY }, err);
 		}
 	}
-	rc = rc ? rc : coll_finish(out, err);
-	return rc ? rc : coll_verify(out, NULL, err);
+	if (rc || (rc = coll_finish(out, err))) {
+		return rc;
+	}
+	return coll_verify(out, NULL, err);
 }
 
 static int write_out(const struct optree_params *p, int root, struct sends *s,
@@ -294,10 +296,9 @@ static int write_out(const struct optree_params *p, int root, struct sends *s,
 		topo_free(topo);
 		return rc;
 	}
-	rc = coll_new(COLL_BROADCAST, topo, s->chunks,
-		      (int)(2 * channels_of(p)), root, out, err);
-	rc = rc ? rc : fill(p, s, *out, err);
-	if (rc) {
+	if ((rc = coll_new(COLL_BROADCAST, topo, s->chunks,
+			   (int)(2 * channels_of(p)), root, out, err)) ||
+	    (rc = fill(p, s, *out, err))) {
 		coll_free(*out);
 		*out = NULL;
 		return rc;
@@ -327,7 +328,9 @@ int broadcast_make(const struct optree_params *p, int root, int reach,
 		rc = err_set(err, WEFT_ELIMIT,
 			     "it lasts longer than 292 years");
 	}
-	rc = rc ? rc : write_out(p, root, s, &out->sched, err);
+	if (!rc) {
+		rc = write_out(p, root, s, &out->sched, err);
+	}
 	out->time_ns = time_of(p, s);
 	out->retune_hidden_ns = p->overlap ? (s->steps - s->tunings) *
 				(p->alpha_ns - p->convert_ns) : 0;

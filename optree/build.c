@@ -441,10 +441,11 @@ static int build_level(struct builder *b, int level, struct err *err)
 		rc = ring_level(b, &res, err);
 	} else {
 		line_level(b, level);
-		rc = go_early(b, first, &early, err);
-		rc = rc ? rc : rwa_ring_colour(&t->ring, t->arcs + first + early,
-					       t->n_arcs - first - early, &res,
-					       err);
+		if (!(rc = go_early(b, first, &early, err))) {
+			rc = rwa_ring_colour(&t->ring, t->arcs + first + early,
+					     t->n_arcs - first - early, &res,
+					     err);
+		}
 	}
 	if (rc) {
 		return rc;

@@ -97,9 +97,8 @@ static int sequence(const struct coll_sched *a, const struct coll_sched *b,
 	int rc = map[0] && map[1] ? 0 : err_nomem(err);
 
 	*out = NULL;
-	rc = rc ? rc : merge_topos(coll_topo(a), coll_topo(b), map, &topo,
-				   err);
-	if (rc) {
+	if (rc ||
+	    (rc = merge_topos(coll_topo(a), coll_topo(b), map, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}
@@ -109,10 +108,9 @@ static int sequence(const struct coll_sched *a, const struct coll_sched *b,
 		goto out;
 	}
 	coll_set_topo_name(*out, coll_topo_name(a));
-	rc = append(a, 0, map[0], *out, err);
-	rc = rc ? rc : append(b, coll_steps(a), map[1], *out, err);
-	rc = rc ? rc : coll_finish(*out, err);
-	if (rc) {
+	if ((rc = append(a, 0, map[0], *out, err)) ||
+	    (rc = append(b, coll_steps(a), map[1], *out, err)) ||
+	    (rc = coll_finish(*out, err))) {
 		coll_free(*out);
 		*out = NULL;
 	}
@@ -135,9 +133,8 @@ int collectives_convert(const struct optree_params *p, enum coll_kind kind,
 		coll_free(back);
 		back = both;
 	}
-	rc = rc ? rc : coll_verify(back, NULL, err);
-	rc = rc ? rc : check_light(&ring, back, err);
-	if (rc) {
+	if (rc || (rc = coll_verify(back, NULL, err)) ||
+	    (rc = check_light(&ring, back, err))) {
 		coll_free(back);
 		return rc;
 	}
@@ -213,9 +210,8 @@ static int make_exchange(const struct optree_params *p,
 	struct optree_sym s;
 	int reach, rc = make_reach(p, &reach, err);
 
-	rc = rc ? rc : compose_exchange(p, reach, &shape, &s, err);
-	rc = rc ? rc : make_from_sym(p, OPTREE_COMPOSED, &s, out, err);
-	if (rc) {
+	if (rc || (rc = compose_exchange(p, reach, &shape, &s, err)) ||
+	    (rc = make_from_sym(p, OPTREE_COMPOSED, &s, out, err))) {
 		return rc;
 	}
 	out->kind = COLL_ALLTOALL;
@@ -250,9 +246,8 @@ static int make_broadcast(const struct optree_params *p, int root,
 	struct rwa_ring ring = { p->n, p->fibres, p->channels };
 	int reach, rc = make_reach(p, &reach, err);
 
-	rc = rc ? rc : broadcast_make(p, root, reach, out, err);
-	rc = rc ? rc : check_light(&ring, out->sched, err);
-	if (!rc) {
+	if (!rc && !(rc = broadcast_make(p, root, reach, out, err)) &&
+	    !(rc = check_light(&ring, out->sched, err))) {
 		out->kind = COLL_BROADCAST;
 		out->worst_loss_mdb = worst_loss(out->sched);
 		out->algorithm = OPTREE_COMPOSED;

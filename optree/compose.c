@@ -108,7 +108,9 @@ static int fill_one_way(struct weave *w, const struct compose_level *l, int x,
 		r.hop.at = mod(-at, w->n);
 		r.hop.first = both ? 0 : w->cw;
 		r.hop.last = w->units - 1;
-		rc = rc ? rc : w->mirrored ? vec_push(&w->rec, r) : 0;
+		if (!rc) {
+			rc = w->mirrored ? vec_push(&w->rec, r) : 0;
+		}
 	}
 	return rc ? WEFT_ENOMEM : 0;
 }
@@ -255,9 +257,8 @@ static int compose_build(const struct optree_params *p,
 		rc = weave_level(&w, &shape->level[j]);
 		ends[j] = w.round;
 	}
-	rc = rc ? rc : compose_gather(&w.rec, ends, out);
-	rc = rc ? rc : optree_sym_place(out, p, err);
-	if (rc) {
+	if (rc || (rc = compose_gather(&w.rec, ends, out)) ||
+	    (rc = optree_sym_place(out, p, err))) {
 		err_nomem(err);
 	} else {
 		set_rooms(shape, out);

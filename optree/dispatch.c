@@ -176,9 +176,8 @@ static int make_composed(const struct optree_params *p,
 	struct optree_sym s;
 	int reach, rc = make_reach(p, &reach, err);
 
-	rc = rc ? rc : compose_best(p, reach, &shape, &s, err);
-	rc = rc ? rc : make_from_sym(p, OPTREE_COMPOSED, &s, out, err);
-	if (!rc) {
+	if (!rc && !(rc = compose_best(p, reach, &shape, &s, err)) &&
+	    !(rc = make_from_sym(p, OPTREE_COMPOSED, &s, out, err))) {
 		make_levels_of(p, &shape, out);
 	}
 	return rc;
@@ -190,9 +189,8 @@ static int make_ring(const struct optree_params *p, struct optree_plan *out,
 	struct optree_sym s;
 	int reach, rc = make_reach(p, &reach, err);
 
-	rc = rc ? rc : baseline_ring(p, &s, err);
-	rc = rc ? rc : make_from_sym(p, OPTREE_BY_RING, &s, out, err);
-	if (!rc) {
+	if (!rc && !(rc = baseline_ring(p, &s, err)) &&
+	    !(rc = make_from_sym(p, OPTREE_BY_RING, &s, out, err))) {
 		out->closed_form_steps = optree_baseline_steps(
 			OPTREE_RING, p->n, p->channels * p->fibres);
 	}
@@ -233,7 +231,9 @@ static int make_faster(const struct optree_params *p, int depth,
 	if (tree_is_part(p)) {
 		return rc;
 	}
-	rc = rc ? rc : tree_may_win(p, depth, out->time_ns, &may, err);
+	if (!rc) {
+		rc = tree_may_win(p, depth, out->time_ns, &may, err);
+	}
 	if (rc || !may) {
 		return rc;
 	}
@@ -324,8 +324,10 @@ static int convert(const struct optree_params *p, struct optree_plan *plan,
 		rc = optree_sym_expand(plan->sym, p, &mirror, err);
 		optree_sym_mirror(plan->sym);
 	}
-	rc = rc ? rc : collectives_convert(p, plan->kind, mirror, &plan->sched,
-					   err);
+	if (!rc) {
+		rc = collectives_convert(p, plan->kind, mirror, &plan->sched,
+					 err);
+	}
 	coll_free(mirror);
 	return rc;
 }

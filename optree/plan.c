@@ -281,14 +281,15 @@ int optree_plan(const struct optree_params *p, struct optree_plan *out,
 	if (!rc && tree_is_part(p)) {
 		rc = part_unsupported(OPTREE_TREE, err);
 	}
-	rc = rc ? rc : choose(&ch, err);
-	rc = rc ? rc : fill_plan(&ch, out, err);
-	if (!rc) {
+	if (!rc && !(rc = choose(&ch, err)) &&
+	    !(rc = fill_plan(&ch, out, err))) {
 		out->gap = (double)out->time_ns / (double)out->bound_ns - 1;
 		rc = rwa_ring_check(&ch.ring, ch.best.arcs, ch.best.n_arcs,
 				    err);
 	}
-	rc = rc ? rc : tree_schedule(&ch.best, p->loss, &out->sched, err);
+	if (!rc) {
+		rc = tree_schedule(&ch.best, p->loss, &out->sched, err);
+	}
 	tree_light_fini(&ch.best);
 	return rc;
 }

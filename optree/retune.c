@@ -46,8 +46,9 @@ static int touch_way(struct tuner *t, const struct coll_light *l)
 
 	for (int k = 1; k < links && !rc; k++) {
 		at = (at + by) % t->ring;
-		rc = touch(t, 2 * (row + at), false);
-		rc = rc ? rc : touch(t, 2 * (row + at) + 1, false);
+		if (!(rc = touch(t, 2 * (row + at), false))) {
+			rc = touch(t, 2 * (row + at) + 1, false);
+		}
 	}
 	return rc ? rc : touch(t, 2 * (row + (at + by) % t->ring), true);
 }
@@ -107,7 +108,9 @@ static int run_step(struct tuner *t, int step, const struct coll_light *l,
 		t->load[m + (size_t)l[k].arc]++;
 		rc = touch_way(t, &l[k]);
 	}
-	rc = rc ? rc : set_touched(t, step, &begin);
+	if (!rc) {
+		rc = set_touched(t, step, &begin);
+	}
 	t->out->begin[step] = begin;
 	t->out->end[step] = begin + fullest(t, l, n_l) * t->chunk + t->convert;
 	return rc ? err_nomem(err) : 0;
@@ -165,7 +168,9 @@ int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
 	for (size_t k = 0; k < n && !rc; k++) {
 		t.all[k].last = -1;
 	}
-	rc = rc ? rc : run(&t, err);
+	if (!rc) {
+		rc = run(&t, err);
+	}
 	free(t.all);
 	free(t.load);
 	vec_fini(&t.touched);

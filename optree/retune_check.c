@@ -95,9 +95,9 @@ static int carry_light(struct replay *r, const struct coll_light *l,
 		if (at == to) {
 			return carry(r, l->step, 2 * (row + at), true, err);
 		}
-		rc = carry(r, l->step, 2 * (row + at), false, err);
-		rc = rc ? rc : carry(r, l->step, 2 * (row + at) + 1, false,
-				     err);
+		if (!(rc = carry(r, l->step, 2 * (row + at), false, err))) {
+			rc = carry(r, l->step, 2 * (row + at) + 1, false, err);
+		}
 	}
 	return rc;
 }

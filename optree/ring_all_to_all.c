@@ -56,7 +56,9 @@ static int walk_all(const struct optree_params *p,
 		r.dir = RWA_CCW;
 		r.hop = (struct sym_hop){ .dest = p->n - links, .first = cut,
 					  .last = 1 };
-		rc = rc ? rc : walk(p, shape, begins, r, links, rec);
+		if (!rc) {
+			rc = walk(p, shape, begins, r, links, rec);
+		}
 	}
 	return rc;
 }
@@ -79,10 +81,12 @@ static int build(const struct optree_params *p,
 		round += (most + l->jump - 1) / l->jump;
 		ends[j] = round;
 	}
-	rc = walk_all(p, shape, begins, &rec);
-	rc = rc ? rc : compose_gather(&rec, ends, out);
-	rc = rc ? err_nomem(err)
-		: optree_sym_light(out, compose_max_chunks(p), err);
+	if (walk_all(p, shape, begins, &rec) ||
+	    compose_gather(&rec, ends, out)) {
+		rc = err_nomem(err);
+	} else {
+		rc = optree_sym_light(out, compose_max_chunks(p), err);
+	}
 	vec_fini(&rec);
 	if (rc) {
 		optree_sym_fini(out);

@@ -142,26 +142,27 @@ static int fill(const struct layout *l, const struct rwa_loss *loss,
 {
 	const struct tree_light *t = l->light;
 	int32_t run = 0;
-	int rc = 0;
+	int rc;
 
-	for (int64_t k = 0; !rc && k < t->n_arcs; k++) {
+	for (int64_t k = 0; k < t->n_arcs; k++) {
 		const struct rwa_arc *a = arc_at(l, k);
 		int64_t lost = loss ? rwa_path_loss_mdb(&t->ring, loss,
 							tree_hops(l->n, a)) : 0;
-		int32_t arc;
+		struct coll_xfer x = {
+			.step = a->slot, .origin = t->item[l->order[k]],
+			.dest = COLL_NO_DEST, .op = COLL_COPY };
+		struct coll_light light = {
+			.step = a->slot, .channel = a->channel, .dir = a->dir,
+			.fibre = a->fibre, .loss_mdb = (int32_t)lost };
 
 		run = beside(l, k, run);
-		arc = l->first[pair_of(l, a)] + run;
-		rc = coll_add(s, &(struct coll_xfer){
-			.step = a->slot, .arc = arc,
-			.origin = t->item[l->order[k]],
-			.dest = COLL_NO_DEST, .op = COLL_COPY }, err);
-		rc = rc ? rc : coll_add_light(s, &(struct coll_light){
-			.step = a->slot, .arc = arc, .channel = a->channel,
-			.dir = a->dir, .fibre = a->fibre,
-			.loss_mdb = (int32_t)lost }, err);
+		x.arc = light.arc = l->first[pair_of(l, a)] + run;
+		if ((rc = coll_add(s, &x, err)) ||
+		    (rc = coll_add_light(s, &light, err))) {
+			return rc;
+		}
 	}
-	return rc ? rc : coll_finish(s, err);
+	return coll_finish(s, err);
 }
 
 int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
@@ -174,16 +175,14 @@ int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 	int rc = layout_init(&l, t, err);
 
 	*out = NULL;
-	rc = rc ? rc : make_topo(&l, &topo, err);
-	if (rc) {
+	if (rc || (rc = make_topo(&l, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}
-	rc = coll_new(COLL_ALLGATHER, topo, 1,
-		      2 * t->ring.channels * t->ring.fibres, 0, &s, err);
-	rc = rc ? rc : fill(&l, loss, s, err);
-	rc = rc ? rc : coll_verify(s, NULL, err);
-	if (rc) {
+	if ((rc = coll_new(COLL_ALLGATHER, topo, 1,
+			   2 * t->ring.channels * t->ring.fibres, 0, &s,
+			   err)) ||
+	    (rc = fill(&l, loss, s, err)) || (rc = coll_verify(s, NULL, err))) {
 		coll_free(s);
 		goto out;
 	}

@@ -729,11 +729,14 @@ int optree_sym_verify(const struct optree_sym *s, struct err *err)
 	int rc = proof_init(&p, s, err);
 
 	for (size_t i = 0; i < s->rounds.n && !rc; i++) {
-		rc = prove_light(&p, i, err);
-		rc = rc ? rc : for_hops(&p, i, check_send, err);
-		rc = rc ? rc : for_hops(&p, i, arrive, err);
+		if (!(rc = prove_light(&p, i, err)) &&
+		    !(rc = for_hops(&p, i, check_send, err))) {
+			rc = for_hops(&p, i, arrive, err);
+		}
 	}
-	rc = rc ? rc : check_arrived(&p, err);
+	if (!rc) {
+		rc = check_arrived(&p, err);
+	}
 	proof_fini(&p);
 	return rc;
 }

@@ -164,29 +164,31 @@ static int add_hops(struct grid *g, const struct sym_round *r,
 		    struct err *err)
 {
 	int32_t way = g->way[m->dir * g->n + m->len], slot = -1;
-	int rc = 0;
+	int rc;
 
-	for (size_t h = 0; h < m->n_hops && !rc; h++) {
+	for (size_t h = 0; h < m->n_hops; h++) {
 		const struct sym_hop *hop = &g->s->hops.v[m->hop + h];
-		int origin = origin_of(g, m, hop, u);
+		struct coll_xfer x = {
+			.arc = g->arc[(size_t)u * g->n_ways + way],
+			.origin = origin_of(g, m, hop, u), .dest = COLL_NO_DEST,
+			.first = hop->first, .last = hop->last,
+			.op = COLL_COPY };
 
-		if (origin < 0) {
+		if (x.origin < 0) {
 			continue;
 		}
-		if (slot < 0) {
-			rc = add_lights(g, r, m, step, u, &slot, err);
+		if (slot < 0 && (rc = add_lights(g, r, m, step, u, &slot, err))) {
+			return rc;
 		}
-		rc = rc ? rc : coll_add(g->out, &(struct coll_xfer){
-			.step = slot,
-			.arc = g->arc[(size_t)u * g->n_ways + way],
-			.origin = origin,
-			.dest = hop->dest < 0
-					? COLL_NO_DEST
-					: (origin + hop->dest) % g->n,
-			.first = hop->first, .last = hop->last,
-			.op = COLL_COPY }, err);
+		x.step = slot;
+		if (hop->dest >= 0) {
+			x.dest = (x.origin + hop->dest) % g->n;
+		}
+		if ((rc = coll_add(g->out, &x, err))) {
+			return rc;
+		}
 	}
-	return rc;
+	return 0;
 }
 
 /* Node u's moves of a round in the order of their arcs: a long schedule is
@@ -241,9 +243,11 @@ static int fill(struct grid *g, struct err *err)
 		rc = add_round(g, r, step, err);
 		step += r->slots;
 	}
-	rc = rc ? rc : coll_finish(g->out, err);
-	rc = rc ? rc : coll_verify(g->out, NULL, err);
-	return rc ? rc : rwa_ring_check(&s->ring, g->lit, g->n_lit, err);
+	if (rc || (rc = coll_finish(g->out, err)) ||
+	    (rc = coll_verify(g->out, NULL, err))) {
+		return rc;
+	}
+	return rwa_ring_check(&s->ring, g->lit, g->n_lit, err);
 }
 
 static int check_size(const struct optree_sym *s, struct err *err)
@@ -270,16 +274,14 @@ int optree_sym_expand(const struct optree_sym *s,
 	int rc = check_size(s, err);
 
 	*out = NULL;
-	rc = rc ? rc : grid_init(&g, s, p, err);
-	rc = rc ? rc : make_topo(&g, &topo, err);
-	if (rc) {
+	if (rc || (rc = grid_init(&g, s, p, err)) ||
+	    (rc = make_topo(&g, &topo, err))) {
 		topo_free(topo);
 		goto out;
 	}
-	rc = coll_new(s->kind, topo, s->chunks,
-		      s->w[0] + s->w[1], 0, &g.out, err);
-	rc = rc ? rc : fill(&g, err);
-	if (rc) {
+	if ((rc = coll_new(s->kind, topo, s->chunks, s->w[0] + s->w[1], 0,
+			   &g.out, err)) ||
+	    (rc = fill(&g, err))) {
 		coll_free(g.out);
 		goto out;
 	}

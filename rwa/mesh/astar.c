@@ -231,8 +231,9 @@ static int cheapest(struct search *s, const struct want *w, bool few,
 		if (*goal < 0 || *goal % n == w->dst) {
 			break;
 		}
-		rc = expand_arcs(s, w, *goal);
-		rc = rc ? rc : expand_channels(s, w, *goal);
+		if (!(rc = expand_arcs(s, w, *goal))) {
+			rc = expand_channels(s, w, *goal);
+		}
 	}
 	return rc;
 }
@@ -318,7 +319,9 @@ static int find_place(struct search *s, int32_t unit, int32_t *goal)
 	if (s->m->budget_mdb != RWA_MESH_NO_LIMIT) {
 		w.budget = s->m->budget_mdb - s->m->add_mdb - s->m->drop_mdb;
 	}
-	rc = rc ? rc : cheapest(s, &w, few, goal);
+	if (!rc) {
+		rc = cheapest(s, &w, few, goal);
+	}
 	if (!rc && few && (*goal < 0 || (s->scale == SCALE_FILL &&
 					 s->labels[*goal].cost >= SCALE_FILL))) {
 		rc = cheapest(s, &w, false, goal);

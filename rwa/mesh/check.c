@@ -282,8 +282,9 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 			rc = path_error(&r, i, err);
 		}
 	}
-	rc = rc ? rc : check_counts(&r, all, err);
-	rc = rc ? rc : check_pairs(&r, err);
+	if (!rc && !(rc = check_counts(&r, all, err))) {
+		rc = check_pairs(&r, err);
+	}
 	u64map_fini(&r.taken);
 	u64map_fini(&r.shut);
 	return rc;
@@ -480,8 +481,9 @@ static int sums_init(struct sums *s, const struct rwa_mesh *m,
 	    adjacency_init(&s->out, m, false)) {
 		return err_nomem(err);
 	}
-	rc = mesh_open_fibres(m, s->fibres, err);
-	rc = rc ? rc : mesh_used_slots(m, &s->used, err);
+	if (!(rc = mesh_open_fibres(m, s->fibres, err))) {
+		rc = mesh_used_slots(m, &s->used, err);
+	}
 	return rc || !needs_ways(m) ? rc : special_init(s, err);
 }
 
@@ -564,9 +566,8 @@ int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
 	int64_t bound = 0;
 	int rc = sums_init(&s, m, c->prices, err);
 
-	rc = rc ? rc : sum_capacity(&s, c, err);
-	rc = rc ? rc : price_demands(&s, c, err);
-	if (!rc) {
+	if (!rc && !(rc = sum_capacity(&s, c, err)) &&
+	    !(rc = price_demands(&s, c, err))) {
 		bound = channels_for(&s, c);
 	}
 	if (bound > RWA_MESH_MAX_CHANNELS) {
@@ -594,7 +595,9 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 			     "%d", again.bound, (long long)again.numerator,
 			     (long long)again.denominator, c->bound);
 	}
-	rc = rc ? rc : mesh_ends_bound(m, &again.ends, &node, err);
+	if (!rc) {
+		rc = mesh_ends_bound(m, &again.ends, &node, err);
+	}
 	if (!rc && again.ends != c->ends) {
 		rc = err_set(err, WEFT_EVERIFY,
 			     "the slots at the nodes prove %d channels, not %d",
@@ -622,8 +625,9 @@ int rwa_certificate_fit(const struct rwa_mesh *m,
 	int rc = sums_init(&s, m, c->prices, err);
 
 	*fit = 0;
-	rc = rc ? rc : sum_capacity(&s, &copy, err);
-	rc = rc ? rc : price_demands(&s, &copy, err);
+	if (!rc && !(rc = sum_capacity(&s, &copy, err))) {
+		rc = price_demands(&s, &copy, err);
+	}
 	room = rc ? 0 : capacity(&s, copy.denominator, channels, &next, &used);
 	room = room > 0 ? room : 0;
 	if (!rc && s.ways.n) {

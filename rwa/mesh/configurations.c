@@ -249,8 +249,10 @@ static int build_pricing(struct configs *s, const double *duals,
 		}
 		rows[0] = arcs + (sources - 1) * nodes + p->src;
 		rows[1] = arcs + (sources - 1) * nodes + p->dst;
-		rc = rc ? rc : lp_add_col(lp, duals[i], 0, p->count, true, 2,
-					  rows, one, &col, err);
+		if (!rc) {
+			rc = lp_add_col(lp, duals[i], 0, p->count, true, 2,
+					rows, one, &col, err);
+		}
 	}
 	for (int k = 0; k < sources; k++) {
 		for (int e = 0; !rc && e < arcs; e++) {
@@ -322,8 +324,9 @@ static int exact(struct configs *s, const double *duals, double *value,
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
 		slots += s->ways.fibres[e];
 	}
-	rc = rc ? rc : build_pricing(s, duals, lp, err);
-	rc = rc ? rc : lp_run(lp, &opt, &res, err);
+	if (!rc && !(rc = build_pricing(s, duals, lp, err))) {
+		rc = lp_run(lp, &opt, &res, err);
+	}
 	s->work += rc ? 0 : res.iterations;
 	s->over = s->work >= MAX_ITERATIONS || (s->cancel && *s->cancel);
 	if (!rc && res.bound < LP_INF / 2) {
@@ -428,7 +431,9 @@ static int begin(struct configs *s, struct err *err)
 		if (!rc && value == 0) {
 			rc = WEFT_ELIMIT;
 		}
-		rc = rc ? rc : add_config(s, first, s->master, err);
+		if (!rc) {
+			rc = add_config(s, first, s->master, err);
+		}
 	}
 	free(only);
 	return rc;
@@ -468,8 +473,11 @@ static int lay_config(struct configs *s, const struct config *c,
 			rc = vec_push(&out->hops, (struct rwa_hop){
 					e, s->room[e]++, channel });
 		}
-		rc = rc ? rc : vec_push(&out->paths, (struct rwa_path){
-					w->demand, p.hops, first });
+		if (!rc) {
+			rc = vec_push(
+				&out->paths,
+				(struct rwa_path){ w->demand, p.hops, first });
+		}
 	}
 	return rc;
 }
@@ -541,8 +549,7 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 	rc = configs_init(&s, m, seed, err);
 	s.limit_s = time_limit_s;
 	s.cancel = cancel;
-	rc = rc ? rc : begin(&s, err);
-	if (!rc) {
+	if (!rc && !(rc = begin(&s, err))) {
 		cg.master = s.master;
 		cg.ctx = &s;
 		opt.cancel = &s.over;

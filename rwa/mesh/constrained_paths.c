@@ -214,7 +214,9 @@ int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
 	w->heap.n = 0;
 	*cost = INFINITY;
 	memset(w->top, 0xff, w->m->nodes.n * sizeof(*w->top));
-	rc = rc ? rc : add_label(w, &start, w->least[dst]);
+	if (!rc) {
+		rc = add_label(w, &start, w->least[dst]);
+	}
 	while (!rc && w->heap.n && w->labels.n < MAX_LABELS) {
 		int32_t at = label_heap_pop(&w->heap, w->labels.v);
 

@@ -592,7 +592,9 @@ int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
 	struct flow_state s = { .m = m };
 	int rc = no_prices(m, out, err);
 
-	rc = rc ? rc : state_init(&s, m, err);
+	if (!rc) {
+		rc = state_init(&s, m, err);
+	}
 	if (!rc && begin(&s)) {
 		rc = err_nomem(err);
 	}
@@ -683,8 +685,9 @@ int mesh_fit(const struct rwa_mesh *m, int channels, const struct stop *stop,
 	int rc = state_init(&s, m, err), calm = 0;
 
 	*out = (struct rwa_certificate){ 0 };
-	rc = rc ? rc : try_fit(&s, channels, out, fit, err);
-	rc = rc ? rc : begin_fit(&s, channels, err);
+	if (!rc && !(rc = try_fit(&s, channels, out, fit, err))) {
+		rc = begin_fit(&s, channels, err);
+	}
 	for (int k = 1; !rc && m->demands.n && k <= MAX_PASSES &&
 			calm < FIT_CALM && !stop_now(stop); k++) {
 		int64_t before = *fit;

@@ -95,7 +95,9 @@ static int add_rows(struct program *p)
 					p->err);
 		}
 	}
-	rc = rc ? rc : add_special_rows(p);
+	if (!rc) {
+		rc = add_special_rows(p);
+	}
 	p->first_node = lp_rows(p->lp);
 	for (size_t k = 0; !rc && k < nodes; k++) {
 		rc = lp_add_row(p->lp, LP_EQ, 0, &row, p->err);
@@ -171,15 +173,20 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 		return 0;
 	}
 	p.link = calloc(m->arcs.n + 1, sizeof(*p.link));
-	rc = !p.link || mesh_links(m, p.link) || mesh_shut_init(m, &p.shut)
-		     ? err_nomem(err) : lp_new(&p.lp, err);
-	rc = rc ? rc : add_rows(&p);
+	if (!(rc = !p.link || mesh_links(m, p.link) ||
+				   mesh_shut_init(m, &p.shut)
+			   ? err_nomem(err)
+			   : lp_new(&p.lp, err))) {
+		rc = add_rows(&p);
+	}
 	for (int d = 0; d < (int)m->demands.n; d++) {
 		for (int c = 0; !rc && c < channels; c++) {
 			rc = add_columns(&p, d, c);
 		}
 	}
-	rc = rc ? rc : lp_run(p.lp, &opt, &res, err);
+	if (!rc) {
+		rc = lp_run(p.lp, &opt, &res, err);
+	}
 	*proven = !rc && res.outcome == LP_INFEASIBLE;
 	lp_free(p.lp);
 	free(p.link);

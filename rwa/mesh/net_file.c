@@ -71,8 +71,10 @@ static int read_pair(struct text *t, const char *first, const char *second,
 {
 	int rc = read_number(t, first, a, err);
 
-	rc = rc ? rc : read_number(t, second, b, err);
-	return rc ? rc : end_line(t, err);
+	if (rc || (rc = read_number(t, second, b, err))) {
+		return rc;
+	}
+	return end_line(t, err);
 }
 
 /* The k-th of `total` lines of pairs is next. */
@@ -140,10 +142,13 @@ int rwa_mesh_read_net(const char *name, const char *text,
 		rc = fail(&t, err);
 	}
 	for (int32_t k = 0; !rc && k < arcs; k++) {
-		rc = expect_more(&t, "arcs", k, arcs, err);
-		rc = rc ? rc : read_arc(&t, m, &seen, err);
+		if (!(rc = expect_more(&t, "arcs", k, arcs, err))) {
+			rc = read_arc(&t, m, &seen, err);
+		}
 	}
-	rc = rc ? rc : expect_end(&t, "arcs", arcs, err);
+	if (!rc) {
+		rc = expect_end(&t, "arcs", arcs, err);
+	}
 	u64map_fini(&seen);
 	if (rc) {
 		rwa_mesh_free(m);
@@ -161,14 +166,16 @@ int rwa_mesh_read_trf(struct rwa_mesh *m, const char *name, const char *text,
 	int rc;
 
 	skip_lines(&t);
-	rc = read_number(&t, "the number of demands", &total, err);
-	rc = rc ? rc : end_line(&t, err);
+	if (!(rc = read_number(&t, "the number of demands", &total, err))) {
+		rc = end_line(&t, err);
+	}
 	for (int32_t k = 0; !rc && k < total; k++) {
 		struct rwa_mesh_demand d = { .count = 1 };
 
-		rc = expect_more(&t, "demands", k, total, err);
-		rc = rc ? rc : read_pair(&t, "the source", "the destination",
-					 &d.src, &d.dst, err);
+		if (!(rc = expect_more(&t, "demands", k, total, err))) {
+			rc = read_pair(&t, "the source", "the destination",
+				       &d.src, &d.dst, err);
+		}
 		if (!rc && d.src == d.dst &&
 		    d.src < (int32_t)m->nodes.n) {
 			m->self_demands++;

@@ -365,8 +365,10 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 	int rc = graph_flow_new(2 * n + 2, &f, err);
 
 	for (int c = 0; !rc && c < n; c++) {
-		rc = graph_flow_add(f, 2 * n, c, 1, 0, NULL, err);
-		rc = rc ? rc : graph_flow_add(f, n + c, 2 * n + 1, 1, 0, NULL, err);
+		if (!(rc = graph_flow_add(f, 2 * n, c, 1, 0, NULL, err))) {
+			rc = graph_flow_add(f, n + c, 2 * n + 1, 1, 0, NULL,
+					    err);
+		}
 	}
 	for (int c = 0; !rc && c < n; c++) {
 		for (int d = 0; !rc && d < n; d++) {
@@ -384,7 +386,9 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 			}
 		}
 	}
-	rc = rc ? rc : graph_flow_run(f, 2 * n, 2 * n + 1, 0, NULL, NULL, err);
+	if (!rc) {
+		rc = graph_flow_run(f, 2 * n, 2 * n + 1, 0, NULL, NULL, err);
+	}
 	for (size_t k = 0; !rc && k < edges.n; k++) {
 		if (graph_flow_on(f, edges.v[k].number)) {
 			name[edges.v[k].from] = edges.v[k].to;
@@ -433,7 +437,9 @@ static int rename_channels(struct target *t, struct err *err)
 	for (int c = 0; !rc && c < n; c++) {
 		name[c] = -1;
 	}
-	rc = rc ? rc : match_channels(&weights, n, name, err);
+	if (!rc) {
+		rc = match_channels(&weights, n, name, err);
+	}
 	if (!rc && name_rest(n, name)) {
 		rc = err_nomem(err);
 	}
@@ -469,8 +475,10 @@ static int search_from(struct target *t, const struct rwa_assignment *begin,
 		       : err_nomem(err);
 
 	*better = false;
-	rc = rc ? rc : search_run(t->search, t->size, effort, &t->stop, &served,
-				  err);
+	if (!rc) {
+		rc = search_run(t->search, t->size, effort, &t->stop, &served,
+				err);
+	}
 	*all = !rc && served >= t->size;
 	if (!*all) {
 		goto out;
@@ -507,7 +515,9 @@ static int begin_staying(struct target *t, int32_t penalty, bool *served,
 		penalties[begin.paths.n] = penalty;
 		rc = t->fits[i] ? add_path(&begin, b, i) : 0;
 	}
-	rc = rc ? err_nomem(err) : 0;
+	if (rc) {
+		rc = err_nomem(err);
+	}
 	/* More of a demand than it wants now, or they clash: the search takes
 	 * what it can. */
 	if (!rc) {
@@ -547,11 +557,15 @@ static int put_back(struct target *t, size_t back, bool *better,
 			}
 		}
 	}
-	rc = rc ? err_nomem(err) : 0;
-	rc = rc ? rc : search_from(t, &begin, penalties,
-				   effort < EFFORT_BACK_LEAST
-					   ? EFFORT_BACK_LEAST : effort,
-				   better, &all, err);
+	if (rc) {
+		rc = err_nomem(err);
+	}
+	if (!rc) {
+		rc = search_from(t, &begin, penalties,
+				 effort < EFFORT_BACK_LEAST ? EFFORT_BACK_LEAST
+							    : effort,
+				 better, &all, err);
+	}
 	rwa_assignment_fini(&begin);
 	free(penalties);
 	free(stays);
@@ -598,17 +612,16 @@ int mesh_fewest_moved(const struct rwa_mesh *m, struct search *search,
 	t.fits = calloc(n, sizeof(*t.fits));
 	t.stays = calloc(n, sizeof(*t.stays));
 	rng_seed(&t.rng, (uint64_t)before->paths.n);
-	rc = t.fits && t.stays && !find_fitting(&t) && !bound_moved(&t)
-		     ? 0 : err_nomem(err);
-	rc = rc ? rc : rename_channels(&t, err);
-	if (!rc) {
+	if (!(rc = t.fits && t.stays && !find_fitting(&t) && !bound_moved(&t)
+			   ? 0
+			   : err_nomem(err)) &&
+	    !(rc = rename_channels(&t, err))) {
 		t.staying = find_staying(before, &res->assignment, t.stays);
 	}
 	for (int32_t p = PENALTY_STAYS; !rc && p && !all; p /= 4) {
 		rc = begin_staying(&t, p, &all, err);
 	}
-	rc = rc ? rc : put_all_back(&t, err);
-	if (!rc) {
+	if (!rc && !(rc = put_all_back(&t, err))) {
 		res->moved = common(&t) - t.staying;
 	}
 	free(t.fits);
@@ -695,9 +708,10 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	if (rc == WEFT_EINFEASIBLE) {
 		return 0;	/* some demand has no way that short */
 	}
-	rc = rc ? rc : search_set_channels(s, res->channels, err);
-	rc = rc ? rc : search_run(s, (int64_t)res->assignment.paths.n, effort,
-				  stop, &served, err);
+	if (!rc && !(rc = search_set_channels(s, res->channels, err))) {
+		rc = search_run(s, (int64_t)res->assignment.paths.n, effort,
+				stop, &served, err);
+	}
 	if (!rc && served == (int64_t)res->assignment.paths.n) {
 		rc = search_best(s, &now, err);
 	}

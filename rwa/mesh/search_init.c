@@ -86,7 +86,9 @@ static int all_distances(struct search *s, struct err *err)
 	bool *open = calloc(s->m->arcs.n + 1, sizeof(*open));
 	int rc = again && fibres && open ? 0 : err_nomem(err);
 
-	rc = rc ? rc : mesh_open_fibres(s->m, fibres, err);
+	if (!rc) {
+		rc = mesh_open_fibres(s->m, fibres, err);
+	}
 	for (size_t e = 0; !rc && e < s->m->arcs.n; e++) {
 		open[e] = fibres[e] > 0;
 	}
@@ -235,8 +237,9 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
 		goto out;
 	}
 	set_costs(s, prices);
-	rc = all_distances(s, err);
-	rc = rc ? rc : check_ways(s, err);
+	if (!(rc = all_distances(s, err))) {
+		rc = check_ways(s, err);
+	}
 	if (!rc && make_units(s)) {
 		rc = err_nomem(err);
 	}

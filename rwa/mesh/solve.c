@@ -98,7 +98,9 @@ static int attempt(struct solve *s, int channels, int64_t work,
 	if (!rc && s->other) {
 		rc = search_set_channels(s->other, channels, err);
 	}
-	rc = rc ? rc : run(s, target, work, stop, &served, err);
+	if (!rc) {
+		rc = run(s, target, work, stop, &served, err);
+	}
 	*all = !rc && served == s->wanted;
 	if (*all || (!rc && s->opt->channels)) {
 		rc = keep(s, channels, err);
@@ -234,7 +236,9 @@ static int find_bound(struct solve *s, struct err *err)
 	int32_t node;
 	int rc = mesh_bound(s->m, &stop, &res->certificate, err);
 
-	rc = rc ? rc : mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
+	if (!rc) {
+		rc = mesh_ends_bound(s->m, &res->certificate.ends, &node, err);
+	}
 	if (!rc && res->certificate.ends > RWA_MESH_MAX_CHANNELS &&
 	    !s->opt->channels) {
 		return err_set(err, WEFT_EINFEASIBLE,
@@ -302,10 +306,11 @@ static int search_from(struct solve *s, const struct rwa_assignment *start,
 	for (size_t i = 0; penalties && i < start->paths.n; i++) {
 		penalties[i] = 1;
 	}
-	rc = rc ? rc : search_begin(s->search, s->res->bound, start, penalties,
-				    err);
-	rc = rc ? rc : search_run(s->search, s->wanted, effort(s, LAST_FACTOR),
-				  &stop, &served, err);
+	if (!rc && !(rc = search_begin(s->search, s->res->bound, start,
+				       penalties, err))) {
+		rc = search_run(s->search, s->wanted, effort(s, LAST_FACTOR),
+				&stop, &served, err);
+	}
 	s->best = s->search;
 	if (!rc && served == s->wanted) {
 		rc = keep(s, s->res->bound, err);
@@ -405,8 +410,10 @@ static int check_answer(const struct solve *s, struct err *err)
 	int rc = rwa_mesh_check(s->m, &res->assignment, res->channels,
 				!s->opt->channels, err);
 
-	rc = rc ? rc : rwa_certificate_check(s->m, &res->certificate, err);
-	rc = rc ? rc : check_fit(s, err);
+	if (!rc &&
+	    !(rc = rwa_certificate_check(s->m, &res->certificate, err))) {
+		rc = check_fit(s, err);
+	}
 	return rc ? err_wrap(err, "the answer fails its check") : 0;
 }
 
@@ -470,8 +477,9 @@ static int search_all(struct solve *s, struct err *err)
 	}
 	if (!rc && !s->opt->channels) {
 		s->res->lightpaths_bound = s->m->lightpaths;
-		rc = go_down(s, err);
-		rc = rc ? rc : raise_bound(s, err);
+		if (!(rc = go_down(s, err))) {
+			rc = raise_bound(s, err);
+		}
 	}
 	return rc;
 }
@@ -507,18 +515,19 @@ int rwa_mesh_solve(const struct rwa_mesh *m, const struct rwa_mesh_options *opt,
 			       "threads: up to %d", RWA_MESH_MAX_CHANNELS,
 			       PORTFOLIO);
 	}
-	rc = check_ends(&s, err);
-	rc = rc ? rc : find_bound(&s, err);
+	if (!(rc = check_ends(&s, err))) {
+		rc = find_bound(&s, err);
+	}
 	if (!rc && opt->channels) {
 		rc = find_fit(&s, err);
 	}
-	rc = rc ? rc : new_searches(&s, err);
-	if (!rc) {
+	if (!rc && !(rc = new_searches(&s, err))) {
 		s.wanted = search_units(s.search);
 		rc = search_all(&s, err);
 	}
-	rc = rc ? rc : second(&s, err);
-	rc = rc ? rc : check_answer(&s, err);
+	if (!rc && !(rc = second(&s, err))) {
+		rc = check_answer(&s, err);
+	}
 	res->lightpaths = (int64_t)res->assignment.paths.n;
 	search_free(s.search);
 	search_free(s.other);

@@ -148,7 +148,9 @@ static int ends_init(struct ends *s, const struct rwa_mesh *m, struct err *err)
 		s->need[0][d->src] += n;
 		s->need[1][d->dst] += n;
 	}
-	rc = rc ? rc : mesh_used_slots(m, &slots, err);
+	if (!rc) {
+		rc = mesh_used_slots(m, &slots, err);
+	}
 	for (size_t i = 0; !rc && i < slots.n; i++) {
 		rc = add_used(s, &slots.v[i]) ? err_nomem(err) : 0;
 	}

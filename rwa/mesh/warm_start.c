@@ -294,13 +294,14 @@ int search_begin(struct search *s, int channels,
 	for (int32_t i = 0; i < s->n_units; i++) {
 		s->units[i].hops = 0;
 	}
-	rc = rc ? rc : search_set_channels(s, channels, err);
-	if (!rc) {
+	if (!rc && !(rc = search_set_channels(s, channels, err))) {
 		list_units(s, first, next);
 		rc = seat(s, begin, first, next, unit) ? err_nomem(err) : 0;
 	}
 	/* Counts again, now with what is in place. */
-	rc = rc ? rc : search_set_channels(s, channels, err);
+	if (!rc) {
+		rc = search_set_channels(s, channels, err);
+	}
 	for (size_t i = 0; !rc && i < begin->paths.n; i++) {
 		if (unit[i] >= 0) {
 			s->units[unit[i]].penalty = penalties[i];

@@ -544,8 +544,9 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 	int rc = replay_init(&r, err);
 
 	for (int64_t s = 0; !rc && s < (int64_t)c->steps.n; s++) {
-		rc = check_phase(&r, s, err);
-		rc = rc ? rc : replay_step(&r, s, err);
+		if (!(rc = check_phase(&r, s, err))) {
+			rc = replay_step(&r, s, err);
+		}
 	}
 	if (!rc && (r.cut != c->cuts.n ||
 		    (r.by_domain && c->phases.n &&

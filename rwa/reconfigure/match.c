@@ -102,8 +102,9 @@ static int match_singles(struct matching *g, struct of_demand *old, size_t a,
 {
 	int rc = match_where(g, old, a, new, b, same_hops);
 
-	rc = rc ? rc : match_where(g, old, a, new, b, same_channel);
-	rc = rc ? rc : match_where(g, old, a, new, b, any);
+	if (!rc && !(rc = match_where(g, old, a, new, b, same_channel))) {
+		rc = match_where(g, old, a, new, b, any);
+	}
 	for (size_t i = 0; !rc && i < a; i++) {
 		rc = old[i].path < 0 ? 0 : push(g, old[i].path, -1, -1);
 	}

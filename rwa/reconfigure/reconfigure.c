@@ -226,7 +226,9 @@ static int arrive(struct planner *p, int32_t i)
 	struct lit present = present_way(p, i), way = new_way(p, i);
 	int rc = give_back(p, i);
 
-	rc = rc ? rc : give(p, way, (uint64_t)i + 1);
+	if (!rc) {
+		rc = give(p, way, (uint64_t)i + 1);
+	}
 	if (p->at[i] == DARK) {
 		struct rwa_cut cut = { i, p->cut_step[i],
 				       (int64_t)p->out->steps.n -
@@ -235,11 +237,17 @@ static int arrive(struct planner *p, int32_t i)
 		p->out->longest_cut = cut.steps > p->out->longest_cut
 					      ? cut.steps
 					      : p->out->longest_cut;
-		rc = rc ? rc : vec_push(&p->out->cuts, cut);
+		if (!rc) {
+			rc = vec_push(&p->out->cuts, cut);
+		}
 	}
-	rc = rc ? rc : add_step(p, !way.n       ? RWA_STEP_DROP
-				   : present.n ? RWA_STEP_MOVE
-					       : RWA_STEP_ADD, i, way);
+	if (!rc) {
+		rc = add_step(p,
+			      !way.n	  ? RWA_STEP_DROP
+			      : present.n ? RWA_STEP_MOVE
+					  : RWA_STEP_ADD,
+			      i, way);
+	}
 	p->at[i] = DONE;
 	return rc;
 }
@@ -616,8 +624,9 @@ static int order(struct planner *p)
 	int rc = settle(p, &left);
 
 	while (!rc && left) {
-		rc = make_way(p);
-		rc = rc ? rc : settle(p, &left);
+		if (!(rc = make_way(p))) {
+			rc = settle(p, &left);
+		}
 	}
 	return rc;
 }
@@ -683,10 +692,10 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 	    (rc = rwa_mesh_check(m, to, opt->channels, false, err))) {
 		return rc;
 	}
-	rc = change_match(m, from, to, out);
-	rc = rc ? rc : planner_init(&p);
-	rc = rc ? rc : begin(&p);
-	rc = rc ? rc : order(&p);
+	if (!(rc = change_match(m, from, to, out)) &&
+	    !(rc = planner_init(&p)) && !(rc = begin(&p))) {
+		rc = order(&p);
+	}
 	planner_fini(&p);
 	if (rc) {
 		rwa_change_fini(out);

@@ -287,10 +287,13 @@ static int lift_groups(const struct rwa_ring *ring, const int32_t *members,
 	int64_t step = (int64_t)m * (m - 1);
 	int rc = pattern_init(&paired, m, ODD_CW, err);
 
-	rc = rc ? rc : pattern_init(&alone, m, ODD_SPLIT, err);
+	if (!rc) {
+		rc = pattern_init(&alone, m, ODD_SPLIT, err);
+	}
 	if (!rc && m <= (groups > 1 ? LP_MEMBERS_OF_GROUPS : LP_MEMBERS)) {
-		rc = groups > 1 ? pattern_solve(&paired, err) : 0;
-		rc = rc ? rc : pattern_solve(&alone, err);
+		if (!(rc = groups > 1 ? pattern_solve(&paired, err) : 0)) {
+			rc = pattern_solve(&alone, err);
+		}
 	}
 	for (int g = 0; !rc && g < groups; g++) {
 		bool last = g == groups - 1 && groups % 2;

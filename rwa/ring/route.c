@@ -241,8 +241,9 @@ int rwa_ring_route(const struct rwa_ring *ring, struct rwa_arc *arcs,
 			rc = err_nomem(err);
 		}
 	}
-	rc = rc ? rc : attempts(&r, ring, pair_bound(&r, cover), best, res,
-				err);
+	if (!rc) {
+		rc = attempts(&r, ring, pair_bound(&r, cover), best, res, err);
+	}
 	free(cover);
 	free(best);
 	for (int d = 0; d < 2; d++) {

@@ -32,8 +32,7 @@ static int run_set(int k, struct rwa_arc *arcs, struct tally *t, bool verbose)
 	int rc = rwa_ring_route(&ring, arcs, count, &res, &err);
 
 	s = (double)(clk_now_ns() - start) / 1e9;
-	rc = rc ? rc : rwa_ring_check(&ring, arcs, count, &err);
-	if (rc) {
+	if (rc || (rc = rwa_ring_check(&ring, arcs, count, &err))) {
 		fprintf(stderr, "set %d: %s\n", k, err.msg);
 		return rc;
 	}

@@ -56,7 +56,9 @@ static int pack_and_open(int n, int w, const struct ring_settings *p,
 
 	f->pack_ns = clk_now_ns() - start;
 	start = clk_now_ns();
-	rc = rc ? rc : ring_program_unpack(&pack, &back, err);
+	if (!rc) {
+		rc = ring_program_unpack(&pack, &back, err);
+	}
 	f->open_ns = clk_now_ns() - start;
 	if (rc == 0 && !same_program(p, &back)) {
 		rc = err_set(err, WEFT_EVERIFY, "another program came back");
@@ -80,9 +82,10 @@ static int measure(int n, int w, enum optree_algorithm how, int64_t size,
 	struct ring_settings p = { 0 };
 	int rc = optree_collective(&params, COLL_ALLGATHER, 0, how, &plan, err);
 
-	rc = rc ? rc : optree_plan_expand(&params, &plan, err);
-	rc = rc ? rc : settings_of(plan.sched, &p, err);
-	rc = rc ? rc : pack_and_open(n, w, &p, f, err);
+	if (!rc && !(rc = optree_plan_expand(&params, &plan, err)) &&
+	    !(rc = settings_of(plan.sched, &p, err))) {
+		rc = pack_and_open(n, w, &p, f, err);
+	}
 	ring_settings_fini(&p);
 	optree_plan_fini(&plan);
 	return rc;
