@@ -33,7 +33,7 @@ BROWSER := chromium chromium-driver
 # tests/lint/check-deps reads these same lines and refuses any other arrow.
 
 ROOMS := base output conf lp graph proto rpc http optics host topology \
-	schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree \
+	schedule bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree \
 	drv_core scpi tl1 sonic robot mrr linux sim drivers emulators \
 	model plan dry_run proto_convert webui store apply testbed d_core d_hosts d_ha d_change d_jobs d_views daemon cli
 
@@ -53,6 +53,7 @@ DIR_bfb := collective/bfb
 DIR_flow := collective/flow
 DIR_routing := collective/routing
 DIR_finder := collective/finder
+DIR_lower := runtime/lower
 DIR_msccl := runtime/msccl
 DIR_mscclpp := runtime/mscclpp
 DIR_ring := rwa/ring
@@ -106,8 +107,9 @@ DEPS_bfb := base graph topology schedule
 DEPS_flow := base graph lp topology schedule
 DEPS_routing := base rpc proto schedule flow
 DEPS_finder := base topology schedule bfb flow
-DEPS_msccl := base schedule
-DEPS_mscclpp := base schedule msccl
+DEPS_lower := base topology schedule
+DEPS_msccl := base schedule lower
+DEPS_mscclpp := base schedule lower
 DEPS_ring := base lp
 DEPS_mesh := base output conf graph lp ring
 DEPS_reconfigure := base graph mesh
@@ -137,7 +139,7 @@ DEPS_d_change := base rpc proto optics model plan store apply d_core d_hosts
 DEPS_d_jobs := base output rpc proto schedule model plan proto_convert store apply d_core d_change
 DEPS_d_views := base output rpc http proto optics schedule model plan proto_convert webui store apply d_core d_hosts d_ha d_change d_jobs
 DEPS_daemon := base rpc proto model plan store apply d_core d_hosts d_ha d_change d_jobs d_views
-DEPS_cli := base output lp rpc proto topology schedule bfb flow routing finder msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
+DEPS_cli := base output lp rpc proto topology schedule bfb flow routing finder lower msccl mscclpp ring mesh reconfigure optree drv_core host model plan proto_convert dry_run testbed
 
 # CLOSURE_x: x and all that it may reach, made once a room.
 $(foreach r,$(ROOMS),$(eval CLOSURE_$(r) := $(sort $(r) $(foreach d,$(DEPS_$(r)),$(CLOSURE_$(d))))))

@@ -32,7 +32,7 @@
 	"auto bfb expand mcf link-mcf grouped pmcf tsmcf single-path " \
 	"shortest-path disjoint"
 #define EXPORTS \
-	"json proto msccl-xml msccl-legacy-xml rccl-xml mscclpp-json " \
+	"json proto msccl-xml rccl-xml mscclpp-json " \
 	"mscclpp-json-oop routes-text routes-json routes-proto"
 
 static const struct cli_option plan_options[] = {

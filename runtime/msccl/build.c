@@ -6,9 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/msccl/private.h"
+#include "runtime/msccl/msccl.h"
 
 #define NONE (-1)
+
+/* A step before it has a threadblock. */
+struct msccl_op {
+	uint8_t type, src_buf, dst_buf;
+	bool fused;		/* into the receive before it */
+	int32_t send, recv;	/* peers, or NONE */
+	int32_t src, dst, cnt;
+	int32_t phase;
+	int32_t writer;		/* the op that wrote all it reads, or NONE */
+	int32_t readers;	/* ops that read what it wrote */
+	int32_t lost;		/* chunks it wrote that are written again */
+	int32_t tb, step;	/* where it went */
+};
 
 struct read {
 	int32_t op, before;	/* before: in `reads`, or NONE */
@@ -16,13 +29,13 @@ struct read {
 
 /* One rank being built. */
 struct build {
-	struct lower *p;
-	const struct lower_limits *lim;
+	struct msccl *p;
+	const struct msccl_limits *lim;
 	int rank, phases, blocks;	/* blocks: parts that time is cut in */
 	int groups;		/* of peers; a block has a channel for each */
 	int32_t *group;		/* by (receiver - sender) modulo ranks */
 	bool pair_all;
-	struct lower_op *ops;
+	struct msccl_op *ops;
 	int n_ops;
 	int64_t cells;
 	int32_t *writer;	/* by cell: op that wrote it last */
@@ -38,14 +51,14 @@ struct build {
 
 static int64_t cell_of(const struct build *b, int buf, int32_t off)
 {
-	return lower_cell(b->p, b->rank, buf, off, b->p->inplace);
+	return msccl_cell(b->p, b->rank, buf, off, b->p->inplace);
 }
 
 /* ---- who wrote what an op reads ---- */
 
 static void note_read(struct build *b, int i)
 {
-	struct lower_op *op = &b->ops[i];
+	struct msccl_op *op = &b->ops[i];
 	int64_t from = cell_of(b, op->src_buf, op->src);
 	int32_t w = b->writer[from];
 
@@ -65,7 +78,7 @@ static void note_read(struct build *b, int i)
 
 static void note_write(struct build *b, int i)
 {
-	const struct lower_op *op = &b->ops[i];
+	const struct msccl_op *op = &b->ops[i];
 	int64_t to = cell_of(b, op->dst_buf, op->dst);
 
 	for (int32_t k = 0; k < op->cnt; k++) {
@@ -89,18 +102,18 @@ static void trace_values(struct build *b)
 {
 	forget_cells(b);
 	for (int i = 0; i < b->n_ops; i++) {
-		struct lower_op *op = &b->ops[i];
+		struct msccl_op *op = &b->ops[i];
 
 		op->writer = NONE;
 		op->readers = op->lost = 0;
 		/* What a rank copies for itself, others do not touch. */
-		if (op->type == LOWER_COPY) {
+		if (op->type == MSCCL_COPY) {
 			continue;
 		}
-		if (lower_reads(op->type)) {
+		if (msccl_reads(op->type)) {
 			note_read(b, i);
 		}
-		if (lower_writes(op->type)) {
+		if (msccl_writes(op->type)) {
 			note_write(b, i);
 		}
 	}
@@ -117,7 +130,7 @@ static int group_of(const struct build *b, int from, int to)
 
 /* The most peers that a rank sends to, or receives from; marks in `group`
  * how far these are. -1: no memory. */
-static int mark_peers(struct build *b, const struct lower_ops *ops)
+static int mark_peers(struct build *b, const struct lower *l)
 {
 	int n = b->p->ranks, most = 0;
 	int32_t *seen = malloc((size_t)n * 2 * sizeof(*seen));
@@ -128,8 +141,8 @@ static int mark_peers(struct build *b, const struct lower_ops *ops)
 	for (int r = 0; r < n && seen; r++) {
 		int count[2] = { 0, 0 };
 
-		for (size_t i = 0; i < ops[r].ops.n; i++) {
-			const struct lower_op *op = &ops[r].ops.v[i];
+		for (size_t i = 0; i < l->rank[r].ops.n; i++) {
+			const struct lower_op *op = &l->rank[r].ops.v[i];
 			bool in = op->recv != NONE;
 			int peer = in ? op->recv : op->send;
 
@@ -145,27 +158,27 @@ static int mark_peers(struct build *b, const struct lower_ops *ops)
 	return seen ? most : -1;
 }
 
-/* A channel takes LOWER_MAX_PEERS peers of a rank in a direction. Ranks with
+/* A channel takes MSCCL_MAX_PEERS peers of a rank in a direction. Ranks with
  * more have several, dealt by how far a peer is: of any distance a rank has
  * one peer in each direction, and both ends agree. */
-static int group_peers(struct build *b, const struct lower_ops *ops)
+static int group_peers(struct build *b, const struct lower *l)
 {
 	int n = b->p->ranks, most, known = 0;
 
 	b->group = calloc((size_t)n, sizeof(*b->group));
-	most = b->group ? mark_peers(b, ops) : -1;
+	most = b->group ? mark_peers(b, l) : -1;
 	if (most < 0) {
 		return WEFT_ENOMEM;
 	}
 	for (int k = 0; k < n; k++) {
 		bool used = b->group[k];
 
-		b->group[k] = most > LOWER_MAX_PEERS ? known / LOWER_MAX_PEERS
+		b->group[k] = most > MSCCL_MAX_PEERS ? known / MSCCL_MAX_PEERS
 						     : 0;
 		known += used;
 	}
-	b->groups = most > LOWER_MAX_PEERS
-			    ? (known + LOWER_MAX_PEERS - 1) / LOWER_MAX_PEERS
+	b->groups = most > MSCCL_MAX_PEERS
+			    ? (known + MSCCL_MAX_PEERS - 1) / MSCCL_MAX_PEERS
 			    : 1;
 	return 0;
 }
@@ -246,9 +259,9 @@ static int pair_peers(struct build *b)
 		b->mate[r] = b->mated[r] = NONE;
 	}
 	for (int i = 0; i < b->n_ops && !rc; i++) {
-		const struct lower_op *op = &b->ops[i];
+		const struct msccl_op *op = &b->ops[i];
 
-		if (op->type == LOWER_SEND && op->writer != NONE &&
+		if (op->type == MSCCL_SEND && op->writer != NONE &&
 		    b->ops[op->writer].recv != NONE) {
 			rc = vec_push(&bonds, (struct bond){
 				b->ops[op->writer].recv, op->send, 1 });
@@ -281,16 +294,16 @@ static int pair_peers(struct build *b)
 
 /* ---- threadblocks ---- */
 
-static int find_tb(struct lower_gpu *g, int recv, int send, int chan)
+static int find_tb(struct msccl_gpu *g, int recv, int send, int chan)
 {
 	for (size_t t = 0; t < g->tbs.n; t++) {
-		const struct lower_tb *tb = &g->tbs.v[t];
+		const struct msccl_tb *tb = &g->tbs.v[t];
 
 		if (tb->recv == recv && tb->send == send && tb->chan == chan) {
 			return (int)t;
 		}
 	}
-	if (vec_push(&g->tbs, (struct lower_tb){ .send = send, .recv = recv,
+	if (vec_push(&g->tbs, (struct msccl_tb){ .send = send, .recv = recv,
 						 .chan = chan })) {
 		return WEFT_ENOMEM;
 	}
@@ -300,12 +313,12 @@ static int find_tb(struct lower_gpu *g, int recv, int send, int chan)
 /* What a rank copies for itself has threadblocks of its own. */
 static int local_tb(struct build *b, int copies)
 {
-	struct lower_gpu *g = &b->p->gpus[b->rank];
+	struct msccl_gpu *g = &b->p->gpus[b->rank];
 
 	if (copies % b->lim->steps != 0) {
 		return (int)g->tbs.n - 1;
 	}
-	return vec_push(&g->tbs, (struct lower_tb){ .send = NONE,
+	return vec_push(&g->tbs, (struct msccl_tb){ .send = NONE,
 						    .recv = NONE })
 		       ? WEFT_ENOMEM : (int)g->tbs.n - 1;
 }
@@ -315,12 +328,12 @@ static int place_ops(struct build *b)
 	int copies = 0;
 
 	for (int i = 0; i < b->n_ops; i++) {
-		struct lower_op *op = &b->ops[i];
+		struct msccl_op *op = &b->ops[i];
 		int recv = op->recv, send = op->send;
 		int chan = (int)((int64_t)op->phase * b->blocks / b->phases) *
 			   b->groups;
 
-		if (op->type == LOWER_COPY) {
+		if (op->type == MSCCL_COPY) {
 			op->tb = local_tb(b, copies++);
 		} else {
 			chan += recv != NONE ? group_of(b, recv, b->rank)
@@ -342,27 +355,27 @@ static int place_ops(struct build *b)
  * reads and that are written over, or lie in scratch, need not be stored. */
 static void fuse(struct build *b, int a, int c)
 {
-	struct lower_op *r = &b->ops[a], *s = &b->ops[c];
+	struct msccl_op *r = &b->ops[a], *s = &b->ops[c];
 	bool kept = r->dst_buf != LOWER_SCRATCH && r->lost < r->cnt;
 
-	if (s->type != LOWER_SEND || s->writer != a || s->cnt != r->cnt ||
+	if (s->type != MSCCL_SEND || s->writer != a || s->cnt != r->cnt ||
 	    cell_of(b, s->src_buf, s->src) !=
 		    cell_of(b, r->dst_buf, r->dst)) {
 		return;
 	}
-	if (r->type == LOWER_RECV) {
-		r->type = LOWER_RCS;
-	} else if (r->type == LOWER_RRC) {
-		r->type = r->readers == 1 && !kept ? LOWER_RRS : LOWER_RRCS;
+	if (r->type == MSCCL_RECV) {
+		r->type = MSCCL_RCS;
+	} else if (r->type == MSCCL_RRC) {
+		r->type = r->readers == 1 && !kept ? MSCCL_RRS : MSCCL_RRCS;
 	} else {
 		return;
 	}
-	if (r->type == LOWER_RRS) {
+	if (r->type == MSCCL_RRS) {
 		r->dst_buf = LOWER_OUT;
 		r->dst = NONE;
 	}
 	r->send = s->send;
-	s->gone = true;
+	s->fused = true;
 }
 
 static int fuse_all(struct build *b)
@@ -379,11 +392,11 @@ static int fuse_all(struct build *b)
 	for (int i = 0; i < b->n_ops; i++) {
 		int32_t *l = &last[b->ops[i].tb];
 
-		b->ops[i].gone = false;
+		b->ops[i].fused = false;
 		if (*l != NONE) {
 			fuse(b, *l, i);
 		}
-		*l = b->ops[i].gone ? NONE : i;
+		*l = b->ops[i].fused ? NONE : i;
 	}
 	free(last);
 	return 0;
@@ -397,7 +410,7 @@ static int32_t *clock_of(const struct build *b, int op)
 }
 
 /* Op numbers rise along a threadblock, so the larger one is the later. */
-static void need(struct build *b, const struct lower_op *op, int other)
+static void need(struct build *b, const struct msccl_op *op, int other)
 {
 	int tb = b->ops[other].tb;
 
@@ -408,7 +421,7 @@ static void need(struct build *b, const struct lower_op *op, int other)
 
 static int read_cells(struct build *b, int i)
 {
-	const struct lower_op *op = &b->ops[i];
+	const struct msccl_op *op = &b->ops[i];
 	int64_t from = cell_of(b, op->src_buf, op->src);
 	int rc = 0;
 
@@ -424,7 +437,7 @@ static int read_cells(struct build *b, int i)
 
 static void write_cells(struct build *b, int i)
 {
-	const struct lower_op *op = &b->ops[i];
+	const struct msccl_op *op = &b->ops[i];
 	int64_t to = cell_of(b, op->dst_buf, op->dst);
 
 	for (int64_t c = to; c < to + op->cnt; c++) {
@@ -489,14 +502,14 @@ static void prune(struct build *b, int32_t *mine)
 /* The step of an op, after nops for all its waits but the last. */
 static int emit_steps(struct build *b, int i)
 {
-	struct lower_gpu *g = &b->p->gpus[b->rank];
-	struct lower_op *op = &b->ops[i];
-	struct lower_tb *tb = &g->tbs.v[op->tb];
-	struct lower_step nop = {
-		.type = LOWER_NOP, .src_buf = LOWER_IN, .dst_buf = LOWER_OUT,
+	struct msccl_gpu *g = &b->p->gpus[b->rank];
+	struct msccl_op *op = &b->ops[i];
+	struct msccl_tb *tb = &g->tbs.v[op->tb];
+	struct msccl_step nop = {
+		.type = MSCCL_NOP, .src_buf = LOWER_IN, .dst_buf = LOWER_OUT,
 		.src = NONE, .dst = NONE, .dep_tb = NONE, .dep_step = NONE,
 	};
-	struct lower_step step = nop;
+	struct msccl_step step = nop;
 	int rc = 0;
 
 	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
@@ -524,15 +537,15 @@ static int emit_steps(struct build *b, int i)
 
 static int order_op(struct build *b, int i)
 {
-	const struct lower_op *op = &b->ops[i];
+	const struct msccl_op *op = &b->ops[i];
 	int32_t *mine = start_clock(b, i);
 	int rc = 0;
 
-	if (op->type != LOWER_COPY) {
-		if (lower_reads(op->type)) {
+	if (op->type != MSCCL_COPY) {
+		if (msccl_reads(op->type)) {
 			rc = read_cells(b, i);
 		}
-		if (lower_writes(op->type)) {
+		if (msccl_writes(op->type)) {
 			write_cells(b, i);
 		}
 		prune(b, mine);
@@ -556,7 +569,7 @@ static int order_ops(struct build *b)
 	}
 	forget_cells(b);
 	for (int i = 0; i < b->n_ops && !rc; i++) {
-		rc = b->ops[i].gone ? 0 : order_op(b, i);
+		rc = b->ops[i].fused ? 0 : order_op(b, i);
 	}
 	free(b->wait);
 	free(b->last);
@@ -567,11 +580,11 @@ static int order_ops(struct build *b)
 /* ---- numbers of threadblocks ---- */
 
 /* Only low numbers can be waited for, so these threadblocks come first. */
-static int renumber_tbs(struct lower_gpu *g)
+static int renumber_tbs(struct msccl_gpu *g)
 {
 	size_t n = g->tbs.n, next = 0;
 	int32_t *to = malloc((n + 1) * sizeof(*to));
-	struct lower_tb *old = malloc((n + 1) * sizeof(*old));
+	struct msccl_tb *old = malloc((n + 1) * sizeof(*old));
 	bool *waited = calloc(n + 1, sizeof(*waited));
 
 	for (size_t t = 0; t < n && waited; t++) {
@@ -603,14 +616,14 @@ static int renumber_tbs(struct lower_gpu *g)
 
 /* Scratch without the chunks that fusing left unused. Runs that are used
  * stay runs. */
-static int pack_scratch(struct lower_gpu *g, int64_t n)
+static int pack_scratch(struct msccl_gpu *g, int64_t n)
 {
 	int32_t *to = calloc((size_t)n + 1, sizeof(*to)), next = 0;
 
 	for (int pass = 0; pass < 2 && to; pass++) {
 		for (size_t t = 0; t < g->tbs.n; t++) {
 			for (size_t k = 0; k < g->tbs.v[t].steps.n; k++) {
-				struct lower_step *s =
+				struct msccl_step *s =
 					&g->tbs.v[t].steps.v[k];
 
 				if (s->dst_buf == LOWER_SCRATCH && pass) {
@@ -625,8 +638,8 @@ static int pack_scratch(struct lower_gpu *g, int64_t n)
 				}
 			}
 		}
-		for (int64_t c = 0; c < n && !pass; c++) {
-			to[c] = to[c] ? next++ : NONE;
+		if (!pass) {
+			next = lower_pack_scratch(to, n);
 		}
 	}
 	g->chunks[LOWER_SCRATCH] = next;
@@ -636,46 +649,57 @@ static int pack_scratch(struct lower_gpu *g, int64_t n)
 
 /* ---- a rank, and all of them ---- */
 
-static int64_t scratch_size(const struct lower *p)
+/* The ops of a rank, as steps of MSCCL. */
+static void load_ops(struct build *b, const struct lower_rank *from)
 {
-	switch (p->kind) {
-	case COLL_REDUCE_SCATTER:
-		return p->loop;
-	case COLL_ALLTOALL:
-		return (int64_t)p->loop * p->ranks;
-	default:
-		return 0;
+	static const uint8_t types[] = {
+		[LOWER_SEND] = MSCCL_SEND, [LOWER_RECV] = MSCCL_RECV,
+		[LOWER_SUM] = MSCCL_RRC, [LOWER_COPY] = MSCCL_COPY,
+	};
+
+	for (size_t i = 0; i < from->ops.n; i++) {
+		const struct lower_op *op = &from->ops.v[i];
+
+		b->ops[i] = (struct msccl_op){
+			.type = types[op->type], .src_buf = op->src_buf,
+			.dst_buf = op->dst_buf, .send = op->send,
+			.recv = op->recv, .src = op->src, .dst = op->dst,
+			.cnt = op->cnt, .phase = op->phase };
 	}
 }
 
-static int build_rank(struct build *b, const struct lower_ops *ops)
+static int build_ops(struct build *b, const struct lower_rank *from)
 {
-	struct lower_gpu *g = &b->p->gpus[b->rank];
-	int64_t scratch = scratch_size(b->p);
-	size_t cells;
+	struct msccl_gpu *g = &b->p->gpus[b->rank];
+	int64_t scratch = from->chunks[LOWER_SCRATCH];
+	int rc;
+
+	load_ops(b, from);
+	trace_values(b);
+	if ((rc = pair_peers(b)) || (rc = place_ops(b)) ||
+	    (rc = fuse_all(b)) || (rc = order_ops(b)) ||
+	    (rc = renumber_tbs(g))) {
+		return rc;
+	}
+	return pack_scratch(g, scratch);
+}
+
+static int build_rank(struct build *b, const struct lower_rank *from)
+{
+	size_t ranks = (size_t)b->p->ranks, cells;
 	int rc = WEFT_ENOMEM;
 
-	g->chunks[LOWER_SCRATCH] = (int32_t)scratch;
-	b->n_ops = (int)ops->ops.n;
-	b->cells = lower_cells(b->p, b->rank);
+	memcpy(b->p->gpus[b->rank].chunks, from->chunks, sizeof(from->chunks));
+	b->n_ops = (int)from->ops.n;
+	b->cells = msccl_cells(b->p, b->rank);
 	cells = (size_t)b->cells;
-	b->ops = malloc((ops->ops.n + 1) * sizeof(*b->ops));
+	b->ops = malloc((from->ops.n + 1) * sizeof(*b->ops));
 	b->writer = malloc((cells + 1) * sizeof(*b->writer));
 	b->reader = malloc((cells + 1) * sizeof(*b->reader));
-	b->mate = malloc((size_t)b->p->ranks * sizeof(*b->mate));
-	b->mated = malloc((size_t)b->p->ranks * sizeof(*b->mated));
+	b->mate = malloc(ranks * sizeof(*b->mate));
+	b->mated = malloc(ranks * sizeof(*b->mated));
 	if (b->ops && b->writer && b->reader && b->mate && b->mated) {
-		if (b->n_ops > 0) {
-			memcpy(b->ops, ops->ops.v,
-			       ops->ops.n * sizeof(*b->ops));
-		}
-		trace_values(b);
-		rc = pair_peers(b);
-		rc = rc ? rc : place_ops(b);
-		rc = rc ? rc : fuse_all(b);
-		rc = rc ? rc : order_ops(b);
-		rc = rc ? rc : renumber_tbs(g);
-		rc = rc ? rc : pack_scratch(g, scratch);
+		rc = build_ops(b, from);
 	}
 	free(b->ops);
 	free(b->writer);
@@ -686,10 +710,10 @@ static int build_rank(struct build *b, const struct lower_ops *ops)
 	return rc;
 }
 
-static void clear_tbs(struct lower *p)
+static void clear_tbs(struct msccl *p)
 {
 	for (int r = 0; r < p->ranks; r++) {
-		struct lower_gpu *g = &p->gpus[r];
+		struct msccl_gpu *g = &p->gpus[r];
 
 		for (size_t t = 0; t < g->tbs.n; t++) {
 			vec_fini(&g->tbs.v[t].steps);
@@ -705,12 +729,12 @@ struct extent {
 	int waited;	/* threadblocks of a rank that others wait for */
 };
 
-static struct extent measure(const struct lower *p)
+static struct extent measure(const struct msccl *p)
 {
 	struct extent e = { 0 };
 
 	for (int r = 0; r < p->ranks; r++) {
-		const struct lower_gpu *g = &p->gpus[r];
+		const struct msccl_gpu *g = &p->gpus[r];
 
 		e.tbs = (int)g->tbs.n > e.tbs ? (int)g->tbs.n : e.tbs;
 		for (size_t t = 0; t < g->tbs.n; t++) {
@@ -730,7 +754,7 @@ static struct extent measure(const struct lower *p)
 
 static int too_long(const struct build *b, int steps, struct err *err)
 {
-	const struct lower_limits *lim = b->lim;
+	const struct msccl_limits *lim = b->lim;
 	int channels = b->blocks * b->groups;
 
 	err_set(err, WEFT_ELIMIT,
@@ -739,17 +763,17 @@ static int too_long(const struct build *b, int steps, struct err *err)
 		lim->steps, lim->channels);
 	err_hint(err, "fits: about %d sends of %d chunks a connection",
 		 lim->steps / 2 * (lim->channels / b->groups),
-		 LOWER_MAX_COUNT);
+		 MSCCL_MAX_COUNT);
 	return WEFT_ELIMIT;
 }
 
 static int too_many_peers(const struct build *b, struct err *err)
 {
 	err_set(err, WEFT_ELIMIT, "the peers of a rank need %d channels of "
-		"%d, %s has %d channels", b->groups, LOWER_MAX_PEERS,
+		"%d, %s has %d channels", b->groups, MSCCL_MAX_PEERS,
 		b->lim->runtime, b->lim->channels);
 	err_hint(err, "fits: ranks with peers at up to %d distances",
-		 b->lim->channels * LOWER_MAX_PEERS);
+		 b->lim->channels * MSCCL_MAX_PEERS);
 	return WEFT_ELIMIT;
 }
 
@@ -757,18 +781,17 @@ static int too_many_waits(int waited, struct err *err)
 {
 	err_set(err, WEFT_ELIMIT, "others wait for %d threadblocks of a rank, "
 		"the runtimes let them wait for %d", waited,
-		LOWER_MAX_DEP_TB + 1);
+		MSCCL_MAX_DEP_TB + 1);
 	err_hint(err, "fits: at most %d threadblocks that others wait for",
-		 LOWER_MAX_DEP_TB + 1);
+		 MSCCL_MAX_DEP_TB + 1);
 	return WEFT_ELIMIT;
 }
 
-static int build_ranks(struct build *b, const struct lower_ops *ops,
-		       struct err *err)
+static int build_ranks(struct build *b, const struct lower *l, struct err *err)
 {
 	clear_tbs(b->p);
 	for (b->rank = 0; b->rank < b->p->ranks; b->rank++) {
-		if (build_rank(b, &ops[b->rank])) {
+		if (build_rank(b, &l->rank[b->rank])) {
 			return err_nomem(err);
 		}
 	}
@@ -776,8 +799,7 @@ static int build_ranks(struct build *b, const struct lower_ops *ops,
 }
 
 /* Cuts time into as many blocks as the limit of steps needs. */
-static int build_all(struct build *b, const struct lower_ops *ops,
-		     struct err *err)
+static int build_all(struct build *b, const struct lower *l, struct err *err)
 {
 	int next, most = b->lim->channels / b->groups, rc;
 	struct extent e;
@@ -786,12 +808,12 @@ static int build_all(struct build *b, const struct lower_ops *ops,
 		return too_many_peers(b, err);
 	}
 	for (b->blocks = 1;; b->blocks = next) {
-		rc = build_ranks(b, ops, err);
+		rc = build_ranks(b, l, err);
 		if (rc) {
 			return rc;
 		}
 		e = measure(b->p);
-		if ((e.tbs > b->lim->tbs || e.waited > LOWER_MAX_DEP_TB + 1) &&
+		if ((e.tbs > b->lim->tbs || e.waited > MSCCL_MAX_DEP_TB + 1) &&
 		    !b->pair_all) {
 			b->pair_all = true;
 			next = b->blocks;
@@ -799,7 +821,7 @@ static int build_all(struct build *b, const struct lower_ops *ops,
 		}
 		if (e.steps <= b->lim->steps) {
 			b->p->channels = b->blocks * b->groups;
-			return e.waited > LOWER_MAX_DEP_TB + 1
+			return e.waited > MSCCL_MAX_DEP_TB + 1
 				       ? too_many_waits(e.waited, err) : 0;
 		}
 		if (b->blocks == most || b->blocks >= b->phases) {
@@ -811,27 +833,46 @@ static int build_all(struct build *b, const struct lower_ops *ops,
 	}
 }
 
-int lower_schedule(const struct coll_sched *s, enum lower_dialect dialect,
-		   struct lower *out, struct err *err)
+static int start_program(const struct lower *l, struct msccl *out,
+			 struct err *err)
 {
-	struct build b = { .p = out, .lim = lower_limits(dialect) };
-	static const struct lower_bounds bounds = {
-		LOWER_MAX_RANKS, LOWER_MAX_COUNT, LOWER_MAX_ELEMENTS };
-	struct lower_ops *ops = NULL;
-	int rc = lower_walk(s, &bounds, out, &ops, &b.phases, err);
-
-	b.phases += b.phases == 0;
-	if (!rc && group_peers(&b, ops)) {
-		rc = err_nomem(err);
-	}
-	rc = rc ? rc : build_all(&b, ops, err);
-	free(b.group);
-	lower_ops_free(ops, coll_ranks(s));
+	*out = (struct msccl){
+		.kind = l->kind, .ranks = l->ranks, .root = l->root,
+		.loop = l->loop, .outofplace = true,
+		.inplace = l->kind != COLL_ALLTOALL };
 	snprintf(out->name, sizeof(out->name), "weft-%s",
 		 coll_kind_name(out->kind));
-	rc = rc ? rc : lower_check(out, dialect, err);
+	out->gpus = calloc((size_t)l->ranks, sizeof(*out->gpus));
+	return out->gpus ? 0 : err_nomem(err);
+}
+
+int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
+		struct msccl *out, struct err *err)
+{
+	static const struct lower_bounds bounds = {
+		MSCCL_MAX_RANKS, MSCCL_MAX_COUNT, MSCCL_MAX_ELEMENTS };
+	struct build b = { .p = out, .lim = msccl_limits(dialect) };
+	struct lower l;
+	int rc = lower_schedule(s, &bounds, &l, err);
+
+	*out = (struct msccl){ .ranks = 0 };
+	if (rc || (rc = start_program(&l, out, err))) {
+		goto out;
+	}
+	b.phases = l.phases + (l.phases == 0);
+	if (group_peers(&b, &l)) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	rc = build_all(&b, &l, err);
+	if (!rc) {
+		rc = msccl_check(out, dialect, err);
+	}
+out:
+	free(b.group);
+	lower_fini(&l);
 	if (rc) {
-		lower_fini(out);
+		msccl_fini(out);
 	}
 	return rc;
 }

@@ -1,8 +1,9 @@
 /* Static rules of programs, and which step meets which; see msccl.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/msccl/check.h"
+#include "runtime/msccl/private.h"
 
 struct lower_at {
 	char text[64];
@@ -17,7 +18,7 @@ static struct lower_at at(int rank, int tb, int step)
 	return a;
 }
 
-static int limit(struct err *err, const struct lower_limits *lim, int rank,
+static int limit(struct err *err, const struct msccl_limits *lim, int rank,
 		 const char *what, long long have, long long most)
 {
 	err_set(err, WEFT_ELIMIT, "rank %d: %s: %lld, %s takes %lld", rank,
@@ -28,52 +29,52 @@ static int limit(struct err *err, const struct lower_limits *lim, int rank,
 
 /* ---- one step ---- */
 
-static bool inside(const struct lower_gpu *g, int buf, int64_t off, int cnt)
+static bool inside(const struct msccl_gpu *g, int buf, int64_t off, int cnt)
 {
 	return buf <= LOWER_SCRATCH && off >= 0 &&
 	       off + cnt <= g->chunks[buf];
 }
 
-static const char *step_fault(const struct lower_gpu *g,
-			      const struct lower_tb *tb,
-			      const struct lower_step *s)
+static const char *step_fault(const struct msccl_gpu *g,
+			      const struct msccl_tb *tb,
+			      const struct msccl_step *s)
 {
-	if (s->type >= LOWER_TYPES) {
+	if (s->type >= MSCCL_TYPES) {
 		return "unknown type";
 	}
-	if (lower_receives(s->type) && tb->recv < 0) {
+	if (msccl_receives(s->type) && tb->recv < 0) {
 		return "receives without a receive peer";
 	}
-	if (lower_sends(s->type) && tb->send < 0) {
+	if (msccl_sends(s->type) && tb->send < 0) {
 		return "sends without a send peer";
 	}
-	if (s->type == LOWER_NOP) {
-		return s->cnt < 0 || s->cnt > LOWER_MAX_COUNT
+	if (s->type == MSCCL_NOP) {
+		return s->cnt < 0 || s->cnt > MSCCL_MAX_COUNT
 			       ? "count is not in 0..71"
 		       : s->has_dep ? "a nop raises no flag to wait for"
 				    : NULL;
 	}
-	if (s->cnt < 1 || s->cnt > LOWER_MAX_COUNT) {
+	if (s->cnt < 1 || s->cnt > MSCCL_MAX_COUNT) {
 		return "count is not in 1..71";
 	}
-	if (lower_reads(s->type) && !inside(g, s->src_buf, s->src, s->cnt)) {
+	if (msccl_reads(s->type) && !inside(g, s->src_buf, s->src, s->cnt)) {
 		return "reads outside the buffer";
 	}
-	if (lower_writes(s->type) && !inside(g, s->dst_buf, s->dst, s->cnt)) {
+	if (msccl_writes(s->type) && !inside(g, s->dst_buf, s->dst, s->cnt)) {
 		return "writes outside the buffer";
 	}
 	return NULL;
 }
 
-static const char *dep_fault(const struct lower_gpu *g, int tb,
-			     const struct lower_step *s)
+static const char *dep_fault(const struct msccl_gpu *g, int tb,
+			     const struct msccl_step *s)
 {
-	const struct lower_step *d;
+	const struct msccl_step *d;
 
 	if (s->dep_tb < 0) {
 		return s->dep_tb < -1 ? "dependency below -1" : NULL;
 	}
-	if (s->dep_tb > LOWER_MAX_DEP_TB) {
+	if (s->dep_tb > MSCCL_MAX_DEP_TB) {
 		return "waits for a threadblock above 127";
 	}
 	if ((size_t)s->dep_tb >= g->tbs.n || s->dep_step < 0 ||
@@ -84,44 +85,44 @@ static const char *dep_fault(const struct lower_gpu *g, int tb,
 	if (s->dep_tb == tb) {
 		return "waits for its own threadblock";
 	}
-	if (d->type == LOWER_NOP) {
+	if (d->type == MSCCL_NOP) {
 		return "waits for a nop, which raises no flag";
 	}
 	return d->has_dep ? NULL : "waits for a step without hasdep";
 }
 
 /* Chains of `re` that the runtime fuses: the rule for the one at k. */
-static const char *chain_fault(const struct lower_tb *tb, size_t k, int *chain)
+static const char *chain_fault(const struct msccl_tb *tb, size_t k, int *chain)
 {
-	const struct lower_step *s = &tb->steps.v[k];
-	const struct lower_step *p = k > 0 ? s - 1 : NULL;
+	const struct msccl_step *s = &tb->steps.v[k];
+	const struct msccl_step *p = k > 0 ? s - 1 : NULL;
 
-	if (s->type != LOWER_REDUCE || !p || p->type != LOWER_REDUCE ||
+	if (s->type != MSCCL_REDUCE || !p || p->type != MSCCL_REDUCE ||
 	    p->dst != s->dst || p->dst_buf != s->dst_buf ||
 	    p->src_buf != s->src_buf || s->dep_tb >= 0 || p->has_dep) {
-		*chain = s->type == LOWER_REDUCE;
+		*chain = s->type == MSCCL_REDUCE;
 		return NULL;
 	}
 	if (p->cnt != s->cnt) {
 		return "a chain of re with unequal counts";
 	}
-	return ++*chain > LOWER_MAX_REDUCES ? "a chain of more than 16 re"
+	return ++*chain > MSCCL_MAX_REDUCES ? "a chain of more than 16 re"
 					    : NULL;
 }
 
-static int check_steps(const struct lower_gpu *g, int rank, int t,
+static int check_steps(const struct msccl_gpu *g, int rank, int t,
 		       struct err *err)
 {
-	const struct lower_tb *tb = &g->tbs.v[t];
+	const struct msccl_tb *tb = &g->tbs.v[t];
 	int chain = 0;
 
 	for (size_t k = 0; k < tb->steps.n; k++) {
-		const struct lower_step *s = &tb->steps.v[k];
+		const struct msccl_step *s = &tb->steps.v[k];
 		const char *fault = step_fault(g, tb, s);
 
 		fault = fault ? fault : dep_fault(g, t, s);
 		fault = fault ? fault : chain_fault(tb, k, &chain);
-		if (!fault && k > 0 && s[-1].type == LOWER_NOP &&
+		if (!fault && k > 0 && s[-1].type == MSCCL_NOP &&
 		    s->dep_tb < 0) {
 			fault = "follows a nop and waits for nothing";
 		}
@@ -135,10 +136,10 @@ static int check_steps(const struct lower_gpu *g, int rank, int t,
 
 /* ---- one rank ---- */
 
-static int check_sizes(const struct lower *p, int rank,
-		       const struct lower_limits *lim, struct err *err)
+static int check_sizes(const struct msccl *p, int rank,
+		       const struct msccl_limits *lim, struct err *err)
 {
-	const struct lower_gpu *g = &p->gpus[rank];
+	const struct msccl_gpu *g = &p->gpus[rank];
 	int64_t elements = 1 + (int64_t)p->ranks + (int64_t)g->tbs.n;
 
 	if (g->tbs.n > (size_t)lim->tbs) {
@@ -154,14 +155,15 @@ static int check_sizes(const struct lower *p, int rank,
 		}
 		elements += (int64_t)n;
 	}
-	return elements > LOWER_MAX_ELEMENTS
-		       ? lower_elements_error(rank, elements, p->ranks, err)
+	return elements > MSCCL_MAX_ELEMENTS
+		       ? lower_elements_error(rank, elements, p->ranks,
+					      MSCCL_MAX_ELEMENTS, err)
 		       : 0;
 }
 
-static int check_tb(const struct lower *p, int rank, int t, struct err *err)
+static int check_tb(const struct msccl *p, int rank, int t, struct err *err)
 {
-	const struct lower_tb *tb = &p->gpus[rank].tbs.v[t];
+	const struct msccl_tb *tb = &p->gpus[rank].tbs.v[t];
 	const char *fault = NULL;
 
 	if (tb->send < -1 || tb->recv < -1 || tb->send >= p->ranks ||
@@ -178,35 +180,35 @@ static int check_tb(const struct lower *p, int rank, int t, struct err *err)
 }
 
 /* Sending and receiving threadblocks of each channel. */
-static int check_channels(const struct lower *p, int rank,
-			  const struct lower_limits *lim, struct err *err)
+static int check_channels(const struct msccl *p, int rank,
+			  const struct msccl_limits *lim, struct err *err)
 {
-	const struct lower_gpu *g = &p->gpus[rank];
+	const struct msccl_gpu *g = &p->gpus[rank];
 	int *n = calloc((size_t)p->channels * 2, sizeof(*n)), rc = 0;
 
 	if (!n) {
 		return err_nomem(err);
 	}
 	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
-		const struct lower_tb *tb = &g->tbs.v[t];
+		const struct msccl_tb *tb = &g->tbs.v[t];
 		int out = tb->send >= 0 ? ++n[2 * tb->chan] : 0;
 		int in = tb->recv >= 0 ? ++n[2 * tb->chan + 1] : 0;
 
-		if (out > LOWER_MAX_PEERS || in > LOWER_MAX_PEERS) {
+		if (out > MSCCL_MAX_PEERS || in > MSCCL_MAX_PEERS) {
 			rc = limit(err, lim, rank,
 				   out > in ? "send peers of a channel"
 					    : "receive peers of a channel",
-				   out > in ? out : in, LOWER_MAX_PEERS);
+				   out > in ? out : in, MSCCL_MAX_PEERS);
 		}
 	}
 	free(n);
 	return rc;
 }
 
-static int check_rank(const struct lower *p, int rank,
-		      const struct lower_limits *lim, struct err *err)
+static int check_rank(const struct msccl *p, int rank,
+		      const struct msccl_limits *lim, struct err *err)
 {
-	const struct lower_gpu *g = &p->gpus[rank];
+	const struct msccl_gpu *g = &p->gpus[rank];
 	int32_t shard = p->loop / p->ranks, *n = p->gpus[rank].chunks;
 	bool gather = p->kind == COLL_ALLGATHER;
 	bool scatter = p->kind == COLL_REDUCE_SCATTER;
@@ -226,13 +228,13 @@ static int check_rank(const struct lower *p, int rank,
 	return rc ? rc : check_channels(p, rank, lim, err);
 }
 
-static int check_head(const struct lower *p, const struct lower_limits *lim,
+static int check_head(const struct msccl *p, const struct msccl_limits *lim,
 		      struct err *err)
 {
-	if (p->ranks < 2 || p->ranks > LOWER_MAX_RANKS) {
+	if (p->ranks < 2 || p->ranks > MSCCL_MAX_RANKS) {
 		err_set(err, WEFT_ELIMIT, "%d ranks, %s takes 2 to %d",
-			p->ranks, lim->runtime, LOWER_MAX_RANKS);
-		err_hint(err, "fits: N up to %d", LOWER_MAX_RANKS);
+			p->ranks, lim->runtime, MSCCL_MAX_RANKS);
+		err_hint(err, "fits: N up to %d", MSCCL_MAX_RANKS);
 		return WEFT_ELIMIT;
 	}
 	if (p->channels < 1 || p->channels > lim->channels) {
@@ -254,12 +256,12 @@ static int check_head(const struct lower *p, const struct lower_limits *lim,
 				     "of place");
 }
 
-static int check_cells(const struct lower *p, struct err *err)
+static int check_cells(const struct msccl *p, struct err *err)
 {
 	int64_t cells = 0;
 
 	for (int r = 0; r < p->ranks; r++) {
-		cells += lower_cells(p, r);
+		cells += msccl_cells(p, r);
 	}
 	if (cells > LOWER_MAX_CELLS) {
 		err_set(err, WEFT_ELIMIT,
@@ -292,13 +294,13 @@ static int claim(struct u64map *map, uint64_t key, int tb, int rank, int t,
 
 static int number_tbs(struct check *c, struct u64map *to, struct err *err)
 {
-	const struct lower *p = c->p;
+	const struct msccl *p = c->p;
 	int n = 0, rc = 0;
 
 	for (int r = 0; r < p->ranks && !rc; r++) {
 		c->base[r] = n;
 		for (size_t t = 0; t < p->gpus[r].tbs.n && !rc; t++, n++) {
-			const struct lower_tb *tb = &p->gpus[r].tbs.v[t];
+			const struct msccl_tb *tb = &p->gpus[r].tbs.v[t];
 
 			c->tbs[n] = (struct check_tb){
 				.tb = tb, .rank = r, .id = (int)t,
@@ -316,10 +318,10 @@ static int number_tbs(struct check *c, struct u64map *to, struct err *err)
 }
 
 /* The next step from k on that sends (or receives); steps.n when none. */
-static size_t next_of(const struct lower_tb *tb, size_t k, bool sends)
+static size_t next_of(const struct msccl_tb *tb, size_t k, bool sends)
 {
-	while (k < tb->steps.n && !(sends ? lower_sends(tb->steps.v[k].type)
-					  : lower_receives(tb->steps.v[k].type))) {
+	while (k < tb->steps.n && !(sends ? msccl_sends(tb->steps.v[k].type)
+					  : msccl_receives(tb->steps.v[k].type))) {
 		k++;
 	}
 	return k;
@@ -347,11 +349,11 @@ static int match_steps(struct check *c, int from, int to, struct err *err)
 		j = next_of(r->tb, j + 1, false);
 	}
 	if (i < s->tb->steps.n) {
-		return err_set(err, WEFT_EVERIFY, "%s: nobody receives it",
+		return err_set(err, WEFT_EVERIFY, "%s: no matching receive",
 			       at(s->rank, s->id, (int)i).text);
 	}
 	return r && j < r->tb->steps.n
-		       ? err_set(err, WEFT_EVERIFY, "%s: nobody sends it",
+		       ? err_set(err, WEFT_EVERIFY, "%s: no matching send",
 				 at(r->rank, r->id, (int)j).text)
 		       : 0;
 }
@@ -381,7 +383,7 @@ static int join_tbs(struct check *c, struct u64map *to, struct err *err)
 		size_t k = next_of(r->tb, 0, false);
 
 		if (r->from < 0 && k < r->tb->steps.n) {
-			rc = err_set(err, WEFT_EVERIFY, "%s: nobody sends it",
+			rc = err_set(err, WEFT_EVERIFY, "%s: no matching send",
 				     at(r->rank, r->id, (int)k).text);
 		}
 	}
@@ -396,7 +398,7 @@ static int check_open(struct check *c, struct err *err)
 	int rc;
 
 	for (int r = 0; r < c->p->ranks; r++) {
-		const struct lower_gpu *g = &c->p->gpus[r];
+		const struct msccl_gpu *g = &c->p->gpus[r];
 
 		tbs += g->tbs.n;
 		for (size_t t = 0; t < g->tbs.n; t++) {
@@ -427,10 +429,10 @@ static void check_close(struct check *c)
 	free(c->order);
 }
 
-int lower_check(const struct lower *p, enum lower_dialect dialect,
+int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
 		struct err *err)
 {
-	const struct lower_limits *lim = lower_limits(dialect);
+	const struct msccl_limits *lim = msccl_limits(dialect);
 	struct check c = { .p = p };
 	int rc = check_head(p, lim, err);
 

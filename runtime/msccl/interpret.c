@@ -2,23 +2,23 @@
  * Runs a program on numbers: deadlock and result; see msccl.h.
  *
  * Every chunk holds a random 64-bit number that tells who contributed it;
- * sums add up modulo 2^64. A connection holds LOWER_IN_FLIGHT sends, and a
+ * sums add up modulo 2^64. A connection holds MSCCL_IN_FLIGHT sends, and a
  * step that receives and sends on takes place only when it can do both.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/rng.h"
-#include "runtime/msccl/check.h"
+#include "runtime/msccl/private.h"
 
 struct queue {
 	uint32_t sent, taken;
-	uint64_t v[LOWER_IN_FLIGHT][LOWER_MAX_COUNT];
+	uint64_t v[MSCCL_IN_FLIGHT][MSCCL_MAX_COUNT];
 };
 
 struct run {
 	const struct check *c;
-	const struct lower *p;
+	const struct msccl *p;
 	bool inplace;
 	int64_t *start;		/* by rank: its first cell */
 	uint64_t *cells;
@@ -30,7 +30,7 @@ struct run {
 static uint64_t *cell(const struct run *r, int rank, int buf, int64_t off)
 {
 	return &r->cells[r->start[rank] +
-			 lower_cell(r->p, rank, buf, (int)off, r->inplace)];
+			 msccl_cell(r->p, rank, buf, (int)off, r->inplace)];
 }
 
 /* ---- before and after ---- */
@@ -85,7 +85,7 @@ static int compare(const struct run *r, struct err *err)
 
 /* ---- steps ---- */
 
-static bool ready(const struct run *r, int n, const struct lower_step *s)
+static bool ready(const struct run *r, int n, const struct msccl_step *s)
 {
 	const struct check_tb *t = &r->c->tbs[n];
 	const struct queue *q;
@@ -94,37 +94,37 @@ static bool ready(const struct run *r, int n, const struct lower_step *s)
 	    r->pc[r->c->base[t->rank] + s->dep_tb] <= (uint32_t)s->dep_step) {
 		return false;
 	}
-	q = lower_receives(s->type) ? &r->queues[t->from] : NULL;
+	q = msccl_receives(s->type) ? &r->queues[t->from] : NULL;
 	if (q && q->sent == q->taken) {
 		return false;
 	}
-	q = lower_sends(s->type) ? &r->queues[n] : NULL;
-	return !q || q->sent - q->taken < LOWER_IN_FLIGHT;
+	q = msccl_sends(s->type) ? &r->queues[n] : NULL;
+	return !q || q->sent - q->taken < MSCCL_IN_FLIGHT;
 }
 
-static void execute(struct run *r, int n, const struct lower_step *s)
+static void execute(struct run *r, int n, const struct msccl_step *s)
 {
 	const struct check_tb *t = &r->c->tbs[n];
-	uint64_t v[LOWER_MAX_COUNT] = { 0 };
+	uint64_t v[MSCCL_MAX_COUNT] = { 0 };
 
-	if (lower_receives(s->type)) {
+	if (msccl_receives(s->type)) {
 		struct queue *q = &r->queues[t->from];
 
-		memcpy(v, q->v[q->taken++ % LOWER_IN_FLIGHT], sizeof(v));
+		memcpy(v, q->v[q->taken++ % MSCCL_IN_FLIGHT], sizeof(v));
 	}
-	for (int32_t k = 0; k < s->cnt && lower_reads(s->type); k++) {
+	for (int32_t k = 0; k < s->cnt && msccl_reads(s->type); k++) {
 		v[k] += *cell(r, t->rank, s->src_buf, s->src + k);
 	}
-	for (int32_t k = 0; k < s->cnt && s->type == LOWER_REDUCE; k++) {
+	for (int32_t k = 0; k < s->cnt && s->type == MSCCL_REDUCE; k++) {
 		v[k] += *cell(r, t->rank, s->dst_buf, s->dst + k);
 	}
-	for (int32_t k = 0; k < s->cnt && lower_writes(s->type); k++) {
+	for (int32_t k = 0; k < s->cnt && msccl_writes(s->type); k++) {
 		*cell(r, t->rank, s->dst_buf, s->dst + k) = v[k];
 	}
-	if (lower_sends(s->type)) {
+	if (msccl_sends(s->type)) {
 		struct queue *q = &r->queues[n];
 
-		memcpy(q->v[q->sent++ % LOWER_IN_FLIGHT], v, sizeof(v));
+		memcpy(q->v[q->sent++ % MSCCL_IN_FLIGHT], v, sizeof(v));
 	}
 }
 
@@ -136,10 +136,10 @@ static int stuck(const struct run *r, struct err *err)
 		n++;
 	}
 	return err_set(err, WEFT_EVERIFY,
-		       "locks up: rank %d threadblock %d waits forever in "
+		       "deadlock: rank %d threadblock %d waits forever in "
 		       "step %u, with %d sends in flight a connection",
 		       r->c->tbs[n].rank, r->c->tbs[n].id, r->pc[n],
-		       LOWER_IN_FLIGHT);
+		       MSCCL_IN_FLIGHT);
 }
 
 /* Sweeps over the threadblocks, each as far as it gets. What can ever run
@@ -152,7 +152,7 @@ static int run_all(struct run *r, struct err *err)
 	do {
 		before = r->done;
 		for (int n = 0; n < tbs; n++) {
-			const struct lower_tb *tb = r->c->tbs[n].tb;
+			const struct msccl_tb *tb = r->c->tbs[n].tb;
 
 			while (r->pc[n] < tb->steps.n &&
 			       ready(r, n, &tb->steps.v[r->pc[n]])) {
@@ -175,7 +175,7 @@ int check_run(struct check *c, bool inplace, struct err *err)
 	r.pc = calloc(tbs + 1, sizeof(*r.pc));
 	r.queues = calloc(tbs + 1, sizeof(*r.queues));
 	for (size_t u = 0; u < ranks && r.start; u++) {
-		r.start[u + 1] = r.start[u] + lower_cells(c->p, (int)u);
+		r.start[u + 1] = r.start[u] + msccl_cells(c->p, (int)u);
 	}
 	if (r.start) {
 		r.cells = malloc((size_t)(r.start[ranks] + 1) *

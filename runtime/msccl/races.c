@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/msccl/check.h"
+#include "runtime/msccl/private.h"
 
 struct touch {
 	int32_t tb, step;	/* threadblock of the rank */
@@ -18,7 +18,7 @@ struct touch {
 
 struct race {
 	struct check *c;
-	const struct lower *p;
+	const struct msccl *p;
 	bool inplace;
 	int rank, n;		/* the rank at hand, its threadblocks */
 	int32_t *clock;		/* by op of the rank and threadblock */
@@ -45,7 +45,7 @@ static void raise_to(int32_t *clock, const int32_t *other, int n)
 	}
 }
 
-static const struct lower_step *step_of(const struct race *x, int tb, int step)
+static const struct msccl_step *step_of(const struct race *x, int tb, int step)
 {
 	return &x->c->tbs[tb].tb->steps.v[step];
 }
@@ -53,7 +53,7 @@ static const struct lower_step *step_of(const struct race *x, int tb, int step)
 static void tick(struct race *x, int tb, int step)
 {
 	const struct check_tb *t = &x->c->tbs[tb];
-	const struct lower_step *s = step_of(x, tb, step);
+	const struct msccl_step *s = step_of(x, tb, step);
 	int32_t *mine;
 
 	x->row[t->first_op + step] = x->rows++;
@@ -96,7 +96,7 @@ static int reaches(struct race *x, int64_t early, int64_t late)
 		int64_t op = x->open.v[--x->open.n];
 		const struct check_tb *t = &x->c->tbs[x->owner.v[op]];
 		int64_t k = op - t->first_op;
-		const struct lower_step *s = &t->tb->steps.v[k];
+		const struct msccl_step *s = &t->tb->steps.v[k];
 
 		if (op == early) {
 			return 1;
@@ -167,25 +167,25 @@ static int write_cell(struct race *x, int64_t c, int tb, int step,
 
 static int touch_cells(struct race *x, int tb, int step, struct err *err)
 {
-	const struct lower_step *s = step_of(x, tb, step);
+	const struct msccl_step *s = step_of(x, tb, step);
 	int64_t from = 0, to = 0;
 	int rc = 0;
 
-	if (lower_reads(s->type)) {
-		from = lower_cell(x->p, x->rank, s->src_buf, s->src,
+	if (msccl_reads(s->type)) {
+		from = msccl_cell(x->p, x->rank, s->src_buf, s->src,
 				  x->inplace);
 	}
-	if (lower_writes(s->type)) {
-		to = lower_cell(x->p, x->rank, s->dst_buf, s->dst, x->inplace);
+	if (msccl_writes(s->type)) {
+		to = msccl_cell(x->p, x->rank, s->dst_buf, s->dst, x->inplace);
 	}
 	/* A chunk copied onto itself does not change. */
-	if (s->type == LOWER_COPY && from == to) {
+	if (s->type == MSCCL_COPY && from == to) {
 		return 0;
 	}
-	for (int32_t k = 0; k < s->cnt && !rc && lower_reads(s->type); k++) {
+	for (int32_t k = 0; k < s->cnt && !rc && msccl_reads(s->type); k++) {
 		rc = read_cell(x, from + k, tb, step, err);
 	}
-	for (int32_t k = 0; k < s->cnt && !rc && lower_writes(s->type); k++) {
+	for (int32_t k = 0; k < s->cnt && !rc && msccl_writes(s->type); k++) {
 		rc = write_cell(x, to + k, tb, step, err);
 	}
 	return rc;
@@ -196,7 +196,7 @@ static int touch_cells(struct race *x, int tb, int step, struct err *err)
 static int race_rank(struct race *x, const struct check_op *order, int64_t n,
 		     struct err *err)
 {
-	int64_t cells = lower_cells(x->p, x->rank);
+	int64_t cells = msccl_cells(x->p, x->rank);
 	int rc = 0;
 
 	x->n = (int)x->p->gpus[x->rank].tbs.n;

@@ -1,7 +1,7 @@
 /*
  * Plans from the sends and receives of a schedule; see mscclpp.h.
  *
- * A rank goes through its operations in the order of lower_walk. Sends
+ * A rank goes through its operations in the order of lower_schedule. Sends
  * gather in a batch, receives are put off. A send that needs what a receive
  * brings ends the batch: it is sent, all receives put off are waited for, and
  * their sums added. So nothing is waited for before all that could be sent
@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "lib/base/map.h"
-#include "runtime/msccl/private.h"
 #include "runtime/mscclpp/mscclpp.h"
 
 #define NONE (-1)
@@ -35,10 +34,9 @@ struct flat {
 
 struct build {
 	struct mscclpp *p;
-	struct lower_ops *ops;	/* by rank */
+	struct lower *low;
 	struct extra **extra;	/* by rank and op */
 	struct u64map sends;	/* (from, to, phase): the op */
-	int phases;
 	/* The rank being built. */
 	int rank;
 	int32_t shard;
@@ -60,14 +58,14 @@ struct build {
 	VEC(struct flat) out;
 };
 
-static const struct lower_ops *ops_of(const struct build *b)
+static const struct lower_rank *ops_of(const struct build *b)
 {
-	return &b->ops[b->rank];
+	return &b->low->rank[b->rank];
 }
 
 static int64_t cell_of(const struct build *b, int buf, int64_t off)
 {
-	return lower_place(b->p->kind, b->p->gpus[b->rank].chunks, b->shard,
+	return lower_cell(b->p->kind, b->p->gpus[b->rank].chunks, b->shard,
 			   buf, off, b->p->inplace);
 }
 
@@ -96,7 +94,7 @@ static uint64_t send_key(const struct build *b, int from, int to, int phase)
 {
 	uint64_t pair = (uint64_t)from * (uint64_t)b->p->ranks + (uint64_t)to;
 
-	return pair * (uint64_t)b->phases + (uint64_t)phase;
+	return pair * (uint64_t)b->low->phases + (uint64_t)phase;
 }
 
 static int note_sends(struct build *b)
@@ -104,8 +102,8 @@ static int note_sends(struct build *b)
 	int rc = 0;
 
 	for (int r = 0; r < b->p->ranks && !rc; r++) {
-		for (size_t i = 0; i < b->ops[r].ops.n && !rc; i++) {
-			const struct lower_op *op = &b->ops[r].ops.v[i];
+		for (size_t i = 0; i < b->low->rank[r].ops.n && !rc; i++) {
+			const struct lower_op *op = &b->low->rank[r].ops.v[i];
 
 			rc = op->type != LOWER_SEND ? 0
 			     : u64map_set(&b->sends,
@@ -121,8 +119,8 @@ static void pair_ops(struct build *b, int rank)
 {
 	int32_t *scratch = &b->p->gpus[rank].chunks[LOWER_SCRATCH];
 
-	for (size_t i = 0; i < b->ops[rank].ops.n; i++) {
-		const struct lower_op *op = &b->ops[rank].ops.v[i];
+	for (size_t i = 0; i < b->low->rank[rank].ops.n; i++) {
+		const struct lower_op *op = &b->low->rank[rank].ops.v[i];
 		uint64_t mate = 0;
 
 		if (op->recv == NONE) {
@@ -132,49 +130,44 @@ static void pair_ops(struct build *b, int rank)
 			   &mate);
 		b->extra[rank][i].mate = (int32_t)mate;
 		b->extra[op->recv][mate].mate = (int32_t)i;
-		if (op->type == LOWER_RRC) {
+		if (op->type == LOWER_SUM) {
 			b->extra[rank][i].stage = *scratch;
 			*scratch += op->cnt;
 		}
 	}
 }
 
-/* Scratch that lower_walk numbers sparsely, without its holes. */
-static int pack_scratch(struct build *b, int rank, int64_t size)
+/* Scratch, which lower_schedule numbers sparsely, without its holes. */
+static int pack_scratch(struct build *b, int rank)
 {
-	struct lower_op *v = b->ops[rank].ops.v;
-	size_t n = b->ops[rank].ops.n;
-	int32_t *to = calloc((size_t)size + 1, sizeof(*to)), next = 0;
+	struct lower_rank *low = &b->low->rank[rank];
+	int64_t size = low->chunks[LOWER_SCRATCH];
+	int32_t *to = calloc((size_t)size + 1, sizeof(*to));
 
 	if (!to) {
 		return WEFT_ENOMEM;
 	}
-	for (size_t i = 0; i < n; i++) {
-		for (int32_t k = 0; k < v[i].cnt && v[i].dst >= 0 &&
-		     v[i].dst_buf == LOWER_SCRATCH; k++) {
-			to[v[i].dst + k] = 1;
+	for (size_t i = 0; i < low->ops.n; i++) {
+		const struct lower_op *op = &low->ops.v[i];
+
+		for (int32_t k = 0; k < op->cnt && op->dst >= 0 &&
+		     op->dst_buf == LOWER_SCRATCH; k++) {
+			to[op->dst + k] = 1;
 		}
 	}
-	for (int64_t c = 0; c < size; c++) {
-		to[c] = to[c] ? next++ : NONE;
-	}
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].dst >= 0 && v[i].dst_buf == LOWER_SCRATCH) {
-			v[i].dst = to[v[i].dst];
+	b->p->gpus[rank].chunks[LOWER_SCRATCH] = lower_pack_scratch(to, size);
+	for (size_t i = 0; i < low->ops.n; i++) {
+		struct lower_op *op = &low->ops.v[i];
+
+		if (op->dst >= 0 && op->dst_buf == LOWER_SCRATCH) {
+			op->dst = to[op->dst];
 		}
-		if (v[i].src >= 0 && v[i].src_buf == LOWER_SCRATCH) {
-			v[i].src = to[v[i].src];
+		if (op->src >= 0 && op->src_buf == LOWER_SCRATCH) {
+			op->src = to[op->src];
 		}
 	}
-	b->p->gpus[rank].chunks[LOWER_SCRATCH] = next;
 	free(to);
 	return 0;
-}
-
-static int64_t sparse_scratch(const struct mscclpp *p)
-{
-	return p->kind == COLL_REDUCE_SCATTER ? p->loop
-	       : p->kind == COLL_ALLTOALL ? (int64_t)p->loop * p->ranks : 0;
 }
 
 /* ---- channels and remote buffers of a rank ---- */
@@ -194,7 +187,7 @@ static int channel(struct build *b, int peer)
  * count alike. */
 static int open_channels(struct build *b)
 {
-	const struct lower_ops *o = ops_of(b);
+	const struct lower_rank *o = ops_of(b);
 	int rc = 0;
 
 	for (int r = 0; r < b->p->ranks; r++) {
@@ -291,8 +284,8 @@ static int add_send(struct build *b, struct flat *f, int32_t i)
 {
 	const struct lower_op *s = &ops_of(b)->ops.v[i];
 	int32_t mate = b->extra[b->rank][i].mate;
-	const struct lower_op *r = &b->ops[s->send].ops.v[mate];
-	bool sum = r->type == LOWER_RRC;
+	const struct lower_op *r = &b->low->rank[s->send].ops.v[mate];
+	bool sum = r->type == LOWER_SUM;
 	int64_t from = cell_of(b, s->src_buf, s->src);
 	int n = f->op.n_ids++;
 
@@ -336,7 +329,7 @@ static int emit_sends(struct build *b, enum mscclpp_name name)
 /* What a rank copies for itself; in place it is there already. */
 static int emit_copies(struct build *b)
 {
-	const struct lower_ops *o = ops_of(b);
+	const struct lower_rank *o = ops_of(b);
 	int rc = 0;
 
 	b->copied = true;
@@ -488,7 +481,7 @@ static int drain(struct build *b, bool write)
 	for (size_t i = 0; i < b->put_off.n && write && !rc; i++) {
 		int32_t at = b->put_off.v[i];
 
-		if (ops_of(b)->ops.v[at].type == LOWER_RRC) {
+		if (ops_of(b)->ops.v[at].type == LOWER_SUM) {
 			rc = emit_sum(b, at);
 		}
 	}
@@ -525,7 +518,7 @@ static bool is_due(const struct build *b, const struct lower_op *op)
 /* All ops of the rank; without `write`, numbers its signals only. */
 static int go_through(struct build *b, bool write)
 {
-	const struct lower_ops *o = ops_of(b);
+	const struct lower_rank *o = ops_of(b);
 	int rc = 0;
 
 	for (int32_t i = 0; i < (int32_t)o->ops.n && !rc; i++) {
@@ -676,7 +669,7 @@ static int reserve(struct build *b)
 	}
 	b->extra = calloc(n, sizeof(*b->extra));
 	for (size_t r = 0; r < n && b->extra; r++) {
-		b->extra[r] = calloc(b->ops[r].ops.n + 1,
+		b->extra[r] = calloc(b->low->rank[r].ops.n + 1,
 				     sizeof(*b->extra[r]));
 		if (!b->extra[r]) {
 			return WEFT_ENOMEM;
@@ -710,7 +703,7 @@ static int build_all(struct build *b)
 	int rc = reserve(b);
 
 	for (int r = 0; r < b->p->ranks && !rc; r++) {
-		rc = pack_scratch(b, r, sparse_scratch(b->p));
+		rc = pack_scratch(b, r);
 	}
 	rc = rc ? rc : note_sends(b);
 	for (int r = 0; r < b->p->ranks && !rc; r++) {
@@ -743,20 +736,23 @@ static uint64_t max_bytes(const struct mscclpp *p)
 	return (MSCCLPP_MAX_BYTES - 1) / (uint64_t)most * (uint64_t)p->loop;
 }
 
-static int take_over(const struct lower *from, bool inplace,
-		     struct mscclpp *out)
+static int start_plan(const struct lower *from, bool inplace,
+		      struct mscclpp *out)
 {
 	*out = (struct mscclpp){ .kind = from->kind, .ranks = from->ranks,
 				 .root = from->root, .loop = from->loop,
 				 .inplace = inplace };
 	out->gpus = calloc((size_t)from->ranks, sizeof(*out->gpus));
-	for (int r = 0; r < from->ranks && out->gpus; r++) {
-		memcpy(out->gpus[r].chunks, from->gpus[r].chunks,
+	if (!out->gpus) {
+		return WEFT_ENOMEM;
+	}
+	for (int r = 0; r < from->ranks; r++) {
+		memcpy(out->gpus[r].chunks, from->rank[r].chunks,
 		       sizeof(out->gpus[r].chunks));
 	}
 	snprintf(out->name, sizeof(out->name), "weft-%s",
 		 lower_kind_name(from->kind));
-	return out->gpus ? 0 : WEFT_ENOMEM;
+	return 0;
 }
 
 int mscclpp_lower(const struct coll_sched *s, bool inplace,
@@ -764,8 +760,8 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace,
 {
 	static const struct lower_bounds bounds = { MSCCLPP_MAX_RANKS,
 						    1 << 24, 0 };
-	struct build b = { .p = out };
-	struct lower head = { 0 };
+	struct lower low;
+	struct build b = { .p = out, .low = &low };
 	int rc;
 
 	*out = (struct mscclpp){ 0 };
@@ -773,20 +769,19 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace,
 		return err_set(err, WEFT_EUNSUPPORTED,
 			       "all-to-all in place: not supported");
 	}
-	rc = lower_walk(s, &bounds, &head, &b.ops, &b.phases, err);
-	if (!rc && (rc = take_over(&head, inplace, out)) == 0) {
-		rc = build_all(&b);
-		release(&b);
+	rc = lower_schedule(s, &bounds, &low, err);
+	if (rc) {
+		goto out;
 	}
-	if (rc == WEFT_ENOMEM) {
-		err_nomem(err);
+	if (start_plan(&low, inplace, out) || build_all(&b)) {
+		rc = err_nomem(err);
+		goto out;
 	}
-	lower_ops_free(b.ops, coll_ranks(s));
-	lower_fini(&head);
-	if (!rc) {
-		out->max_bytes = max_bytes(out);
-		rc = mscclpp_check(out, err);
-	}
+	out->max_bytes = max_bytes(out);
+	rc = mscclpp_check(out, err);
+out:
+	release(&b);
+	lower_fini(&low);
 	if (rc) {
 		mscclpp_fini(out);
 	}

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/map.h"
-#include "runtime/mscclpp/check.h"
+#include "runtime/mscclpp/private.h"
 
 struct mscclpp_at mscclpp_at(int rank, int tb, int op)
 {

@@ -16,7 +16,7 @@
 
 #include "lib/base/map.h"
 #include "lib/base/rng.h"
-#include "runtime/mscclpp/check.h"
+#include "runtime/mscclpp/private.h"
 
 #define NONE (-1)
 #define BEGUN 1
@@ -99,7 +99,7 @@ static int64_t cell_of(const struct run *r, int rank, int buf, int64_t off)
 	const struct mscclpp *p = r->p;
 	int64_t shard = (int64_t)rank * (p->loop / p->ranks);
 
-	return r->start[rank] + lower_place(p->kind, p->gpus[rank].chunks,
+	return r->start[rank] + lower_cell(p->kind, p->gpus[rank].chunks,
 					    shard, buf, off, p->inplace);
 }
 
@@ -560,7 +560,7 @@ static int check_left(const struct run *r, struct err *err)
 			const struct end *e = &r->ends[r->end_base[u] + (int)i];
 			const char *what =
 				e->taken < e->sent.n
-					? "a signal that nobody waits for"
+					? "a signal without a wait"
 				: e->told < e->puts.n
 					? "a put without a signal after it"
 				: e->flushed < e->puts.n
@@ -593,7 +593,7 @@ static int stuck(const struct run *r, struct err *err)
 	while (t->pc == t->tb->ops.n) {
 		t++;
 	}
-	return fault(t, "locks up: waits forever", err);
+	return fault(t, "deadlock: waits forever", err);
 }
 
 /* Sweeps over the threadblocks, each as far as it gets; what can ever run

@@ -12,7 +12,7 @@
 #ifndef WEFT_RUNTIME_MSCCLPP_MSCCLPP_H
 #define WEFT_RUNTIME_MSCCLPP_MSCCLPP_H
 
-#include "runtime/msccl/msccl.h"
+#include "runtime/lower/lower.h"
 
 enum mscclpp_name {
 	MSCCLPP_NOP,	 /* nop: the threads of the threadblock meet */
@@ -28,6 +28,7 @@ enum mscclpp_name {
 };
 #define MSCCLPP_NAMES 10
 
+#define MSCCLPP_NAME 64		/* bytes of a plan's name */
 #define MSCCLPP_MAX_OPS 64	/* of a threadblock */
 #define MSCCLPP_MAX_CHANNELS 16	/* and remote buffers, of a threadblock */
 #define MSCCLPP_MAX_IDS 8	/* channels of an op */
@@ -80,16 +81,15 @@ struct mscclpp {
 	int loop;		/* chunks of the whole vector */
 	bool inplace;
 	uint64_t max_bytes;	/* of the message */
-	char name[LOWER_NAME];
+	char name[MSCCLPP_NAME];
 	struct mscclpp_gpu *gpus;	/* ranks of them */
 };
 
 /* Frees what p holds, not p. */
 void mscclpp_fini(struct mscclpp *p);
 
-/* "put", "re", ... as in the plan, and back. */
+/* "put", "re", ... as in the plan. */
 const char *mscclpp_op_name(enum mscclpp_name name);
-int mscclpp_op_parse(const char *name);		/* or -1 */
 
 /*
  * A verified schedule as a plan, checked (mscclpp_check) before it is
@@ -113,20 +113,16 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace,
  * (happens-before: nop, signals, semaphores, flush), those of the run before
  * and the reads of proxies included; that every rank ends with what the
  * collective promises and, out of place, with its input untouched. One
- * execution stands for all, as for lower_check. WEFT_EVERIFY or WEFT_ELIMIT
+ * execution stands for all, as for msccl_check. WEFT_EVERIFY or WEFT_ELIMIT
  * with rank, threadblock and operation. O(operations * threadblocks + chunks
  * moved) time, O(threadblocks^2) memory.
  */
 int mscclpp_check(const struct mscclpp *p, struct err *err);
 
-/* The JSON of a plan, and the plan of a JSON. The reader takes what weft
- * writes of the format; anything else is WEFT_EINVAL, naming its place. It
- * does not check what mscclpp_check does. */
+/* The JSON of a plan. */
 int mscclpp_write(const struct mscclpp *p, struct buf *out, struct err *err);
-int mscclpp_read(const char *text, size_t len, struct mscclpp *out,
-		 struct err *err);
 
-/* Lowers, writes, reads the text again and checks that too. */
+/* Lowers s, proves the plan, and writes it. */
 int mscclpp_export(const struct coll_sched *s, bool inplace, struct buf *out,
 		   struct err *err);
 

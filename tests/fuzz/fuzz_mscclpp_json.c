@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/mscclpp/mscclpp.h"
+#include "tests/unit/mscclpp/mscclpp_read.h"
 
 #define SMALL 65536
 

@@ -19,13 +19,18 @@ has err "what fits instead" \
 	'^hint: fits: 2 chunks a shard, in 64 steps and 63/32 M/B instead of 95'
 [[ ! -e $T/s.xml ]]
 tap "nothing is written"
-for to in msccl-xml rccl-xml msccl-legacy-xml; do
+for to in msccl-xml rccl-xml; do
 	expect 0 "--fit for $to" weft schedule export "$T/s.pb" --to $to \
 		--fit -o "$T/s.xml"
 	has err "says what it did" 'exported in 2 chunks a shard, in 64 steps'
 	grep -q ' nchunksperloop="128" ' "$T/s.xml"
 	tap "in two chunks a shard"
 done
+expect 64 "the runtime that is gone" weft schedule export "$T/s.pb" \
+	--to msccl-legacy-xml -o "$T/legacy.xml"
+has err "is no format" 'msccl-legacy-xml: no such format'
+[[ ! -e $T/legacy.xml ]]
+tap "and nothing is written"
 expect 0 "no limit of MSCCL++" weft schedule export "$T/s.pb" \
 	--to mscclpp-json --fit -o "$T/s.json"
 [[ ! -s $T/err ]]

@@ -18,9 +18,8 @@ struct runtime {
 };
 
 static const struct runtime runtimes[] = {
-	{ "msccl-xml", LOWER_AZURE, false },
-	{ "rccl-xml", LOWER_RCCL, false },
-	{ "msccl-legacy-xml", LOWER_MICROSOFT, false },
+	{ "msccl-xml", MSCCL_AZURE, false },
+	{ "rccl-xml", MSCCL_RCCL, false },
 	{ "mscclpp-json", -1, false },
 	{ "mscclpp-json-oop", -1, true },
 };
@@ -51,7 +50,7 @@ static int lower_one(const struct coll_sched *s, void *arg, struct err *err)
 	buf_fini(l->out);
 	return l->r->dialect < 0
 		       ? mscclpp_export(s, inplace, l->out, err)
-		       : msccl_export(s, (enum lower_dialect)l->r->dialect,
+		       : msccl_export(s, (enum msccl_dialect)l->r->dialect,
 				      l->out, err);
 }
 
@@ -112,7 +111,7 @@ static int lower_or_advise(const struct cli *c, const struct coll_sched *s,
 	struct err why = { 0 };
 	int found, rc = lower_one(s, l, err);
 
-	if (rc != WEFT_ELIMIT || coll_ranks(s) > LOWER_MAX_RANKS) {
+	if (rc != WEFT_ELIMIT || coll_ranks(s) > MSCCL_MAX_RANKS) {
 		return rc;
 	}
 	found = coll_bfb_fewer_chunks(s, lower_one, l, &fit, &why);
@@ -151,8 +150,8 @@ static int serialize(const struct cli *c, const struct coll_sched *s,
 		return cli_write_routes(s, to, max_layers, b, err);
 	}
 	err_set(err, WEFT_EUSAGE, "--to %s: no such format", to);
-	err_hint(err, "supported: json, proto, msccl-xml, msccl-legacy-xml, "
-		 "rccl-xml, mscclpp-json, mscclpp-json-oop, "
+	err_hint(err, "supported: json, proto, msccl-xml, rccl-xml, "
+		 "mscclpp-json, mscclpp-json-oop, "
 		 "routes-text, routes-json, routes-proto");
 	return err->code;
 }

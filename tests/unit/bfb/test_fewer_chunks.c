@@ -104,12 +104,12 @@ static void test_refused(void **state)
 
 static int lower_rccl(const struct coll_sched *s, void *arg, struct err *err)
 {
-	struct lower p;
-	int rc = lower_schedule(s, LOWER_RCCL, &p, err);
+	struct msccl p;
+	int rc = msccl_lower(s, MSCCL_RCCL, &p, err);
 
 	(void)arg;
 	if (rc == 0) {
-		lower_fini(&p);
+		msccl_fini(&p);
 	}
 	return rc;
 }

@@ -6,20 +6,39 @@
 #include <cmocka.h>
 
 #include "runtime/msccl/msccl.h"
+#include "tests/unit/msccl/msccl_read.h"
 #include "tests/unit/msccl/lowered.h"
 #include "tests/unit/msccl/msccl_sim.h"
 
-static const enum lower_dialect dialects[] = {
-	LOWER_MICROSOFT, LOWER_AZURE, LOWER_RCCL,
+static const enum msccl_dialect dialects[] = {
+	MSCCL_AZURE, MSCCL_RCCL,
 };
 
+/* The text says what was proven: read again, it is proven again, and it is
+ * written as the same bytes. */
+static void comes_back(const struct buf *text, enum msccl_dialect dialect)
+{
+	struct err err = { 0 };
+	struct buf again = { 0 };
+	struct msccl p;
+
+	must(msccl_read(text->data, text->len, dialect, &p, &err), &err);
+	must(msccl_check(&p, dialect, &err), &err);
+	must(msccl_write(&p, &again, &err), &err);
+	assert_int_equal(again.len, text->len);
+	assert_memory_equal(again.data, text->data, text->len);
+	msccl_fini(&p);
+	buf_fini(&again);
+}
+
 /* Exports, runs the file in some orders; frees s. */
-static void runs(struct coll_sched *s, enum lower_dialect dialect, int times)
+static void runs(struct coll_sched *s, enum msccl_dialect dialect, int times)
 {
 	struct err err = { 0 };
 	struct buf b = { 0 };
 
 	must(msccl_export(s, dialect, &b, &err), &err);
+	comes_back(&b, dialect);
 	if (!sim_text(buf_cstr(&b), times, coll_root(s))) {
 		fail_msg("%s fails in the simulator",
 			 coll_kind_name(coll_kind_of(s)));
@@ -31,7 +50,7 @@ static void runs(struct coll_sched *s, enum lower_dialect dialect, int times)
 static void sweep(const char *const *exprs, enum coll_kind kind)
 {
 	for (; *exprs; exprs++) {
-		for (int d = 0; d < 3; d++) {
+		for (int d = 0; d < 2; d++) {
 			runs(bfb(kind, *exprs), dialects[d], 3);
 		}
 	}
@@ -59,7 +78,7 @@ static void test_alltoall_broadcast(void **state)
 {
 	(void)state;
 	for (const char *const *e = graphs; *e; e++) {
-		for (int d = 0; d < 3; d++) {
+		for (int d = 0; d < 2; d++) {
 			runs(paths(COLL_ALLTOALL, *e, 2, 0), dialects[d], 2);
 			runs(paths(COLL_BROADCAST, *e, 30, 0), dialects[d], 2);
 			runs(paths(COLL_BROADCAST, *e, 3, 1), dialects[d], 2);
@@ -69,7 +88,7 @@ static void test_alltoall_broadcast(void **state)
 
 static void runs_on_rccl(struct coll_sched *s)
 {
-	runs(s, LOWER_RCCL, 2);
+	runs(s, MSCCL_RCCL, 2);
 }
 
 static void test_made_otherwise(void **state)
@@ -89,12 +108,12 @@ static void test_large(void **state)
 
 	(void)state;
 	for (const char *const *e = large; *e; e++) {
-		runs(bfb(COLL_ALLGATHER, *e), LOWER_RCCL, 1);
-		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_RCCL, 1);
-		runs(bfb(COLL_ALLREDUCE, *e), LOWER_RCCL, 1);
+		runs(bfb(COLL_ALLGATHER, *e), MSCCL_RCCL, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), MSCCL_RCCL, 1);
+		runs(bfb(COLL_ALLREDUCE, *e), MSCCL_RCCL, 1);
 	}
-	runs(paths(COLL_ALLTOALL, "Hypercube(5)", 1, 0), LOWER_AZURE, 1);
-	runs(paths(COLL_BROADCAST, "Torus(8,8)", 2, 0), LOWER_AZURE, 1);
+	runs(paths(COLL_ALLTOALL, "Hypercube(5)", 1, 0), MSCCL_AZURE, 1);
+	runs(paths(COLL_BROADCAST, "Torus(8,8)", 2, 0), MSCCL_AZURE, 1);
 }
 
 /* The limits of steps and of threadblocks that can be waited for hold in
@@ -103,20 +122,22 @@ static void test_several_channels(void **state)
 {
 	struct coll_sched *s = bfb(COLL_ALLREDUCE, "Torus(8,8)");
 	struct err err = { 0 };
-	struct lower p;
+	struct msccl p;
 
 	(void)state;
-	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	must(msccl_lower(s, MSCCL_AZURE, &p, &err), &err);
 	assert_true(p.channels > 1);
 	for (int r = 0; r < p.ranks; r++) {
 		for (size_t t = 0; t < p.gpus[r].tbs.n; t++) {
 			assert_in_range(p.gpus[r].tbs.v[t].steps.n, 1, 64);
 		}
 	}
-	lower_fini(&p);
-	must(lower_schedule(s, LOWER_MICROSOFT, &p, &err), &err);
+	msccl_fini(&p);
+	coll_free(s);
+	s = bfb(COLL_ALLREDUCE, "Torus(3,3)");
+	must(msccl_lower(s, MSCCL_AZURE, &p, &err), &err);
 	assert_int_equal(p.channels, 1);
-	lower_fini(&p);
+	msccl_fini(&p);
 	coll_free(s);
 }
 
@@ -131,32 +152,32 @@ static void test_many_peers(void **state)
 
 	(void)state;
 	for (const char *const *e = wide; *e; e++) {
-		runs(bfb(COLL_ALLGATHER, *e), LOWER_AZURE, 1);
-		runs(bfb(COLL_REDUCE_SCATTER, *e), LOWER_AZURE, 1);
+		runs(bfb(COLL_ALLGATHER, *e), MSCCL_AZURE, 1);
+		runs(bfb(COLL_REDUCE_SCATTER, *e), MSCCL_AZURE, 1);
 	}
-	runs(bfb(COLL_ALLREDUCE, "K(42)"), LOWER_RCCL, 1);
+	runs(bfb(COLL_ALLREDUCE, "K(42)"), MSCCL_RCCL, 1);
 }
 
 /* A ring passes everything on: all but the first and last steps fuse. */
 static void test_fusing(void **state)
 {
 	struct coll_sched *s = bfb(COLL_ALLREDUCE, "UniRing(1,8)");
-	int count[LOWER_TYPES] = { 0 };
+	int count[MSCCL_TYPES] = { 0 };
 	struct err err = { 0 };
-	struct lower p;
+	struct msccl p;
 
 	(void)state;
-	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	must(msccl_lower(s, MSCCL_AZURE, &p, &err), &err);
 	for (size_t k = 0; k < p.gpus[0].tbs.v[0].steps.n; k++) {
 		count[p.gpus[0].tbs.v[0].steps.v[k].type]++;
 	}
 	assert_int_equal(p.gpus[0].tbs.n, 1);
-	assert_int_equal(count[LOWER_SEND], 1);
-	assert_int_equal(count[LOWER_RRS], 6);
-	assert_int_equal(count[LOWER_RRCS], 1);
-	assert_int_equal(count[LOWER_RCS], 6);
-	assert_int_equal(count[LOWER_RECV], 1);
-	lower_fini(&p);
+	assert_int_equal(count[MSCCL_SEND], 1);
+	assert_int_equal(count[MSCCL_RRS], 6);
+	assert_int_equal(count[MSCCL_RRCS], 1);
+	assert_int_equal(count[MSCCL_RCS], 6);
+	assert_int_equal(count[MSCCL_RECV], 1);
+	msccl_fini(&p);
 	coll_free(s);
 }
 

@@ -38,7 +38,7 @@ static void run_lowered(const struct coll_sched *s)
 	struct buf b = { 0 };
 	struct err err = { 0 };
 
-	must(msccl_export(s, LOWER_AZURE, &b, &err), &err);
+	must(msccl_export(s, MSCCL_AZURE, &b, &err), &err);
 	if (!sim_text(buf_cstr(&b), 3, coll_root(s))) {
 		fail_msg("the lowered schedule fails in the simulator");
 	}

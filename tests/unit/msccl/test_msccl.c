@@ -6,26 +6,27 @@
 #include <cmocka.h>
 
 #include "runtime/msccl/msccl.h"
+#include "tests/unit/msccl/msccl_read.h"
 #include "tests/unit/msccl/msccl_sim.h"
 #include "tests/unit/schedule/common.h"
 
-static struct lower lowered(enum coll_kind kind, const char *expr)
+static struct msccl lowered(enum coll_kind kind, const char *expr)
 {
 	struct coll_sched *s = bfb(kind, expr);
 	struct err err = { 0 };
-	struct lower p;
+	struct msccl p;
 
-	must(lower_schedule(s, LOWER_AZURE, &p, &err), &err);
+	must(msccl_lower(s, MSCCL_AZURE, &p, &err), &err);
 	coll_free(s);
 	return p;
 }
 
-static char *text_of(const struct lower *p)
+static char *text_of(const struct msccl *p)
 {
 	struct err err = { 0 };
 	struct buf b = { 0 };
 
-	must(msccl_write(p, LOWER_AZURE, &b, &err), &err);
+	must(msccl_write(p, &b, &err), &err);
 	return buf_steal(&b);
 }
 
@@ -40,13 +41,13 @@ static char *text_of(const struct lower *p)
 	"<tb id=\"0\" send=\"-1\" recv=\"-1\" chan=\"0\">"
 #define TAIL "</tb></gpu></algo>"
 
-static int read_text(const char *text, enum lower_dialect dialect,
+static int read_text(const char *text, enum msccl_dialect dialect,
 		     struct err *err)
 {
-	struct lower p;
+	struct msccl p;
 	int rc = msccl_read(text, strlen(text), dialect, &p, err);
 
-	lower_fini(&p);
+	msccl_fini(&p);
 	return rc;
 }
 
@@ -64,7 +65,7 @@ static void test_accepted(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		must(read_text(good[i], LOWER_AZURE, &err), &err);
+		must(read_text(good[i], MSCCL_AZURE, &err), &err);
 	}
 }
 
@@ -106,7 +107,7 @@ static void test_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct err err = { 0 };
 
-		assert_int_equal(read_text(bad[i].text, LOWER_AZURE, &err),
+		assert_int_equal(read_text(bad[i].text, MSCCL_AZURE, &err),
 				 WEFT_EINVAL);
 		if (!strstr(err.msg, bad[i].what) || err.line < 1) {
 			fail_msg("%s: \"%s\" is not in: %s", bad[i].text,
@@ -126,7 +127,7 @@ static void test_long_value(void **state)
 
 		snprintf(text, sizeof(text), "<algo name=\"%0*d\" " HEAD "/>",
 			 n, 0);
-		assert_int_equal(read_text(text, LOWER_AZURE, &err),
+		assert_int_equal(read_text(text, MSCCL_AZURE, &err),
 				 n == 255 ? 0 : WEFT_EINVAL);
 	}
 }
@@ -136,12 +137,16 @@ static void test_spelling(void **state)
 	struct coll_sched *s = bfb(COLL_REDUCE_SCATTER, "Ring(4)");
 	struct err err = { 0 };
 	struct buf b = { 0 };
+	char *at;
 
 	(void)state;
-	must(msccl_export(s, LOWER_MICROSOFT, &b, &err), &err);
-	assert_non_null(strstr(b.data, "coll=\"reduce_scatter\""));
-	assert_int_equal(read_text(b.data, LOWER_AZURE, &err), WEFT_EINVAL);
-	assert_non_null(strstr(err.msg, "reduce_scatter"));
+	must(msccl_export(s, MSCCL_AZURE, &b, &err), &err);
+	at = strstr(b.data, "coll=\"reducescatter\"");
+	assert_non_null(at);
+	must(read_text(b.data, MSCCL_RCCL, &err), &err);
+	at[strlen("coll=\"reducescatte")] = 'R';
+	assert_int_equal(read_text(b.data, MSCCL_AZURE, &err), WEFT_EINVAL);
+	assert_non_null(strstr(err.msg, "reducescatteR"));
 	buf_fini(&b);
 	coll_free(s);
 }
@@ -149,11 +154,11 @@ static void test_spelling(void **state)
 /* ---- breaking programs ---- */
 
 /* The check refuses it; the words tell why. */
-static void caught(const struct lower *p, const char *what)
+static void caught(const struct msccl *p, const char *what)
 {
 	struct err err = { 0 };
 
-	assert_int_not_equal(lower_check(p, LOWER_AZURE, &err), 0);
+	assert_int_not_equal(msccl_check(p, MSCCL_AZURE, &err), 0);
 	if (!strstr(err.msg, what)) {
 		fail_msg("\"%s\" is not in: %s", what, err.msg);
 	}
@@ -166,18 +171,18 @@ static const char *const exprs[] = {
 /* Calls f on every step of some programs; how many of the mutants that f
  * made (it returns true) were caught. */
 static void each_step(enum coll_kind kind,
-		      bool (*f)(struct lower *p, struct lower_tb *tb,
+		      bool (*f)(struct msccl *p, struct msccl_tb *tb,
 				size_t k), int *made, int *missed)
 {
 	for (size_t e = 0; e < sizeof(exprs) / sizeof(exprs[0]); e++) {
-		struct lower p = lowered(kind, exprs[e]);
+		struct msccl p = lowered(kind, exprs[e]);
 
 		for (int r = 0; r < p.ranks; r++) {
 			for (size_t t = 0; t < p.gpus[r].tbs.n; t++) {
-				struct lower_tb *tb = &p.gpus[r].tbs.v[t];
+				struct msccl_tb *tb = &p.gpus[r].tbs.v[t];
 
 				for (size_t k = 0; k < tb->steps.n; k++) {
-					struct lower_step was[2] = {
+					struct msccl_step was[2] = {
 						tb->steps.v[k] };
 					bool two = k + 1 < tb->steps.n;
 					struct err err;
@@ -187,8 +192,8 @@ static void each_step(enum coll_kind kind,
 					}
 					if (f(&p, tb, k)) {
 						++*made;
-						*missed += !lower_check(
-							&p, LOWER_AZURE, &err);
+						*missed += !msccl_check(
+							&p, MSCCL_AZURE, &err);
 					}
 					tb->steps.v[k] = was[0];
 					if (two) {
@@ -197,13 +202,13 @@ static void each_step(enum coll_kind kind,
 				}
 			}
 		}
-		lower_fini(&p);
+		msccl_fini(&p);
 	}
 }
 
-static bool drop_dep(struct lower *p, struct lower_tb *tb, size_t k)
+static bool drop_dep(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
-	struct lower_step *s = &tb->steps.v[k];
+	struct msccl_step *s = &tb->steps.v[k];
 
 	(void)p;
 	if (s->dep_tb < 0) {
@@ -213,13 +218,13 @@ static bool drop_dep(struct lower *p, struct lower_tb *tb, size_t k)
 	return true;
 }
 
-static bool swap_steps(struct lower *p, struct lower_tb *tb, size_t k)
+static bool swap_steps(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
-	struct lower_step *s = &tb->steps.v[k], x = s[0];
+	struct msccl_step *s = &tb->steps.v[k], x = s[0];
 
 	(void)p;
 	/* Local copies may stand in any order. */
-	if (k + 1 == tb->steps.n || s->type == LOWER_COPY) {
+	if (k + 1 == tb->steps.n || s->type == MSCCL_COPY) {
 		return false;
 	}
 	s[0] = s[1];
@@ -227,33 +232,33 @@ static bool swap_steps(struct lower *p, struct lower_tb *tb, size_t k)
 	return true;
 }
 
-static bool shift_source(struct lower *p, struct lower_tb *tb, size_t k)
+static bool shift_source(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
 	(void)p;
 	tb->steps.v[k].src ^= 1;
-	return lower_reads(tb->steps.v[k].type);
+	return msccl_reads(tb->steps.v[k].type);
 }
 
-static bool shift_target(struct lower *p, struct lower_tb *tb, size_t k)
+static bool shift_target(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
 	(void)p;
 	tb->steps.v[k].dst ^= 1;
-	return lower_writes(tb->steps.v[k].type);
+	return msccl_writes(tb->steps.v[k].type);
 }
 
-static bool no_reduce(struct lower *p, struct lower_tb *tb, size_t k)
+static bool no_reduce(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
-	struct lower_step *s = &tb->steps.v[k];
+	struct msccl_step *s = &tb->steps.v[k];
 
 	(void)p;
-	if (s->type != LOWER_RRC && s->type != LOWER_RRCS) {
+	if (s->type != MSCCL_RRC && s->type != MSCCL_RRCS) {
 		return false;
 	}
-	s->type = s->type == LOWER_RRC ? LOWER_RECV : LOWER_RCS;
+	s->type = s->type == MSCCL_RRC ? MSCCL_RECV : MSCCL_RCS;
 	return true;
 }
 
-static bool no_flag(struct lower *p, struct lower_tb *tb, size_t k)
+static bool no_flag(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
 	bool had = tb->steps.v[k].has_dep;
 
@@ -262,11 +267,11 @@ static bool no_flag(struct lower *p, struct lower_tb *tb, size_t k)
 	return had;
 }
 
-static bool count_up(struct lower *p, struct lower_tb *tb, size_t k)
+static bool count_up(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
 	(void)p;
 	tb->steps.v[k].cnt++;
-	return tb->steps.v[k].type != LOWER_NOP;
+	return tb->steps.v[k].type != MSCCL_NOP;
 }
 
 static const enum coll_kind kinds[] = {
@@ -276,7 +281,7 @@ static const enum coll_kind kinds[] = {
 /* Every single mutant of these kinds changes order or result. */
 static void test_mutants(void **state)
 {
-	static bool (*const f[])(struct lower *, struct lower_tb *, size_t) = {
+	static bool (*const f[])(struct msccl *, struct msccl_tb *, size_t) = {
 		shift_source, shift_target, no_reduce, no_flag, count_up,
 	};
 
@@ -299,13 +304,13 @@ static void test_mutants(void **state)
  * the check must then run right in every order. */
 static int passed_wrong;
 
-static bool runs_or_caught(struct lower *p)
+static bool runs_or_caught(struct msccl *p)
 {
 	struct err err;
 	char *text;
 	bool ok = true;
 
-	if (lower_check(p, LOWER_AZURE, &err) == 0) {
+	if (msccl_check(p, MSCCL_AZURE, &err) == 0) {
 		text = text_of(p);
 		ok = sim_text(text, 4, 0);
 		passed_wrong += !ok;
@@ -314,19 +319,19 @@ static bool runs_or_caught(struct lower *p)
 	return ok;
 }
 
-static bool drop_and_run(struct lower *p, struct lower_tb *tb, size_t k)
+static bool drop_and_run(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
 	return drop_dep(p, tb, k) && (runs_or_caught(p), true);
 }
 
-static bool swap_and_run(struct lower *p, struct lower_tb *tb, size_t k)
+static bool swap_and_run(struct msccl *p, struct msccl_tb *tb, size_t k)
 {
 	return swap_steps(p, tb, k) && (runs_or_caught(p), true);
 }
 
 static void test_order(void **state)
 {
-	static bool (*const f[])(struct lower *, struct lower_tb *, size_t) = {
+	static bool (*const f[])(struct msccl *, struct msccl_tb *, size_t) = {
 		drop_and_run, swap_and_run,
 	};
 
@@ -348,8 +353,8 @@ static void test_order(void **state)
 
 static void test_channels(void **state)
 {
-	struct lower p = lowered(COLL_ALLGATHER, "K(4)");
-	struct lower_tb *tb;
+	struct msccl p = lowered(COLL_ALLGATHER, "K(4)");
+	struct msccl_tb *tb;
 
 	(void)state;
 	p.channels = 2;
@@ -357,7 +362,7 @@ static void test_channels(void **state)
 		tb = &p.gpus[1].tbs.v[t];
 		if (tb->send >= 0) {
 			tb->chan = 1;
-			caught(&p, "nobody");
+			caught(&p, "no matching");
 			tb->chan = 2;
 			caught(&p, "channel that does not exist");
 			tb->chan = 0;
@@ -371,30 +376,30 @@ static void test_channels(void **state)
 			break;
 		}
 	}
-	lower_fini(&p);
+	msccl_fini(&p);
 }
 
 /* Two ranks that both send `sends` times before they receive. */
-static struct lower crossing(int sends)
+static struct msccl crossing(int sends)
 {
-	struct lower p = { .kind = COLL_ALLTOALL, .ranks = 2,
+	struct msccl p = { .kind = COLL_ALLTOALL, .ranks = 2,
 			   .loop = 2 * sends, .channels = 1,
 			   .outofplace = true };
 
 	p.gpus = calloc(2, sizeof(*p.gpus));
 	for (int r = 0; r < 2; r++) {
-		struct lower_gpu *g = &p.gpus[r];
-		struct lower_tb tb = { .send = 1 - r, .recv = 1 - r };
-		struct lower_step s = { .dst_buf = LOWER_OUT, .cnt = 1,
+		struct msccl_gpu *g = &p.gpus[r];
+		struct msccl_tb tb = { .send = 1 - r, .recv = 1 - r };
+		struct msccl_step s = { .dst_buf = LOWER_OUT, .cnt = 1,
 					.dep_tb = -1, .dep_step = -1 };
 
 		g->chunks[0] = g->chunks[1] = 2 * sends;
 		for (int k = 0; k < 3 * sends; k++) {
 			int i = k % sends;
 
-			s.type = (uint8_t)(k < sends ? LOWER_SEND
-					   : k < 2 * sends ? LOWER_RECV
-							   : LOWER_COPY);
+			s.type = (uint8_t)(k < sends ? MSCCL_SEND
+					   : k < 2 * sends ? MSCCL_RECV
+							   : MSCCL_COPY);
 			s.src = (k < sends ? 1 - r : r) * sends + i;
 			s.dst = (k < 2 * sends ? 1 - r : r) * sends + i;
 			assert_int_equal(vec_push(&tb.steps, s), 0);
@@ -407,24 +412,24 @@ static struct lower crossing(int sends)
 static void test_full_queue(void **state)
 {
 	struct err err = { 0 };
-	struct lower p = crossing(LOWER_IN_FLIGHT);
+	struct msccl p = crossing(MSCCL_IN_FLIGHT);
 	char *text;
 
 	(void)state;
-	must(lower_check(&p, LOWER_AZURE, &err), &err);
-	lower_fini(&p);
-	p = crossing(LOWER_IN_FLIGHT + 1);
-	caught(&p, "locks up");
+	must(msccl_check(&p, MSCCL_AZURE, &err), &err);
+	msccl_fini(&p);
+	p = crossing(MSCCL_IN_FLIGHT + 1);
+	caught(&p, "deadlock");
 	text = text_of(&p);
 	assert_false(sim_text(text, 1, 0));
 	free(text);
-	lower_fini(&p);
+	msccl_fini(&p);
 }
 
 static void test_rules(void **state)
 {
-	struct lower p = crossing(2);
-	struct lower_step *s = p.gpus[0].tbs.v[0].steps.v;
+	struct msccl p = crossing(2);
+	struct msccl_step *s = p.gpus[0].tbs.v[0].steps.v;
 
 	(void)state;
 	s[0].cnt = 72;
@@ -446,12 +451,12 @@ static void test_rules(void **state)
 	p.inplace = false;
 	p.gpus[0].tbs.v[0].send = 0;
 	caught(&p, "its own peer");
-	lower_fini(&p);
+	msccl_fini(&p);
 }
 
 /* ---- what does not fit ---- */
 
-static void does_not_fit(struct coll_sched *s, enum lower_dialect dialect,
+static void does_not_fit(struct coll_sched *s, enum msccl_dialect dialect,
 			 const char *limit)
 {
 	struct err err = { 0 };
@@ -467,34 +472,34 @@ static void does_not_fit(struct coll_sched *s, enum lower_dialect dialect,
 
 static void test_limits(void **state)
 {
-	struct lower p = lowered(COLL_ALLGATHER, "K(33)");
+	struct msccl p = lowered(COLL_ALLGATHER, "K(33)");
 	struct coll_sched *s;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(lower_check(&p, LOWER_RCCL, &err), WEFT_ELIMIT);
+	assert_int_equal(msccl_check(&p, MSCCL_RCCL, &err), WEFT_ELIMIT);
 	assert_non_null(strstr(err.msg, "threadblocks: 65, RCCL takes 64"));
-	lower_fini(&p);
+	msccl_fini(&p);
 	s = empty(COLL_ALLGATHER, "UniRing(1,1025)", 1);
 	finish(s);
-	does_not_fit(s, LOWER_AZURE, "1025 ranks");
-	does_not_fit(bfb(COLL_ALLGATHER, "K(66)"), LOWER_RCCL,
+	does_not_fit(s, MSCCL_AZURE, "1025 ranks");
+	does_not_fit(bfb(COLL_ALLGATHER, "K(66)"), MSCCL_RCCL,
 		     "threadblocks: 66, RCCL takes 64");
-	does_not_fit(bfb(COLL_ALLREDUCE, "K(131)"), LOWER_AZURE,
+	does_not_fit(bfb(COLL_ALLREDUCE, "K(131)"), MSCCL_AZURE,
 		     "others wait for 130 threadblocks");
 	p = crossing(1);
 	for (int k = 0; k < 70 * 60; k++) {
-		struct lower_gpu *g = &p.gpus[1];
-		struct lower_tb tb = { .send = -1, .recv = -1 };
+		struct msccl_gpu *g = &p.gpus[1];
+		struct msccl_tb tb = { .send = -1, .recv = -1 };
 
 		if (k % 60 == 0) {
 			assert_int_equal(vec_push(&g->tbs, tb), 0);
 		}
 		assert_int_equal(vec_push(&g->tbs.v[g->tbs.n - 1].steps,
-					  (struct lower_step){ .cnt = 0 }), 0);
+					  (struct msccl_step){ .cnt = 0 }), 0);
 	}
 	caught(&p, "at least 4277 elements");
-	lower_fini(&p);
+	msccl_fini(&p);
 }
 
 int main(void)

@@ -7,8 +7,26 @@
 
 #include "collective/flow/flow.h"
 #include "runtime/mscclpp/mscclpp.h"
+#include "tests/unit/mscclpp/mscclpp_read.h"
 #include "tests/unit/msccl/lowered.h"
 #include "tests/unit/mscclpp/mscclpp_sim.h"
+
+/* The text says what was proven: read again, it is proven again, and it is
+ * written as the same bytes. */
+static void comes_back(const struct buf *text)
+{
+	struct err err = { 0 };
+	struct buf again = { 0 };
+	struct mscclpp p;
+
+	must(mscclpp_read(text->data, text->len, &p, &err), &err);
+	must(mscclpp_check(&p, &err), &err);
+	must(mscclpp_write(&p, &again, &err), &err);
+	assert_int_equal(again.len, text->len);
+	assert_memory_equal(again.data, text->data, text->len);
+	mscclpp_fini(&p);
+	buf_fini(&again);
+}
 
 /* Exports, runs the text in some orders; frees s. */
 static void runs(struct coll_sched *s, bool inplace, int times)
@@ -17,6 +35,7 @@ static void runs(struct coll_sched *s, bool inplace, int times)
 	struct buf b = { 0 };
 
 	must(mscclpp_export(s, inplace, &b, &err), &err);
+	comes_back(&b);
 	for (int i = 0; i < times; i++) {
 		if (!psim_text(buf_cstr(&b), 3, 55u + (unsigned)i)) {
 			fail_msg("%s fails in the simulator",
@@ -278,7 +297,7 @@ static void test_refused(void **state)
 	refused_with(&p, "rank 0 threadblock 0 op");
 	p = lowered(COLL_ALLGATHER, "Ring(4)", true);
 	drop(&p, 0, 0, 3);
-	refused_with(&p, "locks up");
+	refused_with(&p, "deadlock");
 	p = lowered(COLL_ALLREDUCE, "K(40)", true);
 	p.gpus[5].sems.v[0] = 1;
 	refused_with(&p, "threadblock");

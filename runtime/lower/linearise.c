@@ -14,117 +14,115 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/schedule.h"
 #include "lib/base/map.h"
-#include "runtime/msccl/private.h"
 #include "lib/base/rat.h"
+#include "runtime/lower/lower.h"
 
 #define MAX_STEP_CHUNKS (1 << 24)
 
-struct place {
+struct lower_place {
 	int buf;
 	int64_t off;
 };
 
 /* Chunks id .. id + cnt - 1, all numbered origin * P + chunk or, in
  * all-to-all, (origin * N + destination) * P + chunk. */
-struct piece {
+struct lower_piece {
 	int32_t src, dst;	/* ranks */
 	int32_t id, cnt;
 	int32_t round;
 	bool reduce, urgent;	/* urgent: its source is written this step */
-	struct place from, with, to;
+	struct lower_place from, with, to;
 };
 
-struct walk {
+struct lower_walk {
 	const struct coll_sched *s;
 	const struct lower_bounds *bounds;
 	enum coll_kind kind;
 	int n, p;		/* ranks; chunks a shard, in units of `unit` */
 	int unit;
 	int64_t ids;
-	struct lower_ops *ops;
+	struct lower *out;
 	int64_t *count;		/* of ops by rank, those not kept included */
 	bool over;		/* too many for the runtimes: only counts */
-	int phases;
 	uint8_t *got;		/* rank * ids + id: no longer in the input */
 	int32_t *stamp;		/* 2 step + 1: written this step; + 2: done */
 	int step;
-	VEC(struct piece) pieces;
+	VEC(struct lower_piece) pieces;
 	struct u64map cuts;	/* pieces must begin here, see key_of */
 	bool cut;		/* this try has added to them */
 	VEC(int64_t) undo;	/* what the step set in got */
 };
 
-static bool sums(const struct walk *w)
+static bool sums(const struct lower_walk *w)
 {
 	return w->kind == COLL_ALLREDUCE || w->kind == COLL_REDUCE_SCATTER;
 }
 
-static int64_t at(const struct walk *w, int rank, int64_t id)
+static int64_t at(const struct lower_walk *w, int rank, int64_t id)
 {
 	return rank * w->ids + id;
 }
 
 /* Where a rank keeps a value that came from elsewhere. */
-static struct place home(const struct walk *w, int rank, int64_t id)
+static struct lower_place home(const struct lower_walk *w, int rank, int64_t id)
 {
 	int64_t origin = id / w->p, k = id % w->p;
 
 	if (w->kind == COLL_ALLTOALL) {
 		int64_t dest = origin % w->n;
 
-		return dest == rank ? (struct place){
+		return dest == rank ? (struct lower_place){
 				LOWER_OUT, origin / w->n * w->p + k }
-			: (struct place){ LOWER_SCRATCH, id };
+			: (struct lower_place){ LOWER_SCRATCH, id };
 	}
 	if (w->kind == COLL_REDUCE_SCATTER) {
-		return origin == rank ? (struct place){ LOWER_OUT, k }
-				      : (struct place){ LOWER_SCRATCH, id };
+		return origin == rank ? (struct lower_place){ LOWER_OUT, k }
+				      : (struct lower_place){ LOWER_SCRATCH, id };
 	}
-	return (struct place){ LOWER_OUT, id };
+	return (struct lower_place){ LOWER_OUT, id };
 }
 
 /* Where a rank finds its present value. */
-static struct place value(const struct walk *w, int rank, int64_t id)
+static struct lower_place value(const struct lower_walk *w, int rank, int64_t id)
 {
 	int64_t origin = id / w->p, k = id % w->p;
 
 	switch (w->kind) {
 	case COLL_ALLGATHER:
 		if (origin == rank) {
-			return (struct place){ LOWER_IN, k };
+			return (struct lower_place){ LOWER_IN, k };
 		}
 		break;
 	case COLL_ALLTOALL:
 		if (origin / w->n == rank) {
-			return (struct place){
+			return (struct lower_place){
 				LOWER_IN, origin % w->n * w->p + k };
 		}
 		break;
 	case COLL_BROADCAST:
 		if (rank == coll_root(w->s)) {
-			return (struct place){ LOWER_IN, id };
+			return (struct lower_place){ LOWER_IN, id };
 		}
 		break;
 	case COLL_ALLREDUCE:
 	case COLL_REDUCE_SCATTER:
 		if (!w->got[at(w, rank, id)]) {
-			return (struct place){ LOWER_IN, id };
+			return (struct lower_place){ LOWER_IN, id };
 		}
 		break;
 	}
 	return home(w, rank, id);
 }
 
-static bool follows(struct place a, struct place b, int64_t by)
+static bool follows(struct lower_place a, struct lower_place b, int64_t by)
 {
 	return a.buf == b.buf && a.off + by == b.off;
 }
 
 /* ---- the pieces of a step ---- */
 
-static int32_t id_of(const struct walk *w, const struct coll_xfer *x)
+static int32_t id_of(const struct lower_walk *w, const struct coll_xfer *x)
 {
 	int64_t shard = w->kind == COLL_ALLTOALL
 				? (int64_t)x->origin * w->n + x->dest
@@ -133,7 +131,7 @@ static int32_t id_of(const struct walk *w, const struct coll_xfer *x)
 	return (int32_t)(shard * w->p + x->first / w->unit);
 }
 
-static uint64_t key_of(const struct walk *w, const struct piece *q, int32_t k)
+static uint64_t key_of(const struct lower_walk *w, const struct lower_piece *q, int32_t k)
 {
 	uint64_t pair = (uint64_t)q->src * (uint64_t)w->n + (uint64_t)q->dst;
 
@@ -141,8 +139,8 @@ static uint64_t key_of(const struct walk *w, const struct piece *q, int32_t k)
 }
 
 /* q, the next chunk for the same pair of ranks, may join p. */
-static bool joins(const struct walk *w, const struct piece *p,
-		  const struct piece *q)
+static bool joins(const struct lower_walk *w, const struct lower_piece *p,
+		  const struct lower_piece *q)
 {
 	return p->src == q->src && p->dst == q->dst &&
 	       p->reduce == q->reduce && p->urgent == q->urgent &&
@@ -158,7 +156,7 @@ static bool joins(const struct walk *w, const struct piece *p,
 
 static int cmp_pair(const void *a, const void *b)
 {
-	const struct piece *p = a, *q = b;
+	const struct lower_piece *p = a, *q = b;
 
 	if (p->src != q->src) {
 		return p->src < q->src ? -1 : 1;
@@ -174,14 +172,14 @@ static int cmp_pair(const void *a, const void *b)
 
 static int cmp_round(const void *a, const void *b)
 {
-	const struct piece *p = a, *q = b;
+	const struct lower_piece *p = a, *q = b;
 
 	return p->round != q->round ? (p->round < q->round ? -1 : 1)
 				    : cmp_pair(a, b);
 }
 
 /* All chunks of transfers [from, to) as pieces of one chunk. */
-static int single_pieces(struct walk *w, const struct coll_xfer *x,
+static int single_pieces(struct lower_walk *w, const struct coll_xfer *x,
 			 int64_t from, int64_t to)
 {
 	int rc = 0;
@@ -198,7 +196,7 @@ static int single_pieces(struct walk *w, const struct coll_xfer *x,
 
 		for (; id < end && !rc; id++) {
 			rc = vec_push(&w->pieces,
-				      (struct piece){ .src = a->src,
+				      (struct lower_piece){ .src = a->src,
 						      .dst = a->dst, .id = id,
 						      .cnt = 1,
 						      .reduce = reduce });
@@ -211,9 +209,9 @@ static int single_pieces(struct walk *w, const struct coll_xfer *x,
 }
 
 /* Merges chunks to pieces, and deals the pieces of a pair to rounds. */
-static void merge_pieces(struct walk *w)
+static void merge_pieces(struct lower_walk *w)
 {
-	struct piece *v = w->pieces.v;
+	struct lower_piece *v = w->pieces.v;
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->pieces.n && sums(w); i++) {
@@ -239,15 +237,15 @@ static void merge_pieces(struct walk *w)
 
 /* Where the values of a piece begin at `rank`. When they are in several
  * runs, the places where these meet are noted as cuts. */
-static int one_run(struct walk *w, const struct piece *q, int rank,
-		   struct place *out)
+static int one_run(struct lower_walk *w, const struct lower_piece *q, int rank,
+		   struct lower_place *out)
 {
-	struct place last = value(w, rank, q->id);
+	struct lower_place last = value(w, rank, q->id);
 	int rc = 0;
 
 	*out = last;
 	for (int32_t k = 1; k < q->cnt && !rc; k++) {
-		struct place next = value(w, rank, q->id + k);
+		struct lower_place next = value(w, rank, q->id + k);
 
 		if (!follows(last, next, 1)) {
 			rc = u64map_set(&w->cuts, key_of(w, q, k), 1);
@@ -258,7 +256,7 @@ static int one_run(struct walk *w, const struct piece *q, int rank,
 	return rc;
 }
 
-static int try_send(struct walk *w, struct piece *q, struct err *err)
+static int try_send(struct lower_walk *w, struct lower_piece *q, struct err *err)
 {
 	for (int32_t k = 0; k < q->cnt && q->urgent; k++) {
 		if (w->stamp[at(w, q->src, q->id + k)] == 2 * w->step + 2) {
@@ -272,7 +270,7 @@ static int try_send(struct walk *w, struct piece *q, struct err *err)
 	return one_run(w, q, q->src, &q->from);
 }
 
-static int try_receive(struct walk *w, struct piece *q)
+static int try_receive(struct lower_walk *w, struct lower_piece *q)
 {
 	int rc = q->reduce ? one_run(w, q, q->dst, &q->with) : 0;
 
@@ -292,7 +290,7 @@ static int try_receive(struct walk *w, struct piece *q)
 }
 
 /* End of the round that begins with piece i. */
-static size_t round_end(const struct walk *w, size_t i)
+static size_t round_end(const struct lower_walk *w, size_t i)
 {
 	size_t j = i;
 
@@ -302,7 +300,7 @@ static size_t round_end(const struct walk *w, size_t i)
 	return j;
 }
 
-static int try_step(struct walk *w, struct err *err)
+static int try_step(struct lower_walk *w, struct err *err)
 {
 	int rc = 0;
 
@@ -323,36 +321,26 @@ static int try_step(struct walk *w, struct err *err)
 	return rc == WEFT_ENOMEM ? err_nomem(err) : rc;
 }
 
-int lower_elements_error(int rank, int64_t elements, int ranks,
-			 struct err *err)
-{
-	err_set(err, WEFT_ELIMIT,
-		"rank %d needs at least %lld elements (1 + %d ranks + "
-		"threadblocks + steps), and the runtimes hold %d", rank,
-		(long long)elements, ranks, LOWER_MAX_ELEMENTS);
-	err_hint(err, "fits: at most %d steps and threadblocks a rank",
-		 LOWER_MAX_ELEMENTS - 1 - ranks);
-	return WEFT_ELIMIT;
-}
-
 /* What a rank stores of a file at least: two ops are at best one step. */
-static int64_t elements_of(const struct walk *w, int rank)
+static int64_t elements_of(const struct lower_walk *w, int rank)
 {
 	return (w->count[rank] + 1) / 2 + 1 + w->n;
 }
 
-static int emit(struct walk *w, int rank, struct lower_op op, struct err *err)
+static int emit(struct lower_walk *w, int rank, struct lower_op op, struct err *err)
 {
 	w->count[rank]++;
 	if (w->bounds->elements && elements_of(w, rank) > w->bounds->elements) {
 		w->over = true;
 	}
-	return !w->over && vec_push(&w->ops[rank].ops, op) ? err_nomem(err)
-							   : 0;
+	if (w->over || vec_push(&w->out->rank[rank].ops, op) == 0) {
+		return 0;
+	}
+	return err_nomem(err);
 }
 
 /* After all steps, so that the error tells the whole of what is needed. */
-static int check_elements(const struct walk *w, struct err *err)
+static int check_elements(const struct lower_walk *w, struct err *err)
 {
 	int most = 0;
 
@@ -360,31 +348,31 @@ static int check_elements(const struct walk *w, struct err *err)
 		most = w->count[r] > w->count[most] ? r : most;
 	}
 	return w->over ? lower_elements_error(most, elements_of(w, most), w->n,
-					      err) : 0;
+					      w->bounds->elements, err) : 0;
 }
 
-static int emit_send(struct walk *w, const struct piece *q, struct err *err)
+static int emit_send(struct lower_walk *w, const struct lower_piece *q, struct err *err)
 {
 	return emit(w, q->src, (struct lower_op){
 		.type = LOWER_SEND, .send = q->dst, .recv = -1,
 		.src_buf = (uint8_t)q->from.buf, .src = (int32_t)q->from.off,
 		.dst_buf = LOWER_OUT, .dst = -1, .cnt = q->cnt,
-		.phase = w->phases + q->round }, err);
+		.phase = w->out->phases + q->round }, err);
 }
 
-static int emit_receive(struct walk *w, const struct piece *q,
+static int emit_receive(struct lower_walk *w, const struct lower_piece *q,
 			struct err *err)
 {
 	return emit(w, q->dst, (struct lower_op){
-		.type = q->reduce ? LOWER_RRC : LOWER_RECV,
+		.type = q->reduce ? LOWER_SUM : LOWER_RECV,
 		.send = -1, .recv = q->src,
 		.src_buf = q->reduce ? (uint8_t)q->with.buf : LOWER_IN,
 		.src = q->reduce ? (int32_t)q->with.off : -1,
 		.dst_buf = (uint8_t)q->to.buf, .dst = (int32_t)q->to.off,
-		.cnt = q->cnt, .phase = w->phases + q->round }, err);
+		.cnt = q->cnt, .phase = w->out->phases + q->round }, err);
 }
 
-static int emit_step(struct walk *w, struct err *err)
+static int emit_step(struct lower_walk *w, struct err *err)
 {
 	int rounds = 0, rc = 0;
 
@@ -398,13 +386,13 @@ static int emit_step(struct walk *w, struct err *err)
 		}
 		rounds = w->pieces.v[i].round + 1;
 	}
-	w->phases += rounds;
+	w->out->phases += rounds;
 	return rc;
 }
 
 /* Chunks that a step writes may differ in where their sums were; a piece
  * that mixes them is cut, and the step is dealt again. */
-static int walk_step(struct walk *w, const struct coll_xfer *x, int64_t from,
+static int walk_step(struct lower_walk *w, const struct coll_xfer *x, int64_t from,
 		     int64_t to, struct err *err)
 {
 	int rc;
@@ -424,12 +412,15 @@ static int walk_step(struct walk *w, const struct coll_xfer *x, int64_t from,
 		merge_pieces(w);
 		rc = try_step(w, err);
 	} while (w->cut && !rc);
-	return rc ? rc : emit_step(w, err);
+	if (rc) {
+		return rc;
+	}
+	return emit_step(w, err);
 }
 
 /* ---- what a rank copies for itself ---- */
 
-static int emit_copies(struct walk *w, int rank, int64_t from, int64_t to,
+static int emit_copies(struct lower_walk *w, int rank, int64_t from, int64_t to,
 		       int64_t n, struct err *err)
 {
 	int rc = 0;
@@ -448,7 +439,7 @@ static int emit_copies(struct walk *w, int rank, int64_t from, int64_t to,
 	return rc;
 }
 
-static int own_copies(struct walk *w, int rank, struct err *err)
+static int own_copies(struct lower_walk *w, int rank, struct err *err)
 {
 	int64_t own = (int64_t)rank * w->p;
 
@@ -481,7 +472,7 @@ static int unit_of(const struct coll_sched *s)
 	return (int)g;
 }
 
-static int check_size(const struct walk *w, struct err *err)
+static int check_size(const struct lower_walk *w, struct err *err)
 {
 	int64_t table = sums(w) ? w->ids * w->n : 0;
 
@@ -507,121 +498,131 @@ static int check_size(const struct walk *w, struct err *err)
 	return 0;
 }
 
-static int walk_init(struct walk *w, const struct coll_sched *s,
-		     const struct lower_bounds *bounds, struct err *err)
+static int walk_init(struct lower_walk *w, const struct coll_sched *s,
+		     const struct lower_bounds *bounds, struct lower *out,
+		     struct err *err)
 {
 	int unit = unit_of(s), n = coll_ranks(s), p = coll_chunks(s) / unit;
 	int64_t pairs = coll_kind_of(s) == COLL_ALLTOALL ? n : 1;
 	int rc;
 
-	*w = (struct walk){ .s = s, .bounds = bounds,
-			    .kind = coll_kind_of(s), .n = n, .p = p,
-			    .unit = unit, .ids = pairs * n * p };
+	*w = (struct lower_walk){ .s = s, .bounds = bounds, .out = out,
+				  .kind = coll_kind_of(s), .n = n, .p = p,
+				  .unit = unit, .ids = pairs * n * p };
 	rc = check_size(w, err);
 	if (rc) {
 		return rc;
 	}
-	w->ops = calloc((size_t)n, sizeof(*w->ops));
 	w->count = calloc((size_t)n, sizeof(*w->count));
+	if (!w->count) {
+		return err_nomem(err);
+	}
 	if (sums(w)) {
 		w->got = calloc((size_t)(w->ids * n), sizeof(*w->got));
 		w->stamp = calloc((size_t)(w->ids * n), sizeof(*w->stamp));
+		if (!w->got || !w->stamp) {
+			return err_nomem(err);
+		}
 	}
-	return !w->ops || !w->count || (sums(w) && (!w->got || !w->stamp))
-		       ? err_nomem(err) : 0;
+	return 0;
 }
 
 /* Refuses early what cannot fit however it is merged. */
-static int check_arrivals(const struct walk *w, struct err *err)
+static int check_arrivals(const struct lower_walk *w, struct err *err)
 {
-	int64_t n, *in = calloc((size_t)w->n, sizeof(*in)), steps;
+	int64_t n, *in = calloc((size_t)w->n, sizeof(*in)), elements;
 	const struct coll_xfer *x = coll_xfers(w->s, &n);
-	int rc = in ? 0 : err_nomem(err), count = w->bounds->count;
+	int rc = 0, count = w->bounds->count;
 
-	for (int64_t i = 0; i < n && in; i++) {
+	if (!in) {
+		return err_nomem(err);
+	}
+	for (int64_t i = 0; i < n; i++) {
 		in[topo_arc(coll_topo(w->s), x[i].arc)->dst] +=
 			(x[i].last + 1 - x[i].first) / w->unit;
 	}
 	for (int r = 0; r < w->n && !rc && w->bounds->elements; r++) {
-		steps = (in[r] + count - 1) / count;
-		if (steps + 1 + w->n > w->bounds->elements) {
-			rc = lower_elements_error(r, steps + 1 + w->n, w->n,
-						  err);
+		elements = (in[r] + count - 1) / count + 1 + w->n;
+		if (elements > w->bounds->elements) {
+			rc = lower_elements_error(r, elements, w->n,
+						  w->bounds->elements, err);
 		}
 	}
 	free(in);
 	return rc;
 }
 
-static void set_sizes(const struct walk *w, struct lower *out)
+/* Head and buffers of the program. Values on their way are in scratch under
+ * their id: it has holes. */
+static int start_program(const struct lower_walk *w, struct err *err)
 {
 	int32_t shard = w->p, all = w->n * w->p;
-	bool gather = w->kind == COLL_ALLGATHER;
 	bool scatter = w->kind == COLL_REDUCE_SCATTER;
+	bool scratch = scatter || w->kind == COLL_ALLTOALL;
+	struct lower *l = w->out;
 
-	for (int r = 0; r < w->n; r++) {
-		int32_t *n = out->gpus[r].chunks;
-
-		n[LOWER_IN] = gather ? shard : all;
-		n[LOWER_OUT] = scatter ? shard : all;
-		n[LOWER_SCRATCH] = 0;
-	}
-	out->loop = all;
-}
-
-static int start_program(const struct walk *w, struct lower *out,
-			 struct err *err)
-{
-	*out = (struct lower){ .kind = w->kind, .ranks = w->n,
-			       .root = coll_root(w->s), .outofplace = true,
-			       .inplace = w->kind != COLL_ALLTOALL };
-	out->gpus = calloc((size_t)w->n, sizeof(*out->gpus));
-	if (!out->gpus) {
+	l->rank = calloc((size_t)w->n, sizeof(*l->rank));
+	if (!l->rank) {
 		return err_nomem(err);
 	}
-	set_sizes(w, out);
+	l->ranks = w->n;
+	l->root = coll_root(w->s);
+	l->loop = all;
+	for (int r = 0; r < w->n; r++) {
+		int32_t *n = l->rank[r].chunks;
+
+		n[LOWER_IN] = w->kind == COLL_ALLGATHER ? shard : all;
+		n[LOWER_OUT] = scatter ? shard : all;
+		n[LOWER_SCRATCH] = scratch ? (int32_t)w->ids : 0;
+	}
 	return 0;
 }
 
-int lower_walk(const struct coll_sched *s, const struct lower_bounds *bounds,
-	       struct lower *out, struct lower_ops **ops, int *phases,
-	       struct err *err)
+/* The copies of all ranks, then step by step. */
+static int walk_all(struct lower_walk *w, struct err *err)
 {
-	struct walk w;
 	int64_t n;
-	const struct coll_xfer *x = coll_xfers(s, &n);
+	const struct coll_xfer *x = coll_xfers(w->s, &n);
 	int rc;
 
-	*out = (struct lower){ .kind = coll_kind_of(s) };
-	rc = walk_init(&w, s, bounds, err);
-	rc = rc ? rc : check_arrivals(&w, err);
-	rc = rc ? rc : start_program(&w, out, err);
-	for (int r = 0; r < w.n && !rc; r++) {
-		rc = own_copies(&w, r, err);
+	for (int r = 0; r < w->n; r++) {
+		rc = own_copies(w, r, err);
+		if (rc) {
+			return rc;
+		}
 	}
-	for (int64_t i = 0, j; i < n && !rc; i = j) {
+	for (int64_t i = 0, j; i < n; i = j) {
 		for (j = i; j < n && x[j].step == x[i].step;) {
 			j++;
 		}
 		/* A stamp of the step before is never taken for one of this. */
-		rc = walk_step(&w, x, i, j, err);
+		rc = walk_step(w, x, i, j, err);
+		if (rc) {
+			return rc;
+		}
 	}
-	rc = rc ? rc : check_elements(&w, err);
+	return check_elements(w, err);
+}
+
+int lower_schedule(const struct coll_sched *s,
+		   const struct lower_bounds *bounds, struct lower *out,
+		   struct err *err)
+{
+	struct lower_walk w;
+	int rc;
+
+	*out = (struct lower){ .kind = coll_kind_of(s) };
+	if ((rc = walk_init(&w, s, bounds, out, err)) ||
+	    (rc = check_arrivals(&w, err)) || (rc = start_program(&w, err))) {
+		goto out;
+	}
+	rc = walk_all(&w, err);
+out:
 	free(w.count);
 	free(w.got);
 	free(w.stamp);
 	vec_fini(&w.pieces);
 	u64map_fini(&w.cuts);
 	vec_fini(&w.undo);
-	*ops = w.ops;
-	*phases = w.phases;
 	return rc;
-}
-
-void lower_ops_free(struct lower_ops *ops, int ranks)
-{
-	for (int r = 0; ops && r < ranks; r++) {
-		vec_fini(&ops[r].ops);
-	}
-	free(ops);
 }

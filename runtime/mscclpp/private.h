@@ -1,8 +1,7 @@
 /* What the files that prove execution plans share. */
-#ifndef WEFT_RUNTIME_MSCCLPP_CHECK_H
-#define WEFT_RUNTIME_MSCCLPP_CHECK_H
+#ifndef WEFT_RUNTIME_MSCCLPP_PRIVATE_H
+#define WEFT_RUNTIME_MSCCLPP_PRIVATE_H
 
-#include "runtime/msccl/private.h"
 #include "runtime/mscclpp/mscclpp.h"
 
 #define MSCCLPP_MAX_ALL_TBS 32768 /* of all ranks that weft proves */

@@ -1,7 +1,11 @@
 /*
- * Execution plans from JSON; see mscclpp.h. Only what weft writes is read: a
- * key that could change the meaning of another is refused, not ignored.
+ * Execution plans from JSON. Only what weft writes is read: a key that could
+ * change the meaning of another is refused, not ignored, and errors name their
+ * place. Tests read what weft wrote, and prove that again.
  */
+#ifndef WEFT_TESTS_UNIT_MSCCLPP_MSCCLPP_READ_H
+#define WEFT_TESTS_UNIT_MSCCLPP_MSCCLPP_READ_H
+
 #include <jansson.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -218,9 +222,13 @@ static int read_op(const struct place *at, const json_t *v,
 					    "reduce_op", NULL };
 	static const char *const sems[] = { "name", "semaphore_ids", NULL };
 	const char *text = json_string_value(json_object_get(v, "name"));
-	int name = text ? mscclpp_op_parse(text) : -1, rc;
+	int name = 0, rc;
 
-	if (name < 0) {
+	while (text && name < MSCCLPP_NAMES &&
+	       strcmp(mscclpp_op_name(name), text) != 0) {
+		name++;
+	}
+	if (!text || name == MSCCLPP_NAMES) {
 		return refuse(at, err, "name", "not among the operations that "
 			      "weft reads");
 	}
@@ -511,8 +519,10 @@ static int read_root(const json_t *root, struct mscclpp *out, struct err *err)
 	return rc;
 }
 
-int mscclpp_read(const char *text, size_t len, struct mscclpp *out,
-		 struct err *err)
+/* The plan of a text; mscclpp_fini. It does not check what mscclpp_check
+ * does. */
+static int mscclpp_read(const char *text, size_t len, struct mscclpp *out,
+			struct err *err)
 {
 	json_t *root = coll_json_root(text, len, err);
 	int rc;
@@ -529,3 +539,5 @@ int mscclpp_read(const char *text, size_t len, struct mscclpp *out,
 	}
 	return rc;
 }
+
+#endif

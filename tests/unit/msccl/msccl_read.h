@@ -1,15 +1,22 @@
 /*
  * MSCCL XML as the runtimes read it: elements, attributes, comments and
- * nothing else of XML; see msccl.h and docs/lowering.md.
+ * nothing else of XML (docs/lowering.md). The reader keeps to the lexical
+ * rules of the runtimes, which are narrower than XML; it refuses what they
+ * refuse or silently misread, with line and column. Tests read what weft
+ * wrote, and prove that again.
  */
+#ifndef WEFT_TESTS_UNIT_MSCCL_MSCCL_READ_H
+#define WEFT_TESTS_UNIT_MSCCL_MSCCL_READ_H
+
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/msccl/xml.h"
+#include "runtime/msccl/msccl.h"
 
 #define MAX_ATTRS 16	/* the runtimes drop further ones */
 #define MAX_KEY 254
@@ -32,14 +39,14 @@ struct element {
 struct lex {
 	const char *at, *end, *line_start;
 	int line;
-	enum lower_dialect dialect;
+	enum msccl_dialect dialect;
 	struct err *err;
 };
 
-static int fail_at(struct lex *l, int line, int col, const char *fmt, ...)
+static int lex_fail_at(struct lex *l, int line, int col, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static int fail_at(struct lex *l, int line, int col, const char *fmt, ...)
+static int lex_fail_at(struct lex *l, int line, int col, const char *fmt, ...)
 {
 	char text[ERR_MSG_MAX];
 	va_list ap;
@@ -52,8 +59,8 @@ static int fail_at(struct lex *l, int line, int col, const char *fmt, ...)
 	return WEFT_EINVAL;
 }
 
-#define fail(l, ...) \
-	fail_at(l, (l)->line, (int)((l)->at - (l)->line_start) + 1, \
+#define lex_fail(l, ...) \
+	lex_fail_at(l, (l)->line, (int)((l)->at - (l)->line_start) + 1, \
 		__VA_ARGS__)
 
 /* ---- characters ---- */
@@ -80,7 +87,7 @@ static int skip_comment(struct lex *l)
 		next_char(l);
 	}
 	if (l->at == l->end) {
-		return fail(l, "the comment does not end");
+		return lex_fail(l, "the comment does not end");
 	}
 	l->at += 3;
 	return 0;
@@ -114,7 +121,7 @@ static int read_word(struct lex *l, const char **word, int *len)
 	}
 	*len = (int)(l->at - *word);
 	if (*len < 1 || *len > MAX_KEY) {
-		return fail(l, "expected a name of 1 to %d letters", MAX_KEY);
+		return lex_fail(l, "expected a name of 1 to %d letters", MAX_KEY);
 	}
 	return 0;
 }
@@ -122,21 +129,21 @@ static int read_word(struct lex *l, const char **word, int *len)
 static int read_value(struct lex *l, struct attr *a)
 {
 	if (!starts(l, "=\"")) {
-		return fail(l, "expected =\" right after the name");
+		return lex_fail(l, "expected =\" right after the name");
 	}
 	l->at += 2;
 	a->value = l->at;
 	while (l->at < l->end && *l->at != '"') {
 		if (*l->at == '\n' || *l->at == '\r') {
-			return fail(l, "a value must stay on one line");
+			return lex_fail(l, "a value must stay on one line");
 		}
 		if (l->at++ - a->value >= MAX_VALUE) {
-			return fail(l, "a value has at most %d bytes",
+			return lex_fail(l, "a value has at most %d bytes",
 				    MAX_VALUE);
 		}
 	}
 	if (l->at == l->end) {
-		return fail(l, "the value does not end");
+		return lex_fail(l, "the value does not end");
 	}
 	a->value_len = (int)(l->at++ - a->value);
 	return 0;
@@ -149,10 +156,10 @@ static int read_attr(struct lex *l, struct element *e)
 	int rc;
 
 	if (*l->at != ' ') {
-		return fail(l, "expected one blank, / or >");
+		return lex_fail(l, "expected one blank, / or >");
 	}
 	if (e->n_attrs == MAX_ATTRS) {
-		return fail(l, "an element has at most %d attributes",
+		return lex_fail(l, "an element has at most %d attributes",
 			    MAX_ATTRS);
 	}
 	l->at++;
@@ -173,7 +180,7 @@ static int read_open(struct lex *l, struct element *e)
 	e->col = (int)(l->at - l->line_start) + 1;
 	e->n_attrs = 0;
 	if (l->at == l->end || *l->at != '<') {
-		return fail(l, "expected an element (there is no text, tab or "
+		return lex_fail(l, "expected an element (there is no text, tab or "
 			    "prolog in this format)");
 	}
 	l->at++;
@@ -186,7 +193,7 @@ static int read_open(struct lex *l, struct element *e)
 	}
 	e->closed = starts(l, "/>");
 	if (!e->closed && !starts(l, ">")) {
-		return fail(l, "the element does not end");
+		return lex_fail(l, "the element does not end");
 	}
 	l->at += e->closed ? 2 : 1;
 	return 0;
@@ -201,7 +208,7 @@ static bool is_element(const struct element *e, const char *name)
 static int expect(struct lex *l, const struct element *e, const char *name)
 {
 	return is_element(e, name)
-		       ? 0 : fail_at(l, e->line, e->col,
+		       ? 0 : lex_fail_at(l, e->line, e->col,
 				     "expected <%s>, found <%.*s>", name,
 				     e->name_len > 32 ? 32 : e->name_len,
 				     e->name);
@@ -218,7 +225,7 @@ static bool at_close(struct lex *l, const char *name, int *rc)
 	}
 	l->at += 2;
 	if (!starts(l, name) || l->at + n >= l->end || l->at[n] != '>') {
-		*rc = fail(l, "expected </%s>", name);
+		*rc = lex_fail(l, "expected </%s>", name);
 		return false;
 	}
 	l->at += n + 1;
@@ -245,7 +252,7 @@ static int get_text(struct lex *l, const struct element *e, const char *key,
 	const struct attr *a = find(e, key);
 
 	if (!a) {
-		return fail_at(l, e->line, e->col, "<%.*s> lacks %s",
+		return lex_fail_at(l, e->line, e->col, "<%.*s> lacks %s",
 			       e->name_len > 32 ? 32 : e->name_len, e->name,
 			       key);
 	}
@@ -267,7 +274,7 @@ static int get_long(struct lex *l, const struct element *e, const char *key,
 	errno = 0;
 	*out = strtoll(text, &end, 0);
 	if (errno || end == text || *end || *out < min || *out > max) {
-		return fail_at(l, e->line, e->col,
+		return lex_fail_at(l, e->line, e->col,
 			       "%s: expected a number in %lld..%lld", key,
 			       min, max);
 	}
@@ -307,14 +314,14 @@ static int get_buf(struct lex *l, const struct element *e, const char *key,
 			return 0;
 		}
 	}
-	return rc ? rc : fail_at(l, e->line, e->col,
+	return rc ? rc : lex_fail_at(l, e->line, e->col,
 				 "%s: expected i, o or s", key);
 }
 
 /* ---- elements ---- */
 
 static int read_step(struct lex *l, const struct element *e, size_t k,
-		     struct lower_step *s)
+		     struct msccl_step *s)
 {
 	char type[MAX_VALUE + 1];
 	int32_t number = 0;
@@ -326,38 +333,40 @@ static int read_step(struct lex *l, const struct element *e, size_t k,
 	rc = rc ? rc : get_int(l, e, "srcoff", -1, INT_MAX, &s->src);
 	rc = rc ? rc : get_buf(l, e, "dstbuf", &s->dst_buf);
 	rc = rc ? rc : get_int(l, e, "dstoff", -1, INT_MAX, &s->dst);
-	rc = rc ? rc : get_int(l, e, "cnt", 0, LOWER_MAX_COUNT, &s->cnt);
-	rc = rc ? rc : get_int(l, e, "depid", -1, LOWER_MAX_DEP_TB,
+	rc = rc ? rc : get_int(l, e, "cnt", 0, MSCCL_MAX_COUNT, &s->cnt);
+	rc = rc ? rc : get_int(l, e, "depid", -1, MSCCL_MAX_DEP_TB,
 			       &s->dep_tb);
 	rc = rc ? rc : get_int(l, e, "deps", -1, INT_MAX, &s->dep_step);
 	rc = rc ? rc : get_bool(l, e, "hasdep", &s->has_dep);
 	if (rc) {
 		return rc;
 	}
-	t = lower_type_parse(type);
-	if (t < 0) {
-		return fail_at(l, e->line, e->col, "type: unknown");
+	for (t = 0; t < MSCCL_TYPES && strcmp(msccl_type_name(t), type) != 0;) {
+		t++;
+	}
+	if (t == MSCCL_TYPES) {
+		return lex_fail_at(l, e->line, e->col, "type: unknown");
 	}
 	s->type = (uint8_t)t;
-	return e->closed ? 0 : fail_at(l, e->line, e->col,
+	return e->closed ? 0 : lex_fail_at(l, e->line, e->col,
 				       "<step> must end in />");
 }
 
-static int read_tb(struct lex *l, const struct element *e, struct lower_gpu *g)
+static int read_tb(struct lex *l, const struct element *e, struct msccl_gpu *g)
 {
-	const struct lower_limits *lim = lower_limits(l->dialect);
-	struct lower_tb tb = { .chan = 0 };
-	struct lower_tb *at;
+	const struct msccl_limits *lim = msccl_limits(l->dialect);
+	struct msccl_tb tb = { .chan = 0 };
+	struct msccl_tb *at;
 	struct element child;
 	int32_t id = (int32_t)g->tbs.n;
 	int rc = expect(l, e, "tb");
 
 	rc = rc ? rc : get_int(l, e, "id", id, id, &id);
-	rc = rc ? rc : get_int(l, e, "send", -1, LOWER_MAX_RANKS, &tb.send);
-	rc = rc ? rc : get_int(l, e, "recv", -1, LOWER_MAX_RANKS, &tb.recv);
+	rc = rc ? rc : get_int(l, e, "send", -1, MSCCL_MAX_RANKS, &tb.send);
+	rc = rc ? rc : get_int(l, e, "recv", -1, MSCCL_MAX_RANKS, &tb.recv);
 	rc = rc ? rc : get_int(l, e, "chan", 0, lim->channels - 1, &tb.chan);
 	if (!rc && id >= lim->tbs) {
-		rc = fail_at(l, e->line, e->col, "%s takes %d threadblocks",
+		rc = lex_fail_at(l, e->line, e->col, "%s takes %d threadblocks",
 			     lim->runtime, lim->tbs);
 	}
 	if (!rc && vec_push(&g->tbs, tb)) {
@@ -368,12 +377,12 @@ static int read_tb(struct lex *l, const struct element *e, struct lower_gpu *g)
 	}
 	at = &g->tbs.v[g->tbs.n - 1];
 	while (!at_close(l, "tb", &rc) && !rc) {
-		struct lower_step s = { .cnt = 0 };
+		struct msccl_step s = { .cnt = 0 };
 
 		rc = read_open(l, &child);
 		rc = rc ? rc : read_step(l, &child, at->steps.n, &s);
 		if (!rc && at->steps.n >= (size_t)lim->steps) {
-			rc = fail_at(l, child.line, child.col,
+			rc = lex_fail_at(l, child.line, child.col,
 				     "%s takes %d steps a threadblock",
 				     lim->runtime, lim->steps);
 		}
@@ -387,11 +396,11 @@ static int read_tb(struct lex *l, const struct element *e, struct lower_gpu *g)
 	return rc;
 }
 
-static int read_gpu(struct lex *l, const struct element *e, struct lower *p,
+static int read_gpu(struct lex *l, const struct element *e, struct msccl *p,
 		    bool *seen)
 {
 	struct element child;
-	struct lower_gpu *g;
+	struct msccl_gpu *g;
 	int32_t id = 0;
 	int rc = expect(l, e, "gpu");
 
@@ -400,7 +409,7 @@ static int read_gpu(struct lex *l, const struct element *e, struct lower *p,
 		return rc;
 	}
 	if (seen[id]) {
-		return fail_at(l, e->line, e->col, "gpu %d twice", id);
+		return lex_fail_at(l, e->line, e->col, "gpu %d twice", id);
 	}
 	seen[id] = true;
 	g = &p->gpus[id];
@@ -424,13 +433,12 @@ static int read_kind(struct lex *l, const struct element *e,
 	int rc = get_text(l, e, "coll", text);
 
 	for (int k = COLL_ALLGATHER; k <= COLL_BROADCAST && !rc; k++) {
-		if (strcmp(text, msccl_kind_name((enum coll_kind)k,
-						 l->dialect)) == 0) {
+		if (strcmp(text, lower_kind_name((enum coll_kind)k)) == 0) {
 			*kind = (enum coll_kind)k;
 			return 0;
 		}
 	}
-	return rc ? rc : fail_at(l, e->line, e->col,
+	return rc ? rc : lex_fail_at(l, e->line, e->col,
 				 "coll: \"%.32s\" is not a collective that "
 				 "weft knows in this dialect", text);
 }
@@ -442,45 +450,36 @@ static int read_proto(struct lex *l, const struct element *e)
 
 	return rc || strcmp(text, "Simple") == 0 || strcmp(text, "LL") == 0 ||
 			       strcmp(text, "LL128") == 0
-		       ? rc : fail_at(l, e->line, e->col,
+		       ? rc : lex_fail_at(l, e->line, e->col,
 				      "proto: expected Simple, LL or LL128");
 }
 
 /* Which calls the file serves, and of which size. */
-static int read_calls(struct lex *l, const struct element *e, struct lower *p)
+static int read_calls(struct lex *l, const struct element *e, struct msccl *p)
 {
 	long long min = 0, max = 0;
-	bool old = l->dialect == LOWER_MICROSOFT;
-	int rc = get_bool(l, e, "inplace", &p->inplace);
+	int rc;
 
-	p->outofplace = !p->inplace;
-	if (!rc && !old) {
-		rc = get_bool(l, e, "outofplace", &p->outofplace);
+	if ((rc = get_bool(l, e, "inplace", &p->inplace)) ||
+	    (rc = get_bool(l, e, "outofplace", &p->outofplace)) ||
+	    (rc = get_long(l, e, "minBytes", 0, LLONG_MAX, &min)) ||
+	    (rc = get_long(l, e, "maxBytes", 0, LLONG_MAX, &max))) {
+		return rc;
 	}
-	if (!rc && (!old || find(e, "minBytes"))) {
-		rc = get_long(l, e, "minBytes", 0, LLONG_MAX, &min);
+	if (max < min && max != 0) {
+		return lex_fail_at(l, e->line, e->col, "maxBytes is below minBytes");
 	}
-	if (!rc && (!old || find(e, "maxBytes"))) {
-		rc = get_long(l, e, "maxBytes", 0, LLONG_MAX, &max);
-		if (!rc && max < min && (old || max != 0)) {
-			rc = fail_at(l, e->line, e->col,
-				     "maxBytes is below minBytes");
-		}
-	}
-	return rc;
+	return 0;
 }
 
-static int read_algo(struct lex *l, const struct element *e, struct lower *p)
+static int read_algo(struct lex *l, const struct element *e, struct msccl *p)
 {
-	const struct lower_limits *lim = lower_limits(l->dialect);
+	const struct msccl_limits *lim = msccl_limits(l->dialect);
 	const struct attr *name = find(e, "name");
 	int32_t ranks = 0;
 	int rc = expect(l, e, "algo");
 
-	if (!rc && !name && l->dialect == LOWER_MICROSOFT) {
-		rc = fail_at(l, e->line, e->col, "<algo> lacks name");
-	}
-	rc = rc ? rc : get_int(l, e, "ngpus", 2, LOWER_MAX_RANKS, &ranks);
+	rc = rc ? rc : get_int(l, e, "ngpus", 2, MSCCL_MAX_RANKS, &ranks);
 	rc = rc ? rc : get_int(l, e, "nchunksperloop", 1, LOWER_MAX_CELLS,
 			       &p->loop);
 	rc = rc ? rc : get_int(l, e, "nchannels", 1, lim->channels,
@@ -501,12 +500,12 @@ static int read_algo(struct lex *l, const struct element *e, struct lower *p)
 }
 
 /* The one rank that never receives, else 0. */
-static int find_root(const struct lower *p)
+static int find_root(const struct msccl *p)
 {
 	int root = -1;
 
 	for (int r = 0; r < p->ranks && p->kind == COLL_BROADCAST; r++) {
-		const struct lower_gpu *g = &p->gpus[r];
+		const struct msccl_gpu *g = &p->gpus[r];
 		bool receives = false;
 
 		for (size_t t = 0; t < g->tbs.n; t++) {
@@ -519,10 +518,10 @@ static int find_root(const struct lower *p)
 	return root > 0 ? root : 0;
 }
 
-static int read_file(struct lex *l, struct lower *p)
+static int read_file(struct lex *l, struct msccl *p)
 {
 	struct element root, child;
-	bool seen[LOWER_MAX_RANKS] = { false };
+	bool seen[MSCCL_MAX_RANKS] = { false };
 	int rc = skip_gap(l);
 
 	rc = rc ? rc : read_open(l, &root);
@@ -533,24 +532,29 @@ static int read_file(struct lex *l, struct lower *p)
 	}
 	rc = rc ? rc : skip_gap(l);
 	if (!rc && l->at < l->end) {
-		rc = fail(l, "text after </algo>");
+		rc = lex_fail(l, "text after </algo>");
 	}
 	p->root = find_root(p);
 	return rc;
 }
 
-int msccl_read(const char *text, size_t len, enum lower_dialect dialect,
-	       struct lower *out, struct err *err)
+/* The program of a text; msccl_fini. It does not check what msccl_check does.
+ * The root of a broadcast, which the format does not tell, is the one rank
+ * that never receives. */
+static int msccl_read(const char *text, size_t len, enum msccl_dialect dialect,
+		      struct msccl *out, struct err *err)
 {
 	struct lex l = { .at = text, .end = text + len, .line_start = text,
 			 .line = 1, .dialect = dialect, .err = err };
 	int rc;
 
-	*out = (struct lower){ .ranks = 0 };
+	*out = (struct msccl){ .ranks = 0 };
 	rc = read_file(&l, out);
 	if (rc) {
-		lower_fini(out);
+		msccl_fini(out);
 		out->ranks = 0;
 	}
 	return rc;
 }
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * A schedule as what each rank has to do: sends and receives in an order that
+ * cannot lock up, and copies of its own, with places in three buffers. Every
+ * runtime that runs schedules starts from this.
+ *
+ * A synchronous step becomes rounds. In a round every pair of ranks passes at
+ * most one piece, a run of chunks that is contiguous at both ends, and all
+ * sends of a round come before its receives. So the sequence is itself an
+ * execution with at most one piece on the way between two ranks.
+ */
+#ifndef WEFT_RUNTIME_LOWER_LOWER_H
+#define WEFT_RUNTIME_LOWER_LOWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collective/schedule/schedule.h"
+#include "lib/base/vec.h"
+
+/* Chunks in the buffers of all ranks that weft lowers and proves. */
+#define LOWER_MAX_CELLS (1 << 25)
+
+/* What a call hands over (its input, its output), and room that the runtime
+ * allocates. */
+enum lower_buf { LOWER_IN, LOWER_OUT, LOWER_SCRATCH };
+
+enum lower_type {
+	LOWER_SEND,	/* src -> peer */
+	LOWER_RECV,	/* peer -> dst */
+	LOWER_SUM,	/* peer + src -> dst */
+	LOWER_COPY,	/* src -> dst, within the rank */
+};
+
+/* `phase` numbers the rounds over all ranks and steps: in a phase a rank sends
+ * at most one piece to each peer, and all its sends come before its
+ * receives. */
+struct lower_op {
+	uint8_t type, src_buf, dst_buf;	/* enum lower_type, lower_buf */
+	int32_t send, recv;		/* peers, or -1 */
+	int32_t src, dst, cnt;		/* chunks into the buffers, or -1 */
+	int32_t phase;
+};
+
+struct lower_rank {
+	int32_t chunks[3];	/* of each buffer; scratch may have holes */
+	VEC(struct lower_op) ops;
+};
+
+struct lower {
+	enum coll_kind kind;
+	int ranks, root;
+	int loop;		/* chunks of the whole vector: ranks * chunks a
+				 * shard, chunks that always move together as one */
+	int phases;
+	struct lower_rank *rank;	/* ranks of them */
+};
+
+/* What no lowering for a runtime can exceed. */
+struct lower_bounds {
+	int ranks;	/* of a program */
+	int count;	/* chunks of an op */
+	int elements;	/* a rank stores of a file, or 0: any number */
+};
+
+/*
+ * Where a value is follows from the collective: a rank's own contribution
+ * stays in its input until it is first added to, so no copy is made of it, and
+ * the same ops serve calls in place and out of place. WEFT_EUNSUPPORTED: one
+ * rank, or a sum that is sent and added to in one step in several pieces;
+ * WEFT_ELIMIT with a hint of what fits. lower_fini also after an error.
+ * O(chunk hops log).
+ */
+int lower_schedule(const struct coll_sched *s,
+		   const struct lower_bounds *bounds, struct lower *out,
+		   struct err *err);
+void lower_fini(struct lower *l);
+
+/* "allgather", "reducescatter", ...: as NCCL's heirs spell them. */
+const char *lower_kind_name(enum coll_kind kind);
+
+/* The chunk that (buf, off) is, counted over in, out, scratch of a rank with
+ * these chunks whose shard begins at chunk `shard` of the vector; inplace: as
+ * one of the buffers lies within the other, both give the same number. */
+int64_t lower_cell(enum coll_kind kind, const int32_t chunks[3],
+		   int64_t shard, int buf, int64_t off, bool inplace);
+
+/* Scratch without its holes: to[c] becomes the new place of chunk c, -1 where
+ * used[c] is 0. Runs that are used stay runs. Returns how many are used. */
+int32_t lower_pack_scratch(int32_t *used, int64_t n);
+
+/* The number that stands for chunk k of a rank's input when a program is
+ * run, and the one that chunk k of its output shall then hold, modulo 2^64:
+ * sums add up. loop: chunks of the whole vector. */
+uint64_t lower_token(int rank, int64_t k);
+uint64_t lower_expected(enum coll_kind kind, int ranks, int loop, int root,
+			int rank, int64_t k);
+
+/* WEFT_ELIMIT: what a rank stores of a file exceeds `max` elements. */
+int lower_elements_error(int rank, int64_t elements, int ranks, int max,
+			 struct err *err);
+
+#endif
