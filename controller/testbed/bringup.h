@@ -1,118 +1,115 @@
 /*
- * Bring-up: finding out how a new fabric is wired. One circuit at a time is
- * lit while every host sends frames that say where they come from: who is
- * heard tells which transmit fibre ends at the in-port, and who hears it,
- * which receive fibre begins at the out-port.
+ * Bring-up: finding out how a new fabric is cabled, against how its file says
+ * it is. Circuits are set up one at a time where nothing else carries light,
+ * and what is observed behind each tells where the fibres at its ends lead.
  *
- * An in-port k is lit to out-port k first, which tells of both; what was
- * dark then is tried again with a partner that works, so that a broken fibre
- * is told from its partner's. N circuits for N healthy ports, one more for
- * each port that is not.
+ * One engine chooses what is tried next, sets it up, keeps the state file, and
+ * draws the conclusions. What is observed comes from one of two methods:
  *
- * Then fibres between switches: one that hosts are known to send to and one
- * that hosts are known to hear are lit from end to end, over the fibre that the
- * file says, or over each other one that is not known.
+ * - by frames, where the switches are network namespaces of this machine: every
+ *   host sends frames that name their sender. A circuit tells both the host
+ *   that sends into its input and the host that its output leads to. Fibres
+ *   between switches are tried last, with a circuit at either end.
+ * - by optical power, where no host can be asked to send: the lasers of all
+ *   hosts are on, and switches measure. An output is lit from an input with
+ *   light; the input elsewhere that was dark and is lit now is where its fibre
+ *   leads. Power tells neither one host from another nor what reaches a host.
+ *   Devices that measure nothing, robotic panels above all, are judged by what
+ *   arrives at the monitors behind them, with as few moves as possible.
  */
 #ifndef WEFT_TESTBED_BRINGUP_H
 #define WEFT_TESTBED_BRINGUP_H
 
-#include "controller/testbed/testbed.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "controller/model/model.h"
 #include "lib/base/buf.h"
+#include "lib/base/err.h"
 
-#define BRINGUP_UNKNOWN (-2)	/* not lit yet */
-#define BRINGUP_NONE (-1)	/* lit, and nothing came */
+#define BRINGUP_NAME_MAX 256
 
-/* What one side's port of a switch was found to be fibred to. */
-struct bringup_end {
-	int port;		/* of a host, or as above */
-	bool crossed;		/* out-ports: light came in at its transmit
-				 * fibre */
-	int64_t sent, received;	/* frames over the circuit that told */
-};
+/* The record of one bring-up; see bringup_private.h. */
+struct bringup;
 
-/* Where an output's fibre to another switch leads. */
-struct bringup_far {
-	int device, port;	/* its input; device may be as above */
-	int64_t sent, received;
-};
-
-struct bringup_device {
-	struct bringup_end *in, *out;	/* [n_in], [n_out] */
-	struct bringup_far *far;	/* [n_out] */
-};
-
-struct bringup {
-	const struct model_fabric *fabric;
-	struct bringup_device *devices;		/* [n_devices] */
-	int lit_device;		/* whose circuit is lit, -1: none */
-	struct optics_xc lit;
-	int next_device;	/* the same of a switch behind it */
-	struct optics_xc next;
-};
-
+/* By frames if a device's driver is one of network namespaces, else by power.
+ * WEFT_EUNSUPPORTED: power, and the fabric has rings, any-to-any switches or
+ * multiplexers; otherwise as testbed_check(). f must outlive *out. */
 int bringup_new(const struct model_fabric *f, struct bringup **out,
 		struct err *err);
 void bringup_free(struct bringup *b);
 
 /* The state file: what is known so far, for this very fabric text. Reading
- * WEFT_ESTALE: it is of another text; WEFT_EINVAL: it is damaged. */
+ * WEFT_ESTALE: it is of another text; WEFT_EINVAL: it is damaged, or of the
+ * other method. */
 int bringup_save(const struct bringup *b, struct buf *out, struct err *err);
 int bringup_load(struct bringup *b, const char *data, size_t len,
 		 struct err *err);
 
-/* done of total ports are known; text: the circuit that was lit. A non-zero
- * answer stops with WEFT_ECANCELED, or that code if it is negative. */
-typedef int (*bringup_step_fn)(const struct bringup *b, int done, int total,
-			       const char *text, void *arg, struct err *err);
+struct bringup_options {
+	int64_t max_moves;	/* of robots, in this run */
+	bool keep_circuits;	/* of others, on devices without monitors */
+};
 
-/* Lights what is not known yet. fn is called before a circuit is lit, so that
- * the state can be kept with it. WEFT_ESTALE when a
- * switch holds circuits that are not ours: bring-up needs the dark. On any
- * return the circuit that it lit is out, unless the switch does not answer. */
-int bringup_run(struct bringup *b, struct testbed *t, bringup_step_fn fn,
-		void *arg, struct err *err);
+/* What a run reports before it sets up a circuit or takes a robot's one out,
+ * and again each second while a robot moves. */
+struct bringup_progress {
+	int done, total;	/* ports of which something can be known */
+	int64_t moves, moves_left;	/* of robots, in this run */
+	int64_t left_ns;	/* what those left take, by those made so far */
+	int64_t waiting_ns;	/* > 0: reported again, so long after */
+	const char *text;	/* the circuit; valid during the call */
+};
+
+/* Called by bringup_run() in its own thread of control. With waiting_ns == 0
+ * the state is to be saved: the device is asked only after this returns. Then a
+ * positive answer stops the run with WEFT_ECANCELED, a negative one with that
+ * code and err; answers while a robot moves are ignored, and err is NULL. */
+typedef int (*bringup_step_fn)(const struct bringup_progress *now, void *arg,
+			       struct err *err);
+
+/* Tries what is not known yet. WEFT_ESTALE: there is a circuit, or light, that
+ * is not of this bring-up; WEFT_EUNSUPPORTED: no switch measures both sides;
+ * WEFT_ELIMIT: robots need more moves, before any that could not be taken back
+ * within the limit. On any return its circuits are out, unless a device does
+ * not answer; after an error those of robots stay on the record for the next
+ * run, which then need not make them again. */
+int bringup_run(struct bringup *b, const struct bringup_options *options,
+		bringup_step_fn fn, void *arg, struct err *err);
+
+/* Moves of robots in the last run. */
+int64_t bringup_moves(const struct bringup *b);
 
 enum bringup_kind { BRINGUP_SWAPPED, BRINGUP_MOVED, BRINGUP_MISSING,
 		    BRINGUP_REVERSED, BRINGUP_LOSSY, BRINGUP_UNWRITTEN,
 		    BRINGUP_UNLIT };
 
+/* One difference. Names are those of the file: of a host's fibre
+ * "HOST.PORT.tx" (reversed: "HOST.PORT"), of one between switches its output,
+ * "SWITCH.outN", of a path through a switch "SWITCH.inM -> outN"; "": none. */
 struct bringup_finding {
 	enum bringup_kind kind;
-	struct testbed_fibre fibre;	/* reversed: the port, rx false */
-	struct testbed_fibre other;	/* swapped: the other one */
-	int device, written, found;	/* ports of their sides, -1: none */
-	int found_device;
-	int64_t sent, received;		/* lossy */
+	char fibre[BRINGUP_NAME_MAX];
+	char with[BRINGUP_NAME_MAX];	/* swapped or moved to its place */
+	char written[BRINGUP_NAME_MAX], found[BRINGUP_NAME_MAX]; /* far ends */
+	int64_t sent, received;		/* lossy, by frames; else sent is 0 */
+	int32_t loss_mdb, limit_mdb;	/* lossy, by power */
 };
 
-/* The same of a fibre between switches. */
-struct bringup_trunk {
-	enum bringup_kind kind;
-	int trunk, other;	/* fabric->trunks; other: swapped or moved to
-				 * its place, -1: none */
-	int device, port;	/* the input where it was found, -1: none */
-	int64_t sent, received;	/* lossy */
-};
-
-/* What differs between switches. *v: free(). O(trunks^2). */
-int bringup_trunks(const struct bringup *b, struct bringup_trunk **v, int *n,
-		   struct err *err);
-
-/* What differs from the file, by host port. *v: free(). O(ports). */
+/* What differs from the file: hosts' fibres, those between switches, then
+ * switches. *v: free(). O(ports^2 + trunks^2). */
 int bringup_findings(const struct bringup *b, struct bringup_finding **v,
 		     int *n, struct err *err);
 const char *bringup_kind_name(enum bringup_kind kind);
 
+/* Names of fibres that nothing can observe, and of rings, which are not tried:
+ * neither known nor differences. *v: free(). O(ports + trunks). */
+int bringup_unseen(const struct bringup *b, char (**v)[BRINGUP_NAME_MAX],
+		   int *n, struct err *err);
+
 /* The fabric's text with the fibres as found; broken and reversed ones are
- * left out. It is read again before it is given away. */
+ * left out, what could not be tried stays as written. It is parsed again before
+ * it is given away. WEFT_EUNSUPPORTED: no line begins with `fibres:`. */
 int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err);
-
-/* ", loss: 0.500dB" of a fibre; of one with an amplifier a gain too, so that
- * what is left of both is this. Nothing for 0 dB. */
-void bringup_put_loss(struct buf *out, int32_t mdb, bool amplified);
-
-/* The same with these lines, from `fibres:` on, in place of its own. */
-int bringup_rewrite(const struct model_fabric *f, const struct buf *fibres,
-		    struct buf *out, struct err *err);
 
 #endif

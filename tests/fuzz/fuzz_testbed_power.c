@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "controller/testbed/cabling_power_only.h"
+#include "controller/testbed/bringup_private.h"
 #include "tests/fuzz/two_hosts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -14,21 +14,21 @@ static const char rest[] =
 	"  - { from: \"p.out[1-2]\", to: \"s.in[1-2]\" }\n";
 
 /* What follows from any tries that are taken. */
-static void conclude(struct power *p)
+static void conclude(struct bringup *b)
 {
-	struct power_finding *v = NULL;
-	char (*unseen)[256] = NULL;
+	struct bringup_finding *v = NULL;
+	char (*unseen)[BRINGUP_NAME_MAX] = NULL;
 	struct buf yaml = { 0 };
-	struct optics_xc xc;
+	struct light_xc xc;
 	int device, n;
 
-	blind_settle(p);
-	blind_next(p, &device, &xc);
-	if (blind_moves_left(p) < 0 || power_findings(p, &v, &n, NULL) ||
-	    power_unseen(p, &unseen, &n, NULL)) {
+	bringup_settle(b);
+	bringup_next_pair(b, &device, &xc);
+	if (bringup_moves_left(b) < 0 || bringup_findings(b, &v, &n, NULL) ||
+	    bringup_unseen(b, &unseen, &n, NULL)) {
 		abort();
 	}
-	power_yaml(p, &yaml, NULL);	/* may be no fabric */
+	bringup_yaml(b, &yaml, NULL);	/* may be no fabric */
 	buf_fini(&yaml);
 	free(unseen);
 	free(v);
@@ -36,21 +36,21 @@ static void conclude(struct power *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct power *b = NULL;
+	struct bringup *b = NULL;
 	struct buf out = { 0 };
 
-	if (power_new(two_hosts(rest), &b, NULL)) {
+	if (bringup_new(two_hosts(rest), &b, NULL)) {
 		abort();
 	}
-	b->devices[1].blind = b->devices[1].robot = true;
-	if (power_load(b, (const char *)data, len, NULL) == 0) {
-		if (power_save(b, &out, NULL) ||
-		    power_load(b, out.data, out.len, NULL)) {
+	b->devices[1].unmonitored = b->devices[1].robot = true;
+	if (bringup_load(b, (const char *)data, len, NULL) == 0) {
+		if (bringup_save(b, &out, NULL) ||
+		    bringup_load(b, out.data, out.len, NULL)) {
 			abort();
 		}
 		conclude(b);
 	}
 	buf_fini(&out);
-	power_free(b);
+	bringup_free(b);
 	return 0;
 }

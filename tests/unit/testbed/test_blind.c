@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "controller/testbed/cabling_power_only.h"
+#include "controller/testbed/bringup_private.h"
 #include "lib/base/rng.h"
 
 #define N 8
@@ -31,7 +31,7 @@ static const char text[] =
 
 /* What is really there. */
 struct world {
-	int32_t in_loss[N];	/* over what is to be, POWER_NO_LIGHT: dark */
+	int32_t in_loss[N];	/* over what is to be, NO_LIGHT_MDB: dark */
 	int32_t out_loss[N];
 	int to[N];		/* input of the switch */
 	bool reversed[N];	/* ends at an output */
@@ -39,7 +39,7 @@ struct world {
 
 struct rig {
 	struct model_fabric *f;
-	struct power *p;
+	struct bringup *p;
 	struct world w;
 };
 
@@ -50,50 +50,51 @@ static void begin(struct rig *r)
 	memset(r, 0, sizeof(*r));
 	assert_int_equal(model_parse("t", text, sizeof(text) - 1, &r->f, &errs),
 			 0);
-	assert_int_equal(power_new(r->f, &r->p, NULL), 0);
-	r->p->devices[PANEL].blind = r->p->devices[PANEL].robot = true;
+	assert_int_equal(bringup_new(r->f, &r->p, NULL), 0);
+	r->p->devices[PANEL].unmonitored = r->p->devices[PANEL].robot = true;
 	for (int i = 0; i <= N; i++) {
-		r->p->devices[PANEL].in[i] = r->p->devices[PANEL].out[i] =
-			POWER_DARK_MDBM;
+		r->p->devices[PANEL].in_mdbm[i] = r->p->devices[PANEL].out_mdbm[i] =
+			DARK_MDBM;
 	}
 	for (int i = 0; i < N; i++) {
 		r->w.to[i] = i;
-		r->p->devices[SWITCH].in[i] = -60000;
-		r->p->devices[SWITCH].out[i] = -60000;
-		r->p->devices[SWITCH].far[i] = (struct power_far){
-			POWER_NOTHING, -1, -1, 0, 500, 0 };
+		r->p->devices[SWITCH].in_mdbm[i] = -60000;
+		r->p->devices[SWITCH].out_mdbm[i] = -60000;
+		r->p->devices[SWITCH].far[i] = (struct bringup_far){
+					.reach = REACH_NOTHING, .device = -1,
+					.port = -1, .path_mdb = 500 };
 	}
 	r->p->devices[SWITCH].source = 0;	/* it needs no feed */
-	blind_settle(r->p);
+	bringup_settle(r->p);
 }
 
 static void end(struct rig *r)
 {
-	power_free(r->p);
+	bringup_free(r->p);
 	model_free(r->f);
 }
 
 static void try_one(struct rig *r, struct optics_xc xc)
 {
 	const struct world *w = &r->w;
-	struct power_try t = { .device = PANEL, .xc = xc, .from_device = -1,
-			       .from_out = -1, .way = POWER_NOTHING,
+	struct bringup_try t = { .device = PANEL, .xc = xc, .from_device = -1,
+			       .from_out = -1, .reach = REACH_NOTHING,
 			       .to_device = -1, .to_port = -1,
-			       .loss_mdb = POWER_NO_LOSS,
-			       .limit_mdb = POWER_NO_LOSS };
+			       .loss_mdb = UNKNOWN_LOSS_MDB,
+			       .limit_mdb = UNKNOWN_LOSS_MDB };
 
 	assert_in_range(xc.in, 0, N - 1);
 	assert_in_range(xc.out, 0, N - 1);
-	if (w->in_loss[xc.in] != POWER_NO_LIGHT &&
-	    w->out_loss[xc.out] != POWER_NO_LIGHT) {
-		t.way = w->reversed[xc.out] ? POWER_OUTPUT : POWER_INPUT;
+	if (w->in_loss[xc.in] != NO_LIGHT_MDB &&
+	    w->out_loss[xc.out] != NO_LIGHT_MDB) {
+		t.reach = w->reversed[xc.out] ? REACH_OUTPUT : REACH_INPUT;
 		t.to_device = SWITCH;
 		t.to_port = w->to[xc.out];
 		t.loss_mdb = LIMIT + w->in_loss[xc.in] + w->out_loss[xc.out];
 		t.limit_mdb = LIMIT;
 	}
 	assert_int_equal(vec_push(&r->p->tries, t), 0);
-	blind_settle(r->p);
+	bringup_settle(r->p);
 }
 
 static int run(struct rig *r)
@@ -101,7 +102,7 @@ static int run(struct rig *r)
 	struct optics_xc xc;
 	int device, n = 0;
 
-	while (blind_next(r->p, &device, &xc)) {
+	while (bringup_next_pair(r->p, &device, &xc)) {
 		assert_int_equal(device, PANEL);
 		try_one(r, xc);
 		assert_true(++n <= 4 * N);
@@ -112,15 +113,15 @@ static int run(struct rig *r)
 static void two_moves_for_a_pair(void **state)
 {
 	struct rig r;
-	struct power_finding *v;
+	struct bringup_finding *v;
 	int n;
 
 	(void)state;
 	begin(&r);
-	assert_int_equal(blind_moves_left(r.p), 2 * N);
+	assert_int_equal(bringup_moves_left(r.p), 2 * N);
 	assert_int_equal(run(&r), N);
-	assert_int_equal(blind_moves_left(r.p), 0);
-	assert_int_equal(power_findings(r.p, &v, &n, NULL), 0);
+	assert_int_equal(bringup_moves_left(r.p), 0);
+	assert_int_equal(bringup_findings(r.p, &v, &n, NULL), 0);
 	assert_int_equal(n, 0);
 	free(v);
 	end(&r);
@@ -135,12 +136,12 @@ static void a_dark_pair_is_told_apart(void **state)
 	(void)state;
 	for (int out = 0; out < 2; out++) {
 		begin(&r);
-		(out ? r.w.out_loss : r.w.in_loss)[3] = POWER_NO_LIGHT;
+		(out ? r.w.out_loss : r.w.in_loss)[3] = NO_LIGHT_MDB;
 		assert_int_equal(run(&r), N + (out ? 1 : 2));
 		assert_int_equal(r.p->devices[PANEL].seen[3],
-				 out ? POWER_LIT : POWER_DARK);
-		assert_int_equal(r.p->devices[PANEL].far[3].way,
-				 out ? POWER_NOTHING : POWER_INPUT);
+				 out ? INPUT_LIT : INPUT_DARK);
+		assert_int_equal(r.p->devices[PANEL].far[3].reach,
+				 out ? REACH_NOTHING : REACH_INPUT);
 		end(&r);
 	}
 }
@@ -151,28 +152,28 @@ static void worn_ports_are_left_alone(void **state)
 
 	(void)state;
 	begin(&r);
-	r.p->devices[PANEL].in_bar[2] = true;
-	r.p->devices[PANEL].out_bar[5] = true;
+	r.p->devices[PANEL].in_blocked[2] = true;
+	r.p->devices[PANEL].out_blocked[5] = true;
 	assert_int_equal(run(&r), N - 1);
 	for (size_t k = 0; k < r.p->tries.n; k++) {
 		assert_int_not_equal(r.p->tries.v[k].xc.in, 2);
 		assert_int_not_equal(r.p->tries.v[k].xc.out, 5);
 	}
-	assert_int_equal(r.p->devices[PANEL].seen[2], POWER_UNSEEN);
+	assert_int_equal(r.p->devices[PANEL].seen[2], INPUT_UNSEEN);
 	end(&r);
 }
 
 static void what_nothing_measures_is_unseen(void **state)
 {
-	char (*v)[256];
+	char (*v)[BRINGUP_NAME_MAX];
 	struct rig r;
 	int n;
 
 	(void)state;
 	begin(&r);
-	r.p->devices[PANEL].in_bar[2] = true;
+	r.p->devices[PANEL].in_blocked[2] = true;
 	run(&r);
-	assert_int_equal(power_unseen(r.p, &v, &n, NULL), 0);
+	assert_int_equal(bringup_unseen(r.p, &v, &n, NULL), 0);
 	assert_int_equal(n, 2);
 	assert_string_equal(v[0], "h0.p0.rx");
 	assert_string_equal(v[1], "h2.p0.tx");
@@ -189,14 +190,14 @@ static void a_pair_that_is_made_comes_first(void **state)
 
 	(void)state;
 	begin(&r);
-	r.p->lit[0] = (struct power_circuit){ PANEL, { 6, 2 }, .made = true };
+	r.p->lit[0] = (struct bringup_circuit){ PANEL, { 6, 2 }, .made = true };
 	r.p->n_lit = 1;
-	assert_int_equal(blind_moves_left(r.p), 2 * N - 1);
-	assert_true(blind_next(r.p, &device, &xc));
+	assert_int_equal(bringup_moves_left(r.p), 2 * N - 1);
+	assert_true(bringup_next_pair(r.p, &device, &xc));
 	assert_int_equal(xc.in, 6);
 	assert_int_equal(xc.out, 2);
 	try_one(&r, xc);
-	assert_true(blind_next(r.p, &device, &xc));
+	assert_true(bringup_next_pair(r.p, &device, &xc));
 	assert_int_not_equal(xc.in, 6);
 	end(&r);
 }
@@ -227,10 +228,10 @@ static void wire(struct rig *r, struct rng *rng)
 	for (int i = 0; i < N; i++) {
 		int fate = (int)rng_below(rng, 12);
 
-		w->in_loss[i] = fate == 0 ? POWER_NO_LIGHT : fate == 1 ? 3000 :
+		w->in_loss[i] = fate == 0 ? NO_LIGHT_MDB : fate == 1 ? 3000 :
 				0;
 		fate = (int)rng_below(rng, 12);
-		w->out_loss[i] = fate == 0 ? POWER_NO_LIGHT : fate == 1 ?
+		w->out_loss[i] = fate == 0 ? NO_LIGHT_MDB : fate == 1 ?
 				 3000 : 0;
 		w->reversed[i] = fate == 2;
 	}
@@ -253,13 +254,13 @@ static void check_lossy(const struct rig *r)
 	const struct world *w = &r->w;
 
 	for (size_t k = 0; k < r->p->tries.n; k++) {
-		const struct power_try *t = &r->p->tries.v[k];
-		enum blind_fault fault = blind_judge(r->p, t);
+		const struct bringup_try *t = &r->p->tries.v[k];
+		enum bringup_fault fault = bringup_judge(r->p, t);
 
-		assert_int_not_equal(fault, BLIND_AT_PATH);
-		if (fault == BLIND_AT_IN) {
+		assert_int_not_equal(fault, FAULT_PATH);
+		if (fault == FAULT_INPUT) {
 			assert_int_equal(w->in_loss[t->xc.in], 3000);
-		} else if (fault == BLIND_AT_OUT) {
+		} else if (fault == FAULT_OUTPUT) {
 			assert_int_equal(w->out_loss[t->xc.out], 3000);
 		}
 	}
@@ -267,18 +268,18 @@ static void check_lossy(const struct rig *r)
 
 static void check_found(const struct rig *r)
 {
-	const struct power_device *dev = &r->p->devices[PANEL];
+	const struct bringup_device *dev = &r->p->devices[PANEL];
 	const struct world *w = &r->w;
 
 	for (int i = 0; i < N; i++) {
-		enum power_way way = w->out_loss[i] == POWER_NO_LIGHT ?
-				     POWER_NOTHING : w->reversed[i] ?
-				     POWER_OUTPUT : POWER_INPUT;
+		enum bringup_reach way = w->out_loss[i] == NO_LIGHT_MDB ?
+				     REACH_NOTHING : w->reversed[i] ?
+				     REACH_OUTPUT : REACH_INPUT;
 
 		assert_int_equal(dev->seen[i], w->in_loss[i] ==
-				 POWER_NO_LIGHT ? POWER_DARK : POWER_LIT);
-		assert_int_equal(dev->far[i].way, way);
-		assert_true(way == POWER_NOTHING ||
+				 NO_LIGHT_MDB ? INPUT_DARK : INPUT_LIT);
+		assert_int_equal(dev->far[i].reach, way);
+		assert_true(way == REACH_NOTHING ||
 			    dev->far[i].port == w->to[i]);
 	}
 }

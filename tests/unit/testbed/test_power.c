@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "controller/testbed/cabling_power.h"
+#include "controller/testbed/bringup_private.h"
 
 #define LIT (-3000)
 
@@ -23,53 +23,55 @@ static const char text[] =
 	"  - { from: \"s1.out[3-4]\", to: \"s0.in[3-4]\", loss: 0.5dB }\n"
 	"jobs: []\n";
 
-static struct power_far far_in(int device, int port, int32_t fibre_mdb)
+static struct bringup_far far_in(int device, int port, int32_t fibre_mdb)
 {
-	return (struct power_far){ POWER_INPUT, device, port, 0, 800,
-				   fibre_mdb };
+	return (struct bringup_far){ .reach = REACH_INPUT, .device = device,
+				     .port = port, .path_mdb = 800,
+				     .fibre_mdb = fibre_mdb };
 }
 
 /* As the file says. */
-static struct power *found(struct model_fabric **f)
+static struct bringup *found(struct model_fabric **f)
 {
 	struct err_list errs = { 0 };
-	struct power *p;
+	struct bringup *p;
 
 	assert_int_equal(model_parse("t", text, sizeof(text) - 1, f, &errs), 0);
-	assert_int_equal(power_new(*f, &p, NULL), 0);
+	assert_int_equal(bringup_new(*f, &p, NULL), 0);
 	for (int d = 0; d < 2; d++) {
 		for (int i = 0; i < 4; i++) {
-			p->devices[d].in[i] = i < 2 ? LIT : -60000;
-			p->devices[d].out[i] = -60000;
+			p->devices[d].in_mdbm[i] = i < 2 ? LIT : -60000;
+			p->devices[d].out_mdbm[i] = -60000;
 			p->devices[d].far[i] = i >= 2 ?
 				far_in(!d, i, 600) :
-				(struct power_far){ POWER_NOTHING, -1, -1, 0,
-						    800, 0 };
+				(struct bringup_far){
+					.reach = REACH_NOTHING, .device = -1,
+					.port = -1, .path_mdb = 800 };
 		}
 	}
 	return p;
 }
 
-static struct power_finding *differences(struct power *p, int want)
+static struct bringup_finding *differences(struct bringup *p, int want)
 {
-	struct power_finding *v;
+	struct bringup_finding *v;
 	int n;
 
-	assert_int_equal(power_findings(p, &v, &n, NULL), 0);
+	assert_int_equal(bringup_findings(p, &v, &n, NULL), 0);
 	assert_int_equal(n, want);
 	return v;
 }
 
-static void done(struct power *p, struct model_fabric *f)
+static void done(struct bringup *p, struct model_fabric *f)
 {
-	power_free(p);
+	bringup_free(p);
 	model_free(f);
 }
 
 static void as_written(void **state)
 {
 	struct model_fabric *f;
-	struct power *p = found(&f);
+	struct bringup *p = found(&f);
 
 	(void)state;
 	free(differences(p, 0));
@@ -79,8 +81,8 @@ static void as_written(void **state)
 static void elsewhere(void **state)
 {
 	struct model_fabric *f;
-	struct power *p = found(&f);
-	struct power_finding *v;
+	struct bringup *p = found(&f);
+	struct bringup_finding *v;
 
 	(void)state;
 	p->devices[0].far[2] = far_in(1, 3, 600);
@@ -92,7 +94,7 @@ static void elsewhere(void **state)
 	assert_string_equal(v[0].written, "s1.in3");
 	assert_string_equal(v[0].found, "s1.in4");
 	free(v);
-	p->devices[0].far[3].way = POWER_NOTHING;
+	p->devices[0].far[3].reach = REACH_NOTHING;
 	p->devices[0].far[3].device = -1;
 	v = differences(p, 2);
 	assert_int_equal(v[0].kind, BRINGUP_MOVED);
@@ -105,8 +107,8 @@ static void elsewhere(void **state)
 static void limits(void **state)
 {
 	struct model_fabric *f;
-	struct power *p = found(&f);
-	struct power_finding *v;
+	struct bringup *p = found(&f);
+	struct bringup_finding *v;
 
 	(void)state;
 	p->devices[0].far[2].fibre_mdb = 1500;
@@ -114,7 +116,7 @@ static void limits(void **state)
 	free(differences(p, 0));
 	p->devices[0].far[2].fibre_mdb = 1501;
 	p->devices[0].far[0].path_mdb = 2001;
-	p->devices[0].far[1].path_mdb = POWER_NO_LIGHT;
+	p->devices[0].far[1].path_mdb = NO_LIGHT_MDB;
 	v = differences(p, 3);
 	assert_int_equal(v[0].kind, BRINGUP_LOSSY);
 	assert_string_equal(v[0].fibre, "s0.out3");
@@ -130,13 +132,13 @@ static void limits(void **state)
 static void light_without_fibre(void **state)
 {
 	struct model_fabric *f;
-	struct power *p = found(&f);
-	struct power_finding *v;
+	struct bringup *p = found(&f);
+	struct bringup_finding *v;
 
 	(void)state;
-	p->devices[1].in[2] = LIT;		/* a laser at a trunk */
+	p->devices[1].in_mdbm[2] = LIT;		/* a laser at a trunk */
 	p->devices[1].far[0] = far_in(0, 0, 600);	/* h2's fibre */
-	p->devices[0].in[0] = -60000;
+	p->devices[0].in_mdbm[0] = -60000;
 	v = differences(p, 4);
 	assert_string_equal(v[0].fibre, "h0.p0.tx");
 	assert_string_equal(v[1].fibre, "h2.p0.rx");
@@ -151,16 +153,16 @@ static void light_without_fibre(void **state)
 static void corrected_file_reads_as_found(void **state)
 {
 	struct model_fabric *f, *g = NULL;
-	struct power *p = found(&f);
+	struct bringup *p = found(&f);
 	struct err_list errs = { 0 };
 	struct buf out = { 0 };
 
 	(void)state;
 	p->devices[0].far[2] = far_in(1, 3, 600);
 	p->devices[0].far[3] = far_in(1, 2, 2750);
-	p->devices[1].far[3].way = POWER_UNKNOWN;
-	p->devices[0].in[1] = -60000;
-	assert_int_equal(power_yaml(p, &out, NULL), 0);
+	p->devices[1].far[3].reach = REACH_UNKNOWN;
+	p->devices[0].in_mdbm[1] = -60000;
+	assert_int_equal(bringup_yaml(p, &out, NULL), 0);
 	assert_int_equal(model_parse("found", out.data, out.len, &g, &errs), 0);
 	assert_int_equal(g->n_trunks, 4);
 	assert_int_equal(g->trunks[0].to_port, 3);
@@ -178,35 +180,35 @@ static void corrected_file_reads_as_found(void **state)
 static void state_file_comes_back(void **state)
 {
 	struct model_fabric *f;
-	struct power *p = found(&f), *q;
+	struct bringup *p = found(&f), *q;
 	struct buf out = { 0 }, again = { 0 };
-	const struct power_try seen = { 0, { 1, 2 }, 1, 3, POWER_INPUT, 1, 2,
-					4000, POWER_NO_LOSS };
+	const struct bringup_try seen = { 0, { 1, 2 }, 1, 3, REACH_INPUT, 1, 2,
+					  4000, UNKNOWN_LOSS_MDB, 0, 0 };
 
 	(void)state;
 	p->n_lit = 1;
-	p->lit[0] = (struct power_circuit){ 1, { 2, 3 }, true, true };
+	p->lit[0] = (struct bringup_circuit){ 1, { 2, 3 }, true, true };
 	p->has_levels = true;
 	assert_int_equal(vec_push(&p->tries, seen), 0);
-	assert_int_equal(power_save(p, &out, NULL), 0);
-	assert_int_equal(power_new(f, &q, NULL), 0);
-	assert_int_equal(power_load(q, out.data, out.len, NULL), 0);
+	assert_int_equal(bringup_save(p, &out, NULL), 0);
+	assert_int_equal(bringup_new(f, &q, NULL), 0);
+	assert_int_equal(bringup_load(q, out.data, out.len, NULL), 0);
 	assert_int_equal(q->n_lit, 1);
 	assert_int_equal(q->lit[0].xc.out, 3);
 	assert_false(q->lit[0].made);	/* the switch is asked */
-	assert_true(q->lit[0].going);
+	assert_true(q->lit[0].removing);
 	assert_true(q->has_levels);
-	assert_int_equal(q->devices[1].in[1], LIT);
+	assert_int_equal(q->devices[1].in_mdbm[1], LIT);
 	assert_int_equal(q->tries.n, 1);
 	assert_memory_equal(&q->tries.v[0], &seen, sizeof(seen));
-	assert_int_equal(power_save(q, &again, NULL), 0);
+	assert_int_equal(bringup_save(q, &again, NULL), 0);
 	assert_string_equal(out.data, again.data);
 	f->hash[0] ^= 1;
-	assert_int_equal(power_load(q, out.data, out.len, NULL), WEFT_ESTALE);
-	assert_int_equal(power_load(q, "{}", 2, NULL), WEFT_EINVAL);
+	assert_int_equal(bringup_load(q, out.data, out.len, NULL), WEFT_ESTALE);
+	assert_int_equal(bringup_load(q, "{}", 2, NULL), WEFT_EINVAL);
 	buf_fini(&out);
 	buf_fini(&again);
-	power_free(q);
+	bringup_free(q);
 	done(p, f);
 }
 

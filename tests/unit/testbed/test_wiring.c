@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controller/testbed/bringup.h"
+#include "controller/plan/host_paths.h"
+#include "controller/plan/plan.h"
+#include "controller/testbed/bringup_private.h"
 
 static const char text[] =
 	"weft: 1\n"
@@ -40,9 +42,9 @@ static struct bringup *found(const struct model_fabric *f)
 
 	assert_int_equal(bringup_new(f, &b, NULL), 0);
 	for (int i = 0; i < 6; i++) {
-		int port = i < 4 ? i : BRINGUP_NONE;
+		int port = i < 4 ? i : -1;
 
-		b->devices[0].in[i] = b->devices[0].out[i] =
+		b->devices[0].in_end[i] = b->devices[0].out_end[i] =
 			(struct bringup_end){ port, false, 10, 10 };
 	}
 	return b;
@@ -76,13 +78,12 @@ static void a_swap_is_told_once(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	b->devices[0].in[1].port = 2;
-	b->devices[0].in[2].port = 1;
+	b->devices[0].in_end[1].port = 2;
+	b->devices[0].in_end[2].port = 1;
 	v = differences(b, 1);
 	assert_int_equal(v[0].kind, BRINGUP_SWAPPED);
-	assert_int_equal(v[0].fibre.port, 1);
-	assert_int_equal(v[0].other.port, 2);
-	assert_false(v[0].fibre.rx);
+	assert_string_equal(v[0].fibre, "h1.p0.tx");
+	assert_string_equal(v[0].with, "h2.p0.tx");
 	free(v);
 	bringup_free(b);
 	model_free(f);
@@ -96,14 +97,19 @@ static void a_circle_of_three_is_three_moves(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		b->devices[0].out[i].port = (i + 1) % 3;
+		b->devices[0].out_end[i].port = (i + 1) % 3;
 	}
 	v = differences(b, 3);
 	for (int i = 0; i < 3; i++) {
+		char fibre[16], written[16], at[16];
+
+		snprintf(fibre, sizeof(fibre), "h%d.p0.rx", i);
+		snprintf(written, sizeof(written), "s.out%d", i + 1);
+		snprintf(at, sizeof(at), "s.out%d", (i + 2) % 3 + 1);
 		assert_int_equal(v[i].kind, BRINGUP_MOVED);
-		assert_true(v[i].fibre.rx);
-		assert_int_equal(v[i].written, i);
-		assert_int_equal(v[i].found, (i + 2) % 3);
+		assert_string_equal(v[i].fibre, fibre);
+		assert_string_equal(v[i].written, written);
+		assert_string_equal(v[i].found, at);
 	}
 	free(v);
 	bringup_free(b);
@@ -117,18 +123,18 @@ static void broken_moved_and_lossy_are_told_apart(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	b->devices[0].in[0].port = BRINGUP_NONE;
-	b->devices[0].out[1].port = BRINGUP_NONE;
-	b->devices[0].out[5].port = 1;
-	b->devices[0].in[3].received = 7;
+	b->devices[0].in_end[0].port = -1;
+	b->devices[0].out_end[1].port = -1;
+	b->devices[0].out_end[5].port = 1;
+	b->devices[0].in_end[3].received = 7;
 	v = differences(b, 3);
 	assert_int_equal(v[0].kind, BRINGUP_MISSING);
-	assert_int_equal(v[0].fibre.port, 0);
-	assert_int_equal(v[0].found, -1);
+	assert_string_equal(v[0].fibre, "h0.p0.tx");
+	assert_string_equal(v[0].found, "");
 	assert_int_equal(v[1].kind, BRINGUP_MOVED);
-	assert_int_equal(v[1].fibre.port, 1);
-	assert_int_equal(v[1].found, 5);
-	assert_int_equal(v[1].other.port, -1);
+	assert_string_equal(v[1].fibre, "h1.p0.rx");
+	assert_string_equal(v[1].found, "s.out6");
+	assert_string_equal(v[1].with, "");
 	assert_int_equal(v[2].kind, BRINGUP_LOSSY);
 	assert_int_equal(v[2].received, 7);
 	free(v);
@@ -143,11 +149,11 @@ static void a_reversed_pair_is_one_finding(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	b->devices[0].in[2].port = BRINGUP_NONE;
-	b->devices[0].out[2].crossed = true;
+	b->devices[0].in_end[2].port = -1;
+	b->devices[0].out_end[2].reversed = true;
 	v = differences(b, 1);
 	assert_int_equal(v[0].kind, BRINGUP_REVERSED);
-	assert_int_equal(v[0].fibre.port, 2);
+	assert_string_equal(v[0].fibre, "h2.p0");
 	free(v);
 	bringup_free(b);
 	model_free(f);
@@ -160,9 +166,9 @@ static void the_corrected_file_says_what_was_found(void **state)
 	struct buf out = { 0 };
 
 	(void)state;
-	b->devices[0].in[0].port = 3;
-	b->devices[0].in[3].port = 0;
-	b->devices[0].out[1].port = BRINGUP_NONE;
+	b->devices[0].in_end[0].port = 3;
+	b->devices[0].in_end[3].port = 0;
+	b->devices[0].out_end[1].port = -1;
 	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
 	g = parse(out.data);
 	assert_int_equal(g->ports[0].tx_port, 3);
@@ -217,17 +223,6 @@ static void channels_and_gain_stay(void **state)
 	buf_fini(&out);
 }
 
-static struct bringup_trunk *trunks_that_differ(const struct bringup *b,
-						int want)
-{
-	struct bringup_trunk *v;
-	int n;
-
-	assert_int_equal(bringup_trunks(b, &v, &n, NULL), 0);
-	assert_int_equal(n, want);
-	return v;
-}
-
 static void fibres_between_switches_are_told_apart(void **state)
 {
 	static const char two[] =
@@ -240,36 +235,43 @@ static void fibres_between_switches_are_told_apart(void **state)
 		"  - { from: \"s0.out[2-4]\", to: \"s1.in[2-4]\" }\n"
 		"jobs: []\n";
 	struct model_fabric *f = parse(two), *again;
-	struct bringup_trunk *v;
+	struct bringup_finding *v;
 	struct buf out = { 0 };
 	struct bringup_far *far;
 	struct bringup *b;
 
 	(void)state;
 	assert_int_equal(bringup_new(f, &b, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		b->devices[i].in_end[0] = b->devices[i].out_end[0] =
+			(struct bringup_end){ i, false, 10, 10 };
+	}
 	far = b->devices[0].far;
-	v = trunks_that_differ(b, 3);
+	v = differences(b, 3);
 	assert_int_equal(v[0].kind, BRINGUP_UNLIT);
 	free(v);
 	for (int i = 1; i < 4; i++) {
-		far[i] = (struct bringup_far){ 1, i, 10, 10 };
+		far[i] = (struct bringup_far){
+			.reach = REACH_INPUT, .device = 1, .port = i,
+			.fibre_mdb = UNKNOWN_LOSS_MDB, .sent = 10,
+			.received = 10 };
 	}
-	free(trunks_that_differ(b, 0));
+	free(differences(b, 0));
 	far[1].port = 2;
 	far[2].port = 1;
 	far[3].received = 9;
-	v = trunks_that_differ(b, 2);
+	v = differences(b, 2);
 	assert_int_equal(v[0].kind, BRINGUP_SWAPPED);
-	assert_int_equal(v[0].trunk, 0);
-	assert_int_equal(v[0].other, 1);
-	assert_int_equal(v[0].port, 2);
+	assert_string_equal(v[0].fibre, "s0.out2");
+	assert_string_equal(v[0].with, "s0.out3");
+	assert_string_equal(v[0].found, "s1.in3");
 	assert_int_equal(v[1].kind, BRINGUP_LOSSY);
 	free(v);
-	far[1].device = BRINGUP_NONE;
-	v = trunks_that_differ(b, 3);
+	far[1].reach = REACH_NOTHING;
+	v = differences(b, 3);
 	assert_int_equal(v[0].kind, BRINGUP_MISSING);
 	assert_int_equal(v[1].kind, BRINGUP_MOVED);
-	assert_int_equal(v[1].other, 0);
+	assert_string_equal(v[1].with, "s0.out2");
 	free(v);
 	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
 	again = parse(out.data);
@@ -287,16 +289,24 @@ static void the_state_is_kept_for_one_text(void **state)
 	struct model_fabric *f = parse(text), *g = parse(text);
 	struct bringup *b = found(f), *c;
 	struct buf out = { 0 }, again = { 0 };
+	const struct bringup_try seen = {
+		.xc = { 1, 3 }, .from_device = -1, .from_out = 2,
+		.reach = REACH_INPUT, .to_device = -1, .to_port = 0,
+		.sent = 10, .received = 9 };
 
 	(void)state;
-	b->lit_device = 0;
-	b->lit = (struct optics_xc){ 4, 5 };
-	b->devices[0].in[4].port = BRINGUP_UNKNOWN;
+	b->n_lit = 1;
+	b->lit[0] = (struct bringup_circuit){ .device = 0, .xc = { 4, 5 } };
+	assert_int_equal(vec_push(&b->tries, seen), 0);
 	assert_int_equal(bringup_save(b, &out, NULL), 0);
 	assert_int_equal(bringup_new(g, &c, NULL), 0);
 	assert_int_equal(bringup_load(c, out.data, out.len, NULL), 0);
-	assert_int_equal(c->lit_device, 0);
-	assert_int_equal(c->lit.out, 5);
+	assert_int_equal(c->n_lit, 1);
+	assert_int_equal(c->lit[0].xc.out, 5);
+	assert_int_equal(c->devices[0].in_end[1].port, 2);
+	assert_int_equal(c->devices[0].out_end[3].port, 0);
+	assert_int_equal(c->devices[0].out_end[3].received, 9);
+	assert_int_equal(c->devices[0].in_end[0].port, -1);
 	assert_int_equal(bringup_save(c, &again, NULL), 0);
 	assert_string_equal(out.data, again.data);
 	g->hash[0] ^= 1;

@@ -1,0 +1,221 @@
+/* What the files of bring-up share: the record, and the course of a run. */
+#ifndef WEFT_TESTBED_BRINGUP_PRIVATE_H
+#define WEFT_TESTBED_BRINGUP_PRIVATE_H
+
+#include "controller/testbed/bringup.h"
+#include "drivers/optics/optics.h"
+#include "lib/base/vec.h"
+
+#define DARK_MDBM (-40000)		/* and below: no light */
+#define SLACK_MDB 1000			/* over the loss that is written */
+#define NO_LIGHT_MDB INT32_MAX		/* as a loss */
+#define UNKNOWN_LOSS_MDB INT32_MIN
+#define MAX_TRIES 3			/* observations before a fibre is dark */
+
+enum bringup_method { BY_FRAMES, BY_POWER };
+
+/* Where light from an output arrives. AT_OUTPUT: at another output (by frames:
+ * at a host's transmit fibre), so the pair is reversed. */
+enum bringup_reach { REACH_UNKNOWN, REACH_NOTHING, REACH_INPUT, REACH_OUTPUT };
+
+/* The host at one side's port of a switch, by frames. */
+struct bringup_end {
+	int port;		/* fabric->ports, -1: not found */
+	bool reversed;		/* of an output: at the host's transmit fibre */
+	int64_t sent, received;	/* frames over the circuit that showed it */
+};
+
+/* Where an output's fibre to another switch leads. */
+struct bringup_far {
+	enum bringup_reach reach;
+	int device, port;	/* the other end, if it arrives, else -1 */
+	int in;			/* lit from here, -1: never lit */
+	int32_t path_mdb;	/* loss from there, or NO_LIGHT_MDB; of a device
+				 * without monitors UNKNOWN_LOSS_MDB */
+	int32_t fibre_mdb;	/* UNKNOWN_LOSS_MDB: an end is not measured */
+	int64_t sent, received;	/* frames, as above */
+};
+
+/* What is known of the fibre into the input of a device without monitors. */
+enum bringup_input { INPUT_UNSEEN, INPUT_DARK, INPUT_LIT };
+
+/* One circuit of a device without monitors, and what was observed. */
+struct bringup_try {
+	int device;
+	struct optics_xc xc;
+	int from_device, from_out;	/* whose light it was; -1: a laser, by
+					 * frames that of host port from_out */
+	enum bringup_reach reach;	/* never unknown */
+	int to_device, to_port;		/* where it arrived; -1: at host port
+					 * to_port */
+	int32_t loss_mdb, limit_mdb;	/* from the laser, or that output, to
+					 * there; or UNKNOWN_LOSS_MDB */
+	int64_t sent, received;		/* frames */
+};
+
+struct bringup_device {
+	struct bringup_end *in_end, *out_end;	/* [n_in], [n_out]; by frames */
+	struct bringup_far *far;		/* [n_out] */
+	enum bringup_input *seen;	/* [n_in], without monitors */
+	int *in_trunk, *out_trunk;	/* as written: of fabric->trunks, -1 */
+	int32_t *in_mdbm, *out_mdbm;	/* with no circuit anywhere */
+
+	int source;		/* input that has light or can be lit, or -1 */
+	int feed_device, feed_out;	/* lit over this, device -1: a laser.
+					 * Feeds form a forest. */
+	int feed_in;		/* of a feed_device without monitors */
+
+	/* as its driver says */
+	bool unmonitored;	/* it does not measure both sides; by frames:
+				 * every switch, as only hosts observe */
+	bool robot;		/* its moves take seconds, and wear it out */
+	int64_t move_ns;	/* what one usually takes */
+	bool *in_blocked, *out_blocked;	/* not to be used: out of order, locked,
+					 * worn, or in a circuit that stays */
+};
+
+struct bringup_circuit {
+	int device;
+	struct optics_xc xc;
+	bool made;		/* the switch has confirmed it */
+	bool removing;		/* a robot was asked to take it out */
+};
+
+struct bringup {
+	const struct model_fabric *fabric;
+	enum bringup_method method;
+	struct bringup_device *devices;		/* [n_devices] */
+	struct bringup_circuit *lit;	/* ours, in the order of set-up */
+	int n_lit;			/* <= bringup_max_lit() */
+	bool has_levels;		/* in_mdbm and out_mdbm were read */
+	VEC(struct bringup_try) tries;
+	int64_t moves, moves_ns;	/* of robots, in this run */
+};
+
+/* How many circuits may be on the record at a time. */
+int bringup_max_lit(const struct model_fabric *f);
+
+/* Where a fibre as written begins or ends, NULL: at a host or nowhere. */
+const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device,
+					   bool out, int port);
+
+/* ---- bringup_pairs.c: which circuits of unmonitored devices are tried ---- */
+
+/* The next pair to try, the same for the same tries; b->lit has circuits that
+ * had better stay. False: there is none. Inputs that a switch without light
+ * feeds wait until it has a source. O(devices * ports * (ports + tries)). */
+bool bringup_next_pair(const struct bringup *b, int *device,
+		       struct optics_xc *xc);
+/* That a circuit on b->lit is what some switch's light comes by. */
+bool bringup_is_feed(const struct bringup *b, const struct bringup_circuit *c);
+bool bringup_was_tried(const struct bringup *b, int device,
+		       struct optics_xc xc);
+/* Moves of robots that are still to be made, if all fibres are good. */
+int64_t bringup_moves_left(const struct bringup *b);
+/* Ports of unmonitored devices of which something can be known, and of which
+ * it is; added to both. */
+void bringup_count_pairs(const struct bringup *b, int *done, int *total);
+/* Puts what the tries tell into ends, far, seen and source of the devices. */
+void bringup_settle(struct bringup *b);
+/* That the file has a fibre there that light can be observed through. */
+bool bringup_is_observable(const struct bringup *b, int device, bool out,
+			   int port);
+
+/* A try that loses too much, and what is at fault: nothing (good in another),
+ * an input's fibre, an output's, or the path, no more is known. */
+enum bringup_fault { FAULT_NONE, FAULT_INPUT, FAULT_OUTPUT, FAULT_PATH };
+enum bringup_fault bringup_judge(const struct bringup *b,
+				 const struct bringup_try *t);
+
+/* ---- bringup_findings.c: what the file of corrections shows too ---- */
+
+/* An input or an output of a device; device -1: none. */
+struct bringup_place {
+	int device, port;
+};
+
+void bringup_put_place(const struct bringup *b, struct bringup_place at,
+		       bool out, char text[BRINGUP_NAME_MAX]);
+void bringup_put_host(const struct model_port *h, bool rx,
+		      char text[BRINGUP_NAME_MAX]);
+/* Where a fibre of a host's port ends: by the file, and by frames. *end: the
+ * observation, or NULL. */
+struct bringup_place bringup_written(const struct model_port *h, bool rx);
+struct bringup_place bringup_find_host(const struct bringup *b, int port,
+				       bool rx, const struct bringup_end **end);
+/* By power: of a host's port. */
+bool bringup_is_reversed(const struct bringup *b, const struct model_port *h);
+bool bringup_tx_is_dark(const struct bringup *b, const struct model_port *h);
+bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h);
+/* What was found at a written fibre's output; whether it ends where that does;
+ * the written fibre that ends where it was found, or -1; what one may lose. */
+const struct bringup_far *bringup_far_of(const struct bringup *b,
+					 const struct model_trunk *t);
+bool bringup_leads_to(const struct bringup_far *far,
+		      const struct model_trunk *t);
+int bringup_owner_of(const struct bringup *b, const struct bringup_far *far);
+int32_t bringup_limit_of(const struct model_trunk *t);
+/* A fibre into an unmonitored device that no light was seen through. */
+bool bringup_is_unlit(const struct bringup *b, const struct model_trunk *t);
+
+/* ---- the course of a run ---- */
+
+struct testbed_device;
+struct testbed;
+struct testbed_prober;
+struct bringup_run;
+
+/* What one switch measures, in milli-dBm. */
+struct bringup_levels {
+	int32_t *in, *out;
+	int64_t settle_us;	/* after a change, as the driver says */
+};
+
+/* A method. All return 0 or an error, with which the run ends. */
+struct bringup_observer {
+	/* Once, before the first circuit: takes over what an earlier run left,
+	 * and makes sure that nothing else carries light. */
+	int (*begin)(struct bringup_run *r, struct err *err);
+	/* Tries fibres between switches; *tried: whether any. Called when
+	 * before_pairs, and so often, or once pairs are known. */
+	int (*try_trunks)(struct bringup_run *r, bool *tried, struct err *err);
+	bool before_pairs;
+	/* Tries one circuit of an unmonitored device: *t has device and xc, and
+	 * is to have what was observed. Circuits that feed others may stay. */
+	int (*try_pair)(struct bringup_run *r, struct bringup_try *t,
+			struct err *err);
+	/* Once, when all is known and no circuit is left. May be NULL. */
+	int (*end)(struct bringup_run *r, struct err *err);
+};
+
+extern const struct bringup_observer bringup_frames, bringup_power;
+
+struct bringup_run {
+	struct bringup *b;
+	struct bringup_options options;
+	const struct bringup_observer *observer;
+	struct testbed_device **devices;	/* [n_devices], NULL: a ring */
+	bringup_step_fn fn;
+	void *arg;
+	struct bringup_progress reported;	/* last, and its text */
+	char text[160];
+	int64_t move_began_ns;
+	/* by frames */
+	struct testbed *testbed;
+	struct testbed_prober *prober;
+	/* by power, [n_devices] */
+	struct bringup_levels *base;	/* with the circuits that feed the
+					 * switch at hand */
+	struct bringup_levels *now;
+};
+
+/* ---- bringup_circuits.c ---- */
+
+/* Sets a circuit up, unless it is; it goes on the record first. */
+int bringup_light(struct bringup_run *r, int device, struct optics_xc xc,
+		  struct err *err);
+/* Takes out what was set up last, down to so many; it leaves the record then. */
+int bringup_unlight(struct bringup_run *r, int down_to, struct err *err);
+bool bringup_is_lit(const struct bringup *b, int device, struct optics_xc xc);
+
+#endif

@@ -1,0 +1,246 @@
+/* Bring-up: the fabric's text with the fibres as found. */
+#include <string.h>
+
+#include "controller/testbed/bringup_private.h"
+
+static void put_db(struct buf *out, const char *key, int32_t mdb)
+{
+	buf_printf(out, ", %s: %d.%03ddB", key, mdb / 1000, mdb % 1000);
+}
+
+/* Of a fibre with an amplifier a gain too, so that what is left of both is
+ * this. Nothing for 0 dB. */
+static void put_loss(struct buf *out, int32_t mdb, bool amplified)
+{
+	int32_t gain = !amplified ? 0 : mdb < 0 ? -mdb : 1;
+
+	if (mdb + gain > 0) {
+		put_db(out, "loss", mdb + gain);
+	}
+	if (gain) {
+		put_db(out, "gain", gain);
+	}
+}
+
+/* channel -1: all of them. */
+static void put_fibre(struct buf *out, const char *from, const char *to,
+		      int32_t loss_mdb, bool amplified, int channel)
+{
+	buf_printf(out, "  - { from: \"%s\", to: \"%s\"", from, to);
+	put_loss(out, loss_mdb, amplified);
+	if (channel >= 0) {
+		buf_printf(out, ", channels: %d", channel);
+	}
+	buf_printf(out, " }\n");
+}
+
+/* ---- to hosts ---- */
+
+static void put_host(struct buf *out, const struct bringup *b, int port,
+		     bool rx, struct bringup_place at)
+{
+	const struct model_port *h = &b->fabric->ports[port];
+	char host[BRINGUP_NAME_MAX], place[BRINGUP_NAME_MAX];
+
+	if (at.device < 0) {
+		return;
+	}
+	bringup_put_host(h, rx, host);
+	bringup_put_place(b, at, rx, place);
+	put_fibre(out, rx ? place : host, rx ? host : place,
+		  rx ? h->rx_loss_mdb : h->tx_loss_mdb,
+		  rx ? h->rx_amplified : h->tx_amplified, -1);
+}
+
+/* By power they stay as written, unless they are dark. */
+static void put_hosts_power(struct buf *out, const struct bringup *b)
+{
+	for (int i = 0; i < b->fabric->n_ports; i++) {
+		const struct model_port *h = &b->fabric->ports[i];
+
+		if (bringup_is_reversed(b, h)) {
+			continue;
+		}
+		if (!bringup_tx_is_dark(b, h)) {
+			put_host(out, b, i, false, bringup_written(h, false));
+		}
+		if (!bringup_rx_is_gone(b, h)) {
+			put_host(out, b, i, true, bringup_written(h, true));
+		}
+	}
+}
+
+static void put_hosts_frames(struct buf *out, const struct bringup *b)
+{
+	const struct bringup_end *end;
+	int n = b->fabric->n_ports;
+
+	for (int i = 0; i < 2 * n; i++) {
+		put_host(out, b, i % n, i >= n,
+			 bringup_find_host(b, i % n, i >= n, &end));
+	}
+}
+
+/* ---- between switches ---- */
+
+static void put_trunk(struct buf *out, const struct bringup *b,
+		      const struct model_trunk *t, struct bringup_place at)
+{
+	char from[BRINGUP_NAME_MAX], to[BRINGUP_NAME_MAX];
+
+	bringup_put_place(b, (struct bringup_place){
+			  t->from_device, t->from_port }, true, from);
+	bringup_put_place(b, at, false, to);
+	put_fibre(out, from, to, t->loss_mdb, t->amplified, t->channel);
+}
+
+/* One that could not be tried stays as it is written, one that is broken is
+ * left out. */
+static void put_trunks_frames(struct buf *out, const struct bringup *b)
+{
+	for (int i = 0; i < b->fabric->n_trunks; i++) {
+		const struct model_trunk *t = &b->fabric->trunks[i];
+		const struct bringup_far *far = bringup_far_of(b, t);
+		bool found = far->reach == REACH_INPUT;
+
+		if (found || far->reach == REACH_UNKNOWN) {
+			put_trunk(out, b, t, (struct bringup_place){
+				  found ? far->device : t->to_device,
+				  found ? far->port : t->to_port });
+		}
+	}
+}
+
+/* What was found, with the loss that is written where the fibre is, if that is
+ * within the limit, else as measured. */
+static void put_found(struct buf *out, const struct bringup *b, int device,
+		      int port)
+{
+	const struct bringup_far *far = &b->devices[device].far[port];
+	int owner = bringup_owner_of(b, far);
+	struct model_trunk found = { .from_device = device, .from_port = port,
+				     .channel = -1 };
+
+	if (far->fibre_mdb != UNKNOWN_LOSS_MDB) {
+		found.loss_mdb = far->fibre_mdb;
+		found.amplified = far->fibre_mdb < 0;
+	}
+	if (owner >= 0) {
+		const struct model_trunk *t = &b->fabric->trunks[owner];
+
+		if (t->from_device == device && t->from_port == port &&
+		    far->fibre_mdb <= bringup_limit_of(t)) {
+			found = *t;
+		}
+	}
+	put_trunk(out, b, &found, (struct bringup_place){ far->device,
+							  far->port });
+}
+
+/* Another fibre was found at its end. */
+static bool is_taken(const struct bringup *b, const struct model_trunk *t)
+{
+	for (int d = 0; d < b->fabric->n_devices; d++) {
+		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
+			if (bringup_leads_to(&b->devices[d].far[i], t)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void put_trunks_power(struct buf *out, const struct bringup *b)
+{
+	const struct model_fabric *f = b->fabric;
+
+	for (int d = 0; d < f->n_devices; d++) {
+		for (int i = 0; i < f->devices[d].n_out; i++) {
+			if (b->devices[d].far[i].reach == REACH_INPUT) {
+				put_found(out, b, d, i);
+			}
+		}
+	}
+	for (int i = 0; i < f->n_trunks; i++) {
+		const struct model_trunk *t = &f->trunks[i];
+
+		if (bringup_far_of(b, t)->reach == REACH_UNKNOWN ||
+		    (bringup_is_unlit(b, t) && !is_taken(b, t))) {
+			put_trunk(out, b, t, (struct bringup_place){
+				  t->to_device, t->to_port });
+		}
+	}
+}
+
+/* ---- the file ---- */
+
+/* The lines of the top-level key `fibres`: from *start to before *end. What
+ * is said just before the next key belongs to that. */
+static bool find_block(const char *text, const char **start, const char **end)
+{
+	static const char key[] = "fibres:";
+	const char *next;
+
+	*start = NULL;
+	*end = NULL;
+	for (const char *line = text; *line; line = next) {
+		size_t len = strcspn(line, "\n");
+
+		next = line + len + (line[len] == '\n');
+		if (!*start && strncmp(line, key, sizeof(key) - 1) == 0) {
+			*start = line;
+			*end = next;
+		} else if (*start && strchr(" \t-]}", *line)) {
+			*end = next;	/* goes on */
+		} else if (*start && !strchr("\r\n#", *line)) {
+			break;
+		}
+	}
+	return *start != NULL;
+}
+
+static int rewrite(const struct model_fabric *f, const struct buf *fibres,
+		   struct buf *out, struct err *err)
+{
+	struct model_fabric *again = NULL;
+	struct err_list errs = { 0 };
+	const char *start, *end;
+	int rc;
+
+	if (!find_block(f->text, &start, &end)) {
+		return err_set(err, WEFT_EUNSUPPORTED, "%s: no line begins "
+			       "with 'fibres:'", f->file);
+	}
+	buf_add(out, f->text, (size_t)(start - f->text));
+	buf_str(out, buf_cstr(fibres));
+	buf_add(out, end, strlen(end));
+	if (out->failed || fibres->failed) {
+		return err_nomem(err);
+	}
+	rc = model_parse("the fabric as found", out->data, out->len, &again,
+			 &errs);
+	if (rc && errs.n && err) {
+		*err = errs.v[0];
+	}
+	err_list_fini(&errs);
+	model_free(again);
+	return rc;
+}
+
+int bringup_yaml(const struct bringup *b, struct buf *out, struct err *err)
+{
+	struct buf fibres = { 0 };
+	int rc;
+
+	buf_printf(&fibres, "fibres:\n");
+	if (b->method == BY_FRAMES) {
+		put_hosts_frames(&fibres, b);
+		put_trunks_frames(&fibres, b);
+	} else {
+		put_hosts_power(&fibres, b);
+		put_trunks_power(&fibres, b);
+	}
+	rc = rewrite(b->fabric, &fibres, out, err);
+	buf_fini(&fibres);
+	return rc;
+}
