@@ -189,10 +189,10 @@ emulators() {
 	emulator ocs0 polatis-scpi 8x8 && emulator ring0 mrr-reg 8x4
 }
 
-# astray NETNS FROM TO: behind the driver's back, what a switch of namespaces
+# misroute NETNS FROM TO: behind the driver's back, what a switch of namespaces
 # sends out of out<FROM> leaves by out<TO>: its map is as commanded.
-# astray NETNS FROM: no more.
-astray() {
+# misroute NETNS FROM: no more.
+misroute() {
 	# Not `ip netns exec`: it mounts, which not every root folder allows.
 	local within=(nsenter --net="/run/netns/$1")
 	if [[ -n ${3:-} ]]; then

@@ -86,9 +86,9 @@ static void finish_free(struct apply *a)
 	if (a->recovery) {
 		recovery_abandon(a->recovery);
 	}
-	devset_free(a->set);
+	device_set_free(a->set);
 	store_journals_free(a->open, a->n_open);
-	base_free(a->base);
+	plan_input_free(a->plan_input);
 	timings_free(a);
 	free(a);
 	if (done) {
@@ -148,25 +148,25 @@ void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg),
 
 /* ---- fabric -------------------------------------------------------------- */
 
-void apply_use(struct apply *a, struct devset *set)
+void apply_use(struct apply *a, struct device_set *set)
 {
-	struct devset *old = a->set;
+	struct device_set *old = a->set;
 
 	a->set = set;
-	devset_free(old);
+	device_set_free(old);
 }
 
 int apply_set_fabric(struct apply *a, struct model_fabric *fabric,
 		     struct err *err)
 {
-	struct devset *set;
+	struct device_set *set;
 	int rc;
 
 	if (apply_busy(a)) {
 		model_free(fabric);
 		return err_set(err, WEFT_ESTALE, "a change is under way");
 	}
-	rc = devset_new(a, fabric, a->set, &set, err);
+	rc = device_set_new(a, fabric, a->set, &set, err);
 	if (rc) {
 		model_free(fabric);
 		return rc;
@@ -366,21 +366,21 @@ void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
 	apply_read_some(a, NULL, 0, done, arg);
 }
 
-void apply_on_news(struct apply *a, apply_news_cb fn, void *arg)
+void apply_on_device_event(struct apply *a, apply_device_event_cb fn, void *arg)
 {
-	a->news = fn;
-	a->news_arg = arg;
+	a->on_device_event = fn;
+	a->device_event_arg = arg;
 }
 
-void apply_ask_hosts(struct apply *a, const struct apply_hosts *hosts)
+void apply_set_hosts(struct apply *a, const struct apply_hosts *hosts)
 {
 	a->hosts = *hosts;
 }
 
-void apply_on_foreign(struct apply *a, apply_foreign_cb fn, void *arg)
+void apply_on_external(struct apply *a, apply_external_cb fn, void *arg)
 {
-	a->foreign = fn;
-	a->foreign_arg = arg;
+	a->on_external = fn;
+	a->external_arg = arg;
 }
 
 void apply_reading_for(struct apply *a, enum store_foreign_how how)

@@ -1,14 +1,39 @@
 /*
- * Change with a memory: takes a plan to the devices and proves it, or takes
+ * A change with a memory: takes a plan to the devices and verifies it, or takes
  * it back. Everything runs on the loop; one change at a time.
  *
  *   prepare (journal durable, with undo) -> per stage: re-read and compare
  *   with what the plan was made from -> drain -> deletes -> adds -> read back
- *   -> settle -> read again -> prove -> next stage -> commit, or undo in
+ *   -> settle -> read again -> verify -> next stage -> commit, or undo in
  *   reverse.
  *
  * Nothing is sent for an empty plan. Unknown outcomes are re-read before
  * anything else is sent. Loss of this process changes no light.
+ *
+ * Callbacks. All are called in the thread that runs the loop given to
+ * apply_new(). Those that answer a call (a `done`, apply_done_cb,
+ * apply_maintenance_cb, apply_free()'s) come exactly once, from a later
+ * iteration of the loop and never from inside the call, but for the cases named
+ * at each function; not at all if the call itself returned an error. When the
+ * engine is freed meanwhile they come with WEFT_ECANCELED before apply_free()'s
+ * own, and may then call nothing of this room.
+ *
+ *   callback                 comes                         may call here
+ *   done of a reading,       when it is over; the engine   everything
+ *   apply_done_cb,           is idle again as far as that
+ *   apply_maintenance_cb,    goes
+ *   done of apply_recover
+ *   apply_event_cb           within a phase of a change,   what only tells (const
+ *                            any number of times           struct apply *),
+ *                                                          apply_cancel, apply_free
+ *   apply_device_event_cb,   while a device's word or      what only tells
+ *   apply_external_cb        reading is taken in
+ *   before_command           before each command           nothing
+ *   apply_hosts.verify,      within a phase; *_verified    question->progress and
+ *   .drain, .withdraw,       before the next stage,        ->done, at once or later;
+ *   .report_verified         withdraw within apply_free()  what only tells
+ *   question->progress,      when the asked side calls     (this room's own)
+ *   question->done           them
  */
 #ifndef WEFT_APPLY_APPLY_H
 #define WEFT_APPLY_APPLY_H
@@ -23,17 +48,26 @@
 
 struct apply;
 
-/* The layer of proof that light has reached; of a device the least of its
- * circuits. The last two are what hosts say that receive it. */
+/* How far a circuit is verified; of a device the least of its circuits. Each
+ * level includes those before it. */
 enum apply_level {
-	APPLY_UNVERIFIED, APPLY_ACKED, APPLY_READ_BACK, APPLY_SETTLED,
-	APPLY_MEASURED, APPLY_NEIGHBOUR, APPLY_ERROR_FREE,
+	APPLY_UNVERIFIED,
+	APPLY_ACKED,		/* the device accepted the command */
+	APPLY_READ_BACK,	/* it lists the circuit */
+	APPLY_SETTLED,		/* it lists it again after its settling time */
+	APPLY_MEASURED,		/* it measures no loss beyond the limit */
+	APPLY_NEIGHBOUR,	/* the receiving host hears the right sender */
+	APPLY_ERROR_FREE,	/* and counts no errors */
 };
 
 /* What became of a change. Maps to exit codes 0, 0, 1, 3, 4. */
 enum apply_verdict {
-	APPLY_NOTHING_TO_DO, APPLY_COMMITTED, APPLY_REFUSED, /* unchanged */
-	APPLY_ROLLED_BACK, APPLY_STUCK,	/* not fully rolled back */
+	APPLY_NOTHING_TO_DO,
+	APPLY_COMMITTED,
+	APPLY_REFUSED,		/* nothing was sent */
+	APPLY_ROLLED_BACK,	/* all is as before, read back twice */
+	APPLY_STUCK,		/* not fully rolled back, or not recorded: the
+				 * journal explains every circuit */
 };
 
 /* "committed", "rolled back", ... */
@@ -42,17 +76,17 @@ const char *apply_verdict_name(enum apply_verdict v);
 /* One thing that happened; strings live during the callback. */
 struct apply_event {
 	const char *phase;	/* prepare, check, drain, delete, add, load,
-				 * read back, settle, read again, prove,
+				 * read back, settle, read again, verify,
 				 * commit, undo, ... */
 	const char *device;	/* "" for the change as a whole */
 	const char *text;	/* one sentence */
 	bool is_problem;
-	int done, total;	/* items over all devices */
+	int done, total;	/* steps over all devices; done <= total */
 	int64_t eta_ns;		/* the device's batch still takes about so
-				 * long; 0: it does not tell */
+				 * long; 0: unknown */
 };
 
-/* A circuit that a device did not do. */
+/* A circuit that a device did not make or delete. */
 struct apply_failed {
 	char name[CONF_MAX_NAME + 49];	/* "ocs0: in 3 -> out 4" */
 	char why[96];
@@ -65,30 +99,35 @@ struct apply_result {
 	int64_t change;		/* id in history, 0 when nothing was to do */
 	int64_t generation;	/* after */
 	enum apply_level level; /* least over all devices changed */
-	int64_t took_ns;
-	int n_failed;		/* the first ones, whatever the verdict */
+	int64_t took_ns;	/* from apply_start() to the verdict */
+	int n_failed;		/* the first ones, whatever the verdict;
+				 * <= APPLY_MAX_FAILED */
 	struct apply_failed failed[APPLY_MAX_FAILED];
 };
 
 typedef void (*apply_event_cb)(const struct apply_event *ev, void *arg);
 /* rc 0 or the error that stopped the change (err names device and circuit;
- * the verdict says what is left on the devices). */
+ * the verdict says what is left on the devices). After the last event; another
+ * change may be started here. res and err live during the call. */
 typedef void (*apply_done_cb)(int rc, const struct apply_result *res,
 			      const struct err *err, void *arg);
 
-/* What is known of one device now. */
+/* What is known of one device now. Strings and snapshot are the room's. */
 struct apply_device {
 	const char *name, *driver;
-	bool reachable;
-	bool ever_read;
-	char problem[DRV_TEXT_MAX];	/* why not reachable, or a warning */
+	bool reachable;			/* the last reading succeeded */
+	bool ever_read;			/* by this or an earlier process */
+	char problem[DRV_TEXT_MAX];	/* why not reachable, or a warning; "":
+					 * none */
 	int64_t read_at_ns;		/* wall clock of the last reading */
 	bool restarted;			/* epoch changed since the one before */
-	enum apply_level level;		/* of its intended light */
+	enum apply_level level;		/* of its intended circuits */
 	struct drv_snapshot snap;	/* last reading (zero if never) */
+	/* Circuits, a ring's programs counting as one, by the last reading: */
 	int n_missing, n_unexpected;	/* against intent; one that is listed
 					 * and blocked is missing */
-	int n_pending;			/* explained by an open change */
+	int n_pending;			/* explained by an open change, and in
+					 * neither of the above */
 	struct drv_use use[DRV_N_WORKS];	/* of the present session */
 	int n_lossy;			/* circuits that lose too much, or more
 					 * than they did */
@@ -96,22 +135,24 @@ struct apply_device {
 
 /* What a circuit's loss is measured by. */
 struct apply_loss {
-	int32_t limit_mdb;	/* the fabric's figure for the device */
+	int32_t limit_mdb;	/* the fabric's figure for the device, 0: none */
 	bool has_good;
-	int32_t good_mdb;	/* the least seen while all was well */
-	bool over, worse;	/* than that, than this and half a dB */
+	int32_t good_mdb;	/* the lowest seen while all was well */
+	bool over;		/* above the limit, less the meter's error */
+	bool worse;		/* more than half a dB above good_mdb */
 };
 
-/* An engine over an open store. No device is touched. */
+/* An engine over an open store, which must outlive it. No device is touched. */
 int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
 	      struct err *err);
-/* fn is called right before each command to a device; it does not return when
- * none may be sent any more. */
+/* fn is called right before each command to a device, in a reading too. Where
+ * none may be sent any more it ends the process instead of returning (a leader
+ * that lost its lease). NULL: none. */
 void apply_before_command(struct apply *a, void (*fn)(void *arg), void *arg);
-/* How long something took of late to come back. */
+/* How long something recently took to come back. */
 struct apply_timing {
-	int n;			/* times */
-	int64_t median_ns, most_ns;
+	int n;			/* times kept, <= STORE_TIMINGS_MAX */
+	int64_t median_ns, max_ns;	/* expected; how long to wait */
 };
 
 /* Keeps one time more; it reaches the store with the next readings. */
@@ -123,11 +164,11 @@ bool apply_learned(const struct apply *a, enum store_timing_kind kind,
 
 /* ---- hosts that are asked ---- */
 
-/* Light from one host port to another, and what is found of it. */
+/* A lightpath from one host port to another, and what hosts answer of it. */
 struct apply_path {
 	struct plan_arc arc;
 	/* answers: */
-	enum apply_level level;	/* reached; APPLY_UNVERIFIED: nobody could be
+	enum apply_level level;	/* reached; APPLY_UNVERIFIED: no host could be
 				 * asked */
 	enum apply_level failed;	/* the layer that it failed, or 0 */
 	int64_t up_ns;		/* clk_now_ns of link and neighbour, 0: not
@@ -135,42 +176,44 @@ struct apply_path {
 	char why[STORE_NOTE_MAX];	/* of a failure, or why not asked */
 };
 
-/* What is asked of hosts; all of it is apply's and lives until done. */
+/* What is asked of hosts; all of it is apply's and lives until done, or until
+ * apply_hosts.withdraw. */
 struct apply_question {
 	const struct plan *plan;
 	int stage;
-	enum apply_level want;	/* as far as the fabric wants it proven */
+	enum apply_level want;	/* as far as the fabric wants it verified */
 	int n;
 	struct apply_path *paths;
 	int64_t began_ns;	/* clk_now_ns of the stage's first command */
 	int64_t lit_ns;		/* when devices had made it all */
-	/* One sentence of how it goes (NULL: none); true: nobody wants to wait any more,
-	 * answer with what is known. */
+	/* One sentence of how it goes (NULL: none); true: the change is being
+	 * stopped, answer now with what is known. */
 	bool (*progress)(const struct apply_question *q, const char *text);
 	void (*done)(struct apply_question *q);	/* once, also at once */
 	void *arg;
 };
 
 /*
- * Who can ask hosts, as this room knows no network. All but withdraw may be
- * NULL. prove is called once each stage has settled, whatever is wanted: it
- * may wait only for what question->want asks. drain is called before its first
- * delete with the light that goes: each path that still carries traffic in the
- * end is failed. proven tells what the gate has let pass, before the next
- * stage. withdraw: the question is forgotten, done must not be called.
+ * Asks hosts, as this room knows no network. All but withdraw may be NULL.
+ * verify is called once each stage has settled, whatever is wanted: it may wait
+ * only for what question->want asks. drain is called before a stage's first
+ * delete with the paths that go: each that still carries traffic in the end is
+ * failed. report_verified tells what was accepted, before the next stage.
+ * withdraw: the question is forgotten, done must not be called any more.
  */
 struct apply_hosts {
-	void (*prove)(struct apply_question *q, void *arg);
+	void (*verify)(struct apply_question *q, void *arg);
 	void (*drain)(struct apply_question *q, void *arg);
-	void (*proven)(const struct apply_question *q, void *arg);
+	void (*report_verified)(const struct apply_question *q, void *arg);
 	void (*withdraw)(void *arg);
 	void *arg;
 };
 
-/* From now on these are asked; copied. */
-void apply_ask_hosts(struct apply *a, const struct apply_hosts *hosts);
+/* From now on these are asked; copied. Not while a change runs. */
+void apply_set_hosts(struct apply *a, const struct apply_hosts *hosts);
 
-/* Closes all devices (light stays), then calls done. */
+/* Closes all devices (light stays), then calls done. What runs is given up:
+ * its callbacks come first. a must not be used after this call; once only. */
 void apply_free(struct apply *a, void (*done)(void *), void *arg);
 
 /* Makes `fabric` (taken over, also on error) the one whose devices are open:
@@ -183,7 +226,8 @@ const struct model_fabric *apply_fabric(const struct apply *a);
 
 /* Snapshots all devices (one after the other per device, devices in
  * parallel), stores what was observed, then done(rc): 0 when every device
- * answered, else the first error; apply_devices tells each. */
+ * answered, else the first error; apply_devices tells each. Without memory done
+ * is called at once. Allowed at any time, also while a change runs. */
 void apply_read(struct apply *a, void (*done)(int rc, const struct err *err,
 					      void *arg),
 		void *arg);
@@ -194,17 +238,17 @@ void apply_read_some(struct apply *a, const char *const *names, int n,
 		     void (*done)(int rc, const struct err *err, void *arg),
 		     void *arg);
 
-/* What devices say of their own accord, all but the progress of changes,
- * goes to fn, from the loop. fn must not call this room. */
-typedef void (*apply_news_cb)(const char *device, const struct drv_event *ev,
+/* What devices report of their own accord, all but the progress of changes.
+ * ev lives during the call. NULL: no more. */
+typedef void (*apply_device_event_cb)(const char *device, const struct drv_event *ev,
 			      void *arg);
-void apply_on_news(struct apply *a, apply_news_cb fn, void *arg);
+void apply_on_device_event(struct apply *a, apply_device_event_cb fn, void *arg);
 
 /* Changes that weft did not make, of one device: those just noticed (outcome
- * open) and those that are over. From the loop; fn must not call this room. */
-typedef void (*apply_foreign_cb)(const struct store_foreign *v, int n,
+ * open) and those that are over. They are in the store already. */
+typedef void (*apply_external_cb)(const struct store_foreign *v, int n,
 				 void *arg);
-void apply_on_foreign(struct apply *a, apply_foreign_cb fn, void *arg);
+void apply_on_external(struct apply *a, apply_external_cb fn, void *arg);
 /* What the next readings are for: goes to the records of what they find. */
 void apply_reading_for(struct apply *a, enum store_foreign_how how);
 
@@ -225,43 +269,46 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		    enum plan_mode mode, struct plan_base *out,
 		    struct err *err);
 
-/* What carrying out a plan made from apply_plan_base would send. Devices that
+/* What carrying out a plan made from apply_plan_base would send; fn is called
+ * inside this call, and may call nothing of this room. Devices that
  * are not open are opened for the time, without a connection. The errors of
  * dispatch_open and dispatch_explain. */
 int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
 		  void *arg, struct err *err);
 
-/* What people ask of a device beside its light. */
-struct apply_care {
-	enum drv_recovery recovery;	/* 0: the port is set */
+/* An operator's request to a device beside its circuits. */
+struct apply_maintenance {
+	enum drv_recovery recovery;	/* 0: port is enabled or disabled */
 	struct drv_port_id port;
 	bool enable;
 };
 
 /* rc 0: done, and all is well. Otherwise err says what is not; outcome tells
- * what became of it in any case (SKIPPED: nothing was sent). */
-typedef void (*apply_care_cb)(int rc, const struct drv_outcome *outcome,
+ * what became of it in any case (SKIPPED: nothing was sent). Both live during
+ * the call. */
+typedef void (*apply_maintenance_cb)(int rc, const struct drv_outcome *outcome,
 			      const struct err *err, void *arg);
 
 /* WEFT_ENOTFOUND: no such device; WEFT_EUNSUPPORTED: its driver cannot. */
-int apply_care_check(const struct apply *a, const char *device,
-		     const struct apply_care *what, struct err *err);
+int apply_maintenance_check(const struct apply *a, const char *device,
+		     const struct apply_maintenance *what, struct err *err);
 /* Reads the device, does it, reads again. Its commands and their answers go to
  * the audit trail. WEFT_ESTALE while a change runs, and none starts meanwhile;
  * relocking also wants the programs to be as intended. On an error here cb is
  * not called. */
-int apply_care(struct apply *a, const char *device,
-	       const struct apply_care *what, apply_care_cb cb, void *arg,
+int apply_maintain(struct apply *a, const char *device,
+	       const struct apply_maintenance *what, apply_maintenance_cb cb, void *arg,
 	       struct err *err);
 
 /* The change of which the store could not be told how it ended, or whose
  * process ended first, or 0: apply_recover() must come before another. */
-int64_t apply_unsettled(const struct apply *a);
+int64_t apply_unresolved(const struct apply *a);
 
 /* Resolves a change that is open and does not run, by reading the devices
  * first: all as before -> aborted; all as planned -> committed;
  * mixed -> stays open as "interrupted", every circuit explained, nothing
- * sent. done(rc, text): one sentence for log and status. */
+ * sent. done(rc, text): one sentence for log and status; at once with
+ * WEFT_ESTALE while a change runs, or without memory. */
 void apply_recover(struct apply *a,
 		   void (*done)(int rc, const char *text, void *arg),
 		   void *arg);
@@ -271,31 +318,32 @@ void apply_recover(struct apply *a,
 /* What goes to history with a change. */
 struct apply_request {
 	const char *who, *comment;
-	const char *peer;		/* who as the transport knows him, for
-					 * the audit trail, or NULL */
-	const char *id;			/* chosen by who asks, or NULL */
-	const char *trace;		/* id of who asks, or NULL */
+	const char *peer;		/* the client as the transport knows it,
+					 * for the audit trail, or NULL */
+	const char *id;			/* chosen by the client, or NULL */
+	const char *trace;		/* the client's trace id, or NULL */
 	int64_t confirm_within_ns;	/* 0: needs no confirmation */
-	bool must;		/* nobody is there to help: traffic that does
-				 * not stop is told, and stops nothing */
+	bool ignore_traffic;		/* no operator is there to help: traffic
+					 * that does not stop is reported, and
+					 * stops nothing */
 	bool restores;			/* brings back what others changed */
 };
 
 /* Runs a plan made from apply_plan_base. The plan and its fabric are taken
- * over (also on error). WEFT_ESTALE: another change runs, or the plan's
- * generation is not the present. */
+ * over (also on error); strings of req are copied. WEFT_ESTALE: another change
+ * runs, or the plan's generation is not the present. */
 int apply_start(struct apply *a, struct plan *plan,
 		struct model_fabric *fabric, const struct apply_request *req,
 		apply_event_cb on_event, apply_done_cb on_done, void *arg,
 		struct err *err);
 
-/* True while a change runs, or what a crash left is looked at. */
+/* True while a change or maintenance runs, or apply_recover() reads. */
 bool apply_busy(const struct apply *a);
 /* The id of the change that runs; 0: none, or not in the journal yet. */
 int64_t apply_running(const struct apply *a);
 
 /* Asks the running change to stop after the present atomic step and to roll
- * back. */
+ * back. Nothing happens if none runs, or it is being rolled back already. */
 void apply_cancel(struct apply *a);
 
 #endif

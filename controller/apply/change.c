@@ -12,7 +12,7 @@ static enum phase next_phase(struct change *c);
 
 /* ---- what is said -------------------------------------------------------- */
 
-static void tell(struct change *c, enum phase phase, const struct device *d,
+static void report(struct change *c, enum phase phase, const struct device *d,
 		 bool is_problem, const char *text)
 {
 	struct apply_event ev = {
@@ -39,7 +39,7 @@ void change_event(struct change *c, const struct device *d, bool is_problem,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	tell(c, c->phase, d, is_problem, text);
+	report(c, c->phase, d, is_problem, text);
 }
 
 void change_progress(struct change *c, const struct device *d,
@@ -68,19 +68,19 @@ void change_fail(struct change *c, int rc, const struct err *err)
 
 /* ---- which devices a phase goes to --------------------------------------- */
 
-static bool wants_all(const struct run *r)
+static bool wants_all(const struct apply_run *r)
 {
 	(void)r;
 	return true;
 }
 
 /* One reading of a device is enough to check all its stages by. */
-static bool wants_check(const struct run *r)
+static bool wants_check(const struct apply_run *r)
 {
 	return !r->c->whole || r->is_first;
 }
 
-int run_count(const struct run *r, enum store_op op)
+int run_count(const struct apply_run *r, enum store_op op)
 {
 	int n = 0;
 
@@ -90,17 +90,17 @@ int run_count(const struct run *r, enum store_op op)
 	return n;
 }
 
-static bool wants_delete(const struct run *r)
+static bool wants_delete(const struct apply_run *r)
 {
 	return !r->replace && run_count(r, STORE_DEL) > 0;
 }
 
-static bool wants_add(const struct run *r)
+static bool wants_add(const struct apply_run *r)
 {
 	return r->replace || run_count(r, STORE_ADD) > 0;
 }
 
-static bool wants_load(const struct run *r)
+static bool wants_load(const struct apply_run *r)
 {
 	return run_count(r, STORE_LOAD) > 0;
 }
@@ -112,29 +112,29 @@ static bool wants_load(const struct run *r)
 static const struct phase_def {
 	const char *name;
 	void (*enter)(struct change *c);
-	bool (*wants)(const struct run *r);
-	void (*begin)(struct run *r);
+	bool (*wants)(const struct apply_run *r);
+	void (*begin)(struct apply_run *r);
 	enum phase next;
 } phases[] = {
-	[PHASE_PREPARE] = { .name = "prepare", .enter = record_prepare },
-	[PHASE_CHECK] = { "check", NULL, wants_check, check_begin,
+	[PHASE_PREPARE] = { .name = "prepare", .enter = journal_prepare },
+	[PHASE_CHECK] = { "check", NULL, wants_check, precheck_begin,
 			  PHASE_DRAIN },
 	[PHASE_DRAIN] = { .name = "drain", .enter = drain_begin,
 			  .next = PHASE_DELETE },
-	[PHASE_DELETE] = { "delete", NULL, wants_delete, send_begin,
+	[PHASE_DELETE] = { "delete", NULL, wants_delete, execute_begin,
 			   PHASE_ADD },
-	[PHASE_ADD] = { "add", NULL, wants_add, send_begin, PHASE_LOAD },
-	[PHASE_LOAD] = { "load", NULL, wants_load, send_begin,
+	[PHASE_ADD] = { "add", NULL, wants_add, execute_begin, PHASE_LOAD },
+	[PHASE_LOAD] = { "load", NULL, wants_load, execute_begin,
 			 PHASE_READ_BACK },
-	[PHASE_READ_BACK] = { "read back", NULL, wants_all, proof_read,
+	[PHASE_READ_BACK] = { "read back", NULL, wants_all, readback_begin,
 			      PHASE_SETTLE },
-	[PHASE_SETTLE] = { .name = "settle", .enter = proof_settle },
-	[PHASE_READ_AGAIN] = { "read again", NULL, wants_all, proof_read,
-			       PHASE_PROVE },
-	[PHASE_PROVE] = { .name = "prove", .enter = prove_begin },
-	[PHASE_COMMIT] = { .name = "commit", .enter = record_commit },
+	[PHASE_SETTLE] = { .name = "settle", .enter = readback_settle },
+	[PHASE_READ_AGAIN] = { "read again", NULL, wants_all, readback_begin,
+			       PHASE_VERIFY },
+	[PHASE_VERIFY] = { .name = "verify", .enter = verify_begin },
+	[PHASE_COMMIT] = { .name = "commit", .enter = journal_commit },
 	[PHASE_UNDO] = { .name = "undo", .enter = undo_begin },
-	[PHASE_STOP] = { .name = "stop", .enter = record_stop },
+	[PHASE_STOP] = { .name = "stop", .enter = journal_stop },
 	[PHASE_END] = { .name = "end" },
 };
 
@@ -189,7 +189,7 @@ void change_scope(struct change *c, int first)
 			 c->runs[first].stage + 1, c->plan->n_stages,
 			 st->domain, st->n_del, st->n_add, st->n_loads);
 		/* A stage begins with its check, whatever went before. */
-		tell(c, PHASE_CHECK, NULL, false, text);
+		report(c, PHASE_CHECK, NULL, false, text);
 	}
 }
 
@@ -212,7 +212,7 @@ void change_op_done(struct change *c)
 	change_enter(c, c->rc && c->stop ? PHASE_STOP : next);
 }
 
-void change_op_failed(struct run *r, int rc, const struct err *err)
+void change_op_failed(struct apply_run *r, int rc, const struct err *err)
 {
 	change_fail(r->c, rc, err);
 	change_op_done(r->c);
@@ -224,7 +224,7 @@ static enum phase next_phase(struct change *c)
 	 * carried through moves nothing at all. */
 	if (c->phase == PHASE_CHECK && c->whole) {
 		struct err err = { 0 };
-		int rc = check_power(c, &err);
+		int rc = precheck_power(c, &err);
 
 		if (rc) {
 			change_fail(c, rc, &err);
@@ -232,8 +232,8 @@ static enum phase next_phase(struct change *c)
 		}
 		change_scope(c, 0);
 	}
-	return c->phase == PHASE_READ_AGAIN ? proof_next(c) :
-	       c->phase == PHASE_PROVE ? prove_next(c) :
+	return c->phase == PHASE_READ_AGAIN ? readback_next(c) :
+	       c->phase == PHASE_VERIFY ? verify_next(c) :
 					 phases[c->phase].next;
 }
 
@@ -249,13 +249,13 @@ static void change_free(struct change *c)
 	}
 	free(c->runs);
 	free(c->question.paths);
-	buf_fini(&c->left);
+	buf_fini(&c->unrecovered);
 	store_journal_fini(&c->journal);
 	plan_free(c->plan);
 	free(c);
 }
 
-static void record_end(struct change *c)
+static void end_journal(struct change *c)
 {
 	static const enum store_verdict verdicts[] = {
 		[APPLY_REFUSED] = STORE_REFUSED,
@@ -278,21 +278,21 @@ static void record_end(struct change *c)
 }
 
 /* The new fabric stays when it is true now, or when its devices hold light
- * that somebody has to look at; otherwise the old one comes back. */
+ * that an operator has to look at; otherwise the old one comes back. */
 static void settle_set(struct change *c)
 {
 	bool stays = c->res.verdict == APPLY_COMMITTED ||
 		     c->res.verdict == APPLY_STUCK || !c->before;
-	struct devset *drop = stays ? c->before : c->set;
+	struct device_set *drop = stays ? c->before : c->set;
 
 	c->a->set = stays ? c->set : c->before;
 	c->set = c->before = NULL;
-	devset_free(drop);
+	device_set_free(drop);
 }
 
-static enum apply_level least_level(const struct change *c)
+static enum apply_level min_level(const struct change *c)
 {
-	const struct devset *s = c->a->set;
+	const struct device_set *s = c->a->set;
 	enum apply_level least = APPLY_ERROR_FREE;
 
 	for (int i = 0; i < s->n; i++) {
@@ -311,7 +311,7 @@ static enum apply_level least_level(const struct change *c)
 }
 
 /* The least of what a device holds now, whichever change made it. */
-static void take_proof(struct run *r)
+static void take_proof(struct apply_run *r)
 {
 	int proof;
 
@@ -336,12 +336,12 @@ static void refresh_devices(struct change *c)
 			log_error("apply", "%s", err.msg);
 		}
 		if (c->res.verdict == APPLY_COMMITTED) {
-			foreign_committed(c->a->set->v[i], c->res.change,
+			external_committed(c->a->set->v[i], c->res.change,
 					  c->restores);
 		}
 	}
 	if (c->res.verdict == APPLY_COMMITTED) {
-		foreign_retire(c->a, c->res.change);
+		external_retire(c->a, c->res.change);
 	}
 }
 
@@ -351,7 +351,7 @@ void change_end(struct change *c)
 	struct apply_result res;
 	struct err err = { 0 };
 
-	record_end(c);
+	end_journal(c);
 	c->phase = PHASE_END;
 	settle_set(c);
 	a->change = NULL;
@@ -361,7 +361,7 @@ void change_end(struct change *c)
 	}
 	apply_save_readings(a);
 	c->res.generation = store_generation(a->store);
-	c->res.level = least_level(c);
+	c->res.level = min_level(c);
 	c->res.took_ns = clk_now_ns() - c->started_ns;
 	res = c->res;
 	c->on_done(c->rc, &res, &c->err, c->arg);
@@ -387,7 +387,7 @@ void change_abandon(struct change *c)
 	c->res.took_ns = clk_now_ns() - c->started_ns;
 	a->change = NULL;
 	c->on_done(c->rc, &c->res, &c->err, c->arg);
-	devset_free(c->before);
+	device_set_free(c->before);
 	change_free(c);
 }
 
@@ -406,13 +406,13 @@ static bool find_steps(const struct store_work *w, int stage, int *begin,
 	return *end > *begin;
 }
 
-static int init_run(struct change *c, int index, int stage, struct run *r,
+static int init_run(struct change *c, int index, int stage, struct apply_run *r,
 		    struct err *err)
 {
 	struct store_work *w = &c->journal.works[index];
 
-	*r = (struct run){ .c = c, .w = w, .index = index, .stage = stage,
-			   .dev = devset_find(c->set, w->device) };
+	*r = (struct apply_run){ .c = c, .w = w, .index = index, .stage = stage,
+			   .dev = device_set_find(c->set, w->device) };
 	find_steps(w, stage, &r->begin, &r->end);
 	r->is_first = r->begin == 0;
 	r->items = calloc(w->n_steps, sizeof(*r->items));
@@ -463,9 +463,9 @@ static int check_start(const struct apply *a, const struct plan *p,
 	if (apply_busy(a)) {
 		return err_set(err, WEFT_ESTALE, "another change is under way");
 	}
-	if (apply_unsettled(a)) {
+	if (apply_unresolved(a)) {
 		err_set(err, WEFT_ESTALE, "change %lld was left open and must "
-			"be settled first", (long long)apply_unsettled(a));
+			"be settled first", (long long)apply_unresolved(a));
 		err_hint(err, "that is tried before every request: \"weft "
 			 "status\" says what is wrong");
 		return WEFT_ESTALE;
@@ -506,16 +506,16 @@ int apply_start(struct apply *a, struct plan *plan,
 	}
 	*c = (struct change){ .a = a, .plan = plan, .on_event = on_event,
 			      .on_done = on_done, .arg = arg,
-			      .must = req->must,
+			      .ignore_traffic = req->ignore_traffic,
 			      .started_ns = clk_now_ns() };
-	rc = devset_new(a, fabric, a->set, &c->set, err);
+	rc = device_set_new(a, fabric, a->set, &c->set, err);
 	if (rc) {
 		model_free(fabric);
 	}
 	rc = rc ? rc : journal_from_plan(plan, req, &c->journal, err);
 	rc = rc ? rc : init_runs(c, err);
 	if (rc) {
-		devset_free(c->set);
+		device_set_free(c->set);
 		change_free(c);
 		return rc;
 	}
@@ -530,7 +530,7 @@ int apply_start(struct apply *a, struct plan *plan,
 
 bool apply_busy(const struct apply *a)
 {
-	return a->change || a->recovery || a->care;
+	return a->change || a->recovery || a->maintenance;
 }
 
 int64_t apply_running(const struct apply *a)

@@ -75,7 +75,7 @@ const struct ring_programs *work_new(const struct store_work *w)
 static int changed_elsewhere(struct err *err, const struct device *d,
 			     const char *what)
 {
-	err_set(err, WEFT_ESTALE, "%s: %s: changed by somebody else since the "
+	err_set(err, WEFT_ESTALE, "%s: %s: changed by another user since the "
 		"plan was made", d->name, what);
 	err_hint(err, "look at the device and plan again");
 	return WEFT_ESTALE;
@@ -128,7 +128,7 @@ static bool is_half_made(const struct drv_xc *x, struct optics_xc xc)
 
 /* The ports of xc may be held only by circuits that the change deletes, and
  * by xc itself as long as it has no light. */
-static const struct drv_xc *stranger(const struct store_work *w,
+static const struct drv_xc *find_obstacle(const struct store_work *w,
 				     const struct device *d,
 				     struct optics_xc xc)
 {
@@ -144,7 +144,7 @@ static const struct drv_xc *stranger(const struct store_work *w,
 static int check_add(const struct store_work *w, const struct store_step *st,
 		     const struct device *d, struct err *err)
 {
-	const struct drv_xc *other = stranger(w, d, st->xc);
+	const struct drv_xc *other = find_obstacle(w, d, st->xc);
 	char want[48], has[48], text[128];
 
 	if (!other) {

@@ -30,13 +30,13 @@ char *device_signature(const struct model_device *m)
  * What the lines of the present operation are to the audit trail: of one that
  * may move light on a switch each is kept; of readings in a change and of
  * loading programs (thousands of register writes) the first ones; what is read
- * beside changes is nobody's business.
+ * beside changes is not kept.
  */
 static int lines_kept(const struct device *d)
 {
 	const struct drv_batch *batch = d->head ? d->head->batch : NULL;
 
-	if ((batch && !batch->programs) || (d->head && d->head->care)) {
+	if ((batch && !batch->programs) || (d->head && d->head->maintenance)) {
 		return INT_MAX;
 	}
 	return batch || apply_running(d->a) ? AUDIT_LINES_PER_OP : 0;
@@ -73,9 +73,9 @@ static void on_event(struct drv *drv, const struct drv_event *ev, void *arg)
 		}
 		return;
 	}
-	foreign_said(d, ev);
-	if (a->news && !a->closing) {
-		a->news(d->name, ev, a->news_arg);
+	external_note_report(d, ev);
+	if (a->on_device_event && !a->closing) {
+		a->on_device_event(d->name, ev, a->device_event_arg);
 	}
 }
 
@@ -129,7 +129,7 @@ static void destroy(struct device *d)
 {
 	drv_snapshot_fini(&d->now.snap);
 	store_light_fini(&d->intent);
-	vec_fini(&d->foreign);
+	vec_fini(&d->external);
 	free(d->losses);
 	free(d->name);
 	free(d->driver);
@@ -235,7 +235,7 @@ static void answer_all(struct device *d);
 static void answer(struct device *d, struct device_op *op, int rc, int n,
 		   const struct drv_outcome *outcomes, const struct err *err)
 {
-	if (op->batch || op->care) {
+	if (op->batch || op->maintenance) {
 		op->submit_cb(d, rc, n, outcomes, err, op->arg);
 	} else {
 		op->read_cb(d, rc, err, op->arg);
@@ -320,7 +320,7 @@ static void warn_blocked(struct device *d, const struct drv_snapshot *s)
 	}
 }
 
-/* What a reading says beside the map that somebody should know. */
+/* What a reading says beside the map that an operator should know. */
 static void warn(struct device *d, const struct drv_snapshot *s)
 {
 	char *text = d->now.problem;
@@ -367,7 +367,7 @@ static void on_snapshot(struct drv *drv, int rc, struct drv_snapshot *snap,
 		loss_learn(d);
 		now->n_lossy = loss_assess(d, now->problem,
 					   sizeof(now->problem));
-		foreign_look(d, had ? &before : NULL, before_ns);
+		external_compare(d, had ? &before : NULL, before_ns);
 		d->from_store = false;
 		drv_snapshot_fini(&before);
 	}
@@ -383,9 +383,9 @@ static void on_submit(struct drv *drv, int rc, int n,
 	finish_head(arg, rc, n, outcomes, err);
 }
 
-static void run_care(struct device *d)
+static void run_maintenance(struct device *d)
 {
-	const struct apply_care *what = d->head->care;
+	const struct apply_maintenance *what = d->head->maintenance;
 	struct err err = { 0 };
 	int rc;
 
@@ -404,8 +404,8 @@ static void run_head(struct device *d)
 {
 	d->lines = 0;
 	d->lines_dropped = 0;
-	if (d->head->care) {
-		run_care(d);
+	if (d->head->maintenance) {
+		run_maintenance(d);
 	} else if (d->head->batch) {
 		drv_submit(d->drv, d->head->batch, on_submit, d);
 	} else {
@@ -443,10 +443,10 @@ void device_submit(struct device *d, struct device_op *op,
 	enqueue(d, op);
 }
 
-void device_care(struct device *d, struct device_op *op,
-		 const struct apply_care *what, device_submit_cb cb, void *arg)
+void device_maintain(struct device *d, struct device_op *op,
+		 const struct apply_maintenance *what, device_submit_cb cb, void *arg)
 {
-	*op = (struct device_op){ .care = what, .submit_cb = cb, .arg = arg };
+	*op = (struct device_op){ .maintenance = what, .submit_cb = cb, .arg = arg };
 	enqueue(d, op);
 }
 

@@ -4,7 +4,7 @@
 
 #include "controller/apply/private.h"
 
-struct device *devset_find(const struct devset *s, const char *name)
+struct device *device_set_find(const struct device_set *s, const char *name)
 {
 	for (int i = 0; s && i < s->n; i++) {
 		if (strcmp(s->v[i]->name, name) == 0) {
@@ -15,10 +15,10 @@ struct device *devset_find(const struct devset *s, const char *name)
 }
 
 static int add_device(struct apply *a, const struct model_fabric *f, int i,
-		      const struct devset *from, struct devset *s,
+		      const struct device_set *from, struct device_set *s,
 		      struct err *err)
 {
-	struct device *same = devset_find(from, f->devices[i].name);
+	struct device *same = device_set_find(from, f->devices[i].name);
 	char *signature = device_signature(&f->devices[i]);
 	int rc = 0;
 
@@ -38,11 +38,11 @@ static int add_device(struct apply *a, const struct model_fabric *f, int i,
 	return rc;
 }
 
-int devset_new(struct apply *a, struct model_fabric *fabric,
-	       const struct devset *from, struct devset **out,
+int device_set_new(struct apply *a, struct model_fabric *fabric,
+	       const struct device_set *from, struct device_set **out,
 	       struct err *err)
 {
-	struct devset *s = calloc(1, sizeof(*s));
+	struct device_set *s = calloc(1, sizeof(*s));
 	int rc = 0;
 
 	if (s) {
@@ -50,14 +50,14 @@ int devset_new(struct apply *a, struct model_fabric *fabric,
 		s->view = calloc(fabric->n_devices + 1, sizeof(*s->view));
 	}
 	if (!s || !s->v || !s->view) {
-		devset_free(s);
+		device_set_free(s);
 		return err_nomem(err);
 	}
 	for (int i = 0; i < fabric->n_devices && rc == 0; i++) {
 		rc = add_device(a, fabric, i, from, s, err);
 	}
 	if (rc) {
-		devset_free(s);
+		device_set_free(s);
 		return rc;
 	}
 	s->fabric = fabric;
@@ -65,7 +65,7 @@ int devset_new(struct apply *a, struct model_fabric *fabric,
 	return 0;
 }
 
-void devset_free(struct devset *s)
+void device_set_free(struct device_set *s)
 {
 	if (!s) {
 		return;

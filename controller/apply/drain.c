@@ -39,7 +39,7 @@ static void on_drained(struct apply_question *q)
 {
 	struct change *c = q->arg;
 	const struct model_changes *ch = &c->set->fabric->changes;
-	bool refuse = ch->drain == MODEL_DRAIN_REQUIRE && !c->must;
+	bool refuse = ch->drain == MODEL_DRAIN_REQUIRE && !c->ignore_traffic;
 	struct err err = { 0 };
 
 	for (int i = 0; i < q->n; i++) {

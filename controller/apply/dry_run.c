@@ -19,7 +19,7 @@ int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
 	int rc = v && opened ? 0 : err_nomem(err);
 
 	for (int i = 0; i < f->n_devices && rc == 0; i++) {
-		const struct device *d = base_device(a, &f->devices[i]);
+		const struct device *d = plan_input_device(a, &f->devices[i]);
 
 		if (d) {
 			v[i].drv = d->drv;

@@ -5,7 +5,7 @@
 #include "controller/apply/private.h"
 #include "lib/base/clock.h"
 
-static void put_item(struct run *r, int step)
+static void put_item(struct apply_run *r, int step)
 {
 	r->items[r->n_sent] = (struct drv_item){
 		.op = r->w->steps[step].op == STORE_DEL ? DRV_DEL : DRV_ADD,
@@ -15,7 +15,7 @@ static void put_item(struct run *r, int step)
 }
 
 /* The next steps of one kind, from r->first on, as many as fit a batch. */
-static void collect_steps(struct run *r, enum store_op op)
+static void collect_steps(struct apply_run *r, enum store_op op)
 {
 	int n = 0;
 
@@ -35,7 +35,7 @@ static void collect_steps(struct run *r, enum store_op op)
 }
 
 /* The whole map: nothing is kept beside what is made. */
-static void collect_map(struct run *r)
+static void collect_map(struct apply_run *r)
 {
 	r->n_sent = 0;
 	for (int i = r->begin; i < r->end; i++) {
@@ -48,7 +48,7 @@ static void collect_map(struct run *r)
 				       .n_items = r->n_sent };
 }
 
-static void collect_program(struct run *r)
+static void collect_program(struct apply_run *r)
 {
 	const struct ring_programs *p = work_new(r->w);
 
@@ -57,7 +57,7 @@ static void collect_program(struct run *r)
 	r->batch = (struct drv_batch){ .programs = p ? p : &r->dark };
 }
 
-static void set_states(struct run *r, enum store_step_state st)
+static void set_states(struct apply_run *r, enum store_step_state st)
 {
 	for (int i = 0; i < r->n_sent; i++) {
 		r->w->steps[r->item_step[i]].state = st;
@@ -68,7 +68,7 @@ static void set_states(struct run *r, enum store_step_state st)
 }
 
 /* The steps of the batch under way: all of them when it is the whole map. */
-static int mark_batch(struct run *r, struct err *err)
+static int mark_batch(struct apply_run *r, struct err *err)
 {
 	int first = r->replace ? r->begin : r->first;
 	int n = r->replace ? r->end - r->begin : r->n_sent;
@@ -82,7 +82,7 @@ static void on_sent(struct device *d, int rc, int n,
 		    void *arg);
 
 /* The journal knows what is in flight before it is sent. */
-static void send_batch(struct run *r)
+static void send_batch(struct apply_run *r)
 {
 	struct err err = { 0 };
 	int rc;
@@ -102,7 +102,7 @@ static void send_batch(struct run *r)
 	device_submit(r->dev, &r->op, &r->batch, on_sent, r);
 }
 
-static void send_next(struct run *r)
+static void send_next(struct apply_run *r)
 {
 	struct change *c = r->c;
 
@@ -118,13 +118,13 @@ static void send_next(struct run *r)
 	send_batch(r);
 }
 
-void send_begin(struct run *r)
+void execute_begin(struct apply_run *r)
 {
 	r->first = r->begin;
 	send_next(r);
 }
 
-static enum store_step_state state_of(const struct run *r,
+static enum store_step_state state_of(const struct apply_run *r,
 				      const struct drv_outcome *o)
 {
 	switch (o->result) {
@@ -140,7 +140,7 @@ static enum store_step_state state_of(const struct run *r,
 	}
 }
 
-static void take_outcomes(struct run *r, int n,
+static void take_outcomes(struct apply_run *r, int n,
 			  const struct drv_outcome *outcomes)
 {
 	set_states(r, r->replace && n == r->n_sent ? STORE_DONE :
@@ -163,7 +163,7 @@ static void take_outcomes(struct run *r, int n,
 }
 
 /* Keeps the circuits that failed, for those who want more than the first. */
-static void keep_failed(const struct run *r, int n,
+static void keep_failed(const struct apply_run *r, int n,
 			const struct drv_outcome *outcomes)
 {
 	struct apply_result *res = &r->c->res;
@@ -188,7 +188,7 @@ static void keep_failed(const struct run *r, int n,
 }
 
 /* Says which circuit it was; the driver knows items only. */
-static int name_failure(const struct run *r, int n,
+static int name_failure(const struct apply_run *r, int n,
 			const struct drv_outcome *outcomes, int rc,
 			const struct err *err, struct err *own)
 {
@@ -212,7 +212,7 @@ static int name_failure(const struct run *r, int n,
 }
 
 /* What the ring runs now; programs that stay were not touched. */
-static void report_load(struct run *r)
+static void report_load(struct apply_run *r)
 {
 	const struct ring_programs *now = r->batch.programs;
 	const struct ring_programs *old = work_old(r->w);
@@ -236,7 +236,7 @@ static void report_load(struct run *r)
 	}
 }
 
-static void report_progress(struct run *r)
+static void report_progress(struct apply_run *r)
 {
 	static const char *const verbs[] = {
 		[PHASE_DELETE] = "deleted", [PHASE_ADD] = "made",
@@ -254,7 +254,7 @@ static void report_progress(struct run *r)
 }
 
 /* More of the same kind follow when a batch was too small for them. */
-static bool has_more(struct run *r)
+static bool has_more(struct apply_run *r)
 {
 	enum store_op op = r->w->steps[r->first].op;
 
@@ -270,7 +270,7 @@ static bool has_more(struct run *r)
 /* Circuits that the device refused may be some that the change goes on
  * without, unless what became of others is unknown; those that were skipped
  * follow. err names the first. */
-static void on_refused(struct run *r, int n,
+static void on_refused(struct apply_run *r, int n,
 		       const struct drv_outcome *outcomes, int rc,
 		       const struct err *err)
 {
@@ -291,7 +291,7 @@ static void on_refused(struct run *r, int n,
 				o->code, o->text);
 		}
 		left = o->result == DRV_REFUSED &&
-		       gate_pass(r, r->item_step[i], APPLY_UNVERIFIED,
+		       tolerance_allows(r, r->item_step[i], APPLY_UNVERIFIED,
 				 &own);
 		if (!left) {
 			break;
@@ -306,7 +306,7 @@ static void on_sent(struct device *d, int rc, int n,
 		    const struct drv_outcome *outcomes, const struct err *err,
 		    void *arg)
 {
-	struct run *r = arg;
+	struct apply_run *r = arg;
 	struct err own = { 0 };
 
 	(void)d;

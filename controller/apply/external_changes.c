@@ -13,13 +13,13 @@
 #include "lib/base/log.h"
 
 /* One comparison of a device's readings. */
-struct look {
+struct external_scan {
 	struct device *d;
 	const struct drv_snapshot *before;	/* NULL: none */
 	int64_t before_ns;
 	int n_open;
 	struct store_foreign *open;
-	foreign_list *out;
+	external_list *out;
 };
 
 /* ---- what a change of weft's own explains -------------------------------- */
@@ -83,19 +83,19 @@ static int64_t explained_by(const struct device *d,
 
 /* ---- by whom ------------------------------------------------------------- */
 
-static bool same_port(const struct said *s, struct optics_xc xc)
+static bool same_port(const struct device_report *s, struct optics_xc xc)
 {
 	return s->has_port && s->index == (s->is_out ? xc.out : xc.in);
 }
 
 /* The device's newest words since the reading before, about this port, or
  * about none. */
-static const struct said *find_words(const struct look *l, struct optics_xc xc)
+static const struct device_report *find_report(const struct external_scan *l, struct optics_xc xc)
 {
-	const struct said *best = NULL;
+	const struct device_report *best = NULL;
 
-	for (int i = 0; i < SAID_KEPT; i++) {
-		const struct said *s = &l->d->said[i];
+	for (int i = 0; i < REPORTS_KEPT; i++) {
+		const struct device_report *s = &l->d->reports[i];
 
 		if (!s->text[0] || s->at_ns < l->before_ns ||
 		    (s->has_port && !same_port(s, xc))) {
@@ -123,13 +123,13 @@ static const char *find_owner(const struct device *d, struct optics_xc xc)
 	return "";
 }
 
-static void name_who(const struct look *l, struct store_foreign *f)
+static void name_origin(const struct external_scan *l, struct store_foreign *f)
 {
 	const struct device *d = l->d;
 	const char *owner = f->kind == STORE_FOREIGN_PROGRAM ||
 			    f->kind == STORE_FOREIGN_DISABLED ? "" :
 			    find_owner(d, f->xc);
-	const struct said *words = find_words(l, f->xc);
+	const struct device_report *words = find_report(l, f->xc);
 	char *text = f->who;
 
 	if (d->now.restarted) {
@@ -149,18 +149,18 @@ static void name_who(const struct look *l, struct store_foreign *f)
 	}
 }
 
-static enum store_foreign_how how(const struct look *l, struct optics_xc xc)
+static enum store_foreign_how how(const struct external_scan *l, struct optics_xc xc)
 {
 	const struct apply *a = l->d->a;
 
 	return a->change ? STORE_BY_CHANGE :
-	       a->how != STORE_BY_VERIFY && find_words(l, xc) ? STORE_BY_EVENT
+	       a->how != STORE_BY_VERIFY && find_report(l, xc) ? STORE_BY_EVENT
 							      : a->how;
 }
 
 /* ---- noticing ------------------------------------------------------------ */
 
-static bool is_known(const struct look *l, enum store_foreign_kind kind,
+static bool is_known(const struct external_scan *l, enum store_foreign_kind kind,
 		     struct optics_xc xc)
 {
 	for (int i = 0; i < l->n_open; i++) {
@@ -172,7 +172,7 @@ static bool is_known(const struct look *l, enum store_foreign_kind kind,
 	return false;
 }
 
-static int note(struct look *l, enum store_foreign_kind kind,
+static int note(struct external_scan *l, enum store_foreign_kind kind,
 		struct optics_xc xc)
 {
 	struct store_foreign f = { .kind = kind, .xc = xc,
@@ -181,11 +181,11 @@ static int note(struct look *l, enum store_foreign_kind kind,
 				   .how = how(l, xc) };
 
 	if (is_known(l, kind, xc) || explained_by(l->d, &f) ||
-	    care_explains(l->d, xc)) {
+	    maintenance_explains(l->d, xc)) {
 		return 0;
 	}
 	snprintf(f.device, sizeof(f.device), "%s", l->d->name);
-	name_who(l, &f);
+	name_origin(l, &f);
 	return vec_push(l->out, f);
 }
 
@@ -194,7 +194,7 @@ static bool is_out_of_effect(const struct drv_xc *x)
 	return x->state == DRV_BLOCKED || x->state == DRV_FAILED;
 }
 
-static int note_circuits(struct look *l)
+static int note_circuits(struct external_scan *l)
 {
 	const struct device *d = l->d;
 	const struct drv_snapshot *now = &d->now.snap;
@@ -235,7 +235,7 @@ static const struct drv_port *find_disabled(const struct drv_snapshot *s,
 	return NULL;
 }
 
-static int note_ports(struct look *l)
+static int note_ports(struct external_scan *l)
 {
 	const struct drv_snapshot *now = &l->d->now.snap;
 	int r = 0;
@@ -259,7 +259,7 @@ static const struct ring_programs *wanted_program(const struct device *d)
 		       ? &d->intent.programs : NULL;
 }
 
-static int note_program(struct look *l)
+static int note_program(struct external_scan *l)
 {
 	const struct ring_programs *want = wanted_program(l->d);
 
@@ -307,7 +307,7 @@ static bool is_accepted(const struct device *d, const struct store_foreign *f)
 }
 
 /* change: the one that has just been committed, or 0. */
-static int settle(struct look *l, int64_t change, bool restores)
+static int settle(struct external_scan *l, int64_t change, bool restores)
 {
 	int r = 0;
 
@@ -337,27 +337,27 @@ static void save(struct device *d)
 	struct apply *a = d->a;
 	struct err err = { 0 };
 
-	if (!d->foreign.n) {
+	if (!d->external.n) {
 		return;
 	}
-	if (store_foreign_put(a->store, d->foreign.v, (int)d->foreign.n,
+	if (store_foreign_put(a->store, d->external.v, (int)d->external.n,
 			      &err)) {
 		log_error("apply", "%s: changes by others are not recorded: "
 			  "%s", d->name, err.msg);
 		return;
 	}
-	if (a->foreign && !a->closing) {
-		a->foreign(d->foreign.v, (int)d->foreign.n, a->foreign_arg);
+	if (a->on_external && !a->closing) {
+		a->on_external(d->external.v, (int)d->external.n, a->external_arg);
 	}
-	d->foreign.n = 0;
+	d->external.n = 0;
 }
 
-static int begin(struct look *l, struct err *err)
+static int begin(struct external_scan *l, struct err *err)
 {
 	const struct store_foreign_query q = { .device = l->d->name,
 					       .open = true };
 
-	l->out = &l->d->foreign;
+	l->out = &l->d->external;
 	return store_foreign(l->d->a->store, &q, &l->open, &l->n_open, err);
 }
 
@@ -369,10 +369,10 @@ static void report(const struct device *d, int rc, const struct err *err)
 	}
 }
 
-void foreign_look(struct device *d, const struct drv_snapshot *before,
+void external_compare(struct device *d, const struct drv_snapshot *before,
 		  int64_t before_ns)
 {
-	struct look l = { .d = d, .before = before, .before_ns = before_ns };
+	struct external_scan l = { .d = d, .before = before, .before_ns = before_ns };
 	struct err err = { 0 };
 	int r;
 
@@ -392,9 +392,9 @@ void foreign_look(struct device *d, const struct drv_snapshot *before,
 	save(d);
 }
 
-void foreign_committed(struct device *d, int64_t change, bool restores)
+void external_committed(struct device *d, int64_t change, bool restores)
 {
-	struct look l = { .d = d };
+	struct external_scan l = { .d = d };
 	struct err err = { 0 };
 	int r = d->now.reachable ? begin(&l, &err) : 0;
 
@@ -406,7 +406,7 @@ void foreign_committed(struct device *d, int64_t change, bool restores)
 	save(d);
 }
 
-void foreign_retire(struct apply *a, int64_t change)
+void external_retire(struct apply *a, int64_t change)
 {
 	const struct store_foreign_query q = { .open = true };
 	struct store_foreign *v = NULL;
@@ -414,7 +414,7 @@ void foreign_retire(struct apply *a, int64_t change)
 	int n = 0, kept = 0, r = store_foreign(a->store, &q, &v, &n, &err);
 
 	for (int i = 0; i < n && r == 0; i++) {
-		if (devset_find(a->set, v[i].device)) {
+		if (device_set_find(a->set, v[i].device)) {
 			continue;
 		}
 		v[kept] = v[i];
@@ -431,11 +431,11 @@ void foreign_retire(struct apply *a, int64_t change)
 	free(v);
 }
 
-void foreign_said(struct device *d, const struct drv_event *ev)
+void external_note_report(struct device *d, const struct drv_event *ev)
 {
-	struct said *s = &d->said[d->n_said++ % SAID_KEPT];
+	struct device_report *s = &d->reports[d->n_reports++ % REPORTS_KEPT];
 
-	*s = (struct said){ .at_ns = clk_wall_ns(), .has_port = ev->has_port,
+	*s = (struct device_report){ .at_ns = clk_wall_ns(), .has_port = ev->has_port,
 			    .is_out = ev->is_out, .index = ev->index };
 	snprintf(s->text, sizeof(s->text), "%s", ev->text ? ev->text : "");
 }

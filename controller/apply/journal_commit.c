@@ -57,12 +57,12 @@ static bool nothing_to_do(struct change *c)
 	for (int i = 0; i < c->journal.n_works && same; i++) {
 		const struct store_work *w = &c->journal.works[i];
 
-		same = same_intent(w, &devset_find(c->set, w->device)->intent);
+		same = same_intent(w, &device_set_find(c->set, w->device)->intent);
 	}
 	return same;
 }
 
-static void tell_removed(struct change *c)
+static void report_removed(struct change *c)
 {
 	char **names;
 	int n;
@@ -71,7 +71,7 @@ static void tell_removed(struct change *c)
 		return;
 	}
 	for (int i = 0; i < n; i++) {
-		if (!devset_find(c->set, names[i])) {
+		if (!device_set_find(c->set, names[i])) {
 			change_event(c, NULL, true, "%s is no longer in the "
 				     "configuration: its light stays as it is "
 				     "and is forgotten", names[i]);
@@ -80,7 +80,7 @@ static void tell_removed(struct change *c)
 	model_names_free(names);
 }
 
-void record_prepare(struct change *c)
+void journal_prepare(struct change *c)
 {
 	struct store_config cfg;
 	int rc;
@@ -105,7 +105,7 @@ void record_prepare(struct change *c)
 	change_event(c, NULL, false, "change %lld is in the journal%s%s",
 		     (long long)c->res.change,
 		     c->peer[0] ? ", asked for by " : "", c->peer);
-	tell_removed(c);
+	report_removed(c);
 	change_enter(c, c->n_runs ? PHASE_CHECK : PHASE_COMMIT);
 }
 
@@ -123,7 +123,7 @@ static void count_steps(const struct change *c, int counts[4])
 }
 
 /* Of what this change has touched. */
-static enum apply_level least_proof(const struct change *c)
+static enum apply_level min_proof(const struct change *c)
 {
 	enum apply_level least = APPLY_ERROR_FREE;
 
@@ -135,7 +135,7 @@ static enum apply_level least_proof(const struct change *c)
 	return least;
 }
 
-void record_commit(struct change *c)
+void journal_commit(struct change *c)
 {
 	int n[4], n_devices = 0, n_left = 0;
 	char text[200];
@@ -148,7 +148,7 @@ void record_commit(struct change *c)
 		 "on %d device%s", n[STORE_DEL], n[STORE_ADD], n[STORE_LOAD],
 		 n[STORE_LOAD] == 1 ? "" : "s", n_devices,
 		 n_devices == 1 ? "" : "s");
-	c->rc = gate_record(c, &n_left, &c->err);
+	c->rc = tolerance_record(c, &n_left, &c->err);
 	if (c->rc) {
 		change_enter(c, PHASE_UNDO);
 		return;
@@ -158,7 +158,7 @@ void record_commit(struct change *c)
 			 "; %d of them to be repaired", n_left);
 	}
 	c->rc = store_commit_proven(c->a->store, &c->journal, text,
-				    (int)least_proof(c), &c->err);
+				    (int)min_proof(c), &c->err);
 	if (c->rc) {
 		/* Undoing now could contradict what the disk may yet hold;
 		 * recovery decides by reading the devices. */
@@ -175,7 +175,7 @@ void record_commit(struct change *c)
 	change_end(c);
 }
 
-void record_stop(struct change *c)
+void journal_stop(struct change *c)
 {
 	err_wrap(&c->err, "stopped under the gate of %g%%",
 		 (double)c->set->fabric->changes.gate_ppm / 10000);

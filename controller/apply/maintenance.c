@@ -1,6 +1,6 @@
 /*
- * What people ask of a device beside its light: a port enabled or disabled,
- * a robot's homing run, resonators that search anew, errors forgotten. No
+ * An operator's request to a device beside its circuits: a port enabled or disabled,
+ * a robot's homing run, resonators that search again, errors cleared. No
  * plan, and no undo: one operation, read before and after.
  */
 #include <stdlib.h>
@@ -8,31 +8,31 @@
 
 #include "controller/apply/private.h"
 
-struct care {
+struct maintenance {
 	struct apply *a;
 	struct device *d;
 	struct device_op op;
-	struct apply_care what;
-	apply_care_cb cb;
+	struct apply_maintenance what;
+	apply_maintenance_cb cb;
 	void *arg;
 	int rc;
 	struct err err;
 	struct drv_outcome outcome;
 };
 
-bool care_explains(const struct device *d, struct optics_xc xc)
+bool maintenance_explains(const struct device *d, struct optics_xc xc)
 {
-	const struct care *c = d->a->care;
+	const struct maintenance *c = d->a->maintenance;
 
 	return c && c->d == d && !c->what.recovery &&
 	       c->what.port.index == (c->what.port.is_out ? xc.out : xc.in);
 }
 
-static void finish(struct care *c)
+static void finish(struct maintenance *c)
 {
 	struct apply *a = c->a;
 
-	a->care = NULL;
+	a->maintenance = NULL;
 	if (!a->closing) {
 		apply_save_readings(a);
 	}
@@ -55,7 +55,7 @@ static void on_done(struct device *d, int rc, int n,
 		    const struct drv_outcome *outcomes, const struct err *err,
 		    void *arg)
 {
-	struct care *c = arg;
+	struct maintenance *c = arg;
 
 	c->rc = rc;
 	c->err = *err;
@@ -92,7 +92,7 @@ static int check_light(const struct device *d, struct err *err)
 static void on_read_before(struct device *d, int rc, const struct err *err,
 			   void *arg)
 {
-	struct care *c = arg;
+	struct maintenance *c = arg;
 
 	c->rc = rc;
 	c->err = *err;
@@ -107,14 +107,14 @@ static void on_read_before(struct device *d, int rc, const struct err *err,
 		finish(c);
 	} else {
 		apply_save_readings(c->a);	/* with the audit so far */
-		device_care(d, &c->op, &c->what, on_done, c);
+		device_maintain(d, &c->op, &c->what, on_done, c);
 	}
 }
 
-int apply_care_check(const struct apply *a, const char *device,
-		     const struct apply_care *what, struct err *err)
+int apply_maintenance_check(const struct apply *a, const char *device,
+		     const struct apply_maintenance *what, struct err *err)
 {
-	const struct device *d = a->set ? devset_find(a->set, device) : NULL;
+	const struct device *d = a->set ? device_set_find(a->set, device) : NULL;
 	const struct drv_class *cls = d && d->drv ? d->drv->cls : NULL;
 
 	if (!cls) {
@@ -131,12 +131,12 @@ int apply_care_check(const struct apply *a, const char *device,
 	return 0;
 }
 
-int apply_care(struct apply *a, const char *device,
-	       const struct apply_care *what, apply_care_cb cb, void *arg,
+int apply_maintain(struct apply *a, const char *device,
+	       const struct apply_maintenance *what, apply_maintenance_cb cb, void *arg,
 	       struct err *err)
 {
-	struct care *c;
-	int rc = apply_care_check(a, device, what, err);
+	struct maintenance *c;
+	int rc = apply_maintenance_check(a, device, what, err);
 
 	if (rc) {
 		return rc;
@@ -149,11 +149,11 @@ int apply_care(struct apply *a, const char *device,
 		return err_nomem(err);
 	}
 	c->a = a;
-	c->d = device_ref(devset_find(a->set, device));
+	c->d = device_ref(device_set_find(a->set, device));
 	c->what = *what;
 	c->cb = cb;
 	c->arg = arg;
-	a->care = c;
+	a->maintenance = c;
 	device_read(c->d, &c->op, on_read_before, c);
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 /* Memory behind one plan base. Programs are borrowed from devices and open
  * changes. */
-struct base {
+struct plan_input {
 	int n;
 	struct plan_light *intent, *observed;
 	int64_t *port_ns, *device_ns;
@@ -25,7 +25,7 @@ static void light_fini(struct plan_light *l)
 	free((void *)l->powers);
 }
 
-void base_free(struct base *b)
+void plan_input_free(struct plan_input *b)
 {
 	if (!b) {
 		return;
@@ -295,10 +295,10 @@ static int fill_intent(const struct apply *a, const struct device *d,
 	return rc;
 }
 
-const struct device *base_device(const struct apply *a,
+const struct device *plan_input_device(const struct apply *a,
 				 const struct model_device *m)
 {
-	struct device *d = devset_find(a->set, m->name);
+	struct device *d = device_set_find(a->set, m->name);
 	char *signature = d ? device_signature(m) : NULL;
 	bool same = signature && strcmp(signature, d->signature) == 0;
 
@@ -315,7 +315,7 @@ static int64_t learned_ns(const struct apply *a, enum store_timing_kind kind,
 }
 
 static int fill_times(const struct apply *a, const struct model_fabric *f,
-		      struct base *b, struct plan_times *out, struct err *err)
+		      struct plan_input *b, struct plan_times *out, struct err *err)
 {
 	b->port_ns = calloc((size_t)f->n_ports + 1, sizeof(*b->port_ns));
 	b->device_ns = calloc((size_t)f->n_devices + 1,
@@ -340,11 +340,11 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		    enum plan_mode mode, struct plan_base *out,
 		    struct err *err)
 {
-	struct base *b = calloc(1, sizeof(*b));
+	struct plan_input *b = calloc(1, sizeof(*b));
 	int rc = 0;
 
-	base_free(a->base);
-	a->base = b;
+	plan_input_free(a->plan_input);
+	a->plan_input = b;
 	if (!b) {
 		return err_nomem(err);
 	}
@@ -355,7 +355,7 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < b->n && rc == 0; i++) {
-		const struct device *d = base_device(a, &fabric->devices[i]);
+		const struct device *d = plan_input_device(a, &fabric->devices[i]);
 
 		if (d) {
 			rc = fill_intent(a, d, &b->intent[i], err);

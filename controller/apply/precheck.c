@@ -4,7 +4,7 @@
 
 #include "controller/apply/private.h"
 
-static bool replaces(const struct run *r)
+static bool replaces(const struct apply_run *r)
 {
 	const struct drv_snapshot *s = &r->dev->now.snap;
 	const struct dispatch_stage stage = {
@@ -17,7 +17,7 @@ static bool replaces(const struct run *r)
 	return !r->w->is_ring && dispatch_replaces(&s->caps, &stage);
 }
 
-static int remember_before(struct run *r, struct err *err)
+static int remember_before(struct apply_run *r, struct err *err)
 {
 	const struct drv_snapshot *s = &r->dev->now.snap;
 
@@ -37,7 +37,7 @@ static int remember_before(struct run *r, struct err *err)
 static void on_checked(struct device *d, int rc, const struct err *err,
 		       void *arg)
 {
-	struct run *r = arg;
+	struct apply_run *r = arg;
 	struct err own = { 0 };
 
 	if (rc == 0) {
@@ -58,14 +58,14 @@ static void on_checked(struct device *d, int rc, const struct err *err,
 	change_op_done(r->c);
 }
 
-void check_begin(struct run *r)
+void precheck_begin(struct apply_run *r)
 {
 	device_read(r->dev, &r->op, on_checked, r);
 }
 
 /* ---- power --------------------------------------------------------------- */
 
-static void tell_doubts(struct change *c)
+static void report_doubts(struct change *c)
 {
 	char text[PLAN_DOUBT_TEXT];
 
@@ -83,7 +83,7 @@ static void tell_doubts(struct change *c)
 
 /* The plan may have been made before its devices were read, and lasers since
  * then switched on or off. */
-int check_power(struct change *c, struct err *err)
+int precheck_power(struct change *c, struct err *err)
 {
 	struct plan_base base;
 	int rc = apply_plan_base(c->a, c->set->fabric, c->plan->mode, &base,
@@ -92,7 +92,7 @@ int check_power(struct change *c, struct err *err)
 	base.go_back = c->plan->go_back;
 	rc = rc ? rc : plan_recheck_power(c->plan, &base, err);
 	if (rc == 0) {
-		tell_doubts(c);
+		report_doubts(c);
 	}
 	return rc;
 }

@@ -1,27 +1,26 @@
 /*
  * Shared by the files of the apply room.
  *
- *   apply.c    the engine: life, fabric, readings, base for planning
- *   device.c   one device: its session, its queue of operations, its state
- *   loss.c     what its circuits lose
- *   timing.c   how long ports and devices take to come back
- *   foreign.c  changes of its light that weft did not make
- *   set.c      the devices of one fabric
- *   base.c     what a plan starts from
- *   dry_run.c  what a plan would send
- *   compare.c  readings against plans and intent (pure)
- *   journal.c  a plan as a journal (pure)
- *   change.c   a change on its way through the phases
- *   record.c   its beginning and its commit in the store
- *   check.c    is all as its plan found it?
- *   send.c     its commands
- *   proof.c    read back, settled, read again
- *   prove.c    loss, neighbours, errors: what decides beyond that
- *   drain.c    traffic leaves light before it goes
- *   gate.c     what it goes on without
- *   undo.c     taking a change back
- *   care.c     what is asked of a device beside its light
- *   recover.c  changes that were open when the process ended
+ *   apply.c            the engine: life, fabric, readings
+ *   device.c           one device: its session, its queue of operations, its
+ *                      state; device_set.c: those of one fabric
+ *   insertion_loss.c   what its circuits lose
+ *   timing.c           how long ports and devices take to come back
+ *   external_changes.c changes of its circuits that weft did not make
+ *   plan_input.c       what a plan starts from; dry_run.c: what it would send
+ *   compare.c          readings against plans and intent (pure)
+ *   journal.c          a plan as a journal (pure)
+ *   change.c           a change and its phases, which are, in their order:
+ *   journal_commit.c     the beginning and the commit in the store
+ *   precheck.c           is all as its plan found it?
+ *   drain.c              traffic leaves circuits before they go
+ *   execute.c            commands
+ *   readback.c           read back, settled, read again
+ *   verify_external.c    loss, neighbours, errors: what decides beyond that
+ *   tolerance.c          what it goes on without
+ *   undo.c               taking a change back
+ *   maintenance.c      an operator's requests to a device beside its circuits
+ *   recover.c          changes that were open when the process ended
  */
 #ifndef WEFT_APPLY_PRIVATE_H
 #define WEFT_APPLY_PRIVATE_H
@@ -44,51 +43,57 @@ typedef void (*device_submit_cb)(struct device *d, int rc, int n,
 				 const struct drv_outcome *outcomes,
 				 const struct err *err, void *arg);
 
-/* A request to a device; owned by who asks, in use until its callback. */
+/* A request to a device; owned by the caller, in use until its callback. A
+ * batch, or maintenance, or with both NULL a reading. */
 struct device_op {
-	const struct drv_batch *batch;	/* NULL: read, or */
-	const struct apply_care *care;
+	const struct drv_batch *batch;
+	const struct apply_maintenance *maintenance;
 	device_read_cb read_cb;
 	device_submit_cb submit_cb;
 	void *arg;
 	struct device_op *next;
 };
 
-/* What a device said of its own accord, for a while. */
-#define SAID_KEPT 16
+/* What a device reported of its own accord: the last ones, which may tell who
+ * changed a circuit. */
+#define REPORTS_KEPT 16
 
-struct said {
+struct device_report {
 	int64_t at_ns;			/* wall clock */
 	bool has_port, is_out;
 	int index;
 	char text[DRV_TEXT_MAX];
 };
 
-typedef VEC(struct store_foreign) foreign_list;
+typedef VEC(struct store_foreign) external_list;
 
 struct device {
 	struct apply *a;
 	struct device *next;		/* of all devices of the engine */
-	int refs;
+	int refs;			/* of sets, and one an operation; at 0
+					 * the session is closed */
 	char *name, *driver;
 	char *signature;		/* same text: same session will do */
 	bool any_to_any;
-	struct drv *drv;
-	bool closing, closed;
-	struct device_op *head, *tail;	/* head is running */
+	struct drv *drv;		/* NULL: it could not be opened */
+	bool closing, closed;		/* no operation is taken; drv is gone */
+	struct device_op *head, *tail;	/* head is running; NULL: idle */
 	int lines, lines_dropped;	/* audit of the running one */
 	struct apply_device now;	/* strings are name and driver above */
-	struct store_light intent;
-	enum apply_level proof;		/* of the last change */
-	bool unsaved;			/* a reading the store has not got */
+	struct store_light intent;	/* committed; circuits sorted */
+	enum apply_level proof;		/* by the last change, as far as later
+					 * readings have not refuted it */
+	bool unsaved;			/* now.snap is not in the store yet */
 	int32_t limit_mdb;		/* of a circuit's loss; 0: none */
 	int n_losses;
-	struct store_loss *losses;	/* learned, by xc */
+	struct store_loss *losses;	/* learned, sorted by xc; the lowest
+					 * seen of each */
 	bool losses_unsaved;
 	bool from_store;		/* the reading is an earlier process's */
-	struct said said[SAID_KEPT];
-	unsigned int n_said;
-	foreign_list foreign;		/* that the store has not got */
+	struct device_report reports[REPORTS_KEPT];
+	unsigned int n_reports;		/* ever; the next one's place is this,
+					 * modulo REPORTS_KEPT */
+	external_list external;		/* that the store has not got */
 };
 
 /* Opens a handle for a fabric's device; nothing is sent. refs is 1. */
@@ -111,13 +116,13 @@ void device_submit(struct device *d, struct device_op *op,
 		   void *arg);
 
 /* `what` lives until the callback, and the driver can do it. */
-void device_care(struct device *d, struct device_op *op,
-		 const struct apply_care *what, device_submit_cb cb,
+void device_maintain(struct device *d, struct device_op *op,
+		 const struct apply_maintenance *what, device_submit_cb cb,
 		 void *arg);
 /* The batch that runs is to end soon. */
 void device_cancel(struct device *d);
-/* True while an operator sets a port of the circuit. care.c */
-bool care_explains(const struct device *d, struct optics_xc xc);
+/* True while an operator sets a port of the circuit. maintenance.c */
+bool maintenance_explains(const struct device *d, struct optics_xc xc);
 
 /* Takes the committed intent from the store again. */
 int device_load_intent(struct device *d, struct err *err);
@@ -125,28 +130,28 @@ int device_load_intent(struct device *d, struct err *err);
 void device_assess(struct device *d);
 bool device_intends(const struct device *d, struct optics_xc xc);
 
-/* ---- changes by others (foreign.c) --------------------------------------- */
+/* ---- changes by others (external_changes.c) ------------------------------ */
 
 /* Compares a fresh reading with the one before (NULL: none), records what
  * weft did not change, and what of earlier records is right again. */
-void foreign_look(struct device *d, const struct drv_snapshot *before,
+void external_compare(struct device *d, const struct drv_snapshot *before,
 		  int64_t before_ns);
 /* The same of earlier records when a change was committed; restores: it was
  * made for that. */
-void foreign_committed(struct device *d, int64_t change, bool restores);
+void external_committed(struct device *d, int64_t change, bool restores);
 /* Records of devices that the change has done away with are over. */
-void foreign_retire(struct apply *a, int64_t change);
-/* Remembers words of the device, which may tell who it was. */
-void foreign_said(struct device *d, const struct drv_event *ev);
+void external_retire(struct apply *a, int64_t change);
+/* Keeps a device's report, which may tell who it was. */
+void external_note_report(struct device *d, const struct drv_event *ev);
 
-/* ---- losses (loss.c) ----------------------------------------------------- */
+/* ---- losses (insertion_loss.c) ------------------------------------------- */
 
 /* Takes from the last reading what circuits lose that are well. */
 void loss_learn(struct device *d);
 void loss_judge(const struct device *d, const struct drv_xc *x,
 		struct apply_loss *out);
 /* How many circuits of the last reading lose too much; the first of them goes
- * to an empty text, in words. O(circuits log circuits). */
+ * to text, if that is empty. O(circuits log circuits). */
 int loss_assess(const struct device *d, char *text, int size);
 /* "in 3 -> out 7 loses 4.20 dB, was 1.10 dB": of one that loses too much. */
 void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text,
@@ -166,7 +171,7 @@ void timings_save(struct apply *a);
 
 /* ---- the devices of a fabric --------------------------------------------- */
 
-struct devset {
+struct device_set {
 	struct model_fabric *fabric;	/* owned */
 	struct device **v;		/* [fabric->n_devices] */
 	struct apply_device *view;	/* copies for apply_devices() */
@@ -175,11 +180,11 @@ struct devset {
 
 /* Sessions that are the same are shared with `from` (may be NULL). The
  * fabric is taken over only on success. */
-int devset_new(struct apply *a, struct model_fabric *fabric,
-	       const struct devset *from, struct devset **out,
+int device_set_new(struct apply *a, struct model_fabric *fabric,
+	       const struct device_set *from, struct device_set **out,
 	       struct err *err);
-void devset_free(struct devset *s);
-struct device *devset_find(const struct devset *s, const char *name);
+void device_set_free(struct device_set *s);
+struct device *device_set_find(const struct device_set *s, const char *name);
 
 /* ---- comparing ----------------------------------------------------------- */
 
@@ -245,48 +250,52 @@ int work_moves(const struct store_work *w);
 enum phase {
 	PHASE_PREPARE, PHASE_CHECK, PHASE_DRAIN, PHASE_DELETE, PHASE_ADD,
 	PHASE_LOAD, PHASE_READ_BACK, PHASE_SETTLE, PHASE_READ_AGAIN,
-	PHASE_PROVE, PHASE_COMMIT, PHASE_UNDO, PHASE_STOP, PHASE_END,
+	PHASE_VERIFY, PHASE_COMMIT, PHASE_UNDO, PHASE_STOP, PHASE_END,
 };
 
-/* A stage of a change on one device that has something to send. */
-struct run {
+/* A stage of a change on one device that has something to send. Its steps are
+ * marked in the journal before anything is sent of them. */
+struct apply_run {
 	struct change *c;
-	struct store_work *w;
-	int index;			/* of w in the journal */
+	struct store_work *w;		/* of c->journal */
+	int index;			/* of w there */
 	struct device *dev;
-	int stage;
-	int begin, end;			/* its steps in w */
+	int stage;			/* of c->plan */
+	int begin, end;			/* its steps in w; begin < end */
 	bool is_first;			/* of its device */
-	struct device_op op;
+	struct device_op op;		/* one at a time */
 	struct drv_batch batch;
 	struct drv_item *items;		/* [w->n_steps] */
-	int *item_step;			/* the step each item is */
+	int *item_step;			/* [n_sent]: the step each item is */
 	int first, n_sent;		/* steps of the batch under way */
 	int n_done;			/* for progress */
-	bool sent;			/* something may have reached it */
+	bool sent;			/* something may have reached it: undo
+					 * is to read it */
 	int n_sends, n_moves;		/* commands, circuits that they were
 					 * for, not learned from yet */
 	int64_t since_ns, took_ns;	/* when the command or reading under
 					 * way began; how long all took */
 	bool replace;			/* the whole map in one command */
-	bool settling;
-	bool unmeasured;
-	enum apply_level proof;
-	char epoch[DRV_NAME_MAX];
+	bool settling;			/* by the last reading */
+	bool unmeasured;		/* the device said so of an item */
+	enum apply_level proof;		/* least of its circuits */
+	char epoch[DRV_NAME_MAX];	/* at the check; "": it tells none */
 	bool restarted;			/* since the check */
-	int n_before;			/* the map at the check */
+	int n_before;			/* the map at the check, sorted */
 	struct optics_xc *before;
-	struct ring_programs dark;		/* no program at all */
+	struct ring_programs dark;	/* no program at all */
 	/* undo */
 	unsigned char *tries;		/* [w->n_steps] */
-	int rounds, n_unread;
-	bool confirmed, restored;
+	int rounds, n_unread;		/* batches; readings that failed in a
+					 * row */
+	bool confirmed;			/* one reading was as before */
 };
 
 struct change {
 	struct apply *a;
 	struct plan *plan;
-	struct devset *set, *before;
+	struct device_set *set, *before;	/* the plan's; the one that
+						 * comes back when it fails */
 	struct store_journal journal;
 	apply_event_cb on_event;
 	apply_done_cb on_done;
@@ -295,7 +304,7 @@ struct change {
 	bool restores;
 	enum phase phase;
 	int n_runs;
-	struct run *runs;
+	struct apply_run *runs;
 	int first, end;			/* runs in scope: a stage, or all */
 	bool whole;			/* all stages are in scope */
 	int waiting;			/* operations the phase waits for */
@@ -304,17 +313,18 @@ struct change {
 	struct err err;
 	int settle_rounds;
 	int n_stage_adds, n_stragglers;	/* of the stage in scope */
-	bool stop;			/* under the gate: nothing is undone */
-	bool must;			/* as asked for */
+	bool stop;			/* too much failed, and the fabric wants
+					 * it left as it is: no undo */
+	bool ignore_traffic;			/* as asked for */
 	struct apply_question question;	/* to hosts; paths are owned */
 	int64_t began_ns, lit_ns;	/* of the stage in scope: its first
 					 * command, and that all is made */
-	int undo_at;
-	int n_left;			/* circuits that undo could not move */
-	struct buf left;		/* their names */
+	int undo_at;			/* run; they go backwards */
+	int n_unrecovered;			/* circuits that undo could not move */
+	struct buf unrecovered;		/* their names */
 	struct apply_result res;
 	int64_t started_ns;
-	int done, total;
+	int done, total;		/* steps, for events */
 };
 
 /* The change fails with this, if it has not failed yet. */
@@ -335,44 +345,44 @@ const char *change_phase_name(enum phase phase);
 /* One of the operations that the phase waits for has been answered; after the
  * last one the next phase begins. */
 void change_op_done(struct change *c);
-void change_op_failed(struct run *r, int rc, const struct err *err);
+void change_op_failed(struct apply_run *r, int rc, const struct err *err);
 
 /* Steps that are `op` to the run's stage. */
-int run_count(const struct run *r, enum store_op op);
+int run_count(const struct apply_run *r, enum store_op op);
 
 /* ---- the phases ---------------------------------------------------------- */
 
-/* Durable before anything is sent; nothing to do ends the change. */
-void record_prepare(struct change *c);
+/* Durable before anything is sent; ends the change if nothing is to do. */
+void journal_prepare(struct change *c);
 /* True now; what is to be repaired is put on the list with it. */
-void record_commit(struct change *c);
-/* Under the gate, where the fabric says that somebody is to look at it: the
- * journal stays open and explains every circuit. */
-void record_stop(struct change *c);
+void journal_commit(struct change *c);
+/* Too much failed, and the fabric wants an operator to look at it: the journal
+ * stays open and explains every circuit. */
+void journal_stop(struct change *c);
 
-void check_begin(struct run *r);
+void precheck_begin(struct apply_run *r);
 /* Once all is read: does the power suit the receivers? */
-int check_power(struct change *c, struct err *err);
-void send_begin(struct run *r);
-void proof_read(struct run *r);
-void proof_settle(struct change *c);
+int precheck_power(struct change *c, struct err *err);
+void execute_begin(struct apply_run *r);
+void readback_begin(struct apply_run *r);
+void readback_settle(struct change *c);
 /* The phase after a reading that was the second. */
-enum phase proof_next(struct change *c);
+enum phase readback_next(struct change *c);
 /* A question to hosts about these arcs, which are taken over. */
 int question_set(struct change *c, struct plan_arc *arcs, int n,
 		 void (*done)(struct apply_question *q), struct err *err);
 void drain_begin(struct change *c);
-void prove_begin(struct change *c);
+void verify_begin(struct change *c);
 /* The phase after all that could be asked. */
-enum phase prove_next(struct change *c);
+enum phase verify_next(struct change *c);
 
 /* Whether the change goes on without one more circuit of the stage in scope:
  * if so the circuit is left to be repaired, else err is what stops it. layer:
  * the one that it failed although it was made, or 0. */
-bool gate_pass(struct run *r, int step, enum apply_level layer,
+bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer,
 	       const struct err *err);
 /* Puts the circuits that the change was carried out without on the list. */
-int gate_record(struct change *c, int *n, struct err *err);
+int tolerance_record(struct change *c, int *n, struct err *err);
 
 /* Narrows the scope to the stage that begins at run `first`. */
 void change_scope(struct change *c, int first);
@@ -385,13 +395,13 @@ void undo_begin(struct change *c);
 struct recovery;
 void recovery_abandon(struct recovery *r);
 
-/* ---- the base for planning (base.c) -------------------------------------- */
+/* ---- what a plan starts from (plan_input.c) ------------------------------ */
 
-struct base;
-void base_free(struct base *b);
+struct plan_input;
+void plan_input_free(struct plan_input *b);
 /* The device in the present set that m means, NULL when none does: one of
  * another fabric is the same one only if its session is. */
-const struct device *base_device(const struct apply *a,
+const struct device *plan_input_device(const struct apply *a,
 				 const struct model_device *m);
 
 /* ---- the engine ---------------------------------------------------------- */
@@ -399,27 +409,27 @@ const struct device *base_device(const struct apply *a,
 struct apply {
 	uv_loop_t *loop;
 	struct store *store;
-	struct devset *set;		/* NULL: no fabric yet */
+	struct device_set *set;		/* NULL: no fabric yet */
 	struct device *devices;		/* all with a handle, any set */
 	int n_devices;
 	uv_timer_t timer;		/* of the change or the recovery */
-	void (*on_timer)(void *arg);
+	void (*on_timer)(void *arg);	/* see apply_later() */
 	void *timer_arg;
 	struct change *change;		/* under way, or NULL */
 	struct recovery *recovery;
-	struct care *care;		/* under way, or NULL */
+	struct maintenance *maintenance;		/* under way, or NULL */
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
 	struct timings *timings[TIMING_KINDS];
-	struct base *base;		/* memory of the last plan base */
-	apply_news_cb news;		/* may be NULL */
-	void *news_arg;
-	apply_foreign_cb foreign;	/* may be NULL */
-	void *foreign_arg;
+	struct plan_input *plan_input;		/* memory of the last plan base */
+	apply_device_event_cb on_device_event;		/* may be NULL */
+	void *device_event_arg;
+	apply_external_cb on_external;	/* may be NULL */
+	void *external_arg;
 	enum store_foreign_how how;	/* what the present readings are for */
 	void (*before_command)(void *arg);	/* or NULL */
 	void *before_arg;
-	struct apply_hosts hosts;		/* zero: nobody can be asked */
+	struct apply_hosts hosts;		/* zero: none can be asked */
 	bool closing, timer_closed;
 	void (*closed_cb)(void *arg);
 	void *closed_arg;
@@ -433,7 +443,7 @@ int apply_refresh(struct apply *a, struct err *err);
 /* Writes readings to the store; a failure is logged. */
 void apply_save_readings(struct apply *a);
 /* Puts a set in the place of the present one, which is freed. */
-void apply_use(struct apply *a, struct devset *set);
+void apply_use(struct apply *a, struct device_set *set);
 /* Called when a device's handle is gone. */
 void apply_device_closed(struct apply *a);
 /* Journals that explain light that is not as intended: the change under way

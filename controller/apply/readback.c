@@ -9,7 +9,7 @@
 #define SETTLE_ROUNDS 8
 #define SETTLE_MOST_US 1000000
 
-static void note_restart(struct run *r, struct err *err)
+static void note_restart(struct apply_run *r, struct err *err)
 {
 	const char *epoch = r->dev->now.snap.epoch;
 
@@ -26,9 +26,9 @@ static void note_restart(struct run *r, struct err *err)
 	}
 }
 
-/* A circuit of somebody else's that went away while weft worked on the same
+/* Another user's circuit that went away while weft worked on the same
  * device is not weft's to restore, but it must not go unnoticed. */
-static void check_neighbours(struct run *r)
+static void check_neighbours(struct apply_run *r)
 {
 	char xc[48];
 
@@ -49,7 +49,7 @@ static void check_neighbours(struct run *r)
 
 /* Circuits that are not there are left to be repaired while the gate allows
  * it, unless the device restarted: then more than a circuit went. */
-static int compare_run(struct run *r, struct err *err)
+static int compare_run(struct apply_run *r, struct err *err)
 {
 	bool restarted = strcmp(r->epoch, r->dev->now.snap.epoch) != 0;
 	int rc, at;
@@ -60,13 +60,13 @@ static int compare_run(struct run *r, struct err *err)
 				   err);
 	} while (rc == WEFT_EVERIFY && at >= 0 && !restarted &&
 		 compare_gap(&r->w->steps[at], r->dev) &&
-		 gate_pass(r, at, APPLY_UNVERIFIED, err));
+		 tolerance_allows(r, at, APPLY_UNVERIFIED, err));
 	return rc;
 }
 
 /* From its commands to a map that is as planned: of a switch a batch, of a
  * robot a move. What others took meanwhile is not counted. */
-static void learn_switching(struct run *r)
+static void learn_switching(struct apply_run *r)
 {
 	const struct model_fabric *f = r->c->set->fabric;
 	int device = model_find_device(f, r->dev->name);
@@ -84,7 +84,7 @@ static void learn_switching(struct run *r)
 static void on_read(struct device *d, int rc, const struct err *err,
 		    void *arg)
 {
-	struct run *r = arg;
+	struct apply_run *r = arg;
 	struct err own = { 0 };
 
 	(void)d;
@@ -105,7 +105,7 @@ static void on_read(struct device *d, int rc, const struct err *err,
 	change_op_done(r->c);
 }
 
-void proof_read(struct run *r)
+void readback_begin(struct apply_run *r)
 {
 	if (r->c->phase == PHASE_READ_BACK) {
 		r->since_ns = clk_now_ns();
@@ -118,7 +118,7 @@ static void on_settled(void *arg)
 	change_enter(arg, PHASE_READ_AGAIN);
 }
 
-void proof_settle(struct change *c)
+void readback_settle(struct change *c)
 {
 	int64_t wait_us = 0, longest;
 
@@ -147,7 +147,7 @@ static bool still_settling(const struct change *c)
 	return false;
 }
 
-static bool has_stragglers(const struct run *r)
+static bool has_stragglers(const struct apply_run *r)
 {
 	for (int i = r->begin; i < r->end; i++) {
 		if (r->w->steps[i].is_straggler) {
@@ -157,7 +157,7 @@ static bool has_stragglers(const struct run *r)
 	return false;
 }
 
-static void tell_read_back(struct change *c)
+static void report_read_back(struct change *c)
 {
 	for (int i = c->first; i < c->end; i++) {
 		change_event(c, c->runs[i].dev, false,
@@ -173,14 +173,14 @@ static void give_up_settling(struct change *c)
 	struct err err = { 0 };
 
 	for (int i = c->first; i < c->end && !c->rc; i++) {
-		struct run *r = &c->runs[i];
+		struct apply_run *r = &c->runs[i];
 		int at;
 
 		do {
 			err = (struct err){ 0 };
 			compare_after(r->w, r->stage, r->dev, &r->settling,
 				      &at, &err);
-			if (r->settling && !gate_pass(r, at, APPLY_UNVERIFIED,
+			if (r->settling && !tolerance_allows(r, at, APPLY_UNVERIFIED,
 						       &err)) {
 				change_fail(c, WEFT_EVERIFY, &err);
 			}
@@ -188,7 +188,7 @@ static void give_up_settling(struct change *c)
 	}
 }
 
-enum phase proof_next(struct change *c)
+enum phase readback_next(struct change *c)
 {
 	if (still_settling(c)) {
 		if (++c->settle_rounds < SETTLE_ROUNDS) {
@@ -199,6 +199,6 @@ enum phase proof_next(struct change *c)
 			return PHASE_UNDO;
 		}
 	}
-	tell_read_back(c);
-	return PHASE_PROVE;
+	report_read_back(c);
+	return PHASE_VERIFY;
 }

@@ -14,7 +14,7 @@
 #define READ_ROUNDS 3
 #define BACK_OFF_US 100000
 
-struct reading {
+struct recovery_read {
 	struct recovery *r;
 	struct store_work *w;
 	int index;
@@ -29,8 +29,8 @@ struct recovery {
 	void *arg;
 	struct store_journal *v;
 	int n, at;
-	struct devset *set;		/* of the change at hand, or NULL */
-	struct reading *readings;
+	struct device_set *set;		/* of the change at hand, or NULL */
+	struct recovery_read *readings;
 	int n_readings, waiting, rounds;
 	int n_before, n_planned, n_unknown;	/* steps that move light */
 	bool keeps;			/* what was to stay is there */
@@ -49,7 +49,7 @@ static void drop_change(struct recovery *r)
 	free(r->readings);
 	r->readings = NULL;
 	r->n_readings = 0;
-	devset_free(r->set);
+	device_set_free(r->set);
 	r->set = NULL;
 }
 
@@ -93,7 +93,7 @@ static void fail(struct recovery *r, int rc, const struct err *err)
 
 /* ---- deciding ------------------------------------------------------------ */
 
-static void say(struct recovery *r, const char *what)
+static void report(struct recovery *r, const char *what)
 {
 	const struct store_journal *j = &r->v[r->at];
 
@@ -101,7 +101,7 @@ static void say(struct recovery *r, const char *what)
 		   (long long)j->change.id, what);
 }
 
-static void explain_step(struct recovery *r, const struct reading *rd,
+static void explain_step(struct recovery *r, const struct recovery_read *rd,
 			 const struct store_step *st)
 {
 	char what[48], text[STORE_NOTE_MAX];
@@ -113,7 +113,7 @@ static void explain_step(struct recovery *r, const struct reading *rd,
 		    STORE_EVENT, text);
 }
 
-static void count_step(struct recovery *r, const struct reading *rd,
+static void count_step(struct recovery *r, const struct recovery_read *rd,
 		       struct store_step *st)
 {
 	enum store_step_state now = rd->read ?
@@ -142,7 +142,7 @@ static int count_steps(struct recovery *r, struct err *err)
 	r->n_before = r->n_planned = r->n_unknown = r->n_lost = 0;
 	r->keeps = true;
 	for (int i = 0; i < r->n_readings && rc == 0; i++) {
-		struct reading *rd = &r->readings[i];
+		struct recovery_read *rd = &r->readings[i];
 
 		for (int k = 0; k < rd->w->n_steps; k++) {
 			count_step(r, rd, &rd->w->steps[k]);
@@ -158,7 +158,7 @@ static int settle_undone(struct recovery *r, struct err *err)
 	const struct store_change *ch = &r->v[r->at].change;
 	bool undone = ch->undoing || ch->verdict == STORE_STUCK;
 
-	say(r, undone ? "is rolled back: the devices hold what was before" :
+	report(r, undone ? "is rolled back: the devices hold what was before" :
 			"never happened: the devices hold what was before");
 	return store_end(r->a->store, ch->id, undone ? STORE_ROLLED_BACK :
 			 STORE_ABORTED, "settled by reading the devices: "
@@ -175,14 +175,14 @@ static int settle_done(struct recovery *r, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	say(r, "is committed: the devices hold all that was planned");
+	report(r, "is committed: the devices hold all that was planned");
 	if (r->set) {
 		apply_use(r->a, r->set);
 		r->set = NULL;
 	}
 	for (int i = 0; r->a->set && i < r->a->set->n && rc == 0; i++) {
 		rc = device_load_intent(r->a->set->v[i], err);
-		foreign_committed(r->a->set->v[i], r->v[r->at].change.id,
+		external_committed(r->a->set->v[i], r->v[r->at].change.id,
 				  false);
 	}
 	r->at = r->n;		/* the older ones are superseded */
@@ -199,7 +199,7 @@ static int settle_mixed(struct recovery *r, struct err *err)
 		 "planned, %d as before, %d unknown, %d kept circuits are "
 		 "lost; nothing was sent", total, r->n_planned, r->n_before,
 		 r->n_unknown, r->n_lost);
-	say(r, text);
+	report(r, text);
 	if (r->n_unknown) {
 		r->rc = r->rc ? r->rc : WEFT_EUNAVAIL;
 	}
@@ -255,7 +255,7 @@ static void round_done(struct recovery *r)
 
 static void on_read(struct device *d, int rc, const struct err *err, void *arg)
 {
-	struct reading *rd = arg;
+	struct recovery_read *rd = arg;
 
 	rd->read = rc == 0;
 	if (rc) {
@@ -270,7 +270,7 @@ static void read_round(void *arg)
 
 	r->waiting = 1;
 	for (int i = 0; i < r->n_readings; i++) {
-		struct reading *rd = &r->readings[i];
+		struct recovery_read *rd = &r->readings[i];
 
 		if (rd->dev && !rd->read) {
 			r->waiting++;
@@ -300,7 +300,7 @@ static void open_set(struct recovery *r)
 		err_list_fini(&errs);
 	}
 	if (rc == 0) {
-		rc = devset_new(r->a, fabric, r->a->set, &r->set, &err);
+		rc = device_set_new(r->a, fabric, r->a->set, &r->set, &err);
 		if (rc) {
 			model_free(fabric);
 		}
@@ -321,12 +321,12 @@ static int list_readings(struct recovery *r, struct err *err)
 	}
 	for (int i = 0; i < j->n_works; i++) {
 		struct store_work *w = &j->works[i];
-		struct device *d = devset_find(r->set, w->device);
+		struct device *d = device_set_find(r->set, w->device);
 
 		if (work_moves(w) > 0) {
-			r->readings[r->n_readings++] = (struct reading){
+			r->readings[r->n_readings++] = (struct recovery_read){
 				.r = r, .w = w, .index = i,
-				.dev = d ? d : devset_find(r->a->set,
+				.dev = d ? d : device_set_find(r->a->set,
 							   w->device),
 			};
 		}
@@ -368,7 +368,7 @@ static void on_begin(void *arg)
 	next_change(r);
 }
 
-int64_t apply_unsettled(const struct apply *a)
+int64_t apply_unresolved(const struct apply *a)
 {
 	for (int i = 0; i < a->n_open && !apply_busy(a); i++) {
 		if (a->open[i].change.verdict == STORE_RUNNING) {

@@ -1,7 +1,7 @@
 /*
- * How long things take to come back: kept of late, as the median for what is
- * expected, which one slow start does not move, and the longest for how long
- * to wait.
+ * How long things take to come back: the last times are kept, their median for
+ * what is expected, which one slow start does not move, and the longest for how
+ * long to wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +128,7 @@ bool apply_learned(const struct apply *a, enum store_timing_kind kind,
 	memcpy(v, one->ns, sizeof(v));
 	qsort(v, (size_t)one->n, sizeof(v[0]), by_size);
 	*out = (struct apply_timing){ .n = one->n, .median_ns = v[one->n / 2],
-				      .most_ns = v[one->n - 1] };
+				      .max_ns = v[one->n - 1] };
 	return true;
 }
 

@@ -4,7 +4,7 @@
 
 #include "controller/apply/private.h"
 
-bool gate_pass(struct run *r, int step, enum apply_level layer,
+bool tolerance_allows(struct apply_run *r, int step, enum apply_level layer,
 	       const struct err *err)
 {
 	struct change *c = r->c;
@@ -29,7 +29,7 @@ bool gate_pass(struct run *r, int step, enum apply_level layer,
 	return true;
 }
 
-int gate_record(struct change *c, int *n, struct err *err)
+int tolerance_record(struct change *c, int *n, struct err *err)
 {
 	struct store_repair *v;
 	int rc, max = 0;

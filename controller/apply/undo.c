@@ -1,7 +1,7 @@
 /*
  * Taking a change back: the last stage first, device by device in reverse
  * order, read, send what differs from before, read again. Only steps that may have reached the
- * device are taken back; a circuit that somebody else put in the way is left
+ * device are taken back; a circuit that another user put in the way is left
  * alone and named.
  */
 #include <stdio.h>
@@ -17,16 +17,16 @@
 #define BACK_OFF_US 25000
 
 static void undo_next(struct change *c);
-static void undo_read(struct run *r);
+static void undo_read(struct apply_run *r);
 
 /* What was to be kept is every stage's. */
-static bool is_own(const struct run *r, const struct store_step *st)
+static bool is_own(const struct apply_run *r, const struct store_step *st)
 {
 	return st->op == STORE_KEEP || st->stage == r->stage;
 }
 
 /* True when a step that was sent is not as it was before the stage. */
-static bool differs(const struct run *r, int i)
+static bool differs(const struct apply_run *r, int i)
 {
 	const struct store_step *st = &r->w->steps[i];
 	enum store_step_state now = compare_step(r->w, st, &r->dev->now.snap);
@@ -39,7 +39,7 @@ static bool differs(const struct run *r, int i)
 				      now != STORE_AS_BEFORE;
 }
 
-static int count_differences(const struct run *r)
+static int count_differences(const struct apply_run *r)
 {
 	int n = 0;
 
@@ -51,7 +51,7 @@ static int count_differences(const struct run *r)
 
 /* ---- what to send -------------------------------------------------------- */
 
-static void put_item(struct run *r, int step, enum drv_op op)
+static void put_item(struct apply_run *r, int step, enum drv_op op)
 {
 	r->items[r->n_sent].op = op;
 	r->items[r->n_sent].xc = r->w->steps[step].xc;
@@ -59,7 +59,7 @@ static void put_item(struct run *r, int step, enum drv_op op)
 }
 
 /* True when this batch deletes xc. */
-static bool in_batch(const struct run *r, struct optics_xc xc)
+static bool in_batch(const struct apply_run *r, struct optics_xc xc)
 {
 	for (int i = 0; i < r->n_sent; i++) {
 		if (r->items[i].op == DRV_DEL &&
@@ -70,7 +70,7 @@ static bool in_batch(const struct run *r, struct optics_xc xc)
 	return false;
 }
 
-static bool is_free(struct run *r, int step)
+static bool is_free(struct apply_run *r, int step)
 {
 	struct store_step *st = &r->w->steps[step];
 	const struct drv_xc *holder;
@@ -90,13 +90,13 @@ static bool is_free(struct run *r, int step)
 	return false;
 }
 
-static bool has_tries(const struct run *r, int step)
+static bool has_tries(const struct apply_run *r, int step)
 {
 	return r->tries[step] < UNDO_TRIES;
 }
 
 /* Deletes of what was made, then what was deleted, each last one first. */
-static void collect_circuits(struct run *r)
+static void collect_circuits(struct apply_run *r)
 {
 	int max = r->dev->now.snap.caps.max_batch;
 
@@ -144,7 +144,7 @@ static bool all_ours(const struct store_work *w, const struct ring_programs *has
 	return true;
 }
 
-static void collect_program(struct run *r)
+static void collect_program(struct apply_run *r)
 {
 	const struct ring_programs *has = snap_program(&r->dev->now.snap);
 	const struct ring_programs *old = work_old(r->w);
@@ -152,7 +152,7 @@ static void collect_program(struct run *r)
 	r->n_sent = 0;
 	if (!all_ours(r->w, has)) {
 		snprintf(r->w->steps[0].note, sizeof(r->w->steps[0].note),
-			 "somebody else's program is loaded");
+			 "another user's program is loaded");
 		return;
 	}
 	if (has_tries(r, 0)) {
@@ -164,7 +164,7 @@ static void collect_program(struct run *r)
 
 /* ---- one device ---------------------------------------------------------- */
 
-static void say_left(struct run *r, int i, const char *why)
+static void report_unrecovered(struct apply_run *r, int i, const char *why)
 {
 	struct change *c = r->c;
 	struct store_step *st = &r->w->steps[i];
@@ -174,12 +174,12 @@ static void say_left(struct run *r, int i, const char *why)
 	change_event(c, r->dev, true, "%s: %s %s%s%s%s", r->dev->name, what,
 		     why, st->note[0] ? " (" : "", st->note,
 		     st->note[0] ? ")" : "");
-	buf_printf(&c->left, "%s%s %s %s", c->n_left ? "; " : "",
+	buf_printf(&c->unrecovered, "%s%s %s %s", c->n_unrecovered ? "; " : "",
 		   r->dev->name, what, why);
-	c->n_left++;
+	c->n_unrecovered++;
 }
 
-static const char *why_left(const struct run *r, int i)
+static const char *reason_unrecovered(const struct apply_run *r, int i)
 {
 	switch (r->w->steps[i].op) {
 	case STORE_ADD:
@@ -192,7 +192,7 @@ static const char *why_left(const struct run *r, int i)
 }
 
 /* Writes down where every step of the device stands. */
-static void record_states(struct run *r, bool known)
+static void record_states(struct apply_run *r, bool known)
 {
 	struct err err = { 0 };
 
@@ -203,11 +203,11 @@ static void record_states(struct run *r, bool known)
 			continue;
 		}
 		if (!known && st->state != STORE_PLANNED) {
-			say_left(r, i, "is unknown: the device does not "
+			report_unrecovered(r, i, "is unknown: the device does not "
 				 "answer");
 			st->state = STORE_UNKNOWN;
 		} else if (known && differs(r, i)) {
-			say_left(r, i, why_left(r, i));
+			report_unrecovered(r, i, reason_unrecovered(r, i));
 			st->state = compare_step(r->w, st, &r->dev->now.snap);
 		} else if (known && st->state != STORE_PLANNED) {
 			st->state = STORE_AS_BEFORE;
@@ -219,7 +219,7 @@ static void record_states(struct run *r, bool known)
 	}
 }
 
-static bool is_gone(const struct run *r, const struct store_step *st)
+static bool is_gone(const struct apply_run *r, const struct store_step *st)
 {
 	return st->op == STORE_KEEP && st->state == STORE_PLANNED &&
 	       compare_step(r->w, st, &r->dev->now.snap) != STORE_AS_PLANNED;
@@ -227,7 +227,7 @@ static bool is_gone(const struct run *r, const struct store_step *st)
 
 /* Names circuits that the change was to leave alone and that went away
  * without it: not ours to bring back, but the device is not as before. */
-static int say_gone(struct run *r)
+static int report_gone(struct apply_run *r)
 {
 	int n = 0;
 	char what[48];
@@ -246,12 +246,12 @@ static int say_gone(struct run *r)
 	return n;
 }
 
-static void device_done(struct run *r, bool known)
+static void device_done(struct apply_run *r, bool known)
 {
-	int left = r->c->n_left;
+	int left = r->c->n_unrecovered;
 
 	record_states(r, known);
-	if (known && say_gone(r) == 0 && r->c->n_left == left) {
+	if (known && report_gone(r) == 0 && r->c->n_unrecovered == left) {
 		change_event(r->c, r->dev, false, "%s is as before, read back "
 			     "twice", r->dev->name);
 	}
@@ -262,7 +262,7 @@ static void on_undone(struct device *d, int rc, int n,
 		      const struct drv_outcome *outcomes,
 		      const struct err *err, void *arg)
 {
-	struct run *r = arg;
+	struct apply_run *r = arg;
 
 	(void)d;
 	if (r->c->a->closing) {
@@ -296,7 +296,7 @@ static void read_later(void *arg)
 }
 
 /* The reading failed: again after a longer wait, a few times. */
-static void unread(struct run *r, const struct err *err)
+static void unread(struct apply_run *r, const struct err *err)
 {
 	change_event(r->c, r->dev, true, "%s", err->msg);
 	if (++r->n_unread == UNREAD_TRIES) {
@@ -307,7 +307,7 @@ static void unread(struct run *r, const struct err *err)
 		    read_later, r);
 }
 
-static void send_differences(struct run *r)
+static void send_differences(struct apply_run *r)
 {
 	if (r->w->is_ring) {
 		collect_program(r);
@@ -327,8 +327,8 @@ static void send_differences(struct run *r)
 
 /* True when the device restarted since the check. One that does not count
  * its starts gives itself away by a map without any of several circuits that
- * nobody named: another user takes one away, or a few. */
-static bool has_restarted(const struct run *r)
+ * no report named: another user takes one away, or a few. */
+static bool has_restarted(const struct apply_run *r)
 {
 	int n_kept = 0, n_gone = 0;
 
@@ -348,7 +348,7 @@ static bool has_restarted(const struct run *r)
 /* A device that restarted in between may have lost what was only to be kept,
  * or not yet to be deleted; that is part of the state before, and this run's
  * to bring back. */
-static void note_lost(struct run *r)
+static void note_lost(struct apply_run *r)
 {
 	if (!has_restarted(r)) {
 		return;
@@ -368,7 +368,7 @@ static void note_lost(struct run *r)
 static void on_undo_read(struct device *d, int rc, const struct err *err,
 			 void *arg)
 {
-	struct run *r = arg;
+	struct apply_run *r = arg;
 
 	if (r->c->a->closing) {
 		return;
@@ -390,7 +390,7 @@ static void on_undo_read(struct device *d, int rc, const struct err *err,
 	}
 }
 
-static void undo_read(struct run *r)
+static void undo_read(struct apply_run *r)
 {
 	if (r->c->a->closing) {
 		return;
@@ -409,11 +409,11 @@ static void undo_next(struct change *c)
 		undo_read(&c->runs[c->undo_at]);
 		return;
 	}
-	c->res.verdict = c->n_left ? APPLY_STUCK : APPLY_ROLLED_BACK;
-	if (c->n_left) {
+	c->res.verdict = c->n_unrecovered ? APPLY_STUCK : APPLY_ROLLED_BACK;
+	if (c->n_unrecovered) {
 		err_wrap(&c->err, "%d step%s could not be rolled back (%s)",
-			 c->n_left, c->n_left == 1 ? "" : "s",
-			 buf_cstr(&c->left));
+			 c->n_unrecovered, c->n_unrecovered == 1 ? "" : "s",
+			 buf_cstr(&c->unrecovered));
 	}
 	change_end(c);
 }

@@ -20,7 +20,7 @@ static enum apply_level wanted(const struct change *c)
 /* ---- loss ---------------------------------------------------------------- */
 
 /* How far the device itself has proven a circuit. */
-static enum apply_level by_device(const struct run *r, struct optics_xc xc)
+static enum apply_level by_device(const struct apply_run *r, struct optics_xc xc)
 {
 	const struct drv_xc *x = snap_find(&r->dev->now.snap, xc);
 
@@ -28,18 +28,18 @@ static enum apply_level by_device(const struct run *r, struct optics_xc xc)
 						      APPLY_SETTLED;
 }
 
-static void fail_circuit(struct run *r, int step, enum apply_level layer,
+static void fail_circuit(struct apply_run *r, int step, enum apply_level layer,
 			 const struct err *err)
 {
 	if (r->w->steps[step].is_straggler) {
 		return;
 	}
-	if (!gate_pass(r, step, layer, err)) {
+	if (!tolerance_allows(r, step, layer, err)) {
 		change_fail(r->c, err->code, err);
 	}
 }
 
-static void judge_loss(struct run *r, int step)
+static void judge_loss(struct apply_run *r, int step)
 {
 	struct store_step *st = &r->w->steps[step];
 	const struct drv_xc *x = snap_find(&r->dev->now.snap, st->xc);
@@ -67,7 +67,7 @@ static void judge_loss(struct run *r, int step)
 static void judge_losses(struct change *c)
 {
 	for (int i = c->first; i < c->end; i++) {
-		struct run *r = &c->runs[i];
+		struct apply_run *r = &c->runs[i];
 
 		for (int k = r->begin; k < r->end && !c->rc; k++) {
 			if (r->w->steps[k].op == STORE_ADD &&
@@ -81,17 +81,17 @@ static void judge_losses(struct change *c)
 /* ---- hosts --------------------------------------------------------------- */
 
 /* The circuits of the paths, as the plan has them. */
-struct ways {
+struct path_hops {
 	struct plan_hop *hops;
 	int *first;		/* [paths + 1] */
 };
 
 /* The run that made a circuit on a path, and its step; NULL: it was there. */
-static struct run *maker(struct change *c, const struct plan_hop *hop,
+static struct apply_run *maker(struct change *c, const struct plan_hop *hop,
 			 int *step)
 {
 	for (int i = 0; i < c->end; i++) {
-		struct run *r = &c->runs[i];
+		struct apply_run *r = &c->runs[i];
 
 		if (r->dev != c->set->v[hop->device]) {
 			continue;
@@ -106,7 +106,7 @@ static struct run *maker(struct change *c, const struct plan_hop *hop,
 
 /* Every circuit is as good as the worst of its paths: those of any-to-any
  * switches have two. */
-static void raise_levels(struct change *c, const struct ways *w, bool lower)
+static void raise_levels(struct change *c, const struct path_hops *w, bool lower)
 {
 	const struct apply_question *q = &c->question;
 
@@ -115,7 +115,7 @@ static void raise_levels(struct change *c, const struct ways *w, bool lower)
 
 		for (int h = w->first[i]; h < w->first[i + 1]; h++) {
 			int step = -1;
-			struct run *r = maker(c, &w->hops[h], &step);
+			struct apply_run *r = maker(c, &w->hops[h], &step);
 			struct store_step *st = r ? &r->w->steps[step] : NULL;
 
 			if (!st) {
@@ -134,7 +134,7 @@ static void raise_levels(struct change *c, const struct ways *w, bool lower)
 
 /* What this stage made of a path that failed; what it did not make has passed
  * its own gate. */
-static void blame(struct change *c, const struct ways *w, int path)
+static void fail_path(struct change *c, const struct path_hops *w, int path)
 {
 	const struct apply_path *p = &c->question.paths[path];
 	struct err err = { 0 };
@@ -143,7 +143,7 @@ static void blame(struct change *c, const struct ways *w, int path)
 
 	for (int h = w->first[path]; h < w->first[path + 1]; h++) {
 		int step = -1;
-		struct run *r = maker(c, &w->hops[h], &step);
+		struct apply_run *r = maker(c, &w->hops[h], &step);
 
 		if (!r || r->stage != c->question.stage || c->rc) {
 			continue;
@@ -158,7 +158,7 @@ static void blame(struct change *c, const struct ways *w, int path)
 	}
 }
 
-static void judge_path(struct change *c, const struct ways *w, int path)
+static void judge_path(struct change *c, const struct path_hops *w, int path)
 {
 	const struct apply_path *p = &c->question.paths[path];
 
@@ -166,14 +166,14 @@ static void judge_path(struct change *c, const struct ways *w, int path)
 		return;
 	}
 	if (p->failed <= wanted(c)) {
-		blame(c, w, path);
+		fail_path(c, w, path);
 	} else {
 		change_event(c, NULL, true, "%s", p->why);
 	}
 }
 
 /* How far all that could be asked has come, and what could not. */
-static void tell_paths(struct change *c)
+static void report_paths(struct change *c)
 {
 	const struct apply_question *q = &c->question;
 	const char *why = "";
@@ -210,7 +210,7 @@ static bool any_answer(const struct apply_question *q)
 	return false;
 }
 
-static int find_ways(const struct apply_question *q, struct ways *w,
+static int find_path_hops(const struct apply_question *q, struct path_hops *w,
 		     struct err *err)
 {
 	struct plan_arc *arcs = calloc((size_t)q->n + 1, sizeof(*arcs));
@@ -225,12 +225,12 @@ static int find_ways(const struct apply_question *q, struct ways *w,
 	return rc;
 }
 
-static void take_answers(struct change *c)
+static void apply_answers(struct change *c)
 {
 	const struct apply_question *q = &c->question;
-	struct ways w = { 0 };
+	struct path_hops w = { 0 };
 	struct err err = { 0 };
-	int rc = find_ways(q, &w, &err);
+	int rc = find_path_hops(q, &w, &err);
 
 	if (rc) {
 		change_fail(c, rc, &err);
@@ -245,18 +245,18 @@ static void take_answers(struct change *c)
 	free(w.first);
 }
 
-static void on_proven(struct apply_question *q)
+static void on_verified(struct apply_question *q)
 {
 	struct change *c = q->arg;
 
-	tell_paths(c);
+	report_paths(c);
 	if (any_answer(q)) {
-		take_answers(c);
+		apply_answers(c);
 	}
 	change_op_done(c);
 }
 
-static void ask_hosts(struct change *c)
+static void verify_by_hosts(struct change *c)
 {
 	const struct apply_hosts *h = &c->a->hosts;
 	struct plan_arc *arcs;
@@ -264,7 +264,7 @@ static void ask_hosts(struct change *c)
 	int n, rc = plan_lit(c->plan, c->runs[c->first].stage, &arcs, &n,
 			     &err);
 
-	rc = rc ? rc : question_set(c, arcs, n, on_proven, &err);
+	rc = rc ? rc : question_set(c, arcs, n, on_verified, &err);
 	if (rc) {
 		change_fail(c, rc, &err);
 	}
@@ -272,24 +272,24 @@ static void ask_hosts(struct change *c)
 		change_op_done(c);
 		return;
 	}
-	h->prove(&c->question, h->arg);
+	h->verify(&c->question, h->arg);
 }
 
-void prove_begin(struct change *c)
+void verify_begin(struct change *c)
 {
 	c->waiting = 1;
 	judge_losses(c);
-	if (c->rc || !c->a->hosts.prove) {
+	if (c->rc || !c->a->hosts.verify) {
 		change_op_done(c);
 		return;
 	}
-	ask_hosts(c);
+	verify_by_hosts(c);
 }
 
 /* ---- the end of a stage -------------------------------------------------- */
 
 /* The least of the circuits that it made. */
-static enum apply_level level_of(const struct run *r)
+static enum apply_level level_of(const struct apply_run *r)
 {
 	enum apply_level least = r->w->is_ring ? (r->unmeasured ?
 			APPLY_SETTLED : APPLY_MEASURED) : APPLY_ERROR_FREE;
@@ -311,7 +311,7 @@ static enum apply_level level_of(const struct run *r)
 }
 
 /* What stays was read twice as well. */
-static void prove_kept(struct run *r)
+static void prove_kept(struct apply_run *r)
 {
 	for (int i = 0; i < r->w->n_steps; i++) {
 		if (r->w->steps[i].op == STORE_KEEP) {
@@ -327,7 +327,7 @@ static int64_t stage_end(const struct change *c, bool *by_hosts)
 	const struct apply_question *q = &c->question;
 	int64_t end = 0;
 
-	*by_hosts = c->a->hosts.prove && q->n > 0;
+	*by_hosts = c->a->hosts.verify && q->n > 0;
 	for (int i = 0; i < q->n && *by_hosts; i++) {
 		*by_hosts = q->paths[i].up_ns > 0;
 		end = q->paths[i].up_ns > end ? q->paths[i].up_ns : end;
@@ -347,7 +347,7 @@ static void count_outage(struct change *c)
 	}
 }
 
-enum phase prove_next(struct change *c)
+enum phase verify_next(struct change *c)
 {
 	const struct apply_hosts *h = &c->a->hosts;
 
@@ -356,8 +356,8 @@ enum phase prove_next(struct change *c)
 		prove_kept(&c->runs[i]);
 	}
 	count_outage(c);
-	if (h->proven && c->question.n) {
-		h->proven(&c->question, h->arg);
+	if (h->report_verified && c->question.n) {
+		h->report_verified(&c->question, h->arg);
 	}
 	c->question.n = 0;
 	if (c->end == c->n_runs) {

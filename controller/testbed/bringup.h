@@ -82,7 +82,7 @@ int64_t bringup_moves(const struct bringup *b);
 
 enum bringup_kind { BRINGUP_SWAPPED, BRINGUP_MOVED, BRINGUP_MISSING,
 		    BRINGUP_REVERSED, BRINGUP_LOSSY, BRINGUP_UNWRITTEN,
-		    BRINGUP_UNLIT };
+		    BRINGUP_UNTESTED };
 
 /* One difference. Names are those of the file: of a host's fibre
  * "HOST.PORT.tx" (reversed: "HOST.PORT"), of one between switches its output,

@@ -16,7 +16,7 @@ const char *bringup_kind_name(enum bringup_kind kind)
 {
 	static const char *const names[] = { "swapped", "moved", "missing",
 					     "reversed", "lossy",
-					     "unwritten", "unlit" };
+					     "unwritten", "untested" };
 
 	return names[kind];
 }
@@ -186,7 +186,7 @@ static bool is_unseen(const struct bringup *b, int device, int in)
 	       b->devices[device].seen[in] == INPUT_UNSEEN;
 }
 
-bool bringup_is_unlit(const struct bringup *b, const struct model_trunk *t)
+bool bringup_is_untested(const struct bringup *b, const struct model_trunk *t)
 {
 	return bringup_far_of(b, t)->reach == REACH_NOTHING &&
 	       is_unseen(b, t->to_device, t->to_port);
@@ -332,7 +332,7 @@ static void compare_host_power(struct finding_list *l,
 	}
 	if (h->tx_device >= 0 && is_unseen(b, h->tx_device, h->tx_port) &&
 	    could_tell(b, h->tx_device, false, h->tx_port)) {
-		d = add(l, BRINGUP_UNLIT);
+		d = add(l, BRINGUP_UNTESTED);
 		bringup_put_host(h, false, d->fibre);
 		put_in(b, h->tx_device, h->tx_port, d->written);
 	}
@@ -348,7 +348,7 @@ static enum bringup_kind kind_of(const struct bringup *b,
 				 const struct model_trunk *t, int owner)
 {
 	switch (far->reach) {
-	case REACH_UNKNOWN: return BRINGUP_UNLIT;
+	case REACH_UNKNOWN: return BRINGUP_UNTESTED;
 	case REACH_NOTHING: return BRINGUP_MISSING;
 	case REACH_OUTPUT: return BRINGUP_REVERSED;
 	case REACH_INPUT: break;
@@ -389,8 +389,8 @@ static void compare_trunk(struct finding_list *l, int index)
 	if (trunk_is_unseen(l->b, t)) {
 		return;
 	}
-	if (bringup_is_unlit(l->b, t)) {
-		add_trunk(l, BRINGUP_UNLIT, t);
+	if (bringup_is_untested(l->b, t)) {
+		add_trunk(l, BRINGUP_UNTESTED, t);
 		return;
 	}
 	if (far->reach == REACH_INPUT &&

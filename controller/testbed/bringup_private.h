@@ -156,7 +156,7 @@ bool bringup_leads_to(const struct bringup_far *far,
 int bringup_owner_of(const struct bringup *b, const struct bringup_far *far);
 int32_t bringup_limit_of(const struct model_trunk *t);
 /* A fibre into an unmonitored device that no light was seen through. */
-bool bringup_is_unlit(const struct bringup *b, const struct model_trunk *t);
+bool bringup_is_untested(const struct bringup *b, const struct model_trunk *t);
 
 /* ---- the course of a run ---- */
 

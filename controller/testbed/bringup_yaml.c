@@ -165,7 +165,7 @@ static void put_trunks_power(struct buf *out, const struct bringup *b)
 		const struct model_trunk *t = &f->trunks[i];
 
 		if (bringup_far_of(b, t)->reach == REACH_UNKNOWN ||
-		    (bringup_is_unlit(b, t) && !is_taken(b, t))) {
+		    (bringup_is_untested(b, t) && !is_taken(b, t))) {
 			put_trunk(out, b, t, (struct bringup_place){
 				  t->to_device, t->to_port });
 		}

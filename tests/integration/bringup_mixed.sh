@@ -57,10 +57,10 @@ tap "a broken fibre, and two that are exchanged, are named"
 dark
 tap "no circuit is left"
 
-# What a circuit lets through goes astray: the light is seen where it is.
+# What a circuit lets through is misrouted: the light is seen where it is.
 cp "$T/good" "$T/light/wiring"
 control ntm0 "fault astray=i0:o1" >/dev/null
-expect 2 "light that goes astray" "${B[@]}" --restart
+expect 2 "misrouted light" "${B[@]}" --restart
 jq -e '[.findings[] | select(.fibre == "ntm0.out1" and .found == "cal0.in2")] | length == 1' "$T/out" >/dev/null
 tap "is named where it arrives"
 finish

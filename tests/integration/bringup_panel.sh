@@ -143,7 +143,7 @@ expect 0 "when they have been, it goes on" "${S[@]}"
 dark
 tap "no circuit is left"
 control rome0 "set 3,3" >/dev/null
-expect 75 "a circuit of somebody else is not touched" "${B[@]}" --restart --moves 40
+expect 75 "a circuit of another user is not touched" "${B[@]}" --restart --moves 40
 has err "and named" 'rome0 holds in4 -> out4'
 expect 0 "it may stay" "${B[@]}" --restart --moves 40 --keep-circuits
 [[ $(control rome0 map) == "3,3"* && $(jq .moves "$T/out") == 22 ]]

@@ -127,7 +127,7 @@ grep -qE 'ocs2.out1".*loss: 4.(4[7-9]|5[0-3])' "$F" && grep -q 'ocs2.out2".*loss
 tap "with the loss that was measured, and the rest as it was"
 
 control ocs1 "set 6,6" >/dev/null
-expect 75 "a circuit of somebody else is not touched" weft bringup --restart "$T/lab.yaml"
+expect 75 "a circuit of another user is not touched" weft bringup --restart "$T/lab.yaml"
 has err "and named" 'ocs1 holds in7 -> out7'
 [[ $(control ocs1 map) == "6,6"* && $(control ocs0 map) == ok ]]
 tap "it is still there, and alone"
@@ -138,7 +138,7 @@ control ocs1 unset >/dev/null
 [[ $(control ocs0 "fault dim=o2") == ok ]]
 tap "a port is dim"
 expect 2 "fibres from a switch without light" weft bringup --restart "$T/lab.yaml" --format json
-find_one "are told to be unlit" '.kind == "unlit" and .fibre == "ocs2.out1"'
+find_one "are reported as untested" '.kind == "untested" and .fibre == "ocs2.out1"'
 find_one "a path that loses too much is named" \
 	'.kind == "lossy" and .fibre == "ocs0.in1 -> out3" and .loss_db > 3.4 and .limit_db == 2.5'
 dark

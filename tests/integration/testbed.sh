@@ -134,19 +134,19 @@ tap "those that moved were interrupted"
 show 'a ring one way' "$T/one-way.yaml" '(a + 1) % 12 == b'
 
 # Light that leaves by another port than the map says.
-weft testbed probe "$T/one-way.yaml" --format json >"$T/ways"
+weft testbed probe "$T/one-way.yaml" --format json >"$T/paths"
 out_of() { # the output that leads to the N-th that hears
 	jq -r --argjson n "$1" '[.heard[] | select(.at == "rx")][$n].to |
-		capture("^h(?<h>..)\\.p(?<p>.)$") | (.h | tonumber) * 4 + (.p | tonumber) + 1' "$T/ways"
+		capture("^h(?<h>..)\\.p(?<p>.)$") | (.h | tonumber) * 4 + (.p | tonumber) + 1' "$T/paths"
 }
 from=$(out_of 0)
-astray "weft.$F.ocs0" "$from" "$(out_of 1)"
-tap "a circuit's light goes astray"
+misroute "weft.$F.ocs0" "$from" "$(out_of 1)"
+tap "a circuit's light is misrouted"
 expect 0 "the map is read back as commanded" weft verify
 expect 2 "but frames tell" weft testbed probe "$T/one-way.yaml" --format json
 [[ $(jq -c '[(.missing, .unexpected | length)]' "$T/out") == '[1,1]' ]]
 tap "which arc is missing, and which is not to be"
-astray "weft.$F.ocs0" "$from"
+misroute "weft.$F.ocs0" "$from"
 expect 0 "no more: light as lit" weft testbed probe "$T/one-way.yaml"
 
 stop weftd KILL

@@ -75,7 +75,7 @@ trace() { # FILE CHANNELS
 		(.from | capture("^n(?<n>.)\\.ring0(?<d>.)(?<f>.)\\.(?<c>.)$")) as $a |
 		(.to | capture("^n(?<n>.)\\.ring0(?<d>.)(?<f>.)\\.(?<c>.)$")) as $b |
 		select([$b.c | tonumber] | inside($channels)) |
-		if $a.d != $b.d or $a.f != $b.f or $a.c != $b.c then "astray \(.from) \(.to)"
+		if $a.d != $b.d or $a.f != $b.f or $a.c != $b.c then "misrouted \(.from) \(.to)"
 		else "drop \($step) node \($b.n) \(if $b.d == "+" then "cw" else "ccw" end) fibre \($b.f) channel \($b.c) from \($a.n)"
 		end' "$1"
 }
@@ -121,7 +121,7 @@ expect 0 "weftd finds all as it was" weft verify
 expect 64 "no such step" weft testbed step "$T/other.yaml" a --to -1
 expect 65 "nor this" weft testbed step "$T/other.yaml" a --to 60000
 has err "the error says which there are" 'a has steps 0 to 3'
-expect 65 "no such job" weft testbed step "$T/other.yaml" nobody
+expect 65 "no such job" weft testbed step "$T/other.yaml" none
 
 # Somebody takes a receiver down.
 take_down() {

@@ -105,7 +105,7 @@ static bool may_restore(const struct restore *r)
 	bool may = env->was_read && env->applied && !env->reading &&
 		   !env->changing && !changes_confirm(r->changes)->change &&
 		   !drain_check_frozen(r->changes->drain, &err) &&
-		   !apply_unsettled(env->apply);
+		   !apply_unresolved(env->apply);
 
 	if (may) {
 		may = store_open_changes(env->store, &open, &n, &err) == 0 &&

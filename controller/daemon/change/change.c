@@ -314,7 +314,7 @@ static void on_planned(struct plan_request *pr)
 		.who = c->who, .comment = c->comment, .id = c->request_id,
 		.trace = c->trace, .peer = c->peer,
 		.confirm_within_ns = c->confirm_within_ns,
-		.must = pr->ignore_floor,
+		.ignore_traffic = pr->ignore_floor,
 		.restores = c->restore != NULL,
 	};
 	struct err err = pr->err;

@@ -59,7 +59,7 @@ static void on_foreign(const struct store_foreign *v, int n, void *arg)
 
 void external_changes_watch(struct daemon_env *env)
 {
-	apply_on_foreign(env->apply, on_foreign, env);
+	apply_on_external(env->apply, on_foreign, env);
 }
 
 /* ---- messages ------------------------------------------------------------ */

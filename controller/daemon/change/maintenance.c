@@ -19,7 +19,7 @@ struct maintenance_op {
 	struct changes *changes;
 	struct plan_request *slot;
 	struct rpc_call *call;		/* NULL: gone */
-	struct apply_care what;
+	struct apply_maintenance what;
 	char device[CONF_MAX_NAME + 1];
 	char words[WHAT_MAX];		/* "in 3 disabled" */
 	char who[RPC_PEER_TEXT_MAX];
@@ -183,7 +183,7 @@ static int check(struct maintenance_op *c, struct err *err)
 		r = err_set(err, WEFT_ENOTFOUND, "no device is called "
 			    "\"%s\"", c->device);
 	}
-	r = r ? r : apply_care_check(c->changes->env->apply, c->device, &c->what, err);
+	r = r ? r : apply_maintenance_check(c->changes->env->apply, c->device, &c->what, err);
 	r = r ? r : check_port(c, &f->devices[device], err);
 	return r ? r : check_interrupted(c, device, err);
 }
@@ -260,7 +260,7 @@ static void do_now(struct plan_request *slot)
 	if (r == 0) {
 		note_begin(c);
 	}
-	r = r ? r : apply_care(c->changes->env->apply, c->device, &c->what, on_done, c,
+	r = r ? r : apply_maintain(c->changes->env->apply, c->device, &c->what, on_done, c,
 			       &err);
 	if (r == 0) {
 		return;

@@ -44,7 +44,7 @@ Weft__V1__Timing *env_timing(const struct daemon_env *env,
 	}
 	out->count = t.n;
 	out->median_ns = t.median_ns;
-	out->max_ns = t.most_ns;
+	out->max_ns = t.max_ns;
 	return out;
 }
 

@@ -418,7 +418,7 @@ static void begin_slot(struct plan_request *r)
 {
 	const struct daemon_env *env = r->queue->env;
 
-	if (apply_unsettled(env->apply) && !env->reading && !env->standby) {
+	if (apply_unresolved(env->apply) && !env->reading && !env->standby) {
 		apply_recover(env->apply, after_recovery, r);
 	} else {
 		take_slot(r);

@@ -119,7 +119,7 @@ static int64_t patience(const struct host_verifier *p, int port)
 
 	if (apply_learned(p->hosts->env->apply, STORE_REACTIVATION,
 			  f->ports[port].name, &t)) {
-		ns = t.n >= ENOUGH || t.most_ns > ns ? t.most_ns : ns;
+		ns = t.n >= ENOUGH || t.max_ns > ns ? t.max_ns : ns;
 	}
 	return ns + ns / 2 + MARGIN_NS;
 }
@@ -397,7 +397,7 @@ int verifier_new(struct hosts *hosts, struct err *err)
 	hosts->verifier = p;
 	uv_timer_init(hosts->env->loop, &p->timer);
 	p->timer.data = p;
-	apply_ask_hosts(hosts->env->apply, &asked);
+	apply_set_hosts(hosts->env->apply, &asked);
 	return 0;
 }
 

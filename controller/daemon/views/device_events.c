@@ -213,7 +213,7 @@ int device_events_new(struct daemon_env *env, struct plan_queue *queue,
 	n->queue = queue;
 	uv_timer_init(env->loop, &n->timer);
 	n->timer.data = n;
-	apply_on_news(env->apply, on_event, n);
+	apply_on_device_event(env->apply, on_event, n);
 	*out = n;
 	return 0;
 }

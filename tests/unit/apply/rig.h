@@ -239,7 +239,7 @@ static inline bool rig_has(struct rig *r, const char *device, int in, int out)
 	return snap_find(&rig_device(r, device)->snap, xc) != NULL;
 }
 
-/* ---- somebody else ------------------------------------------------------- */
+/* ---- another user ------------------------------------------------------- */
 
 static inline void rig_on_submit(struct drv *dev, int rc, int n,
 				 const struct drv_outcome *o,
@@ -257,7 +257,7 @@ static inline void rig_on_submit(struct drv *dev, int rc, int n,
 static inline void rig_meddle(struct rig *r, const char *device,
 			      enum drv_op op, int in, int out)
 {
-	struct device *d = devset_find(r->apply->set, device);
+	struct device *d = device_set_find(r->apply->set, device);
 	struct drv_item item = { op, { in, out } };
 	struct drv_batch b = { .mode = DRV_UPDATE, .n_items = 1,
 			       .items = &item };
@@ -292,7 +292,7 @@ static inline void rig_meddle_later(struct rig *r, const char *device,
 	item = (struct drv_item){ op, { in, out } };
 	b = (struct drv_batch){ .mode = DRV_UPDATE, .n_items = 1,
 				.items = &item };
-	device_submit(devset_find(r->apply->set, device), &request, &b,
+	device_submit(device_set_find(r->apply->set, device), &request, &b,
 		      rig_on_meddled, r);
 }
 
@@ -385,7 +385,7 @@ static inline void rig_wrap_b(struct rig *r)
 	cls = *drv_find("sim");
 	cls.snapshot = rig_b_snapshot;
 	cls.submit = rig_b_submit;
-	devset_find(r->apply->set, "b")->drv->cls = &cls;
+	device_set_find(r->apply->set, "b")->drv->cls = &cls;
 }
 
 static inline void rig_kill_b(struct rig *r)
@@ -425,13 +425,13 @@ static inline void plan_switch(const struct plan_base *b, const struct want *w,
 	for (int i = 0; i < seen->n_xcs; i++) {
 		struct optics_xc xc = seen->xcs[i];
 		bool ours = xc_in(intent->xcs, intent->n_xcs, xc);
-		bool stolen = false;
+		bool displaced = false;
 
 		for (int k = 0; k < w->n && b->mode == PLAN_UPDATE; k++) {
-			stolen |= w->xcs[k].in == xc.in ||
+			displaced |= w->xcs[k].in == xc.in ||
 				  w->xcs[k].out == xc.out;
 		}
-		if ((ours || stolen) && !xc_in(w->xcs, w->n, xc)) {
+		if ((ours || displaced) && !xc_in(w->xcs, w->n, xc)) {
 			d->del[d->n_del++] = xc;
 		}
 	}

@@ -244,7 +244,7 @@ static void test_foreign_before(void **state)
 		assert_int_equal(r->rc, WEFT_ESTALE);
 		assert_says(r->err.msg, cases[i].words);
 		assert_says(r->err.msg, "a: ");
-		assert_says(r->err.msg, "somebody else");
+		assert_says(r->err.msg, "another user");
 		assert_int_equal(r->n_commands, 0);
 		assert_history(r, STORE_REFUSED);
 	}
@@ -672,8 +672,8 @@ static void begin_another(struct rig *r)
 	assert_says(err.msg, "another change is under way");
 }
 
-/* checklist 9: a domain is proven before the next one is touched, and nobody
- * else comes between. */
+/* checklist 9: a domain is proven before the next one is touched, and no
+ * other comes between. */
 static void test_one_domain_at_a_time(void **state)
 {
 	struct rig *r = *state;
@@ -873,7 +873,7 @@ static void test_gate_and_a_stranger(void **state)
 	assert_says(r->err.msg, "b: in 7 -> out 6 was to be kept");
 }
 
-/* Under the gate the light is left for somebody to look at. */
+/* Under the gate the light is left for an operator to look at. */
 static void test_gate_stops(void **state)
 {
 	struct rig *r = *state;

@@ -84,7 +84,7 @@ static void test_load(void **state)
 	assert_int_equal(rig_go(r, PLAN_SAFE, v, 1), APPLY_COMMITTED);
 	rig_read(r);
 	assert_true(holds(r, &blue));
-	/* wanted by nobody any more */
+	/* wanted no more */
 	assert_int_equal(rig_go(r, PLAN_SAFE, NULL, 0), APPLY_COMMITTED);
 	rig_read(r);
 	assert_true(holds(r, NULL));
@@ -156,7 +156,7 @@ static void test_foreign_program(void **state)
 
 	ring_fabric(r, "", "");
 	rig_go(r, PLAN_SAFE, w, 1);
-	/* Reading, then somebody empties it, then the check. */
+	/* Reading, then another user empties it, then the check. */
 	ring_fabric(r, "", ", foreign: 1");
 	rig_watch(r);
 	assert_int_equal(rig_go(r, PLAN_SAFE, v, 1), APPLY_REFUSED);

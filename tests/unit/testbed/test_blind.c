@@ -1,6 +1,6 @@
 /* Bring-up over devices that measure nothing: which circuits are tried, in
- * what order, and what follows. The wiring is a table here, and nobody waits
- * for a robot. */
+ * what order, and what follows. The wiring is a table here, and no robot
+ * has to be waited for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@ static struct hosts {
 	struct apply_question *asked;
 	uv_timer_t timer;
 	int n_withdrawn;
-	struct buf calls;		/* "drain 0>1 1>2;prove 0>1;" */
+	struct buf calls;		/* "drain 0>1 1>2;verify 0>1;" */
 } hosts;
 
 static void note_call(const char *what, const struct apply_question *q)
@@ -47,11 +47,11 @@ static void on_late(uv_timer_t *timer)
 	}
 }
 
-static void prove(struct apply_question *q, void *arg)
+static void verify(struct apply_question *q, void *arg)
 {
 	struct rig *r = arg;
 
-	note_call("prove", q);
+	note_call("verify", q);
 	assert_true(q->lit_ns > 0 && q->lit_ns <= clk_now_ns());
 	if (hosts.late || hosts.silent) {
 		hosts.asked = q;
@@ -95,10 +95,10 @@ static void drain(struct apply_question *q, void *arg)
 	q->done(q);
 }
 
-static void proven(const struct apply_question *q, void *arg)
+static void report_verified(const struct apply_question *q, void *arg)
 {
 	(void)arg;
-	note_call("proven", q);
+	note_call("report", q);
 }
 
 static void withdraw(void *arg)
@@ -133,13 +133,14 @@ static int teardown(void **state)
 /* n0..n3 on the inputs and outputs 0 to 3 of switch a. */
 static void one_switch(struct rig *r, const char *changes)
 {
-	const struct apply_hosts ask = { prove, drain, proven, withdraw, r };
+	const struct apply_hosts ask = { verify, drain, report_verified,
+					  withdraw, r };
 
 	rig_fabric(r);
 	rig_switch(r, "a", "east", "");
 	buf_printf(&r->yaml, "changes: { %s }\n", changes);
 	rig_use(r);
-	apply_ask_hosts(r->apply, &ask);
+	apply_set_hosts(r->apply, &ask);
 }
 
 static const struct want chain[] = {
@@ -171,10 +172,10 @@ static void test_proven(void **state)
 	assert_int_equal(r->res.level, APPLY_NEIGHBOUR);
 	assert_int_equal(rig_device(r, "a")->level, APPLY_NEIGHBOUR);
 	assert_int_equal(proof_of(r, "a", 1, 2), APPLY_NEIGHBOUR);
-	assert_says(buf_cstr(&r->events), "prove  3 of 3 lightpaths proven by "
+	assert_says(buf_cstr(&r->events), "verify  3 of 3 lightpaths proven by "
 		    "their neighbours\n");
 	assert_string_equal(buf_cstr(&hosts.calls),
-			    "prove 0>1 1>2 2>3;proven 0>1 1>2 2>3;");
+			    "verify 0>1 1>2 2>3;report 0>1 1>2 2>3;");
 	hosts.level = APPLY_ERROR_FREE;
 	assert_int_equal(rig_go(r, PLAN_SAFE, other, 1), APPLY_COMMITTED);
 	assert_int_equal(r->res.level, APPLY_ERROR_FREE);
@@ -218,7 +219,7 @@ static void test_gate(void **state)
 }
 
 /* A layer above the one that is wanted is told, and decides nothing; what
- * nobody can be asked about is never claimed. */
+ * no host can be asked about is never claimed. */
 static void test_degrades(void **state)
 {
 	struct rig *r = *state;
@@ -226,7 +227,7 @@ static void test_degrades(void **state)
 	hosts.bad_tx = 1;
 	one_switch(r, "verify: settled");
 	assert_int_equal(rig_go(r, PLAN_SAFE, chain, 1), APPLY_COMMITTED);
-	assert_says(buf_cstr(&r->events), "prove  n2.p0 hears n3.p0");
+	assert_says(buf_cstr(&r->events), "verify  n2.p0 hears n3.p0");
 	assert_int_equal(r->res.level, APPLY_SETTLED);
 	hosts.layer = APPLY_ERROR_FREE;
 	one_switch(r, "verify: neighbour");
@@ -250,7 +251,8 @@ static void test_two_devices(void **state)
 		{ "b", 1, { { 2, 0 } }, NULL },
 	};
 	struct rig *r = *state;
-	const struct apply_hosts ask = { prove, drain, proven, withdraw, r };
+	const struct apply_hosts ask = { verify, drain, report_verified,
+					  withdraw, r };
 
 	buf_str(&r->yaml, "weft: 1\nfabric: test\nhosts:\n"
 		"  - { name: 'n[0-3]', ports: p0, rate: 100Gbps }\n"
@@ -262,10 +264,10 @@ static void test_two_devices(void **state)
 	rig_switch(r, "a", "east", "");
 	rig_switch(r, "b", "west", "");
 	rig_use(r);
-	apply_ask_hosts(r->apply, &ask);
+	apply_set_hosts(r->apply, &ask);
 	assert_int_equal(rig_go(r, PLAN_SAFE, both, 2), APPLY_COMMITTED);
 	assert_string_equal(buf_cstr(&hosts.calls),
-			    "prove 1>0;proven 1>0;prove 0>2;proven 0>2;");
+			    "verify 1>0;report 1>0;verify 0>2;report 0>2;");
 	assert_int_equal(rig_device(r, "b")->level, APPLY_NEIGHBOUR);
 	assert_int_equal(proof_of(r, "a", 0, 2), APPLY_NEIGHBOUR);
 	assert_int_equal(rig_device(r, "a")->level, APPLY_NEIGHBOUR);
@@ -297,7 +299,7 @@ static void test_drain(void **state)
 	assert_non_null(strstr(calls, "drain 1>2;"));
 	assert_non_null(strstr(calls, "drain 2>3;"));
 	assert_true(strstr(calls, "drain 2>3;") >
-		    strstr(calls, "proven 0>2;"));
+		    strstr(calls, "report 0>2;"));
 	free(calls);
 
 	hosts.busy = true;
@@ -365,7 +367,7 @@ static void test_learned(void **state)
 	assert_true(apply_learned(r->apply, STORE_REACTIVATION, "n1.p0", &t));
 	assert_int_equal(t.n, STORE_TIMINGS_MAX);
 	assert_int_equal(t.median_ns, 108);
-	assert_int_equal(t.most_ns, 5000);
+	assert_int_equal(t.max_ns, 5000);
 	assert_int_equal(apply_plan_base(r->apply, apply_fabric(r->apply),
 					 PLAN_SAFE, &base, NULL), 0);
 	assert_int_equal(base.times.port_ns[0], 7);

@@ -77,7 +77,7 @@ static void own_changes_are_none(void **state)
 	assert_int_equal(count(r, false), 0);
 }
 
-/* What was there before weft looked for the first time is nobody's change. */
+/* What was there before weft looked for the first time is no external change. */
 static void what_was_found_is_none(void **state)
 {
 	struct rig *r = *state;
@@ -199,7 +199,7 @@ static void all_are_told_once(void **state)
 
 	one_switch(r);
 	rig_go(r, PLAN_SAFE, first, 1);
-	apply_on_foreign(r->apply, remember, told);
+	apply_on_external(r->apply, remember, told);
 	for (int i = 0; i < 3; i++) {
 		rig_meddle(r, "a", DRV_DEL, i, i + 1);
 	}
@@ -214,7 +214,7 @@ static void all_are_told_once(void **state)
 	assert_int_equal(count(r, true), 2);
 }
 
-/* A device that is in no configuration any more is nobody's business. */
+/* A device that is in no configuration any more is forgotten. */
 static void devices_that_go(void **state)
 {
 	struct rig *r = *state;
