@@ -19,7 +19,7 @@ static void conclude(struct bringup *b)
 	struct bringup_finding *v = NULL;
 	char (*unseen)[BRINGUP_NAME_MAX] = NULL;
 	struct buf yaml = { 0 };
-	struct light_xc xc;
+	struct optics_xc xc;
 	int device, n;
 
 	bringup_settle(b);
