@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drivers/core/drivers.h"
+#include "drivers/core/driver_base.h"
 
 static const struct drv_class *const classes[] = {
 	&drv_calient_tl1,
@@ -62,7 +62,7 @@ int drv_open(uv_loop_t *loop, const char *driver, const struct drv_config *cfg,
 		return not_found(driver, err);
 	}
 	assert(cls->abi == DRV_ABI);
-	rc = cls->open(loop, cfg, out, err);
+	rc = cls->open(cls, loop, cfg, out, err);
 	if (rc) {
 		err_wrap(err, "device %s", cfg->name);
 	}

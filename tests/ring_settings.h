@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 
 /* The same settings in the same order. */
 static inline bool same_program(const struct ring_settings *a,

@@ -11,7 +11,7 @@
 
 #include "collective/schedule/schedule.h"
 #include "controller/model/model.h"
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "optree/optree.h"

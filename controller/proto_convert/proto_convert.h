@@ -11,7 +11,7 @@
 #include "controller/dry_run/dry_run.h"
 #include "controller/model/model.h"
 #include "controller/plan/plan.h"
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 #include "weft/v1/weft.pb-c.h"
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "controller/model/model.h"
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
 #define STORE_VERSION 12		/* of the file format (user_version) */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
 /*

@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
 #define DRV_ABI 2
@@ -253,10 +253,18 @@ struct drv_class {
 	enum drv_kind kind;
 	const struct drv_option_spec *options;
 
+	/* For base_open(), see driver_base.h: bytes of the driver's own
+	 * struct, its operations, and what tells this class from others of
+	 * the same operations (a vendor's table), or NULL. */
+	size_t size;
+	const struct base_ops *ops;
+	const void *dialect;
+
 	/* Makes a handle; checks options and address text, connects nothing
 	 * yet (the first operation does). WEFT_EINVAL names the option. */
-	int (*open)(uv_loop_t *loop, const struct drv_config *cfg,
-		    struct drv **out, struct err *err);
+	int (*open)(const struct drv_class *cls, uv_loop_t *loop,
+		    const struct drv_config *cfg, struct drv **out,
+		    struct err *err);
 
 	/* Ends the session, leaves all light as it is (fail static), frees
 	 * the handle, then calls cb. An operation under way is answered

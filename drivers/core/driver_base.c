@@ -23,19 +23,6 @@ static void take_config(struct driver_base *h, const struct drv_config *cfg)
 	h->fence = cfg->fence;
 }
 
-void *base_new(const struct drv_class *cls, const struct base_ops *ops,
-	       size_t size)
-{
-	struct driver_base *h = calloc(1, size);
-
-	assert(size >= sizeof(*h));
-	if (h) {
-		h->drv.cls = cls;
-		h->ops = ops;
-	}
-	return h;
-}
-
 static void on_lost(int rc, const struct err *err, bool sent, void *arg)
 {
 	base_lost(arg, rc, err, sent);
@@ -81,22 +68,29 @@ static void free_handle(struct driver_base *h)
 	free(h);
 }
 
-int base_open(struct driver_base *h, uv_loop_t *loop,
-	      const struct drv_config *cfg, struct drv **out,
-	      struct err *err)
+int base_open(const struct drv_class *cls, uv_loop_t *loop,
+	      const struct drv_config *cfg, struct drv **out, struct err *err)
 {
-	int rc = h ? prepare(h, loop, cfg, err) : err_nomem(err);
+	struct driver_base *h = calloc(1, cls->size);
+	int rc;
 
-	if (rc == 0) {
-		h->drv.loop = loop;
-		uv_timer_init(loop, &h->tick);
-		uv_timer_init(loop, &h->timer);
-		h->tick.data = h->timer.data = h;
-		*out = &h->drv;
-	} else if (h) {
-		free_handle(h);
+	assert(cls->size >= sizeof(*h));
+	if (!h) {
+		return err_nomem(err);
 	}
-	return rc;
+	h->drv.cls = cls;
+	h->ops = cls->ops;
+	rc = prepare(h, loop, cfg, err);
+	if (rc) {
+		free_handle(h);
+		return rc;
+	}
+	h->drv.loop = loop;
+	uv_timer_init(loop, &h->tick);
+	uv_timer_init(loop, &h->timer);
+	h->tick.data = h->timer.data = h;
+	*out = &h->drv;
+	return 0;
 }
 
 static void on_stopped(uv_handle_t *tick)
@@ -417,6 +411,61 @@ void base_event(struct driver_base *h, const struct drv_event *ev)
 	if (h->drv.event && !h->closing) {
 		h->drv.event(&h->drv, ev, h->drv.event_arg);
 	}
+}
+
+static void trace_explained(const char *device, const char *line, bool is_reply, void *arg)
+{
+	(void)device;
+	base_trace(arg, line, is_reply);
+}
+
+void base_trace_batch(struct driver_base *h)
+{
+	if (h->drv.trace) {
+		h->drv.cls->explain(&h->drv, h->batch, trace_explained, h);
+	}
+}
+
+/* ---- what was read -------------------------------------------------------- */
+
+void base_identify(struct driver_base *h, const char *words)
+{
+	char *identity = h->snap.identity;
+	size_t n = strlen(identity), size = sizeof(h->snap.identity);
+
+	snprintf(identity + n, size - n, "%s%s", n ? "," : "", words);
+}
+
+int base_check_size(const struct driver_base *h, int n_in, int n_out, struct err *err)
+{
+	if (n_in == h->n_in && n_out == h->n_out) {
+		return 0;
+	}
+	return err_set(err, WEFT_EVERIFY, "the device is %dx%d, the fabric says %dx%d", n_in, n_out,
+		       h->n_in, h->n_out);
+}
+
+void base_judge_port(struct driver_base *h, const char *code, const char *text)
+{
+	bool enabled = true, failed = false;
+
+	for (int i = 0; i < h->snap.n_ports; i++) {
+		const struct drv_port *p = &h->snap.ports[i];
+
+		if (p->is_out == h->port.is_out && p->index == h->port.index) {
+			enabled = p->enabled;
+			failed = p->failed;
+		}
+	}
+	if (enabled == h->enable && !failed) {
+		base_mark(h, 0, 1, DRV_DONE, DRV_READ_BACK, DRV_ERR_NONE, NULL, NULL);
+	} else {
+		if (!text || !text[0]) {
+			text = failed ? "the port has failed" : "the port is as it was";
+		}
+		base_mark(h, 0, 1, DRV_REFUSED, DRV_READ_BACK, DRV_ERR_STATE, code, text);
+	}
+	base_end(h, 0, NULL);
 }
 
 /* ---- over a session ---------------------------------------------------------- */

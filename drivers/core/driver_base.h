@@ -3,8 +3,7 @@
  * answered exactly once, cancelled by close. Private to drivers.
  *
  * A driver embeds struct driver_base as its first member, gives its functions in
- * `ops`, makes handles by base_new() and base_open(), and puts
- * base_close(), base_snapshot() and base_submit() into its class. Every
+ * a struct base_ops, and makes its class by BASE_CLASS(). Every
  * operation begins in a later turn of the loop, so whatever the driver does
  * from there on is outside the caller's call.
  */
@@ -91,18 +90,19 @@ struct driver_base {
  * names what is wrong. */
 int base_check(const struct drv_class *cls, const struct drv_config *cfg,
 	       struct err *err);
-/* A zeroed handle in `size` bytes, the driver's own struct; NULL: no memory.
- * What must be there for ops.init, such as a dialect, is set now. */
-void *base_new(const struct drv_class *cls, const struct base_ops *ops,
-	       size_t size);
-/* Opens h, which may be NULL for want of memory: checks cfg, runs ops.init,
- * makes the session. It is the whole rest of a class's open(). After a failure h
- * is freed; else only drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what
- * ops.init says. */
-int base_open(struct driver_base *h, uv_loop_t *loop,
-	      const struct drv_config *cfg, struct drv **out,
-	      struct err *err);
+/* What every class that rests on base_ops has alike, for its initialiser: `type`
+ * is the driver's own struct (its first member a struct driver_base), operations
+ * its base_ops. */
+#define BASE_CLASS(type, operations) \
+	.abi = DRV_ABI, .size = sizeof(type), .ops = (operations), \
+	.open = base_open, .close = base_close, .snapshot = base_snapshot, \
+	.submit = base_submit
 
+/* A class's open(): makes a zeroed struct of cls->size bytes, checks cfg, runs
+ * ops.init, makes the session. After a failure nothing is left; else only
+ * drv_close() ends it. WEFT_EINVAL, WEFT_ENOMEM, and what ops.init says. */
+int base_open(const struct drv_class *cls, uv_loop_t *loop,
+	      const struct drv_config *cfg, struct drv **out, struct err *err);
 void base_close(struct drv *dev, drv_close_cb cb, void *arg);
 void base_snapshot(struct drv *dev, drv_snapshot_cb cb, void *arg);
 void base_submit(struct drv *dev, const struct drv_batch *batch,
@@ -153,6 +153,18 @@ void base_lost(struct driver_base *h, int rc, const struct err *err, bool sent);
  * session was dead (see tcp_session.h). */
 void base_ask(struct driver_base *h, struct buf *b, uint64_t tag);
 
+/* Traces the batch under way as the class explains it, for devices without
+ * a wire. */
+void base_trace_batch(struct driver_base *h);
+
+/* Adds words to the identity in the snapshot under way, behind a comma. */
+void base_identify(struct driver_base *h, const char *words);
+/* WEFT_EVERIFY unless the device's size is the fabric's. */
+int base_check_size(const struct driver_base *h, int n_in, int n_out, struct err *err);
+/* Ends port_set: by what h->snap, just read, lists of the port (a port that it
+ * does not list is enabled). code and text, which may be NULL, are what the
+ * device said if the port is not as asked. */
+void base_judge_port(struct driver_base *h, const char *code, const char *text);
 /* The entry of a port in the snapshot under way, made (enabled) when there is
  * none. NULL, with WEFT_ENOMEM, or WEFT_EVERIFY for a port that the fabric's
  * size has no room for. O(ports entered). */
@@ -197,5 +209,19 @@ int base_two_sides(const struct drv_class *cls, const struct drv_config *cfg,
  * WEFT_EINVAL. */
 int base_netns(const struct drv_class *cls, const struct drv_config *cfg,
 	       char *buf, size_t size, struct err *err);
+
+/* Every class that is built in; the table in registry.c lists them by name. */
+extern const struct drv_class drv_calient_tl1;
+extern const struct drv_class drv_glimmerglass_tl1;
+extern const struct drv_class drv_linux_ring;
+extern const struct drv_class drv_linux_tc;
+extern const struct drv_class drv_mrr_reg;
+extern const struct drv_class drv_polatis_scpi;
+extern const struct drv_class drv_polatis_tl1;
+extern const struct drv_class drv_rome_cli;
+extern const struct drv_class drv_sim;
+extern const struct drv_class drv_sim_ring;
+extern const struct drv_class drv_sonic_ocs;
+extern const struct drv_class drv_telescent_cli;
 
 #endif

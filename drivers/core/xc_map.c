@@ -113,6 +113,17 @@ void xc_map_connect(struct xc_map *m, struct optics_xc xc)
 	m->peer[out] = in;
 }
 
+bool xc_map_take(struct xc_map *m, struct optics_xc xc)
+{
+	struct optics_xc other;
+
+	if (xc_map_check(m, xc, NULL) || xc_map_has(m, xc) || xc_map_conflict(m, xc, &other)) {
+		return false;
+	}
+	xc_map_connect(m, xc);
+	return true;
+}
+
 void xc_map_clear(struct xc_map *m)
 {
 	for (int i = 0; i < m->n_ports; i++) {
@@ -320,19 +331,13 @@ static bool read_head(struct xc_map *m, struct reader *r)
 
 static bool read_xc(struct xc_map *m, const char *text)
 {
-	struct optics_xc xc, victim;
 	uint64_t v[2];
 
 	if (m->kind != DRV_SPACE || !numbers(text, 2, v) ||
 	    v[0] > INT32_MAX || v[1] > INT32_MAX) {
 		return false;
 	}
-	xc = (struct optics_xc){ (int32_t)v[0], (int32_t)v[1] };
-	if (xc_map_check(m, xc, NULL) || xc_map_conflict(m, xc, &victim)) {
-		return false;
-	}
-	xc_map_connect(m, xc);
-	return true;
+	return xc_map_take(m, (struct optics_xc){ (int32_t)v[0], (int32_t)v[1] });
 }
 
 /* The bytes of a program are all there: is it one? */

@@ -41,6 +41,9 @@ bool xc_map_has(const struct xc_map *m, struct optics_xc xc);
 bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
 		     struct optics_xc *victim);
 
+/* For a map that is read from a device: its ports exist and are free. The
+ * circuit is connected; false when it cannot be. */
+bool xc_map_take(struct xc_map *m, struct optics_xc xc);
 /* Connects, and ends whatever held either port. */
 void xc_map_connect(struct xc_map *m, struct optics_xc xc);
 /* Ends the cross-connect that holds a flat port, if any. */

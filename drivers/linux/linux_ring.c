@@ -13,7 +13,6 @@
 #include <sys/utsname.h>
 
 #include "drivers/core/driver_base.h"
-#include "drivers/core/drivers.h"
 #include "drivers/linux/netns_ring.h"
 
 #define RETRY_MS 5	/* while another process steps */
@@ -270,24 +269,12 @@ static const struct base_ops ops = {
 	.fini = ring_fini,
 };
 
-static int ring_open(uv_loop_t *loop, const struct drv_config *cfg,
-		     struct drv **out, struct err *err)
-{
-	return base_open(base_new(&drv_linux_ring, &ops,
-				  sizeof(struct ring)), loop, cfg, out,
-			 err);
-}
-
 const struct drv_class drv_linux_ring = {
 	.name = "linux-ring",
 	.summary = "a network namespace as a ring: real packets, no light",
-	.abi = DRV_ABI,
 	.kind = DRV_RING,
 	.options = options,
-	.open = ring_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct ring, &ops),
 	.explain = ring_explain,
 	.recoveries = DRV_RELOCK,
 	.recover = base_recover,

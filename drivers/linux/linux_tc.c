@@ -16,7 +16,6 @@
 #include <sys/utsname.h>
 
 #include "drivers/core/driver_base.h"
-#include "drivers/core/drivers.h"
 #include "drivers/core/xc_map.h"
 #include "drivers/host/host.h"
 #include "lib/base/log.h"
@@ -693,20 +692,11 @@ static void tc_explain(struct drv *dev, const struct drv_batch *batch,
 	}
 }
 
-static void trace_line(const char *device, const char *line, bool is_reply,
-		       void *arg)
-{
-	(void)device;
-	base_trace(arg, line, is_reply);
-}
-
 static void tc_submit(struct driver_base *h)
 {
 	struct tc *t = (struct tc *)h;
 
-	if (h->drv.trace) {
-		tc_explain(&h->drv, h->batch, trace_line, h);
-	}
+	base_trace_batch(h);
 	uv_timer_start(&t->h.timer, on_submit, 0, 0);
 }
 
@@ -740,22 +730,11 @@ static const struct base_ops ops = {
 	.fini = tc_fini,
 };
 
-static int tc_open(uv_loop_t *loop, const struct drv_config *cfg,
-		   struct drv **out, struct err *err)
-{
-	return base_open(base_new(&drv_linux_tc, &ops, sizeof(struct tc)),
-			 loop, cfg, out, err);
-}
-
 const struct drv_class drv_linux_tc = {
 	.name = "linux-tc",
 	.summary = "a network namespace as a switch: real packets, no light",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = tc_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct tc, &ops),
 	.explain = tc_explain,
 };

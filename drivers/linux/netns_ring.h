@@ -23,7 +23,7 @@
 #define WEFT_DRIVERS_LINUX_NETNS_RING_H
 
 #include "drivers/host/host.h"
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 
 #define NETNS_RING_DIR "/run/weft-testbed"
 

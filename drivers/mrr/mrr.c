@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/core/drivers.h"
+#include "drivers/core/driver_base.h"
 #include "drivers/mrr/mrr.h"
 #include "lib/base/log.h"
 
@@ -320,23 +320,12 @@ static const struct base_ops ops = {
 	.fini = mrr_fini,
 };
 
-static int mrr_open(uv_loop_t *loop, const struct drv_config *cfg,
-		    struct drv **out, struct err *err)
-{
-	return base_open(base_new(&drv_mrr_reg, &ops, sizeof(struct mrr)),
-			 loop, cfg, out, err);
-}
-
 const struct drv_class drv_mrr_reg = {
 	.name = "mrr-reg",
 	.summary = "micro-ring resonator rings, paged registers over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_RING,
 	.options = options,
-	.open = mrr_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct mrr, &ops),
 	.explain = mrr_explain,
 	.recoveries = DRV_RELOCK,
 	.recover = base_recover,

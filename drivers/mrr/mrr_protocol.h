@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/buf.h"
 
 #define MRR_MAGIC 0x57
@@ -147,7 +147,7 @@ enum mrr_step_control { MRR_AUTOSTEP = 1, MRR_TRIGGER = 2 };
 /* What a commit makes of a slot. */
 enum mrr_stage { MRR_STAGE_NOTHING, MRR_STAGE_LOAD, MRR_STAGE_CLEAR };
 
-/* Each slot has two banks for packed programs (drivers/optics/program.h), seen
+/* Each slot has two banks for packed programs (drivers/optics/optics.h), seen
  * through pages of 32 KiB: byte b of slot s is at offset b % 32 KiB of page
  * bank + s * MRR_SLOT_PAGES + b / 32 KiB. */
 #define MRR_MAX_SLOTS 64

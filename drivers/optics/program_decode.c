@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/optics/program_private.h"
+#include "drivers/optics/private.h"
 #include "lib/base/vec.h"
 
 static int bad(const struct ring_program_reader *r, struct err *err, const char *what)

@@ -1,10 +1,10 @@
 /* Programs packed for a device; see program.h. This file packs. */
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/optics/program_private.h"
+#include "drivers/optics/private.h"
 #include "lib/base/vec.h"
 
 bool ring_window_contains(const struct ring_window *w, int ring_nodes, int node,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/optics/program_private.h"
+#include "drivers/optics/private.h"
 #include "lib/base/log.h"
 
 /* A program in a file: name (64), window (8), length (4), bytes; where the top

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/sonic/sonic.h"
+#include "drivers/core/parse.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 
@@ -116,7 +116,7 @@ static void listen_to_all(struct robot *r, const char *text, const char *asked)
 {
 	char *copy = strdup(text), *rest = copy, *line;
 
-	while (copy && (line = sonic_line(&rest))) {
+	while (copy && (line = parse_line(&rest))) {
 		listen_to_line(r, line, !asked || line - copy < asked - text);
 	}
 	free(copy);
@@ -187,7 +187,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 	char *text = r->h.drv.trace ? robot_plain(bytes, len) : NULL;
 	char *rest = text, *line;
 
-	while (text && (line = sonic_line(&rest))) {
+	while (text && (line = parse_line(&rest))) {
 		if (line[0]) {
 			base_trace(&r->h, line, is_reply);
 		}
@@ -230,7 +230,7 @@ int robot_take_port(struct robot *r, const struct robot_port *row,
 		    struct err *err)
 {
 	int flat = row->is_out ? r->h.n_in + row->index : row->index;
-	struct optics_xc other, xc = { row->is_out ? row->peer : row->index,
+	struct optics_xc xc = { row->is_out ? row->peer : row->index,
 				      row->is_out ? row->index : row->peer };
 	int rc;
 
@@ -243,14 +243,13 @@ int robot_take_port(struct robot *r, const struct robot_port *row,
 	if (rc || !row->connected) {
 		return rc;	/* it may name its last one all the same */
 	}
-	if (row->peer < 0 || xc_map_check(&r->map, xc, NULL) ||
-	    xc_map_conflict(&r->map, xc, &other)) {
+	if (row->peer < 0 || (!xc_map_take(&r->map, xc) &&
+			      (xc_map_check(&r->map, xc, NULL) || !xc_map_has(&r->map, xc)))) {
 		return err_set(err, WEFT_EDEVICE, "port %s%d is connected to "
 			       "what cannot be", row->is_out ?
 			       r->dialect->out_letter : r->dialect->in_letter,
 			       row->index + r->dialect->first_port);
 	}
-	xc_map_connect(&r->map, xc);
 	return 0;
 }
 
@@ -261,12 +260,7 @@ int robot_read_table(struct robot *r, char *text, struct err *err)
 	xc_map_clear(&r->map);
 	r->n_in = r->n_out = 0;
 	rc = r->dialect->table(r, text, err);
-	if (rc == 0 && (r->n_in != r->h.n_in || r->n_out != r->h.n_out)) {
-		rc = err_set(err, WEFT_EVERIFY, "the device is %dx%d, the "
-			     "fabric says %dx%d", r->n_in, r->n_out, r->h.n_in,
-			     r->h.n_out);
-	}
-	return rc;
+	return rc ? rc : base_check_size(&r->h, r->n_in, r->n_out, err);
 }
 
 static void on_table(struct robot *r, char *text)
@@ -307,7 +301,7 @@ static void on_identity(struct robot *r, char *text)
 static void identify_by_banner(struct robot *r)
 {
 	snprintf(r->h.snap.identity, sizeof(r->h.snap.identity), "%s",
-		 r->banner[0] ? r->banner : r->dialect->cls->name);
+		 r->banner[0] ? r->banner : r->h.drv.cls->name);
 	fill_snapshot(r);
 }
 
@@ -955,6 +949,7 @@ static int robot_init(struct driver_base *h, const struct drv_config *cfg,
 	char sides[32];
 	int rc;
 
+	r->dialect = h->drv.cls->dialect;
 	snprintf(sides, sizeof(sides), "%s joins %s", r->dialect->in_letter,
 		 r->dialect->out_letter);
 	rc = base_two_sides(h->drv.cls, cfg, sides, err);
@@ -976,7 +971,7 @@ static const struct tcp_conf session = {
 	.trace = on_trace,
 };
 
-static const struct base_ops ops = {
+const struct base_ops robot_ops = {
 	.session = &session,
 	.init = robot_init,
 	.snapshot = robot_snapshot,
@@ -984,15 +979,3 @@ static const struct base_ops ops = {
 	.recover = robot_recover,
 	.fini = robot_fini,
 };
-
-int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
-	       const struct drv_config *cfg, struct drv **out,
-	       struct err *err)
-{
-	struct robot *r = base_new(dialect->cls, &ops, sizeof(*r));
-
-	if (r) {
-		r->dialect = dialect;
-	}
-	return base_open((struct driver_base *)r, loop, cfg, out, err);
-}

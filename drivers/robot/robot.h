@@ -1,4 +1,121 @@
 /*
+ * The text of a robot's command line, whoever made the robot. Pure text work
+ * that trusts nothing. Private to drivers and emulators.
+ *
+ * An answer is the echo of its command, lines of text and a prompt. What the
+ * robot says of its own accord comes between all of these, also between a
+ * prompt and the next echo.
+ */
+#ifndef WEFT_DRIVERS_ROBOT_ROBOT_H
+#define WEFT_DRIVERS_ROBOT_ROBOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drivers/core/batch.h"
+#include "drivers/core/driver.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/core/tcp_session.h"
+#include "drivers/core/xc_map.h"
+#include "lib/base/vec.h"
+
+#define ROBOT_MAX_FRAME (1 << 20)
+#define ROBOT_MAX_PORT 4096
+
+/* A port as the robot's table has it. */
+struct robot_port {
+	bool is_out;
+	int index;
+	bool locked, disabled, connected;
+	int64_t moves;		/* counter of its wear, -1: not told */
+	int peer;		/* on the other side, -1: none said */
+};
+
+/* The length of the prompt at the head of a line, 0 when there is none. */
+typedef size_t (*robot_prompt_fn)(const uint8_t *line, size_t len,
+				  const void *arg);
+
+/* Length of the first frame, up to and with its prompt: 0 when more bytes
+ * are needed, negative at a byte that no command line prints. The first
+ * `from` bytes were looked at before and held no prompt. Colours may come
+ * before a prompt. O(len - from + the line that `from` is in). */
+int64_t robot_frame(const uint8_t *data, size_t len, size_t from,
+		    robot_prompt_fn prompt, const void *arg);
+
+/* Where in a frame the text after the echo of the command begins; NULL when
+ * the command is not echoed there, so that it is no answer to it. */
+const char *robot_answer(const char *frame, const char *command);
+
+/* The bytes as text without its colours (`ESC [ ... m`), up to a zero byte;
+ * any other ESC becomes a question mark. The caller's; NULL without memory.
+ * O(len). */
+char *robot_plain(const uint8_t *bytes, size_t len);
+
+/*
+ * Reading what a ROME robot's command line prints. Pure text work that trusts
+ * nothing. Private to drivers and emulators.
+ *
+ * Its prompt is `ROME[OPER]# `.
+ */
+
+#define ROME_PROMPT "ROME["
+
+/* A robot_prompt_fn; arg is not used. */
+size_t rome_prompt(const uint8_t *line, size_t len, const void *arg);
+
+/* `E12[1AE12]` and `W7` : side and number from 0. */
+bool rome_parse_port(const char *word, bool *is_out, int *index);
+
+/* A row of `port show`; false for any other line. The line is cut. A port
+ * that is not connected may still name the one it was connected to. */
+bool rome_parse_row(char *line, struct robot_port *port);
+
+/* `connection show pending`: nothing waits and nothing is in process. */
+bool rome_is_idle(const char *text);
+
+/* A line about the operation on E-W, said in passing: 1 it succeeded, -1 it
+ * failed, 0 something else. */
+int rome_said(const char *line, struct optics_xc xc);
+
+/* The same about any operation: circuits have changed, or a move failed. ev
+ * gets its kind and the East port. False: it is about none. */
+bool rome_news(const char *line, struct drv_event *ev);
+
+/*
+ * Reading what a Telescent robot's command line prints. Pure text work that
+ * trusts nothing. Private to drivers and emulators.
+ *
+ * Ports have an input and an output each and are numbered from 0: row * 12 +
+ * column of the table that `switchstate` prints. A row is
+ * `R3#O  A123 U456 ...`: the cell of an output names the input whose fibre is
+ * in it, allocated (A) or only left there (U). Reconstructed: the letters L
+ * (locked) and F (failed) behind these, and all words said in passing.
+ */
+
+#define TELESCENT_COLUMNS 12
+
+/* A row of `switchstate`: its cells, as output ports. Returns how many there
+ * are, 0 for any other line. O(line). */
+int telescent_parse_row(const char *line,
+			struct robot_port cells[TELESCENT_COLUMNS]);
+
+/* What an answer says is wrong, NULL when nothing is. */
+const char *telescent_error(const char *text);
+
+/* Whether an answer to `switchstate input N` says that the port is not in
+ * use and locked all the same. */
+bool telescent_is_reserved(const char *text);
+
+/* A line about connecting xc, or about ending what its input is in, said in
+ * passing: 1 it succeeded, -1 it failed, 0 something else. */
+int telescent_said(const char *line, struct optics_xc xc, bool connect);
+
+/* The same about any move: circuits have changed, or it failed. ev gets its
+ * kind and the input. False: it is about none. */
+bool telescent_news(const char *line, struct drv_event *ev);
+
+/*
  * What the drivers of robotic patch panels share: a session of a command
  * line, a queue of moves that take minutes, text that comes unasked, and a
  * table of ports that shows what is true. A maker's dialect is a table of
@@ -14,15 +131,6 @@
  * A move joins one fibre of a pair. When one half of a duplex link fails the
  * caller takes the other back, as it does with any change.
  */
-#ifndef WEFT_DRIVERS_ROBOT_ROBOT_H
-#define WEFT_DRIVERS_ROBOT_ROBOT_H
-
-#include "drivers/core/batch.h"
-#include "drivers/core/driver_base.h"
-#include "drivers/core/tcp_session.h"
-#include "drivers/core/xc_map.h"
-#include "drivers/robot/robot_cli.h"
-#include "lib/base/vec.h"
 
 #define ROBOT_COMMAND_MAX 64
 
@@ -44,7 +152,6 @@ int robot_take_port(struct robot *r, const struct robot_port *row,
 		    struct err *err);
 
 struct robot_dialect {
-	const struct drv_class *cls;
 	const char *in_letter, *out_letter;	/* before a port's number */
 	int first_port;				/* the device's number of 0 */
 	size_t (*prompt)(const uint8_t *line, size_t len, const void *robot);
@@ -121,11 +228,9 @@ bool robot_all_over(const struct robot *r);
  * is another. */
 int robot_read_table(struct robot *r, char *text, struct err *err);
 
-/* For a driver's class. Its options are some of gap_ms, queue, poll_ms,
- * move_ms, wear_limit, idle_s and prompt. */
-int robot_open(uv_loop_t *loop, const struct robot_dialect *dialect,
-	       const struct drv_config *cfg, struct drv **out,
-	       struct err *err);
+/* A class of these has a robot_dialect; its options are some of gap_ms, queue,
+ * poll_ms, move_ms, wear_limit, idle_s and prompt. */
+extern const struct base_ops robot_ops;
 void robot_explain(struct drv *dev, const struct drv_batch *batch,
 		   drv_trace_fn fn, void *arg);
 

@@ -1,5 +1,5 @@
 /* The text of a robot's command line; see robot_cli.h. */
-#include "drivers/robot/robot_cli.h"
+#include "drivers/robot/robot.h"
 
 #include <stdlib.h>
 #include <string.h>

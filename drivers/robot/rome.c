@@ -1,12 +1,16 @@
-/* What a ROME robot prints; see rome.h. */
-#include "drivers/robot/rome.h"
-
+/*
+ * `rome-cli`: ROME robotic patch panels over their command line. First what
+ * the robot prints is read, then its dialect is given to robot.c as a table. An
+ * East port is an input, a West port an output.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1/tl1.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/core/parse.h"
+#include "drivers/robot/robot.h"
 
 #define MAX_COLUMNS 8
 
@@ -29,7 +33,7 @@ bool rome_parse_port(const char *word, bool *is_out, int *index)
 	const char *p = word + 1;
 
 	if ((word[0] != 'E' && word[0] != 'W') ||
-	    !tl1_number(&p, 1, ROBOT_MAX_PORT, '\0', index)) {
+	    !parse_number(&p, 1, ROBOT_MAX_PORT, '\0', index)) {
 		return false;
 	}
 	--*index;
@@ -39,14 +43,10 @@ bool rome_parse_port(const char *word, bool *is_out, int *index)
 
 bool rome_parse_row(char *line, struct robot_port *port)
 {
-	char *columns[MAX_COLUMNS], *rest = NULL;
+	char *columns[MAX_COLUMNS];
+	int n = parse_columns(line, columns, MAX_COLUMNS), peer;
 	bool out;
-	int n = 0, peer;
 
-	for (char *c = strtok_r(line, " \t\r\n", &rest); c && n < MAX_COLUMNS;
-	     c = strtok_r(NULL, " \t\r\n", &rest)) {
-		columns[n++] = c;
-	}
 	if (n < 5 || !rome_parse_port(columns[0], &port->is_out,
 				      &port->index) ||
 	    !isdigit((unsigned char)columns[4][0])) {
@@ -111,3 +111,118 @@ bool rome_news(const char *line, struct drv_event *ev)
 						   DRV_EVENT_CHANGED;
 	return true;
 }
+
+/* ---- the driver ---------------------------------------------------------- */
+
+static const struct drv_option_spec options[] = {
+	{ "gap_ms", "least time between two commands", "100" },
+	{ "queue", "most moves in the robot's queue at a time", "8" },
+	{ "poll_ms", "time between two looks at the queue", "3000" },
+	{ "move_ms", "longest time a move may take", "120000" },
+	{ "wear_limit", "moves after which a port is moved no more; 0: none",
+	  "0" },
+	{ NULL, NULL, NULL },
+};
+
+static void identity(char *text, char *identity, size_t size)
+{
+	char *line;
+
+	while ((line = parse_line(&text))) {
+		if (strstr(line, "ROME TYPE") || strstr(line, "S/N(")) {
+			size_t n = strlen(identity);
+
+			line += strspn(line, " ");
+			snprintf(identity + n, size - n, "%s%s", n ? "," : "",
+				 line);
+		}
+	}
+	if (!identity[0]) {
+		snprintf(identity, size, "ROME");
+	}
+}
+
+/* Every circuit is in the table twice; the East side counts. */
+static int table(struct robot *r, char *text, struct err *err)
+{
+	struct robot_port row;
+	char *line;
+	int rc = 0;
+
+	while (rc == 0 && (line = parse_line(&text))) {
+		if (rome_parse_row(line, &row)) {
+			row.connected = row.connected && !row.is_out;
+			rc = robot_take_port(r, &row, err);
+		}
+	}
+	return rc;
+}
+
+static bool command(const struct robot_move *m, int k, char *text, size_t size)
+{
+	snprintf(text, size, "connection %s E%d %s W%d",
+		 m->connect ? "create" : "disconnect", m->xc.in + 1,
+		 m->connect ? "to" : "from", m->xc.out + 1);
+	return k == 0;
+}
+
+static const char *refusal(const struct robot_move *m, const char *text)
+{
+	const char *ok = strstr(text, "OK - ");
+	const char *bad = strstr(text, "ERROR");
+
+	(void)m;
+	return ok && !(bad && bad < ok) ? NULL : bad ? bad : text;
+}
+
+static bool idle(struct robot *r, char *text)
+{
+	(void)r;
+	return rome_is_idle(text);
+}
+
+static const char *obstacle(const char *text)
+{
+	return strstr(text, "homing run") ? "it asks for a homing run" :
+	       strstr(text, "status: disabled") ? "its moves are disabled" :
+						  NULL;
+}
+
+static int said(const char *line, const struct robot_move *m)
+{
+	return rome_said(line, m->xc);
+}
+
+static const struct robot_dialect dialect = {
+	.in_letter = "E",
+	.out_letter = "W",
+	.first_port = 1,
+	.prompt = rome_prompt,
+	.ask_identity = "show board",
+	.identity = identity,
+	.ask_table = "port show",
+	.table = table,
+	.command = command,
+	.refusal = refusal,
+	.ask_pending = "connection show pending",
+	.idle = idle,
+	.obstacle = obstacle,
+	.homing = "homing run",
+	.homed = "RECOVERY FINISHED SUCCESSFULLY",
+	.enable = "connection set command-execution enable",
+	.said = said,
+	.news = rome_news,
+};
+
+const struct drv_class drv_rome_cli = {
+	.name = "rome-cli",
+	.summary = "ROME robotic patch panels, command line over TCP",
+	.kind = DRV_SPACE,
+	.options = options,
+	BASE_CLASS(struct robot, &robot_ops),
+	.dialect = &dialect,
+	.explain = robot_explain,
+	.recoveries = DRV_HOMING,
+	.recover = base_recover,
+	.cancel = base_cancel_submit,
+};

@@ -1,12 +1,22 @@
-/* What a Telescent robot prints; see telescent.h. */
-#include "drivers/robot/telescent.h"
-
+/*
+ * `telescent-cli`: Telescent robotic patch panels over their command line.
+ * First what the robot prints is read, then its dialect is given to robot.c as a
+ * table. The command line is not published; docs/drivers.md says what is known
+ * of it and what is reconstructed.
+ *
+ * The robot overrides locks when it is told to with --force, and an
+ * allocation is a lock. So what stands in the way is found in the table, a
+ * port that is locked and not in use is left alone, and only then are the two
+ * ports unlocked for the move.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1/tl1.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/core/parse.h"
+#include "drivers/robot/robot.h"
 
 static bool parse_cell(const char **s, struct robot_port *cell)
 {
@@ -25,7 +35,7 @@ static bool parse_cell(const char **s, struct robot_port *cell)
 	cell->locked = !cell->connected && memchr(letters, 'L', n);
 	cell->disabled = memchr(letters, 'F', n);
 	*s = letters + n;
-	return tl1_number(s, 0, ROBOT_MAX_PORT - 1, '\0', &cell->peer);
+	return parse_number(s, 0, ROBOT_MAX_PORT - 1, '\0', &cell->peer);
 }
 
 int telescent_parse_row(const char *line,
@@ -35,8 +45,8 @@ int telescent_parse_row(const char *line,
 	int row, n = 0;
 
 	if (*s++ != 'R' ||
-	    !tl1_number(&s, 0, ROBOT_MAX_PORT / TELESCENT_COLUMNS - 1, '#',
-			&row) ||
+	    !parse_number(&s, 0, ROBOT_MAX_PORT / TELESCENT_COLUMNS - 1, '#',
+			  &row) ||
 	    !isalpha((unsigned char)*s)) {
 		return 0;
 	}
@@ -98,8 +108,136 @@ bool telescent_news(const char *line, struct drv_event *ev)
 		return false;
 	}
 	ev->is_out = false;
-	ev->has_port = tl1_number(&at, 0, ROBOT_MAX_PORT - 1, '\0',
-				  &ev->index);
+	ev->has_port = parse_number(&at, 0, ROBOT_MAX_PORT - 1, '\0',
+				    &ev->index);
 	ev->kind = failed ? DRV_EVENT_ALARM : DRV_EVENT_CHANGED;
 	return true;
 }
+
+/* ---- the driver ---------------------------------------------------------- */
+
+static const struct drv_option_spec options[] = {
+	{ "gap_ms", "least time between two commands", "100" },
+	{ "queue", "most moves in the robot's queue at a time", "8" },
+	{ "poll_ms", "time between two looks at the table", "5000" },
+	{ "move_ms", "longest time a move may take", "1800000" },
+	{ "idle_s", "a session unused for so long is made anew; 0: kept",
+	  "180" },
+	{ "prompt", "what ends an answer, at the head of a line",
+	  "telescent> " },
+	{ NULL, NULL, NULL },
+};
+
+static size_t prompt(const uint8_t *line, size_t len, const void *arg)
+{
+	const struct robot *r = arg;
+	size_t n = strlen(r->prompt);
+
+	return len >= n && memcmp(line, r->prompt, n) == 0 ? n : 0;
+}
+
+/* A cell is an output and, since a panel is square, stands for the input of
+ * its number as well. */
+static int take_cell(struct robot *r, const struct robot_port *cell,
+		     struct err *err)
+{
+	struct robot_port in = { .index = cell->index, .moves = -1,
+				 .peer = -1 };
+	int rc = robot_take_port(r, cell, err);
+
+	return rc ? rc : robot_take_port(r, &in, err);
+}
+
+static int table(struct robot *r, char *text, struct err *err)
+{
+	struct robot_port cells[TELESCENT_COLUMNS];
+	char *line;
+	int rc = 0;
+
+	while (rc == 0 && (line = parse_line(&text))) {
+		int n = telescent_parse_row(line, cells);
+
+		for (int i = 0; i < n && rc == 0; i++) {
+			rc = take_cell(r, &cells[i], err);
+		}
+	}
+	return rc;
+}
+
+/* The unlock before an unallocate is of both directions of a port: devices
+ * were seen to refuse it otherwise. */
+static bool command(const struct robot_move *m, int k, char *text, size_t size)
+{
+	const char *in = m->connect ? "-in " : "";
+	const char *out = m->connect ? "-out " : "";
+
+	switch (k) {
+	case 0:
+		snprintf(text, size, "switchstate input %d", m->xc.in);
+		return true;
+	case 1:
+		snprintf(text, size, "unlock --force %s%d", in, m->xc.in);
+		return true;
+	case 2:
+		snprintf(text, size, "unlock --force %s%d", out, m->xc.out);
+		return true;
+	case 3:
+		break;
+	default:
+		return false;
+	}
+	if (m->connect) {
+		snprintf(text, size, "connect --force -in %d -out %d",
+			 m->xc.in, m->xc.out);
+	} else {
+		snprintf(text, size, "unallocate --force -in %d", m->xc.in);
+	}
+	return true;
+}
+
+static const char *refusal(const struct robot_move *m, const char *text)
+{
+	return m->connect && telescent_is_reserved(text) ?
+	       "ERROR: the input is locked and not in use" :
+	       telescent_error(text);
+}
+
+/* Nothing that is known lists the queue, so the table tells. */
+static bool idle(struct robot *r, char *text)
+{
+	if (robot_read_table(r, text, NULL)) {
+		return false;
+	}
+	robot_mark_shown(r);
+	return robot_all_over(r);
+}
+
+static int said(const char *line, const struct robot_move *m)
+{
+	return telescent_said(line, m->xc, m->connect);
+}
+
+static const struct robot_dialect dialect = {
+	.in_letter = "input ",
+	.out_letter = "output ",
+	.prompt = prompt,
+	.ask_table = "switchstate",
+	.table = table,
+	.command = command,
+	.refusal = refusal,
+	.ask_pending = "switchstate",
+	.idle = idle,
+	.said = said,
+	.news = telescent_news,
+};
+
+const struct drv_class drv_telescent_cli = {
+	.name = "telescent-cli",
+	.summary = "Telescent robotic patch panels, command line over TCP",
+	.kind = DRV_SPACE,
+	.options = options,
+	BASE_CLASS(struct robot, &robot_ops),
+	.dialect = &dialect,
+	.explain = robot_explain,
+	.cancel = base_cancel_submit,
+};

@@ -16,7 +16,6 @@
 
 #include "drivers/core/batch.h"
 #include "drivers/core/driver_base.h"
-#include "drivers/core/drivers.h"
 #include "drivers/core/power_monitors.h"
 #include "drivers/core/tcp_session.h"
 #include "drivers/core/xc_map.h"
@@ -855,24 +854,12 @@ static const struct base_ops ops = {
 	.fini = polatis_fini,
 };
 
-static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
-			struct drv **out, struct err *err)
-{
-	return base_open(base_new(&drv_polatis_scpi, &ops,
-				  sizeof(struct polatis)), loop, cfg, out,
-			 err);
-}
-
 const struct drv_class drv_polatis_scpi = {
 	.name = "polatis-scpi",
 	.summary = "HUBER+SUHNER Polatis switches, SCPI over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = polatis_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct polatis, &ops),
 	.explain = polatis_explain,
 	.port_set = base_port_set,
 	.recoveries = DRV_CLEAR,

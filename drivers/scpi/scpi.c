@@ -7,41 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "drivers/core/parse.h"
 #include "lib/base/vec.h"
-
-/* Quotes at most 60 bytes of what came, printable. */
-static int unexpected(const char *line, const char *expected, struct err *err)
-{
-	char seen[61];
-	size_t i;
-
-	for (i = 0; line[i] && i < sizeof(seen) - 1; i++) {
-		seen[i] = isprint((unsigned char)line[i]) ? line[i] : '?';
-	}
-	seen[i] = '\0';
-	return err_set(err, WEFT_EDEVICE, "expected %s, the device said '%s'",
-		       expected, seen);
-}
-
-/* A decimal number from 0 to max; false moves nothing. */
-static bool take_number(const char **s, int max, int *out)
-{
-	const char *p = *s;
-	int n = 0;
-
-	if (!isdigit((unsigned char)*p)) {
-		return false;
-	}
-	for (; isdigit((unsigned char)*p); p++) {
-		n = n * 10 + (*p - '0');
-		if (n > max) {
-			return false;
-		}
-	}
-	*s = p;
-	*out = n;
-	return true;
-}
 
 static bool take(const char **s, const char *token)
 {
@@ -76,7 +43,7 @@ static int take_list(const char **s, int_vec *v)
 		return 1;
 	}
 	do {
-		if (!take_number(s, SCPI_MAX_PORT, &n) || n == 0 ||
+		if (!parse_number(s, 0, SCPI_MAX_PORT, '\0', &n) || n == 0 ||
 		    v->n >= SCPI_MAX_PORT) {
 			return 0;
 		}
@@ -104,7 +71,7 @@ int scpi_parse_pairs(const char *line, struct scpi_pairs *pairs,
 	vec_fini(&in);
 	vec_fini(&out);
 	return rc < 0 ? err_nomem(err) :
-	       unexpected(line, "two lists of ports of one length", err);
+	       parse_unexpected(line, "two lists of ports of one length", err);
 }
 
 void scpi_pairs_fini(struct scpi_pairs *pairs)
@@ -121,8 +88,8 @@ int scpi_parse_error(const char *line, int *code, char *text, int size,
 	bool negative = take(&s, "-");
 	size_t len;
 
-	if (!take_number(&s, 99999, code) || (*s != ',' && !at_end(s))) {
-		return unexpected(line, "an error code and its text", err);
+	if (!parse_number(&s, 0, 99999, '\0', code) || (*s != ',' && !at_end(s))) {
+		return parse_unexpected(line, "an error code and its text", err);
 	}
 	*code = negative ? -*code : *code;
 	s += strspn(s, ", ");
@@ -142,9 +109,9 @@ int scpi_parse_size(const char *line, int *n_in, int *n_out, struct err *err)
 {
 	const char *s = line;
 
-	if (!take_number(&s, SCPI_MAX_PORT, n_in) || !take(&s, ",") ||
-	    !take_number(&s, SCPI_MAX_PORT, n_out) || !at_end(s)) {
-		return unexpected(line, "a size such as 16,16", err);
+	if (!parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_in) || !take(&s, ",") ||
+	    !parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_out) || !at_end(s)) {
+		return parse_unexpected(line, "a size such as 16,16", err);
 	}
 	return 0;
 }
@@ -152,7 +119,7 @@ int scpi_parse_size(const char *line, int *n_in, int *n_out, struct err *err)
 /* `NxM` or `NxCC` at s. */
 static bool size_at(const char *s, int *n_in, int *n_out, bool *any_to_any)
 {
-	if (!take_number(&s, SCPI_MAX_PORT, n_in) || !take(&s, "x")) {
+	if (!parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_in) || !take(&s, "x")) {
 		return false;
 	}
 	*any_to_any = take(&s, "CC");
@@ -160,7 +127,7 @@ static bool size_at(const char *s, int *n_in, int *n_out, bool *any_to_any)
 		*n_out = *n_in;
 		return true;
 	}
-	return take_number(&s, SCPI_MAX_PORT, n_out);
+	return parse_number(&s, 0, SCPI_MAX_PORT, '\0', n_out);
 }
 
 int scpi_parse_identity(const char *line, int *n_in, int *n_out,
@@ -169,7 +136,7 @@ int scpi_parse_identity(const char *line, int *n_in, int *n_out,
 	const char *s = strchr(line, ','), *end = s ? strchr(s + 1, ',') : NULL;
 
 	if (strncasecmp(line, "polatis,", 8) != 0 || !end) {
-		return unexpected(line, "the identity of a Polatis switch",
+		return parse_unexpected(line, "the identity of a Polatis switch",
 				  err);
 	}
 	for (; s < end; s++) {
@@ -178,7 +145,7 @@ int scpi_parse_identity(const char *line, int *n_in, int *n_out,
 			return 0;
 		}
 	}
-	return unexpected(line, "a model with its size, such as 32x32 or 32xCC",
+	return parse_unexpected(line, "a model with its size, such as 32x32 or 32xCC",
 			  err);
 }
 
@@ -195,7 +162,7 @@ int scpi_parse_states(const char *line, int n, char *states, struct err *err)
 		}
 	}
 	if (!ok || !take(&s, ")") || !at_end(s)) {
-		return unexpected(line, "one of D, E, F a port", err);
+		return parse_unexpected(line, "one of D, E, F a port", err);
 	}
 	return 0;
 }
@@ -209,7 +176,7 @@ static bool take_power(const char **s, int32_t *mdbm)
 	if (!negative) {
 		take(s, "+");
 	}
-	if (!take_number(s, 999, &whole)) {
+	if (!parse_number(s, 0, 999, '\0', &whole)) {
 		return false;
 	}
 	*mdbm = whole * 1000;
@@ -231,7 +198,7 @@ int scpi_parse_powers(const char *line, int n, int32_t *mdbm, struct err *err)
 		ok = (i == 0 || take(&s, ",")) && take_power(&s, &mdbm[i]);
 	}
 	if (!ok || !take(&s, ")") || !at_end(s)) {
-		return unexpected(line, "one power in dBm a port", err);
+		return parse_unexpected(line, "one power in dBm a port", err);
 	}
 	return 0;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "drivers/core/driver_base.h"
-#include "drivers/core/drivers.h"
 #include "drivers/core/xc_map.h"
 #include "lib/base/log.h"
 #include "lib/base/rng.h"
@@ -524,23 +523,11 @@ static void on_submit(uv_timer_t *work)
 	base_submit_done(&s->h, rc, &err);
 }
 
-static void sim_explain(struct drv *dev, const struct drv_batch *batch,
-			drv_trace_fn fn, void *arg);
-
-static void trace_line(const char *device, const char *line, bool is_reply,
-		       void *arg)
-{
-	(void)device;
-	base_trace(arg, line, is_reply);
-}
-
 static void sim_submit(struct driver_base *h)
 {
 	struct sim *s = (struct sim *)h;
 
-	if (h->drv.trace) {
-		sim_explain(&h->drv, h->batch, trace_line, h);
-	}
+	base_trace_batch(h);
 	/* Until the delay is over nobody can say. */
 	base_mark(h, 0, h->n_outcomes, DRV_UNKNOWN, DRV_SENT,
 		  DRV_ERR_TRANSPORT, NULL, "not answered");
@@ -653,48 +640,20 @@ static const struct base_ops ops = {
 	.fini = sim_fini,
 };
 
-static int open_class(const struct drv_class *cls, uv_loop_t *loop,
-		      const struct drv_config *cfg, struct drv **out,
-		      struct err *err)
-{
-	return base_open(base_new(cls, &ops, sizeof(struct sim)), loop,
-			 cfg, out, err);
-}
-
-static int open_space(uv_loop_t *loop, const struct drv_config *cfg,
-		      struct drv **out, struct err *err)
-{
-	return open_class(&drv_sim, loop, cfg, out, err);
-}
-
-static int open_ring(uv_loop_t *loop, const struct drv_config *cfg,
-		     struct drv **out, struct err *err)
-{
-	return open_class(&drv_sim_ring, loop, cfg, out, err);
-}
-
 const struct drv_class drv_sim = {
 	.name = "sim",
 	.summary = "optical switch inside the controller's process",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = open_space,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct sim, &ops),
 	.explain = sim_explain,
 };
 
 const struct drv_class drv_sim_ring = {
 	.name = "sim-ring",
 	.summary = "ring of resonators inside the controller's process",
-	.abi = DRV_ABI,
 	.kind = DRV_RING,
 	.options = options,
-	.open = open_ring,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct sim, &ops),
 	.explain = sim_explain,
 };

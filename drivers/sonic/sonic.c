@@ -1,11 +1,11 @@
 /* What a SONiC optical switch prints; see sonic.h. */
+#include "drivers/core/parse.h"
 #include "drivers/sonic/sonic.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1/tl1.h"
 
 #define ESCAPE 0x1b
 
@@ -88,35 +88,7 @@ int sonic_parse_end(const uint8_t *frame, size_t len, size_t *text_len,
 	return 0;
 }
 
-char *sonic_line(char **rest)
-{
-	char *line = *rest, *end;
-
-	if (!line || !*line) {
-		return NULL;
-	}
-	end = line + strcspn(line, "\n");
-	*rest = *end ? end + 1 : end;
-	*end = '\0';
-	if (end > line && end[-1] == '\r') {
-		end[-1] = '\0';
-	}
-	return line;
-}
-
 /* ---- rows ---------------------------------------------------------------- */
-
-static int cut_columns(char *line, char **columns)
-{
-	char *rest = NULL;
-	int n = 0;
-
-	for (char *c = strtok_r(line, " \t\r\n", &rest);
-	     c && n < SONIC_MAX_COLUMNS; c = strtok_r(NULL, " \t\r\n", &rest)) {
-		columns[n++] = c;
-	}
-	return n;
-}
 
 static bool is_heading(int n, char **columns)
 {
@@ -133,7 +105,7 @@ static int no_row(const char *word, const char *expected, struct err *err)
 /* `12A`: the number and the letter. */
 static bool take_port(const char **p, char side, int *index)
 {
-	if (!tl1_number(p, 1, SONIC_MAX_PORT, side, index)) {
+	if (!parse_number(p, 1, SONIC_MAX_PORT, side, index)) {
 		return false;
 	}
 	--*index;
@@ -155,7 +127,7 @@ bool sonic_parse_pair(const char *text, struct optics_xc *xc)
 int sonic_parse_config(char *line, struct optics_xc *xc, struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
-	int n = cut_columns(line, columns);
+	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 
 	if (is_heading(n, columns)) {
 		return 0;
@@ -179,7 +151,7 @@ int sonic_parse_status(char *line, struct optics_xc *xc, enum drv_state *state,
 		       struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
-	int n = cut_columns(line, columns);
+	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 	enum drv_state a, b;
 
 	if (is_heading(n, columns)) {
@@ -200,13 +172,13 @@ int sonic_parse_loss(char *line, struct optics_xc *xc, int32_t *loss_mdb,
 		     struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
-	int n = cut_columns(line, columns);
+	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 
 	if (is_heading(n, columns)) {
 		return 0;
 	}
 	return n == 5 && sonic_parse_pair(columns[0], xc) &&
-	       tl1_milli(columns[3], loss_mdb) ? 1 :
+	       parse_milli(columns[3], loss_mdb) ? 1 :
 	       no_row(columns[0], "factory insertion losses", err);
 }
 
@@ -214,7 +186,7 @@ int sonic_parse_port(char *line, bool *is_out, int *index, const char **word,
 		     struct err *err)
 {
 	char *columns[SONIC_MAX_COLUMNS];
-	int n = cut_columns(line, columns);
+	int n = parse_columns(line, columns, SONIC_MAX_COLUMNS);
 	const char *p;
 
 	if (is_heading(n, columns)) {

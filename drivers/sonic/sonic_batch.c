@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/sonic/sonic_ocs.h"
+#include "drivers/core/parse.h"
+#include "drivers/sonic/sonic.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 
@@ -220,7 +221,7 @@ static void on_set(struct sonic *s, char *text, int status)
 		return;
 	}
 	snprintf(s->code, sizeof(s->code), "status %d", status);
-	sonic_first_words(text, s->text, sizeof(s->text));
+	parse_first_line(text, s->text, sizeof(s->text));
 	uv_timer_start(&s->h.timer, on_settled, (uint64_t)s->settle_ms, 0);
 }
 
@@ -258,7 +259,7 @@ static void on_cleared(struct sonic *s, char *text, int status)
 	struct err err = { 0 };
 	char words[DRV_TEXT_MAX];
 
-	sonic_first_words(text, words, sizeof(words));
+	parse_first_line(text, words, sizeof(words));
 	if (status) {
 		err_set(&err, WEFT_EDEVICE, "%s: status %d: %s",
 			s->h.drv.name, status, words);
@@ -347,4 +348,45 @@ void sonic_explain(struct drv *dev, const struct drv_batch *batch,
 		fn(dev->name, buf_cstr(&b), false, arg);
 		buf_fini(&b);
 	}
+}
+
+/* ---- a port -------------------------------------------------------------- */
+
+/* By the table of ports, which was read again. The device forces a port's
+ * light off; its circuit stays configured. */
+static void judge_port(struct sonic *s)
+{
+	base_judge_port(&s->h, s->code, s->text);
+}
+
+static void on_port_set(struct sonic *s, char *text, int status)
+{
+	if (status) {
+		snprintf(s->code, sizeof(s->code), "status %d", status);
+		parse_first_line(text, s->text, sizeof(s->text));
+	}
+	drv_snapshot_fini(&s->h.snap);
+	sonic_start_reads(s, SONIC_READ_ALL, judge_port);
+}
+
+static void set_port(struct sonic *s)
+{
+	char line[96];
+
+	base_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "sent and not answered");
+	snprintf(line, sizeof(line), "%s%sconfig ocs port state %d%c %s",
+		 s->sudo, s->sudo[0] ? " " : "", s->h.port.index + 1,
+		 s->h.port.is_out ? 'B' : 'A',
+		 s->h.enable ? "normal" : "force_blocked");
+	sonic_ask(s, line, on_port_set);
+}
+
+/* The size of the device is checked first, as before a batch. */
+void sonic_port_set(struct driver_base *h)
+{
+	struct sonic *s = (struct sonic *)h;
+
+	s->code[0] = s->text[0] = '\0';
+	sonic_start_reads(s, SONIC_READ_ALL, set_port);
 }

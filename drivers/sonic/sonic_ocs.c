@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/core/drivers.h"
-#include "drivers/sonic/sonic_ocs.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/sonic/sonic.h"
 
 #define TYP_SWITCH_US 100000
 #define STALE "stale"
@@ -142,24 +142,12 @@ static const struct base_ops ops = {
 	.fini = sonic_fini,
 };
 
-static int sonic_open(uv_loop_t *loop, const struct drv_config *cfg,
-		      struct drv **out, struct err *err)
-{
-	return base_open(base_new(&drv_sonic_ocs, &ops,
-				  sizeof(struct sonic)), loop, cfg, out,
-			 err);
-}
-
 const struct drv_class drv_sonic_ocs = {
 	.name = "sonic-ocs",
 	.summary = "SONiC optical circuit switches, command line over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = sonic_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct sonic, &ops),
 	.explain = sonic_explain,
 	.port_set = base_port_set,
 };

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/sonic/sonic_ocs.h"
+#include "drivers/core/parse.h"
+#include "drivers/sonic/sonic.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
 /* Lines of one answer that a trace shows. */
@@ -70,7 +71,7 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 	char *text = s->h.drv.trace ? strndup((const char *)bytes, len) : NULL;
 	char *rest = text, *line, *end;
 
-	for (int n = 0; (line = sonic_line(&rest)) && n < TRACED_LINES; n++) {
+	for (int n = 0; (line = parse_line(&rest)) && n < TRACED_LINES; n++) {
 		end = is_reply ? NULL : strstr(line, "; } 2>&1; echo "
 					       SONIC_END);
 		if (end) {
@@ -86,15 +87,6 @@ static void on_trace(const uint8_t *bytes, size_t len, bool is_reply, void *arg)
 		base_trace(&s->h, "(and more lines)", is_reply);
 	}
 	free(text);
-}
-
-/* The first line of an answer that says something. */
-void sonic_first_words(const char *text, char *out, size_t size)
-{
-	while (isspace((unsigned char)*text)) {
-		text++;
-	}
-	snprintf(out, size, "%.*s", (int)strcspn(text, "\r\n"), text);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -118,16 +110,12 @@ static int read_version(struct sonic *s, char *line, struct err *err)
 {
 	static const char *const names[] = { "SONiC Software Version", "HwSKU",
 					     "Serial Number" };
-	char *identity = s->h.snap.identity;
-	size_t size = sizeof(s->h.snap.identity), n = strlen(identity);
-
 	(void)err;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = after_name(line, names[i]);
 
 		if (value) {
-			snprintf(identity + n, size - n, "%s%s", n ? "," : "",
-				 value);
+			base_identify(&s->h, value);
 		}
 	}
 	return 0;
@@ -199,18 +187,15 @@ struct sonic_xc *sonic_find_xc(const struct sonic *s, struct optics_xc xc)
 static int read_config(struct sonic *s, char *line, struct err *err)
 {
 	struct sonic_xc x = { .state = DRV_BLOCKED, .configured = true };
-	struct optics_xc other;
 	int rc = sonic_parse_config(line, &x.xc, err);
 
 	if (rc <= 0) {
 		return rc;
 	}
-	if (xc_map_check(&s->map, x.xc, NULL) || xc_map_has(&s->map, x.xc) ||
-	    xc_map_conflict(&s->map, x.xc, &other)) {
+	if (!xc_map_take(&s->map, x.xc)) {
 		return err_set(err, WEFT_EDEVICE, "the configuration holds "
 			       "%d-%d, which cannot be", x.xc.in, x.xc.out);
 	}
-	xc_map_connect(&s->map, x.xc);
 	return vec_push(&s->xcs, x) ? err_nomem(err) : 0;
 }
 
@@ -307,15 +292,11 @@ static int take_lines(struct sonic *s, char *text, struct err *err)
 	char *rest = text, *line;
 	int rc = 0;
 
-	while (take && rc == 0 && (line = sonic_line(&rest))) {
+	while (take && rc == 0 && (line = parse_line(&rest))) {
 		rc = take(s, line, err);
 	}
 	if (rc == 0 && take == read_port_config) {
-		if (s->n_in != s->h.n_in || s->n_out != s->h.n_out) {
-			return err_set(err, WEFT_EVERIFY, "the device is "
-				       "%dx%d, the fabric says %dx%d", s->n_in,
-				       s->n_out, s->h.n_in, s->h.n_out);
-		}
+		rc = base_check_size(&s->h, s->n_in, s->n_out, err);
 		s->ready_session = tcp_sessions(s->h.session);
 	}
 	return rc;
@@ -327,7 +308,7 @@ static void on_read(struct sonic *s, char *text, int status)
 	char words[DRV_TEXT_MAX];
 	int rc = 0;
 
-	sonic_first_words(text, words, sizeof(words));
+	parse_first_line(text, words, sizeof(words));
 	/* A shell without a terminal has no echo to turn off. */
 	if (status && reads[s->at_read].line) {
 		rc = err_set(&err, WEFT_EDEVICE, "'%s' ended with status %d: "

@@ -15,8 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drivers/core/drivers.h"
-#include "drivers/tl1/tl1_switch.h"
+#include "drivers/core/parse.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/tl1/tl1_private.h"
 
 #define TYP_SWITCH_US 50000
 /* The group of circuits that were entered without one, as those of a bulk
@@ -57,9 +58,9 @@ static bool take_port(const struct calient *c, const char **p, int *index)
 {
 	int shelf, slot, port;
 
-	if (!tl1_number(p, 1, DRV_MAX_PORTS, '.', &shelf) ||
-	    !tl1_number(p, 1, (int)c->shelf_slots, '.', &slot) ||
-	    !tl1_number(p, 1, (int)c->slot_ports, '\0', &port)) {
+	if (!parse_number(p, 1, DRV_MAX_PORTS, '.', &shelf) ||
+	    !parse_number(p, 1, (int)c->shelf_slots, '.', &slot) ||
+	    !parse_number(p, 1, (int)c->slot_ports, '\0', &port)) {
 		return false;
 	}
 	*index = ((shelf - 1) * (int)c->shelf_slots + slot - 1) *
@@ -113,7 +114,7 @@ static int read_device(struct tl1_switch *s, char *line, struct err *err)
 	(void)err;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (tl1_value(line, names[i], value, sizeof(value))) {
-			tl1_identify(s, value);
+			base_identify(&s->h, value);
 		}
 	}
 	return 0;
@@ -158,7 +159,7 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 
 static int count_ports(struct tl1_switch *s, size_t n, struct err *err)
 {
-	return tl1_check_size(s, (int)n, (int)n, err);
+	return base_check_size(&s->h, (int)n, (int)n, err);
 }
 
 static void read_state(const char *line, struct tl1_circuit *c)
@@ -205,8 +206,8 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	tl1_value(line, "CONNTYPE", type, sizeof(type));
 	if (!take_port(d, &p, &in) || *p || !take_port(d, &q, &out) || *q ||
 	    !tl1_value(line, "CONNNAME", c.name, sizeof(c.name))) {
-		return tl1_unexpected(line, "SRCPORT, DSTPORT and CONNNAME",
-				      err);
+		return parse_unexpected(line, "SRCPORT, DSTPORT and CONNNAME",
+					err);
 	}
 	c.xc = (struct optics_xc){ in, out };
 	read_state(line, &c);
@@ -228,7 +229,7 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	int index, rc;
 
 	if (!take_port((struct calient *)s, &p, &index) || *p != ':') {
-		return tl1_unexpected(line, "PORT:...,INPWR=,OUTPWR=", err);
+		return parse_unexpected(line, "PORT:...,INPWR=,OUTPWR=", err);
 	}
 	rc = tl1_note_power(s, line, "INPWR", false, index, err);
 	return rc ? rc : tl1_note_power(s, line, "OUTPWR", true, index, err);
@@ -331,8 +332,6 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 }
 
 static const struct tl1_dialect dialect = {
-	.cls = &drv_calient_tl1,
-	.size = sizeof(struct calient),
 	.init = parse_options,
 	.vendor = "CALIENT",
 	.verify = true,
@@ -345,21 +344,12 @@ static const struct tl1_dialect dialect = {
 	.port = reported_port,
 };
 
-static int calient_open(uv_loop_t *loop, const struct drv_config *cfg,
-			struct drv **out, struct err *err)
-{
-	return tl1_switch_open(&dialect, loop, cfg, out, err);
-}
-
 const struct drv_class drv_calient_tl1 = {
 	.name = "calient-tl1",
 	.summary = "CALIENT switches, TL1 over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = calient_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct calient, &tl1_ops),
+	.dialect = &dialect,
 	.explain = tl1_switch_explain,
 };

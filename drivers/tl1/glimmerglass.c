@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drivers/core/drivers.h"
-#include "drivers/tl1/tl1_switch.h"
+#include "drivers/core/parse.h"
+#include "drivers/core/driver_base.h"
+#include "drivers/tl1/tl1_private.h"
 
 #define TYP_SWITCH_US 25000
 #define IN_BASE 10000
@@ -58,11 +59,11 @@ static bool reported_port(const struct tl1_switch *s, const char *text,
 	int base = IN_BASE;
 
 	*is_out = false;
-	if (!tl1_number(&text, IN_BASE + 1, IN_BASE + s->h.n_in, ':', index)) {
+	if (!parse_number(&text, IN_BASE + 1, IN_BASE + s->h.n_in, ':', index)) {
 		*is_out = true;
 		base = OUT_BASE;
-		if (!tl1_number(&text, OUT_BASE + 1, OUT_BASE + s->h.n_out,
-				':', index)) {
+		if (!parse_number(&text, OUT_BASE + 1, OUT_BASE + s->h.n_out,
+				  ':', index)) {
 			return false;
 		}
 	}
@@ -80,7 +81,7 @@ static bool port_value(const char *line, const char *name, int base, int n,
 	const char *p = value;
 
 	if (!tl1_value(line, name, value, sizeof(value)) ||
-	    !tl1_number(&p, base + 1, base + n, '\0', index) || *p) {
+	    !parse_number(&p, base + 1, base + n, '\0', index) || *p) {
 		return false;
 	}
 	*index -= base + 1;
@@ -96,7 +97,7 @@ static void identify(struct tl1_switch *s, const char *line)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (tl1_value(line, names[i], value, sizeof(value))) {
-			tl1_identify(s, value);
+			base_identify(&s->h, value);
 		}
 	}
 }
@@ -111,11 +112,11 @@ static int read_system(struct tl1_switch *s, char *line, struct err *err)
 		identify(s, line);
 	}
 	if (!tl1_value(line, "LicensedPortMatrix", value, sizeof(value)) ||
-	    !tl1_number(&p, 1, 9999, 'x', &n_in) ||
-	    !tl1_number(&p, 1, 9999, '\0', &n_out) || *p) {
-		return tl1_unexpected(line, "LicensedPortMatrix=NxM", err);
+	    !parse_number(&p, 1, 9999, 'x', &n_in) ||
+	    !parse_number(&p, 1, 9999, '\0', &n_out) || *p) {
+		return parse_unexpected(line, "LicensedPortMatrix=NxM", err);
 	}
-	return tl1_check_size(s, n_in, n_out, err);
+	return base_check_size(&s->h, n_in, n_out, err);
 }
 
 static void read_lock(const struct tl1_switch *s, const char *line,
@@ -143,7 +144,7 @@ static void read_state(const char *line, struct tl1_circuit *c)
 		snprintf(c->trouble, sizeof(c->trouble), "fault: %s", cause);
 	}
 	c->has_loss = tl1_value(line, "PWRLOSS", loss, sizeof(loss)) &&
-		      tl1_milli(loss, &c->loss_mdb);
+		      parse_milli(loss, &c->loss_mdb);
 }
 
 /* An input without a circuit has a line as well. */
@@ -165,7 +166,7 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	}
 	if (!port_value(line, "IPORTID", IN_BASE, s->h.n_in, &in) ||
 	    !port_value(line, "OPORTID", OUT_BASE, s->h.n_out, &out)) {
-		return tl1_unexpected(line, "IPORTID and OPORTID", err);
+		return parse_unexpected(line, "IPORTID and OPORTID", err);
 	}
 	c.xc = (struct optics_xc){ in, out };
 	read_lock(s, line, &c);
@@ -192,7 +193,7 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	int index;
 
 	if (!any_port(s, line, &is_out, &index)) {
-		return tl1_unexpected(line, "PORTID", err);
+		return parse_unexpected(line, "PORTID", err);
 	}
 	return tl1_note_power(s, line, "PORTPOWER", is_out, index, err);
 }
@@ -205,7 +206,7 @@ static int read_port(struct tl1_switch *s, char *line, struct err *err)
 	int index;
 
 	if (!any_port(s, line, &is_out, &index)) {
-		return tl1_unexpected(line, "PORTID", err);
+		return parse_unexpected(line, "PORTID", err);
 	}
 	if (!tl1_value(line, "PORTHEALTH", health, sizeof(health)) ||
 	    strcmp(health, "bad") != 0) {
@@ -259,8 +260,6 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 }
 
 static const struct tl1_dialect dialect = {
-	.cls = &drv_glimmerglass_tl1,
-	.size = sizeof(struct tl1_switch),
 	.init = parse_options,
 	.vendor = "Glimmerglass",
 	.verify = true,
@@ -271,21 +270,12 @@ static const struct tl1_dialect dialect = {
 	.port = reported_port,
 };
 
-static int glimmerglass_open(uv_loop_t *loop, const struct drv_config *cfg,
-			     struct drv **out, struct err *err)
-{
-	return tl1_switch_open(&dialect, loop, cfg, out, err);
-}
-
 const struct drv_class drv_glimmerglass_tl1 = {
 	.name = "glimmerglass-tl1",
 	.summary = "Glimmerglass switches, TL1 over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = glimmerglass_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct tl1_switch, &tl1_ops),
+	.dialect = &dialect,
 	.explain = tl1_switch_explain,
 };

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drivers/core/drivers.h"
+#include "drivers/core/parse.h"
+#include "drivers/core/driver_base.h"
 #include "drivers/scpi/scpi.h"
-#include "drivers/tl1/tl1_switch.h"
+#include "drivers/tl1/tl1_private.h"
 
 #define TYP_SWITCH_US 42000
 
@@ -45,7 +46,7 @@ static bool take_port(const struct tl1_switch *s, const char **p, bool *is_out,
 {
 	int n_in = s->h.n_in;
 
-	if (!tl1_number(p, 1, out_base(s) + s->h.n_out, ':', index)) {
+	if (!parse_number(p, 1, out_base(s) + s->h.n_out, ':', index)) {
 		return false;
 	}
 	*is_out = *index > n_in;
@@ -112,7 +113,7 @@ static void ask_powers(const struct tl1_switch *s, struct tl1_command *c)
 static int read_inventory(struct tl1_switch *s, char *line, struct err *err)
 {
 	(void)err;
-	tl1_identify(s, line);
+	base_identify(&s->h, line);
 	return 0;
 }
 
@@ -132,12 +133,12 @@ static int check_model(const struct tl1_switch *s, const char *line,
 			       "any-to-any model, the fabric says it is%s",
 			       any ? "" : "not ", any ? " not" : "");
 	}
-	return any ? tl1_check_size(s, n_in, n_in, err) : 0;
+	return any ? base_check_size(&s->h, n_in, n_in, err) : 0;
 }
 
 static int read_type(struct tl1_switch *s, char *line, struct err *err)
 {
-	tl1_identify(s, line);
+	base_identify(&s->h, line);
 	return check_model(s, line, s->h.any_to_any, err);
 }
 
@@ -152,11 +153,11 @@ static int read_size(struct tl1_switch *s, char *line, struct err *err)
 		return check_model(s, line, true, err);
 	}
 	if (!tl1_value(line, "SIZE", value, sizeof(value)) ||
-	    !tl1_number(&p, 1, 99999, 'x', &n_in) ||
-	    !tl1_number(&p, 1, 99999, '\0', &n_out) || *p) {
-		return tl1_unexpected(line, "SYSTEM:SIZE=NxM", err);
+	    !parse_number(&p, 1, 99999, 'x', &n_in) ||
+	    !parse_number(&p, 1, 99999, '\0', &n_out) || *p) {
+		return parse_unexpected(line, "SYSTEM:SIZE=NxM", err);
 	}
-	return tl1_check_size(s, n_in, n_out, err);
+	return base_check_size(&s->h, n_in, n_out, err);
 }
 
 /* `1,17`. An any-to-any switch may list a patch from both its ends. */
@@ -167,9 +168,9 @@ static int read_circuit(struct tl1_switch *s, char *line, struct err *err)
 	int in, out, n = out_base(s);
 	bool any = s->h.any_to_any;
 
-	if (!tl1_number(&p, 1, s->h.n_in, ',', &in) ||
-	    !tl1_number(&p, n + 1, n + s->h.n_out, '\0', &out) || *p) {
-		return tl1_unexpected(line, "a pair of ports", err);
+	if (!parse_number(&p, 1, s->h.n_in, ',', &in) ||
+	    !parse_number(&p, n + 1, n + s->h.n_out, '\0', &out) || *p) {
+		return parse_unexpected(line, "a pair of ports", err);
 	}
 	c.xc = any && out < in ? (struct optics_xc){ out - 1, in - 1 } :
 				 (struct optics_xc){ in - 1, out - 1 - n };
@@ -186,14 +187,14 @@ static int read_shutter(struct tl1_switch *s, char *line, struct err *err)
 	int index;
 
 	if (!take_port(s, &p, &is_out, &index)) {
-		return tl1_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
+		return parse_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
 	}
 	if (strcmp(p, "OPEN") == 0) {
 		return 0;
 	}
 	failed = strncmp(p, "FAIL", 4) == 0;
 	if (!failed && strncmp(p, "CLOSE", 5) != 0) {
-		return tl1_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
+		return parse_unexpected(line, "PORT:OPEN or PORT:CLOSED", err);
 	}
 	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
@@ -213,8 +214,8 @@ static int read_power(struct tl1_switch *s, char *line, struct err *err)
 	bool is_out;
 	int index;
 
-	if (!take_port(s, &p, &is_out, &index) || !tl1_milli(p, &mdbm)) {
-		return tl1_unexpected(line, "PORT:POWER", err);
+	if (!take_port(s, &p, &is_out, &index) || !parse_milli(p, &mdbm)) {
+		return parse_unexpected(line, "PORT:POWER", err);
 	}
 	port = base_port(&s->h, is_out, index, err);
 	if (!port) {
@@ -273,8 +274,6 @@ static int parse_power(struct tl1_switch *s, const struct drv_config *cfg,
 }
 
 static const struct tl1_dialect dialect = {
-	.cls = &drv_polatis_tl1,
-	.size = sizeof(struct tl1_switch),
 	.init = parse_power,
 	.vendor = "Polatis",
 	.any_to_any = true,
@@ -287,22 +286,13 @@ static const struct tl1_dialect dialect = {
 	.port = reported_port,
 };
 
-static int polatis_open(uv_loop_t *loop, const struct drv_config *cfg,
-			struct drv **out, struct err *err)
-{
-	return tl1_switch_open(&dialect, loop, cfg, out, err);
-}
-
 const struct drv_class drv_polatis_tl1 = {
 	.name = "polatis-tl1",
 	.summary = "HUBER+SUHNER Polatis switches, TL1 over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = polatis_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct tl1_switch, &tl1_ops),
+	.dialect = &dialect,
 	.explain = tl1_switch_explain,
 	.port_set = base_port_set,
 };

@@ -70,11 +70,4 @@ const char *tl1_code_words(const char *code);
  * value "", when there is no such name. */
 bool tl1_value(const char *text, const char *name, char *value, size_t size);
 
-/* A decimal number in dBm or dB to thousandths. False when it is none. */
-bool tl1_milli(const char *text, int32_t *milli);
-
-/* A whole number from min to max followed by `end` (any byte when 0); moves
- * *s behind it. */
-bool tl1_number(const char **s, int min, int max, char end, int *out);
-
 #endif

@@ -428,3 +428,44 @@ void tl1_switch_explain(struct drv *dev, const struct drv_batch *batch,
 		}
 	}
 }
+
+/* ---- a port -------------------------------------------------------------- */
+
+static void judge_port(struct tl1_switch *s)
+{
+	base_judge_port(&s->h, NULL, NULL);
+}
+
+static void on_set(struct tl1_switch *s, const struct tl1_message *m)
+{
+	char text[DRV_TEXT_MAX];
+
+	/* Done already is done. */
+	if (m->denied && strcmp(m->code, "SROU") != 0) {
+		tl1_denied_text(m, text, sizeof(text));
+		base_mark(&s->h, 0, 1, DRV_REFUSED, DRV_ACKED,
+			  tl1_code_class(m->code), m->code, text);
+		base_end(&s->h, 0, NULL);
+		return;
+	}
+	s->gone_too_far = s->port_was_set = true;
+	tl1_start_reads(s, judge_port);
+}
+
+static void set_port(struct tl1_switch *s)
+{
+	struct tl1_command c;
+
+	s->dialect->port_command(s, s->h.port, s->h.enable, &c);
+	base_mark(&s->h, 0, 1, DRV_UNKNOWN, DRV_SENT, DRV_ERR_TRANSPORT,
+		  NULL, "sent and not answered");
+	tl1_ask(s, &c, on_set);
+}
+
+void tl1_port_set(struct driver_base *h)
+{
+	struct tl1_switch *s = (struct tl1_switch *)h;
+
+	s->gone_too_far = s->port_was_set = false;
+	tl1_start_reads(s, set_port);
+}

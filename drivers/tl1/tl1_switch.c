@@ -1,40 +1,15 @@
 /* Switches that speak TL1: what is read, and a driver's life; see
  * tl1_switch.h. */
-#include "drivers/tl1/tl1_switch.h"
+#include "drivers/core/parse.h"
+#include "drivers/tl1/tl1_private.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1/tl1_private.h"
 
 /* ---- for dialects -------------------------------------------------------- */
-
-int tl1_unexpected(const char *line, const char *expected, struct err *err)
-{
-	return err_set(err, WEFT_EDEVICE, "expected %s, the device said "
-		       "'%.60s'", expected, line);
-}
-
-int tl1_check_size(const struct tl1_switch *s, int n_in, int n_out,
-		   struct err *err)
-{
-	if (n_in == s->h.n_in && n_out == s->h.n_out) {
-		return 0;
-	}
-	return err_set(err, WEFT_EVERIFY,
-		       "the device is %dx%d, the fabric says %dx%d", n_in,
-		       n_out, s->h.n_in, s->h.n_out);
-}
-
-void tl1_identify(struct tl1_switch *s, const char *words)
-{
-	char *identity = s->h.snap.identity;
-	size_t n = strlen(identity), size = sizeof(s->h.snap.identity);
-
-	snprintf(identity + n, size - n, "%s%s", n ? "," : "", words);
-}
 
 int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc)
 {
@@ -49,15 +24,11 @@ int tl1_find_circuit(const struct tl1_switch *s, struct optics_xc xc)
 int tl1_found_circuit(struct tl1_switch *s, const struct tl1_circuit *c,
 		      struct err *err)
 {
-	struct optics_xc other;
-
-	if (xc_map_check(&s->map, c->xc, NULL) || xc_map_has(&s->map, c->xc) ||
-	    xc_map_conflict(&s->map, c->xc, &other)) {
+	if (!xc_map_take(&s->map, c->xc)) {
 		return err_set(err, WEFT_EDEVICE,
 			       "the map holds %d-%d, which cannot be",
 			       c->xc.in, c->xc.out);
 	}
-	xc_map_connect(&s->map, c->xc);
 	return vec_push(&s->circuits, *c) ? err_nomem(err) : 0;
 }
 
@@ -70,7 +41,7 @@ int tl1_note_power(struct tl1_switch *s, const char *line, const char *name,
 
 	if (s->h.op != BASE_SNAPSHOT ||
 	    !tl1_value(line, name, value, sizeof(value)) ||
-	    !tl1_milli(value, &mdbm)) {
+	    !parse_milli(value, &mdbm)) {
 		return 0;
 	}
 	port = base_port(&s->h, is_out, index, err);
@@ -120,7 +91,7 @@ static void on_read(struct tl1_switch *s, const struct tl1_message *m)
 		return;
 	}
 	if (r->when == TL1_SIZE && m->n_lines == 0) {
-		rc = tl1_unexpected("", "its size", &err);
+		rc = parse_unexpected("", "its size", &err);
 	}
 	for (size_t i = 0; rc == 0 && i < m->n_lines; i++) {
 		rc = r->line(s, m->lines[i], &err);
@@ -215,7 +186,7 @@ static void tl1_snapshot(struct driver_base *h)
 		.settle_us = s->settle_ms * 1000,
 	};
 	s->gone_too_far = false;
-	tl1_identify(s, s->dialect->vendor);
+	base_identify(&s->h, s->dialect->vendor);
 	tl1_start_reads(s, fill_snapshot);
 }
 
@@ -287,10 +258,14 @@ static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
 		    struct tcp_conf *conf, struct err *err)
 {
 	struct tl1_switch *s = (struct tl1_switch *)h;
-	int rc = s->dialect->any_to_any ? 0 :
-		 base_two_sides(h->drv.cls, cfg, "", err);
+	int rc;
 
-	rc = rc ? rc : parse_options(s, cfg, err);
+	s->dialect = h->drv.cls->dialect;
+	if (!s->dialect->any_to_any &&
+	    (rc = base_two_sides(h->drv.cls, cfg, "", err))) {
+		return rc;
+	}
+	rc = parse_options(s, cfg, err);
 	conf->gap_us = s->gap_ms * 1000;
 	conf->idle_ms = s->idle_s * 1000;
 	if (rc == 0 && s->dialect->reckons) {
@@ -301,7 +276,7 @@ static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
 				     cfg->any_to_any, err);
 }
 
-static const struct base_ops ops = {
+const struct base_ops tl1_ops = {
 	.session = &tl1_session,
 	.init = tl1_init,
 	.snapshot = tl1_snapshot,
@@ -310,15 +285,3 @@ static const struct base_ops ops = {
 	.stop = tl1_stop,
 	.fini = tl1_fini,
 };
-
-int tl1_switch_open(const struct tl1_dialect *d, uv_loop_t *loop,
-		    const struct drv_config *cfg, struct drv **out,
-		    struct err *err)
-{
-	struct tl1_switch *s = base_new(d->cls, &ops, d->size);
-
-	if (s) {
-		s->dialect = d;
-	}
-	return base_open((struct driver_base *)s, loop, cfg, out, err);
-}

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/robot/rome.h"
+#include "drivers/core/parse.h"
+#include "drivers/robot/robot.h"
 #include "drivers/sonic/sonic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,7 +15,7 @@ static void check_lines(char *text)
 	struct robot_port p;
 	char *line;
 
-	while ((line = sonic_line(&text))) {
+	while ((line = parse_line(&text))) {
 		assert(abs(rome_said(line, xc)) <= 1);
 		if (rome_parse_row(line, &p)) {
 			assert(p.index >= 0 && p.index < ROBOT_MAX_PORT);

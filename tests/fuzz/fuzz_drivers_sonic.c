@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/core/parse.h"
 #include "drivers/sonic/sonic.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -64,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(text_len < (size_t)n && status >= 0 && status <= 255);
 	text = strndup((const char *)data + 1, text_len);
 	rest = text;
-	while (text && (line = sonic_line(&rest))) {
+	while (text && (line = parse_line(&rest))) {
 		check_line(data[0] % 4, line);
 	}
 	free(text);

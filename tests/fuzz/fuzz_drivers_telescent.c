@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/robot/telescent.h"
+#include "drivers/core/parse.h"
+#include "drivers/robot/robot.h"
 #include "drivers/sonic/sonic.h"
 
 #define PROMPT "telescent> "
@@ -24,7 +25,7 @@ static void check_lines(char *text)
 	struct optics_xc xc = { 1, 5 };
 	char *line;
 
-	while ((line = sonic_line(&text))) {
+	while ((line = parse_line(&text))) {
 		int n = telescent_parse_row(line, cells);
 
 		assert(abs(telescent_said(line, xc, true)) <= 1);

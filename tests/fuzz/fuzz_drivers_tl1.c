@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/core/parse.h"
 #include "drivers/tl1/tl1.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,11 +18,11 @@ static void check_line(const char *line)
 	assert(!strpbrk(line, "\r\n"));
 	if (tl1_value(line, "OC", value, sizeof(value))) {
 		assert(strlen(value) < sizeof(value) && !strchr(value, ','));
-		if (tl1_milli(value, &milli)) {
+		if (parse_milli(value, &milli)) {
 			assert(milli > -1001000 && milli < 1001000);
 		}
 	}
-	if (tl1_number(&line, 1, 4096, ',', &n)) {
+	if (parse_number(&line, 1, 4096, ',', &n)) {
 		assert(n >= 1 && n <= 4096);
 	}
 }

@@ -14,7 +14,7 @@
  * A reply "OK" is an acknowledgement; only the map is proof.
  *
  * To make a driver of your own: copy this file to drivers/FAMILY, put its class
- * into drivers/core/drivers.h and drivers/registry.c, write an emulator, and
+ * into drivers/core/driver_base.h and drivers/registry.c, write an emulator, and
  * add a row to tests/unit/drivers/test_conformance.c.
  */
 #include <stdio.h>
@@ -255,23 +255,11 @@ static const struct base_ops ops = {
 };
 
 extern const struct drv_class drv_example_ocs;
-
-static int example_open(uv_loop_t *loop, const struct drv_config *cfg,
-			struct drv **out, struct err *err)
-{
-	return base_open(base_new(&drv_example_ocs, &ops, sizeof(struct example)),
-			 loop, cfg, out, err);
-}
-
 const struct drv_class drv_example_ocs = {
 	.name = "example-ocs",
 	.summary = "a switch to begin from, text over TCP",
-	.abi = DRV_ABI,
 	.kind = DRV_SPACE,
 	.options = options,
-	.open = example_open,
-	.close = base_close,
-	.snapshot = base_snapshot,
-	.submit = base_submit,
+	BASE_CLASS(struct example, &ops),
 	.explain = example_explain,
 };

@@ -62,7 +62,7 @@ static int parse_size(struct emu_conf *c, const char *text, struct err *err)
 	return 0;
 }
 
-static int parse_number(const char *option, const char *text, uint64_t max,
+static int read_number(const char *option, const char *text, uint64_t max,
 			uint64_t *out, struct err *err)
 {
 	char *end;
@@ -118,18 +118,18 @@ static int take_option(struct emu_args *args, int option, struct err *err)
 	case O_HELP: args->help = true; break;
 	case O_SIZE: rc = parse_size(c, optarg, err); break;
 	case O_SEED:
-		rc = parse_number("seed", optarg, UINT64_MAX, &c->seed, err);
+		rc = read_number("seed", optarg, UINT64_MAX, &c->seed, err);
 		break;
 	case O_FIBRES:
-		rc = parse_number("fibres", optarg, 255, &n, err);
+		rc = read_number("fibres", optarg, 255, &n, err);
 		c->fibres = rc ? 0 : (int)n;
 		break;
 	case O_MEMORY:
-		rc = parse_number("memory", optarg, INT32_MAX, &n, err);
+		rc = read_number("memory", optarg, INT32_MAX, &n, err);
 		c->memory = rc ? 0 : (int64_t)n;
 		break;
 	case O_SLOTS:
-		rc = parse_number("slots", optarg, MAX_SLOTS, &n, err);
+		rc = read_number("slots", optarg, MAX_SLOTS, &n, err);
 		c->slots = rc ? 0 : (int)n;
 		break;
 	case O_FAULT:

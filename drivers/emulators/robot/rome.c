@@ -4,7 +4,7 @@
  * of refusals (`ERROR: ...`) but for "Ports are not of the same matrix", and
  * what is said of a move that fails severely, and when a homing run is refused.
  */
-#include "drivers/robot/rome.h"
+#include "drivers/robot/robot.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * state of a port, the signs of an error, that an allocation locks, and that
  * an unallocate wants both directions of its ports unlocked.
  */
-#include "drivers/robot/telescent.h"
+#include "drivers/robot/robot.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1/tl1.h"
+#include "drivers/core/parse.h"
 
 #define PAGE_LINES 16
 
@@ -36,9 +36,9 @@ static bool take_port(const char **p, char end, int *index)
 {
 	int shelf, slot, port;
 
-	if (!tl1_number(p, 1, 64, '.', &shelf) ||
-	    !tl1_number(p, 1, 8, '.', &slot) ||
-	    !tl1_number(p, 1, 8, end, &port)) {
+	if (!parse_number(p, 1, 64, '.', &shelf) ||
+	    !parse_number(p, 1, 8, '.', &slot) ||
+	    !parse_number(p, 1, 8, end, &port)) {
 		return false;
 	}
 	*index = (shelf - 1) * 64 + (slot - 1) * 8 + port - 1;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "drivers/tl1/tl1.h"
+#include "drivers/core/parse.h"
 #include "lib/base/clock.h"
 
 #define IN_BASE 10000
@@ -117,9 +117,9 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 	struct optics_xc xc;
 	int in, out;
 
-	if (!tl1_number(&p, IN_BASE + 1, IN_BASE + d->e->mem.n_in, ',', &in) ||
-	    !tl1_number(&p, OUT_BASE + 1, OUT_BASE + d->e->mem.n_out, '\0',
-			&out) || *p) {
+	if (!parse_number(&p, IN_BASE + 1, IN_BASE + d->e->mem.n_in, ',', &in) ||
+	    !parse_number(&p, OUT_BASE + 1, OUT_BASE + d->e->mem.n_out, '\0',
+			  &out) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	xc = (struct optics_xc){ in - IN_BASE - 1, out - OUT_BASE - 1 };
@@ -155,7 +155,7 @@ static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 		for (int i = 0; !code && i < m->n_in; i++) {
 			code = m->peer[i] < 0 ? NULL : delete_one(d, i);
 		}
-	} else if (!tl1_number(&p, IN_BASE + 1, IN_BASE + m->n_in, '\0', &in) ||
+	} else if (!parse_number(&p, IN_BASE + 1, IN_BASE + m->n_in, '\0', &in) ||
 		   *p) {
 		return tl1_deny(d, "IIAC", "");
 	} else {

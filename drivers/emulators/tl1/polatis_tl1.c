@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/tl1/tl1.h"
+#include "drivers/core/parse.h"
 
 static const char *net_type(struct tl1_device *d, const struct tl1_request *q)
 {
@@ -62,8 +62,8 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 	struct optics_xc xc;
 	int in, out;
 
-	if (!tl1_number(&p, 1, m->n_ports, ',', &in) ||
-	    !tl1_number(&p, 1, m->n_ports, '\0', &out) || *p) {
+	if (!parse_number(&p, 1, m->n_ports, ',', &in) ||
+	    !parse_number(&p, 1, m->n_ports, '\0', &out) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	xc = (struct optics_xc){ in - 1,
@@ -83,7 +83,7 @@ static const char *delete(struct tl1_device *d, const struct tl1_request *q)
 
 	if (strcasecmp(p, "ALL") == 0) {
 		xc_map_clear(m);
-	} else if (!tl1_number(&p, 1, m->n_ports, '\0', &port) || *p) {
+	} else if (!parse_number(&p, 1, m->n_ports, '\0', &port) || *p) {
 		return tl1_deny(d, "IIAC", "");
 	} else if (m->peer[port - 1] < 0) {
 		return tl1_deny(d, "SROU", "not connected");
@@ -100,13 +100,13 @@ static bool take_range(const struct tl1_device *d, const char *aid, int *first,
 {
 	const char *p = aid;
 
-	if (!tl1_number(&p, 1, d->e->mem.n_ports, '\0', first)) {
+	if (!parse_number(&p, 1, d->e->mem.n_ports, '\0', first)) {
 		return false;
 	}
 	*last = *first;
 	if (strncmp(p, "&&", 2) == 0) {
 		p += 2;
-		return tl1_number(&p, 1, d->e->mem.n_ports, '\0', last) && !*p;
+		return parse_number(&p, 1, d->e->mem.n_ports, '\0', last) && !*p;
 	}
 	return *p == '\0';
 }

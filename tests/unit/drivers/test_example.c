@@ -143,7 +143,7 @@ static int setup(void **state)
 	assert_int_equal(uv_listen((uv_stream_t *)&b->listener, 4, on_peer), 0);
 	uv_tcp_getsockname(&b->listener, (struct sockaddr *)&any, &len);
 	snprintf(address, sizeof(address), "127.0.0.1:%d", ntohs(any.sin_port));
-	assert_int_equal(drv_example_ocs.open(&b->loop, &cfg, &b->dev, NULL), 0);
+	assert_int_equal(base_open(&drv_example_ocs, &b->loop, &cfg, &b->dev, NULL), 0);
 	*state = b;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* `rome-cli`: its text, stale rows, wear; the rest is in test_robots.c. */
 #include "tests/unit/drivers/robots.h"
 
-#include "drivers/robot/rome.h"
+#include "drivers/robot/robot.h"
 
 static struct rig *rig_of(const char *key, const char *value)
 {

@@ -1,7 +1,7 @@
 /* `telescent-cli`: its text, its locks; the rest is in test_robots.c. */
 #include "tests/unit/drivers/robots.h"
 
-#include "drivers/robot/telescent.h"
+#include "drivers/robot/robot.h"
 
 static void rows_are_read(void **state)
 {

@@ -1,6 +1,7 @@
 /* TL1: reading messages, and the ways of the switches that speak it. */
 #include "tests/unit/drivers/tl1_switches.h"
 
+#include "drivers/core/parse.h"
 #include "drivers/tl1/tl1.h"
 
 static struct rig *set_up(const char *fault)
@@ -128,13 +129,13 @@ static void reads_values(void **state)
 	assert_true(tl1_value("A=0123456789", "A", value, sizeof(value)));
 	assert_string_equal(value, "0123456");
 	assert_false(tl1_value(",:,", "A", value, sizeof(value)));
-	assert_true(tl1_milli("-48.549", &milli));
+	assert_true(parse_milli("-48.549", &milli));
 	assert_int_equal(milli, -48549);
-	assert_true(tl1_milli("3.5", &milli));
+	assert_true(parse_milli("3.5", &milli));
 	assert_int_equal(milli, 3500);
-	assert_false(tl1_milli("NONE", &milli));
-	assert_false(tl1_milli("12345678901", &milli));
-	assert_false(tl1_milli("1.2x", &milli));
+	assert_false(parse_milli("NONE", &milli));
+	assert_false(parse_milli("12345678901", &milli));
+	assert_false(parse_milli("1.2x", &milli));
 }
 
 /* ---- the session ------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* Shared by the files that pack, read and keep ring programs. */
-#ifndef WEFT_DRIVERS_OPTICS_PROGRAM_PRIVATE_H
-#define WEFT_DRIVERS_OPTICS_PROGRAM_PRIVATE_H
+#ifndef WEFT_DRIVERS_OPTICS_PRIVATE_H
+#define WEFT_DRIVERS_OPTICS_PRIVATE_H
 
-#include "drivers/optics/program.h"
+#include "drivers/optics/optics.h"
 #include "lib/base/buf.h"
 
 /* Version, fibres, nodes (2), channels (2), steps (4), settings (4). */
