@@ -1,6 +1,6 @@
 /*
- * A driver to begin from: `example-ocs`, a switch that nobody sells, over a
- * line of text on TCP. docs/drivers.md ("Writing a driver") has the rules;
+ * A driver to begin from: `example-ocs`, an imaginary switch that speaks lines
+ * of text over TCP. docs/drivers.md ("Writing a driver") has the rules;
  * tests/unit/drivers/test_example.c compiles this file and runs it.
  *
  *	we send         the switch replies

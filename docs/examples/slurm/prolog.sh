@@ -16,7 +16,7 @@ wish=${SLURM_JOB_COMMENT#weft=}
 job=slurm-$SLURM_JOB_ID
 
 # The id makes it one job however often Slurm runs this for one start of its
-# own; a job that Slurm requeues asks anew. Slurm has chosen the
+# own; a job that Slurm requeues asks again. Slurm has chosen the
 # hosts, so that weft is given their names; it understands Slurm's lists.
 weft job request "$job" --nodes "$SLURM_JOB_NODELIST" \
 	--collective "${wish%%:*}" --size "${wish#*:}" \
