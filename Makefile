@@ -334,6 +334,7 @@ browser:
 	@tests/deps $(BROWSER) || echo "no browser: its tests are skipped" >&2
 
 check: deps browser
+	@tests/deps $(DEB_PACKAGES)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS)
 
@@ -398,6 +399,7 @@ fuzz:
 fuzz-build: $(FUZZ_BIN)
 
 soak: deps browser
+	@tests/deps $(DEB_PACKAGES)
 	@$(MAKE) check-builds
 	@$(RUN_TESTS) --soak
 
