@@ -1,4 +1,5 @@
 #!/bin/bash
+# needs: outside network
 # A standard client, @grpc/grpc-js, against a real weftd: it knows of the
 # interface only what the .proto files say. It comes from the npm registry into
 # the build folder; without Node or the registry this is skipped.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# needs: outside network
 # The Debian package: built, looked into, and installed, started, removed and
 # purged on a copy of this machine that keeps nothing.
 cd "$(dirname "$0")" || exit 1
