@@ -137,8 +137,7 @@ int journal_from_plan(struct plan *p, const struct apply_request *req,
 	out->change.trace = strdup(req->trace ? req->trace : "");
 	out->change.confirm_within_ns = req->confirm_within_ns;
 	out->change.expected_down_ns = p->down_ns;
-	out->change.config_name = strdup(p->fabric->file ? p->fabric->file :
-							   "");
+	out->change.config_name = strdup(p->fabric->config.name);
 	out->change.summary = strdup("");
 	out->works = calloc(p->n_devices ? p->n_devices : 1,
 			    sizeof(*out->works));

@@ -7,24 +7,6 @@
 
 /* ---- prepare ------------------------------------------------------------- */
 
-static int config_of(const struct model_fabric *f, struct store_config *out,
-		     struct err *err)
-{
-	*out = (struct store_config){
-		.name = strdup(f->file ? f->file : ""),
-		.text = malloc(f->text_len + 1),
-		.len = f->text_len,
-	};
-	if (!out->name || !out->text) {
-		store_config_fini(out);
-		return err_nomem(err);
-	}
-	memcpy(out->text, f->text ? f->text : "", f->text_len);
-	out->text[f->text_len] = '\0';
-	snprintf(out->hash, sizeof(out->hash), "%s", f->hash);
-	return 0;
-}
-
 static bool same_intent(const struct store_work *w,
 			const struct store_light *l)
 {
@@ -82,7 +64,6 @@ static void report_removed(struct change *c)
 
 void journal_prepare(struct change *c)
 {
-	struct store_config cfg;
 	int rc;
 
 	if (nothing_to_do(c)) {
@@ -90,11 +71,7 @@ void journal_prepare(struct change *c)
 		change_end(c);
 		return;
 	}
-	rc = config_of(c->set->fabric, &cfg, &c->err);
-	if (rc == 0) {
-		rc = store_begin(c->a->store, &c->journal, &cfg, &c->err);
-		store_config_fini(&cfg);
-	}
+	rc = store_begin(c->a->store, &c->journal, &c->set->fabric->config, &c->err);
 	if (rc) {
 		c->rc = rc;
 		c->res.verdict = APPLY_REFUSED;

@@ -292,7 +292,7 @@ static void open_set(struct recovery *r)
 				     &err);
 
 	if (rc == 0) {
-		rc = model_parse(cfg.name, cfg.text, cfg.len, &fabric, &errs);
+		rc = model_parse_config(&cfg.config, &fabric, &errs);
 		store_config_fini(&cfg);
 		if (rc && errs.n) {
 			err = errs.v[0];

@@ -244,10 +244,9 @@ static void on_drain_released(void *arg)
 	jobs_advance(((struct daemon *)arg)->jobs);
 }
 
-static int on_compose(const char *text, size_t len, struct buf *out, void *arg,
-		      struct err *err)
+static int on_add_jobs(struct model_config *config, void *arg, struct err *err)
 {
-	return jobs_compose(((struct daemon *)arg)->jobs, text, len, out, err);
+	return jobs_add_requests(((struct daemon *)arg)->jobs, config, err);
 }
 
 static int on_restrict_base(const struct model_fabric *f, struct snapshot *s,
@@ -440,7 +439,7 @@ static int open_store(struct daemon *d, struct err *err)
 static int make_planning(struct daemon *d, struct err *err)
 {
 	const struct plan_queue_hooks queue_hooks = {
-		.compose = on_compose, .restrict_base = on_restrict_base,
+		.add_jobs = on_add_jobs, .restrict_base = on_restrict_base,
 		.planned = on_planned, .recovered = on_recovered,
 		.slot_ends = on_slot_ends, .slot_ended = on_slot_ended,
 		.drained = stop_server, .arg = d,

@@ -58,7 +58,7 @@ int dispatch_open(uv_loop_t *loop, const struct model_fabric *fabric,
 		}
 	}
 	if (rc) {
-		err_at(err, fabric->file, m->place.line, m->place.col);
+		err_at(err, fabric->config.name, m->place.line, m->place.col);
 	}
 	return rc;
 }

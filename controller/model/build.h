@@ -66,7 +66,7 @@ struct build {
 	VEC(bool) device_unsure;	/* [devices] its size is not known */
 	struct conf_place *tx_at, *rx_at;	/* [ports] the fibre's entry */
 	int *switch_job;		/* [hosts] job on switches, or -1 */
-	bool requested;			/* jobs being read are requests */
+	bool requested;			/* jobs being read are not in the text */
 	int64_t device_ports;
 	bool hosts_unsure, devices_unsure, fibres_unsure;
 	VEC(struct mark) marks;
@@ -78,6 +78,8 @@ void build_hosts(struct build *b, const struct conf_value *root);
 void build_devices(struct build *b, const struct conf_value *root);
 void build_fibres(struct build *b, const struct conf_value *root);
 void build_jobs(struct build *b, const struct conf_value *root);
+/* After jobs: those that are requested, of the configuration. */
+void build_requests(struct build *b);
 /* After fibres. */
 void build_dead(struct build *b, const struct conf_value *root);
 /* After devices: hosts that nothing can reach. */

@@ -260,9 +260,6 @@ static const struct conf_key fabric_keys[] = {
 			    .help = "fibres between ports and devices" },
 	[FABRIC_JOBS] = { "jobs", CONF_ENTRIES, .section = &section_job,
 			  .help = "collectives to serve" },
-	[FABRIC_REQUESTS] = { "requests", CONF_ENTRIES, .section = &section_job,
-			      .help = "jobs that orchestrators have asked for; "
-				      "weftd writes them" },
 	[FABRIC_CHANGES] = { "changes", CONF_MAP, .section = &section_changes,
 			     .help = "how changes are carried out" },
 	[FABRIC_DEAD] = { "dead", CONF_ENTRIES, .section = &section_dead,

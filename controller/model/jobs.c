@@ -21,6 +21,17 @@ static struct conf_place place_of(const struct entry *e, int key)
 	return e->v[key].node ? e->v[key].node->at : e->node->at;
 }
 
+/* " on line 7"; "" for a job that no line has. Returns buf. */
+#define LINE_TEXT_MAX 32
+static const char *line_text(const char *word, struct conf_place at, char buf[LINE_TEXT_MAX])
+{
+	buf[0] = '\0';
+	if (at.line) {
+		snprintf(buf, LINE_TEXT_MAX, " %s line %d", word, at.line);
+	}
+	return buf;
+}
+
 /* ---- the ring ---- */
 
 static void find_ring(struct build *b, struct entry *e)
@@ -275,11 +286,11 @@ static bool claim_hosts(struct build *b, const struct entry *e)
 		}
 	}
 	if (n > 0) {
-		const struct model_job *other =
-			&b->jobs.v[b->switch_job[first]];
+		const struct model_job *other = &b->jobs.v[b->switch_job[first]];
+		char line[LINE_TEXT_MAX];
 
-		snprintf(fact, sizeof(fact), "already gives its ports to job "
-			 "%s from line %d", other->name, other->place.line);
+		snprintf(fact, sizeof(fact), "already gives its ports to job %s%s", other->name,
+			 line_text("from", other->place, line));
 		report_hosts(b, e, first, n, fact);
 	}
 	return n == 0;
@@ -453,6 +464,7 @@ static void check_where(struct build *b, struct entry *e)
 static void add_job(struct build *b, struct entry *e)
 {
 	const struct conf_value *name = &e->v[JOB_NAME];
+	char line[LINE_TEXT_MAX];
 	int other;
 
 	if (!name->ok) {
@@ -460,9 +472,8 @@ static void add_job(struct build *b, struct entry *e)
 	}
 	other = build_find(&b->f->jobs, name->text);
 	if (other >= 0) {
-		conf_error(b->r, name->node->at, WEFT_EINVAL,
-			   "%s: name '%s' is already a job on line %d", e->object, name->text,
-			   b->jobs.v[other].place.line);
+		conf_error(b->r, name->node->at, WEFT_EINVAL, "%s: name '%s' is already a job%s",
+			   e->object, name->text, line_text("on", b->jobs.v[other].place, line));
 		return;
 	}
 	e->job.place = name->node->at;
@@ -527,6 +538,101 @@ void build_jobs(struct build *b, const struct conf_value *root)
 		b->switch_job[i] = -1;
 	}
 	build_each(b, &root[FABRIC_JOBS], add_entry);
+}
+
+/* ---- requested jobs ---- */
+
+static struct conf_node *new_node(struct build *b, enum conf_node_kind kind, const char *text)
+{
+	struct conf_node *n = conf_alloc(b->r, &b->r->work, 1, sizeof(*n));
+
+	if (n) {
+		n->kind = kind;
+		n->quoted = true;
+		n->text = text;
+	}
+	return n;
+}
+
+/* Appends to the children of a list or mapping. */
+static void append(struct conf_node *parent, struct conf_node ***last, struct conf_node *child)
+{
+	if (child) {
+		**last = child;
+		*last = &child->next;
+		parent->n++;
+	}
+}
+
+/* "a b c" as a list of texts. */
+static struct conf_node *node_list(struct build *b, const char *names)
+{
+	struct conf_node *list = new_node(b, CONF_NODE_LIST, "");
+	struct conf_node **last = list ? &list->first : NULL;
+
+	while (list && *names) {
+		size_t len = strcspn(names, " ");
+
+		if (len > 0) {
+			append(list, &last,
+			       new_node(b, CONF_NODE_TEXT,
+					conf_copy(b->r, &b->r->work, names, len)));
+		}
+		names += len + (names[len] == ' ');
+	}
+	return b->r->stop ? NULL : list;
+}
+
+/* A request as a mapping, so that it passes the same checks as the jobs of the
+ * text; numbers are written in a way that reads back exactly. NULL when out of
+ * memory. */
+static struct conf_node *request_node(struct build *b, const struct model_request *q)
+{
+	char size[64], channels[16] = "";
+	const struct {
+		const char *key, *text;
+	} texts[] = {
+		{ "name", q->name },
+		{ "collective", q->collective },
+		{ "topology", q->topology },
+		{ "algorithm", q->algorithm },
+		{ "ring", q->ring },
+		{ "size", unit_str(UNIT_BYTES, q->size_bytes, size, sizeof(size)) },
+		{ "channels", channels },
+	};
+	struct conf_node *map = new_node(b, CONF_NODE_MAP, "");
+	struct conf_node **last = map ? &map->first : NULL;
+
+	if (q->channels > 0) {
+		snprintf(channels, sizeof(channels), "%d", q->channels);
+	}
+	for (size_t i = 0; map && i < sizeof(texts) / sizeof(texts[0]); i++) {
+		const char *text = texts[i].text;
+
+		if (text[0]) {
+			append(map, &last, new_node(b, CONF_NODE_TEXT, texts[i].key));
+			text = conf_copy(b->r, &b->r->work, text, strlen(text));
+			append(map, &last, new_node(b, CONF_NODE_TEXT, text));
+		}
+	}
+	if (map && q->nodes[0]) {
+		append(map, &last, new_node(b, CONF_NODE_TEXT, "nodes"));
+		append(map, &last, node_list(b, q->nodes));
+	}
+	return b->r->stop ? NULL : map;
+}
+
+void build_requests(struct build *b)
+{
+	const struct model_config *config = &b->f->pub.config;
+
 	b->requested = true;
-	build_each(b, &root[FABRIC_REQUESTS], add_entry);
+	for (int i = 0; i < config->n_requests && !b->r->stop; i++) {
+		const struct conf_node *node = request_node(b, &config->requests[i]);
+
+		if (node) {
+			add_entry(b, node, i + 1);
+		}
+		conf_arena_fini(&b->r->work);
+	}
 }

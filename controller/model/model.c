@@ -1,7 +1,6 @@
 /* Reading a fabric as a whole; see model.h. */
 #include "controller/model/model.h"
 
-#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@ void model_free(struct model_fabric *pub)
 	if (!f) {
 		return;
 	}
+	model_config_fini(&f->pub.config);
 	free(f->pub.hosts);
 	free(f->pub.ports);
 	free(f->pub.devices);
@@ -31,18 +31,6 @@ void model_free(struct model_fabric *pub)
 	strmap_fini(&f->jobs);
 	conf_arena_fini(&f->strings);
 	free(f);
-}
-
-size_t model_without_requests(const char *text, size_t len)
-{
-	const char mark[] = MODEL_REQUESTS_MARK;
-	const char *at = memmem(text, len, mark, sizeof(mark) - 1);
-
-	while (at && at > text && at[-1] != '\n') {
-		at = memmem(at + 1, len - (size_t)(at + 1 - text), mark,
-			    sizeof(mark) - 1);
-	}
-	return at ? (size_t)(at - text) : len;
 }
 
 int model_find_host(const struct model_fabric *f, const char *name)
@@ -68,16 +56,6 @@ const char *model_device_kind_name(enum model_device_kind kind)
 }
 
 /* ---- reading ---- */
-
-static void hash_text(char hash[65], const char *text, size_t len)
-{
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-
-	SHA256((const unsigned char *)text, len, digest);
-	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-		snprintf(hash + 2 * i, 3, "%02x", digest[i]);
-	}
-}
 
 /* The name of a later format would be wasted on its keys. */
 static bool is_our_version(struct conf_reader *r, const struct conf_node *root)
@@ -142,6 +120,7 @@ static void build_all(struct build *b, const struct conf_node *root)
 	build_fibres(b, v);
 	build_dead(b, v);
 	build_jobs(b, v);
+	build_requests(b);
 	build_changes(b, &v[FABRIC_CHANGES]);
 }
 
@@ -169,43 +148,55 @@ static void build_fini(struct build *b)
 	vec_fini(&b->device_unsure);
 }
 
-static void read_fabric(struct conf_reader *r, struct fabric *f, const char *name, const char *text,
-			size_t len)
+static void read_fabric(struct conf_reader *r, struct fabric *f)
 {
+	const struct model_config *config = &f->pub.config;
 	struct build b = { .r = r, .names_left = MODEL_MAX_NAMES, .f = f };
 	const struct conf_node *root;
 
-	if (len > MODEL_MAX_TEXT) {
+	if (config->len > MODEL_MAX_TEXT) {
 		conf_error(r, (struct conf_place){ 0, 0 }, WEFT_ELIMIT,
-			   "text: %zu bytes, at most %u are read", len, MODEL_MAX_TEXT);
+			   "text: %zu bytes, at most %u are read", config->len, MODEL_MAX_TEXT);
 		return;
 	}
-	f->pub.file = conf_copy(r, r->keep, name, strlen(name));
-	f->pub.text = conf_copy(r, r->keep, text, len);
-	f->pub.text_len = len;
-	hash_text(f->pub.hash, text, len);
-	root = r->stop ? NULL : conf_read_yaml(r, text, len);
+	root = conf_read_yaml(r, config->text, config->len);
 	if (root) {
 		build_all(&b, root);
 	}
 	build_fini(&b);
 }
 
-int model_parse(const char *name, const char *text, size_t len,
-		struct model_fabric **out, struct err_list *errs)
+/* The fabric's own copy of the configuration, and its hashes. */
+static int keep_config(struct model_fabric *f, const struct model_config *config, struct err *err)
+{
+	struct model_config text = { .text = config->text, .len = config->len };
+	int rc;
+
+	if ((rc = model_config_copy(&f->config, config, err)) ||
+	    (rc = model_config_hash(&text, f->text_hash, err)) ||
+	    (rc = model_config_hash(config, f->hash, err))) {
+		return rc;
+	}
+	return 0;
+}
+
+int model_parse_config(const struct model_config *config, struct model_fabric **out,
+		       struct err_list *errs)
 {
 	struct fabric *f = calloc(1, sizeof(*f));
 	struct conf_reader r;
 	struct err err;
-	int rc = 0;
+	int rc;
 
 	*out = NULL;
-	if (!f) {
-		err_list_add(errs, (err_nomem(&err), &err));
-		return WEFT_ENOMEM;
+	rc = f ? keep_config(&f->pub, config, &err) : err_nomem(&err);
+	if (rc) {
+		err_list_add(errs, &err);
+		model_free(f ? &f->pub : NULL);
+		return rc;
 	}
-	conf_reader_init(&r, name, "fabric", &f->strings, errs);
-	read_fabric(&r, f, name, text, len);
+	conf_reader_init(&r, f->pub.config.name, "fabric", &f->strings, errs);
+	read_fabric(&r, f);
 	if (r.n_errors > 0) {
 		err_list_sort(errs);
 		rc = errs->n > 0 ? errs->v[0].code : r.unkept.code;
@@ -217,8 +208,24 @@ int model_parse(const char *name, const char *text, size_t len,
 	return rc;
 }
 
-int model_load(const char *path, struct model_fabric **out,
-	       struct err_list *errs)
+int model_parse(const char *name, const char *text, size_t len, struct model_fabric **out,
+		struct err_list *errs)
+{
+	struct model_config config;
+	struct err err;
+	int rc = model_config_init(&config, name, text, len, &err);
+
+	*out = NULL;
+	if (rc) {
+		err_list_add(errs, &err);
+		return rc;
+	}
+	rc = model_parse_config(&config, out, errs);
+	model_config_fini(&config);
+	return rc;
+}
+
+int model_load(const char *path, struct model_fabric **out, struct err_list *errs)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -231,8 +238,7 @@ int model_load(const char *path, struct model_fabric **out,
 		err_list_add(errs, &err);
 		return rc;
 	}
-	rc = model_parse(strcmp(path, "-") == 0 ? "<stdin>" : path, text, len,
-			 out, errs);
+	rc = model_parse(strcmp(path, "-") == 0 ? "<stdin>" : path, text, len, out, errs);
 	free(text);
 	return rc;
 }

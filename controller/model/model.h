@@ -121,7 +121,7 @@ struct model_trunk {
 
 struct model_job {
 	char *name;
-	bool requested;		/* by an orchestrator, see model_requests */
+	bool requested;		/* by an orchestrator, not in the text */
 	enum coll_kind collective;
 	int n_hosts;
 	int *hosts;		/* rank r runs on hosts[r] */
@@ -173,12 +173,35 @@ struct model_changes {
 	struct conf_place place;
 };
 
+/* A job that an orchestrator has asked for, as it enters a fabric beside the
+ * operator's own jobs. Owned texts, none NULL; "" stands for the default of
+ * the key of the same name. */
+struct model_request {
+	char *name;
+	char *nodes;		/* hosts in the order of ranks, "a b c" */
+	char *collective, *topology, *algorithm;
+	char *ring;		/* "": on switches */
+	int64_t size_bytes;
+	int channels;		/* of the ring, wherever free; 0: all */
+};
+
+/* What a fabric is made from: the text as its operator wrote it, in any form
+ * that YAML has, and the jobs that are requested on it. All owned. */
+struct model_config {
+	char *name;		/* what errors call the text */
+	char *text;		/* terminated */
+	size_t len;
+	int n_requests;
+	struct model_request *requests;
+};
+
 struct model_fabric {
 	char *name;
-	char *file;		/* for messages */
-	char hash[65];		/* SHA-256 of the text, hex */
-	char *text;		/* the YAML itself */
-	size_t text_len;
+	struct model_config config;	/* what it was made from */
+	char text_hash[65];	/* SHA-256 of the text, hex */
+	char hash[65];		/* of text and requests: fabrics are the same
+				 * if and only if it is; without requests that
+				 * of the text */
 	int n_hosts;
 	struct model_host *hosts;
 	int n_ports;
@@ -217,21 +240,33 @@ struct model_fabric {
 int model_parse(const char *name, const char *text, size_t len,
 		struct model_fabric **out, struct err_list *errs);
 
+/* The same with requested jobs, which come behind those of the text and are
+ * checked as they are; errors about them have no place. */
+int model_parse_config(const struct model_config *config,
+		       struct model_fabric **out, struct err_list *errs);
+
 /* The same from a file ("-": standard input); also WEFT_ENOTFOUND, WEFT_EIO. */
 int model_load(const char *path, struct model_fabric **out,
 	       struct err_list *errs);
 
 void model_free(struct model_fabric *f);
 
-/*
- * Jobs that orchestrators ask for are kept at the end of the configuration,
- * behind this line: an operator's text goes before it and stays as it is.
- */
-#define MODEL_REQUESTS_MARK \
-	"# Jobs requested of weftd, which writes this part.\n"
+/* Makes *out a configuration of its own without requests; the text may hold
+ * any bytes. WEFT_ENOMEM leaves it empty. */
+int model_config_init(struct model_config *out, const char *name,
+		      const void *text, size_t len, struct err *err);
+int model_config_copy(struct model_config *out, const struct model_config *from,
+		      struct err *err);
+/* Frees what it owns; empty afterwards. */
+void model_config_fini(struct model_config *config);
+/* Appends a copy; texts of r that are NULL become "". WEFT_ENOMEM. O(n) beside
+ * the texts. */
+int model_config_add(struct model_config *config, const struct model_request *r,
+		     struct err *err);
 
-/* Bytes of a configuration before its requests. O(len). */
-size_t model_without_requests(const char *text, size_t len);
+/* model_fabric.hash of the fabric that the configuration makes. */
+int model_config_hash(const struct model_config *config, char hash[65],
+		      struct err *err);
 
 /* Index by name, or -1. O(1). f comes from model_parse or model_load. */
 int model_find_host(const struct model_fabric *f, const char *name);

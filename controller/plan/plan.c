@@ -69,8 +69,7 @@ static int plan_one_job(struct plan_ctx *ctx, struct plan_job *pj,
 	ctx->base = base;
 	if (rc) {
 		rc = err_wrap(err, "job %s", job->name);
-		err_at(err, ctx->fabric->file, job->place.line,
-		       job->place.col);
+		err_at(err, ctx->fabric->config.name, job->place.line, job->place.col);
 	}
 	return rc;
 }

@@ -378,17 +378,16 @@ bool plan_power_doubt(const struct model_fabric *f, const struct plan_path *p,
 /* True when no device has anything to do. */
 bool plan_is_empty(const struct plan *p);
 
-/* A plan file: JSON with tool version, state, generation, configuration
- * (whole, with hash) and the digest of its steps. Applying it plans again
- * from the configuration and refuses unless the digest is the same. */
+/* A plan file: JSON with state, generation, configuration (the whole text, its
+ * hash, and the jobs requested on it) and the digest of its steps. Applying it
+ * plans again from the configuration and refuses unless the digest is the
+ * same. */
 struct plan_file {
-	char state_uuid[37];
-	int64_t generation;
+	char state_uuid[37];	/* of the store, "" without one */
+	int64_t generation;	/* of the store, that it was made from */
 	enum plan_mode mode;
-	char digest[65];
-	char *config_name;
-	char *config;
-	size_t config_len;
+	char digest[65];	/* plan.digest */
+	struct model_config config;
 };
 
 /* Appends. WEFT_ENOMEM. O(text of the configuration). */
@@ -397,6 +396,9 @@ int plan_file_write(const struct plan *p, struct buf *out, struct err *err);
 int plan_file_read(const void *data, size_t len, struct plan_file *out,
 		   struct err *err);
 void plan_file_fini(struct plan_file *f);
+/* Appends a requested job as a JSON object on one line; keys without a value
+ * are left out. */
+void plan_request_json(const struct model_request *r, struct buf *out);
 /* Plan files start like this; YAML never does. */
 bool plan_file_is(const void *data, size_t len);
 

@@ -47,6 +47,52 @@ static void write_devices(struct buf *b, const struct plan *p)
 	buf_str(b, first ? "],\n" : "\n  ],\n");
 }
 
+static void write_text(struct buf *b, const char *key, const char *text)
+{
+	if (text[0]) {
+		buf_printf(b, ", \"%s\": ", key);
+		out_json_quote(b, text);
+	}
+}
+
+void plan_request_json(const struct model_request *r, struct buf *out)
+{
+	const char *comma = "";
+
+	buf_str(out, "{\"name\": ");
+	out_json_quote(out, r->name);
+	buf_str(out, ", \"nodes\": [");
+	for (const char *p = r->nodes; *p;) {
+		int len = (int)strcspn(p, " ");
+
+		/* names need no escapes */
+		buf_printf(out, "%s\"%.*s\"", comma, len, p);
+		comma = ", ";
+		p += len + strspn(p + len, " ");
+	}
+	buf_char(out, ']');
+	write_text(out, "collective", r->collective);
+	write_text(out, "topology", r->topology);
+	write_text(out, "algorithm", r->algorithm);
+	write_text(out, "ring", r->ring);
+	buf_printf(out, ", \"size_bytes\": %lld", (long long)r->size_bytes);
+	if (r->channels > 0) {
+		buf_printf(out, ", \"channels\": %d", r->channels);
+	}
+	buf_char(out, '}');
+}
+
+static void write_requests(struct buf *b, const struct model_config *config)
+{
+	for (int i = 0; i < config->n_requests; i++) {
+		buf_str(b, i ? ",\n    " : "  \"jobs\": [\n    ");
+		plan_request_json(&config->requests[i], b);
+	}
+	if (config->n_requests > 0) {
+		buf_str(b, "\n  ],\n");
+	}
+}
+
 int plan_file_write(const struct plan *p, struct buf *out, struct err *err)
 {
 	buf_str(out, "{\n  \"format\": \"" PLAN_FORMAT "\",\n");
@@ -55,11 +101,11 @@ int plan_file_write(const struct plan *p, struct buf *out, struct err *err)
 	buf_printf(out, "  \"mode\": \"%s\",\n  \"digest\": \"%s\",\n",
 		   p->mode == PLAN_UPDATE ? "update" : "safe", p->digest);
 	write_devices(out, p);
-	buf_printf(out, "  \"config_sha256\": \"%s\",\n  \"config_name\": ",
-		   p->fabric->hash);
-	out_json_quote(out, p->fabric->file);
+	write_requests(out, &p->fabric->config);
+	buf_printf(out, "  \"config_sha256\": \"%s\",\n  \"config_name\": ", p->fabric->text_hash);
+	out_json_quote(out, p->fabric->config.name);
 	buf_str(out, ",\n  \"config\": ");
-	out_json_quote(out, p->fabric->text);
+	out_json_quote(out, p->fabric->config.text);
 	buf_str(out, "\n}\n");
 	return out->failed ? err_nomem(err) : 0;
 }
@@ -95,12 +141,79 @@ static bool is_hex64(const char *s)
 	return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
 }
 
+/* "a b c" from a list of texts; false when it is none. */
+static bool read_nodes(const json_t *list, struct buf *out)
+{
+	bool ok = json_is_array(list);
+
+	for (size_t i = 0; ok && i < json_array_size(list); i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+
+		ok = name && name[0] && !strchr(name, ' ');
+		buf_printf(out, "%s%s", i ? " " : "", ok ? name : "");
+	}
+	return ok;
+}
+
+/* The optional text of a job; NULL, and *ok false, when it is no text. */
+static char *job_text(const json_t *job, const char *key, bool *ok)
+{
+	const json_t *value = json_object_get(job, key);
+
+	*ok = *ok && (!value || json_is_string(value));
+	return (char *)json_string_value(value);
+}
+
+static int read_request(const json_t *job, struct model_config *config, struct err *err)
+{
+	const json_t *size = json_object_get(job, "size_bytes");
+	const json_t *channels = json_object_get(job, "channels");
+	struct buf nodes = { 0 };
+	bool ok = json_is_object(job) && read_nodes(json_object_get(job, "nodes"), &nodes) &&
+		  json_is_integer(size) && (!channels || json_is_integer(channels));
+	const struct model_request r = {
+		.name = job_text(job, "name", &ok),
+		.nodes = (char *)buf_cstr(&nodes),
+		.collective = job_text(job, "collective", &ok),
+		.topology = job_text(job, "topology", &ok),
+		.algorithm = job_text(job, "algorithm", &ok),
+		.ring = job_text(job, "ring", &ok),
+		.size_bytes = json_integer_value(size),
+		.channels = (int)(json_integer_value(channels) & INT16_MAX),
+	};
+	int rc = 0;
+
+	if (nodes.failed) {
+		rc = err_nomem(err);
+	} else if (!ok || r.size_bytes < 1 || r.channels != json_integer_value(channels)) {
+		rc = err_set(err, WEFT_EINVAL, "plan file: jobs: not a job");
+	} else {
+		rc = model_config_add(config, &r, err);
+	}
+	buf_fini(&nodes);
+	return rc;
+}
+
+static int read_requests(const json_t *list, struct model_config *out, struct err *err)
+{
+	int rc = 0;
+
+	if (list && (!json_is_array(list) || json_array_size(list) > MODEL_MAX_JOBS)) {
+		return err_set(err, WEFT_EINVAL, "plan file: jobs: not a list of jobs");
+	}
+	for (size_t i = 0; i < json_array_size(list) && rc == 0; i++) {
+		rc = read_request(json_array_get(list, i), out, err);
+	}
+	return rc;
+}
+
 static int read_fields(const json_t *root, struct plan_file *out,
 		       struct err *err)
 {
 	const char *format = text_field(root, "format", err), *state, *mode;
 	const char *digest, *name, *config;
 	const json_t *generation = json_object_get(root, "generation");
+	int rc;
 
 	if (!format || !(state = text_field(root, "state", err)) ||
 	    !(mode = text_field(root, "mode", err)) ||
@@ -133,10 +246,10 @@ static int read_fields(const json_t *root, struct plan_file *out,
 	strcpy(out->digest, digest);
 	out->generation = json_integer_value(generation);
 	out->mode = strcmp(mode, "update") == 0 ? PLAN_UPDATE : PLAN_SAFE;
-	out->config_name = strdup(name);
-	out->config = strdup(config);
-	out->config_len = strlen(config);
-	return out->config_name && out->config ? 0 : err_nomem(err);
+	if ((rc = model_config_init(&out->config, name, config, strlen(config), err))) {
+		return rc;
+	}
+	return read_requests(json_object_get(root, "jobs"), &out->config, err);
 }
 
 int plan_file_read(const void *data, size_t len, struct plan_file *out,
@@ -166,7 +279,6 @@ int plan_file_read(const void *data, size_t len, struct plan_file *out,
 
 void plan_file_fini(struct plan_file *f)
 {
-	free(f->config_name);
-	free(f->config);
+	model_config_fini(&f->config);
 	memset(f, 0, sizeof(*f));
 }

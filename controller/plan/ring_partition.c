@@ -174,7 +174,7 @@ static int place(const struct plan_ctx *ctx, struct plan *p, bool *placed,
 		rc = take_free(ctx, p, placed, job, err);
 	}
 	if (rc) {
-		err_at(err, ctx->fabric->file, mj->place.line, mj->place.col);
+		err_at(err, ctx->fabric->config.name, mj->place.line, mj->place.col);
 	}
 	placed[job] = rc == 0;
 	return rc;

@@ -761,8 +761,7 @@ static int refuse(const struct work *w, const char *domain, struct err *err)
 	err_hint(err, "a smaller change, spare ports or a lower floor makes "
 		 "room");
 	if (w->f->changes.place.line) {
-		err_at(err, w->f->file, w->f->changes.place.line,
-		       w->f->changes.place.col);
+		err_at(err, w->f->config.name, w->f->changes.place.line, w->f->changes.place.col);
 	}
 	return WEFT_EINFEASIBLE;
 }

@@ -47,8 +47,7 @@ void store_history_free(struct store_change *v, int n)
 
 void store_config_fini(struct store_config *c)
 {
-	free(c->name);
-	free(c->text);
+	model_config_fini(&c->config);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -172,34 +171,47 @@ int store_change_by_request(struct store *s, const char *request_id,
 			       "with the id \"%.64s\"", request_id) : rc;
 }
 
-static int read_config(sqlite3_stmt *st, struct store_config *out,
-		       struct err *err)
-{
-	const void *text = sqlite3_column_blob(st, 3);
-
-	out->change = sqlite3_column_int64(st, 0);
-	out->name = db_text(st, 1);
-	db_text_into(st, 2, out->hash, sizeof(out->hash));
-	out->len = (size_t)sqlite3_column_bytes(st, 3);
-	out->text = malloc(out->len + 1);
-	if (!out->name || !out->text || (out->len && !text)) {
-		store_config_fini(out);
-		return err_nomem(err);
-	}
-	if (out->len) {
-		memcpy(out->text, text, out->len);
-	}
-	out->text[out->len] = '\0';
-	return 0;
-}
-
-int store_change_config(struct store *s, int64_t id, struct store_config *out,
-			struct err *err)
+/* Appends the requests of a change to its configuration. */
+static int read_requests(struct store *s, int64_t change, struct model_config *config,
+			 struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT id, config_name, hash, text "
-			    "FROM change JOIN config ON config = hash "
-			    "WHERE id = ?", "i", id);
+	int rc = db_prepare(s, err, &st,
+			    "SELECT name, nodes, collective, topology, algorithm, ring, "
+			    "size_bytes, channels FROM change_job WHERE change = ? ORDER BY seq",
+			    "i", change);
+
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		const struct model_request r = {
+			.name = (char *)sqlite3_column_text(st, 0),
+			.nodes = (char *)sqlite3_column_text(st, 1),
+			.collective = (char *)sqlite3_column_text(st, 2),
+			.topology = (char *)sqlite3_column_text(st, 3),
+			.algorithm = (char *)sqlite3_column_text(st, 4),
+			.ring = (char *)sqlite3_column_text(st, 5),
+			.size_bytes = sqlite3_column_int64(st, 6),
+			.channels = sqlite3_column_int(st, 7),
+		};
+
+		rc = model_config_add(config, &r, err);
+		if (rc) {
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+int store_change_config(struct store *s, int64_t id, struct store_config *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(
+		s, err, &st,
+		"SELECT config_name, text FROM change JOIN config ON config = hash WHERE id = ?",
+		"i", id);
 
 	memset(out, 0, sizeof(*out));
 	if (rc) {
@@ -207,11 +219,18 @@ int store_change_config(struct store *s, int64_t id, struct store_config *out,
 	}
 	rc = db_step(s, err, st);
 	if (rc == 1) {
-		rc = read_config(st, out, err);
+		out->change = id;
+		rc = model_config_init(&out->config, (const char *)sqlite3_column_text(st, 0),
+				       sqlite3_column_blob(st, 1),
+				       (size_t)sqlite3_column_bytes(st, 1), err);
 	} else if (rc == 0) {
 		rc = no_change(err, id);
 	}
 	sqlite3_finalize(st);
+	if (rc || (rc = read_requests(s, id, &out->config, err)) ||
+	    (rc = model_config_hash(&out->config, out->hash, err))) {
+		store_config_fini(out);
+	}
 	return rc;
 }
 
@@ -324,30 +343,46 @@ static int insert_journal(struct store *s, const struct store_journal *j,
 	return rc;
 }
 
-static int insert_change(struct store *s, const struct store_journal *j,
-			 const struct store_config *c, int64_t now_ns,
-			 struct err *err)
+static int insert_change(struct store *s, struct store_journal *j,
+			 const struct model_config *config, int64_t now_ns, struct err *err)
 {
-	const struct store_change *ch = &j->change;
-	int rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)",
-			"sb", c->hash, c->text, (int)c->len);
+	const struct model_config text = { .text = config->text, .len = config->len };
+	struct store_change *ch = &j->change;
+	int rc;
 
-	return rc ? rc : db_run(s, err, "INSERT INTO change (generation, "
-				"started_ns, who, comment, config_name, "
-				"config, verdict, request, confirm_within_ns, "
-				"trace, expected_down_ns) VALUES (?, ?, ?, ?, "
-				"?, ?, 'running', ?, ?, ?, ?)", "iisssssisi",
-				s->generation, now_ns,
-				ch->who ? ch->who : "",
-				ch->comment ? ch->comment : "", c->name,
-				c->hash, ch->request_id ? ch->request_id : "",
-				ch->confirm_within_ns,
-				ch->trace ? ch->trace : "",
-				ch->expected_down_ns);
+	if ((rc = model_config_hash(&text, ch->config_hash, err)) ||
+	    (rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)", "sb",
+			 ch->config_hash, config->text, (int)config->len))) {
+		return rc;
+	}
+	return db_run(s, err,
+		      "INSERT INTO change (generation, started_ns, who, comment, config_name, "
+		      "config, verdict, request, confirm_within_ns, trace, expected_down_ns) "
+		      "VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?)",
+		      "iisssssisi", s->generation, now_ns, ch->who ? ch->who : "",
+		      ch->comment ? ch->comment : "", config->name, ch->config_hash,
+		      ch->request_id ? ch->request_id : "", ch->confirm_within_ns,
+		      ch->trace ? ch->trace : "", ch->expected_down_ns);
 }
 
-int store_begin(struct store *s, struct store_journal *j,
-		const struct store_config *config, struct err *err)
+int store_requests_put(struct store *s, int64_t change, const struct model_config *config,
+		       struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < config->n_requests && rc == 0; i++) {
+		const struct model_request *r = &config->requests[i];
+
+		rc = db_run(s, err, "INSERT INTO change_job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			    "iissssssii", change, (int64_t)i, r->name, r->nodes, r->collective,
+			    r->topology, r->algorithm, r->ring, r->size_bytes,
+			    (int64_t)r->channels);
+	}
+	return rc;
+}
+
+int store_begin(struct store *s, struct store_journal *j, const struct model_config *config,
+		struct err *err)
 {
 	int64_t now_ns = clk_wall_ns(), id = 0;
 	int rc = db_begin(s, err);
@@ -355,11 +390,13 @@ int store_begin(struct store *s, struct store_journal *j,
 	if (rc) {
 		return rc;
 	}
-	rc = refuse_second(s, err);
-	rc = rc ? rc : prune(s, err);
-	rc = rc ? rc : insert_change(s, j, config, now_ns, err);
+	if ((rc = refuse_second(s, err)) || (rc = prune(s, err)) ||
+	    (rc = insert_change(s, j, config, now_ns, err))) {
+		return db_end(s, rc, err);
+	}
+	id = sqlite3_last_insert_rowid(s->db);
+	rc = store_requests_put(s, id, config, err);
 	if (rc == 0) {
-		id = sqlite3_last_insert_rowid(s->db);
 		rc = insert_journal(s, j, id, err);
 	}
 	rc = db_end(s, rc, err);
@@ -368,8 +405,6 @@ int store_begin(struct store *s, struct store_journal *j,
 		j->change.verdict = STORE_RUNNING;
 		j->change.generation = s->generation;
 		j->change.started_ns = now_ns;
-		memcpy(j->change.config_hash, config->hash,
-		       sizeof(j->change.config_hash));
 	}
 	return rc;
 }
@@ -429,14 +464,22 @@ static int require_open(struct store *s, int64_t id, struct err *err)
 				 "change %lld is not open", (long long)id);
 }
 
+/* Journals and jobs of changes that are over; the applied one keeps its jobs. */
 static int drop_closed_journals(struct store *s, struct err *err)
 {
-	int rc = db_run(s, err, "DELETE FROM journal_step WHERE change NOT IN "
-			"(SELECT id FROM change WHERE " IS_OPEN ")", "");
+	static const char *const drops[] = {
+		"DELETE FROM journal_step WHERE change NOT IN (SELECT id FROM change WHERE " IS_OPEN
+		")",
+		"DELETE FROM journal_device WHERE change NOT IN (SELECT id FROM change "
+		"WHERE " IS_OPEN ")",
+		"DELETE FROM change_job WHERE change NOT IN (SELECT id FROM change WHERE " IS_OPEN
+		" UNION ALL SELECT applied FROM state WHERE applied IS NOT NULL)",
+	};
+	int rc = 0;
 
-	rc = rc ? rc : db_run(s, err, "DELETE FROM journal_device WHERE "
-			      "change NOT IN (SELECT id FROM change "
-			      "WHERE " IS_OPEN ")", "");
+	for (size_t i = 0; i < sizeof(drops) / sizeof(drops[0]) && rc == 0; i++) {
+		rc = db_run(s, err, drops[i], "");
+	}
 	return rc ? rc : store_sweep(s, err);
 }
 

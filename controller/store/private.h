@@ -65,7 +65,7 @@ int db_circuits(struct store *s, sqlite3_stmt *st, struct optics_xc **v, int *n,
 
 /* The tables. */
 extern const char *const store_migrations[STORE_VERSION];
-/* Brings the file to STORE_VERSION, or refuses it. */
+/* Brings the file to STORE_VERSION, or refuses it. migrate.c */
 int store_migrate(struct store *s, struct err *err);
 
 /* Keeps a program under its digest (within a transaction). */
@@ -75,6 +75,9 @@ int store_program_put(struct store *s, const struct ring_programs *p,
 int store_sweep(struct store *s, struct err *err);
 /* Reads the generation again after a transaction changed it. */
 int store_refresh(struct store *s, struct err *err);
+/* Keeps the requests of a change's configuration (within a transaction). */
+int store_requests_put(struct store *s, int64_t change,
+		       const struct model_config *config, struct err *err);
 /* Writes the waiting audit lines (within a transaction). */
 int store_audit_write(struct store *s, struct err *err);
 void store_audit_drop(struct store *s);

@@ -4,65 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "controller/store/private.h"
 #include "lib/base/buf.h"
 #include "lib/base/file.h"
 
-#define APPLICATION_ID 2003134068
 #define SHARED_WAIT_MS 2000	/* for others who have the store too */
-
-static int pragma_int(struct store *s, const char *sql, int64_t *out,
-		      struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, sql, "");
-
-	*out = 0;
-	if (rc) {
-		return rc;
-	}
-	rc = db_step(s, err, st);
-	if (rc == 1) {
-		*out = sqlite3_column_int64(st, 0);
-		rc = 0;
-	}
-	sqlite3_finalize(st);
-	return rc;
-}
-
-/* Refuses what is neither a store nor an empty file. */
-static int check_identity(struct store *s, int64_t *version, struct err *err)
-{
-	int64_t app, tables;
-	int rc = pragma_int(s, "PRAGMA application_id", &app, err);
-
-	if (rc == 0) {
-		rc = pragma_int(s, "PRAGMA user_version", version, err);
-	}
-	if (rc == 0) {
-		rc = pragma_int(s, "SELECT count(*) FROM sqlite_schema",
-				&tables, err);
-	}
-	if (rc) {
-		return rc;
-	}
-	if (app != APPLICATION_ID && (app || *version || tables)) {
-		return err_set(err, WEFT_EINVAL,
-			       "%s is a database, but not a store of weft's",
-			       s->path);
-	}
-	if (*version > STORE_VERSION) {
-		err_set(err, WEFT_EUNSUPPORTED,
-			"store %s has format %lld, this weft knows up to %d",
-			s->path, (long long)*version, STORE_VERSION);
-		err_hint(err, "a newer weft wrote it; use that one");
-		return WEFT_EUNSUPPORTED;
-	}
-	return 0;
-}
 
 static int set_modes(struct store *s, struct err *err)
 {
@@ -81,63 +29,6 @@ static int set_modes(struct store *s, struct err *err)
 		rc = db_run(s, err, modes[i], "");
 	}
 	return rc;
-}
-
-static int new_uuid(char out[37], struct err *err)
-{
-	unsigned char r[16];
-
-	if (getrandom(r, sizeof(r), 0) != sizeof(r)) {
-		return err_errno(err, WEFT_EIO, errno, "random numbers");
-	}
-	r[6] = (r[6] & 0x0f) | 0x40;	/* RFC 9562, version 4 */
-	r[8] = (r[8] & 0x3f) | 0x80;
-	for (int i = 0, at = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10) {
-			out[at++] = '-';
-		}
-		snprintf(out + at, 3, "%02x", r[i]);
-		at += 2;
-	}
-	return 0;
-}
-
-static int create_state(struct store *s, struct err *err)
-{
-	char uuid[37];
-	int rc = new_uuid(uuid, err);
-
-	return rc ? rc : db_run(s, err, "INSERT INTO state VALUES "
-				"(1, ?, 1, 0, NULL)", "s", uuid);
-}
-
-int store_migrate(struct store *s, struct err *err)
-{
-	int64_t version;
-	char sql[64];
-	int rc = check_identity(s, &version, err);
-
-	if (rc || version == STORE_VERSION) {
-		return rc;
-	}
-	rc = db_run(s, err, "BEGIN IMMEDIATE", "");
-	if (rc) {
-		return rc;
-	}
-	/* Another one may have done it meanwhile. */
-	rc = check_identity(s, &version, err);
-	for (int64_t v = version; v < STORE_VERSION && rc == 0; v++) {
-		if (sqlite3_exec(s->db, store_migrations[v], NULL, NULL,
-				 NULL)) {
-			rc = db_fail(s, err, "bring the format up to date");
-		}
-	}
-	if (rc == 0 && version == 0) {
-		rc = create_state(s, err);
-	}
-	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
-	rc = rc ? rc : db_run(s, err, sql, "");
-	return db_end(s, rc, err);
 }
 
 static int check_pages(struct store *s, struct err *err)

@@ -25,7 +25,7 @@
 #include "drivers/optics/optics.h"
 #include "lib/base/err.h"
 
-#define STORE_VERSION 12		/* of the file format (user_version) */
+#define STORE_VERSION 13		/* of the file format (user_version) */
 #define STORE_NOTE_MAX 160
 #define STORE_AUDIT_TEXT_MAX 240
 #define STORE_AUDIT_COMMAND_MAX 16384	/* a map of many circuits in one */
@@ -103,10 +103,9 @@ int store_yield(struct store *s, struct err *err);
 /* ---- the applied configuration ------------------------------------------- */
 
 struct store_config {
-	char *name;		/* as the user called the file */
-	char *text;		/* terminated */
-	size_t len;
-	char hash[65];		/* SHA-256 of the text, hex */
+	struct model_config config;	/* its requests: those that had light, of
+					 * changes that are applied or open */
+	char hash[65];		/* model_fabric.hash of it */
 	int64_t change;		/* the change that brought it */
 };
 
@@ -219,7 +218,7 @@ struct store_change {
 	int64_t started_ns, ended_ns;	/* wall clock; 0: not ended */
 	char *who, *comment;
 	char *config_name;
-	char config_hash[65];
+	char config_hash[65];	/* SHA-256 of the text, hex */
 	enum store_verdict verdict;
 	bool undoing;		/* rolling back had begun */
 	char *summary;		/* one line */
@@ -312,7 +311,7 @@ void store_journal_fini(struct store_journal *j);
  * RUNNING, .generation and .started_ns. WEFT_ESTALE when a change is RUNNING.
  */
 int store_begin(struct store *s, struct store_journal *j,
-		const struct store_config *config, struct err *err);
+		const struct model_config *config, struct err *err);
 
 /* Makes states and notes of steps first..first+n-1 of j->works[work]
  * durable. */

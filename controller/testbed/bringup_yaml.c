@@ -207,11 +207,11 @@ static int rewrite(const struct model_fabric *f, const struct buf *fibres,
 	const char *start, *end;
 	int rc;
 
-	if (!find_block(f->text, &start, &end)) {
+	if (!find_block(f->config.text, &start, &end)) {
 		return err_set(err, WEFT_EUNSUPPORTED, "%s: no line begins "
-			       "with 'fibres:'", f->file);
+			       "with 'fibres:'", f->config.name);
 	}
-	buf_add(out, f->text, (size_t)(start - f->text));
+	buf_add(out, f->config.text, (size_t)(start - f->config.text));
 	buf_str(out, buf_cstr(fibres));
 	buf_add(out, end, strlen(end));
 	if (out->failed || fibres->failed) {

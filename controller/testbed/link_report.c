@@ -14,7 +14,7 @@ static int open_netns(const struct model_fabric *f, const char *name,
 	int rc = host_open(testbed_netns(f, name, netns), out, err);
 
 	if (rc == WEFT_EUNAVAIL) {
-		err_hint(err, "weft testbed up %s", f->file);
+		err_hint(err, "weft testbed up %s", f->config.name);
 	}
 	return rc;
 }

@@ -120,7 +120,7 @@ static int find_program(const struct model_fabric *f, const char *job,
 		netns_ring_close(*r);
 	}
 	err_set(err, WEFT_ENOTFOUND, "no ring has a program of job %.80s", job);
-	err_hint(err, "weft apply -f %s", f->file);
+	err_hint(err, "weft apply -f %s", f->config.name);
 	return WEFT_ENOTFOUND;
 }
 

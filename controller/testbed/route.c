@@ -26,7 +26,7 @@ int testbed_plan(const struct model_fabric *f, struct plan **out,
 		rc = err_set(err, WEFT_ESTALE, "the switches do not hold this "
 			     "plan: %d circuits to add, %d to delete",
 			     p->n_add, p->n_del);
-		err_hint(err, "weft apply -f %s", f->file);
+		err_hint(err, "weft apply -f %s", f->config.name);
 	}
 	testbed_light_free(f, light);
 	if (rc) {

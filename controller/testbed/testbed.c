@@ -52,7 +52,7 @@ static int check_device(const struct model_fabric *f,
 			     d->name);
 	}
 	if (rc) {
-		err_at(err, f->file, d->place.line, d->place.col);
+		err_at(err, f->config.name, d->place.line, d->place.col);
 		err_hint(err, "driver: %s, options: { fabric: %s }", driver,
 			 f->name);
 	}

@@ -73,6 +73,7 @@ struct conf_reader {
 	int stop;		/* 0, or why reading cannot go on */
 };
 
+/* A reader of one file; the texts and `keep` must outlive it. */
 void conf_reader_init(struct conf_reader *r, const char *file,
 		      const char *content, struct conf_arena *keep,
 		      struct err_list *errs);

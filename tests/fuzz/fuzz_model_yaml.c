@@ -29,7 +29,7 @@ static void try_fabric(const char *text, size_t len)
 	HOLDS((rc == 0) == (f != NULL));
 	if (f) {
 		HOLDS(errs.n == 0 && errs.dropped == 0);
-		HOLDS(f->text_len == len && memcmp(f->text, text, len) == 0);
+		HOLDS(f->config.len == len && memcmp(f->config.text, text, len) == 0);
 		check_invariants(f);
 	} else {
 		check_errors(&errs, rc);

@@ -14,8 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	(void)plan_file_is(data, size);
 	if (plan_file_read(data, size, &file, &err) == 0) {
-		if (strlen(file.digest) != 64 ||
-		    strlen(file.config) != file.config_len) {
+		if (strlen(file.digest) != 64 || strlen(file.config.text) != file.config.len) {
 			__builtin_trap();
 		}
 		plan_file_fini(&file);

@@ -29,11 +29,10 @@ int cli_load_fabric(const char *path, struct model_fabric **out,
 	return r ? report_all(&errs, r, err) : 0;
 }
 
-int cli_parse_fabric(const char *name, const char *text, size_t len,
-		     struct model_fabric **out, struct err *err)
+int cli_parse_config(const struct model_config *config, struct model_fabric **out, struct err *err)
 {
 	struct err_list errs = { 0 };
-	int r = model_parse(name, text, len, out, &errs);
+	int r = model_parse_config(config, out, &errs);
 
 	return r ? report_all(&errs, r, err) : 0;
 }

@@ -65,7 +65,7 @@ void cli_out_gap(const struct cli *c, struct out *o, const char *key,
 /* Reads a fabric; on failure all errors but the last are printed. */
 int cli_load_fabric(const char *path, struct model_fabric **out,
 		    struct err *err);
-int cli_parse_fabric(const char *name, const char *text, size_t len,
+int cli_parse_config(const struct model_config *config,
 		     struct model_fabric **out, struct err *err);
 /* A schedule from a file, or (job given) from weftd. */
 int cli_load_schedule(struct cli *c, struct coll_sched **out, struct err *err);

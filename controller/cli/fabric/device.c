@@ -14,7 +14,7 @@ static int bad_device(const struct model_fabric *f,
 {
 	err_set(e, WEFT_EINVAL, "%s: %s \"%s\" does not exist", d->name, what,
 		name);
-	err_at(e, f->file, d->place.line, d->place.col);
+	err_at(e, f->config.name, d->place.line, d->place.col);
 	return e->code;
 }
 
@@ -46,7 +46,7 @@ static void check_device(const struct model_fabric *f,
 		err_set(&e, WEFT_EINVAL, "%s: driver \"%s\" is for %s", d->name,
 			d->driver,
 			cls->kind == DRV_RING ? "rings" : "switches");
-		err_at(&e, f->file, d->place.line, d->place.col);
+		err_at(&e, f->config.name, d->place.line, d->place.col);
 		err_list_add(errs, &e);
 	}
 	for (int i = 0; i < d->n_options; i++) {

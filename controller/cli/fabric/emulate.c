@@ -160,9 +160,8 @@ static int gather(struct fleet *f, const struct model_fabric *fabric,
 		f->n++;
 	}
 	if (f->n == 0) {
-		return err_set(err, WEFT_EINVAL,
-			       "%s: no device has an address to emulate",
-			       fabric->file);
+		return err_set(err, WEFT_EINVAL, "%s: no device has an address to emulate",
+			       fabric->config.name);
 	}
 	return 0;
 }

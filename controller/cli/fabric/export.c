@@ -327,8 +327,7 @@ static int fetch_fabric(struct cli *c, struct model_fabric **out,
 				    on_part, &bytes, NULL, err);
 	r = r ? r : plan_file_read(buf_cstr(&bytes), bytes.len, &file, err);
 	if (r == 0) {
-		r = cli_parse_fabric(file.config_name, file.config,
-				     file.config_len, out, err);
+		r = cli_parse_config(&file.config, out, err);
 		plan_file_fini(&file);
 	}
 	rpc_client_close(client);

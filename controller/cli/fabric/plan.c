@@ -73,9 +73,9 @@ static int plan_online(const struct cli *c, struct rpc_client *client,
 	int r;
 
 	if (f) {
-		req.name = f->file;
-		req.config.data = (uint8_t *)f->text;
-		req.config.len = f->text_len;
+		req.name = f->config.name;
+		req.config.data = (uint8_t *)f->config.text;
+		req.config.len = f->config.len;
 	}
 	req.mode = mode;
 	req.want_file = cli_has(c, "output");
@@ -164,8 +164,7 @@ int cmd_plan(struct cli *c, struct err *err)
 	if (output) {
 		/* A plan holds the fabric's passwords. */
 		r = file_write_atomic(output, buf_cstr(&v.file), v.file.len,
-				      f ? file_ceiling(f->file) : FILE_PRIVATE,
-				      err);
+				      f ? file_ceiling(f->config.name) : FILE_PRIVATE, err);
 	}
 	if (r == 0 && !(output && strcmp(output, "-") == 0)) {
 		r = plan_view_print(c, &v, err);

@@ -569,8 +569,8 @@ static int apply_plan_file(struct changes *all, struct rpc_call *call,
 	}
 	r = check_plan_file(all, &f, err);
 	if (r == 0) {
-		r = plan_request_new(all->queue, f.config_name, f.config, f.config_len,
-				    &pr, err);
+		r = plan_request_new(all->queue, f.config.name, f.config.text,
+				     f.config.len, &pr, err);
 	}
 	if (r == 0) {
 		pr->mode = f.mode;
@@ -705,7 +705,8 @@ static int start_earlier(struct changes *all, struct rpc_call *call,
 	if (r) {
 		return r;
 	}
-	r = plan_request_new(all->queue, cfg.name, cfg.text, cfg.len, &pr, err);
+	r = plan_request_new(all->queue, cfg.config.name, cfg.config.text, cfg.config.len, &pr,
+			     err);
 	store_config_fini(&cfg);
 	if (r == 0 && q->own && !(pr->job_filter = strdup(q->own->job))) {
 		plan_request_free(pr);

@@ -26,40 +26,10 @@ struct plan_queue {
 	struct plan_queue_hooks hooks;
 	struct plan_request *head, *last;	/* the head has the slot */
 	int n_offline;			/* planning without a slot */
-	char *default_name, *default_text; /* until one is applied, or NULL */
-	size_t default_len;
+	struct model_config initial;	/* until one is applied; may be empty */
 };
 
 /* ---- life ---------------------------------------------------------------- */
-
-static int set_config(struct plan_request *r, const char *name,
-		      const void *text, size_t len, struct err *err)
-{
-	r->name = strdup(name && *name ? name : "<configuration>");
-	r->text = malloc(len + 1);
-	if (!r->name || !r->text) {
-		return err_nomem(err);
-	}
-	memcpy(r->text, text, len);
-	r->text[len] = '\0';
-	r->len = len;
-	return 0;
-}
-
-/* The jobs of orchestrators go with every configuration. */
-static int compose(struct plan_request *r, const char *name, const char *text,
-		   size_t len, struct err *err)
-{
-	const struct plan_queue_hooks *hooks = &r->queue->hooks;
-	struct buf b = { 0 };
-	int rc = hooks->compose(text, len, &b, hooks->arg, err);
-
-	if (rc == 0) {
-		rc = set_config(r, name, buf_cstr(&b), b.len, err);
-	}
-	buf_fini(&b);
-	return rc;
-}
 
 int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 		     size_t len, struct plan_request **out, struct err *err)
@@ -80,11 +50,15 @@ int plan_request_new(struct plan_queue *q, const char *name, const void *text,
 	}
 	r->queue = q;
 	r->req.data = r;
-	rc = text ? compose(r, name, text, len, err)
-		  : set_config(r, f->file, f->text, f->text_len, err);
+	/* The jobs of orchestrators go with every configuration. */
+	if (!text) {
+		rc = model_config_copy(&r->config, &f->config, err);
+	} else if ((rc = model_config_init(&r->config, name && *name ? name : "<configuration>",
+					   text, len, err)) == 0) {
+		rc = q->hooks.add_jobs(&r->config, q->hooks.arg, err);
+	}
 	if (rc) {
-		free(r->name);
-		free(r->text);
+		model_config_fini(&r->config);
 		free(r);
 		return rc;
 	}
@@ -176,8 +150,7 @@ static void free_request(struct plan_request *r)
 	model_free(r->probe);
 	daemon_snapshot_fini(&r->snap);
 	buf_fini(&r->picture);
-	free(r->name);
-	free(r->text);
+	model_config_fini(&r->config);
 	free(r->job_filter);
 	free(r);
 	/* A plan may have been large, and the daemon is small. */
@@ -229,16 +202,15 @@ int plan_queue_slot(struct plan_queue *q, void (*run)(struct plan_request *r),
 
 /* ---- the worker ---------------------------------------------------------- */
 
-static int parse(const char *name, const char *text, size_t len,
-		 struct model_fabric **out, struct err *err)
+static int parse(const struct model_config *config, struct model_fabric **out, struct err *err)
 {
 	struct err_list errs = { .max = 1 };
-	int rc = model_parse(name, text, len, out, &errs);
+	int rc = model_parse_config(config, out, &errs);
 
 	if (rc && errs.n > 0) {
 		*err = errs.v[0];
 	} else if (rc) {
-		err_set(err, rc, "%s: cannot be read", name);
+		err_set(err, rc, "%s: cannot be read", config->name);
 	}
 	if (rc && errs.dropped > 0) {
 		err_hint(err, "and %d more: \"weft check\" shows all",
@@ -252,7 +224,7 @@ static void run_parse(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
 
-	r->rc = parse(r->name, r->text, r->len, &r->fabric, &r->err);
+	r->rc = parse(&r->config, &r->fabric, &r->err);
 }
 
 /* Without a picture there is still a plan. */
@@ -374,7 +346,7 @@ static int probe(struct plan_request *r)
 	if (f && strcmp(f->hash, r->fabric->hash) == 0) {
 		return 0;
 	}
-	rc = parse(r->name, r->text, r->len, &r->probe, &r->err);
+	rc = parse(&r->config, &r->probe, &r->err);
 	if (rc) {
 		return rc;
 	}
@@ -388,7 +360,7 @@ static void take_slot(struct plan_request *r)
 {
 	struct apply *apply = r->queue->env->apply;
 
-	if (!r->text) {
+	if (!r->config.text) {
 		r->done(r);
 		return;
 	}
@@ -443,11 +415,10 @@ static int find_present(struct store *store, struct store_config *out,
 	return rc;
 }
 
-static int use_config(struct plan_queue *q, const char *name, const char *text,
-		      size_t len, struct err *err)
+static int use_config(struct plan_queue *q, const struct model_config *config, struct err *err)
 {
 	struct model_fabric *f = NULL;
-	int rc = parse(name, text, len, &f, err);
+	int rc = parse(config, &f, err);
 
 	return rc ? rc : apply_set_fabric(q->env->apply, f, err);
 }
@@ -461,17 +432,13 @@ int plan_queue_settle(struct plan_queue *q, struct err *err)
 	q->env->applied = rc != WEFT_ENOTFOUND;
 	if (rc == WEFT_ENOTFOUND) {
 		err_clear(err);
-		if (f || !q->default_text) {
-			return 0;
-		}
-		return use_config(q, q->default_name, q->default_text,
-				  q->default_len, err);
+		return f || !q->initial.text ? 0 : use_config(q, &q->initial, err);
 	}
 	if (rc) {
 		return rc;
 	}
 	if (!f || strcmp(f->hash, cfg.hash) != 0) {
-		rc = use_config(q, cfg.name, cfg.text, cfg.len, err);
+		rc = use_config(q, &cfg.config, err);
 	}
 	store_config_fini(&cfg);
 	return rc;
@@ -494,12 +461,11 @@ void plan_queue_recovered(struct plan_queue *q, int rc, const char *text)
 int plan_queue_set_default(struct plan_queue *q, const char *path,
 			   struct err *err)
 {
-	q->default_name = strdup(path);
-	if (!q->default_name) {
+	q->initial.name = strdup(path);
+	if (!q->initial.name) {
 		return err_nomem(err);
 	}
-	return file_read(path, MODEL_MAX_TEXT, &q->default_text,
-			 &q->default_len, err);
+	return file_read(path, MODEL_MAX_TEXT, &q->initial.text, &q->initial.len, err);
 }
 
 int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
@@ -519,8 +485,7 @@ int plan_queue_new(struct daemon_env *env, const struct plan_queue_hooks *hooks,
 void plan_queue_free(struct plan_queue *q)
 {
 	if (q) {
-		free(q->default_name);
-		free(q->default_text);
+		model_config_fini(&q->initial);
 		free(q);
 	}
 }

@@ -46,8 +46,7 @@ struct plan_request {
 	bool offline;
 	bool ignore_floor;	/* plans without the floor of capacity, if it
 				 * cannot be kept */
-	char *name, *text;	/* the configuration; owned */
-	size_t len;
+	struct model_config config;	/* no text: nothing is planned */
 	enum plan_mode mode;
 	bool has_keep;		/* in place of the configuration's; only for */
 	int64_t keep_ppm;	/* what is not applied */
@@ -74,9 +73,9 @@ struct plan_request {
 /* What the queue asks and tells of the parts above it; all are called on the
  * loop, with arg. */
 struct plan_queue_hooks {
-	/* The configuration with the jobs that orchestrators ask for, in out. */
-	int (*compose)(const char *text, size_t len, struct buf *out, void *arg,
-		       struct err *err);
+	/* Appends the jobs that orchestrators ask for to a configuration. */
+	int (*add_jobs)(struct model_config *config, void *arg,
+			struct err *err);
 	/* Takes out of the snapshot what planning f may not use. */
 	int (*restrict_base)(const struct model_fabric *f, struct snapshot *s,
 			     void *arg, struct err *err);

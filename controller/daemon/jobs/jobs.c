@@ -196,13 +196,16 @@ static int split_nodes(struct row *row, const char *nodes)
 
 static int row_init(struct row *row, const struct job *j, struct err *err)
 {
+	const struct model_request value = job_value(j);
+
 	memset(row, 0, sizeof(*row));
 	weft__v1__job__init(&row->m);
 	if (split_nodes(row, j->s.nodes)) {
 		return err_nomem(err);
 	}
-	if (job_entry(j, &row->spec, err)) {
-		return err->code;
+	plan_request_json(&value, &row->spec);
+	if (row->spec.failed) {
+		return err_nomem(err);
 	}
 	row->m.id = j->s.id;
 	row->m.name = j->s.name;
@@ -423,6 +426,19 @@ static int check_numbers(const Weft__V1__RequestJobRequest *q,
 	return 0;
 }
 
+/* Only what can be printed: it ends up in messages. */
+static int check_text(const char *key, const char *text, struct err *err)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p < 0x20 || *p > 0x7e) {
+			return err_set(err, WEFT_EINVAL,
+				       "%s: \"%.40s\" holds a character that is not allowed", key,
+				       text);
+		}
+	}
+	return 0;
+}
+
 /* Hosts and ring are there. */
 static int check_places(const struct jobs *jobs,
 			const Weft__V1__RequestJobRequest *q, struct err *err)
@@ -463,7 +479,9 @@ static int check_request(const struct jobs *jobs,
 			       MAX_LIVING);
 	}
 	if ((q->name[0] && (r = check_name(jobs, q->name, err))) ||
-	    (r = check_numbers(q, err)) || (r = check_places(jobs, q, err))) {
+	    (r = check_numbers(q, err)) || (r = check_text("topology", q->topology, err)) ||
+	    (r = check_text("algorithm", q->algorithm, err)) ||
+	    (r = check_places(jobs, q, err))) {
 		return r;
 	}
 	return coll_kind_parse(q->collective, &kind, err)
@@ -496,7 +514,6 @@ static int new_job(struct jobs *jobs, struct rpc_call *call,
 		.priority = q->priority, .preemptible = q->preemptible,
 		.duration_ns = q->duration_ns, .asked_ns = clk_wall_ns(),
 	};
-	struct buf entry = { 0 };
 	int r = job_pack(q, &s.spec, err);
 
 	if (r == 0 && (!s.name || !s.who || !s.request_id || !s.nodes ||
@@ -511,9 +528,7 @@ static int new_job(struct jobs *jobs, struct rpc_call *call,
 	if (r) {
 		return r;
 	}
-	r = job_entry(*out, &entry, err);
-	buf_fini(&entry);
-	r = r ? r : store_job_put(jobs->env->store, &(*out)->s, err);
+	r = store_job_put(jobs->env->store, &(*out)->s, err);
 	if (r) {
 		jobs->v.n--;
 		job_free(*out);

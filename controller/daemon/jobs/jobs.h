@@ -1,8 +1,8 @@
 /*
  * Jobs that orchestrators ask for: a list that outlives weftd, and the one at
  * a time that is being started or ended. The circuits of a job are made and
- * taken away by changes like any other, of a configuration that weftd writes:
- * the operator's text, and behind it the jobs that are to have circuits.
+ * taken away by changes like any other, of the operator's configuration and
+ * beside it the jobs that are to have circuits.
  */
 #ifndef WEFT_DAEMON_JOBS_JOBS_H
 #define WEFT_DAEMON_JOBS_JOBS_H
@@ -36,10 +36,9 @@ void jobs_devices_read(struct jobs *jobs);
 void jobs_update_loss(struct jobs *jobs);
 /* True for a job that has no schedule unless all its circuits are there. */
 bool jobs_needs_all(const struct jobs *jobs, const char *name);
-/* The configuration `text` without the jobs that it may hold, and behind it
- * those that are to have circuits now. */
-int jobs_compose(const struct jobs *jobs, const char *text, size_t len,
-		 struct buf *out, struct err *err);
+/* Appends the jobs that are to have circuits now to a configuration. */
+int jobs_add_requests(const struct jobs *jobs, struct model_config *config,
+		      struct err *err);
 /* Writes living jobs, as an array of o. */
 int jobs_out(const struct jobs *jobs, struct out *o, struct err *err);
 /* RequestJob, ReleaseJob, ListJobs; arg is the struct jobs. */

@@ -119,8 +119,8 @@ int job_pack(const Weft__V1__RequestJobRequest *req, char **out,
 	     struct err *err);
 int job_unpack(const char *text, Weft__V1__RequestJobRequest **out,
 	       struct err *err);
-/* The job's entry in the configuration. WEFT_EINVAL: a text holds what cannot
- * be written. */
-int job_entry(const struct job *j, struct buf *out, struct err *err);
+/* The job as a fabric takes it; borrows from j. While it is being repaired, on
+ * the hosts that it moves to. */
+struct model_request job_value(const struct job *j);
 
 #endif

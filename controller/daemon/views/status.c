@@ -481,7 +481,7 @@ static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 		return;
 	}
 	m->fabric = f->name ? f->name : "";
-	m->config_sha256 = (char *)f->hash;
+	m->config_sha256 = (char *)f->text_hash;
 	m->jobs_known = !d->env->applied ||
 			(rows->known && strcmp(rows->hash, f->hash) == 0);
 	if (!d->env->applied) {

@@ -56,15 +56,12 @@ static void leave_open(struct rig *r)
 {
 	struct model_fabric *f = rig_parse(r);
 	struct plan *p = rig_plan(r, f, PLAN_SAFE, second, 2);
-	struct store_config cfg = { .name = f->file, .text = f->text,
-				    .len = f->text_len };
 	struct store_journal j;
 	struct err err = { 0 };
 
-	strcpy(cfg.hash, f->hash);
 	assert_int_equal(journal_from_plan(p, &(struct apply_request){ .who = "alice",
 						.comment = "" }, &j, &err), 0);
-	assert_int_equal(store_begin(r->store, &j, &cfg, &err), 0);
+	assert_int_equal(store_begin(r->store, &j, &f->config, &err), 0);
 	r->res.change = j.change.id;
 	store_journal_fini(&j);
 	plan_free(p);

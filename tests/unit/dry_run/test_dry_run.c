@@ -167,7 +167,8 @@ static void a_driver_of_another_kind_is_refused(void **state)
 				     .driver = "polatis-scpi",
 				     .address = "localhost:1",
 				     .place = { 7, 3 } };
-	const struct model_fabric f = { .file = "f.yaml", .n_devices = 1,
+	const struct model_fabric f = { .config.name = (char *)"f.yaml",
+					.n_devices = 1,
 					.devices = &ring };
 	struct err err = { 0 };
 	struct drv *drv;

@@ -110,7 +110,7 @@ static void valid_examples_are_accepted(void **state)
 			fail_msg("%s", buf_cstr(&b));
 		}
 		assert_true(f->n_jobs > 0);
-		assert_string_equal(f->file, g.gl_pathv[i]);
+		assert_string_equal(f->config.name, g.gl_pathv[i]);
 		model_free(f);
 		err_list_fini(&errs);
 	}

@@ -296,9 +296,9 @@ static void text_and_hash_are_kept(void **state)
 
 	(void)state;
 	assert_string_equal(f->name, "t");
-	assert_string_equal(f->file, "t.yaml");
-	assert_int_equal(f->text_len, strlen(HOSTS SWITCH));
-	assert_string_equal(f->text, HOSTS SWITCH);
+	assert_string_equal(f->config.name, "t.yaml");
+	assert_int_equal(f->config.len, strlen(HOSTS SWITCH));
+	assert_string_equal(f->config.text, HOSTS SWITCH);
 	/* sha256sum of the same bytes. */
 	assert_string_equal(f->hash, "9cc1d7677e3dcf326e84cbc6a0a9588d"
 				     "3713d9fa25307221b61a09aea69c7743");

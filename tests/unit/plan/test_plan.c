@@ -1313,7 +1313,7 @@ static void a_plan_file_comes_back(void **state)
 	assert_int_equal(file.mode, PLAN_UPDATE);
 	assert_string_equal(file.state_uuid, "0-1-2");
 	assert_string_equal(file.digest, p->digest);
-	assert_string_equal(file.config, f->text);
+	assert_string_equal(file.config.text, f->config.text);
 	plan_file_fini(&file);
 
 	/* Cut anywhere, it is refused with a reason. */

@@ -53,17 +53,6 @@ static inline struct store *must_open(const struct place *p)
 	return s;
 }
 
-/* A configuration whose hash is only a name for it. */
-static inline struct store_config config_named(const char *hash)
-{
-	struct store_config c = { .name = strdup("fabric.yaml"),
-				  .text = strdup(hash),
-				  .len = strlen(hash) };
-
-	snprintf(c.hash, sizeof(c.hash), "%s", hash);
-	return c;
-}
-
 static struct store_work space_work(const char *device, int n_del, int n_add,
 				    int n_keep)
 {
@@ -126,14 +115,13 @@ static inline struct store_journal journal_of(int n_add, int old_channel,
 	return j;
 }
 
-static inline int begin(struct store *s, struct store_journal *j, const char *hash,
+static inline int begin(struct store *s, struct store_journal *j, const char *text,
 		 struct err *err)
 {
-	struct store_config c = config_named(hash);
-	int rc = store_begin(s, j, &c, err);
+	struct model_config c = { .name = (char *)"fabric.yaml", .text = (char *)text,
+				  .len = strlen(text) };
 
-	store_config_fini(&c);
-	return rc;
+	return store_begin(s, j, &c, err);
 }
 
 #endif

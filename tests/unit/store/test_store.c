@@ -12,6 +12,7 @@
 #include "common.h"
 #include "fault_vfs.h"
 #include "lib/base/clock.h"
+#include "lib/base/file.h"
 
 static struct err err;
 
@@ -199,8 +200,8 @@ static void test_commit_moves_intent(void **state)
 	assert_true(ring_programs_equal(&l.programs, &want));
 	store_light_fini(&l);
 	OK(store_config(s, &c, &err));
-	assert_string_equal(c.text, "aa");
-	assert_string_equal(c.name, "fabric.yaml");
+	assert_string_equal(c.config.text, "aa");
+	assert_string_equal(c.config.name, "fabric.yaml");
 	assert_int_equal(c.change, 1);
 	store_config_fini(&c);
 	ring_programs_fini(&want);
@@ -339,7 +340,7 @@ static void test_history(void **state)
 	assert_int_equal(n, 1);
 	store_history_free(v, n);
 	OK(store_change_config(s, 1, &c, &err));
-	assert_string_equal(c.text, "h1");
+	assert_string_equal(c.config.text, "h1");
 	store_config_fini(&c);
 	assert_int_equal(store_change_config(s, 9, &c, &err), WEFT_ENOTFOUND);
 	store_free(s);
@@ -627,7 +628,8 @@ static void refused(const struct place *p, int code, const char *words)
 
 /* Takes back what formats 3 to 11 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V10 "DROP TABLE foreign_change; DROP TABLE timing;" \
+#define WITHOUT_V12 "DROP TABLE change_job;"
+#define WITHOUT_V10 WITHOUT_V12 "DROP TABLE foreign_change; DROP TABLE timing;" \
 	"ALTER TABLE journal_step DROP COLUMN proof;" \
 	"ALTER TABLE intent_circuit DROP COLUMN proof;" \
 	"ALTER TABLE change DROP COLUMN expected_down_ns;" \
@@ -737,6 +739,65 @@ static void test_format_5(void **state)
 	store_light_fini(&after);
 	store_journal_fini(&j);
 	store_free(s);
+}
+
+/* Jobs were text behind the operator's: the applied change has them, and the
+ * texts are the operator's. An open change keeps its own. */
+static void test_format_12(void **state)
+{
+	struct store_config c;
+	struct store *s;
+	char *dump;
+	size_t len;
+
+	OK(file_read("tests/data/store_v12.sql", 1 << 20, &dump, &len, &err));
+	sql(*state, dump);
+	free(dump);
+	sql(*state, "INSERT INTO change SELECT 3, 3, started_ns, NULL, who, comment, config_name, "
+		    "config, 'interrupted', 0, '', NULL, '', 0, 0, '', 0, 0, 0 FROM change "
+		    "WHERE id = 2");
+	s = must_open(*state);
+	for (int64_t id = 1; id <= 3; id++) {
+		OK(store_change_config(s, id, &c, &err));
+		assert_non_null(strstr(c.config.text, "fabric: shared"));
+		assert_null(strstr(c.config.text, "requests"));
+		assert_int_equal(c.config.text[c.config.len - 1], '\n');
+		assert_int_equal(c.config.n_requests, id > 1);
+		store_config_fini(&c);
+	}
+	OK(store_config(s, &c, &err));
+	assert_int_equal(c.change, 2);
+	assert_string_equal(c.config.requests[0].name, "a");
+	assert_string_equal(c.config.requests[0].nodes, "h0 h1 h2");
+	assert_string_equal(c.config.requests[0].collective, "allreduce");
+	assert_string_equal(c.config.requests[0].topology, "C(3,{1})");
+	assert_string_equal(c.config.requests[0].ring, "");
+	assert_int_equal(c.config.requests[0].size_bytes, 1000001);
+	assert_int_equal(c.config.requests[0].channels, 0);
+	store_config_fini(&c);
+	/* When it is over its jobs go, and those of the applied one stay. */
+	OK(store_end(s, 3, STORE_ABORTED, "", &err));
+	OK(store_change_config(s, 3, &c, &err));
+	assert_int_equal(c.config.n_requests, 0);
+	store_config_fini(&c);
+	OK(store_config(s, &c, &err));
+	assert_int_equal(c.config.n_requests, 1);
+	store_config_fini(&c);
+	store_free(s);
+}
+
+/* A text that only quotes the mark, and a job that cannot be read. */
+static void test_format_12_damaged(void **state)
+{
+	char *dump;
+	size_t len;
+
+	OK(file_read("tests/data/store_v12.sql", 1 << 20, &dump, &len, &err));
+	sql(*state, dump);
+	free(dump);
+	sql(*state, "UPDATE config SET text = CAST('# Jobs requested of weftd, which writes this "
+		    "part.' || char(10) || 'requests:' || char(10) || '- { name: a }' AS BLOB)");
+	refused(*state, WEFT_EINVAL, "key 'collective' is missing");
 }
 
 static void test_format_2(void **state)
@@ -1111,6 +1172,7 @@ int main(void)
 		T(test_jobs), T(test_holds), T(test_repairs), T(test_proofs),
 		T(test_timings), T(test_jobs_are_bounded),
 		T(test_format_2), T(test_format_5), T(test_lease), T(test_confirm), T(test_request_ids),
+		T(test_format_12), T(test_format_12_damaged),
 		T(test_newer_format), T(test_not_a_store),
 		T(test_not_a_database), T(test_damaged_pages),
 		T(test_damaged_program), T(test_read_only), T(test_no_folder),

@@ -1,0 +1,126 @@
+/* Configurations: an operator's text and the jobs requested on it. */
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controller/model/model.h"
+#include "lib/base/buf.h"
+
+int model_config_init(struct model_config *out, const char *name, const void *text, size_t len,
+		      struct err *err)
+{
+	*out = (struct model_config){ .name = strdup(name), .text = malloc(len + 1), .len = len };
+	if (!out->name || !out->text) {
+		model_config_fini(out);
+		return err_nomem(err);
+	}
+	if (len) {
+		memcpy(out->text, text, len);
+	}
+	out->text[len] = '\0';
+	return 0;
+}
+
+int model_config_copy(struct model_config *out, const struct model_config *from, struct err *err)
+{
+	int rc = model_config_init(out, from->name, from->text, from->len, err);
+
+	for (int i = 0; i < from->n_requests && rc == 0; i++) {
+		rc = model_config_add(out, &from->requests[i], err);
+	}
+	if (rc) {
+		model_config_fini(out);
+	}
+	return rc;
+}
+
+static void request_fini(struct model_request *r)
+{
+	free(r->name);
+	free(r->nodes);
+	free(r->collective);
+	free(r->topology);
+	free(r->algorithm);
+	free(r->ring);
+}
+
+void model_config_fini(struct model_config *config)
+{
+	free(config->name);
+	free(config->text);
+	for (int i = 0; i < config->n_requests; i++) {
+		request_fini(&config->requests[i]);
+	}
+	free(config->requests);
+	memset(config, 0, sizeof(*config));
+}
+
+static char *copy_text(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+int model_config_add(struct model_config *config, const struct model_request *r, struct err *err)
+{
+	size_t n = (size_t)config->n_requests;
+	struct model_request *v = realloc(config->requests, (n + 1) * sizeof(*v));
+	struct model_request copy = {
+		.name = copy_text(r->name),
+		.nodes = copy_text(r->nodes),
+		.collective = copy_text(r->collective),
+		.topology = copy_text(r->topology),
+		.algorithm = copy_text(r->algorithm),
+		.ring = copy_text(r->ring),
+		.size_bytes = r->size_bytes,
+		.channels = r->channels,
+	};
+
+	if (v) {
+		config->requests = v;
+	}
+	if (!v || !copy.name || !copy.nodes || !copy.collective || !copy.topology ||
+	    !copy.algorithm || !copy.ring) {
+		request_fini(&copy);
+		return err_nomem(err);
+	}
+	v[config->n_requests++] = copy;
+	return 0;
+}
+
+/* No text holds a zero byte, so that these bytes stand for one list only. */
+static void put_request(struct buf *b, const struct model_request *r)
+{
+	const char *const texts[] = { r->name,     r->nodes,     r->collective,
+				      r->topology, r->algorithm, r->ring };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		buf_add(b, texts[i], strlen(texts[i]) + 1);
+	}
+	buf_printf(b, "%lld %d", (long long)r->size_bytes, r->channels);
+	buf_char(b, '\0');
+}
+
+int model_config_hash(const struct model_config *config, char hash[65], struct err *err)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	struct buf b = { 0 };
+
+	if (config->n_requests > 0) {
+		buf_add(&b, config->text, config->len + 1);
+	}
+	for (int i = 0; i < config->n_requests; i++) {
+		put_request(&b, &config->requests[i]);
+	}
+	if (b.failed) {
+		buf_fini(&b);
+		return err_nomem(err);
+	}
+	SHA256((const unsigned char *)(b.len ? b.data : config->text), b.len ? b.len : config->len,
+	       digest);
+	buf_fini(&b);
+	for (int i = 0; i < SHA256_DIGEST_LENGTH; i++) {
+		snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+	}
+	return 0;
+}

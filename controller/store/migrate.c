@@ -1,0 +1,335 @@
+/*
+ * Bringing a store of an older format up to date.
+ *
+ * What SQL can do stands in schema.c. Beside it there is one thing to read:
+ * up to format 12 the jobs that orchestrators had requested were YAML behind
+ * the operator's text, after a line that marked them. They become rows of
+ * change_job, and the text is what the operator wrote.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "controller/store/private.h"
+#include "lib/base/buf.h"
+#include "lib/base/vec.h"
+#include "lib/conf/conf.h"
+
+#define APPLICATION_ID 2003134068
+
+static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, sql, "");
+
+	*out = 0;
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		*out = sqlite3_column_int64(st, 0);
+		rc = 0;
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* Refuses what is neither a store nor an empty file. */
+static int check_identity(struct store *s, int64_t *version, struct err *err)
+{
+	int64_t app, tables;
+	int rc = pragma_int(s, "PRAGMA application_id", &app, err);
+
+	if (rc == 0) {
+		rc = pragma_int(s, "PRAGMA user_version", version, err);
+	}
+	if (rc == 0) {
+		rc = pragma_int(s, "SELECT count(*) FROM sqlite_schema", &tables, err);
+	}
+	if (rc) {
+		return rc;
+	}
+	if (app != APPLICATION_ID && (app || *version || tables)) {
+		return err_set(err, WEFT_EINVAL, "%s is a database, but not a store of weft's",
+			       s->path);
+	}
+	if (*version > STORE_VERSION) {
+		err_set(err, WEFT_EUNSUPPORTED,
+			"store %s has format %lld, this weft knows up to %d", s->path,
+			(long long)*version, STORE_VERSION);
+		err_hint(err, "a newer weft wrote it; use that one");
+		return WEFT_EUNSUPPORTED;
+	}
+	return 0;
+}
+
+/* ---- format 12: jobs as text ---------------------------------------------- */
+
+#define MARK "# Jobs requested of weftd, which writes this part.\n"
+
+enum {
+	OLD_NAME,
+	OLD_NODES,
+	OLD_COLLECTIVE,
+	OLD_TOPOLOGY,
+	OLD_ALGORITHM,
+	OLD_RING,
+	OLD_SIZE,
+	OLD_CHANNELS,
+	OLD_KEYS
+};
+
+/* As such a weft wrote them. */
+static const struct conf_key old_keys[] = {
+	[OLD_NAME] = { "name", CONF_TEXT, .required = true },
+	[OLD_NODES] = { "nodes", CONF_NAMES },
+	[OLD_COLLECTIVE] = { "collective", CONF_TEXT, .required = true },
+	[OLD_TOPOLOGY] = { "topology", CONF_TEXT },
+	[OLD_ALGORITHM] = { "algorithm", CONF_TEXT },
+	[OLD_RING] = { "ring", CONF_TEXT },
+	[OLD_SIZE] = { "size", CONF_QUANTITY, .required = true, .unit = UNIT_BYTES, .min = 1,
+		       .max = INT64_MAX },
+	[OLD_CHANNELS] = { "channels", CONF_INT, .max = INT32_MAX },
+};
+static const struct conf_section old_job = { "job", old_keys, OLD_KEYS };
+static const struct conf_key old_root_keys[] = {
+	{ "requests", CONF_ENTRIES, .section = &old_job },
+};
+static const struct conf_section old_root = { "requests", old_root_keys, 1 };
+
+static int read_job(struct conf_reader *r, const struct conf_node *entry, struct model_config *out,
+		    struct err *err)
+{
+	struct conf_value v[OLD_KEYS];
+	struct model_request q = { 0 };
+	struct buf nodes = { 0 };
+	int rc;
+
+	if (!conf_read_section(r, &old_job, "job", entry, v)) {
+		return WEFT_EINVAL;
+	}
+	for (const struct conf_node *n = v[OLD_NODES].ok ? v[OLD_NODES].node->first : NULL; n;
+	     n = n->next) {
+		buf_printf(&nodes, "%s%s", nodes.len ? " " : "", n->text);
+	}
+	q.name = (char *)v[OLD_NAME].text;
+	q.nodes = (char *)buf_cstr(&nodes);
+	q.collective = (char *)v[OLD_COLLECTIVE].text;
+	q.topology = (char *)v[OLD_TOPOLOGY].text;
+	q.algorithm = (char *)v[OLD_ALGORITHM].text;
+	q.ring = (char *)v[OLD_RING].text;
+	q.size_bytes = v[OLD_SIZE].num;
+	q.channels = (int)v[OLD_CHANNELS].num;
+	rc = nodes.failed ? err_nomem(err) : model_config_add(out, &q, err);
+	buf_fini(&nodes);
+	return rc;
+}
+
+/* The jobs in the text behind the mark, appended to *out. */
+static int read_jobs(const char *text, size_t len, struct model_config *out, struct err *err)
+{
+	struct err_list errs = { .max = 1 };
+	struct conf_arena keep = { 0 };
+	struct conf_value list;
+	struct conf_reader r;
+	const struct conf_node *root;
+	int rc = 0;
+
+	conf_reader_init(&r, "store", "job", &keep, &errs);
+	root = conf_read_yaml(&r, text, len);
+	if (root && conf_read_section(&r, &old_root, "requests", root, &list) && list.node) {
+		for (const struct conf_node *e = list.node->first; e && rc == 0; e = e->next) {
+			rc = read_job(&r, e, out, err);
+		}
+	}
+	if (r.n_errors > 0) {
+		rc = errs.n ? errs.v[0].code : WEFT_ENOMEM;
+		err_set(err, rc, "%s", errs.n ? errs.v[0].msg : "out of memory");
+	}
+	conf_reader_fini(&r);
+	err_list_fini(&errs);
+	return rc;
+}
+
+/* Bytes of a text before its jobs. */
+static size_t operator_len(const char *text, size_t len)
+{
+	const char *at = len ? memmem(text, len, MARK, strlen(MARK)) : NULL;
+
+	while (at && at > text && at[-1] != '\n') {
+		at = memmem(at + 1, len - (size_t)(at + 1 - text), MARK, strlen(MARK));
+	}
+	return at ? (size_t)(at - text) : len;
+}
+
+/* Puts the jobs of a configuration where its changes have them. */
+static int put_jobs(struct store *s, const char *hash, const struct model_config *jobs,
+		    struct err *err)
+{
+	VEC(int64_t) changes = { 0 };
+	sqlite3_stmt *st;
+	int rc = db_prepare(
+		s, err, &st,
+		"SELECT id FROM change WHERE config = ? AND (id IN (SELECT applied FROM state) OR "
+		"(verdict IN ('running', 'interrupted', 'stuck') AND superseded_by IS NULL))",
+		"s", hash);
+
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		int64_t id = sqlite3_column_int64(st, 0);
+
+		if (vec_push(&changes, id)) {
+			rc = err_nomem(err);
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	for (size_t i = 0; i < changes.n && rc == 0; i++) {
+		rc = store_requests_put(s, changes.v[i], jobs, err);
+	}
+	vec_fini(&changes);
+	return rc;
+}
+
+/* Splits one text with jobs at its mark. */
+static int split_config(struct store *s, const char *hash, const char *text, size_t len,
+			struct err *err)
+{
+	size_t own = operator_len(text, len);
+	struct model_config config;
+	char new_hash[65];
+	int rc = model_config_init(&config, "", text, own, err);
+
+	if (rc) {
+		return rc;
+	}
+	if ((rc = model_config_hash(&config, new_hash, err)) ||
+	    (rc = read_jobs(text + own, len - own, &config, err)) ||
+	    (rc = put_jobs(s, hash, &config, err)) ||
+	    (rc = db_run(s, err, "INSERT OR IGNORE INTO config VALUES (?, ?)", "sb", new_hash,
+			 config.text, (int)own)) ||
+	    (rc = db_run(s, err, "UPDATE change SET config = ? WHERE config = ?", "ss", new_hash,
+			 hash)) ||
+	    (rc = db_run(s, err, "DELETE FROM config WHERE hash = ?", "s", hash))) {
+		err_wrap(err, "store %s: the jobs of a configuration", s->path);
+	}
+	model_config_fini(&config);
+	return rc;
+}
+
+/* Splits the configuration of this hash, if it has jobs. */
+static int split_by_hash(struct store *s, const char *hash, struct err *err)
+{
+	struct model_config config = { 0 };
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT text FROM config WHERE hash = ?", "s", hash);
+
+	if (rc) {
+		return rc;
+	}
+	rc = db_step(s, err, st);
+	if (rc == 1) {
+		rc = model_config_init(&config, "", sqlite3_column_blob(st, 0),
+				       (size_t)sqlite3_column_bytes(st, 0), err);
+	}
+	sqlite3_finalize(st);
+	if (rc == 0 && operator_len(config.text, config.len) < config.len) {
+		rc = split_config(s, hash, config.text, config.len, err);
+	}
+	model_config_fini(&config);
+	return rc;
+}
+
+static int split_configs(struct store *s, struct err *err)
+{
+	VEC(char *) hashes = { 0 };
+	sqlite3_stmt *st;
+	int rc = db_prepare(s, err, &st, "SELECT hash FROM config", "");
+
+	if (rc) {
+		return rc;
+	}
+	while ((rc = db_step(s, err, st)) == 1) {
+		char *hash = db_text(st, 0);
+
+		if (!hash || vec_push(&hashes, hash)) {
+			free(hash);
+			rc = err_nomem(err);
+			break;
+		}
+	}
+	sqlite3_finalize(st);
+	for (size_t i = 0; i < hashes.n && rc == 0; i++) {
+		rc = split_by_hash(s, hashes.v[i], err);
+	}
+	for (size_t i = 0; i < hashes.n; i++) {
+		free(hashes.v[i]);
+	}
+	vec_fini(&hashes);
+	return rc;
+}
+
+/* ---- the file ------------------------------------------------------------- */
+
+static int new_uuid(char out[37], struct err *err)
+{
+	unsigned char r[16];
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r)) {
+		return err_errno(err, WEFT_EIO, errno, "random numbers");
+	}
+	r[6] = (r[6] & 0x0f) | 0x40;	/* RFC 9562, version 4 */
+	r[8] = (r[8] & 0x3f) | 0x80;
+	for (int i = 0, at = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10) {
+			out[at++] = '-';
+		}
+		snprintf(out + at, 3, "%02x", r[i]);
+		at += 2;
+	}
+	return 0;
+}
+
+static int create_state(struct store *s, struct err *err)
+{
+	char uuid[37];
+	int rc = new_uuid(uuid, err);
+
+	return rc ? rc : db_run(s, err, "INSERT INTO state VALUES (1, ?, 1, 0, NULL)", "s", uuid);
+}
+
+int store_migrate(struct store *s, struct err *err)
+{
+	int64_t version;
+	char sql[64];
+	int rc = check_identity(s, &version, err);
+
+	if (rc || version == STORE_VERSION) {
+		return rc;
+	}
+	rc = db_run(s, err, "BEGIN IMMEDIATE", "");
+	if (rc) {
+		return rc;
+	}
+	/* Another one may have done it meanwhile. */
+	rc = check_identity(s, &version, err);
+	for (int64_t v = version; v < STORE_VERSION && rc == 0; v++) {
+		if (sqlite3_exec(s->db, store_migrations[v], NULL, NULL, NULL)) {
+			rc = db_fail(s, err, "bring the format up to date");
+		}
+	}
+	if (rc == 0 && version > 0 && version < 13) {
+		rc = split_configs(s, err);
+	}
+	if (rc == 0 && version == 0) {
+		rc = create_state(s, err);
+	}
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
+	rc = rc ? rc : db_run(s, err, sql, "");
+	return db_end(s, rc, err);
+}
