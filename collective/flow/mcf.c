@@ -35,28 +35,8 @@ void mcf_free(struct mcf *p)
 	}
 	flow_net_fini(&p->net);
 	flow_orbits_fini(&p->orbits);
-	free(p->source);
-	free(p->weight);
-	free(p->class_cap);
-	free(p->flow);
-	free(p->parent);
-	free(p->order);
-	free(p->mean);
-	free(p->mean_load);
-	free(p->load);
-	free(p->mult);
-	free(p->price);
-	free(p->best_price);
-	free(p->dist);
-	free(p->arc_price);
-	free(p->queue);
-	free(p->queued);
-	free(p->walk);
-	free(p->on_tree);
-	free(p->on_walk);
-	free(p->walk_pos);
-	free(p->coef);
-	free(p->touched);
+	graph_queue_fini(&p->queue);
+	arrays_fini(&p->arrays);
 	free(p);
 }
 
@@ -66,9 +46,9 @@ static int choose_sources(struct mcf *p)
 	const struct flow_net *net = &p->net;
 	int32_t *index = malloc((size_t)net->n * sizeof(*index));
 
-	p->source = malloc((size_t)net->n * sizeof(*p->source));
-	p->weight = calloc((size_t)net->n, sizeof(*p->weight));
-	if (!index || !p->source || !p->weight) {
+	arrays_add(&p->arrays, p->source, net->n);
+	arrays_add(&p->arrays, p->weight, net->n);
+	if (!index || p->arrays.failed) {
 		free(index);
 		return WEFT_ENOMEM;
 	}
@@ -93,29 +73,24 @@ static int alloc_state(struct mcf *p)
 	size_t n = (size_t)p->net.n, m = (size_t)p->net.m + 1;
 	size_t k = (size_t)p->orbits.n_classes + 1, s = (size_t)p->n_sources;
 
-	p->class_cap = calloc(k, sizeof(*p->class_cap));
-	p->flow = calloc(s * m, sizeof(*p->flow));
-	p->parent = malloc(s * n * sizeof(*p->parent));
-	p->order = malloc(s * n * sizeof(*p->order));
-	p->load = calloc(k, sizeof(*p->load));
-	p->mult = calloc(k, sizeof(*p->mult));
-	p->price = calloc(k, sizeof(*p->price));
-	p->best_price = calloc(k, sizeof(*p->best_price));
-	p->dist = malloc(n * sizeof(*p->dist));
-	p->arc_price = malloc(m * sizeof(*p->arc_price));
-	p->queue = malloc((n + 1) * sizeof(*p->queue));
-	p->queued = calloc(n, sizeof(*p->queued));
-	p->walk = malloc((n + 1) * sizeof(*p->walk));
-	p->on_tree = calloc(n, sizeof(*p->on_tree));
-	p->on_walk = calloc(n, sizeof(*p->on_walk));
-	p->walk_pos = malloc(n * sizeof(*p->walk_pos));
-	p->coef = calloc(k, sizeof(*p->coef));
-	p->touched = malloc((2 * n + 2) * sizeof(*p->touched));
-	return p->class_cap && p->flow && p->parent && p->order && p->load &&
-	       p->mult && p->price && p->best_price && p->dist &&
-	       p->arc_price && p->queue && p->queued && p->walk &&
-	       p->on_tree && p->on_walk && p->walk_pos && p->coef &&
-	       p->touched ? 0 : WEFT_ENOMEM;
+	arrays_add(&p->arrays, p->class_cap, k);
+	arrays_add(&p->arrays, p->flow, s * m);
+	arrays_add(&p->arrays, p->parent, s * n);
+	arrays_add(&p->arrays, p->order, s * n);
+	arrays_add(&p->arrays, p->load, k);
+	arrays_add(&p->arrays, p->mult, k);
+	arrays_add(&p->arrays, p->price, k);
+	arrays_add(&p->arrays, p->best_price, k);
+	arrays_add(&p->arrays, p->dist, n);
+	arrays_add(&p->arrays, p->arc_price, m);
+	arrays_add(&p->arrays, p->walk, n + 1);
+	arrays_add(&p->arrays, p->on_tree, n);
+	arrays_add(&p->arrays, p->on_walk, n);
+	arrays_add(&p->arrays, p->walk_pos, n);
+	arrays_add(&p->arrays, p->coef, k);
+	arrays_add(&p->arrays, p->touched, 2 * n + 2);
+	return graph_queue_init(&p->queue, p->net.n) || p->arrays.failed
+		       ? WEFT_ENOMEM : 0;
 }
 
 /* Hop trees of all sources; every terminal must be in each. */
@@ -564,11 +539,9 @@ static int warm_start(const struct mcf *p, struct mcf *q, struct err *err)
 {
 	double *all = calloc((size_t)p->net.n * p->net.m + 1, sizeof(*all));
 
-	q->mean = malloc(((size_t)q->n_sources * q->net.m + 1) *
-			 sizeof(*q->mean));
-	q->mean_load = malloc(((size_t)q->orbits.n_classes + 1) *
-			      sizeof(*q->mean_load));
-	if (!all || !q->mean || !q->mean_load || expand_flow(p, all)) {
+	arrays_add(&q->arrays, q->mean, (size_t)q->n_sources * q->net.m + 1);
+	arrays_add(&q->arrays, q->mean_load, q->orbits.n_classes + 1);
+	if (!all || q->arrays.failed || expand_flow(p, all)) {
 		free(all);
 		return err_nomem(err);
 	}

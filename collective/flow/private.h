@@ -60,14 +60,14 @@ struct mcf {
 	/* scratch of one source */
 	double *dist;		/* n */
 	double *arc_price;	/* m: present price, expanded */
-	int32_t *queue;		/* n + 1 */
-	bool *queued;		/* n */
-	int32_t *walk;		/* arcs of the present walk, m */
+	struct graph_queue queue;
+	int32_t *walk;		/* n + 1: arcs or nodes of the present walk */
 	uint32_t *on_tree, *on_walk;	/* n: stamps */
 	int32_t *walk_pos;	/* n */
 	uint32_t stamp;
 	double *coef;		/* a class: arcs gained less arcs lost */
 	int32_t *touched;	/* classes with a coef */
+	struct arrays arrays;	/* all of these */
 };
 
 static inline double *mcf_flow_of(const struct mcf *p, int s)
@@ -269,8 +269,8 @@ struct single_routes {
 
 	double *dist;		/* n */
 	int32_t *parent;	/* n */
-	int32_t *queue;		/* n + 1 */
-	bool *queued;		/* n */
+	struct graph_queue queue;
+	struct arrays arrays;	/* all of these */
 };
 
 static inline int32_t *single_arcs_of(const struct single_routes *r,

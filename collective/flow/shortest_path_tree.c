@@ -42,7 +42,7 @@ static void reorder(struct mcf *p, int s)
 {
 	const struct flow_net *net = &p->net;
 	const int32_t *parent = mcf_parent_of(p, s);
-	int32_t *order = mcf_order_of(p, s), *stack = p->queue;
+	int32_t *order = mcf_order_of(p, s), *stack = p->walk;
 	uint32_t stamp = ++p->stamp;
 	int tail = 0;
 
@@ -64,72 +64,36 @@ static void reorder(struct mcf *p, int s)
 	}
 }
 
-/* Queues the heads of all arcs that improve; true when there are any. */
-static int find_improvements(struct mcf *p, int s, double slack)
+/* Looks at the arcs out of u; true when one of them improved its head by more
+ * than `before` and `after` together, which are added in this order. */
+static bool relax_arcs(struct mcf *p, int32_t *parent, int u, double before,
+		       double after)
 {
 	const struct flow_net *net = &p->net;
-	int32_t *parent = mcf_parent_of(p, s);
 	double *dist = p->dist;
-	int tail = 0;
+	bool improved = false;
 
-	for (int u = 0; u < net->n; u++) {
-		double du = dist[u] + slack;
+	for (int a = net->out_first[u]; a < net->out_first[u + 1]; a++) {
+		int v = net->dst[a];
 
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
-			int v = net->dst[a];
-
-			if (du + p->arc_price[a] < dist[v]) {
-				dist[v] = dist[u] + p->arc_price[a];
-				parent[v] = a;
-				if (!p->queued[v]) {
-					p->queued[v] = true;
-					p->queue[tail++] = v;
-				}
-			}
-		}
-	}
-	return tail;
-}
-
-/* Label correction from the `tail` queued nodes on; a ring of n + 1. */
-static void correct(struct mcf *p, int s, int tail, double slack)
-{
-	const struct flow_net *net = &p->net;
-	int32_t *parent = mcf_parent_of(p, s);
-	double *dist = p->dist;
-	int head = 0, size = net->n + 1;
-
-	while (head != tail) {
-		int u = p->queue[head];
-
-		head = head + 1 == size ? 0 : head + 1;
-		p->queued[u] = false;
-		for (int a = net->out_first[u]; a < net->out_first[u + 1];
-		     a++) {
-			int v = net->dst[a];
-
-			if (dist[u] + p->arc_price[a] + slack >= dist[v]) {
-				continue;
-			}
+		if (dist[u] + before + p->arc_price[a] + after < dist[v]) {
 			dist[v] = dist[u] + p->arc_price[a];
 			parent[v] = a;
-			if (!p->queued[v]) {
-				p->queued[v] = true;
-				p->queue[tail] = v;
-				tail = tail + 1 == size ? 0 : tail + 1;
-			}
+			graph_queue_put(&p->queue, v);
+			improved = true;
 		}
 	}
+	return improved;
 }
 
 void flow_tree_update(struct mcf *p, int s)
 {
 	const struct flow_net *net = &p->net;
-	const int32_t *parent = mcf_parent_of(p, s);
+	int32_t *parent = mcf_parent_of(p, s);
 	const int32_t *order = mcf_order_of(p, s);
 	double largest = 0, slack;
-	int tail;
+	bool improved = false;
+	int u;
 
 	p->dist[order[0]] = 0;
 	for (int i = 1; i < net->n; i++) {
@@ -144,9 +108,13 @@ void flow_tree_update(struct mcf *p, int s)
 	/* What rounding alone explains is no improvement; without this,
 	 * arcs of price zero could close a cycle of parents. */
 	slack = largest * 1e-14;
-	tail = find_improvements(p, s, slack);
-	if (tail > 0) {
-		correct(p, s, tail, slack);
+	for (u = 0; u < net->n; u++) {
+		improved |= relax_arcs(p, parent, u, slack, 0);
+	}
+	while ((u = graph_queue_take(&p->queue)) >= 0) {
+		relax_arcs(p, parent, u, 0, slack);
+	}
+	if (improved) {
 		reorder(p, s);
 	}
 }

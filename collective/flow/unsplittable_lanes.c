@@ -43,12 +43,12 @@ struct single_joint {
 	int32_t *parent;	/* m: the arc before, -1: the first */
 	struct reached_heap heap;	/* room for all turns and arcs */
 	bool *settled;		/* m: popped already */
-	int32_t *queue;		/* n + 1 */
-	bool *queued;		/* n */
+	int32_t *depth;		/* n: in a tree */
 	int32_t *path, *kept;	/* longest; of n_path, n_kept */
 	int n_path, n_kept;
 	int32_t *seen_at;	/* n: stamps */
 	int32_t stamp;
+	struct arrays arrays;	/* all of these */
 };
 
 void single_joint_free(struct single_joint *this)
@@ -57,42 +57,9 @@ void single_joint_free(struct single_joint *this)
 		return;
 	}
 	layer_set_free(this->set);
-	free(this->layer);
-	free(this->turn_first);
-	free(this->closed);
 	vec_fini(&this->heap);
-	free(this->settled);
-	free(this->rest);
-	free(this->dist);
-	free(this->parent);
-	free(this->queue);
-	free(this->queued);
-	free(this->path);
-	free(this->kept);
-	free(this->seen_at);
+	arrays_fini(&this->arrays);
 	free(this);
-}
-
-static int count_turns(struct single_joint *this)
-{
-	const struct flow_net *net = this->r->net;
-	int64_t n = 0;
-
-	this->turn_first = malloc(((size_t)net->m + 1) *
-				  sizeof(*this->turn_first));
-	if (!this->turn_first) {
-		return WEFT_ENOMEM;
-	}
-	for (int a = 0; a < net->m; a++) {
-		int v = net->dst[a];
-
-		this->turn_first[a] = n;
-		n += net->out_first[v + 1] - net->out_first[v];
-	}
-	this->turn_first[net->m] = n;
-	this->closed = calloc((size_t)n + 1, sizeof(*this->closed));
-	return this->closed ? vec_reserve(&this->heap, (size_t)(n + net->m + 1))
-			    : WEFT_ENOMEM;
 }
 
 static int alloc_search(struct single_joint *this)
@@ -100,20 +67,27 @@ static int alloc_search(struct single_joint *this)
 	const struct flow_net *net = this->r->net;
 	size_t n = (size_t)net->n, m = (size_t)net->m + 1;
 	size_t longest = (size_t)this->r->longest + 1;
+	int64_t turns = 0;
 
-	this->layer = malloc(n * n * sizeof(*this->layer));
-	this->rest = malloc(n * sizeof(*this->rest));
-	this->settled = malloc(m * sizeof(*this->settled));
-	this->dist = malloc(m * sizeof(*this->dist));
-	this->parent = malloc(m * sizeof(*this->parent));
-	this->queue = malloc((n + 1) * sizeof(*this->queue));
-	this->queued = calloc(n, sizeof(*this->queued));
-	this->path = malloc(longest * sizeof(*this->path));
-	this->kept = malloc(longest * sizeof(*this->kept));
-	this->seen_at = calloc(n, sizeof(*this->seen_at));
-	if (!this->layer || !this->rest || !this->settled || !this->dist ||
-	    !this->parent || !this->queue || !this->queued || !this->path || !this->kept ||
-	    !this->seen_at) {
+	arrays_add(&this->arrays, this->turn_first, m);
+	for (int a = 0; a < net->m && this->turn_first; a++) {
+		int v = net->dst[a];
+
+		turns += net->out_first[v + 1] - net->out_first[v];
+		this->turn_first[a + 1] = turns;
+	}
+	arrays_add(&this->arrays, this->closed, turns);
+	arrays_add(&this->arrays, this->layer, n * n);
+	arrays_add(&this->arrays, this->rest, n);
+	arrays_add(&this->arrays, this->settled, m);
+	arrays_add(&this->arrays, this->dist, m);
+	arrays_add(&this->arrays, this->parent, m);
+	arrays_add(&this->arrays, this->depth, n);
+	arrays_add(&this->arrays, this->path, longest);
+	arrays_add(&this->arrays, this->kept, longest);
+	arrays_add(&this->arrays, this->seen_at, n);
+	if (this->arrays.failed ||
+	    vec_reserve(&this->heap, (size_t)turns + m)) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < n * n; i++) {
@@ -132,20 +106,20 @@ static int grow_tree(struct single_joint *this, int root, bool out,
 		     const bool *taken, int spare, int32_t *tree)
 {
 	const struct flow_net *net = this->r->net;
-	int32_t *depth = this->r->queue, *queue = this->queue;
-	int n = 0, deepest = 0;
+	int32_t *depth = this->depth;
+	int n = 0, deepest = 0, u;
 
 	for (int v = 0; v < net->n; v++) {
 		tree[v] = depth[v] = -1;
 	}
 	depth[root] = 0;
-	queue[n++] = root;
-	for (int head = 0; head < n; head++) {
-		int u = queue[head];
+	graph_queue_put(&this->r->queue, root);
+	while ((u = graph_queue_take(&this->r->queue)) >= 0) {
 		int from = out ? net->out_first[u] : net->in_first[u];
 		int end = out ? net->out_first[u + 1] : net->in_first[u + 1];
 		int left = end - from - (u == root ? 0 : spare);
 
+		n++;
 		deepest = depth[u];
 		for (int i = from; i < end && left > 0; i++) {
 			int a = out ? i : net->in_arcs[i];
@@ -154,7 +128,7 @@ static int grow_tree(struct single_joint *this, int root, bool out,
 			if (depth[v] < 0 && !taken[a]) {
 				depth[v] = depth[u] + 1;
 				tree[v] = a;
-				queue[n++] = v;
+				graph_queue_put(&this->r->queue, v);
 				left--;
 			}
 		}
@@ -260,7 +234,7 @@ int single_joint_new(struct single_routes *r, int n_layers, bool escape,
 	this->r = r;
 	this->n_layers = n_layers;
 	rc = layer_set_new(r->net->m, n_layers, &this->set, err);
-	if (rc == 0 && (count_turns(this) || alloc_search(this))) {
+	if (rc == 0 && alloc_search(this)) {
 		rc = err_nomem(err);
 	}
 	rc = rc || !escape ? rc : lay_escape(this, err);
@@ -365,30 +339,21 @@ static bool may_turn(const struct single_joint *this, const int32_t *rank,
 static void measure_rest(struct single_joint *this, int t)
 {
 	const struct flow_net *net = this->r->net;
-	int head = 0, tail = 0, size = net->n + 1;
+	int v;
 
-	for (int v = 0; v < net->n; v++) {
+	for (v = 0; v < net->n; v++) {
 		this->rest[v] = HUGE_VAL;
 	}
 	this->rest[t] = 0;
-	this->queue[tail++] = t;
-	while (head != tail) {
-		int v = this->queue[head];
-
-		head = head + 1 == size ? 0 : head + 1;
-		this->queued[v] = false;
+	graph_queue_put(&this->r->queue, t);
+	while ((v = graph_queue_take(&this->r->queue)) >= 0) {
 		for (int i = net->in_first[v]; i < net->in_first[v + 1]; i++) {
 			int a = net->in_arcs[i], u = net->src[a];
 			double d = this->rest[v] + this->r->weight[a];
 
-			if (d >= this->rest[u] * (1 - 1e-12)) {
-				continue;
-			}
-			this->rest[u] = d;
-			if (!this->queued[u]) {
-				this->queued[u] = true;
-				this->queue[tail] = u;
-				tail = tail + 1 == size ? 0 : tail + 1;
+			if (d < this->rest[u] * (1 - 1e-12)) {
+				this->rest[u] = d;
+				graph_queue_put(&this->r->queue, u);
 			}
 		}
 	}

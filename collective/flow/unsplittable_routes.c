@@ -11,14 +11,8 @@
 
 void single_routes_fini(struct single_routes *r)
 {
-	free(r->arcs);
-	free(r->len);
-	free(r->load);
-	free(r->weight);
-	free(r->dist);
-	free(r->parent);
-	free(r->queue);
-	free(r->queued);
+	graph_queue_fini(&r->queue);
+	arrays_fini(&r->arrays);
 }
 
 int single_routes_init(struct single_routes *r, const struct flow_net *net,
@@ -28,16 +22,14 @@ int single_routes_init(struct single_routes *r, const struct flow_net *net,
 
 	r->net = net;
 	r->longest = longest;
-	r->arcs = malloc(n * n * (size_t)r->longest * sizeof(*r->arcs));
-	r->len = calloc(n * n, sizeof(*r->len));
-	r->load = calloc(m, sizeof(*r->load));
-	r->weight = calloc(m, sizeof(*r->weight));
-	r->dist = malloc(n * sizeof(*r->dist));
-	r->parent = malloc(n * sizeof(*r->parent));
-	r->queue = malloc((n + 1) * sizeof(*r->queue));
-	r->queued = calloc(n, sizeof(*r->queued));
-	return r->arcs && r->len && r->load && r->weight && r->dist &&
-	       r->parent && r->queue && r->queued ? 0 : WEFT_ENOMEM;
+	arrays_add(&r->arrays, r->arcs, n * n * (size_t)longest);
+	arrays_add(&r->arrays, r->len, n * n);
+	arrays_add(&r->arrays, r->load, m);
+	arrays_add(&r->arrays, r->weight, m);
+	arrays_add(&r->arrays, r->dist, n);
+	arrays_add(&r->arrays, r->parent, n);
+	return graph_queue_init(&r->queue, net->n) || r->arrays.failed
+		       ? WEFT_ENOMEM : 0;
 }
 
 static double use_of(const struct single_routes *r, int a)
@@ -90,34 +82,25 @@ void single_count(struct single_routes *r, size_t pair, int by)
 void single_measure(struct single_routes *r, int s)
 {
 	const struct flow_net *net = r->net;
-	int head = 0, tail = 0, size = net->n + 1;
+	int u;
 
 	for (int v = 0; v < net->n; v++) {
 		r->dist[v] = HUGE_VAL;
 	}
 	r->dist[s] = 0;
 	r->parent[s] = -1;
-	r->queue[tail++] = s;
-	while (head != tail) {
-		int u = r->queue[head];
-
-		head = head + 1 == size ? 0 : head + 1;
-		r->queued[u] = false;
+	graph_queue_put(&r->queue, s);
+	while ((u = graph_queue_take(&r->queue)) >= 0) {
 		for (int a = net->out_first[u]; a < net->out_first[u + 1];
 		     a++) {
 			int v = net->dst[a];
 			double d = r->dist[u] + r->weight[a];
 
 			/* Rounding alone must not close a cycle. */
-			if (d >= r->dist[v] * (1 - 1e-12)) {
-				continue;
-			}
-			r->dist[v] = d;
-			r->parent[v] = a;
-			if (!r->queued[v]) {
-				r->queued[v] = true;
-				r->queue[tail] = v;
-				tail = tail + 1 == size ? 0 : tail + 1;
+			if (d < r->dist[v] * (1 - 1e-12)) {
+				r->dist[v] = d;
+				r->parent[v] = a;
+				graph_queue_put(&r->queue, v);
 			}
 		}
 	}
