@@ -34,7 +34,7 @@ client() {
 		start) daemon ;;
 		*) echo "# $line" ;;
 		esac
-	done < <(/usr/bin/python3 page_client.py "$URL" "$T/browser" "$@" 2>&1)
+	done < <(/usr/bin/python3 webui_client.py "$URL" "$T/browser" "$@" 2>&1)
 	[[ $reached == $# ]] || tap "all of: $*" 1
 }
 

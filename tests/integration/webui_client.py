@@ -1,6 +1,6 @@
 """The page in a headless browser, and its server under bad manners.
 
-page_client.py URL FOLDER TEST...: runs the tests of these names and prints
+webui_client.py URL FOLDER TEST...: runs the tests of these names and prints
 "pass NAME" for each; exits with 1 at the first that fails, with 77 when
 there is no browser here. Devices are the emulators of page.sh.
 """
