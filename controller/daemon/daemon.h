@@ -40,7 +40,7 @@ struct daemon_config {
 				 * is silent stays one; 0: it is not */
 	struct store *led;	/* a shared store that this process leads, taken
 				 * over; NULL: opened from state_dir */
-	int64_t poll_ms;	/* between readings nobody asked for; 0: none */
+	int64_t poll_ms;	/* between regular readings; 0: none */
 };
 
 /*
@@ -53,7 +53,7 @@ struct daemon_config {
 int daemon_new(uv_loop_t *loop, const struct daemon_config *cfg,
 	       struct daemon **out, struct err *err);
 
-/* Looks on while another weftd leads, and answers what the store can tell, until
+/* Looks on while another weftd leads, and answers what the store knows, until
  * this process leads: *led is the store. WEFT_ECANCELED: stopped by a signal.
  * Runs the loop. */
 int daemon_standby(uv_loop_t *loop, const struct daemon_config *cfg,

@@ -241,7 +241,7 @@ sleep 1
 [[ $(sets gg) == "$n" ]]
 tap "and only reported from then on"
 expect 0 "status" weft status
-has out "says so" 'gg is changed by somebody else again and again'
+has out "says so" 'gg is changed by another user again and again'
 expect 0 "an operator's change" weft apply -f "$T/robots.yaml"
 ! given_up
 tap "puts an end to it"

@@ -33,7 +33,7 @@ has err "which says so" 'rome0: driver rome-cli knows no way to enable or disabl
 expect 75 "light that is meant to be there is not taken" \
 	weft device port ocs0 "in$in" disable --reason "dirty"
 has err "its circuit, ends and job are named" \
-	"that takes the light of in $in -> out [0-9]+ \(h[0-3]\.p[01] to h[0-3]\.p[01], job reduce\)"
+	"that interrupts circuit in $in -> out [0-9]+ \(h[0-3]\.p[01] to h[0-3]\.p[01], job reduce\)"
 has err "and what does it" 'force'
 [[ $(control ocs0 map | head -n 1) == "$victim" ]]
 tap "nothing was sent"

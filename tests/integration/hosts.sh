@@ -89,7 +89,7 @@ link ocs0 out1 down
 wait_for 10 grep -q 'link  *h0.p0: no link' "$T/events"
 tap "watch: the link is lost"
 expect 2 "verify finds it" weft verify
-has out "at the port" 'h0.p0 .*no link, light of h[0-9.p]+ is to arrive'
+has out "at the port" 'h0.p0 .*no link, the signal of h[0-9.p]+ is expected'
 link ocs0 out1 up
 wait_for 10 grep -q 'link  *h0.p0: link' "$T/events"
 tap "watch: the link is back"

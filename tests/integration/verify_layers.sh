@@ -57,7 +57,7 @@ daemon || exit 1
 # Two fibres are swapped: what the map says is right, what arrives is not.
 expect 3 "two swapped fibres: rolled back" weft apply -f "$T/ring.yaml"
 has err "it names who is heard, and who should be" \
-	'ocs0: in [0-9]+ -> out [0-9]+: h[0-9].p[01] hears h(0.p0|2.p1) instead of h(2.p1|0.p0)'
+	'ocs0: in [0-9]+ -> out [0-9]+: h[0-9].p[01] receives h(0.p0|2.p1) instead of h(2.p1|0.p0)'
 weft status --format json >"$T/out"
 [[ $(jq '.devices[0].circuits' "$T/out") == 0 ]]
 tap "and no light stays"

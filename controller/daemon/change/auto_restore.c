@@ -21,7 +21,7 @@
 #include "lib/base/vec.h"
 
 #define RETRY_MS 1000		/* while something is in the way */
-#define ROBOT_US 1000000	/* what takes so long to move light is one */
+#define ROBOT_US 1000000	/* what takes so long for a circuit is one */
 
 /* Restores of a device that failed. */
 struct restore_attempt {
@@ -67,7 +67,7 @@ void restore_request_free(struct restore_request *r)
 
 /* ---- policy -------------------------------------------------------------- */
 
-/* Robots wear and take minutes: they are told one by one. */
+/* Robots wear and take minutes: each of them is configured by itself. */
 enum model_foreign external_policy(const struct model_fabric *f,
 					 const struct model_device *md,
 					 const struct apply_device *a)
@@ -245,8 +245,8 @@ static void give_up(struct daemon_env *env, const char *device,
 		  "(%s): it is only reported from now on", device,
 		  RESTORE_MAX, v[0].who);
 	event_emit(env->events, &ev, "%s: restored %d times, and changed again each "
-		     "time: it is only reported until somebody's change has "
-		     "put it right", device, RESTORE_MAX);
+		     "time: it is only reported until a user's change has "
+		     "corrected it", device, RESTORE_MAX);
 }
 
 /* ---- what is due --------------------------------------------------------- */

@@ -6,7 +6,7 @@
  * its slot of the queue until the end, so that nothing else touches the devices
  * or their configuration. Who asks again with the same request id watches the
  * same change, or gets the result of the one that has ended. weftd begins
- * changes of its own for jobs, for restoring, and when nobody confirms.
+ * changes of its own for jobs, for restoring, and when a change is not confirmed.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Changes that go back unless they are confirmed. What waits is in the store,
  * noted with the commit itself; here is only the clock. Going back is a
  * change like any other, but that the floor of capacity does not stop it; when
- * it fails it is tried again, as nobody may be there to do it.
+ * it fails it is tried again, as no operator may be there to do it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static int need_clock(struct changes *c)
 }
 
 /* What a restart left of its time. A clock that was set meanwhile, or was not
- * yet set, may say anything: nobody waits longer than was asked for. */
+ * yet set, may be anything: no change waits longer than was asked for. */
 static int64_t left_ns(const struct store_confirm *c)
 {
 	int64_t left = c->by_ns - clk_wall_ns();

@@ -400,8 +400,7 @@ void handle_undrain(struct rpc_call *call, const ProtobufCMessage *msg,
 		return;
 	}
 	if (!*what) {
-		err_set(&err, WEFT_EINVAL, "what is not to be drained any "
-					   "more?");
+		err_set(&err, WEFT_EINVAL, "name what is to be undrained");
 		rpc_finish_err(call, &err);
 	} else {
 		release(d, call, what);

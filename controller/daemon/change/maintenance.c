@@ -1,8 +1,8 @@
 /*
  * Ports enabled and disabled and devices recovered, by hand: one operation in
  * a slot of its own, while no change runs or waits to be confirmed. Who asked,
- * why and what came of it is in the audit trail, with what was said to the
- * device. Intent stays as it is: light that goes shows as missing.
+ * why and what came of it is in the audit trail, with what was sent to the
+ * device. Intent stays as it is: a circuit that goes shows as missing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -139,7 +139,7 @@ static int check_interrupted(struct maintenance_op *c, int device, struct err *e
 		snprintf(more, sizeof(more), ", and %zu more",
 			 c->interrupted.n - 1);
 	}
-	err_set(err, WEFT_ESTALE, "%s: that takes the light of %.200s%s",
+	err_set(err, WEFT_ESTALE, "%s: that interrupts circuit %.200s%s",
 		c->device, c->interrupted.v[0], more);
 	err_hint(err, "--force does it all the same");
 	return err->code;
@@ -338,7 +338,7 @@ void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *msg,
 	}
 	if ((size_t)req->what >= sizeof(kinds) / sizeof(kinds[0]) ||
 	    !kinds[req->what]) {
-		err_set(&err, WEFT_EINVAL, "%s: how is it to recover?",
+		err_set(&err, WEFT_EINVAL, "%s: no such recovery",
 			req->device);
 		rpc_finish_err(call, &err);
 		return;

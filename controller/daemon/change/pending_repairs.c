@@ -16,7 +16,7 @@ static const struct drv_xc *find_circuit(const struct apply_device *a,
 }
 
 /* The layer that it failed is passed by now, as far as the last readings and
- * the last look at hosts tell. */
+ * the last probe of hosts show. */
 static bool is_proven(const struct daemon_env *env, const struct hosts *hosts,
 		      int device, const struct drv_xc *x, int layer)
 {

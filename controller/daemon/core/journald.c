@@ -1,7 +1,7 @@
 /* The journal of systemd. A file of its own, as its header's names for
  * priorities are those of our levels. */
 
-/* Lines are one event each; which C line wrote them says nothing. */
+/* Lines are one event each; which C line wrote them is of no use. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 

@@ -118,7 +118,7 @@ void handle_log(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 
 	(void)arg;
 	if (r == 0 && *spec) {
-		/* Heard at any level but "error". */
+		/* Logged at any level but "error". */
 		log_warn("weftd", "log levels: %.200s (%s)", spec,
 			 rpc_peer_text(rpc_call_peer(call), who, sizeof(who)));
 	}

@@ -30,7 +30,7 @@ void notify_send(const char *state)
 		   (struct sockaddr *)&addr,
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) <
 		    0) {
-		log_warn("weftd", "the service manager cannot be told \"%s\"",
+		log_warn("weftd", "the service manager did not get \"%s\"",
 			 state);
 	}
 	if (fd >= 0) {

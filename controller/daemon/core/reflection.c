@@ -16,9 +16,9 @@
 typedef Grpc__Reflection__V1__ServerReflectionRequest request;
 typedef Grpc__Reflection__V1__ServerReflectionResponse response;
 
-#define ASKS(kind) \
+#define QUESTION(kind) \
 	GRPC__REFLECTION__V1__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_##kind
-#define TELLS(kind) \
+#define ANSWER(kind) \
 	GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_##kind
 
 extern const unsigned char weft_files[];
@@ -264,7 +264,7 @@ static int send_file(struct rpc_call *call, const struct reflection *r,
 			v[body.n_file_descriptor_proto++] = r->set->file[i];
 		}
 	}
-	res->message_response_case = TELLS(FILE_DESCRIPTOR_RESPONSE);
+	res->message_response_case = ANSWER(FILE_DESCRIPTOR_RESPONSE);
 	res->file_descriptor_response = &body;
 	rc = rpc_send(call, &res->base, err);
 out:
@@ -296,7 +296,7 @@ static int send_services(struct rpc_call *call, const struct reflection *r,
 			v[body.n_service++] = &rows[i];
 		}
 	}
-	res->message_response_case = TELLS(LIST_SERVICES_RESPONSE);
+	res->message_response_case = ANSWER(LIST_SERVICES_RESPONSE);
 	res->list_services_response = &body;
 	rc = rpc_send(call, &res->base, err);
 out:
@@ -313,7 +313,7 @@ static int send_error(struct rpc_call *call, enum rpc_status code,
 
 	body.error_code = (int32_t)code;
 	body.error_message = (char *)text;
-	res->message_response_case = TELLS(ERROR_RESPONSE);
+	res->message_response_case = ANSWER(ERROR_RESPONSE);
 	res->error_response = &body;
 	return rpc_send(call, &res->base, err);
 }
@@ -326,7 +326,7 @@ static int send_extensions(struct rpc_call *call, char *type, response *res,
 		GRPC__REFLECTION__V1__EXTENSION_NUMBER_RESPONSE__INIT;
 
 	body.base_type_name = type;
-	res->message_response_case = TELLS(ALL_EXTENSION_NUMBERS_RESPONSE);
+	res->message_response_case = ANSWER(ALL_EXTENSION_NUMBERS_RESPONSE);
 	res->all_extension_numbers_response = &body;
 	return rpc_send(call, &res->base, err);
 }
@@ -341,26 +341,26 @@ static int answer(struct rpc_call *call, const struct reflection *r,
 	res.valid_host = req->host;
 	res.original_request = req;
 	switch (req->message_request_case) {
-	case ASKS(LIST_SERVICES):
+	case QUESTION(LIST_SERVICES):
 		return send_services(call, r, &res, err);
-	case ASKS(FILE_BY_FILENAME):
+	case QUESTION(FILE_BY_FILENAME):
 		file = find_file(r, req->file_by_filename);
 		break;
-	case ASKS(FILE_CONTAINING_SYMBOL):
+	case QUESTION(FILE_CONTAINING_SYMBOL):
 		s = find_symbol(r, req->file_containing_symbol);
 		file = s ? s->file : file;
 		break;
-	case ASKS(ALL_EXTENSION_NUMBERS_OF_TYPE):
+	case QUESTION(ALL_EXTENSION_NUMBERS_OF_TYPE):
 		s = find_symbol(r, req->all_extension_numbers_of_type);
 		if (s && s->kind == MESSAGE) {
 			return send_extensions(call, s->name, &res, err);
 		}
 		break;
-	case ASKS(FILE_CONTAINING_EXTENSION):
+	case QUESTION(FILE_CONTAINING_EXTENSION):
 		break;
 	default:
 		return send_error(call, RPC_INVALID_ARGUMENT,
-				  "nothing is asked for", &res, err);
+				  "the request names nothing", &res, err);
 	}
 	if (file == r->set->n_file) {
 		return send_error(call, RPC_NOT_FOUND,

@@ -1,4 +1,4 @@
-/* Whose piece of work a call is: the trace id of the header traceparent. */
+/* W3C trace context: the trace id of the header traceparent. */
 #include <string.h>
 
 #include "controller/daemon/core/core.h"

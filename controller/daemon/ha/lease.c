@@ -7,7 +7,7 @@
  *
  * A leader that was stopped, or cut off from the store, ends on the spot when
  * it finds out: at its next beat, and before its next command to a device. It
- * leaves the light as it is, and whoever leads then reads the devices before
+ * leaves the circuits as they are, and whoever leads then reads the devices before
  * anything else.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * Standing by while another weftd leads. The store is only read, and no device
- * is opened: many of them take one session at a time. What the store can tell
+ * is opened: many of them take one session at a time. What the store knows
  * is answered; everything else names the leader. A lease that has shown no beat
  * for its whole time, measured by our own clock from when we saw the last one,
  * is taken over.

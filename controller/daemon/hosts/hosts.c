@@ -242,7 +242,7 @@ static bool same_hosts(const struct host_set *h, const struct model_fabric *f)
 	return same;
 }
 
-/* A namespace that was not there is tried again; one made anew is another. */
+/* A namespace that was not there is tried again; one made again is another. */
 static bool is_stale(const struct local_host *l)
 {
 	char now[sizeof(l->epoch)];

@@ -1,6 +1,6 @@
 /*
- * Traffic leaves light before a stage takes it away: the hosts get their ways
- * over what stays, then the ports that will be dark must fall silent.
+ * Traffic leaves circuits before a stage takes them away: the hosts get their
+ * routes over what stays, then the ports without a circuit must fall silent.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ static bool is_drained(const struct apply_question *q, int tx_port)
 	return false;
 }
 
-/* Ways over the light that stays; other ones, if the hosts have other
- * addresses than before, would be nobody's. */
-static void move_ways(struct host_verifier *p)
+/* Routes over the circuits that stay. If the hosts have other addresses than
+ * before, routes to the new ones would lead to no host yet. */
+static void move_routes(struct host_verifier *p)
 {
 	const struct apply_question *q = p->q;
 	struct plan_arc *arcs;
@@ -75,12 +75,12 @@ void hosts_drain_begin(struct host_verifier *p)
 		verifier_answer(p);
 		return;
 	}
-	move_ways(p);
+	move_routes(p);
 	snprintf(text, sizeof(text), "%d port%s drained, %s first%s", n,
 		 n == 1 ? " is" : "s are",
 		 h->names[p->q->paths[0].arc.tx_port],
 		 p->moved ? "" : "; hosts have other addresses than before, "
-				 "and keep their ways");
+				 "and keep their routes");
 	if (p->q->progress(p->q, text)) {
 		verifier_answer(p);
 		return;

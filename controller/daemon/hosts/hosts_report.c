@@ -35,7 +35,7 @@ static void find_problem(const struct host_set *h, const struct host_port *v,
 	if (v->from >= 0 && !v->rx.ifindex) {
 		snprintf(text, size, "it has no netdev");
 	} else if (v->from >= 0 && !v->health.link) {
-		snprintf(text, size, "no link, light of %s is to arrive",
+		snprintf(text, size, "no link, the signal of %s is expected",
 			 h->names[v->from]);
 	} else if (v->asked && v->received < 0) {
 		snprintf(text, size, "no frame of %s arrives",
@@ -43,7 +43,7 @@ static void find_problem(const struct host_set *h, const struct host_port *v,
 	} else if (v->received >= 0 && v->received != v->from) {
 		snprintf(text, size, "frames of %s arrive, %s%s",
 			 h->names[v->received], v->from < 0 ?
-			 "and no light is to" : "not of ",
+			 "and none are expected" : "not of ",
 			 name_or(h, v->from));
 	}
 }

@@ -20,8 +20,8 @@ static void set_routes(struct host_set *h, struct local_host *l,
 		v = calloc((size_t)n + 1, sizeof(*v));
 		rc = v ? 0 : err_nomem(&err);
 	}
-	/* Where a neighbour is another machine nobody here knows its address
-	 * on the wire. */
+	/* A neighbour on another machine has an address on the wire that is not
+	 * known here. */
 	for (int i = 0; rc == 0 && i < n; i++) {
 		const struct plan_way *w = &ways[i];
 		const struct host_port *tx = &h->ports[w->tx_port];

@@ -1,5 +1,5 @@
 /*
- * What hosts of this machine say of the light that a change has made: their
+ * What hosts of this machine report of the circuits that a change has made: their
  * link comes up in the time that it is known to take, frames of the right port
  * arrive, and errors are not counted meanwhile. Asked again every few
  * milliseconds, never longer than the slowest of the ports may need.
@@ -14,18 +14,19 @@
 #include "lib/base/units.h"
 
 #define AGAIN_MS 25
-#define TELL_NS INT64_C(1000000000)
+#define REPORT_NS INT64_C(1000000000)
 #define MARGIN_NS INT64_C(1000000000)	/* of waiting, beside half of the time */
 #define COUNT_NS INT64_C(300000000)	/* errors are counted for so long */
-#define SURE 2		/* rounds that a wrong neighbour must be heard in */
+#define SURE 2		/* rounds that the frames of a wrong
+			 * neighbour must arrive in */
 
-/* ---- a question's way ---------------------------------------------------- */
+/* ---- a question of the engine --------------------------------------------- */
 
 bool verifier_report(struct host_verifier *p, const char *text)
 {
 	int64_t now = clk_now_ns();
 
-	if (now - p->reported_ns >= TELL_NS) {
+	if (now - p->reported_ns >= REPORT_NS) {
 		p->reported_ns = now;
 		return p->q->progress(p->q, text);
 	}
@@ -61,7 +62,7 @@ void verifier_retry(struct host_verifier *p)
 	uv_timer_start(&p->timer, on_timer, AGAIN_MS, 0);
 }
 
-/* False: the question was answered, as nobody can be asked. */
+/* False: the question was answered, as no host can be asked. */
 static bool begin(struct host_verifier *p, struct apply_question *q, bool draining)
 {
 	hosts_settle(p->hosts);
@@ -89,7 +90,7 @@ static void cannot(struct apply_path *p, const struct host_set *h, int port,
 	snprintf(p->why, sizeof(p->why), "%s: %s", h->names[port], why);
 }
 
-/* Says why not. */
+/* If not, the path says why. */
 static bool can_ask(const struct host_set *h, struct apply_path *p, int port,
 		    bool sends)
 {
@@ -108,10 +109,10 @@ static bool can_ask(const struct host_set *h, struct apply_path *p, int port,
 	return false;
 }
 
-#define ENOUGH 3	/* times seen before they go before the file's */
+#define LEARNED_ENOUGH 3	/* times seen before they replace the file's */
 
-/* The longest that it took of late, or what the file says. */
-static int64_t patience(const struct host_verifier *p, int port)
+/* The longest that it took recently, or what the file says. */
+static int64_t max_wait_ns(const struct host_verifier *p, int port)
 {
 	const struct model_fabric *f = p->q->plan->fabric;
 	struct apply_timing t;
@@ -119,7 +120,7 @@ static int64_t patience(const struct host_verifier *p, int port)
 
 	if (apply_learned(p->hosts->env->apply, STORE_REACTIVATION,
 			  f->ports[port].name, &t)) {
-		ns = t.n >= ENOUGH || t.max_ns > ns ? t.max_ns : ns;
+		ns = t.n >= LEARNED_ENOUGH || t.max_ns > ns ? t.max_ns : ns;
 	}
 	return ns + ns / 2 + MARGIN_NS;
 }
@@ -143,7 +144,7 @@ static void expect(struct host_verifier *p, int i)
 	if (p->q->want >= APPLY_NEIGHBOUR) {
 		p->paths[i].state = PATH_WAITS;
 		p->paths[i].by_ns = p->q->lit_ns +
-				    patience(p, path->arc.rx_port);
+				    max_wait_ns(p, path->arc.rx_port);
 	}
 }
 
@@ -195,7 +196,7 @@ static uint64_t errors_of(const struct host_verifier *p, int port)
 	return v->rx.rx_errors + lost;
 }
 
-static void on_heard(struct host_verifier *p, int i)
+static void on_neighbour(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
 	struct host_port *v = &p->hosts->set->ports[path->arc.rx_port];
@@ -216,7 +217,7 @@ static void on_heard(struct host_verifier *p, int i)
 	}
 }
 
-static void hear(struct host_verifier *p, int i)
+static void check_neighbour(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
 	struct host_set *h = p->hosts->set;
@@ -224,16 +225,16 @@ static void hear(struct host_verifier *p, int i)
 	bool late = clk_now_ns() >= p->paths[i].by_ns;
 
 	if (v->received == path->arc.tx_port) {
-		on_heard(p, i);
+		on_neighbour(p, i);
 	} else if (v->received >= 0 && ++p->paths[i].wrong >= SURE) {
 		snprintf(path->why, sizeof(path->why),
-			 "%s hears %s instead of %s",
+			 "%s receives %s instead of %s",
 			 h->names[path->arc.rx_port], h->names[v->received],
 			 h->names[path->arc.tx_port]);
 		fail(p, i, APPLY_NEIGHBOUR);
 	} else if (v->rx.carrier &&
 		   !can_ask(h, path, path->arc.tx_port, true)) {
-		/* Who sends cannot be told: link is all there is. */
+		/* The sender cannot be identified: link is all there is. */
 		path->up_ns = v->up_ns >= p->q->began_ns ? v->up_ns : 0;
 		p->paths[i].state = late ? PATH_DONE : PATH_WAITS;
 	} else if (late) {
@@ -241,14 +242,14 @@ static void hear(struct host_verifier *p, int i)
 	}
 }
 
-static void count(struct host_verifier *p, int i)
+static void check_errors(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
 	uint64_t now = errors_of(p, path->arc.rx_port);
 
 	if (now != p->paths[i].counter) {
 		snprintf(path->why, sizeof(path->why), "%s counts %llu errors "
-			 "of the light of %s",
+			 "in the signal of %s",
 			 p->hosts->set->names[path->arc.rx_port],
 			 (unsigned long long)(now - p->paths[i].counter),
 			 p->hosts->set->names[path->arc.tx_port]);
@@ -260,7 +261,7 @@ static void count(struct host_verifier *p, int i)
 	}
 }
 
-/* How many are not done, and one of them in words. */
+/* How many are not done, and one of them as text. */
 static int waiting(const struct host_verifier *p, char *text, size_t size)
 {
 	const struct host_set *h = p->hosts->set;
@@ -280,7 +281,7 @@ static int waiting(const struct host_verifier *p, char *text, size_t size)
 	return n;
 }
 
-/* The fabric's hosts are others now, or gone: what is known must do. */
+/* The fabric's hosts are others now, or gone: the answer is what is known. */
 static bool is_lost(const struct host_verifier *p)
 {
 	return !p->hosts->set || strcmp(p->hosts->set->hash,
@@ -299,9 +300,9 @@ static void tick(struct host_verifier *p)
 	hosts_refresh(p->hosts->set, p->q->plan->fabric);
 	for (int i = 0; i < p->q->n; i++) {
 		if (p->paths[i].state == PATH_WAITS) {
-			hear(p, i);
+			check_neighbour(p, i);
 		} else if (p->paths[i].state == PATH_COUNTS) {
-			count(p, i);
+			check_errors(p, i);
 		}
 	}
 	n = waiting(p, one, sizeof(one));
@@ -315,7 +316,7 @@ static void tick(struct host_verifier *p)
 	verifier_retry(p);
 }
 
-static void prove(struct apply_question *q, void *arg)
+static void verify(struct apply_question *q, void *arg)
 {
 	struct host_verifier *p = arg;
 
@@ -344,8 +345,8 @@ static void drain(struct apply_question *q, void *arg)
 	}
 }
 
-/* What the stage has brought carries traffic again, but what failed. */
-static void proven(const struct apply_question *q, void *arg)
+/* The circuits of the stage carry traffic again, except those that failed. */
+static void verified(const struct apply_question *q, void *arg)
 {
 	struct host_verifier *p = arg;
 	struct plan_arc *arcs;
@@ -388,7 +389,7 @@ static void withdraw(void *arg)
 int verifier_new(struct hosts *hosts, struct err *err)
 {
 	struct host_verifier *p = calloc(1, sizeof(*p));
-	const struct apply_hosts asked = { prove, drain, proven, withdraw, p };
+	const struct apply_hosts asked = { verify, drain, verified, withdraw, p };
 
 	if (!p) {
 		return err_nomem(err);

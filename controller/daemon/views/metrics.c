@@ -16,7 +16,7 @@
 #define MAX_METHODS 40
 #define N_BUCKETS 7
 #define NS_PER_S 1e9
-#define DARK_MDBM (-50000)	/* nothing but noise */
+#define NO_SIGNAL_MDBM (-50000)	/* nothing but noise below */
 
 struct metrics {
 	const struct views *views;
@@ -132,29 +132,29 @@ static void write_operations(const struct apply_device *a, int n, struct buf *b)
 	}
 }
 
-/* The weakest light of each side: what a single port has is for `status`. */
+/* The weakest signal of each side: what a single port has is for `status`. */
 static void write_power(const struct apply_device *a, int n, struct buf *b)
 {
 	head(b, "weft_optical_power_dbm", "gauge",
-	     "Least power that a device measures at a port with light.");
+	     "Least power that a device measures at a port with a signal.");
 	for (int i = 0; i < n; i++) {
 		const struct drv_snapshot *s = &a[i].snap;
-		int32_t least[2] = { INT32_MAX, INT32_MAX };
+		int32_t min_mdbm[2] = { INT32_MAX, INT32_MAX };
 
 		for (int k = 0; k < s->n_ports; k++) {
 			const struct drv_port *p = &s->ports[k];
 
-			if (p->has_power && p->power_mdbm > DARK_MDBM &&
-			    p->power_mdbm < least[p->is_out]) {
-				least[p->is_out] = p->power_mdbm;
+			if (p->has_power && p->power_mdbm > NO_SIGNAL_MDBM &&
+			    p->power_mdbm < min_mdbm[p->is_out]) {
+				min_mdbm[p->is_out] = p->power_mdbm;
 			}
 		}
 		for (int k = 0; k < 2; k++) {
-			if (least[k] != INT32_MAX) {
+			if (min_mdbm[k] != INT32_MAX) {
 				buf_printf(b, "weft_optical_power_dbm{device="
 					   "\"%s\",direction=\"%s\"} %.2f\n",
 					   a[i].name, k ? "out" : "in",
-					   least[k] / 1000.0);
+					   min_mdbm[k] / 1000.0);
 			}
 		}
 	}
@@ -218,9 +218,9 @@ static void write_durations(const struct metrics *m, struct buf *b)
 static void write_external(const struct daemon_env *env, const struct apply_device *a,
 			 int n, struct buf *b)
 {
-	head(b, "weft_foreign_changes", "gauge", "Changes of light that weft "
-	     "did not make, by what became of them; of those that are over the "
-	     "ones that are remembered.");
+	head(b, "weft_external_changes", "gauge", "Changes of circuits "
+	     "that weft did not make, by what became of them; of those that are "
+	     "over the ones that are remembered.");
 	for (int i = 0; i < n; i++) {
 		const struct store_foreign_query q = { .device = a[i].name };
 		int count[STORE_FOREIGN_BY_ITSELF + 1] = { 0 };
@@ -235,7 +235,7 @@ static void write_external(const struct daemon_env *env, const struct apply_devi
 		}
 		free(v);
 		for (int k = 0; k <= STORE_FOREIGN_BY_ITSELF; k++) {
-			buf_printf(b, "weft_foreign_changes{device=\"%s\","
+			buf_printf(b, "weft_external_changes{device=\"%s\","
 				   "state=\"%s\"} %d\n", a[i].name,
 				   store_foreign_outcome_name(
 					(enum store_foreign_outcome)k),

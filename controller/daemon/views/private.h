@@ -8,7 +8,7 @@
 
 struct daemon_status;
 
-/* What a loss of power leaves of a device's map, as the API says it. */
+/* What a loss of power leaves of a device's map, as the API names it. */
 const char *power_loss_name(const struct apply_device *a);
 /* All that is known now, as a message that is valid until the state changes.
  * Touches no device. */

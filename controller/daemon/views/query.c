@@ -273,7 +273,7 @@ struct schedule_call {
 	uv_timer_t timer;
 	struct buf bytes;
 	size_t at;
-	bool degraded;		/* on what remains of its light */
+	bool degraded;		/* on what works of its circuits */
 	bool needs_all;		/* or none at all */
 	bool has_rank;		/* the part of one */
 	int64_t rank;
@@ -356,7 +356,7 @@ static const char *what_of(const struct plan_job *pj)
 	return pj->is_ring ? "ring's parts" : "circuits";
 }
 
-/* The schedule on what remains where light has died. */
+/* The schedule on what remains where circuits have failed. */
 static int serialize_job(const struct plan_job *pj, struct schedule_call *p)
 {
 	if (!pj->loss) {
@@ -366,7 +366,7 @@ static int serialize_job(const struct plan_job *pj, struct schedule_call *p)
 		err_set(&p->err, WEFT_EUNAVAIL, "job %s: %d of its %s are dead",
 			p->job, pj->loss->dead, what_of(pj));
 		err_hint(&p->err, "it was asked for without repair: a "
-				  "schedule for all of its light, or none");
+				  "schedule for all of its circuits, or none");
 		return p->err.code;
 	}
 	if (pj->is_ring && pj->loss->sched) {
@@ -463,7 +463,7 @@ void handle_schedule(struct rpc_call *call, const ProtobufCMessage *msg,
 	rpc_call_on_cancel(call, on_schedule_gone, p);
 	uv_timer_init(views->env->loop, &p->timer);
 	p->timer.data = p;
-	/* It follows from the configuration and the light that is known. */
+	/* It follows from the configuration and the circuits as last read. */
 	w->offline = true;
 	w->arg = p;
 	w->done = on_schedule_planned;

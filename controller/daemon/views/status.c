@@ -1,4 +1,10 @@
-/* Status, diff: what is known, told without touching a device. */
+/*
+ * Status and diff: what is known, shown without touching a device. Intent comes
+ * from the store, what is there from the last readings, and what an open change
+ * explains is neither missing nor unexpected but pending. All of it is built
+ * into one message whose memory is kept beside it, as the API's messages only
+ * point to what they carry; the web page renders the same message.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +123,7 @@ static int compare_maps(const struct device_views *s, const struct apply_device 
 	return r;
 }
 
-/* What the device says of who made a circuit. */
+/* The user who made a circuit, where the device knows. */
 static void name_owners(struct wire_circuits *c, const struct apply_device *a)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -380,7 +386,7 @@ static Weft__V1__State state_of(const struct views *d, const struct device_views
 			  : WEFT__V1__STATE__STATE_EMPTY;
 }
 
-/* The first job that has lost light. */
+/* The first job that has lost circuits. */
 static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
 			size_t size)
 {
@@ -436,13 +442,13 @@ static void advise(const struct views *d, const struct device_views *s,
 		const Weft__V1__DeviceState *m = &s->v[i].m;
 
 		if (m->n_external_changes && m->external_changes[0]->given_up) {
-			snprintf(text, size, "%s is changed by somebody else "
+			snprintf(text, size, "%s is changed by another user "
 				 "again and again and is not restored any more: "
-				 "\"weft foreign %s\" tells", m->name, m->name);
+				 "\"weft external-changes %s\" lists what", m->name, m->name);
 		} else if (state != WEFT__V1__STATE__STATE_READING &&
 		    !m->reachable && m->problem[0] && !moved_by_hand(m)) {
-			snprintf(text, size, "%s does not answer: its light "
-				 "is as it was, but not verified", m->name);
+			snprintf(text, size, "%s does not answer: its circuits "
+				 "are as they were, but not verified", m->name);
 		} else if (m->ever_read && !wire_is_same(m) &&
 			   state == WEFT__V1__STATE__STATE_READY) {
 			snprintf(text, size, "%s is not as intended: \"weft "

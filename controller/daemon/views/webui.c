@@ -19,13 +19,13 @@
 #include "lib/http/http.h"
 
 #define MAX_CLIENTS 64		/* connections; and those who wait */
-#define PACE_MS 100		/* between two versions that are told */
+#define PACE_MS 100		/* between two versions that are sent */
 #define HOLD_NS INT64_C(20000000000)	/* a question is kept no longer */
 #define LINES 64		/* of a change, the newest */
 #define EVENTS 50
 #define NS_PER_MS INT64_C(1000000)
 
-/* Who asks, whichever way. */
+/* A browser that has asked, over either listener. */
 struct webui_client {
 	TAILQ_ENTRY(webui_client) link;
 	struct webui *page;
@@ -52,7 +52,7 @@ struct progress {
 struct webui {
 	const struct views *views;
 	struct http_server *http;	/* NULL: only over gRPC's listener */
-	uv_timer_t timer;		/* runs while somebody waits */
+	uv_timer_t timer;		/* runs while a client waits */
 	TAILQ_HEAD(, webui_client) clients;
 	int n_clients;
 	int64_t version;	/* of what is known; grows over restarts */
@@ -99,7 +99,7 @@ static void answer_text(const struct webui_client *a, int status, const char *te
 	answer(a, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-/* ---- what is told -------------------------------------------------------- */
+/* ---- the state as JSON ---------------------------------------------------- */
 
 static void out_line(struct out *o, const struct progress_line *l)
 {
@@ -198,7 +198,7 @@ static void send_state(struct webui *page, const struct webui_client *a, bool wi
 	if (r || b.failed) {
 		log_warn("weftd", "page: %s", r ? err.msg : "out of memory");
 		page->built_version = 0;
-		answer_text(a, 500, "the state cannot be told\n");
+		answer_text(a, 500, "the state cannot be shown\n");
 	} else {
 		answer(a, 200, "application/json", b.data, b.len);
 	}
@@ -273,7 +273,7 @@ static void wait_for_change(struct webui *page, const struct webui_client *who)
 	}
 }
 
-/* At once when it is known; but many changes in a row are told as one. */
+/* At once when it is known; but many changes in a row are sent as one. */
 static void send_live(struct webui *page, const struct webui_client *a)
 {
 	int64_t age = clk_now_ns() - page->built_ns;
