@@ -258,13 +258,11 @@ static int on_restrict_base(const struct model_fabric *f, struct snapshot *s,
 static void on_planned(struct plan_request *r, void *arg)
 {
 	struct daemon *d = arg;
-	int n_holds;
 
 	metrics_count_plan(d->metrics, r->rc, r->plan_ns);
-	drain_list(d->drain, &n_holds);
 	if (r->rc == 0 && !r->offline) {
 		r->rc = drain_check_plan(d->drain, r->plan, &r->err);
-	} else if (r->rc && n_holds > 0 && !r->err.hint[0]) {
+	} else if (r->rc && drain_count(d->drain) > 0 && !r->err.hint[0]) {
 		err_hint(&r->err, "parts of the fabric are drained: \"weft "
 				  "status\" names them");
 	} else if (r->rc) {

@@ -725,10 +725,10 @@ int changes_begin_jobs(struct changes *all, const struct own_change *own,
 	const struct change_request q = { .request_id = "", .own = own,
 				   .comment = own->comment };
 	struct store_config cfg;
-	int r = check_free(all, &q, err);
+	int r;
 
-	r = r ? r : store_config(all->env->store, &cfg, err);
-	if (r) {
+	if ((r = check_free(all, &q, err)) ||
+	    (r = store_config(all->env->store, &cfg, err))) {
 		return r;
 	}
 	r = start_earlier(all, NULL, &q, cfg.change, err);
@@ -751,10 +751,10 @@ int changes_begin_restore(struct changes *all, const struct own_change *own,
 					  .comment = own->comment,
 					  .restore = restore };
 	struct plan_request *pr;
-	int r = check_free(all, &q, err);
+	int r;
 
-	r = r ? r : plan_request_new(all->queue, NULL, NULL, 0, &pr, err);
-	if (r) {
+	if ((r = check_free(all, &q, err)) ||
+	    (r = plan_request_new(all->queue, NULL, NULL, 0, &pr, err))) {
 		restore_request_free(restore);
 		return r;
 	}

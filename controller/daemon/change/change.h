@@ -20,9 +20,12 @@ int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
 void drain_free(struct drain *d);	/* NULL is fine */
 /* Reads from the store what is drained or frozen. */
 int drain_load(struct drain *d, struct err *err);
-/* The entries: the fabric itself (what "") is frozen, the others are drained.
- * Valid until the loop runs. */
-const struct store_hold *drain_list(const struct drain *d, int *n);
+/* How many entries there are: the frozen fabric is one, the others are drained
+ * parts. */
+int drain_count(const struct drain *d);
+/* All of them as messages that borrow their strings until the loop runs, for
+ * free(). NULL without memory. */
+Weft__V1__Hold **drain_messages(const struct drain *d, size_t *n);
 /* WEFT_ESTALE while the fabric is frozen. */
 int drain_check_frozen(const struct drain *d, struct err *err);
 /* WEFT_ESTALE when a plan makes circuits on what is drained. */
@@ -35,8 +38,6 @@ bool drain_has_host(const struct drain *d, const struct model_fabric *f,
 /* Takes drained ports without a circuit from what planning f may use. */
 int drain_restrict(const struct drain *d, const struct model_fabric *f,
 		   struct snapshot *s, struct err *err);
-/* One entry as a message; strings are borrowed. */
-void drain_fill(Weft__V1__Hold *m, const struct store_hold *h);
 /* Drain, Undrain, Freeze, Unfreeze; arg is the struct drain. */
 void handle_drain(struct rpc_call *call, const ProtobufCMessage *req,
 		  void *arg);
@@ -115,7 +116,7 @@ void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req,
 struct external_view {
 	struct store_foreign *stored;
 	int n_stored;
-	Weft__V1__ExternalChange *rows, **list;
+	Weft__V1__ExternalChange **list;
 	size_t n;
 };
 
@@ -147,7 +148,7 @@ void restore_check(struct restore *r);
 struct repairs_view {
 	struct store_repair *stored;
 	int n_stored;
-	Weft__V1__PendingRepair *rows, **list;	/* those that are not there */
+	Weft__V1__PendingRepair **list;	/* those that are not there */
 	size_t n;
 };
 

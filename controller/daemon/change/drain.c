@@ -197,7 +197,9 @@ int drain_check_plan(const struct drain *d, const struct plan *p,
 
 	for (int i = 0; i < p->n_devices && d->n_holds > 0 && r == 0; i++) {
 		r = check_circuits(d, p->fabric, &p->devices[i], err);
-		r = r ? r : check_programs(d, p->fabric, &p->devices[i], err);
+		if (r == 0) {
+			r = check_programs(d, p->fabric, &p->devices[i], err);
+		}
 	}
 	return r;
 }
@@ -238,10 +240,14 @@ static int restrict_device(const struct drain *d, const struct model_fabric *f,
 			in[l->xcs[i].in] = out[l->xcs[i].out] = true;
 		}
 	}
-	r = r ? r : add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in,
+	if (r == 0) {
+		r = add_bad(d, f, md, md->in_port, md->n_in, in, &l->bad_in,
 			    &l->n_bad_in, err);
-	r = r ? r : add_bad(d, f, md, md->out_port, md->n_out, out,
+	}
+	if (r == 0) {
+		r = add_bad(d, f, md, md->out_port, md->n_out, out,
 			    &l->bad_out, &l->n_bad_out, err);
+	}
 	free(in);
 	free(out);
 	return r;
@@ -264,13 +270,19 @@ int drain_restrict(const struct drain *d, const struct model_fabric *f,
 
 /* ---- calls --------------------------------------------------------------- */
 
-void drain_fill(Weft__V1__Hold *m, const struct store_hold *h)
+Weft__V1__Hold **drain_messages(const struct drain *d, size_t *n)
 {
-	weft__v1__hold__init(m);
-	m->target = h->what;
-	m->who = h->who;
-	m->reason = h->reason;
-	m->since_at_ns = h->since_ns;
+	Weft__V1__Hold **list = message_list(&weft__v1__hold__descriptor,
+					     (size_t)d->n_holds);
+
+	for (int i = 0; list && i < d->n_holds; i++) {
+		list[i]->target = d->holds[i].what;
+		list[i]->who = d->holds[i].who;
+		list[i]->reason = d->holds[i].reason;
+		list[i]->since_at_ns = d->holds[i].since_ns;
+	}
+	*n = list ? (size_t)d->n_holds : 0;
+	return list;
 }
 
 static bool is_number(const char *text, int most)
@@ -322,23 +334,15 @@ static void finish_request(struct drain *d, struct rpc_call *call, int r,
 {
 	const struct daemon_event ev = { .kind = kind };
 	Weft__V1__HoldResponse res = WEFT__V1__HOLD_RESPONSE__INIT;
-	Weft__V1__Hold *rows = NULL;
 
-	r = r ? r : drain_load(d, err);
-	if (r == 0) {
+	if (r == 0 && (r = drain_load(d, err)) == 0) {
 		log_warn("weftd", "%s", text);
 		store_audit(d->env->store, 0, "", STORE_EVENT, text);
 		event_emit(d->env->events, &ev, "%s", text);
-		rows = calloc((size_t)d->n_holds + 1, sizeof(*rows));
-		res.holds = calloc((size_t)d->n_holds + 1, sizeof(*res.holds));
-		r = rows && res.holds ? 0 : err_nomem(err);
-	}
-	for (int i = 0; i < d->n_holds && r == 0; i++) {
-		drain_fill(&rows[i], &d->holds[i]);
-		res.holds[res.n_holds++] = &rows[i];
+		res.holds = drain_messages(d, &res.n_holds);
+		r = res.holds ? 0 : err_nomem(err);
 	}
 	call_answer(call, r, &res.base, err);
-	free(rows);
 	free(res.holds);
 }
 
@@ -427,10 +431,9 @@ void handle_unfreeze(struct rpc_call *call, const ProtobufCMessage *msg,
 
 /* ---- life ---------------------------------------------------------------- */
 
-const struct store_hold *drain_list(const struct drain *d, int *n)
+int drain_count(const struct drain *d)
 {
-	*n = d->n_holds;
-	return d->holds;
+	return d->n_holds;
 }
 
 int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,

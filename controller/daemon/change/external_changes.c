@@ -66,7 +66,6 @@ void external_changes_watch(struct daemon_env *env)
 
 static void fill(Weft__V1__ExternalChange *m, const struct store_foreign *f)
 {
-	weft__v1__external_change__init(m);
 	m->id = f->id;
 	m->device = (char *)f->device;
 	m->kind = (char *)store_foreign_kind_name(f->kind);
@@ -90,14 +89,13 @@ int external_view_init(struct external_view *v, const struct daemon_env *env,
 	if (r) {
 		return r;
 	}
-	v->rows = calloc((size_t)v->n_stored + 1, sizeof(*v->rows));
-	v->list = calloc((size_t)v->n_stored + 1, sizeof(*v->list));
-	if (!v->rows || !v->list) {
+	v->list = message_list(&weft__v1__external_change__descriptor,
+			       (size_t)v->n_stored);
+	if (!v->list) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < v->n_stored; i++) {
-		fill(&v->rows[i], &v->stored[i]);
-		v->list[v->n++] = &v->rows[i];
+	for (; v->n < (size_t)v->n_stored; v->n++) {
+		fill(v->list[v->n], &v->stored[v->n]);
 	}
 	return 0;
 }
@@ -105,7 +103,6 @@ int external_view_init(struct external_view *v, const struct daemon_env *env,
 void external_view_fini(struct external_view *v)
 {
 	free(v->stored);
-	free(v->rows);
 	free(v->list);
 	*v = (struct external_view){ 0 };
 }

@@ -179,13 +179,19 @@ static int check(struct maintenance_op *c, struct err *err)
 	int device = f ? model_find_device(f, c->device) : -1;
 	int r = check_idle(c->changes, err);
 
-	if (r == 0 && device < 0) {
-		r = err_set(err, WEFT_ENOTFOUND, "no device is called "
-			    "\"%s\"", c->device);
+	if (r) {
+		return r;
 	}
-	r = r ? r : apply_maintenance_check(c->changes->env->apply, c->device, &c->what, err);
-	r = r ? r : check_port(c, &f->devices[device], err);
-	return r ? r : check_interrupted(c, device, err);
+	if (device < 0) {
+		return err_set(err, WEFT_ENOTFOUND, "no device is called "
+			       "\"%s\"", c->device);
+	}
+	if ((r = apply_maintenance_check(c->changes->env->apply, c->device,
+					 &c->what, err)) ||
+	    (r = check_port(c, &f->devices[device], err))) {
+		return r;
+	}
+	return check_interrupted(c, device, err);
 }
 
 /* ---- it is done ---------------------------------------------------------- */
@@ -259,9 +265,9 @@ static void do_now(struct plan_request *slot)
 	c->slot = slot;
 	if (r == 0) {
 		note_begin(c);
+		r = apply_maintain(c->changes->env->apply, c->device, &c->what,
+			       on_done, c, &err);
 	}
-	r = r ? r : apply_maintain(c->changes->env->apply, c->device, &c->what, on_done, c,
-			       &err);
 	if (r == 0) {
 		return;
 	}

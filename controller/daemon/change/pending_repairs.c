@@ -51,7 +51,6 @@ static bool is_repaired(const struct daemon_env *env, const struct hosts *hosts,
 void repairs_view_fini(struct repairs_view *r)
 {
 	store_repairs_free(r->stored, r->n_stored);
-	free(r->rows);
 	free(r->list);
 	*r = (struct repairs_view){ 0 };
 }
@@ -66,27 +65,25 @@ int repairs_view_init(struct repairs_view *r, const struct daemon_env *env,
 	if (rc) {
 		return rc;
 	}
-	r->rows = calloc((size_t)r->n_stored + 1, sizeof(*r->rows));
-	r->list = calloc((size_t)r->n_stored + 1, sizeof(*r->list));
-	if (!r->rows || !r->list) {
-		repairs_view_fini(r);
+	r->list = message_list(&weft__v1__pending_repair__descriptor,
+			       (size_t)r->n_stored);
+	if (!r->list) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < r->n_stored; i++) {
 		const struct store_repair *s = &r->stored[i];
-		Weft__V1__PendingRepair *m = &r->rows[r->n];
+		Weft__V1__PendingRepair *m = r->list[r->n];
 
 		if (is_repaired(env, hosts, s)) {
 			continue;
 		}
-		weft__v1__pending_repair__init(m);
 		m->device = s->device;
 		m->in = s->xc.in + 1;
 		m->out = s->xc.out + 1;
 		m->change = s->change;
 		m->since_at_ns = s->since_ns;
 		m->why = s->why;
-		r->list[r->n++] = m;
+		r->n++;
 	}
 	return 0;
 }

@@ -1,7 +1,10 @@
 /* The environment of all parts, and what answers calls for them. */
 #include "controller/daemon/core/core.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void env_changed(const struct daemon_env *env)
 {
@@ -56,4 +59,25 @@ void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
 	} else {
 		rpc_finish(call, RPC_OK, NULL);
 	}
+}
+
+static size_t round_up(size_t n)
+{
+	size_t to = alignof(max_align_t);
+
+	return (n + to - 1) / to * to;
+}
+
+void *message_list(const ProtobufCMessageDescriptor *kind, size_t n)
+{
+	size_t head = round_up((n + 1) * sizeof(void *));
+	size_t size = round_up(kind->sizeof_message);
+	char *block = calloc(1, head + n * size);
+	void **list = (void **)block;
+
+	for (size_t i = 0; list && i < n; i++) {
+		list[i] = block + head + i * size;
+		protobuf_c_message_init(kind, list[i]);
+	}
+	return list;
 }

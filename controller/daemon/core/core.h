@@ -62,6 +62,10 @@ void env_audit_call(const struct daemon_env *env, const struct rpc_call *call,
 void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
 		 struct err *err);
 
+/* n messages of a kind, initialised, as the list of pointers that a message
+ * carries them in; one block, for free(). NULL without memory. O(n). */
+void *message_list(const ProtobufCMessageDescriptor *kind, size_t n);
+
 /* What was learned of how long a port or device takes, in out; NULL when that
  * is nothing. */
 Weft__V1__Timing *env_timing(const struct daemon_env *env,

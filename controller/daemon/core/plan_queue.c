@@ -420,7 +420,10 @@ static int use_config(struct plan_queue *q, const struct model_config *config, s
 	struct model_fabric *f = NULL;
 	int rc = parse(config, &f, err);
 
-	return rc ? rc : apply_set_fabric(q->env->apply, f, err);
+	if (rc) {
+		return rc;
+	}
+	return apply_set_fabric(q->env->apply, f, err);
 }
 
 int plan_queue_settle(struct plan_queue *q, struct err *err)

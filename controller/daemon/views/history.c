@@ -56,24 +56,21 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
 	const struct daemon_env *env = arg;
 	int limit = req->limit > 0 ? req->limit : HISTORY_LIMIT, n = 0;
 	struct store_change *v = NULL;
-	Weft__V1__Change *rows = NULL;
 	struct err err = { 0 };
 	int r = store_history(env->store, req->before,
 			      limit < HISTORY_MOST ? limit : HISTORY_MOST, &v,
 			      &n, &err);
 
 	if (r == 0) {
-		rows = calloc((size_t)n + 1, sizeof(*rows));
-		m.changes = calloc((size_t)n + 1, sizeof(*m.changes));
-		r = rows && m.changes ? 0 : err_nomem(&err);
+		m.changes = message_list(&weft__v1__change__descriptor,
+					 (size_t)n);
+		r = m.changes ? 0 : err_nomem(&err);
 	}
 	for (int i = 0; i < n && r == 0; i++) {
-		fill_change(&rows[i], &v[i]);
-		m.changes[m.n_changes++] = &rows[i];
+		fill_change(m.changes[m.n_changes++], &v[i]);
 	}
 	call_answer(call, r, &m.base, &err);
 	store_history_free(v, n);
-	free(rows);
 	free(m.changes);
 }
 
@@ -83,9 +80,7 @@ struct audit_view {
 	Weft__V1__AuditResponse m;
 	struct store_audit *stored;
 	int n;
-	Weft__V1__AuditLine *rows;
 	VEC(struct store_change) changes;
-	Weft__V1__Change *change_rows;
 };
 
 static void audit_fini(struct audit_view *v)
@@ -95,8 +90,6 @@ static void audit_fini(struct audit_view *v)
 		store_change_fini(&v->changes.v[i]);
 	}
 	vec_fini(&v->changes);
-	free(v->rows);
-	free(v->change_rows);
 	free(v->m.lines);
 	free(v->m.changes);
 }
@@ -108,22 +101,20 @@ static int fill_lines(struct audit_view *v, struct err *err)
 		[STORE_EVENT] = "event",
 	};
 
-	v->rows = calloc((size_t)v->n + 1, sizeof(*v->rows));
-	v->m.lines = calloc((size_t)v->n + 1, sizeof(*v->m.lines));
-	if (!v->rows || !v->m.lines) {
+	v->m.lines = message_list(&weft__v1__audit_line__descriptor,
+				  (size_t)v->n);
+	if (!v->m.lines) {
 		return err_nomem(err);
 	}
 	for (int i = 0; i < v->n; i++) {
-		Weft__V1__AuditLine *m = &v->rows[i];
+		Weft__V1__AuditLine *m = v->m.lines[v->m.n_lines++];
 
-		weft__v1__audit_line__init(m);
 		m->id = v->stored[i].id;
 		m->at_ns = v->stored[i].at_ns;
 		m->change = v->stored[i].change;
 		m->device = v->stored[i].device;
 		m->kind = kinds[v->stored[i].kind];
 		m->text = v->stored[i].text;
-		v->m.lines[v->m.n_lines++] = m;
 	}
 	return 0;
 }
@@ -167,14 +158,13 @@ static int find_changes(const struct daemon_env *env, struct audit_view *v,
 
 static int fill_changes(struct audit_view *v, struct err *err)
 {
-	v->change_rows = calloc(v->changes.n + 1, sizeof(*v->change_rows));
-	v->m.changes = calloc(v->changes.n + 1, sizeof(*v->m.changes));
-	if (!v->change_rows || !v->m.changes) {
+	v->m.changes = message_list(&weft__v1__change__descriptor,
+				    v->changes.n);
+	if (!v->m.changes) {
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < v->changes.n; i++) {
-		fill_change(&v->change_rows[i], &v->changes.v[i]);
-		v->m.changes[v->m.n_changes++] = &v->change_rows[i];
+		fill_change(v->m.changes[v->m.n_changes++], &v->changes.v[i]);
 	}
 	return 0;
 }
@@ -201,9 +191,10 @@ static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest
 		v->m.more = n_rest > 0;
 		store_audit_free(rest, n_rest);
 	}
-	r = r ? r : fill_lines(v, err);
-	r = r ? r : find_changes(env, v, err);
-	return r ? r : fill_changes(v, err);
+	if (r || (r = fill_lines(v, err)) || (r = find_changes(env, v, err))) {
+		return r;
+	}
+	return fill_changes(v, err);
 }
 
 void handle_audit(struct rpc_call *call, const ProtobufCMessage *msg,

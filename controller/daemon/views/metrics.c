@@ -349,9 +349,7 @@ static void write_all(const struct metrics *m, struct buf *b)
 	const struct daemon_env *env = v->env;
 	struct err err;
 	bool frozen = drain_check_frozen(v->drain, &err) != 0;
-	int n_holds;
 
-	drain_list(v->drain, &n_holds);
 	head(b, "weft_build_info", "gauge", "The version that runs.");
 	buf_str(b, "weft_build_info{version=\"" WEFTD_VERSION "\"} 1\n");
 	gauge(b, "weft_generation", "Generation of the fabric.",
@@ -367,7 +365,7 @@ static void write_all(const struct metrics *m, struct buf *b)
 	      "1 while the disk takes no transaction of the store.",
 	      store_trouble(env->store)[0] != '\0');
 	gauge(b, "weft_holds", "Drained parts of the fabric.",
-	      n_holds - frozen);
+	      drain_count(v->drain) - frozen);
 	write_devices(env, b);
 	write_changes(m, b);
 	write_jobs(v, b);

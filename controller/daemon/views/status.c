@@ -206,8 +206,11 @@ static int fill_program(struct device_view *v, const struct apply_device *a,
 	p->lost_count = a->snap.n_lost;
 	r = fill_parts(&v->dead, a->snap.dead, a->snap.n_dead, nodes,
 		       &p->n_failed, &p->failed, err);
-	return r ? r : fill_parts(&v->lost, a->snap.lost, a->snap.n_lost,
-				  nodes, &p->n_lost, &p->lost, err);
+	if (r) {
+		return r;
+	}
+	return fill_parts(&v->lost, a->snap.lost, a->snap.n_lost, nodes,
+			  &p->n_lost, &p->lost, err);
 }
 
 const char *power_loss_name(const struct apply_device *a)
@@ -259,9 +262,15 @@ static int fill_device(const struct views *d, const struct device_views *s,
 		       int device, const struct apply_device *a,
 		       struct err *err)
 {
+	const struct store_foreign_query open = { .device = a->name,
+						  .open = true };
 	const struct model_device *md = &f->devices[device];
 	Weft__V1__DeviceState *m = &v->m;
 	int r = store_intent(d->env->store, a->name, &v->intent, err);
+
+	if (r) {
+		return r;
+	}
 
 	weft__v1__device_state__init(m);
 	m->name = md->name;
@@ -278,22 +287,21 @@ static int fill_device(const struct views *d, const struct device_views *s,
 	m->circuits = v->intent.n_xcs;
 	m->lossy = a->n_lossy;
 	m->switching = env_timing(d->env, STORE_SWITCHING, a->name,
-				     &v->switching);
-	r = r ? r : wire_marks_init(&v->marked, md, &m->n_marked_dead, &m->marked_dead,
-				    &m->marked_dead_count, err);
-	r = r ? r : fill_unusable(v, md, a, err);
+				  &v->switching);
 	m->power_loss = (char *)power_loss_name(a);
 	m->auto_restore = external_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
-	r = r ? r : external_view_init(&v->external, d->env,
-				      &(struct store_foreign_query){
-						.device = a->name,
-						.open = true }, err);
+	if ((r = wire_marks_init(&v->marked, md, &m->n_marked_dead,
+				 &m->marked_dead, &m->marked_dead_count,
+				 err)) ||
+	    (r = fill_unusable(v, md, a, err)) ||
+	    (r = external_view_init(&v->external, d->env, &open, err)) ||
+	    (md->kind == MODEL_RING &&
+	     (r = fill_program(v, a, md->n_members, err)))) {
+		return r;
+	}
 	m->n_external_changes = v->external.n;
 	m->external_changes = v->external.list;
-	if (r == 0 && md->kind == MODEL_RING) {
-		r = fill_program(v, a, md->n_members, err);
-	}
-	return r ? r : fill_circuits(s, v, f, device, a, err);
+	return fill_circuits(s, v, f, device, a, err);
 }
 
 static int views_init(struct device_views *s, const struct views *d, struct err *err)
@@ -386,75 +394,126 @@ static Weft__V1__State state_of(const struct views *d, const struct device_views
 			  : WEFT__V1__STATE__STATE_EMPTY;
 }
 
-/* The first job that has lost circuits. */
-static void advise_loss(const Weft__V1__StatusResponse *m, char *text,
-			size_t size)
+/* What is to be advised about, and where the sentence goes. */
+struct advice {
+	const struct views *parts;
+	const struct device_views *devices;
+	const Weft__V1__StatusResponse *m;
+	char *text;		/* "" until there is one */
+	size_t size;
+};
+
+static void advise_standby(struct advice *a)
 {
-	for (size_t i = 0; i < m->n_jobs && !text[0]; i++) {
-		if (m->jobs[i]->degradation) {
-			wire_loss_text(m->jobs[i], text, size);
+	if (a->parts->standby) {
+		snprintf(a->text, a->size, "%s leads; this one takes over when "
+			 "it does not any more",
+			 standby_leader(a->parts->standby));
+	}
+}
+
+static void advise_store(struct advice *a)
+{
+	const char *trouble = store_trouble(a->parts->env->store);
+
+	if (trouble[0]) {
+		snprintf(a->text, a->size, "nothing can be recorded (%s), so "
+			 "no change begins: check the disk of the state folder "
+			 "and its free space", trouble);
+	}
+}
+
+static void advise_interrupted(struct advice *a)
+{
+	const struct store_change *c;
+
+	if (a->m->state == WEFT__V1__STATE__STATE_INTERRUPTED) {
+		c = &a->devices->open[0].change;
+		snprintf(a->text, a->size, "change %lld is open (%s): its "
+			 "circuits are listed as pending; \"weft apply\" "
+			 "carries a configuration through, \"weft rollback\" "
+			 "goes back", (long long)c->id,
+			 outcome_name(c->verdict));
+	}
+}
+
+static void advise_frozen(struct advice *a)
+{
+	struct err frozen;
+
+	if (drain_check_frozen(a->parts->drain, &frozen)) {
+		snprintf(a->text, a->size, "%s: %s", frozen.msg, frozen.hint);
+	}
+}
+
+static void advise_empty(struct advice *a)
+{
+	if (a->m->state == WEFT__V1__STATE__STATE_EMPTY) {
+		snprintf(a->text, a->size, "nothing was ever applied: weft "
+					   "apply -f FABRIC.yaml");
+	}
+}
+
+static void advise_confirm(struct advice *a)
+{
+	int64_t change = changes_confirm(a->parts->changes)->change;
+
+	if (change && a->m->state == WEFT__V1__STATE__STATE_READY) {
+		snprintf(a->text, a->size, "change %lld goes back unless it is "
+			 "confirmed: \"weft confirm\", or \"weft cancel\" "
+			 "to go back now", (long long)change);
+	}
+}
+
+static void advise_device(struct advice *a, const Weft__V1__DeviceState *m)
+{
+	if (m->n_external_changes && m->external_changes[0]->given_up) {
+		snprintf(a->text, a->size, "%s is changed by another user "
+			 "again and again and is not restored any more: "
+			 "\"weft external-changes %s\" lists what", m->name,
+			 m->name);
+	} else if (a->m->state != WEFT__V1__STATE__STATE_READING &&
+		   !m->reachable && m->problem[0] && !moved_by_hand(m)) {
+		snprintf(a->text, a->size, "%s does not answer: its circuits "
+			 "are as they were, but not verified", m->name);
+	} else if (m->ever_read && !wire_is_same(m) &&
+		   a->m->state == WEFT__V1__STATE__STATE_READY) {
+		snprintf(a->text, a->size, "%s is not as intended: \"weft "
+			 "plan\" shows what \"weft apply\" would do", m->name);
+	}
+}
+
+/* The first device that needs some. */
+static void advise_devices(struct advice *a)
+{
+	for (int i = 0; i < a->devices->n && !a->text[0]; i++) {
+		advise_device(a, &a->devices->v[i].m);
+	}
+}
+
+/* The first job that has lost circuits. */
+static void advise_jobs(struct advice *a)
+{
+	for (size_t i = 0; i < a->m->n_jobs && !a->text[0] &&
+	     a->m->state == WEFT__V1__STATE__STATE_READY; i++) {
+		if (a->m->jobs[i]->degradation) {
+			wire_loss_text(a->m->jobs[i], a->text, a->size);
 		}
 	}
 }
 
-static void advise(const struct views *d, const struct device_views *s,
-		   Weft__V1__State state, char *text, size_t size)
+/* The most urgent advice. */
+static void advise(struct advice *a)
 {
-	struct err frozen;
+	static void (*const advisers[])(struct advice *a) = {
+		advise_standby, advise_store, advise_interrupted,
+		advise_frozen, advise_empty, advise_confirm, advise_devices,
+		advise_jobs,
+	};
 
-	text[0] = '\0';
-	if (d->standby) {
-		snprintf(text, size, "%s leads; this one takes over when it "
-			 "does not any more", standby_leader(d->standby));
-		return;
-	}
-	if (store_trouble(d->env->store)[0]) {
-		snprintf(text, size, "nothing can be recorded (%s), so no "
-			 "change begins: check the disk of the state folder "
-			 "and its free space", store_trouble(d->env->store));
-		return;
-	}
-	if (state == WEFT__V1__STATE__STATE_INTERRUPTED) {
-		snprintf(text, size,
-			 "change %lld is open (%s): its circuits are listed "
-			 "as pending; \"weft apply\" carries a configuration "
-			 "through, \"weft rollback\" goes back",
-			 (long long)s->open[0].change.id,
-			 outcome_name(s->open[0].change.verdict));
-		return;
-	}
-	if (drain_check_frozen(d->drain, &frozen)) {
-		snprintf(text, size, "%s: %s", frozen.msg, frozen.hint);
-		return;
-	}
-	if (state == WEFT__V1__STATE__STATE_EMPTY) {
-		snprintf(text, size, "nothing was ever applied: weft apply -f "
-				     "FABRIC.yaml");
-		return;
-	}
-	if (changes_confirm(d->changes)->change && state == WEFT__V1__STATE__STATE_READY) {
-		snprintf(text, size, "change %lld goes back unless it is "
-			 "confirmed: \"weft confirm\", or \"weft cancel\" "
-			 "to go back now", (long long)changes_confirm(d->changes)->change);
-		return;
-	}
-	for (int i = 0; i < s->n && !text[0]; i++) {
-		const Weft__V1__DeviceState *m = &s->v[i].m;
-
-		if (m->n_external_changes && m->external_changes[0]->given_up) {
-			snprintf(text, size, "%s is changed by another user "
-				 "again and again and is not restored any more: "
-				 "\"weft external-changes %s\" lists what", m->name, m->name);
-		} else if (state != WEFT__V1__STATE__STATE_READING &&
-		    !m->reachable && m->problem[0] && !moved_by_hand(m)) {
-			snprintf(text, size, "%s does not answer: its circuits "
-				 "are as they were, but not verified", m->name);
-		} else if (m->ever_read && !wire_is_same(m) &&
-			   state == WEFT__V1__STATE__STATE_READY) {
-			snprintf(text, size, "%s is not as intended: \"weft "
-				 "plan\" shows what \"weft apply\" would do",
-				 m->name);
-		}
+	for (size_t i = 0; i < sizeof(advisers) / sizeof(*advisers) &&
+	     !a->text[0]; i++) {
+		advisers[i](a);
 	}
 }
 
@@ -502,26 +561,15 @@ static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 }
 
 static int fill_holds(const struct views *d, Weft__V1__StatusResponse *m,
-		      Weft__V1__Hold **rows, struct err *err)
+		      struct err *err)
 {
-	int n;
-	const struct store_hold *holds = drain_list(d->drain, &n);
-
-	*rows = calloc((size_t)n + 1, sizeof(**rows));
-	m->holds = calloc((size_t)n + 1, sizeof(*m->holds));
-	if (!*rows || !m->holds) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i < n; i++) {
-		drain_fill(&(*rows)[i], &holds[i]);
-		m->holds[m->n_holds++] = &(*rows)[i];
-	}
-	return 0;
+	m->holds = drain_messages(d->drain, &m->n_holds);
+	return m->holds ? 0 : err_nomem(err);
 }
 
 /* The circuits of one device, when they are asked for. */
-static int add_light(const struct views *d, struct device_views *s, const char *name,
-		     struct circuit_view *light, struct err *err)
+static int add_circuits(const struct views *d, struct device_views *s, const char *name,
+		     struct circuit_view *out, struct err *err)
 {
 	const struct apply_device *a;
 	int n, r;
@@ -529,9 +577,9 @@ static int add_light(const struct views *d, struct device_views *s, const char *
 	a = apply_devices(d->env->apply, &n);
 	for (int i = 0; i < n && name[0]; i++) {
 		if (strcmp(a[i].name, name) == 0) {
-			r = circuit_view_init(light, d->env, i, &a[i], err);
-			s->v[i].m.n_read = light->circuits.n;
-			s->v[i].m.read = light->circuits.v;
+			r = circuit_view_init(out, d->env, i, &a[i], err);
+			s->v[i].m.n_read = out->circuits.n;
+			s->v[i].m.read = out->circuits.v;
 			return r;
 		}
 	}
@@ -545,7 +593,6 @@ struct daemon_status {
 	Weft__V1__Change last, open;
 	struct store_change *history;	/* that last is of */
 	int n_history;
-	Weft__V1__Hold *holds;
 	char advice[ERR_MSG_MAX];
 	struct hosts_view hosts;
 	struct repairs_view repairs;
@@ -555,7 +602,6 @@ struct daemon_status {
 void daemon_status_free(struct daemon_status *s)
 {
 	if (s) {
-		free(s->holds);
 		free(s->m.holds);
 		store_history_free(s->history, s->n_history);
 		hosts_view_fini(&s->hosts);
@@ -598,7 +644,7 @@ int daemon_status_new(const struct views *d, struct daemon_status **out,
 		return r;
 	}
 	weft__v1__status_response__init(&s->m);
-	if ((r = fill_holds(d, &s->m, &s->holds, err)) ||
+	if ((r = fill_holds(d, &s->m, err)) ||
 	    (r = repairs_view_init(&s->repairs, d->env, d->hosts,
 				   err)) ||
 	    (r = hosts_view_init(&s->hosts, d->hosts, err))) {
@@ -610,10 +656,9 @@ int daemon_status_new(const struct views *d, struct daemon_status **out,
 	s->m.hosts = s->hosts.known ? &s->hosts.m : NULL;
 	fill_fabric(d, &s->m);
 	s->m.state = state_of(d, &s->views);
-	advise(d, &s->views, s->m.state, s->advice, sizeof(s->advice));
-	if (s->m.state == WEFT__V1__STATE__STATE_READY && !s->advice[0]) {
-		advise_loss(&s->m, s->advice, sizeof(s->advice));
-	}
+	advise(&(struct advice){ .parts = d, .devices = &s->views, .m = &s->m,
+				 .text = s->advice,
+				 .size = sizeof(s->advice) });
 	s->m.advice = s->advice;
 	s->m.n_devices = (size_t)s->views.n;
 	s->m.devices = s->views.list;
@@ -632,16 +677,16 @@ void handle_status(struct rpc_call *call, const ProtobufCMessage *msg,
 		   void *arg)
 {
 	struct daemon_status *s = NULL;
-	struct circuit_view light = { 0 };
+	struct circuit_view circuits = { 0 };
 	struct err err = { 0 };
 	int r = daemon_status_new(arg, &s, &err);
 
 	if (r == 0) {
-		r = add_light(arg, &s->views,
+		r = add_circuits(arg, &s->views,
 			      ((const Weft__V1__StatusRequest *)msg)->circuits_of,
-			      &light, &err);
+			      &circuits, &err);
 	}
 	call_answer(call, r, &s->m.base, &err);
 	daemon_status_free(s);
-	circuit_view_fini(&light);
+	circuit_view_fini(&circuits);
 }
