@@ -1,4 +1,13 @@
-/* The engine: life, fabric, readings. */
+/*
+ * The engine: life, fabric, readings.
+ *
+ * The engine owns the devices of the present fabric and what was read of them;
+ * whoever asks gets views, never handles. Closing is asynchronous, for handles
+ * of drivers and timers are: finish_free() runs when the last is gone, and
+ * only then are a change or a recovery that ran given up, so that no callback
+ * of theirs can come later. Readings reach the store in one transaction, after
+ * all of a round are there: one flush to disk however many devices there are.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +68,7 @@ int apply_new(uv_loop_t *loop, struct store *store, struct apply **out,
 	}
 	a->loop = loop;
 	a->store = store;
-	rc = timings_load(a, err);
-	rc = rc ? rc : apply_refresh(a, err);
-	if (rc) {
+	if ((rc = timings_load(a, err)) || (rc = apply_refresh(a, err))) {
 		timings_free(a);
 		free(a);
 		return rc;

@@ -1,4 +1,15 @@
-/* A change on its way through the phases. */
+/*
+ * A change on its way through the phases.
+ *
+ * A change is a list of runs, one for each stage and device with something to
+ * send, stage by stage. A phase either begins an operation on every run in
+ * scope that wants it and waits until all are answered, or does its own thing;
+ * the table below says which. The first check is of all runs at once, before
+ * anything is sent; then the scope narrows to one stage after the other, since
+ * a stage touches one failure domain. A failure anywhere leads to undo after
+ * the operations under way have been answered, never before: what a device is
+ * doing must be known before anything is taken back.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -512,9 +523,8 @@ int apply_start(struct apply *a, struct plan *plan,
 	if (rc) {
 		model_free(fabric);
 	}
-	rc = rc ? rc : journal_from_plan(plan, req, &c->journal, err);
-	rc = rc ? rc : init_runs(c, err);
-	if (rc) {
+	if (rc || (rc = journal_from_plan(plan, req, &c->journal, err)) ||
+	    (rc = init_runs(c, err))) {
 		device_set_free(c->set);
 		change_free(c);
 		return rc;

@@ -1,4 +1,13 @@
-/* Readings against what was planned. Pure. */
+/*
+ * Readings against what was planned. Pure: nothing is sent or written, so the
+ * same functions decide before a stage, after it, while it is taken back, and
+ * after a crash.
+ *
+ * A circuit that a device lists as blocked carries no light: a change may still
+ * make it, and one that was to be made is not settled while it stays so.
+ * Programs of rings are compared as a whole; none, and one without steps, are
+ * the same.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,13 @@
-/* One device: its session, its queue of operations, what is known of it. */
+/*
+ * One device: its session, its queue of operations, what is known of it.
+ *
+ * Operations run one after the other, as no driver takes two at a time; each
+ * holds a reference, so a device outlives the fabric that it was opened for
+ * until it has answered. Sessions that two fabrics describe in the same way are
+ * shared between their sets. Every reading is compared at once with what
+ * circuits lost so far, with the reading before it and with intent. It never
+ * changes intent: that is a committed change's alone.
+ */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -193,11 +202,9 @@ int device_open(struct apply *a, const struct model_fabric *f, int index,
 	d->driver = strdup(m->driver);
 	d->signature = device_signature(m);
 	rc = d->name && d->driver && d->signature ? 0 : err_nomem(err);
-	rc = rc ? rc : open_driver(d, f, index, err);
-	rc = rc ? rc : load_reading(d, err);
-	rc = rc ? rc : loss_load(d, err);
-	rc = rc ? rc : device_load_intent(d, err);
-	if (rc) {
+	if (rc || (rc = open_driver(d, f, index, err)) ||
+	    (rc = load_reading(d, err)) || (rc = loss_load(d, err)) ||
+	    (rc = device_load_intent(d, err))) {
 		device_unref(d);
 		return rc;
 	}
@@ -482,22 +489,35 @@ static bool step_explains(const struct store_step *st, enum store_op op,
 	return (st->op == op || lost) && optics_xc_cmp(&st->xc, &xc) == 0;
 }
 
+const struct store_work *device_next_work(const struct device *d,
+					  struct work_cursor *at)
+{
+	while ((at->journal = apply_journal(d->a, at->k))) {
+		while (at->w < at->journal->n_works) {
+			const struct store_work *w =
+				&at->journal->works[at->w++];
+
+			if (strcmp(w->device, d->name) == 0) {
+				return w;
+			}
+		}
+		at->k++;
+		at->w = 0;
+	}
+	return NULL;
+}
+
 /* True when an open change may have made (ADD) or deleted (DEL) xc. */
 static bool pending(const struct device *d, enum store_op op,
 		    struct optics_xc xc)
 {
-	const struct store_journal *j;
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
 
-	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
-		for (int w = 0; w < j->n_works; w++) {
-			const struct store_work *work = &j->works[w];
-			int n = strcmp(work->device, d->name) ? 0 :
-				work->n_steps;
-
-			for (int i = 0; i < n; i++) {
-				if (step_explains(&work->steps[i], op, xc)) {
-					return true;
-				}
+	while ((w = device_next_work(d, &at))) {
+		for (int i = 0; i < w->n_steps; i++) {
+			if (step_explains(&w->steps[i], op, xc)) {
+				return true;
 			}
 		}
 	}
@@ -507,15 +527,12 @@ static bool pending(const struct device *d, enum store_op op,
 static bool program_pending(const struct device *d,
 			    const struct ring_programs *has)
 {
-	const struct store_journal *j;
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
 
-	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
-		for (int w = 0; w < j->n_works; w++) {
-			if (strcmp(j->works[w].device, d->name) == 0 &&
-			    work_moves(&j->works[w]) &&
-			    program_same(work_new(&j->works[w]), has)) {
-				return true;
-			}
+	while ((w = device_next_work(d, &at))) {
+		if (work_moves(w) && program_same(work_new(w), has)) {
+			return true;
 		}
 	}
 	return false;

@@ -13,8 +13,9 @@ static bool progress(const struct apply_question *q, const char *text)
 	return c->cancel || c->a->closing;
 }
 
-int question_set(struct change *c, struct plan_arc *arcs, int n,
-		 void (*done)(struct apply_question *q), struct err *err)
+static int question_set(struct change *c, struct plan_arc *arcs, int n,
+			void (*done)(struct apply_question *q),
+			struct err *err)
 {
 	struct apply_question *q = &c->question;
 
@@ -33,6 +34,24 @@ int question_set(struct change *c, struct plan_arc *arcs, int n,
 	}
 	free(arcs);
 	return q->paths ? 0 : err_nomem(err);
+}
+
+void ask_hosts(struct change *c, int rc, struct plan_arc *arcs, int n,
+	       void (*done)(struct apply_question *q),
+	       void (*ask)(struct apply_question *q, void *arg),
+	       struct err *err)
+{
+	if (rc == 0) {
+		rc = question_set(c, arcs, n, done, err);
+	}
+	if (rc) {
+		change_fail(c, rc, err);
+	}
+	if (rc || n == 0) {
+		change_op_done(c);
+		return;
+	}
+	ask(&c->question, c->a->hosts.arg);
 }
 
 static void on_drained(struct apply_question *q)
@@ -63,9 +82,9 @@ static void on_drained(struct apply_question *q)
 void drain_begin(struct change *c)
 {
 	const struct apply_hosts *h = &c->a->hosts;
-	struct plan_arc *arcs;
+	struct plan_arc *arcs = NULL;
 	struct err err = { 0 };
-	int n, rc;
+	int n = 0, rc;
 
 	c->waiting = 1;
 	if (!h->drain || c->set->fabric->changes.drain == MODEL_DRAIN_OFF ||
@@ -74,13 +93,5 @@ void drain_begin(struct change *c)
 		return;
 	}
 	rc = plan_drained(c->plan, c->runs[c->first].stage, &arcs, &n, &err);
-	rc = rc ? rc : question_set(c, arcs, n, on_drained, &err);
-	if (rc) {
-		change_fail(c, rc, &err);
-	}
-	if (rc || n == 0) {
-		change_op_done(c);
-		return;
-	}
-	h->drain(&c->question, h->arg);
+	ask_hosts(c, rc, arcs, n, on_drained, h->drain, &err);
 }

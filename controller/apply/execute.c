@@ -1,4 +1,12 @@
-/* Sending what a stage deletes, makes and loads, in batches. */
+/*
+ * Sending what a stage deletes, makes and loads, in batches.
+ *
+ * Before a batch is sent its steps are marked as sent in the journal, durably,
+ * and with its answer what became of each; a process that dies in between leaves
+ * no circuit that its journal does not name. A device that can only be given its
+ * whole map gets deletes and adds in one command; their steps are marked
+ * together, for nothing tells which of them were done.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -24,26 +24,22 @@ struct external_scan {
 
 /* ---- what a change of weft's own explains -------------------------------- */
 
+static bool was_sent(const struct store_step *st, struct optics_xc xc)
+{
+	return (st->op == STORE_ADD || st->op == STORE_DEL) &&
+	       st->state != STORE_PLANNED && optics_xc_cmp(&st->xc, &xc) == 0;
+}
+
 /* The open change that has sent a command about this circuit, or 0. */
 static int64_t moved_by(const struct device *d, struct optics_xc xc)
 {
-	const struct store_journal *j;
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
 
-	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
-		for (int w = 0; w < j->n_works; w++) {
-			const struct store_work *work = &j->works[w];
-			int n = strcmp(work->device, d->name) ? 0 :
-				work->n_steps;
-
-			for (int i = 0; i < n; i++) {
-				const struct store_step *st = &work->steps[i];
-
-				if ((st->op == STORE_ADD ||
-				     st->op == STORE_DEL) &&
-				    st->state != STORE_PLANNED &&
-				    optics_xc_cmp(&st->xc, &xc) == 0) {
-					return j->change.id;
-				}
+	while ((w = device_next_work(d, &at))) {
+		for (int i = 0; i < w->n_steps; i++) {
+			if (was_sent(&w->steps[i], xc)) {
+				return at.journal->change.id;
 			}
 		}
 	}
@@ -52,17 +48,13 @@ static int64_t moved_by(const struct device *d, struct optics_xc xc)
 
 static int64_t loaded_by(const struct device *d)
 {
-	const struct store_journal *j;
+	struct work_cursor at = { 0 };
+	const struct store_work *w;
 
-	for (int k = 0; (j = apply_journal(d->a, k)) != NULL; k++) {
-		for (int w = 0; w < j->n_works; w++) {
-			const struct store_work *work = &j->works[w];
-
-			if (strcmp(work->device, d->name) == 0 &&
-			    work->is_ring && work_moves(work) &&
-			    work->steps[0].state != STORE_PLANNED) {
-				return j->change.id;
-			}
+	while ((w = device_next_work(d, &at))) {
+		if (w->is_ring && work_moves(w) &&
+		    w->steps[0].state != STORE_PLANNED) {
+			return at.journal->change.id;
 		}
 	}
 	return 0;

@@ -1,4 +1,12 @@
-/* What a plan starts from: intent and last readings in plan.h's terms. */
+/*
+ * What a plan starts from: intent and last readings in plan.h's terms, and what
+ * carrying a plan out would send.
+ *
+ * A plan may be made for another fabric than the present one, so devices are
+ * matched by their session, not by name alone: the reading of a device that
+ * merely has the same name says nothing of the new one. What open changes made
+ * counts as intent, for it is weft's own and to be replaced or kept like it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,11 +236,12 @@ static int fill_observed(const struct device *d, struct plan_light *out,
 	out->max_programs = s->caps.max_programs;
 	out->overlap = s->caps.overlap;
 	out->relight = s->caps.relights && s->n_unlocked > 0;
-	rc = copy_map(s, out, err);
-	rc = rc ? rc : copy_dead(s, out, err);
-	rc = rc ? rc : copy_losses(d, out, err);
-	rc = rc ? rc : copy_powers(d, out, err);
-	return rc ? rc : copy_bad_ports(s, out, err);
+	if ((rc = copy_map(s, out, err)) || (rc = copy_dead(s, out, err)) ||
+	    (rc = copy_losses(d, out, err)) ||
+	    (rc = copy_powers(d, out, err))) {
+		return rc;
+	}
+	return copy_bad_ports(s, out, err);
 }
 
 /* ---- intent -------------------------------------------------------------- */
@@ -286,7 +295,9 @@ static int fill_intent(const struct apply *a, const struct device *d,
 	for (int i = 0; i < d->intent.n_xcs && rc == 0; i++) {
 		rc = vec_push(&list, d->intent.xcs[i]) ? err_nomem(err) : 0;
 	}
-	rc = rc ? rc : add_pending(a, d, &list, out, err);
+	if (rc == 0) {
+		rc = add_pending(a, d, &list, out, err);
+	}
 	if (rc == 0 && list.n) {
 		qsort(list.v, list.n, sizeof(*list.v), optics_xc_cmp);
 	}
@@ -359,7 +370,9 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 
 		if (d) {
 			rc = fill_intent(a, d, &b->intent[i], err);
-			rc = rc ? rc : fill_observed(d, &b->observed[i], err);
+			if (rc == 0) {
+				rc = fill_observed(d, &b->observed[i], err);
+			}
 			/* What is intended was planned for what it can. */
 			b->intent[i].overlap = b->observed[i].overlap;
 		}
@@ -370,4 +383,58 @@ int apply_plan_base(struct apply *a, const struct model_fabric *fabric,
 	memcpy(out->state_uuid, store_uuid(a->store),
 	       sizeof(out->state_uuid));
 	return rc ? rc : fill_times(a, fabric, b, &out->times, err);
+}
+
+/* ---- what a plan would send ---------------------------------------------- */
+
+/* The limits of a device are known once this process has read it. */
+static bool was_read(const struct device *d)
+{
+	return d->now.ever_read && d->now.snap.caps.n_in > 0;
+}
+
+/* Drivers by device: of the session, or, of a device that has none, opened for
+ * the time into *opened. */
+static int find_drivers(struct apply *a, const struct model_fabric *f,
+			struct dispatch_device *v, struct drv **opened,
+			struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < f->n_devices && rc == 0; i++) {
+		const struct device *d = plan_input_device(a, &f->devices[i]);
+
+		if (d) {
+			v[i].drv = d->drv;
+			v[i].snap = was_read(d) ? &d->now.snap : NULL;
+			continue;
+		}
+		rc = dispatch_open(a->loop, f, i, store_fence(a->store),
+				   &opened[i], err);
+		v[i].drv = opened[i];
+	}
+	return rc;
+}
+
+int apply_explain(struct apply *a, const struct plan *p, dispatch_fn fn,
+		  void *arg, struct err *err)
+{
+	const struct model_fabric *f = p->fabric;
+	size_t n = (size_t)f->n_devices + 1;
+	struct dispatch_device *v = calloc(n, sizeof(*v));
+	struct drv **opened = calloc(n, sizeof(struct drv *));
+	int rc = v && opened ? find_drivers(a, f, v, opened, err) :
+			       err_nomem(err);
+
+	if (rc == 0) {
+		rc = dispatch_explain(p, v, fn, arg, err);
+	}
+	for (int i = 0; opened && i < f->n_devices; i++) {
+		if (opened[i]) {
+			drv_close(opened[i], NULL, NULL);
+		}
+	}
+	free(v);
+	free(opened);
+	return rc;
 }

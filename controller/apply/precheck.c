@@ -44,7 +44,9 @@ static void on_checked(struct device *d, int rc, const struct err *err,
 		err = &own;
 		rc = compare_before(r->w, r->c->whole ? STAGE_ALL : r->stage,
 				    d, &own);
-		rc = rc ? rc : remember_before(r, &own);
+		if (rc == 0) {
+			rc = remember_before(r, &own);
+		}
 	}
 	if (rc) {
 		change_op_failed(r, rc, err);
@@ -89,8 +91,11 @@ int precheck_power(struct change *c, struct err *err)
 	int rc = apply_plan_base(c->a, c->set->fabric, c->plan->mode, &base,
 				 err);
 
+	if (rc) {
+		return rc;
+	}
 	base.go_back = c->plan->go_back;
-	rc = rc ? rc : plan_recheck_power(c->plan, &base, err);
+	rc = plan_recheck_power(c->plan, &base, err);
 	if (rc == 0) {
 		report_doubts(c);
 	}

@@ -7,7 +7,7 @@
  *   insertion_loss.c   what its circuits lose
  *   timing.c           how long ports and devices take to come back
  *   external_changes.c changes of its circuits that weft did not make
- *   plan_input.c       what a plan starts from; dry_run.c: what it would send
+ *   plan_input.c       what a plan starts from, and what it would send
  *   compare.c          readings against plans and intent (pure)
  *   journal.c          a plan as a journal (pure)
  *   change.c           a change and its phases, which are, in their order:
@@ -129,6 +129,15 @@ int device_load_intent(struct device *d, struct err *err);
 /* Compares the last reading with intent and open changes. */
 void device_assess(struct device *d);
 bool device_intends(const struct device *d, struct optics_xc xc);
+
+/* Goes through what the change under way and those open have to do on a device;
+ * begins as zero. NULL after the last. at->journal: the change's. */
+struct work_cursor {
+	const struct store_journal *journal;
+	int k, w;
+};
+const struct store_work *device_next_work(const struct device *d,
+					  struct work_cursor *at);
 
 /* ---- changes by others (external_changes.c) ------------------------------ */
 
@@ -368,9 +377,13 @@ void readback_begin(struct apply_run *r);
 void readback_settle(struct change *c);
 /* The phase after a reading that was the second. */
 enum phase readback_next(struct change *c);
-/* A question to hosts about these arcs, which are taken over. */
-int question_set(struct change *c, struct plan_arc *arcs, int n,
-		 void (*done)(struct apply_question *q), struct err *err);
+/* Asks hosts about these arcs, which are taken over, or fails the change if rc
+ * says that they could not be listed. done, or this where there is nothing to
+ * ask, calls change_op_done(). */
+void ask_hosts(struct change *c, int rc, struct plan_arc *arcs, int n,
+	       void (*done)(struct apply_question *q),
+	       void (*ask)(struct apply_question *q, void *arg),
+	       struct err *err);
 void drain_begin(struct change *c);
 void verify_begin(struct change *c);
 /* The phase after all that could be asked. */
@@ -417,12 +430,12 @@ struct apply {
 	void *timer_arg;
 	struct change *change;		/* under way, or NULL */
 	struct recovery *recovery;
-	struct maintenance *maintenance;		/* under way, or NULL */
+	struct maintenance *maintenance;	/* under way, or NULL */
 	struct store_journal *open;	/* open changes, newest first */
 	int n_open;
 	struct timings *timings[TIMING_KINDS];
-	struct plan_input *plan_input;		/* memory of the last plan base */
-	apply_device_event_cb on_device_event;		/* may be NULL */
+	struct plan_input *plan_input;	/* memory of the last plan base */
+	apply_device_event_cb on_device_event;	/* may be NULL */
 	void *device_event_arg;
 	apply_external_cb on_external;	/* may be NULL */
 	void *external_arg;

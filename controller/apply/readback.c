@@ -1,4 +1,10 @@
-/* Read back, settle, read again: what a stage has proven of its light. */
+/*
+ * Read back, settle, read again: what a stage has verified by its devices'
+ * maps. The first reading shows that the commands arrived; the second, after the
+ * longest settling time of the devices in scope, that what they made stays.
+ * Circuits that still move are read again a few times, each time after twice the
+ * wait, before they are given up.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,13 @@
 /*
  * Taking a change back: the last stage first, device by device in reverse
- * order, read, send what differs from before, read again. Only steps that may have reached the
- * device are taken back; a circuit that another user put in the way is left
- * alone and named.
+ * order, read, send what differs from before, read again. Only steps that may
+ * have reached the device are taken back; a circuit that another user put in
+ * the way is left alone and named.
+ *
+ * What to send is always derived from a fresh reading, never from what was sent:
+ * an unknown outcome, a device that restarted and a second failure are then one
+ * case. Tries of a step, rounds of a device and failed readings are bounded, so
+ * undoing ends; what is left over by then makes the verdict "stuck".
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -214,13 +214,16 @@ static int find_path_hops(const struct apply_question *q, struct path_hops *w,
 		     struct err *err)
 {
 	struct plan_arc *arcs = calloc((size_t)q->n + 1, sizeof(*arcs));
-	int rc = arcs ? 0 : err_nomem(err);
+	int rc;
 
-	for (int i = 0; i < q->n && arcs; i++) {
+	if (!arcs) {
+		return err_nomem(err);
+	}
+	for (int i = 0; i < q->n; i++) {
 		arcs[i] = q->paths[i].arc;
 	}
-	rc = rc ? rc : plan_arc_hops(q->plan, q->stage, arcs, q->n, &w->hops,
-				     &w->first, err);
+	rc = plan_arc_hops(q->plan, q->stage, arcs, q->n, &w->hops, &w->first,
+			   err);
 	free(arcs);
 	return rc;
 }
@@ -258,21 +261,12 @@ static void on_verified(struct apply_question *q)
 
 static void verify_by_hosts(struct change *c)
 {
-	const struct apply_hosts *h = &c->a->hosts;
-	struct plan_arc *arcs;
+	struct plan_arc *arcs = NULL;
 	struct err err = { 0 };
-	int n, rc = plan_lit(c->plan, c->runs[c->first].stage, &arcs, &n,
+	int n = 0, rc = plan_lit(c->plan, c->runs[c->first].stage, &arcs, &n,
 			     &err);
 
-	rc = rc ? rc : question_set(c, arcs, n, on_verified, &err);
-	if (rc) {
-		change_fail(c, rc, &err);
-	}
-	if (rc || n == 0) {
-		change_op_done(c);
-		return;
-	}
-	h->verify(&c->question, h->arg);
+	ask_hosts(c, rc, arcs, n, on_verified, c->a->hosts.verify, &err);
 }
 
 void verify_begin(struct change *c)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controller/testbed/bringup_power.h"
+#include "controller/testbed/bringup_private.h"
 #include "controller/testbed/testbed.h"
 #include "drivers/core/driver.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "controller/testbed/bringup_power.h"
+#include "controller/testbed/bringup_private.h"
 
 /* ---- what is seen ---- */
 

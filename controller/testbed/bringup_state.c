@@ -1,5 +1,8 @@
-/* Bring-up: the state file. All values are small arrays of whole numbers, in
- * the order of the fields. */
+/*
+ * Bring-up: the state file. A state is lists of records, each an array of whole
+ * numbers in the order of its fields. Every index is checked against the fabric
+ * before it is used, as the file may have been edited.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,11 @@
-/* Probe frames and echo requests; see testbed.h. */
+/*
+ * Probe frames and echo requests from all hosts of a testbed at once.
+ *
+ * Every host has one packet socket for all its netdevs; a frame carries the end
+ * that sent it and the number of the run, and the kernel tells the netdev it
+ * came in by. So one pass shows for every pair of ends how many frames arrived,
+ * and frames of an earlier run that come late are not counted.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/ip_icmp.h>
@@ -16,14 +23,14 @@
 #define PING_ROUNDS 3
 
 /* A host's netdevs by ifindex: 2 * end, one more for tx; -1: of no end. */
-struct table {
+struct netdev_table {
 	int n, *slot;
 };
 
 struct testbed_prober {
 	struct testbed *t;
 	struct pollfd *polls;	/* [n_hosts] */
-	struct table *tables;	/* [n_hosts] */
+	struct netdev_table *tables;	/* [n_hosts] */
 	uint32_t run;
 	struct testbed_probe *out;
 	int cap_heard;
@@ -31,7 +38,30 @@ struct testbed_prober {
 
 /* ---- sockets ---- */
 
-static int put_slot(struct table *t, int ifindex, int slot, struct err *err)
+static struct pollfd *polls_new(int n, struct err *err)
+{
+	struct pollfd *v = calloc((size_t)n + 1, sizeof(*v));
+
+	for (int i = 0; v && i < n; i++) {
+		v[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	}
+	if (!v) {
+		err_nomem(err);
+	}
+	return v;
+}
+
+static void polls_free(struct pollfd *v, int n)
+{
+	for (int i = 0; v && i < n; i++) {
+		if (v[i].fd >= 0) {
+			close(v[i].fd);
+		}
+	}
+	free(v);
+}
+
+static int put_slot(struct netdev_table *t, int ifindex, int slot, struct err *err)
 {
 	if (ifindex >= t->n) {
 		int *more = realloc(t->slot, (size_t)(ifindex + 64) *
@@ -54,7 +84,7 @@ static int fill_tables(struct testbed_prober *p, struct err *err)
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < p->t->n_ends; i++) {
-		struct table *t = &p->tables[testbed_end(p->t->fabric, i).host];
+		struct netdev_table *t = &p->tables[testbed_end(p->t->fabric, i).host];
 
 		if (p->t->tx[i].ifindex) {
 			rc = put_slot(t, p->t->tx[i].ifindex, 2 * i + 1, err);
@@ -79,13 +109,10 @@ static int open_hosts(struct testbed_prober *p, struct err *err)
 {
 	int n = p->t->fabric->n_hosts, rc;
 
-	p->polls = calloc((size_t)n + 1, sizeof(*p->polls));
+	p->polls = polls_new(n, err);
 	p->tables = calloc((size_t)n + 1, sizeof(*p->tables));
 	if (!p->polls || !p->tables) {
 		return err_nomem(err);
-	}
-	for (int i = 0; i < n; i++) {
-		p->polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	}
 	rc = fill_tables(p, err);
 	for (int i = 0; rc == 0 && i < n; i++) {
@@ -118,15 +145,10 @@ void testbed_prober_free(struct testbed_prober *p)
 	if (!p) {
 		return;
 	}
-	for (int i = 0; i < p->t->fabric->n_hosts; i++) {
-		if (p->polls && p->polls[i].fd >= 0) {
-			close(p->polls[i].fd);
-		}
-		if (p->tables) {
-			free(p->tables[i].slot);
-		}
+	for (int i = 0; p->tables && i < p->t->fabric->n_hosts; i++) {
+		free(p->tables[i].slot);
 	}
-	free(p->polls);
+	polls_free(p->polls, p->t->fabric->n_hosts);
 	free(p->tables);
 	free(p);
 }
@@ -135,12 +157,12 @@ void testbed_prober_free(struct testbed_prober *p)
 
 static void send_from(struct testbed_prober *p, int end)
 {
-	const struct host_frame say = { p->run, (uint32_t)end };
+	const struct host_frame frame = { p->run, (uint32_t)end };
 	int host = testbed_end(p->t->fabric, end).host;
 
 	/* A link that takes no frame now has not sent one. */
 	p->out->sent[end] += host_frame_send(p->polls[host].fd, &p->t->tx[end],
-					     &say);
+					     &frame);
 }
 
 static int note(struct testbed_prober *p, int from, int to, bool at_tx,
@@ -175,18 +197,18 @@ static int note(struct testbed_prober *p, int from, int to, bool at_tx,
 static int receive(struct testbed_prober *p, int host, bool *any,
 		   struct err *err)
 {
-	const struct table *t = &p->tables[host];
-	struct host_frame say;
+	const struct netdev_table *t = &p->tables[host];
+	struct host_frame frame;
 	int ifindex, rc = 0;
 
 	while (rc == 0 && host_frame_receive(p->polls[host].fd, &ifindex,
-					     &say)) {
+					     &frame)) {
 		int slot = ifindex < t->n ? t->slot[ifindex] : -1;
 
-		if (slot >= 0 && say.run == p->run &&
-		    say.from < (uint32_t)p->t->n_ends) {
+		if (slot >= 0 && frame.run == p->run &&
+		    frame.from < (uint32_t)p->t->n_ends) {
 			*any = true;
-			rc = note(p, (int)say.from, slot / 2, slot & 1, err);
+			rc = note(p, (int)frame.from, slot / 2, slot & 1, err);
 		}
 	}
 	return rc;
@@ -316,12 +338,9 @@ static int pinger_init(struct pinger *p, struct err *err)
 	int n = p->t->fabric->n_hosts, rc = 0, one_hop = 1;
 
 	p->id = (uint16_t)(clk_now_ns() ^ getpid());
-	p->polls = calloc((size_t)n + 1, sizeof(*p->polls));
+	p->polls = polls_new(n, err);
 	if (!p->polls) {
-		return err_nomem(err);
-	}
-	for (int i = 0; i < n; i++) {
-		p->polls[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+		return WEFT_ENOMEM;
 	}
 	for (int i = 0; rc == 0 && i < n; i++) {
 		rc = host_socket(p->t->hosts[i], AF_INET,
@@ -333,16 +352,6 @@ static int pinger_init(struct pinger *p, struct err *err)
 		}
 	}
 	return rc;
-}
-
-static void pinger_fini(struct pinger *p)
-{
-	for (int i = 0; p->polls && i < p->t->fabric->n_hosts; i++) {
-		if (p->polls[i].fd >= 0) {
-			close(p->polls[i].fd);
-		}
-	}
-	free(p->polls);
 }
 
 static void ask(struct pinger *p, int from, int to)
@@ -400,6 +409,6 @@ int testbed_ping(struct testbed *t, int patience_ms, bool *answered,
 			}
 		}
 	}
-	pinger_fini(&p);
+	polls_free(p.polls, n);
 	return rc;
 }

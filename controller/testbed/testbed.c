@@ -1,4 +1,12 @@
-/* Building and removing a testbed; see testbed.h. */
+/*
+ * Building and removing a testbed of network namespaces.
+ *
+ * Nothing is recorded outside the kernel: whether a testbed is up is found out by
+ * opening all of it, and what is there in part is removed before it is built.
+ * Faults are laid as wrong fibres, so the switches and all that is tested behind
+ * them know nothing of them. An out-port stays down until a circuit leads to it,
+ * as a dark port would.
+ */
 #include "controller/testbed/testbed.h"
 
 #include <stdio.h>
@@ -105,44 +113,44 @@ int testbed_find_fibre(const struct model_fabric *f, const char *text,
 /* ---- fibres as they are laid ---- */
 
 /* Where a host's netdev leads. */
-struct end {
+struct fibre_end {
 	int device, port;	/* device -1: nowhere */
 	bool out;		/* to an out-port of it */
 	bool dead;
 };
 
-struct builder {
+struct testbed_builder {
 	const struct model_fabric *f;
 	const struct testbed_options *o;
 	struct host_net **nets;		/* hosts, then devices */
-	struct end *tx, *rx;		/* [n_ports] */
+	struct fibre_end *tx, *rx;		/* [n_ports] */
 	bool **used;			/* [n_devices][n_in + n_out] */
 	testbed_progress_fn fn;
 	void *arg;
 	int done, total;
 };
 
-static struct end *end_of(struct builder *b, struct testbed_fibre fibre)
+static struct fibre_end *end_of(struct testbed_builder *b, struct testbed_fibre fibre)
 {
 	return fibre.rx ? &b->rx[fibre.port] : &b->tx[fibre.port];
 }
 
-static void exchange(struct end *x, struct end *y)
+static void exchange(struct fibre_end *x, struct fibre_end *y)
 {
-	struct end t = *x;
+	struct fibre_end t = *x;
 
 	*x = *y;
 	*y = t;
 }
 
-static void lay_fibres(struct builder *b)
+static void lay_fibres(struct testbed_builder *b)
 {
 	for (int i = 0; i < b->f->n_ports; i++) {
 		const struct model_port *p = &b->f->ports[i];
 
-		b->tx[i] = (struct end){ p->tx_device, p->tx_port, false,
+		b->tx[i] = (struct fibre_end){ p->tx_device, p->tx_port, false,
 					 false };
-		b->rx[i] = (struct end){ p->rx_device, p->rx_port, true,
+		b->rx[i] = (struct fibre_end){ p->rx_device, p->rx_port, true,
 					 false };
 	}
 	for (int i = 0; i < b->o->n_faults; i++) {
@@ -160,12 +168,12 @@ static void lay_fibres(struct builder *b)
 
 /* ---- building ---- */
 
-static struct host_net *device_net(struct builder *b, int device)
+static struct host_net *device_net(struct testbed_builder *b, int device)
 {
 	return b->nets[b->f->n_hosts + device];
 }
 
-static void step(struct builder *b)
+static void step(struct testbed_builder *b)
 {
 	b->done++;
 	if (b->fn) {
@@ -214,25 +222,21 @@ static int make_router(struct host_net *net, int host, struct err *err)
 				       err);
 }
 
-static int make_netns(struct builder *b, int i, struct err *err)
+static int make_netns(struct testbed_builder *b, int i, struct err *err)
 {
 	bool host = i < b->f->n_hosts;
 	const char *of = host ? b->f->hosts[i].name :
 			 b->f->devices[i - b->f->n_hosts].name;
 	char name[HOST_NETNS_MAX];
-	int rc = host_netns_add(testbed_netns(b->f, of, name), err);
+	int rc;
 
-	if (rc == 0) {
-		rc = host_open(name, &b->nets[i], err);
-	}
-	if (rc == 0) {
-		rc = quiet(b->nets[i], err);
-	}
-	if (rc == 0 && host) {
-		rc = make_router(b->nets[i], i, err);
+	if ((rc = host_netns_add(testbed_netns(b->f, of, name), err)) ||
+	    (rc = host_open(name, &b->nets[i], err)) ||
+	    (rc = quiet(b->nets[i], err))) {
+		return rc;
 	}
 	step(b);
-	return rc;
+	return host ? make_router(b->nets[i], i, err) : 0;
 }
 
 /* MAC of a host's netdev, the same each time. */
@@ -245,7 +249,7 @@ static void mac_of(uint8_t mac[6], int end, bool rx)
 }
 
 /* A pair of veths from an end's netdev to a device's. */
-static int lay_fibre(struct builder *b, int end, bool rx, int device,
+static int lay_fibre(struct testbed_builder *b, int end, bool rx, int device,
 		     const char *far, struct err *err)
 {
 	struct testbed_end e = testbed_end(b->f, end);
@@ -262,7 +266,7 @@ static int lay_fibre(struct builder *b, int end, bool rx, int device,
 
 /* One fibre of a host's port. A broken one ends in the switch's namespace as
  * well, on a netdev that the switch knows nothing of. */
-static int lay(struct builder *b, int port, bool rx, const struct end *e,
+static int lay(struct testbed_builder *b, int port, bool rx, const struct fibre_end *e,
 	       struct err *err)
 {
 	char far[HOST_IFNAME_MAX];
@@ -282,7 +286,7 @@ static int lay(struct builder *b, int port, bool rx, const struct end *e,
 }
 
 /* The nodes' transmitters and receivers, and the fibres round the ring. */
-static int lay_ring(struct builder *b, int device, struct err *err)
+static int lay_ring(struct testbed_builder *b, int device, struct err *err)
 {
 	struct ring_geometry g = testbed_ring(&b->f->devices[device]);
 	int rc = netns_ring_wire(device_net(b, device), &g, err);
@@ -302,7 +306,7 @@ static int lay_ring(struct builder *b, int device, struct err *err)
 	return rc;
 }
 
-static int lay_trunk(struct builder *b, const struct model_trunk *t,
+static int lay_trunk(struct testbed_builder *b, const struct model_trunk *t,
 		     struct err *err)
 {
 	char from[HOST_IFNAME_MAX], to[HOST_IFNAME_MAX];
@@ -318,7 +322,7 @@ static int lay_trunk(struct builder *b, const struct model_trunk *t,
 }
 
 /* Ports that no fibre reaches are there all the same. */
-static int lay_open(struct builder *b, int device, struct err *err)
+static int lay_open(struct testbed_builder *b, int device, struct err *err)
 {
 	const struct model_device *d = &b->f->devices[device];
 	struct host_net *net = device_net(b, device);
@@ -337,7 +341,7 @@ static int lay_open(struct builder *b, int device, struct err *err)
 	return rc;
 }
 
-static int lay_all(struct builder *b, struct err *err)
+static int lay_all(struct testbed_builder *b, struct err *err)
 {
 	int rc = 0;
 
@@ -377,7 +381,7 @@ static int start_switch(struct host_net *net, struct err *err)
 }
 
 /* The rate of the end that a netdev is of, or 0 for no limit. */
-static int64_t rate_of(const struct builder *b, int host, const char *netdev)
+static int64_t rate_of(const struct testbed_builder *b, int host, const char *netdev)
 {
 	const struct model_host *h = &b->f->hosts[host];
 	size_t len = strlen(netdev);
@@ -405,7 +409,7 @@ static int64_t rate_of(const struct builder *b, int host, const char *netdev)
 	return rate <= HOST_MAX_RATE_BPS ? rate : 0;
 }
 
-static int start_host(struct builder *b, int host, struct err *err)
+static int start_host(struct testbed_builder *b, int host, struct err *err)
 {
 	struct host_net *net = b->nets[host];
 	struct host_link *v;
@@ -423,7 +427,7 @@ static int start_host(struct builder *b, int host, struct err *err)
 	return rc;
 }
 
-static int build(struct builder *b, struct err *err)
+static int build(struct testbed_builder *b, struct err *err)
 {
 	int n = b->f->n_hosts + b->f->n_devices, rc = 0;
 
@@ -446,7 +450,7 @@ static int build(struct builder *b, struct err *err)
 	return rc;
 }
 
-static int builder_init(struct builder *b, struct err *err)
+static int builder_init(struct testbed_builder *b, struct err *err)
 {
 	const struct model_fabric *f = b->f;
 
@@ -468,7 +472,7 @@ static int builder_init(struct builder *b, struct err *err)
 	return 0;
 }
 
-static void builder_fini(struct builder *b)
+static void builder_fini(struct testbed_builder *b)
 {
 	for (int i = 0; b->nets && i < b->f->n_hosts + b->f->n_devices; i++) {
 		host_close(b->nets[i]);
@@ -494,7 +498,7 @@ static bool is_whole(const struct model_fabric *f)
 int testbed_up(const struct model_fabric *f, const struct testbed_options *o,
 	       testbed_progress_fn fn, void *arg, bool *built, struct err *err)
 {
-	struct builder b = { .f = f, .o = o, .fn = fn, .arg = arg };
+	struct testbed_builder b = { .f = f, .o = o, .fn = fn, .arg = arg };
 	int removed, rc = testbed_check(f, err);
 
 	*built = false;

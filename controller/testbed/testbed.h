@@ -139,10 +139,6 @@ int testbed_device_snapshot(struct testbed_device *dev,
 /* One circuit more or less. One more fails if a port of it is in use. */
 int testbed_device_change(struct testbed_device *dev, bool add,
 			  struct optics_xc xc, struct err *err);
-/* Makes this the whole map: one circuit, or none (xc NULL). */
-int testbed_device_light(struct testbed_device *dev,
-			 const struct optics_xc *xc, struct err *err);
-
 /* What the devices hold, as their driver reads it. One a device. */
 int testbed_read(const struct model_fabric *f, struct plan_light **light,
 		 struct err *err);
