@@ -149,28 +149,6 @@ static int read_line(struct lines *l, struct err *err)
 	return read_arc(l, err);
 }
 
-static int make_graph(const struct lines *l, struct topo **out,
-		      struct err *err)
-{
-	int n = (int)(l->sized ? l->nodes : l->largest + 1);
-	struct topo *t = NULL;
-	int rc = topo_new(n, &t, err);
-
-	for (size_t a = 0; a < l->arcs.n && rc == 0; a++) {
-		const struct topo_arc *arc = &l->arcs.v[a];
-
-		rc = topo_add_arc(t, arc->src, arc->dst, arc->cap,
-				  arc->latency_ns, err);
-	}
-	rc = rc ? rc : topo_freeze(t, err);
-	if (rc) {
-		topo_free(t);
-		return rc;
-	}
-	*out = t;
-	return 0;
-}
-
 int topo_from_edges(const char *text, size_t len, struct topo **out,
 		    struct err *err)
 {
@@ -183,7 +161,10 @@ int topo_from_edges(const char *text, size_t len, struct topo **out,
 	if (rc == 0 && l.arcs.n == 0) {
 		rc = err_set(err, WEFT_EINVAL, "an edge list without arcs");
 	}
-	rc = rc ? rc : make_graph(&l, out, err);
+	if (rc == 0) {
+		rc = topo_from_arcs((int)(l.sized ? l.nodes : l.largest + 1),
+				    l.arcs.v, l.arcs.n, out, err);
+	}
 	vec_fini(&l.arcs);
 	return rc;
 }

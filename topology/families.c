@@ -4,27 +4,27 @@
 #include "lib/base/buf.h"
 #include "topology/private.h"
 
-int topo_check_arg(const struct topo_arg *arg, const char *what,
-		   int64_t least, int64_t most, struct err *err)
+void topo_check_arg(struct topo_make *mk, const struct topo_arg *arg,
+		    const char *what, int64_t min, int64_t max)
 {
-	if (arg->value < least) {
-		return topo_err_at(err, arg->col, "%s is %lld: expected %lld "
-				   "or more", what, (long long)arg->value,
-				   (long long)least);
+	if (arg->value < min) {
+		topo_refuse(mk, arg->col, "%s is %lld: expected %lld or more",
+			    what, (long long)arg->value, (long long)min);
+	} else if (arg->value > max) {
+		topo_refuse(mk, arg->col, "%s is %lld: expected at most %lld",
+			    what, (long long)arg->value, (long long)max);
 	}
-	if (arg->value > most) {
-		return topo_err_at(err, arg->col, "%s is %lld: expected at "
-				   "most %lld", what, (long long)arg->value,
-				   (long long)most);
-	}
-	return 0;
 }
 
-int topo_check_nodes(const struct topo_arg *arg, int64_t least,
-		     struct err *err)
+void topo_check_number(struct topo_make *mk, int i, const char *what,
+		       int64_t min, int64_t max)
 {
-	return topo_check_arg(arg, "number of nodes", least, TOPO_MAX_NODES,
-			      err);
+	topo_check_arg(mk, &mk->call->number[i], what, min, max);
+}
+
+void topo_check_nodes(struct topo_make *mk, int i, int64_t min)
+{
+	topo_check_number(mk, i, "number of nodes", min, TOPO_MAX_NODES);
 }
 
 int64_t topo_power(int64_t base, int64_t exponent, int64_t limit)
@@ -40,352 +40,295 @@ int64_t topo_power(int64_t base, int64_t exponent, int64_t limit)
 	return base == 0 && exponent > 0 ? 0 : p;
 }
 
-int topo_link(struct topo *t, int64_t u, int64_t v, struct err *err)
+static void add_arc(struct topo_make *mk, int64_t u, int64_t v, int64_t cap,
+		    int64_t latency_ns)
 {
-	return topo_add_arc(t, (int)u, (int)v, 1, 0, err);
+	if (!mk->rc) {
+		mk->rc = topo_add_arc(mk->t, (int)u, (int)v, cap, latency_ns,
+				      mk->err);
+	}
 }
 
-int topo_edge(struct topo *t, int64_t u, int64_t v, struct err *err)
+void topo_link(struct topo_make *mk, int64_t u, int64_t v)
 {
-	int rc = topo_link(t, u, v, err);
-
-	return rc ? rc : topo_link(t, v, u, err);
+	add_arc(mk, u, v, 1, 0);
 }
 
-/* n nodes with `degree` arcs out and in, no self-loops, all alike because
- * adding a constant (in the group that numbers them) keeps the arcs. */
-static struct topo_size group_size(int64_t n, int64_t degree)
+void topo_edge(struct topo_make *mk, int64_t u, int64_t v)
+{
+	topo_link(mk, u, v);
+	topo_link(mk, v, u);
+}
+
+void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u,
+		   int64_t v)
+{
+	add_arc(mk, u, v, a->cap, a->latency_ns);
+}
+
+struct topo_size topo_group_size(int64_t n, int64_t degree)
 {
 	return (struct topo_size){ n, n * degree, degree, true, true };
 }
 
 /* Adds n parallel arcs. */
-static int link_times(struct topo *t, int64_t u, int64_t v, int64_t n,
-		      struct err *err)
+static void link_times(struct topo_make *mk, int64_t u, int64_t v, int64_t n)
 {
-	int rc = 0;
-
-	for (int64_t i = 0; i < n && rc == 0; i++) {
-		rc = topo_link(t, u, v, err);
+	for (int64_t i = 0; i < n; i++) {
+		topo_link(mk, u, v);
 	}
-	return rc;
 }
 
 /* ---- complete graphs ---- */
 
-static int measure_complete(const struct topo_call *c, struct topo_size *s,
-			    struct err *err)
+static void measure_complete(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value;
+	int64_t n = topo_number(mk, 0);
 
-	*s = group_size(n, n - 1);
-	return topo_check_nodes(&c->number[0], 2, err);
+	mk->size = topo_group_size(n, n - 1);
+	topo_check_nodes(mk, 0, 2);
 }
 
-static int build_complete(const struct topo_call *c,
-			  const struct topo *const *parts, struct topo *t,
-			  struct err *err)
+static void build_complete(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value;
-	int rc = 0;
+	int64_t n = topo_number(mk, 0);
 
-	(void)parts;
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		for (int64_t s = 1; s < n && rc == 0; s++) {
-			rc = topo_link(t, u, (u + s) % n, err);
+	for (int64_t u = 0; u < n; u++) {
+		for (int64_t s = 1; s < n; s++) {
+			topo_link(mk, u, (u + s) % n);
 		}
 	}
-	return rc;
 }
 
-static int measure_bipartite(const struct topo_call *c, struct topo_size *s,
-			     struct err *err)
+static void measure_bipartite(struct topo_make *mk)
 {
-	int64_t a = c->number[0].value, b = c->number[1].value;
-	int rc = topo_check_nodes(&c->number[0], 1, err);
+	int64_t a = topo_number(mk, 0), b = topo_number(mk, 1);
+	topo_check_nodes(mk, 0, 1);
 
-	*s = (struct topo_size){ a + b, 2 * a * b, a == b ? a : 0, a == b,
+	mk->size = (struct topo_size){ a + b, 2 * a * b, a == b ? a : 0, a == b,
 				 true };
-	return rc ? rc : topo_check_nodes(&c->number[1], 1, err);
+	topo_check_nodes(mk, 1, 1);
 }
 
-static int build_bipartite(const struct topo_call *c,
-			   const struct topo *const *parts, struct topo *t,
-			   struct err *err)
+static void build_bipartite(struct topo_make *mk)
 {
-	int64_t a = c->number[0].value, b = c->number[1].value;
-	int rc = 0;
+	int64_t a = topo_number(mk, 0), b = topo_number(mk, 1);
 
-	(void)parts;
 	/* In an order that rotating both sides keeps. */
-	for (int64_t u = 0; u < a && rc == 0; u++) {
-		for (int64_t s = 0; s < b && rc == 0; s++) {
-			rc = topo_link(t, u, a + (u + s) % b, err);
+	for (int64_t u = 0; u < a; u++) {
+		for (int64_t s = 0; s < b; s++) {
+			topo_link(mk, u, a + (u + s) % b);
 		}
 	}
-	for (int64_t v = 0; v < b && rc == 0; v++) {
-		for (int64_t s = 0; s < a && rc == 0; s++) {
-			rc = topo_link(t, a + v, (v + s) % a, err);
+	for (int64_t v = 0; v < b; v++) {
+		for (int64_t s = 0; s < a; s++) {
+			topo_link(mk, a + v, (v + s) % a);
 		}
 	}
-	return rc;
 }
 
 /* ---- rings and circulants ---- */
 
 /* Every node u gets, for each offset s, `times` arcs to u + s, and to u - s
  * when both ways are wanted and differ. */
-static int add_circulant(struct topo *t, int64_t n,
-			 const struct topo_arg *offsets, int k, bool both,
-			 int64_t times, struct err *err)
+static void add_circulant(struct topo_make *mk, const struct topo_arg *offsets,
+			  int k, bool both, int64_t times)
 {
-	int rc = 0;
+	int64_t n = mk->size.n;
 
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		for (int i = 0; i < k && rc == 0; i++) {
+	for (int64_t u = 0; u < n; u++) {
+		for (int i = 0; i < k; i++) {
 			int64_t s = offsets[i].value;
 
-			rc = link_times(t, u, (u + s) % n, times, err);
-			if (rc == 0 && both && 2 * s != n) {
-				rc = link_times(t, u, (u + n - s) % n, times,
-						err);
+			link_times(mk, u, (u + s) % n, times);
+			if (both && 2 * s != n) {
+				link_times(mk, u, (u + n - s) % n, times);
 			}
 		}
 	}
-	return rc;
 }
 
 static const struct topo_arg one = { .value = 1 };
 
-static int measure_ring(const struct topo_call *c, struct topo_size *s,
-			struct err *err)
+static void measure_ring(struct topo_make *mk)
 {
-	const struct topo_arg *n = &c->number[c->numbers - 1];
-	int64_t degree = c->numbers == 2 ? c->number[0].value : 2;
-	int rc = c->numbers == 1 ? 0
-		: topo_check_arg(&c->number[0], "number of ports", 2,
-				 TOPO_MAX_ARCS, err);
+	int last = mk->call->numbers - 1;
+	int64_t degree = last > 0 ? topo_number(mk, 0) : 2;
 
-	rc = rc ? rc : topo_check_nodes(n, 3, err);
-	if (rc && n->value == 2) {
-		err_hint(err, "K(2) joins two nodes");
+	if (last > 0) {
+		topo_check_number(mk, 0, "number of ports", 2, TOPO_MAX_ARCS);
 	}
-	if (rc == 0 && degree % 2) {
-		rc = topo_err_at(err, c->number[0].col, "number of ports is "
-				 "%lld: expected an even one",
-				 (long long)degree);
+	topo_check_nodes(mk, last, 3);
+	if (mk->rc && topo_number(mk, last) == 2) {
+		err_hint(mk->err, "K(2) joins two nodes");
 	}
-	*s = group_size(n->value, degree);
-	return rc;
+	if (degree % 2) {
+		topo_refuse(mk, mk->call->number[0].col, "number of ports is "
+			    "%lld: expected an even one", (long long)degree);
+	}
+	mk->size = topo_group_size(topo_number(mk, last), degree);
 }
 
-static int build_ring(const struct topo_call *c,
-		      const struct topo *const *parts, struct topo *t,
-		      struct err *err)
+static void build_ring(struct topo_make *mk)
 {
-	(void)parts;
-	return add_circulant(t, c->size.n, &one, 1, true, c->size.degree / 2,
-			     err);
+	add_circulant(mk, &one, 1, true,
+		      mk->size.degree / 2);
 }
 
-static int measure_one_way(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_one_way(struct topo_make *mk)
 {
-	int rc = topo_check_arg(&c->number[0], "number of parallel arcs", 1,
-				TOPO_MAX_ARCS, err);
+	topo_check_number(mk, 0, "number of parallel arcs", 1,
+		       TOPO_MAX_ARCS);
 
-	*s = group_size(c->number[1].value, c->number[0].value);
-	return rc ? rc : topo_check_nodes(&c->number[1], 2, err);
+	mk->size = topo_group_size(topo_number(mk, 1), topo_number(mk, 0));
+	topo_check_nodes(mk, 1, 2);
 }
 
-static int build_one_way(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_one_way(struct topo_make *mk)
 {
-	(void)parts;
-	return add_circulant(t, c->size.n, &one, 1, false, c->size.degree,
-			     err);
+	add_circulant(mk, &one, 1, false,
+		      mk->size.degree);
 }
 
 /* Offsets are ascending: equal ones are neighbours. */
-static int check_offsets(const struct topo_call *c, int64_t most,
-			 struct err *err)
+static void check_offsets(struct topo_make *mk, int64_t max)
 {
-	for (int i = 0; i < c->members; i++) {
-		int rc = topo_check_arg(&c->set[i], "offset", 1, most, err);
+	const struct topo_arg *offset = mk->call->set;
 
-		if (rc) {
-			return rc;
-		}
-		if (i > 0 && c->set[i].value == c->set[i - 1].value) {
-			return topo_err_at(err, c->set[i].col,
-					   "offset %lld stands there twice",
-					   (long long)c->set[i].value);
+	for (int i = 0; i < mk->call->members; i++) {
+		topo_check_arg(mk, &offset[i], "offset", 1, max);
+		if (i > 0 && offset[i].value == offset[i - 1].value) {
+			topo_refuse(mk, offset[i].col,
+				    "offset %lld stands there twice",
+				    (long long)offset[i].value);
 		}
 	}
-	return 0;
 }
 
-static int measure_circulant(const struct topo_call *c, struct topo_size *s,
-			     struct err *err)
+static void measure_circulant(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value, degree = 2 * c->members;
-	int rc = topo_check_nodes(&c->number[0], 2, err);
+	int64_t n = topo_number(mk, 0), degree = 2 * mk->call->members;
+	topo_check_nodes(mk, 0, 2);
 
-	degree -= 2 * c->set[c->members - 1].value == n;
-	*s = group_size(n, degree);
-	return rc ? rc : check_offsets(c, n / 2, err);
+	degree -= 2 * mk->call->set[mk->call->members - 1].value == n;
+	mk->size = topo_group_size(n, degree);
+	check_offsets(mk, n / 2);
 }
 
-static int build_circulant(const struct topo_call *c,
-			   const struct topo *const *parts, struct topo *t,
-			   struct err *err)
+static void build_circulant(struct topo_make *mk)
 {
-	(void)parts;
-	return add_circulant(t, c->size.n, c->set, c->members, true, 1, err);
+	add_circulant(mk, mk->call->set, mk->call->members,
+		      true, 1);
 }
 
-static int measure_directed(const struct topo_call *c, struct topo_size *s,
-			    struct err *err)
+static void measure_directed(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value;
-	int rc = topo_check_nodes(&c->number[0], 2, err);
+	int64_t n = topo_number(mk, 0);
+	topo_check_nodes(mk, 0, 2);
 
-	*s = group_size(n, c->members);
-	return rc ? rc : check_offsets(c, n - 1, err);
+	mk->size = topo_group_size(n, mk->call->members);
+	check_offsets(mk, n - 1);
 }
 
-static int build_directed(const struct topo_call *c,
-			  const struct topo *const *parts, struct topo *t,
-			  struct err *err)
+static void build_directed(struct topo_make *mk)
 {
-	(void)parts;
-	return add_circulant(t, c->size.n, c->set, c->members, false, 1, err);
+	add_circulant(mk, mk->call->set, mk->call->members,
+		      false, 1);
 }
 
 /* ---- tori, meshes, Hamming graphs ---- */
 
-/* The product of the first `dimensions` numbers; *degree: ports of a torus,
- * *steps: arcs of a mesh out of all nodes, as a sum of (size - 1) / size. */
-static int measure_sides(const struct topo_call *c, int dimensions,
-			 int64_t *n, int64_t *degree, struct err *err)
+/* The product of the first `dimensions` numbers; *degree: ports of a torus. */
+static int64_t measure_sides(struct topo_make *mk, int dimensions,
+			     int64_t *degree)
 {
-	*n = 1;
-	*degree = 0;
-	for (int i = 0; i < dimensions; i++) {
-		int64_t size = c->number[i].value;
-		int rc = topo_check_arg(&c->number[i], "dimension", 2,
-					TOPO_MAX_NODES, err);
+	int64_t n = 1;
 
-		if (rc) {
-			return rc;
-		}
-		*n *= size;
+	*degree = 0;
+	for (int i = 0; i < dimensions && !mk->rc; i++) {
+		int64_t size = topo_number(mk, i);
+
+		topo_check_number(mk, i, "dimension", 2, TOPO_MAX_NODES);
+		n *= size;
 		*degree += size > 2 ? 2 : 1;
-		if (*n > TOPO_MAX_NODES) {
-			return topo_err_at(err, c->number[i].col,
-					   "more than %d nodes",
-					   TOPO_MAX_NODES);
+		if (n > TOPO_MAX_NODES) {
+			topo_refuse(mk, mk->call->number[i].col,
+				    "more than %d nodes", TOPO_MAX_NODES);
 		}
 	}
-	return 0;
+	return n;
 }
 
-static int measure_torus(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
+static void measure_torus(struct topo_make *mk)
 {
-	int64_t n, degree;
-	int rc = measure_sides(c, c->numbers, &n, &degree, err);
+	int64_t degree, n = measure_sides(mk, mk->call->numbers, &degree);
 
-	*s = group_size(n, degree);
-	return rc;
+	mk->size = topo_group_size(n, degree);
 }
 
 /* Neighbours along one dimension; `wrap` joins the ends. The last dimension
  * varies fastest. */
-static int link_along(struct topo *t, int64_t u, int64_t size, int64_t stride,
-		      bool wrap, struct err *err)
+static void link_along(struct topo_make *mk, int64_t u, int64_t size,
+		       int64_t stride, bool wrap)
 {
 	int64_t x = u / stride % size, rest = u - x * stride;
-	int rc = 0;
 
 	if (wrap || x + 1 < size) {
-		rc = topo_link(t, u, rest + (x + 1) % size * stride, err);
+		topo_link(mk, u, rest + (x + 1) % size * stride);
 	}
-	if (rc == 0 && (wrap ? size > 2 : x > 0)) {
-		rc = topo_link(t, u, rest + (x + size - 1) % size * stride,
-			       err);
+	if (wrap ? size > 2 : x > 0) {
+		topo_link(mk, u, rest + (x + size - 1) % size * stride);
 	}
-	return rc;
 }
 
-static int build_sides(const struct topo_call *c, struct topo *t, bool wrap,
-		       struct err *err)
+static void build_sides(struct topo_make *mk, bool wrap)
 {
-	int64_t n = c->size.n;
-	int rc = 0;
+	for (int64_t u = 0; u < mk->size.n; u++) {
+		int64_t stride = mk->size.n;
 
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		int64_t stride = n;
-
-		for (int i = 0; i < c->numbers && rc == 0; i++) {
-			stride /= c->number[i].value;
-			rc = link_along(t, u, c->number[i].value, stride, wrap,
-					err);
+		for (int i = 0; i < mk->call->numbers; i++) {
+			stride /= topo_number(mk, i);
+			link_along(mk, u, topo_number(mk, i), stride, wrap);
 		}
 	}
-	return rc;
 }
 
-static int build_torus(const struct topo_call *c,
-		       const struct topo *const *parts, struct topo *t,
-		       struct err *err)
+static void build_torus(struct topo_make *mk)
 {
-	(void)parts;
-	return build_sides(c, t, true, err);
+	build_sides(mk, true);
 }
 
-static int measure_mesh(const struct topo_call *c, struct topo_size *s,
-			struct err *err)
+static void measure_mesh(struct topo_make *mk)
 {
-	int64_t n, degree;
-	int rc = measure_sides(c, c->numbers, &n, &degree, err);
+	int64_t degree, n = measure_sides(mk, mk->call->numbers, &degree);
 
-	*s = (struct topo_size){ n, 0, 0, false, true };
-	for (int i = 0; i < c->numbers && rc == 0; i++) {
-		s->m += 2 * (n / c->number[i].value) *
-			(c->number[i].value - 1);
+	mk->size = (struct topo_size){ n, 0, 0, false, true };
+	for (int i = 0; i < mk->call->numbers && !mk->rc; i++) {
+		mk->size.m += 2 * (n / topo_number(mk, i)) *
+			      (topo_number(mk, i) - 1);
 	}
-	return rc;
 }
 
-static int build_mesh(const struct topo_call *c,
-		      const struct topo *const *parts, struct topo *t,
-		      struct err *err)
+static void build_mesh(struct topo_make *mk)
 {
-	(void)parts;
-	return build_sides(c, t, false, err);
+	build_sides(mk, false);
 }
 
 /* Twists follow the sizes: of the last dimension's wrap by the second (a,b,t)
  * or, in three dimensions, (a,b,c,t,u,v): leaving dimension a moves b by t
  * and c by u, leaving b moves c by v. */
-static int measure_twisted(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_twisted(struct topo_make *mk)
 {
-	int dimensions = c->numbers == 3 ? 2 : 3;
-	int64_t n, degree;
-	int rc = measure_sides(c, dimensions, &n, &degree, err);
+	int dimensions = mk->call->numbers == 3 ? 2 : 3;
+	int64_t degree, n = measure_sides(mk, dimensions, &degree);
 
-	for (int i = dimensions; i < c->numbers && rc == 0; i++) {
-		const struct topo_arg *side = &c->number[i == 3 ? 1 : 2];
+	for (int i = dimensions; i < mk->call->numbers; i++) {
+		int side = dimensions == 2 || i == 3 ? 1 : 2;
 
-		side = dimensions == 2 ? &c->number[1] : side;
-		rc = topo_check_arg(&c->number[i], "twist", 0,
-				    side->value - 1, err);
+		topo_check_number(mk, i, "twist", 0,
+				  topo_number(mk, side) - 1);
 	}
-	*s = group_size(n, 2 * dimensions);
-	return rc;
+	mk->size = topo_group_size(n, 2 * dimensions);
 }
 
 /* The node one step (or one back) from x along dimension i. */
@@ -421,116 +364,89 @@ static int64_t twisted_step(const struct topo_call *c, int dimensions,
 	return v;
 }
 
-static int build_twisted(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_twisted(struct topo_make *mk)
 {
-	int dimensions = c->numbers == 3 ? 2 : 3, rc = 0;
+	int dimensions = mk->call->numbers == 3 ? 2 : 3;
 
-	(void)parts;
-	for (int64_t u = 0; u < c->size.n && rc == 0; u++) {
+	for (int64_t u = 0; u < mk->size.n; u++) {
 		int64_t at[3] = { 0 }, rest = u;
 
 		for (int i = dimensions - 1; i >= 0; i--) {
-			at[i] = rest % c->number[i].value;
-			rest /= c->number[i].value;
+			at[i] = rest % topo_number(mk, i);
+			rest /= topo_number(mk, i);
 		}
-		for (int i = 0; i < 2 * dimensions && rc == 0; i++) {
-			rc = topo_link(t, u,
-				       twisted_step(c, dimensions, at, i / 2,
-						    i % 2 ? -1 : 1), err);
+		for (int i = 0; i < 2 * dimensions; i++) {
+			topo_link(mk, u, twisted_step(mk->call, dimensions, at,
+						      i / 2, i % 2 ? -1 : 1));
 		}
 	}
-	return rc;
 }
 
-static int measure_hamming(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_hamming(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, q = c->number[1].value;
-	int rc = topo_check_arg(&c->number[0], "dimension", 1, 16, err);
+	int64_t d = topo_number(mk, 0), q = topo_number(mk, 1);
+	topo_check_number(mk, 0, "dimension", 1, 16);
 
-	rc = rc ? rc : topo_check_arg(&c->number[1], "number of symbols", 2,
-				      TOPO_MAX_NODES, err);
-	*s = group_size(topo_power(q, d, TOPO_MAX_NODES), d * (q - 1));
-	return rc;
+	topo_check_number(mk, 1, "number of symbols", 2,
+		       TOPO_MAX_NODES);
+	mk->size = topo_group_size(topo_power(q, d, TOPO_MAX_NODES), d * (q - 1));
 }
 
-static int build_hamming(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_hamming(struct topo_make *mk)
 {
-	int64_t q = c->number[1].value;
-	int rc = 0;
+	int64_t q = topo_number(mk, 1);
 
-	(void)parts;
-	for (int64_t u = 0; u < c->size.n && rc == 0; u++) {
-		for (int64_t k = 1; k < c->size.n && rc == 0; k *= q) {
+	for (int64_t u = 0; u < mk->size.n; u++) {
+		for (int64_t k = 1; k < mk->size.n; k *= q) {
 			int64_t x = u / k % q, rest = u - x * k;
 
-			for (int64_t s = 1; s < q && rc == 0; s++) {
-				rc = topo_link(t, u, rest + (x + s) % q * k,
-					       err);
+			for (int64_t s = 1; s < q; s++) {
+				topo_link(mk, u, rest + (x + s) % q * k);
 			}
 		}
 	}
-	return rc;
 }
 
 /* ---- cubes ---- */
 
-static int measure_cube(const struct topo_call *c, struct topo_size *s,
-			struct err *err)
+static void measure_cube(struct topo_make *mk)
 {
-	int64_t k = c->number[0].value;
-	int rc = topo_check_arg(&c->number[0], "dimension", 1, 16, err);
+	int64_t k = topo_number(mk, 0);
+	topo_check_number(mk, 0, "dimension", 1, 16);
 
-	*s = group_size(topo_power(2, k, TOPO_MAX_NODES), k);
-	return rc;
+	mk->size = topo_group_size(topo_power(2, k, TOPO_MAX_NODES), k);
 }
 
-static int build_cube(const struct topo_call *c,
-		      const struct topo *const *parts, struct topo *t,
-		      struct err *err)
+static void build_cube(struct topo_make *mk)
 {
-	int rc = 0;
 
-	(void)parts;
-	for (int64_t u = 0; u < c->size.n && rc == 0; u++) {
-		for (int64_t bit = 1; bit < c->size.n && rc == 0; bit *= 2) {
-			rc = topo_link(t, u, u ^ bit, err);
+	for (int64_t u = 0; u < mk->size.n; u++) {
+		for (int64_t bit = 1; bit < mk->size.n; bit *= 2) {
+			topo_link(mk, u, u ^ bit);
 		}
 	}
-	return rc;
 }
 
 /* The cube with one square's edges 0-1 and 2-3 exchanged for its diagonals
  * 0-3 and 1-2: opposite corners come one hop nearer. */
-static int measure_twisted_cube(const struct topo_call *c,
-				struct topo_size *s, struct err *err)
+static void measure_twisted_cube(struct topo_make *mk)
 {
-	int rc = measure_cube(c, s, err);
+	measure_cube(mk);
 
-	s->transitive = false;
-	return rc ? rc : topo_check_arg(&c->number[0], "dimension", 3, 16,
-					err);
+	mk->size.transitive = false;
+	topo_check_number(mk, 0, "dimension", 3, 16);
 }
 
-static int build_twisted_cube(const struct topo_call *c,
-			      const struct topo *const *parts, struct topo *t,
-			      struct err *err)
+static void build_twisted_cube(struct topo_make *mk)
 {
-	int rc = 0;
 
-	(void)parts;
-	for (int64_t u = 0; u < c->size.n && rc == 0; u++) {
-		for (int64_t bit = 1; bit < c->size.n && rc == 0; bit *= 2) {
+	for (int64_t u = 0; u < mk->size.n; u++) {
+		for (int64_t bit = 1; bit < mk->size.n; bit *= 2) {
 			int64_t v = u < 4 && bit == 1 ? 3 - u : u ^ bit;
 
-			rc = topo_link(t, u, v, err);
+			topo_link(mk, u, v);
 		}
 	}
-	return rc;
 }
 
 const struct topo_family topo_basic[] = {

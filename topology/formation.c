@@ -207,16 +207,13 @@ static bool form(struct forming *f, int32_t *sources, int32_t *sinks,
 	return f->open == 0;
 }
 
-static int add_arcs(const struct forming *f, struct topo *t, struct err *err)
+static void add_arcs(const struct forming *f, struct topo_make *mk)
 {
-	int rc = 0;
-
 	for (int u = 0; u < f->n; u++) {
-		for (int i = 0; i < f->d && rc == 0; i++) {
-			rc = topo_link(t, u, f->to[(size_t)u * f->d + i], err);
+		for (int i = 0; i < f->d; i++) {
+			topo_link(mk, u, f->to[(size_t)u * f->d + i]);
 		}
 	}
-	return rc;
 }
 
 /* Nodes reached from node 0 along the arcs, or against them. */
@@ -248,48 +245,45 @@ static bool is_strong(struct forming *f)
 	       count_reached(f, true) == f->n;
 }
 
-static int measure(const struct topo_call *c, struct topo_size *s,
-		   struct err *err)
+static void measure(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value, d = c->number[1].value;
-	int rc = topo_check_arg(&c->number[0], "nodes", 3, MAX_FORMED, err);
+	int64_t n = topo_number(mk, 0), d = topo_number(mk, 1);
 
-	rc = rc ? rc : topo_check_arg(&c->number[1], "degree", 2, n - 1, err);
-	rc = rc ? rc : topo_check_arg(&c->number[2], "seed", 0, 1000000000,
-				      err);
-	if (rc == 0 && n * d > MAX_FORMED_ARCS) {
-		rc = topo_err_at(err, c->number[1].col, "%lld arcs: expected "
-				 "at most %d", (long long)(n * d),
-				 MAX_FORMED_ARCS);
+	topo_check_number(mk, 0, "nodes", 3, MAX_FORMED);
+	topo_check_number(mk, 1, "degree", 2, n - 1);
+	topo_check_number(mk, 2, "seed", 0, 1000000000);
+	if (!mk->rc && n * d > MAX_FORMED_ARCS) {
+		topo_refuse(mk, mk->call->number[1].col, "%lld arcs: expected "
+			    "at most %d", (long long)(n * d), MAX_FORMED_ARCS);
 	}
-	*s = (struct topo_size){ n, n * d, d, false, true };
-	return rc;
+	mk->size = (struct topo_size){ n, n * d, d, false, true };
 }
 
-static int build(const struct topo_call *c, const struct topo *const *parts,
-		 struct topo *t, struct err *err)
+static void build(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value;
+	int64_t n = topo_number(mk, 0);
 	int32_t *order = malloc(2 * (size_t)n * sizeof(*order));
 	struct forming f;
 	struct rng rng;
 	bool whole = false;
-	int rc = forming_init(&f, n, c->number[1].value, err);
 
-	(void)parts;
-	rc = rc || order ? rc : err_nomem(err);
-	rng_seed(&rng, (uint64_t)c->number[2].value);
-	for (int k = 0; k < MAX_DRAWS && rc == 0 && !whole; k++) {
+	mk->rc = forming_init(&f, n, topo_number(mk, 1), mk->err);
+	if (!order && !mk->rc) {
+		mk->rc = err_nomem(mk->err);
+	}
+	rng_seed(&rng, (uint64_t)topo_number(mk, 2));
+	for (int k = 0; k < MAX_DRAWS && !mk->rc && !whole; k++) {
 		whole = form(&f, order, order + n, &rng) && is_strong(&f);
 	}
-	if (rc == 0 && !whole) {
-		rc = err_set(err, WEFT_EINFEASIBLE, "no shortest-path expander "
-			     "in %d draws", MAX_DRAWS);
+	if (!mk->rc && !whole) {
+		mk->rc = err_set(mk->err, WEFT_EINFEASIBLE, "no shortest-path "
+				 "expander in %d draws", MAX_DRAWS);
 	}
-	rc = rc ? rc : add_arcs(&f, t, err);
+	if (!mk->rc) {
+		add_arcs(&f, mk);
+	}
 	forming_fini(&f);
 	free(order);
-	return rc;
 }
 
 const struct topo_family topo_formation[] = {

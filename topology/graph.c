@@ -216,20 +216,57 @@ int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 	r->cayley = t->cayley;
 	memcpy(r->nodes, t->nodes, (size_t)t->n * sizeof(*t->nodes));
 	/* Arcs by their target are the reversed arcs by their source. */
-	for (int a = 0; a < topo_m(t) && rc == 0; a++) {
+	for (int a = 0; a < topo_m(t); a++) {
 		const struct topo_arc *arc = topo_arc(t, t->in_arcs[a]);
 
 		rc = topo_add_arc(r, arc->dst, arc->src, arc->cap,
 				  arc->latency_ns, err);
+		if (rc) {
+			goto fail;
+		}
 		if (back) {
 			back[a] = t->in_arcs[a];
 		}
 	}
-	rc = rc ? rc : topo_freeze(r, err);
+	rc = topo_freeze(r, err);
 	if (rc) {
-		topo_free(r);
-		return rc;
+		goto fail;
 	}
 	*out = r;
+	return 0;
+fail:
+	topo_free(r);
+	return rc;
+}
+
+int topo_copy(const struct topo *t, struct topo **out, struct err *err)
+{
+	int rc = topo_from_arcs(t->n, t->arcs.v, t->arcs.n, out, err);
+
+	if (!rc) {
+		memcpy((*out)->nodes, t->nodes,
+		       (size_t)t->n * sizeof(*t->nodes));
+	}
+	return rc;
+}
+
+int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m,
+		   struct topo **out, struct err *err)
+{
+	struct topo *t;
+	int rc = topo_new(n, &t, err);
+
+	if (rc) {
+		return rc;
+	}
+	for (size_t a = 0; a < m && !rc; a++) {
+		rc = topo_add_arc(t, arcs[a].src, arcs[a].dst, arcs[a].cap,
+				  arcs[a].latency_ns, err);
+	}
+	if (rc || (rc = topo_freeze(t, err))) {
+		topo_free(t);
+		return rc;
+	}
+	*out = t;
 	return 0;
 }

@@ -4,41 +4,45 @@
 
 #include "topology/private.h"
 
-static int copy_arc(struct topo *t, const struct topo_arc *a, int64_t u,
-		    int64_t v, struct err *err)
+/* The number after the expressions: k, t or c of the usage. */
+static int64_t last(const struct topo_make *mk)
 {
-	return topo_add_arc(t, (int)u, (int)v, a->cap, a->latency_ns, err);
+	return topo_number(mk, mk->call->numbers - 1);
+}
+
+static void check_last(struct topo_make *mk, const char *what, int64_t min,
+		       int64_t max)
+{
+	topo_check_number(mk, mk->call->numbers - 1, what, min, max);
+}
+
+static const struct topo_size *part_size(const struct topo_make *mk)
+{
+	return &mk->call->part[0]->size;
 }
 
 /* ---- line graphs ---- */
 
-static const struct topo_arg *last(const struct topo_call *c)
-{
-	return &c->number[c->numbers - 1];
-}
-
 /* n' = m, m' = sum of in-degree times out-degree, k times over. Of a graph
  * whose degrees differ only the first is known before it is built. */
-static int measure_line(const struct topo_call *c, struct topo_size *s,
-			struct err *err)
+static void measure_line(struct topo_make *mk)
 {
-	const struct topo_size *x = &c->part[0]->size;
-	int rc = topo_check_arg(last(c), "repetition", 1, 16, err);
+	const struct topo_size *x = part_size(mk);
 
-	*s = *x;
-	s->transitive = s->loopless = false;
-	for (int64_t i = 0; i < last(c)->value && rc == 0; i++) {
-		s->n = s->m;
-		if (s->n > TOPO_MAX_NODES) {
-			return 0;	/* the caller says so */
+	check_last(mk, "repetition", 1, 16);
+	mk->size = *x;
+	mk->size.transitive = mk->size.loopless = false;
+	for (int64_t i = 0; i < last(mk) && !mk->rc; i++) {
+		mk->size.n = mk->size.m;
+		if (mk->size.n > TOPO_MAX_NODES) {
+			return;	/* the caller says so */
 		}
-		s->m = s->n * (x->degree ? x->degree : 1);
+		mk->size.m = mk->size.n * (x->degree ? x->degree : 1);
 	}
-	if (rc == 0 && x->degree == 0 && last(c)->value > 1) {
-		rc = topo_err_at(err, c->col, "repeated line graph of a graph "
-				 "whose degrees differ");
+	if (x->degree == 0 && last(mk) > 1) {
+		topo_refuse(mk, mk->call->col, "repeated line graph of a graph "
+			    "whose degrees differ");
 	}
-	return rc;
 }
 
 /* Node a of the line graph is arc a; it keeps that arc's capacity for the
@@ -46,7 +50,7 @@ static int measure_line(const struct topo_call *c, struct topo_size *s,
 static int add_line(const struct topo *x, struct topo *t, struct err *err)
 {
 	int64_t total = 0;
-	int rc = 0;
+	int rc;
 
 	for (int v = 0; v < topo_n(x); v++) {
 		const int32_t *in;
@@ -59,358 +63,313 @@ static int add_line(const struct topo *x, struct topo *t, struct err *err)
 			       "more than %d", (long long)total,
 			       TOPO_MAX_ARCS);
 	}
-	for (int a = 0; a < topo_m(x) && rc == 0; a++) {
+	for (int a = 0; a < topo_m(x); a++) {
 		int first, n = topo_out(x, topo_arc(x, a)->dst, &first);
 
-		for (int b = first; b < first + n && rc == 0; b++) {
-			rc = copy_arc(t, topo_arc(x, b), a, b, err);
+		for (int b = first; b < first + n; b++) {
+			const struct topo_arc *arc = topo_arc(x, b);
+
+			rc = topo_add_arc(t, a, b, arc->cap, arc->latency_ns,
+					  err);
+			if (rc) {
+				return rc;
+			}
 		}
 	}
-	return rc;
+	return 0;
 }
 
 /* All but the last line graph need a graph of their own. */
-static int build_line(const struct topo_call *c,
-		      const struct topo *const *parts, struct topo *t,
-		      struct err *err)
+static void build_line(struct topo_make *mk)
 {
-	const struct topo *x = parts[0];
+	const struct topo *x = mk->parts[0];
 	struct topo *made = NULL;
-	int rc = 0;
 
-	for (int64_t i = 1; i < last(c)->value && rc == 0; i++) {
+	for (int64_t i = 1; i < last(mk) && !mk->rc; i++) {
 		struct topo *next = NULL;
 
-		rc = topo_new(topo_m(x), &next, err);
-		rc = rc ? rc : add_line(x, next, err);
-		rc = rc ? rc : topo_freeze(next, err);
+		mk->rc = topo_new(topo_m(x), &next, mk->err);
+		if (!mk->rc) {
+			mk->rc = add_line(x, next, mk->err);
+		}
+		if (!mk->rc) {
+			mk->rc = topo_freeze(next, mk->err);
+		}
 		topo_free(made);
 		x = made = next;
 	}
-	rc = rc ? rc : add_line(x, t, err);
+	if (!mk->rc) {
+		mk->rc = add_line(x, mk->t, mk->err);
+	}
 	topo_free(made);
-	return rc;
 }
 
 /* Undirected: one node for each pair of opposite arcs. */
-static int measure_edges(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
+static void measure_edges(struct topo_make *mk)
 {
-	const struct topo_size *x = &c->part[0]->size;
+	const struct topo_size *x = part_size(mk);
 
 	if (x->degree == 0 || !x->loopless || x->m % 2) {
-		return topo_err_at(err, c->col, "UL needs a graph of equal "
-				   "degrees, no self-loops and arcs in "
-				   "opposite pairs");
+		topo_refuse(mk, mk->call->col, "UL needs a graph of equal "
+			    "degrees, no self-loops and arcs in opposite pairs");
 	}
-	s->n = x->m / 2;
-	s->degree = 2 * (x->degree - 1);
-	s->m = s->n * s->degree;
-	s->loopless = true;
-	return s->degree ? 0 : topo_err_at(err, c->col, "UL of a graph of "
-					   "degree 1 has no arcs");
+	mk->size.n = x->m / 2;
+	mk->size.degree = 2 * (x->degree - 1);
+	mk->size.m = mk->size.n * mk->size.degree;
+	mk->size.loopless = true;
+	if (mk->size.degree == 0) {
+		topo_refuse(mk, mk->call->col, "UL of a graph of degree 1 has "
+			    "no arcs");
+	}
 }
 
-static int build_edges(const struct topo_call *c,
-		       const struct topo *const *parts, struct topo *t,
-		       struct err *err)
+static void build_edges(struct topo_make *mk)
 {
-	const struct topo *x = parts[0];
+	const struct topo *x = mk->parts[0];
 	int32_t *edge = malloc(((size_t)topo_m(x) + 1) * sizeof(*edge));
-	int n = 0, rc = edge ? 0 : err_nomem(err);
+	int n = 0;
 
-	if (rc == 0 && !topo_is_symmetric(x)) {
-		rc = topo_err_at(err, c->col, "UL needs arcs in opposite "
-				 "pairs");
+	if (!edge) {
+		mk->rc = err_nomem(mk->err);
+	} else if (!topo_is_symmetric(x)) {
+		topo_refuse(mk, mk->call->col, "UL needs arcs in opposite "
+			    "pairs");
 	}
-	for (int a = 0; a < topo_m(x) && rc == 0; a++) {
+	for (int a = 0; a < topo_m(x) && !mk->rc; a++) {
 		const struct topo_arc *arc = topo_arc(x, a);
 
 		edge[a] = arc->src < arc->dst
 			? n++ : edge[topo_find_arc(x, arc->dst, arc->src)];
 	}
-	for (int v = 0; v < topo_n(x) && rc == 0; v++) {
+	for (int v = 0; v < topo_n(x) && !mk->rc; v++) {
 		int first, d = topo_out(x, v, &first);
 
-		for (int i = 0; i < d * d && rc == 0; i++) {
+		for (int i = 0; i < d * d; i++) {
 			int a = first + i / d, b = first + i % d;
 
-			rc = a == b ? 0 : topo_link(t, edge[a], edge[b], err);
+			if (a != b) {
+				topo_link(mk, edge[a], edge[b]);
+			}
 		}
 	}
 	free(edge);
-	return rc;
 }
 
 /* ---- distances ---- */
 
-static int measure_distance(const struct topo_call *c, struct topo_size *s,
-			    struct err *err)
+static void measure_distance(struct topo_make *mk)
 {
 	/* They are at most all pairs. */
-	*s = c->part[0]->size;
-	s->m = TOPO_ARCS_UNKNOWN;
-	s->degree = 0;
-	s->loopless = true;
-	return topo_check_arg(last(c), "distance", 1, TOPO_MAX_NODES, err);
+	mk->size = *part_size(mk);
+	mk->size.m = TOPO_ARCS_UNKNOWN;
+	mk->size.degree = 0;
+	mk->size.loopless = true;
+	check_last(mk, "distance", 1, TOPO_MAX_NODES);
 }
 
-static int build_distance(const struct topo_call *c,
-			  const struct topo *const *parts, struct topo *t,
-			  struct err *err)
+static void build_distance(struct topo_make *mk)
 {
-	int n = topo_n(t), rc = 0;
+	int n = (int)mk->size.n;
 	int32_t *dist = malloc((size_t)n * sizeof(*dist));
 
 	if (!dist) {
-		return err_nomem(err);
+		mk->rc = err_nomem(mk->err);
+		return;
 	}
-	for (int u = 0; u < n && rc == 0; u++) {
-		topo_bfs(parts[0], u, dist);
-		for (int v = 0; v < n && rc == 0; v++) {
-			if (dist[v] == last(c)->value) {
-				rc = topo_link(t, u, v, err);
+	for (int u = 0; u < n; u++) {
+		topo_bfs(mk->parts[0], u, dist);
+		for (int v = 0; v < n; v++) {
+			if (dist[v] == last(mk)) {
+				topo_link(mk, u, v);
 			}
 		}
 	}
 	free(dist);
-	return rc;
 }
 
 /* ---- products ---- */
 
-static int measure_product(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_product(struct topo_make *mk)
 {
 	bool known = true;
 	int64_t n = 1;
 
-	(void)err;
-	*s = (struct topo_size){ 1, 0, 0, true, true };
-	for (int i = 0; i < c->parts; i++) {
-		const struct topo_size *x = &c->part[i]->size;
+	mk->size = (struct topo_size){ 1, 0, 0, true, true };
+	for (int i = 0; i < mk->call->parts; i++) {
+		const struct topo_size *x = &mk->call->part[i]->size;
 
 		n *= x->n;
 		if (n > TOPO_MAX_NODES) {
-			s->n = n;
-			s->m = 0;
-			return 0;	/* the caller says so */
+			mk->size.n = n;
+			mk->size.m = 0;
+			return;	/* the caller says so */
 		}
-		s->m = s->m * x->n + x->m * s->n;
-		s->n = n;
-		s->degree += x->degree;
+		mk->size.m = mk->size.m * x->n + x->m * mk->size.n;
+		mk->size.n = n;
+		mk->size.degree += x->degree;
 		known = known && x->degree > 0;
-		s->transitive = s->transitive && x->transitive;
-		s->loopless = s->loopless && x->loopless;
+		mk->size.transitive = mk->size.transitive && x->transitive;
+		mk->size.loopless = mk->size.loopless && x->loopless;
 	}
-	s->degree = known ? s->degree : 0;
-	return 0;
+	mk->size.degree = known ? mk->size.degree : 0;
 }
 
-static int measure_cartesian_power(const struct topo_call *c,
-				   struct topo_size *s, struct err *err)
+static void measure_cartesian_power(struct topo_make *mk)
 {
-	const struct topo_size *x = &c->part[0]->size;
-	int64_t k = last(c)->value;
-	int rc = topo_check_arg(last(c), "exponent", 1, 16, err);
+	const struct topo_size *x = part_size(mk);
+	int64_t k = last(mk);
 
-	*s = *x;
-	s->n = topo_power(x->n, k, TOPO_MAX_NODES);
-	s->degree = x->degree * k;
-	s->m = s->n > TOPO_MAX_NODES || x->n == 0 ? 0
-						 : s->n / x->n * x->m * k;
-	return rc;
+	check_last(mk, "exponent", 1, 16);
+	mk->size = *x;
+	mk->size.n = topo_power(x->n, k, TOPO_MAX_NODES);
+	mk->size.degree = x->degree * k;
+	mk->size.m = 0;
+	if (mk->size.n <= TOPO_MAX_NODES && x->n > 0) {
+		mk->size.m = mk->size.n / x->n * x->m * k;
+	}
 }
 
 /* Arcs of x along a dimension of that size, at every place of the others;
  * the last dimension varies fastest. */
-static int add_dimension(const struct topo *x, int64_t stride, struct topo *t,
-			 struct err *err)
+static void add_dimension(struct topo_make *mk, const struct topo *x,
+			  int64_t stride)
 {
-	int64_t n = topo_n(t), size = topo_n(x);
-	int rc = 0;
+	int64_t size = topo_n(x);
 
-	for (int64_t u = 0; u < n && rc == 0; u++) {
+	for (int64_t u = 0; u < mk->size.n; u++) {
 		int64_t at = u / stride % size, rest = u - at * stride;
 		int first, d = topo_out(x, (int)at, &first);
 
-		for (int a = first; a < first + d && rc == 0; a++) {
+		for (int a = first; a < first + d; a++) {
 			const struct topo_arc *arc = topo_arc(x, a);
 
-			rc = copy_arc(t, arc, u, rest + arc->dst * stride,
-				      err);
+			topo_copy_arc(mk, arc, u, rest + arc->dst * stride);
 		}
 	}
-	return rc;
 }
 
-static int build_product(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_product(struct topo_make *mk)
 {
-	int64_t stride = topo_n(t);
-	int rc = 0;
+	int64_t stride = mk->size.n;
 
-	for (int i = 0; i < c->parts && rc == 0; i++) {
-		stride /= topo_n(parts[i]);
-		rc = add_dimension(parts[i], stride, t, err);
+	for (int i = 0; i < mk->call->parts; i++) {
+		stride /= topo_n(mk->parts[i]);
+		add_dimension(mk, mk->parts[i], stride);
 	}
-	return rc;
 }
 
-static int build_cartesian_power(const struct topo_call *c,
-				 const struct topo *const *parts,
-				 struct topo *t, struct err *err)
+static void build_cartesian_power(struct topo_make *mk)
 {
-	int64_t stride = topo_n(t);
-	int rc = 0;
+	int64_t stride = mk->size.n;
 
-	for (int64_t i = 0; i < last(c)->value && rc == 0; i++) {
-		stride /= topo_n(parts[0]);
-		rc = add_dimension(parts[0], stride, t, err);
+	for (int64_t i = 0; i < last(mk); i++) {
+		stride /= topo_n(mk->parts[0]);
+		add_dimension(mk, mk->parts[0], stride);
 	}
-	return rc;
 }
 
 /* ---- more ports ---- */
 
 /* Definition 3 of the direct-connect topologies paper. */
-static int measure_copies(const struct topo_call *c, struct topo_size *s,
-			  struct err *err)
+static void measure_copies(struct topo_make *mk)
 {
-	const struct topo_size *x = &c->part[0]->size;
-	int64_t k = last(c)->value;
-	int rc = topo_check_arg(last(c), "number of copies", 1,
-				TOPO_MAX_NODES, err);
+	const struct topo_size *x = part_size(mk);
+	int64_t k = last(mk);
 
-	if (rc == 0 && !x->loopless) {
-		rc = topo_err_at(err, c->part[0]->col, "Deg needs a graph "
-				 "without self-loops");
+	check_last(mk, "number of copies", 1, TOPO_MAX_NODES);
+	if (!x->loopless) {
+		topo_refuse(mk, mk->call->part[0]->col, "Deg needs a graph "
+			    "without self-loops");
 	}
-	*s = *x;
-	s->n = x->n * k;
-	s->degree = x->degree * k;
-	s->m = s->n > TOPO_MAX_NODES ? 0 : x->m * k * k;
-	return rc;
+	mk->size = *x;
+	mk->size.n = x->n * k;
+	mk->size.degree = x->degree * k;
+	mk->size.m = mk->size.n > TOPO_MAX_NODES ? 0 : x->m * k * k;
 }
 
 /* Copy i of node v is node i n + v. */
-static int build_copies(const struct topo_call *c,
-			const struct topo *const *parts, struct topo *t,
-			struct err *err)
+static void build_copies(struct topo_make *mk)
 {
-	const struct topo *x = parts[0];
-	int64_t k = last(c)->value, n = topo_n(x);
-	int rc = 0;
+	const struct topo *x = mk->parts[0];
+	int64_t k = last(mk), n = topo_n(x);
 
-	for (int a = 0; a < topo_m(x) && rc == 0; a++) {
+	for (int a = 0; a < topo_m(x); a++) {
 		const struct topo_arc *arc = topo_arc(x, a);
 
 		/* In an order that rotating the copies keeps. */
-		for (int64_t i = 0; i < k * k && rc == 0; i++) {
-			rc = copy_arc(t, arc, i / k * n + arc->src,
-				      (i / k + i) % k * n + arc->dst, err);
+		for (int64_t i = 0; i < k * k; i++) {
+			topo_copy_arc(mk, arc, i / k * n + arc->src,
+				      (i / k + i) % k * n + arc->dst);
 		}
 	}
-	return rc;
 }
 
-static int measure_both(const struct topo_call *c, struct topo_size *s,
-			struct err *err)
+static void measure_both(struct topo_make *mk)
 {
-	(void)err;
-	*s = c->part[0]->size;
-	s->m *= 2;
-	s->degree *= 2;
-	return 0;
+	mk->size = *part_size(mk);
+	mk->size.m *= 2;
+	mk->size.degree *= 2;
 }
 
 /* Appendix F: the graph and its transpose side by side. */
-static int build_both(const struct topo_call *c,
-		      const struct topo *const *parts, struct topo *t,
-		      struct err *err)
+static void build_both(struct topo_make *mk)
 {
-	int rc = 0;
+	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
+		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
-	(void)c;
-	for (int a = 0; a < topo_m(parts[0]) && rc == 0; a++) {
-		const struct topo_arc *arc = topo_arc(parts[0], a);
-
-		rc = copy_arc(t, arc, arc->src, arc->dst, err);
-		rc = rc ? rc : copy_arc(t, arc, arc->dst, arc->src, err);
+		topo_copy_arc(mk, arc, arc->src, arc->dst);
+		topo_copy_arc(mk, arc, arc->dst, arc->src);
 	}
-	return rc;
 }
 
-static int measure_same(const struct topo_call *c, struct topo_size *s,
-			struct err *err)
+static void measure_same(struct topo_make *mk)
 {
-	*s = c->part[0]->size;
-	if (c->numbers == 0) {
-		return 0;
+	mk->size = *part_size(mk);
+	if (mk->call->numbers > 0) {
+		check_last(mk, "value", mk->call->family->name[0] != 'L',
+			   1000000000);
 	}
-	return topo_check_arg(last(c), "value", c->family->name[0] != 'L',
-			      1000000000, err);
 }
 
-static int build_reverse(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_reverse(struct topo_make *mk)
 {
-	int rc = 0;
+	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
+		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
-	(void)c;
-	for (int a = 0; a < topo_m(parts[0]) && rc == 0; a++) {
-		const struct topo_arc *arc = topo_arc(parts[0], a);
-
-		rc = copy_arc(t, arc, arc->dst, arc->src, err);
+		topo_copy_arc(mk, arc, arc->dst, arc->src);
 	}
-	return rc;
 }
 
-static int measure_multiple(const struct topo_call *c, struct topo_size *s,
-			    struct err *err)
+static void measure_multiple(struct topo_make *mk)
 {
-	int rc = topo_check_arg(last(c), "number of parallel arcs", 1,
-				TOPO_MAX_ARCS, err);
-
-	*s = c->part[0]->size;
-	s->m *= last(c)->value;
-	s->degree *= last(c)->value;
-	return rc;
+	check_last(mk, "number of parallel arcs", 1, TOPO_MAX_ARCS);
+	mk->size = *part_size(mk);
+	mk->size.m *= last(mk);
+	mk->size.degree *= last(mk);
 }
 
-static int build_multiple(const struct topo_call *c,
-			  const struct topo *const *parts, struct topo *t,
-			  struct err *err)
+static void build_multiple(struct topo_make *mk)
 {
-	int rc = 0;
+	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
+		const struct topo_arc *arc = topo_arc(mk->parts[0], a);
 
-	for (int a = 0; a < topo_m(parts[0]) && rc == 0; a++) {
-		const struct topo_arc *arc = topo_arc(parts[0], a);
-
-		for (int64_t i = 0; i < last(c)->value && rc == 0; i++) {
-			rc = copy_arc(t, arc, arc->src, arc->dst, err);
+		for (int64_t i = 0; i < last(mk); i++) {
+			topo_copy_arc(mk, arc, arc->src, arc->dst);
 		}
 	}
-	return rc;
 }
 
 /* The same arcs with another capacity or latency. */
-static int build_changed(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_changed(struct topo_make *mk)
 {
-	bool capacity = strcmp(c->family->name, "Cap") == 0;
-	int rc = 0;
+	bool capacity = strcmp(mk->call->family->name, "Cap") == 0;
 
-	for (int a = 0; a < topo_m(parts[0]) && rc == 0; a++) {
-		struct topo_arc arc = *topo_arc(parts[0], a);
+	for (int a = 0; a < topo_m(mk->parts[0]); a++) {
+		struct topo_arc arc = *topo_arc(mk->parts[0], a);
 
-		*(capacity ? &arc.cap : &arc.latency_ns) = last(c)->value;
-		rc = copy_arc(t, &arc, arc.src, arc.dst, err);
+		*(capacity ? &arc.cap : &arc.latency_ns) = last(mk);
+		topo_copy_arc(mk, &arc, arc.src, arc.dst);
 	}
-	return rc;
 }
 
 const struct topo_family topo_operators[] = {

@@ -32,6 +32,20 @@ int topo_err_at(struct err *err, int col, const char *fmt, ...)
 	return err_set(err, WEFT_EINVAL, "column %d: %s", col, what);
 }
 
+void topo_refuse(struct topo_make *mk, int col, const char *fmt, ...)
+{
+	char what[ERR_MSG_MAX / 2];
+	va_list ap;
+
+	if (mk->rc) {
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	mk->rc = topo_err_at(mk->err, col, "%s", what);
+}
+
 static int column(const struct parser *p)
 {
 	return (int)(p->at - p->text) + 1;
@@ -362,23 +376,24 @@ static int parse_args(struct parser *p, const char *name,
 	if (rc == 0 && repeats && call->numbers < TOPO_MAX_ARGS) {
 		call->number[call->numbers++] = repeat;
 	}
-	return rc ? rc : choose_form(p, name, call);
+	if (rc) {
+		return rc;
+	}
+	return choose_form(p, name, call);
 }
 
 static int parse_call(struct parser *p, struct topo_call **out)
 {
 	struct topo_call *call = calloc(1, sizeof(*call));
 	char name[MAX_NAME];
-	int rc = call ? 0 : err_nomem(p->err);
+	int rc;
 
-	if (rc) {
-		return rc;
+	if (!call) {
+		return err_nomem(p->err);
 	}
 	skip_blanks(p);
 	call->col = column(p);
-	rc = parse_name(p, name);
-	rc = rc ? rc : parse_args(p, name, call);
-	if (rc) {
+	if ((rc = parse_name(p, name)) || (rc = parse_args(p, name, call))) {
 		call_free(call);
 		return rc;
 	}
@@ -408,8 +423,7 @@ static int parse_all(struct parser *p, struct topo_call **out)
 {
 	int rc = check_depth(p);
 
-	rc = rc ? rc : parse_call(p, out);
-	if (rc) {
+	if (rc || (rc = parse_call(p, out))) {
 		return rc;
 	}
 	skip_blanks(p);
@@ -425,29 +439,33 @@ static int parse_all(struct parser *p, struct topo_call **out)
 static int build(const struct topo_call *call, struct topo **out,
 		 struct err *err)
 {
-	struct topo *parts[TOPO_MAX_PARTS] = { NULL }, *t = NULL;
+	struct topo *parts[TOPO_MAX_PARTS] = { NULL };
+	struct topo_make mk = { .call = call, .size = call->size, .err = err,
+				.parts = (const struct topo *const *)parts };
 	int rc = 0;
 
 	for (int i = 0; i < call->parts && rc == 0; i++) {
 		rc = build(call->part[i], &parts[i], err);
 	}
-	rc = rc ? rc : topo_new((int)call->size.n, &t, err);
-	if (rc == 0) {
-		t->cayley = call->size.transitive;
-		rc = call->family->build(call,
-					 (const struct topo *const *)parts, t,
-					 err);
+	if (rc || (rc = topo_new((int)call->size.n, &mk.t, err))) {
+		goto out;
 	}
-	rc = rc ? rc : topo_freeze(t, err);
+	mk.t->cayley = call->size.transitive;
+	call->family->build(&mk);
+	rc = mk.rc;
+	if (!rc) {
+		rc = topo_freeze(mk.t, err);
+	}
+	if (!rc) {
+		*out = mk.t;
+		mk.t = NULL;
+	}
+out:
 	for (int i = 0; i < call->parts; i++) {
 		topo_free(parts[i]);
 	}
-	if (rc) {
-		topo_free(t);
-		return rc;
-	}
-	*out = t;
-	return 0;
+	topo_free(mk.t);
+	return rc;
 }
 
 /* Arcs and degree of a graph that only building tells. */
@@ -467,16 +485,21 @@ static int learn_size(struct topo_call *call, struct err *err)
 /* Sizes of a call and its parts, before any memory is spent on arcs. */
 static int measure(struct topo_call *call, struct err *err)
 {
-	struct topo_size *size = &call->size;
-	int rc = 0;
+	struct topo_make mk = { .call = call, .err = err };
+	const struct topo_size *size = &call->size;
 
-	for (int i = 0; i < call->parts && rc == 0; i++) {
-		rc = measure(call->part[i], err);
+	for (int i = 0; i < call->parts; i++) {
+		int rc = measure(call->part[i], err);
+
+		if (rc) {
+			return rc;
+		}
 	}
-	rc = rc ? rc : call->family->measure(call, size, err);
-	if (rc) {
-		return rc;
+	call->family->measure(&mk);
+	if (mk.rc) {
+		return mk.rc;
 	}
+	call->size = mk.size;
 	if (size->n > TOPO_MAX_NODES) {
 		return topo_err_at(err, call->col, "%s has %lld nodes, more "
 				   "than %d nodes", call->family->name,
@@ -535,20 +558,22 @@ static int parse(struct parser *p, struct topo **out, char **name)
 	if (rc) {
 		return rc;
 	}
-	rc = measure(call, p->err);
-	rc = rc ? rc : build(call, &t, p->err);
-	if (rc == 0 && name) {
+	if ((rc = measure(call, p->err)) || (rc = build(call, &t, p->err))) {
+		goto out;
+	}
+	if (name) {
 		write_name(&text, call);
 		*name = buf_steal(&text);
-		rc = *name ? 0 : err_nomem(p->err);
-	}
-	call_free(call);
-	if (rc) {
-		topo_free(t);
-		return rc;
+		if (!*name) {
+			rc = err_nomem(p->err);
+			topo_free(t);
+			goto out;
+		}
 	}
 	*out = t;
-	return 0;
+out:
+	call_free(call);
+	return rc;
 }
 
 int topo_parse(const char *expr, struct topo **out, char **name,

@@ -54,6 +54,17 @@ struct topo_call {
 	struct topo_size size;	/* filled by measure */
 };
 
+/* A call being measured or built. The first error stays in rc and err; what
+ * comes after it does nothing, so that measures and builders need not look. */
+struct topo_make {
+	const struct topo_call *call;
+	struct topo_size size;
+	const struct topo *const *parts;	/* build: the built ones */
+	struct topo *t;				/* build */
+	int rc;
+	struct err *err;
+};
+
 struct topo_family {
 	const char *name;
 	const char *shape;	/* of the arguments: "x" for an expression,
@@ -63,14 +74,11 @@ struct topo_family {
 				 * the name instead, L3(X) */
 	const char *usage;	/* "Ring(n)", for errors */
 	const char *help;	/* one line */
-	/* Checks the arguments (errors at a column) and tells the size; the
-	 * parts' sizes are known. */
-	int (*measure)(const struct topo_call *call, struct topo_size *size,
-		       struct err *err);
-	/* Adds the arcs; parts are built and frozen. t has size.n nodes. */
-	int (*build)(const struct topo_call *call,
-		     const struct topo *const *parts, struct topo *t,
-		     struct err *err);
+	/* Checks the arguments and tells the size; the parts' sizes are
+	 * known. */
+	void (*measure)(struct topo_make *mk);
+	/* Adds the arcs; parts are built and frozen, and t has size.n nodes. */
+	void (*build)(struct topo_make *mk);
 };
 
 /* The families of one file; a NULL name ends the list. */
@@ -81,17 +89,35 @@ extern const struct topo_family *const topo_family_lists[];
 /* WEFT_EINVAL "column C: fact". */
 int topo_err_at(struct err *err, int col, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same as the error of mk. */
+void topo_refuse(struct topo_make *mk, int col, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* least <= arg <= most, or WEFT_EINVAL at its column; `what` names it. */
-int topo_check_arg(const struct topo_arg *arg, const char *what,
-		   int64_t least, int64_t most, struct err *err);
-/* The same for a number of nodes, with TOPO_MAX_NODES as the most. */
-int topo_check_nodes(const struct topo_arg *arg, int64_t least,
-		     struct err *err);
+/* The value of argument i. */
+static inline int64_t topo_number(const struct topo_make *mk, int i)
+{
+	return mk->call->number[i].value;
+}
+
+/* min <= arg <= max, or WEFT_EINVAL at its column; `what` names it. */
+void topo_check_arg(struct topo_make *mk, const struct topo_arg *arg,
+		    const char *what, int64_t min, int64_t max);
+/* The same of argument i; of a number of nodes, at most TOPO_MAX_NODES. */
+void topo_check_number(struct topo_make *mk, int i, const char *what,
+		       int64_t min, int64_t max);
+void topo_check_nodes(struct topo_make *mk, int i, int64_t min);
 /* base^exponent, or limit + 1 when that is more. */
 int64_t topo_power(int64_t base, int64_t exponent, int64_t limit);
-/* Adds an arc of capacity one, or one each way. */
-int topo_link(struct topo *t, int64_t u, int64_t v, struct err *err);
-int topo_edge(struct topo *t, int64_t u, int64_t v, struct err *err);
+/* Adds an arc of capacity one, one each way, or u -> v with the capacity and
+ * latency of a. */
+void topo_link(struct topo_make *mk, int64_t u, int64_t v);
+void topo_edge(struct topo_make *mk, int64_t u, int64_t v);
+void topo_copy_arc(struct topo_make *mk, const struct topo_arc *a, int64_t u,
+		   int64_t v);
+
+/* The size of n nodes with `degree` arcs out and in, no self-loops, all alike
+ * because adding a constant (in the group that numbers them) keeps the
+ * arcs. */
+struct topo_size topo_group_size(int64_t n, int64_t degree);
 
 #endif

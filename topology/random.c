@@ -8,40 +8,37 @@
 /* How often a graph that came out in parts is drawn again. */
 #define MAX_DRAWS 64
 
-static int check_seed(const struct topo_arg *seed, struct err *err)
+static void check_seed(struct topo_make *mk)
 {
-	return topo_check_arg(seed, "seed", 0, 1000000000, err);
+	topo_check_number(mk, 2, "seed", 0, 1000000000);
 }
 
 /* ---- Xpander: a random lift of the complete graph ---- */
 
-static int measure_xpander(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_xpander(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, k = c->number[1].value;
-	int rc = topo_check_arg(&c->number[0], "degree", 2,
-				TOPO_MAX_NODES - 1, err);
+	int64_t d = topo_number(mk, 0), k = topo_number(mk, 1);
 
-	rc = rc ? rc : topo_check_nodes(&c->number[1], 1, err);
-	rc = rc ? rc : check_seed(&c->number[2], err);
-	*s = (struct topo_size){ (d + 1) * k, (d + 1) * k * d, d, false,
-				 true };
-	return rc;
+	topo_check_number(mk, 0, "degree", 2, TOPO_MAX_NODES - 1);
+	topo_check_nodes(mk, 1, 1);
+	check_seed(mk);
+	mk->size = (struct topo_size){ (d + 1) * k, (d + 1) * k * d, d, false,
+				       true };
 }
 
 /* Each pair of the d + 1 groups of k nodes is joined by a random matching. */
-static int build_xpander(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_xpander(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, k = c->number[1].value;
+	int64_t d = topo_number(mk, 0), k = topo_number(mk, 1);
 	int32_t *match = malloc((size_t)k * sizeof(*match));
 	struct rng rng;
-	int rc = match ? 0 : err_nomem(err);
 
-	(void)parts;
-	rng_seed(&rng, (uint64_t)c->number[2].value);
-	for (int64_t pair = 0; pair < (d + 1) * (d + 1) && rc == 0; pair++) {
+	if (!match) {
+		mk->rc = err_nomem(mk->err);
+		return;
+	}
+	rng_seed(&rng, (uint64_t)topo_number(mk, 2));
+	for (int64_t pair = 0; pair < (d + 1) * (d + 1); pair++) {
 		int64_t a = pair / (d + 1), b = pair % (d + 1);
 
 		for (int64_t i = 0; i < k && a < b; i++) {
@@ -51,12 +48,11 @@ static int build_xpander(const struct topo_call *c,
 			match[i] = match[j];
 			match[j] = (int32_t)i;
 		}
-		for (int64_t i = 0; i < k && a < b && rc == 0; i++) {
-			rc = topo_edge(t, a * k + i, b * k + match[i], err);
+		for (int64_t i = 0; i < k && a < b; i++) {
+			topo_edge(mk, a * k + i, b * k + match[i]);
 		}
 	}
 	free(match);
-	return rc;
 }
 
 /* ---- Jellyfish: a random regular graph ---- */
@@ -66,21 +62,19 @@ struct jelly {
 	int32_t *at;	/* d neighbours a node */
 };
 
-static int measure_jellyfish(const struct topo_call *c, struct topo_size *s,
-			     struct err *err)
+static void measure_jellyfish(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value, d = c->number[1].value;
-	int rc = topo_check_nodes(&c->number[0], 3, err);
+	int64_t n = topo_number(mk, 0), d = topo_number(mk, 1);
 
-	rc = rc ? rc : topo_check_arg(&c->number[1], "degree", 2, n - 1, err);
-	rc = rc ? rc : check_seed(&c->number[2], err);
-	if (rc == 0 && n * d % 2) {
-		rc = topo_err_at(err, c->number[1].col, "no graph of %lld "
-				 "nodes has degree %lld: one of them must be "
-				 "even", (long long)n, (long long)d);
+	topo_check_nodes(mk, 0, 3);
+	topo_check_number(mk, 1, "degree", 2, n - 1);
+	check_seed(mk);
+	if (!mk->rc && n * d % 2) {
+		topo_refuse(mk, mk->call->number[1].col, "no graph of %lld "
+			    "nodes has degree %lld: one of them must be even",
+			    (long long)n, (long long)d);
 	}
-	*s = (struct topo_size){ n, n * d, d, false, true };
-	return rc;
+	mk->size = (struct topo_size){ n, n * d, d, false, true };
 }
 
 /* A circulant of that degree. */
@@ -174,28 +168,24 @@ static int shuffle(struct jelly *j, uint64_t seed, struct err *err)
 	return rc;
 }
 
-static int build_jellyfish(const struct topo_call *c,
-			   const struct topo *const *parts, struct topo *t,
-			   struct err *err)
+static void build_jellyfish(struct topo_make *mk)
 {
-	struct jelly j = { (int)c->number[0].value, (int)c->number[1].value,
+	struct jelly j = { (int)topo_number(mk, 0), (int)topo_number(mk, 1),
 			   NULL };
-	int rc;
 
-	(void)parts;
 	j.at = malloc((size_t)j.n * (size_t)j.d * sizeof(*j.at));
 	if (!j.at) {
-		return err_nomem(err);
+		mk->rc = err_nomem(mk->err);
+		return;
 	}
 	start_jelly(&j);
-	rc = shuffle(&j, (uint64_t)c->number[2].value, err);
-	for (int u = 0; u < j.n && rc == 0; u++) {
-		for (int i = 0; i < j.d && rc == 0; i++) {
-			rc = topo_link(t, u, j.at[(size_t)u * j.d + i], err);
+	mk->rc = shuffle(&j, (uint64_t)topo_number(mk, 2), mk->err);
+	for (int u = 0; u < j.n; u++) {
+		for (int i = 0; i < j.d; i++) {
+			topo_link(mk, u, j.at[(size_t)u * j.d + i]);
 		}
 	}
 	free(j.at);
-	return rc;
 }
 
 const struct topo_family topo_random[] = {

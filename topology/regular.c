@@ -1,4 +1,9 @@
-/* Distance-regular graphs from sets and finite geometry; see topology.h. */
+/*
+ * Distance-regular graphs from sets and finite geometry: few hops for their
+ * ports, and all nodes alike, so that one node's schedule serves all. Those of
+ * geometry join points of a space over GF(q) with the lines through them; the
+ * field is a table of products made once per graph.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,16 +112,16 @@ static bool is_prime_power(int64_t q)
 	return q == 1;
 }
 
-static int check_field(const struct topo_arg *q, int64_t most,
-		       struct err *err)
+/* The one argument is a power of a prime, at most max. */
+static void check_field(struct topo_make *mk, int64_t max)
 {
-	int rc = topo_check_arg(q, "order", 2, most, err);
+	int64_t q = topo_number(mk, 0);
 
-	if (rc == 0 && !is_prime_power(q->value)) {
-		rc = topo_err_at(err, q->col, "order is %lld: expected a power "
-				 "of a prime", (long long)q->value);
+	topo_check_number(mk, 0, "order", 2, max);
+	if (!mk->rc && !is_prime_power(q)) {
+		topo_refuse(mk, mk->call->number[0].col, "order is %lld: "
+			    "expected a power of a prime", (long long)q);
 	}
-	return rc;
 }
 
 /* ---- subsets ---- */
@@ -141,55 +146,43 @@ static void list_subsets(int n, int k, uint32_t *out)
 	}
 }
 
-static int measure_johnson(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_johnson(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value, k = c->number[1].value;
-	int rc = topo_check_arg(&c->number[0], "size of the set", 2, 16, err);
+	int64_t n = topo_number(mk, 0), k = topo_number(mk, 1);
 
-	rc = rc ? rc : topo_check_arg(&c->number[1], "size of the subsets", 1,
-				      n - 1, err);
-	if (rc == 0) {
-		s->n = choose((int)n, (int)k);
-		s->degree = k * (n - k);
-		s->m = s->n * s->degree;
-		s->transitive = s->loopless = true;
+	topo_check_number(mk, 0, "size of the set", 2, 16);
+	topo_check_number(mk, 1, "size of the subsets", 1, n - 1);
+	if (!mk->rc) {
+		mk->size = topo_group_size(choose((int)n, (int)k), k * (n - k));
 	}
-	return rc;
 }
 
 /* Joins the subsets u of v[0..n-1] and w of v[from..to-1] that have `common`
  * elements in common. */
-static int join_subsets(struct topo *t, const uint32_t *v, int n, int from,
-			int to, int common, struct err *err)
+static void join_subsets(struct topo_make *mk, const uint32_t *v, int n,
+			 int from, int to, int common)
 {
-	int rc = 0;
-
-	for (int u = 0; u < n && rc == 0; u++) {
-		for (int w = u < from ? from : u + 1; w < to && rc == 0; w++) {
+	for (int u = 0; u < n; u++) {
+		for (int w = u < from ? from : u + 1; w < to; w++) {
 			if (__builtin_popcount(v[u] & v[w]) == common) {
-				rc = topo_edge(t, u, w, err);
+				topo_edge(mk, u, w);
 			}
 		}
 	}
-	return rc;
 }
 
-static int build_johnson(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_johnson(struct topo_make *mk)
 {
-	int n = topo_n(t), k = (int)c->number[1].value, rc;
+	int n = topo_n(mk->t), k = (int)topo_number(mk, 1);
 	uint32_t *v = malloc((size_t)n * sizeof(*v));
 
-	(void)parts;
 	if (!v) {
-		return err_nomem(err);
+		mk->rc = err_nomem(mk->err);
+		return;
 	}
-	list_subsets((int)c->number[0].value, k, v);
-	rc = join_subsets(t, v, n, 0, n, k - 1, err);
+	list_subsets((int)topo_number(mk, 0), k, v);
+	join_subsets(mk, v, n, 0, n, k - 1);
 	free(v);
-	return rc;
 }
 
 static bool is_doubled(const struct topo_call *c)
@@ -197,109 +190,91 @@ static bool is_doubled(const struct topo_call *c)
 	return strcmp(c->family->name, "Odd") != 0;
 }
 
-static int measure_odd(const struct topo_call *c, struct topo_size *s,
-		       struct err *err)
+static void measure_odd(struct topo_make *mk)
 {
-	int64_t k = c->number[0].value;
-	int rc = topo_check_arg(&c->number[0], "degree", 2, 8, err);
+	int64_t k = topo_number(mk, 0), n;
 
-	if (rc == 0) {
-		s->n = choose((int)(2 * k - 1), (int)k) * (is_doubled(c) ? 2 : 1);
-		s->degree = k;
-		s->m = s->n * k;
-		s->transitive = s->loopless = true;
+	topo_check_number(mk, 0, "degree", 2, 8);
+	if (!mk->rc) {
+		n = choose((int)(2 * k - 1), (int)k);
+		mk->size = topo_group_size(is_doubled(mk->call) ? 2 * n : n, k);
 	}
-	return rc;
 }
 
 /* Odd: (k-1)-subsets of 2k-1 elements, disjoint ones joined. Doubled: those
  * and the k-subsets, joined when one holds the other. */
-static int build_odd(const struct topo_call *c,
-		     const struct topo *const *parts, struct topo *t,
-		     struct err *err)
+static void build_odd(struct topo_make *mk)
 {
-	int n = topo_n(t), k = (int)c->number[0].value, rc;
+	int n = topo_n(mk->t), k = (int)topo_number(mk, 0);
 	uint32_t *v = malloc((size_t)n * sizeof(*v));
 
-	(void)parts;
 	if (!v) {
-		return err_nomem(err);
+		mk->rc = err_nomem(mk->err);
+		return;
 	}
 	list_subsets(2 * k - 1, k - 1, v);
-	if (is_doubled(c)) {
+	if (is_doubled(mk->call)) {
 		list_subsets(2 * k - 1, k, v + n / 2);
-		rc = join_subsets(t, v, n / 2, n / 2, n, k - 1, err);
+		join_subsets(mk, v, n / 2, n / 2, n, k - 1);
 	} else {
-		rc = join_subsets(t, v, n, 0, n, 0, err);
+		join_subsets(mk, v, n, 0, n, 0);
 	}
 	free(v);
-	return rc;
 }
 
 /* ---- crown and Paley graphs ---- */
 
-static int measure_crown(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
+static void measure_crown(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value;
+	int64_t n = topo_number(mk, 0);
 
-	*s = (struct topo_size){ 2 * n, 2 * n * (n - 1), n - 1, true, true };
-	return topo_check_nodes(&c->number[0], 3, err);
+	mk->size = topo_group_size(2 * n, n - 1);
+	topo_check_nodes(mk, 0, 3);
 }
 
-static int build_crown(const struct topo_call *c,
-		       const struct topo *const *parts, struct topo *t,
-		       struct err *err)
+static void build_crown(struct topo_make *mk)
 {
-	int64_t n = c->number[0].value;
-	int rc = 0;
+	int64_t n = topo_number(mk, 0);
 
-	(void)parts;
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		for (int64_t v = 0; v < n && rc == 0; v++) {
-			rc = u == v ? 0 : topo_edge(t, u, n + v, err);
-		}
-	}
-	return rc;
-}
-
-static int measure_paley(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
-{
-	int64_t q = c->number[0].value;
-	int rc = check_field(&c->number[0], MAX_FIELD, err);
-
-	if (rc == 0 && q % 4 != 1) {
-		rc = topo_err_at(err, c->number[0].col, "order is %lld: "
-				 "expected one more than a multiple of 4",
-				 (long long)q);
-	}
-	*s = (struct topo_size){ q, q * (q - 1) / 2, (q - 1) / 2, true, true };
-	return rc;
-}
-
-/* u and v are joined when their difference is a square. */
-static int build_paley(const struct topo_call *c,
-		       const struct topo *const *parts, struct topo *t,
-		       struct err *err)
-{
-	struct field f;
-	bool square[MAX_FIELD + 1] = { false };
-	int rc = 0;
-
-	(void)parts;
-	field_init(&f, (int)c->number[0].value);
-	for (int a = 1; a < f.q; a++) {
-		square[f.mul[a][a]] = true;
-	}
-	for (int u = 0; u < f.q && rc == 0; u++) {
-		for (int s = 1; s < f.q && rc == 0; s++) {
-			if (square[s]) {
-				rc = topo_link(t, u, add(&f, u, s), err);
+	for (int64_t u = 0; u < n; u++) {
+		for (int64_t v = 0; v < n; v++) {
+			if (u != v) {
+				topo_edge(mk, u, n + v);
 			}
 		}
 	}
-	return rc;
+}
+
+static void measure_paley(struct topo_make *mk)
+{
+	int64_t q = topo_number(mk, 0);
+
+	check_field(mk, MAX_FIELD);
+	if (!mk->rc && q % 4 != 1) {
+		topo_refuse(mk, mk->call->number[0].col, "order is %lld: "
+			    "expected one more than a multiple of 4",
+			    (long long)q);
+	}
+	mk->size = topo_group_size(q, (q - 1) / 2);
+}
+
+/* u and v are joined when their difference is a square. */
+static void build_paley(struct topo_make *mk)
+{
+	struct field f;
+	bool square[MAX_FIELD + 1] = { false };
+
+	field_init(&f, (int)topo_number(mk, 0));
+	for (int a = 1; a < f.q; a++) {
+		square[f.mul[a][a]] = true;
+	}
+	for (int u = 0; u < f.q; u++) {
+		for (int s = 1; s < f.q; s++) {
+			if (square[s]) {
+				topo_link(mk, u, add(&f, u, s));
+			}
+		}
+	}
 }
 
 /* ---- points and lines ---- */
@@ -330,12 +305,12 @@ static int number_of(const struct points *p, const uint8_t *x)
 	return v;
 }
 
-/* All points that `keep` (may be NULL) accepts. points_fini also after an
- * error. */
-static int points_init(struct points *p, int q, int dim,
-		       bool (*keep)(const struct points *, const uint8_t *),
-		       struct err *err)
+/* All points over GF(q), q the one argument, that `keep` (may be NULL) accepts;
+ * none without memory. points_fini in any case. */
+static void points_init(struct points *p, struct topo_make *mk, int dim,
+			bool (*keep)(const struct points *, const uint8_t *))
 {
+	int q = (int)topo_number(mk, 0);
 	int vectors = (int)topo_power(q, dim, INT32_MAX - 1);
 
 	memset(p, 0, sizeof(*p));
@@ -344,7 +319,8 @@ static int points_init(struct points *p, int q, int dim,
 	p->index = malloc((size_t)vectors * sizeof(*p->index));
 	p->at = malloc((size_t)(vectors / (q - 1) + 1) * sizeof(*p->at));
 	if (!p->index || !p->at) {
-		return err_nomem(err);
+		mk->rc = err_nomem(mk->err);
+		return;
 	}
 	for (int v = 0; v < vectors; v++) {
 		uint8_t *x = p->at[p->n];
@@ -359,7 +335,6 @@ static int points_init(struct points *p, int q, int dim,
 			p->index[v] = p->n++;
 		}
 	}
-	return 0;
 }
 
 /* The number of a + s b, brought to a leading 1. */
@@ -392,99 +367,85 @@ static int minor(const struct points *p, int a, int b, int i, int j)
 
 /* Joins points 0..n-1 with their lines n...: every pair that `on_line`
  * accepts spans one; a line is made by its two first points. */
-static int link_lines(const struct points *p, struct topo *t,
-		      bool (*on_line)(const struct points *, int, int),
-		      struct err *err)
+static void link_lines(const struct points *p, struct topo_make *mk,
+		       bool (*on_line)(const struct points *, int, int))
 {
-	int line = p->n, rc = 0;
+	int line = p->n;
 
-	for (int a = 0; a < p->n && rc == 0; a++) {
-		for (int b = a + 1; b < p->n && rc == 0; b++) {
+	for (int a = 0; a < p->n; a++) {
+		for (int b = a + 1; b < p->n; b++) {
 			bool first = on_line(p, a, b);
 
 			for (int s = 1; s < p->f.q && first; s++) {
-				int c = point_on_line(p, a, b, s);
-
-				first = c > b;
+				first = point_on_line(p, a, b, s) > b;
 			}
 			if (!first) {
 				continue;
 			}
-			rc = topo_edge(t, b, line, err);
-			for (int s = 0; s < p->f.q && rc == 0; s++) {
-				rc = topo_edge(t, point_on_line(p, a, b, s),
-					       line, err);
+			topo_edge(mk, b, line);
+			for (int s = 0; s < p->f.q; s++) {
+				topo_edge(mk, point_on_line(p, a, b, s), line);
 			}
 			line++;
 		}
 	}
-	return rc;
 }
 
 /* Points of the plane PG(2,q) and its lines, which are points again: they
  * meet when the product is zero. */
-static int measure_plane(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
+static void measure_plane(struct topo_make *mk)
 {
-	int64_t q = c->number[0].value, n = 2 * (q * q + q + 1);
+	int64_t q = topo_number(mk, 0), n = 2 * (q * q + q + 1);
 
-	*s = (struct topo_size){ n, n * (q + 1), q + 1, true, true };
-	return check_field(&c->number[0], 64, err);
+	mk->size = topo_group_size(n, q + 1);
+	check_field(mk, 64);
 }
 
-static int build_plane(const struct topo_call *c,
-		       const struct topo *const *parts, struct topo *t,
-		       struct err *err)
+static void build_plane(struct topo_make *mk)
 {
 	struct points p;
-	int rc = points_init(&p, (int)c->number[0].value, 3, NULL, err);
 
-	(void)parts;
-	for (int a = 0; a < p.n && rc == 0; a++) {
-		for (int b = 0; b < p.n && rc == 0; b++) {
+	points_init(&p, mk, 3, NULL);
+	for (int a = 0; a < p.n; a++) {
+		for (int b = 0; b < p.n; b++) {
 			int sum = 0;
 
 			for (int i = 0; i < 3; i++) {
 				sum = add(&p.f, sum,
 					  p.f.mul[p.at[a][i]][p.at[b][i]]);
 			}
-			rc = sum ? 0 : topo_edge(t, a, p.n + b, err);
-		}
-	}
-	points_fini(&p);
-	return rc;
-}
-
-/* Points (x, y) of the affine plane and its lines y = m x + b. */
-static int measure_affine(const struct topo_call *c, struct topo_size *s,
-			  struct err *err)
-{
-	int64_t q = c->number[0].value, n = 2 * q * q;
-
-	*s = (struct topo_size){ n, n * q, q, true, true };
-	return check_field(&c->number[0], 64, err);
-}
-
-static int build_affine(const struct topo_call *c,
-			const struct topo *const *parts, struct topo *t,
-			struct err *err)
-{
-	struct field f;
-	int q = (int)c->number[0].value, rc = 0;
-
-	(void)parts;
-	field_init(&f, q);
-	for (int x = 0; x < q && rc == 0; x++) {
-		for (int m = 0; m < q && rc == 0; m++) {
-			for (int b = 0; b < q && rc == 0; b++) {
-				int y = add(&f, f.mul[m][x], b);
-
-				rc = topo_edge(t, x * q + y,
-					       q * q + m * q + b, err);
+			if (sum == 0) {
+				topo_edge(mk, a, p.n + b);
 			}
 		}
 	}
-	return rc;
+	points_fini(&p);
+}
+
+/* Points (x, y) of the affine plane and its lines y = m x + b. */
+static void measure_affine(struct topo_make *mk)
+{
+	int64_t q = topo_number(mk, 0), n = 2 * q * q;
+
+	mk->size = topo_group_size(n, q);
+	check_field(mk, 64);
+}
+
+static void build_affine(struct topo_make *mk)
+{
+	struct field f;
+	int q = (int)topo_number(mk, 0);
+
+	field_init(&f, q);
+	for (int x = 0; x < q; x++) {
+		for (int m = 0; m < q; m++) {
+			for (int b = 0; b < q; b++) {
+				int y = add(&f, f.mul[m][x], b);
+
+				topo_edge(mk, x * q + y, q * q + m * q + b);
+			}
+		}
+	}
 }
 
 /* The generalized quadrangle W(q): points of PG(3,q), and the lines on which
@@ -494,27 +455,22 @@ static bool is_isotropic(const struct points *p, int a, int b)
 	return add(&p->f, minor(p, a, b, 0, 1), minor(p, a, b, 2, 3)) == 0;
 }
 
-static int measure_quadrangle(const struct topo_call *c, struct topo_size *s,
-			      struct err *err)
+static void measure_quadrangle(struct topo_make *mk)
 {
-	int64_t q = c->number[0].value, n = 2 * (q + 1) * (q * q + 1);
+	int64_t q = topo_number(mk, 0), n = 2 * (q + 1) * (q * q + 1);
 
 	/* Points and lines are alike only when q is even. */
-	*s = (struct topo_size){ n, n * (q + 1), q + 1, q % 2 == 0, true };
-	return check_field(&c->number[0], 16, err);
+	mk->size = (struct topo_size){ n, n * (q + 1), q + 1, q % 2 == 0, true };
+	check_field(mk, 16);
 }
 
-static int build_quadrangle(const struct topo_call *c,
-			    const struct topo *const *parts, struct topo *t,
-			    struct err *err)
+static void build_quadrangle(struct topo_make *mk)
 {
 	struct points p;
-	int rc = points_init(&p, (int)c->number[0].value, 4, NULL, err);
 
-	(void)parts;
-	rc = rc ? rc : link_lines(&p, t, is_isotropic, err);
+	points_init(&p, mk, 4, NULL);
+	link_lines(&p, mk, is_isotropic);
 	points_fini(&p);
-	return rc;
 }
 
 /* The split Cayley hexagon H(q) in Tits' coordinates: points of the quadric
@@ -547,30 +503,23 @@ static bool is_hexagon_line(const struct points *p, int a, int b)
 	return true;
 }
 
-static int measure_hexagon(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_hexagon(struct topo_make *mk)
 {
-	int64_t q = c->number[0].value;
-	int rc = check_field(&c->number[0], 5, err);
-	int64_t n = rc ? 0 : 2 * (topo_power(q, 6, 1 << 20) - 1) / (q - 1);
+	int64_t q = topo_number(mk, 0), n;
 
+	check_field(mk, 5);
+	n = mk->rc ? 0 : 2 * (topo_power(q, 6, 1 << 20) - 1) / (q - 1);
 	/* Points and lines are alike only when q is a power of 3. */
-	*s = (struct topo_size){ n, n * (q + 1), q + 1, q == 3, true };
-	return rc;
+	mk->size = (struct topo_size){ n, n * (q + 1), q + 1, q == 3, true };
 }
 
-static int build_hexagon(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_hexagon(struct topo_make *mk)
 {
 	struct points p;
-	int rc = points_init(&p, (int)c->number[0].value, 7, is_on_quadric,
-			     err);
 
-	(void)parts;
-	rc = rc ? rc : link_lines(&p, t, is_hexagon_line, err);
+	points_init(&p, mk, 7, is_on_quadric);
+	link_lines(&p, mk, is_hexagon_line);
 	points_fini(&p);
-	return rc;
 }
 
 const struct topo_family topo_regular[] = {

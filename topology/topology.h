@@ -86,6 +86,12 @@ int topo_diameter(const struct topo *t);
 int topo_transpose(const struct topo *t, struct topo **out, int32_t *back,
 		   struct err *err);
 
+/* A new frozen graph of n terminals with these m arcs, sorted; a copy of t, its
+ * arcs numbered alike. Errors of topo_new and topo_add_arc. */
+int topo_from_arcs(int n, const struct topo_arc *arcs, size_t m,
+		   struct topo **out, struct err *err);
+int topo_copy(const struct topo *t, struct topo **out, struct err *err);
+
 /* True when a group of automorphisms acts transitively on nodes (nauty):
  * then one source's schedule serves all. Automorphisms keep capacities,
  * latencies and the number of parallel arcs; nodes of different kinds or

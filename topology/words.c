@@ -4,101 +4,74 @@
 
 #include "topology/private.h"
 
-static int check_degree(const struct topo_call *c, int64_t least,
-			struct err *err)
+static void check_degree(struct topo_make *mk, int64_t min)
 {
-	return topo_check_arg(&c->number[0], "degree", least,
-			      TOPO_MAX_NODES - 1, err);
+	topo_check_number(mk, 0, "degree", min, TOPO_MAX_NODES - 1);
 }
 
 /* Definition 16 in appendix E.2 of the direct-connect topologies paper. */
-static int measure_general(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_general(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, n = c->number[1].value;
-	int rc = check_degree(c, 1, err);
+	int64_t d = topo_number(mk, 0), n = topo_number(mk, 1);
 
-	*s = (struct topo_size){ n, n * d, d, false,
-				 rc == 0 && n % (d + 1) == 0 };
-	return rc ? rc : topo_check_nodes(&c->number[1], d + 1, err);
+	check_degree(mk, 1);
+	mk->size = (struct topo_size){ n, n * d, d, false,
+				       !mk->rc && n % (d + 1) == 0 };
+	topo_check_nodes(mk, 1, d + 1);
 }
 
 /* The arcs u -> -d u - a, a = 1..d, modulo the number of nodes. */
-static int build_general(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_general(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, n = c->size.n;
-	int rc = 0;
+	int64_t d = topo_number(mk, 0), n = mk->size.n;
 
-	(void)parts;
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		for (int64_t a = 1; a <= d && rc == 0; a++) {
-			rc = topo_link(t, u, (n - (d * u + a) % n) % n, err);
+	for (int64_t u = 0; u < n; u++) {
+		for (int64_t a = 1; a <= d; a++) {
+			topo_link(mk, u, (n - (d * u + a) % n) % n);
 		}
 	}
-	return rc;
 }
 
 /* L^n(K(d+1)) has d^n (d+1) nodes and is the generalized Kautz graph of that
  * size. */
-static int measure_kautz(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
+static void measure_kautz(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, n;
-	int rc = check_degree(c, 1, err);
+	int64_t d = topo_number(mk, 0), n;
 
-	rc = rc ? rc : topo_check_arg(&c->number[1], "exponent", 0, 16, err);
-	if (rc) {
-		return rc;
-	}
-	n = topo_power(d, c->number[1].value, TOPO_MAX_NODES) * (d + 1);
-	*s = (struct topo_size){ n, n * d, d, false, true };
-	return 0;
+	check_degree(mk, 1);
+	topo_check_number(mk, 1, "exponent", 0, 16);
+	n = topo_power(d, topo_number(mk, 1), TOPO_MAX_NODES) * (d + 1);
+	mk->size = (struct topo_size){ n, n * d, d, false, true };
 }
 
-static int measure_words(const struct topo_call *c, struct topo_size *s,
-			 struct err *err)
+static void measure_words(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, n;
-	int rc = check_degree(c, 1, err);
+	int64_t d = topo_number(mk, 0), n;
 
-	rc = rc ? rc : topo_check_arg(&c->number[1], "length of words", 1, 16,
-				      err);
-	if (rc) {
-		return rc;
-	}
-	n = topo_power(d, c->number[1].value, TOPO_MAX_NODES);
-	*s = (struct topo_size){ n, n * d, d, false, false };
-	return 0;
+	check_degree(mk, 1);
+	topo_check_number(mk, 1, "length of words", 1, 16);
+	n = topo_power(d, topo_number(mk, 1), TOPO_MAX_NODES);
+	mk->size = (struct topo_size){ n, n * d, d, false, false };
 }
 
-static int build_de_bruijn(const struct topo_call *c,
-			   const struct topo *const *parts, struct topo *t,
-			   struct err *err)
+static void build_de_bruijn(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, n = c->size.n;
-	int rc = 0;
+	int64_t d = topo_number(mk, 0), n = mk->size.n;
 
-	(void)parts;
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		for (int64_t a = 0; a < d && rc == 0; a++) {
-			rc = topo_link(t, u, (d * u + a) % n, err);
+	for (int64_t u = 0; u < n; u++) {
+		for (int64_t a = 0; a < d; a++) {
+			topo_link(mk, u, (d * u + a) % n);
 		}
 	}
-	return rc;
 }
 
-static int measure_modified(const struct topo_call *c, struct topo_size *s,
-			    struct err *err)
+static void measure_modified(struct topo_make *mk)
 {
-	int rc = measure_words(c, s, err);
+	measure_words(mk);
 
-	rc = rc ? rc : check_degree(c, 2, err);
-	rc = rc ? rc : topo_check_arg(&c->number[1], "length of words", 2, 16,
-				      err);
-	s->loopless = true;
-	return rc;
+	check_degree(mk, 2);
+	topo_check_number(mk, 1, "length of words", 2, 16);
+	mk->size.loopless = true;
 }
 
 /* In which order the cycle visits the words of period 1 and 2: those that a
@@ -158,33 +131,30 @@ static void make_cycle(int64_t d, int64_t length, int64_t n, int64_t *next)
 }
 
 /* Words of period 1 and 2 lose one arc and get one: the degree stays. */
-static int build_modified(const struct topo_call *c,
-			  const struct topo *const *parts, struct topo *t,
-			  struct err *err)
+static void build_modified(struct topo_make *mk)
 {
-	int64_t d = c->number[0].value, n = c->size.n;
+	int64_t d = topo_number(mk, 0), n = mk->size.n;
 	int64_t *next = malloc((size_t)n * sizeof(*next));
-	int rc = next ? 0 : err_nomem(err);
 
-	(void)parts;
-	if (rc == 0) {
-		make_cycle(d, c->number[1].value, n, next);
+	if (!next) {
+		mk->rc = err_nomem(mk->err);
+		return;
 	}
-	for (int64_t u = 0; u < n && rc == 0; u++) {
-		for (int64_t a = 0; a < d && rc == 0; a++) {
+	make_cycle(d, topo_number(mk, 1), n, next);
+	for (int64_t u = 0; u < n; u++) {
+		for (int64_t a = 0; a < d; a++) {
 			int64_t v = (d * u + a) % n;
 
 			/* No loop, and no arc from v back to u. */
 			if (u != v && (d * v + u % d) % n != u) {
-				rc = topo_link(t, u, v, err);
+				topo_link(mk, u, v);
 			}
 		}
-		if (rc == 0 && next[u] >= 0) {
-			rc = topo_link(t, u, next[u], err);
+		if (next[u] >= 0) {
+			topo_link(mk, u, next[u]);
 		}
 	}
 	free(next);
-	return rc;
 }
 
 /* Eight nodes in the place of the paper's Diamond, whose arcs are a figure:
@@ -192,28 +162,17 @@ static int build_modified(const struct topo_call *c,
  * (2, 4 and 1 nodes at distances 1, 2 and 3, each step balanced), and alike
  * to its own transpose by u -> -u. Found by search over all pairs of
  * permutations of which one is a single cycle. */
-static int measure_diamond(const struct topo_call *c, struct topo_size *s,
-			   struct err *err)
+static void measure_diamond(struct topo_make *mk)
 {
-	(void)c;
-	(void)err;
-	*s = (struct topo_size){ 8, 16, 2, true, true };
-	return 0;
+	mk->size = (struct topo_size){ 8, 16, 2, true, true };
 }
 
-static int build_diamond(const struct topo_call *c,
-			 const struct topo *const *parts, struct topo *t,
-			 struct err *err)
+static void build_diamond(struct topo_make *mk)
 {
-	int rc = 0;
-
-	(void)c;
-	(void)parts;
-	for (int u = 0; u < 8 && rc == 0; u++) {
-		rc = topo_link(t, u, (u + 1) % 8, err);
-		rc = rc ? rc : topo_link(t, u, (u + 3) % 8, err);
+	for (int u = 0; u < 8; u++) {
+		topo_link(mk, u, (u + 1) % 8);
+		topo_link(mk, u, (u + 3) % 8);
 	}
-	return rc;
 }
 
 const struct topo_family topo_words[] = {
