@@ -80,10 +80,12 @@ static int net_fill(const struct bfb_program *b, int64_t per_item,
 	}
 	n->use = n->group + b->n_groups;
 	n->link = n->use + b->n_use;
-	rc = graph_flow_new(sink + 1, &n->flow, err);
-	rc = rc ? rc : net_add(b, n, per_item, room, err);
-	return rc ? rc : graph_flow_run(n->flow, 0, sink, INT64_MAX, &n->reached,
-				  NULL, err);
+	if ((rc = graph_flow_new(sink + 1, &n->flow, err)) ||
+	    (rc = net_add(b, n, per_item, room, err))) {
+		return rc;
+	}
+	return graph_flow_run(n->flow, 0, sink, INT64_MAX, &n->reached, NULL,
+			      err);
 }
 
 /* The same with per_cap for each unit of the links' capacity. */

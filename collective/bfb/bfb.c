@@ -29,10 +29,12 @@ int bfb_solve(struct bfb *b, enum coll_kind kind, const struct topo *t,
 	memset(b, 0, sizeof(*b));
 	if (kind != COLL_ALLGATHER) {
 		b->back = malloc(((size_t)topo_m(t) + 1) * sizeof(*b->back));
-		rc = b->back ? topo_transpose(t, &b->reversed, b->back, err)
-			     : err_nomem(err);
-		rc = rc ? rc : bfb_side_solve(&b->sides[b->n_sides++],
-					      b->reversed, timed, err);
+		rc = b->back
+			 ? topo_transpose(t, &b->reversed, b->back, err) : err_nomem(err);
+		if (!rc) {
+			rc = bfb_side_solve(&b->sides[b->n_sides++],
+					    b->reversed, timed, err);
+		}
 	}
 	if (kind != COLL_REDUCE_SCATTER && !rc) {
 		rc = bfb_side_solve(&b->sides[b->n_sides++], t, timed, err);
@@ -147,7 +149,9 @@ int bfb_complete(const struct bfb *b, struct coll_sched *sched, int chunks,
 
 	coll_set_chunks(sched, chunks);
 	rc = bfb_emit(b, sched, err);
-	rc = rc ? rc : coll_finish(sched, err);
+	if (!rc) {
+		rc = coll_finish(sched, err);
+	}
 	if (!rc && coll_prove(sched, NULL, err)) {
 		rc = err_wrap(err, "breadth-first broadcast");
 	}
@@ -168,7 +172,9 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
 	int rc = bfb_begin(kind, topo, chunks, &sched, err);
 
 	*out = NULL;
-	rc = rc ? rc : bfb_solve(&b, kind, topo, NULL, err);
+	if (!rc) {
+		rc = bfb_solve(&b, kind, topo, NULL, err);
+	}
 	if (!rc) {
 		chunks = chunks ? chunks : choose_chunks(b.sides, b.n_sides);
 		rc = bfb_complete(&b, sched, chunks, err);

@@ -468,7 +468,9 @@ int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
 	struct reach r;
 	int rc = reach_init(&r, t, sources, err);
 
-	rc = rc ? rc : look_init(&l, &r, err);
+	if (!rc) {
+		rc = look_init(&l, &r, err);
+	}
 	while (!rc && reach_step(&r)) {
 		rc = solve_level(&l, err);
 		if (!rc && vec_push(out, l.top)) {

@@ -450,13 +450,14 @@ static int construct(const struct parsed *p, const struct coll_sched *a,
 		break;
 	case FORM_BOTH:
 		rc = add_half(&x, a, 0, false, err);
-		rc = rc ? rc : add_half(&x, b, (int)chunks / 2, true, err);
+		if (!rc) {
+			rc = add_half(&x, b, (int)chunks / 2, true, err);
+		}
 		break;
 	case FORM_NONE:
 		break;
 	}
-	rc = rc ? rc : coll_finish(x.out, err);
-	if (rc) {
+	if (rc || (rc = coll_finish(x.out, err))) {
 		coll_free(x.out);
 		return rc;
 	}
@@ -473,12 +474,16 @@ static int allgather(const char *expr, bool transposed,
 	struct parsed p;
 	int rc = parse(expr, &p, err);
 
-	rc = rc ? rc : digraph(expr, transposed, &t, &back, err);
+	if (!rc) {
+		rc = digraph(expr, transposed, &t, &back, err);
+	}
 	if (!rc && p.form == FORM_NONE) {
 		free(back);
 		return coll_bfb(COLL_ALLGATHER, t, out, err);
 	}
-	rc = rc ? rc : allgather(p.inner, transposed, &a, err);
+	if (!rc) {
+		rc = allgather(p.inner, transposed, &a, err);
+	}
 	if (!rc && p.form == FORM_BOTH) {
 		rc = allgather(p.inner, !transposed, &b, err);
 	}
@@ -518,10 +523,14 @@ static int both_phases(const char *expr, struct coll_sched **out,
 		       struct err *err)
 {
 	struct coll_sched *first = NULL, *second = NULL;
-	int rc = one_phase(COLL_REDUCE_SCATTER, expr, &first, err);
+	int rc;
 
-	rc = rc ? rc : one_phase(COLL_ALLGATHER, expr, &second, err);
-	rc = rc ? rc : coll_sequence(first, second, out, err);
+	if ((rc = one_phase(COLL_REDUCE_SCATTER, expr, &first, err)) ||
+	    (rc = one_phase(COLL_ALLGATHER, expr, &second, err))) {
+		goto out;
+	}
+	rc = coll_sequence(first, second, out, err);
+out:
 	coll_free(first);
 	coll_free(second);
 	return rc;
@@ -537,7 +546,9 @@ int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
 
 	*out = NULL;
 	topo_free(t);
-	rc = rc ? rc : parse(name, &p, err);
+	if (!rc) {
+		rc = parse(name, &p, err);
+	}
 	if (!rc && (p.form == FORM_NONE || kind == COLL_ALLTOALL ||
 		    kind == COLL_BROADCAST)) {
 		rc = err_set(err, WEFT_EUNSUPPORTED,
@@ -546,10 +557,13 @@ int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
 		err_hint(err, "supported: allgather, reduce-scatter and "
 			 "allreduce of L(X), Deg(X,k), Pow(X,k), Bi(X)");
 	}
-	rc = rc ? rc : kind == COLL_ALLREDUCE
-			       ? both_phases(name, out, err)
-			       : one_phase(kind, name, out, err);
-	rc = rc ? rc : coll_prove(*out, NULL, err);
+	if (!rc) {
+		rc = kind == COLL_ALLREDUCE
+			 ? both_phases(name, out, err) : one_phase(kind, name, out, err);
+	}
+	if (!rc) {
+		rc = coll_prove(*out, NULL, err);
+	}
 	if (!rc) {
 		coll_set_topo_name(*out, name);
 	} else {

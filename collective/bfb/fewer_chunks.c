@@ -15,10 +15,12 @@ static int try_chunks(const struct fit *f, int chunks, struct coll_sched **out,
 {
 	struct coll_sched *s = NULL;
 	struct topo *copy = NULL;
-	int rc = coll_copy_graph(coll_topo(f->s), &copy, err);
+	int rc = topo_copy(coll_topo(f->s), &copy, err);
 
 	*out = NULL;
-	rc = rc ? rc : coll_bfb_cut(coll_kind_of(f->s), copy, chunks, &s, err);
+	if (!rc) {
+		rc = coll_bfb_cut(coll_kind_of(f->s), copy, chunks, &s, err);
+	}
 	if (rc == 0 && coll_chunks(s) < coll_chunks(f->s)) {
 		coll_set_topo_name(s, coll_topo_name(f->s));
 		rc = f->lower(s, f->arg, err);
@@ -59,7 +61,9 @@ int coll_bfb_fewer_chunks(const struct coll_sched *s, coll_bfb_try *lower, void 
 		return err_set(err, WEFT_ELIMIT, "not even one chunk a shard "
 			       "fits");
 	}
-	rc = rc ? rc : try_chunks(&f, 0, &best, err);
+	if (!rc) {
+		rc = try_chunks(&f, 0, &best, err);
+	}
 	for (int p = coll_chunks(s) / 2; p > 1 && !rc && !best; p /= 2) {
 		rc = try_chunks(&f, p, &best, err);
 	}

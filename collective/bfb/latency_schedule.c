@@ -141,8 +141,11 @@ int coll_bfb_timed(enum coll_kind kind, struct topo *topo, int chunks,
 		shard_time(cost, topo_n(topo), p.shard_ns);
 		rc = time_sides(&b, kind, topo, &p, chunks, bound, err);
 	}
-	rc = rc ? rc : whole_bound(&b, cost, bound, bound_ns, err);
-	rc = rc ? rc : bfb_complete(&b, sched, p.chunks, err);
+	if (rc || (rc = whole_bound(&b, cost, bound, bound_ns, err))) {
+		goto out;
+	}
+	rc = bfb_complete(&b, sched, p.chunks, err);
+out:
 	bfb_fini(&b);
 	mpq_clears(p.shard_ns, bound, NULL);
 	if (rc) {

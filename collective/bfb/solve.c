@@ -64,10 +64,11 @@ static int time_level(struct bfb_side *s, struct bfb_view *v, int t,
 		rc = *share ? bfb_times_need(&s->until, (size_t)t, err)
 			    : err_nomem(err);
 	}
-	rc = rc ? rc : bfb_times_need(&s->bounds, (size_t)t, err);
-	return rc ? rc : bfb_timing_solve(s->timed, b, v->latencies,
-				     s->until.v[t - 1], s->bounds.v[t - 1],
-				     *share, err);
+	if (rc || (rc = bfb_times_need(&s->bounds, (size_t)t, err))) {
+		return rc;
+	}
+	return bfb_timing_solve(s->timed, b, v->latencies, s->until.v[t - 1],
+				s->bounds.v[t - 1], *share, err);
 }
 
 static int time_node(struct bfb_side *s, struct bfb_view *v, int node, struct err *err)
@@ -97,7 +98,9 @@ static int solve_node(struct bfb_side *s, struct bfb_view *v, int node,
 			top = s->tops.v[t - 1];
 		}
 		rc = solve_level(v, t, top, &load, err);
-		rc = rc ? rc : raise_top(s, t, load, err);
+		if (!rc) {
+			rc = raise_top(s, t, load, err);
+		}
 	}
 	return rc;
 }

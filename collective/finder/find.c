@@ -193,8 +193,9 @@ static int compute(struct coll_finder *f, struct cand *c)
 	}
 	rc = topo_parse(c->expr, &t, NULL, f->err);
 
-	rc = rc ? rc : phase(COLL_ALLGATHER, t, &c->steps, &c->gather,
-			     f->err);
+	if (!rc) {
+		rc = phase(COLL_ALLGATHER, t, &c->steps, &c->gather, f->err);
+	}
 	c->scatter = c->gather;
 	if (!rc && f->q->kind != COLL_ALLGATHER && !topo_is_symmetric(t)) {
 		rc = phase(COLL_REDUCE_SCATTER, t, &c->steps, &c->scatter,
@@ -302,7 +303,10 @@ static int add_bases(struct coll_finder *f, struct cands *set, int n, int d,
 	if (!rc && d == 4 && n > 6) {
 		rc = add_circulant(f, set, n);
 	}
-	return rc ? rc : add_special(f, set, n, d, both);
+	if (rc) {
+		return rc;
+	}
+	return add_special(f, set, n, d, both);
 }
 
 static int optimal_set(struct coll_finder *f, int n, int d, bool both,
@@ -377,7 +381,9 @@ static int add_products(struct coll_finder *f, struct cands *set, int n, int d,
 			size_t x, y;
 
 			rc = optimal_set(f, a, e, both, &x);
-			rc = rc ? rc : optimal_set(f, n / a, d - e, both, &y);
+			if (!rc) {
+				rc = optimal_set(f, n / a, d - e, both, &y);
+			}
 			if (rc || f->optimal.v[x].list.n == 0) {
 				continue;
 			}
@@ -415,9 +421,15 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 		return 0;
 	}
 	rc = add_bases(f, &set, n, d, both);
-	rc = rc ? rc : add_multiples(f, &set, n, d, both);
-	rc = rc ? rc : add_copies(f, &set, n, d, both);
-	rc = rc ? rc : add_products(f, &set, n, d, both);
+	if (!rc) {
+		rc = add_multiples(f, &set, n, d, both);
+	}
+	if (!rc) {
+		rc = add_copies(f, &set, n, d, both);
+	}
+	if (!rc) {
+		rc = add_products(f, &set, n, d, both);
+	}
 	if (!rc && (u64map_set(&f->known, key, f->optimal.n) ||
 		    vec_push(&f->optimal, set))) {
 		rc = err_nomem(f->err);
@@ -469,7 +481,9 @@ static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
 		if (!beaten && name_circulant(&c, &found[i])) {
 			rc = finder_circulant_factor(&found[i], &c.gather, f->err);
 			c.scatter = c.gather;
-			rc = rc ? rc : keep(f, set, &c);
+			if (!rc) {
+				rc = keep(f, set, &c);
+			}
 		}
 	}
 	return rc;
@@ -504,7 +518,10 @@ static int add_kautz(struct coll_finder *f, struct cands *set, int n, int d)
 		return 0;
 	}
 	rc = compute(f, &c);
-	return rc ? rc : keep(f, set, &c);
+	if (rc) {
+		return rc;
+	}
+	return keep(f, set, &c);
 }
 
 /* Corollary 10.1 (corollary 1.2 as a bound): `times` line graphs of what has
@@ -542,7 +559,9 @@ static int one_way(struct coll_finder *f, struct cands *set, int n, int d)
 	int rc = add_optimal(f, set, n, d, false);
 	int64_t base = n;
 
-	rc = rc ? rc : add_kautz(f, set, n, d);
+	if (!rc) {
+		rc = add_kautz(f, set, n, d);
+	}
 	for (int k = 1; d > 1 && base % d == 0 && base / d >= 2 && !rc; k++) {
 		base /= d;
 		rc = add_lines(f, set, (int)base, d, k);
@@ -585,7 +604,9 @@ static int prove_all(struct coll_finder *f, struct cands *set)
 		struct cand c = set->list.v[i];
 
 		rc = c.exact ? 0 : compute(f, &c);
-		rc = rc ? rc : keep(f, &proven, &c);
+		if (!rc) {
+			rc = keep(f, &proven, &c);
+		}
 	}
 	vec_fini(&set->list);
 	*set = proven;
@@ -740,7 +761,9 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 	rc = q->both_ways ? both_ways(f, &set, q->n, q->degree)
 			  : one_way(f, &set, q->n, q->degree);
 	rc = rc || !prove ? rc : prove_all(f, &set);
-	rc = rc ? rc : publish(f, &set, out);
+	if (!rc) {
+		rc = publish(f, &set, out);
+	}
 	if (!rc && out->points.n == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no topology known for %d "
 			     "nodes of %d ports%s", q->n, q->degree,

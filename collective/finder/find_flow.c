@@ -147,13 +147,15 @@ static int consider_families(struct search *s)
 	while ((1 << k) < n) {
 		k++;
 	}
-	rc = rc ? rc : consider_form(s, "K(%d,%d)", n / 2, n - n / 2);
-	rc = rc ? rc : consider_form(s, "GenKautz(%d,%d)", d, n);
-	rc = rc ? rc : consider_form(s, "Bi(GenKautz(%d,%d))", d / 2, n);
-	rc = rc ? rc : consider_form(s, "Hypercube(%d)", k);
-	rc = rc ? rc : consider_form(s, "TwistedHypercube(%d)", k);
-	rc = rc ? rc : consider_form(s, "Ring(%d)", n);
-	return rc ? rc : consider_tori(s, "", 2, n, d);
+	if (rc || (rc = consider_form(s, "K(%d,%d)", n / 2, n - n / 2)) ||
+	    (rc = consider_form(s, "GenKautz(%d,%d)", d, n)) ||
+	    (rc = consider_form(s, "Bi(GenKautz(%d,%d))", d / 2, n)) ||
+	    (rc = consider_form(s, "Hypercube(%d)", k)) ||
+	    (rc = consider_form(s, "TwistedHypercube(%d)", k)) ||
+	    (rc = consider_form(s, "Ring(%d)", n))) {
+		return rc;
+	}
+	return consider_tori(s, "", 2, n, d);
 }
 
 static int consider_random(struct search *s)
@@ -219,10 +221,14 @@ static int solve(const struct coll_flow_query *q, struct coll_flow_point *p,
 {
 	struct topo *t = NULL;
 	struct mcf *flow = NULL;
-	int rc = topo_parse(p->expr, &t, NULL, err);
+	int rc;
 
-	rc = rc ? rc : mcf_new(t, true, &flow, err);
-	rc = rc ? rc : mcf_run(flow, &q->flow, &p->flow, err);
+	if ((rc = topo_parse(p->expr, &t, NULL, err)) ||
+	    (rc = mcf_new(t, true, &flow, err))) {
+		goto out;
+	}
+	rc = mcf_run(flow, &q->flow, &p->flow, err);
+out:
 	mcf_free(flow);
 	topo_free(t);
 	return rc;
@@ -284,9 +290,15 @@ int coll_find_flow(const struct coll_flow_query *q,
 	int rc = check(q, err);
 
 	memset(out, 0, sizeof(*out));
-	rc = rc ? rc : consider_families(&s);
-	rc = rc ? rc : consider_random(&s);
-	rc = rc ? rc : consider_frontier(&s);
+	if (!rc) {
+		rc = consider_families(&s);
+	}
+	if (!rc) {
+		rc = consider_random(&s);
+	}
+	if (!rc) {
+		rc = consider_frontier(&s);
+	}
 	if (rc == 0 && s.found.points.n == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no topology known for %d "
 			     "nodes of %d ports%s", q->n, q->degree,

@@ -241,11 +241,10 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 	struct topo *graph = NULL;
 	struct overlap o = { 0 };
 	int64_t best, now;
-	int rc = check_kind(s, err);
+	int rc;
 
 	*out = NULL;
-	rc = rc ? rc : overlap_init(&o, s, err);
-	if (rc) {
+	if ((rc = check_kind(s, err)) || (rc = overlap_init(&o, s, err))) {
 		goto out;
 	}
 	fill_loads(&o);
@@ -257,7 +256,7 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 		}
 		best = now;
 	}
-	if ((rc = coll_copy_graph(s->topo, &graph, err)) ||
+	if ((rc = topo_copy(s->topo, &graph, err)) ||
 	    (rc = coll_new(s->kind, graph, s->chunks, s->ports, s->root, &p,
 			   err)) ||
 	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) ||

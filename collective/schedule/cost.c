@@ -82,10 +82,10 @@ static int measure_run(struct meter *mt, struct err *err)
 	struct coll_run run = coll_xfer_run(mt->s, mt->xfer);
 	const struct coll_xfer *x = mt->s->xfers.v + run.first;
 	int64_t chunks = 0, cap;
-	int rc = arc_cap(mt, x, &cap, err);
+	int rc;
 
-	rc = rc ? rc : use_ports(mt, x, cap, err);
-	if (rc) {
+	if ((rc = arc_cap(mt, x, &cap, err)) ||
+	    (rc = use_ports(mt, x, cap, err))) {
 		return rc;
 	}
 	for (int64_t i = 0; i < run.n; i++) {
@@ -348,7 +348,9 @@ static int step_times(const struct coll_sched *s, const mpq_t chunk_ns,
 			tip.load.chunks += x[i].last - x[i].first + 1;
 		}
 		rc = arc_cap(&mt, x, &tip.load.cap, err);
-		rc = rc ? rc : add_tip(&tips, tip, err);
+		if (!rc) {
+			rc = add_tip(&tips, tip, err);
+		}
 		mt.xfer += run.n;
 	}
 	add_step(&tips, chunk_ns, sum);
@@ -475,7 +477,9 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 	rat_set(chunk_ns, c->alpha_ns, 1);
 	mul_int(chunk_ns, s->steps, 1);
 	mpq_add(sum, sum, chunk_ns);
-	rc = rc ? rc : round_up(sum, time_ns, err);
+	if (!rc) {
+		rc = round_up(sum, time_ns, err);
+	}
 	mpq_clears(chunk_ns, sum, NULL);
 	if (!rc && bound_ns) {
 		rc = bound_time(s, r, c, bound_ns, err);

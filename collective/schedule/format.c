@@ -122,16 +122,18 @@ static int check_head(const struct format_head *h, struct err *err)
 {
 	int rc = check("nodes", h->nodes, 1, TOPO_MAX_NODES, WEFT_ELIMIT, err);
 
-	rc = rc ? rc : check("chunks", h->chunks, 1, COLL_MAX_CHUNKS,
-			     WEFT_ELIMIT, err);
-	rc = rc ? rc : check("ports", h->ports, 0, COLL_MAX_PORTS,
-			     WEFT_ELIMIT, err);
-	rc = rc ? rc : check("root", h->root, 0, h->nodes - 1, WEFT_EINVAL,
-			     err);
-	rc = rc ? rc : check("part", h->part - 1, -1, h->nodes - 1,
-			     WEFT_EINVAL, err);
-	return rc ? rc : check("topology length", strlen(h->topology), 0,
-			       COLL_MAX_NAME, WEFT_ELIMIT, err);
+	if (rc ||
+	    (rc = check("chunks", h->chunks, 1, COLL_MAX_CHUNKS, WEFT_ELIMIT,
+			err)) ||
+	    (rc = check("ports", h->ports, 0, COLL_MAX_PORTS, WEFT_ELIMIT,
+			err)) ||
+	    (rc = check("root", h->root, 0, h->nodes - 1, WEFT_EINVAL, err)) ||
+	    (rc = check("part", h->part - 1, -1, h->nodes - 1, WEFT_EINVAL,
+			err))) {
+		return rc;
+	}
+	return check("topology length", strlen(h->topology), 0, COLL_MAX_NAME,
+		     WEFT_ELIMIT, err);
 }
 
 int format_start(struct format_load *l, const struct format_head *head,
@@ -147,7 +149,10 @@ int format_start(struct format_load *l, const struct format_head *head,
 			       FORMAT_VERSION);
 	}
 	rc = check_head(head, err);
-	return rc ? rc : topo_new((int)head->nodes, &l->graph, err);
+	if (rc) {
+		return rc;
+	}
+	return topo_new((int)head->nodes, &l->graph, err);
 }
 
 /* Row numbers are arc numbers, so the rows must stand as the digraph would

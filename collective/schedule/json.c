@@ -192,14 +192,30 @@ static int read_head(const json_t *root, struct format_head *head,
 			     "format: \"%.64s\" is not \"" FORMAT_NAME "\"",
 			     format);
 	}
-	rc = rc ? rc : get_int(root, "version", -1, &head->version, err);
-	rc = rc ? rc : get_text(root, "collective", NULL, &kind, err);
-	rc = rc ? rc : coll_kind_parse(kind, &head->kind, err);
-	rc = rc ? rc : get_text(root, "topology", "", &head->topology, err);
-	rc = rc ? rc : get_int(root, "nodes", -1, &head->nodes, err);
-	rc = rc ? rc : get_int(root, "chunks", -1, &head->chunks, err);
-	rc = rc ? rc : get_int(root, "ports", 0, &head->ports, err);
-	rc = rc ? rc : get_int(root, "root", 0, &head->root, err);
+	if (!rc) {
+		rc = get_int(root, "version", -1, &head->version, err);
+	}
+	if (!rc) {
+		rc = get_text(root, "collective", NULL, &kind, err);
+	}
+	if (!rc) {
+		rc = coll_kind_parse(kind, &head->kind, err);
+	}
+	if (!rc) {
+		rc = get_text(root, "topology", "", &head->topology, err);
+	}
+	if (!rc) {
+		rc = get_int(root, "nodes", -1, &head->nodes, err);
+	}
+	if (!rc) {
+		rc = get_int(root, "chunks", -1, &head->chunks, err);
+	}
+	if (!rc) {
+		rc = get_int(root, "ports", 0, &head->ports, err);
+	}
+	if (!rc) {
+		rc = get_int(root, "root", 0, &head->root, err);
+	}
 	if (rc == 0 && json_object_get(root, "part")) {
 		rc = get_int(root, "part", -1, &head->part, err);
 		head->part += head->part < INT64_MAX;
@@ -327,15 +343,19 @@ static int read_root(const json_t *root, struct coll_sched **out,
 {
 	struct format_load l = { .sched = NULL };
 	struct format_head head = { .version = 0 };
-	int rc = check_keys(root, err);
+	int rc;
 
-	rc = rc ? rc : read_head(root, &head, err);
-	rc = rc ? rc : format_start(&l, &head, err);
-	rc = rc ? rc : read_table(&l, FORMAT_ARCS, root, err);
-	rc = rc ? rc : format_graph(&l, err);
-	rc = rc ? rc : read_table(&l, FORMAT_TRANSFERS, root, err);
-	rc = rc ? rc : read_table(&l, FORMAT_LIGHTS, root, err);
-	rc = rc ? rc : format_finish(&l, out, err);
+	if ((rc = check_keys(root, err)) ||
+	    (rc = read_head(root, &head, err)) ||
+	    (rc = format_start(&l, &head, err)) ||
+	    (rc = read_table(&l, FORMAT_ARCS, root, err)) ||
+	    (rc = format_graph(&l, err)) ||
+	    (rc = read_table(&l, FORMAT_TRANSFERS, root, err)) ||
+	    (rc = read_table(&l, FORMAT_LIGHTS, root, err))) {
+		goto out;
+	}
+	rc = format_finish(&l, out, err);
+out:
 	format_abort(&l);
 	return rc;
 }

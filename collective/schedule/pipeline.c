@@ -174,15 +174,21 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 	int rc = check_batches(batches, err);
 
 	*out = NULL;
-	rc = rc ? rc : refuse_light(s, err);
+	if (!rc) {
+		rc = refuse_light(s, err);
+	}
 	if (!rc && (int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {
 		rc = err_set(err, WEFT_ELIMIT,
 			     "%d batches of %d chunks: more than %d chunks a "
 			     "shard", batches, s->chunks, COLL_MAX_CHUNKS);
 	}
-	rc = rc ? rc : coll_copy_graph(s->topo, &graph, err);
-	rc = rc ? rc : coll_new(s->kind, graph, batches * s->chunks, s->ports,
-				s->root, &p, err);
+	if (!rc) {
+		rc = topo_copy(s->topo, &graph, err);
+	}
+	if (!rc) {
+		rc = coll_new(s->kind, graph, batches * s->chunks, s->ports,
+			      s->root, &p, err);
+	}
 	for (int b = 0; b < batches && !rc; b++) {
 		for (size_t i = 0; i < s->xfers.n && !rc; i++) {
 			struct coll_xfer x = s->xfers.v[i];
@@ -193,9 +199,8 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 			rc = coll_add(p, &x, err);
 		}
 	}
-	rc = rc ? rc : coll_finish(p, err);
-	rc = rc ? rc : coll_prove(p, NULL, err);
-	if (rc) {
+	if (rc || (rc = coll_finish(p, err)) ||
+	    (rc = coll_prove(p, NULL, err))) {
 		coll_free(p);
 		return rc;
 	}

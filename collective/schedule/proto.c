@@ -148,7 +148,9 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 	for (int which = 0; which < FORMAT_TABLES && !rc; which++) {
 		rc = fill_columns(s, which, tables[which]);
 	}
-	rc = rc ? rc : pack(&msg, out);
+	if (!rc) {
+		rc = pack(&msg, out);
+	}
 	for (int which = 0; which < FORMAT_TABLES; which++) {
 		free_columns(tables[which], which);
 	}
@@ -224,17 +226,20 @@ static int read_message(pb_schedule *msg, struct coll_sched **out,
 {
 	struct format_load l = { .sched = NULL };
 	struct format_head head;
-	int rc = read_head(msg, &head, err);
+	int rc;
 
-	rc = rc ? rc : format_start(&l, &head, err);
-	rc = rc ? rc : read_table(&l, FORMAT_ARCS,
-				  (ProtobufCMessage *)msg->arcs, err);
-	rc = rc ? rc : format_graph(&l, err);
-	rc = rc ? rc : read_table(&l, FORMAT_TRANSFERS,
-				  (ProtobufCMessage *)msg->transfers, err);
-	rc = rc ? rc : read_table(&l, FORMAT_LIGHTS,
-				  (ProtobufCMessage *)msg->lightpaths, err);
-	rc = rc ? rc : format_finish(&l, out, err);
+	if ((rc = read_head(msg, &head, err)) ||
+	    (rc = format_start(&l, &head, err)) ||
+	    (rc = read_table(&l, FORMAT_ARCS, (ProtobufCMessage *)msg->arcs,
+			     err)) || (rc = format_graph(&l, err)) ||
+	    (rc = read_table(&l, FORMAT_TRANSFERS,
+			     (ProtobufCMessage *)msg->transfers, err)) ||
+	    (rc = read_table(&l, FORMAT_LIGHTS,
+			     (ProtobufCMessage *)msg->lightpaths, err))) {
+		goto out;
+	}
+	rc = format_finish(&l, out, err);
+out:
 	format_abort(&l);
 	return rc;
 }

@@ -40,12 +40,10 @@ int coll_part_of(const struct coll_sched *s, int rank,
 		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d",
 			       rank, s->ranks - 1);
 	}
-	rc = coll_copy_graph(s->topo, &graph, err);
-	rc = rc ? rc : coll_new(s->kind, graph, s->chunks, s->ports, s->root,
-				&part, err);
-	rc = rc ? rc : copy_rows(s, rank, part, err);
-	rc = rc ? rc : coll_finish(part, err);
-	if (rc) {
+	if ((rc = topo_copy(s->topo, &graph, err)) ||
+	    (rc = coll_new(s->kind, graph, s->chunks, s->ports, s->root, &part,
+			   err)) || (rc = copy_rows(s, rank, part, err)) ||
+	    (rc = coll_finish(part, err))) {
 		coll_free(part);
 		return rc;
 	}

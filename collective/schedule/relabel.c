@@ -26,7 +26,9 @@ static int rename_topo(const struct topo *t, const int *to, int *arcs,
 	struct renamed_arc *v = calloc((size_t)m + 1, sizeof(*v));
 
 	if (!v) {
-		rc = rc ? rc : err_nomem(err);
+		if (!rc) {
+			rc = err_nomem(err);
+		}
 	}
 	for (int a = 0; a < m && rc == 0; a++) {
 		v[a] = (struct renamed_arc){ to[topo_arc(t, a)->src],
@@ -42,7 +44,9 @@ static int rename_topo(const struct topo *t, const int *to, int *arcs,
 		rc = topo_add_arc(*out, v[a].src, v[a].dst, x->cap,
 				  x->latency_ns, err);
 	}
-	rc = rc ? rc : topo_freeze(*out, err);
+	if (!rc) {
+		rc = topo_freeze(*out, err);
+	}
 	free(v);
 	if (rc) {
 		topo_free(*out);
@@ -74,7 +78,10 @@ static int rename_moves(const struct coll_sched *s, const int *to,
 		y.arc = arcs[y.arc];
 		rc = coll_add_light(out, &y, err);
 	}
-	return rc ? rc : coll_finish(out, err);
+	if (rc) {
+		return rc;
+	}
+	return coll_finish(out, err);
 }
 
 int coll_rename(const struct coll_sched *s, const int *to,
@@ -92,10 +99,14 @@ int coll_rename(const struct coll_sched *s, const int *to,
 		return err_set(err, WEFT_EUNSUPPORTED, "other numbers for the "
 			       "nodes of a broadcast: not supported");
 	}
-	rc = arcs ? rename_topo(t, to, arcs, &topo, err) : err_nomem(err);
-	rc = rc ? rc : coll_new(coll_kind_of(s), topo, coll_chunks(s),
-				coll_ports(s), coll_root(s), &renamed, err);
-	rc = rc ? rc : rename_moves(s, to, arcs, renamed, err);
+	if ((rc = arcs
+		      ? rename_topo(t, to, arcs, &topo, err) : err_nomem(err)) ||
+	    (rc = coll_new(coll_kind_of(s), topo, coll_chunks(s), coll_ports(s),
+			   coll_root(s), &renamed, err))) {
+		goto out;
+	}
+	rc = rename_moves(s, to, arcs, renamed, err);
+out:
 	free(arcs);
 	if (rc) {
 		coll_free(renamed);

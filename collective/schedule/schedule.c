@@ -103,8 +103,7 @@ int coll_new(enum coll_kind kind, struct topo *topo, int chunks, int ports,
 
 	*out = NULL;
 	degree = ports ? ports : degree;
-	rc = rc ? rc : check_shape(topo, chunks, degree, root, err);
-	if (rc) {
+	if (rc || (rc = check_shape(topo, chunks, degree, root, err))) {
 		topo_free(topo);
 		return rc;
 	}

@@ -197,9 +197,6 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 
 /* ---- schedules from schedules ---- */
 
-/* A copy of t, its arcs numbered alike: schedules own their digraph. */
-int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err);
-
 /* The other way round in time on the transposed digraph: an all-gather
  * becomes a reduce-scatter and back, an all-to-all the one that returns
  * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse

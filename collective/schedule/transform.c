@@ -110,14 +110,18 @@ int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
 	struct topo *graph = NULL;
 	int32_t *forth = NULL;
 	enum coll_kind kind = s->kind;
-	int rc = reversed_kind(s->kind, &kind, err);
+	int rc;
 
 	*out = NULL;
-	rc = rc ? rc : transpose(s->topo, &graph, &forth, err);
-	rc = rc ? rc : new_like(s, kind, graph, s->chunks, &r, err);
-	rc = rc ? rc : reverse_xfers(s, forth, r, err);
-	rc = rc ? rc : reverse_lights(s, forth, r, err);
-	rc = rc ? rc : coll_finish(r, err);
+	if ((rc = reversed_kind(s->kind, &kind, err)) ||
+	    (rc = transpose(s->topo, &graph, &forth, err)) ||
+	    (rc = new_like(s, kind, graph, s->chunks, &r, err)) ||
+	    (rc = reverse_xfers(s, forth, r, err)) ||
+	    (rc = reverse_lights(s, forth, r, err))) {
+		goto out;
+	}
+	rc = coll_finish(r, err);
+out:
 	free(forth);
 	if (rc) {
 		coll_free(r);
@@ -193,29 +197,6 @@ static int match_arcs(const struct topo *a, const struct topo *b, int32_t *map,
 	return rc;
 }
 
-int coll_copy_graph(const struct topo *t, struct topo **out, struct err *err)
-{
-	struct topo *copy;
-	int rc = topo_new(topo_n(t), &copy, err);
-
-	if (rc) {
-		return rc;
-	}
-	for (int i = 0; i < topo_m(t) && !rc; i++) {
-		const struct topo_arc *a = topo_arc(t, i);
-
-		rc = topo_add_arc(copy, a->src, a->dst, a->cap, a->latency_ns,
-				  err);
-	}
-	rc = rc ? rc : topo_freeze(copy, err);
-	if (rc) {
-		topo_free(copy);
-		return rc;
-	}
-	*out = copy;
-	return 0;
-}
-
 /* Appends s from step `base` on; map NULL: arcs keep their numbers. */
 static int append(const struct coll_sched *s, int base, const int32_t *map,
 		  struct coll_sched *out, struct err *err)
@@ -278,19 +259,23 @@ int coll_sequence(const struct coll_sched *first,
 	int rc = map ? check_pair(first, second, err) : err_nomem(err);
 
 	*out = NULL;
-	rc = rc ? rc : match_arcs(first->topo, second->topo, map, err);
+	if (!rc) {
+		rc = match_arcs(first->topo, second->topo, map, err);
+	}
 	if (!rc && chunks > COLL_MAX_CHUNKS) {
 		rc = err_set(err, WEFT_ELIMIT,
 			     "%d and %d chunks have no common multiple up to "
 			     "%d", first->chunks, second->chunks,
 			     COLL_MAX_CHUNKS);
 	}
-	rc = rc ? rc : coll_copy_graph(first->topo, &graph, err);
-	rc = rc ? rc : new_like(first, COLL_ALLREDUCE, graph, (int)chunks, &s,
-				err);
-	rc = rc ? rc : append(first, 0, NULL, s, err);
-	rc = rc ? rc : append(second, first->steps, map, s, err);
-	rc = rc ? rc : coll_finish(s, err);
+	if (rc || (rc = topo_copy(first->topo, &graph, err)) ||
+	    (rc = new_like(first, COLL_ALLREDUCE, graph, (int)chunks, &s,
+			   err)) || (rc = append(first, 0, NULL, s, err)) ||
+	    (rc = append(second, first->steps, map, s, err))) {
+		goto out;
+	}
+	rc = coll_finish(s, err);
+out:
 	free(map);
 	if (rc) {
 		coll_free(s);

@@ -122,7 +122,9 @@ static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
 	if (by_dest) {
 		rc = sort_pass(s, false, NULL, by_dest);
 	}
-	rc = rc ? rc : sort_pass(s, true, by_dest, order);
+	if (!rc) {
+		rc = sort_pass(s, true, by_dest, order);
+	}
 	free(by_dest);
 	return rc;
 }
@@ -753,9 +755,13 @@ int coll_verify(const struct coll_sched *s, struct coll_report *report,
 	}
 	coll_report_init(&own);
 	rc = check_xfers(s, err);
-	rc = rc ? rc : check_lights(s, err);
+	if (!rc) {
+		rc = check_lights(s, err);
+	}
 	rc = rc || s->proven ? rc : replay_all(s, err);
-	rc = rc ? rc : coll_measure(s, r, err);
+	if (!rc) {
+		rc = coll_measure(s, r, err);
+	}
 	coll_report_fini(&own);
 	return rc;
 }

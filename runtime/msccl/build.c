@@ -532,7 +532,10 @@ static int emit_steps(struct build *b, int i)
 	step.dst = op->dst;
 	step.cnt = op->cnt;
 	op->step = (int32_t)tb->steps.n;
-	return rc ? rc : vec_push(&tb->steps, step);
+	if (rc) {
+		return rc;
+	}
+	return vec_push(&tb->steps, step);
 }
 
 static int order_op(struct build *b, int i)
@@ -550,7 +553,10 @@ static int order_op(struct build *b, int i)
 		}
 		prune(b, mine);
 	}
-	return rc ? rc : emit_steps(b, i);
+	if (rc) {
+		return rc;
+	}
+	return emit_steps(b, i);
 }
 
 static int order_ops(struct build *b)

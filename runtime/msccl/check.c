@@ -225,7 +225,10 @@ static int check_rank(const struct msccl *p, int rank,
 	for (size_t t = 0; t < g->tbs.n && !rc; t++) {
 		rc = check_tb(p, rank, (int)t, err);
 	}
-	return rc ? rc : check_channels(p, rank, lim, err);
+	if (rc) {
+		return rc;
+	}
+	return check_channels(p, rank, lim, err);
 }
 
 static int check_head(const struct msccl *p, const struct msccl_limits *lim,
@@ -376,7 +379,9 @@ static int join_tbs(struct check *c, struct u64map *to, struct err *err)
 			s->to = (int)other;
 			c->tbs[other].from = n;
 		}
-		rc = rc ? rc : match_steps(c, n, s->to, err);
+		if (!rc) {
+			rc = match_steps(c, n, s->to, err);
+		}
 	}
 	for (int n = 0; n < c->base[c->p->ranks] && !rc; n++) {
 		const struct check_tb *r = &c->tbs[n];
@@ -416,7 +421,9 @@ static int check_open(struct check *c, struct err *err)
 		c->sent_by[i] = -1;
 	}
 	rc = number_tbs(c, &to, err);
-	rc = rc ? rc : join_tbs(c, &to, err);
+	if (!rc) {
+		rc = join_tbs(c, &to, err);
+	}
 	u64map_fini(&to);
 	return rc;
 }
@@ -439,13 +446,16 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
 	for (int r = 0; r < p->ranks && !rc; r++) {
 		rc = check_rank(p, r, lim, err);
 	}
-	rc = rc ? rc : check_cells(p, err);
-	rc = rc ? rc : check_open(&c, err);
+	if (!rc) {
+		rc = check_cells(p, err);
+	}
+	if (!rc) {
+		rc = check_open(&c, err);
+	}
 	for (int place = 0; place < 2 && !rc; place++) {
 		if (place ? p->inplace : p->outofplace) {
-			rc = check_run(&c, place, err);
-			rc = rc ? rc : check_races(&c, place, err);
-			if (rc) {
+			if ((rc = check_run(&c, place, err)) ||
+			    (rc = check_races(&c, place, err))) {
 				err_wrap(err, "called %s", place
 						? "in place" : "out of place");
 			}

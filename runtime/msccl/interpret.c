@@ -186,7 +186,9 @@ int check_run(struct check *c, bool inplace, struct err *err)
 	} else {
 		fill(&r);
 		rc = run_all(&r, err);
-		rc = rc ? rc : compare(&r, err);
+		if (!rc) {
+			rc = compare(&r, err);
+		}
 	}
 	free(r.start);
 	free(r.pc);

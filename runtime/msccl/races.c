@@ -102,7 +102,9 @@ static int reaches(struct race *x, int64_t early, int64_t late)
 			return 1;
 		}
 		rc = k > 0 ? visit(x, op - 1) : 0;
-		rc = rc ? rc : visit(x, x->c->sent_by[op]);
+		if (!rc) {
+			rc = visit(x, x->c->sent_by[op]);
+		}
 		if (!rc && s->dep_tb >= 0) {
 			int dep = x->c->base[t->rank] + s->dep_tb;
 

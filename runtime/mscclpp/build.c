@@ -254,8 +254,11 @@ static int emit_start(struct build *b)
 	for (size_t i = 0; i < g->chans.n && all; i++) {
 		all[i] = (int32_t)i;
 	}
-	rc = rc ? rc : emit_channels(b, MSCCLPP_SIGNAL, all, g->chans.n);
-	rc = rc ? rc : emit_channels(b, MSCCLPP_WAIT, all, g->chans.n);
+	if (rc || (rc = emit_channels(b, MSCCLPP_SIGNAL, all, g->chans.n))) {
+		goto out;
+	}
+	rc = emit_channels(b, MSCCLPP_WAIT, all, g->chans.n);
+out:
 	free(all);
 	return rc;
 }
@@ -272,7 +275,9 @@ static int emit_flush(struct build *b)
 			rc = vec_push(&used, (int32_t)i);
 		}
 	}
-	rc = rc ? rc : emit_channels(b, MSCCLPP_FLUSH, used.v, used.n);
+	if (!rc) {
+		rc = emit_channels(b, MSCCLPP_FLUSH, used.v, used.n);
+	}
 	vec_fini(&used);
 	b->flushes++;
 	return rc;
@@ -370,12 +375,16 @@ static int end_batch(struct build *b, bool write)
 	}
 	if (write && b->batch.n > 0) {
 		rc = meet(b);
-		rc = rc ? rc : emit_sends(b, MSCCLPP_PUT);
+		if (!rc) {
+			rc = emit_sends(b, MSCCLPP_PUT);
+		}
 		/* The signal of a channel comes after all its puts. */
 		if (!rc && b->out.v[b->out.n - 1].op.name == MSCCLPP_PUT) {
 			rc = meet(b);
 		}
-		rc = rc ? rc : emit_sends(b, MSCCLPP_PWS);
+		if (!rc) {
+			rc = emit_sends(b, MSCCLPP_PWS);
+		}
 	}
 	b->batch.n = 0;
 	return rc || !write || b->copied ? rc : emit_copies(b);
@@ -412,8 +421,9 @@ static int emit_waits(struct build *b)
 			}
 		}
 		b->round++;
-		rc = rc ? rc : emit_channels(b, MSCCLPP_WAIT, chans.v,
-					     chans.n);
+		if (!rc) {
+			rc = emit_channels(b, MSCCLPP_WAIT, chans.v, chans.n);
+		}
 	} while (chans.n > 0 && !rc);
 	vec_fini(&chans);
 	return rc;
@@ -441,7 +451,9 @@ static int before_sum(struct build *b, int64_t from, int64_t to, int32_t n)
 	}
 	if (!rc && leaves) {
 		rc = emit_flush(b);
-		rc = rc ? rc : meet(b);
+		if (!rc) {
+			rc = meet(b);
+		}
 	}
 	for (int32_t k = 0; k < n; k++) {
 		b->touched[from + k] = b->touched[to + k] = b->segment;
@@ -468,9 +480,11 @@ static int emit_sum(struct build *b, int32_t i)
 		return 0;
 	}
 	rc = before_sum(b, from_cell, to_cell, op->cnt);
-	return rc ? rc : emit(b, &(struct mscclpp_op){
-		.name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to },
-		.src = { { op->src, op->cnt, op->src_buf, false }, stage } });
+	if (rc) {
+		return rc;
+	}
+	return emit(b,
+		    &(struct mscclpp_op){ .name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to }, .src = { { op->src, op->cnt, op->src_buf, false }, stage } });
 }
 
 static int drain(struct build *b, bool write)
@@ -529,13 +543,19 @@ static int go_through(struct build *b, bool write)
 		} else if (op->send != NONE) {
 			if (is_due(b, op)) {
 				rc = end_batch(b, write);
-				rc = rc ? rc : drain(b, write);
+				if (!rc) {
+					rc = drain(b, write);
+				}
 			}
-			rc = rc ? rc : vec_push(&b->batch, i);
+			if (!rc) {
+				rc = vec_push(&b->batch, i);
+			}
 		}
 	}
-	rc = rc ? rc : end_batch(b, write);
-	return rc ? rc : drain(b, write);
+	if (rc || (rc = end_batch(b, write))) {
+		return rc;
+	}
+	return drain(b, write);
 }
 
 /* ---- threadblocks ---- */
@@ -619,7 +639,9 @@ static int cut(struct build *b)
 		if (!fits(&g->tbs.v[g->tbs.n - 1], &b->out.v[i])) {
 			rc = hand_over(g);
 		}
-		rc = rc ? rc : add_op(&g->tbs.v[g->tbs.n - 1], &b->out.v[i]);
+		if (!rc) {
+			rc = add_op(&g->tbs.v[g->tbs.n - 1], &b->out.v[i]);
+		}
 	}
 	return rc;
 }
@@ -642,7 +664,9 @@ static int build_rank(struct build *b, bool write)
 		memset(b->leaving, -1, cells * sizeof(*b->leaving));
 		rc = open_channels(b);
 		rc = rc || !write ? rc : emit_start(b);
-		rc = rc ? rc : go_through(b, write);
+		if (!rc) {
+			rc = go_through(b, write);
+		}
 		rc = rc || !write ? rc : emit_flush(b);
 		rc = rc || !write ? rc : cut(b);
 	}
@@ -705,7 +729,9 @@ static int build_all(struct build *b)
 	for (int r = 0; r < b->p->ranks && !rc; r++) {
 		rc = pack_scratch(b, r);
 	}
-	rc = rc ? rc : note_sends(b);
+	if (!rc) {
+		rc = note_sends(b);
+	}
 	for (int r = 0; r < b->p->ranks && !rc; r++) {
 		pair_ops(b, r);
 	}

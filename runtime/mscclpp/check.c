@@ -348,7 +348,8 @@ int mscclpp_check(const struct mscclpp *p, struct err *err)
 	for (int r = 0; r < p->ranks && !rc; r++) {
 		rc = check_rank(p, r, err);
 	}
-	rc = rc ? rc : check_bytes(p, err);
-	rc = rc ? rc : check_ends(p, err);
-	return rc ? rc : mscclpp_run(p, err);
+	if (rc || (rc = check_bytes(p, err)) || (rc = check_ends(p, err))) {
+		return rc;
+	}
+	return mscclpp_run(p, err);
 }

@@ -253,10 +253,10 @@ static int put_piece(struct run *r, struct thread *t,
 	int64_t from = cell_of(r, t->rank, s->buf, s->index);
 	int64_t at = cell_of(r, to->rank, to->buf, d->index);
 	struct touch by = { ACCESS_PUT, 0, (int32_t)r->puts.n };
-	int rc = check_read(r, t, from, s->size, err);
+	int rc;
 
-	rc = rc ? rc : check_write(r, t, at, d->size, err);
-	if (rc) {
+	if ((rc = check_read(r, t, from, s->size, err)) ||
+	    (rc = check_write(r, t, at, d->size, err))) {
 		return rc;
 	}
 	if (vec_push(&r->puts, (struct put){ now(r, t), { NONE, 0 },
@@ -355,8 +355,7 @@ static int do_wait(struct run *r, struct thread *t,
 		for (; from->told < (size_t)m->puts; from->told++) {
 			r->puts.v[from->puts.v[from->told]].told = now(r, t);
 		}
-		rc = rc ? rc : hear(t, m, err);
-		if (rc) {
+		if (rc || (rc = hear(t, m, err))) {
 			return rc;
 		}
 	}
@@ -402,7 +401,9 @@ static int do_local(struct run *r, struct thread *t,
 			r->values.v[k] += r->cells[from + k];
 		}
 	}
-	rc = rc ? rc : check_write(r, t, to, d->size, err);
+	if (!rc) {
+		rc = check_write(r, t, to, d->size, err);
+	}
 	for (int i = 0; i < op->n_src && !rc; i++) {
 		const struct mscclpp_ref *s = &op->src[i];
 
@@ -776,17 +777,20 @@ static void finish(struct run *r)
 int mscclpp_run(const struct mscclpp *p, struct err *err)
 {
 	struct run r = { .p = p };
-	int rc = number(&r);
+	int rc;
 
-	rc = rc ? rc : start_threads(&r);
-	rc = rc ? rc : join_ends(&r);
-	if (rc) {
+	if ((rc = number(&r)) || (rc = start_threads(&r)) ||
+	    (rc = join_ends(&r))) {
 		err_nomem(err);
 	} else {
 		fill(&r);
 		rc = run_all(&r, err);
-		rc = rc ? rc : check_left(&r, err);
-		rc = rc ? rc : compare(&r, err);
+		if (!rc) {
+			rc = check_left(&r, err);
+		}
+		if (!rc) {
+			rc = compare(&r, err);
+		}
 	}
 	finish(&r);
 	return rc;
