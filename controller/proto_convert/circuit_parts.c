@@ -19,33 +19,49 @@ static void fill_element(const struct model_fabric *f,
 	m->source = (char *)plan_source_name(e->source);
 }
 
+/* The numbers that a lightpath's message points to. */
+struct path_numbers {
+	Weft__V1__Number launched, measured, min, max, receiver_min, receiver_max, margin;
+};
+
+/* What may be lost, or gained, before the receiver's nearer limit is met. */
+static Weft__V1__Number *margin_of(const struct plan_path *p, const struct model_host *to,
+				   Weft__V1__Number *at)
+{
+	int64_t down = p->least_mdbm - to->receive_min_mdbm;
+	int64_t up = to->receive_max_mdbm - p->most_mdbm;
+	bool is_up = !to->has_receive_min || (to->has_receive_max && up < down);
+
+	return msg_number(at, p->has_power && (to->has_receive_min || to->has_receive_max),
+			  is_up ? up : down);
+}
+
 static void fill_power(const struct model_fabric *f, const struct plan_path *p,
-		       Weft__V1__PlanLightpath *m)
+		       struct path_numbers *n, Weft__V1__PlanLightpath *m)
 {
 	const struct model_host *to = &f->hosts[f->ports[p->rx_port].host];
 
 	m->loss_mdb = p->loss_mdb;
-	m->has_launch = p->has_launch;
-	m->launched_mdbm = p->has_launch ? p->launched_mdbm : 0;
-	m->has_measured = p->has_measured;
-	m->measured_mdbm = p->has_measured ? p->measured_mdbm : 0;
+	m->launched_mdbm = msg_number(&n->launched, p->has_launch, p->launched_mdbm);
+	m->measured_mdbm = msg_number(&n->measured, p->has_measured, p->measured_mdbm);
 	m->no_signal = p->is_dark;
-	m->has_expected = p->has_power;
-	m->expected_min_mdbm = p->least_mdbm;
-	m->expected_max_mdbm = p->most_mdbm;
-	m->has_receiver_min = to->has_receive_min;
-	m->receiver_min_mdbm = to->receive_min_mdbm;
-	m->has_receiver_max = to->has_receive_max;
-	m->receiver_max_mdbm = to->receive_max_mdbm;
+	m->expected_min_mdbm = msg_number(&n->min, p->has_power, p->least_mdbm);
+	m->expected_max_mdbm = msg_number(&n->max, p->has_power, p->most_mdbm);
+	m->receiver_min_mdbm = msg_number(&n->receiver_min, to->has_receive_min,
+					  to->receive_min_mdbm);
+	m->receiver_max_mdbm = msg_number(&n->receiver_max, to->has_receive_max,
+					  to->receive_max_mdbm);
+	m->margin_mdb = margin_of(p, to, &n->margin);
 }
 
 static int send_path(const struct plan *p, const struct plan_job *pj,
-		     const struct plan_path *path, wire_part_fn fn, void *arg,
+		     const struct plan_path *path, msg_part_fn fn, void *arg,
 		     struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
 	Weft__V1__PlanLightpath m = WEFT__V1__PLAN_LIGHTPATH__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
+	struct path_numbers numbers;
 	size_t n = (size_t)path->n_elements;
 	Weft__V1__PlanElement *items = calloc(n + 1, sizeof(*items));
 	Weft__V1__PlanElement **v = calloc(n + 1, sizeof(*v));
@@ -61,7 +77,7 @@ static int send_path(const struct plan *p, const struct plan_job *pj,
 		m.to = f->ports[path->rx_port].name;
 		m.n_elements = n;
 		m.elements = v;
-		fill_power(f, path, &m);
+		fill_power(f, path, &numbers, &m);
 		part.part_case = WEFT__V1__PLAN_PART__PART_LIGHTPATH;
 		part.lightpath = &m;
 		r = fn(&part, arg, err);
@@ -137,7 +153,7 @@ static void put_down(struct dark *d, const char *name,
 	d->down[d->n_downs++] = m;
 }
 
-static int send_dark(const struct plan *p, wire_part_fn fn, void *arg,
+static int send_dark(const struct plan *p, msg_part_fn fn, void *arg,
 		     struct err *err)
 {
 	const struct model_fabric *f = p->fabric;
@@ -167,7 +183,7 @@ static int send_dark(const struct plan *p, wire_part_fn fn, void *arg,
 	return r;
 }
 
-int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
+int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg,
 		    struct err *err)
 {
 	int r = 0;

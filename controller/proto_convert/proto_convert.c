@@ -6,6 +6,13 @@
 #include "controller/proto_convert/proto_convert.h"
 #include "lib/base/rat.h"
 
+Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value)
+{
+	weft__v1__number__init(at);
+	at->value = value;
+	return is_known ? at : NULL;
+}
+
 static char *port_name(const struct model_fabric *f, const int *map, int n,
 		       int port)
 {
@@ -57,7 +64,7 @@ static void name_ends(const struct model_fabric *f,
 	}
 }
 
-int wire_circuits_init(struct wire_circuits *c,
+int msg_circuits_init(struct msg_circuits *c,
 		       const struct model_fabric *fabric, int device,
 		       const struct optics_xc *xcs, int n, struct err *err)
 {
@@ -85,7 +92,7 @@ int wire_circuits_init(struct wire_circuits *c,
 	return 0;
 }
 
-void wire_circuits_fini(struct wire_circuits *c)
+void msg_circuits_fini(struct msg_circuits *c)
 {
 	free(c->v);
 	memset(c, 0, sizeof(*c));
@@ -132,7 +139,7 @@ static int list_stages(const struct plan *p, struct stages *to,
 }
 
 static int send_summary(const struct plan *p, const struct plan_base *base,
-			wire_part_fn fn, void *arg, struct err *err)
+			msg_part_fn fn, void *arg, struct err *err)
 {
 	Weft__V1__PlanSummary s = WEFT__V1__PLAN_SUMMARY__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
@@ -236,7 +243,7 @@ static int list_programs(const struct plan_device *d, struct programs *to,
 }
 
 static int send_device(const struct plan *p, const struct plan_base *base,
-		       const struct plan_device *d, wire_part_fn fn, void *arg,
+		       const struct plan_device *d, msg_part_fn fn, void *arg,
 		       struct err *err)
 {
 	const struct model_device *md = &p->fabric->devices[d->device];
@@ -245,13 +252,13 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	const struct optics_xc *from[] = { d->del, d->add, d->stolen,
 					  d->foreign };
 	const int count[] = { d->n_del, d->n_add, d->n_stolen, d->n_foreign };
-	struct wire_circuits list[4];
+	struct msg_circuits list[4];
 	struct programs programs;
 	int r = list_programs(d, &programs, err);
 
 	memset(list, 0, sizeof(list));
 	for (int i = 0; i < 4 && r == 0; i++) {
-		r = wire_circuits_init(&list[i], p->fabric, d->device,
+		r = msg_circuits_init(&list[i], p->fabric, d->device,
 				       from[i], count[i], err);
 	}
 	if (r) {
@@ -279,7 +286,7 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	r = fn(&part, arg, err);
 out:
 	for (int i = 0; i < 4; i++) {
-		wire_circuits_fini(&list[i]);
+		msg_circuits_fini(&list[i]);
 	}
 	free(programs.items);
 	free(programs.v);
@@ -288,7 +295,7 @@ out:
 
 /* The devices that carry a job's light, each once. Circuits are sorted by
  * device. */
-static int list_devices(struct wire_job *j, const struct plan *p,
+static int list_devices(struct msg_job *j, const struct plan *p,
 			const struct plan_job *pj, struct err *err)
 {
 	const struct model_device *devices = p->fabric->devices;
@@ -322,13 +329,13 @@ static void fill_ring(const struct plan_job *pj, Weft__V1__PlanJob *out)
 	out->worst_loss_mdb = pj->ring.worst_loss_mdb;
 }
 
-int wire_dead_init(struct wire_dead *w, const struct ring_fault *dead, int n,
+int msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n,
 		   int nodes, size_t *n_out, char ***out, struct err *err)
 {
 	w->text = calloc((size_t)n + 1, sizeof(*w->text));
 	w->list = calloc((size_t)n + 1, sizeof(*w->list));
 	if (!w->text || !w->list) {
-		wire_dead_fini(w);
+		msg_parts_fini(w);
 		return err_nomem(err);
 	}
 	for (int i = 0; i < n; i++) {
@@ -341,10 +348,10 @@ int wire_dead_init(struct wire_dead *w, const struct ring_fault *dead, int n,
 }
 
 /* One side's ports, or the whole ones of a device without sides. */
-static void put_ports(struct wire_dead *w, const char *side, const int *ports,
+static void put_ports(struct msg_parts *w, const char *side, const int *ports,
 		      int n_ports, int *n)
 {
-	for (int i = 0; i < n_ports && *n < WIRE_MARKS_SHOWN; i++) {
+	for (int i = 0; i < n_ports && *n < MSG_PARTS_SHOWN; i++) {
 		snprintf(w->text[*n], sizeof(w->text[0]), "%s %d", side,
 			 ports[i] + 1);
 		w->list[*n] = w->text[*n];
@@ -352,23 +359,23 @@ static void put_ports(struct wire_dead *w, const char *side, const int *ports,
 	}
 }
 
-int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
+int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 		    size_t *n_out, char ***out, int *count, struct err *err)
 {
 	bool sides = !dev->any_to_any;
 	int n = 0, outs = sides ? dev->n_dead_out : 0;
-	int parts = dev->n_dead < WIRE_MARKS_SHOWN ? dev->n_dead :
-						     WIRE_MARKS_SHOWN;
+	int parts = dev->n_dead < MSG_PARTS_SHOWN ? dev->n_dead :
+						     MSG_PARTS_SHOWN;
 
 	*count = dev->n_dead + dev->n_dead_in + outs;
 	if (dev->kind == MODEL_RING) {
-		return wire_dead_init(w, dev->dead, parts, dev->n_members,
+		return msg_parts_init(w, dev->dead, parts, dev->n_members,
 				      n_out, out, err);
 	}
-	w->text = calloc(WIRE_MARKS_SHOWN, sizeof(*w->text));
-	w->list = calloc(WIRE_MARKS_SHOWN, sizeof(*w->list));
+	w->text = calloc(MSG_PARTS_SHOWN, sizeof(*w->text));
+	w->list = calloc(MSG_PARTS_SHOWN, sizeof(*w->list));
 	if (!w->text || !w->list) {
-		wire_dead_fini(w);
+		msg_parts_fini(w);
 		return err_nomem(err);
 	}
 	put_ports(w, sides ? "in" : "port", dev->dead_in, dev->n_dead_in, &n);
@@ -378,14 +385,14 @@ int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
 	return 0;
 }
 
-void wire_dead_fini(struct wire_dead *w)
+void msg_parts_fini(struct msg_parts *w)
 {
 	free(w->text);
 	free(w->list);
 	memset(w, 0, sizeof(*w));
 }
 
-static int list_without(struct wire_job *j, const struct plan *p,
+static int list_without(struct msg_job *j, const struct plan *p,
 			const struct plan_job *pj, struct err *err)
 {
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
@@ -394,13 +401,13 @@ static int list_without(struct wire_job *j, const struct plan *p,
 	if (pj->n_without == 0) {
 		return 0;
 	}
-	return wire_dead_init(&j->without, pj->without, pj->n_without,
+	return msg_parts_init(&j->without, pj->without, pj->n_without,
 			      p->fabric->devices[mj->device].ring.n,
 			      &j->row.n_failed_parts, &j->row.failed_parts, err);
 }
 
 /* Wavelengths of transmitters, by the circuits of their first switches. */
-static int list_tuning(struct wire_job *j, const struct plan *p,
+static int list_tuning(struct msg_job *j, const struct plan *p,
 		       const struct plan_job *pj, struct err *err)
 {
 	size_t n = 0;
@@ -428,7 +435,7 @@ static int list_tuning(struct wire_job *j, const struct plan *p,
 	return 0;
 }
 
-static void fill_loss(struct wire_job *j, const struct plan *p,
+static void fill_loss(struct msg_job *j, const struct plan *p,
 		      const struct plan_loss *loss)
 {
 	Weft__V1__JobDegradation *out = &j->loss;
@@ -457,7 +464,7 @@ static void fill_loss(struct wire_job *j, const struct plan *p,
 	j->row.degradation = out;
 }
 
-int wire_job_init(struct wire_job *j, const struct plan *p, int job,
+int msg_job_init(struct msg_job *j, const struct plan *p, int job,
 		  struct err *err)
 {
 	const struct plan_job *pj = &p->jobs[job];
@@ -490,44 +497,46 @@ int wire_job_init(struct wire_job *j, const struct plan *p, int job,
 	out->gap = pj->gap;
 	out->circuits = pj->n_circuits;
 	out->moves = pj->n_moves;
-	out->moves_bound = pj->moves_bound;
+	out->moves_bound = msg_number(&j->moves_bound, pj->moves_bound >= 0, pj->moves_bound);
+	out->moves_gap = msg_number(&j->moves_gap, pj->moves_bound >= 0,
+				    pj->n_moves - pj->moves_bound);
 	out->size_bytes = mj->size_bytes;
 	if (list_devices(j, p, pj, err) || list_tuning(j, p, pj, err) ||
 	    list_without(j, p, pj, err)) {
-		wire_job_fini(j);
+		msg_job_fini(j);
 		return err->code;
 	}
 	return 0;
 }
 
-void wire_job_fini(struct wire_job *j)
+void msg_job_fini(struct msg_job *j)
 {
 	free(j->devices);
 	free(j->tunings);
 	free(j->tuning);
-	wire_dead_fini(&j->without);
+	msg_parts_fini(&j->without);
 	j->devices = NULL;
 	j->tunings = NULL;
 	j->tuning = NULL;
 }
 
-static int send_job(const struct plan *p, int job, wire_part_fn fn, void *arg,
+static int send_job(const struct plan *p, int job, msg_part_fn fn, void *arg,
 		    struct err *err)
 {
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
-	struct wire_job j;
-	int r = wire_job_init(&j, p, job, err);
+	struct msg_job j;
+	int r = msg_job_init(&j, p, job, err);
 
 	if (r == 0) {
 		part.part_case = WEFT__V1__PLAN_PART__PART_JOB;
 		part.job = &j.row;
 		r = fn(&part, arg, err);
 	}
-	wire_job_fini(&j);
+	msg_job_fini(&j);
 	return r;
 }
 
-static int send_file(const struct plan *p, wire_part_fn fn, void *arg,
+static int send_file(const struct plan *p, msg_part_fn fn, void *arg,
 		     struct err *err)
 {
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
@@ -537,16 +546,16 @@ static int send_file(const struct plan *p, wire_part_fn fn, void *arg,
 	part.part_case = WEFT__V1__PLAN_PART__PART_FILE;
 	for (size_t at = 0; r == 0 && at < b.len; at += part.file.len) {
 		part.file.data = (uint8_t *)b.data + at;
-		part.file.len = b.len - at < WIRE_PIECE ? b.len - at
-							: WIRE_PIECE;
+		part.file.len = b.len - at < MSG_PIECE ? b.len - at
+							: MSG_PIECE;
 		r = fn(&part, arg, err);
 	}
 	buf_fini(&b);
 	return r;
 }
 
-int wire_plan(const struct plan *p, const struct plan_base *base,
-	      bool want_file, wire_part_fn fn, void *arg, struct err *err)
+int msg_send_plan(const struct plan *p, const struct plan_base *base,
+	      bool want_file, msg_part_fn fn, void *arg, struct err *err)
 {
 	int r = send_summary(p, base, fn, arg, err);
 
@@ -559,8 +568,8 @@ int wire_plan(const struct plan *p, const struct plan_base *base,
 	return r || !want_file ? r : send_file(p, fn, arg, err);
 }
 
-int wire_batch(const struct model_fabric *fabric,
-	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
+int msg_send_batch(const struct model_fabric *fabric,
+	       const struct dispatch_order *o, msg_part_fn fn, void *arg,
 	       struct err *err)
 {
 	Weft__V1__PlanBatch m = WEFT__V1__PLAN_BATCH__INIT;

@@ -16,25 +16,28 @@
 #include "weft/v1/weft.pb-c.h"
 
 /* Bytes of a plan file or a schedule in one message. */
-#define WIRE_PIECE ((size_t)256 << 10)
+#define MSG_PIECE ((size_t)256 << 10)
+
+/* *at holding value, or NULL when that is not known. */
+Weft__V1__Number *msg_number(Weft__V1__Number *at, bool is_known, int64_t value);
 
 /* Cross-connects as messages; names are borrowed from the fabric. */
-struct wire_circuits {
+struct msg_circuits {
 	size_t n;
 	Weft__V1__Circuit **v;
 };
 
 /* The n cross-connects of fabric->devices[device], with the names of the
  * host ports on their fibres and ports counted from 1. O(n). WEFT_ENOMEM.
- * wire_circuits_fini frees what is inside (a zeroed one is fine). */
-int wire_circuits_init(struct wire_circuits *c,
+ * msg_circuits_fini frees what is inside (a zeroed one is fine). */
+int msg_circuits_init(struct msg_circuits *c,
 		       const struct model_fabric *fabric, int device,
 		       const struct optics_xc *xcs, int n, struct err *err);
-void wire_circuits_fini(struct wire_circuits *c);
+void msg_circuits_fini(struct msg_circuits *c);
 
 /* Takes one part; the message lives during the call only. Non-zero stops
- * and is what wire_plan returns. */
-typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
+ * and is what msg_send_plan returns. */
+typedef int (*msg_part_fn)(const Weft__V1__PlanPart *part, void *arg,
 			    struct err *err);
 
 /*
@@ -42,50 +45,51 @@ typedef int (*wire_part_fn)(const Weft__V1__PlanPart *part, void *arg,
  * job, and the plan file in pieces if wanted. base: what the plan was made
  * from (NULL: all dark).
  */
-int wire_plan(const struct plan *p, const struct plan_base *base,
-	      bool want_file, wire_part_fn fn, void *arg, struct err *err);
+int msg_send_plan(const struct plan *p, const struct plan_base *base,
+	      bool want_file, msg_part_fn fn, void *arg, struct err *err);
 
 /* A batch of a dry run (dispatch_explain). Errors are fn's. */
-int wire_batch(const struct model_fabric *fabric,
-	       const struct dispatch_order *o, wire_part_fn fn, void *arg,
+int msg_send_batch(const struct model_fabric *fabric,
+	       const struct dispatch_order *o, msg_part_fn fn, void *arg,
 	       struct err *err);
 
 /* The lightpaths that a plan makes, then what goes dark meanwhile. WEFT_ENOMEM,
  * and fn's errors. circuit_parts.c */
-int wire_plan_light(const struct plan *p, wire_part_fn fn, void *arg,
+int msg_send_lightpaths(const struct plan *p, msg_part_fn fn, void *arg,
 		    struct err *err);
 
 /* Parts of a ring that have failed, in words. */
-struct wire_dead {
+struct msg_parts {
 	char (*text)[RING_FAULT_TEXT];
 	char **list;
 };
 
 /* Words for n parts of a ring of `nodes` nodes, also as a message's field in
  * *n_out and *out, which lives as long as w. WEFT_ENOMEM. */
-int wire_dead_init(struct wire_dead *w, const struct ring_fault *dead, int n,
+int msg_parts_init(struct msg_parts *w, const struct ring_fault *dead, int n,
 		   int nodes, size_t *n_out, char ***out, struct err *err);
-void wire_dead_fini(struct wire_dead *w);
+void msg_parts_fini(struct msg_parts *w);
 
 /* The same for the first parts that the fabric marks as dead, of any device:
  * ports count from 1. Returns how many there are in all in *count. */
-#define WIRE_MARKS_SHOWN 64
-int wire_marks_init(struct wire_dead *w, const struct model_device *dev,
+#define MSG_PARTS_SHOWN 64
+int msg_parts_admin_down(struct msg_parts *w, const struct model_device *dev,
 		    size_t *n_out, char ***out, int *count, struct err *err);
 
 /* The row of one job. Strings are borrowed from the plan and its fabric. */
-struct wire_job {
+struct msg_job {
 	Weft__V1__PlanJob row;
 	Weft__V1__JobDegradation loss;
+	Weft__V1__Number moves_bound, moves_gap;
 	char factor[64], loss_factor[64];
 	char **devices;
 	Weft__V1__PlanTuning *tunings, **tuning;
-	struct wire_dead without;
+	struct msg_parts without;
 };
 
-/* WEFT_ENOMEM. wire_job_fini frees what is inside. */
-int wire_job_init(struct wire_job *j, const struct plan *p, int job,
+/* WEFT_ENOMEM. msg_job_fini frees what is inside. */
+int msg_job_init(struct msg_job *j, const struct plan *p, int job,
 		  struct err *err);
-void wire_job_fini(struct wire_job *j);
+void msg_job_fini(struct msg_job *j);
 
 #endif

@@ -1,189 +1,830 @@
-/* Messages as table, JSON and YAML: what several of them share, and jobs. */
+/*
+ * What weftd knows, for people and programs: status, differences, devices,
+ * jobs, changes, the audit trail.
+ *
+ * For programs all of it is the messages themselves (printer.c), with few
+ * exceptions: a job of a status has its health and proof besides, which follow
+ * from its devices, and a line of the audit trail has its change's. Tables are
+ * lists of columns; under them stand notes, and the differences that they only
+ * count. Unless asked for all of it, a table names the first of many.
+ */
 #include "controller/proto_convert/report.h"
 
-#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 
 #define NS_PER_S INT64_C(1000000000)
+#define SHOWN 20	/* differences of a device in a table, unless full */
+#define PARTS_SHOWN 4	/* parts of a device named in tables */
 
-const char *wire_enum(const ProtobufCEnumDescriptor *type, int value, char *buf,
-		     int size)
+bool msg_is_as_intended(const Weft__V1__DeviceState *d)
 {
-	const ProtobufCEnumValue *v =
-		protobuf_c_enum_descriptor_get_value(type, value);
-	const char *name;
-	size_t skip;
+	const Weft__V1__ProgramState *p = d->program;
 
-	if (!v) {
-		snprintf(buf, (size_t)size, "%d", value);
-		return buf;
-	}
-	/* Values repeat their type: DEVICE_KIND_RING of DeviceKind. */
-	skip = 0;
-	for (const char *s = type->short_name; *s; s++) {
-		skip += 1 + (s != type->short_name && isupper(*s));
-	}
-	name = v->name + skip + 1;
-	snprintf(buf, (size_t)size, "%s", name);
-	for (char *s = buf; *s; s++) {
-		*s = *s == '_' ? '-' : (char)tolower((unsigned char)*s);
-	}
-	return buf;
+	return d->n_missing == 0 && d->n_unexpected == 0 && d->n_pending == 0 &&
+	       (!p || (p->equal && p->unlocked == 0));
 }
 
-void wire_out_circuits(struct out *o, const char *key,
-		      Weft__V1__Circuit *const *v, size_t n)
+/* ---- texts of several tables --------------------------------------------- */
+
+static const char *proof_name(Weft__V1__Proof proof, char *buf, int size)
+{
+	return msg_enum(&weft__v1__proof__descriptor, (int)proof, buf, size);
+}
+
+/* How old a reading is: proof is of then, not of now. */
+static void age_text(int64_t at_ns, struct buf *b)
+{
+	int64_t s = (clk_wall_ns() - at_ns) / NS_PER_S;
+
+	if (at_ns == 0) {
+		buf_str(b, "never");
+	} else if (s < 120) {
+		buf_printf(b, "%lld s ago", (long long)(s > 0 ? s : 0));
+	} else if (s < 120 * 60) {
+		buf_printf(b, "%lld min ago", (long long)(s / 60));
+	} else {
+		buf_printf(b, "%lld h ago", (long long)(s / 3600));
+	}
+}
+
+static void out_strings(struct out *o, const char *key, char *const *v, size_t n)
 {
 	out_array(o, key);
 	for (size_t i = 0; i < n; i++) {
-		out_object(o, NULL);
-		out_int(o, "in", v[i]->in);
-		out_int(o, "out", v[i]->out);
-		out_str(o, "from", v[i]->from);
-		out_str(o, "to", v[i]->to);
-		if (v[i]->owner[0]) {
-			out_str(o, "owner", v[i]->owner);
+		out_str(o, NULL, v[i]);
+	}
+	out_end(o);
+}
+
+/* ---- devices ------------------------------------------------------------- */
+
+static void device_reachable(const void *m, struct buf *b)
+{
+	buf_str(b, ((const Weft__V1__DeviceState *)m)->reachable ? "yes" : "NO");
+}
+
+static void device_age(const void *m, struct buf *b)
+{
+	age_text(((const Weft__V1__DeviceState *)m)->read_at_ns, b);
+}
+
+static void device_program(const void *m, struct buf *b)
+{
+	const Weft__V1__ProgramState *p = ((const Weft__V1__DeviceState *)m)->program;
+
+	if (!p || (!p->wanted && !p->loaded)) {
+		return;
+	}
+	if (p->equal) {
+		buf_printf(b, "%u steps", p->loaded_steps);
+	} else if (!p->wanted) {
+		buf_str(b, "unexpected");
+	} else {
+		buf_str(b, p->loaded ? "another one" : "missing");
+	}
+	if (p->equal && p->unlocked > 0) {
+		buf_printf(b, ", %d not locked", p->unlocked);
+	}
+}
+
+static const struct msg_column device_columns[] = {
+	{ "device", "name", NULL }, { "driver", "driver", NULL },
+	{ "reachable", NULL, device_reachable }, { "proof", "proof", NULL },
+	{ "read", NULL, device_age }, { "circuits", "circuits", NULL },
+	{ "missing", "missing", NULL }, { "unexpected", "unexpected", NULL },
+	{ "pending", "pending_count", NULL }, { "program", NULL, device_program },
+	{ "problem", "problem", NULL }, { NULL, NULL, NULL },
+};
+
+/* The first parts of a list that has `count` in all; nothing without any. */
+static void note_parts(struct out *o, const char *device, const char *what,
+		       char *const *parts, size_t n, int count)
+{
+	struct buf b = { 0 };
+	int shown = 0;
+
+	for (size_t i = 0; i < n && i < PARTS_SHOWN; i++) {
+		buf_printf(&b, "%s%s", i ? ", " : "", parts[i]);
+		shown++;
+	}
+	if (shown < count) {
+		buf_printf(&b, " and %d more", count - shown);
+	}
+	if (shown) {
+		out_note(o, "%s: %s: %s", device, what, buf_cstr(&b));
+	}
+	buf_fini(&b);
+}
+
+/* One difference of a device, as a row. */
+static void out_difference(struct out *o, const char *device, const char *what,
+			   const char *circuit, const char *ports, const char *owner)
+{
+	out_object(o, NULL);
+	out_str(o, "device", device);
+	out_str(o, "what", what);
+	out_str(o, "circuit", circuit);
+	out_str(o, "ports", ports);
+	out_str(o, "owner", owner);
+	out_end(o);
+}
+
+static void out_rest(struct out *o, const char *device, const char *what, size_t n,
+		     const char *hint)
+{
+	char text[64];
+
+	if (n > 0) {
+		snprintf(text, sizeof(text), "and %zu more%s", n, hint);
+		out_difference(o, device, what, text, "", "");
+	}
+}
+
+static void out_circuits(struct out *o, const char *device, const char *what,
+			 Weft__V1__Circuit *const *v, size_t n, bool full)
+{
+	size_t shown = full || n <= SHOWN ? n : SHOWN;
+	struct buf circuit = { 0 }, ports = { 0 };
+
+	for (size_t i = 0; i < shown; i++) {
+		buf_reset(&circuit);
+		buf_reset(&ports);
+		buf_printf(&circuit, "in %d -> out %d", v[i]->in, v[i]->out);
+		if (v[i]->from[0] || v[i]->to[0]) {
+			buf_printf(&ports, "%s -> %s", v[i]->from[0] ? v[i]->from : "?",
+				   v[i]->to[0] ? v[i]->to : "?");
+		}
+		out_difference(o, device, what, buf_cstr(&circuit), buf_cstr(&ports), v[i]->owner);
+	}
+	out_rest(o, device, what, n - shown, " (--full)");
+	buf_fini(&circuit);
+	buf_fini(&ports);
+}
+
+/* Resonators that are not locked; the message has the first of them. */
+static void out_unlocked(struct out *o, const Weft__V1__DeviceState *d, bool full)
+{
+	const Weft__V1__ProgramState *p = d->program;
+	size_t shown = full || p->n_lost <= SHOWN ? p->n_lost : SHOWN;
+
+	for (size_t i = 0; i < shown; i++) {
+		out_difference(o, d->name, "not locked", p->lost[i], "", "");
+	}
+	if (p->n_lost > 0) {
+		out_rest(o, d->name, "not locked", (size_t)p->lost_count - shown, "");
+	}
+}
+
+static void out_differences(struct out *o, Weft__V1__DeviceState *const *v, size_t n, bool full)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		count += v[i]->n_missing + v[i]->n_unexpected + v[i]->n_pending +
+			 (v[i]->program ? v[i]->program->n_lost : 0);
+	}
+	if (count == 0) {
+		return;
+	}
+	out_array(o, "differences");
+	for (size_t i = 0; i < n; i++) {
+		const Weft__V1__DeviceState *d = v[i];
+
+		out_circuits(o, d->name, "missing", d->missing, d->n_missing, full);
+		out_circuits(o, d->name, "unexpected", d->unexpected, d->n_unexpected, full);
+		out_circuits(o, d->name, "pending", d->pending, d->n_pending, full);
+		if (d->program) {
+			out_unlocked(o, d, full);
+		}
+	}
+	out_end(o);
+}
+
+static void out_devices(struct out *o, Weft__V1__DeviceState *const *v, size_t n, bool full)
+{
+	msg_out_table(o, "devices", device_columns, (void *const *)v, n);
+	for (size_t i = 0; i < n; i++) {
+		note_parts(o, v[i]->name, "marked as dead", v[i]->marked_dead, v[i]->n_marked_dead,
+			   v[i]->marked_dead_count);
+		note_parts(o, v[i]->name, "out of use", v[i]->unusable, v[i]->n_unusable,
+			   v[i]->unusable_count);
+	}
+	out_differences(o, v, n, full);
+}
+
+const char *msg_power_loss_text(const char *power_loss)
+{
+	if (strcmp(power_loss, "dark") == 0) {
+		return "forgets its map when it loses power";
+	}
+	if (strcmp(power_loss, "saved map") == 0) {
+		return "goes back to a map that was saved when it loses power";
+	}
+	return NULL;
+}
+
+static void note_power_loss(struct out *o, Weft__V1__DeviceState *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *text = msg_power_loss_text(v[i]->power_loss);
+
+		if (text && v[i]->circuits > 0) {
+			out_note(o, "%s %s: %s", v[i]->name, text,
+				 v[i]->auto_restore ? "weftd restores it"
+						    : "\"weft apply\" restores it");
+		}
+	}
+}
+
+/* ---- one device, with its circuits --------------------------------------- */
+
+static void circuit_note(const void *m, struct buf *b)
+{
+	const Weft__V1__Signal *s = ((const Weft__V1__Circuit *)m)->signal;
+
+	if (s && s->over_limit) {
+		buf_str(b, "OVER LIMIT");
+	} else if (s && s->degraded) {
+		buf_str(b, "DEGRADED");
+	}
+}
+
+static const struct msg_column circuit_columns[] = {
+	{ "in", "in", NULL }, { "out", "out", NULL }, { "from", "from", NULL },
+	{ "to", "to", NULL }, { "owner", "owner", NULL }, { "state", "signal.state", NULL },
+	{ "loss", "signal.loss_mdb", NULL }, { "limit", "signal.limit_mdb", NULL },
+	{ "baseline", "signal.baseline_loss_mdb", NULL },
+	{ "factory", "signal.factory_loss_mdb", NULL }, { "note", NULL, circuit_note },
+	{ NULL, NULL, NULL },
+};
+
+void msg_out_device(struct out *o, enum out_format format, const Weft__V1__DeviceState *d)
+{
+	char text[64];
+
+	if (format != OUT_TABLE) {
+		msg_out_fields(o, d, NULL);
+		return;
+	}
+	out_str(o, "name", d->name);
+	out_str(o, "driver", d->driver);
+	out_str(o, "address", d->address);
+	out_str(o, "identity", d->identity);
+	out_bool(o, "reachable", d->reachable);
+	msg_out_time(o, "read_at", d->read_at_ns);
+	out_str(o, "proof", proof_name(d->proof, text, sizeof(text)));
+	out_str(o, "problem", d->problem);
+	out_int(o, "lossy", d->lossy);
+	out_strings(o, "unusable", d->unusable, d->n_unusable);
+	if (d->switching) {
+		out_object(o, "switching");
+		msg_out_fields(o, d->switching, NULL);
+		out_end(o);
+	}
+	out_str(o, "power_loss", d->power_loss[0] ? d->power_loss : "unknown");
+	out_str(o, "external changes are", d->auto_restore ? "restored" : "reported");
+	msg_out_external_changes(o, format, "external_changes", d->external_changes,
+				 d->n_external_changes);
+	msg_out_table(o, "circuits", circuit_columns, (void *const *)d->read, d->n_read);
+}
+
+/* ---- external changes ---------------------------------------------------- */
+
+static void external_what(const void *m, struct buf *b)
+{
+	const Weft__V1__ExternalChange *e = m;
+
+	buf_str(b, e->kind);
+	if (e->in && e->out) {
+		buf_printf(b, ": in %d -> out %d", e->in, e->out);
+	} else if (e->in || e->out) {
+		buf_printf(b, ": %s %d", e->in ? "in" : "out", e->in + e->out);
+	}
+}
+
+/* When it happened, as far as readings tell. */
+static void external_when(const void *m, struct buf *b)
+{
+	const Weft__V1__ExternalChange *e = m;
+	char from[32] = "?", to[32];
+
+	if (e->last_good_at_ns) {
+		clk_iso(e->last_good_at_ns, from, sizeof(from));
+	}
+	buf_printf(b, "%.19s to %.19s", from, clk_iso(e->detected_at_ns, to, sizeof(to)));
+}
+
+static void external_outcome(const void *m, struct buf *b)
+{
+	const Weft__V1__ExternalChange *e = m;
+
+	if (e->change) {
+		buf_printf(b, "%s by change %lld", e->outcome, (long long)e->change);
+	} else {
+		buf_str(b, e->given_up ? "open, given up" : e->outcome);
+	}
+}
+
+static const struct msg_column external_columns[] = {
+	{ "device", "device", NULL }, { "change", NULL, external_what },
+	{ "happened", NULL, external_when }, { "detected by", "detected_by", NULL },
+	{ "made by", "who", NULL }, { "outcome", NULL, external_outcome },
+	{ NULL, NULL, NULL },
+};
+
+void msg_out_external_changes(struct out *o, enum out_format format, const char *key,
+			      Weft__V1__ExternalChange *const *v, size_t n)
+{
+	if (format == OUT_TABLE) {
+		msg_out_table(o, key, external_columns, (void *const *)v, n);
+	} else {
+		msg_out_list(o, key, (void *const *)v, n);
+	}
+}
+
+/* Those of all devices that are still open; nothing when there are none. */
+static void out_open_external_changes(struct out *o, Weft__V1__DeviceState *const *v, size_t n,
+				      bool full)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		count += v[i]->n_external_changes;
+	}
+	if (count == 0) {
+		return;
+	}
+	out_array(o, "external changes");
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < v[i]->n_external_changes && (full || k < SHOWN); k++) {
+			msg_out_row(o, external_columns, v[i]->external_changes[k]);
+		}
+	}
+	out_end(o);
+}
+
+/* ---- what hosts receive -------------------------------------------------- */
+
+static const struct msg_column host_columns[] = {
+	{ "host", "name", NULL }, { "netns", "netns", NULL }, { "routes", "routes", NULL },
+	{ "problem", "problem", NULL }, { NULL, NULL, NULL },
+};
+
+static const struct msg_column port_columns[] = {
+	{ "port", "name", NULL }, { "link", "link", NULL }, { "layer", "layer", NULL },
+	{ "from", "from", NULL }, { "neighbour", "neighbour", NULL },
+	{ "carrier_changes", "carrier_changes", NULL }, { "rx_errors", "rx_errors", NULL },
+	{ "tx_errors", "tx_errors", NULL }, { "problem", "problem", NULL }, { NULL, NULL, NULL },
+};
+
+/* Hosts that have a problem, and ports: those with a problem, or all. */
+static void out_links(struct out *o, const Weft__V1__HostsState *h, bool full)
+{
+	size_t bad_hosts = 0, bad_ports = 0;
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < h->n_hosts; i++) {
+		bad_hosts += h->hosts[i]->problem[0] != '\0';
+	}
+	for (size_t i = 0; i < h->n_ports; i++) {
+		bad_ports += h->ports[i]->problem[0] != '\0';
+	}
+	out_object(o, "links");
+	out_str(o, "layer", h->layer);
+	out_int(o, "expected", h->expected);
+	out_int(o, "good", h->good);
+	age_text(h->probed_at_ns, &b);
+	out_str(o, "probed", buf_cstr(&b));
+	buf_fini(&b);
+	if (bad_hosts) {
+		out_array(o, "hosts");
+		for (size_t i = 0; i < h->n_hosts; i++) {
+			if (h->hosts[i]->problem[0]) {
+				msg_out_row(o, host_columns, h->hosts[i]);
+			}
+		}
+		out_end(o);
+	}
+	if (full || bad_ports) {
+		out_array(o, "ports");
+		for (size_t i = 0; i < h->n_ports; i++) {
+			if (full || h->ports[i]->problem[0]) {
+				msg_out_row(o, port_columns, h->ports[i]);
+			}
 		}
 		out_end(o);
 	}
 	out_end(o);
 }
 
-void wire_out_time(struct out *o, const char *key, int64_t wall_ns)
+/* ---- changes ------------------------------------------------------------- */
+
+static void change_began(const void *m, struct buf *b)
 {
 	char text[32];
 
-	out_str(o, key, wall_ns ? clk_iso(wall_ns, text, sizeof(text)) : NULL);
+	clk_iso(((const Weft__V1__Change *)m)->started_at_ns, text, sizeof(text));
+	buf_printf(b, "%.19sZ", text);
 }
 
-/* How old the last reading is: proof is of then, not of now. */
-void wire_out_age(struct out *o, const char *key, int64_t read_at_ns)
+/* What was proven is known of changes that were committed. */
+static void change_proof(const void *m, struct buf *b)
 {
-	int64_t s = (clk_wall_ns() - read_at_ns) / NS_PER_S;
+	const Weft__V1__Change *ch = m;
+	char text[32];
 
-	if (read_at_ns == 0) {
-		out_str(o, key, "never");
-	} else if (s < 120) {
-		out_fmt(o, key, "%lld s ago", (long long)(s > 0 ? s : 0));
-	} else if (s < 120 * 60) {
-		out_fmt(o, key, "%lld min ago", (long long)(s / 60));
-	} else {
-		out_fmt(o, key, "%lld h ago", (long long)(s / 3600));
+	if (strcmp(ch->outcome, "committed") == 0) {
+		buf_str(b, proof_name(ch->proof, text, sizeof(text)));
 	}
 }
 
-void wire_out_ns(struct out *o, enum out_format format, const char *key,
-		 int64_t ns)
+/* How long circuits were down, and were expected to be. */
+static void change_downtime(const void *m, struct buf *b)
 {
-	char text[64];
+	const Weft__V1__Change *ch = m;
+	char is[32], expected[32];
 
-	if (format == OUT_TABLE) {
-		out_str(o, key,
-			unit_human(UNIT_NS, (double)ns, text, sizeof(text)));
-		return;
+	if (ch->down_ns) {
+		buf_printf(b, "%s of %s", unit_human(UNIT_NS, (double)ch->down_ns, is, sizeof(is)),
+			   unit_human(UNIT_NS, (double)ch->expected_down_ns, expected,
+				      sizeof(expected)));
 	}
-	snprintf(text, sizeof(text), "%s_ns", key);
-	out_int(o, text, ns);
 }
 
-void wire_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n)
+static void change_what(const void *m, struct buf *b)
 {
-	out_array(o, "holds");
-	for (size_t i = 0; i < n; i++) {
+	const Weft__V1__Change *ch = m;
+
+	buf_printf(b, "%s%s%s", ch->comment, ch->comment[0] && ch->summary[0] ? ": " : "",
+		   ch->summary);
+}
+
+const struct msg_column msg_change_columns[] = {
+	{ "change", "id", NULL }, { "outcome", "outcome", NULL }, { "gen", "generation", NULL },
+	{ "began", NULL, change_began }, { "who", "who", NULL }, { "proof", NULL, change_proof },
+	{ "down", NULL, change_downtime }, { "what", NULL, change_what }, { NULL, NULL, NULL },
+};
+
+static const Weft__V1__Change *find_change(const Weft__V1__AuditResponse *a, int64_t id)
+{
+	for (size_t i = 0; i < a->n_changes; i++) {
+		if (a->changes[i]->id == id) {
+			return a->changes[i];
+		}
+	}
+	return NULL;
+}
+
+void msg_out_audit(struct out *o, enum out_format format, const Weft__V1__AuditResponse *a)
+{
+	struct buf proof = { 0 };
+
+	out_array(o, "audit");
+	for (size_t i = 0; i < a->n_lines; i++) {
+		const Weft__V1__AuditLine *l = a->lines[i];
+		const Weft__V1__Change *ch = find_change(a, l->change);
+
+		buf_reset(&proof);
+		if (ch) {
+			change_proof(ch, &proof);
+		}
 		out_object(o, NULL);
-		out_str(o, "what", v[i]->target[0] ? v[i]->target : "*");
-		out_str(o, "state", v[i]->target[0] ? "drained" : "frozen");
-		wire_out_time(o, "since", v[i]->since_at_ns);
-		out_str(o, "who", v[i]->who);
-		out_str(o, "reason", v[i]->reason);
+		if (format != OUT_TABLE) {
+			out_int(o, "id", l->id);
+		}
+		msg_out_time(o, "at", l->at_ns);
+		out_int(o, "change", l->change);
+		out_str(o, "who", ch ? ch->who : "");
+		out_str(o, "outcome", ch ? ch->outcome : "");
+		out_str(o, "proof", buf_cstr(&proof));
+		out_str(o, "device", l->device);
+		out_str(o, "kind", l->kind);
+		out_str(o, "text", l->text);
 		out_end(o);
 	}
 	out_end(o);
+	buf_fini(&proof);
 }
 
-void wire_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
+/* A change on one line, under a key of its own. */
+static void out_change_line(struct out *o, const char *key, const Weft__V1__Change *ch)
 {
-	char text[64];
+	char when[32];
 
-	for (size_t i = 0; i < n; i++) {
-		if (jobs[i]->retune_hidden_ns > 0) {
-			out_note(o, "job %s: %s of retuning behind others' "
-				 "data", jobs[i]->name,
-				 unit_human(UNIT_NS,
-					    (double)jobs[i]->retune_hidden_ns,
-					    text, sizeof(text)));
+	if (ch) {
+		out_fmt(o, key, "%lld %s at %s by %s%s%s%s%s", (long long)ch->id, ch->outcome,
+			clk_iso(ch->started_at_ns, when, sizeof(when)), ch->who,
+			ch->comment[0] ? ": " : "", ch->comment, ch->summary[0] ? "; " : "",
+			ch->summary);
+	}
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static const Weft__V1__DeviceState *find_device(const Weft__V1__StatusResponse *s,
+						const char *name)
+{
+	for (size_t i = 0; i < s->n_devices; i++) {
+		if (strcmp(s->devices[i]->name, name) == 0) {
+			return s->devices[i];
 		}
 	}
+	return NULL;
 }
 
-void wire_out_without(struct out *o, const Weft__V1__PlanJob *j)
+/* The circuits of a job are as well proven as its least proven device, and
+ * unverified when one does not answer or differs from what is intended. */
+static Weft__V1__Proof job_proof(const Weft__V1__StatusResponse *s, const Weft__V1__PlanJob *j)
 {
-	if (j->n_failed_parts == 0) {
-		return;
+	Weft__V1__Proof proof = WEFT__V1__PROOF__PROOF_ERROR_FREE;
+
+	for (size_t i = 0; i < j->n_devices; i++) {
+		const Weft__V1__DeviceState *d = find_device(s, j->devices[i]);
+
+		if (!d || !d->reachable || !msg_is_as_intended(d)) {
+			return WEFT__V1__PROOF__PROOF_UNVERIFIED;
+		}
+		proof = d->proof < proof ? d->proof : proof;
 	}
-	out_array(o, "without");
-	for (size_t i = 0; i < j->n_failed_parts; i++) {
-		out_str(o, NULL, j->failed_parts[i]);
-	}
-	out_end(o);
-	out_int(o, "whole_time_ns", j->fault_free_time_ns);
+	return j->n_devices ? proof : WEFT__V1__PROOF__PROOF_UNVERIFIED;
 }
 
-void wire_note_without(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
+static const char *job_health(const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
 {
+	if (j->degradation) {
+		return j->degradation->rate > 0 ? "degraded" : "down";
+	}
+	return proof >= WEFT__V1__PROOF__PROOF_READ_BACK ? "up" : "unverified";
+}
+
+void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size)
+{
+	const Weft__V1__JobDegradation *l = j->degradation;
+	char what[256], more[32] = "";
+
+	if (l->failed > 1) {
+		snprintf(more, sizeof(more), " and %d more", l->failed - 1);
+	}
+	if (l->part[0]) {
+		snprintf(what, sizeof(what), "%s: %s%s failed", l->device, l->part, more);
+	} else {
+		snprintf(what, sizeof(what), "%d of %d circuits failed (%s, in %d -> out %d ...)",
+			 l->failed, j->circuits, l->device, l->in, l->out);
+	}
+	if (l->rate <= 0) {
+		snprintf(text, size, "job %s: %s%s and no schedule on what remains: %s", j->name,
+			 what, l->part[0] ? "" : ",", l->problem);
+	} else if (l->part[0]) {
+		snprintf(text, size, "job %s: %s: \"weft apply\" does without, at %.1f %% of the "
+			 "rate", j->name, what, 100 * l->rate);
+	} else {
+		snprintf(text, size, "job %s: %s: its schedule is now the one on what remains, at "
+			 "%.1f %% of the rate", j->name, what, 100 * l->rate);
+	}
+}
+
+/* Part of the rate that a job has left. */
+static double rate_of(const Weft__V1__PlanJob *j)
+{
+	if (j->degradation) {
+		return j->degradation->rate;
+	}
+	if (j->fault_free_time_ns > 0 && j->time_ns > j->fault_free_time_ns) {
+		return (double)j->fault_free_time_ns / (double)j->time_ns;
+	}
+	return 1;
+}
+
+static void job_topology(const void *m, struct buf *b)
+{
+	const Weft__V1__PlanJob *j = m;
+
+	buf_str(b, !j->topology[0] && j->n_devices == 1 ? j->devices[0] : j->topology);
+}
+
+static void job_gap(const void *m, struct buf *b)
+{
+	buf_printf(b, "%.1f %%", 100 * ((const Weft__V1__PlanJob *)m)->gap);
+}
+
+static const struct msg_column planned_job_columns[] = {
+	{ "job", "name", NULL }, { "collective", "collective", NULL },
+	{ "algorithm", "algorithm", NULL }, { "topology", NULL, job_topology },
+	{ "nodes", "nodes", NULL }, { "steps", "steps", NULL },
+	{ "M/B", "bandwidth_factor", NULL }, { "time", "time_ns", NULL },
+	{ "bound", "bound_ns", NULL }, { "gap", NULL, job_gap }, { NULL, NULL, NULL },
+};
+
+/* What tables do not show of jobs on rings. */
+static void note_jobs(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n)
+{
+	char text[64], more[32];
+
 	for (size_t i = 0; i < n; i++) {
 		const Weft__V1__PlanJob *j = jobs[i];
-		char more[32] = "";
 
-		if (j->n_failed_parts == 0) {
-			continue;
+		if (j->retune_hidden_ns > 0) {
+			out_note(o, "job %s: %s of retuning behind others' data", j->name,
+				 unit_human(UNIT_NS, (double)j->retune_hidden_ns, text,
+					    sizeof(text)));
 		}
-		if (j->n_failed_parts > 1) {
-			snprintf(more, sizeof(more), " and %zu more",
-				 j->n_failed_parts - 1);
+		if (j->n_failed_parts > 0) {
+			snprintf(more, sizeof(more), " and %zu more", j->n_failed_parts - 1);
+			out_note(o, "job %s: does without %s%s, which failed: %.1f %% of the rate",
+				 j->name, j->failed_parts[0], j->n_failed_parts > 1 ? more : "",
+				 100 * rate_of(j));
 		}
-		out_note(o, "job %s: does without %s%s, which failed: %.1f %% "
-			 "of the rate", j->name, j->failed_parts[0], more,
-			 j->time_ns > j->fault_free_time_ns
-				 ? 100 * (double)j->fault_free_time_ns /
-					   (double)j->time_ns : 100.0);
 	}
 }
 
-void wire_out_request(struct out *o, enum out_format format,
-		      const Weft__V1__Job *j)
+void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJob *const *jobs,
+			  size_t n)
+{
+	if (format == OUT_TABLE) {
+		msg_out_table(o, "jobs", planned_job_columns, (void *const *)jobs, n);
+		note_jobs(o, jobs, n);
+	} else {
+		msg_out_list(o, "jobs", (void *const *)jobs, n);
+	}
+}
+
+static void out_job_row(struct out *o, const Weft__V1__PlanJob *j, Weft__V1__Proof proof)
+{
+	struct buf topology = { 0 };
+	char text[64];
+
+	job_topology(j, &topology);
+	out_str(o, "job", j->name);
+	out_str(o, "health", job_health(j, proof));
+	out_str(o, "proof", proof_name(proof, text, sizeof(text)));
+	out_str(o, "collective", j->collective);
+	out_str(o, "algorithm", j->algorithm);
+	out_str(o, "topology", buf_cstr(&topology));
+	out_int(o, "nodes", j->nodes);
+	out_fmt(o, "rate", "%.4g %%", 100 * rate_of(j));
+	out_int(o, "steps", j->steps);
+	out_str(o, "time", unit_human(UNIT_NS, (double)j->time_ns, text, sizeof(text)));
+	out_str(o, "bound", unit_human(UNIT_NS, (double)j->bound_ns, text, sizeof(text)));
+	buf_fini(&topology);
+}
+
+static void out_jobs(struct out *o, enum out_format format, const Weft__V1__StatusResponse *s)
 {
 	char text[32];
 
-	out_str(o, format == OUT_TABLE ? "job" : "name", j->name);
-	out_str(o, "state", wire_enum(&weft__v1__job_state__descriptor,
-				     (int)j->state, text, sizeof(text)));
-	if (format == OUT_TABLE) {
-		out_int(o, "nodes", (int64_t)j->n_nodes);
-	} else {
-		out_array(o, "nodes");
-		for (size_t i = 0; i < j->n_nodes; i++) {
-			out_str(o, NULL, j->nodes[i]);
+	out_array(o, "jobs");
+	for (size_t i = 0; i < s->n_jobs; i++) {
+		const Weft__V1__PlanJob *j = s->jobs[i];
+		Weft__V1__Proof proof = job_proof(s, j);
+
+		out_object(o, NULL);
+		if (format == OUT_TABLE) {
+			out_job_row(o, j, proof);
+		} else {
+			msg_out_fields(o, j, NULL);
+			out_str(o, "health", job_health(j, proof));
+			out_str(o, "proof", proof_name(proof, text, sizeof(text)));
 		}
 		out_end(o);
-		out_int(o, "id", j->id);
-		out_str(o, "spec", j->spec);
-		out_bool(o, "preemptible", j->preemptible);
-		out_int(o, "duration_ns", j->duration_ns);
-		out_str(o, "repair",
-			wire_enum(&weft__v1__job_repair__descriptor,
-				  (int)j->repair, text, sizeof(text)));
-		out_int(o, "repairs", j->repairs);
-		out_real(o, "rate", j->rate);
 	}
-	out_int(o, "position", j->position);
-	out_int(o, "priority", j->priority);
-	out_str(o, "who", j->who);
-	wire_out_time(o, "asked_at", j->requested_at_ns);
-	wire_out_time(o, "started_at", j->started_at_ns);
-	wire_out_time(o, "ended_at", j->ended_at_ns);
-	out_str(o, "problem", j->problem);
+	out_end(o);
+}
+
+static const struct msg_column request_columns[] = {
+	{ "job", "name", NULL }, { "state", "state", NULL }, { "nodes", "nodes", NULL },
+	{ "position", "position", NULL }, { "priority", "priority", NULL },
+	{ "who", "who", NULL }, { "requested_at", "requested_at_ns", NULL },
+	{ "started_at", "started_at_ns", NULL }, { "ended_at", "ended_at_ns", NULL },
+	{ "problem", "problem", NULL }, { NULL, NULL, NULL },
+};
+
+void msg_out_requests(struct out *o, enum out_format format, Weft__V1__Job *const *v, size_t n)
+{
+	if (format == OUT_TABLE) {
+		msg_out_table(o, "jobs", request_columns, (void *const *)v, n);
+	} else {
+		msg_out_list(o, "jobs", (void *const *)v, n);
+	}
+}
+
+void msg_out_event(struct out *o, const Weft__V1__WatchEvent *ev)
+{
+	bool has_ended = ev->kind == WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED;
+
+	msg_out_fields(o, ev, has_ended ? NULL : "verdict");
+}
+
+/* ---- drained and frozen parts -------------------------------------------- */
+
+static void hold_target(const void *m, struct buf *b)
+{
+	const Weft__V1__Hold *h = m;
+
+	buf_str(b, h->target[0] ? h->target : "*");
+}
+
+static void hold_state(const void *m, struct buf *b)
+{
+	buf_str(b, ((const Weft__V1__Hold *)m)->target[0] ? "drained" : "frozen");
+}
+
+const struct msg_column msg_hold_columns[] = {
+	{ "target", NULL, hold_target }, { "state", NULL, hold_state },
+	{ "since", "since_at_ns", NULL }, { "who", "who", NULL }, { "reason", "reason", NULL },
+	{ NULL, NULL, NULL },
+};
+
+/* ---- whole answers ------------------------------------------------------- */
+
+static void repair_circuit(const void *m, struct buf *b)
+{
+	const Weft__V1__PendingRepair *r = m;
+
+	buf_printf(b, "in %d -> out %d", r->in, r->out);
+}
+
+static const struct msg_column repair_columns[] = {
+	{ "device", "device", NULL }, { "circuit", NULL, repair_circuit },
+	{ "change", "change", NULL }, { "since", "since_at_ns", NULL }, { "why", "why", NULL },
+	{ NULL, NULL, NULL },
+};
+
+static void out_head(struct out *o, const Weft__V1__StatusResponse *s)
+{
+	char text[32];
+
+	out_str(o, "state", msg_enum(&weft__v1__state__descriptor, (int)s->state, text,
+				     sizeof(text)));
+	if (s->advice[0]) {
+		out_str(o, "advice", s->advice);
+	}
+	out_str(o, "fabric", s->fabric);
+	out_int(o, "generation", s->generation);
+	out_change_line(o, "last_change", s->last_change);
+	out_change_line(o, "open_change", s->open_change);
+	if (s->confirm) {
+		out_object(o, "confirm");
+		msg_out_fields(o, s->confirm, NULL);
+		out_end(o);
+	}
+	if (s->n_holds > 0) {
+		msg_out_table(o, "holds", msg_hold_columns, (void *const *)s->holds, s->n_holds);
+	}
+	if (s->n_repairs > 0) {
+		msg_out_table(o, "repairs", repair_columns, (void *const *)s->repairs,
+			      s->n_repairs);
+	}
+}
+
+static void out_status_table(struct out *o, bool full, const Weft__V1__StatusResponse *s)
+{
+	out_head(o, s);
+	out_devices(o, s->devices, s->n_devices, full);
+	out_open_external_changes(o, s->devices, s->n_devices, full);
+	note_power_loss(o, s->devices, s->n_devices);
+	if (s->links) {
+		out_links(o, s->links, full);
+	}
+	if (!s->jobs_known && s->jobs_problem[0]) {
+		out_str(o, "jobs_problem", s->jobs_problem);
+	} else if (!s->jobs_known && s->fabric[0]) {
+		out_note(o, "jobs: still being planned");
+	}
+	out_jobs(o, OUT_TABLE, s);
+	note_jobs(o, s->jobs, s->n_jobs);
+	if (s->n_jobs > 0) {
+		out_note(o, "schedules: weft schedule export --job NAME -o FILE");
+	}
+}
+
+void msg_out_status(struct out *o, enum out_format format, bool full,
+		    const Weft__V1__StatusResponse *s)
+{
+	if (format == OUT_TABLE) {
+		out_status_table(o, full, s);
+	} else {
+		msg_out_fields(o, s, "jobs");
+		out_jobs(o, format, s);
+	}
+}
+
+void msg_out_diff(struct out *o, enum out_format format, bool full,
+		  const Weft__V1__DiffResponse *d)
+{
+	if (format != OUT_TABLE) {
+		msg_out_fields(o, d, NULL);
+		return;
+	}
+	out_int(o, "generation", d->generation);
+	out_bool(o, "same", d->same);
+	out_bool(o, "complete", d->complete);
+	out_devices(o, d->devices, d->n_devices, full);
+	out_open_external_changes(o, d->devices, d->n_devices, full);
+	if (d->links) {
+		out_links(o, d->links, full);
+	}
 }

@@ -1,6 +1,8 @@
 /*
- * What weftd says, written once for all who show it: the command line, and
- * the page that weftd serves. JSON names are a contract (docs/api.md).
+ * Messages of weft.v1 for people and programs, written once for all who show
+ * them: the command line, and the page that weftd serves. Names in JSON are a
+ * contract: those of the fields in proto/weft/v1 (printer.c has the rules,
+ * docs/api.md tells users).
  */
 #ifndef WEFT_PROTO_CONVERT_REPORT_H
 #define WEFT_PROTO_CONVERT_REPORT_H
@@ -11,83 +13,70 @@
 #include "weft/v1/jobs.pb-c.h"
 #include "weft/v1/weft.pb-c.h"
 
-/* An enumeration's value for people and programs: the proto name without
- * its prefix, in lower case with dashes, into buf. Returns buf. */
-const char *wire_enum(const ProtobufCEnumDescriptor *type, int value,
-		      char *buf, int size);
-/* Circuits as an array of o. */
-void wire_out_circuits(struct out *o, const char *key,
-		       Weft__V1__Circuit *const *v, size_t n);
-/* ISO time, or null for 0. */
-void wire_out_time(struct out *o, const char *key, int64_t wall_ns);
-/* A list of texts. */
-void wire_out_strings(struct out *o, const char *name, char *const *v,
-		      size_t n);
-/* "12 s ago", "never" for 0. */
-void wire_out_age(struct out *o, const char *key, int64_t at_ns);
-/* A duration: key_ns in whole ns for programs, key in three digits for
- * tables. */
-void wire_out_ns(struct out *o, enum out_format format, const char *key,
-		 int64_t ns);
-/* What gets no new light, as an array of o. */
-void wire_out_holds(struct out *o, Weft__V1__Hold *const *v, size_t n);
-/* A line for each job that hides retuning, in tables. */
-void wire_note_hidden(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n);
-/* What a job on a ring does without, as it has failed: fields of the job where
- * there are any, and a line for each such job in tables. */
-void wire_out_without(struct out *o, const Weft__V1__PlanJob *j);
-void wire_note_without(struct out *o, Weft__V1__PlanJob *const *jobs, size_t n);
-/* What a job has lost, in a sentence; j->loss is there. */
-void wire_loss_text(const Weft__V1__PlanJob *j, char *text, size_t size);
-/* The fields of a job that was asked for. */
-void wire_out_request(struct out *o, enum out_format format,
-		      const Weft__V1__Job *j);
+/* ---- any message (printer.c) ---- */
 
-/* ---- hosts.c ---- */
+/* A value of an enumeration by name: that of the .proto file without the
+ * type's name before it, in lower case with dashes ("read-back"); a number
+ * that is not known as it is. Into buf; returns buf. */
+const char *msg_enum(const ProtobufCEnumDescriptor *type, int value, char *buf, int size);
 
-/* Nothing when h is NULL; a table lists only what is wrong, unless full. */
-void wire_out_hosts(struct out *o, enum out_format format,
-		    const Weft__V1__HostsState *h, bool full);
+/* A moment as ISO time, or null for 0. */
+void msg_out_time(struct out *o, const char *key, int64_t at_ns);
 
-/* ---- circuits.c ---- */
+/* All fields of message m into the open object of o, but for bytes and the
+ * field `except` (NULL: none). */
+void msg_out_fields(struct out *o, const void *m, const char *except);
 
-/* The fields of a device all of whose circuits were asked for. */
-/* Times of late, as an object. */
-void wire_out_timing(struct out *o, const char *name,
-		     const Weft__V1__Timing *t);
-void wire_out_device(struct out *o, enum out_format format,
-		     const Weft__V1__DeviceState *d);
+/* n messages as an array of o. */
+void msg_out_list(struct out *o, const char *key, void *const *v, size_t n);
 
-/* ---- status.c ---- */
+/* A column of a table: a field, also of a message in the message
+ * ("signal.loss_mdb"), or what `text` appends to b. */
+struct msg_column {
+	const char *title;	/* NULL ends a list of columns */
+	const char *field;
+	void (*text)(const void *m, struct buf *b);
+};
+
+/* n messages as rows of these columns: figures with their units, lists as
+ * their lengths, "-" for what is not known. */
+void msg_out_table(struct out *o, const char *title, const struct msg_column *columns,
+		   void *const *v, size_t n);
+/* One of them, into the open array of o. */
+void msg_out_row(struct out *o, const struct msg_column *columns, const void *m);
+
+/* ---- what weftd knows (report.c) ---- */
+
+/* Tables name no more than the first differences of a device, unless full. */
+void msg_out_status(struct out *o, enum out_format format, bool full,
+		    const Weft__V1__StatusResponse *s);
+void msg_out_diff(struct out *o, enum out_format format, bool full,
+		  const Weft__V1__DiffResponse *d);
+/* A device all of whose circuits were asked for. */
+void msg_out_device(struct out *o, enum out_format format, const Weft__V1__DeviceState *d);
+/* The lines of an audit trail, each with who made its change, and what became
+ * of that. */
+void msg_out_audit(struct out *o, enum out_format format, const Weft__V1__AuditResponse *a);
+void msg_out_external_changes(struct out *o, enum out_format format, const char *key,
+			      Weft__V1__ExternalChange *const *v, size_t n);
+/* Jobs of a plan, as the array "jobs". */
+void msg_out_planned_jobs(struct out *o, enum out_format format, Weft__V1__PlanJob *const *jobs,
+			  size_t n);
+/* Jobs that orchestrators asked for, as the array "jobs". */
+void msg_out_requests(struct out *o, enum out_format format, Weft__V1__Job *const *v, size_t n);
+
+/* The fields of an event; the verdict only when a change has ended. */
+void msg_out_event(struct out *o, const Weft__V1__WatchEvent *ev);
+
+/* Columns of Change and of Hold. */
+extern const struct msg_column msg_change_columns[], msg_hold_columns[];
 
 /* True when a device that was read is as intended. */
-bool wire_is_same(const Weft__V1__DeviceState *d);
-/* The fields of a change. */
-void wire_out_change(struct out *o, enum out_format format,
-		     const Weft__V1__Change *ch);
-/* What becomes of light when the device loses its power, as a warning: "forgets
- * its map ..."; NULL: it keeps it, or nobody knows. */
-const char *wire_power_loss(const char *power_loss);
-/* A line for each device with light that a loss of power would take, in
- * tables. */
-void wire_note_power_loss(struct out *o, Weft__V1__DeviceState *const *v,
-			  size_t n);
-/* Changes by others, as an array of o called key. */
-void wire_out_foreign(struct out *o, enum out_format format, const char *key,
-		      Weft__V1__ExternalChange *const *v, size_t n);
-/* Those of all devices that are still so, in tables; nothing when there are
- * none. Not all of a device, unless full. */
-void wire_note_foreign(struct out *o, Weft__V1__DeviceState *const *v, size_t n,
-		       bool full);
-/* Lines of the audit trail, as an array of o; each with who made its change and
- * what became of that. */
-void wire_out_audit(struct out *o, enum out_format format,
-		    const Weft__V1__AuditResponse *a);
-/* The fields of a whole answer. Tables name no more than a few differences of
- * a device, unless full. */
-void wire_out_status(struct out *o, enum out_format format, bool full,
-		     const Weft__V1__StatusResponse *s);
-void wire_out_diff(struct out *o, enum out_format format, bool full,
-		   const Weft__V1__DiffResponse *d);
+bool msg_is_as_intended(const Weft__V1__DeviceState *d);
+/* What becomes of circuits when a device loses power, as a warning: "forgets
+ * its map ..."; NULL: it keeps them, or it is not known. */
+const char *msg_power_loss_text(const char *power_loss);
+/* What a job has lost, in a sentence; j->degradation is there. */
+void msg_degradation_text(const Weft__V1__PlanJob *j, char *text, size_t size);
 
 #endif

@@ -1,4 +1,5 @@
-/* JSON: two blanks a level; arrays of scalars on one line. */
+/* JSON: two blanks a level, arrays of scalars on one line; or all of it on one
+ * line without blanks. */
 #include "lib/output/private.h"
 
 static void put_escaped(struct buf *b, int32_t c)
@@ -59,12 +60,14 @@ static bool fits_one_line(const struct out *o, int array)
 	return true;
 }
 
+/* depth: levels above; negative: everything on one line. */
 static void put_node(const struct out *o, int at, int depth, struct buf *b)
 {
 	const struct out_node *n = out_at(o, at);
 	bool array = n->kind == OUT_ARRAY;
-	bool one_line = array && fits_one_line(o, at);
-	int first;
+	bool compact = depth < 0;
+	bool one_line = compact || (array && fits_one_line(o, at));
+	int first, below = compact ? depth : depth + 1;
 
 	if (n->kind == OUT_STRING) {
 		out_json_quote(b, n->text);
@@ -78,16 +81,16 @@ static void put_node(const struct out *o, int at, int depth, struct buf *b)
 	buf_char(b, array ? '[' : '{');
 	for (int i = first; i >= 0; i = out_next_value(o, i)) {
 		if (i != first) {
-			buf_str(b, one_line ? ", " : ",");
+			buf_str(b, one_line && !compact ? ", " : ",");
 		}
 		if (!one_line) {
-			new_line(b, depth + 1);
+			new_line(b, below);
 		}
 		if (!array) {
 			out_json_quote(b, out_at(o, i)->key);
-			buf_str(b, ": ");
+			buf_str(b, compact ? ":" : ": ");
 		}
-		put_node(o, i, depth + 1, b);
+		put_node(o, i, below, b);
 	}
 	if (first >= 0 && !one_line) {
 		new_line(b, depth);
@@ -101,4 +104,11 @@ static void render(const struct out *o, struct buf *b)
 	buf_char(b, '\n');
 }
 
+static void render_line(const struct out *o, struct buf *b)
+{
+	put_node(o, 0, -1, b);
+	buf_char(b, '\n');
+}
+
 const struct out_backend out_json = { "json", render };
+const struct out_backend out_json_line = { "json", render_line };

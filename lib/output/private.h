@@ -27,7 +27,7 @@ struct out_backend {
 	void (*render)(const struct out *o, struct buf *b);
 };
 
-extern const struct out_backend out_json, out_yaml, out_table;
+extern const struct out_backend out_json, out_json_line, out_yaml, out_table;
 
 struct out {
 	const struct out_backend *backend;

@@ -13,6 +13,7 @@
 static const struct out_backend *const backends[] = {
 	[OUT_TABLE] = &out_table,
 	[OUT_JSON] = &out_json,
+	[OUT_JSON_LINE] = &out_json_line,
 	[OUT_YAML] = &out_yaml,
 };
 

@@ -18,7 +18,8 @@
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
 
-enum out_format { OUT_TABLE, OUT_JSON, OUT_YAML };
+/* OUT_JSON_LINE: as OUT_JSON, but on one line, for streams of objects. */
+enum out_format { OUT_TABLE, OUT_JSON, OUT_YAML, OUT_JSON_LINE };
 
 struct out;
 

@@ -24,7 +24,7 @@ expect 65 "nothing to confirm" weft confirm
 
 expect 0 "applied, to be confirmed" weft apply -f "$T/b.yaml" --confirm-within 1h
 expect 0 "status" weft status --format json
-jq -e '.confirm.change == 2 and .confirm.back_to == 1 and
+jq -e '.confirm.change == 2 and .confirm.rollback_to == 1 and
 	(.advice | test("goes back unless it is confirmed"))' "$T/out" >/dev/null
 tap "says what waits"
 expect 75 "no other change meanwhile" weft apply -f "$T/a.yaml"

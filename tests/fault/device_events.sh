@@ -81,7 +81,7 @@ done
 
 # A port that fails is an alarm.
 control tl1 "fault port-failed=o7" >"$T/out"
-wait_for 20 grep -qE '"port":"out 8","text":"tl1: alarm out 8: REPT ALM' "$T/watch"
+wait_for 20 grep -qE '"text":"tl1: alarm out 8: REPT ALM.*"port":"out 8"' "$T/watch"
 tap "an alarm names its port"
 control tl1 clear >"$T/out"
 

@@ -74,11 +74,11 @@ for n in "${ALL[@]}"; do
 done
 
 victim() { head -n 1 "$T/map-$1"; }
-foreign() { # DEVICE: its newest record, on one line
+external() { # DEVICE: its newest record, on one line
 	weft external-changes "$1" -n 1 --format json | tr -d '\n' | sed 's/  */ /g'
 }
 says() { # DEVICE PATTERN
-	foreign "$1" | grep -qE "$2"
+	external "$1" | grep -qE "$2"
 }
 
 # Somebody takes a circuit away; devices that say nothing are read.
@@ -98,22 +98,22 @@ for n in "${ALL[@]}"; do
 	[[ $(sets $n) == "$before" ]]
 	tap "$n: nothing was sent"
 done
-says tl1 '"who": "the device says: REPT EVT' && says tl1 '"how": "event"'
+says tl1 '"who": "the device says: REPT EVT' && says tl1 '"detected_by": "event"'
 tap "the words of the device are there"
 says rome '"who": "the device says: .*OP:disconnect'
 tap "and those of the robot"
 says scpi '"who": "unknown"'
 tap "who cannot be known is unknown"
-foreign scpi | python3 -c 'import json, sys
-f = json.load(sys.stdin)["foreign"][0]
-assert f["right_at"] < f["noticed_at"] and f["in"] > 0 and f["out"] > 0, f'
+external scpi | python3 -c 'import json, sys
+f = json.load(sys.stdin)["changes"][0]
+assert f["last_good_at"] < f["detected_at"] and f["in"] > 0 and f["out"] > 0, f'
 tap "it happened between two readings"
 expect 2 "diff" weft diff
 has out "names it" 'scpi +gone: in [0-9]+ -> out [0-9]+ +20.* to 20.* +(verify|event) +unknown +open'
 expect 0 "status too" weft status
 has out "by whom" 'the device says: REPT EVT'
 expect 0 "and the device" weft device show tl1
-has out "with the policy" 'foreign policy +report'
+has out "with the policy" 'external changes are +reported'
 grep -qE '"kind":"external-change".*"device":"tl1"' "$T/watch"
 tap "those who watch hear of it"
 control gg "set $(victim gg)" >"$T/out"

@@ -23,7 +23,7 @@ holds() { # FILE: everything is as this configuration intends
 expect 0 "the second fabric" weft apply -f "$T/b.yaml"
 expect 0 "the first fabric" weft apply -f "$T/a.yaml"
 expect 0 "status" weft status --format json
-jq -e '.advice == null' "$T/out" >/dev/null
+jq -e '.advice == ""' "$T/out" >/dev/null
 tap "has nothing to advise"
 
 # From the beginning.
@@ -36,7 +36,7 @@ has err "with what to do" 'hint: check the disk and its free space'
 tap "before anything is sent"
 expect 1 "so is a drain" weft drain ocs0.3
 expect 0 "status answers" weft status --format json
-jq -e '.generation == 3 and .holds == null and .last_change.id == 2 and
+jq -e '.generation == 3 and .holds == [] and .last_change.id == 2 and
 	(.advice | test("nothing can be recorded .write: .*disk is full"))' "$T/out" >/dev/null
 tap "and says that nothing can be recorded"
 expect 0 "devices are read and compared" weft verify
@@ -44,7 +44,7 @@ expect 2 "plans are made" weft plan -f "$T/b.yaml"
 expect 0 "history is shown" weft history
 rm "$FULL"
 expect 0 "there is space again" weft verify
-weft status --format json | jq -e '.advice == null' >/dev/null
+weft status --format json | jq -e '.advice == ""' >/dev/null
 tap "and nothing to advise"
 expect 0 "drained" weft drain ocs0.3
 expect 0 "undrained" weft undrain ocs0.3

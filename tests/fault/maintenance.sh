@@ -39,7 +39,7 @@ has err "and what does it" 'force'
 tap "nothing was sent"
 expect 0 "by force" weft device port ocs0 "in$in" disable --reason "dirty connector" --force --format json
 jq -e ".device == \"ocs0\" and .done == \"in $in disabled\" and .evidence == \"read-back\"
-	and (.victims | length) == 1" "$T/out" >/dev/null
+	and (.interrupted | length) == 1" "$T/out" >/dev/null
 tap "what was done, in JSON"
 expect 2 "the light that went is a difference" weft diff
 has out "beside the port that is out of use" "^ocs0: out of use: in $in disabled"

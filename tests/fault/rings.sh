@@ -30,7 +30,7 @@ job() {
 		jq -ce ".jobs[] | select(.name == \"$1\")"
 }
 light() { # NAME LIGHT
-	[[ $(job "$1" | jq -r .light) == "$2" ]]
+	[[ $(job "$1" | jq -r .health) == "$2" ]]
 }
 fault() {
 	control ring0 "fault $1" >"$T/answer"
@@ -76,10 +76,10 @@ tap "status names the resonators"
 jq -e '.devices[0].problem | test("^failed: node 2 cw fibre 0 channel 3")' \
 	"$T/out" >/dev/null
 tap "and the device's problem"
-job a | jq -e '.loss.rate > 0.7 and .loss.rate < 1 and .loss.failed_parts == 2
-	and (.loss.part | test("node 2 cw .* channel 3"))' >/dev/null
+job a | jq -e '.degradation.rate > 0.7 and .degradation.rate < 1 and .degradation.failed == 2
+	and (.degradation.part | test("node 2 cw .* channel 3"))' >/dev/null
 tap "the job's loss"
-rate=$(job a | jq .loss.rate)
+rate=$(job a | jq .degradation.rate)
 wait_for 10 grep -q '"part-failed"' "$T/watch"
 tap "an event"
 job b | jq -e 'has("loss") | not' >/dev/null
@@ -92,8 +92,8 @@ has out "and what it does without" 'job a: does without node 2 .* 1 more.* % of 
 expect 0 "apply brings it" weft apply -f "$T/a.yaml"
 wait_for 20 light a up
 tap "all the light that it wants is there"
-job a | jq -e "(.without | length) == 2 and .whole_time_ns == $time_whole and
-	((.whole_time_ns / .time_ns - $rate) | fabs) < 1e-9" >/dev/null
+job a | jq -e "(.failed_parts | length) == 2 and .fault_free_time_ns == $time_whole and
+	((.fault_free_time_ns / .time_ns - $rate) | fabs) < 1e-9" >/dev/null
 tap "at the rate that was told"
 [[ $(touched b) == "$b" ]]
 tap "nothing of the other job was written"
@@ -147,8 +147,8 @@ END
 # A segment has no way round. No job is changed while one cannot be planned.
 control ring0 clear >"$T/answer"
 fault cut-ccw=0:0
-wait_for 20 light b "cut off"
-tap "a segment without one of its fibres is cut off"
+wait_for 20 light b down
+tap "a segment without one of its fibres is down"
 expect 65 "it has no schedule" weft schedule export --job b --to json
 expect 65 "nor a plan" weft plan -f "$T/a.yaml"
 has err "the job, the part and the reason" 'job b: ring0: failed: ccw fibre 0 between nodes 0 and 1; .* a segment needs channels in both directions'
@@ -159,13 +159,13 @@ weft verify >"$T/out" 2>"$T/err"
 fabric all-to-all
 expect 0 "an all-to-all" weft apply -f "$T/a.yaml"
 fault cut=4
-wait_for 20 light a "cut off"
+wait_for 20 light a down
 tap "an all-to-all has no line"
 expect 65 "plan says so" weft plan -f "$T/a.yaml"
 has err "and why" 'job a: ring0: failed: cw fibre 0 between nodes 4 and 5 and 1 more; all-to-all .* not supported'
 control ring0 clear >"$T/answer"
 fault node-dead=5
-wait_for 20 light a "cut off"
+wait_for 20 light a down
 tap "a dead node"
 expect 65 "no plan with it" weft plan -f "$T/a.yaml"
 has err "names it" 'job a: ring0: node 5 has failed, and the job runs on it'

@@ -46,10 +46,10 @@ has out "and the parts" 'ring0: marked as dead: cw fibre 0 between nodes 2 and 3
 expect 0 "as JSON" weft status --format json
 jq -e '[.devices[] | .marked_dead] == [["in 4", "out 4", "out 16"],
 	["cw fibre 0 between nodes 2 and 3"]] and
-	([.jobs[] | .light] == ["up", "up"])' "$T/out" >/dev/null
+	([.jobs[] | .health] == ["up", "up"])' "$T/out" >/dev/null
 tap "with the jobs up"
 expect 0 "a second time nothing is to do" weft plan -f "$T/marked.yaml"
 expect 2 "without marks all is used again" weft plan -f "$T/whole.yaml" --format json
-jq -e '(.jobs[] | select(.name == "gather") | .without) // [] == []' "$T/out" >/dev/null
+jq -e '(.jobs[] | select(.name == "gather") | .failed_parts) == []' "$T/out" >/dev/null
 tap "also of the ring"
 finish

@@ -64,19 +64,19 @@ has out "with its forecast" \
 lasers -60 >"$T/light/wiring"
 expect 2 "one that is off" weft plan -f "$T/one.yaml" --lightpaths
 has err "is told as well" 'warning: h0\.p0: -1dBm should arrive at pol in 1, and no light does'
-has out "and planned with by its launch" 'h0\.p0 +h1\.p0 +-1 dBm +no light +4 dB +-4 dBm'
+has out "and planned with by its launch" 'h0\.p0 +h1\.p0 +-1 dBm +no signal +4 dB +-4 dBm'
 
 lasers -1.1 >"$T/light/wiring"
 expect 2 "as JSON" weft plan -f "$T/one.yaml" --format json
 holds "what is launched and measured" '.warnings == [] and (.lightpaths |
 	map(select(.from == "h0.p0"))[0] | .measured_mdbm == -1100 and
-	.launched_mdbm == -1000 and .least_mdbm == -4100 and
-	.most_mdbm == -4000 and .margin_mdb == 4000)'
-holds "and nothing goes dark" '.outages == [] and .downtime.hosts == []'
+	.launched_mdbm == -1000 and .expected_min_mdbm == -4100 and
+	.expected_max_mdbm == -4000 and .margin_mdb == 4000)'
+holds "and nothing goes dark" '.outages.links == [] and .outages.hosts == []'
 expect 0 "applied" weft apply -f "$T/one.yaml"
 expect 2 "the other way round" weft plan -f "$T/two.yaml" --lightpaths
 has out "each receiver is dark for the switch and its transceiver" \
-	'h0\.p0 +h1\.p0 +[12] +[0-9.]+ s'
+	'h0\.p0 +h1\.p0 +stage [12] +[0-9.]+ s'
 has out "in all of a host" '^ *h2 +2 +[0-9.]+ s'
 has out "and of a job" '^ *jh +4 +[0-9.]+ s'
 expect 0 "applied too" weft apply -f "$T/two.yaml"
@@ -86,6 +86,6 @@ holds "by what the circuits lost, where that was measured" '
 	 .source == "learned" and .loss_mdb < 1500] == [true, true, true, true]
 	and ([.lightpaths[] | select(.job == "jh") | .elements[1] |
 	      .source == "configured" and .loss_mdb == 2000] | all)'
-holds "four links of each job go" '(.outages | length) == 8 and
-	(.downtime.jobs | map(.links)) == [4, 4]'
+holds "four links of each job go" '(.outages.links | length) == 8 and
+	(.outages.jobs | map(.links)) == [4, 4]'
 finish

@@ -38,7 +38,7 @@ job() {
 		jq -ce ".jobs[] | select(.name == \"$1\")"
 }
 light() { # NAME LIGHT
-	[[ $(job "$1" | jq -r .light) == "$2" ]]
+	[[ $(job "$1" | jq -r .health) == "$2" ]]
 }
 # schedule NAME: the one that weftd serves is proven; its summary to $T/out.
 schedule() {
@@ -64,13 +64,13 @@ weft verify >"$T/out" 2>"$T/err"
 wait_for 20 light swap degraded
 tap "a failed port: degraded"
 job swap >"$T/job"
-jq -e '.loss.dead_circuits == 1 and .loss.dead_arcs == 1 and
-	.loss.arcs == 24 and .loss.out == 2 and .loss.device == "ocs0" and
-	.loss.rate > 0.5 and .loss.rate < 1' "$T/job" >/dev/null
+jq -e '.degradation.failed == 1 and .degradation.failed_arcs == 1 and
+	.degradation.arcs == 24 and .degradation.out == 2 and .degradation.device == "ocs0" and
+	.degradation.rate > 0.5 and .degradation.rate < 1' "$T/job" >/dev/null
 tap "status tells what is dead, and the rate that is left"
 expect 0 "status as a table" weft status
 has out "names the circuit and the rate" \
-	'job swap: 1 of 24 circuits dead \(ocs0, in [0-9]+ -> out 2 ...\).* % of the rate'
+	'job swap: 1 of 24 circuits failed \(ocs0, in [0-9]+ -> out 2 ...\).* % of the rate'
 light sum up
 tap "the other job is as it was"
 schedule swap
@@ -78,7 +78,7 @@ schedule swap
 tap "without the dead arc"
 grep -q 'this is the schedule on what remains' "$T/note"
 tap "and says that it is not the whole"
-[[ $(jq -r .bandwidth_factor "$T/out") == "$(jq -r .loss.bandwidth_factor "$T/job")" ]]
+[[ $(jq -r .bandwidth_factor "$T/out") == "$(jq -r .degradation.bandwidth_factor "$T/job")" ]]
 tap "with the rate that status tells"
 expect 0 "routes around it" weft schedule export --job swap \
 	--to routes-proto -o "$T/routes"
@@ -106,15 +106,15 @@ tap "the all-reduce goes on without it"
 schedule sum
 [[ $(arcs sum) == 7 ]]
 tap "on the arcs that are left"
-job sum | jq -e '.loss.rate > 0.3 and .loss.rate < 1' >/dev/null
+job sum | jq -e '.degradation.rate > 0.3 and .degradation.rate < 1' >/dev/null
 tap "at a lower rate"
 
 # A ring that is cut has no schedule.
 xc=$(control ocs0 map | awk -F'[ ,]+' '$1 > 32 { print $1 "," $2; exit }')
 control ocs0 "fault port-disabled=i${xc%,*}" >"$T/answer"
 weft verify >"$T/out" 2>"$T/err"
-wait_for 20 light line "cut off"
-tap "a one-way ring is cut off"
+wait_for 20 light line down
+tap "a one-way ring is down"
 expect 65 "it has no schedule" weft schedule export --job line --to json
 has err "and the reason" 'job line: 1 of its circuits are dead, and what remains has no schedule: '
 

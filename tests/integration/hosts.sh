@@ -70,15 +70,15 @@ routes() { # HOST: how many of weft's
 
 daemon || exit 1
 expect 0 "a job on all hosts" weft apply -f "$T/ring.yaml"
-wait_for 10 looked '.received | .layer == "neighbour" and .lit == 8 and .good == 8'
+wait_for 10 looked '.links | .layer == "neighbour" and .expected == 8 and .good == 8'
 tap "status: each port has heard its neighbour"
-[[ $(jq -c '[.received.hosts[].ways]' "$T/out") == '[3,3,3,3]' ]]
+[[ $(jq -c '[.links.hosts[].routes]' "$T/out") == '[3,3,3,3]' ]]
 tap "and each host has its ways"
 expect 0 "the arcs answer, and nothing else" weft testbed ping "$T/ring.yaml"
 expect 0 "verify agrees" weft verify --format json
-[[ $(jq '[.received.ports[] | select(.layer == "neighbour" and .heard == .from and .problem == null and .carrier_changes > 0)] | length' "$T/out") == 8 ]]
+[[ $(jq '[.links.ports[] | select(.layer == "neighbour" and .neighbour == .from and .problem == "" and .carrier_changes > 0)] | length' "$T/out") == 8 ]]
 tap "port by port"
-jq -e '.received.ports[0].instead | startswith("module: ")' "$T/out" >/dev/null
+jq -e '.links.ports[0].next_layer_error | startswith("module: ")' "$T/out" >/dev/null
 tap "it says what better source did not answer"
 
 # Somebody takes a link down.
@@ -98,7 +98,7 @@ stop watch INT
 
 # Other jobs, other ways; nothing of them is left.
 expect 0 "a job on two hosts" weft apply -f "$T/pair.yaml"
-wait_for 10 looked '[.received.hosts[].ways] == [1,1,0,0]'
+wait_for 10 looked '[.links.hosts[].routes] == [1,1,0,0]'
 tap "its ways are those of two"
 expect 0 "they answer, and nobody else" weft testbed ping "$T/pair.yaml"
 [[ $(routes h0) == 1 && $(routes h2) == 0 ]]
@@ -107,20 +107,20 @@ stop weftd KILL
 [[ $(routes h0) == 1 ]]
 tap "weftd killed: they stay"
 daemon || exit 1
-wait_for 10 looked '[.received.hosts[].ways] == [1,1,0,0]'
+wait_for 10 looked '[.links.hosts[].routes] == [1,1,0,0]'
 tap "started again, it knows them"
 expect 0 "no job any more" weft apply -f "$T/none.yaml"
-wait_for 10 looked '[.received.hosts[].ways] == [0,0,0,0]'
+wait_for 10 looked '[.links.hosts[].routes] == [0,0,0,0]'
 tap "no way any more"
 [[ $(routes h0) == 0 && $(routes h1) == 0 ]]
 tap "in the kernel neither"
 
 # Half of the hosts are machines of their own.
 expect 0 "half of them cannot be asked" weft apply -f "$T/half.yaml"
-wait_for 10 looked '.received | .lit == 4 and .good == 4 and .layer == "ethtool"'
+wait_for 10 looked '.links | .expected == 4 and .good == 4 and .layer == "ethtool"'
 tap "what they send is known by the link only"
 expect 0 "which is no difference" weft verify --format json
-[[ $(jq -c '[.received.ports[] | select(.layer == "ethtool" and .heard == null)] | length' "$T/out") -gt 0 ]]
+[[ $(jq -c '[.links.ports[] | select(.layer == "ethtool" and .neighbour == "")] | length' "$T/out") -gt 0 ]]
 tap "and is told"
 
 # Fibres that are not as written.
@@ -131,9 +131,9 @@ weft testbed up "$T/ring.yaml" --swap h0.p0.tx,h2.p1.tx >/dev/null
 daemon || exit 1
 expect 0 "two fibres are exchanged" weft apply -f "$T/ring.yaml"
 expect 2 "verify finds it" weft verify --format json
-[[ $(jq -c '[.received.ports[] | select(.problem != null) | [.from, .heard]]' "$T/out") == '[["h0.p0","h2.p1"],["h2.p1","h0.p0"]]' ]]
+[[ $(jq -c '[.links.ports[] | select(.problem != "") | [.from, .neighbour]]' "$T/out") == '[["h0.p0","h2.p1"],["h2.p1","h0.p0"]]' ]]
 tap "and names whose light arrives instead"
-[[ $(jq -r '[.received.ports[].problem | select(. != null)][0]' "$T/out") == "frames of h2.p1 arrive, not of h0.p0" ]]
+[[ $(jq -r '[.links.ports[].problem | select(. != "")][0]' "$T/out") == "frames of h2.p1 arrive, not of h0.p0" ]]
 tap "in words"
 
 stop weftd
@@ -141,6 +141,6 @@ weft testbed down "$T/ring.yaml" >/dev/null
 daemon || exit 1
 expect 69 "nobody is there" weft verify
 weft verify --format json >"$T/out" 2>"$T/err"
-[[ $(jq '[.received.hosts[] | select(.problem != null)] | length' "$T/out") == 4 ]]
+[[ $(jq '[.links.hosts[] | select(.problem != "")] | length' "$T/out") == 4 ]]
 tap "each host says so"
 finish

@@ -31,21 +31,22 @@ daemon || exit 1
 expect 0 "a switch that measures loss is applied" weft apply -f "$T/wide.yaml"
 expect 0 "its circuits are shown" weft device show ggn
 has out "with what they lose, beside the fabric's figure" \
-	'tuned +[01]\.[0-9]{2} dB +9\.00 dB +[01]\.[0-9]{2} dB +-'
+	'tuned +[01](\.[0-9]+)? dB +9 dB +[01](\.[0-9]+)? dB +-'
 expect 0 "and as JSON" weft device show ggn --format json
 python3 - "$T/out" <<'END'
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert len(d["read"]) == 4 and d["lossy"] == 0, d
 for x in d["read"]:
-    assert 0.5 <= x["loss_db"] < 1.5 and x["limit_db"] == 9, x
-    assert x["good_loss_db"] == x["loss_db"], x
-    assert x["factory_loss_db"] is None, x
-    assert not x["over"] and not x["worse"], x
+    x = x["signal"]
+    assert 500 <= x["loss_mdb"] < 1500 and x["limit_mdb"] == 9000, x
+    assert x["baseline_loss_mdb"] == x["loss_mdb"], x
+    assert x["factory_loss_mdb"] is None, x
+    assert not x["over_limit"] and not x["degraded"], x
 END
-tap "with the numbers in dB"
+tap "with the numbers in milli-dB"
 expect 0 "one that does not measure it says so" weft device show pol
-has out "with a dash" 'tuned +- +2\.00 dB +- +-'
+has out "with a dash" 'tuned +- +2 dB +- +-'
 expect 65 "a device that is not there" weft device show nobody
 has err "is named" 'nobody'
 
@@ -54,7 +55,7 @@ port=$(control ggn map | head -n 1)
 control ggn "fault dim=i${port%,*}" >"$T/out"
 weft verify >"$T/out" 2>&1
 expect 0 "a circuit that loses 3 dB more" weft device show ggn
-has out "is marked" "^ +$((${port%,*} + 1)) .*WORSE"
+has out "is marked" "^ +$((${port%,*} + 1)) .*DEGRADED"
 expect 0 "status" weft status
 has out "says what it was" \
 	"ggn .*in $((${port%,*} + 1)) -> out .* loses [34]\.[0-9]{2} dB, was [01]\.[0-9]{2} dB"
@@ -62,7 +63,7 @@ stop weftd
 daemon || exit 1
 weft verify >"$T/out" 2>&1
 expect 0 "weftd was away" weft device show ggn
-has out "and knows what it was" 'WORSE'
+has out "and knows what it was" 'DEGRADED'
 control ggn clear >"$T/out"
 weft verify >"$T/out" 2>&1
 expect 0 "repaired" weft status

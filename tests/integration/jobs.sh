@@ -176,7 +176,7 @@ tap "and neither moves nor mends what is dead"
 expect 0 "the other ends" weft job release l
 map | cmp -s - "$T/dead"
 tap "and leaves the rest as it is"
-weft status --format json | jq -e '.jobs[] | select(.name == "k" and .light == "degraded")' >/dev/null
+weft status --format json | jq -e '.jobs[] | select(.name == "k" and .health == "degraded")' >/dev/null
 tap "it is still known what is dead"
 expect 0 "the dead one is given back" weft job release k
 control ocs0 clear >"$T/ctl"

@@ -34,7 +34,7 @@ has out "too" '"power_loss": "dark"'
 has out "both" '"power_loss": "last map"'
 expect 0 "applied" weft apply -f "$T/f.yaml"
 expect 0 "status" weft status
-has out "keeps saying so" 'dark forgets its map when it loses power: "weft apply" brings it back'
+has out "keeps saying so" 'dark forgets its map when it loses power: "weft apply" restores it'
 expect 0 "the device too" weft device show kept
 has out "in its own words" 'power loss +last map'
 
@@ -51,7 +51,7 @@ control kept map | diff -q - "$T/map-kept" && ! weft external-changes kept | gre
 tap "the other one lost nothing"
 expect 0 "applied with a policy" weft apply -f "$T/g.yaml"
 expect 0 "status" weft status
-has out "knows who brings it back" 'dark forgets its map when it loses power: weftd brings it back'
+has out "knows who restores it" 'dark forgets its map when it loses power: weftd restores it'
 control dark "restart dark 50" >"$T/out"
 again() {
 	control dark map >"$T/now"

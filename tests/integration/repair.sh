@@ -59,7 +59,7 @@ light 0 3 | cmp -s - "$T/own" && light 10 17 | cmp -s - "$T/others"
 tap "no other job's light was touched"
 [[ -z $(light 6 7) ]]
 tap "and the old host is dark"
-weft status --format json | jq -e '.advice == null and ([.jobs[].light] | unique == ["up"])' >/dev/null
+weft status --format json | jq -e '.advice == "" and ([.jobs[].health] | unique == ["up"])' >/dev/null
 tap "nothing is left to do"
 
 # Named hosts stay.

@@ -67,8 +67,8 @@ expect 2 "the plan is cut into stages" \
 	weft plan -f "$T/b.yaml" --format json
 jq -e '(.stages | length) > 2 and .delete == ([.stages[].delete] | add) and
 	.add == ([.stages[].add] | add) and
-	all(.stages[]; .domain == "ocs0" and .left_bps >= 300000000000 and
-		.of_bps == 400000000000)' "$T/out" >/dev/null
+	all(.stages[]; .domain == "ocs0" and .remaining_bps >= 300000000000 and
+		.total_bps == 400000000000)' "$T/out" >/dev/null
 tap "which leave 300 of 400 Gbit/s"
 stages=$(jq '.stages | length' "$T/out")
 expect 2 "and as a table" weft plan -f "$T/b.yaml"

@@ -38,7 +38,7 @@ for changes in none: 'try:drain: try'; do
 	sed -i 's/^jobs:.*/jobs: []/' "$T/${changes%%:*}.yaml"
 done
 routed() { # each host has a way to all others
-	weft status --format json | jq -e '[.received.hosts[].ways] == [5,5,5,5,5,5]' >/dev/null
+	weft status --format json | jq -e '[.links.hosts[].routes] == [5,5,5,5,5,5]' >/dev/null
 }
 
 weft testbed up "$T/ring.yaml" --swap h0.p0.tx,h2.p1.tx >"$T/out" 2>"$T/err"
@@ -103,18 +103,18 @@ tap "all of it is proven, and counts no errors"
 # Hosts are looked at once more after the commit.
 learned() {
 	weft status --format json >"$T/out"
-	[[ $(jq '[.received.ports[]? | select(.reactivation.count > 0 and .reactivation.median_ns > 0)] | length' "$T/out") == 12 ]]
+	[[ $(jq '[.links.ports[]? | select(.reactivation.count > 0 and .reactivation.median_ns > 0)] | length' "$T/out") == 12 ]]
 }
 wait_for 10 learned
 tap "each port's time to link was learned"
 expect 0 "the switch's too" weft device show ocs0 --format json
-[[ $(jq '.switching.count > 0 and ([.read[].proof] | unique == ["error-free"])' "$T/out") == true ]]
+[[ $(jq '.switching.count > 0 and ([.read[].signal.proof] | unique == ["error-free"])' "$T/out") == true ]]
 tap "and each circuit has its proof"
 expect 2 "a plan" weft plan -f "$T/turned.yaml" --format json
-[[ $(jq -r .down_by "$T/out") == learned ]]
+[[ $(jq -r .downtime_source "$T/out") == learned ]]
 tap "expects what was learned"
 weft history --format json >"$T/out"
-jq -e '.changes[0] | .down_ns > 0 and .down_by == "neighbour" and .expected_down_ns > 0' "$T/out" >/dev/null
+jq -e '.changes[0] | .down_ns > 0 and .down_source == "neighbour" and .expected_down_ns > 0' "$T/out" >/dev/null
 tap "history has how long light was away, and was expected to be"
 stop weftd KILL
 daemon || exit 1

@@ -258,7 +258,7 @@ def test_loads():
     wait_fact("generation", s["generation"])
     wait_fact("devices", sum(d["reachable"] for d in s["devices"]))
     wait_fact("circuits", sum(d["circuits"] for d in s["devices"]))
-    wait_fact("jobs", sum(j["light"] == "up" for j in s["jobs"]))
+    wait_fact("jobs", sum(j["health"] == "up" for j in s["jobs"]))
     assert text("#fabric-name") == s["fabric"]
     assert text("#state").endswith(s["state"]) and text("#link").endswith("live")
     shown = {r["Job"].split()[-1]: r for r in rows("jobs")}

@@ -13,6 +13,7 @@
 #include "controller/proto_convert/report.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/base/vec.h"
 #include "lib/output/writer.h"
 #include "lib/rpc/rpc.h"
 #include "rwa/mesh/mesh.h"
@@ -59,6 +60,8 @@ int cli_print_bytes(const char *data, size_t len, struct err *err);
 /* A gap to a bound: the fraction for programs, percent for tables. */
 void cli_out_gap(const struct cli *c, struct out *o, const char *key,
 		 double gap);
+/* A duration: key_ns in whole ns for programs, key in three digits for tables. */
+void cli_out_ns(const struct cli *c, struct out *o, const char *key, int64_t ns);
 
 /* ---- load.c ---- */
 
@@ -146,15 +149,13 @@ int cli_read_lightpaths(struct rwa_mesh *m, const char *path, bool add,
 /* ---- plan_view.c: a plan told in parts ---- */
 
 struct plan_view {
-	Weft__V1__PlanSummary *summary;
-	size_t n_devices, n_jobs, cap_devices, cap_jobs;
-	Weft__V1__PlanDevice **devices;
-	Weft__V1__PlanJob **jobs;
-	size_t n_batches, cap_batches;
-	Weft__V1__PlanBatch **batches;
-	size_t n_paths, cap_paths;
-	Weft__V1__PlanLightpath **paths;
-	Weft__V1__PlanOutages *dark;
+	VEC(Weft__V1__PlanPart *) parts;	/* owned; the rest points into them */
+	Weft__V1__PlanSummary *summary;		/* NULL: none came yet */
+	Weft__V1__PlanOutages *outages;		/* NULL: not asked for */
+	VEC(Weft__V1__PlanDevice *) devices;
+	VEC(Weft__V1__PlanJob *) jobs;
+	VEC(Weft__V1__PlanBatch *) batches;
+	VEC(Weft__V1__PlanLightpath *) lightpaths;
 	struct buf file;
 };
 
@@ -164,20 +165,15 @@ int plan_view_add(struct plan_view *v, const Weft__V1__PlanPart *part,
 void plan_view_fini(struct plan_view *v);
 /* Prints as --format and --full ask. */
 int plan_view_print(struct cli *c, const struct plan_view *v, struct err *err);
-/* Jobs as an array of o. */
-void cli_out_jobs(const struct cli *c, struct out *o,
-		  Weft__V1__PlanJob *const *jobs, size_t n);
 
 /* ---- plan_commands.c: what a plan would send ---- */
 
 /* The batches of a plan made without weftd, with handles that connect to
  * nothing. The errors of dispatch_open and dispatch_explain, and fn's. */
-int plan_commands(const struct plan *p, wire_part_fn fn, void *arg,
+int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 		  struct err *err);
 /* For people, a heading a batch. */
 void plan_commands_draw(struct buf *b, const struct plan_view *v);
-/* For programs, as the array "commands" of o. */
-void plan_commands_out(struct out *o, const struct plan_view *v);
 
 /* ---- plan_circuits.c: the light that a plan makes and takes away ---- */
 
@@ -185,8 +181,6 @@ void plan_commands_out(struct out *o, const struct plan_view *v);
 bool plan_light_wanted(const struct cli *c);
 /* Long lists are cut unless `full`. WEFT_ENOMEM. */
 int plan_light_draw(struct buf *b, const struct plan_view *v, bool full);
-/* For programs: "lightpaths", "outages", "downtime". */
-void plan_light_out(struct out *o, const struct plan_view *v);
 
 /* Columns that tables may have: those of COLUMNS, else of the terminal; 0: any,
  * as for pipes and files, and always after cli_any_width(). report.c */
@@ -208,6 +202,12 @@ int cli_unary(struct cli *c, const char *method,
 	      const ProtobufCMessage *request,
 	      const ProtobufCMessageDescriptor *response, int timeout_ms,
 	      ProtobufCMessage **out, struct err *err);
+/* Writes an answer into o as c->format asks. */
+typedef void (*cli_show_fn)(const struct cli *c, struct out *o, const void *answer);
+/* One unary call on a connection of its own, whose answer is printed. */
+int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
+	     const ProtobufCMessageDescriptor *response, int timeout_ms, cli_show_fn show,
+	     struct err *err);
 /* Set by Ctrl-C and SIGTERM once cli_catch_signals was called. */
 extern volatile bool cli_interrupted;
 void cli_catch_signals(void);

@@ -102,6 +102,25 @@ int cli_unary(struct cli *c, const char *method,
 	return r;
 }
 
+int cli_call(struct cli *c, const char *method, const ProtobufCMessage *request,
+	     const ProtobufCMessageDescriptor *response, int timeout_ms, cli_show_fn show,
+	     struct err *err)
+{
+	ProtobufCMessage *answer = NULL;
+	int r = cli_unary(c, method, request, response, timeout_ms, &answer, err);
+	struct out *o;
+
+	if (r) {
+		return r;
+	}
+	o = out_new(c->format);
+	if (o) {
+		show(c, o, answer);
+	}
+	rpc_free_message(answer);
+	return cli_print(o, err);
+}
+
 /* ---- schedules ---- */
 
 struct pieces {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "controller/cli/core/private.h"
+#include "lib/base/units.h"
 
 #define LEAST_COLUMNS 60	/* narrower tables are not worth reading */
 
@@ -116,4 +117,16 @@ void cli_out_gap(const struct cli *c, struct out *o, const char *key,
 	} else {
 		out_real(o, key, gap);
 	}
+}
+
+void cli_out_ns(const struct cli *c, struct out *o, const char *key, int64_t ns)
+{
+	char text[64];
+
+	if (c->format == OUT_TABLE) {
+		out_str(o, key, unit_human(UNIT_NS, (double)ns, text, sizeof(text)));
+		return;
+	}
+	snprintf(text, sizeof(text), "%s_ns", key);
+	out_int(o, text, ns);
 }

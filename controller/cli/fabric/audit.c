@@ -110,7 +110,7 @@ int cmd_audit(struct cli *c, struct err *err)
 	if (r == 0) {
 		o = out_new(c->format);
 		if (o) {
-			wire_out_audit(o, c->format, &all);
+			msg_out_audit(o, c->format, &all);
 		}
 		r = cli_print(o, err);
 	}

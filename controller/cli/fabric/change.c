@@ -76,16 +76,16 @@ static int print_result(struct cli *c, const struct progress *p,
 
 	if (o) {
 		out_str(o, "verdict",
-			wire_enum(&weft__v1__verdict__descriptor,
+			msg_enum(&weft__v1__verdict__descriptor,
 				 (int)p->verdict, text, sizeof(text)));
 		out_int(o, "change", p->change);
 		out_int(o, "generation", p->generation);
 		if (p->verdict == WEFT__V1__VERDICT__VERDICT_COMMITTED) {
 			out_str(o, "proof",
-				wire_enum(&weft__v1__proof__descriptor,
+				msg_enum(&weft__v1__proof__descriptor,
 					 (int)p->level, text, sizeof(text)));
 		}
-		wire_out_ns(o, c->format, "took", p->took_ns);
+		cli_out_ns(c, o, "took", p->took_ns);
 	}
 	return cli_print(o, err);
 }

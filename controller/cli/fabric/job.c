@@ -24,7 +24,7 @@ static int on_job(const ProtobufCMessage *msg, void *arg)
 	char state[32];
 
 	cli_say(f->c, CLI_NORMAL, "job %s: %s%s%s", j->name,
-		wire_enum(&weft__v1__job_state__descriptor, (int)j->state,
+		msg_enum(&weft__v1__job_state__descriptor, (int)j->state,
 			 state, sizeof(state)),
 		j->problem[0] ? ": " : "", j->problem);
 	if (data) {
@@ -40,8 +40,10 @@ static int print_job(struct cli *c, const Weft__V1__Job *j, struct err *err)
 {
 	struct out *o = out_new(c->format);
 
-	if (o) {
-		wire_out_request(o, c->format, j);
+	if (o && c->format == OUT_TABLE) {
+		msg_out_requests(o, c->format, (Weft__V1__Job *const *)&j, 1);
+	} else if (o) {
+		msg_out_fields(o, j, NULL);
 	}
 	return cli_print(o, err);
 }
@@ -176,36 +178,21 @@ int cmd_job_release(struct cli *c, struct err *err)
 	return follow_job(c, JOBS_METHOD("ReleaseJob"), &q.base, err);
 }
 
+static void show_jobs(const struct cli *c, struct out *o, const void *answer)
+{
+	const Weft__V1__ListJobsResponse *m = answer;
+
+	msg_out_requests(o, c->format, m->jobs, m->n_jobs);
+}
+
 int cmd_job_list(struct cli *c, struct err *err)
 {
 	Weft__V1__ListJobsRequest q = WEFT__V1__LIST_JOBS_REQUEST__INIT;
-	const Weft__V1__ListJobsResponse *m;
-	ProtobufCMessage *msg = NULL;
-	struct out *o;
-	int r;
 
 	q.include_ended = cli_has(c, "all");
 	if (c->argc == 1) {
 		q.name = (char *)c->argv[0];
 	}
-	r = cli_unary(c, JOBS_METHOD("ListJobs"), &q.base,
-		      &weft__v1__list_jobs_response__descriptor, CLI_CALL_MS,
-		      &msg, err);
-	if (r) {
-		return r;
-	}
-	m = (const Weft__V1__ListJobsResponse *)msg;
-	o = out_new(c->format);
-	if (o) {
-		out_array(o, "jobs");
-		for (size_t i = 0; i < m->n_jobs; i++) {
-			out_object(o, NULL);
-			wire_out_request(o, c->format, m->jobs[i]);
-			out_end(o);
-		}
-		out_end(o);
-	}
-	r = cli_print(o, err);
-	rpc_free_message(msg);
-	return r;
+	return cli_call(c, JOBS_METHOD("ListJobs"), &q.base,
+			&weft__v1__list_jobs_response__descriptor, CLI_CALL_MS, show_jobs, err);
 }

@@ -1,43 +1,68 @@
-/* weft device port, device recover: what people ask of a device beside its
- * light. */
+/* Maintenance: parts drained, the fabric frozen, ports set and devices
+ * recovered by hand. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/cli/core/private.h"
 
-#define CARE_MS (40 * 60 * 1000)	/* a robot's homing run takes minutes */
+#define RECOVER_MS (40 * 60 * 1000)	/* a robot's homing run takes minutes */
 
-static int print(struct cli *c, const Weft__V1__MaintenanceResponse *res,
-		 struct err *err)
+/* ---- drain, freeze ---- */
+
+static void show_holds(const struct cli *c, struct out *o, const void *answer)
 {
-	struct out *o = out_new(c->format);
+	const Weft__V1__HoldResponse *h = answer;
 
-	if (o) {
-		out_str(o, "device", res->device);
-		out_str(o, "done", res->what);
-		out_str(o, "evidence", res->evidence);
-		out_str(o, "text", res->text);
-		out_array(o, "victims");
-		for (size_t i = 0; i < res->n_interrupted; i++) {
-			out_str(o, NULL, res->interrupted[i]);
-		}
-		out_end(o);
+	if (c->format == OUT_TABLE) {
+		msg_out_table(o, "holds", msg_hold_columns, (void *const *)h->holds, h->n_holds);
+	} else {
+		msg_out_fields(o, h, NULL);
 	}
-	return cli_print(o, err);
 }
 
-static int call(struct cli *c, const char *method, const ProtobufCMessage *req,
-		struct err *err)
+static int call_hold(struct cli *c, const char *method, const char *target, const char *reason,
+		     struct err *err)
 {
-	ProtobufCMessage *msg;
-	int r = cli_unary(c, method, req, &weft__v1__maintenance_response__descriptor,
-			  CARE_MS, &msg, err);
+	Weft__V1__HoldRequest req = WEFT__V1__HOLD_REQUEST__INIT;
 
-	if (r == 0) {
-		r = print(c, (const Weft__V1__MaintenanceResponse *)msg, err);
-		protobuf_c_message_free_unpacked(msg, NULL);
-	}
-	return r;
+	req.target = (char *)target;
+	req.reason = (char *)(reason ? reason : "");
+	return cli_call(c, method, &req.base, &weft__v1__hold_response__descriptor, CLI_CALL_MS,
+			show_holds, err);
+}
+
+int cmd_drain(struct cli *c, struct err *err)
+{
+	return call_hold(c, CLI_METHOD("Drain"), c->argv[0], cli_opt(c, "comment"), err);
+}
+
+int cmd_undrain(struct cli *c, struct err *err)
+{
+	return call_hold(c, CLI_METHOD("Undrain"), c->argv[0], NULL, err);
+}
+
+int cmd_freeze(struct cli *c, struct err *err)
+{
+	return call_hold(c, CLI_METHOD("Freeze"), "", cli_opt(c, "comment"), err);
+}
+
+int cmd_unfreeze(struct cli *c, struct err *err)
+{
+	return call_hold(c, CLI_METHOD("Unfreeze"), "", NULL, err);
+}
+
+/* ---- device port, device recover ---- */
+
+static void show_done(const struct cli *c, struct out *o, const void *answer)
+{
+	(void)c;
+	msg_out_fields(o, answer, NULL);
+}
+
+static int call(struct cli *c, const char *method, const ProtobufCMessage *req, struct err *err)
+{
+	return cli_call(c, method, req, &weft__v1__maintenance_response__descriptor, RECOVER_MS,
+			show_done, err);
 }
 
 /* "in3" or "out12". */

@@ -39,10 +39,10 @@ static int plan_offline(const struct cli *c, const struct model_fabric *f,
 	int r = plan_make(f, &base, &p, err);
 
 	if (r == 0) {
-		r = wire_plan(p, &base, true, take_part, v, err);
+		r = msg_send_plan(p, &base, true, take_part, v, err);
 	}
 	if (r == 0 && plan_light_wanted(c)) {
-		r = wire_plan_light(p, take_part, v, err);
+		r = msg_send_lightpaths(p, take_part, v, err);
 	}
 	if (r == 0 && cli_has(c, "commands")) {
 		r = plan_commands(p, take_part, v, err);

@@ -10,7 +10,7 @@
 
 struct telling {
 	const struct model_fabric *fabric;
-	wire_part_fn fn;
+	msg_part_fn fn;
 	void *arg;
 };
 
@@ -18,10 +18,10 @@ static int tell(const struct dispatch_order *o, void *arg, struct err *err)
 {
 	const struct telling *t = arg;
 
-	return wire_batch(t->fabric, o, t->fn, t->arg, err);
+	return msg_send_batch(t->fabric, o, t->fn, t->arg, err);
 }
 
-int plan_commands(const struct plan *p, wire_part_fn fn, void *arg,
+int plan_commands(const struct plan *p, msg_part_fn fn, void *arg,
 		  struct err *err)
 {
 	struct telling t = { .fabric = p->fabric, .fn = fn, .arg = arg };
@@ -62,8 +62,8 @@ void plan_commands_draw(struct buf *b, const struct plan_view *v)
 {
 	bool guessed = false;
 
-	for (size_t i = 0; i < v->n_batches; i++) {
-		const Weft__V1__PlanBatch *m = v->batches[i];
+	for (size_t i = 0; i < v->batches.n; i++) {
+		const Weft__V1__PlanBatch *m = v->batches.v[i];
 
 		buf_printf(b, "%sstage %d, %s, %s: %d %s\n", i ? "" : "\n",
 			   m->stage, m->device, m->phase, m->items,
@@ -73,7 +73,7 @@ void plan_commands_draw(struct buf *b, const struct plan_view *v)
 		}
 		guessed |= m->limits_unknown;
 	}
-	if (v->n_batches) {
+	if (v->batches.n) {
 		buf_str(b, "log-in and most readings are not shown; tags are "
 			   "numbered anew when they are sent\n");
 	}
@@ -81,26 +81,4 @@ void plan_commands_draw(struct buf *b, const struct plan_view *v)
 		buf_str(b, "devices that were never read may take fewer "
 			   "circuits at a time\n");
 	}
-}
-
-void plan_commands_out(struct out *o, const struct plan_view *v)
-{
-	out_array(o, "commands");
-	for (size_t i = 0; i < v->n_batches; i++) {
-		const Weft__V1__PlanBatch *m = v->batches[i];
-
-		out_object(o, NULL);
-		out_int(o, "stage", m->stage);
-		out_str(o, "device", m->device);
-		out_str(o, "step", m->phase);
-		out_int(o, "items", m->items);
-		out_bool(o, "guessed", m->limits_unknown);
-		out_array(o, "lines");
-		for (size_t k = 0; k < m->n_lines; k++) {
-			out_str(o, NULL, m->lines[k]);
-		}
-		out_end(o);
-		out_end(o);
-	}
-	out_end(o);
 }

@@ -1,55 +1,71 @@
-/* weft status, diff, verify, history, device list: what weftd knows. */
+/* What weftd knows: status, diff, verify, history, external changes, devices,
+ * and the levels of its log. */
 #include <string.h>
 
 #include "controller/cli/core/private.h"
 
-#define READ_CALL_MS 120000
+#define READ_CALL_MS 120000	/* reads every device */
 
-/* ---- diff and verify ---- */
+/* ---- status, diff, verify ---- */
 
-static int print_diff(struct cli *c, const Weft__V1__DiffResponse *d,
-		      struct err *err)
+static void show_status(const struct cli *c, struct out *o, const void *answer)
 {
-	struct out *o = out_new(c->format);
-
-	if (o) {
-		wire_out_diff(o, c->format, cli_has(c, "full"), d);
-	}
-	return cli_print(o, err);
+	msg_out_status(o, c->format, cli_has(c, "full"), answer);
 }
 
-/* Names the first device that did not answer. */
-static int unreachable(const Weft__V1__DiffResponse *d, struct err *err)
+/* circuits_of: a device all of whose circuits are wanted, or "". */
+static int call_status(struct cli *c, const char *circuits_of, cli_show_fn show, struct err *err)
+{
+	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
+
+	req.circuits_of = (char *)circuits_of;
+	return cli_call(c, CLI_METHOD("Status"), &req.base, &weft__v1__status_response__descriptor,
+			CLI_CALL_MS, show, err);
+}
+
+int cmd_status(struct cli *c, struct err *err)
+{
+	return call_status(c, "", show_status, err);
+}
+
+/* Names the first device or host that did not answer. */
+static int find_unreachable(const Weft__V1__DiffResponse *d, struct err *err)
 {
 	for (size_t i = 0; i < d->n_devices; i++) {
 		const Weft__V1__DeviceState *s = d->devices[i];
 
 		if (!s->reachable) {
 			return err_set(err, WEFT_EUNAVAIL, "%s: %s", s->name,
-				       s->problem[0] ? s->problem
-						     : "never read");
+				       s->problem[0] ? s->problem : "never read");
 		}
 	}
-	for (size_t i = 0; d->hosts && i < d->hosts->n_hosts; i++) {
-		const Weft__V1__HostState *h = d->hosts->hosts[i];
+	for (size_t i = 0; d->links && i < d->links->n_hosts; i++) {
+		const Weft__V1__HostState *h = d->links->hosts[i];
 
 		if (h->problem[0]) {
-			return err_set(err, WEFT_EUNAVAIL, "%s: %s", h->name,
-				       h->problem);
+			return err_set(err, WEFT_EUNAVAIL, "%s: %s", h->name, h->problem);
 		}
 	}
 	return err_set(err, WEFT_EUNAVAIL, "not every device was read");
 }
 
-static int compare(struct cli *c, const char *method,
-		   const ProtobufCMessage *req, int timeout_ms,
-		   struct err *err)
+static int print_diff(struct cli *c, const Weft__V1__DiffResponse *d, struct err *err)
+{
+	struct out *o = out_new(c->format);
+
+	if (o) {
+		msg_out_diff(o, c->format, cli_has(c, "full"), d);
+	}
+	return cli_print(o, err);
+}
+
+static int compare(struct cli *c, const char *method, const ProtobufCMessage *req,
+		   int timeout_ms, struct err *err)
 {
 	ProtobufCMessage *msg = NULL;
 	const Weft__V1__DiffResponse *d;
-	int r = cli_unary(c, method, req,
-			  &weft__v1__diff_response__descriptor, timeout_ms,
-			  &msg, err);
+	int r = cli_unary(c, method, req, &weft__v1__diff_response__descriptor, timeout_ms, &msg,
+			  err);
 
 	if (r) {
 		return r;
@@ -59,7 +75,7 @@ static int compare(struct cli *c, const char *method,
 	if (r == 0 && !d->same) {
 		r = CLI_PENDING;
 	} else if (r == 0 && !d->complete) {
-		r = unreachable(d, err);
+		r = find_unreachable(d, err);
 	}
 	rpc_free_message(msg);
 	return r;
@@ -79,142 +95,110 @@ int cmd_verify(struct cli *c, struct err *err)
 	return compare(c, CLI_METHOD("Verify"), &req.base, READ_CALL_MS, err);
 }
 
-/* ---- history ---- */
+/* ---- history, external changes ---- */
+
+static void show_history(const struct cli *c, struct out *o, const void *answer)
+{
+	const Weft__V1__HistoryResponse *h = answer;
+
+	if (c->format == OUT_TABLE) {
+		msg_out_table(o, "changes", msg_change_columns, (void *const *)h->changes,
+			      h->n_changes);
+	} else {
+		msg_out_fields(o, h, NULL);
+	}
+}
 
 int cmd_history(struct cli *c, struct err *err)
 {
 	Weft__V1__HistoryRequest req = WEFT__V1__HISTORY_REQUEST__INIT;
-	const Weft__V1__HistoryResponse *h;
-	ProtobufCMessage *msg = NULL;
 	int64_t limit = 20;
-	struct out *o;
 	int r = cli_opt_int(c, "limit", 1, 10000, &limit, err);
 
 	req.limit = (int32_t)limit;
-	if (r || (r = cli_unary(c, CLI_METHOD("History"), &req.base,
-				&weft__v1__history_response__descriptor,
-				CLI_CALL_MS, &msg, err))) {
-		return r;
-	}
-	h = (const Weft__V1__HistoryResponse *)msg;
-	o = out_new(c->format);
-	if (o) {
-		out_array(o, "changes");
-		for (size_t i = 0; i < h->n_changes; i++) {
-			out_object(o, NULL);
-			wire_out_change(o, c->format, h->changes[i]);
-			out_end(o);
-		}
-		out_end(o);
-	}
-	r = cli_print(o, err);
-	rpc_free_message(msg);
-	return r;
+	return r ? r : cli_call(c, CLI_METHOD("History"), &req.base,
+				&weft__v1__history_response__descriptor, CLI_CALL_MS,
+				show_history, err);
 }
 
-/* ---- status ---- */
-
-static int print_status(struct cli *c, const Weft__V1__StatusResponse *s,
-			struct err *err)
+static void show_external_changes(const struct cli *c, struct out *o, const void *answer)
 {
-	struct out *o = out_new(c->format);
+	const Weft__V1__ExternalChangesResponse *e = answer;
 
-	if (o) {
-		wire_out_status(o, c->format, cli_has(c, "full"), s);
-	}
-	return cli_print(o, err);
+	msg_out_external_changes(o, c->format, "changes", e->changes, e->n_changes);
 }
 
-/* circuits_of: a device all of whose circuits are wanted, or "". */
-static int get_status(struct cli *c, const char *circuits_of,
-		      Weft__V1__StatusResponse **out, struct err *err)
+int cmd_external_changes(struct cli *c, struct err *err)
 {
-	Weft__V1__StatusRequest req = WEFT__V1__STATUS_REQUEST__INIT;
-	ProtobufCMessage *msg = NULL;
-	int r;
+	Weft__V1__ExternalChangesRequest req = WEFT__V1__EXTERNAL_CHANGES_REQUEST__INIT;
+	int64_t limit = 100;
+	int r = cli_opt_int(c, "limit", 1, 5000, &limit, err);
 
-	req.circuits_of = (char *)circuits_of;
-	r = cli_unary(c, CLI_METHOD("Status"), &req.base,
-		      &weft__v1__status_response__descriptor, CLI_CALL_MS,
-		      &msg, err);
-	*out = (Weft__V1__StatusResponse *)msg;
-	return r;
+	req.limit = (int32_t)limit;
+	req.device = c->argc ? c->argv[0] : (char *)"";
+	req.open = cli_has(c, "open");
+	return r ? r : cli_call(c, CLI_METHOD("ExternalChanges"), &req.base,
+				&weft__v1__external_changes_response__descriptor, CLI_CALL_MS,
+				show_external_changes, err);
 }
 
-int cmd_status(struct cli *c, struct err *err)
+/* ---- device list, device show ---- */
+
+static const struct msg_column device_columns[] = {
+	{ "name", "name", NULL }, { "kind", "kind", NULL }, { "driver", "driver", NULL },
+	{ "address", "address", NULL }, { "reachable", "reachable", NULL },
+	{ "identity", "identity", NULL }, { "read_at", "read_at_ns", NULL },
+	{ NULL, NULL, NULL },
+};
+
+static void show_devices(const struct cli *c, struct out *o, const void *answer)
 {
-	Weft__V1__StatusResponse *s;
-	int r = get_status(c, "", &s, err);
+	const Weft__V1__StatusResponse *s = answer;
 
-	if (r == 0) {
-		r = print_status(c, s, err);
-		weft__v1__status_response__free_unpacked(s, NULL);
+	if (c->format == OUT_TABLE) {
+		msg_out_table(o, "devices", device_columns, (void *const *)s->devices,
+			      s->n_devices);
+	} else {
+		msg_out_list(o, "devices", (void *const *)s->devices, s->n_devices);
 	}
-	return r;
 }
-
-/* ---- device list ---- */
 
 int cmd_device_list(struct cli *c, struct err *err)
 {
-	Weft__V1__StatusResponse *s;
-	struct out *o;
-	int r = get_status(c, "", &s, err);
-
-	if (r) {
-		return r;
-	}
-	o = out_new(c->format);
-	if (o) {
-		out_array(o, "devices");
-		for (size_t i = 0; i < s->n_devices; i++) {
-			const Weft__V1__DeviceState *d = s->devices[i];
-			char kind[32];
-
-			out_object(o, NULL);
-			out_str(o, "name", d->name);
-			out_str(o, "kind",
-				wire_enum(&weft__v1__device_kind__descriptor,
-					 (int)d->kind, kind, sizeof(kind)));
-			out_str(o, "driver", d->driver);
-			out_str(o, "address", d->address);
-			out_bool(o, "reachable", d->reachable);
-			out_str(o, "identity", d->identity);
-			wire_out_time(o, "read_at", d->read_at_ns);
-			out_end(o);
-		}
-		out_end(o);
-	}
-	weft__v1__status_response__free_unpacked(s, NULL);
-	return cli_print(o, err);
+	return call_status(c, "", show_devices, err);
 }
 
-/* ---- device show ---- */
-
-static int print_device(struct cli *c, const Weft__V1__DeviceState *d,
-			struct err *err)
+static void show_device(const struct cli *c, struct out *o, const void *answer)
 {
-	struct out *o = out_new(c->format);
+	const Weft__V1__StatusResponse *s = answer;
 
-	if (o) {
-		wire_out_device(o, c->format, d);
+	for (size_t i = 0; i < s->n_devices; i++) {
+		if (strcmp(s->devices[i]->name, c->argv[0]) == 0) {
+			msg_out_device(o, c->format, s->devices[i]);
+		}
 	}
-	return cli_print(o, err);
 }
 
 int cmd_device_show(struct cli *c, struct err *err)
 {
-	Weft__V1__StatusResponse *s;
-	int r = get_status(c, c->argv[0], &s, err);
+	return call_status(c, c->argv[0], show_device, err);
+}
 
-	if (r) {
-		return r;
+/* ---- log ---- */
+
+static void show_fields(const struct cli *c, struct out *o, const void *answer)
+{
+	(void)c;
+	msg_out_fields(o, answer, NULL);
+}
+
+int cmd_log(struct cli *c, struct err *err)
+{
+	Weft__V1__LogRequest req = WEFT__V1__LOG_REQUEST__INIT;
+
+	if (c->argc > 0) {
+		req.levels = c->argv[0];
 	}
-	for (size_t i = 0; i < s->n_devices; i++) {
-		if (strcmp(s->devices[i]->name, c->argv[0]) == 0) {
-			r = print_device(c, s->devices[i], err);
-		}
-	}
-	weft__v1__status_response__free_unpacked(s, NULL);
-	return r;
+	return cli_call(c, CLI_METHOD("Log"), &req.base, &weft__v1__log_response__descriptor,
+			CLI_CALL_MS, show_fields, err);
 }

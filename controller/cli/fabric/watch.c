@@ -19,37 +19,18 @@ struct watch {
 	struct err err;		/* of printing */
 };
 
-static void add_text(struct buf *b, const char *key, const char *value)
+/* One object a line. */
+static int add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
 {
-	if (value[0]) {
-		buf_printf(b, ",\"%s\":", key);
-		out_json_quote(b, value);
-	}
-}
+	struct out *o = out_new(OUT_JSON_LINE);
+	int r = WEFT_ENOMEM;
 
-/* One object a line; a field that says nothing is left out. */
-static void add_json(struct buf *b, const Weft__V1__WatchEvent *ev)
-{
-	char text[32];
-
-	buf_printf(b, "{\"sequence\":%" PRId64 ",\"at\":\"%s\"", ev->sequence,
-		   clk_iso(ev->at_ns, text, sizeof(text)));
-	add_text(b, "kind", wire_enum(&weft__v1__event_kind__descriptor,
-				     (int)ev->kind, text, sizeof(text)));
-	buf_printf(b, ",\"generation\":%" PRId64, ev->generation);
-	add_text(b, "device", ev->device);
-	add_text(b, "port", ev->port);
-	if (ev->change) {
-		buf_printf(b, ",\"change\":%" PRId64, ev->change);
+	if (o) {
+		msg_out_event(o, ev);
+		r = out_render(o, b);
 	}
-	if (ev->kind == WEFT__V1__EVENT_KIND__EVENT_KIND_CHANGE_ENDED) {
-		add_text(b, "verdict",
-			 wire_enum(&weft__v1__verdict__descriptor,
-				  (int)ev->verdict, text, sizeof(text)));
-	}
-	add_text(b, "trace_id", ev->trace_id);
-	add_text(b, "text", ev->text);
-	buf_str(b, "}\n");
+	out_free(o);
+	return r;
 }
 
 static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
@@ -58,7 +39,7 @@ static void add_line(struct buf *b, const Weft__V1__WatchEvent *ev)
 
 	buf_printf(b, "%s  %4" PRId64 "  %-18s  %s\n",
 		   clk_iso(ev->at_ns, when, sizeof(when)), ev->generation,
-		   wire_enum(&weft__v1__event_kind__descriptor, (int)ev->kind,
+		   msg_enum(&weft__v1__event_kind__descriptor, (int)ev->kind,
 			    kind, sizeof(kind)),
 		   ev->text);
 }
@@ -68,13 +49,14 @@ static int on_event(const ProtobufCMessage *msg, void *arg)
 	const Weft__V1__WatchEvent *ev = (const Weft__V1__WatchEvent *)msg;
 	struct watch *w = arg;
 	struct buf b = { 0 };
+	int r = 0;
 
 	if (w->c->format == OUT_JSON) {
-		add_json(&b, ev);
+		r = add_json(&b, ev);
 	} else {
 		add_line(&b, ev);
 	}
-	if (b.failed) {
+	if (r || b.failed) {
 		err_nomem(&w->err);
 	} else {
 		cli_print_bytes(b.data, b.len, &w->err);

@@ -175,7 +175,7 @@ static void out_time(const struct cli *c, struct out *o,
 		     int64_t num, int64_t den)
 {
 	if (p->asked) {
-		wire_out_ns(o, c->format, key, find_time(p, 0, steps, num, den));
+		cli_out_ns(c, o, key, find_time(p, 0, steps, num, den));
 	}
 }
 

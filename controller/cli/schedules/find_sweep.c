@@ -219,9 +219,9 @@ static void out_point(const struct cli *c, struct out *o,
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);
 	if (p->asked) {
 		out_int(o, "size_bytes", p->sizes.v[size]);
-		wire_out_ns(o, c->format, "time", find_time(p, size, x->steps, x->num,
+		cli_out_ns(c, o, "time", find_time(p, size, x->steps, x->num,
 						   x->den));
-		wire_out_ns(o, c->format, "bound", find_time(p, size, f->steps_bound,
+		cli_out_ns(c, o, "bound", find_time(p, size, f->steps_bound,
 						    f->bound_num,
 						    f->bound_den));
 	}

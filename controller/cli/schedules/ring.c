@@ -322,14 +322,14 @@ static void out_ring(const struct cli *c, struct out *o,
 	out_int(o, "lightpaths", plan->lightpaths);
 	out_int(o, "colours_over_bound", plan->colours_over_bound);
 	out_int(o, "worst_loss_mdb", plan->worst_loss_mdb);
-	wire_out_ns(o, c->format, "time", plan->time_ns);
-	wire_out_ns(o, c->format, "bound", plan->bound_ns);
+	cli_out_ns(c, o, "time", plan->time_ns);
+	cli_out_ns(c, o, "bound", plan->bound_ns);
 	cli_out_gap(c, o, "gap", plan->gap);
 	if (p->overlap) {
-		wire_out_ns(o, c->format, "retune_hidden", plan->retune_hidden_ns);
+		cli_out_ns(c, o, "retune_hidden", plan->retune_hidden_ns);
 	}
 	if (plan->optree_time_ns) {
-		wire_out_ns(o, c->format, "optree_time", plan->optree_time_ns);
+		cli_out_ns(c, o, "optree_time", plan->optree_time_ns);
 	}
 	out_levels(o, plan);
 }

@@ -143,7 +143,7 @@ static void out_interruptions(const struct cli *c, struct out *o,
 		out_int(o, "after_step", cut->first);
 		out_int(o, "steps", cut->steps);
 		if (v->step_ns) {
-			wire_out_ns(o, c->format, "time", cut->steps * v->step_ns);
+			cli_out_ns(c, o, "time", cut->steps * v->step_ns);
 		}
 		out_end(o);
 	}

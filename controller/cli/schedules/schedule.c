@@ -98,15 +98,15 @@ int cli_out_cost(const struct cli *c, struct out *o,
 	if (r) {
 		return r;
 	}
-	wire_out_ns(o, c->format, "alpha", cost->alpha_ns);
+	cli_out_ns(c, o, "alpha", cost->alpha_ns);
 	out_int(o, "link_bps", cost->link_bps);
 	out_int(o, "size_bytes", cost->size_bytes);
-	wire_out_ns(o, c->format, "time", time_ns);
+	cli_out_ns(c, o, "time", time_ns);
 	/* T_L of the papers, and T_B. */
-	wire_out_ns(o, c->format, "latency_time", rep->steps * cost->alpha_ns);
-	wire_out_ns(o, c->format, "bandwidth_time",
+	cli_out_ns(c, o, "latency_time", rep->steps * cost->alpha_ns);
+	cli_out_ns(c, o, "bandwidth_time",
 		   time_ns - rep->steps * cost->alpha_ns);
-	wire_out_ns(o, c->format, "bound", bound_ns);
+	cli_out_ns(c, o, "bound", bound_ns);
 	cli_out_gap(c, o, "gap",
 		    bound_ns > 0 ? (double)time_ns / (double)bound_ns - 1 : 0);
 	return 0;

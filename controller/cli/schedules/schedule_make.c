@@ -360,7 +360,7 @@ static int print_made(struct cli *c, const struct made *made, struct err *err)
 		r = cli_out_cost(c, o, s, &made->report, &made->cost, err);
 	}
 	if (made->bfb_bound > 0 && made->batches <= 1) {
-		wire_out_ns(o, c->format, "breadth_first_bound", made->bfb_bound);
+		cli_out_ns(c, o, "breadth_first_bound", made->bfb_bound);
 	}
 	if (path) {
 		out_str(o, "file", path);

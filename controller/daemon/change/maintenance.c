@@ -202,7 +202,7 @@ static void answer(const struct maintenance_op *c, const struct drv_outcome *o)
 	struct err err = { 0 };
 
 	m.device = (char *)c->device;
-	m.what = (char *)c->words;
+	m.done = (char *)c->words;
 	m.text = (char *)o->text;
 	m.evidence = (char *)drv_evidence_name(o->evidence);
 	m.interrupted = c->interrupted.v;

@@ -248,20 +248,12 @@ void event_emit(struct event_stream *e, const struct daemon_event *what,
 
 void event_stream_out(const struct event_stream *e, struct out *o, int max)
 {
-	char kind[32];
-
 	out_array(o, "events");
 	for (int64_t i = e->next - 1; i >= e->first && max-- > 0; i--) {
 		const Weft__V1__WatchEvent *m = &e->ring[i % RING].m;
 
 		out_object(o, NULL);
-		out_int(o, "sequence", m->sequence);
-		wire_out_time(o, "at", m->at_ns);
-		out_str(o, "kind", wire_enum(&weft__v1__event_kind__descriptor,
-					     (int)m->kind, kind,
-					     sizeof(kind)));
-		out_str(o, "text", m->text);
-		out_str(o, "device", m->device);
+		msg_out_event(o, m);
 		out_end(o);
 	}
 	out_end(o);

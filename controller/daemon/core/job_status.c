@@ -48,15 +48,15 @@ static void take_picture(struct job_rows *rows, struct plan_request *r)
 static int add_row(struct job_rows *rows, const struct plan *p, int job,
 		   struct err *err)
 {
-	struct wire_job j;
-	int rc = wire_job_init(&j, p, job, err);
+	struct msg_job j;
+	int rc = msg_job_init(&j, p, job, err);
 
 	if (rc == 0) {
 		rows->v[rows->n] = copy_message(&j.row.base);
 		rc = rows->v[rows->n] ? 0 : err_nomem(err);
 		rows->n += rc == 0;
 	}
-	wire_job_fini(&j);
+	msg_job_fini(&j);
 	return rc;
 }
 

@@ -44,6 +44,7 @@ bool hosts_moved_routes(const struct hosts *hosts);
 struct host_port_row {
 	Weft__V1__PortState m;
 	Weft__V1__Timing reactivation;
+	Weft__V1__Number rx, tx;	/* of m, when the module tells */
 	char problem[160];
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "controller/daemon/hosts/private.h"
+#include "controller/proto_convert/proto_convert.h"
 
 static const char *layer_name(const struct host_port *v)
 {
@@ -61,9 +62,8 @@ static void fill_port(const struct host_set *h, int port, struct host_port_row *
 	m->layer = (char *)layer_name(v);
 	m->next_layer_error = (char *)v->health.why;
 	m->reason = v->health.ext_state ? (char *)v->health.ext_state : "";
-	m->has_power = v->health.has_power;
-	m->rx_mdbm = v->health.rx_mdbm;
-	m->tx_mdbm = v->health.tx_mdbm;
+	m->rx_mdbm = msg_number(&row->rx, v->health.has_power, v->health.rx_mdbm);
+	m->tx_mdbm = msg_number(&row->tx, v->health.has_power, v->health.tx_mdbm);
 	m->carrier_changes = v->rx.carrier_changes;
 	m->carrier_ups = v->rx.carrier_ups;
 	m->carrier_downs = v->rx.carrier_downs;

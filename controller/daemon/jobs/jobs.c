@@ -629,7 +629,7 @@ int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
 		if (job_lives(jobs->v.v[i])) {
 			r = row_init(&row, jobs->v.v[i], err);
 			out_object(o, NULL);
-			wire_out_request(o, OUT_JSON, &row.m);
+			msg_out_fields(o, &row.m, NULL);
 			out_end(o);
 			row_fini(&row);
 		}

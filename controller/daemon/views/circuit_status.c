@@ -7,27 +7,19 @@
 /* A message about a signal, and the numbers that it points to. */
 struct circuit_signal {
 	Weft__V1__Signal m;
-	Weft__V1__Number loss, factory, good;
+	Weft__V1__Number loss, factory, good, limit;
 };
-
-static Weft__V1__Number *number(Weft__V1__Number *at, bool known,
-				int64_t value)
-{
-	weft__v1__number__init(at);
-	at->value = value;
-	return known ? at : NULL;
-}
 
 static void fill(struct circuit_signal *l, const struct drv_xc *x,
 		 const struct apply_loss *loss, int proof)
 {
 	weft__v1__signal__init(&l->m);
 	l->m.state = (char *)drv_state_name(x->state);
-	l->m.loss_mdb = number(&l->loss, x->has_loss, x->loss_mdb);
-	l->m.factory_loss_mdb = number(&l->factory, x->has_factory_loss,
+	l->m.loss_mdb = msg_number(&l->loss, x->has_loss, x->loss_mdb);
+	l->m.factory_loss_mdb = msg_number(&l->factory, x->has_factory_loss,
 				       x->factory_loss_mdb);
-	l->m.baseline_loss_mdb = number(&l->good, loss->has_good, loss->good_mdb);
-	l->m.limit_mdb = loss->limit_mdb;
+	l->m.baseline_loss_mdb = msg_number(&l->good, loss->has_good, loss->good_mdb);
+	l->m.limit_mdb = msg_number(&l->limit, loss->limit_mdb != 0, loss->limit_mdb);
 	l->m.over_limit = loss->over;
 	l->m.degraded = loss->worse;
 	l->m.proof = (Weft__V1__Proof)proof;
@@ -50,7 +42,7 @@ int circuit_view_init(struct circuit_view *v, const struct daemon_env *env,
 	for (int i = 0; i < n; i++) {
 		xcs[i] = a->snap.xcs[i].xc;
 	}
-	r = wire_circuits_init(&v->circuits, apply_fabric(env->apply), device,
+	r = msg_circuits_init(&v->circuits, apply_fabric(env->apply), device,
 			       xcs, n, err);
 	for (int i = 0; r == 0 && i < n; i++) {
 		const struct drv_xc *x = &a->snap.xcs[i];
@@ -69,6 +61,6 @@ out:
 
 void circuit_view_fini(struct circuit_view *v)
 {
-	wire_circuits_fini(&v->circuits);
+	msg_circuits_fini(&v->circuits);
 	free(v->memory);
 }

@@ -24,7 +24,7 @@ void answer_diff(const struct views *views, struct rpc_call *call);
 
 /* The circuits of one device, with their loss. */
 struct circuit_view {
-	struct wire_circuits circuits;
+	struct msg_circuits circuits;
 	void *memory;
 };
 

@@ -107,7 +107,7 @@ static int send_batch(const struct dispatch_order *o, void *arg,
 {
 	const struct plan_request *w = arg;
 
-	return wire_batch(w->fabric, o, send_part, arg, err);
+	return msg_send_batch(w->fabric, o, send_part, arg, err);
 }
 
 static void on_planned(struct plan_request *w)
@@ -116,11 +116,11 @@ static void on_planned(struct plan_request *w)
 	int r = w->rc;
 
 	if (p->call && r == 0) {
-		r = wire_plan(w->plan, &w->snap.base, p->want_file, send_part,
+		r = msg_send_plan(w->plan, &w->snap.base, p->want_file, send_part,
 			      w, &w->err);
 	}
 	if (p->call && r == 0 && p->want_light) {
-		r = wire_plan_light(w->plan, send_part, w, &w->err);
+		r = msg_send_lightpaths(w->plan, send_part, w, &w->err);
 	}
 	if (p->call && r == 0 && p->want_commands) {
 		r = apply_explain(p->views->env->apply, w->plan, send_batch, w,
@@ -321,7 +321,7 @@ static void pump(uv_timer_t *timer)
 		size_t left = p->bytes.len - p->at;
 
 		m.data.data = (uint8_t *)p->bytes.data + p->at;
-		m.data.len = left < WIRE_PIECE ? left : WIRE_PIECE;
+		m.data.len = left < MSG_PIECE ? left : MSG_PIECE;
 		p->rc = rpc_send(p->call, &m.base, &p->err);
 		if (p->rc == WEFT_ELIMIT && p->at > 0) {
 			p->rc = 0;

@@ -22,8 +22,8 @@ struct device_view {
 	Weft__V1__DeviceState m;
 	Weft__V1__ProgramState program;
 	struct store_light intent;
-	struct wire_circuits missing, unexpected, pending;
-	struct wire_dead dead, lost, marked, unusable;
+	struct msg_circuits missing, unexpected, pending;
+	struct msg_parts dead, lost, marked, unusable;
 	Weft__V1__Timing switching;
 	struct external_view external;
 };
@@ -40,13 +40,13 @@ static void views_fini(struct device_views *s)
 {
 	for (int i = 0; i < s->n; i++) {
 		store_light_fini(&s->v[i].intent);
-		wire_circuits_fini(&s->v[i].missing);
-		wire_circuits_fini(&s->v[i].unexpected);
-		wire_circuits_fini(&s->v[i].pending);
-		wire_dead_fini(&s->v[i].dead);
-		wire_dead_fini(&s->v[i].lost);
-		wire_dead_fini(&s->v[i].marked);
-		wire_dead_fini(&s->v[i].unusable);
+		msg_circuits_fini(&s->v[i].missing);
+		msg_circuits_fini(&s->v[i].unexpected);
+		msg_circuits_fini(&s->v[i].pending);
+		msg_parts_fini(&s->v[i].dead);
+		msg_parts_fini(&s->v[i].lost);
+		msg_parts_fini(&s->v[i].marked);
+		msg_parts_fini(&s->v[i].unusable);
 		external_view_fini(&s->v[i].external);
 	}
 	free(s->v);
@@ -124,7 +124,7 @@ static int compare_maps(const struct device_views *s, const struct apply_device 
 }
 
 /* The user who made a circuit, where the device knows. */
-static void name_owners(struct wire_circuits *c, const struct apply_device *a)
+static void name_owners(struct msg_circuits *c, const struct apply_device *a)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		for (int k = 0; k < a->snap.n_xcs; k++) {
@@ -150,15 +150,15 @@ static int fill_circuits(const struct device_views *s, struct device_view *v,
 		r = err_nomem(err);
 	}
 	if (r == 0) {
-		r = wire_circuits_init(&v->missing, f, device, missing.v,
+		r = msg_circuits_init(&v->missing, f, device, missing.v,
 				       (int)missing.n, err);
 	}
 	if (r == 0) {
-		r = wire_circuits_init(&v->unexpected, f, device,
+		r = msg_circuits_init(&v->unexpected, f, device,
 				       unexpected.v, (int)unexpected.n, err);
 	}
 	if (r == 0) {
-		r = wire_circuits_init(&v->pending, f, device, pending.v,
+		r = msg_circuits_init(&v->pending, f, device, pending.v,
 				       (int)pending.n, err);
 	}
 	name_owners(&v->unexpected, a);
@@ -177,10 +177,10 @@ static int fill_circuits(const struct device_views *s, struct device_view *v,
 
 #define FAILED_SHOWN 64
 
-static int fill_parts(struct wire_dead *w, const struct ring_fault *v, int n,
+static int fill_parts(struct msg_parts *w, const struct ring_fault *v, int n,
 		      int nodes, size_t *n_out, char ***out, struct err *err)
 {
-	return wire_dead_init(w, v, n < FAILED_SHOWN ? n : FAILED_SHOWN, nodes,
+	return msg_parts_init(w, v, n < FAILED_SHOWN ? n : FAILED_SHOWN, nodes,
 			      n_out, out, err);
 }
 
@@ -228,11 +228,11 @@ const char *power_loss_name(const struct apply_device *a)
 static int fill_unusable(struct device_view *v, const struct model_device *md,
 			 const struct apply_device *a, struct err *err)
 {
-	struct wire_dead *w = &v->unusable;
+	struct msg_parts *w = &v->unusable;
 	Weft__V1__DeviceState *m = &v->m;
 
-	w->text = calloc(WIRE_MARKS_SHOWN, sizeof(*w->text));
-	w->list = calloc(WIRE_MARKS_SHOWN, sizeof(*w->list));
+	w->text = calloc(MSG_PARTS_SHOWN, sizeof(*w->text));
+	w->list = calloc(MSG_PARTS_SHOWN, sizeof(*w->list));
 	if (!w->text || !w->list) {
 		return err_nomem(err);
 	}
@@ -244,7 +244,7 @@ static int fill_unusable(struct device_view *v, const struct model_device *md,
 			continue;
 		}
 		m->unusable_count++;
-		if (n == WIRE_MARKS_SHOWN) {
+		if (n == MSG_PARTS_SHOWN) {
 			continue;
 		}
 		snprintf(w->text[n], sizeof(w->text[n]), "%s %d %s",
@@ -290,7 +290,7 @@ static int fill_device(const struct views *d, const struct device_views *s,
 				  &v->switching);
 	m->power_loss = (char *)power_loss_name(a);
 	m->auto_restore = external_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
-	if ((r = wire_marks_init(&v->marked, md, &m->n_marked_dead,
+	if ((r = msg_parts_admin_down(&v->marked, md, &m->n_marked_dead,
 				 &m->marked_dead, &m->marked_dead_count,
 				 err)) ||
 	    (r = fill_unusable(v, md, a, err)) ||
@@ -350,7 +350,7 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 		const Weft__V1__DeviceState *v = &s.v[i].m;
 
 		if (v->ever_read) {
-			m.same = m.same && wire_is_same(v);
+			m.same = m.same && msg_is_as_intended(v);
 		}
 		m.complete = m.complete &&
 			     (moved_by_hand(v) ||
@@ -359,7 +359,7 @@ void answer_diff(const struct views *d, struct rpc_call *call)
 	m.n_devices = (size_t)s.n;
 	m.devices = s.list;
 	if (hosts.known) {
-		m.hosts = &hosts.m;
+		m.links = &hosts.m;
 		m.same = m.same && !hosts.wrong;
 		m.complete = m.complete && !hosts.silent;
 	}
@@ -476,7 +476,7 @@ static void advise_device(struct advice *a, const Weft__V1__DeviceState *m)
 		   !m->reachable && m->problem[0] && !moved_by_hand(m)) {
 		snprintf(a->text, a->size, "%s does not answer: its circuits "
 			 "are as they were, but not verified", m->name);
-	} else if (m->ever_read && !wire_is_same(m) &&
+	} else if (m->ever_read && !msg_is_as_intended(m) &&
 		   a->m->state == WEFT__V1__STATE__STATE_READY) {
 		snprintf(a->text, a->size, "%s is not as intended: \"weft "
 			 "plan\" shows what \"weft apply\" would do", m->name);
@@ -497,7 +497,7 @@ static void advise_jobs(struct advice *a)
 	for (size_t i = 0; i < a->m->n_jobs && !a->text[0] &&
 	     a->m->state == WEFT__V1__STATE__STATE_READY; i++) {
 		if (a->m->jobs[i]->degradation) {
-			wire_loss_text(a->m->jobs[i], a->text, a->size);
+			msg_degradation_text(a->m->jobs[i], a->text, a->size);
 		}
 	}
 }
@@ -622,11 +622,11 @@ static void fill_changes(const struct views *d, struct daemon_status *s,
 		s->m.confirm = &s->confirm;
 	}
 	if (found) {
-		s->m.last = &s->last;
+		s->m.last_change = &s->last;
 	}
 	if (s->views.n_open > 0) {
 		fill_change(&s->open, &s->views.open[0].change);
-		s->m.open = &s->open;
+		s->m.open_change = &s->open;
 	}
 }
 
@@ -653,7 +653,7 @@ int daemon_status_new(const struct views *d, struct daemon_status **out,
 	}
 	s->m.repairs = s->repairs.list;
 	s->m.n_repairs = s->repairs.n;
-	s->m.hosts = s->hosts.known ? &s->hosts.m : NULL;
+	s->m.links = s->hosts.known ? &s->hosts.m : NULL;
 	fill_fabric(d, &s->m);
 	s->m.state = state_of(d, &s->views);
 	advise(&(struct advice){ .parts = d, .devices = &s->views, .m = &s->m,

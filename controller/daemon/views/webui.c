@@ -123,8 +123,8 @@ static void out_progress(struct out *o, const struct progress *p)
 	out_bool(o, "running", p->running);
 	out_str(o, "who", p->who);
 	out_str(o, "comment", p->comment);
-	wire_out_time(o, "began_at", p->began_ns);
-	wire_out_time(o, "ended_at", p->ended_ns);
+	msg_out_time(o, "began_at", p->began_ns);
+	msg_out_time(o, "ended_at", p->ended_ns);
 	out_int(o, "done", p->done);
 	out_int(o, "total", p->total);
 	out_str(o, "result", p->result);
@@ -148,9 +148,9 @@ static int describe(struct webui *page, struct out *o, struct err *err)
 	}
 	out_int(o, "version", page->version);
 	out_int(o, "picture_id", job_status_rows(d->job_status)->picture_id);
-	wire_out_time(o, "at", clk_wall_ns());
+	msg_out_time(o, "at", clk_wall_ns());
 	out_object(o, "status");
-	wire_out_status(o, OUT_JSON, true, daemon_status_message(s));
+	msg_out_status(o, OUT_JSON, true, daemon_status_message(s));
 	out_end(o);
 	daemon_status_free(s);
 	out_progress(o, &page->progress);

@@ -9,7 +9,7 @@ import { filtered, table } from "/tables.js";
 const opened = new Set();	// tables that are open
 const STATES = { ready: "good", changing: "busy", reading: "busy", empty: "none",
 	interrupted: "bad" };
-const LIGHTS = { up: "good", degraded: "warn", "cut off": "bad", unverified: "none" };
+const HEALTH = { up: "good", degraded: "warn", down: "bad", unverified: "none" };
 const PROOFS = ["unverified", "acked", "read-back", "settled", "measured"];
 
 function body(id) {
@@ -32,10 +32,10 @@ function facts(view) {
 		fact("generation", status.generation),
 		fact("devices", known.filter((d) => d.reachable).length, `of ${known.length} answer`),
 		fact("circuits", count(circuits)),
-		fact("jobs", status.jobs.filter((j) => j.light === "up").length,
+		fact("jobs", status.jobs.filter((j) => j.health === "up").length,
 			`of ${status.jobs.length} up`),
-		status.received ? fact("ports in light", status.received.good,
-			`of ${status.received.lit} as intended`) : "",
+		status.links ? fact("ports with light", status.links.good,
+			`of ${status.links.expected} as intended`) : "",
 		fact("differences", count(view.differences.length)),
 		status.last_change ? fact("last change", status.last_change.id,
 			status.last_change.outcome) : "",
@@ -45,8 +45,8 @@ function facts(view) {
 export function renderHead(view) {
 	const { status } = view;
 	const advice = document.getElementById("advice");
-	const held = (status.holds ?? []).map((h) => (h.what === "*" ? "the fabric is frozen"
-		: `${h.what} is drained`)).join(", ");
+	const held = (status.holds ?? []).map((h) => (h.target === "" ? "the fabric is frozen"
+		: `${h.target} is drained`)).join(", ");
 	const note = [status.advice, held, status.jobs_problem].filter(Boolean).join(" · ");
 
 	document.title = `${status.fabric || "no fabric"} · ${status.state} · weft`;
@@ -94,7 +94,7 @@ export function renderChange(view) {
 	const p = view.state.progress;
 	const { status } = view;
 	const confirm = status.confirm && el("p", {}, badge("warn", "waits for confirmation"),
-		` change ${status.confirm.change} goes back at ${clock(status.confirm.by)}`);
+		` change ${status.confirm.change} is rolled back at ${clock(status.confirm.deadline_at)}`);
 
 	if (!p) {
 		replace(body("change"), confirm ?? "", lastChange(status.open_change ??
@@ -164,7 +164,7 @@ export function renderJobs(view) {
 	const columns = [
 		{ name: "Job", cell: (j) => el("span", { "data-job": j.name },
 			markOf(view.marks.get(j.name)), " ", j.name) },
-		{ name: "Light", cell: (j) => badge(LIGHTS[j.light] ?? "none", j.light) },
+		{ name: "Health", cell: (j) => badge(HEALTH[j.health] ?? "none", j.health) },
 		{ name: "Proof", cell: (j) => j.proof },
 		{ name: "Collective", cell: (j) => j.collective },
 		{ name: "Algorithm", cell: (j) => j.algorithm },
@@ -174,7 +174,7 @@ export function renderJobs(view) {
 		{ name: "Time", number: true, cell: (j) => duration(j.time_ns) },
 		{ name: "Bound", number: true, cell: (j) => duration(j.bound_ns) },
 		{ name: "Gap", number: true, cell: (j) => percent(j.gap) },
-		{ name: "Rate", number: true, cell: (j) => percent(j.loss ? j.loss.rate : 1) },
+		{ name: "Rate", number: true, cell: (j) => percent(j.degradation ? j.degradation.rate : 1) },
 	];
 	const { requests } = view.state;
 
@@ -193,7 +193,7 @@ function renderRequests(requests) {
 		{ name: "Of", cell: (j) => j.who },
 		{ name: "Hosts", number: true, cell: (j) => j.nodes.length },
 		{ name: "In the queue", number: true, cell: (j) => j.position || "" },
-		{ name: "Asked", cell: (j) => age(j.asked_at) },
+		{ name: "Asked", cell: (j) => age(j.requested_at) },
 		{ name: "Why", cell: (j) => j.problem },
 	];
 

@@ -72,16 +72,16 @@ static void test_enum_names(void **state)
 	char text[32];
 
 	(void)state;
-	assert_string_equal(wire_enum(&weft__v1__device_kind__descriptor,
+	assert_string_equal(msg_enum(&weft__v1__device_kind__descriptor,
 				     WEFT__V1__DEVICE_KIND__DEVICE_KIND_RING,
 				     text, sizeof(text)), "ring");
-	assert_string_equal(wire_enum(&weft__v1__proof__descriptor,
+	assert_string_equal(msg_enum(&weft__v1__proof__descriptor,
 				     WEFT__V1__PROOF__PROOF_READ_BACK, text,
 				     sizeof(text)), "read-back");
-	assert_string_equal(wire_enum(&weft__v1__verdict__descriptor,
+	assert_string_equal(msg_enum(&weft__v1__verdict__descriptor,
 				     WEFT__V1__VERDICT__VERDICT_ROLLED_BACK,
 				     text, sizeof(text)), "rolled-back");
-	assert_string_equal(wire_enum(&weft__v1__proof__descriptor, 77, text,
+	assert_string_equal(msg_enum(&weft__v1__proof__descriptor, 77, text,
 				     sizeof(text)), "77");
 }
 

@@ -182,7 +182,7 @@ static void test_empty(void **state)
 	assert_true(s->state == WEFT__V1__STATE__STATE_EMPTY ||
 		    s->state == WEFT__V1__STATE__STATE_READING);
 	assert_int_equal(s->n_devices, 0);
-	assert_null(s->last);
+	assert_null(s->last_change);
 	weft__v1__status_response__free_unpacked(s, NULL);
 	assert_int_equal(rpc_client_call(f->client, METHOD("Plan"), &req.base,
 					 &weft__v1__plan_part__descriptor,
@@ -237,7 +237,7 @@ static void test_apply_then_nothing_to_do(void **state)
 	assert_int_equal(s->n_jobs, 1);
 	assert_string_equal(s->jobs[0]->name, "reduce");
 	assert_string_equal(s->jobs[0]->devices[0], "ocs0");
-	assert_string_equal(s->last->outcome, "committed");
+	assert_string_equal(s->last_change->outcome, "committed");
 	weft__v1__status_response__free_unpacked(s, NULL);
 
 	assert_int_equal(make_plan(f, text, &p), 0);
@@ -526,7 +526,7 @@ static void test_client_goes_away(void **state)
 		usleep(2000);
 	} while (now == WEFT__V1__STATE__STATE_CHANGING);
 	st = get_status(f);
-	assert_string_equal(st->last->outcome, "committed");
+	assert_string_equal(st->last_change->outcome, "committed");
 	weft__v1__status_response__free_unpacked(st, NULL);
 }
 
@@ -590,7 +590,7 @@ static void test_restart_keeps_everything(void **state)
 	s = get_status(f);
 	assert_string_equal(s->state_uuid, uuid);
 	assert_string_equal(s->fabric, "small");
-	assert_string_equal(s->last->outcome, "committed");
+	assert_string_equal(s->last_change->outcome, "committed");
 	weft__v1__status_response__free_unpacked(s, NULL);
 }
 

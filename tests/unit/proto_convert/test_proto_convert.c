@@ -56,11 +56,11 @@ static void test_circuits_name_their_ends(void **state)
 {
 	const struct optics_xc xcs[] = { { 0, 3 }, { 8, 9 } };
 	struct model_fabric *f = parse();
-	struct wire_circuits c;
+	struct msg_circuits c;
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(wire_circuits_init(&c, f,
+	assert_int_equal(msg_circuits_init(&c, f,
 					    model_find_device(f, "ocs0"), xcs,
 					    2, &err), 0);
 	assert_int_equal(c.n, 2);
@@ -70,10 +70,10 @@ static void test_circuits_name_their_ends(void **state)
 	assert_string_equal(c.v[0]->to, "gpu1.p1");
 	assert_string_equal(c.v[1]->from, "");	/* no fibre there */
 	assert_string_equal(c.v[1]->to, "");
-	wire_circuits_fini(&c);
-	assert_int_equal(wire_circuits_init(&c, f, 0, NULL, 0, &err), 0);
+	msg_circuits_fini(&c);
+	assert_int_equal(msg_circuits_init(&c, f, 0, NULL, 0, &err), 0);
 	assert_int_equal(c.n, 0);
-	wire_circuits_fini(&c);
+	msg_circuits_fini(&c);
 	model_free(f);
 }
 
@@ -129,7 +129,7 @@ static int take(const Weft__V1__PlanPart *part, void *arg, struct err *err)
 		take_job(t, part->job);
 		break;
 	default:
-		assert_true(part->file.len <= WIRE_PIECE);
+		assert_true(part->file.len <= MSG_PIECE);
 		buf_add(&t->file, part->file.data, part->file.len);
 	}
 	return 0;
@@ -145,7 +145,7 @@ static void test_plan_in_parts(void **state)
 
 	(void)state;
 	assert_int_equal(plan_make(f, NULL, &p, &err), 0);
-	assert_int_equal(wire_plan(p, NULL, true, take, &t, &err), 0);
+	assert_int_equal(msg_send_plan(p, NULL, true, take, &t, &err), 0);
 	assert_int_equal(t.summaries, 1);
 	assert_false(t.empty);
 	assert_int_equal(t.devices, 2);
@@ -163,7 +163,7 @@ static void test_plan_in_parts(void **state)
 	model_free(f);
 }
 
-/* Wherever the taker has enough, that is what wire_plan says. */
+/* Wherever the taker has enough, that is what msg_send_plan says. */
 static void test_stops_when_told(void **state)
 {
 	struct model_fabric *f = parse();
@@ -175,7 +175,7 @@ static void test_stops_when_told(void **state)
 	for (int at = 1; at <= 6; at++) {
 		struct told t = { .stop_at = at };
 
-		assert_int_equal(wire_plan(p, NULL, true, take, &t, &err),
+		assert_int_equal(msg_send_plan(p, NULL, true, take, &t, &err),
 				 WEFT_ELIMIT);
 		buf_fini(&t.file);
 	}
