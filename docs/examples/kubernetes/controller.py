@@ -43,7 +43,7 @@ class Weft:
     def list(self):
         call = self._call("unary_unary", "ListJobs", pb.ListJobsRequest,
                           pb.ListJobsResponse)
-        jobs = call(pb.ListJobsRequest(over=True), timeout=10).jobs
+        jobs = call(pb.ListJobsRequest(include_ended=True), timeout=10).jobs
         # Of several with one name, the newest.
         return {job.name: job for job in jobs if job.name.startswith(PREFIX)}
 
@@ -52,11 +52,11 @@ class Weft:
                           pb.Job)
         repair = pb.JobRepair.Value(
             "JOB_REPAIR_" + spec.get("repair", "degraded").upper())
-        wish = pb.RequestJobRequest(
+        request = pb.RequestJobRequest(
             name=name, count=spec["nodes"], collective=spec["collective"],
             size_bytes=spec["size"], priority=spec.get("priority", 0),
             repair=repair, no_wait=True, request_id=uid)
-        return list(call(wish, timeout=10))[-1]
+        return list(call(request, timeout=10))[-1]
 
     def release(self, name):
         call = self._call("unary_stream", "ReleaseJob", pb.ReleaseJobRequest,
