@@ -166,6 +166,7 @@ static void dispatch(struct rpc_call *call, const ProtobufCMessage *req,
 	r->handler(call, req, r->embedded ? part : *(void **)part);
 }
 
+/* Asked by the server before it reads the request of a call. */
 static int permit(struct rpc_call *call, void *arg, struct err *err)
 {
 	struct daemon *d = arg;
@@ -187,6 +188,7 @@ static void on_answer(const char *path, enum rpc_status status, void *arg)
 	metrics_count_answer(((struct daemon *)arg)->metrics, path, status);
 }
 
+/* A browser with a client certificate on the gRPC listener. */
 static void on_get(struct rpc_call *call, void *arg)
 {
 	struct daemon *d = arg;
@@ -370,6 +372,7 @@ static void on_poll_read(void *arg)
 
 /* ---- the first reading --------------------------------------------------- */
 
+/* From here on the devices are known: what waited for that goes on. */
 static void after_first_reading(int rc, const struct err *err, void *arg)
 {
 	struct plan_request *slot = arg;
@@ -404,6 +407,8 @@ static void after_recovery(int rc, const char *text, void *arg)
 	apply_read(d->env.apply, after_first_reading, slot);
 }
 
+/* The first slot: a change that was open when weftd ended is settled, then all
+ * devices are read. Nothing is changed. */
 static void begin_reading(struct plan_request *slot)
 {
 	struct daemon *d = slot->arg;
@@ -500,6 +505,7 @@ static int make_parts(struct daemon *d, struct err *err)
 	return metrics_new(&d->views, d->methods, &d->metrics, err);
 }
 
+/* NULL without memory. */
 static struct daemon *new_daemon(uv_loop_t *loop,
 				 const struct daemon_config *cfg)
 {
@@ -566,6 +572,7 @@ static int start_parts(struct daemon *d, struct err *err)
 	return 0;
 }
 
+/* Those who look hold no slot, and would never go by themselves. */
 static void stop_views(struct daemon *d)
 {
 	struct webui *webui = d->webui;
@@ -739,6 +746,8 @@ static void on_standby_stopped(void *arg)
 	d->standby = NULL;
 }
 
+/* The process goes on as the leader, or ends: daemon_standby returns either way
+ * when the loop has run empty. */
 static void on_standby_ended(bool leads, void *arg)
 {
 	struct daemon *d = arg;

@@ -17,7 +17,7 @@
 #define LEASE_MAX_S 3600
 #define FIRST_OPTION 1000	/* of getopt_long, apart from letters */
 
-struct host_port {
+struct tcp_address {
 	char host[64];		/* "": not given */
 	int port;
 };
@@ -26,7 +26,7 @@ struct options {
 	struct daemon_config cfg;
 	bool help, version, json, standby, foreground, netlink;
 	const char *user, *levels;
-	struct host_port listen, metrics, page;
+	struct tcp_address listen, metrics, page;
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static int parse_mode(const char *option, const char *text, void *at,
 static int parse_host_port(const char *option, const char *text, void *at,
 			   struct err *err)
 {
-	struct host_port *out = at;
+	struct tcp_address *out = at;
 	const char *colon = strrchr(text, ':');
 	bool v6 = text[0] == '[' && colon && colon > text && colon[-1] == ']';
 	const char *host = v6 ? text + 1 : text;
@@ -329,7 +329,7 @@ static int parse_options(int argc, char **argv, struct options *o,
 
 /* ---- the process --------------------------------------------------------- */
 
-struct program {
+struct weftd_process {
 	struct daemon *daemon;
 	uv_signal_t term, intr, hup;
 	uv_timer_t watchdog;
@@ -338,7 +338,7 @@ struct program {
 
 static void on_stopped(void *arg)
 {
-	struct program *p = arg;
+	struct weftd_process *p = arg;
 
 	uv_close((uv_handle_t *)&p->term, NULL);
 	uv_close((uv_handle_t *)&p->intr, NULL);
@@ -350,7 +350,7 @@ static void on_stopped(void *arg)
 
 static void on_stop_signal(uv_signal_t *handle, int number)
 {
-	struct program *p = handle->data;
+	struct weftd_process *p = handle->data;
 
 	(void)number;
 	if (p->stopping) {
@@ -365,7 +365,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
  * read again. */
 static void on_hangup(uv_signal_t *handle, int number)
 {
-	struct program *p = handle->data;
+	struct weftd_process *p = handle->data;
 
 	(void)number;
 	if (!p->stopping) {
@@ -373,7 +373,7 @@ static void on_hangup(uv_signal_t *handle, int number)
 	}
 }
 
-static void watch(uv_loop_t *loop, uv_signal_t *handle, struct program *p,
+static void watch(uv_loop_t *loop, uv_signal_t *handle, struct weftd_process *p,
 		  uv_signal_cb cb, int number)
 {
 	uv_signal_init(loop, handle);
@@ -401,7 +401,7 @@ static void log_addresses(const struct daemon_config *cfg,
 
 static int run(const struct options *o, struct err *err)
 {
-	struct program p = { .daemon = NULL };
+	struct weftd_process p = { .daemon = NULL };
 	struct daemon_config cfg = o->cfg;
 	uv_loop_t loop;
 	int r = uv_loop_init(&loop);

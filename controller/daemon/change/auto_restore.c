@@ -26,9 +26,9 @@
 /* Restores of a device that failed. */
 struct restore_attempt {
 	char name[CONF_MAX_NAME + 1];
-	int tries;
-	int64_t last_ns;	/* wall clock */
-	bool running;
+	int tries;		/* that failed one after the other */
+	int64_t last_ns;	/* wall clock, of the last that ended */
+	bool running;		/* the change under way is about it */
 };
 
 /* Lives until the loop has closed its timer, which may be after the daemon. */
@@ -42,10 +42,11 @@ struct restore {
 /* What of one device a change is to bring back. */
 struct restore_wanted {
 	char name[CONF_MAX_NAME + 1];
-	bool program;
-	VEC(struct optics_xc) xcs;
+	bool program;		/* the ring program is to be loaded again */
+	VEC(struct optics_xc) xcs;	/* sorted */
 };
 
+/* One change may be about several devices. */
 struct restore_request {
 	VEC(struct restore_wanted) wanted;
 	VEC(struct plan_restore) plan;	/* points into wanted */
@@ -96,6 +97,8 @@ static bool is_wanted(struct apply *apply)
 	return wanted;
 }
 
+/* Nothing else is changing the fabric, or waits to; an open change is an
+ * operator's to settle. */
 static bool may_restore(const struct restore *r)
 {
 	const struct daemon_env *env = r->env;
@@ -115,6 +118,7 @@ static bool may_restore(const struct restore *r)
 	return may;
 }
 
+/* Made when missing; NULL without memory. */
 static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 {
 	struct restore_attempt a = { .tries = 0 };
@@ -224,6 +228,7 @@ enum restore_verdict restore_decide(const struct store_foreign *v, int n,
 
 /* ---- giving up ----------------------------------------------------------- */
 
+/* Marks the open records of a device, so that this outlives a restart. */
 static void give_up(struct daemon_env *env, const char *device,
 		    struct store_foreign *v, int n)
 {
@@ -251,6 +256,7 @@ static void give_up(struct daemon_env *env, const char *device,
 
 /* ---- what is due --------------------------------------------------------- */
 
+/* Adds what a device has lost, and names it in the comment of the change. */
 static int want(struct restore_request *r, const char *device,
 		const struct store_foreign *v, int n)
 {
@@ -328,6 +334,7 @@ static bool has_record(const struct store_foreign *v, int n, const char *name)
 	return false;
 }
 
+/* All devices that answer, have an open record, and the policy to restore. */
 static int consider_all(struct restore *all, struct restore_request *r,
 			const struct store_foreign *v, int n, int64_t *next_ns,
 			struct err *err)
@@ -349,6 +356,7 @@ static int consider_all(struct restore *all, struct restore_request *r,
 
 /* ---- doing it ------------------------------------------------------------ */
 
+/* A failed restore counts for each device that it was about. */
 static void after_restore(int rc, const struct err *err, void *arg)
 {
 	struct restore *r = arg;
@@ -483,6 +491,7 @@ static bool is_in(const struct plan_light *l, struct optics_xc xc)
 				   optics_xc_cmp);
 }
 
+/* Drops circuits that are intended no longer, are back, or may not be made. */
 static void keep_possible(struct restore_wanted *w, const struct model_device *md,
 			  const struct snapshot *s, int device,
 			  const struct apply_device *a, struct err *why)

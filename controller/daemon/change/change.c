@@ -25,15 +25,16 @@ _Static_assert((int)APPLY_STUCK == (int)WEFT__V1__VERDICT__VERDICT_STUCK &&
 		       (int)WEFT__V1__PROOF__PROOF_ERROR_FREE,
 	       "the API's enumerations are those of apply.h");
 
-struct change {
+struct running_change {
 	struct changes *of;
 	struct plan_request *plan;	/* has the slot until the end */
-	char *request_id, *who, *comment;
+	char *request_id;	/* "": it cannot be asked for again */
+	char *who, *comment;	/* for the history; owned */
 	int64_t confirm_within_ns;
 	char digest[65];	/* the plan must have it; "": any */
 	char trace[TRACE_SIZE];
 	char peer[RPC_PEER_TEXT_MAX];
-	bool started;		/* the engine has it */
+	bool started;		/* the engine has it: end comes by on_applied */
 	bool cancelled;		/* before that */
 	struct job_rows rows;	/* for status, once committed */
 	struct host_routes *routes;	/* for hosts of this machine, then */
@@ -56,9 +57,10 @@ struct change_request {
 
 /* ---- watching ------------------------------------------------------------ */
 
+/* A client that goes away only stops watching; its change goes on. */
 static void on_watcher_gone(struct rpc_call *call, void *arg)
 {
-	struct change *c = arg;
+	struct running_change *c = arg;
 
 	for (size_t i = 0; i < c->watchers.n; i++) {
 		if (c->watchers.v[i] == call) {
@@ -68,7 +70,7 @@ static void on_watcher_gone(struct rpc_call *call, void *arg)
 	}
 }
 
-static int watch(struct change *c, struct rpc_call *call, struct err *err)
+static int watch(struct running_change *c, struct rpc_call *call, struct err *err)
 {
 	if (vec_push(&c->watchers, call)) {
 		return err_nomem(err);
@@ -78,16 +80,17 @@ static int watch(struct change *c, struct rpc_call *call, struct err *err)
 }
 
 /* A watcher that reads too slowly misses events, never the result. */
-static void send_all(struct change *c, const Weft__V1__ApplyEvent *ev)
+static void send_all(struct running_change *c, const Weft__V1__ApplyEvent *ev)
 {
 	for (size_t i = 0; i < c->watchers.n; i++) {
 		rpc_send(c->watchers.v[i], &ev->base, NULL);
 	}
 }
 
+/* The engine reports progress: to all who watch, and problems to the log. */
 static void on_event(const struct apply_event *ev, void *arg)
 {
-	const struct change_hooks *hooks = &((struct change *)arg)->of->hooks;
+	const struct change_hooks *hooks = &((struct running_change *)arg)->of->hooks;
 	Weft__V1__ApplyEvent m = WEFT__V1__APPLY_EVENT__INIT;
 
 	m.phase = (char *)ev->phase;
@@ -105,6 +108,8 @@ static void on_event(const struct apply_event *ev, void *arg)
 	}
 }
 
+/* The last message of a watcher, and with it the end of its call: a change that
+ * was not committed ends it with the error, and names the circuits that failed. */
 static void send_result(struct rpc_call *call, const struct apply_result *res,
 			int rc, const struct err *err)
 {
@@ -131,7 +136,7 @@ static void send_result(struct rpc_call *call, const struct apply_result *res,
 	}
 }
 
-static void announce_start(const struct change *c)
+static void announce_start(const struct running_change *c)
 {
 	const struct daemon_event ev = {
 		.kind = EVENT_KIND(CHANGE_STARTED),
@@ -143,7 +148,7 @@ static void announce_start(const struct change *c)
 		     c->comment[0] ? ": " : "", c->comment);
 }
 
-static void announce_end(const struct change *c,
+static void announce_end(const struct running_change *c,
 			   const struct apply_result *res, int rc,
 			   const struct err *err)
 {
@@ -193,7 +198,9 @@ static const struct finished_change *find_finished(const struct changes *all,
 	return NULL;
 }
 
-static void change_free(struct change *c)
+/* Frees the change and gives its slot back, in which the next request may begin
+ * at once: nothing of the change may be used afterwards. */
+static void change_free(struct running_change *c)
 {
 	struct changes *all = c->of;
 	struct plan_request *pr = c->plan;
@@ -214,7 +221,7 @@ static void change_free(struct change *c)
 	restore_request_free(restore);
 }
 
-static void log_end(const struct change *c, const struct apply_result *res,
+static void log_end(const struct running_change *c, const struct apply_result *res,
 		    int rc, const struct err *err)
 {
 	char id[24], generation[24];
@@ -233,7 +240,7 @@ static void log_end(const struct change *c, const struct apply_result *res,
 }
 
 /* res NULL: it never came to a plan, and devices were not touched. */
-static void end_change(struct change *c, const struct apply_result *res,
+static void end_change(struct running_change *c, const struct apply_result *res,
 		       int rc, const struct err *err)
 {
 	struct changes *all = c->of;
@@ -269,7 +276,7 @@ static void end_change(struct change *c, const struct apply_result *res,
 }
 
 /* The jobs are now those of the change. */
-static void take_jobs(struct change *c)
+static void take_jobs(struct running_change *c)
 {
 	struct changes *all = c->of;
 
@@ -283,10 +290,12 @@ static void take_jobs(struct change *c)
 	all->hooks.committed(all->hooks.arg);
 }
 
+/* The engine is done. Also without any step the jobs are those of the
+ * configuration now. */
 static void on_applied(int rc, const struct apply_result *res,
 		       const struct err *err, void *arg)
 {
-	struct change *c = arg;
+	struct running_change *c = arg;
 
 	if (res->verdict == APPLY_COMMITTED ||
 	    res->verdict == APPLY_NOTHING_TO_DO) {
@@ -295,7 +304,9 @@ static void on_applied(int rc, const struct apply_result *res,
 	end_change(c, res, rc, err);
 }
 
-static int check_digest(const struct change *c, const struct plan *p,
+/* A plan file was made for a state of the devices; the plan that is made from it
+ * now must be the same, byte for byte. */
+static int check_digest(const struct running_change *c, const struct plan *p,
 			struct err *err)
 {
 	if (!c->digest[0] || strcmp(c->digest, p->digest) == 0) {
@@ -307,9 +318,10 @@ static int check_digest(const struct change *c, const struct plan *p,
 	return err->code;
 }
 
+/* The plan is there, or not: hands it and its fabric over to the engine. */
 static void on_planned(struct plan_request *pr)
 {
-	struct change *c = pr->arg;
+	struct running_change *c = pr->arg;
 	const struct apply_request req = {
 		.who = c->who, .comment = c->comment, .id = c->request_id,
 		.trace = c->trace, .peer = c->peer,
@@ -415,6 +427,7 @@ static bool is_repeated(struct changes *all, struct rpc_call *call,
 	return f != NULL || is_on_record(all, call, request_id);
 }
 
+/* Whether a change may begin, before anything is planned. */
 static int check_free(const struct changes *all, const struct change_request *q,
 		      struct err *err)
 {
@@ -468,12 +481,12 @@ static char *name_of(const struct rpc_call *call)
 }
 
 /* Takes q->restore over unless it returns NULL. */
-static struct change *new_change(struct changes *all,
+static struct running_change *new_change(struct changes *all,
 				 const struct rpc_call *call,
 				 const struct change_request *q,
 				 const char *digest)
 {
-	struct change *c = calloc(1, sizeof(*c));
+	struct running_change *c = calloc(1, sizeof(*c));
 
 	if (!c) {
 		return NULL;
@@ -503,7 +516,7 @@ static int start_change(struct changes *all, struct rpc_call *call,
 			const struct change_request *q, struct plan_request *pr,
 			const char *digest, struct err *err)
 {
-	struct change *c = new_change(all, call, q, digest);
+	struct running_change *c = new_change(all, call, q, digest);
 	int r;
 
 	if (!c) {
@@ -554,6 +567,7 @@ static int check_plan_file(const struct changes *all, const struct plan_file *f,
 	return err->code;
 }
 
+/* The configuration in a plan file, planned again in its mode. */
 static int apply_plan_file(struct changes *all, struct rpc_call *call,
 			   const struct change_request *q,
 			   const Weft__V1__ApplyRequest *req, struct err *err)
@@ -634,14 +648,15 @@ void handle_apply(struct rpc_call *call, const ProtobufCMessage *msg,
 
 /* ---- rollback ------------------------------------------------------------ */
 
-struct search {
+struct rollback_search {
 	bool exact;
 	int64_t generation;	/* wanted, if exact */
 	int skip;		/* committed changes to pass, if not */
 	int64_t found;		/* change id, 0: none */
 };
 
-static bool search_page(struct search *s, const struct store_change *v, int n)
+/* Looks through one page of the history, newest first. */
+static bool search_page(struct rollback_search *s, const struct store_change *v, int n)
 {
 	for (int i = 0; i < n && !s->found; i++) {
 		if (v[i].verdict != STORE_COMMITTED) {
@@ -661,7 +676,7 @@ static bool search_page(struct search *s, const struct store_change *v, int n)
 static int find_target(struct changes *all, const Weft__V1__Number *to,
 		       int64_t *change, struct err *err)
 {
-	struct search s = { .exact = to != NULL,
+	struct rollback_search s = { .exact = to != NULL,
 			    .generation = to ? to->value : 0 };
 	struct store_journal *open = NULL;
 	struct store_change *v;
@@ -738,7 +753,7 @@ int changes_begin_jobs(struct changes *all, const struct own_change *own,
 
 static int prepare_restore(struct plan_request *pr, struct err *err)
 {
-	const struct change *c = pr->arg;
+	const struct running_change *c = pr->arg;
 
 	return restore_request_prepare(c->restore, c->of->env, pr->fabric,
 				       &pr->snap, err);
@@ -774,6 +789,7 @@ int changes_begin_back(struct changes *all, struct rpc_call *call, int64_t to,
 			 : start_earlier(all, call, &q, to, err);
 }
 
+/* Without a comment of its own a rollback is named after its target. */
 static int rollback(struct changes *all, struct rpc_call *call,
 		    const struct change_request *q,
 		    const Weft__V1__RollbackRequest *req, struct err *err)
@@ -831,7 +847,7 @@ void handle_cancel(struct rpc_call *call, const ProtobufCMessage *msg,
 {
 	const char *id = ((const Weft__V1__CancelRequest *)msg)->request_id;
 	struct changes *all = arg;
-	struct change *c = all->now;
+	struct running_change *c = all->now;
 	const struct finished_change *f;
 	struct err err = { 0 };
 

@@ -32,6 +32,7 @@ static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change,
 	event_emit(c->env->events, &ev, "change %" PRId64 " %s", change, what);
 }
 
+/* Goes back; on failure the clock is set to try again. */
 static void on_time_over(uv_timer_t *timer)
 {
 	struct confirm_clock *clock = timer->data;
@@ -136,6 +137,7 @@ void confirm_clock_free(struct confirm_clock *clock)
 	}
 }
 
+/* change: the one that the caller means, 0: any. */
 static int confirm(struct changes *c, int64_t change, struct err *err)
 {
 	if (c->now) {

@@ -35,6 +35,7 @@ int drain_load(struct drain *d, struct err *err)
 	return r;
 }
 
+/* By name: "" is the frozen fabric; HOST, HOST.PORT, DEVICE, DEVICE.N. */
 static const struct store_hold *find(const struct drain *d, const char *what)
 {
 	for (int i = 0; i < d->n_holds; i++) {
@@ -83,6 +84,8 @@ static const struct store_hold *find_far_end(const struct drain *d,
 	return h ? h : find(d, f->hosts[f->ports[port].host].name);
 }
 
+/* One side of a circuit: its device, the device's port, or what is at the other
+ * end of the port's fibre. far_ends: by port of the device, or NULL. */
 static const struct store_hold *find_side(const struct drain *d,
 					  const struct model_fabric *f,
 					  const struct model_device *md,
@@ -122,6 +125,7 @@ static int refuse(const struct store_hold *h, struct err *err, const char *what)
 	return err->code;
 }
 
+/* The circuits that a plan makes on one device; those that stay are allowed. */
 static int check_circuits(const struct drain *d, const struct model_fabric *f,
 			  const struct plan_device *pd, struct err *err)
 {
@@ -153,6 +157,7 @@ static bool has_program(const struct ring_programs *ring, const char *name)
 	return false;
 }
 
+/* The ring, or a host of the job. */
 static const struct store_hold *find_job(const struct drain *d,
 					 const struct model_fabric *f,
 					 const struct model_device *md,
@@ -346,6 +351,7 @@ static void finish_request(struct drain *d, struct rpc_call *call, int r,
 	free(res.holds);
 }
 
+/* Drains `what`, or freezes the fabric (""). */
 static void hold(struct drain *d, struct rpc_call *call, const char *what,
 		 const char *reason)
 {
@@ -362,6 +368,7 @@ static void hold(struct drain *d, struct rpc_call *call, const char *what,
 		    &err);
 }
 
+/* Undrains `what`, or unfreezes the fabric (""). */
 static void release(struct drain *d, struct rpc_call *call, const char *what)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];

@@ -15,6 +15,9 @@
 
 #define WHAT_MAX 64
 
+/* One operation, from the call that asks for it to its answer. It is checked
+ * twice: when it is asked for, to refuse at once, and when it has the slot, as
+ * the fabric may be another one by then. */
 struct maintenance_op {
 	struct changes *changes;
 	struct plan_request *slot;
@@ -233,6 +236,7 @@ static void note(const struct maintenance_op *c, const char *end)
 	event_emit(c->changes->env->events, &ev, "%s: %s", c->device, text);
 }
 
+/* The device has answered; its state was read again. */
 static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
 		    void *arg)
 {
@@ -249,6 +253,7 @@ static void on_done(int rc, const struct drv_outcome *o, const struct err *err,
 	plan_request_free(slot);
 }
 
+/* The client is gone; the operation is carried out all the same. */
 static void on_gone(struct rpc_call *call, void *arg)
 {
 	(void)call;

@@ -14,7 +14,7 @@ struct finished_change {
 	struct err err;
 };
 
-struct change;
+struct running_change;
 struct confirm_clock;
 
 struct changes {
@@ -24,7 +24,7 @@ struct changes {
 	struct drain *drain;
 	struct hosts *hosts;
 	struct change_hooks hooks;
-	struct change *now;		/* running or being planned, or NULL;
+	struct running_change *now;		/* running or being planned, or NULL;
 					 * env->changing says the same */
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
 	struct confirm_clock *clock;	/* for it, or NULL */

@@ -18,6 +18,7 @@
 
 enum who { USER, GROUP, CERTIFICATE };
 
+/* A line of the access file. */
 struct grant {
 	enum access_role role;
 	enum who who;
@@ -27,8 +28,8 @@ struct grant {
 };
 
 struct access {
-	uid_t owner;
-	bool has_file;
+	uid_t owner;		/* of weftd: an operator, like root */
+	bool has_file;		/* false: local users may look */
 	VEC(struct grant) grants;
 };
 
@@ -128,6 +129,7 @@ static const char *next_word(char **rest)
 	return word;
 }
 
+/* "ROLE WHO NAME"; g->name is owned by the caller on success. */
 static int read_grant(char *line, struct grant *g, struct err *err)
 {
 	char *rest = line;
@@ -173,6 +175,7 @@ static char *trim(char *line)
 	return line;
 }
 
+/* One grant a line; text is cut up. */
 static int parse(struct access *a, const char *file, char *text,
 		 struct err *err)
 {
@@ -275,6 +278,7 @@ static bool is_for(const struct grant *g, const struct rpc_peer *peer)
 	}
 }
 
+/* The highest role that is granted to the peer. */
 static enum access_role role_of(const struct access *a,
 				const struct rpc_peer *peer)
 {
@@ -297,6 +301,7 @@ static enum access_role role_of(const struct access *a,
 	return best;
 }
 
+/* What is not in the table is for operators, so that a new method is closed. */
 static enum access_role needed_for(const char *path)
 {
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {

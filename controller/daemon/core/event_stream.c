@@ -49,7 +49,7 @@ struct device_seen {
 
 struct event_stream {
 	struct daemon_env *env;
-	struct stream_event ring[RING];
+	struct stream_event ring[RING];	/* sequence s is at s % RING */
 	int64_t first, next;	/* sequences: the oldest kept, one to come */
 	TAILQ_HEAD(, watcher) watchers;
 	struct device_seen *seen;
@@ -95,6 +95,8 @@ static void on_gone(struct rpc_call *call, void *arg)
 	watcher_free(arg);
 }
 
+/* The watcher has missed events: it has to ask for the status again, and goes on
+ * from here. */
 static int send_resync(struct watcher *w, struct err *err)
 {
 	Weft__V1__WatchEvent m = WEFT__V1__WATCH_EVENT__INIT;
@@ -319,6 +321,7 @@ static void report_changes(struct event_stream *e,
 	     now->drift ? text : "as intended again");
 }
 
+/* FNV-1a over the parts; only equality counts. */
 static uint64_t mix_parts(uint64_t hash, const struct ring_fault *v, int n)
 {
 	const uint8_t *at = (const uint8_t *)v;
@@ -335,6 +338,7 @@ static uint64_t mix_failed(const struct drv_snapshot *s)
 				   s->dead, s->n_dead), s->lost, s->n_lost);
 }
 
+/* A device that does not answer keeps what was seen of it before. */
 static void take_reading(struct device_seen *s, const struct device_seen *before,
 		 const struct apply_device *a)
 {

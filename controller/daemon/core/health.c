@@ -59,6 +59,7 @@ static enum subject subject_of(const char *service)
 	return strcmp(service, "weft.v1.Fabric") == 0 ? FABRIC : UNKNOWN;
 }
 
+/* As the protocol counts. */
 static int status_of(const struct health *h, enum subject s)
 {
 	if (s == UNKNOWN) {

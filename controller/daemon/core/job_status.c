@@ -23,6 +23,7 @@ struct job_status {
 
 /* ---- rows ---------------------------------------------------------------- */
 
+/* A message of its own, as the plan whose texts it borrows goes. */
 static void *copy_message(const ProtobufCMessage *m)
 {
 	size_t len = protobuf_c_message_get_packed_size(m);
@@ -105,6 +106,8 @@ void job_status_set(struct job_status *s, struct job_rows *rows)
 
 /* ---- planning them ------------------------------------------------------- */
 
+/* Only the last of several plans under way counts, and only if the fabric is
+ * still the one that it was made for. */
 static void on_planned(struct plan_request *r)
 {
 	struct job_status *s = r->arg;
@@ -184,6 +187,8 @@ uint64_t job_status_failed(const struct job_status *s)
 
 /* ---- why there is no plan ------------------------------------------------ */
 
+/* What failed circuits cost until they are repaired is often why there is no
+ * plan. */
 static void hint_row(const Weft__V1__PlanJob *row, struct err *err)
 {
 	const Weft__V1__JobDegradation *l = row->degradation;

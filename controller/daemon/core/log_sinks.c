@@ -47,6 +47,7 @@ static char *journal_field(char text[FIELD_SIZE], const char *name,
 	return text;
 }
 
+/* Called by workers as well, like log_json. */
 static void log_journal(enum log_level level, const char *room,
 			const char *line, const struct log_field *fields,
 			int n)
@@ -92,6 +93,7 @@ void log_sinks_init(bool json)
 
 /* ---- the call ------------------------------------------------------------ */
 
+/* All rooms with their levels. */
 static int answer(struct rpc_call *call, struct err *err)
 {
 	Weft__V1__LogResponse res = WEFT__V1__LOG_RESPONSE__INIT;

@@ -220,6 +220,7 @@ static int parse(const struct model_config *config, struct model_fabric **out, s
 	return rc;
 }
 
+/* On a worker. */
 static void run_parse(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
@@ -239,6 +240,7 @@ static void draw(struct plan_request *r)
 	}
 }
 
+/* On a worker: touches nothing but the request. */
 static void run_plan(uv_work_t *req)
 {
 	struct plan_request *r = req->data;
@@ -273,6 +275,7 @@ static void after_plan(uv_work_t *req, int status)
 	r->done(r);
 }
 
+/* What planning starts from, on the loop. */
 static int copy_base(struct plan_request *r)
 {
 	const struct plan_queue *q = r->queue;

@@ -62,6 +62,8 @@ static int set_caps(uint32_t caps)
 	return (int)syscall(SYS_capset, &head, data);
 }
 
+/* In this order: groups and user while root may still, capabilities after, and
+ * last that no program may give any back. */
 static int switch_user(const struct passwd *pw, bool netlink)
 {
 	return (netlink && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)) ||

@@ -144,6 +144,7 @@ static int add_services(struct reflection *r, size_t file,
 	return rc;
 }
 
+/* Decodes one file and adds its symbols. */
 static int add_file(struct reflection *r, size_t file, struct err *err)
 {
 	const ProtobufCBinaryData *bytes = &r->set->file[file];
@@ -331,6 +332,7 @@ static int send_extensions(struct rpc_call *call, char *type, response *res,
 	return rpc_send(call, &res->base, err);
 }
 
+/* One response for one request; an error only if it cannot be sent. */
 static int answer(struct rpc_call *call, const struct reflection *r,
 		  request *req, struct err *err)
 {

@@ -34,6 +34,7 @@ void hosts_wake(struct hosts *hosts)
 
 /* ---- ends ---- */
 
+/* When the last handle is closed. */
 static void free_hosts(struct host_set *h)
 {
 	for (int i = 0; i < h->n; i++) {
@@ -113,6 +114,7 @@ static void complain(struct local_host *l, const struct err *err)
 	snprintf(l->problem, sizeof(l->problem), "%s", err->msg);
 }
 
+/* One that cannot be opened keeps the problem, and is tried again later. */
 static void open_local(struct host_set *h, struct local_host *l)
 {
 	struct err err = { 0 };

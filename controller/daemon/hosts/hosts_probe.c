@@ -56,6 +56,7 @@ static void note_link(struct host_set *h, int port, const struct host_link *l)
 	report_link(h, port, l);
 }
 
+/* A link event of one host, while its socket is read. */
 static void on_link(const struct host_link *l, void *arg)
 {
 	const struct link_reader *r = arg;
@@ -140,6 +141,7 @@ void hosts_send(struct host_set *h)
 
 /* ---- probing ---- */
 
+/* PORT.tx and PORT.rx are simplex, PORT is both. */
 static void take_link(struct host_port *v, const char *port,
 		      const struct host_link *l)
 {
@@ -200,6 +202,7 @@ void hosts_refresh(struct host_set *h, const struct model_fabric *f)
 	}
 }
 
+/* Links, and what the modules report of themselves. */
 static void probe_host(struct host_set *h, int local, const struct model_fabric *f)
 {
 	struct local_host *l = &h->v[local];

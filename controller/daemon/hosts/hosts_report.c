@@ -6,6 +6,7 @@
 #include "controller/daemon/hosts/private.h"
 #include "controller/proto_convert/proto_convert.h"
 
+/* The best that is known of a port, and its rank. */
 static const char *layer_name(const struct host_port *v)
 {
 	if (v->asked && v->received == v->from) {
@@ -26,6 +27,7 @@ static const char *name_or(const struct host_set *h, int port)
 	return port < 0 ? "" : h->names[port];
 }
 
+/* "" when the port is as intended. */
 static void find_problem(const struct host_set *h, const struct host_port *v,
 			 char *text, size_t size)
 {

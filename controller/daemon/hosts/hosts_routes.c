@@ -6,6 +6,7 @@
 #include "controller/daemon/hosts/private.h"
 #include "lib/base/log.h"
 
+/* Replaces all routes that weft has given this host. */
 static void set_routes(struct host_set *h, struct local_host *l,
 		     const struct model_fabric *f,
 		     const struct plan_arc *arcs, int n_arcs)

@@ -44,6 +44,7 @@ void verifier_answer(struct host_verifier *p)
 	q->done(q);
 }
 
+/* One round over all paths of the question. */
 static void tick(struct host_verifier *p);
 
 static void on_timer(uv_timer_t *timer)
@@ -185,6 +186,7 @@ static void give_up(struct host_verifier *p, int i)
 	fail(p, i, APPLY_NEIGHBOUR);
 }
 
+/* Bad frames, and code words that forward error correction has lost. */
 static uint64_t errors_of(const struct host_verifier *p, int port)
 {
 	const struct host_set *h = p->hosts->set;
@@ -217,6 +219,7 @@ static void on_neighbour(struct host_verifier *p, int i)
 	}
 }
 
+/* One round of waiting for the frames of the right port. */
 static void check_neighbour(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
@@ -242,6 +245,7 @@ static void check_neighbour(struct host_verifier *p, int i)
 	}
 }
 
+/* The link is up: no error may be counted for a moment. */
 static void check_errors(struct host_verifier *p, int i)
 {
 	struct apply_path *path = &p->q->paths[i];
@@ -316,6 +320,7 @@ static void tick(struct host_verifier *p)
 	verifier_retry(p);
 }
 
+/* The engine asks how far the circuits of a stage are proven. */
 static void verify(struct apply_question *q, void *arg)
 {
 	struct host_verifier *p = arg;
@@ -372,6 +377,7 @@ static void verified(const struct apply_question *q, void *arg)
 	free(arcs);
 }
 
+/* The engine no longer wants the answer. */
 static void withdraw(void *arg)
 {
 	struct host_verifier *p = arg;

@@ -1,4 +1,10 @@
-/* The list of jobs, and the calls about them; see jobs.h. */
+/*
+ * The list of jobs, and the calls about them. A request is checked against the
+ * present fabric before it enters the list, is made durable, and answered with
+ * each state that the job comes to, until it runs (or has ended, for a release);
+ * a client that goes away leaves its job as it is. The same request id again is
+ * the same job.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,21 +165,21 @@ int job_position(const struct job *j)
 }
 
 /* What a message borrows. */
-struct row {
+struct job_row {
 	Weft__V1__Job m;
 	char *nodes;
 	char **list;
 	struct buf spec;
 };
 
-static void row_fini(struct row *row)
+static void row_fini(struct job_row *row)
 {
 	free(row->nodes);
 	free(row->list);
 	buf_fini(&row->spec);
 }
 
-static int split_nodes(struct row *row, const char *nodes)
+static int split_nodes(struct job_row *row, const char *nodes)
 {
 	size_t n = 0;
 	char *rest, *name;
@@ -194,7 +200,7 @@ static int split_nodes(struct row *row, const char *nodes)
 	return 0;
 }
 
-static int row_init(struct row *row, const struct job *j, struct err *err)
+static int row_init(struct job_row *row, const struct job *j, struct err *err)
 {
 	const struct model_request value = job_value(j);
 
@@ -235,6 +241,7 @@ static bool is_over_for(const struct job *j, const struct job_call *c)
 				j->req->no_wait));
 }
 
+/* For a request, a job that failed or was released meanwhile is an error. */
 static void finish_call(const struct job *j, const struct job_call *c)
 {
 	struct err err = { 0 };
@@ -250,11 +257,11 @@ static void finish_call(const struct job *j, const struct job_call *c)
 	}
 }
 
-/* Tells one who waits; false when he waits no more. */
-static bool tell(const struct job *j, const struct job_call *c)
+/* Sends the job to a call that waits; false when it waits no more. */
+static bool send_job(const struct job *j, const struct job_call *c)
 {
 	struct err err = { 0 };
-	struct row row;
+	struct job_row row;
 	int r = row_init(&row, j, &err);
 
 	if (r == 0) {
@@ -272,14 +279,14 @@ static bool tell(const struct job *j, const struct job_call *c)
 	return true;
 }
 
-static void tell_all(struct job *j)
+static void send_to_all(struct job *j)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < j->calls.n; i++) {
 		struct job_call c = j->calls.v[i];
 
-		if (tell(j, &c)) {
+		if (send_job(j, &c)) {
 			j->calls.v[kept++] = c;
 		}
 	}
@@ -298,7 +305,7 @@ static void on_gone(struct rpc_call *call, void *arg)
 	}
 }
 
-/* Tells the call where the job is; keeps it while there is more to come. */
+/* Sends the call where the job is; keeps it while there is more to come. */
 static void attach(struct job *j, struct rpc_call *call, bool release)
 {
 	struct job_call c = { call, release };
@@ -310,7 +317,7 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 		rpc_finish_err(call, &err);
 		return;
 	}
-	if (!tell(j, &c)) {
+	if (!send_job(j, &c)) {
 		return;
 	}
 	if (vec_push(&j->calls, c)) {
@@ -321,7 +328,7 @@ static void attach(struct job *j, struct rpc_call *call, bool release)
 	rpc_call_on_cancel(call, on_gone, j);
 }
 
-/* What the store does not hear of now it finds out at the next start, from the
+/* What the store could not record now is found at the next start, from the
  * configuration. */
 void job_save(struct job *j)
 {
@@ -361,7 +368,7 @@ void job_move(struct job *j, enum store_job_state state, const char *problem)
 		     store_job_state_name(state), j->s.problem[0] ? ": " : "",
 		     j->s.problem);
 	job_save(j);
-	tell_all(j);
+	send_to_all(j);
 }
 
 /* ---- RequestJob ---------------------------------------------------------- */
@@ -398,6 +405,7 @@ static int check_name(const struct jobs *jobs, const char *name,
 	return 0;
 }
 
+/* What can be checked without a fabric. */
 static int check_numbers(const Weft__V1__RequestJobRequest *q,
 			 struct err *err)
 {
@@ -489,6 +497,7 @@ static int check_request(const struct jobs *jobs,
 		       : 0;
 }
 
+/* "job-N", the first that is free after the last id. */
 static char *default_name(const struct jobs *jobs)
 {
 	int64_t id = jobs->v.n ? jobs->v.v[jobs->v.n - 1]->s.id : 0;
@@ -501,6 +510,7 @@ static char *default_name(const struct jobs *jobs)
 	return strdup(text);
 }
 
+/* Durable before it is in the answer. */
 static int new_job(struct jobs *jobs, struct rpc_call *call,
 		   const Weft__V1__RequestJobRequest *q, struct job **out,
 		   struct err *err)
@@ -582,7 +592,7 @@ static int check_owner(const struct job *j, struct rpc_call *call,
 		return 0;
 	}
 	return access_need(j->jobs->env->access, peer, ACCESS_OPERATOR,
-			   "a job of somebody else", err);
+			   "a job of another user", err);
 }
 
 void handle_release_job(struct rpc_call *call, const ProtobufCMessage *msg,
@@ -624,7 +634,7 @@ int jobs_out(const struct jobs *jobs, struct out *o, struct err *err)
 
 	out_array(o, "requests");
 	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
-		struct row row;
+		struct job_row row;
 
 		if (job_lives(jobs->v.v[i])) {
 			r = row_init(&row, jobs->v.v[i], err);
@@ -653,7 +663,7 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
 		(const Weft__V1__ListJobsRequest *)msg;
 	Weft__V1__ListJobsResponse m = WEFT__V1__LIST_JOBS_RESPONSE__INIT;
 	const struct jobs *jobs = arg;
-	struct row *rows = calloc(jobs->v.n + 1, sizeof(*rows));
+	struct job_row *rows = calloc(jobs->v.n + 1, sizeof(*rows));
 	Weft__V1__Job **list = calloc(jobs->v.n + 1, sizeof(*list));
 	struct err err = { 0 };
 	int r = rows && list ? 0 : err_nomem(&err);
@@ -664,17 +674,13 @@ void handle_list_jobs(struct rpc_call *call, const ProtobufCMessage *msg,
 
 		if ((job_lives(j) || q->include_ended) &&
 		    (!q->name[0] || strcmp(q->name, j->s.name) == 0)) {
-			struct row *row = &rows[m.n_jobs];
+			struct job_row *row = &rows[m.n_jobs];
 
 			list[m.n_jobs++] = &row->m;
 			r = row_init(row, j, &err);
 		}
 	}
-	if (r || (r = rpc_send(call, &m.base, &err))) {
-		rpc_finish_err(call, &err);
-	} else {
-		rpc_finish(call, RPC_OK, NULL);
-	}
+	call_answer(call, r, &m.base, &err);
 	for (size_t i = 0; rows && i < m.n_jobs; i++) {
 		row_fini(&rows[i]);
 	}

@@ -81,7 +81,7 @@ int jobs_add_requests(const struct jobs *jobs, struct model_config *config, stru
 	for (size_t i = 0; i < jobs->v.n && r == 0; i++) {
 		const struct model_request q = job_value(jobs->v.v[i]);
 
-		if (job_has_light(jobs->v.v[i])) {
+		if (job_has_circuits(jobs->v.v[i])) {
 			r = model_config_add(config, &q, err);
 		}
 	}

@@ -1,4 +1,10 @@
-/* Placing, starting and ending jobs; see jobs.h. */
+/*
+ * Placing, starting and ending jobs. One change at a time: jobs that end go
+ * first, then one that is to be repaired, then the first in the queue that
+ * fits; one that does not fit may push out jobs of lower priority that have
+ * agreed to that. What failed for a reason that passes is tried again after a
+ * while, which a clock sees to, as it does for the end of a job's time.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,8 +130,7 @@ static int place(struct jobs *jobs, struct job *j, struct err *err)
 		job_view_mark(&v, NULL, 0);
 		r = job_find_place(&v, j, hosts, err);
 	}
-	r = r ? r : job_node_names(v.f, hosts, n, &names, err);
-	if (r == 0) {
+	if (r == 0 && (r = job_node_names(v.f, hosts, n, &names, err)) == 0) {
 		free(j->s.nodes);
 		j->s.nodes = names;
 	}
@@ -137,7 +142,7 @@ static int place(struct jobs *jobs, struct job *j, struct err *err)
 /* ---- making room --------------------------------------------------------- */
 
 /* Whom j may push out: the least important, the youngest first. */
-static int collect_victims(struct jobs *jobs, const struct job *j,
+static int collect_preemptible(struct jobs *jobs, const struct job *j,
 			   struct job **out)
 {
 	int n = 0;
@@ -176,8 +181,8 @@ static bool has_host(const struct job *j, const char *host)
 	return false;
 }
 
-/* Ends those of the victims whose hosts j is going to have. */
-static void end_victims(const struct model_fabric *f, struct job **victims,
+/* Ends those of the others whose hosts j is going to have. */
+static void end_preempted(const struct model_fabric *f, struct job **others,
 			int n, const int *hosts, int n_hosts,
 			const struct job *j)
 {
@@ -188,10 +193,10 @@ static void end_victims(const struct model_fabric *f, struct job **victims,
 		bool needed = false;
 
 		for (int k = 0; k < n_hosts; k++) {
-			needed |= has_host(victims[i], f->hosts[hosts[k]].name);
+			needed |= has_host(others[i], f->hosts[hosts[k]].name);
 		}
 		if (needed) {
-			job_move(victims[i], STORE_JOB_ENDING, why);
+			job_move(others[i], STORE_JOB_ENDING, why);
 		}
 	}
 }
@@ -200,29 +205,29 @@ static void end_victims(const struct model_fabric *f, struct job **victims,
  * that. True when some are to go. */
 static bool make_room(struct jobs *jobs, struct job *j)
 {
-	struct job **victims = calloc(jobs->v.n + 1, sizeof(struct job *));
+	struct job **others = calloc(jobs->v.n + 1, sizeof(struct job *));
 	const char **names = calloc(jobs->v.n + 1, sizeof(*names));
 	int n = j->req->n_nodes ? (int)j->req->n_nodes : j->req->count;
 	int *hosts = calloc((size_t)n + 1, sizeof(*hosts));
-	int n_victims = victims && names && hosts && !j->req->ring[0] ?
-				collect_victims(jobs, j, victims) : 0;
+	int n_others = others && names && hosts && !j->req->ring[0] ?
+				collect_preemptible(jobs, j, others) : 0;
 	bool found = false;
 
-	for (int k = 1; k <= n_victims && !found; k++) {
+	for (int k = 1; k <= n_others && !found; k++) {
 		struct err err = { 0 };
 		struct job_view v;
 
-		names[k - 1] = victims[k - 1]->s.name;
+		names[k - 1] = others[k - 1]->s.name;
 		if (job_view_init(&v, jobs, &err) == 0) {
 			job_view_mark(&v, names, k);
 			found = job_find_place(&v, j, hosts, &err) == 0;
 		}
 		if (found) {
-			end_victims(v.f, victims, k, hosts, n, j);
+			end_preempted(v.f, others, k, hosts, n, j);
 		}
 		job_view_fini(&v);
 	}
-	free(victims);
+	free(others);
 	free(names);
 	free(hosts);
 	return found;
@@ -246,7 +251,7 @@ static bool may_fit_later(const struct job *j, int rc)
 	for (size_t i = 0; i < j->jobs->v.n; i++) {
 		const struct job *o = j->jobs->v.v[i];
 
-		if (o != j && job_has_light(o) &&
+		if (o != j && job_has_circuits(o) &&
 		    strcmp(o->req->ring, j->req->ring) == 0) {
 			return true;
 		}
@@ -260,7 +265,8 @@ static bool was_released(const struct job *j)
 	return j->s.duration_ns == JOB_RELEASED;
 }
 
-static void failed_to_start(struct job *j, int rc, const struct err *err)
+/* Back into the queue for what passes by itself, else it has failed. */
+static void handle_failed_start(struct job *j, int rc, const struct err *err)
 {
 	struct jobs *jobs = j->jobs;
 
@@ -278,6 +284,8 @@ static void failed_to_start(struct job *j, int rc, const struct err *err)
 	}
 }
 
+/* The change for the job under way has ended; what the commit itself means is
+ * found by jobs_settle. */
 static void on_ended(int rc, const struct err *err, void *arg)
 {
 	struct jobs *jobs = arg;
@@ -285,11 +293,11 @@ static void on_ended(int rc, const struct err *err, void *arg)
 
 	jobs->busy = NULL;
 	if (j->moving) {
-		job_repaired(j, rc, err);
+		job_end_repair(j, rc, err);
 		return;
 	}
 	if (j->s.state == STORE_JOB_STARTING) {
-		failed_to_start(j, rc, err);
+		handle_failed_start(j, rc, err);
 	} else if (j->s.state == STORE_JOB_ENDING) {
 		job_move(j, STORE_JOB_ENDING, err->msg);
 		jobs->retry_ns = clk_now_ns() + RETRY_NS;
@@ -369,7 +377,8 @@ static void start_one(struct jobs *jobs)
 	}
 }
 
-static void end_those_in_time(struct jobs *jobs)
+/* Jobs with a duration that is over. */
+static void end_expired(struct jobs *jobs)
 {
 	int64_t now = clk_wall_ns();
 
@@ -397,7 +406,7 @@ void jobs_advance(struct jobs *jobs)
 	if (jobs->env->draining) {
 		return;
 	}
-	end_those_in_time(jobs);
+	end_expired(jobs);
 	if (jobs_may_begin(jobs) &&
 	    (!jobs->retry_ns || jobs->retry_ns <= clk_now_ns())) {
 		jobs->retry_ns = 0;
@@ -428,6 +437,7 @@ static void take_nodes(struct job *j, const struct model_fabric *f, int at)
 	job_save(j);
 }
 
+/* The configuration is the truth about which jobs have circuits. */
 void jobs_settle(struct jobs *jobs)
 {
 	const struct model_fabric *f = apply_fabric(jobs->env->apply);
@@ -435,22 +445,22 @@ void jobs_settle(struct jobs *jobs)
 	for (size_t i = 0; i < jobs->v.n; i++) {
 		struct job *j = jobs->v.v[i];
 		int at = f && job_lives(j) ? model_find_job(f, j->s.name) : -1;
-		bool lit = at >= 0 && f->jobs[at].requested;
+		bool active = at >= 0 && f->jobs[at].requested;
 
 		if (!job_lives(j) || j->s.state == STORE_JOB_QUEUED) {
 			continue;
 		}
-		if (lit) {
+		if (active) {
 			take_nodes(j, f, at);
 		}
-		if (lit && (j->s.state == STORE_JOB_STARTING || j->moving)) {
+		if (active && (j->s.state == STORE_JOB_STARTING || j->moving)) {
 			job_move(j, j->moving ? j->s.state : STORE_JOB_RUNNING,
 				 "");
-		} else if (!lit && j->s.state == STORE_JOB_STARTING &&
+		} else if (!active && j->s.state == STORE_JOB_STARTING &&
 			   j != jobs->busy) {
 			job_move(j, was_released(j) ? STORE_JOB_ENDED
 						    : STORE_JOB_QUEUED, "");
-		} else if (!lit && j->s.state != STORE_JOB_STARTING) {
+		} else if (!active && j->s.state != STORE_JOB_STARTING) {
 			job_move(j, STORE_JOB_ENDED, j->s.problem);
 		}
 	}

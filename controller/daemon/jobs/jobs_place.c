@@ -1,4 +1,5 @@
-/* Which hosts jobs may have; see jobs.h. */
+/* Which hosts jobs may have: those that are free, whose ports have not failed,
+ * and that are not drained. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +109,9 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out,
 			    q->ring);
 	}
 	w.hosts = q->n_nodes ? hosts : NULL;
-	r = r ? r : place_job(v->f, &w, v->usable, v->busy, out, err);
+	if (r == 0) {
+		r = place_job(v->f, &w, v->usable, v->busy, out, err);
+	}
 	free(hosts);
 	return r;
 }

@@ -1,8 +1,8 @@
 /*
- * Jobs whose light has died. What is left of them is found by planning (plan_queue.c
- * notices that light has died and plans anew); here it is told to those who
- * wait and watch, and, where a job was asked for with repair by spares, its
- * light is made anew on hosts that are free. That is a change of this one job
+ * Jobs whose circuits have failed. What is left of them is found by planning
+ * (job_status.c notices failed circuits and plans again); here it is reported
+ * to those who wait and watch, and, where a job was requested with repair by
+ * spares, its circuits are made again on hosts that are free. That is a change of this one job
  * like its start and its end. It waits a moment, as a link that flaps is often
  * back at once, reads the devices before it believes that it is not, and waits
  * twice as long after each try, which the store remembers.
@@ -17,7 +17,7 @@
 #include "lib/base/log.h"
 
 #define NS_PER_S ((int64_t)1000000000)
-#define HOLD_NS NS_PER_S		/* that light must be dead */
+#define HOLD_NS NS_PER_S		/* that circuits must have failed for */
 #define BACK_OFF_NS (10 * NS_PER_S)	/* after the first try */
 #define BACK_OFF_MOST_NS (600 * NS_PER_S)
 #define FORGET_NS (3600 * NS_PER_S)	/* tries that are older */
@@ -51,12 +51,12 @@ int64_t job_repair_wait_ns(const struct job *j)
 {
 	int64_t hold, wait = 0;
 
-	if (j->s.state != STORE_JOB_RUNNING || !j->died_ns || !wants_spare(j)) {
+	if (j->s.state != STORE_JOB_RUNNING || !j->failed_ns || !wants_spare(j)) {
 		return -1;
 	}
-	hold = j->died_ns + HOLD_NS - clk_now_ns();
+	hold = j->failed_ns + HOLD_NS - clk_now_ns();
 	if (j->s.repairs > 0) {
-		/* A clock that was set back makes nobody wait longer. */
+		/* A clock that was set back makes no job wait longer. */
 		wait = j->s.repair_ns + back_off_ns(j) - clk_wall_ns();
 		wait = wait < back_off_ns(j) ? wait : back_off_ns(j);
 	}
@@ -64,7 +64,8 @@ int64_t job_repair_wait_ns(const struct job *j)
 	return wait > 0 ? wait : 0;
 }
 
-static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
+/* What is left of a job, as its problem; the job goes on running. */
+static void report_loss(struct job *j, const Weft__V1__PlanJob *row)
 {
 	const Weft__V1__JobDegradation *l = row->degradation;
 	char text[STORE_NOTE_MAX], rest[64];
@@ -84,8 +85,8 @@ static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
 			 l->device, l->in, l->out, l->failed > 1 ? ", ..." : "",
 			 rest);
 	}
-	if (!j->died_ns) {
-		j->died_ns = clk_now_ns();
+	if (!j->failed_ns) {
+		j->failed_ns = clk_now_ns();
 		if (clk_wall_ns() - j->s.repair_ns > FORGET_NS) {
 			j->s.repairs = 0;
 		}
@@ -94,12 +95,12 @@ static void tell_loss(struct job *j, const Weft__V1__PlanJob *row)
 	job_move(j, STORE_JOB_RUNNING, text);
 }
 
-/* All its light is there (again). */
-static void tell_whole(struct job *j)
+/* All its circuits are there (again). */
+static void report_all_back(struct job *j)
 {
 	j->rate = 1;
-	if (j->died_ns) {
-		j->died_ns = 0;
+	if (j->failed_ns) {
+		j->failed_ns = 0;
 		job_move(j, STORE_JOB_RUNNING, "");
 	}
 }
@@ -131,9 +132,9 @@ void jobs_update_loss(struct jobs *jobs)
 			continue;
 		}
 		if (row->degradation) {
-			tell_loss(j, row);
+			report_loss(j, row);
 		} else {
-			tell_whole(j);
+			report_all_back(j);
 		}
 	}
 }
@@ -146,7 +147,7 @@ static int hosts_of(const struct model_fabric *f, const struct job *j, int **out
 	int at = model_find_job(f, j->s.name);
 
 	if (at < 0) {
-		return err_set(err, WEFT_ENOTFOUND, "it has no light");
+		return err_set(err, WEFT_ENOTFOUND, "it has no circuits");
 	}
 	*n = f->jobs[at].n_hosts;
 	*out = calloc((size_t)*n + 1, sizeof(**out));
@@ -169,7 +170,7 @@ static bool all_usable(const struct job_view *v, const int *hosts, int n)
 
 /*
  * The hosts that the job is to have, in rank order: those it has where they
- * are good. A job whose hosts were named keeps them, and is made anew only
+ * are good. A job whose hosts were named keeps them, and is made again only
  * where that cannot leave it with less than it has: on the topology that it
  * asked for.
  */
@@ -207,14 +208,18 @@ static int find_spares(struct job *j, char **nodes, struct err *err)
 {
 	struct job_view v = { 0 };
 	int *hosts = NULL, n = 0;
-	int r = job_view_init(&v, j->jobs, err);
+	int r;
 
-	r = r ? r : hosts_of(v.f, j, &hosts, &n, err);
-	if (r == 0) {
-		job_view_mark(&v, NULL, 0);
-		r = choose(&v, j, hosts, n, err);
+	if ((r = job_view_init(&v, j->jobs, err)) ||
+	    (r = hosts_of(v.f, j, &hosts, &n, err))) {
+		goto out;
 	}
-	r = r ? r : job_node_names(v.f, hosts, n, nodes, err);
+	job_view_mark(&v, NULL, 0);
+	r = choose(&v, j, hosts, n, err);
+	if (r == 0) {
+		r = job_node_names(v.f, hosts, n, nodes, err);
+	}
+out:
 	job_view_fini(&v);
 	free(hosts);
 	return r;
@@ -222,7 +227,8 @@ static int find_spares(struct job *j, char **nodes, struct err *err)
 
 /* ---- doing it ------------------------------------------------------------ */
 
-static void make_anew(struct job *j)
+/* The tries are counted before the change, so that a restart remembers them. */
+static void begin_repair(struct job *j)
 {
 	char text[STORE_NOTE_MAX];
 	struct err err = { 0 };
@@ -233,7 +239,7 @@ static void make_anew(struct job *j)
 		return;
 	}
 	if (strcmp(j->moving, j->s.nodes) == 0) {
-		snprintf(text, sizeof(text), "its light is made anew");
+		snprintf(text, sizeof(text), "its circuits are made again");
 	} else {
 		snprintf(text, sizeof(text), "moves to %.120s", j->moving);
 	}
@@ -243,7 +249,7 @@ static void make_anew(struct job *j)
 	job_begin(j, "is repaired");
 }
 
-void job_repaired(struct job *j, int rc, const struct err *err)
+void job_end_repair(struct job *j, int rc, const struct err *err)
 {
 	char text[STORE_NOTE_MAX];
 
@@ -267,11 +273,11 @@ static void after_reading(int rc, const struct err *err, void *arg)
 	}
 	jobs->suspect = NULL;
 	plan_request_free(slot);
-	/* When there is less or more dead light now, what is left is being
-	 * planned anew, and this is looked at again after that. */
+	/* When other circuits have failed now, what is left is being planned
+	 * again, and this is decided after that. */
 	if (failed == job_status_failed(jobs->status) && !jobs->env->draining && jobs_may_begin(jobs) &&
 	    job_repair_wait_ns(j) == 0) {
-		make_anew(j);
+		begin_repair(j);
 	}
 	if (!jobs->busy) {
 		jobs_advance(jobs);

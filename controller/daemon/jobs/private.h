@@ -1,11 +1,16 @@
 /*
  * Shared by the files about jobs of orchestrators.
  *
- *   jobs.c       the list, calls, and who waits for what
- *   jobs_lifecycle.c   starting, ending, time
- *   jobs_place.c   which hosts they may have
- *   jobs_repair.c  what is left when light dies, and spares
- *   jobs_encode.c  jobs as text
+ *   jobs.c            the list, calls, and who waits for what
+ *   jobs_lifecycle.c  starting, ending, time
+ *   jobs_place.c      which hosts they may have
+ *   jobs_repair.c     what is left when circuits fail, and spares
+ *   jobs_encode.c     jobs as text of the store and as values of a fabric
+ *
+ * A job is QUEUED until hosts for it are free, STARTING and ENDING while the
+ * change that makes or takes away its circuits runs, RUNNING between them, and
+ * ENDED or FAILED for good. At most one job has a change under way; all the
+ * others wait in their states, and jobs_advance looks what may go on.
  */
 #ifndef WEFT_DAEMON_JOBS_PRIVATE_H
 #define WEFT_DAEMON_JOBS_PRIVATE_H
@@ -15,19 +20,20 @@
 #include "lib/base/vec.h"
 #include "weft/v1/jobs.pb-c.h"
 
+/* A call that waits for a job and is sent each of its states. */
 struct job_call {
 	struct rpc_call *call;
 	bool release;		/* waits for the end, not for the start */
 };
 
 struct job {
-	struct jobs *jobs;
-	struct store_job s;
-	Weft__V1__RequestJobRequest *req;
+	struct jobs *jobs;	/* the list that it is in */
+	struct store_job s;	/* as the store has it; owned */
+	Weft__V1__RequestJobRequest *req;	/* s.spec, decoded; owned */
 	VEC(struct job_call) calls;
-	double rate;		/* part of its rate that is left */
-	int64_t died_ns;	/* monotonic: light is known to be dead since
-				 * then; 0: all is there */
+	double rate;		/* part of its rate that is left, 0 to 1 */
+	int64_t failed_ns;	/* monotonic: circuits are known to have failed
+				 * since then; 0: all are there */
 	char *moving;		/* hosts of the repair under way, or NULL */
 	bool no_spare;		/* it would be repaired, but has no room */
 };
@@ -38,11 +44,11 @@ struct jobs {
 	struct job_status *status;
 	struct drain *drain;
 	struct changes *changes;
-	VEC(struct job *) v;	/* oldest first */
+	VEC(struct job *) v;	/* by id, oldest first; owned */
 	struct job *busy;	/* the change under way is for it, or NULL */
 	struct job *suspect;	/* devices are read to see whether it is to
 				 * be repaired, or NULL */
-	struct job_clock *clock;
+	struct job_clock *clock;	/* NULL: never needed yet */
 	int64_t retry_ns;	/* monotonic; 0: nothing to be tried again */
 };
 
@@ -53,8 +59,8 @@ static inline bool job_lives(const struct job *j)
 	return j->s.state != STORE_JOB_ENDED && j->s.state != STORE_JOB_FAILED;
 }
 
-/* It has light, or is being given some. */
-static inline bool job_has_light(const struct job *j)
+/* It has circuits, or is being given some. */
+static inline bool job_has_circuits(const struct job *j)
 {
 	return j->s.state == STORE_JOB_RUNNING ||
 	       j->s.state == STORE_JOB_STARTING;
@@ -64,7 +70,7 @@ static inline bool job_has_light(const struct job *j)
 
 /* The living job of this name, or NULL. */
 struct job *jobs_find(const struct jobs *jobs, const char *name);
-/* Moves a job on: makes it durable and tells those who wait. problem: why,
+/* Moves a job on: makes it durable and sends it to those who wait. problem: why,
  * "" for no reason. */
 void job_move(struct job *j, enum store_job_state state, const char *problem);
 /* In the queue, from 1; 0 when it is not in it. */
@@ -81,10 +87,10 @@ struct job_view {
 	bool *usable, *busy;
 };
 
-/* From the last readings; nobody is busy yet. */
+/* From the last readings; no host is busy yet. */
 int job_view_init(struct job_view *v, const struct jobs *jobs, struct err *err);
 void job_view_fini(struct job_view *v);
-/* Hosts of jobs on switches that have light now, but for `except`. */
+/* Marks hosts of jobs on switches that have circuits now, but for `except`. */
 void job_view_mark(struct job_view *v, const char *const *except, int n);
 /* Hosts for the job into out, as place_job finds them. */
 int job_find_place(const struct job_view *v, const struct job *j, int *out,
@@ -95,19 +101,19 @@ int job_node_names(const struct model_fabric *f, const int *hosts, int n,
 
 /* ---- jobs_repair.c ---- */
 
-/* Until its light is to be made anew; negative: never. */
+/* Until its circuits are to be made again; negative: never. */
 int64_t job_repair_wait_ns(const struct job *j);
 /* Begins to repair one whose time has come. True when that is under way. */
 bool jobs_repair_one(struct jobs *jobs);
 /* The change that was to repair it has ended. */
-void job_repaired(struct job *j, int rc, const struct err *err);
+void job_end_repair(struct job *j, int rc, const struct err *err);
 
 /* ---- jobs_lifecycle.c ---- */
 
 /* True when nothing else is under way. */
 bool jobs_may_begin(const struct jobs *jobs);
-/* Begins the change that makes a job's light what it is to be now; its end is
- * seen to. */
+/* Begins the change that makes a job's circuits what they are to be now, and
+ * goes on at its end. False: it could not begin, which was handled. */
 bool job_begin(struct job *j, const char *verb);
 
 void jobs_clock_fini(struct jobs *jobs);

@@ -24,12 +24,13 @@
 #define WINDOW_NS (10 * S)
 #define WINDOW_LINES 20		/* of a device in a window */
 
+/* A device that has reported something. */
 struct event_source {
 	char name[CONF_MAX_NAME + 1];
-	int64_t window_ns;	/* when it began */
-	int n_reported;
-	int64_t n_dropped;
-	bool wants_reading;
+	int64_t window_ns;	/* monotonic: when it began */
+	int n_reported;		/* in the window */
+	int64_t n_dropped;	/* in the window */
+	bool wants_reading;	/* when the gap since the last is over */
 	int64_t read_ns, gap_ns;	/* the last one because of it */
 };
 
@@ -59,6 +60,7 @@ static struct event_source *find(struct device_events *n, const char *name)
 
 /* ---- reports ------------------------------------------------------------- */
 
+/* False when the window's lines are used up. */
 static bool may_report(struct event_source *s)
 {
 	int64_t now = clk_now_ns();
@@ -145,6 +147,7 @@ static void read_now(struct plan_request *slot)
 	free(names);
 }
 
+/* Asks for a slot unless something else is under way. */
 static void on_due(uv_timer_t *timer)
 {
 	struct device_events *n = timer->data;
@@ -184,6 +187,7 @@ static void read_soon(struct device_events *n, int64_t at_least_ms)
 		       (ms > at_least_ms ? ms : at_least_ms), 0);
 }
 
+/* Called by the engine for each report. */
 static void on_event(const char *device, const struct drv_event *ev, void *arg)
 {
 	struct device_events *n = arg;

@@ -76,6 +76,7 @@ void handle_history(struct rpc_call *call, const ProtobufCMessage *msg,
 
 /* ---- the audit trail ------------------------------------------------------ */
 
+/* The answer of Audit and the memory that it points to. */
 struct audit_view {
 	Weft__V1__AuditResponse m;
 	struct store_audit *stored;

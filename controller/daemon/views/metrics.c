@@ -27,7 +27,8 @@ struct metrics {
 	double change_seconds;
 	int64_t calls[MAX_METHODS];		/* like methods */
 	int64_t handled[MAX_METHODS][RPC_UNAUTHENTICATED + 1];
-	int64_t plans, plans_failed, plan_ns;
+	int64_t plans, plans_failed;	/* made or not */
+	int64_t plan_ns;		/* on workers, all together */
 };
 
 /* ---- counting ------------------------------------------------------------ */
@@ -106,6 +107,7 @@ static const char *const work_names[] = {
 	[DRV_WORK_SNAPSHOT] = "read", [DRV_WORK_SUBMIT] = "change",
 };
 
+/* From the drivers' counters, which begin when a device is opened. */
 static void write_operations(const struct apply_device *a, int n, struct buf *b)
 {
 	static const char took[] = "weft_device_operation_duration_seconds";
@@ -172,6 +174,7 @@ static void write_circuits(const struct apply_device *a, int n, struct buf *b)
 	}
 }
 
+/* By state, and the worst gap of a schedule that is in use. */
 static void write_jobs(const struct views *views, struct buf *b)
 {
 	int n[STORE_JOB_FAILED + 1];
@@ -321,6 +324,7 @@ static void write_calls(const struct metrics *m, struct buf *b)
 	}
 }
 
+/* Only pairs of method and status that occurred. */
 static void write_answers(const struct metrics *m, struct buf *b)
 {
 	head(b, "grpc_server_handled_total", "counter",

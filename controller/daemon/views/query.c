@@ -1,4 +1,10 @@
-/* Plan, verify, schedule: questions that take a while. */
+/*
+ * Plan, verify, schedule: questions that take a while. A plan is made from the
+ * devices as they are read for it and is streamed in parts; verify reads the
+ * devices and probes the hosts before it compares; a schedule needs no device,
+ * as it follows from the configuration and the circuits as last read. A client
+ * that goes away is forgotten, and the work for it ends by itself.
+ */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +17,7 @@
 
 /* ---- plan ---------------------------------------------------------------- */
 
+/* A call of Plan while its plan is made. */
 struct plan_call {
 	const struct views *views;
 	struct rpc_call *call;	/* NULL: gone */
@@ -25,6 +32,7 @@ static void on_plan_gone(struct rpc_call *call, void *arg)
 	p->call = NULL;
 }
 
+/* Another configuration than the one on record. */
 static bool is_new_config(struct store *store, const struct model_fabric *f)
 {
 	struct store_config cfg;
@@ -86,6 +94,8 @@ static int send_device(const struct plan_request *w, const Weft__V1__PlanPart *p
 	return rpc_send(p->call, &m.base, err);
 }
 
+/* Called for each part in the order of the stream; two of them lack what only
+ * weftd knows. */
 static int send_part(const Weft__V1__PlanPart *part, void *arg,
 		     struct err *err)
 {
@@ -110,6 +120,7 @@ static int send_batch(const struct dispatch_order *o, void *arg,
 	return msg_send_batch(w->fabric, o, send_part, arg, err);
 }
 
+/* Sends the plan and ends the call; a client that is gone gets nothing. */
 static void on_planned(struct plan_request *w)
 {
 	struct plan_call *p = w->arg;
@@ -192,6 +203,7 @@ void handle_plan(struct rpc_call *call, const ProtobufCMessage *msg, void *arg)
 
 /* ---- verify -------------------------------------------------------------- */
 
+/* A call of Verify while devices are read and hosts probed. */
 struct verify_call {
 	const struct views *views;
 	struct rpc_call *call;	/* NULL: gone */
@@ -264,6 +276,8 @@ void handle_verify(struct rpc_call *call, const ProtobufCMessage *msg,
 
 /* ---- schedule ------------------------------------------------------------ */
 
+/* A call of GetSchedule: planned and serialised on workers, then sent in pieces
+ * as fast as the client reads. */
 struct schedule_call {
 	const struct views *views;
 	struct rpc_call *call;
@@ -403,6 +417,7 @@ static int serialize(const struct plan *plan, struct schedule_call *p)
 	return err->code;
 }
 
+/* On a worker: the plan is not changed any more. */
 static void run_serialize(uv_work_t *req)
 {
 	struct schedule_call *p = req->data;

@@ -138,6 +138,7 @@ static void name_owners(struct msg_circuits *c, const struct apply_device *a)
 	}
 }
 
+/* Differences between intent and the last reading. */
 static int fill_circuits(const struct device_views *s, struct device_view *v,
 			 const struct model_fabric *f, int device,
 			 const struct apply_device *a, struct err *err)
@@ -304,6 +305,7 @@ static int fill_device(const struct views *d, const struct device_views *s,
 	return fill_circuits(s, v, f, device, a, err);
 }
 
+/* All devices of the present fabric; views_fini also after an error. */
 static int views_init(struct device_views *s, const struct views *d, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
@@ -533,6 +535,7 @@ static int last_change(const struct views *d, struct store_change **v, int *n,
 	return r;
 }
 
+/* Its name, state and jobs; without a fabric there are no jobs, which is known. */
 static void fill_fabric(const struct views *d, Weft__V1__StatusResponse *m)
 {
 	const struct model_fabric *f = apply_fabric(d->env->apply);
@@ -587,6 +590,7 @@ static int add_circuits(const struct views *d, struct device_views *s, const cha
 				 "\"%s\"", name) : 0;
 }
 
+/* The message, and the memory that it points to. */
 struct daemon_status {
 	Weft__V1__StatusResponse m;
 	Weft__V1__Confirm confirm;

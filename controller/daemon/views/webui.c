@@ -40,7 +40,7 @@ struct progress_line {
 };
 
 /* The change that runs, or the last one since the start. */
-struct progress {
+struct change_progress {
 	bool known, running;
 	char who[128], comment[128], result[32], problem[ERR_MSG_MAX];
 	int done, total;
@@ -58,7 +58,7 @@ struct webui {
 	int64_t version;	/* of what is known; grows over restarts */
 	int64_t built_version, built_ns;
 	struct buf built;	/* JSON without its last brace */
-	struct progress progress;
+	struct change_progress progress;
 };
 
 /* ---- answers ------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static void out_line(struct out *o, const struct progress_line *l)
 	out_end(o);
 }
 
-static void out_progress(struct out *o, const struct progress *p)
+static void out_progress(struct out *o, const struct change_progress *p)
 {
 	int first = p->n_lines > LINES ? p->n_lines - LINES : 0;
 
@@ -137,6 +137,7 @@ static void out_progress(struct out *o, const struct progress *p)
 	out_end(o);
 }
 
+/* Everything that the page shows, but the picture. */
 static int describe(struct webui *page, struct out *o, struct err *err)
 {
 	const struct views *d = page->views;
@@ -158,6 +159,7 @@ static int describe(struct webui *page, struct out *o, struct err *err)
 	return jobs_out(d->jobs, o, err);
 }
 
+/* Renders it once for all clients of this version. */
 static int build(struct webui *page, struct err *err)
 {
 	struct buf *b = &page->built;
@@ -209,6 +211,7 @@ static void send_state(struct webui *page, const struct webui_client *a, bool wi
 
 static void on_timer(uv_timer_t *timer);
 
+/* Its question was answered, or its client is gone. */
 static void leave(struct webui_client *a)
 {
 	struct webui *page = a->page;
@@ -289,6 +292,7 @@ static void send_live(struct webui *page, const struct webui_client *a)
 
 /* ---- requests ------------------------------------------------------------ */
 
+/* page NULL: weftd is stopping. */
 static void serve(struct webui *page, struct webui_client *a, const char *path,
 		  const char *after)
 {
@@ -348,9 +352,9 @@ void webui_changed(struct webui *w)
 
 void webui_begin_change(struct webui *w, const char *who, const char *comment)
 {
-	struct progress *p = &w->progress;
+	struct change_progress *p = &w->progress;
 
-	*p = (struct progress){ .known = true, .running = true,
+	*p = (struct change_progress){ .known = true, .running = true,
 				.began_ns = clk_wall_ns() };
 	snprintf(p->who, sizeof(p->who), "%s", who);
 	snprintf(p->comment, sizeof(p->comment), "%s", comment);
@@ -359,7 +363,7 @@ void webui_begin_change(struct webui *w, const char *who, const char *comment)
 
 void webui_progress(struct webui *w, const struct apply_event *ev)
 {
-	struct progress *p = &w->progress;
+	struct change_progress *p = &w->progress;
 	struct progress_line *l = &p->lines[p->n_lines++ % LINES];
 
 	snprintf(l->phase, sizeof(l->phase), "%s", ev->phase);
@@ -374,7 +378,7 @@ void webui_progress(struct webui *w, const struct apply_event *ev)
 void webui_end_change(struct webui *w, const char *verdict,
 		      const struct err *err)
 {
-	struct progress *p = &w->progress;
+	struct change_progress *p = &w->progress;
 
 	p->running = false;
 	p->ended_ns = clk_wall_ns();
