@@ -31,9 +31,8 @@ struct restore_attempt {
 	bool running;		/* the change under way is about it */
 };
 
-/* Lives until the loop has closed its timer, which may be after the daemon. */
 struct restore {
-	uv_timer_t timer;
+	struct part_timer *timer;
 	struct daemon_env *env;
 	struct changes *changes;
 	VEC(struct restore_attempt) attempts;
@@ -375,14 +374,11 @@ static void after_restore(int rc, const struct err *err, void *arg)
 	}
 }
 
-static void on_time(uv_timer_t *timer);
-
 static void check_later(struct restore *r, int64_t at_ns)
 {
 	int64_t ms = (at_ns - clk_wall_ns() + 999999) / 1000000;
 
-	uv_timer_start(&r->timer, on_time,
-		       (uint64_t)(ms > 1 ? ms : 1), 0);
+	part_timer_start(r->timer, ms > 1 ? ms : 1);
 }
 
 static void begin_restore(struct restore *r, struct restore_request *req)
@@ -411,7 +407,7 @@ void restore_check(struct restore *r)
 	if (r->env->draining || r->env->standby || !is_wanted(r->env->apply)) {
 		return;
 	}
-	uv_timer_stop(&r->timer);
+	part_timer_stop(r->timer);
 	rc = store_foreign(r->env->store, &q, &v, &n, &err);
 	if (rc == 0 && n > 0 && !may_restore(r)) {
 		next_ns = clk_wall_ns() + RETRY_MS * INT64_C(1000000);
@@ -434,9 +430,9 @@ void restore_check(struct restore *r)
 	}
 }
 
-static void on_time(uv_timer_t *timer)
+static void on_time(void *arg)
 {
-	restore_check(timer->data);
+	restore_check(arg);
 }
 
 /* ---- what of it may be done now ------------------------------------------ */
@@ -554,29 +550,27 @@ int restore_new(struct daemon_env *env, struct changes *changes,
 		struct restore **out, struct err *err)
 {
 	struct restore *r = calloc(1, sizeof(*r));
+	int rc;
 
 	if (!r) {
 		return err_nomem(err);
 	}
 	r->env = env;
 	r->changes = changes;
-	uv_timer_init(env->loop, &r->timer);
-	r->timer.data = r;
+	rc = part_timer_new(env, on_time, r, &r->timer, err);
+	if (rc) {
+		free(r);
+		return rc;
+	}
 	*out = r;
 	return 0;
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-	struct restore *r = handle->data;
-
-	vec_fini(&r->attempts);
-	free(r);
 }
 
 void restore_free(struct restore *r)
 {
 	if (r) {
-		uv_close((uv_handle_t *)&r->timer, on_closed);
+		part_timer_free(r->timer);
+		vec_fini(&r->attempts);
+		free(r);
 	}
 }

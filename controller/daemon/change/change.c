@@ -891,6 +891,7 @@ int changes_new(struct daemon_env *env, struct plan_queue *queue,
 		struct changes **out, struct err *err)
 {
 	struct changes *c = calloc(1, sizeof(*c));
+	int r;
 
 	if (!c) {
 		return err_nomem(err);
@@ -898,6 +899,12 @@ int changes_new(struct daemon_env *env, struct plan_queue *queue,
 	*c = (struct changes){ .env = env, .queue = queue, .jobs = jobs,
 			       .drain = drain, .hosts = hosts,
 			       .hooks = *hooks };
+	r = part_timer_new(env, changes_confirm_expired, c, &c->clock.timer,
+			   err);
+	if (r) {
+		free(c);
+		return r;
+	}
 	*out = c;
 	return 0;
 }
@@ -920,6 +927,6 @@ void changes_free(struct changes *c)
 	for (int i = 0; i < MAX_FINISHED; i++) {
 		free(c->finished[i].request_id);
 	}
-	confirm_clock_free(c->clock);
+	part_timer_free(c->clock.timer);
 	free(c);
 }

@@ -15,15 +15,6 @@
 #define RETRY_MS 30000
 #define NS_PER_MS 1000000
 
-/* Lives until the loop has closed its timer, which may be after the daemon. */
-struct confirm_clock {
-	uv_timer_t timer;
-	struct changes *changes;
-	int64_t change;		/* whose time it is */
-	int64_t due_ns;		/* monotonic: who sets the clock moves nothing */
-	int64_t tried;		/* the change whose going back was begun */
-};
-
 static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change,
 		 const char *what)
 {
@@ -33,10 +24,9 @@ static void emit(struct changes *c, Weft__V1__EventKind kind, int64_t change,
 }
 
 /* Goes back; on failure the clock is set to try again. */
-static void on_time_over(uv_timer_t *timer)
+void changes_confirm_expired(void *arg)
 {
-	struct confirm_clock *clock = timer->data;
-	struct changes *c = clock->changes;
+	struct changes *c = arg;
 	struct err err = { 0 };
 
 	if (c->env->draining || c->now || !c->confirm.change) {
@@ -45,31 +35,16 @@ static void on_time_over(uv_timer_t *timer)
 	log_warn("weftd", "change %" PRId64 " was not confirmed in time: back "
 		 "to the configuration of change %" PRId64,
 		 c->confirm.change, c->confirm.back_to);
-	if (clock->tried != c->confirm.change) {
+	if (c->clock.tried != c->confirm.change) {
 		emit(c, EVENT_KIND(CONFIRM_EXPIRED),
 		     c->confirm.change, "was not confirmed in time");
 	}
-	clock->tried = c->confirm.change;
+	c->clock.tried = c->confirm.change;
 	if (changes_begin_back(c, NULL, c->confirm.back_to,
 			   "not confirmed in time", &err)) {
 		log_error("weftd", "cannot go back: %s", err.msg);
 		changes_watch_confirm(c);
 	}
-}
-
-static int need_clock(struct changes *c)
-{
-	if (c->clock) {
-		return 0;
-	}
-	c->clock = calloc(1, sizeof(*c->clock));
-	if (!c->clock) {
-		return WEFT_ENOMEM;
-	}
-	c->clock->changes = c;
-	uv_timer_init(c->env->loop, &c->clock->timer);
-	c->clock->timer.data = c->clock;
-	return 0;
 }
 
 /* What a restart left of its time. A clock that was set meanwhile, or was not
@@ -82,9 +57,9 @@ static int64_t left_ns(const struct store_confirm *c)
 }
 
 /* Milliseconds until what waits goes back, or is tried again. */
-static uint64_t wait_ms(const struct changes *c)
+static int64_t wait_ms(struct changes *c)
 {
-	struct confirm_clock *clock = c->clock;
+	struct confirm_clock *clock = &c->clock;
 	int64_t left;
 
 	if (clock->tried == c->confirm.change) {
@@ -95,7 +70,7 @@ static uint64_t wait_ms(const struct changes *c)
 		clock->due_ns = clk_now_ns() + left_ns(&c->confirm);
 	}
 	left = clock->due_ns - clk_now_ns();
-	return left > 0 ? (uint64_t)((left + NS_PER_MS - 1) / NS_PER_MS) : 0;
+	return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
 }
 
 void changes_watch_confirm(struct changes *c)
@@ -107,34 +82,14 @@ void changes_watch_confirm(struct changes *c)
 		log_error("weftd", "%s", err.msg);
 	}
 	if (!c->confirm.change) {
-		if (c->clock) {
-			uv_timer_stop(&c->clock->timer);
-		}
-		return;
-	}
-	if (need_clock(c)) {
-		log_error("weftd", "no memory for the clock of a change that "
-				   "is to be confirmed");
+		part_timer_stop(c->clock.timer);
 		return;
 	}
 	if (c->confirm.change != before) {
 		emit(c, EVENT_KIND(CONFIRM_WAITING),
 		     c->confirm.change, "goes back unless it is confirmed");
 	}
-	uv_update_time(c->env->loop);
-	uv_timer_start(&c->clock->timer, on_time_over, wait_ms(c), 0);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-void confirm_clock_free(struct confirm_clock *clock)
-{
-	if (clock) {
-		uv_close((uv_handle_t *)&clock->timer, on_closed);
-	}
+	part_timer_start(c->clock.timer, wait_ms(c));
 }
 
 /* change: the one that the caller means, 0: any. */

@@ -15,7 +15,14 @@ struct finished_change {
 };
 
 struct running_change;
-struct confirm_clock;
+
+/* When what waits for its confirmation goes back. */
+struct confirm_clock {
+	struct part_timer *timer;
+	int64_t change;		/* whose time it is */
+	int64_t due_ns;		/* monotonic: who sets the clock moves nothing */
+	int64_t tried;		/* the change whose going back was begun */
+};
 
 struct changes {
 	struct daemon_env *env;
@@ -27,7 +34,7 @@ struct changes {
 	struct running_change *now;		/* running or being planned, or NULL;
 					 * env->changing says the same */
 	struct store_confirm confirm;	/* what waits, change 0: nothing */
-	struct confirm_clock *clock;	/* for it, or NULL */
+	struct confirm_clock clock;	/* for it */
 	struct finished_change finished[MAX_FINISHED];
 	int n_finished;			/* ever; the newest are kept */
 };
@@ -46,7 +53,8 @@ int changes_begin_restore(struct changes *c, const struct own_change *own,
 
 /* ---- confirm.c ---- */
 
-void confirm_clock_free(struct confirm_clock *clock);	/* NULL is fine */
+/* The time of what waits is over; arg is the struct changes. */
+void changes_confirm_expired(void *arg);
 
 /* ---- auto_restore.c ---- */
 

@@ -81,3 +81,57 @@ void *message_list(const ProtobufCMessageDescriptor *kind, size_t n)
 	}
 	return list;
 }
+
+/* ---- timers -------------------------------------------------------------- */
+
+struct part_timer {
+	uv_timer_t handle;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void on_time(uv_timer_t *handle)
+{
+	struct part_timer *t = handle->data;
+
+	t->fn(t->arg);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+int part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg,
+		   struct part_timer **out, struct err *err)
+{
+	struct part_timer *t = calloc(1, sizeof(*t));
+
+	if (!t) {
+		return err_nomem(err);
+	}
+	t->fn = fn;
+	t->arg = arg;
+	uv_timer_init(env->loop, &t->handle);
+	t->handle.data = t;
+	*out = t;
+	return 0;
+}
+
+void part_timer_free(struct part_timer *t)
+{
+	if (t) {
+		uv_close((uv_handle_t *)&t->handle, on_closed);
+	}
+}
+
+void part_timer_start(struct part_timer *t, int64_t ms)
+{
+	uv_update_time(t->handle.loop);
+	uv_timer_start(&t->handle, on_time, ms > 0 ? (uint64_t)ms : 0, 0);
+}
+
+void part_timer_stop(struct part_timer *t)
+{
+	uv_timer_stop(&t->handle);
+}

@@ -66,6 +66,17 @@ void call_answer(struct rpc_call *call, int r, const ProtobufCMessage *m,
  * carries them in; one block, for free(). NULL without memory. O(n). */
 void *message_list(const ProtobufCMessageDescriptor *kind, size_t n);
 
+/* A timer that calls fn(arg) once each time it is started. It may be freed, and
+ * its part with it, before the loop has closed its handle. */
+struct part_timer;
+
+int part_timer_new(struct daemon_env *env, void (*fn)(void *arg), void *arg,
+		   struct part_timer **out, struct err *err);
+void part_timer_free(struct part_timer *t);	/* NULL is fine */
+/* Starts it, or again; from now on in ms milliseconds. */
+void part_timer_start(struct part_timer *t, int64_t ms);
+void part_timer_stop(struct part_timer *t);
+
 /* What was learned of how long a port or device takes, in out; NULL when that
  * is nothing. */
 Weft__V1__Timing *env_timing(const struct daemon_env *env,

@@ -12,9 +12,8 @@
 #include "lib/base/log.h"
 #include "lib/base/rng.h"
 
-/* Lives until the loop has closed its timer, which may be after the daemon. */
 struct poll {
-	uv_timer_t timer;
+	struct part_timer *timer;
 	struct daemon_env *env;
 	struct plan_queue *queue;
 	struct plan_request *round;	/* has the slot, or NULL */
@@ -23,18 +22,15 @@ struct poll {
 	void *arg;
 };
 
-static void on_time(uv_timer_t *timer);
-
 /* A tenth more or less, so that several daemons do not keep in step. */
 static void set_next(struct poll *p)
 {
 	int64_t tenth = p->every_ms / 10;
 
 	if (!p->env->draining) {
-		uv_timer_start(&p->timer, on_time, (uint64_t)
-			       (p->every_ms - tenth +
-				(int64_t)(rng_mix((uint64_t)clk_now_ns()) %
-					  (uint64_t)(2 * tenth + 1))), 0);
+		part_timer_start(p->timer, p->every_ms - tenth +
+				 (int64_t)(rng_mix((uint64_t)clk_now_ns()) %
+					   (uint64_t)(2 * tenth + 1)));
 	}
 }
 
@@ -64,9 +60,9 @@ static void read_now(struct plan_request *r)
 	apply_read(p->env->apply, on_read, p);
 }
 
-static void on_time(uv_timer_t *timer)
+static void on_time(void *arg)
 {
-	struct poll *p = timer->data;
+	struct poll *p = arg;
 	struct err err = { 0 };
 
 	if (p->env->draining) {
@@ -86,6 +82,7 @@ int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
 	     struct err *err)
 {
 	struct poll *p;
+	int r;
 
 	*out = NULL;
 	if (every_ms == 0) {
@@ -100,21 +97,20 @@ int poll_new(struct daemon_env *env, struct plan_queue *q, int64_t every_ms,
 	p->every_ms = every_ms;
 	p->after_read = after_read;
 	p->arg = arg;
-	uv_timer_init(env->loop, &p->timer);
-	p->timer.data = p;
+	r = part_timer_new(env, on_time, p, &p->timer, err);
+	if (r) {
+		free(p);
+		return r;
+	}
 	set_next(p);
 	*out = p;
 	return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 void poll_free(struct poll *p)
 {
 	if (p) {
-		uv_close((uv_handle_t *)&p->timer, on_closed);
+		part_timer_free(p->timer);
+		free(p);
 	}
 }

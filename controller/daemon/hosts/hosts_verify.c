@@ -37,7 +37,7 @@ void verifier_answer(struct host_verifier *p)
 {
 	struct apply_question *q = p->q;
 
-	uv_timer_stop(&p->timer);
+	part_timer_stop(p->timer);
 	free(p->paths);
 	p->paths = NULL;
 	p->q = NULL;
@@ -47,9 +47,9 @@ void verifier_answer(struct host_verifier *p)
 /* One round over all paths of the question. */
 static void tick(struct host_verifier *p);
 
-static void on_timer(uv_timer_t *timer)
+static void on_time(void *arg)
 {
-	struct host_verifier *p = timer->data;
+	struct host_verifier *p = arg;
 
 	if (p->q && p->draining) {
 		hosts_drain_check(p);
@@ -60,7 +60,7 @@ static void on_timer(uv_timer_t *timer)
 
 void verifier_retry(struct host_verifier *p)
 {
-	uv_timer_start(&p->timer, on_timer, AGAIN_MS, 0);
+	part_timer_start(p->timer, AGAIN_MS);
 }
 
 /* False: the question was answered, as no host can be asked. */
@@ -383,7 +383,7 @@ static void withdraw(void *arg)
 	struct host_verifier *p = arg;
 
 	if (p->q) {
-		uv_timer_stop(&p->timer);
+		part_timer_stop(p->timer);
 		free(p->paths);
 		p->paths = NULL;
 		p->q = NULL;
@@ -396,14 +396,18 @@ int verifier_new(struct hosts *hosts, struct err *err)
 {
 	struct host_verifier *p = calloc(1, sizeof(*p));
 	const struct apply_hosts asked = { verify, drain, verified, withdraw, p };
+	int r;
 
 	if (!p) {
 		return err_nomem(err);
 	}
+	r = part_timer_new(hosts->env, on_time, p, &p->timer, err);
+	if (r) {
+		free(p);
+		return r;
+	}
 	p->hosts = hosts;
 	hosts->verifier = p;
-	uv_timer_init(hosts->env->loop, &p->timer);
-	p->timer.data = p;
 	apply_set_hosts(hosts->env->apply, &asked);
 	return 0;
 }
@@ -427,13 +431,9 @@ bool hosts_moved_routes(const struct hosts *hosts)
 	return hosts->verifier->moved || hosts->verifier->remade;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 void verifier_free(struct host_verifier *p)
 {
 	withdraw(p);
-	uv_close((uv_handle_t *)&p->timer, on_closed);
+	part_timer_free(p->timer);
+	free(p);
 }

@@ -83,7 +83,7 @@ struct host_verifier {
 	struct hosts *hosts;
 	struct apply_question *q;	/* NULL: nothing is asked */
 	bool draining;
-	uv_timer_t timer;
+	struct part_timer *timer;	/* to come back to the question */
 	struct path_watch *paths;	/* [q->n] */
 	int64_t begun_ns, reported_ns;	/* monotonic */
 	bool moved;		/* routes were changed for this change */
@@ -94,7 +94,7 @@ struct host_verifier {
 struct hosts {
 	struct daemon_env *env;
 	struct host_set *set;		/* of the present fabric; NULL: none */
-	struct host_verifier *verifier;	/* closes after the rest */
+	struct host_verifier *verifier;
 	struct probe_wait *waits;
 };
 

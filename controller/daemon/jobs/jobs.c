@@ -47,7 +47,7 @@ void jobs_free(struct jobs *jobs)
 		return;
 	}
 	forget_all(jobs);
-	jobs_clock_fini(jobs);
+	part_timer_free(jobs->clock);
 	free(jobs);
 }
 
@@ -91,6 +91,11 @@ static int load(struct jobs *jobs, struct err *err)
 	return r;
 }
 
+static void on_time(void *arg)
+{
+	jobs_advance(arg);
+}
+
 int jobs_new(struct daemon_env *env, struct plan_queue *queue,
 	     struct job_status *status, struct drain *drain,
 	     struct changes *changes, struct jobs **out, struct err *err)
@@ -106,8 +111,8 @@ int jobs_new(struct daemon_env *env, struct plan_queue *queue,
 	jobs->status = status;
 	jobs->drain = drain;
 	jobs->changes = changes;
-	r = load(jobs, err);
-	if (r) {
+	if ((r = part_timer_new(env, on_time, jobs, &jobs->clock, err)) ||
+	    (r = load(jobs, err))) {
 		jobs_free(jobs);
 		return r;
 	}

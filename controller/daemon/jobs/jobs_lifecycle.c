@@ -19,45 +19,6 @@
 
 /* ---- the clock ----------------------------------------------------------- */
 
-/* Lives until the loop has closed its timer. */
-struct job_clock {
-	uv_timer_t timer;
-	struct jobs *jobs;
-};
-
-static void on_time(uv_timer_t *timer)
-{
-	struct job_clock *clock = timer->data;
-
-	jobs_advance(clock->jobs);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-void jobs_clock_fini(struct jobs *jobs)
-{
-	if (jobs->clock) {
-		uv_close((uv_handle_t *)&jobs->clock->timer, on_closed);
-		jobs->clock = NULL;
-	}
-}
-
-static struct job_clock *need_clock(struct jobs *jobs)
-{
-	struct job_clock *clock = jobs->clock;
-
-	if (!clock && (clock = calloc(1, sizeof(*clock)))) {
-		clock->jobs = jobs;
-		uv_timer_init(jobs->env->loop, &clock->timer);
-		clock->timer.data = clock;
-		jobs->clock = clock;
-	}
-	return clock;
-}
-
 /* 0: when it is ended. A duration may be any number. */
 static int64_t ends_ns(const struct job *j)
 {
@@ -100,15 +61,11 @@ static int64_t next_due(const struct jobs *jobs)
 static void set_clock(struct jobs *jobs)
 {
 	int64_t wait = next_due(jobs);
-	struct job_clock *clock = wait ? need_clock(jobs) : jobs->clock;
 
-	if (wait && clock) {
-		uv_update_time(jobs->env->loop);
-		uv_timer_start(&clock->timer, on_time,
-			       (uint64_t)((wait + NS_PER_MS - 1) / NS_PER_MS),
-			       0);
-	} else if (clock) {
-		uv_timer_stop(&clock->timer);
+	if (wait) {
+		part_timer_start(jobs->clock, (wait + NS_PER_MS - 1) / NS_PER_MS);
+	} else {
+		part_timer_stop(jobs->clock);
 	}
 }
 

@@ -48,7 +48,7 @@ struct jobs {
 	struct job *busy;	/* the change under way is for it, or NULL */
 	struct job *suspect;	/* devices are read to see whether it is to
 				 * be repaired, or NULL */
-	struct job_clock *clock;	/* NULL: never needed yet */
+	struct part_timer *clock;	/* for what is due by itself */
 	int64_t retry_ns;	/* monotonic; 0: nothing to be tried again */
 };
 
@@ -115,8 +115,6 @@ bool jobs_may_begin(const struct jobs *jobs);
 /* Begins the change that makes a job's circuits what they are to be now, and
  * goes on at its end. False: it could not begin, which was handled. */
 bool job_begin(struct job *j, const char *verb);
-
-void jobs_clock_fini(struct jobs *jobs);
 
 /* ---- jobs_encode.c ---- */
 

@@ -34,9 +34,8 @@ struct event_source {
 	int64_t read_ns, gap_ns;	/* the last one because of it */
 };
 
-/* Lives until the loop has closed its timer, which may be after the daemon. */
 struct device_events {
-	uv_timer_t timer;
+	struct part_timer *timer;
 	struct daemon_env *env;
 	struct plan_queue *queue;
 	VEC(struct event_source) sources;
@@ -148,16 +147,16 @@ static void read_now(struct plan_request *slot)
 }
 
 /* Asks for a slot unless something else is under way. */
-static void on_due(uv_timer_t *timer)
+static void on_due(void *arg)
 {
-	struct device_events *n = timer->data;
+	struct device_events *n = arg;
 	struct err err = { 0 };
 
 	if (n->env->draining || n->reading) {
 		return;
 	}
 	if (plan_queue_busy(n->queue)) {
-		uv_timer_start(&n->timer, on_due, BUSY_MS, 0);
+		part_timer_start(n->timer, BUSY_MS);
 		return;
 	}
 	n->reading = true;
@@ -183,8 +182,7 @@ static void read_soon(struct device_events *n, int64_t at_least_ms)
 		return;
 	}
 	ms = first > now ? (first - now + 999999) / 1000000 : 0;
-	uv_timer_start(&n->timer, on_due, (uint64_t)
-		       (ms > at_least_ms ? ms : at_least_ms), 0);
+	part_timer_start(n->timer, ms > at_least_ms ? ms : at_least_ms);
 }
 
 /* Called by the engine for each report. */
@@ -209,30 +207,28 @@ int device_events_new(struct daemon_env *env, struct plan_queue *queue,
 		      struct device_events **out, struct err *err)
 {
 	struct device_events *n = calloc(1, sizeof(*n));
+	int r;
 
 	if (!n) {
 		return err_nomem(err);
 	}
 	n->env = env;
 	n->queue = queue;
-	uv_timer_init(env->loop, &n->timer);
-	n->timer.data = n;
+	r = part_timer_new(env, on_due, n, &n->timer, err);
+	if (r) {
+		free(n);
+		return r;
+	}
 	apply_on_device_event(env->apply, on_event, n);
 	*out = n;
 	return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	struct device_events *n = handle->data;
-
-	vec_fini(&n->sources);
-	free(n);
-}
-
 void device_events_free(struct device_events *n)
 {
 	if (n) {
-		uv_close((uv_handle_t *)&n->timer, on_closed);
+		part_timer_free(n->timer);
+		vec_fini(&n->sources);
+		free(n);
 	}
 }
