@@ -11,12 +11,12 @@
 #include "lib/base/heap.h"
 #include "optree/private.h"
 
-struct reach {
+struct reach_end {
 	int32_t end;
 	int64_t arc;
 };
 
-HEAP(reach_heap, struct reach);
+HEAP(reach_heap, struct reach_end);
 
 struct early {
 	int n, boundary, room;
@@ -85,12 +85,12 @@ static int early_init(struct early *e, const struct rwa_arc *arcs,
 }
 
 /* Further ends above, then lower numbers. */
-static inline bool above(struct reach a, struct reach b)
+static inline bool above(struct reach_end a, struct reach_end b)
 {
 	return a.end != b.end ? a.end > b.end : a.arc < b.arc;
 }
 
-HEAP_FUNCTIONS(reach_heap, struct reach, above)
+HEAP_FUNCTIONS(reach_heap, struct reach_end, above)
 
 /* Covers the links of the arc unless one of them has no room. */
 static int cover(struct early *e, const struct rwa_arc *a)
@@ -108,21 +108,21 @@ static int cover(struct early *e, const struct rwa_arc *a)
 
 static void choose(struct early *e, const struct rwa_arc *arcs, uint8_t *take)
 {
-	int32_t most = 0;
+	int32_t max = 0;
 
 	for (int v = 0; v < e->n; v++) {
-		most = e->load[v] > most ? e->load[v] : most;
+		max = e->load[v] > max ? e->load[v] : max;
 	}
 	for (int32_t v = 0; v < e->n; v++) {
-		int32_t lacks = e->load[v] - most + e->room;
+		int32_t lacks = e->load[v] - max + e->room;
 
 		for (int64_t k = e->first[v]; k < e->first[v + 1]; k++) {
-			reach_heap_add(&e->heap, (struct reach){
+			reach_heap_add(&e->heap, (struct reach_end){
 				end_of(&arcs[e->order[k]]), e->order[k] });
 		}
 		while (e->cover[v] < lacks && e->heap.n &&
 		       e->heap.v[0].end > v) {
-			struct reach r = reach_heap_pop(&e->heap);
+			struct reach_end r = reach_heap_pop(&e->heap);
 
 			take[r.arc] |= (uint8_t)cover(e, &arcs[r.arc]);
 		}

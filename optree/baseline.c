@@ -185,7 +185,7 @@ static int leader_of(const struct groups *g, int group)
 	return (first_of(g, group) + end_of(g, group) - 1) / 2;
 }
 
-/* Everybody's item to the leader. */
+/* All's item to the leader. */
 static void collect(const struct groups *g)
 {
 	for (int k = 0; k < g->count; k++) {
@@ -238,7 +238,7 @@ static int exchange(const struct groups *g, struct err *err)
 	return rc;
 }
 
-/* Everything to everybody in the group, but what a node began with. */
+/* Everything to all in the group, but what a node began with. */
 static void pass_on(const struct groups *g)
 {
 	int base = g->t->steps;

@@ -170,7 +170,7 @@ static int64_t time_of(const struct optree_params *p, int64_t rounds,
 	return t > INT64_MAX ? INT64_MAX : (int64_t)t;
 }
 
-static int64_t least_time(const struct optree_params *p, struct gaps *g)
+static int64_t min_time(const struct optree_params *p, struct gaps *g)
 {
 	int n = p->n;
 	int64_t best = INT64_MAX;
@@ -211,7 +211,7 @@ int tree_bound_ns(const struct optree_params *p, int64_t *bound_ns,
 		/* The last node of a line has one neighbour. */
 		*bound_ns = time_of(p, 1, p->n - 1);
 	} else {
-		*bound_ns = least_time(p, &g);
+		*bound_ns = min_time(p, &g);
 	}
 	free(g.before);
 	free(g.now);

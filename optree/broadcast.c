@@ -42,16 +42,16 @@ static int64_t time_of(const struct optree_params *p, const struct sends *s)
 
 /* ---- cutting gaps ---- */
 
-struct cut {
+struct gap_cut {
 	const struct optree_params *p;
 	int root, reach;
 	struct sends *out;
 	int32_t *at, *next;	/* holders' offsets from the root */
 	int n_at, n_next;
-	bool whole;		/* somebody sends whole shards this round */
+	bool whole;		/* someone sends whole shards this round */
 };
 
-static int send_to(struct cut *c, int from, int hops, int dir, int half)
+static int send_to(struct gap_cut *c, int from, int hops, int dir, int half)
 {
 	int n = c->p->n, p = c->out->chunks;
 	int to = dir == RWA_CW ? from + hops : from - hops;
@@ -67,7 +67,7 @@ static int send_to(struct cut *c, int from, int hops, int dir, int half)
 }
 
 /* One round of the gap from x to y. */
-static int cut_gap(struct cut *c, int x, int y)
+static int cut_gap(struct gap_cut *c, int x, int y)
 {
 	int gap = y - x, left = gap / 2, right = gap - left;
 
@@ -93,7 +93,7 @@ static int cut_gap(struct cut *c, int x, int y)
 		       ? WEFT_ENOMEM : 0;
 }
 
-static int cut_round(struct cut *c)
+static int cut_round(struct gap_cut *c)
 {
 	int n = c->p->n, rc = 0;
 	int64_t w = channels_of(c->p), chunks = (int64_t)n * c->out->chunks;
@@ -135,7 +135,7 @@ static int cut_all(const struct optree_params *p, int root, int reach,
 		   struct sends *out, struct err *err)
 {
 	size_t bytes = ((size_t)p->n + 1) * sizeof(int32_t);
-	struct cut c = { .p = p, .root = root, .reach = reach, .out = out,
+	struct gap_cut c = { .p = p, .root = root, .reach = reach, .out = out,
 			 .at = calloc(1, bytes), .next = malloc(bytes),
 			 .n_at = 1 };
 	int rc = c.at && c.next ? 0 : WEFT_ENOMEM;
@@ -153,9 +153,9 @@ static int cut_all(const struct optree_params *p, int root, int reach,
 
 static int64_t piece_chunks(const struct optree_params *p, int pieces)
 {
-	int64_t most = (p->n + pieces - 1) / pieces, w = channels_of(p);
+	int64_t max = (p->n + pieces - 1) / pieces, w = channels_of(p);
 
-	return (most * even_chunks(p) + w - 1) / w;
+	return (max * even_chunks(p) + w - 1) / w;
 }
 
 /* Counts of a pipeline of so many pieces. */

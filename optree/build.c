@@ -10,18 +10,18 @@
  * of the correctness. Who takes them decides the load. With equal children it
  * is the node at the same position, as in the paper; otherwise the items that
  * come in are spread so that the children of the next levels hold equal
- * shares, in the order of the senders, so that ways stay short.
+ * shares, in the order of the senders, so that paths stay short.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "optree/private.h"
 
-struct segment {
+struct tree_segment {
 	int32_t lo, size;
 };
 
-struct builder {
+struct tree_builder {
 	const struct tree_shape *shape;
 	struct tree_light *out;
 	int n;
@@ -30,13 +30,13 @@ struct builder {
 	int32_t *held;		/* n */
 	int32_t *want;		/* n: items to hold after this level */
 	int64_t *quota;		/* n + 1 */
-	struct segment *segs, *next;	/* n each */
+	struct tree_segment *segs, *next;	/* n each */
 	int n_segs, n_next;
 	uint8_t *take;		/* per arc of the level: goes early */
 	int used[2];		/* channels taken in the last step */
 };
 
-static void builder_fini(struct builder *b)
+static void builder_fini(struct tree_builder *b)
 {
 	free(b->items);
 	free(b->ready);
@@ -48,12 +48,12 @@ static void builder_fini(struct builder *b)
 	free(b->take);
 }
 
-static int builder_init(struct builder *b, const struct tree_shape *shape,
+static int builder_init(struct tree_builder *b, const struct tree_shape *shape,
 			struct tree_light *out, struct err *err)
 {
 	size_t n = (size_t)out->ring.n, arcs = n * (n - 1);
 
-	*b = (struct builder){ .shape = shape, .out = out, .n = out->ring.n };
+	*b = (struct tree_builder){ .shape = shape, .out = out, .n = out->ring.n };
 	b->items = malloc(n * n * sizeof(*b->items));
 	b->ready = malloc(n * n * sizeof(*b->ready));
 	b->held = malloc(n * sizeof(*b->held));
@@ -73,7 +73,7 @@ static int builder_init(struct builder *b, const struct tree_shape *shape,
 		b->ready[v * n] = 0;
 		b->held[v] = 1;
 	}
-	b->segs[0] = (struct segment){ 0, out->ring.n };
+	b->segs[0] = (struct tree_segment){ 0, out->ring.n };
 	b->n_segs = 1;
 	return 0;
 }
@@ -97,12 +97,12 @@ static void shift_colour(const struct rwa_ring *ring, struct rwa_arc *a,
 
 /* ---- level one: sets that share the ring ---- */
 
-static int first_of(const struct builder *b, int child)
+static int first_of(const struct tree_builder *b, int child)
 {
 	return tree_child(0, b->n, b->shape->radix[0], child);
 }
 
-static int size_of(const struct builder *b, int child)
+static int size_of(const struct tree_builder *b, int child)
 {
 	return first_of(b, child + 1) - first_of(b, child);
 }
@@ -127,7 +127,7 @@ static void stack_colours(struct tree_light *t, int64_t first)
 /* The last position exists in the longer children only: their nodes send,
  * and in the shorter ones the last node receives, as it is the nearest and
  * the lightpaths grow no longer. */
-static int partial_set(struct builder *b, const int32_t *members, int size,
+static int partial_set(struct tree_builder *b, const int32_t *members, int size,
 		       struct rwa_result *res, struct err *err)
 {
 	struct tree_light *t = b->out;
@@ -154,7 +154,7 @@ static int partial_set(struct builder *b, const int32_t *members, int size,
 	return rc;
 }
 
-static int ring_level(struct builder *b, struct rwa_result *res,
+static int ring_level(struct tree_builder *b, struct rwa_result *res,
 		      struct err *err)
 {
 	struct tree_light *t = b->out;
@@ -193,7 +193,7 @@ static int ring_level(struct builder *b, struct rwa_result *res,
 /* ---- deeper levels: children inside line segments ---- */
 
 /* Children that a segment has at a level. */
-static int children_of(const struct builder *b, struct segment s, int level)
+static int children_of(const struct tree_builder *b, struct tree_segment s, int level)
 {
 	int r = b->shape->radix[level];
 
@@ -202,7 +202,7 @@ static int children_of(const struct builder *b, struct segment s, int level)
 
 /* Shares items from .. to-1 among the nodes of a segment as the levels from
  * `level` on divide it. */
-static void share(struct builder *b, struct segment s, int level, int from,
+static void share(struct tree_builder *b, struct tree_segment s, int level, int from,
 		  int to)
 {
 	int r;
@@ -216,13 +216,13 @@ static void share(struct builder *b, struct segment s, int level, int from,
 		int lo = tree_child(s.lo, s.size, r, i);
 		int end = tree_child(s.lo, s.size, r, i + 1);
 
-		share(b, (struct segment){ lo, end - lo }, level + 1,
+		share(b, (struct tree_segment){ lo, end - lo }, level + 1,
 		      from + (int)((int64_t)(to - from) * i / r),
 		      from + (int)((int64_t)(to - from) * (i + 1) / r));
 	}
 }
 
-static int64_t held_by(const struct builder *b, struct segment s)
+static int64_t held_by(const struct tree_builder *b, struct tree_segment s)
 {
 	int64_t sum = 0;
 
@@ -234,7 +234,7 @@ static int64_t held_by(const struct builder *b, struct segment s)
 
 /* quota[k+1]: of the `incoming` items, how many the first k+1 nodes of the
  * child take. */
-static void make_quota(struct builder *b, struct segment child,
+static void make_quota(struct tree_builder *b, struct tree_segment child,
 		       int64_t incoming)
 {
 	int64_t sum = 0;
@@ -253,7 +253,7 @@ static void make_quota(struct builder *b, struct segment child,
 
 /* Every item held in `from` goes to one node of `to`. `rank` of `ranks`
  * senders: their items are dealt alternately. */
-static void send(struct builder *b, struct segment from, struct segment to,
+static void send(struct tree_builder *b, struct tree_segment from, struct tree_segment to,
 		 int rank, int ranks, int64_t incoming)
 {
 	struct tree_light *t = b->out;
@@ -281,7 +281,7 @@ static void send(struct builder *b, struct segment from, struct segment to,
 	}
 }
 
-static void note_level(struct builder *b, int level, struct segment s, int r)
+static void note_level(struct tree_builder *b, int level, struct tree_segment s, int r)
 {
 	struct optree_level *l = &b->out->level[level];
 
@@ -292,24 +292,24 @@ static void note_level(struct builder *b, int level, struct segment s, int r)
 	}
 }
 
-static void make_children(struct builder *b, int level)
+static void make_children(struct tree_builder *b, int level)
 {
 	b->n_next = 0;
 	for (int k = 0; k < b->n_segs; k++) {
-		struct segment s = b->segs[k];
+		struct tree_segment s = b->segs[k];
 		int r = children_of(b, s, level);
 
 		for (int i = 0; i < r; i++) {
 			int lo = tree_child(s.lo, s.size, r, i);
 			int end = tree_child(s.lo, s.size, r, i + 1);
 
-			b->next[b->n_next++] = (struct segment){ lo, end - lo };
+			b->next[b->n_next++] = (struct tree_segment){ lo, end - lo };
 		}
 	}
 }
 
 /* Each of the r children sends what it holds to each of the others. */
-static void exchange(struct builder *b, const struct segment *child, int r,
+static void exchange(struct tree_builder *b, const struct tree_segment *child, int r,
 		     int level)
 {
 	for (int l = 0; l < r; l++) {
@@ -326,9 +326,9 @@ static void exchange(struct builder *b, const struct segment *child, int r,
 	}
 }
 
-static void line_level(struct builder *b, int level)
+static void line_level(struct tree_builder *b, int level)
 {
-	const struct segment *child = b->next;
+	const struct tree_segment *child = b->next;
 
 	for (int k = 0; k < b->n_segs; k++) {
 		int r = children_of(b, b->segs[k], level);
@@ -346,7 +346,7 @@ static void line_level(struct builder *b, int level)
 /* What of the level may go in the last step of the level before, on the
  * channels it left: moved to the front, coloured. Returns how many through
  * *n_early. */
-static int go_early(struct builder *b, int64_t first, int64_t *n_early,
+static int go_early(struct tree_builder *b, int64_t first, int64_t *n_early,
 		    struct err *err)
 {
 	struct tree_light *t = b->out;
@@ -385,7 +385,7 @@ static int go_early(struct builder *b, int64_t first, int64_t *n_early,
 }
 
 /* Channels that each direction uses in the last step so far. */
-static void find_used(struct builder *b, int64_t first)
+static void find_used(struct tree_builder *b, int64_t first)
 {
 	struct tree_light *t = b->out;
 
@@ -400,7 +400,7 @@ static void find_used(struct builder *b, int64_t first)
 }
 
 /* The items have arrived: their receivers hold them. */
-static void deliver(struct builder *b, int64_t first)
+static void deliver(struct tree_builder *b, int64_t first)
 {
 	const struct tree_light *t = b->out;
 
@@ -415,7 +415,7 @@ static void deliver(struct builder *b, int64_t first)
 
 /* Counts the steps of a coloured level whose arcs from `first` on carry
  * slots from 0 on. */
-static void append_steps(struct builder *b, int level, int64_t first, int slots)
+static void append_steps(struct tree_builder *b, int level, int64_t first, int slots)
 {
 	struct tree_light *t = b->out;
 
@@ -429,7 +429,7 @@ static void append_steps(struct builder *b, int level, int64_t first, int slots)
 	}
 }
 
-static int build_level(struct builder *b, int level, struct err *err)
+static int build_level(struct tree_builder *b, int level, struct err *err)
 {
 	struct tree_light *t = b->out;
 	struct rwa_result res = { 0 };
@@ -458,9 +458,9 @@ static int build_level(struct builder *b, int level, struct err *err)
 	return 0;
 }
 
-static void descend(struct builder *b)
+static void descend(struct tree_builder *b)
 {
-	struct segment *t = b->segs;
+	struct tree_segment *t = b->segs;
 
 	b->segs = b->next;
 	b->n_segs = b->n_next;
@@ -470,7 +470,7 @@ static void descend(struct builder *b)
 int tree_build(const struct rwa_ring *ring, const struct tree_shape *shape,
 	       struct tree_light *out, struct err *err)
 {
-	struct builder b;
+	struct tree_builder b;
 	int rc;
 
 	*out = (struct tree_light){ .ring = *ring };

@@ -196,10 +196,10 @@ int compose_gather(struct compose_records *rec, const int *ends,
 
 int compose_max_chunks(const struct optree_params *p)
 {
-	int most = p->shard_bytes < COMPOSE_MAX_CHUNKS
+	int max = p->shard_bytes < COMPOSE_MAX_CHUNKS
 			   ? (int)p->shard_bytes : COMPOSE_MAX_CHUNKS;
 
-	return most < 2 ? 2 : most;
+	return max < 2 ? 2 : max;
 }
 
 static int weave_init(struct weave *w, const struct optree_params *p,
@@ -307,7 +307,7 @@ struct partial {
 	int32_t jump;
 };
 
-struct search {
+struct level_search {
 	const struct optree_params *p;
 	int reach;
 	double item_ns;
@@ -321,13 +321,13 @@ struct search {
 	int *n_best;
 };
 
-static int classes_of(const struct search *s, int len)
+static int classes_of(const struct level_search *s, int len)
 {
 	return s->p->line ? len : optree_sym_classes(s->p->n, len);
 }
 
 /* Time of one round in which `holders` nodes send to the nearest `count`. */
-static double round_ns(const struct search *s, int64_t load, double holders)
+static double round_ns(const struct level_search *s, int64_t load, double holders)
 {
 	int64_t slots = (load + s->w - 1) / s->w;
 	int64_t per = (load + slots - 1) / slots;
@@ -338,7 +338,7 @@ static double round_ns(const struct search *s, int64_t load, double holders)
 				     s->item_ns);
 }
 
-static void remember(struct search *s, int to, struct partial x)
+static void remember(struct level_search *s, int to, struct partial x)
 {
 	struct partial *list = s->best + (size_t)to * KEEP;
 	int *n = &s->n_best[to], k;
@@ -354,7 +354,7 @@ static void remember(struct search *s, int to, struct partial x)
 }
 
 /* All jumps from holders `gap` apart to `stride` apart. */
-static void try_stride(struct search *s, int gap, int stride)
+static void try_stride(struct level_search *s, int gap, int stride)
 {
 	int n = s->p->n, lacks = (gap + stride - 1) / stride - 1;
 	int side = s->one_way ? lacks : (lacks + 1) / 2;
@@ -391,7 +391,7 @@ static void try_stride(struct search *s, int gap, int stride)
 	}
 }
 
-static void search_all(struct search *s)
+static void search_all(struct level_search *s)
 {
 	int n = s->p->n;
 
@@ -412,7 +412,7 @@ static void search_all(struct search *s)
 }
 
 /* The levels that lead to sequence k of those that end at distance 1. */
-static void trace(const struct search *s, int k, struct compose_shape *shape)
+static void trace(const struct level_search *s, int k, struct compose_shape *shape)
 {
 	struct compose_level back[COMPOSE_MAX_LEVELS];
 	int stride = 1, levels = 0;
@@ -439,7 +439,7 @@ static void trace(const struct search *s, int k, struct compose_shape *shape)
 static void weigh(const struct optree_params *p, const double part[2],
 		  int64_t *w, double *share)
 {
-	double most = 0;
+	double max = 0;
 
 	*w = INT64_MAX;
 	for (int dir = 0; dir < 2; dir++) {
@@ -447,14 +447,14 @@ static void weigh(const struct optree_params *p, const double part[2],
 
 		if (part[dir] > 0) {
 			*w = width < *w ? width : *w;
-			most = part[dir] / (double)width > most
-				       ? part[dir] / (double)width : most;
+			max = part[dir] / (double)width > max
+				       ? part[dir] / (double)width : max;
 		}
 	}
-	*share = most * (double)*w;
+	*share = max * (double)*w;
 }
 
-static int search_init(struct search *s, const struct optree_params *p,
+static int search_init(struct level_search *s, const struct optree_params *p,
 		       int reach, const struct compose_shape *x,
 		       struct err *err)
 {
@@ -463,7 +463,7 @@ static int search_init(struct search *s, const struct optree_params *p,
 	double part[2] = { cw, x->one_way && !p->line ? 1 - cw : 1 };
 	int64_t retune = p->overlap ? p->alpha_ns - p->convert_ns : 0;
 
-	*s = (struct search){
+	*s = (struct level_search){
 		.p = p, .reach = reach, .one_way = x->one_way,
 		.item_ns = (double)p->shard_bytes * 8e9 /
 			   (double)p->channel_bps,
@@ -586,7 +586,7 @@ static int try_banks(struct winner *win, const struct compose_shape *x,
 static int search_shape(struct winner *win, const struct compose_shape *like,
 			int reach, struct err *err)
 {
-	struct search s = { 0 };
+	struct level_search s = { 0 };
 	int rc = search_init(&s, win->p, reach, like, err);
 
 	if (!rc) {
@@ -609,11 +609,11 @@ static void split_item(const struct optree_params *p, struct compose_shape *x)
 {
 	double cw = (double)tree_width(p, RWA_CW);
 	double ccw = (double)tree_width(p, RWA_CCW), best = INFINITY;
-	int most = p->shard_bytes < SYM_MAX_UNITS ? (int)p->shard_bytes
+	int max = p->shard_bytes < SYM_MAX_UNITS ? (int)p->shard_bytes
 						  : SYM_MAX_UNITS;
 
 	x->one_way = true;
-	for (int units = 1; units <= most; units++) {
+	for (int units = 1; units <= max; units++) {
 		for (int k = 0; k <= units; k++) {
 			double a = k ? k / cw : 0;
 			double b = k < units ? (units - k) / ccw : 0;
@@ -656,7 +656,7 @@ int compose_best(const struct optree_params *p, int reach,
 	struct winner win = { .p = p, .ns = -1, .shape = shape, .out = out };
 	int rc = search_ways(&win, reach, err);
 
-	/* Every step lights all channels, more or less: dearer steps, fewer
+	/* Every step lights all channels, more or less: more expensive steps, fewer
 	 * lights. */
 	for (int k = 0; k < PENALTIES && !rc && win.ns < 0 && p->max_lights;
 	     k++) {

@@ -63,12 +63,12 @@ static int over_bound(const struct optree_sym *s)
 	int sum = 0;
 
 	for (size_t i = 0; i < s->moves.n; i++) {
-		int least = s->line && s->ring.n - s->moves.v[i].len <
+		int min = s->line && s->ring.n - s->moves.v[i].len <
 						   s->moves.v[i].len
 				    ? s->ring.n - s->moves.v[i].len
 				    : s->moves.v[i].len;
 
-		sum += s->moves.v[i].classes - least;
+		sum += s->moves.v[i].classes - min;
 	}
 	return sum;
 }
@@ -134,7 +134,7 @@ int make_from_sym(const struct optree_params *p, enum optree_algorithm how,
 	return rc;
 }
 
-/* Names the longest of the ways between neighbours. */
+/* Names the longest of the paths between neighbours. */
 static int out_of_reach(const struct optree_params *p, struct err *err)
 {
 	int span = tree_span(p, 1), v = 0;
@@ -149,23 +149,23 @@ int make_reach(const struct optree_params *p, int *reach, struct err *err)
 {
 	struct rwa_ring ring = { p->at && p->ring_nodes ? p->ring_nodes : p->n,
 				 p->fibres, p->channels };
-	int links, most = p->n - 1, least = 0;
+	int links, max = p->n - 1, min = 0;
 
-	*reach = most;
+	*reach = max;
 	if (!p->loss) {
 		return 0;
 	}
 	links = rwa_reach_hops(&ring, p->loss);
-	while (least < most) {
-		int mid = least + (most - least + 1) / 2;
+	while (min < max) {
+		int mid = min + (max - min + 1) / 2;
 
 		if (tree_span(p, mid) <= links) {
-			least = mid;
+			min = mid;
 		} else {
-			most = mid - 1;
+			max = mid - 1;
 		}
 	}
-	*reach = least;
+	*reach = min;
 	return *reach < 1 ? out_of_reach(p, err) : 0;
 }
 
@@ -208,7 +208,7 @@ static int tree_may_win(const struct optree_params *p, int depth,
 	int rc;
 
 	q.depth = depth;
-	rc = tree_least_steps(&q, &steps, err);
+	rc = tree_min_steps(&q, &steps, err);
 	sending = tree_ceil_muldiv(p->shard_bytes, steps * 8000000000,
 				   p->channel_bps);
 	*may = steps > 0 && sending >= 0 &&

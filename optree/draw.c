@@ -70,7 +70,7 @@ static void put_step(struct drawing *d, const struct sym_round *r, int slot,
 		const struct sym_move *m = &d->s->moves.v[i];
 		int32_t class, first;
 		int32_t n = m->dir == dir
-				    ? overlap_lit(r, m, slot, &class, &first)
+				    ? overlap_active(r, m, slot, &class, &first)
 				    : 0;
 
 		if (n > 0) {
@@ -120,16 +120,16 @@ static void put_time_axis(struct drawing *d)
 
 static int links_shown(const struct drawing *d, const struct sym_round *r)
 {
-	int most = 0, n = d->s->ring.n;
+	int max = 0, n = d->s->ring.n;
 
 	for (size_t i = r->move; i < r->move + r->n_moves; i++) {
 		int len = d->s->moves.v[i].len;
 
-		most = len > most ? len : most;
+		max = len > max ? len : max;
 	}
-	most = 4 * most < 16 ? 16 : 4 * most;
-	most = most > MAX_LINKS ? MAX_LINKS : most;
-	return most < n ? most : n;
+	max = 4 * max < 16 ? 16 : 4 * max;
+	max = max > MAX_LINKS ? MAX_LINKS : max;
+	return max < n ? max : n;
 }
 
 /* Lightpaths of a move that cross the links 0..links-1. */
@@ -139,14 +139,14 @@ static void put_paths(struct drawing *d, const struct sym_round *r,
 	double unit = SEGMENT / d->s->w[m->dir], step = WIDTH / links;
 	int n = d->s->ring.n;
 	int32_t class0, first;
-	int32_t lit = overlap_lit(r, m, 0, &class0, &first);
+	int32_t active = overlap_active(r, m, 0, &class0, &first);
 
 	for (int v = d->s->line ? 0 : 1 - m->len; v < links; v++) {
 		int class = optree_sym_class_of(d->s, m->len, (v + n) % n);
 		double from = v < 0 ? 0 : v;
 		double to = v + m->len > links ? links : v + m->len;
 
-		if (class < class0 || class >= class0 + lit ||
+		if (class < class0 || class >= class0 + active ||
 		    (d->s->line && v + m->len >= n)) {
 			continue;
 		}

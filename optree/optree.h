@@ -34,7 +34,7 @@ struct optree_params {
 	/* True when channels can be retuned while others carry data: a step
 	 * then waits for a channel only when that has another lightpath than
 	 * before, and until alpha_ns - convert_ns have passed since it was
-	 * lit last. convert_ns is paid in every step. */
+	 * active last. convert_ns is paid in every step. */
 	bool overlap;
 	int64_t convert_ns;	/* 0..alpha_ns; of overlap only */
 	/* Plan nothing with more lights than this when written out (for jobs:
@@ -96,7 +96,7 @@ struct optree_sym;
  *   any set of channels; the others WEFT_EUNSUPPORTED.
  * - at: loss and reach are those of the links between the positions. In the
  *   schedule nodes are ranks: rank r's light is added and dropped at position
- *   at[r], and passes every link on its way there (optree_links()).
+ *   at[r], and passes every link on its path there (optree_links()).
  * - line: all-gather, reduce-scatter and all-reduce by composed or auto.
  * Fields of the plan mean the same; the bound is that of the light and the
  * line given.

@@ -1,17 +1,17 @@
 /*
  * Time of a symmetric schedule when idle channels are retuned while others
  * carry data. All lightpaths of a class and length are tuned alike, so a
- * colour is in one state: the class and length that it was lit for last. A
+ * colour is in one state: the class and length that it was active for last. A
  * step whose colours are all in the state it wants begins when the one before
  * has ended; otherwise it waits until retune_ns have passed since the others
- * were lit last, and nothing passes their resonators meanwhile.
+ * were active last, and nothing passes their resonators meanwhile.
  */
 #include <stdlib.h>
 
 #include "optree/private.h"
 
 struct colour {
-	int32_t len, class;	/* 0: never lit */
+	int32_t len, class;	/* 0: never active */
 	__int128 released;
 };
 
@@ -51,7 +51,7 @@ static void release(struct clockwork *c, const struct sym_move *m,
 	}
 }
 
-int32_t overlap_lit(const struct sym_round *r, const struct sym_move *m,
+int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
 		    int slot, int32_t *class, int32_t *first)
 {
 	int32_t per = r->per_slot[m->dir], from = slot * per, to = from + per;
@@ -76,7 +76,7 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
 	int32_t class, first;
 
 	for (size_t i = 0; i < r->n_moves && c->overlap; i++) {
-		int32_t n = overlap_lit(r, &m[i], slot, &class, &first);
+		int32_t n = overlap_active(r, &m[i], slot, &class, &first);
 
 		for (int32_t k = 0; k < n; k++) {
 			__int128 at = ready(c, &m[i], class + k,
@@ -92,7 +92,7 @@ static void run_slot(struct clockwork *c, const struct sym_round *r, int slot,
 	}
 	c->now += c->convert;
 	for (size_t i = 0; i < r->n_moves; i++) {
-		int32_t n = overlap_lit(r, &m[i], slot, &class, &first);
+		int32_t n = overlap_active(r, &m[i], slot, &class, &first);
 
 		for (int32_t k = 0; k < n; k++) {
 			release(c, &m[i], class + k, first + k * m[i].width);

@@ -92,14 +92,14 @@ static int check_reach(const struct optree_params *p,
 /* Lightpaths that the search for the fewest steps may build in all. */
 #define SEARCH_LIGHTPATHS ((int64_t)6 << 20)
 
-struct choice {
+struct tree_choice {
 	const struct optree_params *p;
 	struct rwa_ring ring;
 	struct tree_light best;
 	int depth;		/* of best, 0: none yet */
 	int64_t worst_mdb;
 	int64_t built;		/* lightpaths, of all shapes tried */
-	int least_hops;		/* longest lightpath of the nearest miss */
+	int min_hops;		/* longest lightpath of the nearest miss */
 	struct err miss;
 };
 
@@ -107,8 +107,8 @@ static int by_promise(const void *a, const void *b)
 {
 	const struct tree_shape *x = a, *y = b;
 
-	if (x->least_steps != y->least_steps) {
-		return x->least_steps < y->least_steps ? -1 : 1;
+	if (x->min_steps != y->min_steps) {
+		return x->min_steps < y->min_steps ? -1 : 1;
 	}
 	if (x->depth != y->depth) {
 		return x->depth - y->depth;
@@ -120,7 +120,7 @@ static int by_promise(const void *a, const void *b)
 }
 
 /* All shapes worth a try, the most promising first. */
-static int make_shapes(const struct choice *ch, struct tree_shape *out)
+static int make_shapes(const struct tree_choice *ch, struct tree_shape *out)
 {
 	const struct optree_params *p = ch->p;
 	int64_t width = (int64_t)p->channels * p->fibres;
@@ -137,26 +137,26 @@ static int make_shapes(const struct choice *ch, struct tree_shape *out)
 }
 
 /* Nothing is known yet, or this shape may still win and there is work left. */
-static bool worth_building(const struct choice *ch, const struct tree_shape *s)
+static bool worth_building(const struct tree_choice *ch, const struct tree_shape *s)
 {
 	if (!ch->depth) {
 		return true;
 	}
-	return (s->least_steps < ch->best.steps ||
-		(s->least_steps == ch->best.steps && s->depth < ch->depth)) &&
+	return (s->min_steps < ch->best.steps ||
+		(s->min_steps == ch->best.steps && s->depth < ch->depth)) &&
 	       ch->built < SEARCH_LIGHTPATHS;
 }
 
-static void remember_miss(struct choice *ch, int hops, const struct err *err)
+static void remember_miss(struct tree_choice *ch, int hops, const struct err *err)
 {
-	if (!ch->least_hops || hops < ch->least_hops) {
-		ch->least_hops = hops;
+	if (!ch->min_hops || hops < ch->min_hops) {
+		ch->min_hops = hops;
 		ch->miss = *err;
 	}
 }
 
 /* Builds a shape; keeps it when it is better. */
-static int try_shape(struct choice *ch, const struct tree_shape *s,
+static int try_shape(struct tree_choice *ch, const struct tree_shape *s,
 		     struct err *err)
 {
 	struct tree_light t = { 0 };
@@ -183,10 +183,10 @@ out:
 	return rc;
 }
 
-int tree_least_steps(const struct optree_params *p, int64_t *steps,
+int tree_min_steps(const struct optree_params *p, int64_t *steps,
 		     struct err *err)
 {
-	struct choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
+	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
 	struct tree_shape *shapes = calloc(
 		OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
 	int n;
@@ -195,12 +195,12 @@ int tree_least_steps(const struct optree_params *p, int64_t *steps,
 		return err_nomem(err);
 	}
 	n = make_shapes(&ch, shapes);
-	*steps = n > 0 ? shapes[0].least_steps : 0;
+	*steps = n > 0 ? shapes[0].min_steps : 0;
 	free(shapes);
 	return 0;
 }
 
-static int choose(struct choice *ch, struct err *err)
+static int choose(struct tree_choice *ch, struct err *err)
 {
 	struct tree_shape *shapes = calloc(
 		OPTREE_MAX_DEPTH * TREE_SHAPES_MAX, sizeof(*shapes));
@@ -238,7 +238,7 @@ static int radix_of(int n, int depth)
 	}
 }
 
-static int fill_plan(const struct choice *ch, struct optree_plan *out,
+static int fill_plan(const struct tree_choice *ch, struct optree_plan *out,
 		     struct err *err)
 {
 	const struct optree_params *p = ch->p;
@@ -273,7 +273,7 @@ static int fill_plan(const struct choice *ch, struct optree_plan *out,
 int optree_plan(const struct optree_params *p, struct optree_plan *out,
 		struct err *err)
 {
-	struct choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
+	struct tree_choice ch = { .p = p, .ring = { p->n, p->fibres, p->channels } };
 	int rc;
 
 	memset(out, 0, sizeof(*out));

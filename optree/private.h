@@ -38,7 +38,7 @@ struct tree_shape {
 	int radix[OPTREE_MAX_DEPTH];
 	int64_t slots2;		/* twice the wavelength-slots that no colouring
 				 * of this shape goes below */
-	int64_t least_steps;	/* so many it needs at least */
+	int64_t min_steps;	/* so many it needs at least */
 	int64_t rounded_steps;	/* when no level shares a step with another */
 };
 
@@ -145,7 +145,7 @@ int64_t tree_published_ns(const struct optree_params *p);
 
 /* No tree of any depth within the loss budget takes fewer steps than this; 0
  * when there is none. */
-int tree_least_steps(const struct optree_params *p, int64_t *steps,
+int tree_min_steps(const struct optree_params *p, int64_t *steps,
 		     struct err *err);
 
 /* ceil(a * b / c) for positive values, -1 when it does not fit. */
@@ -158,7 +158,7 @@ int64_t tree_ceil_muldiv(int64_t a, int64_t b, int64_t c);
  * item of node 0, as moves between offsets from it; the item of node o does
  * the same o positions on. One origin's transfers and the turns of the ring
  * are the whole schedule, so a ring of 4096 nodes needs kilobytes and is
- * verified in milliseconds; it is expanded when somebody wants all of it.
+ * verified in milliseconds; it is expanded when someone wants all of it.
  */
 
 /* A part of the item leaves the node at offset `at` from its origin. */
@@ -185,7 +185,7 @@ struct sym_move {
  * from[dir] + 0..room[dir]-1 of each direction (colours are the channels of
  * all fibres, counted through). With one slot, a move has the colours base +
  * class * width + 0..width-1, all in one step. With more, all widths of a
- * direction are equal and class c (counted from base) is lit in slot
+ * direction are equal and class c (counted from base) is active in slot
  * c / per_slot on the colours from + (c % per_slot) * width + 0..width-1.
  */
 struct sym_round {
@@ -255,7 +255,7 @@ int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err);
  */
 int optree_sym_verify(const struct optree_sym *s, struct err *err);
 
-/* Links that lie between the origin and a hop, the way the move goes. */
+/* Links that lie between the origin and a hop, in the direction of the move. */
 int optree_sym_behind(const struct optree_sym *s, const struct sym_move *m,
 		      const struct sym_hop *h);
 
@@ -344,9 +344,9 @@ int64_t compose_time_ns(const struct optree_params *p,
 int overlap_time_ns(const struct optree_params *p, const struct optree_sym *s,
 		    double *times, int64_t *ns, struct err *err);
 
-/* How many classes of a move are lit in a slot of its round; the first of
+/* How many classes of a move are active in a slot of its round; the first of
  * them, and its first colour. */
-int32_t overlap_lit(const struct sym_round *r, const struct sym_move *m,
+int32_t overlap_active(const struct sym_round *r, const struct sym_move *m,
 		    int slot, int32_t *class, int32_t *first);
 
 /* It has no more lights than the parameters allow. */
@@ -368,10 +368,10 @@ int compose_best(const struct optree_params *p, int reach,
 		 struct err *err);
 
 /*
- * The fastest all-to-all found: every piece takes a shortest way (pieces for
+ * The fastest all-to-all found: every piece takes a shortest path (pieces for
  * the opposite node half each way) in hops of levels, the far ones first: at
  * a level of this stride it makes hops of up to `jump` strides as long as
- * one fits in what is left of its way. All loads are least possible, so
+ * one fits in what is left of its path. All loads are least possible, so
  * levels only trade steps for whole channels. *out is initialised. Errors as
  * compose_best().
  */
@@ -443,7 +443,7 @@ int broadcast_make(const struct optree_params *p, int root, int reach,
  * Overlap of retuning, resonator by resonator. A node has two for every
  * channel of every fibre: one drops, and behind it one adds. Off resonance
  * they let light pass. Dropped light does not reach the one that adds, added
- * light does not meet the one that drops. A resonator is set anew only while
+ * light does not meet the one that drops. A resonator is set again only while
  * no light touches it (its own or passing), and that takes the retuning time.
  */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct resonator {
+struct tuned_resonator {
 	int32_t last;		/* step with light on it; -1: none yet */
 	bool on, wanted;
 	bool touched;		/* in this step */
@@ -13,7 +13,7 @@ struct resonator {
 struct tuner {
 	const struct optree_params *p;
 	const struct coll_sched *s;
-	struct resonator *all;
+	struct tuned_resonator *all;
 	VEC(int64_t) touched;
 	int64_t *load;		/* per arc: chunks, then lights */
 	int ring;		/* its nodes */
@@ -23,7 +23,7 @@ struct tuner {
 
 static int touch(struct tuner *t, int64_t which, bool on)
 {
-	struct resonator *x = &t->all[which];
+	struct tuned_resonator *x = &t->all[which];
 
 	x->wanted |= on;
 	if (x->touched) {
@@ -33,7 +33,7 @@ static int touch(struct tuner *t, int64_t which, bool on)
 	return vec_push(&t->touched, which);
 }
 
-/* All resonators on the way of a lightpath. */
+/* All resonators on the path of a lightpath. */
 static int touch_way(struct tuner *t, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(t->s), l->arc);
@@ -59,11 +59,11 @@ static int set_touched(struct tuner *t, int step, __int128 *begin)
 	int rc = 0;
 
 	for (size_t i = 0; i < t->touched.n && !rc; i++) {
-		struct resonator *x = &t->all[t->touched.v[i]];
+		struct tuned_resonator *x = &t->all[t->touched.v[i]];
 		__int128 ready = t->retune +
 				 (x->last < 0 ? 0 : t->out->end[x->last]);
 
-		/* What it is before the first step, nobody knows. */
+		/* What it is before the first step, no one knows. */
 		if (x->last < 0 || x->on != x->wanted) {
 			*begin = ready > *begin ? ready : *begin;
 			rc = vec_push(&t->out->changes, (struct retune_change){
@@ -82,7 +82,7 @@ static int64_t fullest(const struct tuner *t, const struct coll_light *l,
 		       int64_t n_l)
 {
 	size_t m = (size_t)topo_m(coll_topo(t->s));
-	int64_t most = 0;
+	int64_t max = 0;
 
 	for (int64_t k = 0; k < n_l; k++) {
 		int64_t *chunks = &t->load[l[k].arc];
@@ -90,11 +90,11 @@ static int64_t fullest(const struct tuner *t, const struct coll_light *l,
 
 		if (*lights) {
 			share = (*chunks + *lights - 1) / *lights;
-			most = share > most ? share : most;
+			max = share > max ? share : max;
 		}
 		*chunks = *lights = 0;
 	}
-	return most;
+	return max;
 }
 
 static int run_step(struct tuner *t, int step, const struct coll_light *l,

@@ -3,24 +3,24 @@
 
 #include "optree/private.h"
 
-struct state {
+struct resonator_state {
 	bool on;
 	bool set;		/* at least once */
-	__int128 dark_since;	/* end of the last light on it */
+	__int128 idle_since;	/* end of the last light on it */
 	__int128 set_since;	/* it is as it is from then on */
 };
 
-struct replay {
+struct retune_replay {
 	const struct optree_params *p;
 	const struct coll_sched *s;
 	const struct retune_timeline *t;
-	struct state *all;
+	struct resonator_state *all;
 	int64_t n;
 	int ring;
 	__int128 unit;		/* of a ns */
 };
 
-static int fault(const struct replay *r, int step, int64_t which,
+static int fault(const struct retune_replay *r, int step, int64_t which,
 		 const char *what, struct err *err)
 {
 	int64_t row = which / 2 / r->ring, line = row / r->p->channels;
@@ -32,12 +32,12 @@ static int fault(const struct replay *r, int step, int64_t which,
 		       (int)(row % r->p->channels), what);
 }
 
-static int apply(struct replay *r, const struct retune_change *c, int step,
+static int apply(struct retune_replay *r, const struct retune_change *c, int step,
 		 struct err *err)
 {
 	__int128 retune = (r->p->alpha_ns - r->p->convert_ns) * r->unit;
 	__int128 from;
-	struct state *x;
+	struct resonator_state *x;
 
 	if (c->step != step || c->after < -1 || c->after >= step ||
 	    c->resonator < 0 || c->resonator >= r->n) {
@@ -47,7 +47,7 @@ static int apply(struct replay *r, const struct retune_change *c, int step,
 	}
 	x = &r->all[c->resonator];
 	from = c->after < 0 ? 0 : r->t->end[c->after];
-	if (from < x->dark_since) {
+	if (from < x->idle_since) {
 		return fault(r, step, c->resonator,
 			     "set while light is on it", err);
 	}
@@ -61,10 +61,10 @@ static int apply(struct replay *r, const struct retune_change *c, int step,
 }
 
 /* The resonator is as light of this step wants it. */
-static int carry(struct replay *r, int step, int64_t which, bool on,
+static int carry(struct retune_replay *r, int step, int64_t which, bool on,
 		 struct err *err)
 {
-	struct state *x = &r->all[which];
+	struct resonator_state *x = &r->all[which];
 
 	if (!x->set || x->on != on) {
 		return fault(r, step, which, !on ? "does not let light pass"
@@ -74,11 +74,11 @@ static int carry(struct replay *r, int step, int64_t which, bool on,
 	if (x->set_since > r->t->begin[step]) {
 		return fault(r, step, which, "light before it is tuned", err);
 	}
-	x->dark_since = r->t->end[step];
+	x->idle_since = r->t->end[step];
 	return 0;
 }
 
-static int carry_light(struct replay *r, const struct coll_light *l,
+static int carry_light(struct retune_replay *r, const struct coll_light *l,
 		       struct err *err)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(r->s), l->arc);
@@ -104,7 +104,7 @@ static int carry_light(struct replay *r, const struct coll_light *l,
 
 /* Begins after the step before, and is long enough for what arc x[0] .. and
  * its lights carry. */
-static int check_length(const struct replay *r, int step,
+static int check_length(const struct retune_replay *r, int step,
 			const struct coll_xfer *x, int64_t n_x,
 			const struct coll_light *l, int64_t n_l,
 			struct err *err)
@@ -139,7 +139,7 @@ static int check_length(const struct replay *r, int step,
 	return 0;
 }
 
-static int replay(struct replay *r, struct err *err)
+static int replay(struct retune_replay *r, struct err *err)
 {
 	int64_t n_x, n_l, i = 0, j = 0;
 	const struct coll_xfer *x = coll_xfers(r->s, &n_x);
@@ -172,7 +172,7 @@ static int replay(struct replay *r, struct err *err)
 int retune_check(const struct optree_params *p, const struct coll_sched *s,
 		 const struct retune_timeline *t, struct err *err)
 {
-	struct replay r = {
+	struct retune_replay r = {
 		.p = p, .s = s, .t = t,
 		.ring = p->at && p->ring_nodes ? p->ring_nodes : p->n,
 		.unit = (__int128)p->channel_bps * coll_chunks(s),

@@ -1,4 +1,4 @@
-/* All-to-all by shortest ways in hops of levels. */
+/* All-to-all by shortest paths in hops of levels. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +75,10 @@ static int build(const struct optree_params *p,
 	optree_sym_init(out, COLL_ALLTOALL, &ring);
 	for (int j = 0; j < shape->levels; j++) {
 		const struct compose_level *l = &shape->level[j];
-		int most = l->gap / l->stride;
+		int max = l->gap / l->stride;
 
 		begins[j] = round;
-		round += (most + l->jump - 1) / l->jump;
+		round += (max + l->jump - 1) / l->jump;
 		ends[j] = round;
 	}
 	if (walk_all(p, shape, begins, &rec) ||
@@ -148,21 +148,21 @@ static int try_now(struct tries *t, struct err *err)
 static int try_jumps(struct tries *t, int j, struct err *err)
 {
 	struct compose_level *l = &t->now.level[j];
-	int most, rc = 0;
+	int max, rc = 0;
 
 	if (j == t->now.levels) {
 		return try_now(t, err);
 	}
-	most = l->gap / l->stride;
-	most = most * l->stride > t->reach ? t->reach / l->stride : most;
-	for (int jump = most; jump >= 1 && !rc; jump /= 2) {
+	max = l->gap / l->stride;
+	max = max * l->stride > t->reach ? t->reach / l->stride : max;
+	for (int jump = max; jump >= 1 && !rc; jump /= 2) {
 		l->jump = jump;
 		rc = try_jumps(t, j + 1, err);
 	}
 	return rc;
 }
 
-/* Chains of strides below `gap` (links that a way may still have). */
+/* Chains of strides below `gap` (links that a path may still have). */
 static int try_strides(struct tries *t, int j, int levels, int gap,
 		       struct err *err)
 {

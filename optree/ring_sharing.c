@@ -36,14 +36,14 @@ int part_unsupported(enum optree_algorithm how, struct err *err)
 
 int tree_span(const struct optree_params *p, int len)
 {
-	int most = len;
+	int max = len;
 
 	for (int v = 0; p->at && v < p->n - (p->line ? len : 0); v++) {
 		int links = optree_links(p, v, (v + len) % p->n, RWA_CW);
 
-		most = links > most ? links : most;
+		max = links > max ? links : max;
 	}
-	return most;
+	return max;
 }
 
 static int check_fibre(const struct optree_params *p, int k, struct err *err)
@@ -72,7 +72,7 @@ static int check_fibre(const struct optree_params *p, int k, struct err *err)
 	return 0;
 }
 
-/* Once around: the ways from each to the next add up to the whole ring. */
+/* Once around: the paths from each to the next add up to the whole ring. */
 static int check_places(const struct optree_params *p, struct err *err)
 {
 	int n = p->ring_nodes ? p->ring_nodes : p->n;

@@ -6,7 +6,7 @@
 
 #include "optree/private.h"
 
-struct layout {
+struct tree_layout {
 	const struct tree_light *light;
 	int n;
 	int32_t *order;		/* lightpaths by (step, src, dst) */
@@ -14,7 +14,7 @@ struct layout {
 	int32_t *first;		/* n * n + 1: first arc of each pair */
 };
 
-static void layout_fini(struct layout *l)
+static void layout_fini(struct tree_layout *l)
 {
 	free(l->order);
 	free(l->spare);
@@ -29,7 +29,7 @@ static int32_t key_of(const struct rwa_arc *a, enum sort_key key)
 }
 
 /* One stable counting pass from order[] into spare[], which change places. */
-static int sort_by(struct layout *l, enum sort_key key, int range)
+static int sort_by(struct tree_layout *l, enum sort_key key, int range)
 {
 	const struct tree_light *t = l->light;
 	int32_t *at = calloc((size_t)range + 1, sizeof(*at)), *swap = l->order;
@@ -54,14 +54,14 @@ static int sort_by(struct layout *l, enum sort_key key, int range)
 	return 0;
 }
 
-static const struct rwa_arc *arc_at(const struct layout *l, int64_t k)
+static const struct rwa_arc *arc_at(const struct tree_layout *l, int64_t k)
 {
 	return &l->light->arcs[l->order[k]];
 }
 
 /* Lightpath k in order is the how-manieth (from 0) of its step and pair, when
  * the one before it was the `before`th. */
-static int32_t beside(const struct layout *l, int64_t k, int32_t before)
+static int32_t beside(const struct tree_layout *l, int64_t k, int32_t before)
 {
 	const struct rwa_arc *a, *b;
 
@@ -74,13 +74,13 @@ static int32_t beside(const struct layout *l, int64_t k, int32_t before)
 		       ? before + 1 : 0;
 }
 
-static size_t pair_of(const struct layout *l, const struct rwa_arc *a)
+static size_t pair_of(const struct tree_layout *l, const struct rwa_arc *a)
 {
 	return (size_t)a->src * l->n + a->dst;
 }
 
 /* first[]: at first the arcs each pair needs, then their numbers. */
-static void number_arcs(struct layout *l)
+static void number_arcs(struct tree_layout *l)
 {
 	size_t pairs = (size_t)l->n * l->n;
 	int32_t run = 0, sum = 0;
@@ -99,13 +99,13 @@ static void number_arcs(struct layout *l)
 	}
 }
 
-static int layout_init(struct layout *l, const struct tree_light *t,
+static int layout_init(struct tree_layout *l, const struct tree_light *t,
 		       struct err *err)
 {
 	size_t count = (size_t)t->n_arcs + 1;
 	int n = t->ring.n;
 
-	*l = (struct layout){ .light = t, .n = n };
+	*l = (struct tree_layout){ .light = t, .n = n };
 	l->order = malloc(count * sizeof(*l->order));
 	l->spare = malloc(count * sizeof(*l->spare));
 	l->first = calloc((size_t)n * n + 1, sizeof(*l->first));
@@ -123,7 +123,7 @@ static int layout_init(struct layout *l, const struct tree_light *t,
 	return 0;
 }
 
-static int make_topo(const struct layout *l, struct topo **out,
+static int make_topo(const struct tree_layout *l, struct topo **out,
 		     struct err *err)
 {
 	int rc = topo_new(l->n, out, err);
@@ -137,7 +137,7 @@ static int make_topo(const struct layout *l, struct topo **out,
 	return rc ? rc : topo_freeze(*out, err);
 }
 
-static int fill(const struct layout *l, const struct rwa_loss *loss,
+static int fill(const struct tree_layout *l, const struct rwa_loss *loss,
 		struct coll_sched *s, struct err *err)
 {
 	const struct tree_light *t = l->light;
@@ -168,7 +168,7 @@ static int fill(const struct layout *l, const struct rwa_loss *loss,
 int tree_schedule(const struct tree_light *t, const struct rwa_loss *loss,
 		  struct coll_sched **out, struct err *err)
 {
-	struct layout l;
+	struct tree_layout l;
 	struct topo *topo = NULL;
 	struct coll_sched *s = NULL;
 	char name[64];

@@ -267,7 +267,7 @@ static const struct sym_move *same_light(const struct optree_sym *s,
 	return NULL;
 }
 
-/* What was lit in the round before stays as it is, when that is no slower
+/* What was active in the round before stays as it is, when that is no slower
  * than to retune for a better share. */
 static void keep_light(struct optree_sym *s, struct sym_round *r)
 {
@@ -299,10 +299,10 @@ static void keep_light(struct optree_sym *s, struct sym_round *r)
 
 /* As many chunks as make every channel's share a whole number, or the most
  * allowed. */
-static int choose_chunks(const struct optree_sym *s, bool cut, int most)
+static int choose_chunks(const struct optree_sym *s, bool cut, int max)
 {
 	int64_t q = 1, unit = cut ? 1 : s->units;
-	int64_t limit = cut ? most / s->units : most;
+	int64_t limit = cut ? max / s->units : max;
 
 	for (size_t i = 0; i < s->moves.n; i++) {
 		const struct sym_move *m = &s->moves.v[i];
@@ -317,7 +317,7 @@ static int choose_chunks(const struct optree_sym *s, bool cut, int most)
 	return (int)(cut ? s->units * q : q);
 }
 
-/* The slowest of the moves of one direction that are lit in the slot. They
+/* The slowest of the moves of one direction that are active in the slot. They
  * lie in order of their classes: *at is where to begin. */
 static int64_t slowest(const struct optree_sym *s, const struct sym_round *r,
 		       int dir, int slot, size_t *at)
@@ -388,10 +388,10 @@ static void cut_items(struct optree_sym *s)
 }
 
 /* Nodes that send over a move: on a line not those from whose lightpath
- * nobody's item goes on. */
+ * no one's item goes on. */
 static int64_t senders(const struct optree_sym *s, const struct sym_move *m)
 {
-	int n = s->ring.n, least = n;
+	int n = s->ring.n, min = n;
 
 	if (!s->line) {
 		return n;
@@ -399,9 +399,9 @@ static int64_t senders(const struct optree_sym *s, const struct sym_move *m)
 	for (size_t h = m->hop; h < m->hop + m->n_hops; h++) {
 		int at = optree_sym_behind(s, m, &s->hops.v[h]);
 
-		least = at < least ? at : least;
+		min = at < min ? at : min;
 	}
-	return n - m->len > least ? n - m->len - least : 0;
+	return n - m->len > min ? n - m->len - min : 0;
 }
 
 int optree_sym_light(struct optree_sym *s, int max_chunks, struct err *err)
@@ -448,7 +448,7 @@ struct proof {
 	int n;
 	uint32_t all;		/* all units */
 	uint32_t *have;		/* all-gather: units held, by offset; on a
-				 * line those of the way down from n on */
+				 * line those of the other direction from n on */
 	int32_t *place;		/* all-to-all: of each unit, by destination */
 	uint32_t *moved;	/* all-to-all: units under way this round */
 	int32_t *last;		/* tiling: end of the last lightpath, a class */
@@ -504,7 +504,7 @@ static uint32_t units_of(const struct proof *p, const struct sym_hop *h)
 	       ~((UINT32_C(1) << first / chunks) - 1);
 }
 
-/* What is held at an offset; a line has two ways from the origin. */
+/* What is held at an offset; a line has two directions from the origin. */
 static uint32_t *held(struct proof *p, const struct sym_move *m, int at)
 {
 	return &p->have[(p->s->line && m->dir == RWA_CCW ? p->n : 0) + at];
@@ -598,7 +598,7 @@ static int for_hops(struct proof *p, size_t round, each_hop *f,
 	return rc;
 }
 
-/* Offset v has all units; on a line by its own way, up or down. */
+/* Offset v has all units; on a line in each direction. */
 static bool is_there(const struct proof *p, int v)
 {
 	if (p->s->kind == COLL_ALLGATHER) {

@@ -6,55 +6,55 @@
 #include "optree/private.h"
 
 /* Arcs of the digraph: one for each node and distinct (dir, len). */
-struct grid {
+struct expansion {
 	const struct optree_sym *s;
 	const struct optree_params *p;
 	int n;
-	int32_t *way;		/* 2 n: number of (dir, len), -1 */
-	int32_t *ways;		/* dir * n + len of each number */
-	int n_ways;
+	int32_t *kind;		/* 2 n: number of (dir, len), -1 */
+	int32_t *kinds;		/* dir * n + len of each number */
+	int n_kinds;
 	int32_t *arc;		/* n * n_ways */
 	struct coll_sched *out;
-	struct rwa_arc *lit;	/* for rwa_ring_check() */
-	int64_t n_lit;
+	struct rwa_arc *active;	/* for rwa_ring_check() */
+	int64_t n_active;
 };
 
-static void grid_fini(struct grid *g)
+static void grid_fini(struct expansion *g)
 {
-	free(g->way);
-	free(g->ways);
+	free(g->kind);
+	free(g->kinds);
 	free(g->arc);
-	free(g->lit);
+	free(g->active);
 }
 
-static int grid_init(struct grid *g, const struct optree_sym *s,
+static int grid_init(struct expansion *g, const struct optree_sym *s,
 		     const struct optree_params *p, struct err *err)
 {
 	size_t n = (size_t)s->ring.n;
 
-	*g = (struct grid){ .s = s, .p = p, .n = s->ring.n };
-	g->way = malloc(2 * n * sizeof(*g->way));
-	g->ways = malloc(2 * n * sizeof(*g->ways));
-	if (!g->way || !g->ways) {
+	*g = (struct expansion){ .s = s, .p = p, .n = s->ring.n };
+	g->kind = malloc(2 * n * sizeof(*g->kind));
+	g->kinds = malloc(2 * n * sizeof(*g->kinds));
+	if (!g->kind || !g->kinds) {
 		return err_nomem(err);
 	}
 	for (size_t k = 0; k < 2 * n; k++) {
-		g->way[k] = -1;
+		g->kind[k] = -1;
 	}
 	for (size_t i = 0; i < s->moves.n; i++) {
 		int32_t key = s->moves.v[i].dir * g->n + s->moves.v[i].len;
 
-		if (g->way[key] < 0) {
-			g->way[key] = g->n_ways;
-			g->ways[g->n_ways++] = key;
+		if (g->kind[key] < 0) {
+			g->kind[key] = g->n_kinds;
+			g->kinds[g->n_kinds++] = key;
 		}
 	}
-	g->arc = calloc(n * (size_t)g->n_ways + 1, sizeof(*g->arc));
-	g->lit = malloc(((size_t)s->lightpaths + 1) * sizeof(*g->lit));
-	return g->arc && g->lit ? 0 : err_nomem(err);
+	g->arc = calloc(n * (size_t)g->n_kinds + 1, sizeof(*g->arc));
+	g->active = malloc(((size_t)s->lightpaths + 1) * sizeof(*g->active));
+	return g->arc && g->active ? 0 : err_nomem(err);
 }
 
-static int sink_of(const struct grid *g, int node, int32_t key)
+static int sink_of(const struct expansion *g, int node, int32_t key)
 {
 	int len = key % g->n;
 
@@ -62,44 +62,44 @@ static int sink_of(const struct grid *g, int node, int32_t key)
 }
 
 /* The line ends before such a lightpath does. */
-static bool past_end(const struct grid *g, int node, int32_t key)
+static bool past_end(const struct expansion *g, int node, int32_t key)
 {
 	int len = key % g->n;
 
 	return g->s->line && (key < g->n ? node + len >= g->n : node < len);
 }
 
-struct end {
-	int32_t dst, way;
+struct kind_end {
+	int32_t dst, kind;
 };
 
 static int by_end(const void *a, const void *b)
 {
-	const struct end *x = a, *y = b;
+	const struct kind_end *x = a, *y = b;
 
 	return x->dst != y->dst ? (x->dst < y->dst ? -1 : 1)
-				: (x->way > y->way) - (x->way < y->way);
+				: (x->kind > y->kind) - (x->kind < y->kind);
 }
 
 /* Arcs are added in the digraph's own order, so their numbers are known. */
-static int make_topo(struct grid *g, struct topo **out, struct err *err)
+static int make_topo(struct expansion *g, struct topo **out, struct err *err)
 {
-	struct end *ends = malloc(((size_t)g->n_ways + 1) * sizeof(*ends));
+	struct kind_end *ends = malloc(((size_t)g->n_kinds + 1) * sizeof(*ends));
 	int32_t next = 0;
 	int rc = ends ? topo_new(g->n, out, err) : err_nomem(err);
 
 	for (int u = 0; u < g->n && !rc; u++) {
 		int n_ends = 0;
 
-		for (int k = 0; k < g->n_ways; k++) {
-			if (!past_end(g, u, g->ways[k])) {
-				ends[n_ends++] = (struct end){
-					sink_of(g, u, g->ways[k]), k };
+		for (int k = 0; k < g->n_kinds; k++) {
+			if (!past_end(g, u, g->kinds[k])) {
+				ends[n_ends++] = (struct kind_end){
+					sink_of(g, u, g->kinds[k]), k };
 			}
 		}
 		qsort(ends, (size_t)n_ends, sizeof(*ends), by_end);
 		for (int k = 0; k < n_ends && !rc; k++) {
-			g->arc[(size_t)u * g->n_ways + ends[k].way] = next++;
+			g->arc[(size_t)u * g->n_kinds + ends[k].kind] = next++;
 			rc = topo_add_arc(*out, u, ends[k].dst, 1, 0, err);
 		}
 	}
@@ -108,13 +108,13 @@ static int make_topo(struct grid *g, struct topo **out, struct err *err)
 }
 
 /* The slot and channels that node u's lightpath of this move has. */
-static int add_lights(struct grid *g, const struct sym_round *r,
+static int add_lights(struct expansion *g, const struct sym_round *r,
 		      const struct sym_move *m, int32_t step, int u,
 		      int32_t *slot, struct err *err)
 {
 	const struct rwa_ring *ring = &g->s->ring;
 	int32_t key = m->dir * g->n + m->len, v = sink_of(g, u, key);
-	int32_t arc = g->arc[(size_t)u * g->n_ways + g->way[key]];
+	int32_t arc = g->arc[(size_t)u * g->n_kinds + g->kind[key]];
 	int class = optree_sym_class_of(g->s, m->len,
 					m->dir == RWA_CW ? u : v);
 	int32_t first = m->base + class * m->width;
@@ -130,7 +130,7 @@ static int add_lights(struct grid *g, const struct sym_round *r,
 		first = r->from[m->dir] + (m->base + class) % per * m->width;
 	}
 	for (int k = 0; k < m->width && !rc; k++) {
-		struct rwa_arc *a = &g->lit[g->n_lit++];
+		struct rwa_arc *a = &g->active[g->n_active++];
 
 		*a = (struct rwa_arc){
 			.src = u, .dst = v, .dir = m->dir, .slot = *slot,
@@ -146,7 +146,7 @@ static int add_lights(struct grid *g, const struct sym_round *r,
 }
 
 /* The node whose item the hop carries from node u; -1: beyond the line. */
-static int origin_of(const struct grid *g, const struct sym_move *m,
+static int origin_of(const struct expansion *g, const struct sym_move *m,
 		     const struct sym_hop *h, int u)
 {
 	int behind = optree_sym_behind(g->s, m, h);
@@ -159,17 +159,17 @@ static int origin_of(const struct grid *g, const struct sym_move *m,
 }
 
 /* What node u sends over a move; lights it when there is anything. */
-static int add_hops(struct grid *g, const struct sym_round *r,
+static int add_hops(struct expansion *g, const struct sym_round *r,
 		    const struct sym_move *m, int32_t step, int u,
 		    struct err *err)
 {
-	int32_t way = g->way[m->dir * g->n + m->len], slot = -1;
+	int32_t kind = g->kind[m->dir * g->n + m->len], slot = -1;
 	int rc;
 
 	for (size_t h = 0; h < m->n_hops; h++) {
 		const struct sym_hop *hop = &g->s->hops.v[m->hop + h];
 		struct coll_xfer x = {
-			.arc = g->arc[(size_t)u * g->n_ways + way],
+			.arc = g->arc[(size_t)u * g->n_kinds + kind],
 			.origin = origin_of(g, m, hop, u), .dest = COLL_NO_DEST,
 			.first = hop->first, .last = hop->last,
 			.op = COLL_COPY };
@@ -193,34 +193,34 @@ static int add_hops(struct grid *g, const struct sym_round *r,
 
 /* Node u's moves of a round in the order of their arcs: a long schedule is
  * then sorted as it is written. */
-static void order_moves(const struct grid *g, const struct sym_round *r,
-			int u, struct end *order)
+static void order_moves(const struct expansion *g, const struct sym_round *r,
+			int u, struct kind_end *order)
 {
 	for (size_t k = 0; k < r->n_moves; k++) {
 		const struct sym_move *m = &g->s->moves.v[r->move + k];
-		int32_t way = g->way[m->dir * g->n + m->len];
-		int32_t arc = g->arc[(size_t)u * g->n_ways + way];
+		int32_t kind = g->kind[m->dir * g->n + m->len];
+		int32_t arc = g->arc[(size_t)u * g->n_kinds + kind];
 		size_t i = k;
 
 		for (; i > 0 && order[i - 1].dst > arc; i--) {
 			order[i] = order[i - 1];
 		}
-		order[i] = (struct end){ arc, (int32_t)k };
+		order[i] = (struct kind_end){ arc, (int32_t)k };
 	}
 }
 
 /* All nodes' lightpaths of a round, and what is on them. */
-static int add_round(struct grid *g, const struct sym_round *r, int32_t step,
+static int add_round(struct expansion *g, const struct sym_round *r, int32_t step,
 		     struct err *err)
 {
-	struct end *order = malloc((r->n_moves + 1) * sizeof(*order));
+	struct kind_end *order = malloc((r->n_moves + 1) * sizeof(*order));
 	int rc = order ? 0 : err_nomem(err);
 
 	for (int u = 0; u < g->n && !rc; u++) {
 		order_moves(g, r, u, order);
 		for (size_t k = 0; k < r->n_moves && !rc; k++) {
 			const struct sym_move *m =
-				&g->s->moves.v[r->move + (size_t)order[k].way];
+				&g->s->moves.v[r->move + (size_t)order[k].kind];
 
 			if (!past_end(g, u, m->dir * g->n + m->len)) {
 				rc = add_hops(g, r, m, step, u, err);
@@ -231,7 +231,7 @@ static int add_round(struct grid *g, const struct sym_round *r, int32_t step,
 	return rc;
 }
 
-static int fill(struct grid *g, struct err *err)
+static int fill(struct expansion *g, struct err *err)
 {
 	const struct optree_sym *s = g->s;
 	int32_t step = 0;
@@ -247,7 +247,7 @@ static int fill(struct grid *g, struct err *err)
 	    (rc = coll_verify(g->out, NULL, err))) {
 		return rc;
 	}
-	return rwa_ring_check(&s->ring, g->lit, g->n_lit, err);
+	return rwa_ring_check(&s->ring, g->active, g->n_active, err);
 }
 
 static int check_size(const struct optree_sym *s, struct err *err)
@@ -268,7 +268,7 @@ int optree_sym_expand(const struct optree_sym *s,
 		      const struct optree_params *p, struct coll_sched **out,
 		      struct err *err)
 {
-	struct grid g = { 0 };
+	struct expansion g = { 0 };
 	struct topo *topo = NULL;
 	char name[64];
 	int rc = check_size(s, err);

@@ -55,7 +55,7 @@ static void count(struct tree_shape *s, int n, int64_t width)
 		above *= s->radix[j];
 	}
 	s->slots2 = sum;
-	s->least_steps = (sum + 2 * width - 1) / (2 * width);
+	s->min_steps = (sum + 2 * width - 1) / (2 * width);
 }
 
 /* Links of the longest lightpath of r sets that share the ring. */
@@ -68,7 +68,7 @@ static int ring_hops(int n, int r)
  * for themselves, with heavy ones the levels share steps. */
 enum { BY_SLOTS, BY_STEPS, MEASURES };
 
-struct search {
+struct shape_search {
 	int n, reach;
 	int64_t width;
 	struct tree_shape now;
@@ -85,7 +85,7 @@ static int better(int measure, const struct tree_shape *a,
 	return a->slots2 < b->slots2;
 }
 
-static void keep(struct search *this, int measure)
+static void keep(struct shape_search *this, int measure)
 {
 	struct tree_shape *list = this->best[measure];
 	int *n = &this->n_best[measure], k = *n;
@@ -106,11 +106,11 @@ static void keep(struct search *this, int measure)
 
 /* Level 0 has the children that the others leave to it, or one more, which
  * makes an even number odd and the longest way shorter. */
-static void close_shape(struct search *this, int64_t product)
+static void close_shape(struct shape_search *this, int64_t product)
 {
-	int least = (int)((this->n + product - 1) / product);
+	int min = (int)((this->n + product - 1) / product);
 
-	for (int r = least; r <= least + 1 && r <= this->n; r++) {
+	for (int r = min; r <= min + 1 && r <= this->n; r++) {
 		this->now.radix[0] = r;
 		if (ring_hops(this->n, r) <= this->reach) {
 			count(&this->now, this->n, this->width);
@@ -121,13 +121,13 @@ static void close_shape(struct search *this, int64_t product)
 }
 
 /* Fills levels j.. with radices up to `most`, then level 0. */
-static void fill(struct search *this, int j, int most, int64_t product)
+static void fill(struct shape_search *this, int j, int max, int64_t product)
 {
 	if (j == this->now.levels) {
 		close_shape(this, product);
 		return;
 	}
-	for (int r = 2; r <= most && product * r < this->n; r++) {
+	for (int r = 2; r <= max && product * r < this->n; r++) {
 		this->now.radix[j] = r;
 		fill(this, j + 1, r, product * r);
 	}
@@ -150,7 +150,7 @@ static int exact_root(int n, int levels)
 }
 
 /* The paper's tree, when there is one and its light reaches. */
-static int uniform(struct search *this, struct tree_shape *out)
+static int uniform(struct shape_search *this, struct tree_shape *out)
 {
 	int m = exact_root(this->n, this->now.levels);
 
@@ -169,7 +169,7 @@ int tree_shapes(int n, int depth, int reach, int64_t width, bool mixed,
 		struct tree_shape *out)
 {
 	int levels = depth < tree_max_depth(n) ? depth : tree_max_depth(n);
-	struct search search = { .n = n, .reach = reach, .width = width };
+	struct shape_search search = { .n = n, .reach = reach, .width = width };
 	int found;
 
 	search.now.levels = levels;

@@ -650,7 +650,7 @@ static int route(struct work *w, struct err *err)
 {
 	struct rwa_mesh_options opt = {
 		.channels = w->channels, .seed = 1,
-		.objective = RWA_FEWEST_MOVED,
+		.objective = RWA_MIN_MOVED,
 		.before = w->before.paths.n ? &w->before : NULL,
 	};
 	struct rwa_mesh_result res;

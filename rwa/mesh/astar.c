@@ -1,5 +1,5 @@
 /*
- * Cheapest ways of the search: over the states (channel, node), A* with the
+ * Cheapest paths of the search: over the states (channel, node), A* with the
  * plain distances of the arcs' base costs, which penalties only add to.
  */
 #include <limits.h>
@@ -19,7 +19,7 @@
 
 /* ---- what a slot costs ---- */
 
-int32_t search_eject_price(const struct search *s, int32_t arc, int32_t fibre,
+int32_t search_eject_price(const struct mesh_search *s, int32_t arc, int32_t fibre,
 			   int32_t channel, int32_t before)
 {
 	const int32_t *slot = slot_at(s, arc, fibre, 0);
@@ -47,7 +47,7 @@ int32_t search_eject_price(const struct search *s, int32_t arc, int32_t fibre,
 }
 
 /* Cost of the cheapest fibre of an arc on a channel; -1: none. */
-static int32_t slot_cost(const struct search *s, int32_t arc, int32_t channel,
+static int32_t slot_cost(const struct mesh_search *s, int32_t arc, int32_t channel,
 			 int32_t before, int32_t *fibre)
 {
 	int32_t best = -1, fibres = s->m->arcs.v[arc].fibres;
@@ -66,7 +66,7 @@ static int32_t slot_cost(const struct search *s, int32_t arc, int32_t channel,
 
 /* What a link costs a lightpath beside its slots: ejecting the partner, and
  * the memory of having met it there. */
-static int32_t risk_cost(const struct search *s, int32_t partner, int32_t demand,
+static int32_t risk_cost(const struct mesh_search *s, int32_t partner, int32_t demand,
 			 int32_t arc)
 {
 	int32_t link = s->link[arc], cost = 0;
@@ -81,16 +81,16 @@ static int32_t risk_cost(const struct search *s, int32_t partner, int32_t demand
 	return cost;
 }
 
-/* ---- cheapest way ---- */
+/* ---- cheapest path ---- */
 
 struct want {			/* what a path search is about */
 	int32_t src, dst;
 	const int32_t *dist;
-	const int64_t *least;
+	const int64_t *min;
 	int64_t budget;		/* of arcs and nodes passed */
 	int32_t demand;
 	int32_t partner;	/* placed, links marked; -1: none */
-	bool by_loss;		/* the loss is the cost: finds a way within
+	bool by_loss;		/* the loss is the cost: finds a path within
 				 * the budget where the cheapest has none */
 };
 
@@ -99,7 +99,7 @@ static uint32_t still_to_go(const struct want *w, int32_t v)
 	return w->by_loss ? 0 : (uint32_t)w->dist[v];
 }
 
-static bool tunes(const struct search *s, int32_t v, int32_t state)
+static bool tunes(const struct mesh_search *s, int32_t v, int32_t state)
 {
 	return s->tune[(int64_t)v * s->width +
 		       state / (int32_t)s->m->nodes.n];
@@ -113,7 +113,7 @@ static inline bool is_less(uint64_t a, uint64_t b)
 HEAP_FUNCTIONS(key_heap, uint64_t, is_less)
 
 /* Of equal costs the state nearer to the end comes first, then chance. */
-static int push_state(struct search *s, uint32_t cost, uint32_t to_go,
+static int push_state(struct mesh_search *s, uint32_t cost, uint32_t to_go,
 		     int32_t state)
 {
 	uint64_t near = to_go / BASE < 63 ? to_go / BASE : 63;
@@ -123,14 +123,14 @@ static int push_state(struct search *s, uint32_t cost, uint32_t to_go,
 	return key_heap_push(&s->heap, key);
 }
 
-static int reach(struct search *s, const struct want *w, int32_t state,
-		 const struct label *l)
+static int reach(struct mesh_search *s, const struct want *w, int32_t state,
+		 const struct search_label *l)
 {
-	struct label *old = &s->labels[state];
+	struct search_label *old = &s->labels[state];
 	int32_t v = state % (int32_t)s->m->nodes.n;
 	uint32_t cost = l->cost < COST_MAX / 2 ? l->cost : COST_MAX / 2;
 
-	if (w->dist[v] == INT_MAX || l->loss + w->least[v] > w->budget ||
+	if (w->dist[v] == INT_MAX || l->loss + w->min[v] > w->budget ||
 	    (s->tune && v == w->dst && !tunes(s, v, state)) ||
 	    (old->stamp == s->stamp && old->cost <= cost)) {
 		return 0;
@@ -141,17 +141,17 @@ static int reach(struct search *s, const struct want *w, int32_t state,
 	return push_state(s, cost, still_to_go(w, v), state);
 }
 
-static int expand_arcs(struct search *s, const struct want *w, int32_t state)
+static int expand_arcs(struct mesh_search *s, const struct want *w, int32_t state)
 {
 	int32_t n = (int32_t)s->m->nodes.n, v = state % n, c = state / n;
-	const struct label *at = &s->labels[state];
+	const struct search_label *at = &s->labels[state];
 	int64_t pass = v == w->src ? 0 : s->m->nodes.v[v].pass_mdb;
 	int32_t before = at->arc < 0 ? FREE
 				     : *slot_at(s, at->arc, at->fibre, c);
 	int rc = 0;
 
 	for (int32_t k = s->out.first[v]; !rc && k < s->out.first[v + 1]; k++) {
-		struct label l = { .from = state, .arc = s->out.arc[k] };
+		struct search_label l = { .from = state, .arc = s->out.arc[k] };
 		int32_t cost = slot_cost(s, l.arc, c, before,
 					 &l.fibre);
 
@@ -170,11 +170,11 @@ static int expand_arcs(struct search *s, const struct want *w, int32_t state)
 }
 
 /* A node that converts passes its cost on to all its channels, once. */
-static int expand_channels(struct search *s, const struct want *w,
+static int expand_channels(struct mesh_search *s, const struct want *w,
 			   int32_t state)
 {
 	int32_t n = (int32_t)s->m->nodes.n, v = state % n;
-	struct label l = s->labels[state];
+	struct search_label l = s->labels[state];
 	int rc = 0;
 
 	if (!s->m->nodes.v[v].convert || v == w->src || s->changed[v]) {
@@ -184,12 +184,12 @@ static int expand_channels(struct search *s, const struct want *w,
 	l.from = state;
 	l.arc = -1;
 	for (int32_t c = 0; !rc && c < s->channels; c++) {
-		rc = s->lit[c] ? reach(s, w, c * n + v, &l) : 0;
+		rc = s->active[c] ? reach(s, w, c * n + v, &l) : 0;
 	}
 	return rc;
 }
 
-static int32_t take_top(struct search *s, const struct want *w)
+static int32_t take_top(struct mesh_search *s, const struct want *w)
 {
 	while (s->heap.n) {
 		uint64_t key = key_heap_pop(&s->heap);
@@ -204,13 +204,13 @@ static int32_t take_top(struct search *s, const struct want *w)
 	return -1;
 }
 
-/* The state at dst of the cheapest way, -1 when there is none, or an error.
+/* The state at dst of the cheapest path, -1 when there is none, or an error.
  * few: of some channels taken at random. */
-static int cheapest(struct search *s, const struct want *w, bool few,
+static int cheapest(struct mesh_search *s, const struct want *w, bool few,
 		    int32_t *goal)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
-	struct label start = { .from = -1, .arc = -1 };
+	struct search_label start = { .from = -1, .arc = -1 };
 	int rc = 0;
 
 	s->heap.n = 0;
@@ -221,7 +221,7 @@ static int cheapest(struct search *s, const struct want *w, bool few,
 						     (uint64_t)s->channels)
 				: k;
 
-		if (s->lit[c] &&
+		if (s->active[c] &&
 		    (!s->tune || tunes(s, w->src, c * n + w->src))) {
 			rc = reach(s, w, c * n + w->src, &start);
 		}
@@ -238,7 +238,7 @@ static int cheapest(struct search *s, const struct want *w, bool few,
 	return rc;
 }
 
-int search_reserve_hops(struct unit *u, int32_t hops)
+int search_reserve_hops(struct search_unit *u, int32_t hops)
 {
 	if (hops > u->cap) {
 		struct rwa_hop *hop = realloc(u->hop,
@@ -253,9 +253,9 @@ int search_reserve_hops(struct unit *u, int32_t hops)
 	return 0;
 }
 
-static int store_way(struct search *s, int32_t unit, int32_t goal)
+static int store_path(struct mesh_search *s, int32_t unit, int32_t goal)
 {
-	struct unit *u = &s->units[unit];
+	struct search_unit *u = &s->units[unit];
 	int32_t n = (int32_t)s->m->nodes.n, hops = 0, i;
 
 	for (int32_t st = goal; st >= 0; st = s->labels[st].from) {
@@ -266,7 +266,7 @@ static int store_way(struct search *s, int32_t unit, int32_t goal)
 	}
 	i = hops;
 	for (int32_t st = goal; st >= 0; st = s->labels[st].from) {
-		const struct label *l = &s->labels[st];
+		const struct search_label *l = &s->labels[st];
 
 		if (l->arc >= 0) {
 			u->hop[--i] = (struct rwa_hop){ l->arc, l->fibre,
@@ -277,12 +277,12 @@ static int store_way(struct search *s, int32_t unit, int32_t goal)
 	return 0;
 }
 
-/* ---- the way of a unit ---- */
+/* ---- the path of a unit ---- */
 
 /* Marks the links of the partner, and makes room to remember them. */
-static int mark_partner(struct search *s, struct want *w, int32_t unit)
+static int mark_partner(struct mesh_search *s, struct want *w, int32_t unit)
 {
-	const struct unit *u = &s->units[unit];
+	const struct search_unit *u = &s->units[unit];
 
 	if (u->partner < 0) {
 		w->partner = NO_PAIR;
@@ -305,12 +305,12 @@ static int mark_partner(struct search *s, struct want *w, int32_t unit)
 	return 0;
 }
 
-static int find_place(struct search *s, int32_t unit, int32_t *goal)
+static int find_place(struct mesh_search *s, int32_t unit, int32_t *goal)
 {
 	const struct rwa_mesh_demand *d =
 		&s->m->demands.v[s->units[unit].demand];
 	struct want w = { .src = d->src, .dst = d->dst,
-			  .dist = s->dist[d->dst], .least = s->least[d->dst],
+			  .dist = s->dist[d->dst], .min = s->min[d->dst],
 			  .budget = INT64_MAX };
 	bool few = s->channels > MANY;
 	int rc = mark_partner(s, &w, unit);
@@ -333,11 +333,11 @@ static int find_place(struct search *s, int32_t unit, int32_t *goal)
 	return rc;
 }
 
-int search_find_way(struct search *s, int32_t unit, bool *found)
+int search_find_path(struct mesh_search *s, int32_t unit, bool *found)
 {
 	int32_t goal;
 	int rc = find_place(s, unit, &goal);
 
 	*found = !rc && goal >= 0;
-	return *found ? store_way(s, unit, goal) : rc;
+	return *found ? store_path(s, unit, goal) : rc;
 }

@@ -9,7 +9,7 @@
 
 /* ---- assignments ---- */
 
-struct replay {
+struct mesh_replay {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *a;
 	int channels;
@@ -18,7 +18,7 @@ struct replay {
 	struct u64map shut;
 };
 
-static int path_error(const struct replay *r, int64_t path, struct err *err)
+static int path_error(const struct mesh_replay *r, int64_t path, struct err *err)
 {
 	const struct rwa_mesh_demand *d =
 		&r->m->demands.v[r->a->paths.v[path].demand];
@@ -37,10 +37,10 @@ int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 
 		uint64_t key = mesh_slot_key(b->arc, b->fibre, b->channel);
-		uint64_t lit = 0;
+		uint64_t active = 0;
 
-		u64map_get(shut, key, &lit);
-		rc = u64map_set(shut, key, lit || !b->filter);
+		u64map_get(shut, key, &active);
+		rc = u64map_set(shut, key, active || !b->filter);
 	}
 	return rc;
 }
@@ -48,10 +48,10 @@ int mesh_shut_init(const struct rwa_mesh *m, struct u64map *shut)
 static bool is_lit(const struct u64map *shut, int32_t arc, int32_t fibre,
 		   int32_t channel)
 {
-	uint64_t lit = 0;
+	uint64_t active = 0;
 
-	u64map_get(shut, mesh_slot_key(arc, fibre, channel), &lit);
-	return lit;
+	u64map_get(shut, mesh_slot_key(arc, fibre, channel), &active);
+	return active;
 }
 
 bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
@@ -86,7 +86,7 @@ bool mesh_is_shut(const struct u64map *shut, const struct rwa_hop *h)
 }
 
 /* Who holds a slot within the guard channels of a hop, its own included. */
-static bool find_clash(const struct replay *r, const struct rwa_hop *h,
+static bool find_clash(const struct mesh_replay *r, const struct rwa_hop *h,
 		       uint64_t *who)
 {
 	for (int32_t k = -r->m->guard.between; k <= r->m->guard.between; k++) {
@@ -99,7 +99,7 @@ static bool find_clash(const struct replay *r, const struct rwa_hop *h,
 	return false;
 }
 
-static int take_hop(struct replay *r, int64_t path, const struct rwa_hop *h,
+static int take_hop(struct mesh_replay *r, int64_t path, const struct rwa_hop *h,
 		    struct err *err)
 {
 	uint64_t key, other;
@@ -131,7 +131,7 @@ static int take_hop(struct replay *r, int64_t path, const struct rwa_hop *h,
 	return u64map_set(&r->taken, key, (uint64_t)path) ? err_nomem(err) : 0;
 }
 
-static int check_path(struct replay *r, int64_t path, struct err *err)
+static int check_path(struct mesh_replay *r, int64_t path, struct err *err)
 {
 	const struct rwa_path *p = &r->a->paths.v[path];
 	const struct rwa_hop *hops = r->a->hops.v + p->first;
@@ -173,7 +173,7 @@ static int check_path(struct replay *r, int64_t path, struct err *err)
 	return 0;
 }
 
-static bool share_link(const struct replay *r, const struct rwa_path *p,
+static bool share_link(const struct mesh_replay *r, const struct rwa_path *p,
 		       const struct rwa_path *q)
 {
 	for (int32_t i = 0; i < p->hops; i++) {
@@ -194,7 +194,7 @@ static bool share_link(const struct replay *r, const struct rwa_path *p,
 }
 
 /* Lightpaths of a protected demand stand in pairs without common link. */
-static int check_pairs(const struct replay *r, struct err *err)
+static int check_pairs(const struct mesh_replay *r, struct err *err)
 {
 	const struct rwa_path *p = r->a->paths.v;
 
@@ -217,7 +217,7 @@ static int check_pairs(const struct replay *r, struct err *err)
 }
 
 /* Lightpaths of every demand, and of every node's ends. */
-static int check_counts(const struct replay *r, bool all, struct err *err)
+static int check_counts(const struct mesh_replay *r, bool all, struct err *err)
 {
 	const struct rwa_mesh *m = r->m;
 	int64_t *n = calloc(m->demands.n + 2 * m->nodes.n + 1, sizeof(*n));
@@ -256,7 +256,7 @@ static int check_counts(const struct replay *r, bool all, struct err *err)
 	return rc;
 }
 
-static int check_shape(const struct replay *r, int64_t path, struct err *err)
+static int check_shape(const struct mesh_replay *r, int64_t path, struct err *err)
 {
 	const struct rwa_path *p = &r->a->paths.v[path];
 
@@ -272,7 +272,7 @@ static int check_shape(const struct replay *r, int64_t path, struct err *err)
 int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 		   int channels, bool all, struct err *err)
 {
-	struct replay r = { .m = m, .a = a, .channels = channels,
+	struct mesh_replay r = { .m = m, .a = a, .channels = channels,
 			    .top = channels - m->guard.above };
 	int rc = mesh_shut_init(m, &r.shut) ? err_nomem(err) : 0;
 
@@ -301,17 +301,17 @@ struct priced {
 struct sums {
 	const struct rwa_mesh *m;
 	const int64_t *prices;
-	struct adjacency out;
+	struct mesh_adjacency out;
 	int32_t *fibres;	/* open */
 	int64_t *dist;
 	int32_t *via;		/* arc that enters the node */
 	int32_t *queue;		/* ring of nodes + 1 */
 	bool *queued;
 	struct mesh_slots used;	/* by channel */
-	bool special;		/* loss budget or pairs: ways and real */
-	struct mesh_ways ways_of;
+	bool special;		/* loss budget or pairs: paths and real */
+	struct mesh_paths router;
 	double *real;		/* prices */
-	VEC(struct priced) ways;	/* by demand */
+	VEC(struct priced) paths;	/* by demand */
 };
 
 static void distances(struct sums *s, int32_t source)
@@ -364,7 +364,7 @@ static int unreachable(const struct rwa_mesh *m, size_t d, int kind,
 		       kind == 1 ? " within the loss budget" : "");
 }
 
-/* True when the cheapest way is within the budget as it is. */
+/* True when the cheapest path is within the budget as it is. */
 static bool tree_way_fits(const struct sums *s, int32_t src, int32_t dst)
 {
 	int64_t loss = 0;
@@ -373,7 +373,7 @@ static bool tree_way_fits(const struct sums *s, int32_t src, int32_t dst)
 		loss += s->m->arcs.v[s->via[v]].loss_mdb;
 		loss += v == dst ? 0 : s->m->nodes.v[v].pass_mdb;
 	}
-	return loss <= s->ways_of.budget;
+	return loss <= s->router.budget;
 }
 
 /* Price of a lightpath, or of a pair: the plain distance, and more where the
@@ -390,7 +390,7 @@ static int price_demand(struct sums *s, size_t i, int64_t *price,
 		return unreachable(s->m, i, 0, err);
 	}
 	if (s->special && !tree_way_fits(s, d->src, d->dst)) {
-		rc = mesh_way_within(&s->ways_of, s->real, d->src, d->dst,
+		rc = mesh_path_within(&s->router, s->real, d->src, d->dst,
 				     &cost);
 		if (rc && rc != WEFT_ELIMIT) {
 			return err_nomem(err);
@@ -401,7 +401,7 @@ static int price_demand(struct sums *s, size_t i, int64_t *price,
 		*price = rc ? *price : (int64_t)cost;
 	}
 	if (d->protect) {
-		mesh_way_pair(&s->ways_of, s->real, d->src, d->dst, &cost);
+		mesh_path_pair(&s->router, s->real, d->src, d->dst, &cost);
 		if (cost == INFINITY) {
 			return unreachable(s->m, i, 2, err);
 		}
@@ -411,7 +411,7 @@ static int price_demand(struct sums *s, size_t i, int64_t *price,
 	return 0;
 }
 
-/* Prices of the cheapest ways of all demands; demands come in any order, so
+/* Prices of the cheapest paths of all demands; demands come in any order, so
  * that sources are recomputed only when they change. */
 static int price_demands(struct sums *s, struct rwa_certificate *c,
 			 struct err *err)
@@ -433,7 +433,7 @@ static int price_demands(struct sums *s, struct rwa_certificate *c,
 			return rc;
 		}
 		c->numerator += d->count * price;
-		if (vec_push(&s->ways,
+		if (vec_push(&s->paths,
 			     (struct priced){ price, d->count,
 					      d->protect ? 2 : 1 })) {
 			return err_nomem(err);
@@ -442,7 +442,7 @@ static int price_demands(struct sums *s, struct rwa_certificate *c,
 	return 0;
 }
 
-static bool needs_ways(const struct rwa_mesh *m)
+static bool needs_paths(const struct rwa_mesh *m)
 {
 	bool special = m->budget_mdb != RWA_MESH_NO_LIMIT;
 
@@ -461,7 +461,7 @@ static int special_init(struct sums *s, struct err *err)
 	for (size_t e = 0; s->real && e < s->m->arcs.n; e++) {
 		s->real[e] = (double)s->prices[e];
 	}
-	rc = mesh_ways_init(&s->ways_of, s->m, err);
+	rc = mesh_paths_init(&s->router, s->m, err);
 	return rc || s->real ? rc : err_nomem(err);
 }
 
@@ -484,13 +484,13 @@ static int sums_init(struct sums *s, const struct rwa_mesh *m,
 	if (!(rc = mesh_open_fibres(m, s->fibres, err))) {
 		rc = mesh_used_slots(m, &s->used, err);
 	}
-	return rc || !needs_ways(m) ? rc : special_init(s, err);
+	return rc || !needs_paths(m) ? rc : special_init(s, err);
 }
 
 static void sums_fini(struct sums *s)
 {
 	if (s->special) {
-		mesh_ways_fini(&s->ways_of);
+		mesh_paths_fini(&s->router);
 	}
 	free(s->real);
 	free(s->via);
@@ -499,7 +499,7 @@ static void sums_fini(struct sums *s)
 	free(s->dist);
 	free(s->queue);
 	free(s->queued);
-	vec_fini(&s->ways);
+	vec_fini(&s->paths);
 	adjacency_fini(&s->out);
 }
 
@@ -546,7 +546,7 @@ static int64_t channels_for(const struct sums *s,
 			    const struct rwa_certificate *c)
 {
 	int64_t slots = (c->numerator + c->denominator - 1) / c->denominator;
-	int64_t channels = mesh_band_least(s->m, slots), used = 0, have;
+	int64_t channels = mesh_band_min_channels(s->m, slots), used = 0, have;
 	size_t next = 0;
 
 	while ((have = capacity(s, c->denominator, channels, &next, &used)) <
@@ -555,8 +555,8 @@ static int64_t channels_for(const struct sums *s,
 			    c->denominator;
 	}
 	slots = s->m->demands.n > 0;
-	return channels > mesh_band_least(s->m, slots)
-		       ? channels : mesh_band_least(s->m, slots);
+	return channels > mesh_band_min_channels(s->m, slots)
+		       ? channels : mesh_band_min_channels(s->m, slots);
 }
 
 int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
@@ -630,11 +630,11 @@ int rwa_certificate_fit(const struct rwa_mesh *m,
 	}
 	room = rc ? 0 : capacity(&s, copy.denominator, channels, &next, &used);
 	room = room > 0 ? room : 0;
-	if (!rc && s.ways.n) {
-		qsort(s.ways.v, s.ways.n, sizeof(*s.ways.v), by_price);
+	if (!rc && s.paths.n) {
+		qsort(s.paths.v, s.paths.n, sizeof(*s.paths.v), by_price);
 	}
-	for (size_t i = 0; !rc && i < s.ways.n; i++) {
-		const struct priced *w = &s.ways.v[i];
+	for (size_t i = 0; !rc && i < s.paths.n; i++) {
+		const struct priced *w = &s.paths.v[i];
 
 		if (w->price && room / w->price < w->count) {
 			/* Half of a pair may be paid for, and no more. */

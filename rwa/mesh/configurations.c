@@ -39,7 +39,7 @@ struct config {
 
 struct configs {
 	const struct rwa_mesh *m;
-	struct mesh_ways ways;
+	struct mesh_paths router;
 	struct wanted *pairs;	/* by source */
 	int n_pairs;
 	VEC(struct config) all;	/* a column of the master each */
@@ -95,7 +95,7 @@ static int configs_init(struct configs *s, const struct rwa_mesh *m,
 
 	*s = (struct configs){ .m = m };
 	rng_seed(&s->rng, seed);
-	rc = mesh_ways_init(&s->ways, m, err);
+	rc = mesh_paths_init(&s->router, m, err);
 	s->room = calloc(m->arcs.n + 1, sizeof(*s->room));
 	s->via = calloc(m->nodes.n, sizeof(*s->via));
 	s->queue = calloc(m->nodes.n, sizeof(*s->queue));
@@ -109,7 +109,7 @@ static int configs_init(struct configs *s, const struct rwa_mesh *m,
 
 static void configs_fini(struct configs *s)
 {
-	mesh_ways_fini(&s->ways);
+	mesh_paths_fini(&s->router);
 	free(s->room);
 	free(s->via);
 	free(s->queue);
@@ -123,8 +123,8 @@ static void configs_fini(struct configs *s)
 
 /* ---- greedy ---- */
 
-/* Shortest way by hops through arcs with room; s->via leads back. */
-static bool find_way(struct configs *s, int32_t src, int32_t dst)
+/* Shortest path by hops through arcs with room; s->via leads back. */
+static bool find_path(struct configs *s, int32_t src, int32_t dst)
 {
 	int32_t head = 0, tail = 0;
 
@@ -133,9 +133,9 @@ static bool find_way(struct configs *s, int32_t src, int32_t dst)
 	while (head < tail && s->via[dst] < 0) {
 		int32_t v = s->queue[head++];
 
-		for (int32_t k = s->ways.out.first[v];
-		     k < s->ways.out.first[v + 1]; k++) {
-			int32_t e = s->ways.out.arc[k];
+		for (int32_t k = s->router.out.first[v];
+		     k < s->router.out.first[v + 1]; k++) {
+			int32_t e = s->router.out.arc[k];
 			int32_t w = s->m->arcs.v[e].dst;
 
 			if (s->room[e] > 0 && w != src && s->via[w] < 0) {
@@ -147,8 +147,8 @@ static bool find_way(struct configs *s, int32_t src, int32_t dst)
 	return s->via[dst] >= 0;
 }
 
-/* Takes the way that s->via leads back, unless it is beyond the budget. */
-static int take_way(struct configs *s, int32_t pair, bool *taken)
+/* Takes the path that s->via leads back, unless it is beyond the budget. */
+static int take_path(struct configs *s, int32_t pair, bool *taken)
 {
 	const struct wanted *p = &s->pairs[pair];
 	struct rwa_path path = { .demand = pair,
@@ -167,8 +167,8 @@ static int take_way(struct configs *s, int32_t pair, bool *taken)
 	     v = s->m->arcs.v[s->via[v]].src) {
 		s->arcs.v[path.first + --at] = s->via[v];
 	}
-	*taken = mesh_way_loss(&s->ways, p->src, s->arcs.v + path.first,
-			       hops) <= s->ways.budget;
+	*taken = mesh_path_loss(&s->router, p->src, s->arcs.v + path.first,
+			       hops) <= s->router.budget;
 	if (!*taken) {
 		return 0;
 	}
@@ -202,7 +202,7 @@ static void shuffle(struct configs *s, const double *duals, int try)
 static int greedy(struct configs *s, const double *duals, int try,
 		  double *value)
 {
-	memcpy(s->room, s->ways.fibres, s->m->arcs.n * sizeof(*s->room));
+	memcpy(s->room, s->router.fibres, s->m->arcs.n * sizeof(*s->room));
 	shuffle(s, duals, try);
 	*value = 0;
 	for (int i = 0; i < s->n_pairs && s->order[i].key > 0; i++) {
@@ -210,11 +210,11 @@ static int greedy(struct configs *s, const double *duals, int try,
 		bool taken = true;
 
 		for (int32_t k = 0; taken && k < s->pairs[pair].count; k++) {
-			if (!find_way(s, s->pairs[pair].src,
+			if (!find_path(s, s->pairs[pair].src,
 				      s->pairs[pair].dst)) {
 				break;
 			}
-			if (take_way(s, pair, &taken)) {
+			if (take_path(s, pair, &taken)) {
 				return WEFT_ENOMEM;
 			}
 			*value += taken ? duals[pair] : 0;
@@ -234,7 +234,7 @@ static int build_pricing(struct configs *s, const double *duals,
 
 	lp_maximise(lp);
 	for (int e = 0; !rc && e < arcs; e++) {
-		rc = lp_add_row(lp, LP_LE, s->ways.fibres[e], &row, err);
+		rc = lp_add_row(lp, LP_LE, s->router.fibres[e], &row, err);
 	}
 	for (int i = 0; !rc && i < s->n_pairs; i++) {
 		const struct wanted *p = &s->pairs[i];
@@ -261,7 +261,7 @@ static int build_pricing(struct configs *s, const double *duals,
 					base + s->m->arcs.v[e].dst };
 			const double one[3] = { 1, -1, 1 };
 
-			rc = lp_add_col(lp, -ARC_COST, 0, s->ways.fibres[e],
+			rc = lp_add_col(lp, -ARC_COST, 0, s->router.fibres[e],
 					true, 3, rows, one, &col, err);
 		}
 	}
@@ -284,8 +284,8 @@ static int read_source(struct configs *s, const struct lp *lp, int source,
 		bool taken = true;
 
 		while (!rc && taken && n-- > 0 &&
-		       find_way(s, s->pairs[i].src, s->pairs[i].dst)) {
-			rc = take_way(s, i, &taken);
+		       find_path(s, s->pairs[i].src, s->pairs[i].dst)) {
+			rc = take_path(s, i, &taken);
 			*value += taken ? duals[i] : 0;
 		}
 	}
@@ -322,7 +322,7 @@ static int exact(struct configs *s, const double *duals, double *value,
 
 	*value = 0;
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
-		slots += s->ways.fibres[e];
+		slots += s->router.fibres[e];
 	}
 	if (!rc && !(rc = build_pricing(s, duals, lp, err))) {
 		rc = lp_run(lp, &opt, &res, err);
@@ -330,9 +330,9 @@ static int exact(struct configs *s, const double *duals, double *value,
 	s->work += rc ? 0 : res.iterations;
 	s->over = s->work >= MAX_ITERATIONS || (s->cancel && *s->cancel);
 	if (!rc && res.bound < LP_INF / 2) {
-		double most = res.bound + slots * ARC_COST;
+		double max = res.bound + slots * ARC_COST;
 
-		proof->stretch = most > 1 ? most : 1;
+		proof->stretch = max > 1 ? max : 1;
 	}
 	if (!rc && (res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
 	    read_pricing(s, lp, duals, value)) {
@@ -427,7 +427,7 @@ static int begin(struct configs *s, struct err *err)
 		only[i] = 1;
 		rc = greedy(s, only, 0, &value) ? err_nomem(err) : 0;
 		only[i] = 0;
-		/* The shortest way may be beyond the budget. */
+		/* The shortest path may be beyond the budget. */
 		if (!rc && value == 0) {
 			rc = WEFT_ELIMIT;
 		}
@@ -561,7 +561,7 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 	if (!rc && *bound && round_off(&s, *bound, start)) {
 		rc = err_nomem(err);
 	}
-	/* Left out where single ways do not fit the budget. */
+	/* Left out where single paths do not fit the budget. */
 	rc = rc == WEFT_ELIMIT ? 0 : rc;
 	configs_fini(&s);
 	return rc;

@@ -1,11 +1,11 @@
 /*
- * Cheapest ways of the kinds that a plain shortest path does not know: within
+ * Cheapest paths of the kinds that a plain shortest path does not know: within
  * the loss budget, and pairs without common link. Prices are doubles; integer
  * prices of a certificate and their sums are exact in them.
  *
  * Within the budget: labels (price, loss) by price, a label worse in both
  * than another of its node is dropped. Pairs: the second of two augmenting
- * paths (Suurballe 1974), by Bellman-Ford with a queue, as returned arcs cost
+ * paths (Suurballe 1974), by Bellman-Ford on graph_queue, as returned arcs cost
  * less than nothing.
  */
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define MAX_LABELS 200000	/* of one way; beyond, the budget is ignored */
 
-struct way_label {
+struct path_label {
 	double price;
 	int64_t loss;
 	int32_t node, arc, from;	/* from: label before */
@@ -56,27 +56,26 @@ int mesh_links(const struct rwa_mesh *m, int32_t *link)
 	return 0;
 }
 
-int mesh_ways_init(struct mesh_ways *w, const struct rwa_mesh *m,
+int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
 		   struct err *err)
 {
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
 
-	*w = (struct mesh_ways){ .m = m, .budget = INT64_MAX };
+	*w = (struct mesh_paths){ .m = m, .budget = INT64_MAX };
 	if (m->budget_mdb != RWA_MESH_NO_LIMIT) {
 		w->budget = m->budget_mdb - m->add_mdb - m->drop_mdb;
 	}
 	w->fibres = calloc(e, sizeof(*w->fibres));
 	w->link = calloc(e, sizeof(*w->link));
 	w->state = calloc(e, sizeof(*w->state));
-	w->least = calloc(n, sizeof(*w->least));
+	w->min = calloc(n, sizeof(*w->min));
 	w->dist = calloc(n, sizeof(*w->dist));
 	w->via = calloc(n, sizeof(*w->via));
-	w->queue = calloc(n + 1, sizeof(*w->queue));
-	w->queued = calloc(n, sizeof(*w->queued));
 	w->top = calloc(n, sizeof(*w->top));
 	w->arcs = calloc(2 * n, sizeof(*w->arcs));
-	if (!w->fibres || !w->link || !w->state || !w->least || !w->dist ||
-	    !w->via || !w->queue || !w->queued || !w->top || !w->arcs ||
+	if (!w->fibres || !w->link || !w->state || !w->min || !w->dist ||
+	    !w->via || !w->top || !w->arcs ||
+	    graph_queue_init(&w->queue, (int)n) ||
 	    adjacency_init(&w->out, m, false) ||
 	    adjacency_init(&w->in, m, true) || mesh_links(m, w->link)) {
 		return err_nomem(err);
@@ -84,19 +83,18 @@ int mesh_ways_init(struct mesh_ways *w, const struct rwa_mesh *m,
 	return mesh_open_fibres(m, w->fibres, err);
 }
 
-void mesh_ways_fini(struct mesh_ways *w)
+void mesh_paths_fini(struct mesh_paths *w)
 {
-	for (size_t v = 0; w->least && v < w->m->nodes.n; v++) {
-		free(w->least[v]);
+	for (size_t v = 0; w->min && v < w->m->nodes.n; v++) {
+		free(w->min[v]);
 	}
 	free(w->fibres);
 	free(w->link);
 	free(w->state);
-	free(w->least);
+	free(w->min);
 	free(w->dist);
 	free(w->via);
-	free(w->queue);
-	free(w->queued);
+	graph_queue_fini(&w->queue);
 	free(w->top);
 	free(w->arcs);
 	vec_fini(&w->heap);
@@ -107,62 +105,54 @@ void mesh_ways_fini(struct mesh_ways *w)
 
 /* ---- within the budget ---- */
 
-/* Least loss from every node to dst, what the way begins with not counted. */
-static int least_losses(struct mesh_ways *w, int32_t dst)
+/* Least loss from every node to dst, what the path begins with not counted. */
+static int min_losses(struct mesh_paths *w, int32_t dst)
 {
-	int32_t n = (int32_t)w->m->nodes.n, head = 0, tail = 0;
-	int64_t *least = malloc((size_t)n * sizeof(*least));
+	int32_t n = (int32_t)w->m->nodes.n, v;
+	int64_t *min = malloc((size_t)n * sizeof(*min));
 
-	if (!least) {
+	if (!min) {
 		return WEFT_ENOMEM;
 	}
-	for (int32_t v = 0; v < n; v++) {
-		least[v] = INT64_MAX;
+	for (v = 0; v < n; v++) {
+		min[v] = INT64_MAX;
 	}
-	least[dst] = 0;
-	w->queue[tail++] = dst;
-	while (head != tail) {
-		int32_t v = w->queue[head];
+	min[dst] = 0;
+	graph_queue_put(&w->queue, dst);
+	while ((v = graph_queue_take(&w->queue)) >= 0) {
 		int64_t pass = v == dst ? 0 : w->m->nodes.v[v].pass_mdb;
 
-		head = (head + 1) % (n + 1);
-		w->queued[v] = false;
 		for (int32_t k = w->in.first[v]; k < w->in.first[v + 1]; k++) {
 			int32_t e = w->in.arc[k], u = w->m->arcs.v[e].src;
-			int64_t l = least[v] + pass + w->m->arcs.v[e].loss_mdb;
+			int64_t l = min[v] + pass + w->m->arcs.v[e].loss_mdb;
 
-			if (!w->fibres[e] || l >= least[u]) {
-				continue;
-			}
-			least[u] = l;
-			if (!w->queued[u]) {
-				w->queued[u] = true;
-				w->queue[tail] = u;
-				tail = (tail + 1) % (n + 1);
+			if (w->fibres[e] && l < min[u]) {
+				min[u] = l;
+				graph_queue_put(&w->queue, u);
 			}
 		}
 	}
-	w->least[dst] = least;
+	w->min[dst] = min;
 	return 0;
 }
 
-static inline bool is_before(int32_t a, int32_t b, const struct way_label *by)
+static inline bool is_before(int32_t a, int32_t b, const struct path_label *by)
 {
-	const struct way_label *x = &by[a], *y = &by[b];
+	const struct path_label *x = &by[a], *y = &by[b];
 
 	return x->price < y->price ||
 	       (x->price == y->price && x->loss < y->loss);
 }
 
-HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct way_label *, is_before,
+HEAP_FUNCTIONS_BY(label_heap, int32_t, const struct path_label *, is_before,
 		  HEAP_NOT_TOLD)
 
 /* Adds a label unless the budget or another label of the node forbids it. */
-static int add_label(struct mesh_ways *w, const struct way_label *l,
-		     const int64_t *least)
+static int add_label(struct mesh_paths *w, const struct path_label *l,
+		     const int64_t *min)
 {
-	if (least[l->node] == INT64_MAX ||
-	    l->loss + least[l->node] > w->budget) {
+	if (min[l->node] == INT64_MAX ||
+	    l->loss + min[l->node] > w->budget) {
 		return 0;
 	}
 	for (int32_t k = w->top[l->node]; k >= 0; k = w->labels.v[k].next) {
@@ -179,35 +169,35 @@ static int add_label(struct mesh_ways *w, const struct way_label *l,
 	return label_heap_push(&w->heap, w->labels.v, (int32_t)w->labels.n - 1);
 }
 
-static int expand(struct mesh_ways *w, const double *price, int32_t src,
-		  int32_t at, const int64_t *least)
+static int expand(struct mesh_paths *w, const double *price, int32_t src,
+		  int32_t at, const int64_t *min)
 {
-	struct way_label l = w->labels.v[at];
+	struct path_label l = w->labels.v[at];
 	int64_t pass = l.node == src ? 0 : w->m->nodes.v[l.node].pass_mdb;
 	int rc = 0;
 
 	for (int32_t k = w->out.first[l.node];
 	     !rc && k < w->out.first[l.node + 1]; k++) {
 		int32_t e = w->out.arc[k];
-		struct way_label next = {
+		struct path_label next = {
 			.price = l.price + price[e],
 			.loss = l.loss + pass + w->m->arcs.v[e].loss_mdb,
 			.node = w->m->arcs.v[e].dst, .arc = e, .from = at,
 		};
 
 		if (w->fibres[e]) {
-			rc = add_label(w, &next, least);
+			rc = add_label(w, &next, min);
 		}
 	}
 	return rc;
 }
 
-int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
+int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 		    int32_t dst, double *cost)
 {
-	struct way_label start = { .node = src, .arc = -1, .from = -1 };
+	struct path_label start = { .node = src, .arc = -1, .from = -1 };
 	int32_t goal = -1;
-	int rc = w->least[dst] ? 0 : least_losses(w, dst);
+	int rc = w->min[dst] ? 0 : min_losses(w, dst);
 
 	w->n_arcs = 0;
 	w->labels.n = 0;
@@ -215,7 +205,7 @@ int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
 	*cost = INFINITY;
 	memset(w->top, 0xff, w->m->nodes.n * sizeof(*w->top));
 	if (!rc) {
-		rc = add_label(w, &start, w->least[dst]);
+		rc = add_label(w, &start, w->min[dst]);
 	}
 	while (!rc && w->heap.n && w->labels.n < MAX_LABELS) {
 		int32_t at = label_heap_pop(&w->heap, w->labels.v);
@@ -224,7 +214,7 @@ int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
 			goal = at;
 			break;
 		}
-		rc = expand(w, price, src, at, w->least[dst]);
+		rc = expand(w, price, src, at, w->min[dst]);
 	}
 	if (!rc && goal < 0 && w->heap.n) {
 		return WEFT_ELIMIT;
@@ -239,7 +229,7 @@ int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
 	return rc;
 }
 
-int64_t mesh_way_loss(const struct mesh_ways *w, int32_t src,
+int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src,
 		      const int32_t *arcs, int32_t n)
 {
 	int64_t loss = 0;
@@ -255,67 +245,54 @@ int64_t mesh_way_loss(const struct mesh_ways *w, int32_t src,
 
 /* ---- pairs ---- */
 
-/* state[e]: 1 the first way uses e, 2 it uses another arc of the link. */
+/* state[e]: 1 the first path uses e, 2 it uses another arc of the link. */
 enum { UNUSED, USED, CLOSED };
 
-static void relax(struct mesh_ways *w, int32_t v, int32_t to, int32_t arc,
-		  double d, int32_t *tail)
+static void relax(struct mesh_paths *w, int32_t v, int32_t to, int32_t arc,
+		  double d)
 {
-	int32_t n = (int32_t)w->m->nodes.n;
-
 	/* Sums in another order differ in the last digits. */
-	if (!(w->dist[v] + d < w->dist[to] - 1e-12)) {
-		return;
-	}
-	w->dist[to] = w->dist[v] + d;
-	w->via[to] = arc;
-	if (!w->queued[to]) {
-		w->queued[to] = true;
-		w->queue[*tail] = to;
-		*tail = (*tail + 1) % (n + 1);
+	if (w->dist[v] + d < w->dist[to] - 1e-12) {
+		w->dist[to] = w->dist[v] + d;
+		w->via[to] = arc;
+		graph_queue_put(&w->queue, to);
 	}
 }
 
 /* Shortest augmenting path; via: the arc taken, against its direction where
  * it is USED. */
-static bool augment(struct mesh_ways *w, const double *price, int32_t src,
+static bool augment(struct mesh_paths *w, const double *price, int32_t src,
 		    int32_t dst)
 {
-	int32_t n = (int32_t)w->m->nodes.n, head = 0, tail = 0;
+	int32_t v;
 
-	for (int32_t v = 0; v < n; v++) {
+	for (v = 0; v < (int32_t)w->m->nodes.n; v++) {
 		w->dist[v] = INFINITY;
 		w->via[v] = -1;
 	}
 	w->dist[src] = 0;
-	w->queue[tail++] = src;
-	while (head != tail) {
-		int32_t v = w->queue[head];
-
-		head = (head + 1) % (n + 1);
-		w->queued[v] = false;
+	graph_queue_put(&w->queue, src);
+	while ((v = graph_queue_take(&w->queue)) >= 0) {
 		for (int32_t k = w->out.first[v]; k < w->out.first[v + 1]; k++) {
 			int32_t e = w->out.arc[k];
 
 			if (w->fibres[e] && w->state[e] == UNUSED) {
-				relax(w, v, w->m->arcs.v[e].dst, e, price[e],
-				      &tail);
+				relax(w, v, w->m->arcs.v[e].dst, e, price[e]);
 			}
 		}
 		for (int32_t k = w->in.first[v]; k < w->in.first[v + 1]; k++) {
 			int32_t e = w->in.arc[k];
 
 			if (w->state[e] == USED) {
-				relax(w, v, w->m->arcs.v[e].src, e, -price[e],
-				      &tail);
+				relax(w, v, w->m->arcs.v[e].src, e, -price[e]);
 			}
 		}
 	}
 	return w->dist[dst] < INFINITY;
 }
 
-/* Takes the augmenting path, and closes the links of the ways. */
-static void apply(struct mesh_ways *w, int32_t dst)
+/* Takes the augmenting path, and closes the links of the paths. */
+static void apply(struct mesh_paths *w, int32_t dst)
 {
 	for (int32_t v = dst; w->via[v] >= 0;) {
 		int32_t e = w->via[v];
@@ -330,32 +307,29 @@ static void apply(struct mesh_ways *w, int32_t dst)
 	}
 }
 
-static void close_links(struct mesh_ways *w)
+static void close_links(struct mesh_paths *w)
 {
+	const struct mesh_adjacency *const sides[] = { &w->out, &w->in };
+
 	for (size_t e = 0; e < w->m->arcs.n; e++) {
 		int32_t u = w->m->arcs.v[e].src;
 
-		if (w->state[e] != USED) {
-			continue;
-		}
-		for (int32_t k = w->out.first[u]; k < w->out.first[u + 1]; k++) {
-			int32_t f = w->out.arc[k];
+		for (int i = 0; i < 2 && w->state[e] == USED; i++) {
+			const struct mesh_adjacency *a = sides[i];
 
-			if (w->link[f] == w->link[e] && w->state[f] == UNUSED) {
-				w->state[f] = CLOSED;
-			}
-		}
-		for (int32_t k = w->in.first[u]; k < w->in.first[u + 1]; k++) {
-			int32_t f = w->in.arc[k];
+			for (int32_t k = a->first[u]; k < a->first[u + 1]; k++) {
+				int32_t f = a->arc[k];
 
-			if (w->link[f] == w->link[e] && w->state[f] == UNUSED) {
-				w->state[f] = CLOSED;
+				if (w->link[f] == w->link[e] &&
+				    w->state[f] == UNUSED) {
+					w->state[f] = CLOSED;
+				}
 			}
 		}
 	}
 }
 
-int mesh_way_pair(struct mesh_ways *w, const double *price, int32_t src,
+int mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src,
 		  int32_t dst, double *cost)
 {
 	memset(w->state, UNUSED, w->m->arcs.n);

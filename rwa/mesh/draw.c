@@ -20,7 +20,7 @@
 #define FIRST_RADIUS 50
 #define RADIUS_STEP 7
 #define RIM 40			/* for the nodes' names */
-#define MAX_CELLS 4000000	/* beyond this nobody can look at it */
+#define MAX_CELLS 4000000	/* beyond this no one can look at it */
 
 static void put_path_title(struct buf *b, const struct rwa_mesh *m,
 			   const struct rwa_path *p, int32_t channel)
@@ -37,7 +37,7 @@ static void put_path_title(struct buf *b, const struct rwa_mesh *m,
 
 /* ---- rows of links ---- */
 
-struct grid {
+struct slot_grid {
 	const struct rwa_mesh *m;
 	int64_t *row;		/* first row of an arc */
 	int64_t rows;
@@ -60,7 +60,7 @@ static int names_width(const struct rwa_mesh *m)
 	return (int)(2 * longest + 7) * LETTER;
 }
 
-static void put_row_name(struct buf *b, const struct grid *g, size_t arc,
+static void put_row_name(struct buf *b, const struct slot_grid *g, size_t arc,
 			 int32_t fibre)
 {
 	const struct rwa_mesh_arc *a = &g->m->arcs.v[arc];
@@ -79,7 +79,7 @@ static void put_row_name(struct buf *b, const struct grid *g, size_t arc,
 }
 
 /* Numbers of channels, and every slot empty. */
-static void put_ground(struct buf *b, const struct grid *g)
+static void put_ground(struct buf *b, const struct slot_grid *g)
 {
 	char number[16];
 
@@ -101,7 +101,7 @@ static void put_ground(struct buf *b, const struct grid *g)
 }
 
 /* One slot, or with n all n from it on. */
-static void put_slots(struct buf *b, const struct grid *g, int32_t arc,
+static void put_slots(struct buf *b, const struct slot_grid *g, int32_t arc,
 		      int32_t fibre, int32_t channel, int32_t n)
 {
 	buf_printf(b, "<rect x=\"%d\" y=\"%lld\" width=\"%d\" "
@@ -111,7 +111,7 @@ static void put_slots(struct buf *b, const struct grid *g, int32_t arc,
 		   n * CELL - 1, CELL - 1);
 }
 
-static void put_blocks(struct buf *b, const struct grid *g)
+static void put_blocks(struct buf *b, const struct slot_grid *g)
 {
 	buf_str(b, "<g fill=\"" SHUT "\">");
 	for (size_t i = 0; i < g->m->blocks.n; i++) {
@@ -132,7 +132,7 @@ static void put_blocks(struct buf *b, const struct grid *g)
 	buf_str(b, "</g>\n");
 }
 
-static void put_rows(struct buf *b, const struct grid *g,
+static void put_rows(struct buf *b, const struct slot_grid *g,
 		     const struct rwa_assignment *a)
 {
 	for (size_t i = 0; i < a->paths.n; i++) {
@@ -154,7 +154,7 @@ static void put_rows(struct buf *b, const struct grid *g,
 static int draw_links(const struct rwa_mesh *m, const struct rwa_assignment *a,
 		      int channels, struct buf *b, struct err *err)
 {
-	struct grid g = { .m = m, .channels = channels };
+	struct slot_grid g = { .m = m, .channels = channels };
 
 	g.row = calloc(m->arcs.n + 1, sizeof(*g.row));
 	g.left = names_width(m);
@@ -258,7 +258,7 @@ static void put_circles(struct buf *b, const struct circles *c,
 	}
 }
 
-/* Names around one drawing, and where its circles may be lit. */
+/* Names around one drawing, and where its circles may be active. */
 static void put_frame(struct buf *b, const struct circles *c, double x,
 		      const char *title)
 {

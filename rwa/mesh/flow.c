@@ -24,96 +24,59 @@
 #define FIT_RHO_GROWTH 1.02
 #define NEAR 1e-3		/* a bound this near to an integer is enough */
 
-struct way {
+struct flow_route {
 	double flow;
 	int32_t hops;
 	int32_t *arcs;
 };
 
-struct pair {
+struct flow_pair {
 	int32_t dst;
-	bool protect;		/* a way is the arcs of two without common
+	bool protect;		/* a path is the arcs of two without common
 				 * link */
 	double count;
-	VEC(struct way) ways;
+	VEC(struct flow_route) paths;
 };
-
-HEAP(node_heap, int32_t);
 
 struct flow_state {
 	const struct rwa_mesh *m;
-	struct adjacency out;
-	struct mesh_ways ways;	/* within the budget, and pairs */
+	struct mesh_adjacency out;
+	struct mesh_paths paths;	/* within the budget, and pairs */
 	double *tilted;		/* prices with the floor, for those */
 	int32_t *fibres;
 	double *room;		/* of each arc, when channels are given: what
 				 * does not fit is turned away; else NULL */
-	struct pair *pairs;	/* by source */
+	struct flow_pair *pairs;	/* by source */
 	int32_t *first;		/* pairs of source s: first[s]..first[s+1]-1 */
 	double *load, *mult, *price;
 	double u, rho;
-	/* shortest ways of one source */
-	double *dist;
+	/* shortest paths of one source */
+	struct graph_heap heap;
 	int32_t *via;		/* arc that enters the node */
-	struct node_heap heap;	/* room for all nodes */
-	int32_t *place;		/* in it; -1: not yet, -2: not any more */
-	/* stamps: arcs of the cheapest way */
+	/* stamps: arcs of the cheapest path */
 	int32_t *mark;
 	int32_t stamp;
-	int32_t *way;		/* arcs of the cheapest way, hops of them */
+	int32_t *path;		/* arcs of the cheapest path, hops of them */
 };
 
-/* ---- shortest ways by Dijkstra on an indexed heap ---- */
+/* ---- shortest paths by Dijkstra ---- */
 
-struct nearness {
-	const double *dist;
-	int32_t *place;
-};
-
-static inline bool is_nearer(int32_t v, int32_t w, const struct nearness *by)
-{
-	return by->dist[v] < by->dist[w];
-}
-
-static inline void put(int32_t v, size_t at, const struct nearness *by)
-{
-	by->place[v] = (int32_t)at;
-}
-
-HEAP_FUNCTIONS_BY(node_heap, int32_t, const struct nearness *, is_nearer, put)
-
-/* floor: added to every price, so that among free ways the short one wins. */
+/* floor: added to every price, so that among free paths the short one wins. */
 static void shortest(struct flow_state *s, int32_t source, double floor_price)
 {
-	int32_t n = (int32_t)s->m->nodes.n;
-	const struct nearness by = { s->dist, s->place };
+	int v;
 
-	for (int32_t v = 0; v < n; v++) {
-		s->dist[v] = INFINITY;
-		s->place[v] = -1;
-	}
-	s->dist[source] = 0;
+	graph_heap_reset(&s->heap);
 	s->via[source] = -1;
-	s->heap.n = 0;
-	node_heap_add(&s->heap, &by, source);
-	while (s->heap.n) {
-		int32_t v = node_heap_pop(&s->heap, &by);
-
-		s->place[v] = -2;
+	graph_heap_put(&s->heap, source, 0);
+	while ((v = graph_heap_take(&s->heap)) >= 0) {
 		for (int32_t k = s->out.first[v]; k < s->out.first[v + 1]; k++) {
 			int32_t e = s->out.arc[k], w = s->m->arcs.v[e].dst;
-			double d = s->dist[v] + s->price[e] + floor_price;
+			double d = s->heap.dist[v] + s->price[e] + floor_price;
 
-			if (!s->fibres[e] || d >= s->dist[w]) {
-				continue;
-			}
-			s->dist[w] = d;
-			s->via[w] = e;
-			if (s->place[w] == -1) {
-				node_heap_add(&s->heap, &by, w);
-			} else {
-				node_heap_rise(&s->heap, &by,
-					       (size_t)s->place[w]);
+			if (s->fibres[e] && d < s->heap.dist[w]) {
+				s->via[w] = e;
+				graph_heap_put(&s->heap, w, d);
 			}
 		}
 	}
@@ -178,18 +141,15 @@ static int state_init(struct flow_state *s, const struct rwa_mesh *m,
 	s->mult = calloc(e, sizeof(*s->mult));
 	s->price = calloc(e, sizeof(*s->price));
 	s->mark = calloc(e, sizeof(*s->mark));
-	s->dist = calloc(n, sizeof(*s->dist));
 	s->via = calloc(n, sizeof(*s->via));
-	s->place = calloc(n, sizeof(*s->place));
-	s->way = calloc(2 * n, sizeof(*s->way));
+	s->path = calloc(2 * n, sizeof(*s->path));
 	s->tilted = calloc(e, sizeof(*s->tilted));
 	if (!s->tilted || !s->fibres || !s->load || !s->mult || !s->price || !s->mark ||
-	    !s->dist || !s->via || !s->place || !s->way ||
-	    vec_reserve(&s->heap, n) ||
+	    !s->via || !s->path || graph_heap_init(&s->heap, (int)n) ||
 	    adjacency_init(&s->out, m, false) || make_pairs(s)) {
 		return err_nomem(err);
 	}
-	rc = mesh_ways_init(&s->ways, m, err);
+	rc = mesh_paths_init(&s->paths, m, err);
 	return rc ? rc : mesh_open_fibres(m, s->fibres, err);
 }
 
@@ -198,10 +158,10 @@ static void state_fini(struct flow_state *s)
 	size_t pairs = s->first ? (size_t)s->first[s->m->nodes.n] : 0;
 
 	for (size_t i = 0; i < pairs; i++) {
-		for (size_t w = 0; w < s->pairs[i].ways.n; w++) {
-			free(s->pairs[i].ways.v[w].arcs);
+		for (size_t w = 0; w < s->pairs[i].paths.n; w++) {
+			free(s->pairs[i].paths.v[w].arcs);
 		}
-		vec_fini(&s->pairs[i].ways);
+		vec_fini(&s->pairs[i].paths);
 	}
 	free(s->pairs);
 	free(s->first);
@@ -210,14 +170,12 @@ static void state_fini(struct flow_state *s)
 	free(s->mult);
 	free(s->price);
 	free(s->mark);
-	free(s->dist);
 	free(s->via);
-	vec_fini(&s->heap);
-	free(s->place);
-	free(s->way);
+	graph_heap_fini(&s->heap);
+	free(s->path);
 	free(s->tilted);
 	free(s->room);
-	mesh_ways_fini(&s->ways);
+	mesh_paths_fini(&s->paths);
 	adjacency_fini(&s->out);
 }
 
@@ -273,9 +231,9 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The way of a pair, or one within the budget, from the room's search. */
+/* The path of a pair, or one within the budget, from the room's search. */
 static int trace_special(struct flow_state *s, int32_t src,
-			 const struct pair *p, double floor_price,
+			 const struct flow_pair *p, double floor_price,
 			 int32_t *hops)
 {
 	double cost;
@@ -285,25 +243,25 @@ static int trace_special(struct flow_state *s, int32_t src,
 		s->tilted[e] = s->price[e] + floor_price;
 	}
 	if (p->protect) {
-		rc = mesh_way_pair(&s->ways, s->tilted, src, p->dst, &cost);
+		rc = mesh_path_pair(&s->paths, s->tilted, src, p->dst, &cost);
 	} else {
-		rc = mesh_way_within(&s->ways, s->tilted, src, p->dst, &cost);
+		rc = mesh_path_within(&s->paths, s->tilted, src, p->dst, &cost);
 	}
-	/* Too many ways to look at: the one without budget stands. */
+	/* Too many paths to look at: the one without budget stands. */
 	if (rc == WEFT_ELIMIT) {
 		return 0;
 	}
 	if (rc == 0) {
-		*hops = s->ways.n_arcs;
-		memcpy(s->way, s->ways.arcs,
-		       (size_t)*hops * sizeof(*s->way));
-		qsort(s->way, (size_t)*hops, sizeof(*s->way), by_number);
+		*hops = s->paths.n_arcs;
+		memcpy(s->path, s->paths.arcs,
+		       (size_t)*hops * sizeof(*s->path));
+		qsort(s->path, (size_t)*hops, sizeof(*s->path), by_number);
 	}
 	return rc;
 }
 
-/* The cheapest way of the pair into s->way, its arcs marked. */
-static int trace_way(struct flow_state *s, int32_t src, const struct pair *p,
+/* The cheapest path of the pair into s->path, its arcs marked. */
+static int trace_path(struct flow_state *s, int32_t src, const struct flow_pair *p,
 		     double floor_price, int32_t *hops)
 {
 	int rc = 0;
@@ -311,29 +269,29 @@ static int trace_way(struct flow_state *s, int32_t src, const struct pair *p,
 	*hops = 0;
 	for (int32_t v = p->dst; s->via[v] >= 0;
 	     v = s->m->arcs.v[s->via[v]].src) {
-		s->way[(*hops)++] = s->via[v];
+		s->path[(*hops)++] = s->via[v];
 	}
 	if (p->protect ||
-	    (s->ways.budget < INT64_MAX &&
-	     mesh_way_loss(&s->ways, src, s->way, *hops) > s->ways.budget)) {
+	    (s->paths.budget < INT64_MAX &&
+	     mesh_path_loss(&s->paths, src, s->path, *hops) > s->paths.budget)) {
 		rc = trace_special(s, src, p, floor_price, hops);
 	}
 	s->stamp++;
 	for (int32_t i = 0; i < *hops; i++) {
-		s->mark[s->way[i]] = s->stamp;
+		s->mark[s->path[i]] = s->stamp;
 	}
 	return rc;
 }
 
 /* Lightpaths that a pair's unit of flow stands for. */
-static double worth(const struct pair *p)
+static double worth(const struct flow_pair *p)
 {
 	return p->protect ? 2 : 1;
 }
 
-/* A way without arcs turns the flow away. */
-static double way_price(const struct flow_state *s, const struct pair *p,
-			const struct way *w)
+/* A path without arcs turns the flow away. */
+static double path_price(const struct flow_state *s, const struct flow_pair *p,
+			const struct flow_route *w)
 {
 	double sum = w->hops ? 0 : worth(p);
 
@@ -343,44 +301,44 @@ static double way_price(const struct flow_state *s, const struct pair *p,
 	return sum;
 }
 
-/* The pair's way that is s->way, or -1. */
-static int find_way(const struct flow_state *s, const struct pair *p,
+/* The pair's way that is s->path, or -1. */
+static int find_path(const struct flow_state *s, const struct flow_pair *p,
 		    int32_t hops)
 {
-	for (size_t w = 0; w < p->ways.n; w++) {
-		if (p->ways.v[w].hops == hops &&
-		    memcmp(p->ways.v[w].arcs, s->way,
-			   (size_t)hops * sizeof(*s->way)) == 0) {
+	for (size_t w = 0; w < p->paths.n; w++) {
+		if (p->paths.v[w].hops == hops &&
+		    memcmp(p->paths.v[w].arcs, s->path,
+			   (size_t)hops * sizeof(*s->path)) == 0) {
 			return (int)w;
 		}
 	}
 	return -1;
 }
 
-static int add_way(struct flow_state *s, struct pair *p, int32_t hops,
+static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops,
 		   double flow)
 {
-	struct way way = { .flow = flow, .hops = hops };
-	size_t bytes = (size_t)hops * sizeof(*way.arcs);
+	struct flow_route path = { .flow = flow, .hops = hops };
+	size_t bytes = (size_t)hops * sizeof(*path.arcs);
 
-	way.arcs = malloc(bytes + 1);
-	if (!way.arcs || vec_push(&p->ways, way)) {
-		free(way.arcs);
+	path.arcs = malloc(bytes + 1);
+	if (!path.arcs || vec_push(&p->paths, path)) {
+		free(path.arcs);
 		return WEFT_ENOMEM;
 	}
-	memcpy(way.arcs, s->way, bytes);
+	memcpy(path.arcs, s->path, bytes);
 	for (int32_t i = 0; i < hops; i++) {
-		add_load(s, s->way[i], flow);
+		add_load(s, s->path[i], flow);
 	}
 	return 0;
 }
 
-/* Moves flow from way `from` to s->way (marked), which is way `to`. */
-static void move_flow(struct flow_state *s, struct pair *p, size_t from,
+/* Moves flow from way `from` to s->path (marked), which is way `to`. */
+static void move_flow(struct flow_state *s, struct flow_pair *p, size_t from,
 		      size_t to)
 {
-	struct way *f = &p->ways.v[from], *t = &p->ways.v[to];
-	double gain = way_price(s, p, f) - way_price(s, p, t);
+	struct flow_route *f = &p->paths.v[from], *t = &p->paths.v[to];
+	double gain = path_price(s, p, f) - path_price(s, p, t);
 	int32_t common = 0;
 	double step;
 
@@ -402,63 +360,63 @@ static void move_flow(struct flow_state *s, struct pair *p, size_t from,
 	t->flow += step;
 }
 
-static void drop_empty_ways(struct pair *p)
+static void drop_empty_paths(struct flow_pair *p)
 {
 	size_t kept = 0;
 
-	for (size_t w = 0; w < p->ways.n; w++) {
-		if (p->ways.v[w].flow > 1e-12 * p->count) {
-			p->ways.v[kept++] = p->ways.v[w];
+	for (size_t w = 0; w < p->paths.n; w++) {
+		if (p->paths.v[w].flow > 1e-12 * p->count) {
+			p->paths.v[kept++] = p->paths.v[w];
 		} else {
-			free(p->ways.v[w].arcs);
+			free(p->paths.v[w].arcs);
 		}
 	}
-	p->ways.n = kept;
+	p->paths.n = kept;
 }
 
-/* The way that all others give flow to: the cheapest, or none at all. */
-static int cheapest_way(struct flow_state *s, int32_t src, struct pair *p,
+/* The path that all others give flow to: the cheapest, or none at all. */
+static int cheapest_path(struct flow_state *s, int32_t src, struct flow_pair *p,
 			double floor_price, int *to)
 {
 	int32_t hops;
-	int rc = trace_way(s, src, p, floor_price, &hops), away;
+	int rc = trace_path(s, src, p, floor_price, &hops), away;
 
-	*to = find_way(s, p, hops);
+	*to = find_path(s, p, hops);
 	if (!rc && *to < 0) {
-		rc = add_way(s, p, hops, p->ways.n ? 0 : p->count);
-		*to = (int)p->ways.n - 1;
+		rc = add_flow_path(s, p, hops, p->paths.n ? 0 : p->count);
+		*to = (int)p->paths.n - 1;
 	}
 	if (rc || !s->room ||
-	    way_price(s, p, &p->ways.v[*to]) <= worth(p)) {
+	    path_price(s, p, &p->paths.v[*to]) <= worth(p)) {
 		return rc;
 	}
-	away = find_way(s, p, 0);
+	away = find_path(s, p, 0);
 	if (away < 0) {
-		rc = add_way(s, p, 0, 0);
-		away = (int)p->ways.n - 1;
+		rc = add_flow_path(s, p, 0, 0);
+		away = (int)p->paths.n - 1;
 	}
 	*to = away;
 	return rc;
 }
 
-static int improve_pair(struct flow_state *s, int32_t src, struct pair *p,
+static int improve_pair(struct flow_state *s, int32_t src, struct flow_pair *p,
 			double floor_price)
 {
 	int to;
 
-	if (cheapest_way(s, src, p, floor_price, &to)) {
+	if (cheapest_path(s, src, p, floor_price, &to)) {
 		return WEFT_ENOMEM;
 	}
-	for (size_t w = 0; w < p->ways.n; w++) {
+	for (size_t w = 0; w < p->paths.n; w++) {
 		if (w != (size_t)to) {
 			move_flow(s, p, w, (size_t)to);
 		}
 	}
-	drop_empty_ways(p);
+	drop_empty_paths(p);
 	return 0;
 }
 
-/* One pass over all sources. floor_price breaks ties between free ways. */
+/* One pass over all sources. floor_price breaks ties between free paths. */
 static int pass(struct flow_state *s, double floor_price)
 {
 	for (int32_t v = 0; v < (int32_t)s->m->nodes.n; v++) {
@@ -551,7 +509,7 @@ static bool is_proven(const struct rwa_certificate *c)
 	       c->flow - lower < 1e-6 * c->flow;
 }
 
-static int improve_bound(struct flow_state *s, const struct stop *stop,
+static int improve_bound(struct flow_state *s, const struct mesh_stop *stop,
 			 struct rwa_certificate *best, struct err *err)
 {
 	int rc = 0;
@@ -577,7 +535,7 @@ static int improve_bound(struct flow_state *s, const struct stop *stop,
 	return rc;
 }
 
-/* The certificate of no prices, which every demand with a way has. */
+/* The certificate of no prices, which every demand with a path has. */
 static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out,
 		     struct err *err)
 {
@@ -586,7 +544,7 @@ static int no_prices(const struct rwa_mesh *m, struct rwa_certificate *out,
 	return out->prices ? certificate_sum(m, out, err) : err_nomem(err);
 }
 
-int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
+int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	       struct rwa_certificate *out, struct err *err)
 {
 	struct flow_state s = { .m = m };
@@ -678,7 +636,7 @@ static int try_fit(struct flow_state *s, int channels,
 	return rc;
 }
 
-int mesh_fit(const struct rwa_mesh *m, int channels, const struct stop *stop,
+int mesh_fit(const struct rwa_mesh *m, int channels, const struct mesh_stop *stop,
 	     struct rwa_certificate *out, int64_t *fit, struct err *err)
 {
 	struct flow_state s = { .m = m };

@@ -264,7 +264,7 @@ int64_t rwa_mesh_loss_mdb(const struct rwa_mesh *m, const struct rwa_hop *hops,
 	return loss;
 }
 
-int adjacency_init(struct adjacency *a, const struct rwa_mesh *m, bool reversed)
+int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed)
 {
 	size_t n = m->nodes.n;
 
@@ -291,11 +291,11 @@ int adjacency_init(struct adjacency *a, const struct rwa_mesh *m, bool reversed)
 	return 0;
 }
 
-void adjacency_fini(struct adjacency *a)
+void adjacency_fini(struct mesh_adjacency *a)
 {
 	free(a->first);
 	free(a->arc);
-	*a = (struct adjacency){ 0 };
+	*a = (struct mesh_adjacency){ 0 };
 }
 
 /* Shuts one fibre; a second block of the same fibre changes nothing. */
@@ -336,7 +336,7 @@ int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
 	return rc ? err_nomem(err) : 0;
 }
 
-bool stop_now(const struct stop *s)
+bool stop_now(const struct mesh_stop *s)
 {
 	return (s->cancel && *s->cancel) ||
 	       (s->at_ns && clk_now_ns() >= s->at_ns);

@@ -1,6 +1,6 @@
 /*
  * Routing and wavelength assignment on meshes of any shape: which way every
- * lightpath goes and on which channel, with a bound that anybody can check.
+ * lightpath goes and on which channel, with a bound that anyone can check.
  *
  * An arc is one direction of a link and holds one or more fibres. A lightpath
  * keeps its channel from end to end, except that it may change it at a node
@@ -57,8 +57,8 @@ struct rwa_mesh_tuning {
 	int32_t node, first, last;
 };
 
-/* Channels that stay dark: `between` any two lit ones of a fibre (those in
- * use by others are lit), and at the edges of the band. */
+/* Channels that stay unused: `between` any two active ones of a fibre (those in
+ * use by others are active), and at the edges of the band. */
 struct rwa_mesh_guard {
 	int32_t between, below, above;
 };
@@ -67,7 +67,7 @@ struct rwa_mesh_guard {
  * forbidden port, that is a whole fibre or a whole arc. */
 struct rwa_mesh_block {
 	int32_t arc, fibre, channel;
-	bool filter;	/* the channel is not lit: a filter keeps it out, and
+	bool filter;	/* the channel is not active: a filter keeps it out, and
 			 * no guard channels beside it */
 };
 
@@ -192,15 +192,15 @@ int rwa_mesh_check(const struct rwa_mesh *m, const struct rwa_assignment *a,
 
 /*
  * A price for each arc, small integers: no assignment of all demands pays
- * less than sum(count * cheapest way), and W channels hold no more than
- * sum(price * slots of the arc). The cheapest way is within the loss budget,
+ * less than sum(count * cheapest path), and W channels hold no more than
+ * sum(price * slots of the arc). The cheapest path is within the loss budget,
  * that of a protected demand a pair without common link. Slots of an arc are
  * those of its open fibres: less what is in use when no guard channels are
- * kept, otherwise as many as guards let be lit.
+ * kept, otherwise as many as guards let be active.
  */
 struct rwa_certificate {
 	int64_t *prices;	/* as many as arcs */
-	int64_t numerator;	/* sum(count * cheapest way) */
+	int64_t numerator;	/* sum(count * cheapest path) */
 	int64_t denominator;	/* sum(price * open fibres) */
 	int bound;		/* fewest channels that hold the numerator, at
 				 * least 1 if there is a demand */
@@ -222,7 +222,7 @@ int rwa_certificate_check(const struct rwa_mesh *m,
 			  const struct rwa_certificate *c, struct err *err);
 
 /* No more than this many lightpaths fit in `channels`, by the same prices:
- * the cheapest ways first. */
+ * the cheapest paths first. */
 int rwa_certificate_fit(const struct rwa_mesh *m,
 			const struct rwa_certificate *c, int channels,
 			int64_t *fit, struct err *err);
@@ -233,8 +233,8 @@ int rwa_certificate_fit(const struct rwa_mesh *m,
  * lightpaths as fit are served. */
 enum rwa_objective {
 	RWA_ANY,
-	RWA_FEWEST_MOVED,	/* lightpaths of `before` that do not stay */
-	RWA_LEAST_LONGEST_LOSS,
+	RWA_MIN_MOVED,	/* lightpaths of `before` that do not stay */
+	RWA_MIN_MAX_LOSS,
 };
 
 struct rwa_mesh_options {
@@ -262,10 +262,10 @@ struct rwa_mesh_result {
 	const char *method;	/* of the assignment */
 	const char *proof;	/* of the bound */
 	int64_t moved;		/* lightpaths of both assignments that change
-				 * their way or channel (RWA_FEWEST_MOVED) */
+				 * their path or channel (RWA_MIN_MOVED) */
 	int64_t moved_bound;	/* no assignment of as many lightpaths in so
 				 * many channels moves fewer */
-	int64_t loss_mdb;	/* longest (RWA_LEAST_LONGEST_LOSS) */
+	int64_t loss_mdb;	/* longest (RWA_MIN_MAX_LOSS) */
 	int64_t loss_bound_mdb;	/* of the demand whose least loss is longest */
 	struct rwa_certificate certificate;
 	struct rwa_certificate fit;	/* of lightpaths_bound, when channels
@@ -284,7 +284,7 @@ struct rwa_mesh_result {
  * that, at the same channels and with as many lightpaths, for a quarter of
  * the time more at least; the certificate is not touched.
  * WEFT_EINFEASIBLE names the first
- * demand that no lightpath can serve (no way, or none within the loss
+ * demand that no lightpath can serve (no path, or none within the loss
  * budget) or the node whose add or drop limit is too low. WEFT_ELIMIT when
  * the search would need too much memory. The answer has passed
  * rwa_mesh_check() and rwa_certificate_check().

@@ -14,7 +14,7 @@
 #define MAX_COLUMNS 1500
 #define MAX_ITERATIONS 50000	/* of the simplex algorithm */
 
-struct program {
+struct mip_program {
 	const struct rwa_mesh *m;
 	struct lp *lp;
 	struct u64map shut;
@@ -37,7 +37,7 @@ static bool is_small(const struct rwa_mesh *m, int channels)
 		       MAX_COLUMNS;
 }
 
-static int open_on(const struct program *p, int32_t arc, int32_t channel)
+static int open_on(const struct mip_program *p, int32_t arc, int32_t channel)
 {
 	struct rwa_hop h = { arc, 0, channel };
 	int open = 0;
@@ -54,7 +54,7 @@ static int lightpaths(const struct rwa_mesh_demand *d)
 }
 
 /* (channel, arc) with its guards, and (demand, link). */
-static int add_special_rows(struct program *p)
+static int add_special_rows(struct mip_program *p)
 {
 	const struct rwa_mesh *m = p->m;
 	int rc = 0, row;
@@ -77,7 +77,7 @@ static int add_special_rows(struct program *p)
 }
 
 /* Rows: demands, (channel, arc), those above, (demand, channel, node). */
-static int add_rows(struct program *p)
+static int add_rows(struct mip_program *p)
 {
 	const struct rwa_mesh *m = p->m;
 	size_t nodes = m->demands.n * (size_t)p->channels * m->nodes.n;
@@ -105,7 +105,7 @@ static int add_rows(struct program *p)
 	return rc;
 }
 
-static bool may_carry(const struct program *p, int d, int c)
+static bool may_carry(const struct mip_program *p, int d, int c)
 {
 	const struct rwa_mesh_demand *dem = &p->m->demands.v[d];
 
@@ -114,7 +114,7 @@ static bool may_carry(const struct program *p, int d, int c)
 	       mesh_tunes(p->m, dem->src, c) && mesh_tunes(p->m, dem->dst, c);
 }
 
-static int add_arc_column(struct program *p, int d, int c, int e, int base)
+static int add_arc_column(struct mip_program *p, int d, int c, int e, int base)
 {
 	const struct rwa_mesh *m = p->m;
 	const struct rwa_mesh_demand *dem = &m->demands.v[d];
@@ -142,18 +142,18 @@ static int add_arc_column(struct program *p, int d, int c, int e, int base)
 }
 
 /* The columns of one demand on one channel. */
-static int add_columns(struct program *p, int d, int c)
+static int add_columns(struct mip_program *p, int d, int c)
 {
 	const struct rwa_mesh_demand *dem = &p->m->demands.v[d];
 	int base = p->first_node +
 		   (d * p->channels + c) * (int)p->m->nodes.n;
 	int rows[3] = { d, base + dem->src, base + dem->dst }, col;
 	const double ends[3] = { 1, -1, 1 };
-	int most = may_carry(p, d, c) ? lightpaths(dem) : 0;
-	int rc = lp_add_col(p->lp, 0, 0, most, true, 3, rows, ends, &col,
+	int max = may_carry(p, d, c) ? lightpaths(dem) : 0;
+	int rc = lp_add_col(p->lp, 0, 0, max, true, 3, rows, ends, &col,
 			    p->err);
 
-	for (int e = 0; !rc && most && e < (int)p->m->arcs.n; e++) {
+	for (int e = 0; !rc && max && e < (int)p->m->arcs.n; e++) {
 		rc = add_arc_column(p, d, c, e, base);
 	}
 	return rc;
@@ -164,7 +164,7 @@ int mesh_prove_too_few(const struct rwa_mesh *m, int channels,
 {
 	struct lp_options opt = { .time_limit_s = time_limit_s,
 				  .max_iterations = MAX_ITERATIONS };
-	struct program p = { .m = m, .channels = channels, .err = err };
+	struct mip_program p = { .m = m, .channels = channels, .err = err };
 	struct lp_result res;
 	int rc;
 

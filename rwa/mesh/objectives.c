@@ -5,13 +5,13 @@
  * Fewest moved: the search at that number of channels begins with every
  * lightpath of the assignment before that may stay where it is, its penalty
  * high, so that the others go around it. Then lightpaths that had to move are
- * put back where they were, one after the other, with whoever is in the way
+ * put back where they were, one after the other, with whoever is in the path
  * ejected, and what comes out is kept when it is no worse.
  *
  * Bound: by the certificate's prices all lightpaths together pay at most what
- * the channels hold, and each at least its cheapest way. One that stays pays
- * its present way. So only so many can stay as the difference pays for,
- * those first whose way is hardly dearer than the cheapest.
+ * the channels hold, and each at least its cheapest path. One that stays pays
+ * its present path. So only so many can stay as the difference pays for,
+ * those first whose way is hardly more expensive than the cheapest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +30,9 @@
 struct target {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *before;	/* demands are m's */
-	struct search *search;
+	struct mesh_search *search;
 	struct rwa_mesh_result *res;
-	struct stop stop;
+	struct mesh_stop stop;
 	int64_t size;		/* lightpaths to be served */
 	bool *fits;		/* path of `before`: could stay by itself */
 	bool *stays;		/* path of `before`: does, in res */
@@ -40,7 +40,7 @@ struct target {
 	struct rng rng;
 };
 
-static bool same_way(const struct rwa_assignment *a, size_t i,
+static bool same_path(const struct rwa_assignment *a, size_t i,
 		     const struct rwa_assignment *b, size_t k)
 {
 	const struct rwa_path *p = &a->paths.v[i], *q = &b->paths.v[k];
@@ -67,7 +67,7 @@ static int64_t find_staying(const struct rwa_assignment *before,
 		}
 		for (size_t j = k; j < a->paths.n &&
 				   a->paths.v[j].demand == d; j++) {
-			stays[i] |= same_way(before, i, a, j);
+			stays[i] |= same_path(before, i, a, j);
 		}
 		n += stays[i];
 	}
@@ -140,17 +140,16 @@ static int find_fitting(struct target *t)
 
 /* ---- bound ---- */
 
-/* Ways of least cost: of arcs, and, when it is their loss, of nodes passed. */
-struct ways {
+/* Paths of least cost: of arcs, and, when it is their loss, of nodes passed. */
+struct min_paths {
 	const struct rwa_mesh *m;
 	const int64_t *prices;	/* of arcs; NULL: their loss */
-	struct adjacency out;
+	struct mesh_adjacency out;
 	int64_t *dist;
-	int32_t *queue;
-	bool *queued;
+	struct graph_queue queue;
 };
 
-static int64_t step_cost(const struct ways *w, int32_t src, int32_t arc)
+static int64_t step_cost(const struct min_paths *w, int32_t src, int32_t arc)
 {
 	const struct rwa_mesh_arc *a = &w->m->arcs.v[arc];
 
@@ -161,67 +160,59 @@ static int64_t step_cost(const struct ways *w, int32_t src, int32_t arc)
 	       (a->src == src ? 0 : w->m->nodes.v[a->src].pass_mdb);
 }
 
-static void ways_from(struct ways *w, int32_t src)
+static void search_from_node(struct min_paths *w, int32_t src)
 {
-	int32_t n = (int32_t)w->m->nodes.n, head = 0, tail = 0;
+	int32_t v;
 
-	for (int32_t v = 0; v < n; v++) {
-		w->dist[v] = INT64_MAX;
+	for (size_t u = 0; u < w->m->nodes.n; u++) {
+		w->dist[u] = INT64_MAX;
 	}
 	w->dist[src] = 0;
-	w->queue[tail++] = src;
-	while (head != tail) {
-		int32_t v = w->queue[head];
-
-		head = (head + 1) % (n + 1);
-		w->queued[v] = false;
+	graph_queue_put(&w->queue, src);
+	while ((v = graph_queue_take(&w->queue)) >= 0) {
 		for (int32_t k = w->out.first[v]; k < w->out.first[v + 1];
 		     k++) {
 			int32_t e = w->out.arc[k], to = w->m->arcs.v[e].dst;
 			int64_t d = w->dist[v] + step_cost(w, src, e);
 
-			if (d >= w->dist[to]) {
-				continue;
-			}
-			w->dist[to] = d;
-			if (!w->queued[to]) {
-				w->queued[to] = true;
-				w->queue[tail] = to;
-				tail = (tail + 1) % (n + 1);
+			if (d < w->dist[to]) {
+				w->dist[to] = d;
+				graph_queue_put(&w->queue, to);
 			}
 		}
 	}
 }
 
-/* Cost of the cheapest way of every demand, INT64_MAX where there is none. */
-static int cheapest_ways(const struct rwa_mesh *m, const int64_t *prices,
-			 int64_t *way)
+/* Cost of the cheapest path of every demand, INT64_MAX where there is none. */
+static int cheapest_paths(const struct rwa_mesh *m, const int64_t *prices,
+			  int64_t *path)
 {
-	size_t n = m->nodes.n + 1;
-	struct ways w = { .m = m, .prices = prices };
-	int rc = adjacency_init(&w.out, m, false);
+	struct min_paths w = { .m = m, .prices = prices };
+	int rc = 0;
 
-	w.dist = calloc(n, sizeof(*w.dist));
-	w.queue = calloc(n, sizeof(*w.queue));
-	w.queued = calloc(n, sizeof(*w.queued));
-	rc = rc || !w.dist || !w.queue || !w.queued ? WEFT_ENOMEM : 0;
-	for (int32_t v = 0; !rc && v < (int32_t)m->nodes.n; v++) {
+	w.dist = calloc(m->nodes.n + 1, sizeof(*w.dist));
+	if (adjacency_init(&w.out, m, false) || !w.dist ||
+	    graph_queue_init(&w.queue, (int)m->nodes.n)) {
+		rc = WEFT_ENOMEM;
+		goto out;
+	}
+	for (int32_t v = 0; v < (int32_t)m->nodes.n; v++) {
 		bool any = false;
 
 		for (size_t d = 0; d < m->demands.n; d++) {
 			if (m->demands.v[d].src == v) {
 				if (!any) {
-					ways_from(&w, v);
+					search_from_node(&w, v);
 				}
 				any = true;
-				way[d] = w.dist[m->demands.v[d].dst];
+				path[d] = w.dist[m->demands.v[d].dst];
 			}
 		}
 	}
+out:
 	adjacency_fini(&w.out);
 	free(w.dist);
-	free(w.queue);
-	free(w.queued);
+	graph_queue_fini(&w.queue);
 	return rc;
 }
 
@@ -232,13 +223,13 @@ static int ascending(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* What each that fits pays beyond the cheapest way, for every demand no more
+/* What each that fits pays beyond the cheapest path, for every demand no more
  * of them than it wants, the least first. Returns how many. */
-static size_t excesses(const struct target *t, const int64_t *way,
+static size_t excesses(const struct target *t, const int64_t *path,
 		       int64_t *excess)
 {
 	const struct rwa_assignment *b = t->before;
-	size_t n = 0, most;
+	size_t n = 0, max;
 
 	for (size_t i = 0, k; i < b->paths.n; i = k) {
 		const struct rwa_mesh_demand *d =
@@ -250,7 +241,7 @@ static size_t excesses(const struct target *t, const int64_t *way,
 		     k++) {
 			const struct rwa_path *p = &b->paths.v[k];
 
-			excess[n] = -way[p->demand];
+			excess[n] = -path[p->demand];
 			for (int32_t h = 0; h < p->hops; h++) {
 				int32_t e = b->hops.v[p->first + h].arc;
 
@@ -259,8 +250,8 @@ static size_t excesses(const struct target *t, const int64_t *way,
 			n += t->fits[k];
 		}
 		qsort(excess + first, n - first, sizeof(*excess), ascending);
-		most = (size_t)wanted(d);
-		n = n - first > most ? first + most : n;
+		max = (size_t)wanted(d);
+		n = n - first > max ? first + max : n;
 	}
 	qsort(excess, n, sizeof(*excess), ascending);
 	return n;
@@ -288,27 +279,27 @@ static int64_t common(const struct target *t)
 static int bound_moved(struct target *t)
 {
 	const struct rwa_certificate *c = &t->res->certificate;
-	int64_t *way = calloc(t->m->demands.n + 1, sizeof(*way));
+	int64_t *path = calloc(t->m->demands.n + 1, sizeof(*path));
 	int64_t *excess = calloc(t->before->paths.n + 1, sizeof(*excess));
 	int64_t slack = c->denominator * t->res->channels;
 	size_t n, stay = 0;
-	int rc = way && excess ? cheapest_ways(t->m, c->prices, way)
+	int rc = path && excess ? cheapest_paths(t->m, c->prices, path)
 			       : WEFT_ENOMEM;
 
 	if (!rc) {
 		for (size_t d = 0; d < t->m->demands.n; d++) {
-			slack -= way[d] * wanted(&t->m->demands.v[d]);
+			slack -= path[d] * wanted(&t->m->demands.v[d]);
 		}
 		if (t->size < t->m->lightpaths) {
-			slack = INT64_MAX;	/* nobody knows who is served */
+			slack = INT64_MAX;	/* no one knows who is served */
 		}
-		n = excesses(t, way, excess);
+		n = excesses(t, path, excess);
 		for (; stay < n && excess[stay] <= slack; stay++) {
 			slack -= excess[stay];
 		}
 		t->res->moved_bound = common(t) - (int64_t)stay;
 	}
-	free(way);
+	free(path);
 	free(excess);
 	return rc;
 }
@@ -353,14 +344,14 @@ static int channel_weights(const struct target *t, struct u64map *weights)
 	return rc;
 }
 
-struct edge {
+struct channel_edge {
 	int from, to, number;
 };
 
 static int match_channels(struct u64map *weights, int n, int32_t *name,
 			  struct err *err)
 {
-	VEC(struct edge) edges = { 0 };
+	VEC(struct channel_edge) edges = { 0 };
 	struct graph_flow *f;
 	int rc = graph_flow_new(2 * n + 2, &f, err);
 
@@ -372,7 +363,7 @@ static int match_channels(struct u64map *weights, int n, int32_t *name,
 	}
 	for (int c = 0; !rc && c < n; c++) {
 		for (int d = 0; !rc && d < n; d++) {
-			struct edge e = { c, d, 0 };
+			struct channel_edge e = { c, d, 0 };
 			uint64_t w;
 
 			if (!u64map_get(weights, (uint64_t)c << 32 |
@@ -597,9 +588,9 @@ static int put_all_back(struct target *t, struct err *err)
 	return rc;
 }
 
-int mesh_fewest_moved(const struct rwa_mesh *m, struct search *search,
+int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 		      const struct rwa_assignment *before,
-		      const struct stop *stop, struct rwa_mesh_result *res,
+		      const struct mesh_stop *stop, struct rwa_mesh_result *res,
 		      struct err *err)
 {
 	struct target t = { .m = m, .before = before, .search = search,
@@ -665,15 +656,15 @@ static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths,
 {
 	size_t n = m->demands.n;
 	struct demand_loss *v = calloc(n + 1, sizeof(*v));
-	int64_t *way = calloc(n + 1, sizeof(*way));
-	int rc = v && way ? cheapest_ways(m, NULL, way) : WEFT_ENOMEM;
+	int64_t *path = calloc(n + 1, sizeof(*path));
+	int rc = v && path ? cheapest_paths(m, NULL, path) : WEFT_ENOMEM;
 
 	*bound = 0;
 	for (size_t d = 0; !rc && d < n; d++) {
 		const struct rwa_mesh_demand *x = &m->demands.v[d];
 
 		v[d] = (struct demand_loss){
-			way[d], wanted(x),
+			path[d], wanted(x),
 		};
 	}
 	if (!rc) {
@@ -684,20 +675,20 @@ static int bound_loss(const struct rwa_mesh *m, int64_t lightpaths,
 		*bound = v[d].loss + m->add_mdb + m->drop_mdb;
 	}
 	free(v);
-	free(way);
+	free(path);
 	return rc;
 }
 
 /* The search under a budget, at the channels of `res`. *done: as many are
  * served, and the answer has been taken over. */
 static int within(const struct rwa_mesh *m, int64_t budget,
-		  const struct rwa_mesh_options *opt, const struct stop *stop,
+		  const struct rwa_mesh_options *opt, const struct mesh_stop *stop,
 		  struct rwa_mesh_result *res, bool *done, struct err *err)
 {
 	struct rwa_mesh trial = *m;	/* borrows everything */
 	int64_t effort = m->lightpaths * EFFORT_FIRST, served = 0;
 	struct rwa_assignment now = { 0 };
-	struct search *s;
+	struct mesh_search *s;
 	int rc;
 
 	*done = false;
@@ -706,7 +697,7 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	rc = search_new(&trial, res->certificate.prices, opt->seed,
 			opt->channels > 0, &s, err);
 	if (rc == WEFT_EINFEASIBLE) {
-		return 0;	/* some demand has no way that short */
+		return 0;	/* some demand has no path that short */
 	}
 	if (!rc && !(rc = search_set_channels(s, res->channels, err))) {
 		rc = search_run(s, (int64_t)res->assignment.paths.n, effort,
@@ -727,9 +718,9 @@ static int within(const struct rwa_mesh *m, int64_t budget,
 	return rc;
 }
 
-int mesh_least_loss(const struct rwa_mesh *m,
+int mesh_min_max_loss(const struct rwa_mesh *m,
 		    const struct rwa_mesh_options *opt,
-		    const struct stop *stop, struct rwa_mesh_result *res,
+		    const struct mesh_stop *stop, struct rwa_mesh_result *res,
 		    struct err *err)
 {
 	int64_t low = 0;

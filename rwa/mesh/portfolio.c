@@ -10,9 +10,9 @@
 #define ROUND 2048	/* lightpaths placed */
 
 struct round {
-	struct search *const *searches;
+	struct mesh_search *const *searches;
 	int64_t target, effort;
-	const struct stop *stop;
+	const struct mesh_stop *stop;
 	int64_t served[PORTFOLIO];
 	int rc[PORTFOLIO];
 	struct err err[PORTFOLIO];
@@ -37,8 +37,8 @@ static void run_round(struct round *r, int threads)
 	}
 }
 
-int portfolio_run(struct search *const searches[PORTFOLIO], int threads,
-		  int64_t target, int64_t effort, const struct stop *stop,
+int portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads,
+		  int64_t target, int64_t effort, const struct mesh_stop *stop,
 		  int64_t *served, int *winner, struct err *err)
 {
 	struct round r = { .searches = searches, .target = target,

@@ -1,20 +1,21 @@
-/* Private to the room: arcs by node, shortest ways, bound and search. */
+/* Private to the room: arcs by node, shortest paths, bound and search. */
 #ifndef WEFT_RWA_MESH_PRIVATE_H
 #define WEFT_RWA_MESH_PRIVATE_H
 
 #include "lib/base/heap.h"
 #include "lib/base/map.h"
 #include "lib/base/rng.h"
+#include "lib/graph/graph.h"
 #include "rwa/mesh/mesh.h"
 
 /* Arcs of a mesh by the node they leave (or, reversed, enter). */
-struct adjacency {
+struct mesh_adjacency {
 	int32_t *first;		/* nodes + 1 */
 	int32_t *arc;
 };
 
-int adjacency_init(struct adjacency *a, const struct rwa_mesh *m, bool reversed);
-void adjacency_fini(struct adjacency *a);
+int adjacency_init(struct mesh_adjacency *a, const struct rwa_mesh *m, bool reversed);
+void adjacency_fini(struct mesh_adjacency *a);
 
 /* Fibres of an arc that are not blocked as a whole: fibres[arc]. */
 int mesh_open_fibres(const struct rwa_mesh *m, int32_t *fibres,
@@ -39,10 +40,10 @@ bool mesh_is_shut_near(const struct rwa_mesh *m, const struct u64map *shut,
 /* spectrum.c */
 /* True when the node's transceivers reach the channel. O(tunings). */
 bool mesh_tunes(const struct rwa_mesh *m, int32_t node, int32_t channel);
-/* Most lit channels of a fibre with so many, by the guard channels alone; and
- * the fewest channels with so many lit. */
+/* Most active channels of a fibre with so many, by the guard channels alone; and
+ * the fewest channels with so many active. */
 int64_t mesh_band_slots(const struct rwa_mesh *m, int64_t channels);
-int64_t mesh_band_least(const struct rwa_mesh *m, int64_t slots);
+int64_t mesh_band_min_channels(const struct rwa_mesh *m, int64_t slots);
 /* Single channels in use, of fibres that are not closed whole, each once, by
  * channel. */
 struct mesh_slots {
@@ -58,59 +59,59 @@ int mesh_used_slots(const struct rwa_mesh *m, struct mesh_slots *out,
 int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
 		    struct err *err);
 
-/* constrained_paths.c: cheapest ways under a loss budget or in pairs. */
-struct way_label;
+/* constrained_paths.c: cheapest paths under a loss budget or in pairs. */
+struct path_label;
 HEAP(label_heap, int32_t);
 
-struct mesh_ways {
+struct mesh_paths {
 	const struct rwa_mesh *m;
-	struct adjacency out, in;
+	struct mesh_adjacency out, in;
 	int32_t *fibres;	/* open, by arc */
 	int32_t *link;		/* arcs of one link share a fate */
 	int64_t budget;		/* of arcs and nodes passed */
-	int32_t *arcs;		/* of the way found, in no order */
+	int32_t *arcs;		/* of the path found, in no order */
 	int32_t n_arcs;
 	/* private */
-	int64_t **least;	/* by destination */
+	int64_t **min;	/* by destination */
 	uint8_t *state;
 	double *dist;
-	int32_t *via, *queue, *top;
-	bool *queued;
-	VEC(struct way_label) labels;
+	int32_t *via, *top;
+	struct graph_queue queue;
+	VEC(struct path_label) labels;
 	struct label_heap heap;	/* labels to go on from */
 };
 
 /* Number of the link of each arc: those between the same two nodes. */
 int mesh_links(const struct rwa_mesh *m, int32_t *link);
 
-int mesh_ways_init(struct mesh_ways *w, const struct rwa_mesh *m,
+int mesh_paths_init(struct mesh_paths *w, const struct rwa_mesh *m,
 		   struct err *err);
-void mesh_ways_fini(struct mesh_ways *w);
-/* The cheapest way within the budget into w->arcs; *cost INFINITY without
- * one. WEFT_ELIMIT when there are too many ways to look at. */
-int mesh_way_within(struct mesh_ways *w, const double *price, int32_t src,
+void mesh_paths_fini(struct mesh_paths *w);
+/* The cheapest path within the budget into w->arcs; *cost INFINITY without
+ * one. WEFT_ELIMIT when there are too many paths to look at. */
+int mesh_path_within(struct mesh_paths *w, const double *price, int32_t src,
 		    int32_t dst, double *cost);
-/* The cheapest pair of ways without common link, the budget left out. */
-int mesh_way_pair(struct mesh_ways *w, const double *price, int32_t src,
+/* The cheapest pair of paths without common link, the budget left out. */
+int mesh_path_pair(struct mesh_paths *w, const double *price, int32_t src,
 		  int32_t dst, double *cost);
-/* Loss of a way's arcs, to compare with the budget. */
-int64_t mesh_way_loss(const struct mesh_ways *w, int32_t src,
+/* Loss of a path's arcs, to compare with the budget. */
+int64_t mesh_path_loss(const struct mesh_paths *w, int32_t src,
 		      const int32_t *arcs, int32_t n);
 
 /* A moment after which work stops: at_ns 0 never, cancel may be NULL. */
-struct stop {
+struct mesh_stop {
 	int64_t at_ns;
 	const volatile bool *cancel;
 };
 
-bool stop_now(const struct stop *s);
+bool stop_now(const struct mesh_stop *s);
 
 /* flow.c: prices and the flow's congestion. */
-int mesh_bound(const struct rwa_mesh *m, const struct stop *stop,
+int mesh_bound(const struct rwa_mesh *m, const struct mesh_stop *stop,
 	       struct rwa_certificate *out, struct err *err);
 /* Prices by which the fewest lightpaths fit in so many channels: those of the
  * flow that turns the fewest away. */
-int mesh_fit(const struct rwa_mesh *m, int channels, const struct stop *stop,
+int mesh_fit(const struct rwa_mesh *m, int channels, const struct mesh_stop *stop,
 	     struct rwa_certificate *out, int64_t *fit, struct err *err);
 /* Recomputes the sums and the bound of the prices, in integers. */
 int certificate_sum(const struct rwa_mesh *m, struct rwa_certificate *c,
@@ -132,42 +133,42 @@ int mesh_configurations(const struct rwa_mesh *m, uint64_t seed,
 			struct err *err);
 
 /* mesh_search*.c: guided ejection search at a fixed number of channels. */
-struct search;
+struct mesh_search;
 
 /* prices: of the certificate. fit: not all can be served, as many as fit are
  * looked for. WEFT_EINFEASIBLE, WEFT_ELIMIT. */
 int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
-	       bool fit, struct search **out, struct err *err);
-void search_free(struct search *s);
+	       bool fit, struct mesh_search **out, struct err *err);
+void search_free(struct mesh_search *s);
 /* Lightpaths to serve: all that the add and drop limits let through. */
-int64_t search_units(const struct search *s);
+int64_t search_units(const struct mesh_search *s);
 /* Starts at this many channels, guards at the edges among them. What was
  * placed below stays; with fewer channels than before, the emptiest are given
  * up. */
-int search_set_channels(struct search *s, int channels, struct err *err);
+int search_set_channels(struct mesh_search *s, int channels, struct err *err);
 /* Starts at this many channels with a partial assignment in place, each path
  * with its penalty; one that clashes with those before it is left out, as is
  * one of a demand that has enough of them. */
-int search_begin(struct search *s, int channels,
+int search_begin(struct mesh_search *s, int channels,
 		 const struct rwa_assignment *begin, const int32_t *penalties,
 		 struct err *err);
 /* Looks until `target` lightpaths are served, `effort` were placed or it is
  * told to stop. *served: the most that were ever served at once since
  * the number of channels was set. */
-int search_run(struct search *s, int64_t target, int64_t effort,
-	       const struct stop *stop, int64_t *served, struct err *err);
+int search_run(struct mesh_search *s, int64_t target, int64_t effort,
+	       const struct mesh_stop *stop, int64_t *served, struct err *err);
 /* True when nothing that waits could be placed, whatever was ejected. */
-bool search_is_idle(const struct search *s);
+bool search_is_idle(const struct mesh_search *s);
 /* The assignment that served the most. */
-int search_best(const struct search *s, struct rwa_assignment *out,
+int search_best(const struct mesh_search *s, struct rwa_assignment *out,
 		struct err *err);
 
 /* portfolio.c: as search_run() with two searches, on one thread or two;
  * *winner serves the most, the first of equals. Each does the whole effort. */
 #define PORTFOLIO 2
 
-int portfolio_run(struct search *const searches[PORTFOLIO], int threads,
-		  int64_t target, int64_t effort, const struct stop *stop,
+int portfolio_run(struct mesh_search *const searches[PORTFOLIO], int threads,
+		  int64_t target, int64_t effort, const struct mesh_stop *stop,
 		  int64_t *served, int *winner, struct err *err);
 
 /* ring_mesh.c: all demands by rwa_ring_route(), of the caller, and the two
@@ -179,15 +180,15 @@ int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 /* objectives.c: moves as few lightpaths as it can, at the channels and with
  * the lightpaths served that `res` has. Paths of `before` belong to m's
  * demands, ascending. Sets moved and moved_bound. */
-int mesh_fewest_moved(const struct rwa_mesh *m, struct search *search,
+int mesh_min_moved(const struct rwa_mesh *m, struct mesh_search *search,
 		      const struct rwa_assignment *before,
-		      const struct stop *stop, struct rwa_mesh_result *res,
+		      const struct mesh_stop *stop, struct rwa_mesh_result *res,
 		      struct err *err);
 /* Shortens the longest loss, at the same channels. Sets loss_mdb and
  * loss_bound_mdb. */
-int mesh_least_loss(const struct rwa_mesh *m,
+int mesh_min_max_loss(const struct rwa_mesh *m,
 		    const struct rwa_mesh_options *opt,
-		    const struct stop *stop, struct rwa_mesh_result *res,
+		    const struct mesh_stop *stop, struct rwa_mesh_result *res,
 		    struct err *err);
 
 #endif

@@ -12,7 +12,7 @@
 /* Lightpaths times nodes: more would take longer than the search. */
 #define WORK_MAX ((int64_t)1 << 30)
 
-struct layout {			/* of the ring */
+struct ring_layout {			/* of the ring */
 	int32_t *node;		/* at each position */
 	int32_t *position;	/* of each node */
 	int32_t *arc[2];	/* from position i to i+1, from i+1 to i */
@@ -63,7 +63,7 @@ static bool is_plain(const struct rwa_mesh *m)
 
 /* The arc from v that does not lead back to `last`; -1 unless v has exactly
  * one other arc, and that leads to `last`. */
-static int32_t onward(const struct rwa_mesh *m, const struct adjacency *out,
+static int32_t onward(const struct rwa_mesh *m, const struct mesh_adjacency *out,
 		      int32_t v, int32_t last)
 {
 	const int32_t *arc = out->arc + out->first[v];
@@ -78,7 +78,7 @@ static int32_t onward(const struct rwa_mesh *m, const struct adjacency *out,
 	return m->arcs.v[arc[0]].dst == last ? arc[1] : -1;
 }
 
-static int32_t arc_to(const struct rwa_mesh *m, const struct adjacency *out,
+static int32_t arc_to(const struct rwa_mesh *m, const struct mesh_adjacency *out,
 		      int32_t v, int32_t to)
 {
 	const int32_t *arc = out->arc + out->first[v];
@@ -92,8 +92,8 @@ static int32_t arc_to(const struct rwa_mesh *m, const struct adjacency *out,
 }
 
 /* Goes around; false when the mesh is no ring. */
-static bool walk(const struct rwa_mesh *m, const struct adjacency *out,
-		 struct layout *l)
+static bool walk_ring(const struct rwa_mesh *m, const struct mesh_adjacency *out,
+		 struct ring_layout *l)
 {
 	int32_t n = (int32_t)m->nodes.n, v = 0, last = -1;
 
@@ -116,19 +116,19 @@ static bool walk(const struct rwa_mesh *m, const struct adjacency *out,
 	return v == 0;
 }
 
-static int layout_init(struct layout *l, const struct rwa_mesh *m, bool *ring)
+static int layout_init(struct ring_layout *l, const struct rwa_mesh *m, bool *ring)
 {
-	struct adjacency out = { 0 };
+	struct mesh_adjacency out = { 0 };
 	size_t n = m->nodes.n + 1;
 	int32_t *v = calloc(4 * n, sizeof(*v));
 	int rc = !v || adjacency_init(&out, m, false) ? WEFT_ENOMEM : 0;
 
-	*l = (struct layout){ .node = v };
+	*l = (struct ring_layout){ .node = v };
 	if (!rc) {
 		l->position = v + n;
 		l->arc[RWA_CW] = v + 2 * n;
 		l->arc[RWA_CCW] = v + 3 * n;
-		*ring = walk(m, &out, l);
+		*ring = walk_ring(m, &out, l);
 	}
 	adjacency_fini(&out);
 	return rc;
@@ -136,7 +136,7 @@ static int layout_init(struct layout *l, const struct rwa_mesh *m, bool *ring)
 
 /* ---- demands as arcs, and back ---- */
 
-static void list_arcs(const struct rwa_mesh *m, const struct layout *l,
+static void list_arcs(const struct rwa_mesh *m, const struct ring_layout *l,
 		      struct rwa_arc *arcs)
 {
 	for (size_t d = 0; d < m->demands.n; d++) {
@@ -151,7 +151,7 @@ static void list_arcs(const struct rwa_mesh *m, const struct layout *l,
 	}
 }
 
-static int push_path(const struct rwa_mesh *m, const struct layout *l,
+static int push_path(const struct rwa_mesh *m, const struct ring_layout *l,
 		     const struct rwa_arc *arc, int32_t demand,
 		     struct rwa_assignment *out)
 {
@@ -175,7 +175,7 @@ static int push_path(const struct rwa_mesh *m, const struct layout *l,
 	return vec_push(&out->paths, p) ? WEFT_ENOMEM : 0;
 }
 
-static int list_paths(const struct rwa_mesh *m, const struct layout *l,
+static int list_paths(const struct rwa_mesh *m, const struct ring_layout *l,
 		      const struct rwa_arc *arcs, struct rwa_assignment *out)
 {
 	int rc = 0;
@@ -188,7 +188,7 @@ static int list_paths(const struct rwa_mesh *m, const struct layout *l,
 	return rc;
 }
 
-static int solve(const struct rwa_mesh *m, const struct layout *l,
+static int solve(const struct rwa_mesh *m, const struct ring_layout *l,
 		 struct rwa_assignment *out, int *channels, int32_t *pair,
 		 struct err *err)
 {
@@ -218,7 +218,7 @@ static int solve(const struct rwa_mesh *m, const struct layout *l,
 int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 		    int *channels, int32_t *pair, struct err *err)
 {
-	struct layout l = { 0 };
+	struct ring_layout l = { 0 };
 	bool ring = false;
 	int rc = 0;
 
@@ -228,7 +228,7 @@ int mesh_ring_start(const struct rwa_mesh *m, struct rwa_assignment *out,
 		rc = err_nomem(err);
 	}
 	rc = rc || !ring ? rc : solve(m, &l, out, channels, pair, err);
-	/* The ways do not know the loss budget. */
+	/* The paths do not know the loss budget. */
 	if (!rc && *channels &&
 	    rwa_mesh_check(m, out, *channels, true, NULL)) {
 		*channels = 0;

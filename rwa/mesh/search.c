@@ -2,10 +2,10 @@
  * Guided ejection search at a fixed number of channels.
  *
  * A partial assignment without clashes is kept at all times. A lightpath that
- * has no place is routed on the cheapest way of any channel, where a taken
+ * has no place is routed on the cheapest path of any channel, where a taken
  * slot costs the penalty of the lightpath that holds it; whoever is in the
  * way is ejected and waits in turn. The penalty of a lightpath grows whenever
- * it finds no free way, so that what is hard to place stays once placed.
+ * it finds no free path, so that what is hard to place stays once placed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define TABU_MORE 40
 #define TWO_FOR_ONE 500
 
-static void eject(struct search *s, int32_t unit)
+static void eject(struct mesh_search *s, int32_t unit)
 {
 	put_unit(s, unit, FREE);
 	s->whole -= share(s, unit);
@@ -27,7 +27,7 @@ static void eject(struct search *s, int32_t unit)
 }
 
 /* The first slots of a hop's guard channels and after them. */
-static int32_t *guarded(const struct search *s, const struct rwa_hop *h,
+static int32_t *guarded(const struct mesh_search *s, const struct rwa_hop *h,
 			int32_t **end)
 {
 	int32_t *slot = slot_at(s, h->arc, h->fibre, 0);
@@ -39,9 +39,9 @@ static int32_t *guarded(const struct search *s, const struct rwa_hop *h,
 }
 
 /* Ejects the partner when both are on one link, and remembers the link. */
-static bool eject_partner(struct search *s, int32_t unit, int32_t hops)
+static bool eject_partner(struct mesh_search *s, int32_t unit, int32_t hops)
 {
-	const struct unit *u = &s->units[unit];
+	const struct search_unit *u = &s->units[unit];
 	bool shared = false;
 
 	if (!is_placed(s, u->partner)) {
@@ -62,9 +62,9 @@ static bool eject_partner(struct search *s, int32_t unit, int32_t hops)
 }
 
 /* Ejects whoever holds the unit's slots, or is too near, and takes them. */
-static void occupy(struct search *s, int32_t unit)
+static void occupy(struct mesh_search *s, int32_t unit)
 {
-	struct unit *u = &s->units[unit];
+	struct search_unit *u = &s->units[unit];
 	int32_t hops = u->hops, *end;
 	bool ejected;
 
@@ -91,7 +91,7 @@ static void occupy(struct search *s, int32_t unit)
 }
 
 /* True when a lightpath that changes its channel comes too near to itself. */
-static bool meets_itself(const struct search *s, const struct unit *u)
+static bool meets_itself(const struct mesh_search *s, const struct search_unit *u)
 {
 	int32_t reach = s->m->guard.between;
 
@@ -108,7 +108,7 @@ static bool meets_itself(const struct search *s, const struct unit *u)
 	return false;
 }
 
-static int32_t way_cost(const struct search *s, const struct unit *u)
+static int32_t way_cost(const struct mesh_search *s, const struct search_unit *u)
 {
 	int32_t cost = 0;
 
@@ -120,9 +120,9 @@ static int32_t way_cost(const struct search *s, const struct unit *u)
 
 /* When not all fit, one may be ejected for one, not for a while after it was
  * ejected itself, and now and then two. */
-static bool is_worth(struct search *s, int32_t unit)
+static bool is_worth(struct mesh_search *s, int32_t unit)
 {
-	const struct unit *u = &s->units[unit];
+	const struct search_unit *u = &s->units[unit];
 	int32_t n = 0, last = FREE, *end;
 
 	if (!s->fit) {
@@ -147,10 +147,10 @@ static bool is_worth(struct search *s, int32_t unit)
 
 enum outcome { PLACED, NOT_WORTH_IT, NOWHERE };
 
-static int place(struct search *s, int32_t unit, enum outcome *out)
+static int place(struct mesh_search *s, int32_t unit, enum outcome *out)
 {
 	bool found;
-	int rc = search_find_way(s, unit, &found);
+	int rc = search_find_path(s, unit, &found);
 
 	*out = NOWHERE;
 	if (rc || !found) {
@@ -166,13 +166,13 @@ static int place(struct search *s, int32_t unit, enum outcome *out)
 	return rc;
 }
 
-static int remember(struct search *s)
+static int remember(struct mesh_search *s)
 {
-	s->most = s->whole;
+	s->max = s->whole;
 	s->best.paths.n = 0;
 	s->best.hops.n = 0;
 	for (int32_t i = 0; i < s->n_units; i++) {
-		const struct unit *u = &s->units[i];
+		const struct search_unit *u = &s->units[i];
 		struct rwa_path p = { u->demand, u->hops,
 				      (int64_t)s->best.hops.n };
 
@@ -191,58 +191,58 @@ static int remember(struct search *s)
 }
 
 /*
- * What a taken slot costs beside the way itself. At first much, so that what
- * is free is filled; then little, so that ways stay short. Which little is
+ * What a taken slot costs beside the path itself. At first much, so that what
+ * is free is filled; then little, so that paths stay short. Which little is
  * best differs, so that they take turns when nothing gets better.
  */
-static void choose_scale(struct search *s)
+static void choose_scale(struct mesh_search *s)
 {
 	static const int32_t scales[] = { 16, 100, 6, 32 };
 	static const int32_t slacks[] = { 4, 8, 2, 16 };
 
 	if (++s->calm > CALM_LEAST + s->n_units) {
 		s->calm = 0;
-		s->turn = (s->turn + 1) % 4;
+		s->scale_index = (s->scale_index + 1) % 4;
 	}
-	s->slack = slacks[s->turn] * BASE;
+	s->slack = slacks[s->scale_index] * BASE;
 	if (s->fit || s->filled < s->n_units) {
 		s->filled += s->filled < s->n_units;
 		s->scale = SCALE_FILL;
 		return;
 	}
-	s->scale = scales[s->turn];
+	s->scale = scales[s->scale_index];
 }
 
 /* When not all fit: every lightpath is tried once, the cheapest first. */
-static bool is_filling(const struct search *s)
+static bool is_filling(const struct mesh_search *s)
 {
 	return s->fit && s->filled < s->n_units;
 }
 
 /* True once everything was tried, when not all fit. */
-static bool is_full(const struct search *s)
+static bool is_full(const struct mesh_search *s)
 {
 	return s->fit && s->filled > s->n_units;
 }
 
-static int32_t pick(struct search *s)
+static int32_t pick(struct mesh_search *s)
 {
 	return is_filling(s) ? s->waiting - 1
 			     : s->stuck + (int32_t)rng_below(&s->rng,
 					(uint64_t)(s->waiting - s->stuck));
 }
 
-bool search_is_idle(const struct search *s)
+bool search_is_idle(const struct mesh_search *s)
 {
 	return s->waiting <= s->stuck;
 }
 
-int search_run(struct search *s, int64_t target, int64_t effort,
-	       const struct stop *stop, int64_t *served, struct err *err)
+int search_run(struct mesh_search *s, int64_t target, int64_t effort,
+	       const struct mesh_stop *stop, int64_t *served, struct err *err)
 {
 	int rc = 0;
 
-	for (int64_t k = 0; !rc && !search_is_idle(s) && s->most < target &&
+	for (int64_t k = 0; !rc && !search_is_idle(s) && s->max < target &&
 			    k < effort; k++) {
 		int32_t unit, at = pick(s);
 		enum outcome outcome = PLACED;
@@ -265,16 +265,16 @@ int search_run(struct search *s, int64_t target, int64_t effort,
 			s->filled++;
 			s->stuck = 0;
 		}
-		if (!rc && s->whole > s->most &&
+		if (!rc && s->whole > s->max &&
 		    (s->waiting == 0 || k % 64 == 0 || is_full(s))) {
 			rc = remember(s);
 			s->calm = 0;
 		}
 	}
-	if (!rc && s->whole > s->most) {
+	if (!rc && s->whole > s->max) {
 		rc = remember(s);
 	}
-	*served = s->most;
+	*served = s->max;
 	return rc ? err_nomem(err) : 0;
 }
 
@@ -288,7 +288,7 @@ static int by_demand(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-int search_best(const struct search *s, struct rwa_assignment *out,
+int search_best(const struct mesh_search *s, struct rwa_assignment *out,
 		struct err *err)
 {
 	*out = (struct rwa_assignment){ 0 };

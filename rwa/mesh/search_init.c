@@ -6,8 +6,8 @@
 
 /* ---- costs and plain distances ---- */
 
-/* Arcs that the bound prices high are dear, as everybody needs them. */
-static void set_costs(struct search *s, const int64_t *prices)
+/* Arcs that the bound prices high are expensive, as all needs them. */
+static void set_costs(struct mesh_search *s, const int64_t *prices)
 {
 	double sum = 0, mean;
 
@@ -16,14 +16,14 @@ static void set_costs(struct search *s, const int64_t *prices)
 	}
 	mean = sum > 0 ? sum / (double)s->m->arcs.n : 1;
 	for (size_t e = 0; e < s->m->arcs.n; e++) {
-		double dear = (double)prices[e] / mean;
+		double expense = (double)prices[e] / mean;
 
-		s->cost[e] = (int32_t)(BASE * (1 + (dear < 8 ? dear : 8)));
+		s->cost[e] = (int32_t)(BASE * (1 + (expense < 8 ? expense : 8)));
 	}
 }
 
-static void relax_in(const struct search *s, int32_t v, const bool *open,
-		     int32_t *dist, int64_t *least, int32_t dst, bool *again)
+static void relax_in(const struct mesh_search *s, int32_t v, const bool *open,
+		     int32_t *dist, int64_t *min, int32_t dst, bool *again)
 {
 	for (int32_t k = s->in.first[v]; k < s->in.first[v + 1]; k++) {
 		int32_t e = s->in.arc[k], u = s->m->arcs.v[e].src;
@@ -36,33 +36,33 @@ static void relax_in(const struct search *s, int32_t v, const bool *open,
 			dist[u] = dist[v] + s->cost[e];
 			again[u] = true;
 		}
-		if (least[v] < INT64_MAX &&
-		    least[v] + pass + s->m->arcs.v[e].loss_mdb < least[u]) {
-			least[u] = least[v] + pass + s->m->arcs.v[e].loss_mdb;
+		if (min[v] < INT64_MAX &&
+		    min[v] + pass + s->m->arcs.v[e].loss_mdb < min[u]) {
+			min[u] = min[v] + pass + s->m->arcs.v[e].loss_mdb;
 			again[u] = true;
 		}
 	}
 }
 
 /* Both distances to dst, by rounds of relaxation. */
-static int distances_to(struct search *s, int32_t dst, const bool *open,
+static int distances_to(struct mesh_search *s, int32_t dst, const bool *open,
 			bool *again)
 {
 	int32_t n = (int32_t)s->m->nodes.n;
 	bool any = true;
 
 	s->dist[dst] = malloc((size_t)n * sizeof(**s->dist));
-	s->least[dst] = malloc((size_t)n * sizeof(**s->least));
-	if (!s->dist[dst] || !s->least[dst]) {
+	s->min[dst] = malloc((size_t)n * sizeof(**s->min));
+	if (!s->dist[dst] || !s->min[dst]) {
 		return WEFT_ENOMEM;
 	}
 	for (int32_t v = 0; v < n; v++) {
 		s->dist[dst][v] = INT_MAX;
-		s->least[dst][v] = INT64_MAX;
+		s->min[dst][v] = INT64_MAX;
 		again[v] = false;
 	}
 	s->dist[dst][dst] = 0;
-	s->least[dst][dst] = 0;
+	s->min[dst][dst] = 0;
 	again[dst] = true;
 	while (any) {
 		any = false;
@@ -71,14 +71,14 @@ static int distances_to(struct search *s, int32_t dst, const bool *open,
 				again[v] = false;
 				any = true;
 				relax_in(s, v, open, s->dist[dst],
-					 s->least[dst], dst, again);
+					 s->min[dst], dst, again);
 			}
 		}
 	}
 	return 0;
 }
 
-static int all_distances(struct search *s, struct err *err)
+static int all_distances(struct mesh_search *s, struct err *err)
 {
 	size_t n = s->m->nodes.n;
 	bool *again = calloc(n + 1, sizeof(*again));
@@ -105,8 +105,8 @@ static int all_distances(struct search *s, struct err *err)
 	return rc;
 }
 
-/* Every demand must have a way, within the loss budget. */
-static int check_ways(const struct search *s, struct err *err)
+/* Every demand must have a path, within the loss budget. */
+static int check_paths(const struct mesh_search *s, struct err *err)
 {
 	const struct rwa_mesh *m = s->m;
 	int64_t budget = m->budget_mdb == RWA_MESH_NO_LIMIT
@@ -115,16 +115,16 @@ static int check_ways(const struct search *s, struct err *err)
 
 	for (size_t i = 0; i < m->demands.n; i++) {
 		const struct rwa_mesh_demand *d = &m->demands.v[i];
-		bool way = s->dist[d->dst][d->src] < INT_MAX;
+		bool path = s->dist[d->dst][d->src] < INT_MAX;
 		char from[16], to[16];
 
-		if (!way || s->least[d->dst][d->src] > budget) {
+		if (!path || s->min[d->dst][d->src] > budget) {
 			return err_set(err, WEFT_EINFEASIBLE,
 				"demand %zu: no way leads from %s to %s%s", i,
 				rwa_mesh_node_name(m, d->src, from,
 						   sizeof(from)),
 				rwa_mesh_node_name(m, d->dst, to, sizeof(to)),
-				way ? " within the loss budget" : "");
+				path ? " within the loss budget" : "");
 		}
 	}
 	return 0;
@@ -134,8 +134,8 @@ static int check_ways(const struct search *s, struct err *err)
 
 static int by_units(const void *a, const void *b, void *arg)
 {
-	const struct search *s = arg;
-	const struct unit *x = a, *y = b;
+	const struct mesh_search *s = arg;
+	const struct search_unit *x = a, *y = b;
 	const struct rwa_mesh_demand *p = &s->m->demands.v[x->demand];
 	const struct rwa_mesh_demand *q = &s->m->demands.v[y->demand];
 	int32_t d = s->dist[p->dst][p->src], e = s->dist[q->dst][q->src];
@@ -147,7 +147,7 @@ static int by_units(const void *a, const void *b, void *arg)
 }
 
 /* How many lightpaths of a demand its ends can still hold. */
-static int32_t room_at_ends(const struct search *s, int64_t *adds,
+static int32_t room_at_ends(const struct mesh_search *s, int64_t *adds,
 			    int64_t *drops, const struct rwa_mesh_demand *d)
 {
 	const struct rwa_mesh_node *src = &s->m->nodes.v[d->src];
@@ -168,7 +168,7 @@ static int32_t room_at_ends(const struct search *s, int64_t *adds,
 }
 
 /* One unit for each lightpath, the longest last, where waiting begins. */
-static int make_units(struct search *s)
+static int make_units(struct mesh_search *s)
 {
 	size_t n = (size_t)s->m->lightpaths + 1, nodes = s->m->nodes.n;
 	int64_t *ends = calloc(2 * nodes, sizeof(*ends));
@@ -184,14 +184,14 @@ static int make_units(struct search *s)
 					     &s->m->demands.v[i]);
 
 		for (int32_t k = 0; k < count; k++) {
-			s->units[s->n_units++] = (struct unit){
+			s->units[s->n_units++] = (struct search_unit){
 				.demand = (int32_t)i,
 			};
 		}
 	}
 	qsort_r(s->units, (size_t)s->n_units, sizeof(*s->units), by_units, s);
 	for (int32_t i = 0; i < s->n_units; i++) {
-		struct unit *u = &s->units[i];
+		struct search_unit *u = &s->units[i];
 
 		u->partner = -1;
 		if (i && s->m->demands.v[u->demand].protect &&
@@ -207,9 +207,9 @@ static int make_units(struct search *s)
 /* ---- beginning and end ---- */
 
 int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
-	       bool fit, struct search **out, struct err *err)
+	       bool fit, struct mesh_search **out, struct err *err)
 {
-	struct search *s = calloc(1, sizeof(*s));
+	struct mesh_search *s = calloc(1, sizeof(*s));
 	size_t n = m->nodes.n, e = m->arcs.n + 1;
 	int rc = WEFT_ENOMEM;
 
@@ -223,14 +223,14 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
 	s->cost = calloc(e, sizeof(*s->cost));
 	s->slot = calloc(e, sizeof(*s->slot));
 	s->dist = calloc(n, sizeof(*s->dist));
-	s->least = calloc(n, sizeof(*s->least));
+	s->min = calloc(n, sizeof(*s->min));
 	s->changed = calloc(n, sizeof(*s->changed));
 	s->link = calloc(e, sizeof(*s->link));
 	s->risk = calloc(e, sizeof(*s->risk));
 	s->trouble = calloc(m->demands.n + 1, sizeof(*s->trouble));
-	s->lit = calloc(1, sizeof(*s->lit));
-	if (!s->cost || !s->link || !s->risk || !s->trouble || !s->lit ||
-	    mesh_links(m, s->link) || !s->slot || !s->dist || !s->least || !s->changed ||
+	s->active = calloc(1, sizeof(*s->active));
+	if (!s->cost || !s->link || !s->risk || !s->trouble || !s->active ||
+	    mesh_links(m, s->link) || !s->slot || !s->dist || !s->min || !s->changed ||
 	    adjacency_init(&s->out, m, false) ||
 	    adjacency_init(&s->in, m, true)) {
 		err_nomem(err);
@@ -238,7 +238,7 @@ int search_new(const struct rwa_mesh *m, const int64_t *prices, uint64_t seed,
 	}
 	set_costs(s, prices);
 	if (!(rc = all_distances(s, err))) {
-		rc = check_ways(s, err);
+		rc = check_paths(s, err);
 	}
 	if (!rc && make_units(s)) {
 		rc = err_nomem(err);
@@ -252,19 +252,19 @@ out:
 	return rc;
 }
 
-int64_t search_units(const struct search *s)
+int64_t search_units(const struct mesh_search *s)
 {
 	return s->n_units;
 }
 
-void search_free(struct search *s)
+void search_free(struct mesh_search *s)
 {
 	if (!s) {
 		return;
 	}
 	for (size_t v = 0; v < s->m->nodes.n; v++) {
 		free(s->dist ? s->dist[v] : NULL);
-		free(s->least ? s->least[v] : NULL);
+		free(s->min ? s->min[v] : NULL);
 	}
 	for (int32_t i = 0; i < s->n_units; i++) {
 		free(s->units[i].hop);
@@ -278,11 +278,11 @@ void search_free(struct search *s)
 	free(s->units);
 	free(s->wait);
 	free(s->dist);
-	free(s->least);
+	free(s->min);
 	free(s->labels);
 	vec_fini(&s->heap);
 	free(s->changed);
-	free(s->lit);
+	free(s->active);
 	free(s->tune);
 	free(s->link);
 	free(s->risk);

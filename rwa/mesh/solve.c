@@ -28,17 +28,17 @@
 struct solve {
 	const struct rwa_mesh *m;
 	const struct rwa_mesh_options *opt;
-	struct search *search;
-	struct search *other;	/* beside it, NULL: none */
-	struct search *best;	/* that served the most */
+	struct mesh_search *search;
+	struct mesh_search *other;	/* beside it, NULL: none */
+	struct mesh_search *best;	/* that served the most */
 	struct rwa_mesh_result *res;
 	int64_t start_ns;
 	int64_t wanted;		/* lightpaths that the ends can hold */
 };
 
-static struct stop stop_at(const struct solve *s, double share, int64_t from_ns)
+static struct mesh_stop stop_at(const struct solve *s, double share, int64_t from_ns)
 {
-	struct stop stop = { .cancel = s->opt->cancel };
+	struct mesh_stop stop = { .cancel = s->opt->cancel };
 
 	if (s->opt->time_limit_s > 0) {
 		stop.at_ns = from_ns + (int64_t)(s->opt->time_limit_s * share *
@@ -47,7 +47,7 @@ static struct stop stop_at(const struct solve *s, double share, int64_t from_ns)
 	return stop;
 }
 
-static struct stop final_stop(const struct solve *s)
+static struct mesh_stop final_stop(const struct solve *s)
 {
 	return stop_at(s, 1, s->start_ns);
 }
@@ -73,9 +73,9 @@ static int keep(struct solve *s, int channels, struct err *err)
 
 /* One search, or two beside each other. */
 static int run(struct solve *s, int64_t target, int64_t work,
-	       const struct stop *stop, int64_t *served, struct err *err)
+	       const struct mesh_stop *stop, int64_t *served, struct err *err)
 {
-	struct search *both[PORTFOLIO] = { s->search, s->other };
+	struct mesh_search *both[PORTFOLIO] = { s->search, s->other };
 	int winner = 0, rc;
 
 	if (!s->other) {
@@ -88,7 +88,7 @@ static int run(struct solve *s, int64_t target, int64_t work,
 }
 
 static int attempt(struct solve *s, int channels, int64_t work,
-		   const struct stop *stop, bool *all, struct err *err)
+		   const struct mesh_stop *stop, bool *all, struct err *err)
 {
 	int64_t served = 0;
 	int64_t target = s->opt->channels ? s->res->lightpaths_bound
@@ -110,10 +110,10 @@ static int attempt(struct solve *s, int channels, int64_t work,
 
 /* With so many channels every lightpath can have one for itself, that of all
  * its nodes' ranges: more of them cannot help. */
-static int64_t most_channels(const struct solve *s)
+static int64_t max_channels(const struct solve *s)
 {
 	const struct rwa_mesh *m = s->m;
-	int64_t last = 0, used = 0, least = s->res->bound;
+	int64_t last = 0, used = 0, min = s->res->bound;
 
 	for (size_t i = 0; i < m->tunings.n; i++) {
 		last = m->tunings.v[i].last > last ? m->tunings.v[i].last
@@ -122,9 +122,9 @@ static int64_t most_channels(const struct solve *s)
 	for (size_t i = 0; i < m->blocks.n; i++) {
 		used += m->blocks.v[i].channel != RWA_MESH_ALL;
 	}
-	last += mesh_band_least(m, m->lightpaths + 1) +
+	last += mesh_band_min_channels(m, m->lightpaths + 1) +
 		used * (2 * m->guard.between + 1);
-	last = last > least ? last : least;
+	last = last > min ? last : min;
 	return last < RWA_MESH_MAX_CHANNELS ? last : RWA_MESH_MAX_CHANNELS;
 }
 
@@ -132,16 +132,16 @@ static int64_t most_channels(const struct solve *s)
 static int go_up(struct solve *s, struct err *err)
 {
 	int channels = s->res->bound, step = 1, attempts = 0;
-	int64_t most = most_channels(s);
+	int64_t max = max_channels(s);
 	bool all = false;
 	int rc = 0;
 
 	while (!rc && !all) {
-		struct stop stop = stop_at(s, channels == s->res->bound
+		struct mesh_stop stop = stop_at(s, channels == s->res->bound
 						      ? FIRST_SHARE
 						      : STEP_SHARE,
 					   clk_now_ns());
-		struct stop last = final_stop(s);
+		struct mesh_stop last = final_stop(s);
 
 		/* Past the deadline many channels are given, so that some
 		 * answer is found soon. */
@@ -152,18 +152,18 @@ static int go_up(struct solve *s, struct err *err)
 					       "was found");
 			}
 			step += channels / 8;
-			stop = (struct stop){ .cancel = s->opt->cancel,
+			stop = (struct mesh_stop){ .cancel = s->opt->cancel,
 					      .at_ns = clk_now_ns() + (int64_t)NS_PER_S };
 		}
 		rc = attempt(s, channels, effort(s, 1), &stop, &all, err);
-		if (!rc && !all && channels >= most) {
+		if (!rc && !all && channels >= max) {
 			return err_set(err, WEFT_EINFEASIBLE,
 				       "no assignment of all demands was found "
 				       "in %d channels, and more would not "
 				       "help", channels);
 		}
 		channels += all ? 0 : step;
-		channels = channels < most ? channels : (int)most;
+		channels = channels < max ? channels : (int)max;
 		/* From bound to twice that in few attempts, if need be. */
 		step += step < 4 || attempts++ > 4 ? (step + 3) / 4 : 0;
 	}
@@ -174,14 +174,14 @@ static int go_up(struct solve *s, struct err *err)
  * the time that is left to one channel fewer. */
 static int go_down(struct solve *s, struct err *err)
 {
-	struct stop last = final_stop(s);
+	struct mesh_stop last = final_stop(s);
 	int failed = s->res->bound - 1, rc = 0;
 	bool all = true, at_end = false;
 
 	while (!rc && !at_end && s->res->channels > s->res->bound &&
 	       !stop_now(&last)) {
 		int wide = s->res->channels - failed > 2;
-		struct stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
+		struct mesh_stop stop = wide ? stop_at(s, STEP_SHARE, clk_now_ns())
 					: last;
 		int channels = wide ? (s->res->channels + failed) / 2
 				    : s->res->channels - 1;
@@ -231,7 +231,7 @@ static int check_ends(struct solve *s, struct err *err)
 static int find_bound(struct solve *s, struct err *err)
 {
 	struct rwa_mesh_result *res = s->res;
-	struct stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
+	struct mesh_stop stop = stop_at(s, BOUND_SHARE, s->start_ns);
 	char name[16];
 	int32_t node;
 	int rc = mesh_bound(s->m, &stop, &res->certificate, err);
@@ -258,7 +258,7 @@ static int find_bound(struct solve *s, struct err *err)
 
 static int find_fit(struct solve *s, struct err *err)
 {
-	struct stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
+	struct mesh_stop stop = stop_at(s, 2 * BOUND_SHARE, s->start_ns);
 
 	return mesh_fit(s->m, s->opt->channels, &stop, &s->res->fit,
 			&s->res->lightpaths_bound, err);
@@ -267,15 +267,15 @@ static int find_fit(struct solve *s, struct err *err)
 /* As many as fit in the channels given. */
 static int fill(struct solve *s, struct err *err)
 {
-	int64_t most = most_channels(s);
-	struct stop stop = final_stop(s);
+	int64_t max = max_channels(s);
+	struct mesh_stop stop = final_stop(s);
 	bool all;
 
-	most = most < s->opt->channels ? most : s->opt->channels;
+	max = max < s->opt->channels ? max : s->opt->channels;
 	if (s->wanted < s->res->lightpaths_bound) {
 		s->res->lightpaths_bound = s->wanted;
 	}
-	return attempt(s, (int)most, effort(s, 1), &stop, &all, err);
+	return attempt(s, (int)max, effort(s, 1), &stop, &all, err);
 }
 
 /* One channel fewer may be impossible. */
@@ -298,7 +298,7 @@ static int prove_too_few(struct solve *s, struct err *err)
 static int search_from(struct solve *s, const struct rwa_assignment *start,
 		       struct err *err)
 {
-	struct stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
+	struct mesh_stop stop = stop_at(s, FIRST_SHARE, clk_now_ns());
 	int32_t *penalties = calloc(start->paths.n + 1, sizeof(*penalties));
 	int64_t served = 0;
 	int rc = penalties ? 0 : err_nomem(err);
@@ -362,21 +362,21 @@ static int raise_bound(struct solve *s, struct err *err)
 /* What is wanted beside the channels, with a share of the time of its own. */
 static int second(struct solve *s, struct err *err)
 {
-	struct stop stop = final_stop(s);
-	struct stop least = stop_at(s, SECOND_SHARE, clk_now_ns());
+	struct mesh_stop stop = final_stop(s);
+	struct mesh_stop min = stop_at(s, SECOND_SHARE, clk_now_ns());
 
-	if (stop.at_ns < least.at_ns) {
-		stop.at_ns = least.at_ns;
+	if (stop.at_ns < min.at_ns) {
+		stop.at_ns = min.at_ns;
 	}
 	switch (s->opt->objective) {
-	case RWA_FEWEST_MOVED:
+	case RWA_MIN_MOVED:
 		return s->opt->before
-			       ? mesh_fewest_moved(s->m, s->search,
+			       ? mesh_min_moved(s->m, s->search,
 						   s->opt->before, &stop,
 						   s->res, err)
 			       : 0;
-	case RWA_LEAST_LONGEST_LOSS:
-		return mesh_least_loss(s->m, s->opt, &stop, s->res, err);
+	case RWA_MIN_MAX_LOSS:
+		return mesh_min_max_loss(s->m, s->opt, &stop, s->res, err);
 	case RWA_ANY:
 		break;
 	}

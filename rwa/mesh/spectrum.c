@@ -1,5 +1,5 @@
 /*
- * The channels of a fibre that may be lit: guard channels and tuning ranges,
+ * The channels of a fibre that may be active: guard channels and tuning ranges,
  * and what follows from them for the number of channels by counting alone.
  */
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int64_t mesh_band_slots(const struct rwa_mesh *m, int64_t channels)
 	return room > 0 ? (room + each - 1) / each : 0;
 }
 
-int64_t mesh_band_least(const struct rwa_mesh *m, int64_t slots)
+int64_t mesh_band_min_channels(const struct rwa_mesh *m, int64_t slots)
 {
 	return slots > 0 ? m->guard.below + m->guard.above +
 				   (slots - 1) * (m->guard.between + 1) + 1
@@ -218,7 +218,7 @@ int mesh_ends_bound(const struct rwa_mesh *m, int *channels, int32_t *node,
 		int32_t v = (int32_t)(k % m->nodes.n), c;
 		int64_t need = s.need[side][v];
 
-		/* Without a fibre there is no way, which is for others to say. */
+		/* Without a fibre there is no path, which is for others to say. */
 		if (!need || !s.open[side][v]) {
 			continue;
 		}

@@ -11,7 +11,7 @@
 /* ---- number of channels ---- */
 
 /* Marks what must not be used, in channels 0..width-1. */
-static void shut_slots(struct search *s)
+static void shut_slots(struct mesh_search *s)
 {
 	for (size_t i = 0; i < s->m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &s->m->blocks.v[i];
@@ -39,16 +39,16 @@ static bool are_alike(const struct rwa_mesh *m)
 	return m->blocks.n == 0 && m->tunings.n == 0;
 }
 
-/* Which channels may be lit at all. Where channels are alike, every one that
- * the guards leave between lit ones can be moved to the next that is not, so
+/* Which channels may be active at all. Where channels are alike, every one that
+ * the guards leave between active ones can be moved to the next that is not, so
  * that nothing is lost by leaving them dark. */
-static void set_band(struct search *s)
+static void set_band(struct mesh_search *s)
 {
 	const struct rwa_mesh_guard *g = &s->m->guard;
 	int32_t step = are_alike(s->m) ? g->between + 1 : 1;
 
 	for (int32_t c = g->below; c < s->width; c += step) {
-		s->lit[c] = true;
+		s->active[c] = true;
 	}
 	for (int32_t v = 0; s->tune && v < (int32_t)s->m->nodes.n; v++) {
 		for (int32_t c = 0; c < s->width; c++) {
@@ -58,7 +58,7 @@ static void set_band(struct search *s)
 	}
 }
 
-static int make_room(struct search *s, int width, struct err *err)
+static int make_room(struct mesh_search *s, int width, struct err *err)
 {
 	int64_t slots = 0;
 
@@ -74,11 +74,11 @@ static int make_room(struct search *s, int width, struct err *err)
 	}
 	free(s->owner);
 	free(s->labels);
-	free(s->lit);
+	free(s->active);
 	free(s->tune);
 	s->width = width;
 	s->tune = NULL;
-	s->lit = calloc((size_t)width + 1, sizeof(*s->lit));
+	s->active = calloc((size_t)width + 1, sizeof(*s->active));
 	s->owner = malloc(((size_t)slots + 1) * sizeof(*s->owner));
 	s->labels = calloc((size_t)width * s->m->nodes.n + 1,
 			   sizeof(*s->labels));
@@ -86,7 +86,7 @@ static int make_room(struct search *s, int width, struct err *err)
 		s->tune = calloc((size_t)width * s->m->nodes.n + 1,
 				 sizeof(*s->tune));
 	}
-	if (!s->owner || !s->labels || !s->lit ||
+	if (!s->owner || !s->labels || !s->active ||
 	    (s->m->tunings.n && !s->tune)) {
 		return err_nomem(err);
 	}
@@ -103,10 +103,10 @@ static int by_use(const void *a, const void *b)
 
 /* New number of every channel, -1 when it is given up: the emptiest first,
  * unless what is blocked or tuned makes channels differ. */
-static int renumber(const struct search *s, int channels, int32_t *number)
+static int renumber(const struct mesh_search *s, int channels, int32_t *number)
 {
 	int64_t *use = calloc((size_t)s->channels + 1, sizeof(*use));
-	int32_t lit = 0, next = 0;
+	int32_t active = 0, next = 0;
 
 	if (!use) {
 		return WEFT_ENOMEM;
@@ -118,14 +118,14 @@ static int renumber(const struct search *s, int channels, int32_t *number)
 	}
 	for (int32_t c = 0; c < s->channels; c++) {
 		number[c] = c < channels ? c : -1;
-		if (s->lit[c]) {
-			use[lit++] = use[c] << 24 | c;
+		if (s->active[c]) {
+			use[active++] = use[c] << 24 | c;
 		}
 	}
 	if (are_alike(s->m) && channels < s->channels) {
-		qsort(use, (size_t)lit, sizeof(*use), by_use);
+		qsort(use, (size_t)active, sizeof(*use), by_use);
 		for (int32_t c = 0; c < s->channels; c++) {
-			if (s->lit[c]) {
+			if (s->active[c]) {
 				number[use[next++] & 0xffffff] =
 					c < channels ? c : -1;
 			}
@@ -135,11 +135,11 @@ static int renumber(const struct search *s, int channels, int32_t *number)
 	return 0;
 }
 
-static void move_units(struct search *s, const int32_t *number)
+static void move_units(struct mesh_search *s, const int32_t *number)
 {
 	s->waiting = 0;
 	for (int32_t i = 0; i < s->n_units; i++) {
-		struct unit *u = &s->units[i];
+		struct search_unit *u = &s->units[i];
 
 		u->penalty = 1;
 		u->tabu = 0;
@@ -165,7 +165,7 @@ static void move_units(struct search *s, const int32_t *number)
 	}
 }
 
-int search_set_channels(struct search *s, int channels, struct err *err)
+int search_set_channels(struct mesh_search *s, int channels, struct err *err)
 {
 	int32_t *number = calloc((size_t)s->channels + 1, sizeof(*number));
 	int rc = 0;
@@ -190,8 +190,8 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 		/* Each half of a pair counts both once. */
 		s->whole += is_placed(s, i) ? share(s, i) > 0 : 0;
 	}
-	s->most = -1;
-	s->stuck = s->turn = 0;
+	s->max = -1;
+	s->stuck = s->scale_index = 0;
 	s->calm = 0;
 	s->filled = s->fit ? 0 : s->n_units - s->waiting;
 	memset(s->owner, 0xff, ((size_t)s->slot[s->m->arcs.n]) *
@@ -205,13 +205,13 @@ int search_set_channels(struct search *s, int channels, struct err *err)
 
 /* ---- beginning with lightpaths in place ---- */
 
-static bool is_clear(const struct search *s, const struct rwa_hop *h)
+static bool is_clear(const struct mesh_search *s, const struct rwa_hop *h)
 {
 	return h->channel < s->channels &&
 	       search_eject_price(s, h->arc, h->fibre, h->channel, FREE) == 0;
 }
 
-static int copy_way(struct unit *u, const struct rwa_hop *hop, int32_t hops)
+static int copy_path(struct search_unit *u, const struct rwa_hop *hop, int32_t hops)
 {
 	if (search_reserve_hops(u, hops)) {
 		return WEFT_ENOMEM;
@@ -222,7 +222,7 @@ static int copy_way(struct unit *u, const struct rwa_hop *hop, int32_t hops)
 }
 
 /* Units as lists by demand: first[], then next[]. */
-static void list_units(const struct search *s, int32_t *first, int32_t *next)
+static void list_units(const struct mesh_search *s, int32_t *first, int32_t *next)
 {
 	for (size_t d = 0; d < s->m->demands.n; d++) {
 		first[d] = -1;
@@ -234,7 +234,7 @@ static void list_units(const struct search *s, int32_t *first, int32_t *next)
 }
 
 /* The next unit of a list; of pairs the one whose partner has its place. */
-static int32_t next_unit(const struct search *s, int32_t *first,
+static int32_t next_unit(const struct mesh_search *s, int32_t *first,
 			 const int32_t *next)
 {
 	int32_t u = *first;
@@ -256,7 +256,7 @@ static int32_t next_unit(const struct search *s, int32_t *first,
 }
 
 /* Gives paths their units; unit[]: of each path, or -1. */
-static int seat(struct search *s, const struct rwa_assignment *begin,
+static int seat(struct mesh_search *s, const struct rwa_assignment *begin,
 		int32_t *first, const int32_t *next, int32_t *unit)
 {
 	for (size_t i = 0; i < begin->paths.n; i++) {
@@ -272,7 +272,7 @@ static int seat(struct search *s, const struct rwa_assignment *begin,
 		if (u < 0) {
 			continue;
 		}
-		if (copy_way(&s->units[u], hop, p->hops)) {
+		if (copy_path(&s->units[u], hop, p->hops)) {
 			return WEFT_ENOMEM;
 		}
 		put_unit(s, u, u);
@@ -281,7 +281,7 @@ static int seat(struct search *s, const struct rwa_assignment *begin,
 	return 0;
 }
 
-int search_begin(struct search *s, int channels,
+int search_begin(struct mesh_search *s, int channels,
 		 const struct rwa_assignment *begin, const int32_t *penalties,
 		 struct err *err)
 {

@@ -154,14 +154,14 @@ struct input {
 };
 
 /* One mapping that its conf_read_section() found nothing wrong with. */
-struct entry {
+struct input_entry {
 	const char *object;	/* what messages call it */
 	const struct conf_node *node;
 	const struct conf_value *v;
 	int32_t src, dst;	/* where the section has ENDS */
 };
 
-static bool fail(const struct input *in, const struct entry *e,
+static bool fail(const struct input *in, const struct input_entry *e,
 		 const struct conf_node *at, const char *what)
 {
 	conf_error(in->r, at->at, WEFT_EINVAL, "%s: %s", e->object, what);
@@ -169,7 +169,7 @@ static bool fail(const struct input *in, const struct entry *e,
 }
 
 /* Reports what a function of mesh.c said of an entry. */
-static bool refused(const struct input *in, const struct entry *e,
+static bool refused(const struct input *in, const struct input_entry *e,
 		    const struct conf_node *at, const struct err *err)
 {
 	if (err->code == WEFT_ENOMEM) {
@@ -194,7 +194,7 @@ static uint64_t pair_key(int32_t src, int32_t dst)
 
 /* A node by name, or by number when nodes have no names; one as weft writes
  * it, in quotes. */
-static bool get_node(struct input *in, const struct entry *e, int key,
+static bool get_node(struct input *in, const struct input_entry *e, int key,
 		     int32_t *out)
 {
 	const struct conf_value *v = &e->v[key];
@@ -225,14 +225,14 @@ static bool get_node(struct input *in, const struct entry *e, int key,
 /* Reads a list by the table of its entries, up to the first mistake. */
 static bool read_list(struct input *in, const struct conf_section *s,
 		      const struct conf_value *list,
-		      bool (*read)(struct input *, const struct entry *))
+		      bool (*read)(struct input *, const struct input_entry *))
 {
 	struct conf_value v[CONF_MAX_KEYS];
 	char object[CONF_MAX_OBJECT];
 	const struct conf_node *n = list->node ? list->node->first : NULL;
 
 	for (int nth = 1; n; n = n->next, nth++) {
-		struct entry e = { .object = object, .node = n, .v = v };
+		struct input_entry e = { .object = object, .node = n, .v = v };
 
 		conf_object_name(s, n, nth, object);
 		if (!conf_read_section(in->r, s, object, n, v) ||
@@ -268,7 +268,7 @@ static bool parse_range(const char **at, struct rwa_mesh_tuning *t)
 }
 
 /* tune: channels and ranges of them, "0-7,16-23". */
-static bool read_tuning(struct input *in, const struct entry *e, int32_t node)
+static bool read_tuning(struct input *in, const struct input_entry *e, int32_t node)
 {
 	struct rwa_mesh_tuning t = { .node = node };
 	const struct conf_value *v = &e->v[NODE_TUNE];
@@ -293,7 +293,7 @@ static bool read_tuning(struct input *in, const struct entry *e, int32_t node)
 	}
 }
 
-static bool set_name(struct input *in, const struct entry *e, int32_t node,
+static bool set_name(struct input *in, const struct input_entry *e, int32_t node,
 		     const struct conf_node *name)
 {
 	if (!name->text[0]) {
@@ -315,7 +315,7 @@ static bool read_node(struct input *in, const struct conf_node *n, int32_t node)
 	struct rwa_mesh_node *to = &in->m->nodes.v[node];
 	struct conf_value v[CONF_MAX_KEYS];
 	char object[CONF_MAX_OBJECT];
-	struct entry e = { .object = object, .node = n, .v = v };
+	struct input_entry e = { .object = object, .node = n, .v = v };
 
 	conf_object_name(&node_section, n, node + 1, object);
 	if (n->kind == CONF_NODE_TEXT) {
@@ -337,7 +337,7 @@ static bool read_node(struct input *in, const struct conf_node *n, int32_t node)
 }
 
 /* nodes: a number, or a list of names and mappings. */
-static bool read_nodes(struct input *in, const struct entry *e)
+static bool read_nodes(struct input *in, const struct input_entry *e)
 {
 	const struct conf_node *n = e->v[ROOT_NODES].node;
 	struct conf_value count;
@@ -363,7 +363,7 @@ static bool read_nodes(struct input *in, const struct entry *e)
 
 /* ---- links, demands, blocks ---- */
 
-static bool add_arc(struct input *in, const struct entry *e,
+static bool add_arc(struct input *in, const struct input_entry *e,
 		    const struct rwa_mesh_arc *arc)
 {
 	const struct conf_value *domain = &e->v[LINK_DOMAIN];
@@ -386,7 +386,7 @@ static bool add_arc(struct input *in, const struct entry *e,
 	return true;
 }
 
-static bool read_link(struct input *in, const struct entry *e)
+static bool read_link(struct input *in, const struct input_entry *e)
 {
 	struct rwa_mesh_arc arc = { .src = e->src, .dst = e->dst,
 				    .fibres = (int32_t)e->v[LINK_FIBRES].num,
@@ -399,7 +399,7 @@ static bool read_link(struct input *in, const struct entry *e)
 	       (!e->v[LINK_DUPLEX].num || add_arc(in, e, &back));
 }
 
-static bool read_demand(struct input *in, const struct entry *e)
+static bool read_demand(struct input *in, const struct input_entry *e)
 {
 	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst,
 				     .count = (int32_t)e->v[DEMAND_COUNT].num,
@@ -410,7 +410,7 @@ static bool read_demand(struct input *in, const struct entry *e)
 	       refused(in, e, e->node, &err);
 }
 
-static bool read_block(struct input *in, const struct entry *e)
+static bool read_block(struct input *in, const struct input_entry *e)
 {
 	const struct conf_value *fibre = &e->v[BLOCK_FIBRE];
 	const struct conf_value *channel = &e->v[BLOCK_CHANNEL];
@@ -429,7 +429,7 @@ static bool read_block(struct input *in, const struct entry *e)
 	       refused(in, e, e->node, &err);
 }
 
-static bool read_demands(struct input *in, const struct entry *e)
+static bool read_demands(struct input *in, const struct input_entry *e)
 {
 	const struct conf_node *n = e->v[ROOT_DEMANDS].node;
 	struct conf_value list;
@@ -449,7 +449,7 @@ static bool read_demands(struct input *in, const struct entry *e)
 static bool read_budget(struct input *in, const struct conf_node *n)
 {
 	struct conf_value v[BUDGET_KEYS];
-	struct entry e = { .object = "budget", .node = n, .v = v };
+	struct input_entry e = { .object = "budget", .node = n, .v = v };
 	struct rwa_mesh *m = in->m;
 
 	if (!n) {
@@ -488,7 +488,7 @@ static bool read_guard(struct input *in, const struct conf_node *n)
 static bool read_instance(struct input *in, const struct conf_node *root)
 {
 	struct conf_value v[ROOT_KEYS];
-	struct entry e = { .object = "instance", .node = root, .v = v };
+	struct input_entry e = { .object = "instance", .node = root, .v = v };
 
 	if (!conf_read_section(in->r, &instance_section, e.object, root, v) ||
 	    !read_nodes(in, &e) ||
@@ -602,7 +602,7 @@ static bool list_mesh(struct input *in)
 
 /* A demand more, or one more of the first that is alike; *d: which. One of a
  * pair leaves room for the other. */
-static bool make_room(struct input *in, const struct entry *e,
+static bool make_room(struct input *in, const struct input_entry *e,
 		      const struct rwa_mesh_demand *one, int32_t *d)
 {
 	uint64_t first;
@@ -643,7 +643,7 @@ static int32_t find_demand(const struct input *in,
 
 /* The demand of a lightpath: one that is alike, or else another with its
  * ends; -1: none. */
-static bool take_demand(struct input *in, const struct entry *e,
+static bool take_demand(struct input *in, const struct input_entry *e,
 			struct rwa_mesh_demand *one, int32_t *d)
 {
 	*d = find_demand(in, one);
@@ -661,7 +661,7 @@ static bool take_demand(struct input *in, const struct entry *e,
 }
 
 /* Working and backup follow each other. */
-static bool read_role(struct input *in, const struct entry *e,
+static bool read_role(struct input *in, const struct input_entry *e,
 		      struct rwa_mesh_demand *d)
 {
 	uint64_t opened = in->opened;
@@ -680,7 +680,7 @@ static bool read_role(struct input *in, const struct entry *e,
 	return true;
 }
 
-static bool read_hop(struct input *in, const struct entry *e)
+static bool read_hop(struct input *in, const struct input_entry *e)
 {
 	struct rwa_hop hop = { .fibre = (int32_t)e->v[HOP_FIBRE].num,
 			       .channel = (int32_t)e->v[HOP_CHANNEL].num };
@@ -699,7 +699,7 @@ static bool read_hop(struct input *in, const struct entry *e)
 	return !vec_push(&in->light->hops, hop) || no_memory(in);
 }
 
-static bool read_lightpath(struct input *in, const struct entry *e)
+static bool read_lightpath(struct input *in, const struct input_entry *e)
 {
 	struct rwa_path p = { .first = (int64_t)in->light->hops.n };
 	struct rwa_mesh_demand d = { .src = e->src, .dst = e->dst, .count = 1 };
@@ -738,7 +738,7 @@ static int by_demand(const void *a, const void *b)
 static bool read_assignment(struct input *in, const struct conf_node *root)
 {
 	struct conf_value v[2];
-	struct entry e = { .object = "file", .node = root, .v = v };
+	struct input_entry e = { .object = "file", .node = root, .v = v };
 
 	if (!conf_read_section(in->r, &file_section, e.object, root, v) ||
 	    !list_mesh(in) ||

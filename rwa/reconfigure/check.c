@@ -7,7 +7,7 @@
 
 #include "rwa/reconfigure/private.h"
 
-struct replay {
+struct change_replay {
 	const struct rwa_mesh *m;
 	const struct rwa_assignment *from, *to;
 	const struct rwa_change *c;
@@ -15,29 +15,29 @@ struct replay {
 	bool by_domain;
 	size_t phase;		/* of the present step */
 	size_t cut;		/* of c->cuts, ended so far */
-	struct u64map lit;	/* slot to lightpath + 1, 0: dark */
+	struct u64map active;	/* slot to lightpath + 1, 0: dark */
 	struct u64map shut;
-	const struct rwa_hop **way;	/* of each lightpath now */
+	const struct rwa_hop **route;	/* of each lightpath now */
 	int32_t *hops;			/* 0: dark */
-	bool *parked;
+	bool *rerouted;
 	int64_t *dark_at;		/* step of its CUT, + 1 */
 	int64_t *loss;		/* of the nearest way to a node */
-	/* A lightpath without a spare way gains one only on a channel of
+	/* A lightpath without a spare route gains one only on a channel of
 	 * which a slot went dark since. */
 	int64_t clock;
 	int64_t *darkened;	/* channel: when last */
 	int64_t *hopeless;	/* lightpath: since when */
 };
 
-/* True when a slot or one of its guard channels is lit. */
-static bool is_lit(const struct replay *r, const struct rwa_hop *h)
+/* True when a slot or one of its guard channels is active. */
+static bool is_lit(const struct change_replay *r, const struct rwa_hop *h)
 {
 	int32_t between = r->m->guard.between;
 	uint64_t who = 0;
 
 	for (int32_t k = -between; !who && k <= between; k++) {
 		if (h->channel + k >= 0) {
-			u64map_get(&r->lit,
+			u64map_get(&r->active,
 				   mesh_slot_key(h->arc, h->fibre,
 						 h->channel + k), &who);
 		}
@@ -46,27 +46,27 @@ static bool is_lit(const struct replay *r, const struct rwa_hop *h)
 }
 
 /* May a lightpath begin (or end) at a node on this channel? */
-static bool may_end(const struct replay *r, int32_t node, int32_t channel)
+static bool may_end(const struct change_replay *r, int32_t node, int32_t channel)
 {
 	return channel >= r->m->guard.below &&
 	       channel < r->channels - r->m->guard.above &&
 	       mesh_tunes(r->m, node, channel);
 }
 
-/* True when the partner of lightpath i is lit on the arc's link. */
-static bool is_partners(const struct replay *r, int32_t i, int32_t arc)
+/* True when the partner of lightpath i is active on the arc's link. */
+static bool is_partners(const struct change_replay *r, int32_t i, int32_t arc)
 {
 	int32_t p = r->c->lightpaths.v[i].partner;
 
 	for (int32_t k = 0; p >= 0 && k < r->hops[p]; k++) {
-		if (change_same_link(r->m, arc, r->way[p][k].arc)) {
+		if (change_same_link(r->m, arc, r->route[p][k].arc)) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static int fault(const struct replay *r, int64_t step, const char *what,
+static int fault(const struct change_replay *r, int64_t step, const char *what,
 		 struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY, "step %lld, lightpath %d: %s",
@@ -76,7 +76,7 @@ static int fault(const struct replay *r, int64_t step, const char *what,
 }
 
 /* Source and destination that a lightpath serves. */
-static const struct rwa_mesh_demand *ends(const struct replay *r, int32_t i)
+static const struct rwa_mesh_demand *ends(const struct change_replay *r, int32_t i)
 {
 	const struct rwa_changed *c = &r->c->lightpaths.v[i];
 	int32_t d = c->old_path >= 0 ? r->from->paths.v[c->old_path].demand
@@ -85,7 +85,7 @@ static const struct rwa_mesh_demand *ends(const struct replay *r, int32_t i)
 	return &r->m->demands.v[d];
 }
 
-static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
+static bool joins(const struct change_replay *r, int32_t i, const struct rwa_hop *hop,
 		  int32_t n)
 {
 	int32_t at = ends(r, i)->src;
@@ -114,7 +114,7 @@ static bool joins(const struct replay *r, int32_t i, const struct rwa_hop *hop,
 }
 
 /* A slot goes dark: that is news for all channels it kept dark. */
-static int darken(struct replay *r, const struct rwa_hop *h)
+static int darken(struct change_replay *r, const struct rwa_hop *h)
 {
 	int32_t c = h->channel - r->m->guard.between;
 	int32_t last = h->channel + r->m->guard.between;
@@ -124,18 +124,18 @@ static int darken(struct replay *r, const struct rwa_hop *h)
 			r->darkened[c] = r->clock;
 		}
 	}
-	return u64map_set(&r->lit,
+	return u64map_set(&r->active,
 			  mesh_slot_key(h->arc, h->fibre, h->channel), 0);
 }
 
-static int go_dark(struct replay *r, int32_t i)
+static int go_dark(struct change_replay *r, int32_t i)
 {
 	int32_t partner = r->c->lightpaths.v[i].partner;
 	int rc = 0;
 
 	r->clock++;
 	for (int32_t k = 0; !rc && k < r->hops[i]; k++) {
-		rc = darken(r, &r->way[i][k]);
+		rc = darken(r, &r->route[i][k]);
 	}
 	if (partner >= 0) {
 		r->hopeless[partner] = 0;
@@ -146,7 +146,7 @@ static int go_dark(struct replay *r, int32_t i)
 
 /* Lights hops that are dark with all their guard channels; *taken when one is
  * not. */
-static int light_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
+static int activate_route(struct change_replay *r, const struct rwa_hop *hop, int32_t n,
 		     uint64_t who, bool *taken)
 {
 	int rc = 0;
@@ -154,7 +154,7 @@ static int light_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
 	*taken = false;
 	for (int32_t k = 0; !rc && !*taken && k < n; k++) {
 		*taken = is_lit(r, &hop[k]);
-		rc = u64map_set(&r->lit, mesh_slot_key(hop[k].arc, hop[k].fibre,
+		rc = u64map_set(&r->active, mesh_slot_key(hop[k].arc, hop[k].fibre,
 						       hop[k].channel), who);
 	}
 	return rc;
@@ -162,7 +162,7 @@ static int light_way(struct replay *r, const struct rwa_hop *hop, int32_t n,
 
 /* ---- was a cut needed? ---- */
 
-static bool fits_fibre(const struct replay *r, int32_t arc, int32_t channel)
+static bool fits_fibre(const struct change_replay *r, int32_t arc, int32_t channel)
 {
 	struct rwa_hop h = { arc, 0, channel };
 
@@ -178,7 +178,7 @@ static bool fits_fibre(const struct replay *r, int32_t arc, int32_t channel)
 /* Least loss to the end of lightpath i over free slots of one channel, its
  * partner's links left out: plain rounds over all arcs until nothing
  * changes. */
-static bool spare_on(struct replay *r, int32_t i, int32_t channel)
+static bool spare_on(struct change_replay *r, int32_t i, int32_t channel)
 {
 	int32_t src = ends(r, i)->src, dst = ends(r, i)->dst;
 	int64_t budget = r->m->budget_mdb == RWA_MESH_NO_LIMIT
@@ -213,8 +213,8 @@ static bool spare_on(struct replay *r, int32_t i, int32_t channel)
 	return r->loss[dst] < INT64_MAX && r->loss[dst] <= budget;
 }
 
-/* Could it be dropped, moved or lit now? */
-static bool new_way_free(const struct replay *r, int32_t i)
+/* Could it be dropped, moved or active now? */
+static bool new_way_free(const struct change_replay *r, int32_t i)
 {
 	int32_t new = r->c->lightpaths.v[i].new_path;
 	const struct rwa_path *p;
@@ -235,7 +235,7 @@ static bool new_way_free(const struct replay *r, int32_t i)
 }
 
 /* Is lightpath i where it must be in the end? */
-static bool arrived(const struct replay *r, int32_t i)
+static bool arrived(const struct change_replay *r, int32_t i)
 {
 	const struct rwa_changed *c = &r->c->lightpaths.v[i];
 	const struct rwa_path *p;
@@ -245,11 +245,11 @@ static bool arrived(const struct replay *r, int32_t i)
 	}
 	p = &r->to->paths.v[c->new_path];
 	return r->hops[i] == p->hops &&
-	       memcmp(r->way[i], r->to->hops.v + p->first,
+	       memcmp(r->route[i], r->to->hops.v + p->first,
 		      (size_t)p->hops * sizeof(struct rwa_hop)) == 0;
 }
 
-static bool cut_was_needed(struct replay *r)
+static bool cut_was_needed(struct change_replay *r)
 {
 	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
 		if (arrived(r, i)) {
@@ -258,7 +258,7 @@ static bool cut_was_needed(struct replay *r)
 		if (new_way_free(r, i)) {
 			return false;
 		}
-		for (int32_t c = 0; r->hops[i] && !r->parked[i] &&
+		for (int32_t c = 0; r->hops[i] && !r->rerouted[i] &&
 				    c < r->channels; c++) {
 			if (r->darkened[c] >= r->hopeless[i] &&
 			    spare_on(r, i, c)) {
@@ -284,7 +284,7 @@ static bool uses(const struct rwa_hop *hop, int32_t n, const struct rwa_hop *h)
 }
 
 /* Domain of the first hop of a that b does not have. */
-static int32_t first_change(const struct replay *r,
+static int32_t first_change(const struct change_replay *r,
 			    const struct rwa_assignment *a, int32_t path,
 			    const struct rwa_assignment *b, int32_t other)
 {
@@ -301,7 +301,7 @@ static int32_t first_change(const struct replay *r,
 	return INT32_MIN;
 }
 
-static int32_t domain_of(const struct replay *r, int32_t i)
+static int32_t domain_of(const struct change_replay *r, int32_t i)
 {
 	const struct rwa_changed *c = &r->c->lightpaths.v[i];
 	int32_t d = first_change(r, r->to, c->new_path, r->from, c->old_path);
@@ -311,7 +311,7 @@ static int32_t domain_of(const struct replay *r, int32_t i)
 }
 
 /* Nothing of the domain may be left that could be done. */
-static bool is_exhausted(const struct replay *r, int32_t domain)
+static bool is_exhausted(const struct change_replay *r, int32_t domain)
 {
 	for (int32_t i = 0; i < (int32_t)r->c->lightpaths.n; i++) {
 		if (!arrived(r, i) && domain_of(r, i) == domain &&
@@ -322,7 +322,7 @@ static bool is_exhausted(const struct replay *r, int32_t domain)
 	return true;
 }
 
-static int check_phase(struct replay *r, int64_t at, struct err *err)
+static int check_phase(struct change_replay *r, int64_t at, struct err *err)
 {
 	const struct rwa_phase *p = &r->c->phases.v[r->phase];
 	int32_t i = r->c->steps.v[at].lightpath;
@@ -346,7 +346,7 @@ static int check_phase(struct replay *r, int64_t at, struct err *err)
 }
 
 /* Is the interruption that ends now the next one listed? */
-static bool ends_cut(struct replay *r, int64_t at, int32_t i)
+static bool ends_cut(struct change_replay *r, int64_t at, int32_t i)
 {
 	const struct rwa_cut *cut = &r->c->cuts.v[r->cut];
 	int64_t first = r->dark_at[i] - 1;
@@ -358,7 +358,7 @@ static bool ends_cut(struct replay *r, int64_t at, int32_t i)
 
 /* ---- steps ---- */
 
-static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
+static int light_up(struct change_replay *r, int64_t at, const struct rwa_step *s,
 		    struct err *err)
 {
 	const struct rwa_hop *hop = r->c->hops.v + s->first;
@@ -377,20 +377,20 @@ static int light_up(struct replay *r, int64_t at, const struct rwa_step *s,
 	if (r->dark_at[i] && !ends_cut(r, at, i)) {
 		return fault(r, at, "its interruption is not listed", err);
 	}
-	r->parked[i] |= s->kind == RWA_STEP_PARK;
-	if (light_way(r, hop, s->hops, (uint64_t)i + 1, &taken) ||
+	r->rerouted[i] |= s->kind == RWA_STEP_REROUTE;
+	if (activate_route(r, hop, s->hops, (uint64_t)i + 1, &taken) ||
 	    go_dark(r, i)) {
 		return err_nomem(err);
 	}
 	if (taken) {
 		return fault(r, at, "its way is taken", err);
 	}
-	r->way[i] = hop;
+	r->route[i] = hop;
 	r->hops[i] = s->hops;
 	return 0;
 }
 
-static int replay_step(struct replay *r, int64_t at, struct err *err)
+static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 {
 	const struct rwa_step *s = &r->c->steps.v[at];
 	int32_t i = s->lightpath;
@@ -445,7 +445,7 @@ static bool list_lightpaths(const struct rwa_change *c, bool old, size_t n,
 
 /* Partners are those, and only those, that stand together in the assignment
  * as a pair. */
-static bool are_partners(const struct replay *r, const struct rwa_assignment *a,
+static bool are_partners(const struct change_replay *r, const struct rwa_assignment *a,
 			 const int32_t *of)
 {
 	const struct rwa_changed *v = r->c->lightpaths.v;
@@ -466,7 +466,7 @@ static bool are_partners(const struct replay *r, const struct rwa_assignment *a,
 
 /* Every path of both assignments belongs to one lightpath of the same
  * demand, every pair to partners. */
-static int check_matching(const struct replay *r, struct err *err)
+static int check_matching(const struct change_replay *r, struct err *err)
 {
 	size_t n = r->from->paths.n, k = r->to->paths.n;
 	int32_t *of = calloc(n + k + 1, sizeof(*of));
@@ -493,7 +493,7 @@ static int check_matching(const struct replay *r, struct err *err)
 			      "assignments");
 }
 
-static int light_old(struct replay *r)
+static int light_old(struct change_replay *r)
 {
 	bool taken;	/* no two clash in an assignment that was checked */
 	int rc = 0;
@@ -504,28 +504,28 @@ static int light_old(struct replay *r)
 						   : &r->from->paths.v[old];
 
 		if (p) {
-			r->way[i] = r->from->hops.v + p->first;
+			r->route[i] = r->from->hops.v + p->first;
 			r->hops[i] = p->hops;
-			rc = light_way(r, r->way[i], p->hops,
+			rc = activate_route(r, r->route[i], p->hops,
 				       (uint64_t)i + 1, &taken);
 		}
 	}
 	return rc;
 }
 
-static int replay_init(struct replay *r, struct err *err)
+static int replay_init(struct change_replay *r, struct err *err)
 {
 	size_t n = r->c->lightpaths.n + 1;
 	int rc = check_matching(r, err);
 
-	r->way = calloc(n, sizeof(*r->way));
+	r->route = calloc(n, sizeof(*r->route));
 	r->hops = calloc(n, sizeof(*r->hops));
-	r->parked = calloc(n, sizeof(*r->parked));
+	r->rerouted = calloc(n, sizeof(*r->rerouted));
 	r->dark_at = calloc(n, sizeof(*r->dark_at));
 	r->loss = calloc(r->m->nodes.n, sizeof(*r->loss));
 	r->darkened = calloc((size_t)r->channels + 1, sizeof(*r->darkened));
 	r->hopeless = calloc(n, sizeof(*r->hopeless));
-	if (!rc && (!r->way || !r->hops || !r->parked || !r->dark_at ||
+	if (!rc && (!r->route || !r->hops || !r->rerouted || !r->dark_at ||
 		    !r->loss || !r->darkened || !r->hopeless ||
 		    mesh_shut_init(r->m, &r->shut) || light_old(r))) {
 		rc = err_nomem(err);
@@ -538,7 +538,7 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 		     const struct rwa_change_options *opt,
 		     const struct rwa_change *c, struct err *err)
 {
-	struct replay r = { .m = m, .from = from, .to = to, .c = c,
+	struct change_replay r = { .m = m, .from = from, .to = to, .c = c,
 			    .channels = opt->channels,
 			    .by_domain = opt->by_domain };
 	int rc = replay_init(&r, err);
@@ -560,11 +560,11 @@ int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from
 				     "lightpath %d does not arrive", i);
 		}
 	}
-	u64map_fini(&r.lit);
+	u64map_fini(&r.active);
 	u64map_fini(&r.shut);
-	free(r.way);
+	free(r.route);
 	free(r.hops);
-	free(r.parked);
+	free(r.rerouted);
 	free(r.dark_at);
 	free(r.loss);
 	free(r.darkened);

@@ -13,19 +13,19 @@ struct planner {
 	struct rwa_change *out;
 	struct u64map owner;	/* slot to lightpath + 1, 0: free */
 	struct u64map shut;
-	struct adjacency adj;
+	struct mesh_adjacency adj;
 	int32_t *link;		/* of an arc */
 	int32_t *risk;		/* of a link: stamp when the partner is on it */
 	int32_t risk_stamp;
 	enum place *at;		/* of each lightpath */
 	int32_t *domain;	/* of each lightpath */
 	int64_t *cut_step;	/* step of its CUT */
-	int64_t *park_first;	/* its spare way, in out->hops */
+	int64_t *park_first;	/* its spare route, in out->hops */
 	int32_t *park_hops;
-	/* spare ways: what was freed when, in steps of a clock of their own */
+	/* spare routes: what was freed when, in steps of a clock of their own */
 	int64_t clock;
 	int64_t *freed;		/* channel: when a slot of it was last freed */
-	int64_t *tried;		/* lightpath: when it had no spare way */
+	int64_t *tried;		/* lightpath: when it had no spare route */
 	int64_t *cost;
 	struct rwa_hop *enter;
 	int32_t *queue;
@@ -41,45 +41,45 @@ void rwa_change_fini(struct rwa_change *c)
 	vec_fini(&c->cuts);
 }
 
-/* ---- ways ---- */
+/* ---- routes ---- */
 
-struct lit {			/* hops that follow each other */
+struct active {			/* hops that follow each other */
 	const struct rwa_hop *hop;
 	int32_t n;
 };
 
-static struct lit path_of(const struct rwa_assignment *a, int32_t path)
+static struct active path_of(const struct rwa_assignment *a, int32_t path)
 {
 	const struct rwa_path *p = &a->paths.v[path];
 
-	return (struct lit){ a->hops.v + p->first, p->hops };
+	return (struct active){ a->hops.v + p->first, p->hops };
 }
 
 /* None when it is to be dropped. */
-static struct lit new_way(const struct planner *p, int32_t i)
+static struct active new_route(const struct planner *p, int32_t i)
 {
 	if (p->out->lightpaths.v[i].new_path < 0) {
-		return (struct lit){ NULL, 0 };
+		return (struct active){ NULL, 0 };
 	}
 	return path_of(p->to, p->out->lightpaths.v[i].new_path);
 }
 
-static struct lit present_way(const struct planner *p, int32_t i)
+static struct active present_way(const struct planner *p, int32_t i)
 {
 	if (p->at[i] == PARKED) {
-		return (struct lit){ p->out->hops.v + p->park_first[i],
+		return (struct active){ p->out->hops.v + p->park_first[i],
 				     p->park_hops[i] };
 	}
 	if (p->at[i] == OLD && p->out->lightpaths.v[i].old_path >= 0) {
 		return path_of(p->from, p->out->lightpaths.v[i].old_path);
 	}
-	return (struct lit){ NULL, 0 };
+	return (struct active){ NULL, 0 };
 }
 
-/* What is lit of a lightpath at this moment. */
-static struct lit lit_way(const struct planner *p, int32_t i)
+/* What is active of a lightpath at this moment. */
+static struct active active_route(const struct planner *p, int32_t i)
 {
-	return p->at[i] == DONE ? new_way(p, i) : present_way(p, i);
+	return p->at[i] == DONE ? new_route(p, i) : present_way(p, i);
 }
 
 /* First and last channel that a slot's guard channels reach. */
@@ -107,7 +107,7 @@ static uint64_t owner_of(const struct planner *p, struct rwa_hop h,
 	return who;
 }
 
-/* Neither a slot nor its guard channels are lit. */
+/* Neither a slot nor its guard channels are active. */
 static bool is_dark(const struct planner *p, const struct rwa_hop *h)
 {
 	for (int32_t c = guard_first(p, h->channel);
@@ -121,13 +121,13 @@ static bool is_dark(const struct planner *p, const struct rwa_hop *h)
 
 /* A lightpath's way becomes that of `who`; 0: it is given back, which may be
  * news for whoever waits on these channels, and for its partner. */
-static int give(struct planner *p, struct lit way, uint64_t who)
+static int give(struct planner *p, struct active route, uint64_t who)
 {
 	int rc = 0;
 
 	p->clock++;
-	for (int32_t k = 0; !rc && k < way.n; k++) {
-		const struct rwa_hop *h = &way.hop[k];
+	for (int32_t k = 0; !rc && k < route.n; k++) {
+		const struct rwa_hop *h = &route.hop[k];
 
 		for (int32_t c = guard_first(p, h->channel);
 		     !who && c <= guard_last(p, h->channel); c++) {
@@ -150,7 +150,7 @@ static int give_back(struct planner *p, int32_t i)
 	return give(p, present_way(p, i), 0);
 }
 
-static bool share_link(const struct planner *p, struct lit a, struct lit b)
+static bool share_link(const struct planner *p, struct active a, struct active b)
 {
 	for (int32_t i = 0; i < a.n; i++) {
 		for (int32_t k = 0; k < b.n; k++) {
@@ -162,22 +162,22 @@ static bool share_link(const struct planner *p, struct lit a, struct lit b)
 	return false;
 }
 
-/* True when the new way of a lightpath runs where its partner is lit. */
+/* True when the new route of a lightpath runs where its partner is active. */
 static bool meets_partner(const struct planner *p, int32_t i)
 {
 	int32_t partner = p->out->lightpaths.v[i].partner;
 
 	return partner >= 0 &&
-	       share_link(p, new_way(p, i), lit_way(p, partner));
+	       share_link(p, new_route(p, i), active_route(p, partner));
 }
 
-/* May the new way of a lightpath be lit now? */
+/* May the new route of a lightpath be active now? */
 static bool is_free(const struct planner *p, int32_t i)
 {
-	struct lit way = new_way(p, i);
+	struct active route = new_route(p, i);
 
-	for (int32_t k = 0; k < way.n; k++) {
-		if (!is_dark(p, &way.hop[k])) {
+	for (int32_t k = 0; k < route.n; k++) {
+		if (!is_dark(p, &route.hop[k])) {
 			return false;
 		}
 	}
@@ -204,30 +204,30 @@ static int count_in_phase(struct planner *p, int32_t i)
 }
 
 static int add_step(struct planner *p, enum rwa_step_kind kind, int32_t i,
-		    struct lit way)
+		    struct active route)
 {
 	struct rwa_change *c = p->out;
-	struct rwa_step step = { kind, i, way.n, (int64_t)c->hops.n };
+	struct rwa_step step = { kind, i, route.n, (int64_t)c->hops.n };
 
-	if (count_in_phase(p, i) || vec_reserve(&c->hops, (size_t)way.n)) {
+	if (count_in_phase(p, i) || vec_reserve(&c->hops, (size_t)route.n)) {
 		return WEFT_ENOMEM;
 	}
-	if (way.n) {
-		memcpy(c->hops.v + c->hops.n, way.hop,
-		       (size_t)way.n * sizeof(*way.hop));
-		c->hops.n += (size_t)way.n;
+	if (route.n) {
+		memcpy(c->hops.v + c->hops.n, route.hop,
+		       (size_t)route.n * sizeof(*route.hop));
+		c->hops.n += (size_t)route.n;
 	}
 	return vec_push(&c->steps, step);
 }
 
-/* Lights the new way, which is free, and gives back the present one. */
+/* Lights the new route, which is free, and gives back the present one. */
 static int arrive(struct planner *p, int32_t i)
 {
-	struct lit present = present_way(p, i), way = new_way(p, i);
+	struct active present = present_way(p, i), route = new_route(p, i);
 	int rc = give_back(p, i);
 
 	if (!rc) {
-		rc = give(p, way, (uint64_t)i + 1);
+		rc = give(p, route, (uint64_t)i + 1);
 	}
 	if (p->at[i] == DARK) {
 		struct rwa_cut cut = { i, p->cut_step[i],
@@ -243,10 +243,10 @@ static int arrive(struct planner *p, int32_t i)
 	}
 	if (!rc) {
 		rc = add_step(p,
-			      !way.n	  ? RWA_STEP_DROP
+			      !route.n	  ? RWA_STEP_DROP
 			      : present.n ? RWA_STEP_MOVE
 					  : RWA_STEP_ADD,
-			      i, way);
+			      i, route);
 	}
 	p->at[i] = DONE;
 	return rc;
@@ -329,9 +329,9 @@ static int settle(struct planner *p, int64_t *left)
 	return rc;
 }
 
-/* ---- spare ways ---- */
+/* ---- spare routes ---- */
 
-/* Nothing is lit there or in use by others, guard channels included. */
+/* Nothing is active there or in use by others, guard channels included. */
 static bool is_open(const struct planner *p, const struct rwa_hop *h)
 {
 	return is_dark(p, h) && !mesh_is_shut_near(p->m, &p->shut, *h);
@@ -388,9 +388,9 @@ static void spread(struct planner *p, int32_t src, int32_t channel)
 	}
 }
 
-/* Reads the way that spread() found, from its end, behind out->hops. */
+/* Reads the route that spread() found, from its end, behind out->hops. */
 static int take_spare(struct planner *p, int32_t src, int32_t dst,
-		      struct lit *way)
+		      struct active *route)
 {
 	struct rwa_change *c = p->out;
 	int32_t n = 0, v;
@@ -401,29 +401,29 @@ static int take_spare(struct planner *p, int32_t src, int32_t dst,
 	if (vec_reserve(&c->hops, 2 * (size_t)n)) {
 		return WEFT_ENOMEM;
 	}
-	*way = (struct lit){ c->hops.v + c->hops.n + n, n };
+	*route = (struct active){ c->hops.v + c->hops.n + n, n };
 	for (v = dst; v != src; v = p->m->arcs.v[p->enter[v].arc].src) {
-		c->hops.v[c->hops.n + (size_t)n + (size_t)--way->n] =
+		c->hops.v[c->hops.n + (size_t)n + (size_t)--route->n] =
 			p->enter[v];
 	}
-	way->n = n;
+	route->n = n;
 	return 0;
 }
 
-/* Links of the partner are none for a spare way. */
+/* Links of the partner are none for a spare route. */
 static void mark_partner(struct planner *p, int32_t i)
 {
 	int32_t partner = p->out->lightpaths.v[i].partner;
-	struct lit way = partner < 0 ? (struct lit){ NULL, 0 }
-				     : lit_way(p, partner);
+	struct active route = partner < 0 ? (struct active){ NULL, 0 }
+				     : active_route(p, partner);
 
 	p->risk_stamp++;
-	for (int32_t k = 0; k < way.n; k++) {
-		p->risk[p->link[way.hop[k].arc]] = p->risk_stamp;
+	for (int32_t k = 0; k < route.n; k++) {
+		p->risk[p->link[route.hop[k].arc]] = p->risk_stamp;
 	}
 }
 
-static int find_spare(struct planner *p, int32_t i, struct lit *way)
+static int find_spare(struct planner *p, int32_t i, struct active *route)
 {
 	const struct rwa_path *old =
 		&p->from->paths.v[p->out->lightpaths.v[i].old_path];
@@ -433,7 +433,7 @@ static int find_spare(struct planner *p, int32_t i, struct lit *way)
 				 : p->m->budget_mdb - p->m->add_mdb -
 					   p->m->drop_mdb;
 
-	way->n = 0;
+	route->n = 0;
 	mark_partner(p, i);
 	for (int32_t c = p->m->guard.below;
 	     c < p->opt->channels - p->m->guard.above; c++) {
@@ -445,14 +445,14 @@ static int find_spare(struct planner *p, int32_t i, struct lit *way)
 		spread(p, d->src, c);
 		if (p->cost[d->dst] < INT64_MAX &&
 		    p->cost[d->dst] >> 16 <= budget) {
-			return take_spare(p, d->src, d->dst, way);
+			return take_spare(p, d->src, d->dst, route);
 		}
 	}
 	p->tried[i] = p->clock + 1;
 	return 0;
 }
 
-/* ---- who is in the way ---- */
+/* ---- who is in the route ---- */
 
 struct blocker {
 	int32_t lightpath;
@@ -469,17 +469,17 @@ static int most_wanted_first(const void *a, const void *b)
 	return x->lightpath < y->lightpath ? -1 : x->lightpath > y->lightpath;
 }
 
-/* Counts at whoever is in the way of a lightpath that waits. */
+/* Counts at whoever is in the route of a lightpath that waits. */
 static void count_in_way(const struct planner *p, int32_t i, struct blocker *v)
 {
-	struct lit way = new_way(p, i);
+	struct active route = new_route(p, i);
 
-	for (int32_t k = 0; k < way.n; k++) {
-		int32_t c = guard_first(p, way.hop[k].channel);
-		int32_t last = guard_last(p, way.hop[k].channel);
+	for (int32_t k = 0; k < route.n; k++) {
+		int32_t c = guard_first(p, route.hop[k].channel);
+		int32_t last = guard_last(p, route.hop[k].channel);
 
 		for (; c <= last; c++) {
-			uint64_t who = owner_of(p, way.hop[k], c);
+			uint64_t who = owner_of(p, route.hop[k], c);
 
 			if (who && who != (uint64_t)i + 1) {
 				v[who - 1].wanted++;
@@ -515,18 +515,18 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 	return count;
 }
 
-static int park_on(struct planner *p, int32_t i, struct lit way)
+static int park_on(struct planner *p, int32_t i, struct active route)
 {
 	int64_t first = (int64_t)p->out->hops.n;
 
-	p->out->parked++;
-	if (give_back(p, i) || give(p, way, (uint64_t)i + 1) ||
-	    add_step(p, RWA_STEP_PARK, i, way)) {
+	p->out->rerouted++;
+	if (give_back(p, i) || give(p, route, (uint64_t)i + 1) ||
+	    add_step(p, RWA_STEP_REROUTE, i, route)) {
 		return WEFT_ENOMEM;
 	}
 	p->at[i] = PARKED;
 	p->park_first[i] = first;
-	p->park_hops[i] = way.n;
+	p->park_hops[i] = route.n;
 	return 0;
 }
 
@@ -537,29 +537,29 @@ static int cut(struct planner *p, int32_t i)
 		return WEFT_ENOMEM;
 	}
 	p->at[i] = DARK;
-	return add_step(p, RWA_STEP_CUT, i, (struct lit){ NULL, 0 });
+	return add_step(p, RWA_STEP_CUT, i, (struct active){ NULL, 0 });
 }
 
-/* Parks the lightpath most in the way of those that were not parked yet and
- * have a spare way; cuts the one most in the way when none has. */
+/* Parks the lightpath most in the route of those that were not rerouted for a while yet and
+ * have a spare route; cuts the one most in the route when none has. */
 static int make_way(struct planner *p)
 {
 	struct blocker *v = calloc(p->out->lightpaths.n + 1, sizeof(*v));
 	int32_t n = v ? find_blockers(p, v) : 0;
 	int rc = v ? 0 : WEFT_ENOMEM;
-	struct lit way = { NULL, 0 };
+	struct active route = { NULL, 0 };
 
-	for (int32_t k = 0; !rc && !way.n && k < n; k++) {
+	for (int32_t k = 0; !rc && !route.n && k < n; k++) {
 		int32_t i = v[k].lightpath;
 
 		if (p->at[i] == OLD) {
-			rc = find_spare(p, i, &way);
-			if (!rc && way.n) {
-				rc = park_on(p, i, way);
+			rc = find_spare(p, i, &route);
+			if (!rc && route.n) {
+				rc = park_on(p, i, route);
 			}
 		}
 	}
-	if (!rc && !way.n) {
+	if (!rc && !route.n) {
 		rc = cut(p, v[0].lightpath);
 	}
 	free(v);
@@ -568,10 +568,10 @@ static int make_way(struct planner *p)
 
 /* ---- the whole ---- */
 
-static bool has_hop(struct lit way, const struct rwa_hop *h)
+static bool has_hop(struct active route, const struct rwa_hop *h)
 {
-	for (int32_t k = 0; k < way.n; k++) {
-		if (memcmp(&way.hop[k], h, sizeof(*h)) == 0) {
+	for (int32_t k = 0; k < route.n; k++) {
+		if (memcmp(&route.hop[k], h, sizeof(*h)) == 0) {
 			return true;
 		}
 	}
@@ -581,7 +581,7 @@ static bool has_hop(struct lit way, const struct rwa_hop *h)
 /* Domain of the first hop that a lightpath takes, or else gives up. */
 static int32_t domain_of(const struct planner *p, int32_t i)
 {
-	struct lit old = present_way(p, i), new = new_way(p, i);
+	struct active old = present_way(p, i), new = new_route(p, i);
 
 	for (int32_t k = 0; k < new.n; k++) {
 		if (!has_hop(old, &new.hop[k])) {

@@ -10,19 +10,19 @@
 
 /* One thing done to one lightpath. */
 enum rwa_step_kind {
-	RWA_STEP_ADD,	/* light on its new way */
-	RWA_STEP_DROP,	/* its old way is given back */
-	RWA_STEP_MOVE,	/* make before break: both ways are lit, then the
+	RWA_STEP_ADD,	/* light on its new route */
+	RWA_STEP_DROP,	/* its old route is given back */
+	RWA_STEP_MOVE,	/* make before break: both routes are active, then the
 			 * old one is given back */
-	RWA_STEP_PARK,	/* the same, onto a spare way for a while */
-	RWA_STEP_CUT,	/* an unavoidable interruption begins: the old way is
+	RWA_STEP_REROUTE,	/* the same, onto a spare route for a while */
+	RWA_STEP_CUT,	/* an unavoidable interruption begins: the old route is
 			 * given back before the new one is free */
 };
 
 struct rwa_step {
 	enum rwa_step_kind kind;
 	int32_t lightpath;	/* of the change */
-	int32_t hops;		/* the way taken (ADD, MOVE, PARK): hops[first
+	int32_t hops;		/* the route taken (ADD, MOVE, REROUTE): hops[first
 				 * ..], else 0 */
 	int64_t first;
 };
@@ -34,7 +34,7 @@ struct rwa_phase {
 	int64_t first, steps;
 };
 
-/* An interruption: dark after step `first`, lit again by step `first` +
+/* An interruption: dark after step `first`, active again by step `first` +
  * `steps`. */
 struct rwa_cut {
 	int32_t lightpath;
@@ -55,12 +55,12 @@ struct rwa_change {
 	VEC(struct rwa_phase) phases;	/* empty unless by_domain */
 	VEC(struct rwa_cut) cuts;
 	int64_t moved, added, dropped, kept;
-	int64_t parked;		/* moved twice, by a spare way */
+	int64_t rerouted;		/* moved twice, by a spare route */
 	int64_t longest_cut;	/* most steps from a CUT to its ADD */
 };
 
 struct rwa_change_options {
-	int channels;		/* that may be lit on the way */
+	int channels;		/* that may be active on the route */
 	bool by_domain;		/* one failure domain at a time */
 };
 
@@ -73,16 +73,16 @@ void rwa_change_fini(struct rwa_change *c);
  * their channel; a pair of a protected demand with a pair, or with none.
  *
  * All that holds for assignments holds at every moment, too: guard channels
- * between whatever is lit, tuning ranges, and no link in common for the two
+ * between whatever is active, tuning ranges, and no link in common for the two
  * of a pair.
  *
- * First everything that goes is dropped, then moves whose new way is free are
- * made (a lightpath's own old slots count as taken while both are lit), then
- * cycles of lightpaths that wait for each other are broken: one is parked on a
- * spare way between its ends, on one of the channels 0..channels-1, each
- * lightpath at most once; only when none of those that wait has a spare way is
+ * First everything that goes is dropped, then moves whose new route is free are
+ * made (a lightpath's own old slots count as taken while both are active), then
+ * cycles of lightpaths that wait for each other are broken: one is rerouted for a while on a
+ * spare route between its ends, on one of the channels 0..channels-1, each
+ * lightpath at most once; only when none of those that wait has a spare route is
  * one cut, the one that most others wait for. Of a pair, the other lightpath
- * stays lit meanwhile unless it has to be cut itself. O(rounds * lightpaths * hops), and for each park
+ * stays active meanwhile unless it has to be cut itself. O(rounds * lightpaths * hops), and for each temporary rerouting
  * O(lightpaths * channels * arcs).
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
@@ -97,13 +97,13 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 
 /*
  * Replays a change on its own table of slots: no slot has two lightpaths at
- * any moment, nor do any two come nearer than the guard channels (both ways of
- * a move at once), every way that is lit leads from
+ * any moment, nor do any two come nearer than the guard channels (both routes of
+ * a move at once), every route that is active leads from
  * the lightpath's source to its destination without changing channel where
  * nothing converts, on channels that both ends reach, and shares no link with
- * what is lit of its partner, what is lit at the end is exactly `to`, and at each CUT
- * indeed no lightpath that waits had its new way free or, if it was not parked
- * yet, a spare way. The cuts are those of the steps. By domain, each step is
+ * what is active of its partner, what is active at the end is exactly `to`, and at each CUT
+ * indeed no lightpath that waits had its new route free or, if it was not rerouted for a while
+ * yet, a spare route. The cuts are those of the steps. By domain, each step is
  * of its phase's domain, and a phase ends only when nothing of its domain can
  * be dropped or moved. WEFT_EVERIFY names the step.
  */

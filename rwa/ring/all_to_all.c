@@ -8,7 +8,7 @@
  * y -> v -> x -> u -> y does so the other way round. What is left when a and
  * b are even or one apart is x <-> y itself: with one more member u it makes
  * the turn x -> y -> u -> x, and without one x -> y -> x. An arc that was a
- * shortest way stays one, as it never covers both new members. So every
+ * shortest path stays one, as it never covers both new members. So every
  * colour is a whole turn but for the last opposite pair of an odd number of
  * pairs, and the colours are exactly ceil(floor(m^2/4) / 2).
  *
@@ -67,7 +67,7 @@ static void put_turns(struct pattern *p, int x, int v, int y, int u, int colour)
 	put(p, v, x, RWA_CCW, colour);
 }
 
-/* Opposite pair i of an even m: both arcs go round the same way, the
+/* Opposite pair i of an even m: both arcs go round the same path, the
  * directions taking turns; the last of an odd number may be split. */
 static void put_opposite(struct pattern *p, int i, enum odd_pair odd)
 {
@@ -246,7 +246,7 @@ static int max_load(const struct rwa_ring *ring, const struct rwa_arc *arcs,
 		return err_nomem(err);
 	}
 	for (int64_t i = 0; i < n_arcs; i++) {
-		struct span s = rwa_span(n, &arcs[i]);
+		struct ring_span s = rwa_span(n, &arcs[i]);
 		int dir = arcs[i].dir;
 
 		rise[2 * s.lo + dir]++;

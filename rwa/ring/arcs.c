@@ -4,12 +4,12 @@
 
 #include "rwa/ring/private.h"
 
-struct span rwa_span(int n, const struct rwa_arc *arc)
+struct ring_span rwa_span(int n, const struct rwa_arc *arc)
 {
 	int32_t from = arc->dir == RWA_CW ? arc->src : arc->dst;
 	int32_t to = arc->dir == RWA_CW ? arc->dst : arc->src;
 
-	return (struct span){ from, to > from ? to - from : to - from + n };
+	return (struct ring_span){ from, to > from ? to - from : to - from + n };
 }
 
 int rwa_check_sizes(const struct rwa_ring *ring, int64_t n_arcs,
@@ -68,7 +68,7 @@ void rwa_span_loads(const struct colouring *job, int32_t *load)
 
 	memset(load, 0, (size_t)job->n * sizeof(*load));
 	for (int32_t i = 0; i < job->count; i++) {
-		struct span s = job->spans[i];
+		struct ring_span s = job->spans[i];
 
 		load[s.lo]++;
 		load[(s.lo + s.len) % job->n]--;

@@ -37,7 +37,7 @@ static int32_t take(uint64_t *row, int32_t from, int32_t to)
 static int32_t take_arc(struct window *this, const struct rwa_arc *arc)
 {
 	const struct rwa_ring *ring = this->ring;
-	struct span s = rwa_span(ring->n, arc);
+	struct ring_span s = rwa_span(ring->n, arc);
 	size_t row = ((size_t)(arc->slot - this->first) * 2 + arc->dir) *
 			     ring->fibres + arc->fibre;
 	uint64_t *bits;
@@ -58,7 +58,7 @@ static const struct rwa_arc *holder(const struct rwa_ring *ring,
 				    const struct rwa_arc *arc, int32_t link)
 {
 	for (const struct rwa_arc *a = arcs; a < arc; a++) {
-		struct span s = rwa_span(ring->n, a);
+		struct ring_span s = rwa_span(ring->n, a);
 
 		if (a->slot == arc->slot && a->dir == arc->dir &&
 		    a->fibre == arc->fibre && a->channel == arc->channel &&

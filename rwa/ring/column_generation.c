@@ -5,7 +5,7 @@
  * The program takes as few columns as cover every arc; equal arcs share a
  * row. Columns have no order, so the symmetry between channels that spoils a
  * program with one variable per arc and channel does not arise. A column is
- * priced by the dearest set of disjoint arcs under the row prices, a dynamic
+ * priced by the most expensive set of disjoint arcs under the row prices, a dynamic
  * programme once the ring is cut open. The optimum of the relaxation, rounded
  * up, is a bound on channels (the fractional chromatic number of the arcs);
  * a dive that fixes columns and solves again finds a colouring that meets it,
@@ -28,27 +28,27 @@
 
 /* Equal arcs: one row. */
 struct arc_class {
-	struct span span;
+	struct ring_span span;
 	int32_t demand, left;	/* arcs; those not yet in a fixed column */
 };
 
-struct column {
+struct ring_column {
 	int first, n;		/* classes: members.v[first .. first+n-1] */
 };
 
-struct choice {
+struct column_choice {
 	int column, copies;
 };
 
-struct program {
+struct colour_program {
 	struct colouring *job;
 	struct lp *lp;
 	struct arc_class *classes;
 	int n_classes;
 	int32_t *class_of;	/* per span of the job */
-	VEC(struct column) columns;
+	VEC(struct ring_column) columns;
 	VEC(int) members;
-	VEC(struct choice) fixed;
+	VEC(struct column_choice) fixed;
 	int n_fixed;		/* copies in `fixed` */
 	int target, nodes, solves;
 	double *price;		/* per class */
@@ -62,7 +62,7 @@ bool rwa_lp_is_small(const struct colouring *this)
 	return this->n <= SMALL_NODES && this->count <= SMALL_ARCS;
 }
 
-static void program_fini(struct program *p)
+static void program_fini(struct colour_program *p)
 {
 	lp_free(p->lp);
 	free(p->classes);
@@ -76,7 +76,7 @@ static void program_fini(struct program *p)
 	free(p->picked);
 }
 
-static void find_classes(struct program *p)
+static void find_classes(struct colour_program *p)
 {
 	const struct colouring *job = p->job;
 
@@ -98,7 +98,7 @@ static void find_classes(struct program *p)
 	}
 }
 
-static int add_column(struct program *p, const int *classes, int n,
+static int add_column(struct colour_program *p, const int *classes, int n,
 		      struct err *err)
 {
 	double ones[SMALL_ARCS];
@@ -110,7 +110,7 @@ static int add_column(struct program *p, const int *classes, int n,
 			return err_nomem(err);
 		}
 	}
-	if (vec_push(&p->columns, (struct column){ first, n })) {
+	if (vec_push(&p->columns, (struct ring_column){ first, n })) {
 		return err_nomem(err);
 	}
 	return lp_add_col(p->lp, 1, 0, LP_INF, false, n, classes, ones, NULL,
@@ -118,13 +118,13 @@ static int add_column(struct program *p, const int *classes, int n,
 }
 
 /* Rows, and a column for each class alone: always feasible. */
-static int program_init(struct program *p, struct colouring *job,
+static int program_init(struct colour_program *p, struct colouring *job,
 			struct err *err)
 {
 	size_t count = (size_t)job->count, n = (size_t)job->n + 1;
 	int rc;
 
-	*p = (struct program){ .job = job };
+	*p = (struct colour_program){ .job = job };
 	p->classes = calloc(count, sizeof(*p->classes));
 	p->class_of = malloc(count * sizeof(*p->class_of));
 	p->price = malloc(count * sizeof(*p->price));
@@ -148,7 +148,7 @@ static int program_init(struct program *p, struct colouring *job,
 
 /* Dearest disjoint classes within the `links` links from node `at` on, into
  * picked[]. Returns how many. O(links * classes). */
-static int dearest_on_line(struct program *p, int at, int links, double *value)
+static int max_price_on_line(struct colour_program *p, int at, int links, double *value)
 {
 	int n = p->job->n, k = 0;
 
@@ -157,7 +157,7 @@ static int dearest_on_line(struct program *p, int at, int links, double *value)
 		p->best[x] = p->best[x - 1];
 		p->from[x] = -1;
 		for (int c = 0; c < p->n_classes; c++) {
-			struct span s = p->classes[c].span;
+			struct ring_span s = p->classes[c].span;
 			int lo = (s.lo - at + n) % n;
 
 			if (lo + s.len == x && p->price[c] > EPS &&
@@ -181,17 +181,17 @@ static int dearest_on_line(struct program *p, int at, int links, double *value)
 	return k;
 }
 
-static bool covers(const struct program *p, int c, int link)
+static bool covers(const struct colour_program *p, int c, int link)
 {
-	struct span s = p->classes[c].span;
+	struct ring_span s = p->classes[c].span;
 
 	return (link - s.lo + p->job->n) % p->job->n < s.len;
 }
 
 /* The link with the fewest classes that are worth something over it. */
-static int thinnest_link(const struct program *p)
+static int thinnest_link(const struct colour_program *p)
 {
-	int best = 0, least = p->n_classes + 1;
+	int best = 0, min = p->n_classes + 1;
 
 	for (int e = 0; e < p->job->n; e++) {
 		int over = 0;
@@ -199,18 +199,18 @@ static int thinnest_link(const struct program *p)
 		for (int c = 0; c < p->n_classes; c++) {
 			over += p->price[c] > EPS && covers(p, c, e);
 		}
-		if (over < least) {
-			least = over;
+		if (over < min) {
+			min = over;
 			best = e;
 		}
 	}
 	return best;
 }
 
-/* Adds the dearest column without a class over the thinnest link, and the
- * dearest with each class over it, as far as they are worth more than one
- * channel. *top: worth of the dearest of all. */
-static int price_columns(struct program *p, double *top, int *added,
+/* Adds the most expensive column without a class over the thinnest link, and the
+ * most expensive with each class over it, as far as they are worth more than one
+ * channel. *top: worth of the most expensive of all. */
+static int price_columns(struct colour_program *p, double *top, int *added,
 			 struct err *err)
 {
 	int n = p->job->n, e = thinnest_link(p), rc = 0;
@@ -230,7 +230,7 @@ static int price_columns(struct program *p, double *top, int *added,
 			links = n - p->classes[a].span.len;
 			own = p->price[a];
 		}
-		k = dearest_on_line(p, at, links, &value);
+		k = max_price_on_line(p, at, links, &value);
 		value += own;
 		*top = value > *top ? value : *top;
 		if (value <= 1 + EPS) {
@@ -247,7 +247,7 @@ static int price_columns(struct program *p, double *top, int *added,
 
 /* Optimum of the relaxation for the arcs left, as far as its rounding needs
  * it: *least is the least whole number of columns. */
-static int relax(struct program *p, int *least, struct err *err)
+static int relax(struct colour_program *p, int *min, struct err *err)
 {
 	int floor_bound = p->job->bound - p->n_fixed;
 
@@ -264,29 +264,29 @@ static int relax(struct program *p, int *least, struct err *err)
 				       "ring channels: the program over "
 				       "columns has no optimum");
 		}
-		*least = (int)ceil(res.objective - EPS);
-		if (*least <= floor_bound) {
+		*min = (int)ceil(res.objective - EPS);
+		if (*min <= floor_bound) {
 			return 0;
 		}
 		for (int c = 0; c < p->n_classes; c++) {
 			p->price[c] = lp_dual(p->lp, c);
 		}
 		rc = price_columns(p, &top, &added, err);
-		/* Prices scaled down by the dearest column are feasible for
+		/* Prices scaled down by the most expensive column are feasible for
 		 * the dual, so the objective scaled down is a bound. */
 		lower = res.objective / (top > 1 ? top : 1);
-		if (rc || !added || ceil(lower - EPS) >= *least) {
+		if (rc || !added || ceil(lower - EPS) >= *min) {
 			return rc;
 		}
 	}
-	*least = floor_bound;	/* stopped early: claims nothing */
+	*min = floor_bound;	/* stopped early: claims nothing */
 	return 0;
 }
 
 /* Takes `copies` of a column (or gives them back: sign -1). */
-static void fix(struct program *p, struct choice ch, int sign)
+static void fix(struct colour_program *p, struct column_choice ch, int sign)
 {
-	struct column col = p->columns.v[ch.column];
+	struct ring_column col = p->columns.v[ch.column];
 
 	p->n_fixed += sign * ch.copies;
 	for (int k = 0; k < col.n; k++) {
@@ -298,7 +298,7 @@ static void fix(struct program *p, struct choice ch, int sign)
 	}
 }
 
-static bool all_covered(const struct program *p)
+static bool all_covered(const struct colour_program *p)
 {
 	for (int c = 0; c < p->n_classes; c++) {
 		if (p->classes[c].left > 0) {
@@ -310,7 +310,7 @@ static bool all_covered(const struct program *p)
 
 /* The columns with the largest values, at most BRANCHES, largest first; a
  * column at one or more is certain, and then the only choice. */
-static int branches(const struct program *p, struct choice out[BRANCHES + 1])
+static int branches(const struct colour_program *p, struct column_choice out[BRANCHES + 1])
 {
 	double value[BRANCHES + 1];
 	int n = 0;
@@ -327,17 +327,17 @@ static int branches(const struct program *p, struct choice out[BRANCHES + 1])
 			out[k] = out[k - 1];
 		}
 		value[k] = x;
-		out[k] = (struct choice){ col, x < 1 ? 1 : (int)(x + EPS) };
+		out[k] = (struct column_choice){ col, x < 1 ? 1 : (int)(x + EPS) };
 		n = n < BRANCHES ? n + 1 : BRANCHES;
 	}
 	return n && value[0] >= 1 - EPS ? 1 : n;
 }
 
 /* 1: all arcs covered by `fixed`, within target. 0: not found. */
-static int dive(struct program *p, struct err *err)
+static int dive(struct colour_program *p, struct err *err)
 {
-	struct choice tries[BRANCHES + 1];
-	int n, least, rc;
+	struct column_choice tries[BRANCHES + 1];
+	int n, min, rc;
 
 	if (all_covered(p)) {
 		return 1;
@@ -345,8 +345,8 @@ static int dive(struct program *p, struct err *err)
 	if (p->nodes++ >= MAX_NODES || p->solves >= MAX_SOLVES) {
 		return 0;
 	}
-	rc = relax(p, &least, err);
-	if (rc || p->n_fixed + least > p->target) {
+	rc = relax(p, &min, err);
+	if (rc || p->n_fixed + min > p->target) {
 		return rc;
 	}
 	n = branches(p, tries);
@@ -366,14 +366,14 @@ static int dive(struct program *p, struct err *err)
 }
 
 /* Colours from the fixed columns; arcs of a class take them in order. */
-static void read_colours(struct program *p)
+static void read_colours(struct colour_program *p)
 {
 	struct colouring *job = p->job;
 	int colour = 0;
 
 	memset(job->colour, 0xff, (size_t)job->count * sizeof(*job->colour));
 	for (size_t f = 0; f < p->fixed.n; f++) {
-		struct column col = p->columns.v[p->fixed.v[f].column];
+		struct ring_column col = p->columns.v[p->fixed.v[f].column];
 
 		for (int copy = 0; copy < p->fixed.v[f].copies; copy++) {
 			for (int k = 0; k < col.n; k++) {
@@ -398,16 +398,16 @@ static void read_colours(struct program *p)
 
 int rwa_colour_lp(struct colouring *this, struct err *err)
 {
-	struct program p;
-	int least = 0, rc = program_init(&p, this, err);
+	struct colour_program p;
+	int min = 0, rc = program_init(&p, this, err);
 
 	if (!rc) {
-		rc = relax(&p, &least, err);
+		rc = relax(&p, &min, err);
 	}
 	if (rc) {
 		goto out;
 	}
-	this->bound = least > this->bound ? least : this->bound;
+	this->bound = min > this->bound ? min : this->bound;
 	for (p.target = this->bound; p.target < this->colours; p.target++) {
 		p.nodes = 0;
 		rc = dive(&p, err);

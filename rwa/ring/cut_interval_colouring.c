@@ -15,7 +15,7 @@
 /* Links times spans that all cuts together may cost. */
 #define CUT_BUDGET ((int64_t)4 << 20)
 
-struct sweep {
+struct cut_sweep {
 	const struct colouring *job;
 	int32_t *order;		/* spans by start, longest first */
 	int32_t *bucket;	/* n + 2: counting sort */
@@ -30,14 +30,14 @@ struct sweep {
 	int32_t colours;
 };
 
-static int32_t start_of(const struct sweep *this, int32_t i)
+static int32_t start_of(const struct cut_sweep *this, int32_t i)
 {
 	int32_t x = this->job->spans[i].lo - this->cut - 1;
 
 	return x < 0 ? x + this->job->n : x;
 }
 
-static void sweep_free(struct sweep *this)
+static void sweep_free(struct cut_sweep *this)
 {
 	free(this->order);
 	free(this->bucket);
@@ -50,11 +50,11 @@ static void sweep_free(struct sweep *this)
 	free(this->some);
 }
 
-static int sweep_init(struct sweep *this, const struct colouring *job)
+static int sweep_init(struct cut_sweep *this, const struct colouring *job)
 {
 	size_t count = (size_t)job->count + 1, n = (size_t)job->n + 2;
 
-	*this = (struct sweep){ .job = job };
+	*this = (struct cut_sweep){ .job = job };
 	this->order = malloc(count * sizeof(int32_t));
 	this->bucket = malloc(n * sizeof(int32_t));
 	this->ending = malloc(n * sizeof(int32_t));
@@ -72,7 +72,7 @@ static int sweep_init(struct sweep *this, const struct colouring *job)
 
 /* A stable counting sort of from[] (NULL: all in order) into to[] by start,
  * or by the links that a span leaves out: longest first. */
-static void sort_spans(struct sweep *this, const int32_t *from, int32_t *to,
+static void sort_spans(struct cut_sweep *this, const int32_t *from, int32_t *to,
 		       bool by_start)
 {
 	const struct colouring *job = this->job;
@@ -95,7 +95,7 @@ static void sort_spans(struct sweep *this, const int32_t *from, int32_t *to,
 	}
 }
 
-static void put_free(struct sweep *this, int32_t c)
+static void put_free(struct cut_sweep *this, int32_t c)
 {
 	int32_t at = this->needed[c];
 
@@ -104,7 +104,7 @@ static void put_free(struct sweep *this, int32_t c)
 	this->some[at / 64] |= (uint64_t)1 << (at % 64);
 }
 
-static void ends_at(struct sweep *this, int32_t i, int32_t x)
+static void ends_at(struct cut_sweep *this, int32_t i, int32_t x)
 {
 	this->next_ending[i] = this->ending[x];
 	this->ending[x] = i;
@@ -112,7 +112,7 @@ static void ends_at(struct sweep *this, int32_t i, int32_t x)
 
 /* Takes a free colour not needed before `end`, the soonest needed first, or
  * a new one. */
-static int32_t take_free(struct sweep *this, int32_t end)
+static int32_t take_free(struct cut_sweep *this, int32_t end)
 {
 	int n = this->job->n;
 	int32_t w = end / 64;
@@ -135,7 +135,7 @@ static int32_t take_free(struct sweep *this, int32_t end)
 	return this->colours++;
 }
 
-static void colour_across(struct sweep *this)
+static void colour_across(struct cut_sweep *this)
 {
 	int n = this->job->n;
 
@@ -151,7 +151,7 @@ static void colour_across(struct sweep *this)
 	}
 }
 
-static void sweep_cut(struct sweep *this, int cut)
+static void sweep_cut(struct cut_sweep *this, int cut)
 {
 	int n = this->job->n;
 	int32_t k = 0;
@@ -183,7 +183,7 @@ static void sweep_cut(struct sweep *this, int cut)
 	}
 }
 
-static void keep(const struct sweep *this, struct colouring *job)
+static void keep(const struct cut_sweep *this, struct colouring *job)
 {
 	memcpy(job->colour, this->colour,
 	       (size_t)job->count * sizeof(*job->colour));
@@ -192,7 +192,7 @@ static void keep(const struct sweep *this, struct colouring *job)
 
 int rwa_colour_cuts(struct colouring *this)
 {
-	struct sweep sweep;
+	struct cut_sweep sweep;
 	int32_t *load = malloc((size_t)this->n * sizeof(*load));
 	int64_t cuts;
 	int best = 0, rc = sweep_init(&sweep, this);

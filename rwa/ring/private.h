@@ -13,7 +13,7 @@
 #define RWA_MAX_NODES (1 << 20)
 
 /* Links lo, lo+1, ..., lo+len-1 modulo the ring's n; 0 < len < n. */
-struct span {
+struct ring_span {
 	int32_t lo, len;
 };
 
@@ -21,14 +21,14 @@ struct span {
 struct colouring {
 	int n;			/* nodes = links of the ring */
 	int32_t count;
-	struct span *spans;	/* count of them */
+	struct ring_span *spans;	/* count of them */
 	int32_t *colour;	/* count, -1 where there is none yet */
 	int bound;		/* largest load, raised by what lp_solve proves */
 	int colours;		/* used by the best colouring so far */
 	const char *method;
 };
 
-struct span rwa_span(int n, const struct rwa_arc *arc);
+struct ring_span rwa_span(int n, const struct rwa_arc *arc);
 
 /* WEFT_EINVAL when sizes or an arc's fields are out of range. */
 int rwa_check_sizes(const struct rwa_ring *ring, int64_t n_arcs,

@@ -77,7 +77,7 @@ int rwa_ring_colour(const struct rwa_ring *ring, struct rwa_arc *arcs,
 
 /*
  * All-to-all among the m ring positions `members` (ascending): one arc for
- * each ordered pair by a shortest way, opposite pairs split evenly, with
+ * each ordered pair by a shortest path, opposite pairs split evenly, with
  * channels, sources ascending, then destinations. Wavelengths needed are
  * exactly ceil(floor(m^2/4)/2) per direction on a whole ring (Bermond et al.
  * 1996) - proven by an lp_solve program for small m, constructed beyond.

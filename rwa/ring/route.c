@@ -5,7 +5,7 @@
  * whose clockwise way covers a and leaves out b uses one of the two whichever
  * way it goes, so that one of them carries at least half of these.
  *
- * Routing: one lightpath after the other takes the way on which the sum of
+ * Routing: one lightpath after the other takes the path on which the sum of
  * exp(beta * load) grows least, round after round with a growing beta, so
  * that in the end only the most loaded links count.
  */
@@ -33,10 +33,10 @@ struct router {
 
 /* Lightpaths whose clockwise way covers link a and not b, the most over all
  * b, which goes to *other. cover: scratch of n + 1. */
-static int32_t most_forced(const struct router *r, int a, int32_t *cover,
+static int32_t max_forced(const struct router *r, int a, int32_t *cover,
 			   int32_t *other)
 {
-	int32_t through = 0, both = 0, least = INT32_MAX;
+	int32_t through = 0, both = 0, min = INT32_MAX;
 
 	for (int v = 0; v <= r->n; v++) {
 		cover[v] = 0;
@@ -44,7 +44,7 @@ static int32_t most_forced(const struct router *r, int a, int32_t *cover,
 	for (int64_t i = 0; i < r->count; i++) {
 		struct rwa_arc cw = { .src = r->arcs[i].src,
 				      .dst = r->arcs[i].dst };
-		struct span s = rwa_span(r->n, &cw);
+		struct ring_span s = rwa_span(r->n, &cw);
 		int32_t end = s.lo + s.len;
 
 		if ((a - s.lo + r->n) % r->n >= s.len) {
@@ -60,28 +60,28 @@ static int32_t most_forced(const struct router *r, int a, int32_t *cover,
 	}
 	for (int b = 0; b < r->n; b++) {
 		both += cover[b];
-		if (both < least) {
-			least = both;
+		if (both < min) {
+			min = both;
 			*other = b;
 		}
 	}
-	return through - least;
+	return through - min;
 }
 
 static int pair_bound(struct router *r, int32_t *cover)
 {
-	int32_t most = 0;
+	int32_t max = 0;
 
 	for (int a = 0; a < r->n; a++) {
-		int32_t b = a, forced = most_forced(r, a, cover, &b);
+		int32_t b = a, forced = max_forced(r, a, cover, &b);
 
-		if (forced > most || a == 0) {
-			most = forced;
+		if (forced > max || a == 0) {
+			max = forced;
 			r->pair[RWA_CW] = a;
 			r->pair[RWA_CCW] = b;
 		}
 	}
-	return (most + 1) / 2;
+	return (max + 1) / 2;
 }
 
 static void set_prices(struct router *r, double beta)
@@ -102,10 +102,10 @@ static void set_prices(struct router *r, double beta)
 	r->down = exp(-beta);
 }
 
-/* Takes an arc off its way (by -1) or puts it on (by 1). */
+/* Takes an arc off its path (by -1) or puts it on (by 1). */
 static void put(struct router *r, const struct rwa_arc *arc, int by)
 {
-	struct span s = rwa_span(r->n, arc);
+	struct ring_span s = rwa_span(r->n, arc);
 	double factor = by > 0 ? r->up : r->down;
 
 	for (int32_t k = 0, v = s.lo; k < s.len; k++) {
@@ -115,9 +115,9 @@ static void put(struct router *r, const struct rwa_arc *arc, int by)
 	}
 }
 
-static double way_price(const struct router *r, const struct rwa_arc *arc)
+static double path_price(const struct router *r, const struct rwa_arc *arc)
 {
-	struct span s = rwa_span(r->n, arc);
+	struct ring_span s = rwa_span(r->n, arc);
 	double sum = 0;
 
 	for (int32_t k = 0, v = s.lo; k < s.len; k++) {
@@ -135,7 +135,7 @@ static void improve(struct router *r)
 
 		put(r, arc, -1);
 		other.dir ^= 1;
-		if (way_price(r, &other) < way_price(r, arc) * (1 - 1e-9)) {
+		if (path_price(r, &other) < path_price(r, arc) * (1 - 1e-9)) {
 			arc->dir = other.dir;
 		}
 		put(r, arc, 1);
@@ -154,7 +154,7 @@ static int32_t top_load(const struct router *r)
 	return top;
 }
 
-/* Shortest ways first; opposite pairs take turns. */
+/* Shortest paths first; opposite pairs take turns. */
 static void balance(struct router *r, int bound)
 {
 	double beta = BETA_FIRST;

@@ -18,7 +18,7 @@
 
 struct band {
 	const char *name;
-	int64_t least, most;	/* bytes of a node's item */
+	int64_t min, max;	/* bytes of a node's item */
 	int n, faults;
 	double gain[CASES], gap[CASES];
 };
@@ -36,8 +36,8 @@ static int try_case(struct band *b, struct rng *rng, struct err *err)
 	struct optree_params p = {
 		.n = 16 + (int)rng_below(rng, b->n % 2 ? 4081 : 100),
 		.channels = 1 + (int)rng_below(rng, 128), .fibres = 1,
-		.shard_bytes = (int64_t)((double)b->least *
-			pow((double)b->most / (double)b->least, e)),
+		.shard_bytes = (int64_t)((double)b->min *
+			pow((double)b->max / (double)b->min, e)),
 		.channel_bps = 40000000000, .alpha_ns = 25000,
 	};
 	struct optree_plan plan;
@@ -82,11 +82,11 @@ static void report(struct band *b, FILE *json)
 int main(int argc, char **argv)
 {
 	static struct band bands[] = {
-		{ .name = "4 kB - 256 kB", .least = 4096, .most = 262144 },
-		{ .name = "256 kB - 16 MB", .least = 262144,
-		  .most = 16777216 },
-		{ .name = "16 MB - 1 GB", .least = 16777216,
-		  .most = 1073741824 },
+		{ .name = "4 kB - 256 kB", .min = 4096, .max = 262144 },
+		{ .name = "256 kB - 16 MB", .min = 262144,
+		  .max = 16777216 },
+		{ .name = "16 MB - 1 GB", .min = 16777216,
+		  .max = 1073741824 },
 	};
 	FILE *json = argc == 3 && strcmp(argv[1], "--json") == 0 ?
 		     fopen(argv[2], "a") : NULL;

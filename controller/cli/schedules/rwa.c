@@ -130,16 +130,16 @@ static int read_objective(const struct cli *c, struct rwa_mesh *m,
 	int64_t left_out;
 
 	if (!name || strcmp(name, "min-channels") == 0) {
-		opt->objective = path && !name ? RWA_FEWEST_MOVED : RWA_ANY;
+		opt->objective = path && !name ? RWA_MIN_MOVED : RWA_ANY;
 	} else if (strcmp(name, "min-moved") == 0) {
-		opt->objective = RWA_FEWEST_MOVED;
+		opt->objective = RWA_MIN_MOVED;
 	} else if (strcmp(name, "min-max-loss") == 0) {
-		opt->objective = RWA_LEAST_LONGEST_LOSS;
+		opt->objective = RWA_MIN_MAX_LOSS;
 	} else {
 		return err_set(err, WEFT_EUSAGE, "--objective %s: min-channels, "
 			       "min-moved or min-max-loss", name);
 	}
-	if ((opt->objective == RWA_FEWEST_MOVED) != (path != NULL)) {
+	if ((opt->objective == RWA_MIN_MOVED) != (path != NULL)) {
 		err_set(err, WEFT_EUSAGE, path ? "--previous is for --objective "
 			"min-moved" : "fewest moved since what?");
 		err_hint(err, "--previous FILE names the lightpaths before, as "
@@ -228,11 +228,11 @@ static int write_drawing(const struct rwa_mesh *m,
 static void out_objective(struct out *o, const struct rwa_mesh_options *opt,
 			  const struct rwa_mesh_result *res)
 {
-	if (opt->objective == RWA_FEWEST_MOVED) {
+	if (opt->objective == RWA_MIN_MOVED) {
 		out_int(o, "moved", res->moved);
 		out_int(o, "moved_bound", res->moved_bound);
 		out_int(o, "moved_gap", res->moved - res->moved_bound);
-	} else if (opt->objective == RWA_LEAST_LONGEST_LOSS) {
+	} else if (opt->objective == RWA_MIN_MAX_LOSS) {
 		out_real(o, "longest_loss_db", (double)res->loss_mdb / 1e3);
 		out_real(o, "longest_loss_bound_db",
 			 (double)res->loss_bound_mdb / 1e3);

@@ -163,7 +163,7 @@ int cmd_rwa_change(struct cli *c, struct err *err)
 			out_int(o, "moved", v.change.moved);
 			out_int(o, "added", v.change.added);
 			out_int(o, "dropped", v.change.dropped);
-			out_int(o, "parked", v.change.parked);
+			out_int(o, "parked", v.change.rerouted);
 			out_int(o, "interrupted", (int64_t)v.change.cuts.n);
 			out_int(o, "phases", (int64_t)v.change.phases.n);
 			out_interruptions(c, o, &v);

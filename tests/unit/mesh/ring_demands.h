@@ -67,7 +67,7 @@ static inline int32_t draw_end(struct rng *rng, int n, int kind, int32_t src,
 
 /* The demands of set k on at most `most` nodes, into arcs, which has room for
  * 8 * most. Returns how many; *n: nodes. */
-static inline int64_t draw_demands(int k, int most, struct rwa_arc *arcs,
+static inline int64_t draw_demands(int k, int max, struct rwa_arc *arcs,
 				   int *n)
 {
 	int kind = k % 4, n_hot, a_node;
@@ -76,7 +76,7 @@ static inline int64_t draw_demands(int k, int most, struct rwa_arc *arcs,
 
 	rng_seed(&rng, (uint64_t)k);
 	*n = (int)(DEMANDS_LEAST_NODES *
-		   pow((double)most / DEMANDS_LEAST_NODES,
+		   pow((double)max / DEMANDS_LEAST_NODES,
 		       (double)rng_below(&rng, 1 << 20) /
 			       (double)((1 << 20) - 1)) + 0.5);
 	a_node = 1 << rng_below(&rng, 4);

@@ -249,7 +249,7 @@ static void the_loss_budget_chooses_the_way(void **state)
 }
 
 /* Two routes of two hops and a third of three: the trap topology, in which the
- * shortest way alone leaves no second one. */
+ * shortest path alone leaves no second one. */
 #define TRAP "nodes: [s, a, b, t]\nlinks:\n" \
 	"- {from: s, to: a}\n- {from: a, to: b}\n- {from: b, to: t}\n" \
 	"- {from: s, to: b, loss: 2dB}\n- {from: a, to: t, loss: 2dB}\n"
@@ -334,7 +334,7 @@ static void guard_channels_stay_dark(void **state)
 	assert_int_equal(res.lightpaths, 3);
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
-	/* In use is lit: what is near stays dark, 2 to 6 on one fibre. */
+	/* In use is active: what is near stays dark, 2 to 6 on one fibre. */
 	snprintf(buf, sizeof(buf), text,
 		 "in_use:\n- {from: 0, to: 1, channel: 4}\n");
 	m = yaml(buf);

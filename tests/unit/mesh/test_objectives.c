@@ -43,7 +43,7 @@ static void random_demands(struct rwa_mesh *m, int n, int count,
 	}
 }
 
-/* The way of a demand round a ring of n, clockwise or not. Its hops. */
+/* The path of a demand round a ring of n, clockwise or not. Its hops. */
 static int32_t way_round(const struct rwa_mesh *m, int n, int32_t demand,
 			 bool ccw, int32_t channel, struct rwa_hop *hop)
 {
@@ -106,13 +106,13 @@ static void solve(const struct rwa_mesh *m, enum rwa_objective objective,
 					!channels, NULL), 0);
 }
 
-/* Everything tried: each demand both ways on each channel. */
+/* Everything tried: each demand both paths on each channel. */
 struct trial {
 	const struct rwa_mesh *m;
 	int n, channels;
 	const struct rwa_assignment *before;
 	bool taken[64];		/* arc * channels + channel */
-	int moved, least;	/* moved so far, fewest of all */
+	int moved, min;	/* moved so far, fewest of all */
 	int64_t longest, shortest;
 };
 
@@ -133,7 +133,7 @@ static void try_all(struct trial *t, int32_t d)
 	int64_t was_longest = t->longest;
 
 	if (d == (int32_t)t->m->demands.n) {
-		t->least = t->moved < t->least ? t->moved : t->least;
+		t->min = t->moved < t->min ? t->moved : t->min;
 		t->shortest = t->longest < t->shortest ? t->longest
 						       : t->shortest;
 		return;
@@ -182,19 +182,19 @@ static void fewest_moved_against_everything_tried(void **state)
 		struct rwa_mesh *m = ring(n, NULL);
 		struct rwa_assignment before;
 		struct rwa_mesh_result res;
-		struct trial t = { .m = m, .n = n, .least = 1000,
+		struct trial t = { .m = m, .n = n, .min = 1000,
 				   .before = &before };
 
 		random_demands(m, n, 3 + (int)rng_below(&rng, 4), &rng);
 		random_before(m, n, 3, &rng, &before);
-		solve(m, RWA_FEWEST_MOVED, &before, 0, &res);
+		solve(m, RWA_MIN_MOVED, &before, 0, &res);
 		t.channels = res.channels;
 		try_all(&t, 0);
-		assert_true(res.moved_bound <= t.least);
-		assert_true(t.least <= res.moved);
-		fewest += res.moved == t.least;
-		tight += res.moved_bound == t.least;
-		moved += t.least > 0;
+		assert_true(res.moved_bound <= t.min);
+		assert_true(t.min <= res.moved);
+		fewest += res.moved == t.min;
+		tight += res.moved_bound == t.min;
+		moved += t.min > 0;
 		rwa_mesh_result_fini(&res);
 		rwa_assignment_fini(&before);
 		rwa_mesh_free(m);
@@ -209,7 +209,7 @@ static void fewest_moved_against_everything_tried(void **state)
 static void least_loss_against_everything_tried(void **state)
 {
 	struct rng rng;
-	int least = 0;
+	int min = 0;
 
 	(void)state;
 	rng_seed(&rng, 9);
@@ -218,21 +218,21 @@ static void least_loss_against_everything_tried(void **state)
 		struct rwa_mesh *m = ring(n, &rng);
 		struct rwa_assignment none = { 0 };
 		struct rwa_mesh_result res;
-		struct trial t = { .m = m, .n = n, .least = 1000,
+		struct trial t = { .m = m, .n = n, .min = 1000,
 				   .shortest = INT64_MAX, .before = &none };
 
 		random_demands(m, n, 3 + (int)rng_below(&rng, 4), &rng);
-		solve(m, RWA_LEAST_LONGEST_LOSS, NULL, 0, &res);
+		solve(m, RWA_MIN_MAX_LOSS, NULL, 0, &res);
 		t.channels = res.channels;
 		try_all(&t, 0);
 		assert_true(res.loss_bound_mdb <= t.shortest);
 		assert_true(t.shortest <= res.loss_mdb);
-		least += res.loss_mdb == t.shortest;
+		min += res.loss_mdb == t.shortest;
 		rwa_mesh_result_fini(&res);
 		rwa_mesh_free(m);
 	}
-	print_message("# of 60: least loss in %d\n", least);
-	assert_true(least >= 57);
+	print_message("# of 60: least loss in %d\n", min);
+	assert_true(min >= 57);
 }
 
 /* Where everything may stay, everything does, and what is new goes around. */
@@ -255,14 +255,14 @@ static void nothing_moves_without_need(void **state)
 		}
 		m->guard.between = k >= 15;
 		solve(m, RWA_ANY, NULL, 0, &first);
-		solve(m, RWA_FEWEST_MOVED, &first.assignment, first.channels,
+		solve(m, RWA_MIN_MOVED, &first.assignment, first.channels,
 		      &again);
 		assert_int_equal(again.lightpaths, m->lightpaths);
 		assert_int_equal(again.moved, 0);
 		assert_int_equal(again.moved_bound, 0);
 		rwa_mesh_result_fini(&again);
 		first.assignment.paths.n /= 2;
-		solve(m, RWA_FEWEST_MOVED, &first.assignment, 0, &again);
+		solve(m, RWA_MIN_MOVED, &first.assignment, 0, &again);
 		assert_true(again.moved_bound <= again.moved);
 		assert_true(again.moved <= (int64_t)first.assignment.paths.n);
 		rwa_mesh_result_fini(&again);

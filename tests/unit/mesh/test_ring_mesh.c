@@ -156,24 +156,24 @@ static void what_is_no_plain_ring(void **state)
 	}
 }
 
-/* Nothing is lit in a slot in use, next to another, or out of tune. */
+/* Nothing is active in a slot in use, next to another, or out of tune. */
 static void check_rules(const struct rwa_mesh *m,
 			const struct rwa_mesh_result *res)
 {
 	const struct rwa_assignment *a = &res->assignment;
 	size_t width = (size_t)res->channels;
-	bool *lit = calloc(m->arcs.n * width, sizeof(*lit));
+	bool *active = calloc(m->arcs.n * width, sizeof(*active));
 
 	for (size_t i = 0; i < m->blocks.n; i++) {
 		const struct rwa_mesh_block *b = &m->blocks.v[i];
 
 		if (b->channel < res->channels && !b->filter) {
-			lit[(size_t)b->arc * width + (size_t)b->channel] = true;
+			active[(size_t)b->arc * width + (size_t)b->channel] = true;
 		}
 	}
 	for (size_t i = 0; i < a->hops.n; i++) {
 		const struct rwa_hop *h = &a->hops.v[i];
-		bool *slot = &lit[(size_t)h->arc * width + (size_t)h->channel];
+		bool *slot = &active[(size_t)h->arc * width + (size_t)h->channel];
 
 		assert_false(*slot);
 		*slot = true;
@@ -185,7 +185,7 @@ static void check_rules(const struct rwa_mesh *m,
 		assert_true(h->channel < res->channels - m->guard.above);
 	}
 	for (size_t s = 0; s + 1 < m->arcs.n * width && m->guard.between; s++) {
-		assert_true(!lit[s] || !lit[s + 1] || (s + 1) % width == 0);
+		assert_true(!active[s] || !active[s + 1] || (s + 1) % width == 0);
 	}
 	for (size_t i = 0; i < a->paths.n; i++) {
 		int32_t c = a->hops.v[a->paths.v[i].first].channel;
@@ -199,7 +199,7 @@ static void check_rules(const struct rwa_mesh *m,
 				    (c >= x->first && c <= x->last));
 		}
 	}
-	free(lit);
+	free(active);
 }
 
 static void rings_with_rules(void **state)

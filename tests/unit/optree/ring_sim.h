@@ -78,22 +78,22 @@ static struct slot *slot(struct ring_sim *m, const struct coll_light *l,
 }
 
 /* The links of a lightpath, one after the other. */
-struct way {
+struct kind {
 	int link, stop, by, n;
 };
 
-static struct way way_of(const struct ring_sim *m, const struct coll_light *l)
+static struct kind way_of(const struct ring_sim *m, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
 	bool cw = l->dir == RWA_CW;
 
-	return (struct way){
+	return (struct kind){
 		.link = cw ? a->src : (a->src + m->n - 1) % m->n,
 		.stop = cw ? a->dst : (a->dst + m->n - 1) % m->n,
 		.by = cw ? 1 : m->n - 1, .n = m->n };
 }
 
-static bool next_link(struct way *w)
+static bool next_link(struct kind *w)
 {
 	w->link = (w->link + w->by) % w->n;
 	return w->link != w->stop;
@@ -103,7 +103,7 @@ static bool next_link(struct way *w)
 static int64_t tuned_at(struct ring_sim *m, const struct coll_light *l)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
-	struct way w = way_of(m, l);
+	struct kind w = way_of(m, l);
 	int64_t at = 0;
 
 	do {
@@ -124,7 +124,7 @@ static int hold(struct ring_sim *m, const struct coll_light *l,
 		int64_t begin, int64_t end, struct err *err)
 {
 	const struct topo_arc *a = topo_arc(coll_topo(m->s), l->arc);
-	struct way w = way_of(m, l);
+	struct kind w = way_of(m, l);
 
 	do {
 		struct slot *x = slot(m, l, w.link);
@@ -169,7 +169,7 @@ static int64_t share_bytes(const struct ring_sim *m, int arc)
 }
 
 /* A step begins when all of the one before has arrived; then resonators
- * retune, and everybody sends. *now moves to the end of the step. */
+ * retune, and all sends. *now moves to the end of the step. */
 static int run_step(struct ring_sim *m, const struct coll_xfer *x,
 		    int64_t n_x, const struct coll_light *l, int64_t n_l,
 		    int64_t *now, struct err *err)

@@ -66,7 +66,7 @@ static void all_channels_of_all_rings_are_proven(void **state)
 	(void)state;
 	for (int n = 2; n <= 200; n++) {
 		for (int len = 1; len < n; len++) {
-			int classes = optree_sym_classes(n, len), most = 0;
+			int classes = optree_sym_classes(n, len), max = 0;
 			int end[200], first[200];
 
 			memset(end, 0, sizeof(end));
@@ -79,9 +79,9 @@ static void all_channels_of_all_rings_are_proven(void **state)
 				assert_true(end[c] <= v);
 				end[c] = v + len;
 				assert_true(end[c] <= first[c] + n);
-				most = c > most ? c : most;
+				max = c > max ? c : max;
 			}
-			assert_int_equal(most + 1, classes);
+			assert_int_equal(max + 1, classes);
 		}
 	}
 }
@@ -372,10 +372,10 @@ static void lights_are_limited(void **state)
 	int64_t before = INT64_MAX;
 
 	(void)state;
-	for (int64_t most = COLL_MAX_LIGHTS; most > 1 << 24; most /= 2) {
-		p.max_lights = most;
+	for (int64_t max = COLL_MAX_LIGHTS; max > 1 << 24; max /= 2) {
+		p.max_lights = max;
 		make(&p, OPTREE_AUTO, &plan);
-		assert_true(plan.lightpaths <= most);
+		assert_true(plan.lightpaths <= max);
 		assert_true(plan.lightpaths <= before);
 		assert_true(5 * plan.time_ns <= plan.optree_time_ns);
 		before = plan.lightpaths;

@@ -318,7 +318,7 @@ static void light_beyond_the_budget_is_refused(void **state)
 }
 
 /* Without retuning time only bandwidth counts; when retuning is all, one
- * round of shortest ways. */
+ * round of shortest paths. */
 static void bound_at_its_ends(void **state)
 {
 	struct optree_params p = params(64, 4, 0);

@@ -78,7 +78,7 @@ static void faulty(const struct optree_params *p, const struct coll_sched *s,
 	assert_true(err.msg[0] != '\0');
 }
 
-/* A resonator set a step too early, or not, or the other way; a step that
+/* A resonator set a step too early, or not, or the other path; a step that
  * begins too early or is too short. */
 static void doctored_timelines_are_refused(void **state)
 {

@@ -217,7 +217,7 @@ static void segments(void **state)
 	}
 }
 
-/* Long items on a line: a relay both ways, as fast as an end can receive. */
+/* Long items on a line: a relay both paths, as fast as an end can receive. */
 static void a_line_meets_its_bound(void **state)
 {
 	struct optree_params p = params(50, 8, 100000000);

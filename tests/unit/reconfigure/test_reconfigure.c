@@ -103,11 +103,11 @@ static void a_cycle_is_parked_or_cut(void **state)
 	(void)state;
 	swap(3, &c);
 	assert_int_equal(c.moved, 2);
-	assert_int_equal(c.parked, 1);
+	assert_int_equal(c.rerouted, 1);
 	assert_int_equal(c.cuts.n, 0);
 	rwa_change_fini(&c);
 	swap(2, &c);
-	assert_int_equal(c.parked, 0);
+	assert_int_equal(c.rerouted, 0);
 	assert_int_equal(c.cuts.n, 1);
 	assert_int_equal(c.longest_cut, 2);
 	rwa_change_fini(&c);
@@ -200,17 +200,17 @@ static void shift(int32_t to_channel, int32_t between, int channels,
 	add_path(&from, 0, 0, 1, arcs);
 	add_path(&to, 0, to_channel, 1, arcs);
 	plan(m, &from, &to, &opt, c);
-	/* With wider guards the same steps collide, but not the other way
+	/* With wider guards the same steps collide, but not the other route
 	 * round the ring. */
 	m->guard.between = 4;
 	assert_int_equal(rwa_change_check(m, &from, &to, &opt, c, NULL),
-			 c->parked ? 0 : WEFT_EVERIFY);
+			 c->rerouted ? 0 : WEFT_EVERIFY);
 	rwa_assignment_fini(&from);
 	rwa_assignment_fini(&to);
 	rwa_mesh_free(m);
 }
 
-/* Both ways of a move are lit at once, so that it keeps away from itself. */
+/* Both ways of a move are active at once, so that it keeps away from itself. */
 static void guards_are_kept_on_the_way(void **state)
 {
 	struct rwa_change c;
@@ -221,7 +221,7 @@ static void guards_are_kept_on_the_way(void **state)
 	rwa_change_fini(&c);
 	/* The other way round the ring is spare. */
 	shift(1, 1, 3, &c);
-	assert_int_equal(c.parked, 1);
+	assert_int_equal(c.rerouted, 1);
 	assert_int_equal(c.cuts.n, 0);
 	rwa_change_fini(&c);
 }
@@ -248,7 +248,7 @@ static void tuning_ranges_are_kept_on_the_way(void **state)
 		add_path(&to, d, 1 - d, 1, arcs);
 	}
 	plan(m, &from, &to, &opt, &c);
-	assert_int_equal(c.parked, 0);
+	assert_int_equal(c.rerouted, 0);
 	assert_int_equal(c.cuts.n, 1);
 	forget(m, &from, &to, &c);
 }
@@ -272,7 +272,7 @@ static void a_pair_stays_apart(void **state)
 	add_path(&to, 0, 1, 2, cw);
 	plan(m, &from, &to, &opt, &c);
 	assert_int_equal(c.moved, 2);
-	assert_int_equal(c.cuts.n + (size_t)c.parked, 0);
+	assert_int_equal(c.cuts.n + (size_t)c.rerouted, 0);
 	assert_int_equal(c.lightpaths.v[0].partner, 1);
 	assert_int_equal(c.lightpaths.v[0].new_path, 1);
 	/* The same light with the two exchanged is never apart. */
@@ -358,7 +358,7 @@ static void random_rules(struct rwa_mesh *m, struct rng *rng)
 	}
 }
 
-/* What is lit while an assignment is drawn. */
+/* What is active while an assignment is drawn. */
 struct drawing {
 	const struct rwa_mesh *m;
 	struct rng *rng;
@@ -450,7 +450,7 @@ static bool lights_pair(const struct rwa_change *c, size_t at)
 static void ten_thousand_random_changes(void **state)
 {
 	struct rng rng;
-	int64_t parked = 0, cut = 0, moved = 0, phases = 0;
+	int64_t rerouted = 0, cut = 0, moved = 0, phases = 0;
 	int64_t guarded = 0, tuned = 0, paired = 0;
 
 	(void)state;
@@ -476,8 +476,8 @@ static void ten_thousand_random_changes(void **state)
 		assert_int_equal(c.kept + c.moved + c.dropped, from.paths.n);
 		assert_int_equal(c.kept + c.moved + c.added, to.paths.n);
 		assert_int_equal(c.steps.n, c.moved + c.added + c.dropped +
-						    c.parked + (int64_t)c.cuts.n);
-		parked += c.parked;
+						    c.rerouted + (int64_t)c.cuts.n);
+		rerouted += c.rerouted;
 		cut += (int64_t)c.cuts.n;
 		moved += c.moved;
 		guarded += m->guard.between ? (int64_t)c.steps.n : 0;
@@ -488,7 +488,7 @@ static void ten_thousand_random_changes(void **state)
 		forget(m, &from, &to, &c);
 	}
 	/* All kinds of change were met. */
-	assert_true(parked > 1000);
+	assert_true(rerouted > 1000);
 	assert_true(cut > 1000);
 	assert_true(moved > 2 * cut);
 	assert_true(phases > 5000);
@@ -497,7 +497,7 @@ static void ten_thousand_random_changes(void **state)
 	assert_true(paired > 5000);
 	print_message("# moved %lld, parked %lld, interrupted %lld, phases "
 		      "%lld; steps with guards %lld, tuning %lld, pairs %lld\n",
-		      (long long)moved, (long long)parked,
+		      (long long)moved, (long long)rerouted,
 		      (long long)cut, (long long)phases, (long long)guarded,
 		      (long long)tuned, (long long)paired);
 }
