@@ -9,20 +9,20 @@
 
 #define MAX_WORDS 8
 
-struct lines {
+struct topo_edge_lines {
 	const char *at, *end;
 	int number;
 	char text[256];
 	const char *word[MAX_WORDS];
 	int words;
-	bool both;		/* "undirected" was said */
-	bool sized;		/* "nodes N" was said */
+	bool both;		/* "undirected" was given */
+	bool sized;		/* "nodes N" was given */
 	int64_t nodes;
 	int64_t largest;	/* node number */
 	VEC(struct topo_arc) arcs;
 };
 
-static int fact(struct lines *l, struct err *err, const char *what,
+static int fact(struct topo_edge_lines *l, struct err *err, const char *what,
 		const char *word)
 {
 	err_set(err, WEFT_EINVAL, what, word);
@@ -34,7 +34,7 @@ static int fact(struct lines *l, struct err *err, const char *what,
 
 /* Cuts the next line with words; false at the end. A line that is too long,
  * holds a zero byte or has too many words gets the number of words -1. */
-static bool next_line(struct lines *l)
+static bool next_line(struct topo_edge_lines *l)
 {
 	while (l->at < l->end) {
 		const char *stop = memchr(l->at, '\n',
@@ -68,7 +68,7 @@ static bool next_line(struct lines *l)
 	return false;
 }
 
-static int number(struct lines *l, const char *what, const char *word,
+static int number(struct topo_edge_lines *l, const char *what, const char *word,
 		  int64_t least, int64_t most, int64_t *out, struct err *err)
 {
 	char *end;
@@ -95,7 +95,7 @@ static int number(struct lines *l, const char *what, const char *word,
 	return 0;
 }
 
-static int read_arc(struct lines *l, struct err *err)
+static int read_arc(struct topo_edge_lines *l, struct err *err)
 {
 	int64_t most = l->sized ? l->nodes - 1 : TOPO_MAX_NODES - 1;
 	static const char *const what[] = {
@@ -129,7 +129,7 @@ static int read_arc(struct lines *l, struct err *err)
 	return rc;
 }
 
-static int read_line(struct lines *l, struct err *err)
+static int read_line(struct topo_edge_lines *l, struct err *err)
 {
 	if (l->words < 0) {
 		return fact(l, err, "expected at most four short words a "
@@ -152,7 +152,7 @@ static int read_line(struct lines *l, struct err *err)
 int topo_from_edges(const char *text, size_t len, struct topo **out,
 		    struct err *err)
 {
-	struct lines l = { .at = text, .end = text + len };
+	struct topo_edge_lines l = { .at = text, .end = text + len };
 	int rc = 0;
 
 	while (rc == 0 && next_line(&l)) {

@@ -130,7 +130,7 @@ static void build_bipartite(struct topo_make *mk)
 /* ---- rings and circulants ---- */
 
 /* Every node u gets, for each offset s, `times` arcs to u + s, and to u - s
- * when both ways are wanted and differ. */
+ * when both directions are wanted and differ. */
 static void add_circulant(struct topo_make *mk, const struct topo_arg *offsets,
 			  int k, bool both, int64_t times)
 {
@@ -175,7 +175,7 @@ static void build_ring(struct topo_make *mk)
 		      mk->size.degree / 2);
 }
 
-static void measure_one_way(struct topo_make *mk)
+static void measure_unidirectional(struct topo_make *mk)
 {
 	topo_check_number(mk, 0, "number of parallel arcs", 1,
 		       TOPO_MAX_ARCS);
@@ -184,7 +184,7 @@ static void measure_one_way(struct topo_make *mk)
 	topo_check_nodes(mk, 1, 2);
 }
 
-static void build_one_way(struct topo_make *mk)
+static void build_unidirectional(struct topo_make *mk)
 {
 	add_circulant(mk, &one, 1, false,
 		      mk->size.degree);
@@ -459,7 +459,7 @@ const struct topo_family topo_basic[] = {
 	{ "BiRing", "nn", "BiRing(d,n)", "bidirectional ring of parallel "
 	  "arcs, d ports (even)", measure_ring, build_ring },
 	{ "UniRing", "nn", "UniRing(d,n)", "one-way ring of d parallel arcs, "
-	  "d ports", measure_one_way, build_one_way },
+	  "d ports", measure_unidirectional, build_unidirectional },
 	{ "Torus", "n+", "Torus(a,b,...)", "2 ports a dimension, 1 when it "
 	  "is 2", measure_torus, build_torus },
 	{ "TwistedTorus", "nnn", "TwistedTorus(a,b,t)", "the wrap of a moves "

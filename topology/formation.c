@@ -3,7 +3,7 @@
  * (all-to-all-mcf, appendix E); topology.h.
  *
  * Every arc of the complete digraph is offered at a small price. A commodity
- * takes the cheapest path there is; what it uses becomes an arc, dearer with
+ * takes the cheapest path there is; what it uses becomes an arc, at a higher price with
  * each use. A node whose ports are taken withdraws its other offers. When no
  * offer is left nothing more can change, so the rest need not be routed.
  */
@@ -24,7 +24,7 @@
 /* How often a digraph that closed too early is begun again. */
 #define MAX_DRAWS 64
 
-struct forming {
+struct topo_formation {
 	int n, d;
 	int64_t use;		/* what a use adds to the price of an arc */
 	int32_t *to, *back;	/* n x d: heads of arcs so far, and tails */
@@ -43,16 +43,16 @@ struct forming {
 	struct arrays arrays;	/* all of these */
 };
 
-static void forming_fini(struct forming *f)
+static void forming_fini(struct topo_formation *f)
 {
 	graph_heap_fini(&f->heap);
 	arrays_fini(&f->arrays);
 }
 
-static int forming_init(struct forming *f, int64_t n, int64_t d,
+static int forming_init(struct topo_formation *f, int64_t n, int64_t d,
 			struct err *err)
 {
-	*f = (struct forming){ .n = (int)n, .d = (int)d, .use = n + 1 };
+	*f = (struct topo_formation){ .n = (int)n, .d = (int)d, .use = n + 1 };
 	arrays_add(&f->arrays, f->to, n * d);
 	arrays_add(&f->arrays, f->back, n * d);
 	arrays_add(&f->arrays, f->price, n * d);
@@ -72,7 +72,7 @@ static int forming_init(struct forming *f, int64_t n, int64_t d,
 
 /* ---- the cheapest path ---- */
 
-static void reach(struct forming *f, int u, int v, double dist)
+static void reach(struct topo_formation *f, int u, int v, double dist)
 {
 	if (dist < f->heap.dist[v]) {
 		f->from[v] = u;
@@ -80,7 +80,7 @@ static void reach(struct forming *f, int u, int v, double dist)
 	}
 }
 
-static int find_arc(const struct forming *f, int u, int v)
+static int find_arc(const struct topo_formation *f, int u, int v)
 {
 	for (int i = 0; i < f->outs[u]; i++) {
 		if (f->to[(size_t)u * f->d + i] == v) {
@@ -92,7 +92,7 @@ static int find_arc(const struct forming *f, int u, int v)
 
 /* The nearest node with an open port offers to all at the same price, so the
  * others have nothing better; but where it has an arc already, they may. */
-static void offer(struct forming *f, int u)
+static void offer(struct topo_formation *f, int u)
 {
 	int kept = 0;
 
@@ -113,7 +113,7 @@ static void offer(struct forming *f, int u)
 }
 
 /* Dijkstra until t; false when it is cut off. */
-static bool find_path(struct forming *f, int s, int t)
+static bool find_path(struct topo_formation *f, int s, int t)
 {
 	int u;
 
@@ -153,7 +153,7 @@ static bool find_path(struct forming *f, int s, int t)
 	return false;
 }
 
-static void use_arc(struct forming *f, int u, int v)
+static void use_arc(struct topo_formation *f, int u, int v)
 {
 	int i = find_arc(f, u, v);
 
@@ -181,7 +181,7 @@ static void shuffle(int32_t *a, int n, struct rng *rng)
 
 /* Routes commodities, source by source in random order, until every port is
  * taken. False when some are left: arcs closed around a part. */
-static bool form(struct forming *f, int32_t *sources, int32_t *sinks,
+static bool form(struct topo_formation *f, int32_t *sources, int32_t *sinks,
 		 struct rng *rng)
 {
 	memset(f->outs, 0, (size_t)f->n * sizeof(*f->outs));
@@ -207,7 +207,7 @@ static bool form(struct forming *f, int32_t *sources, int32_t *sinks,
 	return f->open == 0;
 }
 
-static void add_arcs(const struct forming *f, struct topo_make *mk)
+static void add_arcs(const struct topo_formation *f, struct topo_make *mk)
 {
 	for (int u = 0; u < f->n; u++) {
 		for (int i = 0; i < f->d; i++) {
@@ -217,7 +217,7 @@ static void add_arcs(const struct forming *f, struct topo_make *mk)
 }
 
 /* Nodes reached from node 0 along the arcs, or against them. */
-static int count_reached(struct forming *f, bool against)
+static int count_reached(struct topo_formation *f, bool against)
 {
 	int32_t *queue = f->queue;
 	int tail = 1;
@@ -239,7 +239,7 @@ static int count_reached(struct forming *f, bool against)
 	return tail;
 }
 
-static bool is_strong(struct forming *f)
+static bool is_strong(struct topo_formation *f)
 {
 	return count_reached(f, false) == f->n &&
 	       count_reached(f, true) == f->n;
@@ -263,7 +263,7 @@ static void build(struct topo_make *mk)
 {
 	int64_t n = topo_number(mk, 0);
 	int32_t *order = malloc(2 * (size_t)n * sizeof(*order));
-	struct forming f;
+	struct topo_formation f;
 	struct rng rng;
 	bool whole = false;
 

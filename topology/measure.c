@@ -36,7 +36,7 @@ int topo_regular_degree(const struct topo *t)
 	return degree;
 }
 
-/* Breadth-first search that tells how many nodes it reached and the largest
+/* Breadth-first search that returns how many nodes it reached and the largest
  * distance among them. */
 static int search(const struct topo *t, int src, int32_t *dist, int *farthest)
 {

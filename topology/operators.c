@@ -35,7 +35,7 @@ static void measure_line(struct topo_make *mk)
 	for (int64_t i = 0; i < last(mk) && !mk->rc; i++) {
 		mk->size.n = mk->size.m;
 		if (mk->size.n > TOPO_MAX_NODES) {
-			return;	/* the caller says so */
+			return;	/* the caller reports it */
 		}
 		mk->size.m = mk->size.n * (x->degree ? x->degree : 1);
 	}
@@ -202,7 +202,7 @@ static void measure_product(struct topo_make *mk)
 		if (n > TOPO_MAX_NODES) {
 			mk->size.n = n;
 			mk->size.m = 0;
-			return;	/* the caller says so */
+			return;	/* the caller reports it */
 		}
 		mk->size.m = mk->size.m * x->n + x->m * mk->size.n;
 		mk->size.n = n;

@@ -16,7 +16,7 @@
 #define MAX_DEPTH 32
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-struct parser {
+struct topo_parser {
 	const char *text, *at;
 	struct err *err;
 };
@@ -46,18 +46,18 @@ void topo_refuse(struct topo_make *mk, int col, const char *fmt, ...)
 	mk->rc = topo_err_at(mk->err, col, "%s", what);
 }
 
-static int column(const struct parser *p)
+static int column(const struct topo_parser *p)
 {
 	return (int)(p->at - p->text) + 1;
 }
 
-static void skip_blanks(struct parser *p)
+static void skip_blanks(struct topo_parser *p)
 {
 	p->at += strspn(p->at, " \t\r\n");
 }
 
 /* "column 7: expected X, found 'y'". */
-static int expected(struct parser *p, const char *what)
+static int expected(struct topo_parser *p, const char *what)
 {
 	unsigned char c = (unsigned char)*p->at;
 
@@ -73,7 +73,7 @@ static int expected(struct parser *p, const char *what)
 			   c);
 }
 
-static bool accept(struct parser *p, char c)
+static bool accept(struct topo_parser *p, char c)
 {
 	skip_blanks(p);
 	if (*p->at != c) {
@@ -84,12 +84,12 @@ static bool accept(struct parser *p, char c)
 	return true;
 }
 
-static bool at_digit(const struct parser *p)
+static bool at_digit(const struct topo_parser *p)
 {
 	return *p->at >= '0' && *p->at <= '9';
 }
 
-static int parse_number(struct parser *p, const char *what,
+static int parse_number(struct topo_parser *p, const char *what,
 			struct topo_arg *arg)
 {
 	skip_blanks(p);
@@ -109,7 +109,7 @@ static int parse_number(struct parser *p, const char *what,
 
 /* Numbers separated by commas, up to `close`, which is taken. Stops before a
  * '{' when a set may follow. */
-static int parse_numbers(struct parser *p, struct topo_arg *v, int *n,
+static int parse_numbers(struct topo_parser *p, struct topo_arg *v, int *n,
 			 char close, bool set_may_follow)
 {
 	const char *first = set_may_follow && *n > 0 ? "a number or '{'"
@@ -153,7 +153,7 @@ static int compare_args(const void *a, const void *b)
 	return x->col - y->col;
 }
 
-static int parse_plain_args(struct parser *p, struct topo_call *call)
+static int parse_plain_args(struct topo_parser *p, struct topo_call *call)
 {
 	int rc = parse_numbers(p, call->number, &call->numbers, ')', true);
 
@@ -236,7 +236,7 @@ static const struct topo_family *named(const char *name)
 	return f;
 }
 
-static int unknown_family(const struct parser *p, const char *name)
+static int unknown_family(const struct topo_parser *p, const char *name)
 {
 	const struct topo_family *f = NULL;
 	struct nearest near;
@@ -253,7 +253,7 @@ static int unknown_family(const struct parser *p, const char *name)
 	return WEFT_EINVAL;
 }
 
-static int other_arguments(const struct parser *p, const char *name, int col)
+static int other_arguments(const struct topo_parser *p, const char *name, int col)
 {
 	const struct topo_family *f = NULL;
 	struct buf forms = { 0 };
@@ -272,7 +272,7 @@ static int other_arguments(const struct parser *p, const char *name, int col)
 }
 
 /* The family of that name that takes these arguments. */
-static int choose_form(const struct parser *p, const char *name,
+static int choose_form(const struct topo_parser *p, const char *name,
 		       struct topo_call *call)
 {
 	const struct topo_family *f = NULL;
@@ -290,7 +290,7 @@ static int choose_form(const struct parser *p, const char *name,
 	return other_arguments(p, name, col);
 }
 
-static int parse_name(struct parser *p, char *name)
+static int parse_name(struct topo_parser *p, char *name)
 {
 	size_t len;
 
@@ -321,10 +321,10 @@ static void call_free(struct topo_call *call)
 	free(call);
 }
 
-static int parse_call(struct parser *p, struct topo_call **out);
+static int parse_call(struct topo_parser *p, struct topo_call **out);
 
 /* Expressions first, then numbers, up to the ')' that is taken. */
-static int parse_parts(struct parser *p, struct topo_call *call)
+static int parse_parts(struct topo_parser *p, struct topo_call *call)
 {
 	do {
 		int rc;
@@ -348,13 +348,13 @@ static int parse_parts(struct parser *p, struct topo_call *call)
 }
 
 /* The 3 of L3(X), or the 1 that L(X) stands for. */
-static int parse_repeat(struct parser *p, struct topo_arg *repeat)
+static int parse_repeat(struct topo_parser *p, struct topo_arg *repeat)
 {
 	*repeat = (struct topo_arg){ .value = 1, .col = column(p) };
 	return at_digit(p) ? parse_number(p, "a number", repeat) : 0;
 }
 
-static int parse_args(struct parser *p, const char *name,
+static int parse_args(struct topo_parser *p, const char *name,
 		      struct topo_call *call)
 {
 	const char *shape = named(name)->shape;
@@ -382,7 +382,7 @@ static int parse_args(struct parser *p, const char *name,
 	return choose_form(p, name, call);
 }
 
-static int parse_call(struct parser *p, struct topo_call **out)
+static int parse_call(struct topo_parser *p, struct topo_call **out)
 {
 	struct topo_call *call = calloc(1, sizeof(*call));
 	char name[MAX_NAME];
@@ -402,7 +402,7 @@ static int parse_call(struct parser *p, struct topo_call **out)
 }
 
 /* One look at the brackets: the parser need not fear for its stack. */
-static int check_depth(struct parser *p)
+static int check_depth(struct topo_parser *p)
 {
 	int depth = 0;
 
@@ -419,7 +419,7 @@ static int check_depth(struct parser *p)
 			  MAX_EXPRESSION);
 }
 
-static int parse_all(struct parser *p, struct topo_call **out)
+static int parse_all(struct topo_parser *p, struct topo_call **out)
 {
 	int rc = check_depth(p);
 
@@ -468,7 +468,7 @@ out:
 	return rc;
 }
 
-/* Arcs and degree of a graph that only building tells. */
+/* Arcs and degree of a graph that only building shows. */
 static int learn_size(struct topo_call *call, struct err *err)
 {
 	struct topo *t;
@@ -548,7 +548,7 @@ static void write_name(struct buf *b, const struct topo_call *call)
 	buf_char(b, ')');
 }
 
-static int parse(struct parser *p, struct topo **out, char **name)
+static int parse(struct topo_parser *p, struct topo **out, char **name)
 {
 	struct topo_call *call = NULL;
 	struct buf text = { 0 };
@@ -579,7 +579,7 @@ out:
 int topo_parse(const char *expr, struct topo **out, char **name,
 	       struct err *err)
 {
-	struct parser p = { .text = expr, .at = expr, .err = err };
+	struct topo_parser p = { .text = expr, .at = expr, .err = err };
 	int rc = parse(&p, out, name);
 
 	if (rc && err) {

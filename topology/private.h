@@ -74,7 +74,7 @@ struct topo_family {
 				 * the name instead, L3(X) */
 	const char *usage;	/* "Ring(n)", for errors */
 	const char *help;	/* one line */
-	/* Checks the arguments and tells the size; the parts' sizes are
+	/* Checks the arguments and sets the size; the parts' sizes are
 	 * known. */
 	void (*measure)(struct topo_make *mk);
 	/* Adds the arcs; parts are built and frozen, and t has size.n nodes. */

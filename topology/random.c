@@ -57,7 +57,7 @@ static void build_xpander(struct topo_make *mk)
 
 /* ---- Jellyfish: a random regular graph ---- */
 
-struct jelly {
+struct topo_jellyfish {
 	int n, d;
 	int32_t *at;	/* d neighbours a node */
 };
@@ -78,7 +78,7 @@ static void measure_jellyfish(struct topo_make *mk)
 }
 
 /* A circulant of that degree. */
-static void start_jelly(struct jelly *j)
+static void start_jelly(struct topo_jellyfish *j)
 {
 	for (int u = 0; u < j->n; u++) {
 		int32_t *to = j->at + (size_t)u * j->d;
@@ -94,7 +94,7 @@ static void start_jelly(struct jelly *j)
 	}
 }
 
-static int32_t *find_neighbour(struct jelly *j, int u, int v)
+static int32_t *find_neighbour(struct topo_jellyfish *j, int u, int v)
 {
 	int32_t *to = j->at + (size_t)u * j->d;
 
@@ -107,7 +107,7 @@ static int32_t *find_neighbour(struct jelly *j, int u, int v)
 }
 
 /* Edges u-v and x-y become u-x and v-y, unless one is there already. */
-static void swap_edges(struct jelly *j, int u, int v, int x, int y)
+static void swap_edges(struct topo_jellyfish *j, int u, int v, int x, int y)
 {
 	if (u == x || u == y || v == x || v == y || find_neighbour(j, u, x) ||
 	    find_neighbour(j, v, y)) {
@@ -119,7 +119,7 @@ static void swap_edges(struct jelly *j, int u, int v, int x, int y)
 	*find_neighbour(j, y, x) = v;
 }
 
-static bool is_connected(const struct jelly *j, int32_t *queue, bool *seen)
+static bool is_connected(const struct topo_jellyfish *j, int32_t *queue, bool *seen)
 {
 	int tail = 1;
 
@@ -140,7 +140,7 @@ static bool is_connected(const struct jelly *j, int32_t *queue, bool *seen)
 }
 
 /* Ten times as many swaps as edges, until the graph is in one piece. */
-static int shuffle(struct jelly *j, uint64_t seed, struct err *err)
+static int shuffle(struct topo_jellyfish *j, uint64_t seed, struct err *err)
 {
 	uint64_t ends = (uint64_t)j->n * (uint64_t)j->d;
 	int32_t *queue = malloc((size_t)j->n * sizeof(*queue));
@@ -170,7 +170,7 @@ static int shuffle(struct jelly *j, uint64_t seed, struct err *err)
 
 static void build_jellyfish(struct topo_make *mk)
 {
-	struct jelly j = { (int)topo_number(mk, 0), (int)topo_number(mk, 1),
+	struct topo_jellyfish j = { (int)topo_number(mk, 0), (int)topo_number(mk, 1),
 			   NULL };
 
 	j.at = malloc((size_t)j.n * (size_t)j.d * sizeof(*j.at));

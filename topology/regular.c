@@ -14,12 +14,12 @@
 #define MAX_FIELD 127
 
 /* GF(q): elements 0..q-1 are polynomials over GF(p), digits base p. */
-struct field {
+struct topo_field {
 	int q, p, k;
 	uint8_t mul[MAX_FIELD + 1][MAX_FIELD + 1];
 };
 
-static int add(const struct field *f, int a, int b)
+static int add(const struct topo_field *f, int a, int b)
 {
 	int sum = 0;
 
@@ -29,7 +29,7 @@ static int add(const struct field *f, int a, int b)
 	return sum;
 }
 
-static int negative(const struct field *f, int a)
+static int negative(const struct topo_field *f, int a)
 {
 	int out = 0;
 
@@ -39,7 +39,7 @@ static int negative(const struct field *f, int a)
 	return out;
 }
 
-static int scale(const struct field *f, int a, int by)
+static int scale(const struct topo_field *f, int a, int by)
 {
 	int out = 0;
 
@@ -50,7 +50,7 @@ static int scale(const struct field *f, int a, int by)
 }
 
 /* a * b modulo x^k - low. */
-static int product(const struct field *f, int a, int b, int low)
+static int product(const struct topo_field *f, int a, int b, int low)
 {
 	int out = 0, top = f->q / f->p;
 
@@ -64,7 +64,7 @@ static int product(const struct field *f, int a, int b, int low)
 }
 
 /* The first x^k - low without zero divisors makes the field. */
-static bool try_polynomial(struct field *f, int low)
+static bool try_polynomial(struct topo_field *f, int low)
 {
 	for (int a = 0; a < f->q; a++) {
 		for (int b = 0; b < f->q; b++) {
@@ -80,7 +80,7 @@ static bool try_polynomial(struct field *f, int low)
 }
 
 /* False unless q is a power of a prime. */
-static bool field_init(struct field *f, int q)
+static bool field_init(struct topo_field *f, int q)
 {
 	f->q = q;
 	f->p = 2;
@@ -261,7 +261,7 @@ static void measure_paley(struct topo_make *mk)
 /* u and v are joined when their difference is a square. */
 static void build_paley(struct topo_make *mk)
 {
-	struct field f;
+	struct topo_field f;
 	bool square[MAX_FIELD + 1] = { false };
 
 	field_init(&f, (int)topo_number(mk, 0));
@@ -282,20 +282,20 @@ static void build_paley(struct topo_make *mk)
 #define MAX_COORDINATES 7
 
 /* Points of a projective space: vectors whose first non-zero number is 1. */
-struct points {
-	struct field f;
+struct topo_points {
+	struct topo_field f;
 	int dim, n;			/* coordinates, points */
 	uint8_t (*at)[MAX_COORDINATES];
 	int32_t *index;			/* of a vector read as a number, or -1 */
 };
 
-static void points_fini(struct points *p)
+static void points_fini(struct topo_points *p)
 {
 	free(p->at);
 	free(p->index);
 }
 
-static int number_of(const struct points *p, const uint8_t *x)
+static int number_of(const struct topo_points *p, const uint8_t *x)
 {
 	int v = 0;
 
@@ -307,8 +307,8 @@ static int number_of(const struct points *p, const uint8_t *x)
 
 /* All points over GF(q), q the one argument, that `keep` (may be NULL) accepts;
  * none without memory. points_fini in any case. */
-static void points_init(struct points *p, struct topo_make *mk, int dim,
-			bool (*keep)(const struct points *, const uint8_t *))
+static void points_init(struct topo_points *p, struct topo_make *mk, int dim,
+			bool (*keep)(const struct topo_points *, const uint8_t *))
 {
 	int q = (int)topo_number(mk, 0);
 	int vectors = (int)topo_power(q, dim, INT32_MAX - 1);
@@ -338,9 +338,9 @@ static void points_init(struct points *p, struct topo_make *mk, int dim,
 }
 
 /* The number of a + s b, brought to a leading 1. */
-static int point_on_line(const struct points *p, int a, int b, int s)
+static int point_on_line(const struct topo_points *p, int a, int b, int s)
 {
-	const struct field *f = &p->f;
+	const struct topo_field *f = &p->f;
 	uint8_t x[MAX_COORDINATES];
 	int lead = 0, inverse = 1;
 
@@ -357,9 +357,9 @@ static int point_on_line(const struct points *p, int a, int b, int s)
 	return p->index[number_of(p, x)];
 }
 
-static int minor(const struct points *p, int a, int b, int i, int j)
+static int minor(const struct topo_points *p, int a, int b, int i, int j)
 {
-	const struct field *f = &p->f;
+	const struct topo_field *f = &p->f;
 	const uint8_t *x = p->at[a], *y = p->at[b];
 
 	return add(f, f->mul[x[i]][y[j]], negative(f, f->mul[x[j]][y[i]]));
@@ -367,8 +367,8 @@ static int minor(const struct points *p, int a, int b, int i, int j)
 
 /* Joins points 0..n-1 with their lines n...: every pair that `on_line`
  * accepts spans one; a line is made by its two first points. */
-static void link_lines(const struct points *p, struct topo_make *mk,
-		       bool (*on_line)(const struct points *, int, int))
+static void link_lines(const struct topo_points *p, struct topo_make *mk,
+		       bool (*on_line)(const struct topo_points *, int, int))
 {
 	int line = p->n;
 
@@ -403,7 +403,7 @@ static void measure_plane(struct topo_make *mk)
 
 static void build_plane(struct topo_make *mk)
 {
-	struct points p;
+	struct topo_points p;
 
 	points_init(&p, mk, 3, NULL);
 	for (int a = 0; a < p.n; a++) {
@@ -433,7 +433,7 @@ static void measure_affine(struct topo_make *mk)
 
 static void build_affine(struct topo_make *mk)
 {
-	struct field f;
+	struct topo_field f;
 	int q = (int)topo_number(mk, 0);
 
 	field_init(&f, q);
@@ -450,7 +450,7 @@ static void build_affine(struct topo_make *mk)
 
 /* The generalized quadrangle W(q): points of PG(3,q), and the lines on which
  * a symplectic form vanishes. */
-static bool is_isotropic(const struct points *p, int a, int b)
+static bool is_isotropic(const struct topo_points *p, int a, int b)
 {
 	return add(&p->f, minor(p, a, b, 0, 1), minor(p, a, b, 2, 3)) == 0;
 }
@@ -466,7 +466,7 @@ static void measure_quadrangle(struct topo_make *mk)
 
 static void build_quadrangle(struct topo_make *mk)
 {
-	struct points p;
+	struct topo_points p;
 
 	points_init(&p, mk, 4, NULL);
 	link_lines(&p, mk, is_isotropic);
@@ -476,9 +476,9 @@ static void build_quadrangle(struct topo_make *mk)
 /* The split Cayley hexagon H(q) in Tits' coordinates: points of the quadric
  * x0 x4 + x1 x5 + x2 x6 = x3^2, and the lines on it that satisfy six
  * equations in their Grassmann coordinates. */
-static bool is_on_quadric(const struct points *p, const uint8_t *x)
+static bool is_on_quadric(const struct topo_points *p, const uint8_t *x)
 {
-	const struct field *f = &p->f;
+	const struct topo_field *f = &p->f;
 	int sum = negative(f, f->mul[x[3]][x[3]]);
 
 	for (int i = 0; i < 3; i++) {
@@ -487,7 +487,7 @@ static bool is_on_quadric(const struct points *p, const uint8_t *x)
 	return sum == 0;
 }
 
-static bool is_hexagon_line(const struct points *p, int a, int b)
+static bool is_hexagon_line(const struct topo_points *p, int a, int b)
 {
 	static const uint8_t equal[6][4] = {
 		{ 1, 2, 3, 4 }, { 5, 4, 3, 2 }, { 2, 0, 3, 5 },
@@ -515,7 +515,7 @@ static void measure_hexagon(struct topo_make *mk)
 
 static void build_hexagon(struct topo_make *mk)
 {
-	struct points p;
+	struct topo_points p;
 
 	points_init(&p, mk, 7, is_on_quadric);
 	link_lines(&p, mk, is_hexagon_line);

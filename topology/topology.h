@@ -104,7 +104,7 @@ bool topo_vertex_transitive(const struct topo *t);
  * numbers, "C(16,{3,4})", or an operator with expressions inside,
  * "L3(C(16,{3,4}))", "Prod(UniRing(1,4),Ring(5))", "Deg(K(3),2)". The
  * families and operators are those of topo_family_help(); docs/topologies.md
- * tells more. The last factor of a product varies fastest; copy i of node v
+ * has more. The last factor of a product varies fastest; copy i of node v
  * in Deg(X,k) is node i n + v; node a of L(X) is arc a of X.
  *
  * Sizes are checked against the limits above before arcs are made, and
@@ -123,8 +123,8 @@ const char *topo_family_help(int i, const char **help);
  * Graphs from an edge list. One arc a line, nodes counted from 0:
  *
  *   nodes 8              optional, before the arcs; else the largest number
- *                        tells
- *   undirected           optional, before the arcs: each line is both ways
+ *                        gives it
+ *   undirected           optional, before the arcs: each line is both directions
  *   0 1                  an arc 0 -> 1 of capacity 1 and latency 0
  *   0 1 4 500            parallel to it: capacity 4, latency 500 ns
  *
@@ -142,7 +142,7 @@ int topo_from_edges(const char *text, size_t len, struct topo **out,
  * complete bipartite graphs have them; they move any node to any other.
  *
  * The line graph of such a digraph keeps its translations: they move the
- * digits above a lowest one that stays, which says which arc of a node it is.
+ * digits above a lowest one that stays, which is the arc of a node it is.
  * Generalized Kautz and de Bruijn graphs of degree d and n nodes have those by
  * multiples of n / gcd(n, d + 1) or n / gcd(n, d - 1).
  */
@@ -160,7 +160,7 @@ struct topo_translation {
  * by * fixed + f for every f < fixed. */
 int topo_translate_node(const struct topo_translation *s, int u, int by);
 
-/* Looks for translations among the ways to write n as a product, fewest
+/* Looks for translations among the factorisations of n as a product, fewest
  * factors first, at most a few thousand of them; then with powers of the
  * degree, and what belongs to degree +- 1, as the digit that stays. *found may be false for a
  * graph that has some. Deterministic. O(m log d) a success, mostly O(d) a

@@ -13,15 +13,15 @@
 #include "topology/nauty_graph.h"
 #include "topology/private.h"
 
-struct bundle {
+struct topo_bundle {
 	const struct topo_arc *arcs;	/* sorted by target and content */
 	int n;
 	int class;
 };
 
-struct bundles {
+struct topo_bundles {
 	struct topo_arc *arcs;		/* all, sorted within each source */
-	struct bundle *v;
+	struct topo_bundle *v;
 	int n;
 	int classes, plain;		/* plain: the largest class */
 	int middles;			/* bundles that are not plain */
@@ -48,8 +48,8 @@ static int compare_arcs(const void *a, const void *b)
 
 static int compare_bundles(const void *a, const void *b)
 {
-	const struct bundle *x = *(struct bundle *const *)a;
-	const struct bundle *y = *(struct bundle *const *)b;
+	const struct topo_bundle *x = *(struct topo_bundle *const *)a;
+	const struct topo_bundle *y = *(struct topo_bundle *const *)b;
 
 	if (x->n != y->n) {
 		return x->n < y->n ? -1 : 1;
@@ -64,13 +64,13 @@ static int compare_bundles(const void *a, const void *b)
 	return 0;
 }
 
-static void free_bundles(struct bundles *b)
+static void free_bundles(struct topo_bundles *b)
 {
 	free(b->arcs);
 	free(b->v);
 }
 
-static void cut_into_bundles(const struct topo *t, struct bundles *b)
+static void cut_into_bundles(const struct topo *t, struct topo_bundles *b)
 {
 	int m = topo_m(t);
 
@@ -88,15 +88,15 @@ static void cut_into_bundles(const struct topo *t, struct bundles *b)
 		    arc[-1].dst == arc->dst) {
 			b->v[b->n - 1].n++;
 		} else {
-			b->v[b->n++] = (struct bundle){ arc, 1, 0 };
+			b->v[b->n++] = (struct topo_bundle){ arc, 1, 0 };
 		}
 	}
 }
 
 /* Numbers the classes and finds the largest. */
-static bool classify(struct bundles *b)
+static bool classify(struct topo_bundles *b)
 {
-	struct bundle **order = malloc(((size_t)b->n + 1) * sizeof(*order));
+	struct topo_bundle **order = malloc(((size_t)b->n + 1) * sizeof(*order));
 	int size = 0, largest = 0;
 
 	if (!order) {
@@ -122,7 +122,7 @@ static bool classify(struct bundles *b)
 	return true;
 }
 
-static bool make_bundles(const struct topo *t, struct bundles *b)
+static bool make_bundles(const struct topo *t, struct topo_bundles *b)
 {
 	size_t room = (size_t)topo_m(t) + 1;
 
@@ -136,7 +136,7 @@ static bool make_bundles(const struct topo *t, struct bundles *b)
 }
 
 /* Adds the arcs; middle vertices are numbered in the order of bundles. */
-static void fill_graph(const struct topo *t, const struct bundles *b,
+static void fill_graph(const struct topo *t, const struct topo_bundles *b,
 		       struct nauty_graph *p)
 {
 	size_t e = 0;
@@ -162,7 +162,7 @@ static void fill_graph(const struct topo *t, const struct bundles *b,
 }
 
 /* One cell for the nodes and one for each class of middle vertices. */
-static void fill_colours(const struct topo *t, const struct bundles *b,
+static void fill_colours(const struct topo *t, const struct topo_bundles *b,
 			 struct nauty_graph *p)
 {
 	int at = 0;
@@ -212,7 +212,7 @@ static bool are_nodes_alike(const struct topo *t)
 bool topo_vertex_transitive(const struct topo *t)
 {
 	struct nauty_graph p = { 0 };
-	struct bundles b = { 0 };
+	struct topo_bundles b = { 0 };
 	bool transitive = false;
 
 	if (!are_nodes_alike(t)) {

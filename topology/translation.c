@@ -10,14 +10,14 @@
 #define MAX_TRIES 4096
 
 /* An arc into some node, as far as translations care. */
-struct end {
+struct topo_arc_end {
 	int32_t src, tag;	/* tag: for the caller */
 	int64_t cap, latency_ns;
 };
 
 static int cmp_end(const void *pa, const void *pb)
 {
-	const struct end *a = pa, *b = pb;
+	const struct topo_arc_end *a = pa, *b = pb;
 
 	if (a->src != b->src) {
 		return a->src < b->src ? -1 : 1;
@@ -31,7 +31,7 @@ static int cmp_end(const void *pa, const void *pb)
 	return a->tag < b->tag ? -1 : a->tag > b->tag;
 }
 
-static bool same_end(const struct end *a, const struct end *b)
+static bool same_end(const struct topo_arc_end *a, const struct topo_arc_end *b)
 {
 	return a->src == b->src && a->cap == b->cap &&
 	       a->latency_ns == b->latency_ns;
@@ -53,7 +53,7 @@ int topo_translate_node(const struct topo_translation *s, int u, int by)
 	return moved;
 }
 
-static bool in_order(const struct end *v, int n)
+static bool in_order(const struct topo_arc_end *v, int n)
 {
 	for (int i = 1; i < n; i++) {
 		if (cmp_end(&v[i - 1], &v[i]) > 0) {
@@ -64,11 +64,11 @@ static bool in_order(const struct end *v, int n)
 }
 
 /* Most often they are in order already, or in the reverse order. */
-static void sort_ends(struct end *v, int n)
+static void sort_ends(struct topo_arc_end *v, int n)
 {
 	if (n > 1 && cmp_end(&v[0], &v[n - 1]) > 0) {
 		for (int i = 0, k = n - 1; i < k; i++, k--) {
-			struct end e = v[i];
+			struct topo_arc_end e = v[i];
 
 			v[i] = v[k];
 			v[k] = e;
@@ -81,12 +81,12 @@ static void sort_ends(struct end *v, int n)
 
 /* Arcs into a node, sources moved, sorted. tag = position in `arcs`. */
 static void load_ends(const struct topo *t, const struct topo_translation *s, int by,
-		      const int32_t *arcs, int n, struct end *out)
+		      const int32_t *arcs, int n, struct topo_arc_end *out)
 {
 	for (int i = 0; i < n; i++) {
 		const struct topo_arc *a = topo_arc(t, arcs[i]);
 
-		out[i] = (struct end){ topo_translate_node(s, a->src, by), i, a->cap,
+		out[i] = (struct topo_arc_end){ topo_translate_node(s, a->src, by), i, a->cap,
 				       a->latency_ns };
 	}
 	sort_ends(out, n);
@@ -95,7 +95,7 @@ static void load_ends(const struct topo *t, const struct topo_translation *s, in
 /* True when moving by `by` brings the arcs into u to those into u's image.
  * room: twice the largest in-degree. */
 static bool moves_node(const struct topo *t, const struct topo_translation *s, int by,
-		       int u, struct end *room)
+		       int u, struct topo_arc_end *room)
 {
 	const int32_t *from, *to;
 	int n = topo_in(t, u, &from);
@@ -116,7 +116,7 @@ static bool moves_node(const struct topo *t, const struct topo_translation *s, i
 
 /* One step of every digit must be an automorphism; they generate the rest. */
 static bool translates(const struct topo *t, const struct topo_translation *s,
-		       struct end *room)
+		       struct topo_arc_end *room)
 {
 	for (int u = 0; u < topo_n(t); u++) {
 		int unit = 1;
@@ -131,16 +131,16 @@ static bool translates(const struct topo *t, const struct topo_translation *s,
 	return true;
 }
 
-struct finder {
+struct topo_translation_search {
 	const struct topo *t;
 	struct topo_translation *s;
-	struct end *room;
+	struct topo_arc_end *room;
 	int tries;
 };
 
 /* Completes the first `have` radices, whose product leaves `rest`, to
  * n_digits of them in every way, until one translates. */
-static bool try_radices(struct finder *f, int have, int rest)
+static bool try_radices(struct topo_translation_search *f, int have, int rest)
 {
 	struct topo_translation *s = f->s;
 
@@ -163,7 +163,7 @@ static bool try_radices(struct finder *f, int have, int rest)
 	return false;
 }
 
-static bool try_fixed(struct finder *f, int fixed)
+static bool try_fixed(struct topo_translation_search *f, int fixed)
 {
 	int n = topo_n(f->t) / fixed;
 	bool found = false;
@@ -183,7 +183,7 @@ int topo_find_translations(const struct topo *t, struct topo_translation *out, b
 {
 	int n = topo_n(t), degree = topo_regular_degree(t);
 	size_t most = (size_t)topo_max_degree(t) + 1;
-	struct finder f = { .t = t, .s = out };
+	struct topo_translation_search f = { .t = t, .s = out };
 
 	f.room = malloc(2 * most * sizeof(*f.room));
 	if (!f.room) {
@@ -209,7 +209,7 @@ int topo_find_translations(const struct topo *t, struct topo_translation *out, b
 
 /* The mirror brings the arcs into u to those into its image. room: twice the
  * largest in-degree. */
-static bool mirrors_node(const struct topo *t, int u, struct end *room)
+static bool mirrors_node(const struct topo *t, int u, struct topo_arc_end *room)
 {
 	const struct topo_translation as_is = { .fixed = topo_n(t) };
 	const int32_t *from, *to;
@@ -235,7 +235,7 @@ static bool mirrors_node(const struct topo *t, int u, struct end *room)
 bool topo_has_mirror(const struct topo *t)
 {
 	size_t most = (size_t)topo_max_degree(t) + 1;
-	struct end *room = malloc(2 * most * sizeof(*room));
+	struct topo_arc_end *room = malloc(2 * most * sizeof(*room));
 	bool mirrors = room != NULL;
 
 	/* Its own inverse: a node's image need not be looked at. */
@@ -249,8 +249,8 @@ bool topo_has_mirror(const struct topo *t)
 int topo_translate_arcs(const struct topo *t, const struct topo_translation *s, int node, int by,
 		const int32_t *links, int n, int32_t *moved, struct err *err)
 {
-	struct end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
-	struct end *have = want ? want + n : NULL;
+	struct topo_arc_end *want = malloc(2 * ((size_t)n + 1) * sizeof(*want));
+	struct topo_arc_end *have = want ? want + n : NULL;
 	const int32_t *arcs;
 	int32_t *real = calloc((size_t)n + 1, sizeof(*real));
 	int k = 0, n_in = topo_in(t, topo_translate_node(s, node, by), &arcs), rc = 0;

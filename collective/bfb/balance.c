@@ -22,13 +22,13 @@ int64_t bfb_ratio_ceil_mul(struct bfb_ratio r, int64_t factor)
 /* ---- the flow, for proof and for whole chunks ---- */
 
 /* Source 0, groups, links, sink. */
-struct net {
+struct bfb_net {
 	struct graph_flow *flow;
 	int *group, *use, *link;	/* edges */
 	int64_t wanted, reached;
 };
 
-static void net_fini(struct net *n)
+static void net_fini(struct bfb_net *n)
 {
 	graph_flow_free(n->flow);
 	free(n->group);
@@ -40,7 +40,7 @@ static int64_t room_of(int64_t cap, struct bfb_ratio per_cap)
 	return (int64_t)((__int128)per_cap.num * cap / per_cap.den);
 }
 
-static int net_add(const struct bfb_program *b, struct net *n, int64_t per_item,
+static int net_add(const struct bfb_program *b, struct bfb_net *n, int64_t per_item,
 		   const int64_t *room, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links, link0 = 1 + b->n_groups;
@@ -67,7 +67,7 @@ static int net_add(const struct bfb_program *b, struct net *n, int64_t per_item,
 /* Sends per_item for every item over links with so much room. net_fini also
  * after an error. */
 static int net_fill(const struct bfb_program *b, int64_t per_item,
-		    const int64_t *room, struct net *n, struct err *err)
+		    const int64_t *room, struct bfb_net *n, struct err *err)
 {
 	int sink = 1 + b->n_groups + b->n_links;
 	size_t edges = (size_t)b->n_groups + b->n_use + b->n_links;
@@ -90,7 +90,7 @@ static int net_fill(const struct bfb_program *b, int64_t per_item,
 
 /* The same with per_cap for each unit of the links' capacity. */
 static int net_run(const struct bfb_program *b, int64_t per_item,
-		   struct bfb_ratio per_cap, struct net *n, struct err *err)
+		   struct bfb_ratio per_cap, struct bfb_net *n, struct err *err)
 {
 	int64_t *room = malloc(((size_t)b->n_links + 1) * sizeof(*room));
 	int rc;
@@ -109,7 +109,7 @@ static int net_run(const struct bfb_program *b, int64_t per_item,
 
 /* Marks the links that a group with unsent items still reaches: those are
  * full, and their groups have no other links (a minimum cut). */
-static int mark_cut(const struct bfb_program *b, const struct net *n,
+static int mark_cut(const struct bfb_program *b, const struct bfb_net *n,
 		    int64_t per_item, bool *tight, struct err *err)
 {
 	bool *seen = calloc((size_t)b->n_groups + 1, sizeof(*seen));
@@ -176,7 +176,7 @@ int bfb_program_prove(const struct bfb_program *b, bool *tight, struct bfb_ratio
 	int rc = 0;
 
 	while (!rc && !proven) {
-		struct net n;
+		struct bfb_net n;
 
 		*load = density(b, tight);
 		rc = net_run(b, load->den, (struct bfb_ratio){ load->num, 1 }, &n,
@@ -250,7 +250,7 @@ int bfb_program_solve(const struct bfb_program *b, struct bfb_ratio *load, struc
 
 #define FILL_ROUNDS 24
 
-struct fill {
+struct bfb_pour {
 	double *load;	/* of a link, per unit of capacity */
 	double *share;	/* of use[i] */
 	int *order;	/* room for a group's links */
@@ -259,7 +259,7 @@ struct fill {
 /* The level to which the links of a group rise when its items are poured onto
  * them, lowest first; f->order holds them by load. */
 static double find_level(const struct bfb_program *b,
-			 const struct bfb_group *g, struct fill *f)
+			 const struct bfb_group *g, struct bfb_pour *f)
 {
 	double room = 0, caps = 0, level = 0;
 
@@ -285,7 +285,7 @@ static double find_level(const struct bfb_program *b,
 }
 
 static void pour(const struct bfb_program *b, const struct bfb_group *g,
-		 struct fill *f)
+		 struct bfb_pour *f)
 {
 	double level;
 
@@ -302,7 +302,7 @@ static void pour(const struct bfb_program *b, const struct bfb_group *g,
 	}
 }
 
-static bool is_below(const struct bfb_program *b, const struct fill *f,
+static bool is_below(const struct bfb_program *b, const struct bfb_pour *f,
 		     double limit)
 {
 	for (int w = 0; w < b->n_links; w++) {
@@ -318,7 +318,7 @@ bool bfb_program_is_below(const struct bfb_program *b, struct bfb_ratio limit)
 	/* Far above what rounding adds up to. */
 	double most = (double)limit.num / (double)limit.den * (1 - 1e-9);
 	size_t numbers = (size_t)b->n_links + (size_t)b->n_use;
-	struct fill f = { calloc(numbers, sizeof(double)), NULL,
+	struct bfb_pour f = { calloc(numbers, sizeof(double)), NULL,
 			  malloc((size_t)b->n_links * sizeof(int)) };
 	bool below = false;
 
@@ -352,7 +352,7 @@ static struct bfb_ratio next_room(const struct bfb_program *b, struct bfb_ratio 
 int bfb_program_fit(const struct bfb_program *b, int64_t chunks, const int64_t *room,
 		int64_t *share, bool *cut, bool *fits, struct err *err)
 {
-	struct net n;
+	struct bfb_net n;
 	int rc = net_fill(b, chunks, room, &n, err);
 
 	*fits = n.reached == n.wanted;
@@ -373,7 +373,7 @@ int bfb_program_split(const struct bfb_program *b, int64_t chunks, struct bfb_ra
 	int rc = 0;
 
 	while (!rc && !fits) {
-		struct net n;
+		struct bfb_net n;
 
 		rc = net_run(b, chunks, *most, &n, err);
 		fits = n.reached == n.wanted;

@@ -110,9 +110,9 @@ struct bfb_level {
 
 void bfb_level_fini(struct bfb_level *s);
 
-/* Begins a level of at most most_items items. */
+/* Begins a level of at most max_items items. */
 int bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap,
-		 int most_items, struct err *err);
+		 int max_items, struct err *err);
 /* An item that may use these links, at least one. O(1). */
 void bfb_level_add(struct bfb_level *s, uint64_t links);
 

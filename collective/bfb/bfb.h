@@ -51,7 +51,7 @@ int coll_bfb_cut(enum coll_kind kind, struct topo *topo, int chunks,
  * for what it carries, so that slow arcs carry less and very slow ones
  * nothing. chunks as above; 0 tries more and more up to COLL_BFB_MAX_CHUNKS
  * until the time is within 0.1% of *bound_ns: no breadth-first broadcast on
- * this digraph takes less, cut as it may be. What it takes, coll_time tells.
+ * this digraph takes less, cut as it may be. What it takes, coll_time reports.
  * WEFT_EINVAL for a cost without size or link rate. Every node is solved, but
  * for translations: a few flows a node and distance.
  */
@@ -97,7 +97,7 @@ typedef int coll_bfb_try(const struct coll_sched *s, void *arg, struct err *err)
  * many chunks as its exact loads need, when these are fewer, then with a half,
  * a quarter, ... of the chunks of s, the first that fits. One chunk is tried
  * before all others, as where that does not fit the others are not expected
- * to. What it costs in time, coll_verify tells. WEFT_ELIMIT: `lower` takes
+ * to. What it costs in time, coll_verify reports. WEFT_ELIMIT: `lower` takes
  * none of them. WEFT_EUNSUPPORTED: no such schedules are made (all-to-all,
  * broadcast, schedules with light), or s has one chunk a shard. Any other error
  * is that of `lower` or of coll_bfb_cut. Caller frees *out (coll_free).

@@ -14,7 +14,7 @@
 
 /* Rows of bits: bit v of row u of `near` (`far`): v reaches u within t - 1
  * (t) hops. */
-struct reach {
+struct bfb_reach {
 	const struct topo *t;
 	int n, words, sources;
 	uint64_t *near, *far;
@@ -26,20 +26,20 @@ struct reach {
 };
 
 /* A shard of which only a part is dealt out. */
-struct part {
+struct bfb_bounds_part {
 	int node;
 	int64_t left;		/* in units; a shard has top.den of them */
 };
 
 /* What one thread needs to look at nodes. */
-struct look {
-	const struct reach *r;
+struct bfb_level_search {
+	const struct bfb_reach *r;
 	struct bfb_ratio top;		/* of the level, so far */
 	uint64_t *fresh;		/* who is exactly t hops away */
 	uint64_t *rest;			/* those of them not dealt out yet */
 	uint64_t *once, *twice;		/* a row a link: who may use one, two
 					 * of the links that come later */
-	struct part parts[BFB_LEVEL_MAX_LINKS + 1];
+	struct bfb_bounds_part parts[BFB_LEVEL_MAX_LINKS + 1];
 	int n_parts;
 	int order[BFB_LEVEL_MAX_LINKS];	/* links, those of few shards first */
 	int64_t here[BFB_LEVEL_MAX_LINKS];	/* shards that a link could carry */
@@ -55,12 +55,12 @@ bool bfb_bounds_can(const struct topo *t)
 
 /* ---- rows ---- */
 
-static uint64_t *row(const struct reach *r, uint64_t *rows, int u)
+static uint64_t *row(const struct bfb_reach *r, uint64_t *rows, int u)
 {
 	return rows + (size_t)u * r->words;
 }
 
-static void reach_fini(struct reach *r)
+static void reach_fini(struct bfb_reach *r)
 {
 	free(r->near);
 	free(r->far);
@@ -72,7 +72,7 @@ static void reach_fini(struct reach *r)
 	free(r->cap);
 }
 
-static void load_arcs(struct reach *r)
+static void load_arcs(struct bfb_reach *r)
 {
 	int k = 0;
 
@@ -94,12 +94,12 @@ static void load_arcs(struct reach *r)
 }
 
 /* Everybody reaches itself within no hops. reach_fini also after an error. */
-static int reach_init(struct reach *r, const struct topo *t, int sources,
+static int reach_init(struct bfb_reach *r, const struct topo *t, int sources,
 		      struct err *err)
 {
 	size_t n = (size_t)topo_n(t), m = (size_t)topo_m(t), words;
 
-	*r = (struct reach){ .t = t, .n = (int)n, .sources = sources };
+	*r = (struct bfb_reach){ .t = t, .n = (int)n, .sources = sources };
 	words = (n + 63) / 64;
 	r->words = (int)words;
 	r->near = calloc(n * words, sizeof(*r->near));
@@ -123,7 +123,7 @@ static int reach_init(struct reach *r, const struct topo *t, int sources,
 }
 
 /* Fills the far rows; false when they are the near ones. */
-static bool reach_step(struct reach *r)
+static bool reach_step(struct bfb_reach *r)
 {
 	bool grown = false;
 
@@ -144,7 +144,7 @@ static bool reach_step(struct reach *r)
 	return grown;
 }
 
-static void reach_turn(struct reach *r)
+static void reach_turn(struct bfb_reach *r)
 {
 	uint64_t *rows = r->near;
 	int32_t *counts = r->n_last;
@@ -157,7 +157,7 @@ static void reach_turn(struct reach *r)
 }
 
 /* The first node that is not reached by all, and the first that does not. */
-static int say_unreached(struct reach *r, struct err *err)
+static int say_unreached(struct bfb_reach *r, struct err *err)
 {
 	int u = 0, v = 0;
 
@@ -187,7 +187,7 @@ static bool within(int64_t items, int64_t cap, struct bfb_ratio top)
 	return (__int128)items * top.den <= (__int128)top.num * cap;
 }
 
-static int64_t capacity_into(const struct reach *r, int u)
+static int64_t capacity_into(const struct bfb_reach *r, int u)
 {
 	int64_t sum = 0;
 
@@ -199,9 +199,9 @@ static int64_t capacity_into(const struct reach *r, int u)
 
 /* A shard t hops away is t - 1 hops away from the link that it comes over:
  * no more than those can be on it, whatever the shares. */
-static bool settled_by_size(const struct look *l, int u)
+static bool settled_by_size(const struct bfb_level_search *l, int u)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int64_t all = r->n_far[u] - r->n_near[u];
 
 	for (int k = r->first[u]; k < r->first[u + 1]; k++) {
@@ -218,9 +218,9 @@ static bool settled_by_size(const struct look *l, int u)
 
 /* The same with what each link could carry counted. Raises the top to what
  * sets of all links but one must carry. */
-static bool settled_by_counts(struct look *l, int u)
+static bool settled_by_counts(struct bfb_level_search *l, int u)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int64_t all = r->n_far[u] - r->n_near[u], caps = capacity_into(r, u);
 	const uint64_t *near = row(r, r->near, u), *far = row(r, r->far, u);
 	bool settled = true;
@@ -243,9 +243,9 @@ static bool settled_by_counts(struct look *l, int u)
 }
 
 /* Sorts the links into u and notes for each who can wait for later ones. */
-static void plan_dealing(struct look *l, int u)
+static void plan_dealing(struct bfb_level_search *l, int u)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int n = r->first[u + 1] - r->first[u];
 
 	for (int w = 0; w < n; w++) {
@@ -269,18 +269,18 @@ static void plan_dealing(struct look *l, int u)
 }
 
 /* Dealing at one link: what it can carry, who can wait. */
-struct hand {
+struct bfb_hand {
 	const uint64_t *near, *once, *twice;
 	int64_t room;
 };
 
 /* What no later link can carry; the room may fall below zero. */
-static void deal_forced(struct look *l, struct hand *h)
+static void deal_forced(struct bfb_level_search *l, struct bfb_hand *h)
 {
 	h->room -= l->top.den *
 		   bits_take(l->rest, h->near, h->once, l->r->n, l->r->words);
 	for (int i = 0; i < l->n_parts; i++) {
-		struct part *p = &l->parts[i];
+		struct bfb_bounds_part *p = &l->parts[i];
 
 		if (bits_has(h->near, p->node) && !bits_has(h->once, p->node)) {
 			h->room -= p->left;
@@ -289,12 +289,12 @@ static void deal_forced(struct look *l, struct hand *h)
 	}
 }
 
-static void deal_parts(struct look *l, struct hand *h)
+static void deal_parts(struct bfb_level_search *l, struct bfb_hand *h)
 {
 	int kept = 0;
 
 	for (int i = 0; i < l->n_parts; i++) {
-		struct part p = l->parts[i];
+		struct bfb_bounds_part p = l->parts[i];
 
 		if (bits_has(h->near, p.node)) {
 			int64_t take = p.left < h->room ? p.left : h->room;
@@ -310,21 +310,21 @@ static void deal_parts(struct look *l, struct hand *h)
 }
 
 /* Whole shards of those that cannot wait for two more links, or of all. */
-static void deal_whole(struct look *l, struct hand *h, const uint64_t *wait)
+static void deal_whole(struct bfb_level_search *l, struct bfb_hand *h, const uint64_t *wait)
 {
 	h->room -= l->top.den * bits_take(l->rest, h->near, wait,
 					  h->room / l->top.den, l->r->words);
 }
 
 /* Fills the room that no whole shard fits with a part of one. */
-static void deal_rest(struct look *l, struct hand *h)
+static void deal_rest(struct bfb_level_search *l, struct bfb_hand *h)
 {
 	for (int i = 0; i < l->r->words && h->room > 0; i++) {
 		uint64_t set = l->rest[i] & h->near[i];
 
 		if (set) {
 			l->rest[i] &= ~(set & -set);
-			l->parts[l->n_parts++] = (struct part){
+			l->parts[l->n_parts++] = (struct bfb_bounds_part){
 				64 * i + __builtin_ctzll(set),
 				l->top.den - h->room };
 			h->room = 0;
@@ -334,9 +334,9 @@ static void deal_rest(struct look *l, struct hand *h)
 
 /* Deals the shards to the links within the top, to each first those that
  * cannot wait. */
-static bool deal(struct look *l, int u)
+static bool deal(struct bfb_level_search *l, int u)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int n = r->first[u + 1] - r->first[u];
 	uint64_t left = 0;
 
@@ -345,7 +345,7 @@ static bool deal(struct look *l, int u)
 	l->n_parts = 0;
 	for (int k = 0; k < n; k++) {
 		int arc = r->first[u] + l->order[k];
-		struct hand h = { row(r, r->near, r->source[arc]),
+		struct bfb_hand h = { row(r, r->near, r->source[arc]),
 				  row(r, l->once, k), row(r, l->twice, k),
 				  l->top.num * r->cap[arc] };
 
@@ -366,7 +366,7 @@ static bool deal(struct look *l, int u)
 
 /* When dealing works nothing more need be known. Where it mostly does not, it
  * is no longer tried at this level: a program costs less. */
-static bool settled_by_dealing(struct look *l, int u)
+static bool settled_by_dealing(struct bfb_level_search *l, int u)
 {
 	bool settled;
 
@@ -381,9 +381,9 @@ static bool settled_by_dealing(struct look *l, int u)
 
 /* Adds the fresh of word i of the rows to the program: columns of the rows of
  * the links are what each may use. */
-static void add_fresh(struct look *l, int u, int i)
+static void add_fresh(struct bfb_level_search *l, int u, int i)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int first = r->first[u], n = r->first[u + 1] - first;
 	uint64_t rows[BFB_LEVEL_MAX_LINKS], usable[64];
 
@@ -397,9 +397,9 @@ static void add_fresh(struct look *l, int u, int i)
 }
 
 /* Raises the top to the least load of u, when it is more. */
-static int solve(struct look *l, int u, struct err *err)
+static int solve(struct bfb_level_search *l, int u, struct err *err)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int from = r->first[u];
 	bool fits = false;
 	int rc = bfb_level_begin(&l->spread, r->first[u + 1] - from,
@@ -416,7 +416,7 @@ static int solve(struct look *l, int u, struct err *err)
 	return rc;
 }
 
-static void look_fini(struct look *l)
+static void look_fini(struct bfb_level_search *l)
 {
 	free(l->fresh);
 	free(l->rest);
@@ -425,12 +425,12 @@ static void look_fini(struct look *l)
 	bfb_level_fini(&l->spread);
 }
 
-static int look_init(struct look *l, const struct reach *r, struct err *err)
+static int look_init(struct bfb_level_search *l, const struct bfb_reach *r, struct err *err)
 {
 	size_t bytes = (size_t)r->words * sizeof(uint64_t);
 	size_t links = (size_t)topo_max_degree(r->t) + 1;
 
-	*l = (struct look){ .r = r, .top = { 0, 1 } };
+	*l = (struct bfb_level_search){ .r = r, .top = { 0, 1 } };
 	l->fresh = malloc(bytes);
 	l->rest = malloc(bytes);
 	l->once = malloc(links * bytes);
@@ -441,9 +441,9 @@ static int look_init(struct look *l, const struct reach *r, struct err *err)
 
 /* What the capacity of all links together must carry comes first: it is most
  * often the top, and nodes are settled against it. */
-static int solve_level(struct look *l, struct err *err)
+static int solve_level(struct bfb_level_search *l, struct err *err)
 {
-	const struct reach *r = l->r;
+	const struct bfb_reach *r = l->r;
 	int rc = 0;
 
 	l->top = (struct bfb_ratio){ 0, 1 };
@@ -464,8 +464,8 @@ static int solve_level(struct look *l, struct err *err)
 int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
 	       struct err *err)
 {
-	struct look l = { 0 };
-	struct reach r;
+	struct bfb_level_search l = { 0 };
+	struct bfb_reach r;
 	int rc = reach_init(&r, t, sources, err);
 
 	if (!rc) {

@@ -9,12 +9,12 @@
 #define SHARED_NODES 256
 
 /* A part of a shard that the node that was solved takes. */
-struct receipt {
+struct bfb_receipt {
 	int32_t dist, link, origin, first, last;
 };
 
-struct receipts {
-	struct receipt *v;
+struct bfb_receipts {
+	struct bfb_receipt *v;
 	size_t n, cap;
 };
 
@@ -22,7 +22,7 @@ struct receipts {
  * they go: at most ranks + links - 1 ranges. Consumes share. */
 static int deal(const struct bfb_program *b, const struct bfb_group *g,
 		const int32_t *ranks, int t, int chunks, int64_t *share,
-		struct receipts *out, struct err *err)
+		struct bfb_receipts *out, struct err *err)
 {
 	int i = g->first;
 
@@ -36,7 +36,7 @@ static int deal(const struct bfb_program *b, const struct bfb_group *g,
 			}
 			part = (int)(share[i] < left ? share[i] : left);
 			share[i] -= part;
-			if (vec_push(out, (struct receipt){ t, b->use[i],
+			if (vec_push(out, (struct bfb_receipt){ t, b->use[i],
 				     ranks[k], from, from + part - 1 })) {
 				return err_nomem(err);
 			}
@@ -64,7 +64,7 @@ static int split_timed(const struct bfb_side *s, const struct bfb_view *v, int t
 /* What the view's node takes at distance t, with the load of that distance or
  * the least above it that whole chunks allow. */
 static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int chunks,
-		       struct receipts *out, struct err *err)
+		       struct bfb_receipts *out, struct err *err)
 {
 	const int32_t *ranks = v->queue + v->level[t];
 	struct bfb_program b;
@@ -93,21 +93,21 @@ static int split_level(const struct bfb_side *s, struct bfb_view *v, int t, int 
 }
 
 /* The transfers of a part of the nodes, or of the translations. */
-struct yield {
+struct bfb_emit_part {
 	VEC(struct coll_xfer) xfers;
 	int rc;
 	struct err err;
 };
 
-struct crew {
+struct bfb_emission {
 	const struct bfb_side *s;
 	const struct bfb_target *to;
 	int chunks, n_parts;
-	struct yield parts[PARALLEL_MAX];
+	struct bfb_emit_part parts[PARALLEL_MAX];
 };
 
-static int emit(const struct crew *c, const struct receipt *r, int origin,
-		int arc, struct yield *out)
+static int emit(const struct bfb_emission *c, const struct bfb_receipt *r, int origin,
+		int arc, struct bfb_emit_part *out)
 {
 	struct coll_xfer x = {
 		.step = c->to->base + r->dist - 1, .arc = arc,
@@ -124,9 +124,9 @@ static int emit(const struct crew *c, const struct receipt *r, int origin,
 }
 
 /* The view's node's receipts, moved by translations from .. to - 1. */
-static int emit_moved(const struct crew *c, const struct bfb_view *v,
-		      const struct receipts *rs, int from, int to,
-		      struct yield *out)
+static int emit_moved(const struct bfb_emission *c, const struct bfb_view *v,
+		      const struct bfb_receipts *rs, int from, int to,
+		      struct bfb_emit_part *out)
 {
 	const struct topo_translation *shift = &c->s->shift;
 	int32_t *moved = malloc(((size_t)v->n_links + 1) * sizeof(*moved));
@@ -136,7 +136,7 @@ static int emit_moved(const struct crew *c, const struct bfb_view *v,
 		rc = topo_translate_arcs(c->s->t, shift, v->node, by, v->links,
 				 v->n_links, moved, &out->err);
 		for (size_t i = 0; i < rs->n && !rc; i++) {
-			const struct receipt *r = &rs->v[i];
+			const struct bfb_receipt *r = &rs->v[i];
 
 			rc = emit(c, r, topo_translate_node(shift, r->origin, by),
 				  moved[r->link], out);
@@ -146,21 +146,21 @@ static int emit_moved(const struct crew *c, const struct bfb_view *v,
 	return rc;
 }
 
-static int emit_node(const struct crew *c, const struct bfb_view *v,
-		     const struct receipts *rs, struct yield *out)
+static int emit_node(const struct bfb_emission *c, const struct bfb_view *v,
+		     const struct bfb_receipts *rs, struct bfb_emit_part *out)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < rs->n && !rc; i++) {
-		const struct receipt *r = &rs->v[i];
+		const struct bfb_receipt *r = &rs->v[i];
 
 		rc = emit(c, r, r->origin, v->links[r->link], out);
 	}
 	return rc;
 }
 
-static int make_receipts(const struct crew *c, struct bfb_view *v, int node,
-			 struct receipts *rs, struct err *err)
+static int make_receipts(const struct bfb_emission *c, struct bfb_view *v, int node,
+			 struct bfb_receipts *rs, struct err *err)
 {
 	int rc = bfb_view_load(v, node, err);
 
@@ -172,13 +172,13 @@ static int make_receipts(const struct crew *c, struct bfb_view *v, int node,
 }
 
 /* Some of the nodes; or, where they move, all that stand for the rest, moved
- * some of the ways. */
+ * by some of the translations. */
 static void emit_part(void *arg, int i)
 {
-	struct crew *c = arg;
+	struct bfb_emission *c = arg;
 	const struct bfb_side *s = c->s;
-	struct yield *out = &c->parts[i];
-	struct receipts rs = { 0 };
+	struct bfb_emit_part *out = &c->parts[i];
+	struct bfb_receipts rs = { 0 };
 	struct bfb_view v;
 	int from, to, lo = 0, hi = s->sources;
 	int rc = bfb_view_init(&v, s->t, &out->err);
@@ -205,13 +205,13 @@ static void emit_part(void *arg, int i)
 int bfb_side_emit(const struct bfb_side *s, const struct bfb_target *to,
 		  struct coll_sched *sched, struct err *err)
 {
-	struct crew c = { .s = s, .to = to, .chunks = coll_chunks(sched) };
+	struct bfb_emission c = { .s = s, .to = to, .chunks = coll_chunks(sched) };
 	int rc = 0;
 
 	c.n_parts = topo_n(s->t) < SHARED_NODES ? 1 : parallel_width();
 	parallel_run(c.n_parts, emit_part, &c);
 	for (int i = 0; i < c.n_parts; i++) {
-		struct yield *p = &c.parts[i];
+		struct bfb_emit_part *p = &c.parts[i];
 
 		if (!rc && p->rc) {
 			rc = p->rc;

@@ -16,14 +16,14 @@
 
 enum form { FORM_NONE, FORM_LINE, FORM_DEGREE, FORM_POWER, FORM_BOTH };
 
-struct parsed {
+struct bfb_parsed {
 	enum form form;
 	char *inner;	/* owned */
 	int k;
 };
 
 /* What a construction works with. */
-struct expand {
+struct bfb_expansion {
 	const struct coll_sched *a;	/* all-gather of the inner digraph */
 	const struct topo *g;		/* its digraph */
 	const int32_t *node;		/* L: by arc of g, the node of it */
@@ -60,13 +60,13 @@ static char *inner_line(int times, const char *arg, size_t len)
 }
 
 /* The outermost operator of a canonical expression. */
-static int parse(const char *expr, struct parsed *out, struct err *err)
+static int parse(const char *expr, struct bfb_parsed *out, struct err *err)
 {
 	const char *open = strchr(expr, '('), *end;
 	size_t len = open ? (size_t)(open - expr) : 0;
 	int times = 1;
 
-	*out = (struct parsed){ .form = FORM_NONE };
+	*out = (struct bfb_parsed){ .form = FORM_NONE };
 	if (!open) {
 		return 0;
 	}
@@ -125,7 +125,7 @@ static int32_t arc_at(const struct topo *t, int u, int v, int rank)
 	return -1;
 }
 
-static int add(struct expand *x, int step, int32_t arc, int origin,
+static int add(struct bfb_expansion *x, int step, int32_t arc, int origin,
 	       int64_t first, int64_t last, struct err *err)
 {
 	struct coll_xfer xfer = { step, arc, origin, COLL_NO_DEST,
@@ -138,7 +138,7 @@ static int add(struct expand *x, int step, int32_t arc, int origin,
 
 /* From the node of arc e on to the nodes of all arcs after it, the chunks of
  * every node that is an arc into v. */
-static int line_step(struct expand *x, int step, int v, int32_t e,
+static int line_step(struct bfb_expansion *x, int step, int v, int32_t e,
 		     int32_t first, int32_t last, struct err *err)
 {
 	const struct topo *t = coll_topo(x->out);
@@ -159,7 +159,7 @@ static int line_step(struct expand *x, int step, int v, int32_t e,
 	return rc;
 }
 
-static int expand_line(struct expand *x, struct err *err)
+static int expand_line(struct bfb_expansion *x, struct err *err)
 {
 	const struct topo *t = coll_topo(x->out);
 	int64_t n;
@@ -183,7 +183,7 @@ static int expand_line(struct expand *x, struct err *err)
 /* ---- degree ---- */
 
 /* Within copies, each transfer to all copies of where it goes. */
-static int degree_copies(struct expand *x, struct err *err)
+static int degree_copies(struct bfb_expansion *x, struct err *err)
 {
 	const struct topo *t = coll_topo(x->out);
 	int64_t n, scale = coll_chunks(x->out) / coll_chunks(x->a);
@@ -207,7 +207,7 @@ static int degree_copies(struct expand *x, struct err *err)
 }
 
 /* Then a node takes the shards of its own copies, a part from each side. */
-static int expand_degree(struct expand *x, struct err *err)
+static int expand_degree(struct bfb_expansion *x, struct err *err)
 {
 	const struct topo *t = coll_topo(x->out);
 	int nodes = topo_n(x->g), steps = coll_steps(x->a);
@@ -244,7 +244,7 @@ static int spread(int digits, int n, const int *dims, int from, int to,
 	return node;
 }
 
-struct turn {
+struct bfb_gather_order {
 	int *dims;	/* the order in which dimensions are gathered */
 	int *weight;	/* of a digit, by dimension */
 	int phase, first_chunk;
@@ -260,9 +260,9 @@ static int int_pow(int n, int k)
 	return p;
 }
 
-/* One transfer of A in one phase of one turn: for all nodes that agree in
+/* One transfer of A in one phase of one slot: for all nodes that agree in
  * the dimensions to come, with all that was gathered in those before. */
-static int power_xfer(struct expand *x, const struct turn *u,
+static int power_xfer(struct bfb_expansion *x, const struct bfb_gather_order *u,
 		      const struct coll_xfer *v, struct err *err)
 {
 	const struct topo *t = coll_topo(x->out);
@@ -297,9 +297,9 @@ static int power_xfer(struct expand *x, const struct turn *u,
 	return rc;
 }
 
-static int expand_power(struct expand *x, struct err *err)
+static int expand_power(struct bfb_expansion *x, struct err *err)
 {
-	struct turn u = { .dims = calloc((size_t)x->k, sizeof(int)),
+	struct bfb_gather_order u = { .dims = calloc((size_t)x->k, sizeof(int)),
 			  .weight = calloc((size_t)x->k, sizeof(int)) };
 	int64_t n;
 	const struct coll_xfer *v = coll_xfers(x->a, &n);
@@ -308,10 +308,10 @@ static int expand_power(struct expand *x, struct err *err)
 	for (int i = 0; i < x->k && !rc; i++) {
 		u.weight[i] = int_pow(topo_n(x->g), x->k - 1 - i);
 	}
-	for (int turn = 0; turn < x->k && !rc; turn++) {
-		u.first_chunk = turn * coll_chunks(x->a);
+	for (int slot = 0; slot < x->k && !rc; slot++) {
+		u.first_chunk = slot * coll_chunks(x->a);
 		for (int i = 0; i < x->k; i++) {
-			u.dims[i] = (turn + i) % x->k;
+			u.dims[i] = (slot + i) % x->k;
 		}
 		for (u.phase = 0; u.phase < x->k && !rc; u.phase++) {
 			for (int64_t i = 0; i < n && !rc; i++) {
@@ -328,7 +328,7 @@ static int expand_power(struct expand *x, struct err *err)
 
 /* All of s as the half of every shard that begins at chunk `base`. Of arcs
  * that X and its transpose share, the transpose has the later ones. */
-static int add_half(struct expand *x, const struct coll_sched *s, int base,
+static int add_half(struct bfb_expansion *x, const struct coll_sched *s, int base,
 		    bool later, struct err *err)
 {
 	const struct topo *t = coll_topo(x->out), *g = coll_topo(s);
@@ -390,7 +390,7 @@ static int64_t lcm(int64_t a, int64_t b)
 }
 
 /* Chunks of a shard that the construction needs. */
-static int64_t chunks_of(const struct parsed *p, const struct coll_sched *a,
+static int64_t chunks_of(const struct bfb_parsed *p, const struct coll_sched *a,
 			 const struct coll_sched *b, const struct topo *t)
 {
 	int64_t chunks = coll_chunks(a);
@@ -418,12 +418,12 @@ static int64_t chunks_of(const struct parsed *p, const struct coll_sched *a,
 
 /* The construction on t, which it takes over. a, b: all-gathers of the inner
  * digraph and, for Bi, of its transpose. */
-static int construct(const struct parsed *p, const struct coll_sched *a,
+static int construct(const struct bfb_parsed *p, const struct coll_sched *a,
 		     const struct coll_sched *b, const int32_t *node,
 		     struct topo *t, struct coll_sched **out, struct err *err)
 {
 	int64_t chunks = chunks_of(p, a, b, t);
-	struct expand x = { .a = a, .g = coll_topo(a), .node = node,
+	struct bfb_expansion x = { .a = a, .g = coll_topo(a), .node = node,
 			    .k = p->k };
 	int rc;
 
@@ -471,7 +471,7 @@ static int allgather(const char *expr, bool transposed,
 	struct coll_sched *a = NULL, *b = NULL;
 	int32_t *back = NULL, *node = NULL;
 	struct topo *t = NULL, *g = NULL;
-	struct parsed p;
+	struct bfb_parsed p;
 	int rc = parse(expr, &p, err);
 
 	if (!rc) {
@@ -539,7 +539,7 @@ out:
 int coll_expand(enum coll_kind kind, const char *expr, struct coll_sched **out,
 		struct err *err)
 {
-	struct parsed p = { .form = FORM_NONE };
+	struct bfb_parsed p = { .form = FORM_NONE };
 	char *name = NULL;
 	struct topo *t = NULL;
 	int rc = topo_parse(expr, &t, &name, err);

@@ -2,7 +2,7 @@
 #include "collective/bfb/bfb.h"
 #include "collective/schedule/schedule.h"
 
-struct fit {
+struct bfb_fit {
 	const struct coll_sched *s;
 	coll_bfb_try *lower;
 	void *arg;
@@ -10,7 +10,7 @@ struct fit {
 
 /* *out: a schedule in so many chunks (0: as the loads need) that is lowered,
  * or NULL when it exceeds a limit or has no fewer chunks than s. */
-static int try_chunks(const struct fit *f, int chunks, struct coll_sched **out,
+static int try_chunks(const struct bfb_fit *f, int chunks, struct coll_sched **out,
 		      struct err *err)
 {
 	struct coll_sched *s = NULL;
@@ -47,7 +47,7 @@ static bool is_made(const struct coll_sched *s)
 int coll_bfb_fewer_chunks(const struct coll_sched *s, coll_bfb_try *lower, void *arg,
 	      struct coll_sched **out, struct err *err)
 {
-	struct fit f = { s, lower, arg };
+	struct bfb_fit f = { s, lower, arg };
 	struct coll_sched *one = NULL, *best = NULL;
 	int rc;
 

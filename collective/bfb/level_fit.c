@@ -17,16 +17,16 @@ void bfb_level_fini(struct bfb_level *s)
 }
 
 int bfb_level_begin(struct bfb_level *s, int n_links, const int64_t *cap,
-		 int most_items, struct err *err)
+		 int max_items, struct err *err)
 {
 	size_t slots = 16;
 
-	while (slots < 2 * (size_t)most_items) {
+	while (slots < 2 * (size_t)max_items) {
 		slots *= 2;
 	}
-	if (vec_grow((void **)&s->groups, &s->group_room, (size_t)most_items,
+	if (vec_grow((void **)&s->groups, &s->group_room, (size_t)max_items,
 		     sizeof(*s->groups)) ||
-	    vec_grow((void **)&s->order, &s->order_room, (size_t)most_items,
+	    vec_grow((void **)&s->order, &s->order_room, (size_t)max_items,
 		     sizeof(*s->order)) ||
 	    vec_grow((void **)&s->slot, &s->slot_room, slots,
 		     sizeof(*s->slot))) {
@@ -144,14 +144,14 @@ static void pour_all(struct bfb_level *s, struct bfb_ratio load)
 /* ---- moving ---- */
 
 /* from[w] = the link from which w is reached, by group via[w]. */
-struct path {
+struct bfb_augmenting_path {
 	int from[BFB_LEVEL_MAX_LINKS], via[BFB_LEVEL_MAX_LINKS];
 	uint64_t seen;
 };
 
 /* Finds links to which what is on `start` can move; returns one with room, -1
- * when there is none: then p->seen are full and nobody on them can leave. */
-static int search(const struct bfb_level *s, int start, struct path *p)
+ * when there is none: then p->seen are full and no item on them can leave. */
+static int search(const struct bfb_level *s, int start, struct bfb_augmenting_path *p)
 {
 	int queue[BFB_LEVEL_MAX_LINKS], head = 0, tail = 0;
 
@@ -184,7 +184,7 @@ static int search(const struct bfb_level *s, int start, struct path *p)
 }
 
 /* Moves as much as the path from `start` to `end` allows. */
-static void augment(struct bfb_level *s, int start, int end, const struct path *p)
+static void augment(struct bfb_level *s, int start, int end, const struct bfb_augmenting_path *p)
 {
 	int64_t amount = -s->room[start];
 
@@ -223,7 +223,7 @@ static struct bfb_ratio density(const struct bfb_level *s, uint64_t set)
 int bfb_level_fits(struct bfb_level *s, struct bfb_ratio *load, bool *fits,
 		struct err *err)
 {
-	struct path p;
+	struct bfb_augmenting_path p;
 
 	if (vec_grow((void **)&s->flow, &s->flow_room,
 		     (size_t)s->n_groups * s->n_links, sizeof(*s->flow))) {

@@ -62,7 +62,7 @@ struct bfb_timing {
  * share[i] chunks of the group go over link use[i] (room for n_use).
  * *bound is raised to a time that no shares whatever can be below. A maximum
  * flow each time that it turns out too early: its minimum cut is a set of
- * links, with items that can use no others, that tells the next.
+ * links, with items that can use no others, that gives the next.
  */
 int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 		const int64_t *latency, mpq_t until, mpq_t bound,

@@ -13,12 +13,12 @@
 #define CHANGES 120
 #define MAX_ROOT 40	/* powers of 2 .. this modulo n */
 
-struct search {
+struct finder_circulant_pool {
 	int n, ports, words;
 	bool both;
 	int n_offsets;
 	uint64_t *reach;	/* bit v: v is reached; then once more from
-				 * bit n on, so that any turn is a window */
+				 * bit n on, so that any rotation is a window */
 	uint64_t *next;
 	struct finder_circulant *kept;
 	int n_kept;
@@ -28,7 +28,7 @@ struct search {
 /* ---- distances by sets of bits ---- */
 
 /* Writes the n bits of `from` twice. */
-static void write_twice(const struct search *s, const uint64_t *from)
+static void write_twice(const struct finder_circulant_pool *s, const uint64_t *from)
 {
 	uint64_t *to = s->reach;
 	int at = s->n / 64, by = s->n % 64;
@@ -42,7 +42,7 @@ static void write_twice(const struct search *s, const uint64_t *from)
 }
 
 /* Adds to `next` what is one offset further. */
-static void add_turned(const struct search *s, int offset)
+static void add_turned(const struct finder_circulant_pool *s, int offset)
 {
 	int at = (s->n - offset) / 64, by = (s->n - offset) % 64;
 	const uint64_t *from = s->reach + at;
@@ -56,7 +56,7 @@ static void add_turned(const struct search *s, int offset)
 	}
 }
 
-static int count_reached(const struct search *s)
+static int count_reached(const struct finder_circulant_pool *s)
 {
 	int sum = 0;
 
@@ -67,14 +67,14 @@ static int count_reached(const struct search *s)
 }
 
 /* The worst of those kept, when there is no room for more. */
-static const struct finder_circulant *to_beat(const struct search *s)
+static const struct finder_circulant *to_beat(const struct finder_circulant_pool *s)
 {
 	return s->n_kept == FINDER_CIRCULANT_KEPT ? &s->kept[s->n_kept - 1] : NULL;
 }
 
 /* Fills steps and distances; false when not connected or no better than what
  * is kept. */
-static bool measure(const struct search *s, struct finder_circulant *c)
+static bool measure(const struct finder_circulant_pool *s, struct finder_circulant *c)
 {
 	const struct finder_circulant *worst = to_beat(s);
 	int reached = 1, before = 0;
@@ -117,7 +117,7 @@ static int cmp_int(const void *a, const void *b)
 }
 
 /* Puts c among those kept, when it is one of the best and new. */
-static void offer(struct search *s, struct finder_circulant *c)
+static void offer(struct finder_circulant_pool *s, struct finder_circulant *c)
 {
 	int k = 0;
 
@@ -146,19 +146,19 @@ static void offer(struct search *s, struct finder_circulant *c)
 	s->kept[k] = *c;
 }
 
-/* Offsets that one can choose: with an odd number of ports both ways, n/2 is
+/* Offsets that one can choose: with an odd number of ports in both directions, n/2 is
  * always among the set. */
-static int n_free(const struct search *s)
+static int n_free(const struct finder_circulant_pool *s)
 {
 	return s->both ? s->ports / 2 : s->ports;
 }
 
-static int largest(const struct search *s)
+static int largest(const struct finder_circulant_pool *s)
 {
 	return s->both ? (s->n - 1) / 2 : s->n - 1;
 }
 
-static struct finder_circulant empty(const struct search *s)
+static struct finder_circulant empty(const struct finder_circulant_pool *s)
 {
 	struct finder_circulant c = { .n = s->n, .both = s->both,
 			       .n_offsets = s->n_offsets };
@@ -169,8 +169,8 @@ static struct finder_circulant empty(const struct search *s)
 	return c;
 }
 
-/* The number, or when both ways count its negative, as an offset; 0: none. */
-static int as_offset(const struct search *s, int64_t x)
+/* The number, or when both directions count its negative, as an offset; 0: none. */
+static int as_offset(const struct finder_circulant_pool *s, int64_t x)
 {
 	int v = (int)(x % s->n);
 
@@ -179,7 +179,7 @@ static int as_offset(const struct search *s, int64_t x)
 }
 
 /* 1, g, g^2, ... modulo n. */
-static void offer_powers(struct search *s, int64_t g)
+static void offer_powers(struct finder_circulant_pool *s, int64_t g)
 {
 	struct finder_circulant c = empty(s);
 	int64_t x = 1;
@@ -193,7 +193,7 @@ static void offer_powers(struct search *s, int64_t g)
 	offer(s, &c);
 }
 
-static void offer_neighbours(struct search *s, int first)
+static void offer_neighbours(struct finder_circulant_pool *s, int first)
 {
 	struct finder_circulant c = empty(s);
 
@@ -205,12 +205,12 @@ static void offer_neighbours(struct search *s, int first)
 	}
 }
 
-static int draw(struct search *s)
+static int draw(struct finder_circulant_pool *s)
 {
 	return 1 + (int)rng_below(&s->rng, (uint64_t)largest(s));
 }
 
-static void offer_random(struct search *s)
+static void offer_random(struct finder_circulant_pool *s)
 {
 	struct finder_circulant c = empty(s);
 
@@ -221,7 +221,7 @@ static void offer_random(struct search *s)
 }
 
 /* One offset of one of the best changes. */
-static void offer_change(struct search *s)
+static void offer_change(struct finder_circulant_pool *s)
 {
 	struct finder_circulant c = s->kept[rng_below(&s->rng, (uint64_t)s->n_kept)];
 	int k = (int)rng_below(&s->rng, (uint64_t)c.n_offsets);
@@ -234,7 +234,7 @@ static void offer_change(struct search *s)
 
 /* As many as the numbers of so many offsets have within `steps` of 0, were
  * all sums different. */
-static bool is_least(const struct search *s, int steps)
+static bool has_min_steps(const struct finder_circulant_pool *s, int steps)
 {
 	/* Of exactly so many steps, by the offsets so far. */
 	int64_t within[FINDER_CIRCULANT_MAX_PORTS + 1] = { 0 }, sum;
@@ -262,7 +262,7 @@ static bool is_least(const struct search *s, int steps)
 	return sum < s->n;
 }
 
-static void run(struct search *s)
+static void run(struct finder_circulant_pool *s)
 {
 	for (int g = 2; g <= MAX_ROOT && g < s->n; g++) {
 		offer_powers(s, g);
@@ -275,7 +275,7 @@ static void run(struct search *s)
 	}
 	for (int i = 0; i < CHANGES && s->n_kept > 0; i++) {
 		if (s->n_kept == FINDER_CIRCULANT_KEPT && i % 16 == 0 &&
-		    is_least(s, s->kept[FINDER_CIRCULANT_KEPT - 1].steps)) {
+		    has_min_steps(s, s->kept[FINDER_CIRCULANT_KEPT - 1].steps)) {
 			break;
 		}
 		offer_change(s);
@@ -285,7 +285,7 @@ static void run(struct search *s)
 int finder_circulant_search(int n, int ports, bool both, struct finder_circulant *out,
 		     int *error)
 {
-	struct search s = { .n = n, .ports = ports, .both = both,
+	struct finder_circulant_pool s = { .n = n, .ports = ports, .both = both,
 			    .words = (n + 63) / 64, .kept = out };
 	bool half = both && ports % 2;
 
@@ -310,7 +310,7 @@ int finder_circulant_search(int n, int ports, bool both, struct finder_circulant
 
 /* ---- what broadcast takes ---- */
 
-struct level {
+struct finder_level {
 	int32_t *queue, *dist;
 	uint64_t *usable;
 };
@@ -332,7 +332,7 @@ static int list_ports(const struct finder_circulant *c, int *port)
 /* Breadth-first from 0, the arcs as they are: from a node that takes its
  * mirror image. A number can use the ports that may stand first. */
 static void load_levels(const struct finder_circulant *c, const int *port, int ports,
-			const struct level *l)
+			const struct finder_level *l)
 {
 	int tail = 1;
 
@@ -370,7 +370,7 @@ static struct bfb_ratio plus(struct bfb_ratio a, struct bfb_ratio b)
 }
 
 /* The least load of the numbers queue[from .. to - 1]. */
-static int solve_level(struct bfb_level *s, const struct level *l, int from,
+static int solve_level(struct bfb_level *s, const struct finder_level *l, int from,
 		       int to, int ports, const int64_t *cap,
 		       struct bfb_ratio *load, struct err *err)
 {
@@ -392,7 +392,7 @@ int finder_circulant_factor(const struct finder_circulant *c, struct bfb_ratio *
 		     struct err *err)
 {
 	size_t n = (size_t)c->n;
-	struct level l = { malloc(n * sizeof(*l.queue)),
+	struct finder_level l = { malloc(n * sizeof(*l.queue)),
 			   malloc(n * sizeof(*l.dist)),
 			   malloc(n * sizeof(*l.usable)) };
 	struct bfb_level s = { 0 };

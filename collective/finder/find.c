@@ -4,7 +4,7 @@
  * Bottom up by table 3 of the direct-connect topologies paper: digraphs with
  * bandwidth-optimal schedules and what stays so (Cartesian products, degree
  * expansion, parallel arcs), circulants, line graphs of smaller ones,
- * generalized Kautz graphs. Theorems tell the figures, so only what may end on the frontier is
+ * generalized Kautz graphs. Theorems give the figures, so only what may end on the frontier is
  * ever built.
  */
 #include "collective/bfb/bfb.h"
@@ -27,22 +27,22 @@
 
 /* A digraph that may serve. Loads are those of one all-gather and one
  * reduce-scatter, in M/B. */
-struct cand {
+struct finder_candidate {
 	char expr[MAX_EXPR];
 	int steps;		/* of one phase */
 	struct bfb_ratio gather, scatter;
 	bool exact;
 };
 
-struct cands {
-	VEC(struct cand) list;
+struct finder_candidates {
+	VEC(struct finder_candidate) list;
 };
 
 struct coll_finder {
 	const struct coll_query *q;
-	struct u64map known;	/* n, d, both ways -> index into optimal */
-	VEC(struct cands) optimal;
-	VEC(struct cand) computed;	/* those of the nodes and collective
+	struct u64map known;	/* n, d, bidirectional -> index into optimal */
+	VEC(struct finder_candidates) optimal;
+	VEC(struct finder_candidate) computed;	/* those of the nodes and collective
 					 * asked for last */
 	int computed_n;
 	enum coll_kind computed_kind;
@@ -76,7 +76,7 @@ static struct bfb_ratio bound_of(int64_t n)
 }
 
 /* T_B of what is asked for. */
-static struct bfb_ratio worth(const struct coll_finder *f, const struct cand *c)
+static struct bfb_ratio worth(const struct coll_finder *f, const struct finder_candidate *c)
 {
 	switch (f->q->kind) {
 	case COLL_ALLGATHER:
@@ -91,8 +91,8 @@ static struct bfb_ratio worth(const struct coll_finder *f, const struct cand *c)
 /* ---- sets of candidates ---- */
 
 /* a makes b superfluous; equals do not. */
-static bool beats(const struct coll_finder *f, const struct cand *a,
-		  const struct cand *b)
+static bool beats(const struct coll_finder *f, const struct finder_candidate *a,
+		  const struct finder_candidate *b)
 {
 	int c = bfb_ratio_cmp(worth(f, a), worth(f, b));
 
@@ -100,12 +100,12 @@ static bool beats(const struct coll_finder *f, const struct cand *a,
 }
 
 /* Adds c unless beaten or one of too many equals; drops what it beats. */
-static int keep(struct coll_finder *f, struct cands *set, const struct cand *c)
+static int keep(struct coll_finder *f, struct finder_candidates *set, const struct finder_candidate *c)
 {
 	size_t kept = 0, ties = 0;
 
 	for (size_t i = 0; i < set->list.n; i++) {
-		const struct cand *o = &set->list.v[i];
+		const struct finder_candidate *o = &set->list.v[i];
 
 		if (beats(f, o, c) || strcmp(o->expr, c->expr) == 0) {
 			return 0;
@@ -125,10 +125,10 @@ static int keep(struct coll_finder *f, struct cands *set, const struct cand *c)
 }
 
 /* Writes an expression; one that is too long is no candidate (false). */
-static bool name(struct cand *c, const char *fmt, ...)
+static bool name(struct finder_candidate *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static bool name(struct cand *c, const char *fmt, ...)
+static bool name(struct finder_candidate *c, const char *fmt, ...)
 {
 	va_list ap;
 	int len;
@@ -139,9 +139,9 @@ static bool name(struct cand *c, const char *fmt, ...)
 	return len < MAX_EXPR;
 }
 
-static struct cand optimal(int64_t n, int steps)
+static struct finder_candidate optimal(int64_t n, int steps)
 {
-	struct cand c = { .steps = steps, .gather = bound_of(n),
+	struct finder_candidate c = { .steps = steps, .gather = bound_of(n),
 			  .scatter = bound_of(n), .exact = true };
 
 	return c;
@@ -170,7 +170,7 @@ static int phase(enum coll_kind kind, const struct topo *t, int *steps,
 }
 
 /* Takes the figures of c->expr from before. */
-static bool recall(const struct coll_finder *f, struct cand *c)
+static bool recall(const struct coll_finder *f, struct finder_candidate *c)
 {
 	for (size_t i = 0; i < f->computed.n; i++) {
 		if (strcmp(f->computed.v[i].expr, c->expr) == 0) {
@@ -183,7 +183,7 @@ static bool recall(const struct coll_finder *f, struct cand *c)
 
 /* Fills the figures of c->expr by building it. A digraph that equals its own
  * reverse, as far as is known without search, is computed once. */
-static int compute(struct coll_finder *f, struct cand *c)
+static int compute(struct coll_finder *f, struct finder_candidate *c)
 {
 	struct topo *t = NULL;
 	int rc;
@@ -216,7 +216,7 @@ static int compute(struct coll_finder *f, struct cand *c)
 static const struct {
 	const char *expr;
 	int16_t n, d, steps;
-	bool one_way;
+	bool directed;
 } special[] = {
 	{ "Diamond", 8, 2, 3, true },
 	{ "TwistedHypercube(3)", 8, 3, 2, false },
@@ -246,17 +246,17 @@ static const struct {
 	{ "Johnson(8,4)", 70, 16, 4, false },
 };
 
-static int add_special(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_special(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		       bool both)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]) && !rc;
 	     i++) {
-		struct cand c = optimal(n, special[i].steps);
+		struct finder_candidate c = optimal(n, special[i].steps);
 
 		if (special[i].n == n && special[i].d == d &&
-		    !(both && special[i].one_way)) {
+		    !(both && special[i].directed)) {
 			name(&c, "%s", special[i].expr);
 			rc = keep(f, set, &c);
 		}
@@ -266,9 +266,9 @@ static int add_special(struct coll_finder *f, struct cands *set, int n, int d,
 
 /* Theorem 22: C(n,{m,m+1}) has the least diameter of all with two offsets,
  * m, and is bandwidth-optimal. */
-static int add_circulant(struct coll_finder *f, struct cands *set, int n)
+static int add_circulant(struct coll_finder *f, struct finder_candidates *set, int n)
 {
-	struct cand c;
+	struct finder_candidate c;
 	int m = 1;
 
 	while (2 * m * m + 2 * m + 1 < n) {
@@ -279,10 +279,10 @@ static int add_circulant(struct coll_finder *f, struct cands *set, int n)
 	return keep(f, set, &c);
 }
 
-static int add_bases(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_bases(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		     bool both)
 {
-	struct cand c = optimal(n, 1);
+	struct finder_candidate c = optimal(n, 1);
 	int rc = 0;
 
 	if (d == n - 1 && name(&c, "K(%d)", n)) {
@@ -313,7 +313,7 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 		       size_t *index);
 
 /* Parallel arcs: every load and the bandwidth of a node grow alike. */
-static int add_multiples(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_multiples(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 			 bool both)
 {
 	int rc = 0;
@@ -326,8 +326,8 @@ static int add_multiples(struct coll_finder *f, struct cands *set, int n, int d,
 		}
 		rc = optimal_set(f, n, d / k, both, &from);
 		for (size_t i = 0; !rc && i < f->optimal.v[from].list.n; i++) {
-			struct cand c = f->optimal.v[from].list.v[i];
-			struct cand m = c;
+			struct finder_candidate c = f->optimal.v[from].list.v[i];
+			struct finder_candidate m = c;
 
 			if (name(&m, "Multi(%s,%d)", c.expr, k)) {
 				rc = keep(f, set, &m);
@@ -338,7 +338,7 @@ static int add_multiples(struct coll_finder *f, struct cands *set, int n, int d,
 }
 
 /* Theorem 11 and corollary 11.1. The step it adds is often not needed. */
-static int add_copies(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_copies(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		      bool both)
 {
 	int rc = 0;
@@ -351,7 +351,7 @@ static int add_copies(struct coll_finder *f, struct cands *set, int n, int d,
 		}
 		rc = optimal_set(f, n / k, d / k, both, &from);
 		for (size_t i = 0; !rc && i < f->optimal.v[from].list.n; i++) {
-			struct cand c = optimal(n, f->optimal.v[from].list.v[i]
+			struct finder_candidate c = optimal(n, f->optimal.v[from].list.v[i]
 							   .steps + 1);
 
 			c.exact = false;
@@ -364,14 +364,14 @@ static int add_copies(struct coll_finder *f, struct cands *set, int n, int d,
 	return rc;
 }
 
-static bool join(struct cand *c, const char *a, const char *b)
+static bool join(struct finder_candidate *c, const char *a, const char *b)
 {
 	return strcmp(a, b) == 0 ? name(c, "Pow(%s,2)", a)
 				 : name(c, "Prod(%s,%s)", a, b);
 }
 
 /* Theorem 13 for simple digraphs with bandwidth-optimal schedules. */
-static int add_products(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_products(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 			bool both)
 {
 	int rc = 0;
@@ -389,10 +389,10 @@ static int add_products(struct coll_finder *f, struct cands *set, int n, int d,
 			}
 			for (size_t i = 0; i < f->optimal.v[y].list.n && !rc;
 			     i++) {
-				const struct cand *p = f->optimal.v[x].list.v;
-				const struct cand *q =
+				const struct finder_candidate *p = f->optimal.v[x].list.v;
+				const struct finder_candidate *q =
 					&f->optimal.v[y].list.v[i];
-				struct cand c = optimal(n, p->steps +
+				struct finder_candidate c = optimal(n, p->steps +
 							   q->steps);
 
 				c.exact = p->exact && q->exact;
@@ -413,7 +413,7 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 		       size_t *index)
 {
 	uint64_t key = (uint64_t)n << 32 | (uint64_t)d << 1 | both, value;
-	struct cands set = { 0 };
+	struct finder_candidates set = { 0 };
 	int rc;
 
 	if (u64map_get(&f->known, key, &value)) {
@@ -445,7 +445,7 @@ static int optimal_set(struct coll_finder *f, int n, int d, bool both,
 /* ---- everything of a size ---- */
 
 /* DiC(n,{1,2}) or C(n,{1,2}). */
-static bool name_circulant(struct cand *k, const struct finder_circulant *c)
+static bool name_circulant(struct finder_candidate *k, const struct finder_circulant *c)
 {
 	size_t len;
 
@@ -462,7 +462,7 @@ static bool name_circulant(struct cand *k, const struct finder_circulant *c)
 
 /* The best of a search, unless something else takes no more steps at the
  * bandwidth bound. */
-static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_found(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		     bool both)
 {
 	struct finder_circulant found[FINDER_CIRCULANT_KEPT];
@@ -472,7 +472,7 @@ static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
 		return err_nomem(f->err);
 	}
 	for (int i = 0; i < count && !rc; i++) {
-		struct cand c = optimal(n, found[i].steps);
+		struct finder_candidate c = optimal(n, found[i].steps);
 		bool beaten = false;
 
 		for (size_t k = 0; k < set->list.n; k++) {
@@ -489,7 +489,7 @@ static int add_found(struct coll_finder *f, struct cands *set, int n, int d,
 	return rc;
 }
 
-static int add_optimal(struct coll_finder *f, struct cands *set, int n, int d,
+static int add_optimal(struct coll_finder *f, struct finder_candidates *set, int n, int d,
 		       bool both)
 {
 	size_t from;
@@ -508,9 +508,9 @@ static int add_optimal(struct coll_finder *f, struct cands *set, int n, int d,
 	return rc;
 }
 
-static int add_kautz(struct coll_finder *f, struct cands *set, int n, int d)
+static int add_kautz(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
-	struct cand c = { .exact = true };
+	struct finder_candidate c = { .exact = true };
 	int rc;
 
 	/* Of degree one they are not connected. */
@@ -526,10 +526,10 @@ static int add_kautz(struct coll_finder *f, struct cands *set, int n, int d)
 
 /* Corollary 10.1 (corollary 1.2 as a bound): `times` line graphs of what has
  * `base` nodes. */
-static int add_lines(struct coll_finder *f, struct cands *set, int base, int d,
+static int add_lines(struct coll_finder *f, struct finder_candidates *set, int base, int d,
 		     int times)
 {
-	struct cands from = { 0 };
+	struct finder_candidates from = { 0 };
 	struct bfb_ratio more = { 0, 1 };
 	int64_t n = base;
 	int rc = add_optimal(f, &from, base, d, false);
@@ -539,7 +539,7 @@ static int add_lines(struct coll_finder *f, struct cands *set, int base, int d,
 		more = plus(more, (struct bfb_ratio){ 1, n });
 	}
 	for (size_t i = 0; i < from.list.n && !rc; i++) {
-		struct cand c = from.list.v[i], made = c;
+		struct finder_candidate c = from.list.v[i], made = c;
 
 		made.steps += times;
 		made.gather = plus(c.gather, more);
@@ -554,7 +554,7 @@ static int add_lines(struct coll_finder *f, struct cands *set, int base, int d,
 	return rc;
 }
 
-static int one_way(struct coll_finder *f, struct cands *set, int n, int d)
+static int unidirectional(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
 	int rc = add_optimal(f, set, n, d, false);
 	int64_t base = n;
@@ -570,16 +570,16 @@ static int one_way(struct coll_finder *f, struct cands *set, int n, int d)
 }
 
 /* Appendix F: a one-way digraph and its transpose. */
-static int both_ways(struct coll_finder *f, struct cands *set, int n, int d)
+static int bidirectional(struct coll_finder *f, struct finder_candidates *set, int n, int d)
 {
-	struct cands half = { 0 };
+	struct finder_candidates half = { 0 };
 	int rc = add_optimal(f, set, n, d, true);
 
 	if (!rc && d % 2 == 0) {
-		rc = one_way(f, &half, n, d / 2);
+		rc = unidirectional(f, &half, n, d / 2);
 	}
 	for (size_t i = 0; i < half.list.n && !rc; i++) {
-		struct cand c = half.list.v[i];
+		struct finder_candidate c = half.list.v[i];
 
 		c.exact = false;
 		c.gather = plus(half.list.v[i].gather, half.list.v[i].scatter);
@@ -595,13 +595,13 @@ static int both_ways(struct coll_finder *f, struct cands *set, int n, int d)
 
 /* Replaces upper bounds by what the digraphs have. Those that lose their place
  * are dropped. */
-static int prove_all(struct coll_finder *f, struct cands *set)
+static int prove_all(struct coll_finder *f, struct finder_candidates *set)
 {
-	struct cands proven = { 0 };
+	struct finder_candidates proven = { 0 };
 	int rc = 0;
 
 	for (size_t i = 0; i < set->list.n && !rc; i++) {
-		struct cand c = set->list.v[i];
+		struct finder_candidate c = set->list.v[i];
 
 		rc = c.exact ? 0 : compute(f, &c);
 		if (!rc) {
@@ -665,7 +665,7 @@ static void drop_equals(struct coll_frontier *out)
 	out->points.n = kept;
 }
 
-static int publish(const struct coll_finder *f, const struct cands *set,
+static int publish(const struct coll_finder *f, const struct finder_candidates *set,
 		   struct coll_frontier *out)
 {
 	int phases = f->q->kind == COLL_ALLREDUCE ? 2 : 1;
@@ -673,11 +673,11 @@ static int publish(const struct coll_finder *f, const struct cands *set,
 				     f->q->n);
 
 	out->steps_bound = phases * moore_steps(f->q->n, f->q->degree,
-						f->q->both_ways);
+						f->q->bidirectional);
 	out->bound_num = bound.num;
 	out->bound_den = bound.den;
 	for (size_t i = 0; i < set->list.n; i++) {
-		const struct cand *c = &set->list.v[i];
+		const struct finder_candidate *c = &set->list.v[i];
 		struct bfb_ratio load = worth(f, c);
 		struct coll_point p = { strdup(c->expr), phases * c->steps,
 					load.num, load.den, c->exact };
@@ -749,7 +749,7 @@ static void begin(struct coll_finder *f, const struct coll_query *q,
 int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		    bool prove, struct coll_frontier *out, struct err *err)
 {
-	struct cands set = { 0 };
+	struct finder_candidates set = { 0 };
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -758,8 +758,8 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 		return rc;
 	}
 	begin(f, q, err);
-	rc = q->both_ways ? both_ways(f, &set, q->n, q->degree)
-			  : one_way(f, &set, q->n, q->degree);
+	rc = q->bidirectional ? bidirectional(f, &set, q->n, q->degree)
+			  : unidirectional(f, &set, q->n, q->degree);
 	rc = rc || !prove ? rc : prove_all(f, &set);
 	if (!rc) {
 		rc = publish(f, &set, out);
@@ -767,7 +767,7 @@ int coll_finder_run(struct coll_finder *f, const struct coll_query *q,
 	if (!rc && out->points.n == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no topology known for %d "
 			     "nodes of %d ports%s", q->n, q->degree,
-			     q->both_ways ? " with arcs both ways" : "");
+			     q->bidirectional ? " with arcs in both directions" : "");
 	}
 	vec_fini(&set.list);
 	return rc;

@@ -11,7 +11,7 @@
 #define SEEDS 3
 #define MAX_EXPR 192
 
-struct search {
+struct finder_flow_search {
 	const struct coll_flow_query *q;
 	struct coll_flow_list found;
 	struct err *err;
@@ -51,7 +51,7 @@ static int measure(const struct topo *t, struct coll_flow_point *p, bool *whole,
 	return 0;
 }
 
-static bool is_known(const struct search *s, const char *expr)
+static bool is_known(const struct finder_flow_search *s, const char *expr)
 {
 	for (size_t i = 0; i < s->found.points.n; i++) {
 		if (strcmp(s->found.points.v[i].expr, expr) == 0) {
@@ -61,14 +61,14 @@ static bool is_known(const struct search *s, const char *expr)
 	return false;
 }
 
-static bool fits(const struct search *s, const struct topo *t)
+static bool fits(const struct finder_flow_search *s, const struct topo *t)
 {
 	return topo_n(t) == s->q->n && topo_max_degree(t) <= s->q->degree &&
-	       !(s->q->both_ways && !topo_is_symmetric(t));
+	       !(s->q->bidirectional && !topo_is_symmetric(t));
 }
 
 /* Adds an expression, unless it is no digraph for the query. */
-static int consider(struct search *s, const char *expr)
+static int consider(struct finder_flow_search *s, const char *expr)
 {
 	struct coll_flow_point p = { 0 };
 	struct topo *t = NULL;
@@ -97,10 +97,10 @@ static int consider(struct search *s, const char *expr)
 	return rc;
 }
 
-static int consider_form(struct search *s, const char *fmt, ...)
+static int consider_form(struct finder_flow_search *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int consider_form(struct search *s, const char *fmt, ...)
+static int consider_form(struct finder_flow_search *s, const char *fmt, ...)
 {
 	char expr[MAX_EXPR];
 	va_list ap;
@@ -113,7 +113,7 @@ static int consider_form(struct search *s, const char *fmt, ...)
 
 /* All tori whose sides, ascending from `least`, multiply to `left` and take
  * `ports`; text holds the sides so far. */
-static int consider_tori(struct search *s, const char *text, int least,
+static int consider_tori(struct finder_flow_search *s, const char *text, int least,
 			 int left, int ports)
 {
 	char more[MAX_EXPR];
@@ -139,7 +139,7 @@ static int consider_tori(struct search *s, const char *text, int least,
 	return rc;
 }
 
-static int consider_families(struct search *s)
+static int consider_families(struct finder_flow_search *s)
 {
 	int n = s->q->n, d = s->q->degree, k = 0;
 	int rc = consider_form(s, "K(%d)", n);
@@ -158,7 +158,7 @@ static int consider_families(struct search *s)
 	return consider_tori(s, "", 2, n, d);
 }
 
-static int consider_random(struct search *s)
+static int consider_random(struct finder_flow_search *s)
 {
 	int n = s->q->n, d = s->q->degree, rc = 0;
 
@@ -168,7 +168,7 @@ static int consider_random(struct search *s)
 			rc = consider_form(s, "Xpander(%d,%d,%d)", d,
 					   n / (d + 1), seed);
 		}
-		if (rc == 0 && !s->q->both_ways) {
+		if (rc == 0 && !s->q->bidirectional) {
 			rc = consider_form(s, "PathExpander(%d,%d,%d)", n, d,
 					   seed);
 		}
@@ -177,9 +177,9 @@ static int consider_random(struct search *s)
 }
 
 /* What serves the other collectives is near in hops, too. */
-static int consider_frontier(struct search *s)
+static int consider_frontier(struct finder_flow_search *s)
 {
-	struct coll_query q = { s->q->n, s->q->degree, s->q->both_ways,
+	struct coll_query q = { s->q->n, s->q->degree, s->q->bidirectional,
 				COLL_ALLGATHER };
 	struct coll_frontier f;
 	int rc = coll_find(&q, false, &f, s->err);
@@ -235,7 +235,7 @@ out:
 }
 
 /* No flow needs less than its hops take of all ports. */
-static double least_congestion(const struct coll_flow_query *q,
+static double min_congestion(const struct coll_flow_query *q,
 			       const struct coll_flow_point *p)
 {
 	return (double)p->distance_sum / q->n / q->degree;
@@ -243,7 +243,7 @@ static double least_congestion(const struct coll_flow_query *q,
 
 /* Solves from the front; what cannot be best, or is more than asked for, is
  * dropped. */
-static int solve_all(struct search *s)
+static int solve_all(struct finder_flow_search *s)
 {
 	double best = 0;
 	size_t n = s->found.points.n, done = 0;
@@ -253,7 +253,7 @@ static int solve_all(struct search *s)
 		struct coll_flow_point *p = &s->found.points.v[done];
 
 		if ((s->q->most > 0 && (int)done >= s->q->most) ||
-		    (best > 0 && least_congestion(s->q, p) >= best) ||
+		    (best > 0 && min_congestion(s->q, p) >= best) ||
 		    (done > 0 && s->q->flow.cancel && *s->q->flow.cancel)) {
 			break;
 		}
@@ -286,7 +286,7 @@ static int check(const struct coll_flow_query *q, struct err *err)
 int coll_find_flow(const struct coll_flow_query *q,
 		   struct coll_flow_list *out, struct err *err)
 {
-	struct search s = { .q = q, .err = err };
+	struct finder_flow_search s = { .q = q, .err = err };
 	int rc = check(q, err);
 
 	memset(out, 0, sizeof(*out));
@@ -302,7 +302,7 @@ int coll_find_flow(const struct coll_flow_query *q,
 	if (rc == 0 && s.found.points.n == 0) {
 		rc = err_set(err, WEFT_EINFEASIBLE, "no topology known for %d "
 			     "nodes of %d ports%s", q->n, q->degree,
-			     q->both_ways ? " with arcs both ways" : "");
+			     q->bidirectional ? " with arcs in both directions" : "");
 	}
 	if (rc == 0) {
 		qsort(s.found.points.v, s.found.points.n,
@@ -313,7 +313,7 @@ int coll_find_flow(const struct coll_flow_query *q,
 		qsort(s.found.points.v, s.found.points.n,
 		      sizeof(*s.found.points.v), by_congestion);
 	}
-	s.found.bound = rc ? 0 : q->both_ways
+	s.found.bound = rc ? 0 : q->bidirectional
 			? mcf_edge_bound(q->n, q->degree)
 			: mcf_degree_bound(q->n, q->degree);
 	*out = s.found;

@@ -17,7 +17,7 @@
 
 struct coll_query {
 	int n, degree;
-	bool both_ways;		/* every arc needs its reverse */
+	bool bidirectional;		/* every arc needs its reverse */
 	enum coll_kind kind;	/* allgather, reduce-scatter, allreduce */
 };
 
@@ -78,7 +78,7 @@ int coll_sweep(const struct coll_query *qs, size_t n, bool prove, int threads,
  */
 struct coll_flow_query {
 	int n, degree;
-	bool both_ways;		/* every arc needs its reverse */
+	bool bidirectional;		/* every arc needs its reverse */
 	struct mcf_options flow;	/* of each digraph */
 	int most;		/* digraphs that are solved; 0: no limit */
 };

@@ -1,7 +1,7 @@
 /*
  * Circulants of small diameter: digraphs on the numbers modulo n, with an arc
  * from every u to u + s for each offset s. They exist for every n; all nodes
- * are alike, so that one tells what breadth-first broadcast takes.
+ * are alike, so that one shows what breadth-first broadcast takes.
  */
 #ifndef WEFT_COLLECTIVE_FINDER_PRIVATE_H
 #define WEFT_COLLECTIVE_FINDER_PRIVATE_H

@@ -8,12 +8,12 @@
 
 #define MAX_THREADS 64
 
-struct sweep {
+struct finder_sweep {
 	const struct coll_query *qs;
 	size_t n;
 	bool prove;
 	struct coll_frontier *out;
-	atomic_size_t next;		/* the first query nobody has taken */
+	atomic_size_t next;		/* the first query not taken yet */
 	pthread_mutex_t lock;		/* of what follows */
 	size_t failed;			/* the first query that failed, or n */
 	int rc;
@@ -21,7 +21,7 @@ struct sweep {
 };
 
 /* Takes the next queries of equal nodes; false when there are none. */
-static bool take(struct sweep *s, size_t *from, size_t *to)
+static bool take(struct finder_sweep *s, size_t *from, size_t *to)
 {
 	*from = atomic_load(&s->next);
 	do {
@@ -35,7 +35,7 @@ static bool take(struct sweep *s, size_t *from, size_t *to)
 }
 
 /* Keeps the error of the query that comes first. */
-static void fail(struct sweep *s, size_t query, int rc, const struct err *err)
+static void fail(struct finder_sweep *s, size_t query, int rc, const struct err *err)
 {
 	pthread_mutex_lock(&s->lock);
 	if (query < s->failed) {
@@ -50,7 +50,7 @@ static void fail(struct sweep *s, size_t query, int rc, const struct err *err)
 
 static void *work(void *arg)
 {
-	struct sweep *s = arg;
+	struct finder_sweep *s = arg;
 	struct coll_finder *f;
 	struct err err = { 0 };
 	int rc = coll_finder_new(&f, &err);
@@ -77,7 +77,7 @@ static void *work(void *arg)
 int coll_sweep(const struct coll_query *qs, size_t n, bool prove, int threads,
 	       struct coll_frontier *out, struct err *err)
 {
-	struct sweep s = { .qs = qs, .n = n, .prove = prove, .out = out,
+	struct finder_sweep s = { .qs = qs, .n = n, .prove = prove, .out = out,
 			   .failed = n, .err = err };
 	pthread_t thread[MAX_THREADS];
 	int started = 0;

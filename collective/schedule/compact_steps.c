@@ -1,15 +1,18 @@
-/* Transfers in other steps. */
-#include "collective/schedule/schedule.h"
-
+/*
+ * Transfers in other steps, where arcs have room.
+ *
+ * The fullest arc of every step sets its time. Shard by shard, in the order of
+ * their steps, transfers move as early as what they send is there, then, in
+ * the next round, as late as what needs them allows; never into a step where
+ * their arc would become the fullest. So T_B only falls, and the rounds end
+ * when it does not.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/schedule/private.h"
-#include "lib/base/rat.h"
 
-#define MAX_SCALE (INT64_C(1) << 31)
-
-struct overlap {
+struct coll_compaction {
 	const struct topo *t;
 	int n, m, steps, chunks;
 	struct coll_xfer *x;	/* by origin, then step */
@@ -22,7 +25,7 @@ struct overlap {
 				 * it can arrive in */
 };
 
-static void overlap_fini(struct overlap *o)
+static void overlap_fini(struct coll_compaction *o)
 {
 	free(o->x);
 	free(o->load);
@@ -30,31 +33,15 @@ static void overlap_fini(struct overlap *o)
 	free(o->bound);
 }
 
-static int64_t cost(const struct overlap *o, const struct coll_xfer *x)
+static int64_t cost(const struct coll_compaction *o, const struct coll_xfer *x)
 {
 	return (x->last - x->first + 1) *
 	       (o->scale / topo_arc(o->t, x->arc)->cap);
 }
 
-static int64_t *load_of(const struct overlap *o, int step, int arc)
+static int64_t *load_of(const struct coll_compaction *o, int step, int arc)
 {
 	return &o->load[(size_t)step * (size_t)o->m + (size_t)arc];
-}
-
-static int find_scale(struct overlap *o, struct err *err)
-{
-	o->scale = 1;
-	for (int a = 0; a < o->m; a++) {
-		int64_t cap = topo_arc(o->t, a)->cap;
-
-		o->scale = o->scale / rat_gcd(o->scale, cap) * cap;
-		if (o->scale > MAX_SCALE) {
-			return err_set(err, WEFT_ELIMIT,
-				       "capacities have no common multiple "
-				       "below 2^31");
-		}
-	}
-	return 0;
 }
 
 static int by_shard(const void *pa, const void *pb)
@@ -74,7 +61,7 @@ static int by_shard(const void *pa, const void *pb)
 }
 
 /* The sum of the fullest arcs; sets them too. */
-static int64_t find_tops(struct overlap *o)
+static int64_t find_tops(struct coll_compaction *o)
 {
 	int64_t sum = 0;
 
@@ -90,10 +77,10 @@ static int64_t find_tops(struct overlap *o)
 	return sum;
 }
 
-static int overlap_init(struct overlap *o, const struct coll_sched *s,
+static int overlap_init(struct coll_compaction *o, const struct coll_sched *s,
 			struct err *err)
 {
-	*o = (struct overlap){ .t = s->topo, .n = s->ranks,
+	*o = (struct coll_compaction){ .t = s->topo, .n = s->ranks,
 			       .m = topo_m(s->topo), .steps = s->steps,
 			       .chunks = s->chunks, .n_x = s->xfers.n };
 	o->x = malloc((o->n_x + 1) * sizeof(*o->x));
@@ -108,30 +95,30 @@ static int overlap_init(struct overlap *o, const struct coll_sched *s,
 	if (o->n_x > 0) {
 		memcpy(o->x, s->xfers.v, o->n_x * sizeof(*o->x));
 	}
-	return find_scale(o, err);
+	return coll_common_scale(o->t, &o->scale, err);
 }
 
-static void fill_loads(struct overlap *o)
+static void fill_loads(struct coll_compaction *o)
 {
 	for (size_t i = 0; i < o->n_x; i++) {
 		*load_of(o, o->x[i].step, o->x[i].arc) += cost(o, &o->x[i]);
 	}
 }
 
-static void set_bounds(struct overlap *o, int32_t value)
+static void set_bounds(struct coll_compaction *o, int32_t value)
 {
 	for (size_t i = 0; i < (size_t)o->n * (size_t)o->chunks; i++) {
 		o->bound[i] = value;
 	}
 }
 
-static int32_t *bounds_at(const struct overlap *o, int node)
+static int32_t *bounds_at(const struct coll_compaction *o, int node)
 {
 	return o->bound + (size_t)node * (size_t)o->chunks;
 }
 
 /* Moves x to the first step of from, from + by, ... with room; its own has. */
-static void move(struct overlap *o, struct coll_xfer *x, int from, int by)
+static void move(struct coll_compaction *o, struct coll_xfer *x, int from, int by)
 {
 	int64_t need = cost(o, x);
 
@@ -146,7 +133,7 @@ static void move(struct overlap *o, struct coll_xfer *x, int from, int by)
 
 /* Where a shard's transfers, from..to - 1, were sorted by the steps they had:
  * all that a transfer needs has moved before. */
-static void move_earlier(struct overlap *o, size_t from, size_t to)
+static void move_earlier(struct coll_compaction *o, size_t from, size_t to)
 {
 	set_bounds(o, 0);
 	for (size_t i = from; i < to; i++) {
@@ -165,7 +152,7 @@ static void move_earlier(struct overlap *o, size_t from, size_t to)
 	}
 }
 
-static void move_later(struct overlap *o, size_t from, size_t to)
+static void move_later(struct coll_compaction *o, size_t from, size_t to)
 {
 	set_bounds(o, o->steps - 1);
 	for (size_t i = to; i-- > from;) {
@@ -184,8 +171,8 @@ static void move_later(struct overlap *o, size_t from, size_t to)
 	}
 }
 
-/* All shards one way; returns T_B in units of loads. */
-static int64_t turn(struct overlap *o, bool later)
+/* All shards, earlier or later; returns T_B in units of loads. */
+static int64_t move_all(struct coll_compaction *o, bool later)
 {
 	qsort(o->x, o->n_x, sizeof(*o->x), by_shard);
 	for (size_t from = 0, to; from < o->n_x; from = to) {
@@ -202,7 +189,7 @@ static int64_t turn(struct overlap *o, bool later)
 }
 
 /* Leaves empty steps out: o->top becomes what a step is called now. */
-static int emit(struct overlap *o, struct coll_sched *out, struct err *err)
+static int emit(struct coll_compaction *o, struct coll_sched *out, struct err *err)
 {
 	int64_t kept = 0;
 	int rc = 0;
@@ -238,8 +225,7 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 		 struct err *err)
 {
 	struct coll_sched *p = NULL;
-	struct topo *graph = NULL;
-	struct overlap o = { 0 };
+	struct coll_compaction o = { 0 };
 	int64_t best, now;
 	int rc;
 
@@ -250,21 +236,16 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 	fill_loads(&o);
 	best = find_tops(&o);
 	for (int k = 0; k < COLL_COMPACT_ROUNDS; k++) {
-		now = turn(&o, k % 2);
+		now = move_all(&o, k % 2);
 		if (k > 1 && now == best) {
 			break;
 		}
 		best = now;
 	}
-	if ((rc = topo_copy(s->topo, &graph, err)) ||
-	    (rc = coll_new(s->kind, graph, s->chunks, s->ports, s->root, &p,
-			   err)) ||
+	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &p, err)) ||
 	    (rc = emit(&o, p, err)) || (rc = coll_finish(p, err)) ||
 	    (rc = coll_prove(p, NULL, err))) {
 		goto out;
-	}
-	if (s->topo_name) {
-		coll_set_topo_name(p, s->topo_name);
 	}
 	*out = p;
 	p = NULL;

@@ -5,34 +5,34 @@
 #include "lib/base/rat.h"
 
 /* The largest load of a step as a fraction, in chunks per unit capacity. */
-struct load {
+struct coll_load {
 	int64_t chunks, cap;
 };
 
-struct meter {
+struct coll_meter {
 	const struct coll_sched *s;
 	int64_t *out, *in;	/* capacity in use this step, a node */
 	int *seen;		/* step of that number, -1: none yet */
 	int64_t xfer, light;	/* where the run at hand begins */
 	int64_t hops;		/* chunks times arcs so far */
-	struct load top;	/* of the step at hand */
+	struct coll_load top;	/* of the step at hand */
 };
 
 /* Capacity of the arc of x in its step: its own, times its lights. */
-static int arc_cap(struct meter *mt, const struct coll_xfer *x, int64_t *cap,
+static int arc_cap(struct coll_meter *mt, const struct coll_xfer *x, int64_t *cap,
 		   struct err *err)
 {
 	const struct topo_arc *a = topo_arc(mt->s->topo, x->arc);
-	struct coll_run lit;
+	struct coll_run lights;
 
 	*cap = a->cap;
 	if (mt->s->lights.n == 0) {
 		return 0;
 	}
-	lit = coll_light_run(mt->s, mt->light, x->step, x->arc);
-	mt->light = lit.first;
-	*cap = a->cap * lit.n;
-	if (lit.n == 0) {
+	lights = coll_light_run(mt->s, mt->light, x->step, x->arc);
+	mt->light = lights.first;
+	*cap = a->cap * lights.n;
+	if (lights.n == 0) {
 		return err_set(err, WEFT_EVERIFY,
 			       "step %d: arc %d (%d -> %d): shard %d chunk "
 			       "%d: the arc has no light in this step",
@@ -42,7 +42,7 @@ static int arc_cap(struct meter *mt, const struct coll_xfer *x, int64_t *cap,
 	return 0;
 }
 
-static void use(struct meter *mt, int node, int step, int64_t *side,
+static void use(struct coll_meter *mt, int node, int step, int64_t *side,
 		int64_t cap)
 {
 	if (mt->seen[node] != step) {
@@ -54,7 +54,7 @@ static void use(struct meter *mt, int node, int step, int64_t *side,
 
 /* Counts the ports of both ends; fewer ports than that would make node
  * bandwidth, and with it every bound, a fiction. */
-static int use_ports(struct meter *mt, const struct coll_xfer *x, int64_t cap,
+static int use_ports(struct coll_meter *mt, const struct coll_xfer *x, int64_t cap,
 		     struct err *err)
 {
 	const struct topo_arc *a = topo_arc(mt->s->topo, x->arc);
@@ -77,7 +77,7 @@ static int use_ports(struct meter *mt, const struct coll_xfer *x, int64_t cap,
 }
 
 /* One arc in one step. */
-static int measure_run(struct meter *mt, struct err *err)
+static int measure_run(struct coll_meter *mt, struct err *err)
 {
 	struct coll_run run = coll_xfer_run(mt->s, mt->xfer);
 	const struct coll_xfer *x = mt->s->xfers.v + run.first;
@@ -92,7 +92,7 @@ static int measure_run(struct meter *mt, struct err *err)
 		chunks += x[i].last - x[i].first + 1;
 	}
 	if ((__int128)chunks * mt->top.cap > (__int128)mt->top.chunks * cap) {
-		mt->top = (struct load){ chunks, cap };
+		mt->top = (struct coll_load){ chunks, cap };
 	}
 	mt->hops += chunks;
 	mt->xfer += run.n;
@@ -100,7 +100,7 @@ static int measure_run(struct meter *mt, struct err *err)
 }
 
 /* All steps; *total = sum of their largest loads, in chunks. */
-static int measure_steps(struct meter *mt, mpq_t total, struct err *err)
+static int measure_steps(struct coll_meter *mt, mpq_t total, struct err *err)
 {
 	const struct coll_xfer *x = mt->s->xfers.v;
 	int64_t n = (int64_t)mt->s->xfers.n;
@@ -111,7 +111,7 @@ static int measure_steps(struct meter *mt, mpq_t total, struct err *err)
 	while (mt->xfer < n && !rc) {
 		int step = x[mt->xfer].step;
 
-		mt->top = (struct load){ 0, 1 };
+		mt->top = (struct coll_load){ 0, 1 };
 		while (mt->xfer < n && x[mt->xfer].step == step && !rc) {
 			rc = measure_run(mt, err);
 		}
@@ -227,7 +227,7 @@ static int bandwidth_bound(const struct coll_sched *s, mpq_t bound,
 int coll_measure(const struct coll_sched *s, struct coll_report *r,
 		 struct err *err)
 {
-	struct meter mt = { .s = s };
+	struct coll_meter mt = { .s = s };
 	int rc;
 
 	mt.out = malloc((size_t)s->ranks * sizeof(*mt.out));
@@ -265,26 +265,26 @@ out:
 /* ---- times ---- */
 
 /* An arc that a step may wait for: none has both more latency and more load. */
-struct tip {
+struct coll_tip {
 	int64_t latency_ns;
-	struct load load;
+	struct coll_load load;
 };
 
-struct tips {
-	VEC(struct tip) list;
+struct coll_tips {
+	VEC(struct coll_tip) list;
 };
 
-static bool less_load(struct load a, struct load b)
+static bool less_load(struct coll_load a, struct coll_load b)
 {
 	return (__int128)a.chunks * b.cap < (__int128)b.chunks * a.cap;
 }
 
-static int add_tip(struct tips *t, struct tip tip, struct err *err)
+static int add_tip(struct coll_tips *t, struct coll_tip tip, struct err *err)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < t->list.n; i++) {
-		const struct tip *o = &t->list.v[i];
+		const struct coll_tip *o = &t->list.v[i];
 
 		if (o->latency_ns >= tip.latency_ns &&
 		    !less_load(o->load, tip.load)) {
@@ -292,7 +292,7 @@ static int add_tip(struct tips *t, struct tip tip, struct err *err)
 		}
 	}
 	for (size_t i = 0; i < t->list.n; i++) {
-		struct tip o = t->list.v[i];
+		struct coll_tip o = t->list.v[i];
 
 		if (o.latency_ns > tip.latency_ns ||
 		    less_load(tip.load, o.load)) {
@@ -305,13 +305,13 @@ static int add_tip(struct tips *t, struct tip tip, struct err *err)
 
 /* sum += the largest time of the tips, each a latency and chunks of so many
  * ns. Empties t. */
-static void add_step(struct tips *t, const mpq_t chunk_ns, mpq_t sum)
+static void add_step(struct coll_tips *t, const mpq_t chunk_ns, mpq_t sum)
 {
 	mpq_t top, time, latency;
 
 	mpq_inits(top, time, latency, NULL);
 	for (size_t i = 0; i < t->list.n; i++) {
-		const struct tip *tip = &t->list.v[i];
+		const struct coll_tip *tip = &t->list.v[i];
 
 		rat_set(time, tip->load.chunks, tip->load.cap);
 		mpq_mul(time, time, chunk_ns);
@@ -330,15 +330,15 @@ static void add_step(struct tips *t, const mpq_t chunk_ns, mpq_t sum)
 static int step_times(const struct coll_sched *s, const mpq_t chunk_ns,
 		      mpq_t sum, struct err *err)
 {
-	struct meter mt = { .s = s };
-	struct tips tips = { 0 };
+	struct coll_meter mt = { .s = s };
+	struct coll_tips tips = { 0 };
 	int64_t n = (int64_t)s->xfers.n;
 	int rc = 0;
 
 	while (mt.xfer < n && !rc) {
 		struct coll_run run = coll_xfer_run(s, mt.xfer);
 		const struct coll_xfer *x = s->xfers.v + run.first;
-		struct tip tip = { topo_arc(s->topo, x->arc)->latency_ns,
+		struct coll_tip tip = { topo_arc(s->topo, x->arc)->latency_ns,
 				   { 0, 1 } };
 
 		if (mt.xfer > 0 && x[-1].step != x->step) {
@@ -358,7 +358,7 @@ static int step_times(const struct coll_sched *s, const mpq_t chunk_ns,
 	return rc;
 }
 
-static int64_t least_latency(const struct topo *t)
+static int64_t min_latency(const struct topo *t)
 {
 	const struct topo_arc *arcs = topo_arcs(t);
 	int64_t least = INT64_MAX;
@@ -451,7 +451,7 @@ static int bound_time(const struct coll_sched *s, const struct coll_report *r,
 	mpq_init(volume);
 	mpq_set(volume, r->bandwidth_bound);
 	mul_int(volume, 1, s->ports);
-	rc = add_up(steps * least_latency(s->topo), c->alpha_ns, steps,
+	rc = add_up(steps * min_latency(s->topo), c->alpha_ns, steps,
 		    volume, c, ns, err);
 	mpq_clear(volume);
 	return rc;

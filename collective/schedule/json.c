@@ -11,7 +11,7 @@
 
 /* ---- writing ---- */
 
-/* Decimal text; printf's way costs more than all the rest. */
+/* Decimal text; printf costs more than all the rest. */
 static void put_int(struct buf *b, int64_t value)
 {
 	char text[24], *p = text + sizeof(text);
@@ -224,7 +224,7 @@ static int read_head(const json_t *root, struct format_head *head,
 }
 
 /* The columns of a table in the order of the file. */
-struct layout {
+struct coll_json_layout {
 	int n;
 	int column[FORMAT_COLUMNS];
 };
@@ -254,7 +254,7 @@ static int check_required(const struct format_table *t, const bool *present,
 
 /* Without names the columns are those that a table must have. */
 static int read_layout(const json_t *names, const struct format_table *t,
-		       struct layout *out, struct err *err)
+		       struct coll_json_layout *out, struct err *err)
 {
 	bool present[FORMAT_COLUMNS] = { false };
 	size_t n = json_array_size(names);
@@ -283,7 +283,7 @@ static int read_layout(const json_t *names, const struct format_table *t,
 }
 
 static int read_row(struct format_load *l, enum format_which which,
-		    const struct layout *layout, const json_t *row, size_t i,
+		    const struct coll_json_layout *layout, const json_t *row, size_t i,
 		    struct err *err)
 {
 	const struct format_table *t = &format_tables[which];
@@ -317,7 +317,7 @@ static int read_table(struct format_load *l, enum format_which which,
 	const struct format_table *t = &format_tables[which];
 	const json_t *rows = json_object_get(root, t->name);
 	const json_t *names;
-	struct layout layout;
+	struct coll_json_layout layout;
 	char key[32];
 	int rc = 0;
 

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective/schedule/schedule.h"
 #include "collective/schedule/private.h"
 #include "lib/base/rat.h"
 
@@ -10,46 +9,52 @@
 
 /* What each arc carries in each step, in time units of a chunk over a link of
  * capacity `scale`. */
-struct loads {
+struct coll_loads {
 	int steps, arcs;
 	int64_t scale;
 	int64_t *load;		/* step * arcs + arc */
 	int64_t *window;	/* by arc: the batches that are under way */
 };
 
-static int refuse_light(const struct coll_sched *s, struct err *err)
+int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err)
 {
-	return s->lights.n == 0
-		       ? 0 : err_set(err, WEFT_EUNSUPPORTED,
-				     "a schedule with light in batches: not "
-				     "supported");
+	*scale = 1;
+	for (int a = 0; a < topo_m(t); a++) {
+		int64_t cap = topo_arc(t, a)->cap;
+
+		*scale = *scale / rat_gcd(*scale, cap) * cap;
+		if (*scale > MAX_SCALE) {
+			return err_set(err, WEFT_ELIMIT, "capacities have no "
+				       "common multiple below 2^31");
+		}
+	}
+	return 0;
 }
 
-static void loads_fini(struct loads *l)
+static int refuse_light(const struct coll_sched *s, struct err *err)
+{
+	if (s->lights.n > 0) {
+		return err_set(err, WEFT_EUNSUPPORTED, "a schedule with light "
+			       "in batches: not supported");
+	}
+	return 0;
+}
+
+static void loads_fini(struct coll_loads *l)
 {
 	free(l->load);
 	free(l->window);
 }
 
-static int loads_init(const struct coll_sched *s, struct loads *l,
+static int loads_init(const struct coll_sched *s, struct coll_loads *l,
 		      struct err *err)
 {
 	const struct topo *t = s->topo;
-	int rc = refuse_light(s, err);
+	int rc;
 
-	*l = (struct loads){ .steps = s->steps, .arcs = topo_m(t),
-			     .scale = 1 };
-	for (int a = 0; a < l->arcs && !rc; a++) {
-		int64_t cap = topo_arc(t, a)->cap;
-
-		l->scale = l->scale / rat_gcd(l->scale, cap) * cap;
-		if (l->scale > MAX_SCALE) {
-			rc = err_set(err, WEFT_ELIMIT,
-				     "capacities have no common multiple "
-				     "below 2^31");
-		}
-	}
-	if (rc) {
+	*l = (struct coll_loads){ .steps = s->steps, .arcs = topo_m(t) };
+	if ((rc = refuse_light(s, err)) ||
+	    (rc = coll_common_scale(t, &l->scale, err))) {
 		return rc;
 	}
 	l->load = calloc((size_t)l->steps * (size_t)l->arcs + 1,
@@ -71,7 +76,7 @@ static int loads_init(const struct coll_sched *s, struct loads *l,
 
 /* Sum over the steps of the pipeline of the fullest arc, in units of loads a
  * batch. */
-static int64_t total(struct loads *l, int batches)
+static int64_t total(struct coll_loads *l, int batches)
 {
 	int64_t sum = 0;
 
@@ -95,7 +100,7 @@ static int64_t total(struct loads *l, int batches)
 }
 
 /* total / (scale * P * batches) shards; times ports / N in M/B. */
-static void to_factor(const struct coll_sched *s, const struct loads *l,
+static void to_factor(const struct coll_sched *s, const struct coll_loads *l,
 		      int64_t sum, int batches, mpq_t factor)
 {
 	mpz_set_si(mpq_numref(factor), sum);
@@ -138,7 +143,7 @@ static void time_of(const struct coll_sched *s, const struct coll_cost *c,
 int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 		       int most, int *batches, struct err *err)
 {
-	struct loads l = { 0 };
+	struct coll_loads l = { 0 };
 	mpq_t factor, time, best;
 	int rc = loads_init(s, &l, err);
 
@@ -166,30 +171,12 @@ int coll_pipeline_best(const struct coll_sched *s, const struct coll_cost *c,
 	return 0;
 }
 
-int coll_pipeline(const struct coll_sched *s, int batches,
-		  struct coll_sched **out, struct err *err)
+static int add_batches(const struct coll_sched *s, int batches,
+		       struct coll_sched *p, struct err *err)
 {
-	struct coll_sched *p = NULL;
-	struct topo *graph = NULL;
-	int rc = check_batches(batches, err);
+	int rc = 0;
 
-	*out = NULL;
-	if (!rc) {
-		rc = refuse_light(s, err);
-	}
-	if (!rc && (int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {
-		rc = err_set(err, WEFT_ELIMIT,
-			     "%d batches of %d chunks: more than %d chunks a "
-			     "shard", batches, s->chunks, COLL_MAX_CHUNKS);
-	}
-	if (!rc) {
-		rc = topo_copy(s->topo, &graph, err);
-	}
-	if (!rc) {
-		rc = coll_new(s->kind, graph, batches * s->chunks, s->ports,
-			      s->root, &p, err);
-	}
-	for (int b = 0; b < batches && !rc; b++) {
+	for (int b = 0; b < batches; b++) {
 		for (size_t i = 0; i < s->xfers.n && !rc; i++) {
 			struct coll_xfer x = s->xfers.v[i];
 
@@ -199,13 +186,31 @@ int coll_pipeline(const struct coll_sched *s, int batches,
 			rc = coll_add(p, &x, err);
 		}
 	}
-	if (rc || (rc = coll_finish(p, err)) ||
-	    (rc = coll_prove(p, NULL, err))) {
-		coll_free(p);
+	return rc;
+}
+
+int coll_pipeline(const struct coll_sched *s, int batches,
+		  struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *p = NULL;
+	int rc;
+
+	*out = NULL;
+	if ((rc = check_batches(batches, err)) ||
+	    (rc = refuse_light(s, err))) {
 		return rc;
 	}
-	if (s->topo_name) {
-		coll_set_topo_name(p, s->topo_name);
+	if ((int64_t)batches * s->chunks > COLL_MAX_CHUNKS) {
+		return err_set(err, WEFT_ELIMIT,
+			       "%d batches of %d chunks: more than %d chunks a "
+			       "shard", batches, s->chunks, COLL_MAX_CHUNKS);
+	}
+	if ((rc = coll_new_like(s, s->kind, NULL, batches * s->chunks, &p,
+				err)) ||
+	    (rc = add_batches(s, batches, p, err)) ||
+	    (rc = coll_finish(p, err)) || (rc = coll_prove(p, NULL, err))) {
+		coll_free(p);
+		return rc;
 	}
 	*out = p;
 	return 0;

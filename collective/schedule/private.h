@@ -1,4 +1,4 @@
-/* What the files of this room share and nobody else sees. */
+/* What the files of this room share. */
 #ifndef WEFT_COLLECTIVE_SCHEDULE_PRIVATE_H
 #define WEFT_COLLECTIVE_SCHEDULE_PRIVATE_H
 
@@ -18,6 +18,16 @@ struct coll_sched {
 	VEC(struct coll_light) lights;
 };
 
+/* An empty schedule of this kind over graph (taken over; NULL: a copy of that
+ * of s), with the ports, root and name of s. */
+int coll_new_like(const struct coll_sched *s, enum coll_kind kind,
+		  struct topo *graph, int chunks, struct coll_sched **out,
+		  struct err *err);
+
+/* The least common multiple of the capacities: a chunk on an arc takes scale /
+ * capacity units of time, all whole. WEFT_ELIMIT above 2^31. */
+int coll_common_scale(const struct topo *t, int64_t *scale, struct err *err);
+
 /* Transfers, or lights, of one arc in one step: v[first .. first + n - 1]. */
 struct coll_run {
 	int64_t first, n;
@@ -27,7 +37,7 @@ struct coll_run {
 struct coll_run coll_xfer_run(const struct coll_sched *s, int64_t from);
 
 /* The lights of (step, arc), searched from light number `from` on, which
- * must not lie behind them; n is 0 when the arc is dark. */
+ * must not lie behind them; n is 0 when the arc has no light. */
 struct coll_run coll_light_run(const struct coll_sched *s, int64_t from,
 			       int step, int arc);
 

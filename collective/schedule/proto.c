@@ -14,26 +14,26 @@ typedef Weft__V1__Schedule pb_schedule;
 #define HEAP_BASE (1 << 20)
 
 /* A repeated field of a table's message: the column of the same name. */
-struct column {
+struct coll_pb_column {
 	ProtobufCType type;
 	size_t *n;
 	void **values;
 };
 
-static struct column find_column(ProtobufCMessage *msg, const char *name)
+static struct coll_pb_column find_column(ProtobufCMessage *msg, const char *name)
 {
 	const ProtobufCFieldDescriptor *f =
 		protobuf_c_message_descriptor_get_field_by_name(
 			msg->descriptor, name);
 	char *base = (char *)msg;
 
-	return (struct column){
+	return (struct coll_pb_column){
 		f->type, (size_t *)(void *)(base + f->quantifier_offset),
 		(void **)(void *)(base + f->offset),
 	};
 }
 
-static int64_t get_value(const struct column *c, size_t row)
+static int64_t get_value(const struct coll_pb_column *c, size_t row)
 {
 	switch (c->type) {
 	case PROTOBUF_C_TYPE_UINT64: {
@@ -48,7 +48,7 @@ static int64_t get_value(const struct column *c, size_t row)
 	}
 }
 
-static void set_value(const struct column *c, size_t row, int64_t value)
+static void set_value(const struct coll_pb_column *c, size_t row, int64_t value)
 {
 	switch (c->type) {
 	case PROTOBUF_C_TYPE_UINT64:
@@ -79,7 +79,7 @@ static int fill_columns(const struct coll_sched *s, enum format_which which,
 {
 	const struct format_table *t = &format_tables[which];
 	size_t n = (size_t)format_n_rows(s, which);
-	struct column columns[FORMAT_COLUMNS];
+	struct coll_pb_column columns[FORMAT_COLUMNS];
 	bool present[FORMAT_COLUMNS];
 	int64_t v[FORMAT_COLUMNS];
 
@@ -161,7 +161,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out, struct err *err)
 
 /* Finds the columns and their common length. */
 static int read_columns(ProtobufCMessage *msg, const struct format_table *t,
-			struct column *columns, size_t *n, struct err *err)
+			struct coll_pb_column *columns, size_t *n, struct err *err)
 {
 	*n = 0;
 	for (int c = 0; c < t->n_columns; c++) {
@@ -186,7 +186,7 @@ static int read_table(struct format_load *l, enum format_which which,
 		      ProtobufCMessage *msg, struct err *err)
 {
 	const struct format_table *t = &format_tables[which];
-	struct column columns[FORMAT_COLUMNS];
+	struct coll_pb_column columns[FORMAT_COLUMNS];
 	int64_t v[FORMAT_COLUMNS];
 	size_t n = 0;
 	int rc = msg ? read_columns(msg, t, columns, &n, err) : 0;

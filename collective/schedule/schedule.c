@@ -427,6 +427,11 @@ const struct coll_light *coll_lights(const struct coll_sched *s, int64_t *n)
 	return s->lights.v;
 }
 
+int coll_part(const struct coll_sched *s)
+{
+	return s->part - 1;
+}
+
 void coll_set_topo_name(struct coll_sched *s, const char *name)
 {
 	bool keep = name[0] && strlen(name) <= COLL_MAX_NAME;

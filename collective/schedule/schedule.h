@@ -53,7 +53,7 @@ struct coll_xfer {
 };
 
 /* The light that carries an arc during a step of a ring schedule (empty on
- * switched fabrics, where arcs are lit throughout). Several lights on an arc
+ * switched fabrics, where arcs carry throughout). Several lights on an arc
  * in a step add up: its capacity in that step is their number times the
  * arc's own. */
 struct coll_light {
@@ -197,7 +197,7 @@ int coll_time(const struct coll_sched *s, const struct coll_report *r,
 
 /* ---- schedules from schedules ---- */
 
-/* The other way round in time on the transposed digraph: an all-gather
+/* Reversed in time on the transposed digraph: an all-gather
  * becomes a reduce-scatter and back, an all-to-all the one that returns
  * every shard. New schedule. WEFT_EUNSUPPORTED for the others: the reverse
  * of a broadcast is no collective here, that of an all-reduce no all-reduce
@@ -225,15 +225,15 @@ int coll_sequence(const struct coll_sched *first,
 /*
  * The same transfers in other steps: each as early as what it needs is there
  * and its arc has room below the fullest arc of that step, then each as late
- * as what needs it allows, in turns while T_B falls. So the all-gather of a
+ * as what needs it allows, in rounds while T_B falls. So the all-gather of a
  * shard begins while other shards are still being summed, and deliveries that
- * nobody waits for give way. Steps that become empty are left out: neither
+ * nothing waits for give room. Steps that become empty are left out: neither
  * steps nor T_B ever rise. Where every arc is full in every step nothing
  * moves. In batches (coll_pipeline) more can be gained, for more steps.
  *
  * New schedule, verified. WEFT_EUNSUPPORTED for all-to-all, broadcast and
  * schedules with light, WEFT_ELIMIT when capacities have no common multiple
- * below 2^31. O(transfers steps) a turn, at most COLL_COMPACT_ROUNDS of them.
+ * below 2^31. O(transfers steps) a round, at most COLL_COMPACT_ROUNDS of them.
  */
 #define COLL_COMPACT_ROUNDS 8
 int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
@@ -277,7 +277,7 @@ int coll_to_proto(const struct coll_sched *s, struct buf *out,
 		  struct err *err);
 int coll_from_proto(const void *data, size_t len, struct coll_sched **out,
 		    struct err *err);
-/* Either, told apart by the first byte. All sizes are checked: WEFT_EINVAL
+/* Either, distinguished by the first byte. All sizes are checked: WEFT_EINVAL
  * or WEFT_ELIMIT names the field. Reading does not verify. */
 int coll_from_bytes(const void *data, size_t len, struct coll_sched **out,
 		    struct err *err);

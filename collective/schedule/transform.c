@@ -1,17 +1,28 @@
-/* Schedules made from schedules. */
+/*
+ * Schedules made from schedules: reversed in time, one after the other, with
+ * other numbers for the nodes, and the part of one rank.
+ *
+ * A schedule names arcs by their numbers, and digraphs that are equal may
+ * number parallel arcs and arcs out of a node differently (a digraph
+ * transposed twice does). So each of these carries a map from the arcs of one
+ * digraph to those of the other, and rows are only rewritten through it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective/schedule/private.h"
 #include "lib/base/rat.h"
 
-/* An empty schedule of this kind over graph (taken over), like s otherwise. */
-static int new_like(const struct coll_sched *s, enum coll_kind kind,
-		    struct topo *graph, int chunks, struct coll_sched **out,
-		    struct err *err)
+int coll_new_like(const struct coll_sched *s, enum coll_kind kind,
+		  struct topo *graph, int chunks, struct coll_sched **out,
+		  struct err *err)
 {
-	int rc = coll_new(kind, graph, chunks, s->ports, 0, out, err);
+	int rc;
 
+	if (!graph && (rc = topo_copy(s->topo, &graph, err))) {
+		return rc;
+	}
+	rc = coll_new(kind, graph, chunks, s->ports, s->root, out, err);
 	if (!rc && s->topo_name) {
 		coll_set_topo_name(*out, s->topo_name);
 	}
@@ -64,7 +75,7 @@ static int reverse_xfers(const struct coll_sched *s, const int32_t *forth,
 	return rc;
 }
 
-/* Light runs the other way round the ring. Light of steps after the last
+/* Light runs round the ring in the other direction. Light of steps after the last
  * transfer has no place in the reverse and carries nothing. */
 static int reverse_lights(const struct coll_sched *s, const int32_t *forth,
 			  struct coll_sched *out, struct err *err)
@@ -115,7 +126,7 @@ int coll_reverse(const struct coll_sched *s, struct coll_sched **out,
 	*out = NULL;
 	if ((rc = reversed_kind(s->kind, &kind, err)) ||
 	    (rc = transpose(s->topo, &graph, &forth, err)) ||
-	    (rc = new_like(s, kind, graph, s->chunks, &r, err)) ||
+	    (rc = coll_new_like(s, kind, graph, s->chunks, &r, err)) ||
 	    (rc = reverse_xfers(s, forth, r, err)) ||
 	    (rc = reverse_lights(s, forth, r, err))) {
 		goto out;
@@ -250,7 +261,6 @@ int coll_sequence(const struct coll_sched *first,
 		  struct err *err)
 {
 	struct coll_sched *s = NULL;
-	struct topo *graph = NULL;
 	int64_t chunks = first->chunks /
 			 rat_gcd(first->chunks, second->chunks) *
 			 (int64_t)second->chunks;
@@ -268,9 +278,9 @@ int coll_sequence(const struct coll_sched *first,
 			     "%d", first->chunks, second->chunks,
 			     COLL_MAX_CHUNKS);
 	}
-	if (rc || (rc = topo_copy(first->topo, &graph, err)) ||
-	    (rc = new_like(first, COLL_ALLREDUCE, graph, (int)chunks, &s,
-			   err)) || (rc = append(first, 0, NULL, s, err)) ||
+	if (rc || (rc = coll_new_like(first, COLL_ALLREDUCE, NULL, (int)chunks,
+				      &s, err)) ||
+	    (rc = append(first, 0, NULL, s, err)) ||
 	    (rc = append(second, first->steps, map, s, err))) {
 		goto out;
 	}
@@ -282,5 +292,156 @@ out:
 		return rc;
 	}
 	*out = s;
+	return 0;
+}
+
+/* ---- other numbers for the nodes ---- */
+
+struct coll_moved_arc {
+	struct topo_arc arc;
+	int32_t old;
+};
+
+static int by_ends(const void *a, const void *b)
+{
+	const struct coll_moved_arc *x = a, *y = b;
+
+	if (x->arc.src != y->arc.src) {
+		return x->arc.src - y->arc.src;
+	}
+	if (x->arc.dst != y->arc.dst) {
+		return x->arc.dst - y->arc.dst;
+	}
+	return x->old - y->old;
+}
+
+/* The digraph, and forth[a], what arc a is in it. Arcs are listed in the order
+ * that they end up in. */
+static int rename_graph(const struct topo *t, const int *to, int32_t *forth,
+			struct topo **out, struct err *err)
+{
+	size_t m = (size_t)topo_m(t);
+	struct coll_moved_arc *v = calloc(m + 1, sizeof(*v));
+	struct topo_arc *arcs = calloc(m + 1, sizeof(*arcs));
+	int rc;
+
+	if (!v || !arcs) {
+		rc = err_nomem(err);
+		goto out;
+	}
+	for (size_t a = 0; a < m; a++) {
+		v[a] = (struct coll_moved_arc){ topo_arcs(t)[a], (int32_t)a };
+		v[a].arc.src = to[v[a].arc.src];
+		v[a].arc.dst = to[v[a].arc.dst];
+	}
+	qsort(v, m, sizeof(*v), by_ends);
+	for (size_t a = 0; a < m; a++) {
+		arcs[a] = v[a].arc;
+		forth[v[a].old] = (int32_t)a;
+	}
+	rc = topo_from_arcs(topo_n(t), arcs, m, out, err);
+out:
+	free(v);
+	free(arcs);
+	return rc;
+}
+
+static int rename_rows(const struct coll_sched *s, const int *to,
+		       const int32_t *forth, struct coll_sched *out,
+		       struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->xfers.n && !rc; i++) {
+		struct coll_xfer x = s->xfers.v[i];
+
+		x.arc = forth[x.arc];
+		x.origin = to[x.origin];
+		x.dest = x.dest >= 0 ? to[x.dest] : x.dest;
+		rc = coll_add(out, &x, err);
+	}
+	for (size_t i = 0; i < s->lights.n && !rc; i++) {
+		struct coll_light l = s->lights.v[i];
+
+		l.arc = forth[l.arc];
+		rc = coll_add_light(out, &l, err);
+	}
+	return rc;
+}
+
+int coll_rename(const struct coll_sched *s, const int *to,
+		struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *renamed = NULL;
+	struct topo *graph = NULL;
+	int32_t *forth;
+	int rc;
+
+	*out = NULL;
+	if (s->kind == COLL_BROADCAST) {
+		return err_set(err, WEFT_EUNSUPPORTED, "other numbers for the "
+			       "nodes of a broadcast: not supported");
+	}
+	forth = calloc((size_t)topo_m(s->topo) + 1, sizeof(*forth));
+	rc = forth ? rename_graph(s->topo, to, forth, &graph, err)
+		   : err_nomem(err);
+	if (rc ||
+	    (rc = coll_new_like(s, s->kind, graph, s->chunks, &renamed, err)) ||
+	    (rc = rename_rows(s, to, forth, renamed, err)) ||
+	    (rc = coll_finish(renamed, err))) {
+		coll_free(renamed);
+		renamed = NULL;
+	}
+	free(forth);
+	*out = renamed;
+	return rc;
+}
+
+/* ---- the part of one rank ---- */
+
+static bool is_of(const struct coll_sched *s, int arc, int rank)
+{
+	const struct topo_arc *a = topo_arc(s->topo, arc);
+
+	return a->src == rank || a->dst == rank;
+}
+
+static int copy_rows(const struct coll_sched *s, int rank,
+		     struct coll_sched *part, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < s->xfers.n && rc == 0; i++) {
+		if (is_of(s, s->xfers.v[i].arc, rank)) {
+			rc = coll_add(part, &s->xfers.v[i], err);
+		}
+	}
+	for (size_t i = 0; i < s->lights.n && rc == 0; i++) {
+		if (is_of(s, s->lights.v[i].arc, rank)) {
+			rc = coll_add_light(part, &s->lights.v[i], err);
+		}
+	}
+	return rc;
+}
+
+int coll_part_of(const struct coll_sched *s, int rank,
+		 struct coll_sched **out, struct err *err)
+{
+	struct coll_sched *part = NULL;
+	int rc;
+
+	*out = NULL;
+	if (rank < 0 || rank >= s->ranks) {
+		return err_set(err, WEFT_EINVAL, "rank %d: there are 0 to %d",
+			       rank, s->ranks - 1);
+	}
+	if ((rc = coll_new_like(s, s->kind, NULL, s->chunks, &part, err)) ||
+	    (rc = copy_rows(s, rank, part, err)) ||
+	    (rc = coll_finish(part, err))) {
+		coll_free(part);
+		return rc;
+	}
+	part->part = rank + 1;
+	*out = part;
 	return 0;
 }

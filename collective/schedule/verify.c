@@ -23,20 +23,20 @@
 #define FETCH_AHEAD 16
 
 /* A transfer of the shard at hand, its chunks as classes. */
-struct move {
+struct coll_move {
 	int32_t step, arc, src, dst;
 	int32_t from, to;	/* classes, inclusive */
 	uint8_t op;
 };
 
-struct replay {
+struct coll_replay {
 	const struct coll_sched *s;
 	int n;			/* ranks */
 
 	const uint32_t *order;	/* transfers by origin, destination, step */
 	int64_t next;		/* first of the shards to come */
 	int origin, dest;	/* the shard at hand */
-	struct move *moves;	/* its transfers */
+	struct coll_move *moves;	/* its transfers */
 	int n_moves;
 	size_t moves_cap;
 
@@ -52,18 +52,18 @@ struct replay {
 	int *count, *count_old;	/* contributions at a node */
 	int64_t *arrives;	/* stamp of the last step that changed a row */
 	int64_t stamp;
-	struct leaf *leaves;	/* of each node, while sums form a tree */
+	struct coll_sum_node *leaves;	/* of each node, while sums form a tree */
 };
 
 /* A node of a tree of sums. Steps; NEVER when not (yet). */
 #define NEVER INT32_MAX
-struct leaf {
+struct coll_sum_node {
 	int32_t sent;		/* its sum */
 	int32_t arrived;	/* the last sum to it; -1: none */
 	int32_t whole;		/* the sum of all arrived */
 };
 
-static void replay_fini(struct replay *r)
+static void replay_fini(struct coll_replay *r)
 {
 	free(r->moves);
 	free(r->marks);
@@ -129,12 +129,12 @@ static int sort_by_shard(const struct coll_sched *s, uint32_t *order)
 	return rc;
 }
 
-static int replay_init(struct replay *r, const struct coll_sched *s,
+static int replay_init(struct coll_replay *r, const struct coll_sched *s,
 		       const uint32_t *order)
 {
 	size_t n = s->ranks, p = s->chunks;
 
-	*r = (struct replay){ .s = s, .n = s->ranks, .order = order };
+	*r = (struct coll_replay){ .s = s, .n = s->ranks, .order = order };
 	r->marks = calloc(p / 64 + 1, sizeof(*r->marks));
 	r->class_at = malloc((p + 1) * sizeof(*r->class_at));
 	r->class_first = malloc((p + 1) * sizeof(*r->class_first));
@@ -162,14 +162,14 @@ static int replay_init(struct replay *r, const struct coll_sched *s,
 	return 0;
 }
 
-struct place {
+struct coll_chunk_name {
 	char text[80];
 };
 
 /* "shard 2 chunk 5" or "shard 2 for rank 9 chunk 5". */
-static struct place chunk_name(const struct replay *r, int class)
+static struct coll_chunk_name chunk_name(const struct coll_replay *r, int class)
 {
-	struct place p;
+	struct coll_chunk_name p;
 	char dest[32] = "";
 
 	if (r->s->kind == COLL_ALLTOALL) {
@@ -180,7 +180,7 @@ static struct place chunk_name(const struct replay *r, int class)
 	return p;
 }
 
-static int fault(const struct replay *r, const struct move *m, int class,
+static int fault(const struct coll_replay *r, const struct coll_move *m, int class,
 		 struct err *err, const char *what)
 {
 	return err_set(err, WEFT_EVERIFY,
@@ -190,13 +190,13 @@ static int fault(const struct replay *r, const struct move *m, int class,
 
 /* ---- one shard's transfers and classes ---- */
 
-static void mark(struct replay *r, int chunk)
+static void mark(struct coll_replay *r, int chunk)
 {
 	r->marks[chunk / 64] |= UINT64_C(1) << (chunk % 64);
 }
 
 /* Numbers the marked chunks in order and clears the marks. */
-static void number_classes(struct replay *r)
+static void number_classes(struct coll_replay *r)
 {
 	int words = r->s->chunks / 64 + 1, k = 0;
 
@@ -213,7 +213,7 @@ static void number_classes(struct replay *r)
 
 /* Takes the transfers of shard (origin, dest) off the order and cuts the
  * shard into classes. */
-static int load_shard(struct replay *r, int origin, int dest)
+static int load_shard(struct coll_replay *r, int origin, int dest)
 {
 	const struct coll_xfer *x = r->s->xfers.v;
 	const struct topo_arc *arcs = topo_arcs(r->s->topo);
@@ -244,7 +244,7 @@ static int load_shard(struct replay *r, int origin, int dest)
 	for (int i = 0; i < r->n_moves; i++) {
 		const struct coll_xfer *t = &x[r->order[r->next + i]];
 
-		r->moves[i] = (struct move){
+		r->moves[i] = (struct coll_move){
 			t->step, t->arc, arcs[t->arc].src, arcs[t->arc].dst,
 			r->class_at[t->first], r->class_at[t->last + 1] - 1,
 			t->op,
@@ -255,7 +255,7 @@ static int load_shard(struct replay *r, int origin, int dest)
 }
 
 /* The end of the step that begins at move i. */
-static int step_end(const struct replay *r, int i)
+static int step_end(const struct coll_replay *r, int i)
 {
 	int step = r->moves[i].step;
 
@@ -281,14 +281,14 @@ static uint64_t block_mask(int from, int to, int base)
 
 /* Moves i..end are one step: all must hold what they send; in all-to-all
  * what is sent leaves its sender. Then all arrive. */
-static int copy_step(struct replay *r, int i, int end, int base,
+static int copy_step(struct coll_replay *r, int i, int end, int base,
 		     struct err *err)
 {
 	bool moving = r->s->kind == COLL_ALLTOALL;
 	uint64_t bits, bad;
 
 	for (int k = i; k < end; k++) {
-		const struct move *m = &r->moves[k];
+		const struct coll_move *m = &r->moves[k];
 
 		bits = block_mask(m->from, m->to, base);
 		bad = bits & ~r->have[m->src];
@@ -299,7 +299,7 @@ static int copy_step(struct replay *r, int i, int end, int base,
 		r->have[m->src] &= moving ? ~bits : ~UINT64_C(0);
 	}
 	for (int k = i; k < end; k++) {
-		const struct move *m = &r->moves[k];
+		const struct coll_move *m = &r->moves[k];
 
 		bits = block_mask(m->from, m->to, base);
 		bad = bits & r->have[m->dst];
@@ -312,7 +312,7 @@ static int copy_step(struct replay *r, int i, int end, int base,
 	return 0;
 }
 
-static int missing(const struct replay *r, int rank, int class,
+static int missing(const struct coll_replay *r, int rank, int class,
 		   struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY, "%s does not arrive at rank %d",
@@ -321,7 +321,7 @@ static int missing(const struct replay *r, int rank, int class,
 
 /* One block of up to 64 classes. In all-to-all a chunk is in one place only,
  * so when all are at their destination `have` is zero elsewhere. */
-static int copy_block(struct replay *r, int holder, int base, struct err *err)
+static int copy_block(struct coll_replay *r, int holder, int base, struct err *err)
 {
 	uint64_t full = block_mask(0, r->n_classes - 1, base);
 	bool moving = r->s->kind == COLL_ALLTOALL;
@@ -343,7 +343,7 @@ static int copy_block(struct replay *r, int holder, int base, struct err *err)
 	return rc;
 }
 
-static int copy_shard(struct replay *r, struct err *err)
+static int copy_shard(struct coll_replay *r, struct err *err)
 {
 	int holder = r->s->kind == COLL_BROADCAST ? r->s->root : r->origin;
 	int rc = 0;
@@ -356,12 +356,12 @@ static int copy_shard(struct replay *r, struct err *err)
 
 /* ---- sums: reduce-scatter, all-reduce ---- */
 
-static uint64_t *row(const struct replay *r, uint64_t *rows, int node)
+static uint64_t *row(const struct coll_replay *r, uint64_t *rows, int node)
 {
 	return rows + (size_t)node * r->words;
 }
 
-static bool covers(const struct move *m, int class)
+static bool covers(const struct coll_move *m, int class)
 {
 	return m->from <= class && class <= m->to;
 }
@@ -369,7 +369,7 @@ static bool covers(const struct move *m, int class)
 /* Keeps what the senders among moves i..end hold now, where it is about to
  * change in this step. A count of 1 means the rank's own contribution and
  * a full count all of them: neither has a row. */
-static void keep_old(struct replay *r, int i, int end, int class)
+static void keep_old(struct coll_replay *r, int i, int end, int class)
 {
 	r->stamp++;
 	for (int k = i; k < end; k++) {
@@ -391,7 +391,7 @@ static void keep_old(struct replay *r, int i, int end, int class)
 }
 
 /* Adds one rank to a node's sum; false when it is there already. */
-static bool add_one(struct replay *r, int node, int rank)
+static bool add_one(struct coll_replay *r, int node, int rank)
 {
 	uint64_t bit = UINT64_C(1) << (rank % 64);
 	uint64_t *to = &row(r, r->sum, node)[rank / 64];
@@ -403,7 +403,7 @@ static bool add_one(struct replay *r, int node, int rank)
 
 /* Adds the sum of src, as the step began, to that of dst; false when they
  * have a contribution in common. */
-static bool add_sum(struct replay *r, int src, int dst)
+static bool add_sum(struct coll_replay *r, int src, int dst)
 {
 	bool changed = r->arrives[src] == r->stamp;
 	const uint64_t *from = row(r, changed ? r->sum_old : r->sum, src);
@@ -430,12 +430,12 @@ static bool add_sum(struct replay *r, int src, int dst)
 
 /* Copies go first: a sum that arrives beside a copy counts twice whichever
  * is the faster. */
-static int sum_step(struct replay *r, int i, int end, int class,
+static int sum_step(struct coll_replay *r, int i, int end, int class,
 		    struct err *err)
 {
 	keep_old(r, i, end, class);
 	for (int k = i; k < end; k++) {
-		const struct move *m = &r->moves[k];
+		const struct coll_move *m = &r->moves[k];
 
 		if (m->op != COLL_COPY || !covers(m, class)) {
 			continue;
@@ -450,7 +450,7 @@ static int sum_step(struct replay *r, int i, int end, int class,
 		r->count[m->dst] = r->n;
 	}
 	for (int k = i; k < end; k++) {
-		const struct move *m = &r->moves[k];
+		const struct coll_move *m = &r->moves[k];
 
 		if (m->op == COLL_REDUCE && covers(m, class) &&
 		    !add_sum(r, m->src, m->dst)) {
@@ -462,7 +462,7 @@ static int sum_step(struct replay *r, int i, int end, int class,
 }
 
 /* Names the first rank whose contribution a node lacks. */
-static int incomplete(struct replay *r, int node, int class, struct err *err)
+static int incomplete(struct coll_replay *r, int node, int class, struct err *err)
 {
 	const uint64_t *have = row(r, r->sum, node);
 	int v = 0;
@@ -481,7 +481,7 @@ static int incomplete(struct replay *r, int node, int class, struct err *err)
 		       v);
 }
 
-static int replay_sums(struct replay *r, int class, struct err *err)
+static int replay_sums(struct coll_replay *r, int class, struct err *err)
 {
 	bool all = r->s->kind == COLL_ALLREDUCE;
 	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
@@ -505,17 +505,17 @@ static int replay_sums(struct replay *r, int class, struct err *err)
 /* Every rank but one sends its sum once, after all that it gets: that is a
  * tree, and in its root every contribution arrives once. Returns the root, -1
  * when this is no such tree. */
-static int sum_tree(struct replay *r, int class)
+static int sum_tree(struct coll_replay *r, int class)
 {
 	int sent = 0, root = 0;
 
 	for (int v = 0; v < r->n; v++) {
-		r->leaves[v] = (struct leaf){ NEVER, -1, NEVER };
+		r->leaves[v] = (struct coll_sum_node){ NEVER, -1, NEVER };
 	}
 	for (int i = 0; i < r->n_moves; i++) {
-		const struct move *m = &r->moves[i];
-		struct leaf *from = &r->leaves[m->src];
-		struct leaf *to = &r->leaves[m->dst];
+		const struct coll_move *m = &r->moves[i];
+		struct coll_sum_node *from = &r->leaves[m->src];
+		struct coll_sum_node *to = &r->leaves[m->dst];
 
 		if (m->op != COLL_REDUCE || !covers(m, class)) {
 			continue;
@@ -536,15 +536,15 @@ static int sum_tree(struct replay *r, int class)
 
 /* What is sent of the sum of all is held, and comes once, and comes to every
  * rank that wants it. */
-static bool sum_spreads(struct replay *r, int class, int root)
+static bool sum_spreads(struct coll_replay *r, int class, int root)
 {
 	bool all = r->s->kind == COLL_ALLREDUCE;
 	int lo = all ? 0 : r->origin, hi = all ? r->n : r->origin + 1;
 
 	r->leaves[root].whole = r->leaves[root].arrived;
 	for (int i = 0; i < r->n_moves; i++) {
-		const struct move *m = &r->moves[i];
-		struct leaf *to = &r->leaves[m->dst];
+		const struct coll_move *m = &r->moves[i];
+		struct coll_sum_node *to = &r->leaves[m->dst];
 
 		if (m->op != COLL_COPY || !covers(m, class)) {
 			continue;
@@ -564,7 +564,7 @@ static bool sum_spreads(struct replay *r, int class, int root)
 
 /* Trees are proven without a set of contributions for every node. Whatever is
  * none is replayed with these, which also names the fault. */
-static int sum_class(struct replay *r, int class, struct err *err)
+static int sum_class(struct coll_replay *r, int class, struct err *err)
 {
 	int root = sum_tree(r, class);
 
@@ -572,7 +572,7 @@ static int sum_class(struct replay *r, int class, struct err *err)
 		       ? 0 : replay_sums(r, class, err);
 }
 
-static int sum_shard(struct replay *r, struct err *err)
+static int sum_shard(struct coll_replay *r, struct err *err)
 {
 	int rc = 0;
 
@@ -632,7 +632,7 @@ static int check_lights(const struct coll_sched *s, struct err *err)
 
 /* Replays shard (origin, dest); rank to itself in all-to-all has nothing to
  * do. */
-static int replay_shard(struct replay *r, int origin, int dest,
+static int replay_shard(struct coll_replay *r, int origin, int dest,
 			struct err *err)
 {
 	if (origin == dest) {
@@ -645,20 +645,20 @@ static int replay_shard(struct replay *r, int origin, int dest,
 }
 
 /* Shards of consecutive origins, on one thread. */
-struct part {
+struct coll_replay_part {
 	int rc;
 	struct err err;
 };
 
-struct whole {
+struct coll_replay_all {
 	const struct coll_sched *s;
 	uint32_t *order;
 	int n_parts;
-	struct part parts[PARALLEL_MAX];
+	struct coll_replay_part parts[PARALLEL_MAX];
 };
 
 /* The first transfer, in the order of shards, of an origin from `origin` on. */
-static int64_t first_of(const struct whole *w, int origin)
+static int64_t first_of(const struct coll_replay_all *w, int origin)
 {
 	const struct coll_xfer *x = w->s->xfers.v;
 	int64_t lo = 0, hi = (int64_t)w->s->xfers.n;
@@ -677,9 +677,9 @@ static int64_t first_of(const struct whole *w, int origin)
 
 static void replay_part(void *arg, int i)
 {
-	struct whole *w = arg;
-	struct part *p = &w->parts[i];
-	struct replay r;
+	struct coll_replay_all *w = arg;
+	struct coll_replay_part *p = &w->parts[i];
+	struct coll_replay r;
 	bool pairs = w->s->kind == COLL_ALLTOALL;
 	int lo = pairs ? 0 : COLL_NO_DEST, hi = pairs ? w->s->ranks : 0;
 	int from, to;
@@ -705,10 +705,10 @@ static int count_parts(const struct coll_sched *s)
 		       ? parallel_width() : 1;
 }
 
-/* The fault told is that of the first shard, on any number of threads. */
+/* The fault reported is that of the first shard, on any number of threads. */
 static int replay_all(const struct coll_sched *s, struct err *err)
 {
-	struct whole w = { .s = s, .n_parts = count_parts(s) };
+	struct coll_replay_all w = { .s = s, .n_parts = count_parts(s) };
 	int rc = 0;
 
 	w.order = calloc(s->xfers.n + FETCH_AHEAD, sizeof(*w.order));

@@ -547,7 +547,7 @@ static int try_rates(const struct plan_ctx *ctx, struct plan_job *pj,
 {
 	struct coll_flow_query q = {
 		.n = all->n, .degree = all->degree,
-		.both_ways = all->symmetric, .most = AUTO_SOLVED,
+		.bidirectional = all->symmetric, .most = AUTO_SOLVED,
 		.flow = { .gap = FLOW_GAP, .max_passes = FLOW_PASSES },
 	};
 	struct coll_flow_list l;

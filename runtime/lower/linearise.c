@@ -339,7 +339,7 @@ static int emit(struct lower_walk *w, int rank, struct lower_op op, struct err *
 	return err_nomem(err);
 }
 
-/* After all steps, so that the error tells the whole of what is needed. */
+/* After all steps, so that the error reports all that is needed. */
 static int check_elements(const struct lower_walk *w, struct err *err)
 {
 	int most = 0;

@@ -23,12 +23,12 @@ struct msccl_op {
 	int32_t tb, step;	/* where it went */
 };
 
-struct read {
+struct msccl_read {
 	int32_t op, before;	/* before: in `reads`, or NONE */
 };
 
 /* One rank being built. */
-struct build {
+struct msccl_build {
 	struct msccl *p;
 	const struct msccl_limits *lim;
 	int rank, phases, blocks;	/* blocks: parts that time is cut in */
@@ -40,7 +40,7 @@ struct build {
 	int64_t cells;
 	int32_t *writer;	/* by cell: op that wrote it last */
 	int32_t *reader;	/* by cell: newest read since, in `reads` */
-	VEC(struct read) reads;
+	VEC(struct msccl_read) reads;
 	int32_t *mate;		/* by rank: send peer beside a receive peer */
 	int32_t *mated;		/* by rank: receive peer beside a send peer */
 	int32_t *wait;		/* by threadblock: op to wait for, or NONE */
@@ -49,14 +49,14 @@ struct build {
 	int32_t *last;		/* by threadblock: its last op so far */
 };
 
-static int64_t cell_of(const struct build *b, int buf, int32_t off)
+static int64_t cell_of(const struct msccl_build *b, int buf, int32_t off)
 {
 	return msccl_cell(b->p, b->rank, buf, off, b->p->inplace);
 }
 
 /* ---- who wrote what an op reads ---- */
 
-static void note_read(struct build *b, int i)
+static void note_read(struct msccl_build *b, int i)
 {
 	struct msccl_op *op = &b->ops[i];
 	int64_t from = cell_of(b, op->src_buf, op->src);
@@ -76,7 +76,7 @@ static void note_read(struct build *b, int i)
 	}
 }
 
-static void note_write(struct build *b, int i)
+static void note_write(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
 	int64_t to = cell_of(b, op->dst_buf, op->dst);
@@ -89,7 +89,7 @@ static void note_write(struct build *b, int i)
 	}
 }
 
-static void forget_cells(struct build *b)
+static void forget_cells(struct msccl_build *b)
 {
 	for (int64_t c = 0; c < b->cells; c++) {
 		b->writer[c] = NONE;
@@ -98,7 +98,7 @@ static void forget_cells(struct build *b)
 	b->reads.n = 0;
 }
 
-static void trace_values(struct build *b)
+static void trace_values(struct msccl_build *b)
 {
 	forget_cells(b);
 	for (int i = 0; i < b->n_ops; i++) {
@@ -121,7 +121,7 @@ static void trace_values(struct build *b)
 
 /* ---- groups of peers ---- */
 
-static int group_of(const struct build *b, int from, int to)
+static int group_of(const struct msccl_build *b, int from, int to)
 {
 	int n = b->p->ranks;
 
@@ -130,7 +130,7 @@ static int group_of(const struct build *b, int from, int to)
 
 /* The most peers that a rank sends to, or receives from; marks in `group`
  * how far these are. -1: no memory. */
-static int mark_peers(struct build *b, const struct lower *l)
+static int mark_peers(struct msccl_build *b, const struct lower *l)
 {
 	int n = b->p->ranks, most = 0;
 	int32_t *seen = malloc((size_t)n * 2 * sizeof(*seen));
@@ -161,7 +161,7 @@ static int mark_peers(struct build *b, const struct lower *l)
 /* A channel takes MSCCL_MAX_PEERS peers of a rank in a direction. Ranks with
  * more have several, dealt by how far a peer is: of any distance a rank has
  * one peer in each direction, and both ends agree. */
-static int group_peers(struct build *b, const struct lower *l)
+static int group_peers(struct msccl_build *b, const struct lower *l)
 {
 	int n = b->p->ranks, most, known = 0;
 
@@ -185,13 +185,13 @@ static int group_peers(struct build *b, const struct lower *l)
 
 /* ---- pairing of peers ---- */
 
-struct bond {
+struct msccl_bond {
 	int32_t recv, send, weight;
 };
 
 static int cmp_bond(const void *a, const void *b)
 {
-	const struct bond *p = a, *q = b;
+	const struct msccl_bond *p = a, *q = b;
 
 	if (p->weight != q->weight) {
 		return p->weight > q->weight ? -1 : 1;
@@ -204,7 +204,7 @@ static int cmp_bond(const void *a, const void *b)
 
 static int cmp_peers(const void *a, const void *b)
 {
-	const struct bond *p = a, *q = b;
+	const struct msccl_bond *p = a, *q = b;
 
 	if (p->recv != q->recv) {
 		return p->recv < q->recv ? -1 : 1;
@@ -212,7 +212,7 @@ static int cmp_peers(const void *a, const void *b)
 	return p->send < q->send ? -1 : p->send > q->send;
 }
 
-static void take_bond(struct build *b, const struct bond *x)
+static void take_bond(struct msccl_build *b, const struct msccl_bond *x)
 {
 	if (b->mate[x->recv] == NONE && b->mated[x->send] == NONE &&
 	    group_of(b, x->recv, b->rank) == group_of(b, b->rank, x->send)) {
@@ -223,7 +223,7 @@ static void take_bond(struct build *b, const struct bond *x)
 
 /* Peers without a bond share threadblocks all the same when these are
  * scarce. */
-static void pair_group(struct build *b, int group)
+static void pair_group(struct msccl_build *b, int group)
 {
 	int in = NONE, out = NONE;
 
@@ -243,15 +243,15 @@ static void pair_group(struct build *b, int group)
 		if (j == b->n_ops) {
 			return;
 		}
-		take_bond(b, &(struct bond){ in, out, 0 });
+		take_bond(b, &(struct msccl_bond){ in, out, 0 });
 	}
 }
 
 /* A receive peer and a send peer share a threadblock where most of what
  * comes from the one goes on to the other; greedily, most first. */
-static int pair_peers(struct build *b)
+static int pair_peers(struct msccl_build *b)
 {
-	VEC(struct bond) bonds = { 0 };
+	VEC(struct msccl_bond) bonds = { 0 };
 	size_t n = 0;
 	int rc = 0;
 
@@ -263,7 +263,7 @@ static int pair_peers(struct build *b)
 
 		if (op->type == MSCCL_SEND && op->writer != NONE &&
 		    b->ops[op->writer].recv != NONE) {
-			rc = vec_push(&bonds, (struct bond){
+			rc = vec_push(&bonds, (struct msccl_bond){
 				b->ops[op->writer].recv, op->send, 1 });
 		}
 	}
@@ -311,7 +311,7 @@ static int find_tb(struct msccl_gpu *g, int recv, int send, int chan)
 }
 
 /* What a rank copies for itself has threadblocks of its own. */
-static int local_tb(struct build *b, int copies)
+static int local_tb(struct msccl_build *b, int copies)
 {
 	struct msccl_gpu *g = &b->p->gpus[b->rank];
 
@@ -323,7 +323,7 @@ static int local_tb(struct build *b, int copies)
 		       ? WEFT_ENOMEM : (int)g->tbs.n - 1;
 }
 
-static int place_ops(struct build *b)
+static int place_ops(struct msccl_build *b)
 {
 	int copies = 0;
 
@@ -351,9 +351,9 @@ static int place_ops(struct build *b)
 }
 
 /* A receive `a` and the send `c` next in its threadblock become one step
- * when the send passes on just what was received. Sums that nobody else
+ * when the send passes on just what was received. Sums that nothing else
  * reads and that are written over, or lie in scratch, need not be stored. */
-static void fuse(struct build *b, int a, int c)
+static void fuse(struct msccl_build *b, int a, int c)
 {
 	struct msccl_op *r = &b->ops[a], *s = &b->ops[c];
 	bool kept = r->dst_buf != LOWER_SCRATCH && r->lost < r->cnt;
@@ -378,7 +378,7 @@ static void fuse(struct build *b, int a, int c)
 	s->fused = true;
 }
 
-static int fuse_all(struct build *b)
+static int fuse_all(struct msccl_build *b)
 {
 	size_t tbs = b->p->gpus[b->rank].tbs.n;
 	int32_t *last = malloc((tbs + 1) * sizeof(*last));
@@ -404,13 +404,13 @@ static int fuse_all(struct build *b)
 
 /* ---- dependencies ---- */
 
-static int32_t *clock_of(const struct build *b, int op)
+static int32_t *clock_of(const struct msccl_build *b, int op)
 {
 	return b->clock + (size_t)op * b->p->gpus[b->rank].tbs.n;
 }
 
 /* Op numbers rise along a threadblock, so the larger one is the later. */
-static void need(struct build *b, const struct msccl_op *op, int other)
+static void need(struct msccl_build *b, const struct msccl_op *op, int other)
 {
 	int tb = b->ops[other].tb;
 
@@ -419,7 +419,7 @@ static void need(struct build *b, const struct msccl_op *op, int other)
 	}
 }
 
-static int read_cells(struct build *b, int i)
+static int read_cells(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
 	int64_t from = cell_of(b, op->src_buf, op->src);
@@ -429,13 +429,13 @@ static int read_cells(struct build *b, int i)
 		if (b->writer[c] != NONE) {
 			need(b, op, b->writer[c]);
 		}
-		rc = vec_push(&b->reads, (struct read){ i, b->reader[c] });
+		rc = vec_push(&b->reads, (struct msccl_read){ i, b->reader[c] });
 		b->reader[c] = (int32_t)b->reads.n - 1;
 	}
 	return rc;
 }
 
-static void write_cells(struct build *b, int i)
+static void write_cells(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
 	int64_t to = cell_of(b, op->dst_buf, op->dst);
@@ -454,7 +454,7 @@ static void write_cells(struct build *b, int i)
 }
 
 /* The op's clock: what its threadblock knew, and itself. */
-static int32_t *start_clock(struct build *b, int i)
+static int32_t *start_clock(struct msccl_build *b, int i)
 {
 	size_t n = b->p->gpus[b->rank].tbs.n;
 	int tb = b->ops[i].tb;
@@ -471,8 +471,8 @@ static int32_t *start_clock(struct build *b, int i)
 }
 
 /* Leaves only waits that neither the threadblock's own past nor another
- * wait implies, and adds to the clock what they tell. */
-static void prune(struct build *b, int32_t *mine)
+ * wait implies, and adds to the clock what they know. */
+static void prune(struct msccl_build *b, int32_t *mine)
 {
 	size_t n = b->p->gpus[b->rank].tbs.n;
 
@@ -482,25 +482,25 @@ static void prune(struct build *b, int32_t *mine)
 		}
 	}
 	for (size_t t = 0; t < n; t++) {
-		const int32_t *his;
+		const int32_t *other;
 
 		if (b->wait[t] == NONE) {
 			continue;
 		}
-		his = clock_of(b, b->wait[t]);
+		other = clock_of(b, b->wait[t]);
 		for (size_t u = 0; u < n; u++) {
-			if (u != t && b->wait[u] <= his[u]) {
+			if (u != t && b->wait[u] <= other[u]) {
 				b->wait[u] = NONE;
 			}
-			if (mine[u] < his[u]) {
-				mine[u] = his[u];
+			if (mine[u] < other[u]) {
+				mine[u] = other[u];
 			}
 		}
 	}
 }
 
 /* The step of an op, after nops for all its waits but the last. */
-static int emit_steps(struct build *b, int i)
+static int emit_steps(struct msccl_build *b, int i)
 {
 	struct msccl_gpu *g = &b->p->gpus[b->rank];
 	struct msccl_op *op = &b->ops[i];
@@ -538,7 +538,7 @@ static int emit_steps(struct build *b, int i)
 	return vec_push(&tb->steps, step);
 }
 
-static int order_op(struct build *b, int i)
+static int order_op(struct msccl_build *b, int i)
 {
 	const struct msccl_op *op = &b->ops[i];
 	int32_t *mine = start_clock(b, i);
@@ -559,7 +559,7 @@ static int order_op(struct build *b, int i)
 	return emit_steps(b, i);
 }
 
-static int order_ops(struct build *b)
+static int order_ops(struct msccl_build *b)
 {
 	size_t n = b->p->gpus[b->rank].tbs.n + 1;
 	int rc = 0;
@@ -656,7 +656,7 @@ static int pack_scratch(struct msccl_gpu *g, int64_t n)
 /* ---- a rank, and all of them ---- */
 
 /* The ops of a rank, as steps of MSCCL. */
-static void load_ops(struct build *b, const struct lower_rank *from)
+static void load_ops(struct msccl_build *b, const struct lower_rank *from)
 {
 	static const uint8_t types[] = {
 		[LOWER_SEND] = MSCCL_SEND, [LOWER_RECV] = MSCCL_RECV,
@@ -674,7 +674,7 @@ static void load_ops(struct build *b, const struct lower_rank *from)
 	}
 }
 
-static int build_ops(struct build *b, const struct lower_rank *from)
+static int build_ops(struct msccl_build *b, const struct lower_rank *from)
 {
 	struct msccl_gpu *g = &b->p->gpus[b->rank];
 	int64_t scratch = from->chunks[LOWER_SCRATCH];
@@ -690,7 +690,7 @@ static int build_ops(struct build *b, const struct lower_rank *from)
 	return pack_scratch(g, scratch);
 }
 
-static int build_rank(struct build *b, const struct lower_rank *from)
+static int build_rank(struct msccl_build *b, const struct lower_rank *from)
 {
 	size_t ranks = (size_t)b->p->ranks, cells;
 	int rc = WEFT_ENOMEM;
@@ -729,15 +729,15 @@ static void clear_tbs(struct msccl *p)
 }
 
 /* The most of all ranks. */
-struct extent {
+struct msccl_extent {
 	int steps;	/* of a threadblock */
 	int tbs;	/* of a rank */
 	int waited;	/* threadblocks of a rank that others wait for */
 };
 
-static struct extent measure(const struct msccl *p)
+static struct msccl_extent measure(const struct msccl *p)
 {
-	struct extent e = { 0 };
+	struct msccl_extent e = { 0 };
 
 	for (int r = 0; r < p->ranks; r++) {
 		const struct msccl_gpu *g = &p->gpus[r];
@@ -758,7 +758,7 @@ static struct extent measure(const struct msccl *p)
 	return e;
 }
 
-static int too_long(const struct build *b, int steps, struct err *err)
+static int too_long(const struct msccl_build *b, int steps, struct err *err)
 {
 	const struct msccl_limits *lim = b->lim;
 	int channels = b->blocks * b->groups;
@@ -773,7 +773,7 @@ static int too_long(const struct build *b, int steps, struct err *err)
 	return WEFT_ELIMIT;
 }
 
-static int too_many_peers(const struct build *b, struct err *err)
+static int too_many_peers(const struct msccl_build *b, struct err *err)
 {
 	err_set(err, WEFT_ELIMIT, "the peers of a rank need %d channels of "
 		"%d, %s has %d channels", b->groups, MSCCL_MAX_PEERS,
@@ -793,7 +793,7 @@ static int too_many_waits(int waited, struct err *err)
 	return WEFT_ELIMIT;
 }
 
-static int build_ranks(struct build *b, const struct lower *l, struct err *err)
+static int build_ranks(struct msccl_build *b, const struct lower *l, struct err *err)
 {
 	clear_tbs(b->p);
 	for (b->rank = 0; b->rank < b->p->ranks; b->rank++) {
@@ -805,10 +805,10 @@ static int build_ranks(struct build *b, const struct lower *l, struct err *err)
 }
 
 /* Cuts time into as many blocks as the limit of steps needs. */
-static int build_all(struct build *b, const struct lower *l, struct err *err)
+static int build_all(struct msccl_build *b, const struct lower *l, struct err *err)
 {
 	int next, most = b->lim->channels / b->groups, rc;
-	struct extent e;
+	struct msccl_extent e;
 
 	if (most == 0) {
 		return too_many_peers(b, err);
@@ -857,7 +857,7 @@ int msccl_lower(const struct coll_sched *s, enum msccl_dialect dialect,
 {
 	static const struct lower_bounds bounds = {
 		MSCCL_MAX_RANKS, MSCCL_MAX_COUNT, MSCCL_MAX_ELEMENTS };
-	struct build b = { .p = out, .lim = msccl_limits(dialect) };
+	struct msccl_build b = { .p = out, .lim = msccl_limits(dialect) };
 	struct lower l;
 	int rc = lower_schedule(s, &bounds, &l, err);
 

@@ -5,13 +5,13 @@
 
 #include "runtime/msccl/private.h"
 
-struct lower_at {
+struct msccl_at {
 	char text[64];
 };
 
-static struct lower_at at(int rank, int tb, int step)
+static struct msccl_at at(int rank, int tb, int step)
 {
-	struct lower_at a;
+	struct msccl_at a;
 
 	snprintf(a.text, sizeof(a.text), "rank %d threadblock %d step %d",
 		 rank, tb, step);
@@ -295,7 +295,7 @@ static int claim(struct u64map *map, uint64_t key, int tb, int rank, int t,
 	return u64map_set(map, key, (uint64_t)tb) ? err_nomem(err) : 0;
 }
 
-static int number_tbs(struct check *c, struct u64map *to, struct err *err)
+static int number_tbs(struct msccl_proof *c, struct u64map *to, struct err *err)
 {
 	const struct msccl *p = c->p;
 	int n = 0, rc = 0;
@@ -305,7 +305,7 @@ static int number_tbs(struct check *c, struct u64map *to, struct err *err)
 		for (size_t t = 0; t < p->gpus[r].tbs.n && !rc; t++, n++) {
 			const struct msccl_tb *tb = &p->gpus[r].tbs.v[t];
 
-			c->tbs[n] = (struct check_tb){
+			c->tbs[n] = (struct msccl_proof_tb){
 				.tb = tb, .rank = r, .id = (int)t,
 				.from = -1, .to = -1,
 				.first_op = c->n_ops };
@@ -331,10 +331,10 @@ static size_t next_of(const struct msccl_tb *tb, size_t k, bool sends)
 }
 
 /* The k-th send meets the k-th receive, with as many chunks. */
-static int match_steps(struct check *c, int from, int to, struct err *err)
+static int match_steps(struct msccl_proof *c, int from, int to, struct err *err)
 {
-	const struct check_tb *s = &c->tbs[from];
-	const struct check_tb *r = to >= 0 ? &c->tbs[to] : NULL;
+	const struct msccl_proof_tb *s = &c->tbs[from];
+	const struct msccl_proof_tb *r = to >= 0 ? &c->tbs[to] : NULL;
 	size_t i = next_of(s->tb, 0, true);
 	size_t j = r ? next_of(r->tb, 0, false) : 0;
 
@@ -361,13 +361,13 @@ static int match_steps(struct check *c, int from, int to, struct err *err)
 		       : 0;
 }
 
-static int join_tbs(struct check *c, struct u64map *to, struct err *err)
+static int join_tbs(struct msccl_proof *c, struct u64map *to, struct err *err)
 {
 	struct u64map from = { 0 };
 	int rc = 0;
 
 	for (int n = 0; n < c->base[c->p->ranks] && !rc; n++) {
-		struct check_tb *s = &c->tbs[n];
+		struct msccl_proof_tb *s = &c->tbs[n];
 		uint64_t key, other;
 
 		if (s->tb->send < 0) {
@@ -384,7 +384,7 @@ static int join_tbs(struct check *c, struct u64map *to, struct err *err)
 		}
 	}
 	for (int n = 0; n < c->base[c->p->ranks] && !rc; n++) {
-		const struct check_tb *r = &c->tbs[n];
+		const struct msccl_proof_tb *r = &c->tbs[n];
 		size_t k = next_of(r->tb, 0, false);
 
 		if (r->from < 0 && k < r->tb->steps.n) {
@@ -396,7 +396,7 @@ static int join_tbs(struct check *c, struct u64map *to, struct err *err)
 	return rc;
 }
 
-static int check_open(struct check *c, struct err *err)
+static int check_open(struct msccl_proof *c, struct err *err)
 {
 	struct u64map to = { 0 };
 	size_t tbs = 0, ops = 0;
@@ -428,7 +428,7 @@ static int check_open(struct check *c, struct err *err)
 	return rc;
 }
 
-static void check_close(struct check *c)
+static void check_close(struct msccl_proof *c)
 {
 	free(c->base);
 	free(c->tbs);
@@ -440,7 +440,7 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
 		struct err *err)
 {
 	const struct msccl_limits *lim = msccl_limits(dialect);
-	struct check c = { .p = p };
+	struct msccl_proof c = { .p = p };
 	int rc = check_head(p, lim, err);
 
 	for (int r = 0; r < p->ranks && !rc; r++) {
@@ -454,8 +454,8 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
 	}
 	for (int place = 0; place < 2 && !rc; place++) {
 		if (place ? p->inplace : p->outofplace) {
-			if ((rc = check_run(&c, place, err)) ||
-			    (rc = check_races(&c, place, err))) {
+			if ((rc = msccl_check_run(&c, place, err)) ||
+			    (rc = msccl_check_races(&c, place, err))) {
 				err_wrap(err, "called %s", place
 						? "in place" : "out of place");
 			}

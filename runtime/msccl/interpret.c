@@ -1,7 +1,7 @@
 /*
  * Runs a program on numbers: deadlock and result; see msccl.h.
  *
- * Every chunk holds a random 64-bit number that tells who contributed it;
+ * Every chunk holds a random 64-bit number that shows who contributed it;
  * sums add up modulo 2^64. A connection holds MSCCL_IN_FLIGHT sends, and a
  * step that receives and sends on takes place only when it can do both.
  */
@@ -11,23 +11,23 @@
 #include "lib/base/rng.h"
 #include "runtime/msccl/private.h"
 
-struct queue {
+struct msccl_queue {
 	uint32_t sent, taken;
 	uint64_t v[MSCCL_IN_FLIGHT][MSCCL_MAX_COUNT];
 };
 
-struct run {
-	const struct check *c;
+struct msccl_run {
+	const struct msccl_proof *c;
 	const struct msccl *p;
 	bool inplace;
 	int64_t *start;		/* by rank: its first cell */
 	uint64_t *cells;
 	uint32_t *pc;		/* by threadblock: the next step */
-	struct queue *queues;	/* by sending threadblock */
+	struct msccl_queue *queues;	/* by sending threadblock */
 	int64_t done;		/* steps so far; the length of the order */
 };
 
-static uint64_t *cell(const struct run *r, int rank, int buf, int64_t off)
+static uint64_t *cell(const struct msccl_run *r, int rank, int buf, int64_t off)
 {
 	return &r->cells[r->start[rank] +
 			 msccl_cell(r->p, rank, buf, (int)off, r->inplace)];
@@ -35,7 +35,7 @@ static uint64_t *cell(const struct run *r, int rank, int buf, int64_t off)
 
 /* ---- before and after ---- */
 
-static void fill(struct run *r)
+static void fill(struct msccl_run *r)
 {
 	for (int u = 0; u < r->p->ranks; u++) {
 		int32_t n = r->p->gpus[u].chunks[LOWER_IN];
@@ -53,13 +53,13 @@ static void fill(struct run *r)
 	}
 }
 
-static uint64_t expected(const struct run *r, int rank, int64_t k)
+static uint64_t expected(const struct msccl_run *r, int rank, int64_t k)
 {
 	return lower_expected(r->p->kind, r->p->ranks, r->p->loop, r->p->root,
 			      rank, k);
 }
 
-static int compare(const struct run *r, struct err *err)
+static int compare(const struct msccl_run *r, struct err *err)
 {
 	for (int u = 0; u < r->p->ranks; u++) {
 		const int32_t *n = r->p->gpus[u].chunks;
@@ -85,10 +85,10 @@ static int compare(const struct run *r, struct err *err)
 
 /* ---- steps ---- */
 
-static bool ready(const struct run *r, int n, const struct msccl_step *s)
+static bool ready(const struct msccl_run *r, int n, const struct msccl_step *s)
 {
-	const struct check_tb *t = &r->c->tbs[n];
-	const struct queue *q;
+	const struct msccl_proof_tb *t = &r->c->tbs[n];
+	const struct msccl_queue *q;
 
 	if (s->dep_tb >= 0 &&
 	    r->pc[r->c->base[t->rank] + s->dep_tb] <= (uint32_t)s->dep_step) {
@@ -102,13 +102,13 @@ static bool ready(const struct run *r, int n, const struct msccl_step *s)
 	return !q || q->sent - q->taken < MSCCL_IN_FLIGHT;
 }
 
-static void execute(struct run *r, int n, const struct msccl_step *s)
+static void execute(struct msccl_run *r, int n, const struct msccl_step *s)
 {
-	const struct check_tb *t = &r->c->tbs[n];
+	const struct msccl_proof_tb *t = &r->c->tbs[n];
 	uint64_t v[MSCCL_MAX_COUNT] = { 0 };
 
 	if (msccl_receives(s->type)) {
-		struct queue *q = &r->queues[t->from];
+		struct msccl_queue *q = &r->queues[t->from];
 
 		memcpy(v, q->v[q->taken++ % MSCCL_IN_FLIGHT], sizeof(v));
 	}
@@ -122,13 +122,13 @@ static void execute(struct run *r, int n, const struct msccl_step *s)
 		*cell(r, t->rank, s->dst_buf, s->dst + k) = v[k];
 	}
 	if (msccl_sends(s->type)) {
-		struct queue *q = &r->queues[n];
+		struct msccl_queue *q = &r->queues[n];
 
 		memcpy(q->v[q->sent++ % MSCCL_IN_FLIGHT], v, sizeof(v));
 	}
 }
 
-static int stuck(const struct run *r, struct err *err)
+static int stuck(const struct msccl_run *r, struct err *err)
 {
 	int n = 0;
 
@@ -144,7 +144,7 @@ static int stuck(const struct run *r, struct err *err)
 
 /* Sweeps over the threadblocks, each as far as it gets. What can ever run
  * does not depend on the order, as a step once ready stays so. */
-static int run_all(struct run *r, struct err *err)
+static int run_all(struct msccl_run *r, struct err *err)
 {
 	int tbs = r->c->base[r->p->ranks];
 	int64_t before;
@@ -157,7 +157,7 @@ static int run_all(struct run *r, struct err *err)
 			while (r->pc[n] < tb->steps.n &&
 			       ready(r, n, &tb->steps.v[r->pc[n]])) {
 				execute(r, n, &tb->steps.v[r->pc[n]]);
-				r->c->order[r->done++] = (struct check_op){
+				r->c->order[r->done++] = (struct msccl_proof_op){
 					n, (int32_t)r->pc[n]++ };
 			}
 		}
@@ -165,9 +165,9 @@ static int run_all(struct run *r, struct err *err)
 	return r->done < r->c->n_ops ? stuck(r, err) : 0;
 }
 
-int check_run(struct check *c, bool inplace, struct err *err)
+int msccl_check_run(struct msccl_proof *c, bool inplace, struct err *err)
 {
-	struct run r = { .c = c, .p = c->p, .inplace = inplace };
+	struct msccl_run r = { .c = c, .p = c->p, .inplace = inplace };
 	size_t ranks = (size_t)c->p->ranks, tbs = (size_t)c->base[ranks];
 	int rc = 0;
 

@@ -3,7 +3,7 @@
  *
  * Vector clocks over the threadblocks of a rank order its steps by program
  * order and dependencies. Two steps that they leave unordered may still be
- * ordered by way of other ranks (a send before its receive): only then is
+ * ordered through other ranks (a send before its receive): only then is
  * the whole program searched backwards.
  */
 #include <stdlib.h>
@@ -11,29 +11,29 @@
 
 #include "runtime/msccl/private.h"
 
-struct touch {
+struct msccl_access {
 	int32_t tb, step;	/* threadblock of the rank */
 	int32_t before;		/* older reads of the cell, or -1 */
 };
 
-struct race {
-	struct check *c;
+struct msccl_race_search {
+	struct msccl_proof *c;
 	const struct msccl *p;
 	bool inplace;
 	int rank, n;		/* the rank at hand, its threadblocks */
 	int32_t *clock;		/* by op of the rank and threadblock */
 	int32_t *row;		/* by op of the program: its clock */
 	int32_t rows;
-	struct touch *wrote;	/* by cell; tb -1: never */
+	struct msccl_access *wrote;	/* by cell; tb -1: never */
 	int32_t *read;		/* by cell: newest of the reads, or -1 */
-	VEC(struct touch) reads;
+	VEC(struct msccl_access) reads;
 	uint32_t *seen;		/* by op: the search that met it last */
 	uint32_t search;
 	VEC(int64_t) open;	/* ops that a search has yet to expand */
 	VEC(int32_t) owner;	/* threadblock of an op */
 };
 
-static int32_t *clock_at(struct race *x, int64_t op)
+static int32_t *clock_at(struct msccl_race_search *x, int64_t op)
 {
 	return x->clock + (size_t)x->row[op] * (size_t)x->n;
 }
@@ -45,14 +45,14 @@ static void raise_to(int32_t *clock, const int32_t *other, int n)
 	}
 }
 
-static const struct msccl_step *step_of(const struct race *x, int tb, int step)
+static const struct msccl_step *step_of(const struct msccl_race_search *x, int tb, int step)
 {
 	return &x->c->tbs[tb].tb->steps.v[step];
 }
 
-static void tick(struct race *x, int tb, int step)
+static void tick(struct msccl_race_search *x, int tb, int step)
 {
-	const struct check_tb *t = &x->c->tbs[tb];
+	const struct msccl_proof_tb *t = &x->c->tbs[tb];
 	const struct msccl_step *s = step_of(x, tb, step);
 	int32_t *mine;
 
@@ -73,9 +73,9 @@ static void tick(struct race *x, int tb, int step)
 	mine[t->id] = step;
 }
 
-/* ---- order by way of other ranks ---- */
+/* ---- order through other ranks ---- */
 
-static int visit(struct race *x, int64_t op)
+static int visit(struct msccl_race_search *x, int64_t op)
 {
 	if (op < 0 || x->seen[op] == x->search) {
 		return 0;
@@ -85,7 +85,7 @@ static int visit(struct race *x, int64_t op)
 }
 
 /* 1 when `early` happens before `late`, 0 when not. */
-static int reaches(struct race *x, int64_t early, int64_t late)
+static int reaches(struct msccl_race_search *x, int64_t early, int64_t late)
 {
 	int rc = 0;
 
@@ -94,7 +94,7 @@ static int reaches(struct race *x, int64_t early, int64_t late)
 	rc = visit(x, late);
 	while (x->open.n > 0 && !rc) {
 		int64_t op = x->open.v[--x->open.n];
-		const struct check_tb *t = &x->c->tbs[x->owner.v[op]];
+		const struct msccl_proof_tb *t = &x->c->tbs[x->owner.v[op]];
 		int64_t k = op - t->first_op;
 		const struct msccl_step *s = &t->tb->steps.v[k];
 
@@ -117,11 +117,11 @@ static int reaches(struct race *x, int64_t early, int64_t late)
 /* ---- cells ---- */
 
 /* The earlier touch must be over when this op begins. */
-static int ordered(struct race *x, const struct touch *e, int tb, int step,
+static int ordered(struct msccl_race_search *x, const struct msccl_access *e, int tb, int step,
 		   struct err *err)
 {
-	const struct check_tb *t = &x->c->tbs[tb];
-	const struct check_tb *o = &x->c->tbs[x->c->base[x->rank] + e->tb];
+	const struct msccl_proof_tb *t = &x->c->tbs[tb];
+	const struct msccl_proof_tb *o = &x->c->tbs[x->c->base[x->rank] + e->tb];
 	int rc;
 
 	if (e->step <= clock_at(x, t->first_op + step)[e->tb]) {
@@ -138,14 +138,14 @@ static int ordered(struct race *x, const struct touch *e, int tb, int step,
 				t->id, step);
 }
 
-static int read_cell(struct race *x, int64_t c, int tb, int step,
+static int read_cell(struct msccl_race_search *x, int64_t c, int tb, int step,
 		     struct err *err)
 {
 	int rc = x->wrote[c].tb < 0 ? 0
 				    : ordered(x, &x->wrote[c], tb, step, err);
 
 	if (!rc && vec_push(&x->reads,
-			    (struct touch){ x->c->tbs[tb].id, step,
+			    (struct msccl_access){ x->c->tbs[tb].id, step,
 					    x->read[c] })) {
 		rc = err_nomem(err);
 	}
@@ -153,7 +153,7 @@ static int read_cell(struct race *x, int64_t c, int tb, int step,
 	return rc;
 }
 
-static int write_cell(struct race *x, int64_t c, int tb, int step,
+static int write_cell(struct msccl_race_search *x, int64_t c, int tb, int step,
 		      struct err *err)
 {
 	int rc = x->wrote[c].tb < 0 ? 0
@@ -163,11 +163,11 @@ static int write_cell(struct race *x, int64_t c, int tb, int step,
 		rc = ordered(x, &x->reads.v[k], tb, step, err);
 	}
 	x->read[c] = -1;
-	x->wrote[c] = (struct touch){ x->c->tbs[tb].id, step, -1 };
+	x->wrote[c] = (struct msccl_access){ x->c->tbs[tb].id, step, -1 };
 	return rc;
 }
 
-static int touch_cells(struct race *x, int tb, int step, struct err *err)
+static int touch_cells(struct msccl_race_search *x, int tb, int step, struct err *err)
 {
 	const struct msccl_step *s = step_of(x, tb, step);
 	int64_t from = 0, to = 0;
@@ -195,7 +195,7 @@ static int touch_cells(struct race *x, int tb, int step, struct err *err)
 
 /* ---- a rank, and all of them ---- */
 
-static int race_rank(struct race *x, const struct check_op *order, int64_t n,
+static int race_rank(struct msccl_race_search *x, const struct msccl_proof_op *order, int64_t n,
 		     struct err *err)
 {
 	int64_t cells = msccl_cells(x->p, x->rank);
@@ -225,9 +225,9 @@ static int race_rank(struct race *x, const struct check_op *order, int64_t n,
 }
 
 /* The execution by rank, each rank's steps in order; start[rank] ends it. */
-static struct check_op *split(const struct check *c, int64_t *start)
+static struct msccl_proof_op *split(const struct msccl_proof *c, int64_t *start)
 {
-	struct check_op *out = malloc(((size_t)c->n_ops + 1) * sizeof(*out));
+	struct msccl_proof_op *out = malloc(((size_t)c->n_ops + 1) * sizeof(*out));
 
 	for (int64_t i = 0; i < c->n_ops; i++) {
 		start[c->tbs[c->order[i].tb].rank + 1]++;
@@ -243,7 +243,7 @@ static struct check_op *split(const struct check *c, int64_t *start)
 	return out;
 }
 
-static int race_init(struct race *x)
+static int race_init(struct msccl_race_search *x)
 {
 	int rc = 0;
 
@@ -257,12 +257,12 @@ static int race_init(struct race *x)
 	return rc || !x->row || !x->seen ? WEFT_ENOMEM : 0;
 }
 
-int check_races(struct check *c, bool inplace, struct err *err)
+int msccl_check_races(struct msccl_proof *c, bool inplace, struct err *err)
 {
-	struct race x = { .c = c, .p = c->p, .inplace = inplace };
+	struct msccl_race_search x = { .c = c, .p = c->p, .inplace = inplace };
 	int ranks = c->p->ranks;
 	int64_t *start = calloc((size_t)ranks + 2, sizeof(*start));
-	struct check_op *order = start ? split(c, start) : NULL;
+	struct msccl_proof_op *order = start ? split(c, start) : NULL;
 	int rc = order && race_init(&x) == 0 ? 0 : err_nomem(err);
 
 	/* Filled from the end, start[r + 1] became the begin of rank r. */

@@ -20,22 +20,22 @@
 #define NONE (-1)
 
 /* What is known of an op beside struct lower_op. */
-struct extra {
+struct mscclpp_op_info {
 	int32_t mate;	/* the op at the other end, in that rank's list */
-	int32_t signal;	/* a send: which signal to its peer tells of it */
+	int32_t signal;	/* a send: which signal to its peer comes after it */
 	int32_t stage;	/* a sum: where it arrives in scratch */
 };
 
 /* An op with ids of the rank. */
-struct flat {
+struct mscclpp_flat_op {
 	struct mscclpp_op op;
 	int32_t remotes[MSCCLPP_MAX_IDS];	/* by destination of a put */
 };
 
-struct build {
+struct mscclpp_build {
 	struct mscclpp *p;
 	struct lower *low;
-	struct extra **extra;	/* by rank and op */
+	struct mscclpp_op_info **extra;	/* by rank and op */
 	struct u64map sends;	/* (from, to, phase): the op */
 	/* The rank being built. */
 	int rank;
@@ -55,34 +55,34 @@ struct build {
 	bool copied;		/* own_copies are done */
 	bool unmet;		/* something since the last nop */
 	VEC(int32_t) batch, put_off;
-	VEC(struct flat) out;
+	VEC(struct mscclpp_flat_op) out;
 };
 
-static const struct lower_rank *ops_of(const struct build *b)
+static const struct lower_rank *ops_of(const struct mscclpp_build *b)
 {
 	return &b->low->rank[b->rank];
 }
 
-static int64_t cell_of(const struct build *b, int buf, int64_t off)
+static int64_t cell_of(const struct mscclpp_build *b, int buf, int64_t off)
 {
 	return lower_cell(b->p->kind, b->p->gpus[b->rank].chunks, b->shard,
 			   buf, off, b->p->inplace);
 }
 
-static int emit_flat(struct build *b, const struct flat *f)
+static int emit_flat(struct mscclpp_build *b, const struct mscclpp_flat_op *f)
 {
 	b->unmet = f->op.name != MSCCLPP_NOP;
 	b->segment += f->op.name == MSCCLPP_NOP;
 	return vec_push(&b->out, *f);
 }
 
-static int emit(struct build *b, const struct mscclpp_op *op)
+static int emit(struct mscclpp_build *b, const struct mscclpp_op *op)
 {
-	return emit_flat(b, &(struct flat){ .op = *op });
+	return emit_flat(b, &(struct mscclpp_flat_op){ .op = *op });
 }
 
 /* The threads meet, unless they just did. */
-static int meet(struct build *b)
+static int meet(struct mscclpp_build *b)
 {
 	return b->unmet ? emit(b, &(struct mscclpp_op){ .name = MSCCLPP_NOP })
 			: 0;
@@ -90,14 +90,14 @@ static int meet(struct build *b)
 
 /* ---- which op meets which, before any rank is built ---- */
 
-static uint64_t send_key(const struct build *b, int from, int to, int phase)
+static uint64_t send_key(const struct mscclpp_build *b, int from, int to, int phase)
 {
 	uint64_t pair = (uint64_t)from * (uint64_t)b->p->ranks + (uint64_t)to;
 
 	return pair * (uint64_t)b->low->phases + (uint64_t)phase;
 }
 
-static int note_sends(struct build *b)
+static int note_sends(struct mscclpp_build *b)
 {
 	int rc = 0;
 
@@ -115,7 +115,7 @@ static int note_sends(struct build *b)
 }
 
 /* Mates, and a place in scratch for every sum that arrives. */
-static void pair_ops(struct build *b, int rank)
+static void pair_ops(struct mscclpp_build *b, int rank)
 {
 	int32_t *scratch = &b->p->gpus[rank].chunks[LOWER_SCRATCH];
 
@@ -138,7 +138,7 @@ static void pair_ops(struct build *b, int rank)
 }
 
 /* Scratch, which lower_schedule numbers sparsely, without its holes. */
-static int pack_scratch(struct build *b, int rank)
+static int pack_scratch(struct mscclpp_build *b, int rank)
 {
 	struct lower_rank *low = &b->low->rank[rank];
 	int64_t size = low->chunks[LOWER_SCRATCH];
@@ -172,7 +172,7 @@ static int pack_scratch(struct build *b, int rank)
 
 /* ---- channels and remote buffers of a rank ---- */
 
-static int channel(struct build *b, int peer)
+static int channel(struct mscclpp_build *b, int peer)
 {
 	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 
@@ -185,7 +185,7 @@ static int channel(struct build *b, int peer)
 
 /* Every peer's channel, in the order of peers, so that both ends of a pair
  * count alike. */
-static int open_channels(struct build *b)
+static int open_channels(struct mscclpp_build *b)
 {
 	const struct lower_rank *o = ops_of(b);
 	int rc = 0;
@@ -205,7 +205,7 @@ static int open_channels(struct build *b)
 	return rc;
 }
 
-static int remote_id(struct build *b, int peer, int buf, int32_t *id)
+static int remote_id(struct mscclpp_build *b, int peer, int buf, int32_t *id)
 {
 	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 	int32_t *known = &b->remote[buf][peer];
@@ -221,7 +221,7 @@ static int remote_id(struct build *b, int peer, int buf, int32_t *id)
 }
 
 /* Ops of one kind, each on as many of the channels as one takes. */
-static int emit_channels(struct build *b, enum mscclpp_name name,
+static int emit_channels(struct mscclpp_build *b, enum mscclpp_name name,
 			 const int32_t *chans, size_t n)
 {
 	int rc = 0;
@@ -245,7 +245,7 @@ static int emit_channels(struct build *b, enum mscclpp_name name,
 }
 
 /* No rank writes to another before that one's buffers are its own. */
-static int emit_start(struct build *b)
+static int emit_start(struct mscclpp_build *b)
 {
 	const struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 	int32_t *all = malloc((g->chans.n + 1) * sizeof(*all));
@@ -264,7 +264,7 @@ out:
 }
 
 /* All puts are over: what they read may be written. */
-static int emit_flush(struct build *b)
+static int emit_flush(struct mscclpp_build *b)
 {
 	const struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 	VEC(int32_t) used = { 0 };
@@ -285,7 +285,7 @@ static int emit_flush(struct build *b)
 
 /* ---- batches of sends ---- */
 
-static int add_send(struct build *b, struct flat *f, int32_t i)
+static int add_send(struct mscclpp_build *b, struct mscclpp_flat_op *f, int32_t i)
 {
 	const struct lower_op *s = &ops_of(b)->ops.v[i];
 	int32_t mate = b->extra[b->rank][i].mate;
@@ -308,11 +308,11 @@ static int add_send(struct build *b, struct flat *f, int32_t i)
 			 &f->remotes[n]);
 }
 
-/* The sends of the batch that are the last to their peer, which tell it so,
+/* The sends of the batch that are the last to their peer, which also signal,
  * or all others. */
-static int emit_sends(struct build *b, enum mscclpp_name name)
+static int emit_sends(struct mscclpp_build *b, enum mscclpp_name name)
 {
-	struct flat f = { .op = { .name = (uint8_t)name } };
+	struct mscclpp_flat_op f = { .op = { .name = (uint8_t)name } };
 	int rc = 0;
 
 	for (size_t i = 0; i < b->batch.n && !rc; i++) {
@@ -325,14 +325,14 @@ static int emit_sends(struct build *b, enum mscclpp_name name)
 		rc = add_send(b, &f, at);
 		if (f.op.n_ids == MSCCLPP_MAX_IDS && !rc) {
 			rc = emit_flat(b, &f);
-			f = (struct flat){ .op = { .name = (uint8_t)name } };
+			f = (struct mscclpp_flat_op){ .op = { .name = (uint8_t)name } };
 		}
 	}
 	return rc || f.op.n_ids == 0 ? rc : emit_flat(b, &f);
 }
 
 /* What a rank copies for itself; in place it is there already. */
-static int emit_copies(struct build *b)
+static int emit_copies(struct mscclpp_build *b)
 {
 	const struct lower_rank *o = ops_of(b);
 	int rc = 0;
@@ -354,7 +354,7 @@ static int emit_copies(struct build *b)
 }
 
 /* Numbers the signals of a batch; with `write`, sends it. */
-static int end_batch(struct build *b, bool write)
+static int end_batch(struct mscclpp_build *b, bool write)
 {
 	const struct lower_op *ops = ops_of(b)->ops.v;
 	int rc = 0;
@@ -392,7 +392,7 @@ static int end_batch(struct build *b, bool write)
 
 /* ---- receives that were put off ---- */
 
-static int32_t signal_of(const struct build *b, int32_t i)
+static int32_t signal_of(const struct mscclpp_build *b, int32_t i)
 {
 	const struct lower_op *op = &ops_of(b)->ops.v[i];
 
@@ -401,7 +401,7 @@ static int32_t signal_of(const struct build *b, int32_t i)
 
 /* Waits until all that was put off is there: once for each signal, and in
  * an op once on a channel. */
-static int emit_waits(struct build *b)
+static int emit_waits(struct mscclpp_build *b)
 {
 	VEC(int32_t) chans = { 0 };
 	int rc = 0;
@@ -429,7 +429,7 @@ static int emit_waits(struct build *b)
 	return rc;
 }
 
-static bool in_use(const struct build *b, int64_t from, int32_t n)
+static bool in_use(const struct mscclpp_build *b, int64_t from, int32_t n)
 {
 	for (int32_t k = 0; k < n; k++) {
 		if (b->touched[from + k] == b->segment) {
@@ -441,7 +441,7 @@ static bool in_use(const struct build *b, int64_t from, int32_t n)
 
 /* Threads may be busy with the same chunks, or a proxy may still read what
  * is to be written. */
-static int before_sum(struct build *b, int64_t from, int64_t to, int32_t n)
+static int before_sum(struct mscclpp_build *b, int64_t from, int64_t to, int32_t n)
 {
 	int rc = in_use(b, from, n) || in_use(b, to, n) ? meet(b) : 0;
 	bool leaves = false;
@@ -462,7 +462,7 @@ static int before_sum(struct build *b, int64_t from, int64_t to, int32_t n)
 }
 
 /* Adds what arrived for op; further arrivals for the same chunks join. */
-static int emit_sum(struct build *b, int32_t i)
+static int emit_sum(struct mscclpp_build *b, int32_t i)
 {
 	const struct lower_op *op = &ops_of(b)->ops.v[i];
 	struct mscclpp_ref stage = { b->extra[b->rank][i].stage, op->cnt,
@@ -487,7 +487,7 @@ static int emit_sum(struct build *b, int32_t i)
 		    &(struct mscclpp_op){ .name = MSCCLPP_REDUCE, .n_src = 2, .n_dst = 1, .dst = { to }, .src = { { op->src, op->cnt, op->src_buf, false }, stage } });
 }
 
-static int drain(struct build *b, bool write)
+static int drain(struct mscclpp_build *b, bool write)
 {
 	int rc = write ? emit_waits(b) : 0;
 
@@ -506,7 +506,7 @@ static int drain(struct build *b, bool write)
 
 /* ---- a rank ---- */
 
-static int put_off(struct build *b, int32_t i)
+static int put_off(struct mscclpp_build *b, int32_t i)
 {
 	const struct lower_op *op = &ops_of(b)->ops.v[i];
 	int64_t to = cell_of(b, op->dst_buf, op->dst);
@@ -517,7 +517,7 @@ static int put_off(struct build *b, int32_t i)
 	return vec_push(&b->put_off, i);
 }
 
-static bool is_due(const struct build *b, const struct lower_op *op)
+static bool is_due(const struct mscclpp_build *b, const struct lower_op *op)
 {
 	int64_t from = cell_of(b, op->src_buf, op->src);
 
@@ -530,7 +530,7 @@ static bool is_due(const struct build *b, const struct lower_op *op)
 }
 
 /* All ops of the rank; without `write`, numbers its signals only. */
-static int go_through(struct build *b, bool write)
+static int go_through(struct mscclpp_build *b, bool write)
 {
 	const struct lower_rank *o = ops_of(b);
 	int rc = 0;
@@ -574,7 +574,7 @@ static int32_t use(int32_t *v, int *n, int32_t id)
 }
 
 /* Room for the op, the hand-over after it, and what it uses. */
-static bool fits(const struct mscclpp_tb *tb, const struct flat *f)
+static bool fits(const struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 {
 	struct mscclpp_tb try = *tb;
 
@@ -591,7 +591,7 @@ static bool fits(const struct mscclpp_tb *tb, const struct flat *f)
 	return tb->ops.n + 3 <= MSCCLPP_MAX_OPS;
 }
 
-static int add_op(struct mscclpp_tb *tb, const struct flat *f)
+static int add_op(struct mscclpp_tb *tb, const struct mscclpp_flat_op *f)
 {
 	struct mscclpp_op op = f->op;
 
@@ -630,7 +630,7 @@ static int hand_over(struct mscclpp_gpu *g)
 				vec_push(&tb->ops, nop)) ? WEFT_ENOMEM : 0;
 }
 
-static int cut(struct build *b)
+static int cut(struct mscclpp_build *b)
 {
 	struct mscclpp_gpu *g = &b->p->gpus[b->rank];
 	int rc = hand_over(g);
@@ -646,7 +646,7 @@ static int cut(struct build *b)
 	return rc;
 }
 
-static int build_rank(struct build *b, bool write)
+static int build_rank(struct mscclpp_build *b, bool write)
 {
 	const int32_t *n = b->p->gpus[b->rank].chunks;
 	size_t cells = (size_t)n[0] + (size_t)n[1] + (size_t)n[2] + 1;
@@ -678,7 +678,7 @@ static int build_rank(struct build *b, bool write)
 
 /* ---- the whole ---- */
 
-static int reserve(struct build *b)
+static int reserve(struct mscclpp_build *b)
 {
 	size_t n = (size_t)b->p->ranks;
 	int32_t **by_rank[] = { &b->peer_chan, &b->peer_sent, &b->peer_last,
@@ -702,7 +702,7 @@ static int reserve(struct build *b)
 	return b->extra ? 0 : WEFT_ENOMEM;
 }
 
-static void release(struct build *b)
+static void release(struct mscclpp_build *b)
 {
 	for (int r = 0; b->extra && r < b->p->ranks; r++) {
 		free(b->extra[r]);
@@ -722,7 +722,7 @@ static void release(struct build *b)
 	vec_fini(&b->out);
 }
 
-static int build_all(struct build *b)
+static int build_all(struct mscclpp_build *b)
 {
 	int rc = reserve(b);
 
@@ -787,7 +787,7 @@ int mscclpp_lower(const struct coll_sched *s, bool inplace,
 	static const struct lower_bounds bounds = { MSCCLPP_MAX_RANKS,
 						    1 << 24, 0 };
 	struct lower low;
-	struct build b = { .p = out, .low = &low };
+	struct mscclpp_build b = { .p = out, .low = &low };
 	int rc;
 
 	*out = (struct mscclpp){ 0 };

@@ -25,11 +25,11 @@ static int limit(struct err *err, int rank, const char *what, long long have,
 
 /* ---- one operation ---- */
 
-struct shape {
+struct mscclpp_op_shape {
 	int ids, srcs, dsts;	/* the most of each; 0: none */
 };
 
-static const struct shape shapes[MSCCLPP_NAMES] = {
+static const struct mscclpp_op_shape shapes[MSCCLPP_NAMES] = {
 	[MSCCLPP_PUT] = { MSCCLPP_MAX_IDS, MSCCLPP_MAX_IDS, MSCCLPP_MAX_IDS },
 	[MSCCLPP_PWS] = { MSCCLPP_MAX_IDS, MSCCLPP_MAX_IDS, MSCCLPP_MAX_IDS },
 	[MSCCLPP_SIGNAL] = { MSCCLPP_MAX_IDS, 0, 0 },
@@ -53,7 +53,7 @@ static bool counts(int n, int most)
 
 static const char *shape_fault(const struct mscclpp_op *op)
 {
-	const struct shape *s = &shapes[op->name];
+	const struct mscclpp_op_shape *s = &shapes[op->name];
 
 	if (!counts(op->n_ids, s->ids)) {
 		return s->ids ? "channels or semaphores: none, or too many"

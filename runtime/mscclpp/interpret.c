@@ -22,79 +22,79 @@
 #define BEGUN 1
 
 /* A point of time: the end of a segment of a threadblock. */
-struct stamp {
+struct mscclpp_stamp {
 	int32_t tb;	/* or NONE: never, so far */
 	uint8_t segment;
 };
 
-struct put {
-	struct stamp pushed, told, flushed;
+struct mscclpp_put {
+	struct mscclpp_stamp pushed, signalled, flushed;
 };
 
-enum access { ACCESS_BEGIN, ACCESS_LOCAL, ACCESS_PUT };
+enum mscclpp_access_kind { ACCESS_BEGIN, ACCESS_LOCAL, ACCESS_PUT };
 
 /* Who touched a cell. BEGIN: whoever had the buffer before this run. */
-struct touch {
+struct mscclpp_access {
 	uint8_t kind;
 	uint8_t segment;
 	int32_t who;	/* rank, threadblock or put */
 };
 
-struct read {
-	struct touch by;
+struct mscclpp_read {
+	struct mscclpp_access by;
 	int32_t before;	/* in `reads`, or NONE */
 };
 
-struct message {
+struct mscclpp_message {
 	uint8_t *clk;
-	int32_t puts;	/* of the channel that it tells of */
+	int32_t puts;	/* of the channel that it signals of */
 };
 
 /* One end of a channel. */
-struct end {
+struct mscclpp_end {
 	int32_t other;
-	VEC(struct message) sent;	/* to the other end */
+	VEC(struct mscclpp_message) sent;	/* to the other end */
 	size_t taken;			/* of these, by the other end */
 	VEC(int32_t) puts;
-	size_t told, flushed;		/* of puts */
+	size_t signalled_puts, flushed;		/* of puts */
 	size_t signalled;		/* puts before the last signal */
-	struct stamp last_signal, last_wait;
+	struct mscclpp_stamp last_signal, last_wait;
 };
 
-struct sem {
-	VEC(struct message) released;
+struct mscclpp_sem {
+	VEC(struct mscclpp_message) released;
 	size_t acquired;
-	struct stamp last_release, last_acquire;
+	struct mscclpp_stamp last_release, last_acquire;
 };
 
-struct thread {
+struct mscclpp_thread {
 	const struct mscclpp_tb *tb;
 	int32_t rank, id;
 	uint8_t segment;	/* the present one */
 	size_t pc;
 	uint8_t *clk;
-	VEC(uint8_t *) heard;	/* clocks to share at the next nop */
+	VEC(uint8_t *) received;	/* clocks to share at the next nop */
 };
 
-struct run {
+struct mscclpp_run {
 	const struct mscclpp *p;
 	int n_tbs;
 	int32_t *base;		/* by rank: its first threadblock; + end */
 	int32_t *end_base;	/* by rank: its first channel */
 	int32_t *sem_base;	/* by rank: its first semaphore */
 	int64_t *start;		/* by rank: its first cell */
-	struct thread *tbs;
-	struct end *ends;
-	struct sem *sems;
+	struct mscclpp_thread *tbs;
+	struct mscclpp_end *ends;
+	struct mscclpp_sem *sems;
 	uint64_t *cells;
-	struct touch *writer;	/* by cell */
+	struct mscclpp_access *writer;	/* by cell */
 	int32_t *reader;	/* by cell: newest since it was written */
-	VEC(struct read) reads;
-	VEC(struct put) puts;
+	VEC(struct mscclpp_read) reads;
+	VEC(struct mscclpp_put) puts;
 	VEC(uint64_t) values;	/* of the op that runs */
 };
 
-static int64_t cell_of(const struct run *r, int rank, int buf, int64_t off)
+static int64_t cell_of(const struct mscclpp_run *r, int rank, int buf, int64_t off)
 {
 	const struct mscclpp *p = r->p;
 	int64_t shard = (int64_t)rank * (p->loop / p->ranks);
@@ -103,7 +103,7 @@ static int64_t cell_of(const struct run *r, int rank, int buf, int64_t off)
 					    shard, buf, off, p->inplace);
 }
 
-static int fault(const struct thread *t, const char *what, struct err *err)
+static int fault(const struct mscclpp_thread *t, const char *what, struct err *err)
 {
 	return err_set(err, WEFT_EVERIFY, "%s: %s: %s",
 		       mscclpp_at(t->rank, t->id, (int)t->pc).text,
@@ -112,23 +112,23 @@ static int fault(const struct thread *t, const char *what, struct err *err)
 
 /* ---- order ---- */
 
-static bool over(const struct thread *t, struct stamp s)
+static bool over(const struct mscclpp_thread *t, struct mscclpp_stamp s)
 {
 	return s.tb != NONE && t->clk[s.tb] >= s.segment;
 }
 
 /* Nothing before, or known to be over. */
-static bool after(const struct thread *t, struct stamp s)
+static bool after(const struct mscclpp_thread *t, struct mscclpp_stamp s)
 {
 	return s.tb == NONE || over(t, s);
 }
 
-static struct stamp now(const struct run *r, const struct thread *t)
+static struct mscclpp_stamp now(const struct mscclpp_run *r, const struct mscclpp_thread *t)
 {
-	return (struct stamp){ (int32_t)(t - r->tbs), t->segment };
+	return (struct mscclpp_stamp){ (int32_t)(t - r->tbs), t->segment };
 }
 
-static bool has_begun(const struct run *r, const struct thread *t, int rank)
+static bool has_begun(const struct mscclpp_run *r, const struct mscclpp_thread *t, int rank)
 {
 	for (int u = r->base[rank]; u < r->base[rank + 1]; u++) {
 		if (t->clk[u] >= BEGUN) {
@@ -139,10 +139,10 @@ static bool has_begun(const struct run *r, const struct thread *t, int rank)
 }
 
 /* writing: the earlier access was a write. */
-static bool ordered(const struct run *r, const struct thread *t,
-		    const struct touch *x, bool writing)
+static bool ordered(const struct mscclpp_run *r, const struct mscclpp_thread *t,
+		    const struct mscclpp_access *x, bool writing)
 {
-	const struct put *q;
+	const struct mscclpp_put *q;
 
 	switch (x->kind) {
 	case ACCESS_BEGIN:
@@ -151,11 +151,11 @@ static bool ordered(const struct run *r, const struct thread *t,
 		return t->clk[x->who] >= x->segment;
 	default:
 		q = &r->puts.v[x->who];
-		return over(t, q->told) || (!writing && over(t, q->flushed));
+		return over(t, q->signalled) || (!writing && over(t, q->flushed));
 	}
 }
 
-static int check_read(const struct run *r, const struct thread *t,
+static int check_read(const struct mscclpp_run *r, const struct mscclpp_thread *t,
 		      int64_t cell, int32_t n, struct err *err)
 {
 	for (int64_t c = cell; c < cell + n; c++) {
@@ -167,7 +167,7 @@ static int check_read(const struct run *r, const struct thread *t,
 	return 0;
 }
 
-static int check_write(const struct run *r, const struct thread *t,
+static int check_write(const struct mscclpp_run *r, const struct mscclpp_thread *t,
 		       int64_t cell, int32_t n, struct err *err)
 {
 	for (int64_t c = cell; c < cell + n; c++) {
@@ -186,18 +186,18 @@ static int check_write(const struct run *r, const struct thread *t,
 	return 0;
 }
 
-static int note_read(struct run *r, struct touch by, int64_t cell, int32_t n)
+static int note_read(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell, int32_t n)
 {
 	int rc = 0;
 
 	for (int64_t c = cell; c < cell + n && !rc; c++) {
-		rc = vec_push(&r->reads, (struct read){ by, r->reader[c] });
+		rc = vec_push(&r->reads, (struct mscclpp_read){ by, r->reader[c] });
 		r->reader[c] = (int32_t)r->reads.n - 1;
 	}
 	return rc;
 }
 
-static void note_write(struct run *r, struct touch by, int64_t cell,
+static void note_write(struct mscclpp_run *r, struct mscclpp_access by, int64_t cell,
 		       int32_t n)
 {
 	for (int64_t c = cell; c < cell + n; c++) {
@@ -208,7 +208,7 @@ static void note_write(struct run *r, struct touch by, int64_t cell,
 
 /* ---- clocks that travel ---- */
 
-static int copy_clock(const struct run *r, const struct thread *t,
+static int copy_clock(const struct mscclpp_run *r, const struct mscclpp_thread *t,
 		      uint8_t **out)
 {
 	size_t n = (size_t)r->n_tbs;
@@ -221,30 +221,30 @@ static int copy_clock(const struct run *r, const struct thread *t,
 }
 
 /* The threads of the threadblock meet. */
-static void meet(struct run *r, struct thread *t)
+static void meet(struct mscclpp_run *r, struct mscclpp_thread *t)
 {
-	for (size_t i = 0; i < t->heard.n; i++) {
+	for (size_t i = 0; i < t->received.n; i++) {
 		for (int u = 0; u < r->n_tbs; u++) {
-			if (t->clk[u] < t->heard.v[i][u]) {
-				t->clk[u] = t->heard.v[i][u];
+			if (t->clk[u] < t->received.v[i][u]) {
+				t->clk[u] = t->received.v[i][u];
 			}
 		}
-		free(t->heard.v[i]);
+		free(t->received.v[i]);
 	}
-	t->heard.n = 0;
+	t->received.n = 0;
 	t->clk[t - r->tbs] = t->segment++;
 }
 
 /* ---- operations ---- */
 
-static struct end *end_of(const struct run *r, const struct thread *t,
+static struct mscclpp_end *end_of(const struct mscclpp_run *r, const struct mscclpp_thread *t,
 			  const struct mscclpp_op *op, int i)
 {
 	return &r->ends[r->end_base[t->rank] + t->tb->chans[op->ids[i]]];
 }
 
 /* Piece i of a put, handed to the proxy. */
-static int put_piece(struct run *r, struct thread *t,
+static int put_piece(struct mscclpp_run *r, struct mscclpp_thread *t,
 		     const struct mscclpp_op *op, int i, struct err *err)
 {
 	const struct mscclpp_ref *s = &op->src[i], *d = &op->dst[i];
@@ -252,14 +252,14 @@ static int put_piece(struct run *r, struct thread *t,
 		&r->p->gpus[t->rank].remotes.v[t->tb->remotes[d->buf]];
 	int64_t from = cell_of(r, t->rank, s->buf, s->index);
 	int64_t at = cell_of(r, to->rank, to->buf, d->index);
-	struct touch by = { ACCESS_PUT, 0, (int32_t)r->puts.n };
+	struct mscclpp_access by = { ACCESS_PUT, 0, (int32_t)r->puts.n };
 	int rc;
 
 	if ((rc = check_read(r, t, from, s->size, err)) ||
 	    (rc = check_write(r, t, at, d->size, err))) {
 		return rc;
 	}
-	if (vec_push(&r->puts, (struct put){ now(r, t), { NONE, 0 },
+	if (vec_push(&r->puts, (struct mscclpp_put){ now(r, t), { NONE, 0 },
 					     { NONE, 0 } }) ||
 	    vec_push(&end_of(r, t, op, i)->puts, by.who) ||
 	    note_read(r, by, from, s->size)) {
@@ -273,12 +273,12 @@ static int put_piece(struct run *r, struct thread *t,
 
 /* A signal must come after all puts of its channel, as well as after the
  * signal before. own: the put that carries it is of the same trigger. */
-static int signal_end(struct run *r, struct thread *t,
+static int signal_end(struct mscclpp_run *r, struct mscclpp_thread *t,
 		      const struct mscclpp_op *op, int i, bool own,
 		      struct err *err)
 {
-	struct end *e = end_of(r, t, op, i);
-	struct message m = { .puts = (int32_t)e->puts.n };
+	struct mscclpp_end *e = end_of(r, t, op, i);
+	struct mscclpp_message m = { .puts = (int32_t)e->puts.n };
 
 	if (!after(t, e->last_signal)) {
 		return fault(t, "may overtake the signal before", err);
@@ -298,20 +298,20 @@ static int signal_end(struct run *r, struct thread *t,
 	return 0;
 }
 
-static int do_put(struct run *r, struct thread *t,
+static int do_put(struct mscclpp_run *r, struct mscclpp_thread *t,
 		  const struct mscclpp_op *op, struct err *err)
 {
-	bool tells = op->name == MSCCLPP_PWS;
+	bool signals = op->name == MSCCLPP_PWS;
 	int rc = 0;
 
 	for (int i = 0; i < op->n_ids && !rc; i++) {
 		rc = put_piece(r, t, op, i, err);
-		rc = rc || !tells ? rc : signal_end(r, t, op, i, true, err);
+		rc = rc || !signals ? rc : signal_end(r, t, op, i, true, err);
 	}
 	return rc;
 }
 
-static int do_signal(struct run *r, struct thread *t,
+static int do_signal(struct mscclpp_run *r, struct mscclpp_thread *t,
 		     const struct mscclpp_op *op, struct err *err)
 {
 	int rc = 0;
@@ -323,7 +323,7 @@ static int do_signal(struct run *r, struct thread *t,
 }
 
 /* Two threadblocks that wait for the same count must do so in an order. */
-static int take_turn(struct run *r, struct thread *t, struct stamp *last,
+static int claim_order(struct mscclpp_run *r, struct mscclpp_thread *t, struct mscclpp_stamp *last,
 		     struct err *err)
 {
 	if (last->tb != (int32_t)(t - r->tbs) && !after(t, *last)) {
@@ -334,42 +334,42 @@ static int take_turn(struct run *r, struct thread *t, struct stamp *last,
 	return 0;
 }
 
-static int hear(struct thread *t, struct message *m, struct err *err)
+static int receive_clock(struct mscclpp_thread *t, struct mscclpp_message *m, struct err *err)
 {
-	if (vec_push(&t->heard, m->clk)) {
+	if (vec_push(&t->received, m->clk)) {
 		return err_nomem(err);
 	}
 	m->clk = NULL;
 	return 0;
 }
 
-static int do_wait(struct run *r, struct thread *t,
+static int do_wait(struct mscclpp_run *r, struct mscclpp_thread *t,
 		   const struct mscclpp_op *op, struct err *err)
 {
 	for (int i = 0; i < op->n_ids; i++) {
-		struct end *e = end_of(r, t, op, i);
-		struct end *from = &r->ends[e->other];
-		struct message *m = &from->sent.v[from->taken++];
-		int rc = take_turn(r, t, &e->last_wait, err);
+		struct mscclpp_end *e = end_of(r, t, op, i);
+		struct mscclpp_end *from = &r->ends[e->other];
+		struct mscclpp_message *m = &from->sent.v[from->taken++];
+		int rc = claim_order(r, t, &e->last_wait, err);
 
-		for (; from->told < (size_t)m->puts; from->told++) {
-			r->puts.v[from->puts.v[from->told]].told = now(r, t);
+		for (; from->signalled_puts < (size_t)m->puts; from->signalled_puts++) {
+			r->puts.v[from->puts.v[from->signalled_puts]].signalled = now(r, t);
 		}
-		if (rc || (rc = hear(t, m, err))) {
+		if (rc || (rc = receive_clock(t, m, err))) {
 			return rc;
 		}
 	}
 	return 0;
 }
 
-static void do_flush(struct run *r, struct thread *t,
+static void do_flush(struct mscclpp_run *r, struct mscclpp_thread *t,
 		     const struct mscclpp_op *op)
 {
 	for (int i = 0; i < op->n_ids; i++) {
-		struct end *e = end_of(r, t, op, i);
+		struct mscclpp_end *e = end_of(r, t, op, i);
 
 		for (; e->flushed < e->puts.n; e->flushed++) {
-			struct put *q = &r->puts.v[e->puts.v[e->flushed]];
+			struct mscclpp_put *q = &r->puts.v[e->puts.v[e->flushed]];
 
 			if (!over(t, q->pushed)) {
 				break;
@@ -380,12 +380,12 @@ static void do_flush(struct run *r, struct thread *t,
 }
 
 /* copy and re: dst = sum of all src. */
-static int do_local(struct run *r, struct thread *t,
+static int do_local(struct mscclpp_run *r, struct mscclpp_thread *t,
 		    const struct mscclpp_op *op, struct err *err)
 {
 	const struct mscclpp_ref *d = &op->dst[0];
 	int64_t to = cell_of(r, t->rank, d->buf, d->index);
-	struct touch by = { ACCESS_LOCAL, t->segment, now(r, t).tb };
+	struct mscclpp_access by = { ACCESS_LOCAL, t->segment, now(r, t).tb };
 	int rc = 0;
 
 	r->values.n = 0;
@@ -419,26 +419,26 @@ static int do_local(struct run *r, struct thread *t,
 	return 0;
 }
 
-static int do_sem(struct run *r, struct thread *t,
+static int do_sem(struct mscclpp_run *r, struct mscclpp_thread *t,
 		  const struct mscclpp_op *op, struct err *err)
 {
 	int rc = 0;
 
 	for (int i = 0; i < op->n_ids && !rc; i++) {
-		struct sem *s = &r->sems[r->sem_base[t->rank] + op->ids[i]];
+		struct mscclpp_sem *s = &r->sems[r->sem_base[t->rank] + op->ids[i]];
 		size_t first = (size_t)r->p->gpus[t->rank].sems.v[op->ids[i]];
-		struct message m = { .puts = 0 };
+		struct mscclpp_message m = { .puts = 0 };
 
 		if (op->name == MSCCLPP_ACQUIRE) {
-			rc = take_turn(r, t, &s->last_acquire, err);
+			rc = claim_order(r, t, &s->last_acquire, err);
 			if (!rc && s->acquired >= first) {
-				rc = hear(t, &s->released.v[s->acquired -
+				rc = receive_clock(t, &s->released.v[s->acquired -
 							    first], err);
 			}
 			s->acquired++;
 			continue;
 		}
-		rc = take_turn(r, t, &s->last_release, err);
+		rc = claim_order(r, t, &s->last_release, err);
 		if (!rc && (copy_clock(r, t, &m.clk) ||
 			    vec_push(&s->released, m))) {
 			free(m.clk);
@@ -448,20 +448,20 @@ static int do_sem(struct run *r, struct thread *t,
 	return rc;
 }
 
-static bool ready(const struct run *r, const struct thread *t)
+static bool ready(const struct mscclpp_run *r, const struct mscclpp_thread *t)
 {
 	const struct mscclpp_op *op = &t->tb->ops.v[t->pc];
 
 	for (int i = 0; i < op->n_ids; i++) {
 		if (op->name == MSCCLPP_WAIT) {
-			const struct end *e =
+			const struct mscclpp_end *e =
 				&r->ends[end_of(r, t, op, i)->other];
 
 			if (e->taken == e->sent.n) {
 				return false;
 			}
 		} else if (op->name == MSCCLPP_ACQUIRE) {
-			const struct sem *s =
+			const struct mscclpp_sem *s =
 				&r->sems[r->sem_base[t->rank] + op->ids[i]];
 			int32_t first =
 				r->p->gpus[t->rank].sems.v[op->ids[i]];
@@ -474,7 +474,7 @@ static bool ready(const struct run *r, const struct thread *t)
 	return true;
 }
 
-static int execute(struct run *r, struct thread *t, struct err *err)
+static int execute(struct mscclpp_run *r, struct mscclpp_thread *t, struct err *err)
 {
 	const struct mscclpp_op *op = &t->tb->ops.v[t->pc];
 
@@ -504,14 +504,14 @@ static int execute(struct run *r, struct thread *t, struct err *err)
 
 /* ---- before and after ---- */
 
-static void fill(struct run *r)
+static void fill(struct mscclpp_run *r)
 {
 	for (int u = 0; u < r->p->ranks; u++) {
 		const int32_t *n = r->p->gpus[u].chunks;
 
 		for (int64_t c = r->start[u]; c < r->start[u + 1]; c++) {
 			r->cells[c] = rng_mix(~(uint64_t)c);
-			r->writer[c] = (struct touch){ ACCESS_BEGIN, 0, u };
+			r->writer[c] = (struct mscclpp_access){ ACCESS_BEGIN, 0, u };
 			r->reader[c] = NONE;
 		}
 		for (int32_t k = 0; k < n[LOWER_IN] &&
@@ -522,7 +522,7 @@ static void fill(struct run *r)
 	}
 }
 
-static int compare(const struct run *r, struct err *err)
+static int compare(const struct mscclpp_run *r, struct err *err)
 {
 	const struct mscclpp *p = r->p;
 
@@ -552,17 +552,17 @@ static int compare(const struct run *r, struct err *err)
 }
 
 /* The next run finds all counts even, and no proxy still at work. */
-static int check_left(const struct run *r, struct err *err)
+static int check_left(const struct mscclpp_run *r, struct err *err)
 {
 	const struct mscclpp *p = r->p;
 
 	for (int u = 0; u < p->ranks; u++) {
 		for (size_t i = 0; i < p->gpus[u].chans.n; i++) {
-			const struct end *e = &r->ends[r->end_base[u] + (int)i];
+			const struct mscclpp_end *e = &r->ends[r->end_base[u] + (int)i];
 			const char *what =
 				e->taken < e->sent.n
 					? "a signal without a wait"
-				: e->told < e->puts.n
+				: e->signalled_puts < e->puts.n
 					? "a put without a signal after it"
 				: e->flushed < e->puts.n
 					? "a put that is not flushed" : NULL;
@@ -574,7 +574,7 @@ static int check_left(const struct run *r, struct err *err)
 			}
 		}
 		for (size_t i = 0; i < p->gpus[u].sems.n; i++) {
-			const struct sem *s = &r->sems[r->sem_base[u] + (int)i];
+			const struct mscclpp_sem *s = &r->sems[r->sem_base[u] + (int)i];
 
 			if (s->acquired != s->released.n) {
 				return err_set(err, WEFT_EVERIFY,
@@ -587,9 +587,9 @@ static int check_left(const struct run *r, struct err *err)
 	return 0;
 }
 
-static int stuck(const struct run *r, struct err *err)
+static int stuck(const struct mscclpp_run *r, struct err *err)
 {
-	const struct thread *t = r->tbs;
+	const struct mscclpp_thread *t = r->tbs;
 
 	while (t->pc == t->tb->ops.n) {
 		t++;
@@ -599,14 +599,14 @@ static int stuck(const struct run *r, struct err *err)
 
 /* Sweeps over the threadblocks, each as far as it gets; what can ever run
  * does not depend on the order. */
-static int run_all(struct run *r, struct err *err)
+static int run_all(struct mscclpp_run *r, struct err *err)
 {
 	bool moved, left;
 
 	do {
 		moved = left = false;
 		for (int i = 0; i < r->n_tbs; i++) {
-			struct thread *t = &r->tbs[i];
+			struct mscclpp_thread *t = &r->tbs[i];
 
 			while (t->pc < t->tb->ops.n && ready(r, t)) {
 				int rc = execute(r, t, err);
@@ -625,7 +625,7 @@ static int run_all(struct run *r, struct err *err)
 
 /* ---- memory ---- */
 
-static int reserve(struct run *r, int chans, int sems)
+static int reserve(struct mscclpp_run *r, int chans, int sems)
 {
 	size_t ranks = (size_t)r->p->ranks, cells = (size_t)r->start[ranks];
 
@@ -640,7 +640,7 @@ static int reserve(struct run *r, int chans, int sems)
 }
 
 /* Numbers what all ranks have. */
-static int number(struct run *r)
+static int number(struct mscclpp_run *r)
 {
 	size_t ranks = (size_t)r->p->ranks;
 	int chans = 0, sems = 0;
@@ -668,11 +668,11 @@ static int number(struct run *r)
 	return reserve(r, chans, sems);
 }
 
-static int start_threads(struct run *r)
+static int start_threads(struct mscclpp_run *r)
 {
 	for (int u = 0; u < r->p->ranks; u++) {
 		for (int i = r->base[u]; i < r->base[u + 1]; i++) {
-			struct thread *t = &r->tbs[i];
+			struct mscclpp_thread *t = &r->tbs[i];
 
 			t->tb = &r->p->gpus[u].tbs.v[i - r->base[u]];
 			t->rank = u;
@@ -693,7 +693,7 @@ static int start_threads(struct run *r)
 /* Joins channel i of rank u with one that came before, or leaves it to be
  * found: `open` has the ends that miss their other, by (k, from, to), `count`
  * how many there were from u to v. */
-static int join_end(struct run *r, int u, size_t i, struct u64map *open,
+static int join_end(struct mscclpp_run *r, int u, size_t i, struct u64map *open,
 		    struct u64map *count)
 {
 	uint64_t n = (uint64_t)r->p->ranks, from = (uint64_t)u, k = 0, other;
@@ -711,9 +711,9 @@ static int join_end(struct run *r, int u, size_t i, struct u64map *open,
 }
 
 /* The k-th channel of u to v meets the k-th of v to u. */
-static int join_ends(struct run *r)
+static int join_ends(struct mscclpp_run *r)
 {
-	struct stamp never = { NONE, 0 };
+	struct mscclpp_stamp never = { NONE, 0 };
 	struct u64map open = { 0 }, count = { 0 };
 	int rc = 0;
 
@@ -733,7 +733,7 @@ static int join_ends(struct run *r)
 	return rc;
 }
 
-static void free_messages(struct message *v, size_t n)
+static void free_messages(struct mscclpp_message *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].clk);
@@ -741,15 +741,15 @@ static void free_messages(struct message *v, size_t n)
 	free(v);
 }
 
-static void finish(struct run *r)
+static void finish(struct mscclpp_run *r)
 {
 	size_t ranks = (size_t)r->p->ranks;
 
 	for (int i = 0; r->tbs && i < r->n_tbs; i++) {
-		for (size_t k = 0; k < r->tbs[i].heard.n; k++) {
-			free(r->tbs[i].heard.v[k]);
+		for (size_t k = 0; k < r->tbs[i].received.n; k++) {
+			free(r->tbs[i].received.v[k]);
 		}
-		vec_fini(&r->tbs[i].heard);
+		vec_fini(&r->tbs[i].received);
 		free(r->tbs[i].clk);
 	}
 	for (int i = 0; r->ends && i < r->end_base[ranks]; i++) {
@@ -776,7 +776,7 @@ static void finish(struct run *r)
 
 int mscclpp_run(const struct mscclpp *p, struct err *err)
 {
-	struct run r = { .p = p };
+	struct mscclpp_run r = { .p = p };
 	int rc;
 
 	if ((rc = number(&r)) || (rc = start_threads(&r)) ||

@@ -268,7 +268,7 @@ struct kautz {
 };
 
 /* The steps that theorem 21 allows: one more than the Moore bound. */
-static int most_steps(int n, int d)
+static int max_steps(int n, int d)
 {
 	int64_t reached = 1, level = d;
 	int steps = 0;
@@ -293,7 +293,7 @@ static int measure_kautz(int n, int d, double *ratio)
 	rc = topo_parse(expr, &t, NULL, &err);
 	rc = rc ? rc : coll_bfb_factor(COLL_ALLGATHER, t, &steps, factor, &err);
 	*ratio = mpq_get_d(factor) * n / (n - 1);
-	if (rc || steps > most_steps(n, d) || *ratio > 2) {
+	if (rc || steps > max_steps(n, d) || *ratio > 2) {
 		fprintf(stderr, "%s: %d steps, ratio %.4f %s\n", expr, steps,
 			*ratio, err.msg);
 		rc = -1;
@@ -424,7 +424,7 @@ static int show_sweep(bool both)
 	}
 	printf("Finder, all N <= %d at d = 2, 4, 8, 16%s, two threads: %zu "
 	       "points, %.1f s, CPU %.1f\n", SWEEP_NODES,
-	       both ? ", both ways" : "", points, seconds, cpu);
+	       both ? ", bidirectional" : "", points, seconds, cpu);
 	if (json) {
 		fprintf(json, "{\"bench\":\"topology\",\"table\":\"sweep\","
 			"\"bidirectional\":%s,\"points\":%zu,\"seconds\":"

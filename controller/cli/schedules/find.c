@@ -52,7 +52,7 @@ static bool cache_path(const struct coll_query *q, char *path, size_t size)
 		return false;
 	}
 	len = snprintf(path, size, "%s/frontier-%d-%d-%s-%s", folder, q->n,
-		       q->degree, q->both_ways ? "both" : "one",
+		       q->degree, q->bidirectional ? "both" : "one",
 		       coll_kind_name(q->kind));
 	return len > 0 && (size_t)len < size;
 }
@@ -158,7 +158,7 @@ static int read_query(const struct cli *c, struct coll_query *q,
 	int r;
 
 	*q = (struct coll_query){ .kind = COLL_ALLREDUCE,
-				  .both_ways = cli_has(c, "bidirectional") };
+				  .bidirectional = cli_has(c, "bidirectional") };
 	if ((r = cli_need(c, "nodes", err)) ||
 	    (r = cli_need(c, "degree", err)) ||
 	    (r = cli_opt_int(c, "nodes", 2, 8192, &n, err)) ||
@@ -187,7 +187,7 @@ static void out_frontier(const struct cli *c, struct out *o,
 
 	out_int(o, "nodes", q->n);
 	out_int(o, "degree", q->degree);
-	out_bool(o, "bidirectional", q->both_ways);
+	out_bool(o, "bidirectional", q->bidirectional);
 	out_str(o, "collective", coll_kind_name(q->kind));
 	out_int(o, "steps_bound", f->steps_bound);
 	find_out_ratio(o, "bandwidth_bound", f->bound_num, f->bound_den);

@@ -64,7 +64,7 @@ static void out_one(const struct cli *c, struct out *o,
 {
 	out_int(o, "nodes", q->n);
 	out_int(o, "degree", q->degree);
-	out_bool(o, "bidirectional", q->both_ways);
+	out_bool(o, "bidirectional", q->bidirectional);
 	out_str(o, "collective", coll_kind_name(COLL_ALLTOALL));
 	out_real(o, "rate_bound", 1 / l->bound);
 	out_int(o, "considered", l->considered);
@@ -93,7 +93,7 @@ static int out_sweep(const struct cli *c, struct out *o,
 
 		q->n = qs->list.v[i].n;
 		q->degree = qs->list.v[i].degree;
-		q->both_ways = qs->list.v[i].both_ways;
+		q->bidirectional = qs->list.v[i].bidirectional;
 		r = coll_find_flow(q, &l, err);
 		if (r == 0) {
 			out_object(o, NULL);
@@ -119,7 +119,7 @@ static int find_one(const struct cli *c, struct out *o,
 
 	q->n = qs->list.v[0].n;
 	q->degree = qs->list.v[0].degree;
-	q->both_ways = qs->list.v[0].both_ways;
+	q->bidirectional = qs->list.v[0].bidirectional;
 	r = coll_find_flow(q, &l, err);
 	if (r == 0) {
 		out_one(c, o, q, &l);

@@ -170,7 +170,7 @@ static int make_queries(const struct cli *c, const struct numbers *nodes,
 			struct find_queries *out, struct err *err)
 {
 	struct coll_query q = { .kind = COLL_ALLREDUCE,
-				.both_ways = cli_has(c, "bidirectional") };
+				.bidirectional = cli_has(c, "bidirectional") };
 	int r = cli_opt_kind(c, &q.kind, err);
 
 	if (!r && nodes->list.n * degrees->list.n > MAX_QUERIES) {
@@ -234,7 +234,7 @@ static void out_sweep(const struct cli *c, struct out *o,
 		      const struct coll_frontier *fs,
 		      const struct find_price *p)
 {
-	out_bool(o, "bidirectional", qs->list.v[0].both_ways);
+	out_bool(o, "bidirectional", qs->list.v[0].bidirectional);
 	out_str(o, "collective", coll_kind_name(qs->list.v[0].kind));
 	out_array(o, p->asked ? "best" : "points");
 	for (size_t i = 0; i < qs->list.n; i++) {

@@ -156,7 +156,7 @@ static void assert_real(const struct coll_query *q,
 	assert_true(p->steps >= f->steps_bound);
 	assert_true((__int128)p->num * f->bound_den >=
 		    (__int128)f->bound_num * p->den);
-	assert_true(!q->both_ways || topo_is_symmetric(coll_topo(s)));
+	assert_true(!q->bidirectional || topo_is_symmetric(coll_topo(s)));
 	mpq_clear(want);
 	coll_report_fini(&r);
 	coll_free(s);
@@ -175,7 +175,7 @@ static void test_points_are_real(void **state)
 	for (int i = 0; i < 14 * 5 * 2 * 3; i++) {
 		struct coll_query q = {
 			.n = sizes[i % 14], .degree = degrees[i / 14 % 5],
-			.both_ways = i / 70 % 2, .kind = kinds[i / 140],
+			.bidirectional = i / 70 % 2, .kind = kinds[i / 140],
 		};
 		struct coll_frontier f;
 		struct err err = { 0 };

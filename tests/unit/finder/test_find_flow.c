@@ -12,7 +12,7 @@
 static struct coll_flow_query query(int n, int d, bool both)
 {
 	return (struct coll_flow_query){
-		.n = n, .degree = d, .both_ways = both,
+		.n = n, .degree = d, .bidirectional = both,
 		.flow = { .gap = 1e-3, .max_passes = 2000 },
 	};
 }
@@ -101,7 +101,7 @@ static void check_list(const struct coll_flow_query *q,
 		assert_int_equal(topo_n(t), q->n);
 		assert_true(topo_max_degree(t) <= q->degree);
 		assert_int_equal(topo_diameter(t), p->diameter);
-		if (q->both_ways) {
+		if (q->bidirectional) {
 			assert_true(topo_is_symmetric(t));
 		}
 		topo_free(t);
@@ -127,7 +127,7 @@ static void properties(void **state)
 
 			find(&q, &l);
 			check_list(&q, &l);
-			if (q.both_ways) {
+			if (q.bidirectional) {
 				snprintf(expr, sizeof(expr),
 					 "Jellyfish(%d,%d,2)", n, q.degree);
 			} else {
@@ -174,7 +174,7 @@ static void refused(void **state)
 		{ 1, 2, false, WEFT_EINVAL, "expected 2 of 1" },
 		{ 5, 0, false, WEFT_EINVAL, "expected 2 of 1" },
 		{ 8000, 80, false, WEFT_ELIMIT, "more than 268435456" },
-		{ 5, 1, true, WEFT_EINFEASIBLE, "arcs both ways" },
+		{ 5, 1, true, WEFT_EINFEASIBLE, "arcs in both directions" },
 	};
 
 	(void)state;
