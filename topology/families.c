@@ -1,4 +1,14 @@
-/* Rings, tori, cubes, circulants, complete graphs; see topology.h. */
+/*
+ * Rings, tori, cubes, circulants, complete graphs; and what builders of all
+ * families share.
+ *
+ * A family is a row of a table with two functions. The first measures: it checks
+ * the arguments and gives nodes, arcs and degree before any memory is spent. The
+ * second builds: it adds the arcs. Both get a struct topo_make, whose first error
+ * stays, so they need not look at errors. The order in which the arcs of a node
+ * are added is part of the result: arcs are numbered by it, and where a
+ * translation moves nodes it should move their arcs in order, too.
+ */
 #include <stdlib.h>
 
 #include "lib/base/buf.h"

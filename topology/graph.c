@@ -1,4 +1,10 @@
-/* Digraphs: building, indexes, transposing; see topology.h. */
+/*
+ * Digraphs: building, indexes, copies, transposing.
+ *
+ * Arcs are appended in any order; freezing sorts them by source (stably, by
+ * counting) and indexes them by target, in O(n + m), and the digraph never
+ * changes after that, so threads share it without locks.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,11 @@
-/* Graphs made of graphs: line graphs, products, expansions; topology.h. */
+/*
+ * Graphs made of graphs: line graphs, products, expansions.
+ *
+ * An operator knows the sizes of its parts when it measures, and has them built
+ * and frozen when it builds. Capacity and latency of the parts' arcs go on to the
+ * arcs made from them. Sizes grow fast (a line graph of a line graph), so they
+ * are computed with limits before anything is built.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,12 @@
-/* Expressions such as "L3(C(16,{3,4}))"; see topo_parse() in topology.h. */
+/*
+ * Expressions such as "L3(C(16,{3,4}))".
+ *
+ * A recursive descent into a tree of calls; nesting is bounded before it begins.
+ * The form of a call is chosen by name and arguments (K(n) and K(a,b) are two
+ * families of one name). Then the tree is measured from the leaves up, which
+ * refuses what is too large before memory is spent on arcs, and built. Errors
+ * name the column. The tree, written back, is the canonical name.
+ */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "lib/base/vec.h"
 #include "topology/topology.h"
 
+/* enum topo_kind, and a set of enum topo_flag. */
 struct topo_node {
 	uint8_t kind, flags;
 };
@@ -13,7 +14,7 @@ struct topo {
 	int n;
 	bool frozen;
 	bool cayley;			/* transitive by construction */
-	VEC(struct topo_arc) arcs;
+	VEC(struct topo_arc) arcs;	/* frozen: by source, then as added */
 	struct topo_node *nodes;	/* n */
 	int32_t *out_first;		/* n + 1, once frozen */
 	int32_t *in_first;		/* n + 1, once frozen */

@@ -1,4 +1,13 @@
-/* Translations. */
+/*
+ * Translations: digraphs in which adding a number to all nodes, digit by digit of
+ * a mixed radix, maps arcs to arcs.
+ *
+ * Adding one to each digit must be an automorphism; the rest follows, as these
+ * generate the group. A candidate (a factorisation of n) is tested node by node,
+ * comparing the arcs into the node, moved, with those into its image: the first
+ * node mostly refutes a wrong one. Arcs are compared by source, capacity and
+ * latency, so parallel arcs are matched as multisets.
+ */
 #include "topology/topology.h"
 
 #include <stdint.h>

@@ -1,4 +1,15 @@
-/* Balancing the links into a node. */
+/*
+ * Balancing the links into a node: the exact solution of eq. (3) and its integer
+ * forms.
+ *
+ * The least load of the fullest link equals the largest ratio, over sets of
+ * links, of the items that can use no other links to the capacity of the set.
+ * With few links all sets are looked at. With many, a flow decides: source ->
+ * group (its items) -> link (what the load allows) -> sink. When it carries all
+ * items the load suffices; else the links on the source's side of the minimum cut
+ * are a set that proves a larger load, which is tried next. That is Newton's
+ * method on a piecewise linear function: it ends after at most n_links flows.
+ */
 #include "collective/bfb/balance.h"
 
 #include <stdlib.h>

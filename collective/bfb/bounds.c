@@ -1,4 +1,15 @@
-/* The largest loads of a digraph by distance. */
+/*
+ * The largest loads of a digraph by distance, for all nodes at once.
+ *
+ * The sets of ranks within t hops are rows of bits; a hop is one OR for every arc.
+ * For each node the ranks exactly t hops away are dealt to its links greedily, at
+ * the largest load that other nodes have shown to be needed so far: links that
+ * few ranks can use first, and ranks that can use one link only before those that
+ * can use two. Mostly that succeeds, and the node is settled by counting bits.
+ * Only where it fails does level_fit.c find the node's own least load, which then
+ * is the largest so far. Nodes are shared out to threads; the result does not
+ * depend on their number, as a maximum does not depend on order.
+ */
 #include "collective/bfb/private.h"
 
 #include <stdlib.h>

@@ -1,5 +1,13 @@
-/* Whole chunks of what the programs say, node by node or moved from those that
- * stand for the rest, as transfers of the schedule. */
+/*
+ * Whole chunks of what the programs say, node by node or moved from those that
+ * stand for the rest, as transfers of the schedule.
+ *
+ * A receipt is what one node takes: chunks of a shard over a link at a distance.
+ * The receipts of a node are made once; where the digraph has translations they
+ * are emitted for every image of the node, with origin and link moved along. Each
+ * thread fills a list of its own, and the lists are joined in order, so that the
+ * bytes do not depend on how many threads there are.
+ */
 #include <stdlib.h>
 
 #include "collective/bfb/private.h"

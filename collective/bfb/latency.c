@@ -1,4 +1,13 @@
-/* Balancing with latencies. */
+/*
+ * Balancing with latencies, eq. (13) of direct-connect-topologies.
+ *
+ * A link with latency l and capacity c has carried (until - l) c / shard_ns shards
+ * by the time `until`, rounded down to whole chunks, and none before l. A flow
+ * tells whether that is enough for all items. If not, its minimum cut is a set of
+ * links with more items than it can carry; the time by which that set is done,
+ * in fractions of items for the bound and in whole chunks for the schedule, is
+ * the next to try. All times are exact rationals, so no rounding decides.
+ */
 #include "collective/bfb/private.h"
 
 #include <stdlib.h>

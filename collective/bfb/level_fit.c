@@ -1,4 +1,14 @@
-/* Levels within a load. */
+/*
+ * Whether the links of a node carry a level within a load, without a network of
+ * flows: bounds.c asks it for every node that counting does not settle.
+ *
+ * Items that may use the same links are one group, found by a hash of the set of
+ * links. Groups with the least choice are poured first, evenly over what their
+ * links can still take. What does not fit then makes room by moving items of
+ * other groups along augmenting paths from link to link. When no path is left,
+ * the links that were reached are full and hold only items that can use no
+ * others: their load is returned as the proof, and is tried next.
+ */
 #include "collective/bfb/balance.h"
 
 #include <stdlib.h>

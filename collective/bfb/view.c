@@ -1,5 +1,11 @@
-/* The links into a node, who can use them, and the program that balances
- * them. */
+/*
+ * The links into a node, who can use them, and the program that balances them.
+ *
+ * A breadth-first search backwards from the node gives every rank the set of
+ * links that end a shortest path from it: the union of the sets of those one hop
+ * nearer. Sets are rows of bits, one word for nearly all digraphs, which has a
+ * loop of its own. Ranks with equal sets become one group of the program.
+ */
 #include <stdlib.h>
 #include <string.h>
 

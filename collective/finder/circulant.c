@@ -1,4 +1,14 @@
-/* Circulants of small diameter. */
+/*
+ * Circulants of small diameter.
+ *
+ * All nodes are alike, so one search from node 0 gives diameter and distances. A
+ * set of nodes is a row of n bits, written twice, so that what lies one offset
+ * further is a window of it: a step of the search is an OR of shifted words for
+ * every offset. Sets of offsets that are likely to be good (powers of a number,
+ * which reach far in few steps, also roots of one modulo n) are tried first, then
+ * neighbours and random ones; the best are improved by changing one offset at a
+ * time. The search is deterministic: its random numbers are seeded by n.
+ */
 #include "collective/finder/private.h"
 
 #include <stdlib.h>

@@ -1,4 +1,12 @@
-/* Digraphs for all-to-all. */
+/*
+ * Digraphs for all-to-all: every family that has the size and the ports is built,
+ * ordered by the sum of its distances, and solved in that order.
+ *
+ * No flow has less congestion than its hops take of all ports, so as soon as the
+ * distances of the next digraph alone exceed the best congestion found, no later
+ * one can win, and the rest is dropped without being solved. Expressions that do
+ * not parse for the size (Hypercube of 12 nodes) are skipped.
+ */
 #include "collective/finder/finder.h"
 
 #include <stdarg.h>

@@ -1,4 +1,13 @@
-/* Loads, lower bounds and times of a schedule. */
+/*
+ * Loads, lower bounds and times of a schedule.
+ *
+ * One pass over the sorted transfers meters every arc in every step: chunks over
+ * capacity, capacity in use at both ends against the ports. All sums are
+ * rationals, compared by cross-multiplying 128-bit products, so that a schedule
+ * that meets its bound is found to do so exactly. Times differ from loads where
+ * arcs have latencies: then a step waits for the slowest of those of its arcs
+ * that no other arc exceeds in both latency and load.
+ */
 #include <stdlib.h>
 
 #include "collective/schedule/private.h"

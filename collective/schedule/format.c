@@ -1,4 +1,11 @@
-/* Tables of schedule files. */
+/*
+ * Tables of schedule files, shared by the JSON and the protobuf form.
+ *
+ * Both are a head and three tables of whole numbers. The columns, with what a
+ * file may say and what a missing column stands for, are described here once;
+ * writers ask for rows as numbers, readers hand rows in, and all checks of
+ * values, with their errors, are made on the way in, whatever the form.
+ */
 #include "collective/schedule/private.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
-/* Schedules as JSON, as docs/schedule.md describes it. */
+/*
+ * Schedules as JSON, as docs/schedule.md describes it.
+ *
+ * Writing is by hand, as schedules have millions of rows and printf costs more
+ * than all the rest; columns whose values are all the default are left out.
+ * Reading goes through jansson's tree and hands rows to format.c. Unknown keys
+ * are refused: a misspelt column would otherwise silently take its default.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

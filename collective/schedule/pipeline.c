@@ -1,4 +1,12 @@
-/* Overlapping batches. */
+/*
+ * Batches that overlap.
+ *
+ * With k batches, step t of the pipeline carries the steps t - k + 1 .. t of the
+ * schedule, one of each batch: the load of an arc is a window of k steps that
+ * slides over its loads, and the time of the pipeline is the sum over t of the
+ * fullest window. So the best number of batches is found from the loads alone,
+ * without making any schedule, and only that one is made and replayed.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,14 +7,17 @@
 
 struct coll_sched {
 	enum coll_kind kind;
-	struct topo *topo;	/* owned */
-	int ranks, chunks, ports, root;
+	struct topo *topo;	/* owned, frozen */
+	int ranks;		/* nodes of topo */
+	int chunks;		/* of a shard, 1 to COLL_MAX_CHUNKS */
+	int ports;		/* units of capacity a node may drive at a time */
+	int root;		/* of a broadcast, else 0 */
 	int part;		/* of this rank + 1 only; 0: all of it */
 	int steps;		/* largest step + 1, set by coll_finish */
 	bool finished;
 	bool proven;		/* replayed as it is now */
 	char *topo_name;	/* owned, NULL: unknown */
-	VEC(struct coll_xfer) xfers;
+	VEC(struct coll_xfer) xfers;	/* finished: sorted, ranges merged */
 	VEC(struct coll_light) lights;
 };
 

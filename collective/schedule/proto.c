@@ -1,4 +1,11 @@
-/* Schedules as weft.v1.Schedule messages. */
+/*
+ * Schedules as weft.v1.Schedule messages.
+ *
+ * Tables are messages of repeated fields, one a column, named as the columns of
+ * format.c: fields are found by name through protobuf-c's descriptors, so that
+ * one loop serves all tables. Columns whose values are all the default are left
+ * empty. Decoding is limited in memory by the length of the message.
+ */
 #include <stdlib.h>
 #include <string.h>
 

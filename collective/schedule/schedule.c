@@ -1,4 +1,12 @@
-/* The schedule as a container. */
+/*
+ * The schedule as a container: transfers and light of a digraph that it owns.
+ *
+ * coll_add only appends, and checks every number; coll_finish sorts. The sort key
+ * of a transfer fits two words (the static assertion says why), synthesisers
+ * mostly deliver in order, and where they do not, one counting pass by step and
+ * arc leaves only short runs to sort. Any change withdraws the proof that
+ * coll_prove noted.
+ */
 #include "collective/schedule/private.h"
 
 #include <assert.h>

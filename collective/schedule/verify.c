@@ -48,7 +48,10 @@ struct coll_replay {
 	uint64_t *have;		/* copies: bit = class of the block, a node */
 
 	size_t words;		/* sums: words of a set of ranks */
-	uint64_t *sum, *sum_old; /* rows of contributions, a node */
+	uint64_t *sum;		/* rows of contributions, a node; valid where
+				 * 1 < count < n */
+	uint64_t *sum_old;	/* the same as the step began, where it
+				 * changes in this step */
 	int *count, *count_old;	/* contributions at a node */
 	int64_t *arrives;	/* stamp of the last step that changed a row */
 	int64_t stamp;
@@ -644,7 +647,7 @@ static int replay_shard(struct coll_replay *r, int origin, int dest,
 	return sums(r->s->kind) ? sum_shard(r, err) : copy_shard(r, err);
 }
 
-/* Shards of consecutive origins, on one thread. */
+/* Shards of consecutive origins, on one thread; its first error. */
 struct coll_replay_part {
 	int rc;
 	struct err err;

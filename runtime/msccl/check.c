@@ -1,4 +1,12 @@
-/* Static rules of programs, and which step meets which; see msccl.h. */
+/*
+ * Static rules of programs, and which step meets which.
+ *
+ * First what the runtime checks or silently assumes: sizes, offsets, counts,
+ * dependencies, peers, channels. Then the threadblocks are joined: (sender,
+ * receiver, channel) may occur once on each side, and the k-th send of one meets
+ * the k-th receive of the other, with as many chunks. On what that gives,
+ * interpret.c runs the program, and races.c searches for unordered accesses.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,12 @@
-/* Static rules of execution plans; see mscclpp.h. */
+/*
+ * Static rules of execution plans.
+ *
+ * The executor takes numbers on trust: it indexes its tables with them on the
+ * GPU. So every channel, remote buffer and semaphore that an operation names must
+ * be in the lists of its threadblock and rank, every range inside its buffer,
+ * and every put go to the rank that its channel leads to. Only a plan that keeps
+ * to this is run by interpret.c, which relies on it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
