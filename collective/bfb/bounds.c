@@ -34,6 +34,7 @@ struct bfb_reach {
 	int32_t *first, *source;	/* arcs into a node, self-loops left
 					 * out: source[first[node]] ... */
 	int64_t *cap;
+	struct arrays arrays;		/* all of these */
 };
 
 /* A shard of which only a part is dealt out. */
@@ -56,6 +57,7 @@ struct bfb_level_search {
 	int64_t here[BFB_LEVEL_MAX_LINKS];	/* shards that a link could carry */
 	int tried, dealt;		/* at this level: nodes, successes */
 	struct bfb_level spread;
+	struct arrays arrays;		/* the four rows */
 };
 
 bool bfb_bounds_can(const struct topo *t)
@@ -69,18 +71,6 @@ bool bfb_bounds_can(const struct topo *t)
 static uint64_t *row(const struct bfb_reach *r, uint64_t *rows, int u)
 {
 	return rows + (size_t)u * r->words;
-}
-
-static void reach_fini(struct bfb_reach *r)
-{
-	free(r->near);
-	free(r->far);
-	free(r->n_near);
-	free(r->n_far);
-	free(r->n_last);
-	free(r->first);
-	free(r->source);
-	free(r->cap);
 }
 
 static void load_arcs(struct bfb_reach *r)
@@ -104,7 +94,7 @@ static void load_arcs(struct bfb_reach *r)
 	r->first[r->n] = k;
 }
 
-/* Everybody reaches itself within no hops. reach_fini also after an error. */
+/* Every node reaches itself within no hops. arrays_fini also after an error. */
 static int reach_init(struct bfb_reach *r, const struct topo *t, int sources,
 		      struct err *err)
 {
@@ -113,16 +103,15 @@ static int reach_init(struct bfb_reach *r, const struct topo *t, int sources,
 	*r = (struct bfb_reach){ .t = t, .n = (int)n, .sources = sources };
 	words = (n + 63) / 64;
 	r->words = (int)words;
-	r->near = calloc(n * words, sizeof(*r->near));
-	r->far = malloc(n * words * sizeof(*r->far));
-	r->n_near = malloc(n * sizeof(*r->n_near));
-	r->n_far = malloc(n * sizeof(*r->n_far));
-	r->n_last = calloc(n, sizeof(*r->n_last));
-	r->first = malloc((n + 1) * sizeof(*r->first));
-	r->source = malloc((m + 1) * sizeof(*r->source));
-	r->cap = malloc((m + 1) * sizeof(*r->cap));
-	if (!r->near || !r->far || !r->n_near || !r->n_far || !r->n_last ||
-	    !r->first || !r->source || !r->cap) {
+	arrays_add(&r->arrays, r->near, n * words);
+	arrays_add(&r->arrays, r->far, n * words);
+	arrays_add(&r->arrays, r->n_near, n);
+	arrays_add(&r->arrays, r->n_far, n);
+	arrays_add(&r->arrays, r->n_last, n);
+	arrays_add(&r->arrays, r->first, n + 1);
+	arrays_add(&r->arrays, r->source, m);
+	arrays_add(&r->arrays, r->cap, m);
+	if (r->arrays.failed) {
 		return err_nomem(err);
 	}
 	load_arcs(r);
@@ -427,27 +416,17 @@ static int solve(struct bfb_level_search *l, int u, struct err *err)
 	return rc;
 }
 
-static void look_fini(struct bfb_level_search *l)
-{
-	free(l->fresh);
-	free(l->rest);
-	free(l->once);
-	free(l->twice);
-	bfb_level_fini(&l->spread);
-}
-
 static int look_init(struct bfb_level_search *l, const struct bfb_reach *r, struct err *err)
 {
-	size_t bytes = (size_t)r->words * sizeof(uint64_t);
+	size_t words = (size_t)r->words;
 	size_t links = (size_t)topo_max_degree(r->t) + 1;
 
 	*l = (struct bfb_level_search){ .r = r, .top = { 0, 1 } };
-	l->fresh = malloc(bytes);
-	l->rest = malloc(bytes);
-	l->once = malloc(links * bytes);
-	l->twice = malloc(links * bytes);
-	return l->fresh && l->rest && l->once && l->twice ? 0
-							  : err_nomem(err);
+	arrays_add(&l->arrays, l->fresh, words);
+	arrays_add(&l->arrays, l->rest, words);
+	arrays_add(&l->arrays, l->once, links * words);
+	arrays_add(&l->arrays, l->twice, links * words);
+	return l->arrays.failed ? err_nomem(err) : 0;
 }
 
 /* What the capacity of all links together must carry comes first: it is most
@@ -494,7 +473,8 @@ int bfb_bounds_solve(const struct topo *t, int sources, struct bfb_bounds *out,
 			rc = say_unreached(&r, err);
 		}
 	}
-	look_fini(&l);
-	reach_fini(&r);
+	arrays_fini(&l.arrays);
+	bfb_level_fini(&l.spread);
+	arrays_fini(&r.arrays);
 	return rc;
 }

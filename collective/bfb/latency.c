@@ -168,15 +168,17 @@ int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 		const int64_t *latency, mpq_t until, mpq_t bound,
 		int64_t *share, struct err *err)
 {
-	size_t n = (size_t)b->n_links + 1;
-	int64_t *room = malloc(n * sizeof(*room));
-	bool *cut = malloc(n * sizeof(*cut));
-	int *order = malloc(n * sizeof(*order));
-	bool fits = false;
-	int rc = room && cut && order ? 0 : err_nomem(err);
+	struct arrays arrays = { 0 };
+	int64_t *room;
+	bool *cut, fits = false;
+	int *order, rc;
 	mpq_t done;
 
 	mpq_init(done);
+	arrays_add(&arrays, room, b->n_links);
+	arrays_add(&arrays, cut, b->n_links);
+	arrays_add(&arrays, order, b->n_links);
+	rc = arrays.failed ? err_nomem(err) : 0;
 	while (!rc && !fits) {
 		int64_t items;
 		int count;
@@ -197,9 +199,7 @@ int bfb_timing_solve(const struct bfb_timing *p, const struct bfb_program *b,
 			 until);
 	}
 	mpq_clear(done);
-	free(room);
-	free(cut);
-	free(order);
+	arrays_fini(&arrays);
 	return rc;
 }
 

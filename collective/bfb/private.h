@@ -97,6 +97,7 @@ struct bfb_view {
 	int levels;
 	int *level;		/* where a distance begins in the queue;
 				 * level[levels + 1] = its end */
+	struct arrays arrays;	/* all of these */
 };
 
 static inline uint64_t *bfb_usable(const struct bfb_view *v, int rank)

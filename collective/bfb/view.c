@@ -13,15 +13,7 @@
 
 void bfb_view_fini(struct bfb_view *v)
 {
-	free(v->links);
-	free(v->caps);
-	free(v->latencies);
-	free(v->first);
-	free(v->source);
-	free(v->usable);
-	free(v->dist);
-	free(v->queue);
-	free(v->level);
+	arrays_fini(&v->arrays);
 }
 
 static void load_sources(struct bfb_view *v)
@@ -47,17 +39,16 @@ int bfb_view_init(struct bfb_view *v, const struct topo *t, struct err *err)
 	memset(v, 0, sizeof(*v));
 	v->t = t;
 	v->words = (int)(degree / 64 + 1);
-	v->links = malloc((degree + 1) * sizeof(*v->links));
-	v->caps = malloc((degree + 1) * sizeof(*v->caps));
-	v->latencies = malloc((degree + 1) * sizeof(*v->latencies));
-	v->first = malloc((n + 1) * sizeof(*v->first));
-	v->source = malloc(((size_t)topo_m(t) + 1) * sizeof(*v->source));
-	v->usable = malloc(n * v->words * sizeof(*v->usable));
-	v->dist = malloc(n * sizeof(*v->dist));
-	v->queue = malloc(n * sizeof(*v->queue));
-	v->level = malloc((n + 2) * sizeof(*v->level));
-	if (!v->links || !v->caps || !v->latencies || !v->first ||
-	    !v->source || !v->usable || !v->dist || !v->queue || !v->level) {
+	arrays_add(&v->arrays, v->links, degree);
+	arrays_add(&v->arrays, v->caps, degree);
+	arrays_add(&v->arrays, v->latencies, degree);
+	arrays_add(&v->arrays, v->first, n + 1);
+	arrays_add(&v->arrays, v->source, topo_m(t));
+	arrays_add(&v->arrays, v->usable, n * (size_t)v->words);
+	arrays_add(&v->arrays, v->dist, n);
+	arrays_add(&v->arrays, v->queue, n);
+	arrays_add(&v->arrays, v->level, n + 2);
+	if (v->arrays.failed) {
 		return err_nomem(err);
 	}
 	load_sources(v);

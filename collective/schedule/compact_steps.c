@@ -23,15 +23,8 @@ struct coll_compaction {
 	int32_t *bound;		/* of the shard at hand, node * chunks + chunk:
 				 * the first step it can leave in, or the last
 				 * it can arrive in */
+	struct arrays arrays;	/* all of these */
 };
-
-static void overlap_fini(struct coll_compaction *o)
-{
-	free(o->x);
-	free(o->load);
-	free(o->top);
-	free(o->bound);
-}
 
 static int64_t cost(const struct coll_compaction *o, const struct coll_xfer *x)
 {
@@ -83,13 +76,11 @@ static int overlap_init(struct coll_compaction *o, const struct coll_sched *s,
 	*o = (struct coll_compaction){ .t = s->topo, .n = s->ranks,
 			       .m = topo_m(s->topo), .steps = s->steps,
 			       .chunks = s->chunks, .n_x = s->xfers.n };
-	o->x = malloc((o->n_x + 1) * sizeof(*o->x));
-	o->load = calloc((size_t)o->steps * (size_t)o->m + 1,
-			 sizeof(*o->load));
-	o->top = calloc((size_t)o->steps + 1, sizeof(*o->top));
-	o->bound = malloc((size_t)o->n * (size_t)o->chunks *
-			  sizeof(*o->bound));
-	if (!o->x || !o->load || !o->top || !o->bound) {
+	arrays_add(&o->arrays, o->x, o->n_x);
+	arrays_add(&o->arrays, o->load, (size_t)o->steps * (size_t)o->m);
+	arrays_add(&o->arrays, o->top, o->steps);
+	arrays_add(&o->arrays, o->bound, (size_t)o->n * (size_t)o->chunks);
+	if (o->arrays.failed) {
 		return err_nomem(err);
 	}
 	if (o->n_x > 0) {
@@ -251,6 +242,6 @@ int coll_compact_steps(const struct coll_sched *s, struct coll_sched **out,
 	p = NULL;
 out:
 	coll_free(p);
-	overlap_fini(&o);
+	arrays_fini(&o.arrays);
 	return rc;
 }

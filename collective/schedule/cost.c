@@ -237,12 +237,13 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r,
 		 struct err *err)
 {
 	struct coll_meter mt = { .s = s };
+	struct arrays arrays = { 0 };
 	int rc;
 
-	mt.out = malloc((size_t)s->ranks * sizeof(*mt.out));
-	mt.in = malloc((size_t)s->ranks * sizeof(*mt.in));
-	mt.seen = malloc((size_t)s->ranks * sizeof(*mt.seen));
-	if (!mt.out || !mt.in || !mt.seen) {
+	arrays_add(&arrays, mt.out, s->ranks);
+	arrays_add(&arrays, mt.in, s->ranks);
+	arrays_add(&arrays, mt.seen, s->ranks);
+	if (arrays.failed) {
 		rc = err_nomem(err);
 		goto out;
 	}
@@ -265,9 +266,7 @@ int coll_measure(const struct coll_sched *s, struct coll_report *r,
 	r->bandwidth_optimal = !rc && mpq_equal(r->bandwidth_factor,
 						r->bandwidth_bound);
 out:
-	free(mt.out);
-	free(mt.in);
-	free(mt.seen);
+	arrays_fini(&arrays);
 	return rc;
 }
 

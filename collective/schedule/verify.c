@@ -56,6 +56,7 @@ struct coll_replay {
 	int64_t *arrives;	/* stamp of the last step that changed a row */
 	int64_t stamp;
 	struct coll_sum_node *leaves;	/* of each node, while sums form a tree */
+	struct arrays arrays;	/* all of these but the moves */
 };
 
 /* A node of a tree of sums. Steps; NEVER when not (yet). */
@@ -69,16 +70,7 @@ struct coll_sum_node {
 static void replay_fini(struct coll_replay *r)
 {
 	free(r->moves);
-	free(r->marks);
-	free(r->class_at);
-	free(r->class_first);
-	free(r->have);
-	free(r->sum);
-	free(r->sum_old);
-	free(r->count);
-	free(r->count_old);
-	free(r->arrives);
-	free(r->leaves);
+	arrays_fini(&r->arrays);
 }
 
 static bool sums(enum coll_kind kind)
@@ -138,31 +130,21 @@ static int replay_init(struct coll_replay *r, const struct coll_sched *s,
 	size_t n = s->ranks, p = s->chunks;
 
 	*r = (struct coll_replay){ .s = s, .n = s->ranks, .order = order };
-	r->marks = calloc(p / 64 + 1, sizeof(*r->marks));
-	r->class_at = malloc((p + 1) * sizeof(*r->class_at));
-	r->class_first = malloc((p + 1) * sizeof(*r->class_first));
-	if (!r->marks || !r->class_at || !r->class_first) {
-		return WEFT_ENOMEM;
-	}
+	arrays_add(&r->arrays, r->marks, p / 64 + 1);
+	arrays_add(&r->arrays, r->class_at, p + 1);
+	arrays_add(&r->arrays, r->class_first, p + 1);
 	if (sums(s->kind)) {
 		r->words = (n + 63) / 64;
-		r->sum = malloc(n * r->words * sizeof(*r->sum));
-		r->sum_old = malloc(n * r->words * sizeof(*r->sum_old));
-		r->count = malloc(n * sizeof(*r->count));
-		r->count_old = malloc(n * sizeof(*r->count_old));
-		r->arrives = calloc(n, sizeof(*r->arrives));
-		r->leaves = malloc(n * sizeof(*r->leaves));
-		if (!r->leaves || !r->sum || !r->sum_old || !r->count || !r->count_old ||
-		    !r->arrives) {
-			return WEFT_ENOMEM;
-		}
+		arrays_add(&r->arrays, r->sum, n * r->words);
+		arrays_add(&r->arrays, r->sum_old, n * r->words);
+		arrays_add(&r->arrays, r->count, n);
+		arrays_add(&r->arrays, r->count_old, n);
+		arrays_add(&r->arrays, r->arrives, n);
+		arrays_add(&r->arrays, r->leaves, n);
 	} else {
-		r->have = calloc(n, sizeof(*r->have));
-		if (!r->have) {
-			return WEFT_ENOMEM;
-		}
+		arrays_add(&r->arrays, r->have, n);
 	}
-	return 0;
+	return r->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 struct coll_chunk_name {

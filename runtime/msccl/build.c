@@ -561,25 +561,26 @@ static int order_op(struct msccl_build *b, int i)
 
 static int order_ops(struct msccl_build *b)
 {
-	size_t n = b->p->gpus[b->rank].tbs.n + 1;
+	size_t n = b->p->gpus[b->rank].tbs.n;
+	struct arrays arrays = { 0 };
 	int rc = 0;
 
-	b->wait = malloc(n * sizeof(*b->wait));
-	b->last = malloc(n * sizeof(*b->last));
-	b->clock = malloc(n * ((size_t)b->n_ops + 1) * sizeof(*b->clock));
-	if (!b->wait || !b->last || !b->clock) {
+	arrays_add(&arrays, b->wait, n);
+	arrays_add(&arrays, b->last, n);
+	arrays_add(&arrays, b->clock, n * (size_t)b->n_ops);
+	if (arrays.failed) {
 		rc = WEFT_ENOMEM;
+		goto out;
 	}
-	for (size_t t = 0; t < n && !rc; t++) {
+	for (size_t t = 0; t < n; t++) {
 		b->last[t] = NONE;
 	}
 	forget_cells(b);
 	for (int i = 0; i < b->n_ops && !rc; i++) {
 		rc = b->ops[i].fused ? 0 : order_op(b, i);
 	}
-	free(b->wait);
-	free(b->last);
-	free(b->clock);
+out:
+	arrays_fini(&arrays);
 	return rc;
 }
 
@@ -692,26 +693,21 @@ static int build_ops(struct msccl_build *b, const struct lower_rank *from)
 
 static int build_rank(struct msccl_build *b, const struct lower_rank *from)
 {
-	size_t ranks = (size_t)b->p->ranks, cells;
-	int rc = WEFT_ENOMEM;
+	int ranks = b->p->ranks, rc = WEFT_ENOMEM;
+	struct arrays arrays = { 0 };
 
 	memcpy(b->p->gpus[b->rank].chunks, from->chunks, sizeof(from->chunks));
 	b->n_ops = (int)from->ops.n;
 	b->cells = msccl_cells(b->p, b->rank);
-	cells = (size_t)b->cells;
-	b->ops = malloc((from->ops.n + 1) * sizeof(*b->ops));
-	b->writer = malloc((cells + 1) * sizeof(*b->writer));
-	b->reader = malloc((cells + 1) * sizeof(*b->reader));
-	b->mate = malloc(ranks * sizeof(*b->mate));
-	b->mated = malloc(ranks * sizeof(*b->mated));
-	if (b->ops && b->writer && b->reader && b->mate && b->mated) {
+	arrays_add(&arrays, b->ops, b->n_ops);
+	arrays_add(&arrays, b->writer, b->cells);
+	arrays_add(&arrays, b->reader, b->cells);
+	arrays_add(&arrays, b->mate, ranks);
+	arrays_add(&arrays, b->mated, ranks);
+	if (!arrays.failed) {
 		rc = build_ops(b, from);
 	}
-	free(b->ops);
-	free(b->writer);
-	free(b->reader);
-	free(b->mate);
-	free(b->mated);
+	arrays_fini(&arrays);
 	vec_fini(&b->reads);
 	return rc;
 }

@@ -418,11 +418,11 @@ static int check_open(struct msccl_proof *c, struct err *err)
 			ops += g->tbs.v[t].steps.n;
 		}
 	}
-	c->base = malloc(((size_t)c->p->ranks + 1) * sizeof(*c->base));
-	c->tbs = calloc(tbs + 1, sizeof(*c->tbs));
-	c->sent_by = malloc((ops + 1) * sizeof(*c->sent_by));
-	c->order = malloc((ops + 1) * sizeof(*c->order));
-	if (!c->base || !c->tbs || !c->sent_by || !c->order) {
+	arrays_add(&c->arrays, c->base, c->p->ranks + 1);
+	arrays_add(&c->arrays, c->tbs, tbs);
+	arrays_add(&c->arrays, c->sent_by, ops);
+	arrays_add(&c->arrays, c->order, ops);
+	if (c->arrays.failed) {
 		return err_nomem(err);
 	}
 	for (size_t i = 0; i < ops; i++) {
@@ -434,14 +434,6 @@ static int check_open(struct msccl_proof *c, struct err *err)
 	}
 	u64map_fini(&to);
 	return rc;
-}
-
-static void check_close(struct msccl_proof *c)
-{
-	free(c->base);
-	free(c->tbs);
-	free(c->sent_by);
-	free(c->order);
 }
 
 int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
@@ -469,6 +461,6 @@ int msccl_check(const struct msccl *p, enum msccl_dialect dialect,
 			}
 		}
 	}
-	check_close(&c);
+	arrays_fini(&c.arrays);
 	return rc;
 }

@@ -168,31 +168,26 @@ static int run_all(struct msccl_run *r, struct err *err)
 int msccl_check_run(struct msccl_proof *c, bool inplace, struct err *err)
 {
 	struct msccl_run r = { .c = c, .p = c->p, .inplace = inplace };
-	size_t ranks = (size_t)c->p->ranks, tbs = (size_t)c->base[ranks];
-	int rc = 0;
+	struct arrays arrays = { 0 };
+	int ranks = c->p->ranks, tbs = c->base[ranks], rc;
 
-	r.start = calloc(ranks + 1, sizeof(*r.start));
-	r.pc = calloc(tbs + 1, sizeof(*r.pc));
-	r.queues = calloc(tbs + 1, sizeof(*r.queues));
-	for (size_t u = 0; u < ranks && r.start; u++) {
-		r.start[u + 1] = r.start[u] + msccl_cells(c->p, (int)u);
+	arrays_add(&arrays, r.start, ranks + 1);
+	arrays_add(&arrays, r.pc, tbs);
+	arrays_add(&arrays, r.queues, tbs);
+	for (int u = 0; u < ranks && r.start; u++) {
+		r.start[u + 1] = r.start[u] + msccl_cells(c->p, u);
 	}
-	if (r.start) {
-		r.cells = malloc((size_t)(r.start[ranks] + 1) *
-				 sizeof(*r.cells));
-	}
-	if (!r.start || !r.pc || !r.queues || !r.cells) {
+	arrays_add(&arrays, r.cells, r.start ? r.start[ranks] : 0);
+	if (arrays.failed) {
 		rc = err_nomem(err);
-	} else {
-		fill(&r);
-		rc = run_all(&r, err);
-		if (!rc) {
-			rc = compare(&r, err);
-		}
+		goto out;
 	}
-	free(r.start);
-	free(r.pc);
-	free(r.queues);
-	free(r.cells);
+	fill(&r);
+	rc = run_all(&r, err);
+	if (!rc) {
+		rc = compare(&r, err);
+	}
+out:
+	arrays_fini(&arrays);
 	return rc;
 }

@@ -22,6 +22,7 @@ struct msccl_proof {
 	struct msccl_proof_op {
 		int32_t tb, step;
 	} *order;		/* an execution: every op once */
+	struct arrays arrays;	/* all of these */
 };
 
 /* Runs the program with bounded connections and compares what every rank

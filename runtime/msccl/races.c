@@ -195,22 +195,25 @@ static int touch_cells(struct msccl_race_search *x, int tb, int step, struct err
 
 /* ---- a rank, and all of them ---- */
 
-static int race_rank(struct msccl_race_search *x, const struct msccl_proof_op *order, int64_t n,
+static int race_rank(struct msccl_race_search *x,
+		     const struct msccl_proof_op *order, int64_t n,
 		     struct err *err)
 {
 	int64_t cells = msccl_cells(x->p, x->rank);
+	struct arrays arrays = { 0 };
 	int rc = 0;
 
 	x->n = (int)x->p->gpus[x->rank].tbs.n;
 	x->rows = 0;
 	x->reads.n = 0;
-	x->clock = malloc(((size_t)n * (size_t)x->n + 1) * sizeof(*x->clock));
-	x->wrote = malloc((size_t)(cells + 1) * sizeof(*x->wrote));
-	x->read = malloc((size_t)(cells + 1) * sizeof(*x->read));
-	if (!x->clock || !x->wrote || !x->read) {
+	arrays_add(&arrays, x->clock, n * x->n);
+	arrays_add(&arrays, x->wrote, cells);
+	arrays_add(&arrays, x->read, cells);
+	if (arrays.failed) {
 		rc = err_nomem(err);
+		goto out;
 	}
-	for (int64_t c = 0; c < cells && !rc; c++) {
+	for (int64_t c = 0; c < cells; c++) {
 		x->wrote[c].tb = -1;
 		x->read[c] = -1;
 	}
@@ -218,9 +221,8 @@ static int race_rank(struct msccl_race_search *x, const struct msccl_proof_op *o
 		tick(x, order[i].tb, order[i].step);
 		rc = touch_cells(x, order[i].tb, order[i].step, err);
 	}
-	free(x->clock);
-	free(x->wrote);
-	free(x->read);
+out:
+	arrays_fini(&arrays);
 	return rc;
 }
 

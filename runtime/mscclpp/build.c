@@ -56,6 +56,7 @@ struct mscclpp_build {
 	bool unmet;		/* something since the last nop */
 	VEC(int32_t) batch, put_off;
 	VEC(struct mscclpp_flat_op) out;
+	struct arrays arrays;	/* by rank, those above */
 };
 
 static const struct lower_rank *ops_of(const struct mscclpp_build *b)
@@ -680,42 +681,24 @@ static int build_rank(struct mscclpp_build *b, bool write)
 
 static int reserve(struct mscclpp_build *b)
 {
-	size_t n = (size_t)b->p->ranks;
+	int n = b->p->ranks;
 	int32_t **by_rank[] = { &b->peer_chan, &b->peer_sent, &b->peer_last,
 				&b->peer_waited, &b->peer_round, &b->remote[0],
 				&b->remote[1], &b->remote[2] };
 
 	for (size_t i = 0; i < sizeof(by_rank) / sizeof(by_rank[0]); i++) {
-		*by_rank[i] = malloc(n * sizeof(**by_rank[i]));
-		if (!*by_rank[i]) {
-			return WEFT_ENOMEM;
-		}
+		arrays_add(&b->arrays, *by_rank[i], n);
 	}
-	b->extra = calloc(n, sizeof(*b->extra));
-	for (size_t r = 0; r < n && b->extra; r++) {
-		b->extra[r] = calloc(b->low->rank[r].ops.n + 1,
-				     sizeof(*b->extra[r]));
-		if (!b->extra[r]) {
-			return WEFT_ENOMEM;
-		}
+	arrays_add(&b->arrays, b->extra, n);
+	for (int r = 0; r < n && b->extra; r++) {
+		arrays_add(&b->arrays, b->extra[r], b->low->rank[r].ops.n);
 	}
-	return b->extra ? 0 : WEFT_ENOMEM;
+	return b->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 static void release(struct mscclpp_build *b)
 {
-	for (int r = 0; b->extra && r < b->p->ranks; r++) {
-		free(b->extra[r]);
-	}
-	free(b->extra);
-	free(b->peer_chan);
-	free(b->peer_sent);
-	free(b->peer_last);
-	free(b->peer_waited);
-	free(b->peer_round);
-	for (int i = 0; i < 3; i++) {
-		free(b->remote[i]);
-	}
+	arrays_fini(&b->arrays);
 	u64map_fini(&b->sends);
 	vec_fini(&b->batch);
 	vec_fini(&b->put_off);

@@ -92,6 +92,7 @@ struct mscclpp_run {
 	VEC(struct mscclpp_read) reads;
 	VEC(struct mscclpp_put) puts;
 	VEC(uint64_t) values;	/* of the op that runs */
+	struct arrays arrays;	/* all but the lists */
 };
 
 static int64_t cell_of(const struct mscclpp_run *r, int rank, int buf, int64_t off)
@@ -625,18 +626,16 @@ static int run_all(struct mscclpp_run *r, struct err *err)
 
 /* ---- memory ---- */
 
-static int reserve(struct mscclpp_run *r, int chans, int sems)
+static void reserve(struct mscclpp_run *r, int chans, int sems)
 {
-	size_t ranks = (size_t)r->p->ranks, cells = (size_t)r->start[ranks];
+	int64_t cells = r->start[r->p->ranks];
 
-	r->tbs = calloc((size_t)r->n_tbs + 1, sizeof(*r->tbs));
-	r->ends = calloc((size_t)chans + 1, sizeof(*r->ends));
-	r->sems = calloc((size_t)sems + 1, sizeof(*r->sems));
-	r->cells = malloc((cells + 1) * sizeof(*r->cells));
-	r->writer = malloc((cells + 1) * sizeof(*r->writer));
-	r->reader = malloc((cells + 1) * sizeof(*r->reader));
-	return r->tbs && r->ends && r->sems && r->cells && r->writer &&
-			       r->reader ? 0 : WEFT_ENOMEM;
+	arrays_add(&r->arrays, r->tbs, r->n_tbs);
+	arrays_add(&r->arrays, r->ends, chans);
+	arrays_add(&r->arrays, r->sems, sems);
+	arrays_add(&r->arrays, r->cells, cells);
+	arrays_add(&r->arrays, r->writer, cells);
+	arrays_add(&r->arrays, r->reader, cells);
 }
 
 /* Numbers what all ranks have. */
@@ -645,11 +644,11 @@ static int number(struct mscclpp_run *r)
 	size_t ranks = (size_t)r->p->ranks;
 	int chans = 0, sems = 0;
 
-	r->base = calloc(ranks + 1, sizeof(*r->base));
-	r->end_base = calloc(ranks + 1, sizeof(*r->end_base));
-	r->sem_base = calloc(ranks + 1, sizeof(*r->sem_base));
-	r->start = calloc(ranks + 1, sizeof(*r->start));
-	if (!r->base || !r->end_base || !r->sem_base || !r->start) {
+	arrays_add(&r->arrays, r->base, ranks + 1);
+	arrays_add(&r->arrays, r->end_base, ranks + 1);
+	arrays_add(&r->arrays, r->sem_base, ranks + 1);
+	arrays_add(&r->arrays, r->start, ranks + 1);
+	if (r->arrays.failed) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t u = 0; u < ranks; u++) {
@@ -665,7 +664,8 @@ static int number(struct mscclpp_run *r)
 	}
 	r->end_base[ranks] = chans;
 	r->sem_base[ranks] = sems;
-	return reserve(r, chans, sems);
+	reserve(r, chans, sems);
+	return r->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 static int start_threads(struct mscclpp_run *r)
@@ -759,16 +759,7 @@ static void finish(struct mscclpp_run *r)
 	for (int i = 0; r->sems && i < r->sem_base[ranks]; i++) {
 		free_messages(r->sems[i].released.v, r->sems[i].released.n);
 	}
-	free(r->tbs);
-	free(r->ends);
-	free(r->sems);
-	free(r->base);
-	free(r->end_base);
-	free(r->sem_base);
-	free(r->start);
-	free(r->cells);
-	free(r->writer);
-	free(r->reader);
+	arrays_fini(&r->arrays);
 	vec_fini(&r->reads);
 	vec_fini(&r->puts);
 	vec_fini(&r->values);
