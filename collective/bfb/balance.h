@@ -75,6 +75,7 @@ int bfb_program_split(const struct bfb_program *b, int64_t chunks, struct bfb_ra
 int bfb_program_fit(const struct bfb_program *b, int64_t chunks, const int64_t *room,
 		int64_t *share, bool *cut, bool *fits, struct err *err);
 
+/* Below, at or above 0 as a is less than, equal to or more than b. O(1). */
 int bfb_ratio_cmp(struct bfb_ratio a, struct bfb_ratio b);
 /* Rounded up; the result must fit. */
 int64_t bfb_ratio_ceil_mul(struct bfb_ratio r, int64_t factor);
