@@ -96,12 +96,15 @@ struct device {
 	external_list external;		/* that the store has not got */
 };
 
-/* Opens a handle for a fabric's device; nothing is sent. refs is 1. */
+/* Opens a handle for a fabric's device; nothing is sent. refs is 1. What the
+ * store knows of it is there when this returns: its last reading by an earlier
+ * process, its intent, its losses. The errors of dispatch_open(). */
 int device_open(struct apply *a, const struct model_fabric *f, int index,
 		struct device **out, struct err *err);
 struct device *device_ref(struct device *d);
 void device_unref(struct device *d);
-/* Ends the session at once; running and queued operations fail. */
+/* Ends the session at once; running and queued operations fail with
+ * WEFT_ECANCELED, from the loop. */
 void device_close(struct device *d);
 
 /* Text that tells whether two fabrics mean the same session. */
@@ -124,9 +127,11 @@ void device_cancel(struct device *d);
 /* True while an operator sets a port of the circuit. maintenance.c */
 bool maintenance_explains(const struct device *d, struct optics_xc xc);
 
-/* Takes the committed intent from the store again. */
+/* Takes the committed intent from the store again; on an error it stays. */
 int device_load_intent(struct device *d, struct err *err);
-/* Compares the last reading with intent and open changes. */
+/* Compares the last reading with intent and open changes: counts what is
+ * missing, unexpected and pending, and lowers the level to what still holds.
+ * O((circuits + steps of open changes) log circuits). */
 void device_assess(struct device *d);
 bool device_intends(const struct device *d, struct optics_xc xc);
 
@@ -155,8 +160,10 @@ void external_note_report(struct device *d, const struct drv_event *ev);
 
 /* ---- losses (insertion_loss.c) ------------------------------------------- */
 
-/* Takes from the last reading what circuits lose that are well. */
+/* Takes from the last reading what circuits lose that are well: the lowest of
+ * each is kept. */
 void loss_learn(struct device *d);
+/* x: of the last reading. O(log circuits). */
 void loss_judge(const struct device *d, const struct drv_xc *x,
 		struct apply_loss *out);
 /* How many circuits of the last reading lose too much; the first of them goes
@@ -165,6 +172,7 @@ int loss_assess(const struct device *d, char *text, int size);
 /* "in 3 -> out 7 loses 4.20 dB, was 1.10 dB": of one that loses too much. */
 void loss_text(const struct drv_xc *x, const struct apply_loss *l, char *text,
 	       int size);
+/* What was learned from the store, and what it has not got yet to it. */
 int loss_load(struct device *d, struct err *err);
 int loss_save(struct device *d, struct err *err);
 
@@ -173,6 +181,7 @@ int loss_save(struct device *d, struct err *err);
 #define TIMING_KINDS 2
 struct timings;
 
+/* On an error timings_free() is still to be called. */
 int timings_load(struct apply *a, struct err *err);
 void timings_free(struct apply *a);
 /* Writes what was learned to the store; a failure is logged. */
@@ -197,6 +206,7 @@ struct device *device_set_find(const struct device_set *s, const char *name);
 
 /* ---- comparing ----------------------------------------------------------- */
 
+/* A circuit of a reading, NULL: not listed. O(log circuits). */
 const struct drv_xc *snap_find(const struct drv_snapshot *s,
 			       struct optics_xc xc);
 /* The next circuit from *at (begin with 0) on one of xc's ports, which may
@@ -209,6 +219,7 @@ const struct ring_programs *snap_program(const struct drv_snapshot *s);
 /* Equality where NULL and "no steps" are the same. */
 bool program_same(const struct ring_programs *a,
 		  const struct ring_programs *b);
+/* What a ring held before the change, and is to hold; NULL: no program. */
 const struct ring_programs *work_old(const struct store_work *w);
 const struct ring_programs *work_new(const struct store_work *w);
 
@@ -250,6 +261,7 @@ int step_op(const struct store_step *st, int stage);
 int step_find(const struct store_work *w, int stage, enum store_op op,
 	      struct optics_xc xc);
 
+/* Steps of one kind, over all stages. */
 int work_count(const struct store_work *w, enum store_op op);
 /* Steps that send something. */
 int work_moves(const struct store_work *w);
@@ -336,14 +348,18 @@ struct change {
 	int done, total;		/* steps, for events */
 };
 
-/* The change fails with this, if it has not failed yet. */
+/* The change fails with this, if it has not failed yet; what is under way is
+ * still waited for. */
 void change_fail(struct change *c, int rc, const struct err *err);
+/* Reports to on_event, and to the audit trail once the change has an id. */
 void change_event(struct change *c, const struct device *d, bool is_problem,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* A device's batch is under way. */
 void change_progress(struct change *c, const struct device *d,
 		     const struct drv_event *ev);
-/* Ends the change with what is in c->res.verdict, c->rc and c->err. */
+/* Ends the change with what is in c->res.verdict, c->rc and c->err; c is freed,
+ * so nothing may follow. The same goes for whatever may lead here:
+ * change_enter(), change_op_done(), change_op_failed(). */
 void change_end(struct change *c);
 /* The engine is closed in the middle: light and journal stay. */
 void change_abandon(struct change *c);
@@ -369,6 +385,8 @@ void journal_commit(struct change *c);
  * stays open and explains every circuit. */
 void journal_stop(struct change *c);
 
+/* Each begins an operation on its run's device, or more, and calls
+ * change_op_done() or change_op_failed() after the last. */
 void precheck_begin(struct apply_run *r);
 /* Once all is read: does the power suit the receivers? */
 int precheck_power(struct change *c, struct err *err);
@@ -448,10 +466,13 @@ struct apply {
 	void *closed_arg;
 };
 
-/* Calls fn later, once. One caller at a time: change or recovery. */
+/* Calls fn once, from a later iteration of the loop; not at all once the engine
+ * is being closed. One caller at a time, change or recovery: a second call takes
+ * the place of the first. */
 void apply_later(struct apply *a, int64_t after_us, void (*fn)(void *arg),
 		 void *arg);
-/* Takes the open changes from the store again and assesses all devices. */
+/* Takes the open changes from the store again and assesses all devices. On an
+ * error those known stay. */
 int apply_refresh(struct apply *a, struct err *err);
 /* Writes readings to the store; a failure is logged. */
 void apply_save_readings(struct apply *a);

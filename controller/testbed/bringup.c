@@ -51,46 +51,23 @@ static enum bringup_method choose_method(const struct model_fabric *f)
 static int device_init(struct bringup_device *dev,
 		       const struct model_device *m, struct err *err)
 {
-	size_t n_in = (size_t)m->n_in + 1, n_out = (size_t)m->n_out + 1;
-
-	dev->in_end = calloc(n_in, sizeof(*dev->in_end));
-	dev->out_end = calloc(n_out, sizeof(*dev->out_end));
-	dev->far = calloc(n_out, sizeof(*dev->far));
-	dev->seen = calloc(n_in, sizeof(*dev->seen));
-	dev->in_mdbm = calloc(n_in, sizeof(*dev->in_mdbm));
-	dev->out_mdbm = calloc(n_out, sizeof(*dev->out_mdbm));
-	dev->in_trunk = malloc(n_in * sizeof(int));
-	dev->out_trunk = malloc(n_out * sizeof(int));
-	dev->in_blocked = calloc(n_in, sizeof(bool));
-	dev->out_blocked = calloc(n_out, sizeof(bool));
-	if (!dev->in_end || !dev->out_end || !dev->far || !dev->seen ||
-	    !dev->in_mdbm || !dev->out_mdbm || !dev->in_trunk ||
-	    !dev->out_trunk || !dev->in_blocked || !dev->out_blocked) {
+	dev->in = calloc((size_t)m->n_in + 1, sizeof(*dev->in));
+	dev->out = calloc((size_t)m->n_out + 1, sizeof(*dev->out));
+	dev->far = calloc((size_t)m->n_out + 1, sizeof(*dev->far));
+	if (!dev->in || !dev->out || !dev->far) {
 		return err_nomem(err);
 	}
-	memset(dev->in_trunk, 0xff, n_in * sizeof(int));
-	memset(dev->out_trunk, 0xff, n_out * sizeof(int));
 	dev->source = dev->feed_device = dev->feed_in = dev->feed_out = -1;
+	for (int i = 0; i < m->n_in; i++) {
+		dev->in[i].trunk = -1;
+	}
 	for (int i = 0; i < m->n_out; i++) {
+		dev->out[i].trunk = -1;
 		dev->far[i] = (struct bringup_far){
 			.device = -1, .port = -1, .in = -1,
 			.fibre_mdb = UNKNOWN_LOSS_MDB };
 	}
 	return 0;
-}
-
-static void device_fini(struct bringup_device *dev)
-{
-	free(dev->in_end);
-	free(dev->out_end);
-	free(dev->far);
-	free(dev->seen);
-	free(dev->in_mdbm);
-	free(dev->out_mdbm);
-	free(dev->in_trunk);
-	free(dev->out_trunk);
-	free(dev->in_blocked);
-	free(dev->out_blocked);
 }
 
 /* One a device on the path to a switch, and of each that feeds one. */
@@ -116,8 +93,8 @@ static int record_init(struct bringup *b, struct err *err)
 	for (int i = 0; rc == 0 && i < f->n_trunks; i++) {
 		const struct model_trunk *t = &f->trunks[i];
 
-		b->devices[t->from_device].out_trunk[t->from_port] = i;
-		b->devices[t->to_device].in_trunk[t->to_port] = i;
+		b->devices[t->from_device].out[t->from_port].trunk = i;
+		b->devices[t->to_device].in[t->to_port].trunk = i;
 	}
 	return rc;
 }
@@ -156,7 +133,9 @@ void bringup_free(struct bringup *b)
 		return;
 	}
 	for (int d = 0; b->devices && d < b->fabric->n_devices; d++) {
-		device_fini(&b->devices[d]);
+		free(b->devices[d].in);
+		free(b->devices[d].out);
+		free(b->devices[d].far);
 	}
 	vec_fini(&b->tries);
 	free(b->devices);
@@ -169,11 +148,18 @@ int64_t bringup_moves(const struct bringup *b)
 	return b->moves;
 }
 
+struct bringup_port *bringup_port(const struct bringup *b, int device, bool out,
+				  int port)
+{
+	struct bringup_device *dev = &b->devices[device];
+
+	return &(out ? dev->out : dev->in)[port];
+}
+
 const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device,
 					   bool out, int port)
 {
-	const struct bringup_device *dev = &b->devices[device];
-	int t = (out ? dev->out_trunk : dev->in_trunk)[port];
+	int t = bringup_port(b, device, out, port)->trunk;
 
 	return t < 0 ? NULL : &b->fabric->trunks[t];
 }

@@ -111,13 +111,13 @@ struct bringup_place bringup_find_host(const struct bringup *b, int port,
 	*end = NULL;
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		const struct model_device *m = &b->fabric->devices[d];
-		const struct bringup_end *v = rx ? b->devices[d].out_end :
-						   b->devices[d].in_end;
+		const struct bringup_port *v = rx ? b->devices[d].out :
+						    b->devices[d].in;
 
 		for (int i = 0; i < (rx ? m->n_out : m->n_in); i++) {
-			if (v[i].port == port && !v[i].reversed) {
+			if (v[i].end.port == port && !v[i].end.reversed) {
 				at = (struct bringup_place){ d, i };
-				*end = &v[i];
+				*end = &v[i].end;
 			}
 		}
 	}
@@ -129,7 +129,7 @@ static bool receives_at_tx(const struct bringup *b, int port)
 {
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		for (int i = 0; i < b->fabric->devices[d].n_out; i++) {
-			const struct bringup_end *e = &b->devices[d].out_end[i];
+			const struct bringup_end *e = &b->devices[d].out[i].end;
 
 			if (e->port == port && e->reversed) {
 				return true;
@@ -143,7 +143,7 @@ static bool receives_at_tx(const struct bringup *b, int port)
 bool bringup_is_reversed(const struct bringup *b, const struct model_port *h)
 {
 	return h->rx_device >= 0 &&
-	       has_light(b->devices[h->rx_device].out_mdbm[h->rx_port]);
+	       has_light(b->devices[h->rx_device].out[h->rx_port].mdbm);
 }
 
 bool bringup_rx_is_gone(const struct bringup *b, const struct model_port *h)
@@ -160,8 +160,8 @@ bool bringup_tx_is_dark(const struct bringup *b, const struct model_port *h)
 	if (!dev) {
 		return false;
 	}
-	return dev->unmonitored ? dev->seen[h->tx_port] == INPUT_DARK :
-				  !has_light(dev->in_mdbm[h->tx_port]);
+	return dev->unmonitored ? dev->in[h->tx_port].seen == INPUT_DARK :
+				  !has_light(dev->in[h->tx_port].mdbm);
 }
 
 /* Light could be seen behind an unmonitored device, and none was that told of
@@ -183,7 +183,7 @@ static bool could_tell(const struct bringup *b, int device, bool out, int port)
 static bool is_unseen(const struct bringup *b, int device, int in)
 {
 	return b->method == BY_POWER && b->devices[device].unmonitored &&
-	       b->devices[device].seen[in] == INPUT_UNSEEN;
+	       b->devices[device].in[in].seen == INPUT_UNSEEN;
 }
 
 bool bringup_is_untested(const struct bringup *b, const struct model_trunk *t)
@@ -425,7 +425,7 @@ static void compare_output(struct finding_list *l, int device, int port)
 		put_out(l->b, device, port, d->fibre);
 		put_in(l->b, far->device, far->port, d->found);
 	}
-	if (has_light(dev->out_mdbm[port]) && m->out_port[port] < 0) {
+	if (has_light(dev->out[port].mdbm) && m->out_port[port] < 0) {
 		d = add(l, BRINGUP_UNWRITTEN);
 		put_out(l->b, device, port, d->found);
 	}
@@ -446,7 +446,7 @@ static bool is_kept(const struct bringup *b, int device, int in)
 	const struct model_trunk *t = bringup_trunk_at(b, device, false, in);
 
 	return t && b->devices[t->from_device].unmonitored &&
-	       b->devices[t->from_device].out_blocked[t->from_port];
+	       b->devices[t->from_device].out[t->from_port].blocked;
 }
 
 static void compare_device(struct finding_list *l, int device)
@@ -456,7 +456,7 @@ static void compare_device(struct finding_list *l, int device)
 
 	for (int i = 0; i < m->n_in; i++) {
 		if (m->in_port[i] < 0 && !dev->unmonitored &&
-		    !is_kept(l->b, device, i) && has_light(dev->in_mdbm[i])) {
+		    !is_kept(l->b, device, i) && has_light(dev->in[i].mdbm)) {
 			put_in(l->b, device, i,
 			       add(l, BRINGUP_UNWRITTEN)->found);
 		}

@@ -130,12 +130,12 @@ static int find_good(const struct bringup *b, int device, bool out)
 {
 	const struct model_device *d = &b->fabric->devices[device];
 	const struct bringup_device *dev = &b->devices[device];
-	const struct bringup_end *v = out ? dev->out_end : dev->in_end;
+	const struct bringup_port *v = out ? dev->out : dev->in;
 	int best = -1;
 
 	for (int i = 0; i < (out ? d->n_out : d->n_in); i++) {
-		if (v[i].port >= 0 && !v[i].reversed &&
-		    (best < 0 || v[i].received > v[best].received)) {
+		if (v[i].end.port >= 0 && !v[i].end.reversed &&
+		    (best < 0 || v[i].end.received > v[best].end.received)) {
 			best = i;
 		}
 	}
@@ -157,8 +157,8 @@ static int try_trunk(struct bringup_run *r, int from, int out, int to, int in,
 	    (rc = observe(r, max_tries, &t, err))) {
 		return rc;
 	}
-	if (t.received && t.from_out == b->devices[from].in_end[first.in].port &&
-	    t.to_port == b->devices[to].out_end[second.out].port) {
+	if (t.received && t.from_out == b->devices[from].in[first.in].end.port &&
+	    t.to_port == b->devices[to].out[second.out].end.port) {
 		b->devices[from].far[out] = (struct bringup_far){
 			.reach = REACH_INPUT, .device = to, .port = in,
 			.in = first.in, .fibre_mdb = UNKNOWN_LOSS_MDB,

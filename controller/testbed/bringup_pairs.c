@@ -24,13 +24,12 @@
 bool bringup_is_observable(const struct bringup *b, int device, bool out,
 			   int port)
 {
-	const struct bringup_device *dev = &b->devices[device];
 	const struct model_trunk *t = bringup_trunk_at(b, device, out, port);
 
 	if (b->method == BY_FRAMES) {
 		return !t;
 	}
-	if ((out ? dev->out_blocked : dev->in_blocked)[port]) {
+	if (bringup_port(b, device, out, port)->blocked) {
 		return false;
 	}
 	if (!t) {
@@ -413,7 +412,7 @@ static void settle_dark(struct bringup *b, const struct pair_ports *s)
 	struct bringup_device *dev = &b->devices[s->device];
 
 	for (int i = 0; i < s->n_in; i++) {
-		dev->seen[i] = s->in[i].wanted && s->in[i].settled ?
+		dev->in[i].seen = s->in[i].wanted && s->in[i].settled ?
 			       INPUT_DARK : INPUT_UNSEEN;
 	}
 	for (int i = 0; i < s->n_out; i++) {
@@ -435,7 +434,7 @@ static void settle_lit(struct bringup *b, const struct bringup_try *t)
 	if (t->reach == REACH_NOTHING) {
 		return;
 	}
-	dev->seen[t->xc.in] = INPUT_LIT;
+	dev->in[t->xc.in].seen = INPUT_LIT;
 	dev->far[t->xc.out] = (struct bringup_far){
 		.reach = t->reach, .device = t->to_device, .port = t->to_port,
 		.in = t->xc.in, .path_mdb = UNKNOWN_LOSS_MDB,
@@ -466,18 +465,18 @@ static void settle_ends(struct bringup *b)
 
 	for (int d = 0; d < f->n_devices; d++) {
 		for (int i = 0; i < f->devices[d].n_in; i++) {
-			b->devices[d].in_end[i].port = -1;
+			b->devices[d].in[i].end.port = -1;
 		}
 		for (int i = 0; i < f->devices[d].n_out; i++) {
-			b->devices[d].out_end[i].port = -1;
+			b->devices[d].out[i].end.port = -1;
 		}
 	}
 	for (size_t k = 0; k < b->tries.n; k++) {
 		const struct bringup_try *t = &b->tries.v[k];
 		struct bringup_end *in, *out;
 
-		in = &b->devices[t->device].in_end[t->xc.in];
-		out = &b->devices[t->device].out_end[t->xc.out];
+		in = &b->devices[t->device].in[t->xc.in].end;
+		out = &b->devices[t->device].out[t->xc.out].end;
 		if (t->reach != REACH_NOTHING && in->port < 0) {
 			*in = (struct bringup_end){ t->from_out, false, t->sent,
 						    t->received };

@@ -9,7 +9,6 @@
  * through switches before it, or through an unmonitored device whose circuit
  * then stays.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "controller/testbed/bringup_private.h"
@@ -59,17 +58,19 @@ static void take_levels(const struct drv_snapshot *snap,
 }
 
 /* A robot reports moves only of ports near the end of their life. */
-static void take_blocked(const struct drv_snapshot *snap,
-		      const struct model_device *m, struct bringup_device *dev)
+static void take_blocked(const struct drv_snapshot *snap, struct bringup *b,
+			 int device)
 {
-	for (int i = 0; i < snap->n_ports; i++) {
-		const struct drv_port *port = &snap->ports[i];
-		bool blocked = !port->enabled || port->failed || port->has_moves;
+	const struct model_device *m = &b->fabric->devices[device];
 
-		if (blocked && port->index >= 0 &&
-		    port->index < (port->is_out ? m->n_out : m->n_in)) {
-			(port->is_out ? dev->out_blocked : dev->in_blocked)
-				[port->index] = true;
+	for (int i = 0; i < snap->n_ports; i++) {
+		const struct drv_port *p = &snap->ports[i];
+
+		if ((!p->enabled || p->failed || p->has_moves) &&
+		    p->index >= 0 &&
+		    p->index < (p->is_out ? m->n_out : m->n_in)) {
+			bringup_port(b, device, p->is_out, p->index)->blocked =
+				true;
 		}
 	}
 }
@@ -95,8 +96,8 @@ static int check_circuits(struct bringup_run *r, int device,
 			continue;
 		}
 		if (dev->unmonitored && r->options.keep_circuits) {
-			dev->in_blocked[xc.in] = true;
-			dev->out_blocked[xc.out] = true;
+			dev->in[xc.in].blocked = true;
+			dev->out[xc.out].blocked = true;
 			continue;
 		}
 		err_set(err, WEFT_ESTALE, "%s holds in%d -> out%d, which is "
@@ -127,7 +128,7 @@ int bringup_read_levels(struct bringup_run *r, int device,
 		take_levels(&snap, m, l);
 	}
 	if (rc == 0 && r->b->devices[device].unmonitored) {
-		take_blocked(&snap, m, &r->b->devices[device]);
+		take_blocked(&snap, r->b, device);
 	}
 	drv_snapshot_fini(&snap);
 	return rc;
@@ -157,9 +158,9 @@ static void find_lasers(struct bringup *b)
 		dev->source = dev->feed_device = -1;
 		dev->feed_in = dev->feed_out = -1;
 		for (int i = 0; i < b->fabric->devices[d].n_in; i++) {
-			if (dev->in_mdbm[i] > DARK_MDBM &&
-			    (dev->source < 0 || dev->in_mdbm[i] >
-					dev->in_mdbm[dev->source])) {
+			if (dev->in[i].mdbm > DARK_MDBM &&
+			    (dev->source < 0 || dev->in[i].mdbm >
+					dev->in[dev->source].mdbm)) {
 				dev->source = i;
 			}
 		}
@@ -360,10 +361,12 @@ static int read_dark_levels(struct bringup_run *r, struct err *err)
 	for (int d = 0; d < b->fabric->n_devices; d++) {
 		const struct model_device *m = &b->fabric->devices[d];
 
-		memcpy(b->devices[d].in_mdbm, r->base[d].in,
-		       (size_t)m->n_in * sizeof(int32_t));
-		memcpy(b->devices[d].out_mdbm, r->base[d].out,
-		       (size_t)m->n_out * sizeof(int32_t));
+		for (int i = 0; i < m->n_in; i++) {
+			b->devices[d].in[i].mdbm = r->base[d].in[i];
+		}
+		for (int i = 0; i < m->n_out; i++) {
+			b->devices[d].out[i].mdbm = r->base[d].out[i];
+		}
 	}
 	b->has_levels = true;
 	find_lasers(b);
@@ -406,7 +409,7 @@ static int end(struct bringup_run *r, struct err *err)
 		const struct bringup_try *t = &b->tries.v[k];
 
 		if (t->reach == REACH_INPUT &&
-		    b->devices[t->to_device].in_mdbm[t->to_port] <= DARK_MDBM &&
+		    b->devices[t->to_device].in[t->to_port].mdbm <= DARK_MDBM &&
 		    r->now[t->to_device].in[t->to_port] > DARK_MDBM) {
 			rc = err_set(err, WEFT_ESTALE, "%s.in%d has light of "
 				     "its own now; nothing is known of it",
@@ -544,7 +547,7 @@ static int try_outputs(struct bringup_run *r, int device, struct err *err)
 		if (dev->far[i].reach != REACH_UNKNOWN) {
 			continue;
 		}
-		if (dev->out_mdbm[i] > DARK_MDBM) {
+		if (dev->out[i].mdbm > DARK_MDBM) {
 			/* A laser sends into it: it is not to be lit. */
 			dev->far[i] = (struct bringup_far){
 				.reach = REACH_NOTHING, .in = -1,

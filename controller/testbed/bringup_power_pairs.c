@@ -6,7 +6,6 @@
  * monitor behind the second. Which output it was is found by lighting the
  * likely one, then all others, one by one: that costs no moves of robots.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "controller/testbed/bringup_private.h"
@@ -23,10 +22,12 @@ static void set_known_base(struct bringup_run *r)
 		const struct model_device *m = &b->fabric->devices[d];
 		const struct bringup_device *dev = &b->devices[d];
 
-		memcpy(r->base[d].in, dev->in_mdbm, (size_t)m->n_in *
-		       sizeof(*dev->in_mdbm));
-		memcpy(r->base[d].out, dev->out_mdbm, (size_t)m->n_out *
-		       sizeof(*dev->out_mdbm));
+		for (int i = 0; i < m->n_in; i++) {
+			r->base[d].in[i] = dev->in[i].mdbm;
+		}
+		for (int i = 0; i < m->n_out; i++) {
+			r->base[d].out[i] = dev->out[i].mdbm;
+		}
 		if (dev->feed_device >= 0 && bringup_is_lit(b, dev->feed_device,
 				(struct optics_xc){ dev->feed_in,
 						   dev->feed_out })) {
@@ -60,9 +61,12 @@ static int observe(struct bringup_run *r, struct bringup_try *t, int device,
 	return rc;
 }
 
-static int32_t written_loss(const struct bringup *b, int trunk)
+/* Of the fibre that the file has behind an output. */
+static int32_t written_loss(const struct bringup *b, int device, int out)
 {
-	return trunk < 0 ? 0 : b->fabric->trunks[trunk].loss_mdb;
+	const struct model_trunk *t = bringup_trunk_at(b, device, true, out);
+
+	return t ? t->loss_mdb : 0;
 }
 
 /* From the laser, if the file says what that sends, or from the output of a
@@ -75,13 +79,12 @@ static void set_loss(const struct bringup_run *r, struct bringup_try *t)
 	const struct model_device *m = &f->devices[t->device];
 	int host = m->in_port[t->xc.in];
 	int32_t limit = m->loss_mdb + SLACK_MDB +
-		written_loss(b, b->devices[t->device].out_trunk[t->xc.out]);
+			written_loss(b, t->device, t->xc.out);
 	int32_t sent;
 
 	if (t->from_device >= 0) {
 		sent = r->now[t->from_device].out[t->from_out];
-		limit += written_loss(b, b->devices[t->from_device].
-				      out_trunk[t->from_out]);
+		limit += written_loss(b, t->from_device, t->from_out);
 	} else if (host >= 0 && f->hosts[f->ports[host].host].has_launch) {
 		sent = f->hosts[f->ports[host].host].launch_mdbm;
 		limit += f->ports[host].tx_loss_mdb;

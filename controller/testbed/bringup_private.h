@@ -53,12 +53,19 @@ struct bringup_try {
 	int64_t sent, received;		/* frames */
 };
 
+/* An input or an output of a device. */
+struct bringup_port {
+	int trunk;		/* as written: of fabric->trunks, -1: none */
+	struct bringup_end end;		/* by frames */
+	int32_t mdbm;		/* with no circuit anywhere */
+	bool blocked;		/* not to be used: out of order, locked, worn,
+				 * or in a circuit that stays */
+	enum bringup_input seen;	/* of an input, without monitors */
+};
+
 struct bringup_device {
-	struct bringup_end *in_end, *out_end;	/* [n_in], [n_out]; by frames */
-	struct bringup_far *far;		/* [n_out] */
-	enum bringup_input *seen;	/* [n_in], without monitors */
-	int *in_trunk, *out_trunk;	/* as written: of fabric->trunks, -1 */
-	int32_t *in_mdbm, *out_mdbm;	/* with no circuit anywhere */
+	struct bringup_port *in, *out;	/* [n_in], [n_out] */
+	struct bringup_far *far;	/* [n_out] */
 
 	int source;		/* input that has light or can be lit, or -1 */
 	int feed_device, feed_out;	/* lit over this, device -1: a laser.
@@ -70,8 +77,6 @@ struct bringup_device {
 				 * every switch, as only hosts observe */
 	bool robot;		/* its moves take seconds, and wear it out */
 	int64_t move_ns;	/* what one usually takes */
-	bool *in_blocked, *out_blocked;	/* not to be used: out of order, locked,
-					 * worn, or in a circuit that stays */
 };
 
 struct bringup_circuit {
@@ -87,14 +92,16 @@ struct bringup {
 	struct bringup_device *devices;		/* [n_devices] */
 	struct bringup_circuit *lit;	/* ours, in the order of set-up */
 	int n_lit;			/* <= bringup_max_lit() */
-	bool has_levels;		/* in_mdbm and out_mdbm were read */
+	bool has_levels;		/* the ports' mdbm were read */
 	VEC(struct bringup_try) tries;
 	int64_t moves, moves_ns;	/* of robots, in this run */
 };
 
-/* How many circuits may be on the record at a time. */
+/* How many circuits may be on the record at a time: b->lit has room for them. */
 int bringup_max_lit(const struct model_fabric *f);
 
+struct bringup_port *bringup_port(const struct bringup *b, int device, bool out,
+				  int port);
 /* Where a fibre as written begins or ends, NULL: at a host or nowhere. */
 const struct model_trunk *bringup_trunk_at(const struct bringup *b, int device,
 					   bool out, int port);
@@ -211,10 +218,13 @@ struct bringup_run {
 
 /* ---- bringup_circuits.c ---- */
 
-/* Sets a circuit up, unless it is; it goes on the record first. */
+/* Sets a circuit up, unless it is; it goes on the record, and is reported, first.
+ * WEFT_ELIMIT, WEFT_ECANCELED: before anything was sent, and it is off the record
+ * again. After another error it may be there, and stays on it. */
 int bringup_light(struct bringup_run *r, int device, struct optics_xc xc,
 		  struct err *err);
-/* Takes out what was set up last, down to so many; it leaves the record then. */
+/* Takes out what was set up last, down to so many; a circuit leaves the record
+ * when its device has confirmed that. */
 int bringup_unlight(struct bringup_run *r, int down_to, struct err *err);
 bool bringup_is_lit(const struct bringup *b, int device, struct optics_xc xc);
 

@@ -29,12 +29,12 @@ static json_t *pack_far(const struct bringup_far *far, int n)
 	return v;
 }
 
-static json_t *pack_levels(const int32_t *mdbm, int n)
+static json_t *pack_levels(const struct bringup_port *ports, int n)
 {
 	json_t *v = json_array();
 
 	for (int i = 0; v && i < n; i++) {
-		json_array_append_new(v, json_integer(mdbm[i]));
+		json_array_append_new(v, json_integer(ports[i].mdbm));
 	}
 	return v;
 }
@@ -78,10 +78,8 @@ int bringup_save(const struct bringup *b, struct buf *out, struct err *err)
 		const struct bringup_device *dev = &b->devices[d];
 
 		json_array_append_new(devices, pack_far(dev->far, m->n_out));
-		json_array_append_new(levels, pack_levels(dev->in_mdbm,
-							  m->n_in));
-		json_array_append_new(levels, pack_levels(dev->out_mdbm,
-							  m->n_out));
+		json_array_append_new(levels, pack_levels(dev->in, m->n_in));
+		json_array_append_new(levels, pack_levels(dev->out, m->n_out));
 	}
 	root = json_pack("{s:s,s:s,s:o,s:o,s:o,s:o}", "weft", method_name(b),
 			 "fabric", b->fabric->hash, "lit", pack_lit(b),
@@ -167,7 +165,7 @@ static bool load_lit(struct bringup *b, json_t *lit)
 	return ok;
 }
 
-static bool load_side(json_t *v, int32_t *mdbm, int n)
+static bool load_side(json_t *v, struct bringup_port *ports, int n)
 {
 	bool ok = json_array_size(v) == (size_t)n;
 
@@ -177,7 +175,7 @@ static bool load_side(json_t *v, int32_t *mdbm, int n)
 		ok = json_is_integer(item) &&
 		     json_integer_value(item) >= INT32_MIN &&
 		     json_integer_value(item) <= INT32_MAX;
-		mdbm[i] = ok ? (int32_t)json_integer_value(item) : 0;
+		ports[i].mdbm = ok ? (int32_t)json_integer_value(item) : 0;
 	}
 	return ok;
 }
@@ -191,9 +189,9 @@ static bool load_levels(struct bringup *b, json_t *levels)
 	b->has_levels = json_is_array(levels);
 	for (int d = 0; ok && b->has_levels && d < f->n_devices; d++) {
 		ok = load_side(json_array_get(levels, 2 * (size_t)d),
-			       b->devices[d].in_mdbm, f->devices[d].n_in) &&
+			       b->devices[d].in, f->devices[d].n_in) &&
 		     load_side(json_array_get(levels, 2 * (size_t)d + 1),
-			       b->devices[d].out_mdbm, f->devices[d].n_out);
+			       b->devices[d].out, f->devices[d].n_out);
 	}
 	return ok;
 }

@@ -35,7 +35,7 @@ struct testbed_end {
 	struct ring_setting at;	/* that place; mode and step are 0 */
 };
 
-/* Their number, and the one of a number. O(devices). */
+/* Their number, and the one of a number below that. O(devices). */
 int testbed_n_ends(const struct model_fabric *f);
 struct testbed_end testbed_end(const struct model_fabric *f, int end);
 /* "gpu0.p1"; of a resonator "mem3.ring0+0.5", host, ring, direction, fibre
@@ -67,12 +67,13 @@ struct testbed_fibre {
 
 struct testbed_fault {
 	enum testbed_fault_kind kind;
-	struct testbed_fibre a, b;
+	struct testbed_fibre a, b;	/* b: of a swap only; of a reversed
+					 * port a.rx is false */
 };
 
 struct testbed_options {
 	int64_t rate_bps;	/* of every link; 0: what the fabric says */
-	const struct testbed_fault *faults;
+	const struct testbed_fault *faults;	/* [n_faults], laid in order */
 	int n_faults;
 };
 
@@ -88,8 +89,8 @@ typedef void (*testbed_progress_fn)(int done, int total, void *arg);
 
 /* Builds it. *built is false when all of it was there already (then nothing
  * is touched); what is there in part, or when faults are asked for, is taken
- * down first. On failure nothing is left. WEFT_EDENIED: not root. fn may be
- * NULL. */
+ * down first. On failure nothing is left. WEFT_EDENIED: not root. fn (may be
+ * NULL) is called inside this call after each namespace and each fibre. */
 int testbed_up(const struct model_fabric *f, const struct testbed_options *o,
 	       testbed_progress_fn fn, void *arg, bool *built,
 	       struct err *err);
@@ -107,7 +108,7 @@ struct testbed {
 	struct host_net **devices;	/* [n_devices] */
 	int n_ends;
 	struct host_link *tx, *rx;	/* [n_ends], of hosts; ifindex 0:
-					 * no netdev */
+					 * no netdev. As of testbed_links() */
 };
 
 /* WEFT_EUNAVAIL when a namespace or netdev is missing (is it up?). */
@@ -208,7 +209,8 @@ int testbed_probe(struct testbed_prober *p, int64_t duration_ms,
 void testbed_probe_fini(struct testbed_probe *p);
 
 /* Echo requests that may take one hop, from every host to every other, three
- * of them at most. answered: [n_hosts * n_hosts], from * n_hosts + to. */
+ * of them at most, each waited for until nothing came for patience_ms.
+ * answered: [n_hosts * n_hosts], from * n_hosts + to; false on the diagonal. */
 int testbed_ping(struct testbed *t, int patience_ms, bool *answered,
 		 struct err *err);
 

@@ -53,13 +53,13 @@ static void begin(struct rig *r)
 	assert_int_equal(bringup_new(r->f, &r->p, NULL), 0);
 	r->p->devices[PANEL].unmonitored = r->p->devices[PANEL].robot = true;
 	for (int i = 0; i <= N; i++) {
-		r->p->devices[PANEL].in_mdbm[i] = r->p->devices[PANEL].out_mdbm[i] =
+		r->p->devices[PANEL].in[i].mdbm = r->p->devices[PANEL].out[i].mdbm =
 			DARK_MDBM;
 	}
 	for (int i = 0; i < N; i++) {
 		r->w.to[i] = i;
-		r->p->devices[SWITCH].in_mdbm[i] = -60000;
-		r->p->devices[SWITCH].out_mdbm[i] = -60000;
+		r->p->devices[SWITCH].in[i].mdbm = -60000;
+		r->p->devices[SWITCH].out[i].mdbm = -60000;
 		r->p->devices[SWITCH].far[i] = (struct bringup_far){
 					.reach = REACH_NOTHING, .device = -1,
 					.port = -1, .path_mdb = 500 };
@@ -138,7 +138,7 @@ static void a_dark_pair_is_told_apart(void **state)
 		begin(&r);
 		(out ? r.w.out_loss : r.w.in_loss)[3] = NO_LIGHT_MDB;
 		assert_int_equal(run(&r), N + (out ? 1 : 2));
-		assert_int_equal(r.p->devices[PANEL].seen[3],
+		assert_int_equal(r.p->devices[PANEL].in[3].seen,
 				 out ? INPUT_LIT : INPUT_DARK);
 		assert_int_equal(r.p->devices[PANEL].far[3].reach,
 				 out ? REACH_NOTHING : REACH_INPUT);
@@ -152,14 +152,14 @@ static void worn_ports_are_left_alone(void **state)
 
 	(void)state;
 	begin(&r);
-	r.p->devices[PANEL].in_blocked[2] = true;
-	r.p->devices[PANEL].out_blocked[5] = true;
+	r.p->devices[PANEL].in[2].blocked = true;
+	r.p->devices[PANEL].out[5].blocked = true;
 	assert_int_equal(run(&r), N - 1);
 	for (size_t k = 0; k < r.p->tries.n; k++) {
 		assert_int_not_equal(r.p->tries.v[k].xc.in, 2);
 		assert_int_not_equal(r.p->tries.v[k].xc.out, 5);
 	}
-	assert_int_equal(r.p->devices[PANEL].seen[2], INPUT_UNSEEN);
+	assert_int_equal(r.p->devices[PANEL].in[2].seen, INPUT_UNSEEN);
 	end(&r);
 }
 
@@ -171,7 +171,7 @@ static void what_nothing_measures_is_unseen(void **state)
 
 	(void)state;
 	begin(&r);
-	r.p->devices[PANEL].in_blocked[2] = true;
+	r.p->devices[PANEL].in[2].blocked = true;
 	run(&r);
 	assert_int_equal(bringup_unseen(r.p, &v, &n, NULL), 0);
 	assert_int_equal(n, 2);
@@ -276,7 +276,7 @@ static void check_found(const struct rig *r)
 				     REACH_NOTHING : w->reversed[i] ?
 				     REACH_OUTPUT : REACH_INPUT;
 
-		assert_int_equal(dev->seen[i], w->in_loss[i] ==
+		assert_int_equal(dev->in[i].seen, w->in_loss[i] ==
 				 NO_LIGHT_MDB ? INPUT_DARK : INPUT_LIT);
 		assert_int_equal(dev->far[i].reach, way);
 		assert_true(way == REACH_NOTHING ||

@@ -40,8 +40,8 @@ static struct bringup *found(struct model_fabric **f)
 	assert_int_equal(bringup_new(*f, &p, NULL), 0);
 	for (int d = 0; d < 2; d++) {
 		for (int i = 0; i < 4; i++) {
-			p->devices[d].in_mdbm[i] = i < 2 ? LIT : -60000;
-			p->devices[d].out_mdbm[i] = -60000;
+			p->devices[d].in[i].mdbm = i < 2 ? LIT : -60000;
+			p->devices[d].out[i].mdbm = -60000;
 			p->devices[d].far[i] = i >= 2 ?
 				far_in(!d, i, 600) :
 				(struct bringup_far){
@@ -136,9 +136,9 @@ static void light_without_fibre(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	p->devices[1].in_mdbm[2] = LIT;		/* a laser at a trunk */
+	p->devices[1].in[2].mdbm = LIT;		/* a laser at a trunk */
 	p->devices[1].far[0] = far_in(0, 0, 600);	/* h2's fibre */
-	p->devices[0].in_mdbm[0] = -60000;
+	p->devices[0].in[0].mdbm = -60000;
 	v = differences(p, 4);
 	assert_string_equal(v[0].fibre, "h0.p0.tx");
 	assert_string_equal(v[1].fibre, "h2.p0.rx");
@@ -161,7 +161,7 @@ static void corrected_file_reads_as_found(void **state)
 	p->devices[0].far[2] = far_in(1, 3, 600);
 	p->devices[0].far[3] = far_in(1, 2, 2750);
 	p->devices[1].far[3].reach = REACH_UNKNOWN;
-	p->devices[0].in_mdbm[1] = -60000;
+	p->devices[0].in[1].mdbm = -60000;
 	assert_int_equal(bringup_yaml(p, &out, NULL), 0);
 	assert_int_equal(model_parse("found", out.data, out.len, &g, &errs), 0);
 	assert_int_equal(g->n_trunks, 4);
@@ -198,7 +198,7 @@ static void state_file_comes_back(void **state)
 	assert_false(q->lit[0].made);	/* the switch is asked */
 	assert_true(q->lit[0].removing);
 	assert_true(q->has_levels);
-	assert_int_equal(q->devices[1].in_mdbm[1], LIT);
+	assert_int_equal(q->devices[1].in[1].mdbm, LIT);
 	assert_int_equal(q->tries.n, 1);
 	assert_memory_equal(&q->tries.v[0], &seen, sizeof(seen));
 	assert_int_equal(bringup_save(q, &again, NULL), 0);

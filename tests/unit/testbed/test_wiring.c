@@ -44,7 +44,7 @@ static struct bringup *found(const struct model_fabric *f)
 	for (int i = 0; i < 6; i++) {
 		int port = i < 4 ? i : -1;
 
-		b->devices[0].in_end[i] = b->devices[0].out_end[i] =
+		b->devices[0].in[i].end = b->devices[0].out[i].end =
 			(struct bringup_end){ port, false, 10, 10 };
 	}
 	return b;
@@ -78,8 +78,8 @@ static void a_swap_is_told_once(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	b->devices[0].in_end[1].port = 2;
-	b->devices[0].in_end[2].port = 1;
+	b->devices[0].in[1].end.port = 2;
+	b->devices[0].in[2].end.port = 1;
 	v = differences(b, 1);
 	assert_int_equal(v[0].kind, BRINGUP_SWAPPED);
 	assert_string_equal(v[0].fibre, "h1.p0.tx");
@@ -97,7 +97,7 @@ static void a_circle_of_three_is_three_moves(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		b->devices[0].out_end[i].port = (i + 1) % 3;
+		b->devices[0].out[i].end.port = (i + 1) % 3;
 	}
 	v = differences(b, 3);
 	for (int i = 0; i < 3; i++) {
@@ -123,10 +123,10 @@ static void broken_moved_and_lossy_are_told_apart(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	b->devices[0].in_end[0].port = -1;
-	b->devices[0].out_end[1].port = -1;
-	b->devices[0].out_end[5].port = 1;
-	b->devices[0].in_end[3].received = 7;
+	b->devices[0].in[0].end.port = -1;
+	b->devices[0].out[1].end.port = -1;
+	b->devices[0].out[5].end.port = 1;
+	b->devices[0].in[3].end.received = 7;
 	v = differences(b, 3);
 	assert_int_equal(v[0].kind, BRINGUP_MISSING);
 	assert_string_equal(v[0].fibre, "h0.p0.tx");
@@ -149,8 +149,8 @@ static void a_reversed_pair_is_one_finding(void **state)
 	struct bringup_finding *v;
 
 	(void)state;
-	b->devices[0].in_end[2].port = -1;
-	b->devices[0].out_end[2].reversed = true;
+	b->devices[0].in[2].end.port = -1;
+	b->devices[0].out[2].end.reversed = true;
 	v = differences(b, 1);
 	assert_int_equal(v[0].kind, BRINGUP_REVERSED);
 	assert_string_equal(v[0].fibre, "h2.p0");
@@ -166,9 +166,9 @@ static void the_corrected_file_says_what_was_found(void **state)
 	struct buf out = { 0 };
 
 	(void)state;
-	b->devices[0].in_end[0].port = 3;
-	b->devices[0].in_end[3].port = 0;
-	b->devices[0].out_end[1].port = -1;
+	b->devices[0].in[0].end.port = 3;
+	b->devices[0].in[3].end.port = 0;
+	b->devices[0].out[1].end.port = -1;
 	assert_int_equal(bringup_yaml(b, &out, NULL), 0);
 	g = parse(out.data);
 	assert_int_equal(g->ports[0].tx_port, 3);
@@ -243,7 +243,7 @@ static void fibres_between_switches_are_told_apart(void **state)
 	(void)state;
 	assert_int_equal(bringup_new(f, &b, NULL), 0);
 	for (int i = 0; i < 2; i++) {
-		b->devices[i].in_end[0] = b->devices[i].out_end[0] =
+		b->devices[i].in[0].end = b->devices[i].out[0].end =
 			(struct bringup_end){ i, false, 10, 10 };
 	}
 	far = b->devices[0].far;
@@ -303,10 +303,10 @@ static void the_state_is_kept_for_one_text(void **state)
 	assert_int_equal(bringup_load(c, out.data, out.len, NULL), 0);
 	assert_int_equal(c->n_lit, 1);
 	assert_int_equal(c->lit[0].xc.out, 5);
-	assert_int_equal(c->devices[0].in_end[1].port, 2);
-	assert_int_equal(c->devices[0].out_end[3].port, 0);
-	assert_int_equal(c->devices[0].out_end[3].received, 9);
-	assert_int_equal(c->devices[0].in_end[0].port, -1);
+	assert_int_equal(c->devices[0].in[1].end.port, 2);
+	assert_int_equal(c->devices[0].out[3].end.port, 0);
+	assert_int_equal(c->devices[0].out[3].end.received, 9);
+	assert_int_equal(c->devices[0].in[0].end.port, -1);
 	assert_int_equal(bringup_save(c, &again, NULL), 0);
 	assert_string_equal(out.data, again.data);
 	g->hash[0] ^= 1;
