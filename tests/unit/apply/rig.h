@@ -614,6 +614,54 @@ static inline void rig_recover(struct rig *r)
 	rig_run(r);
 }
 
+/* ---- what most tests begin with ------------------------------------------ */
+
+static inline int rig_setup(void **state)
+{
+	struct rig *r = malloc(sizeof(*r));
+
+	rig_init(r);
+	rig_up(r);
+	*state = r;
+	return 0;
+}
+
+static inline int rig_teardown(void **state)
+{
+	rig_fini(*state);
+	free(*state);
+	return 0;
+}
+
+/* Two switches, each a failure domain of its own. */
+static inline void rig_two_switches(struct rig *r, const char *options_a,
+				    const char *options_b)
+{
+	rig_fabric(r);
+	rig_switch(r, "a", "east", options_a);
+	rig_switch(r, "b", "west", options_b);
+	rig_use(r);
+}
+
+static const struct want rig_first[] = {
+	{ "a", 3, { { 0, 1 }, { 1, 2 }, { 2, 3 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 6 }, { 6, 5 } }, NULL },
+};
+
+/* One circuit moves on each switch. */
+static const struct want rig_second[] = {
+	{ "a", 3, { { 0, 1 }, { 1, 4 }, { 2, 3 } }, NULL },
+	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 5 } }, NULL },
+};
+
+/* Both hold rig_first. */
+static inline void rig_begin(struct rig *r, const char *options_b)
+{
+	rig_two_switches(r, "", options_b);
+	assert_int_equal(r->rc, 0);
+	rig_go(r, PLAN_SAFE, rig_first, 2);
+}
+
 #define assert_says(text, words) \
 	do { \
 		if (!strstr((text), (words))) { \

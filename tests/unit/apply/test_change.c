@@ -7,57 +7,19 @@
 
 #include "rig.h"
 
-static int setup(void **state)
-{
-	struct rig *r = malloc(sizeof(*r));
-
-	rig_init(r);
-	rig_up(r);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_fini(*state);
-	free(*state);
-	return 0;
-}
-
-/* Two switches, each a failure domain of its own. */
-static void two_switches(struct rig *r, const char *options_b)
-{
-	rig_fabric(r);
-	rig_switch(r, "a", "east", "");
-	rig_switch(r, "b", "west", options_b);
-	rig_use(r);
-	assert_int_equal(r->rc, 0);
-}
-
-static const struct want first[] = {
-	{ "a", 3, { { 0, 1 }, { 1, 2 }, { 2, 3 } }, NULL },
-	{ "b", 3, { { 0, 0 }, { 5, 6 }, { 6, 5 } }, NULL },
-};
-
-/* One circuit moves on each switch. */
-static const struct want second[] = {
-	{ "a", 3, { { 0, 1 }, { 1, 4 }, { 2, 3 } }, NULL },
-	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 5 } }, NULL },
-};
-
 /* a holds first, b holds first; after a rolled back change. */
 static void assert_first(struct rig *r)
 {
 	rig_read(r);
 	assert_int_equal(r->rc, 0);
 	for (int k = 0; k < 2; k++) {
-		const struct apply_device *d = rig_device(r, first[k].device);
+		const struct apply_device *d = rig_device(r, rig_first[k].device);
 
-		assert_int_equal(d->snap.n_xcs, first[k].n);
-		for (int i = 0; i < first[k].n; i++) {
-			assert_true(rig_has(r, first[k].device,
-					    first[k].xcs[i].in,
-					    first[k].xcs[i].out));
+		assert_int_equal(d->snap.n_xcs, rig_first[k].n);
+		for (int i = 0; i < rig_first[k].n; i++) {
+			assert_true(rig_has(r, rig_first[k].device,
+					    rig_first[k].xcs[i].in,
+					    rig_first[k].xcs[i].out));
 		}
 		assert_int_equal(d->n_missing, 0);
 		assert_int_equal(d->n_unexpected, 0);
@@ -83,15 +45,15 @@ static void test_commit(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	rig_two_switches(r, "", "");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_int_equal(r->rc, 0);
 	assert_int_equal(r->res.level, APPLY_SETTLED);
 	assert_int_equal(r->res.generation, 2);
 	assert_int_equal(r->res.change, 1);
 	assert_history(r, STORE_COMMITTED);
 	assert_first(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_COMMITTED);
 	assert_true(rig_has(r, "a", 0, 1) && rig_has(r, "a", 1, 4) &&
 		    rig_has(r, "a", 2, 3));
 	assert_int_equal(rig_device(r, "a")->n_missing, 0);
@@ -105,10 +67,9 @@ static void test_nothing_to_do(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	rig_watch(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_NOTHING_TO_DO);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_NOTHING_TO_DO);
 	assert_int_equal(r->rc, 0);
 	assert_int_equal(r->res.change, 0);
 	assert_int_equal(r->res.generation, 2);
@@ -121,7 +82,7 @@ static void test_adopt(void **state)
 	struct rig *r = *state;
 	const struct want w = { "a", 1, { { 3, 3 } }, NULL };
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_meddle(r, "a", DRV_ADD, 3, 3);
 	rig_read(r);
 	assert_int_equal(rig_device(r, "a")->n_unexpected, 1);
@@ -137,9 +98,8 @@ static void test_silent_refusal(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", lie: o7");
-	rig_go(r, PLAN_SAFE, first, 2);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	rig_begin(r, ", lie: o7");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(r->rc, WEFT_EVERIFY);
 	assert_says(r->err.msg, "b: in 6 -> out 8 was to be made");
 	assert_first(r);
@@ -152,13 +112,9 @@ static void test_stuck(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	rig_fabric(r);
-	rig_switch(r, "a", "east", "");
-	rig_switch(r, "b", "west", ", lie: o6, refuse: o7");
-	rig_use(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	rig_begin(r, "");
+	rig_two_switches(r, "", ", lie: o6, refuse: o7");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_STUCK);
 	assert_int_equal(r->rc, WEFT_EDEVICE);
 	assert_says(r->err.msg, "1 step could not be rolled back (b in 6 "
 		    "-> out 7 is not there again)");
@@ -174,11 +130,10 @@ static void test_stuck(void **state)
 static void test_refused_item(void **state)
 {
 	struct rig *r = *state;
-	const struct want w[] = { second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
+	const struct want w[] = { rig_second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
 		{ 2, 2 }, { 3, 3 }, { 5, 6 } }, NULL } };
 
-	two_switches(r, ", refuse: o2");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", refuse: o2");
 	assert_int_equal(rig_go(r, PLAN_SAFE, w, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(r->rc, WEFT_EDEVICE);
 	assert_says(r->err.msg, "b: in 3 -> out 3: add refused: -200");
@@ -201,10 +156,10 @@ static void test_lost_sessions(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, options[i]);
-		assert_int_equal(rig_go(r, PLAN_SAFE, first, 2),
+		rig_two_switches(r, "", options[i]);
+		assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2),
 				 APPLY_COMMITTED);
-		assert_int_equal(rig_go(r, PLAN_SAFE, second, 2),
+		assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2),
 				 APPLY_ROLLED_BACK);
 		assert_says(r->err.msg, "b: in 6 -> out ");
 		assert_first(r);
@@ -232,10 +187,9 @@ static void test_foreign_before(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_begin(r, "");
 		f = rig_parse(r);
-		p = rig_plan(r, f, PLAN_SAFE, second, 2);
+		p = rig_plan(r, f, PLAN_SAFE, rig_second, 2);
 		rig_meddle(r, "a", cases[i].op, cases[i].in, cases[i].out);
 		rig_watch(r);
 		rig_start(r, p, f);
@@ -260,11 +214,10 @@ static void test_foreign_during(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	r->cue = "delete a";
 	r->on_cue = lose_kept_circuit;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(r->rc, WEFT_ESTALE);
 	assert_says(r->err.msg, "b: in 7 -> out 6, to be kept, is gone");
 	assert_null(strstr(buf_cstr(&r->events), "delete b"));
@@ -283,11 +236,10 @@ static void test_foreign_in_the_way_of_undo(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", refuse: o7");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", refuse: o7");
 	r->cue = "delete a";
 	r->on_cue = take_port;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_STUCK);
 	assert_says(r->err.msg, "a in 2 -> out 3 is not there again");
 	assert_says(buf_cstr(&r->events), "in 8 -> out 3 is in the way");
 	assert_null(strstr(r->err.msg, "; "));	/* and nothing else */
@@ -307,13 +259,12 @@ static void test_undo_is_read_twice(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", refuse: o7");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", refuse: o7");
 	rig_wrap_b(r);
 	/* Two checks, before undo, after undo. */
 	rig_b.hook_at = 4;
 	rig_b.hook = lose_restored_circuit;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(rig_b.hook_at, 0);
 	assert_first(r);
 }
@@ -323,12 +274,12 @@ static void test_light_is_read_twice(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_wrap_b(r);
 	/* Two checks, then the first reading after the adds. */
 	rig_b.hook_at = 3;
 	rig_b.hook = lose_restored_circuit;
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(r->rc, WEFT_EVERIFY);
 	assert_says(r->err.msg, "b: in 6 -> out 7 was to be made");
 	rig_read(r);
@@ -344,11 +295,10 @@ static void make_planned_circuit(struct rig *r)
 static void test_foreign_is_not_undone(void **state)
 {
 	struct rig *r = *state;
-	const struct want w[] = { second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
+	const struct want w[] = { rig_second[0], { "b", 5, { { 0, 0 }, { 1, 1 },
 		{ 2, 2 }, { 3, 3 }, { 5, 6 } }, NULL } };
 
-	two_switches(r, ", refuse: o2");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", refuse: o2");
 	r->cue = "delete b";
 	r->on_cue = make_planned_circuit;
 	assert_int_equal(rig_go(r, PLAN_SAFE, w, 2), APPLY_ROLLED_BACK);
@@ -366,12 +316,12 @@ static void test_neighbour_goes_away(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_meddle(r, "a", DRV_ADD, 7, 7);
 	rig_read(r);
 	r->cue = "add a";
 	r->on_cue = lose_foreign;
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_says(buf_cstr(&r->events), "in 8 -> out 8, not part of this "
 		    "change, went away");
 }
@@ -380,18 +330,14 @@ static void test_unreachable(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	rig_fabric(r);
-	rig_switch(r, "a", "east", "");
-	rig_switch(r, "b", "west", ", unavailable: 100");
-	rig_use(r);
+	rig_begin(r, "");
+	rig_two_switches(r, "", ", unavailable: 100");
 	assert_int_equal(r->rc, WEFT_EUNAVAIL);
 	assert_false(rig_device(r, "b")->reachable);
 	assert_true(rig_device(r, "b")->ever_read);
 	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
 	rig_watch(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_REFUSED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_REFUSED);
 	assert_int_equal(r->rc, WEFT_EUNAVAIL);
 	assert_says(r->err.msg, "b: ");
 	assert_int_equal(r->n_commands, 0);
@@ -402,12 +348,11 @@ static void test_lost_for_good(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", refuse: o7");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", refuse: o7");
 	rig_wrap_b(r);
 	r->cue = "delete b";
 	r->on_cue = rig_kill_b;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_STUCK);
 	assert_says(r->err.msg, "b in 6 -> out 7 is unknown");
 	assert_false(rig_device(r, "b")->reachable);
 	rig_b.dead = false;
@@ -423,14 +368,14 @@ static void test_tuning(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_wrap_b(r);
 	rig_b.tuning = 4;	/* the check twice, read back, read again */
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_int_equal(rig_b.tuning, 0);
 	assert_int_equal(r->res.level, APPLY_SETTLED);
 	rig_b.tuning = 1000;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(r->rc, WEFT_EVERIFY);
 	assert_says(r->err.msg, "is still tuning");
 }
@@ -439,14 +384,14 @@ static void test_tuning(void **state)
 static void test_small_batches(void **state)
 {
 	struct rig *r = *state;
-	const struct want w[] = { first[0], { "b", 5, { { 0, 0 }, { 1, 1 },
+	const struct want w[] = { rig_first[0], { "b", 5, { { 0, 0 }, { 1, 1 },
 		{ 2, 2 }, { 3, 3 }, { 5, 6 } }, NULL } };
 
-	two_switches(r, ", refuse: o3");
+	rig_two_switches(r, "", ", refuse: o3");
 	rig_wrap_b(r);
 	rig_b.max_batch = 2;
 	rig_read(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_says(buf_cstr(&r->events), "add b 2 circuits made\n"
 		    "add b 1 circuit made");
 	assert_int_equal(rig_go(r, PLAN_SAFE, w, 2), APPLY_ROLLED_BACK);
@@ -457,10 +402,10 @@ static void test_measured(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_wrap_b(r);
 	rig_b.measures = true;
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_int_equal(r->res.level, APPLY_SETTLED);	/* a did not */
 	assert_int_equal(rig_device(r, "b")->level, APPLY_MEASURED);
 	assert_int_equal(rig_device(r, "a")->level, APPLY_SETTLED);
@@ -497,9 +442,9 @@ static void test_failed_port(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", fail_port: o6");
+	rig_two_switches(r, "", ", fail_port: o6");
 	rig_watch(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_REFUSED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_REFUSED);
 	assert_int_equal(r->rc, WEFT_EDEVICE);
 	assert_says(r->err.msg, "b: in 6 -> out 7 cannot be made: port out 7 "
 		    "is failed");
@@ -525,11 +470,10 @@ static void test_cancel(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_begin(r, "");
 		r->cue = cues[i];
 		r->on_cue = cancel;
-		rig_go(r, PLAN_SAFE, second, 2);
+		rig_go(r, PLAN_SAFE, rig_second, 2);
 		assert_null(r->on_cue);
 		if (i == 0) {
 			assert_int_equal(r->res.verdict, APPLY_REFUSED);
@@ -550,13 +494,9 @@ static void test_restart_kept(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	rig_fabric(r);
-	rig_switch(r, "a", "east", ", restart: 3, restart_map: kept");
-	rig_switch(r, "b", "west", "");
-	rig_use(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	rig_begin(r, "");
+	rig_two_switches(r, ", restart: 3, restart_map: kept", "");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_COMMITTED);
 	assert_says(buf_cstr(&r->events), "a restarted during the change");
 }
 
@@ -564,14 +504,10 @@ static void test_restart_dark(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	rig_fabric(r);
+	rig_begin(r, "");
 	/* Reading, check, then the one command: dark after it. */
-	rig_switch(r, "a", "east", ", restart: 3, restart_map: dark");
-	rig_switch(r, "b", "west", "");
-	rig_use(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	rig_two_switches(r, ", restart: 3, restart_map: dark", "");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_says(r->err.msg, "a restarted during the change");
 	assert_first(r);
 }
@@ -581,13 +517,9 @@ static void test_restart_between_checks(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	rig_fabric(r);
-	rig_switch(r, "a", "east", "");
-	rig_switch(r, "b", "west", ", restart: 2, restart_map: dark");
-	rig_use(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	rig_begin(r, "");
+	rig_two_switches(r, "", ", restart: 2, restart_map: dark");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_int_equal(r->rc, WEFT_ESTALE);
 	assert_says(r->err.msg, "b: ");
 	rig_read(r);
@@ -608,12 +540,11 @@ static void test_half_deleted(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", drop: 4");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", drop: 4");
 	rig_wrap_b(r);
 	r->cue = "taking back";
 	r->on_cue = block_b;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_says(r->err.msg, "b: in 6 -> out 7: delete unknown");
 	assert_false(rig_b.blocked);
 	assert_first(r);
@@ -625,8 +556,7 @@ static void test_blocked_is_made_again(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	rig_wrap_b(r);
 	rig_b.blocked = true;
 	rig_read(r);
@@ -635,12 +565,12 @@ static void test_blocked_is_made_again(void **state)
 	assert_int_equal(rig_device(r, "b")->level, APPLY_UNVERIFIED);
 	assert_string_equal(rig_device(r, "b")->problem, "in 6 -> out 7 is "
 			    "listed, but blocked: it has no light");
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_says(buf_cstr(&r->events), "0 deleted, 1 made");
 	assert_false(rig_b.blocked);
 	assert_first(r);
 	assert_string_equal(rig_device(r, "b")->problem, "");
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_NOTHING_TO_DO);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_NOTHING_TO_DO);
 }
 
 /* All circuits of a move on, around in a circle; two of b. */
@@ -663,7 +593,7 @@ static int position(struct rig *r, const char *words)
 static void begin_another(struct rig *r)
 {
 	struct model_fabric *f = rig_parse(r);
-	struct plan *p = rig_plan(r, f, PLAN_SAFE, first, 2);
+	struct plan *p = rig_plan(r, f, PLAN_SAFE, rig_first, 2);
 	struct err err = { 0 };
 
 	assert_int_equal(apply_start(r->apply, p, f,
@@ -678,11 +608,10 @@ static void test_one_domain_at_a_time(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	r->cue = "add a";
 	r->on_cue = begin_another;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_COMMITTED);
 	assert_true(position(r, "delete a") < position(r, "add a"));
 	assert_true(position(r, "add a") < position(r, "read again a"));
 	assert_true(position(r, "read again a") < position(r, "delete b"));
@@ -694,8 +623,7 @@ static void test_stages(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	r->in_stages = true;
 	assert_int_equal(rig_go(r, PLAN_SAFE, third, 2), APPLY_COMMITTED);
 	for (int s = 1; s < 5; s++) {
@@ -726,8 +654,7 @@ static void test_stages_undone(void **state)
 	struct rig *r = *state;
 	const char *undo;
 
-	two_switches(r, ", refuse: o4");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", refuse: o4");
 	r->in_stages = true;
 	assert_int_equal(rig_go(r, PLAN_SAFE, third, 2), APPLY_ROLLED_BACK);
 	assert_says(r->err.msg, "b: in 7 -> out 5");
@@ -756,8 +683,7 @@ static void test_stages_and_a_lost_map(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_begin(r, "");
 		rig_fabric(r);
 		snprintf(options, sizeof(options),
 			 ", restart: %d, restart_map: dark", at[i]);
@@ -818,7 +744,7 @@ static void test_gate(void **state)
 		rig_init(r);
 		rig_up(r);
 		two_with(r, cases[i].options, "gate: 50%");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_go(r, PLAN_SAFE, rig_first, 2);
 		assert_int_equal(rig_go(r, PLAN_SAFE, third, 2),
 				 APPLY_COMMITTED);
 		assert_says(buf_cstr(&r->events), "left to be repaired: b: ");
@@ -851,7 +777,7 @@ static void test_gate_closed(void **state)
 		rig_init(r);
 		rig_up(r);
 		two_with(r, i ? ", lie: o4" : ", refuse: o4", gates[i]);
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_go(r, PLAN_SAFE, rig_first, 2);
 		assert_int_equal(rig_go(r, PLAN_SAFE, third, 2),
 				 APPLY_ROLLED_BACK);
 		assert_says(r->err.msg, "b: in 7 -> out 5");
@@ -865,11 +791,11 @@ static void test_gate_and_a_stranger(void **state)
 	struct rig *r = *state;
 
 	two_with(r, "", "gate: 0%");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_go(r, PLAN_SAFE, rig_first, 2);
 	rig_wrap_b(r);
 	rig_b.hook_at = 3;
 	rig_b.hook = lose_kept_circuit;
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	assert_says(r->err.msg, "b: in 7 -> out 6 was to be kept");
 }
 
@@ -879,7 +805,7 @@ static void test_gate_stops(void **state)
 	struct rig *r = *state;
 
 	two_with(r, ", refuse: o4", "below-gate: stop");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_go(r, PLAN_SAFE, rig_first, 2);
 	assert_int_equal(rig_go(r, PLAN_SAFE, third, 2), APPLY_STUCK);
 	assert_says(r->err.msg, "stopped under the gate of 90%: b: in 7");
 	assert_null(strstr(buf_cstr(&r->events), "undo"));
@@ -893,7 +819,7 @@ static void test_gate_stops(void **state)
 		assert_int_equal(d->n_missing + d->n_unexpected, 0);
 		assert_true(d->n_pending > 0);
 	}
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	assert_first(r);
 }
 
@@ -904,7 +830,7 @@ static void test_steal(void **state)
 	const struct want w[] = { { "a", 1, { { 3, 3 } }, NULL },
 				  { "b", 1, { { 0, 7 } }, NULL } };
 
-	two_switches(r, ", lie: o7");
+	rig_two_switches(r, "", ", lie: o7");
 	rig_meddle(r, "a", DRV_ADD, 3, 5);
 	rig_meddle(r, "a", DRV_ADD, 6, 6);
 	rig_read(r);
@@ -925,14 +851,13 @@ static void test_replace(void **state)
 	const struct want w = { "a", 3, { { 0, 2 }, { 1, 1 }, { 2, 4 } },
 				NULL };
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	rig_go(r, PLAN_SAFE, second, 2);
+	rig_begin(r, "");
+	rig_go(r, PLAN_SAFE, rig_second, 2);
 	assert_null(strstr(buf_cstr(&r->events), "set at once"));
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_go(r, PLAN_SAFE, rig_first, 2);
 	rig_go(r, PLAN_SAFE, &w, 1);
 	assert_says(buf_cstr(&r->events), "map of 3 circuits set at once");
-	rig_go(r, PLAN_SAFE, first, 1);
+	rig_go(r, PLAN_SAFE, rig_first, 1);
 	rig_meddle(r, "a", DRV_ADD, 7, 7);
 	rig_read(r);
 	rig_go(r, PLAN_SAFE, &w, 1);
@@ -950,14 +875,14 @@ static void test_replace_undone(void **state)
 
 	for (int i = 0; i < 4; i++) {
 		struct rig *r = *state;
-		const struct want w[] = { first[0], { "b", 3, { { 0, 7 },
+		const struct want w[] = { rig_first[0], { "b", 3, { { 0, 7 },
 			{ 5, 0 }, { 6, 3 } }, NULL } };
 
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, options[i]);
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_two_switches(r, "", options[i]);
+		rig_go(r, PLAN_SAFE, rig_first, 2);
 		assert_int_equal(rig_go(r, PLAN_SAFE, w, 2),
 				 APPLY_ROLLED_BACK);
 		assert_null(strstr(buf_cstr(&r->events), "delete b"));
@@ -972,18 +897,18 @@ static void test_stale_plan(void **state)
 	struct plan *p, *q;
 	struct err err = { 0 };
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	f = rig_parse(r);
-	p = rig_plan(r, f, PLAN_SAFE, second, 2);
-	rig_go(r, PLAN_SAFE, first, 2);
+	p = rig_plan(r, f, PLAN_SAFE, rig_second, 2);
+	rig_go(r, PLAN_SAFE, rig_first, 2);
 	assert_int_equal(apply_start(r->apply, p, f,
 					 &(struct apply_request){ .who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "generation 1");
 	f = rig_parse(r);
-	p = rig_plan(r, f, PLAN_SAFE, second, 2);
+	p = rig_plan(r, f, PLAN_SAFE, rig_second, 2);
 	g = rig_parse(r);
-	q = rig_plan(r, g, PLAN_SAFE, second, 2);
+	q = rig_plan(r, g, PLAN_SAFE, rig_second, 2);
 	rig_start(r, p, f);
 	assert_int_equal(apply_start(r->apply, q, g,
 					 &(struct apply_request){ .who = "bob" }, NULL,
@@ -1001,7 +926,7 @@ static void test_bad_fabric(void **state)
 	struct rig *r = *state;
 	struct err err = { 0 };
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_fabric(r);
 	rig_switch(r, "a", "east", ", nonsense: 1");
 	assert_int_equal(apply_set_fabric(r->apply, rig_parse(r), &err),
@@ -1026,11 +951,10 @@ static void test_device_leaves(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	rig_fabric(r);
 	rig_switch(r, "a", "east", "");
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 1), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 1), APPLY_COMMITTED);
 	assert_says(buf_cstr(&r->events), "b is no longer in the");
 	assert_int_equal(apply_fabric(r->apply)->n_devices, 1);
 }
@@ -1044,8 +968,7 @@ static void test_audit(void **state)
 	bool command = false, event = false;
 	int n;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	assert_int_equal(store_audit_read(r->store, &q, &v, &n, &err), 0);
 	for (int i = 0; i < n; i++) {
 		command |= v[i].kind == STORE_COMMAND &&
@@ -1061,7 +984,7 @@ static void test_audit(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_commit), T(test_nothing_to_do), T(test_adopt),
 		T(test_silent_refusal), T(test_stuck), T(test_refused_item),

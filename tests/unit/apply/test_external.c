@@ -10,24 +10,6 @@
 
 #include "tests/unit/apply/rig.h"
 
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	assert_non_null(r);
-	rig_init(r);
-	rig_up(r);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_fini(*state);
-	free(*state);
-	return 0;
-}
-
 static void one_switch(struct rig *r)
 {
 	rig_fabric(r);
@@ -245,7 +227,7 @@ static void devices_that_go(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
 		T(own_changes_are_none), T(what_was_found_is_none),
 		T(gone_and_back), T(noticed_after_a_restart),

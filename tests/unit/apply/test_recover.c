@@ -13,49 +13,24 @@
 #include "rig.h"
 #include "tests/unit/store/fault_vfs.h"
 
-static const struct want first[] = {
-	{ "a", 3, { { 0, 1 }, { 1, 2 }, { 2, 3 } }, NULL },
-	{ "b", 3, { { 0, 0 }, { 5, 6 }, { 6, 5 } }, NULL },
-};
-
-static const struct want second[] = {
-	{ "a", 3, { { 0, 1 }, { 1, 4 }, { 2, 3 } }, NULL },
-	{ "b", 3, { { 0, 0 }, { 5, 7 }, { 6, 5 } }, NULL },
-};
-
 static int setup(void **state)
 {
-	struct rig *r = malloc(sizeof(*r));
-
 	fault_clear();
-	rig_init(r);
-	rig_up(r);
-	*state = r;
-	return 0;
+	return rig_setup(state);
 }
 
 static int teardown(void **state)
 {
 	fault_clear();
-	rig_fini(*state);
-	free(*state);
-	return 0;
-}
-
-static void two_switches(struct rig *r, const char *options_b)
-{
-	rig_fabric(r);
-	rig_switch(r, "a", "east", "");
-	rig_switch(r, "b", "west", options_b);
-	rig_use(r);
+	return rig_teardown(state);
 }
 
 /* Ends the engine without a word, as a crash would, and starts the next one,
- * which has not read anything yet. The journal of `second` is left open. */
+ * which has not read anything yet. The journal of rig_second is left open. */
 static void leave_open(struct rig *r)
 {
 	struct model_fabric *f = rig_parse(r);
-	struct plan *p = rig_plan(r, f, PLAN_SAFE, second, 2);
+	struct plan *p = rig_plan(r, f, PLAN_SAFE, rig_second, 2);
 	struct store_journal j;
 	struct err err = { 0 };
 
@@ -126,8 +101,7 @@ static void test_as_before(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	leave_open(r);
 	restart(r);
 	rig_recover(r);
@@ -136,15 +110,14 @@ static void test_as_before(void **state)
 	assert_verdict(r, STORE_ABORTED);
 	assert_int_equal(r->n_commands, 0);
 	assert_explained(r, 0);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_COMMITTED);
 }
 
 static void test_as_planned(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	leave_open(r);
 	move_a(r);
 	move_b(r);
@@ -156,15 +129,14 @@ static void test_as_planned(void **state)
 	assert_int_equal(r->n_commands, 0);
 	assert_explained(r, 0);
 	rig_watch(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_NOTHING_TO_DO);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_NOTHING_TO_DO);
 }
 
 static void test_mixed(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	leave_open(r);
 	move_a(r);
 	restart(r);
@@ -181,7 +153,7 @@ static void test_mixed(void **state)
 	assert_verdict(r, STORE_INTERRUPTED);
 	assert_explained(r, 2);
 	/* Back: what the open change made is weft's own to delete. */
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	rig_read(r);
 	assert_explained(r, 0);
 	assert_true(rig_has(r, "a", 1, 2) && !rig_has(r, "a", 1, 4));
@@ -210,8 +182,7 @@ static void test_kept_lost(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	leave_open(r);
 	mark_sent(r, 0);
 	rig_meddle(r, "a", DRV_DEL, 2, 3);
@@ -220,7 +191,7 @@ static void test_kept_lost(void **state)
 	assert_says(r->text, "1 kept circuits are lost");
 	assert_verdict(r, STORE_INTERRUPTED);
 	assert_explained(r, 1);
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	rig_read(r);
 	assert_explained(r, 0);
 }
@@ -235,8 +206,7 @@ static void test_half_made(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_begin(r, "");
 		leave_open(r);
 		if (sent) {
 			mark_sent(r, 1);
@@ -250,7 +220,7 @@ static void test_half_made(void **state)
 		assert_int_equal(r->n_commands, 0);
 		assert_int_equal(rig_device(r, "b")->n_pending, sent);
 		assert_int_equal(rig_device(r, "b")->n_missing, !sent);
-		assert_int_equal(rig_go(r, PLAN_SAFE, first, 2),
+		assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2),
 				 APPLY_COMMITTED);
 		assert_false(rig_b.blocked);
 		rig_read(r);
@@ -266,31 +236,30 @@ static void test_must_be_settled_first(void **state)
 	struct plan *p;
 	struct err err = { 0 };
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	leave_open(r);
 	restart(r);
 	f = rig_parse(r);
-	p = rig_plan(r, f, PLAN_SAFE, first, 2);
+	p = rig_plan(r, f, PLAN_SAFE, rig_first, 2);
 	assert_int_equal(apply_start(r->apply, p, f,
 					 &(struct apply_request){ .who = "bob" }, NULL,
 				     rig_on_done, r, &err), WEFT_ESTALE);
 	assert_says(err.msg, "change 1 was left open");
 	rig_recover(r);
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 }
 
 static void test_forward_after_mixed(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	leave_open(r);
 	rig_meddle(r, "a", DRV_DEL, 1, 2);
 	restart(r);
 	rig_recover(r);
 	assert_verdict(r, STORE_INTERRUPTED);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_COMMITTED);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_COMMITTED);
 	rig_read(r);
 	assert_explained(r, 0);
 	assert_true(rig_has(r, "a", 1, 4) && rig_has(r, "b", 5, 7));
@@ -301,14 +270,13 @@ static void test_failed_after_mixed(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, ", lie: o7");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, ", lie: o7");
 	leave_open(r);
 	move_a(r);
 	restart(r);
 	rig_recover(r);
 	assert_explained(r, 2);
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_ROLLED_BACK);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_ROLLED_BACK);
 	rig_read(r);
 	assert_explained(r, 2);
 	assert_true(rig_has(r, "a", 1, 4));
@@ -318,8 +286,7 @@ static void test_device_away(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
+	rig_begin(r, "");
 	leave_open(r);
 	move_a(r);
 	move_b(r);
@@ -348,8 +315,7 @@ static void test_while_undoing(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_begin(r, "");
 		leave_open(r);
 		assert_int_equal(store_undoing(r->store, 2, &err), 0);
 		if (moved) {
@@ -368,11 +334,10 @@ static void test_stuck_is_freed(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
-	rig_go(r, PLAN_SAFE, first, 2);
-	two_switches(r, ", lie: o6, refuse: o7");
-	assert_int_equal(rig_go(r, PLAN_SAFE, second, 2), APPLY_STUCK);
-	two_switches(r, "");
+	rig_begin(r, "");
+	rig_two_switches(r, "", ", lie: o6, refuse: o7");
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_second, 2), APPLY_STUCK);
+	rig_two_switches(r, "", "");
 	rig_recover(r);
 	assert_verdict(r, STORE_STUCK);
 	/* An operator puts the circuit back by hand. */
@@ -389,7 +354,7 @@ static void test_new_fabric(void **state)
 {
 	struct rig *r = *state;
 
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	leave_open(r);
 	move_a(r);
 	rig_down(r);
@@ -422,11 +387,11 @@ static void test_closed_in_the_middle(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, undo ? ", refuse: o7" : "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_two_switches(r, "", undo ? ", refuse: o7" : "");
+		rig_go(r, PLAN_SAFE, rig_first, 2);
 		r->cue = cues[i];
 		r->on_cue = close_engine;
-		rig_go(r, PLAN_SAFE, second, 2);
+		rig_go(r, PLAN_SAFE, rig_second, 2);
 		assert_int_equal(r->rc, undo ? WEFT_EDEVICE : WEFT_ECANCELED);
 		assert_int_equal(r->res.verdict, i == 0 ? APPLY_REFUSED :
 							  APPLY_STUCK);
@@ -443,7 +408,7 @@ static void test_closed_in_the_middle(void **state)
 		rig_read(r);
 		for (int k = 0; k < 2; k++) {
 			const struct apply_device *d =
-				rig_device(r, first[k].device);
+				rig_device(r, rig_first[k].device);
 
 			assert_int_equal(d->n_missing, 0);
 			assert_int_equal(d->n_unexpected, 0);
@@ -550,14 +515,14 @@ static struct moments *run_and_watch(struct rig *r, const struct deed *deed)
 	rig_fini(r);
 	rig_init(r);
 	rig_up(r);
-	two_switches(r, deed->options);
-	assert_int_equal(rig_go(r, PLAN_SAFE, first, 2), APPLY_COMMITTED);
+	rig_two_switches(r, "", deed->options);
+	assert_int_equal(rig_go(r, PLAN_SAFE, rig_first, 2), APPLY_COMMITTED);
 	rig_down(r);
 	rig_up(r);
 	fault_arm(FAULT_WATCH, 0, false);
 	fault.watch = keep_moment;
 	fault.arg = m;
-	two_switches(r, deed->options);
+	rig_two_switches(r, "", deed->options);
 	r->in_stages = deed->in_stages;
 	f = rig_parse(r);
 	rig_start(r, rig_plan(r, f, PLAN_SAFE, deed->wants, 2), f);
@@ -587,7 +552,7 @@ static enum store_verdict start_again(struct rig *r, const struct deed *deed)
 	int n;
 
 	rig_up(r);
-	two_switches(r, "");
+	rig_two_switches(r, "", "");
 	rig_watch(r);
 	rig_recover(r);
 	assert_int_equal(r->rc, 0);
@@ -629,13 +594,13 @@ static void kill_at_every_write(struct rig *r, const struct deed *deed)
 
 static void test_killed_at_every_write(void **state)
 {
-	kill_at_every_write(*state, &(struct deed){ "", second, false });
+	kill_at_every_write(*state, &(struct deed){ "", rig_second, false });
 }
 
 /* The same while the change is being rolled back. */
 static void test_killed_in_undo(void **state)
 {
-	kill_at_every_write(*state, &(struct deed){ ", refuse: o7", second,
+	kill_at_every_write(*state, &(struct deed){ ", refuse: o7", rig_second,
 						    false });
 }
 
@@ -667,10 +632,9 @@ static void test_disk_fails(void **state)
 		rig_fini(r);
 		rig_init(r);
 		rig_up(r);
-		two_switches(r, "");
-		rig_go(r, PLAN_SAFE, first, 2);
+		rig_begin(r, "");
 		fault_arm(FAULT_FULL, at, true);
-		rig_go(r, PLAN_SAFE, second, 2);
+		rig_go(r, PLAN_SAFE, rig_second, 2);
 		hit = fault.hit;
 		assert_true(r->res.verdict != APPLY_COMMITTED || r->rc == 0);
 		if (r->rc) {
@@ -685,7 +649,7 @@ static void test_disk_fails(void **state)
 		rig_down(r);
 		fault_clear();
 		rig_up(r);
-		two_switches(r, "");
+		rig_two_switches(r, "", "");
 		rig_recover(r);
 		assert_int_equal(r->rc, 0);
 		assert_explained(r, 0);

@@ -30,23 +30,16 @@ static struct ring_programs program_of(uint32_t steps, uint16_t channel)
 
 static int setup(void **state)
 {
-	struct rig *r = malloc(sizeof(*r));
-
-	rig_init(r);
-	rig_up(r);
 	red = program_of(3, 1);
 	blue = program_of(5, 2);
-	*state = r;
-	return 0;
+	return rig_setup(state);
 }
 
 static int teardown(void **state)
 {
-	rig_fini(*state);
-	free(*state);
 	ring_programs_fini(&red);
 	ring_programs_fini(&blue);
-	return 0;
+	return rig_teardown(state);
 }
 
 /* A ring, changed after the switch a: devices in the order of the file. */

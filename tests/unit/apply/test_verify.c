@@ -110,24 +110,17 @@ static void withdraw(void *arg)
 
 static int setup(void **state)
 {
-	struct rig *r = malloc(sizeof(*r));
-
-	rig_init(r);
-	rig_up(r);
 	memset(&hosts, 0, sizeof(hosts));
 	hosts.bad_tx = -1;
 	hosts.level = APPLY_NEIGHBOUR;
 	hosts.layer = APPLY_NEIGHBOUR;
-	*state = r;
-	return 0;
+	return rig_setup(state);
 }
 
 static int teardown(void **state)
 {
-	rig_fini(*state);
 	buf_fini(&hosts.calls);
-	free(*state);
-	return 0;
+	return rig_teardown(state);
 }
 
 /* n0..n3 on the inputs and outputs 0 to 3 of switch a. */
