@@ -283,16 +283,16 @@ void apply_save_readings(struct apply *a)
 	timings_save(a);
 }
 
+/* One round of readings; outlives the engine if that is closed meanwhile. */
 struct read_all {
 	struct apply *a;
 	void (*done)(int rc, const struct err *err, void *arg);
 	void *arg;
-	int waiting;
-	int rc;
+	int waiting;			/* answers, and the timer */
+	int rc;				/* the first error */
 	struct err err;
 	uv_timer_t timer;		/* the later turn of the loop */
-	int n;
-	struct device_op ops[];
+	struct device_op ops[];		/* one for each device of the set */
 };
 
 static void on_read_closed(uv_handle_t *h)

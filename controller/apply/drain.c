@@ -1,4 +1,8 @@
-/* Traffic leaves light before a stage takes it away. */
+/*
+ * Traffic leaves circuits before a stage takes them away, and hosts are asked.
+ * This room knows no network: what hosts are asked goes through apply_hosts, and
+ * a fabric may want that to be done, tried or left out (changes: drain).
+ */
 #include <stdlib.h>
 
 #include "controller/apply/private.h"

@@ -1,5 +1,9 @@
-/* What circuits lose, where devices measure it: learned while all is well, and
- * compared with the fabric's figure and with what was learned. */
+/*
+ * What circuits lose, where devices measure it: learned while all is well, and
+ * compared with the fabric's figure and with what was learned. The lowest value
+ * is kept, not a mean: a connector that gets dirty slowly would drag a mean with
+ * it and never be noticed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

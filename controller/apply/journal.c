@@ -1,4 +1,10 @@
-/* A plan written as a journal. Pure. */
+/*
+ * A plan written as a journal. Pure.
+ *
+ * The steps of a device are sorted by stage, operation and circuit; what is kept
+ * or left alone belongs to no stage and comes last. The order is what lets a run
+ * take its stage as one range, and step_find() search.
+ */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,9 @@
-/* What the store is told of a change: how it begins, and that it is true. */
+/*
+ * What the store is told of a change: how it begins, before anything is sent,
+ * and that it is true. What is to be repaired is written first, then the new
+ * intent and the verdict in one transaction; if that fails the devices are left
+ * as planned, for what the disk holds is then unknown.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

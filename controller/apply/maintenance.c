@@ -10,14 +10,15 @@
 
 struct maintenance {
 	struct apply *a;
-	struct device *d;
-	struct device_op op;
+	struct device *d;		/* referenced */
+	struct device_op op;		/* reading, request, reading */
 	struct apply_maintenance what;
 	apply_maintenance_cb cb;
 	void *arg;
-	int rc;
+	int rc;				/* of the first reading, or the request;
+					 * the last reading decides nothing */
 	struct err err;
-	struct drv_outcome outcome;
+	struct drv_outcome outcome;	/* SKIPPED until the device answered */
 };
 
 bool maintenance_explains(const struct device *d, struct optics_xc xc)
@@ -151,6 +152,7 @@ int apply_maintain(struct apply *a, const char *device,
 	c->a = a;
 	c->d = device_ref(device_set_find(a->set, device));
 	c->what = *what;
+	c->outcome.result = DRV_SKIPPED;
 	c->cb = cb;
 	c->arg = arg;
 	a->maintenance = c;

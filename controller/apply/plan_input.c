@@ -17,9 +17,11 @@
 /* Memory behind one plan base. Programs are borrowed from devices and open
  * changes. */
 struct plan_input {
-	int n;
-	struct plan_light *intent, *observed;
-	int64_t *port_ns, *device_ns;
+	int n;				/* devices of the fabric planned for */
+	struct plan_light *intent, *observed;	/* [n]; not known where no
+						 * session matches */
+	int64_t *port_ns, *device_ns;	/* by index of the fabric; 0: nothing
+					 * was learned */
 };
 
 static void light_fini(struct plan_light *l)

@@ -1,4 +1,8 @@
-/* The check before a stage: is everything as its plan found it? */
+/*
+ * The check before a stage: is everything as its plan found it? Ports and
+ * circuits that the stage does not touch may have changed; whatever it deletes,
+ * makes or needs must be as it was, or the change stops before this stage.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

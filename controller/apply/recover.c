@@ -14,29 +14,32 @@
 #define READ_ROUNDS 3
 #define BACK_OFF_US 100000
 
+/* One device of the change at hand. */
 struct recovery_read {
 	struct recovery *r;
-	struct store_work *w;
-	int index;
-	struct device *dev;		/* NULL: cannot be opened */
+	struct store_work *w;		/* of r->v[r->at] */
+	int index;			/* of w there */
+	struct device *dev;		/* NULL: cannot be opened, so all its
+					 * steps stay unknown */
 	struct device_op op;
-	bool read;
+	bool read;			/* in one of the rounds */
 };
 
 struct recovery {
 	struct apply *a;
 	void (*done)(int rc, const char *text, void *arg);
 	void *arg;
-	struct store_journal *v;
-	int n, at;
+	struct store_journal *v;	/* [n] open changes, newest first */
+	int n, at;			/* at: the one at hand */
 	struct device_set *set;		/* of the change at hand, or NULL */
 	struct recovery_read *readings;
-	int n_readings, waiting, rounds;
+	int n_readings;			/* one for each device it moved */
+	int waiting, rounds;		/* answers; rounds of reading so far */
 	int n_before, n_planned, n_unknown;	/* steps that move light */
 	bool keeps;			/* what was to stay is there */
 	int n_lost;			/* sent with a whole map, and gone */
-	struct buf text;
-	int rc;
+	struct buf text;		/* a clause for each change */
+	int rc;				/* the first error */
 };
 
 static void next_change(struct recovery *r);

@@ -1,4 +1,9 @@
-/* The gate: what a change goes on without, and what stops it. */
+/*
+ * What a change goes on without, and what stops it: the fabric's `gate` is the
+ * share of a stage's new circuits that must be there and verified. Those that
+ * are not, within the rest, are marked in the journal and put on the list of
+ * repairs right before the commit, so that none is forgotten by a crash.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

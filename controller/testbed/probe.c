@@ -31,9 +31,10 @@ struct testbed_prober {
 	struct testbed *t;
 	struct pollfd *polls;	/* [n_hosts] */
 	struct netdev_table *tables;	/* [n_hosts] */
-	uint32_t run;
-	struct testbed_probe *out;
-	int cap_heard;
+	uint32_t run;			/* number of the present probe, in each
+					 * frame of it */
+	struct testbed_probe *out;	/* of the caller, while it runs */
+	int cap_heard;			/* room in out->heard */
 };
 
 /* ---- sockets ---- */
@@ -316,8 +317,8 @@ void testbed_probe_fini(struct testbed_probe *p)
 struct pinger {
 	struct testbed *t;
 	struct pollfd *polls;	/* [n_hosts] */
-	uint16_t id;
-	bool *answered;
+	uint16_t id;			/* of our echo requests */
+	bool *answered;			/* of the caller */
 };
 
 static uint16_t checksum(const uint8_t *data, size_t len)

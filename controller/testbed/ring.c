@@ -1,4 +1,8 @@
-/* Rings of a testbed: steps, and whose light is received; see testbed.h. */
+/*
+ * Rings of a testbed: steps of their programs, and whose light is received. The
+ * ring's state is in the kernel and has one user at a time, so it is opened for
+ * each question, and waited for while the daemon reads it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
-/* Routes along the arcs of a plan; see testbed.h. */
+/*
+ * Routes along the arcs of a plan. The plan is not kept anywhere: it is made
+ * again from the fabric with what the switches hold as intent, and is the one
+ * that is in effect if it changes nothing.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

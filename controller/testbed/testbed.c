@@ -116,18 +116,20 @@ int testbed_find_fibre(const struct model_fabric *f, const char *text,
 struct fibre_end {
 	int device, port;	/* device -1: nowhere */
 	bool out;		/* to an out-port of it */
-	bool dead;
+	bool dead;		/* broken: it reaches no port */
 };
 
 struct testbed_builder {
 	const struct model_fabric *f;
 	const struct testbed_options *o;
-	struct host_net **nets;		/* hosts, then devices */
-	struct fibre_end *tx, *rx;		/* [n_ports] */
-	bool **used;			/* [n_devices][n_in + n_out] */
+	struct host_net **nets;		/* [n_hosts + n_devices], in this
+					 * order; NULL: not made yet */
+	struct fibre_end *tx, *rx;	/* [n_ports] with the faults in them */
+	bool **used;			/* [n_devices][n_in + n_out]: a fibre
+					 * leads there */
 	testbed_progress_fn fn;
 	void *arg;
-	int done, total;
+	int done, total;		/* namespaces and fibres */
 };
 
 static struct fibre_end *end_of(struct testbed_builder *b, struct testbed_fibre fibre)
