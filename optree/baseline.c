@@ -1,5 +1,9 @@
-/* Baselines with real light. */
-
+/*
+ * The algorithms that the paper compares OpTree with, as real schedules with
+ * lightpaths and channels: ring, neighbour exchange and Wrht. They pass the
+ * same proofs as every plan, so that a comparison counts what they really
+ * take and not only what their closed forms state.
+ */
 #include <stdlib.h>
 
 #include "optree/private.h"

@@ -1,5 +1,10 @@
-/* Broadcast: cutting gaps, or a pipeline both ways. */
-
+/*
+ * Broadcast: halving gaps, or a pipeline in both directions; broadcast_make()
+ * builds both and keeps the faster. With halving, each new holder takes half of
+ * every shard from each side of its gap, all channels for each lightpath; in
+ * the pipeline pieces of shards go from neighbour to neighbour, which is for
+ * long vectors.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

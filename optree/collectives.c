@@ -1,4 +1,10 @@
-/* The other collectives on rings, from all-gathers and from levels. */
+/*
+ * The other collectives on rings. A reduce-scatter is an all-gather with time
+ * and arcs reversed, each copy becoming a reduction; an all-reduce is that
+ * followed by the all-gather. The reversed lightpaths go the other direction
+ * and keep their channels, so they clash no more than before; check_light()
+ * counts them again all the same.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

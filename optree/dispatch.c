@@ -1,4 +1,10 @@
-/* optree_make: one entry for all algorithms, and the choice between them. */
+/*
+ * optree_make(): one entry for all algorithms, and the choice between them.
+ * Composed plans and the ring come as the symmetric form and are proven as
+ * such; it is written out, and proven again, only when it is asked for.
+ * OpTree is built beside a composed plan only where a lower bound on its steps
+ * says that it may be faster.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
-/* optree_plan: the depth with the fewest steps that the light can reach, and
- * everything that follows from it. */
+/*
+ * optree_plan(): the depth with the fewest steps that the loss budget allows,
+ * and everything that follows from it. Shapes of all depths are tried by
+ * their lower bound of steps, so that the first ones built rule out most of
+ * the others; the work is bounded by lightpaths built, not by time.
+ */
 #include <stdlib.h>
 #include <string.h>
 

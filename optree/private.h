@@ -466,7 +466,8 @@ struct retune_timeline {
 };
 
 /* The earliest times of a written schedule, and what is set when. A
- * resonator that can stay as it is is not set. O(hops of all lights). *out: retune_fini(). */
+ * resonator that can stay as it is is not set. O(hops of all lights). *out:
+ * retune_fini(). */
 int retune_timeline(const struct optree_params *p, const struct coll_sched *s,
 		    struct retune_timeline *out, struct err *err);
 void retune_fini(struct retune_timeline *t);

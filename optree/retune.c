@@ -1,4 +1,7 @@
-/* When resonators are set, as early as light allows. */
+/*
+ * When resonators are set: each as soon as the light that touched it last is
+ * gone. A step then begins when the last of its resonators is ready.
+ */
 #include "optree/private.h"
 
 #include <stdlib.h>

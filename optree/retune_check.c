@@ -1,4 +1,7 @@
-/* The proof of a timeline of retuning: a replay of the ring itself. */
+/*
+ * The proof of a timeline of retuning: a replay of the ring, one state for each
+ * resonator. It shares nothing with retune.c but the timeline.
+ */
 #include <stdlib.h>
 
 #include "optree/private.h"

@@ -9,7 +9,7 @@
 #define WORK ((int64_t)12 << 20)
 #define WORK_EACH ((int64_t)5 << 19)
 
-/* One piece's way of `links` links in direction dir. */
+/* One piece's path of `links` links in direction dir. */
 static int walk(const struct optree_params *p,
 		const struct compose_shape *shape, const int *begins,
 		struct compose_record r, int links,
@@ -131,7 +131,8 @@ static int try_now(struct tries *t, struct err *err)
 		return rc == WEFT_ELIMIT ? 0 : rc;
 	}
 	rc = compose_times(t->p, &s, &ns, err);
-	if (rc || ns < 0 || !compose_may_light(t->p, &s) || (t->best_ns >= 0 && ns >= t->best_ns)) {
+	if (rc || ns < 0 || !compose_may_light(t->p, &s) ||
+	    (t->best_ns >= 0 && ns >= t->best_ns)) {
 		optree_sym_fini(&s);
 		return rc;
 	}

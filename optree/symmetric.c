@@ -1,4 +1,12 @@
-/* Symmetric schedules: the light of their rounds, and their proof. */
+/*
+ * Symmetric schedules: the channels of their rounds, and their proof.
+ *
+ * Lightpaths of one length from every node fall into classes whose members
+ * share no link, so a class can have one set of channels around the whole
+ * ring. Widths (channels a class) and slots (steps a round) are chosen to
+ * finish the round's data soonest. The proof replays node 0's item alone and
+ * checks each class once; rotation extends both to all nodes.
+ */
 #include "optree/private.h"
 
 #include <stdbool.h>
@@ -450,7 +458,7 @@ struct proof {
 	uint32_t *have;		/* all-gather: units held, by offset; on a
 				 * line those of the other direction from n on */
 	int32_t *place;		/* all-to-all: of each unit, by destination */
-	uint32_t *moved;	/* all-to-all: units under way this round */
+	uint32_t *moved;	/* all-to-all: units that move this round */
 	int32_t *last;		/* tiling: end of the last lightpath, a class */
 	int32_t *needs;		/* classes of a length that is proven; 0: not */
 };

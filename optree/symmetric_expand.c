@@ -1,4 +1,9 @@
-/* A symmetric schedule written out: every node's transfers and light. */
+/*
+ * A symmetric schedule written out: every node's transfers and lightpaths, on
+ * a digraph with one arc for each node and kind of lightpath (direction and
+ * length). The result passes coll_verify() and rwa_ring_check() like any other
+ * schedule, which proves the symmetric form a second time by other means.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -105,7 +105,7 @@ static void keep(struct shape_search *this, int measure)
 }
 
 /* Level 0 has the children that the others leave to it, or one more, which
- * makes an even number odd and the longest way shorter. */
+ * makes an even number odd and the longest path shorter. */
 static void close_shape(struct shape_search *this, int64_t product)
 {
 	int min = (int)((this->n + product - 1) / product);

@@ -346,13 +346,13 @@ static void distances(struct sums *s, int32_t source)
 	}
 }
 
-/* plain, within the budget, pair: which way there is none of. */
+/* plain, within the budget, pair: which kind of path is missing. */
 static int unreachable(const struct rwa_mesh *m, size_t d, int kind,
 		       struct err *err)
 {
 	static const char *const none[] = {
-		"no way leads", "no way leads",
-		"no two ways without a common link lead",
+		"no path leads", "no path leads",
+		"no two paths without a common link lead",
 	};
 	char from[16], to[16];
 	const struct rwa_mesh_demand *x = &m->demands.v[d];

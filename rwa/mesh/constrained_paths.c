@@ -14,7 +14,7 @@
 
 #include "rwa/mesh/private.h"
 
-#define MAX_LABELS 200000	/* of one way; beyond, the budget is ignored */
+#define MAX_LABELS 200000	/* of one path; beyond, the budget is ignored */
 
 struct path_label {
 	double price;

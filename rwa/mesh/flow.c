@@ -301,7 +301,7 @@ static double path_price(const struct flow_state *s, const struct flow_pair *p,
 	return sum;
 }
 
-/* The pair's way that is s->path, or -1. */
+/* The pair's path that is s->path, or -1. */
 static int find_path(const struct flow_state *s, const struct flow_pair *p,
 		    int32_t hops)
 {
@@ -333,7 +333,7 @@ static int add_flow_path(struct flow_state *s, struct flow_pair *p, int32_t hops
 	return 0;
 }
 
-/* Moves flow from way `from` to s->path (marked), which is way `to`. */
+/* Moves flow from path `from` to s->path (marked), which is path `to`. */
 static void move_flow(struct flow_state *s, struct flow_pair *p, size_t from,
 		      size_t to)
 {

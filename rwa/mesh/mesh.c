@@ -1,4 +1,9 @@
-/* The model: building, limits, names. */
+/*
+ * The model of an instance: nodes, arcs, demands, blocks, failure domains and
+ * tuning ranges, added one at a time. Every number is checked against its
+ * limit where it comes in, so that the rest of the room can rely on it: sums
+ * of losses and prices fit 64 bits.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

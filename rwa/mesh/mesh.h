@@ -1,6 +1,6 @@
 /*
- * Routing and wavelength assignment on meshes of any shape: which way every
- * lightpath goes and on which channel, with a bound that anyone can check.
+ * Routing and wavelength assignment on meshes of any shape: which path and which
+ * channel every lightpath takes, with a bound that anyone can check.
  *
  * An arc is one direction of a link and holds one or more fibres. A lightpath
  * keeps its channel from end to end, except that it may change it at a node

@@ -5,13 +5,13 @@
  * Fewest moved: the search at that number of channels begins with every
  * lightpath of the assignment before that may stay where it is, its penalty
  * high, so that the others go around it. Then lightpaths that had to move are
- * put back where they were, one after the other, with whoever is in the path
+ * put back where they were, one after the other, with whoever is in the way
  * ejected, and what comes out is kept when it is no worse.
  *
  * Bound: by the certificate's prices all lightpaths together pay at most what
  * the channels hold, and each at least its cheapest path. One that stays pays
  * its present path. So only so many can stay as the difference pays for,
- * those first whose way is hardly more expensive than the cheapest.
+ * those first whose path is hardly more expensive than the cheapest.
  */
 #include <stdlib.h>
 #include <string.h>

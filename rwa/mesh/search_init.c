@@ -1,4 +1,10 @@
-/* The search is made: costs and plain distances, one unit for a lightpath. */
+/*
+ * The search's tables. Arcs get a base cost that grows with their price in the
+ * bound, as lightpaths that do not need a priced arc had better leave it to
+ * those that do. The distances at those costs, and the least losses, from all
+ * nodes to every destination are what A* is guided by; a demand without a path,
+ * or with none within the budget, is found here. Each lightpath is a unit.
+ */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -120,7 +126,7 @@ static int check_paths(const struct mesh_search *s, struct err *err)
 
 		if (!path || s->min[d->dst][d->src] > budget) {
 			return err_set(err, WEFT_EINFEASIBLE,
-				"demand %zu: no way leads from %s to %s%s", i,
+				"demand %zu: no path leads from %s to %s%s", i,
 				rwa_mesh_node_name(m, d->src, from,
 						   sizeof(from)),
 				rwa_mesh_node_name(m, d->dst, to, sizeof(to)),

@@ -1,6 +1,10 @@
 /*
- * Bound first, then the search: up from the bound until everything has a
- * place, then down again one channel at a time while there is time.
+ * rwa_mesh_solve(): bound first, then the search: up from the bound until
+ * everything has a place, then down again one channel at a time while there is
+ * time. Without a time limit all work is counted in lightpaths placed and
+ * iterations of lp_solve, so that the same seed gives the same answer on any
+ * machine, with one thread or two. Whatever comes out is checked by
+ * check.c, which knows nothing of how it was found.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,10 @@
-/* The search at a number of channels: room for them, what stays in place from
- * before, and beginning with lightpaths that others placed. */
+/*
+ * The search at a number of channels: room for them, what stays in place from
+ * before, and beginning with lightpaths that others placed. With fewer
+ * channels than before, the emptiest ones are given up and the others
+ * renumbered, as this leaves the most in place; where blocks or tuning ranges
+ * make channels differ, they keep their numbers.
+ */
 #include <stdlib.h>
 #include <string.h>
 

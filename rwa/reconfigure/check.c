@@ -21,7 +21,7 @@ struct change_replay {
 	int32_t *hops;			/* 0: dark */
 	bool *rerouted;
 	int64_t *dark_at;		/* step of its CUT, + 1 */
-	int64_t *loss;		/* of the nearest way to a node */
+	int64_t *loss;		/* of the nearest route to a node */
 	/* A lightpath without a spare route gains one only on a channel of
 	 * which a slot went dark since. */
 	int64_t clock;
@@ -368,7 +368,7 @@ static int light_up(struct change_replay *r, int64_t at, const struct rwa_step *
 	if (s->first < 0 || s->hops < 1 ||
 	    (size_t)s->first + (size_t)s->hops > r->c->hops.n ||
 	    !joins(r, i, hop, s->hops)) {
-		return fault(r, at, "its way is not one", err);
+		return fault(r, at, "its route is not connected", err);
 	}
 	if ((s->kind == RWA_STEP_ADD) != (r->hops[i] == 0)) {
 		return fault(r, at, "is lit or dark when it should not be",
@@ -383,7 +383,7 @@ static int light_up(struct change_replay *r, int64_t at, const struct rwa_step *
 		return err_nomem(err);
 	}
 	if (taken) {
-		return fault(r, at, "its way is taken", err);
+		return fault(r, at, "its route is taken", err);
 	}
 	r->route[i] = hop;
 	r->hops[i] = s->hops;
@@ -409,7 +409,7 @@ static int replay_step(struct change_replay *r, int64_t at, struct err *err)
 		return fault(r, at, "is dropped but wanted", err);
 	}
 	if (s->kind == RWA_STEP_CUT && !cut_was_needed(r)) {
-		return fault(r, at, "is cut though there is a way without",
+		return fault(r, at, "is cut though there is a route without",
 			     err);
 	}
 	if (s->kind == RWA_STEP_CUT) {

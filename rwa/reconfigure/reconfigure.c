@@ -1,10 +1,17 @@
-/* Planning a change: order, parking, and what must be cut. */
+/*
+ * Planning a change: the order of moves, temporary rerouting, and what must be
+ * interrupted. A table says which lightpath holds each slot now; a lightpath
+ * can move when all slots of its new route, and those within the guard
+ * channels, are free; its own old slots count as taken. Rounds over all that wait go on while any of
+ * them could move; what is left then waits in cycles, and one lightpath a
+ * cycle leaves its slots, to a spare route where there is one.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rwa/reconfigure/private.h"
 
-enum place { OLD, PARKED, DARK, DONE };
+enum place { OLD, REROUTED, INTERRUPTED, DONE };
 
 struct planner {
 	const struct rwa_mesh *m;
@@ -66,7 +73,7 @@ static struct active new_route(const struct planner *p, int32_t i)
 
 static struct active present_way(const struct planner *p, int32_t i)
 {
-	if (p->at[i] == PARKED) {
+	if (p->at[i] == REROUTED) {
 		return (struct active){ p->out->hops.v + p->park_first[i],
 				     p->park_hops[i] };
 	}
@@ -119,7 +126,7 @@ static bool is_dark(const struct planner *p, const struct rwa_hop *h)
 	return true;
 }
 
-/* A lightpath's way becomes that of `who`; 0: it is given back, which may be
+/* A lightpath's route becomes that of `who`; 0: it is given back, which may be
  * news for whoever waits on these channels, and for its partner. */
 static int give(struct planner *p, struct active route, uint64_t who)
 {
@@ -229,7 +236,7 @@ static int arrive(struct planner *p, int32_t i)
 	if (!rc) {
 		rc = give(p, route, (uint64_t)i + 1);
 	}
-	if (p->at[i] == DARK) {
+	if (p->at[i] == INTERRUPTED) {
 		struct rwa_cut cut = { i, p->cut_step[i],
 				       (int64_t)p->out->steps.n -
 					       p->cut_step[i] };
@@ -350,7 +357,7 @@ static bool free_fibre(const struct planner *p, struct rwa_hop *h)
 	return false;
 }
 
-/* Ways of least loss (and then fewest hops) from src over what is free of one
+/* Routes of least loss (and then fewest hops) from src over what is free of one
  * channel. */
 static void spread(struct planner *p, int32_t src, int32_t channel)
 {
@@ -452,7 +459,7 @@ static int find_spare(struct planner *p, int32_t i, struct active *route)
 	return 0;
 }
 
-/* ---- who is in the route ---- */
+/* ---- who is in the way ---- */
 
 struct blocker {
 	int32_t lightpath;
@@ -469,7 +476,7 @@ static int most_wanted_first(const void *a, const void *b)
 	return x->lightpath < y->lightpath ? -1 : x->lightpath > y->lightpath;
 }
 
-/* Counts at whoever is in the route of a lightpath that waits. */
+/* Counts at whoever is in the way of a lightpath that waits. */
 static void count_in_way(const struct planner *p, int32_t i, struct blocker *v)
 {
 	struct active route = new_route(p, i);
@@ -506,7 +513,7 @@ static int32_t find_blockers(const struct planner *p, struct blocker *v)
 		}
 	}
 	for (int32_t i = 0; i < n; i++) {
-		if ((p->at[i] == OLD || p->at[i] == PARKED) &&
+		if ((p->at[i] == OLD || p->at[i] == REROUTED) &&
 		    present_way(p, i).n) {
 			v[count++] = v[i];
 		}
@@ -524,7 +531,7 @@ static int park_on(struct planner *p, int32_t i, struct active route)
 	    add_step(p, RWA_STEP_REROUTE, i, route)) {
 		return WEFT_ENOMEM;
 	}
-	p->at[i] = PARKED;
+	p->at[i] = REROUTED;
 	p->park_first[i] = first;
 	p->park_hops[i] = route.n;
 	return 0;
@@ -536,12 +543,13 @@ static int cut(struct planner *p, int32_t i)
 	if (give_back(p, i)) {
 		return WEFT_ENOMEM;
 	}
-	p->at[i] = DARK;
+	p->at[i] = INTERRUPTED;
 	return add_step(p, RWA_STEP_CUT, i, (struct active){ NULL, 0 });
 }
 
-/* Parks the lightpath most in the route of those that were not rerouted for a while yet and
- * have a spare route; cuts the one most in the route when none has. */
+/* Reroutes the lightpath most in the way of the others, of those that were not
+ * rerouted before and have a spare route; interrupts the one most in the way
+ * when none has. */
 static int make_way(struct planner *p)
 {
 	struct blocker *v = calloc(p->out->lightpaths.n + 1, sizeof(*v));

@@ -60,7 +60,7 @@ struct rwa_change {
 };
 
 struct rwa_change_options {
-	int channels;		/* that may be active on the route */
+	int channels;		/* that may be in use meanwhile */
 	bool by_domain;		/* one failure domain at a time */
 };
 
@@ -78,12 +78,13 @@ void rwa_change_fini(struct rwa_change *c);
  *
  * First everything that goes is dropped, then moves whose new route is free are
  * made (a lightpath's own old slots count as taken while both are active), then
- * cycles of lightpaths that wait for each other are broken: one is rerouted for a while on a
- * spare route between its ends, on one of the channels 0..channels-1, each
- * lightpath at most once; only when none of those that wait has a spare route is
- * one cut, the one that most others wait for. Of a pair, the other lightpath
- * stays active meanwhile unless it has to be cut itself. O(rounds * lightpaths * hops), and for each temporary rerouting
- * O(lightpaths * channels * arcs).
+ * cycles of lightpaths that wait for each other are broken: one is rerouted
+ * temporarily to a spare route between its ends, on one of the channels
+ * 0..channels-1, each lightpath at most once; only when none of those that
+ * wait has a spare route is one interrupted, the one that most others wait
+ * for. Of a pair, the other lightpath stays active meanwhile unless it has to
+ * be interrupted itself. O(rounds * lightpaths * hops), and for each temporary
+ * rerouting O(lightpaths * channels * arcs).
  *
  * By domain, a lightpath belongs to the failure domain of the first hop that
  * it gives up or takes, and all this happens within one domain until nothing
@@ -97,15 +98,15 @@ int rwa_change_plan(const struct rwa_mesh *m, const struct rwa_assignment *from,
 
 /*
  * Replays a change on its own table of slots: no slot has two lightpaths at
- * any moment, nor do any two come nearer than the guard channels (both routes of
- * a move at once), every route that is active leads from
- * the lightpath's source to its destination without changing channel where
- * nothing converts, on channels that both ends reach, and shares no link with
- * what is active of its partner, what is active at the end is exactly `to`, and at each CUT
- * indeed no lightpath that waits had its new route free or, if it was not rerouted for a while
- * yet, a spare route. The cuts are those of the steps. By domain, each step is
- * of its phase's domain, and a phase ends only when nothing of its domain can
- * be dropped or moved. WEFT_EVERIFY names the step.
+ * any moment, nor do any two come nearer than the guard channels (both routes
+ * of a move at once). Every active route leads from the lightpath's source to
+ * its destination without changing channel where nothing converts, on channels
+ * that both ends reach, and shares no link with the active routes of its
+ * partner. What is active at the end is exactly `to`. At each CUT no lightpath
+ * that waits had its new route free or, if it was not rerouted before, a spare
+ * route; the cuts are those of the steps. By domain, each step is of its
+ * phase's domain, and a phase ends only when nothing of its domain can be
+ * dropped or moved. WEFT_EVERIFY names the step.
  */
 int rwa_change_check(const struct rwa_mesh *m, const struct rwa_assignment *from,
 		     const struct rwa_assignment *to,

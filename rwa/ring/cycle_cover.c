@@ -3,7 +3,7 @@
  * number with idle arcs of one link, so that at each node as many arcs end as
  * begin. Joining each arc that ends to one that begins gives closed trails;
  * together they wind around the ring as often as there are colours, and each
- * at least once. A colouring is a path of joining where each trail winds just
+ * at least once. A colouring is a way of joining where each trail winds just
  * once, that is where there are as many trails as colours.
  *
  * Exchanging what two arcs that end at one node are joined to splits a trail

@@ -45,8 +45,9 @@ void rwa_span_loads(const struct colouring *job, int32_t *load);
 
 /*
  * Cuts the ring at a link, gives each span across it a colour, and packs the
- * others between the end of such a span and its beginning one turn later (Tucker's cut, best fit). Tries links from
- * the least loaded on and keeps the best. With an uncovered link this is
+ * others between the end of such a span and its beginning one turn later
+ * (Tucker 1975: circular-arc graphs; best fit). Tries links from the least
+ * loaded on and keeps the best. With an uncovered link this is
  * interval colouring, and meets the load. O(cuts count (1 + n/64)). 0 or
  * WEFT_ENOMEM.
  */

@@ -285,7 +285,7 @@ static void pairs_share_no_link(void **state)
 	rwa_mesh_result_fini(&res);
 	rwa_mesh_free(m);
 	expect_infeasible(LINE "demands:\n- {from: 0, to: 2, protect: true}\n",
-			  "no two ways without a common link lead from 0 to 2");
+			  "no two paths without a common link lead from 0 to 2");
 }
 
 static void transceivers_reach_their_channels(void **state)
@@ -429,7 +429,7 @@ static void what_cannot_be_is_named(void **state)
 	(void)state;
 	expect_infeasible("nodes: 3\nlinks:\n- {from: 0, to: 1}\n"
 			  "demands:\n- {from: 0, to: 2}\n",
-			  "no way leads from 0 to 2");
+			  "no path leads from 0 to 2");
 	expect_infeasible("nodes: 2\nlinks:\n- {from: 0, to: 1, loss: 5dB}\n"
 			  "demands:\n- {from: 0, to: 1}\n"
 			  "budget: {launch: 0dBm, sensitivity: -4dBm}\n",
