@@ -57,7 +57,8 @@ told() { # DEVICE PATTERN
 		"$T/watch" | grep -qE "$2"
 }
 drifted() { # DEVICE
-	grep -qE "\"kind\":\"drift-found\".*\"device\":\"$1\".*1 missing" "$T/watch"
+	grep -F '"kind":"drift-found"' "$T/watch" | grep -F "\"device\":\"$1\"" |
+		grep -qF '1 missing'
 }
 healed() { # DEVICE
 	grep -qE "\"kind\":\"drift-resolved\".*\"device\":\"$1\"" "$T/watch"

@@ -93,7 +93,7 @@ for n in "${ALL[@]}"; do
 	take $n
 	wait_for 10 says $n '"kind": "gone".*"outcome": "open"'
 	tap "$n: a circuit that somebody took away is on record"
-	says $n '"how": "(event|verify)"'
+	says $n '"detected_by": "(event|verify)"'
 	tap "$n: with how it was noticed"
 	[[ $(sets $n) == "$before" ]]
 	tap "$n: nothing was sent"
