@@ -390,7 +390,7 @@ void apply_on_external(struct apply *a, apply_external_cb fn, void *arg)
 	a->external_arg = arg;
 }
 
-void apply_reading_for(struct apply *a, enum store_foreign_how how)
+void apply_reading_for(struct apply *a, enum store_external_how how)
 {
 	a->how = how;
 }

@@ -246,11 +246,11 @@ void apply_on_device_event(struct apply *a, apply_device_event_cb fn, void *arg)
 
 /* Changes that weft did not make, of one device: those just noticed (outcome
  * open) and those that are over. They are in the store already. */
-typedef void (*apply_external_cb)(const struct store_foreign *v, int n,
+typedef void (*apply_external_cb)(const struct store_external_change *v, int n,
 				 void *arg);
 void apply_on_external(struct apply *a, apply_external_cb fn, void *arg);
 /* What the next readings are for: goes to the records of what they find. */
-void apply_reading_for(struct apply *a, enum store_foreign_how how);
+void apply_reading_for(struct apply *a, enum store_external_how how);
 
 /* One per device of the fabric, in its order. Valid until the loop runs or
  * the fabric changes. */

@@ -96,6 +96,6 @@ void drain_begin(struct change *c)
 		change_op_done(c);
 		return;
 	}
-	rc = plan_drained(c->plan, c->runs[c->first].stage, &arcs, &n, &err);
+	rc = plan_stage_removes(c->plan, c->runs[c->first].stage, &arcs, &n, &err);
 	ask_hosts(c, rc, arcs, n, on_drained, h->drain, &err);
 }

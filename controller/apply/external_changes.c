@@ -18,7 +18,7 @@ struct external_scan {
 	const struct drv_snapshot *before;	/* NULL: none */
 	int64_t before_ns;
 	int n_open;
-	struct store_foreign *open;
+	struct store_external_change *open;
 	external_list *out;
 };
 
@@ -61,12 +61,12 @@ static int64_t loaded_by(const struct device *d)
 }
 
 static int64_t explained_by(const struct device *d,
-			    const struct store_foreign *f)
+			    const struct store_external_change *f)
 {
 	switch (f->kind) {
-	case STORE_FOREIGN_PROGRAM:
+	case STORE_EXTERNAL_PROGRAM:
 		return loaded_by(d);
-	case STORE_FOREIGN_DISABLED:
+	case STORE_EXTERNAL_DISABLED:
 		return 0;
 	default:
 		return moved_by(d, f->xc);
@@ -115,11 +115,11 @@ static const char *find_owner(const struct device *d, struct optics_xc xc)
 	return "";
 }
 
-static void name_origin(const struct external_scan *l, struct store_foreign *f)
+static void name_origin(const struct external_scan *l, struct store_external_change *f)
 {
 	const struct device *d = l->d;
-	const char *owner = f->kind == STORE_FOREIGN_PROGRAM ||
-			    f->kind == STORE_FOREIGN_DISABLED ? "" :
+	const char *owner = f->kind == STORE_EXTERNAL_PROGRAM ||
+			    f->kind == STORE_EXTERNAL_DISABLED ? "" :
 			    find_owner(d, f->xc);
 	const struct device_report *words = find_report(l, f->xc);
 	char *text = f->who;
@@ -133,7 +133,7 @@ static void name_origin(const struct external_scan *l, struct store_foreign *f)
 	} else if (words) {
 		snprintf(text, sizeof(f->who), "the device says: %.130s",
 			 words->text);
-	} else if (f->kind == STORE_FOREIGN_GONE && !d->now.snap.n_xcs) {
+	} else if (f->kind == STORE_EXTERNAL_GONE && !d->now.snap.n_xcs) {
 		snprintf(text, sizeof(f->who), "unknown; the map is empty, as "
 			 "after a loss of power");
 	} else {
@@ -141,7 +141,7 @@ static void name_origin(const struct external_scan *l, struct store_foreign *f)
 	}
 }
 
-static enum store_foreign_how how(const struct external_scan *l, struct optics_xc xc)
+static enum store_external_how how(const struct external_scan *l, struct optics_xc xc)
 {
 	const struct apply *a = l->d->a;
 
@@ -152,7 +152,7 @@ static enum store_foreign_how how(const struct external_scan *l, struct optics_x
 
 /* ---- noticing ------------------------------------------------------------ */
 
-static bool is_known(const struct external_scan *l, enum store_foreign_kind kind,
+static bool is_known(const struct external_scan *l, enum store_external_kind kind,
 		     struct optics_xc xc)
 {
 	for (int i = 0; i < l->n_open; i++) {
@@ -164,10 +164,10 @@ static bool is_known(const struct external_scan *l, enum store_foreign_kind kind
 	return false;
 }
 
-static int note(struct external_scan *l, enum store_foreign_kind kind,
+static int note(struct external_scan *l, enum store_external_kind kind,
 		struct optics_xc xc)
 {
-	struct store_foreign f = { .kind = kind, .xc = xc,
+	struct store_external_change f = { .kind = kind, .xc = xc,
 				   .right_ns = l->before_ns,
 				   .noticed_ns = l->d->now.read_at_ns,
 				   .how = how(l, xc) };
@@ -198,17 +198,17 @@ static int note_circuits(struct external_scan *l)
 		const struct drv_xc *has = snap_find(now, xc);
 
 		if (had && !has) {
-			r = note(l, STORE_FOREIGN_GONE, xc);
+			r = note(l, STORE_EXTERNAL_GONE, xc);
 		} else if (had && had->state == DRV_TUNED &&
 			   is_out_of_effect(has)) {
-			r = note(l, STORE_FOREIGN_DARK, xc);
+			r = note(l, STORE_EXTERNAL_DARK, xc);
 		}
 	}
 	for (int i = 0; i < now->n_xcs && r == 0; i++) {
 		struct optics_xc xc = now->xcs[i].xc;
 
 		if (!device_intends(d, xc) && !snap_find(l->before, xc)) {
-			r = note(l, STORE_FOREIGN_APPEARED, xc);
+			r = note(l, STORE_EXTERNAL_APPEARED, xc);
 		}
 	}
 	return r;
@@ -237,7 +237,7 @@ static int note_ports(struct external_scan *l)
 
 		if (!p->enabled &&
 		    !find_disabled(l->before, p->is_out, p->index)) {
-			r = note(l, STORE_FOREIGN_DISABLED, (struct optics_xc){
+			r = note(l, STORE_EXTERNAL_DISABLED, (struct optics_xc){
 					p->is_out ? -1 : p->index,
 					p->is_out ? p->index : -1 });
 		}
@@ -258,25 +258,25 @@ static int note_program(struct external_scan *l)
 	return program_same(snap_program(l->before), want) &&
 			       !program_same(snap_program(&l->d->now.snap),
 					     want)
-		       ? note(l, STORE_FOREIGN_PROGRAM,
+		       ? note(l, STORE_EXTERNAL_PROGRAM,
 			      (struct optics_xc){ -1, -1 }) : 0;
 }
 
 /* ---- right again --------------------------------------------------------- */
 
-static bool is_right(const struct device *d, const struct store_foreign *f)
+static bool is_right(const struct device *d, const struct store_external_change *f)
 {
 	const struct drv_snapshot *now = &d->now.snap;
 	const struct drv_xc *x = snap_find(now, f->xc);
 
 	switch (f->kind) {
-	case STORE_FOREIGN_GONE:
+	case STORE_EXTERNAL_GONE:
 		return x != NULL;
-	case STORE_FOREIGN_DARK:
+	case STORE_EXTERNAL_DARK:
 		return x && x->state == DRV_TUNED;
-	case STORE_FOREIGN_APPEARED:
+	case STORE_EXTERNAL_APPEARED:
 		return !x;
-	case STORE_FOREIGN_DISABLED:
+	case STORE_EXTERNAL_DISABLED:
 		return !find_disabled(now, f->xc.in < 0,
 				      f->xc.in < 0 ? f->xc.out : f->xc.in);
 	default:
@@ -285,13 +285,13 @@ static bool is_right(const struct device *d, const struct store_foreign *f)
 }
 
 /* True when it is as the present intent has it. */
-static bool is_accepted(const struct device *d, const struct store_foreign *f)
+static bool is_accepted(const struct device *d, const struct store_external_change *f)
 {
 	switch (f->kind) {
-	case STORE_FOREIGN_GONE:
-	case STORE_FOREIGN_DARK:
+	case STORE_EXTERNAL_GONE:
+	case STORE_EXTERNAL_DARK:
 		return !device_intends(d, f->xc);
-	case STORE_FOREIGN_APPEARED:
+	case STORE_EXTERNAL_APPEARED:
 		return device_intends(d, f->xc);
 	default:
 		return false;
@@ -304,17 +304,17 @@ static int settle(struct external_scan *l, int64_t change, bool restores)
 	int r = 0;
 
 	for (int i = 0; i < l->n_open && r == 0; i++) {
-		struct store_foreign f = l->open[i];
+		struct store_external_change f = l->open[i];
 		bool accepted = is_accepted(l->d, &f);
 
 		if (!accepted && !is_right(l->d, &f)) {
 			continue;
 		}
 		f.change = change ? change : explained_by(l->d, &f);
-		f.outcome = accepted ? STORE_FOREIGN_ACCEPTED :
-			    !f.change ? STORE_FOREIGN_BY_ITSELF :
-			    restores ? STORE_FOREIGN_RESTORED :
-				       STORE_FOREIGN_REPAIRED;
+		f.outcome = accepted ? STORE_EXTERNAL_ACCEPTED :
+			    !f.change ? STORE_EXTERNAL_BY_ITSELF :
+			    restores ? STORE_EXTERNAL_RESTORED :
+				       STORE_EXTERNAL_REPAIRED;
 		f.resolved_ns = clk_wall_ns();
 		r = vec_push(l->out, f);
 	}
@@ -332,7 +332,7 @@ static void save(struct device *d)
 	if (!d->external.n) {
 		return;
 	}
-	if (store_foreign_put(a->store, d->external.v, (int)d->external.n,
+	if (store_external_changes_put(a->store, d->external.v, (int)d->external.n,
 			      &err)) {
 		log_error("apply", "%s: changes by others are not recorded: "
 			  "%s", d->name, err.msg);
@@ -346,11 +346,11 @@ static void save(struct device *d)
 
 static int begin(struct external_scan *l, struct err *err)
 {
-	const struct store_foreign_query q = { .device = l->d->name,
+	const struct store_external_query q = { .device = l->d->name,
 					       .open = true };
 
 	l->out = &l->d->external;
-	return store_foreign(l->d->a->store, &q, &l->open, &l->n_open, err);
+	return store_external_changes(l->d->a->store, &q, &l->open, &l->n_open, err);
 }
 
 static void report(const struct device *d, int rc, const struct err *err)
@@ -400,22 +400,22 @@ void external_committed(struct device *d, int64_t change, bool restores)
 
 void external_retire(struct apply *a, int64_t change)
 {
-	const struct store_foreign_query q = { .open = true };
-	struct store_foreign *v = NULL;
+	const struct store_external_query q = { .open = true };
+	struct store_external_change *v = NULL;
 	struct err err = { 0 };
-	int n = 0, kept = 0, r = store_foreign(a->store, &q, &v, &n, &err);
+	int n = 0, kept = 0, r = store_external_changes(a->store, &q, &v, &n, &err);
 
 	for (int i = 0; i < n && r == 0; i++) {
 		if (device_set_find(a->set, v[i].device)) {
 			continue;
 		}
 		v[kept] = v[i];
-		v[kept].outcome = STORE_FOREIGN_ACCEPTED;
+		v[kept].outcome = STORE_EXTERNAL_ACCEPTED;
 		v[kept].resolved_ns = clk_wall_ns();
 		v[kept++].change = change;
 	}
 	if (r == 0 && kept) {
-		r = store_foreign_put(a->store, v, kept, &err);
+		r = store_external_changes_put(a->store, v, kept, &err);
 	}
 	if (r) {
 		log_error("apply", "changes by others: %s", err.msg);

@@ -13,7 +13,7 @@
 /* SONiC calls a circuit tuned while it is within this of its target. */
 #define TOLERANCE_MDB 500
 
-static struct store_loss *find(const struct device *d, struct optics_xc xc)
+static struct store_insertion_loss *find(const struct device *d, struct optics_xc xc)
 {
 	/* store_loss begins with its optics_xc, which is all the order needs. */
 	return d->n_losses ? bsearch(&xc, d->losses, (size_t)d->n_losses,
@@ -30,7 +30,7 @@ static bool over_limit(const struct device *d, const struct drv_xc *x)
 
 static int learn(struct device *d, const struct drv_xc *x)
 {
-	struct store_loss *l = find(d, x->xc), *more;
+	struct store_insertion_loss *l = find(d, x->xc), *more;
 
 	if (l && x->loss_mdb < l->mdb) {
 		l->mdb = x->loss_mdb;
@@ -44,7 +44,7 @@ static int learn(struct device *d, const struct drv_xc *x)
 		return WEFT_ENOMEM;
 	}
 	d->losses = more;
-	more[d->n_losses++] = (struct store_loss){ x->xc, x->loss_mdb };
+	more[d->n_losses++] = (struct store_insertion_loss){ x->xc, x->loss_mdb };
 	qsort(more, (size_t)d->n_losses, sizeof(*more), optics_xc_cmp);
 	d->losses_unsaved = true;
 	return 0;
@@ -68,7 +68,7 @@ void loss_learn(struct device *d)
 void loss_judge(const struct device *d, const struct drv_xc *x,
 		struct apply_loss *out)
 {
-	const struct store_loss *l = find(d, x->xc);
+	const struct store_insertion_loss *l = find(d, x->xc);
 
 	*out = (struct apply_loss){ .limit_mdb = d->limit_mdb,
 				    .has_good = l, .good_mdb = l ? l->mdb : 0 };
@@ -111,14 +111,14 @@ int loss_assess(const struct device *d, char *text, int size)
 
 int loss_load(struct device *d, struct err *err)
 {
-	return store_losses(d->a->store, d->name, &d->losses, &d->n_losses,
+	return store_insertion_losses(d->a->store, d->name, &d->losses, &d->n_losses,
 			    err);
 }
 
 int loss_save(struct device *d, struct err *err)
 {
 	int rc = d->losses_unsaved ?
-		 store_losses_put(d->a->store, d->name, d->losses,
+		 store_insertion_losses_put(d->a->store, d->name, d->losses,
 				  d->n_losses, err) : 0;
 
 	d->losses_unsaved = d->losses_unsaved && rc;

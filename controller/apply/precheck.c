@@ -98,7 +98,7 @@ int precheck_power(struct change *c, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	base.go_back = c->plan->go_back;
+	base.is_rollback = c->plan->is_rollback;
 	rc = plan_recheck_power(c->plan, &base, err);
 	if (rc == 0) {
 		report_doubts(c);

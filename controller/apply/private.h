@@ -65,7 +65,7 @@ struct device_report {
 	char text[DRV_TEXT_MAX];
 };
 
-typedef VEC(struct store_foreign) external_list;
+typedef VEC(struct store_external_change) external_list;
 
 struct device {
 	struct apply *a;
@@ -86,7 +86,7 @@ struct device {
 	bool unsaved;			/* now.snap is not in the store yet */
 	int32_t limit_mdb;		/* of a circuit's loss; 0: none */
 	int n_losses;
-	struct store_loss *losses;	/* learned, sorted by xc; the lowest
+	struct store_insertion_loss *losses;	/* learned, sorted by xc; the lowest
 					 * seen of each */
 	bool losses_unsaved;
 	bool from_store;		/* the reading is an earlier process's */
@@ -457,7 +457,7 @@ struct apply {
 	void *device_event_arg;
 	apply_external_cb on_external;	/* may be NULL */
 	void *external_arg;
-	enum store_foreign_how how;	/* what the present readings are for */
+	enum store_external_how how;	/* what the present readings are for */
 	void (*before_command)(void *arg);	/* or NULL */
 	void *before_arg;
 	struct apply_hosts hosts;		/* zero: none can be asked */

@@ -263,7 +263,7 @@ static void verify_by_hosts(struct change *c)
 {
 	struct plan_arc *arcs = NULL;
 	struct err err = { 0 };
-	int n = 0, rc = plan_lit(c->plan, c->runs[c->first].stage, &arcs, &n,
+	int n = 0, rc = plan_stage_adds(c->plan, c->runs[c->first].stage, &arcs, &n,
 			     &err);
 
 	ask_hosts(c, rc, arcs, n, on_verified, c->a->hosts.verify, &err);
@@ -337,7 +337,7 @@ static void count_outage(struct change *c)
 
 	if (c->began_ns && away > ch->down_ns) {
 		ch->down_ns = away;
-		ch->down_by = by_hosts ? APPLY_NEIGHBOUR : APPLY_ACKED;
+		ch->downtime_source = by_hosts ? APPLY_NEIGHBOUR : APPLY_ACKED;
 	}
 }
 

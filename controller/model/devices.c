@@ -115,9 +115,8 @@ static void read_common(struct build *b, const struct entry *e,
 	if (e->v[DEVICE_DOMAIN].ok) {
 		dev->domain = keep_text(b, e->v[DEVICE_DOMAIN].text);
 	}
-	if (e->v[DEVICE_FOREIGN].ok) {
-		dev->foreign = (enum model_foreign)
-			       (e->v[DEVICE_FOREIGN].num + 1);
+	if (e->v[DEVICE_EXTERNAL].ok) {
+		dev->external = (enum model_external)(e->v[DEVICE_EXTERNAL].num + 1);
 	}
 	read_options(b, &e->v[DEVICE_OPTIONS], dev);
 	if (timeout->ok) {

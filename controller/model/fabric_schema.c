@@ -51,8 +51,8 @@ static const struct conf_key host_keys[] = {
 						  "receivers stand"),
 };
 
-/* enum model_foreign less one. */
-static const char *const foreign_policies[] = { "report", "restore", NULL };
+/* enum model_external less one. */
+static const char *const external_policies[] = { "report", "restore", NULL };
 
 #define COMMON_KEYS(name_type, name_help)                                     \
 	[DEVICE_NAME] = { "name", name_type, .required = true,                \
@@ -70,8 +70,8 @@ static const char *const foreign_policies[] = { "report", "restore", NULL };
 	[DEVICE_TIMEOUT] = { "timeout", CONF_QUANTITY, .unit = UNIT_NS,        \
 			     .min = 1000000, .max = NS_PER_HOUR,              \
 			     .help = "time it has for one answer" },          \
-	[DEVICE_FOREIGN] = { "foreign", CONF_CHOICE,                           \
-			     .choices = foreign_policies,                     \
+	[DEVICE_EXTERNAL] = { "external-changes", CONF_CHOICE,                           \
+			     .choices = external_policies,                     \
 			     .help = "as in changes, for these devices" }
 
 #define SPACE_TABLE(loss_def, time_def)                                       \
@@ -215,8 +215,8 @@ static const struct conf_key changes_keys[] = {
 	[CHANGES_DRAIN] = { "drain", CONF_CHOICE, .choices = drains, .def = "require",
 			    .help = "traffic on light that goes: require (it "
 				    "must stop first), try or off" },
-	[CHANGES_FOREIGN] = { "foreign", CONF_CHOICE, .choices = foreign_policies, .def = "report",
-			      .help = "light that somebody else took away: "
+	[CHANGES_EXTERNAL] = { "external-changes", CONF_CHOICE, .choices = external_policies, .def = "report",
+			      .help = "circuits removed from outside: "
 				      "report or restore" },
 	[CHANGES_RESTORE_AFTER] = { "restore-after", CONF_QUANTITY, .unit = UNIT_NS,
 				    .min = 10000000, .max = NS_PER_HOUR, .def = "1s",

@@ -93,7 +93,7 @@ static void build_changes(struct build *b, const struct conf_value *map)
 		.stop = v[CHANGES_BELOW].num,
 		.verify = (enum model_verify)v[CHANGES_VERIFY].num,
 		.drain = (enum model_drain)v[CHANGES_DRAIN].num,
-		.foreign = (enum model_foreign)(v[CHANGES_FOREIGN].num + 1),
+		.external = (enum model_external)(v[CHANGES_EXTERNAL].num + 1),
 		.restore_after_ns = v[CHANGES_RESTORE_AFTER].num,
 		.place = node ? node->at : (struct conf_place){ 0, 0 },
 	};

@@ -62,10 +62,10 @@ enum model_overlap {
 	MODEL_OVERLAP_ON, MODEL_OVERLAP_OFF,
 };
 
-/* What weftd does about light that somebody else took away. */
-enum model_foreign {
-	MODEL_FOREIGN_UNSET,	/* of a device: as the fabric's */
-	MODEL_FOREIGN_REPORT, MODEL_FOREIGN_RESTORE,
+/* What weftd does about circuits that were removed from outside. */
+enum model_external {
+	MODEL_EXTERNAL_UNSET,	/* of a device: as the fabric's */
+	MODEL_EXTERNAL_REPORT, MODEL_EXTERNAL_RESTORE,
 };
 
 struct model_device {
@@ -77,7 +77,7 @@ struct model_device {
 	struct model_option *options;	/* for the driver */
 	int n_options;
 	int64_t timeout_ms;		/* 0: the driver's default */
-	enum model_foreign foreign;
+	enum model_external external;
 	struct conf_place place;
 
 	/* what the file marks as dead; sorted, none twice */
@@ -168,7 +168,7 @@ struct model_changes {
 				 * it is */
 	enum model_verify verify;
 	enum model_drain drain;
-	enum model_foreign foreign;
+	enum model_external external;
 	int64_t restore_after_ns;
 	struct conf_place place;
 };

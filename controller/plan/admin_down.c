@@ -53,7 +53,7 @@ static bool is_marked(const struct model_device *dev)
 	return dev->n_dead || dev->n_dead_in || dev->n_dead_out;
 }
 
-bool plan_has_marks(const struct model_fabric *f)
+bool plan_has_admin_down(const struct model_fabric *f)
 {
 	for (int i = 0; i < f->n_devices; i++) {
 		if (is_marked(&f->devices[i])) {
@@ -63,13 +63,13 @@ bool plan_has_marks(const struct model_fabric *f)
 	return false;
 }
 
-int plan_marks_init(struct plan_marks *m, const struct model_fabric *f,
-		    const struct plan_base *base, struct err *err)
+int plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f,
+			 const struct plan_base *base, struct err *err)
 {
 	int rc = 0;
 
-	*m = (struct plan_marks){ .base = *base, .fabric = f };
-	if (!plan_has_marks(f)) {
+	*m = (struct plan_admin_down){ .base = *base, .fabric = f };
+	if (!plan_has_admin_down(f)) {
 		return 0;
 	}
 	m->seen = calloc((size_t)f->n_devices + 1, sizeof(*m->seen));
@@ -100,7 +100,7 @@ int plan_marks_init(struct plan_marks *m, const struct model_fabric *f,
 	return rc;
 }
 
-void plan_marks_fini(struct plan_marks *m)
+void plan_admin_down_fini(struct plan_admin_down *m)
 {
 	for (int i = 0; m->seen && i < m->fabric->n_devices; i++) {
 		if (is_marked(&m->fabric->devices[i])) {

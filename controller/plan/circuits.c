@@ -26,7 +26,7 @@
 #define FORCED_COST ((int64_t)1 << 40)
 
 /* All arcs from rank u to rank v. */
-struct wish {
+struct demand {
 	int u, v;
 	int first, n;	/* in work.arcs */
 	int used;	/* arcs that have a circuit */
@@ -46,11 +46,11 @@ struct work {
 	int *site_of;		/* [devices] or -1 */
 	bool duplex;
 	bool *tx_free, *rx_free;	/* [ports] */
-	bool *tx_foreign, *rx_foreign;	/* [ports] under a foreign circuit */
+	bool *tx_external, *rx_external;	/* [ports] under a external circuit */
 	int32_t *arcs;		/* sorted by source, destination */
-	int n_wishes;
-	struct wish *wishes;
-	int *have;		/* [wish * n_sites + site] circuits to keep */
+	int n_demands;
+	struct demand *demands;
+	int *have;		/* [demand * n_sites + site] circuits to keep */
 	int *lost;		/* same shape: intended ones that are gone */
 	int *give;		/* same shape: arcs this site carries */
 	VEC(struct plan_circuit) out;
@@ -172,19 +172,18 @@ static void each_observed(struct work *w, circuit_fn fn)
 	}
 }
 
-static void mark_foreign(struct work *w, int site, struct optics_xc xc, int tx,
-			 int rx)
+static void mark_external(struct work *w, int site, struct optics_xc xc, int tx, int rx)
 {
-	if (!plan_is_foreign(w->ctx, w->site_device[site], xc)) {
+	if (!plan_is_external(w->ctx, w->site_device[site], xc)) {
 		return;
 	}
 	if (tx >= 0) {
-		w->tx_foreign[tx] = true;
-		w->rx_foreign[tx] |= w->duplex;
+		w->tx_external[tx] = true;
+		w->rx_external[tx] |= w->duplex;
 	}
 	if (rx >= 0) {
-		w->rx_foreign[rx] = true;
-		w->tx_foreign[rx] |= w->duplex;
+		w->rx_external[rx] = true;
+		w->tx_external[rx] |= w->duplex;
 	}
 }
 
@@ -209,8 +208,8 @@ static int group_arcs(struct work *w, struct err *err)
 	int m = topo_m(w->topo), n_arcs = 0;
 
 	w->arcs = malloc((m + 1) * sizeof(*w->arcs));
-	w->wishes = calloc(m + 1, sizeof(*w->wishes));
-	if (!w->arcs || !w->wishes) {
+	w->demands = calloc(m + 1, sizeof(*w->demands));
+	if (!w->arcs || !w->demands) {
 		return err_nomem(err);
 	}
 	for (int a = 0; a < m; a++) {
@@ -221,26 +220,27 @@ static int group_arcs(struct work *w, struct err *err)
 	qsort_r(w->arcs, n_arcs, sizeof(*w->arcs), by_ends, (void *)w->topo);
 	for (int i = 0; i < n_arcs; i++) {
 		const struct topo_arc *arc = topo_arc(w->topo, w->arcs[i]);
-		struct wish *last = &w->wishes[w->n_wishes - 1];
+		struct demand *last = &w->demands[w->n_demands - 1];
 
-		if (w->n_wishes == 0 || last->u != arc->src ||
-		    last->v != arc->dst) {
-			w->wishes[w->n_wishes++] = (struct wish){
-				.u = arc->src, .v = arc->dst, .first = i,
+		if (w->n_demands == 0 || last->u != arc->src || last->v != arc->dst) {
+			w->demands[w->n_demands++] = (struct demand){
+				.u = arc->src,
+				.v = arc->dst,
+				.first = i,
 			};
 		}
-		w->wishes[w->n_wishes - 1].n++;
+		w->demands[w->n_demands - 1].n++;
 	}
 	return 0;
 }
 
-static struct wish *find_wish(const struct work *w, int u, int v)
+static struct demand *find_demand(const struct work *w, int u, int v)
 {
-	int lo = 0, hi = w->n_wishes - 1;
+	int lo = 0, hi = w->n_demands - 1;
 
 	while (lo <= hi) {
 		int mid = (lo + hi) / 2;
-		struct wish *x = &w->wishes[mid];
+		struct demand *x = &w->demands[mid];
 
 		if (x->u == u && x->v == v) {
 			return x;
@@ -254,8 +254,8 @@ static struct wish *find_wish(const struct work *w, int u, int v)
 	return NULL;
 }
 
-/* The wish that a present circuit could serve, or NULL. */
-static struct wish *wish_of(const struct work *w, int tx, int rx)
+/* The demand that a present circuit could serve, or NULL. */
+static struct demand *demand_of(const struct work *w, int tx, int rx)
 {
 	int u, v;
 
@@ -264,19 +264,18 @@ static struct wish *wish_of(const struct work *w, int tx, int rx)
 	}
 	u = w->rank_of[w->fabric->ports[tx].host];
 	v = w->rank_of[w->fabric->ports[rx].host];
-	return u < 0 || v < 0 ? NULL : find_wish(w, u, v);
+	return u < 0 || v < 0 ? NULL : find_demand(w, u, v);
 }
 
-static int *cell(const struct work *w, int *table, const struct wish *wish,
-		 int site)
+static int *cell(const struct work *w, int *table, const struct demand *demand, int site)
 {
-	return &table[(wish - w->wishes) * w->n_sites + site];
+	return &table[(demand - w->demands) * w->n_sites + site];
 }
 
 /* ---- giving circuits out ---- */
 
-static void emit(struct work *w, struct wish *wish, int site,
-		 struct optics_xc xc, int tx, int rx)
+static void emit(struct work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
+		 int rx)
 {
 	const struct model_port *ports = w->fabric->ports;
 	const struct model_host *host = &w->fabric->hosts[ports[tx].host];
@@ -284,82 +283,80 @@ static void emit(struct work *w, struct wish *wish, int site,
 	w->ctx->tx_taken[tx] = w->ctx->rx_taken[rx] = true;
 	w->tx_free[tx] = w->rx_free[rx] = false;
 	w->out.v[w->out.n++] = (struct plan_circuit){
-		.arc = w->arcs[wish->first + wish->used++],
+		.arc = w->arcs[demand->first + demand->used++],
 		.device = w->site_device[site],
 		.xc = xc,
 		.tx_port = tx,
 		.rx_port = rx,
 		.channel = host->n_channels ? host->channels[0] : -1,
-		.moved = !plan_is_lit(plan_observed(w->ctx,
-						    w->site_device[site]), xc),
+		.moved = !plan_is_lit(plan_observed(w->ctx, w->site_device[site]), xc),
 	};
 }
 
 /* Emits a circuit, and on a duplex site its way back. */
-static void emit_both(struct work *w, struct wish *wish, int site,
-		      struct optics_xc xc, int tx, int rx)
+static void emit_both(struct work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
+		      int rx)
 {
-	emit(w, wish, site, xc, tx, rx);
+	emit(w, demand, site, xc, tx, rx);
 	if (w->duplex) {
-		emit(w, find_wish(w, wish->v, wish->u), site, xc, rx, tx);
+		emit(w, find_demand(w, demand->v, demand->u), site, xc, rx, tx);
 	}
 }
 
-static void adopt_foreign(struct work *w, int site, struct optics_xc xc,
-			  int tx, int rx)
+static void adopt_external(struct work *w, int site, struct optics_xc xc, int tx, int rx)
 {
-	struct wish *wish;
+	struct demand *demand;
 
-	if (!plan_is_foreign(w->ctx, w->site_device[site], xc)) {
+	if (!plan_is_external(w->ctx, w->site_device[site], xc)) {
 		return;
 	}
-	wish = wish_of(w, tx, rx);
-	if (wish && wish->used < wish->n) {
-		emit_both(w, wish, site, xc, tx, rx);
+	demand = demand_of(w, tx, rx);
+	if (demand && demand->used < demand->n) {
+		emit_both(w, demand, site, xc, tx, rx);
 	}
 }
 
-/* A present circuit as a way to serve an open wish; a duplex one may be
+/* A present circuit as a way to serve an open demand; a duplex one may be
  * turned round. */
-static struct wish *open_wish_of(const struct work *w, int *tx, int *rx)
+static struct demand *open_wish_of(const struct work *w, int *tx, int *rx)
 {
-	struct wish *wish = wish_of(w, *tx, *rx);
+	struct demand *demand = demand_of(w, *tx, *rx);
 
-	if (w->duplex && (!wish || wish->open == 0)) {
+	if (w->duplex && (!demand || demand->open == 0)) {
 		int t = *tx;
 
 		*tx = *rx;
 		*rx = t;
-		wish = wish_of(w, *tx, *rx);
+		demand = demand_of(w, *tx, *rx);
 	}
-	return wish;
+	return demand;
 }
 
 static void count_have(struct work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
-	struct wish *wish = open_wish_of(w, &tx, &rx);
+	struct demand *demand = open_wish_of(w, &tx, &rx);
 
 	(void)xc;
-	if (wish) {
-		++*cell(w, w->have, wish, site);
+	if (demand) {
+		++*cell(w, w->have, demand, site);
 	}
 }
 
 static void keep_present(struct work *w, int site, struct optics_xc xc, int tx,
 			 int rx)
 {
-	struct wish *wish = open_wish_of(w, &tx, &rx);
-	int *give = wish ? cell(w, w->give, wish, site) : NULL;
+	struct demand *demand = open_wish_of(w, &tx, &rx);
+	int *give = demand ? cell(w, w->give, demand, site) : NULL;
 
 	if (give && *give > 0) {
 		--*give;
-		emit_both(w, wish, site, xc, tx, rx);
+		emit_both(w, demand, site, xc, tx, rx);
 	}
 }
 
 /* Calls fn for every circuit of a site that is intended and not there, unless
- * a foreign one has a port of it. */
+ * a external one has a port of it. */
 static void each_missing(struct work *w, int site, circuit_fn fn)
 {
 	int d = w->site_device[site];
@@ -378,8 +375,7 @@ static void each_missing(struct work *w, int site, circuit_fn fn)
 		tx = dev->in_port[xc.in];
 		rx = dev->any_to_any ? dev->in_port[xc.out]
 				     : dev->out_port[xc.out];
-		if (tx >= 0 && rx >= 0 && !w->tx_foreign[tx] &&
-		    !w->rx_foreign[rx]) {
+		if (tx >= 0 && rx >= 0 && !w->tx_external[tx] && !w->rx_external[rx]) {
 			fn(w, site, xc, tx, rx);
 		}
 	}
@@ -388,11 +384,11 @@ static void each_missing(struct work *w, int site, circuit_fn fn)
 static void count_lost(struct work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
-	struct wish *wish = open_wish_of(w, &tx, &rx);
+	struct demand *demand = open_wish_of(w, &tx, &rx);
 
 	(void)xc;
-	if (wish) {
-		++*cell(w, w->lost, wish, site);
+	if (demand) {
+		++*cell(w, w->lost, demand, site);
 	}
 }
 
@@ -401,23 +397,23 @@ static void count_lost(struct work *w, int site, struct optics_xc xc, int tx,
 static void restore_missing(struct work *w, int site, struct optics_xc xc,
 			    int tx, int rx)
 {
-	struct wish *wish = open_wish_of(w, &tx, &rx);
-	int *give = wish ? cell(w, w->give, wish, site) : NULL;
+	struct demand *demand = open_wish_of(w, &tx, &rx);
+	int *give = demand ? cell(w, w->give, demand, site) : NULL;
 
 	if (give && *give > 0) {
 		--*give;
-		emit_both(w, wish, site, xc, tx, rx);
+		emit_both(w, demand, site, xc, tx, rx);
 	}
 }
 
-/* First free port of a rank at a device, one without a foreign circuit if
+/* First free port of a rank at a device, one without a external circuit if
  * there is one; -1 when all are in use. */
 static int pick_port(const struct work *w, int rank, int device, bool tx)
 {
 	const struct model_host *h =
 		&w->fabric->hosts[w->job->hosts[rank]];
 	const bool *is_free = tx ? w->tx_free : w->rx_free;
-	const bool *foreign = tx ? w->tx_foreign : w->rx_foreign;
+	const bool *external = tx ? w->tx_external : w->rx_external;
 	int found = -1;
 
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
@@ -427,7 +423,7 @@ static int pick_port(const struct work *w, int rank, int device, bool tx)
 						 : port->rx_device)) {
 			continue;
 		}
-		if (!foreign[p]) {
+		if (!external[p]) {
 			return p;
 		}
 		found = found < 0 ? p : found;
@@ -450,21 +446,22 @@ static int fill_site(struct work *w, int site, struct err *err)
 {
 	int device = w->site_device[site];
 
-	for (int i = 0; i < w->n_wishes; i++) {
-		struct wish *wish = &w->wishes[i];
+	for (int i = 0; i < w->n_demands; i++) {
+		struct demand *demand = &w->demands[i];
 
-		while (*cell(w, w->give, wish, site) > 0) {
-			int tx = pick_port(w, wish->u, device, true);
-			int rx = pick_port(w, wish->v, device, false);
+		while (*cell(w, w->give, demand, site) > 0) {
+			int tx = pick_port(w, demand->u, device, true);
+			int rx = pick_port(w, demand->v, device, false);
 
 			if (tx < 0 || rx < 0) {
 				return err_set(err, WEFT_EINTERNAL,
 					       "no port left for rank %d to %d "
-					       "at %s", wish->u, wish->v,
+					       "at %s",
+					       demand->u, demand->v,
 					       w->fabric->devices[device].name);
 			}
-			--*cell(w, w->give, wish, site);
-			emit_both(w, wish, site, xc_between(w, tx, rx), tx, rx);
+			--*cell(w, w->give, demand, site);
+			emit_both(w, demand, site, xc_between(w, tx, rx), tx, rx);
 		}
 	}
 	return 0;
@@ -506,13 +503,13 @@ static int free_from(const struct work *w, int rank, int site, bool tx)
 	return n;
 }
 
-/* Arcs of a wish that no earlier site carries. */
-static int still_open(const struct work *w, const struct wish *wish, int site)
+/* Arcs of a demand that no earlier site carries. */
+static int still_open(const struct work *w, const struct demand *demand, int site)
 {
-	int n = wish->open;
+	int n = demand->open;
 
 	for (int s = 0; s < site; s++) {
-		n -= *cell(w, w->give, wish, s);
+		n -= *cell(w, w->give, demand, s);
 	}
 	return n;
 }
@@ -557,32 +554,31 @@ static int add_side(struct work *w, struct graph_flow *f, int site, bool tx,
 	return rc;
 }
 
-/* Of a table of wishes by sites: what the sites after this one have. */
-static int count_later(const struct work *w, const struct wish *wish, int site,
-		       int *table)
+/* Of a table of demands by sites: what the sites after this one have. */
+static int count_later(const struct work *w, const struct demand *demand, int site, int *table)
 {
 	int n = 0;
 
 	for (int s = site + 1; s < w->n_sites; s++) {
-		n += *cell(w, table, wish, s);
+		n += *cell(w, table, demand, s);
 	}
 	return n;
 }
 
-/* A wish's units at this site: those that keep a circuit here gain one,
+/* A demand's units at this site: those that keep a circuit here gain one,
  * those that rob a later site of a kept circuit cost one. Between equals, the
  * same for circuits that are intended and gone, at so small a weight that all
  * of them together are less than one that is kept. */
-static int add_wish(struct work *w, struct graph_flow *f, int site, int i,
-		    int *edge, struct err *err)
+static int add_demand(struct work *w, struct graph_flow *f, int site, int i, int *edge,
+		      struct err *err)
 {
-	struct wish *wish = &w->wishes[i];
+	struct demand *demand = &w->demands[i];
 	int64_t weight = 2 * (int64_t)topo_m(w->topo) + 1;
-	int open = still_open(w, wish, site), rc = 0;
-	int here = *cell(w, w->have, wish, site);
-	int gone = here + *cell(w, w->lost, wish, site);
-	int later = count_later(w, wish, site, w->have);
-	int later_gone = later + count_later(w, wish, site, w->lost);
+	int open = still_open(w, demand, site), rc = 0;
+	int here = *cell(w, w->have, demand, site);
+	int gone = here + *cell(w, w->lost, demand, site);
+	int later = count_later(w, demand, site, w->have);
+	int later_gone = later + count_later(w, demand, site, w->lost);
 
 	for (int unit = 1; unit <= open && rc == 0; unit++) {
 		int64_t cost = weight * ((unit > open - later) -
@@ -590,7 +586,7 @@ static int add_wish(struct work *w, struct graph_flow *f, int site, int i,
 			       (unit > open - later_gone) - (unit <= gone);
 		int e;
 
-		rc = graph_flow_add(f, wish->u, w->n + wish->v, 1, cost, &e, err);
+		rc = graph_flow_add(f, demand->u, w->n + demand->v, 1, cost, &e, err);
 		if (unit == 1) {
 			*edge = e;
 		}
@@ -601,13 +597,13 @@ static int add_wish(struct work *w, struct graph_flow *f, int site, int i,
 static void read_split(struct work *w, const struct graph_flow *f, int site,
 		       const int *edges)
 {
-	for (int i = 0; i < w->n_wishes; i++) {
-		int open = still_open(w, &w->wishes[i], site), give = 0;
+	for (int i = 0; i < w->n_demands; i++) {
+		int open = still_open(w, &w->demands[i], site), give = 0;
 
 		for (int k = 0; k < open; k++) {
 			give += (int)graph_flow_on(f, edges[i] + k);
 		}
-		*cell(w, w->give, &w->wishes[i], site) = give;
+		*cell(w, w->give, &w->demands[i], site) = give;
 	}
 }
 
@@ -615,11 +611,11 @@ static void open_degrees(const struct work *w, int site, int *out, int *in)
 {
 	memset(out, 0, w->n * sizeof(*out));
 	memset(in, 0, w->n * sizeof(*in));
-	for (int i = 0; i < w->n_wishes; i++) {
-		int open = still_open(w, &w->wishes[i], site);
+	for (int i = 0; i < w->n_demands; i++) {
+		int open = still_open(w, &w->demands[i], site);
 
-		out[w->wishes[i].u] += open;
-		in[w->wishes[i].v] += open;
+		out[w->demands[i].u] += open;
+		in[w->demands[i].v] += open;
 	}
 }
 
@@ -644,7 +640,7 @@ static int check_rest(const struct work *w, int site, int *out, int *in,
 static int split_site(struct work *w, int site, struct err *err)
 {
 	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
-	int *edges = calloc(w->n_wishes + 1, sizeof(*edges));
+	int *edges = calloc(w->n_demands + 1, sizeof(*edges));
 	struct graph_flow *f = NULL;
 	int rc;
 
@@ -658,8 +654,8 @@ static int split_site(struct work *w, int site, struct err *err)
 	    (rc = add_side(w, f, site, false, in, err))) {
 		goto done;
 	}
-	for (int i = 0; i < w->n_wishes && rc == 0; i++) {
-		rc = add_wish(w, f, site, i, &edges[i], err);
+	for (int i = 0; i < w->n_demands && rc == 0; i++) {
+		rc = add_demand(w, f, site, i, &edges[i], err);
 	}
 	if (rc == 0) {
 		rc = graph_flow_run(f, 2 * w->n, 2 * w->n + 1, 0, NULL, NULL, err);
@@ -682,8 +678,8 @@ static int split_in_turn(struct work *w, struct err *err)
 	int rc = 0;
 
 	if (w->n_sites == 1) {
-		for (int i = 0; i < w->n_wishes; i++) {
-			w->give[i] = still_open(w, &w->wishes[i], 0);
+		for (int i = 0; i < w->n_demands; i++) {
+			w->give[i] = still_open(w, &w->demands[i], 0);
 		}
 		return 0;
 	}
@@ -693,11 +689,11 @@ static int split_in_turn(struct work *w, struct err *err)
 	return rc;
 }
 
-/* Every wish has all of its circuits. */
+/* Every demand has all of its circuits. */
 static bool is_spread(const struct work *w)
 {
-	for (int i = 0; i < w->n_wishes; i++) {
-		if (still_open(w, &w->wishes[i], w->n_sites) != 0) {
+	for (int i = 0; i < w->n_demands; i++) {
+		if (still_open(w, &w->demands[i], w->n_sites) != 0) {
 			return false;
 		}
 	}
@@ -706,7 +702,7 @@ static bool is_spread(const struct work *w)
 
 /* The tables of a spread, beside those that w has. */
 struct tables {
-	struct plan_spread s;
+	struct plan_assignment s;
 	int (*ends)[2];
 	int *open, *tx, *rx;
 };
@@ -715,27 +711,31 @@ static int tables_init(struct tables *t, const struct work *w, struct err *err)
 {
 	size_t sides = (size_t)w->n * w->n_sites + 1;
 
-	t->ends = malloc(((size_t)w->n_wishes + 1) * sizeof(*t->ends));
-	t->open = malloc(((size_t)w->n_wishes + 1) * sizeof(*t->open));
+	t->ends = malloc(((size_t)w->n_demands + 1) * sizeof(*t->ends));
+	t->open = malloc(((size_t)w->n_demands + 1) * sizeof(*t->open));
 	t->tx = malloc(sides * sizeof(*t->tx));
 	t->rx = malloc(sides * sizeof(*t->rx));
 	if (!t->ends || !t->open || !t->tx || !t->rx) {
 		return err_nomem(err);
 	}
-	for (int i = 0; i < w->n_wishes; i++) {
-		t->ends[i][0] = w->wishes[i].u;
-		t->ends[i][1] = w->wishes[i].v;
-		t->open[i] = w->wishes[i].open;
+	for (int i = 0; i < w->n_demands; i++) {
+		t->ends[i][0] = w->demands[i].u;
+		t->ends[i][1] = w->demands[i].v;
+		t->open[i] = w->demands[i].open;
 	}
 	for (int i = 0; i < w->n * w->n_sites; i++) {
 		t->tx[i] = count_free(w, i / w->n_sites, i % w->n_sites, true);
 		t->rx[i] = count_free(w, i / w->n_sites, i % w->n_sites, false);
 	}
-	t->s = (struct plan_spread){
-		.n_ranks = w->n, .n_wishes = w->n_wishes,
-		.n_sites = w->n_sites, .ends = (const int (*)[2])t->ends,
-		.open = t->open, .have = w->have, .lost = w->lost,
-		.tx = t->tx, .rx = t->rx };
+	t->s = (struct plan_assignment){ .n_ranks = w->n,
+					 .n_demands = w->n_demands,
+					 .n_sites = w->n_sites,
+					 .ends = (const int(*)[2])t->ends,
+					 .open = t->open,
+					 .have = w->have,
+					 .lost = w->lost,
+					 .tx = t->tx,
+					 .rx = t->rx };
 	return 0;
 }
 
@@ -748,13 +748,13 @@ static void tables_fini(struct tables *t)
 }
 
 /* A duplex circuit serves its pair of ranks whichever way round. */
-static int most_pairs(const struct work *w)
+static int max_pairs(const struct work *w)
 {
 	int n = 0;
 
-	for (int i = 0; i < w->n_wishes; i++) {
-		const struct wish *x = &w->wishes[i];
-		const struct wish *back = find_wish(w, x->v, x->u);
+	for (int i = 0; i < w->n_demands; i++) {
+		const struct demand *x = &w->demands[i];
+		const struct demand *back = find_demand(w, x->v, x->u);
 		int open = x->open + back->open, have = 0;
 
 		for (int s = 0; s < w->n_sites; s++) {
@@ -774,13 +774,12 @@ static int split(struct work *w, int *most, struct err *err)
 	int rc = split_in_turn(w, &own), r = tables_init(&t, w, err);
 	bool exact = w->n_sites < 3 && !w->duplex;
 
-	*most = r ? 0 : w->duplex ? most_pairs(w) : plan_spread_most(&t.s);
+	*most = r ? 0 : w->duplex ? max_pairs(w) : plan_assignment_bound(&t.s);
 	if (r == 0 && rc == 0 && exact) {
-		*most = plan_spread_kept(&t.s, w->give);
+		*most = plan_assignment_kept(&t.s, w->give);
 	} else if (r == 0 && !w->duplex && w->n_sites > 2 &&
-		   (rc ? rc == WEFT_EINFEASIBLE :
-			 plan_spread_kept(&t.s, w->give) < *most)) {
-		r = plan_spread_exact(&t.s, rc == 0, w->give, most, err);
+		   (rc ? rc == WEFT_EINFEASIBLE : plan_assignment_kept(&t.s, w->give) < *most)) {
+		r = plan_assignment_exact(&t.s, rc == 0, w->give, most, err);
 	}
 	/* In turn is no proof that there is none. */
 	if (r == 0 && rc && !(rc == WEFT_EINFEASIBLE && is_spread(w))) {
@@ -798,8 +797,8 @@ static int list_pairs(const struct work *w, int (*ends)[2])
 {
 	int m = 0;
 
-	for (int i = 0; i < w->n_wishes; i++) {
-		const struct wish *x = &w->wishes[i];
+	for (int i = 0; i < w->n_demands; i++) {
+		const struct demand *x = &w->demands[i];
 
 		for (int k = x->used; x->u < x->v && k < x->n; k++) {
 			ends[m][0] = x->u;
@@ -824,7 +823,7 @@ static int orient_pairs(struct work *w, struct err *err)
 		rc = plan_orient(w->n, m, (const int (*)[2])ends, flip, err);
 	}
 	for (int e = 0; e < m && rc == 0; e++) {
-		find_wish(w, ends[e][flip[e]], ends[e][!flip[e]])->open++;
+		find_demand(w, ends[e][flip[e]], ends[e][!flip[e]])->open++;
 	}
 out:
 	free(ends);
@@ -833,13 +832,13 @@ out:
 }
 
 /* What is still to be given, once what is adopted is out of the way. */
-static int open_wishes(struct work *w, struct err *err)
+static int open_demands(struct work *w, struct err *err)
 {
 	if (w->duplex) {
 		return orient_pairs(w, err);
 	}
-	for (int i = 0; i < w->n_wishes; i++) {
-		w->wishes[i].open = w->wishes[i].n - w->wishes[i].used;
+	for (int i = 0; i < w->n_demands; i++) {
+		w->demands[i].open = w->demands[i].n - w->demands[i].used;
 	}
 	return 0;
 }
@@ -851,11 +850,11 @@ static int too_few_ports(const struct work *w, int rank, bool tx, int need,
 {
 	const struct model_host *h =
 		&w->fabric->hosts[w->job->hosts[rank]];
-	const bool *foreign = tx ? w->tx_foreign : w->rx_foreign;
+	const bool *external = tx ? w->tx_external : w->rx_external;
 	int held = 0;
 
 	for (int p = h->first_port; p < h->first_port + h->n_ports; p++) {
-		held += foreign[p];
+		held += external[p];
 	}
 	err_set(err, WEFT_EINFEASIBLE,
 		"topology %s needs %d %sports at %s, %d of %d are usable",
@@ -909,9 +908,9 @@ done:
 
 static int check_both_ways(const struct work *w, struct err *err)
 {
-	for (int i = 0; w->duplex && i < w->n_wishes; i++) {
-		const struct wish *x = &w->wishes[i];
-		const struct wish *back = find_wish(w, x->v, x->u);
+	for (int i = 0; w->duplex && i < w->n_demands; i++) {
+		const struct demand *x = &w->demands[i];
+		const struct demand *back = find_demand(w, x->v, x->u);
 
 		if (!back || back->n != x->n) {
 			return err_set(err, WEFT_EINFEASIBLE,
@@ -947,10 +946,10 @@ static int work_init(struct work *w, struct err *err)
 	w->site_device = malloc((f->n_devices + 1) * sizeof(int));
 	w->tx_free = calloc(f->n_ports + 1, sizeof(bool));
 	w->rx_free = calloc(f->n_ports + 1, sizeof(bool));
-	w->tx_foreign = calloc(f->n_ports + 1, sizeof(bool));
-	w->rx_foreign = calloc(f->n_ports + 1, sizeof(bool));
-	if (!w->rank_of || !w->site_of || !w->site_device || !w->tx_free ||
-	    !w->rx_free || !w->tx_foreign || !w->rx_foreign) {
+	w->tx_external = calloc(f->n_ports + 1, sizeof(bool));
+	w->rx_external = calloc(f->n_ports + 1, sizeof(bool));
+	if (!w->rank_of || !w->site_of || !w->site_device || !w->tx_free || !w->rx_free ||
+	    !w->tx_external || !w->rx_external) {
 		return err_nomem(err);
 	}
 	memset(w->rank_of, -1, f->n_hosts * sizeof(int));
@@ -964,7 +963,7 @@ static int work_init(struct work *w, struct err *err)
 
 static int work_tables(struct work *w, struct err *err)
 {
-	size_t cells = (size_t)w->n_wishes * w->n_sites + 1;
+	size_t cells = (size_t)w->n_demands * w->n_sites + 1;
 
 	w->have = calloc(cells, sizeof(int));
 	w->lost = calloc(cells, sizeof(int));
@@ -982,28 +981,28 @@ static void work_fini(struct work *w)
 	free(w->site_device);
 	free(w->tx_free);
 	free(w->rx_free);
-	free(w->tx_foreign);
-	free(w->rx_foreign);
+	free(w->tx_external);
+	free(w->rx_external);
 	free(w->arcs);
-	free(w->wishes);
+	free(w->demands);
 	free(w->have);
 	free(w->lost);
 	free(w->give);
 	vec_fini(&w->out);
 }
 
-/* In SAFE mode a foreign circuit is adopted when it is just what the job
+/* In SAFE mode a external circuit is adopted when it is just what the job
  * wants, and its ports are out of reach when it is not. */
-static void respect_foreign(struct work *w)
+static void respect_external(struct work *w)
 {
-	each_observed(w, mark_foreign);
+	each_observed(w, mark_external);
 	if (w->ctx->base->mode != PLAN_SAFE) {
 		return;
 	}
-	each_observed(w, adopt_foreign);
+	each_observed(w, adopt_external);
 	for (int p = 0; p < w->fabric->n_ports; p++) {
-		w->tx_free[p] &= !w->tx_foreign[p];
-		w->rx_free[p] &= !w->rx_foreign[p];
+		w->tx_free[p] &= !w->tx_external[p];
+		w->rx_free[p] &= !w->rx_external[p];
 	}
 }
 
@@ -1024,8 +1023,8 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	    (rc = work_tables(&w, err))) {
 		goto out;
 	}
-	respect_foreign(&w);
-	if ((rc = open_wishes(&w, err)) || (rc = check_degrees(&w, err))) {
+	respect_external(&w);
+	if ((rc = open_demands(&w, err)) || (rc = check_degrees(&w, err))) {
 		goto out;
 	}
 	each_observed(&w, count_have);

@@ -1,4 +1,4 @@
-/* What remains of a fabric as applied when light is dead; see plan_remains in
+/* What remains of a fabric as applied when light is dead; see plan_degraded in
  * plan.h. */
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "collective/flow/flow.h"
 #include "controller/plan/plan_private.h"
 
-void plan_loss_free(struct plan_loss *loss)
+void plan_job_loss_free(struct plan_job_loss *loss)
 {
 	if (loss) {
 		coll_free(loss->sched);
@@ -79,11 +79,10 @@ static bool is_news(const struct model_device *ring,
 	return false;
 }
 
-uint64_t plan_dead_light(const struct model_fabric *fabric,
-			 const struct plan_base *base)
+uint64_t plan_failed_circuits(const struct model_fabric *fabric, const struct plan_base *base)
 {
-	/* Those that the file marks are looked into by plan_remains. */
-	uint64_t hash = plan_has_marks(fabric);
+	/* Those that the file marks are looked into by plan_degraded. */
+	uint64_t hash = plan_has_admin_down(fabric);
 
 	for (int d = 0; d < fabric->n_devices; d++) {
 		const struct plan_light *seen = &base->observed[d];
@@ -109,8 +108,8 @@ uint64_t plan_dead_light(const struct model_fabric *fabric,
 }
 
 /* Marks the arcs of dead circuits; what is lost goes to loss. */
-static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj,
-		      bool *dead, struct plan_loss *loss)
+static void mark_dead(const struct plan_ctx *ctx, const struct plan_job *pj, bool *dead,
+		      struct plan_job_loss *loss)
 {
 	for (int i = 0; i < pj->n_circuits; i++) {
 		const struct plan_circuit *c = &pj->circuits[i];
@@ -163,9 +162,8 @@ static double load_ratio(const struct coll_report *before,
 }
 
 /* A fabric that is cut in two is no reason not to tell of it. */
-static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj,
-			 const bool *dead, struct plan_loss *loss,
-			 struct err *err)
+static int schedule_rest(const struct plan_ctx *ctx, const struct plan_job *pj, const bool *dead,
+			 struct plan_job_loss *loss, struct err *err)
 {
 	const struct model_job *job = &ctx->fabric->jobs[pj->job];
 	struct topo *rest;
@@ -197,7 +195,7 @@ static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj,
 		      struct err *err)
 {
 	int m = topo_m(coll_topo(pj->sched)), rc;
-	struct plan_loss *loss = calloc(1, sizeof(*loss));
+	struct plan_job_loss *loss = calloc(1, sizeof(*loss));
 	bool *dead = calloc((size_t)m + 1, sizeof(*dead));
 
 	if (!loss || !dead) {
@@ -209,7 +207,7 @@ static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj,
 	loss->arcs = m;
 	mark_dead(ctx, pj, dead, loss);
 	if (loss->dead == 0) {
-		plan_loss_free(loss);
+		plan_job_loss_free(loss);
 		free(dead);
 		return 0;
 	}
@@ -221,7 +219,7 @@ static int assess_job(const struct plan_ctx *ctx, struct plan_job *pj,
 
 /* The plan without what has failed, of a job that needs some of it. */
 static int plan_again(const struct plan_ctx *ctx, const struct plan_job *pj,
-		      const struct plan_light *seen, struct plan_loss *loss)
+		      const struct plan_light *seen, struct plan_job_loss *loss)
 {
 	struct plan_job again = { .job = pj->job, .is_ring = true,
 				  .share = pj->share };
@@ -254,7 +252,7 @@ static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
 {
 	int device = ctx->fabric->jobs[pj->job].device, which = 0, n;
 	const struct plan_light *seen = plan_observed(ctx, device);
-	struct plan_loss *loss;
+	struct plan_job_loss *loss;
 
 	if (!seen->known || seen->n_dead == 0 ||
 	    !plan_intent(ctx, device)->programs) {
@@ -280,20 +278,19 @@ static int assess_ring_job(const struct plan_ctx *ctx, struct plan_job *pj,
 	return 0;
 }
 
-int plan_remains(const struct model_fabric *fabric,
-		 const struct plan_base *base, struct plan **out,
-		 struct err *err)
+int plan_degraded(const struct model_fabric *fabric, const struct plan_base *base,
+		  struct plan **out, struct err *err)
 {
 	struct plan_base applied = *base;
-	struct plan_marks marks;
+	struct plan_admin_down marks;
 	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
-	int rc = plan_marks_init(&marks, fabric, base, err);
+	int rc = plan_admin_down_init(&marks, fabric, base, err);
 
 	/* As though every circuit were as it was made: each arc then has the
 	 * circuits that it got when it was applied. */
 	applied.observed = base->intent;
 	applied.only = NULL;
-	applied.as_made = true;
+	applied.from_committed = true;
 	rc = rc ? rc : plan_make(fabric, &applied, out, err);
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
 		rc = (*out)->jobs[i].is_ring
@@ -304,6 +301,6 @@ int plan_remains(const struct model_fabric *fabric,
 			*out = NULL;
 		}
 	}
-	plan_marks_fini(&marks);
+	plan_admin_down_fini(&marks);
 	return rc;
 }

@@ -188,9 +188,8 @@ static bool share_port(const struct model_device *dev, struct optics_xc a,
 	       (dev->any_to_any && (a.in == b.out || a.out == b.in));
 }
 
-static const struct optics_xc *find_victim_of(const struct model_device *dev,
-					      const struct plan_device *d,
-					      struct optics_xc xc)
+static const struct optics_xc *find_displacing(const struct model_device *dev,
+					       const struct plan_device *d, struct optics_xc xc)
 {
 	const struct plan_light leave = { .n_xcs = d->n_leave,
 					  .xcs = d->leave };
@@ -204,19 +203,19 @@ static const struct optics_xc *find_victim_of(const struct model_device *dev,
 	return NULL;
 }
 
-/* Sorts one observed circuit that is not wanted into delete or foreign. */
+/* Sorts one observed circuit that is not wanted into delete or external. */
 static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 			  struct optics_xc xc, int cap, struct err *err)
 {
 	const struct model_device *dev = &ctx->fabric->devices[d->device];
-	const struct optics_xc *wanted = find_victim_of(dev, d, xc);
+	const struct optics_xc *wanted = find_displacing(dev, d, xc);
 	int rc;
 
 	if (plan_light_has(plan_intent(ctx, d->device), xc)) {
 		return push_xc(&d->del, &d->n_del, cap, xc, err);
 	}
 	if (!wanted) {
-		return push_xc(&d->foreign, &d->n_foreign, cap, xc, err);
+		return push_xc(&d->external, &d->n_external, cap, xc, err);
 	}
 	if (ctx->base->mode == PLAN_SAFE) {
 		err_set(err, WEFT_EINVAL,
@@ -227,7 +226,7 @@ static int place_unwanted(struct plan_ctx *ctx, struct plan_device *d,
 		err_hint(err, "mode update takes its ports over");
 		return WEFT_EINVAL;
 	}
-	rc = push_xc(&d->stolen, &d->n_stolen, cap, xc, err);
+	rc = push_xc(&d->displaced, &d->n_displaced, cap, xc, err);
 	return rc ? rc : push_xc(&d->del, &d->n_del, cap, xc, err);
 }
 
@@ -258,8 +257,7 @@ static int diff_space(struct plan_ctx *ctx, struct plan_device *d,
 }
 
 /* A program that is loaded, and that weft did not load. */
-static bool is_foreign_program(const struct plan_ctx *ctx,
-			       const struct plan_device *d)
+static bool is_external_program(const struct plan_ctx *ctx, const struct plan_device *d)
 {
 	const struct plan_light *intent = plan_intent(ctx, d->device);
 
@@ -352,14 +350,12 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		return 0;
 	}
 	if (!d->has_program) {
-		d->load_program = d->had_program &&
-				  !is_foreign_program(ctx, d);
+		d->load_program = d->had_program && !is_external_program(ctx, d);
 		return 0;
 	}
 	d->load_program = !d->had_program || seen->relight ||
 			  !ring_programs_equal(&d->programs, &d->old_programs);
-	if (d->load_program && is_foreign_program(ctx, d) &&
-	    ctx->base->mode == PLAN_SAFE) {
+	if (d->load_program && is_external_program(ctx, d) && ctx->base->mode == PLAN_SAFE) {
 		return refuse_program(ctx, d, err);
 	}
 	return 0;
@@ -417,7 +413,7 @@ static void expect_downtime(const struct plan_ctx *ctx, const struct plan *p,
 	if (d->n_add > 0) {
 		d->down_ns += reactivation_ns(p, dev, d->add, d->n_add, &port);
 	}
-	d->down_by = times_of(&ctx->base->times, d->device, port);
+	d->downtime_source = times_of(&ctx->base->times, d->device, port);
 }
 
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
@@ -442,7 +438,7 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 		p->n_loads += d->load_program;
 		if (d->down_ns > p->down_ns) {
 			p->down_ns = d->down_ns;
-			p->down_by = d->down_by;
+			p->downtime_source = d->downtime_source;
 		}
 	}
 	return rc ? rc : plan_stages(ctx, p, err);

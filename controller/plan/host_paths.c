@@ -82,9 +82,8 @@ static void find_ways(const struct model_fabric *f,
 	}
 }
 
-int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
-	      int n_arcs, int host, struct plan_way **ways, int *n,
-	      struct err *err)
+int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, int n_arcs, int host,
+		    struct plan_host_path **ways, int *n, struct err *err)
 {
 	size_t hosts = (size_t)f->n_hosts + 1;
 	int *first = calloc(hosts, sizeof(*first));
@@ -104,9 +103,8 @@ int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
 		if (first[to] >= 0) {
 			const struct plan_arc *a = &arcs[first[to]];
 
-			(*ways)[(*n)++] = (struct plan_way){
-				to, f->ports[a->rx_port].host, a->tx_port,
-				a->rx_port };
+			(*ways)[(*n)++] = (struct plan_host_path){ to, f->ports[a->rx_port].host,
+								   a->tx_port, a->rx_port };
 		}
 	}
 	free(first);

@@ -17,7 +17,7 @@ int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
 	      struct err *err);
 
 /* The way to one host: out by tx_port, which rx_port receives. */
-struct plan_way {
+struct plan_host_path {
 	int to;
 	int via;		/* the host of rx_port */
 	int tx_port, rx_port;
@@ -25,8 +25,8 @@ struct plan_way {
 
 /* The ways of one host to all that it reaches: the fewest arcs, then the
  * lowest ports; by host. *ways: free(). O(hosts x arcs). */
-int plan_ways(const struct model_fabric *f, const struct plan_arc *arcs,
-	      int n_arcs, int host, struct plan_way **ways, int *n,
+int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs,
+	      int n_arcs, int host, struct plan_host_path **ways, int *n,
 	      struct err *err);
 
 /* The port that a port's light reaches through these circuits (one
@@ -57,12 +57,12 @@ int plan_trace_hops(const struct model_fabric *f,
  * O(circuits + ports x hops x log circuits), on any-to-any switches without
  * the logarithm.
  */
-int plan_drained(const struct plan *p, int stage, struct plan_arc **arcs,
+int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs,
 		 int *n, struct err *err);
 /* Light that is there once the stage is done, and was not before: all its
  * circuits are there then, whatever stage made the others. The same
  * otherwise. */
-int plan_lit(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
+int plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
 	     struct err *err);
 /* The circuits of each of these arcs, which are there once the stage is done:
  * those of arc i are (*hops)[(*first)[i]] to before (*first)[i + 1]. *hops,
@@ -72,7 +72,7 @@ int plan_arc_hops(const struct plan *p, int stage,
 		  struct plan_hop **hops, int **first, struct err *err);
 /* All light from port to port that is there once stages up to and with this
  * one are done; -1: before the first. The same otherwise. */
-int plan_light_after(const struct plan *p, int stage, struct plan_arc **arcs,
+int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs,
 		     int *n, struct err *err);
 
 /* Address of a host, network byte order: 10.119.0.1 is the first's. */

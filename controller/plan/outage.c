@@ -100,7 +100,7 @@ struct watch {
 static int drain(struct watch *w, int stage, struct err *err)
 {
 	struct plan_arc *arcs = NULL;
-	int n = 0, rc = plan_drained(w->plan, stage, &arcs, &n, err);
+	int n = 0, rc = plan_stage_removes(w->plan, stage, &arcs, &n, err);
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		struct plan_outage o = { .stage = stage, .back_stage = -1,
@@ -119,7 +119,7 @@ static int drain(struct watch *w, int stage, struct err *err)
 static int light_up(struct watch *w, int stage, struct err *err)
 {
 	struct plan_arc *arcs = NULL;
-	int n = 0, rc = plan_light_after(w->plan, stage, &arcs, &n, err);
+	int n = 0, rc = plan_arcs_after(w->plan, stage, &arcs, &n, err);
 
 	for (int i = 0; i < n && rc == 0; i++) {
 		int rx = arcs[i].rx_port, at = w->open[rx];

@@ -15,7 +15,7 @@ struct candidate {
 
 struct search {
 	const struct model_fabric *f;
-	const struct place_wish *wish;
+	const struct place_request *demand;
 	const bool *usable, *busy;
 	int n;
 	struct candidate *v;	/* in order of hosts */
@@ -32,8 +32,7 @@ static int ports_with_light(const struct model_fabric *f, int host)
 	return n;
 }
 
-static bool may_run(const struct model_fabric *f, const struct place_wish *w,
-		    int host)
+static bool may_run(const struct model_fabric *f, const struct place_request *w, int host)
 {
 	int ports = ports_with_light(f, host);
 
@@ -114,8 +113,7 @@ static int best_group(const struct search *s)
 	for (int i = 0; i < s->n; i++) {
 		const struct candidate *c = &s->v[i];
 
-		if (c->size >= s->wish->n &&
-		    (best < 0 || c->size < s->v[best].size)) {
+		if (c->size >= s->demand->n && (best < 0 || c->size < s->v[best].size)) {
 			best = i;
 		}
 	}
@@ -136,7 +134,7 @@ static void choose(struct search *s, int *out)
 	if (group < 0) {
 		qsort(s->v, (size_t)s->n, sizeof(*s->v), larger_first);
 	}
-	for (int i = 0; i < s->n && n < s->wish->n; i++) {
+	for (int i = 0; i < s->n && n < s->demand->n; i++) {
 		if (group < 0 || s->v[i].group == group) {
 			out[n++] = s->v[i].host;
 		}
@@ -144,8 +142,8 @@ static void choose(struct search *s, int *out)
 	qsort(out, (size_t)n, sizeof(*out), compare_ints);
 }
 
-static int too_few(const struct place_wish *w, int have, int ever,
-		   const char *what, struct err *err)
+static int too_few(const struct place_request *w, int have, int ever, const char *what,
+		   struct err *err)
 {
 	if (ever < w->n) {
 		return err_set(err, WEFT_EINVAL, "%d hosts are wanted, and "
@@ -164,15 +162,15 @@ static int place_any(struct search *s, int *out, struct err *err)
 		return err_nomem(err);
 	}
 	for (int h = 0; h < s->f->n_hosts; h++) {
-		if (may_run(s->f, s->wish, h)) {
+		if (may_run(s->f, s->demand, h)) {
 			ever++;
 			if (is_free(s, h)) {
 				s->v[s->n++].host = h;
 			}
 		}
 	}
-	if (s->n < s->wish->n) {
-		rc = too_few(s->wish, s->n, ever, "with enough ports", err);
+	if (s->n < s->demand->n) {
+		rc = too_few(s->demand, s->n, ever, "with enough ports", err);
 	}
 	rc = rc ? rc : find_groups(s, err);
 	if (rc == 0) {
@@ -186,7 +184,7 @@ static int place_any(struct search *s, int *out, struct err *err)
 
 static int place_named(const struct search *s, int *out, struct err *err)
 {
-	const struct place_wish *w = s->wish;
+	const struct place_request *w = s->demand;
 
 	for (int i = 0; i < w->n; i++) {
 		int h = w->hosts[i];
@@ -213,8 +211,8 @@ static int place_named(const struct search *s, int *out, struct err *err)
 /* Usable nodes in ring order, twice around, and the tightest stretch. */
 static int place_on_ring(const struct search *s, int *out, struct err *err)
 {
-	const struct model_device *ring = &s->f->devices[s->wish->ring];
-	int n = s->wish->n, m = 0, best = -1, width = 0;
+	const struct model_device *ring = &s->f->devices[s->demand->ring];
+	int n = s->demand->n, m = 0, best = -1, width = 0;
 	int *at = calloc((size_t)ring->n_members + 1, sizeof(*at));
 
 	if (!at) {
@@ -227,8 +225,7 @@ static int place_on_ring(const struct search *s, int *out, struct err *err)
 	}
 	if (m < n) {
 		free(at);
-		return too_few(s->wish, m, ring->n_members, "on the ring",
-			       err);
+		return too_few(s->demand, m, ring->n_members, "on the ring", err);
 	}
 	for (int i = 0; i < m; i++) {
 		int last = at[(i + n - 1) % m] + (i + n - 1 >= m ?
@@ -246,21 +243,19 @@ static int place_on_ring(const struct search *s, int *out, struct err *err)
 	return 0;
 }
 
-int place_job(const struct model_fabric *f, const struct place_wish *wish,
-	      const bool *usable, const bool *busy, int *out, struct err *err)
+int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
+	      const bool *busy, int *out, struct err *err)
 {
-	struct search s = { .f = f, .wish = wish, .usable = usable,
-			    .busy = busy };
+	struct search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
 
-	if (wish->n < 2) {
+	if (demand->n < 2) {
 		return err_set(err, WEFT_EINVAL,
 			       "a collective needs at least two hosts");
 	}
-	if (wish->hosts) {
+	if (demand->hosts) {
 		return place_named(&s, out, err);
 	}
-	return wish->ring >= 0 ? place_on_ring(&s, out, err)
-			       : place_any(&s, out, err);
+	return demand->ring >= 0 ? place_on_ring(&s, out, err) : place_any(&s, out, err);
 }
 
 /* ---- spares -------------------------------------------------------------- */
@@ -271,7 +266,7 @@ static int find_spare(const struct search *s, const bool *taken, int gone)
 	int best = -1;
 
 	for (int h = 0; h < s->f->n_hosts; h++) {
-		if (taken[h] || !is_free(s, h) || !may_run(s->f, s->wish, h)) {
+		if (taken[h] || !is_free(s, h) || !may_run(s->f, s->demand, h)) {
 			continue;
 		}
 		if (place_alike(s->f, h, gone)) {
@@ -285,19 +280,17 @@ static int find_spare(const struct search *s, const bool *taken, int gone)
 	return best;
 }
 
-int place_spare(const struct model_fabric *f, const struct place_wish *wish,
-		const int *now, const bool *usable, const bool *busy, int *out,
-		struct err *err)
+int place_spare(const struct model_fabric *f, const struct place_request *demand, const int *now,
+		const bool *usable, const bool *busy, int *out, struct err *err)
 {
-	const struct search s = { .f = f, .wish = wish, .usable = usable,
-				  .busy = busy };
+	const struct search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
 	bool *taken = calloc((size_t)f->n_hosts + 1, sizeof(*taken));
 	int rc = taken ? 0 : err_nomem(err);
 
-	for (int i = 0; i < wish->n && rc == 0; i++) {
+	for (int i = 0; i < demand->n && rc == 0; i++) {
 		taken[now[i]] = true;
 	}
-	for (int i = 0; i < wish->n && rc == 0; i++) {
+	for (int i = 0; i < demand->n && rc == 0; i++) {
 		int h = now[i];
 
 		if (!usable[h] && (h = find_spare(&s, taken, now[i])) < 0) {

@@ -1,13 +1,13 @@
 /*
  * Placement: which hosts a requested job gets. Pure, and deterministic: the
- * same fabric, hosts and wish give the same hosts.
+ * same fabric, hosts and demand give the same hosts.
  */
 #ifndef WEFT_PLAN_PLACE_H
 #define WEFT_PLAN_PLACE_H
 
 #include "controller/model/model.h"
 
-struct place_wish {
+struct place_request {
 	int n;			/* ranks */
 	int ring;		/* device, or -1: on switches */
 	int min_ports;		/* of each host, with fibres both ways */
@@ -18,7 +18,7 @@ struct place_wish {
 bool place_alike(const struct model_fabric *f, int a, int b);
 
 /*
- * Chooses wish->n hosts among those that are usable[host] (NULL: all) and,
+ * Chooses demand->n hosts among those that are usable[host] (NULL: all) and,
  * on switches, not in `busy` (NULL: none); out[n] in rank order.
  *
  * On switches, hosts whose ports go to the same devices in the same way are a
@@ -30,18 +30,18 @@ bool place_alike(const struct model_fabric *f, int a, int b);
  * WEFT_EINFEASIBLE: too few hosts are free now, and the text says how many;
  * WEFT_EINVAL: never enough, also if all were free. O(hosts log hosts).
  */
-int place_job(const struct model_fabric *f, const struct place_wish *wish,
+int place_job(const struct model_fabric *f, const struct place_request *demand,
 	      const bool *usable, const bool *busy, int *out,
 	      struct err *err);
 
 /*
- * Hosts for a job whose hosts now[wish->n] are not all usable: each that is
+ * Hosts for a job whose hosts now[demand->n] are not all usable: each that is
  * stays at its rank, each other gets a free one (usable and not busy) in its
  * place: with its ports to the same devices if there is one, else with at
  * least as many ports; of equal ones the first.
  * WEFT_EINFEASIBLE names the host that has no spare. O(n hosts).
  */
-int place_spare(const struct model_fabric *f, const struct place_wish *wish,
+int place_spare(const struct model_fabric *f, const struct place_request *demand,
 		const int *now, const bool *usable, const bool *busy, int *out,
 		struct err *err);
 

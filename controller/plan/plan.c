@@ -37,8 +37,7 @@ bool plan_is_lit(const struct plan_light *light, struct optics_xc xc)
 	return plan_light_has(light, xc) && !plan_light_has(&dark, xc);
 }
 
-bool plan_is_foreign(const struct plan_ctx *ctx, int device,
-		     struct optics_xc xc)
+bool plan_is_external(const struct plan_ctx *ctx, int device, struct optics_xc xc)
 {
 	return plan_light_has(plan_observed(ctx, device), xc) &&
 	       !plan_light_has(plan_intent(ctx, device), xc);
@@ -84,7 +83,7 @@ static void job_fini(struct plan_job *pj)
 	}
 	coll_report_fini(&pj->report);
 	mcf_free(pj->flow);
-	plan_loss_free(pj->loss);
+	plan_job_loss_free(pj->loss);
 	free(pj->topology);
 	free(pj->circuits);
 	for (int i = 0; i < pj->n_paths; i++) {
@@ -98,8 +97,8 @@ static void device_fini(struct plan_device *d)
 {
 	free(d->del);
 	free(d->add);
-	free(d->foreign);
-	free(d->stolen);
+	free(d->external);
+	free(d->displaced);
 	free(d->want);
 	free(d->leave);
 	free(d->del_stage);
@@ -171,7 +170,7 @@ static int plan_new(const struct model_fabric *fabric,
 	p->fabric = fabric;
 	p->generation = base->generation;
 	p->mode = base->mode;
-	p->go_back = base->go_back;
+	p->is_rollback = base->is_rollback;
 	snprintf(p->state_uuid, sizeof(p->state_uuid), "%s", base->state_uuid);
 	p->jobs = calloc(fabric->n_jobs + 1, sizeof(*p->jobs));
 	p->devices = calloc(fabric->n_devices + 1, sizeof(*p->devices));
@@ -228,13 +227,13 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	      struct plan **out, struct err *err)
 {
 	static const struct plan_base offline;
-	struct plan_marks marks;
+	struct plan_admin_down marks;
 	struct plan_ctx ctx = { .fabric = fabric, .base = &marks.base };
 	struct plan *p = NULL;
-	int rc = plan_marks_init(&marks, fabric, base ? base : &offline, err);
+	int rc = plan_admin_down_init(&marks, fabric, base ? base : &offline, err);
 
 	if (rc) {
-		plan_marks_fini(&marks);
+		plan_admin_down_fini(&marks);
 		return rc;
 	}
 	ctx.tx_taken = calloc(fabric->n_ports + 1, sizeof(bool));
@@ -261,7 +260,7 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 		plan_digest(p, p->digest);
 	}
 out:
-	plan_marks_fini(&marks);
+	plan_admin_down_fini(&marks);
 	free(ctx.tx_taken);
 	free(ctx.rx_taken);
 	free(ctx.trunk_taken);

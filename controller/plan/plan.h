@@ -64,7 +64,7 @@ struct plan_light {
 };
 
 /* SAFE: a port held by a circuit that weft did not make is not taken.
- * UPDATE: it is taken, and the plan names the victim. */
+ * UPDATE: it is taken, and the plan names the circuit that is displaced. */
 enum plan_mode { PLAN_SAFE, PLAN_UPDATE };
 
 /* How long things were seen to take to come back, which goes before what the
@@ -97,7 +97,7 @@ struct plan_base {
 	int64_t generation;
 	enum plan_mode mode;
 	bool no_floor;			/* fabric->changes' need not be kept */
-	bool go_back;			/* to what was: receivers that will get
+	bool is_rollback;			/* to what was: receivers that will get
 					 * too little do not stand against it */
 	const struct plan_light *intent;	/* committed; NULL: nothing */
 	const struct plan_light *observed;	/* as read; NULL: all dark */
@@ -106,7 +106,7 @@ struct plan_base {
 	const char *only;
 	/* The light is that of `intent`: jobs on rings do without what they
 	 * did without when that was made, not what has failed since. */
-	bool as_made;
+	bool from_committed;
 	struct plan_times times;
 	/* Not the fabric's jobs, but this of the intent: circuits that are not
 	 * there are made, what holds their ports is taken away as `mode` says,
@@ -151,7 +151,7 @@ struct plan_path {
 					 * nothing of light to come */
 	/* At the receiver, by both: the worst either way. */
 	bool has_power;
-	int64_t least_mdbm, most_mdbm;
+	int64_t min_mdbm, max_mdbm;
 };
 
 /* No light is less than this. */
@@ -170,7 +170,7 @@ struct plan_share {
 };
 
 /* What is left of a job when some of its light is dead. */
-struct plan_loss {
+struct plan_job_loss {
 	int dead;			/* circuits: gone from their device, or
 					 * at a failed or disabled port; of a
 					 * ring its parts that the job needs */
@@ -211,7 +211,7 @@ struct plan_job {
 	int n_without;			/* parts of the ring that have failed
 					 * and that it does without; owned */
 	struct ring_fault *without;
-	int64_t whole_ns;		/* what it would take with them; 0: it
+	int64_t fault_free_ns;		/* what it would take with them; 0: it
 					 * has all */
 	int n_circuits;
 	struct plan_circuit *circuits;	/* switches; sorted by device, in */
@@ -223,18 +223,18 @@ struct plan_job {
 	struct plan_path *paths;	/* switches: those that are new, by arc */
 	struct mcf *flow;		/* of an all-to-all, to go on from;
 					 * NULL: none */
-	struct plan_loss *loss;		/* NULL: all its light is there, or
-					 * plan_remains was not asked */
+	struct plan_job_loss *loss;		/* NULL: all its light is there, or
+					 * plan_degraded was not asked */
 };
 
 /* What happens on one device. Deletes before adds. */
 struct plan_device {
 	int device;			/* fabric->devices */
-	int n_del, n_add, n_keep, n_foreign, n_stolen;
+	int n_del, n_add, n_keep, n_external, n_displaced;
 	struct optics_xc *del;		/* sorted */
 	struct optics_xc *add;
-	struct optics_xc *foreign;	/* there, not ours, left alone */
-	struct optics_xc *stolen;	/* foreign ones that are in del */
+	struct optics_xc *external;	/* there, not ours, left alone */
+	struct optics_xc *displaced;	/* external ones that are in del */
 	int n_want;
 	struct optics_xc *want;		/* intent after this plan */
 	int n_leave;
@@ -247,7 +247,7 @@ struct plan_device {
 	struct ring_programs old_programs;	/* for undo */
 	int64_t switch_ns;		/* expected time of light moving */
 	int64_t down_ns;		/* plus transceivers coming back */
-	enum plan_times_of down_by;
+	enum plan_times_of downtime_source;
 	int *del_stage, *add_stage;	/* [n_del], [n_add] plan->stages */
 	int load_stage;			/* of load_program */
 };
@@ -271,7 +271,7 @@ struct plan {
 	char state_uuid[37];
 	int64_t generation;		/* made from this generation */
 	enum plan_mode mode;
-	bool go_back;			/* as in its base */
+	bool is_rollback;			/* as in its base */
 	char digest[65];		/* SHA-256 hex over every device's
 					 * steps: equal digests, equal work */
 	int n_jobs;
@@ -286,7 +286,7 @@ struct plan {
 					 * fabric->changes has a floor */
 	int n_add, n_del, n_keep, n_loads;	/* totals */
 	int64_t down_ns;		/* longest expected outage of a port */
-	enum plan_times_of down_by;
+	enum plan_times_of downtime_source;
 	int64_t *port_ns, *device_ns;	/* times that were expected, of ports
 					 * and devices of the fabric; NULL: as
 					 * it says */
@@ -321,13 +321,13 @@ void plan_free(struct plan *p);
  * that is cut off has a loss without a schedule, and is no error. The errors
  * of plan_make.
  */
-int plan_remains(const struct model_fabric *fabric,
+int plan_degraded(const struct model_fabric *fabric,
 		 const struct plan_base *base, struct plan **out,
 		 struct err *err);
 
 /* A number that tells one set of dead circuits of weft's from another, in
- * plan_remains' sense; 0: all are alive. base has both arrays. */
-uint64_t plan_dead_light(const struct model_fabric *fabric,
+ * plan_degraded' sense; 0: all are alive. base has both arrays. */
+uint64_t plan_failed_circuits(const struct model_fabric *fabric,
 			 const struct plan_base *base);
 
 /* Light from port to port that a stage takes away. */

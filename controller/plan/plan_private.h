@@ -14,18 +14,18 @@ struct plan_ctx {
 };
 
 /* What a plan starts from, with the parts that the fabric marks as dead among
- * those that devices report. plan_marks_fini also after an error; base lives
+ * those that devices report. plan_admin_down_fini also after an error; base lives
  * as long as the one given. marks.c */
-struct plan_marks {
+struct plan_admin_down {
 	struct plan_base base;
 	const struct model_fabric *fabric;
 	struct plan_light *seen;	/* NULL: nothing is marked */
 };
 
-int plan_marks_init(struct plan_marks *m, const struct model_fabric *f,
+int plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f,
 		    const struct plan_base *base, struct err *err);
-void plan_marks_fini(struct plan_marks *m);
-bool plan_has_marks(const struct model_fabric *f);
+void plan_admin_down_fini(struct plan_admin_down *m);
+bool plan_has_admin_down(const struct model_fabric *f);
 
 /* The observed and intended light of a device; both NULL-safe. */
 const struct plan_light *plan_observed(const struct plan_ctx *ctx, int device);
@@ -42,7 +42,7 @@ bool plan_has_died(const struct plan_light *seen, bool either,
 		   struct optics_xc xc);
 
 /* A circuit that is observed but in no intent of weft's. */
-bool plan_is_foreign(const struct plan_ctx *ctx, int device,
+bool plan_is_external(const struct plan_ctx *ctx, int device,
 		     struct optics_xc xc);
 
 /* Gives each job on a ring its positions and channels: asked for by number,
@@ -108,27 +108,27 @@ int plan_reschedule(const struct model_job *job, const struct plan_job *pj,
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err);
 
 /*
- * Arcs that are to be spread over switches. Tables of wishes (all arcs from
+ * Arcs that are to be spread over switches. Tables of demands (all arcs from
  * one rank to another) and of ranks by sites.
  */
-struct plan_spread {
-	int n_ranks, n_wishes, n_sites;
-	const int (*ends)[2];	/* [n_wishes] ranks */
-	const int *open;	/* [n_wishes] circuits to be given */
-	const int *have, *lost;	/* [n_wishes * n_sites] there now; intended and
+struct plan_assignment {
+	int n_ranks, n_demands, n_sites;
+	const int (*ends)[2];	/* [n_demands] ranks */
+	const int *open;	/* [n_demands] circuits to be given */
+	const int *have, *lost;	/* [n_demands * n_sites] there now; intended and
 				 * not there */
 	const int *tx, *rx;	/* [n_ranks * n_sites] ports */
 };
 
 /* Circuits that stay when the sites are given so many; and the most that can
- * for each wish by itself, which is a bound. O(cells). spread.c */
-int plan_spread_kept(const struct plan_spread *s, const int *give);
-int plan_spread_most(const struct plan_spread *s);
-/* Puts a spread into give, [n_wishes * n_sites], that keeps more than the one
+ * for each demand by itself, which is a bound. O(cells). spread.c */
+int plan_assignment_kept(const struct plan_assignment *s, const int *give);
+int plan_assignment_bound(const struct plan_assignment *s);
+/* Puts a spread into give, [n_demands * n_sites], that keeps more than the one
  * that is there (given), and the least bound that it finds into *most; both
  * are left as they are when there is none, or the program is too large.
  * WEFT_ENOMEM. spread.c */
-int plan_spread_exact(const struct plan_spread *s, bool given, int *give,
+int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give,
 		      int *most, struct err *err);
 
 /* Every lightpath that is to be connected, with the power that will reach its
@@ -156,7 +156,7 @@ int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj,
 			struct err *err);
 
 /* Usable transmit and receive ports of a job's rank: attached, not failed,
- * not taken. In SAFE mode ports under a foreign circuit count as well, since
+ * not taken. In SAFE mode ports under a external circuit count as well, since
  * that circuit may be the one wanted. circuits.c */
 void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 		       int rank, int *n_tx, int *n_rx);
@@ -168,7 +168,7 @@ int plan_orient(int n, int m, const int (*ends)[2], bool *flip,
 		struct err *err);
 
 /* NULL is fine. remains.c */
-void plan_loss_free(struct plan_loss *loss);
+void plan_job_loss_free(struct plan_job_loss *loss);
 
 /* Turns jobs into per-device steps. steps.c */
 int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err);

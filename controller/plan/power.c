@@ -142,8 +142,8 @@ static void find_power(const struct plan_ctx *ctx, struct plan_path *p)
 	}
 	p->has_power = least <= most;
 	if (p->has_power) {
-		p->least_mdbm = least;
-		p->most_mdbm = most;
+		p->min_mdbm = least;
+		p->max_mdbm = most;
 	}
 }
 
@@ -219,14 +219,11 @@ static int check_path(const struct plan_ctx *ctx, const struct plan_path *p,
 	if (!p->has_power) {
 		return 0;
 	}
-	if (to->has_receive_max && p->most_mdbm > to->receive_max_mdbm) {
-		return refuse_power(f, p, p->most_mdbm, to->receive_max_mdbm,
-				    "most", err);
+	if (to->has_receive_max && p->max_mdbm > to->receive_max_mdbm) {
+		return refuse_power(f, p, p->max_mdbm, to->receive_max_mdbm, "most", err);
 	}
-	if (to->has_receive_min && p->least_mdbm < to->receive_min_mdbm &&
-	    !ctx->base->go_back) {
-		return refuse_power(f, p, p->least_mdbm, to->receive_min_mdbm,
-				    "least", err);
+	if (to->has_receive_min && p->min_mdbm < to->receive_min_mdbm && !ctx->base->is_rollback) {
+		return refuse_power(f, p, p->min_mdbm, to->receive_min_mdbm, "least", err);
 	}
 	return 0;
 }

@@ -195,7 +195,7 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
 	if (n <= 0) {
 		return n;
 	}
-	pj->whole_ns = pj->time_ns;
+	pj->fault_free_ns = pj->time_ns;
 	forget_plan(pj);
 	return plan_around(ctx, pj, dead, n_dead, err);
 }
@@ -207,7 +207,7 @@ int plan_ring_job(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	const struct plan_light *made = plan_intent(ctx, job->device);
 	const struct ring_program *now;
 
-	if (!pj->kept && !ctx->base->as_made) {
+	if (!pj->kept && !ctx->base->from_committed) {
 		return plan_ring_without(ctx, pj, seen->dead, seen->n_dead,
 					 err);
 	}

@@ -145,22 +145,22 @@ static int list_arcs(const struct plan *p, const struct moment *has,
 	return rc;
 }
 
-int plan_drained(const struct plan *p, int stage, struct plan_arc **arcs,
-		 int *n, struct err *err)
+int plan_stage_removes(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
+		       struct err *err)
 {
 	return list_arcs(p, &(struct moment){ stage, BEFORE },
 			 &(struct moment){ stage, DELETED }, arcs, n, err);
 }
 
-int plan_lit(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
-	     struct err *err)
+int plan_stage_adds(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
+		    struct err *err)
 {
 	return list_arcs(p, &(struct moment){ stage, MADE },
 			 &(struct moment){ stage, DELETED }, arcs, n, err);
 }
 
-int plan_light_after(const struct plan *p, int stage, struct plan_arc **arcs,
-		     int *n, struct err *err)
+int plan_arcs_after(const struct plan *p, int stage, struct plan_arc **arcs, int *n,
+		    struct err *err)
 {
 	return list_arcs(p, &(struct moment){ stage, MADE }, NULL, arcs, n,
 			 err);

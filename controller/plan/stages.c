@@ -21,7 +21,7 @@ struct move {
 	int row;		/* plan->devices */
 	int at;			/* in its del or add list */
 	bool is_add, done;
-	bool is_stolen;		/* of others: no capacity of weft's */
+	bool is_displaced;		/* of others: no capacity of weft's */
 	int group;
 	int way[2];		/* -1: none; duplex circuits have two */
 };
@@ -122,8 +122,7 @@ static int list_moves(struct work *w, int row, bool is_add, struct err *err)
 		struct move m = { .row = row, .at = i, .is_add = is_add,
 				  .way = { -1, -1 } };
 
-		m.is_stolen = !is_add &&
-			      is_in(d->n_stolen, d->stolen, d->del[i]);
+		m.is_displaced = !is_add && is_in(d->n_displaced, d->displaced, d->del[i]);
 		sides_of(dev, xc_of(w, &m), side);
 		map[side[0]] = map[side[1]] = (int)w->moves.n;
 		if (vec_push(&w->moves, m)) {
@@ -201,8 +200,7 @@ static int follow(const struct work *w, int tx, bool after, int_list *moves)
 		const struct model_trunk *t;
 
 		if (out < 0 ||
-		    (move >= 0 && (w->moves.v[move].is_stolen ||
-				   vec_push(moves, move)))) {
+		    (move >= 0 && (w->moves.v[move].is_displaced || vec_push(moves, move)))) {
 			return -1;
 		}
 		if (dev->out_port[out] != MODEL_AT_TRUNK) {
@@ -634,8 +632,7 @@ static bool is_ready(const struct work *w, int add)
 	       (other[1] < 0 || w->moves.v[other[1]].done);
 }
 
-static void note_least(struct plan_stage *st, int host, bool is_rx,
-		       const struct room *r)
+static void note_min(struct plan_stage *st, int host, bool is_rx, const struct room *r)
 {
 	int64_t of = lesser(r->before, r->after);
 
@@ -657,10 +654,8 @@ static void note_ways(const struct work *w, struct plan_stage *st,
 		if (m->way[k] >= 0) {
 			const struct way *way = &w->ways.v[m->way[k]];
 
-			note_least(st, way->tx_host, false,
-				   &w->tx[way->tx_host]);
-			note_least(st, way->rx_host, true,
-				   &w->rx[way->rx_host]);
+			note_min(st, way->tx_host, false, &w->tx[way->tx_host]);
+			note_min(st, way->rx_host, true, &w->rx[way->rx_host]);
 		}
 	}
 }

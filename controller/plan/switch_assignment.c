@@ -5,7 +5,7 @@
  * a good guess, and an integer program over all of them decides:
  *
  *   most  W * sum k[w,s] + sum l[w,s]
- *   s.t.  sum_s x[w,s] = open[w]                  every wish is served
+ *   s.t.  sum_s x[w,s] = open[w]                  every demand is served
  *         sum_{w from r} x[w,s] <= tx[r,s]        by the ports that hosts have
  *         sum_{w to r} x[w,s] <= rx[r,s]
  *         x = k + l + z, k <= have, l <= lost     what stays, what is restored
@@ -24,36 +24,36 @@
 enum kind { STAYS, RESTORED, NEW, KINDS };
 
 struct program {
-	const struct plan_spread *s;
+	const struct plan_assignment *s;
 	struct lp *lp;
-	int *wish_row, *tx_row, *rx_row;
+	int *demand_row, *tx_row, *rx_row;
 	int *col;		/* [cells * KINDS], -1: none */
 	double weight;		/* of one that stays */
 };
 
-static int most_of(const struct program *p, int cell, int wish, enum kind kind)
+static int max_of(const struct program *p, int cell, int demand, enum kind kind)
 {
-	int open = p->s->open[wish];
+	int open = p->s->open[demand];
 	int most = kind == STAYS ? p->s->have[cell] :
 		   kind == RESTORED ? p->s->lost[cell] : open;
 
 	return most < open ? most : open;
 }
 
-static int add_cell(struct program *p, int wish, int site, struct err *err)
+static int add_cell(struct program *p, int demand, int site, struct err *err)
 {
-	const struct plan_spread *s = p->s;
+	const struct plan_assignment *s = p->s;
 	const double ones[] = { 1, 1, 1 };
 	const double costs[KINDS] = { p->weight, 1, 0 };
-	int cell = wish * s->n_sites + site, rc = 0;
+	int cell = demand * s->n_sites + site, rc = 0;
 	const int rows[] = {
-		p->wish_row[wish],
-		p->tx_row[s->ends[wish][0] * s->n_sites + site],
-		p->rx_row[s->ends[wish][1] * s->n_sites + site],
+		p->demand_row[demand],
+		p->tx_row[s->ends[demand][0] * s->n_sites + site],
+		p->rx_row[s->ends[demand][1] * s->n_sites + site],
 	};
 
 	for (int k = 0; k < KINDS && rc == 0; k++) {
-		int most = most_of(p, cell, wish, (enum kind)k);
+		int most = max_of(p, cell, demand, (enum kind)k);
 
 		p->col[cell * KINDS + k] = -1;
 		if (most > 0) {
@@ -66,11 +66,11 @@ static int add_cell(struct program *p, int wish, int site, struct err *err)
 
 static int add_rows(struct program *p, struct err *err)
 {
-	const struct plan_spread *s = p->s;
+	const struct plan_assignment *s = p->s;
 	int rc = 0;
 
-	for (int i = 0; i < s->n_wishes && rc == 0; i++) {
-		rc = lp_add_row(p->lp, LP_EQ, s->open[i], &p->wish_row[i], err);
+	for (int i = 0; i < s->n_demands && rc == 0; i++) {
+		rc = lp_add_row(p->lp, LP_EQ, s->open[i], &p->demand_row[i], err);
 	}
 	for (int i = 0; i < s->n_ranks * s->n_sites && rc == 0; i++) {
 		rc = lp_add_row(p->lp, LP_LE, s->tx[i], &p->tx_row[i], err);
@@ -80,22 +80,21 @@ static int add_rows(struct program *p, struct err *err)
 	return rc;
 }
 
-static int program_init(struct program *p, const struct plan_spread *s,
-			struct err *err)
+static int program_init(struct program *p, const struct plan_assignment *s, struct err *err)
 {
-	size_t cells = (size_t)s->n_wishes * s->n_sites;
+	size_t cells = (size_t)s->n_demands * s->n_sites;
 	size_t sides = (size_t)s->n_ranks * s->n_sites;
 	int rc = lp_new(&p->lp, err), total = 0;
 
 	p->s = s;
-	p->wish_row = calloc((size_t)s->n_wishes + 1, sizeof(int));
+	p->demand_row = calloc((size_t)s->n_demands + 1, sizeof(int));
 	p->tx_row = calloc(sides + 1, sizeof(int));
 	p->rx_row = calloc(sides + 1, sizeof(int));
 	p->col = calloc(cells * KINDS + 1, sizeof(int));
-	if (rc == 0 && (!p->wish_row || !p->tx_row || !p->rx_row || !p->col)) {
+	if (rc == 0 && (!p->demand_row || !p->tx_row || !p->rx_row || !p->col)) {
 		rc = err_nomem(err);
 	}
-	for (int i = 0; i < s->n_wishes; i++) {
+	for (int i = 0; i < s->n_demands; i++) {
 		total += s->open[i];
 	}
 	/* All that are restored count less than one that stays. */
@@ -104,7 +103,7 @@ static int program_init(struct program *p, const struct plan_spread *s,
 		lp_maximise(p->lp);
 		rc = add_rows(p, err);
 	}
-	for (int w = 0; w < s->n_wishes && rc == 0; w++) {
+	for (int w = 0; w < s->n_demands && rc == 0; w++) {
 		for (int site = 0; site < s->n_sites && rc == 0; site++) {
 			rc = add_cell(p, w, site, err);
 		}
@@ -115,7 +114,7 @@ static int program_init(struct program *p, const struct plan_spread *s,
 static void program_fini(struct program *p)
 {
 	lp_free(p->lp);
-	free(p->wish_row);
+	free(p->demand_row);
 	free(p->tx_row);
 	free(p->rx_row);
 	free(p->col);
@@ -123,7 +122,7 @@ static void program_fini(struct program *p)
 
 static void read_give(const struct program *p, int *give)
 {
-	for (int c = 0; c < p->s->n_wishes * p->s->n_sites; c++) {
+	for (int c = 0; c < p->s->n_demands * p->s->n_sites; c++) {
 		give[c] = 0;
 		for (int k = 0; k < KINDS; k++) {
 			int col = p->col[c * KINDS + k];
@@ -134,21 +133,21 @@ static void read_give(const struct program *p, int *give)
 	}
 }
 
-int plan_spread_kept(const struct plan_spread *s, const int *give)
+int plan_assignment_kept(const struct plan_assignment *s, const int *give)
 {
 	int n = 0;
 
-	for (int c = 0; c < s->n_wishes * s->n_sites; c++) {
+	for (int c = 0; c < s->n_demands * s->n_sites; c++) {
 		n += give[c] < s->have[c] ? give[c] : s->have[c];
 	}
 	return n;
 }
 
-int plan_spread_most(const struct plan_spread *s)
+int plan_assignment_bound(const struct plan_assignment *s)
 {
 	int n = 0;
 
-	for (int w = 0; w < s->n_wishes; w++) {
+	for (int w = 0; w < s->n_demands; w++) {
 		int have = 0;
 
 		for (int i = 0; i < s->n_sites; i++) {
@@ -159,8 +158,8 @@ int plan_spread_most(const struct plan_spread *s)
 	return n;
 }
 
-int plan_spread_exact(const struct plan_spread *s, bool given, int *give,
-		      int *most, struct err *err)
+int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give, int *most,
+			  struct err *err)
 {
 	static const struct lp_options opt = {
 		.max_iterations = MOST_ITERATIONS };
@@ -168,7 +167,7 @@ int plan_spread_exact(const struct plan_spread *s, bool given, int *give,
 	struct lp_result res;
 	int rc, bound;
 
-	if ((int64_t)s->n_wishes * s->n_sites * KINDS > MOST_COLUMNS) {
+	if ((int64_t)s->n_demands * s->n_sites * KINDS > MOST_COLUMNS) {
 		return 0;
 	}
 	rc = program_init(&p, s, err);
@@ -181,8 +180,7 @@ int plan_spread_exact(const struct plan_spread *s, bool given, int *give,
 						   1e-9) : *most;
 		*most = bound < *most ? bound : *most;
 		if ((res.outcome == LP_OPTIMAL || res.outcome == LP_FEASIBLE) &&
-		    (!given || res.objective / p.weight >=
-				       plan_spread_kept(s, give) + 1)) {
+		    (!given || res.objective / p.weight >= plan_assignment_kept(s, give) + 1)) {
 			read_give(&p, give);
 		}
 	}

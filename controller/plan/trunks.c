@@ -263,7 +263,7 @@ static int name_nodes(struct work *w, struct err *err)
 }
 
 /* Ports held by circuits that weft did not make; mode update takes them. */
-static int shut_foreign(struct work *w, struct err *err)
+static int shut_external(struct work *w, struct err *err)
 {
 	for (int d = 0; d < w->fabric->n_devices; d++) {
 		const struct model_device *dev = &w->fabric->devices[d];
@@ -278,8 +278,8 @@ static int shut_foreign(struct work *w, struct err *err)
 				w->ctx->base->mode == PLAN_SAFE; i++) {
 			struct optics_xc xc = seen->xcs[i];
 
-			if (xc.in >= 0 && xc.in < dev->n_in && xc.out >= 0 &&
-			    xc.out < dev->n_out && plan_is_foreign(w->ctx, d, xc)) {
+			if (xc.in >= 0 && xc.in < dev->n_in && xc.out >= 0 && xc.out < dev->n_out &&
+			    plan_is_external(w->ctx, d, xc)) {
 				w->in_shut[d][xc.in] = true;
 				w->out_shut[d][xc.out] = true;
 			}
@@ -362,7 +362,7 @@ static int work_init(struct work *w, struct err *err)
 		w->mesh->guard.between = w->channels - 1;
 	}
 	rc = rc ? rc : name_nodes(w, err);
-	rc = rc ? rc : shut_foreign(w, err);
+	rc = rc ? rc : shut_external(w, err);
 	for (int r = 0; !rc && r < w->n; r++) {
 		w->rank_of[w->job->hosts[r]] = r;
 		rc = add_ports(w, r, err);

@@ -28,8 +28,8 @@ struct path_numbers {
 static Weft__V1__Number *margin_of(const struct plan_path *p, const struct model_host *to,
 				   Weft__V1__Number *at)
 {
-	int64_t down = p->least_mdbm - to->receive_min_mdbm;
-	int64_t up = to->receive_max_mdbm - p->most_mdbm;
+	int64_t down = p->min_mdbm - to->receive_min_mdbm;
+	int64_t up = to->receive_max_mdbm - p->max_mdbm;
 	bool is_up = !to->has_receive_min || (to->has_receive_max && up < down);
 
 	return msg_number(at, p->has_power && (to->has_receive_min || to->has_receive_max),
@@ -45,8 +45,8 @@ static void fill_power(const struct model_fabric *f, const struct plan_path *p,
 	m->launched_mdbm = msg_number(&n->launched, p->has_launch, p->launched_mdbm);
 	m->measured_mdbm = msg_number(&n->measured, p->has_measured, p->measured_mdbm);
 	m->no_signal = p->is_dark;
-	m->expected_min_mdbm = msg_number(&n->min, p->has_power, p->least_mdbm);
-	m->expected_max_mdbm = msg_number(&n->max, p->has_power, p->most_mdbm);
+	m->expected_min_mdbm = msg_number(&n->min, p->has_power, p->min_mdbm);
+	m->expected_max_mdbm = msg_number(&n->max, p->has_power, p->max_mdbm);
 	m->receiver_min_mdbm = msg_number(&n->receiver_min, to->has_receive_min,
 					  to->receive_min_mdbm);
 	m->receiver_max_mdbm = msg_number(&n->receiver_max, to->has_receive_max,

@@ -161,7 +161,7 @@ static int send_summary(const struct plan *p, const struct plan_base *base,
 	s.keep = p->n_keep;
 	s.loads = p->n_loads;
 	s.down_ns = p->down_ns;
-	s.downtime_source = (char *)plan_times_name(p->down_by);
+	s.downtime_source = (char *)plan_times_name(p->downtime_source);
 	s.nothing_to_do = plan_is_empty(p);
 	for (int i = 0; i < p->n_devices; i++) {
 		s.unread += !was_read(base, p->devices[i].device);
@@ -249,9 +249,9 @@ static int send_device(const struct plan *p, const struct plan_base *base,
 	const struct model_device *md = &p->fabric->devices[d->device];
 	Weft__V1__PlanDevice m = WEFT__V1__PLAN_DEVICE__INIT;
 	Weft__V1__PlanPart part = WEFT__V1__PLAN_PART__INIT;
-	const struct optics_xc *from[] = { d->del, d->add, d->stolen,
-					  d->foreign };
-	const int count[] = { d->n_del, d->n_add, d->n_stolen, d->n_foreign };
+	const struct optics_xc *from[] = { d->del, d->add, d->displaced,
+					  d->external };
+	const int count[] = { d->n_del, d->n_add, d->n_displaced, d->n_external };
 	struct msg_circuits list[4];
 	struct programs programs;
 	int r = list_programs(d, &programs, err);
@@ -397,7 +397,7 @@ static int list_without(struct msg_job *j, const struct plan *p,
 {
 	const struct model_job *mj = &p->fabric->jobs[pj->job];
 
-	j->row.fault_free_time_ns = pj->whole_ns;
+	j->row.fault_free_time_ns = pj->fault_free_ns;
 	if (pj->n_without == 0) {
 		return 0;
 	}
@@ -436,7 +436,7 @@ static int list_tuning(struct msg_job *j, const struct plan *p,
 }
 
 static void fill_loss(struct msg_job *j, const struct plan *p,
-		      const struct plan_loss *loss)
+		      const struct plan_job_loss *loss)
 {
 	Weft__V1__JobDegradation *out = &j->loss;
 

@@ -210,8 +210,7 @@ int store_audit_read(struct store *s, const struct store_audit_query *q,
 	if (rc) {
 		return rc;
 	}
-	while ((!q->most_bytes || bytes < q->most_bytes) &&
-	       (rc = db_step(s, err, st)) == 1) {
+	while ((!q->max_bytes || bytes < q->max_bytes) && (rc = db_step(s, err, st)) == 1) {
 		struct store_audit a = { 0 };
 
 		rc = read_line(s, st, &a, err);

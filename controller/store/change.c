@@ -81,7 +81,7 @@ int store_change_read(struct store *s, sqlite3_stmt *st,
 	out->trace = db_text(st, 15);
 	out->expected_down_ns = sqlite3_column_int64(st, 16);
 	out->down_ns = sqlite3_column_int64(st, 17);
-	out->down_by = sqlite3_column_int(st, 18);
+	out->downtime_source = sqlite3_column_int(st, 18);
 	if (!out->who || !out->comment || !out->config_name ||
 	    !out->summary || !out->request_id || !out->trace) {
 		store_change_fini(out);
@@ -518,10 +518,12 @@ static int write_proofs(struct store *s, const struct store_journal *j,
 		}
 	}
 	sqlite3_finalize(st);
-	return rc ? rc : db_run(s, err, "UPDATE change SET down_ns = ?, "
-				"down_by = ? WHERE id = ?", "iii",
-				j->change.down_ns, (int64_t)j->change.down_by,
-				j->change.id);
+	return rc ? rc
+		  : db_run(s, err,
+			   "UPDATE change SET down_ns = ?, "
+			   "downtime_source = ? WHERE id = ?",
+			   "iii", j->change.down_ns, (int64_t)j->change.downtime_source,
+			   j->change.id);
 }
 
 static int move_intent(struct store *s, int64_t id, struct err *err)

@@ -4,7 +4,7 @@
 #include "controller/store/private.h"
 #include "lib/base/clock.h"
 
-void store_holds_free(struct store_hold *v, int n)
+void store_drains_free(struct store_drain *v, int n)
 {
 	for (int i = 0; i < n; i++) {
 		free(v[i].what);
@@ -14,28 +14,29 @@ void store_holds_free(struct store_hold *v, int n)
 	free(v);
 }
 
-int store_hold(struct store *s, const char *what, const char *who,
-	       const char *reason, struct err *err)
+int store_drain(struct store *s, const char *what, const char *who, const char *reason,
+		struct err *err)
 {
 	int rc = db_begin(s, err);
 
 	if (rc) {
 		return rc;
 	}
-	rc = db_run(s, err, "INSERT INTO hold (what, who, reason, since_ns) "
-		    "VALUES (?, ?, ?, ?) ON CONFLICT (what) DO NOTHING",
+	rc = db_run(s, err,
+		    "INSERT INTO drain (what, who, reason, since_ns) VALUES (?, ?, ?, ?) ON "
+		    "CONFLICT (what) DO NOTHING",
 		    "sssi", what, who, reason, clk_wall_ns());
 	return db_end(s, rc, err);
 }
 
-int store_release(struct store *s, const char *what, struct err *err)
+int store_undrain(struct store *s, const char *what, struct err *err)
 {
 	int rc = db_begin(s, err);
 
 	if (rc) {
 		return rc;
 	}
-	rc = db_run(s, err, "DELETE FROM hold WHERE what = ?", "s", what);
+	rc = db_run(s, err, "DELETE FROM drain WHERE what = ?", "s", what);
 	if (rc == 0 && sqlite3_changes(s->db) == 0) {
 		rc = err_set(err, WEFT_ENOTFOUND,
 			     *what ? "%s is not drained" : "%snot frozen",
@@ -44,7 +45,7 @@ int store_release(struct store *s, const char *what, struct err *err)
 	return db_end(s, rc, err);
 }
 
-static int read_hold(sqlite3_stmt *st, struct store_hold *h, struct err *err)
+static int read_hold(sqlite3_stmt *st, struct store_drain *h, struct err *err)
 {
 	h->what = db_text(st, 0);
 	h->who = db_text(st, 1);
@@ -56,7 +57,7 @@ static int read_hold(sqlite3_stmt *st, struct store_hold *h, struct err *err)
 static int count_holds(struct store *s, int *n, struct err *err)
 {
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT count(*) FROM hold", "");
+	int rc = db_prepare(s, err, &st, "SELECT count(*) FROM drain", "");
 
 	if (rc) {
 		return rc;
@@ -67,11 +68,10 @@ static int count_holds(struct store *s, int *n, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-int store_holds(struct store *s, struct store_hold **out, int *n,
-		struct err *err)
+int store_drains(struct store *s, struct store_drain **out, int *n, struct err *err)
 {
 	sqlite3_stmt *st;
-	struct store_hold *v;
+	struct store_drain *v;
 	int room, k = 0, rc = count_holds(s, &room, err);
 
 	if (rc) {
@@ -81,8 +81,10 @@ int store_holds(struct store *s, struct store_hold **out, int *n,
 	if (!v) {
 		return err_nomem(err);
 	}
-	rc = db_prepare(s, err, &st, "SELECT what, who, reason, since_ns "
-			"FROM hold ORDER BY what", "");
+	rc = db_prepare(s, err, &st,
+			"SELECT what, who, reason, since_ns "
+			"FROM drain ORDER BY what",
+			"");
 	if (rc) {
 		free(v);
 		return rc;
@@ -95,7 +97,7 @@ int store_holds(struct store *s, struct store_hold **out, int *n,
 	}
 	sqlite3_finalize(st);
 	if (rc < 0) {
-		store_holds_free(v, k);
+		store_drains_free(v, k);
 		return rc;
 	}
 	*out = v;

@@ -10,9 +10,9 @@
 	"resolved_ns, outcome, change, given_up"
 
 static const char *const kind_names[] = {
-	[STORE_FOREIGN_GONE] = "gone", [STORE_FOREIGN_APPEARED] = "appeared",
-	[STORE_FOREIGN_DARK] = "dark", [STORE_FOREIGN_DISABLED] = "disabled",
-	[STORE_FOREIGN_PROGRAM] = "program",
+	[STORE_EXTERNAL_GONE] = "gone", [STORE_EXTERNAL_APPEARED] = "appeared",
+	[STORE_EXTERNAL_DARK] = "dark", [STORE_EXTERNAL_DISABLED] = "disabled",
+	[STORE_EXTERNAL_PROGRAM] = "program",
 };
 
 static const char *const how_names[] = {
@@ -22,39 +22,38 @@ static const char *const how_names[] = {
 };
 
 static const char *const outcome_names[] = {
-	[STORE_FOREIGN_OPEN] = "open", [STORE_FOREIGN_RESTORED] = "restored",
-	[STORE_FOREIGN_REPAIRED] = "repaired",
-	[STORE_FOREIGN_ACCEPTED] = "accepted",
-	[STORE_FOREIGN_BY_ITSELF] = "by itself",
+	[STORE_EXTERNAL_OPEN] = "open", [STORE_EXTERNAL_RESTORED] = "restored",
+	[STORE_EXTERNAL_REPAIRED] = "repaired",
+	[STORE_EXTERNAL_ACCEPTED] = "accepted",
+	[STORE_EXTERNAL_BY_ITSELF] = "by itself",
 };
 
 #define COUNT(v) ((int)(sizeof(v) / sizeof((v)[0])))
 
-const char *store_foreign_kind_name(enum store_foreign_kind k)
+const char *store_external_kind_name(enum store_external_kind k)
 {
 	return kind_names[k];
 }
 
-const char *store_foreign_how_name(enum store_foreign_how h)
+const char *store_external_how_name(enum store_external_how h)
 {
 	return how_names[h];
 }
 
-const char *store_foreign_outcome_name(enum store_foreign_outcome o)
+const char *store_external_outcome_name(enum store_external_outcome o)
 {
 	return outcome_names[o];
 }
 
-const char *store_foreign_text(const struct store_foreign *f, char *buf,
-			       int size)
+const char *store_external_text(const struct store_external_change *f, char *buf, int size)
 {
 	const char *name = kind_names[f->kind];
 
 	switch (f->kind) {
-	case STORE_FOREIGN_PROGRAM:
+	case STORE_EXTERNAL_PROGRAM:
 		snprintf(buf, (size_t)size, "another program");
 		break;
-	case STORE_FOREIGN_DISABLED:
+	case STORE_EXTERNAL_DISABLED:
 		snprintf(buf, (size_t)size, "%s: %s %d", name,
 			 f->xc.in >= 0 ? "in" : "out",
 			 (f->xc.in >= 0 ? f->xc.in : f->xc.out) + 1);
@@ -66,30 +65,29 @@ const char *store_foreign_text(const struct store_foreign *f, char *buf,
 	return buf;
 }
 
-static int insert(struct store *s, struct store_foreign *f, struct err *err)
+static int insert(struct store *s, struct store_external_change *f, struct err *err)
 {
-	int rc = db_run(s, err, "INSERT INTO foreign_change (device, kind, "
-			"in_port, out_port, noticed_ns, right_ns, how, who) "
-			"VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "ssiiiiss",
-			f->device, kind_names[f->kind], (int64_t)f->xc.in,
-			(int64_t)f->xc.out, f->noticed_ns, f->right_ns,
-			how_names[f->how], f->who);
+	int rc = db_run(s, err,
+			"INSERT INTO external_change (device, kind, in_port, out_port, noticed_ns, "
+			"right_ns, how, who) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+			"ssiiiiss", f->device, kind_names[f->kind], (int64_t)f->xc.in,
+			(int64_t)f->xc.out, f->noticed_ns, f->right_ns, how_names[f->how], f->who);
 
 	f->id = rc ? 0 : sqlite3_last_insert_rowid(s->db);
 	return rc;
 }
 
-static int update(struct store *s, const struct store_foreign *f,
-		  struct err *err)
+static int update(struct store *s, const struct store_external_change *f, struct err *err)
 {
-	return db_run(s, err, "UPDATE foreign_change SET resolved_ns = ?, "
-		      "outcome = ?, change = ?, given_up = ? WHERE id = ?",
-		      "isiii", f->resolved_ns, outcome_names[f->outcome],
-		      f->change, (int64_t)f->given_up, f->id);
+	return db_run(s, err,
+		      "UPDATE external_change SET resolved_ns = ?, outcome = ?, change = ?, "
+		      "given_up = ? WHERE id = ?",
+		      "isiii", f->resolved_ns, outcome_names[f->outcome], f->change,
+		      (int64_t)f->given_up, f->id);
 }
 
-int store_foreign_put(struct store *s, struct store_foreign *v, int n,
-		      struct err *err)
+int store_external_changes_put(struct store *s, struct store_external_change *v, int n,
+			       struct err *err)
 {
 	int rc = db_begin(s, err);
 
@@ -99,14 +97,15 @@ int store_foreign_put(struct store *s, struct store_foreign *v, int n,
 	for (int i = 0; i < n && rc == 0; i++) {
 		rc = v[i].id ? update(s, &v[i], err) : insert(s, &v[i], err);
 	}
-	rc = rc ? rc : db_run(s, err, "DELETE FROM foreign_change WHERE "
-			      "resolved_ns <> 0 AND id <= (SELECT max(id) FROM "
-			      "foreign_change) - ?", "i",
-			      (int64_t)STORE_FOREIGN_MAX);
+	rc = rc ? rc
+		: db_run(s, err,
+			 "DELETE FROM external_change WHERE resolved_ns <> 0 AND id <= (SELECT "
+			 "max(id) FROM external_change) - ?",
+			 "i", (int64_t)STORE_EXTERNAL_MAX);
 	return db_end(s, rc, err);
 }
 
-static int read_row(struct store *s, sqlite3_stmt *st, struct store_foreign *f,
+static int read_row(struct store *s, sqlite3_stmt *st, struct store_external_change *f,
 		    struct err *err)
 {
 	int kind = store_name_index(kind_names, COUNT(kind_names),
@@ -119,15 +118,15 @@ static int read_row(struct store *s, sqlite3_stmt *st, struct store_foreign *f,
 	if (kind < 0 || how < 0 || outcome < 0) {
 		return db_damaged(s, err, "a change that weft did not make");
 	}
-	*f = (struct store_foreign){
+	*f = (struct store_external_change){
 		.id = sqlite3_column_int64(st, 0),
-		.kind = (enum store_foreign_kind)kind,
+		.kind = (enum store_external_kind)kind,
 		.xc = { sqlite3_column_int(st, 3), sqlite3_column_int(st, 4) },
 		.noticed_ns = sqlite3_column_int64(st, 5),
 		.right_ns = sqlite3_column_int64(st, 6),
-		.how = (enum store_foreign_how)how,
+		.how = (enum store_external_how)how,
 		.resolved_ns = sqlite3_column_int64(st, 9),
-		.outcome = (enum store_foreign_outcome)outcome,
+		.outcome = (enum store_external_outcome)outcome,
 		.change = sqlite3_column_int64(st, 11),
 		.given_up = sqlite3_column_int(st, 12) != 0,
 	};
@@ -136,23 +135,23 @@ static int read_row(struct store *s, sqlite3_stmt *st, struct store_foreign *f,
 	return 0;
 }
 
-int store_foreign(struct store *s, const struct store_foreign_query *q,
-		  struct store_foreign **out, int *n, struct err *err)
+int store_external_changes(struct store *s, const struct store_external_query *q,
+			   struct store_external_change **out, int *n, struct err *err)
 {
-	VEC(struct store_foreign) list = { 0 };
+	VEC(struct store_external_change) list = { 0 };
 	sqlite3_stmt *st;
-	int rc = db_prepare(s, err, &st, "SELECT " COLUMNS " FROM "
-			    "foreign_change WHERE (?1 = '' OR device = ?1) AND "
-			    "(?2 = 0 OR resolved_ns = 0) AND (?3 = 0 OR id < "
-			    "?3) ORDER BY id DESC LIMIT ?4", "siii",
-			    q->device ? q->device : "", (int64_t)q->open,
-			    q->before, q->limit ? (int64_t)q->limit : -1);
+	int rc = db_prepare(s, err, &st,
+			    "SELECT " COLUMNS " FROM "
+			    "external_change WHERE (?1 = '' OR device = ?1) AND (?2 = 0 OR "
+			    "resolved_ns = 0) AND (?3 = 0 OR id < ?3) ORDER BY id DESC LIMIT ?4",
+			    "siii", q->device ? q->device : "", (int64_t)q->open, q->before,
+			    q->limit ? (int64_t)q->limit : -1);
 
 	if (rc) {
 		return rc;
 	}
 	while ((rc = db_step(s, err, st)) == 1) {
-		struct store_foreign f;
+		struct store_external_change f;
 
 		rc = read_row(s, st, &f, err);
 		if (rc == 0 && vec_push(&list, f)) {

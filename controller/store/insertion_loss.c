@@ -4,10 +4,10 @@
 #include "controller/store/private.h"
 #include "lib/base/vec.h"
 
-int store_losses(struct store *s, const char *device, struct store_loss **v,
-		 int *n, struct err *err)
+int store_insertion_losses(struct store *s, const char *device, struct store_insertion_loss **v,
+			   int *n, struct err *err)
 {
-	VEC(struct store_loss) list = { 0 };
+	VEC(struct store_insertion_loss) list = { 0 };
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "SELECT in_port, out_port, mdb FROM "
 			    "circuit_loss WHERE device = ? "
@@ -17,9 +17,9 @@ int store_losses(struct store *s, const char *device, struct store_loss **v,
 		return rc;
 	}
 	while ((rc = db_step(s, err, st)) == 1) {
-		struct store_loss l = { { sqlite3_column_int(st, 0),
-					  sqlite3_column_int(st, 1) },
-					sqlite3_column_int(st, 2) };
+		struct store_insertion_loss l = { { sqlite3_column_int(st, 0),
+						    sqlite3_column_int(st, 1) },
+						  sqlite3_column_int(st, 2) };
 
 		if (vec_push(&list, l)) {
 			rc = err_nomem(err);
@@ -36,8 +36,8 @@ int store_losses(struct store *s, const char *device, struct store_loss **v,
 	return 0;
 }
 
-static int put_all(struct store *s, const char *device,
-		   const struct store_loss *v, int n, struct err *err)
+static int put_all(struct store *s, const char *device, const struct store_insertion_loss *v, int n,
+		   struct err *err)
 {
 	sqlite3_stmt *st;
 	int rc = db_prepare(s, err, &st, "INSERT INTO circuit_loss "
@@ -52,8 +52,8 @@ static int put_all(struct store *s, const char *device,
 	return rc;
 }
 
-int store_losses_put(struct store *s, const char *device,
-		     const struct store_loss *v, int n, struct err *err)
+int store_insertion_losses_put(struct store *s, const char *device,
+			       const struct store_insertion_loss *v, int n, struct err *err)
 {
 	int rc = db_begin(s, err);
 

@@ -252,15 +252,25 @@ static const char v12[] =
 	"CREATE UNIQUE INDEX foreign_open ON foreign_change (device, kind,"
 	"  in_port, out_port) WHERE resolved_ns = 0;";
 
-/* Requested jobs that have light, apart from the text of the fabric; what was
- * behind that text goes there by migrate.c. */
+/* Requested jobs that have circuits, apart from the text of the fabric; what
+ * was behind that text goes there by migrate.c. Tables by standard terms. */
 static const char v13[] =
-	"CREATE TABLE change_job (  change INTEGER NOT NULL REFERENCES change (id),  seq INTEGER "
-	"NOT NULL,"
-	"  name TEXT NOT NULL,  nodes TEXT NOT NULL,  collective TEXT NOT NULL,"
-	"  topology TEXT NOT NULL,  algorithm TEXT NOT NULL,  ring TEXT NOT NULL,"
-	"  size_bytes INTEGER NOT NULL,  channels INTEGER NOT NULL,  PRIMARY KEY (change, seq)"
-	") STRICT, WITHOUT ROWID;";
+	"CREATE TABLE change_job ("
+	"  change INTEGER NOT NULL REFERENCES change (id),"
+	"  seq INTEGER NOT NULL,"
+	"  name TEXT NOT NULL,"
+	"  nodes TEXT NOT NULL,"
+	"  collective TEXT NOT NULL,"
+	"  topology TEXT NOT NULL,"
+	"  algorithm TEXT NOT NULL,"
+	"  ring TEXT NOT NULL,"
+	"  size_bytes INTEGER NOT NULL,"
+	"  channels INTEGER NOT NULL,"
+	"  PRIMARY KEY (change, seq)"
+	") STRICT, WITHOUT ROWID;"
+	"ALTER TABLE foreign_change RENAME TO external_change;"
+	"ALTER TABLE hold RENAME TO drain;"
+	"ALTER TABLE change RENAME COLUMN down_by TO downtime_source;";
 
 const char *const store_migrations[STORE_VERSION] = {
 	v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13,

@@ -32,7 +32,7 @@
 #define STORE_AUDIT_MAX 50000	/* lines kept */
 #define STORE_AUDIT_BYTES (64 << 20)	/* and their texts in all */
 #define STORE_HISTORY_MAX 10000	/* closed changes kept */
-#define STORE_FOREIGN_MAX 2000	/* of changes by others that are over */
+#define STORE_EXTERNAL_MAX 2000	/* of changes by others that are over */
 #define STORE_JOBS_MAX 1000	/* jobs kept that are over */
 
 struct store;
@@ -156,17 +156,17 @@ int store_observed_get(struct store *s, const char *device,
 		       struct store_observed *out, struct err *err);
 
 /* What a circuit was seen to lose while it was well. */
-struct store_loss {
+struct store_insertion_loss {
 	struct optics_xc xc;
 	int32_t mdb;
 };
 
 /* Those of a device, by xc; *v is the caller's. */
-int store_losses(struct store *s, const char *device, struct store_loss **v,
+int store_insertion_losses(struct store *s, const char *device, struct store_insertion_loss **v,
 		 int *n, struct err *err);
 /* Replaces them, in one transaction. */
-int store_losses_put(struct store *s, const char *device,
-		     const struct store_loss *v, int n, struct err *err);
+int store_insertion_losses_put(struct store *s, const char *device,
+		     const struct store_insertion_loss *v, int n, struct err *err);
 
 /* How long things took of late. */
 enum store_timing_kind {
@@ -229,7 +229,7 @@ struct store_change {
 	int proof;		/* how well its light was proven, as given */
 	int64_t expected_down_ns;	/* of the plan, as given */
 	int64_t down_ns;	/* longest outage of a stage, 0: not known */
-	int down_by;		/* the level that its end was seen by */
+	int downtime_source;		/* the level that its end was seen by */
 };
 
 void store_change_fini(struct store_change *c);
@@ -332,7 +332,7 @@ int store_commit(struct store *s, int64_t change, const char *summary,
 		 int proof, struct err *err);
 
 /* The same, and remembers of each circuit that was made or kept how far it was
- * proven (of one kept no less than before), and from change.down_ns and .down_by how long light was away. */
+ * proven (of one kept no less than before), and from change.down_ns and .downtime_source how long light was away. */
 int store_commit_proven(struct store *s, const struct store_journal *j,
 			const char *summary, int proof, struct err *err);
 
@@ -435,60 +435,60 @@ void store_repairs_free(struct store_repair *v, int n);
 /* ---- changes by others --------------------------------------------------- */
 
 /* What became of light that weft had made or left alone, without weft. */
-enum store_foreign_kind {
-	STORE_FOREIGN_GONE,	/* a circuit of intent */
-	STORE_FOREIGN_APPEARED,	/* one that is in no intent */
-	STORE_FOREIGN_DARK,	/* a circuit of intent: listed, not in effect */
-	STORE_FOREIGN_DISABLED,	/* a port; the other index is -1 */
-	STORE_FOREIGN_PROGRAM,	/* a ring's: another, or none; no circuit */
+enum store_external_kind {
+	STORE_EXTERNAL_GONE,	/* a circuit of intent */
+	STORE_EXTERNAL_APPEARED,	/* one that is in no intent */
+	STORE_EXTERNAL_DARK,	/* a circuit of intent: listed, not in effect */
+	STORE_EXTERNAL_DISABLED,	/* a port; the other index is -1 */
+	STORE_EXTERNAL_PROGRAM,	/* a ring's: another, or none; no circuit */
 };
 
 /* By which reading it was noticed. */
-enum store_foreign_how {
+enum store_external_how {
 	STORE_BY_POLL, STORE_BY_EVENT, STORE_BY_VERIFY, STORE_BY_PLAN,
 	STORE_BY_CHANGE, STORE_BY_START,
 };
 
-enum store_foreign_outcome {
-	STORE_FOREIGN_OPEN,
-	STORE_FOREIGN_RESTORED,	/* by a change that weftd made for it */
-	STORE_FOREIGN_REPAIRED,	/* by somebody's change */
-	STORE_FOREIGN_ACCEPTED,	/* a change made it the intent */
-	STORE_FOREIGN_BY_ITSELF,	/* or by whoever had done it */
+enum store_external_outcome {
+	STORE_EXTERNAL_OPEN,
+	STORE_EXTERNAL_RESTORED,	/* by a change that weftd made for it */
+	STORE_EXTERNAL_REPAIRED,	/* by somebody's change */
+	STORE_EXTERNAL_ACCEPTED,	/* a change made it the intent */
+	STORE_EXTERNAL_BY_ITSELF,	/* or by whoever had done it */
 };
 
 /* "gone", "appeared", ...: the words of the file and of the API. */
-const char *store_foreign_kind_name(enum store_foreign_kind k);
+const char *store_external_kind_name(enum store_external_kind k);
 /* "poll", "before a change", ... */
-const char *store_foreign_how_name(enum store_foreign_how h);
+const char *store_external_how_name(enum store_external_how h);
 /* "open", "by itself", ... */
-const char *store_foreign_outcome_name(enum store_foreign_outcome o);
+const char *store_external_outcome_name(enum store_external_outcome o);
 
-struct store_foreign {
+struct store_external_change {
 	int64_t id;		/* 0: not stored yet */
 	char device[CONF_MAX_NAME + 1];
-	enum store_foreign_kind kind;
+	enum store_external_kind kind;
 	struct optics_xc xc;
 	/* It happened between these two (wall clock). */
 	int64_t right_ns, noticed_ns;
-	enum store_foreign_how how;
+	enum store_external_how how;
 	char who[STORE_NOTE_MAX];	/* as the device tells, or "unknown" */
-	enum store_foreign_outcome outcome;
+	enum store_external_outcome outcome;
 	int64_t resolved_ns;	/* 0: it is still so */
 	int64_t change;		/* of the outcome, or 0 */
 	bool given_up;		/* restoring it again and again was a fight */
 };
 
 /* "gone: in 1 -> out 7", ports counted from 1, into buf; returns it. */
-const char *store_foreign_text(const struct store_foreign *f, char *buf,
+const char *store_external_text(const struct store_external_change *f, char *buf,
 			       int size);
 /* Makes them durable, in one transaction. New ones (id 0) get their ids; of
  * others only outcome, resolved_ns, change and given_up. Of those that are over
- * the newest STORE_FOREIGN_MAX are kept. */
-int store_foreign_put(struct store *s, struct store_foreign *v, int n,
+ * the newest STORE_EXTERNAL_MAX are kept. */
+int store_external_changes_put(struct store *s, struct store_external_change *v, int n,
 		      struct err *err);
 
-struct store_foreign_query {
+struct store_external_query {
 	const char *device;	/* NULL or "": all */
 	bool open;		/* only those that are still so */
 	int64_t before;		/* only ids below; 0: from the newest */
@@ -496,27 +496,27 @@ struct store_foreign_query {
 };
 
 /* Newest first; *v is the caller's. */
-int store_foreign(struct store *s, const struct store_foreign_query *q,
-		  struct store_foreign **v, int *n, struct err *err);
+int store_external_changes(struct store *s, const struct store_external_query *q,
+		  struct store_external_change **v, int *n, struct err *err);
 
 /* ---- holds --------------------------------------------------------------- */
 
 /* A part of the fabric that gets no new light ("ocs0", "ocs0.3", "h2",
  * "h2.p0"), or all of it (""). */
-struct store_hold {
+struct store_drain {
 	char *what, *who, *reason;
 	int64_t since_ns;	/* wall clock */
 };
 
 /* Holding what is held already changes nothing. */
-int store_hold(struct store *s, const char *what, const char *who,
+int store_drain(struct store *s, const char *what, const char *who,
 	       const char *reason, struct err *err);
 /* WEFT_ENOTFOUND: not held. */
-int store_release(struct store *s, const char *what, struct err *err);
-/* All, in order of name. Free with store_holds_free. O(holds). */
-int store_holds(struct store *s, struct store_hold **v, int *n,
+int store_undrain(struct store *s, const char *what, struct err *err);
+/* All, in order of name. Free with store_drains_free. O(holds). */
+int store_drains(struct store *s, struct store_drain **v, int *n,
 		struct err *err);
-void store_holds_free(struct store_hold *v, int n);
+void store_drains_free(struct store_drain *v, int n);
 
 /* ---- audit --------------------------------------------------------------- */
 
@@ -544,7 +544,7 @@ struct store_audit_query {
 	int64_t since_ns;	/* not before this, wall clock; 0: any time */
 	int64_t before;		/* only ids below; 0: from the newest */
 	int limit;		/* the newest so many of those */
-	size_t most_bytes;	/* of texts, then no more; 0: no limit */
+	size_t max_bytes;	/* of texts, then no more; 0: no limit */
 };
 
 /* Lines, oldest first; buffered ones are written first. Free with

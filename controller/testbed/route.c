@@ -43,7 +43,7 @@ int testbed_plan(const struct model_fabric *f, struct plan **out,
 
 /* ---- installing ---- */
 
-static int set_ways(struct testbed *t, int host, const struct plan_way *ways,
+static int set_ways(struct testbed *t, int host, const struct plan_host_path *ways,
 		    int n, struct err *err)
 {
 	struct host_route *v = calloc((size_t)n + 1, sizeof(*v));
@@ -53,7 +53,7 @@ static int set_ways(struct testbed *t, int host, const struct plan_way *ways,
 		return err_nomem(err);
 	}
 	for (int i = 0; i < n; i++) {
-		const struct plan_way *w = &ways[i];
+		const struct plan_host_path *w = &ways[i];
 
 		v[i].dst = plan_host_address(w->to);
 		v[i].via = w->via == w->to ? 0 : plan_host_address(w->via);
@@ -73,10 +73,10 @@ int testbed_route(struct testbed *t, const struct plan_arc *arcs, int n,
 
 	*routes = 0;
 	for (int i = 0; rc == 0 && i < t->fabric->n_hosts; i++) {
-		struct plan_way *ways;
+		struct plan_host_path *ways;
 		int n_ways;
 
-		rc = plan_ways(t->fabric, arcs, n, i, &ways, &n_ways, err);
+		rc = plan_host_paths(t->fabric, arcs, n, i, &ways, &n_ways, err);
 		if (rc == 0) {
 			rc = set_ways(t, i, ways, n_ways, err);
 			free(ways);

@@ -57,10 +57,10 @@ fabric_of() { # CHANGES
 	echo "changes: { $1 }"
 }
 declare -A POLICY
-fabric_of "foreign: report" >"$T/report.yaml"
-fabric_of "foreign: restore, restore-after: 100ms" >"$T/restore.yaml"
-POLICY[rome]="foreign: restore"
-fabric_of "foreign: restore, restore-after: 100ms" >"$T/robots.yaml"
+fabric_of "external-changes: report" >"$T/report.yaml"
+fabric_of "external-changes: restore, restore-after: 100ms" >"$T/restore.yaml"
+POLICY[rome]="external-changes: restore"
+fabric_of "external-changes: restore, restore-after: 100ms" >"$T/robots.yaml"
 DAEMON_OPTIONS=(--poll 0)
 daemon || exit 1
 control rome "fault move=50" >"$T/out"

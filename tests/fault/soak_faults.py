@@ -408,7 +408,7 @@ class Soak:
             # Devices of one domain are changed at the same time. Of some weftd
             # takes back what somebody else took; not of the first, which is
             # forged.
-            policy = ", foreign: restore" if k and k % 2 == 0 else ""
+            policy = ", external-changes: restore" if k and k % 2 == 0 else ""
             hosts.append(f"  - {{ name: 'h{k}-[0-3]', ports: 'p[0-1]', "
                          f"rate: 100Gbps, reactivation: 1ms }}")
             switches.append(f"  - {{ name: {d.name}, size: 10x10, "

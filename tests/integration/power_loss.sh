@@ -22,7 +22,7 @@ jobs:
   - { name: ja, nodes: "a[0-3]", collective: allreduce, size: 1MiB, topology: "UniRing(1,4)" }
   - { name: jb, nodes: "b[0-3]", collective: allreduce, size: 1MiB, topology: "UniRing(1,4)" }
 END
-sed 's/, timeout: 500ms }/, timeout: 500ms, foreign: restore }/' "$T/f.yaml" >"$T/g.yaml"
+sed 's/, timeout: 500ms }/, timeout: 500ms, external-changes: restore }/' "$T/f.yaml" >"$T/g.yaml"
 DAEMON_OPTIONS=(--poll 1)
 daemon
 expect 2 "a plan" weft plan -f "$T/f.yaml"

@@ -1,6 +1,6 @@
 /*
  * Circuits that another user took away are brought back where the fabric says
- * so (`foreign: restore`): by a change like any other, journalled, read back, in
+ * so (`external-changes: restore`): by a change like any other, journalled, read back, in
  * the history, that makes exactly the circuits that went and moves nothing
  * else. Circuits of others go only where they hold ports of the intent, and
  * stay where the device names an owner. While the fabric is frozen, another
@@ -68,16 +68,16 @@ void restore_request_free(struct restore_request *r)
 /* ---- policy -------------------------------------------------------------- */
 
 /* Robots wear and take minutes: each of them is configured by itself. */
-enum model_foreign external_policy(const struct model_fabric *f,
+enum model_external external_policy(const struct model_fabric *f,
 					 const struct model_device *md,
 					 const struct apply_device *a)
 {
-	if (md->foreign != MODEL_FOREIGN_UNSET) {
-		return md->foreign;
+	if (md->external != MODEL_EXTERNAL_UNSET) {
+		return md->external;
 	}
 	return md->kind == MODEL_PANEL ||
 			       a->snap.caps.typ_switch_us >= ROBOT_US
-		       ? MODEL_FOREIGN_REPORT : f->changes.foreign;
+		       ? MODEL_EXTERNAL_REPORT : f->changes.external;
 }
 
 /* Whether any device has the policy. */
@@ -91,7 +91,7 @@ static bool is_wanted(struct apply *apply)
 	a = apply_devices(apply, &n);
 	for (int i = 0; i < n && !wanted; i++) {
 		wanted = external_policy(f, &f->devices[i], &a[i]) ==
-			 MODEL_FOREIGN_RESTORE;
+			 MODEL_EXTERNAL_RESTORE;
 	}
 	return wanted;
 }
@@ -134,11 +134,11 @@ static struct restore_attempt *find_attempt(struct restore *r, const char *name)
 
 /* ---- when ---------------------------------------------------------------- */
 
-static bool is_restorable(const struct store_foreign *f)
+static bool is_restorable(const struct store_external_change *f)
 {
-	return f->outcome == STORE_FOREIGN_OPEN &&
-	       (f->kind == STORE_FOREIGN_GONE ||
-		f->kind == STORE_FOREIGN_PROGRAM);
+	return f->outcome == STORE_EXTERNAL_OPEN &&
+	       (f->kind == STORE_EXTERNAL_GONE ||
+		f->kind == STORE_EXTERNAL_PROGRAM);
 }
 
 /* base, doubled n - 1 times, within bounds. */
@@ -151,13 +151,13 @@ static int64_t back_off(int64_t base, int n)
 }
 
 /* Since an operator's change last put something right. */
-static int64_t operator_ns(const struct store_foreign *v, int n)
+static int64_t operator_ns(const struct store_external_change *v, int n)
 {
 	int64_t at = 0;
 
 	for (int i = 0; i < n; i++) {
-		if ((v[i].outcome == STORE_FOREIGN_REPAIRED ||
-		     v[i].outcome == STORE_FOREIGN_ACCEPTED) &&
+		if ((v[i].outcome == STORE_EXTERNAL_REPAIRED ||
+		     v[i].outcome == STORE_EXTERNAL_ACCEPTED) &&
 		    v[i].resolved_ns > at) {
 			at = v[i].resolved_ns;
 		}
@@ -166,18 +166,18 @@ static int64_t operator_ns(const struct store_foreign *v, int n)
 }
 
 /* The restores that count, each a change that may have several records. */
-static int count_restores(const struct store_foreign *v, int n,
+static int count_restores(const struct store_external_change *v, int n,
 			  int64_t since_ns, int64_t *last_ns)
 {
 	int count = 0;
 
 	*last_ns = 0;
 	for (int i = 0; i < n; i++) {
-		bool seen = v[i].outcome != STORE_FOREIGN_RESTORED ||
+		bool seen = v[i].outcome != STORE_EXTERNAL_RESTORED ||
 			    v[i].resolved_ns <= since_ns;
 
 		for (int k = 0; k < i && !seen; k++) {
-			seen = v[k].outcome == STORE_FOREIGN_RESTORED &&
+			seen = v[k].outcome == STORE_EXTERNAL_RESTORED &&
 			       v[k].change == v[i].change;
 		}
 		if (!seen) {
@@ -189,7 +189,7 @@ static int count_restores(const struct store_foreign *v, int n,
 	return count;
 }
 
-enum restore_verdict restore_decide(const struct store_foreign *v, int n,
+enum restore_verdict restore_decide(const struct store_external_change *v, int n,
 				    int64_t after_ns, int tries,
 				    int64_t last_try_ns, int64_t now_ns,
 				    int64_t *at_ns)
@@ -198,7 +198,7 @@ enum restore_verdict restore_decide(const struct store_foreign *v, int n,
 	int restores;
 
 	for (int i = 0; i < n; i++) {
-		if (v[i].outcome == STORE_FOREIGN_OPEN && v[i].given_up) {
+		if (v[i].outcome == STORE_EXTERNAL_OPEN && v[i].given_up) {
 			return RESTORE_NOTHING;
 		}
 		if (is_restorable(&v[i]) && v[i].noticed_ns < first_ns) {
@@ -229,7 +229,7 @@ enum restore_verdict restore_decide(const struct store_foreign *v, int n,
 
 /* Marks the open records of a device, so that this outlives a restart. */
 static void give_up(struct daemon_env *env, const char *device,
-		    struct store_foreign *v, int n)
+		    struct store_external_change *v, int n)
 {
 	const struct daemon_event ev = { .kind = EVENT_KIND(RESTORE_GIVEN_UP),
 					 .device = device };
@@ -237,12 +237,12 @@ static void give_up(struct daemon_env *env, const char *device,
 	int kept = 0;
 
 	for (int i = 0; i < n; i++) {
-		if (v[i].outcome == STORE_FOREIGN_OPEN) {
+		if (v[i].outcome == STORE_EXTERNAL_OPEN) {
 			v[kept] = v[i];
 			v[kept++].given_up = true;
 		}
 	}
-	if (store_foreign_put(env->store, v, kept, &err)) {
+	if (store_external_changes_put(env->store, v, kept, &err)) {
 		log_error("weftd", "restore: %s", err.msg);
 	}
 	log_error("weftd", "%s: restored %d times, and changed again each time "
@@ -257,7 +257,7 @@ static void give_up(struct daemon_env *env, const char *device,
 
 /* Adds what a device has lost, and names it in the comment of the change. */
 static int want(struct restore_request *r, const char *device,
-		const struct store_foreign *v, int n)
+		const struct store_external_change *v, int n)
 {
 	struct restore_wanted w = { .program = false };
 	size_t len = strlen(r->comment);
@@ -265,17 +265,17 @@ static int want(struct restore_request *r, const char *device,
 
 	snprintf(w.name, sizeof(w.name), "%s", device);
 	for (int i = 0; i < n; i++) {
-		if (v[i].outcome != STORE_FOREIGN_OPEN) {
+		if (v[i].outcome != STORE_EXTERNAL_OPEN) {
 			continue;
 		}
-		w.program = w.program || v[i].kind == STORE_FOREIGN_PROGRAM;
-		if (v[i].kind == STORE_FOREIGN_GONE &&
+		w.program = w.program || v[i].kind == STORE_EXTERNAL_PROGRAM;
+		if (v[i].kind == STORE_EXTERNAL_GONE &&
 		    vec_push(&w.xcs, v[i].xc)) {
 			vec_fini(&w.xcs);
 			return WEFT_ENOMEM;
 		}
-		count += v[i].kind == STORE_FOREIGN_GONE ||
-			 v[i].kind == STORE_FOREIGN_PROGRAM;
+		count += v[i].kind == STORE_EXTERNAL_GONE ||
+			 v[i].kind == STORE_EXTERNAL_PROGRAM;
 	}
 	snprintf(r->comment + len, sizeof(r->comment) - len, "%s%s: %d gone",
 		 len ? ", " : "restores ", device, count);
@@ -294,11 +294,11 @@ static int consider(struct restore *all, struct restore_request *r,
 		    const char *device, int64_t *next_ns, struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(all->env->apply);
-	const struct store_foreign_query q = { .device = device };
+	const struct store_external_query q = { .device = device };
 	struct restore_attempt *a = find_attempt(all, device);
-	struct store_foreign *v = NULL;
+	struct store_external_change *v = NULL;
 	int64_t at_ns = 0;
-	int n = 0, rc = a ? store_foreign(all->env->store, &q, &v, &n, err)
+	int n = 0, rc = a ? store_external_changes(all->env->store, &q, &v, &n, err)
 			  : err_nomem(err);
 
 	if (rc) {
@@ -323,7 +323,7 @@ static int consider(struct restore *all, struct restore_request *r,
 	return rc;
 }
 
-static bool has_record(const struct store_foreign *v, int n, const char *name)
+static bool has_record(const struct store_external_change *v, int n, const char *name)
 {
 	for (int i = 0; i < n; i++) {
 		if (strcmp(v[i].device, name) == 0) {
@@ -335,7 +335,7 @@ static bool has_record(const struct store_foreign *v, int n, const char *name)
 
 /* All devices that answer, have an open record, and the policy to restore. */
 static int consider_all(struct restore *all, struct restore_request *r,
-			const struct store_foreign *v, int n, int64_t *next_ns,
+			const struct store_external_change *v, int n, int64_t *next_ns,
 			struct err *err)
 {
 	const struct model_fabric *f = apply_fabric(all->env->apply);
@@ -346,7 +346,7 @@ static int consider_all(struct restore *all, struct restore_request *r,
 	for (int i = 0; i < n_devices && rc == 0; i++) {
 		if (a[i].reachable && has_record(v, n, a[i].name) &&
 		    external_policy(f, &f->devices[i], &a[i]) ==
-			    MODEL_FOREIGN_RESTORE) {
+			    MODEL_EXTERNAL_RESTORE) {
 			rc = consider(all, r, a[i].name, next_ns, err);
 		}
 	}
@@ -397,9 +397,9 @@ static void begin_restore(struct restore *r, struct restore_request *req)
 
 void restore_check(struct restore *r)
 {
-	const struct store_foreign_query q = { .open = true };
+	const struct store_external_query q = { .open = true };
 	struct restore_request *req = NULL;
-	struct store_foreign *v = NULL;
+	struct store_external_change *v = NULL;
 	struct err err = { 0 };
 	int64_t next_ns = INT64_MAX;
 	int n = 0, rc;
@@ -408,7 +408,7 @@ void restore_check(struct restore *r)
 		return;
 	}
 	part_timer_stop(r->timer);
-	rc = store_foreign(r->env->store, &q, &v, &n, &err);
+	rc = store_external_changes(r->env->store, &q, &v, &n, &err);
 	if (rc == 0 && n > 0 && !may_restore(r)) {
 		next_ns = clk_wall_ns() + RETRY_MS * INT64_C(1000000);
 	} else if (rc == 0 && n > 0) {

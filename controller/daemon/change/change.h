@@ -114,14 +114,14 @@ void handle_recover_device(struct rpc_call *call, const ProtobufCMessage *req,
 
 /* Records, as messages; a zeroed v is fine for fini, also after an error. */
 struct external_view {
-	struct store_foreign *stored;
+	struct store_external_change *stored;
 	int n_stored;
 	Weft__V1__ExternalChange **list;
 	size_t n;
 };
 
 int external_view_init(struct external_view *v, const struct daemon_env *env,
-		       const struct store_foreign_query *q, struct err *err);
+		       const struct store_external_query *q, struct err *err);
 void external_view_fini(struct external_view *v);
 /* They become events from now on. */
 void external_changes_watch(struct daemon_env *env);
@@ -134,7 +134,7 @@ void handle_external_changes(struct rpc_call *call,
 struct restore;
 
 /* What weftd does about changes by others on a device. */
-enum model_foreign external_policy(const struct model_fabric *f,
+enum model_external external_policy(const struct model_fabric *f,
 				   const struct model_device *md,
 				   const struct apply_device *a);
 int restore_new(struct daemon_env *env, struct changes *changes,

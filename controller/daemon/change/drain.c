@@ -16,7 +16,7 @@
 
 struct drain {
 	struct daemon_env *env;
-	struct store_hold *holds;	/* as in the store */
+	struct store_drain *holds;	/* as in the store */
 	int n_holds;
 	void (*released)(void *arg);
 	void *arg;
@@ -24,11 +24,11 @@ struct drain {
 
 int drain_load(struct drain *d, struct err *err)
 {
-	struct store_hold *v;
-	int n, r = store_holds(d->env->store, &v, &n, err);
+	struct store_drain *v;
+	int n, r = store_drains(d->env->store, &v, &n, err);
 
 	if (r == 0) {
-		store_holds_free(d->holds, d->n_holds);
+		store_drains_free(d->holds, d->n_holds);
 		d->holds = v;
 		d->n_holds = n;
 	}
@@ -36,7 +36,7 @@ int drain_load(struct drain *d, struct err *err)
 }
 
 /* By name: "" is the frozen fabric; HOST, HOST.PORT, DEVICE, DEVICE.N. */
-static const struct store_hold *find(const struct drain *d, const char *what)
+static const struct store_drain *find(const struct drain *d, const char *what)
 {
 	for (int i = 0; i < d->n_holds; i++) {
 		if (strcmp(d->holds[i].what, what) == 0) {
@@ -48,7 +48,7 @@ static const struct store_hold *find(const struct drain *d, const char *what)
 
 int drain_check_frozen(const struct drain *d, struct err *err)
 {
-	const struct store_hold *h = find(d, "");
+	const struct store_drain *h = find(d, "");
 
 	if (!h) {
 		return 0;
@@ -61,7 +61,7 @@ int drain_check_frozen(const struct drain *d, struct err *err)
 
 /* ---- what a circuit touches ---------------------------------------------- */
 
-static const struct store_hold *find_port(const struct drain *d,
+static const struct store_drain *find_port(const struct drain *d,
 					  const char *device, int port)
 {
 	char name[NAME_SIZE];
@@ -71,11 +71,11 @@ static const struct store_hold *find_port(const struct drain *d,
 }
 
 /* The host port at the other end of a fibre (may be none), or its host. */
-static const struct store_hold *find_far_end(const struct drain *d,
+static const struct store_drain *find_far_end(const struct drain *d,
 					     const struct model_fabric *f,
 					     int port)
 {
-	const struct store_hold *h;
+	const struct store_drain *h;
 
 	if (port < 0) {
 		return NULL;
@@ -86,12 +86,12 @@ static const struct store_hold *find_far_end(const struct drain *d,
 
 /* One side of a circuit: its device, the device's port, or what is at the other
  * end of the port's fibre. far_ends: by port of the device, or NULL. */
-static const struct store_hold *find_side(const struct drain *d,
+static const struct store_drain *find_side(const struct drain *d,
 					  const struct model_fabric *f,
 					  const struct model_device *md,
 					  const int *far_ends, int port)
 {
-	const struct store_hold *h = find(d, md->name);
+	const struct store_drain *h = find(d, md->name);
 
 	h = h ? h : find_port(d, md->name, port);
 	return h ? h : find_far_end(d, f, far_ends ? far_ends[port] : -1);
@@ -117,7 +117,7 @@ bool drain_has_host(const struct drain *d, const struct model_fabric *f,
 	return held;
 }
 
-static int refuse(const struct store_hold *h, struct err *err, const char *what)
+static int refuse(const struct store_drain *h, struct err *err, const char *what)
 {
 	err_set(err, WEFT_ESTALE, "%s is drained by %s%s%s: no %s there",
 		h->what, h->who, h->reason[0] ? ": " : "", h->reason, what);
@@ -130,7 +130,7 @@ static int check_circuits(const struct drain *d, const struct model_fabric *f,
 			  const struct plan_device *pd, struct err *err)
 {
 	const struct model_device *md = &f->devices[pd->device];
-	const struct store_hold *h;
+	const struct store_drain *h;
 	char what[64];
 
 	for (int i = 0; i < pd->n_add; i++) {
@@ -158,12 +158,12 @@ static bool has_program(const struct ring_programs *ring, const char *name)
 }
 
 /* The ring, or a host of the job. */
-static const struct store_hold *find_job(const struct drain *d,
+static const struct store_drain *find_job(const struct drain *d,
 					 const struct model_fabric *f,
 					 const struct model_device *md,
 					 const char *name)
 {
-	const struct store_hold *h = find(d, md->name);
+	const struct store_drain *h = find(d, md->name);
 	int job = model_find_job(f, name);
 
 	for (int i = 0; job >= 0 && !h && i < f->jobs[job].n_hosts; i++) {
@@ -177,7 +177,7 @@ static int check_programs(const struct drain *d, const struct model_fabric *f,
 			  const struct plan_device *pd, struct err *err)
 {
 	const struct model_device *md = &f->devices[pd->device];
-	const struct store_hold *h;
+	const struct store_drain *h;
 	char what[CONF_MAX_NAME + 32];
 
 	for (int i = 0; pd->load_program && i < pd->programs.n; i++) {
@@ -360,7 +360,7 @@ static void hold(struct drain *d, struct rpc_call *call, const char *what,
 	int r;
 
 	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
-	r = store_hold(d->env->store, what, who, reason, &err);
+	r = store_drain(d->env->store, what, who, reason, &err);
 	snprintf(text, sizeof(text), "%.80s is %s by %s%s%.100s",
 		 *what ? what : "the fabric", *what ? "drained" : "frozen",
 		 who, reason[0] ? ": " : "", reason);
@@ -373,7 +373,7 @@ static void release(struct drain *d, struct rpc_call *call, const char *what)
 {
 	char who[RPC_PEER_TEXT_MAX], text[RPC_PEER_TEXT_MAX + 256];
 	struct err err = { 0 };
-	int r = store_release(d->env->store, what, &err);
+	int r = store_undrain(d->env->store, what, &err);
 
 	rpc_peer_text(rpc_call_peer(call), who, sizeof(who));
 	snprintf(text, sizeof(text), "%.80s is no longer %s: %s",
@@ -461,7 +461,7 @@ int drain_new(struct daemon_env *env, void (*released)(void *arg), void *arg,
 void drain_free(struct drain *d)
 {
 	if (d) {
-		store_holds_free(d->holds, d->n_holds);
+		store_drains_free(d->holds, d->n_holds);
 		free(d);
 	}
 }

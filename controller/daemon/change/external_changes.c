@@ -18,16 +18,16 @@
 
 /* The n records of one kind, in one sentence: many circuits of a device
  * go at once when it restarts. */
-static void emit(struct daemon_env *env, const struct store_foreign *first, int n)
+static void emit(struct daemon_env *env, const struct store_external_change *first, int n)
 {
-	bool over = first->outcome != STORE_FOREIGN_OPEN;
+	bool over = first->outcome != STORE_EXTERNAL_OPEN;
 	const struct daemon_event ev = {
 		.kind = over ? EVENT_KIND(EXTERNAL_CHANGE_RESOLVED) : EVENT_KIND(EXTERNAL_CHANGE),
 		.device = first->device, .change = first->change,
 	};
 	char what[64], more[32] = "", by[48] = "";
 
-	store_foreign_text(first, what, sizeof(what));
+	store_external_text(first, what, sizeof(what));
 	if (n > 1) {
 		snprintf(more, sizeof(more), " and %d more", n - 1);
 	}
@@ -37,7 +37,7 @@ static void emit(struct daemon_env *env, const struct store_foreign *first, int 
 	}
 	if (over) {
 		event_emit(env->events, &ev, "%s: %s%s: %s%s", first->device, what, more,
-			     store_foreign_outcome_name(first->outcome), by);
+			     store_external_outcome_name(first->outcome), by);
 	} else {
 		log_warn("weftd", "%s: %s%s, not by weft: %s", first->device,
 			 what, more, first->who);
@@ -46,7 +46,7 @@ static void emit(struct daemon_env *env, const struct store_foreign *first, int 
 	}
 }
 
-static void on_foreign(const struct store_foreign *v, int n, void *arg)
+static void on_foreign(const struct store_external_change *v, int n, void *arg)
 {
 	for (int from = 0, i = 1; i <= n; i++) {
 		if (i == n || v[i].outcome != v[from].outcome ||
@@ -64,27 +64,27 @@ void external_changes_watch(struct daemon_env *env)
 
 /* ---- messages ------------------------------------------------------------ */
 
-static void fill(Weft__V1__ExternalChange *m, const struct store_foreign *f)
+static void fill(Weft__V1__ExternalChange *m, const struct store_external_change *f)
 {
 	m->id = f->id;
 	m->device = (char *)f->device;
-	m->kind = (char *)store_foreign_kind_name(f->kind);
+	m->kind = (char *)store_external_kind_name(f->kind);
 	m->in = f->xc.in + 1;
 	m->out = f->xc.out + 1;
 	m->last_good_at_ns = f->right_ns;
 	m->detected_at_ns = f->noticed_ns;
-	m->detected_by = (char *)store_foreign_how_name(f->how);
+	m->detected_by = (char *)store_external_how_name(f->how);
 	m->who = (char *)f->who;
-	m->outcome = (char *)store_foreign_outcome_name(f->outcome);
+	m->outcome = (char *)store_external_outcome_name(f->outcome);
 	m->resolved_at_ns = f->resolved_ns;
 	m->change = f->change;
 	m->given_up = f->given_up;
 }
 
 int external_view_init(struct external_view *v, const struct daemon_env *env,
-		      const struct store_foreign_query *q, struct err *err)
+		      const struct store_external_query *q, struct err *err)
 {
-	int r = store_foreign(env->store, q, &v->stored, &v->n_stored, err);
+	int r = store_external_changes(env->store, q, &v->stored, &v->n_stored, err);
 
 	if (r) {
 		return r;
@@ -114,7 +114,7 @@ void handle_external_changes(struct rpc_call *call, const ProtobufCMessage *msg,
 		(const Weft__V1__ExternalChangesRequest *)msg;
 	Weft__V1__ExternalChangesResponse m = WEFT__V1__EXTERNAL_CHANGES_RESPONSE__INIT;
 	int limit = req->limit > 0 ? req->limit : LIST_LIMIT;
-	const struct store_foreign_query q = {
+	const struct store_external_query q = {
 		.device = req->device, .open = req->open,
 		.before = req->before,
 		.limit = limit < LIST_MOST ? limit : LIST_MOST,

@@ -85,7 +85,7 @@ enum restore_verdict {
  * each, and after RESTORE_MAX of them within RESTORE_WINDOW_NS, with no
  * change of an operator's between, it is given up. Pure. O(n^2).
  */
-enum restore_verdict restore_decide(const struct store_foreign *v, int n,
+enum restore_verdict restore_decide(const struct store_external_change *v, int n,
 				    int64_t after_ns, int tries,
 				    int64_t last_try_ns, int64_t now_ns,
 				    int64_t *at_ns);

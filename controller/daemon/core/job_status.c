@@ -18,7 +18,7 @@ struct job_status {
 	struct job_status_hooks hooks;
 	struct job_rows rows;
 	int n_refreshing;	/* plans under way; only the last counts */
-	uint64_t failed;	/* plan_dead_light when they were planned */
+	uint64_t failed;	/* plan_failed_circuits when they were planned */
 };
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -168,7 +168,7 @@ void job_status_check(struct job_status *s)
 	    apply_plan_base(env->apply, f, PLAN_SAFE, &base, NULL)) {
 		return;
 	}
-	failed = plan_dead_light(f, &base);
+	failed = plan_failed_circuits(f, &base);
 	if (failed != s->failed) {
 		s->failed = failed;
 		log_info("weftd", "%s: the jobs are planned again",

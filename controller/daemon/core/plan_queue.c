@@ -249,9 +249,9 @@ static void run_plan(uv_work_t *req)
 	if (r->has_keep) {
 		r->fabric->changes.keep_ppm = r->keep_ppm;
 	}
-	r->snap.base.go_back = r->ignore_floor;
+	r->snap.base.is_rollback = r->ignore_floor;
 	if (r->offline) {
-		r->rc = plan_remains(r->fabric, &r->snap.base, &r->plan,
+		r->rc = plan_degraded(r->fabric, &r->snap.base, &r->plan,
 				     &r->err);
 	} else {
 		r->rc = plan_make(r->fabric, &r->snap.base, &r->plan, &r->err);

@@ -35,7 +35,7 @@ static void move_routes(struct host_verifier *p)
 	if (p->hosts->set->renumbered) {
 		return;
 	}
-	if (plan_light_after(q->plan, q->stage - 1, &arcs, &n, &err)) {
+	if (plan_arcs_after(q->plan, q->stage - 1, &arcs, &n, &err)) {
 		log_warn("weftd", "hosts: %s", err.msg);
 		return;
 	}

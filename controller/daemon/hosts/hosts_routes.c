@@ -11,10 +11,10 @@ static void set_routes(struct host_set *h, struct local_host *l,
 		     const struct model_fabric *f,
 		     const struct plan_arc *arcs, int n_arcs)
 {
-	struct plan_way *ways = NULL;
+	struct plan_host_path *ways = NULL;
 	struct host_route *v = NULL;
 	struct err err = { 0 };
-	int n = 0, k = 0, rc = plan_ways(f, arcs, n_arcs, l->host, &ways, &n,
+	int n = 0, k = 0, rc = plan_host_paths(f, arcs, n_arcs, l->host, &ways, &n,
 					 &err);
 
 	if (rc == 0) {
@@ -24,7 +24,7 @@ static void set_routes(struct host_set *h, struct local_host *l,
 	/* A neighbour on another machine has an address on the wire that is not
 	 * known here. */
 	for (int i = 0; rc == 0 && i < n; i++) {
-		const struct plan_way *w = &ways[i];
+		const struct plan_host_path *w = &ways[i];
 		const struct host_port *tx = &h->ports[w->tx_port];
 		const struct host_port *rx = &h->ports[w->rx_port];
 

@@ -359,7 +359,7 @@ static void verified(const struct apply_question *q, void *arg)
 	int n, kept = 0;
 
 	if (!p->moved || !p->hosts->set ||
-	    plan_light_after(q->plan, q->stage, &arcs, &n, &err)) {
+	    plan_arcs_after(q->plan, q->stage, &arcs, &n, &err)) {
 		return;
 	}
 	for (int i = 0; i < n; i++) {

@@ -89,7 +89,7 @@ int job_find_place(const struct job_view *v, const struct job *j, int *out,
 		      struct err *err)
 {
 	const Weft__V1__RequestJobRequest *q = j->req;
-	struct place_wish w = {
+	struct place_request w = {
 		.n = q->n_nodes ? (int)q->n_nodes : q->count,
 		.ring = q->ring[0] ? model_find_device(v->f, q->ring) : -1,
 		.min_ports = q->min_ports,

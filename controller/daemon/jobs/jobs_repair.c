@@ -177,7 +177,7 @@ static bool all_usable(const struct job_view *v, const int *hosts, int n)
 static int choose(const struct job_view *v, const struct job *j, int *hosts,
 		  int n, struct err *err)
 {
-	struct place_wish w = { .n = n, .ring = -1,
+	struct place_request w = { .n = n, .ring = -1,
 				.min_ports = j->req->min_ports };
 	int *spare, r;
 

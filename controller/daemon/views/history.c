@@ -29,7 +29,7 @@ void fill_change(Weft__V1__Change *m, const struct store_change *c)
 	weft__v1__change__init(m);
 	m->expected_down_ns = c->expected_down_ns;
 	m->down_ns = c->down_ns;
-	m->down_source = (Weft__V1__Proof)c->down_by;
+	m->down_source = (Weft__V1__Proof)c->downtime_source;
 	m->id = c->id;
 	m->outcome = outcome_name(c->verdict);
 	m->generation = c->generation;
@@ -178,7 +178,7 @@ static int audit_init(const struct daemon_env *env, const Weft__V1__AuditRequest
 	const struct store_audit_query q = {
 		.change = req->change, .device = req->device,
 		.since_ns = req->since_at_ns, .before = req->before,
-		.limit = limit, .most_bytes = AUDIT_BYTES,
+		.limit = limit, .max_bytes = AUDIT_BYTES,
 	};
 	struct store_audit_query older = q;
 	struct store_audit *rest = NULL;

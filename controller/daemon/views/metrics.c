@@ -225,23 +225,23 @@ static void write_external(const struct daemon_env *env, const struct apply_devi
 	     "that weft did not make, by what became of them; of those that are "
 	     "over the ones that are remembered.");
 	for (int i = 0; i < n; i++) {
-		const struct store_foreign_query q = { .device = a[i].name };
-		int count[STORE_FOREIGN_BY_ITSELF + 1] = { 0 };
-		struct store_foreign *v = NULL;
+		const struct store_external_query q = { .device = a[i].name };
+		int count[STORE_EXTERNAL_BY_ITSELF + 1] = { 0 };
+		struct store_external_change *v = NULL;
 		int n_v = 0;
 
-		if (store_foreign(env->store, &q, &v, &n_v, NULL)) {
+		if (store_external_changes(env->store, &q, &v, &n_v, NULL)) {
 			continue;
 		}
 		for (int k = 0; k < n_v; k++) {
 			count[v[k].outcome]++;
 		}
 		free(v);
-		for (int k = 0; k <= STORE_FOREIGN_BY_ITSELF; k++) {
+		for (int k = 0; k <= STORE_EXTERNAL_BY_ITSELF; k++) {
 			buf_printf(b, "weft_external_changes{device=\"%s\","
 				   "state=\"%s\"} %d\n", a[i].name,
-				   store_foreign_outcome_name(
-					(enum store_foreign_outcome)k),
+				   store_external_outcome_name(
+					(enum store_external_outcome)k),
 				   count[k]);
 		}
 	}

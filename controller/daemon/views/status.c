@@ -263,7 +263,7 @@ static int fill_device(const struct views *d, const struct device_views *s,
 		       int device, const struct apply_device *a,
 		       struct err *err)
 {
-	const struct store_foreign_query open = { .device = a->name,
+	const struct store_external_query open = { .device = a->name,
 						  .open = true };
 	const struct model_device *md = &f->devices[device];
 	Weft__V1__DeviceState *m = &v->m;
@@ -290,7 +290,7 @@ static int fill_device(const struct views *d, const struct device_views *s,
 	m->switching = env_timing(d->env, STORE_SWITCHING, a->name,
 				  &v->switching);
 	m->power_loss = (char *)power_loss_name(a);
-	m->auto_restore = external_policy(f, md, a) == MODEL_FOREIGN_RESTORE;
+	m->auto_restore = external_policy(f, md, a) == MODEL_EXTERNAL_RESTORE;
 	if ((r = msg_parts_admin_down(&v->marked, md, &m->n_marked_dead,
 				 &m->marked_dead, &m->marked_dead_count,
 				 err)) ||

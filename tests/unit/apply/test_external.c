@@ -27,13 +27,13 @@ static const struct want second[] = {
 };
 
 /* The records, newest first; *n of them. */
-static struct store_foreign *records(struct rig *r, bool open, int *n)
+static struct store_external_change *records(struct rig *r, bool open, int *n)
 {
-	const struct store_foreign_query q = { .device = "a", .open = open };
-	struct store_foreign *v = NULL;
+	const struct store_external_query q = { .device = "a", .open = open };
+	struct store_external_change *v = NULL;
 	struct err err = { 0 };
 
-	assert_int_equal(store_foreign(r->store, &q, &v, n, &err), 0);
+	assert_int_equal(store_external_changes(r->store, &q, &v, n, &err), 0);
 	return v;
 }
 
@@ -78,7 +78,7 @@ static void what_was_found_is_none(void **state)
 static void gone_and_back(void **state)
 {
 	struct rig *r = *state;
-	struct store_foreign *v;
+	struct store_external_change *v;
 	int n;
 
 	one_switch(r);
@@ -89,7 +89,7 @@ static void gone_and_back(void **state)
 	rig_read(r);
 	v = records(r, true, &n);
 	assert_int_equal(n, 1);
-	assert_int_equal(v->kind, STORE_FOREIGN_GONE);
+	assert_int_equal(v->kind, STORE_EXTERNAL_GONE);
 	assert_int_equal(v->xc.in, 1);
 	assert_int_equal(v->xc.out, 2);
 	assert_int_equal(v->how, STORE_BY_VERIFY);
@@ -100,7 +100,7 @@ static void gone_and_back(void **state)
 	rig_read(r);
 	v = records(r, false, &n);
 	assert_int_equal(n, 1);
-	assert_int_equal(v->outcome, STORE_FOREIGN_BY_ITSELF);
+	assert_int_equal(v->outcome, STORE_EXTERNAL_BY_ITSELF);
 	assert_true(v->resolved_ns >= v->noticed_ns);
 	free(v);
 }
@@ -109,7 +109,7 @@ static void gone_and_back(void **state)
 static void noticed_after_a_restart(void **state)
 {
 	struct rig *r = *state;
-	struct store_foreign *v;
+	struct store_external_change *v;
 	int n;
 
 	one_switch(r);
@@ -129,7 +129,7 @@ static void noticed_after_a_restart(void **state)
 static void repaired_by_a_change(void **state)
 {
 	struct rig *r = *state;
-	struct store_foreign *v;
+	struct store_external_change *v;
 	int n;
 
 	one_switch(r);
@@ -139,7 +139,7 @@ static void repaired_by_a_change(void **state)
 	assert_int_equal(rig_go(r, PLAN_SAFE, first, 1), APPLY_COMMITTED);
 	v = records(r, false, &n);
 	assert_int_equal(n, 1);
-	assert_int_equal(v->outcome, STORE_FOREIGN_REPAIRED);
+	assert_int_equal(v->outcome, STORE_EXTERNAL_REPAIRED);
 	assert_int_equal(v->change, r->res.change);
 	free(v);
 }
@@ -148,7 +148,7 @@ static void repaired_by_a_change(void **state)
 static void accepted_by_a_change(void **state)
 {
 	struct rig *r = *state;
-	struct store_foreign *v;
+	struct store_external_change *v;
 	int n;
 
 	one_switch(r);
@@ -161,17 +161,17 @@ static void accepted_by_a_change(void **state)
 	v = records(r, false, &n);
 	assert_int_equal(n, 2);
 	for (int i = 0; i < n; i++) {
-		assert_int_equal(v[i].outcome, STORE_FOREIGN_ACCEPTED);
+		assert_int_equal(v[i].outcome, STORE_EXTERNAL_ACCEPTED);
 		assert_int_equal(v[i].change, r->res.change);
 	}
 	free(v);
 }
 
-static void remember(const struct store_foreign *v, int n, void *arg)
+static void remember(const struct store_external_change *v, int n, void *arg)
 {
 	int *told = arg;
 
-	told[v[0].outcome == STORE_FOREIGN_OPEN ? 0 : 1] += n;
+	told[v[0].outcome == STORE_EXTERNAL_OPEN ? 0 : 1] += n;
 }
 
 static void all_are_told_once(void **state)
@@ -212,15 +212,15 @@ static void devices_that_go(void **state)
 	assert_int_equal(rig_go(r, PLAN_SAFE, first, 1), APPLY_COMMITTED);
 	assert_int_equal(count(r, true), 0);
 	{
-		const struct store_foreign_query q = { .device = "b" };
-		struct store_foreign *v = NULL;
+		const struct store_external_query q = { .device = "b" };
+		struct store_external_change *v = NULL;
 		struct err err = { 0 };
 		int n;
 
-		assert_int_equal(store_foreign(r->store, &q, &v, &n, &err), 0);
+		assert_int_equal(store_external_changes(r->store, &q, &v, &n, &err), 0);
 		assert_int_equal(n, 1);
-		assert_int_equal(v->kind, STORE_FOREIGN_APPEARED);
-		assert_int_equal(v->outcome, STORE_FOREIGN_ACCEPTED);
+		assert_int_equal(v->kind, STORE_EXTERNAL_APPEARED);
+		assert_int_equal(v->outcome, STORE_EXTERNAL_ACCEPTED);
 		free(v);
 	}
 }

@@ -324,13 +324,13 @@ static void test_outage(void **state)
 	rig_go(r, PLAN_SAFE, chain, 1);
 	assert_int_equal(store_history(r->store, 0, 1, &h, &n, NULL), 0);
 	assert_true(h[0].down_ns >= 1000000);
-	assert_int_equal(h[0].down_by, APPLY_NEIGHBOUR);
+	assert_int_equal(h[0].downtime_source, APPLY_NEIGHBOUR);
 	store_history_free(h, n);
 	hosts.level = APPLY_UNVERIFIED;
 	rig_go(r, PLAN_SAFE, other, 1);
 	assert_int_equal(store_history(r->store, 0, 1, &h, &n, NULL), 0);
 	assert_true(h[0].down_ns > 0);
-	assert_int_equal(h[0].down_by, APPLY_ACKED);
+	assert_int_equal(h[0].downtime_source, APPLY_ACKED);
 	store_history_free(h, n);
 }
 

@@ -11,16 +11,16 @@
 #define S INT64_C(1000000000)
 #define NOW (1000000 * S)
 
-static struct store_foreign gone(int64_t ago_ns)
+static struct store_external_change gone(int64_t ago_ns)
 {
-	return (struct store_foreign){ .id = 1, .kind = STORE_FOREIGN_GONE,
+	return (struct store_external_change){ .id = 1, .kind = STORE_EXTERNAL_GONE,
 				       .noticed_ns = NOW - ago_ns };
 }
 
-static struct store_foreign ended(enum store_foreign_outcome outcome,
+static struct store_external_change ended(enum store_external_outcome outcome,
 				  int64_t change, int64_t ago_ns)
 {
-	struct store_foreign f = gone(ago_ns + S);
+	struct store_external_change f = gone(ago_ns + S);
 
 	f.outcome = outcome;
 	f.change = change;
@@ -30,7 +30,7 @@ static struct store_foreign ended(enum store_foreign_outcome outcome,
 
 static void nothing_is_due(void **state)
 {
-	struct store_foreign v[] = { gone(S), ended(STORE_FOREIGN_RESTORED, 3,
+	struct store_external_change v[] = { gone(S), ended(STORE_EXTERNAL_RESTORED, 3,
 						    20 * S) };
 	int64_t at;
 
@@ -41,22 +41,22 @@ static void nothing_is_due(void **state)
 			 RESTORE_NOTHING);
 	/* Neither a circuit that appeared, nor one that is only dark, nor a
 	 * port. */
-	v[0].kind = STORE_FOREIGN_APPEARED;
+	v[0].kind = STORE_EXTERNAL_APPEARED;
 	assert_int_equal(restore_decide(v, 1, S, 0, 0, NOW, &at),
 			 RESTORE_NOTHING);
-	v[0].kind = STORE_FOREIGN_DARK;
+	v[0].kind = STORE_EXTERNAL_DARK;
 	assert_int_equal(restore_decide(v, 1, S, 0, 0, NOW, &at),
 			 RESTORE_NOTHING);
-	v[0].kind = STORE_FOREIGN_DISABLED;
+	v[0].kind = STORE_EXTERNAL_DISABLED;
 	assert_int_equal(restore_decide(v, 1, S, 0, 0, NOW, &at),
 			 RESTORE_NOTHING);
-	v[0].kind = STORE_FOREIGN_PROGRAM;
+	v[0].kind = STORE_EXTERNAL_PROGRAM;
 	assert_int_equal(restore_decide(v, 1, S, 0, 0, NOW, &at), RESTORE_NOW);
 }
 
 static void it_waits_first(void **state)
 {
-	struct store_foreign v[] = { gone(S / 2), gone(S / 4) };
+	struct store_external_change v[] = { gone(S / 2), gone(S / 4) };
 	int64_t at;
 
 	(void)state;
@@ -69,10 +69,10 @@ static void it_waits_first(void **state)
 
 static void it_waits_longer_each_time(void **state)
 {
-	struct store_foreign v[] = {
-		gone(5 * S), ended(STORE_FOREIGN_RESTORED, 7, 6 * S),
-		ended(STORE_FOREIGN_RESTORED, 7, 6 * S),
-		ended(STORE_FOREIGN_RESTORED, 6, 17 * S),
+	struct store_external_change v[] = {
+		gone(5 * S), ended(STORE_EXTERNAL_RESTORED, 7, 6 * S),
+		ended(STORE_EXTERNAL_RESTORED, 7, 6 * S),
+		ended(STORE_EXTERNAL_RESTORED, 6, 17 * S),
 	};
 	int64_t at;
 
@@ -90,11 +90,11 @@ static void it_waits_longer_each_time(void **state)
 
 static void a_fight_is_left(void **state)
 {
-	struct store_foreign v[] = {
-		gone(500 * S), ended(STORE_FOREIGN_RESTORED, 7, 510 * S),
-		ended(STORE_FOREIGN_RESTORED, 6, 530 * S),
-		ended(STORE_FOREIGN_RESTORED, 5, 590 * S),
-		ended(STORE_FOREIGN_REPAIRED, 9, 520 * S),
+	struct store_external_change v[] = {
+		gone(500 * S), ended(STORE_EXTERNAL_RESTORED, 7, 510 * S),
+		ended(STORE_EXTERNAL_RESTORED, 6, 530 * S),
+		ended(STORE_EXTERNAL_RESTORED, 5, 590 * S),
+		ended(STORE_EXTERNAL_REPAIRED, 9, 520 * S),
 	};
 	int64_t at;
 
@@ -114,7 +114,7 @@ static void a_fight_is_left(void **state)
 
 static void what_fails_backs_off(void **state)
 {
-	struct store_foreign v[] = { gone(5000 * S) };
+	struct store_external_change v[] = { gone(5000 * S) };
 	int64_t at, last = 0;
 
 	(void)state;
@@ -136,7 +136,7 @@ static void order_is_nothing(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		struct rng r;
-		struct store_foreign v[8], w[8];
+		struct store_external_change v[8], w[8];
 		int64_t at_v = 0, at_w = 0;
 		int n = 8;
 
@@ -145,7 +145,7 @@ static void order_is_nothing(void **state)
 			int64_t ago = (int64_t)rng_below(&r, 700) * S;
 			int what = (int)rng_below(&r, 5);
 
-			v[i] = what ? ended((enum store_foreign_outcome)what,
+			v[i] = what ? ended((enum store_external_outcome)what,
 					    (int64_t)rng_below(&r, 5) + 1, ago)
 				    : gone(ago);
 			w[n - 1 - i] = v[i];

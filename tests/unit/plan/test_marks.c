@@ -61,8 +61,8 @@ static void light_at_marked_ports_moves(void **state)
 	assert_int_equal(q->n_add, 2);
 	plan_free(q);
 	/* Until then it counts as lost. */
-	assert_int_not_equal(plan_dead_light(g, &base), 0);
-	assert_int_equal(plan_dead_light(f, &base), 0);
+	assert_int_not_equal(plan_failed_circuits(g, &base), 0);
+	assert_int_equal(plan_failed_circuits(f, &base), 0);
 	plan_free(p);
 	model_free(f);
 	model_free(g);

@@ -141,15 +141,15 @@ static void learned_times_go_first(void **state)
 		   HOSTS SWITCHES("switches") JOB("h3, h2, h1, h0"), &o);
 	assert_int_equal(o.v[0].down_ns, 4005);
 	assert_int_equal(p->devices[0].switch_ns, 4000);
-	assert_int_equal(p->devices[0].down_by, PLAN_TIMES_LEARNED);
+	assert_int_equal(p->devices[0].downtime_source, PLAN_TIMES_LEARNED);
 	assert_int_equal(p->devices[1].down_ns, 60000005);
-	assert_int_equal(p->devices[1].down_by, PLAN_TIMES_SOME_LEARNED);
-	assert_int_equal(p->down_by, PLAN_TIMES_SOME_LEARNED);
+	assert_int_equal(p->devices[1].downtime_source, PLAN_TIMES_SOME_LEARNED);
+	assert_int_equal(p->downtime_source, PLAN_TIMES_SOME_LEARNED);
 	end(p, &o);
 	learned = (struct plan_times){ 0 };
 	p = change(HOSTS SWITCHES("switches") JOB("h0, h1, h2, h3"),
 		   HOSTS SWITCHES("switches") JOB("h3, h2, h1, h0"), &o);
-	assert_int_equal(p->down_by, PLAN_TIMES_CONFIGURED);
+	assert_int_equal(p->downtime_source, PLAN_TIMES_CONFIGURED);
 	end(p, &o);
 }
 

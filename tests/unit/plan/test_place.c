@@ -73,7 +73,7 @@ static bool *flags(const struct model_fabric *f, const char *names,
 	return out;
 }
 
-static void expect(const struct model_fabric *f, struct place_wish w,
+static void expect(const struct model_fabric *f, struct place_request w,
 		   const char *down, const char *busy, const char *want)
 {
 	int out[16];
@@ -92,7 +92,7 @@ static void expect(const struct model_fabric *f, struct place_wish w,
 	assert_string_equal(got, want);
 }
 
-#define SWITCHED(n_) (struct place_wish){ .n = n_, .ring = -1 }
+#define SWITCHED(n_) (struct place_request){ .n = n_, .ring = -1 }
 
 static void test_smallest_group(void **state)
 {
@@ -116,7 +116,7 @@ static void test_across_groups(void **state)
 
 static void test_ports(void **state)
 {
-	struct place_wish w = SWITCHED(2);
+	struct place_request w = SWITCHED(2);
 
 	w.min_ports = 2;
 	expect(*state, w, "", "", "c0 c1");
@@ -133,7 +133,7 @@ static void expect_spare(const struct model_fabric *f, const char *now,
 {
 	int hosts[16], out[16];
 	char *copy = strdup(now), *rest = copy, *name, got[128] = "";
-	struct place_wish w = SWITCHED(0);
+	struct place_request w = SWITCHED(0);
 	struct err err = { 0 };
 
 	while ((name = strsep(&rest, " ")) != NULL) {
@@ -174,7 +174,7 @@ static void test_named(void **state)
 			      model_find_host(f, "a0") };
 	const int dark[] = { model_find_host(f, "b1"),
 			     model_find_host(f, "d0") };
-	struct place_wish w = SWITCHED(2);
+	struct place_request w = SWITCHED(2);
 
 	w.hosts = hosts;
 	expect(f, w, "", "", "b1 a0");
@@ -187,7 +187,7 @@ static void test_named(void **state)
 static void test_ring(void **state)
 {
 	const struct model_fabric *f = *state;
-	struct place_wish w = { .n = 3,
+	struct place_request w = { .n = 3,
 				.ring = model_find_device(f, "ring") };
 
 	expect(f, w, "", "", "r0 r1 r2");

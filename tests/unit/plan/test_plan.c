@@ -452,7 +452,7 @@ static void foreign_light_is_left_alone_or_named(void **state)
 
 	base.mode = PLAN_UPDATE;
 	p = plan_of(f, &base);
-	assert_int_equal(steps_of(p, 0)->n_stolen, 1);
+	assert_int_equal(steps_of(p, 0)->n_displaced, 1);
 	assert_int_equal(steps_of(p, 0)->n_del, 1);
 	assert_int_equal(steps_of(p, 0)->del[0].in, 0);
 	plan_free(p);
@@ -473,7 +473,7 @@ static void foreign_light_out_of_the_way_stays(void **state)
 	(void)state;
 	check_circuits(p, &p->jobs[0]);
 	assert_int_equal(p->n_del, 0);
-	assert_int_equal(steps_of(p, 0)->n_foreign, 1);
+	assert_int_equal(steps_of(p, 0)->n_external, 1);
 	for (int i = 0; i < steps_of(p, 0)->n_add; i++) {
 		assert_int_not_equal(steps_of(p, 0)->add[i].in, 1);
 		assert_int_not_equal(steps_of(p, 0)->add[i].out, 9);
@@ -678,7 +678,7 @@ static void only_what_is_restored_moves(void **state)
 		assert_int_equal(optics_xc_cmp(d->add, &lost), 0);
 		assert_int_equal(d->n_del, 1);
 		assert_int_equal(optics_xc_cmp(d->del, &thief), 0);
-		assert_int_equal(d->n_stolen, 1);
+		assert_int_equal(d->n_displaced, 1);
 		assert_int_equal(d->n_want, intent[0].n_xcs);
 		assert_int_equal(d->n_leave, 1);
 		assert_int_equal(steps_of(p, 1)->n_add, 0);

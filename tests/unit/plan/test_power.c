@@ -185,8 +185,8 @@ static void every_element_is_named(void **state)
 	}
 	assert_int_equal(path->loss_mdb, 8200);
 	assert_true(path->has_power && path->has_launch);
-	assert_int_equal(path->least_mdbm, -8200);
-	assert_int_equal(path->most_mdbm, -8200);
+	assert_int_equal(path->min_mdbm, -8200);
+	assert_int_equal(path->max_mdbm, -8200);
 	assert_int_equal(path->launched_mdbm, -1000);
 	release(p);
 	/* The way back goes over the circuit whose maker measured it. */
@@ -205,7 +205,7 @@ static bool going_back(const char *host, const struct plan_known_power *power)
 	struct plan_light seen[2] = {
 		{ .known = true, .powers = power, .n_powers = 1 },
 	};
-	struct plan_base base = { .observed = seen, .go_back = true };
+	struct plan_base base = { .observed = seen, .is_rollback = true };
 	struct plan *p = NULL;
 	struct err err = { 0 };
 	bool planned = plan_make(f, &base, &p, &err) == 0;
@@ -224,8 +224,8 @@ static void measured_power_counts(void **state)
 
 	(void)state;
 	p = plan_with(", launch: 0dBm", NULL, 0, weak, 1, NULL);
-	assert_int_equal(path_of(p)->least_mdbm, -13000);
-	assert_int_equal(path_of(p)->most_mdbm, -9000);
+	assert_int_equal(path_of(p)->min_mdbm, -13000);
+	assert_int_equal(path_of(p)->max_mdbm, -9000);
 	release(p);
 	plan_with(", launch: 0dBm, receive-min: -12dBm", NULL, 0, weak, 1,
 		  "n0.p0 -> n1.p0: -5dBm measured at s0 in 1 (0dBm launched), "
@@ -266,7 +266,7 @@ static void doubts_are_told(void **state)
 	p = plan_with(", launch: 0dBm, receive-min: -12dBm", NULL, 0, dark, 1,
 		      NULL);
 	assert_true(path_of(p)->is_dark);
-	assert_int_equal(path_of(p)->least_mdbm, -9000);
+	assert_int_equal(path_of(p)->min_mdbm, -9000);
 	assert_int_equal(p->n_warnings, 1);
 	assert_string_equal(p->warnings[0], "n0.p0: -1dBm should arrive at s0 "
 			    "in 1, and no light does");

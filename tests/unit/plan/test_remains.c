@@ -51,7 +51,7 @@ static struct plan *remains(const struct applied *a)
 	struct plan *p = NULL;
 	struct err err = { 0 };
 
-	if (plan_remains(a->f, &a->base, &p, &err)) {
+	if (plan_degraded(a->f, &a->base, &p, &err)) {
 		fail_msg("%s", err.msg);
 	}
 	return p;
@@ -61,7 +61,7 @@ static struct plan *remains(const struct applied *a)
  * are not dead; the rate is that of its loads. */
 static void check_loss(const struct plan_job *j, int dead)
 {
-	const struct plan_loss *loss = j->loss;
+	const struct plan_job_loss *loss = j->loss;
 	struct coll_report rep;
 	struct err err = { 0 };
 
@@ -96,7 +96,7 @@ static void nothing_is_lost(void **state)
 	p = remains(&a);
 	assert_int_equal(p->n_jobs, 1);
 	assert_null(p->jobs[0].loss);
-	assert_true(plan_dead_light(a.f, &a.base) == 0);
+	assert_true(plan_failed_circuits(a.f, &a.base) == 0);
 	plan_free(p);
 	applied_free(&a);
 }
@@ -158,11 +158,11 @@ static void bad_ports_kill(void **state)
 	(void)state;
 	a.seen[0].n_bad_in = 1;
 	a.seen[0].bad_in = &in;
-	one = plan_dead_light(a.f, &a.base);
+	one = plan_failed_circuits(a.f, &a.base);
 	assert_true(one != 0);
 	a.seen[0].n_bad_out = 2;
 	a.seen[0].bad_out = out;
-	assert_true(plan_dead_light(a.f, &a.base) != one);
+	assert_true(plan_failed_circuits(a.f, &a.base) != one);
 	p = remains(&a);
 	check_loss(&p->jobs[0], 2);
 	plan_free(p);
@@ -180,7 +180,7 @@ static void the_unknown_is_alive(void **state)
 	a.seen[0].known = false;
 	p = remains(&a);
 	assert_null(p->jobs[0].loss);
-	assert_true(plan_dead_light(a.f, &a.base) == 0);
+	assert_true(plan_failed_circuits(a.f, &a.base) == 0);
 	plan_free(p);
 
 	a.seen[0].known = true;
@@ -203,7 +203,7 @@ static void cut_off(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct applied a = apply(all[i]);
-		const struct plan_loss *loss;
+		const struct plan_job_loss *loss;
 		struct plan *p;
 
 		lose(&a, 0);
@@ -303,11 +303,11 @@ static void check_repair(const char *text, const struct ring_fault *dead, int n,
 	struct applied a = apply(text);
 	struct plan *p, *repair, *after;
 	struct plan_light *made;
-	const struct plan_loss *loss;
+	const struct plan_job_loss *loss;
 	struct plan_base base;
 
 	fail_parts(&a, dead, n);
-	assert_true(plan_dead_light(a.f, &a.base) != 0);
+	assert_true(plan_failed_circuits(a.f, &a.base) != 0);
 	p = remains(&a);
 	loss = p->jobs[0].loss;
 	assert_non_null(loss);
@@ -317,17 +317,17 @@ static void check_repair(const char *text, const struct ring_fault *dead, int n,
 	repair = plan_of(a.f, &a.base);
 	assert_int_equal(repair->n_loads, 1);
 	assert_int_equal(repair->jobs[0].time_ns, loss->time_ns);
-	assert_true(repair->jobs[0].whole_ns == p->jobs[0].time_ns);
+	assert_true(repair->jobs[0].fault_free_ns == p->jobs[0].time_ns);
 	assert_int_equal(repair->jobs[0].n_without, n);
 	check_program(&repair->devices[0].programs.v[0], dead, n);
 
 	made = light_after(repair);
 	base = (struct plan_base){ .intent = made, .observed = a.seen };
 	a.seen[0].programs = made[0].programs;
-	assert_true(plan_dead_light(a.f, &base) == 0);
+	assert_true(plan_failed_circuits(a.f, &base) == 0);
 	plan_free(p);
 	p = NULL;
-	assert_int_equal(plan_remains(a.f, &base, &p, &(struct err){ 0 }), 0);
+	assert_int_equal(plan_degraded(a.f, &base, &p, &(struct err){ 0 }), 0);
 	assert_null(p->jobs[0].loss);
 	assert_int_equal(p->jobs[0].time_ns, repair->jobs[0].time_ns);
 	after = plan_of(a.f, &base);

@@ -252,13 +252,13 @@ static void check_light(const struct plan *p, int stage,
 	struct plan_arc *arcs;
 	int n;
 
-	assert_int_equal(plan_light_after(p, stage - 1, &arcs, &n, NULL), 0);
+	assert_int_equal(plan_arcs_after(p, stage - 1, &arcs, &n, NULL), 0);
 	check_arcs(f, before, NULL, arcs, n);
-	assert_int_equal(plan_drained(p, stage, &arcs, &n, NULL), 0);
+	assert_int_equal(plan_stage_removes(p, stage, &arcs, &n, NULL), 0);
 	check_arcs(f, before, deleted, arcs, n);
-	assert_int_equal(plan_lit(p, stage, &arcs, &n, NULL), 0);
+	assert_int_equal(plan_stage_adds(p, stage, &arcs, &n, NULL), 0);
 	check_arcs(f, made, deleted, arcs, n);
-	assert_int_equal(plan_light_after(p, stage, &arcs, &n, NULL), 0);
+	assert_int_equal(plan_arcs_after(p, stage, &arcs, &n, NULL), 0);
 	check_arcs(f, made, NULL, arcs, n);
 }
 
@@ -453,7 +453,7 @@ static void what_others_had_needs_no_floor(void **state)
 
 	(void)state;
 	q = plan_of(g, &base);
-	assert_true(q->devices[0].n_stolen > 0);
+	assert_true(q->devices[0].n_displaced > 0);
 	assert_int_equal(q->n_stages, 1);
 	plan_free(p);
 	plan_free(q);

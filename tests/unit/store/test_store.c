@@ -118,7 +118,7 @@ static void test_proofs(void **state)
 	OK(begin(s, &j, "aa", &err));
 	OK(store_repairs_put(s, &r, 1, &err));
 	j.change.down_ns = 77;
-	j.change.down_by = 3;
+	j.change.downtime_source = 3;
 	OK(store_commit_proven(s, &j, "done", 3, &err));
 	store_journal_fini(&j);
 	store_free(s);
@@ -130,7 +130,7 @@ static void test_proofs(void **state)
 	OK(store_change_get(s, 1, &ch, &err));
 	assert_int_equal(ch.expected_down_ns, 40);
 	assert_int_equal(ch.down_ns, 77);
-	assert_int_equal(ch.down_by, 3);
+	assert_int_equal(ch.downtime_source, 3);
 	store_change_fini(&ch);
 
 	j = journal_of(3, -1, 7);
@@ -439,22 +439,22 @@ static void test_observed_again(void **state)
 
 static void test_losses(void **state)
 {
-	const struct store_loss two[] = { { { 1, 2 }, 900 },
+	const struct store_insertion_loss two[] = { { { 1, 2 }, 900 },
 					  { { 3, 4 }, 1250 } };
 	struct store *s = must_open(*state);
-	struct store_loss *got = NULL;
+	struct store_insertion_loss *got = NULL;
 	int n = 9;
 
-	OK(store_losses(s, "sw", &got, &n, &err));
+	OK(store_insertion_losses(s, "sw", &got, &n, &err));
 	assert_int_equal(n, 0);
-	OK(store_losses_put(s, "sw", two, 2, &err));
-	OK(store_losses_put(s, "other", two, 1, &err));
-	OK(store_losses(s, "sw", &got, &n, &err));
+	OK(store_insertion_losses_put(s, "sw", two, 2, &err));
+	OK(store_insertion_losses_put(s, "other", two, 1, &err));
+	OK(store_insertion_losses(s, "sw", &got, &n, &err));
 	assert_int_equal(n, 2);
 	assert_memory_equal(got, two, sizeof(two));
 	free(got);
-	OK(store_losses_put(s, "sw", two + 1, 1, &err));
-	OK(store_losses(s, "sw", &got, &n, &err));
+	OK(store_insertion_losses_put(s, "sw", two + 1, 1, &err));
+	OK(store_insertion_losses(s, "sw", &got, &n, &err));
 	assert_int_equal(n, 1);
 	assert_int_equal(got[0].xc.in, 3);
 	free(got);
@@ -548,7 +548,7 @@ static void test_audit_is_asked(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(v[0].id, 4);
 	store_audit_free(v, n);
-	q = (struct store_audit_query){ .limit = 10, .most_bytes = 5 };
+	q = (struct store_audit_query){ .limit = 10, .max_bytes = 5 };
 	OK(store_audit_read(s, &q, &v, &n, &err));
 	assert_int_equal(n, 2);
 	assert_int_equal(v[1].id, 6);
@@ -563,40 +563,40 @@ static void test_audit_is_asked(void **state)
 static void test_foreign_is_bounded(void **state)
 {
 	struct store *s = must_open(*state);
-	struct store_foreign f = { .device = "a", .kind = STORE_FOREIGN_GONE,
+	struct store_external_change f = { .device = "a", .kind = STORE_EXTERNAL_GONE,
 				   .xc = { 1, 2 }, .noticed_ns = 7,
 				   .how = STORE_BY_EVENT, .who = "noc" };
-	struct store_foreign_query q = { .device = "a", .open = true };
-	struct store_foreign open = f, *v;
+	struct store_external_query q = { .device = "a", .open = true };
+	struct store_external_change open = f, *v;
 	int n;
 
-	OK(store_foreign_put(s, &open, 1, &err));
+	OK(store_external_changes_put(s, &open, 1, &err));
 	assert_int_equal(open.id, 1);
 	/* The same thing does not happen twice before it is over. */
-	assert_true(store_foreign_put(s, &f, 1, &err) < 0);
-	for (int i = 0; i < STORE_FOREIGN_MAX + 50; i++) {
-		f = (struct store_foreign){ .device = "b", .xc = { i, 1 } };
-		OK(store_foreign_put(s, &f, 1, &err));
-		f.outcome = STORE_FOREIGN_RESTORED;
+	assert_true(store_external_changes_put(s, &f, 1, &err) < 0);
+	for (int i = 0; i < STORE_EXTERNAL_MAX + 50; i++) {
+		f = (struct store_external_change){ .device = "b", .xc = { i, 1 } };
+		OK(store_external_changes_put(s, &f, 1, &err));
+		f.outcome = STORE_EXTERNAL_RESTORED;
 		f.resolved_ns = i + 1;
 		f.change = i;
-		OK(store_foreign_put(s, &f, 1, &err));
+		OK(store_external_changes_put(s, &f, 1, &err));
 	}
-	OK(store_foreign(s, &q, &v, &n, &err));
+	OK(store_external_changes(s, &q, &v, &n, &err));
 	assert_int_equal(n, 1);
 	assert_int_equal(v->id, 1);
 	assert_int_equal(v->how, STORE_BY_EVENT);
 	assert_string_equal(v->who, "noc");
 	free(v);
-	q = (struct store_foreign_query){ .device = "b" };
-	OK(store_foreign(s, &q, &v, &n, &err));
-	assert_in_range(n, STORE_FOREIGN_MAX - 1, STORE_FOREIGN_MAX);
-	assert_int_equal(v[0].outcome, STORE_FOREIGN_RESTORED);
-	assert_int_equal(v[0].change, STORE_FOREIGN_MAX + 49);
+	q = (struct store_external_query){ .device = "b" };
+	OK(store_external_changes(s, &q, &v, &n, &err));
+	assert_in_range(n, STORE_EXTERNAL_MAX - 1, STORE_EXTERNAL_MAX);
+	assert_int_equal(v[0].outcome, STORE_EXTERNAL_RESTORED);
+	assert_int_equal(v[0].change, STORE_EXTERNAL_MAX + 49);
 	q.before = v[0].id;
 	free(v);
 	q.limit = 3;
-	OK(store_foreign(s, &q, &v, &n, &err));
+	OK(store_external_changes(s, &q, &v, &n, &err));
 	assert_int_equal(n, 3);
 	assert_true(v[0].id < q.before && v[0].id > v[1].id);
 	free(v);
@@ -628,13 +628,16 @@ static void refused(const struct place *p, int code, const char *words)
 
 /* Takes back what formats 3 to 11 have added; the list of ops that a journal
  * may hold stays the longer one. */
-#define WITHOUT_V12 "DROP TABLE change_job;"
+#define WITHOUT_V12 "DROP TABLE change_job;" \
+	"ALTER TABLE external_change RENAME TO foreign_change;" \
+	"ALTER TABLE drain RENAME TO hold;" \
+	"ALTER TABLE change RENAME COLUMN downtime_source TO downtime_source;"
 #define WITHOUT_V10 WITHOUT_V12 "DROP TABLE foreign_change; DROP TABLE timing;" \
 	"ALTER TABLE journal_step DROP COLUMN proof;" \
 	"ALTER TABLE intent_circuit DROP COLUMN proof;" \
 	"ALTER TABLE change DROP COLUMN expected_down_ns;" \
 	"ALTER TABLE change DROP COLUMN down_ns;" \
-	"ALTER TABLE change DROP COLUMN down_by;"
+	"ALTER TABLE change DROP COLUMN downtime_source;"
 #define WITHOUT_V9 WITHOUT_V10 "DROP TABLE circuit_loss; DROP TABLE lease;"
 #define WITHOUT_V7 WITHOUT_V9 "DROP TABLE repair;" \
 	"ALTER TABLE change DROP COLUMN trace;"
@@ -661,7 +664,7 @@ static void test_lease(void **state)
 	OK(store_open_shared(p->path, &a, &err));
 	OK(store_open_shared(p->path, &b, &err));
 	/* Nobody leads: nobody writes, and nobody has it for himself. */
-	assert_int_equal(store_hold(a, "h0", "me", "", &err), WEFT_ESTALE);
+	assert_int_equal(store_drain(a, "h0", "me", "", &err), WEFT_ESTALE);
 	assert_int_equal(store_open(p->path, &c, &err), WEFT_ESTALE);
 	OK(store_lease(a, &seen, &err));
 	OK(store_lease(b, &late, &err));
@@ -672,7 +675,7 @@ static void test_lease(void **state)
 	assert_int_equal(store_lead(b, &late, "b", &err), WEFT_ESTALE);
 	assert_non_null(strstr(err.msg, "a was faster"));
 	OK(begin(a, &j, "aa", &err));
-	assert_int_equal(store_hold(b, "h0", "me", "", &err), WEFT_ESTALE);
+	assert_int_equal(store_drain(b, "h0", "me", "", &err), WEFT_ESTALE);
 	assert_non_null(strstr(err.msg, "a leads now"));
 	/* A beat in between is seen as well. */
 	OK(store_lease(b, &late, &err));
@@ -939,27 +942,27 @@ static void test_jobs(void **state)
 static void test_holds(void **state)
 {
 	struct store *s = must_open(*state);
-	struct store_hold *v;
+	struct store_drain *v;
 	int n;
 
-	OK(store_hold(s, "ocs0.3", "root", "dirty", &err));
-	OK(store_hold(s, "ocs0.3", "me", "again", &err));
-	OK(store_hold(s, "", "root", "", &err));
+	OK(store_drain(s, "ocs0.3", "root", "dirty", &err));
+	OK(store_drain(s, "ocs0.3", "me", "again", &err));
+	OK(store_drain(s, "", "root", "", &err));
 	store_free(s);
 	s = must_open(*state);
-	OK(store_holds(s, &v, &n, &err));
+	OK(store_drains(s, &v, &n, &err));
 	assert_int_equal(n, 2);
 	assert_string_equal(v[0].what, "");
 	assert_string_equal(v[1].what, "ocs0.3");
 	assert_string_equal(v[1].who, "root");
 	assert_string_equal(v[1].reason, "dirty");
 	assert_true(v[1].since_ns > 0);
-	store_holds_free(v, n);
-	OK(store_release(s, "", &err));
-	assert_int_equal(store_release(s, "", &err), WEFT_ENOTFOUND);
-	OK(store_holds(s, &v, &n, &err));
+	store_drains_free(v, n);
+	OK(store_undrain(s, "", &err));
+	assert_int_equal(store_undrain(s, "", &err), WEFT_ENOTFOUND);
+	OK(store_drains(s, &v, &n, &err));
 	assert_int_equal(n, 1);
-	store_holds_free(v, n);
+	store_drains_free(v, n);
 	store_free(s);
 }
 
