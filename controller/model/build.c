@@ -1,4 +1,12 @@
-/* What the parts of building share; see build.h. */
+/*
+ * What the readers of hosts, devices, fibres and jobs share: lists of entries,
+ * names with ranges and their budget, and the look-up of what was read before.
+ *
+ * One list may hold thousands of names with the same mistake, such as hosts
+ * that are not there; a tally makes one error of them, with a count. While a
+ * part of the file could not be understood, names that it might have given are
+ * not reported as unknown, so that one mistake gives one error.
+ */
 #include "controller/model/build.h"
 
 #include <stdio.h>
@@ -7,8 +15,8 @@
 /* More names than this are not searched for a likely one. */
 #define MAX_SEARCHED 4096
 
-void build_each(struct build *b, const struct conf_value *list,
-		void (*add)(struct build *b, const struct conf_node *entry, int nth))
+void build_each(struct model_build *b, const struct conf_value *list,
+		void (*add)(struct model_build *b, const struct conf_node *entry, int nth))
 {
 	int nth = 0;
 
@@ -23,7 +31,7 @@ void build_each(struct build *b, const struct conf_value *list,
 
 /* Counts the names of one text against what is left of max and of the whole
  * fabric's budget. */
-static bool count_text(struct build *b, const char *object, const char *key,
+static bool count_text(struct model_build *b, const char *object, const char *key,
 		       const struct conf_node *text, int64_t left, int64_t *n)
 {
 	size_t offset;
@@ -47,7 +55,7 @@ static bool count_text(struct build *b, const char *object, const char *key,
 	return false;
 }
 
-static bool expand_text(struct build *b, const struct conf_node *text, struct conf_arena *arena,
+static bool expand_text(struct model_build *b, const struct conf_node *text, struct conf_arena *arena,
 			struct names *out)
 {
 	struct err err;
@@ -59,7 +67,7 @@ static bool expand_text(struct build *b, const struct conf_node *text, struct co
 	return true;
 }
 
-struct names *build_names(struct build *b, const char *object, const char *key,
+struct names *build_names(struct model_build *b, const char *object, const char *key,
 			  const struct conf_node *node, struct conf_arena *arena, int max)
 {
 	bool list = node->kind == CONF_NODE_LIST;
@@ -90,7 +98,7 @@ struct names *build_names(struct build *b, const char *object, const char *key,
 	return out;
 }
 
-struct names *build_plain_names(struct build *b, const char *object, const char *key,
+struct names *build_plain_names(struct model_build *b, const char *object, const char *key,
 				const struct conf_node *node, struct conf_arena *arena, int max)
 {
 	struct names *names = build_names(b, object, key, node, arena, max);
@@ -114,7 +122,7 @@ int build_find(const struct strmap *map, const char *name)
 	return (int)(intptr_t)strmap_get(map, name) - 1;
 }
 
-void build_map(struct build *b, struct strmap *map, const char *name,
+void build_map(struct model_build *b, struct strmap *map, const char *name,
 	       int index)
 {
 	if (strmap_set(map, name, (void *)((intptr_t)index + 1))) {
@@ -136,13 +144,13 @@ const char *tally_more(int n, char buf[MORE_MAX])
 	return buf;
 }
 
-bool build_is_taken(const struct build *b, const char *name)
+bool build_is_taken(const struct model_build *b, const char *name)
 {
 	return build_find(&b->f->hosts, name) >= 0 ||
 	       build_find(&b->f->devices, name) >= 0;
 }
 
-void build_report_taken(struct build *b, const char *object,
+void build_report_taken(struct model_build *b, const char *object,
 			const struct tally *taken)
 {
 	const struct conf_place *at;
@@ -166,7 +174,7 @@ void build_report_taken(struct build *b, const char *object,
 		   at->line, tally_more(taken->n, more));
 }
 
-static void report_unknown(struct build *b, const char *object,
+static void report_unknown(struct model_build *b, const char *object,
 			   const struct tally *unknown)
 {
 	struct nearest near;
@@ -184,7 +192,7 @@ static void report_unknown(struct build *b, const char *object,
 	}
 }
 
-int build_find_hosts(struct build *b, const char *object,
+int build_find_hosts(struct model_build *b, const char *object,
 		     const struct names *names, int *hosts, bool *clean)
 {
 	struct tally unknown = { 0 }, twice = { 0 };

@@ -52,7 +52,7 @@ struct port_end {
 	int device, index;
 };
 
-struct build {
+struct model_build {
 	struct conf_reader *r;
 	int64_t names_left;		/* of MODEL_MAX_NAMES */
 	struct fabric *f;
@@ -74,42 +74,42 @@ struct build {
 
 /* Each reads its part of the root mapping's values. Out of memory is left in
  * reader.stop. */
-void build_hosts(struct build *b, const struct conf_value *root);
-void build_devices(struct build *b, const struct conf_value *root);
-void build_fibres(struct build *b, const struct conf_value *root);
-void build_jobs(struct build *b, const struct conf_value *root);
+void build_hosts(struct model_build *b, const struct conf_value *root);
+void build_devices(struct model_build *b, const struct conf_value *root);
+void build_fibres(struct model_build *b, const struct conf_value *root);
+void build_jobs(struct model_build *b, const struct conf_value *root);
 /* After jobs: those that are requested, of the configuration. */
-void build_requests(struct build *b);
+void build_requests(struct model_build *b);
 /* After fibres. */
-void build_dead(struct build *b, const struct conf_value *root);
+void build_dead(struct model_build *b, const struct conf_value *root);
 /* After devices: hosts that nothing can reach. */
-void build_check_hosts(struct build *b);
+void build_check_hosts(struct model_build *b);
 
 /* Calls add for each entry of a list of mappings, until the reader stops.
  * nth counts from 1. Frees the work memory after each. */
-void build_each(struct build *b, const struct conf_value *list,
-		void (*add)(struct build *b, const struct conf_node *entry,
+void build_each(struct model_build *b, const struct conf_value *list,
+		void (*add)(struct model_build *b, const struct conf_node *entry,
 			    int nth));
 
 /* Expands a NAMES value into the arena and counts the names against the
  * budget; reports what is wrong. object and key are for messages. NULL on
  * failure. */
-struct names *build_names(struct build *b, const char *object, const char *key,
+struct names *build_names(struct model_build *b, const char *object, const char *key,
 			  const struct conf_node *node, struct conf_arena *arena,
 			  int max);
 
 /* The same, and every name must be fit for a host or device. */
-struct names *build_plain_names(struct build *b, const char *object,
+struct names *build_plain_names(struct model_build *b, const char *object,
 				const char *key, const struct conf_node *node,
 				struct conf_arena *arena, int max);
 
 /* Reads a list of channels such as "0-7,16", each once, which lives as long
  * as the fabric; reports what is wrong and returns false. */
-bool build_channels(struct build *b, const char *object, const struct conf_value *v,
+bool build_channels(struct model_build *b, const char *object, const struct conf_value *v,
 		    int **list, int *n);
 
 /* Finds the port of this name, or reports why there is none. fibres.c */
-bool build_find_port(struct build *b, const char *object,
+bool build_find_port(struct model_build *b, const char *object,
 		     const struct name *name, struct port_end *out);
 
 /* The same fault in many names of one list is one error with a count. */
@@ -124,21 +124,21 @@ void tally_add(struct tally *t, const struct name *name);
 const char *tally_more(int n, char buf[MORE_MAX]);
 
 /* True when a host or device has this name already. */
-bool build_is_taken(const struct build *b, const char *name);
-void build_report_taken(struct build *b, const char *object,
+bool build_is_taken(const struct model_build *b, const char *name);
+void build_report_taken(struct model_build *b, const char *object,
 			const struct tally *taken);
 
 /* Index in one of the fabric's maps, or -1. */
 int build_find(const struct strmap *map, const char *name);
 
 /* Maps name to index; sets reader.stop when out of memory. */
-void build_map(struct build *b, struct strmap *map, const char *name,
+void build_map(struct model_build *b, struct strmap *map, const char *name,
 	       int index);
 
 /* Indices of the named hosts into hosts[names->n], in order and each once;
  * returns how many. Unknown names and doubles are reported (unknown ones not
  * when hosts could not be read completely) and clear *clean. */
-int build_find_hosts(struct build *b, const char *object,
+int build_find_hosts(struct model_build *b, const char *object,
 		     const struct names *names, int *hosts, bool *clean);
 
 #endif

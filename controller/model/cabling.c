@@ -12,28 +12,28 @@
 
 enum fault_kind { FAULT_FROM, FAULT_TO, FAULT_FORM, FAULT_USED, FAULT_KINDS };
 
-struct fault {
+struct cabling_fault {
 	int n;
 	struct conf_place at;
 	char text[ERR_MSG_MAX - CONF_MAX_OBJECT - MORE_MAX];
 	char hint[120];
 };
 
-struct entry {
-	struct build *b;
+struct fibre_entry {
+	struct model_build *b;
 	char object[CONF_MAX_OBJECT];
 	int32_t loss_mdb;
 	bool amplified;
 	int n_channels;		/* 0: not filtered */
 	int *channels;		/* of each pair of ends */
 	int channel;		/* of the pair at hand, -1: not filtered */
-	struct fault faults[FAULT_KINDS];
+	struct cabling_fault faults[FAULT_KINDS];
 };
 
 enum side { SIDE_BOTH, SIDE_TX, SIDE_RX, SIDE_IN, SIDE_OUT };
 
 /* One end of a fibre (or of a pair of them). */
-struct end {
+struct fibre_end {
 	const struct name *name;
 	bool is_host;
 	int device, index;	/* device end: 0-based port */
@@ -41,14 +41,14 @@ struct end {
 	enum side side;
 };
 
-static void fault(struct entry *e, enum fault_kind kind, struct conf_place at,
+static void fault(struct fibre_entry *e, enum fault_kind kind, struct conf_place at,
 		  const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
-static void fault(struct entry *e, enum fault_kind kind, struct conf_place at,
+static void fault(struct fibre_entry *e, enum fault_kind kind, struct conf_place at,
 		  const char *hint, const char *fmt, ...)
 {
-	struct fault *f = &e->faults[kind];
+	struct cabling_fault *f = &e->faults[kind];
 	va_list ap;
 
 	if (f->n++ > 0) {
@@ -61,10 +61,10 @@ static void fault(struct entry *e, enum fault_kind kind, struct conf_place at,
 	va_end(ap);
 }
 
-static void report_faults(struct entry *e)
+static void report_faults(struct fibre_entry *e)
 {
 	for (int k = 0; k < FAULT_KINDS; k++) {
-		const struct fault *f = &e->faults[k];
+		const struct cabling_fault *f = &e->faults[k];
 		char more[MORE_MAX];
 		struct err *err;
 
@@ -81,10 +81,10 @@ static void report_faults(struct entry *e)
 
 /* ---- ends ---- */
 
-static bool host_end(struct entry *e, enum fault_kind kind, struct end *end,
+static bool host_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_end *end,
 		     int host, const char *rest)
 {
-	struct build *b = e->b;
+	struct model_build *b = e->b;
 	const struct model_host *h = &b->hosts.v[host];
 	const struct host_class *class = &b->classes.v[b->class_of.v[host]];
 	char port[NAMES_MAX_LEN + 1];
@@ -121,7 +121,7 @@ static bool host_end(struct entry *e, enum fault_kind kind, struct end *end,
 }
 
 /* "7", "in7" or "out7", counted from 1. */
-static bool parse_device_port(const char *text, struct end *end)
+static bool parse_device_port(const char *text, struct fibre_end *end)
 {
 	const char *p = text;
 	long n;
@@ -143,8 +143,8 @@ static bool parse_device_port(const char *text, struct end *end)
 }
 
 /* The port exists on the sides that the end asks for. */
-static bool check_device_port(struct entry *e, enum fault_kind kind,
-			      const struct end *end,
+static bool check_device_port(struct fibre_entry *e, enum fault_kind kind,
+			      const struct fibre_end *end,
 			      const struct model_device *dev)
 {
 	bool in = end->side != SIDE_OUT, out = end->side != SIDE_IN;
@@ -172,7 +172,7 @@ static bool check_device_port(struct entry *e, enum fault_kind kind,
 	return false;
 }
 
-static bool device_end(struct entry *e, enum fault_kind kind, struct end *end,
+static bool device_end(struct fibre_entry *e, enum fault_kind kind, struct fibre_end *end,
 		       int device, const char *rest)
 {
 	const struct model_device *dev = &e->b->devices.v[device];
@@ -194,10 +194,10 @@ static bool device_end(struct entry *e, enum fault_kind kind, struct end *end,
 	       check_device_port(e, kind, end, dev);
 }
 
-static void unknown_owner(struct entry *e, enum fault_kind kind,
+static void unknown_owner(struct fibre_entry *e, enum fault_kind kind,
 			  const struct name *name, const char *owner)
 {
-	struct build *b = e->b;
+	struct model_build *b = e->b;
 	char hint[96] = "";
 	struct nearest near;
 
@@ -220,15 +220,15 @@ static void unknown_owner(struct entry *e, enum fault_kind kind,
 	      "there is no host or device '%.64s'", owner);
 }
 
-static bool find_end(struct entry *e, enum fault_kind kind,
-		     const struct name *name, struct end *end)
+static bool find_end(struct fibre_entry *e, enum fault_kind kind,
+		     const struct name *name, struct fibre_end *end)
 {
 	const char *dot = strchr(name->text, '.');
 	size_t len = dot ? (size_t)(dot - name->text) : 0;
 	char owner[NAMES_MAX_LEN + 1];
 	int index;
 
-	*end = (struct end){ .name = name };
+	*end = (struct fibre_end){ .name = name };
 	if (!dot || len == 0 || !dot[1]) {
 		fault(e, kind, name->at, "write HOST.PORT or DEVICE.NUMBER",
 		      "'%.64s' is not a port", name->text);
@@ -248,11 +248,11 @@ static bool find_end(struct entry *e, enum fault_kind kind,
 	return false;
 }
 
-bool build_find_port(struct build *b, const char *object,
+bool build_find_port(struct model_build *b, const char *object,
 		     const struct name *name, struct port_end *out)
 {
-	struct entry e = { .b = b };
-	struct end end;
+	struct fibre_entry e = { .b = b };
+	struct fibre_end end;
 	bool ok;
 
 	snprintf(e.object, sizeof(e.object), "%s", object);
@@ -270,10 +270,10 @@ bool build_find_port(struct build *b, const char *object,
 /* ---- joining ---- */
 
 /* The host's transmitter or receiver, and the device port, must be dark. */
-static bool is_dark(struct entry *e, const struct end *host,
-		    const struct end *dev, bool tx)
+static bool is_dark(struct fibre_entry *e, const struct fibre_end *host,
+		    const struct fibre_end *dev, bool tx)
 {
-	struct build *b = e->b;
+	struct model_build *b = e->b;
 	const struct model_port *p = &b->ports.v[host->port];
 	const struct model_device *d = &b->devices.v[dev->device];
 	int other = tx ? d->in_port[dev->index] : d->out_port[dev->index];
@@ -306,10 +306,10 @@ static bool is_dark(struct entry *e, const struct end *host,
 	return true;
 }
 
-static void join(struct entry *e, const struct end *host,
-		 const struct end *dev, bool tx)
+static void join(struct fibre_entry *e, const struct fibre_end *host,
+		 const struct fibre_end *dev, bool tx)
 {
-	struct build *b = e->b;
+	struct model_build *b = e->b;
 	struct model_port *p = &b->ports.v[host->port];
 	struct model_device *d = &b->devices.v[dev->device];
 
@@ -331,10 +331,10 @@ static void join(struct entry *e, const struct end *host,
 }
 
 /* The output and the input must be dark, and of switches that are one-way. */
-static bool may_join(struct entry *e, const struct end *from,
-		     const struct end *to)
+static bool may_join(struct fibre_entry *e, const struct fibre_end *from,
+		     const struct fibre_end *to)
 {
-	const struct end *ends[2] = { from, to };
+	const struct fibre_end *ends[2] = { from, to };
 
 	for (int k = 0; k < 2; k++) {
 		const struct model_device *d =
@@ -352,7 +352,7 @@ static bool may_join(struct entry *e, const struct end *from,
 	return true;
 }
 
-static char *end_name(struct entry *e, const struct end *end)
+static char *end_name(struct fibre_entry *e, const struct fibre_end *end)
 {
 	char name[NAMES_MAX_LEN + 16];
 	int n = snprintf(name, sizeof(name), "%s.%d",
@@ -361,10 +361,10 @@ static char *end_name(struct entry *e, const struct end *end)
 	return conf_copy(e->b->r, e->b->r->keep, name, (size_t)n);
 }
 
-static void join_trunk(struct entry *e, const struct end *from,
-		       const struct end *to)
+static void join_trunk(struct fibre_entry *e, const struct fibre_end *from,
+		       const struct fibre_end *to)
 {
-	struct build *b = e->b;
+	struct model_build *b = e->b;
 	struct model_trunk t = { from->device, from->index, to->device,
 				 to->index, .loss_mdb = e->loss_mdb,
 				 .amplified = e->amplified,
@@ -380,8 +380,8 @@ static void join_trunk(struct entry *e, const struct end *from,
 }
 
 /* From switch or panel to another: one fibre, or of whole ports one each way. */
-static void join_switches(struct entry *e, const struct end *from,
-			  const struct end *to)
+static void join_switches(struct fibre_entry *e, const struct fibre_end *from,
+			  const struct fibre_end *to)
 {
 	bool both = from->side == SIDE_BOTH && to->side == SIDE_BOTH;
 
@@ -401,8 +401,8 @@ static void join_switches(struct entry *e, const struct end *from,
 	}
 }
 
-static bool are_switches(const struct build *b, const struct end *x,
-			 const struct end *y)
+static bool are_switches(const struct model_build *b, const struct fibre_end *x,
+			 const struct fibre_end *y)
 {
 	const struct model_device *d = &b->devices.v[x->device];
 	const struct model_device *f = &b->devices.v[y->device];
@@ -412,8 +412,8 @@ static bool are_switches(const struct build *b, const struct end *x,
 }
 
 /* Light must have a way: out of a host into a device, or the other way. */
-static void join_pair(struct entry *e, const struct end *from,
-		      const struct end *to)
+static void join_pair(struct fibre_entry *e, const struct fibre_end *from,
+		      const struct fibre_end *to)
 {
 	bool is_trunk = !from->is_host && !to->is_host &&
 			are_switches(e->b, from, to);
@@ -437,8 +437,8 @@ static void join_pair(struct entry *e, const struct end *from,
 			join(e, from, to, false);
 		}
 	} else if (simplex) {
-		const struct end *host = outward ? from : to;
-		const struct end *dev = outward ? to : from;
+		const struct fibre_end *host = outward ? from : to;
+		const struct fibre_end *dev = outward ? to : from;
 
 		if (is_dark(e, host, dev, outward)) {
 			join(e, host, dev, outward);
@@ -459,11 +459,11 @@ static void join_pair(struct entry *e, const struct end *from,
 	}
 }
 
-static void join_all(struct entry *e, const struct names *from,
+static void join_all(struct fibre_entry *e, const struct names *from,
 		     const struct names *to)
 {
 	for (int i = 0; i < from->n; i++) {
-		struct end a, z;
+		struct fibre_end a, z;
 		bool ok = find_end(e, FAULT_FROM, &from->v[i], &a);
 
 		/* Both ends are looked at, even if the first is wrong. */
@@ -478,7 +478,7 @@ static void join_all(struct entry *e, const struct names *from,
 }
 
 /* One channel for each pair of ends. */
-static bool read_filters(struct entry *e, const struct conf_value *v, int pairs)
+static bool read_filters(struct fibre_entry *e, const struct conf_value *v, int pairs)
 {
 	if (!v->node) {
 		return true;
@@ -498,10 +498,10 @@ static bool read_filters(struct entry *e, const struct conf_value *v, int pairs)
 	return true;
 }
 
-static void add_fibre(struct build *b, const struct conf_node *node, int nth)
+static void add_fibre(struct model_build *b, const struct conf_node *node, int nth)
 {
 	struct conf_value v[CONF_MAX_KEYS];
-	struct entry e = { .b = b };
+	struct fibre_entry e = { .b = b };
 	struct names *from, *to;
 
 	conf_object_name(&section_fibre, node, nth, e.object);
@@ -533,7 +533,7 @@ static void add_fibre(struct build *b, const struct conf_node *node, int nth)
 	}
 }
 
-void build_fibres(struct build *b, const struct conf_value *root)
+void build_fibres(struct model_build *b, const struct conf_value *root)
 {
 	const struct conf_value *list = &root[FABRIC_FIBRES];
 

@@ -43,7 +43,7 @@ static bool add_range(bool *seen, int *list, int *n, int first, int last)
 	return true;
 }
 
-bool build_channels(struct build *b, const char *object, const struct conf_value *v, int **list,
+bool build_channels(struct model_build *b, const char *object, const struct conf_value *v, int **list,
 		    int *n)
 {
 	bool seen[MODEL_MAX_WAVELENGTHS] = { false }, good = true;

@@ -1,4 +1,11 @@
-/* Switches, patch panels and rings. */
+/*
+ * Switches, patch panels and rings.
+ *
+ * One entry may stand for many devices ("ocs[0-7]"): it is read once and
+ * copied for each name. Switches and panels have a table of ports that the
+ * fibres fill in later; a device whose size could not be read is kept, marked
+ * as unsure, so that its fibres and jobs are still checked by name.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +13,7 @@
 #include "controller/model/build.h"
 
 /* An entry being read: its section, what messages call it, its values. */
-struct entry {
+struct device_entry {
 	const struct conf_node *node;
 	const struct conf_section *section;
 	char object[CONF_MAX_OBJECT];
@@ -42,7 +49,7 @@ static const char *address_fault(const char *text)
 	return NULL;
 }
 
-static bool read_addresses(struct build *b, struct entry *e)
+static bool read_addresses(struct model_build *b, struct device_entry *e)
 {
 	const struct conf_value *v = &e->v[DEVICE_ADDRESS];
 	const struct names *list;
@@ -76,7 +83,7 @@ static bool read_addresses(struct build *b, struct entry *e)
 
 /* ---- what all devices have ---- */
 
-static void read_options(struct build *b, const struct conf_value *v, struct model_device *dev)
+static void read_options(struct model_build *b, const struct conf_value *v, struct model_device *dev)
 {
 	const struct conf_node *map = v->node;
 	int n = 0;
@@ -97,13 +104,13 @@ static void read_options(struct build *b, const struct conf_value *v, struct mod
 	dev->n_options = n;
 }
 
-static char *keep_text(struct build *b, const char *text)
+static char *keep_text(struct model_build *b, const char *text)
 {
 	return conf_copy(b->r, b->r->keep, text, strlen(text));
 }
 
 /* Fills what devices of an entry have in common. */
-static void read_common(struct build *b, const struct entry *e,
+static void read_common(struct model_build *b, const struct device_entry *e,
 			enum model_device_kind kind, struct model_device *dev)
 {
 	const struct conf_value *timeout = &e->v[DEVICE_TIMEOUT];
@@ -131,7 +138,7 @@ static void read_common(struct build *b, const struct entry *e,
 }
 
 /* Adds the i-th device of an entry, made after a common pattern. */
-static void add_device(struct build *b, struct entry *e, int i,
+static void add_device(struct model_build *b, struct device_entry *e, int i,
 		       const struct model_device *pattern, bool unsure)
 {
 	const struct name *name = &e->names->v[i];
@@ -164,7 +171,7 @@ static void add_device(struct build *b, struct entry *e, int i,
 }
 
 /* Reads the mapping and its names. False when there is nothing to add. */
-static bool open_entry(struct build *b, struct entry *e, const struct conf_node *node, int nth)
+static bool open_entry(struct model_build *b, struct device_entry *e, const struct conf_node *node, int nth)
 {
 	const struct conf_value *name = &e->v[DEVICE_NAME];
 
@@ -187,7 +194,7 @@ static bool open_entry(struct build *b, struct entry *e, const struct conf_node 
 /* ---- switches and panels ---- */
 
 /* Ports from `size`, or from `ports` with any-to-any. */
-static bool read_size(struct build *b, const struct entry *e,
+static bool read_size(struct model_build *b, const struct device_entry *e,
 		      struct model_device *dev)
 {
 	const struct conf_value *size = &e->v[SPACE_SIZE];
@@ -226,7 +233,7 @@ static bool read_size(struct build *b, const struct entry *e,
 }
 
 /* Memory for the devices' port maps, all dark; within the limit. */
-static bool add_port_maps(struct build *b, const struct entry *e,
+static bool add_port_maps(struct model_build *b, const struct device_entry *e,
 			  struct model_device *dev)
 {
 	int n = dev->n_in + dev->n_out;
@@ -246,7 +253,7 @@ static bool add_port_maps(struct build *b, const struct entry *e,
 	return dev->in_port != NULL;
 }
 
-static void add_space(struct build *b, struct entry *e, enum model_device_kind kind,
+static void add_space(struct model_build *b, struct device_entry *e, enum model_device_kind kind,
 		      const struct conf_node *node, int nth)
 {
 	struct model_device dev = { 0 };
@@ -267,23 +274,23 @@ static void add_space(struct build *b, struct entry *e, enum model_device_kind k
 	build_report_taken(b, e->object, &e->taken);
 }
 
-static void add_switch(struct build *b, const struct conf_node *node, int nth)
+static void add_switch(struct model_build *b, const struct conf_node *node, int nth)
 {
-	struct entry e = { .section = &section_switch };
+	struct device_entry e = { .section = &section_switch };
 
 	add_space(b, &e, MODEL_SWITCH, node, nth);
 }
 
-static void add_panel(struct build *b, const struct conf_node *node, int nth)
+static void add_panel(struct model_build *b, const struct conf_node *node, int nth)
 {
-	struct entry e = { .section = &section_panel };
+	struct device_entry e = { .section = &section_panel };
 
 	add_space(b, &e, MODEL_PANEL, node, nth);
 }
 
 /* ---- rings ---- */
 
-static void read_members(struct build *b, const struct entry *e,
+static void read_members(struct model_build *b, const struct device_entry *e,
 			 struct model_device *dev)
 {
 	const struct conf_value *v = &e->v[RING_NODES];
@@ -309,7 +316,7 @@ static void read_members(struct build *b, const struct entry *e,
 	}
 }
 
-static void read_loss(struct build *b, const struct entry *e,
+static void read_loss(struct model_build *b, const struct device_entry *e,
 		      struct model_device *dev)
 {
 	struct conf_value v[CONF_MAX_KEYS];
@@ -333,9 +340,9 @@ static void read_loss(struct build *b, const struct entry *e,
 	};
 }
 
-static void add_ring(struct build *b, const struct conf_node *node, int nth)
+static void add_ring(struct model_build *b, const struct conf_node *node, int nth)
 {
-	struct entry e = { .section = &section_ring };
+	struct device_entry e = { .section = &section_ring };
 	struct model_device dev = { 0 };
 
 	if (!open_entry(b, &e, node, nth)) {
@@ -360,9 +367,9 @@ static void add_ring(struct build *b, const struct conf_node *node, int nth)
 	build_report_taken(b, e.object, &e.taken);
 }
 
-void build_devices(struct build *b, const struct conf_value *root)
+void build_devices(struct model_build *b, const struct conf_value *root)
 {
-	static void (*const add[])(struct build *, const struct conf_node *,
+	static void (*const add[])(struct model_build *, const struct conf_node *,
 				   int) = { add_switch, add_panel, add_ring };
 	static const int keys[] = { FABRIC_SWITCHES, FABRIC_PANELS,
 				    FABRIC_RINGS };

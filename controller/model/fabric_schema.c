@@ -1,5 +1,12 @@
-/* The tables of the format; see schema.h. Change docs/man/weft.yaml.5 with
- * them. */
+/*
+ * The format of a fabric file: a table a section, with type, limits, default
+ * and hint of every key.
+ *
+ * What depends on one value alone stands here, so that the reader, the hints
+ * and the manual's test (tests/unit/model/test_manual.c) go by one table; what
+ * depends on several values is checked where the section is built. Change
+ * docs/man/weft.yaml.5 with them.
+ */
 #include <stddef.h>
 
 #include "controller/model/fabric_schema.h"

@@ -1,11 +1,18 @@
-/* Parts that carry no light, as their owner knows: ports, and parts of rings. */
+/*
+ * Parts that their owner knows to be out of order: ports of hosts, switches and
+ * panels, and nodes, spans, channels or fibres of rings.
+ *
+ * Ports are named as in fibres, parts of rings by numbers. They end up in the
+ * device as sorted lists without doubles, in the form in which a device reports
+ * a failure itself, so that planning treats both alike.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controller/model/build.h"
 
-static bool push(struct build *b, struct mark m)
+static bool push(struct model_build *b, struct mark m)
 {
 	/* One more than may be, so that it is seen. */
 	if (b->r->stop || b->marks.n > MODEL_MAX_DEAD) {
@@ -20,7 +27,7 @@ static bool push(struct build *b, struct mark m)
 
 /* ---- ports ---- */
 
-static void mark_port(struct build *b, int device, int index, bool is_out)
+static void mark_port(struct model_build *b, int device, int index, bool is_out)
 {
 	if (device >= 0) {
 		push(b, (struct mark){ .device = device, .index = index,
@@ -29,7 +36,7 @@ static void mark_port(struct build *b, int device, int index, bool is_out)
 }
 
 /* A host's port is dead at the other ends of its fibres. */
-static void mark_end(struct build *b, const struct port_end *end)
+static void mark_end(struct model_build *b, const struct port_end *end)
 {
 	const struct model_port *p = end->port >= 0 ? &b->ports.v[end->port] :
 						      NULL;
@@ -44,7 +51,7 @@ static void mark_end(struct build *b, const struct port_end *end)
 	}
 }
 
-static void add_ports(struct build *b, const char *object, const struct conf_value *v)
+static void add_ports(struct model_build *b, const char *object, const struct conf_value *v)
 {
 	struct names *names = build_names(b, object, "port", v->node,
 					  &b->r->work, MODEL_MAX_DEAD);
@@ -61,17 +68,17 @@ static void add_ports(struct build *b, const char *object, const struct conf_val
 /* ---- rings ---- */
 
 /* What an entry leaves open stands for all. */
-struct span {
+struct failed_span {
 	int first, end;
 };
 
-static struct span span_of(const struct conf_value *v, int n)
+static struct failed_span span_of(const struct conf_value *v, int n)
 {
-	return v->node ? (struct span){ (int)v->num, (int)v->num + 1 } :
-			 (struct span){ 0, n };
+	return v->node ? (struct failed_span){ (int)v->num, (int)v->num + 1 } :
+			 (struct failed_span){ 0, n };
 }
 
-static bool check_index(struct build *b, const char *object, const struct conf_value *v,
+static bool check_index(struct model_build *b, const char *object, const struct conf_value *v,
 			const char *what, const struct model_device *ring, int n)
 {
 	if (!v->node || v->num < n) {
@@ -82,16 +89,16 @@ static bool check_index(struct build *b, const char *object, const struct conf_v
 	return false;
 }
 
-static void mark_parts(struct build *b, int device, const struct conf_value *v)
+static void mark_parts(struct model_build *b, int device, const struct conf_value *v)
 {
 	const struct model_device *ring = &b->devices.v[device];
 	bool is_span = v[DEAD_SPAN].node;
-	struct span node = span_of(&v[is_span ? DEAD_SPAN : DEAD_NODE],
+	struct failed_span node = span_of(&v[is_span ? DEAD_SPAN : DEAD_NODE],
 				   ring->n_members);
-	struct span channel = is_span ? (struct span){ 0, 1 } :
+	struct failed_span channel = is_span ? (struct failed_span){ 0, 1 } :
 		span_of(&v[DEAD_CHANNEL], ring->ring.channels);
-	struct span dir = span_of(&v[DEAD_DIRECTION], 2);
-	struct span fibre = span_of(&v[DEAD_FIBRE], ring->ring.fibres);
+	struct failed_span dir = span_of(&v[DEAD_DIRECTION], 2);
+	struct failed_span fibre = span_of(&v[DEAD_FIBRE], ring->ring.fibres);
 	struct mark m = { .device = device };
 
 	m.part.part = is_span ? RING_SPAN : RING_RESONATOR;
@@ -113,7 +120,7 @@ static void mark_parts(struct build *b, int device, const struct conf_value *v)
 	}
 }
 
-static bool check_form(struct build *b, const char *object, const struct conf_node *node,
+static bool check_form(struct model_build *b, const char *object, const struct conf_node *node,
 		       const struct conf_value *v)
 {
 	bool ring = v[DEAD_RING].node, span = v[DEAD_SPAN].node;
@@ -137,7 +144,7 @@ static bool check_form(struct build *b, const char *object, const struct conf_no
 	return !wrong;
 }
 
-static void add_ring_part(struct build *b, const char *object, const struct conf_value *v)
+static void add_ring_part(struct model_build *b, const char *object, const struct conf_value *v)
 {
 	int device = build_find(&b->f->devices, v[DEAD_RING].text);
 	const struct model_device *ring;
@@ -173,7 +180,7 @@ static void add_ring_part(struct build *b, const char *object, const struct conf
 	}
 }
 
-static void add_dead(struct build *b, const struct conf_node *node, int nth)
+static void add_dead(struct model_build *b, const struct conf_node *node, int nth)
 {
 	struct conf_value v[CONF_MAX_KEYS];
 	char object[CONF_MAX_OBJECT];
@@ -219,7 +226,7 @@ static int by_device(const void *a, const void *b)
 }
 
 /* The marks of one device, sorted, none twice. */
-static void give(struct build *b, struct model_device *dev,
+static void give(struct model_build *b, struct model_device *dev,
 		 const struct mark *v, int n)
 {
 	struct conf_arena *keep = b->r->keep;
@@ -241,7 +248,7 @@ static void give(struct build *b, struct model_device *dev,
 	}
 }
 
-void build_dead(struct build *b, const struct conf_value *root)
+void build_dead(struct model_build *b, const struct conf_value *root)
 {
 	int n, end;
 

@@ -1,4 +1,10 @@
-/* Expansion of ranges; see hostlist.h. */
+/*
+ * Expansion of ranges, "gpu[00-15].p[0-3]" to names.
+ *
+ * Two passes: the first parses and counts, and refuses more names than the
+ * caller has room for before any memory is spent on them; the second writes
+ * the names in the order of an odometer, the last bracket fastest.
+ */
 #include "controller/model/hostlist.h"
 
 #include <ctype.h>
@@ -13,13 +19,13 @@
 #define MAX_DIGITS 9
 
 /* Numbers lo..hi, written with `width` digits (0: as many as they need). */
-struct span {
+struct hostlist_span {
 	int64_t lo, hi;
 	int width;
 };
 
 /* Letters, then (when n_spans > 0) one number out of the spans. */
-struct part {
+struct hostlist_part {
 	const char *letters;
 	int n_letters;
 	size_t first_span, n_spans;
@@ -29,8 +35,8 @@ struct part {
 };
 
 struct term {
-	VEC(struct part) parts;
-	VEC(struct span) spans;
+	VEC(struct hostlist_part) parts;
+	VEC(struct hostlist_span) spans;
 	int64_t count;
 	size_t longest;		/* name, bytes */
 };
@@ -75,7 +81,7 @@ static int read_number(struct scan *s, int64_t *value, int *digits)
 	return 0;
 }
 
-static int read_span(struct scan *s, struct span *span)
+static int read_span(struct scan *s, struct hostlist_span *span)
 {
 	const char *start = s->p;
 	int lo_digits, hi_digits, rc;
@@ -122,7 +128,7 @@ static int digits_of(int64_t value)
 }
 
 /* "[...]", at the '['. */
-static int read_spans(struct scan *s, struct term *t, struct part *part,
+static int read_spans(struct scan *s, struct term *t, struct hostlist_part *part,
 		      size_t *longest)
 {
 	int rc = 0, digits = 0;
@@ -130,7 +136,7 @@ static int read_spans(struct scan *s, struct term *t, struct part *part,
 	part->first_span = t->spans.n;
 	part->count = 0;
 	do {
-		struct span span;
+		struct hostlist_span span;
 
 		s->p++;
 		skip_blanks(s);
@@ -169,7 +175,7 @@ static size_t ipv6_length(const char *p)
 
 static int read_part(struct scan *s, struct term *t)
 {
-	struct part part = { .letters = s->p, .count = 1 };
+	struct hostlist_part part = { .letters = s->p, .count = 1 };
 	const char *start;
 	int rc = 0;
 
@@ -256,7 +262,7 @@ int names_count(const char *text, int64_t max, int64_t *n, size_t *offset,
 
 /* ---- writing ---- */
 
-static void rewind_part(struct part *p, const struct span *spans)
+static void rewind_part(struct hostlist_part *p, const struct hostlist_span *spans)
 {
 	p->span = p->first_span;
 	p->number = p->n_spans ? spans[p->first_span].lo : 0;
@@ -266,7 +272,7 @@ static void rewind_part(struct part *p, const struct span *spans)
 static void advance(struct term *t)
 {
 	for (size_t i = t->parts.n; i-- > 0;) {
-		struct part *p = &t->parts.v[i];
+		struct hostlist_part *p = &t->parts.v[i];
 
 		if (p->n_spans == 0) {
 			continue;
@@ -288,7 +294,7 @@ static size_t write_name(const struct term *t, char *buf)
 	char *out = buf;
 
 	for (size_t i = 0; i < t->parts.n; i++) {
-		const struct part *p = &t->parts.v[i];
+		const struct hostlist_part *p = &t->parts.v[i];
 
 		memcpy(out, p->letters, p->n_letters);
 		out += p->n_letters;

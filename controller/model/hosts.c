@@ -1,11 +1,17 @@
-/* Hosts and their ports. */
+/*
+ * Hosts and their ports.
+ *
+ * An entry names a class of hosts that have the same ports, rate and optics;
+ * the names of its ports are kept once for all of them. Hosts without ports
+ * are for rings only, which is checked when all devices are known.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "controller/model/build.h"
 
 /* Ports of all hosts of an entry, consecutive by host. */
-static void add_ports(struct build *b, int host, const struct host_class *class,
+static void add_ports(struct model_build *b, int host, const struct host_class *class,
 		      int64_t rate_bps)
 {
 	char name[2 * (CONF_MAX_NAME + 1)];
@@ -25,7 +31,7 @@ static void add_ports(struct build *b, int host, const struct host_class *class,
 
 /* The name with every % replaced by the host's. NULL when it gets too long;
  * "self" is "". */
-static char *netns_of(struct build *b, const char *pattern, const char *host)
+static char *netns_of(struct model_build *b, const char *pattern, const char *host)
 {
 	char name[MODEL_MAX_NETNS + 1];
 	size_t len = 0;
@@ -46,7 +52,7 @@ static char *netns_of(struct build *b, const char *pattern, const char *host)
 	return conf_copy(b->r, b->r->keep, name, len);
 }
 
-static void set_netns(struct build *b, struct model_host *h, const struct conf_value *v)
+static void set_netns(struct model_build *b, struct model_host *h, const struct conf_value *v)
 {
 	if (!v->node || !v->ok) {
 		return;
@@ -59,7 +65,7 @@ static void set_netns(struct build *b, struct model_host *h, const struct conf_v
 	}
 }
 
-static void add_host(struct build *b, const struct name *name, int class,
+static void add_host(struct model_build *b, const struct name *name, int class,
 		     const struct conf_value *v)
 {
 	const struct host_class *c = &b->classes.v[class];
@@ -91,7 +97,7 @@ static void add_host(struct build *b, const struct name *name, int class,
 }
 
 /* Port names of an entry, into class. They live as long as the tree. */
-static void read_ports(struct build *b, const char *object, const struct conf_value *v,
+static void read_ports(struct model_build *b, const char *object, const struct conf_value *v,
 		       struct host_class *class)
 {
 	const struct conf_value *ports = &v[HOST_PORTS];
@@ -130,7 +136,7 @@ static void read_ports(struct build *b, const char *object, const struct conf_va
 }
 
 /* Room for n more hosts with their ports, within the limits. */
-static bool reserve(struct build *b, const char *object, const struct conf_node *entry,
+static bool reserve(struct model_build *b, const char *object, const struct conf_node *entry,
 		    const struct host_class *class, int n)
 {
 	int64_t ports = class->names ? class->names->n : 0;
@@ -152,7 +158,7 @@ static bool reserve(struct build *b, const char *object, const struct conf_node 
 	return true;
 }
 
-static void add_entry(struct build *b, const struct conf_node *entry, int nth)
+static void add_entry(struct model_build *b, const struct conf_node *entry, int nth)
 {
 	struct conf_value v[CONF_MAX_KEYS];
 	struct host_class class = { 0 };
@@ -197,7 +203,7 @@ static void add_entry(struct build *b, const struct conf_node *entry, int nth)
 	build_report_taken(b, object, &taken);
 }
 
-void build_hosts(struct build *b, const struct conf_value *root)
+void build_hosts(struct model_build *b, const struct conf_value *root)
 {
 	const struct conf_value *list = &root[FABRIC_HOSTS];
 
@@ -216,7 +222,7 @@ void build_hosts(struct build *b, const struct conf_value *root)
 	}
 }
 
-void build_check_hosts(struct build *b)
+void build_check_hosts(struct model_build *b)
 {
 	bool *on_ring;
 	int first = -1, n = 0;

@@ -1,4 +1,14 @@
-/* Jobs: who takes part, where, and with what. */
+/*
+ * Jobs: who takes part, where, and with what.
+ *
+ * Jobs of the text and jobs that orchestrators request go through the same
+ * checks: a request becomes a mapping like one of the file, without a place. A
+ * job on a ring takes a window of its channels, and its ranks follow the ring;
+ * a job on switches has all ports of its hosts, so that no two of them share a
+ * host. A topology is parsed here to find mistakes early: the numbers in it are
+ * bounded by ranks and ports first, because building a graph costs what they
+ * say.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +17,7 @@
 #include "topology/topology.h"
 
 /* A job being read. */
-struct entry {
+struct job_entry {
 	const struct conf_node *node;
 	char object[CONF_MAX_OBJECT];
 	struct conf_value v[CONF_MAX_KEYS];
@@ -16,7 +26,7 @@ struct entry {
 	struct model_job job;
 };
 
-static struct conf_place place_of(const struct entry *e, int key)
+static struct conf_place place_of(const struct job_entry *e, int key)
 {
 	return e->v[key].node ? e->v[key].node->at : e->node->at;
 }
@@ -34,7 +44,7 @@ static const char *line_text(const char *word, struct conf_place at, char buf[LI
 
 /* ---- the ring ---- */
 
-static void find_ring(struct build *b, struct entry *e)
+static void find_ring(struct model_build *b, struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_RING];
 	enum model_device_kind kind;
@@ -80,7 +90,7 @@ static bool is_all(const struct conf_value *v)
 }
 
 /* All nodes of the ring; on switches all hosts that have ports. */
-static void take_all(struct build *b, struct entry *e)
+static void take_all(struct model_build *b, struct job_entry *e)
 {
 	const struct model_device *ring =
 		e->job.device >= 0 ? &b->devices.v[e->job.device] : NULL;
@@ -106,7 +116,7 @@ static void take_all(struct build *b, struct entry *e)
 	e->ok = e->job.hosts && !b->hosts_unsure && !b->devices_unsure;
 }
 
-static void take_named(struct build *b, struct entry *e)
+static void take_named(struct model_build *b, struct job_entry *e)
 {
 	const struct names *names;
 
@@ -122,7 +132,7 @@ static void take_named(struct build *b, struct entry *e)
 	}
 }
 
-static void find_hosts(struct build *b, struct entry *e)
+static void find_hosts(struct model_build *b, struct job_entry *e)
 {
 	if (is_all(&e->v[JOB_NODES])) {
 		take_all(b, e);
@@ -138,7 +148,7 @@ static void find_hosts(struct build *b, struct entry *e)
 
 /* ---- jobs on a ring ---- */
 
-static void refuse_key(struct build *b, const struct entry *e, int key,
+static void refuse_key(struct model_build *b, const struct job_entry *e, int key,
 		       const char *why)
 {
 	if (e->v[key].node) {
@@ -148,7 +158,7 @@ static void refuse_key(struct build *b, const struct entry *e, int key,
 }
 
 /* "16" or "0-15"; the whole ring when not given. */
-static void read_channels(struct build *b, struct entry *e)
+static void read_channels(struct model_build *b, struct job_entry *e)
 {
 	const struct model_device *ring = &b->devices.v[e->job.device];
 	const struct conf_value *v = &e->v[JOB_CHANNELS];
@@ -195,7 +205,7 @@ static int position_on(const struct model_device *ring, int host)
 }
 
 /* Ranks go round the ring once, from wherever the first is. */
-static void check_order(struct build *b, const struct entry *e)
+static void check_order(struct model_build *b, const struct job_entry *e)
 {
 	const struct model_device *ring = &b->devices.v[e->job.device];
 	struct conf_place at = place_of(e, JOB_NODES);
@@ -222,7 +232,7 @@ static void check_order(struct build *b, const struct entry *e)
 	}
 }
 
-static void check_ring_job(struct build *b, struct entry *e)
+static void check_ring_job(struct model_build *b, struct job_entry *e)
 {
 	read_channels(b, e);
 	e->job.segment = e->v[JOB_SEGMENT].num;
@@ -233,7 +243,7 @@ static void check_ring_job(struct build *b, struct entry *e)
 
 /* ---- jobs on switches ---- */
 
-static bool has_light(const struct build *b, int host)
+static bool has_light(const struct model_build *b, int host)
 {
 	const struct model_host *h = &b->hosts.v[host];
 	bool tx = false, rx = false;
@@ -246,7 +256,7 @@ static bool has_light(const struct build *b, int host)
 }
 
 /* A report about the first of n hosts that something is wrong with. */
-static void report_hosts(struct build *b, const struct entry *e, int first,
+static void report_hosts(struct model_build *b, const struct job_entry *e, int first,
 			 int n, const char *fact)
 {
 	char more[MORE_MAX];
@@ -255,7 +265,7 @@ static void report_hosts(struct build *b, const struct entry *e, int first,
 		   b->hosts.v[first].name, fact, tally_more(n, more));
 }
 
-static void check_fibred(struct build *b, const struct entry *e)
+static void check_fibred(struct model_build *b, const struct job_entry *e)
 {
 	int first = -1, n = 0;
 
@@ -271,7 +281,7 @@ static void check_fibred(struct build *b, const struct entry *e)
 }
 
 /* A job on switches has all ports of its hosts. False when another has. */
-static bool claim_hosts(struct build *b, const struct entry *e)
+static bool claim_hosts(struct model_build *b, const struct job_entry *e)
 {
 	int first = -1, n = 0;
 	char fact[160];
@@ -314,7 +324,7 @@ static long number_limit(const char *family, int nth, long hosts, long ports)
 /* Numbers in an expression are sizes, offsets or degrees. No size exceeds
  * the number of ranks, no degree that of a host's ports: looking at this
  * first bounds what building any graph may cost. */
-static bool check_numbers(struct build *b, const struct entry *e, const struct conf_node *node)
+static bool check_numbers(struct model_build *b, const struct job_entry *e, const struct conf_node *node)
 {
 	const char *family = node->text + strspn(node->text, " ");
 	long ports = 0;
@@ -349,7 +359,7 @@ static bool check_numbers(struct build *b, const struct entry *e, const struct c
 }
 
 /* "...: column N: fact": the column becomes the place. */
-static struct err *report_expression(struct build *b, const struct entry *e,
+static struct err *report_expression(struct model_build *b, const struct job_entry *e,
 				     const struct conf_node *node, const struct err *err)
 {
 	const char *fact = err->msg;
@@ -370,7 +380,7 @@ static struct err *report_expression(struct build *b, const struct entry *e,
 			  "%s: topology: %s", e->object, fact);
 }
 
-static void check_topology(struct build *b, const struct entry *e)
+static void check_topology(struct model_build *b, const struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_TOPOLOGY];
 	struct topo *topo = NULL;
@@ -400,7 +410,7 @@ static void check_topology(struct build *b, const struct entry *e)
 
 /* ---- the whole ---- */
 
-static void read_collective(struct build *b, struct entry *e)
+static void read_collective(struct model_build *b, struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_COLLECTIVE];
 	struct nearest near;
@@ -417,7 +427,7 @@ static void read_collective(struct build *b, struct entry *e)
 	nearest_hint(&near, rep);
 }
 
-static void check_algorithm(struct build *b, const struct entry *e)
+static void check_algorithm(struct model_build *b, const struct job_entry *e)
 {
 	const struct conf_value *v = &e->v[JOB_ALGORITHM];
 	bool all_to_all = e->job.collective == COLL_ALLTOALL, ring, bfb;
@@ -437,7 +447,7 @@ static void check_algorithm(struct build *b, const struct entry *e)
 	}
 }
 
-static void check_where(struct build *b, struct entry *e)
+static void check_where(struct model_build *b, struct job_entry *e)
 {
 	check_algorithm(b, e);
 	if (e->ring) {
@@ -461,7 +471,7 @@ static void check_where(struct build *b, struct entry *e)
 }
 
 /* A name of its own, and the job into the list. */
-static void add_job(struct build *b, struct entry *e)
+static void add_job(struct model_build *b, struct job_entry *e)
 {
 	const struct conf_value *name = &e->v[JOB_NAME];
 	char line[LINE_TEXT_MAX];
@@ -481,7 +491,7 @@ static void add_job(struct build *b, struct entry *e)
 	build_map(b, &b->f->jobs, name->text, (int)b->jobs.n);
 }
 
-static void read_rest(struct build *b, struct entry *e)
+static void read_rest(struct model_build *b, struct job_entry *e)
 {
 	const char *algorithm = e->v[JOB_ALGORITHM].text;
 	const char *topology = e->v[JOB_TOPOLOGY].text;
@@ -497,9 +507,9 @@ static void read_rest(struct build *b, struct entry *e)
 	job->topology = conf_copy(b->r, b->r->keep, topology, strlen(topology));
 }
 
-static void add_entry(struct build *b, const struct conf_node *node, int nth)
+static void add_entry(struct model_build *b, const struct conf_node *node, int nth)
 {
-	struct entry e = { .node = node, .job.requested = b->requested };
+	struct job_entry e = { .node = node, .job.requested = b->requested };
 
 	conf_object_name(&section_job, node, nth, e.object);
 	conf_read_section(b->r, &section_job, e.object, node, e.v);
@@ -528,7 +538,7 @@ static void add_entry(struct build *b, const struct conf_node *node, int nth)
 	}
 }
 
-void build_jobs(struct build *b, const struct conf_value *root)
+void build_jobs(struct model_build *b, const struct conf_value *root)
 {
 	if (b->r->stop) {
 		return;
@@ -542,7 +552,7 @@ void build_jobs(struct build *b, const struct conf_value *root)
 
 /* ---- requested jobs ---- */
 
-static struct conf_node *new_node(struct build *b, enum conf_node_kind kind, const char *text)
+static struct conf_node *new_node(struct model_build *b, enum conf_node_kind kind, const char *text)
 {
 	struct conf_node *n = conf_alloc(b->r, &b->r->work, 1, sizeof(*n));
 
@@ -565,7 +575,7 @@ static void append(struct conf_node *parent, struct conf_node ***last, struct co
 }
 
 /* "a b c" as a list of texts. */
-static struct conf_node *node_list(struct build *b, const char *names)
+static struct conf_node *node_list(struct model_build *b, const char *names)
 {
 	struct conf_node *list = new_node(b, CONF_NODE_LIST, "");
 	struct conf_node **last = list ? &list->first : NULL;
@@ -586,7 +596,7 @@ static struct conf_node *node_list(struct build *b, const char *names)
 /* A request as a mapping, so that it passes the same checks as the jobs of the
  * text; numbers are written in a way that reads back exactly. NULL when out of
  * memory. */
-static struct conf_node *request_node(struct build *b, const struct model_request *q)
+static struct conf_node *request_node(struct model_build *b, const struct model_request *q)
 {
 	char size[64], channels[16] = "";
 	const struct {
@@ -622,7 +632,7 @@ static struct conf_node *request_node(struct build *b, const struct model_reques
 	return b->r->stop ? NULL : map;
 }
 
-void build_requests(struct build *b)
+void build_requests(struct model_build *b)
 {
 	const struct model_config *config = &b->f->pub.config;
 

@@ -1,4 +1,11 @@
-/* Reading a fabric as a whole; see model.h. */
+/*
+ * Reading a fabric as a whole.
+ *
+ * The order is that of what refers to what: hosts, devices, fibres, parts that
+ * failed, jobs, requested jobs, changes. All mistakes are collected; a fabric
+ * comes out only when there is none. It owns its configuration (text and
+ * requests), because plans, the journal and the store quote it.
+ */
 #include "controller/model/model.h"
 
 #include <stdio.h>
@@ -75,7 +82,7 @@ static bool is_our_version(struct conf_reader *r, const struct conf_node *root)
 	return true;
 }
 
-static void build_changes(struct build *b, const struct conf_value *map)
+static void build_changes(struct model_build *b, const struct conf_value *map)
 {
 	static const struct conf_node none = { .kind = CONF_NODE_MAP };
 	const struct conf_node *node = map->node;
@@ -99,7 +106,7 @@ static void build_changes(struct build *b, const struct conf_value *map)
 	};
 }
 
-static void build_all(struct build *b, const struct conf_node *root)
+static void build_all(struct model_build *b, const struct conf_node *root)
 {
 	struct conf_value v[CONF_MAX_KEYS];
 
@@ -125,7 +132,7 @@ static void build_all(struct build *b, const struct conf_node *root)
 }
 
 /* Hands the arrays to the fabric, or frees what is not its own. */
-static void build_fini(struct build *b)
+static void build_fini(struct model_build *b)
 {
 	struct model_fabric *f = &b->f->pub;
 
@@ -151,7 +158,7 @@ static void build_fini(struct build *b)
 static void read_fabric(struct conf_reader *r, struct fabric *f)
 {
 	const struct model_config *config = &f->pub.config;
-	struct build b = { .r = r, .names_left = MODEL_MAX_NAMES, .f = f };
+	struct model_build b = { .r = r, .names_left = MODEL_MAX_NAMES, .f = f };
 	const struct conf_node *root;
 
 	if (config->len > MODEL_MAX_TEXT) {

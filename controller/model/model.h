@@ -24,8 +24,8 @@
  * switch both directions share the one switch port. */
 struct model_port {
 	char *name;		/* "gpu00.p0" */
-	int host;
-	int64_t rate_bps;
+	int host;		/* hosts[] */
+	int64_t rate_bps;	/* at least 1 */
 	int tx_device, tx_port; /* device and ingress port (0-based) that the
 				 * transmit fibre reaches; -1: dark */
 	int rx_device, rx_port; /* device and egress port that feeds the
@@ -35,24 +35,31 @@ struct model_port {
 	bool tx_amplified, rx_amplified;
 };
 
+/* A machine, or an accelerator with transceivers of its own. */
 struct model_host {
-	char *name;
+	char *name;		/* unique among hosts and devices */
 	int first_port, n_ports;	/* consecutive in ports[] */
 	int64_t reactivation_ns;	/* link up after light came back */
 	int n_channels;		/* wavelengths of its transmitters; 0: not
 				 * tuned, light that no filter passes */
-	int *channels;
+	int *channels;		/* each once */
 	char *netns;		/* namespace of weftd's machine that it is, "":
 				 * weftd's own; NULL: a machine of its own */
+	/* Power of its transmitters, and what its receivers need and stand;
+	 * meaningless unless given. */
 	bool has_launch, has_receive_min, has_receive_max;
 	int32_t launch_mdbm, receive_min_mdbm, receive_max_mdbm;
 	struct conf_place place;
 };
 
+/* In model_device.in_port and out_port: a fibre of another switch. */
 #define MODEL_AT_TRUNK (-2)
 
+/* A ring of nodes that tune resonators, a switch that moves light by itself, a
+ * panel whose fibres are moved by hand or robot. */
 enum model_device_kind { MODEL_RING, MODEL_SWITCH, MODEL_PANEL };
 
+/* One of the driver's options, as given; the driver checks it. */
 struct model_option {
 	char *key, *value;
 };
@@ -69,7 +76,7 @@ enum model_external {
 };
 
 struct model_device {
-	char *name;
+	char *name;			/* unique among hosts and devices */
 	enum model_device_kind kind;
 	char *driver;			/* "polatis-scpi" */
 	char *address;			/* "127.0.0.1:5025", "" when none */
@@ -89,7 +96,7 @@ struct model_device {
 	/* switches and panels */
 	int n_in, n_out;	/* any_to_any: n_out == n_in, one side */
 	bool any_to_any;
-	int32_t loss_mdb;
+	int32_t loss_mdb;	/* insertion loss of a connection */
 	int64_t switch_ns;	/* typical time to move light */
 	int *in_port;		/* [n_in] host port whose tx arrives, -1: none,
 				 * MODEL_AT_TRUNK: light of another switch */
@@ -99,12 +106,12 @@ struct model_device {
 	struct rwa_ring ring;	/* n = n_members */
 	int n_members;
 	int *members;		/* [n_members] hosts in ring order */
-	int64_t channel_bps;
+	int64_t channel_bps;	/* of one wavelength, at least 1 */
 	int64_t retune_ns;	/* of the resonators */
 	int64_t conversion_ns;	/* O/E/O, added to each step */
 	enum model_overlap overlap;	/* retuning while others carry data */
 	uint64_t program_memory;	/* bytes for programs, 0: unknown */
-	bool has_loss;
+	bool has_loss;		/* false: reach is not limited */
 	struct rwa_loss loss;
 };
 
@@ -120,7 +127,7 @@ struct model_trunk {
 };
 
 struct model_job {
-	char *name;
+	char *name;		/* unique among jobs */
 	bool requested;		/* by an orchestrator, not in the text */
 	enum coll_kind collective;
 	int n_hosts;

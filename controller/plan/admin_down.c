@@ -91,10 +91,11 @@ int plan_admin_down_init(struct plan_admin_down *m, const struct model_fabric *f
 		l->bad_in = l->bad_out = NULL;
 		rc = join_ports(was.bad_in, was.n_bad_in, dev->dead_in,
 				dev->n_dead_in, &l->bad_in, &l->n_bad_in, err);
-		rc = rc ? rc : join_ports(was.bad_out, was.n_bad_out,
-					  dev->dead_out, dev->n_dead_out,
-					  &l->bad_out, &l->n_bad_out, err);
-		rc = rc ? rc : join_parts(&was, dev, l, err);
+		if (rc == 0 &&
+		    (rc = join_ports(was.bad_out, was.n_bad_out, dev->dead_out, dev->n_dead_out,
+				     &l->bad_out, &l->n_bad_out, err)) == 0) {
+			rc = join_parts(&was, dev, l, err);
+		}
 	}
 	m->base.observed = m->seen;
 	return rc;

@@ -33,7 +33,7 @@ struct demand {
 	int open;	/* circuits still to be given this way round */
 };
 
-struct work {
+struct circuit_work {
 	struct plan_ctx *ctx;
 	const struct model_fabric *fabric;
 	const struct model_job *job;
@@ -104,7 +104,7 @@ void plan_usable_ports(const struct plan_ctx *ctx, const struct model_job *job,
 
 /* ---- what there is ---- */
 
-static void add_site(struct work *w, int device)
+static void add_site(struct circuit_work *w, int device)
 {
 	if (device >= 0 && w->site_of[device] < 0) {
 		w->site_of[device] = w->n_sites;
@@ -112,7 +112,7 @@ static void add_site(struct work *w, int device)
 	}
 }
 
-static void find_ports_and_sites(struct work *w)
+static void find_ports_and_sites(struct circuit_work *w)
 {
 	for (int r = 0; r < w->n; r++) {
 		const struct model_host *h =
@@ -129,7 +129,7 @@ static void find_ports_and_sites(struct work *w)
 }
 
 /* All sites one-way, or all duplex. */
-static int check_sites(struct work *w, struct err *err)
+static int check_sites(struct circuit_work *w, struct err *err)
 {
 	int n_duplex = 0;
 
@@ -148,10 +148,10 @@ static int check_sites(struct work *w, struct err *err)
 
 /* Calls fn for every observed circuit of a site with the host ports that it
  * joins (-1: no host's). */
-typedef void (*circuit_fn)(struct work *w, int site, struct optics_xc xc,
+typedef void (*circuit_fn)(struct circuit_work *w, int site, struct optics_xc xc,
 			   int tx_port, int rx_port);
 
-static void each_observed(struct work *w, circuit_fn fn)
+static void each_observed(struct circuit_work *w, circuit_fn fn)
 {
 	for (int s = 0; s < w->n_sites; s++) {
 		int d = w->site_device[s];
@@ -172,7 +172,7 @@ static void each_observed(struct work *w, circuit_fn fn)
 	}
 }
 
-static void mark_external(struct work *w, int site, struct optics_xc xc, int tx, int rx)
+static void mark_external(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	if (!plan_is_external(w->ctx, w->site_device[site], xc)) {
 		return;
@@ -203,7 +203,7 @@ static int by_ends(const void *a, const void *b, void *topo)
 	return *(const int32_t *)a - *(const int32_t *)b;
 }
 
-static int group_arcs(struct work *w, struct err *err)
+static int group_arcs(struct circuit_work *w, struct err *err)
 {
 	int m = topo_m(w->topo), n_arcs = 0;
 
@@ -234,7 +234,7 @@ static int group_arcs(struct work *w, struct err *err)
 	return 0;
 }
 
-static struct demand *find_demand(const struct work *w, int u, int v)
+static struct demand *find_demand(const struct circuit_work *w, int u, int v)
 {
 	int lo = 0, hi = w->n_demands - 1;
 
@@ -255,7 +255,7 @@ static struct demand *find_demand(const struct work *w, int u, int v)
 }
 
 /* The demand that a present circuit could serve, or NULL. */
-static struct demand *demand_of(const struct work *w, int tx, int rx)
+static struct demand *demand_of(const struct circuit_work *w, int tx, int rx)
 {
 	int u, v;
 
@@ -267,14 +267,14 @@ static struct demand *demand_of(const struct work *w, int tx, int rx)
 	return u < 0 || v < 0 ? NULL : find_demand(w, u, v);
 }
 
-static int *cell(const struct work *w, int *table, const struct demand *demand, int site)
+static int *cell(const struct circuit_work *w, int *table, const struct demand *demand, int site)
 {
 	return &table[(demand - w->demands) * w->n_sites + site];
 }
 
 /* ---- giving circuits out ---- */
 
-static void emit(struct work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
+static void emit(struct circuit_work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
 		 int rx)
 {
 	const struct model_port *ports = w->fabric->ports;
@@ -294,7 +294,7 @@ static void emit(struct work *w, struct demand *demand, int site, struct optics_
 }
 
 /* Emits a circuit, and on a duplex site its way back. */
-static void emit_both(struct work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
+static void emit_both(struct circuit_work *w, struct demand *demand, int site, struct optics_xc xc, int tx,
 		      int rx)
 {
 	emit(w, demand, site, xc, tx, rx);
@@ -303,7 +303,7 @@ static void emit_both(struct work *w, struct demand *demand, int site, struct op
 	}
 }
 
-static void adopt_external(struct work *w, int site, struct optics_xc xc, int tx, int rx)
+static void adopt_external(struct circuit_work *w, int site, struct optics_xc xc, int tx, int rx)
 {
 	struct demand *demand;
 
@@ -318,7 +318,7 @@ static void adopt_external(struct work *w, int site, struct optics_xc xc, int tx
 
 /* A present circuit as a way to serve an open demand; a duplex one may be
  * turned round. */
-static struct demand *open_wish_of(const struct work *w, int *tx, int *rx)
+static struct demand *open_wish_of(const struct circuit_work *w, int *tx, int *rx)
 {
 	struct demand *demand = demand_of(w, *tx, *rx);
 
@@ -332,7 +332,7 @@ static struct demand *open_wish_of(const struct work *w, int *tx, int *rx)
 	return demand;
 }
 
-static void count_have(struct work *w, int site, struct optics_xc xc, int tx,
+static void count_have(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
 	struct demand *demand = open_wish_of(w, &tx, &rx);
@@ -343,7 +343,7 @@ static void count_have(struct work *w, int site, struct optics_xc xc, int tx,
 	}
 }
 
-static void keep_present(struct work *w, int site, struct optics_xc xc, int tx,
+static void keep_present(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 			 int rx)
 {
 	struct demand *demand = open_wish_of(w, &tx, &rx);
@@ -357,7 +357,7 @@ static void keep_present(struct work *w, int site, struct optics_xc xc, int tx,
 
 /* Calls fn for every circuit of a site that is intended and not there, unless
  * a external one has a port of it. */
-static void each_missing(struct work *w, int site, circuit_fn fn)
+static void each_missing(struct circuit_work *w, int site, circuit_fn fn)
 {
 	int d = w->site_device[site];
 	const struct model_device *dev = &w->fabric->devices[d];
@@ -381,7 +381,7 @@ static void each_missing(struct work *w, int site, circuit_fn fn)
 	}
 }
 
-static void count_lost(struct work *w, int site, struct optics_xc xc, int tx,
+static void count_lost(struct circuit_work *w, int site, struct optics_xc xc, int tx,
 		       int rx)
 {
 	struct demand *demand = open_wish_of(w, &tx, &rx);
@@ -394,7 +394,7 @@ static void count_lost(struct work *w, int site, struct optics_xc xc, int tx,
 
 /* What is intended and missing is made again on the ports that it had: then
  * the light is as it was written down, and no other port is lit. */
-static void restore_missing(struct work *w, int site, struct optics_xc xc,
+static void restore_missing(struct circuit_work *w, int site, struct optics_xc xc,
 			    int tx, int rx)
 {
 	struct demand *demand = open_wish_of(w, &tx, &rx);
@@ -408,7 +408,7 @@ static void restore_missing(struct work *w, int site, struct optics_xc xc,
 
 /* First free port of a rank at a device, one without a external circuit if
  * there is one; -1 when all are in use. */
-static int pick_port(const struct work *w, int rank, int device, bool tx)
+static int pick_port(const struct circuit_work *w, int rank, int device, bool tx)
 {
 	const struct model_host *h =
 		&w->fabric->hosts[w->job->hosts[rank]];
@@ -431,7 +431,7 @@ static int pick_port(const struct work *w, int rank, int device, bool tx)
 	return found;
 }
 
-static struct optics_xc xc_between(const struct work *w, int tx, int rx)
+static struct optics_xc xc_between(const struct circuit_work *w, int tx, int rx)
 {
 	int a = w->fabric->ports[tx].tx_port;
 	int b = w->fabric->ports[rx].rx_port;
@@ -442,7 +442,7 @@ static struct optics_xc xc_between(const struct work *w, int tx, int rx)
 	return (struct optics_xc){ .in = a, .out = b };
 }
 
-static int fill_site(struct work *w, int site, struct err *err)
+static int fill_site(struct circuit_work *w, int site, struct err *err)
 {
 	int device = w->site_device[site];
 
@@ -469,7 +469,7 @@ static int fill_site(struct work *w, int site, struct err *err)
 
 /* ---- spreading arcs over sites ---- */
 
-static int count_ports(const struct work *w, int rank, int site, bool tx)
+static int count_ports(const struct circuit_work *w, int rank, int site, bool tx)
 {
 	const struct model_host *h =
 		&w->fabric->hosts[w->job->hosts[rank]];
@@ -486,14 +486,14 @@ static int count_ports(const struct work *w, int rank, int site, bool tx)
 }
 
 /* Ports for one direction; of a duplex switch's, half. */
-static int count_free(const struct work *w, int rank, int site, bool tx)
+static int count_free(const struct circuit_work *w, int rank, int site, bool tx)
 {
 	int n = count_ports(w, rank, site, tx);
 
 	return w->duplex && w->n_sites > 1 ? n / 2 : n;
 }
 
-static int free_from(const struct work *w, int rank, int site, bool tx)
+static int free_from(const struct circuit_work *w, int rank, int site, bool tx)
 {
 	int n = 0;
 
@@ -504,7 +504,7 @@ static int free_from(const struct work *w, int rank, int site, bool tx)
 }
 
 /* Arcs of a demand that no earlier site carries. */
-static int still_open(const struct work *w, const struct demand *demand, int site)
+static int still_open(const struct circuit_work *w, const struct demand *demand, int site)
 {
 	int n = demand->open;
 
@@ -514,7 +514,7 @@ static int still_open(const struct work *w, const struct demand *demand, int sit
 	return n;
 }
 
-static int too_few_at_site(const struct work *w, int rank, int site, int need,
+static int too_few_at_site(const struct circuit_work *w, int rank, int site, int need,
 			   int have, struct err *err)
 {
 	const char *device = w->fabric->devices[w->site_device[site]].name;
@@ -532,7 +532,7 @@ static int too_few_at_site(const struct work *w, int rank, int site, int need,
 
 /* Edges from the source to a rank (or from a rank to the sink): at least
  * what the later sites cannot take, at most what this one can. */
-static int add_side(struct work *w, struct graph_flow *f, int site, bool tx,
+static int add_side(struct circuit_work *w, struct graph_flow *f, int site, bool tx,
 		    const int *degree, struct err *err)
 {
 	int source = 2 * w->n, sink = 2 * w->n + 1, rc = 0;
@@ -555,7 +555,7 @@ static int add_side(struct work *w, struct graph_flow *f, int site, bool tx,
 }
 
 /* Of a table of demands by sites: what the sites after this one have. */
-static int count_later(const struct work *w, const struct demand *demand, int site, int *table)
+static int count_later(const struct circuit_work *w, const struct demand *demand, int site, int *table)
 {
 	int n = 0;
 
@@ -569,7 +569,7 @@ static int count_later(const struct work *w, const struct demand *demand, int si
  * those that rob a later site of a kept circuit cost one. Between equals, the
  * same for circuits that are intended and gone, at so small a weight that all
  * of them together are less than one that is kept. */
-static int add_demand(struct work *w, struct graph_flow *f, int site, int i, int *edge,
+static int add_demand(struct circuit_work *w, struct graph_flow *f, int site, int i, int *edge,
 		      struct err *err)
 {
 	struct demand *demand = &w->demands[i];
@@ -594,7 +594,7 @@ static int add_demand(struct work *w, struct graph_flow *f, int site, int i, int
 	return rc;
 }
 
-static void read_split(struct work *w, const struct graph_flow *f, int site,
+static void read_split(struct circuit_work *w, const struct graph_flow *f, int site,
 		       const int *edges)
 {
 	for (int i = 0; i < w->n_demands; i++) {
@@ -607,7 +607,7 @@ static void read_split(struct work *w, const struct graph_flow *f, int site,
 	}
 }
 
-static void open_degrees(const struct work *w, int site, int *out, int *in)
+static void open_degrees(const struct circuit_work *w, int site, int *out, int *in)
 {
 	memset(out, 0, w->n * sizeof(*out));
 	memset(in, 0, w->n * sizeof(*in));
@@ -620,7 +620,7 @@ static void open_degrees(const struct work *w, int site, int *out, int *in)
 }
 
 /* After a site is given its arcs, every rank's rest must fit later ones. */
-static int check_rest(const struct work *w, int site, int *out, int *in,
+static int check_rest(const struct circuit_work *w, int site, int *out, int *in,
 		      struct err *err)
 {
 	open_degrees(w, site + 1, out, in);
@@ -637,7 +637,7 @@ static int check_rest(const struct work *w, int site, int *out, int *in,
 	return 0;
 }
 
-static int split_site(struct work *w, int site, struct err *err)
+static int split_site(struct circuit_work *w, int site, struct err *err)
 {
 	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
 	int *edges = calloc(w->n_demands + 1, sizeof(*edges));
@@ -673,7 +673,7 @@ done:
 }
 
 /* One site after the other. */
-static int split_in_turn(struct work *w, struct err *err)
+static int split_in_turn(struct circuit_work *w, struct err *err)
 {
 	int rc = 0;
 
@@ -690,7 +690,7 @@ static int split_in_turn(struct work *w, struct err *err)
 }
 
 /* Every demand has all of its circuits. */
-static bool is_spread(const struct work *w)
+static bool is_spread(const struct circuit_work *w)
 {
 	for (int i = 0; i < w->n_demands; i++) {
 		if (still_open(w, &w->demands[i], w->n_sites) != 0) {
@@ -701,13 +701,13 @@ static bool is_spread(const struct work *w)
 }
 
 /* The tables of a spread, beside those that w has. */
-struct tables {
+struct circuit_tables {
 	struct plan_assignment s;
 	int (*ends)[2];
 	int *open, *tx, *rx;
 };
 
-static int tables_init(struct tables *t, const struct work *w, struct err *err)
+static int tables_init(struct circuit_tables *t, const struct circuit_work *w, struct err *err)
 {
 	size_t sides = (size_t)w->n * w->n_sites + 1;
 
@@ -739,7 +739,7 @@ static int tables_init(struct tables *t, const struct work *w, struct err *err)
 	return 0;
 }
 
-static void tables_fini(struct tables *t)
+static void tables_fini(struct circuit_tables *t)
 {
 	free(t->ends);
 	free(t->open);
@@ -748,7 +748,7 @@ static void tables_fini(struct tables *t)
 }
 
 /* A duplex circuit serves its pair of ranks whichever way round. */
-static int max_pairs(const struct work *w)
+static int max_pairs(const struct circuit_work *w)
 {
 	int n = 0;
 
@@ -767,9 +767,9 @@ static int max_pairs(const struct work *w)
 }
 
 /* *most: no spread keeps more circuits. */
-static int split(struct work *w, int *most, struct err *err)
+static int split(struct circuit_work *w, int *most, struct err *err)
 {
-	struct tables t = { 0 };
+	struct circuit_tables t = { 0 };
 	struct err own = { 0 };
 	int rc = split_in_turn(w, &own), r = tables_init(&t, w, err);
 	bool exact = w->n_sites < 3 && !w->duplex;
@@ -793,7 +793,7 @@ static int split(struct work *w, int *most, struct err *err)
 /* ---- one way or the other ---- */
 
 /* Every pair of ranks once, as often as it still wants a circuit. */
-static int list_pairs(const struct work *w, int (*ends)[2])
+static int list_pairs(const struct circuit_work *w, int (*ends)[2])
 {
 	int m = 0;
 
@@ -808,7 +808,7 @@ static int list_pairs(const struct work *w, int (*ends)[2])
 	return m;
 }
 
-static int orient_pairs(struct work *w, struct err *err)
+static int orient_pairs(struct circuit_work *w, struct err *err)
 {
 	int (*ends)[2] = malloc((topo_m(w->topo) + 1) * sizeof(*ends));
 	bool *flip = calloc(topo_m(w->topo) + 1, sizeof(*flip));
@@ -832,7 +832,7 @@ out:
 }
 
 /* What is still to be given, once what is adopted is out of the way. */
-static int open_demands(struct work *w, struct err *err)
+static int open_demands(struct circuit_work *w, struct err *err)
 {
 	if (w->duplex) {
 		return orient_pairs(w, err);
@@ -845,7 +845,7 @@ static int open_demands(struct work *w, struct err *err)
 
 /* ---- checks before, order after ---- */
 
-static int too_few_ports(const struct work *w, int rank, bool tx, int need,
+static int too_few_ports(const struct circuit_work *w, int rank, bool tx, int need,
 			 int free_ports, struct err *err)
 {
 	const struct model_host *h =
@@ -868,7 +868,7 @@ static int too_few_ports(const struct work *w, int rank, bool tx, int need,
 	return err->code;
 }
 
-static int check_ports(const struct work *w, int rank, int out, int in,
+static int check_ports(const struct circuit_work *w, int rank, int out, int in,
 		       struct err *err)
 {
 	int tx = 0, rx = 0;
@@ -887,7 +887,7 @@ static int check_ports(const struct work *w, int rank, int out, int in,
 	return in > rx ? too_few_ports(w, rank, false, in, rx, err) : 0;
 }
 
-static int check_degrees(const struct work *w, struct err *err)
+static int check_degrees(const struct circuit_work *w, struct err *err)
 {
 	int *out = malloc(w->n * sizeof(*out)), *in = malloc(w->n * sizeof(*in));
 	int rc = 0;
@@ -906,7 +906,7 @@ done:
 	return rc;
 }
 
-static int check_both_ways(const struct work *w, struct err *err)
+static int check_both_paths(const struct circuit_work *w, struct err *err)
 {
 	for (int i = 0; w->duplex && i < w->n_demands; i++) {
 		const struct demand *x = &w->demands[i];
@@ -937,7 +937,7 @@ static int by_device_and_port(const void *a, const void *b)
 	return x->arc - y->arc;
 }
 
-static int work_init(struct work *w, struct err *err)
+static int work_init(struct circuit_work *w, struct err *err)
 {
 	const struct model_fabric *f = w->fabric;
 
@@ -961,7 +961,7 @@ static int work_init(struct work *w, struct err *err)
 	return 0;
 }
 
-static int work_tables(struct work *w, struct err *err)
+static int work_tables(struct circuit_work *w, struct err *err)
 {
 	size_t cells = (size_t)w->n_demands * w->n_sites + 1;
 
@@ -974,7 +974,7 @@ static int work_tables(struct work *w, struct err *err)
 	return 0;
 }
 
-static void work_fini(struct work *w)
+static void work_fini(struct circuit_work *w)
 {
 	free(w->rank_of);
 	free(w->site_of);
@@ -993,7 +993,7 @@ static void work_fini(struct work *w)
 
 /* In SAFE mode a external circuit is adopted when it is just what the job
  * wants, and its ports are out of reach when it is not. */
-static void respect_external(struct work *w)
+static void respect_external(struct circuit_work *w)
 {
 	each_observed(w, mark_external);
 	if (w->ctx->base->mode != PLAN_SAFE) {
@@ -1008,7 +1008,7 @@ static void respect_external(struct work *w)
 
 int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 {
-	struct work w = {
+	struct circuit_work w = {
 		.ctx = ctx,
 		.fabric = ctx->fabric,
 		.job = &ctx->fabric->jobs[pj->job],
@@ -1019,7 +1019,7 @@ int plan_circuits(struct plan_ctx *ctx, struct plan_job *pj, struct err *err)
 	int rc, most, n_adopted;
 
 	if ((rc = work_init(&w, err)) || (rc = check_sites(&w, err)) ||
-	    (rc = group_arcs(&w, err)) || (rc = check_both_ways(&w, err)) ||
+	    (rc = group_arcs(&w, err)) || (rc = check_both_paths(&w, err)) ||
 	    (rc = work_tables(&w, err))) {
 		goto out;
 	}

@@ -1,5 +1,12 @@
-/* What remains of a fabric as applied when light is dead; see plan_degraded in
- * plan.h. */
+/*
+ * What a fabric gives as it was applied when some of its circuits have failed.
+ *
+ * The plan of the fabric is made from the committed intent, and every job on
+ * switches that has lost circuits gets a schedule on the arcs that are left:
+ * the digraph without them, all-to-all by the flow that goes on from that of
+ * the whole (mcf_without), other collectives breadth first. Jobs on rings are
+ * planned without the parts that failed. Nothing here changes a device.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +151,9 @@ static int copy_alive(const struct topo *t, const bool *dead,
 		rc = dead[a] ? 0 : topo_add_arc(copy, x->src, x->dst, x->cap,
 						x->latency_ns, err);
 	}
-	rc = rc ? rc : topo_freeze(copy, err);
+	if (rc == 0) {
+		rc = topo_freeze(copy, err);
+	}
 	if (rc) {
 		topo_free(copy);
 		return rc;
@@ -291,7 +300,9 @@ int plan_degraded(const struct model_fabric *fabric, const struct plan_base *bas
 	applied.observed = base->intent;
 	applied.only = NULL;
 	applied.from_committed = true;
-	rc = rc ? rc : plan_make(fabric, &applied, out, err);
+	if (rc == 0) {
+		rc = plan_make(fabric, &applied, out, err);
+	}
 	for (int i = 0; rc == 0 && i < (*out)->n_jobs; i++) {
 		rc = (*out)->jobs[i].is_ring
 			? assess_ring_job(&ctx, &(*out)->jobs[i], err)

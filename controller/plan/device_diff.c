@@ -1,4 +1,14 @@
-/* What has to happen on each device: wanted light against observed light. */
+/*
+ * What has to happen on each device: the circuits and programs that the jobs
+ * want against those that were observed.
+ *
+ * A wanted circuit that is there is kept. One that is there and not wanted is
+ * deleted if weft made it or, in update mode, if it holds a port that is wanted
+ * (it is displaced); else it is external and left alone. Programs of rings are
+ * loaded whole when they differ. Devices come out by failure domain, then in
+ * the order of the file, and the digest covers every step, so that equal digests
+ * mean equal work.
+ */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +75,9 @@ static int collect_planned(const struct plan_ctx *ctx, const struct plan *p,
 			if (c->device == device &&
 			    (!kept || plan_light_has(plan_intent(ctx, device),
 						     c->xc))) {
-				r = r ? r : vec_push(out, c->xc);
+				if (r == 0) {
+					r = vec_push(out, c->xc);
+				}
 			}
 		}
 	}
@@ -94,7 +106,9 @@ static int collect_kept(const struct plan_ctx *ctx, const struct plan *p,
 
 	for (int i = 0; i < intent->n_xcs; i++) {
 		if (at_kept_port(ctx, device, intent->xcs[i])) {
-			r = r ? r : vec_push(out, intent->xcs[i]);
+			if (r == 0) {
+				r = vec_push(out, intent->xcs[i]);
+			}
 		}
 	}
 	sort_once(out);
@@ -169,7 +183,9 @@ static int collect_want(const struct plan_ctx *ctx, const struct plan *p,
 			r = push_xc(&d->leave, &d->n_leave, (int)kept.n,
 				    kept.v[i], err);
 		}
-		r = r ? r : vec_push(&want, kept.v[i]) ? err_nomem(err) : 0;
+		if (r == 0) {
+			r = vec_push(&want, kept.v[i]) ? err_nomem(err) : 0;
+		}
 	}
 	vec_fini(&kept);
 	if (r == 0 && collect_planned(ctx, p, d->device, false, &want)) {
@@ -317,7 +333,9 @@ static int want_programs(const struct plan_ctx *ctx, const struct plan *p,
 		    ctx->fabric->jobs[p->jobs[j].job].device == d->device) {
 			d->has_program = true;
 			rc = plan_ring_program(ctx, &p->jobs[j], &pack, err);
-			rc = rc ? rc : ring_programs_add(&d->programs, &pack, err);
+			if (rc == 0) {
+				rc = ring_programs_add(&d->programs, &pack, err);
+			}
 		}
 	}
 	return rc ? rc : check_memory(ctx, d, err);
@@ -353,7 +371,7 @@ static int diff_ring(struct plan_ctx *ctx, const struct plan *p,
 		d->load_program = d->had_program && !is_external_program(ctx, d);
 		return 0;
 	}
-	d->load_program = !d->had_program || seen->relight ||
+	d->load_program = !d->had_program || seen->reload ||
 			  !ring_programs_equal(&d->programs, &d->old_programs);
 	if (d->load_program && is_external_program(ctx, d) && ctx->base->mode == PLAN_SAFE) {
 		return refuse_program(ctx, d, err);
@@ -429,7 +447,9 @@ int plan_steps(struct plan_ctx *ctx, struct plan *p, struct err *err)
 		} else {
 			rc = ctx->base->restore ? want_intent(ctx, d, err)
 						: collect_want(ctx, p, d, err);
-			rc = rc ? rc : diff_space(ctx, d, err);
+			if (rc == 0) {
+				rc = diff_space(ctx, d, err);
+			}
 		}
 		expect_downtime(ctx, p, d);
 		p->n_add += d->n_add;

@@ -1,4 +1,12 @@
-/* Ways of hosts over the light of a plan; see host_paths.h. */
+/*
+ * Paths between hosts over the circuits of a plan, for routes and for traffic
+ * that has to leave a circuit before it goes.
+ *
+ * A port's signal is followed from its fibre through the circuit of each device
+ * and the fibres between devices until it arrives at a host port. Fibres
+ * between switches are looked up in a map by egress (plan_map_trunks), made
+ * once when many ports are traced.
+ */
 #include "controller/plan/host_paths.h"
 #include "controller/plan/plan_private.h"
 
@@ -59,7 +67,7 @@ int plan_arcs(const struct plan *p, struct plan_arc **arcs, int *n,
 
 /* Breadth first, arcs in order: the fewest arcs, then the lowest ports.
  * first[to]: the arc that leaves the host, -1: no way. */
-static void find_ways(const struct model_fabric *f,
+static void find_paths(const struct model_fabric *f,
 		      const struct plan_arc *arcs, int n, int host, int *first,
 		      int *queue)
 {
@@ -98,7 +106,7 @@ int plan_host_paths(const struct model_fabric *f, const struct plan_arc *arcs, i
 		*ways = NULL;
 		return err_nomem(err);
 	}
-	find_ways(f, arcs, n_arcs, host, first, queue);
+	find_paths(f, arcs, n_arcs, host, first, queue);
 	for (int to = 0; to < f->n_hosts; to++) {
 		if (first[to] >= 0) {
 			const struct plan_arc *a = &arcs[first[to]];

@@ -1,4 +1,13 @@
-/* Light that a plan takes away, and when the receivers have light again. */
+/*
+ * Circuits that a plan takes away, and when their receivers have a signal
+ * again: switching time of the devices, then reactivation of the transceiver.
+ *
+ * Times are those that were learned (plan_base.times) where they are known,
+ * else the fabric's; a plan says which of them its expectation rests on. The
+ * stages are walked in order with the state of every device before and after,
+ * and an outage ends with the first stage that gives its receiver a signal, of
+ * whatever sender.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +98,7 @@ static int64_t stage_ns(const struct plan *p, int stage)
 
 /* ---- receivers ----------------------------------------------------------- */
 
-struct watch {
+struct outage_watch {
 	const struct plan *plan;
 	VEC(struct plan_outage) v;
 	int *open;		/* [n_ports] of v, by receiver; -1: has light */
@@ -97,7 +106,7 @@ struct watch {
 	int64_t *since_ns;	/* [n_ports] */
 };
 
-static int drain(struct watch *w, int stage, struct err *err)
+static int drain(struct outage_watch *w, int stage, struct err *err)
 {
 	struct plan_arc *arcs = NULL;
 	int n = 0, rc = plan_stage_removes(w->plan, stage, &arcs, &n, err);
@@ -116,7 +125,7 @@ static int drain(struct watch *w, int stage, struct err *err)
 	return rc;
 }
 
-static int light_up(struct watch *w, int stage, struct err *err)
+static int light_up(struct outage_watch *w, int stage, struct err *err)
 {
 	struct plan_arc *arcs = NULL;
 	int n = 0, rc = plan_arcs_after(w->plan, stage, &arcs, &n, err);
@@ -211,7 +220,7 @@ int plan_outages(const struct plan *p, struct plan_outages *out,
 {
 	const struct model_fabric *f = p->fabric;
 	size_t n_ports = (size_t)f->n_ports + 1;
-	struct watch w = { .plan = p,
+	struct outage_watch w = { .plan = p,
 			   .open = malloc(n_ports * sizeof(*w.open)),
 			   .since_ns = calloc(n_ports, sizeof(*w.since_ns)) };
 	int rc = 0;
@@ -228,7 +237,9 @@ int plan_outages(const struct plan *p, struct plan_outages *out,
 	for (int s = 0; s < p->n_stages && rc == 0; s++) {
 		rc = drain(&w, s, err);
 		w.now_ns += stage_ns(p, s);
-		rc = rc ? rc : light_up(&w, s, err);
+		if (rc == 0) {
+			rc = light_up(&w, s, err);
+		}
 	}
 	if (rc == 0) {
 		out->v = w.v.v;

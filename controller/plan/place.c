@@ -1,4 +1,12 @@
-/* Placement of requested jobs; see place.h. */
+/*
+ * Placement of requested jobs: which hosts a job of n ranks gets.
+ *
+ * Hosts whose ports reach the same devices form a group; within a group any
+ * topology fits as well as another. A job goes into the smallest group that
+ * has room, so that large groups stay whole; if none has, it takes hosts from
+ * the largest groups on. On a ring it takes the stretch of neighbours that leaves
+ * the fewest unused nodes between them.
+ */
 #include "controller/plan/place.h"
 
 #include <stdlib.h>
@@ -7,18 +15,18 @@
 /* ---- hosts on switches --------------------------------------------------- */
 
 /* A host and the group it belongs to. */
-struct candidate {
+struct place_candidate {
 	int host;
 	int group;	/* a host's number that stands for the group */
 	int size;	/* of the group, free hosts only */
 };
 
-struct search {
+struct place_search {
 	const struct model_fabric *f;
 	const struct place_request *demand;
 	const bool *usable, *busy;
 	int n;
-	struct candidate *v;	/* in order of hosts */
+	struct place_candidate *v;	/* in order of hosts */
 };
 
 static int ports_with_light(const struct model_fabric *f, int host)
@@ -58,13 +66,13 @@ bool place_alike(const struct model_fabric *f, int a, int b)
 	return true;
 }
 
-static bool is_free(const struct search *s, int host)
+static bool is_free(const struct place_search *s, int host)
 {
 	return (!s->usable || s->usable[host]) && (!s->busy || !s->busy[host]);
 }
 
 /* Groups are few: each is found by its first host. */
-static int find_groups(struct search *s, struct err *err)
+static int find_groups(struct place_search *s, struct err *err)
 {
 	int *heads = calloc((size_t)s->n + 1, sizeof(*heads));
 	int n_heads = 0;
@@ -94,7 +102,7 @@ static int find_groups(struct search *s, struct err *err)
 
 static int larger_first(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct place_candidate *x = a, *y = b;
 
 	if (x->size != y->size) {
 		return x->size > y->size ? -1 : 1;
@@ -106,12 +114,12 @@ static int larger_first(const void *a, const void *b)
 }
 
 /* The smallest group that is large enough, or -1. */
-static int best_group(const struct search *s)
+static int best_group(const struct place_search *s)
 {
 	int best = -1;
 
 	for (int i = 0; i < s->n; i++) {
-		const struct candidate *c = &s->v[i];
+		const struct place_candidate *c = &s->v[i];
 
 		if (c->size >= s->demand->n && (best < 0 || c->size < s->v[best].size)) {
 			best = i;
@@ -127,7 +135,7 @@ static int compare_ints(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void choose(struct search *s, int *out)
+static void choose(struct place_search *s, int *out)
 {
 	int group = best_group(s), n = 0;
 
@@ -153,7 +161,7 @@ static int too_few(const struct place_request *w, int have, int ever, const char
 		       "%d %s are free", w->n, have, ever, what);
 }
 
-static int place_any(struct search *s, int *out, struct err *err)
+static int place_any(struct place_search *s, int *out, struct err *err)
 {
 	int ever = 0, rc = 0;
 
@@ -172,7 +180,9 @@ static int place_any(struct search *s, int *out, struct err *err)
 	if (s->n < s->demand->n) {
 		rc = too_few(s->demand, s->n, ever, "with enough ports", err);
 	}
-	rc = rc ? rc : find_groups(s, err);
+	if (rc == 0) {
+		rc = find_groups(s, err);
+	}
 	if (rc == 0) {
 		choose(s, out);
 	}
@@ -182,7 +192,7 @@ static int place_any(struct search *s, int *out, struct err *err)
 
 /* ---- hosts that were named ----------------------------------------------- */
 
-static int place_named(const struct search *s, int *out, struct err *err)
+static int place_named(const struct place_search *s, int *out, struct err *err)
 {
 	const struct place_request *w = s->demand;
 
@@ -209,7 +219,7 @@ static int place_named(const struct search *s, int *out, struct err *err)
 /* ---- rings --------------------------------------------------------------- */
 
 /* Usable nodes in ring order, twice around, and the tightest stretch. */
-static int place_on_ring(const struct search *s, int *out, struct err *err)
+static int place_on_ring(const struct place_search *s, int *out, struct err *err)
 {
 	const struct model_device *ring = &s->f->devices[s->demand->ring];
 	int n = s->demand->n, m = 0, best = -1, width = 0;
@@ -246,7 +256,7 @@ static int place_on_ring(const struct search *s, int *out, struct err *err)
 int place_job(const struct model_fabric *f, const struct place_request *demand, const bool *usable,
 	      const bool *busy, int *out, struct err *err)
 {
-	struct search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
+	struct place_search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
 
 	if (demand->n < 2) {
 		return err_set(err, WEFT_EINVAL,
@@ -261,7 +271,7 @@ int place_job(const struct model_fabric *f, const struct place_request *demand, 
 /* ---- spares -------------------------------------------------------------- */
 
 /* The free host that stands in for `gone`, or -1. */
-static int find_spare(const struct search *s, const bool *taken, int gone)
+static int find_spare(const struct place_search *s, const bool *taken, int gone)
 {
 	int best = -1;
 
@@ -283,7 +293,7 @@ static int find_spare(const struct search *s, const bool *taken, int gone)
 int place_spare(const struct model_fabric *f, const struct place_request *demand, const int *now,
 		const bool *usable, const bool *busy, int *out, struct err *err)
 {
-	const struct search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
+	const struct place_search s = { .f = f, .demand = demand, .usable = usable, .busy = busy };
 	bool *taken = calloc((size_t)f->n_hosts + 1, sizeof(*taken));
 	int rc = taken ? 0 : err_nomem(err);
 

@@ -1,4 +1,11 @@
-/* Planning: jobs in the order of the file, then the steps of the devices. */
+/*
+ * Planning: jobs in the order of the file, then the steps of the devices.
+ *
+ * Jobs that keep their circuits (all but the one in plan_base.only) take their
+ * ports first, then the others in order. Parts that the file marks as failed are
+ * merged with those that devices report before any job is planned
+ * (plan_admin_down).
+ */
 #include "controller/plan/plan.h"
 
 #include <stdio.h>
@@ -252,10 +259,13 @@ int plan_make(const struct model_fabric *fabric, const struct plan_base *base,
 	if (!ctx.base->restore) {
 		mark_kept(&ctx, p);
 		rc = plan_shares(&ctx, p, err);
-		rc = rc ? rc : plan_jobs(&ctx, p, err);
+		if (rc == 0) {
+			rc = plan_jobs(&ctx, p, err);
+		}
 	}
-	rc = rc ? rc : plan_steps(&ctx, p, err);
-	rc = rc ? rc : plan_warn_power(p, err);
+	if (rc == 0 && (rc = plan_steps(&ctx, p, err)) == 0) {
+		rc = plan_warn_power(p, err);
+	}
 	if (rc == 0) {
 		plan_digest(p, p->digest);
 	}

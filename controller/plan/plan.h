@@ -51,7 +51,7 @@ struct plan_light {
 	uint64_t memory;		/* of it for programs, 0: unknown */
 	int max_programs;		/* 0: unknown */
 	bool overlap;			/* ring: as drv_caps.overlap */
-	bool relight;			/* ring: light of its programs was lost
+	bool reload;			/* ring: light of its programs was lost
 					 * that loading them again brings
 					 * back */
 	int n_bad_in, n_bad_out;	/* failed or disabled ports */
@@ -60,7 +60,7 @@ struct plan_light {
 	const struct ring_fault *dead;
 	int n_losses, n_powers;		/* as far as they are known; sorted */
 	const struct plan_known_loss *losses;
-	const struct plan_known_power *powers;	/* measured of late */
+	const struct plan_known_power *powers;	/* measured recently */
 };
 
 /* SAFE: a port held by a circuit that weft did not make is not taken.
@@ -291,7 +291,7 @@ struct plan {
 					 * and devices of the fabric; NULL: as
 					 * it says */
 	int n_warnings;
-	char **warnings;		/* what somebody should know */
+	char **warnings;		/* sentences for the operator */
 };
 
 /*

@@ -1,4 +1,12 @@
-/* Shared by the files of the plan room. */
+/*
+ * Shared by the files of the plan room.
+ *
+ * A plan is made in this order: parts that failed (admin_down.c), shares of
+ * rings (ring_partition.c), each job on its ring (ring_job.c, ring_faults.c) or
+ * on switches (switch_job.c, then circuits.c or trunks.c), power (power.c), the
+ * steps of devices (device_diff.c), stages (stages.c, stage_paths.c), times
+ * (outage.c).
+ */
 #ifndef WEFT_PLAN_PLAN_PRIVATE_H
 #define WEFT_PLAN_PLAN_PRIVATE_H
 

@@ -1,4 +1,13 @@
-/* Optical power at receivers, before anything is connected. */
+/*
+ * Optical power at receivers, before anything is connected.
+ *
+ * A lightpath loses what its fibres and circuits lose: as measured by the maker
+ * of the device, as learned from the same circuit while it was well, or as the
+ * fabric says. What arrives is computed from the power that is measured at the
+ * first switch and from what the host launches; the worse of both must be
+ * within what the receiver needs and stands. Paths with an amplifier are
+ * checked only where both ends are known.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -110,7 +110,7 @@ int plan_ring_needs(const struct plan_ctx *ctx, const struct plan_job *pj,
 /* ---- ways to do without ---------------------------------------------------- */
 
 /* One way of doing without, as it is being tried. */
-struct way {
+struct ring_detour {
 	struct optree_params p;
 	VEC(struct optree_fibre) light;
 	int32_t *at;		/* as p.at, from rank `first` on; owned */
@@ -127,13 +127,13 @@ struct rest {
 	const struct optree_params *whole;
 	const struct ring_fault *dead;
 	int n_dead;
-	struct way best;
+	struct ring_detour best;
 	struct optree_plan plan;	/* of best */
 	bool found;
 	struct err why;			/* the first way that was none */
 };
 
-static void way_fini(struct way *w)
+static void path_fini(struct ring_detour *w)
 {
 	vec_fini(&w->light);
 	free(w->at);
@@ -206,7 +206,7 @@ static void mark_channels(const struct rest *r, int dir, int fibre, bool *bad)
 }
 
 /* Runs of channels that work, on one fibre of one direction. */
-static int add_runs(struct way *w, int dir, int fibre, const bool *bad,
+static int add_runs(struct ring_detour *w, int dir, int fibre, const bool *bad,
 		    int channels, struct err *err)
 {
 	for (int c = 0, first; c < channels; c++) {
@@ -221,7 +221,7 @@ static int add_runs(struct way *w, int dir, int fibre, const bool *bad,
 	return 0;
 }
 
-static int collect_light(const struct rest *r, struct way *w, int gap,
+static int collect_light(const struct rest *r, struct ring_detour *w, int gap,
 			 struct err *err)
 {
 	int channels = r->whole->channels, rc = 0;
@@ -244,7 +244,7 @@ static int collect_light(const struct rest *r, struct way *w, int gap,
 }
 
 /* Positions from rank `first` on, where the job is not on all nodes. */
-static int turn_places(const struct rest *r, struct way *w, struct err *err)
+static int turn_places(const struct rest *r, struct ring_detour *w, struct err *err)
 {
 	int n = r->job->n_hosts;
 
@@ -264,7 +264,7 @@ static int turn_places(const struct rest *r, struct way *w, struct err *err)
 }
 
 /* Takes the way over. */
-static int try_way(struct rest *r, struct way *w, struct err *err)
+static int try_path(struct rest *r, struct ring_detour *w, struct err *err)
 {
 	struct optree_plan plan = { 0 };
 	struct err why = { 0 };
@@ -274,18 +274,19 @@ static int try_way(struct rest *r, struct way *w, struct err *err)
 	w->p.light = w->light.v;
 	w->p.n_light = (int)w->light.n;
 	rc = optree_algorithm_parse(r->job->algorithm, &how, &why);
-	rc = rc ? rc : optree_collective(&w->p, r->job->collective, 0, how,
-					 &plan, &why);
+	if (rc == 0) {
+		rc = optree_collective(&w->p, r->job->collective, 0, how, &plan, &why);
+	}
 	if (rc == 0 && (!r->found || plan.time_ns < r->plan.time_ns)) {
 		optree_plan_fini(&r->plan);
-		way_fini(&r->best);
+		path_fini(&r->best);
 		r->plan = plan;
 		r->best = *w;
 		r->found = true;
 		return 0;
 	}
 	optree_plan_fini(&plan);
-	way_fini(w);
+	path_fini(w);
 	if (rc && !r->why.code) {
 		r->why = why;
 	}
@@ -299,19 +300,21 @@ static int try_way(struct rest *r, struct way *w, struct err *err)
  * with that rank. */
 static int try_light(struct rest *r, int gap, struct err *err)
 {
-	struct way w = { .p = *r->whole, .first = gap < 0 ? 0 : gap };
+	struct ring_detour w = { .p = *r->whole, .first = gap < 0 ? 0 : gap };
 	int rc = collect_light(r, &w, gap, err);
 
 	for (int i = 0; i < r->whole->fibres; i++) {
 		w.fibre[i] = (uint8_t)i;
 	}
 	w.p.line = gap >= 0;
-	rc = rc ? rc : turn_places(r, &w, err);
+	if (rc == 0) {
+		rc = turn_places(r, &w, err);
+	}
 	if (rc || w.light.n == 0) {
-		way_fini(&w);
+		path_fini(&w);
 		return rc;
 	}
-	return try_way(r, &w, err);
+	return try_path(r, &w, err);
 }
 
 static bool is_first_of_gap(const struct rest *r, int i)
@@ -347,7 +350,7 @@ static int try_parts(struct rest *r, struct err *err)
 /* All light alike: whole fibres, and channels that work on all of them. */
 static int try_alike(struct rest *r, struct err *err)
 {
-	struct way w = { .p = *r->whole };
+	struct ring_detour w = { .p = *r->whole };
 	int channels = r->whole->channels, run = 0;
 	bool *bad = calloc((size_t)channels, sizeof(*bad));
 
@@ -374,7 +377,7 @@ static int try_alike(struct rest *r, struct err *err)
 	if (w.p.fibres == 0 || w.p.channels == 0) {
 		return 0;
 	}
-	return try_way(r, &w, err);
+	return try_path(r, &w, err);
 }
 
 static bool takes_parts(const struct model_job *job)
@@ -429,7 +432,7 @@ int plan_ring_rest(const struct plan_ctx *ctx, struct plan_job *pj,
 	rc = takes_parts(job) ? try_parts(&r, err) : try_alike(&r, err);
 	if (rc || !r.found) {
 		optree_plan_fini(&r.plan);
-		way_fini(&r.best);
+		path_fini(&r.best);
 		return rc ? rc : refuse(&r, &dead[0], err);
 	}
 	pj->ring = r.plan;

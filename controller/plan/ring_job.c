@@ -34,8 +34,10 @@ static int make_plan(const struct optree_params *p,
 	enum optree_algorithm how;
 	int rc = optree_algorithm_parse(job->algorithm, &how, err);
 
-	rc = rc ? rc : optree_collective(p, job->collective, 0, how, out, err);
-	return rc ? rc : optree_plan_expand(p, out, err);
+	if (rc || (rc = optree_collective(p, job->collective, 0, how, out, err))) {
+		return rc;
+	}
+	return optree_plan_expand(p, out, err);
 }
 
 static bool has_overlap(const struct plan_ctx *ctx, int device)
@@ -149,14 +151,17 @@ static int plan_around(const struct plan_ctx *ctx, struct plan_job *pj,
 	fill_params(ctx, pj, &params, &loss);
 	rc = plan_ring_rest(ctx, pj, dead, n_dead, &params, &fibres, &at,
 			    &first, err);
-	rc = rc ? rc : optree_plan_expand(&params, &pj->ring, err);
+	if (rc == 0) {
+		rc = optree_plan_expand(&params, &pj->ring, err);
+	}
 	if (rc == 0 && first) {
 		rc = turn_ranks(pj, params.n, first, err);
 	}
 	free(fibres);
 	free(at);
-	rc = rc ? rc : take_plan(pj, err);
-	rc = rc ? rc : keep_without(pj, dead, n_dead, err);
+	if (rc == 0 && (rc = take_plan(pj, err)) == 0) {
+		rc = keep_without(pj, dead, n_dead, err);
+	}
 	if (rc == 0 && plan_ring_needs(ctx, pj, dead, n_dead, &which, err)) {
 		rc = err->code ? err->code
 			: err_set(err, WEFT_EVERIFY, "the plan needs a part "
@@ -186,8 +191,9 @@ int plan_ring_without(const struct plan_ctx *ctx, struct plan_job *pj,
 	for (int i = 0; i < params.fibres; i++) {
 		pj->share.fibre[i] = (uint8_t)i;
 	}
-	rc = rc ? rc : make_plan(&params, job, &pj->ring, err);
-	rc = rc ? rc : take_plan(pj, err);
+	if (rc == 0 && (rc = make_plan(&params, job, &pj->ring, err)) == 0) {
+		rc = take_plan(pj, err);
+	}
 	if (rc || n_dead == 0) {
 		return rc;
 	}
@@ -264,12 +270,14 @@ static int pack_steps(const struct plan_job *pj, int n_ring,
 	for (int step = 0; step < coll_steps(pj->sched) && !rc; step++) {
 		for (tunes.n = 0; i < n && l[i].step == step && !rc; i++) {
 			rc = vec_reserve(&tunes, 2) ? err_nomem(err) : 0;
-			rc = rc ? rc : set_ends(pj, n_ring, &l[i],
-						tunes.v + tunes.n, err);
+			if (rc == 0) {
+				rc = set_ends(pj, n_ring, &l[i], tunes.v + tunes.n, err);
+			}
 			tunes.n += 2;
 		}
-		rc = rc ? rc : ring_program_packer_step(packer, tunes.v, tunes.n,
-						err);
+		if (rc == 0) {
+			rc = ring_program_packer_step(packer, tunes.v, tunes.n, err);
+		}
 	}
 	vec_fini(&tunes);
 	return rc;
@@ -289,9 +297,11 @@ int plan_ring_program(const struct plan_ctx *ctx, const struct plan_job *pj,
 			     "%d steps, a ring program holds at most %d",
 			     coll_steps(pj->sched), RING_MAX_STEPS);
 	}
-	rc = rc ? rc : ring_program_packer_new(&pj->share.window, &ring, &packer, err);
-	rc = rc ? rc : pack_steps(pj, ring.nodes, packer, err);
-	rc = rc ? rc : ring_program_packer_end(packer, job->name, out, err);
+	if (rc == 0 &&
+	    (rc = ring_program_packer_new(&pj->share.window, &ring, &packer, err)) == 0 &&
+	    (rc = pack_steps(pj, ring.nodes, packer, err)) == 0) {
+		rc = ring_program_packer_end(packer, job->name, out, err);
+	}
 	ring_program_packer_free(packer);
 	if (rc == 0 && ring_program_set_without(out, pj->without, pj->n_without,
 						err)) {

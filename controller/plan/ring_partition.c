@@ -1,4 +1,10 @@
-/* Which part of a ring each of its jobs has. */
+/*
+ * Which part of a ring each of its jobs has: positions and channels.
+ *
+ * Windows on the same nodes must not share channels. Jobs that name their
+ * channels get those; the others keep what they have, and else get the first
+ * range that is free.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +155,7 @@ static int take_free(const struct plan_ctx *ctx, struct plan *p,
 }
 
 /* First those that name their channels, then those that can stay, then the
- * rest, each in the order of the file: nobody moves for who comes later. */
+ * rest, each in the order of the file: no job moves for a later one. */
 enum pass { FIXED, STAYING, NEW };
 
 static int place(const struct plan_ctx *ctx, struct plan *p, bool *placed,

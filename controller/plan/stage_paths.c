@@ -98,7 +98,9 @@ static int trace_all(const struct plan *p, const struct moment *at, int **to,
 	int **trunk_at = NULL;
 	int rc = light_at(p, at, &light, err);
 
-	rc = rc ? rc : plan_map_trunks(f, &trunk_at, err);
+	if (rc == 0) {
+		rc = plan_map_trunks(f, &trunk_at, err);
+	}
 	*to = calloc((size_t)f->n_ports + 1, sizeof(**to));
 	if (rc == 0 && !*to) {
 		rc = err_nomem(err);

@@ -17,7 +17,7 @@
 
 #define MAX_HOPS 4096		/* light that runs in a circle ends here */
 
-struct move {
+struct stage_move {
 	int row;		/* plan->devices */
 	int at;			/* in its del or add list */
 	bool is_add, done;
@@ -26,7 +26,7 @@ struct move {
 	int way[2];		/* -1: none; duplex circuits have two */
 };
 
-struct way {
+struct stage_path {
 	int tx_host, rx_host, pair;
 	int64_t bps;
 	bool ends, begins;	/* with the plan; neither: it stays */
@@ -39,7 +39,7 @@ struct room {
 	int64_t now, before, after, floor;
 };
 
-struct pair {
+struct stage_pair {
 	int from, to;
 	struct room room;
 };
@@ -61,7 +61,7 @@ struct group {
 	bool open, done;	/* begun in an earlier stage; all done */
 };
 
-struct work {
+struct stage_work {
 	struct plan_ctx *ctx;
 	const struct model_fabric *f;
 	struct plan *p;
@@ -72,9 +72,9 @@ struct work {
 	int begin, end;		/* moves of the domain at hand */
 	int *parent;		/* [moves] of groups being joined */
 	int **trunk_at;		/* [f->n_devices] by egress, or NULL */
-	VEC(struct move) moves;
-	VEC(struct way) ways;
-	VEC(struct pair) pairs;
+	VEC(struct stage_move) moves;
+	VEC(struct stage_path) ways;
+	VEC(struct stage_pair) pairs;
 	struct room *tx, *rx;	/* [f->n_hosts] */
 	const struct room *short_of;	/* the floor met last */
 	int64_t short_by;		/* what would have been left of it */
@@ -84,12 +84,12 @@ struct work {
 	VEC(struct plan_stage) stages;
 };
 
-static const struct model_device *device_of(const struct work *w, int row)
+static const struct model_device *device_of(const struct stage_work *w, int row)
 {
 	return &w->f->devices[w->p->devices[row].device];
 }
 
-static struct optics_xc xc_of(const struct work *w, const struct move *m)
+static struct optics_xc xc_of(const struct stage_work *w, const struct stage_move *m)
 {
 	const struct plan_device *d = &w->p->devices[m->row];
 
@@ -111,7 +111,7 @@ static bool is_in(int n, const struct optics_xc *list, struct optics_xc xc)
 	return n && bsearch(&xc, list, (size_t)n, sizeof(xc), optics_xc_cmp);
 }
 
-static int list_moves(struct work *w, int row, bool is_add, struct err *err)
+static int list_moves(struct stage_work *w, int row, bool is_add, struct err *err)
 {
 	const struct plan_device *d = &w->p->devices[row];
 	const struct model_device *dev = device_of(w, row);
@@ -119,7 +119,7 @@ static int list_moves(struct work *w, int row, bool is_add, struct err *err)
 	int side[2];
 
 	for (int i = 0; i < (is_add ? d->n_add : d->n_del); i++) {
-		struct move m = { .row = row, .at = i, .is_add = is_add,
+		struct stage_move m = { .row = row, .at = i, .is_add = is_add,
 				  .way = { -1, -1 } };
 
 		m.is_displaced = !is_add && is_in(d->n_displaced, d->displaced, d->del[i]);
@@ -138,7 +138,7 @@ static bool stays(const struct plan_device *d, struct optics_xc xc)
 	return !is_in(d->n_add, d->add, xc) && !is_in(d->n_leave, d->leave, xc);
 }
 
-static int map_ports(struct work *w, int row, struct err *err)
+static int map_ports(struct stage_work *w, int row, struct err *err)
 {
 	const struct plan_device *d = &w->p->devices[row];
 	const struct model_device *dev = device_of(w, row);
@@ -171,7 +171,7 @@ static int map_ports(struct work *w, int row, struct err *err)
 
 /* The egress that light at an ingress leaves by, -1: none. *move: the circuit
  * is that one, else it stays. */
-static int egress(const struct work *w, int row, int in, bool after,
+static int egress(const struct stage_work *w, int row, int in, bool after,
 		  int *move)
 {
 	const struct ports *t = &w->ports[row];
@@ -189,7 +189,7 @@ static int egress(const struct work *w, int row, int in, bool after,
 
 /* Follows light from a transmitter; returns the receiving port or -1, and the
  * moves on its way. */
-static int follow(const struct work *w, int tx, bool after, int_list *moves)
+static int follow(const struct stage_work *w, int tx, bool after, int_list *moves)
 {
 	int device = w->f->ports[tx].tx_device, in = w->f->ports[tx].tx_port;
 
@@ -213,26 +213,26 @@ static int follow(const struct work *w, int tx, bool after, int_list *moves)
 	return -1;
 }
 
-static void count_in(struct room *r, const struct way *way)
+static void count_in(struct room *r, const struct stage_path *way)
 {
 	r->before += way->begins ? 0 : way->bps;
 	r->now += way->begins ? 0 : way->bps;
 	r->after += way->ends ? 0 : way->bps;
 }
 
-static int add_way(struct work *w, int tx, int rx, bool after,
+static int add_path(struct stage_work *w, int tx, int rx, bool after,
 		   const int_list *moves, struct err *err)
 {
 	const struct model_port *from = &w->f->ports[tx];
 	const struct model_port *to = &w->f->ports[rx];
-	struct way way = {
+	struct stage_path way = {
 		.tx_host = from->host, .rx_host = to->host,
 		.bps = from->rate_bps < to->rate_bps ? from->rate_bps
 						     : to->rate_bps,
 		.ends = !after && moves->n, .begins = after && moves->n,
 		.missing = after ? (int)moves->n : 0, .last = -1,
 	};
-	struct pair pair = { way.tx_host, way.rx_host, { 0 } };
+	struct stage_pair pair = { way.tx_host, way.rx_host, { 0 } };
 
 	/* What stays is seen before and after. */
 	if (moves->n == 0 && after) {
@@ -241,7 +241,7 @@ static int add_way(struct work *w, int tx, int rx, bool after,
 	count_in(&w->tx[way.tx_host], &way);
 	count_in(&w->rx[way.rx_host], &way);
 	for (size_t i = 0; i < moves->n; i++) {
-		struct move *m = &w->moves.v[moves->v[i]];
+		struct stage_move *m = &w->moves.v[moves->v[i]];
 
 		m->way[m->way[0] >= 0] = (int)w->ways.n;
 	}
@@ -249,7 +249,7 @@ static int add_way(struct work *w, int tx, int rx, bool after,
 	       err_nomem(err) : 0;
 }
 
-static int find_ways(struct work *w, struct err *err)
+static int find_paths(struct stage_work *w, struct err *err)
 {
 	int_list moves = { 0 };
 	int rc = 0;
@@ -259,7 +259,7 @@ static int find_ways(struct work *w, struct err *err)
 			int rx = follow(w, p, pass == 1, &moves);
 
 			if (rx >= 0) {
-				rc = add_way(w, p, rx, pass == 1, &moves, err);
+				rc = add_path(w, p, rx, pass == 1, &moves, err);
 			}
 		}
 	}
@@ -284,14 +284,14 @@ static void set_floor(struct room *r, int64_t keep_ppm)
 
 static int by_hosts(const void *a, const void *b)
 {
-	const struct pair *p = a, *q = b;
+	const struct stage_pair *p = a, *q = b;
 
 	return p->from != q->from ? (p->from > q->from) - (p->from < q->from) :
 				    (p->to > q->to) - (p->to < q->to);
 }
 
 /* One of each. */
-static void sort_pairs(struct work *w)
+static void sort_pairs(struct stage_work *w)
 {
 	size_t kept = 0;
 
@@ -306,12 +306,12 @@ static void sort_pairs(struct work *w)
 	w->pairs.n = w->pairs.n ? kept + 1 : 0;
 }
 
-static void count_pairs(struct work *w)
+static void count_pairs(struct stage_work *w)
 {
 	for (size_t i = 0; i < w->ways.n; i++) {
-		struct way *way = &w->ways.v[i];
-		struct pair key = { way->tx_host, way->rx_host, { 0 } };
-		struct pair *p = bsearch(&key, w->pairs.v, w->pairs.n,
+		struct stage_path *way = &w->ways.v[i];
+		struct stage_pair key = { way->tx_host, way->rx_host, { 0 } };
+		struct stage_pair *p = bsearch(&key, w->pairs.v, w->pairs.n,
 					 sizeof(key), by_hosts);
 
 		way->pair = (int)(p - w->pairs.v);
@@ -319,7 +319,7 @@ static void count_pairs(struct work *w)
 	}
 }
 
-static void set_floors(struct work *w)
+static void set_floors(struct stage_work *w)
 {
 	const struct model_changes *ch = &w->changes;
 
@@ -336,7 +336,7 @@ static void set_floors(struct work *w)
 
 /* ---- doing and taking back ----------------------------------------------- */
 
-static bool change_room(struct work *w, struct room *r, int64_t bps)
+static bool change_room(struct stage_work *w, struct room *r, int64_t bps)
 {
 	r->now += bps;
 	if (bps < 0 && r->now < r->floor) {
@@ -348,9 +348,9 @@ static bool change_room(struct work *w, struct room *r, int64_t bps)
 }
 
 /* One circuit more (by -1) or less (by 1) is missing on a way. */
-static bool change_way(struct work *w, int index, int by)
+static bool change_path(struct stage_work *w, int index, int by)
 {
-	struct way *way = &w->ways.v[index];
+	struct stage_path *way = &w->ways.v[index];
 	bool was = way->missing == 0, is;
 	int64_t bps;
 
@@ -366,21 +366,21 @@ static bool change_way(struct work *w, int index, int by)
 	       (int)change_room(w, &w->pairs.v[way->pair].room, bps);
 }
 
-static bool change_move(struct work *w, struct move *m, bool present)
+static bool change_move(struct stage_work *w, struct stage_move *m, bool present)
 {
 	bool ok = true;
 
 	m->done = present == m->is_add;
 	for (int k = 0; k < 2; k++) {
 		if (m->way[k] >= 0) {
-			ok &= change_way(w, m->way[k], present ? -1 : 1);
+			ok &= change_path(w, m->way[k], present ? -1 : 1);
 		}
 	}
 	return ok;
 }
 
 /* Deletes circuits of the stage from taken.v[first] on again. */
-static void put_back(struct work *w, size_t first)
+static void put_back(struct stage_work *w, size_t first)
 {
 	while (w->taken.n > first) {
 		change_move(w, &w->moves.v[w->taken.v[--w->taken.n]], true);
@@ -388,7 +388,7 @@ static void put_back(struct work *w, size_t first)
 }
 
 /* False when the floor does not allow it: then nothing was changed. */
-static bool take(struct work *w, int move)
+static bool take(struct stage_work *w, int move)
 {
 	w->taken.v[w->taken.n++] = move;	/* there is room for all */
 	if (!change_move(w, &w->moves.v[move], false)) {
@@ -416,9 +416,9 @@ static void join(int *parent, int a, int b)
 }
 
 /* The moves of the other kind at the two ports of one. */
-static void across(const struct work *w, int move, int other[2])
+static void across(const struct stage_work *w, int move, int other[2])
 {
-	const struct move *m = &w->moves.v[move];
+	const struct stage_move *m = &w->moves.v[move];
 	const struct ports *t = &w->ports[m->row];
 	const int *map = m->is_add ? t->del : t->add;
 	int side[2];
@@ -430,7 +430,7 @@ static void across(const struct work *w, int move, int other[2])
 }
 
 /* Moves of the domain at hand that share a port or a way belong together. */
-static void join_moves(struct work *w)
+static void join_moves(struct stage_work *w)
 {
 	int other[2];
 
@@ -438,11 +438,11 @@ static void join_moves(struct work *w)
 		w->parent[i] = i;
 	}
 	for (int i = w->begin; i < w->end; i++) {
-		const struct move *m = &w->moves.v[i];
+		const struct stage_move *m = &w->moves.v[i];
 
 		across(w, i, other);
 		for (int k = 0; k < 2; k++) {
-			struct way *way = m->way[k] < 0 ? NULL :
+			struct stage_path *way = m->way[k] < 0 ? NULL :
 					  &w->ways.v[m->way[k]];
 
 			if (other[k] >= 0) {
@@ -467,7 +467,7 @@ static int by_gain(const void *a, const void *b)
 				    (g->first > h->first) - (g->first < h->first);
 }
 
-static int add_groups(struct work *w, struct err *err)
+static int add_groups(struct stage_work *w, struct err *err)
 {
 	w->groups.n = 0;
 	for (int i = w->begin; i < w->end; i++) {
@@ -489,7 +489,7 @@ static int add_groups(struct work *w, struct err *err)
 }
 
 /* Lists the moves of one group after those of the other. */
-static int find_groups(struct work *w, struct err *err)
+static int find_groups(struct stage_work *w, struct err *err)
 {
 	int n = 0, rc;
 
@@ -514,13 +514,13 @@ static int find_groups(struct work *w, struct err *err)
 /* ---- a stage ------------------------------------------------------------- */
 
 /* All deletes of a group, or none. */
-static bool take_whole(struct work *w, struct group *g)
+static bool take_whole(struct stage_work *w, struct group *g)
 {
 	size_t first = w->taken.n;
 
 	for (int i = g->first; i < g->first + g->n; i++) {
 		int move = w->grouped[i];
-		const struct move *m = &w->moves.v[move];
+		const struct stage_move *m = &w->moves.v[move];
 
 		if (!m->is_add && !m->done && !take(w, move)) {
 			put_back(w, first);
@@ -532,7 +532,7 @@ static bool take_whole(struct work *w, struct group *g)
 }
 
 /* Deletes what is in the way of an add, at most `most` circuits. */
-static bool make_way(struct work *w, int add, int most)
+static bool make_path(struct stage_work *w, int add, int most)
 {
 	size_t first = w->taken.n;
 	int other[2], n = 0;
@@ -556,7 +556,7 @@ static bool make_way(struct work *w, int add, int most)
 
 /* From an add whose way is made along the ports that this set free, as far as
  * the floor allows. */
-static void walk(struct work *w, int add, int_list *todo)
+static void walk(struct stage_work *w, int add, int_list *todo)
 {
 	todo->n = 0;
 	while (true) {
@@ -570,7 +570,7 @@ static void walk(struct work *w, int add, int_list *todo)
 			across(w, other[k], next);
 			for (int j = 0; j < 2; j++) {
 				if (next[j] >= 0 && next[j] != add &&
-				    make_way(w, next[j], 1) &&
+				    make_path(w, next[j], 1) &&
 				    vec_push(todo, next[j])) {
 					return;
 				}
@@ -584,7 +584,7 @@ static void walk(struct work *w, int add, int_list *todo)
 }
 
 /* A circuit still to be deleted that no add waits for. */
-static bool blocks_nothing(const struct work *w, int move)
+static bool blocks_nothing(const struct stage_work *w, int move)
 {
 	int other[2];
 
@@ -596,7 +596,7 @@ static bool blocks_nothing(const struct work *w, int move)
 
 /* A part of a group: first adds that wait for one circuit, then for two, then
  * deletes alone. */
-static void take_part(struct work *w, struct group *g)
+static void take_part(struct stage_work *w, struct group *g)
 {
 	size_t before = w->taken.n;
 	int_list todo = { 0 };
@@ -607,7 +607,7 @@ static void take_part(struct work *w, struct group *g)
 			int move = w->grouped[i];
 
 			if (w->moves.v[move].is_add &&
-			    !w->moves.v[move].done && make_way(w, move, most)) {
+			    !w->moves.v[move].done && make_path(w, move, most)) {
 				walk(w, move, &todo);
 			}
 		}
@@ -622,7 +622,7 @@ static void take_part(struct work *w, struct group *g)
 }
 
 /* An add can be made when nothing is left in its way. */
-static bool is_ready(const struct work *w, int add)
+static bool is_ready(const struct stage_work *w, int add)
 {
 	int other[2];
 
@@ -647,12 +647,12 @@ static void note_min(struct plan_stage *st, int host, bool is_rx, const struct r
 	}
 }
 
-static void note_ways(const struct work *w, struct plan_stage *st,
-		      const struct move *m)
+static void note_paths(const struct stage_work *w, struct plan_stage *st,
+		      const struct stage_move *m)
 {
 	for (int k = 0; k < 2; k++) {
 		if (m->way[k] >= 0) {
-			const struct way *way = &w->ways.v[m->way[k]];
+			const struct stage_path *way = &w->ways.v[m->way[k]];
 
 			note_min(st, way->tx_host, false, &w->tx[way->tx_host]);
 			note_min(st, way->rx_host, true, &w->rx[way->rx_host]);
@@ -660,7 +660,7 @@ static void note_ways(const struct work *w, struct plan_stage *st,
 	}
 }
 
-static void mark_stage(struct work *w, const struct move *m)
+static void mark_stage(struct stage_work *w, const struct stage_move *m)
 {
 	struct plan_device *d = &w->p->devices[m->row];
 
@@ -670,19 +670,19 @@ static void mark_stage(struct work *w, const struct move *m)
 
 /* Writes down the stage that was put together and makes its adds. Returns how
  * many moves it has, or an error. */
-static int end_stage(struct work *w, const char *domain, struct err *err)
+static int end_stage(struct stage_work *w, const char *domain, struct err *err)
 {
 	struct plan_stage st = { .domain = domain, .host = -1,
 				 .n_del = (int)w->taken.n };
 
 	for (size_t i = 0; i < w->taken.n; i++) {
-		const struct move *m = &w->moves.v[w->taken.v[i]];
+		const struct stage_move *m = &w->moves.v[w->taken.v[i]];
 
 		mark_stage(w, m);
-		note_ways(w, &st, m);
+		note_paths(w, &st, m);
 	}
 	for (int i = w->begin; i < w->end; i++) {
-		struct move *m = &w->moves.v[i];
+		struct stage_move *m = &w->moves.v[i];
 
 		if (m->is_add && is_ready(w, i)) {
 			change_move(w, m, true);
@@ -699,7 +699,7 @@ static int end_stage(struct work *w, const char *domain, struct err *err)
 
 /* Groups that were begun go first, so that few are open at a time; another is
  * begun only when nothing else can be done. */
-static void fill_stage(struct work *w)
+static void fill_stage(struct stage_work *w)
 {
 	bool any = false;
 
@@ -729,7 +729,7 @@ static void fill_stage(struct work *w)
 /* ---- a domain ------------------------------------------------------------ */
 
 /* Names what is short: a host, one way, or a pair. */
-static int refuse(const struct work *w, const char *domain, struct err *err)
+static int refuse(const struct stage_work *w, const char *domain, struct err *err)
 {
 	const struct room *r = w->short_of;
 	bool is_tx = r >= w->tx && r < w->tx + w->f->n_hosts;
@@ -741,8 +741,8 @@ static int refuse(const struct work *w, const char *domain, struct err *err)
 			 w->f->hosts[is_tx ? r - w->tx : r - w->rx].name,
 			 is_tx ? "sends" : "receives");
 	} else {
-		const struct pair *p = (const struct pair *)
-			((const char *)r - offsetof(struct pair, room));
+		const struct stage_pair *p = (const struct stage_pair *)
+			((const char *)r - offsetof(struct stage_pair, room));
 
 		snprintf(what, sizeof(what), "keep-pair: from %s to %s",
 			 w->f->hosts[p->from].name, w->f->hosts[p->to].name);
@@ -761,7 +761,7 @@ static int refuse(const struct work *w, const char *domain, struct err *err)
 	return WEFT_EINFEASIBLE;
 }
 
-static int cut_domain(struct work *w, const char *domain, struct err *err)
+static int cut_domain(struct stage_work *w, const char *domain, struct err *err)
 {
 	int left = w->end - w->begin;
 	int rc = find_groups(w, err);
@@ -781,11 +781,11 @@ static int cut_domain(struct work *w, const char *domain, struct err *err)
 }
 
 /* Takes back the stages of the domain at hand, from `first` on. */
-static void uncut(struct work *w, size_t first)
+static void uncut(struct stage_work *w, size_t first)
 {
 	w->stages.n = first;
 	for (int i = w->begin; i < w->end; i++) {
-		struct move *m = &w->moves.v[i];
+		struct stage_move *m = &w->moves.v[i];
 
 		if (m->done) {
 			change_move(w, m, !m->is_add);
@@ -796,7 +796,7 @@ static void uncut(struct work *w, size_t first)
 /* ---- rings --------------------------------------------------------------- */
 
 /* A program is replaced as a whole: the job has no light meanwhile. */
-static int check_ring(const struct work *w, const struct plan_device *d,
+static int check_ring(const struct stage_work *w, const struct plan_device *d,
 		      struct err *err)
 {
 	const struct model_device *dev = &w->f->devices[d->device];
@@ -822,7 +822,7 @@ static int check_ring(const struct work *w, const struct plan_device *d,
 }
 
 /* Loads of a domain's rings go with its first stage. */
-static int place_loads(struct work *w, const char *domain, size_t first,
+static int place_loads(struct stage_work *w, const char *domain, size_t first,
 		       struct err *err)
 {
 	struct plan_stage st = { .domain = domain, .host = -1 };
@@ -851,7 +851,7 @@ static int place_loads(struct work *w, const char *domain, size_t first,
 /* ---- all domains --------------------------------------------------------- */
 
 /* The row behind the last of the domain that begins at `row`. */
-static int end_of_domain(const struct work *w, int row)
+static int end_of_domain(const struct stage_work *w, int row)
 {
 	const char *domain = device_of(w, row)->domain;
 
@@ -862,7 +862,7 @@ static int end_of_domain(const struct work *w, int row)
 	return row;
 }
 
-static int try_domain(struct work *w, int row, int end, struct err *err)
+static int try_domain(struct stage_work *w, int row, int end, struct err *err)
 {
 	const char *domain = device_of(w, row)->domain;
 	size_t first = w->stages.n;
@@ -871,7 +871,9 @@ static int try_domain(struct work *w, int row, int end, struct err *err)
 	w->begin = w->first_move[row];
 	w->end = w->first_move[end];
 	rc = cut_domain(w, domain, err);
-	rc = rc ? rc : place_loads(w, domain, first, err);
+	if (rc == 0) {
+		rc = place_loads(w, domain, first, err);
+	}
 	if (rc) {
 		uncut(w, first);
 	}
@@ -880,7 +882,7 @@ static int try_domain(struct work *w, int row, int end, struct err *err)
 
 /* The first domain that is left and can be done; the error of the first
  * otherwise. */
-static int cut_next(struct work *w, bool *is_done, bool *any, struct err *err)
+static int cut_next(struct stage_work *w, bool *is_done, bool *any, struct err *err)
 {
 	struct err first = { 0 };
 
@@ -907,7 +909,7 @@ static int cut_next(struct work *w, bool *is_done, bool *any, struct err *err)
 	return first.code;
 }
 
-static int cut_all(struct work *w, struct err *err)
+static int cut_all(struct stage_work *w, struct err *err)
 {
 	bool *is_done = calloc(w->p->n_devices + 1, sizeof(*is_done));
 	bool any = true;
@@ -920,7 +922,7 @@ static int cut_all(struct work *w, struct err *err)
 	return rc;
 }
 
-static int work_init(struct work *w, struct err *err)
+static int work_init(struct stage_work *w, struct err *err)
 {
 	int rc = 0;
 
@@ -941,7 +943,9 @@ static int work_init(struct work *w, struct err *err)
 		d->add_stage = calloc(d->n_add + 1, sizeof(int));
 		rc = d->del_stage && d->add_stage ? 0 : err_nomem(err);
 		w->first_move[r] = (int)w->moves.n;
-		rc = rc ? rc : map_ports(w, r, err);
+		if (rc == 0) {
+			rc = map_ports(w, r, err);
+		}
 	}
 	w->first_move[w->p->n_devices] = (int)w->moves.n;
 	w->parent = malloc((w->moves.n + 1) * sizeof(*w->parent));
@@ -953,7 +957,7 @@ static int work_init(struct work *w, struct err *err)
 	return rc ? rc : plan_map_trunks(w->f, &w->trunk_at, err);
 }
 
-static void work_fini(struct work *w)
+static void work_fini(struct stage_work *w)
 {
 	for (int r = 0; r < w->p->n_devices && w->ports; r++) {
 		free(w->ports[r].del);
@@ -978,13 +982,15 @@ static void work_fini(struct work *w)
 
 int plan_stages(struct plan_ctx *ctx, struct plan *p, struct err *err)
 {
-	struct work w = { .ctx = ctx, .f = ctx->fabric, .p = p };
+	struct stage_work w = { .ctx = ctx, .f = ctx->fabric, .p = p };
 	int rc = work_init(&w, err);
 
 	if (!ctx->base->no_floor) {
 		w.changes = ctx->fabric->changes;
 	}
-	rc = rc ? rc : find_ways(&w, err);
+	if (rc == 0) {
+		rc = find_paths(&w, err);
+	}
 	if (rc == 0) {
 		set_floors(&w);
 		rc = cut_all(&w, err);

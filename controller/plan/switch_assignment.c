@@ -23,7 +23,7 @@
 
 enum kind { STAYS, RESTORED, NEW, KINDS };
 
-struct program {
+struct assignment_program {
 	const struct plan_assignment *s;
 	struct lp *lp;
 	int *demand_row, *tx_row, *rx_row;
@@ -31,7 +31,7 @@ struct program {
 	double weight;		/* of one that stays */
 };
 
-static int max_of(const struct program *p, int cell, int demand, enum kind kind)
+static int max_of(const struct assignment_program *p, int cell, int demand, enum kind kind)
 {
 	int open = p->s->open[demand];
 	int most = kind == STAYS ? p->s->have[cell] :
@@ -40,7 +40,7 @@ static int max_of(const struct program *p, int cell, int demand, enum kind kind)
 	return most < open ? most : open;
 }
 
-static int add_cell(struct program *p, int demand, int site, struct err *err)
+static int add_cell(struct assignment_program *p, int demand, int site, struct err *err)
 {
 	const struct plan_assignment *s = p->s;
 	const double ones[] = { 1, 1, 1 };
@@ -64,7 +64,7 @@ static int add_cell(struct program *p, int demand, int site, struct err *err)
 	return rc;
 }
 
-static int add_rows(struct program *p, struct err *err)
+static int add_rows(struct assignment_program *p, struct err *err)
 {
 	const struct plan_assignment *s = p->s;
 	int rc = 0;
@@ -74,13 +74,14 @@ static int add_rows(struct program *p, struct err *err)
 	}
 	for (int i = 0; i < s->n_ranks * s->n_sites && rc == 0; i++) {
 		rc = lp_add_row(p->lp, LP_LE, s->tx[i], &p->tx_row[i], err);
-		rc = rc ? rc : lp_add_row(p->lp, LP_LE, s->rx[i], &p->rx_row[i],
-					  err);
+		if (rc == 0) {
+			rc = lp_add_row(p->lp, LP_LE, s->rx[i], &p->rx_row[i], err);
+		}
 	}
 	return rc;
 }
 
-static int program_init(struct program *p, const struct plan_assignment *s, struct err *err)
+static int program_init(struct assignment_program *p, const struct plan_assignment *s, struct err *err)
 {
 	size_t cells = (size_t)s->n_demands * s->n_sites;
 	size_t sides = (size_t)s->n_ranks * s->n_sites;
@@ -111,7 +112,7 @@ static int program_init(struct program *p, const struct plan_assignment *s, stru
 	return rc;
 }
 
-static void program_fini(struct program *p)
+static void program_fini(struct assignment_program *p)
 {
 	lp_free(p->lp);
 	free(p->demand_row);
@@ -120,7 +121,7 @@ static void program_fini(struct program *p)
 	free(p->col);
 }
 
-static void read_give(const struct program *p, int *give)
+static void read_give(const struct assignment_program *p, int *give)
 {
 	for (int c = 0; c < p->s->n_demands * p->s->n_sites; c++) {
 		give[c] = 0;
@@ -163,7 +164,7 @@ int plan_assignment_exact(const struct plan_assignment *s, bool given, int *give
 {
 	static const struct lp_options opt = {
 		.max_iterations = MOST_ITERATIONS };
-	struct program p = { 0 };
+	struct assignment_program p = { 0 };
 	struct lp_result res;
 	int rc, bound;
 

@@ -1,4 +1,12 @@
-/* A job on optical switches: which digraph, which schedule, which circuits. */
+/*
+ * A job on optical switches: which digraph, which schedule, which circuits.
+ *
+ * A topology that is given is built and scheduled by the algorithm that is
+ * asked for. With "auto" it is the fastest of the finder's candidates that the
+ * switches can wire: the best digraph is of no use when its circuits cannot be
+ * made. When none of the first few can be, the error is that of the fastest.
+ * Every schedule is verified before its time is compared.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +36,21 @@
 #define BATCH_TRANSFERS (1 << 18)
 
 /* A digraph that could serve, with its rank among the others. */
-struct candidate {
+struct topology_candidate {
 	char *expr;
 	int diameter;
 	int64_t distance_sum;
 };
 
 struct candidates {
-	VEC(struct candidate) list;
+	VEC(struct topology_candidate) list;
 	int n, degree;
 	bool symmetric;		/* duplex circuits need both directions */
 	VEC(char *) refused;	/* names of those that the switches cannot
 				 * wire */
 };
 
-static int sum_distances(const struct topo *t, struct candidate *c,
+static int sum_distances(const struct topo *t, struct topology_candidate *c,
 			 struct err *err)
 {
 	int n = topo_n(t);
@@ -71,7 +79,7 @@ static int consider(struct candidates *all, struct err *err, const char *fmt,
 static int consider(struct candidates *all, struct err *err, const char *fmt,
 		    ...)
 {
-	struct candidate c = { 0 };
+	struct topology_candidate c = { 0 };
 	struct buf text = { 0 };
 	struct topo *t = NULL;
 	va_list ap;
@@ -158,7 +166,7 @@ static int gather_candidates(struct candidates *all, struct err *err)
 
 static int by_distance(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct topology_candidate *x = a, *y = b;
 
 	if (x->distance_sum != y->distance_sum) {
 		return x->distance_sum < y->distance_sum ? -1 : 1;
@@ -342,8 +350,9 @@ static int try_batches(const struct plan_ctx *ctx, struct plan_job *pj,
 				&batches, err);
 	if (!rc && batches > 1) {
 		rc = coll_pipeline(pj->sched, batches, &s, err);
-		rc = rc ? rc : coll_compact_steps(s, &moved, err);
-		rc = rc ? rc : offer(ctx, pj, moved, pj->algorithm, err);
+		if (rc == 0 && (rc = coll_compact_steps(s, &moved, err)) == 0) {
+			rc = offer(ctx, pj, moved, pj->algorithm, err);
+		}
 		coll_free(s);
 	}
 	/* Never an error of its own, but for memory. */
@@ -408,7 +417,9 @@ static int schedule_on(const struct plan_ctx *ctx, struct plan_job *pj,
 	coll_set_topo_name(pj->sched, name);
 	pj->topology = name;
 	rc = time_schedule(ctx, pj, err);
-	rc = rc ? rc : try_others(ctx, pj, expr, err);
+	if (rc == 0) {
+		rc = try_others(ctx, pj, expr, err);
+	}
 	if (rc) {
 		coll_free(pj->sched);
 		mcf_free(pj->flow);
@@ -653,7 +664,9 @@ static int plan_auto(struct plan_ctx *ctx, struct plan_job *pj,
 	for (int k = 0; k < AUTO_REFUSED && rc == WEFT_EINFEASIBLE; k++) {
 		err_clear(&why);
 		rc = choose_topology(ctx, pj, all, &why);
-		rc = rc ? rc : try_circuits(ctx, pj, &why);
+		if (rc == 0) {
+			rc = try_circuits(ctx, pj, &why);
+		}
 		first = k == 0 ? why : first;
 		if (rc == WEFT_EINFEASIBLE && !pj->sched) {
 			break;
@@ -681,7 +694,9 @@ static int plan_any_topology(struct plan_ctx *ctx, struct plan_job *pj,
 		qsort(all.list.v, all.list.n, sizeof(*all.list.v),
 		      by_distance);
 	}
-	rc = rc ? rc : plan_auto(ctx, pj, &all, err);
+	if (rc == 0) {
+		rc = plan_auto(ctx, pj, &all, err);
+	}
 	for (size_t i = 0; i < all.list.n; i++) {
 		free(all.list.v[i].expr);
 	}

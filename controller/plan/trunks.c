@@ -30,7 +30,7 @@ struct fibre {
 	int id;
 };
 
-struct work {
+struct trunk_work {
 	struct plan_ctx *ctx;
 	const struct model_fabric *fabric;
 	const struct model_job *job;
@@ -74,12 +74,12 @@ bool plan_has_trunks(const struct plan_ctx *ctx, const struct model_job *job)
 
 /* ---- the mesh ---- */
 
-static int switch_node(const struct work *w, int device)
+static int switch_node(const struct trunk_work *w, int device)
 {
 	return 2 * w->n + device;
 }
 
-static bool sends(const struct work *w, int port, int channel)
+static bool sends(const struct trunk_work *w, int port, int channel)
 {
 	const struct model_host *h =
 		&w->fabric->hosts[w->fabric->ports[port].host];
@@ -92,7 +92,7 @@ static bool sends(const struct work *w, int port, int channel)
 	return h->n_channels == 0 && channel == w->channels - 1;
 }
 
-static bool passes(const struct work *w, enum kind kind, int id, int channel)
+static bool passes(const struct trunk_work *w, enum kind kind, int id, int channel)
 {
 	if (kind == TRUNK) {
 		const struct model_trunk *t = &w->fabric->trunks[id];
@@ -103,7 +103,7 @@ static bool passes(const struct work *w, enum kind kind, int id, int channel)
 }
 
 /* What the newest fibre does not carry. */
-static int shut_channels(struct work *w, enum kind kind, int id,
+static int shut_channels(struct trunk_work *w, enum kind kind, int id,
 			 struct err *err)
 {
 	const struct fibre *f = &w->fibres.v[w->fibres.n - 1];
@@ -120,7 +120,7 @@ static int shut_channels(struct work *w, enum kind kind, int id,
 
 /* Wavelengths of trunks and transmitters, and untuned light; only the latter
  * when no trunk filters. */
-static int count_channels(const struct work *w)
+static int count_channels(const struct trunk_work *w)
 {
 	bool filtered = false;
 	int last = -1;
@@ -143,7 +143,7 @@ static int count_channels(const struct work *w)
 }
 
 /* One more fibre on the arc between two nodes. */
-static int add_fibre(struct work *w, int from, int to, enum kind kind, int id,
+static int add_fibre(struct trunk_work *w, int from, int to, enum kind kind, int id,
 		     struct err *err)
 {
 	uint64_t key = (uint64_t)from << 32 | (uint32_t)to, arc;
@@ -179,7 +179,7 @@ static bool is_bad(const int *list, int n, int port)
 	return false;
 }
 
-static bool trunk_usable(const struct work *w, int trunk)
+static bool trunk_usable(const struct trunk_work *w, int trunk)
 {
 	const struct model_trunk *t = &w->fabric->trunks[trunk];
 	const struct plan_light *from = plan_observed(w->ctx, t->from_device);
@@ -193,14 +193,14 @@ static bool trunk_usable(const struct work *w, int trunk)
 }
 
 /* A host port on a one-way switch, not under a circuit of others. */
-static bool on_switch(const struct work *w, int device, bool **shut, int port)
+static bool on_switch(const struct trunk_work *w, int device, bool **shut, int port)
 {
 	const struct model_device *d = &w->fabric->devices[device];
 
 	return d->kind != MODEL_RING && !d->any_to_any && !shut[device][port];
 }
 
-static int add_ports(struct work *w, int rank, struct err *err)
+static int add_ports(struct trunk_work *w, int rank, struct err *err)
 {
 	const struct model_host *h = &w->fabric->hosts[w->job->hosts[rank]];
 	int rc = 0;
@@ -226,7 +226,7 @@ static int add_ports(struct work *w, int rank, struct err *err)
 	return rc;
 }
 
-static int add_trunks(struct work *w, struct err *err)
+static int add_trunks(struct trunk_work *w, struct err *err)
 {
 	int rc = 0;
 
@@ -244,7 +244,7 @@ static int add_trunks(struct work *w, struct err *err)
 	return rc;
 }
 
-static int name_nodes(struct work *w, struct err *err)
+static int name_nodes(struct trunk_work *w, struct err *err)
 {
 	for (size_t v = 0; v < w->mesh->nodes.n; v++) {
 		int k = (int)v;
@@ -263,7 +263,7 @@ static int name_nodes(struct work *w, struct err *err)
 }
 
 /* Ports held by circuits that weft did not make; mode update takes them. */
-static int shut_external(struct work *w, struct err *err)
+static int shut_external(struct trunk_work *w, struct err *err)
 {
 	for (int d = 0; d < w->fabric->n_devices; d++) {
 		const struct model_device *dev = &w->fabric->devices[d];
@@ -302,7 +302,7 @@ static int by_ends(const void *a, const void *b, void *topo)
 				: *(const int *)a - *(const int *)b;
 }
 
-static int add_demands(struct work *w, struct err *err)
+static int add_demands(struct trunk_work *w, struct err *err)
 {
 	int m = topo_m(w->topo), rc = 0;
 
@@ -338,7 +338,7 @@ static int add_demands(struct work *w, struct err *err)
 	return rc;
 }
 
-static int work_init(struct work *w, struct err *err)
+static int work_init(struct trunk_work *w, struct err *err)
 {
 	const struct model_fabric *f = w->fabric;
 	int rc;
@@ -361,17 +361,20 @@ static int work_init(struct work *w, struct err *err)
 		w->channels = count_channels(w);
 		w->mesh->guard.between = w->channels - 1;
 	}
-	rc = rc ? rc : name_nodes(w, err);
-	rc = rc ? rc : shut_external(w, err);
+	if (rc == 0 && (rc = name_nodes(w, err)) == 0) {
+		rc = shut_external(w, err);
+	}
 	for (int r = 0; !rc && r < w->n; r++) {
 		w->rank_of[w->job->hosts[r]] = r;
 		rc = add_ports(w, r, err);
 	}
-	rc = rc ? rc : add_trunks(w, err);
-	return rc ? rc : add_demands(w, err);
+	if (rc || (rc = add_trunks(w, err))) {
+		return rc;
+	}
+	return add_demands(w, err);
 }
 
-static void work_fini(struct work *w)
+static void work_fini(struct trunk_work *w)
 {
 	for (int d = 0; d < w->fabric->n_devices; d++) {
 		free(w->in_shut ? w->in_shut[d] : NULL);
@@ -395,7 +398,7 @@ static void work_fini(struct work *w)
 
 /* ---- channels of ways ---- */
 
-static int id_of(const struct work *w, const struct rwa_hop *h)
+static int id_of(const struct trunk_work *w, const struct rwa_hop *h)
 {
 	for (size_t i = 0; i < w->fibres.n; i++) {
 		if (w->fibres.v[i].arc == h->arc &&
@@ -408,7 +411,7 @@ static int id_of(const struct work *w, const struct rwa_hop *h)
 
 /* The wavelength of a way: that of its filters, else the first one that its
  * transmitter has, else untuned; -1: no light comes through. */
-static int channel_of(const struct work *w, const struct rwa_hop *hops,
+static int channel_of(const struct trunk_work *w, const struct rwa_hop *hops,
 		      int32_t n)
 {
 	int tx = id_of(w, &hops[0]), channel = -1;
@@ -433,7 +436,7 @@ static int channel_of(const struct work *w, const struct rwa_hop *hops,
 
 /* ---- what is lit already ---- */
 
-static int observed_out(const struct work *w, int device, int in)
+static int observed_out(const struct trunk_work *w, int device, int in)
 {
 	const struct plan_light *seen = plan_observed(w->ctx, device);
 
@@ -445,7 +448,7 @@ static int observed_out(const struct work *w, int device, int in)
 	return -1;
 }
 
-static int trunk_at(const struct work *w, int device, int out)
+static int trunk_at(const struct trunk_work *w, int device, int out)
 {
 	for (int t = 0; t < w->fabric->n_trunks; t++) {
 		if (w->fabric->trunks[t].from_device == device &&
@@ -456,7 +459,7 @@ static int trunk_at(const struct work *w, int device, int out)
 	return -1;
 }
 
-static int push_hop(struct work *w, int fibre)
+static int push_hop(struct trunk_work *w, int fibre)
 {
 	const struct fibre *f = &w->fibres.v[fibre];
 
@@ -466,7 +469,7 @@ static int push_hop(struct work *w, int fibre)
 
 /* Follows the light of a port. *rx: the port that it ends at, -1: none that
  * may be used. */
-static int follow(struct work *w, int tx, int *rx)
+static int follow(struct trunk_work *w, int tx, int *rx)
 {
 	const struct model_fabric *f = w->fabric;
 	int device = f->ports[tx].tx_device, in = f->ports[tx].tx_port;
@@ -497,7 +500,7 @@ static int follow(struct work *w, int tx, int *rx)
 
 /* Gives the hops from `first` on their channel; false when none gets
  * through. */
-static bool tune_way(struct work *w, size_t first)
+static bool tune_path(struct trunk_work *w, size_t first)
 {
 	struct rwa_hop *hops = w->before.hops.v + first;
 	int32_t n = (int32_t)(w->before.hops.n - first);
@@ -509,7 +512,7 @@ static bool tune_way(struct work *w, size_t first)
 	return channel >= 0;
 }
 
-static int demand_of(const struct work *w, int src, int dst)
+static int demand_of(const struct trunk_work *w, int src, int dst)
 {
 	for (size_t d = 0; d < w->mesh->demands.n; d++) {
 		if (w->mesh->demands.v[d].src == src &&
@@ -531,7 +534,7 @@ static int by_demand(const void *a, const void *b)
 }
 
 /* Light that is there and goes between ranks that want it. */
-static int find_before(struct work *w, struct err *err)
+static int find_before(struct trunk_work *w, struct err *err)
 {
 	int *left = calloc(w->mesh->demands.n + 1, sizeof(*left));
 	int rc = left ? 0 : WEFT_ENOMEM;
@@ -551,7 +554,7 @@ static int find_before(struct work *w, struct err *err)
 			d = demand_of(w, w->rank_of[w->fabric->ports[p].host],
 				      w->rank_of[w->fabric->ports[rx].host]);
 		}
-		if (d < 0 || left[d] == 0 || !tune_way(w, first)) {
+		if (d < 0 || left[d] == 0 || !tune_path(w, first)) {
 			w->before.hops.n = first;
 			continue;
 		}
@@ -571,7 +574,7 @@ static int find_before(struct work *w, struct err *err)
 /* ---- the answer ---- */
 
 /* What the transmitter of a way is tuned to, -1: it is not. */
-static int tuned_to(const struct work *w, const struct rwa_hop *hops,
+static int tuned_to(const struct trunk_work *w, const struct rwa_hop *hops,
 		    int32_t n)
 {
 	int tx = id_of(w, &hops[0]);
@@ -585,7 +588,7 @@ static int tuned_to(const struct work *w, const struct rwa_hop *hops,
 }
 
 /* A circuit on every switch of a way. */
-static int emit_path(struct work *w, const struct rwa_path *p,
+static int emit_path(struct trunk_work *w, const struct rwa_path *p,
 		     const struct rwa_hop *hops, struct err *err)
 {
 	const struct model_fabric *f = w->fabric;
@@ -626,7 +629,7 @@ static int by_device_and_port(const void *a, const void *b)
 				      : x->xc.in - y->xc.in;
 }
 
-static int too_few(const struct work *w, const struct rwa_mesh_result *res,
+static int too_few(const struct trunk_work *w, const struct rwa_mesh_result *res,
 		   struct err *err)
 {
 	bool proven = res->lightpaths_bound < w->mesh->lightpaths;
@@ -646,7 +649,7 @@ static int too_few(const struct work *w, const struct rwa_mesh_result *res,
 	return err->code;
 }
 
-static int route(struct work *w, struct err *err)
+static int route(struct trunk_work *w, struct err *err)
 {
 	struct rwa_mesh_options opt = {
 		.channels = w->channels, .seed = 1,
@@ -674,15 +677,16 @@ static int route(struct work *w, struct err *err)
 int plan_trunk_circuits(struct plan_ctx *ctx, struct plan_job *pj,
 			struct err *err)
 {
-	struct work w = {
+	struct trunk_work w = {
 		.ctx = ctx, .fabric = ctx->fabric,
 		.job = &ctx->fabric->jobs[pj->job], .pj = pj,
 		.topo = coll_topo(pj->sched), .n = coll_ranks(pj->sched),
 	};
 	int rc = work_init(&w, err);
 
-	rc = rc ? rc : find_before(&w, err);
-	rc = rc ? rc : route(&w, err);
+	if (rc == 0 && (rc = find_before(&w, err)) == 0) {
+		rc = route(&w, err);
+	}
 	if (!rc) {
 		qsort(w.out.v, w.out.n, sizeof(*w.out.v), by_device_and_port);
 		pj->n_circuits = (int)w.out.n;

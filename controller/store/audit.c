@@ -1,4 +1,11 @@
-/* The audit trail: what was said to devices and what happened, bounded. */
+/*
+ * The audit trail: what was said to devices and what happened, bounded.
+ *
+ * Lines wait in memory and are written with the next transaction, so that a
+ * change does not pay a sync for each. Count and bytes of what is kept are
+ * bounded; the oldest lines go first. When the disk takes nothing, lines that
+ * do not fit in memory are counted, and the count is written later.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +111,9 @@ static int count_bytes(struct store *s, struct err *err)
 	int rc = db_prepare(s, err, &st, "SELECT ifnull(sum(length(text)), 0) "
 			    "FROM audit", "");
 
-	rc = rc ? rc : db_step(s, err, st);
+	if (rc == 0) {
+		rc = db_step(s, err, st);
+	}
 	if (rc == 1) {
 		s->audit_bytes = sqlite3_column_int64(st, 0);
 		rc = 0;
@@ -114,7 +123,7 @@ static int count_bytes(struct store *s, struct err *err)
 }
 
 /* Commands may be long: the older half goes when their texts are too much.
- * What is deleted is not taken off the sum, which is then taken anew. */
+ * What is deleted is not taken off the sum, which is then taken again. */
 static int bound_bytes(struct store *s, struct err *err)
 {
 	int rc = s->audit_bytes < 0 || s->audit_bytes > STORE_AUDIT_BYTES
@@ -141,12 +150,16 @@ int store_audit_write(struct store *s, struct err *err)
 	for (int i = 0; i < s->n_waiting && rc == 0; i++) {
 		rc = write_line(s, st, &s->waiting[i], err);
 	}
-	rc = rc ? rc : write_lost(s, st, err);
+	if (rc == 0) {
+		rc = write_lost(s, st, err);
+	}
 	sqlite3_finalize(st);
-	rc = rc ? rc : db_run(s, err, "DELETE FROM audit WHERE id <= "
-			      "(SELECT max(id) FROM audit) - ?", "i",
-			      (int64_t)STORE_AUDIT_MAX);
-	return rc ? rc : bound_bytes(s, err);
+	if (rc ||
+	    (rc = db_run(s, err, "DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - ?",
+			 "i", (int64_t)STORE_AUDIT_MAX))) {
+		return rc;
+	}
+	return bound_bytes(s, err);
 }
 
 void store_audit_free(struct store_audit *v, int n)
@@ -206,7 +219,9 @@ int store_audit_read(struct store *s, const struct store_audit_query *q,
 	size_t bytes = 0;
 	int rc = flush(s, err);
 
-	rc = rc ? rc : select_lines(s, q, &st, err);
+	if (rc == 0) {
+		rc = select_lines(s, q, &st, err);
+	}
 	if (rc) {
 		return rc;
 	}

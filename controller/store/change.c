@@ -1,4 +1,13 @@
-/* Changes: begin, commit, end; their history and configurations. */
+/*
+ * Changes: begin, commit, end; their history and configurations.
+ *
+ * A change is a row from its beginning, with its configuration and a journal of
+ * every step. A commit moves the journal's circuits into the intent in one
+ * transaction, and supersedes open changes before it; whatever ends otherwise
+ * leaves the intent as it was. Requested jobs are kept for the applied change
+ * and for open ones only: an older configuration comes back as the operator's
+ * text, beside the jobs of that day.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +162,9 @@ int store_change_get(struct store *s, int64_t id, struct store_change *out,
 	int rc = db_prepare(s, err, &st, "SELECT " CHANGE_COLUMNS
 			    " FROM change WHERE id = ?", "i", id);
 
-	rc = rc ? rc : read_one(s, st, out, err);
+	if (rc == 0) {
+		rc = read_one(s, st, out, err);
+	}
 	return rc == WEFT_ENOTFOUND ? no_change(err, id) : rc;
 }
 
@@ -165,7 +176,9 @@ int store_change_by_request(struct store *s, const char *request_id,
 			    " FROM change WHERE request = ? AND request <> '' "
 			    "ORDER BY id DESC LIMIT 1", "s", request_id);
 
-	rc = rc ? rc : read_one(s, st, out, err);
+	if (rc == 0) {
+		rc = read_one(s, st, out, err);
+	}
 	return rc == WEFT_ENOTFOUND ?
 		       err_set(err, WEFT_ENOTFOUND, "no change was asked for "
 			       "with the id \"%.64s\"", request_id) : rc;
@@ -316,13 +329,12 @@ static int insert_work(struct store *s, sqlite3_stmt *st, int64_t change,
 	if (rc == 0 && w->has_new) {
 		rc = store_program_put(s, &w->new_programs, new_digest, err);
 	}
-	rc = rc ? rc : db_run(s, err, "INSERT INTO journal_device "
-			      "VALUES (?, ?, ?, ?, ?, ?)", "iisibb", change,
-			      (int64_t)seq, w->device, (int64_t)w->is_ring,
-			      w->has_old ? old_digest : NULL,
-			      RING_DIGEST_LEN,
-			      w->has_new ? new_digest : NULL,
-			      RING_DIGEST_LEN);
+	if (rc == 0) {
+		rc = db_run(s, err, "INSERT INTO journal_device VALUES (?, ?, ?, ?, ?, ?)",
+			    "iisibb", change, (int64_t)seq, w->device, (int64_t)w->is_ring,
+			    w->has_old ? old_digest : NULL, RING_DIGEST_LEN,
+			    w->has_new ? new_digest : NULL, RING_DIGEST_LEN);
+	}
 	for (int i = 0; i < w->n_steps && rc == 0; i++) {
 		rc = insert_step(s, st, change, seq, i, &w->steps[i], err);
 	}
@@ -427,7 +439,9 @@ int store_mark(struct store *s, const struct store_journal *j, int work,
 			     store_step_state_name(w->steps[i].state),
 			     w->steps[i].note, j->change.id, (int64_t)work,
 			     (int64_t)i);
-		rc = rc ? rc : db_finish(s, err, st);
+		if (rc == 0) {
+			rc = db_finish(s, err, st);
+		}
 	}
 	sqlite3_finalize(st);
 	return db_end(s, rc, err);
@@ -513,7 +527,9 @@ static int write_proofs(struct store *s, const struct store_journal *j,
 					     (int64_t)w->steps[k].proof,
 					     j->change.id, (int64_t)i,
 					     (int64_t)k);
-				rc = rc ? rc : db_finish(s, err, st);
+				if (rc == 0) {
+					rc = db_finish(s, err, st);
+				}
 			}
 		}
 	}
@@ -530,18 +546,20 @@ static int move_intent(struct store *s, int64_t id, struct err *err)
 {
 	int rc = keep_proofs(s, id, err);
 
-	rc = rc ? rc : db_run(s, err, "DELETE FROM intent_circuit", "");
-	rc = rc ? rc : db_run(s, err, "DELETE FROM intent_device", "");
-	rc = rc ? rc : db_run(s, err, "INSERT INTO intent_device "
-			      "SELECT device, new_program FROM journal_device "
-			      "WHERE change = ?", "i", id);
-	return rc ? rc : db_run(s, err, "INSERT INTO intent_circuit "
-				"SELECT d.device, st.in_port, st.out_port, "
-				"st.proof FROM journal_step AS st JOIN journal_device "
-				"AS d ON d.change = st.change "
-				"AND d.seq = st.device_seq WHERE d.change = ? "
-				"AND st.op IN ('keep', 'add', "
-				"'leave')", "i", id);
+	if (rc || (rc = db_run(s, err, "DELETE FROM intent_circuit", "")) ||
+	    (rc = db_run(s, err, "DELETE FROM intent_device", "")) ||
+	    (rc = db_run(s, err,
+			 "INSERT INTO intent_device SELECT device, new_program FROM journal_device "
+			 "WHERE change = ?",
+			 "i", id))) {
+		return rc;
+	}
+	return db_run(
+		s, err,
+		"INSERT INTO intent_circuit SELECT d.device, st.in_port, st.out_port, st.proof "
+		"FROM journal_step AS st JOIN journal_device AS d ON d.change = st.change AND "
+		"d.seq = st.device_seq WHERE d.change = ? AND st.op IN ('keep', 'add', 'leave')",
+		"i", id);
 }
 
 static int close_change(struct store *s, int64_t id, enum store_verdict v,
@@ -627,16 +645,17 @@ static int commit(struct store *s, int64_t change,
 	if (rc == 0 && j) {
 		rc = write_proofs(s, j, err);
 	}
-	rc = rc ? rc : move_intent(s, change, err);
-	rc = rc ? rc : move_confirm(s, change, err);
-	rc = rc ? rc : store_repairs_prune(s, change, err);
-	rc = rc ? rc : db_run(s, err, "UPDATE change SET proof = ? "
-			      "WHERE id = ?", "ii", (int64_t)proof, change);
-	rc = rc ? rc : db_run(s, err, "UPDATE state SET generation = "
-			      "generation + 1, applied = ?", "i", change);
-	rc = rc ? rc : close_change(s, change, STORE_COMMITTED, summary, err);
-	rc = rc ? rc : supersede(s, change, err);
-	rc = rc ? rc : drop_closed_journals(s, err);
+	if (rc == 0 && (rc = move_intent(s, change, err)) == 0 &&
+	    (rc = move_confirm(s, change, err)) == 0 &&
+	    (rc = store_repairs_prune(s, change, err)) == 0 &&
+	    (rc = db_run(s, err, "UPDATE change SET proof = ? WHERE id = ?", "ii", (int64_t)proof,
+			 change)) == 0 &&
+	    (rc = db_run(s, err, "UPDATE state SET generation = generation + 1, applied = ?", "i",
+			 change)) == 0 &&
+	    (rc = close_change(s, change, STORE_COMMITTED, summary, err)) == 0 &&
+	    (rc = supersede(s, change, err)) == 0) {
+		rc = drop_closed_journals(s, err);
+	}
 	return end_and_refresh(s, rc, err);
 }
 
@@ -666,7 +685,8 @@ int store_end(struct store *s, int64_t change, enum store_verdict verdict,
 		rc = db_run(s, err, "UPDATE state SET generation = "
 			    "generation + 1", "");
 	}
-	rc = rc ? rc : close_change(s, change, verdict, summary, err);
-	rc = rc ? rc : drop_closed_journals(s, err);
+	if (rc == 0 && (rc = close_change(s, change, verdict, summary, err)) == 0) {
+		rc = drop_closed_journals(s, err);
+	}
 	return end_and_refresh(s, rc, err);
 }

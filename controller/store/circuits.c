@@ -1,4 +1,10 @@
-/* Intent, observed light, and ring programs kept by their digest. */
+/*
+ * Intent and observed circuits, and ring programs kept by their digest.
+ *
+ * Programs are large and mostly the same from change to change: they are kept
+ * once under their SHA-256, which is checked when they are read, and go with
+ * the last row that refers to them (store_sweep).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,7 +181,9 @@ int store_intent(struct store *s, const char *device, struct store_light *out,
 	}
 	rc = db_circuits(s, st, &out->xcs, &out->n_xcs, err);
 	sqlite3_finalize(st);
-	rc = rc ? rc : intent_program(s, device, out, err);
+	if (rc == 0) {
+		rc = intent_program(s, device, out, err);
+	}
 	if (rc) {
 		store_light_fini(out);
 	}
@@ -265,7 +273,9 @@ static int put_circuits(struct store *s, const struct store_observed *o,
 	for (int i = 0; i < o->n_xcs && rc == 0; i++) {
 		rc = db_bind(s, err, st, "sii", o->device,
 			     (int64_t)o->xcs[i].in, (int64_t)o->xcs[i].out);
-		rc = rc ? rc : db_finish(s, err, st);
+		if (rc == 0) {
+			rc = db_finish(s, err, st);
+		}
 	}
 	sqlite3_finalize(st);
 	return rc;
@@ -303,15 +313,16 @@ static int put_observed(struct store *s, const struct store_observed *o,
 	bool same;
 	int rc = same_circuits(s, o, &same, err);
 
-	rc = rc ? rc : db_run(s, err, "INSERT INTO observed_device "
-			"VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
-			"DO UPDATE SET read_at_ns = excluded.read_at_ns, "
-			"epoch = excluded.epoch, identity = excluded.identity, "
-			"program_digest = excluded.program_digest", "sissb",
-			o->device, o->read_at_ns, o->epoch ? o->epoch : "",
-			o->identity ? o->identity : "",
-			o->has_program ? o->program_digest : NULL,
+	if (rc == 0) {
+		rc = db_run(
+			s, err,
+			"INSERT INTO observed_device VALUES (?, ?, ?, ?, ?) ON CONFLICT (device) "
+			"DO UPDATE SET read_at_ns = excluded.read_at_ns, epoch = excluded.epoch, "
+			"identity = excluded.identity, program_digest = excluded.program_digest",
+			"sissb", o->device, o->read_at_ns, o->epoch ? o->epoch : "",
+			o->identity ? o->identity : "", o->has_program ? o->program_digest : NULL,
 			RING_DIGEST_LEN);
+	}
 
 	if (rc || same) {
 		return rc;
@@ -377,9 +388,12 @@ int store_observed_get(struct store *s, const char *device,
 		rc = err_set(err, WEFT_ENOTFOUND, "%s was never read", device);
 	}
 	sqlite3_finalize(st);
-	rc = rc ? rc : db_prepare(s, err, &st, "SELECT in_port, out_port "
-				  "FROM observed_circuit WHERE device = ? "
-				  "ORDER BY in_port, out_port", "s", device);
+	if (rc == 0) {
+		rc = db_prepare(s, err, &st,
+				"SELECT in_port, out_port FROM observed_circuit WHERE device = ? "
+				"ORDER BY in_port, out_port",
+				"s", device);
+	}
 	if (rc == 0) {
 		rc = db_circuits(s, st, &out->xcs, &out->n_xcs, err);
 		sqlite3_finalize(st);

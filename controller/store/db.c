@@ -1,4 +1,11 @@
-/* A thin layer over SQLite: errors, statements, transactions. */
+/*
+ * A thin layer over SQLite: errors, statements, transactions.
+ *
+ * db_prepare and its kin take parameters by a string of types, so that a call
+ * stands in one place with its SQL. db_end is the only end of a transaction: it
+ * writes the waiting audit lines with it, and remembers a disk that refuses
+ * (store_trouble) until it takes a transaction again.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -97,11 +97,12 @@ int store_external_changes_put(struct store *s, struct store_external_change *v,
 	for (int i = 0; i < n && rc == 0; i++) {
 		rc = v[i].id ? update(s, &v[i], err) : insert(s, &v[i], err);
 	}
-	rc = rc ? rc
-		: db_run(s, err,
-			 "DELETE FROM external_change WHERE resolved_ns <> 0 AND id <= (SELECT "
-			 "max(id) FROM external_change) - ?",
-			 "i", (int64_t)STORE_EXTERNAL_MAX);
+	if (rc == 0) {
+		rc = db_run(s, err,
+			    "DELETE FROM external_change WHERE resolved_ns <> 0 AND id <= (SELECT "
+			    "max(id) FROM external_change) - ?",
+			    "i", (int64_t)STORE_EXTERNAL_MAX);
+	}
 	return db_end(s, rc, err);
 }
 

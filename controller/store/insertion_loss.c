@@ -46,7 +46,9 @@ static int put_all(struct store *s, const char *device, const struct store_inser
 	for (int i = 0; i < n && rc == 0; i++) {
 		rc = db_bind(s, err, st, "siii", device, (int64_t)v[i].xc.in,
 			     (int64_t)v[i].xc.out, (int64_t)v[i].mdb);
-		rc = rc ? rc : db_finish(s, err, st);
+		if (rc == 0) {
+			rc = db_finish(s, err, st);
+		}
 	}
 	sqlite3_finalize(st);
 	return rc;
@@ -62,6 +64,8 @@ int store_insertion_losses_put(struct store *s, const char *device,
 	}
 	rc = db_run(s, err, "DELETE FROM circuit_loss WHERE device = ?", "s",
 		    device);
-	rc = rc ? rc : put_all(s, device, v, n, err);
+	if (rc == 0) {
+		rc = put_all(s, device, v, n, err);
+	}
 	return db_end(s, rc, err);
 }

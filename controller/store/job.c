@@ -133,17 +133,16 @@ int store_job_put(struct store *s, struct store_job *j, struct err *err)
 			    "ssss", j->name, j->who, j->request_id, j->spec);
 		id = sqlite3_last_insert_rowid(s->db);
 	}
-	rc = rc ? rc : db_run(s, err, "UPDATE job SET nodes = ?, state = ?, "
-			      "problem = ?, priority = ?, preemptible = ?, "
-			      "duration_ns = ?, asked_ns = ?, started_ns = ?, "
-			      "ended_ns = ?, repairs = ?, repair_ns = ? "
-			      "WHERE id = ?", "sssiiiiiiiii",
-			      j->nodes, state_names[j->state], j->problem,
-			      (int64_t)j->priority, (int64_t)j->preemptible,
-			      j->duration_ns, j->asked_ns, j->started_ns,
-			      j->ended_ns, (int64_t)j->repairs, j->repair_ns,
-			      id);
-	rc = rc ? rc : prune(s, err);
+	if (rc == 0 &&
+	    (rc = db_run(s, err,
+			 "UPDATE job SET nodes = ?, state = ?, problem = ?, priority = ?, "
+			 "preemptible = ?, duration_ns = ?, asked_ns = ?, started_ns = ?, ended_ns "
+			 "= ?, repairs = ?, repair_ns = ? WHERE id = ?",
+			 "sssiiiiiiiii", j->nodes, state_names[j->state], j->problem,
+			 (int64_t)j->priority, (int64_t)j->preemptible, j->duration_ns, j->asked_ns,
+			 j->started_ns, j->ended_ns, (int64_t)j->repairs, j->repair_ns, id)) == 0) {
+		rc = prune(s, err);
+	}
 	rc = db_end(s, rc, err);
 	if (rc == 0) {
 		j->id = id;

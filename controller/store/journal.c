@@ -1,4 +1,9 @@
-/* The journal of open changes, as read back. */
+/*
+ * The journal of open changes, as read back after a crash or by a later change.
+ *
+ * Rows come in the order in which the change was to be carried out; an unknown
+ * operation or state means a damaged store, never a guess.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,9 +140,10 @@ static int read_work(struct store *s, sqlite3_stmt *st, int64_t change,
 	}
 	w->is_ring = sqlite3_column_int(st, 2);
 	rc = read_program(s, st, 3, &w->has_old, &w->old_programs, err);
-	rc = rc ? rc : read_program(s, st, 4, &w->has_new, &w->new_programs,
-				    err);
-	return rc ? rc : read_steps(s, change, seq, w, err);
+	if (rc || (rc = read_program(s, st, 4, &w->has_new, &w->new_programs, err))) {
+		return rc;
+	}
+	return read_steps(s, change, seq, w, err);
 }
 
 static int read_works(struct store *s, struct store_journal *j,
@@ -184,7 +190,9 @@ int store_open_changes(struct store *s, struct store_journal **v, int *n,
 		struct store_journal j = { 0 };
 
 		rc = store_change_read(s, st, &j.change, err);
-		rc = rc ? rc : read_works(s, &j, err);
+		if (rc == 0) {
+			rc = read_works(s, &j, err);
+		}
 		if (rc == 0 && vec_push(&list, j)) {
 			rc = err_nomem(err);
 		}

@@ -55,9 +55,10 @@ static int take(struct store *s, const struct store_lease *seen,
 		return err_set(err, WEFT_ESTALE, "store %s: %s was faster",
 			       s->path, now.holder);
 	}
-	rc = rc ? rc : db_run(s, err, "UPDATE state SET fence = fence + 1", "");
-	return rc ? rc : db_run(s, err, "UPDATE lease SET holder = ?, "
-				"beat = beat + 1", "s", holder);
+	if (rc || (rc = db_run(s, err, "UPDATE state SET fence = fence + 1", ""))) {
+		return rc;
+	}
+	return db_run(s, err, "UPDATE lease SET holder = ?, beat = beat + 1", "s", holder);
 }
 
 int store_lead(struct store *s, const struct store_lease *seen,
@@ -69,7 +70,9 @@ int store_lead(struct store *s, const struct store_lease *seen,
 		return rc;
 	}
 	rc = db_end(s, take(s, seen, holder, err), err);
-	rc = rc ? rc : store_refresh(s, err);
+	if (rc == 0) {
+		rc = store_refresh(s, err);
+	}
 	s->leads = rc == 0;
 	return rc;
 }

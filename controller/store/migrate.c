@@ -330,6 +330,8 @@ int store_migrate(struct store *s, struct err *err)
 		rc = create_state(s, err);
 	}
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", STORE_VERSION);
-	rc = rc ? rc : db_run(s, err, sql, "");
+	if (rc == 0) {
+		rc = db_run(s, err, sql, "");
+	}
 	return db_end(s, rc, err);
 }

@@ -36,7 +36,7 @@ int db_damaged(struct store *s, struct err *err, const char *what);
  */
 int db_prepare(struct store *s, struct err *err, sqlite3_stmt **st,
 	       const char *sql, const char *types, ...);
-/* Binds anew, for the next round of a loop. */
+/* Binds again, for the next round of a loop. */
 int db_bind(struct store *s, struct err *err, sqlite3_stmt *st,
 	    const char *types, ...);
 /* 1: a row, 0: no more (the statement is reset), negative: failed. */

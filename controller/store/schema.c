@@ -1,4 +1,10 @@
-/* The tables, one migration a version; docs/store.md explains them. */
+/*
+ * The tables, one migration a version; docs/store.md explains those of today.
+ *
+ * A migration is never edited once a weft that writes it was released: stores
+ * of every version are brought up step by step, in one transaction. What SQL
+ * cannot do is in migrate.c.
+ */
 #include "controller/store/private.h"
 
 static const char v1[] =

@@ -1,4 +1,11 @@
-/* Opening, checking and closing the store; the applied configuration. */
+/*
+ * Opening, checking and closing the store.
+ *
+ * Nothing is repaired here. The file is created for its owner only, locked
+ * before SQLite sees it, brought to the format of today, and its pages are
+ * checked; each start of a writer increments the fence, by which devices and
+ * later writers know an older one.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

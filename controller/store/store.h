@@ -76,7 +76,7 @@ uint64_t store_fence(const struct store *s);
 
 /* Who leads. */
 struct store_lease {
-	uint64_t term;			/* grows whenever somebody begins to */
+	uint64_t term;			/* grows with each new leader */
 	int64_t beat;			/* grows while he lives */
 	char holder[STORE_HOLDER_MAX];	/* how to reach him; "": he has gone */
 };
@@ -85,11 +85,11 @@ struct store_lease {
  * The same for a store that several open at a time, on one machine or on a
  * disk that both see and whose locks work. It can be read; writing calls fail
  * with WEFT_ESTALE, naming who leads, until store_lead, and again from the
- * moment that somebody else leads. No process that has the store for itself
+ * moment that another one leads. No process that has the store for itself
  * may be there, nor the other way round. The file is not in WAL mode then.
  */
 int store_open_shared(const char *path, struct store **out, struct err *err);
-/* Who leads at present; the generation is read anew with it. */
+/* Who leads at present; the generation is read again with it. */
 int store_lease(struct store *s, struct store_lease *out, struct err *err);
 /* Begins the next term, as `holder`, if all is still as it was seen.
  * WEFT_ESTALE: it is not. The fence of the store is the term. */
@@ -168,7 +168,7 @@ int store_insertion_losses(struct store *s, const char *device, struct store_ins
 int store_insertion_losses_put(struct store *s, const char *device,
 		     const struct store_insertion_loss *v, int n, struct err *err);
 
-/* How long things took of late. */
+/* How long things took recently. */
 enum store_timing_kind {
 	STORE_REACTIVATION,	/* of a host port: light to link */
 	STORE_SWITCHING,	/* of a device: command to map */
@@ -393,7 +393,7 @@ struct store_job {
 	bool preemptible;
 	int64_t duration_ns;	/* 0: until it is released */
 	int64_t asked_ns, started_ns, ended_ns;	/* wall clock; 0: not yet */
-	int repairs;		/* tries of late to repair its light */
+	int repairs;		/* tries recently to repair its light */
 	int64_t repair_ns;	/* wall clock of the last one, 0: never */
 };
 
@@ -416,7 +416,8 @@ int store_job_put(struct store *s, struct store_job *j, struct err *err);
 struct store_repair {
 	char *device;
 	struct optics_xc xc;
-	int64_t change, since_ns;	/* wall clock */
+	int64_t change;			/* the one that went on without it */
+	int64_t since_ns;		/* wall clock; set by the store */
 	int layer;			/* the level that it failed to reach, as
 					 * given; 0: it was not made */
 	char *why;
@@ -452,7 +453,7 @@ enum store_external_how {
 enum store_external_outcome {
 	STORE_EXTERNAL_OPEN,
 	STORE_EXTERNAL_RESTORED,	/* by a change that weftd made for it */
-	STORE_EXTERNAL_REPAIRED,	/* by somebody's change */
+	STORE_EXTERNAL_REPAIRED,	/* by another user's change */
 	STORE_EXTERNAL_ACCEPTED,	/* a change made it the intent */
 	STORE_EXTERNAL_BY_ITSELF,	/* or by whoever had done it */
 };

@@ -1,4 +1,4 @@
-/* How long things took of late to come back. */
+/* How long things took recently to come back. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@
 
 #include "lib/conf/private.h"
 
-struct tree {
+struct yaml_tree {
 	struct conf_reader *r;
 	yaml_parser_t parser;
 	struct conf_node *root;
@@ -148,7 +148,7 @@ static const struct {
 	{ "found undefined tag handle", "tags are not supported", "" },
 };
 
-static void report_syntax(struct tree *t)
+static void report_syntax(struct yaml_tree *t)
 {
 	const yaml_parser_t *p = &t->parser;
 	const char *words = p->problem ? p->problem : "cannot be read";
@@ -188,7 +188,7 @@ static struct conf_place place_of(const yaml_event_t *ev)
 }
 
 /* A new node, child of the innermost open one. NULL stops everything. */
-static struct conf_node *add_node(struct tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
+static struct conf_node *add_node(struct yaml_tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
 {
 	struct conf_node *n;
 
@@ -221,7 +221,7 @@ static struct conf_node *add_node(struct tree *t, enum conf_node_kind kind, cons
 	return n;
 }
 
-static void refuse_extras(struct tree *t, const yaml_event_t *ev,
+static void refuse_extras(struct yaml_tree *t, const yaml_event_t *ev,
 			  const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor) {
@@ -236,7 +236,7 @@ static void refuse_extras(struct tree *t, const yaml_event_t *ev,
 
 /* Quoted text may hold control characters by escapes, blocks hold line
  * breaks. No value needs them, and they would end up in messages. */
-static bool check_text(struct tree *t, const struct conf_node *n, const unsigned char *p,
+static bool check_text(struct yaml_tree *t, const struct conf_node *n, const unsigned char *p,
 		       size_t len)
 {
 	uint32_t c = 0;
@@ -253,7 +253,7 @@ static bool check_text(struct tree *t, const struct conf_node *n, const unsigned
 	return true;
 }
 
-static void add_text(struct tree *t, const yaml_event_t *ev)
+static void add_text(struct yaml_tree *t, const yaml_event_t *ev)
 {
 	const unsigned char *p = ev->data.scalar.value;
 	size_t len = ev->data.scalar.length;
@@ -276,7 +276,7 @@ static void add_text(struct tree *t, const yaml_event_t *ev)
 	n->text = conf_copy(t->r, &t->r->tree, (const char *)p, len);
 }
 
-static void open_node(struct tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
+static void open_node(struct yaml_tree *t, enum conf_node_kind kind, const yaml_event_t *ev)
 {
 	struct conf_node *n;
 
@@ -294,7 +294,7 @@ static void open_node(struct tree *t, enum conf_node_kind kind, const yaml_event
 }
 
 /* Returns false when the stream has ended or cannot be read on. */
-static bool take_event(struct tree *t, const yaml_event_t *ev)
+static bool take_event(struct yaml_tree *t, const yaml_event_t *ev)
 {
 	switch (ev->type) {
 	case YAML_DOCUMENT_START_EVENT:
@@ -336,7 +336,7 @@ static bool take_event(struct tree *t, const yaml_event_t *ev)
 
 struct conf_node *conf_read_yaml(struct conf_reader *r, const char *text, size_t len)
 {
-	struct tree t = { .r = r };
+	struct yaml_tree t = { .r = r };
 	bool syntax_ok = true, more = true;
 
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {

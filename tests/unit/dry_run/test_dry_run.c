@@ -106,7 +106,7 @@ static void a_map_is_set_at_once(void **state)
 
 	(void)state;
 	expect(&p, &s, "0 a map 3: map+0-1+1-2+2-0\n");
-	s.n_xcs = 4;		/* somebody else's */
+	s.n_xcs = 4;		/* another user's */
 	expect(&p, &s, "0 a delete 3: -0-0-1-1-2-2\n"
 		       "0 a add 3: +0-1+1-2+2-0\n");
 	s.n_xcs = 3;

@@ -424,7 +424,7 @@ static void ranges_share_a_budget(void **state)
 	struct conf_arena keep = { 0 };
 	struct fabric fabric = { 0 };
 	struct conf_reader r;
-	struct build b = { .r = &r, .f = &fabric };
+	struct model_build b = { .r = &r, .f = &fabric };
 
 	(void)state;
 	conf_reader_init(&r, "t", "fabric", &keep, &errs);
