@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "lib/base/buf.h"
-#include "lib/base/suggest.h"
+#include "lib/base/err.h"
 #include "topology/private.h"
 
 /* Far above every limit, far below overflow. */

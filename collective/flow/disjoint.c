@@ -1,4 +1,9 @@
-/* Link-disjoint paths by the cheapest maximum flow; see disjoint.h. */
+/*
+ * Link-disjoint paths by the cheapest maximum flow: with every arc of capacity
+ * and cost 1 it is a largest set of paths without a common arc, and among
+ * these one with the fewest hops, so that the paths need no improving. The
+ * shares of the paths are balanced afterwards, for all pairs together.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +25,9 @@ static int find_flow(const struct flow_net *net, int s, int t, bool *used,
 	for (int a = 0; a < net->m && rc == 0; a++) {
 		rc = graph_flow_add(f, net->src[a], net->dst[a], 1, 1, NULL, err);
 	}
-	rc = rc ? rc : graph_flow_run(f, s, t, INT64_MAX, n, NULL, err);
+	if (rc == 0) {
+		rc = graph_flow_run(f, s, t, INT64_MAX, n, NULL, err);
+	}
 	for (int a = 0; a < net->m && rc == 0; a++) {
 		used[a] = graph_flow_on(f, a) > 0;
 	}
@@ -114,9 +121,9 @@ int disjoint_paths(const struct flow_net *net, struct flow_paths *out,
 #define PROGRESS 0.98
 /* A step changes no exponent by more. */
 #define TRUST 1.0
-#define CRUMB 1e-6
+#define ROUNDING 1e-6
 
-struct balance {
+struct path_balance {
 	const struct flow_net *net;
 	struct flow_paths *paths;
 	double *load, *price;	/* m */
@@ -124,7 +131,7 @@ struct balance {
 	double steepness;
 };
 
-static void reprice(struct balance *b, int a)
+static void reprice(struct path_balance *b, int a)
 {
 	double cap = (double)b->net->units[a];
 
@@ -133,7 +140,7 @@ static void reprice(struct balance *b, int a)
 }
 
 /* Loads from the shares; the congestion. */
-static double measure(struct balance *b)
+static double measure(struct path_balance *b)
 {
 	const struct flow_paths *paths = b->paths;
 	double most = 0;
@@ -152,7 +159,7 @@ static double measure(struct balance *b)
 	return most;
 }
 
-static double cost_of(const struct balance *b, const struct flow_path *q)
+static double cost_of(const struct path_balance *b, const struct flow_path *q)
 {
 	double sum = 0;
 
@@ -163,7 +170,7 @@ static double cost_of(const struct balance *b, const struct flow_path *q)
 }
 
 /* How fast the cost grows with the share. */
-static double slope_of(const struct balance *b, const struct flow_path *q)
+static double slope_of(const struct path_balance *b, const struct flow_path *q)
 {
 	double sum = 0;
 
@@ -176,7 +183,7 @@ static double slope_of(const struct balance *b, const struct flow_path *q)
 	return sum;
 }
 
-static double least_capacity(const struct balance *b,
+static double least_capacity(const struct path_balance *b,
 			     const struct flow_path *q)
 {
 	double least = HUGE_VAL;
@@ -189,7 +196,7 @@ static double least_capacity(const struct balance *b,
 	return least;
 }
 
-static void add_share(struct balance *b, struct flow_path *q, double share)
+static void add_share(struct path_balance *b, struct flow_path *q, double share)
 {
 	q->weight += share;
 	for (int k = 0; k < q->n_arcs; k++) {
@@ -210,7 +217,7 @@ static size_t pair_end(const struct flow_paths *paths, size_t i)
 	return end;
 }
 
-static size_t cheapest(const struct balance *b, size_t from, size_t to,
+static size_t cheapest(const struct path_balance *b, size_t from, size_t to,
 		       double *cost)
 {
 	size_t best = from;
@@ -228,7 +235,7 @@ static size_t cheapest(const struct balance *b, size_t from, size_t to,
 }
 
 /* From every dearer path of a pair some share to the cheapest. */
-static void improve(struct balance *b, size_t from, size_t to)
+static void improve(struct path_balance *b, size_t from, size_t to)
 {
 	double cost;
 	struct flow_path *to_path = &b->paths->v.v[cheapest(b, from, to,
@@ -252,7 +259,7 @@ static void improve(struct balance *b, size_t from, size_t to)
 }
 
 /* What the present prices prove. */
-static double prove(const struct balance *b)
+static double prove(const struct path_balance *b)
 {
 	double demand = 0, supply = 0, cost;
 
@@ -267,7 +274,7 @@ static double prove(const struct balance *b)
 	return supply > 0 ? demand / supply : 0;
 }
 
-static void price_all(struct balance *b)
+static void price_all(struct path_balance *b)
 {
 	for (int a = 0; a < b->net->m; a++) {
 		reprice(b, a);
@@ -275,7 +282,7 @@ static void price_all(struct balance *b)
 }
 
 /* One visit to every pair; returns the gap with the best of both sides. */
-static double pass(struct balance *b, double *best_share,
+static double pass(struct path_balance *b, double *best_share,
 		   struct balance_result *res)
 {
 	double use;
@@ -302,7 +309,7 @@ static double pass(struct balance *b, double *best_share,
 	return res->congestion / res->bound - 1;
 }
 
-static void run(struct balance *b, double gap, const struct flow_limit *limit,
+static void run(struct path_balance *b, double gap, const struct flow_limit *limit,
 		double *best_share, struct balance_result *res)
 {
 	double now = HUGE_VAL;
@@ -335,10 +342,10 @@ static void keep_shares(struct flow_paths *paths, const double *share)
 
 		end = pair_end(paths, i);
 		for (size_t k = i; k < end; k++) {
-			sum += share[k] > CRUMB ? share[k] : 0;
+			sum += share[k] > ROUNDING ? share[k] : 0;
 		}
 		for (size_t k = i; k < end; k++) {
-			if (share[k] > CRUMB) {
+			if (share[k] > ROUNDING) {
 				paths->v.v[kept] = paths->v.v[k];
 				paths->v.v[kept++].weight = share[k] / sum;
 			}
@@ -351,23 +358,21 @@ int balance_paths(const struct flow_net *net, double gap,
 		  const struct flow_limit *limit, struct flow_paths *inout,
 		  struct balance_result *res, struct err *err)
 {
-	struct balance b = { .net = net, .paths = inout };
-	double *share = malloc((inout->v.n + 1) * sizeof(*share));
-	int rc = 0;
+	struct path_balance b = { .net = net, .paths = inout };
+	struct arrays arrays = { .failed = false };
+	double *share;
 
 	*res = (struct balance_result){ .congestion = HUGE_VAL };
-	b.load = malloc(((size_t)net->m + 1) * sizeof(*b.load));
-	b.price = malloc(((size_t)net->m + 1) * sizeof(*b.price));
-	if (!b.load || !b.price || !share) {
-		rc = err_nomem(err);
-		goto out;
+	arrays_add(&arrays, share, inout->v.n);
+	arrays_add(&arrays, b.load, net->m);
+	arrays_add(&arrays, b.price, net->m);
+	if (arrays.failed) {
+		arrays_fini(&arrays);
+		return err_nomem(err);
 	}
 	run(&b, gap, limit, share, res);
 	keep_shares(inout, share);
 	res->congestion = measure(&b);
-out:
-	free(b.load);
-	free(b.price);
-	free(share);
-	return rc;
+	arrays_fini(&arrays);
+	return 0;
 }

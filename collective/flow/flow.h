@@ -6,7 +6,7 @@
  *
  * The flows of one source to all its sinks are kept together. An augmented
  * Lagrangian prices the arcs; each pass visits the sources and moves flow
- * from dear detours to the tree of cheapest paths by exact Newton steps.
+ * from expensive detours to the tree of cheapest paths by exact Newton steps.
  * Every pass gives both sides of a certificate: the flow at hand is feasible
  * at its congestion, and the prices y as arc lengths prove that no flow is
  * below (sum of distances over all pairs) / (sum of capacity times y).
@@ -153,10 +153,10 @@ int mcf_solve_form(struct mcf *p, enum mcf_form form,
 /* ---- exactly, with a proof ---- */
 
 /*
- * An optimum of the all-to-all flow as exact numbers: a flow that is
- * feasible at congestion U and prices that prove that no flow is below U,
- * equal as fractions. Who distrusts the solver needs to trust the checker
- * only, which shares nothing with it.
+ * An optimum of the all-to-all flow as exact numbers: a flow that is feasible
+ * at congestion U and prices that prove that no flow is below U, equal as
+ * fractions. A reader who distrusts the solver has to trust the checker only,
+ * which shares nothing with it.
  */
 
 /* Flow of a source on an arc, in units of 1 / flow_den. */
@@ -188,7 +188,7 @@ void mcf_proof_free(struct mcf_proof *proof);
  * are used and which are full, an exact solution of the equations that this
  * implies follows, and mcf_proof_check decides. *out is NULL, without error,
  * when a limit, a cancel or the accuracy of doubles came first; res is
- * then what mcf_run would say.
+ * then as after mcf_run.
  */
 int mcf_exact(struct mcf *p, const struct topo *t,
 	      const struct mcf_options *opt, struct mcf_result *res,
@@ -200,7 +200,8 @@ int mcf_exact(struct mcf *p, const struct topo *t,
  * unit to each other terminal without loss, that the loads, averaged over
  * the group, keep to U times capacity, and that distances in the prices prove
  * U from below (linear programming duality: sum of distances over all pairs
- * over sum of capacity times price). WEFT_EVERIFY names what is wrong. O(sources n m) at worst.
+ * over sum of capacity times price). WEFT_EVERIFY names what is wrong.
+ * O(sources n m) at worst.
  */
 int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
 		    struct err *err);
@@ -238,8 +239,14 @@ struct flow_net {
 	int terminals;
 	int topo_arcs;
 	int32_t *arc_of;	/* arc of the topology -> arc here, or -1 */
+	int32_t *first_lane;	/* m + 1: an arc's lanes, the arcs of the */
+	int32_t *lanes;		/* topology that it stands for, ascending */
+	struct arrays arrays;	/* all of these */
 };
 
+/* The net of t without the arcs that are marked (topo_m(t) flags, NULL: none).
+ * WEFT_EINVAL for fewer than two terminals, WEFT_ENOMEM; nothing is to be
+ * freed then. O(n + m). */
 int flow_net_from(const struct topo *t, const bool *dropped,
 		  struct flow_net *out, struct err *err);
 void flow_net_fini(struct flow_net *net);
@@ -302,20 +309,20 @@ struct single_result {
 				 * to whole paths where capacities are equal */
 	int moves;		/* of the local search that changed a path */
 	double unlimited;	/* congestion before layers were looked at */
-	int homeless;		/* of those paths, so many closed a cycle in
-				 * every layer and were led another way */
+	int unplaced;		/* of those paths, that many closed a cycle in
+				 * every layer and were rerouted */
 };
 
 /*
- * With a limit of layers (collective/flow/virtual_lanes.h) the paths found so far are put
- * into the first layer that takes them, those that none takes are led another
- * way, and then, but for SINGLE_SHORTEST, the local search goes on with moves
- * of a path to any way in any layer that closes no cycle. Above the bound it
- * begins once more with no paths at all. When pairs are left without a way, a
- * start is repeated with trees in layer 0 that lead every pair. flow_path.layer is filled, and proven by layers_prove. WEFT_ELIMIT when
- * this ends without a way for all pairs, which is no proof that there is
- * none, and WEFT_ETIMEOUT when it is stopped before all have one. Half of a
- * time limit is for the paths without layers.
+ * With a limit of layers the paths found so far are put into the first layer
+ * that takes them, those that none takes are rerouted, and then, but for
+ * SINGLE_SHORTEST, the local search goes on with moves of a pair to any path in
+ * any layer that closes no cycle. Above the bound it begins once more with no
+ * paths at all. When pairs are left without a path, a start is repeated with
+ * trees in layer 0 that lead every pair. flow_path.layer is filled, and proven
+ * by layers_prove. WEFT_ELIMIT when this ends without a path for all pairs,
+ * which is no proof that there is none, and WEFT_ETIMEOUT when it is stopped
+ * before all have one. Half of a time limit is for the paths without layers.
  */
 
 /* One path of every pair of terminals, weight 1 and one chunk each, in the
@@ -331,7 +338,7 @@ int single_path(const struct topo *t, const struct single_options *opt,
 
 /*
  * Routes without deadlock: every route is given to a layer (virtual channel)
- * such that in no layer the channels wait for each other in a circle
+ * such that in no layer the channels wait for each other in a cycle
  * (all-to-all-mcf, appendix D.1). A route that holds arc a while it asks for
  * arc b is a dependency a -> b; a layer is free of deadlock when its
  * dependencies have no cycle.
@@ -379,10 +386,9 @@ int layers_prove(const struct layer_routes *routes, const int32_t *layer,
 /* Which paths the chunks take. */
 enum mcf_paths {
 	MCF_PATHS_FLOW,		/* those of the flow */
-	MCF_PATHS_SINGLE,	/* one a pair, by unsplittable.h */
+	MCF_PATHS_SINGLE,	/* one a pair, by single_path */
 	MCF_PATHS_SHORTEST,	/* one a pair, load-aware shortest paths */
-	MCF_PATHS_DISJOINT,	/* a maximal set without a common link, by
-				 * disjoint.h */
+	MCF_PATHS_DISJOINT,	/* a maximal set without a common link */
 };
 
 /* "single-path", "shortest-path" or "disjoint"; false for other names. */
@@ -411,7 +417,7 @@ struct mcf_sched_options {
 #define MCF_SCHED_CHUNKS 64
 #define MCF_SCHED_STEPS 512
 /* Share of a time limit that the flow may use; the rest is for paths, chunks
- * and steps. When it is over, what is left of the work is done the plain way
+ * and steps. When it is over, what is left of the work is done the simple way
  * (one path a pair, one attempt at chunks, first fit), and still replayed:
  * O(hops of all chunks). */
 #define MCF_SCHED_FLOW_TIME 0.5
@@ -434,11 +440,11 @@ struct mcf_sched_info {
 };
 
 /*
- * Solves the flow (mcf.h), cuts the flow of each source into paths, widest
+ * Solves the flow (mcf_run), cuts the flow of each source into paths, widest
  * first (MCF-extP of the paper: nothing of the rate is lost), gives every
  * path whole chunks with the smallest P whose congestion is within `loss` of
  * the flow's (or the best P up to max_chunks), and sends the chunks in steps
- * in which an arc carries at most a fixed amount, those with the longest way
+ * in which an arc carries at most a fixed amount, those with the longest path
  * to go first. The amount is the largest (so the steps the fewest) whose sum
  * is within `loss` of the chunks' congestion, or the best of those tried up
  * to max_steps. The schedule is verified; coll_verify has its exact T_B.

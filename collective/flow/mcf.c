@@ -1,4 +1,14 @@
-/* The flow problem, its passes and its certificates; see mcf.h. */
+/*
+ * The flow problem: its passes and its certificates.
+ *
+ * A pass visits the sources in turn; each makes its tree of cheapest paths
+ * again and moves flow onto it (reroute.c), at prices that follow the loads at
+ * once. After a pass the multipliers go part of the way to the prices, and
+ * the penalty changes when primal and dual are unequally far from their
+ * optimum. Now and then distances in the prices prove a bound: what is proven
+ * is the best so far, and so is the flow that is kept. After a failure the
+ * flows of the old problem are the beginning (mcf_without).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +23,7 @@
 #define RHO_CHANGE 1.1
 #define RHO_BALANCE 10.0
 /* Part of the way that multipliers follow the prices after a pass: all of it
- * may circle for ever where optimal flows abound, as on tori. */
+ * may cycle for ever where optimal flows abound, as on tori. */
 #define TAU 0.5
 /* After a failure only a few arcs are far from their level, and the prices
  * around them have far to go: a larger penalty and steps beyond the whole
@@ -116,7 +126,9 @@ static int init(struct mcf *p, const struct topo *t, const bool *dropped,
 {
 	int rc = flow_net_from(t, dropped, &p->net, err);
 
-	rc = rc ? rc : flow_orbits_find(&p->net, symmetry, &p->orbits, err);
+	if (rc == 0) {
+		rc = flow_orbits_find(&p->net, symmetry, &p->orbits, err);
+	}
 	if (rc) {
 		return rc;
 	}
@@ -301,7 +313,7 @@ void mcf_set_gap(struct mcf *p, struct mcf_result *res)
 }
 
 /* A large penalty brings the flow below the level soon, a small one the
- * prices to their optimum: whichever is behind gets its way. */
+ * prices to their optimum: whichever is behind is helped. */
 static void adapt(struct mcf *p)
 {
 	double primal = flow_congestion(p) - p->level;

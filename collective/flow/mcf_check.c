@@ -1,5 +1,5 @@
 /*
- * Checks exact proofs of all-to-all optima; see mcf_proof.h. Nothing of the
+ * Checks exact proofs of all-to-all optima. Nothing of the
  * solver's is used: capacities are read from the topology, orbits are built
  * from the generators again.
  *
@@ -14,7 +14,7 @@
 #include "collective/flow/private.h"
 #include "lib/base/rat.h"
 
-struct check {
+struct proof_check {
 	const struct topo *t;
 	const struct mcf_proof *proof;
 	int64_t *cap;		/* m */
@@ -24,6 +24,7 @@ struct check {
 	int64_t *orbit_size;	/* n: at the root */
 	mpz_t *number;		/* n: balances, then distances */
 	mpz_t *load;		/* m: at the roots */
+	struct arrays arrays;	/* all but the GMP numbers */
 };
 
 static int wrong(struct err *err, const char *what, int u, int v)
@@ -32,13 +33,13 @@ static int wrong(struct err *err, const char *what, int u, int v)
 		       what, u, v);
 }
 
-static bool is_terminal(const struct check *c, int u)
+static bool is_terminal(const struct proof_check *c, int u)
 {
 	return topo_node_kind(c->t, u) == TOPO_TERMINAL;
 }
 
 /* Arcs are sorted by tail, then head; the arc (u, v) or -1. */
-static int find_arc(const struct check *c, int u, int v)
+static int find_arc(const struct proof_check *c, int u, int v)
 {
 	for (int a = c->out_first[u]; a < c->out_first[u + 1]; a++) {
 		if (c->proof->head[a] == v) {
@@ -52,7 +53,7 @@ static int find_arc(const struct check *c, int u, int v)
 
 /* The arcs of the proof in order, without loops; capacities of the topology
  * summed onto them, all of them met. */
-static int check_arcs(struct check *c, struct err *err)
+static int check_arcs(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 
@@ -106,7 +107,7 @@ static void join(int32_t *root, int32_t a, int32_t b)
 	root[a > b ? a : b] = a > b ? b : a;
 }
 
-static int check_generator(struct check *c, const int32_t *g, bool *seen,
+static int check_generator(struct proof_check *c, const int32_t *g, bool *seen,
 			   struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
@@ -133,7 +134,7 @@ static int check_generator(struct check *c, const int32_t *g, bool *seen,
 	return 0;
 }
 
-static int check_symmetry(struct check *c, struct err *err)
+static int check_symmetry(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	bool *seen = malloc((size_t)q->n * sizeof(*seen));
@@ -156,7 +157,7 @@ static int check_symmetry(struct check *c, struct err *err)
 }
 
 /* One source an orbit of terminals, no orbit without. */
-static int check_sources(struct check *c, struct err *err)
+static int check_sources(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	int64_t met = 0, terminals = 0;
@@ -190,12 +191,12 @@ static int check_sources(struct check *c, struct err *err)
 
 /* ---- the flow ---- */
 
-static int64_t weight_of(const struct check *c, int i)
+static int64_t weight_of(const struct proof_check *c, int i)
 {
 	return c->orbit_size[root_of(c->node_root, c->proof->source[i])];
 }
 
-static int check_source(struct check *c, int i, struct err *err)
+static int check_source(struct proof_check *c, int i, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	int s = q->source[i];
@@ -230,7 +231,7 @@ static int check_source(struct check *c, int i, struct err *err)
 }
 
 /* Loads of whole orbits against U times their capacity. */
-static int check_loads(struct check *c, struct err *err)
+static int check_loads(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	mpz_t *room = c->load;
@@ -257,7 +258,7 @@ static int check_loads(struct check *c, struct err *err)
 	return rc;
 }
 
-static int check_flow(struct check *c, struct err *err)
+static int check_flow(struct proof_check *c, struct err *err)
 {
 	int rc = mpz_sgn(c->proof->flow_den) > 0
 			 ? 0 : wrong(err, "denominator of flows", 0, 0);
@@ -272,7 +273,7 @@ static int check_flow(struct check *c, struct err *err)
 
 /* Distances from s by label correction in rounds; every terminal is reached,
  * as its flow shows. */
-static void measure(struct check *c, int s, bool *known)
+static void measure(struct proof_check *c, int s, bool *known)
 {
 	const struct mcf_proof *q = c->proof;
 	bool changed = true;
@@ -300,7 +301,7 @@ static void measure(struct check *c, int s, bool *known)
 	mpz_clear(d);
 }
 
-static int check_prices(struct check *c, struct err *err)
+static int check_prices(struct proof_check *c, struct err *err)
 {
 	const struct mcf_proof *q = c->proof;
 	bool *known = malloc((size_t)q->n * sizeof(*known));
@@ -344,34 +345,30 @@ int mcf_proof_check(const struct topo *t, const struct mcf_proof *proof,
 		    struct err *err)
 {
 	size_t n = (size_t)proof->n + 2, m = (size_t)proof->m + 1;
-	struct check c = {
+	struct proof_check c = {
 		.t = t, .proof = proof,
-		.cap = calloc(m, sizeof(*c.cap)),
-		.out_first = calloc(n, sizeof(*c.out_first)),
-		.node_root = malloc(n * sizeof(*c.node_root)),
-		.arc_root = malloc(m * sizeof(*c.arc_root)),
-		.orbit_size = calloc(n, sizeof(*c.orbit_size)),
 		.number = numbers_new(proof->n),
 		.load = numbers_new(proof->m),
 	};
 	int rc;
 
-	if (!c.cap || !c.out_first || !c.node_root || !c.arc_root ||
-	    !c.orbit_size || !c.number || !c.load) {
+	arrays_add(&c.arrays, c.cap, m);
+	arrays_add(&c.arrays, c.out_first, n);
+	arrays_add(&c.arrays, c.node_root, n);
+	arrays_add(&c.arrays, c.arc_root, m);
+	arrays_add(&c.arrays, c.orbit_size, n);
+	if (!c.number || !c.load || c.arrays.failed) {
 		rc = err_nomem(err);
 		goto out;
 	}
 	rc = check_arcs(&c, err);
-	rc = rc ? rc : check_symmetry(&c, err);
-	rc = rc ? rc : check_sources(&c, err);
-	rc = rc ? rc : check_flow(&c, err);
-	rc = rc ? rc : check_prices(&c, err);
+	if (rc == 0 && (rc = check_symmetry(&c, err)) == 0 &&
+	    (rc = check_sources(&c, err)) == 0 &&
+	    (rc = check_flow(&c, err)) == 0) {
+		rc = check_prices(&c, err);
+	}
 out:
-	free(c.cap);
-	free(c.out_first);
-	free(c.node_root);
-	free(c.arc_root);
-	free(c.orbit_size);
+	arrays_fini(&c.arrays);
 	numbers_free(c.number, proof->n);
 	numbers_free(c.load, proof->m);
 	return rc;

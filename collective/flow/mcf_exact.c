@@ -1,12 +1,12 @@
 /*
- * Exact optima; see mcf_proof.h.
+ * Exact optima.
  *
  * At a small gap three things can be read off the approximate solution: the
  * classes of arcs with a price (full in every optimum), the arcs that carry
  * flow of a source (on its cheapest paths in every optimum), and roughly how
  * much. Each source gets a tree of arcs that it uses; the flow on its other
  * used arcs are the unknowns, which determine that on the tree. For every
- * unknown there is the equation that its detour costs what the tree's way
+ * unknown there is the equation that its detour costs what the tree path
  * costs. These equations, in whole numbers, fix the prices; the same matrix
  * the other way round says how unknowns change the loads, which must be U
  * times the capacity on the full classes. Independent unknowns with the most
@@ -40,13 +40,13 @@ struct unknown {
 };
 
 /* A row an unknown; a basis of them. */
-struct system {
+struct flow_system {
 	struct exact_matrix matrix;
 	int rank;
 	int32_t *row, *col;
 };
 
-struct attempt {
+struct exact_attempt {
 	struct mcf *p;
 	double tiny;		/* relative; below this is nothing */
 	bool ties;		/* unused arcs of cheapest paths count too */
@@ -60,16 +60,17 @@ struct attempt {
 	int32_t *reached;	/* n_sources: nodes in order */
 	VEC(struct unknown) v;
 	int n_used;		/* the first ones carry flow */
-	struct system prices;	/* of all unknowns on priced columns */
-	struct system flows;	/* of the used ones on all columns */
+	struct flow_system prices;	/* of all unknowns on priced columns */
+	struct flow_system flows;	/* of the used ones on all columns */
 	mpz_t *price;		/* a class */
 	mpq_t u;
 	mpz_t den;		/* of flows */
 	mpz_t *flow;		/* n_sources x m */
 	mpz_t *load;		/* a class */
+	struct arrays arrays;	/* all but the GMP numbers */
 };
 
-static int attempt_init(struct attempt *at)
+static int attempt_init(struct exact_attempt *at)
 {
 	const struct mcf *p = at->p;
 	size_t k = (size_t)p->orbits.n_classes + 1;
@@ -77,32 +78,23 @@ static int attempt_init(struct attempt *at)
 
 	mpq_init(at->u);
 	mpz_init(at->den);
-	at->column = malloc(k * sizeof(*at->column));
-	at->class_of = malloc(k * sizeof(*at->class_of));
-	at->tree = malloc(s * n * sizeof(*at->tree));
-	at->order = malloc(s * n * sizeof(*at->order));
-	at->reached = malloc(s * sizeof(*at->reached));
-	at->prices.row = malloc(k * sizeof(*at->prices.row));
-	at->prices.col = malloc(k * sizeof(*at->prices.col));
-	at->flows.row = malloc(k * sizeof(*at->flows.row));
-	at->flows.col = malloc(k * sizeof(*at->flows.col));
+	arrays_add(&at->arrays, at->column, k);
+	arrays_add(&at->arrays, at->class_of, k);
+	arrays_add(&at->arrays, at->tree, s * n);
+	arrays_add(&at->arrays, at->order, s * n);
+	arrays_add(&at->arrays, at->reached, s);
+	arrays_add(&at->arrays, at->prices.row, k);
+	arrays_add(&at->arrays, at->prices.col, k);
+	arrays_add(&at->arrays, at->flows.row, k);
+	arrays_add(&at->arrays, at->flows.col, k);
 	at->price = numbers_new((size_t)p->orbits.n_classes);
 	at->load = numbers_new((size_t)p->orbits.n_classes);
 	at->flow = numbers_new(s * (size_t)p->net.m);
-	return at->column && at->class_of && at->tree && at->order &&
-	       at->reached && at->prices.row && at->prices.col &&
-	       at->flows.row && at->flows.col && at->price && at->load &&
-	       at->flow ? 0 : WEFT_ENOMEM;
+	return at->price && at->load && at->flow && !at->arrays.failed
+		       ? 0 : WEFT_ENOMEM;
 }
 
-static void system_fini(struct system *s)
-{
-	exact_fini(&s->matrix);
-	free(s->row);
-	free(s->col);
-}
-
-static void attempt_fini(struct attempt *at)
+static void attempt_fini(struct exact_attempt *at)
 {
 	const struct mcf *p = at->p;
 
@@ -110,15 +102,11 @@ static void attempt_fini(struct attempt *at)
 		mpz_clear(at->v.v[i].value);
 	}
 	vec_fini(&at->v);
-	system_fini(&at->prices);
-	system_fini(&at->flows);
+	exact_fini(&at->prices.matrix);
+	exact_fini(&at->flows.matrix);
 	mpq_clear(at->u);
 	mpz_clear(at->den);
-	free(at->column);
-	free(at->class_of);
-	free(at->tree);
-	free(at->order);
-	free(at->reached);
+	arrays_fini(&at->arrays);
 	numbers_free(at->price, (size_t)p->orbits.n_classes);
 	numbers_free(at->load, (size_t)p->orbits.n_classes);
 	numbers_free(at->flow, (size_t)p->n_sources * p->net.m);
@@ -126,13 +114,13 @@ static void attempt_fini(struct attempt *at)
 
 /* ---- what is used and what is full ---- */
 
-static void add_column(struct attempt *at, int k)
+static void add_column(struct exact_attempt *at, int k)
 {
 	at->column[k] = at->n_full;
 	at->class_of[at->n_full++] = k;
 }
 
-static void find_full(struct attempt *at)
+static void find_full(struct exact_attempt *at)
 {
 	const struct mcf *p = at->p;
 	double paid = 0, cap = 0, u = flow_congestion(p);
@@ -158,7 +146,7 @@ static void find_full(struct attempt *at)
 }
 
 /* Is the arc on a cheapest path, by p->dist and p->arc_price? */
-static bool is_tight(const struct attempt *at, int a)
+static bool is_tight(const struct exact_attempt *at, int a)
 {
 	const struct mcf *p = at->p;
 	double miss = p->dist[p->net.src[a]] + p->arc_price[a] -
@@ -169,7 +157,7 @@ static bool is_tight(const struct attempt *at, int a)
 
 /* The widest used tree from the source, by Prim's rule; false when a
  * terminal is not in it. */
-static bool grow_tree(struct attempt *at, int s, double *width)
+static bool grow_tree(struct exact_attempt *at, int s, double *width)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
@@ -210,7 +198,7 @@ static bool grow_tree(struct attempt *at, int s, double *width)
 	return terminals == net->terminals;
 }
 
-static int list_unknowns(struct attempt *at, int s)
+static int list_unknowns(struct exact_attempt *at, int s)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
@@ -248,8 +236,8 @@ static int by_flow(const void *a, const void *b)
 				      : x->arc - y->arc;
 }
 
-/* Reads the structure off the flow; *usable says whether it makes sense. */
-static int read_structure(struct attempt *at, bool *usable)
+/* Reads the structure off the flow; *usable: whether it makes sense. */
+static int read_structure(struct exact_attempt *at, bool *usable)
 {
 	struct mcf *p = at->p;
 	double *width = malloc((size_t)p->net.n * sizeof(*width));
@@ -279,7 +267,7 @@ static int read_structure(struct attempt *at, bool *usable)
 /* ---- equations ---- */
 
 /* Adds `by` to the counts of the full classes on v's tree path. */
-static void count_path(const struct attempt *at, int s, int v, int by,
+static void count_path(const struct exact_attempt *at, int s, int v, int by,
 		       int32_t *count)
 {
 	const struct flow_net *net = &at->p->net;
@@ -295,8 +283,8 @@ static void count_path(const struct attempt *at, int s, int v, int by,
 }
 
 /* Rows of the first n unknowns, in the first `cols` columns. */
-static int make_matrix(struct attempt *at, int n, int cols,
-		       struct system *out, struct err *err)
+static int make_matrix(struct exact_attempt *at, int n, int cols,
+		       struct flow_system *out, struct err *err)
 {
 	const struct flow_net *net = &at->p->net;
 	int32_t *count = calloc((size_t)at->n_full + 1, sizeof(*count));
@@ -330,7 +318,7 @@ static int make_matrix(struct attempt *at, int n, int cols,
 /* ---- prices ---- */
 
 /* Prices of the columns that no equation fixes: near what they are now. */
-static void set_free_prices(struct attempt *at)
+static void set_free_prices(struct exact_attempt *at)
 {
 	bool alone = at->n_priced == at->prices.rank + 1;
 	bool *fixed = calloc((size_t)at->n_full + 1, sizeof(*fixed));
@@ -351,7 +339,7 @@ static void set_free_prices(struct attempt *at)
 }
 
 /* rhs of the equations in the fixed prices. */
-static void price_rhs(const struct attempt *at, mpz_t *rhs)
+static void price_rhs(const struct exact_attempt *at, mpz_t *rhs)
 {
 	const struct exact_matrix *m = &at->prices.matrix;
 	mpz_t t;
@@ -374,9 +362,9 @@ static void price_rhs(const struct attempt *at, mpz_t *rhs)
 }
 
 /* Whole prices that satisfy all equations, up to the free ones. */
-static int solve_prices(struct attempt *at, struct err *err)
+static int solve_prices(struct exact_attempt *at, struct err *err)
 {
-	const struct system *sys = &at->prices;
+	const struct flow_system *sys = &at->prices;
 	int n = at->p->orbits.n_classes, rc;
 	mpz_t *rhs = numbers_new((size_t)sys->rank);
 	mpz_t *num = numbers_new((size_t)sys->rank), den, gcd;
@@ -411,7 +399,7 @@ out:
 
 /* U = sum of distances along the trees over sum of capacity times price.
  * False when it is not where the solver knows the optimum to be. */
-static bool compute_u(struct attempt *at, const struct mcf_result *res)
+static bool compute_u(struct exact_attempt *at, const struct mcf_result *res)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
@@ -460,7 +448,7 @@ static bool compute_u(struct attempt *at, const struct mcf_result *res)
 /* ---- flows ---- */
 
 /* Flows of a source from its unknowns, in units of 1 / den. */
-static void fill_flow(struct attempt *at, int s)
+static void fill_flow(struct exact_attempt *at, int s)
 {
 	const struct mcf *p = at->p;
 	const struct flow_net *net = &p->net;
@@ -490,7 +478,7 @@ static void fill_flow(struct attempt *at, int s)
 }
 
 /* All flows and the loads of the classes from the unknowns. */
-static void fill_flows(struct attempt *at)
+static void fill_flows(struct exact_attempt *at)
 {
 	const struct mcf *p = at->p;
 	size_t m = (size_t)p->net.m;
@@ -515,7 +503,7 @@ static void fill_flows(struct attempt *at)
 
 /* What the full classes lack of U times capacity when the solved unknowns
  * are zero, times the denominator of U. */
-static void flow_rhs(struct attempt *at, mpz_t *rhs)
+static void flow_rhs(struct exact_attempt *at, mpz_t *rhs)
 {
 	mpz_t t;
 
@@ -544,7 +532,7 @@ static void flow_rhs(struct attempt *at, mpz_t *rhs)
 
 /* The unknowns over their final denominator: solved[i] / den are those of
  * the basis times weight and denominator of U. */
-static void set_unknowns(struct attempt *at, mpz_t *solved, const mpz_t den)
+static void set_unknowns(struct exact_attempt *at, mpz_t *solved, const mpz_t den)
 {
 	mpz_t all, others;
 
@@ -569,9 +557,9 @@ static void set_unknowns(struct attempt *at, mpz_t *solved, const mpz_t den)
 	mpz_clears(all, others, NULL);
 }
 
-static int solve_flows(struct attempt *at, struct err *err)
+static int solve_flows(struct exact_attempt *at, struct err *err)
 {
-	const struct system *sys = &at->flows;
+	const struct flow_system *sys = &at->flows;
 	mpz_t *rhs = numbers_new((size_t)sys->rank);
 	mpz_t *num = numbers_new((size_t)sys->rank), den;
 	int rc;
@@ -657,7 +645,7 @@ static int copy_graph(const struct mcf *p, struct mcf_proof *proof)
 	return 0;
 }
 
-static int copy_flows(const struct attempt *at, struct mcf_proof *proof)
+static int copy_flows(const struct exact_attempt *at, struct mcf_proof *proof)
 {
 	size_t m = (size_t)proof->m, all = (size_t)proof->n_sources * m;
 	int64_t n = 0;
@@ -680,7 +668,7 @@ static int copy_flows(const struct attempt *at, struct mcf_proof *proof)
 	return 0;
 }
 
-static int make_proof(const struct attempt *at, struct mcf_proof **out,
+static int make_proof(const struct exact_attempt *at, struct mcf_proof **out,
 		      struct err *err)
 {
 	const struct mcf *p = at->p;
@@ -709,11 +697,13 @@ static int try_reading(struct mcf *p, const struct topo *t, double tiny,
 		       bool ties, const struct mcf_result *res,
 		       struct mcf_proof **out, struct err *err)
 {
-	struct attempt at = { .p = p, .tiny = tiny, .ties = ties };
+	struct exact_attempt at = { .p = p, .tiny = tiny, .ties = ties };
 	bool usable;
 	int rc = attempt_init(&at);
 
-	rc = rc ? rc : read_structure(&at, &usable);
+	if (rc == 0) {
+		rc = read_structure(&at, &usable);
+	}
 	if (rc) {
 		rc = err_nomem(err);
 		goto out;
@@ -722,13 +712,17 @@ static int try_reading(struct mcf *p, const struct topo *t, double tiny,
 		goto out;
 	}
 	rc = make_matrix(&at, (int)at.v.n, at.n_priced, &at.prices, err);
-	rc = rc ? rc : solve_prices(&at, err);
+	if (rc == 0) {
+		rc = solve_prices(&at, err);
+	}
 	if (rc || !compute_u(&at, res)) {
 		goto out;
 	}
 	rc = make_matrix(&at, at.n_used, at.n_full, &at.flows, err);
-	rc = rc ? rc : solve_flows(&at, err);
-	rc = rc ? rc : make_proof(&at, out, err);
+	if (rc == 0 &&
+	    (rc = solve_flows(&at, err)) == 0) {
+		rc = make_proof(&at, out, err);
+	}
 	if (rc == 0 && mcf_proof_check(t, *out, err)) {
 		mcf_proof_free(*out);
 		*out = NULL;

@@ -1,4 +1,12 @@
-/* Linear programs of the all-to-all flow; see mcf_forms.h. */
+/*
+ * Linear programs of the all-to-all flow, row by row as the paper has them:
+ * conservation at every node for a commodity (a pair, or a source to all its
+ * sinks), and for a class of arcs load <= U x capacity. Column 0 is U. The
+ * form of paths starts from one path a pair; its pricing is a shortest path
+ * a pair in the duals of the capacities. The flow that comes out is written
+ * into the solver's own arrays, so that paths are cut and bounds are proven by
+ * the same code as after mcf_run.
+ */
 #include "collective/flow/private.h"
 
 #include <math.h>
@@ -44,8 +52,10 @@ static int new_program(const struct mcf *p, struct lp **out, struct err *err)
 		values[k] = -p->class_cap[k];
 		rc = lp_add_row(*out, LP_LE, 0, NULL, err);
 	}
-	rc = rc ? rc : lp_add_col(*out, 1, 0, LP_INF, false, n, rows, values,
-				  NULL, err);
+	if (rc == 0) {
+		rc = lp_add_col(*out, 1, 0, LP_INF, false, n, rows, values,
+				NULL, err);
+	}
 	free(rows);
 	free(values);
 	return rc;
@@ -188,9 +198,11 @@ static int solve_whole(struct mcf *p, enum mcf_form form,
 	struct lp *lp = NULL;
 	int rc = check_size(p, form, err);
 
-	rc = rc ? rc : new_program(p, &lp, err);
-	rc = rc ? rc : add_commodities(p, lp, form, err);
-	rc = rc ? rc : lp_run(lp, &lopt, &lres, err);
+	if (rc == 0 &&
+	    (rc = new_program(p, &lp, err)) == 0 &&
+	    (rc = add_commodities(p, lp, form, err)) == 0) {
+		rc = lp_run(lp, &lopt, &lres, err);
+	}
 	if (rc == 0 && lres.outcome == LP_OPTIMAL) {
 		read_commodities(p, lp, form);
 		adopt(p, lp, res);
@@ -205,7 +217,7 @@ static int solve_whole(struct mcf *p, enum mcf_form form,
 
 /* ---- paths by pricing ---- */
 
-struct column {
+struct path_column {
 	int32_t source, sink;
 	int64_t first;		/* in arcs */
 	int32_t n;
@@ -213,22 +225,20 @@ struct column {
 
 struct pricing {
 	struct mcf *p;
-	VEC(struct column) columns;	/* of the master, from its second on */
+	VEC(struct path_column) columns;	/* of the master, from its second on */
 	VEC(int32_t) arcs;
 	int32_t *pair_row;	/* n_sources x n, -1 */
 	double *count;		/* a class: arcs of a path, zero between */
 	int *rows;
 	double *values;
+	struct arrays arrays;	/* all of these */
 };
 
 static void pricing_fini(struct pricing *pr)
 {
 	vec_fini(&pr->columns);
 	vec_fini(&pr->arcs);
-	free(pr->pair_row);
-	free(pr->count);
-	free(pr->rows);
-	free(pr->values);
+	arrays_fini(&pr->arrays);
 }
 
 /* The path to `sink` in the tree of source number s as a column. */
@@ -237,7 +247,7 @@ static int add_path(struct pricing *pr, struct lp *lp, int s, int sink,
 {
 	const struct mcf *p = pr->p;
 	const int32_t *parent = mcf_parent_of(p, s);
-	struct column c = { s, sink, (int64_t)pr->arcs.n, 0 };
+	struct path_column c = { s, sink, (int64_t)pr->arcs.n, 0 };
 	int n = 0;
 
 	for (int v = sink; parent[v] >= 0; v = p->net.src[parent[v]]) {
@@ -329,7 +339,7 @@ static int read_paths(struct pricing *pr, const struct lp *lp)
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < pr->columns.n; i++) {
-		const struct column *c = &pr->columns.v[i];
+		const struct path_column *c = &pr->columns.v[i];
 
 		sum[(size_t)c->source * p->net.n + c->sink] +=
 			fmax(0, lp_value(lp, (int)i + 1));
@@ -337,7 +347,7 @@ static int read_paths(struct pricing *pr, const struct lp *lp)
 	memset(p->flow, 0, (size_t)p->n_sources * p->net.m *
 			   sizeof(*p->flow));
 	for (size_t i = 0; i < pr->columns.n; i++) {
-		const struct column *c = &pr->columns.v[i];
+		const struct path_column *c = &pr->columns.v[i];
 		double x = fmax(0, lp_value(lp, (int)i + 1)) /
 			   sum[(size_t)c->source * p->net.n + c->sink];
 
@@ -354,13 +364,11 @@ static int pricing_init(struct pricing *pr, struct mcf *p)
 	size_t k = (size_t)p->orbits.n_classes + 2;
 
 	*pr = (struct pricing){ .p = p };
-	pr->pair_row = malloc((size_t)p->n_sources * p->net.n *
-			      sizeof(*pr->pair_row));
-	pr->count = calloc(k, sizeof(*pr->count));
-	pr->rows = malloc(k * sizeof(*pr->rows));
-	pr->values = malloc(k * sizeof(*pr->values));
-	return pr->pair_row && pr->count && pr->rows && pr->values
-		       ? 0 : WEFT_ENOMEM;
+	arrays_add(&pr->arrays, pr->pair_row, p->n_sources * p->net.n);
+	arrays_add(&pr->arrays, pr->count, k);
+	arrays_add(&pr->arrays, pr->rows, k);
+	arrays_add(&pr->arrays, pr->values, k);
+	return pr->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 static int solve_paths(struct mcf *p, const struct mcf_options *opt,
@@ -381,9 +389,11 @@ static int solve_paths(struct mcf *p, const struct mcf_options *opt,
 	struct colgen cg = { .n_fixed = 1, .price = price_paths, .ctx = &pr };
 	int rc = pricing_init(&pr, p) ? err_nomem(err) : 0;
 
-	rc = rc ? rc : new_program(p, &cg.master, err);
-	rc = rc ? rc : add_pairs(&pr, cg.master, err);
-	rc = rc ? rc : colgen_run(&cg, &copt, &cres, err);
+	if (rc == 0 &&
+	    (rc = new_program(p, &cg.master, err)) == 0 &&
+	    (rc = add_pairs(&pr, cg.master, err)) == 0) {
+		rc = colgen_run(&cg, &copt, &cres, err);
+	}
 	if (rc == 0 && cres.achieved < LP_INF) {
 		rc = read_paths(&pr, cg.master) ? err_nomem(err) : 0;
 		adopt(p, cg.master, res);

@@ -1,4 +1,10 @@
-/* Chunks and steps; see mcf_schedule.h. */
+/*
+ * From a flow to a schedule, in three steps that each lose a little of the
+ * rate: weighted paths of every pair, whole chunks on the paths, and steps in
+ * which the chunks cross their arcs. Each is tried with growing effort until
+ * its loss is within what is allowed; the time limit is shared out between
+ * them, and what is left over by one is there for the next.
+ */
 #include "collective/flow/private.h"
 
 #include <math.h>
@@ -57,7 +63,9 @@ static int try_steps(const struct topo *t, const struct mcf *p,
 		return err_nomem(err);
 	}
 	rc = flow_steps_new(t, &p->net, paths, out, err);
-	rc = rc ? rc : flow_steps_choose(*out, *use, opt, sum, err);
+	if (rc == 0) {
+		rc = flow_steps_choose(*out, *use, opt, sum, err);
+	}
 	*sum /= chunks;
 	*use /= chunks;
 	return rc;
@@ -115,12 +123,16 @@ static int make_steps(const struct topo *t, const struct flow_steps *st,
 	struct topo *copy = NULL;
 	int rc = mcf_copy_topo(t, &copy, err);
 
-	rc = rc ? rc : coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
-				err);
-	rc = rc ? rc : flow_steps_emit(st, *out, &info->steps, &info->stepped,
-				       err);
+	if (rc == 0 &&
+	    (rc = coll_new(COLL_ALLTOALL, copy, info->chunks, 0, 0, out,
+			   err)) == 0) {
+		rc = flow_steps_emit(st, *out, &info->steps, &info->stepped,
+				     err);
+	}
 	info->stepped /= info->chunks;
-	rc = rc ? rc : coll_finish(*out, err);
+	if (rc == 0) {
+		rc = coll_finish(*out, err);
+	}
 	return rc ? rc : coll_prove(*out, NULL, err);
 }
 
@@ -209,8 +221,9 @@ static int find_disjoint(const struct mcf *p, const struct mcf_options *flow,
 	struct balance_result res = { 0 };
 	int rc = disjoint_paths(&p->net, paths, err);
 
-	rc = rc ? rc : balance_paths(&p->net, flow->gap, limit, paths, &res,
-				     err);
+	if (rc == 0) {
+		rc = balance_paths(&p->net, flow->gap, limit, paths, &res, err);
+	}
 	info->routed = res.congestion;
 	info->routed_bound = res.bound;
 	return rc;
@@ -246,7 +259,9 @@ static int start_warm(const struct topo *t,
 	int rc = mcf_without(opt->before, opt->before_topo, opt->dropped, out,
 			     err);
 
-	rc = rc ? rc : flow_net_from(t, NULL, &net, err);
+	if (rc == 0) {
+		rc = flow_net_from(t, NULL, &net, err);
+	}
 	if (rc == 0 && net.m != (*out)->net.m) {
 		rc = err_set(err, WEFT_EINVAL, "the digraph is not what is "
 			     "left of the one that was solved");
@@ -306,7 +321,9 @@ int mcf_schedule(const struct topo *t, const struct mcf_sched_options *opt,
 	mine.longest = longest_path(&paths);
 	mine.stop = mine.flow.stop == MCF_REACHED ? flow_limit_stop(&limit)
 						  : mine.flow.stop;
-	rc = rc ? rc : make_steps(t, steps, &mine, out, err);
+	if (rc == 0) {
+		rc = make_steps(t, steps, &mine, out, err);
+	}
 out:
 	if (rc) {
 		coll_free(*out);

@@ -1,4 +1,14 @@
-/* Time-stepped flows and their schedules; see mcf_steps.h. */
+/*
+ * Time-stepped flows and their schedules.
+ *
+ * The program has a variable for what a source sends over an arc in a step and
+ * for what a node still holds of it after the step. Only one source an orbit
+ * of the translations is in it, and arcs of one orbit share their capacity
+ * row, which makes it smaller by the number of translations squared. Its flow
+ * is cut into paths through time, the widest first, the paths get whole
+ * chunks, and every translation of them is emitted. Steps are added until the
+ * sum of the loads is as near to the flow's congestion as was asked for.
+ */
 #include "collective/flow/private.h"
 
 #include <math.h>
@@ -8,14 +18,14 @@
 #include "lib/lp/lp.h"
 
 /* Less than this of a unit demand is the linear solver's rounding. */
-#define CRUMB 1e-7
+#define ROUNDING 1e-7
 /* Share of a time limit for the flow of any number of steps. */
 #define MCF_STEPS_FLOW_TIME 0.25
 /* How near to a bound is equal to it, as linear programs are solved. */
 #define LP_TOLERANCE 1e-6
 
-/* A way through time from a source to a sink. */
-struct way {
+/* A path through time from a source to a sink. */
+struct time_path {
 	int32_t source, sink;
 	double weight;		/* those of a pair sum to one */
 	int32_t chunks;
@@ -23,7 +33,7 @@ struct way {
 	int32_t n;
 };
 
-struct hop {
+struct time_hop {
 	int32_t arc, step;
 };
 
@@ -41,8 +51,8 @@ struct stepped {
 	struct lp *lp;
 	double *sent;		/* n_sources x m x steps */
 	double *held;		/* n_sources x n x steps: through step k */
-	VEC(struct way) ways;
-	VEC(struct hop) hops;
+	VEC(struct time_path) paths;
+	VEC(struct time_hop) hops;
 	double total, bound;
 };
 
@@ -50,7 +60,7 @@ static void stepped_fini(struct stepped *st)
 {
 	free(st->sent);
 	free(st->held);
-	vec_fini(&st->ways);
+	vec_fini(&st->paths);
 	vec_fini(&st->hops);
 	flow_net_fini(&st->net);
 	free(st->class_of);
@@ -308,7 +318,9 @@ static int solve_steps(struct stepped *st, int steps,
 	one.lp = NULL;
 	one.steps = steps;
 	rc = make_program(&one, err);
-	rc = rc ? rc : lp_run(one.lp, &lopt, &res, err);
+	if (rc == 0) {
+		rc = lp_run(one.lp, &lopt, &res, err);
+	}
 	if (rc == 0 && res.outcome == LP_OPTIMAL) {
 		one.total = res.objective;
 		one.bound = fmin(res.bound, res.objective);
@@ -324,10 +336,10 @@ static int solve_steps(struct stepped *st, int steps,
 	return rc;
 }
 
-/* ---- ways through time ---- */
+/* ---- paths through time ---- */
 
 /* Removes rounds: a chunk that comes back to a node has just waited. */
-static void cut_rounds(const struct flow_net *net, struct hop *hops, int *n)
+static void cut_rounds(const struct flow_net *net, struct time_hop *hops, int *n)
 {
 	int kept = 0;
 
@@ -344,7 +356,7 @@ static void cut_rounds(const struct flow_net *net, struct hop *hops, int *n)
 	*n = kept;
 }
 
-/* The fullest way back from the sink to the source; its width, and its hops
+/* The fullest path back from the sink to the source; its width, and its hops
  * appended from the source on. chosen[k]: arc into place at the end of step
  * k, or -1 when held. */
 static double trace(const struct stepped *st, int s, int sink,
@@ -382,7 +394,7 @@ static int keep_way(struct stepped *st, int s, int sink,
 {
 	const struct flow_net *net = &st->net;
 	size_t steps = (size_t)st->steps;
-	struct way w = { s, sink, weight, 0, (int64_t)st->hops.n, 0 };
+	struct time_path w = { s, sink, weight, 0, (int64_t)st->hops.n, 0 };
 	int v = sink, n = 0;
 
 	if (vec_reserve(&st->hops, steps)) {
@@ -400,44 +412,44 @@ static int keep_way(struct stepped *st, int s, int sink,
 	for (int k = first; k < st->steps; k++) {
 		if (chosen[k] >= 0) {
 			st->hops.v[st->hops.n + n++] =
-				(struct hop){ chosen[k], k };
+				(struct time_hop){ chosen[k], k };
 		}
 	}
 	cut_rounds(net, st->hops.v + st->hops.n, &n);
 	st->hops.n += (size_t)n;
 	w.n = n;
-	return vec_push(&st->ways, w);
+	return vec_push(&st->paths, w);
 }
 
-/* The unit of one sink; what rounding lost goes to the widest way. */
+/* The unit of one sink; what rounding lost goes to the widest path. */
 static int cut_sink(struct stepped *st, int s, int sink, int32_t *chosen)
 {
-	size_t begin = st->ways.n, widest = begin;
+	size_t begin = st->paths.n, widest = begin;
 	double left = 1;
 
-	while (left > CRUMB) {
+	while (left > ROUNDING) {
 		int first;
 		double width = fmin(left, trace(st, s, sink, chosen, &first));
 
-		if (width <= CRUMB) {
+		if (width <= ROUNDING) {
 			break;
 		}
 		if (keep_way(st, s, sink, chosen, first, width)) {
 			return WEFT_ENOMEM;
 		}
 		left -= width;
-		if (width > st->ways.v[widest].weight) {
-			widest = st->ways.n - 1;
+		if (width > st->paths.v[widest].weight) {
+			widest = st->paths.n - 1;
 		}
 	}
-	if (st->ways.n == begin) {
+	if (st->paths.n == begin) {
 		return WEFT_EINTERNAL;
 	}
-	st->ways.v[widest].weight += left;
+	st->paths.v[widest].weight += left;
 	return 0;
 }
 
-static int cut_ways(struct stepped *st, struct err *err)
+static int cut_paths(struct stepped *st, struct err *err)
 {
 	int32_t *chosen = malloc((size_t)st->steps * sizeof(*chosen));
 	int rc = chosen ? 0 : WEFT_ENOMEM;
@@ -457,16 +469,16 @@ static int cut_ways(struct stepped *st, struct err *err)
 
 /* ---- chunks ---- */
 
-/* Whole chunks for the ways first .. end-1 of a pair, largest remainders
+/* Whole chunks for the paths first .. end-1 of a pair, largest remainders
  * first. */
 static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
 {
 	int left = chunks;
 
 	for (size_t i = first; i < end; i++) {
-		struct way *w = &st->ways.v[i];
+		struct time_path *w = &st->paths.v[i];
 
-		w->chunks = (int32_t)floor(w->weight * chunks + CRUMB);
+		w->chunks = (int32_t)floor(w->weight * chunks + ROUNDING);
 		left -= w->chunks;
 	}
 	while (left > 0) {
@@ -474,20 +486,20 @@ static void apportion(struct stepped *st, size_t first, size_t end, int chunks)
 		size_t at = first;
 
 		for (size_t i = first; i < end; i++) {
-			double lack = st->ways.v[i].weight * chunks -
-				      st->ways.v[i].chunks;
+			double lack = st->paths.v[i].weight * chunks -
+				      st->paths.v[i].chunks;
 
-			if (lack > most + CRUMB) {
+			if (lack > most + ROUNDING) {
 				most = lack;
 				at = i;
 			}
 		}
-		st->ways.v[at].chunks++;
+		st->paths.v[at].chunks++;
 		left--;
 	}
 }
 
-/* Sum over steps of the largest load of the rounded ways, a unit of demand;
+/* Sum over steps of the largest load of the rounded paths, a unit of demand;
  * negative when out of memory. */
 static double round_ways(struct stepped *st, int chunks)
 {
@@ -497,19 +509,19 @@ static double round_ways(struct stepped *st, int chunks)
 	if (!load) {
 		return -1;
 	}
-	for (size_t i = 0, end; i < st->ways.n; i = end) {
-		for (end = i; end < st->ways.n &&
-			      st->ways.v[end].source == st->ways.v[i].source &&
-			      st->ways.v[end].sink == st->ways.v[i].sink;
+	for (size_t i = 0, end; i < st->paths.n; i = end) {
+		for (end = i; end < st->paths.n &&
+			      st->paths.v[end].source == st->paths.v[i].source &&
+			      st->paths.v[end].sink == st->paths.v[i].sink;
 		     end++) {
 		}
 		apportion(st, i, end, chunks);
 	}
-	for (size_t i = 0; i < st->ways.n; i++) {
-		const struct way *w = &st->ways.v[i];
+	for (size_t i = 0; i < st->paths.n; i++) {
+		const struct time_path *w = &st->paths.v[i];
 
 		for (int64_t h = w->first; h < w->first + w->n; h++) {
-			const struct hop *hop = &st->hops.v[h];
+			const struct time_hop *hop = &st->hops.v[h];
 			int c = st->class_of[hop->arc];
 
 			load[(size_t)c * st->steps + hop->step] +=
@@ -575,8 +587,8 @@ static int moved(const struct stepped *st, int u, int by)
 	return st->moves == 1 ? u : topo_translate_node(&st->shift, u, by);
 }
 
-/* All chunks of a way, moved by a translation. used: a step's arcs. */
-static int emit_way(const struct stepped *st, const struct way *w, int chunk,
+/* All chunks of a path, moved by a translation. used: a step's arcs. */
+static int emit_path(const struct stepped *st, const struct time_path *w, int chunk,
 		    int by, int32_t *used, struct coll_sched *s,
 		    struct err *err)
 {
@@ -584,7 +596,7 @@ static int emit_way(const struct stepped *st, const struct way *w, int chunk,
 	int rc = 0;
 
 	for (int64_t h = w->first; h < w->first + w->n; h++) {
-		const struct hop *hop = &st->hops.v[h];
+		const struct time_hop *hop = &st->hops.v[h];
 		int u = moved(st, st->net.src[hop->arc], by);
 		int v = moved(st, st->net.dst[hop->arc], by);
 
@@ -612,12 +624,12 @@ static int emit(const struct stepped *st, struct coll_sched *s,
 	for (int by = 0; by < st->moves; by++) {
 		int chunk = 0;
 
-		for (size_t i = 0; i < st->ways.n && rc == 0; i++) {
-			const struct way *w = &st->ways.v[i];
+		for (size_t i = 0; i < st->paths.n && rc == 0; i++) {
+			const struct time_path *w = &st->paths.v[i];
 
 			chunk = i > 0 && w->source == w[-1].source &&
 				w->sink == w[-1].sink ? chunk : 0;
-			rc = emit_way(st, w, chunk, by, used, s, err);
+			rc = emit_path(st, w, chunk, by, used, s, err);
 			chunk += w->chunks;
 		}
 	}
@@ -655,7 +667,9 @@ static int solve_flow(const struct topo *t, const struct mcf_options *opt,
 	struct mcf *p = NULL;
 	int rc = mcf_new(t, true, &p, err);
 
-	rc = rc ? rc : mcf_run(p, opt, res, err);
+	if (rc == 0) {
+		rc = mcf_run(p, opt, res, err);
+	}
 	mcf_free(p);
 	return rc;
 }
@@ -724,17 +738,21 @@ int mcf_steps(const struct topo *t, const struct mcf_steps_options *opt,
 	}
 	flow.time_limit_s *= MCF_STEPS_FLOW_TIME;
 	rc = solve_flow(t, &flow, &mine.flow, err);
-	rc = rc ? rc : flow_net_from(t, NULL, &st.net, err);
-	rc = rc ? rc : find_symmetry(&st, err);
-	rc = rc ? rc : choose_steps(&st, opt, &limit, &mine, err);
-	rc = rc ? rc : cut_ways(&st, err);
+	if (rc == 0 &&
+	    (rc = flow_net_from(t, NULL, &st.net, err)) == 0 &&
+	    (rc = find_symmetry(&st, err)) == 0 &&
+	    (rc = choose_steps(&st, opt, &limit, &mine, err)) == 0) {
+		rc = cut_paths(&st, err);
+	}
 	if (rc == 0 && choose_chunks(&st, opt, &limit, &chunks)) {
 		rc = err_nomem(err);
 	}
 	mine.steps = st.steps;
 	mine.total = st.total;
 	mine.bound = st.bound;
-	rc = rc ? rc : make_schedule(&st, chunks, out, &mine, err);
+	if (rc == 0) {
+		rc = make_schedule(&st, chunks, out, &mine, err);
+	}
 	if (rc) {
 		coll_free(*out);
 		*out = NULL;

@@ -1,4 +1,8 @@
-/* The digraph as flows see it: no loops, parallel arcs as one. */
+/*
+ * The digraph as flows see it: no loops, parallel arcs as one of their summed
+ * capacity, arcs by tail and by head. The arcs of the topology behind one of
+ * these (its lanes) are listed, as schedules and routes are over them.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,14 +10,7 @@
 
 void flow_net_fini(struct flow_net *net)
 {
-	free(net->src);
-	free(net->dst);
-	free(net->units);
-	free(net->out_first);
-	free(net->in_first);
-	free(net->in_arcs);
-	free(net->terminal);
-	free(net->arc_of);
+	arrays_fini(&net->arrays);
 	memset(net, 0, sizeof(*net));
 }
 
@@ -21,19 +18,18 @@ static int alloc_net(struct flow_net *net, int n, int m)
 {
 	size_t room = (size_t)m + 1;
 
-	net->n = n;
-	net->topo_arcs = m;
-	net->src = malloc(room * sizeof(*net->src));
-	net->dst = malloc(room * sizeof(*net->dst));
-	net->units = malloc(room * sizeof(*net->units));
-	net->out_first = calloc((size_t)n + 1, sizeof(*net->out_first));
-	net->in_first = calloc((size_t)n + 1, sizeof(*net->in_first));
-	net->in_arcs = malloc(room * sizeof(*net->in_arcs));
-	net->terminal = calloc((size_t)n, sizeof(*net->terminal));
-	net->arc_of = malloc(room * sizeof(*net->arc_of));
-	return net->src && net->dst && net->units && net->out_first &&
-	       net->in_first && net->in_arcs && net->terminal && net->arc_of
-	       ? 0 : WEFT_ENOMEM;
+	*net = (struct flow_net){ .n = n, .topo_arcs = m };
+	arrays_add(&net->arrays, net->src, room);
+	arrays_add(&net->arrays, net->dst, room);
+	arrays_add(&net->arrays, net->units, room);
+	arrays_add(&net->arrays, net->out_first, n + 1);
+	arrays_add(&net->arrays, net->in_first, n + 1);
+	arrays_add(&net->arrays, net->in_arcs, room);
+	arrays_add(&net->arrays, net->terminal, n);
+	arrays_add(&net->arrays, net->arc_of, room);
+	arrays_add(&net->arrays, net->first_lane, room + 1);
+	arrays_add(&net->arrays, net->lanes, room);
+	return net->arrays.failed ? WEFT_ENOMEM : 0;
 }
 
 /* at[v]: the arc from the present node to v, or less than `first`. */
@@ -79,6 +75,27 @@ static void index_targets(struct flow_net *net)
 	first[0] = 0;
 }
 
+/* The arcs of the topology behind each arc, in their order. */
+static void index_lanes(struct flow_net *net)
+{
+	/* Filling moves every first_lane[a + 1] on to where the next begins. */
+	int32_t *at = net->first_lane + 1;
+
+	for (int a = 0; a < net->topo_arcs; a++) {
+		if (net->arc_of[a] >= 0) {
+			at[net->arc_of[a] + 1]++;
+		}
+	}
+	for (int a = 1; a < net->m; a++) {
+		at[a] += at[a - 1];
+	}
+	for (int a = 0; a < net->topo_arcs; a++) {
+		if (net->arc_of[a] >= 0) {
+			net->lanes[at[net->arc_of[a]]++] = a;
+		}
+	}
+}
+
 int flow_net_from(const struct topo *t, const bool *dropped,
 		  struct flow_net *out, struct err *err)
 {
@@ -100,6 +117,7 @@ int flow_net_from(const struct topo *t, const bool *dropped,
 	}
 	free(at);
 	index_targets(out);
+	index_lanes(out);
 	if (out->terminals < 2) {
 		flow_net_fini(out);
 		return err_set(err, WEFT_EINVAL, "all-to-all needs at least "
@@ -128,7 +146,9 @@ int mcf_copy_topo(const struct topo *t, struct topo **out, struct err *err)
 		rc = topo_add_arc(*out, arc->src, arc->dst, arc->cap,
 				  arc->latency_ns, err);
 	}
-	rc = rc ? rc : topo_freeze(*out, err);
+	if (rc == 0) {
+		rc = topo_freeze(*out, err);
+	}
 	if (rc) {
 		topo_free(*out);
 		*out = NULL;
@@ -160,7 +180,9 @@ static int add_host(const struct topo *t, int u, int64_t host_cap,
 	topo_set_node(to, out, TOPO_SWITCH, 0);
 	topo_set_node(to, in, TOPO_SWITCH, 0);
 	rc = topo_add_arc(to, u, out, host_cap, 0, err);
-	rc = rc ? rc : topo_add_arc(to, in, u, host_cap, 0, err);
+	if (rc == 0) {
+		rc = topo_add_arc(to, in, u, host_cap, 0, err);
+	}
 	/* More than its links take: it limits nothing. */
 	return rc || !nic_forwards
 		       ? rc : topo_add_arc(to, in, out, through, 0, err);
@@ -197,7 +219,9 @@ int mcf_split_hosts(const struct topo *t, int64_t host_cap, int64_t scale,
 				  port_of(t, arc->dst, 2), arc->cap * scale,
 				  arc->latency_ns, err);
 	}
-	rc = rc ? rc : topo_freeze(*out, err);
+	if (rc == 0) {
+		rc = topo_freeze(*out, err);
+	}
 	if (rc) {
 		topo_free(*out);
 		*out = NULL;

@@ -168,9 +168,11 @@ static int find_generators(const struct flow_net *net, struct flow_orbits *o)
 	struct problem p = { .net = net };
 	int rc = split_arcs(net, &p);
 
-	rc = rc ? rc : nauty_graph_init(&p.graph, net->n + p.n_middles,
-					(size_t)net->m + (size_t)p.n_middles);
-	rc = rc ? rc : fill_graph(&p);
+	if (rc == 0 &&
+	    (rc = nauty_graph_init(&p.graph, net->n + p.n_middles,
+				   (size_t)net->m + (size_t)p.n_middles)) == 0) {
+		rc = fill_graph(&p);
+	}
 	if (rc == 0) {
 		fill_colours(&p);
 		gather.to = o;
@@ -260,7 +262,9 @@ int flow_orbits_find(const struct flow_net *net, bool symmetry,
 {
 	int rc = symmetry ? find_generators(net, out) : 0;
 
-	rc = rc ? rc : build_orbits(net, out);
+	if (rc == 0) {
+		rc = build_orbits(net, out);
+	}
 	if (rc) {
 		flow_orbits_fini(out);
 		return err_nomem(err);

@@ -1,4 +1,16 @@
-/* Cutting flows into paths and paths into chunks; see paths.h. */
+/*
+ * Cutting flows into paths, and paths into chunks.
+ *
+ * From the flow of one source the widest path to a sink is taken again and
+ * again (Dijkstra's rule with widths for lengths, of equal widths the one with
+ * fewer hops), until the sink has its unit. Sources are independent: they are
+ * cut on several threads, and what each found is put together in the order of
+ * sources, so that the number of threads changes nothing.
+ *
+ * Chunks: every path gets the whole chunks that its weight stands for, the
+ * rest goes where it raises the congestion least, and single chunks change
+ * between the paths of a pair as long as that helps.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +20,7 @@
 #include "lib/base/parallel.h"
 
 /* What is left of a unit demand below this is rounding. */
-#define CRUMB 1e-7
+#define ROUNDING 1e-7
 /* Rounds of exchanging single chunks. */
 #define EXCHANGES 24
 
@@ -20,13 +32,13 @@ void flow_paths_fini(struct flow_paths *paths)
 
 /* ---- widest paths ---- */
 
-/* Node by width of its best way to the sink, then by hops of that way. */
-struct entry {
+/* Node by width of its best path to the sink, then by hops of that path. */
+struct width_entry {
 	double width;
 	int32_t hops, node;
 };
 
-HEAP(entry_heap, struct entry);
+HEAP(entry_heap, struct width_entry);
 
 struct widest {
 	const struct flow_net *net;
@@ -36,23 +48,24 @@ struct widest {
 	uint32_t *seen;		/* n: stamps */
 	uint32_t stamp;
 	struct entry_heap heap;	/* room for m + 1; removed lazily */
+	struct arrays arrays;
 };
 
-static inline bool before(struct entry a, struct entry b)
+static inline bool before(struct width_entry a, struct width_entry b)
 {
 	return a.width > b.width || (a.width == b.width && a.hops < b.hops);
 }
 
-HEAP_FUNCTIONS(entry_heap, struct entry, before)
+HEAP_FUNCTIONS(entry_heap, struct width_entry, before)
 
-/* Ways that lead over one arc to a node whose best way is e. */
-static void extend(struct widest *w, struct entry e, int a, double flow)
+/* Paths over one arc to a node whose best path is e. */
+static void extend(struct widest *w, struct width_entry e, int a, double flow)
 {
-	struct entry f = { fmin(e.width, flow), e.hops + 1, w->net->src[a] };
+	struct width_entry f = { fmin(e.width, flow), e.hops + 1, w->net->src[a] };
 	int u = f.node;
 
 	if (w->seen[u] == w->stamp &&
-	    !before(f, (struct entry){ w->width[u], w->hops[u], u })) {
+	    !before(f, (struct width_entry){ w->width[u], w->hops[u], u })) {
 		return;
 	}
 	w->seen[u] = w->stamp;
@@ -77,15 +90,15 @@ static double find_widest(struct widest *w, const double *flow, int s, int t,
 	w->seen[t] = w->stamp;
 	w->width[t] = enough;
 	w->hops[t] = 0;
-	entry_heap_add(&w->heap, (struct entry){ enough, 0, t });
+	entry_heap_add(&w->heap, (struct width_entry){ enough, 0, t });
 	while (w->heap.n > 0) {
-		struct entry e = entry_heap_pop(&w->heap);
+		struct width_entry e = entry_heap_pop(&w->heap);
 		int v = e.node;
 
 		if (v == s) {
 			return e.width;
 		}
-		if (before((struct entry){ w->width[v], w->hops[v], v }, e)) {
+		if (before((struct width_entry){ w->width[v], w->hops[v], v }, e)) {
 			continue;
 		}
 		for (int i = net->in_first[v]; i < net->in_first[v + 1]; i++) {
@@ -127,8 +140,8 @@ static int cut_pair(struct widest *w, double *flow, int s, int t,
 	size_t first = out->v.n;
 	double left = 1;
 
-	while (left > CRUMB) {
-		double width = find_widest(w, flow, s, t, left, CRUMB);
+	while (left > ROUNDING) {
+		double width = find_widest(w, flow, s, t, left, ROUNDING);
 
 		if (width < 0 && out->v.n > first) {
 			break;
@@ -194,10 +207,7 @@ static int take_tree(const struct mcf *p, int i, struct flow_paths *out)
 
 static void widest_fini(struct widest *w)
 {
-	free(w->width);
-	free(w->hops);
-	free(w->next);
-	free(w->seen);
+	arrays_fini(&w->arrays);
 	vec_fini(&w->heap);
 }
 
@@ -206,16 +216,15 @@ static int widest_init(struct widest *w, const struct flow_net *net)
 	size_t n = (size_t)net->n, m = (size_t)net->m;
 
 	*w = (struct widest){ .net = net };
-	w->width = malloc(n * sizeof(*w->width));
-	w->hops = malloc(n * sizeof(*w->hops));
-	w->next = malloc(n * sizeof(*w->next));
-	w->seen = calloc(n, sizeof(*w->seen));
-	return w->width && w->hops && w->next && w->seen
-		       ? vec_reserve(&w->heap, m + 1) : WEFT_ENOMEM;
+	arrays_add(&w->arrays, w->width, n);
+	arrays_add(&w->arrays, w->hops, n);
+	arrays_add(&w->arrays, w->next, n);
+	arrays_add(&w->arrays, w->seen, n);
+	return w->arrays.failed ? WEFT_ENOMEM : vec_reserve(&w->heap, m + 1);
 }
 
 /* Consecutive sources, on one thread. */
-struct cut {
+struct path_cut {
 	struct flow_limit limit;
 	struct flow_paths out;
 	int rc;
@@ -224,13 +233,13 @@ struct cut {
 struct cuts {
 	const struct mcf *p;
 	int n;
-	struct cut v[PARALLEL_MAX];
+	struct path_cut v[PARALLEL_MAX];
 };
 
 static void cut_part(void *arg, int i)
 {
 	struct cuts *all = arg;
-	struct cut *mine = &all->v[i];
+	struct path_cut *mine = &all->v[i];
 	const struct mcf *p = all->p;
 	size_t m = (size_t)p->net.m;
 	double *flow = malloc((m + 1) * sizeof(*flow));
@@ -285,8 +294,10 @@ int flow_paths_cut(struct mcf *p, const struct flow_limit *limit,
 	}
 	parallel_run(all.n, cut_part, &all);
 	for (int i = 0; i < all.n; i++) {
-		rc = rc ? rc : all.v[i].rc;
-		rc = rc ? rc : append(out, &all.v[i].out);
+		if (rc == 0 &&
+		    (rc = all.v[i].rc) == 0) {
+			rc = append(out, &all.v[i].out);
+		}
 		flow_paths_fini(&all.v[i].out);
 	}
 	return rc ? err_nomem(err) : 0;

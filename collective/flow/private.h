@@ -106,7 +106,7 @@ void flow_send(struct mcf *p, int s, int v, double amount);
 void flow_withdraw(struct mcf *p, int s, int u, double amount);
 /* Lower bound that prices prove; the best is kept. */
 void mcf_prove(struct mcf *p, const double *price);
-/* Best congestion, present or told before, against the best bound. */
+/* Best congestion, present or kept, against the best bound. */
 void mcf_set_gap(struct mcf *p, struct mcf_result *res);
 /* Level and prices from loads and multipliers. */
 void flow_price(struct mcf *p);
@@ -208,7 +208,7 @@ void flow_steps_free(struct flow_steps *st);
  * arc may carry in a step, so the fewest steps, whose largest loads sum up to
  * within opt->loss of `use` (the chunks' congestion), or the best of those
  * tried; *sum is that sum. A trial is broken off when the limit is over; where
- * there is a limit, first fit (step_first_fit.h) is tried before all others and to
+ * there is a limit, first fit is tried before all others and to
  * the end. Needing more than max_steps is WEFT_ELIMIT. Time: O(hops of all
  * chunks) a trial; memory: 16 bytes a hop for the best and for the one that
  * is tried.

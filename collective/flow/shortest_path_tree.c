@@ -99,7 +99,7 @@ void flow_tree_update(struct mcf *p, int s)
 	for (int i = 1; i < net->n; i++) {
 		int v = order[i], a = parent[v];
 
-		/* Only nodes that nobody must reach have no parent. */
+		/* Only nodes that need not be reached have no parent. */
 		p->dist[v] = a < 0 ? HUGE_VAL
 				   : p->dist[net->src[a]] + p->arc_price[a];
 		largest = p->dist[v] > largest && a >= 0 ? p->dist[v]

@@ -1,4 +1,8 @@
-/* Steps by first fit; see step_first_fit.h. */
+/*
+ * Steps by first fit: chunk after chunk takes for every hop the first step
+ * with room. A row of pointers to the next step with room, compressed on the
+ * way as in union-find, keeps a look-up near O(1).
+ */
 #include "collective/flow/private.h"
 
 #include <stdlib.h>
@@ -6,18 +10,19 @@
 
 #include "lib/base/rng.h"
 
-struct fit {
+struct first_fit {
 	const struct flow_net *net;
 	const struct flow_paths *paths;
 	int64_t quantum;
 	int width, last;	/* steps at most, steps used */
-	int32_t *turns;		/* paths, shuffled */
+	int32_t *sequence;	/* paths, shuffled */
 	int64_t *first;		/* a path: of its first chunk, in steps */
 	int32_t *steps;		/* of each hop, chunk after chunk */
 	int64_t n_hops;
 	int64_t *used;		/* width x m: chunks */
 	int32_t *next;		/* m x (width + 1): at k, k when the arc may
 				 * have room in step k, else a later step */
+	struct arrays arrays;	/* all of these */
 };
 
 void flow_timetable_fini(struct flow_timetable *tt)
@@ -26,17 +31,8 @@ void flow_timetable_fini(struct flow_timetable *tt)
 	vec_fini(&tt->end);
 }
 
-static void fit_fini(struct fit *f)
-{
-	free(f->turns);
-	free(f->first);
-	free(f->steps);
-	free(f->used);
-	free(f->next);
-}
-
 /* Paths in the order of their sources would block each other for longer. */
-static void shuffle(struct fit *f)
+static void shuffle(struct first_fit *f)
 {
 	struct rng rng;
 
@@ -44,19 +40,19 @@ static void shuffle(struct fit *f)
 	for (size_t i = 0; i < f->paths->v.n; i++) {
 		size_t j = (size_t)rng_below(&rng, i + 1);
 
-		f->turns[i] = f->turns[j];
-		f->turns[j] = (int32_t)i;
+		f->sequence[i] = f->sequence[j];
+		f->sequence[j] = (int32_t)i;
 	}
 }
 
-static int fit_init(struct fit *f)
+static int fit_init(struct first_fit *f)
 {
 	size_t m = (size_t)f->net->m, n = f->paths->v.n + 1;
 	size_t row = (size_t)f->width + 1;
 
-	f->turns = calloc(n, sizeof(*f->turns));
-	f->first = malloc(n * sizeof(*f->first));
-	if (!f->turns || !f->first) {
+	arrays_add(&f->arrays, f->sequence, n);
+	arrays_add(&f->arrays, f->first, n);
+	if (f->arrays.failed) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < f->paths->v.n; i++) {
@@ -66,10 +62,10 @@ static int fit_init(struct fit *f)
 		f->n_hops += (int64_t)q->chunks * q->n_arcs;
 	}
 	shuffle(f);
-	f->steps = malloc(((size_t)f->n_hops + 1) * sizeof(*f->steps));
-	f->used = calloc(m * row, sizeof(*f->used));
-	f->next = malloc(m * row * sizeof(*f->next));
-	if (!f->steps || !f->used || !f->next) {
+	arrays_add(&f->arrays, f->steps, f->n_hops);
+	arrays_add(&f->arrays, f->used, m * row);
+	arrays_add(&f->arrays, f->next, m * row);
+	if (f->arrays.failed) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < m * row; i++) {
@@ -79,7 +75,7 @@ static int fit_init(struct fit *f)
 }
 
 /* First step >= k in which arc a has room; width: none. */
-static int find_room(struct fit *f, int a, int k)
+static int find_room(struct first_fit *f, int a, int k)
 {
 	int32_t *next = f->next + (size_t)a * (f->width + 1);
 
@@ -91,7 +87,7 @@ static int find_room(struct fit *f, int a, int k)
 }
 
 /* Steps for one chunk; false when it comes too late. */
-static bool place(struct fit *f, const struct flow_path *q, int32_t *steps)
+static bool place(struct first_fit *f, const struct flow_path *q, int32_t *steps)
 {
 	const int32_t *arcs = f->paths->arcs.v + q->first;
 	int k = -1;
@@ -114,11 +110,11 @@ static bool place(struct fit *f, const struct flow_path *q, int32_t *steps)
 	return true;
 }
 
-static bool place_all(struct fit *f)
+static bool place_all(struct first_fit *f)
 {
 	for (size_t i = 0; i < f->paths->v.n; i++) {
-		const struct flow_path *q = &f->paths->v.v[f->turns[i]];
-		int32_t *steps = f->steps + f->first[f->turns[i]];
+		const struct flow_path *q = &f->paths->v.v[f->sequence[i]];
+		int32_t *steps = f->steps + f->first[f->sequence[i]];
 
 		for (int c = 0; c < q->chunks; c++, steps += q->n_arcs) {
 			if (!place(f, q, steps)) {
@@ -130,7 +126,7 @@ static bool place_all(struct fit *f)
 }
 
 /* Where the entries of each step (major) and arc begin. */
-static size_t *list_cells(const struct fit *f, struct flow_timetable *tt)
+static size_t *list_cells(const struct first_fit *f, struct flow_timetable *tt)
 {
 	size_t m = (size_t)f->net->m, cells = (size_t)f->last * m, sum = 0;
 	size_t *at = malloc((cells + 1) * sizeof(*at));
@@ -146,7 +142,7 @@ static size_t *list_cells(const struct fit *f, struct flow_timetable *tt)
 	return at;
 }
 
-static int list_all(const struct fit *f, const int32_t *chunk0,
+static int list_all(const struct first_fit *f, const int32_t *chunk0,
 		    struct flow_timetable *tt)
 {
 	size_t *at = list_cells(f, tt);
@@ -180,7 +176,7 @@ int flow_fit(const struct flow_net *net, const struct flow_paths *paths,
 	     const int32_t *chunk0, int64_t quantum, int width,
 	     struct flow_timetable *tt, bool *fits)
 {
-	struct fit f = {
+	struct first_fit f = {
 		.net = net, .paths = paths, .quantum = quantum,
 		.width = width,
 	};
@@ -189,6 +185,6 @@ int flow_fit(const struct flow_net *net, const struct flow_paths *paths,
 	tt->v.n = tt->end.n = 0;
 	*fits = rc == 0 && place_all(&f);
 	rc = *fits ? list_all(&f, chunk0, tt) : rc;
-	fit_fini(&f);
+	arrays_fini(&f.arrays);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /*
- * Steps by staggering; see step_stagger.h. Chunks wait at each arc in lists,
- * one for every turn, so that a step touches only what moves in it. What
+ * Steps by staggering. Chunks wait at each arc in lists,
+ * one for every slot, so that a step touches only what moves in it. What
  * moves is kept, so that the best trial need not run again.
  */
 #include "collective/flow/private.h"
@@ -23,7 +23,7 @@
 
 /* Chunks of one path at one of its hops: the same number as the arc has in
  * paths->arcs. */
-struct hop {
+struct chunk_hop {
 	int32_t ready, sent;	/* arrived at its tail; gone over the arc */
 	int32_t next;		/* in its list, -1: last */
 	int32_t path, arc;
@@ -31,12 +31,12 @@ struct hop {
 	bool ends;		/* the path's last */
 };
 
-struct list {
+struct wait_list {
 	int32_t first, last;	/* hops, -1: none */
 };
 
 /* What goes over an arc in the present step. */
-struct move {
+struct chunk_move {
 	int32_t hop, chunks;
 };
 
@@ -44,19 +44,18 @@ struct flow_steps {
 	const struct topo *t;
 	const struct flow_net *net;
 	const struct flow_paths *paths;
-	struct hop *hops;
+	struct chunk_hop *hops;
 	int32_t *chunk0;	/* a path: its first chunk */
 	int longest;		/* path, in arcs */
 	int levels;		/* lists an arc */
 	bool many;		/* hops: search the steps coarsely */
-	struct list *lists;	/* net.m x levels, the last is urgent */
+	struct wait_list *lists;	/* net.m x levels, the last is urgent */
 	uint64_t *full;		/* net.m x words: lists that hold some */
 	int words;
-	VEC(struct move) moves;
+	VEC(struct chunk_move) moves;
 	struct flow_timetable best, trial;
 	double best_sum;	/* of the largest loads of the steps */
-	int32_t (*lanes)[2];	/* net arc: topology arcs in lane_arcs */
-	int32_t *lane_arcs;
+	struct arrays arrays;	/* all of these */
 };
 
 void flow_steps_free(struct flow_steps *st)
@@ -64,41 +63,11 @@ void flow_steps_free(struct flow_steps *st)
 	if (!st) {
 		return;
 	}
-	free(st->hops);
-	free(st->chunk0);
-	free(st->lists);
-	free(st->full);
 	vec_fini(&st->moves);
 	flow_timetable_fini(&st->best);
 	flow_timetable_fini(&st->trial);
-	free(st->lanes);
-	free(st->lane_arcs);
+	arrays_fini(&st->arrays);
 	free(st);
-}
-
-/* The topology's arcs behind each arc of the net. */
-static void list_lanes(struct flow_steps *st)
-{
-	const struct flow_net *net = st->net;
-	int32_t at = 0;
-
-	for (int a = 0; a < net->topo_arcs; a++) {
-		if (net->arc_of[a] >= 0) {
-			st->lanes[net->arc_of[a]][1]++;
-		}
-	}
-	for (int a = 0; a < net->m; a++) {
-		st->lanes[a][0] = at;
-		at += st->lanes[a][1];
-		st->lanes[a][1] = 0;
-	}
-	for (int a = 0; a < net->topo_arcs; a++) {
-		int b = net->arc_of[a];
-
-		if (b >= 0) {
-			st->lane_arcs[st->lanes[b][0] + st->lanes[b][1]++] = a;
-		}
-	}
 }
 
 /* Chunks of a pair are numbered path after path. */
@@ -115,7 +84,7 @@ static void number_chunks(struct flow_steps *st)
 		st->chunk0[i] = chunk;
 		chunk += q->chunks;
 		for (int k = 0; k < q->n_arcs; k++) {
-			struct hop *h = &st->hops[q->first + k];
+			struct chunk_hop *h = &st->hops[q->first + k];
 
 			h->path = (int32_t)i;
 			h->arc = paths->arcs.v[q->first + k];
@@ -168,19 +137,14 @@ int flow_steps_new(const struct topo *t, const struct flow_net *net,
 		.levels = levels, .many = paths->arcs.n > MANY_HOPS,
 		.words = (levels + 63) / 64,
 	};
-	st->hops = malloc((paths->arcs.n + 1) * sizeof(*st->hops));
-	st->chunk0 = malloc((paths->v.n + 1) * sizeof(*st->chunk0));
-	st->lists = malloc(m * (size_t)levels * sizeof(*st->lists));
-	st->full = malloc(m * (size_t)st->words * sizeof(*st->full));
-	st->lanes = calloc(m, sizeof(*st->lanes));
-	st->lane_arcs = malloc(((size_t)net->topo_arcs + 1) *
-			       sizeof(*st->lane_arcs));
-	if (!st->hops || !st->chunk0 || !st->lists || !st->full ||
-	    !st->lanes || !st->lane_arcs) {
+	arrays_add(&st->arrays, st->hops, paths->arcs.n);
+	arrays_add(&st->arrays, st->chunk0, paths->v.n);
+	arrays_add(&st->arrays, st->lists, m * (size_t)levels);
+	arrays_add(&st->arrays, st->full, m * (size_t)st->words);
+	if (st->arrays.failed) {
 		flow_steps_free(st);
 		return err_nomem(err);
 	}
-	list_lanes(st);
 	number_chunks(st);
 	*out = st;
 	return 0;
@@ -190,8 +154,8 @@ int flow_steps_new(const struct topo *t, const struct flow_net *net,
 
 static void enqueue(struct flow_steps *st, int32_t i)
 {
-	struct hop *h = &st->hops[i];
-	struct list *l = &st->lists[(size_t)h->arc * st->levels + h->level];
+	struct chunk_hop *h = &st->hops[i];
+	struct wait_list *l = &st->lists[(size_t)h->arc * st->levels + h->level];
 
 	h->next = -1;
 	if (l->first < 0) {
@@ -219,7 +183,7 @@ static int top_level(const struct flow_steps *st, int a)
 
 static void dequeue(struct flow_steps *st, int a, int level)
 {
-	struct list *l = &st->lists[(size_t)a * st->levels + level];
+	struct wait_list *l = &st->lists[(size_t)a * st->levels + level];
 
 	l->first = st->hops[l->first].next;
 	if (l->first < 0) {
@@ -229,16 +193,16 @@ static void dequeue(struct flow_steps *st, int a, int level)
 }
 
 /*
- * Who goes first. LONGEST_FIRST is best where the arcs' loads are alike at
- * every distance, as on symmetric digraphs; among equals the sources take
- * turns in their order. Elsewhere arcs would wait for what others hold back,
+ * Which chunks go first. LONGEST_FIRST is best where the arcs' loads are alike at
+ * every distance, as on symmetric digraphs; among equals the sources go
+ * in turn, in their order. Elsewhere arcs would wait for what others hold back,
  * and STAGGERED spreads the starts of the paths evenly, after which every
- * hop of a path is due two turns after the one before.
+ * hop of a path is due two slots after the one before.
  */
 enum order { LONGEST_FIRST, STAGGERED };
 
-/* Turn 0 is the first. */
-static int turn_of(const struct flow_steps *st, enum order order, size_t i,
+/* Slot 0 is the first. */
+static int slot_of(const struct flow_steps *st, enum order order, size_t i,
 		   int hop)
 {
 	const struct flow_path *q = &st->paths->v.v[i];
@@ -262,10 +226,10 @@ static void set_levels(struct flow_steps *st, enum order order)
 		const struct flow_path *q = &st->paths->v.v[i];
 
 		for (int k = 0; k < q->n_arcs; k++) {
-			int turn = turn_of(st, order, i, k);
+			int slot = slot_of(st, order, i, k);
 
 			st->hops[q->first + k].level =
-				(uint16_t)(turn < top ? top - turn : 0);
+				(uint16_t)(slot < top ? top - slot : 0);
 		}
 	}
 }
@@ -279,7 +243,7 @@ static void rewind_steps(struct flow_steps *st, enum order order)
 	memset(st->full, 0,
 	       (size_t)st->net->m * (size_t)st->words * sizeof(*st->full));
 	for (size_t i = 0; i < lists; i++) {
-		st->lists[i] = (struct list){ -1, -1 };
+		st->lists[i] = (struct wait_list){ -1, -1 };
 	}
 	for (size_t i = 0; i < paths->arcs.n; i++) {
 		st->hops[i].ready = st->hops[i].sent = 0;
@@ -299,7 +263,8 @@ static double use_of_lanes(const struct flow_steps *st, int a, int64_t used)
 {
 	double use = (double)used / (double)st->net->units[a];
 
-	return st->lanes[a][1] > 1 ? ceil(use) : use;
+	return st->net->first_lane[a + 1] - st->net->first_lane[a] > 1
+		       ? ceil(use) : use;
 }
 
 /* ---- steps ---- */
@@ -314,11 +279,11 @@ static int step_arc(struct flow_steps *st, int a, int64_t quantum,
 	*used = 0;
 	while (*used < room && (level = top_level(st, a)) >= 0) {
 		int32_t i = st->lists[(size_t)a * st->levels + level].first;
-		struct hop *h = &st->hops[i];
+		struct chunk_hop *h = &st->hops[i];
 		int64_t can = h->ready - h->sent, left = room - *used;
 		int32_t now = (int32_t)(can < left ? can : left);
 
-		if (vec_push(&st->moves, (struct move){ i, now }) ||
+		if (vec_push(&st->moves, (struct chunk_move){ i, now }) ||
 		    vec_push(&st->trial.v, (struct flow_sent){
 			    h->path, a, st->chunk0[h->path] + h->sent, now })) {
 			return WEFT_ENOMEM;
@@ -336,8 +301,8 @@ static int step_arc(struct flow_steps *st, int a, int64_t quantum,
 static void deliver(struct flow_steps *st)
 {
 	for (size_t i = 0; i < st->moves.n; i++) {
-		struct move mv = st->moves.v[i];
-		struct hop *h = &st->hops[mv.hop];
+		struct chunk_move mv = st->moves.v[i];
+		struct chunk_hop *h = &st->hops[mv.hop];
 
 		if (h->ends) {
 			continue;
@@ -515,7 +480,7 @@ struct lane {
 
 static int lane_arc(const struct flow_steps *st, const struct lane *lane)
 {
-	return st->lane_arcs[st->lanes[lane->arc][0] + lane->i];
+	return st->net->lanes[st->net->first_lane[lane->arc] + lane->i];
 }
 
 static void open_lane(const struct flow_steps *st, struct lane *lane)

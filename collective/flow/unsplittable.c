@@ -1,4 +1,14 @@
-/* One path a pair; see unsplittable.h. */
+/*
+ * One path a pair: shortest paths that avoid loaded arcs, then a local search
+ * on a steep function of the loads, then the integer program on the paths that
+ * are worth having.
+ *
+ * The local search takes one pair out and puts it back on the path that raises
+ * sum(load^power) least, for powers from 2 to 64: the low ones spread the
+ * load, the high ones lower its maximum. With a limit of layers a path must
+ * also fit in one of them (unsplittable_lanes.c); pairs that fit in none are
+ * placed one after the other, in a layer that is searched for them.
+ */
 #include "collective/flow/private.h"
 
 #include <math.h>
@@ -10,7 +20,7 @@
 #define LAST_POWER 64.0
 #define SWEEPS 8
 
-struct run {
+struct single_run {
 	const struct topo *t;
 	const struct single_options *opt;
 	struct flow_limit limit;
@@ -67,7 +77,7 @@ static void route_shortest(struct single_routes *r, const int64_t *pairs, int64_
 
 /* ---- local search ---- */
 
-static int keep_best(struct run *run)
+static int keep_best(struct single_run *run)
 {
 	const struct single_routes *r = &run->r;
 	size_t pairs = (size_t)r->net->n * r->net->n;
@@ -100,7 +110,7 @@ static int keep_best(struct run *run)
 }
 
 /* One pair to its best path: 1 when that is another. */
-static int reroute(struct run *run, size_t pair)
+static int reroute(struct single_run *run, size_t pair)
 {
 	struct single_routes *r = &run->r;
 	int v = (int)(pair % (size_t)r->net->n);
@@ -117,7 +127,7 @@ static int reroute(struct run *run, size_t pair)
 	return changed;
 }
 
-static int search(struct run *run, const int64_t *pairs, int64_t n)
+static int search(struct single_run *run, const int64_t *pairs, int64_t n)
 {
 	struct single_routes *r = &run->r;
 	int rc = 0;
@@ -187,7 +197,7 @@ static int merge_paths(const struct flow_paths *a, const struct flow_paths *b,
 	return rc;
 }
 
-static int solve_integer(struct run *run, struct err *err)
+static int solve_integer(struct single_run *run, struct err *err)
 {
 	struct flow_paths pool = { 0 }, flow = { 0 }, chosen = { 0 };
 	int64_t *index = malloc((run->best.v.n + 1) * sizeof(*index));
@@ -198,10 +208,11 @@ static int solve_integer(struct run *run, struct err *err)
 	if (rc == 0 && merge_paths(&run->best, &flow, &pool)) {
 		rc = err_nomem(err);
 	}
-	rc = rc ? rc : single_integer(run->r.net, &pool, run->opt,
-				      flow_limit_left_s(&run->limit),
-				      &run->res->congestion, &better, index,
-				      err);
+	if (rc == 0) {
+		rc = single_integer(run->r.net, &pool, run->opt,
+				    flow_limit_left_s(&run->limit),
+				    &run->res->congestion, &better, index, err);
+	}
 	for (size_t i = 0; better && i < run->best.v.n && rc == 0; i++) {
 		rc = add_paths(&chosen, &pool, (size_t)index[i])
 			     ? err_nomem(err) : 0;
@@ -221,7 +232,7 @@ static int solve_integer(struct run *run, struct err *err)
 
 /* ---- the whole ---- */
 
-static void set_bound(struct run *run)
+static void set_bound(struct single_run *run)
 {
 	double relaxed = run->res->flow.bound;
 	const struct flow_net *net = &run->p->net;
@@ -235,7 +246,7 @@ static void set_bound(struct run *run)
 }
 
 /* The paths without regard to layers. */
-static int solve(struct run *run, const int64_t *pairs, int64_t n,
+static int solve(struct single_run *run, const int64_t *pairs, int64_t n,
 		 struct err *err)
 {
 	int rc;
@@ -259,13 +270,13 @@ static int solve(struct run *run, const int64_t *pairs, int64_t n,
 /* Power of the weights by which paths without a layer are led. */
 #define HOME_POWER 8
 
-/* Ways to begin: with the paths that were found without layers, or with none.
+/* What a start begins with: the paths that were found without layers, or none.
  * Where layers are scarce the second is often better, as the first fill the
  * layers with what suits no other path. */
-enum start { WITH_PATHS, ANEW };
+enum start { WITH_PATHS, FROM_NOTHING };
 
 /* The paths given become the present ones. */
-static void restore(struct run *run, const struct flow_paths *given)
+static void restore(struct single_run *run, const struct flow_paths *given)
 {
 	struct single_routes *r = &run->r;
 
@@ -287,16 +298,16 @@ static void restore(struct run *run, const struct flow_paths *given)
 	single_weigh_all(r);
 }
 
-/* First those that fit as they are, unless all begins anew; homeless[] gets
- * the others, whose paths no longer count. */
-static int place_fitting(struct run *run, const int64_t *pairs, int64_t n,
-			 enum start start, int64_t *homeless,
-			 int64_t *n_homeless)
+/* First those that fit as they are, unless the start is from nothing;
+ * unplaced[] gets the others, whose paths no longer count. */
+static int place_fitting(struct single_run *run, const int64_t *pairs, int64_t n,
+			 enum start start, int64_t *unplaced,
+			 int64_t *n_unplaced)
 {
-	*n_homeless = 0;
+	*n_unplaced = 0;
 	for (int64_t i = 0; i < n; i++) {
 		size_t pair = (size_t)pairs[i];
-		int rc = start == ANEW
+		int rc = start == FROM_NOTHING
 				 ? 1 : single_joint_place(run->joint, pair);
 
 		if (rc < 0) {
@@ -305,15 +316,15 @@ static int place_fitting(struct run *run, const int64_t *pairs, int64_t n,
 		if (rc > 0) {
 			single_count(&run->r, pair, -1);
 			run->r.len[pair] = 0;
-			homeless[(*n_homeless)++] = pairs[i];
+			unplaced[(*n_unplaced)++] = pairs[i];
 		}
 	}
 	return 0;
 }
 
-/* A way and a layer for each of those without. */
-static int place_homeless(struct run *run, const int64_t *homeless, int64_t n,
-			  struct err *err)
+/* A path and a layer for each pair without. */
+static int place_remaining(struct single_run *run, const int64_t *unplaced,
+			   int64_t n, struct err *err)
 {
 	int64_t nodes = run->r.net->n;
 
@@ -325,16 +336,16 @@ static int place_homeless(struct run *run, const int64_t *homeless, int64_t n,
 				       "%lld routes had a layer",
 				       (long long)(n - i));
 		}
-		did = single_joint_move(run->joint, (size_t)homeless[i]);
+		did = single_joint_move(run->joint, (size_t)unplaced[i]);
 		if (did < 0) {
 			return err_nomem(err);
 		}
 		if (did == 0) {
-			return err_set(err, WEFT_ELIMIT, "%lld -> %lld: no way "
-				       "was found that closes no cycle in %d "
-				       "layer%s",
-				       (long long)(homeless[i] / nodes),
-				       (long long)(homeless[i] % nodes),
+			return err_set(err, WEFT_ELIMIT, "%lld -> %lld: no "
+				       "route was found that closes no cycle "
+				       "in %d layer%s",
+				       (long long)(unplaced[i] / nodes),
+				       (long long)(unplaced[i] % nodes),
 				       run->opt->layers,
 				       run->opt->layers == 1 ? "" : "s");
 		}
@@ -343,33 +354,37 @@ static int place_homeless(struct run *run, const int64_t *homeless, int64_t n,
 }
 
 /* Every pair gets a layer; WEFT_ELIMIT when one did not. */
-static int place_all(struct run *run, const struct flow_paths *given,
+static int place_all(struct single_run *run, const struct flow_paths *given,
 		     const int64_t *pairs, int64_t n, enum start start,
 		     bool escape, struct err *err)
 {
-	int64_t *homeless = malloc(((size_t)n + 1) * sizeof(*homeless));
+	int64_t *unplaced = malloc(((size_t)n + 1) * sizeof(*unplaced));
 	int64_t left = 0;
-	int rc = homeless ? 0 : err_nomem(err);
+	int rc = unplaced ? 0 : err_nomem(err);
 
 	single_joint_free(run->joint);
 	run->joint = NULL;
 	restore(run, given);
-	rc = rc ? rc : single_joint_new(&run->r, run->opt->layers, escape,
-					&run->joint, err);
+	if (rc == 0) {
+		rc = single_joint_new(&run->r, run->opt->layers, escape,
+				      &run->joint, err);
+	}
 	if (rc == 0 &&
-	    place_fitting(run, pairs, n, start, homeless, &left)) {
+	    place_fitting(run, pairs, n, start, unplaced, &left)) {
 		rc = err_nomem(err);
 	}
 	if (start == WITH_PATHS) {
-		run->res->homeless = (int)left;
+		run->res->unplaced = (int)left;
 	}
-	rc = rc ? rc : place_homeless(run, homeless, left, err);
-	free(homeless);
+	if (rc == 0) {
+		rc = place_remaining(run, unplaced, left, err);
+	}
+	free(unplaced);
 	return rc;
 }
 
 /* One start, its search, and the best of it when it beats the others. */
-static int solve_from(struct run *run, const struct flow_paths *given,
+static int solve_from(struct single_run *run, const struct flow_paths *given,
 		      const int64_t *pairs, int64_t n, enum start start,
 		      struct err *err)
 {
@@ -399,7 +414,7 @@ static int solve_from(struct run *run, const struct flow_paths *given,
 }
 
 /* Routes and layers together. */
-static int solve_layers(struct run *run, const int64_t *pairs, int64_t n,
+static int solve_layers(struct single_run *run, const int64_t *pairs, int64_t n,
 			struct err *err)
 {
 	struct flow_paths given = run->best;
@@ -408,7 +423,7 @@ static int solve_layers(struct run *run, const int64_t *pairs, int64_t n,
 
 	run->best = (struct flow_paths){ 0 };
 	run->res->unlimited = run->res->congestion;
-	for (enum start start = WITH_PATHS; start <= ANEW; start++) {
+	for (enum start start = WITH_PATHS; start <= FROM_NOTHING; start++) {
 		bool some = run->best.v.n > 0;
 
 		if (some && (flow_limit_over(&run->limit) ||
@@ -430,7 +445,7 @@ static int solve_layers(struct run *run, const int64_t *pairs, int64_t n,
 
 /* ---- all of it ---- */
 
-static int solve_flow(struct run *run, struct err *err)
+static int solve_flow(struct single_run *run, struct err *err)
 {
 	double gap = run->opt->flow_gap;
 	struct mcf_options flow = {
@@ -448,8 +463,8 @@ static int solve_flow(struct run *run, struct err *err)
 	return rc;
 }
 
-/* A way up and down the trees of escape is longer than others. */
-static int longest_path(const struct run *run)
+/* A path up and down the escape trees is longer than others. */
+static int longest_path(const struct single_run *run)
 {
 	int diameter = topo_diameter(run->t), n = run->p->net.n;
 
@@ -469,7 +484,7 @@ static struct flow_limit limit_of(const struct single_options *opt,
 	return flow_limit_of(&limits, share);
 }
 
-static int run_all(struct run *run, struct err *err)
+static int run_all(struct single_run *run, struct err *err)
 {
 	struct flow_limit whole = limit_of(run->opt, 1);
 	int64_t *pairs, n;
@@ -500,7 +515,7 @@ int single_path(const struct topo *t, const struct single_options *opt,
 		struct flow_paths *out, struct single_result *res,
 		struct err *err)
 {
-	struct run run = { .t = t, .opt = opt, .res = res };
+	struct single_run run = { .t = t, .opt = opt, .res = res };
 	int rc;
 
 	memset(res, 0, sizeof(*res));
@@ -511,7 +526,9 @@ int single_path(const struct topo *t, const struct single_options *opt,
 			       "and layers must not be negative");
 	}
 	rc = mcf_new(t, false, &run.p, err);
-	rc = rc ? rc : run_all(&run, err);
+	if (rc == 0) {
+		rc = run_all(&run, err);
+	}
 	single_joint_free(run.joint);
 	single_routes_fini(&run.r);
 	mcf_free(run.p);

@@ -1,5 +1,5 @@
 /*
- * Routes and layers chosen together; see unsplittable_private.h. A pair's cheapest
+ * Routes and layers chosen together. A pair's cheapest
  * path is tried in every layer; when it closes a cycle in all of them, paths
  * are searched over the arcs of a layer with the dependencies left out that
  * have just closed one, and at last only over those that rise in the layer's
@@ -18,7 +18,7 @@
  * that keeps to the order. */
 #define TRIALS 4
 
-/* An arc that is reached, and the least that a way over it can cost. */
+/* An arc that is reached, and the least that a path over it can cost. */
 struct reached {
 	double key;
 	int32_t arc;
@@ -157,7 +157,7 @@ static int grow_trees(struct single_joint *this, int root, bool out_first,
 	return b < 0 || a + b > this->r->longest ? -1 : a + b;
 }
 
-/* Every turn that a way up and then down may take. */
+/* Every turn that a path up and then down may take. */
 static int lay_turns(struct single_joint *this, const int32_t *up,
 		     const int32_t *down)
 {
@@ -237,7 +237,9 @@ int single_joint_new(struct single_routes *r, int n_layers, bool escape,
 	if (rc == 0 && alloc_search(this)) {
 		rc = err_nomem(err);
 	}
-	rc = rc || !escape ? rc : lay_escape(this, err);
+	if (rc == 0 && escape) {
+		rc = lay_escape(this, err);
+	}
 	if (rc) {
 		single_joint_free(this);
 	} else {
@@ -359,7 +361,7 @@ static void measure_rest(struct single_joint *this, int t)
 	}
 }
 
-/* Cheapest way from s over arcs to t, when below `enough`: its last arc, or
+/* Cheapest path from s over arcs to t, when below `enough`: its last arc, or
  * -1. A*: what is popped first is what can still be cheapest. */
 static int search_arcs(struct single_joint *this, int k, bool strict, int s,
 		       int t, double enough)

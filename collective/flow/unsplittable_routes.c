@@ -1,4 +1,8 @@
-/* One path of each pair and the loads they make; see unsplittable_private.h. */
+/*
+ * One path of each pair and the loads that they make, the weights that lead
+ * the search, and the integer program that chooses among given paths: a binary
+ * a path, one path a pair, and for every arc its paths <= U x capacity.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,8 +156,10 @@ static int make_program(const struct flow_net *net,
 		unit = unit && net->units[a] == 1;
 		rc = lp_add_row(lp, LP_LE, 0, NULL, err);
 	}
-	rc = rc ? rc : lp_add_col(lp, 1, 0, LP_INF, unit, net->m, rows, values,
-				  NULL, err);
+	if (rc == 0) {
+		rc = lp_add_col(lp, 1, 0, LP_INF, unit, net->m, rows, values,
+				NULL, err);
+	}
 	for (size_t i = 0; i < pool->v.n && rc == 0; i++) {
 		const struct flow_path *q = &pool->v.v[i];
 
@@ -167,8 +173,10 @@ static int make_program(const struct flow_net *net,
 		}
 		rows[q->n_arcs] = lp_rows(lp) - 1;
 		values[q->n_arcs] = 1;
-		rc = rc ? rc : lp_add_col(lp, 0, 0, 1, true, q->n_arcs + 1,
-					  rows, values, NULL, err);
+		if (rc == 0) {
+			rc = lp_add_col(lp, 0, 0, 1, true, q->n_arcs + 1, rows,
+					values, NULL, err);
+		}
 	}
 	free(rows);
 	free(values);
@@ -205,8 +213,10 @@ int single_integer(const struct flow_net *net, const struct flow_paths *pool,
 	int rc = lp_new(&lp, err);
 
 	*better = false;
-	rc = rc ? rc : make_program(net, pool, lp, err);
-	rc = rc ? rc : lp_run(lp, &lopt, &res, err);
+	if (rc == 0 &&
+	    (rc = make_program(net, pool, lp, err)) == 0) {
+		rc = lp_run(lp, &lopt, &res, err);
+	}
 	if (rc == 0 && (res.outcome == LP_OPTIMAL ||
 			res.outcome == LP_FEASIBLE) &&
 	    res.objective < *congestion * (1 - 1e-9)) {

@@ -1,5 +1,5 @@
 /*
- * Layers by incremental topological order; see virtual_lanes.h. Each layer keeps
+ * Layers by incremental topological order. Each layer keeps
  * its arcs in an order that all its dependencies follow. A new dependency
  * that runs against it re-sorts only what lies between its ends, and fails
  * exactly when it closes a cycle.
@@ -11,7 +11,7 @@
 
 #include "lib/base/vec.h"
 
-struct edge {
+struct dependency {
 	int32_t to;		/* arc at the other end */
 	int32_t next;		/* edge of the same arc, -1: last */
 	int32_t count;		/* of an out edge: routes behind it */
@@ -20,7 +20,7 @@ struct edge {
 struct layer {
 	int32_t *rank;		/* an arc */
 	int32_t *out, *in;	/* an arc: its first edge, -1: none */
-	VEC(struct edge) edges;	/* out and in alternate */
+	VEC(struct dependency) edges;	/* out and in alternate */
 	int32_t spare;		/* pair of edges in no use, -1: none */
 };
 
@@ -82,8 +82,8 @@ static int link_edge(struct layer *l, int from, int to)
 		}
 		l->edges.n += 2;
 	}
-	l->edges.v[e] = (struct edge){ to, l->out[from], 1 };
-	l->edges.v[e + 1] = (struct edge){ from, l->in[to], 0 };
+	l->edges.v[e] = (struct dependency){ to, l->out[from], 1 };
+	l->edges.v[e + 1] = (struct dependency){ from, l->in[to], 0 };
 	l->out[from] = e;
 	l->in[to] = e + 1;
 	return 0;
@@ -135,9 +135,11 @@ static int reach(struct layer_set *w, const struct layer *l, int at, bool forwar
 				continue;
 			}
 			w->seen[b] = true;
-			rc = rc ? rc
-				: forwards ? vec_push(&w->forward, b)
-					   : vec_push(&w->backward, b);
+			if (rc == 0) {
+				rc = forwards ? vec_push(&w->forward,
+							 b) : vec_push(&w->backward,
+							 b);
+			}
 		}
 	}
 	return rc ? rc : met;
@@ -194,14 +196,18 @@ static int add_edge(struct layer_set *w, struct layer *l, int from, int to)
 	if (l->rank[from] > l->rank[to]) {
 		w->forward.n = w->backward.n = 0;
 		rc = reach(w, l, to, true, l->rank[from]);
-		rc = rc ? rc : reach(w, l, from, false, l->rank[to]);
+		if (rc == 0) {
+			rc = reach(w, l, from, false, l->rank[to]);
+		}
 		for (size_t i = 0; i < w->forward.n; i++) {
 			w->seen[w->forward.v[i]] = false;
 		}
 		for (size_t i = 0; i < w->backward.n; i++) {
 			w->seen[w->backward.v[i]] = false;
 		}
-		rc = rc ? rc : reorder(w, l);
+		if (rc == 0) {
+			rc = reorder(w, l);
+		}
 	}
 	return rc ? rc : link_edge(l, from, to);
 }
@@ -376,11 +382,14 @@ int layers_assign(const struct layer_routes *routes, int max_layers,
 	}
 	for (int64_t i = 0; i < routes->n && rc == 0; i++) {
 		rc = check_route(routes, i, err);
-		rc = rc ? rc : place_route(&w, routes, i, max_layers, layer,
-					   err);
+		if (rc == 0) {
+			rc = place_route(&w, routes, i, max_layers, layer, err);
+		}
 	}
 	*n_layers = (int)w.layers.n;
-	rc = rc ? rc : copy_ranks(&w, rank, err);
+	if (rc == 0) {
+		rc = copy_ranks(&w, rank, err);
+	}
 	set_fini(&w);
 	return rc;
 }
@@ -402,7 +411,9 @@ int layers_prove(const struct layer_routes *routes, const int32_t *layer,
 				  "cycle in layer %d", (long long)i,
 				  layer[i]);
 	}
-	rc = rc ? rc : copy_ranks(set, rank, err);
+	if (rc == 0) {
+		rc = copy_ranks(set, rank, err);
+	}
 	layer_set_free(set);
 	return rc;
 }

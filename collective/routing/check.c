@@ -1,6 +1,7 @@
 /*
- * Proving a route table; see coll_routes_verify in routes.h. Nothing here is
- * shared with what assigns layers or follows chunks.
+ * Proving a route table. Nothing here is shared with what assigns layers or
+ * follows chunks: a layer is free of deadlock when taking away arcs that wait
+ * for no other empties it (Kahn's topological sort).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,16 +10,16 @@
 #include "lib/base/rat.h"
 
 /* A route of this layer holds one arc while it asks for the other. */
-struct wait {
+struct arc_wait {
 	int32_t layer, from, to;
 };
 
-struct check {
+struct routes_check {
 	const struct coll_routes *r;
 	const struct topo *t;
 	int64_t *load;		/* m: chunks */
 	int64_t *used_by;	/* m: 1 + the last route that used the arc */
-	VEC(struct wait) waits;
+	VEC(struct arc_wait) waits;
 	int32_t *degree;	/* m: waits of the present layer */
 	int32_t *in_first;	/* m + 1: waits for an arc, by that arc */
 	int32_t *in;
@@ -35,7 +36,7 @@ static int wrong_sum(int origin, int dest, int64_t sum, int chunks,
 }
 
 /* All pairs in order, each with all its chunks. */
-static int check_pairs(const struct check *c, struct err *err)
+static int check_pairs(const struct routes_check *c, struct err *err)
 {
 	const struct coll_routes *r = c->r;
 	int64_t i = 0;
@@ -63,7 +64,7 @@ static int check_pairs(const struct check *c, struct err *err)
 
 /* ---- paths ---- */
 
-static int check_path(struct check *c, int64_t i, struct err *err)
+static int check_path(struct routes_check *c, int64_t i, struct err *err)
 {
 	const struct coll_routes *r = c->r;
 	const struct coll_route *q = &r->route[i];
@@ -82,7 +83,7 @@ static int check_path(struct check *c, int64_t i, struct err *err)
 				       at, topo_arc(c->t, arc)->dst);
 		}
 		if (k > r->first[i] &&
-		    vec_push(&c->waits, (struct wait){ q->layer,
+		    vec_push(&c->waits, (struct arc_wait){ q->layer,
 						       r->arcs[k - 1], arc })) {
 			return err_nomem(err);
 		}
@@ -96,7 +97,7 @@ static int check_path(struct check *c, int64_t i, struct err *err)
 				 "%d, not %d", (long long)i, at, q->dest);
 }
 
-static int check_rate(const struct check *c, struct err *err)
+static int check_rate(const struct routes_check *c, struct err *err)
 {
 	mpq_t stated, found;
 	char *text;
@@ -119,7 +120,7 @@ static int check_rate(const struct check *c, struct err *err)
 
 static int by_wait(const void *a, const void *b)
 {
-	const struct wait *x = a, *y = b;
+	const struct arc_wait *x = a, *y = b;
 
 	if (x->layer != y->layer) {
 		return x->layer < y->layer ? -1 : 1;
@@ -130,7 +131,7 @@ static int by_wait(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
-static void keep_distinct(struct check *c)
+static void keep_distinct(struct routes_check *c)
 {
 	size_t kept = 0;
 
@@ -146,8 +147,8 @@ static void keep_distinct(struct check *c)
 	c->waits.n = kept;
 }
 
-/* Counts what each arc waits for, and lists who waits for it. */
-static void index_waits(struct check *c, const struct wait *w, size_t n)
+/* Counts what each arc waits for, and lists those that wait for it. */
+static void index_waits(struct routes_check *c, const struct arc_wait *w, size_t n)
 {
 	int m = topo_m(c->t);
 
@@ -165,9 +166,9 @@ static void index_waits(struct check *c, const struct wait *w, size_t n)
 	}
 }
 
-/* Takes away arcs that wait for nobody until none is left; what then still
- * waits has a circle in it. */
-static int check_layer(struct check *c, const struct wait *w, size_t n,
+/* Takes away arcs that wait for none until none is left; what then still
+ * waits has a cycle in it. */
+static int check_layer(struct routes_check *c, const struct arc_wait *w, size_t n,
 		       struct err *err)
 {
 	int m = topo_m(c->t), left = m;
@@ -194,11 +195,11 @@ static int check_layer(struct check *c, const struct wait *w, size_t n,
 	}
 	return left == 0 ? 0
 			 : err_set(err, WEFT_EVERIFY, "layer %d: %d arcs wait "
-				   "for each other in a circle, or for those "
+				   "for each other in a cycle, or for those "
 				   "that do", w->layer, left);
 }
 
-static int check_layers(struct check *c, struct err *err)
+static int check_layers(struct routes_check *c, struct err *err)
 {
 	int rc = 0;
 
@@ -221,7 +222,7 @@ int coll_routes_verify(const struct coll_routes *r, const struct topo *t,
 		       struct err *err)
 {
 	size_t m = (size_t)topo_m(t) + 2;
-	struct check c = { .r = r, .t = t };
+	struct routes_check c = { .r = r, .t = t };
 	int rc;
 
 	c.load = calloc(m, sizeof(*c.load));
@@ -230,12 +231,16 @@ int coll_routes_verify(const struct coll_routes *r, const struct topo *t,
 	c.in_first = calloc(m, sizeof(*c.in_first));
 	rc = c.load && c.used_by && c.degree && c.in_first ? 0
 							   : err_nomem(err);
-	rc = rc ? rc : check_pairs(&c, err);
+	if (rc == 0) {
+		rc = check_pairs(&c, err);
+	}
 	for (int64_t i = 0; i < r->table.n && rc == 0; i++) {
 		rc = check_path(&c, i, err);
 	}
-	rc = rc ? rc : check_rate(&c, err);
-	rc = rc ? rc : check_layers(&c, err);
+	if (rc == 0 &&
+	    (rc = check_rate(&c, err)) == 0) {
+		rc = check_layers(&c, err);
+	}
 	free(c.load);
 	free(c.used_by);
 	free(c.degree);

@@ -1,4 +1,4 @@
-/* Route tables out of JSON; see routes.h. */
+/* Route tables out of JSON: types are checked here, values by routes_load_*. */
 #include <jansson.h>
 #include <string.h>
 

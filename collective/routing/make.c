@@ -1,4 +1,5 @@
-/* Route tables of single paths; see routes.h. */
+/* Route tables of single paths: each takes, of the parallel arcs on its way, the
+ * one that is loaded least. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,47 +10,16 @@ struct making {
 	const struct topo *t;
 	const struct flow_net *net;
 	int64_t *load;		/* arc of the topology: routes */
-	int32_t *lanes;		/* topology arcs by net arc */
-	int32_t *first_lane;	/* net.m + 1 */
 };
-
-/* The arcs of the topology behind each arc of the net. */
-static int list_lanes(struct making *m)
-{
-	const struct flow_net *net = m->net;
-	int32_t *at;
-
-	m->load = calloc((size_t)net->topo_arcs + 1, sizeof(*m->load));
-	m->lanes = malloc(((size_t)net->topo_arcs + 1) * sizeof(*m->lanes));
-	m->first_lane = calloc((size_t)net->m + 2, sizeof(*m->first_lane));
-	if (!m->load || !m->lanes || !m->first_lane) {
-		return WEFT_ENOMEM;
-	}
-	/* Filling moves every first_lane[a + 1] on to where the next begins. */
-	at = m->first_lane + 1;
-	for (int a = 0; a < net->topo_arcs; a++) {
-		if (net->arc_of[a] >= 0 && net->arc_of[a] + 1 < net->m) {
-			at[net->arc_of[a] + 1]++;
-		}
-	}
-	for (int a = 1; a < net->m; a++) {
-		at[a] += at[a - 1];
-	}
-	for (int a = 0; a < net->topo_arcs; a++) {
-		if (net->arc_of[a] >= 0) {
-			m->lanes[at[net->arc_of[a]]++] = a;
-		}
-	}
-	return 0;
-}
 
 /* The lane of an arc of the net that one route more fills least. */
 static int pick_lane(const struct making *m, int a)
 {
-	int best = m->lanes[m->first_lane[a]];
+	const int32_t *first = m->net->first_lane;
+	int best = m->net->lanes[first[a]];
 
-	for (int i = m->first_lane[a] + 1; i < m->first_lane[a + 1]; i++) {
-		int b = m->lanes[i];
+	for (int i = first[a] + 1; i < first[a + 1]; i++) {
+		int b = m->net->lanes[i];
 
 		if ((m->load[b] + 1) * topo_arc(m->t, best)->cap <
 		    (m->load[best] + 1) * topo_arc(m->t, b)->cap) {
@@ -109,16 +79,17 @@ static int make_table(const struct topo *t, const struct flow_paths *paths,
 	struct making m = { .t = t, .net = &net };
 	int rc = flow_net_from(t, NULL, &net, err);
 
-	if (rc == 0 && (list_lanes(&m) || alloc_table(&m, paths, out))) {
-		rc = err_nomem(err);
+	if (rc) {
+		return rc;
 	}
-	if (rc == 0) {
+	m.load = calloc((size_t)net.topo_arcs + 1, sizeof(*m.load));
+	if (!m.load || alloc_table(&m, paths, out)) {
+		rc = err_nomem(err);
+	} else {
 		fill_table(&m, paths, out);
 		rc = routes_state_rate(out, t, err);
 	}
 	free(m.load);
-	free(m.lanes);
-	free(m.first_lane);
 	flow_net_fini(&net);
 	return rc;
 }
@@ -149,7 +120,9 @@ int coll_routes_choose(const struct topo *t, const struct single_options *opt,
 		}
 	}
 	rc = single_path(t, opt, &paths, res, err);
-	rc = rc ? rc : make_table(t, &paths, out, err);
+	if (rc == 0) {
+		rc = make_table(t, &paths, out, err);
+	}
 	flow_paths_fini(&paths);
 	if (rc) {
 		return rc;

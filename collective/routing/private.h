@@ -25,7 +25,7 @@ int routes_assign_layers(struct coll_routes *r, int max_layers,
 /* Number of an arc among those out of its node. */
 int routes_port(const struct topo *t, int arc);
 
-/* What a table says before its first route; rate is borrowed. */
+/* What a table states before its first route; rate is borrowed. */
 struct routes_head {
 	int64_t version, nodes, chunks, layers;
 	const char *rate;

@@ -1,4 +1,4 @@
-/* Route tables as weft.v1.RouteTable messages; see routes.h. */
+/* Route tables as weft.v1.RouteTable messages, a column a field. */
 #include <stdlib.h>
 
 #include "collective/routing/private.h"

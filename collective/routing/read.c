@@ -1,4 +1,8 @@
-/* Reading route tables, and their text form; see routes.h. */
+/*
+ * Reading route tables. Text, JSON and messages call the same three functions
+ * (head, row, port), which check every number against the topology, so that an
+ * error is the same whatever the form; the text form is read here as well.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +39,7 @@ int routes_load_head(struct routes_load *l, const struct routes_head *head,
 {
 	struct coll_routes *out = l->out;
 	mpq_t rate;
+	bool positive;
 	int rc;
 
 	if ((rc = check_range("version", head->version, ROUTES_VERSION,
@@ -50,13 +55,11 @@ int routes_load_head(struct routes_load *l, const struct routes_head *head,
 			       topo_n(l->t));
 	}
 	mpq_init(rate);
-	rc = rat_parse(rate, head->rate);
-	rc = rc || mpq_sgn(rate) <= 0
-		     ? err_set(err, WEFT_EINVAL, "rate: \"%.64s\" is no "
-			       "fraction above 0", head->rate) : 0;
+	positive = rat_parse(rate, head->rate) == 0 && mpq_sgn(rate) > 0;
 	mpq_clear(rate);
-	if (rc) {
-		return rc;
+	if (!positive) {
+		return err_set(err, WEFT_EINVAL, "rate: \"%.64s\" is not a "
+			       "fraction above 0", head->rate);
 	}
 	out->nodes = (int)head->nodes;
 	out->chunks = (int)head->chunks;

@@ -1,4 +1,8 @@
-/* Route tables out of schedules; see routes.h. */
+/*
+ * Route tables out of schedules, and writing them. The chunks of a pair are
+ * followed through the steps; those that take the same arcs are one route.
+ * Layers are then assigned to the routes in their order, and proven.
+ */
 #include "collective/routing/private.h"
 
 #include <stdlib.h>
@@ -274,7 +278,9 @@ int coll_routes_of(const struct coll_sched *s, int max_layers,
 	out->table = (struct layer_routes){
 		topo_m(coll_topo(s)), (int64_t)g.route.n, g.first.v, g.arcs.v,
 	};
-	rc = rc ? rc : routes_state_rate(out, coll_topo(s), err);
+	if (rc == 0) {
+		rc = routes_state_rate(out, coll_topo(s), err);
+	}
 	return rc ? rc : routes_assign_layers(out, max_layers, err);
 }
 

@@ -2,7 +2,7 @@
  * Route tables for fabrics that route by the source: for every pair and every
  * route of it the ports that a packet leaves by, hop after hop, the chunks of
  * the shard that go this way, and the layer (virtual channel) in which no
- * circle of waiting can close.
+ * cycle of waiting can close.
  */
 #ifndef WEFT_COLLECTIVE_ROUTING_ROUTES_H
 #define WEFT_COLLECTIVE_ROUTING_ROUTES_H
@@ -33,8 +33,8 @@ struct coll_routes {
  * arcs in the same order are one route. Layers are assigned in order, at
  * most max_layers (0: as many as it takes), and their proof is checked.
  * WEFT_EUNSUPPORTED for other collectives and when chunks do not travel along
- * one path, WEFT_EINFEASIBLE when the layers do not suffice, WEFT_ENOMEM. O(transfers log
- * transfers + chunks of the pairs whose chunks travel apart) beside
+ * one path, WEFT_EINFEASIBLE when the layers do not suffice, WEFT_ENOMEM.
+ * O(transfers log transfers + chunks of the pairs whose chunks travel apart) beside
  * layers_assign. Free with coll_routes_fini, also on error.
  */
 int coll_routes_of(const struct coll_sched *s, int max_layers,
@@ -44,7 +44,7 @@ void coll_routes_fini(struct coll_routes *r);
 /*
  * One route of every pair of a digraph of terminals, chosen together with its
  * layer when opt->layers limits them (flow.h); else as many layers are
- * assigned as it takes. The proof of the layers is checked. *res says how the
+ * assigned as it takes. The proof of the layers is checked. *res is how the
  * load compares. As single_path, and WEFT_EUNSUPPORTED when a node is no
  * terminal. Free with coll_routes_fini, also on error.
  */
@@ -76,7 +76,7 @@ int coll_routes_read(const void *data, size_t len, const struct topo *t,
  * Proves a route table on the digraph t, sharing no code with what made it:
  * routes are in order of origin and destination, each ends at its
  * destination and uses no arc twice, the chunks of every pair add up to those
- * of a shard, no layer's dependencies have a cycle (arcs that wait for nobody
+ * of a shard, no layer's dependencies have a cycle (arcs that wait for none
  * are taken away until none is left), and the loads give the rate that the
  * table states, exactly. WEFT_EVERIFY names the fact. O(nodes^2 + hops log
  * hops) time, 12 bytes a hop.

@@ -98,4 +98,21 @@ void err_list_sort(struct err_list *list);
 /* Frees the memory; the list may be used again. */
 void err_list_fini(struct err_list *list);
 
+/* ---- names that are not known ---- */
+
+/* Finds what the user may have meant: the candidate with the smallest edit
+ * distance, if that is small for the word's length. Words that differ from
+ * it in digits only are no help and are passed over. */
+struct nearest {
+	const char *word;
+	const char *best;	/* borrowed, NULL: none is near */
+	int distance;
+};
+
+/* The word must outlive n; then every candidate, which must too. */
+void nearest_init(struct nearest *n, const char *word);
+void nearest_try(struct nearest *n, const char *candidate);
+/* "did you mean 'x'?"; false when there is nothing to say. */
+bool nearest_hint(const struct nearest *n, struct err *e);
+
 #endif

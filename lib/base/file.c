@@ -1,4 +1,9 @@
-/* Files; see file.h. */
+/*
+ * Files. Writing goes to a new file beside the old one, which is renamed over
+ * it: a reader sees all of the old bytes or all of the new ones, and a crash
+ * or a full disk leaves the old file. The new file has its final mode before
+ * it has any bytes.
+ */
 #include "lib/base/file.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-struct part {
+struct parallel_part {
 	void (*work)(void *arg, int i);
 	void *arg;
 	int i;
@@ -24,7 +24,7 @@ int parallel_width(void)
 
 static void *run_part(void *arg)
 {
-	const struct part *p = arg;
+	const struct parallel_part *p = arg;
 
 	p->work(p->arg, p->i);
 	return NULL;
@@ -32,13 +32,13 @@ static void *run_part(void *arg)
 
 void parallel_run(int n, void (*work)(void *arg, int i), void *arg)
 {
-	struct part parts[PARALLEL_MAX];
+	struct parallel_part parts[PARALLEL_MAX];
 
 	assert(n <= PARALLEL_MAX);
 	for (int i = 1; i < n; i++) {
-		struct part *p = &parts[i];
+		struct parallel_part *p = &parts[i];
 
-		*p = (struct part){ .work = work, .arg = arg, .i = i };
+		*p = (struct parallel_part){ .work = work, .arg = arg, .i = i };
 		p->started = !pthread_create(&p->thread, NULL, run_part, p);
 	}
 	if (n > 0) {

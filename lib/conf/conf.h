@@ -22,7 +22,6 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/base/suggest.h"
 #include "lib/base/units.h"
 
 #define CONF_MAX_NAME 63		/* bytes of a name */

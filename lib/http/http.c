@@ -1,4 +1,7 @@
-/* libmicrohttpd on libuv's loop. */
+/*
+ * libmicrohttpd on libuv's loop: its epoll descriptor is watched as any other,
+ * and a timer stands for the time-outs that it asks for.
+ */
 #include "lib/http/http.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,9 @@
-/* Column generation; see colgen.h. Everything here is in the sense of a
- * minimisation: duals change sign on the way to a maximising caller. */
+/*
+ * Column generation. Everything here is in the sense of a minimisation: duals
+ * change sign on the way to a maximising caller. The duals that are priced lie
+ * between the master's and those of the best bound (smoothing); when they find
+ * nothing, the master's own are priced before the run ends.
+ */
 #include "lib/lp/colgen.h"
 
 #include <math.h>
@@ -7,14 +11,14 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/lp/lp_private.h"
+#include "lib/lp/private.h"
 
 /* A reduced cost counts when it is below this share of its largest term. */
 #define IMPROVES 1e-9
 /* Smoothing below this is none. */
 #define LEAST_SMOOTHING 0.01
 
-struct state {
+struct colgen_state {
 	const struct colgen *cg;
 	const struct colgen_options *opt;
 	struct colgen_result *res;
@@ -28,7 +32,7 @@ struct state {
 	double smoothing;	/* at present */
 };
 
-static bool is_over(struct state *st)
+static bool is_over(struct colgen_state *st)
 {
 	if (st->opt->cancel && *st->opt->cancel) {
 		st->res->stop = COLGEN_CANCELED;
@@ -53,7 +57,7 @@ static double gap_of(double value, double bound)
 }
 
 /* Solves the restricted master; *over when it was broken off. */
-static int solve_master(struct state *st, bool *over, struct err *err)
+static int solve_master(struct colgen_state *st, bool *over, struct err *err)
 {
 	struct lp_options opt = { .cancel = st->opt->cancel, .relax = true };
 	struct lp_result res;
@@ -91,7 +95,7 @@ static int solve_master(struct state *st, bool *over, struct err *err)
 }
 
 /* The duals to price: between the master's and the best bound's. */
-static void place(struct state *st)
+static void place(struct colgen_state *st)
 {
 	const struct lp *lp = st->cg->master;
 	double share = st->bound > -LP_INF ? st->smoothing : 0;
@@ -105,7 +109,7 @@ static void place(struct state *st)
 }
 
 /* What the priced duals prove; keeps them when it is the best. */
-static bool improve_bound(struct state *st, const struct colgen_proof *proof)
+static bool improve_bound(struct colgen_state *st, const struct colgen_proof *proof)
 {
 	const struct lp *lp = st->cg->master;
 	double value = lp_dual_bound(lp, st->at, st->rows, st->cg->n_fixed);
@@ -156,7 +160,7 @@ static int check_columns(const struct lp *lp, int first, size_t rows,
 }
 
 /* One pricing. *found: the master can get better. */
-static int price(struct state *st, bool *found, struct err *err)
+static int price(struct colgen_state *st, bool *found, struct err *err)
 {
 	struct colgen_proof proof = { .missing = HUGE_VAL };
 	struct lp *lp = st->cg->master;
@@ -165,7 +169,9 @@ static int price(struct state *st, bool *found, struct err *err)
 
 	place(st);
 	rc = st->cg->price(st->cg->ctx, st->given, lp, &proof, err);
-	rc = rc ? rc : check_columns(lp, first, st->rows, err);
+	if (rc == 0) {
+		rc = check_columns(lp, first, st->rows, err);
+	}
 	if (rc) {
 		return rc;
 	}
@@ -188,7 +194,7 @@ static int price(struct state *st, bool *found, struct err *err)
 
 /* Pricings until the master can get better (*found), or there is nothing
  * left to find, or it is over. */
-static int price_until(struct state *st, bool *found, bool *over,
+static int price_until(struct colgen_state *st, bool *found, bool *over,
 		       struct err *err)
 {
 	const struct colgen_options *opt = st->opt;
@@ -217,7 +223,7 @@ static int price_until(struct state *st, bool *found, bool *over,
 	return 0;
 }
 
-static int rounds(struct state *st, struct err *err)
+static int rounds(struct colgen_state *st, struct err *err)
 {
 	bool found = true, over = false;
 	int rc = solve_master(st, &over, err);
@@ -241,7 +247,7 @@ static int rounds(struct state *st, struct err *err)
 	return rc;
 }
 
-static void fill_result(const struct state *st)
+static void fill_result(const struct colgen_state *st)
 {
 	double sign = lp_sign(st->cg->master);
 	double bound = fmin(st->bound, st->value);
@@ -262,7 +268,7 @@ static bool is_valid(const struct colgen *cg, const struct colgen_options *opt)
 int colgen_run(const struct colgen *cg, const struct colgen_options *opt,
 	       struct colgen_result *res, struct err *err)
 {
-	struct state st = {
+	struct colgen_state st = {
 		.cg = cg, .opt = opt, .res = res,
 		.rows = (size_t)lp_rows(cg->master),
 		.value = LP_INF, .bound = -LP_INF,

@@ -1,4 +1,8 @@
-/* Exact integer linear algebra; see exact.h. */
+/*
+ * Exact integer linear algebra. Ranks and inverses are computed modulo one
+ * prime of 31 bits; a solution is lifted from there digit by digit (Dixon
+ * 1982) and turned into fractions, which are checked in integers.
+ */
 #include "lib/lp/exact.h"
 
 #include <stdlib.h>
@@ -123,7 +127,7 @@ int exact_basis(const struct exact_matrix *m, int most, int32_t *row,
 
 /* ---- square systems ---- */
 
-struct system {
+struct exact_system {
 	int n;
 	int32_t *a;		/* n x n */
 	uint64_t *inv;		/* its inverse modulo the prime, n x n */
@@ -135,7 +139,7 @@ struct system {
 	mpz_t modulus;
 };
 
-static void system_fini(struct system *s)
+static void system_fini(struct exact_system *s)
 {
 	free(s->a);
 	free(s->inv);
@@ -146,7 +150,7 @@ static void system_fini(struct system *s)
 	mpz_clear(s->modulus);
 }
 
-static int gather(struct system *s, const struct exact_matrix *m,
+static int gather(struct exact_system *s, const struct exact_matrix *m,
 		  const int32_t *row, const int32_t *col, bool transposed)
 {
 	int32_t *at = malloc(((size_t)m->cols + 1) * sizeof(*at));
@@ -213,7 +217,7 @@ static bool eliminate(uint64_t *w, uint64_t *inv, int n)
 	return true;
 }
 
-static int invert(struct system *s, struct err *err)
+static int invert(struct exact_system *s, struct err *err)
 {
 	size_t n = (size_t)s->n;
 	uint64_t *w = malloc((n * n + 1) * sizeof(*w));
@@ -237,7 +241,7 @@ static int invert(struct system *s, struct err *err)
 }
 
 /* One digit more of the solution. */
-static void lift(struct system *s)
+static void lift(struct exact_system *s)
 {
 	size_t n = (size_t)s->n;
 	mpz_t t;
@@ -273,7 +277,7 @@ static void lift(struct system *s)
 
 /* num / den = v modulo the modulus with both below its root; false when
  * there is none. */
-static bool reconstruct(const struct system *s, const mpz_t v, mpz_t num,
+static bool reconstruct(const struct exact_system *s, const mpz_t v, mpz_t num,
 			mpz_t den)
 {
 	mpz_t r, s0, s1, q, limit;
@@ -302,7 +306,7 @@ static bool reconstruct(const struct system *s, const mpz_t v, mpz_t num,
 }
 
 /* All components over one denominator, which grows on the way. */
-static bool read_solution(const struct system *s, mpz_t *num, mpz_t den)
+static bool read_solution(const struct exact_system *s, mpz_t *num, mpz_t den)
 {
 	mpz_t top, d, half;
 	bool good = true;
@@ -329,7 +333,7 @@ static bool read_solution(const struct system *s, mpz_t *num, mpz_t den)
 	return good;
 }
 
-static bool is_solution(const struct system *s, mpz_t *num, const mpz_t den)
+static bool is_solution(const struct exact_system *s, mpz_t *num, const mpz_t den)
 {
 	size_t n = (size_t)s->n;
 	bool good = true;
@@ -352,7 +356,7 @@ static bool is_solution(const struct system *s, mpz_t *num, const mpz_t den)
 
 /* Bits that numerator and denominator of a solution stay below together:
  * twice Hadamard's bound and the right-hand side. */
-static size_t most_bits(const struct system *s)
+static size_t most_bits(const struct exact_system *s)
 {
 	size_t bits = 64, widest = 0;
 
@@ -372,7 +376,7 @@ static size_t most_bits(const struct system *s)
 	return bits + 2 * widest;
 }
 
-static int solve(struct system *s, mpz_t *num, mpz_t den, struct err *err)
+static int solve(struct exact_system *s, mpz_t *num, mpz_t den, struct err *err)
 {
 	size_t most = most_bits(s);
 	int next = 4;
@@ -399,7 +403,7 @@ int exact_solve(const struct exact_matrix *m, int n, const int32_t *row,
 		const int32_t *col, bool transposed, mpz_t *rhs, mpz_t *num,
 		mpz_t den, struct err *err)
 {
-	struct system s = { .n = n, .rhs = rhs };
+	struct exact_system s = { .n = n, .rhs = rhs };
 	int rc;
 
 	mpz_init_set_ui(s.modulus, 1);
@@ -416,7 +420,9 @@ int exact_solve(const struct exact_matrix *m, int n, const int32_t *row,
 		mpz_set(s.residual[i], rhs[i]);
 	}
 	rc = invert(&s, err);
-	rc = rc ? rc : solve(&s, num, den, err);
+	if (rc == 0) {
+		rc = solve(&s, num, den, err);
+	}
 out:
 	system_fini(&s);
 	return rc;

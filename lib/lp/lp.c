@@ -1,6 +1,9 @@
-/* The model of a linear program and the checks of what a solver says about
- * it; see lp.h. Solving itself is in solve.c. */
-#include "lib/lp/lp_private.h"
+/*
+ * The model of a linear program, and the checks of what a solver answers:
+ * columns are kept sparse as they were given, so that rows, bounds and the
+ * bound that the duals prove are computed without the solver.
+ */
+#include "lib/lp/private.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
-#include "lib/lp/lp_private.h"
+#include "lib/lp/private.h"
 
 struct lp_solver {
 	lprec *prog;
@@ -23,7 +23,7 @@ struct lp_solver {
 };
 
 /* One call of lp_run. */
-struct run {
+struct solve_run {
 	struct lp *lp;
 	const struct lp_options *opt;
 	int64_t deadline_ns;		/* 0: none */
@@ -144,7 +144,7 @@ static bool send_model(struct lp *lp)
  * whole seconds. */
 static int __WINAPI wants_stop(lprec *prog, void *handle)
 {
-	struct run *run = handle;
+	struct solve_run *run = handle;
 	int64_t most = run->opt ? run->opt->max_iterations : 0;
 
 	if ((run->opt && run->opt->cancel && *run->opt->cancel) ||
@@ -156,7 +156,7 @@ static int __WINAPI wants_stop(lprec *prog, void *handle)
 }
 
 /* Solves what is loaded, and counts its iterations. */
-static int solve_counted(struct run *run, lprec *prog)
+static int solve_counted(struct solve_run *run, lprec *prog)
 {
 	int status = solve(prog);
 
@@ -216,7 +216,7 @@ static bool has_infinite_value(const struct lp *lp)
 	return false;
 }
 
-static int try_linear(struct run *run, const struct attempt *a)
+static int try_linear(struct solve_run *run, const struct attempt *a)
 {
 	struct lp *lp = run->lp;
 	lprec *prog = lp->solver->prog;
@@ -352,12 +352,12 @@ static int derive(const struct lp *lp, enum question ask, struct lp **out)
 	return rc;
 }
 
-static int solve_linear(struct run *run);
+static int solve_linear(struct solve_run *run);
 
 /* The optimal cost of a derived program to *cost. LP_OPTIMAL, or why not. */
-static int ask_derived(struct run *run, enum question ask, double *cost)
+static int ask_derived(struct solve_run *run, enum question ask, double *cost)
 {
-	struct run sub = *run;
+	struct solve_run sub = *run;
 	int outcome = NO_MEMORY;
 
 	sub.derived = true;
@@ -388,7 +388,7 @@ static double miss_tolerance(const struct lp *lp)
 
 /* lp_solve says that there is no optimum: is it because there is no solution,
  * no end of better ones, or neither? */
-static int judge_claim(struct run *run)
+static int judge_claim(struct solve_run *run)
 {
 	double cost;
 	int outcome;
@@ -411,7 +411,7 @@ static int judge_claim(struct run *run)
 }
 
 /* Solves without integrality. */
-static int solve_linear(struct run *run)
+static int solve_linear(struct solve_run *run)
 {
 	lprec *prog = run->lp->solver->prog;
 	int outcome = BROKEN;
@@ -454,7 +454,7 @@ static double round_bound(const struct lp *lp, double bound)
 
 /* One branch and bound. *bound is the relaxation's and is raised to what the
  * search proves. */
-static int try_integer(struct run *run, double *bound)
+static int try_integer(struct solve_run *run, double *bound)
 {
 	struct lp *lp = run->lp;
 	lprec *prog = lp->solver->prog;
@@ -493,7 +493,7 @@ static int try_integer(struct run *run, double *bound)
 
 /* Branch and bound from the relaxation's basis, and once more from scratch
  * when what came out is wrong. */
-static int solve_integer(struct run *run, double *bound)
+static int solve_integer(struct solve_run *run, double *bound)
 {
 	int outcome = try_integer(run, bound);
 
@@ -505,7 +505,7 @@ static int solve_integer(struct run *run, double *bound)
 	return outcome;
 }
 
-static int run_checked(struct run *run, double *bound)
+static int run_checked(struct solve_run *run, double *bound)
 {
 	struct lp *lp = run->lp;
 	bool search = lp->integers && !(run->opt && run->opt->relax);
@@ -546,7 +546,7 @@ static void fill_result(const struct lp *lp, int outcome, double bound,
 int lp_run(struct lp *lp, const struct lp_options *opt, struct lp_result *res,
 	   struct err *err)
 {
-	struct run run = { .lp = lp, .opt = opt };
+	struct solve_run run = { .lp = lp, .opt = opt };
 	double bound;
 	int outcome;
 

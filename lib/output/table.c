@@ -10,7 +10,7 @@
 #define GAP 2			/* blanks between columns */
 #define NARROW 12		/* no column of text is made narrower */
 
-struct column {
+struct table_column {
 	const char *key;
 	int width;
 	int word;		/* the longest that is not to be cut */
@@ -18,8 +18,8 @@ struct column {
 	bool blank;		/* every value is an empty text */
 };
 
-struct table {
-	VEC(struct column) cols;
+struct text_table {
+	VEC(struct table_column) cols;
 	VEC(char *) cells;	/* row by row; NULL: the row lacks the key */
 	int rows;
 };
@@ -142,7 +142,7 @@ static void put_notes(const struct out *o, int at, int indent, struct buf *b)
 	}
 }
 
-static void free_table(struct table *t)
+static void free_table(struct text_table *t)
 {
 	for (size_t i = 0; i < t->cells.n; i++) {
 		free(t->cells.v[i]);
@@ -151,7 +151,7 @@ static void free_table(struct table *t)
 	vec_fini(&t->cols);
 }
 
-static int find_column(const struct table *t, const char *key)
+static int find_column(const struct text_table *t, const char *key)
 {
 	for (size_t c = 0; c < t->cols.n; c++) {
 		if (strcmp(t->cols.v[c].key, key) == 0) {
@@ -162,7 +162,7 @@ static int find_column(const struct table *t, const char *key)
 }
 
 /* The columns are the keys of all rows in order of first appearance. */
-static int collect_columns(const struct out *o, int at, struct table *t)
+static int collect_columns(const struct out *o, int at, struct text_table *t)
 {
 	for (int r = out_first_value(o, at); r >= 0;
 	     r = out_next_value(o, r)) {
@@ -172,7 +172,7 @@ static int collect_columns(const struct out *o, int at, struct table *t)
 
 			if (n->kind != OUT_NOTE &&
 			    find_column(t, n->key) < 0 &&
-			    vec_push(&t->cols, (struct column){
+			    vec_push(&t->cols, (struct table_column){
 					.key = n->key, .numeric = true,
 					.width = out_width(n->key) })) {
 				return WEFT_ENOMEM;
@@ -200,7 +200,7 @@ static int longest_word(const char *text)
 }
 
 static int fill_row(const struct out *o, int row, char **cells,
-		    struct table *t)
+		    struct text_table *t)
 {
 	for (int i = first_shown(o, row); i >= 0; i = next_shown(o, i)) {
 		const struct out_node *n = out_at(o, i);
@@ -233,7 +233,7 @@ static int fill_row(const struct out *o, int row, char **cells,
 	return 0;
 }
 
-static int fill_table(const struct out *o, int at, struct table *t)
+static int fill_table(const struct out *o, int at, struct text_table *t)
 {
 	char **cells;
 
@@ -256,7 +256,7 @@ static int fill_table(const struct out *o, int at, struct table *t)
 
 /* A column without a word in it tells nothing: no problems, no comments. The
  * first one stays, so that there is a line for every row. */
-static void hide_blank(struct table *t)
+static void hide_blank(struct text_table *t)
 {
 	for (size_t c = 1; c < t->cols.n; c++) {
 		t->cols.v[c].blank = true;
@@ -269,12 +269,12 @@ static void hide_blank(struct table *t)
 }
 
 /* The widest column that may still be made narrower. */
-static struct column *widest_column(const struct table *t, bool cut_words)
+static struct table_column *widest_column(const struct text_table *t, bool cut_words)
 {
-	struct column *widest = NULL;
+	struct table_column *widest = NULL;
 
 	for (size_t c = 0; c < t->cols.n; c++) {
-		struct column *col = &t->cols.v[c];
+		struct table_column *col = &t->cols.v[c];
 		int least = out_width(col->key);
 
 		least = least > NARROW ? least : NARROW;
@@ -289,7 +289,7 @@ static struct column *widest_column(const struct table *t, bool cut_words)
 
 /* Makes the widest columns of text narrower until the table fits, or nothing is
  * left to be made narrower; words are cut last. */
-static void fit(struct table *t, int indent, int most)
+static void fit(struct text_table *t, int indent, int most)
 {
 	int excess = indent - GAP - most;
 
@@ -297,7 +297,7 @@ static void fit(struct table *t, int indent, int most)
 		excess += t->cols.v[c].blank ? 0 : t->cols.v[c].width + GAP;
 	}
 	for (int cut = 0; cut < 2 && most > 0; cut++) {
-		struct column *c = widest_column(t, cut);
+		struct table_column *c = widest_column(t, cut);
 
 		while (excess > 0 && c) {
 			c->width--;
@@ -307,7 +307,7 @@ static void fit(struct table *t, int indent, int most)
 	}
 }
 
-static void put_cell(const struct column *c, const char *text, struct buf *b)
+static void put_cell(const struct table_column *c, const char *text, struct buf *b)
 {
 	int pad = c->width - out_width(text);
 
@@ -315,7 +315,7 @@ static void put_cell(const struct column *c, const char *text, struct buf *b)
 		   (c->numeric ? 0 : pad) + GAP, "");
 }
 
-static void put_header(const struct table *t, int indent, struct buf *b)
+static void put_header(const struct text_table *t, int indent, struct buf *b)
 {
 	size_t start = b->len;
 
@@ -341,7 +341,7 @@ static void put_header(const struct table *t, int indent, struct buf *b)
 
 /* A line of a row: what each cell still has that fits. True when some have
  * more. */
-static bool put_line(const struct table *t, const char **rest, int indent,
+static bool put_line(const struct text_table *t, const char **rest, int indent,
 		     struct buf *b)
 {
 	size_t start = b->len;
@@ -349,7 +349,7 @@ static bool put_line(const struct table *t, const char **rest, int indent,
 
 	buf_printf(b, "%*s", indent, "");
 	for (size_t c = 0; c < t->cols.n; c++) {
-		const struct column *col = &t->cols.v[c];
+		const struct table_column *col = &t->cols.v[c];
 		size_t n = out_fit(rest[c], col->width);
 		struct buf piece = { 0 };
 
@@ -373,7 +373,7 @@ static bool put_line(const struct table *t, const char **rest, int indent,
 
 static void put_table(const struct out *o, int at, int indent, struct buf *b)
 {
-	struct table t = { 0 };
+	struct text_table t = { 0 };
 	const char **rest = NULL;
 
 	if (fill_table(o, at, &t) ||

@@ -1,4 +1,8 @@
-/* The output writer: the tree and what the formats share; see writer.h. */
+/*
+ * The output writer: the tree of values that a command builds, and what the
+ * formats share. The tree is complete before anything is printed, so that an
+ * error leaves no half output, and tables can measure their columns.
+ */
 #include "lib/output/writer.h"
 
 #include <assert.h>

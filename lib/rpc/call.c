@@ -1,4 +1,11 @@
-/* One call on the server */
+/*
+ * One call on the server: its request's headers and messages, the handler that
+ * has it, and the response. It is decided once (end); after that only what is
+ * queued is sent, then the status. Three parties may end it: the handler
+ * (rpc_finish), the client (a reset, rpc_call_detach) and time
+ * (rpc_call_expire), in any order; the handler hears of the others by its
+ * cancel callback, from which it may not send.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* gRPC message framing. */
+/* gRPC message framing: a prefix of five bytes before each message. */
 #include "lib/rpc/private.h"
 
 #include <string.h>

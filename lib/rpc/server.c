@@ -1,4 +1,9 @@
-/* The server: listening, timers, stopping */
+/*
+ * The server: listening, deadlines, stopping. One timer waits for the earliest
+ * deadline of all calls and connections. Stopping closes the listeners, sends
+ * GOAWAY, waits for the calls until the grace is over, and frees the server in
+ * the close callback of its last handle.
+ */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>

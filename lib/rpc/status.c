@@ -1,4 +1,8 @@
-/* gRPC statuses and their header fields. */
+/*
+ * gRPC statuses and their header fields. A status says less than an error of
+ * ours, so the error's code, place and hint travel in fields of their own and
+ * other clients see what they know: grpc-status and grpc-message.
+ */
 #include "lib/rpc/private.h"
 
 #include <assert.h>

@@ -1,4 +1,8 @@
-/* TLS over bytes in memory. */
+/*
+ * TLS over bytes in memory: OpenSSL reads from one buffer and writes to
+ * another, so that the loop and poll() can move them. A context holds what was
+ * loaded from files; sessions keep it alive after a reload.
+ */
 #include "lib/rpc/private.h"
 
 #include <arpa/inet.h>

@@ -120,7 +120,7 @@ expect 0 "on standard output" weft routes make -t 'Torus(3,3,3)' \
 has out "in one layer" '27 nodes, 1 chunks, 1 layers, rate 1/1'
 expect 65 "one way, and too few layers" weft routes make -t 'UniRing(1,5)' \
 	--layers 2
-has err "is said of a pair" 'no way was found .* in 2 layers'
+has err "is said of a pair" 'no route was found .* in 2 layers'
 expect 64 "another form" weft routes make -t 'K(3)' --to json
 expect 64 "layers are of routes" weft schedule export "$T/r.pb" --layers 1
 

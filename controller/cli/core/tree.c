@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "controller/cli/core/tree.h"
-#include "lib/base/suggest.h"
+#include "lib/base/err.h"
 
 
 struct parser {

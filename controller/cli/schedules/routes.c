@@ -98,7 +98,7 @@ static int print_making(struct cli *c, const struct coll_routes *routes,
 		cli_out_gap(c, o, "gap", res->congestion / res->bound - 1);
 		if (opt->layers) {
 			out_real(o, "load_unlimited", res->unlimited);
-			out_int(o, "led_another_way", res->homeless);
+			out_int(o, "rerouted", res->unplaced);
 		}
 		out_str(o, "file", path);
 	}

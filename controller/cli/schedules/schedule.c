@@ -4,7 +4,7 @@
 
 #include "controller/cli/core/private.h"
 #include "lib/base/rat.h"
-#include "lib/base/suggest.h"
+#include "lib/base/err.h"
 
 #define FRACTION 256
 

@@ -68,7 +68,9 @@ static void handler(struct http_request *q, void *arg)
 		http_on_gone(q, on_gone, f);
 		return;
 	}
-	value = value ? value : "nothing";
+	if (value == 0) {
+		value = "nothing";
+	}
 	http_answer(q, 200, NULL, value, strlen(value));
 }
 

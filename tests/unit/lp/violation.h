@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "lib/lp/lp_private.h"
+#include "lib/lp/private.h"
 
 static inline double row_activity(const struct lp *lp, int row)
 {

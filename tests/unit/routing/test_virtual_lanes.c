@@ -327,7 +327,7 @@ static struct single_result choose_and_check(const struct topo *t, int layers,
 
 	*used = 0;
 	if (rc == WEFT_ELIMIT) {
-		assert_non_null(strstr(err.msg, "no way was found"));
+		assert_non_null(strstr(err.msg, "no route was found"));
 		coll_routes_fini(&r);
 		return res;
 	}
@@ -371,7 +371,7 @@ static void test_together(void **state)
 		print_message("%s in %d layers: load %g, bound %g, without "
 			      "layers %g, %d routes led another way\n",
 			      all[i].expr, used, res.congestion, res.bound,
-			      res.unlimited, res.homeless);
+			      res.unlimited, res.unplaced);
 		assert_in_range(used, 1, all[i].layers);
 		assert_true(res.congestion <= all[i].most);
 		topo_free(t);

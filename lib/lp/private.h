@@ -1,6 +1,6 @@
 /* The model that lp.c keeps and solve.c hands to lp_solve. */
-#ifndef WEFT_LIB_LP_LP_PRIVATE_H
-#define WEFT_LIB_LP_LP_PRIVATE_H
+#ifndef WEFT_LIB_LP_PRIVATE_H
+#define WEFT_LIB_LP_PRIVATE_H
 
 #include "lib/base/vec.h"
 #include "lib/lp/lp.h"
