@@ -1,18 +1,41 @@
 /*
  * The driver contract.
  *
- * A driver speaks one device dialect and decides nothing: stealing, retrying
- * and rolling back are the core's business (controller/apply). Everything is
- * asynchronous on the caller's libuv loop; a driver starts no threads and
- * never blocks. Every callback fires exactly once, always from the loop and
- * never from inside the call that asked for it. A device handle runs one
- * operation at a time: asking for a second while one runs is a bug of the
- * caller (assertion).
+ * A driver speaks one device dialect and decides nothing: displacing circuits,
+ * retrying and rolling back are the business of controller/apply.
  *
  * Evidence is always told apart: a command the device acknowledged is not a
  * map that was read back, and neither is light that was measured. "Unknown"
  * is a first-class outcome: after a time-out or a lost session the caller
  * must take a snapshot before it acts on those items again.
+ *
+ * Who calls which callback, when, and what may be called from it:
+ *
+ * - Everything happens on the thread that runs the uv_loop_t given to
+ *   drv_open(): calls come from there, and callbacks go there. A driver starts
+ *   no threads and never blocks, so a handle needs no lock.
+ * - A handle runs one operation (snapshot, submit, port_set, recover) at a time.
+ *   To begin one while another runs, or after drv_close(), is a bug of the
+ *   caller (assertion).
+ * - drv_snapshot_cb and drv_submit_cb: exactly once for each operation begun,
+ *   from a later turn of the loop, never from inside the call that began it. The
+ *   handle is idle again by then: from inside, the next operation may begin,
+ *   and drv_close() may be called. Where drv_port_set() or drv_recover() return
+ *   an error, nothing was begun and nothing is called.
+ * - drv_event_fn: any number of times between open and close, with or without
+ *   an operation under way, never from inside a call. It must not call the
+ *   driver; a caller that wants to read the device does so from a later turn.
+ * - drv_trace_fn: from the loop while requests go out and replies come in; for
+ *   drv_explain(), from inside that call. It must not call the driver.
+ * - drv_cancel(): calls nothing itself. The submit under way ends by its own
+ *   drv_submit_cb, as soon as the device lets it, with WEFT_ECANCELED if
+ *   anything was not sent, else with its true result. Without a submit under
+ *   way it does nothing.
+ * - drv_close(): may be called at any time, once. An operation under way is
+ *   answered first, WEFT_ECANCELED, its items that were out DRV_UNKNOWN; no
+ *   operation may begin from inside that callback. There are no events after
+ *   drv_close(). drv_close_cb is the last of all, from a later turn; when it is
+ *   called the handle is freed already.
  *
  * States use SONiC's words blocked | tuning | tuned | failed.
  */

@@ -179,11 +179,11 @@ static void cancel_operation(struct driver_base *h)
 static void start_acting(struct driver_base *h)
 {
 	struct err err = { 0 };
-	int rc = h->op == BASE_SUBMIT ? check_batch(h, &err) : 0;
+	int rc;
 
 	/* A batch that is for another kind of device has no outcomes. */
-	rc = rc ? rc : make_outcomes(h, &err);
-	if (rc) {
+	if ((h->op == BASE_SUBMIT && (rc = check_batch(h, &err))) ||
+	    (rc = make_outcomes(h, &err))) {
 		base_submit_done(h, rc, &err);
 	} else if (h->op == BASE_SUBMIT) {
 		h->ops->submit(h);

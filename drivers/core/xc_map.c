@@ -83,6 +83,15 @@ static struct optics_xc xc_at(const struct xc_map *m, int flat)
 	return (struct optics_xc){ low, m->any_to_any ? high : high - m->n_in };
 }
 
+bool xc_map_of(const struct xc_map *m, int32_t in, struct optics_xc *xc)
+{
+	if (m->peer[in] < 0) {
+		return false;
+	}
+	*xc = (struct optics_xc){ in, m->peer[in] - (m->any_to_any ? 0 : m->n_in) };
+	return true;
+}
+
 bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
 		     struct optics_xc *victim)
 {

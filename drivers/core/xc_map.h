@@ -37,6 +37,9 @@ int xc_map_check(const struct xc_map *m, struct optics_xc xc, struct err *err);
 /* True when this very cross-connect is made. O(1). */
 bool xc_map_has(const struct xc_map *m, struct optics_xc xc);
 
+/* The cross-connect of an input; false when it has none. O(1). */
+bool xc_map_of(const struct xc_map *m, int32_t in, struct optics_xc *xc);
+
 /* A cross-connect that stands in the way of adding xc (not xc itself). */
 bool xc_map_conflict(const struct xc_map *m, struct optics_xc xc,
 		     struct optics_xc *victim);

@@ -226,7 +226,9 @@ static void on_relock(uv_timer_t *work)
 		return;
 	}
 	rc = netns_ring_load(ring->r, netns_ring_programs(ring->r), &err);
-	rc = rc ? rc : netns_ring_activate(ring->r, &err);
+	if (rc == 0) {
+		rc = netns_ring_activate(ring->r, &err);
+	}
 	finish(ring, rc, &err);
 }
 

@@ -704,15 +704,13 @@ static int tc_init(struct driver_base *h, const struct drv_config *cfg,
 		   struct tcp_conf *conf, struct err *err)
 {
 	struct tc *t = (struct tc *)h;
-	int rc = base_netns(h->drv.cls, cfg, t->netns, sizeof(t->netns),
-			    err);
+	const struct drv_class *cls = h->drv.cls;
+	int rc;
 
 	(void)conf;
-	rc = rc ? rc : base_two_sides(h->drv.cls, cfg, "in-ports lead to "
-				      "out-ports", err);
-	rc = rc ? rc : base_option_int(h->drv.cls, cfg, "switch_ms", 0,
-				       600000, &t->switch_ms, err);
-	if (rc) {
+	if ((rc = base_netns(cls, cfg, t->netns, sizeof(t->netns), err)) ||
+	    (rc = base_two_sides(cls, cfg, "in-ports lead to out-ports", err)) ||
+	    (rc = base_option_int(cls, cfg, "switch_ms", 0, 600000, &t->switch_ms, err))) {
 		return rc;
 	}
 	t->in = calloc((size_t)cfg->n_in, sizeof(*t->in));

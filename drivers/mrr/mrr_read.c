@@ -355,7 +355,9 @@ static int take_programs(struct mrr *m, struct err *err)
 			rc = take_program(m, &m->slots[i], err);
 		}
 	}
-	rc = rc ? rc : ring_programs_check(&m->h.snap.programs, &ring, err);
+	if (rc == 0) {
+		rc = ring_programs_check(&m->h.snap.programs, &ring, err);
+	}
 	return rc ? err_wrap(err, "%s: program read back", m->h.drv.name) : 0;
 }
 

@@ -150,10 +150,9 @@ static int read_mode(struct ring_program_reader *r, uint8_t mode, struct err *er
 	}
 	for (uint32_t i = 0; i < n_runs; i++) {
 		struct run u;
-		int rc = read_run(r, end, &u, err);
+		int rc;
 
-		rc = rc ? rc : add_run(r, &u, mode, err);
-		if (rc) {
+		if ((rc = read_run(r, end, &u, err)) || (rc = add_run(r, &u, mode, err))) {
 			return rc;
 		}
 		end = run_end(&u);

@@ -386,7 +386,7 @@ static int take_step(struct ring_program_packer *p, const struct ring_setting *v
 		     size_t n, struct err *err)
 {
 	struct ring_cells swap = p->before;
-	int rc = 0;
+	int rc;
 
 	p->before = p->now;
 	p->now = swap;
@@ -394,12 +394,15 @@ static int take_step(struct ring_program_packer *p, const struct ring_setting *v
 	if (vec_reserve(&p->now, n)) {
 		return err_nomem(err);
 	}
-	for (size_t i = 0; i < n && rc == 0; i++) {
+	for (size_t i = 0; i < n; i++) {
 		rc = check_tune(p, &v[i], err);
+		if (rc) {
+			return rc;
+		}
 		p->now.v[p->now.n++] = (struct ring_cell){
 			place_of(&p->ring, &v[i]), v[i].mode };
 	}
-	rc = rc ? rc : ring_cells_sort(&p->now, &p->spare, err);
+	rc = ring_cells_sort(&p->now, &p->spare, err);
 	return rc ? rc : merge_cells(p, err);
 }
 
@@ -419,21 +422,23 @@ static int check_size(const struct ring_program_packer *p, struct err *err)
 int ring_program_packer_step(struct ring_program_packer *p, const struct ring_setting *v,
 			     size_t n, struct err *err)
 {
-	int rc = take_step(p, v, n, err);
+	int rc;
 
-	rc = rc ? rc : check_size(p, err);
-	if (rc == 0 && ring_cells_diff(&p->before, &p->now, &p->changes)) {
-		rc = err_nomem(err);
+	if ((rc = take_step(p, v, n, err)) || (rc = check_size(p, err))) {
+		return rc;
+	}
+	if (ring_cells_diff(&p->before, &p->now, &p->changes)) {
+		return err_nomem(err);
 	}
 	buf_reset(&p->best);
-	rc = rc ? rc : try_cells(p, &p->changes, 0, err);
-	if (p->changes.n) {
-		rc = rc ? rc : try_cells(p, &p->now, RING_STEP_FULL, err);
+	if ((rc = try_cells(p, &p->changes, 0, err)) ||
+	    (p->changes.n && (rc = try_cells(p, &p->now, RING_STEP_FULL, err)))) {
+		return rc;
 	}
 	buf_add(&p->out, p->best.data, p->best.len);
 	p->steps++;
 	p->settings += p->now.n;
-	return rc;
+	return 0;
 }
 
 int ring_program_packer_end(struct ring_program_packer *p, const char *name,
@@ -487,7 +492,9 @@ int ring_program_pack(struct ring_program *out, const char *name,
 		rc = err_set(err, WEFT_EINVAL, "step %u: the program has %u",
 			     prog->v[i].step, prog->steps);
 	}
-	rc = rc ? rc : ring_program_packer_end(p, name, out, err);
+	if (rc == 0) {
+		rc = ring_program_packer_end(p, name, out, err);
+	}
 	ring_program_packer_free(p);
 	return rc;
 }

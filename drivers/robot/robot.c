@@ -952,13 +952,14 @@ static int robot_init(struct driver_base *h, const struct drv_config *cfg,
 	r->dialect = h->drv.cls->dialect;
 	snprintf(sides, sizeof(sides), "%s joins %s", r->dialect->in_letter,
 		 r->dialect->out_letter);
-	rc = base_two_sides(h->drv.cls, cfg, sides, err);
-	rc = rc ? rc : parse_options(r, cfg, err);
+	if ((rc = base_two_sides(h->drv.cls, cfg, sides, err)) || (rc = parse_options(r, cfg, err))) {
+		return rc;
+	}
 	r->batch.h = h;
 	r->batch.map = &r->map;
 	conf->gap_us = r->gap_ms * 1000;
 	conf->idle_ms = r->idle_s * 1000;
-	return rc ? rc : take_tables(r, err);
+	return take_tables(r, err);
 }
 
 static const struct tcp_conf session = {

@@ -807,19 +807,18 @@ static int polatis_init(struct driver_base *h, const struct drv_config *cfg,
 		{ "settle_ms", 0, 60000, &p->settle_ms },
 		{ "complete_ms", 0, 600000, &p->complete_ms },
 	};
-	int rc = base_option_ints(h->drv.cls, cfg, numbers,
-				  sizeof(numbers) / sizeof(numbers[0]), err);
+	const struct drv_class *cls = h->drv.cls;
+	int rc;
 
-	rc = rc ? rc : power_monitors_init(&p->monitors, h->drv.cls, cfg, err);
-	if (rc == 0) {
-		rc = parse_power(p, base_option(h->drv.cls, cfg, "power"),
-				 err);
+	if ((rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err)) ||
+	    (rc = power_monitors_init(&p->monitors, cls, cfg, err)) ||
+	    (rc = parse_power(p, base_option(cls, cfg, "power"), err))) {
+		return rc;
 	}
 	p->batch.h = h;
 	p->batch.map = &p->map;
 	conf->gap_us = p->gap_ms * 1000;
-	return rc ? rc : xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				     cfg->any_to_any, err);
+	return xc_map_init(&p->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any, err);
 }
 
 /* A model without monitors is silent when it is asked for powers. */

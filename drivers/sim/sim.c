@@ -622,15 +622,17 @@ static int sim_init(struct driver_base *h, const struct drv_config *cfg,
 		    struct tcp_conf *conf, struct err *err)
 {
 	struct sim *s = (struct sim *)h;
-	int rc = xc_map_init(&s->mem, h->drv.cls->kind, cfg->n_in, cfg->n_out,
-			     cfg->any_to_any, err);
+	const struct drv_class *cls = h->drv.cls;
+	int n_in = cfg->n_in, n_out = cfg->n_out, rc;
 
 	(void)conf;
-	rc = rc ? rc : parse_options(h->drv.cls, s, cfg, err);
-	rc = rc ? rc : xc_map_init(&s->noted, h->drv.cls->kind, cfg->n_in,
-				   cfg->n_out, cfg->any_to_any, err);
-	rc = rc ? rc : load_state(h->drv.cls, s, cfg, err);
-	return rc ? rc : open_log(h->drv.cls, s, cfg, err);
+	if ((rc = xc_map_init(&s->mem, cls->kind, n_in, n_out, cfg->any_to_any, err)) ||
+	    (rc = parse_options(cls, s, cfg, err)) ||
+	    (rc = xc_map_init(&s->noted, cls->kind, n_in, n_out, cfg->any_to_any, err)) ||
+	    (rc = load_state(cls, s, cfg, err))) {
+		return rc;
+	}
+	return open_log(cls, s, cfg, err);
 }
 
 static const struct base_ops ops = {

@@ -122,15 +122,17 @@ static int sonic_init(struct driver_base *h, const struct drv_config *cfg,
 		      struct tcp_conf *conf, struct err *err)
 {
 	struct sonic *s = (struct sonic *)h;
-	int rc = base_two_sides(h->drv.cls, cfg, "A joins B", err);
+	int rc;
 
-	rc = rc ? rc : parse_options(s, cfg, err);
+	if ((rc = base_two_sides(h->drv.cls, cfg, "A joins B", err)) ||
+	    (rc = parse_options(s, cfg, err))) {
+		return rc;
+	}
 	s->batch.h = h;
 	s->batch.map = &s->map;
 	s->batch.chunk = s->chunk;
 	conf->gap_us = s->gap_ms * 1000;
-	return rc ? rc : xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				     false, err);
+	return xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out, false, err);
 }
 
 static const struct base_ops ops = {

@@ -297,7 +297,7 @@ static int take_lines(struct sonic *s, char *text, struct err *err)
 	}
 	if (rc == 0 && take == read_port_config) {
 		rc = base_check_size(&s->h, s->n_in, s->n_out, err);
-		s->ready_session = tcp_sessions(s->h.session);
+		s->ready_session = rc ? 0 : tcp_sessions(s->h.session);
 	}
 	return rc;
 }
@@ -314,8 +314,7 @@ static void on_read(struct sonic *s, char *text, int status)
 		rc = err_set(&err, WEFT_EDEVICE, "'%s' ended with status %d: "
 			     "%s", reads[s->at_read].command, status, words);
 	}
-	rc = rc ? rc : take_lines(s, text, &err);
-	if (rc) {
+	if (rc || (rc = take_lines(s, text, &err))) {
 		base_misunderstood(&s->h, rc, &err);
 		return;
 	}

@@ -322,13 +322,13 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 		{ "slot_ports", 1, 1024, &c->slot_ports },
 		{ "shelf_slots", 1, 1024, &c->shelf_slots },
 	};
-	int rc = tl1_text_option(cls, cfg, "group", s->extra,
-				 sizeof(s->extra), err);
+	int rc;
 
-	rc = rc ? rc : base_option_choice(cls, cfg, "power", "yes", "no",
-					  &s->want_power, err);
-	return rc ? rc : base_option_ints(cls, cfg, numbers, sizeof(numbers) /
-					  sizeof(numbers[0]), err);
+	if ((rc = tl1_text_option(cls, cfg, "group", s->extra, sizeof(s->extra), err)) ||
+	    (rc = base_option_choice(cls, cfg, "power", "yes", "no", &s->want_power, err))) {
+		return rc;
+	}
+	return base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err);
 }
 
 static const struct tl1_dialect dialect = {

@@ -235,23 +235,16 @@ static int parse_options(struct tl1_switch *s, const struct drv_config *cfg,
 		{ "bulk", 0, 512, &s->bulk },
 		{ "bulk_ms", 1, 600000, &s->bulk_ms },
 	};
-	int rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) /
-				  sizeof(numbers[0]), err);
+	int rc;
 
-	if (rc == 0) {
-		rc = tl1_text_option(cls, cfg, "user", s->user,
-				     sizeof(s->user), err);
-	}
-	if (rc == 0) {
-		rc = tl1_text_option(cls, cfg, "password", s->password,
-				     sizeof(s->password), err);
-	}
-	if (rc == 0) {
-		rc = tl1_text_option(cls, cfg, "tid", s->tid, sizeof(s->tid),
-				     err);
+	if ((rc = base_option_ints(cls, cfg, numbers, sizeof(numbers) / sizeof(numbers[0]), err)) ||
+	    (rc = tl1_text_option(cls, cfg, "user", s->user, sizeof(s->user), err)) ||
+	    (rc = tl1_text_option(cls, cfg, "password", s->password, sizeof(s->password), err)) ||
+	    (rc = tl1_text_option(cls, cfg, "tid", s->tid, sizeof(s->tid), err))) {
+		return rc;
 	}
 	s->use_tid = s->tid[0] != '\0';
-	return rc;
+	return 0;
 }
 
 static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
@@ -261,19 +254,16 @@ static int tl1_init(struct driver_base *h, const struct drv_config *cfg,
 	int rc;
 
 	s->dialect = h->drv.cls->dialect;
-	if (!s->dialect->any_to_any &&
-	    (rc = base_two_sides(h->drv.cls, cfg, "", err))) {
+	if ((!s->dialect->any_to_any && (rc = base_two_sides(h->drv.cls, cfg, "", err))) ||
+	    (rc = parse_options(s, cfg, err)) ||
+	    (s->dialect->reckons &&
+	     (rc = power_monitors_init(&s->monitors, h->drv.cls, cfg, err))) ||
+	    (rc = s->dialect->init(s, cfg, err))) {
 		return rc;
 	}
-	rc = parse_options(s, cfg, err);
 	conf->gap_us = s->gap_ms * 1000;
 	conf->idle_ms = s->idle_s * 1000;
-	if (rc == 0 && s->dialect->reckons) {
-		rc = power_monitors_init(&s->monitors, h->drv.cls, cfg, err);
-	}
-	rc = rc ? rc : s->dialect->init(s, cfg, err);
-	return rc ? rc : xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out,
-				     cfg->any_to_any, err);
+	return xc_map_init(&s->map, DRV_SPACE, cfg->n_in, cfg->n_out, cfg->any_to_any, err);
 }
 
 const struct base_ops tl1_ops = {

@@ -299,6 +299,45 @@ void emu_drop(struct emu_client *c)
 	send_due(c);
 }
 
+/* ---- commands ------------------------------------------------------------ */
+
+int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, const char *ends,
+			 void (*run)(struct emu_client *c, char *command))
+{
+	size_t n = 0;
+	char *command;
+
+	while (n < len && (!data[n] || !strchr(ends, data[n]))) {
+		n++;
+	}
+	if (n == len) {
+		return 0;
+	}
+	command = strndup((const char *)data, n);
+	if (!command) {
+		return WEFT_ENOMEM;
+	}
+	run(c, command);
+	free(command);
+	return (int64_t)n + 1;
+}
+
+void emu_finish_command(struct emu_client *c, enum emu_fate fate, struct buf *out)
+{
+	if (fate == EMU_DO && out->len) {
+		emu_reply(c, out->data, out->len);
+	} else if (fate == EMU_DO_AND_DROP) {
+		emu_drop(c);
+	}
+	buf_fini(out);
+}
+
+bool emu_holds_xc(struct emu *e, enum fault_kind kind, struct optics_xc xc)
+{
+	return faults_hold_port(&e->faults, kind, xc_map_flat_in(&e->mem, xc.in)) ||
+	       faults_hold_port(&e->faults, kind, xc_map_flat_out(&e->mem, xc.out));
+}
+
 /* ---- what the device does ------------------------------------------------ */
 
 enum emu_fate emu_set_command(struct emu_client *c)
@@ -670,19 +709,19 @@ static void init_loop(struct emu *e)
 static int init_device(struct emu *e, struct err *err)
 {
 	const struct emu_conf *c = &e->conf;
-	int rc = xc_map_init(&e->mem, e->dialect->kind, c->n_in, c->n_out,
-			     c->any_to_any, err);
+	enum drv_kind kind = e->dialect->kind;
+	int rc;
 
-	if (rc == 0) {
-		rc = xc_map_init(&e->old, e->dialect->kind, c->n_in, c->n_out,
-				 c->any_to_any, err);
+	if ((rc = xc_map_init(&e->mem, kind, c->n_in, c->n_out, c->any_to_any, err)) ||
+	    (rc = xc_map_init(&e->old, kind, c->n_in, c->n_out, c->any_to_any, err)) ||
+	    (rc = load_state(e, err))) {
+		return rc;
 	}
-	rc = rc ? rc : load_state(e, err);
-	return rc ? rc : emu_change_log_init(e, err);
+	return emu_change_log_init(e, err);
 }
 
 /* A wiring that cannot be read is told before anybody measures. */
-static int start_lab(struct emu *e, struct err *err)
+static int start_plant(struct emu *e, struct err *err)
 {
 	int32_t mdbm;
 	int rc;
@@ -705,23 +744,12 @@ static int serve(struct emu *e, struct err *err)
 	if (rc) {
 		return rc;
 	}
-	rc = start_lab(e, err);
-	if (rc == 0) {
-		rc = parse_listen(e, err);
-	}
-	if (rc == 0) {
-		rc = listen_start(e, err);
-	}
-	if (rc == 0) {
-		rc = emu_control_start(e, err);
-	}
-	if (rc == 0) {
-		rc = announce(e, err);
-	}
-	if (rc == 0) {
-		emu_apply_refuse(e);
-	} else {
+	if ((rc = start_plant(e, err)) || (rc = parse_listen(e, err)) ||
+	    (rc = listen_start(e, err)) || (rc = emu_control_start(e, err)) ||
+	    (rc = announce(e, err))) {
 		emu_stop(e);
+	} else {
+		emu_apply_refuse(e);
 	}
 	uv_run(&e->loop, UV_RUN_DEFAULT);
 	e->dialect->close(e);

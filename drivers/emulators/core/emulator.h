@@ -21,6 +21,10 @@
 struct emu;
 struct emu_client;
 
+/* What becomes of a command: done and answered, done and never answered,
+ * neither, or done and the session ended. */
+enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
+
 /* Why a map is another. */
 enum emu_news { EMU_RESTARTED, EMU_OTHER_USER, EMU_LOST_SILENTLY };
 
@@ -112,7 +116,19 @@ extern const struct emu_dialect emu_scpi;
 extern const struct emu_dialect emu_sonic;
 extern const struct emu_dialect emu_telescent;
 
+/* The emulator that a session belongs to. */
 struct emu *emu_of(struct emu_client *c);
+
+/* For a dialect's input: takes one command that ends in a byte of `ends` off
+ * data and gives it, as text without that byte, to run, which may change it.
+ * Returns the bytes taken: 0 when it is not whole yet. WEFT_ENOMEM. */
+int64_t emu_take_command(struct emu_client *c, const uint8_t *data, size_t len, const char *ends,
+			 void (*run)(struct emu_client *c, char *command));
+/* What a command's fate leaves to do: the reply goes out, or the session ends.
+ * Frees out. */
+void emu_finish_command(struct emu_client *c, enum emu_fate fate, struct buf *out);
+/* Whether a fault holds at either port of xc. */
+bool emu_holds_xc(struct emu *e, enum fault_kind kind, struct optics_xc xc);
 /* A number for each session that is the dialect's own, 0 at first. */
 int64_t *emu_client_mark(struct emu_client *c);
 
@@ -128,7 +144,6 @@ void emu_say_marked(struct emu *e, int64_t mark, const void *bytes,
 		    size_t len);
 
 /* What is to become of a set command; counts it. */
-enum emu_fate { EMU_DO, EMU_DO_SILENTLY, EMU_EAT, EMU_DO_AND_DROP };
 enum emu_fate emu_set_command(struct emu_client *c);
 
 /* After a change of e->mem: saves it, and lets `lost` take its course. */

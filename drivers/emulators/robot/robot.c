@@ -6,24 +6,14 @@
 
 #include "lib/base/clock.h"
 
-bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
-			struct optics_xc xc)
-{
-	struct faults *f = &d->e->faults;
-	const struct xc_map *m = &d->e->mem;
-
-	return faults_hold_port(f, kind, xc_map_flat_in(m, xc.in)) ||
-	       faults_hold_port(f, kind, xc_map_flat_out(m, xc.out));
-}
-
 const char *robot_device_obstacle(const struct robot_device *d,
 				  struct optics_xc xc)
 {
-	return robot_device_holds(d, FAULT_PORT_FAILED, xc) ?
+	return emu_holds_xc(d->e, FAULT_PORT_FAILED, xc) ?
 		       "port is disabled" :
-	       robot_device_holds(d, FAULT_PORT_DISABLED, xc) ?
+	       emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc) ?
 		       "port is locked" :
-	       robot_device_holds(d, FAULT_REFUSE_PORT, xc) ?
+	       emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc) ?
 		       "request refused" : NULL;
 }
 
@@ -39,7 +29,7 @@ static void move(struct robot_device *d, const struct robot_job *j)
 	d->moves[out]++;
 	d->last[in] = j->xc.out;
 	d->last[out] = j->xc.in;
-	if (robot_device_holds(d, FAULT_IGNORE_PORT, j->xc)) {
+	if (emu_holds_xc(d->e, FAULT_IGNORE_PORT, j->xc)) {
 		return;
 	}
 	if (j->connect) {
@@ -68,7 +58,7 @@ static enum robot_end run_job(struct robot_device *d,
 		d->homing = true;
 		return ROBOT_FAILED;
 	}
-	if (robot_device_holds(d, FAULT_CONN_FAILED, j->xc)) {
+	if (emu_holds_xc(d->e, FAULT_CONN_FAILED, j->xc)) {
 		return ROBOT_FAILED;
 	}
 	move(d, j);
@@ -170,6 +160,7 @@ static void answer(struct emu_client *c, char *line)
 	struct buf text = { 0 }, out = { 0 };
 	enum emu_fate fate;
 
+	line[strcspn(line, "\r")] = '\0';
 	catch_up(d);
 	d->e->n_commands++;
 	greet(d, c);
@@ -189,23 +180,9 @@ static void answer(struct emu_client *c, char *line)
 	buf_fini(&out);
 }
 
-int64_t robot_device_input(struct emu_client *c, const uint8_t *data,
-			   size_t len)
+int64_t robot_device_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
-	const uint8_t *end = memchr(data, '\n', len);
-	char *line;
-
-	if (!end) {
-		return 0;
-	}
-	line = strndup((const char *)data, (size_t)(end - data));
-	if (!line) {
-		return WEFT_ENOMEM;
-	}
-	line[strcspn(line, "\r")] = '\0';
-	answer(c, line);
-	free(line);
-	return end + 1 - data;
+	return emu_take_command(c, data, len, "\n", answer);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -250,8 +227,7 @@ void robot_device_close(struct emu *e)
 	free(d);
 }
 
-int robot_device_open(struct emu *e, const struct robot_words *words,
-		      struct err *err)
+int robot_device_open(struct emu *e, struct err *err)
 {
 	struct robot_device *d = calloc(1, sizeof(*d));
 	size_t n = (size_t)e->mem.n_ports;
@@ -260,7 +236,7 @@ int robot_device_open(struct emu *e, const struct robot_words *words,
 		return err_nomem(err);
 	}
 	d->e = e;
-	d->words = words;
+	d->words = e->dialect->table;
 	e->device = d;
 	uv_timer_init(&e->loop, &d->due);
 	d->due.data = d;

@@ -45,17 +45,18 @@ struct robot_device {
 	int64_t homed_ns;	/* a homing run is over then; 0: none */
 };
 
-/* For a dialect's open: e->device is a struct robot_device. WEFT_ENOMEM. */
-int robot_device_open(struct emu *e, const struct robot_words *words,
-		      struct err *err);
-void robot_device_close(struct emu *e);
-int64_t robot_device_input(struct emu_client *c, const uint8_t *data,
-			   size_t len);
-void robot_device_refresh(struct emu *e, enum emu_news news);
+/* What the makers' dialects have alike, for their initialisers; `words` is a
+ * struct robot_words. */
+#define ROBOT_DIALECT(words) \
+	.kind = DRV_SPACE, .max_input = 1024, .table = (words), \
+	.open = robot_device_open, .close = robot_device_close, \
+	.input = robot_device_input, .refresh = robot_device_refresh
 
-/* Whether a fault holds at either port of xc. */
-bool robot_device_holds(const struct robot_device *d, enum fault_kind kind,
-			struct optics_xc xc);
+/* e->device is a struct robot_device. WEFT_ENOMEM. */
+int robot_device_open(struct emu *e, struct err *err);
+void robot_device_close(struct emu *e);
+int64_t robot_device_input(struct emu_client *c, const uint8_t *data, size_t len);
+void robot_device_refresh(struct emu *e, enum emu_news news);
 
 /* Why nothing can be connected there, NULL when it can. */
 const char *robot_device_obstacle(const struct robot_device *d,

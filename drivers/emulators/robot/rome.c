@@ -11,7 +11,6 @@
 
 #include "drivers/emulators/robot/robot.h"
 
-#define MAX_COMMAND 1024
 #define WHEN "08-05-2019 09:20 "
 #define RULE "======= ========= ========= ================== ======= " \
 	     "===================\r\n"
@@ -184,17 +183,7 @@ static const struct robot_words words = {
 	.say = say,
 };
 
-static int rome_open(struct emu *e, struct err *err)
-{
-	return robot_device_open(e, &words, err);
-}
-
 const struct emu_dialect emu_rome = {
 	.name = "rome-cli",
-	.kind = DRV_SPACE,
-	.max_input = MAX_COMMAND,
-	.open = rome_open,
-	.close = robot_device_close,
-	.input = robot_device_input,
-	.refresh = robot_device_refresh,
+	ROBOT_DIALECT(&words),
 };

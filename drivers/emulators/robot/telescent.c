@@ -13,7 +13,6 @@
 
 #include "drivers/emulators/robot/robot.h"
 
-#define MAX_COMMAND 1024
 #define GREEN "\x1b[32m"
 #define PLAIN "\x1b[0m"
 
@@ -172,17 +171,7 @@ static const struct robot_words words = {
 	.say = say,
 };
 
-static int telescent_open(struct emu *e, struct err *err)
-{
-	return robot_device_open(e, &words, err);
-}
-
 const struct emu_dialect emu_telescent = {
 	.name = "telescent-cli",
-	.kind = DRV_SPACE,
-	.max_input = MAX_COMMAND,
-	.open = telescent_open,
-	.close = robot_device_close,
-	.input = robot_device_input,
-	.refresh = robot_device_refresh,
+	ROBOT_DIALECT(&words),
 };

@@ -31,6 +31,8 @@ struct scpi_device {
 	struct scpi_error queue[QUEUE_MAX];
 	int n_queue;
 	int64_t last_ns;
+	char *args;		/* of the command being carried out */
+	struct buf *out;	/* its reply */
 };
 
 static const struct scpi_error undefined = { -113, "Undefined header" };
@@ -143,34 +145,31 @@ static bool to_xc(const struct xc_map *m, int32_t a, int32_t b,
 
 /* ---- commands ------------------------------------------------------------ */
 
-static void identity(struct scpi_device *d, char *args, struct buf *out)
+static void identity(struct scpi_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 
-	(void)args;
-	buf_printf(out, "Polatis,N-OST-%dx", m->n_in);
+	buf_printf(d->out, "Polatis,N-OST-%dx", m->n_in);
 	if (m->any_to_any) {
-		buf_str(out, "CC");
+		buf_str(d->out, "CC");
 	} else {
-		buf_printf(out, "%d", m->n_out);
+		buf_printf(d->out, "%d", m->n_out);
 	}
-	buf_printf(out, "-LU1-DMHNV,%s,6.7.3.9", d->e->conf.name);
+	buf_printf(d->out, "-LU1-DMHNV,%s,6.7.3.9", d->e->conf.name);
 }
 
-static void size(struct scpi_device *d, char *args, struct buf *out)
+static void size(struct scpi_device *d)
 {
-	(void)args;
-	buf_printf(out, "%d,%d", d->e->mem.n_in, d->e->mem.n_out);
+	buf_printf(d->out, "%d,%d", d->e->mem.n_in, d->e->mem.n_out);
 }
 
-static void map(struct scpi_device *d, char *args, struct buf *out)
+static void map(struct scpi_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 	struct optics_xc *v;
 	port_list in = { 0 }, to = { 0 };
 	int n;
 
-	(void)args;
 	if (xc_map_xcs(m, &v, &n, NULL)) {
 		return;
 	}
@@ -180,26 +179,26 @@ static void map(struct scpi_device *d, char *args, struct buf *out)
 			break;
 		}
 	}
-	scpi_put_list(out, in.v, (int)to.n);
-	buf_char(out, ',');
-	scpi_put_list(out, to.v, (int)to.n);
+	scpi_put_list(d->out, in.v, (int)to.n);
+	buf_char(d->out, ',');
+	scpi_put_list(d->out, to.v, (int)to.n);
 	vec_fini(&in);
 	vec_fini(&to);
 	free(v);
 }
 
-static void peer(struct scpi_device *d, char *args, struct buf *out)
+static void peer(struct scpi_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 	char *end;
-	long n = strtol(args, &end, 10);
+	long n = strtol(d->args, &end, 10);
 
-	if (end == args || n < 1 || n > m->n_ports) {
+	if (end == d->args || n < 1 || n > m->n_ports) {
 		push_error(d, range);
 	} else if (m->peer[n - 1] < 0) {
-		buf_str(out, "\"\"");
+		buf_str(d->out, "\"\"");
 	} else {
-		buf_printf(out, "\"%d\"", (int)m->peer[n - 1] + 1);
+		buf_printf(d->out, "\"%d\"", (int)m->peer[n - 1] + 1);
 	}
 }
 
@@ -253,12 +252,12 @@ static size_t how_many(struct scpi_device *d, size_t n)
 	return n;
 }
 
-static void connect_list(struct scpi_device *d, char *args, bool only)
+static void connect_list(struct scpi_device *d, bool only)
 {
 	port_list in = { 0 }, out = { 0 };
 	struct optics_xc xc;
 
-	if (take_pairs(d, args, false, &in, &out) &&
+	if (take_pairs(d, d->args, false, &in, &out) &&
 	    pairs_exist(d, &in, &out)) {
 		if (only) {
 			xc_map_clear(&d->e->mem);
@@ -273,25 +272,22 @@ static void connect_list(struct scpi_device *d, char *args, bool only)
 	vec_fini(&out);
 }
 
-static void add(struct scpi_device *d, char *args, struct buf *out)
+static void add(struct scpi_device *d)
 {
-	(void)out;
-	connect_list(d, args, false);
+	connect_list(d, false);
 }
 
-static void only(struct scpi_device *d, char *args, struct buf *out)
+static void only(struct scpi_device *d)
 {
-	(void)out;
-	connect_list(d, args, true);
+	connect_list(d, true);
 }
 
-static void sub(struct scpi_device *d, char *args, struct buf *out)
+static void sub(struct scpi_device *d)
 {
 	port_list in = { 0 }, to = { 0 };
 	struct xc_map *m = &d->e->mem;
 
-	(void)out;
-	if (take_pairs(d, args, true, &in, &to)) {
+	if (take_pairs(d, d->args, true, &in, &to)) {
 		for (size_t i = 0; i < how_many(d, in.n); i++) {
 			int flat = in.v[i] - 1;
 
@@ -307,19 +303,17 @@ static void sub(struct scpi_device *d, char *args, struct buf *out)
 	vec_fini(&to);
 }
 
-static void disconnect_all(struct scpi_device *d, char *args, struct buf *out)
+static void disconnect_all(struct scpi_device *d)
 {
-	(void)args;
-	(void)out;
 	xc_map_clear(&d->e->mem);
 	emu_changed(d->e);
 }
 
-static void set_disabled(struct scpi_device *d, char *args, bool disabled)
+static void set_disabled(struct scpi_device *d, bool disabled)
 {
 	port_list ports = { 0 };
 
-	if (only_ports(d, args, &ports)) {
+	if (only_ports(d, d->args, &ports)) {
 		for (size_t i = 0; i < ports.n; i++) {
 			d->disabled[ports.v[i] - 1] = disabled;
 			if (disabled) {
@@ -331,33 +325,31 @@ static void set_disabled(struct scpi_device *d, char *args, bool disabled)
 	vec_fini(&ports);
 }
 
-static void disable(struct scpi_device *d, char *args, struct buf *out)
+static void disable(struct scpi_device *d)
 {
-	(void)out;
-	set_disabled(d, args, true);
+	set_disabled(d, true);
 }
 
-static void enable(struct scpi_device *d, char *args, struct buf *out)
+static void enable(struct scpi_device *d)
 {
-	(void)out;
-	set_disabled(d, args, false);
+	set_disabled(d, false);
 }
 
-static void states(struct scpi_device *d, char *args, struct buf *out)
+static void states(struct scpi_device *d)
 {
 	port_list ports = { 0 };
 
-	if (only_ports(d, args, &ports)) {
+	if (only_ports(d, d->args, &ports)) {
 		for (size_t i = 0; i < ports.n; i++) {
-			buf_char(out, i ? ',' : '(');
-			buf_char(out, port_state(d, ports.v[i] - 1));
+			buf_char(d->out, i ? ',' : '(');
+			buf_char(d->out, port_state(d, ports.v[i] - 1));
 		}
-		buf_str(out, ports.n ? ")" : "()");
+		buf_str(d->out, ports.n ? ")" : "()");
 	}
 	vec_fini(&ports);
 }
 
-static void powers(struct scpi_device *d, char *args, struct buf *out)
+static void powers(struct scpi_device *d)
 {
 	port_list ports = { 0 };
 
@@ -365,67 +357,61 @@ static void powers(struct scpi_device *d, char *args, struct buf *out)
 		push_error(d, undefined);
 		return;
 	}
-	if (only_ports(d, args, &ports) && ports.n <= POWERS_A_QUERY) {
+	if (only_ports(d, d->args, &ports) && ports.n <= POWERS_A_QUERY) {
 		for (size_t i = 0; i < ports.n; i++) {
-			buf_printf(out, "%s%.2f", i ? "," : "(",
+			buf_printf(d->out, "%s%.2f", i ? "," : "(",
 				   plant_port_mdbm(d->e, ports.v[i] - 1) /
 				   1000.0);
 		}
-		buf_str(out, ports.n ? ")" : "()");
+		buf_str(d->out, ports.n ? ")" : "()");
 	} else if (ports.n > POWERS_A_QUERY) {
 		push_error(d, range);
 	}
 	vec_fini(&ports);
 }
 
-static void boot_mode(struct scpi_device *d, char *args, struct buf *out)
+static void boot_mode(struct scpi_device *d)
 {
-	(void)args;
-	buf_str(out, d->e->conf.state ? "AUTosave" : "DARK");
+	buf_str(d->out, d->e->conf.state ? "AUTosave" : "DARK");
 }
 
-static void next_error(struct scpi_device *d, char *args, struct buf *out)
+static void next_error(struct scpi_device *d)
 {
 	static const struct scpi_error none = { 0, "No error" };
 
-	(void)args;
-	put_error(out, d->n_queue ? d->queue[0] : none);
+	put_error(d->out, d->n_queue ? d->queue[0] : none);
 	if (d->n_queue) {
 		memmove(d->queue, d->queue + 1,
 			(size_t)--d->n_queue * sizeof(d->queue[0]));
 	}
 }
 
-static void all_errors(struct scpi_device *d, char *args, struct buf *out)
+static void all_errors(struct scpi_device *d)
 {
 	do {
-		next_error(d, args, out);
-	} while (d->n_queue && (buf_str(out, ", "), true));
+		next_error(d);
+	} while (d->n_queue && (buf_str(d->out, ", "), true));
 }
 
-static void clear_errors(struct scpi_device *d, char *args, struct buf *out)
+static void clear_errors(struct scpi_device *d)
 {
-	(void)args;
-	(void)out;
 	d->n_queue = 0;
 }
 
-static void status_byte(struct scpi_device *d, char *args, struct buf *out)
+static void status_byte(struct scpi_device *d)
 {
-	(void)args;
-	buf_str(out, d->n_queue ? "4" : "0");
+	buf_str(d->out, d->n_queue ? "4" : "0");
 }
 
-static void network(struct scpi_device *d, char *args, struct buf *out)
+static void network(struct scpi_device *d)
 {
-	(void)args;
-	buf_printf(out, "\"%s\"", d->e->conf.listen);
+	buf_printf(d->out, "\"%s\"", d->e->conf.listen);
 }
 
 static const struct {
 	const char *header;	/* upper case is the short form */
 	bool set;
-	void (*run)(struct scpi_device *d, char *args, struct buf *out);
+	void (*run)(struct scpi_device *d);
 } commands[] = {
 	{ "*IDN?", false, identity },
 	{ "*CLS", false, clear_errors },
@@ -522,7 +508,9 @@ static enum emu_fate run_command(struct scpi_device *d, char *command,
 			other_sessions(d);
 		}
 		if (fate != EMU_EAT) {
-			commands[i].run(d, args + strspn(args, " "), out);
+			d->args = args + strspn(args, " ");
+			d->out = out;
+			commands[i].run(d);
 		}
 		if (commands[i].set && d->n_queue &&
 		    faults_strike(&d->e->faults, FAULT_STOLEN_ERROR, NULL)) {
@@ -627,38 +615,17 @@ static enum emu_fate count_set(void *arg)
 static void answer_line(struct emu_client *c, char *line)
 {
 	struct buf out = { 0 };
-	enum emu_fate fate = scpi_device_line(emu_of(c)->device, line, &out,
-					      count_set, c);
+	enum emu_fate fate = scpi_device_line(emu_of(c)->device, line, &out, count_set, c);
 
-	if (fate == EMU_DO && out.len) {
+	if (out.len) {
 		buf_str(&out, "\r\n");
-		emu_reply(c, out.data, out.len);
 	}
-	if (fate == EMU_DO_AND_DROP) {
-		emu_drop(c);
-	}
-	buf_fini(&out);
+	emu_finish_command(c, fate, &out);
 }
 
-static int64_t emu_scpi_input(struct emu_client *c, const uint8_t *data,
-			      size_t len)
+static int64_t emu_scpi_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
-	const uint8_t *end = data;
-	char *line;
-
-	while (end < data + len && *end != '\n' && *end != '\r') {
-		end++;
-	}
-	if (end == data + len) {
-		return 0;
-	}
-	line = strndup((const char *)data, (size_t)(end - data));
-	if (!line) {
-		return WEFT_ENOMEM;
-	}
-	answer_line(c, line);
-	free(line);
-	return end + 1 - data;
+	return emu_take_command(c, data, len, "\r\n", answer_line);
 }
 
 static void emu_scpi_refresh(struct emu *e, enum emu_news news)

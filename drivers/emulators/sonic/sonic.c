@@ -29,16 +29,6 @@ struct sonic_device {
 	bool *blocked;			/* [flat port] by command */
 };
 
-static bool holds(const struct sonic_device *d, enum fault_kind kind,
-		  struct optics_xc xc)
-{
-	struct faults *f = &d->e->faults;
-	const struct xc_map *m = &d->e->mem;
-
-	return faults_hold_port(f, kind, xc_map_flat_in(m, xc.in)) ||
-	       faults_hold_port(f, kind, xc_map_flat_out(m, xc.out));
-}
-
 static bool is_blocked(const struct sonic_device *d, int flat)
 {
 	return d->blocked[flat] ||
@@ -108,11 +98,11 @@ static bool is_on_its_way(const struct sonic_device *d, struct optics_xc xc)
 static enum drv_state state_of(const struct sonic_device *d,
 			       struct optics_xc xc)
 {
-	return holds(d, FAULT_CONN_FAILED, xc) ||
-	       holds(d, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
+	return emu_holds_xc(d->e, FAULT_CONN_FAILED, xc) ||
+	       emu_holds_xc(d->e, FAULT_PORT_FAILED, xc) ? DRV_FAILED :
 	       is_blocked(d, xc.in) ||
 	       is_blocked(d, xc_map_flat_out(&d->e->mem, xc.out)) ? DRV_BLOCKED :
-	       holds(d, FAULT_TUNING, xc) || is_on_its_way(d, xc) ?
+	       emu_holds_xc(d->e, FAULT_TUNING, xc) || is_on_its_way(d, xc) ?
 	       DRV_TUNING : DRV_TUNED;
 }
 
@@ -128,13 +118,13 @@ static void put_status(const struct sonic_device *d, struct optics_xc xc,
 static int show_status(struct sonic_device *d, struct buf *out)
 {
 	const struct xc_map *m = &d->e->mem;
+	struct optics_xc xc;
 
 	buf_str(out, "id  a_side  b_side  a_side_status  b_side_status\n"
 		"--  ------  ------  -------------  -------------\n");
 	for (int i = 0; i < m->n_in; i++) {
-		if (m->peer[i] >= 0) {
-			put_status(d, (struct optics_xc){ i, m->peer[i] -
-				   m->n_in }, out);
+		if (xc_map_of(m, i, &xc)) {
+			put_status(d, xc, out);
 		}
 	}
 	for (size_t i = 0; i < d->stale.n; i++) {
@@ -213,11 +203,11 @@ static bool is_refused(struct sonic_device *d, struct optics_xc xc,
 	if (xc_map_check(&d->e->mem, xc, NULL)) {
 		buf_printf(out, "Error: invalid cross-connect %dA-%dB\n",
 			   xc.in + 1, xc.out + 1);
-	} else if (holds(d, FAULT_PORT_FAILED, xc) ||
-		   holds(d, FAULT_REFUSE_PORT, xc)) {
+	} else if (emu_holds_xc(d->e, FAULT_PORT_FAILED, xc) ||
+		   emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc)) {
 		buf_printf(out, "Error: %dA-%dB: the port has failed\n",
 			   xc.in + 1, xc.out + 1);
-	} else if (holds(d, FAULT_BUSY, xc)) {
+	} else if (emu_holds_xc(d->e, FAULT_BUSY, xc)) {
 		buf_printf(out, "Error: existing cross-connect at %dA-%dB\n",
 			   xc.in + 1, xc.out + 1);
 	} else if (mode == SAFE && xc_map_conflict(&d->e->mem, xc, &other)) {
@@ -241,7 +231,7 @@ static int add(struct sonic_device *d, const struct optics_xc *v, size_t n,
 		xc_map_clear(&d->e->mem);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!holds(d, FAULT_IGNORE_PORT, v[i])) {
+		if (!emu_holds_xc(d->e, FAULT_IGNORE_PORT, v[i])) {
 			is_stale(d, v[i], true);
 			if (!xc_map_has(&d->e->mem, v[i])) {
 				d->made_ns[v[i].in] = clk_now_ns();
@@ -504,31 +494,19 @@ static void sonic_close(struct emu *e)
 	free(d);
 }
 
-static int64_t sonic_input(struct emu_client *c, const uint8_t *data,
-			   size_t len)
+static void run_input(struct emu_client *c, char *line)
 {
 	struct sonic_device *d = emu_of(c)->device;
-	const uint8_t *end = memchr(data, '\n', len);
 	struct buf out = { 0 };
-	char *line;
 
-	if (!end) {
-		return 0;
-	}
-	line = strndup((const char *)data, (size_t)(end - data));
-	if (!line) {
-		return WEFT_ENOMEM;
-	}
 	d->client = c;
 	run_line(d, line, &out);
-	if (d->fate == EMU_DO) {
-		emu_reply(c, out.data, out.len);
-	} else if (d->fate == EMU_DO_AND_DROP) {
-		emu_drop(c);
-	}
-	buf_fini(&out);
-	free(line);
-	return end + 1 - data;
+	emu_finish_command(c, d->fate, &out);
+}
+
+static int64_t sonic_input(struct emu_client *c, const uint8_t *data, size_t len)
+{
+	return emu_take_command(c, data, len, "\n", run_input);
 }
 
 static void sonic_refresh(struct emu *e, enum emu_news news)

@@ -17,9 +17,8 @@
 
 #define PAGE_LINES 16
 
-static const char *device(struct tl1_device *d, const struct tl1_request *q)
+static const char *device(struct tl1_device *d)
 {
-	(void)q;
 	tl1_say(d, "%s:SERIALNUMBER=%s,SWPACKAGE=6.0-3,STATUS=OK,"
 		"CHASSISTYPE=S%d,PLATFORM=VERSION2", d->e->conf.name,
 		d->e->conf.name, d->e->mem.n_in);
@@ -57,13 +56,12 @@ static const char *admin(struct tl1_device *d, bool exists, int flat)
 					  flat) ? "OOS-MA" : "UMA";
 }
 
-static const char *ports(struct tl1_device *d, const struct tl1_request *q)
+static const char *ports(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
 	char text[24];
 
-	(void)q;
 	for (int i = 0; i < n; i++) {
 		bool in = i < m->n_in, out = i < m->n_out;
 		int egress = m->n_in + i;
@@ -89,13 +87,12 @@ static const char *power(struct tl1_device *d, bool exists, int flat,
 	return text;
 }
 
-static const char *port_sums(struct tl1_device *d, const struct tl1_request *q)
+static const char *port_sums(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 	int n = m->n_in > m->n_out ? m->n_in : m->n_out;
 	char text[24], in[16], out[16];
 
-	(void)q;
 	for (int i = 0; i < n; i++) {
 		put_port(i, text, sizeof(text));
 		tl1_say(d, "%s:ALIAS=NONE,INPWR=%s,OUTPWR=%s,CONNNAME1=NONE,"
@@ -108,7 +105,7 @@ static const char *port_sums(struct tl1_device *d, const struct tl1_request *q)
 
 static void say_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
 {
-	bool failed = active && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
+	bool failed = active && emu_holds_xc(d->e, FAULT_CONN_FAILED, xc);
 	char src[24], dst[24];
 
 	put_port(xc.in, src, sizeof(src));
@@ -118,15 +115,14 @@ static void say_circuit(struct tl1_device *d, struct optics_xc xc, bool active)
 		dst, src, dst, active ? "RDY" : "OOS", failed ? "FAIL" : "OK");
 }
 
-static const char *map(struct tl1_device *d, const struct tl1_request *q)
+static const char *map(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
+	struct optics_xc xc;
 
-	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
-		if (m->peer[i] >= 0) {
-			say_circuit(d, (struct optics_xc){ i, m->peer[i] -
-				    m->n_in }, true);
+		if (xc_map_of(m, i, &xc)) {
+			say_circuit(d, xc, true);
 		}
 	}
 	for (size_t i = 0; i < d->n_entered; i++) {
@@ -168,18 +164,17 @@ static bool take_pair(const struct tl1_device *d, const char *text, char mark,
 }
 
 /* `:GROUP,..` or `:NAME,..`: the name of a circuit says its ports. */
-static bool take_name(const struct tl1_device *d, const struct tl1_request *q,
-		      struct optics_xc *xc)
+static bool take_name(const struct tl1_device *d, struct optics_xc *xc)
 {
-	return take_pair(d, q->payload, '>', xc);
+	return take_pair(d, d->request.payload, '>', xc);
 }
 
-static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+static const char *enter(struct tl1_device *d)
 {
 	struct optics_xc xc;
 	const char *code;
 
-	if (!take_pair(d, q->aid, ',', &xc)) {
+	if (!take_pair(d, d->request.aid, ',', &xc)) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	code = tl1_obstacle(d, xc);
@@ -197,13 +192,13 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 	return code;
 }
 
-static const char *activate(struct tl1_device *d, const struct tl1_request *q)
+static const char *activate(struct tl1_device *d)
 {
 	struct optics_xc xc;
 	const char *code;
 	int at;
 
-	if (!take_name(d, q, &xc)) {
+	if (!take_name(d, &xc)) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	at = find_entered(d, xc);
@@ -211,19 +206,19 @@ static const char *activate(struct tl1_device *d, const struct tl1_request *q)
 		return tl1_deny(d, "SNVS", "no such connection");
 	}
 	code = tl1_obstacle(d, xc);
-	if (!code && !tl1_holds_xc(d, FAULT_NOT_ACTIVATED, xc)) {
+	if (!code && !emu_holds_xc(d->e, FAULT_NOT_ACTIVATED, xc)) {
 		forget_entered(d, at);
 		tl1_connect(d, xc);
 	}
 	return code;
 }
 
-static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
+static const char *cancel(struct tl1_device *d)
 {
 	struct xc_map *m = &d->e->mem;
 	struct optics_xc xc;
 
-	if (!take_name(d, q, &xc)) {
+	if (!take_name(d, &xc)) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	if (!xc_map_has(m, xc)) {
@@ -238,12 +233,12 @@ static const char *cancel(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+static const char *delete(struct tl1_device *d)
 {
 	struct optics_xc xc;
 	int at;
 
-	if (!take_name(d, q, &xc)) {
+	if (!take_name(d, &xc)) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	at = find_entered(d, xc);
@@ -278,7 +273,7 @@ static bool enter_of_bulk(struct tl1_device *d, struct optics_xc xc)
 	if (at >= 0) {
 		forget_entered(d, at);
 	}
-	if (!tl1_holds_xc(d, FAULT_NOT_ACTIVATED, xc)) {
+	if (!emu_holds_xc(d->e, FAULT_NOT_ACTIVATED, xc)) {
 		tl1_connect(d, xc);
 	} else if (d->n_entered < (size_t)m->n_ports) {
 		d->entered[d->n_entered++] = xc;
@@ -327,20 +322,18 @@ static const char *run_bulk(struct tl1_device *d, char *list,
 	return NULL;
 }
 
-static const char *enter_bulk(struct tl1_device *d, const struct tl1_request *q)
+static const char *enter_bulk(struct tl1_device *d)
 {
-	return run_bulk(d, q->aid, enter_of_bulk);
+	return run_bulk(d, d->request.aid, enter_of_bulk);
 }
 
-static const char *delete_bulk(struct tl1_device *d,
-			       const struct tl1_request *q)
+static const char *delete_bulk(struct tl1_device *d)
 {
-	return run_bulk(d, q->aid, delete_of_bulk);
+	return run_bulk(d, d->request.aid, delete_of_bulk);
 }
 
-static const char *delete_all(struct tl1_device *d, const struct tl1_request *q)
+static const char *delete_all(struct tl1_device *d)
 {
-	(void)q;
 	for (int i = 0; i < d->e->mem.n_in; i++) {
 		xc_map_release(&d->e->mem, i);
 	}
@@ -350,10 +343,8 @@ static const char *delete_all(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static const char *save_recall(struct tl1_device *d,
-			       const struct tl1_request *q)
+static const char *save_recall(struct tl1_device *d)
 {
-	(void)q;
 	if (emu_is_completing(d->e)) {
 		tl1_say(d, "SAVERECALL:STATUS=In progress");
 	} else if (d->n_failed) {
@@ -394,12 +385,5 @@ static const struct tl1_vendor vendor = { .prompt = "agent> ",
 
 const struct emu_dialect emu_calient_tl1 = {
 	.name = "calient-tl1",
-	.kind = DRV_SPACE,
-	.max_input = TL1_MAX_COMMAND,
-	.table = &vendor,
-	.open = tl1_emu_open,
-	.close = tl1_emu_close,
-	.input = tl1_emu_input,
-	.refresh = tl1_emu_refresh,
-	.dark = tl1_emu_dark,
+	TL1_DIALECT(&vendor),
 };

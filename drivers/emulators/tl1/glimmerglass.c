@@ -18,10 +18,8 @@
 #define IN_BASE 10000
 #define OUT_BASE 20000
 
-static const char *system_info(struct tl1_device *d,
-			       const struct tl1_request *q)
+static const char *system_info(struct tl1_device *d)
 {
-	(void)q;
 	tl1_say(d, "GGN:LicensedPortMatrix=%dx%d,SerialNumber=%s,SystemType="
 		"System600,ChassisType=Chassis600,SoftwareActiveVersion=7.1",
 		d->e->mem.n_in, d->e->mem.n_out, d->e->conf.name);
@@ -45,7 +43,7 @@ static int loss(struct tl1_device *d, struct optics_xc xc)
 		       plant_port_mdbm(d->e, d->e->mem.n_in + xc.out);
 	}
 	return (int)(500 + rng_mix(d->e->conf.seed ^ pair) % 1000) +
-	       (tl1_holds_xc(d, FAULT_DIM, xc) ? 3000 : 0);
+	       (emu_holds_xc(d->e, FAULT_DIM, xc) ? 3000 : 0);
 }
 
 static int power_out(struct tl1_device *d, int out)
@@ -81,8 +79,8 @@ static void say_single(struct tl1_device *d, int in)
 static void say_circuit(struct tl1_device *d, struct optics_xc xc, int id)
 {
 	bool initial = is_initial(d, xc);
-	bool failed = !initial && tl1_holds_xc(d, FAULT_CONN_FAILED, xc);
-	bool locked = tl1_holds_xc(d, FAULT_LOCKED, xc);
+	bool failed = !initial && emu_holds_xc(d->e, FAULT_CONN_FAILED, xc);
+	bool locked = emu_holds_xc(d->e, FAULT_LOCKED, xc);
 	double in = power_in(d, xc.in) / 1000.0, lost = loss(d, xc) / 1000.0;
 
 	tl1_say(d, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
@@ -95,15 +93,14 @@ static void say_circuit(struct tl1_device *d, struct optics_xc xc, int id)
 		locked ? "noc" : "");
 }
 
-static const char *map(struct tl1_device *d, const struct tl1_request *q)
+static const char *map(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
+	struct optics_xc xc;
 
-	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
-		if (m->peer[i] >= 0) {
-			say_circuit(d, (struct optics_xc){ i, m->peer[i] -
-				    m->n_in }, i);
+		if (xc_map_of(m, i, &xc)) {
+			say_circuit(d, xc, i);
 		} else {
 			say_single(d, i);
 		}
@@ -111,9 +108,9 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+static const char *enter(struct tl1_device *d)
 {
-	const char *p = q->aid, *code;
+	const char *p = d->request.aid, *code;
 	struct optics_xc xc;
 	int in, out;
 
@@ -138,17 +135,17 @@ static const char *delete_one(struct tl1_device *d, int in)
 	if (m->peer[in] < 0) {
 		return tl1_deny(d, "SROU", "not connected");
 	}
-	if (tl1_holds_xc(d, FAULT_LOCKED, xc)) {
+	if (emu_holds_xc(d->e, FAULT_LOCKED, xc)) {
 		return tl1_deny(d, "SNVS", "connection is locked by noc");
 	}
 	xc_map_release(m, in);
 	return NULL;
 }
 
-static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+static const char *delete(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
-	const char *p = q->aid, *code = NULL;
+	const char *p = d->request.aid, *code = NULL;
 	int in;
 
 	if (strcasecmp(p, "all") == 0) {
@@ -173,11 +170,10 @@ static void say_port(struct tl1_device *d, int flat, int id)
 		bad ? "bad" : "good");
 }
 
-static const char *ports(struct tl1_device *d, const struct tl1_request *q)
+static const char *ports(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 
-	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
 		say_port(d, i, IN_BASE + 1 + i);
 	}
@@ -187,9 +183,8 @@ static const char *ports(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static const char *powers(struct tl1_device *d, const struct tl1_request *q)
+static const char *powers(struct tl1_device *d)
 {
-	(void)q;
 	for (int i = 0; i < d->e->mem.n_in; i++) {
 		tl1_say(d, "GGN:PORTID=%d,PORTPOWER=%.3f", IN_BASE + 1 + i,
 			power_in(d, i) / 1000.0);
@@ -224,13 +219,6 @@ static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
 
 const struct emu_dialect emu_glimmerglass_tl1 = {
 	.name = "glimmerglass-tl1",
-	.kind = DRV_SPACE,
-	.max_input = TL1_MAX_COMMAND,
 	.completes = true,
-	.table = &vendor,
-	.open = tl1_emu_open,
-	.close = tl1_emu_close,
-	.input = tl1_emu_input,
-	.refresh = tl1_emu_refresh,
-	.dark = tl1_emu_dark,
+	TL1_DIALECT(&vendor),
 };

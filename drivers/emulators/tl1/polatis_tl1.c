@@ -10,11 +10,10 @@
 
 #include "drivers/core/parse.h"
 
-static const char *net_type(struct tl1_device *d, const struct tl1_request *q)
+static const char *net_type(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 
-	(void)q;
 	if (m->any_to_any) {
 		tl1_say(d, "Polatis,N-VST-%dxCC-LU1-DMHNV,OCS,6.7.3.9",
 			m->n_in);
@@ -25,27 +24,25 @@ static const char *net_type(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static const char *inventory(struct tl1_device *d, const struct tl1_request *q)
+static const char *inventory(struct tl1_device *d)
 {
-	(void)q;
 	tl1_say(d, "SN=%s", d->e->conf.name);
 	return NULL;
 }
 
-static const char *equipment(struct tl1_device *d, const struct tl1_request *q)
+static const char *equipment(struct tl1_device *d)
 {
-	if (strcmp(q->payload, ":PARAMETER=SIZE") != 0) {
+	if (strcmp(d->request.payload, ":PARAMETER=SIZE") != 0) {
 		return tl1_deny(d, "IPNV", "");
 	}
 	tl1_say(d, "SYSTEM:SIZE=%dx%d", d->e->mem.n_in, d->e->mem.n_out);
 	return NULL;
 }
 
-static const char *map(struct tl1_device *d, const struct tl1_request *q)
+static const char *map(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
 
-	(void)q;
 	for (int i = 0; i < m->n_in; i++) {
 		/* An any-to-any switch tells a patch from its lower port. */
 		if (m->peer[i] > i) {
@@ -55,10 +52,10 @@ static const char *map(struct tl1_device *d, const struct tl1_request *q)
 	return NULL;
 }
 
-static const char *enter(struct tl1_device *d, const struct tl1_request *q)
+static const char *enter(struct tl1_device *d)
 {
 	const struct xc_map *m = &d->e->mem;
-	const char *p = q->aid, *code;
+	const char *p = d->request.aid, *code;
 	struct optics_xc xc;
 	int in, out;
 
@@ -75,10 +72,10 @@ static const char *enter(struct tl1_device *d, const struct tl1_request *q)
 	return code;
 }
 
-static const char *delete(struct tl1_device *d, const struct tl1_request *q)
+static const char *delete(struct tl1_device *d)
 {
 	struct xc_map *m = &d->e->mem;
-	const char *p = q->aid;
+	const char *p = d->request.aid;
 	int port;
 
 	if (strcasecmp(p, "ALL") == 0) {
@@ -123,57 +120,60 @@ static const char *shutter_word(struct tl1_device *d, int flat)
 								"OPEN";
 }
 
-static const char *shutters(struct tl1_device *d, const struct tl1_request *q)
+/* Does something to each port of the address, flat. */
+static const char *each_port(struct tl1_device *d, void (*fn)(struct tl1_device *d, int flat))
 {
 	int first, last;
 
-	if (!take_range(d, q->aid, &first, &last)) {
+	if (!take_range(d, d->request.aid, &first, &last)) {
 		return tl1_deny(d, "IIAC", "");
 	}
 	for (int i = first; i <= last; i++) {
-		tl1_say(d, "%d:%s", i, shutter_word(d, i - 1));
+		fn(d, i - 1);
 	}
 	return NULL;
 }
 
-static const char *set_shutters(struct tl1_device *d,
-				const struct tl1_request *q, bool closed)
+static void say_shutter(struct tl1_device *d, int flat)
 {
-	int first, last;
+	tl1_say(d, "%d:%s", flat + 1, shutter_word(d, flat));
+}
 
-	if (!take_range(d, q->aid, &first, &last)) {
-		return tl1_deny(d, "IIAC", "");
-	}
-	for (int i = first; i <= last; i++) {
-		d->disabled[i - 1] = closed;
-	}
+static void say_power(struct tl1_device *d, int flat)
+{
+	tl1_say(d, "%d:%.2f", flat + 1, plant_port_mdbm(d->e, flat) / 1000.0);
+}
+
+static void close_shutter(struct tl1_device *d, int flat)
+{
+	d->disabled[flat] = true;
 	emu_changed(d->e);
-	return NULL;
 }
 
-static const char *close_shutters(struct tl1_device *d,
-				  const struct tl1_request *q)
+static void open_shutter(struct tl1_device *d, int flat)
 {
-	return set_shutters(d, q, true);
+	d->disabled[flat] = false;
+	emu_changed(d->e);
 }
 
-static const char *open_shutters(struct tl1_device *d,
-				 const struct tl1_request *q)
+static const char *shutters(struct tl1_device *d)
 {
-	return set_shutters(d, q, false);
+	return each_port(d, say_shutter);
 }
 
-static const char *powers(struct tl1_device *d, const struct tl1_request *q)
+static const char *powers(struct tl1_device *d)
 {
-	int first, last;
+	return each_port(d, say_power);
+}
 
-	if (!take_range(d, q->aid, &first, &last)) {
-		return tl1_deny(d, "IIAC", "");
-	}
-	for (int i = first; i <= last; i++) {
-		tl1_say(d, "%d:%.2f", i, plant_port_mdbm(d->e, i - 1) / 1000.0);
-	}
-	return NULL;
+static const char *close_shutters(struct tl1_device *d)
+{
+	return each_port(d, close_shutter);
+}
+
+static const char *open_shutters(struct tl1_device *d)
+{
+	return each_port(d, open_shutter);
 }
 
 static const struct tl1_verb verbs[] = {
@@ -201,12 +201,5 @@ static const struct tl1_vendor vendor = { .prompt = "", .verbs = verbs,
 
 const struct emu_dialect emu_polatis_tl1 = {
 	.name = "polatis-tl1",
-	.kind = DRV_SPACE,
-	.max_input = TL1_MAX_COMMAND,
-	.table = &vendor,
-	.open = tl1_emu_open,
-	.close = tl1_emu_close,
-	.input = tl1_emu_input,
-	.refresh = tl1_emu_refresh,
-	.dark = tl1_emu_dark,
+	TL1_DIALECT(&vendor),
 };

@@ -107,16 +107,6 @@ static void put_answer(struct tl1_device *d, const char *tag, const char *code,
 
 /* ---- circuits ------------------------------------------------------------ */
 
-bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
-		  struct optics_xc xc)
-{
-	struct faults *f = &d->e->faults;
-	const struct xc_map *m = &d->e->mem;
-
-	return faults_hold_port(f, kind, xc_map_flat_in(m, xc.in)) ||
-	       faults_hold_port(f, kind, xc_map_flat_out(m, xc.out));
-}
-
 const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 {
 	const struct xc_map *m = &d->e->mem;
@@ -125,18 +115,18 @@ const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 	if (xc_map_check(m, xc, NULL)) {
 		return tl1_deny(d, "IIAC", "no such port");
 	}
-	if (tl1_holds_xc(d, FAULT_PORT_FAILED, xc)) {
+	if (emu_holds_xc(d->e, FAULT_PORT_FAILED, xc)) {
 		return tl1_deny(d, "SWFA", "port has failed");
 	}
-	if (tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
+	if (emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc) ||
 	    d->disabled[xc_map_flat_in(m, xc.in)] ||
 	    d->disabled[xc_map_flat_out(m, xc.out)]) {
 		return tl1_deny(d, "SNVS", "port is disabled");
 	}
-	if (tl1_holds_xc(d, FAULT_REFUSE_PORT, xc)) {
+	if (emu_holds_xc(d->e, FAULT_REFUSE_PORT, xc)) {
 		return tl1_deny(d, "SROF", "");
 	}
-	if (tl1_holds_xc(d, FAULT_BUSY, xc)) {
+	if (emu_holds_xc(d->e, FAULT_BUSY, xc)) {
 		return tl1_deny(d, "SARB", "port is in use");
 	}
 	if (faults_strike(&d->e->faults, FAULT_RACE, NULL)) {
@@ -154,7 +144,7 @@ const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc)
 
 void tl1_connect(struct tl1_device *d, struct optics_xc xc)
 {
-	if (!tl1_holds_xc(d, FAULT_IGNORE_PORT, xc)) {
+	if (!emu_holds_xc(d->e, FAULT_IGNORE_PORT, xc)) {
 		xc_map_connect(&d->e->mem, xc);
 		d->made_ns[xc.in] = clk_now_ns();
 		emu_changed(d->e);
@@ -200,9 +190,10 @@ static void take_apart(char *command, struct tl1_request *q)
 	q->payload = rest;
 }
 
-static const char *log_in(struct tl1_device *d, const struct tl1_request *q,
-			  int64_t *session)
+static const char *log_in(struct tl1_device *d, int64_t *session)
 {
+	const struct tl1_request *q = &d->request;
+
 	if (!q->aid[0] || strcmp(q->aid, q->payload) != 0) {
 		return tl1_deny(d, "PIUI", "wrong user or password");
 	}
@@ -225,113 +216,25 @@ static const struct tl1_verb *find_verb(const struct tl1_device *d,
 	return v->name ? v : NULL;
 }
 
-static const char *run_verb(struct tl1_device *d, const struct tl1_request *q,
-			    int64_t session, enum emu_fate *fate,
-			    enum emu_fate (*set)(void *arg), void *arg)
+static const char *run_verb(struct tl1_device *d, struct emu_client *c, enum emu_fate *fate)
 {
-	const struct tl1_verb *v = find_verb(d, q->verb);
+	const struct tl1_verb *v = find_verb(d, d->request.verb);
+	const char *tid = d->request.tid;
 
 	if (!v) {
 		return tl1_deny(d, "IICM", "Input, Invalid Command");
 	}
-	if (!session) {
+	if (!*emu_client_mark(c)) {
 		return tl1_deny(d, "PIUI", "Login Not Active");
 	}
-	if (q->tid[0] ? strcmp(q->tid, d->e->conf.name) != 0 :
-	    faults_hold(&d->e->faults, FAULT_TID_REQUIRED, NULL)) {
+	if (tid[0] ? strcmp(tid, d->e->conf.name) != 0 :
+		     faults_hold(&d->e->faults, FAULT_TID_REQUIRED, NULL)) {
 		return tl1_deny(d, "IITA", "");
 	}
 	if (v->set) {
-		*fate = set(arg);
+		*fate = emu_set_command(c);
 	}
-	return *fate == EMU_EAT ? NULL : v->run(d, q);
-}
-
-enum emu_fate tl1_device_command(struct tl1_device *d, char *command,
-				 int64_t *session, struct buf *out,
-				 enum emu_fate (*set)(void *arg), void *arg)
-{
-	struct tl1_request q;
-	enum emu_fate fate = EMU_DO;
-	const char *code = NULL;
-
-	take_apart(command + strspn(command, " \t\r\n"), &q);
-	forget_lines(d);
-	d->e->n_commands++;
-	if (faults_strike(&d->e->faults, FAULT_LOG_OUT, NULL)) {
-		*session = 0;
-	}
-	if (strcasecmp(q.verb, "ACT-USER") == 0) {
-		code = log_in(d, &q, session);
-	} else if (strcasecmp(q.verb, "CANC-USER") == 0) {
-		*session = 0;
-	} else if (strcasecmp(q.verb, "RTRV-HDR") != 0) {
-		code = run_verb(d, &q, *session, &fate, set, arg);
-	}
-	if (faults_strike(&d->e->faults, FAULT_WRONG_CTAG, NULL)) {
-		put_answer(d, "987654321", code, out);
-	} else {
-		put_answer(d, q.tag[0] ? q.tag : "0", code, out);
-	}
-	return fate;
-}
-
-/* ---- life ---------------------------------------------------------------- */
-
-struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
-				  struct err *err)
-{
-	struct tl1_device *d = calloc(1, sizeof(*d));
-
-	if (d) {
-		d->e = e;
-		d->vendor = v;
-		d->disabled = calloc((size_t)e->mem.n_ports, sizeof(bool));
-		d->entered = calloc((size_t)e->mem.n_ports,
-				    sizeof(*d->entered));
-		d->failed = calloc((size_t)e->mem.n_ports, sizeof(bool));
-		d->made_ns = calloc((size_t)e->mem.n_in, sizeof(int64_t));
-	}
-	if (!d || !d->disabled || !d->entered || !d->failed ||
-	    !d->made_ns ||
-	    xc_map_init(&d->known, DRV_SPACE, e->mem.n_in, e->mem.n_out,
-			e->mem.any_to_any, err) ||
-	    xc_map_copy(&d->known, &e->mem, err)) {
-		tl1_device_free(d);
-		err_nomem(err);
-		return NULL;
-	}
-	return d;
-}
-
-void tl1_device_free(struct tl1_device *d)
-{
-	if (d) {
-		forget_lines(d);
-		vec_fini(&d->lines);
-		free(d->disabled);
-		free(d->entered);
-		free(d->failed);
-		free(d->made_ns);
-		xc_map_fini(&d->known);
-		free(d);
-	}
-}
-
-int tl1_emu_open(struct emu *e, struct err *err)
-{
-	e->device = tl1_device_new(e, e->dialect->table, err);
-	return e->device ? 0 : WEFT_ENOMEM;
-}
-
-void tl1_emu_close(struct emu *e)
-{
-	tl1_device_free(e->device);
-}
-
-static enum emu_fate count_set(void *arg)
-{
-	return emu_set_command(arg);
+	return *fate == EMU_EAT ? NULL : v->run(d);
 }
 
 static void keep_known(struct tl1_device *d)
@@ -341,31 +244,82 @@ static void keep_known(struct tl1_device *d)
 	}
 }
 
+/* The mark of a session is 1 while its user is logged in. */
+static void run_command(struct emu_client *c, char *command)
+{
+	struct tl1_device *d = emu_of(c)->device;
+	int64_t *session = emu_client_mark(c);
+	const struct tl1_request *q = &d->request;
+	enum emu_fate fate = EMU_DO;
+	const char *code = NULL;
+	struct buf out = { 0 };
+
+	take_apart(command + strspn(command, " \t\r\n"), &d->request);
+	forget_lines(d);
+	d->e->n_commands++;
+	if (faults_strike(&d->e->faults, FAULT_LOG_OUT, NULL)) {
+		*session = 0;
+	}
+	if (strcasecmp(q->verb, "ACT-USER") == 0) {
+		code = log_in(d, session);
+	} else if (strcasecmp(q->verb, "CANC-USER") == 0) {
+		*session = 0;
+	} else if (strcasecmp(q->verb, "RTRV-HDR") != 0) {
+		code = run_verb(d, c, &fate);
+	}
+	if (faults_strike(&d->e->faults, FAULT_WRONG_CTAG, NULL)) {
+		put_answer(d, "987654321", code, &out);
+	} else {
+		put_answer(d, q->tag[0] ? q->tag : "0", code, &out);
+	}
+	keep_known(d);
+	emu_finish_command(c, fate, &out);
+}
+
 int64_t tl1_emu_input(struct emu_client *c, const uint8_t *data, size_t len)
 {
-	const uint8_t *end = memchr(data, ';', len);
-	struct buf out = { 0 };
-	enum emu_fate fate;
-	char *command;
+	return emu_take_command(c, data, len, ";", run_command);
+}
 
-	if (!end) {
-		return 0;
+/* ---- life ---------------------------------------------------------------- */
+
+void tl1_emu_close(struct emu *e)
+{
+	struct tl1_device *d = e->device;
+
+	forget_lines(d);
+	vec_fini(&d->lines);
+	free(d->disabled);
+	free(d->entered);
+	free(d->failed);
+	free(d->made_ns);
+	xc_map_fini(&d->known);
+	free(d);
+}
+
+int tl1_emu_open(struct emu *e, struct err *err)
+{
+	struct tl1_device *d = calloc(1, sizeof(*d));
+	const struct xc_map *m = &e->mem;
+	size_t n = (size_t)m->n_ports;
+
+	if (!d) {
+		return err_nomem(err);
 	}
-	command = strndup((const char *)data, (size_t)(end - data));
-	if (!command) {
-		return WEFT_ENOMEM;
+	e->device = d;
+	d->e = e;
+	d->vendor = e->dialect->table;
+	d->disabled = calloc(n, sizeof(bool));
+	d->entered = calloc(n, sizeof(*d->entered));
+	d->failed = calloc(n, sizeof(bool));
+	d->made_ns = calloc((size_t)m->n_in, sizeof(int64_t));
+	if (!d->disabled || !d->entered || !d->failed || !d->made_ns ||
+	    xc_map_init(&d->known, DRV_SPACE, m->n_in, m->n_out, m->any_to_any, err) ||
+	    xc_map_copy(&d->known, m, err)) {
+		tl1_emu_close(e);
+		return err_nomem(err);
 	}
-	fate = tl1_device_command(emu_of(c)->device, command,
-				  emu_client_mark(c), &out, count_set, c);
-	keep_known(emu_of(c)->device);
-	if (fate == EMU_DO) {
-		emu_reply(c, out.data, out.len);
-	} else if (fate == EMU_DO_AND_DROP) {
-		emu_drop(c);
-	}
-	buf_fini(&out);
-	free(command);
-	return end + 1 - data;
+	return 0;
 }
 
 /* One report to all sessions: its head, and a line about a port. */
@@ -422,8 +376,8 @@ bool tl1_emu_dark(struct emu *e, struct optics_xc xc)
 {
 	struct tl1_device *d = e->device;
 
-	return tl1_holds_xc(d, FAULT_CONN_FAILED, xc) ||
-	       tl1_holds_xc(d, FAULT_PORT_DISABLED, xc) ||
+	return emu_holds_xc(d->e, FAULT_CONN_FAILED, xc) ||
+	       emu_holds_xc(d->e, FAULT_PORT_DISABLED, xc) ||
 	       d->disabled[xc_map_flat_in(&e->mem, xc.in)] ||
 	       d->disabled[xc_map_flat_out(&e->mem, xc.out)];
 }

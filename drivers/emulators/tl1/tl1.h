@@ -21,9 +21,9 @@ struct tl1_request {
 struct tl1_verb {
 	const char *name;
 	bool set;	/* it changes light */
-	/* Carries it out and appends the lines of the answer. NULL when that
+	/* Carries out d->request and appends the lines of the answer. NULL when that
 	 * went well, else the code of the denial. */
-	const char *(*run)(struct tl1_device *d, const struct tl1_request *q);
+	const char *(*run)(struct tl1_device *d);
 };
 
 struct tl1_vendor {
@@ -37,6 +37,7 @@ struct tl1_vendor {
 struct tl1_device {
 	struct emu *e;
 	const struct tl1_vendor *vendor;
+	struct tl1_request request;	/* the one being carried out */
 	bool *disabled;		/* by command, per flat port */
 	struct optics_xc *entered;	/* two-phase: not active yet */
 	size_t n_entered;
@@ -49,16 +50,6 @@ struct tl1_device {
 	char remark[96];	/* of the denial being made */
 };
 
-struct tl1_device *tl1_device_new(struct emu *e, const struct tl1_vendor *v,
-				  struct err *err);
-void tl1_device_free(struct tl1_device *d);
-
-/* Carries out one command (without its semicolon; changed in place) and
- * appends the answer. *session is 1 while its user is logged in. */
-enum emu_fate tl1_device_command(struct tl1_device *d, char *command,
-				 int64_t *session, struct buf *out,
-				 enum emu_fate (*set)(void *arg), void *arg);
-
 /* One line of the answer, to be quoted. */
 void tl1_say(struct tl1_device *d, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -70,10 +61,13 @@ const char *tl1_deny(struct tl1_device *d, const char *code,
 const char *tl1_obstacle(struct tl1_device *d, struct optics_xc xc);
 /* Makes it, unless a fault says to only pretend. */
 void tl1_connect(struct tl1_device *d, struct optics_xc xc);
-bool tl1_holds_xc(struct tl1_device *d, enum fault_kind kind,
-		  struct optics_xc xc);
 
-/* What the three vendors' dialects have as functions. */
+/* What the vendors' dialects have alike, for their initialisers. */
+#define TL1_DIALECT(vendor) \
+	.kind = DRV_SPACE, .max_input = TL1_MAX_COMMAND, .table = (vendor), \
+	.open = tl1_emu_open, .close = tl1_emu_close, .input = tl1_emu_input, \
+	.refresh = tl1_emu_refresh, .dark = tl1_emu_dark
+
 /* The dialect's table is its tl1_vendor. */
 int tl1_emu_open(struct emu *e, struct err *err);
 void tl1_emu_close(struct emu *e);
